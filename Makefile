@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The only makefile.  `make help` lists the targets.
+#
+# Settings, on the command line or in the environment:
+#   PREFIX=/usr/local  where `make install` puts things, below DESTDIR
+#   CC CFLAGS LDFLAGS  as usual; objects are rebuilt when one of them changes
+#   SAN=LIST           build with these sanitizers, in a tree of its own:
+#                      SAN=address,undefined -> build/address-undefined
+#   COV=1              build for line coverage -> build/coverage
+#   STATIC=0           link jansson and zlib as shared libraries even where
+#                      static ones are there (they cost 0.1 ms at each start)
+#   ONLY=PATTERN       `make check`: only test files whose path contains it
+#   FUZZ_SECONDS=600   `make fuzz`: time for each fuzzer
+#   V=1                show commands
+
+VERSION := 0.1.0
+
+comma   := ,
+PREFIX  ?= /usr/local
+CFLAGS  ?= $(if $(COV),-O0,-O2) -g
+STATIC  ?= 1
+FUZZ_SECONDS ?= 600
+O := build/$(if $(COV),coverage,$(if $(SAN),$(subst $(comma),-,$(SAN)),plain))
+Q := $(if $(V),,@)
+NPROC := $(shell nproc 2>/dev/null || echo 1)
+# For a sub-make: its own jobs, unless this make already hands them out.
+JOBS   = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(NPROC))
+
+# -l:libX.a where the compiler finds a static libX, else -lX.  The dynamic
+# loader takes longer over two more libraries than most commands run.
+lib = -l$(if $(and $(filter 1,$(STATIC)),$(findstring /,$(shell \
+	$(CC) -print-file-name=lib$1.a))),:lib$1.a,$1)
+
+cppflags := $(CPPFLAGS) -iquote lib -D_GNU_SOURCE -DSCRKIT_VERSION='"$(VERSION)"'
+warnings := -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -Wwrite-strings
+cflags   := $(CFLAGS) -std=c11 -pthread $(warnings)
+sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all \
+	-fno-omit-frame-pointer)$(if $(COV),--coverage -fprofile-update=atomic)
+ldflags  := $(LDFLAGS) -Wl,--as-needed -Wl,-z,relro -Wl,-z,now
+ldlibs   := $(LDLIBS) -lisal $(call lib,jansson) $(call lib,z) -lcrypto
+
+# What there is to build.  Every file in cmd and testsuite/bench, and each
+# testsuite/gen/gen_*.c, is one program; what else lies in testsuite/gen, and
+# testsuite/bench/common*.c, is linked into its neighbours.
+obj   = $(patsubst %.c,$O/%.o,$1)
+LIB   := $(call obj,$(wildcard lib/*.c lib/*/*.c))
+CMDS  := $(patsubst cmd/%.c,$O/bin/%,$(wildcard cmd/*.c))
+UNIT  := $(patsubst testsuite/unit/%.c,$O/test/%,$(wildcard testsuite/unit/t_*.c))
+FUZZ  := $(patsubst testsuite/fuzz/fuzz_%.c,%,$(wildcard testsuite/fuzz/fuzz_*.c))
+REPLAY := $(FUZZ:%=$O/fuzz/replay_%)
+GENS  := $(patsubst testsuite/gen/%.c,$O/gen/%,$(wildcard testsuite/gen/gen_*.c))
+GENLIB := $(call obj,$(filter-out testsuite/gen/gen_%,$(wildcard testsuite/gen/*.c)))
+BENCHLIB := $(call obj,$(wildcard testsuite/bench/common*.c))
+BENCH := $(patsubst testsuite/bench/%.c,$O/bench/%,$(filter-out \
+	testsuite/bench/common%,$(wildcard testsuite/bench/*.c)))
+SHIM  := $(if $(wildcard testsuite/shim/shim.c),$O/shim.so)
+
+all: $(CMDS) ## build the commands (build/plain/bin)
+tests: all $(UNIT) $(REPLAY) $(GENS) $(SHIM) ## build the test programs too
+
+# --- How things are built -----------------------------------------------
+
+link = $Qmkdir -p $(@D) && echo "  LD  $@" && \
+	$(CC) $(cflags) $(sanitize) $(ldflags) -o $@ $(filter %.o %.a,$^) \
+	$(ldlibs)
+
+$O/bin/%: $O/cmd/%.o $O/libcore.a
+	$(link)
+$O/test/%: $O/testsuite/unit/%.o $O/libcore.a
+	$(link)
+$O/gen/%: $O/testsuite/gen/%.o $(GENLIB) $O/libcore.a
+	$(link)
+$O/bench/%: $O/testsuite/bench/%.o $(BENCHLIB) $O/libcore.a
+	$(link)
+$O/fuzz/replay_%: $O/testsuite/fuzz/fuzz_%.o $O/testsuite/fuzz/replay.o $O/libcore.a
+	$(link)
+$O/fuzz/fuzz_%: $O/testsuite/fuzz/fuzz_%.o $O/libcore.a
+	$(link) -fsanitize=fuzzer
+# Preloaded into the commands, sanitized or not, so built without a sanitizer.
+$O/shim.so: testsuite/shim/shim.c $O/flags
+	@mkdir -p $(@D); echo "  LD  $@"
+	$Q$(CC) $(cppflags) $(cflags) -fPIC -shared $(ldflags) -o $@ $< -ldl
+$O/libcore.a: $(LIB) $O/libcore.list
+	$Qrm -f $@ && $(AR) rcs $@ $(LIB)
+$O/%.o: %.c $O/flags
+	@mkdir -p $(@D); echo "  CC  $<"
+	$Q$(CC) $(cppflags) $(if $(filter testsuite/%,$<),-iquote testsuite) \
+		$(cflags) $(sanitize) -MMD -MP -c -o $@ $<
+
+# Both are rewritten only when they change: other flags rebuild everything, a
+# removed source file rebuilds the library.
+$O/flags: FORCE
+	@mkdir -p $O; printf '%s\n' $(call quote,$(CC) $(cppflags) \
+		$(cflags) $(sanitize) $(ldflags)) >$@.new; cmp -s $@.new $@ || cp $@.new $@
+$O/libcore.list: FORCE
+	@mkdir -p $O; printf '%s\n' $(LIB) >$@.new; \
+		cmp -s $@.new $@ || cp $@.new $@
+quote = '$(subst ','\'',$1)'
+
+# --- Testing ------------------------------------------------------------
+
+deps: ## install, or name, what building and testing needs
+	@scripts/deps.sh build check lint fuzz
+
+# The trees `make check` tests, and what it runs in each.
+P := build/plain
+S := build/address-undefined
+SUITES ?= unit:$P fuzz:$P bats:$P examples:$P unit:$S fuzz:$S valgrind:$P
+
+check: ## run all tests: units, fuzz replays, commands, examples; plain,
+check: ## with sanitizers and under valgrind
+	@scripts/deps.sh build check
+	@$(MAKE) --no-print-directory $(JOBS) SAN= COV= tests
+	@$(MAKE) --no-print-directory $(JOBS) SAN=address,undefined COV= tests
+	@testsuite/run.sh $(if $(ONLY),--only '$(ONLY)') $(SUITES)
+
+coverage: ## run the tests for line coverage of lib/; fails below 90 %
+	@scripts/deps.sh build check
+	@$(MAKE) --no-print-directory $(JOBS) SAN= COV=1 tests
+	@scripts/coverage.sh build/coverage
+
+bench: ## measure speed against bare reference programs (minutes)
+	@scripts/deps.sh build
+	@$(MAKE) --no-print-directory $(JOBS) SAN= COV= bench-programs
+	@testsuite/bench/run.sh build/plain
+bench-programs: all $(GENS) $(BENCH)
+
+fuzz: ## fuzz each decoder for FUZZ_SECONDS (needs clang)
+	@scripts/deps.sh build fuzz
+	@$(MAKE) --no-print-directory $(JOBS) CC=clang COV= \
+		SAN=fuzzer-no-link,address,undefined fuzz-programs
+	@scripts/fuzz.sh build/fuzzer-no-link-address-undefined \
+		$(FUZZ_SECONDS) $(FUZZ)
+fuzz-programs: $(FUZZ:%=$O/fuzz/fuzz_%)
+
+lint: ## format, static analysis, layering, names, man pages, completions
+	@scripts/deps.sh build lint
+	@$(MAKE) --no-print-directory $(JOBS) SAN= COV= all
+	@scripts/lint.sh build/plain
+
+ci: ## everything: lint, check, coverage
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory coverage
+
+demo: ## lose a node, rebuild its files: a tour on four pretend nodes
+	@scripts/deps.sh build
+	@$(MAKE) --no-print-directory $(JOBS) -s SAN= COV= all $(GENS:$O/%=$P/%)
+	@scripts/demo.sh build/plain
+
+completions: all ## regenerate share/completions from the option tables
+	@scripts/completions.sh bash $(CMDS) >share/completions/scrkit.bash
+	@scripts/completions.sh zsh $(CMDS) >share/completions/_scrkit
+	@scripts/completions.sh fish $(CMDS) >share/completions/scrkit.fish
+
+# --- Installing ---------------------------------------------------------
+
+# bash and fish look for a file named like the command: one file, and a link
+# to it from each name.
+D := $(DESTDIR)$(PREFIX)
+MAN1 := $(wildcard man/*.1)
+MAN5 := $(wildcard man/*.5)
+BASHDIR := share/bash-completion/completions
+ZSHDIR  := share/zsh/site-functions
+FISHDIR := share/fish/vendor_completions.d
+NAMES   := $(notdir $(CMDS))
+
+install: all ## install commands, man pages and completions (DESTDIR, PREFIX)
+	$Qinstall -d "$D/bin" "$D/share/man/man1" "$D/share/man/man5" \
+		"$D/$(BASHDIR)" "$D/$(ZSHDIR)" "$D/$(FISHDIR)"
+	$Q$(if $(CMDS),install -m 755 $(CMDS) "$D/bin")
+	$Q$(if $(MAN1),install -m 644 $(MAN1) "$D/share/man/man1")
+	$Q$(if $(MAN5),install -m 644 $(MAN5) "$D/share/man/man5")
+	$Qinstall -m 644 share/completions/scrkit.bash "$D/$(BASHDIR)/scrkit"
+	$Qinstall -m 644 share/completions/_scrkit "$D/$(ZSHDIR)/_scrkit"
+	$Qinstall -m 644 share/completions/scrkit.fish "$D/$(FISHDIR)/scrkit.fish"
+	$Qfor n in $(NAMES); do ln -sf scrkit "$D/$(BASHDIR)/$$n" && \
+		ln -sf scrkit.fish "$D/$(FISHDIR)/$$n.fish" || exit 1; done
+
+uninstall: ## remove what install put there
+	$Qfor n in $(NAMES); do rm -f "$D/bin/$$n" "$D/$(BASHDIR)/$$n" \
+		"$D/$(FISHDIR)/$$n.fish"; done
+	$Qrm -f "$D/$(BASHDIR)/scrkit" "$D/$(ZSHDIR)/_scrkit" \
+		"$D/$(FISHDIR)/scrkit.fish"
+	$Qfor m in $(notdir $(MAN1)); do rm -f "$D/share/man/man1/$$m"; done
+	$Qfor m in $(notdir $(MAN5)); do rm -f "$D/share/man/man5/$$m"; done
+
+clean: ## remove what was built
+	$Qrm -rf build/plain build/address-undefined build/coverage \
+		build/fuzzer-no-link-address-undefined
+
+distclean: ## remove build/, with what fuzzing found
+	$Qrm -rf build
+
+help: ## this list
+	@awk -F ': .*## ' '/^[a-z]+: .*## / { n = $$1; \
+		printf "%-12s %s\n", n == last ? "" : n, $$2; last = n }' Makefile
+	@echo; sed -n '/^# Settings/,/^$$/s/^# \{0,1\}//p' Makefile
+
+FORCE:
+.PHONY: all tests deps check coverage bench bench-programs fuzz fuzz-programs \
+	lint ci demo completions install uninstall clean distclean help FORCE
+.SECONDARY:
+.DELETE_ON_ERROR:
+-include $(wildcard $O/*/*.d $O/*/*/*.d)

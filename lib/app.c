@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * app.c - the frame of every command: options, messages, end.
+ */
+#include "app.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdio_ext.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "error.h"
+#include "mem.h"
+#include "opt.h"
+#include "str.h"
+
+#ifndef SCRKIT_VERSION
+#define SCRKIT_VERSION "unknown"
+#endif
+
+/* Room for one message, and for the same with all of it as "\xHH". */
+#define MESSAGE_MAX 8192
+#define PRINTABLE_MAX (4 * MESSAGE_MAX)
+
+/* A process is one command: the one place in the library where state is not
+ * handed in by the caller. */
+static struct {
+	const char *name;
+	bool quiet;
+	int verbose;
+	bool terminal; /* stderr is one that can erase */
+} app = { .name = "scrkit" };
+
+static atomic_int signal_caught;
+
+/*
+ * Make `text` one line that cannot drive the terminal.  What stands between
+ * backslashes is escaped, they themselves are not: the library has made some
+ * names printable already.  `text` is used up.
+ */
+static void
+one_line(char *to, size_t size, char *text)
+{
+	size_t len = 0;
+
+	for (;;) {
+		char *slash = strchr(text, '\\');
+
+		if (slash != NULL)
+			*slash = '\0';
+		str_printable(to + len, size - len, text);
+		len += strlen(to + len);
+		if (slash == NULL || len + 2 > size)
+			return;
+		to[len++] = '\\';
+		to[len] = '\0';
+		text = slash + 1;
+	}
+}
+
+static void
+say(const char *fmt, va_list ap)
+{
+	char text[MESSAGE_MAX], line[PRINTABLE_MAX];
+	int saved = errno;
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	one_line(line, sizeof(line), text);
+	/* A progress line may stand there: erase what the message leaves. */
+	fprintf(stderr, "%s: %s%s\n", app.name, line,
+		app.terminal ? "\033[K" : "");
+	errno = saved;
+}
+
+void
+app_error(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
+}
+
+void
+app_warn(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (app_verbosity() < 0)
+		return;
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
+}
+
+void
+app_note(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (app_verbosity() < 1)
+		return;
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
+}
+
+void
+app_debug(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (app_verbosity() < 2)
+		return;
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
+}
+
+int
+app_verbosity(void)
+{
+	if (app.quiet)
+		return -1;
+	return app.verbose < 2 ? app.verbose : 2;
+}
+
+int
+app_report(int status, struct error *err)
+{
+	int own = error_status(err->kind);
+
+	if (err->kind != ERROR_NONE)
+		app_error("%s", err->text);
+	error_clear(err);
+	return error_worse_status(status, own);
+}
+
+static void
+hint(void)
+{
+	fprintf(stderr, "Try '%s --help' for more information.\n", app.name);
+}
+
+void
+app_usage(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
+	hint();
+	exit(STATUS_USAGE);
+}
+
+int
+app_finish(int status)
+{
+	bool pending = __fpending(stdout) > 0;
+	bool failed = ferror(stdout) != 0;
+
+	/* What went wrong earlier has left no errno. */
+	errno = 0;
+	if (fflush(stdout) != 0)
+		failed = true;
+	/* Some file systems tell of a full disk only now.  A stdout that was
+	 * closed from the beginning matters only if there was data. */
+	if (close(STDOUT_FILENO) < 0 && (pending || errno != EBADF))
+		failed = true;
+	if (!failed)
+		return status;
+	if (errno != 0)
+		app_error("standard output: cannot write: %s", strerror(errno));
+	else
+		app_error("standard output: cannot write");
+	return error_worse_status(status, STATUS_FAILED);
+}
+
+/* Were 0, 1 or 2 free, the next file that is opened would get the number,
+ * and the command's output.  What is put there cannot be read or written. */
+static void
+fill_standard_fds(void)
+{
+	int fd;
+
+	for (fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+			(void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+}
+
+static void
+do_nothing(int sig)
+{
+	(void)sig;
+}
+
+static void
+set_signals(void)
+{
+	struct sigaction action = { .sa_handler = do_nothing,
+				    .sa_flags = SA_RESTART };
+
+	signal(SIGPIPE, SIG_IGN);
+	/* "How far are you?" (progress.c): asked too early it must not kill. */
+	sigaction(SIGUSR1, &action, NULL);
+}
+
+static void
+catch_signal(int sig)
+{
+	atomic_store(&signal_caught, sig);
+}
+
+void
+app_catch_signals(void)
+{
+	/* Restart, as stdio takes an interrupted write for an error. */
+	struct sigaction action = { .sa_handler = catch_signal,
+				    .sa_flags = SA_RESTART };
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+int
+app_interrupted(void)
+{
+	return atomic_load_explicit(&signal_caught, memory_order_relaxed);
+}
+
+/*
+ * The command's table followed by the common one, of `more` entries.  Where
+ * the command has the letter or the name for something of its own, the common
+ * option goes without.  For mem_free(); NULL: ENOMEM.
+ */
+static struct opt *
+join_tables(const struct opt *own, const struct opt *common, size_t more)
+{
+	size_t n = 0, i, k;
+	struct opt *all = NULL;
+
+	while (own[n].type != OPT_TYPE_END)
+		n++;
+	all = mem_calloc(n + more + 1, sizeof(*all));
+	if (all == NULL)
+		return NULL;
+	memcpy(all, own, n * sizeof(*all));
+	for (i = 0; i < more; i++) {
+		struct opt o = common[i];
+
+		for (k = 0; k < n && o.type != OPT_TYPE_GROUP; k++) {
+			if (own[k].type == OPT_TYPE_GROUP)
+				continue;
+			if (own[k].letter == o.letter)
+				o.letter = 0;
+			if (own[k].name != NULL && o.name != NULL &&
+			    str_eq(own[k].name, o.name))
+				o.name = NULL;
+		}
+		if (o.type == OPT_TYPE_GROUP || o.letter != 0 || o.name != NULL)
+			all[n++] = o;
+	}
+	all[n].type = OPT_TYPE_END;
+	return all;
+}
+
+static int
+build_help(const struct app_info *info, const struct opt *opts, struct buf *out)
+{
+	size_t len = strlen(info->summary);
+	bool stop = len > 0 && info->summary[len - 1] == '.';
+
+	if (buf_printf(out, "Usage: %s %s\n\n", info->name, info->usage) < 0)
+		return -1;
+	if (len > 0 && buf_printf(out, "%c%s%s\n\n",
+				  toupper((unsigned char)info->summary[0]),
+				  info->summary + 1, stop ? "" : ".") < 0)
+		return -1;
+	if (opt_help(opts, out) < 0)
+		return -1;
+	if (info->notes == NULL)
+		return 0;
+	len = strlen(info->notes);
+	return buf_printf(out, "\n%s%s", info->notes,
+			  len > 0 && info->notes[len - 1] == '\n' ? "" : "\n");
+}
+
+/* Print what was built (rc 0) on stdout and end the process. */
+static void
+print_and_exit(int rc, const struct buf *text)
+{
+	int status = STATUS_OK;
+
+	if (rc < 0) {
+		app_error("out of memory");
+		status = STATUS_FAILED;
+	} else {
+		fwrite(text->data, 1, text->len, stdout);
+	}
+	exit(app_finish(status));
+}
+
+/* The options that answer at once; the buf is left to the process's end. */
+static void
+answer(const struct app_info *info, const struct opt *opts, bool help,
+       bool version, bool dump)
+{
+	struct buf text = BUF_INIT;
+
+	if (help)
+		print_and_exit(build_help(info, opts, &text), &text);
+	if (version)
+		print_and_exit(buf_printf(&text, "%s (scrkit) %s\n", info->name,
+					  SCRKIT_VERSION),
+			       &text);
+	if (dump)
+		print_and_exit(opt_dump(opts, &text), &text);
+}
+
+static bool
+is_smart_terminal(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDERR_FILENO) && term != NULL && !str_eq(term, "dumb");
+}
+
+char **
+app_start(const struct app_info *info, int argc, char **argv,
+	  const struct opt *opts, int *count)
+{
+	bool help = false, version = false, dump = false;
+	const struct opt common[] = {
+		OPT_GROUP("Common options"),
+		OPT_FLAG('q', "quiet", &app.quiet,
+			 "no warnings and no progress, only errors"),
+		OPT_COUNT('v', "verbose", &app.verbose,
+			  "tell more; twice: still more"),
+		OPT_FLAG('h', "help", &help, "show this help and exit"),
+		OPT_FLAG('V', "version", &version, "show the version and exit"),
+		OPT_FLAG(0, "dump-options", &dump, NULL),
+	};
+	struct error err = ERROR_INIT;
+	struct opt *all = NULL;
+	int n;
+
+	fill_standard_fds();
+	set_signals();
+	app.name = info->name;
+	app.terminal = is_smart_terminal();
+	all = join_tables(opts, common, sizeof(common) / sizeof(common[0]));
+	if (all == NULL) {
+		app_error("out of memory");
+		exit(STATUS_FAILED);
+	}
+	n = opt_parse(all, argc, argv, &err);
+	answer(info, all, help, version, dump);
+	if (n < 0 && err.kind == ERROR_USAGE)
+		app_usage("%s", err.text);
+	if (n < 0)
+		exit(app_report(STATUS_FAILED, &err));
+	mem_free(all);
+	if (count != NULL)
+		*count = n;
+	return argv;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * app.h - what every command does alike: its name, the common options, its
+ * messages on stderr, and its end.  Only this module prints messages or ends
+ * the process.
+ *
+ * Common options, appended to each table: -h/--help (stdout, exit 0),
+ * -V/--version (exit 0), -q/--quiet, -v/--verbose, and the hidden
+ * --dump-options.
+ */
+#ifndef APP_H
+#define APP_H
+
+#include <stdbool.h>
+
+struct error;
+struct opt;
+
+struct app_info {
+	const char *name;    /* "scr_index" */
+	const char *summary; /* one clause for --help */
+	const char *usage;   /* "[OPTION]... [NAME]": what stands behind the name */
+	const char *notes;   /* text after the options in --help; may be NULL */
+};
+
+/*
+ * Parse the command line; --help, --version, --dump-options and usage errors
+ * end the process here (usage errors: one line and a hint, STATUS_USAGE).
+ * Ignores SIGPIPE so that a closed stdout is an error, not a death.
+ * Returns the arguments that are not options, ended by NULL; *count if
+ * wanted.
+ */
+char **app_start(const struct app_info *info, int argc, char **argv,
+		 const struct opt *opts, int *count);
+
+/* -1 with -q, 0, 1 with -v, 2 with -vv. */
+int app_verbosity(void);
+
+/* "name: sentence" on stderr, unless err is empty; *err is cleared.  Returns
+ * the worse of `status` and the error's own. */
+int app_report(int status, struct error *err);
+
+/* "name: ..." on stderr: always; not with -q; only with -v; only with -vv. */
+void app_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void app_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void app_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void app_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* A usage error found after parsing: message and hint, exit STATUS_USAGE. */
+void app_usage(const char *fmt, ...)
+	__attribute__((format(printf, 1, 2), noreturn));
+
+/* Flush stdout; a full disk or a closed pipe is an error.  Returns the status
+ * for main() to return. */
+int app_finish(int status);
+
+/*
+ * SIGINT and SIGTERM set a flag instead of killing; loops that can stop
+ * cleanly poll app_interrupted() (0, or the signal's number).
+ */
+void app_catch_signals(void);
+int app_interrupted(void);
+
+#endif /* APP_H */

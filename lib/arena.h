@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * arena.h - memory that is given back all at once.
+ *
+ * Ownership: what an arena hands out lives until arena_free() or
+ * arena_reset().  Threads: one arena, one thread at a time.
+ */
+#ifndef ARENA_H
+#define ARENA_H
+
+#include <stddef.h>
+
+struct arena; /* opaque */
+
+/* Return an empty arena for arena_free(), or NULL (ENOMEM). */
+struct arena *arena_new(void);
+
+/* Give everything back.  NULL is ignored. */
+void arena_free(struct arena *a);
+
+/* Forget everything handed out, but keep (some of) the memory for reuse. */
+void arena_reset(struct arena *a);
+
+/* `count` objects of `size` bytes, zeroed, aligned for any type (16);
+ * NULL: ENOMEM or overflow. */
+void *arena_alloc(struct arena *a, size_t count, size_t size);
+
+/* Copies of a string, or of `len` bytes followed by a NUL. */
+char *arena_strdup(struct arena *a, const char *s);
+char *arena_strndup(struct arena *a, const char *s, size_t len);
+
+/* A formatted string. */
+char *arena_printf(struct arena *a, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Bytes held from the system, for memory reports. */
+size_t arena_bytes(const struct arena *a);
+
+#endif /* ARENA_H */

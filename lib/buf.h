@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * buf.h - a growing array of bytes.
+ *
+ * data[len] is always a NUL once something was put in, so a buf of text is a
+ * C string.  On failure (-1, errno = ENOMEM) the buf is unchanged.
+ */
+#ifndef BUF_H
+#define BUF_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf {
+	char *data; /* NULL while nothing was ever put in */
+	size_t len;
+	size_t cap;
+};
+
+#define BUF_INIT { .data = NULL, .len = 0, .cap = 0 }
+
+void buf_free(struct buf *b);  /* back to BUF_INIT; an empty one is fine */
+void buf_clear(struct buf *b); /* len = 0, memory kept */
+
+/* Make room for `more` bytes beyond len. */
+int buf_reserve(struct buf *b, size_t more);
+
+int buf_add(struct buf *b, const void *data, size_t len);
+int buf_add_str(struct buf *b, const char *s);
+int buf_add_char(struct buf *b, char c);
+int buf_printf(struct buf *b, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Big-endian integers, as kvtree files have them. */
+int buf_add_be32(struct buf *b, uint32_t v);
+int buf_add_be64(struct buf *b, uint64_t v);
+
+#endif /* BUF_H */

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan_check.c - read the files whose checksum is recorded, and compare.
+ *
+ * Files are cut into stretches, so that a few large files keep all workers
+ * busy; the parts of a sum may arrive in any order (crc.h).
+ */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "dataset/plan_impl.h"
+#include "dataset/stripe.h"
+#include "error.h"
+#include "mem.h"
+#include "par.h"
+#include "progress.h"
+
+/* What a worker takes at a time, and reads at a time. */
+#define CHECK_STRETCH ((uint64_t)16 << 20)
+#define CHECK_BLOCK ((size_t)256 << 10)
+
+struct check_item {
+	uint32_t file;
+	uint64_t off;
+};
+
+struct check {
+	struct plan *p;
+	struct par *par;
+	struct progress *progress;
+	uint32_t set; /* only files of ranks in this set; PLAN_NONE: all */
+	struct check_item *items;
+	size_t nitems, cap;
+	struct stripe_sum *sums; /* by file */
+	struct stripe_part *parts;
+	struct stripe_cache **caches; /* by worker */
+	unsigned char **blocks;
+	_Atomic bool *bad;	      /* by file: could not be read */
+	bool *looked;		      /* by file: was to be read */
+};
+
+static int
+no_memory(struct error *err)
+{
+	return error_set(err, ERROR_NOMEM, "out of memory");
+}
+
+static int
+add_item(struct check *c, uint32_t file, uint64_t off, struct error *err)
+{
+	if (c->nitems == c->cap) {
+		size_t cap = c->cap ? c->cap * 2 : 256;
+		void *p = mem_realloc(c->items, cap, sizeof(*c->items));
+
+		if (p == NULL)
+			return no_memory(err);
+		c->items = p;
+		c->cap = cap;
+	}
+	c->items[c->nitems++] = (struct check_item){ file, off };
+	return 0;
+}
+
+static int
+list_items(struct check *c, struct error *err)
+{
+	const struct plan *p = c->p;
+
+	c->sums = mem_calloc(p->nfiles + 1, sizeof(*c->sums));
+	c->parts = mem_calloc(p->nfiles + 1, sizeof(*c->parts));
+	c->bad = mem_calloc(p->nfiles + 1, sizeof(*c->bad));
+	c->looked = mem_calloc(p->nfiles + 1, sizeof(*c->looked));
+	if (c->sums == NULL || c->parts == NULL || c->bad == NULL ||
+	    c->looked == NULL)
+		return no_memory(err);
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
+
+		if (f->state != FILE_PRESENT || !f->has_crc ||
+		    (c->set != PLAN_NONE &&
+		     p->ranks[f->rank].data_set != c->set))
+			continue;
+		c->looked[i] = true;
+		c->sums[i].size = f->attr.size;
+		c->parts[i] = (struct stripe_part){
+			.len = f->attr.size,
+			.dirfd = p->places[f->place].root_fd,
+			.path = f->path,
+			.sum = i,
+		};
+		progress_expect(c->progress, f->attr.size);
+		for (uint64_t off = 0; off < f->attr.size; off += CHECK_STRETCH)
+			if (add_item(c, (uint32_t)i, off, err) < 0)
+				return -1;
+	}
+	return 0;
+}
+
+static int
+check_item(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct check *c = arg;
+	const struct check_item *it = &c->items[i];
+	const struct stripe s = { 1, &c->parts[it->file] };
+	uint64_t end = it->off + CHECK_STRETCH;
+	struct error local = ERROR_INIT;
+
+	if (end > s.parts->len)
+		end = s.parts->len;
+	for (uint64_t off = it->off; off < end; off += CHECK_BLOCK) {
+		size_t len = end - off < CHECK_BLOCK ? (size_t)(end - off)
+						     : CHECK_BLOCK;
+
+		if (stripe_read(&s, c->caches[worker], off, c->blocks[worker],
+				len, c->sums, &local) < 0) {
+			if (local.kind == ERROR_NOMEM)
+				return error_set(err, ERROR_NOMEM, "%s",
+						 local.text);
+			c->bad[it->file] = true; /* unreadable: an erasure */
+			return 0;
+		}
+		progress_add(c->progress, len);
+	}
+	return 0;
+}
+
+static int
+start(struct check *c, struct error *err)
+{
+	unsigned n = par_threads(c->par);
+
+	c->caches = mem_calloc(n, sizeof(*c->caches));
+	c->blocks = mem_calloc(n, sizeof(*c->blocks));
+	if (c->caches == NULL || c->blocks == NULL)
+		return no_memory(err);
+	for (unsigned i = 0; i < n; i++) {
+		c->caches[i] = stripe_cache_new(16, false);
+		c->blocks[i] = mem_aligned(4096, CHECK_BLOCK);
+		if (c->caches[i] == NULL || c->blocks[i] == NULL)
+			return no_memory(err);
+	}
+	return 0;
+}
+
+static bool
+is_wrong(const struct check *c, size_t i)
+{
+	return c->looked[i] &&
+	       (c->bad[i] || c->sums[i].crc != c->p->files[i].crc);
+}
+
+static int
+run_check(struct check *c, struct error *err)
+{
+	if (list_items(c, err) < 0 || start(c, err) < 0)
+		return -1;
+	return par_for(c->par, c->nitems, 0, check_item, c, err);
+}
+
+static void
+end_check(struct check *c)
+{
+	for (unsigned i = 0; i < par_threads(c->par); i++) {
+		if (c->caches != NULL)
+			stripe_cache_free(c->caches[i]);
+		if (c->blocks != NULL)
+			mem_free(c->blocks[i]);
+	}
+	mem_free(c->caches);
+	mem_free(c->blocks);
+	mem_free(c->items);
+	mem_free(c->sums);
+	mem_free(c->parts);
+	mem_free(c->bad);
+	mem_free(c->looked);
+}
+
+int
+plan_check_files(struct planner *w, struct error *err)
+{
+	struct check c = {
+		.p = &w->p,
+		.par = w->par,
+		.progress = w->o->progress,
+		.set = PLAN_NONE,
+	};
+	int rc = run_check(&c, err);
+
+	for (size_t i = 0; rc == 0 && i < w->p.nfiles; i++)
+		if (is_wrong(&c, i))
+			w->p.files[i].state = FILE_WRONG_CRC;
+	end_check(&c);
+	return rc;
+}
+
+long
+plan_check_rest(struct plan *p, struct par *par, uint32_t rank,
+		struct error *err)
+{
+	struct check c = {
+		.p = p,
+		.par = par,
+		.set = p->ranks[rank].data_set,
+	};
+	long marked = run_check(&c, err);
+
+	for (size_t i = 0; marked >= 0 && i < p->nfiles; i++) {
+		if (!is_wrong(&c, i))
+			continue;
+		marked = plan_mark(p, i, FILE_WRONG_CRC, err) < 0 ? -1
+								   : marked + 1;
+	}
+	end_check(&c);
+	return marked;
+}

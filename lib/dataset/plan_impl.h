@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan_impl.h - what the parts of the planner share.  Private to
+ * lib/dataset/plan*.c.
+ *
+ *   plan_scan.c  directories -> names -> filemaps
+ *   plan_root.c  recorded paths -> paths below the root
+ *   plan_set.c   names -> sets -> headers -> lists -> solution
+ *   plan.c       the order of things, states, totals, words
+ */
+#ifndef DATASET_PLAN_IMPL_H
+#define DATASET_PLAN_IMPL_H
+
+#include "dataset/plan.h"
+#include "meta/filemap.h"
+
+/* A set this large is no set: limits what a crafted name can ask for. */
+#define PLAN_SET_MAX 4096
+
+/* More ranks than any job: limits what a crafted filemap can ask for. */
+#define PLAN_RANKS_MAX ((int64_t)4 << 20)
+
+/* Sets of which no file is left are listed up to this number. */
+#define PLAN_GONE_MAX 1024
+
+struct map_entry {
+	int64_t rank;
+	uint32_t place;
+	const char *name;
+};
+
+struct red_entry {
+	struct redset_name n;
+	uint32_t place;
+	const char *name; /* path below the place's metadata directory */
+	bool absent;	  /* named by hand, but not there */
+};
+
+struct planner {
+	struct plan p; /* first: a plan is a planner */
+	const struct plan_options *o;
+	struct par *par, *own_par;
+	struct arena **arenas; /* one a worker */
+	unsigned nworkers;
+
+	struct map_entry *maps;
+	size_t nmaps, maps_cap;
+	struct red_entry *reds;
+	size_t nreds, reds_cap;
+	struct filemap *filemaps; /* by rank; valid where rank.map_known */
+	size_t ranks_cap;
+	size_t files_cap, sets_cap;
+	const char *stem; /* of files given by hand; NULL: the usual */
+	bool bare; /* no filemaps: files stand in the headers */
+};
+
+/* --- plan_scan.c --------------------------------------------------------- */
+
+/* Add the names of one metadata directory. */
+int plan_scan_dir(struct planner *w, uint32_t place, struct error *err);
+
+/* Add one name given by hand. */
+int plan_scan_name(struct planner *w, const char *name, bool map,
+		   struct error *err);
+
+/* Read all filemaps; sets nranks, ranks[].map, map_known, filemaps[]. */
+int plan_scan_maps(struct planner *w, struct error *err);
+
+/* Make ranks[] at least n long; ERROR_CORRUPT beyond all bounds. */
+int plan_need_ranks(struct planner *w, int64_t n, struct error *err);
+
+/* Take the contents of a filemap of `rank`: *why is set if it is no good. */
+int plan_take_map(struct planner *w, uint32_t rank, const void *image,
+		  size_t size, const char **why, struct error *err);
+
+/* --- plan_root.c ------------------------------------------------------------ */
+
+/* Make files[] from the filemaps: paths below the root of their place.  Finds
+ * out the recorded root first. */
+int plan_map_files(struct planner *w, struct error *err);
+
+/* Path below the place's root for a path in a redundancy header (bare). */
+const char *plan_bare_path(struct planner *w, const char *path,
+			   struct error *err);
+
+/* Append a file; returns its index or SIZE_MAX. */
+size_t plan_add_file(struct planner *w, const struct plan_file *f,
+		     struct error *err);
+
+/* stat all files from `first` on: sets state. */
+int plan_stat_files(struct planner *w, size_t first, struct error *err);
+
+/* --- plan_set.c ------------------------------------------------------------- */
+
+/* Make sets[] from the names. */
+int plan_make_sets(struct planner *w, struct error *err);
+
+/* Tell the rank of a member which set it is in. */
+void plan_claim_rank(struct planner *w, uint32_t set, uint32_t member);
+
+/* Verdicts for what is in no set. */
+int plan_settle(struct planner *w, struct error *err);
+
+/* --- plan_open.c ------------------------------------------------------------- */
+
+/*
+ * Read the headers of a set: lists, ranks, bodies; images of the files that
+ * will have to be written.  What cannot be read is a state of its member, not
+ * an error.
+ */
+int plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
+		  struct error *err);
+
+/* Bytes of the body a member's redundancy file should have. */
+uint64_t plan_body_size(const struct plan_set *s, const struct plan_member *m);
+
+/* --- plan_solve.c ------------------------------------------------------------ */
+
+/* Open and solve all sets of one kind that lack something (PLAN_HEADERS: all). */
+int plan_solve_sets(struct planner *w, bool map, struct error *err);
+
+/* Solve one opened set anew: verdict, fates. */
+int plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
+		   struct error *err);
+
+/* Open a set after the plan was made: one of its files turned out bad. */
+int plan_reopen_set(struct planner *w, uint32_t set, struct error *err);
+
+/* --- plan_check.c ------------------------------------------------------------ */
+
+/* Read every present file that has a recorded checksum; a wrong one changes
+ * its state. */
+int plan_check_files(struct planner *w, struct error *err);
+
+/* Read the present files of the data set of `rank` that have a recorded
+ * checksum; wrong ones are marked (plan_mark).  Returns how many, or -1. */
+long plan_check_rest(struct plan *p, struct par *par, uint32_t rank,
+		     struct error *err);
+
+/* --- plan.c ------------------------------------------------------------------ */
+
+/* plan_ranks_text() into any arena; NULL: ENOMEM. */
+const char *plan_ranks_in(struct arena *a, uint32_t *ranks, size_t count);
+
+/* --- plan_strings.c ---------------------------------------------------------- */
+
+struct stripe;
+
+/*
+ * The strings of a set's members, n each, from `arena`: data (files that are
+ * present; others are gaps) and body (redundancy files that can be read).
+ * Parts are numbered for checksums by their file where it has a recorded one
+ * and `sums` is set.
+ */
+int plan_strings(const struct plan *p, const struct plan_set *s, bool sums,
+		 struct arena *arena, struct stripe **data,
+		 struct stripe **body, struct error *err);
+
+/* Rebuild lost filemaps in memory, and read them. */
+int plan_restore_maps(struct planner *w, struct error *err);
+
+#endif /* DATASET_PLAN_IMPL_H */

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan_open.c - the headers of a set's redundancy files (formats.md 5.3): who
+ * is in the set, which files each member has, where the bodies are.
+ *
+ * Each member's header holds its own list and those of its left neighbours, so
+ * a lost member's list, and with it its whole header, comes back from its
+ * right neighbours.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "dataset/plan_impl.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/kvtree.h"
+#include "path.h"
+
+static int
+no_memory(struct error *err)
+{
+	return error_set(err, ERROR_NOMEM, "out of memory");
+}
+
+/* The member is no good because of `local`; only lack of memory is an error. */
+static int
+bad_member(struct plan_member *m, enum red_state state, struct arena *arena,
+	   const struct error *local, struct error *err)
+{
+	if (local->kind == ERROR_NOMEM)
+		return error_set(err, ERROR_NOMEM, "%s", local->text);
+	m->state = state;
+	m->problem = arena_strdup(arena, local->text);
+	return m->problem == NULL ? no_memory(err) : 0;
+}
+
+static int
+bad_member_text(struct plan_member *m, enum red_state state,
+		const char *problem)
+{
+	m->state = state;
+	m->problem = problem;
+	return 0;
+}
+
+/* Read image and view; 1: the header is damaged (told in *local). */
+static int
+read_image(struct plan_member *m, uint32_t owner, int fd, struct arena *arena,
+	   struct redset_header *h, struct error *local)
+{
+	unsigned char head[KVTREE_HEADER_SIZE];
+	struct kvtree *tree = NULL;
+	struct buf raw = BUF_INIT;
+	size_t size = 0;
+	int rc = 1;
+
+	if (io_pread(fd, m->name, head, sizeof(head), 0, local) < 0 ||
+	    kvtree_peek(head, sizeof(head), &size, local) < 0)
+		return 1;
+	if (size > m->file_size) {
+		error_set(local, ERROR_CORRUPT,
+			  "%s: header needs %zu bytes, the file has %llu",
+			  m->name, size, (unsigned long long)m->file_size);
+		return 1;
+	}
+	if (buf_reserve(&raw, size) < 0) {
+		error_set(local, ERROR_NOMEM, "out of memory");
+		goto out;
+	}
+	if (io_pread(fd, m->name, raw.data, size, 0, local) < 0)
+		goto out;
+	tree = kvtree_decode(raw.data, size, NULL, local);
+	if (tree == NULL ||
+	    redset_header_read(tree, size, owner, arena, h, local) < 0) {
+		error_wrap(local, "%s", m->name);
+		goto out;
+	}
+	rc = 0;
+out:
+	kvtree_free(tree);
+	buf_free(&raw);
+	return rc;
+}
+
+static int
+read_header(const struct planner *w, struct plan_set *s, uint32_t member,
+	    struct arena *arena, struct error *err)
+{
+	struct plan_member *m = &s->members[member];
+	struct redset_header *h = arena_alloc(arena, 1, sizeof(*h));
+	struct error local = ERROR_INIT;
+	struct stat st;
+	int fd = -1, rc = -1;
+
+	if (h == NULL)
+		return no_memory(err);
+	fd = path_open_beneath(w->p.places[m->place].meta_fd, m->name,
+			       O_RDONLY | O_NONBLOCK, 0, &local);
+	if (fd < 0)
+		return bad_member(m, RED_DAMAGED, arena, &local, err);
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		rc = bad_member_text(m, RED_DAMAGED, "not a regular file");
+		goto out;
+	}
+	m->file_size = (uint64_t)st.st_size;
+	if (read_image(m, member, fd, arena, h, &local) != 0) {
+		rc = bad_member(m, RED_HEADER_DAMAGED, arena, &local, err);
+		goto out;
+	}
+	rc = 0;
+	if (h->desc.type != s->type || h->desc.members != s->n ||
+	    h->desc.member != member || h->desc.rank != m->rank) {
+		bad_member_text(m, RED_DAMAGED,
+				"its header belongs to another file");
+		goto out;
+	}
+	m->read = h;
+	m->state = RED_PRESENT;
+	m->body_start = h->size;
+	m->list = h->members[member];
+out:
+	close(fd);
+	return rc;
+}
+
+/* Sizes that no arithmetic of this program can overflow. */
+static bool
+sane_geometry(const struct redset_header *h)
+{
+	return h->chunk <= (uint64_t)1 << 54 &&
+	       (h->chunk > 0 || h->desc.type == REDSET_SINGLE ||
+		h->desc.type == REDSET_PARTNER);
+}
+
+/* What the headers agree on; one that disagrees with the first is out. */
+static void
+agree(struct plan_set *s)
+{
+	const struct redset_header *first = NULL;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct plan_member *m = &s->members[i];
+
+		if (m->read == NULL)
+			continue;
+		if (first == NULL && sane_geometry(m->read)) {
+			first = m->read;
+			s->failures = first->desc.failures;
+			s->chunk = first->chunk;
+		} else if (first == NULL || m->read->chunk != first->chunk ||
+			   m->read->desc.failures != first->desc.failures ||
+			   m->read->desc.sets != first->desc.sets ||
+			   m->read->desc.set != first->desc.set) {
+			bad_member_text(m, RED_DAMAGED,
+					"contradicts the rest of its set");
+			m->read = NULL;
+			m->list.known = false;
+		}
+	}
+}
+
+/* Lists of members whose own header is gone, from their right neighbours. */
+static void
+inherit_lists(struct plan_set *s)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct plan_member *m = &s->members[i];
+
+		for (uint32_t d = 1; d < s->n && !m->list.known; d++) {
+			const struct redset_header *h =
+				s->members[(i + d) % s->n].read;
+
+			if (h == NULL)
+				continue;
+			if (d > redset_neighbours(&h->desc))
+				continue;
+			if (h->members[i].known)
+				m->list = h->members[i];
+		}
+		if (m->rank == PLAN_NONE && m->list.known)
+			m->rank = m->list.desc.rank;
+	}
+}
+
+/* World ranks by member: XOR and RS headers have the table, the rest have
+ * their own. */
+static const uint32_t *
+rank_table(const struct plan_set *s)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->members[i].read != NULL &&
+		    s->members[i].read->ranks != NULL)
+			return s->members[i].read->ranks;
+	return NULL;
+}
+
+/* Names of the member's files; a descriptor stands beside its big sister. */
+static int
+name_member(struct planner *w, struct plan_set *s, uint32_t member,
+	    struct arena *arena, struct error *err)
+{
+	struct plan_member *m = &s->members[member];
+	struct redset_name n = {
+		.map = s->map,
+		.rank = m->rank,
+		.type = s->type,
+		.set = s->number,
+		.sets = s->sets,
+		.member = member + 1,
+		.members = s->n,
+	};
+	char text[512];
+
+	if (m->rank == PLAN_NONE)
+		return 0;
+	if (m->name == NULL) {
+		m->place = m->rank < w->p.nranks
+				   ? w->p.ranks[m->rank].map.place
+				   : 0;
+		m->name = arena_strdup(arena, redset_name_format(text,
+								 sizeof(text),
+								 &n, w->stem));
+		if (m->name == NULL)
+			return no_memory(err);
+	}
+	n.descriptor = true;
+	redset_name_format(text, sizeof(text), &n, w->stem);
+	m->descriptor.place = m->place;
+	m->descriptor.name = arena_printf(
+		arena, "%.*s%s", (int)(path_base(m->name) - m->name), m->name,
+		text);
+	return m->descriptor.name == NULL ? no_memory(err) : 0;
+}
+
+/* The encoded form of a tree, into the arena. */
+static int
+keep_image(struct kvtree *tree, struct arena *arena, const void **image,
+	   size_t *size, struct error *err)
+{
+	struct buf raw = BUF_INIT;
+	void *copy = NULL;
+	int rc = -1;
+
+	if (tree == NULL || kvtree_encode(tree, &raw, err) < 0)
+		goto out;
+	copy = arena_alloc(arena, raw.len, 1);
+	if (copy == NULL) {
+		no_memory(err);
+		goto out;
+	}
+	memcpy(copy, raw.data, raw.len);
+	*image = copy;
+	*size = raw.len;
+	rc = 0;
+out:
+	buf_free(&raw);
+	kvtree_free(tree);
+	return rc;
+}
+
+/* Images of header and descriptor for a member that lacks them. */
+static int
+make_images(struct plan_set *s, uint32_t member,
+	    const struct redset_member *lists, const struct redset_desc *descs,
+	    const uint32_t *ranks, struct arena *arena, struct error *err)
+{
+	struct plan_member *m = &s->members[member];
+	struct error local = ERROR_INIT;
+
+	if (keep_image(redset_header_build(lists, ranks, s->chunk, member,
+					   &local),
+		       arena, &m->header, &m->header_size, &local) < 0) {
+		if (local.kind == ERROR_LOST)
+			return 0; /* no list: the set will be found unsolvable */
+		return error_set(err, local.kind, "%s", local.text);
+	}
+	m->body_start = m->header_size;
+	return keep_image(redset_descriptor_build(descs, member, err), arena,
+			  &m->descriptor.image, &m->descriptor.image_size, err);
+}
+
+/* Is the file as long as its header and lists say? */
+static int
+check_body(struct plan_set *s, uint32_t member,
+	   const struct redset_member *lists, struct error *err)
+{
+	struct plan_member *m = &s->members[member];
+	struct error local = ERROR_INIT;
+	uint64_t body = 0;
+
+	if (m->state != RED_PRESENT && m->state != RED_HEADER_DAMAGED)
+		return 0;
+	if (redset_body_size(lists, s->chunk, member, &body, &local) < 0) {
+		if (local.kind == ERROR_NOMEM)
+			return error_set(err, ERROR_NOMEM, "%s", local.text);
+		if (m->state == RED_HEADER_DAMAGED)
+			m->state = RED_DAMAGED;
+		return 0;
+	}
+	if (m->state == RED_HEADER_DAMAGED && m->header == NULL)
+		m->state = RED_DAMAGED;
+	else if (m->state == RED_HEADER_DAMAGED &&
+		 m->file_size != m->body_start + body)
+		m->state = RED_DAMAGED;
+	else if (m->state == RED_PRESENT && m->file_size < m->body_start + body)
+		return bad_member_text(m, RED_DAMAGED, "truncated");
+	return 0;
+}
+
+/* No member's data may be longer than the chunks can hold. */
+static void
+check_lengths(struct plan_set *s)
+{
+	uint64_t pieces = s->n > s->failures ? s->n - s->failures : 0;
+
+	if (s->type != REDSET_XOR && s->type != REDSET_RS)
+		return;
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct plan_member *m = &s->members[i];
+
+		if (m->list.known &&
+		    (m->list.bytes + s->chunk - 1) / s->chunk > pieces)
+			s->flaw = "files and chunk size contradict each other";
+	}
+}
+
+int
+plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
+	      struct error *err)
+{
+	struct redset_member *lists = NULL;
+	struct redset_desc *descs = NULL;
+	const uint32_t *ranks = NULL;
+	int rc = -1;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->members[i].state == RED_UNCHECKED &&
+		    read_header(w, s, i, arena, err) < 0)
+			return -1;
+	agree(s);
+	inherit_lists(s);
+	check_lengths(s);
+	ranks = rank_table(s);
+	lists = mem_calloc(s->n, sizeof(*lists));
+	descs = mem_calloc(s->n, sizeof(*descs));
+	if (lists == NULL || descs == NULL) {
+		no_memory(err);
+		goto out;
+	}
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct plan_member *m = &s->members[i];
+
+		if (m->rank == PLAN_NONE && ranks != NULL)
+			m->rank = ranks[i];
+		lists[i] = m->list;
+		descs[i] = m->list.desc;
+		if (name_member(w, s, i, arena, err) < 0)
+			goto out;
+	}
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (s->members[i].state != RED_PRESENT &&
+		    make_images(s, i, lists, descs, ranks, arena, err) < 0)
+			goto out;
+		if (check_body(s, i, lists, err) < 0)
+			goto out;
+	}
+	s->opened = true;
+	rc = 0;
+out:
+	mem_free(descs);
+	mem_free(lists);
+	return rc;
+}
+
+uint64_t
+plan_body_size(const struct plan_set *s, const struct plan_member *m)
+{
+	uint32_t at = (uint32_t)(m - s->members);
+	uint64_t size = 0;
+
+	switch (s->type) {
+	case REDSET_XOR:
+		return s->chunk;
+	case REDSET_RS:
+		return s->chunk * s->failures;
+	case REDSET_PARTNER:
+		for (uint32_t d = 1; d <= s->failures && d < s->n; d++)
+			size += s->members[(at + s->n - d) % s->n].list.bytes;
+		return size;
+	default:
+		return 0;
+	}
+}

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan_root.c - from the absolute paths in metadata to paths below the root
+ * that the dataset has now.
+ *
+ * LLNL records where files were when they were written, and nothing says how
+ * much of that path is the prefix.  If the prefix has moved, the recorded root
+ * is the one directory above all recorded files under which those that are
+ * present resolve, with the right sizes.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "dataset/plan_impl.h"
+#include "error.h"
+#include "map.h"
+#include "mem.h"
+#include "par.h"
+#include "path.h"
+
+/* Files looked at to find the recorded root. */
+#define ROOT_SAMPLE 256
+
+/* Files a worker takes at a time. */
+#define STAT_BATCH 64
+
+static int
+no_memory(struct error *err)
+{
+	return error_set(err, ERROR_NOMEM, "out of memory");
+}
+
+/* --- The recorded root ------------------------------------------------------ */
+
+struct sample {
+	const struct filemap_file *file[ROOT_SAMPLE];
+	size_t count;
+	struct buf common; /* longest directory above all PATHs */
+};
+
+/* Cut `common` back to what it shares, by whole components, with `dir`. */
+static void
+cut_common(struct buf *common, const char *dir)
+{
+	size_t i = 0, cut = 0;
+
+	while (i < common->len && common->data[i] == dir[i] && dir[i] != '\0') {
+		i++;
+		if ((i == common->len || common->data[i] == '/') &&
+		    (dir[i] == '/' || dir[i] == '\0'))
+			cut = i;
+	}
+	common->len = cut;
+	common->data[cut] = '\0';
+}
+
+/* Every file on the prefix takes part in `common`; some are kept. */
+static int
+take_sample(const struct planner *w, struct sample *s, struct error *err)
+{
+	struct buf dir = BUF_INIT;
+	size_t total = 0, step = 1, seen = 0;
+	int rc = -1;
+	bool first = true;
+
+	for (int64_t r = 0; r < w->p.nranks; r++)
+		if (w->p.ranks[r].map_known)
+			total += w->filemaps[r].nfiles;
+	step = total / ROOT_SAMPLE + 1;
+	for (int64_t r = 0; r < w->p.nranks; r++) {
+		const struct filemap *m = &w->filemaps[r];
+
+		for (size_t i = 0; w->p.ranks[r].map_known && i < m->nfiles;
+		     i++) {
+			const struct filemap_file *f = &m->files[i];
+
+			if (f->dir == NULL || f->name == NULL)
+				continue;
+			if (path_normal(f->dir, &dir, err) < 0)
+				goto out;
+			if (first && buf_add(&s->common, dir.data, dir.len) < 0) {
+				no_memory(err);
+				goto out;
+			}
+			first = false;
+			cut_common(&s->common, dir.data);
+			if (seen++ % step == 0 && s->count < ROOT_SAMPLE)
+				s->file[s->count++] = f;
+		}
+	}
+	rc = 0;
+out:
+	buf_free(&dir);
+	return rc;
+}
+
+/* How many files of the sample are below the prefix if `root` was its name? */
+static int
+count_hits(const struct planner *w, const struct sample *s, const char *root,
+	   size_t *hits, struct error *err)
+{
+	struct buf full = BUF_INIT, norm = BUF_INIT;
+	int rc = -1;
+
+	*hits = 0;
+	for (size_t i = 0; i < s->count; i++) {
+		const struct filemap_file *f = s->file[i];
+		const char *rel = NULL;
+		struct stat st;
+
+		if (path_join(&full, f->dir, f->name, err) < 0 ||
+		    path_normal(full.data, &norm, err) < 0)
+			goto out;
+		rel = path_below(norm.data, root);
+		if (rel == NULL || !path_is_clean(rel) ||
+		    path_stat_beneath(w->p.places[0].root_fd, rel, &st, NULL) <
+			    0)
+			continue;
+		if (S_ISREG(st.st_mode) &&
+		    (!f->attr.has_size ||
+		     (uint64_t)st.st_size == f->attr.size))
+			(*hits)++;
+	}
+	rc = 0;
+out:
+	buf_free(&norm);
+	buf_free(&full);
+	return rc;
+}
+
+static int
+cannot_tell(const struct planner *w, const struct sample *s, const char *how,
+	    struct error *err)
+{
+	return error_set(err, ERROR_USAGE,
+			 "%s: the metadata name files below %s; %s: say what "
+			 "the prefix was called then with --moved-from",
+			 w->p.places[0].root, s->common.data, how);
+}
+
+/* Try every directory from `common` up to the one below "/". */
+static int
+infer_root(struct planner *w, struct sample *s, struct error *err)
+{
+	char *root = arena_strdup(w->p.arena, s->common.data);
+	size_t best = 0;
+	bool tie = false;
+	char *cut = NULL;
+
+	if (root == NULL)
+		return no_memory(err);
+	while (root[0] == '/' && root[1] != '\0') {
+		size_t hits = 0;
+
+		if (count_hits(w, s, root, &hits, err) < 0)
+			return -1;
+		tie = hits == best ? tie || hits > 0 : hits < best && tie;
+		if (hits > best) {
+			best = hits;
+			w->p.recorded_root = arena_strdup(w->p.arena, root);
+			if (w->p.recorded_root == NULL)
+				return no_memory(err);
+		}
+		cut = strrchr(root, '/');
+		*cut = '\0';
+	}
+	if (best == 0)
+		return cannot_tell(w, s, "none of them is here", err);
+	if (tie)
+		return cannot_tell(w, s, "they fit here in several ways", err);
+	w->p.moved = true;
+	return 0;
+}
+
+/* Is everything recorded below where the prefix is now, as the caller spells
+ * it or as the system does? */
+static int
+is_here(struct planner *w, const struct sample *s, bool *here,
+	struct error *err)
+{
+	struct buf real = BUF_INIT;
+	int rc = -1;
+
+	*here = false;
+	if (path_real(w->p.places[0].root, &real, err) < 0)
+		goto out;
+	if (path_below(s->common.data, real.data) != NULL) {
+		*here = true;
+		w->p.recorded_root = arena_strdup(w->p.arena, real.data);
+		if (w->p.recorded_root == NULL) {
+			no_memory(err);
+			goto out;
+		}
+	}
+	rc = 0;
+out:
+	buf_free(&real);
+	return rc;
+}
+
+static int
+given_root(struct planner *w, const char *from, struct error *err)
+{
+	struct buf norm = BUF_INIT;
+	int rc = -1;
+
+	if (path_normal(from, &norm, err) == 0) {
+		w->p.recorded_root = arena_strdup(w->p.arena, norm.data);
+		rc = w->p.recorded_root == NULL ? no_memory(err) : 0;
+		w->p.moved = true;
+	}
+	buf_free(&norm);
+	return rc;
+}
+
+static int
+find_root(struct planner *w, struct error *err)
+{
+	struct sample s = { .count = 0, .common = BUF_INIT };
+	const char *recorded = NULL;
+	bool here = false;
+	int rc = -1;
+
+	if (w->o->moved_from != NULL)
+		return given_root(w, w->o->moved_from, err);
+	if (take_sample(w, &s, err) < 0)
+		goto out;
+	if (s.count == 0) {
+		rc = 0; /* no file, no question */
+		goto out;
+	}
+	if (is_here(w, &s, &here, err) < 0)
+		goto out;
+	for (int64_t r = 0; !here && recorded == NULL && r < w->p.nranks; r++)
+		if (w->p.ranks[r].map_known)
+			recorded = w->filemaps[r].prefix;
+	if (here)
+		rc = 0;
+	else if (recorded != NULL && path_below(s.common.data, recorded))
+		rc = given_root(w, recorded, err);
+	else
+		rc = infer_root(w, &s, err);
+out:
+	buf_free(&s.common);
+	return rc;
+}
+
+/* --- Files --------------------------------------------------------------------- */
+
+size_t
+plan_add_file(struct planner *w, const struct plan_file *f, struct error *err)
+{
+	if (w->p.nfiles == w->files_cap) {
+		size_t cap = w->files_cap ? w->files_cap * 2 : 256;
+		void *p = mem_realloc(w->p.files, cap, sizeof(*w->p.files));
+
+		if (p == NULL || w->p.nfiles >= PLAN_NONE / 2) {
+			no_memory(err);
+			return SIZE_MAX;
+		}
+		w->p.files = p;
+		w->files_cap = cap;
+	}
+	w->p.files[w->p.nfiles] = *f;
+	return w->p.nfiles++;
+}
+
+/* PATH and NAME as a path below the prefix. */
+static const char *
+prefix_path(struct planner *w, const struct filemap_file *f, int64_t rank,
+	    struct buf *full, struct buf *norm, struct error *err)
+{
+	const char *rel = NULL;
+
+	if (f->dir == NULL || f->name == NULL) {
+		error_set(err, ERROR_CORRUPT,
+			  "filemap_%lld: %s has no PATH or NAME",
+			  (long long)rank, f->cache_path);
+		return NULL;
+	}
+	if (path_join(full, f->dir, f->name, err) < 0 ||
+	    path_normal(full->data, norm, err) < 0)
+		return NULL;
+	if (w->p.recorded_root != NULL)
+		rel = path_below(norm->data, w->p.recorded_root);
+	if (rel == NULL || !path_is_clean(rel)) {
+		error_set(err, ERROR_UNSAFE,
+			  "filemap_%lld: %s lies outside the prefix %s",
+			  (long long)rank, norm->data,
+			  w->p.recorded_root ? w->p.recorded_root
+					     : w->p.places[0].root);
+		return NULL;
+	}
+	rel = arena_strdup(w->p.arena, rel);
+	if (rel == NULL)
+		no_memory(err);
+	return rel;
+}
+
+/* A file of a cache lies in the dataset directory itself, by its base name
+ * (formats.md 2); one with the prefix's directory was never there (bypass). */
+static const char *
+cache_path(struct planner *w, const struct filemap_file *f, int64_t rank,
+	   enum file_state *state, struct error *err)
+{
+	const char *base = path_base(f->cache_path);
+	size_t dir = (size_t)(base - f->cache_path);
+
+	if (!path_is_clean(base) || base == f->cache_path) {
+		error_set(err, ERROR_UNSAFE,
+			  "filemap_%lld: %s is no path of a file in a cache",
+			  (long long)rank, f->cache_path);
+		return NULL;
+	}
+	if (f->dir != NULL && dir == strlen(f->dir) + 1 &&
+	    memcmp(f->dir, f->cache_path, dir - 1) == 0)
+		*state = FILE_ELSEWHERE;
+	base = arena_strdup(w->p.arena, base);
+	if (base == NULL)
+		no_memory(err);
+	return base;
+}
+
+static int
+map_rank(struct planner *w, int64_t rank, struct buf *full, struct buf *norm,
+	 struct error *err)
+{
+	struct plan_rank *r = &w->p.ranks[rank];
+	const struct filemap *m = &w->filemaps[rank];
+	bool cache = w->p.places[r->map.place].cache;
+
+	r->first_file = w->p.nfiles;
+	r->nfiles = m->nfiles;
+	for (size_t i = 0; i < m->nfiles; i++) {
+		const struct filemap_file *f = &m->files[i];
+		struct plan_file pf = {
+			.rank = (uint32_t)rank,
+			.place = r->map.place,
+			.cache_path = f->cache_path,
+			.attr = f->attr,
+			.has_crc = f->has_crc,
+			.crc = f->crc,
+			.state = f->complete ? FILE_MISSING : FILE_INCOMPLETE,
+		};
+
+		if (!f->attr.has_size)
+			return error_set(err, ERROR_CORRUPT,
+					 "filemap_%lld: %s has no SIZE",
+					 (long long)rank, f->cache_path);
+		pf.path = cache ? cache_path(w, f, rank, &pf.state, err)
+				: prefix_path(w, f, rank, full, norm, err);
+		if (pf.path == NULL ||
+		    plan_add_file(w, &pf, err) == SIZE_MAX)
+			return -1;
+	}
+	return 0;
+}
+
+int
+plan_map_files(struct planner *w, struct error *err)
+{
+	struct buf full = BUF_INIT, norm = BUF_INIT;
+	int rc = -1;
+
+	if (!w->p.places[0].cache && find_root(w, err) < 0)
+		goto out;
+	for (int64_t r = 0; r < w->p.nranks; r++)
+		if (w->p.ranks[r].map_known &&
+		    map_rank(w, r, &full, &norm, err) < 0)
+			goto out;
+	rc = 0;
+out:
+	buf_free(&norm);
+	buf_free(&full);
+	return rc;
+}
+
+const char *
+plan_bare_path(struct planner *w, const char *path, struct error *err)
+{
+	struct buf norm = BUF_INIT, root = BUF_INIT;
+	const char *rel = NULL, *from = w->o->moved_from;
+
+	if (path_normal(path, &norm, err) < 0)
+		goto out;
+	if (from == NULL) {
+		if (path_real(w->p.places[0].root, &root, err) < 0)
+			goto out;
+	} else if (path_normal(from, &root, err) < 0) {
+		goto out;
+	}
+	rel = path_below(norm.data, root.data);
+	if (rel == NULL || !path_is_clean(rel)) {
+		error_set(err, ERROR_UNSAFE,
+			  "%s lies outside %s: say what that directory was "
+			  "called then with --moved-from",
+			  norm.data, root.data);
+		rel = NULL;
+		goto out;
+	}
+	rel = arena_strdup(w->p.arena, rel);
+	if (rel == NULL)
+		no_memory(err);
+out:
+	buf_free(&root);
+	buf_free(&norm);
+	return rel;
+}
+
+/* --- What is on disk ----------------------------------------------------------- */
+
+struct stat_job {
+	struct planner *w;
+	size_t first;
+	struct pathcache **caches; /* worker * nplaces + place */
+};
+
+static int
+stat_file(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct stat_job *job = arg;
+	struct planner *w = job->w;
+	struct plan_file *f = &w->p.files[job->first + i];
+	struct error local = ERROR_INIT;
+	struct stat st;
+
+	if (f->state != FILE_MISSING)
+		return 0;
+	if (pathcache_stat(job->caches[worker * w->p.nplaces + f->place],
+			   f->path, &st, &local) < 0) {
+		if (local.kind == ERROR_ABSENT)
+			return 0;
+		if (local.kind == ERROR_SYSTEM && local.errnum == ENOTDIR)
+			return 0;
+		return error_set(err, local.kind, "%s", local.text);
+	}
+	f->found_size = (uint64_t)st.st_size;
+	if (!S_ISREG(st.st_mode))
+		f->state = FILE_WRONG_TYPE;
+	else if (f->found_size != f->attr.size)
+		f->state = FILE_WRONG_SIZE;
+	else
+		f->state = FILE_PRESENT;
+	return 0;
+}
+
+int
+plan_stat_files(struct planner *w, size_t first, struct error *err)
+{
+	struct stat_job job = { .w = w, .first = first };
+	size_t n = (size_t)w->nworkers * w->p.nplaces;
+	int rc = -1;
+
+	job.caches = mem_calloc(n, sizeof(*job.caches));
+	if (job.caches == NULL)
+		return no_memory(err);
+	for (size_t i = 0; i < n; i++) {
+		job.caches[i] = pathcache_new(
+			w->p.places[i % w->p.nplaces].root_fd);
+		if (job.caches[i] == NULL) {
+			no_memory(err);
+			goto out;
+		}
+	}
+	rc = par_for(w->par, w->p.nfiles - first, STAT_BATCH, stat_file, &job,
+		     err);
+out:
+	for (size_t i = 0; i < n; i++)
+		pathcache_free(job.caches[i]);
+	mem_free(job.caches);
+	return rc;
+}

@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan_solve.c - what each set lacks, and whether it can be computed.
+ */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "arena.h"
+#include "dataset/compute.h"
+#include "dataset/plan_impl.h"
+#include "dataset/stripe.h"
+#include "error.h"
+#include "mem.h"
+#include "par.h"
+#include "path.h"
+
+static int
+no_memory(struct error *err)
+{
+	return error_set(err, ERROR_NOMEM, "out of memory");
+}
+
+static bool
+file_lost(const struct plan_file *f)
+{
+	return f->state != FILE_PRESENT && f->state != FILE_ELSEWHERE;
+}
+
+/* --- Does a set need a look? ---------------------------------------------- */
+
+static bool
+rank_lacks(const struct planner *w, uint32_t rank, bool map)
+{
+	const struct plan_rank *r = NULL;
+
+	if (rank >= w->p.nranks)
+		return true;
+	r = &w->p.ranks[rank];
+	if (!r->map_known && !w->bare)
+		return true;
+	for (size_t i = 0; !map && i < r->nfiles; i++)
+		if (file_lost(&w->p.files[r->first_file + i]))
+			return true;
+	return false;
+}
+
+static bool
+set_lacks(const struct planner *w, const struct plan_set *s)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct plan_member *m = &s->members[i];
+
+		if (m->state == RED_MISSING || rank_lacks(w, m->rank, s->map))
+			return true;
+	}
+	return false;
+}
+
+/* --- Lists to files ------------------------------------------------------------ */
+
+/* The file of `rank` with this path in cache.  Header lists mostly stand in
+ * the reverse order of the filemap (formats.md 5.3): `guess` first. */
+static uint32_t
+find_file(const struct planner *w, uint32_t rank, const char *cache_path,
+	  size_t guess)
+{
+	const struct plan_rank *r = &w->p.ranks[rank];
+
+	for (size_t i = 0; i < r->nfiles; i++) {
+		size_t f = r->first_file + (guess + i) % r->nfiles;
+
+		if (strcmp(w->p.files[f].cache_path, cache_path) == 0)
+			return (uint32_t)f;
+	}
+	return PLAN_NONE;
+}
+
+/* A file that only a header names, for a set given by hand. */
+static int
+bare_file(struct planner *w, struct plan_member *m, size_t i,
+	  struct error *err)
+{
+	const struct redset_file *rf = &m->list.files[i];
+	struct plan_file f = {
+		.rank = m->rank,
+		.place = 0,
+		.path = plan_bare_path(w, rf->path, err),
+		.cache_path = rf->path,
+		.attr = rf->attr,
+		.state = FILE_MISSING,
+	};
+	size_t at = f.path ? plan_add_file(w, &f, err) : SIZE_MAX;
+
+	m->files[i] = (uint32_t)at;
+	return at == SIZE_MAX ? -1 : 0;
+}
+
+static int
+link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
+	    struct arena *arena, struct error *err)
+{
+	size_t n = m->list.nfiles;
+
+	if (s->map || !m->list.known || m->files != NULL)
+		return 0;
+	m->files = arena_alloc(arena, n ? n : 1, sizeof(*m->files));
+	if (m->files == NULL)
+		return no_memory(err);
+	for (size_t i = 0; i < n; i++) {
+		const struct redset_file *rf = &m->list.files[i];
+		const struct plan_file *f = NULL;
+
+		m->files[i] = PLAN_NONE;
+		if (w->bare) {
+			if (bare_file(w, m, i, err) < 0)
+				return -1;
+			continue;
+		}
+		if (m->rank >= w->p.nranks || !w->p.ranks[m->rank].map_known)
+			continue;
+		m->files[i] = find_file(w, m->rank, rf->path, n - 1 - i);
+		if (m->files[i] == PLAN_NONE) {
+			s->flaw = arena_printf(
+				arena, "filemap_%u does not name %s", m->rank,
+				rf->path);
+			continue;
+		}
+		f = &w->p.files[m->files[i]];
+		if (f->attr.size != rf->attr.size)
+			s->flaw = arena_printf(
+				arena,
+				"filemap_%u says %s has %llu bytes, the "
+				"redundancy file %llu",
+				m->rank, f->path,
+				(unsigned long long)f->attr.size,
+				(unsigned long long)rf->attr.size);
+	}
+	return 0;
+}
+
+/* --- Losses -------------------------------------------------------------------- */
+
+static bool
+map_lost(const struct planner *w, const struct plan_member *m)
+{
+	return m->rank >= w->p.nranks || !w->p.ranks[m->rank].map_known ||
+	       w->p.ranks[m->rank].map.fate == FATE_REBUILD;
+}
+
+static bool
+member_file_lost(const struct planner *w, const struct plan_set *s,
+		 const struct plan_member *m, size_t i)
+{
+	if (s->map)
+		return map_lost(w, m);
+	return m->files == NULL || m->files[i] == PLAN_NONE ||
+	       file_lost(&w->p.files[m->files[i]]);
+}
+
+/* Lost ranges of a member's data string; *any also for files of no bytes. */
+static int
+member_losses(const struct planner *w, const struct plan_set *s,
+	      const struct plan_member *m, struct arena *arena,
+	      struct solve_member *out, bool *any, struct error *err)
+{
+	struct solve_range *ranges = NULL;
+	uint64_t at = 0;
+
+	out->bytes = m->list.bytes;
+	ranges = arena_alloc(arena, m->list.nfiles + 1, sizeof(*ranges));
+	if (ranges == NULL)
+		return no_memory(err);
+	for (size_t i = 0; i < m->list.nfiles; i++) {
+		uint64_t size = m->list.files[i].attr.size;
+
+		if (member_file_lost(w, s, m, i)) {
+			*any = true;
+			if (size > 0 && out->nlost > 0 &&
+			    ranges[out->nlost - 1].to == at)
+				ranges[out->nlost - 1].to = at + size;
+			else if (size > 0)
+				ranges[out->nlost++] = (struct solve_range){
+					.from = at, .to = at + size
+				};
+		}
+		at += size;
+	}
+	out->lost = ranges;
+	return 0;
+}
+
+/* --- Fates ----------------------------------------------------------------------- */
+
+static bool
+range_lost(const struct solution *sol, uint32_t member, bool body,
+	   uint64_t from, uint64_t to)
+{
+	for (size_t i = 0; from < to && i < sol->nlost; i++) {
+		const struct solve_lost *l = &sol->lost[i];
+
+		if (l->member == member && l->body == body &&
+		    l->range.from < to && from < l->range.to)
+			return true;
+	}
+	return false;
+}
+
+static enum fate
+fate_of(const struct plan_set *s, bool lost)
+{
+	return lost || !s->solved ? FATE_LOST : FATE_REBUILD;
+}
+
+static void
+member_fates(struct planner *w, struct plan_set *s, uint32_t member)
+{
+	struct plan_member *m = &s->members[member];
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < m->list.nfiles; i++) {
+		uint64_t size = m->list.files[i].attr.size;
+		bool lost = range_lost(&s->solution, member, false, at,
+				       at + size);
+		struct plan_file *f = NULL;
+
+		at += size;
+		if (s->map) {
+			if (map_lost(w, m) && m->rank < w->p.nranks)
+				w->p.ranks[m->rank].map.fate = fate_of(s, lost);
+			continue;
+		}
+		if (m->files == NULL || m->files[i] == PLAN_NONE)
+			continue;
+		f = &w->p.files[m->files[i]];
+		if (f->state == FILE_INCOMPLETE)
+			f->fate = FATE_LOST;
+		else
+			f->fate = file_lost(f) ? fate_of(s, lost) : FATE_KEEP;
+		if (f->state == FILE_INCOMPLETE)
+			s->verdict = SET_LOST;
+	}
+	m->fate = FATE_KEEP;
+	if (m->state != RED_PRESENT && m->state != RED_UNCHECKED &&
+	    s->type != REDSET_SINGLE)
+		m->fate = fate_of(s, m->header == NULL ||
+					     range_lost(&s->solution, member,
+							true, 0, UINT64_MAX));
+}
+
+/* "ranks 1 and 3 lack something, XOR survives 1". */
+static const char *
+explain(const struct plan_set *s,
+	const struct solve_member *losses, const bool *any,
+	struct arena *arena)
+{
+	uint32_t ranks[PLAN_SET_MAX];
+	const char *names = NULL;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		if ((any[i] || losses[i].body_lost) &&
+		    s->members[i].rank != PLAN_NONE)
+			ranks[n++] = s->members[i].rank;
+	names = plan_ranks_in(arena, ranks, n);
+	if (n == 0 || names == NULL)
+		return "too many members are missing";
+	if (s->type == REDSET_SINGLE)
+		return arena_printf(arena, "%s %s missing, and SINGLE keeps no "
+					   "redundancy",
+				    n == 1 ? "rank" : "ranks", names);
+	if (n == 1)
+		return arena_printf(arena, "rank %s is missing, and too little "
+					   "is left of the others",
+				    names);
+	if (s->type == REDSET_PARTNER)
+		return arena_printf(arena,
+				    "ranks %s are missing: both a rank and %s "
+				    "of its data",
+				    names,
+				    s->failures == 1 ? "the copy"
+						     : "every copy");
+	return arena_printf(arena,
+			    "ranks %s are missing, the scheme survives %u",
+			    names, s->failures);
+}
+
+/* --- One set --------------------------------------------------------------------- */
+
+static int
+try_solve(struct plan_set *s, struct solve_member *losses,
+	  bool salvage, struct error *err)
+{
+	struct solve_set set = {
+		.type = s->type,
+		.n = s->n,
+		.failures = s->failures,
+		.chunk = s->chunk,
+		.member = losses,
+	};
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		enum red_state st = s->members[i].state;
+
+		losses[i].body_lost = st == RED_MISSING || st == RED_DAMAGED ||
+				      (st == RED_HEADER_DAMAGED && !salvage);
+	}
+	if (s->solved)
+		solution_free(&s->solution);
+	s->solved = false;
+	if (solve(&set, &s->solution, err) < 0)
+		return -1;
+	s->solved = true;
+	s->salvage = salvage;
+	s->spare = solve_spare(&set);
+	return 0;
+}
+
+/* Lists that nobody has make a set unsolvable. */
+static const char *
+unknown_lists(const struct plan_set *s, const bool *any, struct arena *arena)
+{
+	uint32_t ranks[PLAN_SET_MAX];
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		if (!s->members[i].list.known &&
+		    (any[i] || s->type != REDSET_SINGLE))
+			ranks[n++] = s->members[i].rank != PLAN_NONE
+					     ? s->members[i].rank
+					     : i;
+	if (n == 0)
+		return NULL;
+	return arena_printf(arena,
+			    "%s %s and the neighbours that know their files "
+			    "are missing",
+			    n == 1 ? "rank" : "ranks",
+			    plan_ranks_in(arena, ranks, n));
+}
+
+static void
+judge(struct planner *w, struct plan_set *s, const struct solve_member *losses,
+      const bool *any, struct arena *arena)
+{
+	s->missing = 0;
+	for (uint32_t i = 0; i < s->n; i++)
+		s->missing += any[i] || (losses[i].body_lost &&
+					 s->type != REDSET_SINGLE) ||
+			      s->members[i].state == RED_HEADER_DAMAGED;
+	if (s->missing == 0) {
+		s->reason = NULL;
+		s->verdict = SET_WHOLE;
+	} else if (s->reason != NULL) {
+		s->verdict = SET_LOST;
+	} else if (s->solution.nlost > 0) {
+		s->verdict = SET_LOST;
+		s->reason = explain(s, losses, any, arena);
+	} else {
+		s->verdict = SET_REBUILDABLE;
+	}
+	for (uint32_t i = 0; i < s->n; i++)
+		member_fates(w, s, i);
+	if (s->verdict == SET_LOST && s->reason == NULL)
+		s->reason = "a file was never completed";
+}
+
+int
+plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
+	       struct error *err)
+{
+	struct solve_member *losses = NULL;
+	bool *any = NULL;
+	int rc = -1;
+
+	losses = mem_calloc(s->n, sizeof(*losses));
+	any = mem_calloc(s->n, sizeof(*any));
+	if (losses == NULL || any == NULL) {
+		no_memory(err);
+		goto out;
+	}
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct plan_member *m = &s->members[i];
+
+		if (!m->list.known)
+			any[i] = m->rank == PLAN_NONE ||
+				 rank_lacks(w, m->rank, s->map);
+		else if (member_losses(w, s, m, arena, &losses[i], &any[i],
+				       err) < 0)
+			goto out;
+	}
+	s->reason = s->flaw ? s->flaw : unknown_lists(s, any, arena);
+	if (s->reason == NULL) {
+		if (try_solve(s, losses, false, err) < 0)
+			goto out;
+		/* Parity behind a damaged header is better than none. */
+		if (s->solution.nlost > 0 &&
+		    try_solve(s, losses, true, err) < 0)
+			goto out;
+	}
+	judge(w, s, losses, any, arena);
+	rc = 0;
+out:
+	mem_free(any);
+	mem_free(losses);
+	return rc;
+}
+
+/* --- All sets of a kind ------------------------------------------------------------ */
+
+struct set_job {
+	struct planner *w;
+	size_t *sets;
+};
+
+static int
+open_one(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct set_job *job = arg;
+
+	return plan_open_set(job->w, &job->w->p.sets[job->sets[i]],
+			     job->w->arenas[worker], err);
+}
+
+static int
+solve_one(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct set_job *job = arg;
+
+	return plan_solve_set(job->w, &job->w->p.sets[job->sets[i]],
+			      job->w->arenas[worker], err);
+}
+
+/* A filemap that is not the one its set protects is as good as missing. */
+static void
+check_map(struct planner *w, const struct plan_member *m)
+{
+	struct plan_rank *r = NULL;
+	struct stat st;
+
+	if (!m->list.known || m->rank >= w->p.nranks)
+		return;
+	r = &w->p.ranks[m->rank];
+	if (!r->map_known || r->map.fate != FATE_KEEP)
+		return;
+	if (path_stat_beneath(w->p.places[r->map.place].meta_fd, r->map.name,
+			      &st, NULL) == 0 &&
+	    (uint64_t)st.st_size == m->list.bytes)
+		return;
+	r->map_known = false;
+	r->map.why = "not as long as its redundancy set says";
+}
+
+/* What concerns several sets at once, one after another: who is in them, and
+ * (files given by hand) the list of files. */
+static int
+join_sets(struct planner *w, const size_t *sets, size_t n, struct error *err)
+{
+	size_t first = w->p.nfiles;
+
+	for (size_t i = 0; i < n; i++) {
+		struct plan_set *s = &w->p.sets[sets[i]];
+
+		for (uint32_t m = 0; m < s->n; m++) {
+			struct plan_member *pm = &s->members[m];
+
+			if (pm->rank != PLAN_NONE && pm->list.known &&
+			    plan_need_ranks(w, pm->list.desc.ranks, err) < 0)
+				return -1;
+			plan_claim_rank(w, (uint32_t)sets[i], m);
+			if (s->map)
+				check_map(w, pm);
+			if (link_member(w, s, pm, w->p.arena, err) < 0)
+				return -1;
+		}
+	}
+	return w->bare ? plan_stat_files(w, first, err) : 0;
+}
+
+/* Files of an older attempt: its ranks belong to another set. */
+static bool
+superseded(const struct planner *w, size_t set)
+{
+	const struct plan_set *s = &w->p.sets[set];
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		uint32_t rank = s->members[i].rank;
+
+		if (rank == PLAN_NONE || rank >= w->p.nranks)
+			continue;
+		if ((s->map ? w->p.ranks[rank].map_set
+			    : w->p.ranks[rank].data_set) != set)
+			return true;
+	}
+	return false;
+}
+
+int
+plan_solve_sets(struct planner *w, bool map, struct error *err)
+{
+	struct set_job job = { .w = w };
+	size_t n = 0, kept = 0;
+	int rc = -1;
+
+	job.sets = mem_alloc(w->p.nsets + 1, sizeof(*job.sets));
+	if (job.sets == NULL)
+		return no_memory(err);
+	for (size_t i = 0; i < w->p.nsets; i++) {
+		const struct plan_set *s = &w->p.sets[i];
+
+		if (s->map != map || s->n == 0 || superseded(w, i))
+			continue;
+		if ((w->o->flags & PLAN_HEADERS) || set_lacks(w, s))
+			job.sets[n++] = i;
+	}
+	if (par_for(w->par, n, 0, open_one, &job, err) < 0 ||
+	    join_sets(w, job.sets, n, err) < 0)
+		goto out;
+	for (size_t i = 0; i < n; i++)
+		if (!superseded(w, job.sets[i]))
+			job.sets[kept++] = job.sets[i];
+	rc = par_for(w->par, kept, 0, solve_one, &job, err);
+out:
+	mem_free(job.sets);
+	return rc;
+}
+
+int
+plan_reopen_set(struct planner *w, uint32_t set, struct error *err)
+{
+	size_t one = set;
+
+	if (plan_open_set(w, &w->p.sets[set], w->p.arena, err) < 0)
+		return -1;
+	return join_sets(w, &one, 1, err);
+}

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rebuild.c - a plan carried out: list what has to be written, compute it,
+ * check the sums, put it in place.
+ */
+#include "dataset/rebuild.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "dataset/compute.h"
+#include "dataset/plan_impl.h"
+#include "dataset/stripe.h"
+#include "dataset/target.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "par.h"
+#include "path.h"
+#include "progress.h"
+
+/* Each round marks at least one more file as damaged; so many damaged files
+ * in the sets of one dataset are a broken disk, not a flipped bit. */
+#define REBUILD_ROUNDS 64
+
+/* Copying a body behind its new header. */
+#define COPY_BLOCK ((size_t)256 << 10)
+
+struct run {
+	struct plan *p;
+	const struct rebuild_options *o;
+	struct rebuild_result *result;
+	struct par *par;
+	struct arena *arena; /* of one round */
+	struct targets targets;
+	struct compute_set *sets;
+	size_t nsets;
+	struct stripe_sum *sums, *new_sums; /* by file; NULL: none recorded */
+};
+
+static int
+no_memory(struct error *err)
+{
+	return error_set(err, ERROR_NOMEM, "out of memory");
+}
+
+static void
+say(const struct run *r, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void
+say(const struct run *r, const char *fmt, ...)
+{
+	struct error text = ERROR_INIT;
+	va_list ap;
+
+	if (r->o->log == NULL)
+		return;
+	va_start(ap, fmt);
+	error_vset(&text, ERROR_NONE, fmt, ap);
+	va_end(ap);
+	r->o->log(r->o->log_arg, text.text);
+}
+
+/* --- What has to be written ------------------------------------------------- */
+
+static bool
+worth_solving(const struct run *r, const struct plan_set *s)
+{
+	if (!s->solved || s->verdict == SET_WHOLE)
+		return false;
+	return s->verdict == SET_REBUILDABLE || r->o->partial;
+}
+
+/* The temporary file of a lost data file, as a part of its member's string. */
+static int
+file_target(struct run *r, uint32_t index, uint64_t at, struct stripe *out,
+	    struct error *err)
+{
+	const struct plan_file *f = &r->p->files[index];
+	const struct place *pl = &r->p->places[f->place];
+	const struct target *t = NULL;
+
+	t = targets_add(&r->targets,
+			&(struct target){
+				.kind = TARGET_FILE,
+				.dirfd = pl->root_fd,
+				.path = f->path,
+				.size = f->attr.size,
+				.attr = &f->attr,
+			},
+			err);
+	if (t == NULL)
+		return -1;
+	if (f->attr.size == 0)
+		return 0;
+	out->parts[out->nparts++] = (struct stripe_part){
+		.start = at,
+		.len = f->attr.size,
+		.dirfd = pl->root_fd,
+		.path = t->temp,
+		.sum = f->has_crc ? index : STRIPE_NO_SUM,
+	};
+	return 0;
+}
+
+static int
+data_targets(struct run *r, const struct plan_member *m, struct stripe *out,
+	     struct error *err)
+{
+	uint64_t at = 0;
+
+	out->parts = arena_alloc(r->arena, m->list.nfiles + 1,
+				 sizeof(*out->parts));
+	if (out->parts == NULL)
+		return no_memory(err);
+	for (size_t i = 0; m->files != NULL && i < m->list.nfiles; i++) {
+		uint32_t f = m->files[i];
+
+		if (f != PLAN_NONE && r->p->files[f].fate == FATE_REBUILD &&
+		    file_target(r, f, at, out, err) < 0)
+			return -1;
+		at += m->list.files[i].attr.size;
+	}
+	return 0;
+}
+
+static int
+body_target(struct run *r, const struct plan_set *s,
+	    const struct plan_member *m, struct stripe *out,
+	    struct error *err)
+{
+	const struct place *pl = &r->p->places[m->place];
+	const struct target *t = NULL;
+	struct target d = {
+		.kind = TARGET_DESCRIPTOR,
+		.dirfd = pl->meta_fd,
+		.path = m->descriptor.name,
+		.size = m->descriptor.image_size,
+		.image = m->descriptor.image,
+		.image_size = m->descriptor.image_size,
+	};
+	struct target b = {
+		.kind = TARGET_REDUNDANCY,
+		.dirfd = pl->meta_fd,
+		.path = m->name,
+		.image = m->header,
+		.image_size = m->header_size,
+	};
+	struct stat st;
+
+	if (m->fate != FATE_REBUILD || m->name == NULL)
+		return 0;
+	b.size = m->header_size + plan_body_size(s, m);
+	t = targets_add(&r->targets, &b, err);
+	if (t == NULL)
+		return -1;
+	out->parts = arena_alloc(r->arena, 1, sizeof(*out->parts));
+	if (out->parts == NULL)
+		return no_memory(err);
+	if (b.size > m->header_size) {
+		out->parts[0] = (struct stripe_part){
+			.len = b.size - m->header_size,
+			.dirfd = pl->meta_fd,
+			.path = t->temp,
+			.off = m->header_size,
+			.sum = STRIPE_NO_SUM,
+		};
+		out->nparts = 1;
+	}
+	if (d.path != NULL && d.image != NULL &&
+	    path_stat_beneath(d.dirfd, d.path, &st, NULL) < 0 &&
+	    targets_add(&r->targets, &d, err) == NULL)
+		return -1;
+	return 0;
+}
+
+static int
+map_target(struct run *r, const struct plan_member *m, struct error *err)
+{
+	const struct plan_rank *pr = NULL;
+	struct target t = { .kind = TARGET_MAP };
+
+	if (m->rank >= r->p->nranks)
+		return 0;
+	pr = &r->p->ranks[m->rank];
+	if (pr->map.fate != FATE_REBUILD || pr->map.image == NULL)
+		return 0;
+	t.dirfd = r->p->places[pr->map.place].meta_fd;
+	t.path = pr->map.name;
+	t.size = pr->map.image_size;
+	t.image = pr->map.image;
+	t.image_size = pr->map.image_size;
+	t.attr = &m->list.files[0].attr;
+	return targets_add(&r->targets, &t, err) == NULL ? -1 : 0;
+}
+
+static int
+set_targets(struct run *r, const struct plan_set *s, struct error *err)
+{
+	struct compute_set *c = &r->sets[r->nsets++];
+	struct stripe *data = NULL, *body = NULL, *to = NULL, *to_body = NULL;
+
+	to = arena_alloc(r->arena, s->n, sizeof(*to));
+	to_body = arena_alloc(r->arena, s->n, sizeof(*to_body));
+	if (to == NULL || to_body == NULL)
+		return no_memory(err);
+	if (plan_strings(r->p, s, true, r->arena, &data, &body, err) < 0)
+		return -1;
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct plan_member *m = &s->members[i];
+
+		/* Lost filemaps were computed while the plan was made. */
+		if ((s->map ? map_target(r, m, err)
+			    : data_targets(r, m, &to[i], err)) < 0 ||
+		    body_target(r, s, m, &to_body[i], err) < 0)
+			return -1;
+	}
+	*c = (struct compute_set){
+		.solution = &s->solution,
+		.data = data,
+		.body = body,
+		.new_data = to,
+		.new_body = to_body,
+	};
+	return 0;
+}
+
+static int
+make_sums(struct run *r, struct error *err)
+{
+	size_t n = r->p->nfiles;
+	bool any = false;
+
+	for (size_t i = 0; i < n && !any; i++)
+		any = r->p->files[i].has_crc;
+	if (!any)
+		return 0;
+	r->sums = mem_calloc(n, sizeof(*r->sums));
+	r->new_sums = mem_calloc(n, sizeof(*r->new_sums));
+	if (r->sums == NULL || r->new_sums == NULL)
+		return no_memory(err);
+	for (size_t i = 0; i < n; i++)
+		r->sums[i].size = r->new_sums[i].size =
+			r->p->files[i].attr.size;
+	return 0;
+}
+
+/* --- Contents ---------------------------------------------------------------------- */
+
+/* The body of a redundancy file whose header was damaged, to its new place. */
+static int
+copy_body(struct run *r, const struct place *pl, const struct plan_member *m,
+	  const struct stripe *to, struct error *err)
+{
+	struct stripe_part from = {
+		.len = to->nparts ? to->parts[0].len : 0,
+		.dirfd = pl->meta_fd,
+		.path = m->name,
+		.off = m->body_start,
+		.sum = STRIPE_NO_SUM,
+	};
+	const struct stripe src = { 1, &from };
+	struct stripe_cache *in = stripe_cache_new(1, false);
+	struct stripe_cache *out = stripe_cache_new(1, true);
+	unsigned char *block = mem_alloc(COPY_BLOCK, 1);
+	int rc = -1;
+
+	if (in == NULL || out == NULL || block == NULL) {
+		no_memory(err);
+		goto done;
+	}
+	for (uint64_t off = 0; off < from.len; off += COPY_BLOCK) {
+		size_t len = from.len - off < COPY_BLOCK
+				     ? (size_t)(from.len - off)
+				     : COPY_BLOCK;
+
+		if (stripe_read(&src, in, off, block, len, NULL, err) < 0 ||
+		    stripe_write(to, out, off, block, len, NULL, err) < 0)
+			goto done;
+	}
+	say(r, "%s: header was damaged and is written anew; its contents, "
+	       "which nothing else can confirm, were used",
+	    m->name);
+	rc = 0;
+done:
+	mem_free(block);
+	stripe_cache_free(out);
+	stripe_cache_free(in);
+	return rc;
+}
+
+static int
+copy_bodies(struct run *r, struct error *err)
+{
+	size_t c = 0;
+
+	for (size_t i = 0; i < r->p->nsets; i++) {
+		const struct plan_set *s = &r->p->sets[i];
+
+		if (!worth_solving(r, s))
+			continue;
+		for (uint32_t m = 0; m < s->n; m++) {
+			const struct plan_member *pm = &s->members[m];
+
+			if (s->salvage && pm->state == RED_HEADER_DAMAGED &&
+			    pm->fate == FATE_REBUILD &&
+			    copy_body(r, &r->p->places[pm->place], pm,
+				      &r->sets[c].new_body[m], err) < 0)
+				return -1;
+		}
+		c++;
+	}
+	return 0;
+}
+
+/* --- Sums ------------------------------------------------------------------------------ */
+
+/* Files that were read as a whole and are not what was recorded.  Returns how
+ * many were marked, -1 on failure. */
+static long
+mark_bad_inputs(struct run *r, struct error *err)
+{
+	long marked = 0;
+
+	for (size_t i = 0; r->sums != NULL && i < r->p->nfiles; i++) {
+		struct plan_file *f = &r->p->files[i];
+		uint64_t seen = r->sums[i].seen;
+
+		if (!f->has_crc || f->state != FILE_PRESENT || seen == 0 ||
+		    seen != f->attr.size)
+			continue;
+		r->result->crc_checked++;
+		if (r->sums[i].crc == f->crc)
+			continue;
+		say(r, "%s: checksum is 0x%08x, recorded was 0x%08x: damaged",
+		    f->path, (unsigned)r->sums[i].crc, f->crc);
+		if (plan_mark(r->p, i, FILE_WRONG_CRC, err) < 0)
+			return -1;
+		r->result->crc_wrong++;
+		marked++;
+	}
+	return marked;
+}
+
+/* A rebuilt file that is not what was recorded: what it was made from is
+ * damaged.  Look for a damaged file among them. */
+static long
+find_culprit(struct run *r, const struct plan_file *f, struct error *err)
+{
+	long marked = plan_check_rest(r->p, r->par, f->rank, err);
+
+	if (marked != 0) {
+		r->result->crc_wrong += marked > 0 ? (size_t)marked : 0;
+		return marked;
+	}
+	return error_set(err, ERROR_CORRUPT,
+			 "%s: what was computed does not have the recorded "
+			 "checksum 0x%08x: the rest of its set is damaged, and "
+			 "it cannot be told where",
+			 f->path, f->crc);
+}
+
+static long
+check_outputs(struct run *r, struct error *err)
+{
+	for (size_t i = 0; r->new_sums != NULL && i < r->p->nfiles; i++) {
+		const struct plan_file *f = &r->p->files[i];
+
+		if (!f->has_crc || f->fate != FATE_REBUILD ||
+		    r->new_sums[i].seen != f->attr.size)
+			continue;
+		r->result->crc_checked++;
+		if (r->new_sums[i].crc != f->crc)
+			return find_culprit(r, f, err);
+	}
+	return 0;
+}
+
+/* --- Rounds ---------------------------------------------------------------------------- */
+
+static int
+list_targets(struct run *r, struct error *err)
+{
+	r->sets = mem_calloc(r->p->nsets + 1, sizeof(*r->sets));
+	if (r->sets == NULL)
+		return no_memory(err);
+	for (size_t i = 0; i < r->p->nsets; i++)
+		if (worth_solving(r, &r->p->sets[i]) &&
+		    set_targets(r, &r->p->sets[i], err) < 0)
+			return -1;
+	return make_sums(r, err);
+}
+
+static void
+count_results(struct run *r)
+{
+	for (size_t i = 0; i < r->targets.count; i++) {
+		switch (r->targets.list[i].kind) {
+		case TARGET_FILE:
+			r->result->files++;
+			break;
+		case TARGET_REDUNDANCY:
+			r->result->redundancy++;
+			break;
+		case TARGET_DESCRIPTOR:
+			r->result->descriptors++;
+			break;
+		default:
+			r->result->maps++;
+		}
+		r->result->bytes_written += r->targets.list[i].size;
+	}
+}
+
+/* One attempt.  1: something turned out damaged, plan changed, try again. */
+static int
+attempt(struct run *r, struct error *err)
+{
+	const struct compute_options co = {
+		.par = r->par,
+		.memory = r->o->memory,
+		.sums = r->sums,
+		.new_sums = r->new_sums,
+		.progress = r->o->progress,
+		.stop = r->o->stop,
+	};
+	long bad = 0;
+
+	if (targets_check_space(&r->targets, err) < 0 ||
+	    targets_prepare(&r->targets, r->par, err) < 0 ||
+	    copy_bodies(r, err) < 0 ||
+	    compute(r->sets, r->nsets, &co, err) < 0)
+		return -1;
+	r->result->bytes_read += r->p->bytes_read;
+	bad = mark_bad_inputs(r, err);
+	if (bad == 0)
+		bad = check_outputs(r, err);
+	if (bad != 0)
+		return bad < 0 ? -1 : 1;
+	if (targets_commit(&r->targets, r->par, err) < 0)
+		return -1;
+	count_results(r);
+	return 0;
+}
+
+static int
+round_once(struct run *r, struct error *err)
+{
+	int rc = -1;
+
+	r->arena = arena_new();
+	r->nsets = 0;
+	if (r->arena == NULL || targets_init(&r->targets, err) < 0) {
+		arena_free(r->arena);
+		return no_memory(err);
+	}
+	if (list_targets(r, err) == 0) {
+		progress_expect(r->o->progress,
+				r->p->bytes_read + r->p->bytes_written);
+		rc = attempt(r, err);
+	}
+	targets_discard(&r->targets);
+	targets_fini(&r->targets);
+	mem_free(r->sets);
+	mem_free(r->sums);
+	mem_free(r->new_sums);
+	r->sets = NULL;
+	r->sums = r->new_sums = NULL;
+	arena_free(r->arena);
+	return rc;
+}
+
+int
+rebuild(struct plan *p, const struct rebuild_options *o,
+	struct rebuild_result *result, struct error *err)
+{
+	static const struct rebuild_options none = { .memory = 0 };
+	struct rebuild_result scratch;
+	struct run r = { .p = p, .o = o ? o : &none };
+	struct par *own = NULL;
+	int rc = 1;
+
+	r.result = result ? result : &scratch;
+	*r.result = (struct rebuild_result){ .files = 0 };
+	r.par = r.o->par;
+	if (r.par == NULL)
+		r.par = own = par_new(1, err);
+	if (r.par == NULL)
+		return -1;
+	for (int i = 0; rc == 1 && i < REBUILD_ROUNDS; i++) {
+		if (plan_status(p) == STATUS_LOST && !r.o->partial)
+			rc = plan_error(p, err);
+		else if (plan_status(p) == STATUS_OK)
+			rc = 0;
+		else
+			rc = round_once(&r, err);
+	}
+	if (rc == 1)
+		rc = error_set(err, ERROR_CORRUPT,
+			       "dataset %lld: too many damaged files",
+			       (long long)p->id);
+	par_free(own);
+	return rc;
+}

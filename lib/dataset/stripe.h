@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stripe.h - a logical byte string that lies in pieces: in files, in stretches
+ * of files (a redundancy body behind its header, segments of containers), or
+ * in memory.  What a redundancy set calls a member's data or body.
+ */
+#ifndef DATASET_STRIPE_H
+#define DATASET_STRIPE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct error;
+
+#define STRIPE_NO_SUM SIZE_MAX
+
+/* One piece.  Either `mem`, or `path` beneath `dirfd` at `off`. */
+struct stripe_part {
+	uint64_t start, len; /* in the string; len > 0 */
+	int dirfd;
+	const char *path; /* clean and relative; resolved beneath dirfd */
+	uint64_t off;	  /* in the file */
+	unsigned char *mem;
+	size_t sum;	  /* which running checksum, or STRIPE_NO_SUM */
+	uint64_t sum_off; /* offset of the piece in what is summed */
+};
+
+/* Parts ascending, without overlap; a gap reads as zero bytes (a padding), and
+ * swallows what is written. */
+struct stripe {
+	size_t nparts;
+	struct stripe_part *parts;
+};
+
+/*
+ * A CRC-32 of `size` bytes that arrive in any order, from any thread, each
+ * byte once: crc_shift() makes the parts add up.
+ */
+struct stripe_sum {
+	uint64_t size;
+	_Atomic uint64_t seen;
+	_Atomic uint32_t crc;
+};
+
+/*
+ * Open files of one worker, so that a file is not opened for each block.
+ * Threads: one each.
+ */
+struct stripe_cache; /* opaque */
+struct stripe_cache *stripe_cache_new(size_t slots, bool write);
+void stripe_cache_free(struct stripe_cache *c);
+/* Forget (close) everything: before files are renamed. */
+void stripe_cache_drop(struct stripe_cache *c);
+
+/* `len` bytes at `off`: read, or written.  `sums` (indexed by part.sum) may be
+ * NULL.  Errors name the file. */
+int stripe_read(const struct stripe *s, struct stripe_cache *c, uint64_t off,
+		void *data, size_t len, struct stripe_sum *sums,
+		struct error *err);
+int stripe_write(const struct stripe *s, struct stripe_cache *c, uint64_t off,
+		 const void *data, size_t len, struct stripe_sum *sums,
+		 struct error *err);
+
+/* Is nothing but zero bytes to be read there (all beyond the last part)? */
+bool stripe_is_padding(const struct stripe *s, uint64_t off);
+
+#endif /* DATASET_STRIPE_H */

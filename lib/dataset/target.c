@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * target.c - temporary files on their way to being the real ones.
+ */
+#include "dataset/target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "par.h"
+#include "path.h"
+#include "str.h"
+
+/* Targets a worker takes at a time. */
+#define TARGET_BATCH 4
+
+int
+targets_init(struct targets *t, struct error *err)
+{
+	*t = (struct targets){ .count = 0 };
+	t->arena = arena_new();
+	if (t->arena == NULL)
+		return error_set(err, ERROR_NOMEM, "out of memory");
+	return 0;
+}
+
+void
+targets_fini(struct targets *t)
+{
+	mem_free(t->list);
+	arena_free(t->arena);
+	*t = (struct targets){ .count = 0 };
+}
+
+struct target *
+targets_add(struct targets *t, const struct target *what, struct error *err)
+{
+	const char *base = path_base(what->path);
+	char temp[IO_TEMP_MAX];
+	struct target *n = NULL;
+
+	if (t->count == t->cap) {
+		size_t cap = t->cap ? t->cap * 2 : 64;
+
+		n = mem_realloc(t->list, cap, sizeof(*n));
+		if (n == NULL)
+			goto fail;
+		t->list = n;
+		t->cap = cap;
+	}
+	n = &t->list[t->count];
+	*n = *what;
+	n->temp = arena_printf(t->arena, "%.*s%s", (int)(base - what->path),
+			       what->path, io_temp_name(temp, base));
+	if (n->temp == NULL)
+		goto fail;
+	t->count++;
+	return n;
+fail:
+	error_set(err, ERROR_NOMEM, "out of memory");
+	return NULL;
+}
+
+int
+targets_check_space(const struct targets *t, struct error *err)
+{
+	struct statvfs fs;
+	uint64_t need = 0, have = 0;
+	char a[32], b[32];
+
+	/* All roots of a dataset mostly share a file system; where they do not
+	 * the sum is too careful on none of them to be wrong. */
+	for (size_t i = 0; i < t->count; i++)
+		need += t->list[i].size;
+	for (size_t i = 0; i < t->count; i++) {
+		if (i > 0 && t->list[i].dirfd == t->list[i - 1].dirfd)
+			continue;
+		if (fstatvfs(t->list[i].dirfd, &fs) < 0)
+			continue;
+		have = (uint64_t)fs.f_bavail * fs.f_frsize;
+		/* Some file systems report nothing at all. */
+		if (fs.f_blocks == 0 || have >= need)
+			continue;
+		errno = ENOSPC;
+		return error_sys(err,
+				 "%s needed for the rebuilt files, %s free",
+				 str_bytes(a, sizeof(a), need),
+				 str_bytes(b, sizeof(b), have));
+	}
+	return 0;
+}
+
+struct work {
+	struct targets *t;
+	enum target_kind kind;
+};
+
+static int
+make_temp(const struct target *t, struct error *err)
+{
+	const char *base = NULL;
+	int parent = path_open_parent(t->dirfd, t->path, true, 0777, &base, err);
+	/* Private until it has its owner, where one is recorded. */
+	mode_t mode = t->attr != NULL && t->attr->has_owner ? 0600 : 0666;
+	int fd = -1;
+
+	if (parent < 0)
+		return -1;
+	base = path_base(t->temp);
+	/* What an interrupted run left is ours, and useless. */
+	if (unlinkat(parent, base, 0) < 0 && errno != ENOENT)
+		error_sys(err, "%s: cannot remove", t->temp);
+	else if ((fd = openat(parent, base,
+			      O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW |
+				      O_CLOEXEC,
+			      mode)) < 0)
+		error_sys(err, "%s: cannot create", t->temp);
+	close(parent);
+	return fd;
+}
+
+static int
+prepare(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct work *w = arg;
+	struct target *t = &w->t->list[i];
+	int fd = -1, rc = -1;
+
+	(void)worker;
+	fd = make_temp(t, err);
+	if (fd < 0)
+		return -1;
+	t->prepared = true;
+	if (t->size > 0 && ftruncate(fd, (off_t)t->size) < 0)
+		error_sys(err, "%s: cannot make %llu bytes long", t->temp,
+			  (unsigned long long)t->size);
+	else if (t->image_size == 0 ||
+		 io_pwrite(fd, t->temp, t->image, t->image_size, 0, err) == 0)
+		rc = 0;
+	close(fd);
+	return rc;
+}
+
+int
+targets_prepare(struct targets *t, struct par *par, struct error *err)
+{
+	struct work w = { .t = t };
+
+	return par_for(par, t->count, TARGET_BATCH, prepare, &w, err);
+}
+
+static int
+put_in_place(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct work *w = arg;
+	struct target *t = &w->t->list[i];
+	const char *base = NULL, *temp = path_base(t->temp);
+	int parent = -1, fd = -1, rc = -1;
+
+	(void)worker;
+	if (t->kind != w->kind || t->done)
+		return 0;
+	parent = path_open_parent(t->dirfd, t->path, false, 0, &base, err);
+	if (parent < 0)
+		return -1;
+	fd = openat(parent, temp, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0) {
+		error_sys(err, "%s: cannot open", t->temp);
+		goto out;
+	}
+	if (t->attr != NULL && attr_apply(t->attr, fd, t->temp, err) < 0)
+		goto out;
+	if (io_fsync(fd, t->temp, err) < 0)
+		goto out;
+	if (renameat(parent, temp, parent, base) < 0) {
+		error_sys(err, "%s: cannot rename to %s", t->temp, base);
+		goto out;
+	}
+	t->done = true;
+	rc = 0;
+out:
+	if (fd >= 0)
+		close(fd);
+	close(parent);
+	return rc;
+}
+
+/* --- Directories ------------------------------------------------------------ */
+
+struct dir {
+	int dirfd;
+	const char *path; /* "": dirfd itself */
+};
+
+static int
+compare_dir(const void *x, const void *y)
+{
+	const struct dir *a = x, *b = y;
+
+	if (a->dirfd != b->dirfd)
+		return a->dirfd < b->dirfd ? -1 : 1;
+	return strcmp(a->path, b->path);
+}
+
+static int
+sync_dir(const struct dir *d, struct error *err)
+{
+	int fd = -1, rc = -1;
+
+	if (d->path[0] == '\0')
+		return io_sync_dir(d->dirfd, ".", err);
+	fd = path_open_beneath(d->dirfd, d->path, O_RDONLY | O_DIRECTORY, 0,
+			       err);
+	if (fd < 0)
+		return -1;
+	rc = io_sync_dir(fd, d->path, err);
+	close(fd);
+	return rc;
+}
+
+struct dirs {
+	struct dir *list;
+	size_t count, cap;
+};
+
+static int
+add_dir(struct dirs *d, const struct targets *t, int dirfd, const char *path)
+{
+	if (d->count == d->cap) {
+		size_t cap = d->cap ? d->cap * 2 : 64;
+		void *p = mem_realloc(d->list, cap, sizeof(*d->list));
+
+		if (p == NULL)
+			return -1;
+		d->list = p;
+		d->cap = cap;
+	}
+	path = arena_strdup(t->arena, path);
+	if (path == NULL)
+		return -1;
+	d->list[d->count++] = (struct dir){ dirfd, path };
+	return 0;
+}
+
+/* The directories above one target, up to the root: new ones have to last
+ * too. */
+static int
+add_dirs(struct dirs *d, const struct targets *t, const struct target *g)
+{
+	char *path = arena_strdup(t->arena, g->path);
+
+	while (path != NULL && path[0] != '\0') {
+		char *slash = strrchr(path, '/');
+
+		*(slash ? slash : path) = '\0';
+		if (add_dir(d, t, g->dirfd, path) < 0)
+			return -1;
+	}
+	return path == NULL ? -1 : 0;
+}
+
+static bool
+same_parent(const struct target *a, const struct target *b)
+{
+	size_t n = (size_t)(path_base(a->path) - a->path);
+
+	return a->dirfd == b->dirfd &&
+	       n == (size_t)(path_base(b->path) - b->path) &&
+	       memcmp(a->path, b->path, n) == 0;
+}
+
+static int
+sync_dirs(const struct targets *t, enum target_kind kind, struct error *err)
+{
+	const struct target *last = NULL;
+	struct dirs d = { .count = 0 };
+	int rc = 0;
+
+	for (size_t i = 0; i < t->count && rc == 0; i++) {
+		const struct target *g = &t->list[i];
+
+		/* Neighbours in the list mostly share their directory. */
+		if (g->kind != kind || (last && same_parent(last, g)))
+			continue;
+		last = g;
+		if (add_dirs(&d, t, g) < 0)
+			rc = error_set(err, ERROR_NOMEM, "out of memory");
+	}
+	if (d.count > 0)
+		qsort(d.list, d.count, sizeof(*d.list), compare_dir);
+	for (size_t i = 0; i < d.count && rc == 0; i++)
+		if (i == 0 || compare_dir(&d.list[i - 1], &d.list[i]) != 0)
+			rc = sync_dir(&d.list[i], err);
+	mem_free(d.list);
+	return rc;
+}
+
+int
+targets_commit(struct targets *t, struct par *par, struct error *err)
+{
+	for (int k = 0; k < TARGET_KINDS; k++) {
+		struct work w = { .t = t, .kind = (enum target_kind)k };
+
+		if (par_for(par, t->count, TARGET_BATCH, put_in_place, &w,
+			    err) < 0 ||
+		    sync_dirs(t, w.kind, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+void
+targets_discard(struct targets *t)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		struct target *g = &t->list[i];
+		const char *base = NULL;
+		int parent = -1;
+
+		if (!g->prepared || g->done)
+			continue;
+		parent = path_open_parent(g->dirfd, g->temp, false, 0, &base,
+					  NULL);
+		if (parent >= 0) {
+			(void)unlinkat(parent, base, 0);
+			close(parent);
+		}
+		g->prepared = false;
+	}
+}

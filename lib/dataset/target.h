@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * target.h - files that are being brought back: a temporary file beside each
+ * target, filled by others, then given its attributes, synced and renamed.
+ * Private to lib/dataset.
+ */
+#ifndef DATASET_TARGET_H
+#define DATASET_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "meta/attr.h"
+
+struct arena;
+struct error;
+struct par;
+
+/* The order in which they are put in place: a rank's files, what protects
+ * them, and last the filemap that names them. */
+enum target_kind {
+	TARGET_FILE,
+	TARGET_REDUNDANCY,
+	TARGET_DESCRIPTOR,
+	TARGET_MAP,
+	TARGET_KINDS
+};
+
+struct target {
+	enum target_kind kind;
+	int dirfd;	  /* root of `path` */
+	const char *path; /* final, clean, beneath dirfd */
+	const char *temp; /* the same directory, temporary name */
+	uint64_t size;
+	const struct attr *attr;  /* to apply; NULL: mode 0666 & ~umask */
+	const void *image;	  /* contents from the start of the file */
+	size_t image_size;
+	bool prepared; /* the temporary file exists */
+	bool done;     /* renamed */
+};
+
+struct targets {
+	struct target *list;
+	size_t count, cap;
+	struct arena *arena;
+};
+
+int targets_init(struct targets *t, struct error *err);
+void targets_fini(struct targets *t);
+
+/* Add one; `temp` is made up here.  NULL: ERROR_NOMEM. */
+struct target *targets_add(struct targets *t, const struct target *what,
+			   struct error *err);
+
+/* Is there room?  ERROR_SYSTEM with ENOSPC says how much is missing where. */
+int targets_check_space(const struct targets *t, struct error *err);
+
+/* Make all temporary files: parents, size, image. */
+int targets_prepare(struct targets *t, struct par *par, struct error *err);
+
+/* Put all in place, kind after kind, each kind on disk before the next. */
+int targets_commit(struct targets *t, struct par *par, struct error *err);
+
+/* Remove the temporary files that were not put in place. */
+void targets_discard(struct targets *t);
+
+#endif /* DATASET_TARGET_H */

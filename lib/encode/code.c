@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "encode/code.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "encode/field.h"
+#include "error.h"
+#include "mem.h"
+
+/*
+ * Reed-Solomon as interpolation.  formats.md 5.7 makes its matrix out of a
+ * Vandermonde matrix, so a stripe is a polynomial p of degree below n over the
+ * field: p(j) is the data of member j, or zero where member j holds a check
+ * chunk, and p(n + i) is check chunk i.  p is known everywhere once it is
+ * known at n points: the k zeros, and any n - k chunks.  With x the known
+ * points, Lagrange's formula gives
+ *
+ *   p(y) = sum over i of p(x[i]) * c[i],
+ *   c[i] = product over m != i of (y - x[m]) / (x[i] - x[m])
+ *
+ * which is never zero for a y that is not known.  So there is no matrix to
+ * invert and no pivot to look for, and any n - k chunks will do.
+ */
+
+int
+code_check(const struct code *c, struct error *err)
+{
+	switch (c->type) {
+	case CODE_XOR:
+		if (c->n < 2 || c->k != 1)
+			return error_set(err, ERROR_CORRUPT,
+					 "XOR set of %u members with %u check "
+					 "chunks: impossible",
+					 c->n, c->k);
+		break;
+	case CODE_RS:
+		if (c->k < 1 || c->k >= c->n)
+			return error_set(err, ERROR_CORRUPT,
+					 "RS set of %u members with %u check "
+					 "chunks: impossible",
+					 c->n, c->k);
+		break;
+	default:
+		return error_set(err, ERROR_CORRUPT, "unknown type of code %d",
+				 (int)c->type);
+	}
+	/* k < n here: the sum cannot wrap where the first test fails. */
+	if (c->n > CODE_MAX || c->n + c->k > CODE_MAX)
+		return error_set(err, ERROR_CORRUPT,
+				 "set of %u members with %u check chunks: more "
+				 "than %d together",
+				 c->n, c->k, CODE_MAX);
+	return 0;
+}
+
+unsigned
+code_data_chunks(const struct code *c)
+{
+	return c->n - c->k;
+}
+
+uint64_t
+code_chunk_size(const struct code *c, uint64_t longest)
+{
+	unsigned n = code_data_chunks(c);
+
+	/* An empty set has chunks of one byte: formats.md 5.6. */
+	return longest == 0 ? 1 : longest / n + (longest % n != 0);
+}
+
+/* XOR has the layout of RS with k = 1 (formats.md 5.6, 5.7). */
+struct code_slot
+code_slot(const struct code *c, unsigned member, unsigned stripe)
+{
+	unsigned row = 0;
+
+	assert(member < c->n && stripe < c->n);
+	row = (stripe + c->n - member) % c->n;
+	if (row < c->k)
+		return (struct code_slot){ true, row };
+	/* Data chunks are numbered by ascending stripe; take off the stripes
+	 * below this one in which the member has check chunks. */
+	if (member + c->k > c->n)
+		return (struct code_slot){ false,
+					   stripe - (member + c->k - c->n) };
+	return (struct code_slot){ false,
+				   stripe > member ? stripe - c->k : stripe };
+}
+
+unsigned
+code_stripe(const struct code *c, unsigned member, struct code_slot slot)
+{
+	assert(member < c->n);
+	assert(slot.index < (slot.check ? c->k : code_data_chunks(c)));
+	if (slot.check)
+		return (member + slot.index) % c->n;
+	if (member + c->k > c->n)
+		return slot.index + (member + c->k - c->n);
+	return slot.index < member ? slot.index : slot.index + c->k;
+}
+
+/* Where the polynomial of the stripe has the value of the member's chunk. */
+static unsigned char
+point(const struct code *c, unsigned member, unsigned stripe)
+{
+	struct code_slot slot = code_slot(c, member, stripe);
+
+	return (unsigned char)(slot.check ? c->n + slot.index : member);
+}
+
+/* The known points of a stripe: its k zeros, and then those of the inputs. */
+static void
+known_points(const struct code *c, unsigned stripe, const struct recipe *r,
+	     unsigned char *x)
+{
+	for (unsigned m = 0; m < c->n; m++)
+		if (code_slot(c, m, stripe).check)
+			*x++ = (unsigned char)m;
+	for (unsigned i = 0; i < r->nin; i++)
+		*x++ = point(c, r->in[i], stripe);
+}
+
+/* Fill in the matrix: Lagrange's formula, with the products taken once for
+ * each input and each output and not for each pair. */
+static void
+fill_matrix(const struct code *c, unsigned stripe, struct recipe *r)
+{
+	unsigned char known[CODE_MAX], below[CODE_MAX];
+	const unsigned char *x = known + c->k;
+	unsigned char *coefficient = r->matrix;
+
+	known_points(c, stripe, r, known);
+	for (unsigned i = 0; i < r->nin; i++)
+		below[i] = field_product(known, c->n, x[i]);
+	for (unsigned o = 0; o < r->nout; o++) {
+		unsigned char y = point(c, r->out[o], stripe);
+		unsigned char above = field_product(known, c->n, y);
+
+		for (unsigned i = 0; i < r->nin; i++)
+			*coefficient++ =
+				field_div(above, field_mul(y ^ x[i], below[i]));
+	}
+}
+
+/* Is the matrix one row of ones?  Some RS recipes are, and gain by it. */
+static bool
+is_all_ones(const struct recipe *r)
+{
+	if (r->nout != 1)
+		return false;
+	for (unsigned i = 0; i < r->nin; i++)
+		if (r->matrix[i] != 1)
+			return false;
+	return true;
+}
+
+/* Give `r`, which has its members, all the rest. */
+static int
+complete(const struct code *c, unsigned stripe, struct recipe *r,
+	 struct error *err)
+{
+	size_t cells = (size_t)r->nin * r->nout;
+
+	/* Matrix behind the tables, in one piece: < CODE_MAX^2 / 4 cells. */
+	r->tables = mem_aligned(CODE_ALIGN, cells * (FIELD_EXPANDED + 1));
+	if (r->tables == NULL)
+		return error_set(err, ERROR_NOMEM, "recipe: out of memory");
+	r->matrix = r->tables + cells * FIELD_EXPANDED;
+	if (cells == 0)
+		return 0;
+	if (c->type == CODE_XOR)
+		memset(r->matrix, 1, cells);
+	else
+		fill_matrix(c, stripe, r);
+	r->all_ones = is_all_ones(r);
+	field_expand(r->matrix, r->nin, r->nout, r->tables);
+	return 0;
+}
+
+static struct recipe *
+recipe_alloc(const struct code *c, struct error *err)
+{
+	struct recipe *r = NULL;
+
+	if (code_check(c, err) < 0)
+		return NULL;
+	r = mem_calloc(1, sizeof(*r));
+	if (r == NULL)
+		error_set(err, ERROR_NOMEM, "recipe: out of memory");
+	return r;
+}
+
+static unsigned
+count_lost(const struct code *c, const bool *lost)
+{
+	unsigned n = 0;
+
+	for (unsigned m = 0; m < c->n; m++)
+		n += lost[m];
+	return n;
+}
+
+/* All surviving data chunks and, for each lost one, the lowest check rows
+ * that are there: n - k in all. */
+static void
+choose_inputs(const struct code *c, unsigned stripe, const bool *lost,
+	      struct recipe *r)
+{
+	bool use[CODE_MAX] = { false };
+	unsigned wanted = 0;
+
+	for (unsigned m = 0; m < c->n; m++) {
+		bool check = code_slot(c, m, stripe).check;
+
+		use[m] = !check && !lost[m];
+		wanted += !check && lost[m];
+	}
+	for (unsigned row = 0; row < c->k && wanted > 0; row++) {
+		unsigned m = (stripe + c->n - row) % c->n;
+
+		if (!lost[m]) {
+			use[m] = true;
+			wanted--;
+		}
+	}
+	assert(wanted == 0); /* no more than k are lost */
+	for (unsigned m = 0; m < c->n; m++)
+		if (use[m])
+			r->in[r->nin++] = (unsigned char)m;
+}
+
+struct recipe *
+recipe_new(const struct code *c, unsigned stripe, const bool *lost,
+	   struct error *err)
+{
+	struct recipe *r = recipe_alloc(c, err);
+	unsigned nlost = 0;
+
+	if (r == NULL)
+		return NULL;
+	nlost = count_lost(c, lost);
+	if (nlost > c->k) {
+		error_set(err, ERROR_LOST,
+			  "stripe %u: %u chunks lost: no more than %u can be "
+			  "computed",
+			  stripe, nlost, c->k);
+		goto fail;
+	}
+	for (unsigned m = 0; m < c->n; m++)
+		if (lost[m])
+			r->out[r->nout++] = (unsigned char)m;
+	if (nlost > 0)
+		choose_inputs(c, stripe, lost, r);
+	if (complete(c, stripe, r, err) < 0)
+		goto fail;
+	return r;
+fail:
+	recipe_free(r);
+	return NULL;
+}
+
+/* Take over a list of members: ascending, of the set, and none twice. */
+static int
+take_members(const struct code *c, const unsigned char *from, unsigned n,
+	     unsigned char *to, bool *seen)
+{
+	if (n > c->n)
+		return -1;
+	for (unsigned i = 0; i < n; i++) {
+		if (from[i] >= c->n || seen[from[i]] ||
+		    (i > 0 && from[i] < from[i - 1]))
+			return -1;
+		seen[from[i]] = true;
+		to[i] = from[i];
+	}
+	return 0;
+}
+
+struct recipe *
+recipe_from(const struct code *c, unsigned stripe, const unsigned char *in,
+	    unsigned nin, const unsigned char *out, unsigned nout,
+	    struct error *err)
+{
+	bool seen[CODE_MAX] = { false };
+	struct recipe *r = recipe_alloc(c, err);
+
+	if (r == NULL)
+		return NULL;
+	if (nin != code_data_chunks(c) ||
+	    take_members(c, in, nin, r->in, seen) < 0 ||
+	    take_members(c, out, nout, r->out, seen) < 0) {
+		error_set(err, ERROR_USAGE,
+			  "recipe: %u inputs, %u outputs: not ascending, or "
+			  "not of the set",
+			  nin, nout);
+		goto fail;
+	}
+	r->nin = nin;
+	r->nout = nout;
+	if (complete(c, stripe, r, err) < 0)
+		goto fail;
+	return r;
+fail:
+	recipe_free(r);
+	return NULL;
+}
+
+void
+recipe_free(struct recipe *r)
+{
+	if (r == NULL)
+		return;
+	mem_free(r->tables); /* the matrix is part of it */
+	mem_free(r);
+}
+
+static bool
+aligned(const struct recipe *r, void *const *in, const void *out)
+{
+	uintptr_t bits = (uintptr_t)out;
+
+	for (unsigned i = 0; i < r->nin; i++)
+		bits |= (uintptr_t)in[i];
+	return bits % FIELD_ALIGN == 0;
+}
+
+void
+recipe_run(const struct recipe *r, size_t len, void *const *in,
+	   void *const *out)
+{
+	const struct field_matrix m = { r->nin, r->nout, r->tables };
+	size_t done = 0;
+
+	if (r->nout == 0 || len == 0)
+		return;
+	if (r->all_ones && r->nin == 1) {
+		memcpy(out[0], in[0], len);
+		return;
+	}
+	if (r->all_ones && aligned(r, in, out[0])) {
+		done = len - len % FIELD_ALIGN;
+		field_xor(r->nin, 0, done, in, out[0]);
+	}
+	field_dot(&m, done, len - done, in, out);
+}
+
+bool
+code_solvable(const struct code *c, unsigned stripe, const bool *lost)
+{
+	(void)stripe; /* any n - k chunks of any stripe are enough */
+	return count_lost(c, lost) <= c->k;
+}
+
+unsigned char
+code_coefficient(const struct code *c, unsigned row, unsigned member)
+{
+	unsigned char x[CODE_MAX], y = (unsigned char)(c->n + row);
+
+	assert(row < c->k && member < c->n);
+	if (c->type == CODE_XOR)
+		return 1;
+	for (unsigned m = 0; m < c->n; m++)
+		x[m] = (unsigned char)m;
+	return field_div(
+		field_product(x, c->n, y),
+		field_mul((unsigned char)(y ^ member),
+			  field_product(x, c->n, (unsigned char)member)));
+}

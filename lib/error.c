@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "error.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A sentence with two paths of PATH_MAX and some words fits before it is
+ * cut down to ERROR_TEXT_MAX. */
+#define WORK_MAX 16384
+
+/* A word is not cut below this: what is left would tell nothing. */
+#define WORD_MIN 40
+
+#define DOTS "..."
+#define DOTS_LEN (sizeof(DOTS) - 1)
+
+static bool
+is_continuation(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/*
+ * Take about `drop` bytes out of text[start..end) and put dots there; `keep`
+ * in 1/4 of what stays goes to the head.  Whole UTF-8 characters go, so a few
+ * more bytes than asked for.  Returns the new length of `text`.
+ */
+static size_t
+cut(char *text, size_t len, size_t start, size_t end, size_t drop,
+    size_t quarters)
+{
+	size_t stay = 0, from = 0, to = 0;
+
+	drop += DOTS_LEN;
+	if (drop > end - start)
+		drop = end - start;
+	stay = end - start - drop;
+	from = start + stay / 4 * quarters;
+	to = from + drop;
+	while (from > start && is_continuation(text[from]))
+		from--;
+	while (to < end && is_continuation(text[to]))
+		to++;
+	memcpy(text + from, DOTS, DOTS_LEN);
+	memmove(text + from + DOTS_LEN, text + to, len - to + 1);
+	return len - (to - from) + DOTS_LEN;
+}
+
+/* The longest run of characters other than space: in a message too long to
+ * show, a path. */
+static void
+longest_word(const char *text, size_t *start, size_t *end)
+{
+	size_t i = 0, n = 0;
+
+	*start = *end = 0;
+	while (text[i] != '\0') {
+		n = strcspn(text + i, " \t\n");
+		if (n > *end - *start) {
+			*start = i;
+			*end = i + n;
+		}
+		i += n;
+		i += strspn(text + i, " \t\n");
+	}
+}
+
+/*
+ * Cut `text` down to fit ERROR_TEXT_MAX: long words lose their middle, the
+ * longest first and no more than half of it at a time, so that two long paths
+ * are cut alike.  If no word is long, the sentence as a whole loses its
+ * middle; most of what stays is its end, where the reason is.
+ */
+static void
+fit(char *text)
+{
+	size_t len = strlen(text), start = 0, end = 0, word = 0, drop = 0;
+
+	while (len >= ERROR_TEXT_MAX) {
+		drop = len - (ERROR_TEXT_MAX - 1);
+		longest_word(text, &start, &end);
+		word = end - start;
+		if (word < 2 * WORD_MIN) {
+			len = cut(text, len, 0, len, drop, 1);
+			continue;
+		}
+		if (drop > word / 2)
+			drop = word / 2;
+		len = cut(text, len, start, end, drop, 2);
+	}
+}
+
+/* What stands in `fmt` behind the last conversion: the end of the sentence,
+ * whatever the arguments are. */
+static const char *
+literal_tail(const char *fmt)
+{
+	const char *tail = fmt, *p = fmt;
+
+	while ((p = strchr(p, '%')) != NULL) {
+		p += 1 + strcspn(p + 1, "%diouxXeEfFgGaAcspm");
+		if (*p != '\0')
+			p++;
+		tail = p;
+	}
+	return tail;
+}
+
+/* Format into work[WORK_MAX]; if even that is too small, the end of the
+ * sentence replaces the end of the overlong argument. */
+static void
+format(char *work, size_t room, const char *fmt, va_list ap)
+{
+	const char *tail = NULL;
+	size_t len = 0;
+	int n = vsnprintf(work, room, fmt, ap);
+
+	if (n < 0) {
+		snprintf(work, room, "%s", fmt);
+		return;
+	}
+	if ((size_t)n < room)
+		return;
+	tail = literal_tail(fmt);
+	len = strlen(tail);
+	if (len + DOTS_LEN < room)
+		snprintf(work + room - 1 - len - DOTS_LEN, len + DOTS_LEN + 1,
+			 DOTS "%s", tail);
+}
+
+int
+error_vset(struct error *err, enum error_kind kind, const char *fmt, va_list ap)
+{
+	/* Not straight into err->text, which may be an argument. */
+	char work[WORK_MAX];
+	int saved = errno;
+
+	if (err != NULL) {
+		format(work, sizeof(work), fmt, ap);
+		fit(work);
+		err->kind = kind;
+		err->errnum = 0;
+		memcpy(err->text, work, strlen(work) + 1);
+	}
+	errno = saved;
+	return -1;
+}
+
+int
+error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	error_vset(err, kind, fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+/* Set err->text to what is in `work`, ": " and `reason`. */
+static void
+join(struct error *err, char *work, const char *reason)
+{
+	size_t len = strlen(work);
+
+	if (len > 0 && reason[0] != '\0') {
+		memcpy(work + len, ": ", 2);
+		len += 2;
+	}
+	memcpy(work + len, reason, strlen(reason) + 1);
+	fit(work);
+	memcpy(err->text, work, strlen(work) + 1);
+}
+
+int
+error_sys(struct error *err, const char *fmt, ...)
+{
+	char work[WORK_MAX + ERROR_TEXT_MAX], reason[256];
+	int saved = errno;
+	va_list ap;
+
+	if (err == NULL)
+		return -1;
+	va_start(ap, fmt);
+	format(work, WORK_MAX, fmt, ap);
+	va_end(ap);
+	err->kind = saved == ENOENT   ? ERROR_ABSENT
+		    : saved == ENOMEM ? ERROR_NOMEM
+				      : ERROR_SYSTEM;
+	err->errnum = err->kind == ERROR_SYSTEM ? saved : 0;
+	join(err, work, strerror_r(saved, reason, sizeof(reason)));
+	errno = saved;
+	return -1;
+}
+
+int
+error_wrap(struct error *err, const char *fmt, ...)
+{
+	char work[WORK_MAX + ERROR_TEXT_MAX];
+	int saved = errno;
+	va_list ap;
+
+	if (err == NULL)
+		return -1;
+	va_start(ap, fmt);
+	format(work, WORK_MAX, fmt, ap);
+	va_end(ap);
+	join(err, work, err->text);
+	errno = saved;
+	return -1;
+}
+
+void
+error_clear(struct error *err)
+{
+	if (err == NULL)
+		return;
+	err->kind = ERROR_NONE;
+	err->errnum = 0;
+	err->text[0] = '\0';
+}
+
+int
+error_status(enum error_kind kind)
+{
+	switch (kind) {
+	case ERROR_NONE:
+		return STATUS_OK;
+	case ERROR_USAGE:
+		return STATUS_USAGE;
+	case ERROR_DAMAGED:
+		return STATUS_DAMAGED;
+	case ERROR_LOST:
+		return STATUS_LOST;
+	case ERROR_ABSENT:
+	case ERROR_SYSTEM:
+	case ERROR_NOMEM:
+	case ERROR_CORRUPT:
+	case ERROR_UNSAFE:
+		break;
+	}
+	return STATUS_FAILED;
+}
+
+static int
+severity(int status)
+{
+	switch (status) {
+	case STATUS_OK:
+		return 0;
+	case STATUS_DAMAGED:
+		return 1;
+	case STATUS_USAGE:
+		return 2;
+	case STATUS_LOST:
+		return 4;
+	default:
+		return 3; /* STATUS_FAILED, and whatever is none of ours */
+	}
+}
+
+int
+error_worse_status(int a, int b)
+{
+	return severity(a) >= severity(b) ? a : b;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * error.h - what went wrong, as a sentence and a kind.
+ *
+ * A function that can fail takes `struct error *err` last and returns 0 or
+ * -1 (a constructor: NULL).  The caller owns the struct; NULL is allowed and
+ * means "do not tell me".  Nothing here allocates, prints or exits, and
+ * errno is left as it was found.  The sentence has the form
+ * "object: what failed: why"; the program's name is put before it by `app`.
+ */
+#ifndef ERROR_H
+#define ERROR_H
+
+#include <stdarg.h>
+
+/* Kinds.  error_status() maps them to the exit status of a command. */
+enum error_kind {
+	ERROR_NONE = 0, /* no error */
+	ERROR_USAGE,	/* the caller asked for something that makes no sense */
+	ERROR_ABSENT,	/* a file, dataset or entry that should be there is not */
+	ERROR_SYSTEM,	/* a system call failed; errnum says why */
+	ERROR_NOMEM,	/* out of memory, or a memory limit would be passed */
+	ERROR_CORRUPT,	/* bytes that break the format */
+	ERROR_UNSAFE,	/* a path that leaves its root, or a symlink in the way */
+	ERROR_DAMAGED,	/* data damaged or missing, but it can be rebuilt */
+	ERROR_LOST,	/* data gone, and nothing left to rebuild it from */
+};
+
+/* Exit statuses of every command of the toolkit. */
+enum {
+	STATUS_OK = 0,	    /* done */
+	STATUS_FAILED = 1,  /* could not be done */
+	STATUS_USAGE = 2,   /* wrong options or arguments */
+	STATUS_DAMAGED = 3, /* damaged, but recoverable */
+	STATUS_LOST = 4,    /* lost */
+};
+
+/* Room for a sentence with two long paths; longer paths are cut, in their
+ * middle, never the reason behind them. */
+#define ERROR_TEXT_MAX 1024
+
+struct error {
+	enum error_kind kind;
+	int errnum; /* errno where kind is ERROR_SYSTEM, else 0 */
+	char text[ERROR_TEXT_MAX];
+};
+
+#define ERROR_INIT { .kind = ERROR_NONE, .errnum = 0, .text = "" }
+
+/* Set *err to `kind` and the formatted sentence.  Returns -1 always, so that
+ * a function can say `return error_set(...)`. */
+int error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+int error_vset(struct error *err, enum error_kind kind, const char *fmt,
+	       va_list ap) __attribute__((format(printf, 3, 0)));
+
+/* Set *err to ERROR_SYSTEM (ENOENT: ERROR_ABSENT; ENOMEM: ERROR_NOMEM;
+ * ELOOP, EXDEV from a confined open are the caller's business), the sentence,
+ * ": " and strerror(errno).  Returns -1. */
+int error_sys(struct error *err, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Put "formatted: " before the sentence in *err; kind is kept.  Returns -1. */
+int error_wrap(struct error *err, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Forget the error. */
+void error_clear(struct error *err);
+
+/* The exit status for `kind`; ERROR_NONE is STATUS_OK. */
+int error_status(enum error_kind kind);
+
+/* The worse of two exit statuses: OK < DAMAGED < USAGE < FAILED < LOST. */
+int error_worse_status(int a, int b);
+
+#endif /* ERROR_H */

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "error.h"
+
+#define TEMP_PREFIX ".scrkit-"
+#define TEMP_SUFFIX ".tmp"
+#define TEMP_DIGITS 16
+
+/* Fill `st`; what is not a regular file is ERROR_CORRUPT. */
+static int
+stat_regular(int fd, const char *name, struct stat *st, struct error *err)
+{
+	if (fstat(fd, st) < 0)
+		return error_sys(err, "%s: cannot stat", name);
+	if (!S_ISREG(st->st_mode))
+		return error_set(err, ERROR_CORRUPT, "%s: not a regular file",
+				 name);
+	return 0;
+}
+
+int
+io_read_file(int dirfd, const char *name, size_t max, struct buf *out,
+	     struct error *err)
+{
+	/* O_NONBLOCK: a FIFO put in the place of a file must not stop us. */
+	int fd = openat(dirfd, name,
+			O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int rc = -1;
+
+	buf_clear(out);
+	if (fd < 0)
+		return error_sys(err, "%s: cannot open", name);
+	rc = io_read_fd(fd, name, max, out, err);
+	close(fd);
+	return rc;
+}
+
+/* Read to the end of the file, which may have grown since its size was
+ * taken (or, below /proc, never had one). */
+static int
+read_all(int fd, const char *name, size_t max, struct buf *out,
+	 struct error *err)
+{
+	ssize_t got = 0;
+
+	for (;;) {
+		if (buf_reserve(out, 1) < 0)
+			return error_set(err, ERROR_NOMEM, "%s: out of memory",
+					 name);
+		got = pread(fd, out->data + out->len, out->cap - 1 - out->len,
+			    (off_t)out->len);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return error_sys(err, "%s: cannot read", name);
+		if (got == 0)
+			break;
+		out->len += (size_t)got;
+		if (out->len > max)
+			return error_set(err, ERROR_CORRUPT,
+					 "%s: longer than the limit of %zu "
+					 "bytes",
+					 name, max);
+	}
+	out->data[out->len] = '\0';
+	return 0;
+}
+
+int
+io_read_fd(int fd, const char *name, size_t max, struct buf *out,
+	   struct error *err)
+{
+	struct stat st;
+
+	buf_clear(out);
+	if (stat_regular(fd, name, &st, err) < 0)
+		return -1;
+	if ((uint64_t)st.st_size > max)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: %" PRIu64 " bytes long, the limit is %zu",
+				 name, (uint64_t)st.st_size, max);
+	/* One byte more: the read that meets the end needs no larger buf. */
+	if (buf_reserve(out, (size_t)st.st_size + 1) < 0)
+		return error_set(err, ERROR_NOMEM, "%s: out of memory", name);
+	if (read_all(fd, name, max, out, err) < 0) {
+		buf_clear(out);
+		return -1;
+	}
+	return 0;
+}
+
+/* Does a transfer of `len` bytes at `off` stay within off_t? */
+static bool
+in_range(uint64_t off, size_t len)
+{
+	return off <= INT64_MAX && len <= INT64_MAX - off;
+}
+
+int
+io_pread(int fd, const char *name, void *data, size_t len, uint64_t off,
+	 struct error *err)
+{
+	char *p = data;
+	ssize_t got = 0;
+
+	if (!in_range(off, len)) {
+		errno = EOVERFLOW;
+		return error_sys(err, "%s: cannot read at byte %" PRIu64, name,
+				 off);
+	}
+	while (len > 0) {
+		got = pread(fd, p, len, (off_t)off);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return error_sys(err,
+					 "%s: cannot read at byte %" PRIu64,
+					 name, off);
+		if (got == 0)
+			return error_set(err, ERROR_CORRUPT,
+					 "%s: ends at byte %" PRIu64
+					 ", expected %zu more",
+					 name, off, len);
+		p += got;
+		off += (uint64_t)got;
+		len -= (size_t)got;
+	}
+	return 0;
+}
+
+int
+io_pwrite(int fd, const char *name, const void *data, size_t len, uint64_t off,
+	  struct error *err)
+{
+	const char *p = data;
+	ssize_t put = 0;
+
+	if (!in_range(off, len)) {
+		errno = EFBIG;
+		return error_sys(err, "%s: cannot write at byte %" PRIu64, name,
+				 off);
+	}
+	while (len > 0) {
+		put = pwrite(fd, p, len, (off_t)off);
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put == 0) /* never seen, but would loop forever */
+			errno = EIO;
+		if (put <= 0)
+			return error_sys(err,
+					 "%s: cannot write at byte %" PRIu64,
+					 name, off);
+		p += put;
+		off += (uint64_t)put;
+		len -= (size_t)put;
+	}
+	return 0;
+}
+
+/* Length of the directory part of `name`, with its slash. */
+static size_t
+dir_len(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	return slash != NULL ? (size_t)(slash - name) + 1 : 0;
+}
+
+char *
+io_temp_name(char *to, const char *name)
+{
+	const char *p = name + dir_len(name);
+	uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+
+	for (; *p != '\0'; p++)
+		h = (h ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
+	/* FNV's high bits are weak for short names: mix (MurmurHash3). */
+	h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
+	h = (h ^ h >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+	h ^= h >> 33;
+	snprintf(to, IO_TEMP_MAX, TEMP_PREFIX "%016" PRIx64 TEMP_SUFFIX, h);
+	return to;
+}
+
+bool
+io_is_temp(const char *name)
+{
+	const size_t prefix = sizeof(TEMP_PREFIX) - 1;
+
+	return strncmp(name, TEMP_PREFIX, prefix) == 0 &&
+	       strspn(name + prefix, "0123456789abcdef") == TEMP_DIGITS &&
+	       strcmp(name + prefix + TEMP_DIGITS, TEMP_SUFFIX) == 0;
+}
+
+static int
+sync_fd(int fd)
+{
+	int rc = 0;
+
+	do
+		rc = fsync(fd);
+	while (rc < 0 && errno == EINTR);
+	return rc;
+}
+
+int
+io_fsync(int fd, const char *name, struct error *err)
+{
+	if (sync_fd(fd) < 0)
+		return error_sys(err, "%s: cannot sync", name);
+	return 0;
+}
+
+/* Some network file systems cannot sync a directory, and say EINVAL: their
+ * renames last without it. */
+static int
+sync_dir_fd(int fd)
+{
+	return sync_fd(fd) == 0 || errno == EINVAL ? 0 : -1;
+}
+
+/* fsync the directory `dir` below dirfd. */
+static int
+sync_dir_at(int dirfd, const char *dir)
+{
+	int fd = openat(dirfd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int rc = -1, saved = 0;
+
+	if (fd < 0)
+		return -1;
+	rc = sync_dir_fd(fd);
+	saved = errno;
+	close(fd);
+	errno = saved;
+	return rc;
+}
+
+int
+io_sync_dir(int dirfd, const char *name, struct error *err)
+{
+	int rc = -1;
+
+	errno = EBADF;
+	if (dirfd != AT_FDCWD)
+		rc = sync_dir_fd(dirfd);
+	if (rc < 0 && errno == EBADF) /* cwd, or opened with O_PATH */
+		rc = sync_dir_at(dirfd, ".");
+	if (rc < 0)
+		return error_sys(err, "%s: cannot sync the directory", name);
+	return 0;
+}
+
+/* The path of the temporary file for `name`: to[PATH_MAX]. */
+static int
+temp_path(char *to, const char *name)
+{
+	size_t len = dir_len(name);
+
+	if (len + IO_TEMP_MAX > PATH_MAX) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	memcpy(to, name, len);
+	io_temp_name(to + len, name);
+	return 0;
+}
+
+/*
+ * Create `temp` anew.  What a crash left there is removed first, never opened:
+ * it may as well be a symbolic link that somebody planted.
+ */
+static int
+open_temp(int dirfd, const char *temp, mode_t mode)
+{
+	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(dirfd, temp, flags, mode);
+
+	if (fd < 0 && errno == EEXIST && unlinkat(dirfd, temp, 0) == 0)
+		fd = openat(dirfd, temp, flags, mode);
+	return fd;
+}
+
+/* Give `fd` the owner (as far as we may) and the mode of what it replaces. */
+static int
+copy_owner(int fd, const struct stat *old)
+{
+	/* The operator who repairs a user's metadata must not take it away
+	 * from the user; who is not root cannot, and has no need to. */
+	if (old->st_uid != geteuid() &&
+	    fchown(fd, old->st_uid, old->st_gid) < 0 && errno != EPERM)
+		return -1;
+	return fchmod(fd, old->st_mode & 07777);
+}
+
+/* Has the open file still got a name? */
+static bool
+is_linked(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_nlink > 0;
+}
+
+/* Write and sync the temporary file, and make sure that it is still ours. */
+static int
+fill(int fd, const char *name, const void *data, size_t len, struct error *err)
+{
+	if (io_pwrite(fd, name, data, len, 0, err) < 0 ||
+	    io_fsync(fd, name, err) < 0)
+		return -1;
+	if (!is_linked(fd)) {
+		/* Another process removed ours and took its name (two writers
+		 * without a lock): we would rename its half-written file. */
+		errno = EBUSY;
+		return error_sys(err, "%s: written by two at once", name);
+	}
+	return 0;
+}
+
+static int
+sync_parent(int dirfd, const char *name, struct error *err)
+{
+	char dir[PATH_MAX];
+	size_t len = dir_len(name);
+
+	if (len == 0)
+		return io_sync_dir(dirfd, name, err);
+	memcpy(dir, name, len); /* temp_path() has seen that it fits */
+	dir[len] = '\0';
+	if (sync_dir_at(dirfd, dir) < 0)
+		return error_sys(err, "%s: cannot sync the directory", name);
+	return 0;
+}
+
+int
+io_replace(int dirfd, const char *name, const void *data, size_t len,
+	   mode_t mode, struct error *err)
+{
+	char temp[PATH_MAX];
+	struct stat old;
+	bool replaces = false;
+	int fd = -1, rc = -1;
+
+	if (temp_path(temp, name) < 0)
+		return error_sys(err, "%s", name);
+	replaces = fstatat(dirfd, name, &old, AT_SYMLINK_NOFOLLOW) == 0 &&
+		   S_ISREG(old.st_mode);
+	fd = open_temp(dirfd, temp, replaces ? old.st_mode & 0777 : mode);
+	if (fd < 0)
+		return error_sys(err, "%s: cannot create a temporary file",
+				 name);
+	if (replaces && copy_owner(fd, &old) < 0) {
+		error_sys(err, "%s: cannot set the mode", name);
+		goto out;
+	}
+	if (fill(fd, name, data, len, err) < 0)
+		goto out;
+	rc = close(fd);
+	fd = -1;
+	if (rc == 0)
+		rc = renameat(dirfd, temp, dirfd, name);
+	if (rc < 0)
+		error_sys(err, "%s: cannot replace", name);
+out:
+	if (rc < 0 && (fd < 0 || is_linked(fd)))
+		unlinkat(dirfd, temp, 0);
+	if (fd >= 0)
+		close(fd);
+	return rc < 0 ? -1 : sync_parent(dirfd, name, err);
+}
+
+static int
+lock_fd(int fd, int operation)
+{
+	int rc = 0;
+
+	do
+		rc = flock(fd, operation);
+	while (rc < 0 && errno == EINTR);
+	return rc;
+}
+
+/* Open or create a file that is to be locked; through no symbolic link, which
+ * could make us create a file anywhere. */
+static int
+open_shared(int dirfd, const char *name, struct error *err)
+{
+	const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY |
+			  O_NONBLOCK;
+	int fd = openat(dirfd, name, flags, 0666);
+
+	if (fd >= 0)
+		return fd;
+	if (errno == ELOOP)
+		return error_set(err, ERROR_UNSAFE, "%s: is a symbolic link",
+				 name);
+	return error_sys(err, "%s: cannot open", name);
+}
+
+static int
+lock_file(int dirfd, const char *name, int operation, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int fd = open_shared(dirfd, name, &why);
+
+	/* Another user's lock file: reading is enough to lock. */
+	if (fd < 0 && why.errnum == EACCES)
+		fd = openat(dirfd, name,
+			    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY |
+				    O_NONBLOCK);
+	if (fd < 0) {
+		if (err != NULL)
+			*err = why;
+		return -1;
+	}
+	if (lock_fd(fd, operation) < 0) {
+		error_sys(err, "%s: cannot lock", name);
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+int
+io_lock(int dirfd, const char *name, bool exclusive, struct error *err)
+{
+	return lock_file(dirfd, name, exclusive ? LOCK_EX : LOCK_SH, err);
+}
+
+int
+io_trylock(int dirfd, const char *name, bool exclusive, struct error *err)
+{
+	return lock_file(dirfd, name, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB,
+			 err);
+}
+
+int
+io_open_locked(int dirfd, const char *name, struct error *err)
+{
+	struct stat st;
+	int fd = -1;
+
+	for (;;) {
+		fd = open_shared(dirfd, name, err);
+		if (fd < 0)
+			return -1;
+		if (stat_regular(fd, name, &st, err) < 0)
+			break;
+		if (lock_fd(fd, LOCK_EX) < 0) {
+			error_sys(err, "%s: cannot lock", name);
+			break;
+		}
+		if (is_linked(fd))
+			return fd;
+		close(fd); /* removed while we waited: there is a new one */
+	}
+	close(fd);
+	return -1;
+}
+
+int
+io_rewrite(int fd, const char *name, const void *data, size_t len,
+	   struct error *err)
+{
+	if (io_pwrite(fd, name, data, len, 0, err) < 0)
+		return -1;
+	if (ftruncate(fd, (off_t)len) < 0)
+		return error_sys(err, "%s: cannot truncate", name);
+	return io_fsync(fd, name, err);
+}

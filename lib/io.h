@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * io.h - files: whole reads with a bound, loops over short transfers, atomic
+ * replacement, locks.
+ *
+ * All `*at` functions take a directory descriptor (AT_FDCWD allowed) and a
+ * name below it.  Errors name the file.
+ */
+#ifndef IO_H
+#define IO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct buf;
+struct error;
+
+/* Read the whole regular file into `out` (replacing what it held).  A file
+ * larger than `max` is ERROR_CORRUPT; one that is not a regular file too. */
+int io_read_file(int dirfd, const char *name, size_t max, struct buf *out,
+		 struct error *err);
+
+/* The same for a descriptor, from its offset 0. */
+int io_read_fd(int fd, const char *name, size_t max, struct buf *out,
+	       struct error *err);
+
+/* Exactly `len` bytes at `off`, EINTR and short transfers handled.  A file
+ * that ends early is ERROR_CORRUPT ("ends at byte N, expected M more"). */
+int io_pread(int fd, const char *name, void *data, size_t len, uint64_t off,
+	     struct error *err);
+int io_pwrite(int fd, const char *name, const void *data, size_t len,
+	      uint64_t off, struct error *err);
+
+/*
+ * Replace (or create) `name` with `len` bytes, all or nothing: a temporary
+ * file in the same directory, fsync, rename, fsync of the directory.  An
+ * existing file's mode is kept, else `mode` & ~umask.  A crash at any point
+ * leaves the old or the new contents; a left-over temporary file is reused by
+ * the next call.
+ */
+int io_replace(int dirfd, const char *name, const void *data, size_t len,
+	       mode_t mode, struct error *err);
+
+/*
+ * Name of the temporary file that stands for `name` while it is written:
+ * ".scrkit-<16 hex of a hash of the name>.tmp", in the same directory, never
+ * too long for a file system.  `to` holds IO_TEMP_MAX bytes.  Returns `to`.
+ */
+#define IO_TEMP_MAX 32
+char *io_temp_name(char *to, const char *name);
+
+/* Is this the name of such a temporary file? */
+bool io_is_temp(const char *name);
+
+int io_fsync(int fd, const char *name, struct error *err);
+
+/* fsync the directory itself, so that renames in it last. */
+int io_sync_dir(int dirfd, const char *name, struct error *err);
+
+/*
+ * Advisory lock over several processes and nodes, held by a file `name` (made
+ * mode 0666 & ~umask, never removed): waits until it is free.  Returns a
+ * descriptor to close, or -1.  Where the file system has no locks or the
+ * directory is read-only it is an error: the caller decides.
+ */
+int io_lock(int dirfd, const char *name, bool exclusive, struct error *err);
+
+/* io_lock() that gives up: -1 and ERROR_SYSTEM with errnum EWOULDBLOCK. */
+int io_trylock(int dirfd, const char *name, bool exclusive, struct error *err);
+
+/*
+ * For halt.scr only (design.md 3: a running LLNL job locks that inode): open
+ * or create, lock the file itself exclusively, and give the descriptor;
+ * io_rewrite() then replaces the contents in place (write, truncate, fsync).
+ */
+int io_open_locked(int dirfd, const char *name, struct error *err);
+int io_rewrite(int fd, const char *name, const void *data, size_t len,
+	       struct error *err);
+
+#endif /* IO_H */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * map.h - hash table from strings to integers.
+ *
+ * Ownership: keys are borrowed and must outlive the map.  Expected cost of
+ * each call does not grow with the number of keys, whatever keys an attacker
+ * picks (the hash is keyed).
+ */
+#ifndef MAP_H
+#define MAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct map; /* opaque */
+
+#define MAP_NONE SIZE_MAX /* "no such key"; never a value */
+
+struct map *map_new(void); /* NULL: ENOMEM */
+void map_free(struct map *m);
+
+/* Set key to value (< MAP_NONE); an existing one is replaced.  -1: ENOMEM. */
+int map_put(struct map *m, const char *key, size_t value);
+
+/* The value of `key`, or MAP_NONE. */
+size_t map_get(const struct map *m, const char *key);
+
+size_t map_count(const struct map *m);
+
+#endif /* MAP_H */

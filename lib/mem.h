@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mem.h - the one place that asks for memory.
+ *
+ * Every allocation of the library goes through these, so that products are
+ * checked for overflow and tests can make the n-th allocation fail.
+ * All return NULL with errno = ENOMEM on failure; none exits.
+ */
+#ifndef MEM_H
+#define MEM_H
+
+#include <stddef.h>
+
+/* `count` objects of `size` bytes; mem_calloc() zeroes them. */
+void *mem_alloc(size_t count, size_t size) __attribute__((malloc));
+void *mem_calloc(size_t count, size_t size) __attribute__((malloc));
+
+/* Resize to `count` objects of `size` bytes; on failure `p` is unchanged. */
+void *mem_realloc(void *p, size_t count, size_t size);
+
+/* `size` bytes on an `align` boundary (a power of two). */
+void *mem_aligned(size_t align, size_t size) __attribute__((malloc));
+
+char *mem_strdup(const char *s) __attribute__((malloc));
+
+/* Consistent with free(): NULL is ignored. */
+void mem_free(void *p);
+
+/*
+ * For tests: let `after` more allocations succeed and every later one fail;
+ * negative: never fail (the default).  Returns the previous value.
+ */
+long mem_fail_after(long after);
+
+#endif /* MEM_H */

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "meta/attr.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "meta/field.h"
+#include "meta/kvtree.h"
+
+/* No file system has larger files: sums of two never wrap. */
+#define SIZE_LIMIT ((uint64_t)INT64_MAX)
+#define NSEC_LIMIT UINT64_C(999999999)
+
+/* Which keys there were. */
+enum {
+	SEEN_SIZE = 1 << 0,
+	SEEN_MODE = 1 << 1,
+	SEEN_UID = 1 << 2,
+	SEEN_GID = 1 << 3,
+	SEEN_ATIME = 1 << 4,
+	SEEN_MTIME = 1 << 5,
+	SEEN_CTIME = 1 << 6,
+	SEEN_OWNER = SEEN_MODE | SEEN_UID | SEEN_GID,
+	SEEN_TIMES = SEEN_ATIME | SEEN_MTIME,
+};
+
+/* Read xTIME_SECS or xTIME_NSECS into `to`; `bit` is set by the seconds, for
+ * nanoseconds alone are no time. */
+static int
+take_time(const struct kvtree *child, struct timespec *to, unsigned bit,
+	  unsigned *seen, struct error *err)
+{
+	const char *unit = kvtree_key(child) + strlen("ATIME_");
+	uint64_t n = 0;
+
+	if (strcmp(unit, "SECS") == 0) {
+		/* Written as unsigned long, so a time before 1970 wraps. */
+		if (field_u64(child, UINT64_MAX, &n, err) < 0)
+			return -1;
+		to->tv_sec = (time_t)n;
+		*seen |= bit;
+		return 1;
+	}
+	if (strcmp(unit, "NSECS") == 0) {
+		if (field_u64(child, NSEC_LIMIT, &n, err) < 0)
+			return -1;
+		to->tv_nsec = (long)n;
+		return 1;
+	}
+	return 0;
+}
+
+/* Read one of the 32-bit fields. */
+static int
+take_u32(const struct kvtree *child, uint32_t *to, unsigned bit,
+	 unsigned *seen, struct error *err)
+{
+	if (field_u32(child, UINT32_MAX, to, err) < 0)
+		return -1;
+	*seen |= bit;
+	return 1;
+}
+
+int
+attr_take(const struct kvtree *child, struct attr *a, unsigned *seen,
+	  struct error *err)
+{
+	const char *key = kvtree_key(child);
+
+	if (key[0] != '\0' && strncmp(key + 1, "TIME_", 5) == 0) {
+		switch (key[0]) {
+		case 'A':
+			return take_time(child, &a->atime, SEEN_ATIME, seen,
+					 err);
+		case 'C':
+			return take_time(child, &a->ctime, SEEN_CTIME, seen,
+					 err);
+		case 'M':
+			return take_time(child, &a->mtime, SEEN_MTIME, seen,
+					 err);
+		default:
+			return 0;
+		}
+	}
+	if (strcmp(key, "SIZE") == 0) {
+		if (field_u64(child, SIZE_LIMIT, &a->size, err) < 0)
+			return -1;
+		*seen |= SEEN_SIZE;
+		return 1;
+	}
+	if (strcmp(key, "MODE") == 0)
+		return take_u32(child, &a->mode, SEEN_MODE, seen, err);
+	if (strcmp(key, "UID") == 0)
+		return take_u32(child, &a->uid, SEEN_UID, seen, err);
+	if (strcmp(key, "GID") == 0)
+		return take_u32(child, &a->gid, SEEN_GID, seen, err);
+	return 0;
+}
+
+void
+attr_settle(struct attr *a, unsigned seen)
+{
+	a->has_size = (seen & SEEN_SIZE) != 0;
+	a->has_owner = (seen & SEEN_OWNER) == SEEN_OWNER;
+	a->has_times = (seen & SEEN_TIMES) == SEEN_TIMES;
+}
+
+int
+attr_read(const struct kvtree *t, struct attr *out, struct error *err)
+{
+	const struct kvtree *child = NULL;
+	unsigned seen = 0;
+
+	memset(out, 0, sizeof(*out));
+	kvtree_foreach(child, t)
+		if (attr_take(child, out, &seen, err) < 0)
+			return -1;
+	attr_settle(out, seen);
+	return 0;
+}
+
+/* Nanoseconds, then seconds: the order of the keys as bytes. */
+static int
+write_time(struct kvtree *t, const char *nsecs, const char *secs,
+	   const struct timespec *ts, struct error *err)
+{
+	if (kvtree_set_u64(t, nsecs, (uint64_t)ts->tv_nsec, err) < 0)
+		return -1;
+	return kvtree_set_u64(t, secs, (uint64_t)ts->tv_sec, err);
+}
+
+int
+attr_write(struct kvtree *t, const struct attr *a, struct error *err)
+{
+	if (a->has_times &&
+	    (write_time(t, "ATIME_NSECS", "ATIME_SECS", &a->atime, err) < 0 ||
+	     write_time(t, "CTIME_NSECS", "CTIME_SECS", &a->ctime, err) < 0))
+		return -1;
+	if (a->has_owner && (kvtree_set_u64(t, "GID", a->gid, err) < 0 ||
+			     kvtree_set_u64(t, "MODE", a->mode, err) < 0))
+		return -1;
+	if (a->has_times &&
+	    write_time(t, "MTIME_NSECS", "MTIME_SECS", &a->mtime, err) < 0)
+		return -1;
+	if (a->has_size && kvtree_set_u64(t, "SIZE", a->size, err) < 0)
+		return -1;
+	if (a->has_owner && kvtree_set_u64(t, "UID", a->uid, err) < 0)
+		return -1;
+	return 0;
+}
+
+void
+attr_from_stat(struct attr *a, const struct stat *st)
+{
+	memset(a, 0, sizeof(*a));
+	a->has_size = a->has_owner = a->has_times = true;
+	a->size = (uint64_t)st->st_size;
+	a->mode = st->st_mode;
+	a->uid = st->st_uid;
+	a->gid = st->st_gid;
+	a->atime = st->st_atim;
+	a->mtime = st->st_mtim;
+	a->ctime = st->st_ctim;
+}
+
+/*
+ * Give the file its owner as far as we may: 1 if it has owner and group now,
+ * 0 if not.  An id that a user namespace does not know is EINVAL: as little
+ * an error as not being root.
+ */
+static int
+apply_owner(const struct attr *a, int fd, const char *name, struct error *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return error_sys(err, "%s: cannot stat", name);
+	if (st.st_uid == a->uid && st.st_gid == a->gid)
+		return 1;
+	if (fchown(fd, a->uid, a->gid) == 0)
+		return 1;
+	if (errno != EPERM && errno != EINVAL)
+		return error_sys(err, "%s: cannot change the owner", name);
+	/* A user may give a file to any of his own groups. */
+	if (st.st_gid != a->gid && fchown(fd, (uid_t)-1, a->gid) == 0)
+		return st.st_uid == a->uid;
+	return 0;
+}
+
+int
+attr_apply(const struct attr *a, int fd, const char *name, struct error *err)
+{
+	const struct timespec times[2] = { a->atime, a->mtime };
+
+	if (a->has_owner) {
+		/* Changing the owner clears set-id bits: mode comes second. */
+		int owned = apply_owner(a, fd, name, err);
+		mode_t mode = (mode_t)(a->mode & 07777);
+
+		if (owned < 0)
+			return -1;
+		if (!owned)
+			mode &= ~(mode_t)(S_ISUID | S_ISGID);
+		if (fchmod(fd, mode) < 0)
+			return error_sys(err, "%s: cannot change the mode",
+					 name);
+	}
+	if (a->has_times && futimens(fd, times) < 0)
+		return error_sys(err, "%s: cannot set the times", name);
+	return 0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cindex.h - cindex.scrinfo: the datasets in one node's cache (formats.md
+ * 4.1); and nodes.scr (3.7), which is too small for a module of its own.
+ */
+#ifndef META_CINDEX_H
+#define META_CINDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct error;
+struct kvtree;
+
+#define CINDEX_FILE "cindex.scrinfo"
+
+struct cindex_entry {
+	int64_t id;
+	const char *path; /* PATH or NULL: directory of the dataset; untrusted */
+	bool bypass;
+	const struct kvtree *desc; /* DSETDESC or NULL */
+};
+
+/* As flush_entries(). */
+struct cindex_entry *cindex_entries(const struct kvtree *t, size_t *count,
+				    struct error *err);
+
+#define NODES_FILE "nodes.scr"
+
+/* NODES of nodes.scr. */
+int nodes_read(const struct kvtree *t, int64_t *out, struct error *err);
+
+#endif /* META_CINDEX_H */

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "meta/field.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "error.h"
+#include "meta/kvtree.h"
+#include "num.h"
+#include "str.h"
+
+/* Keys and values in messages: enough to find them, not enough to push the
+ * reason out of the sentence. */
+#define QUOTE_MAX 160
+
+int
+field_bad(struct error *err, const char *key, const char *why)
+{
+	char shown[QUOTE_MAX];
+
+	return error_set(err, ERROR_CORRUPT, "%s: %s",
+			 str_printable(shown, sizeof(shown), key), why);
+}
+
+/* The name of the only child of `k`, or NULL. */
+static const char *
+only_child(const struct kvtree *k)
+{
+	return kvtree_count(k) == 1 ? kvtree_key(kvtree_first(k)) : NULL;
+}
+
+int
+field_str(const struct kvtree *k, const char **out, struct error *err)
+{
+	const char *value = only_child(k);
+
+	if (value == NULL)
+		return field_bad(err, kvtree_key(k), "not exactly one value");
+	*out = value;
+	return 0;
+}
+
+int
+field_u64(const struct kvtree *k, uint64_t max, uint64_t *out,
+	  struct error *err)
+{
+	char key[QUOTE_MAX], shown[QUOTE_MAX];
+	const char *value = only_child(k);
+
+	if (value == NULL)
+		return field_bad(err, kvtree_key(k), "not exactly one value");
+	if (field_number(value, max, out))
+		return 0;
+	/* Not how anybody writes it, but LLNL reads hexadecimal and octal. */
+	if (num_u64_any(value, max, out, NULL) == 0)
+		return 0;
+	return error_set(err, ERROR_CORRUPT,
+			 "%s: \"%s\" is not a number from 0 to %" PRIu64,
+			 str_printable(key, sizeof(key), kvtree_key(k)),
+			 str_printable(shown, sizeof(shown), value), max);
+}
+
+int
+field_u32(const struct kvtree *k, uint32_t max, uint32_t *out,
+	  struct error *err)
+{
+	uint64_t n = 0;
+
+	if (field_u64(k, max, &n, err) < 0)
+		return -1;
+	*out = (uint32_t)n;
+	return 0;
+}
+
+int
+field_i64(const struct kvtree *k, int64_t max, int64_t *out,
+	  struct error *err)
+{
+	uint64_t n = 0;
+
+	if (field_u64(k, (uint64_t)max, &n, err) < 0)
+		return -1;
+	*out = (int64_t)n;
+	return 0;
+}
+
+int
+field_flag(const struct kvtree *k, bool *out, struct error *err)
+{
+	uint64_t n = 0;
+
+	if (field_u64(k, 1, &n, err) < 0)
+		return -1;
+	*out = n == 1;
+	return 0;
+}
+
+const char *
+field_scan(const char *s, uint64_t max, uint64_t *out)
+{
+	uint64_t n = 0;
+
+	if (*s < '0' || *s > '9' || (*s == '0' && s[1] >= '0' && s[1] <= '9'))
+		return NULL;
+	for (; *s >= '0' && *s <= '9'; s++) {
+		uint64_t digit = (uint64_t)(*s - '0');
+
+		if (n > UINT64_MAX / 10 || n * 10 > UINT64_MAX - digit)
+			return NULL;
+		n = n * 10 + digit;
+	}
+	if (n > max)
+		return NULL;
+	*out = n;
+	return s;
+}
+
+bool
+field_number(const char *s, uint64_t max, uint64_t *out)
+{
+	uint64_t n = 0;
+	const char *end = field_scan(s, max, &n);
+
+	if (end == NULL || *end != '\0')
+		return false;
+	*out = n;
+	return true;
+}
+
+char *
+field_text(char to[static FIELD_NUMBER], uint64_t n)
+{
+	snprintf(to, FIELD_NUMBER, "%" PRIu64, n);
+	return to;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * flush.h - flush.scr: which datasets are in cache and which on the parallel
+ * file system (formats.md 3.5).
+ */
+#ifndef META_FLUSH_H
+#define META_FLUSH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct error;
+struct kvtree;
+
+#define FLUSH_FILE "flush.scr"
+
+struct flush_entry {
+	int64_t id;
+	const char *name; /* NULL: not recorded (fetched datasets) */
+	bool is_ckpt, is_output;
+	bool in_cache, on_pfs, flushing, sync_flushing; /* LOCATION */
+	const struct kvtree *desc; /* DSETDESC or NULL; borrowed */
+};
+
+/* Entry of dataset `id`; ERROR_ABSENT, ERROR_CORRUPT. */
+int flush_find(const struct kvtree *t, int64_t id, struct flush_entry *out,
+	       struct error *err);
+
+/* All entries, ids ascending, for mem_free(); *count of them; NULL with
+ * *count = 0 for none, with (size_t)-1 on failure. */
+struct flush_entry *flush_entries(const struct kvtree *t, size_t *count,
+				  struct error *err);
+
+/* Needs flush: in cache and not on the parallel file system. */
+bool flush_needed(const struct flush_entry *e);
+
+#endif /* META_FLUSH_H */

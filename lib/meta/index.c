@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "meta/index.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "error.h"
+#include "mem.h"
+#include "meta/field.h"
+#include "meta/index_impl.h"
+#include "meta/kvtree.h"
+#include "str.h"
+
+int
+index_no_memory(struct error *err)
+{
+	return error_set(err, ERROR_NOMEM, "index: out of memory");
+}
+
+/* --- Life ------------------------------------------------------------- */
+
+struct index *
+index_new(struct error *err)
+{
+	struct kvtree *tree = kvtree_new(err);
+
+	/* First: so a new index comes out in LLNL's order (formats.md 3.2). */
+	if (tree == NULL ||
+	    kvtree_set_i64(tree, "VERSION", INDEX_VERSION, err) < 0) {
+		kvtree_free(tree);
+		return NULL;
+	}
+	return index_from_tree(tree, err);
+}
+
+void
+index_free(struct index *ix)
+{
+	if (ix == NULL)
+		return;
+	kvtree_free(ix->tree);
+	mem_free(ix->ids);
+	mem_free(ix);
+}
+
+struct kvtree *
+index_entry_node(const struct index *ix, int64_t id)
+{
+	char key[FIELD_NUMBER];
+
+	return id <= 0 ? NULL
+		       : kvtree_get2(ix->tree, "DSET",
+				     field_text(key, (uint64_t)id));
+}
+
+int
+index_name_id(const struct kvtree *k, int64_t *out, struct error *err)
+{
+	const char *value = kvtree_value(k, "DSET");
+	uint64_t id = 0;
+
+	if (value == NULL || !field_number(value, DATASET_ID_MAX, &id) ||
+	    id == 0)
+		return field_bad(err, kvtree_key(k),
+				 "in NAME: not one dataset id");
+	*out = (int64_t)id;
+	return 0;
+}
+
+/* What one name says against the DSET table; *guess is where that id may be
+ * expected: both tables have the same order. */
+static int
+check_name(const struct kvtree *table, const struct kvtree *k,
+	   const struct kvtree **guess, struct error *err)
+{
+	const char *id = kvtree_value(k, "DSET"), *name = NULL;
+	const struct kvtree *entry = *guess;
+	int64_t number = 0;
+
+	if (index_name_id(k, &number, err) < 0)
+		return -1;
+	if (entry == NULL || strcmp(kvtree_key(entry), id) != 0)
+		entry = kvtree_get(table, id);
+	if (entry == NULL)
+		return field_bad(err, kvtree_key(k),
+				 "in NAME: its id is not in DSET");
+	name = kvtree_value(kvtree_get(entry, "DSET"), "NAME");
+	if (name != NULL && strcmp(name, kvtree_key(k)) != 0)
+		return field_bad(err, kvtree_key(k),
+				 "in NAME: the dataset has another name");
+	*guess = kvtree_next(entry);
+	return 0;
+}
+
+static int
+check_tables(const struct kvtree *tree, struct error *err)
+{
+	const struct kvtree *table = kvtree_get(tree, "DSET"), *k = NULL;
+	const struct kvtree *guess = kvtree_first(table);
+	uint64_t id = 0;
+
+	kvtree_foreach(k, kvtree_get(tree, "NAME"))
+		if (check_name(table, k, &guess, err) < 0)
+			return -1;
+	kvtree_foreach(k, table) {
+		const char *own = kvtree_value(kvtree_get(k, "DSET"), "ID");
+
+		if (!field_number(kvtree_key(k), DATASET_ID_MAX, &id) ||
+		    id == 0)
+			return field_bad(err, kvtree_key(k),
+					 "in DSET: not a dataset id");
+		if (own != NULL && strcmp(own, kvtree_key(k)) != 0)
+			return field_bad(err, kvtree_key(k),
+					 "in DSET: the dataset has another id");
+	}
+	return 0;
+}
+
+struct index *
+index_from_tree(struct kvtree *tree, struct error *err)
+{
+	struct index *ix = NULL;
+	int64_t version = 0;
+
+	if (kvtree_i64(tree, "VERSION", INDEX_VERSION, INDEX_VERSION, &version,
+		       err) < 0) {
+		if (err != NULL && err->kind == ERROR_ABSENT)
+			err->kind = ERROR_CORRUPT;
+		goto fail;
+	}
+	if (check_tables(tree, err) < 0)
+		goto fail;
+	ix = mem_calloc(1, sizeof(*ix));
+	if (ix == NULL) {
+		index_no_memory(err);
+		goto fail;
+	}
+	ix->tree = tree;
+	return ix;
+fail:
+	kvtree_free(tree);
+	return NULL;
+}
+
+struct kvtree *
+index_tree(struct index *ix, struct error *err)
+{
+	(void)err;
+	return ix->tree;
+}
+
+/* --- Reading ---------------------------------------------------------- */
+
+size_t
+index_count(const struct index *ix)
+{
+	const struct kvtree *table = kvtree_get(ix->tree, "DSET");
+
+	return table == NULL ? 0 : kvtree_count(table);
+}
+
+const char *
+index_current(const struct index *ix)
+{
+	return kvtree_value(ix->tree, "CURRENT");
+}
+
+/* Stamps sort as text: the latest child of `t`, or NULL. */
+static const char *
+latest(const struct kvtree *t)
+{
+	const struct kvtree *k = NULL;
+	const char *last = NULL;
+
+	kvtree_foreach(k, t)
+		if (last == NULL || strcmp(kvtree_key(k), last) > 0)
+			last = kvtree_key(k);
+	return last;
+}
+
+/* One key of an entry, formats.md 3.2. */
+static int
+read_key(const struct kvtree *k, struct index_entry *out, struct error *err)
+{
+	const char *key = kvtree_key(k);
+	bool complete = false;
+
+	if (strcmp(key, "DSET") == 0)
+		return dataset_read(k, &out->desc, err);
+	if (strcmp(key, "COMPLETE") == 0) {
+		if (field_flag(k, &complete, err) < 0)
+			return -1;
+		out->complete = complete;
+	} else if (strcmp(key, "FLUSHED") == 0) {
+		out->flushed = latest(k);
+	} else if (strcmp(key, "FAILED") == 0) {
+		out->failed = latest(k);
+	} else if (strcmp(key, "FETCHED") == 0) {
+		out->fetched = latest(k);
+		out->fetches = kvtree_count(k);
+	}
+	return 0;
+}
+
+/* Entry `t` of dataset `id`, but for what stands elsewhere in the tree. */
+static int
+read_entry(const struct kvtree *t, int64_t id, struct index_entry *out,
+	   struct error *err)
+{
+	const struct kvtree *k = NULL;
+
+	memset(out, 0, sizeof(*out));
+	if (dataset_read(NULL, &out->desc, err) < 0)
+		return -1;
+	out->id = id;
+	out->complete = -1;
+	kvtree_foreach(k, t)
+		if (read_key(k, out, err) < 0)
+			return error_wrap(err, "dataset %lld", (long long)id);
+	out->name = out->desc.name;
+	return 0;
+}
+
+const char *
+index_id_name(const struct index *ix, int64_t id)
+{
+	const struct kvtree *k = NULL;
+	int64_t other = 0;
+
+	kvtree_foreach(k, kvtree_get(ix->tree, "NAME"))
+		if (index_name_id(k, &other, NULL) == 0 && other == id)
+			return kvtree_key(k);
+	return NULL;
+}
+
+static bool
+is_current(const char *name, const char *current)
+{
+	return name != NULL && current != NULL && strcmp(name, current) == 0;
+}
+
+int
+index_find_id(const struct index *ix, int64_t id, struct index_entry *out,
+	      struct error *err)
+{
+	const struct kvtree *entry = index_entry_node(ix, id);
+
+	if (entry == NULL)
+		return error_set(err, ERROR_ABSENT,
+				 "dataset %lld: not in the index",
+				 (long long)id);
+	if (read_entry(entry, id, out, err) < 0)
+		return -1;
+	if (out->name == NULL)
+		out->name = index_id_name(ix, id);
+	out->current = is_current(out->name, index_current(ix));
+	return 0;
+}
+
+int
+index_find_name(const struct index *ix, const char *name,
+		struct index_entry *out, struct error *err)
+{
+	const struct kvtree *k = kvtree_get2(ix->tree, "NAME", name);
+	char shown[NAME_SHOWN];
+	int64_t id = 0;
+
+	if (k == NULL)
+		return error_set(err, ERROR_ABSENT, "%s: not in the index",
+				 str_printable(shown, sizeof(shown), name));
+	if (index_name_id(k, &id, err) < 0 ||
+	    read_entry(index_entry_node(ix, id), id, out, err) < 0)
+		return -1;
+	out->name = kvtree_key(k);
+	out->current = is_current(out->name, index_current(ix));
+	return 0;
+}
+
+/* An id and its entry, for sorting: an entry's view is large. */
+struct place {
+	int64_t id;
+	const struct kvtree *node;
+};
+
+static int
+descending(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	return (x->id < y->id) - (x->id > y->id);
+}
+
+/* All entries' places by descending id.  LLNL's files mostly have that order,
+ * ascending where they were copied once more. */
+static struct place *
+sorted_places(const struct kvtree *table, size_t count, struct error *err)
+{
+	struct place *places = mem_alloc(count, sizeof(*places));
+	const struct kvtree *k = NULL;
+	bool sorted = true;
+	size_t n = 0;
+
+	if (places == NULL) {
+		index_no_memory(err);
+		return NULL;
+	}
+	kvtree_foreach(k, table) {
+		uint64_t id = 0;
+
+		/* Checked when the tree was taken over. */
+		field_number(kvtree_key(k), DATASET_ID_MAX, &id);
+		places[n].id = (int64_t)id;
+		places[n].node = k;
+		sorted = sorted && (n == 0 || places[n - 1].id > places[n].id);
+		n++;
+	}
+	if (!sorted)
+		qsort(places, n, sizeof(*places), descending);
+	return places;
+}
+
+/* Names from the NAME table for the entries that have none: in one pass. */
+static void
+name_nameless(const struct index *ix, struct index_entry *entries,
+	      const struct place *places, size_t count)
+{
+	const struct place *found = NULL;
+	const struct kvtree *k = NULL;
+	struct place key = { .node = NULL };
+
+	kvtree_foreach(k, kvtree_get(ix->tree, "NAME")) {
+		if (index_name_id(k, &key.id, NULL) < 0)
+			continue;
+		found = bsearch(&key, places, count, sizeof(key), descending);
+		if (found != NULL && entries[found - places].name == NULL)
+			entries[found - places].name = kvtree_key(k);
+	}
+}
+
+struct index_entry *
+index_entries(const struct index *ix, size_t *count, struct error *err)
+{
+	const size_t n = index_count(ix);
+	const char *current = index_current(ix);
+	struct index_entry *entries = NULL;
+	struct place *places = NULL;
+	bool nameless = false;
+	size_t i = 0;
+
+	*count = 0;
+	if (n == 0)
+		return NULL;
+	*count = (size_t)-1;
+	places = sorted_places(kvtree_get(ix->tree, "DSET"), n, err);
+	if (places == NULL)
+		return NULL;
+	entries = mem_alloc(n, sizeof(*entries));
+	if (entries == NULL) {
+		index_no_memory(err);
+		goto fail;
+	}
+	for (i = 0; i < n; i++) {
+		if (read_entry(places[i].node, places[i].id, &entries[i],
+			       err) < 0)
+			goto fail;
+		nameless = nameless || entries[i].name == NULL;
+	}
+	if (nameless)
+		name_nameless(ix, entries, places, n);
+	for (i = 0; i < n; i++)
+		entries[i].current = is_current(entries[i].name, current);
+	mem_free(places);
+	*count = n;
+	return entries;
+fail:
+	mem_free(entries);
+	mem_free(places);
+	return NULL;
+}
+
+/* --- Judging ---------------------------------------------------------- */
+
+bool
+index_entry_valid(const struct index_entry *e)
+{
+	return e->complete == 1 && e->failed == NULL;
+}
+
+const char *
+index_entry_reason(const struct index_entry *e, char *to, size_t size)
+{
+	char shown[INDEX_STAMP_SIZE * 2];
+
+	if (e->complete == 0)
+		snprintf(to, size, "never completed");
+	else if (e->complete < 0)
+		snprintf(to, size, "not recorded as complete");
+	else if (e->failed != NULL)
+		snprintf(to, size, "last fetch failed %s",
+			 str_printable(shown, sizeof(shown), e->failed));
+	else if (size > 0)
+		to[0] = '\0';
+	return to;
+}
+
+char *
+index_stamp(char to[static INDEX_STAMP_SIZE], int64_t t)
+{
+	const time_t at = t < 0 ? time(NULL) : (time_t)t;
+	struct tm tm;
+
+	/* A year beyond 9999 does not fit, and no clock is that wrong. */
+	if (localtime_r(&at, &tm) == NULL ||
+	    strftime(to, INDEX_STAMP_SIZE, "%Y-%m-%dT%H:%M:%S", &tm) == 0)
+		snprintf(to, INDEX_STAMP_SIZE, "9999-12-31T23:59:59");
+	return to;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "mem.h"
+#include "meta/field.h"
+#include "meta/index_impl.h"
+#include "meta/kvtree.h"
+#include "str.h"
+
+static void
+forget_ids(struct index *ix)
+{
+	mem_free(ix->ids);
+	ix->ids = NULL;
+	ix->nids = 0;
+}
+
+static int
+ascending(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Make ix->ids, for an index that is not empty. */
+static int
+make_ids(struct index *ix, struct error *err)
+{
+	const struct kvtree *table = kvtree_get(ix->tree, "DSET"), *k = NULL;
+
+	ix->ids = mem_alloc(kvtree_count(table), sizeof(*ix->ids));
+	if (ix->ids == NULL)
+		return index_no_memory(err);
+	kvtree_foreach(k, table) {
+		uint64_t id = 0;
+
+		if (field_number(kvtree_key(k), DATASET_ID_MAX, &id))
+			ix->ids[ix->nids++] = (int64_t)id;
+	}
+	qsort(ix->ids, ix->nids, sizeof(*ix->ids), ascending);
+	return 0;
+}
+
+/* How many of ix->ids are below `id`. */
+static size_t
+ids_below(const struct index *ix, int64_t id)
+{
+	size_t low = 0, high = ix->nids;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (ix->ids[middle] < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The latest checkpoint before `id` that could be restarted from: its name,
+ * or NULL. */
+static const char *
+earlier_checkpoint(const struct index *ix, int64_t id)
+{
+	struct index_entry e;
+	size_t i = 0;
+
+	for (i = ids_below(ix, id); i-- > 0;) {
+		/* Errors: it is gone, or nothing to restart from. */
+		if (index_find_id(ix, ix->ids[i], &e, NULL) == 0 &&
+		    index_entry_valid(&e) && e.desc.is_ckpt && e.name != NULL)
+			return e.name;
+	}
+	return NULL;
+}
+
+/* Remove `key` from the table; LLNL leaves no empty table behind. */
+static void
+remove_from(struct index *ix, const char *table, const char *key)
+{
+	struct kvtree *t = kvtree_get(ix->tree, table);
+
+	if (t == NULL)
+		return;
+	kvtree_remove(t, key);
+	if (kvtree_count(t) == 0)
+		kvtree_remove(ix->tree, table);
+}
+
+/* The restart point as LLNL leaves it: the first key. */
+static int
+put_current(struct index *ix, const char *name, struct error *err)
+{
+	struct kvtree *k = NULL;
+
+	kvtree_remove(ix->tree, "CURRENT");
+	if (name == NULL)
+		return 0;
+	k = kvtree_put_first(ix->tree, "CURRENT", err);
+	return k == NULL || kvtree_put(k, name, err) == NULL ? -1 : 0;
+}
+
+int
+index_set_current(struct index *ix, const char *name, struct error *err)
+{
+	char shown[NAME_SHOWN];
+	struct index_entry e;
+
+	if (name == NULL)
+		return put_current(ix, NULL, err);
+	if (index_find_name(ix, name, &e, err) < 0)
+		return -1;
+	if (!e.desc.is_ckpt)
+		return error_set(err, ERROR_USAGE, "%s: not a checkpoint",
+				 str_printable(shown, sizeof(shown), name));
+	return put_current(ix, e.name, err);
+}
+
+int
+index_remove(struct index *ix, const char *name, struct error *err)
+{
+	const struct kvtree *k = kvtree_get2(ix->tree, "NAME", name);
+	const char *current = index_current(ix);
+	char shown[NAME_SHOWN], key[FIELD_NUMBER];
+	int64_t id = 0;
+
+	if (k == NULL)
+		return error_set(err, ERROR_ABSENT, "%s: not in the index",
+				 str_printable(shown, sizeof(shown), name));
+	if (index_name_id(k, &id, err) < 0)
+		return -1;
+	/* The caller's may lie in what goes away first. */
+	name = kvtree_key(k);
+	if (current != NULL && strcmp(current, name) == 0) {
+		if (ix->ids == NULL && make_ids(ix, err) < 0)
+			return -1;
+		if (put_current(ix, earlier_checkpoint(ix, id), err) < 0)
+			return -1;
+	}
+	remove_from(ix, "DSET", field_text(key, (uint64_t)id));
+	remove_from(ix, "NAME", name);
+	return 0;
+}
+
+/* Remove what has the name or the id, without touching CURRENT. */
+static void
+remove_same(struct index *ix, const char *name, int64_t id)
+{
+	const struct kvtree *k = kvtree_get2(ix->tree, "NAME", name);
+	struct index_entry old;
+	char key[FIELD_NUMBER];
+	int64_t other = 0;
+
+	if (k != NULL && index_name_id(k, &other, NULL) == 0)
+		remove_from(ix, "DSET", field_text(key, (uint64_t)other));
+	if (index_entry_node(ix, id) != NULL) {
+		/* Its name from the table, should its own be unreadable. */
+		const char *old_name =
+			index_find_id(ix, id, &old, NULL) == 0
+				? old.name
+				: index_id_name(ix, id);
+
+		if (old_name != NULL)
+			remove_from(ix, "NAME", old_name);
+		remove_from(ix, "DSET", field_text(key, (uint64_t)id));
+	}
+	remove_from(ix, "NAME", name);
+}
+
+/* NAME -> name -> DSET -> id, as the first one. */
+static int
+add_name(struct index *ix, const char *name, int64_t id, struct error *err)
+{
+	struct kvtree *table = kvtree_put(ix->tree, "NAME", err), *k = NULL;
+
+	if (table == NULL)
+		return -1;
+	k = kvtree_put_first(table, name, err);
+	return k == NULL ? -1 : kvtree_set_i64(k, "DSET", id, err);
+}
+
+/* DSET -> id -> FLUSHED, COMPLETE, DSET, as the first one. */
+static int
+add_entry(struct index *ix, const struct kvtree *desc, int64_t id,
+	  int complete, const char *stamp, struct error *err)
+{
+	struct kvtree *table = kvtree_put(ix->tree, "DSET", err), *k = NULL;
+	char key[FIELD_NUMBER];
+
+	if (table == NULL)
+		return -1;
+	k = kvtree_put_first(table, field_text(key, (uint64_t)id), err);
+	if (k == NULL ||
+	    (stamp != NULL && kvtree_set(k, "FLUSHED", stamp, err) < 0) ||
+	    (complete >= 0 &&
+	     kvtree_set_i64(k, "COMPLETE", complete, err) < 0))
+		return -1;
+	k = kvtree_put(k, "DSET", err);
+	return k == NULL ? -1 : kvtree_merge(k, desc, err);
+}
+
+int
+index_add(struct index *ix, const struct kvtree *desc, int complete,
+	  const char *stamp, struct error *err)
+{
+	struct dataset d;
+	char key[FIELD_NUMBER];
+
+	if (dataset_read(desc, &d, err) < 0)
+		return -1;
+	if (d.id <= 0)
+		return field_bad(err, "ID", "missing from the descriptor");
+	if (d.name == NULL)
+		return field_bad(err, "NAME", "missing from the descriptor");
+	forget_ids(ix);
+	remove_same(ix, d.name, d.id);
+	if (add_name(ix, d.name, d.id, err) < 0 ||
+	    add_entry(ix, desc, d.id, complete, stamp, err) < 0) {
+		/* Half an entry would contradict itself. */
+		remove_from(ix, "NAME", d.name);
+		remove_from(ix, "DSET", field_text(key, (uint64_t)d.id));
+		return -1;
+	}
+	return 0;
+}
+
+int
+index_set_extra(struct index *ix, int64_t id, const char *key,
+		const char *value, struct error *err)
+{
+	struct kvtree *entry = index_entry_node(ix, id);
+
+	if (entry == NULL)
+		return error_set(err, ERROR_ABSENT,
+				 "dataset %lld: not in the index",
+				 (long long)id);
+	if (value != NULL)
+		return kvtree_set(entry, key, value, err);
+	kvtree_remove(entry, key);
+	return 0;
+}
+
+const char *
+index_extra(const struct index *ix, int64_t id, const char *key)
+{
+	return kvtree_value(index_entry_node(ix, id), key);
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "meta/kvtree.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "error.h"
+#include "mem.h"
+#include "meta/kvtree_impl.h"
+#include "num.h"
+
+static int
+no_memory(struct error *err)
+{
+	return error_set(err, ERROR_NOMEM, "metadata tree: out of memory");
+}
+
+/* --- Life ------------------------------------------------------------- */
+
+struct kvtree *
+kvtree_new(struct error *err)
+{
+	struct kvtree_tree *tree = NULL;
+
+	tree = mem_aligned(KVTREE_SEGMENT, KVTREE_SEGMENT);
+	if (tree == NULL) {
+		no_memory(err);
+		return NULL;
+	}
+	*tree = (struct kvtree_tree){ .self = tree };
+	kvtree_level_reset(tree, false);
+	return &tree->root;
+}
+
+void
+kvtree_free(struct kvtree *t)
+{
+	if (t == NULL)
+		return;
+	assert(t == &kvtree_tree_of(t)->root);
+	kvtree_level_reset(kvtree_tree_of(t), true);
+}
+
+void
+kvtree_clear(struct kvtree *t)
+{
+	assert(t == &kvtree_tree_of(t)->root);
+	kvtree_level_reset(kvtree_tree_of(t), false);
+}
+
+/* --- Reading ---------------------------------------------------------- */
+
+const char *
+kvtree_key(const struct kvtree *t)
+{
+	return t->key;
+}
+
+size_t
+kvtree_count(const struct kvtree *t)
+{
+	const struct kvtree_level *level = kvtree_level_of(t);
+	const struct kvtree *n = t->first;
+	size_t count = 0;
+
+	if (level != NULL)
+		return level->count;
+	for (; n != NULL; n = n->next)
+		count++;
+	return count;
+}
+
+struct kvtree *
+kvtree_get(const struct kvtree *t, const char *key)
+{
+	struct kvtree **link = NULL;
+
+	if (t != NULL)
+		link = kvtree_level_search(t, key);
+	return link != NULL ? *link : NULL;
+}
+
+struct kvtree *
+kvtree_get2(const struct kvtree *t, const char *key, const char *sub)
+{
+	return kvtree_get(kvtree_get(t, key), sub);
+}
+
+struct kvtree *
+kvtree_first(const struct kvtree *t)
+{
+	return t != NULL ? kvtree_child(t) : NULL;
+}
+
+struct kvtree *
+kvtree_next(const struct kvtree *t)
+{
+	return t != NULL ? t->next : NULL;
+}
+
+const char *
+kvtree_value(const struct kvtree *t, const char *key)
+{
+	const struct kvtree *value = kvtree_first(kvtree_get(t, key));
+
+	return value != NULL && value->next == NULL ? value->key : NULL;
+}
+
+/* The value of `key`, or NULL and the reason. */
+static const char *
+value_or_why(const struct kvtree *t, const char *key, struct error *err)
+{
+	const char *value = kvtree_value(t, key);
+	const struct kvtree *k = NULL;
+
+	if (value != NULL)
+		return value;
+	k = kvtree_get(t, key);
+	if (k == NULL)
+		error_set(err, ERROR_ABSENT, "no key %s", key);
+	else if (kvtree_first(k) == NULL)
+		error_set(err, ERROR_CORRUPT, "key %s has no value", key);
+	else
+		error_set(err, ERROR_CORRUPT, "key %s has %zu values, not one",
+			  key, kvtree_count(k));
+	return NULL;
+}
+
+/* Like num_u64_any(), for a value that came from a file. */
+static int
+parse(const char *key, const char *text, uint64_t max, uint64_t *out,
+      struct error *err)
+{
+	struct error why = ERROR_INIT;
+
+	if (num_u64_any(text, max, out, &why) == 0)
+		return 0;
+	return error_set(err, ERROR_CORRUPT, "value of key %s: %s", key,
+			 why.text);
+}
+
+int
+kvtree_u64(const struct kvtree *t, const char *key, uint64_t max, uint64_t *out,
+	   struct error *err)
+{
+	const char *value = value_or_why(t, key, err);
+
+	return value != NULL ? parse(key, value, max, out, err) : -1;
+}
+
+int
+kvtree_i64(const struct kvtree *t, const char *key, int64_t min, int64_t max,
+	   int64_t *out, struct error *err)
+{
+	const char *value = value_or_why(t, key, err);
+	bool minus = value != NULL && value[0] == '-';
+	uint64_t size = 0;
+	int64_t number = 0;
+
+	if (value == NULL ||
+	    parse(key, value + minus,
+		  minus ? (uint64_t)INT64_MAX + 1 : INT64_MAX, &size, err) < 0)
+		return -1;
+	if (size > INT64_MAX)
+		number = INT64_MIN;
+	else
+		number = minus ? -(int64_t)size : (int64_t)size;
+	if (number < min || number > max)
+		return error_set(err, ERROR_CORRUPT,
+				 "value of key %s: \"%s\" is not in %" PRId64
+				 "..%" PRId64,
+				 key, value, min, max);
+	*out = number;
+	return 0;
+}
+
+/* --- Changing --------------------------------------------------------- */
+
+static struct kvtree *
+put(struct kvtree *t, const char *key, bool last, struct error *err)
+{
+	struct kvtree **link = kvtree_level_search(t, key);
+	struct kvtree *n = NULL;
+
+	if (link != NULL)
+		return *link;
+	n = kvtree_level_node(kvtree_tree_of(t), key);
+	if (n == NULL || kvtree_level_add(t, n, last) < 0) {
+		no_memory(err);
+		return NULL;
+	}
+	return n;
+}
+
+struct kvtree *
+kvtree_put(struct kvtree *t, const char *key, struct error *err)
+{
+	return put(t, key, true, err);
+}
+
+struct kvtree *
+kvtree_put_first(struct kvtree *t, const char *key, struct error *err)
+{
+	return put(t, key, false, err);
+}
+
+int
+kvtree_set(struct kvtree *t, const char *key, const char *value,
+	   struct error *err)
+{
+	struct kvtree *k = kvtree_get(t, key), *v = kvtree_first(k);
+
+	if (v != NULL && v->next == NULL && strcmp(v->key, value) == 0) {
+		kvtree_level_drop(v);
+		return 0;
+	}
+	/* All that can fail before anything is changed. */
+	v = kvtree_level_node(kvtree_tree_of(t), value);
+	if (v == NULL)
+		return no_memory(err);
+	k = put(t, key, true, err);
+	if (k == NULL)
+		return -1;
+	kvtree_level_drop(k);
+	return kvtree_level_add(k, v, true);
+}
+
+int
+kvtree_set_u64(struct kvtree *t, const char *key, uint64_t value,
+	       struct error *err)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, value);
+	return kvtree_set(t, key, text, err);
+}
+
+int
+kvtree_set_i64(struct kvtree *t, const char *key, int64_t value,
+	       struct error *err)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRId64, value);
+	return kvtree_set(t, key, text, err);
+}
+
+int
+kvtree_set_crc(struct kvtree *t, const char *key, uint32_t value,
+	       struct error *err)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%#" PRIx32, value); /* formats.md 1.3 */
+	return kvtree_set(t, key, text, err);
+}
+
+void
+kvtree_remove(struct kvtree *t, const char *key)
+{
+	struct kvtree **link = kvtree_level_search(t, key);
+
+	if (link != NULL)
+		kvtree_level_cut(t, link);
+}
+
+/* --- Merging ---------------------------------------------------------- */
+
+/* A node of the tree that got new children, and how many it had. */
+struct touched {
+	struct kvtree *node;
+	size_t count;
+};
+
+struct merge {
+	struct buf log; /* of struct touched */
+	struct error *err;
+};
+
+/* Add to `t` what `from` has; `is_new`: `t` was made by this merge. */
+static int
+merge_level(struct merge *m, struct kvtree *t, const struct kvtree *from,
+	    size_t depth, bool is_new)
+{
+	struct touched entry = { .node = t, .count = kvtree_count(t) };
+	const struct kvtree *child = NULL;
+	struct kvtree **link = NULL, *n = NULL;
+
+	if (depth > KVTREE_MAX_DEPTH)
+		return error_set(m->err, ERROR_CORRUPT,
+				 "nested deeper than %d levels",
+				 KVTREE_MAX_DEPTH);
+	if (!is_new && buf_add(&m->log, &entry, sizeof(entry)) < 0)
+		return no_memory(m->err);
+	kvtree_foreach (child, from) {
+		link = is_new ? NULL : kvtree_level_search(t, child->key);
+		n = link != NULL ? *link : NULL;
+		if (link == NULL) {
+			n = kvtree_level_node(kvtree_tree_of(t), child->key);
+			if (n == NULL || kvtree_level_add(t, n, true) < 0)
+				return no_memory(m->err);
+		}
+		if (kvtree_child(child) != NULL &&
+		    merge_level(m, n, child, depth + 1, link == NULL) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Take out again what a failed merge had added. */
+static void
+undo(struct merge *m)
+{
+	const struct touched *log = (const struct touched *)m->log.data;
+	size_t i = m->log.len / sizeof(*log), left = 0;
+	struct kvtree *n = NULL;
+
+	while (i-- > 0) {
+		left = log[i].count;
+		for (n = kvtree_first(log[i].node); left > 0; left--)
+			n = n->next;
+		while (n != NULL) {
+			kvtree_remove(log[i].node, n->key);
+			n = n->next;
+		}
+	}
+}
+
+int
+kvtree_merge(struct kvtree *t, const struct kvtree *from, struct error *err)
+{
+	struct merge m = { .log = BUF_INIT, .err = err };
+	struct kvtree *copy = NULL;
+	int rc = -1;
+
+	/* What is read must not grow meanwhile. */
+	if (t != from && kvtree_tree_of(t) == kvtree_tree_of(from)) {
+		copy = kvtree_new(err);
+		if (copy == NULL || kvtree_merge(copy, from, err) < 0)
+			goto out;
+		from = copy;
+	}
+	rc = t != from ? merge_level(&m, t, from, 1, false) : 0;
+	if (rc < 0)
+		undo(&m);
+out:
+	buf_free(&m.log);
+	kvtree_free(copy);
+	return rc;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * kvtree_print.c - trees for people and programs to read, and their order.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "json.h"
+#include "mem.h"
+#include "meta/kvtree_impl.h"
+
+static int
+too_deep(struct error *err)
+{
+	return error_set(err, ERROR_USAGE, "nested deeper than %d levels",
+			 KVTREE_MAX_DEPTH);
+}
+
+/* The only child of `n` if it is a leaf, else NULL. */
+static const struct kvtree *
+leaf_of(const struct kvtree *n)
+{
+	const struct kvtree *v = kvtree_child(n);
+
+	return v != NULL && v->next == NULL && kvtree_child(v) == NULL ? v
+								       : NULL;
+}
+
+/* --- Text (formats.md 12) --------------------------------------------- */
+
+static int
+print_line(const struct kvtree *n, const struct kvtree *value, size_t depth,
+	   struct buf *out)
+{
+	const size_t indent = 2 * depth;
+
+	if (buf_reserve(out, indent) < 0)
+		return -1;
+	memset(out->data + out->len, ' ', indent);
+	out->len += indent;
+	if (buf_add_str(out, n->key) < 0)
+		return -1;
+	if (value != NULL &&
+	    (buf_add(out, " = ", 3) < 0 || buf_add_str(out, value->key) < 0))
+		return -1;
+	return buf_add_char(out, '\n');
+}
+
+int
+kvtree_print(const struct kvtree *t, enum kvtree_style style, struct buf *out,
+	     struct error *err)
+{
+	const size_t before = out->len;
+	const struct kvtree *n = NULL, *value = NULL;
+	struct kvtree_walk w;
+	int rc = 0;
+
+	kvtree_walk_start(&w, t);
+	while (rc == 0 && (n = kvtree_walk_next(&w)) != NULL) {
+		value = style == KVTREE_KEYVAL ? leaf_of(n) : NULL;
+		if (print_line(n, value, w.depth, out) < 0)
+			rc = error_set(err, ERROR_NOMEM,
+				       "printing metadata: out of memory");
+		if (value != NULL) /* already printed */
+			kvtree_walk_next(&w);
+	}
+	if (w.too_deep)
+		rc = too_deep(err);
+	if (rc < 0 && out->data != NULL) {
+		out->len = before;
+		out->data[before] = '\0';
+	}
+	return rc;
+}
+
+/* --- JSON ------------------------------------------------------------- */
+
+struct json *
+kvtree_json(const struct kvtree *t)
+{
+	struct json *open[KVTREE_MAX_DEPTH + 1], *object = NULL;
+	const struct kvtree *n = NULL, *value = NULL;
+	struct kvtree_walk w;
+
+	open[0] = json_new_object();
+	kvtree_walk_start(&w, t);
+	while ((n = kvtree_walk_next(&w)) != NULL) {
+		object = open[w.depth - 1];
+		value = leaf_of(n);
+		if (value != NULL) {
+			json_set_str(object, n->key, value->key);
+			kvtree_walk_next(&w);
+		} else if (kvtree_child(n) == NULL) {
+			json_set_null(object, n->key);
+		} else {
+			open[w.depth] = json_new_object();
+			json_set(object, n->key, open[w.depth]);
+		}
+	}
+	if (w.too_deep) /* printing it shall fail, not show a part */
+		json_set(open[0], "", NULL);
+	return open[0];
+}
+
+/* --- Order ------------------------------------------------------------ */
+
+/* A child and the first bytes of its key, as a number in the same order:
+ * most comparisons look at no key. */
+struct sorted {
+	uint64_t start;
+	struct kvtree *node;
+};
+
+static uint64_t
+key_start(const char *key)
+{
+	uint64_t v = 0;
+	int i = 0;
+
+	for (i = 0; i < 8; i++) {
+		v = v << 8 | (unsigned char)*key;
+		if (*key != '\0')
+			key++;
+	}
+	return v;
+}
+
+static int
+by_key(const void *a, const void *b)
+{
+	const struct sorted *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return strcmp(x->node->key, y->node->key);
+}
+
+static void
+sort_level(struct kvtree *t, struct sorted *list)
+{
+	struct kvtree *n = NULL, *chain = NULL;
+	size_t count = 0;
+	bool in_order = true;
+
+	kvtree_foreach (n, t) {
+		list[count].start = key_start(n->key);
+		list[count].node = n;
+		if (count > 0 && by_key(&list[count - 1], &list[count]) > 0)
+			in_order = false;
+		count++;
+	}
+	if (in_order)
+		return;
+	qsort(list, count, sizeof(*list), by_key);
+	while (count-- > 0) {
+		list[count].node->next = chain;
+		chain = list[count].node;
+	}
+	kvtree_level_relink(t, chain);
+}
+
+int
+kvtree_sort(struct kvtree *t, struct error *err)
+{
+	const struct kvtree *n = NULL;
+	struct sorted *list = NULL;
+	struct kvtree_walk w;
+	size_t most = kvtree_count(t), count = 0;
+
+	/* All that can fail before anything is changed. */
+	kvtree_walk_start(&w, t);
+	while ((n = kvtree_walk_next(&w)) != NULL) {
+		count = kvtree_count(n);
+		if (count > most)
+			most = count;
+	}
+	if (w.too_deep)
+		return too_deep(err);
+	if (most == 0)
+		return 0;
+	list = mem_alloc(most, sizeof(*list));
+	if (list == NULL)
+		return error_set(err, ERROR_NOMEM,
+				 "sorting metadata: out of memory");
+	sort_level(t, list);
+	kvtree_walk_start(&w, t);
+	while ((n = kvtree_walk_next(&w)) != NULL)
+		if (kvtree_child(n) != NULL)
+			sort_level((struct kvtree *)n, list);
+	mem_free(list);
+	return 0;
+}

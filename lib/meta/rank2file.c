@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "meta/rank2file.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "io.h"
+#include "map.h"
+#include "mem.h"
+#include "meta/field.h"
+#include "meta/kvtree.h"
+#include "meta/rank2file_impl.h"
+#include "str.h"
+
+/* Levels of maps above the parts, and the depth of our recursion.  One level
+ * holds thousands of parts: three would be enough for any machine. */
+#define LEVEL_MAX 8
+
+/*
+ * A rank that no part has costs no bytes on disk but memory here: so many are
+ * accepted in any case, more only in proportion to the files.
+ */
+#define RANKS_FREE ((uint64_t)65536)
+
+/* Bytes of the smallest entry of a rank: a digit, NUL and a count. */
+#define RANK_BYTES 6
+
+/* A load in progress.  `names` are those of out->trees. */
+struct loader {
+	struct rank2file_base base;
+	struct rank2file *out;
+	const char **names;
+	size_t room;	  /* of names and out->trees */
+	struct map *seen; /* names of all files read: each is read once, so
+			     that no loop or fan-out can multiply the work */
+	struct buf raw;
+	uint64_t bytes;	 /* of all files together */
+	uint64_t nranks; /* RANKS of the top file */
+};
+
+static int
+no_memory(struct error *err)
+{
+	return error_set(err, ERROR_NOMEM, "rank2file: out of memory");
+}
+
+int
+rank2file_base_split(struct rank2file_base *b, const char *base)
+{
+	const size_t len = strlen(base), cut = strlen(RANK2FILE_OLD_SUFFIX);
+
+	b->base = base;
+	b->suffix = "";
+	buf_clear(&b->stem);
+	if (str_ends(base, RANK2FILE_OLD_SUFFIX) && len > cut) {
+		b->suffix = RANK2FILE_OLD_SUFFIX;
+		return buf_add(&b->stem, base, len - cut);
+	}
+	return buf_add(&b->stem, base, len);
+}
+
+bool
+rank2file_part_scan(const struct rank2file_base *b, const char *tail,
+		    uint64_t *level, uint64_t *writer)
+{
+	tail = *tail == '.' ? field_scan(tail + 1, LEVEL_MAX, level) : NULL;
+	if (tail == NULL || *tail != '.')
+		return false;
+	tail = field_scan(tail + 1, RANK2FILE_MAX_RANKS, writer);
+	return tail != NULL && strcmp(tail, b->suffix) == 0;
+}
+
+/*
+ * The name of a part from the FILE value `file` in a map of level `level`:
+ * ".L.W", what is behind the stem; or all of the name as SCR 1.1.8 gives it.
+ * NULL: it is neither, or out of memory.
+ */
+static const char *
+part_name(struct loader *l, const char *file, uint64_t level,
+	  struct error *err)
+{
+	const struct rank2file_base *b = &l->base;
+	const size_t dir = strlen(RANK2FILE_OLD_DIR);
+	const char *tail = file, *name = NULL;
+	uint64_t at = 0, writer = 0;
+
+	if (*b->suffix != '\0') {
+		if (!str_starts(file, RANK2FILE_OLD_DIR) ||
+		    !str_starts(file + dir, b->stem.data))
+			goto bad;
+		tail = file + dir + b->stem.len;
+	}
+	if (!rank2file_part_scan(b, tail, &at, &writer) || at + 1 != level)
+		goto bad;
+	name = arena_printf(l->out->arena, "%s%s", b->stem.data, tail);
+	if (name == NULL)
+		no_memory(err);
+	return name;
+bad:
+	field_bad(err, file, "not the name of a part");
+	return NULL;
+}
+
+/* Keep the tree of a part.  Takes it over, also on failure. */
+static int
+keep_tree(struct loader *l, struct kvtree *tree, const char *name,
+	  struct error *err)
+{
+	struct rank2file *out = l->out;
+
+	if (out->ntrees == l->room) {
+		size_t room = l->room > 0 ? 2 * l->room : 16;
+		void *trees = mem_realloc(out->trees, room,
+					  sizeof(*out->trees));
+		void *names = NULL;
+
+		if (trees != NULL)
+			out->trees = trees;
+		names = mem_realloc(l->names, room, sizeof(*l->names));
+		if (names != NULL)
+			l->names = names;
+		if (trees == NULL || names == NULL) {
+			kvtree_free(tree);
+			return no_memory(err);
+		}
+		l->room = room;
+	}
+	l->names[out->ntrees] = name;
+	out->trees[out->ntrees++] = tree;
+	return 0;
+}
+
+/* LEVEL of a file. */
+static int
+read_level(const struct kvtree *tree, uint64_t *out, struct error *err)
+{
+	const struct kvtree *k = kvtree_get(tree, "LEVEL");
+
+	if (k == NULL)
+		return field_bad(err, "LEVEL", "missing");
+	return field_u64(k, LEVEL_MAX, out, err);
+}
+
+/* Read the tree at `offset` of a file that was not read before. */
+static struct kvtree *
+read_tree(struct loader *l, int dirfd, const char *name, uint64_t offset,
+	  struct error *err)
+{
+	struct kvtree *tree = NULL;
+
+	if (map_get(l->seen, name) != MAP_NONE) {
+		error_set(err, ERROR_CORRUPT, "%s: named twice", name);
+		return NULL;
+	}
+	if (map_put(l->seen, name, 0) < 0) {
+		no_memory(err);
+		return NULL;
+	}
+	if (io_read_file(dirfd, name, KVTREE_MAX_ENCODED, &l->raw, err) < 0)
+		return NULL;
+	if (offset > l->raw.len) {
+		error_set(err, ERROR_CORRUPT, "%s: no offset %" PRIu64, name,
+			  offset);
+		return NULL;
+	}
+	l->bytes += l->raw.len;
+	tree = kvtree_decode(l->raw.data + offset, l->raw.len - (size_t)offset,
+			     NULL, err);
+	if (tree == NULL)
+		error_wrap(err, "%s", name);
+	return tree;
+}
+
+static int load_map(struct loader *l, int dirfd, const struct kvtree *map,
+		    uint64_t level, struct error *err);
+
+/* Read the part that entry `k` of a map of level `level` points to, and all
+ * below it. */
+static int
+load_part(struct loader *l, int dirfd, const struct kvtree *k, uint64_t level,
+	  struct error *err)
+{
+	const struct kvtree *file = kvtree_get(k, "FILE");
+	const struct kvtree *at = kvtree_get(k, "OFFSET");
+	const char *value = NULL, *name = NULL;
+	struct kvtree *tree = NULL;
+	struct error why = ERROR_INIT;
+	uint64_t offset = 0, below = 0;
+	int rc = -1;
+
+	if (file == NULL)
+		return field_bad(err, "FILE", "missing");
+	if (field_str(file, &value, err) < 0 ||
+	    (at != NULL && field_u64(at, INT64_MAX, &offset, err) < 0))
+		return -1;
+	name = part_name(l, value, level, err);
+	if (name == NULL)
+		return -1;
+	tree = read_tree(l, dirfd, name, offset, &why);
+	if (tree == NULL) {
+		/* To the caller ABSENT means that there is no top file. */
+		if (why.kind == ERROR_ABSENT)
+			why.kind = ERROR_CORRUPT;
+		if (err != NULL)
+			*err = why;
+		return -1;
+	}
+	if (read_level(tree, &below, err) < 0)
+		goto out;
+	if (below + 1 != level) {
+		field_bad(err, "LEVEL", "not one below the map's");
+		goto out;
+	}
+	if (below == 0) {
+		rc = keep_tree(l, tree, name, err);
+		return rc;
+	}
+	rc = load_map(l, dirfd, tree, below, err);
+out:
+	kvtree_free(tree);
+	return rc < 0 ? error_wrap(err, "%s", name) : 0;
+}
+
+/* Read all that a map of level `level` >= 1 points to. */
+static int
+load_map(struct loader *l, int dirfd, const struct kvtree *map, uint64_t level,
+	 struct error *err)
+{
+	const struct kvtree *k = NULL;
+
+	kvtree_foreach(k, kvtree_get(map, "RANK"))
+		if (load_part(l, dirfd, k, level, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* The top file and all parts; nothing in them is looked at yet. */
+static int
+load_all(struct loader *l, int dirfd, struct error *err)
+{
+	struct kvtree *top = read_tree(l, dirfd, l->base.base, 0, err);
+	const struct kvtree *ranks = kvtree_get(top, "RANKS");
+	uint64_t level = 0;
+	int rc = -1;
+
+	if (top == NULL)
+		return -1;
+	if (ranks == NULL)
+		field_bad(err, "RANKS", "missing");
+	else if (field_u64(ranks, RANK2FILE_MAX_RANKS, &l->nranks, err) == 0 &&
+		 read_level(top, &level, err) == 0)
+		rc = 0;
+	if (rc == 0 && level == 0) {
+		/* Nobody writes it, but it says all: a part alone. */
+		return keep_tree(l, top, l->base.base, err);
+	}
+	if (rc == 0)
+		rc = load_map(l, dirfd, top, level, err);
+	kvtree_free(top);
+	return rc < 0 ? error_wrap(err, "%s", l->base.base) : 0;
+}
+
+/* One file of a rank; our paths and nodes are borrowed from the tree. */
+static int
+read_file(const struct kvtree *k, struct rank2file_file *f, struct error *err)
+{
+	const struct kvtree *size = kvtree_get(k, "SIZE");
+	const struct kvtree *crc = kvtree_get(k, "CRC");
+
+	f->path = kvtree_key(k);
+	f->node = k;
+	f->has_size = size != NULL;
+	f->has_crc = crc != NULL;
+	if (size != NULL && field_u64(size, INT64_MAX, &f->size, err) < 0)
+		return -1;
+	return crc == NULL ? 0 : field_u32(crc, UINT32_MAX, &f->crc, err);
+}
+
+/* Child `k` of RANK: one rank and its files. */
+static int
+read_rank(struct rank2file *out, const struct kvtree *k, struct error *err)
+{
+	const struct kvtree *count = kvtree_get(k, "FILES"), *f = NULL;
+	const struct kvtree *list = kvtree_get(k, "FILE");
+	const size_t have = list == NULL ? 0 : kvtree_count(list);
+	struct rank2file_rank *r = NULL;
+	uint64_t n = 0;
+
+	if (!field_number(kvtree_key(k), RANK2FILE_MAX_RANKS, &n) ||
+	    n >= out->nranks)
+		return field_bad(err, kvtree_key(k), "no rank of the job");
+	r = &out->ranks[n];
+	if (r->present)
+		return field_bad(err, kvtree_key(k), "rank in two parts");
+	r->present = true;
+	if (count != NULL && field_u64(count, UINT64_MAX, &n, err) < 0)
+		return -1;
+	if (count != NULL && n != have)
+		return field_bad(err, "FILES", "not the number of files");
+	if (have == 0)
+		return 0;
+	r->files = arena_alloc(out->arena, have, sizeof(*r->files));
+	if (r->files == NULL)
+		return no_memory(err);
+	kvtree_foreach(f, list)
+		if (read_file(f, &r->files[r->nfiles++], err) < 0)
+			return -1;
+	return 0;
+}
+
+/* RANKS of a part is the job's, or with LLNL's scr_index the part's own. */
+static int
+read_part(struct rank2file *out, const struct kvtree *part, struct error *err)
+{
+	const struct kvtree *ranks = kvtree_get(part, "RANKS"), *k = NULL;
+	char shown[FIELD_NUMBER];
+	uint64_t n = 0;
+
+	if (ranks != NULL && field_u64(ranks, out->nranks, &n, err) < 0)
+		return -1;
+	kvtree_foreach(k, kvtree_get(part, "RANK"))
+		if (read_rank(out, k, err) < 0)
+			return error_wrap(err, "rank %s",
+					  str_printable(shown, sizeof(shown),
+							kvtree_key(k)));
+	return 0;
+}
+
+/* Make the view of what was loaded. */
+static int
+make_view(struct loader *l, struct error *err)
+{
+	struct rank2file *out = l->out;
+	size_t i = 0;
+
+	if (l->nranks > RANKS_FREE && l->nranks > l->bytes / RANK_BYTES)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: %" PRIu64 " ranks in %" PRIu64 " bytes",
+				 l->base.base, l->nranks, l->bytes);
+	out->nranks = (size_t)l->nranks;
+	out->ranks = arena_alloc(out->arena, out->nranks, sizeof(*out->ranks));
+	if (out->ranks == NULL)
+		return no_memory(err);
+	for (i = 0; i < out->ntrees; i++)
+		if (read_part(out, out->trees[i], err) < 0)
+			return error_wrap(err, "%s", l->names[i]);
+	return 0;
+}
+
+int
+rank2file_load(int dirfd, const char *base, struct rank2file *out,
+	       struct error *err)
+{
+	struct loader l = { .out = out, .raw = BUF_INIT };
+	int rc = -1;
+
+	memset(out, 0, sizeof(*out));
+	out->arena = arena_new();
+	l.seen = map_new();
+	if (out->arena == NULL || l.seen == NULL ||
+	    rank2file_base_split(&l.base, base) < 0) {
+		no_memory(err);
+		goto out;
+	}
+	if (load_all(&l, dirfd, err) < 0 || make_view(&l, err) < 0)
+		goto out;
+	rc = 0;
+out:
+	mem_free(l.names);
+	buf_free(&l.raw);
+	buf_free(&l.base.stem);
+	map_free(l.seen);
+	if (rc < 0)
+		rank2file_free(out);
+	return rc;
+}
+
+void
+rank2file_free(struct rank2file *r)
+{
+	size_t i = 0;
+
+	for (i = 0; i < r->ntrees; i++)
+		kvtree_free(r->trees[i]);
+	mem_free(r->trees);
+	arena_free(r->arena);
+	memset(r, 0, sizeof(*r));
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rank2file.h - which rank has which files, a tree scattered over several
+ * files (formats.md 1.6 and 3.4).  Reads what both of LLNL's writers write
+ * (MPI writer: parts cut at 1 MiB, any number of levels; scr_index: parts of
+ * 8192 ranks, and its wrong RANKS in parts), and the `.scr`-suffixed names of
+ * containers.md.
+ */
+#ifndef META_RANK2FILE_H
+#define META_RANK2FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct arena;
+struct error;
+struct kvtree;
+
+#define RANK2FILE_PART_RANKS 8192
+#define RANK2FILE_MAX_RANKS 100000000 /* no valid RANKS is larger */
+
+struct rank2file_file {
+	const char *path; /* relative to the prefix, as recorded: untrusted */
+	bool has_size, has_crc;
+	uint64_t size;
+	uint32_t crc;
+	const struct kvtree *node; /* the entry itself (SEG and what else);
+				      NULL when written by us */
+};
+
+struct rank2file_rank {
+	bool present;	/* some part has an entry for this rank */
+	size_t nfiles;
+	struct rank2file_file *files;
+};
+
+struct rank2file {
+	size_t nranks;
+	struct rank2file_rank *ranks; /* nranks */
+	struct arena *arena;	      /* owns all of it */
+	struct kvtree **trees;	      /* the parts, kept for `node` */
+	size_t ntrees;
+};
+
+/*
+ * Read `base` ("rank2file") and its parts in directory `dirfd`.  For
+ * rank2file_free().  ERROR_ABSENT: no such file; ERROR_CORRUPT names the part:
+ * a rank in two parts, out of range, a part name that is not ".L.W", an
+ * offset beyond the file, more ranks claimed than the files could hold.  Ranks
+ * that no part has are left with present = false.
+ */
+int rank2file_load(int dirfd, const char *base, struct rank2file *out,
+		   struct error *err);
+void rank2file_free(struct rank2file *r);
+
+/* The tree of one part, in LLNL's scr_index form and order (RANKS, RANK
+ * highest first, LEVEL; FILES, FILE), for kvtree_free().  `first` and `count`
+ * choose the ranks. */
+struct kvtree *rank2file_build_part(const struct rank2file *r, size_t first,
+				    size_t count, struct error *err);
+
+/*
+ * Write all parts, then the top file; each atomically, parts first, so that a
+ * reader never finds a top file whose parts are missing.  RANKS of a part is
+ * the number of ranks of the job when there are several parts (LLNL's MPI
+ * reader wants that; its own scr_index writes the part's count instead).
+ */
+int rank2file_store(int dirfd, const char *base, const struct rank2file *r,
+		    struct error *err);
+
+#endif /* META_RANK2FILE_H */

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rank2file_impl.h - how the files of a rank2file are named: what reading and
+ * writing share.  Nobody else includes it.
+ */
+#ifndef META_RANK2FILE_IMPL_H
+#define META_RANK2FILE_IMPL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "buf.h"
+
+/* SCR 1.1.8 has the suffix behind the numbers, and in the top file gives the
+ * names of the parts from the dataset's directory on (containers.md 1). */
+#define RANK2FILE_OLD_SUFFIX ".scr"
+#define RANK2FILE_OLD_DIR ".scr/"
+
+/* "rank2file", or stem "rank2file" and suffix ".scr". */
+struct rank2file_base {
+	const char *base;
+	const char *suffix; /* "" or RANK2FILE_OLD_SUFFIX */
+	struct buf stem;
+};
+
+/* Take `base` apart; the stem is for buf_free().  -1: out of memory. */
+int rank2file_base_split(struct rank2file_base *b, const char *base);
+
+/* Is `tail`, what stands behind the stem, ".L.W" and the suffix? */
+bool rank2file_part_scan(const struct rank2file_base *b, const char *tail,
+			 uint64_t *level, uint64_t *writer);
+
+#endif /* META_RANK2FILE_IMPL_H */

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "meta/field.h"
+#include "meta/kvtree.h"
+#include "meta/rank2file.h"
+#include "meta/rank2file_impl.h"
+#include "str.h"
+
+/* The files of one rank: FILES, FILE. */
+static int
+build_rank(struct kvtree *t, const struct rank2file_rank *r, struct error *err)
+{
+	struct kvtree *list = NULL, *file = NULL;
+	size_t i = 0;
+
+	if (kvtree_set_u64(t, "FILES", r->nfiles, err) < 0)
+		return -1;
+	if (r->nfiles == 0)
+		return 0;
+	list = kvtree_put(t, "FILE", err);
+	if (list == NULL)
+		return -1;
+	for (i = 0; i < r->nfiles; i++) {
+		const struct rank2file_file *f = &r->files[i];
+
+		file = kvtree_put(list, f->path, err);
+		if (file == NULL)
+			return -1;
+		if (f->node != NULL) {
+			if (kvtree_merge(file, f->node, err) < 0)
+				return -1;
+			continue;
+		}
+		if ((f->has_size &&
+		     kvtree_set_u64(file, "SIZE", f->size, err) < 0) ||
+		    (f->has_crc &&
+		     kvtree_set_crc(file, "CRC", f->crc, err) < 0))
+			return -1;
+	}
+	/* The same path twice is one file. */
+	return kvtree_set_u64(t, "FILES", kvtree_count(list), err);
+}
+
+struct kvtree *
+rank2file_build_part(const struct rank2file *r, size_t first, size_t count,
+		     struct error *err)
+{
+	struct kvtree *t = kvtree_new(err), *table = NULL, *rank = NULL;
+	char key[FIELD_NUMBER];
+	size_t i = 0, ranks = 0;
+
+	if (t == NULL)
+		return NULL;
+	if (first > r->nranks)
+		first = r->nranks;
+	if (count > r->nranks - first)
+		count = r->nranks - first;
+	for (i = first; i < first + count; i++)
+		ranks += r->ranks[i].present;
+	/* One part alone counts its own ranks, as LLNL's scr_index does. */
+	if (count < r->nranks)
+		ranks = r->nranks;
+	if (kvtree_set_u64(t, "RANKS", ranks, err) < 0)
+		goto fail;
+	table = kvtree_put(t, "RANK", err);
+	if (table == NULL)
+		goto fail;
+	for (i = first + count; i-- > first;) {
+		if (!r->ranks[i].present)
+			continue;
+		rank = kvtree_put(table, field_text(key, i), err);
+		if (rank == NULL || build_rank(rank, &r->ranks[i], err) < 0)
+			goto fail;
+	}
+	if (kvtree_set_u64(t, "LEVEL", 0, err) < 0)
+		goto fail;
+	return t;
+fail:
+	kvtree_free(t);
+	return NULL;
+}
+
+/* "<stem>.0.<first><suffix>" into `out`. */
+static int
+part_file(const struct rank2file_base *b, size_t first, struct buf *out,
+	  struct error *err)
+{
+	buf_clear(out);
+	if (buf_printf(out, "%s.0.%zu%s", b->stem.data, first, b->suffix) < 0)
+		return error_set(err, ERROR_NOMEM, "rank2file: out of memory");
+	return 0;
+}
+
+/* Entry of one part in the top file: OFFSET, FILE. */
+static int
+build_entry(struct kvtree *table, const struct rank2file_base *b, size_t first,
+	    struct buf *name, struct error *err)
+{
+	char key[FIELD_NUMBER];
+	struct kvtree *entry = kvtree_put(table, field_text(key, first), err);
+	int rc = 0;
+
+	if (entry == NULL || kvtree_set_u64(entry, "OFFSET", 0, err) < 0)
+		return -1;
+	buf_clear(name);
+	if (*b->suffix == '\0')
+		rc = buf_printf(name, ".0.%zu", first);
+	else
+		rc = buf_printf(name, RANK2FILE_OLD_DIR "%s.0.%zu%s",
+				b->stem.data, first, b->suffix);
+	if (rc < 0)
+		return error_set(err, ERROR_NOMEM, "rank2file: out of memory");
+	return kvtree_set(entry, "FILE", name->data, err);
+}
+
+/* The top file: RANKS, RANK highest part first, LEVEL. */
+static struct kvtree *
+build_top(const struct rank2file_base *b, size_t nranks, struct buf *name,
+	  struct error *err)
+{
+	struct kvtree *t = kvtree_new(err), *table = NULL;
+	size_t first = 0;
+
+	if (t == NULL)
+		return NULL;
+	if (kvtree_set_u64(t, "RANKS", nranks, err) < 0)
+		goto fail;
+	table = kvtree_put(t, "RANK", err);
+	if (table == NULL)
+		goto fail;
+	if (nranks > 0)
+		first = (nranks - 1) / RANK2FILE_PART_RANKS *
+				RANK2FILE_PART_RANKS +
+			RANK2FILE_PART_RANKS;
+	while (first > 0) {
+		first -= RANK2FILE_PART_RANKS;
+		if (build_entry(table, b, first, name, err) < 0)
+			goto fail;
+	}
+	if (kvtree_set_u64(t, "LEVEL", 1, err) < 0)
+		goto fail;
+	return t;
+fail:
+	kvtree_free(t);
+	return NULL;
+}
+
+/* Is this one of the parts that a rank2file of `nranks` has? */
+static bool
+is_ours(uint64_t level, uint64_t writer, size_t nranks)
+{
+	return level == 0 && writer < nranks &&
+	       writer % RANK2FILE_PART_RANKS == 0;
+}
+
+/*
+ * Remove parts of an earlier rank2file: nothing points to them any more, but
+ * LLNL's serial reader takes every part it finds in the directory (formats.md
+ * 1.6).
+ */
+static int
+remove_stale(int dirfd, const struct rank2file_base *b, size_t nranks,
+	     struct error *err)
+{
+	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *e = NULL;
+	int rc = -1;
+
+	if (dir == NULL) {
+		error_sys(err, "%s: cannot read the directory", b->base);
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	for (errno = 0; (e = readdir(dir)) != NULL; errno = 0) {
+		uint64_t level = 0, writer = 0;
+
+		if (!str_starts(e->d_name, b->stem.data) ||
+		    !rank2file_part_scan(b, e->d_name + b->stem.len, &level,
+					 &writer) ||
+		    is_ours(level, writer, nranks))
+			continue;
+		if (unlinkat(dirfd, e->d_name, 0) < 0 && errno != ENOENT) {
+			error_sys(err, "%s: cannot remove", e->d_name);
+			goto out;
+		}
+	}
+	rc = errno == 0 ? 0
+			: error_sys(err, "%s: cannot read the directory",
+				    b->base);
+out:
+	closedir(dir);
+	return rc;
+}
+
+/* Write the parts, one in memory at a time. */
+static int
+store_parts(int dirfd, const struct rank2file_base *b,
+	    const struct rank2file *r, struct buf *name, struct error *err)
+{
+	struct kvtree *t = NULL;
+	size_t first = 0;
+	int rc = 0;
+
+	for (first = 0; first < r->nranks; first += RANK2FILE_PART_RANKS) {
+		if (part_file(b, first, name, err) < 0)
+			return -1;
+		t = rank2file_build_part(r, first, RANK2FILE_PART_RANKS, err);
+		if (t == NULL)
+			return -1;
+		rc = kvtree_write_file(t, dirfd, name->data, err);
+		kvtree_free(t);
+		if (rc < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+rank2file_store(int dirfd, const char *base, const struct rank2file *r,
+		struct error *err)
+{
+	struct rank2file_base b = { .stem = BUF_INIT };
+	struct buf name = BUF_INIT;
+	struct kvtree *top = NULL;
+	int rc = -1;
+
+	if (rank2file_base_split(&b, base) < 0) {
+		error_set(err, ERROR_NOMEM, "rank2file: out of memory");
+		goto out;
+	}
+	if (store_parts(dirfd, &b, r, &name, err) < 0)
+		goto out;
+	top = build_top(&b, r->nranks, &name, err);
+	if (top == NULL || kvtree_write_file(top, dirfd, base, err) < 0)
+		goto out;
+	rc = remove_stale(dirfd, &b, r->nranks, err);
+out:
+	kvtree_free(top);
+	buf_free(&name);
+	buf_free(&b.stem);
+	return rc;
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "meta/redset.h"
+
+#include <string.h>
+
+#include "error.h"
+#include "meta/field.h"
+#include "meta/kvtree.h"
+#include "num.h"
+
+/* formats.md 5.7: RS works in a field of 256 elements. */
+#define RS_LIMIT 256
+
+/* Largest number of bytes anything here may have: file offsets. */
+#define BYTES_LIMIT ((uint64_t)INT64_MAX)
+
+static int
+read_type(const struct kvtree *k, enum redset_type *out, struct error *err)
+{
+	const char *name = NULL;
+	int type = 0;
+
+	if (field_str(k, &name, err) < 0)
+		return -1;
+	for (type = 0; type < REDSET_TYPES; type++)
+		if (strcmp(name, redset_type_name(type)) == 0) {
+			*out = (enum redset_type)type;
+			return 0;
+		}
+	return field_bad(err, name, "unknown type of redundancy");
+}
+
+/* How many failures the type tells in which key, formats.md 5.1. */
+static const char *
+failures_key(enum redset_type type)
+{
+	return type == REDSET_PARTNER ? "REPLICAS"
+	       : type == REDSET_RS    ? "CKSUM"
+				      : NULL;
+}
+
+/* What the numbers must have to do with each other: NULL, or what is wrong. */
+static const char *
+desc_flaw(const struct redset_desc *d)
+{
+	if (d->set >= d->sets)
+		return "GROUP is not below GROUPS";
+	if (d->member >= d->members)
+		return "RANK is not below RANKS";
+	if (d->rank >= d->ranks)
+		return "WRANK is not below WRANKS";
+	if (d->members > d->ranks || d->sets > d->ranks)
+		return "more members or sets than ranks";
+	if (d->type == REDSET_SINGLE)
+		return d->members > 1 ? "SINGLE with several members" : NULL;
+	if (d->members < 2)
+		return "a set of one member";
+	if (d->failures < 1 || d->failures >= d->members)
+		return "as many redundant parts as members, or none";
+	if (d->type == REDSET_RS && d->members > RS_LIMIT - d->failures)
+		return "more members than Reed-Solomon allows";
+	return NULL;
+}
+
+int
+redset_desc_read(const struct kvtree *t, struct redset_desc *out,
+		 struct error *err)
+{
+	const struct {
+		const char *key;
+		uint32_t *to;
+	} numbers[] = {
+		{ "GROUP", &out->set },	    { "GROUPS", &out->sets },
+		{ "RANK", &out->member },   { "RANKS", &out->members },
+		{ "WRANK", &out->rank },    { "WRANKS", &out->ranks },
+	};
+	const struct kvtree *k = kvtree_get(t, "TYPE");
+	const char *more = NULL, *flaw = NULL;
+	size_t i = 0;
+
+	memset(out, 0, sizeof(*out));
+	if (k == NULL)
+		return field_bad(err, "TYPE", "missing");
+	if (read_type(k, &out->type, err) < 0)
+		return -1;
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		k = kvtree_get(t, numbers[i].key);
+		if (k == NULL)
+			return field_bad(err, numbers[i].key, "missing");
+		if (field_u32(k, REDSET_MAX_RANKS, numbers[i].to, err) < 0)
+			return -1;
+	}
+	k = kvtree_get(t, "ENABLED");
+	if (k != NULL && field_flag(k, &out->enabled, err) < 0)
+		return -1;
+	more = failures_key(out->type);
+	k = kvtree_get(t, more == NULL ? "" : more);
+	if (more == NULL)
+		out->failures = out->type == REDSET_XOR;
+	else if (k == NULL)
+		return field_bad(err, more, "missing");
+	else if (field_u32(k, REDSET_MAX_RANKS, &out->failures, err) < 0)
+		return -1;
+	flaw = desc_flaw(out);
+	return flaw == NULL ? 0 : field_bad(err, "descriptor", flaw);
+}
+
+int
+redset_desc_write(struct kvtree *t, const struct redset_desc *d,
+		  struct error *err)
+{
+	const char *type = redset_type_name(d->type);
+
+	if ((d->type == REDSET_RS &&
+	     kvtree_set_u64(t, "CKSUM", d->failures, err) < 0) ||
+	    kvtree_set_u64(t, "ENABLED", d->enabled, err) < 0 ||
+	    kvtree_set_u64(t, "GROUP", d->set, err) < 0 ||
+	    kvtree_set_u64(t, "GROUPS", d->sets, err) < 0 ||
+	    kvtree_set_u64(t, "RANK", d->member, err) < 0 ||
+	    kvtree_set_u64(t, "RANKS", d->members, err) < 0 ||
+	    (d->type == REDSET_PARTNER &&
+	     kvtree_set_u64(t, "REPLICAS", d->failures, err) < 0) ||
+	    kvtree_set(t, "TYPE", type, err) < 0 ||
+	    kvtree_set_u64(t, "WRANK", d->rank, err) < 0 ||
+	    kvtree_set_u64(t, "WRANKS", d->ranks, err) < 0)
+		return -1;
+	return 0;
+}
+
+uint32_t
+redset_neighbours(const struct redset_desc *d)
+{
+	return d->failures < d->members ? d->failures : d->members - 1;
+}
+
+/* The member `steps` to the left of `member`. */
+static uint32_t
+left_of(const struct redset_desc *d, uint32_t member, uint32_t steps)
+{
+	return member >= steps ? member - steps
+			       : member + (d->members - steps);
+}
+
+/* t -> key -> sub, made if missing. */
+static struct kvtree *
+put_number(struct kvtree *t, uint64_t number, struct error *err)
+{
+	char key[FIELD_NUMBER];
+
+	return t == NULL ? NULL
+			 : kvtree_put(t, field_text(key, number), err);
+}
+
+struct kvtree *
+redset_descriptor_build(const struct redset_desc *set, uint32_t member,
+			struct error *err)
+{
+	const uint32_t t = redset_neighbours(&set[member]);
+	struct kvtree *tree = kvtree_new(err), *node = NULL;
+	uint32_t d = 0;
+
+	if (tree == NULL)
+		return NULL;
+	for (d = 0; d <= t; d++) {
+		const struct redset_desc *one =
+			&set[left_of(&set[member], member, d)];
+
+		node = put_number(tree, one->rank, err);
+		node = node == NULL ? NULL : kvtree_put(node, "DESC", err);
+		if (node == NULL || redset_desc_write(node, one, err) < 0)
+			goto fail;
+	}
+	if (kvtree_sort(tree, err) < 0)
+		goto fail;
+	return tree;
+fail:
+	kvtree_free(tree);
+	return NULL;
+}
+
+static int
+not_known(const struct redset_desc *owner, uint32_t member, struct error *err)
+{
+	return error_set(err, ERROR_LOST,
+			 "member %lu of set %lu: its list of files is lost",
+			 (unsigned long)member + 1,
+			 (unsigned long)owner->set + 1);
+}
+
+/* The list of one member as a child of `table`, formats.md 5.3. */
+static int
+build_member(struct kvtree *table, uint32_t number,
+	     const struct redset_member *m, struct error *err)
+{
+	struct kvtree *node = put_number(table, number, err);
+	struct kvtree *desc = NULL, *list = NULL, *file = NULL;
+	size_t i = 0;
+
+	if (node == NULL)
+		return -1;
+	desc = kvtree_put(node, "DESC", err);
+	list = desc == NULL ? NULL : kvtree_put(node, "FILE", err);
+	if (list == NULL || redset_desc_write(desc, &m->desc, err) < 0)
+		return -1;
+	for (i = 0; i < m->nfiles; i++) {
+		file = put_number(list, i, err);
+		if (file == NULL)
+			return -1;
+		file = kvtree_put(file, m->files[i].path, err);
+		if (file == NULL ||
+		    attr_write(file, &m->files[i].attr, err) < 0)
+			return -1;
+	}
+	return kvtree_set_u64(node, "FILES", m->nfiles, err);
+}
+
+/* GROUP: which world rank each member is. */
+static int
+build_group(struct kvtree *tree, const uint32_t *ranks, uint32_t members,
+	    struct error *err)
+{
+	struct kvtree *group = kvtree_put(tree, "GROUP", err), *table = NULL;
+	char key[FIELD_NUMBER];
+	uint32_t i = 0;
+
+	if (group == NULL)
+		return -1;
+	table = kvtree_put(group, "RANK", err);
+	if (table == NULL)
+		return -1;
+	for (i = 0; i < members; i++)
+		if (kvtree_set_u64(table, field_text(key, i), ranks[i], err) <
+		    0)
+			return -1;
+	return kvtree_set_u64(group, "RANKS", members, err);
+}
+
+struct kvtree *
+redset_header_build(const struct redset_member *members, const uint32_t *ranks,
+		    uint64_t chunk, uint32_t owner, struct error *err)
+{
+	const struct redset_desc *own = &members[owner].desc;
+	const bool coded = own->type == REDSET_XOR || own->type == REDSET_RS;
+	struct kvtree *tree = kvtree_new(err), *table = NULL;
+	uint32_t d = 0, j = 0;
+
+	if (tree == NULL)
+		return NULL;
+	if (!members[owner].known) {
+		not_known(own, owner, err);
+		goto fail;
+	}
+	if (coded && ranks == NULL) {
+		error_set(err, ERROR_LOST,
+			  "set %lu: its table of ranks is lost",
+			  (unsigned long)own->set + 1);
+		goto fail;
+	}
+	if (coded && (kvtree_set_u64(tree, "CHUNK", chunk, err) < 0 ||
+		      build_group(tree, ranks, own->members, err) < 0))
+		goto fail;
+	table = kvtree_put(tree, "DESC", err);
+	if (table == NULL || kvtree_set_u64(tree, "RANK", owner, err) < 0)
+		goto fail;
+	for (d = 0; d <= redset_neighbours(own); d++) {
+		j = left_of(own, owner, d);
+		if (!members[j].known) {
+			not_known(own, j, err);
+			goto fail;
+		}
+		if (build_member(table, j, &members[j], err) < 0)
+			goto fail;
+	}
+	if (kvtree_sort(tree, err) < 0)
+		goto fail;
+	return tree;
+fail:
+	kvtree_free(tree);
+	return NULL;
+}
+
+int
+redset_body_size(const struct redset_member *members, uint64_t chunk,
+		 uint32_t owner, uint64_t *out, struct error *err)
+{
+	const struct redset_desc *own = &members[owner].desc;
+	uint64_t size = 0;
+	uint32_t d = 0, j = 0;
+
+	if (!members[owner].known)
+		return not_known(own, owner, err);
+	switch (own->type) {
+	case REDSET_XOR:
+	case REDSET_RS:
+		size = chunk;
+		if (num_mul(&size, own->failures) < 0 || size > BYTES_LIMIT)
+			goto too_large;
+		break;
+	case REDSET_PARTNER:
+		for (d = 1; d <= redset_neighbours(own); d++) {
+			j = left_of(own, owner, d);
+			if (!members[j].known)
+				return not_known(own, j, err);
+			if (num_add(&size, members[j].bytes) < 0 ||
+			    size > BYTES_LIMIT)
+				goto too_large;
+		}
+		break;
+	case REDSET_SINGLE:
+	case REDSET_TYPES:
+		break;
+	}
+	*out = size;
+	return 0;
+too_large:
+	return error_set(err, ERROR_CORRUPT,
+			 "set %lu: more redundancy than a file can hold",
+			 (unsigned long)own->set + 1);
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reading the headers of redundancy files, formats.md 5.3.  They come from
+ * disk: nothing is allocated by a count before the tree has shown that many
+ * nodes, with the one exception of MEMBERS_FREE.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "error.h"
+#include "meta/field.h"
+#include "meta/kvtree.h"
+#include "meta/redset.h"
+#include "num.h"
+
+/*
+ * PARTNER headers list only the owner and its neighbours, however many members
+ * the set has, so their tree cannot bear out the size of the set.  Sets are
+ * made of one rank per failure group (formats.md 6) and split down to some 8
+ * members; more nodes than this no machine has.
+ */
+#define MEMBERS_FREE 65536
+
+/* LLNL's restart leaves two owners in a PARTNER header, one more each time it
+ * is made from such a one (formats.md 11). */
+#define OWNERS_MAX 16
+
+#define BYTES_LIMIT ((uint64_t)INT64_MAX)
+
+static int
+no_memory(struct error *err)
+{
+	return error_set(err, ERROR_NOMEM, "redundancy header: out of memory");
+}
+
+/* DESC -> number, or NULL. */
+static const struct kvtree *
+member_node(const struct kvtree *t, uint32_t number)
+{
+	char key[FIELD_NUMBER];
+
+	return kvtree_get2(t, "DESC", field_text(key, number));
+}
+
+/* The descriptor of member `number`; it must be there. */
+static int
+read_desc(const struct kvtree *t, uint32_t number, struct redset_desc *out,
+	  struct error *err)
+{
+	const struct kvtree *desc = kvtree_get(member_node(t, number), "DESC");
+
+	if (desc == NULL)
+		return error_set(err, ERROR_CORRUPT,
+				 "no descriptor of member %" PRIu32,
+				 number + 1);
+	if (redset_desc_read(desc, out, err) < 0)
+		return error_wrap(err, "member %" PRIu32, number + 1);
+	if (out->member != number)
+		return error_set(err, ERROR_CORRUPT,
+				 "member %" PRIu32
+				 ": its descriptor says %" PRIu32,
+				 number + 1, out->member + 1);
+	return 0;
+}
+
+static uint32_t
+left_of(const struct redset_desc *d, uint32_t member, uint32_t steps)
+{
+	return member >= steps ? member - steps
+			       : member + (d->members - steps);
+}
+
+/* Has the header the lists that the header of `number` must have? */
+static bool
+could_be_owner(const struct kvtree *t, uint32_t number)
+{
+	struct redset_desc desc;
+	uint32_t d = 0;
+
+	if (read_desc(t, number, &desc, NULL) < 0)
+		return false;
+	for (d = 1; d <= redset_neighbours(&desc); d++)
+		if (member_node(t, left_of(&desc, number, d)) == NULL)
+			return false;
+	return true;
+}
+
+/*
+ * Whose header it is, where the file's name does not tell: RANK.  A rebuilt
+ * PARTNER header also names its donor, whose left neighbours it does not
+ * have.
+ */
+static int
+find_owner(const struct kvtree *t, uint32_t *out, struct error *err)
+{
+	const struct kvtree *owners = kvtree_get(t, "RANK"), *k = NULL;
+	size_t found = 0;
+
+	if (owners == NULL)
+		return field_bad(err, "RANK", "missing");
+	if (kvtree_count(owners) > OWNERS_MAX)
+		return field_bad(err, "RANK", "too many values");
+	if (kvtree_count(owners) == 1)
+		return field_u32(owners, REDSET_MAX_RANKS - 1, out, err);
+	kvtree_foreach(k, owners) {
+		uint64_t n = 0;
+
+		if (!field_number(kvtree_key(k), REDSET_MAX_RANKS - 1, &n))
+			return field_bad(err, "RANK", "not a number");
+		if (could_be_owner(t, (uint32_t)n)) {
+			*out = (uint32_t)n;
+			found++;
+		}
+	}
+	return found == 1 ? 0 : field_bad(err, "RANK", "not exactly one value");
+}
+
+/* Do two descriptors belong to one set? */
+static bool
+same_set(const struct redset_desc *a, const struct redset_desc *b)
+{
+	return a->type == b->type && a->set == b->set && a->sets == b->sets &&
+	       a->members == b->members && a->ranks == b->ranks &&
+	       a->failures == b->failures;
+}
+
+static int
+by_value(const void *a, const void *b)
+{
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* No rank twice?  -1: out of memory. */
+static int
+are_distinct(const uint32_t *ranks, uint32_t count, struct arena *arena)
+{
+	uint32_t *sorted = arena_alloc(arena, count, sizeof(*sorted));
+	uint32_t i = 0;
+
+	if (sorted == NULL)
+		return -1;
+	memcpy(sorted, ranks, count * sizeof(*sorted));
+	qsort(sorted, count, sizeof(*sorted), by_value);
+	for (i = 1; i < count; i++)
+		if (sorted[i] == sorted[i - 1])
+			return 0;
+	return 1;
+}
+
+/* GROUP: the world rank of every member.  Its table bears out the size of the
+ * set, so it is read before memory for the members is asked for. */
+static int
+read_group(const struct kvtree *t, struct arena *arena,
+	   struct redset_header *out, struct error *err)
+{
+	const struct kvtree *table = kvtree_get2(t, "GROUP", "RANK");
+	const struct kvtree *k = NULL;
+	const uint32_t n = out->desc.members;
+	int distinct = 0;
+
+	if (table == NULL || kvtree_count(table) != n)
+		return field_bad(err, "GROUP", "not one entry for each member");
+	out->ranks = arena_alloc(arena, n, sizeof(*out->ranks));
+	if (out->ranks == NULL)
+		return no_memory(err);
+	/* Keys differ, and there are n below n: all are set. */
+	kvtree_foreach(k, table) {
+		uint64_t i = 0;
+
+		if (!field_number(kvtree_key(k), n - 1, &i))
+			return field_bad(err, kvtree_key(k),
+					 "in GROUP: no member of the set");
+		if (field_u32(k, out->desc.ranks - 1, &out->ranks[i], err) < 0)
+			return error_wrap(err, "GROUP");
+	}
+	distinct = are_distinct(out->ranks, n, arena);
+	if (distinct < 0)
+		return no_memory(err);
+	return distinct ? 0 : field_bad(err, "GROUP", "a rank occurs twice");
+}
+
+/* CHUNK, bounded such that n chunks are still a number of bytes. */
+static int
+read_chunk(const struct kvtree *t, struct redset_header *out,
+	   struct error *err)
+{
+	const struct kvtree *k = kvtree_get(t, "CHUNK");
+
+	if (k == NULL)
+		return field_bad(err, "CHUNK", "missing");
+	if (field_u64(k, BYTES_LIMIT / out->desc.members, &out->chunk, err) <
+	    0)
+		return -1;
+	return out->chunk > 0 ? 0 : field_bad(err, "CHUNK", "zero");
+}
+
+/* One child of FILE: number -> path -> attributes. */
+static int
+read_file(const struct kvtree *k, struct arena *arena,
+	  struct redset_member *m, struct error *err)
+{
+	const struct kvtree *file = kvtree_first(k);
+	struct redset_file *to = NULL;
+	uint64_t i = 0;
+
+	if (!field_number(kvtree_key(k), m->nfiles - 1, &i))
+		return field_bad(err, kvtree_key(k), "not a file number");
+	if (kvtree_count(k) != 1)
+		return field_bad(err, kvtree_key(k), "not exactly one path");
+	to = &m->files[i];
+	if (attr_read(file, &to->attr, err) < 0)
+		return -1;
+	if (!to->attr.has_size)
+		return field_bad(err, kvtree_key(file), "no SIZE");
+	to->path = arena_strdup(arena, kvtree_key(file));
+	if (to->path == NULL)
+		return no_memory(err);
+	if (num_add(&m->bytes, to->attr.size) < 0 || m->bytes > BYTES_LIMIT)
+		return field_bad(err, "FILE", "sizes add up to no size");
+	return 0;
+}
+
+/* The list of files of one member. */
+static int
+read_list(const struct kvtree *node, struct arena *arena,
+	  struct redset_member *m, struct error *err)
+{
+	const struct kvtree *count = kvtree_get(node, "FILES"), *k = NULL;
+	const struct kvtree *list = kvtree_get(node, "FILE");
+	const uint64_t have = list == NULL ? 0 : kvtree_count(list);
+	uint64_t n = 0;
+
+	if (count == NULL)
+		return field_bad(err, "FILES", "missing");
+	if (field_u64(count, have, &n, err) < 0)
+		return -1;
+	if (n != have)
+		return field_bad(err, "FILES", "FILE has more entries");
+	m->nfiles = have;
+	m->files = arena_alloc(arena, have, sizeof(*m->files));
+	if (have > 0 && m->files == NULL)
+		return no_memory(err);
+	kvtree_foreach(k, list)
+		if (read_file(k, arena, m, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* Member `number` if the header has it, checked against what the header says
+ * of the whole set. */
+static int
+read_member(const struct kvtree *t, uint32_t number, struct arena *arena,
+	    struct redset_header *out, struct error *err)
+{
+	const struct kvtree *node = member_node(t, number);
+	struct redset_member *m = &out->members[number];
+	const uint32_t data = out->desc.members - out->desc.failures;
+
+	if (node == NULL)
+		return 0;
+	if (read_desc(t, number, &m->desc, err) < 0)
+		return -1;
+	if (!same_set(&m->desc, &out->desc) ||
+	    (out->ranks != NULL && out->ranks[number] != m->desc.rank))
+		return error_set(err, ERROR_CORRUPT,
+				 "member %" PRIu32
+				 ": its descriptor is that of another set",
+				 number + 1);
+	if (read_list(node, arena, m, err) < 0)
+		return error_wrap(err, "member %" PRIu32, number + 1);
+	if (out->chunk > 0 && m->bytes > out->chunk * data)
+		return error_set(err, ERROR_CORRUPT,
+				 "member %" PRIu32
+				 ": its files are longer than its chunks",
+				 number + 1);
+	m->known = true;
+	return 0;
+}
+
+int
+redset_header_read(const struct kvtree *t, uint64_t image, uint32_t owner,
+		   struct arena *arena, struct redset_header *out,
+		   struct error *err)
+{
+	uint32_t d = 0;
+	bool coded = false;
+
+	memset(out, 0, sizeof(*out));
+	out->size = image;
+	if (owner == UINT32_MAX && find_owner(t, &owner, err) < 0)
+		return -1;
+	if (read_desc(t, owner, &out->desc, err) < 0)
+		return -1;
+	coded = out->desc.type == REDSET_XOR || out->desc.type == REDSET_RS;
+	if (coded && (read_group(t, arena, out, err) < 0 ||
+		      read_chunk(t, out, err) < 0))
+		return -1;
+	if (!coded && out->desc.members > MEMBERS_FREE)
+		return field_bad(err, "RANKS", "no set is as large");
+	out->members = arena_alloc(arena, out->desc.members,
+				   sizeof(*out->members));
+	if (out->members == NULL)
+		return no_memory(err);
+	/* Of a rebuilt XOR header's stale list nothing is taken. */
+	for (d = 0; d <= redset_neighbours(&out->desc); d++)
+		if (read_member(t, left_of(&out->desc, owner, d), arena, out,
+				err) < 0)
+			return -1;
+	return 0;
+}

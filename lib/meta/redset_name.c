@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "meta/field.h"
+#include "meta/redset.h"
+
+#define SUFFIX ".redset"
+
+#define STEM_DATA "reddesc.er"
+#define STEM_MAP "reddescmap.er"
+
+/* As in the descriptor, and as in file names. */
+static const char *const type_names[REDSET_TYPES][2] = {
+	[REDSET_SINGLE] = { "SINGLE", "single" },
+	[REDSET_PARTNER] = { "PARTNER", "partner" },
+	[REDSET_XOR] = { "XOR", "xor" },
+	[REDSET_RS] = { "RS", "rs" },
+};
+
+const char *
+redset_type_name(enum redset_type t)
+{
+	return type_names[t][0];
+}
+
+/* What follows `word` if `s` starts with it, else NULL; `s` may be NULL. */
+static const char *
+after(const char *s, const char *word)
+{
+	const size_t len = strlen(word);
+
+	return s != NULL && strncmp(s, word, len) == 0 ? s + len : NULL;
+}
+
+/* Scan a number from `min` on; `s` may be NULL. */
+static const char *
+number(const char *s, uint64_t min, uint32_t *out)
+{
+	uint64_t n = 0;
+
+	s = s == NULL ? NULL : field_scan(s, REDSET_MAX_RANKS, &n);
+	if (s == NULL || n < min)
+		return NULL;
+	*out = (uint32_t)n;
+	return s;
+}
+
+/* "<word><n>_of_<total>" with 1 <= n <= total. */
+static const char *
+n_of(const char *s, const char *word, uint32_t *n, uint32_t *total)
+{
+	s = number(after(s, word), 1, n);
+	s = number(after(s, "_of_"), 1, total);
+	return s != NULL && *n <= *total ? s : NULL;
+}
+
+/* "<type>.grp_<g>_of_<G>.mem_<m>_of_<n>.redset" and nothing behind it. */
+static bool
+parse_long(const char *s, struct redset_name *out)
+{
+	int type = 0;
+	const char *end = NULL;
+
+	for (type = 0; type < REDSET_TYPES; type++) {
+		end = after(s, type_names[type][1]);
+		if (end != NULL && *end == '.')
+			break;
+	}
+	if (type == REDSET_TYPES)
+		return false;
+	out->type = (enum redset_type)type;
+	s = n_of(end, ".grp_", &out->set, &out->sets);
+	s = n_of(s, ".mem_", &out->member, &out->members);
+	return s != NULL && strcmp(s, SUFFIX) == 0;
+}
+
+/* "<rank>.redset", or the long form, behind the stem and its dot. */
+static bool
+parse_tail(const char *s, struct redset_name *out)
+{
+	const char *end = NULL;
+
+	memset(out, 0, sizeof(*out));
+	end = number(s, 0, &out->rank);
+	if (end == NULL)
+		return false;
+	if (strcmp(end, SUFFIX) == 0) {
+		out->descriptor = true;
+		return true;
+	}
+	return *end == '.' && parse_long(end + 1, out);
+}
+
+/* Does the `len` bytes long stem stand for filemaps? */
+static bool
+is_map_stem(const char *stem, size_t len)
+{
+	return len == strlen(STEM_MAP) && memcmp(stem, STEM_MAP, len) == 0;
+}
+
+/*
+ * Any stem: it ends at the last dot behind which a whole tail stands.  The
+ * last, for "red.3.7.redset" is rank 7 of stem "red.3".
+ */
+static bool
+parse_any(const char *name, struct redset_name *out, size_t *stem)
+{
+	size_t i = strlen(name);
+
+	while (i-- > 1)
+		if (name[i] == '.' && parse_tail(name + i + 1, out)) {
+			*stem = i;
+			out->map = is_map_stem(name, i);
+			return true;
+		}
+	return false;
+}
+
+bool
+redset_name_parse(const char *name, struct redset_name *out, size_t *stem)
+{
+	const char *tail = after(name, STEM_DATA ".");
+	const bool map = tail == NULL;
+
+	if (stem != NULL)
+		return strchr(name, '/') == NULL &&
+		       parse_any(name, out, stem);
+	if (map)
+		tail = after(name, STEM_MAP ".");
+	if (tail == NULL || !parse_tail(tail, out))
+		return false;
+	out->map = map;
+	return true;
+}
+
+char *
+redset_name_format(char *to, size_t size, const struct redset_name *n,
+		   const char *stem)
+{
+	if (stem == NULL)
+		stem = n->map ? STEM_MAP : STEM_DATA;
+	if (n->descriptor)
+		snprintf(to, size, "%s.%" PRIu32 SUFFIX, stem, n->rank);
+	else
+		snprintf(to, size,
+			 "%s.%" PRIu32 ".%s.grp_%" PRIu32 "_of_%" PRIu32
+			 ".mem_%" PRIu32 "_of_%" PRIu32 SUFFIX,
+			 stem, n->rank, type_names[n->type][1], n->set,
+			 n->sets, n->member, n->members);
+	return to;
+}

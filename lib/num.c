@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "num.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "error.h"
+#include "str.h"
+
+/* How much of a refused text is quoted. */
+#define QUOTE_MAX 80
+
+int
+num_mul(uint64_t *a, uint64_t b)
+{
+	uint64_t product = 0;
+
+	if (__builtin_mul_overflow(*a, b, &product))
+		return -1;
+	*a = product;
+	return 0;
+}
+
+int
+num_add(uint64_t *a, uint64_t b)
+{
+	uint64_t sum = 0;
+
+	if (__builtin_add_overflow(*a, b, &sum))
+		return -1;
+	*a = sum;
+	return 0;
+}
+
+/* The value of a digit in bases up to 16, or 16. */
+static unsigned int
+digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return (unsigned int)(c - '0');
+	if (c >= 'a' && c <= 'f')
+		return (unsigned int)(c - 'a') + 10;
+	if (c >= 'A' && c <= 'F')
+		return (unsigned int)(c - 'A') + 10;
+	return 16;
+}
+
+/* Read digits at *s, one at least, and move *s behind them. */
+static bool
+digits(const char **s, unsigned int base, uint64_t *out)
+{
+	const char *p = *s;
+	uint64_t v = 0;
+
+	for (; digit(*p) < base; p++)
+		if (num_mul(&v, base) < 0 || num_add(&v, digit(*p)) < 0)
+			return false;
+	if (p == *s)
+		return false;
+	*s = p;
+	*out = v;
+	return true;
+}
+
+int
+num_u64(const char *s, uint64_t min, uint64_t max, uint64_t *out,
+	struct error *err)
+{
+	char quote[QUOTE_MAX];
+	const char *p = s;
+	uint64_t v = 0;
+
+	if (digits(&p, 10, &v) && *p == '\0' && v >= min && v <= max) {
+		*out = v;
+		return 0;
+	}
+	return error_set(err, ERROR_USAGE,
+			 "\"%s\": expected a whole number from %" PRIu64
+			 " to %" PRIu64,
+			 str_printable(quote, sizeof(quote), s), min, max);
+}
+
+int
+num_i64(const char *s, int64_t min, int64_t max, int64_t *out,
+	struct error *err)
+{
+	const bool minus = *s == '-';
+	const char *p = s + minus;
+	char quote[QUOTE_MAX];
+	uint64_t v = 0;
+	int64_t value = 0;
+
+	if (!digits(&p, 10, &v) || *p != '\0' ||
+	    v > (uint64_t)INT64_MAX + minus)
+		goto refuse;
+	/* -(v - 1) - 1 reaches INT64_MIN without passing INT64_MAX. */
+	value = minus && v > 0 ? -(int64_t)(v - 1) - 1 : (int64_t)v;
+	if (value < min || value > max)
+		goto refuse;
+	*out = value;
+	return 0;
+refuse:
+	return error_set(err, ERROR_USAGE,
+			 "\"%s\": expected a whole number from %" PRId64
+			 " to %" PRId64,
+			 str_printable(quote, sizeof(quote), s), min, max);
+}
+
+int
+num_u64_any(const char *s, uint64_t max, uint64_t *out, struct error *err)
+{
+	char quote[QUOTE_MAX];
+	unsigned int base = 10;
+	const char *p = s;
+	uint64_t v = 0;
+
+	if (p[0] == '0' && (p[1] == 'x' || p[1] == 'X')) {
+		base = 16;
+		p += 2;
+	} else if (p[0] == '0') {
+		base = 8;
+	}
+	if (digits(&p, base, &v) && *p == '\0' && v <= max) {
+		*out = v;
+		return 0;
+	}
+	return error_set(err, ERROR_USAGE,
+			 "\"%s\": expected a whole number (decimal, 0x... or "
+			 "octal) up to %" PRIu64,
+			 str_printable(quote, sizeof(quote), s), max);
+}
+
+/*
+ * Read "", "K", "KB" or "KiB" (and so on up to E, in either case), the whole
+ * rest of the text, as the power of two it stands for; false: none of these.
+ */
+static bool
+unit(const char *s, unsigned int *shift)
+{
+	static const char letters[] = "kmgtpe";
+	const char *letter = NULL;
+
+	*shift = 0;
+	if (*s == '\0')
+		return true;
+	letter = strchr(letters, *s | 0x20);
+	if (letter != NULL) {
+		*shift = 10 * (unsigned int)(letter - letters + 1);
+		s++;
+		if (*s == 'i' || *s == 'I')
+			return (s[1] == 'b' || s[1] == 'B') && s[2] == '\0';
+	}
+	if (*s == 'b' || *s == 'B')
+		s++;
+	return *s == '\0';
+}
+
+/* The decimal fraction from..to (digits only) of 2^shift, rounded down. */
+static uint64_t
+fraction(const char *from, const char *to, unsigned int shift)
+{
+	uint64_t v = 0;
+
+	/* From the last digit on; dropping remainders on the way does not
+	 * change the result, and 9 * 2^60 + 2^60 fits. */
+	while (to > from)
+		v = (((uint64_t)digit(*--to) << shift) + v) / 10;
+	return v;
+}
+
+static bool
+parse_bytes(const char *s, uint64_t *out)
+{
+	const char *point = NULL;
+	unsigned int shift = 0;
+	uint64_t v = 0;
+
+	if (!digits(&s, 10, &v))
+		return false;
+	if (*s == '.') {
+		point = s++;
+		s += strspn(s, "0123456789");
+		if (s == point + 1)
+			return false;
+	}
+	if (!unit(s, &shift) || num_mul(&v, UINT64_C(1) << shift) < 0)
+		return false;
+	if (point != NULL &&
+	    (shift == 0 || num_add(&v, fraction(point + 1, s, shift)) < 0))
+		return false; /* there is no half byte */
+	*out = v;
+	return true;
+}
+
+int
+num_bytes(const char *s, uint64_t max, uint64_t *out, struct error *err)
+{
+	char quote[QUOTE_MAX], limit[32];
+	uint64_t v = 0;
+
+	if (parse_bytes(s, &v) && v <= max) {
+		*out = v;
+		return 0;
+	}
+	return error_set(err, ERROR_USAGE,
+			 "\"%s\": expected a number of bytes such as 4096, 64K "
+			 "or 1.5G, up to %s",
+			 str_printable(quote, sizeof(quote), s),
+			 str_bytes(limit, sizeof(limit), max));
+}

@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * opt.c - option tables: parse a command line by one, and describe it.
+ */
+#include "opt.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "buf.h"
+#include "error.h"
+#include "mem.h"
+#include "num.h"
+#include "str.h"
+
+/* Variables that verbs share; a command has one, or two at most. */
+#define VERBS_MAX 8
+
+/* Long names beyond this are not considered as a correction. */
+#define NAME_MAX_LEN 40
+
+/* --help: where descriptions begin, and how wide it is. */
+#define HELP_COLUMN 26
+#define HELP_WIDTH 79
+
+/* "--name" or "-x" in messages. */
+#define LABEL_MAX 64
+
+struct parse {
+	const struct opt *opts;
+	char **argv;
+	int argc;
+	int next;			    /* the word to look at next */
+	const struct opt *verbs[VERBS_MAX]; /* given, one per variable */
+	size_t verb_count;
+	struct error *err;
+};
+
+static bool
+takes_value(const struct opt *o)
+{
+	switch (o->type) {
+	case OPT_TYPE_STRING:
+	case OPT_TYPE_LIST:
+	case OPT_TYPE_U64:
+	case OPT_TYPE_BYTES:
+		return true;
+	case OPT_TYPE_CHOICE:
+		return o->value != NULL;
+	default:
+		return false;
+	}
+}
+
+static const char *
+metavar(const struct opt *o)
+{
+	return o->metavar != NULL ? o->metavar : "VALUE";
+}
+
+static char *
+label(char *to, const struct opt *o)
+{
+	if (o->name != NULL)
+		snprintf(to, LABEL_MAX, "--%s", o->name);
+	else
+		snprintf(to, LABEL_MAX, "-%c", o->letter);
+	return to;
+}
+
+static const struct opt *
+find_letter(const struct opt *o, char letter)
+{
+	for (; o->type != OPT_TYPE_END; o++)
+		if (o->type != OPT_TYPE_GROUP && o->letter == letter)
+			return o;
+	return NULL;
+}
+
+static size_t
+smallest(size_t a, size_t b, size_t c)
+{
+	size_t ab = a < b ? a : b;
+
+	return ab < c ? ab : c;
+}
+
+/* How many letters to insert, remove or replace (Levenshtein) to make b of
+ * a; both are at most NAME_MAX_LEN long. */
+static size_t
+edit_distance(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	size_t row[NAME_MAX_LEN + 1], i, j;
+
+	for (j = 0; j <= b_len; j++)
+		row[j] = j;
+	for (i = 1; i <= a_len; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (j = 1; j <= b_len; j++) {
+			size_t up = row[j];
+
+			row[j] = smallest(up + 1, row[j - 1] + 1,
+					  diagonal + (a[i - 1] != b[j - 1]));
+			diagonal = up;
+		}
+	}
+	return row[b_len];
+}
+
+/* The shown long name that the user may have meant, or NULL.  More than two
+ * wrong letters, or half of them, are no slip of the fingers. */
+static const char *
+closest_name(const struct opt *o, const char *name, size_t len)
+{
+	const char *found = NULL;
+	size_t best = len < 5 ? (len + 1) / 2 : 3;
+
+	if (len > NAME_MAX_LEN)
+		return NULL;
+	for (; o->type != OPT_TYPE_END; o++) {
+		size_t o_len, distance;
+
+		if (o->type == OPT_TYPE_GROUP || o->name == NULL ||
+		    o->help == NULL)
+			continue;
+		o_len = strlen(o->name);
+		if (o_len > NAME_MAX_LEN)
+			continue;
+		distance = edit_distance(name, len, o->name, o_len);
+		if (distance < best) {
+			best = distance;
+			found = o->name;
+		}
+	}
+	return found;
+}
+
+static void
+unknown_name(const struct opt *opts, const char *name, size_t len,
+	     struct error *err)
+{
+	const char *other = closest_name(opts, name, len);
+	int shown = len < INT_MAX ? (int)len : INT_MAX;
+
+	if (other != NULL)
+		error_set(err, ERROR_USAGE,
+			  "unrecognized option '--%.*s'; did you mean '--%s'?",
+			  shown, name, other);
+	else
+		error_set(err, ERROR_USAGE, "unrecognized option '--%.*s'",
+			  shown, name);
+}
+
+static bool
+begins_with(const struct opt *o, const char *name, size_t len)
+{
+	return o->type != OPT_TYPE_GROUP && o->name != NULL &&
+	       strncmp(o->name, name, len) == 0;
+}
+
+static void
+ambiguous_name(const struct opt *o, bool shown, const char *name, size_t len,
+	       struct error *err)
+{
+	char list[ERROR_TEXT_MAX / 2] = "";
+	size_t used = 0;
+
+	for (; o->type != OPT_TYPE_END; o++) {
+		if (!begins_with(o, name, len) || (shown && o->help == NULL))
+			continue;
+		used += (size_t)snprintf(list + used, sizeof(list) - used,
+					 "%s'--%s'", used > 0 ? ", " : "",
+					 o->name);
+		if (used >= sizeof(list))
+			break;
+	}
+	error_set(err, ERROR_USAGE, "option '--%.*s' is ambiguous: %s",
+		  (int)len, name, list);
+}
+
+/* The option of that long name, or the only one that begins with it.  Hidden
+ * options are asked only where no shown one fits: old spellings must not
+ * make abbreviations ambiguous. */
+static const struct opt *
+find_name(const struct opt *opts, const char *name, size_t len,
+	  struct error *err)
+{
+	const struct opt *o, *shown = NULL, *hidden = NULL;
+	size_t shown_count = 0, hidden_count = 0;
+
+	for (o = opts; o->type != OPT_TYPE_END; o++) {
+		if (len == 0 || !begins_with(o, name, len))
+			continue;
+		if (o->name[len] == '\0')
+			return o;
+		if (o->help != NULL) {
+			shown = o;
+			shown_count++;
+		} else {
+			hidden = o;
+			hidden_count++;
+		}
+	}
+	if (shown_count == 1)
+		return shown;
+	if (shown_count == 0 && hidden_count == 1)
+		return hidden;
+	if (shown_count + hidden_count == 0)
+		unknown_name(opts, name, len, err);
+	else
+		ambiguous_name(opts, shown_count > 0, name, len, err);
+	return NULL;
+}
+
+static int
+add_to_list(struct opt_list *list, const char *value, struct error *err)
+{
+	const char **items = NULL;
+	size_t n = list->count;
+
+	/* The array is full when the count is a power of two, and then
+	 * doubled. */
+	if ((n & (n - 1)) == 0) {
+		items = mem_realloc(list->items, n > 0 ? 2 * n : 1,
+				    sizeof(*items));
+		if (items == NULL)
+			return error_set(err, ERROR_NOMEM, "out of memory");
+		list->items = items;
+	}
+	list->items[list->count++] = value;
+	return 0;
+}
+
+/* A verb: it must be the first for its variable, or the same again. */
+static int
+set_choice(struct parse *p, const struct opt *o, const char *value)
+{
+	char one[LABEL_MAX], other[LABEL_MAX];
+	const struct opt *before = NULL;
+	size_t i;
+
+	for (i = 0; i < p->verb_count; i++)
+		if (p->verbs[i]->target == o->target)
+			before = p->verbs[i];
+	if (before != NULL && before->min != o->min)
+		return error_set(p->err, ERROR_USAGE,
+				 "options '%s' and '%s' exclude each other",
+				 label(one, before), label(other, o));
+	/* To obey only the last of two values would look like success. */
+	if (before != NULL && o->value != NULL && before->value == o->value &&
+	    !str_eq(*o->value, value))
+		return error_set(p->err, ERROR_USAGE,
+				 "option '%s' given twice, with '%s' and '%s'",
+				 label(one, o), *o->value, value);
+	if (before == NULL) {
+		assert(p->verb_count < VERBS_MAX);
+		p->verbs[p->verb_count++] = o;
+	}
+	*(int *)o->target = (int)o->min;
+	if (o->value != NULL)
+		*o->value = value;
+	return 0;
+}
+
+static int
+set_number(struct parse *p, const struct opt *o, const char *value)
+{
+	char name[LABEL_MAX];
+	uint64_t v = 0;
+	int rc;
+
+	if (o->type == OPT_TYPE_U64)
+		rc = num_u64(value, o->min, o->max, &v, p->err);
+	else
+		rc = num_bytes(value, o->max, &v, p->err);
+	if (rc == 0 && v < o->min)
+		rc = error_set(p->err, ERROR_USAGE,
+			       "'%s' is less than %llu bytes", value,
+			       (unsigned long long)o->min);
+	if (rc < 0)
+		return error_wrap(p->err, "option '%s'", label(name, o));
+	*(uint64_t *)o->target = v;
+	return 0;
+}
+
+static int
+set(struct parse *p, const struct opt *o, const char *value)
+{
+	switch (o->type) {
+	case OPT_TYPE_FLAG:
+		*(bool *)o->target = true;
+		return 0;
+	case OPT_TYPE_COUNT:
+		if (*(int *)o->target < INT_MAX)
+			++*(int *)o->target;
+		return 0;
+	case OPT_TYPE_STRING:
+		*(const char **)o->target = value;
+		return 0;
+	case OPT_TYPE_LIST:
+		return add_to_list(o->target, value, p->err);
+	case OPT_TYPE_U64:
+	case OPT_TYPE_BYTES:
+		return set_number(p, o, value);
+	case OPT_TYPE_CHOICE:
+		return set_choice(p, o, value);
+	default:
+		assert(!"an option of no known type");
+		return -1;
+	}
+}
+
+/* The value of `o`: `joined` where it stood in the same word, else the next
+ * word; NULL: there is none. */
+static const char *
+take_value(struct parse *p, const struct opt *o, const char *joined)
+{
+	char name[LABEL_MAX];
+
+	if (joined != NULL)
+		return joined;
+	if (p->next < p->argc)
+		return p->argv[p->next++];
+	error_set(p->err, ERROR_USAGE, "option '%s' needs a value: %s",
+		  label(name, o), metavar(o));
+	return NULL;
+}
+
+/* "--name", "--name=VALUE"; `word` is behind the dashes. */
+static int
+parse_long(struct parse *p, const char *word)
+{
+	const char *equals = strchr(word, '=');
+	size_t len = equals != NULL ? (size_t)(equals - word) : strlen(word);
+	const struct opt *o = find_name(p->opts, word, len, p->err);
+	const char *value = NULL;
+	char name[LABEL_MAX];
+
+	if (o == NULL)
+		return -1;
+	if (!takes_value(o)) {
+		if (equals == NULL)
+			return set(p, o, NULL);
+		return error_set(p->err, ERROR_USAGE,
+				 "option '%s' takes no value", label(name, o));
+	}
+	value = take_value(p, o, equals != NULL ? equals + 1 : NULL);
+	return value == NULL ? -1 : set(p, o, value);
+}
+
+/* "-x", "-xyz", "-xVALUE"; `word` is behind the dash. */
+static int
+parse_short(struct parse *p, const char *word)
+{
+	const char *value = NULL;
+
+	for (; *word != '\0'; word++) {
+		const struct opt *o = find_letter(p->opts, *word);
+
+		if (o == NULL)
+			return error_set(p->err, ERROR_USAGE,
+					 "unrecognized option '-%c'", *word);
+		if (takes_value(o)) {
+			value = take_value(p, o,
+					   word[1] != '\0' ? word + 1 : NULL);
+			return value == NULL ? -1 : set(p, o, value);
+		}
+		if (set(p, o, NULL) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+opt_parse(const struct opt *opts, int argc, char **argv, struct error *err)
+{
+	struct parse p = {
+		.opts = opts,
+		.argv = argv,
+		.argc = argc,
+		.next = 1,
+		.err = err,
+	};
+	bool options = true;
+	int kept = 0;
+
+	while (p.next < argc) {
+		char *word = argv[p.next++];
+		int rc = 0;
+
+		if (!options || word[0] != '-' || word[1] == '\0')
+			argv[kept++] = word; /* its place was read before */
+		else if (str_eq(word, "--"))
+			options = false;
+		else if (word[1] == '-')
+			rc = parse_long(&p, word + 2);
+		else
+			rc = parse_short(&p, word + 1);
+		if (rc < 0)
+			return -1;
+	}
+	argv[kept] = NULL;
+	return kept;
+}
+
+void
+opt_list_free(struct opt_list *list)
+{
+	mem_free(list->items);
+	list->items = NULL;
+	list->count = 0;
+}
+
+static int
+add_blanks(struct buf *out, size_t count)
+{
+	return buf_printf(out, "%*s", (int)count, "");
+}
+
+/* Add `text`, which begins at column `column`, wrapped between HELP_COLUMN
+ * and HELP_WIDTH, and a newline. */
+static int
+add_wrapped(struct buf *out, size_t column, const char *text)
+{
+	while (*text != '\0') {
+		size_t len = strcspn(text, " ");
+
+		if (column > HELP_COLUMN && column + 1 + len > HELP_WIDTH) {
+			if (buf_add_char(out, '\n') < 0)
+				return -1;
+			column = 0;
+		}
+		if (column < HELP_COLUMN) {
+			if (add_blanks(out, HELP_COLUMN - column) < 0)
+				return -1;
+			column = HELP_COLUMN;
+		} else if (buf_add_char(out, ' ') < 0) {
+			return -1;
+		} else {
+			column++;
+		}
+		if (buf_add(out, text, len) < 0)
+			return -1;
+		column += len;
+		text += len;
+		text += strspn(text, " ");
+	}
+	return buf_add_char(out, '\n');
+}
+
+/* "  -b, --build=ID        what it does" */
+static int
+help_one(const struct opt *o, struct buf *out)
+{
+	size_t start = out->len, column;
+	int rc;
+
+	if (o->letter != 0 && o->name != NULL)
+		rc = buf_printf(out, "  -%c, --%s", o->letter, o->name);
+	else if (o->name != NULL)
+		rc = buf_printf(out, "      --%s", o->name);
+	else
+		rc = buf_printf(out, "  -%c", o->letter);
+	if (rc == 0 && takes_value(o))
+		rc = buf_printf(out, "%c%s", o->name != NULL ? '=' : ' ',
+				metavar(o));
+	if (rc < 0)
+		return -1;
+	column = out->len - start;
+	if (column + 2 > HELP_COLUMN) { /* two blanks stand between */
+		if (buf_add_char(out, '\n') < 0)
+			return -1;
+		column = 0;
+	}
+	return add_wrapped(out, column, o->help);
+}
+
+int
+opt_help(const struct opt *opts, struct buf *out)
+{
+	const struct opt *o;
+	bool first = true;
+
+	for (o = opts; o->type != OPT_TYPE_END; o++) {
+		int rc = 0;
+
+		if (o->type == OPT_TYPE_GROUP)
+			rc = buf_printf(out, "%s%s:\n", first ? "" : "\n",
+					o->help);
+		else if (o->help != NULL)
+			rc = first ? buf_add_str(out, "Options:\n") : 0;
+		else
+			continue;
+		if (rc < 0)
+			return -1;
+		first = false;
+		if (o->type != OPT_TYPE_GROUP && help_one(o, out) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+opt_dump(const struct opt *opts, struct buf *out)
+{
+	static const char *const complete[] = {
+		[OPT_ANY] = "any",     [OPT_FILE] = "file",
+		[OPT_DIR] = "dir",     [OPT_DATASET] = "dataset",
+		[OPT_WORDS] = "words",
+	};
+	const struct opt *o;
+
+	for (o = opts; o->type != OPT_TYPE_END; o++) {
+		if (o->type == OPT_TYPE_GROUP)
+			continue;
+		if (buf_printf(out, "%c\t%s\t%s\t%s\t%s\t%s\n",
+			       o->letter != 0 ? o->letter : '-',
+			       o->name != NULL ? o->name : "-",
+			       takes_value(o) ? metavar(o) : "-",
+			       complete[o->complete],
+			       o->help != NULL ? "shown" : "hidden",
+			       o->help != NULL ? o->help : "") < 0)
+			return -1;
+	}
+	return 0;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * opt.h - one table per command, from which come parsing, --help, the shell
+ * completions and the check that the man page names every option.
+ *
+ * Long options take "--name=VALUE" or "--name VALUE", short ones "-nVALUE" or
+ * "-n VALUE", flags may be joined ("-qv").  Options and arguments may be
+ * mixed; "--" ends the options.  An unambiguous beginning of a long name is
+ * accepted.  Nothing here prints or exits; `app` does.
+ */
+#ifndef OPT_H
+#define OPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct error;
+
+enum opt_type {
+	OPT_TYPE_END = 0,
+	OPT_TYPE_GROUP,	 /* a heading in --help */
+	OPT_TYPE_FLAG,	 /* bool *: set to true */
+	OPT_TYPE_COUNT,	 /* int *: incremented each time (-vv) */
+	OPT_TYPE_STRING, /* const char **: borrowed from argv */
+	OPT_TYPE_LIST,	 /* struct opt_list *: may be given several times */
+	OPT_TYPE_U64,	 /* uint64_t *: min..max */
+	OPT_TYPE_BYTES,	 /* uint64_t *: num_bytes(), min..max */
+	OPT_TYPE_CHOICE, /* int *: the value of the option's `min` field; a verb:
+			    several options share one variable, and giving two
+			    different ones is a usage error */
+};
+
+/* What completions offer for a value. */
+enum opt_complete {
+	OPT_ANY = 0,
+	OPT_FILE,
+	OPT_DIR,
+	OPT_DATASET, /* names of the index: `scr_index --names-only` */
+	OPT_WORDS,   /* the words of `metavar`, separated by '|' */
+};
+
+struct opt_list {
+	const char **items; /* borrowed strings */
+	size_t count;
+};
+
+struct opt {
+	enum opt_type type;
+	char letter;	     /* 0: none */
+	const char *name;    /* without the dashes; NULL: none */
+	void *target;	     /* see opt_type */
+	const char *metavar; /* "DIR"; NULL: takes no value */
+	const char *help;    /* one clause, no capital, no full stop; NULL: works
+				but is not shown (an old spelling) */
+	uint64_t min, max;
+	enum opt_complete complete;
+	const char **value; /* CHOICE with a value: where it goes */
+};
+
+#define OPT_GROUP(title) { .type = OPT_TYPE_GROUP, .help = (title) }
+#define OPT_FLAG(l, n, t, h) \
+	{ .type = OPT_TYPE_FLAG, .letter = (l), .name = (n), .target = (t), \
+	  .help = (h) }
+#define OPT_COUNT(l, n, t, h) \
+	{ .type = OPT_TYPE_COUNT, .letter = (l), .name = (n), .target = (t), \
+	  .help = (h) }
+#define OPT_STRING(l, n, t, m, c, h) \
+	{ .type = OPT_TYPE_STRING, .letter = (l), .name = (n), .target = (t), \
+	  .metavar = (m), .complete = (c), .help = (h) }
+#define OPT_LIST(l, n, t, m, c, h) \
+	{ .type = OPT_TYPE_LIST, .letter = (l), .name = (n), .target = (t), \
+	  .metavar = (m), .complete = (c), .help = (h) }
+#define OPT_U64(l, n, t, m, lo, hi, h) \
+	{ .type = OPT_TYPE_U64, .letter = (l), .name = (n), .target = (t), \
+	  .metavar = (m), .min = (lo), .max = (hi), .help = (h) }
+#define OPT_BYTES(l, n, t, m, lo, hi, h) \
+	{ .type = OPT_TYPE_BYTES, .letter = (l), .name = (n), .target = (t), \
+	  .metavar = (m), .min = (lo), .max = (hi), .help = (h) }
+/* A verb without a value, and one with (`v`: const char **). */
+#define OPT_VERB(l, n, t, id, h) \
+	{ .type = OPT_TYPE_CHOICE, .letter = (l), .name = (n), .target = (t), \
+	  .min = (id), .help = (h) }
+#define OPT_VERB_ARG(l, n, t, id, v, m, c, h) \
+	{ .type = OPT_TYPE_CHOICE, .letter = (l), .name = (n), .target = (t), \
+	  .min = (id), .value = (v), .metavar = (m), .complete = (c), \
+	  .help = (h) }
+#define OPT_END { .type = OPT_TYPE_END }
+
+/*
+ * Parse argv[1..argc-1].  Arguments that are not options are moved to the
+ * front: argv[0..return value - 1], then NULL.  Returns their number, or -1
+ * with ERROR_USAGE.  OPT_TYPE_LIST items are borrowed from argv; the array is
+ * the caller's to free with opt_list_free().
+ */
+int opt_parse(const struct opt *opts, int argc, char **argv,
+	      struct error *err);
+void opt_list_free(struct opt_list *list);
+
+/* The options part of --help, wrapped at 79 columns. */
+int opt_help(const struct opt *opts, struct buf *out);
+
+/*
+ * One line per shown or hidden option, for the generators of completions and
+ * the checks of man pages: LETTER or "-", TAB, NAME or "-", TAB, METAVAR or
+ * "-", TAB, any|file|dir|dataset|words, TAB, shown|hidden, TAB, help.
+ */
+int opt_dump(const struct opt *opts, struct buf *out);
+
+#endif /* OPT_H */

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * par.c - a pool of POSIX threads that share out the numbers of a loop.
+ */
+#include "par.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "mem.h"
+#include "str.h"
+
+/* More processors than any kernel is built for. */
+#define CPUS_MAX ((size_t)1 << 20)
+
+struct worker {
+	struct par *pool;
+	pthread_t thread;
+	unsigned number; /* from 1: 0 is the thread that calls par_for() */
+};
+
+struct par {
+	unsigned threads;	/* the caller's included */
+	unsigned started;	/* workers that have to be joined */
+	struct worker *workers; /* threads - 1 */
+
+	pthread_mutex_t lock; /* guards all down to `error` */
+	pthread_cond_t work;  /* `round` or `quit` changed */
+	pthread_cond_t idle;  /* `busy` became 0 */
+	uint64_t round;	      /* counts the calls of par_for() */
+	unsigned busy;	      /* workers that have not ended this round */
+	bool quit;
+	bool failed;	    /* in this round */
+	struct error error; /* of the call that failed first */
+
+	/* One round's job: written before it begins, under the lock. */
+	size_t count, batch;
+	int (*fn)(void *arg, size_t i, unsigned worker, struct error *err);
+	void *arg;
+
+	atomic_size_t next; /* the first number not handed out yet */
+	atomic_bool stop;   /* a call has failed */
+};
+
+/* Take the next numbers, *from ... *to - 1; false: none are left. */
+static bool
+take(struct par *p, size_t *from, size_t *to)
+{
+	size_t i = atomic_load_explicit(&p->next, memory_order_relaxed);
+
+	/* Not a plain addition: it might pass SIZE_MAX and begin again. */
+	do {
+		if (i >= p->count)
+			return false;
+		*from = i;
+		*to = p->count - i < p->batch ? p->count : i + p->batch;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&p->next, &i, *to, memory_order_relaxed, memory_order_relaxed));
+	return true;
+}
+
+static void
+remember(struct par *p, const struct error *err)
+{
+	pthread_mutex_lock(&p->lock);
+	if (!p->failed) {
+		p->failed = true;
+		p->error = *err;
+	}
+	pthread_mutex_unlock(&p->lock);
+	atomic_store_explicit(&p->stop, true, memory_order_relaxed);
+}
+
+/* One thread's share of a round. */
+static void
+run(struct par *p, unsigned number)
+{
+	struct error err = ERROR_INIT;
+	size_t i, to;
+
+	while (take(p, &i, &to)) {
+		for (; i < to; i++) {
+			if (atomic_load_explicit(&p->stop,
+						 memory_order_relaxed))
+				return;
+			if (p->fn(p->arg, i, number, &err) < 0) {
+				remember(p, &err);
+				return;
+			}
+		}
+	}
+}
+
+static void *
+worker_main(void *arg)
+{
+	struct worker *w = arg;
+	struct par *p = w->pool;
+	uint64_t round = 0;
+
+	pthread_mutex_lock(&p->lock);
+	for (;;) {
+		while (p->round == round && !p->quit)
+			pthread_cond_wait(&p->work, &p->lock);
+		if (p->quit)
+			break;
+		round = p->round;
+		pthread_mutex_unlock(&p->lock);
+		run(p, w->number);
+		pthread_mutex_lock(&p->lock);
+		if (--p->busy == 0)
+			pthread_cond_signal(&p->idle);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return NULL;
+}
+
+/* Start the workers with all signals blocked: signals are for the thread
+ * that knows what to do with them. */
+static int
+start_workers(struct par *p, struct error *err)
+{
+	sigset_t all, old;
+	int rc = 0;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	while (p->started < p->threads - 1 && rc == 0) {
+		struct worker *w = &p->workers[p->started];
+
+		w->pool = p;
+		w->number = p->started + 1;
+		rc = pthread_create(&w->thread, NULL, worker_main, w);
+		if (rc == 0)
+			p->started++;
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (rc == 0)
+		return 0;
+	errno = rc;
+	return error_sys(err, "cannot start thread %u of %u", p->started + 1,
+			 p->threads);
+}
+
+struct par *
+par_new(unsigned threads, struct error *err)
+{
+	struct par *p = mem_calloc(1, sizeof(*p));
+
+	if (p == NULL) {
+		error_set(err, ERROR_NOMEM, "thread pool: out of memory");
+		return NULL;
+	}
+	p->threads = threads > 0 ? threads : 1;
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->work, NULL);
+	pthread_cond_init(&p->idle, NULL);
+	if (p->threads == 1)
+		return p;
+	p->workers = mem_calloc(p->threads - 1, sizeof(*p->workers));
+	if (p->workers == NULL)
+		error_set(err, ERROR_NOMEM, "thread pool: out of memory");
+	else if (start_workers(p, err) == 0)
+		return p;
+	par_free(p);
+	return NULL;
+}
+
+void
+par_free(struct par *p)
+{
+	unsigned i;
+
+	if (p == NULL)
+		return;
+	pthread_mutex_lock(&p->lock);
+	p->quit = true;
+	pthread_cond_broadcast(&p->work);
+	pthread_mutex_unlock(&p->lock);
+	for (i = 0; i < p->started; i++)
+		pthread_join(p->workers[i].thread, NULL);
+	pthread_cond_destroy(&p->idle);
+	pthread_cond_destroy(&p->work);
+	pthread_mutex_destroy(&p->lock);
+	mem_free(p->workers);
+	mem_free(p);
+}
+
+unsigned
+par_threads(const struct par *p)
+{
+	return p->threads;
+}
+
+int
+par_for(struct par *p, size_t count, size_t batch,
+	int (*fn)(void *arg, size_t i, unsigned worker, struct error *err),
+	void *arg, struct error *err)
+{
+	bool alone = p->threads == 1 || count <= 1;
+
+	pthread_mutex_lock(&p->lock);
+	p->count = count;
+	p->batch = batch > 0 ? batch : 1;
+	p->fn = fn;
+	p->arg = arg;
+	p->failed = false;
+	atomic_store_explicit(&p->next, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->stop, false, memory_order_relaxed);
+	if (!alone) { /* else it is not worth waking anybody */
+		p->busy = p->threads - 1;
+		p->round++;
+		pthread_cond_broadcast(&p->work);
+	}
+	pthread_mutex_unlock(&p->lock);
+
+	run(p, 0);
+
+	pthread_mutex_lock(&p->lock);
+	while (p->busy > 0)
+		pthread_cond_wait(&p->idle, &p->lock);
+	pthread_mutex_unlock(&p->lock);
+	if (!p->failed)
+		return 0;
+	if (err != NULL)
+		*err = p->error;
+	return -1;
+}
+
+/* The processors that the scheduler may put this process on; 0: unknown. */
+static unsigned
+affinity(void)
+{
+	size_t cpus;
+
+	/* The kernel refuses a set with less bits than it has processors. */
+	for (cpus = 1024; cpus <= CPUS_MAX; cpus *= 2) {
+		size_t size = CPU_ALLOC_SIZE(cpus);
+		cpu_set_t *set = mem_calloc(1, size);
+		int n = 0, rc;
+
+		if (set == NULL)
+			break;
+		rc = sched_getaffinity(0, size, set);
+		if (rc == 0)
+			n = CPU_COUNT_S(size, set);
+		mem_free(set);
+		if (rc == 0)
+			return (unsigned)n;
+		if (errno != EINVAL)
+			break;
+	}
+	return 0;
+}
+
+/* The first line of the file dir/name, without its newline, into `to`. */
+static bool
+read_line(const char *dir, const char *name, char *to, size_t size)
+{
+	char path[8192];
+	FILE *file = NULL;
+	bool good = false;
+	int n = snprintf(path, sizeof(path), "%s/%s", dir, name);
+
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return false;
+	file = fopen(path, "re");
+	if (file == NULL)
+		return false;
+	good = fgets(to, (int)size, file) != NULL;
+	fclose(file);
+	if (good)
+		to[strcspn(to, "\n")] = '\0';
+	return good;
+}
+
+/* Quota in one control group's directory, in processors rounded up; 0: none.
+ * Version 2 has "QUOTA PERIOD" in cpu.max, or "max PERIOD"; version 1 has two
+ * files, and the quota -1 for none.  Neither word for "none" is a number
+ * above 0. */
+static unsigned
+group_quota(const char *dir)
+{
+	char quota[64], period[64];
+	long long q, t;
+
+	if (read_line(dir, "cpu.max", quota, sizeof(quota))) {
+		char *blank = strchr(quota, ' ');
+
+		snprintf(period, sizeof(period), "%s",
+			 blank != NULL ? blank + 1 : "");
+	} else if (!read_line(dir, "cpu.cfs_quota_us", quota, sizeof(quota)) ||
+		   !read_line(dir, "cpu.cfs_period_us", period,
+			      sizeof(period))) {
+		return 0;
+	}
+	q = strtoll(quota, NULL, 10);
+	t = strtoll(period, NULL, 10);
+	if (q <= 0 || t <= 0)
+		return 0;
+	q = (q - 1) / t + 1;
+	return q < 1 << 30 ? (unsigned)q : 0;
+}
+
+/* The smaller of two limits of which 0 means none. */
+static unsigned
+tighter(unsigned a, unsigned b)
+{
+	if (a == 0 || b == 0)
+		return a + b;
+	return a < b ? a : b;
+}
+
+/* The tightest quota of the group `path` below `mount` and of all groups
+ * around it.  In a container the group's path is often that outside, of
+ * which only the mount itself can be seen; it then is the container's. */
+static unsigned
+tree_quota(const char *mount, const char *path)
+{
+	char dir[8192];
+	size_t top = strlen(mount);
+	unsigned quota = 0;
+	int n = snprintf(dir, sizeof(dir), "%s%s", mount, path);
+
+	if (n < 0 || (size_t)n >= sizeof(dir))
+		return 0;
+	for (;;) {
+		char *slash = strrchr(dir, '/');
+
+		quota = tighter(quota, group_quota(dir));
+		if (slash == NULL || (size_t)(slash - dir) < top)
+			return quota;
+		*slash = '\0';
+	}
+}
+
+/* Does the list of controllers "cpu,cpuacct" hold `cpu`? */
+static bool
+has_cpu(const char *list)
+{
+	for (;;) {
+		size_t len = strcspn(list, ",");
+
+		if (len == 3 && memcmp(list, "cpu", 3) == 0)
+			return true;
+		if (list[len] == '\0')
+			return false;
+		list += len + 1;
+	}
+}
+
+/* The quota for one line of /proc/self/cgroup: "NUMBER:CONTROLLERS:PATH",
+ * without controllers for version 2. */
+static unsigned
+line_quota(const char *root, char *line)
+{
+	char mount[4096];
+	unsigned quota;
+	char *list = strchr(line, ':'), *path = NULL;
+
+	if (list != NULL)
+		path = strchr(++list, ':');
+	if (path == NULL)
+		return 0;
+	*path++ = '\0';
+	path[strcspn(path, "\n")] = '\0';
+	if (str_eq(path, "/"))
+		*path = '\0';
+	if (list[0] != '\0' && !has_cpu(list))
+		return 0;
+	snprintf(mount, sizeof(mount), "%s/sys/fs/cgroup%s%s", root,
+		 list[0] != '\0' ? "/" : "", list);
+	quota = tree_quota(mount, path);
+	/* Where both versions are in use, version 2 has a place of its own,
+	 * and "cpu" is a link that not every container has. */
+	snprintf(mount, sizeof(mount), "%s/sys/fs/cgroup/%s", root,
+		 list[0] != '\0' ? "cpu" : "unified");
+	return tighter(quota, tree_quota(mount, path));
+}
+
+unsigned
+par_quota(const char *root)
+{
+	char line[4352]; /* PATH_MAX and what stands before the path */
+	unsigned quota = 0;
+	FILE *file = NULL;
+
+	snprintf(line, sizeof(line), "%s/proc/self/cgroup", root);
+	file = fopen(line, "re");
+	if (file == NULL)
+		return 0;
+	while (fgets(line, sizeof(line), file) != NULL)
+		quota = tighter(quota, line_quota(root, line));
+	fclose(file);
+	return quota;
+}
+
+unsigned
+par_cpus(void)
+{
+	unsigned cpus = affinity();
+
+	if (cpus == 0) {
+		long online = sysconf(_SC_NPROCESSORS_ONLN);
+
+		cpus = online > 0 ? (unsigned)online : 1;
+	}
+	return tighter(cpus, par_quota(""));
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "error.h"
+
+/* The kernel says EAGAIN when a directory moves while ".." is looked up;
+ * somebody who moves them all the time shall not keep us for ever. */
+#define AGAIN_MAX 10000
+
+/* Set by tests only: behave as where the kernel has no openat2(). */
+static atomic_bool walk_only;
+
+void
+path_force_walk(bool force)
+{
+	atomic_store(&walk_only, force);
+}
+
+bool
+path_is_clean(const char *rel)
+{
+	const char *p = rel;
+	size_t n = 0;
+
+	for (;;) {
+		n = strcspn(p, "/");
+		if (n == 0 || (n == 1 && p[0] == '.') ||
+		    (n == 2 && p[0] == '.' && p[1] == '.'))
+			return false;
+		p += n;
+		if (*p == '\0')
+			return p - rel < PATH_MAX;
+		p++;
+	}
+}
+
+static int
+no_memory(const char *path, struct error *err)
+{
+	return error_set(err, ERROR_NOMEM, "%s: out of memory", path);
+}
+
+/* Take the last component off `out`, which is in normal form; false: there is
+ * none that could go. */
+static bool
+drop_last(struct buf *out, bool absolute)
+{
+	const char *base = NULL;
+
+	if (out->len == absolute)
+		return absolute; /* ".." of "/" is "/" */
+	base = path_base(out->data);
+	if (strcmp(base, "..") == 0)
+		return false;
+	out->len = (size_t)(base - out->data);
+	if (out->len > 1) /* and the slash, but not the root's */
+		out->len--;
+	out->data[out->len] = '\0';
+	return true;
+}
+
+int
+path_normal(const char *path, struct buf *out, struct error *err)
+{
+	const bool absolute = path[0] == '/';
+	const char *p = path;
+	size_t n = 0;
+
+	buf_clear(out);
+	if (absolute && buf_add_char(out, '/') < 0)
+		return no_memory(path, err);
+	for (; *p != '\0'; p += n) {
+		p += strspn(p, "/");
+		n = strcspn(p, "/");
+		if (n == 0 || (n == 1 && p[0] == '.'))
+			continue;
+		if (n == 2 && p[0] == '.' && p[1] == '.' &&
+		    drop_last(out, absolute))
+			continue;
+		if ((out->len > absolute && buf_add_char(out, '/') < 0) ||
+		    buf_add(out, p, n) < 0)
+			return no_memory(path, err);
+	}
+	if (out->len == 0 && buf_add_char(out, '.') < 0)
+		return no_memory(path, err);
+	return 0;
+}
+
+const char *
+path_below(const char *path, const char *root)
+{
+	size_t len = strlen(root);
+	const char *rest = NULL;
+
+	if (strcmp(root, ".") == 0) {
+		if (path[0] == '/')
+			return NULL;
+		rest = strcmp(path, ".") == 0 ? path + 1 : path;
+	} else {
+		if (strncmp(path, root, len) != 0)
+			return NULL;
+		rest = path + len;
+		if (len > 0 && root[len - 1] == '/')
+			; /* "/" itself */
+		else if (*rest == '/')
+			rest++;
+		else if (*rest != '\0')
+			return NULL;
+	}
+	/* "../.." begins with "..", but does not lie below it. */
+	if (strcmp(rest, "..") == 0 || strncmp(rest, "../", 3) == 0)
+		return NULL;
+	return rest;
+}
+
+int
+path_join(struct buf *out, const char *dir, const char *name, struct error *err)
+{
+	if (dir != out->data || dir == NULL) { /* else `dir` is there already */
+		buf_clear(out);
+		if (buf_add_str(out, dir) < 0)
+			return no_memory(name, err);
+	}
+	if (out->len > 0 && out->data[out->len - 1] != '/' &&
+	    buf_add_char(out, '/') < 0)
+		return no_memory(name, err);
+	if (buf_add_str(out, name) < 0)
+		return no_memory(name, err);
+	return 0;
+}
+
+const char *
+path_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+int
+path_real(const char *path, struct buf *out, struct error *err)
+{
+	char real[PATH_MAX];
+
+	if (realpath(path, real) == NULL)
+		return error_sys(err, "%s: cannot resolve", path);
+	buf_clear(out);
+	if (buf_add_str(out, real) < 0)
+		return no_memory(path, err);
+	return 0;
+}
+
+/* Say why `rel` could not be opened below rootfd: errno. */
+static int
+refuse(int rootfd, const char *rel, const char *what, struct error *err)
+{
+	char link[64], root[PATH_MAX];
+	ssize_t n = -1;
+
+	if (errno == ELOOP)
+		return error_set(err, ERROR_UNSAFE,
+				 "%s: symbolic link in the way", rel);
+	if (errno != EXDEV)
+		return error_sys(err, "%s: %s", rel, what);
+	if (rootfd >= 0) {
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", rootfd);
+		n = readlink(link, root, sizeof(root) - 1);
+	}
+	root[n > 0 ? n : 0] = '\0';
+	return error_set(err, ERROR_UNSAFE, "%s: leads out of %s", rel,
+			 n > 0 ? root : "its directory");
+}
+
+static int
+check_clean(const char *rel, struct error *err)
+{
+	if (path_is_clean(rel))
+		return 0;
+	return error_set(err, ERROR_UNSAFE,
+			 "\"%s\": not a plain path below its directory", rel);
+}
+
+static void
+close_quietly(int fd)
+{
+	int saved = errno;
+
+	if (fd >= 0)
+		close(fd);
+	errno = saved;
+}
+
+static bool
+is_link(int dirfd, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISLNK(st.st_mode);
+}
+
+/* openat() of one component that must not be a link: ELOOP. */
+static int
+open_component(int dirfd, const char *name, int flags, mode_t mode)
+{
+	struct stat st;
+	int fd = openat(dirfd, name, flags | O_NOFOLLOW, mode);
+
+	if (fd < 0) {
+		if (errno == ENOTDIR) /* O_DIRECTORY says so of links, too */
+			errno = is_link(dirfd, name) ? ELOOP : ENOTDIR;
+		return -1;
+	}
+	/* O_PATH opens the link itself, which is fine if that is wanted. */
+	if ((flags & O_PATH) == 0 || (flags & O_NOFOLLOW) != 0)
+		return fd;
+	if (fstat(fd, &st) == 0 && !S_ISLNK(st.st_mode))
+		return fd;
+	close(fd);
+	errno = ELOOP;
+	return -1;
+}
+
+/* open(2) of a clean path, component by component, through no link at all. */
+static int
+walk(int rootfd, const char *rel, int flags, mode_t mode)
+{
+	char name[NAME_MAX + 1];
+	int dirfd = rootfd, fd = -1;
+	size_t n = 0;
+
+	for (;; rel += n + 1) {
+		n = strcspn(rel, "/");
+		if (n > NAME_MAX) {
+			errno = ENAMETOOLONG;
+			fd = -1;
+		} else if (rel[n] == '\0') {
+			fd = open_component(dirfd, rel, flags, mode);
+		} else {
+			memcpy(name, rel, n);
+			name[n] = '\0';
+			fd = open_component(dirfd, name,
+					    O_PATH | O_DIRECTORY | O_CLOEXEC,
+					    0);
+		}
+		if (dirfd != rootfd)
+			close_quietly(dirfd);
+		if (fd < 0 || rel[n] == '\0')
+			return fd;
+		dirfd = fd;
+	}
+}
+
+/* open(2) of a clean path below rootfd: a descriptor, or -1 and errno, EXDEV
+ * where it leads out, ELOOP where a link is in the way. */
+static int
+open_beneath(int rootfd, const char *rel, int flags, mode_t mode)
+{
+	const bool makes =
+		(flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+	struct open_how how = {
+		.flags = (uint64_t)(flags | O_CLOEXEC),
+		.mode = makes ? mode & 07777 : 0, /* else EINVAL */
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+	};
+	int again = 0;
+	long fd = -1;
+
+	if (atomic_load_explicit(&walk_only, memory_order_relaxed))
+		return walk(rootfd, rel, flags | O_CLOEXEC, mode);
+	do
+		fd = syscall(SYS_openat2, rootfd, rel, &how, sizeof(how));
+	while (fd < 0 &&
+	       (errno == EINTR || (errno == EAGAIN && again++ < AGAIN_MAX)));
+	/* EPERM: what some container sandboxes say to a call they do not
+	 * know.  Where it is meant, the walk meets it again. */
+	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+		return walk(rootfd, rel, flags | O_CLOEXEC, mode);
+	return (int)fd;
+}
+
+int
+path_open_beneath(int rootfd, const char *rel, int flags, mode_t mode,
+		  struct error *err)
+{
+	int fd = -1;
+
+	if (check_clean(rel, err) < 0)
+		return -1;
+	fd = open_beneath(rootfd, rel, flags, mode);
+	return fd >= 0 ? fd : refuse(rootfd, rel, "cannot open", err);
+}
+
+int
+path_stat_beneath(int rootfd, const char *rel, struct stat *st,
+		  struct error *err)
+{
+	int fd = -1, rc = -1;
+
+	if (check_clean(rel, err) < 0)
+		return -1;
+	fd = open_beneath(rootfd, rel, O_PATH, 0);
+	if (fd >= 0)
+		rc = fstat(fd, st);
+	close_quietly(fd);
+	return rc == 0 ? 0 : refuse(rootfd, rel, "cannot stat", err);
+}
+
+static int
+open_dir(int rootfd, const char *rel)
+{
+	if (rel[0] == '\0') /* the root itself */
+		return openat(rootfd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return open_beneath(rootfd, rel, O_PATH | O_DIRECTORY, 0);
+}
+
+/*
+ * Open the directory `dir`, making what is missing; `dir` is written to, but
+ * is afterwards what it was unless this fails.
+ *
+ * Each part is opened by its whole path from the root, never from the parent:
+ * a link below the root may point to a neighbour of its parent.
+ */
+static int
+make_dirs(int rootfd, char *dir, mode_t mode)
+{
+	size_t whole = strlen(dir), len = whole, start = 0;
+	char *slash = NULL;
+	int fd = -1;
+
+	/* Back to what exists, a NUL in the place of each slash passed... */
+	while ((fd = open_dir(rootfd, dir)) < 0) {
+		if (errno != ENOENT || len == 0)
+			return -1;
+		slash = strrchr(dir, '/');
+		len = slash != NULL ? (size_t)(slash - dir) : 0;
+		if (slash == NULL)
+			break;
+		*slash = '\0';
+	}
+	if (fd < 0)
+		fd = open_dir(rootfd, "");
+	/* ...and forth, putting the slashes back. */
+	while (fd >= 0 && len < whole) {
+		start = len > 0 ? len + 1 : 0;
+		if (mkdirat(fd, dir + start, mode) < 0 && errno != EEXIST) {
+			close_quietly(fd);
+			return -1;
+		}
+		close(fd);
+		if (len > 0)
+			dir[len] = '/';
+		len = strlen(dir);
+		fd = open_dir(rootfd, dir);
+	}
+	return fd;
+}
+
+int
+path_open_parent(int rootfd, const char *rel, bool make, mode_t mode,
+		 const char **base, struct error *err)
+{
+	char dir[PATH_MAX];
+	size_t len = 0;
+	int fd = -1;
+
+	if (check_clean(rel, err) < 0)
+		return -1;
+	*base = path_base(rel);
+	len = (size_t)(*base - rel);
+	memcpy(dir, rel, len);
+	dir[len > 0 ? len - 1 : 0] = '\0';
+	fd = make ? make_dirs(rootfd, dir, mode) : open_dir(rootfd, dir);
+	if (fd >= 0)
+		return fd;
+	return refuse(rootfd, rel,
+		      make ? "cannot make its directory"
+			   : "cannot open its directory",
+		      err);
+}

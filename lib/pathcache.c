@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pathcache.c - the cache of open directories declared in path.h.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "mem.h"
+#include "path.h"
+
+/* Descriptors held at most: far below the usual limit of 1024 a process. */
+#define SLOTS 128
+
+struct slot {
+	char *dir; /* as in `rel`, without the last slash */
+	size_t len;
+	uint64_t hash; /* of dir */
+	uint64_t used; /* when last */
+	int fd;
+};
+
+struct pathcache {
+	int rootfd;
+	size_t count, last; /* slots filled; the one used last */
+	uint64_t clock;
+	struct slot slots[SLOTS];
+};
+
+struct pathcache *
+pathcache_new(int rootfd)
+{
+	struct pathcache *c = mem_calloc(1, sizeof(*c));
+
+	if (c != NULL)
+		c->rootfd = rootfd;
+	return c;
+}
+
+static void
+forget_all(struct pathcache *c)
+{
+	while (c->count > 0) {
+		c->count--;
+		mem_free(c->slots[c->count].dir);
+		close(c->slots[c->count].fd);
+	}
+	c->last = 0;
+}
+
+void
+pathcache_free(struct pathcache *c)
+{
+	if (c == NULL)
+		return;
+	forget_all(c);
+	mem_free(c);
+}
+
+/* FNV-1a. */
+static uint64_t
+hash_dir(const char *dir, size_t len)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+	size_t i = 0;
+
+	for (i = 0; i < len; i++)
+		h = (h ^ (unsigned char)dir[i]) * UINT64_C(0x100000001b3);
+	return h;
+}
+
+static bool
+is_dir(const struct slot *s, const char *dir, size_t len)
+{
+	return s->len == len && memcmp(s->dir, dir, len) == 0;
+}
+
+/* The slot for a new directory: a free one, or the one not used for the
+ * longest time, emptied. */
+static struct slot *
+take_slot(struct pathcache *c)
+{
+	struct slot *oldest = &c->slots[0];
+	size_t i = 0;
+
+	if (c->count < SLOTS) {
+		c->last = c->count++;
+		return &c->slots[c->last];
+	}
+	for (i = 1; i < SLOTS; i++)
+		if (c->slots[i].used < oldest->used)
+			oldest = &c->slots[i];
+	mem_free(oldest->dir);
+	close(oldest->fd);
+	c->last = (size_t)(oldest - c->slots);
+	return oldest;
+}
+
+/* Open the parent of `rel`, which is not in the cache, and put it there. */
+static int
+add(struct pathcache *c, const char *rel, size_t len, uint64_t hash,
+    struct error *err)
+{
+	struct error why = ERROR_INIT;
+	const char *base = NULL;
+	struct slot *s = NULL;
+	char *dir = NULL;
+	int fd = path_open_parent(c->rootfd, rel, false, 0, &base, &why);
+
+	if (fd < 0 && (why.errnum == EMFILE || why.errnum == ENFILE)) {
+		forget_all(c); /* others need descriptors, too */
+		fd = path_open_parent(c->rootfd, rel, false, 0, &base, &why);
+	}
+	if (fd < 0) {
+		if (err != NULL)
+			*err = why;
+		return -1;
+	}
+	dir = mem_alloc(len + 1, 1);
+	if (dir == NULL) {
+		close(fd);
+		return error_set(err, ERROR_NOMEM, "%s: out of memory", rel);
+	}
+	memcpy(dir, rel, len);
+	dir[len] = '\0';
+	s = take_slot(c);
+	*s = (struct slot){
+		.dir = dir,
+		.len = len,
+		.hash = hash,
+		.used = ++c->clock,
+		.fd = fd,
+	};
+	return fd;
+}
+
+int
+pathcache_parent(struct pathcache *c, const char *rel, const char **base,
+		 struct error *err)
+{
+	uint64_t hash = 0;
+	size_t len = 0, i = 0;
+
+	if (!path_is_clean(rel)) /* for its sentence */
+		return path_open_parent(c->rootfd, rel, false, 0, base, err);
+	*base = path_base(rel);
+	if (*base == rel)
+		return c->rootfd;
+	len = (size_t)(*base - rel) - 1;
+	/* Lists are mostly in order: the same directory again. */
+	if (c->count > 0 && is_dir(&c->slots[c->last], rel, len))
+		return c->slots[c->last].fd;
+	hash = hash_dir(rel, len);
+	for (i = 0; i < c->count; i++) {
+		if (c->slots[i].hash != hash || !is_dir(&c->slots[i], rel, len))
+			continue;
+		c->slots[i].used = ++c->clock;
+		c->last = i;
+		return c->slots[i].fd;
+	}
+	return add(c, rel, len, hash, err);
+}
+
+int
+pathcache_stat(struct pathcache *c, const char *rel, struct stat *st,
+	       struct error *err)
+{
+	const char *base = NULL;
+	int fd = pathcache_parent(c, rel, &base, err);
+
+	if (fd < 0 && fd != AT_FDCWD) /* the root may be AT_FDCWD */
+		return -1;
+	if (fstatat(fd, base, st, AT_SYMLINK_NOFOLLOW) < 0)
+		return error_sys(err, "%s: cannot stat", rel);
+	if (S_ISLNK(st->st_mode))
+		return path_stat_beneath(c->rootfd, rel, st, err);
+	return 0;
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * progress.c - a thread that tells how far a job is, once a second on a
+ * terminal and whenever SIGUSR1 arrives.
+ *
+ * There is no signal handler: SIGUSR1 is blocked while the job runs (par.c
+ * blocks all signals in its workers), and the thread waits for it.
+ */
+#include "progress.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mem.h"
+#include "str.h"
+
+#define NUMBERS_MAX 192
+#define LINE_MAX_LEN 512
+#define COLUMNS_DEFAULT 80
+
+/* Erases what stands on the rest of the terminal's line. */
+#define ERASE "\033[K"
+
+struct progress {
+	atomic_uint_least64_t done, total; /* bytes */
+	char *what;
+	struct timespec start;
+	pthread_t thread;
+	bool running; /* there is a thread */
+	bool draw;    /* once a second */
+	bool drawn;   /* the thread's: a line is to be erased */
+	atomic_bool ending;
+	sigset_t old_mask; /* of the thread that called progress_start() */
+};
+
+static void
+usr1_set(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGUSR1);
+}
+
+/* "7 s", "3 min 20 s", "1 h 5 min", "2 d 3 h" */
+static void
+duration(char *to, size_t size, double seconds)
+{
+	unsigned long s;
+
+	if (!(seconds < 1000 * 86400.0)) {
+		snprintf(to, size, "over 1000 d");
+		return;
+	}
+	s = (unsigned long)seconds;
+	if ((double)s < seconds) /* "0 s left" would be wrong until the end */
+		s++;
+	if (s < 60)
+		snprintf(to, size, "%lu s", s);
+	else if (s < 3600)
+		snprintf(to, size, "%lu min %lu s", s / 60, s % 60);
+	else if (s < 86400)
+		snprintf(to, size, "%lu h %lu min", s / 3600, s / 60 % 60);
+	else
+		snprintf(to, size, "%lu d %lu h", s / 86400, s / 3600 % 24);
+}
+
+/* What stands behind the name: the sizes, and rate and time left as far as
+ * they can be told. */
+static void
+numbers(uint64_t done, uint64_t total, double seconds, char *to, size_t size)
+{
+	char did[32], all[32], speed[32], left[32];
+	double rate = seconds > 0 ? (double)done / seconds : 0;
+	size_t len;
+
+	str_bytes(did, sizeof(did), done);
+	str_bytes(all, sizeof(all), total);
+	if (total == 0)
+		snprintf(to, size, " %s", did);
+	else
+		snprintf(to, size, " %3u %% %s of %s",
+			 done < total ? (unsigned)((double)done * 100 /
+						   (double)total)
+				      : 100,
+			 did, all);
+	if (!(rate >= 1 && rate < 1e18)) /* nothing yet, or nonsense */
+		return;
+	len = strlen(to);
+	str_bytes(speed, sizeof(speed), (uint64_t)rate);
+	snprintf(to + len, size - len, ", %s/s", speed);
+	if (done >= total)
+		return;
+	len = strlen(to);
+	duration(left, sizeof(left), (double)(total - done) / rate);
+	snprintf(to + len, size - len, ", %s left", left);
+}
+
+int
+progress_text(const char *what, uint64_t done, uint64_t total, double seconds,
+	      char *to, unsigned size)
+{
+	char text[NUMBERS_MAX], name[LINE_MAX_LEN];
+	size_t len, room;
+	int n;
+
+	numbers(done, total, seconds, text, sizeof(text));
+	str_printable(name, sizeof(name), what);
+	/* Where it is narrow the name is cut, the numbers last. */
+	room = size > strlen(text) ? size - strlen(text) - 1 : 0;
+	len = strlen(name);
+	if (len > room) {
+		len = room;
+		while (len > 0 && ((unsigned char)name[len] & 0xc0) == 0x80)
+			len--; /* inside a UTF-8 character */
+	}
+	n = snprintf(to, size, "%.*s%s", (int)len, name, text);
+	return size > 0 && n >= (int)size ? (int)size - 1 : n;
+}
+
+static double
+seconds_since(const struct timespec *start)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)(now.tv_sec - start->tv_sec) +
+	       (double)(now.tv_nsec - start->tv_nsec) / 1e9;
+}
+
+static unsigned
+columns(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+		return COLUMNS_DEFAULT;
+	return size.ws_col;
+}
+
+/* A background job leaves the terminal to others until it is asked. */
+static bool
+in_background(void)
+{
+	pid_t foreground = tcgetpgrp(STDERR_FILENO);
+
+	return foreground >= 0 && foreground != getpgrp();
+}
+
+/* One write for one line; if it fails there is nobody to tell. */
+static void
+put(const char *text, size_t len)
+{
+	ssize_t n = write(STDERR_FILENO, text, len);
+
+	(void)n;
+}
+
+/*
+ * Show the line: on the terminal it is drawn over, and the cursor goes back
+ * to its beginning, where a message may overwrite it; elsewhere it is a line
+ * of its own.
+ */
+static void
+show(struct progress *p, bool asked)
+{
+	char line[LINE_MAX_LEN], out[LINE_MAX_LEN + 16];
+	unsigned size = sizeof(line);
+	int n;
+
+	if (!asked && in_background())
+		return;
+	if (p->draw && columns() < size)
+		size = columns();
+	progress_text(p->what,
+		      atomic_load_explicit(&p->done, memory_order_relaxed),
+		      atomic_load_explicit(&p->total, memory_order_relaxed),
+		      seconds_since(&p->start), line, size);
+	n = snprintf(out, sizeof(out), p->draw ? "\r%s" ERASE "\r" : "%s\n",
+		     line);
+	put(out, (size_t)n);
+	p->drawn = p->draw;
+}
+
+static void *
+watch(void *arg)
+{
+	struct progress *p = arg;
+	const struct timespec second = { .tv_sec = 1 };
+	sigset_t set;
+
+	usr1_set(&set);
+	for (;;) {
+		int sig = sigtimedwait(&set, NULL, p->draw ? &second : NULL);
+
+		if (atomic_load(&p->ending))
+			break;
+		if (sig == SIGUSR1 || (sig < 0 && errno == EAGAIN))
+			show(p, sig == SIGUSR1);
+	}
+	if (p->drawn)
+		put("\r" ERASE, strlen("\r" ERASE));
+	return NULL;
+}
+
+/* Can a line be drawn over and over on stderr? */
+static bool
+can_draw(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDERR_FILENO) && term != NULL && !str_eq(term, "dumb");
+}
+
+struct progress *
+progress_start(const char *what, bool quiet)
+{
+	struct progress *p = mem_calloc(1, sizeof(*p));
+	sigset_t set, all;
+
+	if (p == NULL)
+		return NULL;
+	p->what = mem_strdup(what);
+	if (p->what == NULL) {
+		mem_free(p);
+		return NULL;
+	}
+	p->draw = !quiet && can_draw();
+	clock_gettime(CLOCK_MONOTONIC, &p->start);
+	/* The new thread inherits the mask that is set when it is made. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &p->old_mask);
+	p->running = pthread_create(&p->thread, NULL, watch, p) == 0;
+	pthread_sigmask(SIG_SETMASK, &p->old_mask, NULL);
+	if (p->running) { /* else the job goes on without being watched */
+		usr1_set(&set);
+		pthread_sigmask(SIG_BLOCK, &set, NULL);
+	}
+	return p;
+}
+
+void
+progress_end(struct progress *p)
+{
+	const struct timespec now = { .tv_sec = 0 };
+	sigset_t set;
+
+	if (p == NULL)
+		return;
+	if (p->running) {
+		atomic_store(&p->ending, true);
+		pthread_kill(p->thread, SIGUSR1); /* wakes it */
+		pthread_join(p->thread, NULL);
+		/* A request that came too late must not kill the process. */
+		usr1_set(&set);
+		while (sigtimedwait(&set, NULL, &now) == SIGUSR1)
+			;
+		pthread_sigmask(SIG_SETMASK, &p->old_mask, NULL);
+	}
+	mem_free(p->what);
+	mem_free(p);
+}
+
+void
+progress_expect(struct progress *p, uint64_t bytes)
+{
+	if (p != NULL)
+		atomic_fetch_add_explicit(&p->total, bytes,
+					  memory_order_relaxed);
+}
+
+void
+progress_add(struct progress *p, uint64_t bytes)
+{
+	if (p != NULL)
+		atomic_fetch_add_explicit(&p->done, bytes,
+					  memory_order_relaxed);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "str.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+bool
+str_eq(const char *a, const char *b)
+{
+	return strcmp(a, b) == 0;
+}
+
+bool
+str_starts(const char *s, const char *prefix)
+{
+	return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+bool
+str_ends(const char *s, const char *suffix)
+{
+	size_t len = strlen(s), end = strlen(suffix);
+
+	return len >= end && memcmp(s + len - end, suffix, end) == 0;
+}
+
+bool
+str_glob(const char *s, const char *pattern)
+{
+	return fnmatch(pattern, s, 0) == 0;
+}
+
+/*
+ * Decode the UTF-8 character at `s` (RFC 3629: shortest form, no surrogates,
+ * up to U+10FFFF).  Returns its length, or 0 if it is broken.
+ */
+static size_t
+decode_utf8(const unsigned char *s, uint32_t *code)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	size_t len = 0, i = 0;
+
+	if (s[0] < 0x80) {
+		*code = s[0];
+		return 1;
+	}
+	len = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc0 ? 2 : 0;
+	if (len == 0 || s[0] > 0xf4)
+		return 0;
+	*code = s[0] & (0x7fu >> len);
+	for (i = 1; i < len; i++) {
+		if ((s[i] & 0xc0) != 0x80) /* the final NUL ends here too */
+			return 0;
+		*code = *code << 6 | (s[i] & 0x3f);
+	}
+	if (*code < least[len] || *code > 0x10ffff ||
+	    (*code >= 0xd800 && *code <= 0xdfff))
+		return 0;
+	return len;
+}
+
+/* Characters that drive a terminal, break the line or reorder what follows
+ * them: C0, DEL, C1, line separators, bidirectional controls. */
+static bool
+is_control(uint32_t code)
+{
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c ||
+	       code == 0x200e || code == 0x200f ||
+	       (code >= 0x2028 && code <= 0x202e) ||
+	       (code >= 0x2066 && code <= 0x2069);
+}
+
+/* Write what stands for the one byte `c` to to[5]; returns its length. */
+static size_t
+escape(char to[5], unsigned char c)
+{
+	if (c == '\n' || c == '\t' || c == '\\') {
+		to[0] = '\\';
+		to[1] = c == '\n' ? 'n' : c == '\t' ? 't' : '\\';
+		to[2] = '\0';
+		return 2;
+	}
+	return (size_t)snprintf(to, 5, "\\x%02x", (unsigned int)c);
+}
+
+char *
+str_printable(char *to, size_t size, const char *s)
+{
+	const unsigned char *from = (const unsigned char *)s;
+	size_t len = 0, n = 0, used = 0;
+	char escaped[5];
+	uint32_t code = 0;
+
+	if (size == 0)
+		return to;
+	while (*from != '\0') {
+		n = decode_utf8(from, &code);
+		if (n == 0 || is_control(code) || code == '\\') {
+			n = 1; /* a long one: byte by byte */
+			used = escape(escaped, *from);
+		} else {
+			used = n;
+		}
+		if (used >= size - len)
+			break; /* no half character, no half escape */
+		memcpy(to + len, used == n ? (const char *)from : escaped,
+		       used);
+		len += used;
+		from += n;
+	}
+	to[len] = '\0';
+	return to;
+}
+
+static bool
+is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Compare the numbers at *a and *b, of any length, and move behind them. */
+static int
+compare_numbers(const char **a, const char **b)
+{
+	size_t la = 0, lb = 0;
+	int order = 0;
+
+	*a += strspn(*a, "0");
+	*b += strspn(*b, "0");
+	la = strspn(*a, "0123456789");
+	lb = strspn(*b, "0123456789");
+	if (la != lb)
+		return la < lb ? -1 : 1;
+	order = memcmp(*a, *b, la);
+	*a += la;
+	*b += lb;
+	return order;
+}
+
+int
+str_natural(const char *a, const char *b)
+{
+	const char *p = a, *q = b;
+	int order = 0;
+
+	while (*p != '\0' || *q != '\0') {
+		if (is_digit(*p) && is_digit(*q)) {
+			order = compare_numbers(&p, &q);
+			if (order != 0)
+				return order;
+			continue;
+		}
+		if (*p != *q)
+			return (unsigned char)*p < (unsigned char)*q ? -1 : 1;
+		p++;
+		q++;
+	}
+	return strcmp(a, b); /* alike but for leading zeros */
+}
+
+char *
+str_bytes(char *to, size_t size, uint64_t bytes)
+{
+	static const char units[] = "KMGTPE";
+	uint64_t tenths = 0, whole = bytes;
+	size_t i = 0;
+
+	if (bytes < 1024) {
+		snprintf(to, size, "%" PRIu64 " B", bytes);
+		return to;
+	}
+	/* 1023.95 of a unit would be shown as 1024.0: the next one then. */
+	while (whole >= 1024 * 1024 || (whole * 10 + 512) / 1024 >= 10 * 1024) {
+		whole /= 1024;
+		i++;
+	}
+	tenths = (whole * 10 + 512) / 1024;
+	snprintf(to, size, "%" PRIu64 ".%" PRIu64 " %ciB", tenths / 10,
+		 tenths % 10, units[i]);
+	return to;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * str.h - small questions about strings.
+ */
+#ifndef STR_H
+#define STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+bool str_eq(const char *a, const char *b);
+bool str_starts(const char *s, const char *prefix);
+bool str_ends(const char *s, const char *suffix);
+
+/* Does `s` match the shell pattern (fnmatch, no flags)? */
+bool str_glob(const char *s, const char *pattern);
+
+/*
+ * Write `s` to `to` (`size` bytes, always ended with NUL) such that one
+ * terminal line shows it: control characters, DEL and broken UTF-8 become \n,
+ * \t, \xHH; a backslash becomes \\.  Whatever a file name holds, a message or
+ * listing never breaks or drives the terminal.  Returns `to`.
+ */
+char *str_printable(char *to, size_t size, const char *s);
+
+/*
+ * qsort() order for version-like names: runs of digits compare as numbers,
+ * the rest as bytes ("ckpt.9" before "ckpt.10").
+ */
+int str_natural(const char *a, const char *b);
+
+/* "1.5 GiB", "512 B": `bytes` for people, into `to`.  Returns `to`. */
+char *str_bytes(char *to, size_t size, uint64_t bytes);
+
+/* The word for a count: str_plural(1, "file") "file", else "files". */
+#define str_plural(n, word) ((n) == 1 ? word : word "s")
+
+#endif /* STR_H */

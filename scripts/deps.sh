@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Check that the tools and libraries of the named groups are there:
+#     scripts/deps.sh [build] [check] [lint] [fuzz]
+# As root on a system with apt-get what is missing is installed; otherwise the
+# packages to install are named, and the exit status is 1.  When nothing is
+# missing this takes a few milliseconds and says nothing.
+set -u
+
+missing=()
+
+# tool COMMAND PACKAGE: the command must be in the path.
+tool() {
+	command -v "$1" >/dev/null 2>&1 || missing+=("$2")
+}
+
+# library PKG-CONFIG-NAME PACKAGE: the development files must be there.
+library() {
+	pkg-config --exists "$1" 2>/dev/null || missing+=("$2")
+}
+
+libraries() {
+	# One call for the usual case, in which all are there.
+	pkg-config --exists libisal jansson zlib libcrypto 2>/dev/null &&
+		return
+	library libisal libisal-dev
+	library jansson libjansson-dev
+	library zlib zlib1g-dev
+	library libcrypto libssl-dev
+}
+
+group() {
+	case $1 in
+	build)
+		tool make make
+		case ${CC:-cc} in
+		clang*) tool "$CC" clang ;;
+		*) tool "${CC:-cc}" gcc ;;
+		esac
+		tool ar binutils
+		tool pkg-config pkg-config
+		[ -e /usr/include/stdio.h ] || missing+=(libc6-dev)
+		libraries
+		;;
+	check)
+		tool bats bats
+		tool valgrind valgrind
+		tool timeout coreutils
+		tool cmp diffutils
+		;;
+	lint)
+		tool clang-format clang-format
+		tool clang clang
+		tool scan-build clang-tools
+		tool cppcheck cppcheck
+		tool shellcheck shellcheck
+		tool mandoc mandoc
+		tool nm binutils
+		;;
+	fuzz)
+		tool clang clang
+		fuzzer_runtime || missing+=(libclang-rt-dev)
+		;;
+	*)
+		echo "usage: deps.sh [build] [check] [lint] [fuzz]" >&2
+		exit 2
+		;;
+	esac
+}
+
+# Has clang libFuzzer?  Debian splits its run-time off from the compiler since
+# version 14 and names the package by the version.
+fuzzer_runtime() {
+	local archive
+
+	command -v clang >/dev/null 2>&1 || return 1
+	archive=$(clang -print-file-name="libclang_rt.fuzzer-$(uname -m).a")
+	[ -e "$archive" ] && return
+	archive=$(clang -print-resource-dir)/lib/linux
+	[ -e "$archive/libclang_rt.fuzzer-$(uname -m).a" ]
+}
+
+# Debian has libclang-rt-dev only with the version in its name.
+resolve() {
+	local version
+
+	[ "$1" = libclang-rt-dev ] || { echo "$1" && return; }
+	version=$(apt-cache depends clang 2>/dev/null |
+		sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p')
+	echo "libclang-rt-${version:+$version-}dev"
+}
+
+[ $# -gt 0 ] || set -- build
+for name; do
+	group "$name"
+done
+[ "${#missing[@]}" -gt 0 ] || exit 0
+
+if command -v apt-get >/dev/null 2>&1; then
+	if [ "$(id -u)" = 0 ]; then
+		export DEBIAN_FRONTEND=noninteractive
+		echo "installing: ${missing[*]}"
+		apt-get -qq update || exit 1
+		for i in "${!missing[@]}"; do
+			missing[i]=$(resolve "${missing[i]}")
+		done
+		apt-get -qq install -y --no-install-recommends \
+			"${missing[@]}" >/dev/null || exit 1
+		exit 0
+	fi
+	for i in "${!missing[@]}"; do
+		missing[i]=$(resolve "${missing[i]}")
+	done
+	echo "missing; install with:" >&2
+	echo "    sudo apt-get install ${missing[*]}" >&2
+else
+	echo "missing; install what Debian calls: ${missing[*]}" >&2
+fi
+exit 1

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bench_kvtree.c - how long metadata takes.  Prints lines
+ *
+ *	NAME <TAB> SECONDS <TAB> REMARK
+ *	NAME <TAB> RATIO <TAB> REMARK		(names that end in -ratio)
+ *
+ * "bare" is the least a reader of the same bytes can do: one pass that finds
+ * the end of each key and checks the checksum, and keeps nothing.  Ratios are
+ * medians of pairs timed in turn; the -aa- line is bare against bare and says
+ * what a ratio means on this machine.
+ *
+ * Scratch files go to $BENCH_DIR, default /dev/shm.
+ */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "crc.h"
+#include "error.h"
+#include "io.h"
+#include "meta/kvtree.h"
+
+#define ENTRIES 1000000
+#define DATASETS 100000
+#define SMALL_FILES 16000
+#define PAIRS 5
+
+static struct error err = ERROR_INIT;
+
+/* Not zero, so that the compiler cannot leave out the work. */
+static volatile uint64_t sink;
+
+static double
+now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
+static void
+check(int good)
+{
+	if (good)
+		return;
+	fprintf(stderr, "bench_kvtree: %s\n", err.text);
+	exit(1);
+}
+
+static void
+report(const char *name, double value, const char *remark)
+{
+	printf("%s\t%.4f\t%s\n", name, value, remark);
+	fflush(stdout);
+}
+
+/* --- One level -------------------------------------------------------- */
+
+static void
+bench_level(int dirfd)
+{
+	struct kvtree *t = kvtree_new(&err);
+	char key[32];
+	double start = now();
+	int i = 0;
+
+	check(t != NULL);
+	for (i = 0; i < ENTRIES; i++) {
+		snprintf(key, sizeof(key), "rank_%d.ckpt", i);
+		check(kvtree_put(t, key, &err) != NULL);
+	}
+	report("kvtree-put-1e6", now() - start, "make one level");
+	start = now();
+	check(kvtree_write_file(t, dirfd, "level.kv", &err) == 0);
+	report("kvtree-write-1e6", now() - start, "encode and write it");
+	kvtree_free(t);
+
+	start = now();
+	t = kvtree_read_file(dirfd, "level.kv", &err);
+	check(t != NULL);
+	report("kvtree-read-1e6", now() - start, "read it");
+	start = now();
+	for (i = 0; i < ENTRIES; i++) {
+		snprintf(key, sizeof(key), "rank_%d.ckpt", i);
+		sink += kvtree_get(t, key) != NULL;
+	}
+	report("kvtree-get-1e6", now() - start, "look up each key");
+	start = now();
+	check(kvtree_sort(t, &err) == 0);
+	report("kvtree-sort-1e6", now() - start, "sort it");
+	start = now();
+	kvtree_free(t);
+	report("kvtree-free-1e6", now() - start, "free it");
+	unlinkat(dirfd, "level.kv", 0);
+}
+
+/* --- An index --------------------------------------------------------- */
+
+/* A dataset descriptor, formats.md 3.1. */
+static int
+add_descriptor(struct kvtree *d, int id)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "ckpt.%d", id);
+	return kvtree_set_i64(d, "ID", id, &err) |
+	       kvtree_set(d, "NAME", name, &err) |
+	       kvtree_set(d, "FLAG_CKPT", "1", &err) |
+	       kvtree_set(d, "FLAG_OUTPUT", "0", &err) |
+	       kvtree_set_i64(d, "CREATED", 1795215218613360 + id, &err) |
+	       kvtree_set(d, "USER", "golduser", &err) |
+	       kvtree_set(d, "JOBNAME", "goldjob", &err) |
+	       kvtree_set(d, "JOBID", "1000", &err) |
+	       kvtree_set(d, "CLUSTER", "goldcluster", &err) |
+	       kvtree_set_i64(d, "CKPT", id, &err) |
+	       kvtree_set(d, "FILES", "14", &err) |
+	       kvtree_set(d, "SIZE", "158686", &err) |
+	       kvtree_set(d, "COMPLETE", "1", &err);
+}
+
+/* An index of many datasets, formats.md 3.2. */
+static struct kvtree *
+make_index(void)
+{
+	struct kvtree *t = kvtree_new(&err);
+	struct kvtree *names = NULL, *ids = NULL, *e = NULL;
+	char text[32];
+	int id = 0;
+
+	check(t != NULL && kvtree_set(t, "CURRENT", "ckpt.1", &err) == 0);
+	names = kvtree_put(t, "NAME", &err);
+	ids = kvtree_put(t, "DSET", &err);
+	check(kvtree_set(t, "VERSION", "2", &err) == 0);
+	for (id = DATASETS; id > 0; id--) {
+		snprintf(text, sizeof(text), "ckpt.%d", id);
+		e = kvtree_put(names, text, &err);
+		check(e != NULL && kvtree_set_i64(e, "DSET", id, &err) == 0);
+		snprintf(text, sizeof(text), "%d", id);
+		e = kvtree_put(ids, text, &err);
+		check(e != NULL &&
+		      kvtree_set(e, "FLUSHED", "2026-11-20T22:53:40", &err) ==
+			      0 &&
+		      kvtree_set(e, "COMPLETE", "1", &err) == 0);
+		e = kvtree_put(e, "DSET", &err);
+		check(e != NULL && add_descriptor(e, id) == 0);
+	}
+	return t;
+}
+
+static uint64_t
+bare_walk(const char *data, size_t len)
+{
+	const char *p = data + KVTREE_HEADER_SIZE;
+	uint32_t count = 0;
+	uint64_t owed = 0, keys = 0;
+
+	memcpy(&count, p, 4);
+	p += 4;
+	for (owed = ntohl(count); owed > 0; owed = owed - 1 + ntohl(count)) {
+		p += strlen(p) + 1;
+		memcpy(&count, p, 4);
+		p += 4;
+		keys++;
+	}
+	return keys + crc_update(0, data, len - 4) + (uint64_t)(p - data);
+}
+
+/* The four ways an index is read. */
+enum way { BARE_MEMORY, OURS_MEMORY, BARE_FILE, OURS_FILE };
+
+static double
+time_way(enum way way, int dirfd, const struct buf *image)
+{
+	struct kvtree *t = NULL;
+	struct buf raw = BUF_INIT;
+	double start = now(), took = 0;
+
+	switch (way) {
+	case BARE_MEMORY:
+		sink += bare_walk(image->data, image->len);
+		break;
+	case OURS_MEMORY:
+		t = kvtree_decode(image->data, image->len, NULL, &err);
+		break;
+	case BARE_FILE:
+		check(io_read_file(dirfd, "index.kv", KVTREE_MAX_ENCODED, &raw,
+				   &err) == 0);
+		sink += bare_walk(raw.data, raw.len);
+		break;
+	case OURS_FILE:
+		t = kvtree_read_file(dirfd, "index.kv", &err);
+		break;
+	}
+	took = now() - start;
+	check(t != NULL || way == BARE_MEMORY || way == BARE_FILE);
+	kvtree_free(t);
+	buf_free(&raw);
+	return took;
+}
+
+static int
+by_value(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Median of a[i] / b[i], timed in turn. */
+static void
+compare(const char *name, enum way a, enum way b, int dirfd,
+	const struct buf *image)
+{
+	double ratio[PAIRS], x = 0, y = 0;
+	char remark[80];
+	int i = 0;
+
+	for (i = 0; i < PAIRS; i++) {
+		x = time_way(a, dirfd, image);
+		y = time_way(b, dirfd, image);
+		ratio[i] = x / y;
+	}
+	qsort(ratio, PAIRS, sizeof(ratio[0]), by_value);
+	snprintf(remark, sizeof(remark), "%.3f..%.3f; last: %.1f / %.1f ms",
+		 ratio[0], ratio[PAIRS - 1], 1e3 * x, 1e3 * y);
+	report(name, ratio[PAIRS / 2], remark);
+}
+
+static void
+bench_index(int dirfd)
+{
+	struct buf image = BUF_INIT;
+	double start = now();
+	struct kvtree *t = make_index();
+
+	report("kvtree-make-index", now() - start, "100,000 datasets");
+	start = now();
+	check(kvtree_write_file(t, dirfd, "index.kv", &err) == 0);
+	report("kvtree-write-index", now() - start, "encode and write it");
+	kvtree_free(t);
+	check(io_read_file(dirfd, "index.kv", KVTREE_MAX_ENCODED, &image,
+			   &err) == 0);
+	report("kvtree-index-size", 1e-6 * (double)image.len, "MB");
+	compare("kvtree-index-aa-ratio", BARE_MEMORY, BARE_MEMORY, dirfd,
+		&image);
+	compare("kvtree-index-memory-ratio", OURS_MEMORY, BARE_MEMORY, dirfd,
+		&image);
+	compare("kvtree-index-file-ratio", OURS_FILE, BARE_FILE, dirfd, &image);
+	unlinkat(dirfd, "index.kv", 0);
+	buf_free(&image);
+}
+
+/* --- Many small files ------------------------------------------------- */
+
+static void
+bench_small(int dirfd)
+{
+	struct kvtree *t = kvtree_new(&err), *u = NULL;
+	struct buf raw = BUF_INIT;
+	double start = 0;
+	int i = 0;
+
+	check(t != NULL && add_descriptor(t, 1) == 0 &&
+	      kvtree_write_file(t, dirfd, "small.kv", &err) == 0);
+	start = now();
+	for (i = 0; i < SMALL_FILES; i++)
+		check(io_read_file(dirfd, "small.kv", KVTREE_MAX_ENCODED, &raw,
+				   &err) == 0);
+	report("kvtree-small-bare", now() - start, "16,000 reads, no decode");
+	start = now();
+	for (i = 0; i < SMALL_FILES; i++)
+		check(kvtree_read_file_into(t, dirfd, "small.kv", &raw, &err) ==
+		      0);
+	report("kvtree-small-into", now() - start, "into one tree");
+	start = now();
+	for (i = 0; i < SMALL_FILES; i++) {
+		u = kvtree_read_file(dirfd, "small.kv", &err);
+		check(u != NULL);
+		kvtree_free(u);
+	}
+	report("kvtree-small-new", now() - start, "each a new tree");
+	unlinkat(dirfd, "small.kv", 0);
+	buf_free(&raw);
+	kvtree_free(t);
+}
+
+int
+main(void)
+{
+	const char *base = getenv("BENCH_DIR");
+	char dir[4096];
+	int dirfd = -1;
+
+	snprintf(dir, sizeof(dir), "%s/bench-kvtree-XXXXXX",
+		 base != NULL ? base : "/dev/shm");
+	if (mkdtemp(dir) == NULL || (dirfd = open(dir, O_DIRECTORY)) < 0) {
+		perror(dir);
+		return 1;
+	}
+	bench_level(dirfd);
+	bench_index(dirfd);
+	bench_small(dirfd);
+	close(dirfd);
+	return rmdir(dir) < 0;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * metatest.h - what the tests of the typed views share: trees written as text,
+ * trees as bytes, and golden data.
+ */
+#ifndef METATEST_H
+#define METATEST_H
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "buf.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/kvtree.h"
+#include "tap.h"
+
+/* Add to `t` the keys of each line, "A>B>C" being C below B below A.  So long
+ * as lines share their first keys only where that is meant, anything can be
+ * said. */
+static inline bool
+tree_add(struct kvtree *t, const char *text)
+{
+	char key[4096];
+
+	while (*text != '\0') {
+		struct kvtree *at = t;
+
+		do {
+			size_t len = strcspn(text, ">\n");
+
+			if (len >= sizeof(key))
+				return false;
+			memcpy(key, text, len);
+			key[len] = '\0';
+			at = kvtree_put(at, key, NULL);
+			text += len;
+		} while (at != NULL && *text++ == '>');
+		if (at == NULL)
+			return false;
+	}
+	return true;
+}
+
+static inline struct kvtree *
+tree_of(const char *text)
+{
+	struct kvtree *t = kvtree_new(NULL);
+
+	if (t == NULL || !tree_add(t, text)) {
+		fprintf(stderr, "bad tree in a test\n");
+		abort();
+	}
+	return t;
+}
+
+/* Is the image of `t` these bytes? */
+static inline bool
+tree_is(const struct kvtree *t, const void *data, size_t len)
+{
+	struct buf b = BUF_INIT;
+	bool same = t != NULL && kvtree_encode(t, &b, NULL) == 0 &&
+		    b.len == len && memcmp(b.data, data, len) == 0;
+
+	buf_free(&b);
+	return same;
+}
+
+/* Have both trees the same keys in the same order (`sorted`: in any)? */
+static inline bool
+tree_same(const struct kvtree *a, const struct kvtree *b, bool sorted)
+{
+	struct kvtree *x = kvtree_new(NULL), *y = kvtree_new(NULL);
+	struct buf raw = BUF_INIT;
+	bool same = false;
+
+	if (kvtree_merge(x, a, NULL) == 0 && kvtree_merge(y, b, NULL) == 0 &&
+	    (!sorted ||
+	     (kvtree_sort(x, NULL) == 0 && kvtree_sort(y, NULL) == 0)) &&
+	    kvtree_encode(x, &raw, NULL) == 0)
+		same = tree_is(y, raw.data, raw.len);
+	buf_free(&raw);
+	kvtree_free(x);
+	kvtree_free(y);
+	return same;
+}
+
+/*
+ * Call fn(tree, arg) for the image of `t` with each of its bytes flipped in
+ * turn, as far as a checksum made right lets it be read.  fn must not crash;
+ * what it says is for it to check.  Returns how many could be read.
+ */
+static inline size_t
+tree_flip_each(const struct kvtree *t,
+	       void (*fn)(const struct kvtree *t, void *arg), void *arg)
+{
+	struct buf b = BUF_INIT;
+	size_t i = 0, readable = 0;
+
+	if (kvtree_encode(t, &b, NULL) < 0)
+		abort();
+	b.data[19] = 0; /* flags: no checksum, so the image ends before it */
+	b.data[15] = (char)((b.len - 4) & 0xff);
+	b.data[14] = (char)((b.len - 4) >> 8 & 0xff);
+	for (i = KVTREE_HEADER_SIZE; i < b.len - 4; i++) {
+		unsigned char bit = (unsigned char)(1u << (i * 5 % 8));
+		struct kvtree *flipped = NULL;
+
+		b.data[i] = (char)((unsigned char)b.data[i] ^ bit);
+		flipped = kvtree_decode(b.data, b.len - 4, NULL, NULL);
+		if (flipped != NULL) {
+			readable++;
+			fn(flipped, arg);
+		}
+		kvtree_free(flipped);
+		b.data[i] = (char)((unsigned char)b.data[i] ^ bit);
+	}
+	buf_free(&b);
+	return readable;
+}
+
+/* Let fn(arg) fail at its 1st, 2nd, ... allocation until it succeeds: -1 if it
+ * ever failed with something else than ERROR_NOMEM, else how often. */
+static inline long
+fail_each_alloc(int (*fn)(void *arg, struct error *err), void *arg)
+{
+	struct error err = ERROR_INIT;
+	long n = 0;
+	int rc = -1;
+
+	for (n = 0; n < 100000; n++) {
+		mem_fail_after(n);
+		rc = fn(arg, &err);
+		mem_fail_after(-1);
+		if (rc == 0)
+			return n;
+		if (err.kind != ERROR_NOMEM) {
+			printf("# %s\n", err.text);
+			return -1;
+		}
+		error_clear(&err);
+	}
+	return -1;
+}
+
+/* The directory $SCRKIT_GOLDEN/scr3, or NULL and a skipped test. */
+static inline int
+golden_open(const char *below, const char *what)
+{
+	const char *golden = getenv("SCRKIT_GOLDEN");
+	char path[4096];
+	int fd = -1;
+
+	if (golden != NULL) {
+		snprintf(path, sizeof(path), "%s/%s", golden, below);
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	if (fd < 0)
+		skip(what, "SCRKIT_GOLDEN is not set or has no such data");
+	return fd;
+}
+
+#endif /* METATEST_H */

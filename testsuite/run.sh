@@ -1,0 +1,262 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Run test suites, several files at a time; show a line per file, all of what
+# failed, and the totals as the last line: "N passed, N failed[, N skipped]".
+# The exit status is 1 if anything failed.
+#
+#     run.sh [--only TEXT] [--jobs N] SUITE:TREE...
+#
+# TREE is a build tree, such as build/plain.  Suites:
+#     unit      TREE/test/t_*, TAP
+#     valgrind  the same under valgrind, without SCRKIT_SLOW
+#     fuzz      TREE/fuzz/replay_X with the files of testsuite/data/corpus/X
+#     bats      testsuite/cmd/*.bats and testsuite/golden/*.bats
+#     examples  examples/*.sh: exit status 0, or 77 for "skipped"
+#
+# Tests see these variables:
+#     BIN, GEN, SHIM  the tree's commands (first in PATH as well), generators,
+#                     and fault shim to be preloaded
+#     SCRKIT_ROOT     the source tree, also the working directory
+#     SCRKIT_GOLDEN   golden data; unset if there are none
+#     SCRKIT_SLOW     set unless slow cases should be skipped
+#     TMPDIR          a directory of the test's own; unit tests must leave it
+#                     empty
+# A program that crashes, runs longer than TEST_TIMEOUT seconds (900), prints
+# no plan or fewer results than planned counts as a failure of its own.
+# Needs bash 5.1.
+set -u
+
+usage() {
+	echo "usage: run.sh [--only TEXT] [--jobs N] SUITE:TREE..." >&2
+	exit 2
+}
+
+cd "$(dirname "$0")/.." || exit 1
+root=$PWD
+only=
+jobs=$(nproc 2>/dev/null || echo 1)
+while :; do
+	case ${1-} in
+	--only) only=${2?} && shift 2 ;;
+	--jobs) jobs=${2?} && shift 2 ;;
+	--*) usage ;;
+	*) break ;;
+	esac
+done
+[ $# -gt 0 ] || usage
+
+export SCRKIT_ROOT=$root
+if [ -z "${SCRKIT_GOLDEN-}" ] && [ -d "$root/../shared/golden" ]; then
+	SCRKIT_GOLDEN=$(cd "$root/../shared/golden" && pwd)
+fi
+if [ -n "${SCRKIT_GOLDEN-}" ]; then
+	export SCRKIT_GOLDEN
+else
+	unset SCRKIT_GOLDEN
+fi
+# Nothing of the user's surroundings may change what tests see.
+export LC_ALL=C.UTF-8 TZ=UTC
+unset "${!SCR_@}"
+umask 022
+limit=${TEST_TIMEOUT:-900}
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/scrkit-check.XXXXXX") || exit 1
+trap 'chmod -R u+rwx "$scratch" 2>/dev/null; rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM
+
+# --- One test file --------------------------------------------------------
+
+# Run the test file of job $1 (suite, tree and file in the arrays).  Its output
+# goes to $scratch/$1.out, its exit status to $scratch/$1.rc.
+run_one() {
+	local suite=${suites[$1]} tree=$root/${trees[$1]} file=${files[$1]}
+	local log=$scratch/$1.out dir=$scratch/$1.tmp
+	local -a args=()
+
+	mkdir "$dir"
+	export TMPDIR=$dir BIN=$tree/bin GEN=$tree/gen SHIM=$tree/shim.so
+	export PATH=$BIN:$PATH SCRKIT_SLOW=1
+	export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1
+	export UBSAN_OPTIONS=print_stacktrace=1
+	case $suite in
+	unit) args=("$file") ;;
+	valgrind)
+		unset SCRKIT_SLOW
+		args=(valgrind -q --error-exitcode=99 --leak-check=full
+			"--errors-for-leak-kinds=definite,indirect,possible"
+			--log-file="$scratch/$1.vg.%p" "$file")
+		;;
+	fuzz) args=("$file" "testsuite/data/corpus/${file##*/replay_}") ;;
+	bats) args=(bats --tap "$file") ;;
+	examples) args=("$file") ;;
+	esac
+	# The braces: the shell's own "Aborted" is not wanted, report() tells.
+	{ timeout -k 10 "$limit" "${args[@]}" >"$log" 2>&1 </dev/null; } \
+		2>/dev/null
+	echo $? >"$scratch/$1.rc"
+	cat "$scratch/$1".vg.* >"$scratch/$1.vg" 2>/dev/null
+	if [ "$suite" = unit ] || [ "$suite" = valgrind ]; then
+		find "$dir" -mindepth 1 -printf '%P\n' >"$scratch/$1.left"
+	fi
+	chmod -R u+rwx "$dir" 2>/dev/null
+	rm -rf "$dir"
+}
+
+# --- Results --------------------------------------------------------------
+
+# Counts of a TAP stream as "passed failed skipped planned"; planned is -1
+# where there is no plan.
+count_tap() {
+	awk '
+	/^ok / { if (tolower($0) ~ /# skip/) skipped++; else passed++ }
+	/^not ok / { failed++ }
+	/^1\.\.[0-9]+/ { sub(/^1\.\./, ""); planned = $1 + 0; seen = 1 }
+	END { print passed + 0, failed + 0, skipped + 0, seen ? planned : -1 }
+	' "$1"
+}
+
+# Failed checks with the remarks that follow them, and whatever is no TAP.
+show_failures() {
+	awk '
+	/^ok / || /^1\.\.[0-9]+/ { show = 0; next }
+	/^not ok / { show = 1 }
+	show || !/^#/ { print "    " $0 }
+	' "$1" | head -n 200
+}
+
+# Why exit status $1 is one no test ends with, or nothing.
+crash_reason() {
+	case $1 in
+	0 | 1) ;;
+	99) echo "valgrind found errors" ;;
+	124 | 137) echo "killed after $limit s, or by SIGKILL" ;;
+	*)
+		if [ "$1" -gt 128 ]; then
+			echo "crashed: signal $(kill -l $(($1 - 128)))"
+		else
+			echo "exit status $1"
+		fi
+		;;
+	esac
+}
+
+total_passed=0 total_failed=0 total_skipped=0
+
+# Judge the finished job $1, print its line, add to the totals.
+report() {
+	local log=$scratch/$1.out rc passed=0 failed=0 skipped=0 planned=0
+	local reason='' left=''
+
+	rc=$(cat "$scratch/$1.rc" 2>/dev/null || echo 255)
+	if [ "${suites[$1]}" = examples ]; then
+		case $rc in
+		0) passed=1 ;;
+		77) skipped=1 ;;
+		*) reason="exit status $rc" ;;
+		esac
+	else
+		read -r passed failed skipped planned <<<"$(count_tap "$log")"
+		reason=$(crash_reason "$rc")
+		[ -s "$scratch/$1.left" ] && left=$(head -n 3 "$scratch/$1.left")
+		if [ -n "$reason" ]; then
+			:
+		elif [ "$planned" -lt 0 ]; then
+			reason="no plan"
+		elif [ "$((passed + failed + skipped))" -ne "$planned" ]; then
+			reason="$((passed + failed + skipped)) results, planned $planned"
+		elif [ "$rc" -ne 0 ] && [ "$failed" -eq 0 ]; then
+			reason="exit status $rc, but no check failed"
+		elif [ -n "$left" ]; then
+			reason="left files behind: ${left//$'\n'/, }"
+		fi
+	fi
+	[ -z "$reason" ] || failed=$((failed + 1))
+	total_passed=$((total_passed + passed))
+	total_failed=$((total_failed + failed))
+	total_skipped=$((total_skipped + skipped))
+	printf '%-5s %-9s %s: %d passed%s%s%s (%d s)\n' \
+		"$([ "$failed" -eq 0 ] && echo ok || echo FAIL)" \
+		"${suites[$1]}" "${files[$1]}" "$passed" \
+		"$([ "$failed" -eq 0 ] || echo ", $failed failed")" \
+		"$([ "$skipped" -eq 0 ] || echo ", $skipped skipped")" \
+		"${reason:+: $reason}" $((SECONDS - started[$1]))
+	if [ "$failed" -gt 0 ]; then
+		if [ "${suites[$1]}" = examples ]; then
+			sed 's/^/    /' "$log" | tail -n 60
+		else
+			show_failures "$log"
+		fi
+		[ ! -s "$scratch/$1.vg" ] || sed 's/^/    /' "$scratch/$1.vg"
+	fi
+	# Skips are never silent.
+	sed -n 's/^ok .*# [sS][kK][iI][pP] *//p' "$log" >>"$scratch/skips"
+	rm -f "$scratch/$1".*
+}
+
+# --- All of them ------------------------------------------------------------
+
+suites=() trees=() files=() started=()
+
+# add SUITE TREE FILE...: those that match --only.  A program in the tree whose
+# source is gone is left over from an earlier build.
+add() {
+	local suite=$1 tree=$2 file name
+
+	shift 2
+	for file; do
+		[ -e "$file" ] || continue
+		[[ $file == *"$only"* ]] || continue
+		name=${file##*/}
+		case $suite in
+		unit | valgrind)
+			[ -e "testsuite/unit/$name.c" ] || continue
+			;;
+		fuzz)
+			[ -e "testsuite/fuzz/fuzz_${name#replay_}.c" ] || continue
+			;;
+		esac
+		suites+=("$suite") trees+=("$tree") files+=("$file")
+	done
+}
+
+for arg; do
+	tree=${arg#*:}
+	tree=${tree%/}
+	case $arg in
+	unit:* | valgrind:*) add "${arg%%:*}" "$tree" "$tree"/test/t_* ;;
+	fuzz:*) add fuzz "$tree" "$tree"/fuzz/replay_* ;;
+	bats:*) add bats "$tree" testsuite/cmd/*.bats testsuite/golden/*.bats ;;
+	examples:*) add examples "$tree" examples/*.sh ;;
+	*) usage ;;
+	esac
+done
+
+declare -A running=()
+for i in "${!suites[@]}"; do
+	if [ "${#running[@]}" -ge "$jobs" ]; then
+		wait -n -p pid
+		report "${running[$pid]}"
+		unset "running[$pid]"
+	fi
+	started[i]=$SECONDS
+	run_one "$i" &
+	running[$!]=$i
+done
+while [ "${#running[@]}" -gt 0 ]; do
+	wait -n -p pid
+	report "${running[$pid]}"
+	unset "running[$pid]"
+done
+
+if [ -s "$scratch/skips" ]; then
+	echo
+	sort "$scratch/skips" | uniq -c | sed 's/^ *\([0-9]*\) /skipped \1: /' |
+		head -n 40
+fi
+if [ "$((total_passed + total_failed))" -eq 0 ]; then
+	echo "no tests were run"
+	total_failed=1
+fi
+totals="$total_passed passed, $total_failed failed"
+[ "$total_skipped" -eq 0 ] || totals+=", $total_skipped skipped"
+mkdir -p build && echo "$totals" | tee build/totals
+[ "$total_failed" -eq 0 ]

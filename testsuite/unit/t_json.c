@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "json.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "error.h"
+#include "mem.h"
+#include "tap.h"
+
+#define BAD "\xef\xbf\xbd" /* U+FFFD */
+
+/* Print `j`; for free().  NULL: json_print() failed. */
+static char *
+print(struct json *j, struct error *err)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *to = open_memstream(&text, &len);
+	int rc = json_print(j, to, err);
+
+	fclose(to);
+	if (rc == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static void
+check(struct json *j, const char *want, const char *what)
+{
+	char *got = print(j, NULL);
+
+	is_str(got, want, what);
+	free(got);
+}
+
+static struct json *
+make_document(void)
+{
+	struct json *doc = json_new_object(), *files = json_new_array();
+	struct json *file = json_new_object();
+
+	json_set_str(doc, "zeta", "first");
+	json_set_str(doc, "alpha", "quote \" slash / back \\ tab \t end");
+	json_set_u64(doc, "size", UINT64_C(9007199254740993));
+	json_set_i64(doc, "least", INT64_MIN);
+	json_set_bool(doc, "good", true);
+	json_set_bool(doc, "bad", false);
+	json_set_null(doc, "nothing");
+	json_push_str(files, "a");
+	json_push_u64(files, 0);
+	json_set_str(file, "name", NULL);
+	json_push(files, file);
+	json_push(files, json_new_array());
+	json_set(doc, "files", files);
+	json_set(doc, "empty", json_new_object());
+	return doc;
+}
+
+static const char document[] = "{\n"
+			       "  \"zeta\": \"first\",\n"
+			       "  \"alpha\": \"quote \\\" slash / back \\\\ "
+			       "tab \\t end\",\n"
+			       "  \"size\": 9007199254740993,\n"
+			       "  \"least\": -9223372036854775808,\n"
+			       "  \"good\": true,\n"
+			       "  \"bad\": false,\n"
+			       "  \"nothing\": null,\n"
+			       "  \"files\": [\n"
+			       "    \"a\",\n"
+			       "    0,\n"
+			       "    {\n"
+			       "      \"name\": null\n"
+			       "    },\n"
+			       "    []\n"
+			       "  ],\n"
+			       "  \"empty\": {}\n"
+			       "}\n";
+
+static void
+test_document(void)
+{
+	struct json *doc = NULL;
+
+	check(make_document(), document, "members in the order they were set");
+
+	doc = json_new_object();
+	json_set_u64(doc, "most", INT64_MAX);
+	json_set_u64(doc, "more", (uint64_t)INT64_MAX + 1);
+	json_set_u64(doc, "max", UINT64_MAX);
+	check(doc,
+	      "{\n  \"most\": 9223372036854775807,\n"
+	      "  \"more\": \"9223372036854775808\",\n"
+	      "  \"max\": \"18446744073709551615\"\n}\n",
+	      "numbers above INT64_MAX keep their digits");
+
+	doc = json_new_object();
+	json_set_u64(doc, "x", 1);
+	json_set(doc, "x", json_new_array());
+	json_set_u64(doc, "x", 2);
+	check(doc, "{\n  \"x\": 2\n}\n", "the last value of a key counts");
+	json_free(make_document());
+	json_free(NULL);
+}
+
+static const struct {
+	const char *bytes, *text, *hex; /* hex NULL: valid */
+} strings[] = {
+	{ "", "", NULL },
+	{ "\xc3\xa4", "\xc3\xa4", NULL },
+	{ "\xdf\xbf", "\xdf\xbf", NULL },
+	{ "\xe0\xa0\x80", "\xe0\xa0\x80", NULL },
+	{ "\xed\x9f\xbf", "\xed\x9f\xbf", NULL },
+	{ "\xee\x80\x80", "\xee\x80\x80", NULL },
+	{ "\xf0\x90\x80\x80", "\xf0\x90\x80\x80", NULL },
+	{ "\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf", NULL },
+	{ "a\xff", "a" BAD, "61ff" },
+	{ "\x80z", BAD "z", "807a" },
+	{ "\xc3", BAD, "c3" },
+	{ "\xc3z", BAD "z", "c37a" },
+	{ "\xc0\xaf", BAD BAD, "c0af" },	   /* overlong */
+	{ "\xc1\xbf", BAD BAD, "c1bf" },	   /* overlong */
+	{ "\xe0\x9f\xbf", BAD BAD BAD, "e09fbf" }, /* overlong */
+	{ "\xed\xa0\x80", BAD BAD BAD, "eda080" }, /* a surrogate */
+	{ "\xe2\x82", BAD BAD, "e282" },
+	{ "\xe2\x82z", BAD BAD "z", "e2827a" },
+	{ "\xf0\x8f\xbf\xbf", BAD BAD BAD BAD, "f08fbfbf" },
+	{ "\xf4\x90\x80\x80", BAD BAD BAD BAD, "f4908080" },
+	{ "\xf0\x9f\x98", BAD BAD BAD, "f09f98" },
+	{ "\xf0\x9f\x98z", BAD BAD BAD "z", "f09f987a" },
+	{ "\xf5\x80\x80\x80", BAD BAD BAD BAD, "f5808080" },
+};
+
+static void
+test_strings(void)
+{
+	char want[256];
+	size_t i;
+
+	for (i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
+		struct json *doc = json_new_object(), *list = json_new_array();
+		bool valid = strings[i].hex == NULL;
+
+		json_set_str(doc, "k", strings[i].bytes);
+		snprintf(want, sizeof(want), "{\n  \"k\": \"%s\"%s%s%s\n}\n",
+			 strings[i].text, valid ? "" : ",\n  \"k_hex\": \"",
+			 valid ? "" : strings[i].hex, valid ? "" : "\"");
+		check(doc, want, "a string and its bytes");
+
+		json_push_str(list, strings[i].bytes);
+		snprintf(want, sizeof(want), "[\n  \"%s\"\n]\n",
+			 strings[i].text);
+		check(list, want, "in an array, without them");
+
+		doc = json_new_object();
+		json_set_bool(doc, strings[i].bytes, true);
+		snprintf(want, sizeof(want), "{\n  \"%s%s%s\": true\n}\n",
+			 strings[i].text, valid ? "" : "_hex_",
+			 valid ? "" : strings[i].hex);
+		check(doc, want, "as a key");
+	}
+}
+
+/* jansson refuses to print a string that is not UTF-8: what reaches it always
+ * has to be. */
+static void
+test_all_bytes(void)
+{
+	struct json *list = json_new_array(), *doc = json_new_object();
+	unsigned a, b;
+	char *got = NULL;
+
+	for (a = 1; a < 256; a++) {
+		for (b = 1; b < 256; b++) {
+			char s[] = { (char)a, (char)b, '\0' };
+			char t[] = { '\xe1', (char)a, (char)b, '\0' };
+
+			json_push_str(list, s);
+			json_push_str(list, t);
+		}
+	}
+	got = print(list, NULL);
+	ok(got != NULL, "all strings of two bytes");
+	free(got);
+	for (a = 1; a < 256; a++) {
+		char s[] = { (char)a, '\0' };
+
+		json_set_str(doc, s, s);
+	}
+	got = print(doc, NULL);
+	ok(got != NULL, "all keys of one byte");
+	for (a = 0, b = 0; got != NULL && got[a] != '\0'; a++)
+		b += got[a] == '\n';
+	is_int(b, 255 + 128 + 2, "none of which replaces another");
+	free(got);
+}
+
+/* Large, and deeper than any kvtree (KVTREE_MAX_DEPTH). */
+static void
+test_large(void)
+{
+	struct json *doc = json_new_array(), *inner = NULL, *top = NULL;
+	char *got = NULL, *line = NULL;
+	int i, lines = 0;
+
+	for (i = 0; i < 20000; i++) {
+		struct json *entry = json_new_object();
+
+		json_set_u64(entry, "id", (uint64_t)i);
+		json_set_str(entry, "name", "checkpoint");
+		json_push(doc, entry);
+	}
+	got = print(doc, NULL);
+	for (line = got; line != NULL && *line != '\0'; line++)
+		lines += *line == '\n';
+	is_int(lines, 20000 * 4 + 2, "20000 objects");
+	free(got);
+
+	for (i = 0; i < 300; i++) {
+		top = json_new_object();
+		json_set(top, "in", inner != NULL ? inner : json_new_array());
+		inner = top;
+	}
+	got = print(top, NULL);
+	ok(got != NULL, "300 levels");
+	free(got);
+}
+
+static void
+test_no_memory(void)
+{
+	struct error err = ERROR_INIT;
+	bool kinds_good = true;
+	char *got = NULL;
+	long n;
+
+	for (n = 0; n < 1000; n++) {
+		struct json *doc = NULL;
+
+		mem_fail_after(n);
+		doc = make_document();
+		json_set_str(doc, "odd\xff", "\xff");
+		error_clear(&err);
+		got = print(doc, &err);
+		mem_fail_after(-1);
+		if (got != NULL)
+			break;
+		if (err.kind != ERROR_NOMEM)
+			kinds_good = false;
+	}
+	ok(kinds_good, "too little memory is told");
+	ok(n > 20 && n < 1000, "until there is enough");
+	ok(got != NULL && strstr(got, "\"odd" BAD "_hex_6f6464ff_hex\": "
+				      "\"ff\"") != NULL,
+	   "and then nothing is missing");
+	free(got);
+	is_int(json_print(NULL, stdout, &err), -1, "NULL is not printed");
+	is_int(err.kind, ERROR_NOMEM, "but taken for lack of memory");
+}
+
+/* Memory comes back after it was lacking: what is missing stays missing. */
+static void
+test_forgiving(void)
+{
+	struct json *doc = json_new_object(), *part = json_new_object();
+	struct error err = ERROR_INIT;
+
+	mem_fail_after(0);
+	json_set_u64(part, "lost", 1);
+	mem_fail_after(-1);
+	json_set(doc, "part", part);
+	json_set_u64(doc, "later", 2);
+	is_int(json_print(doc, stdout, &err), -1, "a part without memory");
+	is_int(err.kind, ERROR_NOMEM, "fails the whole");
+
+	part = json_new_object();
+	json_set(NULL, "k", part);
+	json_push(NULL, json_new_array());
+	json_set_str(NULL, "k", "v");
+	json_push_u64(NULL, 1);
+	doc = json_new_object();
+	json_set(doc, "k", NULL);
+	ok(print(doc, NULL) == NULL, "a NULL part fails the whole too");
+}
+
+static void
+test_full_disk(void)
+{
+	struct error err = ERROR_INIT;
+	FILE *full = fopen("/dev/full", "w");
+
+	if (full == NULL) {
+		skip("a full disk", "no /dev/full");
+		return;
+	}
+	setvbuf(full, NULL, _IONBF, 0);
+	is_int(json_print(make_document(), full, &err), -1, "a full disk");
+	is_int(err.kind, ERROR_SYSTEM, "is told");
+	is_int(err.errnum, ENOSPC, "with its reason");
+	is_str(err.text, "JSON output: cannot write: No space left on device",
+	       "in words");
+	fclose(full);
+}
+
+int
+main(void)
+{
+	test_document();
+	test_strings();
+	test_all_bytes();
+	test_large();
+	test_no_memory();
+	test_forgiving();
+	test_full_disk();
+	return tap_done();
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "opt.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "buf.h"
+#include "error.h"
+#include "mem.h"
+#include "tap.h"
+
+/* What the table below sets. */
+struct result {
+	bool all, secret;
+	int verbose, verb;
+	const char *prefix, *format, *arg;
+	uint64_t jobs, memory;
+	struct opt_list list;
+};
+
+enum { LIST, BUILD, DROP, DROP_AFTER };
+
+#define OPT_COUNT_MAX 16
+
+static void
+make_table(struct opt *table, struct result *r)
+{
+	const struct opt opts[] = {
+		OPT_GROUP("What to do"),
+		OPT_VERB('l', "list", &r->verb, LIST, "list the datasets"),
+		OPT_VERB_ARG('b', "build", &r->verb, BUILD, &r->arg, "ID",
+			     OPT_ANY, "make the summary of a dataset"),
+		OPT_VERB_ARG(0, "drop", &r->verb, DROP, &r->arg, "NAME",
+			     OPT_DATASET, "forget a dataset"),
+		OPT_VERB_ARG(0, "drop-after", &r->verb, DROP_AFTER, &r->arg,
+			     "NAME", OPT_DATASET, "forget all behind it"),
+		OPT_VERB_ARG('r', "remove", &r->verb, DROP, &r->arg, "NAME",
+			     OPT_DATASET, NULL),
+		OPT_GROUP("How"),
+		OPT_FLAG('a', "all", &r->all, "all of it"),
+		OPT_FLAG(0, "secret", &r->secret, NULL),
+		OPT_COUNT('v', "verbose", &r->verbose, "tell more"),
+		OPT_STRING('p', "prefix", &r->prefix, "DIR", OPT_DIR,
+			   "the prefix directory"),
+		OPT_STRING('F', NULL, &r->format, "tree|json", OPT_WORDS,
+			   "the form"),
+		OPT_LIST('x', "xor", &r->list, "FILE", OPT_FILE, "a file"),
+		OPT_U64('j', "jobs", &r->jobs, "N", 1, 64, "threads"),
+		OPT_BYTES(0, "memory", &r->memory, "SIZE", 4096, UINT64_MAX,
+			  "bound"),
+		OPT_END,
+	};
+
+	_Static_assert(sizeof(opts) / sizeof(opts[0]) <= OPT_COUNT_MAX,
+		       "room in the callers' tables");
+	memcpy(table, opts, sizeof(opts));
+}
+
+/* Split `line` at blanks, in place; "''" is an empty word. */
+static int
+split(char *line, char **argv, int max)
+{
+	int argc = 0;
+	char *word, *rest = NULL;
+
+	for (word = strtok_r(line, " ", &rest); word != NULL && argc < max;
+	     word = strtok_r(NULL, " ", &rest)) {
+		if (strcmp(word, "''") == 0)
+			*word = '\0';
+		argv[argc++] = word;
+	}
+	argv[argc] = NULL;
+	return argc;
+}
+
+/* Parse `line` by the table and describe what came out of it. */
+static void
+parse(const char *line, struct buf *out)
+{
+	struct opt table[OPT_COUNT_MAX];
+	struct result r = { .verb = -1 };
+	struct error err = ERROR_INIT;
+	char words[512], *argv[34];
+	int argc, n, i;
+
+	make_table(table, &r);
+	snprintf(words, sizeof(words), "prog %s", line);
+	argc = split(words, argv, 32);
+	n = opt_parse(table, argc, argv, &err);
+	buf_clear(out);
+	buf_add_str(out, "");
+	if (n < 0)
+		buf_printf(out, "%d: %s", (int)err.kind, err.text);
+	if (n >= 0 && r.verb >= 0)
+		buf_printf(out, " verb=%d", r.verb);
+	if (n >= 0 && r.arg != NULL)
+		buf_printf(out, " arg=%s", r.arg);
+	if (n >= 0 && r.all)
+		buf_add_str(out, " all");
+	if (n >= 0 && r.secret)
+		buf_add_str(out, " secret");
+	if (n >= 0 && r.verbose > 0)
+		buf_printf(out, " v=%d", r.verbose);
+	if (n >= 0 && r.prefix != NULL)
+		buf_printf(out, " prefix=%s", r.prefix);
+	if (n >= 0 && r.format != NULL)
+		buf_printf(out, " format=%s", r.format);
+	if (n >= 0 && r.jobs > 0)
+		buf_printf(out, " jobs=%" PRIu64, r.jobs);
+	if (n >= 0 && r.memory > 0)
+		buf_printf(out, " memory=%" PRIu64, r.memory);
+	for (i = 0; n >= 0 && i < (int)r.list.count; i++)
+		buf_printf(out, " x=%s", r.list.items[i]);
+	for (i = 0; i < n; i++)
+		buf_printf(out, " [%s]", argv[i]);
+	if (n >= 0 && argv[n] != NULL)
+		buf_add_str(out, " arguments not ended by NULL");
+	opt_list_free(&r.list);
+}
+
+#define USAGE "1: " /* ERROR_USAGE */
+
+static const struct {
+	const char *line, *want;
+} good[] = {
+	{ "", "" },
+	{ "a b", " [a] [b]" },
+	{ "-a", " all" },
+	{ "--all", " all" },
+	{ "-l", " verb=0" },
+	{ "-b 7", " verb=1 arg=7" },
+	{ "-b7", " verb=1 arg=7" },
+	{ "--build=7", " verb=1 arg=7" },
+	{ "--build 7", " verb=1 arg=7" },
+	{ "--build=", " verb=1 arg=" },
+	{ "--build ''", " verb=1 arg=" },
+	{ "--prefix=/a=b", " prefix=/a=b" },
+	{ "--prefix -a", " prefix=-a" },
+	{ "-p --", " prefix=--" },
+	{ "-avvp/x", " all v=2 prefix=/x" },
+	{ "-p=x", " prefix==x" },
+	{ "-vv -v --verbose", " v=4" },
+	{ "-F json", " format=json" },
+	/* arguments in between, "-", and the end of the options */
+	{ "a -a b -p x c", " all prefix=x [a] [b] [c]" },
+	{ "- -a", " all [-]" },
+	{ "'' -a", " all []" },
+	{ "-- -a --all -", " [-a] [--all] [-]" },
+	{ "a -- -- b", " [a] [--] [b]" },
+	{ "--", "" },
+	/* abbreviations; an exact name is none */
+	{ "--bu 7", " verb=1 arg=7" },
+	{ "--bu=7", " verb=1 arg=7" },
+	{ "--drop x", " verb=2 arg=x" },
+	{ "--drop-a x", " verb=3 arg=x" },
+	{ "--p /x", " prefix=/x" },
+	/* hidden ones work, and are asked last */
+	{ "--secret", " secret" },
+	{ "--sec", " secret" },
+	{ "--remove x", " verb=2 arg=x" },
+	{ "-r x --drop x", " verb=2 arg=x" },
+	/* the last value counts, except for verbs */
+	{ "-p a -p b", " prefix=b" },
+	{ "-b 7 --build=7", " verb=1 arg=7" },
+	{ "-l --list -l", " verb=0" },
+	/* numbers at their bounds */
+	{ "-j1", " jobs=1" },
+	{ "-j 64", " jobs=64" },
+	{ "--memory 4K", " memory=4096" },
+	{ "--memory=4096", " memory=4096" },
+	{ "-x a --xor b -xc --xor=d -x e", " x=a x=b x=c x=d x=e" },
+};
+
+static const struct {
+	const char *line, *want;
+} bad[] = {
+	{ "--foo", "unrecognized option '--foo'" },
+	{ "--foo=bar", "unrecognized option '--foo'" },
+	{ "--=bar", "unrecognized option '--'" },
+	{ "-z", "unrecognized option '-z'" },
+	{ "-az", "unrecognized option '-z'" },
+	{ "-ab", "option '--build' needs a value: ID" },
+	{ "--build", "option '--build' needs a value: ID" },
+	{ "-b", "option '--build' needs a value: ID" },
+	{ "-F", "option '-F' needs a value: tree|json" },
+	{ "--all=1", "option '--all' takes no value" },
+	{ "--list=", "option '--list' takes no value" },
+	{ "--verb=1", "option '--verbose' takes no value" },
+	/* corrections */
+	{ "--biuld 7",
+	  "unrecognized option '--biuld'; did you mean '--build'?" },
+	{ "--xoe", "unrecognized option '--xoe'; did you mean '--xor'?" },
+	{ "--jobz", "unrecognized option '--jobz'; did you mean '--jobs'?" },
+	{ "--prefixx=1",
+	  "unrecognized option '--prefixx'; did you mean '--prefix'?" },
+	{ "--xor2r", "unrecognized option '--xor2r'; did you mean '--xor'?" },
+	{ "--buildabc", "unrecognized option '--buildabc'" },
+	{ "--secrets", "unrecognized option '--secrets'" },
+	{ "--jolt", "unrecognized option '--jolt'" },
+	{ "--zz", "unrecognized option '--zz'" },
+	/* abbreviations of two */
+	{ "--dro x", "option '--dro' is ambiguous: '--drop', '--drop-after'" },
+	{ "--d=x", "option '--d' is ambiguous: '--drop', '--drop-after'" },
+	/* verbs */
+	{ "--build 1 --drop x",
+	  "options '--build' and '--drop' exclude each other" },
+	{ "--list -b1", "options '--list' and '--build' exclude each other" },
+	{ "--drop a --drop b",
+	  "option '--drop' given twice, with 'a' and 'b'" },
+	{ "--drop a -r b", "option '--remove' given twice, with 'a' and 'b'" },
+};
+
+static void
+test_lines(void)
+{
+	struct buf got = BUF_INIT;
+	size_t i;
+
+	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		parse(good[i].line, &got);
+		is_str(got.data, good[i].want, good[i].line);
+	}
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		parse(bad[i].line, &got);
+		ok(strncmp(got.data, USAGE, strlen(USAGE)) == 0,
+		   "a usage error:");
+		is_str(got.data + strlen(USAGE), bad[i].want, bad[i].line);
+	}
+	buf_free(&got);
+}
+
+/* The words of num.c are its own: that it is asked, and the option named. */
+static void
+test_numbers(void)
+{
+	static const char *const lines[] = {
+		"--jobs=0",	    "--jobs=65",   "--jobs=12x",
+		"--jobs=",	    "--jobs=-1",   "--memory=4095",
+		"--memory=1Z",	    "--memory=''", "--memory=99999999999E",
+		"--memory=nothing",
+	};
+	struct buf got = BUF_INIT;
+	size_t i;
+
+	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		const char *name = lines[i][2] == 'j' ? "--jobs" : "--memory";
+		char want[64];
+
+		parse(lines[i], &got);
+		snprintf(want, sizeof(want), USAGE "option '%s': ", name);
+		ok(strncmp(got.data, want, strlen(want)) == 0, lines[i]);
+	}
+	parse("--memory=4095", &got);
+	is_str(got.data,
+	       USAGE "option '--memory': '4095' is less than 4096 bytes",
+	       "the least size is told");
+	buf_free(&got);
+}
+
+static void
+test_misuse(void)
+{
+	struct opt table[OPT_COUNT_MAX];
+	struct result r = { 0 };
+	struct error err = ERROR_INIT;
+	char name[5000], prog[] = "prog", *argv[3] = { prog, name, NULL };
+	char *none[1] = { NULL };
+	bool bytes_good = true;
+	int c;
+
+	make_table(table, &r);
+	is_int(opt_parse(table, 0, none, &err), 0, "argc 0");
+	ok(none[0] == NULL, "argv stays empty");
+	is_int(opt_parse(table, 1, argv, NULL), 0, "the name alone");
+	ok(argv[0] == NULL, "no argument is left");
+
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	memcpy(name, "--", 2);
+	argv[0] = prog;
+	is_int(opt_parse(table, 2, argv, &err), -1, "a name of 5000 bytes");
+	is_int(err.kind, ERROR_USAGE, "is a usage error");
+	is_int(opt_parse(table, 2, argv, NULL), -1, "also if nobody asks why");
+
+	/* Any byte as a letter, and as a name that begins with it. */
+	for (c = 1; c < 256; c++) {
+		struct error e = ERROR_INIT;
+		int n;
+
+		snprintf(name, sizeof(name), "-%c", c);
+		n = opt_parse(table, 2, argv, &e);
+		if (n < 0 ? e.kind != ERROR_USAGE : strchr("alv-", c) == NULL)
+			bytes_good = false;
+		argv[0] = prog;
+		argv[1] = name;
+		snprintf(name, sizeof(name), "--%c!", c);
+		if (opt_parse(table, 2, argv, &e) != -1 ||
+		    e.kind != ERROR_USAGE)
+			bytes_good = false;
+	}
+	ok(bytes_good, "every byte as an option is known or a usage error");
+	opt_list_free(&r.list);
+	opt_list_free(&r.list);
+	ok(r.list.items == NULL && r.list.count == 0, "a list freed twice");
+}
+
+static const char help_want[] =
+	"What to do:\n"
+	"  -l, --list              list the datasets\n"
+	"  -b, --build=ID          make the summary of a dataset\n"
+	"      --drop=NAME         forget a dataset\n"
+	"      --drop-after=NAME   forget all behind it\n"
+	"\n"
+	"How:\n"
+	"  -a, --all               all of it\n"
+	"  -v, --verbose           tell more\n"
+	"  -p, --prefix=DIR        the prefix directory\n"
+	"  -F tree|json            the form\n"
+	"  -x, --xor=FILE          a file\n"
+	"  -j, --jobs=N            threads\n"
+	"      --memory=SIZE       bound\n";
+
+static const char wrap_want[] =
+	"Options:\n"
+	"  -x                      one two three four five six seven eight "
+	"nine ten\n"
+	"                          eleven twelve\n"
+	"      --twenty-two-letters\n"
+	"                          below\n"
+	"      --sixteen-letters_  beside\n"
+	"  -y                      "
+	"12345678901234567890123456789012345678901234567890123\n"
+	"                          "
+	"123456789012345678901234567890123456789012345678901234\n";
+
+static const char dump_want[] =
+	"l\tlist\t-\tany\tshown\tlist the datasets\n"
+	"b\tbuild\tID\tany\tshown\tmake the summary of a dataset\n"
+	"-\tdrop\tNAME\tdataset\tshown\tforget a dataset\n"
+	"-\tdrop-after\tNAME\tdataset\tshown\tforget all behind it\n"
+	"r\tremove\tNAME\tdataset\thidden\t\n"
+	"a\tall\t-\tany\tshown\tall of it\n"
+	"-\tsecret\t-\tany\thidden\t\n"
+	"v\tverbose\t-\tany\tshown\ttell more\n"
+	"p\tprefix\tDIR\tdir\tshown\tthe prefix directory\n"
+	"F\t-\ttree|json\twords\tshown\tthe form\n"
+	"x\txor\tFILE\tfile\tshown\ta file\n"
+	"j\tjobs\tN\tany\tshown\tthreads\n"
+	"-\tmemory\tSIZE\tany\tshown\tbound\n";
+
+static void
+test_texts(void)
+{
+	bool flag = false;
+	const struct opt wide[] = {
+		OPT_FLAG('x', NULL, &flag,
+			 "one two three four five six seven eight nine ten "
+			 "eleven twelve"),
+		OPT_FLAG(0, "twenty-two-letters", &flag, "below"),
+		OPT_FLAG(0, "sixteen-letters_", &flag, "beside"),
+		OPT_FLAG('y', NULL, &flag,
+			 "12345678901234567890123456789012345678901234567890123"
+			 " 12345678901234567890123456789012345678901234567890"
+			 "1234"),
+		OPT_END,
+	};
+	const struct opt none[] = { OPT_END };
+	struct opt table[OPT_COUNT_MAX];
+	struct result r = { 0 };
+	struct buf out = BUF_INIT;
+
+	make_table(table, &r);
+	is_int(opt_help(table, &out), 0, "help");
+	is_str(out.data, help_want, "hidden options are not in it");
+	buf_clear(&out);
+	is_int(opt_help(wide, &out), 0, "help that has to be wrapped");
+	is_str(out.data, wrap_want, "is wrapped before column 80");
+	buf_clear(&out);
+	is_int(opt_dump(table, &out), 0, "dump");
+	is_str(out.data, dump_want, "has the hidden options too");
+	buf_clear(&out);
+	is_int(opt_help(none, &out), 0, "help of an empty table");
+	is_int(opt_dump(none, &out), 0, "and its dump");
+	is_int((int64_t)out.len, 0, "are empty");
+	buf_free(&out);
+}
+
+static void
+test_no_memory(void)
+{
+	char prog[] = "prog", a[] = "-xa", b[] = "-xb", c[] = "-xc";
+	int (*const texts[])(const struct opt *, struct buf *) = { opt_help,
+								   opt_dump };
+	struct opt table[OPT_COUNT_MAX];
+	struct result r = { 0 };
+	size_t i;
+	long n;
+
+	make_table(table, &r);
+	for (n = 0; n < 10; n++) {
+		char *argv[] = { prog, a, b, c, NULL };
+		struct error err = ERROR_INIT;
+		int rc;
+
+		mem_fail_after(n);
+		rc = opt_parse(table, 4, argv, &err);
+		mem_fail_after(-1);
+		opt_list_free(&r.list);
+		if (rc == 0)
+			break;
+		is_int(err.kind, ERROR_NOMEM, "a list without memory");
+	}
+	is_int(n, 3, "three items take three allocations");
+	for (i = 0; i < 2; i++) {
+		for (n = 0; n < 20; n++) {
+			struct buf out = BUF_INIT;
+			int rc;
+
+			mem_fail_after(n);
+			rc = texts[i](table, &out);
+			mem_fail_after(-1);
+			buf_free(&out);
+			if (rc == 0)
+				break;
+			is_int(rc, -1, "a text without memory");
+		}
+		ok(n > 0 && n < 20, "fails until there is enough");
+	}
+}
+
+int
+main(void)
+{
+	test_lines();
+	test_numbers();
+	test_misuse();
+	test_texts();
+	test_no_memory();
+	return tap_done();
+}
