@@ -23,15 +23,16 @@ is_continuation(char c)
 }
 
 /*
- * Take about `drop` bytes out of text[start..end) and put dots there; `keep`
- * in 1/4 of what stays goes to the head.  Whole UTF-8 characters go, so a few
- * more bytes than asked for.  Returns the new length of `text`.
+ * Make `text` shorter by `drop` bytes: they, and a few more for the dots, come
+ * out of text[start..end), of which `quarters`/4 of what stays is before the
+ * dots.  No UTF-8 character is cut in two.  Returns the new length.
  */
 static size_t
 cut(char *text, size_t len, size_t start, size_t end, size_t drop,
     size_t quarters)
 {
 	size_t stay = 0, from = 0, to = 0;
+	int i = 0;
 
 	drop += DOTS_LEN;
 	if (drop > end - start)
@@ -39,9 +40,9 @@ cut(char *text, size_t len, size_t start, size_t end, size_t drop,
 	stay = end - start - drop;
 	from = start + stay / 4 * quarters;
 	to = from + drop;
-	while (from > start && is_continuation(text[from]))
+	for (i = 0; i < 3 && from > start && is_continuation(text[from]); i++)
 		from--;
-	while (to < end && is_continuation(text[to]))
+	for (i = 0; i < 3 && to < end && is_continuation(text[to]); i++)
 		to++;
 	memcpy(text + from, DOTS, DOTS_LEN);
 	memmove(text + from + DOTS_LEN, text + to, len - to + 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "mem.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -67,6 +68,7 @@ mem_aligned(size_t align, size_t size)
 	size_t bytes = product(1, size);
 	void *p = NULL;
 
+	assert(align > 0 && (align & (align - 1)) == 0);
 	if (bytes == 0)
 		return NULL;
 	if (align < sizeof(void *)) /* posix_memalign() takes no less */

@@ -7,8 +7,11 @@
 #define METATEST_H
 
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "buf.h"
 #include "error.h"
@@ -145,21 +148,73 @@ fail_each_alloc(int (*fn)(void *arg, struct error *err), void *arg)
 	return -1;
 }
 
-/* The directory $SCRKIT_GOLDEN/scr3, or NULL and a skipped test. */
-static inline int
-golden_open(const char *below, const char *what)
+/* Make the golden data the working directory, or skip the test. */
+static inline bool
+golden_enter(const char *what)
 {
 	const char *golden = getenv("SCRKIT_GOLDEN");
-	char path[4096];
-	int fd = -1;
 
-	if (golden != NULL) {
-		snprintf(path, sizeof(path), "%s/%s", golden, below);
-		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	}
-	if (fd < 0)
-		skip(what, "SCRKIT_GOLDEN is not set or has no such data");
-	return fd;
+	if (golden != NULL && chdir(golden) == 0 && access("scr3", F_OK) == 0)
+		return true;
+	skip(what, "SCRKIT_GOLDEN is not set, or has no scr3");
+	return false;
+}
+
+static inline const char *
+base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == NULL ? path : slash + 1;
+}
+
+/* --- Lists of files --------------------------------------------------- */
+
+/* nftw() has no argument for its callback. */
+static struct {
+	char **paths;
+	size_t count;
+} found;
+
+static inline int
+note_file(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)ftw;
+	if (type != FTW_F)
+		return 0;
+	found.paths =
+		mem_realloc(found.paths, found.count + 1, sizeof(*found.paths));
+	found.paths[found.count++] = mem_strdup(path);
+	return 0;
+}
+
+static inline int
+by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* All regular files below `dir`, sorted, into `found`. */
+static inline bool
+find_files(const char *dir)
+{
+	found.count = 0;
+	found.paths = NULL;
+	if (nftw(dir, note_file, 32, FTW_PHYS) < 0)
+		return false;
+	qsort(found.paths, found.count, sizeof(*found.paths), by_name);
+	return true;
+}
+
+static inline void
+forget_files(void)
+{
+	size_t i = 0;
+
+	for (i = 0; i < found.count; i++)
+		mem_free(found.paths[i]);
+	mem_free(found.paths);
 }
 
 #endif /* METATEST_H */

@@ -7,6 +7,7 @@
  *   catalogue_index.c     reading, changing, and re-making index.scr
  *   catalogue_describe.c  where a dataset's descriptor comes from
  *   catalogue_files.c     lists of files: are they there, are they right
+ *   catalogue_sums.c      checksums recorded in rank2file, for a plan
  *   catalogue_build.c     the parts of catalogue_build() in order
  *   catalogue_record.c    rank2file and summary written, index entry made
  *   catalogue_add.c       catalogue_add()
@@ -208,7 +209,35 @@ int catalogue_files_whole(const struct rank2file *r,
 			  const struct dataset *view, bool must_add_up,
 			  struct error *err);
 
+/* --- catalogue_sums.c ------------------------------------------------------------ */
+
+/* What is to be recorded in rank2file: one for each file of a plan. */
+struct catalogue_sum {
+	bool known;
+	bool carried; /* from an earlier rank2file */
+	uint32_t crc;
+};
+
+/* Take over the checksums in `old` (NULL: none), and tell the plan of them.
+ * Returns a list for mem_free(), or NULL: ERROR_NOMEM. */
+struct catalogue_sum *catalogue_sums_new(struct plan *p,
+					 const struct rank2file *old,
+					 struct error *err);
+
+/* Read files of which the plan did not compare a checksum.  One that is not
+ * what is recorded is marked in the plan; the sum of others is noted.
+ * `rebuilt`, if not NULL: only these files, and a wrong one is
+ * ERROR_DAMAGED. */
+int catalogue_sums_read(struct catalogue *c, struct plan *p,
+			struct catalogue_sum *sums, const bool *rebuilt,
+			const struct catalogue_options *o, struct error *err);
+
 /* --- catalogue_record.c ---------------------------------------------------------- */
+
+/* Refuse a dataset that the job itself gave up: ERROR_LOST. */
+int catalogue_check_given_up(const struct catalogue_dir *d,
+			     const struct catalogue_desc *desc,
+			     struct error *err);
 
 /* Does `p` know all files of all ranks, and are they all there and right? */
 bool catalogue_data_whole(const struct plan *p);

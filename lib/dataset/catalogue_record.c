@@ -8,7 +8,7 @@
 
 #include "dataset/catalogue_impl.h"
 #include "error.h"
-#include "io.h"
+#include "mem.h"
 #include "meta/index.h"
 #include "meta/kvtree.h"
 #include "meta/summary.h"
@@ -60,69 +60,6 @@ catalogue_record_ranks(const struct catalogue_dir *d,
 
 /* --- Summary ---------------------------------------------------------------------- */
 
-/* Is what `tree` encodes to already in file `name`? */
-static int
-is_there(int dirfd, const char *name, const struct kvtree *tree, bool *same,
-	 struct error *err)
-{
-	struct buf want = BUF_INIT, have = BUF_INIT;
-	int rc = kvtree_encode(tree, &want, err);
-
-	*same = rc == 0 &&
-		io_read_file(dirfd, name, want.len, &have, NULL) == 0 &&
-		have.len == want.len &&
-		memcmp(have.data, want.data, want.len) == 0;
-	buf_free(&want);
-	buf_free(&have);
-	return rc;
-}
-
-/* Does the summary that the descriptor came from need no change? */
-static bool
-summary_good(const struct catalogue_dir *d)
-{
-	struct catalogue_desc desc = { .tree = NULL };
-	int complete = -1;
-	bool good = catalogue_read_summary(d, &desc, &complete, NULL) == 0 &&
-		    complete == 1;
-
-	catalogue_desc_free(&desc);
-	return good;
-}
-
-int
-catalogue_record_summary(const struct catalogue_dir *d,
-			 const struct catalogue_desc *desc, bool *changed,
-			 struct error *err)
-{
-	struct kvtree *tree = NULL;
-	bool same = false;
-	int rc = -1;
-
-	if (desc->from == CATALOGUE_SUMMARY && summary_good(d))
-		return 0;
-	tree = summary_build(desc->tree, 1, err);
-	if (tree == NULL || is_there(d->fd, SUMMARY_FILE, tree, &same, err) < 0)
-		goto out;
-	rc = 0;
-	if (!same) {
-		*changed = true;
-		rc = kvtree_write_file(tree, d->fd, SUMMARY_FILE, err);
-	}
-out:
-	kvtree_free(tree);
-	return rc < 0 ? error_wrap(err, "%s", d->name) : 0;
-}
-
-/* --- The index entry --------------------------------------------------------------- */
-
-struct entry_job {
-	const struct catalogue_desc *desc;
-	const char *root;
-	bool changed;
-	const struct catalogue_options *o;
-};
-
 static int
 same_tree(const struct kvtree *a, const struct kvtree *b, bool *same,
 	  struct error *err)
@@ -142,6 +79,51 @@ same_tree(const struct kvtree *a, const struct kvtree *b, bool *same,
 	buf_free(&y);
 	return rc;
 }
+
+/* Does the summary that is there say what is to be said?  Whoever wrote it:
+ * LLNL's flush uses another order of the keys. */
+static int
+summary_good(const struct catalogue_dir *d, const struct catalogue_desc *desc,
+	     bool *good, struct error *err)
+{
+	struct catalogue_desc there = { .tree = NULL };
+	int complete = -1, rc = 0;
+
+	*good = false;
+	if (catalogue_read_summary(d, &there, &complete, NULL) == 0 &&
+	    complete == 1)
+		rc = same_tree(there.tree, desc->tree, good, err);
+	catalogue_desc_free(&there);
+	return rc;
+}
+
+int
+catalogue_record_summary(const struct catalogue_dir *d,
+			 const struct catalogue_desc *desc, bool *changed,
+			 struct error *err)
+{
+	struct kvtree *tree = NULL;
+	bool good = false;
+	int rc = -1;
+
+	if (summary_good(d, desc, &good, err) < 0 || good)
+		return good ? 0 : -1;
+	*changed = true;
+	tree = summary_build(desc->tree, 1, err);
+	if (tree != NULL)
+		rc = kvtree_write_file(tree, d->fd, SUMMARY_FILE, err);
+	kvtree_free(tree);
+	return rc < 0 ? error_wrap(err, "%s", d->name) : 0;
+}
+
+/* --- The index entry --------------------------------------------------------------- */
+
+struct entry_job {
+	const struct catalogue_desc *desc;
+	const char *root;
+	bool changed;
+	const struct catalogue_options *o;
+};
 
 /* Is there an entry that says all there is to say?  A new one would only
  * forget when the dataset was fetched. */
@@ -193,20 +175,30 @@ static int
 put_entry(struct index *ix, void *arg, struct error *err)
 {
 	const struct entry_job *j = arg;
-	char stamp[INDEX_STAMP_SIZE];
+	const int64_t id = j->desc->view.id;
+	const char *root = index_extra(ix, id, CATALOGUE_ROOT);
+	char stamp[INDEX_STAMP_SIZE], *kept = NULL;
 	bool good = false;
+	int rc = -1;
 
 	if (entry_good(j, ix, &good, err) < 0)
 		return -1;
 	if (good)
 		return 1;
+	if (j->root != NULL)
+		root = j->root;
+	if (root != NULL) {
+		/* It may be part of the entry that goes. */
+		kept = mem_strdup(root);
+		if (kept == NULL)
+			return error_set(err, ERROR_NOMEM, "out of memory");
+	}
 	tell_replaced(j, ix);
-	if (index_add(ix, j->desc->tree, 1, index_stamp(stamp, -1), err) < 0)
-		return -1;
-	if (j->root == NULL)
-		return 0;
-	return index_set_extra(ix, j->desc->view.id, CATALOGUE_ROOT, j->root,
-			       err);
+	rc = index_add(ix, j->desc->tree, 1, index_stamp(stamp, -1), err);
+	if (rc == 0 && kept != NULL)
+		rc = index_set_extra(ix, id, CATALOGUE_ROOT, kept, err);
+	mem_free(kept);
+	return rc;
 }
 
 int
@@ -222,6 +214,20 @@ catalogue_record_entry(struct catalogue *c, const struct catalogue_desc *desc,
 	};
 
 	return catalogue_change(c, put_entry, &j, err);
+}
+
+int
+catalogue_check_given_up(const struct catalogue_dir *d,
+			 const struct catalogue_desc *desc, struct error *err)
+{
+	/* Complete_output with valid = 0 on some rank, which may have no file
+	 * that could say so (formats.md 3.1). */
+	if (desc->view.complete != 0)
+		return 0;
+	return error_set(err, ERROR_LOST,
+			 "%s: the job itself declared it invalid (COMPLETE is "
+			 "0 in its descriptor)",
+			 d->name);
 }
 
 bool

@@ -348,6 +348,21 @@ plan_mark(struct plan *p, size_t file, enum file_state state,
 	return finish(w, err);
 }
 
+int
+plan_mark_body(struct plan *p, uint32_t set, uint32_t member,
+	       struct error *err)
+{
+	struct planner *w = (struct planner *)p;
+	struct plan_set *s = &p->sets[set];
+
+	s->members[member].state = RED_DAMAGED;
+	s->members[member].problem = "its contents are wrong";
+	if (plan_make_header(s, member, p->arena, err) < 0 ||
+	    plan_solve_set(w, s, p->arena, err) < 0)
+		return -1;
+	return finish(w, err);
+}
+
 /* --- Words ------------------------------------------------------------------------------ */
 
 const char *

@@ -223,6 +223,10 @@ void plan_free(struct plan *p);
 int plan_mark(struct plan *p, size_t file, enum file_state state,
 	      struct error *err);
 
+/* The same for the body of a member's redundancy file. */
+int plan_mark_body(struct plan *p, uint32_t set, uint32_t member,
+		   struct error *err);
+
 /* Exit status of a plan: STATUS_OK, STATUS_DAMAGED or STATUS_LOST. */
 int plan_status(const struct plan *p);
 

@@ -111,6 +111,10 @@ int plan_settle(struct planner *w, struct error *err);
 int plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 		  struct error *err);
 
+/* Make the header image of a member whose file has to be written anew. */
+int plan_make_header(struct plan_set *s, uint32_t member, struct arena *arena,
+		     struct error *err);
+
 /* Bytes of the body a member's redundancy file should have. */
 uint64_t plan_body_size(const struct plan_set *s, const struct plan_member *m);
 

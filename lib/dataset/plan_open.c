@@ -263,16 +263,46 @@ out:
 	return rc;
 }
 
+/* What the builders of headers want to know of the whole set. */
+struct facts {
+	struct redset_member *lists;
+	struct redset_desc *descs;
+	const uint32_t *ranks;
+};
+
+static void
+facts_fini(struct facts *f)
+{
+	mem_free(f->lists);
+	mem_free(f->descs);
+}
+
+static int
+facts_init(struct facts *f, const struct plan_set *s, struct error *err)
+{
+	f->ranks = rank_table(s);
+	f->lists = mem_calloc(s->n, sizeof(*f->lists));
+	f->descs = mem_calloc(s->n, sizeof(*f->descs));
+	if (f->lists == NULL || f->descs == NULL) {
+		facts_fini(f);
+		return no_memory(err);
+	}
+	for (uint32_t i = 0; i < s->n; i++) {
+		f->lists[i] = s->members[i].list;
+		f->descs[i] = s->members[i].list.desc;
+	}
+	return 0;
+}
+
 /* Images of header and descriptor for a member that lacks them. */
 static int
-make_images(struct plan_set *s, uint32_t member,
-	    const struct redset_member *lists, const struct redset_desc *descs,
-	    const uint32_t *ranks, struct arena *arena, struct error *err)
+make_images(struct plan_set *s, uint32_t member, const struct facts *f,
+	    struct arena *arena, struct error *err)
 {
 	struct plan_member *m = &s->members[member];
 	struct error local = ERROR_INIT;
 
-	if (keep_image(redset_header_build(lists, ranks, s->chunk, member,
+	if (keep_image(redset_header_build(f->lists, f->ranks, s->chunk, member,
 					   &local),
 		       arena, &m->header, &m->header_size, &local) < 0) {
 		if (local.kind == ERROR_LOST)
@@ -280,8 +310,24 @@ make_images(struct plan_set *s, uint32_t member,
 		return error_set(err, local.kind, "%s", local.text);
 	}
 	m->body_start = m->header_size;
-	return keep_image(redset_descriptor_build(descs, member, err), arena,
+	return keep_image(redset_descriptor_build(f->descs, member, err), arena,
 			  &m->descriptor.image, &m->descriptor.image_size, err);
+}
+
+int
+plan_make_header(struct plan_set *s, uint32_t member, struct arena *arena,
+		 struct error *err)
+{
+	struct facts f;
+	int rc = -1;
+
+	if (s->members[member].header != NULL)
+		return 0;
+	if (facts_init(&f, s, err) < 0)
+		return -1;
+	rc = make_images(s, member, &f, arena, err);
+	facts_fini(&f);
+	return rc;
 }
 
 /* Is the file as long as its header and lists say? */
@@ -333,9 +379,7 @@ int
 plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 	      struct error *err)
 {
-	struct redset_member *lists = NULL;
-	struct redset_desc *descs = NULL;
-	const uint32_t *ranks = NULL;
+	struct facts f;
 	int rc = -1;
 
 	for (uint32_t i = 0; i < s->n; i++)
@@ -345,35 +389,27 @@ plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 	agree(s);
 	inherit_lists(s);
 	check_lengths(s);
-	ranks = rank_table(s);
-	lists = mem_calloc(s->n, sizeof(*lists));
-	descs = mem_calloc(s->n, sizeof(*descs));
-	if (lists == NULL || descs == NULL) {
-		no_memory(err);
-		goto out;
-	}
+	if (facts_init(&f, s, err) < 0)
+		return -1;
 	for (uint32_t i = 0; i < s->n; i++) {
 		struct plan_member *m = &s->members[i];
 
-		if (m->rank == PLAN_NONE && ranks != NULL)
-			m->rank = ranks[i];
-		lists[i] = m->list;
-		descs[i] = m->list.desc;
+		if (m->rank == PLAN_NONE && f.ranks != NULL)
+			m->rank = f.ranks[i];
 		if (name_member(w, s, i, arena, err) < 0)
 			goto out;
 	}
 	for (uint32_t i = 0; i < s->n; i++) {
 		if (s->members[i].state != RED_PRESENT &&
-		    make_images(s, i, lists, descs, ranks, arena, err) < 0)
+		    make_images(s, i, &f, arena, err) < 0)
 			goto out;
-		if (check_body(s, i, lists, err) < 0)
+		if (check_body(s, i, f.lists, err) < 0)
 			goto out;
 	}
 	s->opened = true;
 	rc = 0;
 out:
-	mem_free(descs);
-	mem_free(lists);
+	facts_fini(&f);
 	return rc;
 }
 

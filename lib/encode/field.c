@@ -10,11 +10,13 @@
 #endif
 
 /*
- * Bytes of each vector given to ISA-L in one call: its lengths are int, and
- * with more outputs than it computes in one pass (4 or 6) the inputs of the
- * later passes should still be in the cache.
+ * Vectors are given to ISA-L in segments: its lengths are int, and where there
+ * are more outputs than it computes in one pass (4 or 6) the inputs of the
+ * later passes should still be in the cache.  The inputs of one call have
+ * CACHE_BYTES together, in whole SEGMENT_UNITs, at least one.
  */
-#define SEGMENT ((size_t)64 << 10)
+#define CACHE_BYTES ((size_t)512 << 10)
+#define SEGMENT_UNIT ((size_t)4096)
 
 unsigned char
 field_mul(unsigned char a, unsigned char b)
@@ -48,23 +50,14 @@ field_expand(const unsigned char *matrix, unsigned nin, unsigned nout,
 	ec_init_tables((int)nin, (int)nout, (unsigned char *)matrix, tables);
 }
 
-/* to[i] = from[i] + off: ISA-L wants arrays of its own, and no offset. */
-static void
-advance(void *const *from, unsigned n, size_t off, unsigned char **to)
-{
-	for (unsigned i = 0; i < n; i++)
-		to[i] = (unsigned char *)from[i] + off;
-}
-
 /*
  * ISA-L's kernels return with the upper halves of the vector registers in
- * use.  On some processors every SSE instruction after that is slow, which is
- * what compilers make of plain code: 200 ns a call here, and more in whatever
- * the caller does next, were measured.
+ * use.  On some processors all SSE code is slow after that, and compilers make
+ * SSE of plain C: 200 ns a call here, and more in whatever comes next.
  */
 #if defined(__x86_64__)
 __attribute__((target("avx"))) static void
-clear_upper(void)
+clear_upper_halves(void)
 {
 	_mm256_zeroupper();
 }
@@ -73,7 +66,7 @@ static void
 leave_vector_code(void)
 {
 	if (__builtin_cpu_supports("avx"))
-		clear_upper();
+		clear_upper_halves();
 }
 #else
 static void
@@ -82,10 +75,23 @@ leave_vector_code(void)
 }
 #endif
 
+/* Bytes of the next segment of vectors that have `left` bytes left. */
 static size_t
-smaller(size_t a, size_t b)
+segment(unsigned nin, size_t left)
 {
-	return a < b ? a : b;
+	size_t len = CACHE_BYTES / nin / SEGMENT_UNIT * SEGMENT_UNIT;
+
+	if (len < SEGMENT_UNIT)
+		len = SEGMENT_UNIT;
+	return len < left ? len : left;
+}
+
+/* to[i] = from[i] + off: ISA-L wants arrays of its own, and no offset. */
+static void
+advance(void *const *from, unsigned n, size_t off, unsigned char **to)
+{
+	for (unsigned i = 0; i < n; i++)
+		to[i] = (unsigned char *)from[i] + off;
 }
 
 void
@@ -94,9 +100,10 @@ field_dot(const struct field_matrix *m, size_t off, size_t len, void *const *in,
 {
 	unsigned char *src[FIELD_VECTORS_MAX], *dst[FIELD_VECTORS_MAX];
 
-	assert(m->nin <= FIELD_VECTORS_MAX && m->nout <= FIELD_VECTORS_MAX);
+	assert(m->nin >= 1 && m->nin <= FIELD_VECTORS_MAX);
+	assert(m->nout <= FIELD_VECTORS_MAX);
 	for (size_t end = off + len; off < end; off += len) {
-		len = smaller(end - off, SEGMENT);
+		len = segment(m->nin, end - off);
 		advance(in, m->nin, off, src);
 		advance(out, m->nout, off, dst);
 		ec_encode_data((int)len, (int)m->nin, (int)m->nout,
@@ -115,7 +122,7 @@ field_xor(unsigned nin, size_t off, size_t len, void *const *in, void *out)
 	for (size_t end = off + len; off < end; off += len) {
 		int failed = 0;
 
-		len = smaller(end - off, SEGMENT);
+		len = segment(nin, end - off);
 		advance(in, nin, off, vec);
 		vec[nin] = (unsigned char *)out + off;
 		failed = xor_gen((int)nin + 1, (int)len, (void **)vec);

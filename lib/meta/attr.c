@@ -56,8 +56,8 @@ take_time(const struct kvtree *child, struct timespec *to, unsigned bit,
 
 /* Read one of the 32-bit fields. */
 static int
-take_u32(const struct kvtree *child, uint32_t *to, unsigned bit,
-	 unsigned *seen, struct error *err)
+take_u32(const struct kvtree *child, uint32_t *to, unsigned bit, unsigned *seen,
+	 struct error *err)
 {
 	if (field_u32(child, UINT32_MAX, to, err) < 0)
 		return -1;
@@ -116,7 +116,7 @@ attr_read(const struct kvtree *t, struct attr *out, struct error *err)
 	unsigned seen = 0;
 
 	memset(out, 0, sizeof(*out));
-	kvtree_foreach(child, t)
+	kvtree_foreach (child, t)
 		if (attr_take(child, out, &seen, err) < 0)
 			return -1;
 	attr_settle(out, seen);

@@ -20,7 +20,7 @@ read_entry(const struct kvtree *t, int64_t id, struct cindex_entry *out,
 
 	memset(out, 0, sizeof(*out));
 	out->id = id;
-	kvtree_foreach(k, t) {
+	kvtree_foreach (k, t) {
 		const char *key = kvtree_key(k);
 
 		if (strcmp(key, "PATH") == 0)
@@ -58,7 +58,7 @@ cindex_entries(const struct kvtree *t, size_t *count, struct error *err)
 		error_set(err, ERROR_NOMEM, "cache index: out of memory");
 		goto fail;
 	}
-	kvtree_foreach(k, table) {
+	kvtree_foreach (k, table) {
 		uint64_t id = 0;
 
 		if (!field_number(kvtree_key(k), DATASET_ID_MAX, &id)) {

@@ -93,7 +93,7 @@ dataset_read(const struct kvtree *t, struct dataset *out, struct error *err)
 	int flag_ckpt = -1;
 
 	*out = unknown;
-	kvtree_foreach(k, t)
+	kvtree_foreach (k, t)
 		if (read_key(k, out, &flag_ckpt, err) < 0)
 			return -1;
 	/* SCR 1.1.8 knew only checkpoints and wrote no flags. */

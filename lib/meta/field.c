@@ -73,8 +73,7 @@ field_u32(const struct kvtree *k, uint32_t max, uint32_t *out,
 }
 
 int
-field_i64(const struct kvtree *k, int64_t max, int64_t *out,
-	  struct error *err)
+field_i64(const struct kvtree *k, int64_t max, int64_t *out, struct error *err)
 {
 	uint64_t n = 0;
 

@@ -108,7 +108,7 @@ read_file(const struct kvtree *k, struct filemap_file *f, struct error *err)
 
 	f->cache_path = kvtree_key(k);
 	f->ranks = -1;
-	kvtree_foreach(child, kvtree_get(k, "META")) {
+	kvtree_foreach (child, kvtree_get(k, "META")) {
 		taken = attr_take(child, &f->attr, &seen, err);
 		if (taken == 0)
 			taken = read_key(child, f, err);
@@ -123,17 +123,17 @@ read_file(const struct kvtree *k, struct filemap_file *f, struct error *err)
 
 /* All files of the FILE table. */
 static int
-read_table(const struct kvtree *table, struct arena *arena,
-	   struct filemap *out, struct error *err)
+read_table(const struct kvtree *table, struct arena *arena, struct filemap *out,
+	   struct error *err)
 {
 	const struct kvtree *k = NULL;
 	struct filemap_file *before = NULL, *f = NULL;
 
-	out->files = arena_alloc(arena, kvtree_count(table),
-				 sizeof(*out->files));
+	out->files =
+		arena_alloc(arena, kvtree_count(table), sizeof(*out->files));
 	if (out->files == NULL && kvtree_count(table) > 0)
 		return no_memory(err);
-	kvtree_foreach(k, table) {
+	kvtree_foreach (k, table) {
 		f = &out->files[out->nfiles];
 		if (read_file(k, f, err) < 0)
 			return -1;

@@ -30,7 +30,7 @@ read_entry(const struct kvtree *t, int64_t id, struct flush_entry *out,
 
 	memset(out, 0, sizeof(*out));
 	out->id = id;
-	kvtree_foreach(k, t) {
+	kvtree_foreach (k, t) {
 		const char *key = kvtree_key(k);
 
 		if (strcmp(key, "NAME") == 0)
@@ -89,7 +89,7 @@ flush_entries(const struct kvtree *t, size_t *count, struct error *err)
 		error_set(err, ERROR_NOMEM, "flush file: out of memory");
 		goto fail;
 	}
-	kvtree_foreach(k, table) {
+	kvtree_foreach (k, table) {
 		uint64_t id = 0;
 
 		if (!field_number(kvtree_key(k), DATASET_ID_MAX, &id)) {

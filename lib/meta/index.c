@@ -101,10 +101,10 @@ check_tables(const struct kvtree *tree, struct error *err)
 	const struct kvtree *guess = kvtree_first(table);
 	uint64_t id = 0;
 
-	kvtree_foreach(k, kvtree_get(tree, "NAME"))
+	kvtree_foreach (k, kvtree_get(tree, "NAME"))
 		if (check_name(table, k, &guess, err) < 0)
 			return -1;
-	kvtree_foreach(k, table) {
+	kvtree_foreach (k, table) {
 		const char *own = kvtree_value(kvtree_get(k, "DSET"), "ID");
 
 		if (!field_number(kvtree_key(k), DATASET_ID_MAX, &id) ||
@@ -174,7 +174,7 @@ latest(const struct kvtree *t)
 	const struct kvtree *k = NULL;
 	const char *last = NULL;
 
-	kvtree_foreach(k, t)
+	kvtree_foreach (k, t)
 		if (last == NULL || strcmp(kvtree_key(k), last) > 0)
 			last = kvtree_key(k);
 	return last;
@@ -216,7 +216,7 @@ read_entry(const struct kvtree *t, int64_t id, struct index_entry *out,
 		return -1;
 	out->id = id;
 	out->complete = -1;
-	kvtree_foreach(k, t)
+	kvtree_foreach (k, t)
 		if (read_key(k, out, err) < 0)
 			return error_wrap(err, "dataset %lld", (long long)id);
 	out->name = out->desc.name;
@@ -229,7 +229,7 @@ index_id_name(const struct index *ix, int64_t id)
 	const struct kvtree *k = NULL;
 	int64_t other = 0;
 
-	kvtree_foreach(k, kvtree_get(ix->tree, "NAME"))
+	kvtree_foreach (k, kvtree_get(ix->tree, "NAME"))
 		if (index_name_id(k, &other, NULL) == 0 && other == id)
 			return kvtree_key(k);
 	return NULL;
@@ -306,7 +306,7 @@ sorted_places(const struct kvtree *table, size_t count, struct error *err)
 		index_no_memory(err);
 		return NULL;
 	}
-	kvtree_foreach(k, table) {
+	kvtree_foreach (k, table) {
 		uint64_t id = 0;
 
 		/* Checked when the tree was taken over. */
@@ -330,7 +330,7 @@ name_nameless(const struct index *ix, struct index_entry *entries,
 	const struct kvtree *k = NULL;
 	struct place key = { .node = NULL };
 
-	kvtree_foreach(k, kvtree_get(ix->tree, "NAME")) {
+	kvtree_foreach (k, kvtree_get(ix->tree, "NAME")) {
 		if (index_name_id(k, &key.id, NULL) < 0)
 			continue;
 		found = bsearch(&key, places, count, sizeof(key), descending);
@@ -362,8 +362,8 @@ index_entries(const struct index *ix, size_t *count, struct error *err)
 		goto fail;
 	}
 	for (i = 0; i < n; i++) {
-		if (read_entry(places[i].node, places[i].id, &entries[i],
-			       err) < 0)
+		if (read_entry(places[i].node, places[i].id, &entries[i], err) <
+		    0)
 			goto fail;
 		nameless = nameless || entries[i].name == NULL;
 	}

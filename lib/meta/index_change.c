@@ -34,7 +34,7 @@ make_ids(struct index *ix, struct error *err)
 	ix->ids = mem_alloc(kvtree_count(table), sizeof(*ix->ids));
 	if (ix->ids == NULL)
 		return index_no_memory(err);
-	kvtree_foreach(k, table) {
+	kvtree_foreach (k, table) {
 		uint64_t id = 0;
 
 		if (field_number(kvtree_key(k), DATASET_ID_MAX, &id))
@@ -159,10 +159,9 @@ remove_same(struct index *ix, const char *name, int64_t id)
 		remove_from(ix, "DSET", field_text(key, (uint64_t)other));
 	if (index_entry_node(ix, id) != NULL) {
 		/* Its name from the table, should its own be unreadable. */
-		const char *old_name =
-			index_find_id(ix, id, &old, NULL) == 0
-				? old.name
-				: index_id_name(ix, id);
+		const char *old_name = index_find_id(ix, id, &old, NULL) == 0
+					       ? old.name
+					       : index_id_name(ix, id);
 
 		if (old_name != NULL)
 			remove_from(ix, "NAME", old_name);
@@ -185,8 +184,8 @@ add_name(struct index *ix, const char *name, int64_t id, struct error *err)
 
 /* DSET -> id -> FLUSHED, COMPLETE, DSET, as the first one. */
 static int
-add_entry(struct index *ix, const struct kvtree *desc, int64_t id,
-	  int complete, const char *stamp, struct error *err)
+add_entry(struct index *ix, const struct kvtree *desc, int64_t id, int complete,
+	  const char *stamp, struct error *err)
 {
 	struct kvtree *table = kvtree_put(ix->tree, "DSET", err), *k = NULL;
 	char key[FIELD_NUMBER];
@@ -196,8 +195,7 @@ add_entry(struct index *ix, const struct kvtree *desc, int64_t id,
 	k = kvtree_put_first(table, field_text(key, (uint64_t)id), err);
 	if (k == NULL ||
 	    (stamp != NULL && kvtree_set(k, "FLUSHED", stamp, err) < 0) ||
-	    (complete >= 0 &&
-	     kvtree_set_i64(k, "COMPLETE", complete, err) < 0))
+	    (complete >= 0 && kvtree_set_i64(k, "COMPLETE", complete, err) < 0))
 		return -1;
 	k = kvtree_put(k, "DSET", err);
 	return k == NULL ? -1 : kvtree_merge(k, desc, err);

@@ -159,7 +159,7 @@ key_bits(const char *key, size_t len)
 		memcpy(&b, key + len - sizeof(b), sizeof(b));
 	else
 		a &= ~(UINT64_MAX << 8 * len);
-	a = (a ^ b << 21 ^ b >> 43) * UINT64_C(0x9e3779b97f4a7c15);
+	a = (a ^ b << 21 ^ b >> 43) * UINT64_C(0xff51afd7ed558ccd);
 	return (unsigned int)(a >> 56);
 }
 
@@ -227,15 +227,16 @@ add_child(struct decoder *d, struct frame *f, const char *key, size_t len)
 {
 	struct kvtree **link = NULL, *n = NULL;
 	uint64_t hash = 0;
+	size_t slot = 0;
 
 	if (f->level != NULL) {
 		hash = kvtree_level_hash(d->tree->secret, key, len);
-		link = kvtree_level_find(f->level, key, hash);
+		link = kvtree_level_find(f->level, key, hash, &slot);
 		if (link != NULL)
 			return *link;
 		n = new_node(d->tree, key);
 		if (n != NULL)
-			kvtree_level_push(f->level, n, hash);
+			kvtree_level_push(f->level, n, hash, slot);
 		return n;
 	}
 	if (maybe_seen(f, key, len)) {

@@ -28,7 +28,7 @@ struct kvtree {
 };
 
 /*
- * Children of one node, and a hash table with linear probing over them.  A
+ * Children of one node, and a hash table with open addressing over them.  A
  * slot holds the address of the pointer that leads to the child, so that a
  * child is taken out of the list without a search for the one before it.
  */
@@ -118,18 +118,19 @@ int kvtree_level_reserve(struct kvtree_level *level, size_t more);
 uint64_t kvtree_level_hash(const uint64_t secret[2], const char *key,
 			   size_t len);
 
-/* The pointer that leads to the child, or NULL. */
+/* The pointer that leads to the child; or NULL, and in *slot a place in the
+ * index for it, good until the next change. */
 struct kvtree **kvtree_level_find(const struct kvtree_level *level,
-				  const char *key, uint64_t hash);
+				  const char *key, uint64_t hash, size_t *slot);
 struct kvtree **kvtree_level_search(const struct kvtree *t, const char *key);
 
 /* Hang in `n`, whose key is known to be new, as last or first child.  -1:
  * ENOMEM, nothing changed. */
 int kvtree_level_add(struct kvtree *t, struct kvtree *n, bool last);
 
-/* The same in a level that has a free slot, as last child. */
+/* The same as last child of a level with room reserved, in `slot`. */
 void kvtree_level_push(struct kvtree_level *level, struct kvtree *n,
-		       uint64_t hash);
+		       uint64_t hash, size_t slot);
 
 /* Take out the child that *link, of kvtree_level_search(), leads to. */
 void kvtree_level_cut(struct kvtree *t, struct kvtree **link);

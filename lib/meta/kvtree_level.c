@@ -2,6 +2,7 @@
 /*
  * kvtree_level.c - memory of a tree, and the children of one node.
  */
+#include <endian.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -12,9 +13,7 @@
 
 #define SLAB_MIN ((size_t)64 << 10)
 #define SLAB_MAX ((size_t)8 << 20)
-/* From here on the kernel is asked for huge pages: to fault in small ones
- * takes longer than to decode what is put there. */
-#define SLAB_HUGE ((size_t)2 << 20)
+#define HUGE_PAGE ((size_t)2 << 20)
 
 /* Longer keys do not share a segment: at most a quarter of one is lost. */
 #define KEY_SHARED (KVTREE_SEGMENT / 4)
@@ -24,12 +23,27 @@
 
 /* --- Memory ----------------------------------------------------------- */
 
+/* A block of many pages: fewer of them, if the kernel can.  To fault in small
+ * ones takes longer than to decode what is put there. */
+static void *
+large_block(size_t size)
+{
+	void *p = NULL;
+
+	if (size < HUGE_PAGE)
+		return mem_aligned(KVTREE_SEGMENT, size);
+	p = mem_aligned(HUGE_PAGE, size);
+	if (p != NULL)
+		(void)madvise(p, size, MADV_HUGEPAGE);
+	return p;
+}
+
 /* Start the next segment.  Blocks double, so a small tree stays small. */
 static int
 next_segment(struct kvtree_tree *tree)
 {
 	struct kvtree_slab *slab = NULL, **link = &tree->slabs;
-	size_t size = SLAB_MIN, align = 0;
+	size_t size = SLAB_MIN;
 
 	if (tree->fresh == tree->end) {
 		if (tree->slab != NULL)
@@ -43,14 +57,11 @@ next_segment(struct kvtree_tree *tree)
 			slab = mem_alloc(1, sizeof(*slab));
 			if (slab == NULL)
 				return -1;
-			align = size < SLAB_HUGE ? KVTREE_SEGMENT : SLAB_HUGE;
-			slab->data = mem_aligned(align, size);
+			slab->data = large_block(size);
 			if (slab->data == NULL) {
 				mem_free(slab);
 				return -1;
 			}
-			if (size >= SLAB_HUGE)
-				(void)madvise(slab->data, size, MADV_HUGEPAGE);
 			slab->size = size;
 			slab->next = NULL;
 			*link = slab;
@@ -166,18 +177,24 @@ uint64_t
 kvtree_level_hash(const uint64_t secret[2], const char *key, size_t len)
 {
 	uint64_t h = len, word = 0;
+	uint32_t half = 0;
 
 	for (; len >= 8; key += 7, len -= 7) {
 		memcpy(&word, key, 8);
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-		word &= UINT64_MAX >> 8;
-#else
-		word >>= 8;
-#endif
-		h = times(h + word, secret[0]);
+		h = times(h + (le64toh(word) & UINT64_MAX >> 8), secret[0]);
 	}
-	for (word = 0; len > 0; len--)
-		word = word << 8 | (unsigned char)*key++;
+	/* 0 to 7 bytes, in steps that need no loop. */
+	word = 0;
+	if (len >= 4) {
+		memcpy(&half, key + len - 4, 4);
+		word = (uint64_t)le32toh(half) >> 8 * (8 - len) << 32;
+		memcpy(&half, key, 4);
+		word |= le32toh(half);
+	} else if (len > 0) {
+		word = (uint64_t)(unsigned char)key[0] << 16 |
+		       (uint64_t)(unsigned char)key[len / 2] << 8 |
+		       (unsigned char)key[len - 1];
+	}
 	return times(times(h + word, secret[0]), secret[1]);
 }
 
@@ -185,25 +202,31 @@ kvtree_level_hash(const uint64_t secret[2], const char *key, size_t len)
 static void
 choose_secret(struct kvtree_tree *tree)
 {
+	uint64_t *secret = tree->secret;
 	struct timespec now = { 0 };
-	int i = 0;
 
-	if (tree->secret[0] != 0)
+	if (secret[0] != 0)
 		return;
-	if (getrandom(tree->secret, sizeof(tree->secret), GRND_NONBLOCK) !=
+	if (getrandom(secret, sizeof(tree->secret), GRND_NONBLOCK) !=
 	    (ssize_t)sizeof(tree->secret)) {
 		/* Early in boot, or forbidden: at least not a constant. */
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		tree->secret[0] =
-			(uint64_t)now.tv_nsec << 24 ^ (uint64_t)(uintptr_t)tree;
-		tree->secret[1] =
-			times((uint64_t)now.tv_nsec + 1, tree->secret[0] >> 3);
+		secret[0] = (uint64_t)now.tv_nsec << 32 ^ (uintptr_t)tree;
+		secret[1] = (uint64_t)now.tv_nsec ^ (uintptr_t)&now;
 	}
-	for (i = 0; i < 2; i++)
-		tree->secret[i] = tree->secret[i] % (PRIME - 1) + 1;
+	secret[0] = secret[0] % (PRIME - 1) + 1;
+	secret[1] = secret[1] % (PRIME - 1) + 1;
 }
 
 /* --- The index -------------------------------------------------------- */
+
+/*
+ * Slots are searched in groups of eight whose tags are compared at once.  So
+ * a search almost never takes a branch that depends on data not yet in the
+ * cache, and decoding goes on while the memory is on its way.
+ */
+#define GROUP ((size_t)8)
+#define EACH_TAG UINT64_C(0x0101010101010101)
 
 static uint8_t
 tag_of(uint64_t hash)
@@ -217,48 +240,105 @@ hash_in(const struct kvtree_level *level, const char *key)
 	return kvtree_level_hash(level->secret, key, strlen(key));
 }
 
-/* The slot of the child `key`, or SIZE_MAX. */
-static size_t
-find_slot(const struct kvtree_level *level, const char *key, uint64_t hash)
+static uint64_t
+load_tags(const struct kvtree_level *level, size_t group)
 {
-	uint8_t tag = tag_of(hash);
-	size_t i = hash & level->mask;
+	uint64_t tags = 0;
 
-	for (; level->tags[i] != 0; i = (i + 1) & level->mask)
-		if (level->tags[i] == tag &&
-		    strcmp((*level->links[i])->key, key) == 0)
-			return i;
-	return SIZE_MAX;
+	memcpy(&tags, level->tags + group, sizeof(tags));
+	return le64toh(tags);
+}
+
+/* 0x80 in the bytes of `v` that are zero.  Bytes above the lowest zero one
+ * may be reported wrongly. */
+static uint64_t
+zero_bytes(uint64_t v)
+{
+	return (v - EACH_TAG) & ~v & EACH_TAG << 7;
+}
+
+static size_t
+lowest(uint64_t bytes)
+{
+	return (size_t)__builtin_ctzll(bytes) >> 3;
+}
+
+/*
+ * The slot of the child `key`; or SIZE_MAX, and in *slot where it belongs.
+ * There always is a free slot.
+ */
+static size_t
+find_slot(const struct kvtree_level *level, const char *key, uint64_t hash,
+	  size_t *slot)
+{
+	const uint64_t wanted = EACH_TAG * tag_of(hash);
+	size_t group = hash * GROUP & level->mask, i = 0;
+	uint64_t tags = 0, hits = 0;
+
+	for (;; group = (group + GROUP) & level->mask) {
+		tags = load_tags(level, group);
+		hits = zero_bytes(tags ^ wanted);
+		for (; hits != 0; hits &= hits - 1) {
+			i = group + lowest(hits);
+			if (level->tags[i] == tag_of(hash) &&
+			    strcmp((*level->links[i])->key, key) == 0)
+				return i;
+		}
+		hits = zero_bytes(tags);
+		if (hits != 0) {
+			*slot = group + lowest(hits);
+			return SIZE_MAX;
+		}
+	}
 }
 
 static void
-index_add(struct kvtree_level *level, struct kvtree **link, uint64_t hash)
+index_set(struct kvtree_level *level, struct kvtree **link, uint64_t hash,
+	  size_t slot)
 {
-	size_t i = hash & level->mask;
-
-	while (level->tags[i] != 0)
-		i = (i + 1) & level->mask;
-	level->tags[i] = tag_of(hash);
-	level->links[i] = link;
+	level->tags[slot] = tag_of(hash);
+	level->links[slot] = link;
 	level->used++;
 }
 
-/* Tell the index that another pointer leads to `n` now; NULL is ignored. */
+/* Enter a child that is not there yet. */
 static void
-index_moved(struct kvtree_level *level, struct kvtree *n,
+index_add(struct kvtree_level *level, struct kvtree **link, uint64_t hash)
+{
+	size_t group = hash * GROUP & level->mask;
+	uint64_t gaps = 0;
+
+	while ((gaps = zero_bytes(load_tags(level, group))) == 0)
+		group = (group + GROUP) & level->mask;
+	index_set(level, link, hash, group + lowest(gaps));
+}
+
+/* Tell the index that another pointer leads to `n`; NULL is ignored. */
+static void
+index_moved(struct kvtree_level *level, const struct kvtree *n,
 	    struct kvtree **old_link, struct kvtree **new_link)
 {
-	uint64_t hash = 0;
 	size_t i = 0;
 
 	if (n == NULL)
 		return;
-	hash = hash_in(level, n->key);
-	for (i = hash & level->mask;
-	     level->links[i] != old_link || level->tags[i] <= TAG_REMOVED;
-	     i = (i + 1) & level->mask)
-		;
+	i = hash_in(level, n->key) * GROUP & level->mask;
+	while (level->tags[i] <= TAG_REMOVED || level->links[i] != old_link)
+		i = (i + 1) & level->mask;
 	level->links[i] = new_link;
+}
+
+/* Take `n` out; *link leads to it, and to its successor from now on. */
+static void
+index_remove(struct kvtree_level *level, const struct kvtree *n,
+	     struct kvtree **link)
+{
+	size_t i = hash_in(level, n->key) * GROUP & level->mask;
+
+	while (level->tags[i] <= TAG_REMOVED || level->links[i] != link)
+		i = (i + 1) & level->mask;
+	level->tags[i] = TAG_REMOVED;
+	index_moved(level, n->next, (struct kvtree **)&n->next, link);
 }
 
 static void
@@ -272,7 +352,7 @@ index_fill(struct kvtree_level *level)
 		index_add(level, link, hash_in(level, (*link)->key));
 }
 
-/* Give `level` slots for `room` children. */
+/* Give `level` slots for `room` children: no more than half are used. */
 static int
 index_size(struct kvtree_level *level, size_t room)
 {
@@ -280,9 +360,9 @@ index_size(struct kvtree_level *level, size_t room)
 	struct kvtree ***links = NULL;
 	size_t slots = SLOTS_MIN;
 
-	while (slots / 4 * 3 < room)
+	while (slots / 2 < room)
 		slots *= 2;
-	links = mem_alloc(slots, each);
+	links = large_block(slots * each);
 	if (links == NULL)
 		return -1;
 	mem_free(level->links);
@@ -296,7 +376,7 @@ index_size(struct kvtree_level *level, size_t room)
 int
 kvtree_level_reserve(struct kvtree_level *level, size_t more)
 {
-	if (level->used + more <= (level->mask + 1) / 4 * 3)
+	if (level->used + more <= (level->mask + 1) / 2)
 		return 0;
 	/* Half as many again: removing and adding in turn stays cheap. */
 	return index_size(level, level->count + level->count / 2 + more);
@@ -331,9 +411,9 @@ kvtree_level_make(struct kvtree *t, size_t room)
 
 struct kvtree **
 kvtree_level_find(const struct kvtree_level *level, const char *key,
-		  uint64_t hash)
+		  uint64_t hash, size_t *slot)
 {
-	size_t i = find_slot(level, key, hash);
+	size_t i = find_slot(level, key, hash, slot);
 
 	return i != SIZE_MAX ? level->links[i] : NULL;
 }
@@ -343,9 +423,11 @@ kvtree_level_search(const struct kvtree *t, const char *key)
 {
 	const struct kvtree_level *level = kvtree_level_of(t);
 	struct kvtree **link = NULL;
+	size_t slot = 0;
 
 	if (level != NULL)
-		return kvtree_level_find(level, key, hash_in(level, key));
+		return kvtree_level_find(level, key, hash_in(level, key),
+					 &slot);
 	for (link = (struct kvtree **)&t->first; *link != NULL;
 	     link = &(*link)->next)
 		if (strcmp((*link)->key, key) == 0)
@@ -354,11 +436,12 @@ kvtree_level_search(const struct kvtree *t, const char *key)
 }
 
 void
-kvtree_level_push(struct kvtree_level *level, struct kvtree *n, uint64_t hash)
+kvtree_level_push(struct kvtree_level *level, struct kvtree *n, uint64_t hash,
+		  size_t slot)
 {
 	n->next = NULL;
 	*level->tail = n;
-	index_add(level, level->tail, hash);
+	index_set(level, level->tail, hash, slot);
 	level->tail = &n->next;
 	level->count++;
 }
@@ -386,14 +469,13 @@ kvtree_level_add(struct kvtree *t, struct kvtree *n, bool last)
 	}
 	if (kvtree_level_reserve(level, 1) < 0)
 		return -1;
-	if (last || level->first == NULL) {
-		kvtree_level_push(level, n, hash_in(level, n->key));
-		return 0;
-	}
-	index_moved(level, level->first, &level->first, &n->next);
-	n->next = level->first;
-	level->first = n;
-	index_add(level, &level->first, hash_in(level, n->key));
+	link = last ? level->tail : &level->first;
+	index_moved(level, *link, link, &n->next);
+	n->next = *link;
+	*link = n;
+	if (level->tail == link)
+		level->tail = &n->next;
+	index_add(level, link, hash_in(level, n->key));
 	level->count++;
 	return 0;
 }
@@ -405,9 +487,7 @@ kvtree_level_cut(struct kvtree *t, struct kvtree **link)
 	struct kvtree *n = *link;
 
 	if (level != NULL) {
-		level->tags[find_slot(level, n->key, hash_in(level, n->key))] =
-			TAG_REMOVED;
-		index_moved(level, n->next, &n->next, link);
+		index_remove(level, n, link);
 		if (level->tail == &n->next)
 			level->tail = link;
 		level->count--;

@@ -33,8 +33,8 @@ enum key {
 };
 
 static const char *const key_names[KEYS] = {
-	"host",	 "jobid", "event", "xfer", "procs", "nodes", "note",
-	"from",	 "to",	  "dset",  "name", "secs",  "bytes", "files",
+	"host", "jobid", "event", "xfer", "procs", "nodes", "note",
+	"from", "to",	 "dset",  "name", "secs",  "bytes", "files",
 };
 
 /* Which key does "key=..." start with?  KEYS: none; *value is behind it. */
@@ -77,9 +77,8 @@ quoted_end(char *s)
 	char *quote = s, *value = NULL;
 
 	while ((quote = strchr(quote + 1, '"')) != NULL)
-		if (quote[1] == '\0' ||
-		    (strncmp(quote + 1, ", ", 2) == 0 &&
-		     scan_key(quote + 3, &value) != KEYS))
+		if (quote[1] == '\0' || (strncmp(quote + 1, ", ", 2) == 0 &&
+					 scan_key(quote + 3, &value) != KEYS))
 			return quote + 1;
 	return field_end(s); /* it was cut off */
 }
@@ -216,8 +215,7 @@ log_parse(char *line, struct log_line *out, struct error *err)
 				  .bytes = -1 };
 	if (!parse_stamp(line, &out->time) ||
 	    strncmp(line + STAMP_BYTES, ": ", 2) != 0)
-		return error_set(err, ERROR_CORRUPT,
-				 "log line: no time stamp");
+		return error_set(err, ERROR_CORRUPT, "log line: no time stamp");
 	for (s = line + STAMP_BYTES + 2; *s != '\0';) {
 		enum key key = scan_key(s, &value);
 		bool last = false;

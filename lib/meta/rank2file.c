@@ -79,8 +79,7 @@ rank2file_part_scan(const struct rank2file_base *b, const char *tail,
  * NULL: it is neither, or out of memory.
  */
 static const char *
-part_name(struct loader *l, const char *file, uint64_t level,
-	  struct error *err)
+part_name(struct loader *l, const char *file, uint64_t level, struct error *err)
 {
 	const struct rank2file_base *b = &l->base;
 	const size_t dir = strlen(RANK2FILE_OLD_DIR);
@@ -113,8 +112,8 @@ keep_tree(struct loader *l, struct kvtree *tree, const char *name,
 
 	if (out->ntrees == l->room) {
 		size_t room = l->room > 0 ? 2 * l->room : 16;
-		void *trees = mem_realloc(out->trees, room,
-					  sizeof(*out->trees));
+		void *trees =
+			mem_realloc(out->trees, room, sizeof(*out->trees));
 		void *names = NULL;
 
 		if (trees != NULL)
@@ -231,7 +230,7 @@ load_map(struct loader *l, int dirfd, const struct kvtree *map, uint64_t level,
 {
 	const struct kvtree *k = NULL;
 
-	kvtree_foreach(k, kvtree_get(map, "RANK"))
+	kvtree_foreach (k, kvtree_get(map, "RANK"))
 		if (load_part(l, dirfd, k, level, err) < 0)
 			return -1;
 	return 0;
@@ -296,16 +295,17 @@ read_rank(struct rank2file *out, const struct kvtree *k, struct error *err)
 	if (r->present)
 		return field_bad(err, kvtree_key(k), "rank in two parts");
 	r->present = true;
-	if (count != NULL && field_u64(count, UINT64_MAX, &n, err) < 0)
+	if (count != NULL && field_u64(count, INT64_MAX, &n, err) < 0)
 		return -1;
-	if (count != NULL && n != have)
-		return field_bad(err, "FILES", "not the number of files");
+	if (count != NULL && n < have)
+		return field_bad(err, "FILES", "less than the files listed");
+	r->expected = count != NULL ? n : have;
 	if (have == 0)
 		return 0;
 	r->files = arena_alloc(out->arena, have, sizeof(*r->files));
 	if (r->files == NULL)
 		return no_memory(err);
-	kvtree_foreach(f, list)
+	kvtree_foreach (f, list)
 		if (read_file(f, &r->files[r->nfiles++], err) < 0)
 			return -1;
 	return 0;
@@ -321,7 +321,7 @@ read_part(struct rank2file *out, const struct kvtree *part, struct error *err)
 
 	if (ranks != NULL && field_u64(ranks, out->nranks, &n, err) < 0)
 		return -1;
-	kvtree_foreach(k, kvtree_get(part, "RANK"))
+	kvtree_foreach (k, kvtree_get(part, "RANK"))
 		if (read_rank(out, k, err) < 0)
 			return error_wrap(err, "rank %s",
 					  str_printable(shown, sizeof(shown),

@@ -33,6 +33,8 @@ struct rank2file_rank {
 	bool present;	/* some part has an entry for this rank */
 	size_t nfiles;
 	struct rank2file_file *files;
+	uint64_t expected; /* FILES: more than nfiles where scr_index could not
+			      find all; 0 (or less): as many as nfiles */
 };
 
 struct rank2file {

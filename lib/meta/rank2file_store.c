@@ -13,39 +13,43 @@
 #include "meta/rank2file_impl.h"
 #include "str.h"
 
+/* One file of a rank, with all that its entry had. */
+static int
+build_file(struct kvtree *t, const struct rank2file_file *f, struct error *err)
+{
+	if (f->node != NULL)
+		return kvtree_merge(t, f->node, err);
+	if (f->has_size && kvtree_set_u64(t, "SIZE", f->size, err) < 0)
+		return -1;
+	return f->has_crc ? kvtree_set_crc(t, "CRC", f->crc, err) : 0;
+}
+
 /* The files of one rank: FILES, FILE. */
 static int
 build_rank(struct kvtree *t, const struct rank2file_rank *r, struct error *err)
 {
 	struct kvtree *list = NULL, *file = NULL;
+	uint64_t count = 0;
 	size_t i = 0;
 
-	if (kvtree_set_u64(t, "FILES", r->nfiles, err) < 0)
+	/* To have its place; how many there are is known below. */
+	if (kvtree_set_u64(t, "FILES", 0, err) < 0)
 		return -1;
-	if (r->nfiles == 0)
-		return 0;
-	list = kvtree_put(t, "FILE", err);
-	if (list == NULL)
-		return -1;
-	for (i = 0; i < r->nfiles; i++) {
-		const struct rank2file_file *f = &r->files[i];
-
-		file = kvtree_put(list, f->path, err);
-		if (file == NULL)
+	if (r->nfiles > 0) {
+		list = kvtree_put(t, "FILE", err);
+		if (list == NULL)
 			return -1;
-		if (f->node != NULL) {
-			if (kvtree_merge(file, f->node, err) < 0)
-				return -1;
-			continue;
-		}
-		if ((f->has_size &&
-		     kvtree_set_u64(file, "SIZE", f->size, err) < 0) ||
-		    (f->has_crc &&
-		     kvtree_set_crc(file, "CRC", f->crc, err) < 0))
+	}
+	for (i = 0; i < r->nfiles; i++) {
+		file = kvtree_put(list, r->files[i].path, err);
+		if (file == NULL || build_file(file, &r->files[i], err) < 0)
 			return -1;
 	}
 	/* The same path twice is one file. */
-	return kvtree_set_u64(t, "FILES", kvtree_count(list), err);
+	count = list == NULL ? 0 : kvtree_count(list);
+	if (count < r->expected)
+		count = r->expected;
+	return kvtree_set_u64(t, "FILES", count, err);
 }
 
 struct kvtree *
@@ -193,9 +197,9 @@ remove_stale(int dirfd, const struct rank2file_base *b, size_t nranks,
 			goto out;
 		}
 	}
-	rc = errno == 0 ? 0
-			: error_sys(err, "%s: cannot read the directory",
-				    b->base);
+	rc = errno == 0
+		     ? 0
+		     : error_sys(err, "%s: cannot read the directory", b->base);
 out:
 	closedir(dir);
 	return rc;

@@ -70,9 +70,9 @@ redset_desc_read(const struct kvtree *t, struct redset_desc *out,
 		const char *key;
 		uint32_t *to;
 	} numbers[] = {
-		{ "GROUP", &out->set },	    { "GROUPS", &out->sets },
-		{ "RANK", &out->member },   { "RANKS", &out->members },
-		{ "WRANK", &out->rank },    { "WRANKS", &out->ranks },
+		{ "GROUP", &out->set },	  { "GROUPS", &out->sets },
+		{ "RANK", &out->member }, { "RANKS", &out->members },
+		{ "WRANK", &out->rank },  { "WRANKS", &out->ranks },
 	};
 	const struct kvtree *k = kvtree_get(t, "TYPE");
 	const char *more = NULL, *flaw = NULL;
@@ -137,8 +137,7 @@ redset_neighbours(const struct redset_desc *d)
 static uint32_t
 left_of(const struct redset_desc *d, uint32_t member, uint32_t steps)
 {
-	return member >= steps ? member - steps
-			       : member + (d->members - steps);
+	return member >= steps ? member - steps : member + (d->members - steps);
 }
 
 /* t -> key -> sub, made if missing. */
@@ -147,8 +146,7 @@ put_number(struct kvtree *t, uint64_t number, struct error *err)
 {
 	char key[FIELD_NUMBER];
 
-	return t == NULL ? NULL
-			 : kvtree_put(t, field_text(key, number), err);
+	return t == NULL ? NULL : kvtree_put(t, field_text(key, number), err);
 }
 
 struct kvtree *

@@ -68,8 +68,7 @@ read_desc(const struct kvtree *t, uint32_t number, struct redset_desc *out,
 static uint32_t
 left_of(const struct redset_desc *d, uint32_t member, uint32_t steps)
 {
-	return member >= steps ? member - steps
-			       : member + (d->members - steps);
+	return member >= steps ? member - steps : member + (d->members - steps);
 }
 
 /* Has the header the lists that the header of `number` must have? */
@@ -104,7 +103,7 @@ find_owner(const struct kvtree *t, uint32_t *out, struct error *err)
 		return field_bad(err, "RANK", "too many values");
 	if (kvtree_count(owners) == 1)
 		return field_u32(owners, REDSET_MAX_RANKS - 1, out, err);
-	kvtree_foreach(k, owners) {
+	kvtree_foreach (k, owners) {
 		uint64_t n = 0;
 
 		if (!field_number(kvtree_key(k), REDSET_MAX_RANKS - 1, &n))
@@ -168,7 +167,7 @@ read_group(const struct kvtree *t, struct arena *arena,
 	if (out->ranks == NULL)
 		return no_memory(err);
 	/* Keys differ, and there are n below n: all are set. */
-	kvtree_foreach(k, table) {
+	kvtree_foreach (k, table) {
 		uint64_t i = 0;
 
 		if (!field_number(kvtree_key(k), n - 1, &i))
@@ -185,23 +184,21 @@ read_group(const struct kvtree *t, struct arena *arena,
 
 /* CHUNK, bounded such that n chunks are still a number of bytes. */
 static int
-read_chunk(const struct kvtree *t, struct redset_header *out,
-	   struct error *err)
+read_chunk(const struct kvtree *t, struct redset_header *out, struct error *err)
 {
 	const struct kvtree *k = kvtree_get(t, "CHUNK");
 
 	if (k == NULL)
 		return field_bad(err, "CHUNK", "missing");
-	if (field_u64(k, BYTES_LIMIT / out->desc.members, &out->chunk, err) <
-	    0)
+	if (field_u64(k, BYTES_LIMIT / out->desc.members, &out->chunk, err) < 0)
 		return -1;
 	return out->chunk > 0 ? 0 : field_bad(err, "CHUNK", "zero");
 }
 
 /* One child of FILE: number -> path -> attributes. */
 static int
-read_file(const struct kvtree *k, struct arena *arena,
-	  struct redset_member *m, struct error *err)
+read_file(const struct kvtree *k, struct arena *arena, struct redset_member *m,
+	  struct error *err)
 {
 	const struct kvtree *file = kvtree_first(k);
 	struct redset_file *to = NULL;
@@ -244,7 +241,7 @@ read_list(const struct kvtree *node, struct arena *arena,
 	m->files = arena_alloc(arena, have, sizeof(*m->files));
 	if (have > 0 && m->files == NULL)
 		return no_memory(err);
-	kvtree_foreach(k, list)
+	kvtree_foreach (k, list)
 		if (read_file(k, arena, m, err) < 0)
 			return -1;
 	return 0;
@@ -296,13 +293,13 @@ redset_header_read(const struct kvtree *t, uint64_t image, uint32_t owner,
 	if (read_desc(t, owner, &out->desc, err) < 0)
 		return -1;
 	coded = out->desc.type == REDSET_XOR || out->desc.type == REDSET_RS;
-	if (coded && (read_group(t, arena, out, err) < 0 ||
-		      read_chunk(t, out, err) < 0))
+	if (coded &&
+	    (read_group(t, arena, out, err) < 0 || read_chunk(t, out, err) < 0))
 		return -1;
 	if (!coded && out->desc.members > MEMBERS_FREE)
 		return field_bad(err, "RANKS", "no set is as large");
-	out->members = arena_alloc(arena, out->desc.members,
-				   sizeof(*out->members));
+	out->members =
+		arena_alloc(arena, out->desc.members, sizeof(*out->members));
 	if (out->members == NULL)
 		return no_memory(err);
 	/* Of a rebuilt XOR header's stale list nothing is taken. */

@@ -125,8 +125,7 @@ redset_name_parse(const char *name, struct redset_name *out, size_t *stem)
 	const bool map = tail == NULL;
 
 	if (stem != NULL)
-		return strchr(name, '/') == NULL &&
-		       parse_any(name, out, stem);
+		return strchr(name, '/') == NULL && parse_any(name, out, stem);
 	if (map)
 		tail = after(name, STEM_MAP ".");
 	if (tail == NULL || !parse_tail(tail, out))
@@ -147,7 +146,7 @@ redset_name_format(char *to, size_t size, const struct redset_name *n,
 		snprintf(to, size,
 			 "%s.%" PRIu32 ".%s.grp_%" PRIu32 "_of_%" PRIu32
 			 ".mem_%" PRIu32 "_of_%" PRIu32 SUFFIX,
-			 stem, n->rank, type_names[n->type][1], n->set,
-			 n->sets, n->member, n->members);
+			 stem, n->rank, type_names[n->type][1], n->set, n->sets,
+			 n->member, n->members);
 	return to;
 }

@@ -37,7 +37,7 @@ put_reversed(struct kvtree *t, const struct kvtree *desc, struct error *err)
 
 	if (copy == NULL)
 		return -1;
-	kvtree_foreach(k, desc) {
+	kvtree_foreach (k, desc) {
 		to = kvtree_put_first(copy, kvtree_key(k), err);
 		if (to == NULL || kvtree_merge(to, k, err) < 0)
 			return -1;

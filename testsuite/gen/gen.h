@@ -36,7 +36,7 @@ struct gen_file {
 
 struct gen_rank {
 	uint32_t node;
-	uint32_t set, member; /* in gen.sets */
+	uint32_t set, member;	/* in gen.sets */
 	struct gen_file *files; /* gen.nfiles of them, as they were routed */
 	const char *map_path;	/* of the filemap, as recorded */
 	void *map;		/* image of the filemap */
@@ -50,8 +50,8 @@ struct gen_set {
 
 struct gen {
 	/* What is wanted. */
-	const char *prefix;   /* where it is written */
-	const char *recorded; /* where the metadata say the prefix is */
+	const char *prefix;    /* where it is written */
+	const char *recorded;  /* where the metadata say the prefix is */
 	const char *nodes_dir; /* the nodes' directories node0, node1 ... */
 	const char *name;
 	int64_t id;
@@ -61,7 +61,7 @@ struct gen {
 	int64_t time; /* base of all recorded times */
 	bool none;    /* no redundancy at all */
 	bool cyclic, is_ckpt, is_output, crc, in_prefix, in_cache;
-	bool *lost;   /* by node */
+	bool *lost; /* by node */
 
 	/* What follows. */
 	struct arena *arena;   /* owns all below */
@@ -72,7 +72,8 @@ struct gen {
 	int prefix_fd, nodes_fd; /* -1: not written */
 };
 
-/* --- sets.c ---------------------------------------------------------------- */
+/* --- sets.c ----------------------------------------------------------------
+ */
 
 /* Put ranks on nodes and into sets (formats.md 6); ERROR_USAGE if a set is too
  * small for the scheme. */
@@ -82,13 +83,15 @@ int sets_assign(struct gen *g, struct error *err);
 void sets_desc(const struct gen *g, uint32_t set, uint32_t member,
 	       struct redset_desc *out);
 
-/* --- content.c ------------------------------------------------------------- */
+/* --- content.c -------------------------------------------------------------
+ */
 
 /* The bytes off ... off + len - 1 of file `file` of rank `rank`. */
 void content_fill(uint32_t rank, uint32_t file, uint64_t off, size_t len,
 		  unsigned char *to);
 
-/* --- place.c: where the files of a rank lie -------------------------------- */
+/* --- place.c: where the files of a rank lie --------------------------------
+ */
 
 /* Make the directories; open prefix_fd and nodes_fd. */
 int place_open(struct gen *g, struct error *err);
@@ -123,7 +126,8 @@ int place_node_file(const struct gen *g, uint32_t node, const char *dir,
 		    const char *name, const void *data, size_t len,
 		    struct error *err);
 
-/* --- metawrite.c: the files that are not data nor redundancy --------------- */
+/* --- metawrite.c: the files that are not data nor redundancy ---------------
+ */
 
 /* Fill in ranks[].files and their attributes, but for the CRC. */
 int metawrite_plan(struct gen *g, struct error *err);
@@ -131,11 +135,12 @@ int metawrite_plan(struct gen *g, struct error *err);
 /* Make the images of all filemaps, and write them. */
 int metawrite_filemaps(struct gen *g, struct error *err);
 
-/* flush.scr, nodes.scr; cindex.scrinfo of each node.  Entries of other
- * datasets stay. */
+/* flush.scr, nodes.scr; of each node cindex.scrinfo, er and shuffile files
+ * (they need ranks[].set).  Entries of other datasets stay. */
 int metawrite_indexes(const struct gen *g, struct error *err);
 
-/* --- redwrite.c ------------------------------------------------------------ */
+/* --- redwrite.c ------------------------------------------------------------
+ */
 
 /* Encode all sets and write their redundancy files: over the filemaps, or over
  * the data files. */

@@ -93,16 +93,16 @@ add_place(struct place_file *f, int dir, const char *path, struct error *err)
 {
 	const char *slash = strrchr(path, '/');
 	char parent[PATH_MAX];
-	int fd = openat(dir, path,
-			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	int fd = openat(dir, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+			0666);
 
 	if (fd < 0 && errno == ENOENT && slash != NULL) {
 		snprintf(parent, sizeof(parent), "%.*s", (int)(slash - path),
 			 path);
 		if (make_path(dir, parent, err) < 0)
 			return -1;
-		fd = openat(dir, path,
-			    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+		fd = openat(dir, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+			    0666);
 	}
 	if (fd < 0)
 		return error_sys(err, "%s", path);
@@ -128,8 +128,8 @@ place_create(const struct gen *g, uint32_t rank, const char *rel,
 			goto fail;
 	}
 	if (g->in_cache) {
-		snprintf(tail, sizeof(tail), "/%s%s", rel != NULL ? "" : ".scr/",
-			 base);
+		snprintf(tail, sizeof(tail), "/%s%s",
+			 rel != NULL ? "" : ".scr/", base);
 		cache_path(path, g, node, tail);
 		if (add_place(out, g->nodes_fd, path, err) < 0)
 			goto fail;

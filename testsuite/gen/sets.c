@@ -56,10 +56,10 @@ static void
 place_ranks(struct gen *g)
 {
 	for (uint32_t r = 0; r < g->nranks; r++)
-		g->ranks[r].node =
-			g->cyclic ? r % g->nnodes
-				  : (uint32_t)((uint64_t)r * g->nnodes /
-					       g->nranks);
+		g->ranks[r].node = g->cyclic
+					   ? r % g->nnodes
+					   : (uint32_t)((uint64_t)r *
+							g->nnodes / g->nranks);
 }
 
 /* All sets, in no order yet.  `across` and `local` have room for all ranks. */
@@ -90,7 +90,7 @@ static int
 check_size(const struct gen *g, const struct gen_set *s, struct error *err)
 {
 	uint32_t least = g->type == REDSET_SINGLE ? 1
-			 : g->type == REDSET_RS   ? g->failures + 1
+			 : g->type == REDSET_RS	  ? g->failures + 1
 						  : 2;
 
 	if (!g->none && s->n < least)
@@ -110,8 +110,8 @@ sets_assign(struct gen *g, struct error *err)
 
 	place_ranks(g);
 	g->sets = arena_alloc(g->arena, g->nranks, sizeof(*g->sets));
-	scratch = arena_alloc(g->arena, 2 * (size_t)g->nranks,
-			      sizeof(*scratch));
+	scratch =
+		arena_alloc(g->arena, 2 * (size_t)g->nranks, sizeof(*scratch));
 	if (g->sets == NULL || scratch == NULL)
 		return error_set(err, ERROR_NOMEM, "out of memory");
 	if (g->type == REDSET_SINGLE || g->none) {

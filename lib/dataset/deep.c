@@ -1,0 +1,672 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * deep.c - every set recomputed and compared.
+ *
+ * XOR and RS: each stripe's check chunks from its data chunks.  Where they
+ * differ and there is a spare check, each member in turn is assumed wrong: the
+ * one without which the rest adds up is the culprit.  PARTNER: each copy
+ * against its original.  What is ambiguous is decided by recorded checksums,
+ * which are taken in the same pass.
+ */
+#include "dataset/deep.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "arena.h"
+#include "dataset/compute.h"
+#include "dataset/plan_impl.h"
+#include "dataset/stripe.h"
+#include "encode/code.h"
+#include "error.h"
+#include "mem.h"
+#include "par.h"
+#include "progress.h"
+
+/* A stretch of one stripe, or of one member's data and its copies. */
+struct item {
+	uint32_t set;
+	uint32_t stripe; /* PARTNER: member */
+	uint64_t off, len;
+};
+
+#define STRETCH ((uint64_t)4 << 20)
+
+struct set_run {
+	struct stripe *data, *body;
+	struct recipe **checks; /* XOR, RS: by stripe */
+};
+
+struct worker {
+	unsigned char *memory;
+	size_t bytes;
+	struct stripe_cache *cache;
+	struct recipe **suspects; /* for one stripe: without member i */
+	uint32_t set, stripe;	  /* whose suspects these are */
+};
+
+struct deep {
+	struct plan *p;
+	struct progress *progress;
+	struct arena *arena;
+	struct set_run *sets; /* by plan.sets */
+	struct item *items;
+	size_t nitems, items_cap;
+	struct worker *workers;
+	unsigned nworkers;
+	struct stripe_sum *sums;
+	pthread_mutex_t lock; /* of what follows */
+	struct deep_result *out;
+	size_t findings_cap;
+};
+
+static int
+no_memory(struct error *err)
+{
+	return error_set(err, ERROR_NOMEM, "out of memory");
+}
+
+static struct code
+set_code(const struct plan_set *s)
+{
+	return (struct code){
+		.type = s->type == REDSET_RS ? CODE_RS : CODE_XOR,
+		.n = s->n,
+		.k = s->failures,
+	};
+}
+
+static bool
+checkable(const struct plan_set *s)
+{
+	return s->opened && s->solved && s->verdict == SET_WHOLE &&
+	       s->type != REDSET_SINGLE && s->n > 0 && s->flaw == NULL;
+}
+
+/* --- Findings ----------------------------------------------------------------- */
+
+/* One finding for each culprit of a set, with the place of its first wrong
+ * byte. */
+static int
+found(struct deep *d, const struct deep_finding *f, struct error *err)
+{
+	struct deep_result *out = d->out;
+	/* Each pair of a PARTNER set may go wrong for itself. */
+	bool partner = d->p->sets[f->set].type == REDSET_PARTNER;
+	struct deep_finding *old = NULL;
+	int rc = 0;
+
+	pthread_mutex_lock(&d->lock);
+	for (size_t i = 0; i < out->nfindings && old == NULL; i++)
+		if (out->findings[i].set == f->set &&
+		    out->findings[i].member == f->member &&
+		    out->findings[i].in_body == f->in_body &&
+		    (!partner || out->findings[i].stripe == f->stripe))
+			old = &out->findings[i];
+	if (old != NULL) {
+		uint64_t bytes = old->bytes + f->bytes;
+
+		if (f->stripe < old->stripe ||
+		    (f->stripe == old->stripe && f->first < old->first))
+			*old = *f;
+		old->bytes = bytes;
+	} else {
+		if (out->nfindings == d->findings_cap) {
+			size_t cap = d->findings_cap ? d->findings_cap * 2 : 8;
+			void *p = mem_realloc(out->findings, cap,
+					      sizeof(*out->findings));
+
+			if (p == NULL) {
+				rc = no_memory(err);
+				goto unlock;
+			}
+			out->findings = p;
+			d->findings_cap = cap;
+		}
+		out->findings[out->nfindings++] = *f;
+	}
+unlock:
+	pthread_mutex_unlock(&d->lock);
+	return rc;
+}
+
+/* The file that holds byte `off` of a member's data string. */
+static void
+place_in_file(const struct plan *p, struct deep_finding *f, uint64_t off)
+{
+	const struct plan_member *m = &p->sets[f->set].members[f->member];
+	uint64_t at = 0;
+
+	for (size_t i = 0; m->files != NULL && i < m->list.nfiles; i++) {
+		uint64_t size = m->list.files[i].attr.size;
+
+		if (off >= at && off < at + size) {
+			f->file = m->files[i];
+			f->file_off = off - at;
+			return;
+		}
+		at += size;
+	}
+}
+
+static void
+blame(const struct deep *d, struct deep_finding *f, uint32_t member)
+{
+	const struct plan_set *s = &d->p->sets[f->set];
+	const struct code c = set_code(s);
+	struct code_slot slot = code_slot(&c, member, f->stripe);
+
+	f->member = member;
+	f->in_body = slot.check;
+	if (!slot.check)
+		place_in_file(d->p, f, slot.index * s->chunk + f->first);
+}
+
+/* --- XOR and RS -------------------------------------------------------------------- */
+
+/* Recipe for the stripe's check chunks from its data chunks. */
+static struct recipe *
+check_recipe(const struct code *c, uint32_t stripe, struct error *err)
+{
+	unsigned char in[CODE_MAX], out[CODE_MAX];
+	unsigned nin = 0, nout = 0;
+
+	for (unsigned m = 0; m < c->n; m++) {
+		if (code_slot(c, m, stripe).check)
+			out[nout++] = (unsigned char)m;
+		else
+			in[nin++] = (unsigned char)m;
+	}
+	return recipe_from(c, stripe, in, nin, out, nout, err);
+}
+
+/* Recipe that leaves `without` out: n - k of the others give the rest. */
+static struct recipe *
+suspect_recipe(const struct code *c, uint32_t stripe, unsigned without,
+	       struct error *err)
+{
+	unsigned char in[CODE_MAX], out[CODE_MAX];
+	unsigned nin = 0, nout = 0;
+
+	for (unsigned m = 0; m < c->n; m++) {
+		if (m == without)
+			continue;
+		if (nin < c->n - c->k)
+			in[nin++] = (unsigned char)m;
+		else
+			out[nout++] = (unsigned char)m;
+	}
+	return recipe_from(c, stripe, in, nin, out, nout, err);
+}
+
+static void
+drop_suspects(const struct deep *d, struct worker *w)
+{
+	if (w->suspects == NULL)
+		return;
+	for (uint32_t i = 0; i < d->p->sets[w->set].n; i++)
+		recipe_free(w->suspects[i]);
+	mem_free(w->suspects);
+	w->suspects = NULL;
+}
+
+/* Run a recipe on chunks that lie side by side, `block` apart; returns the
+ * offset of the first byte at which a result differs from what is there, or
+ * `len`; counts them. */
+static size_t
+compare(const struct recipe *r, unsigned char *chunks, unsigned char *scratch,
+	size_t block, size_t len, uint64_t *wrong)
+{
+	void *in[CODE_MAX], *out[CODE_MAX];
+	size_t first = len;
+
+	for (unsigned i = 0; i < r->nin; i++)
+		in[i] = chunks + r->in[i] * block;
+	for (unsigned i = 0; i < r->nout; i++)
+		out[i] = scratch + i * block;
+	recipe_run(r, len, in, out);
+	*wrong = 0;
+	for (unsigned i = 0; i < r->nout; i++) {
+		const unsigned char *have = chunks + r->out[i] * block;
+		const unsigned char *want = out[i];
+
+		if (memcmp(have, want, len) == 0)
+			continue;
+		for (size_t b = 0; b < len; b++) {
+			if (have[b] == want[b])
+				continue;
+			++*wrong;
+			if (b < first)
+				first = b;
+		}
+	}
+	return first;
+}
+
+/* Who is it?  PLAN_NONE if nobody, or several, would explain it. */
+static int
+find_suspect(struct deep *d, struct worker *w, const struct item *it,
+	     size_t block, size_t len, uint32_t *who, struct error *err)
+{
+	const struct plan_set *s = &d->p->sets[it->set];
+	const struct code c = set_code(s);
+	uint64_t wrong = 0;
+
+	*who = PLAN_NONE;
+	if (s->type != REDSET_RS || s->failures < 2)
+		return 0;
+	if (w->suspects == NULL || w->set != it->set ||
+	    w->stripe != it->stripe) {
+		drop_suspects(d, w);
+		w->suspects = mem_calloc(s->n, sizeof(*w->suspects));
+		if (w->suspects == NULL)
+			return no_memory(err);
+		w->set = it->set;
+		w->stripe = it->stripe;
+	}
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (w->suspects[i] == NULL)
+			w->suspects[i] =
+				suspect_recipe(&c, it->stripe, i, err);
+		if (w->suspects[i] == NULL)
+			return -1;
+		if (compare(w->suspects[i], w->memory,
+			    w->memory + s->n * block, block, len,
+			    &wrong) < len)
+			continue;
+		if (*who != PLAN_NONE) {
+			*who = PLAN_NONE;
+			return 0;
+		}
+		*who = i;
+	}
+	return 0;
+}
+
+static int
+check_code_block(struct deep *d, struct worker *w, const struct item *it,
+		 uint64_t off, size_t block, size_t len, struct error *err)
+{
+	const struct plan_set *s = &d->p->sets[it->set];
+	const struct set_run *r = &d->sets[it->set];
+	const struct code c = set_code(s);
+	struct deep_finding f = {
+		.set = it->set,
+		.stripe = it->stripe,
+		.member = PLAN_NONE,
+		.file = PLAN_NONE,
+	};
+	uint32_t who = PLAN_NONE;
+	size_t first = 0;
+
+	for (uint32_t m = 0; m < s->n; m++) {
+		struct code_slot slot = code_slot(&c, m, it->stripe);
+
+		if (stripe_read(slot.check ? &r->body[m] : &r->data[m],
+				w->cache, slot.index * s->chunk + off,
+				w->memory + m * block, len, d->sums, err) < 0)
+			return -1;
+	}
+	progress_add(d->progress, (uint64_t)len * s->n);
+	first = compare(r->checks[it->stripe], w->memory,
+			w->memory + s->n * block, block, len, &f.bytes);
+	if (first == len)
+		return 0;
+	f.first = off + first;
+	if (find_suspect(d, w, it, block, len, &who, err) < 0)
+		return -1;
+	if (who != PLAN_NONE)
+		blame(d, &f, who);
+	return found(d, &f, err);
+}
+
+/* --- PARTNER -------------------------------------------------------------------------- */
+
+/* Where member m's data start in the body of member m + dist. */
+static uint64_t
+copy_start(const struct plan_set *s, uint32_t m, uint32_t dist)
+{
+	uint32_t holder = (m + dist) % s->n;
+	uint64_t at = 0;
+
+	for (uint32_t e = 1; e < dist; e++)
+		at += s->members[(holder + s->n - e) % s->n].list.bytes;
+	return at;
+}
+
+/* Copies that differ from the data, against those that agree: with more than
+ * one replica the majority is right. */
+static void
+partner_verdict(const struct deep *d, struct deep_finding *f, uint32_t member,
+		uint32_t holder, uint32_t differ, uint32_t copies)
+{
+	f->stripe = member;
+	if (copies > 1 && differ == copies) {
+		f->member = member;
+		place_in_file(d->p, f, f->first);
+	} else if (copies > 1 && differ * 2 < copies + 1) {
+		f->member = holder;
+		f->in_body = true;
+	}
+}
+
+static int
+check_partner_block(struct deep *d, struct worker *w, const struct item *it,
+		    uint64_t off, size_t block, size_t len, struct error *err)
+{
+	const struct plan_set *s = &d->p->sets[it->set];
+	const struct set_run *r = &d->sets[it->set];
+	uint32_t copies = s->failures < s->n ? s->failures : s->n - 1;
+	uint32_t differ = 0, holder = PLAN_NONE;
+	unsigned char *data = w->memory, *copy = w->memory + block;
+	struct deep_finding f = {
+		.set = it->set,
+		.member = PLAN_NONE,
+		.file = PLAN_NONE,
+	};
+
+	if (stripe_read(&r->data[it->stripe], w->cache, off, data, len, d->sums,
+			err) < 0)
+		return -1;
+	for (uint32_t dist = 1; dist <= copies; dist++) {
+		uint32_t h = (it->stripe + dist) % s->n;
+
+		if (stripe_read(&r->body[h], w->cache,
+				copy_start(s, it->stripe, dist) + off, copy,
+				len, d->sums, err) < 0)
+			return -1;
+		if (memcmp(data, copy, len) == 0)
+			continue;
+		if (differ++ > 0)
+			continue;
+		holder = h;
+		for (size_t b = len; b-- > 0;) {
+			if (data[b] == copy[b])
+				continue;
+			f.bytes++;
+			f.first = off + b;
+		}
+	}
+	progress_add(d->progress, (uint64_t)len * (copies + 1));
+	if (differ == 0)
+		return 0;
+	partner_verdict(d, &f, it->stripe, holder, differ, copies);
+	return found(d, &f, err);
+}
+
+/* --- Work ---------------------------------------------------------------------------------- */
+
+static int
+check_item(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct deep *d = arg;
+	const struct item *it = &d->items[i];
+	const struct plan_set *s = &d->p->sets[it->set];
+	struct worker *w = &d->workers[worker];
+	bool partner = s->type == REDSET_PARTNER;
+	size_t width = partner ? 2 : s->n + s->failures;
+	size_t block = w->bytes / width & ~(COMPUTE_BLOCK_MIN - 1);
+
+	if (block > COMPUTE_BLOCK)
+		block = COMPUTE_BLOCK;
+	for (uint64_t off = it->off; off < it->off + it->len; off += block) {
+		uint64_t left = it->off + it->len - off;
+		size_t len = left < block ? (size_t)left : block;
+
+		if ((partner ? check_partner_block(d, w, it, off, block, len,
+						   err)
+			     : check_code_block(d, w, it, off, block, len,
+						err)) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+add_items(struct deep *d, uint32_t set, uint32_t stripe, uint64_t bytes,
+	  struct error *err)
+{
+	for (uint64_t off = 0; off < bytes; off += STRETCH) {
+		uint64_t len = bytes - off < STRETCH ? bytes - off : STRETCH;
+
+		if (d->nitems == d->items_cap) {
+			size_t cap = d->items_cap ? d->items_cap * 2 : 256;
+			void *p = mem_realloc(d->items, cap,
+					      sizeof(*d->items));
+
+			if (p == NULL)
+				return no_memory(err);
+			d->items = p;
+			d->items_cap = cap;
+		}
+		d->items[d->nitems++] =
+			(struct item){ set, stripe, off, len };
+	}
+	return 0;
+}
+
+static int
+prepare_set(struct deep *d, uint32_t set, struct error *err)
+{
+	const struct plan_set *s = &d->p->sets[set];
+	const struct code c = set_code(s);
+	struct set_run *r = &d->sets[set];
+
+	if (plan_strings(d->p, s, true, d->arena, &r->data, &r->body, err) < 0)
+		return -1;
+	for (uint32_t i = 0; i < s->n; i++) {
+		bool partner = s->type == REDSET_PARTNER;
+
+		if (add_items(d, set, i,
+			      partner ? s->members[i].list.bytes : s->chunk,
+			      err) < 0)
+			return -1;
+		d->out->bytes_read += s->members[i].list.bytes +
+				      plan_body_size(s, &s->members[i]);
+		if (partner)
+			continue;
+		if (r->checks == NULL)
+			r->checks = arena_alloc(d->arena, s->n,
+						sizeof(struct recipe *));
+		if (r->checks == NULL)
+			return no_memory(err);
+		r->checks[i] = check_recipe(&c, i, err);
+		if (r->checks[i] == NULL)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+prepare(struct deep *d, uint64_t memory, struct error *err)
+{
+	uint64_t each = memory ? memory / d->nworkers : COMPUTE_WORKER_MEMORY;
+	size_t width = 2;
+
+	d->sets = mem_calloc(d->p->nsets + 1, sizeof(*d->sets));
+	d->sums = mem_calloc(d->p->nfiles + 1, sizeof(*d->sums));
+	d->workers = mem_calloc(d->nworkers, sizeof(*d->workers));
+	if (d->sets == NULL || d->sums == NULL || d->workers == NULL)
+		return no_memory(err);
+	for (size_t i = 0; i < d->p->nfiles; i++)
+		d->sums[i].size = d->p->files[i].attr.size;
+	for (size_t i = 0; i < d->p->nsets; i++) {
+		const struct plan_set *s = &d->p->sets[i];
+
+		if (!checkable(s)) {
+			d->out->sets_skipped += s->type != REDSET_SINGLE;
+			continue;
+		}
+		d->out->sets_checked++;
+		if (s->n + s->failures > width)
+			width = s->n + s->failures;
+		if (prepare_set(d, (uint32_t)i, err) < 0)
+			return -1;
+	}
+	if (each < width * COMPUTE_BLOCK_MIN)
+		each = width * COMPUTE_BLOCK_MIN;
+	for (unsigned i = 0; i < d->nworkers; i++) {
+		d->workers[i].bytes = (size_t)each;
+		d->workers[i].memory = mem_aligned(4096, (size_t)each);
+		d->workers[i].cache = stripe_cache_new(512, false);
+		if (d->workers[i].memory == NULL || d->workers[i].cache == NULL)
+			return no_memory(err);
+	}
+	progress_expect(d->progress, d->out->bytes_read);
+	return 0;
+}
+
+static void
+finish(struct deep *d)
+{
+	for (unsigned i = 0; d->workers != NULL && i < d->nworkers; i++) {
+		drop_suspects(d, &d->workers[i]);
+		stripe_cache_free(d->workers[i].cache);
+		mem_free(d->workers[i].memory);
+	}
+	for (size_t i = 0; d->sets != NULL && i < d->p->nsets; i++)
+		for (uint32_t m = 0;
+		     d->sets[i].checks != NULL && m < d->p->sets[i].n; m++)
+			recipe_free(d->sets[i].checks[m]);
+	mem_free(d->workers);
+	mem_free(d->sets);
+	mem_free(d->sums);
+	mem_free(d->items);
+	arena_free(d->arena);
+	pthread_mutex_destroy(&d->lock);
+}
+
+/* --- Recorded checksums ---------------------------------------------------------------------- */
+
+/* Is the file proven right (1), proven wrong (-1), or neither (0)? */
+static int
+proof(const struct deep *d, uint32_t file)
+{
+	const struct plan_file *f = &d->p->files[file];
+
+	if (!f->has_crc || d->sums[file].seen != f->attr.size)
+		return 0;
+	return d->sums[file].crc == f->crc ? 1 : -1;
+}
+
+/* A finding nobody could be blamed for: are all files of the set but one
+ * proven right, or is one proven wrong? */
+static void
+decide(const struct deep *d, struct deep_finding *f)
+{
+	const struct plan_set *s = &d->p->sets[f->set];
+	bool all_right = true;
+
+	for (uint32_t m = 0; m < s->n; m++) {
+		const struct plan_member *pm = &s->members[m];
+
+		if (s->type == REDSET_PARTNER && m != f->stripe)
+			continue;
+		for (size_t i = 0; pm->files != NULL && i < pm->list.nfiles;
+		     i++) {
+			int p = proof(d, pm->files[i]);
+
+			all_right &= p > 0 || pm->list.files[i].attr.size == 0;
+			if (p >= 0)
+				continue;
+			f->member = m;
+			f->file = pm->files[i];
+			f->file_off = 0;
+			return;
+		}
+		all_right &= pm->files != NULL;
+	}
+	if (!all_right || s->type == REDSET_RS)
+		return;
+	f->member = s->type == REDSET_PARTNER ? (f->stripe + 1) % s->n
+					      : f->stripe;
+	f->in_body = true;
+}
+
+int
+deep_check(struct plan *p, struct par *par, uint64_t memory,
+	   struct progress *progress, struct deep_result *out,
+	   struct error *err)
+{
+	struct deep d = { .p = p, .progress = progress, .out = out };
+	struct par *own = NULL;
+	int rc = -1;
+
+	*out = (struct deep_result){ .nfindings = 0 };
+	if (par == NULL)
+		par = own = par_new(1, err);
+	d.arena = arena_new();
+	if (par == NULL || d.arena == NULL) {
+		arena_free(d.arena);
+		par_free(own);
+		return no_memory(err);
+	}
+	pthread_mutex_init(&d.lock, NULL);
+	d.nworkers = par_threads(par);
+	if (prepare(&d, memory, err) == 0)
+		rc = par_for(par, d.nitems, 0, check_item, &d, err);
+	for (size_t i = 0; rc == 0 && i < out->nfindings; i++)
+		if (out->findings[i].member == PLAN_NONE)
+			decide(&d, &out->findings[i]);
+	finish(&d);
+	par_free(own);
+	if (rc < 0)
+		deep_free(out);
+	return rc;
+}
+
+void
+deep_free(struct deep_result *r)
+{
+	mem_free(r->findings);
+	r->findings = NULL;
+	r->nfindings = 0;
+}
+
+int
+deep_error(const struct plan *p, const struct deep_finding *f,
+	   struct error *err)
+{
+	const struct plan_set *s = &p->sets[f->set];
+	const char *kind = redset_type_name(s->type);
+	const char *over = s->map ? " over filemaps" : "";
+	const struct plan_member *m = NULL;
+
+	if (f->member == PLAN_NONE && s->type == REDSET_PARTNER)
+		return error_set(err, ERROR_DAMAGED,
+				 "set %u of %u (%s%s): the data of rank %u and "
+				 "their copy at rank %u differ from byte %llu "
+				 "on; it cannot be told which is wrong",
+				 s->number, s->sets, kind, over,
+				 s->members[f->stripe].rank,
+				 s->members[(f->stripe + 1) % s->n].rank,
+				 (unsigned long long)f->first);
+	if (f->member == PLAN_NONE)
+		return error_set(
+			err, ERROR_DAMAGED,
+			"set %u of %u (%s%s) does not add up: %llu %s differ, "
+			"the first at offset %llu of stripe %u; it cannot be "
+			"told which member is wrong",
+			s->number, s->sets, kind, over,
+			(unsigned long long)f->bytes,
+			f->bytes == 1 ? "byte" : "bytes",
+			(unsigned long long)f->first, f->stripe);
+	m = &s->members[f->member];
+	if (f->in_body)
+		return error_set(err, ERROR_DAMAGED,
+				 "%s: contents are wrong: set %u of %u (%s%s) "
+				 "adds up without it",
+				 m->name, s->number, s->sets, kind, over);
+	if (f->file != PLAN_NONE)
+		return error_set(err, ERROR_DAMAGED,
+				 "%s of rank %u: contents are wrong, the first "
+				 "difference is at byte %llu: set %u of %u (%s) "
+				 "adds up without it",
+				 p->files[f->file].path, m->rank,
+				 (unsigned long long)f->file_off, s->number,
+				 s->sets, kind);
+	return error_set(err, ERROR_DAMAGED,
+			 "rank %u: contents are wrong: set %u of %u (%s%s) adds "
+			 "up without it",
+			 m->rank, s->number, s->sets, kind, over);
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gen_dataset - make a dataset with redundancy on pretend nodes, as LLNL's
+ * library and a scavenge leave it; or check the files of one that was rebuilt.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "arena.h"
+#include "buf.h"
+#include "crc.h"
+#include "error.h"
+#include "gen/gen.h"
+#include "io.h"
+#include "meta/dataset.h"
+#include "num.h"
+#include "opt.h"
+#include "path.h"
+#include "str.h"
+
+/* --- Options -----------------------------------------------------------------
+ */
+
+struct settings {
+	const char *prefix, *recorded, *nodes_dir, *name, *type, *size, *layout;
+	const char *lose;
+	uint64_t ranks, nodes, files, failures, set_size, id, time;
+	bool cyclic, output, ckpt, crc, check;
+};
+
+static int
+parse_type(struct gen *g, const struct settings *s, struct error *err)
+{
+	g->none = str_eq(s->type, "NONE");
+	if (g->none)
+		return 0;
+	for (g->type = 0; g->type < REDSET_TYPES; g->type++)
+		if (str_eq(s->type, redset_type_name(g->type)))
+			break;
+	if (g->type == REDSET_TYPES)
+		return error_set(
+			err, ERROR_USAGE,
+			"--type %s: not NONE, SINGLE, PARTNER, XOR, RS",
+			s->type);
+	g->failures = g->type == REDSET_SINGLE ? 0
+		      : g->type == REDSET_XOR  ? 1
+		      : s->failures > 0	       ? (uint32_t)s->failures
+		      : g->type == REDSET_RS   ? 2
+					       : 1;
+	return 0;
+}
+
+/* "BYTES" or "BYTES,SPREAD". */
+static int
+parse_size(struct gen *g, const char *text, struct error *err)
+{
+	const char *comma = strchrnul(text, ',');
+	char first[64];
+
+	snprintf(first, sizeof(first), "%.*s", (int)(comma - text), text);
+	if (num_bytes(first, UINT64_MAX / 4, &g->size, err) < 0)
+		return -1;
+	return *comma == '\0'
+		       ? 0
+		       : num_bytes(comma + 1, UINT64_MAX / 4, &g->spread, err);
+}
+
+/* Node numbers with commas between them. */
+static int
+parse_lost(struct gen *g, const char *text, struct error *err)
+{
+	const char *end = NULL;
+	uint64_t node = 0;
+	char number[32];
+
+	g->lost = arena_alloc(g->arena, g->nnodes, sizeof(*g->lost));
+	if (g->lost == NULL)
+		return error_set(err, ERROR_NOMEM, "out of memory");
+	for (; text != NULL && *text != '\0'; text = *end ? end + 1 : end) {
+		end = strchrnul(text, ',');
+		snprintf(number, sizeof(number), "%.*s", (int)(end - text),
+			 text);
+		if (num_u64(number, 0, g->nnodes - 1, &node, err) < 0)
+			return error_wrap(err, "--lose");
+		g->lost[node] = true;
+	}
+	return 0;
+}
+
+static int
+parse_layout(struct gen *g, const char *text, struct error *err)
+{
+	g->in_prefix = str_eq(text, "prefix") || str_eq(text, "both");
+	g->in_cache = str_eq(text, "cache") || str_eq(text, "both");
+	return g->in_prefix || g->in_cache
+		       ? 0
+		       : error_set(err, ERROR_USAGE,
+				   "--layout %s: not prefix, cache, both",
+				   text);
+}
+
+/* The directories: the nodes' lie beside the prefix, and so does `local`,
+ * which is what each node would call its own. */
+static int
+find_places(struct gen *g, const struct settings *s, struct error *err)
+{
+	struct buf real = BUF_INIT;
+	const char *slash = NULL;
+
+	if (mkdir(s->prefix, 0777) < 0 && access(s->prefix, F_OK) < 0)
+		return error_sys(err, "%s", s->prefix);
+	if (path_real(s->prefix, &real, err) < 0)
+		return -1;
+	g->prefix = arena_strdup(g->arena, real.data);
+	buf_free(&real);
+	g->recorded = s->recorded != NULL ? s->recorded : g->prefix;
+	if (g->prefix == NULL || g->recorded[0] != '/')
+		return error_set(err, ERROR_USAGE,
+				 "%s: the recorded prefix must be absolute",
+				 s->recorded);
+	slash = strrchr(g->prefix, '/');
+	g->nodes_dir =
+		s->nodes_dir != NULL
+			? s->nodes_dir
+			: arena_printf(g->arena, "%.*s/nodes",
+				       (int)(slash - g->prefix), g->prefix);
+	slash = strrchr(g->recorded, '/');
+	g->cache_dir =
+		arena_printf(g->arena,
+			     "%.*s/local/cache/" GEN_USER "/scr." GEN_JOB
+			     "/scr.dataset.%" PRId64,
+			     (int)(slash - g->recorded), g->recorded, g->id);
+	return g->nodes_dir == NULL || g->cache_dir == NULL
+		       ? error_set(err, ERROR_NOMEM, "out of memory")
+		       : 0;
+}
+
+static int
+apply_settings(struct gen *g, const struct settings *s, struct error *err)
+{
+	if (s->prefix == NULL)
+		return error_set(err, ERROR_USAGE, "--prefix is missing");
+	if (s->nodes > s->ranks)
+		return error_set(err, ERROR_USAGE, "more nodes than ranks");
+	g->id = (int64_t)s->id;
+	g->time = (int64_t)s->time;
+	g->nranks = (uint32_t)s->ranks;
+	g->nnodes = s->nodes > 0 ? (uint32_t)s->nodes : g->nranks;
+	g->nfiles = (uint32_t)s->files;
+	g->set_size = (uint32_t)s->set_size;
+	g->cyclic = s->cyclic;
+	g->is_output = s->output;
+	g->is_ckpt = s->ckpt || !s->output;
+	g->crc = s->crc;
+	g->name = s->name != NULL
+			  ? s->name
+			  : arena_printf(g->arena, "ckpt.%" PRId64, g->id);
+	g->ranks = arena_alloc(g->arena, g->nranks, sizeof(*g->ranks));
+	if (g->name == NULL || g->ranks == NULL)
+		return error_set(err, ERROR_NOMEM, "out of memory");
+	if (!dataset_name_ok(g->name) || !path_is_clean(g->name))
+		return error_set(err, ERROR_USAGE, "%s: not a name", g->name);
+	if (parse_type(g, s, err) < 0 || parse_size(g, s->size, err) < 0 ||
+	    parse_lost(g, s->lose, err) < 0 ||
+	    parse_layout(g, s->layout, err) < 0)
+		return -1;
+	return find_places(g, s, err);
+}
+
+/* --- Making ------------------------------------------------------------------
+ */
+
+static int
+write_data_file(const struct gen *g, uint32_t rank, uint32_t number,
+		unsigned char *block, struct error *err)
+{
+	struct gen_file *f = &g->ranks[rank].files[number];
+	struct place_file out;
+	size_t len = 0;
+
+	if (place_create(g, rank, f->rel, f->base, &out, err) < 0)
+		return -1;
+	/* Of a lost file only the checksum is needed. */
+	if (out.n == 0 && !g->crc)
+		return 0;
+	for (uint64_t off = 0; off < f->attr.size; off += len) {
+		len = f->attr.size - off < GEN_BLOCK
+			      ? (size_t)(f->attr.size - off)
+			      : GEN_BLOCK;
+		content_fill(rank, number, off, len, block);
+		if (g->crc)
+			f->crc = crc_update(f->crc, block, len);
+		if (place_write(&out, block, len, off, err) < 0) {
+			place_abort(&out);
+			return -1;
+		}
+	}
+	return place_done(&out, &f->attr, err);
+}
+
+static int
+make(struct gen *g, unsigned char *block, struct error *err)
+{
+	if (place_open(g, err) < 0)
+		return -1;
+	for (uint32_t r = 0; r < g->nranks; r++)
+		for (uint32_t i = 0; i < g->nfiles; i++)
+			if (write_data_file(g, r, i, block, err) < 0)
+				return -1;
+	if (metawrite_filemaps(g, err) < 0 || metawrite_indexes(g, err) < 0)
+		return -1;
+	if (g->none)
+		return 0;
+	return redwrite(g, true, err) < 0 ? -1 : redwrite(g, false, err);
+}
+
+/* --- Checking ----------------------------------------------------------------
+ */
+
+/* 0 if the file has the bytes, size, mode and time it should have. */
+static int
+check_file(const struct gen *g, uint32_t rank, uint32_t number,
+	   unsigned char *block, struct error *err)
+{
+	const struct gen_file *f = &g->ranks[rank].files[number];
+	unsigned char want[4096];
+	struct stat st;
+	size_t len = 0, part = 0;
+	int fd = openat(g->prefix_fd, f->rel, O_RDONLY | O_CLOEXEC);
+	int rc = -1;
+
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		error_sys(err, "%s", f->rel);
+		goto out;
+	}
+	if ((uint64_t)st.st_size != f->attr.size ||
+	    st.st_mode != f->attr.mode ||
+	    st.st_mtim.tv_sec != f->attr.mtime.tv_sec ||
+	    st.st_mtim.tv_nsec != f->attr.mtime.tv_nsec) {
+		error_set(err, ERROR_DAMAGED, "%s: size, mode or time differs",
+			  f->rel);
+		goto out;
+	}
+	for (uint64_t off = 0; off < f->attr.size; off += len) {
+		len = f->attr.size - off < GEN_BLOCK
+			      ? (size_t)(f->attr.size - off)
+			      : GEN_BLOCK;
+		if (io_pread(fd, f->rel, block, len, off, err) < 0)
+			goto out;
+		for (size_t i = 0; i < len; i += part) {
+			part = len - i < sizeof(want) ? len - i : sizeof(want);
+			content_fill(rank, number, off + i, part, want);
+			if (memcmp(block + i, want, part) != 0) {
+				error_set(err, ERROR_DAMAGED,
+					  "%s: contents differ", f->rel);
+				goto out;
+			}
+		}
+	}
+	rc = 0;
+out:
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static int
+check(struct gen *g, unsigned char *block)
+{
+	struct error err = ERROR_INIT;
+	int status = STATUS_OK;
+
+	g->prefix_fd = open(g->prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (uint32_t r = 0; r < g->nranks; r++)
+		for (uint32_t i = 0; i < g->nfiles; i++)
+			if (check_file(g, r, i, block, &err) < 0)
+				status = app_report(status, &err);
+	return status == STATUS_OK ? STATUS_OK : STATUS_FAILED;
+}
+
+/* --- main --------------------------------------------------------------------
+ */
+
+static const struct app_info info = {
+	.name = "gen_dataset",
+	.summary = "make a dataset on pretend nodes",
+	.usage = "--prefix DIR [OPTION]...",
+};
+
+static int
+run(const struct settings *s, struct error *err)
+{
+	static const struct gen none = { .prefix_fd = -1, .nodes_fd = -1 };
+	unsigned char *block = NULL;
+	struct gen g = none;
+	int status = STATUS_FAILED;
+
+	g.arena = arena_new();
+	block = g.arena == NULL ? NULL : arena_alloc(g.arena, 1, GEN_BLOCK);
+	if (block == NULL) {
+		error_set(err, ERROR_NOMEM, "out of memory");
+		goto out;
+	}
+	if (apply_settings(&g, s, err) < 0 || sets_assign(&g, err) < 0 ||
+	    metawrite_plan(&g, err) < 0)
+		goto out;
+	if (s->check)
+		status = check(&g, block);
+	else if (make(&g, block, err) == 0)
+		status = STATUS_OK;
+out:
+	place_close(&g);
+	arena_free(g.arena);
+	return app_report(status, err);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct settings s = {
+		.type = "XOR",
+		.size = "64K",
+		.layout = "prefix",
+		.ranks = 4,
+		.files = 1,
+		.set_size = 8,
+		.id = 1,
+		.time = 1700000000,
+	};
+	const struct opt opts[] = {
+		OPT_STRING('p', "prefix", &s.prefix, "DIR", OPT_DIR,
+			   "write below this directory"),
+		OPT_U64('n', "ranks", &s.ranks, "N", 1, 1000000,
+			"number of ranks (4)"),
+		OPT_U64('m', "nodes", &s.nodes, "N", 1, 1000000,
+			"number of nodes (as many as ranks)"),
+		OPT_FLAG(0, "cyclic", &s.cyclic,
+			 "rank r on node r modulo nodes, not in blocks"),
+		OPT_STRING('t', "type", &s.type, "TYPE", OPT_ANY,
+			   "NONE, SINGLE, PARTNER, XOR or RS (XOR)"),
+		OPT_U64('k', "failures", &s.failures, "K", 1, 200,
+			"losses to survive: RS (2), PARTNER (1)"),
+		OPT_U64(0, "set-size", &s.set_size, "N", 1, 1000000,
+			"least members of a set (8)"),
+		OPT_U64('f', "files", &s.files, "N", 0, 10000000,
+			"files of each rank (1)"),
+		OPT_STRING('s', "size", &s.size, "BYTES[,SPREAD]", OPT_ANY,
+			   "size of each file, and how much larger some are"),
+		OPT_STRING(0, "name", &s.name, "NAME", OPT_ANY,
+			   "of the dataset (ckpt.ID)"),
+		OPT_U64('i', "id", &s.id, "ID", 1, 2147483647,
+			"of the dataset (1)"),
+		OPT_FLAG(0, "ckpt", &s.ckpt, "a checkpoint (unless --output)"),
+		OPT_FLAG(0, "output", &s.output, "an output dataset"),
+		OPT_STRING(0, "layout", &s.layout, "WHERE", OPT_ANY,
+			   "prefix, cache or both (prefix)"),
+		OPT_STRING(0, "nodes-dir", &s.nodes_dir, "DIR", OPT_DIR,
+			   "the nodes' directories (nodes, beside the prefix)"),
+		OPT_STRING(0, "lose", &s.lose, "NODE,...", OPT_ANY,
+			   "nodes of which nothing is left"),
+		OPT_FLAG(0, "crc", &s.crc, "store checksums in the filemaps"),
+		OPT_STRING(0, "recorded-prefix", &s.recorded, "DIR", OPT_DIR,
+			   "path of the prefix as the metadata have it"),
+		OPT_U64(0, "time", &s.time, "SECONDS", 0, 4000000000,
+			"recorded times start here"),
+		OPT_FLAG(0, "check", &s.check,
+			 "write nothing: compare all files below the prefix"),
+		OPT_END,
+	};
+	struct error err = ERROR_INIT;
+	int count = 0;
+
+	app_start(&info, argc, argv, opts, &count);
+	if (count > 0)
+		app_usage("no arguments are expected");
+	return app_finish(run(&s, &err));
+}

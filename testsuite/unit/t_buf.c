@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+
+#include "buf.h"
+#include "mem.h"
+#include "tap.h"
+
+static void
+test_add(void)
+{
+	struct buf b = BUF_INIT;
+
+	ok(b.data == NULL, "an empty buf has no memory");
+	buf_clear(&b);
+	ok(b.data == NULL, "clearing it gives it none");
+	buf_free(&b);
+	is_int(buf_add(&b, NULL, 0), 0, "nothing can be added");
+	is_str(b.data, "", "which makes it an empty string");
+	is_int(buf_add_str(&b, "one"), 0, "buf_add_str()");
+	is_int(buf_add_char(&b, ' '), 0, "buf_add_char()");
+	is_int(buf_printf(&b, "%d", 2), 0, "buf_printf()");
+	is_int(buf_add(&b, "\0x", 2), 0, "buf_add()");
+	is_mem(b.data, "one 2\0x", 8, "all is there, with a NUL behind it");
+	is_int((int64_t)b.len, 7, "len does not count that NUL");
+	buf_clear(&b);
+	is_str(b.data, "", "buf_clear() makes it an empty string");
+	ok(b.cap > 0, "and keeps the memory");
+	buf_free(&b);
+	ok(b.data == NULL && b.len == 0 && b.cap == 0,
+	   "buf_free() goes back to the start");
+}
+
+static void
+test_integers(void)
+{
+	struct buf b = BUF_INIT;
+
+	/* formats.md 1.1: the magic number and the size of an empty file. */
+	is_int(buf_add_be32(&b, 0x951fc3f5), 0, "buf_add_be32()");
+	is_int(buf_add_be64(&b, 0x1c), 0, "buf_add_be64()");
+	is_int(buf_add_be64(&b, UINT64_C(0x0123456789abcdef)), 0,
+	       "buf_add_be64() of all bytes");
+	is_int((int64_t)b.len, 20, "have 4 and 8 bytes");
+	is_mem(b.data,
+	       "\x95\x1f\xc3\xf5\0\0\0\0\0\0\0\x1c"
+	       "\x01\x23\x45\x67\x89\xab\xcd\xef",
+	       21, "are big-endian");
+	buf_free(&b);
+}
+
+/* One byte at a time and a text of every length. */
+static void
+test_growth(void)
+{
+	struct buf b = BUF_INIT;
+	char text[1000];
+	bool good = true;
+	size_t len = 0, i = 0, grown = 0, cap = 0;
+
+	for (i = 0; i < 100000; i++) {
+		good = good && buf_add_char(&b, (char)('a' + i % 26)) == 0 &&
+		       b.data[b.len] == '\0';
+		grown += b.cap != cap;
+		cap = b.cap;
+	}
+	for (i = 0; i < 100000; i++)
+		good = good && b.data[i] == (char)('a' + i % 26);
+	ok(good && b.len == 100000, "100000 bytes, one by one");
+	ok(grown < 20, "take few allocations");
+	buf_free(&b);
+	good = true;
+	for (len = 0; len < sizeof(text); len++) {
+		memset(text, 'x', len);
+		text[len] = '\0';
+		good = good && buf_add_str(&b, "<") == 0 &&
+		       buf_printf(&b, "%s>", text) == 0 &&
+		       strlen(b.data) == b.len && b.len == len + 2 &&
+		       strcmp(b.data + 1 + len, ">") == 0;
+		buf_free(&b);
+	}
+	ok(good, "buf_printf() of every length");
+}
+
+static void
+test_reserve(void)
+{
+	struct buf b = BUF_INIT;
+	char *data = NULL;
+
+	is_int(buf_reserve(&b, 1000), 0, "buf_reserve()");
+	is_str(b.data, "", "leaves a string");
+	ok(b.cap == 1001, "gets what was asked for and a NUL");
+	data = b.data;
+	memset(b.data, 'x', 1000);
+	b.len = 1000;
+	b.data[1000] = '\0';
+	is_int(buf_reserve(&b, 0), 0, "no more is needed");
+	ok(b.data == data, "so nothing moves");
+	is_int(buf_reserve(&b, 1), 0, "one more is needed");
+	ok(b.cap >= 2002, "so it doubles");
+	errno = 0;
+	is_int(buf_reserve(&b, SIZE_MAX - 1000), -1, "a sum that wraps fails");
+	is_int(errno, ENOMEM, "with ENOMEM");
+	errno = 0;
+	is_int(buf_reserve(&b, SIZE_MAX), -1, "so does the largest");
+	is_int(errno, ENOMEM, "with ENOMEM");
+	is_int((int64_t)strlen(b.data), 1000, "and the buf is unchanged");
+	buf_free(&b);
+}
+
+static void
+test_nomem(void)
+{
+	struct buf b = BUF_INIT;
+	char text[200];
+
+	memset(text, 'x', sizeof(text));
+	text[199] = '\0';
+	mem_fail_after(0);
+	errno = 0;
+	is_int(buf_add_char(&b, 'x'), -1, "no memory for the first byte");
+	is_int(errno, ENOMEM, "is ENOMEM");
+	is_int(buf_printf(&b, "x"), -1, "nor for a text");
+	ok(b.data == NULL && b.cap == 0, "and the buf is unchanged");
+	mem_fail_after(1);
+	is_int(buf_add_str(&b, "begin"), 0, "memory for some bytes");
+	is_int(buf_add_str(&b, text), -1, "none for more");
+	is_str(b.data, "begin", "the string is unchanged");
+	is_int(buf_printf(&b, "%s", text), -1, "none for a text");
+	is_str(b.data, "begin", "the string is unchanged");
+	is_int((int64_t)b.len, 5, "and its length");
+	is_int(buf_add_str(&b, "!"), 0, "what needs no memory succeeds");
+	mem_fail_after(-1);
+	is_int(buf_printf(&b, "%s", text), 0, "all is well with memory");
+	is_int((int64_t)b.len, 5 + 1 + 199, "and nothing was lost");
+	buf_free(&b);
+}
+
+int
+main(void)
+{
+	test_add();
+	test_integers();
+	test_growth();
+	test_reserve();
+	test_nomem();
+	return tap_done();
+}

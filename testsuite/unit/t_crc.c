@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <zlib.h>
+
+#include "crc.h"
+#include "tap.h"
+
+#define SIZE 70000
+
+static unsigned char data[SIZE], copy[SIZE];
+
+static void
+test_known(void)
+{
+	/* formats.md 1.1: header and tree of the smallest kvtree file. */
+	static const unsigned char empty[] = {
+		0x95, 0x1f, 0xc3, 0xf5, 0, 1, 0, 1, 0, 0, 0, 0,
+		0,    0,    0,	  0x1c, 0, 0, 0, 1, 0, 0, 0, 0,
+	};
+
+	is_int(crc_update(0, "", 0), 0, "the sum of nothing is 0");
+	is_int(crc_update(7, "", 0), 7, "nothing more changes nothing");
+	is_int(crc_update(0, "123456789", 9), 0xcbf43926, "the check value");
+	is_int(crc_update(0, empty, sizeof(empty)), 0x02149a0e,
+	       "the smallest kvtree file");
+}
+
+/* All lengths and alignments that the vector code may treat in its own way,
+ * against zlib. */
+static void
+test_zlib(void)
+{
+	bool same = true, continued = true;
+	size_t at = 0, len = 0;
+	uint32_t want = 0;
+
+	for (at = 0; at < 16; at++) {
+		for (len = 0; len < 600; len++) {
+			want = (uint32_t)crc32(0, data + at, (uInt)len);
+			same = same && crc_update(0, data + at, len) == want;
+			continued = continued &&
+				    crc_update(want, data + 1000, len) ==
+					    crc32(want, data + 1000,
+						  (uInt)len);
+		}
+	}
+	ok(same, "the same as zlib: all short lengths and alignments");
+	ok(continued, "the same as zlib: continued sums");
+	is_int(crc_update(0, data, SIZE), (int64_t)crc32(0, data, SIZE),
+	       "the same as zlib: a long one");
+}
+
+static void
+test_flips(void)
+{
+	const uint32_t sum = crc_update(0, data, 64);
+	bool seen = true;
+	size_t i = 0;
+
+	memcpy(copy, data, 64);
+	for (i = 0; i < 64 * 8; i++) {
+		copy[i / 8] ^= (unsigned char)(1 << i % 8);
+		seen = seen && crc_update(0, copy, 64) != sum;
+		copy[i / 8] ^= (unsigned char)(1 << i % 8);
+	}
+	ok(seen, "each single flipped bit changes the sum");
+}
+
+static void
+test_shift(void)
+{
+	const uint32_t sum = crc_update(0, data, SIZE);
+	bool good = true;
+	uint32_t a = 0, b = 0;
+	size_t at = 0;
+
+	for (at = 0; at <= SIZE; at += at < 300 ? 1 : 997) {
+		a = crc_update(0, data, at);
+		b = crc_update(0, data + at, SIZE - at);
+		good = good && (crc_shift(a, SIZE - at) ^ b) == sum;
+	}
+	ok(good, "two parts combine, wherever the cut is");
+	is_int(crc_shift(sum, 0), sum, "a shift by nothing");
+	is_int(crc_shift(0, 12345), 0, "a shift of 0");
+}
+
+/* Lengths that cannot be summed in a test: shifts add up. */
+static void
+test_far(void)
+{
+	static const uint64_t lens[] = {
+		1,
+		4096,
+		UINT32_MAX,
+		UINT64_C(1) << 32,
+		UINT64_C(1) << 40,
+		INT64_MAX,
+		UINT64_C(1) << 63,
+		UINT64_MAX - 5,
+		UINT64_MAX - 1,
+	};
+	const uint32_t sum = 0xdeadbeef;
+	bool good = true;
+	size_t i = 0;
+
+	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++)
+		good = good && crc_shift(crc_shift(sum, lens[i]), 1) ==
+				       crc_shift(sum, lens[i] + 1);
+	ok(good, "a shift by n and 1 is a shift by n + 1");
+	is_int(crc_shift(sum, UINT64_MAX),
+	       crc_shift(crc_shift(sum, UINT64_C(1) << 63), INT64_MAX),
+	       "the longest is the sum of its halves");
+	/* x^(2^32 - 1) is 1 modulo CRC-32's primitive polynomial, and so is
+	 * its eighth power: zeroes for 8 * (2^32 - 1) bits. */
+	is_int(crc_shift(sum, UINT32_MAX), sum,
+	       "the sum's period is 2^32 - 1");
+}
+
+int
+main(void)
+{
+	size_t i = 0;
+	uint32_t x = 1;
+
+	for (i = 0; i < SIZE; i++) {
+		x = x * 1664525 + 1013904223;
+		data[i] = (unsigned char)(x >> 24);
+	}
+	test_known();
+	test_zlib();
+	test_flips();
+	test_shift();
+	test_far();
+	return tap_done();
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <pthread.h>
+
+#include "mem.h"
+#include "tap.h"
+
+static void
+test_alloc(void)
+{
+	static const char zero[300];
+	char *p = mem_calloc(30, 10);
+
+	ok(p != NULL, "mem_calloc() succeeds");
+	is_mem(p, zero, 300, "and gives zeroes");
+	memcpy(p, "0123456789", 10);
+	p = mem_realloc(p, 1000, 10);
+	is_mem(p, "0123456789", 10, "mem_realloc() keeps the contents");
+	mem_free(p);
+	p = mem_realloc(NULL, 2, 3);
+	ok(p != NULL, "mem_realloc() of NULL allocates");
+	mem_free(p);
+	mem_free(NULL);
+	p = mem_strdup("word");
+	is_str(p, "word", "mem_strdup()");
+	mem_free(p);
+}
+
+static void
+test_zero(void)
+{
+	char *p = mem_alloc(0, 8);
+
+	ok(p != NULL, "no objects: not NULL");
+	p = mem_realloc(p, 0, 0);
+	ok(p != NULL, "resizing to nothing does not free");
+	mem_free(p);
+	p = mem_calloc(8, 0);
+	ok(p != NULL, "objects of no size: not NULL");
+	mem_free(p);
+}
+
+static void
+test_overflow(void)
+{
+	char *p = mem_alloc(1, 4), *q = NULL;
+
+	memcpy(p, "abc", 4);
+	errno = 0;
+	ok(mem_alloc(SIZE_MAX / 2, 3) == NULL, "mem_alloc() of too much");
+	is_int(errno, ENOMEM, "is ENOMEM");
+	errno = 0;
+	ok(mem_calloc((size_t)1 << 33, (size_t)1 << 33) == NULL,
+	   "mem_calloc() of too much");
+	is_int(errno, ENOMEM, "is ENOMEM");
+	errno = 0;
+	q = mem_realloc(p, SIZE_MAX, 2);
+	ok(q == NULL, "mem_realloc() of too much");
+	is_int(errno, ENOMEM, "is ENOMEM");
+	is_str(p, "abc", "and leaves the old memory alone");
+	mem_free(p);
+}
+
+static void
+test_aligned(void)
+{
+	bool good = true;
+	size_t align = 0;
+	char *p = NULL;
+
+	for (align = 1; align <= 1 << 20; align *= 2) {
+		p = mem_aligned(align, 100);
+		good = good && p != NULL && (uintptr_t)p % align == 0;
+		if (p != NULL)
+			memset(p, 1, 100);
+		mem_free(p);
+	}
+	ok(good, "mem_aligned() aligns");
+}
+
+static void
+test_fail(void)
+{
+	void *p = NULL, *q = NULL;
+
+	is_int(mem_fail_after(1), -1, "by default nothing fails");
+	p = mem_alloc(1, 1);
+	ok(p != NULL, "the first still succeeds");
+	errno = 0;
+	ok(mem_alloc(1, 1) == NULL && errno == ENOMEM, "mem_alloc() fails");
+	errno = 0;
+	ok(mem_calloc(1, 1) == NULL && errno == ENOMEM, "mem_calloc() fails");
+	errno = 0;
+	q = mem_realloc(p, 2, 1);
+	ok(q == NULL && errno == ENOMEM, "mem_realloc() fails");
+	errno = 0;
+	ok(mem_aligned(64, 1) == NULL && errno == ENOMEM,
+	   "mem_aligned() fails");
+	errno = 0;
+	ok(mem_strdup("x") == NULL && errno == ENOMEM, "mem_strdup() fails");
+	is_int(mem_fail_after(5), 0, "none is left");
+	is_int(mem_fail_after(-7), 5, "the previous value is told");
+	is_int(mem_fail_after(-1), -1, "any negative value means never");
+	mem_free(p);
+}
+
+static void *
+allocate(void *count)
+{
+	size_t i = 0;
+	void *p = NULL;
+
+	for (i = 0; i < 1000; i++) {
+		p = mem_alloc(1, 1);
+		if (p != NULL)
+			(*(size_t *)count)++;
+		mem_free(p);
+	}
+	return NULL;
+}
+
+/* Threads share one limit, and none slips through. */
+static void
+test_threads(void)
+{
+	size_t counts[4] = { 0 }, sum = 0;
+	pthread_t threads[4];
+	size_t i = 0, started = 0;
+
+	mem_fail_after(2500);
+	for (i = 0; i < 4; i++)
+		if (pthread_create(&threads[i], NULL, allocate, &counts[i]) ==
+		    0)
+			started++;
+		else
+			break;
+	for (i = 0; i < started; i++) {
+		pthread_join(threads[i], NULL);
+		sum += counts[i];
+	}
+	is_int((int64_t)started, 4, "four threads ran");
+	is_int((int64_t)sum, 2500, "as many succeeded as were allowed");
+	is_int(mem_fail_after(-1), 0, "none is left");
+}
+
+int
+main(void)
+{
+	test_alloc();
+	test_zero();
+	test_overflow();
+	test_aligned();
+	test_fail();
+	test_threads();
+	return tap_done();
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "par.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "mem.h"
+#include "tap.h"
+
+#define ITEMS_MAX 5000
+#define THREADS_MAX 8
+
+struct job {
+	unsigned char seen[ITEMS_MAX]; /* calls for each item */
+	size_t calls[THREADS_MAX];     /* per worker, without any lock */
+	pthread_t thread[THREADS_MAX];
+	bool strayed; /* a worker number came from two threads */
+	atomic_size_t total;
+	size_t fail_at; /* items from here on fail */
+	unsigned threads;
+};
+
+static struct job *
+job_new(unsigned threads)
+{
+	struct job *job = mem_calloc(1, sizeof(*job));
+
+	job->fail_at = SIZE_MAX;
+	job->threads = threads;
+	return job;
+}
+
+static int
+work(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct job *job = arg;
+
+	if (worker >= job->threads)
+		return error_set(err, ERROR_LOST, "no such worker");
+	if (job->calls[worker]++ == 0)
+		job->thread[worker] = pthread_self();
+	else if (!pthread_equal(job->thread[worker], pthread_self()))
+		job->strayed = true;
+	atomic_fetch_add(&job->total, 1);
+	if (i >= job->fail_at)
+		return error_set(err, ERROR_CORRUPT, "item %zu", i);
+	job->seen[i % ITEMS_MAX]++;
+	return 0;
+}
+
+static bool
+each_once(const struct job *job, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < ITEMS_MAX; i++)
+		if (job->seen[i] != (i < count))
+			return false;
+	return true;
+}
+
+static void
+test_all_items(void)
+{
+	static const unsigned threads[] = { 1, 2, 3, 8 };
+	static const size_t counts[] = { 0, 1, 2, 7, 100, ITEMS_MAX };
+	static const size_t batches[] = { 0, 1, 3, 64, ITEMS_MAX, SIZE_MAX };
+	size_t t, c, b;
+
+	for (t = 0; t < 4; t++) {
+		struct par *p = par_new(threads[t], NULL);
+		bool good = true, calm = true;
+
+		is_int(par_threads(p), threads[t], "threads");
+		for (c = 0; c < 6; c++) {
+			for (b = 0; b < 6; b++) {
+				struct job *job = job_new(threads[t]);
+
+				if (par_for(p, counts[c], batches[b], work, job,
+					    NULL) != 0 ||
+				    !each_once(job, counts[c]))
+					good = false;
+				calm = calm && !job->strayed;
+				mem_free(job);
+			}
+		}
+		ok(good, "each item once, whatever the batch");
+		ok(calm, "a worker's number belongs to one thread");
+		par_free(p);
+	}
+}
+
+static void
+test_errors(void)
+{
+	static const unsigned threads[] = { 1, 2, 8 };
+	size_t t;
+
+	for (t = 0; t < 3; t++) {
+		struct par *p = par_new(threads[t], NULL);
+		struct job *job = job_new(threads[t]);
+		struct error err = ERROR_INIT;
+		unsigned long item = 0;
+		char *end = NULL;
+
+		job->fail_at = 40;
+		is_int(par_for(p, SIZE_MAX, 2, work, job, &err), -1,
+		       "an item fails");
+		is_int(err.kind, ERROR_CORRUPT, "its error comes out");
+		if (strncmp(err.text, "item ", 5) == 0)
+			item = strtoul(err.text + 5, &end, 10);
+		ok(end != NULL && *end == '\0' && item >= 40 &&
+			   item < 40 + 2 * THREADS_MAX,
+		   "from an item that failed");
+		if (threads[t] == 1)
+			is_int((int64_t)item, 40, "the first, if alone");
+		ok(atomic_load(&job->total) <= 40 + threads[t],
+		   "and the others stop");
+		is_int(par_for(p, SIZE_MAX, 0, work, job, NULL), -1,
+		       "nobody asks why");
+
+		mem_free(job);
+		job = job_new(threads[t]);
+		error_clear(&err);
+		is_int(par_for(p, 100, 0, work, job, &err), 0,
+		       "the pool works on");
+		ok(each_once(job, 100) && err.kind == ERROR_NONE,
+		   "as if nothing had happened");
+		mem_free(job);
+		par_free(p);
+	}
+}
+
+/* A call that fails with the last numbers there are: none comes again. */
+static int
+check_top(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	atomic_size_t *calls = arg;
+
+	(void)worker;
+	atomic_fetch_add(calls, 1);
+	if (i == 0) /* come by all the others at once */
+		return error_set(err, ERROR_CORRUPT, "0");
+	return 0;
+}
+
+static int
+check_mask(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	atomic_uint *open = arg;
+	sigset_t mask;
+
+	(void)i;
+	(void)err;
+	pthread_sigmask(SIG_SETMASK, NULL, &mask);
+	if (worker > 0 &&
+	    (!sigismember(&mask, SIGUSR1) || !sigismember(&mask, SIGINT)))
+		atomic_fetch_add(open, 1);
+	sched_yield();
+	return 0;
+}
+
+static void
+test_misuse(void)
+{
+	struct par *p = par_new(0, NULL);
+	atomic_size_t calls = 0;
+	atomic_uint open_masks = 0;
+	sigset_t before, after;
+
+	is_int(par_threads(p), 1, "no thread at all means one");
+	is_int(par_for(p, 10, 0, check_mask, &open_masks, NULL), 0, "it works");
+	par_free(p);
+	par_free(NULL);
+
+	pthread_sigmask(SIG_SETMASK, NULL, &before);
+	p = par_new(4, NULL);
+	pthread_sigmask(SIG_SETMASK, NULL, &after);
+	is_int(sigismember(&after, SIGINT), sigismember(&before, SIGINT),
+	       "the caller's signals stay as they were");
+	is_int(par_for(p, 1000, 0, check_mask, &open_masks, NULL), 0,
+	       "look at the workers' signals");
+	is_int(open_masks, 0, "all are blocked");
+	is_int(par_for(p, SIZE_MAX, SIZE_MAX, check_top, &calls, NULL), -1,
+	       "all numbers as one batch");
+	is_int((int64_t)calls, 1, "go to one thread");
+	par_free(p);
+}
+
+static void
+test_no_memory(void)
+{
+	struct error err = ERROR_INIT;
+	long n;
+
+	for (n = 0; n < 10; n++) {
+		struct par *p = NULL;
+
+		mem_fail_after(n);
+		p = par_new(2, &err);
+		mem_fail_after(-1);
+		par_free(p);
+		if (p != NULL)
+			break;
+		is_int(err.kind, ERROR_NOMEM, "a pool without memory");
+	}
+	is_int(n, 2, "takes two allocations");
+	mem_fail_after(0);
+	ok(par_cpus() >= 1, "without memory there still is a processor");
+	mem_fail_after(-1);
+}
+
+/* Where the system gives no threads; as nobody, because root has no limit. */
+static void
+test_no_threads(void)
+{
+	const struct rlimit none = { 0, 0 };
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct error err = ERROR_INIT;
+		struct par *p = NULL;
+
+		if (setrlimit(RLIMIT_NPROC, &none) < 0 ||
+		    (geteuid() == 0 && setuid(65534) < 0))
+			_exit(77);
+		p = par_new(4, &err);
+		if (p != NULL)
+			_exit(1);
+		_exit(err.kind == ERROR_SYSTEM && err.errnum == EAGAIN &&
+				      strstr(err.text, "thread 1 of 4") != NULL
+			      ? 0
+			      : 2);
+	}
+	waitpid(pid, &status, 0);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		skip("no threads to be had", "cannot give up root's rights");
+	else
+		is_int(status, 0, "a pool without threads is refused");
+}
+
+static void
+put_file(const char *root, const char *name, const char *text)
+{
+	char path[512];
+	char *slash = NULL;
+	FILE *file = NULL;
+
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	for (slash = strchr(path + strlen(root) + 1, '/'); slash != NULL;
+	     slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		mkdir(path, 0777);
+		*slash = '/';
+	}
+	file = fopen(path, "w");
+	if (file == NULL)
+		return;
+	fputs(text, file);
+	fclose(file);
+}
+
+static int
+remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static const struct {
+	const char *what;
+	unsigned quota;
+	const char *files[6][2]; /* name, contents */
+} groups[] = {
+	{ "nothing", 0, { { NULL, NULL } } },
+	{ "2: no limit",
+	  0,
+	  { { "proc/self/cgroup", "0::/a\n" },
+	    { "sys/fs/cgroup/a/cpu.max", "max 100000\n" } } },
+	{ "2: one and a half, rounded up",
+	  2,
+	  { { "proc/self/cgroup", "0::/a\n" },
+	    { "sys/fs/cgroup/a/cpu.max", "150000 100000\n" } } },
+	{ "2: a tenth",
+	  1,
+	  { { "proc/self/cgroup", "0::/a\n" },
+	    { "sys/fs/cgroup/a/cpu.max", "10000 100000\n" } } },
+	{ "2: the group around it is tighter",
+	  3,
+	  { { "proc/self/cgroup", "0::/a/b/c\n" },
+	    { "sys/fs/cgroup/a/b/c/cpu.max", "800000 100000\n" },
+	    { "sys/fs/cgroup/a/cpu.max", "300000 100000\n" } } },
+	{ "2: a container sees only its own",
+	  4,
+	  { { "proc/self/cgroup", "0::/outside/container\n" },
+	    { "sys/fs/cgroup/cpu.max", "400000 100000\n" } } },
+	{ "2: at the root",
+	  4,
+	  { { "proc/self/cgroup", "0::/\n" },
+	    { "sys/fs/cgroup/cpu.max", "400000 100000\n" } } },
+	{ "2: beside 1",
+	  5,
+	  { { "proc/self/cgroup", "1:name=systemd:/x\n0::/a\n" },
+	    { "sys/fs/cgroup/unified/a/cpu.max", "500000 100000\n" } } },
+	{ "2: nonsense",
+	  0,
+	  { { "proc/self/cgroup", "0::/a\n" },
+	    { "sys/fs/cgroup/a/cpu.max", "many\n" },
+	    { "sys/fs/cgroup/cpu.max", "5 0\n" } } },
+	{ "1: no limit",
+	  0,
+	  { { "proc/self/cgroup", "3:cpu,cpuacct:/j\n" },
+	    { "sys/fs/cgroup/cpu,cpuacct/j/cpu.cfs_quota_us", "-1\n" },
+	    { "sys/fs/cgroup/cpu,cpuacct/j/cpu.cfs_period_us", "100000\n" } } },
+	{ "1: two",
+	  2,
+	  { { "proc/self/cgroup", "3:cpuacct,cpu:/j\n4:memory:/j\n" },
+	    { "sys/fs/cgroup/cpuacct,cpu/j/cpu.cfs_quota_us", "200000\n" },
+	    { "sys/fs/cgroup/cpuacct,cpu/j/cpu.cfs_period_us", "100000\n" },
+	    { "sys/fs/cgroup/memory/j/cpu.cfs_quota_us", "100000\n" },
+	    { "sys/fs/cgroup/memory/j/cpu.cfs_period_us", "100000\n" } } },
+	{ "1: at the place without the other controllers' names",
+	  6,
+	  { { "proc/self/cgroup", "3:cpu,cpuacct:/j\n" },
+	    { "sys/fs/cgroup/cpu/cpu.cfs_quota_us", "60000\n" },
+	    { "sys/fs/cgroup/cpu/cpu.cfs_period_us", "10000\n" } } },
+	{ "1: without a period",
+	  0,
+	  { { "proc/self/cgroup", "3:cpu:/j\n" },
+	    { "sys/fs/cgroup/cpu/cpu.cfs_quota_us", "60000\n" } } },
+	{ "only other controllers",
+	  0,
+	  { { "proc/self/cgroup", "3:cpuset,cpuacct:/\n" },
+	    { "sys/fs/cgroup/cpuset,cpuacct/cpu.max", "1000 1000\n" } } },
+	{ "lines that are none",
+	  7,
+	  { { "proc/self/cgroup", "\nx\n3:\n::\n0::/a" },
+	    { "sys/fs/cgroup/a/cpu.max", "700000 100000" } } },
+};
+
+static void
+test_quota(void)
+{
+	const char *tmp = getenv("TMPDIR");
+	char root[256];
+	size_t i, k;
+
+	for (i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+		snprintf(root, sizeof(root), "%s/t_par.XXXXXX",
+			 tmp != NULL ? tmp : "/tmp");
+		if (mkdtemp(root) == NULL) {
+			ok(false, "a directory for the test");
+			return;
+		}
+		for (k = 0; k < 6 && groups[i].files[k][0] != NULL; k++)
+			put_file(root, groups[i].files[k][0],
+				 groups[i].files[k][1]);
+		is_int(par_quota(root), groups[i].quota, groups[i].what);
+		nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	}
+}
+
+static void
+test_cpus(void)
+{
+	unsigned cpus = par_cpus();
+	cpu_set_t old, one;
+	int cpu = 0;
+
+	ok(cpus >= 1 && cpus <= (unsigned)sysconf(_SC_NPROCESSORS_CONF),
+	   "not more processors than there are");
+	if (sched_getaffinity(0, sizeof(old), &old) < 0) {
+		skip("affinity to one processor", "more than 1024 of them");
+		return;
+	}
+	while (!CPU_ISSET(cpu, &old))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	is_int(par_cpus(), 1, "affinity to one processor");
+	sched_setaffinity(0, sizeof(old), &old);
+}
+
+int
+main(void)
+{
+	test_no_threads();
+	test_all_items();
+	test_errors();
+	test_misuse();
+	test_no_memory();
+	test_quota();
+	test_cpus();
+	return tap_done();
+}

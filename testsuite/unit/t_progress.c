@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "progress.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mem.h"
+#include "tap.h"
+
+#define KIB ((uint64_t)1024)
+#define MIB (KIB * 1024)
+#define GIB (MIB * 1024)
+
+static const struct {
+	const char *what;
+	uint64_t done, total;
+	double seconds;
+	const char *want;
+} lines[] = {
+	{ "copy", 0, 0, 0, "copy 0 B" },
+	{ "copy", 0, 3 * GIB, 0, "copy   0 % 0 B of 3.0 GiB" },
+	{ "copy", 0, 3 * GIB, 5, "copy   0 % 0 B of 3.0 GiB" },
+	{ "copy", 3 * GIB / 2, 3 * GIB, 2,
+	  "copy  50 % 1.5 GiB of 3.0 GiB, 768.0 MiB/s, 2 s left" },
+	{ "copy", GIB - 1, GIB, 1,
+	  "copy  99 % 1.0 GiB of 1.0 GiB, 1.0 GiB/s, 1 s left" },
+	{ "copy", GIB, GIB, 4, "copy 100 % 1.0 GiB of 1.0 GiB, 256.0 MiB/s" },
+	{ "copy", 2 * GIB, GIB, 4,
+	  "copy 100 % 2.0 GiB of 1.0 GiB, 512.0 MiB/s" },
+	{ "copy", 6 * MIB, 0, 3, "copy 6.0 MiB, 2.0 MiB/s" },
+	{ "copy", MIB, 61 * MIB, 1,
+	  "copy   1 % 1.0 MiB of 61.0 MiB, 1.0 MiB/s, 1 min 0 s left" },
+	{ "copy", MIB, 201 * MIB, 1,
+	  "copy   0 % 1.0 MiB of 201.0 MiB, 1.0 MiB/s, 3 min 20 s left" },
+	{ "copy", MIB, 3901 * MIB, 1,
+	  "copy   0 % 1.0 MiB of 3.8 GiB, 1.0 MiB/s, 1 h 5 min left" },
+	{ "copy", MIB, 183601 * MIB, 1,
+	  "copy   0 % 1.0 MiB of 179.3 GiB, 1.0 MiB/s, 2 d 3 h left" },
+	{ "copy", KIB, UINT64_MAX, 1,
+	  "copy   0 % 1.0 KiB of 16.0 EiB, 1.0 KiB/s, over 1000 d left" },
+	{ "a\nb\033[2J", 1, 0, 0, "a\\nb\\x1b[2J 1 B" },
+	/* clocks that went wrong */
+	{ "copy", GIB, 2 * GIB, -1, "copy  50 % 1.0 GiB of 2.0 GiB" },
+	{ "copy", GIB, 2 * GIB, NAN, "copy  50 % 1.0 GiB of 2.0 GiB" },
+	{ "copy", GIB, 2 * GIB, INFINITY, "copy  50 % 1.0 GiB of 2.0 GiB" },
+	{ "copy", UINT64_MAX, UINT64_MAX, 1e-300,
+	  "copy 100 % 16.0 EiB of 16.0 EiB" },
+};
+
+static void
+test_text(void)
+{
+	static const char what[] = "ab\xc3\xa4", all[] = "ab\xc3\xa4 6 B";
+	char to[256];
+	bool good = true;
+	unsigned size;
+	size_t i;
+	int n;
+
+	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		n = progress_text(lines[i].what, lines[i].done, lines[i].total,
+				  lines[i].seconds, to, sizeof(to));
+		is_str(to, lines[i].want, "a line");
+		is_int(n, (int64_t)strlen(to), "its length");
+	}
+	for (size = 1; size <= sizeof(all); size++) {
+		memset(to, 'x', sizeof(to));
+		n = progress_text(what, 6, 0, 0, to, size);
+		if (n < 0 || (unsigned)n >= size || to[n] != '\0' ||
+		    to[size] != 'x')
+			good = false;
+	}
+	ok(good, "never longer than there is room for");
+	is_str(to, all, "and whole if there is enough");
+	progress_text(what, 6, 0, 0, to, sizeof(all) - 1);
+	is_str(to, "ab 6 B", "characters are not cut in two");
+	progress_text(what, 6, 0, 0, to, 5);
+	is_str(to, " 6 B", "the name is cut first");
+}
+
+/* Read from fd until `want` was seen, or for `ms` milliseconds. */
+static const char *
+read_until(int fd, char *text, size_t size, const char *want, int ms)
+{
+	struct timespec start, now;
+	size_t len = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	text[0] = '\0';
+	while (len + 1 < size && (want == NULL || !strstr(text, want))) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		int left;
+		ssize_t n;
+
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		left = ms - (int)((now.tv_sec - start.tv_sec) * 1000 +
+				  (now.tv_nsec - start.tv_nsec) / 1000000);
+		if (left < 0 || poll(&p, 1, left) <= 0)
+			break;
+		n = read(fd, text + len, size - 1 - len);
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+		text[len] = '\0';
+	}
+	return text;
+}
+
+/* Put `fd` in the place of stderr; returns what to give to the next call. */
+static int
+swap_stderr(int fd)
+{
+	int old = dup(STDERR_FILENO);
+
+	dup2(fd, STDERR_FILENO);
+	close(fd);
+	return old;
+}
+
+static bool
+is_usr1_blocked(void)
+{
+	sigset_t mask;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &mask);
+	return sigismember(&mask, SIGUSR1) == 1;
+}
+
+static void *
+add_some(void *arg)
+{
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		progress_add(arg, 1024);
+		progress_expect(arg, 1024);
+	}
+	return NULL;
+}
+
+static void
+test_pipe(bool quiet)
+{
+	char text[512];
+	pthread_t threads[4];
+	struct progress *p = NULL;
+	int fds[2], old, i;
+
+	if (pipe(fds) < 0) {
+		ok(false, "a pipe");
+		return;
+	}
+	old = swap_stderr(fds[1]);
+	p = progress_start("copy", quiet);
+	ok(is_usr1_blocked(), "SIGUSR1 is blocked");
+	for (i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, add_some, p);
+	for (i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	kill(getpid(), SIGUSR1);
+	read_until(fds[0], text, sizeof(text), "\n", 5000);
+	ok(strncmp(text, "copy 100 % 3.9 MiB of 3.9 MiB, ", 31) == 0 &&
+		   strchr(text, '\n') == text + strlen(text) - 1,
+	   "SIGUSR1: one line");
+	progress_end(p);
+	ok(!is_usr1_blocked(), "SIGUSR1 is not blocked any more");
+	swap_stderr(old);
+	is_str(read_until(fds[0], text, sizeof(text), NULL, 100), "",
+	       "nothing else in a pipe");
+	close(fds[0]);
+}
+
+/* Requests at any moment of a short life do not kill the process. */
+static void
+test_end(void)
+{
+	int null = open("/dev/null", O_WRONLY), old = swap_stderr(null), i;
+
+	for (i = 0; i < 200; i++) {
+		struct progress *p = progress_start("copy", false);
+
+		kill(getpid(), SIGUSR1);
+		progress_add(p, 1);
+		if (i % 2 > 0)
+			kill(getpid(), SIGUSR1);
+		progress_end(p);
+	}
+	swap_stderr(old);
+	ok(true, "SIGUSR1 at the end does not kill");
+}
+
+static void
+test_terminal(const char *term, bool quiet, bool drawn)
+{
+	const struct winsize narrow = { .ws_row = 24, .ws_col = 24 };
+	struct progress *p = NULL;
+	char text[512];
+	int master = posix_openpt(O_RDWR | O_NOCTTY), slave = -1, old;
+
+	if (master < 0 || grantpt(master) < 0 || unlockpt(master) < 0 ||
+	    (slave = open(ptsname(master), O_RDWR | O_NOCTTY)) < 0) {
+		skip("a terminal", "no pseudo terminal to be had");
+		return;
+	}
+	ioctl(slave, TIOCSWINSZ, &narrow);
+	setenv("TERM", term, 1);
+	old = swap_stderr(slave);
+	p = progress_start("a long name", quiet);
+	progress_expect(p, 2 * KIB);
+	progress_add(p, KIB);
+	if (drawn) {
+		/* 23 of 24 columns: the last would wrap */
+		read_until(master, text, sizeof(text), "\033[K\r", 5000);
+		is_str(text, "\r  50 % 1.0 KiB of 2.0 K\033[K\r",
+		       "a line after a second");
+	} else {
+		is_str(read_until(master, text, sizeof(text), NULL, 1100), "",
+		       "no line");
+	}
+	kill(getpid(), SIGUSR1);
+	read_until(master, text, sizeof(text), drawn ? "\033[K\r" : "\n", 5000);
+	ok(strstr(text, " 50 % 1.0 KiB of 2.0 K") != NULL,
+	   "SIGUSR1 shows it at once");
+	progress_end(p);
+	read_until(master, text, sizeof(text), drawn ? "K" : NULL, 50);
+	is_str(text, drawn ? "\r\033[K" : "", "erased at the end");
+	swap_stderr(old);
+	close(master);
+}
+
+static void
+test_no_memory(void)
+{
+	struct progress *p = NULL;
+	long n;
+
+	for (n = 0; n < 10 && p == NULL; n++) {
+		mem_fail_after(n);
+		p = progress_start("copy", true);
+		mem_fail_after(-1);
+	}
+	ok(n > 1 && p != NULL, "NULL until there is enough memory");
+	progress_end(p);
+	progress_add(NULL, 1);
+	progress_expect(NULL, 1);
+	progress_end(NULL);
+	ok(!is_usr1_blocked(), "NULL is ignored");
+}
+
+/* The cases in which nothing comes take their second beside the others. */
+static pid_t
+start_silent(const char *term, bool quiet)
+{
+	pid_t pid = fork();
+
+	if (pid != 0)
+		return pid;
+	if (freopen("/dev/null", "w", stdout) == NULL)
+		_exit(1);
+	tap_failed = 0;
+	test_terminal(term, quiet, false);
+	_exit(tap_failed);
+}
+
+int
+main(void)
+{
+	int status[2] = { -1, -1 };
+	pid_t quiet, dumb;
+
+	signal(SIGPIPE, SIG_IGN);
+	test_text();
+	test_pipe(false);
+	test_pipe(true);
+	test_end();
+	quiet = start_silent("xterm", true);
+	dumb = start_silent("dumb", false);
+	test_terminal("xterm", false, true);
+	waitpid(quiet, &status[0], 0);
+	waitpid(dumb, &status[1], 0);
+	is_int(status[0], 0, "quiet on a terminal: no line, until SIGUSR1");
+	is_int(status[1], 0, "nor on one that cannot erase");
+	test_no_memory();
+	return tap_done();
+}
