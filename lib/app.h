@@ -19,8 +19,9 @@ struct opt;
 struct app_info {
 	const char *name;    /* "scr_index" */
 	const char *summary; /* one clause for --help */
-	const char *usage;   /* "[OPTION]... [NAME]": what stands behind the name */
-	const char *notes;   /* text after the options in --help; may be NULL */
+	const char
+		*usage; /* "[OPTION]... [NAME]": what stands behind the name */
+	const char *notes; /* text after the options in --help; may be NULL */
 };
 
 /*

@@ -18,7 +18,10 @@ struct buf {
 	size_t cap;
 };
 
-#define BUF_INIT { .data = NULL, .len = 0, .cap = 0 }
+#define BUF_INIT \
+	{ \
+		.data = NULL, .len = 0, .cap = 0 \
+	}
 
 void buf_free(struct buf *b);  /* back to BUF_INIT; an empty one is fine */
 void buf_clear(struct buf *b); /* len = 0, memory kept */

@@ -17,13 +17,13 @@
 enum error_kind {
 	ERROR_NONE = 0, /* no error */
 	ERROR_USAGE,	/* the caller asked for something that makes no sense */
-	ERROR_ABSENT,	/* a file, dataset or entry that should be there is not */
-	ERROR_SYSTEM,	/* a system call failed; errnum says why */
-	ERROR_NOMEM,	/* out of memory, or a memory limit would be passed */
-	ERROR_CORRUPT,	/* bytes that break the format */
-	ERROR_UNSAFE,	/* a path that leaves its root, or a symlink in the way */
-	ERROR_DAMAGED,	/* data damaged or missing, but it can be rebuilt */
-	ERROR_LOST,	/* data gone, and nothing left to rebuild it from */
+	ERROR_ABSENT, /* a file, dataset or entry that should be there is not */
+	ERROR_SYSTEM, /* a system call failed; errnum says why */
+	ERROR_NOMEM,  /* out of memory, or a memory limit would be passed */
+	ERROR_CORRUPT, /* bytes that break the format */
+	ERROR_UNSAFE, /* a path that leaves its root, or a symlink in the way */
+	ERROR_DAMAGED, /* data damaged or missing, but it can be rebuilt */
+	ERROR_LOST,    /* data gone, and nothing left to rebuild it from */
 };
 
 /* Exit statuses of every command of the toolkit. */
@@ -45,7 +45,10 @@ struct error {
 	char text[ERROR_TEXT_MAX];
 };
 
-#define ERROR_INIT { .kind = ERROR_NONE, .errnum = 0, .text = "" }
+#define ERROR_INIT \
+	{ \
+		.kind = ERROR_NONE, .errnum = 0, .text = "" \
+	}
 
 /* Set *err to `kind` and the formatted sentence.  Returns -1 always, so that
  * a function can say `return error_set(...)`. */

@@ -10,7 +10,7 @@
 struct error;
 struct hash; /* opaque: a running sum */
 
-#define HASH_SIZE 32		   /* bytes of a sum */
+#define HASH_SIZE 32		      /* bytes of a sum */
 #define HASH_TEXT (2 * HASH_SIZE + 1) /* as lower-case hex, with NUL */
 
 struct hash *hash_new(struct error *err);

@@ -27,9 +27,9 @@ enum opt_type {
 	OPT_TYPE_LIST,	 /* struct opt_list *: may be given several times */
 	OPT_TYPE_U64,	 /* uint64_t *: min..max */
 	OPT_TYPE_BYTES,	 /* uint64_t *: num_bytes(), min..max */
-	OPT_TYPE_CHOICE, /* int *: the value of the option's `min` field; a verb:
-			    several options share one variable, and giving two
-			    different ones is a usage error */
+	OPT_TYPE_CHOICE, /* int *: the value of the option's `min` field; a
+			    verb: several options share one variable, and giving
+			    two different ones is a usage error */
 };
 
 /* What completions offer for a value. */
@@ -52,41 +52,65 @@ struct opt {
 	const char *name;    /* without the dashes; NULL: none */
 	void *target;	     /* see opt_type */
 	const char *metavar; /* "DIR"; NULL: takes no value */
-	const char *help;    /* one clause, no capital, no full stop; NULL: works
-				but is not shown (an old spelling) */
+	const char *help; /* one clause, no capital, no full stop; NULL: works
+			     but is not shown (an old spelling) */
 	uint64_t min, max;
 	enum opt_complete complete;
 	const char **value; /* CHOICE with a value: where it goes */
 };
 
-#define OPT_GROUP(title) { .type = OPT_TYPE_GROUP, .help = (title) }
+#define OPT_GROUP(title) \
+	{ \
+		.type = OPT_TYPE_GROUP, .help = (title) \
+	}
 #define OPT_FLAG(l, n, t, h) \
-	{ .type = OPT_TYPE_FLAG, .letter = (l), .name = (n), .target = (t), \
-	  .help = (h) }
+	{ \
+		.type = OPT_TYPE_FLAG, .letter = (l), .name = (n), \
+		.target = (t), .help = (h) \
+	}
 #define OPT_COUNT(l, n, t, h) \
-	{ .type = OPT_TYPE_COUNT, .letter = (l), .name = (n), .target = (t), \
-	  .help = (h) }
+	{ \
+		.type = OPT_TYPE_COUNT, .letter = (l), .name = (n), \
+		.target = (t), .help = (h) \
+	}
 #define OPT_STRING(l, n, t, m, c, h) \
-	{ .type = OPT_TYPE_STRING, .letter = (l), .name = (n), .target = (t), \
-	  .metavar = (m), .complete = (c), .help = (h) }
+	{ \
+		.type = OPT_TYPE_STRING, .letter = (l), .name = (n), \
+		.target = (t), .metavar = (m), .complete = (c), .help = (h) \
+	}
 #define OPT_LIST(l, n, t, m, c, h) \
-	{ .type = OPT_TYPE_LIST, .letter = (l), .name = (n), .target = (t), \
-	  .metavar = (m), .complete = (c), .help = (h) }
+	{ \
+		.type = OPT_TYPE_LIST, .letter = (l), .name = (n), \
+		.target = (t), .metavar = (m), .complete = (c), .help = (h) \
+	}
 #define OPT_U64(l, n, t, m, lo, hi, h) \
-	{ .type = OPT_TYPE_U64, .letter = (l), .name = (n), .target = (t), \
-	  .metavar = (m), .min = (lo), .max = (hi), .help = (h) }
+	{ \
+		.type = OPT_TYPE_U64, .letter = (l), .name = (n), \
+		.target = (t), .metavar = (m), .min = (lo), .max = (hi), \
+		.help = (h) \
+	}
 #define OPT_BYTES(l, n, t, m, lo, hi, h) \
-	{ .type = OPT_TYPE_BYTES, .letter = (l), .name = (n), .target = (t), \
-	  .metavar = (m), .min = (lo), .max = (hi), .help = (h) }
+	{ \
+		.type = OPT_TYPE_BYTES, .letter = (l), .name = (n), \
+		.target = (t), .metavar = (m), .min = (lo), .max = (hi), \
+		.help = (h) \
+	}
 /* A verb without a value, and one with (`v`: const char **). */
 #define OPT_VERB(l, n, t, id, h) \
-	{ .type = OPT_TYPE_CHOICE, .letter = (l), .name = (n), .target = (t), \
-	  .min = (id), .help = (h) }
+	{ \
+		.type = OPT_TYPE_CHOICE, .letter = (l), .name = (n), \
+		.target = (t), .min = (id), .help = (h) \
+	}
 #define OPT_VERB_ARG(l, n, t, id, v, m, c, h) \
-	{ .type = OPT_TYPE_CHOICE, .letter = (l), .name = (n), .target = (t), \
-	  .min = (id), .value = (v), .metavar = (m), .complete = (c), \
-	  .help = (h) }
-#define OPT_END { .type = OPT_TYPE_END }
+	{ \
+		.type = OPT_TYPE_CHOICE, .letter = (l), .name = (n), \
+		.target = (t), .min = (id), .value = (v), .metavar = (m), \
+		.complete = (c), .help = (h) \
+	}
+#define OPT_END \
+	{ \
+		.type = OPT_TYPE_END \
+	}
 
 /*
  * Parse argv[1..argc-1].  Arguments that are not options are moved to the
@@ -94,8 +118,7 @@ struct opt {
  * with ERROR_USAGE.  OPT_TYPE_LIST items are borrowed from argv; the array is
  * the caller's to free with opt_list_free().
  */
-int opt_parse(const struct opt *opts, int argc, char **argv,
-	      struct error *err);
+int opt_parse(const struct opt *opts, int argc, char **argv, struct error *err);
 void opt_list_free(struct opt_list *list);
 
 /* The options part of --help, wrapped at 79 columns. */

@@ -28,8 +28,7 @@ tap_ok(bool good, const char *file, int line, const char *what)
 }
 
 static inline bool
-tap_int(int64_t got, int64_t want, const char *file, int line,
-	const char *what)
+tap_int(int64_t got, int64_t want, const char *file, int line, const char *what)
 {
 	bool good = tap_ok(got == want, file, line, what);
 
@@ -70,8 +69,10 @@ tap_mem(const void *got, const void *want, size_t len, const char *file,
 }
 
 #define ok(cond, what) tap_ok((cond), __FILE__, __LINE__, (what))
-#define is_int(got, want, what) tap_int((got), (want), __FILE__, __LINE__, (what))
-#define is_str(got, want, what) tap_str((got), (want), __FILE__, __LINE__, (what))
+#define is_int(got, want, what) \
+	tap_int((got), (want), __FILE__, __LINE__, (what))
+#define is_str(got, want, what) \
+	tap_str((got), (want), __FILE__, __LINE__, (what))
 #define is_mem(got, want, len, what) \
 	tap_mem((got), (want), (len), __FILE__, __LINE__, (what))
 

@@ -57,15 +57,16 @@ int catalogue_change(struct catalogue *c,
 				   struct error *err),
 		     void *arg, struct error *err);
 
-/* --- Datasets -------------------------------------------------------------- */
+/* --- Datasets --------------------------------------------------------------
+ */
 
 struct catalogue_options {
 	struct par *par;
 	uint64_t memory;
 	const char *moved_from;
-	bool checksums;	 /* read every file: compare recorded checksums, and
-			    record those of files that have none (rank2file) */
-	bool deep;	 /* check the redundancy against the data first */
+	bool checksums; /* read every file: compare recorded checksums, and
+			   record those of files that have none (rank2file) */
+	bool deep;	/* check the redundancy against the data first */
 	bool dry_run;
 	struct progress *progress;
 	bool (*stop)(void);
@@ -74,8 +75,8 @@ struct catalogue_options {
 };
 
 struct build_result {
-	char name[1024];  /* of the dataset */
-	int status;	  /* STATUS_OK; DAMAGED or LOST: not indexed */
+	char name[1024]; /* of the dataset */
+	int status;	 /* STATUS_OK; DAMAGED or LOST: not indexed */
 	size_t ranks, files;
 	uint64_t bytes;
 	struct rebuild_result rebuild;
@@ -90,8 +91,8 @@ struct build_result {
  * and cannot be mended), ERROR_ABSENT, ...
  */
 int catalogue_build(struct catalogue *c, int64_t id,
-		    const struct catalogue_options *o,
-		    struct build_result *out, struct error *err);
+		    const struct catalogue_options *o, struct build_result *out,
+		    struct error *err);
 
 /* scr_index --add: index the dataset whose summary bears `name`, if its files
  * are there (sizes, where known).  *id receives its number. */
@@ -102,7 +103,7 @@ int catalogue_add(struct catalogue *c, const char *name,
 /* --- Checking ------------------------------------------------------------- */
 
 struct verify_result {
-	int status;	/* STATUS_OK, _DAMAGED (can be rebuilt), _LOST */
+	int status; /* STATUS_OK, _DAMAGED (can be rebuilt), _LOST */
 	size_t files, bad_files, unchecked; /* unchecked: no size recorded */
 	size_t crc_checked;
 	uint64_t bytes;
@@ -159,14 +160,14 @@ int64_t catalogue_resolve(struct catalogue *c, const struct index *ix,
 
 /* Dataset ids that have a directory PREFIX/.scr/scr.dataset.ID, ascending, for
  * mem_free(). */
-int64_t *catalogue_dirs(struct catalogue *c, size_t *count,
-			struct error *err);
+int64_t *catalogue_dirs(struct catalogue *c, size_t *count, struct error *err);
 
-/* --- Listing --------------------------------------------------------------- */
+/* --- Listing ---------------------------------------------------------------
+ */
 
 struct catalogue_filter {
-	bool valid;		  /* only valid ones */
-	bool checkpoints, outputs; /* only these; none of them: all */
+	bool valid;		    /* only valid ones */
+	bool checkpoints, outputs;  /* only these; none of them: all */
 	const char *before, *after; /* stamps or their beginnings: FLUSHED <
 				       before, >= after; NULL: any */
 };
@@ -186,9 +187,8 @@ enum catalogue_style {
 /* Append the list of the entries that match; names with control characters
  * are made printable. */
 int catalogue_list(const struct index_entry *entries, size_t count,
-		   const struct catalogue_filter *f,
-		   enum catalogue_style style, struct buf *out,
-		   struct error *err);
+		   const struct catalogue_filter *f, enum catalogue_style style,
+		   struct buf *out, struct error *err);
 
 /* One entry as a JSON object; NULL: no memory. */
 struct json *catalogue_json(const struct index *ix,

@@ -96,14 +96,9 @@ static int
 check_plan(struct catalogue *c, const struct catalogue_dir *d,
 	   const struct catalogue_options *o, struct error *err)
 {
-	struct plan_options po = {
-		.flags = o->checksums ? PLAN_CHECKSUMS : 0u,
-		.moved_from = o->moved_from,
-		.par = o->par,
-		.progress = o->progress,
-	};
 	struct error why = ERROR_INIT;
-	struct plan *p = plan_prefix(c->path, d->id, &po, &why);
+	struct plan *p = catalogue_plan(
+		c, d->id, o->checksums ? PLAN_CHECKSUMS : 0u, o, &why);
 	int rc = 0;
 
 	if (p == NULL && why.kind == ERROR_ABSENT)
@@ -113,7 +108,9 @@ check_plan(struct catalogue *c, const struct catalogue_dir *d,
 			*err = why;
 		return -1;
 	}
-	if (!catalogue_data_whole(p)) {
+	if (catalogue_flush_knows(d, p)) {
+		rc = 1;
+	} else if (!catalogue_data_whole(p)) {
 		rc = plan_error(p, err);
 		if (err != NULL && err->kind == ERROR_DAMAGED)
 			error_wrap(err,

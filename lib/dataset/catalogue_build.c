@@ -29,8 +29,8 @@ struct build {
 	struct plan *plan;
 	struct rank2file old; /* as it was at first */
 	bool have_old;
-	struct catalogue_sum *sums; /* by file of the plan */
-	bool *rebuilt;		    /* by file of the plan */
+	struct catalogue_sums sums;
+	bool *rebuilt; /* by file of the plan */
 	struct catalogue_desc desc;
 	bool changed; /* anything was written */
 };
@@ -69,26 +69,12 @@ static int
 make_plan(struct build *b, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	struct plan_options po = {
-		.flags = (b->o->deep ? PLAN_HEADERS : 0u) |
-			 (b->o->checksums ? PLAN_CHECKSUMS : 0u),
-		.moved_from = b->o->moved_from,
-		.par = b->o->par,
-		.progress = b->o->progress,
-	};
-	const char *root = NULL;
 
-	b->plan = plan_prefix(b->c->path, b->dir.id, &po, &why);
-	if (b->plan == NULL && why.kind == ERROR_USAGE &&
-	    po.moved_from == NULL && b->ix != NULL) {
-		/* The files do not tell where the prefix was; the last build
-		 * wrote it down. */
-		root = index_extra(b->ix, b->dir.id, CATALOGUE_ROOT);
-		po.moved_from = root;
-		if (root != NULL)
-			b->plan = plan_prefix(b->c->path, b->dir.id, &po,
-					      &why);
-	}
+	b->plan = catalogue_plan(b->c, b->dir.id,
+				 (b->o->deep ? PLAN_HEADERS : 0u) |
+					 (b->o->checksums ? PLAN_CHECKSUMS
+							  : 0u),
+				 b->o, &why);
 	if (b->plan != NULL || (why.kind == ERROR_ABSENT && b->have_old))
 		return 0;
 	if (err != NULL)
@@ -99,10 +85,9 @@ make_plan(struct build *b, struct error *err)
 static void
 forget_plan(struct build *b)
 {
-	mem_free(b->sums);
+	catalogue_sums_fini(&b->sums);
 	mem_free(b->rebuilt);
 	plan_free(b->plan);
-	b->sums = NULL;
 	b->rebuilt = NULL;
 	b->plan = NULL;
 }
@@ -115,14 +100,13 @@ look(struct build *b, struct error *err)
 		return -1;
 	if (b->plan == NULL)
 		return 0;
-	b->sums = catalogue_sums_new(b->plan, b->have_old ? &b->old : NULL,
-				     err);
-	if (b->sums == NULL)
+	if (catalogue_sums_init(&b->sums, b->plan,
+				b->have_old ? &b->old : NULL, err) < 0)
 		return -1;
-	if (b->o->checksums &&
-	    catalogue_sums_read(b->c, b->plan, b->sums, NULL, b->o, err) < 0)
-		return -1;
-	return 0;
+	if (!b->o->checksums)
+		return 0;
+	return catalogue_sums_read(b->c, b->plan, &b->sums, CATALOGUE_ALL,
+				   b->o, err);
 }
 
 /* --- Does the redundancy agree? ---------------------------------------------------- */
@@ -252,10 +236,10 @@ mend(struct build *b, struct error *err)
 	for (size_t i = 0; i < n; i++)
 		b->rebuilt[i] = b->rebuilt[i] ||
 				b->plan->files[i].fate == FATE_REBUILD;
-	if (b->o->checksums)
-		return catalogue_sums_read(b->c, b->plan, b->sums, b->rebuilt,
-					   b->o, err);
-	return 0;
+	if (!b->o->checksums)
+		return 0;
+	return catalogue_sums_again(b->c, b->plan, &b->sums, b->rebuilt, b->o,
+				    err);
 }
 
 /* The rank2file of the plan: files in the order of the filemaps, as LLNL's
@@ -277,10 +261,10 @@ ranks_of_plan(const struct build *b, struct rank2file *out, struct error *err)
 	for (size_t i = 0; i < p->nfiles; i++)
 		files[i] = (struct rank2file_file){
 			.path = p->files[i].path,
-			.has_size = b->sums[i].known,
-			.has_crc = b->sums[i].known,
+			.has_size = b->sums.list[i].known,
+			.has_crc = b->sums.list[i].known,
 			.size = p->files[i].attr.size,
-			.crc = b->sums[i].crc,
+			.crc = b->sums.list[i].crc,
 		};
 	for (size_t i = 0; i < out->nranks; i++)
 		out->ranks[i] = (struct rank2file_rank){
@@ -442,31 +426,6 @@ out:
 	return rc;
 }
 
-/*
- * Does rank2file know more than the plan?  So it is where a dataset was
- * flushed, and a scavenge added the filemaps of some ranks only.  What the
- * plan knows must be right all the same.
- */
-static bool
-rank2file_knows(const struct build *b)
-{
-	struct catalogue_desc s = { .tree = NULL };
-	int complete = -1;
-	bool more = false;
-
-	if (!b->have_old || plan_status(b->plan) != STATUS_LOST)
-		return false;
-	for (size_t i = 0; i < b->plan->nfiles; i++)
-		if (b->plan->files[i].state != FILE_PRESENT)
-			return false;
-	for (int64_t i = 0; i < b->plan->nranks; i++)
-		more = more || !b->plan->ranks[i].map_known;
-	if (more && catalogue_read_summary(&b->dir, &s, &complete, NULL) < 0)
-		complete = -1;
-	catalogue_desc_free(&s);
-	return more && complete == 1;
-}
-
 /* --- All of it ------------------------------------------------------------------------- */
 
 static int
@@ -479,7 +438,8 @@ build(struct build *b, int64_t id, struct error *err)
 		return -1;
 	if (read_old(b, err) < 0 || look(b, err) < 0)
 		return -1;
-	if (b->plan != NULL && rank2file_knows(b))
+	if (b->plan != NULL && b->have_old &&
+	    catalogue_flush_knows(&b->dir, b->plan))
 		forget_plan(b);
 	if (b->plan == NULL)
 		return build_flushed(b, err);

@@ -7,6 +7,7 @@
  *   catalogue_index.c     reading, changing, and re-making index.scr
  *   catalogue_describe.c  where a dataset's descriptor comes from
  *   catalogue_files.c     lists of files: are they there, are they right
+ *   catalogue_plan.c      plans, and what they mean here
  *   catalogue_sums.c      checksums recorded in rank2file, for a plan
  *   catalogue_build.c     the parts of catalogue_build() in order
  *   catalogue_record.c    rank2file and summary written, index entry made
@@ -14,6 +15,7 @@
  *   catalogue_verify.c    catalogue_verify()
  *   catalogue_delete.c    catalogue_delete()
  *   catalogue_claims.c    which files are one dataset's own
+ *   catalogue_erase.c     files and directories taken away, through no link
  *   catalogue_list.c      tables, JSON, what to prune: no files
  */
 #ifndef DATASET_CATALOGUE_IMPL_H
@@ -209,30 +211,13 @@ int catalogue_files_whole(const struct rank2file *r,
 			  const struct dataset *view, bool must_add_up,
 			  struct error *err);
 
-/* --- catalogue_sums.c ------------------------------------------------------------ */
+/* --- catalogue_plan.c ------------------------------------------------------------ */
 
-/* What is to be recorded in rank2file: one for each file of a plan. */
-struct catalogue_sum {
-	bool known;
-	bool carried; /* from an earlier rank2file */
-	uint32_t crc;
-};
-
-/* Take over the checksums in `old` (NULL: none), and tell the plan of them.
- * Returns a list for mem_free(), or NULL: ERROR_NOMEM. */
-struct catalogue_sum *catalogue_sums_new(struct plan *p,
-					 const struct rank2file *old,
-					 struct error *err);
-
-/* Read files of which the plan did not compare a checksum.  One that is not
- * what is recorded is marked in the plan; the sum of others is noted.
- * `rebuilt`, if not NULL: only these files, and a wrong one is
- * ERROR_DAMAGED. */
-int catalogue_sums_read(struct catalogue *c, struct plan *p,
-			struct catalogue_sum *sums, const bool *rebuilt,
-			const struct catalogue_options *o, struct error *err);
-
-/* --- catalogue_record.c ---------------------------------------------------------- */
+/* plan_prefix(); where the recorded root cannot be told from the files, the
+ * one that the index remembers is tried.  NULL: see plan_prefix(). */
+struct plan *catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
+			    const struct catalogue_options *o,
+			    struct error *err);
 
 /* Refuse a dataset that the job itself gave up: ERROR_LOST. */
 int catalogue_check_given_up(const struct catalogue_dir *d,
@@ -241,6 +226,52 @@ int catalogue_check_given_up(const struct catalogue_dir *d,
 
 /* Does `p` know all files of all ranks, and are they all there and right? */
 bool catalogue_data_whole(const struct plan *p);
+
+/*
+ * Does the rank2file know more than `p`?  So it is where a dataset was
+ * flushed, and a scavenge added the filemaps of some ranks only.  What the
+ * plan knows must be right all the same.
+ */
+bool catalogue_flush_knows(const struct catalogue_dir *d,
+			   const struct plan *p);
+
+/* --- catalogue_sums.c ------------------------------------------------------------ */
+
+/* What is to be recorded in rank2file of one file. */
+struct catalogue_sum {
+	bool known;
+	bool carried; /* from an earlier rank2file */
+	uint32_t crc;
+};
+
+struct catalogue_sums {
+	struct catalogue_sum *list; /* one for each file of the plan */
+};
+
+/* Take over the checksums in `old` (NULL: none), and tell the plan of them. */
+int catalogue_sums_init(struct catalogue_sums *s, struct plan *p,
+			const struct rank2file *old, struct error *err);
+void catalogue_sums_fini(struct catalogue_sums *s);
+
+enum catalogue_want {
+	CATALOGUE_RECORDED, /* compare what rank2file records */
+	CATALOGUE_ALL,	    /* and note the sums of files that have none */
+};
+
+/* Read files that are there, but for those that the plan has compared.  One
+ * that is not what is recorded is marked in the plan. */
+int catalogue_sums_read(struct catalogue *c, struct plan *p,
+			struct catalogue_sums *s, enum catalogue_want want,
+			const struct catalogue_options *o, struct error *err);
+
+/* The same for the files that were `rebuilt` (by file of the plan): a wrong
+ * one is ERROR_DAMAGED. */
+int catalogue_sums_again(struct catalogue *c, struct plan *p,
+			 struct catalogue_sums *s, const bool *rebuilt,
+			 const struct catalogue_options *o,
+			 struct error *err);
+
+/* --- catalogue_record.c ---------------------------------------------------------- */
 
 /* Write what is to be known of a whole dataset; each step is skipped where the
  * file says it already.  *changed is set if anything was written. */
@@ -284,5 +315,24 @@ int catalogue_claims_share(struct catalogue *c, int64_t id,
 			   const struct index *ix,
 			   const struct catalogue_options *o,
 			   struct catalogue_claims *k, struct error *err);
+
+/* --- catalogue_erase.c ------------------------------------------------------------- */
+
+struct eraser; /* opaque */
+
+/* To erase files below `root`; with `o->dry_run` only to count.  `out` counts
+ * what is gone.  NULL: ERROR_NOMEM. */
+struct eraser *catalogue_eraser_new(int root,
+				    const struct catalogue_options *o,
+				    struct delete_result *out,
+				    struct error *err);
+void catalogue_eraser_free(struct eraser *e);
+
+/* Erase `path` (clean) if it is a plain file that no link leads to; none: 0.
+ * Anything else there is kept, and told. */
+int catalogue_erase(struct eraser *e, const char *path, struct error *err);
+
+/* Remove the directories above all paths given so far that are empty now. */
+int catalogue_erase_dirs(struct eraser *e, struct error *err);
 
 #endif /* DATASET_CATALOGUE_IMPL_H */

@@ -215,29 +215,3 @@ catalogue_record_entry(struct catalogue *c, const struct catalogue_desc *desc,
 
 	return catalogue_change(c, put_entry, &j, err);
 }
-
-int
-catalogue_check_given_up(const struct catalogue_dir *d,
-			 const struct catalogue_desc *desc, struct error *err)
-{
-	/* Complete_output with valid = 0 on some rank, which may have no file
-	 * that could say so (formats.md 3.1). */
-	if (desc->view.complete != 0)
-		return 0;
-	return error_set(err, ERROR_LOST,
-			 "%s: the job itself declared it invalid (COMPLETE is "
-			 "0 in its descriptor)",
-			 d->name);
-}
-
-bool
-catalogue_data_whole(const struct plan *p)
-{
-	for (int64_t i = 0; i < p->nranks; i++)
-		if (!p->ranks[i].map_known)
-			return false;
-	for (size_t i = 0; i < p->nfiles; i++)
-		if (p->files[i].state != FILE_PRESENT)
-			return false;
-	return p->nranks > 0;
-}

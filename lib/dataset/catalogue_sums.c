@@ -72,110 +72,144 @@ carry(const struct old_sums *old, struct plan_file *f,
 	f->crc = r->crc;
 }
 
-struct catalogue_sum *
-catalogue_sums_new(struct plan *p, const struct rank2file *old,
-		   struct error *err)
+int
+catalogue_sums_init(struct catalogue_sums *s, struct plan *p,
+		    const struct rank2file *old, struct error *err)
 {
-	struct catalogue_sum *sums = NULL;
 	struct old_sums from = { .by_path = NULL };
+	int rc = 0;
 
-	sums = mem_calloc(p->nfiles > 0 ? p->nfiles : 1, sizeof(*sums));
-	if (sums == NULL) {
-		error_set(err, ERROR_NOMEM, "out of memory");
-		return NULL;
-	}
-	if (old != NULL && collect(old, &from, err) < 0) {
-		mem_free(sums);
-		sums = NULL;
-	} else if (from.count > 0) {
-		for (size_t i = 0; i < p->nfiles; i++)
-			carry(&from, &p->files[i], &sums[i]);
-	}
+	s->list = mem_calloc(p->nfiles > 0 ? p->nfiles : 1, sizeof(*s->list));
+	if (s->list == NULL)
+		return error_set(err, ERROR_NOMEM, "out of memory");
+	if (old != NULL)
+		rc = collect(old, &from, err);
+	for (size_t i = 0; rc == 0 && from.count > 0 && i < p->nfiles; i++)
+		carry(&from, &p->files[i], &s->list[i]);
 	map_free(from.by_path);
 	mem_free(from.files);
-	return sums;
+	if (rc < 0)
+		catalogue_sums_fini(s);
+	return rc;
+}
+
+void
+catalogue_sums_fini(struct catalogue_sums *s)
+{
+	mem_free(s->list);
+	s->list = NULL;
 }
 
 /* --- Reading ------------------------------------------------------------------- */
 
+/* Files of a plan that are to be read. */
 struct reading {
 	struct catalogue_files files;
 	size_t *which; /* files.list[i] is plan file which[i] */
 };
 
-/* Which files have to be read. */
 static int
-choose(const struct plan *p, const struct catalogue_sum *sums,
-       const bool *rebuilt, struct reading *r, struct error *err)
+reading_init(struct reading *r, size_t max, struct error *err)
 {
-	r->files.list = mem_calloc(p->nfiles > 0 ? p->nfiles : 1,
-				   sizeof(*r->files.list));
-	r->which = mem_calloc(p->nfiles > 0 ? p->nfiles : 1,
-			      sizeof(*r->which));
-	if (r->files.list == NULL || r->which == NULL)
-		return error_set(err, ERROR_NOMEM, "out of memory");
-	for (size_t i = 0; i < p->nfiles; i++) {
-		const struct plan_file *f = &p->files[i];
-
-		if (rebuilt != NULL
-			    ? !rebuilt[i]
-			    : f->state != FILE_PRESENT ||
-				      (f->has_crc && !sums[i].carried))
-			continue;
-		r->which[r->files.count] = i;
-		r->files.list[r->files.count++] = (struct catalogue_file){
-			.path = f->path,
-			.rank = f->rank,
-			.has_size = f->attr.has_size,
-			.size = f->attr.size,
-			.has_crc = f->has_crc,
-			.crc = f->crc,
-		};
-	}
-	return 0;
+	if (max == 0)
+		max = 1;
+	r->files.count = 0;
+	r->files.list = mem_calloc(max, sizeof(*r->files.list));
+	r->which = mem_calloc(max, sizeof(*r->which));
+	if (r->files.list != NULL && r->which != NULL)
+		return 0;
+	return error_set(err, ERROR_NOMEM, "out of memory");
 }
 
-/* Note what was found of one file. */
-static int
-note(struct plan *p, struct catalogue_sum *sums, size_t at,
-     const struct catalogue_file *f, bool rebuilt, struct error *err)
+static void
+reading_fini(struct reading *r)
 {
-	char text[ERROR_TEXT_MAX / 2];
+	catalogue_files_free(&r->files);
+	mem_free(r->which);
+}
 
-	if (f->state != FILE_PRESENT && rebuilt)
-		return error_set(err, ERROR_DAMAGED,
-				 "%s: so it was rebuilt, the redundancy or the "
-				 "recorded checksum is wrong",
-				 catalogue_file_problem(f, text,
-							sizeof(text)));
-	if (f->state != FILE_PRESENT)
-		return plan_mark(p, at, f->state, err);
-	sums[at].known = true;
-	sums[at].crc = f->found_crc;
-	return 0;
+static void
+reading_add(struct reading *r, const struct plan *p, size_t i)
+{
+	const struct plan_file *f = &p->files[i];
+
+	r->which[r->files.count] = i;
+	r->files.list[r->files.count++] = (struct catalogue_file){
+		.path = f->path,
+		.rank = f->rank,
+		.has_size = f->attr.has_size,
+		.size = f->attr.size,
+		.has_crc = f->has_crc,
+		.crc = f->crc,
+	};
+}
+
+static void
+note(struct catalogue_sums *s, size_t at, uint32_t crc)
+{
+	s->list[at].known = true;
+	s->list[at].crc = crc;
 }
 
 int
 catalogue_sums_read(struct catalogue *c, struct plan *p,
-		    struct catalogue_sum *sums, const bool *rebuilt,
+		    struct catalogue_sums *s, enum catalogue_want want,
 		    const struct catalogue_options *o, struct error *err)
 {
-	struct reading r = { .which = NULL };
-	int rc = choose(p, sums, rebuilt, &r, err);
+	struct reading r;
+	int rc = reading_init(&r, p->nfiles, err);
 
+	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
+
+		if (f->state != FILE_PRESENT)
+			continue;
+		if (s->list[i].carried ||
+		    (want == CATALOGUE_ALL && !f->has_crc))
+			reading_add(&r, p, i);
+		else if (f->has_crc) /* compared by the plan */
+			note(s, i, f->crc);
+	}
 	if (rc == 0 && r.files.count > 0)
 		rc = catalogue_files_check(c, &r.files, true, o, err);
-	for (size_t i = 0; rc == 0 && i < r.files.count; i++)
-		rc = note(p, sums, r.which[i], &r.files.list[i],
-			  rebuilt != NULL, err);
-	/* What the plan has compared may be recorded as well. */
-	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
-		if (p->files[i].has_crc) {
-			sums[i].known = true;
-			sums[i].crc = p->files[i].crc;
-		}
+	for (size_t i = 0; rc == 0 && i < r.files.count; i++) {
+		const struct catalogue_file *f = &r.files.list[i];
+
+		if (f->state == FILE_PRESENT)
+			note(s, r.which[i], f->found_crc);
+		else
+			rc = plan_mark(p, r.which[i], f->state, err);
 	}
-	catalogue_files_free(&r.files);
-	mem_free(r.which);
+	reading_fini(&r);
+	return rc;
+}
+
+int
+catalogue_sums_again(struct catalogue *c, struct plan *p,
+		     struct catalogue_sums *s, const bool *rebuilt,
+		     const struct catalogue_options *o, struct error *err)
+{
+	struct reading r;
+	char text[ERROR_TEXT_MAX / 2];
+	int rc = reading_init(&r, p->nfiles, err);
+
+	for (size_t i = 0; rc == 0 && i < p->nfiles; i++)
+		if (rebuilt[i])
+			reading_add(&r, p, i);
+	if (rc == 0 && r.files.count > 0)
+		rc = catalogue_files_check(c, &r.files, true, o, err);
+	for (size_t i = 0; rc == 0 && i < r.files.count; i++) {
+		const struct catalogue_file *f = &r.files.list[i];
+
+		if (f->state == FILE_PRESENT)
+			note(s, r.which[i], f->found_crc);
+		else
+			rc = error_set(err, ERROR_DAMAGED,
+				       "%s: so it was rebuilt: the redundancy "
+				       "or what is recorded of it is wrong",
+				       catalogue_file_problem(f, text,
+							      sizeof(text)));
+	}
+	reading_fini(&r);
 	return rc;
 }

@@ -24,6 +24,7 @@ struct verify {
 	struct verify_result *out;
 	void (*bad)(void *arg, const char *what);
 	void *arg;
+	size_t told; /* problems so far */
 	struct catalogue_dir dir;
 	struct rank2file old;
 	bool have_old;
@@ -39,6 +40,7 @@ tell(struct verify *v, int status, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	v->told++;
 	v->out->status = error_worse_status(v->out->status, status);
 	if (v->bad != NULL)
 		v->bad(v->arg, text);
@@ -123,9 +125,10 @@ tell_plan(struct verify *v, const struct plan *p)
 	v->out->files = p->nfiles;
 	for (size_t i = 0; i < p->nsets; i++)
 		tell_set(v, &p->sets[i]);
-	/* The verdict counts, whatever was told so far; data that are all
+	/* The verdict says why, and counts in any case; data that are all
 	 * there are not lost with their redundancy. */
-	if (plan_error(p, &why) < 0)
+	if (plan_error(p, &why) < 0 &&
+	    (why.kind == ERROR_LOST || v->told == 0))
 		tell(v,
 		     catalogue_data_whole(p) ? STATUS_DAMAGED
 					     : error_status(why.kind),
@@ -153,35 +156,33 @@ verify_deep(struct verify *v, struct plan *p, struct error *err)
 static int
 verify_sums(struct verify *v, struct plan *p, struct error *err)
 {
-	struct catalogue_sum *sums = NULL;
+	struct catalogue_sums sums;
 	int rc = -1;
 
-	sums = catalogue_sums_new(p, v->have_old ? &v->old : NULL, err);
-	if (sums == NULL)
+	if (catalogue_sums_init(&sums, p, v->have_old ? &v->old : NULL, err) <
+	    0)
 		return -1;
-	rc = catalogue_sums_compare(v->c, p, sums, v->o, err);
+	rc = catalogue_sums_read(v->c, p, &sums, CATALOGUE_RECORDED, v->o,
+				 err);
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++)
 		v->out->crc_checked += p->files[i].has_crc &&
 				       (p->files[i].state == FILE_PRESENT ||
 					p->files[i].state == FILE_WRONG_CRC);
-	mem_free(sums);
+	catalogue_sums_fini(&sums);
 	return rc;
 }
 
-/* 1: there are no filemaps. */
+/* 1: there are no filemaps, or not all of them, and it was flushed. */
 static int
 verify_plan(struct verify *v, struct error *err)
 {
-	struct plan_options po = {
-		.flags = (v->o->deep ? PLAN_HEADERS : 0u) |
-			 (v->o->checksums ? PLAN_CHECKSUMS : 0u),
-		.moved_from = v->o->moved_from,
-		.par = v->o->par,
-		.progress = v->o->progress,
-	};
 	struct error why = ERROR_INIT;
-	struct plan *p = plan_prefix(v->c->path, v->dir.id, &po, &why);
-	int rc = -1;
+	struct plan *p = catalogue_plan(
+		v->c, v->dir.id,
+		(v->o->deep ? PLAN_HEADERS : 0u) |
+			(v->o->checksums ? PLAN_CHECKSUMS : 0u),
+		v->o, &why);
+	int rc = 0;
 
 	if (p == NULL && why.kind == ERROR_ABSENT)
 		return 1;
@@ -190,11 +191,17 @@ verify_plan(struct verify *v, struct error *err)
 			*err = why;
 		return -1;
 	}
-	rc = v->o->checksums ? verify_sums(v, p, err) : 0;
+	if (v->have_old && catalogue_flush_knows(&v->dir, p)) {
+		rc = 1;
+		goto out;
+	}
+	if (v->o->checksums)
+		rc = verify_sums(v, p, err);
 	if (rc == 0)
 		tell_plan(v, p);
 	if (rc == 0 && v->o->deep)
 		rc = verify_deep(v, p, err);
+out:
 	plan_free(p);
 	return rc;
 }
@@ -291,11 +298,8 @@ verify(struct verify *v, int64_t id, struct error *err)
 		return rc;
 	if (v->have_old)
 		return verify_flushed(v, err);
-	if (v->out->status == STATUS_OK)
-		tell(v, STATUS_LOST,
-		     "neither filemaps nor rank2file: nothing tells its files");
-	else
-		v->out->status = STATUS_LOST;
+	tell(v, STATUS_LOST,
+	     "no filemaps and no good rank2file: nothing tells its files");
 	return 0;
 }
 

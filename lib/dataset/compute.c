@@ -107,7 +107,8 @@ run_block(void *arg, size_t block, unsigned worker, struct error *err)
 	const struct compute_set *set = &r->sets[it->set];
 	struct worker *w = &r->workers[worker];
 	uint64_t off = (block - it->first) * (uint64_t)r->block;
-	size_t len = j->len - off < r->block ? (size_t)(j->len - off) : r->block;
+	size_t len =
+		j->len - off < r->block ? (size_t)(j->len - off) : r->block;
 	void *in[CODE_MAX], *out[CODE_MAX];
 
 	if (r->o->stop != NULL && r->o->stop()) {
@@ -166,8 +167,9 @@ choose_block(struct run *r, size_t nsets)
 		const struct solution *sol = r->sets[s].solution;
 
 		for (size_t j = 0; j < sol->njobs; j++) {
-			size_t n = sol->jobs[j].nin +
-				   (sol->jobs[j].recipe ? sol->jobs[j].nout : 0);
+			size_t n =
+				sol->jobs[j].nin +
+				(sol->jobs[j].recipe ? sol->jobs[j].nout : 0);
 
 			r->width = n > r->width ? n : r->width;
 		}

@@ -34,9 +34,9 @@ struct compute_set {
 };
 
 struct compute_options {
-	struct par *par;	/* NULL: one thread */
-	uint64_t memory;	/* in all; 0: COMPUTE_WORKER_MEMORY each */
-	struct stripe_sum *sums; /* of what is read; may be NULL */
+	struct par *par;	     /* NULL: one thread */
+	uint64_t memory;	     /* in all; 0: COMPUTE_WORKER_MEMORY each */
+	struct stripe_sum *sums;     /* of what is read; may be NULL */
 	struct stripe_sum *new_sums; /* of what is written; may be NULL */
 	struct progress *progress;   /* bytes written and read; or NULL */
 	bool (*stop)(void);	     /* true: fail with ERROR_SYSTEM EINTR */

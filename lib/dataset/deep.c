@@ -83,7 +83,8 @@ checkable(const struct plan_set *s)
 	       s->type != REDSET_SINGLE && s->n > 0 && s->flaw == NULL;
 }
 
-/* --- Findings ----------------------------------------------------------------- */
+/* --- Findings
+ * ----------------------------------------------------------------- */
 
 /* One finding for each culprit of a set, with the place of its first wrong
  * byte. */
@@ -162,7 +163,8 @@ blame(const struct deep *d, struct deep_finding *f, uint32_t member)
 		place_in_file(d->p, f, slot.index * s->chunk + f->first);
 }
 
-/* --- XOR and RS -------------------------------------------------------------------- */
+/* --- XOR and RS
+ * -------------------------------------------------------------------- */
 
 /* Recipe for the stripe's check chunks from its data chunks. */
 static struct recipe *
@@ -266,13 +268,11 @@ find_suspect(struct deep *d, struct worker *w, const struct item *it,
 	}
 	for (uint32_t i = 0; i < s->n; i++) {
 		if (w->suspects[i] == NULL)
-			w->suspects[i] =
-				suspect_recipe(&c, it->stripe, i, err);
+			w->suspects[i] = suspect_recipe(&c, it->stripe, i, err);
 		if (w->suspects[i] == NULL)
 			return -1;
-		if (compare(w->suspects[i], w->memory,
-			    w->memory + s->n * block, block, len,
-			    &wrong) < len)
+		if (compare(w->suspects[i], w->memory, w->memory + s->n * block,
+			    block, len, &wrong) < len)
 			continue;
 		if (*who != PLAN_NONE) {
 			*who = PLAN_NONE;
@@ -320,7 +320,8 @@ check_code_block(struct deep *d, struct worker *w, const struct item *it,
 	return found(d, &f, err);
 }
 
-/* --- PARTNER -------------------------------------------------------------------------- */
+/* --- PARTNER
+ * -------------------------------------------------------------------------- */
 
 /* Where member m's data start in the body of member m + dist. */
 static uint64_t
@@ -394,7 +395,9 @@ check_partner_block(struct deep *d, struct worker *w, const struct item *it,
 	return found(d, &f, err);
 }
 
-/* --- Work ---------------------------------------------------------------------------------- */
+/* --- Work
+ * ----------------------------------------------------------------------------------
+ */
 
 static int
 check_item(void *arg, size_t i, unsigned worker, struct error *err)
@@ -431,16 +434,14 @@ add_items(struct deep *d, uint32_t set, uint32_t stripe, uint64_t bytes,
 
 		if (d->nitems == d->items_cap) {
 			size_t cap = d->items_cap ? d->items_cap * 2 : 256;
-			void *p = mem_realloc(d->items, cap,
-					      sizeof(*d->items));
+			void *p = mem_realloc(d->items, cap, sizeof(*d->items));
 
 			if (p == NULL)
 				return no_memory(err);
 			d->items = p;
 			d->items_cap = cap;
 		}
-		d->items[d->nitems++] =
-			(struct item){ set, stripe, off, len };
+		d->items[d->nitems++] = (struct item){ set, stripe, off, len };
 	}
 	return 0;
 }
@@ -536,7 +537,8 @@ finish(struct deep *d)
 	pthread_mutex_destroy(&d->lock);
 }
 
-/* --- Recorded checksums ---------------------------------------------------------------------- */
+/* --- Recorded checksums
+ * ---------------------------------------------------------------------- */
 
 /* Is the file proven right (1), proven wrong (-1), or neither (0)? */
 static int
@@ -578,8 +580,8 @@ decide(const struct deep *d, struct deep_finding *f)
 	}
 	if (!all_right || s->type == REDSET_RS)
 		return;
-	f->member = s->type == REDSET_PARTNER ? (f->stripe + 1) % s->n
-					      : f->stripe;
+	f->member =
+		s->type == REDSET_PARTNER ? (f->stripe + 1) % s->n : f->stripe;
 	f->in_body = true;
 }
 
@@ -658,15 +660,17 @@ deep_error(const struct plan *p, const struct deep_finding *f,
 				 "adds up without it",
 				 m->name, s->number, s->sets, kind, over);
 	if (f->file != PLAN_NONE)
-		return error_set(err, ERROR_DAMAGED,
-				 "%s of rank %u: contents are wrong, the first "
-				 "difference is at byte %llu: set %u of %u (%s) "
-				 "adds up without it",
-				 p->files[f->file].path, m->rank,
-				 (unsigned long long)f->file_off, s->number,
-				 s->sets, kind);
-	return error_set(err, ERROR_DAMAGED,
-			 "rank %u: contents are wrong: set %u of %u (%s%s) adds "
-			 "up without it",
-			 m->rank, s->number, s->sets, kind, over);
+		return error_set(
+			err, ERROR_DAMAGED,
+			"%s of rank %u: contents are wrong, the first "
+			"difference is at byte %llu: set %u of %u (%s) "
+			"adds up without it",
+			p->files[f->file].path, m->rank,
+			(unsigned long long)f->file_off, s->number, s->sets,
+			kind);
+	return error_set(
+		err, ERROR_DAMAGED,
+		"rank %u: contents are wrong: set %u of %u (%s%s) adds "
+		"up without it",
+		m->rank, s->number, s->sets, kind, over);
 }

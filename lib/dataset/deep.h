@@ -20,15 +20,15 @@ struct plan;
 struct progress;
 
 struct deep_finding {
-	uint32_t set;	    /* in plan.sets */
-	uint64_t bytes;	    /* positions that do not add up */
-	uint64_t first;	    /* offset of the first, within chunk or copy */
-	uint32_t stripe;    /* its stripe (XOR, RS) */
-	uint32_t member;    /* the culprit, or PLAN_NONE: cannot be told */
-	bool in_body;	    /* culprit's redundancy file, else its data */
-	uint32_t file;	    /* the damaged data file in plan.files, or
-			       PLAN_NONE */
-	uint64_t file_off;  /* offset of the first wrong byte in it */
+	uint32_t set;	   /* in plan.sets */
+	uint64_t bytes;	   /* positions that do not add up */
+	uint64_t first;	   /* offset of the first, within chunk or copy */
+	uint32_t stripe;   /* its stripe (XOR, RS) */
+	uint32_t member;   /* the culprit, or PLAN_NONE: cannot be told */
+	bool in_body;	   /* culprit's redundancy file, else its data */
+	uint32_t file;	   /* the damaged data file in plan.files, or
+			      PLAN_NONE */
+	uint64_t file_off; /* offset of the first wrong byte in it */
 };
 
 struct deep_result {

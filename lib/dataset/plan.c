@@ -29,7 +29,8 @@ no_memory(struct error *err)
 	return error_set(err, ERROR_NOMEM, "out of memory");
 }
 
-/* --- Life -------------------------------------------------------------------- */
+/* --- Life --------------------------------------------------------------------
+ */
 
 static const struct plan_options no_options = { .flags = 0 };
 
@@ -127,7 +128,8 @@ add_place(struct planner *w, const char *root, const char *meta, bool cache,
 	return error_wrap(err, "%s", root);
 }
 
-/* --- Totals ---------------------------------------------------------------------- */
+/* --- Totals
+ * ---------------------------------------------------------------------- */
 
 static void
 count_files(struct plan *p)
@@ -138,8 +140,8 @@ count_files(struct plan *p)
 		const struct plan_file *f = &p->files[i];
 
 		p->bytes += f->attr.size;
-		p->files_missing += f->state != FILE_PRESENT &&
-				    f->state != FILE_ELSEWHERE;
+		p->files_missing +=
+			f->state != FILE_PRESENT && f->state != FILE_ELSEWHERE;
 		p->files_rebuild += f->fate == FATE_REBUILD;
 		p->files_lost += f->fate == FATE_LOST;
 	}
@@ -202,7 +204,8 @@ finish(struct planner *w, struct error *err)
 	return 0;
 }
 
-/* --- Making one --------------------------------------------------------------------- */
+/* --- Making one
+ * --------------------------------------------------------------------- */
 
 static int
 make(struct planner *w, struct error *err)
@@ -216,8 +219,8 @@ make(struct planner *w, struct error *err)
 	if (!w->bare && (plan_solve_sets(w, true, err) < 0 ||
 			 plan_restore_maps(w, err) < 0))
 		return -1;
-	if (!w->bare && (plan_map_files(w, err) < 0 ||
-			 plan_stat_files(w, 0, err) < 0))
+	if (!w->bare &&
+	    (plan_map_files(w, err) < 0 || plan_stat_files(w, 0, err) < 0))
 		return -1;
 	if ((w->o->flags & PLAN_CHECKSUMS) && !w->bare &&
 	    plan_check_files(w, err) < 0)
@@ -261,8 +264,8 @@ plan_prefix(const char *prefix, int64_t id, const struct plan_options *o,
 }
 
 struct plan *
-plan_caches(const char *const *dirs, size_t ndirs,
-	    const struct plan_options *o, struct error *err)
+plan_caches(const char *const *dirs, size_t ndirs, const struct plan_options *o,
+	    struct error *err)
 {
 	struct planner *w = planner_new(o, ndirs ? ndirs : 1, err);
 	struct buf norm = BUF_INIT;
@@ -329,8 +332,7 @@ out:
 }
 
 int
-plan_mark(struct plan *p, size_t file, enum file_state state,
-	  struct error *err)
+plan_mark(struct plan *p, size_t file, enum file_state state, struct error *err)
 {
 	struct planner *w = (struct planner *)p;
 	const struct plan_rank *r = NULL;
@@ -349,8 +351,7 @@ plan_mark(struct plan *p, size_t file, enum file_state state,
 }
 
 int
-plan_mark_body(struct plan *p, uint32_t set, uint32_t member,
-	       struct error *err)
+plan_mark_body(struct plan *p, uint32_t set, uint32_t member, struct error *err)
 {
 	struct planner *w = (struct planner *)p;
 	struct plan_set *s = &p->sets[set];
@@ -363,14 +364,16 @@ plan_mark_body(struct plan *p, uint32_t set, uint32_t member,
 	return finish(w, err);
 }
 
-/* --- Words ------------------------------------------------------------------------------ */
+/* --- Words
+ * ------------------------------------------------------------------------------
+ */
 
 const char *
 file_state_name(enum file_state s)
 {
 	static const char *const names[FILE_STATES] = {
-		"present",	 "missing",	   "wrong size",
-		"not a file",	 "wrong checksum", "never completed",
+		"present",	"missing",	  "wrong size",
+		"not a file",	"wrong checksum", "never completed",
 		"not in cache",
 	};
 
@@ -419,8 +422,8 @@ plan_ranks_in(struct arena *a, uint32_t *ranks, size_t count)
 		if (buf_printf(&text, i ? " %u" : "%u", ranks[i]) < 0)
 			goto out;
 		if (ranks[end - 1] > ranks[i] &&
-		    buf_printf(&text, ranks[end - 1] > ranks[i] + 1 ? "-%u"
-								    : " %u",
+		    buf_printf(&text,
+			       ranks[end - 1] > ranks[i] + 1 ? "-%u" : " %u",
 			       ranks[end - 1]) < 0)
 			goto out;
 		i = end;
@@ -463,8 +466,8 @@ lost_outside(const struct plan *p, struct error *err)
 				p->ranks_lost == 1 ? "rank" : "ranks",
 				(long long)p->nranks);
 		for (size_t f = 0; f < r->nfiles; f++) {
-			const struct plan_file *pf = &p->files[r->first_file +
-							       f];
+			const struct plan_file *pf =
+				&p->files[r->first_file + f];
 
 			if (pf->fate == FATE_LOST)
 				return error_set(

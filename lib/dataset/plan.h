@@ -45,7 +45,7 @@ struct place {
 /* --- Files -------------------------------------------------------------- */
 
 enum file_state {
-	FILE_PRESENT,	 /* there, right size (and checksum, if looked at) */
+	FILE_PRESENT, /* there, right size (and checksum, if looked at) */
 	FILE_MISSING,
 	FILE_WRONG_SIZE,
 	FILE_WRONG_TYPE, /* a directory, a device, a link that leads nowhere */
@@ -88,7 +88,7 @@ struct plan_meta {
 struct plan_rank {
 	struct plan_meta map; /* its filemap */
 	bool map_known;	      /* read, or rebuilt in memory: files[] is valid */
-	size_t first_file, nfiles; /* in plan.files */
+	size_t first_file, nfiles;  /* in plan.files */
 	uint32_t data_set, map_set; /* in plan.sets, or PLAN_NONE */
 	uint32_t data_member, map_member;
 };
@@ -111,16 +111,16 @@ struct plan_member {
 	uint32_t rank; /* world rank; PLAN_NONE: unknown */
 	enum red_state state;
 	uint32_t place;
-	const char *name;    /* file name of the redundancy file; NULL: unknown */
+	const char *name; /* file name of the redundancy file; NULL: unknown */
 	const char *problem; /* why it cannot be read; NULL: fine */
 	uint64_t file_size;
-	uint64_t body_start; /* offset of the body */
+	uint64_t body_start;		  /* offset of the body */
 	const struct redset_header *read; /* its header; NULL: not read */
-	struct redset_member list; /* its files; list.known */
+	struct redset_member list;	  /* its files; list.known */
 	uint32_t *files; /* index in plan.files of list.files[i]; for a set over
 			    filemaps: NULL */
 	struct plan_meta descriptor; /* the small <stem>.er.R.redset */
-	const void *header; /* image to write if the file is rebuilt */
+	const void *header;	     /* image to write if the file is rebuilt */
 	size_t header_size;
 	enum fate fate; /* of the redundancy file */
 };
@@ -138,8 +138,8 @@ struct plan_set {
 	uint32_t n;
 	uint32_t failures; /* what the scheme survives; valid if read */
 	uint64_t chunk;
-	bool opened;	   /* headers were read */
-	const char *flaw;  /* contradictions found in doing so, or NULL */
+	bool opened;	  /* headers were read */
+	const char *flaw; /* contradictions found in doing so, or NULL */
 	struct plan_member *members; /* n */
 	enum set_verdict verdict;
 	const char *reason; /* SET_LOST: one clause naming ranks */
@@ -164,18 +164,19 @@ struct plan {
 	struct plan_file *files;
 	size_t nsets;
 	struct plan_set *sets; /* sets over filemaps first */
-	const char *recorded_root; /* where the prefix was when the metadata were
-				      written (prefix plans); NULL: unknown */
-	bool moved;	      /* and it is somewhere else now */
+	const char
+		*recorded_root; /* where the prefix was when the metadata were
+				   written (prefix plans); NULL: unknown */
+	bool moved;		/* and it is somewhere else now */
 
 	/* Totals. */
-	uint64_t bytes;	      /* of all known files */
+	uint64_t bytes; /* of all known files */
 	size_t files_missing, files_rebuild, files_lost;
 	size_t maps_missing, maps_lost; /* filemaps */
-	size_t ranks_lost; /* ranks of which something is lost */
-	size_t red_missing; /* redundancy files to be restored */
+	size_t ranks_lost;		/* ranks of which something is lost */
+	size_t red_missing;		/* redundancy files to be restored */
 	uint64_t bytes_read, bytes_written; /* what a rebuild will move */
-	enum set_verdict verdict; /* the worst of all */
+	enum set_verdict verdict;	    /* the worst of all */
 };
 
 enum {
@@ -185,8 +186,8 @@ enum {
 
 struct plan_options {
 	unsigned flags;
-	const char *moved_from; /* recorded root, given by hand; or NULL */
-	struct par *par;	/* for stats and reads; NULL: one thread */
+	const char *moved_from;	   /* recorded root, given by hand; or NULL */
+	struct par *par;	   /* for stats and reads; NULL: one thread */
 	struct progress *progress; /* PLAN_CHECKSUMS; or NULL */
 };
 

@@ -35,8 +35,8 @@ struct check {
 	struct stripe_part *parts;
 	struct stripe_cache **caches; /* by worker */
 	unsigned char **blocks;
-	_Atomic bool *bad;	      /* by file: could not be read */
-	bool *looked;		      /* by file: was to be read */
+	_Atomic bool *bad; /* by file: could not be read */
+	bool *looked;	   /* by file: was to be read */
 };
 
 static int
@@ -208,7 +208,7 @@ plan_check_rest(struct plan *p, struct par *par, uint32_t rank,
 		if (!is_wrong(&c, i))
 			continue;
 		marked = plan_mark(p, i, FILE_WRONG_CRC, err) < 0 ? -1
-								   : marked + 1;
+								  : marked + 1;
 	}
 	end_check(&c);
 	return marked;

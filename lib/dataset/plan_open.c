@@ -219,21 +219,20 @@ name_member(struct planner *w, struct plan_set *s, uint32_t member,
 	if (m->rank == PLAN_NONE)
 		return 0;
 	if (m->name == NULL) {
-		m->place = m->rank < w->p.nranks
-				   ? w->p.ranks[m->rank].map.place
-				   : 0;
-		m->name = arena_strdup(arena, redset_name_format(text,
-								 sizeof(text),
-								 &n, w->stem));
+		m->place = m->rank < w->p.nranks ? w->p.ranks[m->rank].map.place
+						 : 0;
+		m->name = arena_strdup(
+			arena,
+			redset_name_format(text, sizeof(text), &n, w->stem));
 		if (m->name == NULL)
 			return no_memory(err);
 	}
 	n.descriptor = true;
 	redset_name_format(text, sizeof(text), &n, w->stem);
 	m->descriptor.place = m->place;
-	m->descriptor.name = arena_printf(
-		arena, "%.*s%s", (int)(path_base(m->name) - m->name), m->name,
-		text);
+	m->descriptor.name = arena_printf(arena, "%.*s%s",
+					  (int)(path_base(m->name) - m->name),
+					  m->name, text);
 	return m->descriptor.name == NULL ? no_memory(err) : 0;
 }
 
@@ -306,7 +305,8 @@ make_images(struct plan_set *s, uint32_t member, const struct facts *f,
 					   &local),
 		       arena, &m->header, &m->header_size, &local) < 0) {
 		if (local.kind == ERROR_LOST)
-			return 0; /* no list: the set will be found unsolvable */
+			return 0; /* no list: the set will be found unsolvable
+				   */
 		return error_set(err, local.kind, "%s", local.text);
 	}
 	m->body_start = m->header_size;

@@ -33,7 +33,8 @@ no_memory(struct error *err)
 	return error_set(err, ERROR_NOMEM, "out of memory");
 }
 
-/* --- The recorded root ------------------------------------------------------ */
+/* --- The recorded root ------------------------------------------------------
+ */
 
 struct sample {
 	const struct filemap_file *file[ROOT_SAMPLE];
@@ -81,7 +82,8 @@ take_sample(const struct planner *w, struct sample *s, struct error *err)
 				continue;
 			if (path_normal(f->dir, &dir, err) < 0)
 				goto out;
-			if (first && buf_add(&s->common, dir.data, dir.len) < 0) {
+			if (first &&
+			    buf_add(&s->common, dir.data, dir.len) < 0) {
 				no_memory(err);
 				goto out;
 			}
@@ -120,8 +122,7 @@ count_hits(const struct planner *w, const struct sample *s, const char *root,
 			    0)
 			continue;
 		if (S_ISREG(st.st_mode) &&
-		    (!f->attr.has_size ||
-		     (uint64_t)st.st_size == f->attr.size))
+		    (!f->attr.has_size || (uint64_t)st.st_size == f->attr.size))
 			(*hits)++;
 	}
 	rc = 0;
@@ -248,7 +249,8 @@ out:
 	return rc;
 }
 
-/* --- Files --------------------------------------------------------------------- */
+/* --- Files
+ * --------------------------------------------------------------------- */
 
 size_t
 plan_add_file(struct planner *w, const struct plan_file *f, struct error *err)
@@ -352,8 +354,7 @@ map_rank(struct planner *w, int64_t rank, struct buf *full, struct buf *norm,
 					 (long long)rank, f->cache_path);
 		pf.path = cache ? cache_path(w, f, rank, &pf.state, err)
 				: prefix_path(w, f, rank, full, norm, err);
-		if (pf.path == NULL ||
-		    plan_add_file(w, &pf, err) == SIZE_MAX)
+		if (pf.path == NULL || plan_add_file(w, &pf, err) == SIZE_MAX)
 			return -1;
 	}
 	return 0;
@@ -410,7 +411,8 @@ out:
 	return rel;
 }
 
-/* --- What is on disk ----------------------------------------------------------- */
+/* --- What is on disk
+ * ----------------------------------------------------------- */
 
 struct stat_job {
 	struct planner *w;
@@ -458,8 +460,8 @@ plan_stat_files(struct planner *w, size_t first, struct error *err)
 	if (job.caches == NULL)
 		return no_memory(err);
 	for (size_t i = 0; i < n; i++) {
-		job.caches[i] = pathcache_new(
-			w->p.places[i % w->p.nplaces].root_fd);
+		job.caches[i] =
+			pathcache_new(w->p.places[i % w->p.nplaces].root_fd);
 		if (job.caches[i] == NULL) {
 			no_memory(err);
 			goto out;

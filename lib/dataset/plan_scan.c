@@ -109,8 +109,7 @@ plan_scan_dir(struct planner *w, uint32_t place, struct error *err)
 }
 
 int
-plan_scan_name(struct planner *w, const char *name, bool map,
-	       struct error *err)
+plan_scan_name(struct planner *w, const char *name, bool map, struct error *err)
 {
 	struct red_entry e = { .place = 0, .name = name };
 	struct error local = ERROR_INIT;
@@ -139,7 +138,8 @@ plan_scan_name(struct planner *w, const char *name, bool map,
 	return add_red(w, &e, err);
 }
 
-/* --- Ranks ----------------------------------------------------------------- */
+/* --- Ranks -----------------------------------------------------------------
+ */
 
 int
 plan_need_ranks(struct planner *w, int64_t n, struct error *err)
@@ -180,7 +180,8 @@ plan_need_ranks(struct planner *w, int64_t n, struct error *err)
 	return 0;
 }
 
-/* --- Filemaps ----------------------------------------------------------------- */
+/* --- Filemaps
+ * ----------------------------------------------------------------- */
 
 struct map_reader {
 	struct kvtree *tree;
@@ -248,8 +249,8 @@ read_map(void *arg, size_t i, unsigned worker, struct error *err)
 }
 
 int
-plan_take_map(struct planner *w, uint32_t rank, const void *image,
-	      size_t size, const char **why, struct error *err)
+plan_take_map(struct planner *w, uint32_t rank, const void *image, size_t size,
+	      const char **why, struct error *err)
 {
 	struct error local = ERROR_INIT;
 	struct kvtree *tree = kvtree_decode(image, size, NULL, &local);
@@ -285,8 +286,8 @@ agree_on_ranks(struct planner *w, struct error *err)
 				"filemap_%lld says the job had %lld ranks, "
 				"filemap_%lld says %lld: files of two runs are "
 				"mixed here",
-				(long long)by, (long long)said,
-				(long long)rank, (long long)ranks);
+				(long long)by, (long long)said, (long long)rank,
+				(long long)ranks);
 		said = ranks;
 		by = rank;
 	}

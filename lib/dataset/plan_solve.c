@@ -56,7 +56,8 @@ set_lacks(const struct planner *w, const struct plan_set *s)
 	return false;
 }
 
-/* --- Lists to files ------------------------------------------------------------ */
+/* --- Lists to files
+ * ------------------------------------------------------------ */
 
 /* The file of `rank` with this path in cache.  Header lists mostly stand in
  * the reverse order of the filemap (formats.md 5.3): `guess` first. */
@@ -77,8 +78,7 @@ find_file(const struct planner *w, uint32_t rank, const char *cache_path,
 
 /* A file that only a header names, for a set given by hand. */
 static int
-bare_file(struct planner *w, struct plan_member *m, size_t i,
-	  struct error *err)
+bare_file(struct planner *w, struct plan_member *m, size_t i, struct error *err)
 {
 	const struct redset_file *rf = &m->list.files[i];
 	struct plan_file f = {
@@ -120,9 +120,9 @@ link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
 			continue;
 		m->files[i] = find_file(w, m->rank, rf->path, n - 1 - i);
 		if (m->files[i] == PLAN_NONE) {
-			s->flaw = arena_printf(
-				arena, "filemap_%u does not name %s", m->rank,
-				rf->path);
+			s->flaw = arena_printf(arena,
+					       "filemap_%u does not name %s",
+					       m->rank, rf->path);
 			continue;
 		}
 		f = &w->p.files[m->files[i]];
@@ -138,7 +138,8 @@ link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
 	return 0;
 }
 
-/* --- Losses -------------------------------------------------------------------- */
+/* --- Losses
+ * -------------------------------------------------------------------- */
 
 static bool
 map_lost(const struct planner *w, const struct plan_member *m)
@@ -179,9 +180,9 @@ member_losses(const struct planner *w, const struct plan_set *s,
 			    ranges[out->nlost - 1].to == at)
 				ranges[out->nlost - 1].to = at + size;
 			else if (size > 0)
-				ranges[out->nlost++] = (struct solve_range){
-					.from = at, .to = at + size
-				};
+				ranges[out->nlost++] =
+					(struct solve_range){ .from = at,
+							      .to = at + size };
 		}
 		at += size;
 	}
@@ -189,7 +190,8 @@ member_losses(const struct planner *w, const struct plan_set *s,
 	return 0;
 }
 
-/* --- Fates ----------------------------------------------------------------------- */
+/* --- Fates
+ * ----------------------------------------------------------------------- */
 
 static bool
 range_lost(const struct solution *sol, uint32_t member, bool body,
@@ -219,8 +221,8 @@ member_fates(struct planner *w, struct plan_set *s, uint32_t member)
 
 	for (size_t i = 0; i < m->list.nfiles; i++) {
 		uint64_t size = m->list.files[i].attr.size;
-		bool lost = range_lost(&s->solution, member, false, at,
-				       at + size);
+		bool lost =
+			range_lost(&s->solution, member, false, at, at + size);
 		struct plan_file *f = NULL;
 
 		at += size;
@@ -249,9 +251,8 @@ member_fates(struct planner *w, struct plan_set *s, uint32_t member)
 
 /* "ranks 1 and 3 lack something, XOR survives 1". */
 static const char *
-explain(const struct plan_set *s,
-	const struct solve_member *losses, const bool *any,
-	struct arena *arena)
+explain(const struct plan_set *s, const struct solve_member *losses,
+	const bool *any, struct arena *arena)
 {
 	uint32_t ranks[PLAN_SET_MAX];
 	const char *names = NULL;
@@ -265,30 +266,32 @@ explain(const struct plan_set *s,
 	if (n == 0 || names == NULL)
 		return "too many members are missing";
 	if (s->type == REDSET_SINGLE)
-		return arena_printf(arena, "%s %s missing, and SINGLE keeps no "
-					   "redundancy",
+		return arena_printf(arena,
+				    "%s %s missing, and SINGLE keeps no "
+				    "redundancy",
 				    n == 1 ? "rank" : "ranks", names);
 	if (n == 1)
-		return arena_printf(arena, "rank %s is missing, and too little "
-					   "is left of the others",
+		return arena_printf(arena,
+				    "rank %s is missing, and too little "
+				    "is left of the others",
 				    names);
 	if (s->type == REDSET_PARTNER)
-		return arena_printf(arena,
-				    "ranks %s are missing: both a rank and %s "
-				    "of its data",
-				    names,
-				    s->failures == 1 ? "the copy"
-						     : "every copy");
+		return arena_printf(
+			arena,
+			"ranks %s are missing: both a rank and %s "
+			"of its data",
+			names, s->failures == 1 ? "the copy" : "every copy");
 	return arena_printf(arena,
 			    "ranks %s are missing, the scheme survives %u",
 			    names, s->failures);
 }
 
-/* --- One set --------------------------------------------------------------------- */
+/* --- One set
+ * --------------------------------------------------------------------- */
 
 static int
-try_solve(struct plan_set *s, struct solve_member *losses,
-	  bool salvage, struct error *err)
+try_solve(struct plan_set *s, struct solve_member *losses, bool salvage,
+	  struct error *err)
 {
 	struct solve_set set = {
 		.type = s->type,
@@ -343,9 +346,10 @@ judge(struct planner *w, struct plan_set *s, const struct solve_member *losses,
 {
 	s->missing = 0;
 	for (uint32_t i = 0; i < s->n; i++)
-		s->missing += any[i] || (losses[i].body_lost &&
-					 s->type != REDSET_SINGLE) ||
-			      s->members[i].state == RED_HEADER_DAMAGED;
+		s->missing +=
+			any[i] ||
+			(losses[i].body_lost && s->type != REDSET_SINGLE) ||
+			s->members[i].state == RED_HEADER_DAMAGED;
 	if (s->missing == 0) {
 		s->reason = NULL;
 		s->verdict = SET_WHOLE;
@@ -404,7 +408,8 @@ out:
 	return rc;
 }
 
-/* --- All sets of a kind ------------------------------------------------------------ */
+/* --- All sets of a kind
+ * ------------------------------------------------------------ */
 
 struct set_job {
 	struct planner *w;

@@ -58,8 +58,8 @@ data_string(const struct plan *p, const struct plan_set *s,
 {
 	uint64_t at = 0;
 
-	out->parts = arena_alloc(arena, m->list.nfiles + 1,
-				 sizeof(*out->parts));
+	out->parts =
+		arena_alloc(arena, m->list.nfiles + 1, sizeof(*out->parts));
 	if (out->parts == NULL)
 		return no_memory(err);
 	if (s->map && m->rank >= p->nranks)
@@ -81,8 +81,8 @@ static int
 body_string(const struct plan *p, const struct plan_member *m,
 	    struct arena *arena, struct stripe *out, struct error *err)
 {
-	bool readable = m->state == RED_PRESENT ||
-			m->state == RED_HEADER_DAMAGED;
+	bool readable =
+		m->state == RED_PRESENT || m->state == RED_HEADER_DAMAGED;
 
 	out->parts = arena_alloc(arena, 1, sizeof(*out->parts));
 	if (out->parts == NULL)
@@ -117,7 +117,8 @@ plan_strings(const struct plan *p, const struct plan_set *s, bool sums,
 	return 0;
 }
 
-/* --- Filemaps brought back ---------------------------------------------------- */
+/* --- Filemaps brought back
+ * ---------------------------------------------------- */
 
 /* Memory for the lost filemaps of a set, and strings that end there. */
 static int
@@ -137,8 +138,8 @@ map_targets(struct planner *w, struct plan_set *s, struct stripe *out,
 			return error_set(err, ERROR_CORRUPT,
 					 "%s: protects no filemap", m->name);
 		r->map.image = arena_alloc(w->p.arena, m->list.bytes + 1, 1);
-		out[i].parts = arena_alloc(w->p.arena, 1,
-					   sizeof(*out[i].parts));
+		out[i].parts =
+			arena_alloc(w->p.arena, 1, sizeof(*out[i].parts));
 		if (r->map.image == NULL || out[i].parts == NULL)
 			return no_memory(err);
 		r->map.image_size = m->list.bytes;
@@ -173,9 +174,8 @@ take_targets(struct planner *w, struct plan_set *s, struct error *err)
 			return -1;
 		if (why != NULL) {
 			r->map.fate = FATE_LOST;
-			r->map.why = arena_printf(w->p.arena,
-						  "rebuilt, but no filemap: %s",
-						  why);
+			r->map.why = arena_printf(
+				w->p.arena, "rebuilt, but no filemap: %s", why);
 			s->verdict = SET_LOST;
 			s->reason = r->map.why;
 			continue;

@@ -47,8 +47,7 @@ no_memory(struct error *err)
 	return error_set(err, ERROR_NOMEM, "out of memory");
 }
 
-static void
-say(const struct run *r, const char *fmt, ...)
+static void say(const struct run *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 static void
@@ -65,7 +64,8 @@ say(const struct run *r, const char *fmt, ...)
 	r->o->log(r->o->log_arg, text.text);
 }
 
-/* --- What has to be written ------------------------------------------------- */
+/* --- What has to be written -------------------------------------------------
+ */
 
 static bool
 worth_solving(const struct run *r, const struct plan_set *s)
@@ -113,8 +113,8 @@ data_targets(struct run *r, const struct plan_member *m, struct stripe *out,
 {
 	uint64_t at = 0;
 
-	out->parts = arena_alloc(r->arena, m->list.nfiles + 1,
-				 sizeof(*out->parts));
+	out->parts =
+		arena_alloc(r->arena, m->list.nfiles + 1, sizeof(*out->parts));
 	if (out->parts == NULL)
 		return no_memory(err);
 	for (size_t i = 0; m->files != NULL && i < m->list.nfiles; i++) {
@@ -130,8 +130,7 @@ data_targets(struct run *r, const struct plan_member *m, struct stripe *out,
 
 static int
 body_target(struct run *r, const struct plan_set *s,
-	    const struct plan_member *m, struct stripe *out,
-	    struct error *err)
+	    const struct plan_member *m, struct stripe *out, struct error *err)
 {
 	const struct place *pl = &r->p->places[m->place];
 	const struct target *t = NULL;
@@ -249,7 +248,8 @@ make_sums(struct run *r, struct error *err)
 	return 0;
 }
 
-/* --- Contents ---------------------------------------------------------------------- */
+/* --- Contents
+ * ---------------------------------------------------------------------- */
 
 /* The body of a redundancy file whose header was damaged, to its new place. */
 static int
@@ -282,8 +282,9 @@ copy_body(struct run *r, const struct place *pl, const struct plan_member *m,
 		    stripe_write(to, out, off, block, len, NULL, err) < 0)
 			goto done;
 	}
-	say(r, "%s: header was damaged and is written anew; its contents, "
-	       "which nothing else can confirm, were used",
+	say(r,
+	    "%s: header was damaged and is written anew; its contents, "
+	    "which nothing else can confirm, were used",
 	    m->name);
 	rc = 0;
 done:
@@ -317,7 +318,9 @@ copy_bodies(struct run *r, struct error *err)
 	return 0;
 }
 
-/* --- Sums ------------------------------------------------------------------------------ */
+/* --- Sums
+ * ------------------------------------------------------------------------------
+ */
 
 /* Files that were read as a whole and are not what was recorded.  Returns how
  * many were marked, -1 on failure. */
@@ -380,7 +383,9 @@ check_outputs(struct run *r, struct error *err)
 	return 0;
 }
 
-/* --- Rounds ---------------------------------------------------------------------------- */
+/* --- Rounds
+ * ----------------------------------------------------------------------------
+ */
 
 static int
 list_targets(struct run *r, struct error *err)
@@ -432,8 +437,7 @@ attempt(struct run *r, struct error *err)
 
 	if (targets_check_space(&r->targets, err) < 0 ||
 	    targets_prepare(&r->targets, r->par, err) < 0 ||
-	    copy_bodies(r, err) < 0 ||
-	    compute(r->sets, r->nsets, &co, err) < 0)
+	    copy_bodies(r, err) < 0 || compute(r->sets, r->nsets, &co, err) < 0)
 		return -1;
 	r->result->bytes_read += r->p->bytes_read;
 	bad = mark_bad_inputs(r, err);

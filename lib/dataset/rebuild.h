@@ -25,12 +25,12 @@ struct plan;
 struct progress;
 
 struct rebuild_options {
-	struct par *par;       /* NULL: one thread */
-	uint64_t memory;       /* bytes for buffers in all; 0: 4 MiB a thread */
-	bool partial;	       /* rebuild the sets that can be, although others
-				  are lost */
+	struct par *par; /* NULL: one thread */
+	uint64_t memory; /* bytes for buffers in all; 0: 4 MiB a thread */
+	bool partial;	 /* rebuild the sets that can be, although others
+			    are lost */
 	struct progress *progress;
-	bool (*stop)(void);    /* polled; true: stop cleanly; NULL: never */
+	bool (*stop)(void); /* polled; true: stop cleanly; NULL: never */
 	void (*log)(void *arg, const char *what); /* one line per event; NULL */
 	void *log_arg;
 };

@@ -23,8 +23,7 @@ struct work {
 };
 
 static int
-grow(void *array_ptr, size_t size, size_t count, size_t *cap,
-     struct error *err)
+grow(void *array_ptr, size_t size, size_t count, size_t *cap, struct error *err)
 {
 	void **array = array_ptr;
 	size_t want = *cap ? *cap * 2 : 16;
@@ -73,8 +72,8 @@ job_ref(const struct solve_job *j, uint32_t i)
 }
 
 static int
-add_lost(struct work *w, uint32_t member, bool body, uint64_t from,
-	 uint64_t to, struct error *err)
+add_lost(struct work *w, uint32_t member, bool body, uint64_t from, uint64_t to,
+	 struct error *err)
 {
 	struct solution *s = w->out;
 	struct solve_lost *last = s->nlost ? &s->lost[s->nlost - 1] : NULL;
@@ -196,8 +195,10 @@ solve_partner(struct work *w, struct error *err)
 		for (size_t i = 0; i < m->nlost; i++) {
 			const struct solve_range *l = &m->lost[i];
 
-			if (partner_stretch(w, x, at, l->from, false, err) < 0 ||
-			    partner_stretch(w, x, l->from, l->to, true, err) < 0)
+			if (partner_stretch(w, x, at, l->from, false, err) <
+				    0 ||
+			    partner_stretch(w, x, l->from, l->to, true, err) <
+				    0)
 				return -1;
 			at = l->to;
 		}
@@ -207,7 +208,8 @@ solve_partner(struct work *w, struct error *err)
 	return 0;
 }
 
-/* --- XOR and RS ------------------------------------------------------------ */
+/* --- XOR and RS ------------------------------------------------------------
+ */
 
 static int
 compare_u64(const void *a, const void *b)
@@ -229,8 +231,8 @@ add_cut(struct work *w, size_t *count, uint64_t at, struct error *err)
 /* Positions of the stripe at which what is lost changes, ascending, 0 and the
  * chunk size included. */
 static int
-cut_stripe(struct work *w, const struct code *c, unsigned stripe,
-	   size_t *count, struct error *err)
+cut_stripe(struct work *w, const struct code *c, unsigned stripe, size_t *count,
+	   struct error *err)
 {
 	const struct solve_set *set = w->set;
 	size_t n = 0, kept = 1;
@@ -245,8 +247,7 @@ cut_stripe(struct work *w, const struct code *c, unsigned stripe,
 		if (slot.check || m->nlost == 0)
 			continue;
 		for (size_t r = range_after(m, base);
-		     r < m->nlost && m->lost[r].from < base + set->chunk;
-		     r++) {
+		     r < m->nlost && m->lost[r].from < base + set->chunk; r++) {
 			if (m->lost[r].from > base &&
 			    add_cut(w, &n, m->lost[r].from - base, err) < 0)
 				return -1;
@@ -298,8 +299,8 @@ code_lost(struct work *w, const struct code *c, unsigned stripe,
 		struct code_slot slot = code_slot(c, i, stripe);
 		uint64_t base = slot.index * w->set->chunk;
 
-		if (lost[i] && add_lost(w, i, slot.check, base + from,
-					base + to, err) < 0)
+		if (lost[i] &&
+		    add_lost(w, i, slot.check, base + from, base + to, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -307,8 +308,7 @@ code_lost(struct work *w, const struct code *c, unsigned stripe,
 
 static int
 code_job(struct work *w, const struct code *c, unsigned stripe,
-	 const struct recipe *r, uint64_t from, uint64_t to,
-	 struct error *err)
+	 const struct recipe *r, uint64_t from, uint64_t to, struct error *err)
 {
 	struct solve_job *j = add_job(w, to - from, r->nin, r->nout, err);
 
@@ -319,9 +319,9 @@ code_job(struct work *w, const struct code *c, unsigned stripe,
 		unsigned m = i < r->nin ? r->in[i] : r->out[i - r->nin];
 		struct code_slot slot = code_slot(c, m, stripe);
 
-		*job_ref(j, i) = (struct solve_ref){
-			m, slot.check, slot.index * w->set->chunk + from
-		};
+		*job_ref(j, i) =
+			(struct solve_ref){ m, slot.check,
+					    slot.index * w->set->chunk + from };
 	}
 	return 0;
 }
@@ -381,7 +381,8 @@ solve_code(struct work *w, struct error *err)
 	return 0;
 }
 
-/* --- All ------------------------------------------------------------------- */
+/* --- All -------------------------------------------------------------------
+ */
 
 /* SINGLE keeps nothing but the data itself, and a body of no bytes. */
 static int

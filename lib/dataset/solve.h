@@ -31,11 +31,12 @@ struct solve_range {
 };
 
 struct solve_member {
-	uint64_t bytes;	  /* length of the data string */
-	uint64_t body;	  /* length of the body */
+	uint64_t bytes; /* length of the data string */
+	uint64_t body;	/* length of the body */
 	bool body_lost;
 	size_t nlost;
-	const struct solve_range *lost; /* of the data string: ascending, apart */
+	const struct solve_range
+		*lost; /* of the data string: ascending, apart */
 };
 
 struct solve_set {
@@ -82,8 +83,7 @@ struct solution {
  * ERROR_NOMEM, ERROR_CORRUPT (geometry against the limits of the code).  For
  * solution_free().
  */
-int solve(const struct solve_set *set, struct solution *out,
-	  struct error *err);
+int solve(const struct solve_set *set, struct solution *out, struct error *err);
 void solution_free(struct solution *s);
 
 /*

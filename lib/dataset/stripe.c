@@ -93,8 +93,7 @@ find_slot(struct stripe_cache *c, const struct stripe_part *p)
 
 /* The part's file, open; borrowed. */
 static int
-part_fd(struct stripe_cache *c, const struct stripe_part *p,
-	struct error *err)
+part_fd(struct stripe_cache *c, const struct stripe_part *p, struct error *err)
 {
 	struct slot *s = find_slot(c, p);
 	int flags = c->write ? O_WRONLY : O_RDONLY;

@@ -109,7 +109,8 @@ static int
 make_temp(const struct target *t, struct error *err)
 {
 	const char *base = NULL;
-	int parent = path_open_parent(t->dirfd, t->path, true, 0777, &base, err);
+	int parent =
+		path_open_parent(t->dirfd, t->path, true, 0777, &base, err);
 	/* Private until it has its owner, where one is recorded. */
 	mode_t mode = t->attr != NULL && t->attr->has_owner ? 0600 : 0666;
 	int fd = -1;
@@ -195,7 +196,8 @@ out:
 	return rc;
 }
 
-/* --- Directories ------------------------------------------------------------ */
+/* --- Directories ------------------------------------------------------------
+ */
 
 struct dir {
 	int dirfd;

@@ -33,8 +33,8 @@ struct target {
 	const char *path; /* final, clean, beneath dirfd */
 	const char *temp; /* the same directory, temporary name */
 	uint64_t size;
-	const struct attr *attr;  /* to apply; NULL: mode 0666 & ~umask */
-	const void *image;	  /* contents from the start of the file */
+	const struct attr *attr; /* to apply; NULL: mode 0666 & ~umask */
+	const void *image;	 /* contents from the start of the file */
 	size_t image_size;
 	bool prepared; /* the temporary file exists */
 	bool done;     /* renamed */

@@ -45,7 +45,7 @@ code_check(const struct code *c, struct error *err)
 		return error_set(err, ERROR_CORRUPT, "unknown type of code %d",
 				 (int)c->type);
 	}
-	/* k < n here: the sum cannot wrap where the first test fails. */
+	/* k < n: the sum cannot wrap once n is in range. */
 	if (c->n > CODE_MAX || c->n + c->k > CODE_MAX)
 		return error_set(err, ERROR_CORRUPT,
 				 "set of %u members with %u check chunks: more "
@@ -340,7 +340,7 @@ recipe_run(const struct recipe *r, size_t len, void *const *in,
 	}
 	if (r->all_ones && aligned(r, in, out[0])) {
 		done = len - len % FIELD_ALIGN;
-		field_xor(r->nin, 0, done, in, out[0]);
+		field_xor(r->nin, done, in, out[0]);
 	}
 	field_dot(&m, done, len - done, in, out);
 }

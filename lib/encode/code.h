@@ -10,7 +10,7 @@
  * chunk of each member: a data chunk, or a check chunk.  Within a stripe any
  * k chunks can be computed from the others, byte position by byte position.
  *
- * Limits: XOR n >= 2, k = 1; RS 1 <= k < n, n + k <= 256.
+ * Limits: XOR n >= 2, k = 1; RS 1 <= k < n; both n + k <= CODE_MAX.
  * Threads: a struct code and a struct recipe may be used by any number at
  * once.
  */
@@ -25,7 +25,7 @@ struct error;
 
 enum code_type { CODE_XOR, CODE_RS };
 
-#define CODE_MAX 256 /* n + k at most */
+#define CODE_MAX 256 /* n + k at most: the field has no more elements */
 
 struct code {
 	enum code_type type;
@@ -66,8 +66,8 @@ struct recipe {
 	unsigned char in[CODE_MAX];
 	unsigned char out[CODE_MAX];
 	bool all_ones;	       /* one output, the exclusive-or of the inputs */
-	unsigned char *matrix; /* nout rows of nin coefficients */
-	unsigned char *tables; /* ISA-L's expanded form */
+	unsigned char *matrix; /* nout rows of nin coefficients, none zero */
+	unsigned char *tables; /* field_expand()ed; one piece with matrix */
 };
 
 /*
@@ -83,7 +83,7 @@ void recipe_free(struct recipe *r);
 /*
  * Recipe that computes `nout` chosen chunks `out` (ascending) from exactly
  * the chosen n - k chunks `in` (ascending): for checking redundancy against
- * itself.  A member may not be in both.
+ * itself.  A member may not be in both: ERROR_USAGE.
  */
 struct recipe *recipe_from(const struct code *c, unsigned stripe,
 			   const unsigned char *in, unsigned nin,

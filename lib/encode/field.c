@@ -113,13 +113,13 @@ field_dot(const struct field_matrix *m, size_t off, size_t len, void *const *in,
 }
 
 void
-field_xor(unsigned nin, size_t off, size_t len, void *const *in, void *out)
+field_xor(unsigned nin, size_t len, void *const *in, void *out)
 {
 	unsigned char *vec[FIELD_VECTORS_MAX + 1];
 
 	assert(nin >= 2 && nin <= FIELD_VECTORS_MAX);
-	assert(off % FIELD_ALIGN == 0 && len % FIELD_ALIGN == 0);
-	for (size_t end = off + len; off < end; off += len) {
+	assert(len % FIELD_ALIGN == 0);
+	for (size_t end = len, off = 0; off < end; off += len) {
 		int failed = 0;
 
 		len = segment(nin, end - off);

@@ -45,9 +45,8 @@ struct field_matrix {
 void field_dot(const struct field_matrix *m, size_t off, size_t len,
 	       void *const *in, void *const *out);
 
-/* out = the sum of nin >= 2 inputs, as above; buffers on FIELD_ALIGN, and
- * `off` and `len` multiples of it. */
-void field_xor(unsigned nin, size_t off, size_t len, void *const *in,
-	       void *out);
+/* out = the sum of nin >= 2 inputs of `len` bytes: buffers on FIELD_ALIGN, and
+ * `len` a multiple of it. */
+void field_xor(unsigned nin, size_t len, void *const *in, void *out);
 
 #endif /* ENCODE_FIELD_H */

@@ -34,10 +34,10 @@ static int
 take_time(const struct kvtree *child, struct timespec *to, unsigned bit,
 	  unsigned *seen, struct error *err)
 {
-	const char *unit = kvtree_key(child) + strlen("ATIME_");
+	const char *key = kvtree_key(child) + 1;
 	uint64_t n = 0;
 
-	if (strcmp(unit, "SECS") == 0) {
+	if (strcmp(key, "TIME_SECS") == 0) {
 		/* Written as unsigned long, so a time before 1970 wraps. */
 		if (field_u64(child, UINT64_MAX, &n, err) < 0)
 			return -1;
@@ -45,7 +45,7 @@ take_time(const struct kvtree *child, struct timespec *to, unsigned bit,
 		*seen |= bit;
 		return 1;
 	}
-	if (strcmp(unit, "NSECS") == 0) {
+	if (strcmp(key, "TIME_NSECS") == 0) {
 		if (field_u64(child, NSEC_LIMIT, &n, err) < 0)
 			return -1;
 		to->tv_nsec = (long)n;
@@ -71,34 +71,36 @@ attr_take(const struct kvtree *child, struct attr *a, unsigned *seen,
 {
 	const char *key = kvtree_key(child);
 
-	if (key[0] != '\0' && strncmp(key + 1, "TIME_", 5) == 0) {
-		switch (key[0]) {
-		case 'A':
-			return take_time(child, &a->atime, SEEN_ATIME, seen,
-					 err);
-		case 'C':
-			return take_time(child, &a->ctime, SEEN_CTIME, seen,
-					 err);
-		case 'M':
-			return take_time(child, &a->mtime, SEEN_MTIME, seen,
-					 err);
-		default:
+	/* By the first letter: this is called for each key of each file. */
+	switch (key[0]) {
+	case 'A':
+		return take_time(child, &a->atime, SEEN_ATIME, seen, err);
+	case 'C':
+		return key[1] == 'T' ? take_time(child, &a->ctime, SEEN_CTIME,
+						 seen, err)
+				     : 0;
+	case 'G':
+		return strcmp(key, "GID") == 0
+			       ? take_u32(child, &a->gid, SEEN_GID, seen, err)
+			       : 0;
+	case 'M':
+		if (strcmp(key, "MODE") == 0)
+			return take_u32(child, &a->mode, SEEN_MODE, seen, err);
+		return take_time(child, &a->mtime, SEEN_MTIME, seen, err);
+	case 'S':
+		if (strcmp(key, "SIZE") != 0)
 			return 0;
-		}
-	}
-	if (strcmp(key, "SIZE") == 0) {
 		if (field_u64(child, SIZE_LIMIT, &a->size, err) < 0)
 			return -1;
 		*seen |= SEEN_SIZE;
 		return 1;
+	case 'U':
+		return strcmp(key, "UID") == 0
+			       ? take_u32(child, &a->uid, SEEN_UID, seen, err)
+			       : 0;
+	default:
+		return 0;
 	}
-	if (strcmp(key, "MODE") == 0)
-		return take_u32(child, &a->mode, SEEN_MODE, seen, err);
-	if (strcmp(key, "UID") == 0)
-		return take_u32(child, &a->uid, SEEN_UID, seen, err);
-	if (strcmp(key, "GID") == 0)
-		return take_u32(child, &a->gid, SEEN_GID, seen, err);
-	return 0;
 }
 
 void

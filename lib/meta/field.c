@@ -26,7 +26,10 @@ field_bad(struct error *err, const char *key, const char *why)
 static const char *
 only_child(const struct kvtree *k)
 {
-	return kvtree_count(k) == 1 ? kvtree_key(kvtree_first(k)) : NULL;
+	const struct kvtree *child = kvtree_first(k);
+
+	return child != NULL && kvtree_next(child) == NULL ? kvtree_key(child)
+							   : NULL;
 }
 
 int

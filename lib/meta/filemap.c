@@ -25,12 +25,17 @@ no_memory(struct error *err)
 	return error_set(err, ERROR_NOMEM, "filemap: out of memory");
 }
 
-/* A base name that stays in its directory. */
-static bool
-is_base_name(const char *name)
+/* NAME: a base name, which stays in its directory. */
+static int
+read_name(const struct kvtree *k, const char **out, struct error *err)
 {
-	return name[0] != '\0' && strchr(name, '/') == NULL &&
-	       strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+	if (field_str(k, out, err) < 0)
+		return -1;
+	if ((*out)[0] == '\0' || strchr(*out, '/') != NULL ||
+	    ((*out)[0] == '.' &&
+	     ((*out)[1] == '\0' || strcmp(*out, "..") == 0)))
+		return field_bad(err, *out, "not a file name");
+	return 0;
 }
 
 /* One key of META that attr_take() does not know; strings are borrowed. */
@@ -39,25 +44,31 @@ read_key(const struct kvtree *k, struct filemap_file *f, struct error *err)
 {
 	const char *key = kvtree_key(k);
 
-	if (strcmp(key, "ORIG") == 0)
-		return field_str(k, &f->orig, err);
-	if (strcmp(key, "PATH") == 0)
-		return field_str(k, &f->dir, err);
-	if (strcmp(key, "RANKS") == 0)
-		return field_i64(k, RANKS_LIMIT, &f->ranks, err);
-	if (strcmp(key, "COMPLETE") == 0)
-		return field_flag(k, &f->complete, err);
-	if (strcmp(key, "CRC") == 0) {
-		f->has_crc = true;
-		return field_u32(k, UINT32_MAX, &f->crc, err);
+	switch (key[0]) {
+	case 'C':
+		if (strcmp(key, "COMPLETE") == 0)
+			return field_flag(k, &f->complete, err);
+		if (strcmp(key, "CRC") == 0) {
+			f->has_crc = true;
+			return field_u32(k, UINT32_MAX, &f->crc, err);
+		}
+		return 0;
+	case 'N':
+		return strcmp(key, "NAME") == 0 ? read_name(k, &f->name, err)
+						: 0;
+	case 'O':
+		return strcmp(key, "ORIG") == 0 ? field_str(k, &f->orig, err)
+						: 0;
+	case 'P':
+		return strcmp(key, "PATH") == 0 ? field_str(k, &f->dir, err)
+						: 0;
+	case 'R':
+		return strcmp(key, "RANKS") == 0
+			       ? field_i64(k, RANKS_LIMIT, &f->ranks, err)
+			       : 0;
+	default:
+		return 0;
 	}
-	if (strcmp(key, "NAME") == 0) {
-		if (field_str(k, &f->name, err) < 0)
-			return -1;
-		if (!is_base_name(f->name))
-			return field_bad(err, f->name, "not a file name");
-	}
-	return 0;
 }
 
 /* Copy the strings; those that stand in the file many times, once. */

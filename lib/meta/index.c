@@ -69,29 +69,51 @@ index_name_id(const struct kvtree *k, int64_t *out, struct error *err)
 	return 0;
 }
 
-/* What one name says against the DSET table; *guess is where that id may be
- * expected: both tables have the same order. */
+/* Does the descriptor in `entry` say the id under which it stands? */
+static int
+check_id(const struct kvtree *entry, const struct kvtree *desc,
+	 struct error *err)
+{
+	const char *own = kvtree_value(desc, "ID");
+	uint64_t id = 0;
+
+	if (!field_number(kvtree_key(entry), DATASET_ID_MAX, &id) || id == 0)
+		return field_bad(err, kvtree_key(entry),
+				 "in DSET: not a dataset id");
+	if (own != NULL && strcmp(own, kvtree_key(entry)) != 0)
+		return field_bad(err, kvtree_key(entry),
+				 "in DSET: the dataset has another id");
+	return 0;
+}
+
+/*
+ * What one name says against the DSET table.  *guess is where that id may be
+ * expected, for both tables have the same order; *proven counts the names
+ * that the entries themselves confirm.
+ */
 static int
 check_name(const struct kvtree *table, const struct kvtree *k,
-	   const struct kvtree **guess, struct error *err)
+	   const struct kvtree **guess, size_t *proven, struct error *err)
 {
 	const char *id = kvtree_value(k, "DSET"), *name = NULL;
-	const struct kvtree *entry = *guess;
-	int64_t number = 0;
+	const struct kvtree *entry = *guess, *desc = NULL;
 
-	if (index_name_id(k, &number, err) < 0)
-		return -1;
+	if (id == NULL)
+		return field_bad(err, kvtree_key(k),
+				 "in NAME: not one dataset id");
 	if (entry == NULL || strcmp(kvtree_key(entry), id) != 0)
 		entry = kvtree_get(table, id);
 	if (entry == NULL)
 		return field_bad(err, kvtree_key(k),
 				 "in NAME: its id is not in DSET");
-	name = kvtree_value(kvtree_get(entry, "DSET"), "NAME");
+	*guess = kvtree_next(entry);
+	desc = kvtree_get(entry, "DSET");
+	name = kvtree_value(desc, "NAME");
 	if (name != NULL && strcmp(name, kvtree_key(k)) != 0)
 		return field_bad(err, kvtree_key(k),
 				 "in NAME: the dataset has another name");
-	*guess = kvtree_next(entry);
-	return 0;
+	*proven += name != NULL;
+	return check_id(entry, desc, err);
 }
 
 static int
@@ -99,22 +121,17 @@ check_tables(const struct kvtree *tree, struct error *err)
 {
 	const struct kvtree *table = kvtree_get(tree, "DSET"), *k = NULL;
 	const struct kvtree *guess = kvtree_first(table);
-	uint64_t id = 0;
+	size_t proven = 0;
 
 	kvtree_foreach (k, kvtree_get(tree, "NAME"))
-		if (check_name(table, k, &guess, err) < 0)
+		if (check_name(table, k, &guess, &proven, err) < 0)
 			return -1;
-	kvtree_foreach (k, table) {
-		const char *own = kvtree_value(kvtree_get(k, "DSET"), "ID");
-
-		if (!field_number(kvtree_key(k), DATASET_ID_MAX, &id) ||
-		    id == 0)
-			return field_bad(err, kvtree_key(k),
-					 "in DSET: not a dataset id");
-		if (own != NULL && strcmp(own, kvtree_key(k)) != 0)
-			return field_bad(err, kvtree_key(k),
-					 "in DSET: the dataset has another id");
-	}
+	/* As many entries as names confirmed by them: each was looked at. */
+	if (table == NULL || proven == kvtree_count(table))
+		return 0;
+	kvtree_foreach (k, table)
+		if (check_id(k, kvtree_get(k, "DSET"), err) < 0)
+			return -1;
 	return 0;
 }
 
@@ -180,26 +197,44 @@ latest(const struct kvtree *t)
 	return last;
 }
 
+static int
+read_complete(const struct kvtree *k, int *out, struct error *err)
+{
+	bool complete = false;
+
+	if (field_flag(k, &complete, err) < 0)
+		return -1;
+	*out = complete;
+	return 0;
+}
+
 /* One key of an entry, formats.md 3.2. */
 static int
 read_key(const struct kvtree *k, struct index_entry *out, struct error *err)
 {
 	const char *key = kvtree_key(k);
-	bool complete = false;
 
-	if (strcmp(key, "DSET") == 0)
-		return dataset_read(k, &out->desc, err);
-	if (strcmp(key, "COMPLETE") == 0) {
-		if (field_flag(k, &complete, err) < 0)
-			return -1;
-		out->complete = complete;
-	} else if (strcmp(key, "FLUSHED") == 0) {
-		out->flushed = latest(k);
-	} else if (strcmp(key, "FAILED") == 0) {
-		out->failed = latest(k);
-	} else if (strcmp(key, "FETCHED") == 0) {
-		out->fetched = latest(k);
-		out->fetches = kvtree_count(k);
+	switch (key[0]) {
+	case 'C':
+		if (strcmp(key, "COMPLETE") == 0)
+			return read_complete(k, &out->complete, err);
+		break;
+	case 'D':
+		if (strcmp(key, "DSET") == 0)
+			return dataset_read(k, &out->desc, err);
+		break;
+	case 'F':
+		if (strcmp(key, "FLUSHED") == 0) {
+			out->flushed = latest(k);
+		} else if (strcmp(key, "FAILED") == 0) {
+			out->failed = latest(k);
+		} else if (strcmp(key, "FETCHED") == 0) {
+			out->fetched = latest(k);
+			out->fetches = kvtree_count(k);
+		}
+		break;
+	default:
+		break;
 	}
 	return 0;
 }

@@ -115,11 +115,12 @@ struct frame {
 	uint64_t seen[4];	    /* of a list: a bit for each key */
 };
 
+/* Its address is given to nobody, so it lives in registers. */
 struct decoder {
 	struct kvtree_tree *tree;
-	const char *image, *end; /* of the packed tree */
-	struct error *err;
-	struct frame frames[KVTREE_MAX_DEPTH];
+	const char *p, *end; /* what is left of the packed tree */
+	char *low, *high;    /* tree's, while it does not need them itself */
+	uint64_t owed;	     /* elements that counts still promise */
 };
 
 static int
@@ -203,17 +204,19 @@ open_frame(struct frame *f, struct kvtree *n, uint32_t count)
 
 /* A node for `key`, which stays where it is. */
 static inline struct kvtree *
-new_node(struct kvtree_tree *tree, const char *key)
+new_node(struct decoder *d, const char *key)
 {
-	struct kvtree *n = NULL;
+	struct kvtree *n = (struct kvtree *)(void *)d->low;
 
-	if ((size_t)(tree->high - tree->low) >= sizeof(*n)) {
-		n = (struct kvtree *)(void *)tree->low;
-		tree->low += sizeof(*n);
-	} else {
-		n = kvtree_level_room(tree, sizeof(*n));
+	if ((size_t)(d->high - d->low) < sizeof(*n)) {
+		d->tree->low = d->low;
+		n = kvtree_level_room(d->tree, sizeof(*n));
+		d->low = d->tree->low;
+		d->high = d->tree->high;
 		if (n == NULL)
 			return NULL;
+	} else {
+		d->low += sizeof(*n);
 	}
 	n->key = key;
 	n->next = NULL;
@@ -234,7 +237,7 @@ add_child(struct decoder *d, struct frame *f, const char *key, size_t len)
 		link = kvtree_level_find(f->level, key, hash, &slot);
 		if (link != NULL)
 			return *link;
-		n = new_node(d->tree, key);
+		n = new_node(d, key);
 		if (n != NULL)
 			kvtree_level_push(f->level, n, hash, slot);
 		return n;
@@ -244,7 +247,7 @@ add_child(struct decoder *d, struct frame *f, const char *key, size_t len)
 		if (link != NULL)
 			return *link;
 	}
-	n = new_node(d->tree, key);
+	n = new_node(d, key);
 	if (n != NULL) {
 		*f->tail = n;
 		f->tail = &n->next;
@@ -252,20 +255,17 @@ add_child(struct decoder *d, struct frame *f, const char *key, size_t len)
 	return n;
 }
 
-/* Move *p behind the key of an element and its count, and give both. */
-static inline int
-read_element(struct decoder *d, const char **p, size_t *len, uint32_t *count)
+/* Read a key and the count behind it. */
+static inline bool
+read_element(struct decoder *d, const char **key, size_t *len, uint32_t *count)
 {
-	const char *key = *p;
-
-	*len = key_length(key);
-	if (*len + ELEMENT_MIN > (size_t)(d->end - key))
-		return error_set(d->err, ERROR_CORRUPT,
-				 "key at byte %td leaves the image",
-				 key - d->image);
-	*count = get_be32(key + *len + 1);
-	*p = key + *len + ELEMENT_MIN;
-	return 0;
+	*key = d->p;
+	*len = key_length(d->p);
+	if (*len + ELEMENT_MIN > (size_t)(d->end - d->p))
+		return false;
+	d->p += *len + ELEMENT_MIN;
+	*count = get_be32(d->p - COUNT_SIZE);
+	return true;
 }
 
 /*
@@ -273,101 +273,117 @@ read_element(struct decoder *d, const char **p, size_t *len, uint32_t *count)
  * cannot be true are found before memory is taken for them, and what is taken
  * is bounded by the size of the image however they are nested.
  */
-static inline int
-check_count(struct decoder *d, const char *p, uint32_t count, uint64_t owed)
+static inline bool
+believe(struct decoder *d, uint32_t count)
 {
-	if ((owed + count) * ELEMENT_MIN <= (uint64_t)(d->end - p))
-		return 0;
-	return error_set(d->err, ERROR_CORRUPT,
-			 "count %" PRIu32 " at byte %td leaves the image",
-			 count, p - COUNT_SIZE - d->image);
+	d->owed += count;
+	return d->owed * ELEMENT_MIN <= (uint64_t)(d->end - d->p);
 }
 
-static int
-too_deep(struct decoder *d, const char *p)
+/* Open a frame for the children of `n`. */
+static inline bool
+descend(struct decoder *d, struct frame *f, struct kvtree *n, uint32_t count)
 {
-	return error_set(d->err, ERROR_CORRUPT,
-			 "nested deeper than %d levels at byte %td",
-			 KVTREE_MAX_DEPTH, p - d->image);
+	bool good = false;
+
+	d->tree->low = d->low;
+	good = open_frame(f, n, count) == 0;
+	d->low = d->tree->low;
+	d->high = d->tree->high;
+	return good;
 }
 
-/* Read all elements; *pp is behind the first count, which is `count`. */
-static int
-read_elements(struct decoder *d, const char **pp, uint32_t count)
+enum verdict { GOOD, BAD_KEY, BAD_COUNT, TOO_DEEP, NO_MEMORY };
+
+/* Read all elements; *at is where a bad one begins or a good last one ends. */
+static enum verdict
+read_elements(struct kvtree_tree *tree, const char *end, const char **at)
 {
-	const struct frame *last = &d->frames[KVTREE_MAX_DEPTH - 1];
-	struct frame *f = d->frames;
-	const char *p = *pp, *key = NULL;
-	uint64_t owed = count; /* elements promised, in all frames */
-	struct kvtree *n = NULL;
+	struct frame frames[KVTREE_MAX_DEPTH], *f = frames;
+	struct frame *last = &frames[KVTREE_MAX_DEPTH - 1];
+	struct decoder d = { .tree = tree, .end = end };
+	struct kvtree *n = &tree->root;
+	uint32_t count = 0;
 	size_t len = 0;
 
-	if (open_frame(f, &d->tree->root, count) < 0)
-		return no_memory(d->err);
-	while (owed > 0) {
+	d.low = tree->low;
+	d.high = tree->high;
+	*at = tree->image.data + KVTREE_HEADER_SIZE;
+	count = get_be32(*at);
+	d.p = *at + COUNT_SIZE;
+	if (!believe(&d, count))
+		return BAD_COUNT;
+	if (!descend(&d, f, n, count))
+		return NO_MEMORY;
+	while (d.owed > 0) {
 		while (f->left == 0)
 			f--;
-		key = p;
-		if (read_element(d, &p, &len, &count) < 0)
-			return -1;
-		n = add_child(d, f, key, len);
+		if (!read_element(&d, at, &len, &count))
+			return BAD_KEY;
+		n = add_child(&d, f, *at, len);
 		if (n == NULL)
-			return no_memory(d->err);
+			return NO_MEMORY;
 		f->left--;
-		owed--;
+		d.owed--;
 		/* Values: an only child without children needs no frame. */
 		if (count == 1 && n->first == NULL) {
-			if (check_count(d, p, count, owed) < 0)
-				return -1;
 			if (f == last)
-				return too_deep(d, p);
-			key = p;
-			if (read_element(d, &p, &len, &count) < 0)
-				return -1;
-			n->first = new_node(d->tree, key);
-			if (n->first == NULL)
-				return no_memory(d->err);
+				return TOO_DEEP;
+			if (!read_element(&d, at, &len, &count))
+				return BAD_KEY;
+			n->first = new_node(&d, *at);
+			n = n->first;
+			if (n == NULL)
+				return NO_MEMORY;
 			if (count == 0)
 				continue;
 			f++;
 			f->left = 0;
-			n = n->first;
 		}
 		if (count == 0)
 			continue;
-		if (check_count(d, p, count, owed) < 0)
-			return -1;
+		if (!believe(&d, count))
+			return BAD_COUNT;
 		if (f == last)
-			return too_deep(d, p);
-		if (open_frame(++f, n, count) < 0)
-			return no_memory(d->err);
-		owed += count;
+			return TOO_DEEP;
+		if (!descend(&d, ++f, n, count))
+			return NO_MEMORY;
 	}
-	*pp = p;
-	return 0;
+	tree->low = d.low;
+	*at = d.p;
+	return GOOD;
 }
 
 static int
-read_tree(struct kvtree_tree *tree, size_t end, struct error *err)
+read_tree(struct kvtree_tree *tree, const char *end, struct error *err)
 {
-	struct decoder d;
-	const char *p = tree->image.data + KVTREE_HEADER_SIZE;
-	uint32_t count = get_be32(p);
+	const char *image = tree->image.data, *at = NULL;
+	enum verdict verdict = read_elements(tree, end, &at);
 
-	d.tree = tree;
-	d.image = tree->image.data;
-	d.end = d.image + end;
-	d.err = err;
-	p += COUNT_SIZE;
-	if (check_count(&d, p, count, 0) < 0 ||
-	    read_elements(&d, &p, count) < 0)
-		return -1;
-	if (p != d.end)
+	if (verdict == GOOD && at == end)
+		return 0;
+	if (verdict == NO_MEMORY)
+		return no_memory(err);
+	if (verdict == GOOD)
 		return error_set(err, ERROR_CORRUPT,
 				 "tree ends at byte %td, %td bytes follow "
 				 "before the end of the image",
-				 p - d.image, d.end - p);
-	return 0;
+				 at - image, end - at);
+	if (verdict == BAD_KEY)
+		return error_set(err, ERROR_CORRUPT,
+				 "key at byte %td leaves the image",
+				 at - image);
+	/* What is wrong is the count behind the key. */
+	if (at != image + KVTREE_HEADER_SIZE)
+		at += strlen(at) + 1;
+	if (verdict == BAD_COUNT)
+		return error_set(err, ERROR_CORRUPT,
+				 "count %" PRIu32
+				 " at byte %td leaves the image",
+				 get_be32(at), at - image);
+	return error_set(err, ERROR_CORRUPT,
+			 "nested deeper than %d levels at byte %td",
+			 KVTREE_MAX_DEPTH, at - image);
 }
 
 /* Decode tree->image, whose PAD is in place. */
@@ -390,7 +406,7 @@ decode_image(struct kvtree_tree *tree, const struct header *h,
 					 ", contents give 0x%08" PRIx32,
 					 want, got);
 	}
-	return read_tree(tree, end, err);
+	return read_tree(tree, image + end, err);
 }
 
 static int

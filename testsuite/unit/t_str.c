@@ -106,12 +106,12 @@ test_room(void)
 	   "no room: nothing is written");
 }
 
-/* In order; equal ones do not follow each other. */
+/* In order. */
 static const char *const natural[] = {
-	"",	   "0",	       "00",	"1",	   "01",
-	"2",	   "9",	       "10",	"010",	   "18446744073709551616",
-	"a",	   "a0",       "a1",	"a01b",	   "a1b",
-	"a1b9",	   "a1b10",    "a2",	"a10",	   "ab",
+	"",	   "0",	       "00",	 "01",	    "1",
+	"2",	   "9",	       "010",	 "10",	    "18446744073709551616",
+	"a",	   "a0",       "a1",	 "a01b",    "a1b",
+	"a1b9",	   "a1b10",    "a2",	 "a10",	    "ab",
 	"ckpt",	   "ckpt.",    "ckpt.9", "ckpt.10", "ckpt.10.1",
 	"ckpt.11", "ckpt.abc", "\xc3\xa9",
 };

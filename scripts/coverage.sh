@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Run the tests in a tree built with COV=1 and print the line coverage of each
+# file of lib/, then "line coverage of lib/: NN.N %".  Fails below 90 %.
+#     scripts/coverage.sh build/coverage
+# Needs nothing but the compiler's own gcov (GCOV= names another).
+set -eu
+cd "$(dirname "$0")/.."
+tree=${1:?usage: coverage.sh TREE}
+least=90
+
+find "$tree" -name '*.gcda' -delete
+# A test that fails here fails in `make check` too, which says why.
+testsuite/run.sh "unit:$tree" "fuzz:$tree" "bats:$tree" "examples:$tree" ||
+	echo "coverage: some tests failed: the figures are too low" >&2
+
+# A file of which nothing ran has a .gcno alone, and counts with all its lines.
+for notes in "$tree"/lib/*.gcno "$tree"/lib/*/*.gcno; do
+	[ -e "$notes" ] || continue
+	"${GCOV:-gcov}" -n -o "${notes%/*}" "$notes" 2>/dev/null
+done | awk -v least="$least" '
+	/^File / { file = $2; gsub("\047", "", file) }
+	/^Lines executed:/ && file ~ /^lib\/.*\.c$/ {
+		split($0, part, /[:% ]+/)
+		lines = part[5]
+		run = int(lines * part[3] / 100 + 0.5)
+		printf "%6.1f %%  %5d of %5d  %s\n", part[3], run, lines, file
+		all += lines; hit += run
+	}
+	/^No executable lines/ || /^Lines executed:/ { file = "" }
+	END {
+		if (all == 0) {
+			print "coverage: no data" >"/dev/stderr"
+			exit 1
+		}
+		printf "line coverage of lib/: %.1f %%\n", 100 * hit / all
+		exit 100 * hit / all < least
+	}'

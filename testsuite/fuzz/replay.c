@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * replay.c - main() for a fuzz target without a fuzzer: feed it each file of
+ * the directories (or each file) given, and say so in TAP.  A target that does
+ * not crash has passed.
+ *
+ * Every file is tried whole and cut to half of its length, from memory that
+ * ends where the input ends.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tap.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* The target on the first `size` bytes of `data`. */
+static void
+try(const uint8_t *data, size_t size)
+{
+	uint8_t *exact = malloc(size > 0 ? size : 1);
+
+	if (exact == NULL)
+		abort();
+	memcpy(exact, data, size);
+	LLVMFuzzerTestOneInput(exact, size);
+	free(exact);
+}
+
+static void
+replay_file(const char *path, size_t size)
+{
+	uint8_t *data = malloc(size > 0 ? size : 1);
+	FILE *f = fopen(path, "rb");
+	size_t got = 0;
+
+	if (data == NULL || f == NULL) {
+		ok(false, path);
+		printf("# %s\n", strerror(errno));
+	} else {
+		got = fread(data, 1, size, f);
+		try(data, got);
+		try(data, got / 2);
+		ok(got == size, path);
+	}
+	if (f != NULL)
+		fclose(f);
+	free(data);
+}
+
+static int
+visible(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+static void
+replay(const char *path)
+{
+	struct dirent **entries = NULL;
+	struct stat st;
+	char below[4096];
+	int n = 0;
+
+	if (stat(path, &st) < 0) {
+		ok(false, path);
+		printf("# %s\n", strerror(errno));
+		return;
+	}
+	if (!S_ISDIR(st.st_mode)) {
+		replay_file(path, (size_t)st.st_size);
+		return;
+	}
+	n = scandir(path, &entries, visible, alphasort);
+	ok(n > 0, "the corpus has files");
+	for (int i = 0; i < n; i++) {
+		snprintf(below, sizeof(below), "%s/%s", path,
+			 entries[i]->d_name);
+		replay(below);
+		free(entries[i]);
+	}
+	free(entries);
+}
+
+int
+main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		replay(argv[i]);
+	return tap_done();
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gen_meta - make large metadata files for measurements and tests: an index of
+ * many datasets, a tree of many entries in one level.  (For datasets of many
+ * ranks or files see gen_dataset --type NONE.)
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "error.h"
+#include "meta/dataset.h"
+#include "meta/index.h"
+#include "meta/kvtree.h"
+#include "opt.h"
+
+#define BASE_TIME 1700000000
+
+/* The descriptor of dataset `id` as children of `t`: a checkpoint, but every
+ * seventh an output. */
+static int
+describe(struct kvtree *t, int64_t id, const char *name, struct error *err)
+{
+	struct dataset d = {
+		.id = id,
+		.name = name,
+		.is_ckpt = id % 7 != 0,
+		.is_output = id % 7 == 0,
+		.ckpt_id = id % 7 != 0 ? id : -1,
+		.created_us = (BASE_TIME + 60 * id) * 1000000,
+		.user = "genuser",
+		.job_name = "genjob",
+		.job_id = "1000",
+		.cluster = "gencluster",
+		.files = 8,
+		.bytes = (uint64_t)id * 4096,
+		.complete = 1,
+	};
+
+	return dataset_write(t, &d, err);
+}
+
+/* An index of `count` datasets; every tenth was never completed. */
+static struct kvtree *
+make_index(uint64_t count, struct index **owner, struct error *err)
+{
+	struct index *ix = index_new(err);
+	struct kvtree *desc = kvtree_new(err);
+	char stamp[INDEX_STAMP_SIZE], name[64];
+	int rc = ix == NULL || desc == NULL ? -1 : 0;
+
+	for (uint64_t id = 1; rc == 0 && id <= count; id++) {
+		kvtree_clear(desc);
+		snprintf(name, sizeof(name), "ckpt.%" PRIu64, id);
+		index_stamp(stamp, BASE_TIME + 60 * (int64_t)id);
+		rc = describe(desc, (int64_t)id, name, err);
+		if (rc == 0)
+			rc = index_add(ix, desc, id % 10 != 0, stamp, err);
+	}
+	kvtree_free(desc);
+	*owner = ix;
+	return rc < 0 ? NULL : index_tree(ix, err);
+}
+
+/* PREFIX/.scr/index.scr. */
+static int
+write_index(const char *prefix, uint64_t count, struct error *err)
+{
+	struct index *ix = NULL;
+	struct kvtree *t = NULL;
+	int fd = -1, rc = -1;
+
+	if (mkdir(prefix, 0777) < 0 && access(prefix, F_OK) < 0)
+		return error_sys(err, "%s", prefix);
+	fd = open(prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return error_sys(err, "%s", prefix);
+	if (mkdirat(fd, ".scr", 0777) < 0 &&
+	    faccessat(fd, ".scr", F_OK, 0) < 0) {
+		error_sys(err, "%s/.scr", prefix);
+		goto out;
+	}
+	t = make_index(count, &ix, err);
+	if (t != NULL)
+		rc = kvtree_write_file(t, fd, ".scr/index.scr", err);
+out:
+	index_free(ix);
+	close(fd);
+	return rc;
+}
+
+/* `count` keys with a value each in one level. */
+static int
+write_flat(const char *file, uint64_t count, struct error *err)
+{
+	struct kvtree *t = kvtree_new(err);
+	int rc = t == NULL ? -1 : 0;
+	char key[32];
+
+	for (uint64_t i = 0; rc == 0 && i < count; i++) {
+		snprintf(key, sizeof(key), "key.%" PRIu64, i);
+		rc = kvtree_set_u64(t, key, i, err);
+	}
+	if (rc == 0)
+		rc = kvtree_write_file(t, AT_FDCWD, file, err);
+	kvtree_free(t);
+	return rc;
+}
+
+static const struct app_info info = {
+	.name = "gen_meta",
+	.summary = "make large metadata files",
+	.usage = "--index N --prefix DIR | --flat N --output FILE",
+};
+
+int
+main(int argc, char **argv)
+{
+	const char *prefix = NULL, *output = NULL;
+	uint64_t datasets = 0, entries = 0;
+	const struct opt opts[] = {
+		OPT_STRING('p', "prefix", &prefix, "DIR", OPT_DIR,
+			   "write .scr/index.scr below this directory"),
+		OPT_U64(0, "index", &datasets, "N", 1, 10000000,
+			"an index of this many datasets"),
+		OPT_STRING('o', "output", &output, "FILE", OPT_FILE,
+			   "file of --flat"),
+		OPT_U64(0, "flat", &entries, "N", 1, 100000000,
+			"a tree of this many entries in one level"),
+		OPT_END,
+	};
+	struct error err = ERROR_INIT;
+	int count = 0, rc = 0;
+
+	app_start(&info, argc, argv, opts, &count);
+	if (count > 0 || (datasets > 0) != (prefix != NULL) ||
+	    (entries > 0) != (output != NULL) || datasets + entries == 0)
+		app_usage("give --index with --prefix, or --flat with "
+			  "--output");
+	if (datasets > 0)
+		rc = write_index(prefix, datasets, &err);
+	if (rc == 0 && entries > 0)
+		rc = write_flat(output, entries, &err);
+	return app_finish(app_report(rc < 0 ? STATUS_FAILED : STATUS_OK, &err));
+}

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "app.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "mem.h"
+#include "opt.h"
+#include "tap.h"
+
+#ifndef SCRKIT_VERSION
+#define SCRKIT_VERSION "unknown"
+#endif
+
+#define WORDS_MAX 8
+#define TEXT_MAX 20000
+
+/* Where a command's stdout goes. */
+enum out { OUT_FILE, OUT_FULL, OUT_CLOSED, OUT_PIPE };
+
+/* A command of which tests ask what it said. */
+struct run {
+	int status; /* exit status, or minus the signal */
+	char out[TEXT_MAX], err[TEXT_MAX];
+};
+
+static const struct app_info info = {
+	.name = "scr_dummy",
+	.summary = "do what the test says",
+	.usage = "[OPTION]... [WORD]...",
+	.notes = "Exit status: 0 done.",
+};
+
+/* One word of the dummy's command line: what it does. */
+static int
+obey(const char *word, int status)
+{
+	struct error err = ERROR_INIT;
+	int i;
+
+	if (strcmp(word, "print") == 0)
+		printf("hello\n");
+	else if (strcmp(word, "much") == 0)
+		for (i = 0; i < 100000; i++)
+			printf("%d\n", i);
+	else if (strcmp(word, "speak") == 0) {
+		app_error("error %d", app_verbosity());
+		app_warn("warning");
+		app_note("note");
+		app_debug("debug");
+	} else if (strcmp(word, "odd") == 0)
+		app_error("%s", "a\nb\tc\033[31m\x7f\xff\xc3\xa4\\n\\");
+	else if (strcmp(word, "long") == 0) {
+		char text[10001];
+
+		memset(text, '\001', sizeof(text) - 1);
+		text[sizeof(text) - 1] = '\0';
+		app_error("%s", text);
+	} else if (strcmp(word, "errno") == 0) {
+		errno = EXDEV;
+		app_error("x");
+		printf("%d\n", errno == EXDEV);
+	} else if (strcmp(word, "corrupt") == 0) {
+		error_set(&err, ERROR_CORRUPT, "file: broken");
+		status = app_report(status, &err);
+		printf("%d\n", err.kind == ERROR_NONE && err.text[0] == '\0');
+	} else if (strcmp(word, "lost") == 0) {
+		error_set(&err, ERROR_LOST, "gone");
+		status = app_report(status, &err);
+	} else if (strcmp(word, "damaged") == 0) {
+		error_set(&err, ERROR_DAMAGED, "bent");
+		status = app_report(status, &err);
+	} else if (strcmp(word, "nothing") == 0)
+		status = app_report(status, &err);
+	else if (strcmp(word, "usage") == 0)
+		app_usage("too many %s", "words");
+	else if (strcmp(word, "fd") == 0)
+		app_error("%d", dup(open("/", O_RDONLY)));
+	else if (strcmp(word, "signals") == 0) {
+		raise(SIGUSR1);
+		raise(SIGPIPE);
+		app_catch_signals();
+		printf("%d", app_interrupted());
+		raise(SIGINT);
+		printf(" %d", app_interrupted() == SIGINT);
+		raise(SIGTERM);
+		printf(" %d\n", app_interrupted() == SIGTERM);
+	} else if (strcmp(word, "term") == 0)
+		raise(SIGTERM);
+	return status;
+}
+
+static int
+dummy(int argc, char **argv)
+{
+	const char *arg = NULL;
+	int verb = 0, count = -1, status = 0, i;
+	const struct opt opts[] = {
+		OPT_VERB('l', "list", &verb, 1, "list"),
+		OPT_VERB_ARG('b', "build", &verb, 2, &arg, "ID", OPT_ANY,
+			     "build"),
+		OPT_END,
+	};
+
+	argv = app_start(&info, argc, argv, opts, &count);
+	if (verb > 0)
+		printf("verb %d %s\n", verb, arg != NULL ? arg : "-");
+	for (i = 0; argv[i] != NULL; i++)
+		status = obey(argv[i], status);
+	if (i != count)
+		app_error("%d words, but %d counted", i, count);
+	return app_finish(status);
+}
+
+/* A command with options of its own where the common ones are. */
+static int
+stubborn(int argc, char **argv)
+{
+	const struct app_info other = { .name = "scr_stubborn",
+					.summary = "Be different.",
+					.usage = "[FILE]",
+					.notes = NULL };
+	const char *host = NULL;
+	bool mine = false;
+	const struct opt opts[] = {
+		OPT_GROUP("Its own"),
+		OPT_STRING('h', "host", &host, "NAME", OPT_ANY, "a host"),
+		OPT_FLAG('z', "quiet", &mine, "quiet in its way"),
+		OPT_FLAG('V', "version", &mine, NULL),
+		OPT_END,
+	};
+
+	app_start(&other, argc, argv, opts, NULL);
+	printf("%s %d %d\n", host != NULL ? host : "-", mine, app_verbosity());
+	return app_finish(0);
+}
+
+static void
+read_all(int fd, char *to)
+{
+	ssize_t n = pread(fd, to, TEXT_MAX - 1, 0);
+
+	to[n > 0 ? n : 0] = '\0';
+	close(fd);
+}
+
+/* The child's stdout and stderr, and its life. */
+static void
+live(int (*command)(int, char **), enum out kind, int out, int err, char *line)
+{
+	char name[] = "scr_dummy", *argv[WORDS_MAX + 2] = { name }, *rest;
+	int argc = 1, fds[2];
+
+	for (line = strtok_r(line, " ", &rest);
+	     line != NULL && argc <= WORDS_MAX;
+	     line = strtok_r(NULL, " ", &rest))
+		argv[argc++] = line;
+	if (kind == OUT_FULL)
+		out = open("/dev/full", O_WRONLY);
+	if (kind == OUT_PIPE && pipe(fds) == 0) {
+		close(fds[0]); /* nobody reads */
+		out = fds[1];
+	}
+	dup2(err, STDERR_FILENO);
+	dup2(out, STDOUT_FILENO);
+	if (kind == OUT_CLOSED)
+		close(STDOUT_FILENO);
+	exit(command(argc, argv));
+}
+
+static struct run
+run_to(int (*command)(int, char **), enum out kind, const char *words)
+{
+	struct run r = { .status = -1000 };
+	int out = memfd_create("out", MFD_CLOEXEC);
+	int err = memfd_create("err", MFD_CLOEXEC), status = 0;
+	char line[256];
+	pid_t pid;
+
+	snprintf(line, sizeof(line), "%s", words);
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0)
+		live(command, kind, out, err, line);
+	waitpid(pid, &status, 0);
+	r.status = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+	read_all(out, r.out);
+	read_all(err, r.err);
+	return r;
+}
+
+static struct run
+run(const char *words)
+{
+	return run_to(dummy, OUT_FILE, words);
+}
+
+#define COMMON \
+	"Common options:\n" \
+	"  -q, --quiet             no warnings and no progress, only errors\n" \
+	"  -v, --verbose           tell more; twice: still more\n" \
+	"  -h, --help              show this help and exit\n" \
+	"  -V, --version           show the version and exit\n"
+
+#define HELP \
+	"Usage: scr_dummy [OPTION]... [WORD]...\n" \
+	"\n" \
+	"Do what the test says.\n" \
+	"\n" \
+	"Options:\n" \
+	"  -l, --list              list\n" \
+	"  -b, --build=ID          build\n" \
+	"\n" COMMON "\nExit status: 0 done.\n"
+
+#define TRY "Try 'scr_dummy --help' for more information.\n"
+
+static const struct {
+	const char *words;
+	int status;
+	const char *out, *err;
+} runs[] = {
+	{ "", 0, "", "" },
+	{ "print", 0, "hello\n", "" },
+	{ "--list", 0, "verb 1 -\n", "" },
+	{ "--bu=7 print", 0, "verb 2 7\nhello\n", "" },
+	{ "--help", 0, HELP, "" },
+	{ "-h print", 0, HELP, "" },
+	{ "--he --version", 0, HELP, "" },
+	{ "--version", 0, "scr_dummy (scrkit) " SCRKIT_VERSION "\n", "" },
+	{ "-V", 0, "scr_dummy (scrkit) " SCRKIT_VERSION "\n", "" },
+	{ "--dump-options", 0,
+	  "l\tlist\t-\tany\tshown\tlist\n"
+	  "b\tbuild\tID\tany\tshown\tbuild\n"
+	  "q\tquiet\t-\tany\tshown\tno warnings and no progress, only errors\n"
+	  "v\tverbose\t-\tany\tshown\ttell more; twice: still more\n"
+	  "h\thelp\t-\tany\tshown\tshow this help and exit\n"
+	  "V\tversion\t-\tany\tshown\tshow the version and exit\n"
+	  "-\tdump-options\t-\tany\thidden\t\n",
+	  "" },
+	/* usage errors; --help before one still helps */
+	{ "--foo", 2, "", "scr_dummy: unrecognized option '--foo'\n" TRY },
+	{ "print --fo\033[1m", 2, "",
+	  "scr_dummy: unrecognized option '--fo\\x1b[1m'\n" TRY },
+	{ "--list --build=1", 2, "",
+	  "scr_dummy: options '--list' and '--build' exclude each other\n" TRY },
+	{ "usage", 2, "", "scr_dummy: too many words\n" TRY },
+	{ "--help --foo", 0, HELP, "" },
+	{ "--foo --help", 2, "",
+	  "scr_dummy: unrecognized option '--foo'\n" TRY },
+	/* how much is said */
+	{ "speak", 0, "", "scr_dummy: error 0\nscr_dummy: warning\n" },
+	{ "-q speak", 0, "", "scr_dummy: error -1\n" },
+	{ "-qv speak", 0, "", "scr_dummy: error -1\n" },
+	{ "-v speak", 0, "",
+	  "scr_dummy: error 1\nscr_dummy: warning\nscr_dummy: note\n" },
+	{ "-vvv speak", 0, "",
+	  "scr_dummy: error 2\nscr_dummy: warning\nscr_dummy: note\n"
+	  "scr_dummy: debug\n" },
+	{ "odd", 0, "",
+	  "scr_dummy: a\\nb\\tc\\x1b[31m\\x7f\\xff\xc3\xa4\\n\\\n" },
+	{ "errno", 0, "1\n", "scr_dummy: x\n" },
+	/* errors and statuses */
+	{ "corrupt", 1, "1\n", "scr_dummy: file: broken\n" },
+	{ "corrupt lost damaged", 4, "1\n",
+	  "scr_dummy: file: broken\nscr_dummy: gone\nscr_dummy: bent\n" },
+	{ "damaged nothing", 3, "", "scr_dummy: bent\n" },
+	{ "signals", 0, "0 1 1\n", "" },
+	{ "term", -SIGTERM, "", "" },
+};
+
+static void
+test_runs(void)
+{
+	char what[300];
+	size_t i;
+
+	for (i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+		struct run r = run(runs[i].words);
+
+		snprintf(what, sizeof(what), "'%s'", runs[i].words);
+		is_int(r.status, runs[i].status, what);
+		is_str(r.out, runs[i].out, "on stdout");
+		is_str(r.err, runs[i].err, "on stderr");
+	}
+}
+
+static void
+test_long_message(void)
+{
+	struct run r = run("long");
+	size_t len = strlen(r.err);
+
+	is_int(r.status, 0, "a message of 10000 control characters");
+	ok(len > 4 * 4000 && strchr(r.err, '\n') == r.err + len - 1 &&
+		   strchr(r.err, '\001') == NULL,
+	   "is one line");
+}
+
+static void
+test_own_options(void)
+{
+	struct run r = run_to(stubborn, OUT_FILE, "--help");
+
+	is_str(r.out,
+	       "Usage: scr_stubborn [FILE]\n\nBe different.\n\nIts own:\n"
+	       "  -h, --host=NAME         a host\n"
+	       "  -z, --quiet             quiet in its way\n"
+	       "\n"
+	       "Common options:\n"
+	       "  -q                      no warnings and no progress, only "
+	       "errors\n"
+	       "  -v, --verbose           tell more; twice: still more\n"
+	       "      --help              show this help and exit\n",
+	       "the command's own options come first");
+	r = run_to(stubborn, OUT_FILE, "-h x -v");
+	is_str(r.out, "x 0 1\n", "-h is its own");
+	r = run_to(stubborn, OUT_FILE, "--quiet");
+	is_str(r.out, "- 1 0\n", "--quiet is its own");
+	r = run_to(stubborn, OUT_FILE, "-q --version");
+	is_str(r.out, "- 1 -1\n", "-q is the common one");
+}
+
+#define CANNOT "scr_dummy: standard output: cannot write"
+
+static void
+test_output(void)
+{
+	static const struct {
+		enum out kind;
+		const char *words;
+		int status;
+		const char *err;
+	} ends[] = {
+		{ OUT_FULL, "print", 1, CANNOT ": No space left on device\n" },
+		{ OUT_FULL, "lost print", 4,
+		  "scr_dummy: gone\n" CANNOT ": No space left on device\n" },
+		{ OUT_FULL, "much", 1, CANNOT ": No space left on device\n" },
+		{ OUT_FULL, "--help", 1, CANNOT ": No space left on device\n" },
+		{ OUT_FULL, "", 0, "" },
+		{ OUT_PIPE, "print", 1, CANNOT ": Broken pipe\n" },
+		{ OUT_PIPE, "much", 1, CANNOT ": Broken pipe\n" },
+		{ OUT_PIPE, "--version", 1, CANNOT ": Broken pipe\n" },
+		{ OUT_CLOSED, "print", 1, CANNOT ": Bad file descriptor\n" },
+		{ OUT_CLOSED, "--dump-options", 1,
+		  CANNOT ": Bad file descriptor\n" },
+		{ OUT_CLOSED, "", 0, "" },
+	};
+	struct run r;
+	char *end = NULL;
+	size_t i;
+
+	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		r = run_to(dummy, ends[i].kind, ends[i].words);
+		is_int(r.status, ends[i].status, ends[i].words);
+		is_str(r.err, ends[i].err, "and says so");
+	}
+	r = run_to(dummy, OUT_CLOSED, "fd");
+	ok(strncmp(r.err, "scr_dummy: ", 11) == 0 &&
+		   strtol(r.err + 11, &end, 10) > 2 && *end == '\n',
+	   "no file takes the place of a closed stdout");
+}
+
+/* On a terminal a message erases what a progress line leaves behind it. */
+static void
+test_terminal(void)
+{
+	int master = posix_openpt(O_RDWR | O_NOCTTY), slave = -1, status = -1;
+	char words[] = "usage", text[256] = "";
+	size_t len = 0;
+	ssize_t n;
+	pid_t pid;
+
+	if (master < 0 || grantpt(master) < 0 || unlockpt(master) < 0 ||
+	    (slave = open(ptsname(master), O_RDWR | O_NOCTTY)) < 0) {
+		skip("a terminal", "no pseudo terminal to be had");
+		return;
+	}
+	setenv("TERM", "xterm", 1);
+	pid = fork();
+	if (pid == 0)
+		live(dummy, OUT_FILE, slave, slave, words);
+	waitpid(pid, &status, 0);
+	while (strchr(text, '\n') == NULL && len < sizeof(text) - 1) {
+		n = read(master, text + len, sizeof(text) - 1 - len);
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+	}
+	ok(strncmp(text, "scr_dummy: too many words\033[K\r\n", 31) == 0,
+	   "a message on a terminal");
+	close(slave);
+	close(master);
+}
+
+static void
+test_no_memory(void)
+{
+	static const char *const words[] = { "print", "--help", "--version",
+					     "--dump-options" };
+	size_t i;
+	long n;
+
+	for (i = 0; i < 4; i++) {
+		struct run r = { .status = -1 };
+
+		for (n = 0; n < 10; n++) {
+			mem_fail_after(n); /* the child inherits it */
+			r = run(words[i]);
+			mem_fail_after(-1);
+			if (r.status == 0)
+				break;
+			is_int(r.status, STATUS_FAILED, words[i]);
+			is_str(r.err, "scr_dummy: out of memory\n", "is told");
+			is_str(r.out, "", "instead of a part of the output");
+		}
+		ok(n > 0 && r.status == 0, "until there is enough memory");
+	}
+}
+
+int
+main(void)
+{
+	unsetenv("TERM");
+	test_runs();
+	test_long_message();
+	test_own_options();
+	test_output();
+	test_terminal();
+	test_no_memory();
+	return tap_done();
+}

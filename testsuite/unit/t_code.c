@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Limits, layout, matrix and recipes against the plain version. */
+#include "encode/code.h"
+
+#include "error.h"
+#include "tap.h"
+#include "unit/code_plain.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+
+/* Does the recipe have the members the header promises? */
+static bool
+members_right(const struct recipe *r, const struct stripe *s, const bool *lost)
+{
+	const struct code *c = &s->code;
+	bool want[CODE_MAX] = { false };
+	unsigned nin = 0, nout = 0, lost_data = 0;
+
+	for (unsigned m = 0; m < c->n; m++) {
+		bool data = plain_row(c, m, s->number) < 0;
+
+		if (lost[m] && r->out[nout++] != m)
+			return false;
+		want[m] = data && !lost[m];
+		lost_data += data && lost[m];
+	}
+	for (unsigned row = 0; row < c->k; row++)
+		for (unsigned m = 0; m < c->n; m++)
+			if (plain_row(c, m, s->number) == (int)row &&
+			    !lost[m] && lost_data > 0) {
+				want[m] = true;
+				lost_data--;
+			}
+	if (nout != r->nout)
+		return false;
+	for (unsigned m = 0; m < c->n && nout > 0; m++)
+		if (want[m] && r->in[nin++] != m)
+			return false;
+	return nin == r->nin;
+}
+
+/* Solve the stripe with these losses, or be told that it is lost. */
+static bool
+losses_right(const struct stripe *s, const bool *lost)
+{
+	struct error err = ERROR_INIT;
+	struct recipe *r = recipe_new(&s->code, s->number, lost, &err);
+	unsigned nlost = 0;
+	bool right = false;
+
+	for (unsigned m = 0; m < s->code.n; m++)
+		nlost += lost[m];
+	if (code_solvable(&s->code, s->number, lost) != (nlost <= s->code.k))
+		right = false;
+	else if (nlost > s->code.k)
+		right = r == NULL && err.kind == ERROR_LOST;
+	else
+		right = r != NULL && members_right(r, s, lost) &&
+			recipe_right(r, s);
+	recipe_free(r);
+	return right;
+}
+
+/* --- Limits and layout ------------------------------------------------ */
+
+static void
+test_check(void)
+{
+	static const struct {
+		struct code c;
+		bool good;
+		const char *name;
+	} t[] = {
+		{ { CODE_XOR, 2, 1 }, true, "smallest XOR" },
+		{ { CODE_XOR, 255, 1 }, true, "largest XOR" },
+		{ { CODE_XOR, 256, 1 }, false, "XOR too large" },
+		{ { CODE_XOR, 1, 1 }, false, "XOR of one" },
+		{ { CODE_XOR, 0, 1 }, false, "XOR of none" },
+		{ { CODE_XOR, 4, 0 }, false, "XOR without check" },
+		{ { CODE_XOR, 4, 2 }, false, "XOR with two checks" },
+		{ { CODE_XOR, -1U, 1 }, false, "XOR of 2^32 - 1" },
+		{ { CODE_RS, 2, 1 }, true, "smallest RS" },
+		{ { CODE_RS, 255, 1 }, true, "largest RS" },
+		{ { CODE_RS, 129, 127 }, true, "RS with most checks" },
+		{ { CODE_RS, 128, 128 }, false, "RS without data" },
+		{ { CODE_RS, 129, 128 }, false, "RS over 256" },
+		{ { CODE_RS, 4, 0 }, false, "RS without check" },
+		{ { CODE_RS, 0, 0 }, false, "RS of none" },
+		{ { CODE_RS, -1U, -2U }, false, "RS of 2^32 - 1" },
+		{ { (enum code_type)7, 4, 1 }, false, "unknown type" },
+	};
+
+	for (size_t i = 0; i < COUNT(t); i++) {
+		struct error err = ERROR_INIT;
+		int rc = code_check(&t[i].c, &err);
+
+		ok(t[i].good ? rc == 0 && err.kind == ERROR_NONE
+			     : rc < 0 && err.kind == ERROR_CORRUPT,
+		   t[i].name);
+	}
+}
+
+static void
+test_chunk_size(void)
+{
+	const struct code x = { CODE_XOR, 4, 1 }, two = { CODE_XOR, 2, 1 };
+	const struct code rs = { CODE_RS, 8, 3 };
+
+	is_int((int64_t)code_data_chunks(&rs), 5, "data chunks");
+	is_int((int64_t)code_chunk_size(&x, 0), 1, "chunk of an empty set");
+	is_int((int64_t)code_chunk_size(&x, 1), 1, "chunk of one byte");
+	is_int((int64_t)code_chunk_size(&x, 46988), 15663, "chunk rounded up");
+	is_int((int64_t)code_chunk_size(&x, 46989), 15663, "chunk that fits");
+	is_int((int64_t)code_chunk_size(&rs, 11), 3, "chunk of 5 + 3");
+	ok(code_chunk_size(&two, UINT64_MAX) == UINT64_MAX,
+	   "largest chunk does not wrap");
+	ok(code_chunk_size(&x, UINT64_MAX) == UINT64_MAX / 3,
+	   "large chunk does not wrap");
+}
+
+static void
+test_layout(void)
+{
+	static const struct {
+		struct code c;
+		unsigned stripe;
+		const char *slots, *name; /* of member 0, 1, ... */
+	} t[] = {
+		{ { CODE_XOR, 4, 1 }, 0, "P0 D0 D0 D0 ", "XOR 4, stripe 0" },
+		{ { CODE_XOR, 4, 1 }, 1, "D0 P0 D1 D1 ", "XOR 4, stripe 1" },
+		{ { CODE_XOR, 4, 1 }, 2, "D1 D1 P0 D2 ", "XOR 4, stripe 2" },
+		{ { CODE_XOR, 4, 1 }, 3, "D2 D2 D2 P0 ", "XOR 4, stripe 3" },
+		{ { CODE_RS, 4, 1 }, 0, "P0 D0 D0 D0 ", "RS 4,1, stripe 0" },
+		{ { CODE_RS, 4, 1 }, 1, "D0 P0 D1 D1 ", "RS 4,1, stripe 1" },
+		{ { CODE_RS, 4, 1 }, 2, "D1 D1 P0 D2 ", "RS 4,1, stripe 2" },
+		{ { CODE_RS, 4, 1 }, 3, "D2 D2 D2 P0 ", "RS 4,1, stripe 3" },
+		{ { CODE_RS, 4, 2 }, 0, "P0 D0 D0 P1 ", "RS 4,2, stripe 0" },
+		{ { CODE_RS, 4, 2 }, 1, "P1 P0 D1 D0 ", "RS 4,2, stripe 1" },
+		{ { CODE_RS, 4, 2 }, 2, "D0 P1 P0 D1 ", "RS 4,2, stripe 2" },
+		{ { CODE_RS, 4, 2 }, 3, "D1 D1 P1 P0 ", "RS 4,2, stripe 3" },
+		{ { CODE_RS, 8, 3 },
+		  0,
+		  "P0 D0 D0 D0 D0 D0 P2 P1 ",
+		  "RS 8,3, stripe 0" },
+		{ { CODE_RS, 8, 3 },
+		  1,
+		  "P1 P0 D1 D1 D1 D1 D0 P2 ",
+		  "RS 8,3, stripe 1" },
+		{ { CODE_RS, 8, 3 },
+		  7,
+		  "D4 D4 D4 D4 D4 P2 P1 P0 ",
+		  "RS 8,3, stripe 7" },
+	};
+
+	for (size_t i = 0; i < COUNT(t); i++) {
+		char text[4 * 16] = "";
+
+		for (unsigned m = 0; m < t[i].c.n; m++) {
+			struct code_slot s = code_slot(&t[i].c, m, t[i].stripe);
+
+			snprintf(text + 3 * m, sizeof(text) - 3 * m, "%c%u ",
+				 s.check ? 'P' : 'D', s.index);
+		}
+		is_str(text, t[i].slots, t[i].name);
+	}
+}
+
+/* Is each chunk of each member in one stripe, and data in ascending ones? */
+static bool
+slots_right(const struct code *c)
+{
+	for (unsigned m = 0; m < c->n; m++) {
+		unsigned data = 0;
+
+		for (unsigned s = 0; s < c->n; s++) {
+			struct code_slot slot = code_slot(c, m, s);
+			int row = plain_row(c, m, s);
+
+			if (slot.check != (row >= 0) ||
+			    slot.index != (row >= 0 ? (unsigned)row : data) ||
+			    code_stripe(c, m, slot) != s)
+				return false;
+			data += !slot.check;
+		}
+		if (data != code_data_chunks(c))
+			return false;
+	}
+	return true;
+}
+
+static void
+test_slots(void)
+{
+	unsigned bad = 0;
+
+	for (unsigned n = 2; n <= 16; n++) {
+		bad += !slots_right(&(struct code){ CODE_XOR, n, 1 });
+		for (unsigned k = 1; k < n; k++)
+			bad += !slots_right(&(struct code){ CODE_RS, n, k });
+	}
+	is_int(bad, 0, "slots and stripes are inverse, n <= 16");
+	ok(slots_right(&(struct code){ CODE_RS, 200, 56 }), "the same, 200,56");
+	ok(slots_right(&(struct code){ CODE_RS, 129, 127 }),
+	   "the same, 129,127");
+}
+
+/* --- The matrix ------------------------------------------------------- */
+
+static void
+test_matrix_values(void)
+{
+	static const struct {
+		struct code c;
+		unsigned row;
+		unsigned char want[8];
+		const char *name;
+	} t[] = {
+		{ { CODE_XOR, 3, 1 }, 0, { 1, 1, 1 }, "XOR 3" },
+		{ { CODE_RS, 3, 2 }, 0, { 1, 1, 1 }, "3,2 row 0" },
+		{ { CODE_RS, 3, 2 }, 1, { 15, 8, 6 }, "3,2 row 1" },
+		{ { CODE_RS, 4, 1 }, 0, { 27, 28, 18, 20 }, "4,1 row 0" },
+		{ { CODE_RS, 4, 2 }, 1, { 28, 27, 20, 18 }, "4,2 row 1" },
+		{ { CODE_RS, 4, 3 }, 0, { 27, 28, 18, 20 }, "4,3 row 0" },
+		{ { CODE_RS, 4, 3 }, 1, { 28, 27, 20, 18 }, "4,3 row 1" },
+		{ { CODE_RS, 4, 3 }, 2, { 18, 20, 27, 28 }, "4,3 row 2" },
+		{ { CODE_RS, 5, 2 }, 0, { 7, 7, 6, 6, 1 }, "5,2 row 0" },
+		{ { CODE_RS, 5, 2 }, 1, { 9, 8, 9, 8, 1 }, "5,2 row 1" },
+		{ { CODE_RS, 8, 1 },
+		  0,
+		  { 26, 132, 186, 51, 231, 16, 198, 39 },
+		  "8,1 row 0" },
+		{ { CODE_RS, 8, 3 },
+		  0,
+		  { 26, 132, 186, 51, 231, 16, 198, 39 },
+		  "8,3 row 0" },
+		{ { CODE_RS, 8, 3 },
+		  1,
+		  { 132, 26, 51, 186, 16, 231, 39, 198 },
+		  "8,3 row 1" },
+		{ { CODE_RS, 8, 3 },
+		  2,
+		  { 186, 51, 26, 132, 198, 39, 231, 16 },
+		  "8,3 row 2" },
+	};
+
+	for (size_t i = 0; i < COUNT(t); i++) {
+		unsigned char got[8] = { 0 };
+
+		for (unsigned m = 0; m < t[i].c.n; m++)
+			got[m] = code_coefficient(&t[i].c, t[i].row, m);
+		is_mem(got, t[i].want, sizeof(got), t[i].name);
+	}
+}
+
+static bool
+matrix_right(const struct code *c)
+{
+	unsigned char *rows = plain_rows(c);
+	bool right = true;
+
+	for (unsigned r = 0; r < c->k; r++)
+		for (unsigned m = 0; m < c->n; m++)
+			right &=
+				rows[r * c->n + m] == code_coefficient(c, r, m);
+	free(rows);
+	return right;
+}
+
+static void
+test_matrix(void)
+{
+	unsigned bad = 0;
+
+	for (unsigned n = 2; n <= 24; n++)
+		for (unsigned k = 1; k < n; k++)
+			bad += !matrix_right(&(struct code){ CODE_RS, n, k });
+	is_int(bad, 0, "matrix is the plain one, n <= 24");
+	ok(matrix_right(&(struct code){ CODE_RS, 200, 8 }), "the same, 200,8");
+	ok(matrix_right(&(struct code){ CODE_RS, 255, 1 }), "the same, 255,1");
+	ok(matrix_right(&(struct code){ CODE_RS, 129, 127 }),
+	   "the same, 129,127");
+}
+
+/* --- Losses ----------------------------------------------------------- */
+
+static void
+all_patterns(enum code_type type, unsigned n, unsigned k)
+{
+	const struct code c = { type, n, k };
+	unsigned char *rows = plain_rows(&c);
+	unsigned bad = 0;
+	char name[64];
+
+	for (unsigned number = 0; number < n; number++) {
+		struct stripe s;
+
+		stripe_init(&s, &c, number, rows, 65);
+		for (unsigned bits = 0; bits < 1U << n; bits++) {
+			bool lost[CODE_MAX] = { false };
+
+			for (unsigned m = 0; m < n; m++)
+				lost[m] = bits >> m & 1;
+			bad += !losses_right(&s, lost);
+		}
+		stripe_fini(&s);
+	}
+	snprintf(name, sizeof(name), "all losses of all stripes, %s %u,%u",
+		 type == CODE_XOR ? "XOR" : "RS", n, k);
+	is_int(bad, 0, name);
+	free(rows);
+}
+
+static void
+test_patterns(void)
+{
+	for (unsigned n = 2; n <= 8; n++) {
+		all_patterns(CODE_XOR, n, 1);
+		for (unsigned k = 1; k <= 3 && k < n; k++)
+			all_patterns(CODE_RS, n, k);
+	}
+}
+
+/* `count` random losses in stripe `number`, and one more for each test. */
+static unsigned
+random_losses(const struct code *c, const unsigned char *rows, unsigned number,
+	      uint32_t *state)
+{
+	struct stripe s;
+	unsigned bad = 0;
+
+	stripe_init(&s, c, number, rows, 70);
+	for (unsigned round = 0; round < 6; round++) {
+		bool lost[CODE_MAX] = { false };
+		unsigned count = round == 0   ? c->k + 1
+				 : round == 1 ? c->k
+					      : 1 + noise(state) % c->k;
+
+		while (count > 0) {
+			unsigned m = noise(state) % c->n;
+
+			count -= !lost[m];
+			lost[m] = true;
+		}
+		bad += !losses_right(&s, lost);
+	}
+	stripe_fini(&s);
+	return bad;
+}
+
+static void
+test_large(void)
+{
+	static const struct code t[] = {
+		{ CODE_RS, 16, 5 },   { CODE_RS, 64, 8 },
+		{ CODE_RS, 200, 8 },  { CODE_RS, 255, 1 },
+		{ CODE_RS, 170, 85 }, { CODE_RS, 129, 127 },
+		{ CODE_XOR, 200, 1 }, { CODE_XOR, 255, 1 },
+	};
+	uint32_t state = 42;
+
+	for (size_t i = 0; i < COUNT(t); i++) {
+		const unsigned stripes[] = { 0, t[i].n / 2, t[i].n - 1 };
+		unsigned char *rows = plain_rows(&t[i]);
+		unsigned bad = 0;
+		char name[64];
+
+		for (size_t j = 0; j < COUNT(stripes); j++)
+			bad += random_losses(&t[i], rows, stripes[j], &state);
+		snprintf(name, sizeof(name), "random losses, %s %u,%u",
+			 t[i].type == CODE_XOR ? "XOR" : "RS", t[i].n, t[i].k);
+		is_int(bad, 0, name);
+		free(rows);
+	}
+}
+
+/* --- Chosen inputs ---------------------------------------------------- */
+
+/* All outputs from the inputs in `bits`; n - k of them. */
+static bool
+chosen_right(const struct stripe *s, unsigned bits)
+{
+	unsigned char in[8], out[8];
+	unsigned nin = 0, nout = 0;
+	struct recipe *r = NULL;
+	bool right = false;
+
+	for (unsigned m = 0; m < s->code.n; m++)
+		if (bits >> m & 1)
+			in[nin++] = (unsigned char)m;
+		else
+			out[nout++] = (unsigned char)m;
+	r = recipe_from(&s->code, s->number, in, nin, out, nout, NULL);
+	right = r != NULL && r->nin == nin && r->nout == nout &&
+		memcmp(r->in, in, nin) == 0 && memcmp(r->out, out, nout) == 0 &&
+		recipe_right(r, s);
+	recipe_free(r);
+	return right;
+}
+
+static void
+test_chosen(void)
+{
+	unsigned bad = 0, tried = 0;
+
+	for (unsigned n = 2; n <= 7; n++)
+		for (unsigned k = 0; k <= 3 && k < n; k++) {
+			/* k = 0 stands for XOR */
+			const struct code c = { k ? CODE_RS : CODE_XOR, n,
+						k ? k : 1 };
+			unsigned char *rows = plain_rows(&c);
+			struct stripe s;
+
+			stripe_init(&s, &c, n / 2, rows, 33);
+			for (unsigned bits = 0; bits < 1U << n; bits++)
+				if ((unsigned)__builtin_popcount(bits) ==
+				    n - c.k) {
+					tried++;
+					bad += !chosen_right(&s, bits);
+				}
+			stripe_fini(&s);
+			free(rows);
+		}
+	ok(tried > 100, "chosen inputs were tried");
+	is_int(bad, 0, "all chosen inputs give all others");
+}
+
+static void
+test_chosen_misuse(void)
+{
+	static const struct {
+		unsigned char in[8], out[8];
+		unsigned nin, nout;
+		const char *name;
+	} t[] = {
+		{ { 0, 1 }, { 3 }, 2, 1, "too few inputs" },
+		{ { 0, 1, 2, 3 }, { 4 }, 4, 1, "too many inputs" },
+		{ { 0, 1, 2 }, { 2 }, 3, 1, "a member in both" },
+		{ { 0, 2, 1 }, { 3 }, 3, 1, "inputs not ascending" },
+		{ { 0, 1, 1 }, { 3 }, 3, 1, "the same input twice" },
+		{ { 0, 1, 5 }, { 3 }, 3, 1, "an input out of the set" },
+		{ { 0, 1, 2 }, { 4, 3 }, 3, 2, "outputs not ascending" },
+		{ { 0, 1, 2 }, { 3, 3 }, 3, 2, "the same output twice" },
+		{ { 0, 1, 2 }, { 255 }, 3, 1, "an output out of the set" },
+		{ { 0, 1, 2 }, { 3, 4 }, 3, 999, "too many outputs" },
+	};
+	const struct code c = { CODE_RS, 5, 2 }, bad = { CODE_RS, 2, 2 };
+	struct error err = ERROR_INIT;
+
+	for (size_t i = 0; i < COUNT(t); i++) {
+		error_clear(&err);
+		ok(recipe_from(&c, 0, t[i].in, t[i].nin, t[i].out, t[i].nout,
+			       &err) == NULL &&
+			   err.kind == ERROR_USAGE,
+		   t[i].name);
+	}
+	error_clear(&err);
+	ok(recipe_from(&bad, 0, t[0].in, 0, t[0].out, 0, &err) == NULL &&
+		   err.kind == ERROR_CORRUPT,
+	   "recipe_from() checks the limits");
+}
+
+int
+main(void)
+{
+	fill_product();
+	test_check();
+	test_chunk_size();
+	test_layout();
+	test_slots();
+	test_matrix_values();
+	test_matrix();
+	test_patterns();
+	test_large();
+	test_chosen();
+	test_chosen_misuse();
+	return tap_done();
+}
