@@ -81,7 +81,7 @@ $O/shim.so: testsuite/shim/shim.c $O/flags
 	@mkdir -p $(@D); echo "  LD  $@"
 	$Q$(CC) $(cppflags) $(cflags) -fPIC -shared $(ldflags) -o $@ $< -ldl
 $O/libcore.a: $(LIB) $O/libcore.list
-	$Qrm -f $@ && $(AR) rcs $@ $(LIB)
+	$Qrm -f $@ && $(AR) qcs $@ $(LIB)
 $O/%.o: %.c $O/flags
 	@mkdir -p $(@D); echo "  CC  $<"
 	$Q$(CC) $(cppflags) $(if $(filter testsuite/%,$<),-iquote testsuite) \

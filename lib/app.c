@@ -247,7 +247,7 @@ app_interrupted(void)
 static struct opt *
 join_tables(const struct opt *own, const struct opt *common, size_t more)
 {
-	size_t n = 0, i, k;
+	size_t n = 0, mine, i, k;
 	struct opt *all = NULL;
 
 	while (own[n].type != OPT_TYPE_END)
@@ -256,10 +256,11 @@ join_tables(const struct opt *own, const struct opt *common, size_t more)
 	if (all == NULL)
 		return NULL;
 	memcpy(all, own, n * sizeof(*all));
+	mine = n;
 	for (i = 0; i < more; i++) {
 		struct opt o = common[i];
 
-		for (k = 0; k < n && o.type != OPT_TYPE_GROUP; k++) {
+		for (k = 0; k < mine && o.type != OPT_TYPE_GROUP; k++) {
 			if (own[k].type == OPT_TYPE_GROUP)
 				continue;
 			if (own[k].letter == o.letter)

@@ -52,10 +52,11 @@ free_chunks(struct chunk *chunk, const struct chunk *keep)
 {
 	struct chunk *older = NULL;
 
-	for (; chunk != NULL; chunk = older) {
+	while (chunk != NULL) {
 		older = chunk->older;
 		if (chunk != keep)
 			mem_free(chunk);
+		chunk = older;
 	}
 }
 

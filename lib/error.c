@@ -111,7 +111,7 @@ literal_tail(const char *fmt)
 
 /* Format into work[WORK_MAX]; if even that is too small, the end of the
  * sentence replaces the end of the overlong argument. */
-static void
+__attribute__((format(printf, 3, 0))) static void
 format(char *work, size_t room, const char *fmt, va_list ap)
 {
 	const char *tail = NULL;

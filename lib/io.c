@@ -296,11 +296,17 @@ open_temp(int dirfd, const char *temp, mode_t mode)
 static int
 copy_owner(int fd, const struct stat *old)
 {
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -1;
 	/* The operator who repairs a user's metadata must not take it away
 	 * from the user; who is not root cannot, and has no need to. */
-	if (old->st_uid != geteuid() &&
+	if ((old->st_uid != st.st_uid || old->st_gid != st.st_gid) &&
 	    fchown(fd, old->st_uid, old->st_gid) < 0 && errno != EPERM)
 		return -1;
+	if ((old->st_mode & 07777) == (st.st_mode & 07777))
+		return 0;
 	return fchmod(fd, old->st_mode & 07777);
 }
 

@@ -36,13 +36,13 @@ struct map {
 	uint64_t secret[2];
 };
 
-static uint64_t
+static inline uint64_t
 rotate(uint64_t x, int by)
 {
 	return x << by | x >> (64 - by);
 }
 
-static void
+static inline void
 sip_round(uint64_t v[4])
 {
 	v[0] += v[1];
@@ -203,7 +203,8 @@ make_room(struct map *m)
 int
 map_put(struct map *m, const char *key, size_t value)
 {
-	uint32_t hash = hash_key(m, key);
+	const uint32_t hash = hash_key(m, key);
+	const size_t mask = m->mask;
 	struct slot *s = find(m, key, hash);
 
 	if (s->entry != 0) {
@@ -212,7 +213,8 @@ map_put(struct map *m, const char *key, size_t value)
 	}
 	if (make_room(m) < 0)
 		return -1;
-	s = find(m, key, hash); /* the table may have moved */
+	if (m->mask != mask) /* grown, so moved */
+		s = find(m, key, hash);
 	m->entries[m->count] = (struct entry){ .key = key, .value = value };
 	s->hash = hash;
 	s->entry = (uint32_t)++m->count;

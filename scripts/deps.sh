@@ -51,7 +51,6 @@ group() {
 	lint)
 		tool clang-format clang-format
 		tool clang clang
-		tool scan-build clang-tools
 		tool cppcheck cppcheck
 		tool shellcheck shellcheck
 		tool mandoc mandoc

@@ -24,7 +24,8 @@ fuzz_one() {
 			"$found.log") runs in $seconds s, nothing found"
 	else
 		echo "FAIL $1: see $found.log, $found.findings"
-		tail -n 30 "$found.log" | sed 's/^/    /'
+		grep -E 'ERROR|SUMMARY|#[0-9] |written to' "$found.log" |
+			head -n 20 | sed 's/^/    /'
 		return 1
 	fi
 }

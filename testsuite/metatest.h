@@ -18,6 +18,7 @@
 #include "io.h"
 #include "mem.h"
 #include "meta/kvtree.h"
+#include "str.h"
 #include "tap.h"
 
 /* Add to `t` the keys of each line, "A>B>C" being C below B below A.  So long
@@ -57,6 +58,16 @@ tree_of(const char *text)
 		abort();
 	}
 	return t;
+}
+
+/* A tree's text, or any other, as the name of a test: on one line. */
+static inline const char *
+label(const char *text)
+{
+	static char to[256];
+
+	str_printable(to, sizeof(to), text);
+	return to;
 }
 
 /* Is the image of `t` these bytes? */
@@ -124,6 +135,51 @@ tree_flip_each(const struct kvtree *t,
 	return readable;
 }
 
+/* The `n`th node below `t`, parents first, counted down; or NULL. */
+static inline struct kvtree *
+tree_nth(struct kvtree *t, size_t *n, struct kvtree **parent)
+{
+	struct kvtree *k = NULL, *in = NULL;
+
+	kvtree_foreach (k, t) {
+		*parent = t;
+		if ((*n)-- == 0)
+			return k;
+		in = tree_nth(k, n, parent);
+		if (in != NULL)
+			return in;
+	}
+	return NULL;
+}
+
+/*
+ * Call fn(tree, arg) for `t` without its first, second, ... node and what is
+ * below it: what truncation is to bytes.  Returns how many there were.
+ */
+static inline size_t
+tree_drop_each(const struct kvtree *t,
+	       void (*fn)(const struct kvtree *t, void *arg), void *arg)
+{
+	size_t i = 0, n = 0;
+
+	for (i = 0;; i++) {
+		struct kvtree *copy = kvtree_new(NULL), *node = NULL;
+		struct kvtree *parent = NULL;
+
+		if (copy == NULL || kvtree_merge(copy, t, NULL) < 0)
+			abort();
+		n = i;
+		node = tree_nth(copy, &n, &parent);
+		if (node != NULL) {
+			kvtree_remove(parent, kvtree_key(node));
+			fn(copy, arg);
+		}
+		kvtree_free(copy);
+		if (node == NULL)
+			return i;
+	}
+}
+
 /* Let fn(arg) fail at its 1st, 2nd, ... allocation until it succeeds: -1 if it
  * ever failed with something else than ERROR_NOMEM, else how often. */
 static inline long
@@ -168,7 +224,7 @@ base_name(const char *path)
 	return slash == NULL ? path : slash + 1;
 }
 
-/* --- Lists of files --------------------------------------------------- */
+/* --- Lists of files --- */
 
 /* nftw() has no argument for its callback. */
 static struct {

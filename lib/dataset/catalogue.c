@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "dataset/catalogue_impl.h"
@@ -24,7 +25,10 @@
 
 #define SCR_DIR ".scr"
 
-/* --- The prefix ------------------------------------------------------------ */
+/* Between two looks whether a lock is free, in nanoseconds. */
+#define LOCK_PAUSE 50000000
+
+/* --- The prefix --- */
 
 struct catalogue *
 catalogue_open(const char *path, struct error *err)
@@ -116,7 +120,7 @@ catalogue_open_scr(struct catalogue *c, bool make, struct error *err)
 	return c->scr_fd < 0 ? error_wrap(err, "%s", c->path) : 0;
 }
 
-/* --- Dataset directories ----------------------------------------------------- */
+/* --- Dataset directories --- */
 
 int
 catalogue_dir_open(struct catalogue *c, int64_t id, struct catalogue_dir *d,
@@ -149,19 +153,31 @@ catalogue_no_locks(const struct error *err)
 		err->errnum == EOPNOTSUPP);
 }
 
-/* Take the lock, with a word to the user where it takes time. */
+/* Take the lock, with a word to the user where it takes time.  Asked for again
+ * and again, because a wait in the kernel would not end when the user wants to
+ * stop. */
 static int
 wait_for_lock(struct catalogue_dir *d, const struct catalogue_options *o,
 	      struct error *err)
 {
-	d->lock = io_trylock(d->fd, CATALOGUE_DIR_LOCK, true, err);
-	if (d->lock >= 0 || err->kind != ERROR_SYSTEM ||
-	    err->errnum != EWOULDBLOCK)
-		return d->lock;
-	error_clear(err);
-	catalogue_say(o, "%s: somebody else works on it, waiting", d->name);
-	d->lock = io_lock(d->fd, CATALOGUE_DIR_LOCK, true, err);
-	return d->lock;
+	const struct timespec pause = { .tv_nsec = LOCK_PAUSE };
+	bool told = false;
+
+	for (;;) {
+		d->lock = io_trylock(d->fd, CATALOGUE_DIR_LOCK, true, err);
+		if (d->lock >= 0 || err->kind != ERROR_SYSTEM ||
+		    err->errnum != EWOULDBLOCK)
+			return d->lock;
+		error_clear(err);
+		if (catalogue_stopped(o))
+			return error_set(err, ERROR_SYSTEM,
+					 "interrupted while waiting");
+		if (!told)
+			catalogue_say(o, "%s: somebody else works on it, waiting",
+				      d->name);
+		told = true;
+		nanosleep(&pause, NULL);
+	}
 }
 
 int
@@ -318,7 +334,7 @@ catalogue_resolve(struct catalogue *c, const struct index *ix,
 			 id > 0 ? " or number" : "");
 }
 
-/* --- Helpers -------------------------------------------------------------------- */
+/* --- Helpers --- */
 
 int
 catalogue_read_tree(int dirfd, const char *rel, struct kvtree *into,

@@ -23,6 +23,7 @@ struct index;
 struct index_entry;
 struct json;
 struct par;
+struct plan;
 struct progress;
 
 struct catalogue; /* opaque: an open prefix */
@@ -57,8 +58,36 @@ int catalogue_change(struct catalogue *c,
 				   struct error *err),
 		     void *arg, struct error *err);
 
-/* --- Datasets --------------------------------------------------------------
- */
+enum catalogue_edit_kind {
+	CATALOGUE_DROP,	      /* `name` */
+	CATALOGUE_DROP_AFTER, /* all with a larger id than `name` */
+	CATALOGUE_DROP_ALL,
+	CATALOGUE_CURRENT, /* `name`, a checkpoint, is the restart point */
+	CATALOGUE_UNCURRENT,
+};
+
+/* A change of the index alone; no file of a dataset is touched. */
+struct catalogue_edit {
+	enum catalogue_edit_kind kind;
+	const char *name;
+	void (*dropped)(void *arg, const char *name); /* each one; or NULL */
+	void *arg;
+	/* What came of it. */
+	size_t count;	    /* dropped */
+	char current[1024]; /* restart point after it; "": none */
+	bool moved;	    /* it was another before */
+	char reason[128];   /* why the new restart point is marked NO; "" */
+};
+
+/* ERROR_ABSENT: no such dataset, or no checkpoint. */
+int catalogue_edit(struct catalogue *c, struct catalogue_edit *e,
+		   struct error *err);
+
+/* Remove dataset `id` from the index, also one without a name; see
+ * index_remove().  ERROR_ABSENT. */
+int catalogue_forget(struct index *ix, int64_t id, struct error *err);
+
+/* --- Datasets --- */
 
 struct catalogue_options {
 	struct par *par;
@@ -70,9 +99,21 @@ struct catalogue_options {
 	bool dry_run;
 	struct progress *progress;
 	bool (*stop)(void);
-	void (*log)(void *arg, const char *what);
-	void *log_arg;
+	void (*log)(void *arg, const char *what);    /* what the user should
+							know; NULL */
+	void (*detail)(void *arg, const char *what); /* each file rebuilt; NULL */
+	void *log_arg;				     /* of both */
 };
+
+/* Lock of one dataset, in the directory of its metadata: whoever changes its
+ * files holds it (io_lock()). */
+#define CATALOGUE_DIR_LOCK ".scrkit.lock"
+
+/* plan_prefix() with PLAN_* `flags`; where the recorded root cannot be told,
+ * with the one that the index remembers. */
+struct plan *catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
+			    const struct catalogue_options *o,
+			    struct error *err);
 
 struct build_result {
 	char name[1024]; /* of the dataset */
@@ -100,7 +141,7 @@ int catalogue_add(struct catalogue *c, const char *name,
 		  const struct catalogue_options *o, int64_t *id,
 		  struct error *err);
 
-/* --- Checking ------------------------------------------------------------- */
+/* --- Checking --- */
 
 struct verify_result {
 	int status; /* STATUS_OK, _DAMAGED (can be rebuilt), _LOST */
@@ -119,7 +160,7 @@ int catalogue_verify(struct catalogue *c, int64_t id,
 		     void (*bad)(void *arg, const char *what), void *arg,
 		     struct verify_result *out, struct error *err);
 
-/* --- Removing ------------------------------------------------------------- */
+/* --- Removing --- */
 
 struct delete_result {
 	size_t files, dirs;
@@ -162,8 +203,7 @@ int64_t catalogue_resolve(struct catalogue *c, const struct index *ix,
  * mem_free(). */
 int64_t *catalogue_dirs(struct catalogue *c, size_t *count, struct error *err);
 
-/* --- Listing ---------------------------------------------------------------
- */
+/* --- Listing --- */
 
 struct catalogue_filter {
 	bool valid;		    /* only valid ones */

@@ -17,7 +17,7 @@
 /* A name in a message. */
 #define SHOWN_MAX 256
 
-/* --- Which one? -------------------------------------------------------------------- */
+/* --- Which one? --- */
 
 struct search {
 	struct catalogue *c;
@@ -89,7 +89,7 @@ find(struct search *s, struct error *err)
 	return 0;
 }
 
-/* --- Is it there? --------------------------------------------------------------------- */
+/* --- Is it there? --- */
 
 /* By its filemaps.  1: it has none. */
 static int

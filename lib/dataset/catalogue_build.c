@@ -35,7 +35,7 @@ struct build {
 	bool changed; /* anything was written */
 };
 
-/* --- What is there -------------------------------------------------------------- */
+/* --- What is there --- */
 
 /* The index and rank2file, as far as they can be read. */
 static int
@@ -109,7 +109,7 @@ look(struct build *b, struct error *err)
 				   b->o, err);
 }
 
-/* --- Does the redundancy agree? ---------------------------------------------------- */
+/* --- Does the redundancy agree? --- */
 
 /* Take away a redundancy file that is known to be wrong while its data are
  * known to be right: the rebuild makes it anew. */
@@ -195,7 +195,7 @@ look_deep(struct build *b, struct error *err)
 	return check_deep(b, &bodies, err);
 }
 
-/* --- Datasets with a plan ------------------------------------------------------------ */
+/* --- Datasets with a plan --- */
 
 /* Is anything to be written by the rebuild? */
 static bool
@@ -216,7 +216,7 @@ mend(struct build *b, struct error *err)
 		.partial = b->plan->verdict == SET_LOST,
 		.progress = b->o->progress,
 		.stop = b->o->stop,
-		.log = b->o->log,
+		.log = b->o->detail,
 		.log_arg = b->o->log_arg,
 	};
 	size_t n = b->plan->nfiles;
@@ -365,7 +365,7 @@ build_plan(struct build *b, struct error *err)
 	return rc;
 }
 
-/* --- Datasets with nothing but a rank2file --------------------------------------------- */
+/* --- Datasets with nothing but a rank2file --- */
 
 /* Put what was found into the rank2file; *news: it did not say so. */
 static void
@@ -426,7 +426,7 @@ out:
 	return rc;
 }
 
-/* --- All of it ------------------------------------------------------------------------- */
+/* --- All of it --- */
 
 static int
 build(struct build *b, int64_t id, struct error *err)

@@ -30,7 +30,7 @@ is_verdict(const struct error *why)
 	return why->kind != ERROR_SYSTEM && why->kind != ERROR_NOMEM;
 }
 
-/* --- The files of one dataset --------------------------------------------------- */
+/* --- The files of one dataset --- */
 
 /* No dataset has files in .scr: who names some wants our metadata gone. */
 static bool
@@ -154,7 +154,7 @@ catalogue_claims_fini(struct catalogue_claims *k)
 	memset(k, 0, sizeof(*k));
 }
 
-/* --- Other datasets ---------------------------------------------------------------- */
+/* --- Other datasets --- */
 
 static void
 mark(struct catalogue_claims *k, const char *path)

@@ -21,7 +21,6 @@
 #include "mem.h"
 #include "meta/filemap.h"
 #include "meta/index.h"
-#include "meta/kvtree.h"
 #include "meta/redset.h"
 #include "meta/summary.h"
 #include "str.h"
@@ -35,7 +34,7 @@ struct delete {
 	bool in_index;
 };
 
-/* --- The index entry ---------------------------------------------------------------- */
+/* --- The index entry --- */
 
 /* Choose another restart point, as index_remove() does: the latest earlier
  * checkpoint that is valid. */
@@ -81,23 +80,14 @@ static int
 remove_entry(struct index *ix, void *arg, struct error *err)
 {
 	const struct delete *d = arg;
-	struct kvtree *table = NULL;
 	struct index_entry e;
-	char key[32];
 
 	if (index_find_id(ix, d->id, &e, NULL) < 0)
 		return 1;
-	if (e.name != NULL)
-		return index_remove(ix, e.name, err);
-	/* An entry without a name: nothing else refers to it. */
-	snprintf(key, sizeof(key), "%" PRId64, d->id);
-	table = kvtree_get(index_tree(ix, err), "DSET");
-	if (table != NULL)
-		kvtree_remove(table, key);
-	return 0;
+	return catalogue_forget(ix, d->id, err);
 }
 
-/* --- The metadata directory ------------------------------------------------------------ */
+/* --- The metadata directory --- */
 
 /* Is `name` one that the library, its tools or ours put into a dataset's
  * directory? */
@@ -206,7 +196,7 @@ remove_meta(struct delete *d, struct error *err)
 	return rc;
 }
 
-/* --- The files --------------------------------------------------------------------------- */
+/* --- The files --- */
 
 static int
 remove_files(struct delete *d, const struct catalogue_claims *k,
@@ -272,7 +262,7 @@ remove_dataset(struct delete *d, const struct index *ix, struct error *err)
 	return rc;
 }
 
-/* --- All of it ----------------------------------------------------------------------------- */
+/* --- All of it --- */
 
 /* Open the directory, if there is one. */
 static int

@@ -37,7 +37,7 @@ catalogue_desc_free(struct catalogue_desc *d)
 	d->tree = NULL;
 }
 
-/* --- Descriptors that somebody wrote -------------------------------------- */
+/* --- Descriptors that somebody wrote --- */
 
 /* The last child of `t`, or NULL. */
 static const struct kvtree *
@@ -188,7 +188,7 @@ from_index(struct index *ix, int64_t id, struct catalogue_desc *out,
 	return adopt(catalogue_entry_desc(ix, id), id, e.name, out, err);
 }
 
-/* --- A descriptor out of traces ------------------------------------------- */
+/* --- A descriptor out of traces --- */
 
 struct traces {
 	char user[PART_MAX], job[PART_MAX]; /* "" if unknown */
@@ -430,7 +430,7 @@ compose(struct catalogue *c, const struct catalogue_dir *d,
 	return 0;
 }
 
-/* --- The search --------------------------------------------------------------- */
+/* --- The search --- */
 
 /* What one source said: found, not found (1; a reason other than absence is
  * told), or an error that ends the search. */

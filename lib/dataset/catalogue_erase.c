@@ -77,14 +77,14 @@ catalogue_eraser_free(struct eraser *e)
 	mem_free(e);
 }
 
-/* --- The way to a file -------------------------------------------------------------- */
+/* --- The way to a file --- */
 
 /* Open directory `dir` ("": the root) through no link: a descriptor, or -1
  * and errno; ENOTDIR for a link in the way. */
 static int
 open_dir(int root, const char *dir)
 {
-	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	const int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	char name[NAME_MAX + 1];
 	int fd = openat(root, ".", flags), next = -1;
 	size_t n = 0;
@@ -157,7 +157,7 @@ note_dirs(struct eraser *e, const char *path, struct error *err)
 	return 0;
 }
 
-/* --- Files ------------------------------------------------------------------------------ */
+/* --- Files --- */
 
 /* Something is there that we do not take away. */
 static void
@@ -216,7 +216,7 @@ catalogue_erase(struct eraser *e, const char *path, struct error *err)
 	return 0;
 }
 
-/* --- Directories -------------------------------------------------------------------------- */
+/* --- Directories --- */
 
 /* The deeper a directory, the earlier: what lies below has a longer path. */
 static int

@@ -70,7 +70,7 @@ catalogue_files_free(struct catalogue_files *f)
 	f->count = 0;
 }
 
-/* --- Looking ---------------------------------------------------------------- */
+/* --- Looking --- */
 
 struct checker {
 	struct catalogue *c;
@@ -233,7 +233,7 @@ out:
 	return rc;
 }
 
-/* --- Judging ------------------------------------------------------------------ */
+/* --- Judging --- */
 
 const char *
 catalogue_file_problem(const struct catalogue_file *f, char *to, size_t size)

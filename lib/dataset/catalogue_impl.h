@@ -5,6 +5,7 @@
  *
  *   catalogue.c           the prefix, its directories, small helpers
  *   catalogue_index.c     reading, changing, and re-making index.scr
+ *   catalogue_edit.c      drop, drop after, current: the index alone
  *   catalogue_describe.c  where a dataset's descriptor comes from
  *   catalogue_files.c     lists of files: are they there, are they right
  *   catalogue_plan.c      plans, and what they mean here
@@ -50,7 +51,7 @@ struct catalogue {
 	int64_t building; /* not worth a notice: it is being built; 0: none */
 };
 
-/* --- catalogue.c ------------------------------------------------------------ */
+/* --- catalogue.c --- */
 
 #define CATALOGUE_DIR_NAME 32 /* room for "scr.dataset.<id>" */
 
@@ -103,7 +104,7 @@ void catalogue_say(const struct catalogue_options *o, const char *fmt, ...)
 
 bool catalogue_stopped(const struct catalogue_options *o);
 
-/* --- catalogue_index.c -------------------------------------------------------- */
+/* --- catalogue_index.c --- */
 
 enum catalogue_state {
 	CATALOGUE_GOOD,
@@ -119,7 +120,7 @@ int catalogue_load(struct catalogue *c, struct index **ix,
 /* The descriptor in the entry of dataset `id`, borrowed; NULL: none. */
 const struct kvtree *catalogue_entry_desc(struct index *ix, int64_t id);
 
-/* --- catalogue_describe.c ------------------------------------------------------ */
+/* --- catalogue_describe.c --- */
 
 enum catalogue_source {
 	CATALOGUE_FLUSH,    /* flush.scr */
@@ -152,7 +153,7 @@ int catalogue_read_summary(const struct catalogue_dir *d,
 			   struct catalogue_desc *out, int *complete,
 			   struct error *err);
 
-/* --- catalogue_files.c ----------------------------------------------------------- */
+/* --- catalogue_files.c --- */
 
 struct catalogue_file {
 	const char *path; /* untrusted */
@@ -211,7 +212,7 @@ int catalogue_files_whole(const struct rank2file *r,
 			  const struct dataset *view, bool must_add_up,
 			  struct error *err);
 
-/* --- catalogue_plan.c ------------------------------------------------------------ */
+/* --- catalogue_plan.c --- */
 
 /* plan_prefix(); where the recorded root cannot be told from the files, the
  * one that the index remembers is tried.  NULL: see plan_prefix(). */
@@ -235,7 +236,7 @@ bool catalogue_data_whole(const struct plan *p);
 bool catalogue_flush_knows(const struct catalogue_dir *d,
 			   const struct plan *p);
 
-/* --- catalogue_sums.c ------------------------------------------------------------ */
+/* --- catalogue_sums.c --- */
 
 /* What is to be recorded in rank2file of one file. */
 struct catalogue_sum {
@@ -271,7 +272,7 @@ int catalogue_sums_again(struct catalogue *c, struct plan *p,
 			 const struct catalogue_options *o,
 			 struct error *err);
 
-/* --- catalogue_record.c ---------------------------------------------------------- */
+/* --- catalogue_record.c --- */
 
 /* Write what is to be known of a whole dataset; each step is skipped where the
  * file says it already.  *changed is set if anything was written. */
@@ -288,7 +289,7 @@ int catalogue_record_entry(struct catalogue *c,
 			   const struct catalogue_options *o,
 			   struct error *err);
 
-/* --- catalogue_claims.c ------------------------------------------------------------ */
+/* --- catalogue_claims.c --- */
 
 /* The files of one dataset that may be deleted with it. */
 struct catalogue_claims {
@@ -316,7 +317,7 @@ int catalogue_claims_share(struct catalogue *c, int64_t id,
 			   const struct catalogue_options *o,
 			   struct catalogue_claims *k, struct error *err);
 
-/* --- catalogue_erase.c ------------------------------------------------------------- */
+/* --- catalogue_erase.c --- */
 
 struct eraser; /* opaque */
 

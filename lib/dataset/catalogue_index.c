@@ -75,7 +75,26 @@ catalogue_entry_desc(struct index *ix, int64_t id)
 	return kvtree_get(kvtree_get2(tree, "DSET", key), "DSET");
 }
 
-/* --- An index out of the dataset directories -------------------------------- */
+int
+catalogue_forget(struct index *ix, int64_t id, struct error *err)
+{
+	struct kvtree *table = NULL;
+	struct index_entry e;
+	char key[32];
+
+	if (index_find_id(ix, id, &e, err) < 0)
+		return -1;
+	if (e.name != NULL)
+		return index_remove(ix, e.name, err);
+	/* An entry without a name: nothing else refers to it. */
+	snprintf(key, sizeof(key), "%" PRId64, id);
+	table = kvtree_get(index_tree(ix, err), "DSET");
+	if (table != NULL)
+		kvtree_remove(table, key);
+	return 0;
+}
+
+/* --- An index out of the dataset directories --- */
 
 struct remake {
 	struct catalogue *c;
@@ -237,7 +256,7 @@ catalogue_read(struct catalogue *c, struct error *err)
 	return NULL;
 }
 
-/* --- Changes ------------------------------------------------------------------ */
+/* --- Changes --- */
 
 /* Take the name of the damaged index for a copy; `to`: which. */
 static int

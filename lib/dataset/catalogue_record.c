@@ -14,7 +14,7 @@
 #include "meta/summary.h"
 #include "str.h"
 
-/* --- rank2file ---------------------------------------------------------------- */
+/* --- rank2file --- */
 
 static bool
 same_file(const struct rank2file_file *a, const struct rank2file_file *b)
@@ -58,7 +58,7 @@ catalogue_record_ranks(const struct catalogue_dir *d,
 	return 0;
 }
 
-/* --- Summary ---------------------------------------------------------------------- */
+/* --- Summary --- */
 
 static int
 same_tree(const struct kvtree *a, const struct kvtree *b, bool *same,
@@ -116,7 +116,7 @@ catalogue_record_summary(const struct catalogue_dir *d,
 	return rc < 0 ? error_wrap(err, "%s", d->name) : 0;
 }
 
-/* --- The index entry --------------------------------------------------------------- */
+/* --- The index entry --- */
 
 struct entry_job {
 	const struct catalogue_desc *desc;

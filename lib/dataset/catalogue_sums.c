@@ -100,7 +100,7 @@ catalogue_sums_fini(struct catalogue_sums *s)
 	s->list = NULL;
 }
 
-/* --- Reading ------------------------------------------------------------------- */
+/* --- Reading --- */
 
 /* Files of a plan that are to be read. */
 struct reading {

@@ -46,7 +46,7 @@ tell(struct verify *v, int status, const char *fmt, ...)
 		v->bad(v->arg, text);
 }
 
-/* --- With filemaps --------------------------------------------------------------- */
+/* --- With filemaps --- */
 
 static const char *
 fate_words(enum fate f)
@@ -206,7 +206,7 @@ out:
 	return rc;
 }
 
-/* --- With a rank2file alone --------------------------------------------------------- */
+/* --- With a rank2file alone --- */
 
 static int
 verify_flushed(struct verify *v, struct error *err)
@@ -253,7 +253,7 @@ out:
 	return rc;
 }
 
-/* --- All of it ------------------------------------------------------------------------ */
+/* --- All of it --- */
 
 static int
 load_old(struct verify *v, struct error *err)

@@ -10,70 +10,22 @@
  */
 #include "dataset/deep.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include "arena.h"
 #include "dataset/compute.h"
-#include "dataset/plan_impl.h"
-#include "dataset/stripe.h"
-#include "encode/code.h"
+#include "dataset/deep_impl.h"
 #include "error.h"
 #include "mem.h"
 #include "par.h"
 #include "progress.h"
 
-/* A stretch of one stripe, or of one member's data and its copies. */
-struct item {
-	uint32_t set;
-	uint32_t stripe; /* PARTNER: member */
-	uint64_t off, len;
-};
-
 #define STRETCH ((uint64_t)4 << 20)
-
-struct set_run {
-	struct stripe *data, *body;
-	struct recipe **checks; /* XOR, RS: by stripe */
-};
-
-struct worker {
-	unsigned char *memory;
-	size_t bytes;
-	struct stripe_cache *cache;
-	struct recipe **suspects; /* for one stripe: without member i */
-	uint32_t set, stripe;	  /* whose suspects these are */
-};
-
-struct deep {
-	struct plan *p;
-	struct progress *progress;
-	struct arena *arena;
-	struct set_run *sets; /* by plan.sets */
-	struct item *items;
-	size_t nitems, items_cap;
-	struct worker *workers;
-	unsigned nworkers;
-	struct stripe_sum *sums;
-	pthread_mutex_t lock; /* of what follows */
-	struct deep_result *out;
-	size_t findings_cap;
-};
 
 static int
 no_memory(struct error *err)
 {
 	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
-static struct code
-set_code(const struct plan_set *s)
-{
-	return (struct code){
-		.type = s->type == REDSET_RS ? CODE_RS : CODE_XOR,
-		.n = s->n,
-		.k = s->failures,
-	};
 }
 
 static bool
@@ -83,88 +35,7 @@ checkable(const struct plan_set *s)
 	       s->type != REDSET_SINGLE && s->n > 0 && s->flaw == NULL;
 }
 
-/* --- Findings
- * ----------------------------------------------------------------- */
-
-/* One finding for each culprit of a set, with the place of its first wrong
- * byte. */
-static int
-found(struct deep *d, const struct deep_finding *f, struct error *err)
-{
-	struct deep_result *out = d->out;
-	/* Each pair of a PARTNER set may go wrong for itself. */
-	bool partner = d->p->sets[f->set].type == REDSET_PARTNER;
-	struct deep_finding *old = NULL;
-	int rc = 0;
-
-	pthread_mutex_lock(&d->lock);
-	for (size_t i = 0; i < out->nfindings && old == NULL; i++)
-		if (out->findings[i].set == f->set &&
-		    out->findings[i].member == f->member &&
-		    out->findings[i].in_body == f->in_body &&
-		    (!partner || out->findings[i].stripe == f->stripe))
-			old = &out->findings[i];
-	if (old != NULL) {
-		uint64_t bytes = old->bytes + f->bytes;
-
-		if (f->stripe < old->stripe ||
-		    (f->stripe == old->stripe && f->first < old->first))
-			*old = *f;
-		old->bytes = bytes;
-	} else {
-		if (out->nfindings == d->findings_cap) {
-			size_t cap = d->findings_cap ? d->findings_cap * 2 : 8;
-			void *p = mem_realloc(out->findings, cap,
-					      sizeof(*out->findings));
-
-			if (p == NULL) {
-				rc = no_memory(err);
-				goto unlock;
-			}
-			out->findings = p;
-			d->findings_cap = cap;
-		}
-		out->findings[out->nfindings++] = *f;
-	}
-unlock:
-	pthread_mutex_unlock(&d->lock);
-	return rc;
-}
-
-/* The file that holds byte `off` of a member's data string. */
-static void
-place_in_file(const struct plan *p, struct deep_finding *f, uint64_t off)
-{
-	const struct plan_member *m = &p->sets[f->set].members[f->member];
-	uint64_t at = 0;
-
-	for (size_t i = 0; m->files != NULL && i < m->list.nfiles; i++) {
-		uint64_t size = m->list.files[i].attr.size;
-
-		if (off >= at && off < at + size) {
-			f->file = m->files[i];
-			f->file_off = off - at;
-			return;
-		}
-		at += size;
-	}
-}
-
-static void
-blame(const struct deep *d, struct deep_finding *f, uint32_t member)
-{
-	const struct plan_set *s = &d->p->sets[f->set];
-	const struct code c = set_code(s);
-	struct code_slot slot = code_slot(&c, member, f->stripe);
-
-	f->member = member;
-	f->in_body = slot.check;
-	if (!slot.check)
-		place_in_file(d->p, f, slot.index * s->chunk + f->first);
-}
-
-/* --- XOR and RS
- * -------------------------------------------------------------------- */
+/* --- XOR and RS --- */
 
 /* Recipe for the stripe's check chunks from its data chunks. */
 static struct recipe *
@@ -202,7 +73,7 @@ suspect_recipe(const struct code *c, uint32_t stripe, unsigned without,
 }
 
 static void
-drop_suspects(const struct deep *d, struct worker *w)
+drop_suspects(const struct deep *d, struct deep_worker *w)
 {
 	if (w->suspects == NULL)
 		return;
@@ -247,11 +118,11 @@ compare(const struct recipe *r, unsigned char *chunks, unsigned char *scratch,
 
 /* Who is it?  PLAN_NONE if nobody, or several, would explain it. */
 static int
-find_suspect(struct deep *d, struct worker *w, const struct item *it,
+find_suspect(struct deep *d, struct deep_worker *w, const struct deep_item *it,
 	     size_t block, size_t len, uint32_t *who, struct error *err)
 {
 	const struct plan_set *s = &d->p->sets[it->set];
-	const struct code c = set_code(s);
+	const struct code c = deep_code(s);
 	uint64_t wrong = 0;
 
 	*who = PLAN_NONE;
@@ -284,12 +155,13 @@ find_suspect(struct deep *d, struct worker *w, const struct item *it,
 }
 
 static int
-check_code_block(struct deep *d, struct worker *w, const struct item *it,
-		 uint64_t off, size_t block, size_t len, struct error *err)
+check_code_block(struct deep *d, struct deep_worker *w,
+		 const struct deep_item *it, uint64_t off, size_t block,
+		 size_t len, struct error *err)
 {
 	const struct plan_set *s = &d->p->sets[it->set];
-	const struct set_run *r = &d->sets[it->set];
-	const struct code c = set_code(s);
+	const struct deep_set *r = &d->sets[it->set];
+	const struct code c = deep_code(s);
 	struct deep_finding f = {
 		.set = it->set,
 		.stripe = it->stripe,
@@ -316,12 +188,11 @@ check_code_block(struct deep *d, struct worker *w, const struct item *it,
 	if (find_suspect(d, w, it, block, len, &who, err) < 0)
 		return -1;
 	if (who != PLAN_NONE)
-		blame(d, &f, who);
-	return found(d, &f, err);
+		deep_blame(d, &f, who);
+	return deep_found(d, &f, err);
 }
 
-/* --- PARTNER
- * -------------------------------------------------------------------------- */
+/* --- PARTNER --- */
 
 /* Where member m's data start in the body of member m + dist. */
 static uint64_t
@@ -344,7 +215,7 @@ partner_verdict(const struct deep *d, struct deep_finding *f, uint32_t member,
 	f->stripe = member;
 	if (copies > 1 && differ == copies) {
 		f->member = member;
-		place_in_file(d->p, f, f->first);
+		deep_place(d->p, f, f->first);
 	} else if (copies > 1 && differ * 2 < copies + 1) {
 		f->member = holder;
 		f->in_body = true;
@@ -352,11 +223,12 @@ partner_verdict(const struct deep *d, struct deep_finding *f, uint32_t member,
 }
 
 static int
-check_partner_block(struct deep *d, struct worker *w, const struct item *it,
-		    uint64_t off, size_t block, size_t len, struct error *err)
+check_partner_block(struct deep *d, struct deep_worker *w,
+		    const struct deep_item *it, uint64_t off, size_t block,
+		    size_t len, struct error *err)
 {
 	const struct plan_set *s = &d->p->sets[it->set];
-	const struct set_run *r = &d->sets[it->set];
+	const struct deep_set *r = &d->sets[it->set];
 	uint32_t copies = s->failures < s->n ? s->failures : s->n - 1;
 	uint32_t differ = 0, holder = PLAN_NONE;
 	unsigned char *data = w->memory, *copy = w->memory + block;
@@ -392,20 +264,18 @@ check_partner_block(struct deep *d, struct worker *w, const struct item *it,
 	if (differ == 0)
 		return 0;
 	partner_verdict(d, &f, it->stripe, holder, differ, copies);
-	return found(d, &f, err);
+	return deep_found(d, &f, err);
 }
 
-/* --- Work
- * ----------------------------------------------------------------------------------
- */
+/* --- Work --- */
 
 static int
 check_item(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	struct deep *d = arg;
-	const struct item *it = &d->items[i];
+	const struct deep_item *it = &d->items[i];
 	const struct plan_set *s = &d->p->sets[it->set];
-	struct worker *w = &d->workers[worker];
+	struct deep_worker *w = &d->workers[worker];
 	bool partner = s->type == REDSET_PARTNER;
 	size_t width = partner ? 2 : s->n + s->failures;
 	size_t block = w->bytes / width & ~(COMPUTE_BLOCK_MIN - 1);
@@ -441,7 +311,8 @@ add_items(struct deep *d, uint32_t set, uint32_t stripe, uint64_t bytes,
 			d->items = p;
 			d->items_cap = cap;
 		}
-		d->items[d->nitems++] = (struct item){ set, stripe, off, len };
+		d->items[d->nitems++] =
+			(struct deep_item){ set, stripe, off, len };
 	}
 	return 0;
 }
@@ -450,8 +321,8 @@ static int
 prepare_set(struct deep *d, uint32_t set, struct error *err)
 {
 	const struct plan_set *s = &d->p->sets[set];
-	const struct code c = set_code(s);
-	struct set_run *r = &d->sets[set];
+	const struct code c = deep_code(s);
+	struct deep_set *r = &d->sets[set];
 
 	if (plan_strings(d->p, s, true, d->arena, &r->data, &r->body, err) < 0)
 		return -1;
@@ -537,54 +408,6 @@ finish(struct deep *d)
 	pthread_mutex_destroy(&d->lock);
 }
 
-/* --- Recorded checksums
- * ---------------------------------------------------------------------- */
-
-/* Is the file proven right (1), proven wrong (-1), or neither (0)? */
-static int
-proof(const struct deep *d, uint32_t file)
-{
-	const struct plan_file *f = &d->p->files[file];
-
-	if (!f->has_crc || d->sums[file].seen != f->attr.size)
-		return 0;
-	return d->sums[file].crc == f->crc ? 1 : -1;
-}
-
-/* A finding nobody could be blamed for: are all files of the set but one
- * proven right, or is one proven wrong? */
-static void
-decide(const struct deep *d, struct deep_finding *f)
-{
-	const struct plan_set *s = &d->p->sets[f->set];
-	bool all_right = true;
-
-	for (uint32_t m = 0; m < s->n; m++) {
-		const struct plan_member *pm = &s->members[m];
-
-		if (s->type == REDSET_PARTNER && m != f->stripe)
-			continue;
-		for (size_t i = 0; pm->files != NULL && i < pm->list.nfiles;
-		     i++) {
-			int p = proof(d, pm->files[i]);
-
-			all_right &= p > 0 || pm->list.files[i].attr.size == 0;
-			if (p >= 0)
-				continue;
-			f->member = m;
-			f->file = pm->files[i];
-			f->file_off = 0;
-			return;
-		}
-		all_right &= pm->files != NULL;
-	}
-	if (!all_right || s->type == REDSET_RS)
-		return;
-	f->member =
-		s->type == REDSET_PARTNER ? (f->stripe + 1) % s->n : f->stripe;
-	f->in_body = true;
-}
-
 int
 deep_check(struct plan *p, struct par *par, uint64_t memory,
 	   struct progress *progress, struct deep_result *out,
@@ -609,68 +432,10 @@ deep_check(struct plan *p, struct par *par, uint64_t memory,
 		rc = par_for(par, d.nitems, 0, check_item, &d, err);
 	for (size_t i = 0; rc == 0 && i < out->nfindings; i++)
 		if (out->findings[i].member == PLAN_NONE)
-			decide(&d, &out->findings[i]);
+			deep_decide(&d, &out->findings[i]);
 	finish(&d);
 	par_free(own);
 	if (rc < 0)
 		deep_free(out);
 	return rc;
-}
-
-void
-deep_free(struct deep_result *r)
-{
-	mem_free(r->findings);
-	r->findings = NULL;
-	r->nfindings = 0;
-}
-
-int
-deep_error(const struct plan *p, const struct deep_finding *f,
-	   struct error *err)
-{
-	const struct plan_set *s = &p->sets[f->set];
-	const char *kind = redset_type_name(s->type);
-	const char *over = s->map ? " over filemaps" : "";
-	const struct plan_member *m = NULL;
-
-	if (f->member == PLAN_NONE && s->type == REDSET_PARTNER)
-		return error_set(err, ERROR_DAMAGED,
-				 "set %u of %u (%s%s): the data of rank %u and "
-				 "their copy at rank %u differ from byte %llu "
-				 "on; it cannot be told which is wrong",
-				 s->number, s->sets, kind, over,
-				 s->members[f->stripe].rank,
-				 s->members[(f->stripe + 1) % s->n].rank,
-				 (unsigned long long)f->first);
-	if (f->member == PLAN_NONE)
-		return error_set(
-			err, ERROR_DAMAGED,
-			"set %u of %u (%s%s) does not add up: %llu %s differ, "
-			"the first at offset %llu of stripe %u; it cannot be "
-			"told which member is wrong",
-			s->number, s->sets, kind, over,
-			(unsigned long long)f->bytes,
-			f->bytes == 1 ? "byte" : "bytes",
-			(unsigned long long)f->first, f->stripe);
-	m = &s->members[f->member];
-	if (f->in_body)
-		return error_set(err, ERROR_DAMAGED,
-				 "%s: contents are wrong: set %u of %u (%s%s) "
-				 "adds up without it",
-				 m->name, s->number, s->sets, kind, over);
-	if (f->file != PLAN_NONE)
-		return error_set(
-			err, ERROR_DAMAGED,
-			"%s of rank %u: contents are wrong, the first "
-			"difference is at byte %llu: set %u of %u (%s) "
-			"adds up without it",
-			p->files[f->file].path, m->rank,
-			(unsigned long long)f->file_off, s->number, s->sets,
-			kind);
-	return error_set(
-		err, ERROR_DAMAGED,
-		"rank %u: contents are wrong: set %u of %u (%s%s) adds "
-		"up without it",
-		m->rank, s->number, s->sets, kind, over);
 }

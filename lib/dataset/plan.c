@@ -29,8 +29,7 @@ no_memory(struct error *err)
 	return error_set(err, ERROR_NOMEM, "out of memory");
 }
 
-/* --- Life --------------------------------------------------------------------
- */
+/* --- Life --- */
 
 static const struct plan_options no_options = { .flags = 0 };
 
@@ -128,8 +127,7 @@ add_place(struct planner *w, const char *root, const char *meta, bool cache,
 	return error_wrap(err, "%s", root);
 }
 
-/* --- Totals
- * ---------------------------------------------------------------------- */
+/* --- Totals --- */
 
 static void
 count_files(struct plan *p)
@@ -204,8 +202,7 @@ finish(struct planner *w, struct error *err)
 	return 0;
 }
 
-/* --- Making one
- * --------------------------------------------------------------------- */
+/* --- Making one --- */
 
 static int
 make(struct planner *w, struct error *err)
@@ -364,9 +361,7 @@ plan_mark_body(struct plan *p, uint32_t set, uint32_t member, struct error *err)
 	return finish(w, err);
 }
 
-/* --- Words
- * ------------------------------------------------------------------------------
- */
+/* --- Words --- */
 
 const char *
 file_state_name(enum file_state s)

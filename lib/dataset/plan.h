@@ -33,7 +33,7 @@ struct json;
 struct par;
 struct progress;
 
-/* --- Places ------------------------------------------------------------ */
+/* --- Places --- */
 
 struct place {
 	const char *root; /* the prefix, or the cache directory (messages) */
@@ -42,7 +42,7 @@ struct place {
 	bool cache;
 };
 
-/* --- Files -------------------------------------------------------------- */
+/* --- Files --- */
 
 enum file_state {
 	FILE_PRESENT, /* there, right size (and checksum, if looked at) */
@@ -95,7 +95,7 @@ struct plan_rank {
 
 #define PLAN_NONE UINT32_MAX
 
-/* --- Redundancy sets ------------------------------------------------------ */
+/* --- Redundancy sets --- */
 
 enum red_state {
 	RED_PRESENT,
@@ -151,7 +151,7 @@ struct plan_set {
 	bool salvage; /* bodies behind damaged headers are needed, and used */
 };
 
-/* --- The plan ------------------------------------------------------------- */
+/* --- The plan --- */
 
 struct plan {
 	struct arena *arena;

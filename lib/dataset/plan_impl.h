@@ -54,7 +54,7 @@ struct planner {
 	bool bare;	  /* no filemaps: files stand in the headers */
 };
 
-/* --- plan_scan.c --------------------------------------------------------- */
+/* --- plan_scan.c --- */
 
 /* Add the names of one metadata directory. */
 int plan_scan_dir(struct planner *w, uint32_t place, struct error *err);
@@ -73,8 +73,7 @@ int plan_need_ranks(struct planner *w, int64_t n, struct error *err);
 int plan_take_map(struct planner *w, uint32_t rank, const void *image,
 		  size_t size, const char **why, struct error *err);
 
-/* --- plan_root.c ------------------------------------------------------------
- */
+/* --- plan_root.c --- */
 
 /* Make files[] from the filemaps: paths below the root of their place.  Finds
  * out the recorded root first. */
@@ -91,8 +90,7 @@ size_t plan_add_file(struct planner *w, const struct plan_file *f,
 /* stat all files from `first` on: sets state. */
 int plan_stat_files(struct planner *w, size_t first, struct error *err);
 
-/* --- plan_set.c -------------------------------------------------------------
- */
+/* --- plan_set.c --- */
 
 /* Make sets[] from the names. */
 int plan_make_sets(struct planner *w, struct error *err);
@@ -103,8 +101,7 @@ void plan_claim_rank(struct planner *w, uint32_t set, uint32_t member);
 /* Verdicts for what is in no set. */
 int plan_settle(struct planner *w, struct error *err);
 
-/* --- plan_open.c -------------------------------------------------------------
- */
+/* --- plan_open.c --- */
 
 /*
  * Read the headers of a set: lists, ranks, bodies; images of the files that
@@ -121,8 +118,7 @@ int plan_make_header(struct plan_set *s, uint32_t member, struct arena *arena,
 /* Bytes of the body a member's redundancy file should have. */
 uint64_t plan_body_size(const struct plan_set *s, const struct plan_member *m);
 
-/* --- plan_solve.c ------------------------------------------------------------
- */
+/* --- plan_solve.c --- */
 
 /* Open and solve all sets of one kind that lack something (PLAN_HEADERS: all).
  */
@@ -135,8 +131,7 @@ int plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
 /* Open a set after the plan was made: one of its files turned out bad. */
 int plan_reopen_set(struct planner *w, uint32_t set, struct error *err);
 
-/* --- plan_check.c ------------------------------------------------------------
- */
+/* --- plan_check.c --- */
 
 /* Read every present file that has a recorded checksum; a wrong one changes
  * its state. */
@@ -147,14 +142,12 @@ int plan_check_files(struct planner *w, struct error *err);
 long plan_check_rest(struct plan *p, struct par *par, uint32_t rank,
 		     struct error *err);
 
-/* --- plan.c ------------------------------------------------------------------
- */
+/* --- plan.c --- */
 
 /* plan_ranks_text() into any arena; NULL: ENOMEM. */
 const char *plan_ranks_in(struct arena *a, uint32_t *ranks, size_t count);
 
-/* --- plan_strings.c ----------------------------------------------------------
- */
+/* --- plan_strings.c --- */
 
 struct stripe;
 

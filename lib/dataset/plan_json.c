@@ -164,7 +164,7 @@ plan_json(const struct plan *p, bool all_files)
 	return j;
 }
 
-/* --- Deep checks -------------------------------------------------------------- */
+/* --- Deep checks --- */
 
 static struct json *
 finding_json(const struct plan *p, const struct deep_finding *f)

@@ -33,8 +33,7 @@ no_memory(struct error *err)
 	return error_set(err, ERROR_NOMEM, "out of memory");
 }
 
-/* --- The recorded root ------------------------------------------------------
- */
+/* --- The recorded root --- */
 
 struct sample {
 	const struct filemap_file *file[ROOT_SAMPLE];
@@ -249,8 +248,7 @@ out:
 	return rc;
 }
 
-/* --- Files
- * --------------------------------------------------------------------- */
+/* --- Files --- */
 
 size_t
 plan_add_file(struct planner *w, const struct plan_file *f, struct error *err)
@@ -411,8 +409,7 @@ out:
 	return rel;
 }
 
-/* --- What is on disk
- * ----------------------------------------------------------- */
+/* --- What is on disk --- */
 
 struct stat_job {
 	struct planner *w;

@@ -31,7 +31,7 @@ no_memory(struct error *err)
 	return error_set(err, ERROR_NOMEM, "out of memory");
 }
 
-/* --- Names --------------------------------------------------------------- */
+/* --- Names --- */
 
 static int
 add_map(struct planner *w, int64_t rank, uint32_t place, const char *name,
@@ -138,8 +138,7 @@ plan_scan_name(struct planner *w, const char *name, bool map, struct error *err)
 	return add_red(w, &e, err);
 }
 
-/* --- Ranks -----------------------------------------------------------------
- */
+/* --- Ranks --- */
 
 int
 plan_need_ranks(struct planner *w, int64_t n, struct error *err)
@@ -180,8 +179,7 @@ plan_need_ranks(struct planner *w, int64_t n, struct error *err)
 	return 0;
 }
 
-/* --- Filemaps
- * ----------------------------------------------------------------- */
+/* --- Filemaps --- */
 
 struct map_reader {
 	struct kvtree *tree;

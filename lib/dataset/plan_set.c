@@ -17,8 +17,7 @@ no_memory(struct error *err)
 	return error_set(err, ERROR_NOMEM, "out of memory");
 }
 
-/* --- Names to sets -----------------------------------------------------------
- */
+/* --- Names to sets --- */
 
 /* Negative, zero, positive: do the entries belong to the same set? */
 static int
@@ -228,8 +227,7 @@ plan_make_sets(struct planner *w, struct error *err)
 	return 0;
 }
 
-/* --- Ranks without a set
- * ------------------------------------------------------ */
+/* --- Ranks without a set --- */
 
 /* Is there a set of this kind of which nothing is left? */
 static bool

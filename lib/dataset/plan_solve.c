@@ -26,7 +26,7 @@ file_lost(const struct plan_file *f)
 	return f->state != FILE_PRESENT && f->state != FILE_ELSEWHERE;
 }
 
-/* --- Does a set need a look? ---------------------------------------------- */
+/* --- Does a set need a look? --- */
 
 static bool
 rank_lacks(const struct planner *w, uint32_t rank, bool map)
@@ -56,8 +56,7 @@ set_lacks(const struct planner *w, const struct plan_set *s)
 	return false;
 }
 
-/* --- Lists to files
- * ------------------------------------------------------------ */
+/* --- Lists to files --- */
 
 /* The file of `rank` with this path in cache.  Header lists mostly stand in
  * the reverse order of the filemap (formats.md 5.3): `guess` first. */
@@ -138,8 +137,7 @@ link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
 	return 0;
 }
 
-/* --- Losses
- * -------------------------------------------------------------------- */
+/* --- Losses --- */
 
 static bool
 map_lost(const struct planner *w, const struct plan_member *m)
@@ -190,8 +188,7 @@ member_losses(const struct planner *w, const struct plan_set *s,
 	return 0;
 }
 
-/* --- Fates
- * ----------------------------------------------------------------------- */
+/* --- Fates --- */
 
 static bool
 range_lost(const struct solution *sol, uint32_t member, bool body,
@@ -286,8 +283,7 @@ explain(const struct plan_set *s, const struct solve_member *losses,
 			    names, s->failures);
 }
 
-/* --- One set
- * --------------------------------------------------------------------- */
+/* --- One set --- */
 
 static int
 try_solve(struct plan_set *s, struct solve_member *losses, bool salvage,
@@ -408,8 +404,7 @@ out:
 	return rc;
 }
 
-/* --- All sets of a kind
- * ------------------------------------------------------------ */
+/* --- All sets of a kind --- */
 
 struct set_job {
 	struct planner *w;

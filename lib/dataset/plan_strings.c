@@ -117,8 +117,7 @@ plan_strings(const struct plan *p, const struct plan_set *s, bool sums,
 	return 0;
 }
 
-/* --- Filemaps brought back
- * ---------------------------------------------------- */
+/* --- Filemaps brought back --- */
 
 /* Memory for the lost filemaps of a set, and strings that end there. */
 static int

@@ -64,8 +64,7 @@ say(const struct run *r, const char *fmt, ...)
 	r->o->log(r->o->log_arg, text.text);
 }
 
-/* --- What has to be written -------------------------------------------------
- */
+/* --- What has to be written --- */
 
 static bool
 worth_solving(const struct run *r, const struct plan_set *s)
@@ -248,8 +247,7 @@ make_sums(struct run *r, struct error *err)
 	return 0;
 }
 
-/* --- Contents
- * ---------------------------------------------------------------------- */
+/* --- Contents --- */
 
 /* The body of a redundancy file whose header was damaged, to its new place. */
 static int
@@ -318,9 +316,7 @@ copy_bodies(struct run *r, struct error *err)
 	return 0;
 }
 
-/* --- Sums
- * ------------------------------------------------------------------------------
- */
+/* --- Sums --- */
 
 /* Files that were read as a whole and are not what was recorded.  Returns how
  * many were marked, -1 on failure. */
@@ -383,9 +379,7 @@ check_outputs(struct run *r, struct error *err)
 	return 0;
 }
 
-/* --- Rounds
- * ----------------------------------------------------------------------------
- */
+/* --- Rounds --- */
 
 static int
 list_targets(struct run *r, struct error *err)

@@ -24,7 +24,7 @@
 #define RANKS_TEXT 120
 #define CLAUSE_TEXT 512
 
-/* --- Small things ------------------------------------------------------------ */
+/* --- Small things --- */
 
 void
 report_put(struct report_out *o, const char *fmt, ...)
@@ -129,7 +129,7 @@ ranks_text(struct plan *p, const uint32_t *ranks, size_t n, char *to,
 	return to;
 }
 
-/* --- Clauses ------------------------------------------------------------------ */
+/* --- Clauses --- */
 
 char *
 report_lacks(const struct plan *p, char *to, size_t size)
@@ -254,7 +254,7 @@ report_spare(const struct plan *p, bool rebuilt, char *to, size_t size)
 	return to;
 }
 
-/* --- Summary ---------------------------------------------------------------------- */
+/* --- Summary --- */
 
 /* "checkpoint 3 and output" */
 static void
@@ -404,7 +404,7 @@ report_summary(struct plan *p, const struct dataset *d, struct buf *out,
 	return report_end(&o, err);
 }
 
-/* --- Rebuilds and deep checks -------------------------------------------------------- */
+/* --- Rebuilds and deep checks --- */
 
 int
 report_rebuilt(const struct rebuild_result *r, struct buf *out,

@@ -74,7 +74,7 @@ char *report_scheme(const struct plan *p, char *to, size_t size);
  * `to`. */
 char *report_lacks(const struct plan *p, char *to, size_t size);
 
-/* --- Tables ---------------------------------------------------------------- */
+/* --- Tables --- */
 
 #define REPORT_COLUMNS 12
 

@@ -19,7 +19,7 @@
 /* Blanks between two columns. */
 #define GAP 2
 
-/* --- Tables ------------------------------------------------------------------- */
+/* --- Tables --- */
 
 void
 report_table_start(struct report_table *t, unsigned columns, unsigned right)
@@ -137,7 +137,7 @@ report_table_end(struct report_table *t, unsigned indent, struct buf *out,
 	return report_end(&o, err);
 }
 
-/* --- Sets ----------------------------------------------------------------------- */
+/* --- Sets --- */
 
 static const char *
 verdict_name(const struct plan_set *s)
@@ -253,7 +253,7 @@ report_sets(struct plan *p, struct buf *out, struct error *err)
 	return report_table_end(&t, 2, out, err);
 }
 
-/* --- Files ------------------------------------------------------------------------ */
+/* --- Files --- */
 
 static const char *
 fate_name(enum fate f)
@@ -358,7 +358,7 @@ report_files(const struct plan *p, bool all, struct buf *out,
 	return report_table_end(&t, 2, out, err);
 }
 
-/* --- What a rebuild does ----------------------------------------------------------- */
+/* --- What a rebuild does --- */
 
 /* Members whose data or redundancy file is read. */
 static const char *

@@ -110,7 +110,7 @@ range_after(const struct solve_member *m, uint64_t off)
 	return lo;
 }
 
-/* --- PARTNER ------------------------------------------------------------- */
+/* --- PARTNER --- */
 
 /* Where the copy of member (holder - d)'s data starts in the holder's body. */
 static uint64_t
@@ -208,8 +208,7 @@ solve_partner(struct work *w, struct error *err)
 	return 0;
 }
 
-/* --- XOR and RS ------------------------------------------------------------
- */
+/* --- XOR and RS --- */
 
 static int
 compare_u64(const void *a, const void *b)
@@ -381,8 +380,7 @@ solve_code(struct work *w, struct error *err)
 	return 0;
 }
 
-/* --- All -------------------------------------------------------------------
- */
+/* --- All --- */
 
 /* SINGLE keeps nothing but the data itself, and a body of no bytes. */
 static int

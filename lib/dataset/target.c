@@ -196,8 +196,7 @@ out:
 	return rc;
 }
 
-/* --- Directories ------------------------------------------------------------
- */
+/* --- Directories --- */
 
 struct dir {
 	int dirfd;

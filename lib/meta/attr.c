@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "error.h"
-#include "meta/field.h"
 #include "meta/kvtree.h"
+#include "meta/value.h"
 
 /* No file system has larger files: sums of two never wrap. */
 #define SIZE_LIMIT ((uint64_t)INT64_MAX)
@@ -39,14 +39,14 @@ take_time(const struct kvtree *child, struct timespec *to, unsigned bit,
 
 	if (strcmp(key, "TIME_SECS") == 0) {
 		/* Written as unsigned long, so a time before 1970 wraps. */
-		if (field_u64(child, UINT64_MAX, &n, err) < 0)
+		if (value_u64(child, UINT64_MAX, &n, err) < 0)
 			return -1;
 		to->tv_sec = (time_t)n;
 		*seen |= bit;
 		return 1;
 	}
 	if (strcmp(key, "TIME_NSECS") == 0) {
-		if (field_u64(child, NSEC_LIMIT, &n, err) < 0)
+		if (value_u64(child, NSEC_LIMIT, &n, err) < 0)
 			return -1;
 		to->tv_nsec = (long)n;
 		return 1;
@@ -59,7 +59,7 @@ static int
 take_u32(const struct kvtree *child, uint32_t *to, unsigned bit, unsigned *seen,
 	 struct error *err)
 {
-	if (field_u32(child, UINT32_MAX, to, err) < 0)
+	if (value_u32(child, UINT32_MAX, to, err) < 0)
 		return -1;
 	*seen |= bit;
 	return 1;
@@ -90,7 +90,7 @@ attr_take(const struct kvtree *child, struct attr *a, unsigned *seen,
 	case 'S':
 		if (strcmp(key, "SIZE") != 0)
 			return 0;
-		if (field_u64(child, SIZE_LIMIT, &a->size, err) < 0)
+		if (value_u64(child, SIZE_LIMIT, &a->size, err) < 0)
 			return -1;
 		*seen |= SEEN_SIZE;
 		return 1;

@@ -7,8 +7,8 @@
 #include "error.h"
 #include "mem.h"
 #include "meta/dataset.h"
-#include "meta/field.h"
 #include "meta/kvtree.h"
+#include "meta/value.h"
 
 /* Entry `t` of dataset `id`, formats.md 4.1. */
 static int
@@ -24,9 +24,9 @@ read_entry(const struct kvtree *t, int64_t id, struct cindex_entry *out,
 		const char *key = kvtree_key(k);
 
 		if (strcmp(key, "PATH") == 0)
-			rc = field_str(k, &out->path, err);
+			rc = value_str(k, &out->path, err);
 		else if (strcmp(key, "BYPASS") == 0)
-			rc = field_flag(k, &out->bypass, err);
+			rc = value_flag(k, &out->bypass, err);
 		else if (strcmp(key, "DSETDESC") == 0)
 			out->desc = k;
 		if (rc < 0)
@@ -61,8 +61,8 @@ cindex_entries(const struct kvtree *t, size_t *count, struct error *err)
 	kvtree_foreach (k, table) {
 		uint64_t id = 0;
 
-		if (!field_number(kvtree_key(k), DATASET_ID_MAX, &id)) {
-			field_bad(err, kvtree_key(k), "not a dataset id");
+		if (!value_number(kvtree_key(k), DATASET_ID_MAX, &id)) {
+			value_bad(err, kvtree_key(k), "not a dataset id");
 			goto fail;
 		}
 		if (read_entry(k, (int64_t)id, &entries[n++], err) < 0)

@@ -5,8 +5,8 @@
 
 #include "error.h"
 #include "json.h"
-#include "meta/field.h"
 #include "meta/kvtree.h"
+#include "meta/value.h"
 
 /* LLNL's buffers have 1024 bytes (formats.md 13). */
 #define NAME_MAX_BYTES 1023
@@ -26,7 +26,7 @@ read_tristate(const struct kvtree *k, int *out, struct error *err)
 {
 	bool flag = false;
 
-	if (field_flag(k, &flag, err) < 0)
+	if (value_flag(k, &flag, err) < 0)
 		return -1;
 	*out = flag;
 	return 0;
@@ -43,41 +43,41 @@ read_key(const struct kvtree *k, struct dataset *d, int *flag_ckpt,
 	switch (key[0]) {
 	case 'I':
 		if (strcmp(key, "ID") == 0)
-			return field_i64(k, DATASET_ID_MAX, &d->id, err);
+			return value_i64(k, DATASET_ID_MAX, &d->id, err);
 		break;
 	case 'N':
 		if (strcmp(key, "NAME") == 0)
-			return field_str(k, &d->name, err);
+			return value_str(k, &d->name, err);
 		break;
 	case 'U':
 		if (strcmp(key, "USER") == 0)
-			return field_str(k, &d->user, err);
+			return value_str(k, &d->user, err);
 		break;
 	case 'S':
 		if (strcmp(key, "SIZE") == 0)
-			return field_u64(k, INT64_MAX, &d->bytes, err);
+			return value_u64(k, INT64_MAX, &d->bytes, err);
 		break;
 	case 'J':
 		if (strcmp(key, "JOBNAME") == 0)
-			return field_str(k, &d->job_name, err);
+			return value_str(k, &d->job_name, err);
 		if (strcmp(key, "JOBID") == 0)
-			return field_str(k, &d->job_id, err);
+			return value_str(k, &d->job_id, err);
 		break;
 	case 'F':
 		if (key[1] == 'I' && strcmp(key, "FILES") == 0)
-			return field_i64(k, INT64_MAX, &d->files, err);
+			return value_i64(k, INT64_MAX, &d->files, err);
 		if (strcmp(key, "FLAG_CKPT") == 0)
 			return read_tristate(k, flag_ckpt, err);
 		if (strcmp(key, "FLAG_OUTPUT") == 0)
-			return field_flag(k, &d->is_output, err);
+			return value_flag(k, &d->is_output, err);
 		break;
 	case 'C':
 		if (key[1] == 'R' && strcmp(key, "CREATED") == 0)
-			return field_i64(k, INT64_MAX, &d->created_us, err);
+			return value_i64(k, INT64_MAX, &d->created_us, err);
 		if (key[1] == 'L' && strcmp(key, "CLUSTER") == 0)
-			return field_str(k, &d->cluster, err);
+			return value_str(k, &d->cluster, err);
 		if (key[1] == 'K' && strcmp(key, "CKPT") == 0)
-			return field_i64(k, DATASET_ID_MAX, &d->ckpt_id, err);
+			return value_i64(k, DATASET_ID_MAX, &d->ckpt_id, err);
 		if (key[1] == 'O' && strcmp(key, "COMPLETE") == 0)
 			return read_tristate(k, &d->complete, err);
 		break;
@@ -197,7 +197,7 @@ dataset_dir_id(const char *name)
 	uint64_t id = 0;
 
 	if (strncmp(name, DIR_PREFIX, len) != 0 ||
-	    !field_number(name + len, DATASET_ID_MAX, &id) || id == 0)
+	    !value_number(name + len, DATASET_ID_MAX, &id) || id == 0)
 		return -1;
 	return (int64_t)id;
 }

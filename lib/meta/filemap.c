@@ -7,8 +7,8 @@
 
 #include "arena.h"
 #include "error.h"
-#include "meta/field.h"
 #include "meta/kvtree.h"
+#include "meta/value.h"
 #include "str.h"
 
 #define NAME_PREFIX "filemap_"
@@ -29,12 +29,12 @@ no_memory(struct error *err)
 static int
 read_name(const struct kvtree *k, const char **out, struct error *err)
 {
-	if (field_str(k, out, err) < 0)
+	if (value_str(k, out, err) < 0)
 		return -1;
 	if ((*out)[0] == '\0' || strchr(*out, '/') != NULL ||
 	    ((*out)[0] == '.' &&
 	     ((*out)[1] == '\0' || strcmp(*out, "..") == 0)))
-		return field_bad(err, *out, "not a file name");
+		return value_bad(err, *out, "not a file name");
 	return 0;
 }
 
@@ -47,24 +47,24 @@ read_key(const struct kvtree *k, struct filemap_file *f, struct error *err)
 	switch (key[0]) {
 	case 'C':
 		if (strcmp(key, "COMPLETE") == 0)
-			return field_flag(k, &f->complete, err);
+			return value_flag(k, &f->complete, err);
 		if (strcmp(key, "CRC") == 0) {
 			f->has_crc = true;
-			return field_u32(k, UINT32_MAX, &f->crc, err);
+			return value_u32(k, UINT32_MAX, &f->crc, err);
 		}
 		return 0;
 	case 'N':
 		return strcmp(key, "NAME") == 0 ? read_name(k, &f->name, err)
 						: 0;
 	case 'O':
-		return strcmp(key, "ORIG") == 0 ? field_str(k, &f->orig, err)
+		return strcmp(key, "ORIG") == 0 ? value_str(k, &f->orig, err)
 						: 0;
 	case 'P':
-		return strcmp(key, "PATH") == 0 ? field_str(k, &f->dir, err)
+		return strcmp(key, "PATH") == 0 ? value_str(k, &f->dir, err)
 						: 0;
 	case 'R':
 		return strcmp(key, "RANKS") == 0
-			       ? field_i64(k, RANKS_LIMIT, &f->ranks, err)
+			       ? value_i64(k, RANKS_LIMIT, &f->ranks, err)
 			       : 0;
 	default:
 		return 0;
@@ -151,7 +151,7 @@ read_table(const struct kvtree *table, struct arena *arena, struct filemap *out,
 		if (copy_strings(f, before, arena) < 0)
 			return no_memory(err);
 		if (f->ranks >= 0 && out->ranks >= 0 && f->ranks != out->ranks)
-			return field_bad(err, "RANKS",
+			return value_bad(err, "RANKS",
 					 "files of one rank disagree");
 		if (f->ranks >= 0)
 			out->ranks = f->ranks;
@@ -174,9 +174,9 @@ filemap_read(const struct kvtree *t, struct arena *arena, struct filemap *out,
 	/* A rank without files has an empty map (formats.md 4.2); a tree with
 	 * keys, but not ours, is some other file. */
 	if (table == NULL && kvtree_count(t) > known)
-		return field_bad(err, "FILE", "missing: not a filemap");
+		return value_bad(err, "FILE", "missing: not a filemap");
 	if (prefix != NULL) {
-		if (field_str(prefix, &out->prefix, err) < 0)
+		if (value_str(prefix, &out->prefix, err) < 0)
 			return -1;
 		out->prefix = arena_strdup(arena, out->prefix);
 		if (out->prefix == NULL)
@@ -247,7 +247,7 @@ filemap_name_rank(const char *name)
 	uint64_t rank = 0;
 
 	if (strncmp(name, NAME_PREFIX, len) != 0 ||
-	    !field_number(name + len, RANKS_LIMIT, &rank))
+	    !value_number(name + len, RANKS_LIMIT, &rank))
 		return -1;
 	return (int64_t)rank;
 }

@@ -7,8 +7,8 @@
 #include "error.h"
 #include "mem.h"
 #include "meta/dataset.h"
-#include "meta/field.h"
 #include "meta/kvtree.h"
+#include "meta/value.h"
 
 /* LOCATION is a set of flags: its children. */
 static void
@@ -34,11 +34,11 @@ read_entry(const struct kvtree *t, int64_t id, struct flush_entry *out,
 		const char *key = kvtree_key(k);
 
 		if (strcmp(key, "NAME") == 0)
-			rc = field_str(k, &out->name, err);
+			rc = value_str(k, &out->name, err);
 		else if (strcmp(key, "CKPT") == 0)
-			rc = field_flag(k, &out->is_ckpt, err);
+			rc = value_flag(k, &out->is_ckpt, err);
 		else if (strcmp(key, "OUTPUT") == 0)
-			rc = field_flag(k, &out->is_output, err);
+			rc = value_flag(k, &out->is_output, err);
 		else if (strcmp(key, "LOCATION") == 0)
 			read_locations(k, out);
 		else if (strcmp(key, "DSETDESC") == 0)
@@ -53,12 +53,12 @@ int
 flush_find(const struct kvtree *t, int64_t id, struct flush_entry *out,
 	   struct error *err)
 {
-	char key[FIELD_NUMBER];
+	char key[VALUE_NUMBER];
 	const struct kvtree *entry = NULL;
 
 	if (id > 0)
 		entry = kvtree_get2(t, "DATASET",
-				    field_text(key, (uint64_t)id));
+				    value_text(key, (uint64_t)id));
 	if (entry == NULL)
 		return error_set(err, ERROR_ABSENT,
 				 "dataset %lld: no entry in the flush file",
@@ -92,8 +92,8 @@ flush_entries(const struct kvtree *t, size_t *count, struct error *err)
 	kvtree_foreach (k, table) {
 		uint64_t id = 0;
 
-		if (!field_number(kvtree_key(k), DATASET_ID_MAX, &id)) {
-			field_bad(err, kvtree_key(k), "not a dataset id");
+		if (!value_number(kvtree_key(k), DATASET_ID_MAX, &id)) {
+			value_bad(err, kvtree_key(k), "not a dataset id");
 			goto fail;
 		}
 		if (read_entry(k, (int64_t)id, &entries[n++], err) < 0)

@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
-#include "meta/field.h"
 #include "meta/kvtree.h"
+#include "meta/value.h"
 
 /* A number that may be missing.  LLNL's tool writes whatever it is given
  * (formats.md 13): below zero, a time or a count is as good as reached. */
@@ -38,7 +38,7 @@ halt_read(const struct kvtree *t, struct halt *out, struct error *err)
 	size_t i = 0;
 
 	out->reason = NULL;
-	if (k != NULL && field_str(k, &out->reason, err) < 0)
+	if (k != NULL && value_str(k, &out->reason, err) < 0)
 		return -1;
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		if (read_number(t, numbers[i].key, numbers[i].to, err) < 0)
@@ -70,9 +70,9 @@ int
 halt_set_number(struct kvtree *t, const char *key, int64_t value,
 		struct error *err)
 {
-	char text[FIELD_NUMBER];
+	char text[VALUE_NUMBER];
 
 	return set_first(t, key,
-			 value < 0 ? NULL : field_text(text, (uint64_t)value),
+			 value < 0 ? NULL : value_text(text, (uint64_t)value),
 			 err);
 }

@@ -8,9 +8,9 @@
 
 #include "error.h"
 #include "mem.h"
-#include "meta/field.h"
 #include "meta/index_impl.h"
 #include "meta/kvtree.h"
+#include "meta/value.h"
 #include "str.h"
 
 int
@@ -19,7 +19,7 @@ index_no_memory(struct error *err)
 	return error_set(err, ERROR_NOMEM, "index: out of memory");
 }
 
-/* --- Life ------------------------------------------------------------- */
+/* --- Life --- */
 
 struct index *
 index_new(struct error *err)
@@ -48,11 +48,11 @@ index_free(struct index *ix)
 struct kvtree *
 index_entry_node(const struct index *ix, int64_t id)
 {
-	char key[FIELD_NUMBER];
+	char key[VALUE_NUMBER];
 
 	return id <= 0 ? NULL
 		       : kvtree_get2(ix->tree, "DSET",
-				     field_text(key, (uint64_t)id));
+				     value_text(key, (uint64_t)id));
 }
 
 int
@@ -61,9 +61,9 @@ index_name_id(const struct kvtree *k, int64_t *out, struct error *err)
 	const char *value = kvtree_value(k, "DSET");
 	uint64_t id = 0;
 
-	if (value == NULL || !field_number(value, DATASET_ID_MAX, &id) ||
+	if (value == NULL || !value_number(value, DATASET_ID_MAX, &id) ||
 	    id == 0)
-		return field_bad(err, kvtree_key(k),
+		return value_bad(err, kvtree_key(k),
 				 "in NAME: not one dataset id");
 	*out = (int64_t)id;
 	return 0;
@@ -77,11 +77,11 @@ check_id(const struct kvtree *entry, const struct kvtree *desc,
 	const char *own = kvtree_value(desc, "ID");
 	uint64_t id = 0;
 
-	if (!field_number(kvtree_key(entry), DATASET_ID_MAX, &id) || id == 0)
-		return field_bad(err, kvtree_key(entry),
+	if (!value_number(kvtree_key(entry), DATASET_ID_MAX, &id) || id == 0)
+		return value_bad(err, kvtree_key(entry),
 				 "in DSET: not a dataset id");
 	if (own != NULL && strcmp(own, kvtree_key(entry)) != 0)
-		return field_bad(err, kvtree_key(entry),
+		return value_bad(err, kvtree_key(entry),
 				 "in DSET: the dataset has another id");
 	return 0;
 }
@@ -99,18 +99,18 @@ check_name(const struct kvtree *table, const struct kvtree *k,
 	const struct kvtree *entry = *guess, *desc = NULL;
 
 	if (id == NULL)
-		return field_bad(err, kvtree_key(k),
+		return value_bad(err, kvtree_key(k),
 				 "in NAME: not one dataset id");
 	if (entry == NULL || strcmp(kvtree_key(entry), id) != 0)
 		entry = kvtree_get(table, id);
 	if (entry == NULL)
-		return field_bad(err, kvtree_key(k),
+		return value_bad(err, kvtree_key(k),
 				 "in NAME: its id is not in DSET");
 	*guess = kvtree_next(entry);
 	desc = kvtree_get(entry, "DSET");
 	name = kvtree_value(desc, "NAME");
 	if (name != NULL && strcmp(name, kvtree_key(k)) != 0)
-		return field_bad(err, kvtree_key(k),
+		return value_bad(err, kvtree_key(k),
 				 "in NAME: the dataset has another name");
 	*proven += name != NULL;
 	return check_id(entry, desc, err);
@@ -168,7 +168,7 @@ index_tree(struct index *ix, struct error *err)
 	return ix->tree;
 }
 
-/* --- Reading ---------------------------------------------------------- */
+/* --- Reading --- */
 
 size_t
 index_count(const struct index *ix)
@@ -202,7 +202,7 @@ read_complete(const struct kvtree *k, int *out, struct error *err)
 {
 	bool complete = false;
 
-	if (field_flag(k, &complete, err) < 0)
+	if (value_flag(k, &complete, err) < 0)
 		return -1;
 	*out = complete;
 	return 0;
@@ -345,7 +345,7 @@ sorted_places(const struct kvtree *table, size_t count, struct error *err)
 		uint64_t id = 0;
 
 		/* Checked when the tree was taken over. */
-		field_number(kvtree_key(k), DATASET_ID_MAX, &id);
+		value_number(kvtree_key(k), DATASET_ID_MAX, &id);
 		places[n].id = (int64_t)id;
 		places[n].node = k;
 		sorted = sorted && (n == 0 || places[n - 1].id > places[n].id);
@@ -415,7 +415,7 @@ fail:
 	return NULL;
 }
 
-/* --- Judging ---------------------------------------------------------- */
+/* --- Judging --- */
 
 bool
 index_entry_valid(const struct index_entry *e)

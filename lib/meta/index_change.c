@@ -4,9 +4,9 @@
 
 #include "error.h"
 #include "mem.h"
-#include "meta/field.h"
 #include "meta/index_impl.h"
 #include "meta/kvtree.h"
+#include "meta/value.h"
 #include "str.h"
 
 static void
@@ -37,7 +37,7 @@ make_ids(struct index *ix, struct error *err)
 	kvtree_foreach (k, table) {
 		uint64_t id = 0;
 
-		if (field_number(kvtree_key(k), DATASET_ID_MAX, &id))
+		if (value_number(kvtree_key(k), DATASET_ID_MAX, &id))
 			ix->ids[ix->nids++] = (int64_t)id;
 	}
 	qsort(ix->ids, ix->nids, sizeof(*ix->ids), ascending);
@@ -125,7 +125,7 @@ index_remove(struct index *ix, const char *name, struct error *err)
 {
 	const struct kvtree *k = kvtree_get2(ix->tree, "NAME", name);
 	const char *current = index_current(ix);
-	char shown[NAME_SHOWN], key[FIELD_NUMBER];
+	char shown[NAME_SHOWN], key[VALUE_NUMBER];
 	int64_t id = 0;
 
 	if (k == NULL)
@@ -141,7 +141,7 @@ index_remove(struct index *ix, const char *name, struct error *err)
 		if (put_current(ix, earlier_checkpoint(ix, id), err) < 0)
 			return -1;
 	}
-	remove_from(ix, "DSET", field_text(key, (uint64_t)id));
+	remove_from(ix, "DSET", value_text(key, (uint64_t)id));
 	remove_from(ix, "NAME", name);
 	return 0;
 }
@@ -152,11 +152,11 @@ remove_same(struct index *ix, const char *name, int64_t id)
 {
 	const struct kvtree *k = kvtree_get2(ix->tree, "NAME", name);
 	struct index_entry old;
-	char key[FIELD_NUMBER];
+	char key[VALUE_NUMBER];
 	int64_t other = 0;
 
 	if (k != NULL && index_name_id(k, &other, NULL) == 0)
-		remove_from(ix, "DSET", field_text(key, (uint64_t)other));
+		remove_from(ix, "DSET", value_text(key, (uint64_t)other));
 	if (index_entry_node(ix, id) != NULL) {
 		/* Its name from the table, should its own be unreadable. */
 		const char *old_name = index_find_id(ix, id, &old, NULL) == 0
@@ -165,7 +165,7 @@ remove_same(struct index *ix, const char *name, int64_t id)
 
 		if (old_name != NULL)
 			remove_from(ix, "NAME", old_name);
-		remove_from(ix, "DSET", field_text(key, (uint64_t)id));
+		remove_from(ix, "DSET", value_text(key, (uint64_t)id));
 	}
 	remove_from(ix, "NAME", name);
 }
@@ -188,11 +188,11 @@ add_entry(struct index *ix, const struct kvtree *desc, int64_t id, int complete,
 	  const char *stamp, struct error *err)
 {
 	struct kvtree *table = kvtree_put(ix->tree, "DSET", err), *k = NULL;
-	char key[FIELD_NUMBER];
+	char key[VALUE_NUMBER];
 
 	if (table == NULL)
 		return -1;
-	k = kvtree_put_first(table, field_text(key, (uint64_t)id), err);
+	k = kvtree_put_first(table, value_text(key, (uint64_t)id), err);
 	if (k == NULL ||
 	    (stamp != NULL && kvtree_set(k, "FLUSHED", stamp, err) < 0) ||
 	    (complete >= 0 && kvtree_set_i64(k, "COMPLETE", complete, err) < 0))
@@ -206,21 +206,21 @@ index_add(struct index *ix, const struct kvtree *desc, int complete,
 	  const char *stamp, struct error *err)
 {
 	struct dataset d;
-	char key[FIELD_NUMBER];
+	char key[VALUE_NUMBER];
 
 	if (dataset_read(desc, &d, err) < 0)
 		return -1;
 	if (d.id <= 0)
-		return field_bad(err, "ID", "missing from the descriptor");
+		return value_bad(err, "ID", "missing from the descriptor");
 	if (d.name == NULL)
-		return field_bad(err, "NAME", "missing from the descriptor");
+		return value_bad(err, "NAME", "missing from the descriptor");
 	forget_ids(ix);
 	remove_same(ix, d.name, d.id);
 	if (add_name(ix, d.name, d.id, err) < 0 ||
 	    add_entry(ix, desc, d.id, complete, stamp, err) < 0) {
 		/* Half an entry would contradict itself. */
 		remove_from(ix, "NAME", d.name);
-		remove_from(ix, "DSET", field_text(key, (uint64_t)d.id));
+		remove_from(ix, "DSET", value_text(key, (uint64_t)d.id));
 		return -1;
 	}
 	return 0;

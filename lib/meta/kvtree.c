@@ -16,7 +16,7 @@ no_memory(struct error *err)
 	return error_set(err, ERROR_NOMEM, "metadata tree: out of memory");
 }
 
-/* --- Life ------------------------------------------------------------- */
+/* --- Life --- */
 
 struct kvtree *
 kvtree_new(struct error *err)
@@ -49,7 +49,7 @@ kvtree_clear(struct kvtree *t)
 	kvtree_level_reset(kvtree_tree_of(t), false);
 }
 
-/* --- Reading ---------------------------------------------------------- */
+/* --- Reading --- */
 
 const char *
 kvtree_key(const struct kvtree *t)
@@ -175,7 +175,7 @@ kvtree_i64(const struct kvtree *t, const char *key, int64_t min, int64_t max,
 	return 0;
 }
 
-/* --- Changing --------------------------------------------------------- */
+/* --- Changing --- */
 
 static struct kvtree *
 put(struct kvtree *t, const char *key, bool last, struct error *err)
@@ -265,7 +265,7 @@ kvtree_remove(struct kvtree *t, const char *key)
 		kvtree_level_cut(t, link);
 }
 
-/* --- Merging ---------------------------------------------------------- */
+/* --- Merging --- */
 
 /* A node of the tree that got new children, and how many it had. */
 struct touched {

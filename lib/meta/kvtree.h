@@ -43,7 +43,7 @@ struct kvtree;
 #define KVTREE_HEADER_SIZE 20
 #define KVTREE_MIN_ENCODED 28
 
-/* --- Life ------------------------------------------------------------- */
+/* --- Life --- */
 
 /* Return an empty root for kvtree_free(), or NULL: ERROR_NOMEM. */
 struct kvtree *kvtree_new(struct error *err);
@@ -54,7 +54,7 @@ void kvtree_free(struct kvtree *t);
 /* Make the root `t` empty again, keeping its memory for the next use. */
 void kvtree_clear(struct kvtree *t);
 
-/* --- Reading ---------------------------------------------------------- */
+/* --- Reading --- */
 
 const char *kvtree_key(const struct kvtree *t); /* borrowed; root: "" */
 size_t kvtree_count(const struct kvtree *t);	/* number of children */
@@ -88,7 +88,7 @@ int kvtree_u64(const struct kvtree *t, const char *key, uint64_t max,
 int kvtree_i64(const struct kvtree *t, const char *key, int64_t min,
 	       int64_t max, int64_t *out, struct error *err);
 
-/* --- Changing --------------------------------------------------------- */
+/* --- Changing --- */
 
 /* The child of `t` named `key` (borrowed), made as the last one if it is
  * missing; NULL: ERROR_NOMEM. */
@@ -123,7 +123,7 @@ int kvtree_merge(struct kvtree *t, const struct kvtree *from,
 /* Sort the children of `t`, and of all below it, by key as bytes. */
 int kvtree_sort(struct kvtree *t, struct error *err);
 
-/* --- Encoded form ----------------------------------------------------- */
+/* --- Encoded form --- */
 
 /*
  * Decode an image at the start of `len` untrusted bytes.  Bytes behind the
@@ -157,7 +157,7 @@ int kvtree_encode(const struct kvtree *t, struct buf *out, struct error *err);
 /* Bytes of the packed tree without header and CRC (formats.md 1.6). */
 size_t kvtree_packed_size(const struct kvtree *t);
 
-/* --- Files ------------------------------------------------------------ */
+/* --- Files --- */
 
 /* io_read_file() and kvtree_decode(); the error names the file. */
 struct kvtree *kvtree_read_file(int dirfd, const char *name,
@@ -169,7 +169,7 @@ int kvtree_read_file_into(struct kvtree *t, int dirfd, const char *name,
 int kvtree_write_file(const struct kvtree *t, int dirfd, const char *name,
 		      struct error *err);
 
-/* --- Printing (formats.md 12) ----------------------------------------- */
+/* --- Printing (formats.md 12) --- */
 
 enum kvtree_style {
 	KVTREE_TREE,   /* each key on its line, two blanks more a level */

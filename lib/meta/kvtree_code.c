@@ -104,7 +104,7 @@ kvtree_peek(const void *data, size_t len, size_t *size, struct error *err)
 	return 0;
 }
 
-/* --- Decoding --------------------------------------------------------- */
+/* --- Decoding --- */
 
 /* A node whose children are being read. */
 struct frame {
@@ -456,7 +456,7 @@ kvtree_decode(const void *data, size_t len, size_t *used, struct error *err)
 	return t;
 }
 
-/* --- Encoding --------------------------------------------------------- */
+/* --- Encoding --- */
 
 size_t
 kvtree_packed_size(const struct kvtree *t)
@@ -511,7 +511,7 @@ kvtree_encode(const struct kvtree *t, struct buf *out, struct error *err)
 	return 0;
 }
 
-/* --- Files ------------------------------------------------------------ */
+/* --- Files --- */
 
 int
 kvtree_read_file_into(struct kvtree *t, int dirfd, const char *name,

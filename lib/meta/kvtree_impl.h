@@ -72,7 +72,7 @@ struct kvtree_tree {
 	uint64_t secret[2]; /* of the hash; 0 until first used */
 };
 
-/* --- Memory and levels (kvtree_level.c) ------------------------------- */
+/* --- Memory and levels (kvtree_level.c) --- */
 
 static inline struct kvtree_tree *
 kvtree_tree_of(const struct kvtree *t)
@@ -142,7 +142,7 @@ void kvtree_level_relink(struct kvtree *t, struct kvtree *n);
 /* Forget all children of `t`. */
 void kvtree_level_drop(struct kvtree *t);
 
-/* --- Walking ---------------------------------------------------------- */
+/* --- Walking --- */
 
 /* A walk over all nodes below one, parents first.  No recursion: how deep a
  * tree is was decided by somebody's file. */

@@ -21,7 +21,7 @@
 #define TAG_REMOVED 1
 #define SLOTS_MIN ((size_t)64)
 
-/* --- Memory ----------------------------------------------------------- */
+/* --- Memory --- */
 
 /* A block of many pages: fewer of them, if the kernel can.  To fault in small
  * ones takes longer than to decode what is put there. */
@@ -154,7 +154,7 @@ kvtree_level_reset(struct kvtree_tree *tree, bool free_all)
 	mem_free(tree);
 }
 
-/* --- Hash ------------------------------------------------------------- */
+/* --- Hash --- */
 
 #define PRIME ((UINT64_C(1) << 61) - 1)
 
@@ -218,7 +218,7 @@ choose_secret(struct kvtree_tree *tree)
 	secret[1] = secret[1] % (PRIME - 1) + 1;
 }
 
-/* --- The index -------------------------------------------------------- */
+/* --- The index --- */
 
 /*
  * Slots are searched in groups of eight whose tags are compared at once.  So
@@ -407,7 +407,7 @@ kvtree_level_make(struct kvtree *t, size_t room)
 	return 0;
 }
 
-/* --- Children --------------------------------------------------------- */
+/* --- Children --- */
 
 struct kvtree **
 kvtree_level_find(const struct kvtree_level *level, const char *key,

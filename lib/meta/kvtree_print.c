@@ -27,7 +27,7 @@ leaf_of(const struct kvtree *n)
 								       : NULL;
 }
 
-/* --- Text (formats.md 12) --------------------------------------------- */
+/* --- Text (formats.md 12) --- */
 
 static int
 print_line(const struct kvtree *n, const struct kvtree *value, size_t depth,
@@ -74,7 +74,7 @@ kvtree_print(const struct kvtree *t, enum kvtree_style style, struct buf *out,
 	return rc;
 }
 
-/* --- JSON ------------------------------------------------------------- */
+/* --- JSON --- */
 
 struct json *
 kvtree_json(const struct kvtree *t)
@@ -103,7 +103,7 @@ kvtree_json(const struct kvtree *t)
 	return open[0];
 }
 
-/* --- Order ------------------------------------------------------------ */
+/* --- Order --- */
 
 /* A child and the first bytes of its key, as a number in the same order:
  * most comparisons look at no key. */

@@ -8,8 +8,8 @@
 
 #include "buf.h"
 #include "error.h"
-#include "meta/field.h"
 #include "meta/index.h"
+#include "meta/value.h"
 
 #define STAMP_BYTES (INDEX_STAMP_SIZE - 1)
 
@@ -126,7 +126,7 @@ parse_count(const char *s)
 {
 	uint64_t n = 0;
 
-	return field_number(s, INT64_MAX, &n) ? (int64_t)n : -1;
+	return value_number(s, INT64_MAX, &n) ? (int64_t)n : -1;
 }
 
 /* "%f" of what is not negative. */

@@ -10,9 +10,9 @@
 #include "io.h"
 #include "map.h"
 #include "mem.h"
-#include "meta/field.h"
 #include "meta/kvtree.h"
 #include "meta/rank2file_impl.h"
+#include "meta/value.h"
 #include "str.h"
 
 /* Levels of maps above the parts, and the depth of our recursion.  One level
@@ -66,10 +66,10 @@ bool
 rank2file_part_scan(const struct rank2file_base *b, const char *tail,
 		    uint64_t *level, uint64_t *writer)
 {
-	tail = *tail == '.' ? field_scan(tail + 1, LEVEL_MAX, level) : NULL;
+	tail = *tail == '.' ? value_scan(tail + 1, LEVEL_MAX, level) : NULL;
 	if (tail == NULL || *tail != '.')
 		return false;
-	tail = field_scan(tail + 1, RANK2FILE_MAX_RANKS, writer);
+	tail = value_scan(tail + 1, RANK2FILE_MAX_RANKS, writer);
 	return tail != NULL && strcmp(tail, b->suffix) == 0;
 }
 
@@ -99,7 +99,7 @@ part_name(struct loader *l, const char *file, uint64_t level, struct error *err)
 		no_memory(err);
 	return name;
 bad:
-	field_bad(err, file, "not the name of a part");
+	value_bad(err, file, "not the name of a part");
 	return NULL;
 }
 
@@ -139,8 +139,8 @@ read_level(const struct kvtree *tree, uint64_t *out, struct error *err)
 	const struct kvtree *k = kvtree_get(tree, "LEVEL");
 
 	if (k == NULL)
-		return field_bad(err, "LEVEL", "missing");
-	return field_u64(k, LEVEL_MAX, out, err);
+		return value_bad(err, "LEVEL", "missing");
+	return value_u64(k, LEVEL_MAX, out, err);
 }
 
 /* Read the tree at `offset` of a file that was not read before. */
@@ -191,9 +191,9 @@ load_part(struct loader *l, int dirfd, const struct kvtree *k, uint64_t level,
 	int rc = -1;
 
 	if (file == NULL)
-		return field_bad(err, "FILE", "missing");
-	if (field_str(file, &value, err) < 0 ||
-	    (at != NULL && field_u64(at, INT64_MAX, &offset, err) < 0))
+		return value_bad(err, "FILE", "missing");
+	if (value_str(file, &value, err) < 0 ||
+	    (at != NULL && value_u64(at, INT64_MAX, &offset, err) < 0))
 		return -1;
 	name = part_name(l, value, level, err);
 	if (name == NULL)
@@ -210,7 +210,7 @@ load_part(struct loader *l, int dirfd, const struct kvtree *k, uint64_t level,
 	if (read_level(tree, &below, err) < 0)
 		goto out;
 	if (below + 1 != level) {
-		field_bad(err, "LEVEL", "not one below the map's");
+		value_bad(err, "LEVEL", "not one below the map's");
 		goto out;
 	}
 	if (below == 0) {
@@ -248,8 +248,8 @@ load_all(struct loader *l, int dirfd, struct error *err)
 	if (top == NULL)
 		return -1;
 	if (ranks == NULL)
-		field_bad(err, "RANKS", "missing");
-	else if (field_u64(ranks, RANK2FILE_MAX_RANKS, &l->nranks, err) == 0 &&
+		value_bad(err, "RANKS", "missing");
+	else if (value_u64(ranks, RANK2FILE_MAX_RANKS, &l->nranks, err) == 0 &&
 		 read_level(top, &level, err) == 0)
 		rc = 0;
 	if (rc == 0 && level == 0) {
@@ -273,9 +273,9 @@ read_file(const struct kvtree *k, struct rank2file_file *f, struct error *err)
 	f->node = k;
 	f->has_size = size != NULL;
 	f->has_crc = crc != NULL;
-	if (size != NULL && field_u64(size, INT64_MAX, &f->size, err) < 0)
+	if (size != NULL && value_u64(size, INT64_MAX, &f->size, err) < 0)
 		return -1;
-	return crc == NULL ? 0 : field_u32(crc, UINT32_MAX, &f->crc, err);
+	return crc == NULL ? 0 : value_u32(crc, UINT32_MAX, &f->crc, err);
 }
 
 /* Child `k` of RANK: one rank and its files. */
@@ -288,17 +288,17 @@ read_rank(struct rank2file *out, const struct kvtree *k, struct error *err)
 	struct rank2file_rank *r = NULL;
 	uint64_t n = 0;
 
-	if (!field_number(kvtree_key(k), RANK2FILE_MAX_RANKS, &n) ||
+	if (!value_number(kvtree_key(k), RANK2FILE_MAX_RANKS, &n) ||
 	    n >= out->nranks)
-		return field_bad(err, kvtree_key(k), "no rank of the job");
+		return value_bad(err, kvtree_key(k), "no rank of the job");
 	r = &out->ranks[n];
 	if (r->present)
-		return field_bad(err, kvtree_key(k), "rank in two parts");
+		return value_bad(err, kvtree_key(k), "rank in two parts");
 	r->present = true;
-	if (count != NULL && field_u64(count, INT64_MAX, &n, err) < 0)
+	if (count != NULL && value_u64(count, INT64_MAX, &n, err) < 0)
 		return -1;
 	if (count != NULL && n < have)
-		return field_bad(err, "FILES", "less than the files listed");
+		return value_bad(err, "FILES", "less than the files listed");
 	r->expected = count != NULL ? n : have;
 	if (have == 0)
 		return 0;
@@ -316,10 +316,10 @@ static int
 read_part(struct rank2file *out, const struct kvtree *part, struct error *err)
 {
 	const struct kvtree *ranks = kvtree_get(part, "RANKS"), *k = NULL;
-	char shown[FIELD_NUMBER];
+	char shown[VALUE_NUMBER];
 	uint64_t n = 0;
 
-	if (ranks != NULL && field_u64(ranks, out->nranks, &n, err) < 0)
+	if (ranks != NULL && value_u64(ranks, out->nranks, &n, err) < 0)
 		return -1;
 	kvtree_foreach (k, kvtree_get(part, "RANK"))
 		if (read_rank(out, k, err) < 0)

@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "error.h"
-#include "meta/field.h"
 #include "meta/kvtree.h"
 #include "meta/rank2file.h"
 #include "meta/rank2file_impl.h"
+#include "meta/value.h"
 #include "str.h"
 
 /* One file of a rank, with all that its entry had. */
@@ -57,7 +57,7 @@ rank2file_build_part(const struct rank2file *r, size_t first, size_t count,
 		     struct error *err)
 {
 	struct kvtree *t = kvtree_new(err), *table = NULL, *rank = NULL;
-	char key[FIELD_NUMBER];
+	char key[VALUE_NUMBER];
 	size_t i = 0, ranks = 0;
 
 	if (t == NULL)
@@ -79,7 +79,7 @@ rank2file_build_part(const struct rank2file *r, size_t first, size_t count,
 	for (i = first + count; i-- > first;) {
 		if (!r->ranks[i].present)
 			continue;
-		rank = kvtree_put(table, field_text(key, i), err);
+		rank = kvtree_put(table, value_text(key, i), err);
 		if (rank == NULL || build_rank(rank, &r->ranks[i], err) < 0)
 			goto fail;
 	}
@@ -107,8 +107,8 @@ static int
 build_entry(struct kvtree *table, const struct rank2file_base *b, size_t first,
 	    struct buf *name, struct error *err)
 {
-	char key[FIELD_NUMBER];
-	struct kvtree *entry = kvtree_put(table, field_text(key, first), err);
+	char key[VALUE_NUMBER];
+	struct kvtree *entry = kvtree_put(table, value_text(key, first), err);
 	int rc = 0;
 
 	if (entry == NULL || kvtree_set_u64(entry, "OFFSET", 0, err) < 0)

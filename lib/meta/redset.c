@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "error.h"
-#include "meta/field.h"
 #include "meta/kvtree.h"
+#include "meta/value.h"
 #include "num.h"
 
 /* formats.md 5.7: RS works in a field of 256 elements. */
@@ -20,14 +20,14 @@ read_type(const struct kvtree *k, enum redset_type *out, struct error *err)
 	const char *name = NULL;
 	int type = 0;
 
-	if (field_str(k, &name, err) < 0)
+	if (value_str(k, &name, err) < 0)
 		return -1;
 	for (type = 0; type < REDSET_TYPES; type++)
 		if (strcmp(name, redset_type_name(type)) == 0) {
 			*out = (enum redset_type)type;
 			return 0;
 		}
-	return field_bad(err, name, "unknown type of redundancy");
+	return value_bad(err, name, "unknown type of redundancy");
 }
 
 /* How many failures the type tells in which key, formats.md 5.1. */
@@ -80,29 +80,29 @@ redset_desc_read(const struct kvtree *t, struct redset_desc *out,
 
 	memset(out, 0, sizeof(*out));
 	if (k == NULL)
-		return field_bad(err, "TYPE", "missing");
+		return value_bad(err, "TYPE", "missing");
 	if (read_type(k, &out->type, err) < 0)
 		return -1;
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		k = kvtree_get(t, numbers[i].key);
 		if (k == NULL)
-			return field_bad(err, numbers[i].key, "missing");
-		if (field_u32(k, REDSET_MAX_RANKS, numbers[i].to, err) < 0)
+			return value_bad(err, numbers[i].key, "missing");
+		if (value_u32(k, REDSET_MAX_RANKS, numbers[i].to, err) < 0)
 			return -1;
 	}
 	k = kvtree_get(t, "ENABLED");
-	if (k != NULL && field_flag(k, &out->enabled, err) < 0)
+	if (k != NULL && value_flag(k, &out->enabled, err) < 0)
 		return -1;
 	more = failures_key(out->type);
 	k = kvtree_get(t, more == NULL ? "" : more);
 	if (more == NULL)
 		out->failures = out->type == REDSET_XOR;
 	else if (k == NULL)
-		return field_bad(err, more, "missing");
-	else if (field_u32(k, REDSET_MAX_RANKS, &out->failures, err) < 0)
+		return value_bad(err, more, "missing");
+	else if (value_u32(k, REDSET_MAX_RANKS, &out->failures, err) < 0)
 		return -1;
 	flaw = desc_flaw(out);
-	return flaw == NULL ? 0 : field_bad(err, "descriptor", flaw);
+	return flaw == NULL ? 0 : value_bad(err, "descriptor", flaw);
 }
 
 int
@@ -144,9 +144,9 @@ left_of(const struct redset_desc *d, uint32_t member, uint32_t steps)
 static struct kvtree *
 put_number(struct kvtree *t, uint64_t number, struct error *err)
 {
-	char key[FIELD_NUMBER];
+	char key[VALUE_NUMBER];
 
-	return t == NULL ? NULL : kvtree_put(t, field_text(key, number), err);
+	return t == NULL ? NULL : kvtree_put(t, value_text(key, number), err);
 }
 
 struct kvtree *
@@ -218,7 +218,7 @@ build_group(struct kvtree *tree, const uint32_t *ranks, uint32_t members,
 	    struct error *err)
 {
 	struct kvtree *group = kvtree_put(tree, "GROUP", err), *table = NULL;
-	char key[FIELD_NUMBER];
+	char key[VALUE_NUMBER];
 	uint32_t i = 0;
 
 	if (group == NULL)
@@ -227,7 +227,7 @@ build_group(struct kvtree *tree, const uint32_t *ranks, uint32_t members,
 	if (table == NULL)
 		return -1;
 	for (i = 0; i < members; i++)
-		if (kvtree_set_u64(table, field_text(key, i), ranks[i], err) <
+		if (kvtree_set_u64(table, value_text(key, i), ranks[i], err) <
 		    0)
 			return -1;
 	return kvtree_set_u64(group, "RANKS", members, err);

@@ -53,7 +53,7 @@ bool redset_name_parse(const char *name, struct redset_name *out,
 char *redset_name_format(char *to, size_t size, const struct redset_name *n,
 			 const char *stem);
 
-/* --- Descriptor (5.1) and descriptor file (5.2) --------------------------- */
+/* --- Descriptor (5.1) and descriptor file (5.2) --- */
 
 struct redset_desc {
 	enum redset_type type;
@@ -80,7 +80,7 @@ uint32_t redset_neighbours(const struct redset_desc *d);
 struct kvtree *redset_descriptor_build(const struct redset_desc *set,
 				       uint32_t member, struct error *err);
 
-/* --- Header (5.3) ---------------------------------------------------------- */
+/* --- Header (5.3) --- */
 
 struct redset_file {
 	const char *path; /* in cache, absolute: untrusted */

@@ -10,9 +10,9 @@
 
 #include "arena.h"
 #include "error.h"
-#include "meta/field.h"
 #include "meta/kvtree.h"
 #include "meta/redset.h"
+#include "meta/value.h"
 #include "num.h"
 
 /*
@@ -39,9 +39,9 @@ no_memory(struct error *err)
 static const struct kvtree *
 member_node(const struct kvtree *t, uint32_t number)
 {
-	char key[FIELD_NUMBER];
+	char key[VALUE_NUMBER];
 
-	return kvtree_get2(t, "DESC", field_text(key, number));
+	return kvtree_get2(t, "DESC", value_text(key, number));
 }
 
 /* The descriptor of member `number`; it must be there. */
@@ -98,22 +98,22 @@ find_owner(const struct kvtree *t, uint32_t *out, struct error *err)
 	size_t found = 0;
 
 	if (owners == NULL)
-		return field_bad(err, "RANK", "missing");
+		return value_bad(err, "RANK", "missing");
 	if (kvtree_count(owners) > OWNERS_MAX)
-		return field_bad(err, "RANK", "too many values");
+		return value_bad(err, "RANK", "too many values");
 	if (kvtree_count(owners) == 1)
-		return field_u32(owners, REDSET_MAX_RANKS - 1, out, err);
+		return value_u32(owners, REDSET_MAX_RANKS - 1, out, err);
 	kvtree_foreach (k, owners) {
 		uint64_t n = 0;
 
-		if (!field_number(kvtree_key(k), REDSET_MAX_RANKS - 1, &n))
-			return field_bad(err, "RANK", "not a number");
+		if (!value_number(kvtree_key(k), REDSET_MAX_RANKS - 1, &n))
+			return value_bad(err, "RANK", "not a number");
 		if (could_be_owner(t, (uint32_t)n)) {
 			*out = (uint32_t)n;
 			found++;
 		}
 	}
-	return found == 1 ? 0 : field_bad(err, "RANK", "not exactly one value");
+	return found == 1 ? 0 : value_bad(err, "RANK", "not exactly one value");
 }
 
 /* Do two descriptors belong to one set? */
@@ -162,7 +162,7 @@ read_group(const struct kvtree *t, struct arena *arena,
 	int distinct = 0;
 
 	if (table == NULL || kvtree_count(table) != n)
-		return field_bad(err, "GROUP", "not one entry for each member");
+		return value_bad(err, "GROUP", "not one entry for each member");
 	out->ranks = arena_alloc(arena, n, sizeof(*out->ranks));
 	if (out->ranks == NULL)
 		return no_memory(err);
@@ -170,16 +170,16 @@ read_group(const struct kvtree *t, struct arena *arena,
 	kvtree_foreach (k, table) {
 		uint64_t i = 0;
 
-		if (!field_number(kvtree_key(k), n - 1, &i))
-			return field_bad(err, kvtree_key(k),
+		if (!value_number(kvtree_key(k), n - 1, &i))
+			return value_bad(err, kvtree_key(k),
 					 "in GROUP: no member of the set");
-		if (field_u32(k, out->desc.ranks - 1, &out->ranks[i], err) < 0)
+		if (value_u32(k, out->desc.ranks - 1, &out->ranks[i], err) < 0)
 			return error_wrap(err, "GROUP");
 	}
 	distinct = are_distinct(out->ranks, n, arena);
 	if (distinct < 0)
 		return no_memory(err);
-	return distinct ? 0 : field_bad(err, "GROUP", "a rank occurs twice");
+	return distinct ? 0 : value_bad(err, "GROUP", "a rank occurs twice");
 }
 
 /* CHUNK, bounded such that n chunks are still a number of bytes. */
@@ -189,10 +189,10 @@ read_chunk(const struct kvtree *t, struct redset_header *out, struct error *err)
 	const struct kvtree *k = kvtree_get(t, "CHUNK");
 
 	if (k == NULL)
-		return field_bad(err, "CHUNK", "missing");
-	if (field_u64(k, BYTES_LIMIT / out->desc.members, &out->chunk, err) < 0)
+		return value_bad(err, "CHUNK", "missing");
+	if (value_u64(k, BYTES_LIMIT / out->desc.members, &out->chunk, err) < 0)
 		return -1;
-	return out->chunk > 0 ? 0 : field_bad(err, "CHUNK", "zero");
+	return out->chunk > 0 ? 0 : value_bad(err, "CHUNK", "zero");
 }
 
 /* One child of FILE: number -> path -> attributes. */
@@ -204,20 +204,20 @@ read_file(const struct kvtree *k, struct arena *arena, struct redset_member *m,
 	struct redset_file *to = NULL;
 	uint64_t i = 0;
 
-	if (!field_number(kvtree_key(k), m->nfiles - 1, &i))
-		return field_bad(err, kvtree_key(k), "not a file number");
+	if (!value_number(kvtree_key(k), m->nfiles - 1, &i))
+		return value_bad(err, kvtree_key(k), "not a file number");
 	if (kvtree_count(k) != 1)
-		return field_bad(err, kvtree_key(k), "not exactly one path");
+		return value_bad(err, kvtree_key(k), "not exactly one path");
 	to = &m->files[i];
 	if (attr_read(file, &to->attr, err) < 0)
 		return -1;
 	if (!to->attr.has_size)
-		return field_bad(err, kvtree_key(file), "no SIZE");
+		return value_bad(err, kvtree_key(file), "no SIZE");
 	to->path = arena_strdup(arena, kvtree_key(file));
 	if (to->path == NULL)
 		return no_memory(err);
 	if (num_add(&m->bytes, to->attr.size) < 0 || m->bytes > BYTES_LIMIT)
-		return field_bad(err, "FILE", "sizes add up to no size");
+		return value_bad(err, "FILE", "sizes add up to no size");
 	return 0;
 }
 
@@ -232,11 +232,11 @@ read_list(const struct kvtree *node, struct arena *arena,
 	uint64_t n = 0;
 
 	if (count == NULL)
-		return field_bad(err, "FILES", "missing");
-	if (field_u64(count, have, &n, err) < 0)
+		return value_bad(err, "FILES", "missing");
+	if (value_u64(count, have, &n, err) < 0)
 		return -1;
 	if (n != have)
-		return field_bad(err, "FILES", "FILE has more entries");
+		return value_bad(err, "FILES", "FILE has more entries");
 	m->nfiles = have;
 	m->files = arena_alloc(arena, have, sizeof(*m->files));
 	if (have > 0 && m->files == NULL)
@@ -297,7 +297,7 @@ redset_header_read(const struct kvtree *t, uint64_t image, uint32_t owner,
 	    (read_group(t, arena, out, err) < 0 || read_chunk(t, out, err) < 0))
 		return -1;
 	if (!coded && out->desc.members > MEMBERS_FREE)
-		return field_bad(err, "RANKS", "no set is as large");
+		return value_bad(err, "RANKS", "no set is as large");
 	out->members =
 		arena_alloc(arena, out->desc.members, sizeof(*out->members));
 	if (out->members == NULL)

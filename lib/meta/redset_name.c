@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "meta/field.h"
 #include "meta/redset.h"
+#include "meta/value.h"
 
 #define SUFFIX ".redset"
 
@@ -40,7 +40,7 @@ number(const char *s, uint64_t min, uint32_t *out)
 {
 	uint64_t n = 0;
 
-	s = s == NULL ? NULL : field_scan(s, REDSET_MAX_RANKS, &n);
+	s = s == NULL ? NULL : value_scan(s, REDSET_MAX_RANKS, &n);
 	if (s == NULL || n < min)
 		return NULL;
 	*out = (uint32_t)n;

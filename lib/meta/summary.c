@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "meta/field.h"
 #include "meta/kvtree.h"
+#include "meta/value.h"
 
 int
 summary_read(const struct kvtree *t, struct summary *out, struct error *err)
@@ -16,11 +16,11 @@ summary_read(const struct kvtree *t, struct summary *out, struct error *err)
 	out->complete = -1;
 	out->desc = kvtree_get(t, "DSET");
 	k = kvtree_get(t, "VERSION");
-	if (k != NULL && field_i64(k, INT32_MAX, &out->version, err) < 0)
+	if (k != NULL && value_i64(k, INT32_MAX, &out->version, err) < 0)
 		return -1;
 	k = kvtree_get(t, "COMPLETE");
 	if (k != NULL) {
-		if (field_flag(k, &complete, err) < 0)
+		if (value_flag(k, &complete, err) < 0)
 			return -1;
 		out->complete = complete;
 	}

@@ -62,7 +62,7 @@ report(const char *name, double value, const char *remark)
 	fflush(stdout);
 }
 
-/* --- One level -------------------------------------------------------- */
+/* --- One level --- */
 
 static void
 bench_level(int dirfd)
@@ -102,7 +102,7 @@ bench_level(int dirfd)
 	unlinkat(dirfd, "level.kv", 0);
 }
 
-/* --- An index --------------------------------------------------------- */
+/* --- An index --- */
 
 /* A dataset descriptor, formats.md 3.1. */
 static int
@@ -258,7 +258,7 @@ bench_index(int dirfd)
 	buf_free(&image);
 }
 
-/* --- Many small files ------------------------------------------------- */
+/* --- Many small files --- */
 
 static void
 bench_small(int dirfd)

@@ -72,8 +72,7 @@ struct gen {
 	int prefix_fd, nodes_fd; /* -1: not written */
 };
 
-/* --- sets.c ----------------------------------------------------------------
- */
+/* --- sets.c --- */
 
 /* Put ranks on nodes and into sets (formats.md 6); ERROR_USAGE if a set is too
  * small for the scheme. */
@@ -83,15 +82,13 @@ int sets_assign(struct gen *g, struct error *err);
 void sets_desc(const struct gen *g, uint32_t set, uint32_t member,
 	       struct redset_desc *out);
 
-/* --- content.c -------------------------------------------------------------
- */
+/* --- content.c --- */
 
 /* The bytes off ... off + len - 1 of file `file` of rank `rank`. */
 void content_fill(uint32_t rank, uint32_t file, uint64_t off, size_t len,
 		  unsigned char *to);
 
-/* --- place.c: where the files of a rank lie --------------------------------
- */
+/* --- place.c: where the files of a rank lie --- */
 
 /* Make the directories; open prefix_fd and nodes_fd. */
 int place_open(struct gen *g, struct error *err);
@@ -126,8 +123,7 @@ int place_node_file(const struct gen *g, uint32_t node, const char *dir,
 		    const char *name, const void *data, size_t len,
 		    struct error *err);
 
-/* --- metawrite.c: the files that are not data nor redundancy ---------------
- */
+/* --- metawrite.c: the files that are not data nor redundancy --- */
 
 /* Fill in ranks[].files and their attributes, but for the CRC. */
 int metawrite_plan(struct gen *g, struct error *err);
@@ -139,8 +135,7 @@ int metawrite_filemaps(struct gen *g, struct error *err);
  * (they need ranks[].set).  Entries of other datasets stay. */
 int metawrite_indexes(const struct gen *g, struct error *err);
 
-/* --- redwrite.c ------------------------------------------------------------
- */
+/* --- redwrite.c --- */
 
 /* Encode all sets and write their redundancy files: over the filemaps, or over
  * the data files. */

@@ -24,8 +24,7 @@
 #include "path.h"
 #include "str.h"
 
-/* --- Options -----------------------------------------------------------------
- */
+/* --- Options --- */
 
 struct settings {
 	const char *prefix, *recorded, *nodes_dir, *name, *type, *size, *layout;
@@ -173,8 +172,7 @@ apply_settings(struct gen *g, const struct settings *s, struct error *err)
 	return find_places(g, s, err);
 }
 
-/* --- Making ------------------------------------------------------------------
- */
+/* --- Making --- */
 
 static int
 write_data_file(const struct gen *g, uint32_t rank, uint32_t number,
@@ -220,8 +218,7 @@ make(struct gen *g, unsigned char *block, struct error *err)
 	return redwrite(g, true, err) < 0 ? -1 : redwrite(g, false, err);
 }
 
-/* --- Checking ----------------------------------------------------------------
- */
+/* --- Checking --- */
 
 /* 0 if the file has the bytes, size, mode and time it should have. */
 static int
@@ -284,8 +281,7 @@ check(struct gen *g, unsigned char *block)
 	return status == STATUS_OK ? STATUS_OK : STATUS_FAILED;
 }
 
-/* --- main --------------------------------------------------------------------
- */
+/* --- main --- */
 
 static const struct app_info info = {
 	.name = "gen_dataset",

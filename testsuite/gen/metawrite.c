@@ -28,8 +28,7 @@ no_memory(struct error *err)
 	return error_set(err, ERROR_NOMEM, "out of memory");
 }
 
-/* --- What files there are ---------------------------------------------------
- */
+/* --- What files there are --- */
 
 /* Times and mode that follow from rank and number alone. */
 static void
@@ -101,8 +100,7 @@ metawrite_plan(struct gen *g, struct error *err)
 	return 0;
 }
 
-/* --- Filemaps ----------------------------------------------------------------
- */
+/* --- Filemaps --- */
 
 static int
 add_file(const struct gen *g, struct kvtree *t, const struct gen_file *f,
@@ -173,8 +171,7 @@ metawrite_filemaps(struct gen *g, struct error *err)
 	return rc;
 }
 
-/* --- Which datasets there are ------------------------------------------------
- */
+/* --- Which datasets there are --- */
 
 /* The descriptor, below `key` of `t`. */
 static int
@@ -284,8 +281,7 @@ out:
 	return rc;
 }
 
-/* --- What a node's cache has besides (formats.md 7) --------------------------
- */
+/* --- What a node's cache has besides (formats.md 7) --- */
 
 /* The files of one rank that a set over the filemaps, or the data, protects,
  * and the set's own.  Those of ranks other than the node's first are listed in

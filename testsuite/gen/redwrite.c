@@ -57,8 +57,7 @@ read_string(const struct work *w, uint32_t member, uint64_t off, size_t len,
 	memset(to, 0, len);
 }
 
-/* --- Headers -----------------------------------------------------------------
- */
+/* --- Headers --- */
 
 static int
 list_files(struct work *w, uint32_t member, struct arena *arena,
@@ -167,8 +166,7 @@ write_headers(const struct work *w, struct arena *arena, struct error *err)
 	return rc;
 }
 
-/* --- Bodies ------------------------------------------------------------------
- */
+/* --- Bodies --- */
 
 /* Copies of the strings of the left neighbours, end to end. */
 static int
@@ -264,8 +262,7 @@ write_bodies(const struct work *w, const struct code *c, struct error *err)
 	return 0;
 }
 
-/* --- Sets --------------------------------------------------------------------
- */
+/* --- Sets --- */
 
 static int
 prepare(struct work *w, struct arena *arena, struct error *err)

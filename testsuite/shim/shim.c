@@ -203,7 +203,7 @@ leave(const struct op *op, long result)
 		return (int)leave(&op, REAL(name) args); \
 	}
 
-/* --- Opening -------------------------------------------------------------- */
+/* --- Opening --- */
 
 #define WRAP_OPEN(name, params, args, fd) \
 	int name params \
@@ -265,7 +265,7 @@ syscall(long number, ...)
 		     REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]));
 }
 
-/* --- Transfers ------------------------------------------------------------ */
+/* --- Transfers --- */
 
 #define WRAP_TRANSFER(name, params, args, fd) \
 	ssize_t name params \
@@ -326,7 +326,7 @@ WRAP_READ(pread, (int fd, void *data, size_t len, off_t off),
 WRAP_READ(pread64, (int fd, void *data, size_t len, off64_t off),
 	  (fd, data, len, off))
 
-/* --- The rest ------------------------------------------------------------- */
+/* --- The rest --- */
 
 WRAP(fsync, (int fd), (fd), fd, NULL)
 WRAP(fdatasync, (int fd), (fd), fd, NULL)

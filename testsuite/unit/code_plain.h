@@ -116,7 +116,7 @@ plain_row(const struct code *c, unsigned member, unsigned stripe)
 	return e < (int)c->k ? e : -1;
 }
 
-/* --- A stripe that is whole ------------------------------------------- */
+/* --- A stripe that is whole --- */
 
 struct stripe {
 	struct code code;

@@ -61,7 +61,7 @@ losses_right(const struct stripe *s, const bool *lost)
 	return right;
 }
 
-/* --- Limits and layout ------------------------------------------------ */
+/* --- Limits and layout --- */
 
 static void
 test_check(void)
@@ -204,7 +204,7 @@ test_slots(void)
 	   "the same, 129,127");
 }
 
-/* --- The matrix ------------------------------------------------------- */
+/* --- The matrix --- */
 
 static void
 test_matrix_values(void)
@@ -281,7 +281,7 @@ test_matrix(void)
 	   "the same, 129,127");
 }
 
-/* --- Losses ----------------------------------------------------------- */
+/* --- Losses --- */
 
 static void
 all_patterns(enum code_type type, unsigned n, unsigned k)
@@ -320,7 +320,7 @@ test_patterns(void)
 	}
 }
 
-/* `count` random losses in stripe `number`, and one more for each test. */
+/* Random losses in a stripe: one too many, the most possible, then any. */
 static unsigned
 random_losses(const struct code *c, const unsigned char *rows, unsigned number,
 	      uint32_t *state)
@@ -373,7 +373,7 @@ test_large(void)
 	}
 }
 
-/* --- Chosen inputs ---------------------------------------------------- */
+/* --- Chosen inputs --- */
 
 /* All outputs from the inputs in `bits`; n - k of them. */
 static bool

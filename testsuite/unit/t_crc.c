@@ -40,8 +40,7 @@ test_zlib(void)
 			same = same && crc_update(0, data + at, len) == want;
 			continued = continued &&
 				    crc_update(want, data + 1000, len) ==
-					    crc32(want, data + 1000,
-						  (uInt)len);
+					    crc32(want, data + 1000, (uInt)len);
 		}
 	}
 	ok(same, "the same as zlib: all short lengths and alignments");
@@ -112,8 +111,7 @@ test_far(void)
 	       "the longest is the sum of its halves");
 	/* x^(2^32 - 1) is 1 modulo CRC-32's primitive polynomial, and so is
 	 * its eighth power: zeroes for 8 * (2^32 - 1) bits. */
-	is_int(crc_shift(sum, UINT32_MAX), sum,
-	       "the sum's period is 2^32 - 1");
+	is_int(crc_shift(sum, UINT32_MAX), sum, "the sum's period is 2^32 - 1");
 }
 
 int

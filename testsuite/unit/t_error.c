@@ -59,7 +59,8 @@ test_sys(void)
 	struct error err = ERROR_INIT;
 
 	errno = EIO;
-	is_int(error_sys(&err, "%s: cannot read", "f"), -1, "error_sys() is -1");
+	is_int(error_sys(&err, "%s: cannot read", "f"), -1,
+	       "error_sys() is -1");
 	is_int(errno, EIO, "error_sys() keeps errno");
 	is_int(err.kind, ERROR_SYSTEM, "EIO is ERROR_SYSTEM");
 	is_int(err.errnum, EIO, "errnum is EIO");

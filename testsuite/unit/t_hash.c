@@ -5,14 +5,12 @@
 #include "tap.h"
 
 /* FIPS 180-4 examples. */
-static const char empty_sum[] =
-	"e3b0c44298fc1c149afbf4c8996fb924"
-	"27ae41e4649b934ca495991b7852b855";
+static const char empty_sum[] = "e3b0c44298fc1c149afbf4c8996fb924"
+				"27ae41e4649b934ca495991b7852b855";
 static const char abc_sum[] = "ba7816bf8f01cfea414140de5dae2223"
 			      "b00361a396177a9cb410ff61f20015ad";
-static const char million_sum[] =
-	"cdc76e5c9914fb9281a1c7e284d73e67"
-	"f1809a48a497200e046d39ccc7112cd0";
+static const char million_sum[] = "cdc76e5c9914fb9281a1c7e284d73e67"
+				  "f1809a48a497200e046d39ccc7112cd0";
 
 static void
 test_sums(void)

@@ -14,7 +14,7 @@
 #include "metatest.h"
 #include "path.h"
 
-/* --- What scr_index --build writes ------------------------------------ */
+/* --- What scr_index --build writes --- */
 
 static struct kvtree *
 read_tree(const char *dir, const char *below)
@@ -235,7 +235,7 @@ test_load(void)
 	ok(total >= 50, "all of them were found");
 }
 
-/* --- The steps of index_multi ----------------------------------------- */
+/* --- The steps of index_multi --- */
 
 static struct index *
 read_step(const char *step)

@@ -17,7 +17,7 @@
 #include "metatest.h"
 #include "str.h"
 
-/* --- Redundancy files ------------------------------------------------- */
+/* --- Redundancy files --- */
 
 /* One type file of a set: its view and its bytes. */
 struct one {
@@ -222,7 +222,7 @@ test_redset(void)
 	ok(counts[1] >= 264 && counts[2] >= 84, "all sets were found");
 }
 
-/* --- Every file of every case ----------------------------------------- */
+/* --- Every file of every case --- */
 
 /* Does the descriptor `t` survive being read and written? */
 static bool

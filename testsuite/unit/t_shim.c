@@ -24,7 +24,7 @@
 #define SANITIZED
 #endif
 
-/* --- The worker ----------------------------------------------------------- */
+/* --- The worker --- */
 
 /* Its exit status: 0, or 100 + the errno that stopped it. */
 static int
@@ -58,7 +58,7 @@ work(const char *dir)
 	return unlink("d/final") < 0 ? 100 + errno : 0; /* 7 */
 }
 
-/* --- The tests ------------------------------------------------------------ */
+/* --- The tests --- */
 
 static char scratch[512];
 

@@ -41,8 +41,9 @@ static const struct {
 	{ "DEL", "a\x7f", "a\\x7f" },
 	{ "UTF-8 of 2, 3, 4 bytes", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
 	  "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80" },
-	{ "C1 control", "\xc2\x9b"
-			"2J",
+	{ "C1 control",
+	  "\xc2\x9b"
+	  "2J",
 	  "\\xc2\\x9b2J" },
 	{ "no-break space is no control", "\xc2\xa0", "\xc2\xa0" },
 	{ "line separator", "\xe2\x80\xa8", "\\xe2\\x80\\xa8" },
@@ -108,11 +109,11 @@ test_room(void)
 
 /* In order. */
 static const char *const natural[] = {
-	"",	   "0",	       "00",	 "01",	    "1",
-	"2",	   "9",	       "010",	 "10",	    "18446744073709551616",
-	"a",	   "a0",       "a1",	 "a01b",    "a1b",
-	"a1b9",	   "a1b10",    "a2",	 "a10",	    "ab",
-	"ckpt",	   "ckpt.",    "ckpt.9", "ckpt.10", "ckpt.10.1",
+	"",	   "0",	       "00",	   "01",      "1",
+	"2",	   "9",	       "010",	   "10",      "18446744073709551616",
+	"a",	   "a0",       "a1",	   "a01b",    "a1b",
+	"a1b9",	   "a1b10",    "a2",	   "a10",     "ab",
+	"ckpt",	   "ckpt.",    "ckpt.9",   "ckpt.10", "ckpt.10.1",
 	"ckpt.11", "ckpt.abc", "\xc3\xa9",
 };
 
@@ -169,8 +170,8 @@ test_bytes(void)
 	size_t i = 0;
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-		is_str(str_bytes(to, sizeof(to), sizes[i].bytes),
-		       sizes[i].text, sizes[i].text);
+		is_str(str_bytes(to, sizeof(to), sizes[i].bytes), sizes[i].text,
+		       sizes[i].text);
 	memset(to, '#', sizeof(to));
 	is_str(str_bytes(to, 4, 1536), "1.5", "too little room: cut");
 	ok(to[4] == '#', "and nothing is written behind it");

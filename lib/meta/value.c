@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "meta/field.h"
+#include "meta/value.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #define QUOTE_MAX 160
 
 int
-field_bad(struct error *err, const char *key, const char *why)
+value_bad(struct error *err, const char *key, const char *why)
 {
 	char shown[QUOTE_MAX];
 
@@ -33,26 +33,26 @@ only_child(const struct kvtree *k)
 }
 
 int
-field_str(const struct kvtree *k, const char **out, struct error *err)
+value_str(const struct kvtree *k, const char **out, struct error *err)
 {
 	const char *value = only_child(k);
 
 	if (value == NULL)
-		return field_bad(err, kvtree_key(k), "not exactly one value");
+		return value_bad(err, kvtree_key(k), "not exactly one value");
 	*out = value;
 	return 0;
 }
 
 int
-field_u64(const struct kvtree *k, uint64_t max, uint64_t *out,
+value_u64(const struct kvtree *k, uint64_t max, uint64_t *out,
 	  struct error *err)
 {
 	char key[QUOTE_MAX], shown[QUOTE_MAX];
 	const char *value = only_child(k);
 
 	if (value == NULL)
-		return field_bad(err, kvtree_key(k), "not exactly one value");
-	if (field_number(value, max, out))
+		return value_bad(err, kvtree_key(k), "not exactly one value");
+	if (value_number(value, max, out))
 		return 0;
 	/* Not how anybody writes it, but LLNL reads hexadecimal and octal. */
 	if (num_u64_any(value, max, out, NULL) == 0)
@@ -64,41 +64,41 @@ field_u64(const struct kvtree *k, uint64_t max, uint64_t *out,
 }
 
 int
-field_u32(const struct kvtree *k, uint32_t max, uint32_t *out,
+value_u32(const struct kvtree *k, uint32_t max, uint32_t *out,
 	  struct error *err)
 {
 	uint64_t n = 0;
 
-	if (field_u64(k, max, &n, err) < 0)
+	if (value_u64(k, max, &n, err) < 0)
 		return -1;
 	*out = (uint32_t)n;
 	return 0;
 }
 
 int
-field_i64(const struct kvtree *k, int64_t max, int64_t *out, struct error *err)
+value_i64(const struct kvtree *k, int64_t max, int64_t *out, struct error *err)
 {
 	uint64_t n = 0;
 
-	if (field_u64(k, (uint64_t)max, &n, err) < 0)
+	if (value_u64(k, (uint64_t)max, &n, err) < 0)
 		return -1;
 	*out = (int64_t)n;
 	return 0;
 }
 
 int
-field_flag(const struct kvtree *k, bool *out, struct error *err)
+value_flag(const struct kvtree *k, bool *out, struct error *err)
 {
 	uint64_t n = 0;
 
-	if (field_u64(k, 1, &n, err) < 0)
+	if (value_u64(k, 1, &n, err) < 0)
 		return -1;
 	*out = n == 1;
 	return 0;
 }
 
 const char *
-field_scan(const char *s, uint64_t max, uint64_t *out)
+value_scan(const char *s, uint64_t max, uint64_t *out)
 {
 	uint64_t n = 0;
 
@@ -118,10 +118,10 @@ field_scan(const char *s, uint64_t max, uint64_t *out)
 }
 
 bool
-field_number(const char *s, uint64_t max, uint64_t *out)
+value_number(const char *s, uint64_t max, uint64_t *out)
 {
 	uint64_t n = 0;
-	const char *end = field_scan(s, max, &n);
+	const char *end = value_scan(s, max, &n);
 
 	if (end == NULL || *end != '\0')
 		return false;
@@ -130,8 +130,8 @@ field_number(const char *s, uint64_t max, uint64_t *out)
 }
 
 char *
-field_text(char to[static FIELD_NUMBER], uint64_t n)
+value_text(char to[static VALUE_NUMBER], uint64_t n)
 {
-	snprintf(to, FIELD_NUMBER, "%" PRIu64, n);
+	snprintf(to, VALUE_NUMBER, "%" PRIu64, n);
 	return to;
 }

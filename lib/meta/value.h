@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * field.h - what all typed views do alike: read a number or a string that
+ * value.h - what all typed views do alike: read a number or a string that
  * hangs below a key (formats.md 1.3), and numbers that are keys or parts of
  * file names.
  *
@@ -8,8 +8,8 @@
  * place of asking for one key after the other: that is what makes reading
  * filemaps of many thousand files cheap.
  */
-#ifndef META_FIELD_H
-#define META_FIELD_H
+#ifndef META_VALUE_H
+#define META_VALUE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ struct error;
 struct kvtree;
 
 /* Room for any 64-bit number as text. */
-#define FIELD_NUMBER 24
+#define VALUE_NUMBER 24
 
 /*
  * The value of the key that `k` is (the name of its only child) as a number
@@ -27,32 +27,32 @@ struct kvtree;
  * ERROR_CORRUPT: several values or none, no number, out of range; the sentence
  * names the key.
  */
-int field_u64(const struct kvtree *k, uint64_t max, uint64_t *out,
+int value_u64(const struct kvtree *k, uint64_t max, uint64_t *out,
 	      struct error *err);
-int field_u32(const struct kvtree *k, uint32_t max, uint32_t *out,
+int value_u32(const struct kvtree *k, uint32_t max, uint32_t *out,
 	      struct error *err);
-int field_str(const struct kvtree *k, const char **out, struct error *err);
+int value_str(const struct kvtree *k, const char **out, struct error *err);
 
 /* The same for 0 or 1. */
-int field_flag(const struct kvtree *k, bool *out, struct error *err);
+int value_flag(const struct kvtree *k, bool *out, struct error *err);
 
 /* The same as int64_t, 0..max. */
-int field_i64(const struct kvtree *k, int64_t max, int64_t *out,
+int value_i64(const struct kvtree *k, int64_t max, int64_t *out,
 	      struct error *err);
 
 /*
  * Read the decimal number 0..max at the start of `s`, in the one way it is
  * written: no sign, no leading zeros.  Returns what stands behind it, or NULL.
  */
-const char *field_scan(const char *s, uint64_t max, uint64_t *out);
+const char *value_scan(const char *s, uint64_t max, uint64_t *out);
 
 /* The same where nothing may follow: keys such as ranks and dataset ids. */
-bool field_number(const char *s, uint64_t max, uint64_t *out);
+bool value_number(const char *s, uint64_t max, uint64_t *out);
 
-/* The number as text, the inverse of field_number(); returns `to`. */
-char *field_text(char to[static FIELD_NUMBER], uint64_t n);
+/* The number as text, the inverse of value_number(); returns `to`. */
+char *value_text(char to[static VALUE_NUMBER], uint64_t n);
 
 /* ERROR_CORRUPT: "KEY: " and `why`, the key made printable.  Returns -1. */
-int field_bad(struct error *err, const char *key, const char *why);
+int value_bad(struct error *err, const char *key, const char *why);
 
-#endif /* META_FIELD_H */
+#endif /* META_VALUE_H */

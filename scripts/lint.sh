@@ -1,0 +1,353 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Everything about the source that a program can check without running it:
+#     scripts/lint.sh build/plain [CHECK...]
+# Without names all checks run (they are the functions check_* below).  Each
+# prints what it dislikes; the exit status is 1 if one of them did.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+tree=${1:?usage: lint.sh TREE [CHECK...]}
+shift
+
+if git rev-parse --git-dir >/dev/null 2>&1; then
+	mapfile -t all < <(git ls-files -co --exclude-standard | sort -u)
+else
+	mapfile -t all < <(find . -path ./build -prune -o -path ./.git -prune \
+		-o -type f -print | sed 's|^\./||' | sort)
+fi
+
+# files PATTERN...: project files that match a shell pattern ('*' spans '/').
+files() {
+	local file pattern
+
+	for file in "${all[@]}"; do
+		[ -f "$file" ] || continue
+		for pattern; do
+			# shellcheck disable=SC2053 # patterns, not strings
+			[[ $file == $pattern ]] && echo "$file" && break
+		done
+	done
+}
+
+# each FILE-LIST COMMAND...: run COMMAND with each file, in parallel; fail if
+# one of them fails.
+each() {
+	xargs -d '\n' -r -n 1 -P "$(nproc)" "$@"
+}
+
+# The compiler settings of the Makefile.
+flags=(-std=c11 -D_GNU_SOURCE -iquote lib -iquote testsuite
+	"-DSCRKIT_VERSION=\"lint\"" -pthread -Wall -Wextra -Wshadow -Wvla
+	-Wmissing-prototypes -Wwrite-strings)
+
+# --- Compilers and analysers ---------------------------------------------------
+
+check_format() {
+	files '*.c' '*.h' | xargs -d '\n' -r clang-format --dry-run -Werror
+}
+
+check_gcc_warnings() {
+	files '*.c' | each gcc "${flags[@]}" -O2 -Werror -c -o /dev/null
+}
+
+check_clang_warnings() {
+	files '*.c' | each clang "${flags[@]}" -Werror -fsyntax-only
+}
+
+# A header needs nothing included before it.
+check_headers_alone() {
+	files '*.h' | each gcc "${flags[@]}" -Werror -Wno-unused-function \
+		-fsyntax-only -x c
+}
+
+check_clang_analyzer() {
+	files 'lib/*.c' 'cmd/*.c' 'testsuite/gen/*.c' | each clang \
+		"${flags[@]}" --analyze -Xclang -analyzer-output=text \
+		-Xanalyzer -analyzer-werror -o /dev/null
+}
+
+check_cppcheck() {
+	files 'lib/*.c' 'cmd/*.c' | xargs -d '\n' -r cppcheck -q \
+		-j "$(nproc)" --std=c11 --library=posix --inline-suppr \
+		--enable=warning,performance,portability --error-exitcode=1 \
+		--suppress=missingIncludeSystem --suppress=checkersReport \
+		-D_GNU_SOURCE -D__linux__ -DSCRKIT_VERSION='""' -I lib
+}
+
+check_shell() {
+	{
+		files '*.sh' '*.bats' 'share/completions/scrkit.bash'
+		grep -lI '^#!.*\<bash$' $(files '.ci/*') /dev/null
+	} | xargs -d '\n' -r shellcheck -x
+}
+
+check_man_pages() {
+	files 'man/*.[15]' | xargs -d '\n' -r mandoc -Tlint -Wwarning
+}
+
+# --- The shape of the house ------------------------------------------------------
+
+# What a file in room $1 may include with quotes, as an extended pattern of
+# rooms: only its own and those below it.
+rooms_below() {
+	case $1 in
+	lib) echo '[^/]*' ;;
+	lib/meta) echo '(meta/)?[^/]*' ;;
+	lib/encode) echo '(encode/)?[^/]*' ;;
+	lib/container) echo '((container|meta|encode)/)?[^/]*' ;;
+	lib/dataset) echo '((dataset|container|meta|encode)/)?[^/]*' ;;
+	lib/job) echo '((job|dataset|container|meta|encode)/)?[^/]*' ;;
+	lib/scr) echo '((scr|dataset|container|meta|encode)/)?[^/]*' ;;
+	cmd) echo '((job|scr|dataset|container|meta|encode)/)?[^/]*' ;;
+	esac
+}
+
+check_layers() {
+	local bad=0 room rooms file
+
+	for file in $(files 'lib/*.[ch]' 'cmd/*.[ch]'); do
+		room=${file%/*}
+		rooms=$(rooms_below "$room")
+		if [ -z "$rooms" ]; then
+			echo "$file: $room is no room of the house"
+			bad=1
+		elif grep -nE '^#include "' "$file" |
+			grep -vE "#include \"$rooms\"" | sed "s|^|$file:|"; then
+			echo "$file: includes a room that is not below it"
+			bad=1
+		fi
+	done
+	return "$bad"
+}
+
+# foreign PATTERN FILE-PATTERN: headers that match may be included only there.
+foreign() {
+	local file
+
+	for file in $(files 'lib/*.[ch]' 'cmd/*.[ch]'); do
+		[[ $file =~ ^($2)$ ]] && continue
+		grep -HnE "#include <($1)" "$file" && return 1
+	done
+	return 0
+}
+
+check_foreign_headers() {
+	local bad=0
+
+	foreign jansson 'lib/json\.c' || bad=1
+	foreign openssl/ 'lib/hash\.c' || bad=1
+	foreign zlib 'lib/crc\.c' || bad=1
+	foreign 'isa-l|isal' 'lib/crc\.c|lib/encode/[a-z_]*\.c' || bad=1
+	return "$bad"
+}
+
+# Names a module may export: its own, foo_* of foo.c and foo_bar.c, and those of
+# the structs and enums that its headers declare.
+allowed_prefixes() {
+	local dir=${1%/*} name header stem
+
+	name=$(basename "$1" .c)
+	stem=${name%%_*}
+	echo "$name"
+	echo "$stem"
+	for header in "$dir/$stem".h "$dir/$stem"_*.h; do
+		[ -e "$header" ] || continue
+		sed -nE 's/^(struct|enum) ([a-z0-9_]+)( \{|;).*/\2/p' "$header"
+	done
+	# Too small for modules of their own.
+	[ "$1" != lib/meta/cindex.c ] || echo nodes
+}
+
+check_symbols() {
+	local bad=0 source object prefixes name
+
+	for source in $(files 'lib/*.c'); do
+		object=$tree/${source%.c}.o
+		[ -e "$object" ] || { echo "$object: not built" && bad=1; }
+		prefixes=$(allowed_prefixes "$source" | sort -u | paste -sd '|')
+		for name in $(nm -g --defined-only "$object" | awk '{print $3}'); do
+			[[ $name =~ ^($prefixes)(_.*)?$ ]] && continue
+			echo "$source: exports $name"
+			bad=1
+		done
+	done
+	return "$bad"
+}
+
+# State that lives as long as the process: mem's switch for tests and what app
+# knows of its process, else none.
+check_static_state() {
+	local bad=0 source
+
+	for source in $(files 'lib/*.c'); do
+		case $source in lib/mem.c | lib/app.c) continue ;; esac
+		objdump -t "$tree/${source%.c}.o" 2>/dev/null |
+			awk -v source="$source" '
+			($0 ~ / \.(data|bss|tbss|tdata)\t/ && $NF !~ /^\./) {
+				print source ": mutable static " $NF; bad = 1
+			}
+			END { exit bad }' || bad=1
+	done
+	return "$bad"
+}
+
+# C sources without comments and with strings emptied, as "FILE:LINE:CODE".
+code_of() {
+	local file
+
+	for file; do
+		gcc -fpreprocessed -dD -E -P -w -x c - <"$file" 2>/dev/null |
+			sed -E 's/"([^"\\]|\\.)*"/""/g' | sed "s|^|$file: |"
+	done
+}
+
+# calls PATTERN FILE...: no call of a function that matches.
+calls() {
+	local pattern=$1
+
+	shift
+	! code_of "$@" | grep -E "[^a-zA-Z0-9_>.]($pattern) ?\("
+}
+
+check_forbidden_calls() {
+	local bad=0 lib
+
+	mapfile -t lib < <(files 'lib/*.c' 'lib/*.h' 'cmd/*.c')
+	calls 'atoi|atol|atoll|atof|v?sprintf|strcpy|strcat|strncat|gets|alloca|strtok|strerror|system|popen|tmpnam|mktemp|rand|srand' \
+		"${lib[@]}" || bad=1
+	# Memory is mem's business (json frees what jansson made).
+	mapfile -t lib < <(files 'lib/*.c' 'cmd/*.c' |
+		grep -vE '^lib/(mem|json)\.c$')
+	calls 'malloc|calloc|realloc|reallocarray|free|strdup|strndup|v?asprintf|aligned_alloc|posix_memalign' \
+		"${lib[@]}" || bad=1
+	# The library neither prints nor exits; app does, and progress draws.
+	mapfile -t lib < <(files 'lib/*.c' | grep -vE '^lib/(app|progress)\.c$')
+	calls 'v?printf|puts|putchar|perror|exit|_exit|abort|quick_exit|err|errx|warn|warnx' \
+		"${lib[@]}" || bad=1
+	! code_of "${lib[@]}" | grep -wE 'stderr' || bad=1
+	return "$bad"
+}
+
+# Functions over 100 lines, files over 600, calls for too many parameters.
+check_sizes() {
+	local bad=0
+
+	mapfile -t sources < <(files '*.c' '*.h')
+	awk '
+	FNR == 1 { start = 0 }
+	/^[a-zA-Z_].*\(/ { name = $0; sub(/\(.*/, "", name) }
+	/^\{/ { start = FNR }
+	/^\}/ && start { if (FNR - start - 1 > 100) {
+		print FILENAME ":" start ": " name "() has " \
+			FNR - start - 1 " lines"; bad = 1 }
+		start = 0 }
+	{ lines[FILENAME] = FNR }
+	END { for (f in lines) if (lines[f] > 600) {
+		print f ": " lines[f] " lines"; bad = 1 }
+		exit bad }' "${sources[@]}" </dev/null || bad=1
+	return "$bad"
+}
+
+# --- What users read ---------------------------------------------------------------
+
+check_options() {
+	local names
+
+	mapfile -t names < <(files 'cmd/*.c' | sed 's|cmd/\(.*\)\.c|\1|')
+	[ "${#names[@]}" -gt 0 ] || return 0
+	scripts/check-options.sh man "${names[@]/#/$tree/bin/}"
+}
+
+check_completions() {
+	local bad=0 shell file names
+
+	mapfile -t names < <(files 'cmd/*.c' | sed 's|cmd/\(.*\)\.c|\1|')
+	[ "${#names[@]}" -gt 0 ] || return 0
+	for shell in bash:scrkit.bash zsh:_scrkit fish:scrkit.fish; do
+		file=share/completions/${shell#*:}
+		scripts/completions.sh "${shell%%:*}" \
+			"${names[@]/#/$tree/bin/}" | cmp -s - "$file" && continue
+		echo "$file: out of date, run \`make completions'"
+		bad=1
+	done
+	return "$bad"
+}
+
+# --- Text ----------------------------------------------------------------------------
+
+# Text files that people write (test data has its own rules).
+texts() {
+	files '*' | grep -vE '^(testsuite/data/|LICENSE$)'
+}
+
+check_text() {
+	local bad=0 file
+
+	for file in $(texts); do
+		grep -HnP '[ \t]+$|\r$| \t' "$file" && bad=1
+		[ ! -s "$file" ] || [ -z "$(tail -c 1 "$file")" ] ||
+			{ echo "$file: no newline at the end" && bad=1; }
+	done
+	return "$bad"
+}
+
+# 80 columns in C, but for strings, which are not broken.
+check_columns() {
+	local bad=0 file
+
+	for file in $(files '*.c' '*.h'); do
+		expand "$file" | awk -v file="$file" '
+			length($0) > 80 && !/"/ {
+				print file ":" FNR ": " length($0) " columns"
+				bad = 1 }
+			END { exit bad }' || bad=1
+	done
+	return "$bad"
+}
+
+check_licence_lines() {
+	local bad=0 file
+
+	for file in $(files '*.c' '*.h' '*.sh' '*.bats' '.ci/run' Makefile \
+		'man/*' | grep -v '^testsuite/data/'); do
+		head -n 2 "$file" |
+			grep -q 'SPDX-License-Identifier: BSD-3-Clause' ||
+			{ echo "$file: no licence line at the top" && bad=1; }
+	done
+	return "$bad"
+}
+
+# Nothing unfinished, nothing of the machine it was written on.
+check_leftovers() {
+	local bad=0 parent
+
+	grep -HnwE 'TODO|FIXME|XXX|HACK' $(files 'lib/*' 'cmd/*' \
+		'testsuite/*.[ch]') /dev/null && bad=1
+	grep -HnE '/root/|/home/[a-z]' $(texts | grep -v '^scripts/lint.sh$') \
+		/dev/null && bad=1
+	# The directory this lies in, unless everybody has one of that name.
+	parent=$(dirname "$PWD")
+	case $parent in
+	/ | /tmp | /usr/src | /root | /home) ;;
+	*) grep -HnF "$parent/" $(texts) /dev/null && bad=1 ;;
+	esac
+	return "$bad"
+}
+
+# --- All of them -----------------------------------------------------------------------
+
+if [ $# -eq 0 ]; then
+	mapfile -t checks < <(sed -nE 's/^check_([a-z_]+)\(\) \{$/\1/p' "$0")
+	set -- "${checks[@]}"
+fi
+status=0
+for check; do
+	if output=$("check_$check" 2>&1); then
+		echo "ok   $check"
+	else
+		echo "FAIL $check"
+		sed 's/^/    /' <<<"$output" | head -n "${LINT_LINES:-60}"
+		status=1
+	fi
+done
+exit "$status"

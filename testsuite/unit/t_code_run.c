@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* recipe_run() on awkward buffers, and recipes without memory. */
+#include "encode/code.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "mem.h"
+#include "tap.h"
+#include "unit/code_plain.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+
+/* Recipes that take every way through recipe_run(). */
+static const struct {
+	struct code code;
+	unsigned stripe;
+	unsigned lost; /* one bit a member */
+	bool all_ones;
+	const char *name;
+} cases[] = {
+	{ { CODE_XOR, 2, 1 }, 0, 0x1, true, "XOR of one" },
+	{ { CODE_XOR, 3, 1 }, 1, 0x4, true, "XOR of two" },
+	{ { CODE_XOR, 9, 1 }, 3, 0x10, true, "XOR of eight" },
+	{ { CODE_RS, 3, 1 }, 0, 0x1, true, "RS 3,1, check 1 1 1" },
+	{ { CODE_RS, 2, 1 }, 0, 0x1, false, "RS of one" },
+	{ { CODE_RS, 9, 1 }, 4, 0x10, false, "RS 9,1, check lost" },
+	{ { CODE_RS, 10, 2 }, 0, 0x202, false, "RS 10,2, both lost" },
+	{ { CODE_RS, 11, 3 }, 5, 0x00e, false, "RS 11,3, data lost" },
+	{ { CODE_RS, 15, 7 }, 2, 0x02f, false, "RS 15,7, six lost" },
+};
+
+/* --- Buffers between pages that must not be touched --- */
+
+struct fenced {
+	unsigned char *map;
+	size_t size;	     /* of the map, with a page of fence at each end */
+	unsigned char *data; /* `len` bytes somewhere between them */
+	size_t len;
+};
+
+/* With `skew` bytes between the data and the fence before it or, if `end`,
+ * behind it. */
+static void
+fenced_init(struct fenced *f, size_t len, bool end, size_t skew)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t room = (len + skew + page - 1) / page * page;
+	unsigned char *first = NULL;
+
+	if (room == 0)
+		room = page;
+	f->len = len;
+	f->size = room + 2 * page;
+	f->map = mmap(NULL, f->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		      0);
+	need(f->map == MAP_FAILED ? NULL : f->map);
+	first = f->map + page;
+	if (mprotect(first, room, PROT_READ | PROT_WRITE) < 0)
+		need(NULL);
+	memset(first, 0x5a, room);
+	f->data = end ? first + room - skew - len : first + skew;
+}
+
+static void
+fenced_fini(struct fenced *f)
+{
+	munmap(f->map, f->size);
+}
+
+static void
+fenced_read_only(struct fenced *f)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (mprotect(f->map + page, f->size - 2 * page, PROT_READ) < 0)
+		need(NULL);
+}
+
+/* Is there `want`, and nothing new around it? */
+static bool
+fenced_right(const struct fenced *f, const unsigned char *want)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const unsigned char *p = f->map + page;
+	const unsigned char *end = f->map + f->size - page;
+
+	for (; p < end; p++)
+		if ((p < f->data || p >= f->data + f->len) && *p != 0x5a)
+			return false;
+	return memcmp(f->data, want, f->len) == 0;
+}
+
+/* --- The runs --- */
+
+struct placing {
+	bool end;
+	size_t in, out; /* skew of inputs (the i-th: i * in) and outputs */
+};
+
+static bool
+placed_right(const struct recipe *r, const struct stripe *s,
+	     const struct placing *at)
+{
+	struct fenced in[16], out[16];
+	void *inp[16], *outp[16];
+	bool right = true;
+
+	for (unsigned i = 0; i < r->nin; i++) {
+		fenced_init(&in[i], s->len, at->end, at->in * i);
+		memcpy(in[i].data, s->chunk[r->in[i]], s->len);
+		fenced_read_only(&in[i]);
+		inp[i] = in[i].data;
+	}
+	for (unsigned i = 0; i < r->nout; i++) {
+		fenced_init(&out[i], s->len, at->end, at->out);
+		outp[i] = out[i].data;
+	}
+	recipe_run(r, s->len, inp, outp);
+	for (unsigned i = 0; i < r->nout; i++) {
+		right &= fenced_right(&out[i], s->chunk[r->out[i]]);
+		fenced_fini(&out[i]);
+	}
+	for (unsigned i = 0; i < r->nin; i++)
+		fenced_fini(&in[i]);
+	return right;
+}
+
+static struct recipe *
+case_recipe(size_t which, struct error *err)
+{
+	bool lost[CODE_MAX] = { false };
+
+	for (unsigned m = 0; m < cases[which].code.n; m++)
+		lost[m] = cases[which].lost >> m & 1;
+	return recipe_new(&cases[which].code, cases[which].stripe, lost, err);
+}
+
+static unsigned
+count_wrong(size_t which, const size_t *lens, size_t nlens,
+	    const struct placing *at, size_t nat)
+{
+	struct recipe *r = need(case_recipe(which, NULL));
+	unsigned char *rows = plain_rows(&cases[which].code);
+	unsigned bad = 0;
+
+	for (size_t i = 0; i < nlens; i++) {
+		struct stripe s;
+
+		stripe_init(&s, &cases[which].code, cases[which].stripe, rows,
+			    lens[i]);
+		for (size_t j = 0; j < nat; j++)
+			bad += !placed_right(r, &s, &at[j]);
+		stripe_fini(&s);
+	}
+	free(rows);
+	recipe_free(r);
+	return bad;
+}
+
+static void
+test_buffers(void)
+{
+	static const size_t lens[] = {
+		0,  1,	 2,   15,  16,	17,  31,  32,  33,  63,	  64,	65,
+		96, 127, 128, 129, 255, 256, 511, 513, 992, 4095, 4096, 4097
+	};
+	static const struct placing at[] = {
+		{ false, 0, 0 }, { false, 64, 64 }, { false, 1, 0 },
+		{ false, 0, 1 }, { false, 16, 16 }, { false, 33, 7 },
+		{ true, 0, 0 },	 { true, 1, 0 },    { true, 0, 31 },
+		{ true, 64, 0 }, { true, 32, 32 },
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++)
+		is_int(count_wrong(i, lens, COUNT(lens), at, COUNT(at)), 0,
+		       cases[i].name);
+}
+
+/* Longer than what is computed at once, and not a multiple of it. */
+static void
+test_long(void)
+{
+	static const size_t lens[] = { 300001 };
+	static const struct placing at[] = { { false, 0, 0 }, { true, 0, 0 } };
+	unsigned bad = 0;
+
+	for (size_t i = 0; i < COUNT(cases); i++)
+		bad += count_wrong(i, lens, COUNT(lens), at, COUNT(at));
+	is_int(bad, 0, "long buffers");
+}
+
+static void
+test_all_ones(void)
+{
+	unsigned bad = 0;
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct recipe *r = need(case_recipe(i, NULL));
+
+		bad += r->all_ones != cases[i].all_ones;
+		recipe_free(r);
+	}
+	is_int(bad, 0, "rows of ones are found");
+}
+
+static void
+test_nothing_lost(void)
+{
+	static const struct code c = { CODE_RS, 4, 2 };
+	static const bool lost[4];
+	static const unsigned char in[] = { 1, 2 };
+	struct recipe *r = recipe_new(&c, 1, lost, NULL);
+
+	ok(r != NULL && r->nin == 0 && r->nout == 0,
+	   "a recipe for no losses needs nothing");
+	if (r != NULL)
+		recipe_run(r, 100, NULL, NULL);
+	recipe_free(r);
+	r = recipe_from(&c, 1, in, 2, NULL, 0, NULL);
+	ok(r != NULL && r->nin == 2 && r->nout == 0,
+	   "a chosen recipe without outputs");
+	if (r != NULL)
+		recipe_run(r, 100, NULL, NULL);
+	recipe_free(r);
+	recipe_free(NULL);
+}
+
+static void
+test_no_memory(void)
+{
+	static const unsigned char in[] = { 0, 1 }, out[] = { 3 };
+	const struct code c = { CODE_RS, 4, 2 };
+	unsigned failures = 0, bad = 0;
+	struct recipe *r = NULL;
+
+	for (long after = 0; r == NULL && after < 100; after++) {
+		struct error err = ERROR_INIT;
+
+		mem_fail_after(after);
+		r = case_recipe(COUNT(cases) - 1, &err);
+		mem_fail_after(-1);
+		failures += r == NULL;
+		bad += r == NULL && err.kind != ERROR_NOMEM;
+	}
+	ok(r != NULL && failures > 0 && bad == 0, "recipe_new() out of memory");
+	recipe_free(r);
+	r = NULL;
+	failures = 0;
+	for (long after = 0; r == NULL && after < 100; after++) {
+		struct error err = ERROR_INIT;
+
+		mem_fail_after(after);
+		r = recipe_from(&c, 0, in, 2, out, 1, &err);
+		mem_fail_after(-1);
+		failures += r == NULL;
+		bad += r == NULL && err.kind != ERROR_NOMEM;
+	}
+	ok(r != NULL && failures > 0 && bad == 0,
+	   "recipe_from() out of memory");
+	recipe_free(r);
+}
+
+int
+main(void)
+{
+	fill_product();
+	test_buffers();
+	test_long();
+	test_all_ones();
+	test_nothing_lost();
+	test_no_memory();
+	return tap_done();
+}
