@@ -10,6 +10,7 @@
 #include "app.h"
 #include "buf.h"
 #include "dataset/catalogue.h"
+#include "dataset/report.h"
 #include "error.h"
 #include "json.h"
 #include "mem.h"
@@ -85,6 +86,8 @@ check_options(const struct settings *s)
 		{ s->moved_from != NULL, "--moved-from", all_but_list },
 	};
 
+	struct error err = ERROR_INIT;
+
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (rules[i].given && (rules[i].verbs & (1u << s->verb)) == 0)
 			app_usage("%s does not go with what is to be done",
@@ -94,85 +97,74 @@ check_options(const struct settings *s)
 		app_usage("--prune needs --keep N");
 	if (s->names_only && s->json)
 		app_usage("--names-only and --json exclude each other");
-}
-
-static void
-check_stamp(const char *option, const char *text)
-{
-	struct error err = ERROR_INIT;
-
-	if (text != NULL && catalogue_check_stamp(text, &err) < 0)
-		app_usage("%s: %s", option, err.text);
+	if (s->filter.before != NULL &&
+	    catalogue_check_stamp(s->filter.before, &err) < 0)
+		app_usage("--before: %s", err.text);
+	if (s->filter.after != NULL &&
+	    catalogue_check_stamp(s->filter.after, &err) < 0)
+		app_usage("--after: %s", err.text);
 }
 
 static void
 parse(struct settings *s, int argc, char **argv)
 {
+	struct catalogue_filter *f = &s->filter;
+	const char **name = &s->name;
+	int *verb = &s->verb, count = 0;
 	const struct opt opts[] = {
-		OPT_GROUP("What to do (default: list)"),
-		OPT_VERB('l', "list", &s->verb, VERB_LIST,
-			 "list the checkpoints in the index"),
-		OPT_VERB_ARG('b', "build", &s->verb, VERB_BUILD, &s->name,
-			     "ID", OPT_ANY,
-			     "rebuild what is missing of dataset ID, and index "
-			     "it"),
-		OPT_VERB_ARG('a', "add", &s->verb, VERB_ADD, &s->name, "NAME",
+		OPT_GROUP("What to do"),
+		OPT_VERB('l', "list", verb, VERB_LIST,
+			 "list the checkpoints in the index (default)"),
+		OPT_VERB_ARG('b', "build", verb, VERB_BUILD, name, "ID",
 			     OPT_ANY,
+			     "rebuild what dataset ID lacks, and index it"),
+		OPT_VERB_ARG('a', "add", verb, VERB_ADD, name, "NAME", OPT_ANY,
 			     "index a dataset that has a summary"),
-		OPT_VERB_ARG('d', "drop", &s->verb, VERB_DROP, &s->name,
+		OPT_VERB_ARG('d', "drop", verb, VERB_DROP, name, "NAME",
+			     OPT_DATASET, "forget a dataset; its files stay"),
+		OPT_VERB_ARG(0, "drop-after", verb, VERB_DROP_AFTER, name,
 			     "NAME", OPT_DATASET,
-			     "forget a dataset; its files stay"),
-		OPT_VERB_ARG(0, "drop-after", &s->verb, VERB_DROP_AFTER,
-			     &s->name, "NAME", OPT_DATASET,
 			     "forget all datasets newer than NAME"),
-		OPT_VERB(0, "drop-all", &s->verb, VERB_DROP_ALL,
+		OPT_VERB(0, "drop-all", verb, VERB_DROP_ALL,
 			 "forget all datasets"),
-		OPT_VERB_ARG('c', "current", &s->verb, VERB_CURRENT, &s->name,
-			     "NAME", OPT_DATASET,
-			     "restart from this checkpoint"),
-		OPT_VERB(0, "uncurrent", &s->verb, VERB_UNCURRENT,
+		OPT_VERB_ARG('c', "current", verb, VERB_CURRENT, name, "NAME",
+			     OPT_DATASET, "restart from this checkpoint"),
+		OPT_VERB(0, "uncurrent", verb, VERB_UNCURRENT,
 			 "mark no checkpoint to restart from"),
-		OPT_VERB_ARG(0, "delete", &s->verb, VERB_DELETE, &s->name,
-			     "NAME", OPT_DATASET,
-			     "delete a dataset and its files"),
-		OPT_VERB(0, "prune", &s->verb, VERB_PRUNE,
-			 "delete the checkpoints older than the --keep N "
-			 "newest valid ones"),
-		OPT_VERB(0, "verify", &s->verb, VERB_VERIFY,
-			 "check the files of one or all datasets"),
+		OPT_VERB_ARG(0, "delete", verb, VERB_DELETE, name, "NAME",
+			     OPT_DATASET, "delete a dataset and its files"),
+		OPT_VERB(0, "prune", verb, VERB_PRUNE,
+			 "delete checkpoints older than the --keep newest "
+			 "valid ones"),
+		OPT_VERB(0, "verify", verb, VERB_VERIFY,
+			 "check the files of all datasets, or of NAME"),
 		OPT_GROUP("Where"),
 		OPT_STRING('p', "prefix", &s->prefix, "DIR", OPT_DIR,
 			   "prefix directory (default $SCR_PREFIX, then .)"),
 		OPT_STRING(0, "moved-from", &s->moved_from, "DIR", OPT_ANY,
-			   "where the prefix was when its metadata were "
-			   "written"),
-		OPT_GROUP("List"),
+			   "where the prefix was when the job wrote it"),
+		OPT_GROUP("Lists"),
 		OPT_FLAG(0, "all", &s->all,
-			 "also outputs, with size, files and reason for NO"),
-		OPT_FLAG('n', "names-only", &s->names_only,
-			 "only names, one a line"),
-		OPT_FLAG(0, "valid", &s->filter.valid, "only valid ones"),
-		OPT_FLAG(0, "checkpoints", &s->filter.checkpoints,
-			 "only checkpoints"),
-		OPT_FLAG(0, "outputs", &s->filter.outputs,
-			 "only outputs; with --prune: prune them, too"),
-		OPT_STRING(0, "before", &s->filter.before, "TIME", OPT_ANY,
-			   "only flushed before TIME (YYYY-MM-DD"
-			   "[THH:MM:SS])"),
-		OPT_STRING(0, "after", &s->filter.after, "TIME", OPT_ANY,
-			   "only flushed at TIME or later"),
+			 "outputs, too; files, size and the reason for NO"),
+		OPT_FLAG('n', "names-only", &s->names_only, "names only"),
+		OPT_FLAG(0, "valid", &f->valid, "only valid ones"),
+		OPT_FLAG(0, "checkpoints", &f->checkpoints, "only checkpoints"),
+		OPT_FLAG(0, "outputs", &f->outputs,
+			 "only outputs; with --prune: these, too"),
+		OPT_STRING(0, "before", &f->before, "TIME", OPT_ANY,
+			   "only if flushed before YYYY-MM-DD[THH:MM:SS]"),
+		OPT_STRING(0, "after", &f->after, "TIME", OPT_ANY,
+			   "only if flushed then or later"),
 		OPT_FLAG(0, "json", &s->json, "print JSON"),
 		OPT_GROUP("Work"),
 		OPT_FLAG(0, "dry-run", &s->dry_run,
-			 "--build, --delete, --prune: only say what would be "
-			 "done"),
+			 "build, delete, prune: change nothing"),
 		OPT_U64(0, "keep", &s->keep, "N", 1, UINT32_MAX,
-			"--prune: how many to keep"),
+			"prune: how many to keep"),
 		OPT_FLAG(0, "deep", &s->deep,
-			 "--build, --verify: check the redundancy against the "
-			 "data"),
+			 "build, verify: check the redundancy as well"),
 		OPT_FLAG(0, "checksums", &s->checksums,
-			 "--build, --add, --verify: read all files and compare "
+			 "build, add, verify: read all files and compare "
 			 "checksums; --build records them"),
 		OPT_U64('j', "jobs", &s->jobs, "N", 1, 1024,
 			"threads (default: one a processor)"),
@@ -180,19 +172,14 @@ parse(struct settings *s, int argc, char **argv)
 			  UINT64_C(1) << 50, "memory for a rebuild"),
 		OPT_END,
 	};
-	int count = 0;
 
 	argv = app_start(&info, argc, argv, opts, &count);
-	if (s->verb == VERB_VERIFY && count > 0) {
+	if (s->verb == VERB_VERIFY && count > 0)
 		s->name = argv[0];
-		count--;
-		argv++;
-	}
-	if (count > 0)
-		app_usage("unexpected argument '%s'", argv[0]);
+	if (count > (s->verb == VERB_VERIFY))
+		app_usage("unexpected argument '%s'",
+			  argv[s->verb == VERB_VERIFY]);
 	check_options(s);
-	check_stamp("--before", s->filter.before);
-	check_stamp("--after", s->filter.after);
 }
 
 /* --- Helpers --- */
@@ -231,10 +218,10 @@ tell_notice(const struct catalogue *c)
 	}
 }
 
-/* Options for the library; `what` goes with the progress line. */
+/* Options for the library, for options_fini() also after a failure. */
 static int
 options_init(struct catalogue_options *o, const struct settings *s,
-	     const char *what, struct error *err)
+	     struct error *err)
 {
 	*o = (struct catalogue_options){
 		.memory = s->memory,
@@ -248,11 +235,9 @@ options_init(struct catalogue_options *o, const struct settings *s,
 	};
 	app_catch_signals();
 	o->par = par_new(s->jobs > 0 ? (unsigned)s->jobs : par_cpus(), err);
-	if (o->par == NULL)
-		return -1;
-	if (what != NULL)
-		o->progress = progress_start(what, app_verbosity() < 0);
-	return 0;
+	if (s->verb == VERB_BUILD || s->checksums || s->deep)
+		o->progress = progress_start(info.name, app_verbosity() < 0);
+	return o->par != NULL ? 0 : -1;
 }
 
 static void
@@ -260,6 +245,15 @@ options_fini(struct catalogue_options *o)
 {
 	progress_end(o->progress);
 	par_free(o->par);
+}
+
+/* Print and free a text. */
+static void
+print(struct buf *text)
+{
+	if (text->len > 0)
+		fwrite(text->data, 1, text->len, stdout);
+	buf_free(text);
 }
 
 /* A name in a message. */
@@ -289,30 +283,6 @@ finish_json(struct json *j, int status, struct error *why)
 /* --- List --- */
 
 static int
-list_json(const struct catalogue *c, const struct index *ix,
-	  const struct index_entry *entries, size_t count,
-	  const struct catalogue_filter *f, int status)
-{
-	struct json *j = json_new_object(), *list = json_new_array();
-	struct error why = ERROR_INIT;
-
-	json_set_str(j, "prefix", catalogue_path(c));
-	if (index_current(ix) != NULL)
-		json_set_str(j, "current", index_current(ix));
-	else
-		json_set_null(j, "current");
-	if (catalogue_notice(c) != NULL)
-		json_set_str(j, "notice", catalogue_notice(c));
-	else
-		json_set_null(j, "notice");
-	for (size_t i = 0; i < count; i++)
-		if (catalogue_match(f, &entries[i]))
-			json_push(list, catalogue_json(ix, &entries[i]));
-	json_set(j, "datasets", list);
-	return finish_json(j, status, &why);
-}
-
-static int
 do_list(const struct settings *s, struct catalogue *c)
 {
 	struct catalogue_filter f = s->filter;
@@ -334,7 +304,9 @@ do_list(const struct settings *s, struct catalogue *c)
 	if (count == (size_t)-1) {
 		status = app_report(status, &err);
 	} else if (s->json) {
-		status = list_json(c, ix, entries, count, &f, status);
+		status = finish_json(
+			catalogue_list_json(c, ix, entries, count, &f), status,
+			&err);
 	} else {
 		if (catalogue_list(entries, count, &f,
 				   s->names_only ? CATALOGUE_NAMES
@@ -342,10 +314,8 @@ do_list(const struct settings *s, struct catalogue *c)
 						 : CATALOGUE_LLNL,
 				   &text, &err) < 0)
 			status = app_report(status, &err);
-		else if (text.len > 0)
-			fwrite(text.data, 1, text.len, stdout);
+		print(&text);
 	}
-	buf_free(&text);
 	mem_free(entries);
 	index_free(ix);
 	return status;
@@ -413,56 +383,7 @@ do_edit(const struct settings *s, struct catalogue *c)
 	return finish_json(j, STATUS_OK, &err);
 }
 
-/* --- Build, add -------------------------------------------------------------------------- */
-
-static void
-tell_build(const struct settings *s, int64_t id, const struct build_result *r)
-{
-	const size_t mended = r->rebuild.files + r->rebuild.maps +
-			      r->rebuild.redundancy + r->rebuild.descriptors;
-	char name[256], size[32];
-
-	app_warn("dataset %" PRId64 " (%s): %zu %s of %zu %s, %s: %s", id,
-		 shown(r->name, name), r->files, str_plural(r->files, "file"),
-		 r->ranks, str_plural(r->ranks, "rank"),
-		 str_bytes(size, sizeof(size), r->bytes),
-		 s->dry_run ? "can be built" : "in the index");
-	if (mended > 0)
-		app_warn("rebuilt: %zu %s, %zu %s, %zu redundancy %s",
-			 r->rebuild.files, str_plural(r->rebuild.files, "file"),
-			 r->rebuild.maps,
-			 str_plural(r->rebuild.maps, "filemap"),
-			 r->rebuild.redundancy + r->rebuild.descriptors,
-			 str_plural(r->rebuild.redundancy +
-					    r->rebuild.descriptors,
-				    "file"));
-}
-
-static struct json *
-build_json(int64_t id, const struct build_result *r)
-{
-	struct json *j = json_new_object(), *b = json_new_object();
-
-	json_set_i64(j, "id", id);
-	if (r->name[0] != '\0')
-		json_set_str(j, "name", r->name);
-	else
-		json_set_null(j, "name");
-	json_set_u64(j, "ranks", r->ranks);
-	json_set_u64(j, "files", r->files);
-	json_set_u64(j, "bytes", r->bytes);
-	json_set_bool(j, "descriptor_guessed", r->descriptor_guessed);
-	json_set_u64(b, "files", r->rebuild.files);
-	json_set_u64(b, "filemaps", r->rebuild.maps);
-	json_set_u64(b, "redundancy_files", r->rebuild.redundancy);
-	json_set_u64(b, "descriptors", r->rebuild.descriptors);
-	json_set_u64(b, "bytes_read", r->rebuild.bytes_read);
-	json_set_u64(b, "bytes_written", r->rebuild.bytes_written);
-	json_set_u64(b, "checksums_compared", r->rebuild.crc_checked);
-	json_set_u64(b, "checksums_wrong", r->rebuild.crc_wrong);
-	json_set(j, "rebuilt", b);
-	return j;
-}
+/* --- Build, add --- */
 
 static int
 do_build(const struct settings *s, struct catalogue *c)
@@ -470,17 +391,21 @@ do_build(const struct settings *s, struct catalogue *c)
 	struct catalogue_options o;
 	struct build_result r = { .status = STATUS_OK };
 	struct error err = ERROR_INIT;
+	struct buf text = BUF_INIT;
 	int64_t id = 0;
 
 	if (num_i64(s->name, 1, DATASET_ID_MAX, &id, &err) < 0)
 		app_usage("--build: %s", err.text);
-	if (options_init(&o, s, "build", &err) == 0)
+	if (options_init(&o, s, &err) == 0)
 		catalogue_build(c, id, &o, &r, &err);
 	options_fini(&o);
-	if (err.kind == ERROR_NONE)
-		tell_build(s, id, &r);
+	if (err.kind == ERROR_NONE &&
+	    catalogue_build_text(id, &r, s->dry_run, &text) == 0)
+		app_warn("%s", text.data);
+	buf_free(&text);
 	if (s->json)
-		return finish_json(build_json(id, &r), STATUS_OK, &err);
+		return finish_json(catalogue_build_json(id, &r), STATUS_OK,
+				   &err);
 	return app_report(STATUS_OK, &err);
 }
 
@@ -493,7 +418,7 @@ do_add(const struct settings *s, struct catalogue *c)
 	char name[256];
 	int64_t id = -1;
 
-	if (options_init(&o, s, s->checksums ? "add" : NULL, &err) == 0)
+	if (options_init(&o, s, &err) == 0)
 		catalogue_add(c, s->name, &o, &id, &err);
 	options_fini(&o);
 	if (err.kind == ERROR_NONE)
@@ -503,126 +428,46 @@ do_add(const struct settings *s, struct catalogue *c)
 		return app_report(STATUS_OK, &err);
 	j = json_new_object();
 	json_set_str(j, "name", s->name);
-	if (id > 0)
-		json_set_i64(j, "id", id);
-	else
-		json_set_null(j, "id");
+	json_set_i64(j, "id", id);
 	return finish_json(j, STATUS_OK, &err);
 }
 
-/* --- Delete, prune ------------------------------------------------------------------------- */
+/* --- Delete, prune, verify: one dataset after another --- */
 
-/* Delete one dataset, or say what that would do: a line of a table, or an
- * object in `list`. */
+struct each {
+	const struct settings *s;
+	struct catalogue *c;
+	struct catalogue_options o;
+	struct json *list; /* NULL: rows on stdout */
+};
+
+/* Delete one dataset, or say what that would do. */
 static int
-delete_one(const struct settings *s, struct catalogue *c, int64_t id,
-	   const char *name, const struct catalogue_options *o,
-	   struct json *list)
+delete_one(struct each *w, const struct index_entry *e)
 {
+	const bool dry_run = w->s->dry_run;
 	struct error err = ERROR_INIT;
+	struct buf row = BUF_INIT;
 	struct delete_result r;
 	char text[256], size[32];
 	struct json *j = NULL;
-	int rc = catalogue_delete(c, id, o, &r, &err);
+	int rc = catalogue_delete(w->c, e->id, &w->o, &r, &err);
 
-	str_bytes(size, sizeof(size), r.bytes);
-	if (list != NULL) {
-		j = json_new_object();
-		json_set_i64(j, "id", id);
-		if (name != NULL)
-			json_set_str(j, "name", name);
-		else
-			json_set_null(j, "name");
-		json_set_u64(j, "files", r.files);
-		json_set_u64(j, "directories", r.dirs);
-		json_set_u64(j, "bytes", r.bytes);
-		json_set_u64(j, "files_kept", r.kept);
-		json_set_bool(j, "deleted", rc == 0 && !s->dry_run);
-		if (err.kind != ERROR_NONE)
-			json_set_str(j, "error", err.text);
-		json_push(list, j);
-	} else if (rc == 0 && s->dry_run) {
-		printf("%4" PRId64 " %7zu %10s %s\n", id, r.files, size,
-		       shown(name, text));
+	if (w->list != NULL) {
+		j = catalogue_delete_json(e->id, e->name, &r);
+		json_set_bool(j, "deleted", rc == 0 && !dry_run);
+		json_push(w->list, j);
+	} else if (rc == 0 && dry_run) {
+		catalogue_delete_row(e->id, e->name, &r, &row);
+		print(&row);
 	}
-	if (rc == 0 && !s->dry_run)
-		app_warn("dataset %" PRId64 " (%s): deleted, %zu %s and %zu "
-			 "%s, %s",
-			 id, shown(name, text), r.files,
-			 str_plural(r.files, "file"), r.dirs,
-			 r.dirs == 1 ? "directory" : "directories", size);
+	if (rc == 0 && !dry_run)
+		app_warn("dataset %" PRId64 " (%s): deleted: %zu %s, %s", e->id,
+			 shown(e->name, text), r.files,
+			 str_plural(r.files, "file"),
+			 str_bytes(size, sizeof(size), r.bytes));
 	return app_report(STATUS_OK, &err);
 }
-
-/* Delete what `ids` says, in this order; the first failure ends it. */
-static int
-delete_list(const struct settings *s, struct catalogue *c,
-	    const struct index *ix, const int64_t *ids, size_t count)
-{
-	struct catalogue_options o;
-	struct error err = ERROR_INIT;
-	struct json *list = s->json ? json_new_array() : NULL, *j = NULL;
-	int status = STATUS_OK;
-
-	if (options_init(&o, s, NULL, &err) < 0) {
-		status = app_report(status, &err);
-		count = 0;
-	}
-	if (s->dry_run && !s->json)
-		puts("DSET   FILES       SIZE NAME");
-	for (size_t i = 0; i < count && status == STATUS_OK && !stop(); i++) {
-		struct index_entry e = { .name = NULL };
-
-		if (ix != NULL && index_find_id(ix, ids[i], &e, NULL) < 0)
-			e.name = NULL;
-		status = delete_one(s, c, ids[i], e.name, &o, list);
-	}
-	options_fini(&o);
-	if (!s->json)
-		return status;
-	j = json_new_object();
-	json_set_bool(j, "dry_run", s->dry_run);
-	json_set(j, "datasets", list);
-	return finish_json(j, status, &err);
-}
-
-/* --delete NAME, or the datasets that --prune chooses. */
-static int
-do_delete(const struct settings *s, struct catalogue *c)
-{
-	struct error err = ERROR_INIT;
-	struct index *ix = catalogue_read(c, &err);
-	int64_t *ids = NULL, one = -1;
-	size_t count = 0;
-	int status = STATUS_OK;
-
-	if (ix == NULL)
-		return app_report(status, &err);
-	if (s->verb == VERB_DELETE) {
-		one = catalogue_resolve(c, ix, s->name, &err);
-		count = one > 0 ? 1 : (size_t)-1;
-	} else if (catalogue_notice(c) != NULL) {
-		/* Marks of failed fetches and of the restart point are gone
-		 * with the index: what is worth keeping is a guess. */
-		error_set(&err, ERROR_DAMAGED,
-			  "the index is damaged or missing: look at the list, "
-			  "repair it, then prune");
-		count = (size_t)-1;
-	} else {
-		ids = catalogue_prune(ix, (size_t)s->keep, s->filter.outputs,
-				      &count, &err);
-	}
-	if (count == (size_t)-1)
-		status = app_report(status, &err);
-	else
-		status = delete_list(s, c, ix, ids != NULL ? ids : &one,
-				     count);
-	mem_free(ids);
-	index_free(ix);
-	return status;
-}
-
-/* --- Verify ---------------------------------------------------------------------------------- */
 
 struct problems {
 	const char *name;
@@ -642,142 +487,142 @@ bad(void *arg, const char *what)
 	p->count++;
 }
 
-static void
-verify_row(int64_t id, const char *name, const char *state,
-	   const struct verify_result *r)
-{
-	char size[32];
-
-	printf("%4" PRId64 " %-10s %7zu %7zu %10s %s\n", id, state, r->files,
-	       r->bad_files, str_bytes(size, sizeof(size), r->bytes), name);
-}
-
-static void
-verify_object(struct json *list, int64_t id, const char *name,
-	      const char *state, const struct verify_result *r,
-	      struct json *found)
-{
-	struct json *j = json_new_object();
-
-	json_set_i64(j, "id", id);
-	json_set_str(j, "name", name);
-	json_set_str(j, "state", state);
-	json_set_u64(j, "files", r->files);
-	json_set_u64(j, "bad_files", r->bad_files);
-	json_set_u64(j, "files_without_size", r->unchecked);
-	json_set_u64(j, "checksums_compared", r->crc_checked);
-	json_set_u64(j, "bytes", r->bytes);
-	json_set(j, "problems", found);
-	json_push(list, j);
-}
-
-/* Check one dataset; `complete` is false for one that the index itself does
- * not call complete: that is no news. */
+/* Check one dataset.  That one which the index does not call complete is not
+ * is no news, unless it is asked for. */
 static int
-verify_one(struct catalogue *c, int64_t id, const char *name, bool complete,
-	   const struct catalogue_options *o, struct json *list)
+verify_one(struct each *w, const struct index_entry *e)
 {
-	static const char *const states[] = {
-		[STATUS_OK] = "ok",	    [STATUS_FAILED] = "unknown",
-		[STATUS_USAGE] = "unknown", [STATUS_DAMAGED] = "damaged",
-		[STATUS_LOST] = "lost",
-	};
 	struct verify_result r = { .status = STATUS_OK };
 	struct error err = ERROR_INIT;
 	struct problems p = { .count = 0 };
+	struct buf row = BUF_INIT;
+	struct json *j = NULL;
 	const char *state = "incomplete";
 	char text[256];
 	int status = STATUS_OK;
 
-	p.name = shown(name, text);
-	if (list != NULL)
+	p.name = shown(e->name, text);
+	if (w->list != NULL)
 		p.list = json_new_array();
-	if (complete) {
-		catalogue_verify(c, id, o, bad, &p, &r, &err);
+	if (e->complete == 1 || w->s->name != NULL) {
+		catalogue_verify(w->c, e->id, &w->o, bad, &p, &r, &err);
 		status = app_report(r.status, &err);
-		state = states[status];
+		state = report_state(status);
 	}
-	if (list == NULL && p.count > TELL_MAX && app_verbosity() <= 0)
+	if (w->list != NULL) {
+		j = catalogue_verify_json(e->id, e->name, state, &r);
+		json_set(j, "problems", p.list);
+		json_push(w->list, j);
+		return status;
+	}
+	if (p.count > TELL_MAX && app_verbosity() <= 0)
 		app_error("%s: %zu more problems (-v shows all)", p.name,
 			  p.count - TELL_MAX);
-	if (list != NULL)
-		verify_object(list, id, p.name, state, &r, p.list);
-	else
-		verify_row(id, p.name, state, &r);
+	catalogue_verify_row(e->id, e->name, state, &r, &row);
+	print(&row);
 	return status;
 }
 
-static int
-verify_all(struct catalogue *c, const struct index *ix,
-	   const struct catalogue_options *o, struct json *list)
+/* The datasets that are meant: NAME, those that --prune chooses, or all.  For
+ * mem_free(); NULL with (size_t)-1 in *count on failure. */
+static int64_t *
+choose(const struct settings *s, struct catalogue *c, const struct index *ix,
+       size_t *count, struct error *err)
 {
-	struct error err = ERROR_INIT;
-	size_t count = 0;
-	struct index_entry *all = index_entries(ix, &count, &err);
+	int64_t *ids = NULL;
+
+	if (s->verb == VERB_PRUNE && catalogue_notice(c) == NULL)
+		return catalogue_prune(ix, (size_t)s->keep, s->filter.outputs,
+				       count, err);
+	*count = (size_t)-1;
+	if (s->verb == VERB_PRUNE) {
+		/* Marks of failed fetches and of the restart point are gone
+		 * with the index: what is worth keeping is a guess. */
+		error_set(err, ERROR_DAMAGED,
+			  "the index is damaged or missing: repair it, look at "
+			  "the list, then prune");
+		return NULL;
+	}
+	if (s->name == NULL)
+		return catalogue_ids(ix, count, err);
+	ids = mem_alloc(1, sizeof(*ids));
+	if (ids == NULL) {
+		error_set(err, ERROR_NOMEM, "out of memory");
+		return NULL;
+	}
+	ids[0] = catalogue_resolve(c, ix, s->name, err);
+	if (ids[0] > 0)
+		*count = 1;
+	return ids;
+}
+
+/* Print the headings of the table. */
+static void
+print_head(const struct each *w)
+{
+	struct buf head = BUF_INIT;
+
+	if (w->s->verb == VERB_VERIFY)
+		catalogue_verify_row(0, NULL, NULL, NULL, &head);
+	else if (w->s->dry_run)
+		catalogue_delete_row(0, NULL, NULL, &head);
+	print(&head);
+}
+
+static int
+work(struct each *w, const struct index *ix, const int64_t *ids, size_t count)
+{
+	const bool verify = w->s->verb == VERB_VERIFY;
+	struct index_entry e;
 	int status = STATUS_OK;
 
-	if (count == (size_t)-1)
-		return app_report(status, &err);
-	for (size_t i = 0; i < count && !stop(); i++)
+	if (w->list == NULL)
+		print_head(w);
+	for (size_t i = 0; i < count && !stop(); i++) {
+		if (index_find_id(ix, ids[i], &e, NULL) < 0)
+			e = (struct index_entry){ .id = ids[i] };
 		status = error_worse_status(
-			status,
-			verify_one(c, all[i].id, all[i].name,
-				   all[i].complete == 1, o, list));
-	mem_free(all);
-	return status;
+			status, (verify ? verify_one : delete_one)(w, &e));
+		if (!verify && status != STATUS_OK)
+			break;
+	}
+	return stop() ? error_worse_status(status, STATUS_FAILED) : status;
 }
 
 static int
-verify_chosen(const struct settings *s, struct catalogue *c,
-	      const struct index *ix, const struct catalogue_options *o,
-	      struct json *list)
+do_each(const struct settings *s, struct catalogue *c)
 {
-	struct error err = ERROR_INIT;
-	struct index_entry e;
-	int64_t id = catalogue_resolve(c, ix, s->name, &err);
-	const char *name = s->name;
-
-	if (id < 0)
-		return app_report(STATUS_OK, &err);
-	if (ix != NULL && index_find_id(ix, id, &e, NULL) == 0 &&
-	    e.name != NULL)
-		name = e.name;
-	return verify_one(c, id, name, true, o, list);
-}
-
-static int
-do_verify(const struct settings *s, struct catalogue *c)
-{
-	struct catalogue_options o;
+	struct each w = { .s = s, .c = c };
 	struct error err = ERROR_INIT;
 	struct index *ix = catalogue_read(c, &err);
-	struct json *list = s->json ? json_new_array() : NULL, *j = NULL;
+	struct json *j = NULL;
+	int64_t *ids = NULL;
+	size_t count = 0;
 	int status = STATUS_OK;
 
-	if (ix == NULL ||
-	    options_init(&o, s, s->checksums || s->deep ? "verify" : NULL,
-			 &err) < 0) {
-		index_free(ix);
-		json_free(list);
+	if (ix == NULL)
 		return app_report(status, &err);
-	}
-	if (catalogue_notice(c) != NULL)
+	ids = choose(s, c, ix, &count, &err);
+	if (count == (size_t)-1 || options_init(&w.o, s, &err) < 0)
+		goto out;
+	if (s->json)
+		w.list = json_new_array();
+	if (s->verb == VERB_VERIFY && catalogue_notice(c) != NULL)
 		status = STATUS_DAMAGED;
-	if (list == NULL)
-		puts("DSET STATE        FILES     BAD       SIZE NAME");
-	status = error_worse_status(
-		status, s->name != NULL ? verify_chosen(s, c, ix, &o, list)
-					: verify_all(c, ix, &o, list));
-	options_fini(&o);
+	status = error_worse_status(status, work(&w, ix, ids, count));
+	if (s->json) {
+		j = json_new_object();
+		json_set(j, "datasets", w.list);
+		status = finish_json(j, status, &err);
+	}
+out:
+	options_fini(&w.o);
+	mem_free(ids);
 	index_free(ix);
-	if (list == NULL)
-		return status;
-	j = json_new_object();
-	json_set(j, "datasets", list);
-	return finish_json(j, status, &err);
+	return app_report(status, &err);
 }
 
-/* --- Main ---------------------------------------------------------------------------------------- */
+/* --- Main --- */
 
 /* The prefix directory: --prefix, $SCR_PREFIX, the working directory. */
 static const char *
@@ -792,12 +637,12 @@ int
 main(int argc, char **argv)
 {
 	int (*const verbs[])(const struct settings *, struct catalogue *) = {
-		[VERB_LIST] = do_list,	      [VERB_BUILD] = do_build,
-		[VERB_ADD] = do_add,	      [VERB_DROP] = do_edit,
-		[VERB_DROP_AFTER] = do_edit,  [VERB_DROP_ALL] = do_edit,
-		[VERB_CURRENT] = do_edit,     [VERB_UNCURRENT] = do_edit,
-		[VERB_DELETE] = do_delete,    [VERB_PRUNE] = do_delete,
-		[VERB_VERIFY] = do_verify,
+		[VERB_LIST] = do_list,	     [VERB_BUILD] = do_build,
+		[VERB_ADD] = do_add,	     [VERB_DROP] = do_edit,
+		[VERB_DROP_AFTER] = do_edit, [VERB_DROP_ALL] = do_edit,
+		[VERB_CURRENT] = do_edit,    [VERB_UNCURRENT] = do_edit,
+		[VERB_DELETE] = do_each,     [VERB_PRUNE] = do_each,
+		[VERB_VERIFY] = do_each,
 	};
 	struct settings s = { .verb = VERB_LIST };
 	struct error err = ERROR_INIT;

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,15 +17,6 @@
 /* The kernel says EAGAIN when a directory moves while ".." is looked up;
  * somebody who moves them all the time shall not keep us for ever. */
 #define AGAIN_MAX 10000
-
-/* Set by tests only: behave as where the kernel has no openat2(). */
-static atomic_bool walk_only;
-
-void
-path_force_walk(bool force)
-{
-	atomic_store(&walk_only, force);
-}
 
 bool
 path_is_clean(const char *rel)
@@ -271,15 +261,13 @@ open_beneath(int rootfd, const char *rel, int flags, mode_t mode)
 	const bool makes =
 		(flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
 	struct open_how how = {
-		.flags = (uint64_t)(flags | O_CLOEXEC),
+		.flags = (uint32_t)(flags | O_CLOEXEC),
 		.mode = makes ? mode & 07777 : 0, /* else EINVAL */
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
 	};
 	int again = 0;
 	long fd = -1;
 
-	if (atomic_load_explicit(&walk_only, memory_order_relaxed))
-		return walk(rootfd, rel, flags | O_CLOEXEC, mode);
 	do
 		fd = syscall(SYS_openat2, rootfd, rel, &how, sizeof(how));
 	while (fd < 0 &&

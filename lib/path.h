@@ -63,9 +63,6 @@ int path_stat_beneath(int rootfd, const char *rel, struct stat *st,
 int path_open_parent(int rootfd, const char *rel, bool make, mode_t mode,
 		     const char **base, struct error *err);
 
-/* For tests: from now on do as where the kernel has no openat2. */
-void path_force_walk(bool force);
-
 /*
  * A cache of open parent directories, for long lists of files of which many
  * share a directory.  pathcache_parent() is path_open_parent() with

@@ -66,7 +66,7 @@ label(const char *text)
 {
 	static char to[256];
 
-	str_printable(to, sizeof(to), text);
+	str_printable(to, sizeof(to), *text != '\0' ? text : "(empty)");
 	return to;
 }
 

@@ -114,12 +114,18 @@ count_tap() {
 	' "$1"
 }
 
-# Failed checks with the remarks that follow them, and whatever is no TAP.
+# Failed checks with the remarks that follow them, and whatever is no TAP; not
+# more than 30 lines at a stretch, nor 200 in all.
 show_failures() {
 	awk '
-	/^ok / || /^1\.\.[0-9]+/ { show = 0; next }
-	/^not ok / { show = 1 }
-	show || !/^#/ { print "    " $0 }
+	/^ok / || /^1\.\.[0-9]+/ { show = lines = 0; next }
+	/^not ok / { show = 1; lines = 0 }
+	show || !/^#/ {
+		if (++lines <= 30)
+			print "    " $0
+		else if (lines == 31)
+			print "    ..."
+	}
 	' "$1" | head -n 200
 }
 

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "dataset/catalogue_impl.h"
@@ -24,9 +23,6 @@
 #include "str.h"
 
 #define SCR_DIR ".scr"
-
-/* Between two looks whether a lock is free, in nanoseconds. */
-#define LOCK_PAUSE 50000000
 
 /* --- The prefix --- */
 
@@ -132,52 +128,16 @@ catalogue_dir_open(struct catalogue *c, int64_t id, struct catalogue_dir *d,
 	d->fd = d->lock = -1;
 	snprintf(d->name, sizeof(d->name), "scr.dataset.%" PRId64, id);
 	if (c->scr_fd >= 0)
-		d->fd = path_open_beneath(
-			c->scr_fd, d->name,
-			O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, &why);
+		d->fd = path_open_beneath(c->scr_fd, d->name,
+					  O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
+					  0, &why);
 	if (d->fd >= 0)
 		return 0;
 	if (c->scr_fd < 0 || why.kind == ERROR_ABSENT)
 		return error_set(err, ERROR_ABSENT,
 				 "%s/%s/%s: there is no such dataset", c->path,
 				 SCR_DIR, d->name);
-	return error_set(err, why.kind, "%s/%s/%s", c->path, SCR_DIR,
-			 why.text);
-}
-
-bool
-catalogue_no_locks(const struct error *err)
-{
-	return err->kind == ERROR_SYSTEM &&
-	       (err->errnum == ENOSYS || err->errnum == ENOLCK ||
-		err->errnum == EOPNOTSUPP);
-}
-
-/* Take the lock, with a word to the user where it takes time.  Asked for again
- * and again, because a wait in the kernel would not end when the user wants to
- * stop. */
-static int
-wait_for_lock(struct catalogue_dir *d, const struct catalogue_options *o,
-	      struct error *err)
-{
-	const struct timespec pause = { .tv_nsec = LOCK_PAUSE };
-	bool told = false;
-
-	for (;;) {
-		d->lock = io_trylock(d->fd, CATALOGUE_DIR_LOCK, true, err);
-		if (d->lock >= 0 || err->kind != ERROR_SYSTEM ||
-		    err->errnum != EWOULDBLOCK)
-			return d->lock;
-		error_clear(err);
-		if (catalogue_stopped(o))
-			return error_set(err, ERROR_SYSTEM,
-					 "interrupted while waiting");
-		if (!told)
-			catalogue_say(o, "%s: somebody else works on it, waiting",
-				      d->name);
-		told = true;
-		nanosleep(&pause, NULL);
-	}
+	return error_set(err, why.kind, "%s/%s/%s", c->path, SCR_DIR, why.text);
 }
 
 int
@@ -185,41 +145,17 @@ catalogue_dir_lock(struct catalogue *c, struct catalogue_dir *d,
 		   const struct catalogue_options *o, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	struct stat ours, there;
 
-	for (;;) {
-		if (wait_for_lock(d, o, &why) < 0)
-			break;
-		/* Whoever held it may have deleted the dataset, and with it
-		 * the file that we have locked now. */
-		if (fstat(d->lock, &ours) == 0 &&
-		    fstatat(d->fd, CATALOGUE_DIR_LOCK, &there,
-			    AT_SYMLINK_NOFOLLOW) == 0 &&
-		    ours.st_dev == there.st_dev && ours.st_ino == there.st_ino)
-			return 0;
-		close(d->lock);
-		d->lock = -1;
-	}
-	if (catalogue_no_locks(&why)) {
-		catalogue_say(o,
-			      "%s: this file system has no locks: do not work "
-			      "on one dataset with two commands at once",
-			      d->name);
+	d->lock = catalogue_lock(d->fd, d->name, o, &why);
+	if (d->lock != -1)
 		return 0;
-	}
-	if (why.kind == ERROR_ABSENT)
-		return error_set(err, ERROR_ABSENT,
-				 "%s/%s/%s: deleted in the meantime", c->path,
-				 SCR_DIR, d->name);
-	return error_set(err, why.kind, "%s/%s/%s: %s", c->path, SCR_DIR,
-			 d->name, why.text);
+	return error_set(err, why.kind, "%s/%s/%s", c->path, SCR_DIR, why.text);
 }
 
 void
 catalogue_dir_close(struct catalogue_dir *d)
 {
-	if (d->lock >= 0)
-		close(d->lock);
+	catalogue_unlock(d->fd, d->lock);
 	if (d->fd >= 0)
 		close(d->fd);
 	d->fd = d->lock = -1;
@@ -311,8 +247,8 @@ catalogue_dirs(struct catalogue *c, size_t *count, struct error *err)
 }
 
 int64_t
-catalogue_resolve(struct catalogue *c, const struct index *ix,
-		  const char *text, struct error *err)
+catalogue_resolve(struct catalogue *c, const struct index *ix, const char *text,
+		  struct error *err)
 {
 	struct catalogue_dir d = CATALOGUE_DIR_INIT;
 	struct index_entry e;

@@ -99,15 +99,28 @@ struct catalogue_options {
 	bool dry_run;
 	struct progress *progress;
 	bool (*stop)(void);
-	void (*log)(void *arg, const char *what);    /* what the user should
+	void (*log)(void *arg, const char *what); /* what the user should
 							know; NULL */
-	void (*detail)(void *arg, const char *what); /* each file rebuilt; NULL */
-	void *log_arg;				     /* of both */
+	void (*detail)(void *arg,
+		       const char *what); /* each file rebuilt; NULL */
+	void *log_arg;			  /* of both */
 };
 
 /* Lock of one dataset, in the directory of its metadata: whoever changes its
- * files holds it (io_lock()). */
+ * files holds it, by catalogue_lock(). */
 #define CATALOGUE_DIR_LOCK ".scrkit.lock"
+
+/*
+ * Wait for the lock of the dataset whose metadata are in `dirfd` (`what`, for
+ * messages); o->stop ends the wait.  Returns a value for catalogue_unlock(),
+ * also where the file system has no locks (o->log tells), or -1: ERROR_ABSENT
+ * (deleted while we waited), ERROR_SYSTEM.
+ */
+int catalogue_lock(int dirfd, const char *what,
+		   const struct catalogue_options *o, struct error *err);
+
+/* Give it back, and remove the lock file.  A `lock` < 0 is ignored. */
+void catalogue_unlock(int dirfd, int lock);
 
 /* plan_prefix() with PLAN_* `flags`; where the recorded root cannot be told,
  * with the one that the index remembers. */
@@ -199,6 +212,10 @@ int64_t *catalogue_prune(const struct index *ix, size_t keep, bool outputs,
 int64_t catalogue_resolve(struct catalogue *c, const struct index *ix,
 			  const char *text, struct error *err);
 
+/* The ids of all datasets in the index, newest first, likewise. */
+int64_t *catalogue_ids(const struct index *ix, size_t *count,
+		       struct error *err);
+
 /* Dataset ids that have a directory PREFIX/.scr/scr.dataset.ID, ascending, for
  * mem_free(). */
 int64_t *catalogue_dirs(struct catalogue *c, size_t *count, struct error *err);
@@ -233,5 +250,32 @@ int catalogue_list(const struct index_entry *entries, size_t count,
 /* One entry as a JSON object; NULL: no memory. */
 struct json *catalogue_json(const struct index *ix,
 			    const struct index_entry *e);
+
+/* The entries that match, with prefix, restart point and notice. */
+struct json *catalogue_list_json(const struct catalogue *c,
+				 const struct index *ix,
+				 const struct index_entry *entries,
+				 size_t count,
+				 const struct catalogue_filter *f);
+
+/* --- Results, for people and programs --- */
+
+/* One line for a dataset that was built, or could be; ends without newline. */
+int catalogue_build_text(int64_t id, const struct build_result *r, bool dry_run,
+			 struct buf *out);
+struct json *catalogue_build_json(int64_t id, const struct build_result *r);
+
+/* A table row for what is or would be deleted; `r` NULL: the headings. */
+int catalogue_delete_row(int64_t id, const char *name,
+			 const struct delete_result *r, struct buf *out);
+struct json *catalogue_delete_json(int64_t id, const char *name,
+				   const struct delete_result *r);
+
+/* The same for what was verified; `state` is a word. */
+int catalogue_verify_row(int64_t id, const char *name, const char *state,
+			 const struct verify_result *r, struct buf *out);
+struct json *catalogue_verify_json(int64_t id, const char *name,
+				   const char *state,
+				   const struct verify_result *r);
 
 #endif /* DATASET_CATALOGUE_H */

@@ -136,8 +136,8 @@ check_ranks(struct catalogue *c, const struct catalogue_dir *d,
 				  d->name, d->id);
 	if (catalogue_files_from(&r, &files, err) == 0 &&
 	    catalogue_files_check(c, &files, o->checksums, o, err) == 0)
-		rc = catalogue_files_whole(&r, &files,
-					   has_maps ? NULL : view, false, err);
+		rc = catalogue_files_whole(&r, &files, has_maps ? NULL : view,
+					   false, err);
 	catalogue_files_free(&files);
 	rank2file_free(&r);
 	return rc < 0 ? error_wrap(err, "%s: not added", d->name) : 0;
@@ -162,8 +162,7 @@ add(struct catalogue *c, const struct catalogue_dir *d,
 	if (catalogue_check_given_up(d, &desc, err) < 0)
 		goto out;
 	maps = check_plan(c, d, o, err);
-	if (maps < 0 ||
-	    check_ranks(c, d, &desc.view, maps == 0, o, err) < 0)
+	if (maps < 0 || check_ranks(c, d, &desc.view, maps == 0, o, err) < 0)
 		goto out;
 	rc = catalogue_record_entry(c, &desc, NULL, true, o, err);
 out:
@@ -173,8 +172,7 @@ out:
 
 int
 catalogue_add(struct catalogue *c, const char *name,
-	      const struct catalogue_options *o, int64_t *id,
-	      struct error *err)
+	      const struct catalogue_options *o, int64_t *id, struct error *err)
 {
 	struct search s = { .c = c, .name = name, .found = -1 };
 	struct catalogue_dir d = CATALOGUE_DIR_INIT;

@@ -70,11 +70,11 @@ make_plan(struct build *b, struct error *err)
 {
 	struct error why = ERROR_INIT;
 
-	b->plan = catalogue_plan(b->c, b->dir.id,
-				 (b->o->deep ? PLAN_HEADERS : 0u) |
-					 (b->o->checksums ? PLAN_CHECKSUMS
-							  : 0u),
-				 b->o, &why);
+	b->plan =
+		catalogue_plan(b->c, b->dir.id,
+			       (b->o->deep ? PLAN_HEADERS : 0u) |
+				       (b->o->checksums ? PLAN_CHECKSUMS : 0u),
+			       b->o, &why);
 	if (b->plan != NULL || (why.kind == ERROR_ABSENT && b->have_old))
 		return 0;
 	if (err != NULL)
@@ -100,13 +100,13 @@ look(struct build *b, struct error *err)
 		return -1;
 	if (b->plan == NULL)
 		return 0;
-	if (catalogue_sums_init(&b->sums, b->plan,
-				b->have_old ? &b->old : NULL, err) < 0)
+	if (catalogue_sums_init(&b->sums, b->plan, b->have_old ? &b->old : NULL,
+				err) < 0)
 		return -1;
 	if (!b->o->checksums)
 		return 0;
-	return catalogue_sums_read(b->c, b->plan, &b->sums, CATALOGUE_ALL,
-				   b->o, err);
+	return catalogue_sums_read(b->c, b->plan, &b->sums, CATALOGUE_ALL, b->o,
+				   err);
 }
 
 /* --- Does the redundancy agree? --- */
@@ -116,8 +116,7 @@ look(struct build *b, struct error *err)
 static int
 drop_body(struct build *b, const struct deep_finding *f, struct error *err)
 {
-	const struct plan_member *m =
-		&b->plan->sets[f->set].members[f->member];
+	const struct plan_member *m = &b->plan->sets[f->set].members[f->member];
 
 	if (m->name == NULL || unlinkat(b->dir.fd, m->name, 0) == 0 ||
 	    errno == ENOENT)
@@ -190,8 +189,7 @@ look_deep(struct build *b, struct error *err)
 	if (look(b, err) < 0)
 		return -1;
 	if (b->plan == NULL) /* all its metadata went in the meantime */
-		return error_set(err, ERROR_ABSENT, "%s: deleted",
-				 b->dir.name);
+		return error_set(err, ERROR_ABSENT, "%s: deleted", b->dir.name);
 	return check_deep(b, &bodies, err);
 }
 
@@ -230,12 +228,12 @@ mend(struct build *b, struct error *err)
 		return 0;
 	if (rebuild(b->plan, &ro, &b->out->rebuild, err) < 0)
 		return -1;
-	b->changed = b->changed ||
-		     b->out->rebuild.files + b->out->rebuild.maps > 0;
+	b->changed =
+		b->changed || b->out->rebuild.files + b->out->rebuild.maps > 0;
 	/* Files found damaged on the way have become erasures, too. */
 	for (size_t i = 0; i < n; i++)
-		b->rebuilt[i] = b->rebuilt[i] ||
-				b->plan->files[i].fate == FATE_REBUILD;
+		b->rebuilt[i] =
+			b->rebuilt[i] || b->plan->files[i].fate == FATE_REBUILD;
 	if (!b->o->checksums)
 		return 0;
 	return catalogue_sums_again(b->c, b->plan, &b->sums, b->rebuilt, b->o,
@@ -288,18 +286,16 @@ tell_desc(const struct build *b)
 		catalogue_say(b->o,
 			      "%s: no descriptor anywhere: taken for %s %s, by "
 			      "the log and the names of its files",
-			      b->dir.name,
-			      v->is_ckpt ? "checkpoint" : "output",
+			      b->dir.name, v->is_ckpt ? "checkpoint" : "output",
 			      str_printable(shown, sizeof(shown), v->name));
 	if (v->files >= 0 && (v->files != (int64_t)b->plan->nfiles ||
 			      v->bytes != b->plan->bytes))
-		catalogue_say(b->o,
-			      "%s: its descriptor says %" PRId64
-			      " files of %" PRIu64
-			      " bytes, its filemaps %zu files of %" PRIu64
-			      " bytes",
-			      b->dir.name, v->files, v->bytes,
-			      b->plan->nfiles, b->plan->bytes);
+		catalogue_say(
+			b->o,
+			"%s: its descriptor says %" PRId64 " files of %" PRIu64
+			" bytes, its filemaps %zu files of %" PRIu64 " bytes",
+			b->dir.name, v->files, v->bytes, b->plan->nfiles,
+			b->plan->bytes);
 }
 
 /* Rank2file, summary, index entry. */
@@ -403,15 +399,14 @@ build_flushed(struct build *b, struct error *err)
 	catalogue_desc_free(&s);
 	if (describe(b, err) < 0 ||
 	    catalogue_files_from(&b->old, &files, err) < 0 ||
-	    catalogue_files_check(b->c, &files, b->o->checksums, b->o, err) <
-		    0)
+	    catalogue_files_check(b->c, &files, b->o->checksums, b->o, err) < 0)
 		goto out;
 	catalogue_files_tally(&files, &t);
 	b->out->ranks = b->old.nranks;
 	b->out->files = t.files;
 	b->out->bytes = t.bytes;
-	if (catalogue_files_whole(&b->old, &files, &b->desc.view,
-				  complete != 1, err) < 0) {
+	if (catalogue_files_whole(&b->old, &files, &b->desc.view, complete != 1,
+				  err) < 0) {
 		error_wrap(err, "%s", b->dir.name);
 		goto out;
 	}
@@ -433,8 +428,7 @@ build(struct build *b, int64_t id, struct error *err)
 {
 	if (catalogue_dir_open(b->c, id, &b->dir, err) < 0)
 		return -1;
-	if (!b->o->dry_run &&
-	    catalogue_dir_lock(b->c, &b->dir, b->o, err) < 0)
+	if (!b->o->dry_run && catalogue_dir_lock(b->c, &b->dir, b->o, err) < 0)
 		return -1;
 	if (read_old(b, err) < 0 || look(b, err) < 0)
 		return -1;

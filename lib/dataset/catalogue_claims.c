@@ -52,8 +52,7 @@ claim(struct catalogue_claims *k, const char *path,
 		if (k->refused++ < TELL_MAX)
 			catalogue_say(o, "%s: not below the prefix, left alone",
 				      str_printable(shown, sizeof(shown),
-						    path != NULL ? path
-								 : "?"));
+						    path != NULL ? path : "?"));
 		return 0;
 	}
 	if (map_get(k->by_path, path) != MAP_NONE)
@@ -240,8 +239,7 @@ mark_id(struct catalogue *c, int64_t id, const struct index *ix,
 }
 
 int
-catalogue_claims_share(struct catalogue *c, int64_t id,
-		       const struct index *ix,
+catalogue_claims_share(struct catalogue *c, int64_t id, const struct index *ix,
 		       const struct catalogue_options *o,
 		       struct catalogue_claims *k, struct error *err)
 {

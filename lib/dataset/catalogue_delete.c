@@ -25,7 +25,8 @@
 #include "meta/summary.h"
 #include "str.h"
 
-struct delete {
+struct delete
+{
 	struct catalogue *c;
 	const struct catalogue_options *o;
 	struct delete_result *out;
@@ -104,8 +105,7 @@ is_ours(const char *name)
 	       str_glob(name, "reddescmap.er.shuffile") ||
 	       str_eq(name, "rank2file") ||
 	       str_glob(name, "rank2file.[0-9]*.[0-9]*") ||
-	       str_eq(name, SUMMARY_FILE) ||
-	       str_glob(name, "scavenge.[oe]*") ||
+	       str_eq(name, SUMMARY_FILE) || str_glob(name, "scavenge.[oe]*") ||
 	       str_glob(name, "rank_[0-9]*.state_file") || io_is_temp(name);
 }
 
@@ -150,8 +150,7 @@ static int
 remove_names(struct delete *d, const struct listing *l, struct error *err)
 {
 	for (size_t i = 0; i < l->count; i++) {
-		if (unlinkat(d->dir.fd, l->names[i], 0) == 0 ||
-		    errno == ENOENT)
+		if (unlinkat(d->dir.fd, l->names[i], 0) == 0 || errno == ENOENT)
 			continue;
 		/* A directory of this name is none of ours. */
 		if (errno != EISDIR && errno != EPERM)
@@ -202,8 +201,8 @@ static int
 remove_files(struct delete *d, const struct catalogue_claims *k,
 	     struct error *err)
 {
-	struct eraser *e = catalogue_eraser_new(d->c->prefix_fd, d->o, d->out,
-						err);
+	struct eraser *e =
+		catalogue_eraser_new(d->c->prefix_fd, d->o, d->out, err);
 	size_t shared = 0;
 	int rc = e != NULL ? 0 : -1;
 
@@ -220,11 +219,10 @@ remove_files(struct delete *d, const struct catalogue_claims *k,
 	catalogue_eraser_free(e);
 	d->out->kept += shared + k->refused;
 	if (shared > 0)
-		catalogue_say(d->o,
-			      "%s: %zu %s another dataset, too, left alone",
-			      d->dir.name, shared,
-			      shared == 1 ? "file belongs to"
-					  : "files belong to");
+		catalogue_say(
+			d->o, "%s: %zu %s another dataset, too, left alone",
+			d->dir.name, shared,
+			shared == 1 ? "file belongs to" : "files belong to");
 	return rc;
 }
 

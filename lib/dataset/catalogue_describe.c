@@ -45,7 +45,7 @@ last_child(const struct kvtree *t)
 {
 	const struct kvtree *k = NULL, *last = NULL;
 
-	kvtree_foreach(k, t)
+	kvtree_foreach (k, t)
 		last = k;
 	return last;
 }
@@ -66,7 +66,7 @@ copy_desc(const struct kvtree *from, struct error *err)
 
 	if (to == NULL)
 		return NULL;
-	kvtree_foreach(k, from) {
+	kvtree_foreach (k, from) {
 		sub = backwards ? kvtree_put_first(to, kvtree_key(k), err)
 				: kvtree_put(to, kvtree_key(k), err);
 		if (sub == NULL || kvtree_merge(sub, k, err) < 0) {
@@ -98,11 +98,10 @@ adopt(const struct kvtree *from, int64_t id, const char *name,
 		return error_set(err, ERROR_CORRUPT,
 				 "the descriptor has no NAME");
 	if (!dataset_name_ok(view.name != NULL ? view.name : name))
-		return error_set(err, ERROR_CORRUPT,
-				 "\"%s\" is no name for a dataset",
-				 str_printable(shown, sizeof(shown),
-					       view.name != NULL ? view.name
-								 : name));
+		return error_set(
+			err, ERROR_CORRUPT, "\"%s\" is no name for a dataset",
+			str_printable(shown, sizeof(shown),
+				      view.name != NULL ? view.name : name));
 	out->tree = copy_desc(from, err);
 	if (out->tree == NULL)
 		return -1;
@@ -127,8 +126,8 @@ from_flush(struct catalogue *c, int64_t id, struct catalogue_desc *out,
 
 	if (tree == NULL)
 		return -1;
-	if (catalogue_read_tree(c->scr_fd, FLUSH_FILE, tree, &raw, NULL,
-				err) == 0) {
+	if (catalogue_read_tree(c->scr_fd, FLUSH_FILE, tree, &raw, NULL, err) ==
+	    0) {
 		rc = flush_find(tree, id, &e, err);
 		if (rc == 0 && e.desc == NULL) /* a fetched dataset */
 			rc = error_set(err, ERROR_ABSENT, "no descriptor");
@@ -156,8 +155,8 @@ catalogue_read_summary(const struct catalogue_dir *d,
 	*complete = -1;
 	if (tree == NULL)
 		return -1;
-	if (catalogue_read_tree(d->fd, SUMMARY_FILE, tree, &raw, NULL,
-				err) == 0) {
+	if (catalogue_read_tree(d->fd, SUMMARY_FILE, tree, &raw, NULL, err) ==
+	    0) {
 		rc = summary_read(tree, &s, err);
 		if (rc == 0 && s.desc == NULL)
 			rc = error_set(err, ERROR_CORRUPT, "no descriptor");
@@ -298,8 +297,8 @@ take_lines(struct buf *b, int64_t id, struct traces *t)
 	char *line = b->data, *end = NULL;
 	size_t rest = 0;
 
-	while ((end = memchr(line, '\n',
-			     b->len - (size_t)(line - b->data))) != NULL) {
+	while ((end = memchr(line, '\n', b->len - (size_t)(line - b->data))) !=
+	       NULL) {
 		*end = '\0';
 		trace_line(line, id, t);
 		line = end + 1;

@@ -100,15 +100,13 @@ edit_locked(struct index *ix, void *arg, struct error *err)
 	if (rc < 0)
 		return -1;
 	now = index_current(ix);
-	snprintf(e->current, sizeof(e->current), "%s",
-		 now != NULL ? now : "");
+	snprintf(e->current, sizeof(e->current), "%s", now != NULL ? now : "");
 	e->moved = strcmp(e->current, before) != 0;
 	return rc;
 }
 
 int
-catalogue_edit(struct catalogue *c, struct catalogue_edit *e,
-	       struct error *err)
+catalogue_edit(struct catalogue *c, struct catalogue_edit *e, struct error *err)
 {
 	e->count = 0;
 	e->current[0] = e->reason[0] = '\0';

@@ -114,8 +114,7 @@ parent(struct eraser *e, const char *path, const char **base)
 	size_t n = slash != NULL ? (size_t)(slash - path) : 0;
 
 	*base = slash != NULL ? slash + 1 : path;
-	if (e->fd >= 0 && strlen(e->last) == n &&
-	    memcmp(e->last, path, n) == 0)
+	if (e->fd >= 0 && strlen(e->last) == n && memcmp(e->last, path, n) == 0)
 		return e->fd;
 	if (e->fd >= 0)
 		close(e->fd);

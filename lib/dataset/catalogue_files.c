@@ -45,8 +45,7 @@ catalogue_files_from(const struct rank2file *r, struct catalogue_files *out,
 		return error_set(err, ERROR_NOMEM, "out of memory");
 	for (size_t i = 0; i < r->nranks; i++) {
 		for (size_t k = 0; k < r->ranks[i].nfiles; k++) {
-			const struct rank2file_file *f =
-				&r->ranks[i].files[k];
+			const struct rank2file_file *f = &r->ranks[i].files[k];
 
 			out->list[out->count++] = (struct catalogue_file){
 				.path = f->path,
@@ -171,8 +170,7 @@ sum_one(void *arg, size_t i, unsigned worker, struct error *err)
 /* fn for all files, on the threads of o->par if there are any. */
 static int
 for_all(struct checker *k, size_t count, size_t batch,
-	int (*fn)(void *, size_t, unsigned, struct error *),
-	struct error *err)
+	int (*fn)(void *, size_t, unsigned, struct error *), struct error *err)
 {
 	if (k->o->par != NULL)
 		return par_for(k->o->par, count, batch, fn, k, err);
@@ -192,15 +190,13 @@ check_all(struct checker *k, size_t count, bool sum, struct error *err)
 		return 0;
 	for (size_t i = 0; i < count; i++)
 		if (!k->list[i].skip && k->list[i].state == FILE_PRESENT)
-			progress_expect(k->o->progress,
-					k->list[i].found_size);
+			progress_expect(k->o->progress, k->list[i].found_size);
 	return for_all(k, count, 1, sum_one, err);
 }
 
 int
-catalogue_files_check(struct catalogue *c, struct catalogue_files *f,
-		      bool sum, const struct catalogue_options *o,
-		      struct error *err)
+catalogue_files_check(struct catalogue *c, struct catalogue_files *f, bool sum,
+		      const struct catalogue_options *o, struct error *err)
 {
 	struct checker k = { .c = c, .list = f->list, .o = o };
 	unsigned n = o->par != NULL ? par_threads(o->par) : 1, i = 0;
@@ -292,8 +288,8 @@ all_ranks(const struct rank2file *r, struct error *err)
 
 /* Does what is there add up to what the descriptor says? */
 static int
-adds_up(const struct catalogue_tally *t, const struct dataset *view,
-	bool must, struct error *err)
+adds_up(const struct catalogue_tally *t, const struct dataset *view, bool must,
+	struct error *err)
 {
 	bool known = view != NULL && view->files >= 0;
 
@@ -334,12 +330,12 @@ catalogue_files_whole(const struct rank2file *r,
 		return -1;
 	catalogue_files_tally(f, &t);
 	if (t.bad > 0)
-		return error_set(err, t.unsafe ? ERROR_UNSAFE : ERROR_LOST,
-				 "%zu of %zu %s missing or wrong, the first: "
-				 "%s",
-				 t.bad, t.files, str_plural(t.files, "file"),
-				 catalogue_file_problem(t.first, text,
-							sizeof(text)));
+		return error_set(
+			err, t.unsafe ? ERROR_UNSAFE : ERROR_LOST,
+			"%zu of %zu %s missing or wrong, the first: "
+			"%s",
+			t.bad, t.files, str_plural(t.files, "file"),
+			catalogue_file_problem(t.first, text, sizeof(text)));
 	/* Bytes in containers are not counted here. */
 	for (size_t i = 0; i < f->count; i++)
 		if (f->list[i].skip)

@@ -4,6 +4,7 @@
  * lib/dataset/catalogue*.c.
  *
  *   catalogue.c           the prefix, its directories, small helpers
+ *   catalogue_lock.c      one command at a time on a dataset
  *   catalogue_index.c     reading, changing, and re-making index.scr
  *   catalogue_edit.c      drop, drop after, current: the index alone
  *   catalogue_describe.c  where a dataset's descriptor comes from
@@ -18,6 +19,7 @@
  *   catalogue_claims.c    which files are one dataset's own
  *   catalogue_erase.c     files and directories taken away, through no link
  *   catalogue_list.c      tables, JSON, what to prune: no files
+ *   catalogue_report.c    results of build, delete, verify for people and JSON
  */
 #ifndef DATASET_CATALOGUE_IMPL_H
 #define DATASET_CATALOGUE_IMPL_H
@@ -36,9 +38,6 @@ struct kvtree;
 #define CATALOGUE_LOCK "index.lock"
 #define CATALOGUE_RANK2FILE "rank2file"
 
-/* Lock of one dataset, in its directory. */
-#define CATALOGUE_DIR_LOCK ".scrkit.lock"
-
 /* Our key in an index entry: where the prefix was when the metadata of the
  * dataset were written. */
 #define CATALOGUE_ROOT "ROOT"
@@ -48,7 +47,8 @@ struct catalogue {
 	int prefix_fd;
 	int scr_fd; /* -1: there is no .scr yet */
 	struct buf notice;
-	int64_t building; /* not worth a notice: it is being built; 0: none */
+	int64_t building; /* dataset that will get its entry in any case, and so
+			     is worth no notice; 0: none */
 };
 
 /* --- catalogue.c --- */
@@ -63,11 +63,14 @@ struct catalogue_dir {
 	int lock; /* -1: not locked */
 };
 
-#define CATALOGUE_DIR_INIT { .fd = -1, .lock = -1 }
+#define CATALOGUE_DIR_INIT \
+	{ \
+		.fd = -1, .lock = -1 \
+	}
 
 /* Open the directory of dataset `id`; ERROR_ABSENT. */
-int catalogue_dir_open(struct catalogue *c, int64_t id,
-		       struct catalogue_dir *d, struct error *err);
+int catalogue_dir_open(struct catalogue *c, int64_t id, struct catalogue_dir *d,
+		       struct error *err);
 
 /* Wait for whoever works on this dataset.  ERROR_ABSENT: it was deleted in the
  * meantime.  On a file system without locks: a word to the log, no error. */
@@ -177,8 +180,8 @@ struct catalogue_files {
 };
 
 /* From a rank2file, whose strings are borrowed. */
-int catalogue_files_from(const struct rank2file *r,
-			 struct catalogue_files *out, struct error *err);
+int catalogue_files_from(const struct rank2file *r, struct catalogue_files *out,
+			 struct error *err);
 void catalogue_files_free(struct catalogue_files *f);
 
 /* stat all files; with `sum` read those that are right so far. */
@@ -193,9 +196,9 @@ const char *catalogue_file_problem(const struct catalogue_file *f, char *to,
 /* Sums over a checked list. */
 struct catalogue_tally {
 	size_t files, bad, unchecked, summed;
-	uint64_t bytes;			   /* of those that are there */
+	uint64_t bytes;			    /* of those that are there */
 	const struct catalogue_file *first; /* bad one, or NULL */
-	bool unsafe;			   /* one of the bad leaves the prefix */
+	bool unsafe; /* one of the bad leaves the prefix */
 };
 
 void catalogue_files_tally(const struct catalogue_files *f,
@@ -233,8 +236,7 @@ bool catalogue_data_whole(const struct plan *p);
  * flushed, and a scavenge added the filemaps of some ranks only.  What the
  * plan knows must be right all the same.
  */
-bool catalogue_flush_knows(const struct catalogue_dir *d,
-			   const struct plan *p);
+bool catalogue_flush_knows(const struct catalogue_dir *d, const struct plan *p);
 
 /* --- catalogue_sums.c --- */
 
@@ -269,8 +271,7 @@ int catalogue_sums_read(struct catalogue *c, struct plan *p,
  * one is ERROR_DAMAGED. */
 int catalogue_sums_again(struct catalogue *c, struct plan *p,
 			 struct catalogue_sums *s, const bool *rebuilt,
-			 const struct catalogue_options *o,
-			 struct error *err);
+			 const struct catalogue_options *o, struct error *err);
 
 /* --- catalogue_record.c --- */
 
@@ -284,9 +285,8 @@ int catalogue_record_summary(const struct catalogue_dir *d,
 			     const struct catalogue_desc *desc, bool *changed,
 			     struct error *err);
 int catalogue_record_entry(struct catalogue *c,
-			   const struct catalogue_desc *desc,
-			   const char *root, bool changed,
-			   const struct catalogue_options *o,
+			   const struct catalogue_desc *desc, const char *root,
+			   bool changed, const struct catalogue_options *o,
 			   struct error *err);
 
 /* --- catalogue_claims.c --- */
@@ -300,7 +300,7 @@ struct catalogue_claims {
 	struct claim {
 		const char *path; /* clean; borrowed from r2f or plan */
 		bool shared;	  /* another dataset names it, too */
-	} *list;
+	} * list;
 	struct map *by_path; /* path -> index in list */
 	size_t refused;	     /* named, but no path that may be touched */
 };
@@ -323,8 +323,7 @@ struct eraser; /* opaque */
 
 /* To erase files below `root`; with `o->dry_run` only to count.  `out` counts
  * what is gone.  NULL: ERROR_NOMEM. */
-struct eraser *catalogue_eraser_new(int root,
-				    const struct catalogue_options *o,
+struct eraser *catalogue_eraser_new(int root, const struct catalogue_options *o,
 				    struct delete_result *out,
 				    struct error *err);
 void catalogue_eraser_free(struct eraser *e);

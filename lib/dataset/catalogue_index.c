@@ -41,8 +41,8 @@ catalogue_load(struct catalogue *c, struct index **ix,
 	/* Another process may have made .scr since the prefix was opened. */
 	rc = catalogue_open_scr(c, false, &why);
 	if (rc == 0)
-		rc = catalogue_read_tree(c->scr_fd, CATALOGUE_INDEX, tree,
-					 &raw, NULL, &why);
+		rc = catalogue_read_tree(c->scr_fd, CATALOGUE_INDEX, tree, &raw,
+					 NULL, &why);
 	buf_free(&raw);
 	if (rc == 0) {
 		*ix = index_from_tree(tree, &why);
@@ -110,8 +110,6 @@ struct remake {
 static void
 leave(struct remake *r, int64_t id)
 {
-	if (id == r->c->building)
-		return;
 	if (r->left++ < TELL_MAX)
 		r->left_len += (size_t)snprintf(
 			r->left_ids + r->left_len,
@@ -168,7 +166,8 @@ take_all(struct remake *r, struct error *err)
 
 	/* Ascending: of two datasets of one name the newer stays. */
 	for (size_t i = 0; rc == 0 && i < count; i++)
-		rc = take_summary(r, ids[i], err);
+		if (ids[i] != r->c->building)
+			rc = take_summary(r, ids[i], err);
 	mem_free(ids);
 	return rc;
 }
@@ -191,15 +190,13 @@ tell(const struct remake *r, const char *why, const char *what,
 			 "scr_index --build ID puts %s into the index",
 			 str_plural(r->left, "dataset"), r->left_ids, more,
 			 r->left == 1 ? "it" : "them");
-	catalogue_notify(r->c,
-			 "%s: %s from the summaries in the dataset "
-			 "directories: %zu %s%s%s%s%s",
-			 why, what, r->added,
-			 str_plural(r->added, "dataset"),
-			 r->added > 0 ? ", none marked current (--current)"
-				      : "",
-			 left, last != NULL ? "\n" : "",
-			 last != NULL ? last : "");
+	catalogue_notify(
+		r->c,
+		"%s: %s from the summaries in the dataset "
+		"directories: %zu %s%s%s%s%s",
+		why, what, r->added, str_plural(r->added, "dataset"),
+		r->added > 0 ? ", none marked current (--current)" : "", left,
+		last != NULL ? "\n" : "", last != NULL ? last : "");
 }
 
 /* Make r->ix from the dataset directories. */
@@ -240,8 +237,8 @@ catalogue_read(struct catalogue *c, struct error *err)
 		return NULL;
 	if (state == CATALOGUE_DAMAGED) {
 		tell(&r, why.text, "this is made",
-		     "the next change of the index keeps the damaged file as "
-		     CATALOGUE_INDEX ".bak and writes a new one");
+		     "the next change of the index keeps the damaged file as " CATALOGUE_INDEX
+		     ".bak and writes a new one");
 		return r.ix;
 	}
 	if (r.added + r.left > 0) {
@@ -295,8 +292,8 @@ kept_before(struct catalogue *c)
 {
 	struct stat now, bak;
 
-	return fstatat(c->scr_fd, CATALOGUE_INDEX, &now,
-		       AT_SYMLINK_NOFOLLOW) == 0 &&
+	return fstatat(c->scr_fd, CATALOGUE_INDEX, &now, AT_SYMLINK_NOFOLLOW) ==
+		       0 &&
 	       fstatat(c->scr_fd, CATALOGUE_INDEX ".bak", &bak,
 		       AT_SYMLINK_NOFOLLOW) == 0 &&
 	       now.st_dev == bak.st_dev && now.st_ino == bak.st_ino;
@@ -321,8 +318,8 @@ write_index(struct catalogue *c, struct index *ix, const struct remake *r,
 	if (state == CATALOGUE_DAMAGED)
 		tell(r, why, "a new index was made", last);
 	else if (state == CATALOGUE_MISSING && r->added + r->left > 0)
-		tell(r, "there was no " CATALOGUE_INDEX,
-		     "a new index was made", NULL);
+		tell(r, "there was no " CATALOGUE_INDEX, "a new index was made",
+		     NULL);
 	return 0;
 }
 

@@ -239,14 +239,35 @@ catalogue_json(const struct index *ix, const struct index_entry *e)
 	else
 		json_set_null(j, "complete");
 	json_set_bool(j, "valid", index_entry_valid(e));
-	set_text(j, "reason",
-		 index_entry_reason(e, reason, sizeof(reason)));
+	set_text(j, "reason", index_entry_reason(e, reason, sizeof(reason)));
 	json_set_bool(j, "current", e->current);
 	set_text(j, "flushed", e->flushed);
 	set_text(j, "fetched", e->fetched);
 	json_set_u64(j, "fetches", e->fetches);
 	set_text(j, "failed", e->failed);
 	set_text(j, "moved_from", index_extra(ix, e->id, CATALOGUE_ROOT));
+	return j;
+}
+
+struct json *
+catalogue_list_json(const struct catalogue *c, const struct index *ix,
+		    const struct index_entry *entries, size_t count,
+		    const struct catalogue_filter *f)
+{
+	struct json *j = json_new_object(), *list = json_new_array();
+
+	if (j == NULL || list == NULL) {
+		json_free(j);
+		json_free(list);
+		return NULL;
+	}
+	json_set_str(j, "prefix", catalogue_path(c));
+	set_text(j, "current", index_current(ix));
+	set_text(j, "notice", catalogue_notice(c));
+	for (size_t i = 0; i < count; i++)
+		if (catalogue_match(f, &entries[i]))
+			json_push(list, catalogue_json(ix, &entries[i]));
+	json_set(j, "datasets", list);
 	return j;
 }
 
@@ -276,8 +297,7 @@ mark_old(const struct index_entry *list, size_t count, size_t keep,
 		return;
 	for (; i < count; i++)
 		goes[i] = goes[i] ||
-			  (is_kind(&list[i], checkpoints) &&
-			   !list[i].current &&
+			  (is_kind(&list[i], checkpoints) && !list[i].current &&
 			   (outputs || !list[i].desc.is_output));
 }
 
@@ -311,6 +331,27 @@ catalogue_prune(const struct index *ix, size_t keep, bool outputs,
 	*count = found;
 out:
 	mem_free(goes);
+	mem_free(list);
+	return ids;
+}
+
+int64_t *
+catalogue_ids(const struct index *ix, size_t *count, struct error *err)
+{
+	size_t n = 0;
+	struct index_entry *list = index_entries(ix, &n, err);
+	int64_t *ids = NULL;
+
+	*count = n;
+	if (n == 0 || n == (size_t)-1)
+		return NULL;
+	ids = mem_alloc(n, sizeof(*ids));
+	if (ids == NULL) {
+		error_set(err, ERROR_NOMEM, "out of memory");
+		*count = (size_t)-1;
+	}
+	for (size_t i = 0; ids != NULL && i < n; i++)
+		ids[i] = list[i].id;
 	mem_free(list);
 	return ids;
 }

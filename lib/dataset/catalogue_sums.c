@@ -204,11 +204,11 @@ catalogue_sums_again(struct catalogue *c, struct plan *p,
 		if (f->state == FILE_PRESENT)
 			note(s, r.which[i], f->found_crc);
 		else
-			rc = error_set(err, ERROR_DAMAGED,
-				       "%s: so it was rebuilt: the redundancy "
-				       "or what is recorded of it is wrong",
-				       catalogue_file_problem(f, text,
-							      sizeof(text)));
+			rc = error_set(
+				err, ERROR_DAMAGED,
+				"%s: so it was rebuilt: the redundancy "
+				"or what is recorded of it is wrong",
+				catalogue_file_problem(f, text, sizeof(text)));
 	}
 	reading_fini(&r);
 	return rc;

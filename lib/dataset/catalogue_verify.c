@@ -70,8 +70,7 @@ tell_file(struct verify *v, const struct plan_file *f)
 		     fate_words(f->fate));
 	else
 		tell(v, status, "%s: %s (rank %" PRIu32 "): %s", path,
-		     file_state_name(f->state), f->rank,
-		     fate_words(f->fate));
+		     file_state_name(f->state), f->rank, fate_words(f->fate));
 }
 
 /* Redundancy that is not what it should be: the data may be all right, but
@@ -86,10 +85,10 @@ tell_set(struct verify *v, const struct plan_set *s)
 		    m->state != RED_HEADER_DAMAGED)
 			continue;
 		tell(v, STATUS_DAMAGED,
-		     "%s, member %" PRIu32 " of %" PRIu32
-		     " of set %" PRIu32 " (%s%s): %s",
-		     m->name != NULL ? m->name : "redundancy file", i + 1,
-		     s->n, s->number, redset_type_name(s->type),
+		     "%s, member %" PRIu32 " of %" PRIu32 " of set %" PRIu32
+		     " (%s%s): %s",
+		     m->name != NULL ? m->name : "redundancy file", i + 1, s->n,
+		     s->number, redset_type_name(s->type),
 		     s->map ? " over filemaps" : "",
 		     m->problem != NULL ? m->problem
 					: red_state_name(m->state));
@@ -127,8 +126,7 @@ tell_plan(struct verify *v, const struct plan *p)
 		tell_set(v, &p->sets[i]);
 	/* The verdict says why, and counts in any case; data that are all
 	 * there are not lost with their redundancy. */
-	if (plan_error(p, &why) < 0 &&
-	    (why.kind == ERROR_LOST || v->told == 0))
+	if (plan_error(p, &why) < 0 && (why.kind == ERROR_LOST || v->told == 0))
 		tell(v,
 		     catalogue_data_whole(p) ? STATUS_DAMAGED
 					     : error_status(why.kind),
@@ -141,8 +139,7 @@ verify_deep(struct verify *v, struct plan *p, struct error *err)
 	struct deep_result r = { .nfindings = 0 };
 	struct error why = ERROR_INIT;
 
-	if (deep_check(p, v->o->par, v->o->memory, v->o->progress, &r, err) <
-	    0)
+	if (deep_check(p, v->o->par, v->o->memory, v->o->progress, &r, err) < 0)
 		return -1;
 	for (size_t i = 0; i < r.nfindings; i++) {
 		deep_error(p, &r.findings[i], &why);
@@ -162,8 +159,7 @@ verify_sums(struct verify *v, struct plan *p, struct error *err)
 	if (catalogue_sums_init(&sums, p, v->have_old ? &v->old : NULL, err) <
 	    0)
 		return -1;
-	rc = catalogue_sums_read(v->c, p, &sums, CATALOGUE_RECORDED, v->o,
-				 err);
+	rc = catalogue_sums_read(v->c, p, &sums, CATALOGUE_RECORDED, v->o, err);
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++)
 		v->out->crc_checked += p->files[i].has_crc &&
 				       (p->files[i].state == FILE_PRESENT ||
@@ -177,11 +173,11 @@ static int
 verify_plan(struct verify *v, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	struct plan *p = catalogue_plan(
-		v->c, v->dir.id,
-		(v->o->deep ? PLAN_HEADERS : 0u) |
-			(v->o->checksums ? PLAN_CHECKSUMS : 0u),
-		v->o, &why);
+	struct plan *p =
+		catalogue_plan(v->c, v->dir.id,
+			       (v->o->deep ? PLAN_HEADERS : 0u) |
+				       (v->o->checksums ? PLAN_CHECKSUMS : 0u),
+			       v->o, &why);
 	int rc = 0;
 
 	if (p == NULL && why.kind == ERROR_ABSENT)
@@ -219,14 +215,12 @@ verify_flushed(struct verify *v, struct error *err)
 	int complete = -1, rc = -1;
 
 	if (catalogue_files_from(&v->old, &files, err) < 0 ||
-	    catalogue_files_check(v->c, &files, v->o->checksums, v->o, err) <
-		    0)
+	    catalogue_files_check(v->c, &files, v->o->checksums, v->o, err) < 0)
 		goto out;
 	rc = 0;
 	catalogue_files_tally(&files, &t);
 	for (size_t i = 0; i < files.count; i++)
-		if (!files.list[i].skip &&
-		    files.list[i].state != FILE_PRESENT)
+		if (!files.list[i].skip && files.list[i].state != FILE_PRESENT)
 			tell(v, STATUS_LOST, "%s: lost",
 			     catalogue_file_problem(&files.list[i], text,
 						    sizeof(text)));
@@ -242,10 +236,9 @@ verify_flushed(struct verify *v, struct error *err)
 			     ? why.text
 			     : "its summary does not say that it is complete");
 	error_clear(&why);
-	if (t.bad == 0 &&
-	    catalogue_files_whole(&v->old, &files,
-				  s.tree != NULL ? &s.view : NULL, false,
-				  &why) < 0)
+	if (t.bad == 0 && catalogue_files_whole(&v->old, &files,
+						s.tree != NULL ? &s.view : NULL,
+						false, &why) < 0)
 		tell(v, STATUS_LOST, "%s", why.text);
 	catalogue_desc_free(&s);
 out:

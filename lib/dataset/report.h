@@ -20,6 +20,8 @@ struct deep_result;
 struct error;
 struct plan;
 struct rebuild_result;
+struct survey;
+struct survey_health;
 
 struct report_style {
 	bool utf8, color;
@@ -41,9 +43,11 @@ int report_summary(struct plan *p, const struct dataset *d, struct buf *out,
 int report_sets(struct plan *p, struct buf *out, struct error *err);
 
 /* One line for each file, filemap and redundancy file that is not as it should
- * be, and what can be done about it; with `all` also for those that are. */
-int report_files(const struct plan *p, bool all, struct buf *out,
-		 struct error *err);
+ * be, and what can be done about it; with `all` also for those that are.  At
+ * most `limit` lines (0: any number), the last then says how many are not
+ * shown. */
+int report_files(const struct plan *p, bool all, size_t limit,
+		 struct buf *out, struct error *err);
 
 /* The ranks, drawn as a grid: a row for each set, a column for each member. */
 int report_map(const struct plan *p, const struct report_style *style,
@@ -99,5 +103,28 @@ void report_cell_name(struct report_table *t, const char *name);
 /* Append the table, each line after `indent` blanks, and free it. */
 int report_table_end(struct report_table *t, unsigned indent, struct buf *out,
 		     struct error *err);
+
+/* --- Several datasets -------------------------------------------------------- */
+
+/* A prefix: index, halt conditions, nodes. */
+int report_prefix(const struct survey *s, struct buf *out, struct error *err);
+
+/* The rows of a table of datasets: headings, and one dataset. */
+void report_overview_start(struct report_table *t);
+void report_overview_row(struct report_table *t,
+			 const struct survey_health *h);
+
+/* Why a dataset is not as it should be, a line for each reason; maybe none. */
+int report_reasons(const struct survey_health *h, struct buf *out,
+		   struct error *err);
+
+struct report_choice {
+	bool map, all_files;
+	struct report_style style;
+};
+
+/* All about one dataset. */
+int report_detail(struct survey_health *h, const struct report_choice *c,
+		  struct buf *out, struct error *err);
 
 #endif /* DATASET_REPORT_H */

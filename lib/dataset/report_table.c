@@ -324,38 +324,43 @@ map_shown(const struct plan_rank *r, bool all)
 	return all && r->map.name != NULL;
 }
 
+#define FILE_COLUMNS 5
+
 int
-report_files(const struct plan *p, bool all, struct buf *out,
+report_files(const struct plan *p, bool all, size_t limit, struct buf *out,
 	     struct error *err)
 {
-	static const char *const heads[] = { "RANK", "FILE", "SIZE", "FOUND",
-					     "" };
+	static const char *const heads[FILE_COLUMNS] = { "RANK", "FILE", "SIZE",
+							 "FOUND", "" };
 	struct report_table t;
-	size_t before = 0;
-	bool any = false;
+	struct report_out o = { .buf = out };
+	size_t rows = 0, most = limit > 0 ? limit : SIZE_MAX;
 
-	report_table_start(&t, 5, 1U << 0 | 1U << 2);
-	for (unsigned c = 0; c < 5; c++)
+	report_table_start(&t, FILE_COLUMNS, 1U << 0 | 1U << 2);
+	for (unsigned c = 0; c < FILE_COLUMNS; c++)
 		report_cell(&t, "%s", heads[c]);
-	before = t.count;
 	for (size_t i = 0; i < p->nfiles; i++)
-		if (all || p->files[i].fate != FATE_KEEP)
+		if ((all || p->files[i].fate != FATE_KEEP) && rows++ < most)
 			file_cells(&t, &p->files[i]);
 	for (int64_t i = 0; i < p->nranks; i++)
-		if (map_shown(&p->ranks[i], all))
+		if (map_shown(&p->ranks[i], all) && rows++ < most)
 			map_cells(&t, p, i);
 	for (size_t i = 0; i < p->nsets; i++) {
 		const struct plan_set *s = &p->sets[i];
 
 		for (uint32_t m = 0; m < s->n && !report_unused(s); m++)
 			if (s->members[m].rank != PLAN_NONE &&
-			    (all || s->members[m].fate != FATE_KEEP))
+			    (all || s->members[m].fate != FATE_KEEP) &&
+			    rows++ < most)
 				member_cells(&t, &s->members[m]);
 	}
-	any = t.count > before;
-	if (!any)
+	if (rows == 0)
 		t.count = 0; /* no heading above nothing */
-	return report_table_end(&t, 2, out, err);
+	if (report_table_end(&t, 2, out, err) < 0)
+		return -1;
+	if (rows > most)
+		report_put(&o, "  ... and %zu more\n", rows - most);
+	return report_end(&o, err);
 }
 
 /* --- What a rebuild does --- */

@@ -15,12 +15,14 @@
 
 #include "buf.h"
 #include "dataset/catalogue.h"
+#include "dataset/deep.h"
+#include "error.h"
 #include "meta/halt.h"
 #include "meta/index.h"
 
 struct arena;
-struct error;
 struct index;
+struct json;
 struct kvtree;
 struct plan;
 
@@ -89,6 +91,8 @@ struct survey {
 	struct catalogue *catalogue;
 	struct index *index;   /* NULL: none */
 	const char *no_index;  /* why not */
+	bool remade; /* the index is damaged or missing, this one is made from
+			the dataset directories */
 	struct arena *arena;
 	size_t count;
 	struct survey_entry *entries; /* by id */
@@ -107,28 +111,57 @@ void survey_fini(struct survey *s);
 const struct survey_entry *survey_find(const struct survey *s,
 				       const char *text, struct error *err);
 
+/* --- How a dataset is ----------------------------------------------------------- */
+
 /* What a look at one dataset gave. */
 struct survey_health {
-	int status; /* STATUS_OK, _DAMAGED, _LOST; _FAILED: `why` */
+	int64_t id;
+	const struct survey_entry *entry; /* on a prefix; else NULL */
+	const struct survey_group *group; /* in caches; else NULL */
+	int status; /* STATUS_OK, _DAMAGED, _LOST; _FAILED: could not look */
 	bool absent; /* it is not on the prefix, and the index does not say so:
 			never flushed, or not to the end */
 	struct plan *plan;	     /* NULL: only a rank2file tells its files */
 	struct verify_result verify; /* valid without a plan */
 	struct buf problems;	     /* the same, a line each */
-	char why[1024]; /* one sentence where status is not OK; else "" */
+	struct deep_result deep;     /* valid if deep_done */
+	bool deep_done;
+	char why[ERROR_TEXT_MAX]; /* one sentence where status is not OK */
 };
 
-/* Check dataset `e`: a plan where there are filemaps (with PLAN_* `flags`),
- * else the files that rank2file names.  -1 only for lack of memory. */
+/*
+ * Check dataset `e`: a plan with all headers where there are filemaps, else
+ * the files that rank2file names; o->checksums and o->deep also read the data.
+ * What is wrong with the dataset goes to *out; -1: lack of memory, failing
+ * reads.  For survey_health_fini(), in any case.
+ */
 int survey_check(struct survey *s, const struct survey_entry *e,
-		 unsigned flags, const struct catalogue_options *o,
+		 const struct catalogue_options *o,
 		 struct survey_health *out, struct error *err);
+
+/* The same for a dataset in caches. */
+int survey_check_group(const struct survey_group *g,
+		       const struct catalogue_options *o,
+		       struct survey_health *out, struct error *err);
 void survey_health_fini(struct survey_health *h);
+
+/* "whole", "damaged", "lost", "unknown", "in cache", "not complete". */
+const char *survey_state(const struct survey_health *h);
 
 /*
  * STATUS_OK, _DAMAGED or _LOST of what matters: a plan that calls a set lost
  * because its redundancy is gone is only damaged while all its data are there.
  */
 int survey_plan_status(const struct plan *p);
+
+/* --- JSON (scr_inspect(1)) --------------------------------------------------------- */
+
+/* One dataset; `detail`: with its plan, `all_files`: and all files of it. */
+struct json *survey_json(const struct survey_health *h, bool detail,
+			 bool all_files);
+
+/* The prefix, taking over `datasets`, an array of the above. */
+struct json *survey_prefix_json(const struct survey *s,
+				struct json *datasets);
 
 #endif /* DATASET_SURVEY_H */

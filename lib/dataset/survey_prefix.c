@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "dataset/plan.h"
 #include "dataset/survey.h"
 #include "error.h"
 #include "io.h"
@@ -171,7 +170,8 @@ read_index(struct survey *s, struct error *err)
 		s->no_index = arena_strdup(s->arena, why.text);
 		return s->no_index == NULL ? no_memory(err) : 0;
 	}
-	if (catalogue_notice(s->catalogue) != NULL)
+	s->remade = catalogue_notice(s->catalogue) != NULL;
+	if (s->remade)
 		note(s, catalogue_notice(s->catalogue));
 	return take_index(s, err);
 }
@@ -357,129 +357,4 @@ survey_find(const struct survey *s, const char *text, struct error *err)
 		  str_printable(shown, sizeof(shown), text),
 		  id > 0 ? " or number" : "", catalogue_path(s->catalogue));
 	return NULL;
-}
-
-/* --- Health --- */
-
-int
-survey_plan_status(const struct plan *p)
-{
-	if (p->verdict != SET_LOST)
-		return plan_status(p);
-	for (int64_t i = 0; i < p->nranks; i++)
-		if (!p->ranks[i].map_known)
-			return STATUS_LOST;
-	if (p->nranks <= 0 || p->files_lost + p->maps_lost > 0)
-		return STATUS_LOST;
-	return STATUS_DAMAGED;
-}
-
-static void
-add_problem(void *arg, const char *what)
-{
-	struct survey_health *h = arg;
-
-	if (h->problems.len > 0)
-		(void)buf_add_char(&h->problems, '\n');
-	(void)buf_add_str(&h->problems, what);
-}
-
-static void
-set_why(struct survey_health *h, const char *text)
-{
-	snprintf(h->why, sizeof(h->why), "%s", text);
-}
-
-/* The first of the problems stands for all. */
-static void
-first_problem(struct survey_health *h)
-{
-	const char *text = h->problems.data != NULL ? h->problems.data : "";
-	size_t len = strcspn(text, "\n");
-
-	snprintf(h->why, sizeof(h->why), "%.*s%s", (int)(len > 900 ? 900 : len),
-		 text, text[len] == '\n' ? " (and more)" : "");
-}
-
-/* Without a plan: what rank2file names. */
-static int
-check_files(struct survey *s, const struct survey_entry *e,
-	    const struct catalogue_options *o, struct survey_health *h,
-	    struct error *err)
-{
-	struct error why = ERROR_INIT;
-
-	if (catalogue_verify(s->catalogue, e->id, o, add_problem, h,
-			     &h->verify, &why) == 0) {
-		h->status = h->verify.status;
-		first_problem(h);
-		return 0;
-	}
-	if (why.kind == ERROR_NOMEM)
-		return error_set(err, why.kind, "%s", why.text);
-	h->status = error_status(why.kind);
-	set_why(h, why.text);
-	return 0;
-}
-
-static int
-check_plan(struct survey *s, const struct survey_entry *e, unsigned flags,
-	   const struct catalogue_options *o, struct survey_health *h,
-	   struct error *err)
-{
-	struct error why = ERROR_INIT;
-
-	h->plan = catalogue_plan(s->catalogue, e->id, flags, o, &why);
-	if (h->plan == NULL && why.kind == ERROR_NOMEM)
-		return error_set(err, why.kind, "%s", why.text);
-	if (h->plan == NULL && why.kind == ERROR_ABSENT) {
-		h->absent = e->indexed && !e->finished;
-		return h->absent ? 0 : check_files(s, e, o, h, err);
-	}
-	if (h->plan == NULL) {
-		h->status = error_status(why.kind);
-		set_why(h, why.text);
-		return 0;
-	}
-	h->status = survey_plan_status(h->plan);
-	if (plan_error(h->plan, &why) < 0)
-		set_why(h, why.text);
-	if (h->status != STATUS_LOST)
-		return 0;
-	/* A flush may have brought everything home after a scavenge. */
-	if (check_files(s, e, o, h, err) < 0)
-		return -1;
-	if (h->status != STATUS_LOST) {
-		plan_free(h->plan);
-		h->plan = NULL;
-		return 0;
-	}
-	set_why(h, why.text);
-	return 0;
-}
-
-int
-survey_check(struct survey *s, const struct survey_entry *e, unsigned flags,
-	     const struct catalogue_options *o, struct survey_health *out,
-	     struct error *err)
-{
-	*out = (struct survey_health){ .status = STATUS_OK };
-	if (e->has_dir)
-		return check_plan(s, e, flags, o, out, err);
-	/* Never flushed, or given up by the job itself: nothing is missing. */
-	if (!e->indexed || !e->valid) {
-		out->absent = true;
-		return 0;
-	}
-	out->status = STATUS_LOST;
-	set_why(out, "its metadata directory is gone: nothing tells its files");
-	return 0;
-}
-
-void
-survey_health_fini(struct survey_health *h)
-{
-	plan_free(h->plan);
-	buf_free(&h->problems);
-	h->plan = NULL;
 }

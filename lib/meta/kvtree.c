@@ -29,7 +29,7 @@ kvtree_new(struct error *err)
 		return NULL;
 	}
 	*tree = (struct kvtree_tree){ .self = tree };
-	kvtree_level_reset(tree, false);
+	kvtree_level_reset(tree, KVTREE_KEEP_MEMORY);
 	return &tree->root;
 }
 
@@ -39,14 +39,14 @@ kvtree_free(struct kvtree *t)
 	if (t == NULL)
 		return;
 	assert(t == &kvtree_tree_of(t)->root);
-	kvtree_level_reset(kvtree_tree_of(t), true);
+	kvtree_level_reset(kvtree_tree_of(t), KVTREE_FREE);
 }
 
 void
 kvtree_clear(struct kvtree *t)
 {
 	assert(t == &kvtree_tree_of(t)->root);
-	kvtree_level_reset(kvtree_tree_of(t), false);
+	kvtree_level_reset(kvtree_tree_of(t), KVTREE_KEEP_MEMORY);
 }
 
 /* --- Reading --- */

@@ -115,12 +115,25 @@ struct frame {
 	uint64_t seen[4];	    /* of a list: a bit for each key */
 };
 
-/* Its address is given to nobody, so it lives in registers. */
+/* A child that is not yet in the index of its level. */
+struct pending {
+	struct kvtree_level *level; /* NULL: none */
+	struct kvtree **link;
+	uint64_t hash;
+};
+
+/* As many as the memory can have requests under way, or more. */
+#define PENDING 16
+
 struct decoder {
 	struct kvtree_tree *tree;
 	const char *p, *end; /* what is left of the packed tree */
 	char *low, *high;    /* tree's, while it does not need them itself */
 	uint64_t owed;	     /* elements that counts still promise */
+	struct pending pending[PENDING];
+	size_t turn;
+	bool careful; /* nothing pending */
+	bool twice;   /* a key was found twice too late */
 };
 
 static int
@@ -224,24 +237,64 @@ new_node(struct decoder *d, const char *key)
 	return n;
 }
 
+/*
+ * As add_child(), in a level with an index.  To enter a child there is random
+ * access to memory that is not in the cache.  So that nobody waits for it, it
+ * is asked for now, and the child is entered PENDING children later.  If its
+ * key then turns out to be there already it is too late to merge the two, and
+ * all is read again with `careful` set.
+ */
+static inline struct kvtree *
+add_indexed(struct decoder *d, struct frame *f, const char *key, size_t len)
+{
+	uint64_t hash = kvtree_level_hash(d->tree->secret, key, len);
+	struct pending *oldest = &d->pending[d->turn++ % PENDING];
+	struct kvtree **link = NULL, *n = NULL;
+
+	if (d->careful) {
+		link = kvtree_level_search(f->node, key);
+		if (link != NULL)
+			return *link;
+	}
+	n = new_node(d, key);
+	if (n == NULL)
+		return NULL;
+	link = kvtree_level_append(f->level, n);
+	if (d->careful) {
+		kvtree_level_enter(f->level, link, hash);
+		return n;
+	}
+	kvtree_level_prefetch(f->level, hash);
+	if (oldest->level != NULL &&
+	    !kvtree_level_enter(oldest->level, oldest->link, oldest->hash)) {
+		d->twice = true;
+		return NULL;
+	}
+	oldest->level = f->level;
+	oldest->link = link;
+	oldest->hash = hash;
+	return n;
+}
+
+static void
+enter_pending(struct decoder *d)
+{
+	struct pending *p = d->pending;
+
+	for (; p < d->pending + PENDING; p++)
+		if (p->level != NULL &&
+		    !kvtree_level_enter(p->level, p->link, p->hash))
+			d->twice = true;
+}
+
 /* The child of f->node named `key`: a new one, or the first of that name. */
 static inline struct kvtree *
 add_child(struct decoder *d, struct frame *f, const char *key, size_t len)
 {
 	struct kvtree **link = NULL, *n = NULL;
-	uint64_t hash = 0;
-	size_t slot = 0;
 
-	if (f->level != NULL) {
-		hash = kvtree_level_hash(d->tree->secret, key, len);
-		link = kvtree_level_find(f->level, key, hash, &slot);
-		if (link != NULL)
-			return *link;
-		n = new_node(d, key);
-		if (n != NULL)
-			kvtree_level_push(f->level, n, hash, slot);
-		return n;
-	}
+	if (f->level != NULL)
+		return add_indexed(d, f, key, len);
 	if (maybe_seen(f, key, len)) {
 		link = kvtree_level_search(f->node, key);
 		if (link != NULL)
@@ -293,15 +346,16 @@ descend(struct decoder *d, struct frame *f, struct kvtree *n, uint32_t count)
 	return good;
 }
 
-enum verdict { GOOD, BAD_KEY, BAD_COUNT, TOO_DEEP, NO_MEMORY };
+enum verdict { GOOD, BAD_KEY, BAD_COUNT, TOO_DEEP, NO_MEMORY, TWICE };
 
 /* Read all elements; *at is where a bad one begins or a good last one ends. */
 static enum verdict
-read_elements(struct kvtree_tree *tree, const char *end, const char **at)
+read_elements(struct kvtree_tree *tree, const char *end, bool careful,
+	      const char **at)
 {
 	struct frame frames[KVTREE_MAX_DEPTH], *f = frames;
 	struct frame *last = &frames[KVTREE_MAX_DEPTH - 1];
-	struct decoder d = { .tree = tree, .end = end };
+	struct decoder d = { .tree = tree, .end = end, .careful = careful };
 	struct kvtree *n = &tree->root;
 	uint32_t count = 0;
 	size_t len = 0;
@@ -322,7 +376,7 @@ read_elements(struct kvtree_tree *tree, const char *end, const char **at)
 			return BAD_KEY;
 		n = add_child(&d, f, *at, len);
 		if (n == NULL)
-			return NO_MEMORY;
+			return d.twice ? TWICE : NO_MEMORY;
 		f->left--;
 		d.owed--;
 		/* Values: an only child without children needs no frame. */
@@ -351,15 +405,20 @@ read_elements(struct kvtree_tree *tree, const char *end, const char **at)
 	}
 	tree->low = d.low;
 	*at = d.p;
-	return GOOD;
+	enter_pending(&d);
+	return d.twice ? TWICE : GOOD;
 }
 
 static int
 read_tree(struct kvtree_tree *tree, const char *end, struct error *err)
 {
 	const char *image = tree->image.data, *at = NULL;
-	enum verdict verdict = read_elements(tree, end, &at);
+	enum verdict verdict = read_elements(tree, end, false, &at);
 
+	if (verdict == TWICE) {
+		kvtree_level_reset(tree, KVTREE_KEEP_IMAGE);
+		verdict = read_elements(tree, end, true, &at);
+	}
 	if (verdict == GOOD && at == end)
 		return 0;
 	if (verdict == NO_MEMORY)
@@ -431,7 +490,7 @@ kvtree_decode_into(struct kvtree *t, const void *data, size_t len, size_t *used,
 	kvtree_clear(t);
 	if (check_length(data, len, &h, err) < 0)
 		return -1;
-	if (buf_reserve(&tree->image, (size_t)h.size + PAD) < 0)
+	if (kvtree_level_buf(&tree->image, (size_t)h.size + PAD) < 0)
 		return no_memory(err);
 	memcpy(tree->image.data, data, (size_t)h.size);
 	memset(tree->image.data + h.size, 0, PAD);
@@ -489,7 +548,7 @@ kvtree_encode(const struct kvtree *t, struct buf *out, struct error *err)
 				 "metadata would take %zu bytes, at most %zu",
 				 size, KVTREE_MAX_ENCODED - frame);
 	size += frame;
-	if (buf_reserve(out, size) < 0)
+	if (kvtree_level_buf(out, size) < 0)
 		return no_memory(err);
 	start = p = out->data + out->len;
 	p = put_be(p, MAGIC, 4);

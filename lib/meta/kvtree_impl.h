@@ -99,14 +99,22 @@ kvtree_child(const struct kvtree *t)
 	return level != NULL ? level->first : t->first;
 }
 
+/* buf_reserve() for large sizes. */
+int kvtree_level_buf(struct buf *b, size_t more);
+
 /* `size` bytes (a multiple of 8) for nodes and levels, or NULL. */
 void *kvtree_level_room(struct kvtree_tree *tree, size_t size);
 
 /* A node with no relations; its key is copied, or with `key` NULL unset. */
 struct kvtree *kvtree_level_node(struct kvtree_tree *tree, const char *key);
 
-/* Give the memory back, or keep it for reuse. */
-void kvtree_level_reset(struct kvtree_tree *tree, bool free_all);
+/* Forget all nodes. */
+enum kvtree_reset {
+	KVTREE_FREE,	    /* give all memory back, the tree itself too */
+	KVTREE_KEEP_MEMORY, /* keep it for the next use */
+	KVTREE_KEEP_IMAGE,  /* and the image with what is in it */
+};
+void kvtree_level_reset(struct kvtree_tree *tree, enum kvtree_reset how);
 
 /* Turn the children of `t` into a level with slots for `room`.  -1: ENOMEM,
  * nothing changed. */
@@ -118,19 +126,25 @@ int kvtree_level_reserve(struct kvtree_level *level, size_t more);
 uint64_t kvtree_level_hash(const uint64_t secret[2], const char *key,
 			   size_t len);
 
-/* The pointer that leads to the child; or NULL, and in *slot a place in the
- * index for it, good until the next change. */
-struct kvtree **kvtree_level_find(const struct kvtree_level *level,
-				  const char *key, uint64_t hash, size_t *slot);
+/* The pointer that leads to the child, or NULL. */
 struct kvtree **kvtree_level_search(const struct kvtree *t, const char *key);
 
 /* Hang in `n`, whose key is known to be new, as last or first child.  -1:
  * ENOMEM, nothing changed. */
 int kvtree_level_add(struct kvtree *t, struct kvtree *n, bool last);
 
-/* The same as last child of a level with room reserved, in `slot`. */
-void kvtree_level_push(struct kvtree_level *level, struct kvtree *n,
-		       uint64_t hash, size_t slot);
+/*
+ * The same in two steps, for a level with room reserved: as last child of the
+ * list, giving the pointer that leads to it; and later, in the order of the
+ * first, into the index.  False: the index has this key already.
+ */
+struct kvtree **kvtree_level_append(struct kvtree_level *level,
+				    struct kvtree *n);
+bool kvtree_level_enter(struct kvtree_level *level, struct kvtree **link,
+			uint64_t hash);
+
+/* Fetch the memory that kvtree_level_enter() will look at. */
+void kvtree_level_prefetch(const struct kvtree_level *level, uint64_t hash);
 
 /* Take out the child that *link, of kvtree_level_search(), leads to. */
 void kvtree_level_cut(struct kvtree *t, struct kvtree **link);

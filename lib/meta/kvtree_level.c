@@ -38,6 +38,20 @@ large_block(size_t size)
 	return p;
 }
 
+int
+kvtree_level_buf(struct buf *b, size_t more)
+{
+	uintptr_t from = 0, to = 0; /* the huge pages that fit in */
+
+	if (buf_reserve(b, more) < 0)
+		return -1;
+	from = ((uintptr_t)b->data + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+	to = ((uintptr_t)b->data + b->cap) & ~(HUGE_PAGE - 1);
+	if (from < to)
+		(void)madvise((void *)from, to - from, MADV_HUGEPAGE);
+	return 0;
+}
+
 /* Start the next segment.  Blocks double, so a small tree stays small. */
 static int
 next_segment(struct kvtree_tree *tree)
@@ -126,7 +140,7 @@ kvtree_level_node(struct kvtree_tree *tree, const char *key)
 }
 
 void
-kvtree_level_reset(struct kvtree_tree *tree, bool free_all)
+kvtree_level_reset(struct kvtree_tree *tree, enum kvtree_reset how)
 {
 	struct kvtree_slab *slab = NULL;
 	struct kvtree_long *l = NULL;
@@ -137,13 +151,14 @@ kvtree_level_reset(struct kvtree_tree *tree, bool free_all)
 		tree->longs = l->older;
 		mem_free(l);
 	}
-	buf_clear(&tree->image);
+	if (how != KVTREE_KEEP_IMAGE)
+		buf_clear(&tree->image);
 	tree->root = (struct kvtree){ .key = "" };
 	tree->slab = NULL;
 	tree->fresh = tree->end = NULL;
 	tree->low = (char *)(tree + 1);
 	tree->high = (char *)tree + KVTREE_SEGMENT;
-	if (!free_all)
+	if (how != KVTREE_FREE)
 		return;
 	buf_free(&tree->image);
 	while ((slab = tree->slabs) != NULL) {
@@ -263,13 +278,11 @@ lowest(uint64_t bytes)
 	return (size_t)__builtin_ctzll(bytes) >> 3;
 }
 
-/*
- * The slot of the child `key`; or SIZE_MAX, and in *slot where it belongs.
- * There always is a free slot.
- */
+/* The slot of the child `key`; or SIZE_MAX, and in *gap where it belongs.
+ * There always is a gap. */
 static size_t
 find_slot(const struct kvtree_level *level, const char *key, uint64_t hash,
-	  size_t *slot)
+	  size_t *gap)
 {
 	const uint64_t wanted = EACH_TAG * tag_of(hash);
 	size_t group = hash * GROUP & level->mask, i = 0;
@@ -286,31 +299,33 @@ find_slot(const struct kvtree_level *level, const char *key, uint64_t hash,
 		}
 		hits = zero_bytes(tags);
 		if (hits != 0) {
-			*slot = group + lowest(hits);
+			*gap = group + lowest(hits);
 			return SIZE_MAX;
 		}
 	}
 }
 
-static void
-index_set(struct kvtree_level *level, struct kvtree **link, uint64_t hash,
-	  size_t slot)
-{
-	level->tags[slot] = tag_of(hash);
-	level->links[slot] = link;
-	level->used++;
-}
-
-/* Enter a child that is not there yet. */
-static void
-index_add(struct kvtree_level *level, struct kvtree **link, uint64_t hash)
+void
+kvtree_level_prefetch(const struct kvtree_level *level, uint64_t hash)
 {
 	size_t group = hash * GROUP & level->mask;
-	uint64_t gaps = 0;
 
-	while ((gaps = zero_bytes(load_tags(level, group))) == 0)
-		group = (group + GROUP) & level->mask;
-	index_set(level, link, hash, group + lowest(gaps));
+	__builtin_prefetch(level->tags + group);
+	__builtin_prefetch(level->links + group, 1);
+}
+
+bool
+kvtree_level_enter(struct kvtree_level *level, struct kvtree **link,
+		   uint64_t hash)
+{
+	size_t gap = 0;
+
+	if (find_slot(level, (*link)->key, hash, &gap) != SIZE_MAX)
+		return false;
+	level->tags[gap] = tag_of(hash);
+	level->links[gap] = link;
+	level->used++;
+	return true;
 }
 
 /* Tell the index that another pointer leads to `n`; NULL is ignored. */
@@ -349,7 +364,7 @@ index_fill(struct kvtree_level *level)
 	memset(level->tags, 0, level->mask + 1);
 	level->used = 0;
 	for (; *link != NULL; link = &(*link)->next)
-		index_add(level, link, hash_in(level, (*link)->key));
+		kvtree_level_enter(level, link, hash_in(level, (*link)->key));
 }
 
 /* Give `level` slots for `room` children: no more than half are used. */
@@ -410,40 +425,32 @@ kvtree_level_make(struct kvtree *t, size_t room)
 /* --- Children --- */
 
 struct kvtree **
-kvtree_level_find(const struct kvtree_level *level, const char *key,
-		  uint64_t hash, size_t *slot)
-{
-	size_t i = find_slot(level, key, hash, slot);
-
-	return i != SIZE_MAX ? level->links[i] : NULL;
-}
-
-struct kvtree **
 kvtree_level_search(const struct kvtree *t, const char *key)
 {
 	const struct kvtree_level *level = kvtree_level_of(t);
-	struct kvtree **link = NULL;
-	size_t slot = 0;
+	struct kvtree **link = (struct kvtree **)&t->first;
+	size_t i = 0, gap = 0;
 
-	if (level != NULL)
-		return kvtree_level_find(level, key, hash_in(level, key),
-					 &slot);
-	for (link = (struct kvtree **)&t->first; *link != NULL;
-	     link = &(*link)->next)
+	if (level != NULL) {
+		i = find_slot(level, key, hash_in(level, key), &gap);
+		return i != SIZE_MAX ? level->links[i] : NULL;
+	}
+	for (; *link != NULL; link = &(*link)->next)
 		if (strcmp((*link)->key, key) == 0)
 			return link;
 	return NULL;
 }
 
-void
-kvtree_level_push(struct kvtree_level *level, struct kvtree *n, uint64_t hash,
-		  size_t slot)
+struct kvtree **
+kvtree_level_append(struct kvtree_level *level, struct kvtree *n)
 {
+	struct kvtree **link = level->tail;
+
 	n->next = NULL;
-	*level->tail = n;
-	index_set(level, level->tail, hash, slot);
+	*link = n;
 	level->tail = &n->next;
 	level->count++;
+	return link;
 }
 
 int
@@ -475,7 +482,7 @@ kvtree_level_add(struct kvtree *t, struct kvtree *n, bool last)
 	*link = n;
 	if (level->tail == link)
 		level->tail = &n->next;
-	index_add(level, link, hash_in(level, n->key));
+	kvtree_level_enter(level, link, hash_in(level, n->key));
 	level->count++;
 	return 0;
 }

@@ -130,6 +130,8 @@ redset_desc_write(struct kvtree *t, const struct redset_desc *d,
 uint32_t
 redset_neighbours(const struct redset_desc *d)
 {
+	if (d->members == 0)
+		return 0;
 	return d->failures < d->members ? d->failures : d->members - 1;
 }
 

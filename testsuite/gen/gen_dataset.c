@@ -295,7 +295,7 @@ run(const struct settings *s, struct error *err)
 	static const struct gen none = { .prefix_fd = -1, .nodes_fd = -1 };
 	unsigned char *block = NULL;
 	struct gen g = none;
-	int status = STATUS_FAILED;
+	int status = STATUS_OK;
 
 	g.arena = arena_new();
 	block = g.arena == NULL ? NULL : arena_alloc(g.arena, 1, GEN_BLOCK);
@@ -308,8 +308,8 @@ run(const struct settings *s, struct error *err)
 		goto out;
 	if (s->check)
 		status = check(&g, block);
-	else if (make(&g, block, err) == 0)
-		status = STATUS_OK;
+	else
+		make(&g, block, err);
 out:
 	place_close(&g);
 	arena_free(g.arena);

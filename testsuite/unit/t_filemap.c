@@ -193,7 +193,7 @@ write_all(void *arg, struct error *err)
 static void
 test_damage(void)
 {
-	struct kvtree *t = tree_of(full), *many = kvtree_new(NULL);
+	struct kvtree *t = tree_of(full);
 	struct arena *arena = arena_new();
 	struct filemap map;
 	struct error err = ERROR_INIT;
@@ -220,7 +220,6 @@ test_damage(void)
 		filemap_add(t, &f, &err);
 	}
 	ok(fail_each_alloc(read_all, t) > 3, "no memory to read");
-	kvtree_free(many);
 	kvtree_free(t);
 	arena_free(arena);
 }

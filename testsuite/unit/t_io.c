@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/time.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "buf.h"
@@ -440,172 +438,6 @@ test_two_writers(int dir)
 	buf_free(&got);
 }
 
-static void
-test_lock(int dir)
-{
-	struct error err = ERROR_INIT;
-	mode_t old = umask(022);
-	int a = io_lock(dir, "lock", true, &err), b = -1, c = -1;
-
-	ok(a >= 0, "io_lock()");
-	is_int(mode_of(dir, "lock"), 0644, "makes the file");
-	ok(fcntl(a, F_GETFD) == FD_CLOEXEC, "closed on exec");
-	is_int(io_trylock(dir, "lock", true, &err), -1, "a second writer");
-	is_int(err.errnum, EWOULDBLOCK, "would have to wait");
-	is_int(err.kind, ERROR_SYSTEM, "is ERROR_SYSTEM");
-	is_int(io_trylock(dir, "lock", false, &err), -1, "a reader");
-	close(a);
-	b = io_trylock(dir, "lock", false, &err);
-	c = io_lock(dir, "lock", false, &err);
-	ok(b >= 0 && c >= 0, "two readers");
-	is_int(io_trylock(dir, "lock", true, &err), -1, "and no writer");
-	close(b);
-	is_int(io_trylock(dir, "lock", true, &err), -1, "nor with one reader");
-	close(c);
-	a = io_trylock(dir, "lock", true, &err);
-	ok(a >= 0, "but then");
-	close(a);
-	symlinkat("planted", dir, "lock_link");
-	is_int(io_lock(dir, "lock_link", true, &err), -1, "a symbolic link");
-	is_int(err.kind, ERROR_UNSAFE, "is unsafe");
-	ok(!exists(dir, "planted"), "and is not followed");
-	is_int(io_lock(dir, "none/lock", true, &err), -1, "no directory");
-	is_int(err.kind, ERROR_ABSENT, "is ERROR_ABSENT");
-	is_int(io_lock(dir, "d", true, &err), -1, "a directory");
-	is_int(err.errnum, EISDIR, "is EISDIR");
-	is_int(io_lock(dir, "d", true, NULL), -1, "no struct to tell");
-	umask(old);
-}
-
-static int
-wait_for(pid_t pid)
-{
-	int status = 0;
-
-	if (pid < 0 || waitpid(pid, &status, 0) != pid)
-		return -1;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-/* Another user's lock file, which we may read only. */
-static void
-test_foreign_lock(int dir)
-{
-	struct error err = ERROR_INIT;
-	pid_t pid = -1;
-
-	put_file(dir, "foreign", "");
-	fchmodat(dir, "foreign", 0444, 0);
-	pid = fork();
-	if (pid == 0) {
-		if (geteuid() == 0 &&
-		    (setegid(65534) < 0 || seteuid(65534) < 0))
-			_exit(77);
-		_exit(io_lock(dir, "foreign", true, &err) < 0 ||
-		      io_trylock(dir, "foreign", true, &err) >= 0);
-	}
-	is_int(wait_for(pid), 0, "a lock file that can only be read");
-}
-
-static void
-tick(int signal)
-{
-	(void)signal;
-}
-
-/* Wait for a lock that a child holds, with signals on the way. */
-static void
-test_wait(int dir)
-{
-	struct sigaction act = { .sa_handler = tick }, old;
-	struct itimerval often = { .it_interval.tv_usec = 2000,
-				   .it_value.tv_usec = 2000 };
-	struct itimerval off = { .it_interval.tv_usec = 0 };
-	struct error err = ERROR_INIT;
-	int pipes[2] = { -1, -1 }, fd = -1;
-	char byte = 0;
-	pid_t pid = -1;
-
-	if (pipe(pipes) < 0)
-		return;
-	pid = fork();
-	if (pid == 0) {
-		fd = io_lock(dir, "wait", true, NULL);
-		if (write(pipes[1], "x", 1) != 1)
-			_exit(1);
-		usleep(50000);
-		put_file(dir, "released", "x");
-		_exit(fd < 0);
-	}
-	is_int(read(pipes[0], &byte, 1), 1, "a child holds the lock");
-	sigaction(SIGALRM, &act, &old);
-	setitimer(ITIMER_REAL, &often, NULL);
-	fd = io_lock(dir, "wait", true, &err);
-	ok(fd >= 0 && exists(dir, "released"),
-	   "io_lock() waits, whatever signals arrive");
-	setitimer(ITIMER_REAL, &off, NULL);
-	sigaction(SIGALRM, &old, NULL);
-	is_int(wait_for(pid), 0, "the child is done");
-	close(fd);
-	close(pipes[0]);
-	close(pipes[1]);
-}
-
-static void
-test_rewrite(int dir)
-{
-	struct error err = ERROR_INIT;
-	struct stat a, b;
-	mode_t old = umask(022);
-	int fd = io_open_locked(dir, "halt", &err);
-
-	ok(fd >= 0, "io_open_locked()");
-	is_int(mode_of(dir, "halt"), 0644, "makes the file");
-	is_int(io_trylock(dir, "halt", false, &err), -1, "and locks it");
-	fstat(fd, &a);
-	is_int(io_rewrite(fd, "halt", "long text", 9, &err), 0, "io_rewrite()");
-	ok(holds(dir, "halt", "long text"), "writes");
-	is_int(io_rewrite(fd, "halt", "text", 4, &err), 0, "a shorter text");
-	ok(holds(dir, "halt", "text"), "leaves nothing of the longer");
-	is_int(io_rewrite(fd, "halt", NULL, 0, &err), 0, "nothing");
-	ok(holds(dir, "halt", ""), "empties it");
-	ok(fstatat(dir, "halt", &b, 0) == 0 && a.st_ino == b.st_ino,
-	   "it is the same file all the time");
-	close(fd);
-	is_int(io_rewrite(fd, "halt", "x", 1, &err), -1, "a closed file");
-	is_int(io_rewrite(fd, "halt", "x", 0, &err), -1,
-	       "a closed file to truncate");
-	is_str(err.text, "halt: cannot truncate: Bad file descriptor",
-	       "is told");
-	is_int(io_open_locked(dir, "lock_link", &err), -1, "a symbolic link");
-	is_int(err.kind, ERROR_UNSAFE, "is unsafe");
-	is_int(io_open_locked(dir, "fifo", &err), -1, "a FIFO");
-	is_int(err.kind, ERROR_CORRUPT, "is no regular file");
-	umask(old);
-}
-
-/* The file is removed while somebody waits for its lock: the lock must be
- * that of the file which then has the name. */
-static void
-test_removed(int dir)
-{
-	struct error err = ERROR_INIT;
-	struct stat a, b;
-	int fd = io_open_locked(dir, "gone", &err);
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		close(fd);
-		fd = io_open_locked(dir, "gone", NULL);
-		_exit(fd < 0 || fstat(fd, &a) < 0 ||
-		      fstatat(dir, "gone", &b, 0) < 0 || a.st_ino != b.st_ino);
-	}
-	usleep(50000);
-	unlinkat(dir, "gone", 0);
-	close(fd);
-	is_int(wait_for(pid), 0, "a file removed meanwhile is opened anew");
-}
-
 int
 main(void)
 {
@@ -628,11 +460,6 @@ main(void)
 	test_stale(dir);
 	test_replace_fails(dir);
 	test_two_writers(dir);
-	test_lock(dir);
-	test_foreign_lock(dir);
-	test_wait(dir);
-	test_rewrite(dir);
-	test_removed(dir);
 	close(dir);
 	nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	return tap_done();

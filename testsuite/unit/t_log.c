@@ -151,7 +151,7 @@ test_damage(void)
 
 			copy[k] = '\0';
 			bad += !stable(copy);
-			strcpy(copy, lines[i]);
+			memcpy(copy, lines[i], strlen(lines[i]));
 			copy[k] ^= (char)(1 << (k % 7));
 			bad += !stable(copy);
 			mem_free(copy);

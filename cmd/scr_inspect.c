@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scr_inspect - print metadata files, and say how datasets are.
+ */
+#include <inttypes.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "arena.h"
+#include "buf.h"
+#include "dataset/metafile.h"
+#include "dataset/plan.h"
+#include "dataset/report.h"
+#include "dataset/survey.h"
+#include "error.h"
+#include "json.h"
+#include "opt.h"
+#include "par.h"
+#include "progress.h"
+#include "str.h"
+
+struct inspect {
+	/* Options. */
+	const char *prefix, *mode;
+	struct opt_list datasets;
+	bool sort, json;
+	uint64_t jobs;
+	struct catalogue_options look;
+	struct report_choice choice;
+	/* What follows. */
+	size_t nargs;
+	int status;
+	struct arena *arena;
+	struct survey_caches caches;
+	struct json *files, *prefixes, *groups; /* with --json */
+	struct buf out;
+};
+
+static const struct app_info info = {
+	.name = "scr_inspect",
+	.summary = "print metadata files of SCR, and say how datasets are",
+	.usage = "[OPTION]... [FILE|DIR|DATASET]...",
+	.notes = "FILE is any metadata file; DIR a prefix, a dataset's "
+		 "directory in it, or the cache of\none or more nodes; DATASET "
+		 "a name or number on the prefix.  Without any: the prefix.\n"
+		 "Exit status: 0 all is whole, 1 could not look, 2 usage, 3 "
+		 "damaged but recoverable,\n4 something is lost.",
+};
+
+/* --- Helpers ---------------------------------------------------------------- */
+
+static const char *
+prefix_dir(const struct inspect *in)
+{
+	const char *env = getenv("SCR_PREFIX");
+
+	if (in->prefix != NULL)
+		return in->prefix;
+	return env != NULL && env[0] != '\0' ? env : ".";
+}
+
+/* Put what was collected on stdout. */
+static void
+flush(struct inspect *in)
+{
+	if (in->out.len > 0)
+		fwrite(in->out.data, 1, in->out.len, stdout);
+	buf_clear(&in->out);
+}
+
+/* What the terminal can show; a pipe gets plain text. */
+static void
+find_style(struct report_style *s)
+{
+	const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+	struct winsize size;
+
+	setlocale(LC_CTYPE, "");
+	s->utf8 = str_eq(nl_langinfo(CODESET), "UTF-8");
+	if (!isatty(STDOUT_FILENO))
+		return;
+	s->color = term != NULL && !str_eq(term, "dumb") &&
+		   (no_color == NULL || no_color[0] == '\0');
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+		s->width = size.ws_col;
+}
+
+static void
+warn_lines(const char *text)
+{
+	while (text != NULL && *text != '\0') {
+		int len = (int)strcspn(text, "\n");
+
+		app_warn("%.*s", len, text);
+		text += len + (text[len] == '\n');
+	}
+}
+
+/* --- Metadata files --------------------------------------------------------- */
+
+static int
+show_file(struct inspect *in, const char *path, struct error *err)
+{
+	const struct metafile_options o = {
+		.tree = in->mode != NULL && str_eq(in->mode, "tree"),
+		.sort = in->sort,
+		.exact = in->mode != NULL,
+		.terminal = isatty(STDOUT_FILENO),
+	};
+	struct metafile f;
+	int rc = 0;
+
+	if (metafile_read(path, &f, err) < 0)
+		return -1;
+	if (f.trailing > 0 && !f.redundancy)
+		app_warn("%s: %" PRIu64 " %s after the metadata were not "
+			 "looked at",
+			 path, f.trailing, str_plural(f.trailing, "byte"));
+	if (in->json) {
+		json_push(in->files, metafile_json(&f, path));
+	} else {
+		if (in->nargs > 1)
+			printf("##### %s\n", path);
+		rc = metafile_print(&f, &o, &in->out, err);
+		flush(in);
+	}
+	metafile_fini(&f);
+	return rc;
+}
+
+/* --- Prefixes --------------------------------------------------------------- */
+
+static int
+show_some(struct inspect *in, struct survey *s, const char *const *names,
+	  size_t count, struct json *list, struct error *err)
+{
+	struct survey_health h;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		const struct survey_entry *e = survey_find(s, names[i], err);
+
+		if (e == NULL)
+			return -1;
+		rc = survey_check(s, e, &in->look, &h, err);
+		in->status = error_worse_status(in->status, h.status);
+		if (rc == 0 && in->json)
+			json_push(list, survey_json(&h, true,
+						    in->choice.all_files));
+		else if (rc == 0)
+			rc = report_detail(&h, &in->choice, &in->out, err);
+		flush(in);
+		survey_health_fini(&h);
+	}
+	return rc;
+}
+
+static int
+show_all(struct inspect *in, struct survey *s, struct json *list,
+	 struct error *err)
+{
+	struct report_table t;
+	struct buf reasons = BUF_INIT;
+	struct survey_health h;
+	int rc = report_prefix(s, &in->out, err);
+
+	report_overview_start(&t);
+	for (size_t i = 0; rc == 0 && i < s->count; i++) {
+		rc = survey_check(s, &s->entries[i], &in->look, &h, err);
+		in->status = error_worse_status(in->status, h.status);
+		if (rc == 0 && in->json)
+			json_push(list, survey_json(&h, false, false));
+		else if (rc == 0)
+			rc = report_reasons(&h, &reasons, err);
+		if (rc == 0)
+			report_overview_row(&t, &h);
+		survey_health_fini(&h);
+	}
+	if (buf_add_char(&in->out, '\n') < 0 ||
+	    report_table_end(&t, 2, &in->out, rc < 0 ? NULL : err) < 0)
+		rc = -1;
+	if (rc == 0 && !in->json) {
+		flush(in);
+		if (reasons.len > 0)
+			printf("\n%s", reasons.data);
+	}
+	buf_clear(&in->out);
+	buf_free(&reasons);
+	return rc;
+}
+
+/* A prefix, or only the datasets `names` of it. */
+static int
+show_prefix(struct inspect *in, const char *path, const char *const *names,
+	    size_t count, struct error *err)
+{
+	struct json *list = in->json ? json_new_array() : NULL;
+	struct survey s;
+	int rc = survey_init(&s, path, err);
+
+	if (rc == 0) {
+		warn_lines(s.notes.data);
+		if (s.remade)
+			in->status = error_worse_status(in->status,
+							STATUS_DAMAGED);
+	}
+	if (rc == 0 && s.index == NULL && s.count == 0)
+		rc = error_set(err, ERROR_ABSENT, "%s", s.no_index);
+	if (rc == 0)
+		rc = count > 0 ? show_some(in, &s, names, count, list, err)
+			       : show_all(in, &s, list, err);
+	if (in->json && rc == 0)
+		json_push(in->prefixes, survey_prefix_json(&s, list));
+	else
+		json_free(list);
+	survey_fini(&s);
+	return rc;
+}
+
+/* --- Caches ----------------------------------------------------------------- */
+
+/* Did the user name this dataset, or none? */
+static bool
+wanted(const struct inspect *in, int64_t id)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRId64, id);
+	for (size_t i = 0; i < in->datasets.count; i++)
+		if (str_eq(in->datasets.items[i], text))
+			return true;
+	return in->datasets.count == 0;
+}
+
+static int
+show_group(struct inspect *in, const struct survey_group *g, bool detail,
+	   struct report_table *t, struct buf *reasons, struct error *err)
+{
+	struct survey_health h;
+	int rc = survey_check_group(g, &in->look, &h, err);
+
+	in->status = error_worse_status(in->status, h.status);
+	/* Where no plan can be made there is nothing more to tell. */
+	if (h.plan == NULL)
+		detail = false;
+	if (rc == 0 && in->json) {
+		json_push(in->groups,
+			  survey_json(&h, detail, in->choice.all_files));
+	} else if (rc == 0 && detail) {
+		rc = report_detail(&h, &in->choice, &in->out, err);
+	} else if (rc == 0) {
+		report_overview_row(t, &h);
+		rc = report_reasons(&h, reasons, err);
+	}
+	survey_health_fini(&h);
+	return rc;
+}
+
+static int
+show_caches(struct inspect *in, struct error *err)
+{
+	const struct survey_caches *c = &in->caches;
+	bool detail = c->count == 1 || in->datasets.count > 0;
+	struct buf reasons = BUF_INIT;
+	struct report_table t;
+	size_t head = 0, shown = 0;
+	int rc = 0;
+
+	report_overview_start(&t);
+	head = t.count;
+	for (size_t i = 0; rc == 0 && i < c->count; i++) {
+		if (!wanted(in, c->groups[i].id))
+			continue;
+		shown++;
+		rc = show_group(in, &c->groups[i], detail, &t, &reasons, err);
+	}
+	if (t.count == head)
+		t.count = 0;
+	if (report_table_end(&t, 2, &in->out, rc < 0 ? NULL : err) < 0)
+		rc = -1;
+	flush(in);
+	if (reasons.len > 0)
+		printf("\n%s", reasons.data);
+	buf_free(&reasons);
+	if (rc == 0 && c->count > 0 && shown == 0)
+		return error_set(err, ERROR_ABSENT,
+				 "%s: no dataset of this number in the caches",
+				 in->datasets.items[0]);
+	return rc;
+}
+
+/* --- Arguments ---------------------------------------------------------------- */
+
+/* Not a path of ours: perhaps the name of a dataset. */
+static int
+show_named(struct inspect *in, const char *name, struct error *why,
+	   struct error *err)
+{
+	const char *names[1] = { name };
+	struct error local = ERROR_INIT;
+	int rc = show_prefix(in, prefix_dir(in), names, 1, &local);
+
+	if (rc == 0)
+		return 0;
+	if (local.kind != ERROR_ABSENT)
+		return error_set(err, local.kind, "%s", local.text);
+	return error_set(err, ERROR_ABSENT, "%s, nor is there a dataset of "
+					    "this name or number in %s",
+			 why->text, prefix_dir(in));
+}
+
+static int
+show_argument(struct inspect *in, const char *arg, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct survey_place at;
+	size_t found = 0;
+	char id[32];
+	const char *one[1] = { id };
+
+	if (survey_look(arg, in->arena, &at, &why) < 0) {
+		if (why.kind == ERROR_ABSENT)
+			return show_named(in, arg, &why, err);
+		return error_set(err, why.kind, "%s", why.text);
+	}
+	switch (at.kind) {
+	case SURVEY_FILE:
+		return show_file(in, arg, err);
+	case SURVEY_PREFIX:
+		return show_prefix(in, at.prefix, in->datasets.items,
+				   in->datasets.count, err);
+	case SURVEY_DATASET:
+		snprintf(id, sizeof(id), "%" PRId64, at.id);
+		return show_prefix(in, at.prefix, one, 1, err);
+	default:
+		break;
+	}
+	if (survey_caches_add(&in->caches, arg, &found, err) < 0)
+		return -1;
+	if (found > 0)
+		return 0;
+	error_set(&why, ERROR_ABSENT,
+		  "%s: neither a prefix (no .scr in it) nor a cache (no "
+		  "scr.dataset.ID below it)",
+		  arg);
+	return show_named(in, arg, &why, err);
+}
+
+static int
+show_arguments(struct inspect *in, char **args, struct error *err)
+{
+	int status = STATUS_OK;
+
+	if (in->nargs == 0 &&
+	    show_prefix(in, prefix_dir(in), in->datasets.items,
+			in->datasets.count, err) < 0)
+		status = app_report(status, err);
+	for (; *args != NULL; args++)
+		if (show_argument(in, *args, err) < 0)
+			status = app_report(status, err);
+	if (show_caches(in, err) < 0)
+		status = app_report(status, err);
+	return status;
+}
+
+static int
+print_json(struct inspect *in, struct error *err)
+{
+	struct json *j = json_new_object();
+
+	json_set_i64(j, "status", in->status);
+	json_set(j, "files", in->files);
+	json_set(j, "prefixes", in->prefixes);
+	json_set(j, "caches", in->groups);
+	return json_print(j, stdout, err);
+}
+
+static int
+run(struct inspect *in, char **args)
+{
+	struct error err = ERROR_INIT;
+
+	in->arena = arena_new();
+	if (in->arena == NULL || survey_caches_init(&in->caches, &err) < 0) {
+		error_set(&err, ERROR_NOMEM, "out of memory");
+		goto out;
+	}
+	in->look.par = par_new(in->jobs > 0 ? (unsigned)in->jobs : par_cpus(),
+			       &err);
+	if (in->look.par == NULL)
+		goto out;
+	if (in->look.deep || in->look.checksums)
+		in->look.progress = progress_start("reading",
+						   app_verbosity() < 0);
+	if (in->json) {
+		in->files = json_new_array();
+		in->prefixes = json_new_array();
+		in->groups = json_new_array();
+	}
+	in->status = error_worse_status(in->status,
+					show_arguments(in, args, &err));
+	progress_end(in->look.progress);
+	if (in->json)
+		print_json(in, &err);
+out:
+	in->status = app_report(in->status, &err);
+	par_free(in->look.par);
+	survey_caches_fini(&in->caches);
+	arena_free(in->arena);
+	buf_free(&in->out);
+	opt_list_free(&in->datasets);
+	return in->status;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct inspect in = { .status = STATUS_OK };
+	struct catalogue_options *o = &in.look;
+	int count = 0;
+	const struct opt opts[] = {
+		OPT_GROUP("Datasets"),
+		OPT_STRING('p', "prefix", &in.prefix, "DIR", OPT_DIR,
+			   "prefix directory (default $SCR_PREFIX, then .)"),
+		OPT_LIST('d', "dataset", &in.datasets, "NAME", OPT_DATASET,
+			 "this dataset, by name or number, in detail"),
+		OPT_FLAG(0, "map", &in.choice.map,
+			 "draw the ranks by redundancy sets"),
+		OPT_FLAG(0, "files", &in.choice.all_files, "list every file"),
+		OPT_FLAG(0, "checksums", &o->checksums,
+			 "read the files whose checksum is recorded"),
+		OPT_FLAG(0, "verify", &o->checksums, NULL),
+		OPT_FLAG(0, "deep", &o->deep,
+			 "compare redundancy with data: reads everything"),
+		OPT_STRING(0, "moved-from", &o->moved_from, "DIR", OPT_ANY,
+			   "where the prefix was when the job wrote it"),
+		OPT_GROUP("Metadata files"),
+		OPT_STRING('m', "mode", &in.mode, "tree|keyval", OPT_WORDS,
+			   "as LLNL's kvtree_print (tree) or scr_print "
+			   "(keyval, with --sort)"),
+		OPT_FLAG(0, "sort", &in.sort, "keys in order of their bytes"),
+		OPT_GROUP("Work"),
+		OPT_FLAG(0, "json", &in.json, "print JSON"),
+		OPT_U64('j', "jobs", &in.jobs, "N", 1, 1024,
+			"threads (default: one a processor)"),
+		OPT_BYTES(0, "memory", &o->memory, "SIZE", 1 << 20,
+			  UINT64_C(1) << 50, "memory for --deep"),
+		OPT_END,
+	};
+
+	argv = app_start(&info, argc, argv, opts, &count);
+	in.nargs = (size_t)count;
+	if (in.mode != NULL && !str_eq(in.mode, "tree") &&
+	    !str_eq(in.mode, "keyval"))
+		app_usage("-m %s: must be tree or keyval", in.mode);
+	find_style(&in.choice.style);
+	return app_finish(run(&in, argv));
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * survey_health.c - how one dataset is, on a prefix or in caches; and that as
+ * JSON.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "dataset/plan.h"
+#include "dataset/plan_json.h"
+#include "dataset/report.h"
+#include "dataset/survey.h"
+#include "json.h"
+#include "meta/dataset.h"
+
+int
+survey_plan_status(const struct plan *p)
+{
+	if (p->verdict != SET_LOST)
+		return plan_status(p);
+	for (int64_t i = 0; i < p->nranks; i++)
+		if (!p->ranks[i].map_known)
+			return STATUS_LOST;
+	if (p->nranks <= 0 || p->files_lost + p->maps_lost > 0)
+		return STATUS_LOST;
+	return STATUS_DAMAGED;
+}
+
+static void
+add_problem(void *arg, const char *what)
+{
+	struct survey_health *h = arg;
+
+	/* A line that cannot be kept: the verdict tells all the same. */
+	if (h->problems.len > 0)
+		(void)buf_add_char(&h->problems, '\n');
+	(void)buf_add_str(&h->problems, what);
+}
+
+static void
+set_why(struct survey_health *h, const char *text)
+{
+	snprintf(h->why, sizeof(h->why), "%s", text);
+}
+
+/* The first of the problems stands for all. */
+static void
+first_problem(struct survey_health *h)
+{
+	const char *text = h->problems.data != NULL ? h->problems.data : "";
+	int len = (int)strcspn(text, "\n");
+
+	snprintf(h->why, sizeof(h->why), "%.*s%s", len > 900 ? 900 : len, text,
+		 text[len] == '\n' ? " (and more)" : "");
+}
+
+/* What kept us from looking: about the dataset, or about the machine? */
+static int
+could_not(struct survey_health *h, const struct error *why, struct error *err)
+{
+	if (why->kind == ERROR_NOMEM || why->kind == ERROR_SYSTEM)
+		return error_set(err, why->kind, "%s", why->text);
+	h->status = error_status(why->kind);
+	if (h->status == STATUS_USAGE) /* "give --moved-from" */
+		h->status = STATUS_FAILED;
+	set_why(h, why->text);
+	return 0;
+}
+
+static void
+judge_plan(struct survey_health *h)
+{
+	struct error why = ERROR_INIT;
+
+	h->status = survey_plan_status(h->plan);
+	if (plan_error(h->plan, &why) < 0)
+		set_why(h, why.text);
+}
+
+static int
+check_deep(struct survey_health *h, const struct catalogue_options *o,
+	   struct error *err)
+{
+	struct error why = ERROR_INIT;
+
+	if (!o->deep || h->plan == NULL)
+		return 0;
+	if (deep_check(h->plan, o->par, o->memory, o->progress, &h->deep,
+		       err) < 0)
+		return -1;
+	h->deep_done = true;
+	if (h->deep.nfindings == 0)
+		return 0;
+	if (h->status == STATUS_OK) {
+		deep_error(h->plan, &h->deep.findings[0], &why);
+		set_why(h, why.text);
+	}
+	h->status = error_worse_status(h->status, STATUS_DAMAGED);
+	return 0;
+}
+
+static unsigned
+plan_flags(const struct catalogue_options *o)
+{
+	return PLAN_HEADERS | (o->checksums ? PLAN_CHECKSUMS : 0u);
+}
+
+/* --- On a prefix ---------------------------------------------------------- */
+
+/* Without a plan: what rank2file names. */
+static int
+check_files(struct survey *s, const struct catalogue_options *o,
+	    struct survey_health *h, struct error *err)
+{
+	struct error why = ERROR_INIT;
+
+	buf_clear(&h->problems);
+	if (catalogue_verify(s->catalogue, h->id, o, add_problem, h,
+			     &h->verify, &why) < 0)
+		return could_not(h, &why, err);
+	h->status = h->verify.status;
+	first_problem(h);
+	return 0;
+}
+
+static int
+check_dir(struct survey *s, const struct survey_entry *e,
+	  const struct catalogue_options *o, struct survey_health *h,
+	  struct error *err)
+{
+	struct error why = ERROR_INIT;
+
+	h->plan = catalogue_plan(s->catalogue, e->id, plan_flags(o), o, &why);
+	if (h->plan == NULL && why.kind == ERROR_ABSENT) {
+		h->absent = e->indexed && !e->finished;
+		return h->absent ? 0 : check_files(s, o, h, err);
+	}
+	if (h->plan == NULL)
+		return could_not(h, &why, err);
+	judge_plan(h);
+	if (h->status != STATUS_LOST)
+		return check_deep(h, o, err);
+	/* A flush may have brought everything home beside the remains of a
+	 * scavenge. */
+	if (check_files(s, o, h, err) < 0)
+		return -1;
+	if (h->status == STATUS_OK) {
+		plan_free(h->plan);
+		h->plan = NULL;
+		return 0;
+	}
+	judge_plan(h);
+	return check_deep(h, o, err);
+}
+
+int
+survey_check(struct survey *s, const struct survey_entry *e,
+	     const struct catalogue_options *o, struct survey_health *out,
+	     struct error *err)
+{
+	*out = (struct survey_health){ .id = e->id, .entry = e };
+	if (e->has_dir)
+		return check_dir(s, e, o, out, err);
+	/* Never flushed, or given up by the job itself: nothing is missing. */
+	if (!e->indexed || !e->valid) {
+		out->absent = true;
+		return 0;
+	}
+	out->status = STATUS_LOST;
+	set_why(out,
+		"its metadata directory is gone: nothing tells its files");
+	return 0;
+}
+
+/* --- In caches ------------------------------------------------------------ */
+
+int
+survey_check_group(const struct survey_group *g,
+		   const struct catalogue_options *o,
+		   struct survey_health *out, struct error *err)
+{
+	const struct plan_options po = {
+		.flags = plan_flags(o),
+		.moved_from = o->moved_from,
+		.par = o->par,
+		.progress = o->progress,
+	};
+	struct error why = ERROR_INIT;
+
+	*out = (struct survey_health){ .id = g->id, .group = g };
+	out->plan = plan_caches(g->dirs, g->ndirs, &po, &why);
+	if (out->plan == NULL)
+		return could_not(out, &why, err);
+	judge_plan(out);
+	return check_deep(out, o, err);
+}
+
+void
+survey_health_fini(struct survey_health *h)
+{
+	if (h->deep_done)
+		deep_free(&h->deep);
+	plan_free(h->plan);
+	buf_free(&h->problems);
+	h->plan = NULL;
+	h->deep_done = false;
+}
+
+const char *
+survey_state(const struct survey_health *h)
+{
+	if (h->absent && h->entry != NULL && h->entry->in_cache)
+		return "in cache";
+	return h->absent ? "not complete" : report_state(h->status);
+}
+
+/* --- JSON ----------------------------------------------------------------- */
+
+static void
+entry_json(const struct survey_entry *e, struct json *j)
+{
+	if (e->desc.id > 0)
+		dataset_json(&e->desc, j);
+	else
+		json_set_i64(j, "id", e->id);
+	json_set_bool(j, "indexed", e->indexed);
+	json_set_bool(j, "valid", e->valid);
+	json_set_bool(j, "current", e->current);
+	json_set_bool(j, "on_prefix", e->has_dir);
+	json_set_bool(j, "in_cache", e->in_cache);
+}
+
+/* The lines of h->problems. */
+static struct json *
+problems_json(const struct survey_health *h)
+{
+	struct json *list = json_new_array();
+	const char *at = h->problems.data;
+	struct buf line = BUF_INIT;
+
+	while (at != NULL && *at != '\0') {
+		size_t len = strcspn(at, "\n");
+
+		buf_clear(&line);
+		if (buf_add(&line, at, len) == 0)
+			json_push_str(list, line.data);
+		at += len + (at[len] == '\n');
+	}
+	buf_free(&line);
+	return list;
+}
+
+struct json *
+survey_json(const struct survey_health *h, bool detail, bool all_files)
+{
+	struct json *j = json_new_object();
+	char text[512];
+
+	if (h->entry != NULL) {
+		entry_json(h->entry, j);
+	} else {
+		json_set_i64(j, "id", h->id);
+		json_set_str(j, "job", h->group->job);
+	}
+	json_set_str(j, "state", survey_state(h));
+	if (h->why[0] != '\0')
+		json_set_str(j, "reason", h->why);
+	if (h->plan != NULL) {
+		json_set_str(j, "redundancy",
+			     report_scheme(h->plan, text, sizeof(text)));
+		json_set_str(j, "could_lose",
+			     report_spare(h->plan, false, text,
+					  sizeof(text)));
+		if (detail)
+			json_set(j, "plan", plan_json(h->plan, all_files));
+	} else if (h->problems.len > 0) {
+		json_set(j, "problems", problems_json(h));
+	}
+	if (h->deep_done)
+		json_set(j, "deep", plan_json_deep(h->plan, &h->deep));
+	return j;
+}
+
+static struct json *
+halt_json(const struct halt *h)
+{
+	const struct {
+		const char *key;
+		int64_t value;
+	} numbers[] = {
+		{ "checkpoints_left", h->checkpoints_left },
+		{ "exit_before", h->exit_before },
+		{ "exit_after", h->exit_after },
+		{ "halt_seconds", h->halt_seconds },
+	};
+	struct json *j = json_new_object();
+
+	if (h->reason != NULL)
+		json_set_str(j, "reason", h->reason);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (numbers[i].value >= 0)
+			json_set_i64(j, numbers[i].key, numbers[i].value);
+	return j;
+}
+
+struct json *
+survey_prefix_json(const struct survey *s, struct json *datasets)
+{
+	struct json *j = json_new_object();
+	const char *current = s->index ? index_current(s->index) : NULL;
+
+	json_set_str(j, "prefix", catalogue_path(s->catalogue));
+	json_set_bool(j, "has_index", s->index != NULL);
+	if (current != NULL)
+		json_set_str(j, "current", current);
+	if (s->has_halt)
+		json_set(j, "halt", halt_json(&s->halt));
+	if (s->nodes >= 0)
+		json_set_i64(j, "nodes", s->nodes);
+	json_set(j, "datasets", datasets);
+	return j;
+}

@@ -1,0 +1,315 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# completions.sh bash|zsh|fish BINARY... - print one file of completions for
+# all the commands, made of what each `BINARY --dump-options` says (opt.h).
+# Hidden options are left out.
+
+set -eu
+
+usage="usage: ${0##*/} bash|zsh|fish BINARY..."
+
+# Print the options of all commands: the command's name, a tab, the line as it
+# was dumped.
+dump_all()
+{
+	for binary in "$@"; do
+		name=${binary##*/}
+		text=$("$binary" --dump-options) || {
+			echo "${0##*/}: $binary --dump-options failed" >&2
+			return 1
+		}
+		printf '%s\n' "$text" | awk -v name="$name" '{
+			print name "\t" $0
+		}'
+	done
+}
+
+# What does not depend on the options: bash.
+bash_engine()
+{
+	cat <<'END'
+# bash completion of the scrkit commands
+# Made by scripts/completions.sh; changes belong there.
+
+# Names of datasets that begin with $1, in the prefix that the line gives.
+# The names are data, not words for the shell: no compgen -W here.
+_scrkit_datasets()
+{
+	local i word name prefix=""
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		word=${COMP_WORDS[i]}
+		case $word in
+		-p | --prefix)
+			prefix=${COMP_WORDS[i + 1]}
+			if [[ $prefix == "=" ]]; then
+				prefix=${COMP_WORDS[i + 2]}
+			fi
+			;;
+		--prefix=*) prefix=${word#*=} ;;
+		esac
+	done
+	prefix=${prefix/#\~\//$HOME/}
+	while IFS= read -r name; do
+		if [[ $name == "$1"* ]]; then
+			COMPREPLY+=("$(printf '%q' "$name")")
+		fi
+	done < <(scr_index --names-only ${prefix:+"--prefix=$prefix"} \
+		2>/dev/null)
+}
+
+_scrkit()
+{
+	local IFS=$' \t\n' i cur before word kind="" words="" options=""
+	COMPREPLY=()
+	cur=${COMP_WORDS[COMP_CWORD]}
+	before=${COMP_WORDS[COMP_CWORD - 1]}
+	# "--name=value" mostly comes as three words
+	if [[ $cur == "=" ]]; then
+		cur=""
+	elif [[ $before == "=" ]]; then
+		before=${COMP_WORDS[COMP_CWORD - 2]}
+	elif [[ $before == "--" ]]; then
+		return 0
+	fi
+	_scrkit_options "${1##*/}" "$before"
+	case $kind in
+	dataset) _scrkit_datasets "$cur" ;;
+	dir) compopt +o default -o dirnames 2>/dev/null || : ;;
+	file) ;; # as readline does by default
+	any) compopt +o default 2>/dev/null || : ;;
+	words)
+		for word in $words; do
+			[[ $word == "$cur"* ]] && COMPREPLY+=("$word")
+		done
+		;;
+	*)
+		[[ $cur == -* ]] || return 0
+		for ((i = 1; i < COMP_CWORD; i++)); do
+			[[ ${COMP_WORDS[i]} == "--" ]] && return 0
+		done
+		for word in $options; do
+			[[ $word == "$cur"* ]] && COMPREPLY+=("$word")
+		done
+		;;
+	esac
+	return 0
+}
+
+END
+}
+
+# $options: what can be offered; $kind: what follows the option $2.
+bash_options()
+{
+	awk -F '\t' '
+	function end_command() {
+		if (command == "")
+			return
+		print "\t\toptions=" q options q
+		print "\t\tcase $2 in"
+		printf "%s", values
+		print "\t\tesac"
+		print "\t\t;;"
+	}
+	BEGIN {
+		q = "\047"
+		print "_scrkit_options()"
+		print "{"
+		print "\tcase $1 in"
+	}
+	$1 != command {
+		end_command()
+		command = $1
+		commands = commands " " command
+		options = values = ""
+		print "\t" command ")"
+	}
+	$6 == "shown" {
+		long = $3 != "-" ? "--" $3 : ""
+		short = $2 != "-" ? "-" $2 : ""
+		options = options (options != "" ? " " : "") \
+			(long != "" ? long : short)
+		if ($4 == "-")
+			next
+		either = short (short != "" && long != "" ? " | " : "") long
+		set = "kind=" q $5 q
+		if ($5 == "words") {
+			gsub(/\|/, " ", $4)
+			set = set " words=" q $4 q
+		}
+		values = values "\t\t" either ") " set " ;;\n"
+	}
+	END {
+		end_command()
+		print "\tesac"
+		print "}"
+		print ""
+		print "complete -o default -F _scrkit" commands
+	}'
+}
+
+zsh_engine()
+{
+	cat <<END
+#compdef $*
+END
+	cat <<'END'
+# zsh completion of the scrkit commands
+# Made by scripts/completions.sh; changes belong there.
+
+# Names of datasets in the prefix that the line gives.
+_scrkit_datasets()
+{
+	local prefix=${(Q)${opt_args[--prefix]:-${opt_args[-p]}}}
+	local -a names
+	prefix=${prefix/#\~\//$HOME/}
+	names=(${(f)"$(scr_index --names-only ${prefix:+--prefix=$prefix} \
+		2>/dev/null)"})
+	compadd "$@" -a names
+}
+
+END
+}
+
+zsh_options()
+{
+	awk -F '\t' '
+	function quoted(s) {
+		gsub(q, q "\\" q q, s)
+		return q s q
+	}
+	function escaped(s, characters) {
+		gsub(characters, "\\\\&", s)
+		return s
+	}
+	function end_command() {
+		if (command != "") {
+			print "\t\t" quoted("*:file:_files")
+			print "\t;;"
+		}
+	}
+	function add(option, value) {
+		print "\t\t" quoted("*" option "[" \
+			escaped($7, "[][\\\\]") "]" value) " \\"
+	}
+	BEGIN {
+		q = "\047"
+		action["any"] = " "
+		action["file"] = "_files"
+		action["dir"] = "_files -/"
+		action["dataset"] = "_scrkit_datasets"
+		print "case $service in"
+	}
+	$1 != command {
+		end_command()
+		command = $1
+		print command ")"
+		print "\t_arguments -s -S \\"
+	}
+	$6 == "shown" {
+		value = ""
+		if ($4 != "-") {
+			words = $4
+			gsub(/\|/, " ", words)
+			value = ":" escaped($4, "[:\\\\]") ":" ($5 == "words" ? \
+				"(" words ")" : action[$5])
+		}
+		if ($2 != "-")
+			add("-" $2 ($4 != "-" ? "+" : ""), value)
+		if ($3 != "-")
+			add("--" $3 ($4 != "-" ? "=" : ""), value)
+	}
+	END {
+		end_command()
+		print "esac"
+	}'
+}
+
+fish_engine()
+{
+	cat <<'END'
+# fish completion of the scrkit commands
+# Made by scripts/completions.sh; changes belong there.
+
+# Names of datasets in the prefix that the line gives.
+function __scrkit_datasets
+	set -l words (commandline -opc)
+	set -l prefix
+	for i in (seq (count $words))
+		switch $words[$i]
+		case -p --prefix
+			set prefix $words[(math $i + 1)]
+		case '--prefix=*'
+			set prefix (string replace -- --prefix= '' $words[$i])
+		end
+	end
+	set -l option
+	if set -q prefix[1]
+		set prefix (string replace -r '^~/' "$HOME/" -- $prefix)
+		set option --prefix=$prefix
+	end
+	scr_index --names-only $option 2>/dev/null
+end
+
+END
+}
+
+fish_options()
+{
+	awk -F '\t' '
+	function quoted(s) {
+		gsub(/[\\\047]/, "\\\\&", s)
+		return q s q
+	}
+	BEGIN {
+		q = "\047"
+		value["any"] = " -x"
+		value["file"] = " -r -F"
+		value["dir"] = " -x -a " quoted("(__fish_complete_directories)")
+		value["dataset"] = " -x -a " quoted("(__scrkit_datasets)")
+	}
+	$6 == "shown" {
+		line = "complete -c " $1
+		if ($2 != "-")
+			line = line " -s " $2
+		if ($3 != "-")
+			line = line " -l " $3
+		if ($4 != "-" && $5 == "words") {
+			gsub(/\|/, " ", $4)
+			line = line " -x -a " quoted($4)
+		} else if ($4 != "-") {
+			line = line value[$5]
+		}
+		print line " -d " quoted($7)
+	}'
+}
+
+[ $# -ge 2 ] || {
+	echo "$usage" >&2
+	exit 2
+}
+shell=$1
+shift
+case $shell in
+bash | zsh | fish) ;;
+*)
+	echo "$usage" >&2
+	exit 2
+	;;
+esac
+
+# Not as a pipe: nothing is printed if a command fails.
+table=$(dump_all "$@")
+case $shell in
+zsh)
+	names=
+	for binary in "$@"; do
+		names="$names ${binary##*/}"
+	done
+	# shellcheck disable=SC2086 # words on purpose
+	zsh_engine $names
+	;;
+*) "${shell}_engine" ;;
+esac
+printf '%s\n' "$table" | "${shell}_options"

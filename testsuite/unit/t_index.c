@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "meta/index.h"
+
+#include <time.h>
+
+#include "metatest.h"
+
+#define STAMP "2026-11-20T23:00:34"
+
+/* A checkpoint, an output, one that failed, one never completed. */
+static const char full[] =
+	"CURRENT>b\n"
+	"NAME>d>DSET>40\nNAME>c>DSET>30\nNAME>b>DSET>20\nNAME>a>DSET>1\n"
+	"DSET>40>COMPLETE>0\nDSET>40>DSET>ID>40\nDSET>40>DSET>NAME>d\n"
+	"DSET>40>DSET>FLAG_CKPT>1\n"
+	"DSET>30>FAILED>2026-11-20T23:00:42\nDSET>30>COMPLETE>1\n"
+	"DSET>30>DSET>ID>30\nDSET>30>DSET>NAME>c\nDSET>30>DSET>FLAG_CKPT>1\n"
+	"DSET>30>FETCHED>2026-11-20T23:00:40\n"
+	"DSET>30>FETCHED>2026-11-20T23:00:41\n"
+	"DSET>30>FETCHED>2026-11-20T23:00:39\n"
+	"DSET>20>FLUSHED>" STAMP "\nDSET>20>COMPLETE>1\n"
+	"DSET>20>DSET>ID>20\nDSET>20>DSET>NAME>b\nDSET>20>DSET>FLAG_CKPT>1\n"
+	"DSET>20>OURS>x\n"
+	"DSET>1>COMPLETE>1\nDSET>1>DSET>ID>1\nDSET>1>DSET>NAME>a\n"
+	"DSET>1>DSET>FLAG_CKPT>0\n"
+	"VERSION>2\n";
+
+static void
+test_read(void)
+{
+	struct index *ix = index_from_tree(tree_of(full), NULL);
+	struct index_entry *e = NULL, one;
+	struct error err = ERROR_INIT;
+	char why[64];
+	size_t count = 0;
+
+	is_int((int64_t)index_count(ix), 4, "an index is read");
+	is_str(index_current(ix), "b", "... current");
+	e = index_entries(ix, &count, NULL);
+	ok(count == 4 && e[0].id == 40 && e[1].id == 30 && e[2].id == 20 &&
+		   e[3].id == 1,
+	   "entries, newest first");
+	ok(e[2].current && !e[0].current && !e[1].current && !e[3].current,
+	   "... one of them current");
+	ok(!index_entry_valid(&e[0]), "one never completed");
+	is_str(index_entry_reason(&e[0], why, sizeof(why)), "never completed",
+	       "... why not");
+	ok(!index_entry_valid(&e[1]), "one that failed");
+	is_str(index_entry_reason(&e[1], why, sizeof(why)),
+	       "last fetch failed 2026-11-20T23:00:42", "... why not");
+	is_str(e[1].fetched, "2026-11-20T23:00:41", "... latest fetch");
+	is_int((int64_t)e[1].fetches, 3, "... of three");
+	ok(index_entry_valid(&e[2]), "a valid one");
+	is_str(index_entry_reason(&e[2], why, sizeof(why)), "", "... no why");
+	is_str(e[2].flushed, STAMP, "... when it was flushed");
+	ok(e[2].desc.is_ckpt && !e[3].desc.is_ckpt, "... flags");
+	mem_free(e);
+
+	is_int(index_find_name(ix, "b", &one, NULL), 0, "found by name");
+	ok(one.id == 20 && one.current, "... it is");
+	is_int(index_find_id(ix, 1, &one, NULL), 0, "found by id");
+	is_str(one.name, "a", "... it is");
+	is_int(index_find_name(ix, "x", &one, &err), -1, "no such name");
+	is_int(err.kind, ERROR_ABSENT, err.text);
+	is_int(index_find_id(ix, 2, &one, &err), -1, "no such id");
+	is_int(err.kind, ERROR_ABSENT, err.text);
+	is_int(index_find_id(ix, -5, &one, &err), -1, "no id at all");
+	is_str(index_extra(ix, 20, "OURS"), "x", "an extra key");
+	ok(index_extra(ix, 30, "OURS") == NULL &&
+		   index_extra(ix, 2, "OURS") == NULL,
+	   "... others do not have");
+	is_int(index_set_extra(ix, 30, "OURS", "y", NULL), 0, "... set it");
+	is_str(index_extra(ix, 30, "OURS"), "y", "... now one has");
+	is_int(index_set_extra(ix, 30, "OURS", NULL, NULL), 0, "... unset it");
+	ok(index_extra(ix, 30, "OURS") == NULL, "... gone again");
+	is_int(index_set_extra(ix, 2, "OURS", "y", &err), -1, "no such id");
+	index_free(ix);
+	index_free(NULL);
+}
+
+/* What a fetch of an unknown dataset may leave: no descriptor. */
+static void
+test_nameless(void)
+{
+	struct index *ix = index_from_tree(
+		tree_of("VERSION>2\nNAME>a>DSET>5\nDSET>5>FETCHED>" STAMP
+			"\nDSET>7>FETCHED>" STAMP
+			"\nDSET>9>DSET>NAME>z\nDSET>9>DSET>ID>9\n"),
+		NULL);
+	struct index_entry *e = NULL, one;
+	char why[64];
+	size_t count = 0;
+
+	e = index_entries(ix, &count, NULL);
+	is_int((int64_t)count, 3, "entries without descriptors");
+	is_str(e[2].name, "a", "... a name from the table");
+	ok(e[1].name == NULL, "... or none");
+	is_str(e[0].name, "z", "... a name not in the table");
+	is_str(index_entry_reason(&e[1], why, sizeof(why)),
+	       "not recorded as complete", "... not valid");
+	mem_free(e);
+	ok(index_find_id(ix, 5, &one, NULL) == 0 &&
+		   strcmp(one.name, "a") == 0 && one.complete == -1,
+	   "... by id");
+	ok(index_find_name(ix, "a", &one, NULL) == 0 && one.id == 5,
+	   "... by name");
+	index_free(ix);
+}
+
+static void
+test_refused(void)
+{
+	static const char *const bad[] = {
+		"",
+		"NAME>a>DSET>1\nDSET>1>COMPLETE>1\n",
+		"VERSION>1\n",
+		"VERSION>3\n",
+		"VERSION>2\nVERSION>3\n",
+		"VERSION>two\n",
+		"VERSION>2\nNAME>a>DSET>1\n",
+		"VERSION>2\nNAME>a\nDSET>1>COMPLETE>1\n",
+		"VERSION>2\nNAME>a>DSET>1\nNAME>a>DSET>2\nDSET>1\nDSET>2\n",
+		"VERSION>2\nNAME>a>DSET>x\nDSET>x>COMPLETE>1\n",
+		"VERSION>2\nDSET>x>COMPLETE>1\n",
+		"VERSION>2\nDSET>0>COMPLETE>1\n",
+		"VERSION>2\nDSET>01>COMPLETE>1\n",
+		"VERSION>2\nDSET>2147483648>COMPLETE>1\n",
+		"VERSION>2\nNAME>a>DSET>1\nDSET>1>DSET>NAME>b\n",
+		"VERSION>2\nNAME>a>DSET>1\nDSET>1>DSET>NAME>a\n"
+		"DSET>1>DSET>ID>2\n",
+		"VERSION>2\nDSET>1>DSET>ID>2\n",
+	};
+	struct error err = ERROR_INIT;
+	struct index_entry e;
+	struct index *ix = NULL;
+	size_t i = 0;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		error_clear(&err);
+		ok(index_from_tree(tree_of(bad[i]), &err) == NULL,
+		   label(bad[i]));
+		is_int(err.kind, ERROR_CORRUPT, err.text);
+	}
+	/* Entries are looked into when they are asked for. */
+	ix = index_from_tree(tree_of("VERSION>2\nDSET>1>COMPLETE>5\n"), NULL);
+	is_int(index_find_id(ix, 1, &e, &err), -1, "a broken entry");
+	is_int(err.kind, ERROR_CORRUPT, err.text);
+	ok(index_entries(ix, &i, &err) == NULL && i == (size_t)-1,
+	   "... among all");
+	index_free(ix);
+}
+
+/* A descriptor with more than we know of. */
+static struct kvtree *
+desc_of(int id, const char *name, bool ckpt)
+{
+	struct kvtree *t = kvtree_new(NULL);
+
+	kvtree_set_i64(t, "ID", id, NULL);
+	kvtree_set(t, "NAME", name, NULL);
+	kvtree_set_i64(t, "FLAG_CKPT", ckpt, NULL);
+	tree_add(t, "NEW>x>y\n");
+	return t;
+}
+
+static int
+add(struct index *ix, int id, const char *name, bool ckpt, int complete)
+{
+	struct kvtree *desc = desc_of(id, name, ckpt);
+	int rc = index_add(ix, desc, complete, STAMP, NULL);
+
+	kvtree_free(desc);
+	return rc;
+}
+
+static void
+is_index(struct index *ix, const char *text, const char *what)
+{
+	struct kvtree *want = tree_of(text);
+
+	ok(tree_same(index_tree(ix, NULL), want, false), what);
+	kvtree_free(want);
+}
+
+#define ENTRY(id, name) \
+	"DSET>" id ">FLUSHED>" STAMP "\nDSET>" id ">COMPLETE>1\nDSET>" id \
+	">DSET>ID>" id "\nDSET>" id ">DSET>NAME>" name "\nDSET>" id \
+	">DSET>FLAG_CKPT>1\nDSET>" id ">DSET>NEW>x>y\n"
+
+static void
+test_add(void)
+{
+	struct index *ix = index_new(NULL);
+	struct error err = ERROR_INIT;
+	struct kvtree *t = NULL;
+
+	is_index(ix, "VERSION>2\n", "a new index");
+	is_int(add(ix, 1, "a", true, 1), 0, "one is added");
+	is_index(ix, "VERSION>2\nNAME>a>DSET>1\n" ENTRY("1", "a"),
+		 "... in the order of scr_index");
+	is_int(add(ix, 2, "b", true, 1), 0, "another");
+	is_index(ix,
+		 "VERSION>2\nNAME>b>DSET>2\nNAME>a>DSET>1\n" ENTRY("2", "b")
+			 ENTRY("1", "a"),
+		 "... newest first");
+	is_int(index_set_current(ix, "a", NULL), 0, "make one current");
+	is_int(add(ix, 3, "a", true, 1), 0, "the same name again");
+	is_index(ix,
+		 "CURRENT>a\nVERSION>2\nNAME>a>DSET>3\n"
+		 "NAME>b>DSET>2\n" ENTRY("3", "a") ENTRY("2", "b"),
+		 "... takes the old one's place, and stays current");
+	is_int(add(ix, 3, "c", true, 1), 0, "the same id again");
+	is_index(ix,
+		 "CURRENT>a\nVERSION>2\nNAME>c>DSET>3\n"
+		 "NAME>b>DSET>2\n" ENTRY("3", "c") ENTRY("2", "b"),
+		 "... takes the old one's place");
+	t = desc_of(9, "i", false);
+	is_int(index_add(ix, t, -1, NULL, NULL), 0, "one that says less");
+	ok(kvtree_get2(kvtree_get(index_tree(ix, NULL), "DSET"), "9",
+		       "FLUSHED") == NULL &&
+		   kvtree_get2(kvtree_get(index_tree(ix, NULL), "DSET"), "9",
+			       "COMPLETE") == NULL,
+	   "... has no more");
+	kvtree_remove(t, "NAME");
+	is_int(index_add(ix, t, 1, NULL, &err), -1, "no name");
+	is_int(err.kind, ERROR_CORRUPT, err.text);
+	kvtree_clear(t);
+	tree_add(t, "NAME>x\n");
+	is_int(index_add(ix, t, 1, NULL, &err), -1, "no id");
+	is_int(err.kind, ERROR_CORRUPT, err.text);
+	kvtree_free(t);
+	index_free(ix);
+	/* Old entries without names of their own go with their ids. */
+	ix = index_from_tree(tree_of("VERSION>2\nNAME>o>DSET>5\n"
+				     "DSET>5>COMPLETE>1\n"),
+			     NULL);
+	is_int(add(ix, 5, "n", true, 1), 0, "the id of a nameless one");
+	is_index(ix, "VERSION>2\nNAME>n>DSET>5\n" ENTRY("5", "n"),
+		 "... takes its place");
+	index_free(ix);
+}
+
+static void
+test_current(void)
+{
+	struct index *ix = index_from_tree(tree_of(full), NULL);
+	struct error err = ERROR_INIT;
+
+	is_int(index_set_current(ix, "c", NULL), 0, "another restart point");
+	is_str(index_current(ix), "c", "... is set");
+	is_str(kvtree_key(kvtree_first(index_tree(ix, NULL))), "CURRENT",
+	       "... first");
+	is_int(index_set_current(ix, index_current(ix), NULL), 0,
+	       "the same again");
+	is_str(index_current(ix), "c", "... is set");
+	is_int(index_set_current(ix, "a", &err), -1, "no checkpoint");
+	is_int(err.kind, ERROR_USAGE, err.text);
+	is_int(index_set_current(ix, "x", &err), -1, "no such name");
+	is_int(err.kind, ERROR_ABSENT, err.text);
+	is_int(index_set_current(ix, NULL, NULL), 0, "none");
+	ok(index_current(ix) == NULL, "... is set");
+	index_free(ix);
+}
+
+static void
+test_remove(void)
+{
+	struct index *ix = index_from_tree(tree_of(full), NULL);
+	struct error err = ERROR_INIT;
+
+	is_int(index_remove(ix, "x", &err), -1, "no such name");
+	is_int(err.kind, ERROR_ABSENT, err.text);
+	add(ix, 10, "j", true, 1);
+	add(ix, 15, "k", true, 0);
+	add(ix, 50, "l", true, 1);
+	is_str(index_current(ix), "b", "adding leaves the restart point");
+	is_int(index_remove(ix, index_current(ix), NULL), 0,
+	       "the restart point is removed");
+	is_str(index_current(ix), "j",
+	       "... the latest before it that is complete follows");
+	is_int((int64_t)index_count(ix), 6, "... one less");
+	is_int(index_remove(ix, "l", NULL), 0, "another is removed");
+	is_str(index_current(ix), "j", "... which it was not");
+	is_int(index_remove(ix, "j", NULL), 0, "the last checkpoint");
+	ok(index_current(ix) == NULL, "... nothing follows");
+	is_int(index_remove(ix, "a", NULL), 0, "and on");
+	is_int(index_remove(ix, "c", NULL), 0, "and on");
+	is_int(index_remove(ix, "d", NULL), 0, "and on");
+	is_int(index_remove(ix, "k", NULL), 0, "to the end");
+	is_index(ix, "VERSION>2\n", "... no empty table is left");
+	is_int((int64_t)index_count(ix), 0, "... nothing");
+	index_free(ix);
+
+	ix = index_from_tree(tree_of(full), NULL);
+	index_set_current(ix, "c", NULL);
+	is_int(index_remove(ix, "c", NULL), 0, "the one that failed");
+	is_str(index_current(ix), "b", "... is followed by a good one");
+	index_free(ix);
+	/* LLNL's --drop-after leaves such. */
+	ix = index_from_tree(tree_of("VERSION>2\nCURRENT>gone\n"), NULL);
+	ok(ix != NULL, "a restart point that is gone is accepted");
+	index_free(ix);
+}
+
+/* Seconds that `n` datasets take: added, all found, dropped from the newest
+ * down with the restart point among them. */
+static double
+time_changes(int n)
+{
+	struct index *ix = index_new(NULL);
+	struct index_entry *e = NULL;
+	struct timespec a, b;
+	char name[32];
+	size_t count = 0;
+	bool good = true;
+	int i = 0;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
+	for (i = 1; i <= n; i++) {
+		snprintf(name, sizeof(name), "ckpt.%d", i);
+		good = good && add(ix, i, name, true, 1) == 0;
+	}
+	good = good && index_set_current(ix, name, NULL) == 0;
+	e = index_entries(ix, &count, NULL);
+	good = good && count == (size_t)n;
+	for (i = 0; good && i < n; i++)
+		good = index_remove(ix, e[i].name, NULL) == 0;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
+	ok(good && index_current(ix) == NULL && index_count(ix) == 0,
+	   "many datasets");
+	mem_free(e);
+	index_free(ix);
+	return (double)(b.tv_sec - a.tv_sec) +
+	       (double)(b.tv_nsec - a.tv_nsec) / 1e9;
+}
+
+static void
+test_growth(void)
+{
+	const int n = getenv("SCRKIT_SLOW") != NULL ? 10000 : 1000;
+	double once = 0, four = 0;
+
+	once = time_changes(n);
+	four = time_changes(4 * n);
+	printf("# %d: %.3f s, %d: %.3f s\n", n, once, 4 * n, four);
+	/* Linear is 4, quadratic 16. */
+	ok(four < 10 * once, "time grows with their number");
+}
+
+static void
+test_stamp(void)
+{
+	char stamp[INDEX_STAMP_SIZE], now[INDEX_STAMP_SIZE];
+
+	is_str(index_stamp(stamp, 0), "1970-01-01T00:00:00", "a stamp");
+	is_str(index_stamp(stamp, 1795215218), "2026-11-20T22:53:38",
+	       "another");
+	index_stamp(stamp, time(NULL));
+	index_stamp(now, -1);
+	ok(strcmp(stamp, now) <= 0 && strlen(now) == 19, "now");
+	is_str(index_stamp(stamp, INT64_MAX), "9999-12-31T23:59:59",
+	       "beyond all years");
+	is_str(index_stamp(stamp, 253402300800), "9999-12-31T23:59:59",
+	       "the year 10000");
+}
+
+static void
+read_any(const struct kvtree *t, void *arg)
+{
+	struct kvtree *copy = kvtree_new(NULL);
+	struct error err = ERROR_INIT;
+	struct index *ix = NULL;
+	struct index_entry e;
+	size_t count = 0;
+
+	kvtree_merge(copy, t, NULL);
+	ix = index_from_tree(copy, &err);
+	if (ix != NULL) {
+		mem_free(index_entries(ix, &count, &err));
+		index_find_name(ix, "b", &e, NULL);
+		index_remove(ix, "b", NULL);
+		add(ix, 30, "a", true, 1);
+	}
+	*(int *)arg += err.kind != ERROR_NONE && err.kind != ERROR_CORRUPT;
+	index_free(ix);
+}
+
+/* All that asks for memory. */
+static int
+change_all(void *arg, struct error *err)
+{
+	struct kvtree *t = kvtree_new(err), *desc = arg;
+	struct index *ix = NULL;
+	size_t count = 0;
+	int rc = -1;
+
+	if (t == NULL)
+		return -1;
+	if (kvtree_set_i64(t, "VERSION", 2, err) < 0) {
+		kvtree_free(t);
+		return -1;
+	}
+	ix = index_from_tree(t, err);
+	if (ix == NULL)
+		return -1;
+	if (index_add(ix, desc, 1, STAMP, err) < 0) {
+		if (index_count(ix) != 0 ||
+		    kvtree_count(index_tree(ix, NULL)) != 1)
+			error_set(err, ERROR_USAGE, "half an entry");
+		goto out;
+	}
+	if (index_set_current(ix, "long", err) < 0)
+		goto out;
+	mem_free(index_entries(ix, &count, err));
+	if (count == (size_t)-1 || index_remove(ix, "long", err) < 0)
+		goto out;
+	rc = 0;
+out:
+	index_free(ix);
+	return rc;
+}
+
+static void
+test_damage(void)
+{
+	struct kvtree *t = tree_of(full), *desc = NULL;
+	char text[6000];
+	int odd = 0;
+
+	ok(tree_flip_each(t, read_any, &odd) > 100, "flipped bytes");
+	ok(tree_drop_each(t, read_any, &odd) > 50, "missing keys");
+	is_int(odd, 0, "... are read or corrupt");
+	kvtree_free(t);
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	desc = desc_of(7, "long", true);
+	kvtree_set(desc, text, text, NULL);
+	ok(fail_each_alloc(change_all, desc) > 4, "no memory to change");
+	kvtree_free(desc);
+}
+
+static int
+new_index(void *arg, struct error *err)
+{
+	struct index *ix = index_new(err);
+
+	(void)arg;
+	index_free(ix);
+	return ix == NULL ? -1 : 0;
+}
+
+int
+main(void)
+{
+	setenv("TZ", "UTC", 1);
+	test_read();
+	test_nameless();
+	test_refused();
+	test_add();
+	test_current();
+	test_remove();
+	test_growth();
+	test_stamp();
+	test_damage();
+	ok(fail_each_alloc(new_index, NULL) > 0, "no memory for a new one");
+	return tap_done();
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "meta/rank2file.h"
+
+#include <errno.h>
+
+#include "arena.h"
+#include "metatest.h"
+
+/* Scratch directory, and a descriptor of it. */
+static char scratch[4096];
+static int dirfd_;
+
+static void
+put(const char *name, const char *text)
+{
+	struct kvtree *t = tree_of(text);
+
+	if (kvtree_write_file(t, dirfd_, name, NULL) < 0)
+		abort();
+	kvtree_free(t);
+}
+
+static void
+drop(const char *name)
+{
+	if (unlinkat(dirfd_, name, 0) < 0 && errno != ENOENT)
+		abort();
+}
+
+static bool
+exists(const char *name)
+{
+	return faccessat(dirfd_, name, F_OK, 0) == 0;
+}
+
+/* A job of `n` ranks: rank r has r modulo 3 files, those divisible by 5 are
+ * not present. */
+static void
+make_job(struct rank2file *r, size_t n)
+{
+	size_t i = 0, k = 0;
+
+	memset(r, 0, sizeof(*r));
+	r->arena = arena_new();
+	r->nranks = n;
+	r->ranks = arena_alloc(r->arena, n, sizeof(*r->ranks));
+	for (i = 0; i < n; i++) {
+		struct rank2file_rank *to = &r->ranks[i];
+
+		to->present = n < 5 || i % 5 != 0;
+		if (!to->present)
+			continue;
+		to->nfiles = i % 3;
+		to->files = arena_alloc(r->arena, 3, sizeof(*to->files));
+		for (k = 0; k < to->nfiles; k++) {
+			to->files[k].path = arena_printf(
+				r->arena, "ckpt/rank %zu.%zu", i, k);
+			to->files[k].has_size = k == 1;
+			to->files[k].size = 1000 * i;
+			to->files[k].has_crc = k == 1;
+			to->files[k].crc = (uint32_t)(i * 0x1234567);
+		}
+	}
+}
+
+static bool
+same_job(const struct rank2file *a, const struct rank2file *b)
+{
+	size_t i = 0, k = 0;
+	bool same = a->nranks == b->nranks;
+
+	for (i = 0; same && i < a->nranks; i++) {
+		const struct rank2file_rank *x = &a->ranks[i];
+		const struct rank2file_rank *y = &b->ranks[i];
+
+		same = x->present == y->present && x->nfiles == y->nfiles;
+		for (k = 0; same && k < x->nfiles; k++)
+			same = strcmp(x->files[k].path, y->files[k].path) ==
+				       0 &&
+			       x->files[k].has_size == y->files[k].has_size &&
+			       x->files[k].has_crc == y->files[k].has_crc &&
+			       (!x->files[k].has_size ||
+				x->files[k].size == y->files[k].size) &&
+			       (!x->files[k].has_crc ||
+				x->files[k].crc == y->files[k].crc);
+	}
+	return same;
+}
+
+/* Stored and loaded, under both kinds of names. */
+static void
+test_round_trip(size_t n, const char *base, const char *last)
+{
+	struct rank2file job, got;
+	struct error err = ERROR_INIT;
+
+	make_job(&job, n);
+	is_int(rank2file_store(dirfd_, base, &job, &err), 0, "a job stored");
+	ok(exists(base) && exists(last), "... in its files");
+	is_int(rank2file_load(dirfd_, base, &got, &err), 0, "... loaded");
+	ok(same_job(&job, &got), "... is the same");
+	is_int(rank2file_store(dirfd_, base, &got, &err), 0,
+	       "what was loaded is stored");
+	rank2file_free(&got);
+	is_int(rank2file_load(dirfd_, base, &got, &err), 0, "... loaded");
+	ok(same_job(&job, &got), "... is the same");
+	rank2file_free(&got);
+	rank2file_free(&job);
+}
+
+static void
+test_parts(void)
+{
+	struct rank2file job, got;
+	struct kvtree *t = NULL;
+
+	test_round_trip(20000, "rank2file", "rank2file.0.16384");
+	t = kvtree_read_file(dirfd_, "rank2file.0.16384", NULL);
+	is_str(kvtree_value(t, "RANKS"), "20000",
+	       "RANKS of a part is the job's");
+	is_str(kvtree_key(kvtree_first(kvtree_get(t, "RANK"))), "19999",
+	       "... highest rank first");
+	kvtree_free(t);
+	t = kvtree_read_file(dirfd_, "rank2file", NULL);
+	is_int((int64_t)kvtree_count(kvtree_get(t, "RANK")), 3, "three parts");
+	kvtree_free(t);
+
+	/* A smaller job in its place. */
+	put("rank2file.1.0", "LEVEL>1\n");
+	put("rank2file.0.00", "x\n");
+	put("rank2file.0.5.bak", "x\n");
+	make_job(&job, 4);
+	is_int(rank2file_store(dirfd_, "rank2file", &job, NULL), 0,
+	       "a smaller job stored");
+	rank2file_free(&job);
+	ok(exists("rank2file.0.0") && !exists("rank2file.0.8192") &&
+		   !exists("rank2file.0.16384") && !exists("rank2file.1.0"),
+	   "... old parts go");
+	ok(exists("rank2file.0.00") && exists("rank2file.0.5.bak"),
+	   "... other files stay");
+	is_int(rank2file_load(dirfd_, "rank2file", &got, NULL), 0, "loaded");
+	is_int((int64_t)got.nranks, 4, "... it is");
+	rank2file_free(&got);
+	drop("rank2file.0.00");
+	drop("rank2file.0.5.bak");
+	drop("rank2file.0.0");
+	drop("rank2file");
+	test_round_trip(7, "r.scr", "r.0.0.scr");
+	t = kvtree_read_file(dirfd_, "r.scr", NULL);
+	is_str(kvtree_value(kvtree_get2(t, "RANK", "0"), "FILE"),
+	       ".scr/r.0.0.scr", "old names are whole");
+	kvtree_free(t);
+	drop("r.0.0.scr");
+	drop("r.scr");
+	test_round_trip(1, "a", "a.0.0");
+	drop("a.0.0");
+	drop("a");
+	test_round_trip(0, "a", "a");
+	drop("a");
+}
+
+/* Files as LLNL's writers make them. */
+static void
+test_forms(void)
+{
+	struct rank2file r;
+
+	/* MPI, three levels, a part that begins with rank 1. */
+	put("m", "RANKS>4\nLEVEL>2\nRANK>0>FILE>.1.0\nRANK>0>OFFSET>0\n"
+		 "RANK>2>FILE>.1.2\nRANK>2>OFFSET>0\n");
+	put("m.1.0", "RANKS>4\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>1>FILE>.0.1\n");
+	put("m.1.2", "RANKS>4\nLEVEL>1\nRANK>2>FILE>.0.2\n");
+	put("m.0.0", "RANKS>4\nLEVEL>0\nRANK>0>FILE>a\n");
+	put("m.0.1", "RANKS>4\nLEVEL>0\nRANK>1\n");
+	put("m.0.2", "RANKS>2\nLEVEL>0\nRANK>3>FILE>d\nRANK>3>FILE>c\n");
+	is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "three levels");
+	ok(r.nranks == 4 && r.ranks[0].present && r.ranks[1].present &&
+		   !r.ranks[2].present && r.ranks[3].present,
+	   "... present are those listed");
+	is_str(r.ranks[0].files[0].path, "a", "... a file");
+	is_int((int64_t)r.ranks[1].nfiles, 0, "... none");
+	is_str(r.ranks[3].files[1].path, "c", "... the second of two");
+	rank2file_free(&r);
+
+	/* scr_index, where one file was not found. */
+	put("m", "RANKS>1\nLEVEL>1\nRANK>0>FILE>.0.0\n");
+	put("m.0.0", "RANKS>1\nLEVEL>0\nRANK>0>FILES>3\nRANK>0>FILE>a>SIZE>7\n"
+		     "RANK>0>FILE>a>CRC>0xff\nRANK>0>FILE>a>SEG>0>LENGTH>7\n"
+		     "RANK>0>FILE>b\n");
+	is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "scr_index");
+	is_int((int64_t)r.ranks[0].nfiles, 2, "... two files");
+	is_int((int64_t)r.ranks[0].expected, 3, "... of three");
+	ok(r.ranks[0].files[0].has_size && r.ranks[0].files[0].size == 7 &&
+		   r.ranks[0].files[0].has_crc &&
+		   r.ranks[0].files[0].crc == 0xff,
+	   "... size and checksum");
+	is_str(kvtree_value(kvtree_get2(r.ranks[0].files[0].node, "SEG", "0"),
+			    "LENGTH"),
+	       "7", "... and all else");
+	is_int(rank2file_store(dirfd_, "m", &r, NULL), 0, "... is stored");
+	rank2file_free(&r);
+	is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "... and loaded");
+	ok(r.ranks[0].expected == 3 &&
+		   kvtree_get2(r.ranks[0].files[0].node, "SEG", "0") != NULL,
+	   "... with all it had");
+	rank2file_free(&r);
+
+	put("m", "RANKS>2\nLEVEL>0\nRANK>1>FILE>a\n");
+	is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "a part alone");
+	ok(r.ranks[1].nfiles == 1 && !r.ranks[0].present, "... says all");
+	rank2file_free(&r);
+	drop("m.0.0");
+	drop("m");
+}
+
+/* A tree not at the start of its file. */
+static void
+test_offset(void)
+{
+	struct kvtree *t = tree_of("RANKS>1\nLEVEL>0\nRANK>0>FILE>a\n");
+	struct buf raw = BUF_INIT;
+	struct rank2file r;
+	struct error err = ERROR_INIT;
+
+	buf_add_str(&raw, "before");
+	kvtree_encode(t, &raw, NULL);
+	io_replace(dirfd_, "m.0.0", raw.data, raw.len, 0666, NULL);
+	put("m", "RANKS>1\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>0>OFFSET>6\n");
+	is_int(rank2file_load(dirfd_, "m", &r, &err), 0, "an offset");
+	is_str(r.ranks[0].files[0].path, "a", "... is heeded");
+	rank2file_free(&r);
+	put("m", "RANKS>1\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>0>OFFSET>1000\n");
+	is_int(rank2file_load(dirfd_, "m", &r, &err), -1, "one too far");
+	is_int(err.kind, ERROR_CORRUPT, err.text);
+	buf_free(&raw);
+	kvtree_free(t);
+	drop("m.0.0");
+	drop("m");
+}
+
+#define TOP "RANKS>4\nLEVEL>1\nRANK>0>FILE>.0.0\n"
+
+static void
+test_refused(void)
+{
+	static const struct {
+		const char *what, *top, *part;
+	} bad[] = {
+		{ "no RANKS", "LEVEL>1\n", "" },
+		{ "no LEVEL", "RANKS>1\n", "" },
+		{ "too many levels", "RANKS>1\nLEVEL>9\n", "" },
+		{ "too many ranks", "RANKS>100000001\nLEVEL>1\n", "" },
+		{ "more ranks than bytes", "RANKS>99999999\nLEVEL>1\n", "" },
+		{ "no FILE", "RANKS>4\nLEVEL>1\nRANK>0>OFFSET>0\n", "" },
+		{ "two FILEs", TOP "RANK>0>FILE>.0.1\n", "LEVEL>0\n" },
+		{ "no part", "RANKS>4\nLEVEL>1\nRANK>0>FILE>.0.7\n", "" },
+		{ "a name that climbs",
+		  "RANKS>4\nLEVEL>1\nRANK>0>FILE>/../x.0.0\n", "" },
+		{ "a name of another form",
+		  "RANKS>4\nLEVEL>1\nRANK>0>FILE>.0.0.scr\n", "" },
+		{ "a name with a zero too many",
+		  "RANKS>4\nLEVEL>1\nRANK>0>FILE>.0.00\n", "" },
+		{ "a part of the wrong level by name",
+		  "RANKS>4\nLEVEL>2\nRANK>0>FILE>.0.0\n", "LEVEL>0\n" },
+		{ "a part of the wrong level", TOP, "RANKS>4\nLEVEL>1\n" },
+		{ "a part without level", TOP, "RANKS>4\n" },
+		{ "a part named twice", TOP "RANK>1>FILE>.0.0\n",
+		  "RANKS>4\nLEVEL>0\n" },
+		{ "a part of a larger job", TOP, "RANKS>5\nLEVEL>0\n" },
+		{ "a rank beyond the job", TOP,
+		  "RANKS>4\nLEVEL>0\nRANK>4>FILE>a\n" },
+		{ "no rank", TOP, "RANKS>4\nLEVEL>0\nRANK>x>FILE>a\n" },
+		{ "fewer files than listed", TOP,
+		  "RANKS>4\nLEVEL>0\nRANK>1>FILES>0\nRANK>1>FILE>a\n" },
+		{ "a broken size", TOP,
+		  "RANKS>4\nLEVEL>0\nRANK>1>FILE>a>SIZE>x\n" },
+		{ "a broken checksum", TOP,
+		  "RANKS>4\nLEVEL>0\nRANK>1>FILE>a>CRC>0x1ffffffff\n" },
+	};
+	struct rank2file r;
+	struct error err = ERROR_INIT;
+	size_t i = 0;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		error_clear(&err);
+		put("m", bad[i].top);
+		put("m.0.0", bad[i].part);
+		is_int(rank2file_load(dirfd_, "m", &r, &err), -1, bad[i].what);
+		is_int(err.kind, ERROR_CORRUPT, err.text);
+		ok(r.ntrees == 0 && r.arena == NULL, "... nothing is left");
+	}
+	put("m", TOP "RANK>2>FILE>.0.2\n");
+	put("m.0.0", "RANKS>4\nLEVEL>0\nRANK>1>FILE>a\n");
+	put("m.0.2", "RANKS>4\nLEVEL>0\nRANK>1>FILE>a\n");
+	is_int(rank2file_load(dirfd_, "m", &r, &err), -1, "a rank twice");
+	is_str(err.text, "m.0.2: rank 1: 1: rank in two parts", err.text);
+	put("m.scr", "RANKS>4\nLEVEL>1\nRANK>0>FILE>.0.0\n");
+	is_int(rank2file_load(dirfd_, "m.scr", &r, &err), -1,
+	       "a new name among old ones");
+	is_int(rank2file_load(dirfd_, "nosuch", &r, &err), -1, "no file");
+	is_int(err.kind, ERROR_ABSENT, err.text);
+	drop("m");
+	drop("m.scr");
+	drop("m.0.0");
+	drop("m.0.2");
+}
+
+/* Cut and change each byte of the files. */
+static void
+test_damage(void)
+{
+	static const char *const names[] = { "m", "m.0.0" };
+	struct rank2file job, r;
+	size_t i = 0, f = 0, odd = 0, loaded = 0;
+
+	make_job(&job, 3);
+	rank2file_store(dirfd_, "m", &job, NULL);
+	rank2file_free(&job);
+	for (f = 0; f < 2; f++) {
+		struct buf raw = BUF_INIT;
+		int fd = openat(dirfd_, names[f], O_RDWR | O_CLOEXEC);
+
+		io_read_fd(fd, names[f], SIZE_MAX, &raw, NULL);
+		for (i = 0; i < raw.len; i++) {
+			struct error err = ERROR_INIT;
+			char flipped = (char)(raw.data[i] ^ 1 << i % 8);
+
+			if (pwrite(fd, &flipped, 1, (off_t)i) != 1 ||
+			    (rank2file_load(dirfd_, "m", &r, &err) < 0 &&
+			     err.kind != ERROR_CORRUPT))
+				odd++;
+			loaded += err.kind == ERROR_NONE;
+			rank2file_free(&r);
+			odd += pwrite(fd, raw.data + i, 1, (off_t)i) != 1;
+		}
+		for (i = raw.len; i-- > 0;) {
+			odd += ftruncate(fd, (off_t)i) < 0 ||
+			       rank2file_load(dirfd_, "m", &r, NULL) == 0;
+			rank2file_free(&r);
+		}
+		odd += pwrite(fd, raw.data, raw.len, 0) != (ssize_t)raw.len;
+		close(fd);
+		buf_free(&raw);
+	}
+	is_int((int64_t)odd, 0, "cut and flipped files are refused");
+	/* The flag that there is no checksum makes the file end early. */
+	ok(loaded <= 16, "... but for bits nobody looks at");
+	drop("m");
+	drop("m.0.0");
+}
+
+static int
+store_all(void *arg, struct error *err)
+{
+	return rank2file_store(dirfd_, "m", arg, err);
+}
+
+static int
+load_all(void *arg, struct error *err)
+{
+	struct rank2file r;
+	int rc = rank2file_load(dirfd_, "m", &r, err);
+
+	(void)arg;
+	if (rc == 0)
+		rank2file_free(&r);
+	return rc;
+}
+
+static void
+test_no_memory(void)
+{
+	struct rank2file job;
+	size_t i = 0;
+
+	make_job(&job, 200);
+	for (i = 0; i < job.nranks; i++)
+		job.ranks[i].present = true;
+	ok(fail_each_alloc(store_all, &job) > 5, "no memory to store");
+	ok(fail_each_alloc(load_all, NULL) > 5, "no memory to load");
+	rank2file_free(&job);
+	drop("m");
+	drop("m.0.0");
+}
+
+static void
+test_unwritable(void)
+{
+	struct rank2file job;
+	struct error err = ERROR_INIT;
+	int fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	make_job(&job, 2);
+	is_int(rank2file_store(fd, "m", &job, &err), -1,
+	       "a directory that takes no files");
+	ok(err.kind != ERROR_NONE, err.text);
+	rank2file_free(&job);
+	close(fd);
+}
+
+int
+main(void)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	snprintf(scratch, sizeof(scratch), "%s/rank2fileXXXXXX",
+		 tmp != NULL ? tmp : "/tmp");
+	ok(mkdtemp(scratch) != NULL, "scratch directory");
+	dirfd_ = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	test_parts();
+	test_forms();
+	test_offset();
+	test_refused();
+	test_damage();
+	test_no_memory();
+	test_unwritable();
+	close(dirfd_);
+	is_int(rmdir(scratch), 0, "nothing is left behind");
+	return tap_done();
+}

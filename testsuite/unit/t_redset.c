@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "meta/redset.h"
+
+#include "arena.h"
+#include "metatest.h"
+
+/* --- Descriptors ------------------------------------------------------ */
+
+static const char rs_desc[] = "CKSUM>2\nENABLED>1\nGROUP>0\nGROUPS>2\n"
+			      "RANK>1\nRANKS>4\nTYPE>RS\nWRANK>2\nWRANKS>8\n";
+
+static void
+test_desc(void)
+{
+	static const struct {
+		const char *key, *value;
+	} bad[] = {
+		{ "CKSUM", "0" },     { "CKSUM", "4" },
+		{ "CKSUM", "x" },     { "ENABLED", "2" },
+		{ "GROUP", "2" },     { "GROUPS", "9" },
+		{ "RANK", "4" },      { "RANK", "-1" },
+		{ "RANKS", "9" },     { "RANKS", "1" },
+		{ "TYPE", "rs" },     { "TYPE", "PARTNER" },
+		{ "TYPE", "SINGLE" }, { "WRANK", "8" },
+		{ "WRANKS", "3" },    { "WRANKS", "100000001" },
+		{ "RANKS", "0" },     { "GROUPS", "0" },
+	};
+	struct kvtree *t = tree_of(rs_desc), *copy = kvtree_new(NULL);
+	struct redset_desc d;
+	size_t i = 0;
+
+	is_int(redset_desc_read(t, &d, NULL), 0, "a descriptor");
+	ok(d.type == REDSET_RS && d.enabled && d.set == 0 && d.sets == 2 &&
+		   d.member == 1 && d.members == 4 && d.rank == 2 &&
+		   d.ranks == 8 && d.failures == 2,
+	   "... all of it");
+	is_int(redset_neighbours(&d), 2, "... neighbours");
+	is_int(redset_desc_write(copy, &d, NULL), 0, "it is written");
+	ok(tree_same(copy, t, false), "... sorted");
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct error err = ERROR_INIT;
+
+		kvtree_clear(copy);
+		kvtree_merge(copy, t, NULL);
+		kvtree_set(copy, bad[i].key, bad[i].value, NULL);
+		is_int(redset_desc_read(copy, &d, &err), -1, err.text);
+		is_int(err.kind, ERROR_CORRUPT, err.text);
+	}
+	/* The limit of the field: n + k <= 256. */
+	kvtree_set(t, "RANKS", "254", NULL);
+	kvtree_set(t, "WRANKS", "300", NULL);
+	is_int(redset_desc_read(t, &d, NULL), 0, "254 members and 2");
+	kvtree_set(t, "RANKS", "255", NULL);
+	is_int(redset_desc_read(t, &d, NULL), -1, "255 members and 2");
+	kvtree_free(copy);
+	kvtree_free(t);
+
+	t = tree_of("ENABLED>0\nGROUP>3\nGROUPS>8\nRANK>0\nRANKS>1\n"
+		    "TYPE>SINGLE\nWRANK>3\nWRANKS>8\n");
+	is_int(redset_desc_read(t, &d, NULL), 0, "SINGLE");
+	ok(!d.enabled && redset_neighbours(&d) == 0, "... no neighbours");
+	kvtree_set(t, "TYPE", "XOR", NULL);
+	is_int(redset_desc_read(t, &d, NULL), -1, "XOR of one");
+	kvtree_set(t, "RANKS", "2", NULL);
+	is_int(redset_desc_read(t, &d, NULL), 0, "XOR of two");
+	is_int(redset_neighbours(&d), 1, "... one neighbour");
+	kvtree_set(t, "TYPE", "PARTNER", NULL);
+	is_int(redset_desc_read(t, &d, NULL), -1, "PARTNER without REPLICAS");
+	kvtree_set(t, "REPLICAS", "1", NULL);
+	is_int(redset_desc_read(t, &d, NULL), 0, "PARTNER");
+	kvtree_set(t, "REPLICAS", "2", NULL);
+	is_int(redset_desc_read(t, &d, NULL), -1, "a replica on itself");
+	is_int(redset_desc_read(NULL, &d, NULL), -1, "no descriptor");
+	d.failures = 9;
+	d.members = 2;
+	is_int(redset_neighbours(&d), 1, "never more than there are");
+	d.members = 0;
+	is_int(redset_neighbours(&d), 0, "... or none");
+	kvtree_free(t);
+}
+
+/* --- Headers ---------------------------------------------------------- */
+
+#define MEMBERS 4
+
+/* A set of four on ranks 1, 3, 5, 7, file m of member m m times 1000 bytes
+ * long, two files each but none for member 2. */
+struct set {
+	struct redset_member members[MEMBERS];
+	struct redset_file files[MEMBERS][2];
+	char paths[MEMBERS][2][64];
+	uint32_t ranks[MEMBERS];
+	uint64_t chunk;
+};
+
+static void
+make_set(struct set *s, enum redset_type type, uint32_t failures)
+{
+	uint32_t m = 0, i = 0;
+
+	memset(s, 0, sizeof(*s));
+	for (m = 0; m < MEMBERS; m++) {
+		struct redset_member *to = &s->members[m];
+
+		s->ranks[m] = 2 * m + 1;
+		to->known = true;
+		to->desc = (struct redset_desc){
+			.type = type,
+			.enabled = true,
+			.set = 1,
+			.sets = 2,
+			.member = m,
+			.members = MEMBERS,
+			.rank = 2 * m + 1,
+			.ranks = 8,
+			.failures = failures,
+		};
+		to->nfiles = m == 2 ? 0 : 2;
+		to->files = s->files[m];
+		for (i = 0; i < to->nfiles; i++) {
+			snprintf(s->paths[m][i], sizeof(s->paths[m][i]),
+				 "/c/%u.%u", m, i);
+			s->files[m][i].path = s->paths[m][i];
+			s->files[m][i].attr = (struct attr){
+				.size = 1000 * m + i,
+				.has_size = true,
+				.has_owner = true,
+				.mode = 0100644,
+			};
+			to->bytes += 1000 * m + i;
+		}
+	}
+	s->chunk = type == REDSET_XOR ? 2001 : type == REDSET_RS ? 3001 : 0;
+}
+
+static bool
+same_member(const struct redset_member *a, const struct redset_member *b)
+{
+	size_t i = 0;
+	bool same = a->known && b->known && a->nfiles == b->nfiles &&
+		    a->bytes == b->bytes &&
+		    memcmp(&a->desc, &b->desc, sizeof(a->desc)) == 0;
+
+	for (i = 0; same && i < a->nfiles; i++)
+		same = strcmp(a->files[i].path, b->files[i].path) == 0 &&
+		       a->files[i].attr.size == b->files[i].attr.size &&
+		       a->files[i].attr.mode == b->files[i].attr.mode;
+	return same;
+}
+
+/* Build and read the header of each member. */
+static void
+check_type(enum redset_type type, uint32_t failures, const uint64_t *bodies)
+{
+	struct arena *arena = arena_new();
+	struct set s;
+	uint32_t m = 0, j = 0;
+
+	make_set(&s, type, failures);
+	for (m = 0; m < MEMBERS; m++) {
+		struct kvtree *t = redset_header_build(s.members, s.ranks,
+						       s.chunk, m, NULL);
+		struct redset_header h;
+		uint64_t body = 0;
+		bool same = true;
+
+		is_int(redset_header_read(t, 77, UINT32_MAX, arena, &h, NULL),
+		       0, redset_type_name(type));
+		ok(h.desc.member == m && h.chunk == s.chunk && h.size == 77,
+		   "... owner, chunk, size");
+		for (j = 0; j < MEMBERS; j++)
+			same = same && ((m + MEMBERS - j) % MEMBERS <= failures
+						? same_member(&h.members[j],
+							      &s.members[j])
+						: !h.members[j].known);
+		ok(same, "... the owner's list and its neighbours'");
+		ok(type == REDSET_PARTNER
+			   ? h.ranks == NULL
+			   : memcmp(h.ranks, s.ranks, sizeof(s.ranks)) == 0,
+		   "... ranks");
+		ok(redset_body_size(h.members, h.chunk, m, &body, NULL) == 0 &&
+			   body == bodies[m],
+		   "... size of the body");
+		kvtree_free(t);
+	}
+	arena_free(arena);
+}
+
+static void
+test_headers(void)
+{
+	static const uint64_t xor_bodies[] = { 2001, 2001, 2001, 2001 };
+	static const uint64_t rs_bodies[] = { 6002, 6002, 6002, 6002 };
+	/* The left neighbours' bytes: 1, 2001, 0 and 6001. */
+	static const uint64_t one[] = { 6001, 1, 2001, 0 };
+	static const uint64_t two[] = { 6001, 6002, 2002, 2001 };
+
+	check_type(REDSET_XOR, 1, xor_bodies);
+	check_type(REDSET_RS, 2, rs_bodies);
+	check_type(REDSET_PARTNER, 1, one);
+	check_type(REDSET_PARTNER, 2, two);
+}
+
+static void
+test_single(void)
+{
+	struct arena *arena = arena_new();
+	struct redset_header h;
+	struct set s;
+	struct kvtree *t = NULL;
+	uint64_t body = 7;
+
+	make_set(&s, REDSET_SINGLE, 0);
+	s.members[0].desc.members = 1;
+	t = redset_header_build(s.members, NULL, 0, 0, NULL);
+	is_int(redset_header_read(t, 50, 0, arena, &h, NULL), 0, "SINGLE");
+	ok(same_member(&h.members[0], &s.members[0]) && h.ranks == NULL &&
+		   kvtree_get(t, "GROUP") == NULL &&
+		   kvtree_get(t, "CHUNK") == NULL,
+	   "... has the owner's list");
+	ok(redset_body_size(h.members, 0, 0, &body, NULL) == 0 && body == 0,
+	   "... and no body");
+	kvtree_free(t);
+	arena_free(arena);
+}
+
+static void
+test_descriptor_files(void)
+{
+	struct redset_desc descs[MEMBERS];
+	struct kvtree *t = NULL, *want = kvtree_new(NULL);
+	struct set s;
+	uint32_t m = 0;
+
+	make_set(&s, REDSET_RS, 2);
+	for (m = 0; m < MEMBERS; m++) {
+		descs[m] = s.members[m].desc;
+		descs[m].rank = 8 + m; /* "10" sorts before "8" */
+		descs[m].ranks = 20;
+	}
+	t = redset_descriptor_build(descs, 2, NULL);
+	for (m = 0; m < 3; m++) {
+		static const int order[] = { 2, 0, 1 }; /* 10, 8, 9 */
+		char key[16];
+
+		snprintf(key, sizeof(key), "%d", 8 + order[m]);
+		redset_desc_write(
+			kvtree_put(kvtree_put(want, key, NULL), "DESC", NULL),
+			&descs[order[m]], NULL);
+	}
+	ok(tree_same(t, want, false), "a descriptor file");
+	kvtree_free(t);
+	kvtree_free(want);
+}
+
+/* What LLNL's restart leaves (formats.md 11). */
+static void
+test_rebuilt(void)
+{
+	struct arena *arena = arena_new();
+	struct error err = ERROR_INIT;
+	struct kvtree *t = NULL, *other = NULL;
+	struct redset_header h;
+	struct set s;
+
+	make_set(&s, REDSET_PARTNER, 1);
+	t = redset_header_build(s.members, NULL, 0, 2, NULL);
+	kvtree_put_first(kvtree_get(t, "RANK"), "1", NULL);
+	is_int(redset_header_read(t, 1, 2, arena, &h, NULL), 0,
+	       "PARTNER with two owners");
+	is_int(h.desc.member, 2, "... the name's is taken");
+	is_int(redset_header_read(t, 1, UINT32_MAX, arena, &h, NULL), 0,
+	       "... without a name");
+	is_int(h.desc.member, 2, "... the one whose neighbours are there");
+	is_int(redset_header_read(t, 1, 3, arena, &h, &err), -1,
+	       "... a name that is neither");
+	is_int(err.kind, ERROR_CORRUPT, err.text);
+	kvtree_set(t, "RANK", "1", NULL);
+	is_int(redset_header_read(t, 1, 2, arena, &h, NULL), 0,
+	       "the name wins over another owner");
+	is_int(h.desc.member, 2, "... as said");
+	is_int(redset_header_read(t, 1, 1, arena, &h, NULL), 0,
+	       "a member without its neighbour's list");
+	ok(h.members[1].known && !h.members[0].known, "... is read in part");
+	kvtree_free(t);
+
+	make_set(&s, REDSET_XOR, 1);
+	t = redset_header_build(s.members, s.ranks, s.chunk, 1, NULL);
+	other = redset_header_build(s.members, s.ranks, s.chunk, 2, NULL);
+	kvtree_merge(kvtree_get(t, "DESC"), kvtree_get(other, "DESC"), NULL);
+	is_int((int64_t)kvtree_count(kvtree_get(t, "DESC")), 3,
+	       "XOR with a list too many");
+	is_int(redset_header_read(t, 1, 1, arena, &h, NULL), 0, "... is read");
+	ok(h.members[0].known && h.members[1].known && !h.members[2].known,
+	   "... without it");
+	kvtree_free(other);
+	kvtree_free(t);
+	arena_free(arena);
+}
+
+/* Change one thing of a good XOR header: each must be refused. */
+static void
+test_hostile(void)
+{
+	static const struct {
+		const char *what, *drop, *sub, *add;
+	} bad[] = {
+		{ "no CHUNK", "CHUNK", NULL, "" },
+		{ "CHUNK zero", "CHUNK", NULL, "CHUNK>0\n" },
+		{ "CHUNK that wraps", "CHUNK", NULL,
+		  "CHUNK>4611686018427387904\n" },
+		{ "CHUNK too small", "CHUNK", NULL, "CHUNK>666\n" },
+		{ "no GROUP", "GROUP", NULL, "" },
+		{ "GROUP too small", "GROUP", NULL, "GROUP>RANK>0>1\n" },
+		{ "GROUP with a strange member", "GROUP", "RANK",
+		  "GROUP>RANK>0>1\nGROUP>RANK>1>3\nGROUP>RANK>2>5\n"
+		  "GROUP>RANK>4>7\n" },
+		{ "GROUP with a rank twice", "GROUP", "RANK",
+		  "GROUP>RANK>0>1\nGROUP>RANK>1>3\nGROUP>RANK>2>5\n"
+		  "GROUP>RANK>3>5\n" },
+		{ "GROUP with another rank", "GROUP", "RANK",
+		  "GROUP>RANK>0>1\nGROUP>RANK>1>2\nGROUP>RANK>2>5\n"
+		  "GROUP>RANK>3>7\n" },
+		{ "GROUP beyond the job", "GROUP", "RANK",
+		  "GROUP>RANK>0>1\nGROUP>RANK>1>3\nGROUP>RANK>2>5\n"
+		  "GROUP>RANK>3>8\n" },
+		{ "no RANK", "RANK", NULL, "" },
+		{ "two owners", "RANK", NULL, "RANK>0\nRANK>2\n" },
+		{ "no owner's list", "RANK", NULL, "RANK>3\n" },
+		{ "no lists", "DESC", NULL, "" },
+		{ "owner of another set", "DESC", "1",
+		  "DESC>1>DESC>TYPE>XOR\nDESC>1>FILES>0\n" },
+		{ "neighbour without descriptor", "DESC", "0",
+		  "DESC>0>FILES>0\n" },
+	};
+	struct arena *arena = arena_new();
+	struct set s;
+	size_t i = 0;
+
+	make_set(&s, REDSET_XOR, 1);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct kvtree *t = redset_header_build(s.members, s.ranks,
+						       s.chunk, 1, NULL);
+		struct error err = ERROR_INIT;
+		struct redset_header h;
+
+		kvtree_remove(bad[i].sub == NULL ? t
+						 : kvtree_get(t, bad[i].drop),
+			      bad[i].sub == NULL ? bad[i].drop : bad[i].sub);
+		tree_add(t, bad[i].add);
+		is_int(redset_header_read(t, 9, UINT32_MAX, arena, &h, &err),
+		       -1, bad[i].what);
+		is_int(err.kind, ERROR_CORRUPT, err.text);
+		kvtree_free(t);
+	}
+	arena_free(arena);
+}
+
+/* Lists that do not add up, in the owner's part. */
+static void
+test_hostile_lists(void)
+{
+	static const struct {
+		const char *what, *files, *list;
+	} bad[] = {
+		{ "fewer files than said", "3", "0>/a>SIZE>1\n1>/b>SIZE>1\n" },
+		{ "more files than said", "1", "0>/a>SIZE>1\n1>/b>SIZE>1\n" },
+		{ "a great many said", "100000000", "0>/a>SIZE>1\n" },
+		{ "a gap", "2", "0>/a>SIZE>1\n2>/b>SIZE>1\n" },
+		{ "no number", "1", "x>/a>SIZE>1\n" },
+		{ "two paths", "1", "0>/a>SIZE>1\n0>/b>SIZE>1\n" },
+		{ "no path", "1", "0\n" },
+		{ "no size", "1", "0>/a>MODE>1\n" },
+		{ "bad size", "1", "0>/a>SIZE>-1\n" },
+		{ "sizes that wrap", "2",
+		  "0>/a>SIZE>9223372036854775807\n"
+		  "1>/b>SIZE>9223372036854775807\n" },
+	};
+	struct arena *arena = arena_new();
+	struct set s;
+	size_t i = 0;
+
+	make_set(&s, REDSET_PARTNER, 1);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct kvtree *t =
+			redset_header_build(s.members, NULL, 0, 1, NULL);
+		struct kvtree *own = kvtree_get2(t, "DESC", "1");
+		struct error err = ERROR_INIT;
+		struct redset_header h;
+
+		kvtree_remove(own, "FILE");
+		tree_add(kvtree_put(own, "FILE", NULL), bad[i].list);
+		kvtree_set(own, "FILES", bad[i].files, NULL);
+		is_int(redset_header_read(t, 9, 1, arena, &h, &err), -1,
+		       bad[i].what);
+		is_int(err.kind, ERROR_CORRUPT, err.text);
+		kvtree_free(t);
+	}
+	arena_free(arena);
+}
+
+/* However large a set is said to be, memory stays in bounds. */
+static void
+test_huge(void)
+{
+	struct arena *arena = arena_new();
+	struct error err = ERROR_INIT;
+	struct redset_header h;
+	struct set s;
+	struct kvtree *t = NULL;
+	uint32_t m = 0;
+
+	make_set(&s, REDSET_PARTNER, 1);
+	for (m = 0; m < MEMBERS; m++) {
+		s.members[m].desc.ranks = REDSET_MAX_RANKS;
+		s.members[m].desc.members = REDSET_MAX_RANKS;
+	}
+	t = redset_header_build(s.members, NULL, 0, 1, NULL);
+	is_int(redset_header_read(t, 9, 1, arena, &h, &err), -1,
+	       "PARTNER of 10^8 members");
+	is_int(err.kind, ERROR_CORRUPT, err.text);
+	ok(arena_bytes(arena) < 1 << 20, "... takes no memory");
+	kvtree_free(t);
+	for (m = 0; m < MEMBERS; m++)
+		s.members[m].desc.type = REDSET_XOR;
+	t = redset_header_build(s.members, NULL, 0, 1, &err);
+	ok(t == NULL && err.kind == ERROR_LOST, err.text);
+	for (m = 0; m < MEMBERS; m++)
+		s.members[m].desc.members = MEMBERS;
+	t = redset_header_build(s.members, s.ranks, 9999, 1, NULL);
+	kvtree_set(kvtree_get2(kvtree_get(t, "DESC"), "1", "DESC"), "RANKS",
+		   "100000000", NULL);
+	is_int(redset_header_read(t, 9, 1, arena, &h, &err), -1,
+	       "XOR of 10^8 members");
+	is_int(err.kind, ERROR_CORRUPT, err.text);
+	ok(arena_bytes(arena) < 1 << 20, "... takes no memory");
+	kvtree_free(t);
+	arena_free(arena);
+}
+
+static void
+test_lost(void)
+{
+	struct error err = ERROR_INIT;
+	struct set s;
+	uint64_t body = 0;
+
+	make_set(&s, REDSET_PARTNER, 2);
+	s.members[3].known = false;
+	ok(redset_header_build(s.members, NULL, 0, 1, &err) == NULL &&
+		   err.kind == ERROR_LOST,
+	   err.text);
+	is_int(redset_body_size(s.members, 0, 1, &body, &err), -1,
+	       "the body's size is lost too");
+	is_int(err.kind, ERROR_LOST, err.text);
+	is_int(redset_body_size(s.members, 0, 3, &body, &err), -1,
+	       "... the owner's as well");
+	ok(redset_header_build(s.members, NULL, 0, 3, &err) == NULL &&
+		   err.kind == ERROR_LOST,
+	   err.text);
+	s.members[3].known = true;
+	s.members[3].bytes = s.members[0].bytes = INT64_MAX;
+	is_int(redset_body_size(s.members, 0, 1, &body, &err), -1,
+	       "a body too large");
+	is_int(err.kind, ERROR_CORRUPT, err.text);
+	make_set(&s, REDSET_RS, 3);
+	is_int(redset_body_size(s.members, UINT64_MAX / 2, 1, &body, &err), -1,
+	       "chunks too large");
+}
+
+/* --- Damage ----------------------------------------------------------- */
+
+struct tries {
+	uint32_t owner;
+	int odd;
+};
+
+static void
+read_any(const struct kvtree *t, void *arg)
+{
+	struct tries *tries = arg;
+	struct error err = ERROR_INIT;
+	struct arena *arena = arena_new();
+	struct redset_header h;
+	uint32_t j = 0;
+
+	if (redset_header_read(t, 9, tries->owner, arena, &h, &err) < 0) {
+		tries->odd += err.kind != ERROR_CORRUPT;
+	} else {
+		tries->odd += h.desc.member >= h.desc.members ||
+			      !h.members[h.desc.member].known;
+		for (j = 0; j < h.desc.members; j++)
+			tries->odd += h.members[j].known &&
+				      h.members[j].desc.member != j;
+	}
+	arena_free(arena);
+}
+
+static int
+read_all(void *arg, struct error *err)
+{
+	struct arena *arena = arena_new();
+	struct redset_header h;
+	int rc = -1;
+
+	if (arena == NULL)
+		return error_set(err, ERROR_NOMEM, "arena");
+	rc = redset_header_read(arg, 9, UINT32_MAX, arena, &h, err);
+	arena_free(arena);
+	return rc;
+}
+
+static int
+build_all(void *arg, struct error *err)
+{
+	struct set *s = arg;
+	struct redset_desc descs[MEMBERS];
+	struct kvtree *t = NULL;
+	uint32_t m = 0;
+
+	for (m = 0; m < MEMBERS; m++)
+		descs[m] = s->members[m].desc;
+	t = redset_descriptor_build(descs, 0, err);
+	if (t == NULL)
+		return -1;
+	kvtree_free(t);
+	t = redset_header_build(s->members, s->ranks, s->chunk, 0, err);
+	kvtree_free(t);
+	return t == NULL ? -1 : 0;
+}
+
+static void
+test_damage(void)
+{
+	struct kvtree *t = NULL;
+	struct set s;
+	struct tries tries = { .owner = UINT32_MAX };
+
+	make_set(&s, REDSET_RS, 2);
+	t = redset_header_build(s.members, s.ranks, s.chunk, 1, NULL);
+	ok(tree_flip_each(t, read_any, &tries) > 300, "flipped bytes");
+	ok(tree_drop_each(t, read_any, &tries) > 100, "missing keys");
+	tries.owner = 1;
+	ok(tree_flip_each(t, read_any, &tries) > 300, "... with a name");
+	ok(tree_drop_each(t, read_any, &tries) > 100, "... with a name");
+	is_int(tries.odd, 0, "... are read or corrupt");
+	ok(fail_each_alloc(read_all, t) > 1, "no memory to read");
+	ok(fail_each_alloc(build_all, &s) > 1, "no memory to build");
+	kvtree_free(t);
+}
+
+int
+main(void)
+{
+	test_desc();
+	test_headers();
+	test_single();
+	test_descriptor_files();
+	test_rebuilt();
+	test_hostile();
+	test_hostile_lists();
+	test_huge();
+	test_lost();
+	test_damage();
+	return tap_done();
+}
