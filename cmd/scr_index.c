@@ -41,6 +41,7 @@ enum {
 struct settings {
 	int verb;
 	const char *name; /* the verb's value, or NULL */
+	int64_t id;	  /* of --build */
 	const char *prefix, *moved_from;
 	struct catalogue_filter filter;
 	bool all, names_only, json, dry_run, deep, checksums;
@@ -86,8 +87,6 @@ check_options(const struct settings *s)
 		{ s->moved_from != NULL, "--moved-from", all_but_list },
 	};
 
-	struct error err = ERROR_INIT;
-
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (rules[i].given && (rules[i].verbs & (1u << s->verb)) == 0)
 			app_usage("%s does not go with what is to be done",
@@ -97,12 +96,21 @@ check_options(const struct settings *s)
 		app_usage("--prune needs --keep N");
 	if (s->names_only && s->json)
 		app_usage("--names-only and --json exclude each other");
-	if (s->filter.before != NULL &&
-	    catalogue_check_stamp(s->filter.before, &err) < 0)
+}
+
+/* Values that the option table cannot check. */
+static void
+check_values(struct settings *s)
+{
+	struct error err = ERROR_INIT;
+
+	if (catalogue_check_stamp(s->filter.before, &err) < 0)
 		app_usage("--before: %s", err.text);
-	if (s->filter.after != NULL &&
-	    catalogue_check_stamp(s->filter.after, &err) < 0)
+	if (catalogue_check_stamp(s->filter.after, &err) < 0)
 		app_usage("--after: %s", err.text);
+	if (s->verb == VERB_BUILD &&
+	    num_i64(s->name, 1, DATASET_ID_MAX, &s->id, &err) < 0)
+		app_usage("--build: %s", err.text);
 }
 
 static void
@@ -180,6 +188,7 @@ parse(struct settings *s, int argc, char **argv)
 		app_usage("unexpected argument '%s'",
 			  argv[s->verb == VERB_VERIFY]);
 	check_options(s);
+	check_values(s);
 }
 
 /* --- Helpers --- */
@@ -263,20 +272,23 @@ shown(const char *name, char to[static 256])
 	return str_printable(to, 256, name != NULL ? name : "?");
 }
 
-/* Print `j`, with "error" and "status" if something failed, and report it. */
+/* With --json print `j` (NULL: there is nothing to tell), how it ended, and
+ * why; report the error.  Returns the exit status. */
 static int
-finish_json(struct json *j, int status, struct error *why)
+finish(const struct settings *s, struct json *j, int status, struct error *why)
 {
 	struct error err = ERROR_INIT;
 
-	if (j != NULL) {
-		status = error_worse_status(status, error_status(why->kind));
+	status = error_worse_status(status, error_status(why->kind));
+	if (s->json) {
+		if (j == NULL)
+			j = json_new_object();
 		json_set_i64(j, "status", status);
 		if (why->kind != ERROR_NONE)
 			json_set_str(j, "error", why->text);
+		if (json_print(j, stdout, &err) < 0)
+			status = app_report(status, &err);
 	}
-	if (json_print(j, stdout, &err) < 0)
-		status = app_report(status, &err);
 	return app_report(status, why);
 }
 
@@ -290,64 +302,34 @@ do_list(const struct settings *s, struct catalogue *c)
 	struct index *ix = catalogue_read(c, &err);
 	struct index_entry *entries = NULL;
 	struct buf text = BUF_INIT;
+	struct json *j = NULL;
 	size_t count = 0;
 	int status = STATUS_OK;
 
 	if (ix == NULL)
-		return app_report(STATUS_OK, &err);
+		return finish(s, NULL, status, &err);
 	if (catalogue_notice(c) != NULL)
 		status = STATUS_DAMAGED;
 	/* LLNL's tool shows checkpoints only. */
 	if (!f.outputs && !s->all && !s->json)
 		f.checkpoints = true;
 	entries = index_entries(ix, &count, &err);
-	if (count == (size_t)-1) {
-		status = app_report(status, &err);
-	} else if (s->json) {
-		status = finish_json(
-			catalogue_list_json(c, ix, entries, count, &f), status,
-			&err);
-	} else {
-		if (catalogue_list(entries, count, &f,
-				   s->names_only ? CATALOGUE_NAMES
-				   : s->all	 ? CATALOGUE_WIDE
-						 : CATALOGUE_LLNL,
-				   &text, &err) < 0)
-			status = app_report(status, &err);
+	if (count != (size_t)-1 && s->json)
+		j = catalogue_list_json(c, ix, entries, count, &f);
+	else if (count != (size_t)-1 &&
+		 catalogue_list(entries, count, &f,
+				s->names_only ? CATALOGUE_NAMES
+				: s->all      ? CATALOGUE_WIDE
+					      : CATALOGUE_LLNL,
+				&text, &err) == 0)
 		print(&text);
-	}
+	buf_free(&text);
 	mem_free(entries);
 	index_free(ix);
-	return status;
+	return finish(s, j, status, &err);
 }
 
 /* --- Changes of the index alone --- */
-
-static void
-dropped(void *arg, const char *name)
-{
-	json_push_str(arg, name);
-}
-
-static void
-tell_edit(const struct catalogue_edit *e)
-{
-	char name[256];
-
-	if (e->kind == CATALOGUE_CURRENT || e->kind == CATALOGUE_UNCURRENT) {
-		if (e->reason[0] != '\0')
-			app_warn("%s is marked NO (%s): a job may not be able "
-				 "to restart from it",
-				 shown(e->name, name), e->reason);
-		return;
-	}
-	app_note("%zu %s dropped", e->count, str_plural(e->count, "dataset"));
-	if (e->moved && e->current[0] != '\0')
-		app_warn("the restart point is %s now",
-			 shown(e->current, name));
-	else if (e->moved)
-		app_warn("there is no restart point any more");
-}
 
 static int
 do_edit(const struct settings *s, struct catalogue *c)
@@ -361,26 +343,24 @@ do_edit(const struct settings *s, struct catalogue *c)
 	};
 	struct catalogue_edit e = { .kind = kinds[s->verb], .name = s->name };
 	struct error err = ERROR_INIT;
-	struct json *j = NULL, *list = NULL;
-	int rc = -1;
+	struct buf text = BUF_INIT;
+	struct json *j = NULL;
 
+	if (s->json)
+		e.names = json_new_array();
+	if (catalogue_edit(c, &e, &err) == 0 &&
+	    catalogue_edit_text(&e, &text) == 0 && text.len > 0)
+		app_warn("%s", text.data);
+	buf_free(&text);
 	if (s->json) {
 		j = json_new_object();
-		list = json_new_array();
-		e.dropped = dropped;
-		e.arg = list;
+		json_set(j, "dropped", e.names);
+		if (e.current[0] != '\0')
+			json_set_str(j, "current", e.current);
+		else
+			json_set_null(j, "current");
 	}
-	rc = catalogue_edit(c, &e, &err);
-	if (rc == 0)
-		tell_edit(&e);
-	if (!s->json)
-		return app_report(STATUS_OK, &err);
-	json_set(j, "dropped", list);
-	if (rc == 0 && e.current[0] != '\0')
-		json_set_str(j, "current", e.current);
-	else
-		json_set_null(j, "current");
-	return finish_json(j, STATUS_OK, &err);
+	return finish(s, j, STATUS_OK, &err);
 }
 
 /* --- Build, add --- */
@@ -392,21 +372,16 @@ do_build(const struct settings *s, struct catalogue *c)
 	struct build_result r = { .status = STATUS_OK };
 	struct error err = ERROR_INIT;
 	struct buf text = BUF_INIT;
-	int64_t id = 0;
 
-	if (num_i64(s->name, 1, DATASET_ID_MAX, &id, &err) < 0)
-		app_usage("--build: %s", err.text);
 	if (options_init(&o, s, &err) == 0)
-		catalogue_build(c, id, &o, &r, &err);
+		catalogue_build(c, s->id, &o, &r, &err);
 	options_fini(&o);
 	if (err.kind == ERROR_NONE &&
-	    catalogue_build_text(id, &r, s->dry_run, &text) == 0)
+	    catalogue_build_text(s->id, &r, s->dry_run, &text) == 0)
 		app_warn("%s", text.data);
 	buf_free(&text);
-	if (s->json)
-		return finish_json(catalogue_build_json(id, &r), STATUS_OK,
-				   &err);
-	return app_report(STATUS_OK, &err);
+	return finish(s, s->json ? catalogue_build_json(s->id, &r) : NULL,
+		      STATUS_OK, &err);
 }
 
 static int
@@ -424,12 +399,12 @@ do_add(const struct settings *s, struct catalogue *c)
 	if (err.kind == ERROR_NONE)
 		app_note("dataset %" PRId64 " (%s): in the index", id,
 			 shown(s->name, name));
-	if (!s->json)
-		return app_report(STATUS_OK, &err);
-	j = json_new_object();
-	json_set_str(j, "name", s->name);
-	json_set_i64(j, "id", id);
-	return finish_json(j, STATUS_OK, &err);
+	if (s->json) {
+		j = json_new_object();
+		json_set_str(j, "name", s->name);
+		json_set_i64(j, "id", id);
+	}
+	return finish(s, j, STATUS_OK, &err);
 }
 
 /* --- Delete, prune, verify: one dataset after another --- */
@@ -523,39 +498,6 @@ verify_one(struct each *w, const struct index_entry *e)
 	return status;
 }
 
-/* The datasets that are meant: NAME, those that --prune chooses, or all.  For
- * mem_free(); NULL with (size_t)-1 in *count on failure. */
-static int64_t *
-choose(const struct settings *s, struct catalogue *c, const struct index *ix,
-       size_t *count, struct error *err)
-{
-	int64_t *ids = NULL;
-
-	if (s->verb == VERB_PRUNE && catalogue_notice(c) == NULL)
-		return catalogue_prune(ix, (size_t)s->keep, s->filter.outputs,
-				       count, err);
-	*count = (size_t)-1;
-	if (s->verb == VERB_PRUNE) {
-		/* Marks of failed fetches and of the restart point are gone
-		 * with the index: what is worth keeping is a guess. */
-		error_set(err, ERROR_DAMAGED,
-			  "the index is damaged or missing: repair it, look at "
-			  "the list, then prune");
-		return NULL;
-	}
-	if (s->name == NULL)
-		return catalogue_ids(ix, count, err);
-	ids = mem_alloc(1, sizeof(*ids));
-	if (ids == NULL) {
-		error_set(err, ERROR_NOMEM, "out of memory");
-		return NULL;
-	}
-	ids[0] = catalogue_resolve(c, ix, s->name, err);
-	if (ids[0] > 0)
-		*count = 1;
-	return ids;
-}
-
 /* Print the headings of the table. */
 static void
 print_head(const struct each *w)
@@ -597,29 +539,29 @@ do_each(const struct settings *s, struct catalogue *c)
 	struct index *ix = catalogue_read(c, &err);
 	struct json *j = NULL;
 	int64_t *ids = NULL;
-	size_t count = 0;
+	size_t count = (size_t)-1;
 	int status = STATUS_OK;
 
-	if (ix == NULL)
-		return app_report(status, &err);
-	ids = choose(s, c, ix, &count, &err);
-	if (count == (size_t)-1 || options_init(&w.o, s, &err) < 0)
-		goto out;
-	if (s->json)
-		w.list = json_new_array();
-	if (s->verb == VERB_VERIFY && catalogue_notice(c) != NULL)
-		status = STATUS_DAMAGED;
-	status = error_worse_status(status, work(&w, ix, ids, count));
-	if (s->json) {
+	if (ix != NULL && s->verb == VERB_PRUNE)
+		ids = catalogue_prune(c, ix, (size_t)s->keep, s->filter.outputs,
+				      &count, &err);
+	else if (ix != NULL)
+		ids = catalogue_ids(c, ix, s->name, &count, &err);
+	if (count != (size_t)-1 && options_init(&w.o, s, &err) == 0) {
+		if (s->json)
+			w.list = json_new_array();
+		if (s->verb == VERB_VERIFY && catalogue_notice(c) != NULL)
+			status = STATUS_DAMAGED;
+		status = error_worse_status(status, work(&w, ix, ids, count));
+	}
+	if (w.list != NULL) {
 		j = json_new_object();
 		json_set(j, "datasets", w.list);
-		status = finish_json(j, status, &err);
 	}
-out:
 	options_fini(&w.o);
 	mem_free(ids);
 	index_free(ix);
-	return app_report(status, &err);
+	return finish(s, j, status, &err);
 }
 
 /* --- Main --- */

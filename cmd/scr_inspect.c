@@ -116,6 +116,8 @@ show_file(struct inspect *in, const char *path, struct error *err)
 	struct metafile f;
 	int rc = 0;
 
+	if (in->nargs > 1 && !in->json)
+		printf("##### %s\n", path);
 	if (metafile_read(path, &f, err) < 0)
 		return -1;
 	if (f.trailing > 0 && !f.redundancy)
@@ -125,8 +127,6 @@ show_file(struct inspect *in, const char *path, struct error *err)
 	if (in->json) {
 		json_push(in->files, metafile_json(&f, path));
 	} else {
-		if (in->nargs > 1)
-			printf("##### %s\n", path);
 		rc = metafile_print(&f, &o, &in->out, err);
 		flush(in);
 	}

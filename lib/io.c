@@ -50,17 +50,18 @@ io_read_file(int dirfd, const char *name, size_t max, struct buf *out,
 /* Read to the end of the file, which may have grown since its size was
  * taken (or, below /proc, never had one). */
 static int
-read_all(int fd, const char *name, size_t max, struct buf *out,
+read_all(int fd, const char *name, size_t max, size_t size, struct buf *out,
 	 struct error *err)
 {
+	size_t room = 0;
 	ssize_t got = 0;
 
 	for (;;) {
 		if (buf_reserve(out, 1) < 0)
 			return error_set(err, ERROR_NOMEM, "%s: out of memory",
 					 name);
-		got = pread(fd, out->data + out->len, out->cap - 1 - out->len,
-			    (off_t)out->len);
+		room = out->cap - 1 - out->len;
+		got = pread(fd, out->data + out->len, room, (off_t)out->len);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
@@ -73,6 +74,10 @@ read_all(int fd, const char *name, size_t max, struct buf *out,
 					 "%s: longer than the limit of %zu "
 					 "bytes",
 					 name, max);
+		/* Short, and as long as it should be: that was the end.  One
+		 * call less for each of a hundred thousand small files. */
+		if (size > 0 && out->len == size && (size_t)got < room)
+			break;
 	}
 	out->data[out->len] = '\0';
 	return 0;
@@ -94,7 +99,7 @@ io_read_fd(int fd, const char *name, size_t max, struct buf *out,
 	/* One byte more: the read that meets the end needs no larger buf. */
 	if (buf_reserve(out, (size_t)st.st_size + 1) < 0)
 		return error_set(err, ERROR_NOMEM, "%s: out of memory", name);
-	if (read_all(fd, name, max, out, err) < 0) {
+	if (read_all(fd, name, max, (size_t)st.st_size, out, err) < 0) {
 		buf_clear(out);
 		return -1;
 	}

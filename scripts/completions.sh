@@ -29,6 +29,8 @@ dump_all()
 bash_engine()
 {
 	cat <<'END'
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
 # bash completion of the scrkit commands
 # Made by scripts/completions.sh; changes belong there.
 
@@ -155,6 +157,7 @@ zsh_engine()
 #compdef $*
 END
 	cat <<'END'
+# SPDX-License-Identifier: BSD-3-Clause
 # zsh completion of the scrkit commands
 # Made by scripts/completions.sh; changes belong there.
 
@@ -212,7 +215,8 @@ zsh_options()
 		if ($4 != "-") {
 			words = $4
 			gsub(/\|/, " ", words)
-			value = ":" escaped($4, "[:\\\\]") ":" ($5 == "words" ? \
+			value = ":" escaped($4, "[:\\\\]") ":"
+			value = value ($5 == "words" ? \
 				"(" words ")" : action[$5])
 		}
 		if ($2 != "-")
@@ -229,6 +233,7 @@ zsh_options()
 fish_engine()
 {
 	cat <<'END'
+# SPDX-License-Identifier: BSD-3-Clause
 # fish completion of the scrkit commands
 # Made by scripts/completions.sh; changes belong there.
 

@@ -27,7 +27,7 @@ run() {
 
 	shift
 	printf '%s$ %s%s\n' "$bold" "$*" "$plain"
-	"$@" || status=$?
+	"$@" 2>&1 || status=$?
 	[ "$status" -eq 0 ] || echo "[exit status $status]"
 	if [ "$status" -ne "$want" ]; then
 		echo "demo: expected exit status $want" >&2

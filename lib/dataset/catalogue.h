@@ -50,8 +50,8 @@ struct index *catalogue_read(struct catalogue *c, struct error *err);
 
 /*
  * Lock, read, `change`, replace.  `change` returns 0 to have the index
- * written, 1 to leave it, -1 to fail (nothing is written).  PREFIX/.scr is
- * made if missing.
+ * written, 1 to leave it (a damaged one is repaired all the same), -1 to fail
+ * (nothing is written).  PREFIX/.scr is made if missing.
  */
 int catalogue_change(struct catalogue *c,
 		     int (*change)(struct index *ix, void *arg,
@@ -70,8 +70,7 @@ enum catalogue_edit_kind {
 struct catalogue_edit {
 	enum catalogue_edit_kind kind;
 	const char *name;
-	void (*dropped)(void *arg, const char *name); /* each one; or NULL */
-	void *arg;
+	struct json *names; /* an array for those dropped; or NULL */
 	/* What came of it. */
 	size_t count;	    /* dropped */
 	char current[1024]; /* restart point after it; "": none */
@@ -82,6 +81,9 @@ struct catalogue_edit {
 /* ERROR_ABSENT: no such dataset, or no checkpoint. */
 int catalogue_edit(struct catalogue *c, struct catalogue_edit *e,
 		   struct error *err);
+
+/* What the user should know of it: a line without newline, or nothing. */
+int catalogue_edit_text(const struct catalogue_edit *e, struct buf *out);
 
 /* Remove dataset `id` from the index, also one without a name; see
  * index_remove().  ERROR_ABSENT. */
@@ -200,11 +202,13 @@ int catalogue_delete(struct catalogue *c, int64_t id,
  * mem_free(): checkpoints older than the `keep` newest valid ones, valid or
  * not, but never the current one; none if there are not that many.  With
  * `outputs` the same among the datasets that are output and no checkpoint;
- * without, whatever is output stays.  NULL with 0 or (size_t)-1 in *count as
- * index_entries().
+ * without, whatever is output stays.  *count is (size_t)-1 on failure:
+ * ERROR_DAMAGED (`ix` had to be made anew, so that what is worth keeping is a
+ * guess), ERROR_NOMEM.
  */
-int64_t *catalogue_prune(const struct index *ix, size_t keep, bool outputs,
-			 size_t *count, struct error *err);
+int64_t *catalogue_prune(const struct catalogue *c, const struct index *ix,
+			 size_t keep, bool outputs, size_t *count,
+			 struct error *err);
 
 /* The dataset that a user means by `text`: a name of the index, else the
  * number of a dataset in the index (NULL: none) or of a directory.  -1:
@@ -212,9 +216,10 @@ int64_t *catalogue_prune(const struct index *ix, size_t keep, bool outputs,
 int64_t catalogue_resolve(struct catalogue *c, const struct index *ix,
 			  const char *text, struct error *err);
 
-/* The ids of all datasets in the index, newest first, likewise. */
-int64_t *catalogue_ids(const struct index *ix, size_t *count,
-		       struct error *err);
+/* The ids of all datasets in the index, newest first, or with `text` the one
+ * of catalogue_resolve(), likewise. */
+int64_t *catalogue_ids(struct catalogue *c, const struct index *ix,
+		       const char *text, size_t *count, struct error *err);
 
 /* Dataset ids that have a directory PREFIX/.scr/scr.dataset.ID, ascending, for
  * mem_free(). */
@@ -232,7 +237,8 @@ struct catalogue_filter {
 bool catalogue_match(const struct catalogue_filter *f,
 		     const struct index_entry *e);
 
-/* Is `text` a stamp or the beginning of one, a day at least?  ERROR_USAGE. */
+/* Is `text` a stamp or the beginning of one, a day at least, or NULL?
+ * ERROR_USAGE. */
 int catalogue_check_stamp(const char *text, struct error *err);
 
 enum catalogue_style {

@@ -7,6 +7,7 @@
 
 #include "dataset/catalogue_impl.h"
 #include "error.h"
+#include "json.h"
 #include "mem.h"
 #include "meta/index.h"
 #include "str.h"
@@ -15,8 +16,8 @@ static void
 tell_dropped(struct catalogue_edit *e, const char *name)
 {
 	e->count++;
-	if (e->dropped != NULL && name != NULL)
-		e->dropped(e->arg, name);
+	if (e->names != NULL && name != NULL)
+		json_push_str(e->names, name);
 }
 
 /* Drop all above id `keep`; index_entries() gives the newest first, so that
@@ -112,4 +113,28 @@ catalogue_edit(struct catalogue *c, struct catalogue_edit *e, struct error *err)
 	e->current[0] = e->reason[0] = '\0';
 	e->moved = false;
 	return catalogue_change(c, edit_locked, e, err);
+}
+
+int
+catalogue_edit_text(const struct catalogue_edit *e, struct buf *out)
+{
+	char shown[4200];
+
+	if (e->kind == CATALOGUE_UNCURRENT)
+		return 0;
+	if (e->kind == CATALOGUE_CURRENT) {
+		if (e->reason[0] == '\0')
+			return 0;
+		return buf_printf(out,
+				  "%s is marked NO (%s): a job may not be able "
+				  "to restart from it",
+				  str_printable(shown, sizeof(shown), e->name),
+				  e->reason);
+	}
+	if (!e->moved)
+		return 0;
+	if (e->current[0] == '\0')
+		return buf_add_str(out, "there is no restart point any more");
+	return buf_printf(out, "the restart point is %s now",
+			  str_printable(shown, sizeof(shown), e->current));
 }

@@ -14,8 +14,10 @@
 #include "error.h"
 #include "io.h"
 #include "mem.h"
+#include "meta/filemap.h"
 #include "meta/index.h"
 #include "meta/kvtree.h"
+#include "meta/redset.h"
 #include "meta/summary.h"
 #include "str.h"
 
@@ -106,10 +108,31 @@ struct remake {
 	size_t left_len;
 };
 
+/* Is this metadata that --build could work with? */
+static int
+buildable(void *arg, const char *name, struct error *err)
+{
+	struct redset_name n;
+
+	(void)arg;
+	(void)err;
+	return str_eq(name, CATALOGUE_RANK2FILE) ||
+	       filemap_name_rank(name) >= 0 ||
+	       redset_name_parse(name, &n, NULL);
+}
+
 /* This dataset has no summary that could be used. */
 static void
 leave(struct remake *r, int64_t id)
 {
+	struct catalogue_dir d = CATALOGUE_DIR_INIT;
+	bool worth =
+		catalogue_dir_open(r->c, id, &d, NULL) == 0 &&
+		catalogue_each_name(d.fd, d.name, buildable, NULL, NULL) > 0;
+
+	catalogue_dir_close(&d);
+	if (!worth)
+		return;
 	if (r->left++ < TELL_MAX)
 		r->left_len += (size_t)snprintf(
 			r->left_ids + r->left_len,
@@ -236,13 +259,14 @@ catalogue_read(struct catalogue *c, struct error *err)
 	if (remake(&r, err) < 0)
 		return NULL;
 	if (state == CATALOGUE_DAMAGED) {
-		tell(&r, why.text, "this is made",
+		tell(&r, why.text, "this list is made",
 		     "the next change of the index keeps the damaged file as " CATALOGUE_INDEX
 		     ".bak and writes a new one");
 		return r.ix;
 	}
 	if (r.added + r.left > 0) {
-		tell(&r, "there is no " CATALOGUE_INDEX, "this is made", NULL);
+		tell(&r, "there is no " CATALOGUE_INDEX, "this list is made",
+		     NULL);
 		return r.ix;
 	}
 	index_free(r.ix);
@@ -368,7 +392,8 @@ catalogue_change(struct catalogue *c,
 		ix = r.ix;
 	}
 	rc = change(ix, arg, err);
-	if (rc == 0)
+	/* A damaged index is repaired even where nothing else is to do. */
+	if (rc == 0 || (rc > 0 && state == CATALOGUE_DAMAGED))
 		rc = write_index(c, ix, &r, state, why.text, err);
 	else if (rc > 0)
 		rc = 0;

@@ -47,8 +47,9 @@ int
 catalogue_check_stamp(const char *text, struct error *err)
 {
 	static const char form[] = "0000-00-00T00:00:00";
-	size_t len = strlen(text);
-	bool good = len == 10 || len == 13 || len == 16 || len == 19;
+	size_t len = text != NULL ? strlen(text) : 0;
+	bool good = text == NULL || len == 10 || len == 13 || len == 16 ||
+		    len == 19;
 
 	for (size_t i = 0; good && i < len; i++)
 		good = form[i] == '0' ? text[i] >= '0' && text[i] <= '9'
@@ -302,14 +303,24 @@ mark_old(const struct index_entry *list, size_t count, size_t keep,
 }
 
 int64_t *
-catalogue_prune(const struct index *ix, size_t keep, bool outputs,
-		size_t *count, struct error *err)
+catalogue_prune(const struct catalogue *c, const struct index *ix, size_t keep,
+		bool outputs, size_t *count, struct error *err)
 {
 	size_t n = 0, found = 0;
-	struct index_entry *list = index_entries(ix, &n, err);
+	struct index_entry *list = NULL;
 	int64_t *ids = NULL;
 	bool *goes = NULL;
 
+	*count = (size_t)-1;
+	if (catalogue_notice(c) != NULL) {
+		/* Marks of failed fetches, and that of the restart point, are
+		 * gone with the old index. */
+		error_set(err, ERROR_DAMAGED,
+			  "the index is damaged or missing: repair it, look at "
+			  "the list, then prune");
+		return NULL;
+	}
+	list = index_entries(ix, &n, err);
 	*count = n;
 	if (n == 0 || n == (size_t)-1)
 		return NULL;
@@ -336,22 +347,31 @@ out:
 }
 
 int64_t *
-catalogue_ids(const struct index *ix, size_t *count, struct error *err)
+catalogue_ids(struct catalogue *c, const struct index *ix, const char *text,
+	      size_t *count, struct error *err)
 {
-	size_t n = 0;
-	struct index_entry *list = index_entries(ix, &n, err);
+	size_t n = 1;
+	struct index_entry *list = NULL;
 	int64_t *ids = NULL;
 
+	if (text == NULL)
+		list = index_entries(ix, &n, err);
 	*count = n;
 	if (n == 0 || n == (size_t)-1)
 		return NULL;
+	*count = (size_t)-1;
 	ids = mem_alloc(n, sizeof(*ids));
 	if (ids == NULL) {
 		error_set(err, ERROR_NOMEM, "out of memory");
-		*count = (size_t)-1;
+		goto out;
 	}
-	for (size_t i = 0; ids != NULL && i < n; i++)
+	if (text != NULL)
+		ids[0] = catalogue_resolve(c, ix, text, err);
+	for (size_t i = 0; text == NULL && i < n; i++)
 		ids[i] = list[i].id;
+	if (ids[0] > 0)
+		*count = n;
+out:
 	mem_free(list);
 	return ids;
 }

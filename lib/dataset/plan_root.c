@@ -9,6 +9,7 @@
  * present resolve, with the right sizes.
  */
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -63,6 +64,7 @@ take_sample(const struct planner *w, struct sample *s, struct error *err)
 {
 	struct buf dir = BUF_INIT;
 	size_t total = 0, step = 1, seen = 0;
+	const char *last = NULL;
 	int rc = -1;
 	bool first = true;
 
@@ -79,6 +81,12 @@ take_sample(const struct planner *w, struct sample *s, struct error *err)
 
 			if (f->dir == NULL || f->name == NULL)
 				continue;
+			if (seen++ % step == 0 && s->count < ROOT_SAMPLE)
+				s->file[s->count++] = f;
+			/* Most files share the directory of the one before. */
+			if (last != NULL && strcmp(last, f->dir) == 0)
+				continue;
+			last = f->dir;
 			if (path_normal(f->dir, &dir, err) < 0)
 				goto out;
 			if (first &&
@@ -88,8 +96,6 @@ take_sample(const struct planner *w, struct sample *s, struct error *err)
 			}
 			first = false;
 			cut_common(&s->common, dir.data);
-			if (seen++ % step == 0 && s->count < ROOT_SAMPLE)
-				s->file[s->count++] = f;
 		}
 	}
 	rc = 0;
@@ -268,12 +274,56 @@ plan_add_file(struct planner *w, const struct plan_file *f, struct error *err)
 	return w->p.nfiles++;
 }
 
+/* What map_rank() keeps from file to file: most share a directory. */
+struct mapper {
+	struct buf dir;	 /* PATH of the last file, as recorded */
+	struct buf norm; /* the same, normal form */
+	const char *rel; /* the part below the root: in `norm` */
+};
+
+static int
+outside(const struct planner *w, const struct filemap_file *f, int64_t rank,
+	struct error *err)
+{
+	return error_set(err, ERROR_UNSAFE,
+			 "filemap_%lld: %s/%s lies outside the prefix %s",
+			 (long long)rank, f->dir, f->name,
+			 w->p.recorded_root ? w->p.recorded_root
+					    : w->p.places[0].root);
+}
+
+static int
+change_dir(const struct planner *w, struct mapper *m,
+	   const struct filemap_file *f, int64_t rank, struct error *err)
+{
+	size_t len = strlen(f->dir);
+
+	if (m->dir.data != NULL && m->dir.len == len &&
+	    memcmp(m->dir.data, f->dir, len) == 0)
+		return 0;
+	m->rel = NULL;
+	buf_clear(&m->dir);
+	if (buf_add(&m->dir, f->dir, len) < 0)
+		return no_memory(err);
+	if (path_normal(f->dir, &m->norm, err) < 0)
+		return -1;
+	if (w->p.recorded_root != NULL)
+		m->rel = path_below(m->norm.data, w->p.recorded_root);
+	if (m->rel != NULL && m->rel[0] != '\0' && !path_is_clean(m->rel))
+		m->rel = NULL;
+	if (m->rel != NULL)
+		return 0;
+	buf_free(&m->dir); /* not to be taken for a good one */
+	return outside(w, f, rank, err);
+}
+
 /* PATH and NAME as a path below the prefix. */
 static const char *
-prefix_path(struct planner *w, const struct filemap_file *f, int64_t rank,
-	    struct buf *full, struct buf *norm, struct error *err)
+prefix_path(struct planner *w, struct mapper *m, const struct filemap_file *f,
+	    int64_t rank, struct error *err)
 {
-	const char *rel = NULL;
+	size_t dir = 0, name = 0;
+	char *rel = NULL;
 
 	if (f->dir == NULL || f->name == NULL) {
 		error_set(err, ERROR_CORRUPT,
@@ -281,22 +331,23 @@ prefix_path(struct planner *w, const struct filemap_file *f, int64_t rank,
 			  (long long)rank, f->cache_path);
 		return NULL;
 	}
-	if (path_join(full, f->dir, f->name, err) < 0 ||
-	    path_normal(full->data, norm, err) < 0)
+	if (change_dir(w, m, f, rank, err) < 0)
 		return NULL;
-	if (w->p.recorded_root != NULL)
-		rel = path_below(norm->data, w->p.recorded_root);
-	if (rel == NULL || !path_is_clean(rel)) {
-		error_set(err, ERROR_UNSAFE,
-			  "filemap_%lld: %s lies outside the prefix %s",
-			  (long long)rank, norm->data,
-			  w->p.recorded_root ? w->p.recorded_root
-					     : w->p.places[0].root);
+	dir = strlen(m->rel);
+	name = strlen(f->name);
+	rel = arena_alloc(w->p.arena, dir + name + 2, 1);
+	if (rel == NULL) {
+		no_memory(err);
 		return NULL;
 	}
-	rel = arena_strdup(w->p.arena, rel);
-	if (rel == NULL)
-		no_memory(err);
+	memcpy(rel, m->rel, dir);
+	if (dir > 0)
+		rel[dir++] = '/';
+	memcpy(rel + dir, f->name, name + 1);
+	if (dir + name >= PATH_MAX || !path_is_clean(rel + dir)) {
+		outside(w, f, rank, err);
+		return NULL;
+	}
 	return rel;
 }
 
@@ -325,7 +376,7 @@ cache_path(struct planner *w, const struct filemap_file *f, int64_t rank,
 }
 
 static int
-map_rank(struct planner *w, int64_t rank, struct buf *full, struct buf *norm,
+map_rank(struct planner *w, int64_t rank, struct mapper *mapper,
 	 struct error *err)
 {
 	struct plan_rank *r = &w->p.ranks[rank];
@@ -351,7 +402,7 @@ map_rank(struct planner *w, int64_t rank, struct buf *full, struct buf *norm,
 					 "filemap_%lld: %s has no SIZE",
 					 (long long)rank, f->cache_path);
 		pf.path = cache ? cache_path(w, f, rank, &pf.state, err)
-				: prefix_path(w, f, rank, full, norm, err);
+				: prefix_path(w, mapper, f, rank, err);
 		if (pf.path == NULL || plan_add_file(w, &pf, err) == SIZE_MAX)
 			return -1;
 	}
@@ -361,19 +412,16 @@ map_rank(struct planner *w, int64_t rank, struct buf *full, struct buf *norm,
 int
 plan_map_files(struct planner *w, struct error *err)
 {
-	struct buf full = BUF_INIT, norm = BUF_INIT;
-	int rc = -1;
+	struct mapper m = { .dir = BUF_INIT, .norm = BUF_INIT };
+	int rc = 0;
 
-	if (!w->p.places[0].cache && find_root(w, err) < 0)
-		goto out;
-	for (int64_t r = 0; r < w->p.nranks; r++)
-		if (w->p.ranks[r].map_known &&
-		    map_rank(w, r, &full, &norm, err) < 0)
-			goto out;
-	rc = 0;
-out:
-	buf_free(&norm);
-	buf_free(&full);
+	if (!w->p.places[0].cache)
+		rc = find_root(w, err);
+	for (int64_t r = 0; r < w->p.nranks && rc == 0; r++)
+		if (w->p.ranks[r].map_known)
+			rc = map_rank(w, r, &m, err);
+	buf_free(&m.norm);
+	buf_free(&m.dir);
 	return rc;
 }
 

@@ -205,6 +205,19 @@ parse_map(struct kvtree *tree, struct arena *arena, struct filemap *out,
 	return *why == NULL ? no_memory(err) : 0;
 }
 
+/* The name came from the directory itself and has no slash, so only a link
+ * could lead out of it: the costly call is needed for that alone. */
+static int
+open_map(const struct place *pl, const char *name, struct error *err)
+{
+	int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;
+	int fd = openat(pl->meta_fd, name, flags | O_NOFOLLOW);
+
+	if (fd < 0 && errno == ELOOP)
+		return path_open_beneath(pl->meta_fd, name, flags, 0, err);
+	return fd < 0 ? error_sys(err, "%s: cannot open", name) : fd;
+}
+
 /* One filemap; a bad one is not an error but a filemap that is missing. */
 static int
 read_map(void *arg, size_t i, unsigned worker, struct error *err)
@@ -220,8 +233,7 @@ read_map(void *arg, size_t i, unsigned worker, struct error *err)
 
 	if (r->map.name != e->name)
 		return 0; /* a second one of the same rank */
-	fd = path_open_beneath(w->p.places[e->place].meta_fd, e->name,
-			       O_RDONLY | O_NONBLOCK, 0, &local);
+	fd = open_map(&w->p.places[e->place], e->name, &local);
 	if (fd >= 0)
 		rc = io_read_fd(fd, e->name, MAP_MAX_SIZE, &rd->raw, &local);
 	if (fd >= 0 && rc == 0)

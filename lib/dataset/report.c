@@ -209,9 +209,8 @@ report_scheme(const struct plan *p, char *to, size_t size)
 	return to;
 }
 
-/* What set `s` survives when everything is there. */
-static uint32_t
-survives(const struct plan_set *s)
+uint32_t
+report_survives(const struct plan_set *s)
 {
 	return s->type == REDSET_SINGLE ? 0 : s->failures;
 }
@@ -219,38 +218,53 @@ survives(const struct plan_set *s)
 char *
 report_spare(const struct plan *p, bool rebuilt, char *to, size_t size)
 {
-	bool data = report_has_data_sets(p), vary = false;
 	uint32_t least = UINT32_MAX, most = 0;
-	const struct plan_set *worst = NULL;
 
+	/* Of sets over filemaps as well: without them data have no names. */
 	for (size_t i = 0; i < p->nsets; i++) {
 		const struct plan_set *s = &p->sets[i];
-		uint32_t spare = rebuilt ? survives(s) : s->spare;
+		uint32_t spare = rebuilt ? report_survives(s) : s->spare;
 
-		if (s->map == data || report_unused(s) || s->n == 0)
+		if (report_unused(s))
 			continue;
-		if (s->verdict == SET_LOST)
+		if (s->verdict == SET_LOST || s->n == 0)
 			spare = 0;
-		vary = vary || (worst != NULL && spare != least);
-		if (spare < least) {
-			least = spare;
-			worst = s;
-		}
+		least = spare < least ? spare : least;
 		most = spare > most ? spare : most;
 	}
-	if (worst == NULL || most == 0)
+	if (p->nsets == 0 || most == 0)
 		snprintf(to, size, "nothing");
-	else if (!vary && least == most)
+	else if (least == most)
 		snprintf(to, size, "any %u %s of each set", least,
-			 str_plural(least, "member"));
+			 str_plural(least, "rank"));
 	else if (least == 0)
-		snprintf(to, size,
-			 "nothing of set %u, up to %u %s of some other sets",
-			 worst->number, most, str_plural(most, "member"));
+		snprintf(to, size, "nothing of some sets, %u %s of others",
+			 most, str_plural(most, "rank"));
 	else
-		snprintf(to, size,
-			 "any %u %s of each set, of some sets up to %u", least,
-			 str_plural(least, "member"), most);
+		snprintf(to, size, "any %u %s of each set, of some up to %u",
+			 least, str_plural(least, "rank"), most);
+	return to;
+}
+
+char *
+report_command(const char *command, const char *prefix, int64_t id, char *to,
+	       size_t size)
+{
+	static const char safe[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				   "abcdefghijklmnopqrstuvwxyz"
+				   "0123456789/._-+,:@%=";
+	const char *rest = strchr(command, ' ');
+	int verb = rest != NULL ? (int)(rest - command) : (int)strlen(command);
+	char shown[PATH_TEXT / 2];
+	bool plain = prefix[strspn(prefix, safe)] == '\0';
+
+	str_printable(shown, sizeof(shown), prefix);
+	if (str_eq(prefix, "."))
+		snprintf(to, size, "%s %" PRId64, command, id);
+	else
+		snprintf(to, size, "%.*s -p %s%s%s%s %" PRId64, verb, command,
+			 plain ? "" : "'", shown, plain ? "" : "'",
+			 command + verb, id);
 	return to;
 }
 

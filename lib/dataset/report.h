@@ -65,8 +65,8 @@ int report_deep(const struct plan *p, const struct deep_result *r,
 		struct buf *out, struct error *err);
 
 /*
- * What could be lost next without losing data, as one clause: "any 1 member of
- * each set", "nothing: no redundancy".  `rebuilt`: after a rebuild of what is
+ * What could be lost next without losing data, as one clause: "any 1 rank of each
+ * set", "nothing: no redundancy".  `rebuilt`: after a rebuild of what is
  * missing.  Returns `to`.
  */
 char *report_spare(const struct plan *p, bool rebuilt, char *to, size_t size);
@@ -77,6 +77,14 @@ char *report_scheme(const struct plan *p, char *to, size_t size);
 /* "3 files (1.5 MiB), 1 filemap and 2 redundancy files"; "nothing".  Returns
  * `to`. */
 char *report_lacks(const struct plan *p, char *to, size_t size);
+
+/*
+ * A command line to be typed: "scr_index -p DIR --build 5", without the option
+ * where `prefix` is the working directory; quoted for the shell.  Returns
+ * `to`.
+ */
+char *report_command(const char *command, const char *prefix, int64_t id,
+		     char *to, size_t size);
 
 /* --- Tables --- */
 

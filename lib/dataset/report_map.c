@@ -192,12 +192,28 @@ put_legend(struct map *m)
 	report_put(m->o, "\n");
 }
 
+/* Is a filemap worse off than the data of its rank?  Else one picture says all
+ * there is to say. */
 static bool
 maps_differ(const struct plan *p)
 {
-	for (size_t i = 0; i < p->nsets; i++)
-		if (p->sets[i].map && p->sets[i].verdict != SET_WHOLE)
-			return true;
+	for (size_t i = 0; i < p->nsets; i++) {
+		const struct plan_set *s = &p->sets[i];
+
+		for (uint32_t m = 0; s->map && m < s->n; m++) {
+			uint32_t rank = s->members[m].rank;
+			const struct plan_rank *r = NULL;
+
+			if (rank >= p->nranks || report_unused(s))
+				continue;
+			r = &p->ranks[rank];
+			if (r->data_set == PLAN_NONE ||
+			    report_member(p, s, m) >
+				    report_member(p, &p->sets[r->data_set],
+						  r->data_member))
+				return true;
+		}
+	}
 	return false;
 }
 

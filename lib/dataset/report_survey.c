@@ -78,8 +78,7 @@ report_prefix(const struct survey *s, struct buf *out, struct error *err)
 			   current ? ", restart from " : "",
 			   current ? str_printable(text, sizeof(text), current)
 				   : "",
-			   s->remade ? " (the file itself is damaged or "
-				       "missing)"
+			   s->remade ? " (found again: the file is damaged)"
 				     : "");
 	if (halts(s))
 		put_halt(&o, &s->halt);
@@ -164,7 +163,9 @@ report_overview_row(struct report_table *t, const struct survey_health *h)
 		report_cell(t, "%s", "");
 	size_cells(t, h);
 	report_cell(t, "%s",
-		    h->plan ? report_scheme(h->plan, text, sizeof(text)) : "");
+		    h->plan ? report_scheme(h->plan, text, sizeof(text))
+		    : h->verify.files > 0 ? "none"
+					  : "");
 	report_cell(t, "%s", survey_state(h));
 	report_cell(t, "%s",
 		    h->plan ? report_spare(h->plan, false, text, sizeof(text))
@@ -179,16 +180,21 @@ report_reasons(const struct survey_health *h, struct buf *out,
 	const struct survey_entry *e = h->entry;
 	char text[sizeof(h->why) + 64];
 
+	char dataset[48];
+
+	/* The library's sentences mostly begin with these words. */
+	snprintf(dataset, sizeof(dataset), "dataset %" PRId64 ": ", h->id);
 	if (h->why[0] != '\0')
-		report_put(&o, "  %s\n",
+		report_put(&o, "  %s%s\n",
+			   str_starts(h->why, dataset) ? "" : dataset,
 			   str_printable(text, sizeof(text), h->why));
 	if (e != NULL && e->indexed && !e->valid)
 		report_put(&o, "  dataset %" PRId64 ": in the index as NO: %s\n",
 			   h->id, e->reason);
 	if (e != NULL && e->has_dir && !e->indexed)
 		report_put(&o,
-			   "  dataset %" PRId64 ": not in the index; "
-			   "scr_index --build %" PRId64 " puts it there\n",
+			   "  dataset %" PRId64 ": not in the index; scr_index "
+			   "--build %" PRId64 " puts it there\n",
 			   h->id, h->id);
 	return report_end(&o, err);
 }
@@ -216,9 +222,11 @@ report_flushed(const struct survey_health *h, struct buf *out,
 			   "by its rank2file\n",
 			   h->verify.files, str_plural(h->verify.files, "file"),
 			   str_bytes(bytes, sizeof(bytes), h->verify.bytes));
-	report_put(&o, "  state       %s%s%s\n", survey_state(h),
-		   h->why[0] != '\0' ? ": " : "",
-		   str_printable(text, sizeof(text), h->why));
+	report_put(&o, "  state       %s", survey_state(h));
+	if (at == NULL && h->why[0] != '\0')
+		report_put(&o, ": %s",
+			   str_printable(text, sizeof(text), h->why));
+	report_put(&o, "\n");
 	while (at != NULL && *at != '\0') {
 		int len = (int)strcspn(at, "\n");
 
@@ -248,13 +256,19 @@ hint_nodes(struct report_out *o, const struct plan *p)
 static void
 hint_rebuild(struct report_out *o, const struct survey_health *h)
 {
-	if (survey_plan_status(h->plan) != STATUS_DAMAGED || h->entry == NULL)
+	const char *prefix = h->plan->places[0].root;
+	char text[NAME_TEXT];
+
+	if (plan_status(h->plan) != STATUS_DAMAGED || h->entry == NULL)
 		return;
+	report_put(o, "  next        %s: brings it back\n",
+		   report_command("scr_rebuild", prefix, h->id, text,
+				  sizeof(text)));
 	report_put(o,
-		   "  next        scr_rebuild %" PRId64
-		   " brings it back; scr_index --build %" PRId64
-		   " also puts it into the index\n",
-		   h->id, h->id);
+		   "              %s: does, too, and puts it into the "
+		   "index\n",
+		   report_command("scr_index --build", prefix, h->id, text,
+				  sizeof(text)));
 }
 
 int

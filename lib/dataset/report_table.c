@@ -209,10 +209,12 @@ set_cells(struct report_table *t, struct plan *p, size_t first, size_t last)
 			    s->sets);
 	report_cell(t, "%s", s->map ? "filemaps" : "files");
 	report_cell(t, "%s", redset_type_name(s->type));
-	if (s->n > 0 && s->type != REDSET_SINGLE)
-		report_cell(t, "%u", s->failures);
+	if (s->n > 0)
+		report_cell(t, "%u of %u",
+			    s->verdict == SET_LOST ? 0 : s->spare,
+			    report_survives(s));
 	else
-		report_cell(t, "%s", s->n > 0 ? "0" : "");
+		report_cell(t, "%s", "");
 	report_cell(t, "%s",
 		    s->chunk > 0 && first == last
 			    ? str_bytes(bytes, sizeof(bytes), s->chunk)
@@ -228,7 +230,7 @@ report_sets(struct plan *p, struct buf *out, struct error *err)
 {
 	struct report_table t;
 	static const char *const heads[] = {
-		"SET",	 "OVER", "SCHEME", "SURVIVES", "CHUNK",
+		"SET",	 "OVER", "SCHEME", "SPARE", "CHUNK",
 		"RANKS", "LACKING", "STATE", "",
 	};
 	const unsigned columns = sizeof(heads) / sizeof(heads[0]);

@@ -91,8 +91,8 @@ struct survey {
 	struct catalogue *catalogue;
 	struct index *index;   /* NULL: none */
 	const char *no_index;  /* why not */
-	bool remade; /* the index is damaged or missing, this one is made from
-			the dataset directories */
+	bool remade; /* index.scr is damaged, this one is made from the
+			dataset directories */
 	struct arena *arena;
 	size_t count;
 	struct survey_entry *entries; /* by id */

@@ -72,8 +72,14 @@ judge_plan(struct survey_health *h)
 {
 	struct error why = ERROR_INIT;
 
+	char lacks[256];
+
 	h->status = survey_plan_status(h->plan);
-	if (plan_error(h->plan, &why) < 0)
+	if (plan_status(h->plan) == STATUS_DAMAGED)
+		snprintf(h->why, sizeof(h->why),
+			 "%s missing or wrong, and can be rebuilt",
+			 report_lacks(h->plan, lacks, sizeof(lacks)));
+	else if (plan_error(h->plan, &why) < 0)
 		set_why(h, why.text);
 }
 

@@ -170,10 +170,20 @@ read_index(struct survey *s, struct error *err)
 		s->no_index = arena_strdup(s->arena, why.text);
 		return s->no_index == NULL ? no_memory(err) : 0;
 	}
-	s->remade = catalogue_notice(s->catalogue) != NULL;
-	if (s->remade)
+	if (catalogue_notice(s->catalogue) == NULL)
+		return take_index(s, err);
+	/* A prefix that a scavenge has filled has no index yet: that is no
+	 * damage, and each dataset says that it is not indexed. */
+	s->remade = faccessat(catalogue_scr_fd(s->catalogue), "index.scr", F_OK,
+			      AT_SYMLINK_NOFOLLOW) == 0;
+	if (s->remade) {
 		note(s, catalogue_notice(s->catalogue));
-	return take_index(s, err);
+		return take_index(s, err);
+	}
+	index_free(s->index);
+	s->index = NULL;
+	s->no_index = "there is no index.scr";
+	return 0;
 }
 
 /* --- Directories --- */

@@ -18,6 +18,7 @@
 /* Longer keys do not share a segment: at most a quarter of one is lost. */
 #define KEY_SHARED (KVTREE_SEGMENT / 4)
 
+#define TAG_FREE 0
 #define TAG_REMOVED 1
 #define SLOTS_MIN ((size_t)64)
 
@@ -352,7 +353,13 @@ index_remove(struct kvtree_level *level, const struct kvtree *n,
 
 	while (level->tags[i] <= TAG_REMOVED || level->links[i] != link)
 		i = (i + 1) & level->mask;
-	level->tags[i] = TAG_REMOVED;
+	/* No search has ever gone past a group with a free slot. */
+	if (zero_bytes(load_tags(level, i & ~(GROUP - 1))) != 0) {
+		level->tags[i] = TAG_FREE;
+		level->used--;
+	} else {
+		level->tags[i] = TAG_REMOVED;
+	}
 	index_moved(level, n->next, (struct kvtree **)&n->next, link);
 }
 
@@ -361,7 +368,7 @@ index_fill(struct kvtree_level *level)
 {
 	struct kvtree **link = &level->first;
 
-	memset(level->tags, 0, level->mask + 1);
+	memset(level->tags, TAG_FREE, level->mask + 1);
 	level->used = 0;
 	for (; *link != NULL; link = &(*link)->next)
 		kvtree_level_enter(level, link, hash_in(level, (*link)->key));

@@ -76,31 +76,49 @@ kvtree_print(const struct kvtree *t, enum kvtree_style style, struct buf *out,
 
 /* --- JSON --- */
 
+/* An object that is not yet in its parent. */
+struct member {
+	const char *key;
+	struct json *object;
+};
+
+/* Give the objects deeper than `to` to their parents, deepest first. */
+static void
+close_members(struct member *open, size_t *depth, size_t to)
+{
+	for (; *depth > to; --*depth)
+		json_set(open[*depth - 1].object, open[*depth].key,
+			 open[*depth].object);
+}
+
 struct json *
 kvtree_json(const struct kvtree *t)
 {
-	struct json *open[KVTREE_MAX_DEPTH + 1], *object = NULL;
+	struct member open[KVTREE_MAX_DEPTH + 1];
 	const struct kvtree *n = NULL, *value = NULL;
 	struct kvtree_walk w;
+	size_t depth = 0;
 
-	open[0] = json_new_object();
+	open[0].object = json_new_object();
 	kvtree_walk_start(&w, t);
 	while ((n = kvtree_walk_next(&w)) != NULL) {
-		object = open[w.depth - 1];
+		close_members(open, &depth, w.depth - 1);
 		value = leaf_of(n);
 		if (value != NULL) {
-			json_set_str(object, n->key, value->key);
+			json_set_str(open[depth].object, n->key, value->key);
 			kvtree_walk_next(&w);
 		} else if (kvtree_child(n) == NULL) {
-			json_set_null(object, n->key);
+			json_set_null(open[depth].object, n->key);
 		} else {
-			open[w.depth] = json_new_object();
-			json_set(object, n->key, open[w.depth]);
+			depth++;
+			open[depth].key = n->key;
+			open[depth].object = json_new_object();
 		}
 	}
+	close_members(open, &depth, 0);
 	if (w.too_deep) /* printing it shall fail, not show a part */
-		json_set(open[0], "", NULL);
-	return open[0];
+		json_set(open[0].object, "", NULL);
+	return open[0].object;
 }
 
 /* --- Order --- */

@@ -95,8 +95,8 @@ test_reset(void)
 	memset(p, 1, 300);
 	arena_strdup(a, "some text");
 	arena_reset(a);
-	p = arena_alloc(a, 250, 16);
-	ok(is_zero((unsigned char *)p, 4000), "few objects are wiped");
+	p = arena_alloc(a, 256, 16);
+	ok(is_zero((unsigned char *)p, 4096), "few objects are wiped");
 	p = arena_alloc(a, 1, (size_t)3 << 20);
 	memset(p, 1, (size_t)3 << 20);
 	arena_reset(a);

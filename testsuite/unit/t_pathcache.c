@@ -12,6 +12,8 @@
 #include "path.h"
 #include "tap.h"
 
+#define DIRS 200 /* more than the cache holds */
+
 static int
 remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
@@ -108,6 +110,54 @@ test_stat(int root)
 	pathcache_free(c);
 }
 
+/* Directories that are asked for in turn are opened once. */
+static void
+test_kept(int root)
+{
+	struct pathcache *c = pathcache_new(root);
+	struct error err = ERROR_INIT;
+	const char *base = NULL;
+	char name[32];
+	int fds[100];
+	bool kept = true;
+	size_t i = 0;
+
+	for (i = 0; i < DIRS; i++) {
+		snprintf(name, sizeof(name), "d%zu", i);
+		mkdirat(root, name, 0777);
+		snprintf(name, sizeof(name), "d%zu/f", i);
+		put_file(root, name, "x");
+	}
+	for (i = 0; i < 300; i++) {
+		snprintf(name, sizeof(name), "d%zu/f", i % 100);
+		if (i < 100)
+			fds[i] = pathcache_parent(c, name, &base, &err);
+		else
+			kept = kept && fds[i % 100] >= 0 &&
+			       pathcache_parent(c, name, &base, &err) ==
+				       fds[i % 100];
+	}
+	ok(kept, "100 directories in turn keep their descriptors");
+	/* Of 128 places 28 are free; then the oldest must go.  What is kept
+	 * is found although its name has gone. */
+	for (i = 100; i < 150; i++) {
+		snprintf(name, sizeof(name), "d%zu/f", i);
+		pathcache_parent(c, name, &base, &err);
+	}
+	renameat(root, "d0", root, "moved0");
+	renameat(root, "d99", root, "moved99");
+	renameat(root, "d130", root, "moved130");
+	is_int(pathcache_parent(c, "d99/f", &base, &err), fds[99],
+	       "what was used lately is kept");
+	ok(pathcache_parent(c, "d130/f", &base, &err) >= 0, "so is the new");
+	is_int(pathcache_parent(c, "d0/f", &base, &err), -1,
+	       "what was not used for long is not");
+	renameat(root, "moved0", root, "d0");
+	renameat(root, "moved99", root, "d99");
+	renameat(root, "moved130", root, "d130");
+	pathcache_free(c);
+}
+
 /* More directories than the cache holds, in and out of order; then so few
  * descriptors that it must give up some before it is full. */
 static void
@@ -121,18 +171,12 @@ test_many_dirs(int root)
 	bool good = true;
 	size_t i = 0, before = open_files();
 
-	for (i = 0; i < 300; i++) {
-		snprintf(name, sizeof(name), "d%zu", i);
-		mkdirat(root, name, 0777);
-		snprintf(name, sizeof(name), "d%zu/f", i);
-		put_file(root, name, "x");
-	}
 	c = pathcache_new(root);
 	for (i = 0; i < 2000; i++) {
-		snprintf(name, sizeof(name), "d%zu/f", i * i * 7 % 300);
+		snprintf(name, sizeof(name), "d%zu/f", i * 7 % DIRS);
 		good = good && pathcache_stat(c, name, &st, &err) == 0;
 	}
-	ok(good, "300 directories");
+	ok(good, "many directories");
 	ok(open_files() - before <= 130, "take 128 descriptors at most");
 	pathcache_free(c);
 
@@ -141,11 +185,11 @@ test_many_dirs(int root)
 	few.rlim_cur = 50;
 	setrlimit(RLIMIT_NOFILE, &few);
 	c = pathcache_new(root);
-	for (i = 0; i < 300; i++) {
+	for (i = 0; i < DIRS; i++) {
 		snprintf(name, sizeof(name), "d%zu/f", i);
 		good = good && pathcache_stat(c, name, &st, &err) == 0;
 	}
-	ok(good, "300 directories with 50 descriptors");
+	ok(good, "many directories with 50 descriptors");
 	pathcache_free(c);
 	setrlimit(RLIMIT_NOFILE, &limit);
 	is_int((int64_t)open_files(), (int64_t)before,
@@ -225,6 +269,7 @@ main(void)
 	symlinkat("not/there", root, "dangling");
 	test_parent(root);
 	test_stat(root);
+	test_kept(root);
 	test_many_dirs(root);
 	test_nomem(root);
 	test_cwd(root);

@@ -132,7 +132,7 @@ forget(void)
 static void
 full_path(char *to, size_t size, const struct entry *e)
 {
-	snprintf(to, size, "%s/t/%s", scratch, e->path);
+	snprintf(to, size, "%s/t/%.*s", scratch, (int)sizeof(e->path), e->path);
 }
 
 static void

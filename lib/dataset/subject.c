@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * subject.c - from arguments to a dataset, its locks and its plan.
+ */
+#include "dataset/subject.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "dataset/plan.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "path.h"
+#include "str.h"
+
+static int
+no_memory(struct error *err)
+{
+	return error_set(err, ERROR_NOMEM, "out of memory");
+}
+
+static int
+subject_init(struct subject *s, struct error *err)
+{
+	*s = (struct subject){ .id = -1, .arena = arena_new() };
+	if (s->arena == NULL)
+		return no_memory(err);
+	return survey_caches_init(&s->caches, err);
+}
+
+void
+subject_fini(struct subject *s)
+{
+	for (size_t i = 0; i < s->nlocks; i++)
+		close(s->locks[i]);
+	mem_free(s->locks);
+	survey_caches_fini(&s->caches);
+	arena_free(s->arena);
+	*s = (struct subject){ .id = -1 };
+}
+
+/* --- Names, numbers, directories --------------------------------------------- */
+
+static int
+by_name(struct subject *s, const char *prefix, const char *name,
+	struct error *err)
+{
+	struct catalogue *c = catalogue_open(prefix, err);
+	struct index *ix = NULL;
+
+	if (c == NULL)
+		return -1;
+	/* Without a good index there are still the directories' numbers. */
+	ix = catalogue_read(c, NULL);
+	s->kind = SUBJECT_PREFIX;
+	s->prefix = prefix;
+	s->id = catalogue_resolve(c, ix, name, err);
+	if (s->id < 0)
+		error_wrap(err, "%s", prefix);
+	index_free(ix);
+	catalogue_close(c);
+	return s->id < 0 ? -1 : 0;
+}
+
+/* All that was found in s->caches must be one dataset. */
+static int
+by_caches(struct subject *s, struct error *err)
+{
+	const struct survey_group *g = s->caches.groups;
+
+	if (s->caches.count > 1)
+		return error_set(err, ERROR_USAGE,
+				 "%zu datasets lie there, scr.dataset.%" PRId64
+				 " of %s the first: name the directories of "
+				 "one",
+				 s->caches.count, g->id, g->job);
+	s->kind = SUBJECT_CACHES;
+	s->id = g->id;
+	s->dirs = g->dirs;
+	s->ndirs = g->ndirs;
+	return 0;
+}
+
+static int
+by_dirs(struct subject *s, const char *const *args, size_t count,
+	struct error *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t found = 0;
+
+		if (survey_caches_add(&s->caches, args[i], &found, err) < 0)
+			return -1;
+		if (found == 0)
+			return error_set(err, ERROR_USAGE,
+					 "%s: no directory of a dataset in a "
+					 "cache; one dataset at a time",
+					 args[i]);
+	}
+	return by_caches(s, err);
+}
+
+int
+subject_find(struct subject *s, const char *prefix, const char *const *args,
+	     size_t count, struct error *err)
+{
+	struct survey_place at = { .kind = SURVEY_FILE };
+	struct error why = ERROR_INIT;
+	size_t found = 0;
+	int rc = -1;
+
+	if (subject_init(s, err) < 0)
+		return -1;
+	if (count > 1)
+		return by_dirs(s, args, count, err);
+	rc = survey_look(args[0], s->arena, &at, &why);
+	if (rc < 0 && why.kind != ERROR_ABSENT)
+		return error_set(err, why.kind, "%s", why.text);
+	if (rc == 0 && at.kind == SURVEY_DATASET) {
+		s->kind = SUBJECT_PREFIX;
+		s->prefix = at.prefix;
+		s->id = at.id;
+		return 0;
+	}
+	if (rc == 0 && at.kind == SURVEY_CACHE)
+		return by_dirs(s, args, 1, err);
+	/* A checkpoint is often called what its directory is called: the name
+	 * goes first, then what may lie below the directory. */
+	if (by_name(s, prefix, args[0], err) == 0)
+		return 0;
+	if (rc < 0 || at.kind != SURVEY_OTHER)
+		return -1;
+	if (survey_caches_add(&s->caches, args[0], &found, &why) < 0 ||
+	    found == 0)
+		return -1;
+	error_clear(err);
+	return by_caches(s, err);
+}
+
+/* --- Files given by hand -------------------------------------------------------- */
+
+static int
+check_name(enum redset_type type, const char *name, struct error *err)
+{
+	struct redset_name n;
+	size_t stem = 0;
+
+	if (!redset_name_parse(path_base(name), &n, &stem))
+		return error_set(err, ERROR_USAGE,
+				 "%s: not the name of a redundancy file",
+				 name);
+	if (!n.descriptor && n.type != type)
+		return error_set(err, ERROR_USAGE,
+				 "%s: a file of type %s, not %s", name,
+				 redset_type_name(n.type),
+				 redset_type_name(type));
+	return 0;
+}
+
+/* Shorten `dir` until `name` lies below it. */
+static void
+cut_dir(char *dir, const char *name)
+{
+	while (dir[0] != '\0' && path_below(name, dir) == NULL) {
+		char *slash = strrchr(dir, '/');
+
+		*(slash != NULL ? slash : dir) = '\0';
+	}
+}
+
+/* The names in their normal form; *outside: one of them is not below the
+ * working directory. */
+static int
+take_names(struct subject *s, enum redset_type type, const char *const *args,
+	   bool *outside, struct error *err)
+{
+	struct buf norm = BUF_INIT;
+	int rc = -1;
+
+	for (size_t i = 0; i < s->nnames; i++) {
+		if (check_name(type, args[i], err) < 0 ||
+		    path_normal(args[i], &norm, err) < 0)
+			goto out;
+		*outside = *outside || !path_is_clean(norm.data);
+		s->names[i] = arena_strdup(s->arena, norm.data);
+		if (s->names[i] == NULL) {
+			no_memory(err);
+			goto out;
+		}
+	}
+	rc = 0;
+out:
+	buf_free(&norm);
+	return rc;
+}
+
+/* Find the directory that all names share: "." where they are below the
+ * working directory, as LLNL's tools want them. */
+static int
+split_names(struct subject *s, bool outside, struct error *err)
+{
+	char *dir = NULL, *slash = NULL;
+
+	s->dir = ".";
+	if (!outside)
+		return 0;
+	dir = arena_strdup(s->arena, s->names[0]);
+	if (dir == NULL)
+		return no_memory(err);
+	slash = strrchr(dir, '/');
+	*(slash != NULL ? slash : dir) = '\0';
+	for (size_t i = 0; i < s->nnames; i++)
+		cut_dir(dir, s->names[i]);
+	if (dir[0] == '\0')
+		return error_set(err, ERROR_USAGE,
+				 "%s and %s: not in one directory",
+				 s->names[0], s->names[s->nnames - 1]);
+	for (size_t i = 0; i < s->nnames; i++)
+		s->names[i] = path_below(s->names[i], dir);
+	s->dir = dir;
+	return 0;
+}
+
+/* Does the first word say what follows? */
+static bool
+is_word(const char *text)
+{
+	static const char *const words[] = { "map", "xor", "rs", "partner" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (str_eq(text, words[i]))
+			return true;
+	return false;
+}
+
+int
+subject_find_files(struct subject *s, const char *prefix,
+		   enum redset_type type, const char *const *args,
+		   size_t count, struct error *err)
+{
+	struct survey_place at;
+	bool outside = false;
+
+	if (subject_init(s, err) < 0)
+		return -1;
+	s->kind = SUBJECT_FILES;
+	if (count > 0 && is_word(args[0])) {
+		s->map = str_eq(args[0], "map");
+		args++;
+		count--;
+	}
+	if (count == 0)
+		return error_set(err, ERROR_USAGE, "no redundancy file given");
+	s->nnames = count;
+	s->names = arena_alloc(s->arena, count, sizeof(*s->names));
+	if (s->names == NULL)
+		return no_memory(err);
+	if (take_names(s, type, args, &outside, err) < 0 ||
+	    split_names(s, outside, err) < 0 ||
+	    survey_look(s->dir, s->arena, &at, err) < 0)
+		return -1;
+	s->prefix = prefix;
+	if (prefix == NULL && at.kind == SURVEY_DATASET)
+		s->prefix = at.prefix;
+	return 0;
+}
+
+/* --- Locks ------------------------------------------------------------------------- */
+
+static void __attribute__((format(printf, 2, 3)))
+say(const struct catalogue_options *o, const char *fmt, ...)
+{
+	struct error text = ERROR_INIT;
+	va_list ap;
+
+	if (o->log == NULL)
+		return;
+	va_start(ap, fmt);
+	error_vset(&text, ERROR_NONE, fmt, ap);
+	va_end(ap);
+	o->log(o->log_arg, text.text);
+}
+
+static bool
+no_locks(const struct error *why)
+{
+	return why->kind == ERROR_SYSTEM &&
+	       (why->errnum == ENOLCK || why->errnum == ENOSYS ||
+		why->errnum == EOPNOTSUPP);
+}
+
+/* A directory that is not there is left to the plan to tell. */
+static int
+lock_dir(struct subject *s, const char *dir,
+	 const struct catalogue_options *o, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), lock = -1;
+
+	if (fd < 0)
+		return 0;
+	lock = io_trylock(fd, CATALOGUE_DIR_LOCK, true, &why);
+	if (lock < 0 && why.kind == ERROR_SYSTEM &&
+	    why.errnum == EWOULDBLOCK) {
+		say(o, "%s: somebody else works on it, waiting", dir);
+		error_clear(&why);
+		lock = io_lock(fd, CATALOGUE_DIR_LOCK, true, &why);
+	}
+	close(fd);
+	if (lock >= 0) {
+		s->locks[s->nlocks++] = lock;
+		return 0;
+	}
+	if (!no_locks(&why))
+		return error_set(err, why.kind, "%s: %s", dir, why.text);
+	say(o, "%s: this file system has no locks: do not work on one dataset "
+	       "with two commands at once",
+	    dir);
+	return 0;
+}
+
+int
+subject_lock(struct subject *s, const struct catalogue_options *o,
+	     struct error *err)
+{
+	const char *dir = s->dir;
+
+	s->locks = mem_calloc(s->ndirs + 1, sizeof(*s->locks));
+	if (s->locks == NULL)
+		return no_memory(err);
+	if (s->kind == SUBJECT_PREFIX)
+		dir = arena_printf(s->arena, "%s/.scr/scr.dataset.%" PRId64,
+				   s->prefix, s->id);
+	if (s->kind != SUBJECT_CACHES)
+		return dir == NULL ? no_memory(err) : lock_dir(s, dir, o, err);
+	for (size_t i = 0; i < s->ndirs; i++) {
+		dir = arena_printf(s->arena, "%s/.scr", s->dirs[i]);
+		if (dir == NULL)
+			return no_memory(err);
+		if (lock_dir(s, dir, o, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* --- The plan ---------------------------------------------------------------------- */
+
+struct plan *
+subject_plan(const struct subject *s, bool checksums,
+	     const struct catalogue_options *o, struct error *err)
+{
+	const struct plan_options po = {
+		.flags = PLAN_HEADERS | (checksums ? PLAN_CHECKSUMS : 0u),
+		.moved_from = o->moved_from,
+		.par = o->par,
+		.progress = o->progress,
+	};
+	struct catalogue *c = NULL;
+	struct plan *p = NULL;
+
+	if (s->kind == SUBJECT_FILES)
+		return plan_files(s->dir, s->prefix, s->names, s->nnames,
+				  s->map, &po, err);
+	if (s->kind == SUBJECT_CACHES)
+		return plan_caches(s->dirs, s->ndirs, &po, err);
+	c = catalogue_open(s->prefix, err);
+	if (c != NULL)
+		p = catalogue_plan(c, s->id, po.flags, o, err);
+	catalogue_close(c);
+	return p;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ref_index - the bare reference for listing an index: read the file, check
+ * its sum, walk the bytes once, and print a line for each checkpoint in the
+ * order of the file.  No tree, no look-up, no error handling.
+ */
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <isa-l.h>
+
+static const unsigned char *p;
+
+static uint32_t
+count(void)
+{
+	uint32_t n = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
+		     (uint32_t)p[2] << 8 | p[3];
+
+	p += 4;
+	return n;
+}
+
+static const char *
+key(void)
+{
+	const char *k = (const char *)p;
+
+	p += strlen(k) + 1;
+	return k;
+}
+
+static void
+skip_tree(void)
+{
+	for (uint32_t n = count(); n > 0; n--) {
+		key();
+		skip_tree();
+	}
+}
+
+/* The only child of a key. */
+static const char *
+value(void)
+{
+	const char *v = "";
+
+	for (uint32_t n = count(); n > 0; n--) {
+		v = key();
+		skip_tree();
+	}
+	return v;
+}
+
+static void
+descriptor(const char **name, bool *ckpt)
+{
+	for (uint32_t n = count(); n > 0; n--) {
+		const char *k = key();
+
+		if (strcmp(k, "NAME") == 0)
+			*name = value();
+		else if (strcmp(k, "FLAG_CKPT") == 0)
+			*ckpt = value()[0] == '1';
+		else
+			skip_tree();
+	}
+}
+
+static void
+dataset(const char *id)
+{
+	const char *name = "", *flushed = "", *complete = "", *failed = "";
+	bool ckpt = false;
+
+	for (uint32_t n = count(); n > 0; n--) {
+		const char *k = key();
+
+		if (strcmp(k, "DSET") == 0)
+			descriptor(&name, &ckpt);
+		else if (strcmp(k, "FLUSHED") == 0)
+			flushed = value();
+		else if (strcmp(k, "COMPLETE") == 0)
+			complete = value();
+		else if (strcmp(k, "FAILED") == 0)
+			failed = value();
+		else
+			skip_tree();
+	}
+	if (ckpt)
+		printf("%4s %s %-19s     %s\n", id,
+		       complete[0] == '1' && !failed[0] ? "YES  " : "NO   ",
+		       flushed, name);
+}
+
+int
+main(int argc, char **argv)
+{
+	int fd = argc > 1 ? open(argv[1], O_RDONLY) : -1;
+	unsigned char *data = NULL;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return 1;
+	data = malloc((size_t)st.st_size);
+	if (data == NULL ||
+	    read(fd, data, (size_t)st.st_size) != (ssize_t)st.st_size)
+		return 1;
+	setvbuf(stdout, NULL, _IOFBF, 1 << 16);
+	p = data + st.st_size - 4;
+	if (crc32_gzip_refl(0, data, (uint64_t)st.st_size - 4) != count())
+		return 1;
+	puts("DSET VALID FLUSHED             CUR NAME");
+	p = data + 20;
+	for (uint32_t n = count(); n > 0; n--) {
+		bool dsets = strcmp(key(), "DSET") == 0;
+
+		if (!dsets) {
+			skip_tree();
+			continue;
+		}
+		for (uint32_t m = count(); m > 0; m--) {
+			const char *id = key();
+
+			dataset(id);
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ref_scan - the bare reference for `scr_index --build` of a dataset that
+ * lacks nothing: read every filemap and stat every file it names.
+ *
+ *   ref_scan DATASET-DIRECTORY OLD-PREFIX NEW-PREFIX
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static unsigned char *p;
+static size_t files, bad;
+static const char *from, *to;
+
+static uint32_t
+count(void)
+{
+	uint32_t n = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
+		     (uint32_t)p[2] << 8 | p[3];
+
+	p += 4;
+	return n;
+}
+
+static const char *
+key(void)
+{
+	const char *k = (const char *)p;
+
+	p += strlen(k) + 1;
+	return k;
+}
+
+/* FILE -> path -> META -> key -> value, all in one walk. */
+static void
+file(void)
+{
+	const char *dir = "", *name = "", *size = "";
+	char path[8192];
+	struct stat st;
+
+	for (uint32_t n = count(); n > 0; n--) {
+		key();
+		for (uint32_t m = count(); m > 0; m--) {
+			const char *k = key(), *v = NULL;
+
+			count();
+			v = key();
+			count();
+			if (strcmp(k, "PATH") == 0)
+				dir = v;
+			else if (strcmp(k, "NAME") == 0)
+				name = v;
+			else if (strcmp(k, "SIZE") == 0)
+				size = v;
+		}
+	}
+	if (strncmp(dir, from, strlen(from)) == 0)
+		snprintf(path, sizeof(path), "%s%s/%s", to, dir + strlen(from),
+			 name);
+	else
+		snprintf(path, sizeof(path), "%s/%s", dir, name);
+	files++;
+	if (stat(path, &st) < 0 ||
+	    (uint64_t)st.st_size != strtoull(size, NULL, 10))
+		bad++;
+}
+
+static void
+filemap(int dirfd, const char *name)
+{
+	int fd = openat(dirfd, name, O_RDONLY);
+	static unsigned char *data;
+	static size_t cap;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		exit(1);
+	if ((size_t)st.st_size > cap) {
+		cap = 2 * (size_t)st.st_size;
+		data = realloc(data, cap);
+	}
+	if (data == NULL ||
+	    read(fd, data, (size_t)st.st_size) != (ssize_t)st.st_size)
+		exit(1);
+	close(fd);
+	p = data + 20;
+	for (uint32_t n = count(); n > 0; n--) {
+		key();
+		for (uint32_t m = count(); m > 0; m--) {
+			key();
+			file();
+		}
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	DIR *dir = argc > 3 ? opendir(argv[1]) : NULL;
+	struct dirent *de = NULL;
+
+	if (dir == NULL)
+		return 1;
+	from = argv[2];
+	to = argv[3];
+	while ((de = readdir(dir)) != NULL)
+		if (strncmp(de->d_name, "filemap_", 8) == 0)
+			filemap(dirfd(dir), de->d_name);
+	printf("%zu files, %zu bad\n", files, bad);
+	return bad > 0;
+}

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# helper.bash - what the tests of all commands share: `load helper`.
+#
+# BIN is the directory of the commands under test, and first in PATH.  A test
+# keeps its files in $BATS_TEST_TMPDIR, which bats makes and removes.
+
+bats_require_minimum_version 1.5.0
+
+TESTSUITE=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+: "${BIN:=$TESTSUITE/../build/plain/bin}"
+export TESTSUITE BIN
+PATH=$BIN:$PATH
+
+# The caller's environment must not decide how a test ends.
+unset SCR_PREFIX SCR_CONF_FILE
+export LC_ALL=C
+
+# Called in $(...) a helper cannot end the test; the shell around it can.
+trap 'skip "no golden data: not in \$SCRKIT_GOLDEN"' USR1
+
+# Print the path of a directory (or file) of golden data; skip the test if
+# there is none.  `dir=$(golden scr3/xor_8)` on a line of its own.
+golden()
+{
+	local path=${SCRKIT_GOLDEN:-/nonexistent}/$1
+
+	if [[ -e $path ]]; then
+		printf '%s\n' "$path"
+	elif ((BASH_SUBSHELL > 0)); then
+		kill -USR1 $$
+	else
+		skip "no golden data: \$SCRKIT_GOLDEN/$1"
+	fi
+}
+
+# Run a command as `run` does, stdout in $output, stderr in $stderr.
+try()
+{
+	run --separate-stderr "$@"
+}
+
+# Fail the test: say what was expected, and what the command said.
+failed()
+{
+	{
+		printf '%s\n' "$@"
+		printf 'status: %s\nstdout:\n%s\n' "${status-}" "${output-}"
+		printf 'stderr:\n%s\n' "${stderr-}"
+	} >&2
+	return 1
+}
+
+assert_status()
+{
+	((status == $1)) || failed "expected status $1"
+}
+
+# Lines on stdout.
+assert_line_count()
+{
+	local count=0
+
+	[[ -z $output ]] || count=$(printf '%s\n' "$output" | wc -l)
+	((count == $1)) || failed "expected $1 lines, not $count"
+}
+
+assert_output_is()
+{
+	[[ $output == "$1" ]] || failed "expected on stdout:" "$1"
+}
+
+# Each argument is somewhere on stdout.
+assert_output_has()
+{
+	local text
+
+	for text in "$@"; do
+		[[ $output == *"$text"* ]] || failed "expected in stdout: $text"
+	done
+}
+
+assert_output_lacks()
+{
+	local text
+
+	for text in "$@"; do
+		[[ $output != *"$text"* ]] || failed "not expected: $text"
+	done
+}
+
+# After `try`: stderr is empty.
+assert_stderr_empty()
+{
+	[[ -z $stderr ]] || failed "expected nothing on stderr"
+}
+
+# After `try`: each argument is somewhere on stderr.
+assert_stderr_has()
+{
+	local text
+
+	for text in "$@"; do
+		[[ $stderr == *"$text"* ]] || failed "expected in stderr: $text"
+	done
+}
+
+# After `try`: stderr is one line, a message "NAME: ..." with each argument
+# somewhere in it.
+assert_stderr_one_line()
+{
+	[[ -n $stderr && $stderr != *$'\n'* ]] ||
+		failed "expected one line on stderr"
+	[[ $stderr =~ ^[a-z0-9_]+:\ . ]] || failed "expected 'NAME: ...'"
+	assert_stderr_has "$@"
+}
+
+# After `try`: a usage error, with its hint.
+assert_usage_error()
+{
+	assert_status 2
+	[[ -z $output ]] || failed "expected nothing on stdout"
+	[[ $stderr == *$'\n'* && $stderr != *$'\n'*$'\n'* ]] ||
+		failed "expected two lines on stderr"
+	assert_stderr_has "Try '" "--help' for more information." "$@"
+}
+
+# The contents of all files below a directory: "SHA256  NAME", sorted.
+tree_sha()
+{
+	(
+		cd "$1" || exit
+		find . -type f -printf '%P\0' | sort -z |
+			xargs -0 -r sha256sum --
+	)
+}
+
+# All that is below a directory: name, type, mode, owner, group; for other
+# than directories size, time of modification, and where a link leads.
+tree_stat()
+{
+	find "$1" -mindepth 1 \
+		\( -type d -printf '%P/ %y %m %U %G\n' \) -o \
+		-printf '%P %y %m %U %G %s %T@ %l\n' | sort
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Filemaps: what is read can be written, and is then read as the same.
+ */
+#include "arena.h"
+#include "fuzz_tree.h"
+#include "meta/filemap.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct kvtree *
+write_map(const struct filemap *map)
+{
+	struct kvtree *t = kvtree_new(NULL);
+	size_t i = 0;
+
+	fuzz_require(t != NULL);
+	for (i = 0; i < map->nfiles; i++)
+		fuzz_require(filemap_add(t, &map->files[i], NULL) == 0);
+	return t;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct kvtree *t = fuzz_tree(data, size), *one = NULL, *two = NULL;
+	struct arena *arena = arena_new();
+	struct buf a = BUF_INIT, b = BUF_INIT;
+	struct filemap map;
+
+	if (t != NULL && filemap_read(t, arena, &map, NULL) == 0) {
+		one = write_map(&map);
+		fuzz_require(filemap_read(one, arena, &map, NULL) == 0);
+		two = write_map(&map);
+		fuzz_require(kvtree_encode(one, &a, NULL) == 0 &&
+			     kvtree_encode(two, &b, NULL) == 0 &&
+			     a.len == b.len &&
+			     memcmp(a.data, b.data, a.len) == 0);
+	}
+	buf_free(&a);
+	buf_free(&b);
+	kvtree_free(one);
+	kvtree_free(two);
+	kvtree_free(t);
+	arena_free(arena);
+	return 0;
+}

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# golden.bash - what the tests on golden data share: `load golden`.  The data
+# are what LLNL's programs wrote and what they made of it; MANIFEST.md there
+# tells how.  A test fails where ours and theirs differ, unless theirs is a
+# defect that formats.md 13 lists.
+
+load ../cmd/helper
+
+: "${GEN:=$BIN/../gen}" "${SHIM:=$BIN/../shim.so}"
+export GEN SHIM TZ=UTC
+
+# Main cases, and the cache directory of a dataset below that of a node.
+IN_CACHE=cache/golduser/scr.1000/scr.dataset.1
+
+# complete FROM DEST LIST: copy back what was left out of a snapshot because
+# the case has it elsewhere.  LIST has "path TAB identical file of the case".
+complete()
+{
+	local path same
+
+	while IFS=$'\t' read -r path same; do
+		mkdir -p "$2/${path%/*}"
+		cp "$1/$same" "$2/$path"
+	done <"$3"
+}
+
+# attributes DEST LIST: modes and times, which the data themselves may have
+# lost.  LIST has "mode uid gid size mtime path".
+attributes()
+{
+	local mode mtime path
+
+	while read -r mode _ _ _ mtime path; do
+		chmod "$mode" "$1/$path"
+		touch -m -d "@$mtime" "$1/$path"
+	done <"$2"
+}
+
+# snapshot CASE NAME DEST: snapshot NAME of CASE as it was when it was taken.
+# It is made once a file of tests, for most are wanted several times.
+snapshot()
+{
+	local from keep=$BATS_FILE_TMPDIR/$1.$2
+
+	from=$(golden "scr3/$1")
+	if [[ ! -d $keep ]]; then
+		mkdir -p "$keep"
+		cp -R "$from/$2/." "$keep"
+		chmod -R u+rwX,go=rX "$keep"
+		[[ ! -e $from/$2.dedup.txt ]] ||
+			complete "$from" "$keep" "$from/$2.dedup.txt"
+		[[ ! -e $from/$2.stat.txt ]] ||
+			attributes "$keep" "$from/$2.stat.txt"
+		[[ ! -e $from/$2.sha256 ]] ||
+			(cd "$keep" && sha256sum -c --quiet "$from/$2.sha256")
+	fi
+	mkdir -p "$3"
+	cp -a "$keep/." "$3"
+}
+
+# A metadata file as LLNL's kvtree_print shows it.
+tree()
+{
+	scr_inspect -m tree "$1"
+}
+
+# cut_keys KEY...: remove these top-level keys and all below them from a tree.
+cut_keys()
+{
+	awk -v keys=" $* " '
+	/^  [^ ]/ { cut = index(keys, " " substr($0, 3) " ") > 0 }
+	!cut'
+}
+
+# An index without the times at which datasets were indexed and without our
+# own key ROOT, which LLNL's readers ignore.
+plain_index()
+{
+	tree "$1" | awk '
+	{ match($0, /^ */) }
+	cut != "" && RLENGTH > length(cut) { next }
+	{ cut = "" }
+	/^ *ROOT$/ { cut = substr($0, 1, RLENGTH); next }
+	stamp { sub(/[^ ].*/, "STAMP"); stamp = 0 }
+	/^ *FLUSHED$/ { stamp = 1 }
+	{ print }'
+}
+
+# same_but INDEX-PREFIX PATTERN: compare two `tree_sha` or `tree_stat` lists
+# without the lines that match the extended regular expression.
+same_but()
+{
+	diff <(grep -Ev -- "$3" <<<"$1") <(grep -Ev -- "$3" <<<"$2")
+}
+
+# Our lock files stay, or not: they are no part of any result.
+LOCKS='\.scr/index\.lock|\.scrkit\.lock'
+
+# What keeps a name but not its contents or time when a dataset is indexed.
+INDEX="\\.scr/index\\.scr|$LOCKS"

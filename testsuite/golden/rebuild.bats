@@ -1,0 +1,400 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# What a scavenge saved of every golden case, moved to another path: one
+# `scr_index --build` makes of it what LLNL's made, bit for bit.
+
+load golden
+
+# --- One case ---------------------------------------------------------------
+
+# Redundancy descriptors of lost ranks, "<stem>.er.R.redset", LLNL's tool does
+# not restore (formats.md 10); ours are those that were in the cache.
+check_descriptors()
+{
+	local from path found
+
+	from=$(golden "scr3/$1")
+	while read -r path; do
+		found=$(find "$from/cache/nodes" -name "${path##*/}")
+		cmp "$2/$path" "$found"
+	done
+}
+
+# Contents: all that rebuilt.sha256 lists, and nothing that it does not.
+check_contents()
+{
+	local from extra skip='/index\.scr$'
+
+	from=$(golden "scr3/$1")
+	# LLNL's summary of a Reed-Solomon dataset has scratch tables in it
+	# (formats.md 13 (i)): compared apart from them.
+	! grep -Eq '^  (RS|MAPRS)$' "$from/rebuilt.print.txt" ||
+		skip+='|/summary\.scr$'
+	tree_sha "$2" >"$BATS_TEST_TMPDIR/ours"
+	sort -k 2 "$from/rebuilt.sha256" >"$BATS_TEST_TMPDIR/theirs"
+	# Everything of theirs is among ours.
+	run comm -13 <(grep -Ev "$skip" "$BATS_TEST_TMPDIR/ours" | sort) \
+		<(grep -Ev "$skip" "$BATS_TEST_TMPDIR/theirs" | sort)
+	assert_output_is ""
+	# What more we have.
+	extra=$(comm -23 <(cut -c 67- "$BATS_TEST_TMPDIR/ours" | sort) \
+		<(cut -c 67- "$BATS_TEST_TMPDIR/theirs" | sort))
+	run grep -Ev 'reddesc(map)?\.er\.[0-9]+\.redset$|/index\.lock$' \
+		<<<"$extra"
+	assert_output_is ""
+	check_descriptors "$1" "$2" < <(grep '\.redset$' <<<"$extra")
+}
+
+# Metadata that hold times or LLNL's scratch tables.
+check_trees()
+{
+	local at=$2/prefix/.scr
+
+	snapshot "$1" rebuilt "$BATS_TEST_TMPDIR/theirs.d"
+	diff <(plain_index "$BATS_TEST_TMPDIR/theirs.d/prefix/.scr/index.scr") \
+		<(plain_index "$at/index.scr")
+	diff <(tree "$BATS_TEST_TMPDIR/theirs.d/prefix/.scr/scr.dataset.1/summary.scr" |
+		cut_keys RS MAPRS) <(tree "$at/scr.dataset.1/summary.scr")
+	# The index remembers where the prefix was, and when it was built.
+	tree "$at/index.scr" | grep -A 1 '^ *ROOT$' |
+		grep -q "^ */tmp/scrgold/$1/prefix\$"
+	tree "$at/index.scr" | grep -A 1 '^ *FLUSHED$' |
+		grep -Eq '^ *[0-9]{4}-[0-9]{2}-[0-9]{2}T([0-9]{2}:?){3}$'
+}
+
+# Modes and times of user files and filemaps, and owners where we may set
+# them.
+check_attributes()
+{
+	local from=$(golden "scr3/$1") fields='1,4-'
+
+	((EUID != 0)) || fields='1-'
+	diff <(grep -v '/\.scr/' "$from/rebuilt.stat.txt" |
+		cut -d ' ' -f "$fields" | sort) \
+		<(cd "$2" && find . -type f -not -path '*/.scr/*' \
+			-printf '%m %U %G %s %T@ %p\n' |
+			cut -d ' ' -f "$fields" | sort)
+	diff <(grep '/filemap_' "$from/cache.stat.txt" |
+		sed 's,\./.*/,,' | cut -d ' ' -f 1-5,6 | sort -u) \
+		<(find "$2" -name 'filemap_*' -printf '%m %U %G %s %T@ %f\n' |
+			sort) >"$BATS_TEST_TMPDIR/maps" || true
+	# A scavenge gives survivors' filemaps a new time; rebuilt ones have
+	# the old one.
+	run comm -12 <(grep '^>' "$BATS_TEST_TMPDIR/maps" | awk '{ print $NF }' |
+		sort) <(printf '%s\n' "${lost_maps[@]}" | sort)
+	assert_output_is ""
+}
+
+# rebuilds CASE: the test of all main cases but one.
+rebuilds()
+{
+	local at=$BATS_TEST_TMPDIR/elsewhere sha stat lost_maps=() r
+
+	snapshot "$1" scavenged "$at"
+	for r in {0..7}; do
+		[[ -e $at/prefix/.scr/scr.dataset.1/filemap_$r ]] ||
+			lost_maps+=("filemap_$r")
+	done
+	try scr_index --prefix "$at/prefix" --build 1
+	assert_status 0
+	assert_output_is ""
+	check_contents "$1" "$at"
+	check_trees "$1" "$at"
+	check_attributes "$1" "$at"
+	diff <(scr_index --prefix "$at/prefix" | sed 's/20..-..-..T..:..:../STAMP/') \
+		<(sed 's/20..-..-..T..:..:../STAMP/; /^rc=/d' \
+			"$(golden "scr3/$1")/rebuilt.index_list.txt")
+
+	# Again: all is there, nothing changes but the time in the index.
+	sha=$(tree_sha "$at") stat=$(tree_stat "$at")
+	try scr_index --prefix "$at/prefix" --build 1
+	assert_status 0
+	same_but "$sha" "$(tree_sha "$at")" "$INDEX"
+	same_but "$stat" "$(tree_stat "$at")" "$INDEX|/ d "
+	check_trees "$1" "$at"
+
+	# And it verifies, redundancy included.
+	try scr_index --prefix "$at/prefix" --verify --deep
+	assert_status 0
+}
+
+# A case of the golden data without a test here would go unnoticed.
+@test "all main cases have their test" {
+	local root
+
+	root=$(golden scr3)
+	diff <(cd "$root" && ls -d -- */scavenged | sed 's,/.*,,' | sort) \
+		<(grep -Eo '^@test "[a-z0-9_]+"' "$BATS_TEST_FILENAME" |
+			cut -d '"' -f 2 | sort)
+}
+
+@test "single_4" { rebuilds single_4; }
+@test "single_8n4" { rebuilds single_8n4; }
+@test "partner_4" { rebuilds partner_4; }
+@test "partner_8n4" { rebuilds partner_8n4; }
+@test "partner_4_uneven" { rebuilds partner_4_uneven; }
+@test "xor_4" { rebuilds xor_4; }
+@test "xor_8n4" { rebuilds xor_8n4; }
+@test "xor_8" { rebuilds xor_8; }
+@test "xor_7_set3" { rebuilds xor_7_set3; }
+@test "xor_4_uneven" { rebuilds xor_4_uneven; }
+@test "xor_4_allempty" { rebuilds xor_4_allempty; }
+@test "xor_4_big" { rebuilds xor_4_big; }
+@test "rs1_4" { rebuilds rs1_4; }
+@test "rs2_4" { rebuilds rs2_4; }
+@test "rs2_8n4" { rebuilds rs2_8n4; }
+@test "rs2_4_uneven" { rebuilds rs2_4_uneven; }
+@test "rs3_4" { rebuilds rs3_4; }
+@test "rs3_8" { rebuilds rs3_8; }
+
+# --- What cannot be rebuilt ---------------------------------------------------
+
+# refused PREFIX TEXT...: a build of dataset 1 is refused with one line that
+# has each TEXT, and changes nothing.
+refused()
+{
+	local at=$1 sha stat
+
+	shift
+	sha=$(tree_sha "$at") stat=$(tree_stat "$at")
+	try scr_index --prefix "$at" --build 1
+	assert_status 4
+	assert_output_is ""
+	assert_stderr_one_line "$@"
+	same_but "$sha" "$(tree_sha "$at")" "$LOCKS"
+	same_but "$stat" "$(tree_stat "$at")" "$LOCKS|/ d "
+}
+
+@test "single_4_lost" {
+	local at=$BATS_TEST_TMPDIR/elsewhere
+
+	snapshot single_4_lost scavenged "$at"
+	refused "$at/prefix" "rank 2" "SINGLE"
+	[[ ! -e $at/prefix/.scr/index.scr ]]
+}
+
+# not_sticky CASE RANK...: with these ranks gone, too, too much is lost.  When
+# they come back a build succeeds as if nothing had happened.
+not_sticky()
+{
+	local case=$1 at=$BATS_TEST_TMPDIR/elsewhere r away
+
+	snapshot "$case" scavenged "$at"
+	away=$BATS_TEST_TMPDIR/away
+	cp -a "$at" "$away"
+	shift
+	for r; do
+		find "$at" \( -name "rank_$r.*" -o -name "*_$r" -o \
+			-name "data file $r.bin" -o -name "*.er.$r.*" \) \
+			-type f -delete
+	done
+	refused "$at/prefix" "set" "$r"
+	cp -a "$away/." "$at"
+	try scr_index --prefix "$at/prefix" --build 1
+	assert_status 0
+	check_contents "$case" "$at"
+}
+
+@test "a failed build is forgotten: XOR" { not_sticky xor_4 3; }
+@test "a failed build is forgotten: PARTNER" { not_sticky partner_4 1; }
+@test "a failed build is forgotten: Reed-Solomon" { not_sticky rs2_8n4 6 7; }
+
+@test "a summary that LLNL's failed build left does not make a build fail" {
+	local at=$BATS_TEST_TMPDIR/elsewhere
+	local summary=prefix/.scr/scr.dataset.1/summary.scr
+
+	snapshot single_4_lost rebuilt "$at"
+	snapshot single_4_lost flushed "$BATS_TEST_TMPDIR/flushed"
+	snapshot single_4_lost cache "$BATS_TEST_TMPDIR/cache"
+	run ! grep -q COMPLETE <(tree "$at/$summary" | grep '^  [A-Z]')
+	refused "$at/prefix" "rank 2"
+	cp -a "$BATS_TEST_TMPDIR/flushed/prefix/ckpt.1" "$at/prefix"
+	cp -a "$BATS_TEST_TMPDIR/cache/nodes/node2/$IN_CACHE/.scr/"* \
+		"$at/prefix/.scr/scr.dataset.1"
+	try scr_index --prefix "$at/prefix" --build 1
+	assert_status 0
+	tree "$at/$summary" | grep -q '^  COMPLETE$'
+}
+
+# --- Caches -------------------------------------------------------------------
+
+# Files of all nodes' caches, without what belongs to a node rather than to a
+# rank: "SHA256  NAME", names being unique.
+cached()
+{
+	find "$1" -path '*/scr.dataset.1/*' -type f \
+		-not -name '*.er.er' -not -name '*.shuffile' \
+		-not -name '*.lock' -exec sha256sum {} + |
+		sed 's,  .*/,  ,' | sort -k 2
+}
+
+# What LLNL's restart rebuilt has headers with stale entries (formats.md 11);
+# these files are as the first run wrote them when ours have rebuilt them.
+cache_survives()
+{
+	local case=$1 snap=$2 at=$BATS_TEST_TMPDIR/nodes node dirs want first
+
+	first=$(golden "scr3/$case")/cache.sha256
+	snapshot "$case" "$snap" "$at.whole"
+	for node in "$at.whole/nodes"/*; do
+		node=${node##*/}
+		rm -rf "$at"
+		cp -a "$at.whole" "$at"
+		rm -rf "$at/nodes/$node/$IN_CACHE"
+		mapfile -t dirs < <(ls -d "$at/nodes"/*/"$IN_CACHE")
+		want=$(cached "$at.whole")
+		try scr_rebuild --verify "${dirs[@]}"
+		assert_status 0
+		# Each file as it was here, or in the first run.
+		diff <(cut -c 67- <<<"$want") <(cached "$at" | cut -c 67-)
+		run comm -23 <(cached "$at" | sort) \
+			<({ echo "$want" && sed 's,  .*/,  ,' "$first"; } |
+				sort -u)
+		assert_output_is ""
+	done
+}
+
+@test "caches of XOR: any node lost and rebuilt" {
+	cache_survives xor_8n4 cache
+}
+@test "caches of PARTNER: any node lost and rebuilt" {
+	cache_survives partner_8n4 cache
+}
+@test "caches of Reed-Solomon: any node lost and rebuilt" {
+	cache_survives rs2_8n4 cache
+}
+@test "caches after a restart, XOR" { cache_survives xor_4 restart; }
+@test "caches after a restart, XOR, two ranks a node" {
+	cache_survives xor_8n4 restart
+}
+@test "caches after a restart, PARTNER" { cache_survives partner_4 restart; }
+@test "caches after a restart, Reed-Solomon" {
+	cache_survives rs2_8n4 restart
+}
+
+# Put the nodes' caches of a restarted job on a prefix as a scavenge would,
+# lose a node, build.
+@test "scavenged after a restart: stale headers do no harm" {
+	local at=$BATS_TEST_TMPDIR/p case node ranks
+
+	for case in xor_4 partner_4 xor_8n4; do
+		snapshot "$case" restart "$BATS_TEST_TMPDIR/$case"
+		snapshot "$case" flushed "$BATS_TEST_TMPDIR/$case.flushed"
+		for node in "$BATS_TEST_TMPDIR/$case/nodes"/*; do
+			rm -rf "$at"
+			cp -a "$BATS_TEST_TMPDIR/$case/prefix" "$at"
+			rm -rf "$at/.scr/scr.dataset.1" "$at/.scr/index.scr"
+			cp -a "$BATS_TEST_TMPDIR/$case.flushed/prefix/ckpt.1" "$at"
+			mkdir "$at/.scr/scr.dataset.1"
+			for other in "$BATS_TEST_TMPDIR/$case/nodes"/*; do
+				[[ $other != "$node" ]] || continue
+				cp -a "$other/$IN_CACHE/.scr/"*[0-9] \
+					"$other/$IN_CACHE/.scr/"*.redset \
+					"$at/.scr/scr.dataset.1"
+			done
+			mapfile -t ranks < <(cd "$node/$IN_CACHE/.scr" &&
+				ls filemap_* | sed 's/.*_//')
+			for r in "${ranks[@]}"; do
+				find "$at" \( -name "rank_$r.*" -o \
+					-name "tiny_$r" -o \
+					-name "data file $r.bin" \) -delete
+			done
+			try scr_index --prefix "$at" --build 1
+			assert_status 0
+			diff -r "$BATS_TEST_TMPDIR/$case.flushed/prefix/ckpt.1" \
+				"$at/ckpt.1"
+		done
+	done
+}
+
+# --- Printouts ----------------------------------------------------------------
+
+# prints LIST DIR: the tree printout of all files of a list, "##### ./path"
+# before each as in the list itself.
+prints()
+{
+	local paths
+
+	mapfile -t paths < <(sed -n 's/^##### //p' "$1")
+	((${#paths[@]} > 0))
+	(
+		cd "$2" || exit 1
+		if ((${#paths[@]} == 1)); then
+			echo "##### ${paths[0]}"
+		fi
+		scr_inspect -m tree "${paths[@]}"
+	) | diff "$1" -
+}
+
+@test "printouts of all snapshots are LLNL's" {
+	local root list case snap count=0
+
+	root=$(golden scr3)
+	for list in "$root"/*/*.print.txt; do
+		case=${list#"$root/"}
+		snap=${case##*/}
+		case=${case%%/*}
+		[[ $case != kvtree_samples ]] || continue
+		snapshot "$case" "${snap%.print.txt}" "$BATS_TEST_TMPDIR/$case.$snap"
+		prints "$list" "$BATS_TEST_TMPDIR/$case.$snap"
+		rm -rf "${BATS_TEST_TMPDIR:?}/$case.$snap"
+		count=$((count + 1))
+	done
+	((count >= 70))
+}
+
+@test "printouts of bypass, CRC, poststage, flush file and AXL states" {
+	local root case count=0
+
+	root=$(golden scr3)
+	for case in "$root"/*/print.txt "$root"/*/*/print.txt; do
+		prints "$case" "${case%/*}"
+		count=$((count + 1))
+	done
+	((count >= 6))
+}
+
+@test "asynchronous flush: every metadata file can be printed" {
+	local root file count=0
+
+	root=$(golden scr3/async)
+	while IFS= read -r file; do
+		try scr_inspect -m tree "$file"
+		assert_status 0
+		assert_stderr_empty
+		count=$((count + 1))
+	done < <(find "$root/prefix/.scr" -type f \
+		-not -name log -not -name app.conf)
+	((count >= 5))
+}
+
+@test "index_multi: printouts of the index, tree and key-value" {
+	local root state
+
+	root=$(golden scr3/index_multi)
+	for state in "$root"/s[0-9]_*; do
+		diff "$state/index.tree.txt" <(tree "$state/index.scr")
+		diff "$state/index.scr_print.txt" \
+			<(scr_inspect --sort -m keyval "$state/index.scr")
+	done
+}
+
+@test "kvtree_samples: tree, key-value and sorted printouts" {
+	local root
+
+	root=$(golden scr3/kvtree_samples)
+	cd "$root"
+	local name mode
+	for mode in tree keyval; do
+		while IFS= read -r name; do
+			echo "##### $name"
+			scr_inspect -m "$mode" "$name" 2>/dev/null
+		done < <(sed -n 's/^##### //p' "print_$mode.txt") |
+			diff "print_$mode.txt" -
+	done
+	while IFS= read -r name; do
+		echo "##### $name"
+		scr_inspect --sort -m keyval "$name" 2>/dev/null
+	done < <(sed -n 's/^##### //p' scr_print_default.txt) |
+		diff scr_print_default.txt -
+}

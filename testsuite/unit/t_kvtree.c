@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Trees in memory: order, changing, merging, sorting, depth.  Their values and
+ * printing them: t_kvtree_value.c; what is on disk: t_kvtree_code.c.
+ */
+#include <stdlib.h>
+
+#include "json.h"
+#include "meta/kvtree_impl.h"
+#include "metatest.h"
+
+/* A small generator, the same in every run. */
+static uint32_t
+roll(uint32_t below)
+{
+	static uint64_t state = 12345;
+
+	state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+	return (uint32_t)(state >> 33) % below;
+}
+
+/* The keys of `t`, in order, with a blank behind each: borrowed. */
+static const char *
+keys(const struct kvtree *t)
+{
+	static char text[4096];
+	const struct kvtree *n = NULL;
+	size_t len = 0;
+
+	text[0] = '\0';
+	kvtree_foreach (n, t)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s ",
+					kvtree_key(n));
+	return text;
+}
+
+/* --- Order --- */
+
+static void
+test_order(void)
+{
+	struct kvtree *t = kvtree_new(NULL), *a = NULL;
+
+	is_str(kvtree_key(t), "", "the root has the key \"\"");
+	is_int(kvtree_count(t), 0, "and no children");
+	ok(kvtree_first(t) == NULL && kvtree_get(t, "a") == NULL, "really");
+	a = kvtree_put(t, "a", NULL);
+	kvtree_put(t, "b", NULL);
+	kvtree_put_first(t, "c", NULL);
+	is_str(keys(t), "c a b ", "put appends, put_first prepends");
+	ok(kvtree_put(t, "a", NULL) == a, "put finds what is there");
+	ok(kvtree_put_first(t, "b", NULL) == kvtree_get(t, "b"), "so does "
+								 "put_first");
+	is_str(keys(t), "c a b ", "and does not move it");
+	kvtree_set(t, "a", "1", NULL);
+	kvtree_set(t, "d", "2", NULL);
+	is_str(keys(t), "c a b d ", "set keeps the place, or appends");
+	kvtree_put(a, "3", NULL);
+	is_str(keys(a), "1 3 ", "two values");
+	ok(kvtree_value(t, "a") == NULL, "are not one");
+	kvtree_put(kvtree_get(a, "1"), "deeper", NULL);
+	kvtree_set(t, "a", "1", NULL);
+	is_str(keys(a), "1 ", "set removes other values");
+	ok(kvtree_first(kvtree_first(a)) == NULL, "and what was below");
+	kvtree_set(t, "a", "4", NULL);
+	is_str(kvtree_value(t, "a"), "4", "set replaces a value");
+	kvtree_remove(t, "a");
+	is_str(keys(t), "c b d ", "remove from the middle");
+	kvtree_remove(t, "d");
+	kvtree_remove(t, "d");
+	kvtree_remove(t, "c");
+	is_str(keys(t), "b ", "from the ends, and what is not there");
+	kvtree_put(t, "", NULL);
+	kvtree_put(t, "x/y z\n\xff", NULL);
+	ok(kvtree_get(t, "") != NULL && kvtree_get(t, "x/y z\n\xff") != NULL,
+	   "keys are any bytes, or none");
+	ok(kvtree_get2(t, "b", "q") == NULL && kvtree_get2(t, "q", "b") == NULL,
+	   "get2 of what is not there");
+	kvtree_put(kvtree_get(t, "b"), "q", NULL);
+	ok(kvtree_get2(t, "b", "q") == kvtree_first(kvtree_get(t, "b")),
+	   "get2 of what is");
+	ok(kvtree_get(NULL, "a") == NULL && kvtree_first(NULL) == NULL &&
+		   kvtree_next(NULL) == NULL && kvtree_value(NULL, "a") == NULL,
+	   "NULL has no children");
+	kvtree_clear(t);
+	is_int(kvtree_count(t), 0, "clear");
+	kvtree_free(t);
+	kvtree_free(NULL);
+}
+
+/* Keys too long for a segment, and many that share one. */
+static void
+test_long_keys(void)
+{
+	struct kvtree *t = kvtree_new(NULL);
+	char *key = malloc(100001);
+	bool good = true;
+	size_t len = 0;
+
+	memset(key, 'k', 100000);
+	for (len = 0; len <= 100000; len += len < 5000 ? 97 : 10007) {
+		key[len] = '\0';
+		good = good && kvtree_put(t, key, NULL) != NULL;
+		key[len] = 'k';
+	}
+	ok(good, "keys of up to 100,000 bytes");
+	for (len = 0; len <= 100000; len += len < 5000 ? 97 : 10007) {
+		key[len] = '\0';
+		good = good && kvtree_get(t, key) != NULL &&
+		       strlen(kvtree_key(kvtree_get(t, key))) == len;
+		key[len] = 'k';
+	}
+	ok(good, "are all found");
+	kvtree_clear(t);
+	ok(kvtree_first(t) == NULL, "and cleared");
+	free(key);
+	kvtree_free(t);
+}
+
+/* --- Against a plain model --- */
+
+#define MODEL_KEYS 300
+
+static struct {
+	int order[MODEL_KEYS]; /* numbers of keys */
+	int count;
+} model;
+
+static int
+model_find(int key)
+{
+	int i = 0;
+
+	for (i = 0; i < model.count; i++)
+		if (model.order[i] == key)
+			return i;
+	return -1;
+}
+
+static void
+model_insert(int at, int key)
+{
+	memmove(model.order + at + 1, model.order + at,
+		(size_t)(model.count - at) * sizeof(int));
+	model.order[at] = key;
+	model.count++;
+}
+
+static void
+model_remove(int at)
+{
+	model.count--;
+	memmove(model.order + at, model.order + at + 1,
+		(size_t)(model.count - at) * sizeof(int));
+}
+
+static bool
+model_agrees(const struct kvtree *t)
+{
+	const struct kvtree *n = kvtree_first(t);
+	char key[16];
+	int i = 0;
+
+	for (i = 0; i < model.count; i++, n = kvtree_next(n)) {
+		snprintf(key, sizeof(key), "key%d", model.order[i]);
+		if (n == NULL || strcmp(kvtree_key(n), key) != 0 ||
+		    kvtree_get(t, key) != n)
+			return false;
+	}
+	return n == NULL && kvtree_count(t) == (size_t)model.count;
+}
+
+/* One random change to both. */
+static void
+model_step(struct kvtree *t, int range)
+{
+	int key = (int)roll((uint32_t)range), at = model_find(key);
+	char text[16];
+
+	snprintf(text, sizeof(text), "key%d", key);
+	switch (roll(6)) {
+	case 0:
+	case 1:
+		kvtree_put(t, text, NULL);
+		if (at < 0)
+			model_insert(model.count, key);
+		break;
+	case 2:
+		kvtree_put_first(t, text, NULL);
+		if (at < 0)
+			model_insert(0, key);
+		break;
+	case 3:
+		kvtree_set(t, text, "v", NULL);
+		if (at < 0)
+			model_insert(model.count, key);
+		break;
+	default:
+		kvtree_remove(t, text);
+		if (at >= 0)
+			model_remove(at);
+	}
+}
+
+static void
+test_model(void)
+{
+	static const int ranges[] = { 3, 16, 17, 20, 60, 300 };
+	struct kvtree *t = kvtree_new(NULL);
+	char what[64];
+	bool good = true;
+	size_t i = 0;
+	int step = 0;
+
+	for (i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+		kvtree_clear(t);
+		model.count = 0;
+		for (good = true, step = 0; good && step < 1500; step++) {
+			model_step(t, ranges[i]);
+			if (step % 8 == 0 || step > 1450)
+				good = model_agrees(t);
+		}
+		snprintf(what, sizeof(what), "random changes, %d keys",
+			 ranges[i]);
+		ok(good, what);
+	}
+	kvtree_free(t);
+}
+
+/* --- Large levels --- */
+
+static size_t
+large(void)
+{
+	return getenv("SCRKIT_SLOW") != NULL ? 1000000 : 20000;
+}
+
+static void
+test_large(void)
+{
+	const size_t count = large();
+	struct kvtree *t = kvtree_new(NULL);
+	char key[32];
+	bool good = true;
+	size_t i = 0;
+
+	for (i = 0; i < count; i++) {
+		snprintf(key, sizeof(key), "%zu", i);
+		good = good && kvtree_put(t, key, NULL) != NULL;
+	}
+	ok(good, "put a large level");
+	is_int(kvtree_count(t), (int64_t)count, "it has all");
+	for (i = 0; i < count; i++) {
+		snprintf(key, sizeof(key), "%zu", i);
+		good = good && kvtree_get(t, key) != NULL;
+	}
+	ok(good, "all are found");
+	ok(kvtree_get(t, "x") == NULL && kvtree_get(t, "") == NULL,
+	   "others are not");
+	for (i = 0; i < count; i += 2) {
+		snprintf(key, sizeof(key), "%zu", i);
+		kvtree_remove(t, key);
+	}
+	is_int(kvtree_count(t), (int64_t)(count / 2), "remove half of it");
+	is_str(kvtree_key(kvtree_first(t)), "1", "the first one was removed");
+	ok(kvtree_sort(t, NULL) == 0, "sort it");
+	is_str(kvtree_key(kvtree_next(kvtree_first(t))),
+	       count > 100000 ? "100001" : "10001", "by bytes, not numbers");
+	for (i = 0; i < count; i++) {
+		snprintf(key, sizeof(key), "%zu", i);
+		good = good && (kvtree_get(t, key) != NULL) == (i % 2 == 1);
+	}
+	ok(good, "the index is right after that");
+	for (i = 0; i < count; i++) { /* must not fill the index */
+		kvtree_put(t, "again", NULL);
+		kvtree_remove(t, "again");
+	}
+	is_int(kvtree_count(t), (int64_t)(count / 2), "put and remove in turn");
+	kvtree_free(t);
+}
+
+/* Keys chosen, with the tree's own secret, to fall into one place. */
+static void
+test_collisions(void)
+{
+	struct kvtree *t = kvtree_new(NULL);
+	const uint64_t *secret = kvtree_tree_of(t)->secret;
+	char key[32];
+	uint64_t hash = 0, first = 0;
+	bool good = true;
+	int i = 0, n = 0;
+
+	for (i = 0; i < 20; i++) { /* the secret is chosen by then */
+		snprintf(key, sizeof(key), "start%d", i);
+		kvtree_put(t, key, NULL);
+	}
+	ok(secret[0] != 0 && secret[1] != 0, "a secret was chosen");
+	for (i = 0; n < 60 && i < 1000000; i++) {
+		snprintf(key, sizeof(key), "collide-%d", i);
+		hash = kvtree_level_hash(secret, key, strlen(key));
+		if (n == 0)
+			first = hash;
+		if (((hash ^ first) & 7) != 0 || ((hash ^ first) >> 53 & 0x7f))
+			continue;
+		good = good && kvtree_put(t, key, NULL) != NULL;
+		good = good && kvtree_get(t, key) != NULL;
+		n++;
+	}
+	is_int(n, 60, "60 keys with the same place and tag");
+	ok(good && kvtree_count(t) == 80, "are kept apart");
+	for (i = 0; i < 20; i++) {
+		snprintf(key, sizeof(key), "start%d", i);
+		kvtree_remove(t, key);
+	}
+	is_int(kvtree_count(t), 60, "and removed one by one");
+	kvtree_free(t);
+}
+
+/* Every length, and keys that differ in one byte only. */
+static void
+test_hash(void)
+{
+	const uint64_t secret[2] = { 0x1234567890abcd, 0xfedcba987654321 };
+	char key[40];
+	uint64_t whole = 0;
+	bool good = true;
+	size_t len = 0, i = 0;
+
+	memset(key, 'a', sizeof(key));
+	for (len = 0; len < sizeof(key); len++) {
+		whole = kvtree_level_hash(secret, key, len);
+		for (i = 0; i < len; i++) {
+			key[i] = 'b';
+			good = good &&
+			       kvtree_level_hash(secret, key, len) != whole;
+			key[i] = 'a';
+		}
+		good = good && kvtree_level_hash(secret, key, len) == whole;
+		good = good && kvtree_level_hash(secret, key, len + 1) != whole;
+	}
+	ok(good, "each byte and the length count in the hash");
+}
+
+/* --- Merging and sorting --- */
+
+/* Is `t` what `text` says, in that order? */
+static bool
+tree_says(const struct kvtree *t, const char *text)
+{
+	struct kvtree *want = tree_of(text);
+	struct buf b = BUF_INIT;
+	bool same = false;
+
+	if (kvtree_encode(want, &b, NULL) < 0)
+		abort();
+	same = tree_is(t, b.data, b.len);
+	buf_free(&b);
+	kvtree_free(want);
+	return same;
+}
+
+static void
+test_merge(void)
+{
+	struct kvtree *t = tree_of("A>1\nB>C>D\nE\n");
+	struct kvtree *u = tree_of("Z>9\nB>C>F\nB>G\nA>2\nE>1\n");
+	struct kvtree *v = kvtree_new(NULL);
+
+	ok(kvtree_merge(v, t, NULL) == 0 && tree_says(v, "A>1\nB>C>D\nE\n"),
+	   "merging into an empty tree keeps the order");
+	ok(kvtree_merge(t, u, NULL) == 0, "merge two trees");
+	ok(tree_says(t, "A>1\nA>2\nB>C>D\nB>C>F\nB>G\nE>1\nZ>9\n"),
+	   "keys of both stay where they were, others follow");
+	ok(tree_says(u, "Z>9\nB>C>F\nB>G\nA>2\nE>1\n"),
+	   "the source is as it was");
+	kvtree_free(u);
+	ok(tree_says(t, "A>1\nA>2\nB>C>D\nB>C>F\nB>G\nE>1\nZ>9\n"),
+	   "and may be freed");
+	ok(kvtree_merge(v, v, NULL) == 0 && tree_says(v, "A>1\nB>C>D\nE\n"),
+	   "a tree merged into itself is the same");
+	ok(kvtree_merge(kvtree_get2(v, "B", "C"), v, NULL) == 0 &&
+		   tree_says(v, "A>1\nB>C>D\nB>C>A>1\nB>C>B>C>D\nB>C>E\nE\n"),
+	   "and into a part of itself");
+	ok(kvtree_merge(v, kvtree_get2(v, "B", "C"), NULL) == 0,
+	   "and a part into the whole");
+	is_str(keys(v), "A B E D ", "gives the keys of both");
+	kvtree_free(v);
+	kvtree_free(t);
+}
+
+static void
+test_sort(void)
+{
+	struct kvtree *t =
+		tree_of("b>2\nb>10\nb>1\na\nB\nabcdefghZ\nabcdefghA\n"
+			"abcdefgh\n\xff\n\x01\n>x\n");
+
+	ok(kvtree_sort(t, NULL) == 0, "sort");
+	is_str(keys(t), " \x01 B a abcdefgh abcdefghA abcdefghZ b \xff ",
+	       "by bytes");
+	is_str(keys(kvtree_get(t, "b")), "1 10 2 ", "at all levels");
+	ok(kvtree_sort(kvtree_get(t, "a"), NULL) == 0, "a leaf is sorted");
+	kvtree_clear(t);
+	ok(kvtree_sort(t, NULL) == 0, "an empty tree too");
+	kvtree_free(t);
+}
+
+/* --- Depth --- */
+
+/* `levels` levels of one key each, below `t`. */
+static struct kvtree *
+chain(struct kvtree *t, int levels)
+{
+	while (levels-- > 0)
+		t = kvtree_put(t, "d", NULL);
+	return t;
+}
+
+static void
+test_depth(void)
+{
+	struct kvtree *t = kvtree_new(NULL), *u = kvtree_new(NULL), *end = NULL;
+	struct buf b = BUF_INIT;
+	struct error err = ERROR_INIT;
+	FILE *null = fopen("/dev/null", "w");
+
+	end = chain(t, KVTREE_MAX_DEPTH);
+	ok(kvtree_encode(t, &b, &err) == 0 &&
+		   kvtree_print(t, KVTREE_TREE, &b, &err) == 0 &&
+		   kvtree_sort(t, &err) == 0 && kvtree_merge(u, t, &err) == 0 &&
+		   json_print(kvtree_json(t), null, &err) == 0,
+	   "256 levels are no trouble");
+	is_int(kvtree_packed_size(t), 4 + 6 * KVTREE_MAX_DEPTH, "packed size");
+	kvtree_put(end, "d", NULL);
+	buf_clear(&b);
+	ok(kvtree_encode(t, &b, &err) < 0 && err.kind == ERROR_USAGE,
+	   "one more cannot be encoded");
+	is_str(err.text, "nested deeper than 256 levels", "for that reason");
+	ok(kvtree_print(t, KVTREE_KEYVAL, &b, &err) < 0 && b.len == 0,
+	   "nor printed");
+	ok(kvtree_sort(t, &err) < 0, "nor sorted");
+	ok(json_print(kvtree_json(t), null, &err) < 0, "nor shown as JSON");
+	ok(kvtree_packed_size(t) == SIZE_MAX, "nor sized");
+	kvtree_clear(u);
+	kvtree_put(u, "a", NULL);
+	ok(kvtree_merge(u, t, &err) < 0 && err.kind == ERROR_CORRUPT,
+	   "nor merged");
+	is_str(keys(u), "a ", "then nothing was");
+	chain(end, 100000);
+	ok(kvtree_encode(t, &b, &err) < 0 && kvtree_merge(u, t, &err) < 0,
+	   "nor 100,000 more");
+	fclose(null);
+	buf_free(&b);
+	kvtree_free(u);
+	kvtree_free(t);
+}
+
+/* --- Memory --- */
+
+static const char many[] =
+	"A>1\nB>C>D\nE\nL>1\nL>2\nL>3\nL>4\nL>5\nL>6\nL>7\n"
+	"L>8\nL>9\nL>10\nL>11\nL>12\nL>13\nL>14\nL>15\nL>16\n";
+
+/* Merge into a tree such that lists grow into levels, below new and old keys;
+ * on failure it has to be as before. */
+static int
+try_merge(void *arg, struct error *err)
+{
+	struct kvtree *t = NULL, *from = arg;
+	int rc = -1;
+	long left = mem_fail_after(-1);
+
+	t = tree_of(many);
+	mem_fail_after(left);
+	rc = kvtree_merge(t, from, err);
+	left = mem_fail_after(-1);
+	if (rc < 0 && !tree_says(t, many)) {
+		error_set(err, ERROR_CORRUPT, "tree was changed");
+		left = -1;
+	}
+	kvtree_free(t);
+	mem_fail_after(left);
+	return rc;
+}
+
+static int
+try_change(void *arg, struct error *err)
+{
+	struct kvtree *t = kvtree_new(err);
+	char key[32];
+	int i = 0, rc = -1;
+
+	(void)arg;
+	if (t == NULL)
+		return -1;
+	for (i = 0; i < 3000; i++) { /* some segments and slabs */
+		snprintf(key, sizeof(key), "key%d", i);
+		if (kvtree_put_first(t, key, err) == NULL)
+			goto out;
+	}
+	if (kvtree_set_u64(kvtree_first(t), "a", 1, err) < 0 ||
+	    kvtree_sort(t, err) < 0)
+		goto out;
+	rc = 0;
+out:
+	if (kvtree_count(t) != (size_t)i) /* half a change */
+		error_set(err, ERROR_CORRUPT, "%zu keys, not %d",
+			  kvtree_count(t), i);
+	kvtree_free(t);
+	return rc;
+}
+
+/* set in a tree whose segment is full, so that each part may fail. */
+static int
+try_set(void *arg, struct error *err)
+{
+	struct kvtree *t = NULL;
+	char value[2000]; /* too long to share a segment */
+	long left = mem_fail_after(-1);
+	int rc = 0;
+
+	(void)arg;
+	memset(value, 'v', sizeof(value));
+	value[sizeof(value) - 1] = '\0';
+	t = tree_of(many);
+	mem_fail_after(left);
+	rc = kvtree_set(t, "A", value, err);
+	if (rc == 0)
+		rc = kvtree_set(t, "L", value, err);
+	if (rc == 0)
+		rc = kvtree_set(kvtree_get(t, "L"), value, value, err);
+	left = mem_fail_after(-1);
+	if (rc < 0 && (kvtree_count(t) != 4 || kvtree_value(t, "A") == NULL))
+		error_set(err, ERROR_CORRUPT, "tree was changed");
+	kvtree_free(t);
+	mem_fail_after(left);
+	return rc;
+}
+
+static void
+test_memory(void)
+{
+	struct kvtree *from = tree_of(many);
+	char key[32];
+	int i = 0;
+
+	for (i = 0; i < 300; i++) {
+		snprintf(key, sizeof(key), "new%d", i);
+		kvtree_put(kvtree_get(from, "L"), key, NULL);
+		kvtree_set(kvtree_put(from, "N", NULL), key, "1", NULL);
+	}
+	ok(fail_each_alloc(try_merge, from) > 5, "merge survives ENOMEM");
+	ok(fail_each_alloc(try_change, NULL) > 5, "put and sort do");
+	ok(fail_each_alloc(try_set, NULL) > 0, "set does");
+	kvtree_free(from);
+}
+
+int
+main(void)
+{
+	test_order();
+	test_long_keys();
+	test_model();
+	test_large();
+	test_collisions();
+	test_hash();
+	test_merge();
+	test_sort();
+	test_depth();
+	test_memory();
+	return tap_done();
+}
