@@ -38,7 +38,7 @@ struct inspect {
 	int status;
 	struct arena *arena;
 	struct survey_caches caches;
-	struct json *files, *prefixes, *groups; /* with --json */
+	struct json *files, *prefixes, *groups, *errors; /* with --json */
 	struct buf out;
 };
 
@@ -151,8 +151,8 @@ show_some(struct inspect *in, struct survey *s, const char *const *names,
 		rc = survey_check(s, e, &in->look, &h, err);
 		in->status = error_worse_status(in->status, h.status);
 		if (rc == 0 && in->json)
-			json_push(list, survey_json(&h, true,
-						    in->choice.all_files));
+			json_push(list,
+				  survey_json(&h, true, in->choice.all_files));
 		else if (rc == 0)
 			rc = report_detail(&h, &in->choice, &in->out, err);
 		flush(in);
@@ -207,8 +207,8 @@ show_prefix(struct inspect *in, const char *path, const char *const *names,
 	if (rc == 0) {
 		warn_lines(s.notes.data);
 		if (s.remade)
-			in->status = error_worse_status(in->status,
-							STATUS_DAMAGED);
+			in->status =
+				error_worse_status(in->status, STATUS_DAMAGED);
 	}
 	if (rc == 0 && s.index == NULL && s.count == 0)
 		rc = error_set(err, ERROR_ABSENT, "%s", s.no_index);
@@ -310,8 +310,9 @@ show_named(struct inspect *in, const char *name, struct error *why,
 		return 0;
 	if (local.kind != ERROR_ABSENT)
 		return error_set(err, local.kind, "%s", local.text);
-	return error_set(err, ERROR_ABSENT, "%s, nor is there a dataset of "
-					    "this name or number in %s",
+	return error_set(err, ERROR_ABSENT,
+			 "%s, nor is there a dataset of "
+			 "this name or number in %s",
 			 why->text, prefix_dir(in));
 }
 
@@ -352,21 +353,29 @@ show_argument(struct inspect *in, const char *arg, struct error *err)
 	return show_named(in, arg, &why, err);
 }
 
-static int
-show_arguments(struct inspect *in, char **args, struct error *err)
+/* One that cannot be shown does not keep the others from being shown. */
+static void
+failed(struct inspect *in, struct error *err)
 {
-	int status = STATUS_OK;
+	if (in->json)
+		json_push_str(in->errors, err->text);
+	in->status = app_report(in->status, err);
+}
+
+static void
+show_arguments(struct inspect *in, char **args)
+{
+	struct error err = ERROR_INIT;
 
 	if (in->nargs == 0 &&
 	    show_prefix(in, prefix_dir(in), in->datasets.items,
-			in->datasets.count, err) < 0)
-		status = app_report(status, err);
+			in->datasets.count, &err) < 0)
+		failed(in, &err);
 	for (; *args != NULL; args++)
-		if (show_argument(in, *args, err) < 0)
-			status = app_report(status, err);
-	if (show_caches(in, err) < 0)
-		status = app_report(status, err);
-	return status;
+		if (show_argument(in, *args, &err) < 0)
+			failed(in, &err);
+	if (show_caches(in, &err) < 0)
+		failed(in, &err);
 }
 
 static int
@@ -378,6 +387,7 @@ print_json(struct inspect *in, struct error *err)
 	json_set(j, "files", in->files);
 	json_set(j, "prefixes", in->prefixes);
 	json_set(j, "caches", in->groups);
+	json_set(j, "errors", in->errors);
 	return json_print(j, stdout, err);
 }
 
@@ -391,20 +401,20 @@ run(struct inspect *in, char **args)
 		error_set(&err, ERROR_NOMEM, "out of memory");
 		goto out;
 	}
-	in->look.par = par_new(in->jobs > 0 ? (unsigned)in->jobs : par_cpus(),
-			       &err);
+	in->look.par =
+		par_new(in->jobs > 0 ? (unsigned)in->jobs : par_cpus(), &err);
 	if (in->look.par == NULL)
 		goto out;
 	if (in->look.deep || in->look.checksums)
-		in->look.progress = progress_start("reading",
-						   app_verbosity() < 0);
+		in->look.progress =
+			progress_start("reading", app_verbosity() < 0);
 	if (in->json) {
 		in->files = json_new_array();
 		in->prefixes = json_new_array();
 		in->groups = json_new_array();
+		in->errors = json_new_array();
 	}
-	in->status = error_worse_status(in->status,
-					show_arguments(in, args, &err));
+	show_arguments(in, args);
 	progress_end(in->look.progress);
 	if (in->json)
 		print_json(in, &err);
@@ -418,21 +428,21 @@ out:
 	return in->status;
 }
 
-int
-main(int argc, char **argv)
+static char **
+parse(struct inspect *in, int argc, char **argv)
 {
-	struct inspect in = { .status = STATUS_OK };
-	struct catalogue_options *o = &in.look;
+	struct catalogue_options *o = &in->look;
 	int count = 0;
 	const struct opt opts[] = {
 		OPT_GROUP("Datasets"),
-		OPT_STRING('p', "prefix", &in.prefix, "DIR", OPT_DIR,
+		OPT_STRING('p', "prefix", &in->prefix, "DIR", OPT_DIR,
 			   "prefix directory (default $SCR_PREFIX, then .)"),
-		OPT_LIST('d', "dataset", &in.datasets, "NAME", OPT_DATASET,
+		OPT_LIST('d', "dataset", &in->datasets, "NAME", OPT_DATASET,
 			 "this dataset, by name or number, in detail"),
-		OPT_FLAG(0, "map", &in.choice.map,
-			 "draw the ranks by redundancy sets"),
-		OPT_FLAG(0, "files", &in.choice.all_files, "list every file"),
+		OPT_FLAG(0, "map", &in->choice.map,
+			 "with details: draw the ranks by redundancy sets"),
+		OPT_FLAG(0, "files", &in->choice.all_files,
+			 "with details: list every file"),
 		OPT_FLAG(0, "checksums", &o->checksums,
 			 "read the files whose checksum is recorded"),
 		OPT_FLAG(0, "verify", &o->checksums, NULL),
@@ -441,13 +451,13 @@ main(int argc, char **argv)
 		OPT_STRING(0, "moved-from", &o->moved_from, "DIR", OPT_ANY,
 			   "where the prefix was when the job wrote it"),
 		OPT_GROUP("Metadata files"),
-		OPT_STRING('m', "mode", &in.mode, "tree|keyval", OPT_WORDS,
-			   "as LLNL's kvtree_print (tree) or scr_print "
-			   "(keyval, with --sort)"),
-		OPT_FLAG(0, "sort", &in.sort, "keys in order of their bytes"),
+		OPT_STRING('m', "mode", &in->mode, "tree|keyval", OPT_WORDS,
+			   "exactly as LLNL's kvtree_print (tree) or, with "
+			   "--sort, scr_print (keyval)"),
+		OPT_FLAG(0, "sort", &in->sort, "keys in order of their bytes"),
 		OPT_GROUP("Work"),
-		OPT_FLAG(0, "json", &in.json, "print JSON"),
-		OPT_U64('j', "jobs", &in.jobs, "N", 1, 1024,
+		OPT_FLAG(0, "json", &in->json, "print JSON"),
+		OPT_U64('j', "jobs", &in->jobs, "N", 1, 1024,
 			"threads (default: one a processor)"),
 		OPT_BYTES(0, "memory", &o->memory, "SIZE", 1 << 20,
 			  UINT64_C(1) << 50, "memory for --deep"),
@@ -455,10 +465,19 @@ main(int argc, char **argv)
 	};
 
 	argv = app_start(&info, argc, argv, opts, &count);
-	in.nargs = (size_t)count;
-	if (in.mode != NULL && !str_eq(in.mode, "tree") &&
-	    !str_eq(in.mode, "keyval"))
-		app_usage("-m %s: must be tree or keyval", in.mode);
+	in->nargs = (size_t)count;
+	if (in->mode != NULL && !str_eq(in->mode, "tree") &&
+	    !str_eq(in->mode, "keyval"))
+		app_usage("-m %s: must be tree or keyval", in->mode);
+	return argv;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct inspect in = { .status = STATUS_OK };
+
+	argv = parse(&in, argc, argv);
 	find_style(&in.choice.style);
 	return app_finish(run(&in, argv));
 }

@@ -159,8 +159,8 @@ show_plan(const struct settings *s, struct plan *p, struct json *j,
 	    buf_add_str(&text, "\nwhat a rebuild would do\n") < 0 ||
 	    report_actions(p, &text, err) < 0 ||
 	    buf_add_char(&text, '\n') < 0 ||
-	    report_files(p, false, app_verbosity() > 0 ? 0 : FILES_SHOWN,
-			 &text, err) < 0)
+	    report_files(p, false, app_verbosity() > 0 ? 0 : FILES_SHOWN, &text,
+			 err) < 0)
 		rc = -1;
 	print(&text);
 	buf_free(&text);
@@ -209,7 +209,7 @@ show_result(const struct settings *s, const struct subject *t,
 
 /* Carry out the plan.  Returns an exit status; errors go to *err. */
 static int
-carry_out(const struct settings *s, const struct subject *t, struct plan *p,
+carry_out(const struct settings *s, struct subject *t, struct plan *p,
 	  struct json *j, struct error *err)
 {
 	struct rebuild_result r = { .files = 0 };
@@ -241,7 +241,7 @@ carry_out(const struct settings *s, const struct subject *t, struct plan *p,
 }
 
 static int
-work(const struct settings *s, const struct subject *t, struct json *j,
+work(const struct settings *s, struct subject *t, struct json *j,
      struct error *err)
 {
 	struct plan *p = subject_plan(t, s->checksums, &s->look, err);
@@ -267,7 +267,7 @@ work(const struct settings *s, const struct subject *t, struct json *j,
 		status = carry_out(s, t, p, j, err);
 	}
 	if (status == STATUS_OK && s->verify && !s->dry_run &&
-	    verify(s, t, j, err) < 0)
+	    (subject_add_rebuilt(t, p, err) < 0 || verify(s, t, j, err) < 0))
 		status = error_status(err->kind);
 out:
 	plan_free(p);
@@ -288,13 +288,12 @@ run(struct settings *s, const char *const *args, size_t count)
 			 : subject_find(&t, prefix_dir(s), args, count, &err);
 
 	if (rc == 0)
-		s->look.par = par_new(s->jobs > 0 ? (unsigned)s->jobs
-						  : par_cpus(),
-				      &err);
+		s->look.par = par_new(
+			s->jobs > 0 ? (unsigned)s->jobs : par_cpus(), &err);
 	if (s->look.par != NULL &&
 	    (s->dry_run || subject_lock(&t, &s->look, &err) == 0)) {
-		s->look.progress = progress_start("rebuild",
-						  app_verbosity() < 0);
+		s->look.progress =
+			progress_start("rebuild", app_verbosity() < 0);
 		status = work(s, &t, j, &err);
 		progress_end(s->look.progress);
 	} else {
@@ -334,40 +333,38 @@ scheme_by_name(const char *name)
 	return -1;
 }
 
-int
-main(int argc, char **argv)
+static char **
+parse(struct settings *s, int argc, char **argv, int *count)
 {
-	struct settings s = { .by_hand = scheme_by_name(argv[0]) };
-	struct catalogue_options *o = &s.look;
-	int count = 0;
+	struct catalogue_options *o = &s->look;
 	const struct opt opts[] = {
 		OPT_GROUP("What to do"),
-		OPT_FLAG('n', "dry-run", &s.dry_run,
+		OPT_FLAG('n', "dry-run", &s->dry_run,
 			 "only say what would be computed from what"),
-		OPT_FLAG(0, "partial", &s.partial,
+		OPT_FLAG(0, "partial", &s->partial,
 			 "rebuild what can be, although other sets are lost"),
-		OPT_FLAG(0, "checksums", &s.checksums,
+		OPT_FLAG(0, "checksums", &s->checksums,
 			 "first read files whose checksum is recorded: wrong "
 			 "ones are rebuilt"),
-		OPT_FLAG(0, "deep", &s.deep,
+		OPT_FLAG(0, "deep", &s->deep,
 			 "first compare redundancy with data: what is known to "
 			 "be wrong is rebuilt"),
-		OPT_FLAG(0, "verify", &s.verify,
+		OPT_FLAG(0, "verify", &s->verify,
 			 "read all of it again afterwards, and compare"),
 		OPT_GROUP("Where"),
-		OPT_STRING('p', "prefix", &s.prefix, "DIR", OPT_DIR,
+		OPT_STRING('p', "prefix", &s->prefix, "DIR", OPT_DIR,
 			   "prefix directory (default $SCR_PREFIX, then .)"),
 		OPT_STRING(0, "moved-from", &o->moved_from, "DIR", OPT_ANY,
 			   "where the prefix was when the job wrote it"),
 		OPT_GROUP("Redundancy files given by hand"),
-		OPT_VERB(0, "xor", &s.by_hand, REDSET_XOR, "of type XOR"),
-		OPT_VERB(0, "rs", &s.by_hand, REDSET_RS,
+		OPT_VERB(0, "xor", &s->by_hand, REDSET_XOR, "of type XOR"),
+		OPT_VERB(0, "rs", &s->by_hand, REDSET_RS,
 			 "of type Reed-Solomon"),
-		OPT_VERB(0, "partner", &s.by_hand, REDSET_PARTNER,
+		OPT_VERB(0, "partner", &s->by_hand, REDSET_PARTNER,
 			 "of type PARTNER"),
 		OPT_GROUP("Work"),
-		OPT_FLAG(0, "json", &s.json, "print JSON"),
-		OPT_U64('j', "jobs", &s.jobs, "N", 1, 1024,
+		OPT_FLAG(0, "json", &s->json, "print JSON"),
+		OPT_U64('j', "jobs", &s->jobs, "N", 1, 1024,
 			"threads (default: one a processor)"),
 		OPT_BYTES(0, "memory", &o->memory, "SIZE", 1 << 20,
 			  UINT64_C(1) << 50,
@@ -375,10 +372,20 @@ main(int argc, char **argv)
 		OPT_END,
 	};
 
-	argv = app_start(&info, argc, argv, opts, &count);
-	if (count == 0)
+	argv = app_start(&info, argc, argv, opts, count);
+	if (*count == 0)
 		app_usage("which dataset? give its name, number or directory");
-	o->log = log_line;
+	return argv;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct settings s = { .by_hand = scheme_by_name(argv[0]) };
+	int count = 0;
+
+	argv = parse(&s, argc, argv, &count);
+	s.look.log = log_line;
 	app_catch_signals();
 	return app_finish(run(&s, (const char *const *)argv, (size_t)count));
 }

@@ -29,7 +29,8 @@ enum opt_type {
 	OPT_TYPE_BYTES,	 /* uint64_t *: num_bytes(), min..max */
 	OPT_TYPE_CHOICE, /* int *: the value of the option's `min` field; a
 			    verb: several options share one variable, and giving
-			    two different ones is a usage error */
+			    two different ones, or one with two values, is a
+			    usage error */
 };
 
 /* What completions offer for a value. */

@@ -142,8 +142,8 @@ metafile_read(const char *path, struct metafile *out, struct error *err)
 	*out = (struct metafile){ .text = BUF_INIT };
 	if (fd < 0)
 		return error_sys(err, "%s: cannot open", path);
-	out->redundancy = redset_name_parse(path_base(path), &n, &stem) &&
-			  !n.descriptor;
+	out->redundancy =
+		redset_name_parse(path_base(path), &n, &stem) && !n.descriptor;
 	rc = read_fd(fd, path, out, &why);
 	close(fd);
 	if (rc < 0) {
@@ -209,9 +209,8 @@ metafile_print(struct metafile *f, const struct metafile_options *o,
 	if (f->tree != NULL) {
 		if (o->sort && kvtree_sort(f->tree, err) < 0)
 			goto out;
-		if (kvtree_print(f->tree,
-				 o->tree ? KVTREE_TREE : KVTREE_KEYVAL, &text,
-				 err) < 0)
+		if (kvtree_print(f->tree, o->tree ? KVTREE_TREE : KVTREE_KEYVAL,
+				 &text, err) < 0)
 			goto out;
 		from = text.data;
 	}

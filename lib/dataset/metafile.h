@@ -19,9 +19,9 @@ struct kvtree;
 struct metafile {
 	struct kvtree *tree; /* NULL: a log, whose text follows */
 	struct buf text;
-	bool redundancy;     /* a redundancy file: its body trails the tree */
-	uint64_t image;	     /* bytes of the tree's image */
-	uint64_t trailing;   /* bytes behind it, not read */
+	bool redundancy;   /* a redundancy file: its body trails the tree */
+	uint64_t image;	   /* bytes of the tree's image */
+	uint64_t trailing; /* bytes behind it, not read */
 };
 
 struct metafile_options {

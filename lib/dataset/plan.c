@@ -443,6 +443,36 @@ plan_ranks_text(struct plan *p, const uint32_t *ranks, size_t count)
 	return text != NULL ? text : "?";
 }
 
+/* A rank that has lost its filemap, and is in no set of which anything is
+ * left.  Sets are numbered by their first ranks: if sets vanished, the first
+ * such rank was in the first of them. */
+static int
+lost_map(const struct plan *p, int64_t rank, struct error *err)
+{
+	const char *verb = p->ranks_lost == 1 ? "is" : "are";
+
+	for (size_t i = 0; i < p->nsets; i++) {
+		const struct plan_set *s = &p->sets[i];
+
+		if (s->n == 0 && s->map && s->verdict == SET_LOST)
+			return error_set(
+				err, ERROR_LOST,
+				"dataset %lld: nothing is left of set %u of %u "
+				"(%s over filemaps), to which rank %lld "
+				"belongs; %zu of %lld ranks %s lost",
+				(long long)p->id, s->number, s->sets,
+				redset_type_name(s->type), (long long)rank,
+				p->ranks_lost, (long long)p->nranks, verb);
+	}
+	return error_set(err, ERROR_LOST,
+			 "dataset %lld: the filemap of rank %lld is lost (%s) "
+			 "and nothing is left to rebuild it from; %zu of %lld "
+			 "ranks %s lost",
+			 (long long)p->id, (long long)rank,
+			 p->ranks[rank].map.why, p->ranks_lost,
+			 (long long)p->nranks, verb);
+}
+
 /* The first lost thing that is in no set. */
 static int
 lost_outside(const struct plan *p, struct error *err)
@@ -451,15 +481,7 @@ lost_outside(const struct plan *p, struct error *err)
 		const struct plan_rank *r = &p->ranks[i];
 
 		if (r->map.fate == FATE_LOST)
-			return error_set(
-				err, ERROR_LOST,
-				"dataset %lld: the filemap of rank %lld is lost "
-				"(%s) and nothing is left to rebuild it from; "
-				"%zu %s of %lld are lost",
-				(long long)p->id, (long long)i, r->map.why,
-				p->ranks_lost,
-				p->ranks_lost == 1 ? "rank" : "ranks",
-				(long long)p->nranks);
+			return lost_map(p, i, err);
 		for (size_t f = 0; f < r->nfiles; f++) {
 			const struct plan_file *pf =
 				&p->files[r->first_file + f];

@@ -11,7 +11,6 @@ struct json;
 struct plan;
 
 /* Sets checked and skipped, bytes read, findings: see scr_inspect(1). */
-struct json *plan_json_deep(const struct plan *p,
-			    const struct deep_result *r);
+struct json *plan_json_deep(const struct plan *p, const struct deep_result *r);
 
 #endif /* DATASET_PLAN_JSON_H */

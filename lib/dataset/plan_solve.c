@@ -314,26 +314,39 @@ try_solve(struct plan_set *s, struct solve_member *losses, bool salvage,
 	return 0;
 }
 
-/* Lists that nobody has make a set unsolvable. */
+/* Lists that nobody has make a set unsolvable: name the ranks whose files
+ * nobody knows, and all that lack something. */
 static const char *
 unknown_lists(const struct plan_set *s, const bool *any, struct arena *arena)
 {
-	uint32_t ranks[PLAN_SET_MAX];
-	size_t n = 0;
+	uint32_t ranks[PLAN_SET_MAX], all[PLAN_SET_MAX];
+	const char *names = NULL;
+	size_t n = 0, nall = 0;
 
-	for (uint32_t i = 0; i < s->n; i++)
-		if (!s->members[i].list.known &&
-		    (any[i] || s->type != REDSET_SINGLE))
-			ranks[n++] = s->members[i].rank != PLAN_NONE
-					     ? s->members[i].rank
-					     : i;
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct plan_member *m = &s->members[i];
+		uint32_t rank = m->rank != PLAN_NONE ? m->rank : i;
+		bool unknown =
+			!m->list.known && (any[i] || s->type != REDSET_SINGLE);
+
+		if (unknown)
+			ranks[n++] = rank;
+		if (unknown || any[i])
+			all[nall++] = rank;
+	}
 	if (n == 0)
 		return NULL;
+	names = plan_ranks_in(arena, ranks, n);
+	if (n == nall)
+		return arena_printf(arena,
+				    "%s %s and the neighbours that know their "
+				    "files are missing",
+				    n == 1 ? "rank" : "ranks", names);
 	return arena_printf(arena,
-			    "%s %s and the neighbours that know their files "
-			    "are missing",
-			    n == 1 ? "rank" : "ranks",
-			    plan_ranks_in(arena, ranks, n));
+			    "ranks %s are missing, and with them what tells "
+			    "the files of %s %s",
+			    plan_ranks_in(arena, all, nall),
+			    n == 1 ? "rank" : "ranks", names);
 }
 
 static void

@@ -147,8 +147,7 @@ report_lacks(const struct plan *p, char *to, size_t size)
 			nred += p->sets[i].members[m].fate != FATE_KEEP;
 	if (p->files_missing > 0)
 		snprintf(part[n++], sizeof(part[0]), "%zu %s (%s)",
-			 p->files_missing,
-			 str_plural(p->files_missing, "file"),
+			 p->files_missing, str_plural(p->files_missing, "file"),
 			 str_bytes(bytes, sizeof(bytes), sum));
 	if (p->maps_missing > 0)
 		snprintf(part[n++], sizeof(part[0]), "%zu %s", p->maps_missing,
@@ -380,8 +379,9 @@ put_state(struct report_out *o, struct plan *p)
 	report_put(o, ": %s %s %s", who, n == 1 ? "lacks" : "lack", what);
 	if (plan_status(p) == STATUS_DAMAGED) {
 		report_spare(p, true, later, sizeof(later));
-		report_put(o, "; all of it can be rebuilt\n"
-			      "  could lose  %s; after a rebuild %s\n",
+		report_put(o,
+			   "; all of it can be rebuilt\n"
+			   "  could lose  %s; after a rebuild %s\n",
 			   spare, later);
 		return;
 	}
@@ -446,8 +446,8 @@ report_rebuilt(const struct rebuild_result *r, struct buf *out,
 }
 
 int
-report_deep(const struct plan *p, const struct deep_result *r,
-	    struct buf *out, struct error *err)
+report_deep(const struct plan *p, const struct deep_result *r, struct buf *out,
+	    struct error *err)
 {
 	struct report_out o = { .buf = out };
 	char bytes[32];
@@ -458,10 +458,10 @@ report_deep(const struct plan *p, const struct deep_result *r,
 		deep_error(p, &r->findings[i], &text);
 		report_put(&o, "  deep check  %s\n", text.text);
 	}
-	report_put(&o, "  deep check  %zu %s read (%s): %s",
-		   r->sets_checked, str_plural(r->sets_checked, "set"),
+	report_put(&o, "  deep check  %zu %s read (%s): %s", r->sets_checked,
+		   str_plural(r->sets_checked, "set"),
 		   str_bytes(bytes, sizeof(bytes), r->bytes_read),
-		   r->nfindings > 0      ? "see above"
+		   r->nfindings > 0	 ? "see above"
 		   : r->sets_checked > 0 ? "data and redundancy agree"
 					 : "nothing to compare");
 	if (r->sets_skipped > 0)

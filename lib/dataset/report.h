@@ -46,8 +46,8 @@ int report_sets(struct plan *p, struct buf *out, struct error *err);
  * be, and what can be done about it; with `all` also for those that are.  At
  * most `limit` lines (0: any number), the last then says how many are not
  * shown. */
-int report_files(const struct plan *p, bool all, size_t limit,
-		 struct buf *out, struct error *err);
+int report_files(const struct plan *p, bool all, size_t limit, struct buf *out,
+		 struct error *err);
 
 /* The ranks, drawn as a grid: a row for each set, a column for each member. */
 int report_map(const struct plan *p, const struct report_style *style,
@@ -119,8 +119,7 @@ int report_prefix(const struct survey *s, struct buf *out, struct error *err);
 
 /* The rows of a table of datasets: headings, and one dataset. */
 void report_overview_start(struct report_table *t);
-void report_overview_row(struct report_table *t,
-			 const struct survey_health *h);
+void report_overview_row(struct report_table *t, const struct survey_health *h);
 
 /* Why a dataset is not as it should be, a line for each reason; maybe none. */
 int report_reasons(const struct survey_health *h, struct buf *out,

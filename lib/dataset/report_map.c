@@ -29,9 +29,9 @@ struct map {
 	struct report_out *o;
 	const struct plan *p;
 	const struct report_style *style;
-	unsigned digits;  /* of the highest rank */
+	unsigned digits;   /* of the highest rank */
 	unsigned per_line; /* cells */
-	unsigned cell;	  /* already on this line */
+	unsigned cell;	   /* already on this line */
 	bool seen[STATES];
 };
 

@@ -35,9 +35,9 @@ put_halt(struct report_out *o, const struct halt *h)
 	char reason[256];
 
 	report_put(o, "  halt        %s",
-		   h->reason != NULL ? str_printable(reason, sizeof(reason),
-						     h->reason)
-				     : "asked for");
+		   h->reason != NULL
+			   ? str_printable(reason, sizeof(reason), h->reason)
+			   : "asked for");
 	if (h->checkpoints_left >= 0)
 		report_put(o, ", after %" PRId64 " more %s",
 			   h->checkpoints_left,
@@ -100,8 +100,7 @@ report_overview_start(struct report_table *t)
 		"FILES", "SIZE", "REDUNDANCY", "STATE", "COULD LOSE",
 	};
 
-	report_table_start(t, COLUMNS,
-			   1U << 0 | 1U << 4 | 1U << 5 | 1U << 6);
+	report_table_start(t, COLUMNS, 1U << 0 | 1U << 4 | 1U << 5 | 1U << 6);
 	for (int c = 0; c < COLUMNS; c++)
 		report_cell(t, "%s", heads[c]);
 }
@@ -113,8 +112,7 @@ where_cell(struct report_table *t, const struct survey_health *h)
 
 	if (e == NULL)
 		report_cell(t, "%zu %s", h->group->ndirs,
-			    h->group->ndirs == 1 ? "directory"
-						 : "directories");
+			    h->group->ndirs == 1 ? "directory" : "directories");
 	else if (e->has_dir)
 		report_cell(t, "prefix%s", e->in_cache ? ", cache" : "");
 	else
@@ -189,13 +187,15 @@ report_reasons(const struct survey_health *h, struct buf *out,
 			   str_starts(h->why, dataset) ? "" : dataset,
 			   str_printable(text, sizeof(text), h->why));
 	if (e != NULL && e->indexed && !e->valid)
-		report_put(&o, "  dataset %" PRId64 ": in the index as NO: %s\n",
+		report_put(&o,
+			   "  dataset %" PRId64 ": in the index as NO: %s\n",
 			   h->id, e->reason);
 	if (e != NULL && e->has_dir && !e->indexed)
-		report_put(&o,
-			   "  dataset %" PRId64 ": not in the index; scr_index "
-			   "--build %" PRId64 " puts it there\n",
-			   h->id, h->id);
+		report_put(
+			&o, "  %snot in the index: %s puts it there\n", dataset,
+			report_command("scr_index --build",
+				       h->plan ? h->plan->places[0].root : ".",
+				       h->id, text, sizeof(text)));
 	return report_end(&o, err);
 }
 

@@ -230,8 +230,8 @@ report_sets(struct plan *p, struct buf *out, struct error *err)
 {
 	struct report_table t;
 	static const char *const heads[] = {
-		"SET",	 "OVER", "SCHEME", "SPARE", "CHUNK",
-		"RANKS", "LACKING", "STATE", "",
+		"SET",	 "PROTECTS", "SCHEME", "SPARE", "CHUNK",
+		"RANKS", "LACKING",  "STATE",  "",
 	};
 	const unsigned columns = sizeof(heads) / sizeof(heads[0]);
 
@@ -274,9 +274,9 @@ file_cells(struct report_table *t, const struct plan_file *f)
 	report_cell_name(t, f->path);
 	report_cell(t, "%s", str_bytes(bytes, sizeof(bytes), f->attr.size));
 	if (f->state == FILE_WRONG_SIZE)
-		snprintf(found, sizeof(found), "%s: %" PRIu64 " B, not %" PRIu64,
-			 file_state_name(f->state), f->found_size,
-			 f->attr.size);
+		snprintf(
+			found, sizeof(found), "%s: %" PRIu64 " B, not %" PRIu64,
+			file_state_name(f->state), f->found_size, f->attr.size);
 	else
 		snprintf(found, sizeof(found), "%s", file_state_name(f->state));
 	report_cell(t, "%s", found);

@@ -54,6 +54,7 @@ by_name(struct subject *s, const char *prefix, const char *name,
 {
 	struct catalogue *c = catalogue_open(prefix, err);
 	struct index *ix = NULL;
+	char shown[256];
 
 	if (c == NULL)
 		return -1;
@@ -63,7 +64,10 @@ by_name(struct subject *s, const char *prefix, const char *name,
 	s->prefix = prefix;
 	s->id = catalogue_resolve(c, ix, name, err);
 	if (s->id < 0)
-		error_wrap(err, "%s", prefix);
+		error_set(err, ERROR_ABSENT,
+			  "%s: no dataset of this name or number in %s: "
+			  "scr_inspect shows what is there",
+			  str_printable(shown, sizeof(shown), name), prefix);
 	index_free(ix);
 	catalogue_close(c);
 	return s->id < 0 ? -1 : 0;
@@ -93,14 +97,17 @@ by_dirs(struct subject *s, const char *const *args, size_t count,
 	struct error *err)
 {
 	for (size_t i = 0; i < count; i++) {
+		struct error why = ERROR_INIT;
 		size_t found = 0;
 
-		if (survey_caches_add(&s->caches, args[i], &found, err) < 0)
-			return -1;
+		if (survey_caches_add(&s->caches, args[i], &found, &why) < 0 &&
+		    why.kind != ERROR_ABSENT)
+			return error_set(err, why.kind, "%s", why.text);
 		if (found == 0)
 			return error_set(err, ERROR_USAGE,
-					 "%s: no directory of a dataset in a "
-					 "cache; one dataset at a time",
+					 "%s: no dataset directory of a cache; "
+					 "several arguments must be those, of "
+					 "one dataset",
 					 args[i]);
 	}
 	return by_caches(s, err);
@@ -153,13 +160,11 @@ check_name(enum redset_type type, const char *name, struct error *err)
 
 	if (!redset_name_parse(path_base(name), &n, &stem))
 		return error_set(err, ERROR_USAGE,
-				 "%s: not the name of a redundancy file",
-				 name);
+				 "%s: not the name of a redundancy file", name);
 	if (!n.descriptor && n.type != type)
-		return error_set(err, ERROR_USAGE,
-				 "%s: a file of type %s, not %s", name,
-				 redset_type_name(n.type),
-				 redset_type_name(type));
+		return error_set(
+			err, ERROR_USAGE, "%s: a file of type %s, not %s", name,
+			redset_type_name(n.type), redset_type_name(type));
 	return 0;
 }
 
@@ -219,8 +224,8 @@ split_names(struct subject *s, bool outside, struct error *err)
 		cut_dir(dir, s->names[i]);
 	if (dir[0] == '\0')
 		return error_set(err, ERROR_USAGE,
-				 "%s and %s: not in one directory",
-				 s->names[0], s->names[s->nnames - 1]);
+				 "%s and %s: not in one directory", s->names[0],
+				 s->names[s->nnames - 1]);
 	for (size_t i = 0; i < s->nnames; i++)
 		s->names[i] = path_below(s->names[i], dir);
 	s->dir = dir;
@@ -240,9 +245,8 @@ is_word(const char *text)
 }
 
 int
-subject_find_files(struct subject *s, const char *prefix,
-		   enum redset_type type, const char *const *args,
-		   size_t count, struct error *err)
+subject_find_files(struct subject *s, const char *prefix, enum redset_type type,
+		   const char *const *args, size_t count, struct error *err)
 {
 	struct survey_place at;
 	bool outside = false;
@@ -297,8 +301,8 @@ no_locks(const struct error *why)
 
 /* A directory that is not there is left to the plan to tell. */
 static int
-lock_dir(struct subject *s, const char *dir,
-	 const struct catalogue_options *o, struct error *err)
+lock_dir(struct subject *s, const char *dir, const struct catalogue_options *o,
+	 struct error *err)
 {
 	struct error why = ERROR_INIT;
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), lock = -1;
@@ -306,8 +310,7 @@ lock_dir(struct subject *s, const char *dir,
 	if (fd < 0)
 		return 0;
 	lock = io_trylock(fd, CATALOGUE_DIR_LOCK, true, &why);
-	if (lock < 0 && why.kind == ERROR_SYSTEM &&
-	    why.errnum == EWOULDBLOCK) {
+	if (lock < 0 && why.kind == ERROR_SYSTEM && why.errnum == EWOULDBLOCK) {
 		say(o, "%s: somebody else works on it, waiting", dir);
 		error_clear(&why);
 		lock = io_lock(fd, CATALOGUE_DIR_LOCK, true, &why);
@@ -319,8 +322,9 @@ lock_dir(struct subject *s, const char *dir,
 	}
 	if (!no_locks(&why))
 		return error_set(err, why.kind, "%s: %s", dir, why.text);
-	say(o, "%s: this file system has no locks: do not work on one dataset "
-	       "with two commands at once",
+	say(o,
+	    "%s: this file system has no locks: do not work on one dataset "
+	    "with two commands at once",
 	    dir);
 	return 0;
 }
@@ -361,6 +365,7 @@ subject_plan(const struct subject *s, bool checksums,
 		.par = o->par,
 		.progress = o->progress,
 	};
+	struct error why = ERROR_INIT;
 	struct catalogue *c = NULL;
 	struct plan *p = NULL;
 
@@ -370,8 +375,46 @@ subject_plan(const struct subject *s, bool checksums,
 	if (s->kind == SUBJECT_CACHES)
 		return plan_caches(s->dirs, s->ndirs, &po, err);
 	c = catalogue_open(s->prefix, err);
-	if (c != NULL)
-		p = catalogue_plan(c, s->id, po.flags, o, err);
+	if (c == NULL)
+		return NULL;
+	p = catalogue_plan(c, s->id, po.flags, o, &why);
 	catalogue_close(c);
+	if (p == NULL && why.kind == ERROR_ABSENT)
+		error_set(err, ERROR_ABSENT,
+			  "%s: there is nothing to rebuild it from; scr_index "
+			  "--verify checks what was flushed",
+			  why.text);
+	else if (p == NULL)
+		error_set(err, why.kind, "%s", why.text);
 	return p;
+}
+
+int
+subject_add_rebuilt(struct subject *s, const struct plan *p, struct error *err)
+{
+	const char **names = NULL;
+	size_t n = 0;
+
+	if (s->kind != SUBJECT_FILES)
+		return 0;
+	for (size_t i = 0; i < p->nsets; i++)
+		n += p->sets[i].n;
+	names = arena_alloc(s->arena, n + 1, sizeof(*names));
+	if (names == NULL)
+		return no_memory(err);
+	n = 0;
+	for (size_t i = 0; i < p->nsets; i++) {
+		for (uint32_t m = 0; m < p->sets[i].n; m++) {
+			const char *name = p->sets[i].members[m].name;
+
+			if (name == NULL)
+				continue;
+			names[n] = arena_strdup(s->arena, name);
+			if (names[n++] == NULL)
+				return no_memory(err);
+		}
+	}
+	s->names = names;
+	s->nnames = n;
+	return 0;
 }

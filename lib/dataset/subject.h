@@ -41,8 +41,8 @@ struct subject {
  * are looked up.  ERROR_ABSENT, ERROR_USAGE (several datasets).  For
  * subject_fini(), in any case.
  */
-int subject_find(struct subject *s, const char *prefix,
-		 const char *const *args, size_t count, struct error *err);
+int subject_find(struct subject *s, const char *prefix, const char *const *args,
+		 size_t count, struct error *err);
 
 /*
  * The same for redundancy files of one type, as LLNL's rebuild helpers take
@@ -64,7 +64,11 @@ int subject_lock(struct subject *s, const struct catalogue_options *o,
 
 /* Plan with all headers, and PLAN_CHECKSUMS if `checksums`. */
 struct plan *subject_plan(const struct subject *s, bool checksums,
-			  const struct catalogue_options *o,
-			  struct error *err);
+			  const struct catalogue_options *o, struct error *err);
+
+/* After plan `p` of redundancy files given by hand was carried out: take the
+ * files it has made for given as well. */
+int subject_add_rebuilt(struct subject *s, const struct plan *p,
+			struct error *err);
 
 #endif /* DATASET_SUBJECT_H */

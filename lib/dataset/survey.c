@@ -198,8 +198,7 @@ group_for(struct survey_caches *c, int64_t id, const char *job)
 }
 
 static int
-add_dir(struct survey_caches *c, int64_t id, const char *dir,
-	struct error *err)
+add_dir(struct survey_caches *c, int64_t id, const char *dir, struct error *err)
 {
 	const char *copy = arena_strdup(c->arena, dir);
 	const char *job = job_name(dir, c->arena);

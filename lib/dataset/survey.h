@@ -69,8 +69,8 @@ void survey_caches_fini(struct survey_caches *c);
  * whole cache.  Directories of the same dataset and job, wherever they lie,
  * come together.  *found counts the ones added.
  */
-int survey_caches_add(struct survey_caches *c, const char *path,
-		      size_t *found, struct error *err);
+int survey_caches_add(struct survey_caches *c, const char *path, size_t *found,
+		      struct error *err);
 
 /* --- A prefix --- */
 
@@ -81,7 +81,7 @@ struct survey_entry {
 	struct dataset desc; /* of index, summary or flush.scr; id 0: none */
 	bool indexed;	     /* the index has it: */
 	bool valid, current;
-	bool finished; /* its COMPLETE is 1 */
+	bool finished;	    /* its COMPLETE is 1 */
 	const char *reason; /* why it is not valid; "" */
 	bool has_dir;	    /* PREFIX/.scr/scr.dataset.ID is there */
 	bool in_cache, on_pfs, flushing; /* as flush.scr says */
@@ -89,9 +89,9 @@ struct survey_entry {
 
 struct survey {
 	struct catalogue *catalogue;
-	struct index *index;   /* NULL: none */
-	const char *no_index;  /* why not */
-	bool remade; /* index.scr is damaged, this one is made from the
+	struct index *index;  /* NULL: none */
+	const char *no_index; /* why not */
+	bool remade;	      /* index.scr is damaged, this one is made from the
 			dataset directories */
 	struct arena *arena;
 	size_t count;
@@ -99,7 +99,7 @@ struct survey {
 	struct kvtree *halt_tree;
 	struct halt halt; /* valid if has_halt */
 	bool has_halt;
-	int64_t nodes;	     /* of the last run; -1: not known */
+	int64_t nodes;	  /* of the last run; -1: not known */
 	struct buf notes; /* lines: files that could not be read */
 };
 
@@ -108,8 +108,8 @@ int survey_init(struct survey *s, const char *path, struct error *err);
 void survey_fini(struct survey *s);
 
 /* The entry a user means by `text`, a name or a number; NULL: ERROR_ABSENT. */
-const struct survey_entry *survey_find(const struct survey *s,
-				       const char *text, struct error *err);
+const struct survey_entry *survey_find(const struct survey *s, const char *text,
+				       struct error *err);
 
 /* --- How a dataset is ----------------------------------------------------------- */
 
@@ -118,10 +118,10 @@ struct survey_health {
 	int64_t id;
 	const struct survey_entry *entry; /* on a prefix; else NULL */
 	const struct survey_group *group; /* in caches; else NULL */
-	int status; /* STATUS_OK, _DAMAGED, _LOST; _FAILED: could not look */
+	int status;  /* STATUS_OK, _DAMAGED, _LOST; _FAILED: could not look */
 	bool absent; /* it is not on the prefix, and the index does not say so:
 			never flushed, or not to the end */
-	struct plan *plan;	     /* NULL: only a rank2file tells its files */
+	struct plan *plan; /* NULL: only a rank2file tells its files */
 	struct verify_result verify; /* valid without a plan */
 	struct buf problems;	     /* the same, a line each */
 	struct deep_result deep;     /* valid if deep_done */
@@ -136,8 +136,8 @@ struct survey_health {
  * reads.  For survey_health_fini(), in any case.
  */
 int survey_check(struct survey *s, const struct survey_entry *e,
-		 const struct catalogue_options *o,
-		 struct survey_health *out, struct error *err);
+		 const struct catalogue_options *o, struct survey_health *out,
+		 struct error *err);
 
 /* The same for a dataset in caches. */
 int survey_check_group(const struct survey_group *g,
@@ -161,7 +161,6 @@ struct json *survey_json(const struct survey_health *h, bool detail,
 			 bool all_files);
 
 /* The prefix, taking over `datasets`, an array of the above. */
-struct json *survey_prefix_json(const struct survey *s,
-				struct json *datasets);
+struct json *survey_prefix_json(const struct survey *s, struct json *datasets);
 
 #endif /* DATASET_SURVEY_H */

@@ -91,8 +91,8 @@ check_deep(struct survey_health *h, const struct catalogue_options *o,
 
 	if (!o->deep || h->plan == NULL)
 		return 0;
-	if (deep_check(h->plan, o->par, o->memory, o->progress, &h->deep,
-		       err) < 0)
+	if (deep_check(h->plan, o->par, o->memory, o->progress, &h->deep, err) <
+	    0)
 		return -1;
 	h->deep_done = true;
 	if (h->deep.nfindings == 0)
@@ -121,8 +121,8 @@ check_files(struct survey *s, const struct catalogue_options *o,
 	struct error why = ERROR_INIT;
 
 	buf_clear(&h->problems);
-	if (catalogue_verify(s->catalogue, h->id, o, add_problem, h,
-			     &h->verify, &why) < 0)
+	if (catalogue_verify(s->catalogue, h->id, o, add_problem, h, &h->verify,
+			     &why) < 0)
 		return could_not(h, &why, err);
 	h->status = h->verify.status;
 	first_problem(h);
@@ -173,8 +173,7 @@ survey_check(struct survey *s, const struct survey_entry *e,
 		return 0;
 	}
 	out->status = STATUS_LOST;
-	set_why(out,
-		"its metadata directory is gone: nothing tells its files");
+	set_why(out, "its metadata directory is gone: nothing tells its files");
 	return 0;
 }
 
@@ -182,8 +181,8 @@ survey_check(struct survey *s, const struct survey_entry *e,
 
 int
 survey_check_group(const struct survey_group *g,
-		   const struct catalogue_options *o,
-		   struct survey_health *out, struct error *err)
+		   const struct catalogue_options *o, struct survey_health *out,
+		   struct error *err)
 {
 	const struct plan_options po = {
 		.flags = plan_flags(o),
@@ -275,8 +274,7 @@ survey_json(const struct survey_health *h, bool detail, bool all_files)
 		json_set_str(j, "redundancy",
 			     report_scheme(h->plan, text, sizeof(text)));
 		json_set_str(j, "could_lose",
-			     report_spare(h->plan, false, text,
-					  sizeof(text)));
+			     report_spare(h->plan, false, text, sizeof(text)));
 		if (detail)
 			json_set(j, "plan", plan_json(h->plan, all_files));
 	} else if (h->problems.len > 0) {

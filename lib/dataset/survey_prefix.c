@@ -56,9 +56,9 @@ entry_of(struct survey *s, size_t count, int64_t id)
 {
 	struct survey_entry key = { .id = id };
 
-	return count == 0 ? NULL
-			  : bsearch(&key, s->entries, count, sizeof(key),
-				    by_id);
+	return count == 0
+		       ? NULL
+		       : bsearch(&key, s->entries, count, sizeof(key), by_id);
 }
 
 /* Room for `more` new entries. */
@@ -279,8 +279,7 @@ take_flush(struct survey *s, struct error *err)
 		e->on_pfs = list[i].on_pfs;
 		e->flushing = list[i].flushing || list[i].sync_flushing;
 		if (e->desc.id == 0 && list[i].desc != NULL &&
-		    dataset_read(list[i].desc, &d, NULL) == 0 &&
-		    d.id == e->id)
+		    dataset_read(list[i].desc, &d, NULL) == 0 && d.id == e->id)
 			rc = keep_desc(s, e, &d, err);
 		if (rc == 0 && e->name == NULL && list[i].name != NULL) {
 			e->name = arena_strdup(s->arena, list[i].name);

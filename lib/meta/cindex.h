@@ -17,7 +17,8 @@ struct kvtree;
 
 struct cindex_entry {
 	int64_t id;
-	const char *path; /* PATH or NULL: directory of the dataset; untrusted */
+	const char
+		*path; /* PATH or NULL: directory of the dataset; untrusted */
 	bool bypass;
 	const struct kvtree *desc; /* DSETDESC or NULL */
 };

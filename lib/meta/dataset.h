@@ -17,15 +17,15 @@ struct kvtree;
 #define DATASET_ID_MAX 2147483647 /* LLNL reads ids as int */
 
 struct dataset {
-	int64_t id;	     /* > 0; 0: not recorded */
-	const char *name;    /* NULL: not recorded */
+	int64_t id;	  /* > 0; 0: not recorded */
+	const char *name; /* NULL: not recorded */
 	bool is_ckpt, is_output;
-	int64_t ckpt_id;     /* -1: none */
-	int64_t created_us;  /* microseconds since the epoch; -1: unknown */
+	int64_t ckpt_id;    /* -1: none */
+	int64_t created_us; /* microseconds since the epoch; -1: unknown */
 	const char *user, *job_name, *job_id, *cluster; /* NULL: not recorded */
-	int64_t files;	     /* -1: not recorded (output not completed) */
-	uint64_t bytes;	     /* valid if files >= 0 */
-	int complete;	     /* 1, 0, -1: not recorded */
+	int64_t files;	/* -1: not recorded (output not completed) */
+	uint64_t bytes; /* valid if files >= 0 */
+	int complete;	/* 1, 0, -1: not recorded */
 };
 
 /* Read the descriptor whose keys are the children of `t` (NULL: none, id 0).
@@ -35,8 +35,7 @@ int dataset_read(const struct kvtree *t, struct dataset *out,
 
 /* Write as children of `t` in the library's order (ID, NAME, FLAG_CKPT, ...);
  * what is not recorded is left out. */
-int dataset_write(struct kvtree *t, const struct dataset *d,
-		  struct error *err);
+int dataset_write(struct kvtree *t, const struct dataset *d, struct error *err);
 
 /* Is the name usable: not empty, at most 1023 bytes, no control characters?
  * (Names with '/' or blanks are legal.) */

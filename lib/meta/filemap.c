@@ -142,7 +142,7 @@ read_table(const struct kvtree *table, struct arena *arena, struct filemap *out,
 
 	out->files =
 		arena_alloc(arena, kvtree_count(table), sizeof(*out->files));
-	if (out->files == NULL && kvtree_count(table) > 0)
+	if (out->files == NULL)
 		return no_memory(err);
 	kvtree_foreach (k, table) {
 		f = &out->files[out->nfiles];

@@ -22,8 +22,8 @@ struct filemap_file {
 	const char *dir;	/* PATH or NULL: absolute directory in prefix */
 	const char *name;	/* NAME or NULL */
 	struct attr attr;
-	bool complete;	    /* COMPLETE = 1 */
-	int64_t ranks;	    /* RANKS, -1: absent */
+	bool complete; /* COMPLETE = 1 */
+	int64_t ranks; /* RANKS, -1: absent */
 	bool has_crc;
 	uint32_t crc;
 };
@@ -31,7 +31,7 @@ struct filemap_file {
 struct filemap {
 	size_t nfiles;
 	struct filemap_file *files; /* in the order of the file */
-	int64_t ranks; /* RANKS all files agree on; -1: no file says */
+	int64_t ranks;	    /* RANKS all files agree on; -1: no file says */
 	const char *prefix; /* our key PREFIX at the top: where the prefix was
 			       when it was written; NULL: not recorded */
 };

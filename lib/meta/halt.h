@@ -15,7 +15,7 @@ struct kvtree;
 
 struct halt {
 	const char *reason; /* ExitReason or NULL; borrowed from the tree */
-	int64_t checkpoints_left; /* -1: not set */
+	int64_t checkpoints_left;	 /* -1: not set */
 	int64_t exit_before, exit_after; /* epoch seconds; -1: not set */
 	int64_t halt_seconds;		 /* -1: not set */
 };

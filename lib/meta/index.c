@@ -299,7 +299,7 @@ index_find_name(const struct index *ix, const char *name,
 		struct index_entry *out, struct error *err)
 {
 	const struct kvtree *k = kvtree_get2(ix->tree, "NAME", name);
-	char shown[NAME_SHOWN];
+	char shown[INDEX_NAME_SHOWN];
 	int64_t id = 0;
 
 	if (k == NULL)

@@ -25,15 +25,15 @@ struct index; /* opaque */
 /* One dataset; strings borrowed until the index changes or is freed. */
 struct index_entry {
 	int64_t id;
-	const char *name;     /* from the descriptor, else from the NAME table;
+	const char *name; /* from the descriptor, else from the NAME table;
 				 NULL: none */
 	struct dataset desc;
-	int complete;	      /* COMPLETE: 1, 0, -1 not recorded */
-	const char *flushed;  /* stamp or NULL */
-	const char *failed;   /* stamp or NULL */
-	const char *fetched;  /* latest stamp or NULL */
-	size_t fetches;	      /* number of FETCHED stamps */
-	bool current;	      /* CURRENT names it */
+	int complete;	     /* COMPLETE: 1, 0, -1 not recorded */
+	const char *flushed; /* stamp or NULL */
+	const char *failed;  /* stamp or NULL */
+	const char *fetched; /* latest stamp or NULL */
+	size_t fetches;	     /* number of FETCHED stamps */
+	bool current;	     /* CURRENT names it */
 };
 
 /* An empty index: VERSION and nothing else. */

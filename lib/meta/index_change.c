@@ -107,7 +107,7 @@ put_current(struct index *ix, const char *name, struct error *err)
 int
 index_set_current(struct index *ix, const char *name, struct error *err)
 {
-	char shown[NAME_SHOWN];
+	char shown[INDEX_NAME_SHOWN];
 	struct index_entry e;
 
 	if (name == NULL)
@@ -125,7 +125,7 @@ index_remove(struct index *ix, const char *name, struct error *err)
 {
 	const struct kvtree *k = kvtree_get2(ix->tree, "NAME", name);
 	const char *current = index_current(ix);
-	char shown[NAME_SHOWN], key[VALUE_NUMBER];
+	char shown[INDEX_NAME_SHOWN], key[VALUE_NUMBER];
 	int64_t id = 0;
 
 	if (k == NULL)

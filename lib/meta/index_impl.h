@@ -10,7 +10,7 @@
 struct kvtree;
 
 /* Room for a name in a message. */
-#define NAME_SHOWN 256
+#define INDEX_NAME_SHOWN 256
 
 /*
  * `ids` are those of the DSET table, ascending, as they were when the array

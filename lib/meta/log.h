@@ -17,7 +17,7 @@ struct error;
 /* One line; strings are borrowed from the buffer given to log_parse(), NULL
  * or -1 for what the line does not have. */
 struct log_line {
-	int64_t time;	 /* epoch seconds, read as local time */
+	int64_t time; /* epoch seconds, read as local time */
 	const char *host, *job_id;
 	const char *event; /* event=..., or NULL */
 	const char *xfer;  /* xfer=..., or NULL */

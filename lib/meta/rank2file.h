@@ -30,7 +30,7 @@ struct rank2file_file {
 };
 
 struct rank2file_rank {
-	bool present;	/* some part has an entry for this rank */
+	bool present; /* some part has an entry for this rank */
 	size_t nfiles;
 	struct rank2file_file *files;
 	uint64_t expected; /* FILES: more than nfiles where scr_index could not

@@ -36,7 +36,7 @@ struct redset_name {
 	bool descriptor; /* the short form; what follows is then unset */
 	uint32_t rank;	 /* world rank */
 	enum redset_type type;
-	uint32_t set, sets;	   /* 1-based number of the set, and how many */
+	uint32_t set, sets;	  /* 1-based number of the set, and how many */
 	uint32_t member, members; /* 1-based member, and set size */
 };
 
@@ -46,8 +46,7 @@ struct redset_name {
  * the length of the stem and any stem (e.g. "red.3") is accepted: bare redset
  * files; else only "reddesc.er" and "reddescmap.er" are.
  */
-bool redset_name_parse(const char *name, struct redset_name *out,
-		       size_t *stem);
+bool redset_name_parse(const char *name, struct redset_name *out, size_t *stem);
 
 /* Write the name into `to`; `stem` NULL: "reddesc.er" / "reddescmap.er". */
 char *redset_name_format(char *to, size_t size, const struct redset_name *n,
@@ -61,7 +60,7 @@ struct redset_desc {
 	uint32_t set, sets;	  /* GROUP (0-based), GROUPS */
 	uint32_t member, members; /* RANK (0-based), RANKS */
 	uint32_t rank, ranks;	  /* WRANK, WRANKS */
-	uint32_t failures;	  /* SINGLE 0, PARTNER REPLICAS, XOR 1, RS CKSUM */
+	uint32_t failures; /* SINGLE 0, PARTNER REPLICAS, XOR 1, RS CKSUM */
 };
 
 /* From the children of a DESC node; ERROR_CORRUPT on anything out of range

@@ -75,7 +75,7 @@ left_of(const struct redset_desc *d, uint32_t member, uint32_t steps)
 static bool
 could_be_owner(const struct kvtree *t, uint32_t number)
 {
-	struct redset_desc desc;
+	struct redset_desc desc = { .members = 0 };
 	uint32_t d = 0;
 
 	if (read_desc(t, number, &desc, NULL) < 0)
@@ -239,7 +239,7 @@ read_list(const struct kvtree *node, struct arena *arena,
 		return value_bad(err, "FILES", "FILE has more entries");
 	m->nfiles = have;
 	m->files = arena_alloc(arena, have, sizeof(*m->files));
-	if (have > 0 && m->files == NULL)
+	if (m->files == NULL)
 		return no_memory(err);
 	kvtree_foreach (k, list)
 		if (read_file(k, arena, m, err) < 0)

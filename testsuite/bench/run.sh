@@ -1,0 +1,175 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# make bench: every figure a ratio of two commands run in turn, five pairs,
+# with an A/A pair (the reference against itself) for the noise floor.
+#
+#   run.sh BUILD-TREE [PATTERN]
+#
+# Output, TSV: name, seconds ours, seconds reference, wall ratio, least..
+# greatest, processor ratio, goal, verdict.  Scratch space: BENCH_TMP (default
+# /dev/shm, a tmpfs) and, for the cold runs, BENCH_DISK (default the build
+# tree, which should be on a real disk).
+set -u
+tree=$(cd "$1" && pwd) || exit 1
+pattern=${2:-}
+rounds=${BENCH_ROUNDS:-5}
+size=${BENCH_SIZE:-268435456}
+bin=$tree/bin gen=$tree/gen bench=$tree/bench
+tmp=$(mktemp -d "${BENCH_TMP:-/dev/shm}/scrkit-bench.XXXXXX") || exit 1
+disk=$(mktemp -d "${BENCH_DISK:-$tree}/scrkit-bench.XXXXXX") || exit 1
+trap 'rm -rf "$tmp" "$disk"' EXIT
+missed=0
+
+note() { printf '# %s\n' "$*"; }
+wanted() { [[ -z $pattern || $1 == *$pattern* ]]; }
+
+# measure NAME GOAL [pairs' options]
+measure() {
+	local line
+	line=$("$bench/pairs" "$1" "$2" "$rounds" "${@:3}" 2>&1 | tail -n 1)
+	printf '%s\n' "$line"
+	[[ $line == *MISSED* ]] && missed=$((missed + 1))
+	return 0
+}
+# The reference against itself.
+noise() { measure "$1 A/A" - -a "$2" -b "$2"; }
+
+kernels() {
+	note "coding: ours against raw ISA-L, processor time (goal: ratio >= 0.9)"
+	"$bench/bench_code"
+	note "kvtree: 10^6 entries read in <= 0.5 s; index of 100,000 against a bare walk"
+	"$bench/bench_kvtree" "$tmp"
+	note "metadata commit against its bare system calls, on disk"
+	"$bench/bench_commit" "$disk" 9
+}
+
+# The arguments of ref_rebuild for prefix $1 with ranks $2 (blanks) lost.
+members() {
+	local r d
+	for r in 0 1 2 3 4 5 6 7; do
+		if [[ " $2 " == *" $r "* ]]; then
+			printf -- '- - '
+			continue
+		fi
+		d=$1/.scr/scr.dataset.1
+		printf '%s %s ' "$1/ckpt.1/rank_$r.ckpt" \
+			"$(echo "$d"/reddesc.er."$r".*grp*)"
+	done
+}
+
+lose() { # a command that takes the ranks away again
+	local r cmd=
+	for r in $2; do
+		cmd+="rm -f $1/ckpt.1/rank_$r.ckpt $1/.scr/scr.dataset.1/*.er.$r.* "
+		cmd+="$1/.scr/scr.dataset.1/filemap_$r; "
+	done
+	echo "$cmd"
+}
+
+# rebuild NAME TYPE K LOST THREADS
+rebuild() {
+	local p=$tmp/p out=$tmp/out refs
+	mkdir -p "$out"
+	refs=$(members "$p" "$4")
+	measure "$1 threads=$5" 1.15 -s "$(lose "$p" "$4")" \
+		-a "$bin/scr_rebuild -q --jobs $5 --prefix $p 1" \
+		-t "rm -f $out/*" \
+		-b "$bench/ref_rebuild $2 $3 $5 nocrc $size $out $refs"
+	noise "$1 threads=$5" \
+		"$bench/ref_rebuild $2 $3 $5 nocrc $size $out $refs"
+	for r in $4; do
+		cmp "$p/ckpt.1/rank_$r.ckpt" "$out/data.$r" ||
+			missed=$((missed + 1))
+	done
+}
+
+rebuilds() {
+	note "rebuild of 8 x $((size >> 20)) MiB on tmpfs, checksums on, against the same reads, arithmetic and writes"
+	"$gen/gen_dataset" -q -p "$tmp/p" -n 8 -t XOR -s "$size" --crc
+	rebuild rebuild-xor xor 1 3 1
+	rebuild rebuild-xor xor 1 3 2
+	rm -rf "$tmp/p" "$tmp/out"
+	"$gen/gen_dataset" -q -p "$tmp/p" -n 8 -t RS -k 2 -s "$size" --crc
+	rebuild rebuild-rs2 rs 2 "3 6" 1
+	rebuild rebuild-rs2 rs 2 "3 6" 2
+	note "peak memory of a rebuild, KiB, with 1 and 2 threads (bound: 65536 + 4096 x threads + metadata)"
+	for t in 1 2; do
+		sh -c "$(lose "$tmp/p" "3 6")"
+		"$bench/peak" "$bin/scr_rebuild" -q --jobs "$t" --prefix "$tmp/p" 1
+	done
+	rm -rf "$tmp/p" "$tmp/out"
+}
+
+cold() {
+	local p=$disk/p
+	note "rebuild from a cold disk, against reading the same bytes once and writing the results"
+	"$gen/gen_dataset" -q -p "$p" -n 8 -t XOR -s "$size" --crc
+	sh -c "$(lose "$p" 3)"
+	measure rebuild-cold 1.2 \
+		-s "$(lose "$p" 3) $bench/evict $p/ckpt.1/* $p/.scr/scr.dataset.1/*grp* >$tmp/n" \
+		-a "$bin/scr_rebuild -q --prefix $p 1" \
+		-t "$(lose "$p" 3) rm -f $disk/w; $bench/evict $p/ckpt.1/* $p/.scr/scr.dataset.1/*grp* >$tmp/n" \
+		-b "$bench/evict -r $p/ckpt.1/* $p/.scr/scr.dataset.1/*grp* >$tmp/n; dd if=/dev/zero of=$disk/w bs=1M count=$((size * 8 / 7 >> 20)) conv=fsync 2>$tmp/n"
+	rm -rf "$p" "$disk/w"
+}
+
+index() {
+	local n
+	note "index: listing, and its growth (linear: about 2)"
+	for n in 8000 16000 100000; do
+		mkdir -p "$tmp/i$n"
+		"$gen/gen_meta" -q --index "$n" -p "$tmp/i$n"
+	done
+	measure list-100000 2 -a "$bin/scr_index -p $tmp/i100000 >$tmp/a" \
+		-b "$bench/ref_index $tmp/i100000/.scr/index.scr >$tmp/b"
+	noise list-100000 "$bench/ref_index $tmp/i100000/.scr/index.scr >$tmp/b"
+	measure list-16k/8k 2.3 -a "$bin/scr_index -p $tmp/i16000 >$tmp/a" \
+		-b "$bin/scr_index -p $tmp/i8000 >$tmp/b"
+}
+
+# forget PREFIX: what a build made
+forget() { echo "rm -f $1/.scr/scr.dataset.1/rank2* $1/.scr/scr.dataset.1/summ*"; }
+
+builds() {
+	local g p
+	note "scr_index --build with nothing missing, against reading the filemaps and a stat of every file"
+	for g in "1000 10" "16000 1" "1 16000" "8000 1" "1 8000"; do
+		# shellcheck disable=SC2086 # two words
+		set -- $g
+		p=$tmp/s$1x$2
+		"$gen/gen_dataset" -q -p "$p" -n "$1" -m "$1" -f "$2" -t SINGLE -s 1K
+	done
+	for g in 1000x10 16000x1 1x16000; do
+		p=$tmp/s$g
+		measure "build-$g" 2 -s "$(forget "$p")" \
+			-a "$bin/scr_index -q -p $p --build 1" \
+			-b "$bench/ref_scan $p/.scr/scr.dataset.1 / / >$tmp/b"
+		noise "build-$g" "$bench/ref_scan $p/.scr/scr.dataset.1 / / >$tmp/b"
+	done
+	for g in "16000x1 8000x1" "1x16000 1x8000"; do
+		# shellcheck disable=SC2086 # two words
+		set -- $g
+		measure "build-$1/$2" 2.3 \
+			-s "$(forget "$tmp/s$1")" \
+			-a "$bin/scr_index -q -p $tmp/s$1 --build 1" \
+			-t "$(forget "$tmp/s$2")" \
+			-b "$bin/scr_index -q -p $tmp/s$2 --build 1"
+	done
+	rm -rf "$tmp"/s*
+}
+
+startup() {
+	local c
+	note "start-up, twenty times, against a trivial program"
+	for c in "$bin"/*; do
+		measure "start-$(basename "$c")" 2 \
+			-a "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do $c --version; done >$tmp/a" \
+			-b "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do $bench/ref_trivial; done >$tmp/b"
+	done
+}
+
+printf 'name\tours\treference\tratio\tleast..greatest\tcpu ratio\tgoal\tverdict\n'
+for part in kernels rebuilds cold index builds startup; do
+	if wanted "$part"; then $part; fi
+done
+note "$missed missed"

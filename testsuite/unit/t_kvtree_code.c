@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Encoded trees (formats.md 1.1, 1.2): round trips, damage of all kinds, keys
+ * that are there twice.
+ */
+#include <stdlib.h>
+
+#include "crc.h"
+#include "metatest.h"
+
+/* formats.md 1.2: NODES = 4. */
+static const unsigned char nodes[] = {
+	0x95, 0x1f, 0xc3, 0xf5, 0,   1, 0, 1, 0, 0,   0,    0,	  0,	0,    0,
+	0x2c, 0,    0,	  0,	1,   0, 0, 0, 1, 'N', 'O',  'D',  'E',	'S',  0,
+	0,    0,    0,	  1,	'4', 0, 0, 0, 0, 0,   0xcb, 0x4f, 0x2f, 0xc1,
+};
+
+/* formats.md 1.1: the smallest file. */
+static const unsigned char empty[] = {
+	0x95, 0x1f, 0xc3, 0xf5, 0, 1, 0, 1, 0, 0, 0,	0,    0,    0,
+	0,    0x1c, 0,	  0,	0, 1, 0, 0, 0, 0, 0x02, 0x14, 0x9a, 0x0e,
+};
+
+static void
+put_be32(char *p, uint32_t v)
+{
+	int i = 0;
+
+	for (i = 0; i < 4; i++)
+		p[i] = (char)(v >> (24 - 8 * i));
+}
+
+/* Make size and checksum of an image right again. */
+static void
+fix(struct buf *b)
+{
+	put_be32(b->data + 12, (uint32_t)b->len);
+	put_be32(b->data + b->len - 4, crc_update(0, b->data, b->len - 4));
+}
+
+/* An image of this packed tree. */
+static void
+wrap(struct buf *b, const void *tree, size_t len)
+{
+	buf_clear(b);
+	buf_add(b, empty, KVTREE_HEADER_SIZE);
+	buf_add(b, tree, len);
+	buf_add_be32(b, 0);
+	fix(b);
+}
+
+/* The sentence decoding ends with, "" if it can be decoded. */
+static const char *
+complaint(const void *data, size_t len)
+{
+	static struct error err;
+	struct kvtree *t = NULL;
+	/* Memory that ends where the image does, for the sanitizer. */
+	char *exact = malloc(len > 0 ? len : 1);
+
+	if (exact == NULL)
+		abort();
+	if (len > 0)
+		memcpy(exact, data, len);
+	error_clear(&err);
+	t = kvtree_decode(exact, len, NULL, &err);
+	if (t == NULL && err.kind != ERROR_CORRUPT)
+		error_set(&err, ERROR_SYSTEM, "unexpected kind of error");
+	kvtree_free(t);
+	free(exact);
+	return err.text;
+}
+
+/* --- Whole images --- */
+
+static void
+test_known(void)
+{
+	struct kvtree *t = kvtree_decode(nodes, sizeof(nodes), NULL, NULL);
+	size_t used = 0, size = 0;
+	char longer[sizeof(nodes) + 9] = { 0 };
+
+	is_str(kvtree_value(t, "NODES"), "4", "the example of the format");
+	ok(tree_is(t, nodes, sizeof(nodes)), "is encoded bit for bit");
+	is_int(kvtree_packed_size(t), sizeof(nodes) - 24, "packed size");
+	kvtree_free(t);
+	t = kvtree_decode(empty, sizeof(empty), &used, NULL);
+	ok(t != NULL && kvtree_first(t) == NULL && used == 28, "the empty one");
+	ok(tree_is(t, empty, sizeof(empty)), "is encoded bit for bit");
+	kvtree_free(t);
+	memcpy(longer, nodes, sizeof(nodes));
+	t = kvtree_decode(longer, sizeof(longer), &used, NULL);
+	ok(t != NULL && used == sizeof(nodes), "bytes behind are left alone");
+	kvtree_free(t);
+	ok(kvtree_peek(nodes, KVTREE_HEADER_SIZE, &size, NULL) == 0 &&
+		   size == sizeof(nodes),
+	   "peek needs the header only");
+	ok(kvtree_peek(nodes, KVTREE_HEADER_SIZE - 1, &size, NULL) < 0,
+	   "but all of it");
+}
+
+/* All shapes of levels around where the list becomes an index. */
+static void
+test_round_trips(void)
+{
+	struct kvtree *t = kvtree_new(NULL), *u = NULL, *n = NULL;
+	struct buf b = BUF_INIT;
+	char key[48], what[64];
+	int count = 0, i = 0;
+
+	for (count = 0; count < 5000; count += count < 40 ? 1 : 977) {
+		kvtree_clear(t);
+		n = kvtree_put(kvtree_put(t, "top", NULL), "below", NULL);
+		for (i = 0; i < count; i++) {
+			snprintf(key, sizeof(key), "%.*s%d", i % 23,
+				 "a common start of keys", i);
+			kvtree_set(n, key, key, NULL);
+		}
+		buf_clear(&b);
+		kvtree_encode(t, &b, NULL);
+		u = kvtree_decode(b.data, b.len, NULL, NULL);
+		snprintf(what, sizeof(what), "round trip, level of %d", count);
+		n = kvtree_get2(u, "top", "below");
+		ok(tree_is(u, b.data, b.len) &&
+			   kvtree_count(n) == (size_t)count &&
+			   (count == 0 || kvtree_value(n, key) != NULL) &&
+			   kvtree_get(n, "no such") == NULL,
+		   what);
+		kvtree_free(u);
+	}
+	buf_free(&b);
+	kvtree_free(t);
+}
+
+static void
+test_part(void)
+{
+	struct kvtree *t = kvtree_decode(nodes, sizeof(nodes), NULL, NULL);
+	struct buf b = BUF_INIT;
+
+	buf_add_str(&b, "text");
+	ok(kvtree_encode(t, &b, NULL) == 0 && b.len == 4 + sizeof(nodes) &&
+		   memcmp(b.data + 4, nodes, sizeof(nodes)) == 0,
+	   "encode appends");
+	buf_clear(&b);
+	kvtree_encode(kvtree_get(t, "NODES"), &b, NULL);
+	kvtree_decode_into(t, b.data, b.len, NULL, NULL);
+	ok(kvtree_get(t, "4") != NULL && kvtree_count(t) == 1, "or a part");
+	kvtree_free(t);
+	buf_free(&b);
+}
+
+/* --- Damaged images --- */
+
+/* A small tree with everything in it. */
+static void
+sample(struct buf *b)
+{
+	struct kvtree *t = tree_of("A>1\nB>x\nB>y>z\nlonger key/with slash>\n"
+				   "L>1\nL>2\nL>3\nL>4\nL>5\nL>6\nL>7\nL>8\n"
+				   "L>9\nL>10\nL>11\nL>12\nL>13\nL>14\nL>15\n"
+				   "L>16\nL>17\nL>18\nEND\n");
+
+	buf_clear(b);
+	kvtree_encode(t, b, NULL);
+	kvtree_free(t);
+}
+
+static void
+test_truncated(void)
+{
+	struct buf b = BUF_INIT, c = BUF_INIT;
+	bool good = true;
+	size_t len = 0;
+
+	sample(&b);
+	for (len = 0; len < b.len; len++)
+		good = good && *complaint(b.data, len) != '\0';
+	ok(good, "no truncated image is decoded");
+	for (len = KVTREE_HEADER_SIZE; len < b.len - 4; len++) {
+		wrap(&c, b.data + KVTREE_HEADER_SIZE, len - KVTREE_HEADER_SIZE);
+		good = good && *complaint(c.data, c.len) != '\0';
+	}
+	ok(good, "nor a truncated tree with a checksum");
+	is_str(complaint(NULL, 0), "empty file: interrupted write", "empty");
+	buf_free(&c);
+	buf_free(&b);
+}
+
+static void
+test_flipped(void)
+{
+	struct buf b = BUF_INIT, c = BUF_INIT;
+	struct kvtree *t = NULL;
+	bool good = true, same = true, all = getenv("SCRKIT_SLOW") != NULL;
+	size_t at = 0, decoded = 0;
+	int flip = 0;
+
+	sample(&b);
+	for (at = 0; at < b.len; at++) {
+		b.data[at] = (char)(b.data[at] ^ 0x10);
+		good = good &&
+		       (*complaint(b.data, b.len) != '\0' || /* flags: */
+			(at >= 16 && at < 20));
+		b.data[at] = (char)(b.data[at] ^ 0x10);
+	}
+	ok(good, "no image with a flipped bit is decoded");
+	for (at = 20; at < b.len - 4; at++)
+		for (flip = 1; flip < 256; flip = all ? flip + 1 : 2 * flip) {
+			buf_clear(&c);
+			buf_add(&c, b.data, b.len);
+			c.data[at] = (char)(c.data[at] ^ flip);
+			fix(&c);
+			t = kvtree_decode(c.data, c.len, NULL, NULL);
+			if (t == NULL)
+				continue;
+			decoded++;
+			same = same && !tree_is(t, b.data, b.len);
+			kvtree_free(t);
+		}
+	ok(decoded > 500, "with the checksum put right, many are");
+	ok(same, "and are something else");
+	buf_free(&c);
+	buf_free(&b);
+}
+
+/* Header fields by offset, and what is said of them; the checksum is right. */
+static const struct {
+	size_t at;
+	uint32_t value;
+	const char *says;
+} headers[] = {
+	{ 0, 0x941fc3f5, "not a kvtree file: magic 0x941fc3f5 at byte 0" },
+	{ 4, 0x00020001, "type 2 at byte 4, expected 1" },
+	{ 4, 0x00010000, "version 0 at byte 6, expected 1" },
+	{ 8, 1, "size 4294967340 at byte 8 is too large, at most 1073741824" },
+	{ 12, 0, "size 0 at byte 8 is too small, at least 28" },
+	{ 12, 27, "size 27 at byte 8 is too small, at least 28" },
+	{ 12, 45, "needs 45 bytes, has 44: truncated" },
+	{ 16, 0xffffffff, "" },
+	{ 16, 2,
+	  "tree ends at byte 40, 4 bytes follow before the end of the "
+	  "image" },
+	{ 20, 4000000000, "count 4000000000 at byte 20 leaves the image" },
+	{ 20, 2, "key at byte 40 leaves the image" },
+	{ 20, 0,
+	  "tree ends at byte 24, 16 bytes follow before the end of the "
+	  "image" },
+	{ 30, 2, "count 2 at byte 30 leaves the image" },
+	{ 36, 1, "count 1 at byte 36 leaves the image" },
+	{ 32, 0x41414141, "count 16705 at byte 30 leaves the image" },
+};
+
+static void
+test_sentences(void)
+{
+	char b[sizeof(nodes)];
+	size_t i = 0;
+
+	for (i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
+		memcpy(b, nodes, sizeof(b));
+		put_be32(b + headers[i].at, headers[i].value);
+		put_be32(b + 40, crc_update(0, b, 40));
+		is_str(complaint(b, sizeof(b)), headers[i].says,
+		       *headers[i].says ? headers[i].says : "unknown flags");
+	}
+	memcpy(b, nodes, sizeof(b));
+	b[40] = 0;
+	is_str(complaint(b, sizeof(b)),
+	       "checksum mismatch: file says 0x004f2fc1, contents give "
+	       "0xcb4f2fc1",
+	       "checksum mismatch");
+	is_str(complaint(nodes, 10), "header needs 20 bytes, has 10: truncated",
+	       "short header");
+	memcpy(b, nodes, sizeof(b));
+	b[19] = 0;
+	b[15] = 40;
+	is_str(complaint(b, 40), "", "no checksum, none expected");
+}
+
+/* --- Keys --- */
+
+static void
+test_keys(void)
+{
+	struct buf b = BUF_INIT, tree = BUF_INIT;
+	bool good = true;
+	size_t len = 0;
+
+	/* All lengths of a last key, its NUL there or not. */
+	for (len = 0; len < 40; len++) {
+		buf_clear(&tree);
+		buf_add_be32(&tree, 1);
+		buf_add(&tree, "0123456789abcdefghijklmnopqrstuvwxyzABCDEF",
+			len);
+		buf_add(&tree, "", 1);
+		buf_add_be32(&tree, 0);
+		wrap(&b, tree.data, tree.len);
+		good = good && *complaint(b.data, b.len) == '\0';
+		memset(b.data + 24 + len, 'x', 5);
+		fix(&b);
+		good = good && strcmp(complaint(b.data, b.len),
+				      "key at byte 24 leaves the image") == 0;
+	}
+	ok(good, "keys without end are found at all lengths");
+	buf_free(&tree);
+	buf_free(&b);
+}
+
+/* --- Keys that are there twice --- */
+
+static uint32_t
+roll(uint32_t below)
+{
+	static uint64_t state = 4711;
+
+	state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+	return (uint32_t)(state >> 33) % below;
+}
+
+/* Write a random tree of keys out of `names`, twice or more often each, and
+ * put it into `t` as it should be read. */
+static void
+random_tree(struct buf *out, struct kvtree *t, uint32_t names, int depth)
+{
+	uint32_t count = depth == 0 || roll(3) == 0 ? 0 : roll(2 * names);
+	struct kvtree *n = NULL;
+	char key[32];
+
+	buf_add_be32(out, count);
+	while (count-- > 0) {
+		snprintf(key, sizeof(key), "%s%u", depth % 2 ? "rank " : "",
+			 (unsigned int)roll(names));
+		n = kvtree_put(t, key, NULL);
+		buf_add(out, key, strlen(key) + 1);
+		random_tree(out, n, names, depth - 1);
+	}
+}
+
+static void
+test_twice(void)
+{
+	static const uint32_t alphabets[] = { 1, 2, 5, 8, 12, 20, 40 };
+	struct buf tree = BUF_INIT, image = BUF_INIT, want = BUF_INIT;
+	struct kvtree *t = NULL, *model = NULL;
+	bool good = true;
+	char what[64];
+	size_t i = 0;
+	int round = 0;
+
+	for (i = 0; i < sizeof(alphabets) / sizeof(alphabets[0]); i++) {
+		for (round = 0, good = true; round < 60 && good; round++) {
+			model = kvtree_new(NULL);
+			buf_clear(&tree);
+			buf_clear(&want);
+			random_tree(&tree, model, alphabets[i],
+				    alphabets[i] > 12 ? 2 : 4);
+			wrap(&image, tree.data, tree.len);
+			kvtree_encode(model, &want, NULL);
+			t = kvtree_decode(image.data, image.len, NULL, NULL);
+			good = tree_is(t, want.data, want.len);
+			kvtree_free(t);
+			kvtree_free(model);
+		}
+		snprintf(what, sizeof(what), "merged, keys out of %u",
+			 (unsigned int)alphabets[i]);
+		ok(good, what);
+	}
+	buf_free(&want);
+	buf_free(&image);
+	buf_free(&tree);
+}
+
+/* --- Depth and memory --- */
+
+static void
+deep(struct buf *b, int levels)
+{
+	struct buf tree = BUF_INIT;
+
+	while (levels-- > 0) {
+		buf_add_be32(&tree, 1);
+		buf_add(&tree, "d", 2);
+	}
+	buf_add_be32(&tree, 0);
+	wrap(b, tree.data, tree.len);
+	buf_free(&tree);
+}
+
+static void
+test_depth(void)
+{
+	struct buf b = BUF_INIT;
+
+	deep(&b, KVTREE_MAX_DEPTH);
+	is_str(complaint(b.data, b.len), "", "256 levels");
+	deep(&b, KVTREE_MAX_DEPTH + 1);
+	is_str(complaint(b.data, b.len),
+	       "nested deeper than 256 levels at byte 1556", "257 levels");
+	deep(&b, 1000000);
+	is_str(complaint(b.data, b.len),
+	       "nested deeper than 256 levels at byte 1556", "many more");
+	buf_free(&b);
+}
+
+/* Nested counts, each of which could be true alone, all together not: if each
+ * was believed, memory for 256 times the image would be asked for. */
+static void
+test_promises(void)
+{
+	struct buf tree = BUF_INIT, b = BUF_INIT;
+	char filler[5000] = { 0 };
+	int i = 0;
+
+	for (i = 0; i < 200; i++) {
+		buf_add_be32(&tree, 900);
+		buf_add(&tree, "d", 2);
+	}
+	buf_add(&tree, filler, sizeof(filler));
+	wrap(&b, tree.data, tree.len);
+	is_str(complaint(b.data, b.len),
+	       "count 900 at byte 26 leaves the image",
+	       "promises are added up");
+	buf_free(&b);
+	buf_free(&tree);
+}
+
+/* --- Allocation fails --- */
+
+static int
+try_decode(void *arg, struct error *err)
+{
+	const struct buf *b = arg;
+	struct kvtree *t = kvtree_decode(b->data, b->len, NULL, err);
+
+	kvtree_free(t);
+	return t != NULL ? 0 : -1;
+}
+
+static int
+try_encode(void *arg, struct error *err)
+{
+	struct buf b = BUF_INIT;
+	int rc = kvtree_encode(arg, &b, err);
+
+	if (rc < 0 && b.len > 0)
+		error_set(err, ERROR_CORRUPT, "half an image");
+	buf_free(&b);
+	return rc;
+}
+
+static void
+test_memory(void)
+{
+	struct kvtree *t = kvtree_new(NULL);
+	struct buf b = BUF_INIT, tree = BUF_INIT;
+	char key[32];
+	int i = 0;
+
+	for (i = 0; i < 5000; i++) {
+		snprintf(key, sizeof(key), "key %d", i);
+		kvtree_set(t, key, "1", NULL);
+	}
+	kvtree_encode(t, &b, NULL);
+	ok(fail_each_alloc(try_decode, &b) > 4, "decode survives ENOMEM");
+	ok(fail_each_alloc(try_encode, t) > 0, "encode does");
+	/* The last key again: all is read again. */
+	buf_clear(&tree);
+	buf_add_be32(&tree, 5001);
+	buf_add(&tree, b.data + 24, b.len - 28);
+	buf_add(&tree, key, strlen(key) + 1);
+	buf_add_be32(&tree, 0);
+	wrap(&b, tree.data, tree.len);
+	ok(fail_each_alloc(try_decode, &b) > 4, "decode of keys twice does");
+	buf_free(&tree);
+	buf_free(&b);
+	kvtree_free(t);
+}
+
+int
+main(void)
+{
+	test_known();
+	test_round_trips();
+	test_part();
+	test_truncated();
+	test_flipped();
+	test_sentences();
+	test_keys();
+	test_twice();
+	test_depth();
+	test_promises();
+	test_memory();
+	return tap_done();
+}
