@@ -301,7 +301,6 @@ do_list(const struct settings *s, struct catalogue *c)
 	struct error err = ERROR_INIT;
 	struct index *ix = catalogue_read(c, &err);
 	struct index_entry *entries = NULL;
-	struct buf text = BUF_INIT;
 	struct json *j = NULL;
 	size_t count = 0;
 	int status = STATUS_OK;
@@ -316,14 +315,12 @@ do_list(const struct settings *s, struct catalogue *c)
 	entries = index_entries(ix, &count, &err);
 	if (count != (size_t)-1 && s->json)
 		j = catalogue_list_json(c, ix, entries, count, &f);
-	else if (count != (size_t)-1 &&
-		 catalogue_list(entries, count, &f,
-				s->names_only ? CATALOGUE_NAMES
-				: s->all      ? CATALOGUE_WIDE
-					      : CATALOGUE_LLNL,
-				&text, &err) == 0)
-		print(&text);
-	buf_free(&text);
+	else if (count != (size_t)-1)
+		catalogue_list(entries, count, &f,
+			       s->names_only ? CATALOGUE_NAMES
+			       : s->all	     ? CATALOGUE_WIDE
+					     : CATALOGUE_LLNL,
+			       stdout, &err);
 	mem_free(entries);
 	index_free(ix);
 	return finish(s, j, status, &err);

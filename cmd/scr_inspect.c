@@ -47,13 +47,13 @@ static const struct app_info info = {
 	.summary = "print metadata files of SCR, and say how datasets are",
 	.usage = "[OPTION]... [FILE|DIR|DATASET]...",
 	.notes = "FILE is any metadata file; DIR a prefix, a dataset's "
-		 "directory in it, or the cache of\none or more nodes; DATASET "
-		 "a name or number on the prefix.  Without any: the prefix.\n"
+		 "directory in it, or the\ncache of one or more nodes; DATASET "
+		 "a name or number on the prefix.  Without\nany: the prefix.\n"
 		 "Exit status: 0 all is whole, 1 could not look, 2 usage, 3 "
-		 "damaged but recoverable,\n4 something is lost.",
+		 "damaged but\nrecoverable, 4 something is lost.",
 };
 
-/* --- Helpers ---------------------------------------------------------------- */
+/* --- Helpers --- */
 
 static const char *
 prefix_dir(const struct inspect *in)
@@ -63,6 +63,13 @@ prefix_dir(const struct inspect *in)
 	if (in->prefix != NULL)
 		return in->prefix;
 	return env != NULL && env[0] != '\0' ? env : ".";
+}
+
+/* Was something asked for that only details show? */
+static bool
+detailed(const struct inspect *in)
+{
+	return in->choice.map || in->choice.all_files;
 }
 
 /* Put what was collected on stdout. */
@@ -102,7 +109,7 @@ warn_lines(const char *text)
 	}
 }
 
-/* --- Metadata files --------------------------------------------------------- */
+/* --- Metadata files --- */
 
 static int
 show_file(struct inspect *in, const char *path, struct error *err)
@@ -134,31 +141,41 @@ show_file(struct inspect *in, const char *path, struct error *err)
 	return rc;
 }
 
-/* --- Prefixes --------------------------------------------------------------- */
+/* --- Prefixes --- */
 
+static int
+show_one(struct inspect *in, struct survey *s, const struct survey_entry *e,
+	 struct json *list, struct error *err)
+{
+	struct survey_health h;
+	int rc = survey_check(s, e, &in->look, &h, err);
+
+	in->status = error_worse_status(in->status, h.status);
+	if (rc == 0 && in->json)
+		json_push(list, survey_json(&h, true, in->choice.all_files));
+	else if (rc == 0)
+		rc = report_detail(&h, &in->choice, &in->out, err);
+	flush(in);
+	survey_health_fini(&h);
+	return rc;
+}
+
+/* The datasets `names` in detail; without any: all. */
 static int
 show_some(struct inspect *in, struct survey *s, const char *const *names,
 	  size_t count, struct json *list, struct error *err)
 {
-	struct survey_health h;
-	int rc = 0;
+	const struct survey_entry *e = NULL;
+	size_t n = count > 0 ? count : s->count;
 
-	for (size_t i = 0; rc == 0 && i < count; i++) {
-		const struct survey_entry *e = survey_find(s, names[i], err);
-
-		if (e == NULL)
+	for (size_t i = 0; i < n; i++) {
+		e = count > 0 ? survey_find(s, names[i], err) : &s->entries[i];
+		if (i > 0 && !in->json)
+			putchar('\n');
+		if (e == NULL || show_one(in, s, e, list, err) < 0)
 			return -1;
-		rc = survey_check(s, e, &in->look, &h, err);
-		in->status = error_worse_status(in->status, h.status);
-		if (rc == 0 && in->json)
-			json_push(list,
-				  survey_json(&h, true, in->choice.all_files));
-		else if (rc == 0)
-			rc = report_detail(&h, &in->choice, &in->out, err);
-		flush(in);
-		survey_health_fini(&h);
 	}
-	return rc;
+	return 0;
 }
 
 static int
@@ -213,8 +230,9 @@ show_prefix(struct inspect *in, const char *path, const char *const *names,
 	if (rc == 0 && s.index == NULL && s.count == 0)
 		rc = error_set(err, ERROR_ABSENT, "%s", s.no_index);
 	if (rc == 0)
-		rc = count > 0 ? show_some(in, &s, names, count, list, err)
-			       : show_all(in, &s, list, err);
+		rc = count > 0 || detailed(in)
+			     ? show_some(in, &s, names, count, list, err)
+			     : show_all(in, &s, list, err);
 	if (in->json && rc == 0)
 		json_push(in->prefixes, survey_prefix_json(&s, list));
 	else
@@ -223,7 +241,7 @@ show_prefix(struct inspect *in, const char *path, const char *const *names,
 	return rc;
 }
 
-/* --- Caches ----------------------------------------------------------------- */
+/* --- Caches --- */
 
 /* Did the user name this dataset, or none? */
 static bool
@@ -266,7 +284,7 @@ static int
 show_caches(struct inspect *in, struct error *err)
 {
 	const struct survey_caches *c = &in->caches;
-	bool detail = c->count == 1 || in->datasets.count > 0;
+	bool detail = c->count == 1 || in->datasets.count > 0 || detailed(in);
 	struct buf reasons = BUF_INIT;
 	struct report_table t;
 	size_t head = 0, shown = 0;
@@ -295,7 +313,7 @@ show_caches(struct inspect *in, struct error *err)
 	return rc;
 }
 
-/* --- Arguments ---------------------------------------------------------------- */
+/* --- Arguments --- */
 
 /* Not a path of ours: perhaps the name of a dataset. */
 static int
@@ -440,9 +458,9 @@ parse(struct inspect *in, int argc, char **argv)
 		OPT_LIST('d', "dataset", &in->datasets, "NAME", OPT_DATASET,
 			 "this dataset, by name or number, in detail"),
 		OPT_FLAG(0, "map", &in->choice.map,
-			 "with details: draw the ranks by redundancy sets"),
+			 "in detail: draw the ranks by redundancy sets"),
 		OPT_FLAG(0, "files", &in->choice.all_files,
-			 "with details: list every file"),
+			 "in detail: list every file"),
 		OPT_FLAG(0, "checksums", &o->checksums,
 			 "read the files whose checksum is recorded"),
 		OPT_FLAG(0, "verify", &o->checksums, NULL),

@@ -36,11 +36,11 @@ static const struct app_info info = {
 	.summary = "compute from redundancy what a dataset has lost",
 	.usage = "[OPTION]... DATASET|DIR...\n"
 		 "       scr_rebuild --xor|--rs|--partner [map] FILE...",
-	.notes = "DATASET is a name or number on the prefix; DIR its directory "
-		 "below PREFIX/.scr, or its\ndirectories in the caches of one "
-		 "or more nodes; FILE a redundancy file.\n"
+	.notes = "DATASET is a name or number on the prefix; DIR its "
+		 "directory below PREFIX/.scr,\nor its directories in the "
+		 "caches of one or more nodes; FILE a redundancy file.\n"
 		 "Exit status: 0 done, or nothing to do; 1 failed; 2 usage; 3 "
-		 "with --dry-run: there is\nsomething to rebuild; 4 something "
+		 "with --dry-run: there\nis something to rebuild; 4 something "
 		 "is lost, and nothing was changed.",
 };
 
@@ -67,7 +67,7 @@ prefix_dir(const struct settings *s)
 	return env != NULL && env[0] != '\0' ? env : ".";
 }
 
-/* --- The work ------------------------------------------------------------------------ */
+/* --- The work --- */
 
 /* What --deep finds to be wrong, and can tell apart, is an erasure. */
 static int
@@ -315,7 +315,7 @@ run(struct settings *s, const char *const *args, size_t count)
 	return status;
 }
 
-/* --- The command line ------------------------------------------------------------------ */
+/* --- The command line --- */
 
 /* LLNL's helpers bear the scheme in their names. */
 static int

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "dataset/rebuild.h"
 
@@ -247,11 +248,11 @@ enum catalogue_style {
 	CATALOGUE_NAMES, /* one a line */
 };
 
-/* Append the list of the entries that match; names with control characters
- * are made printable. */
+/* Write the list of the entries that match; names with control characters are
+ * made printable.  Whether `to` took it all, ferror() tells. */
 int catalogue_list(const struct index_entry *entries, size_t count,
 		   const struct catalogue_filter *f, enum catalogue_style style,
-		   struct buf *out, struct error *err);
+		   FILE *to, struct error *err);
 
 /* One entry as a JSON object; NULL: no memory. */
 struct json *catalogue_json(const struct index *ix,

@@ -24,6 +24,9 @@
 /* A name made printable. */
 #define SHOWN_MAX 4200
 
+/* Bytes of a table that are written at a time. */
+#define FLUSH_SIZE ((size_t)64 << 10)
+
 /* --- Filter --- */
 
 bool
@@ -182,33 +185,55 @@ name_width(const struct index_entry *entries, size_t count,
 	return width;
 }
 
+/* One entry in the given style. */
+static int
+put_entry(struct buf *out, const struct index_entry *e,
+	  enum catalogue_style style, size_t width)
+{
+	char shown[SHOWN_MAX];
+
+	if (style == CATALOGUE_LLNL)
+		return put_llnl(out, e);
+	if (style == CATALOGUE_WIDE)
+		return put_wide(out, e, width);
+	if (e->name == NULL)
+		return 0;
+	if (buf_add_str(out, line_name(e->name, shown)) < 0)
+		return -1;
+	return buf_add_char(out, '\n');
+}
+
+/* A large table must not be in memory as a whole: that costs more than to
+ * write it. */
+static void
+flush(struct buf *text, FILE *to)
+{
+	fwrite(text->data, 1, text->len, to);
+	buf_clear(text);
+}
+
 int
 catalogue_list(const struct index_entry *entries, size_t count,
 	       const struct catalogue_filter *f, enum catalogue_style style,
-	       struct buf *out, struct error *err)
+	       FILE *to, struct error *err)
 {
-	char shown[SHOWN_MAX];
+	struct buf text = BUF_INIT;
 	size_t width = 0;
 	int rc = 0;
 
 	if (style == CATALOGUE_WIDE)
 		width = name_width(entries, count, f);
-	rc = put_head(out, style, width);
+	rc = put_head(&text, style, width);
 	for (size_t i = 0; rc == 0 && i < count; i++) {
-		const struct index_entry *e = &entries[i];
-
-		if (!catalogue_match(f, e))
+		if (!catalogue_match(f, &entries[i]))
 			continue;
-		if (style == CATALOGUE_LLNL) {
-			rc = put_llnl(out, e);
-		} else if (style == CATALOGUE_WIDE) {
-			rc = put_wide(out, e, width);
-		} else if (e->name != NULL) {
-			rc = buf_add_str(out, line_name(e->name, shown));
-			if (rc == 0)
-				rc = buf_add_char(out, '\n');
-		}
+		rc = put_entry(&text, &entries[i], style, width);
+		if (text.len >= FLUSH_SIZE)
+			flush(&text, to);
 	}
+	if (rc == 0 && text.len > 0)
+		flush(&text, to);
+	buf_free(&text);
 	return rc < 0 ? error_set(err, ERROR_NOMEM, "out of memory") : 0;
 }
 

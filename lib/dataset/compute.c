@@ -17,6 +17,10 @@
 #include "par.h"
 #include "progress.h"
 
+/* Blocks a worker takes at a time: neighbours share open files, read-ahead and
+ * running checksums. */
+#define BLOCK_BATCH 8
+
 struct worker {
 	unsigned char *memory; /* buffers of one block's strings, end to end */
 	struct stripe_cache *in, *out;
@@ -73,17 +77,16 @@ read_inputs(const struct run *r, const struct compute_set *set,
 						   : &set->data[ref->member];
 
 		in[i] = w->memory + i * r->block;
-		if (stripe_read(s, w->in, ref->off + off, in[i], len,
-				r->o->sums, err) < 0)
+		if (stripe_read(s, w->in, ref->off + off, in[i], len, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
 static int
-write_outputs(const struct run *r, const struct compute_set *set,
-	      const struct solve_job *j, uint64_t off, size_t len,
-	      struct worker *w, void *const *out, struct error *err)
+write_outputs(const struct compute_set *set, const struct solve_job *j,
+	      uint64_t off, size_t len, struct worker *w, void *const *out,
+	      struct error *err)
 {
 	for (uint32_t i = 0; i < j->nout; i++) {
 		const struct solve_ref *ref = &j->out[i];
@@ -91,8 +94,8 @@ write_outputs(const struct run *r, const struct compute_set *set,
 						 ? &set->new_body[ref->member]
 						 : &set->new_data[ref->member];
 
-		if (stripe_write(s, w->out, ref->off + off, out[i], len,
-				 r->o->new_sums, err) < 0)
+		if (stripe_write(s, w->out, ref->off + off, out[i], len, err) <
+		    0)
 			return -1;
 	}
 	return 0;
@@ -123,7 +126,7 @@ run_block(void *arg, size_t block, unsigned worker, struct error *err)
 				 : w->memory + (j->nin + i) * r->block;
 	if (j->recipe != NULL)
 		recipe_run(j->recipe, len, in, out);
-	if (write_outputs(r, set, j, off, len, w, out, err) < 0)
+	if (write_outputs(set, j, off, len, w, out, err) < 0)
 		return -1;
 	progress_add(r->o->progress, (uint64_t)len * (j->nin + j->nout));
 	return 0;
@@ -206,8 +209,8 @@ start_workers(struct run *r, struct error *err)
 		struct worker *w = &r->workers[i];
 
 		w->memory = mem_aligned(4096, r->width * r->block);
-		w->in = stripe_cache_new(slots, false);
-		w->out = stripe_cache_new(slots, true);
+		w->in = stripe_cache_new(slots, false, r->o->sums);
+		w->out = stripe_cache_new(slots, true, r->o->new_sums);
 		if (w->memory == NULL || w->in == NULL || w->out == NULL)
 			return error_set(err, ERROR_NOMEM, "out of memory");
 	}
@@ -234,7 +237,7 @@ compute(const struct compute_set *sets, size_t nsets,
 		goto out;
 	if (blocks > 0 && start_workers(&r, err) < 0)
 		goto out;
-	rc = par_for(par, (size_t)blocks, 0, run_block, &r, err);
+	rc = par_for(par, (size_t)blocks, BLOCK_BATCH, run_block, &r, err);
 out:
 	for (unsigned i = 0; r.workers != NULL && i < r.nworkers; i++) {
 		stripe_cache_free(r.workers[i].in);

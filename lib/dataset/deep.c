@@ -176,7 +176,7 @@ check_code_block(struct deep *d, struct deep_worker *w,
 
 		if (stripe_read(slot.check ? &r->body[m] : &r->data[m],
 				w->cache, slot.index * s->chunk + off,
-				w->memory + m * block, len, d->sums, err) < 0)
+				w->memory + m * block, len, err) < 0)
 			return -1;
 	}
 	progress_add(d->progress, (uint64_t)len * s->n);
@@ -238,15 +238,15 @@ check_partner_block(struct deep *d, struct deep_worker *w,
 		.file = PLAN_NONE,
 	};
 
-	if (stripe_read(&r->data[it->stripe], w->cache, off, data, len, d->sums,
-			err) < 0)
+	if (stripe_read(&r->data[it->stripe], w->cache, off, data, len, err) <
+	    0)
 		return -1;
 	for (uint32_t dist = 1; dist <= copies; dist++) {
 		uint32_t h = (it->stripe + dist) % s->n;
 
 		if (stripe_read(&r->body[h], w->cache,
 				copy_start(s, it->stripe, dist) + off, copy,
-				len, d->sums, err) < 0)
+				len, err) < 0)
 			return -1;
 		if (memcmp(data, copy, len) == 0)
 			continue;
@@ -380,7 +380,7 @@ prepare(struct deep *d, uint64_t memory, struct error *err)
 	for (unsigned i = 0; i < d->nworkers; i++) {
 		d->workers[i].bytes = (size_t)each;
 		d->workers[i].memory = mem_aligned(4096, (size_t)each);
-		d->workers[i].cache = stripe_cache_new(512, false);
+		d->workers[i].cache = stripe_cache_new(512, false, d->sums);
 		if (d->workers[i].memory == NULL || d->workers[i].cache == NULL)
 			return no_memory(err);
 	}
@@ -430,6 +430,8 @@ deep_check(struct plan *p, struct par *par, uint64_t memory,
 	d.nworkers = par_threads(par);
 	if (prepare(&d, memory, err) == 0)
 		rc = par_for(par, d.nitems, 0, check_item, &d, err);
+	for (unsigned i = 0; rc == 0 && i < d.nworkers; i++)
+		stripe_cache_drop(d.workers[i].cache);
 	for (size_t i = 0; rc == 0 && i < out->nfindings; i++)
 		if (out->findings[i].member == PLAN_NONE)
 			deep_decide(&d, &out->findings[i]);

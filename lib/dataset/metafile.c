@@ -32,7 +32,7 @@ no_memory(struct error *err)
 	return error_set(err, ERROR_NOMEM, "out of memory");
 }
 
-/* --- Reading ------------------------------------------------------------------- */
+/* --- Reading --- */
 
 /* Do these bytes start like a kvtree file? (formats.md 1.1) */
 static bool
@@ -161,7 +161,7 @@ metafile_fini(struct metafile *f)
 	f->tree = NULL;
 }
 
-/* --- Text ------------------------------------------------------------------------ */
+/* --- Text --- */
 
 /* Append `text` line by line, nothing in it able to drive a terminal. */
 static int
@@ -228,7 +228,7 @@ out:
 	return rc;
 }
 
-/* --- JSON ------------------------------------------------------------------------ */
+/* --- JSON --- */
 
 static void
 set_text(struct json *j, const char *key, const char *value)

@@ -112,7 +112,7 @@ check_item(void *arg, size_t i, unsigned worker, struct error *err)
 						     : CHECK_BLOCK;
 
 		if (stripe_read(&s, c->caches[worker], off, c->blocks[worker],
-				len, c->sums, &local) < 0) {
+				len, &local) < 0) {
 			if (local.kind == ERROR_NOMEM)
 				return error_set(err, ERROR_NOMEM, "%s",
 						 local.text);
@@ -134,7 +134,7 @@ start(struct check *c, struct error *err)
 	if (c->caches == NULL || c->blocks == NULL)
 		return no_memory(err);
 	for (unsigned i = 0; i < n; i++) {
-		c->caches[i] = stripe_cache_new(16, false);
+		c->caches[i] = stripe_cache_new(16, false, c->sums);
 		c->blocks[i] = mem_aligned(4096, CHECK_BLOCK);
 		if (c->caches[i] == NULL || c->blocks[i] == NULL)
 			return no_memory(err);
@@ -154,7 +154,11 @@ run_check(struct check *c, struct error *err)
 {
 	if (list_items(c, err) < 0 || start(c, err) < 0)
 		return -1;
-	return par_for(c->par, c->nitems, 0, check_item, c, err);
+	if (par_for(c->par, c->nitems, 0, check_item, c, err) < 0)
+		return -1;
+	for (unsigned i = 0; i < par_threads(c->par); i++)
+		stripe_cache_drop(c->caches[i]);
+	return 0;
 }
 
 static void

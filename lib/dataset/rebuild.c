@@ -262,8 +262,8 @@ copy_body(struct run *r, const struct place *pl, const struct plan_member *m,
 		.sum = STRIPE_NO_SUM,
 	};
 	const struct stripe src = { 1, &from };
-	struct stripe_cache *in = stripe_cache_new(1, false);
-	struct stripe_cache *out = stripe_cache_new(1, true);
+	struct stripe_cache *in = stripe_cache_new(1, false, NULL);
+	struct stripe_cache *out = stripe_cache_new(1, true, NULL);
 	unsigned char *block = mem_alloc(COPY_BLOCK, 1);
 	int rc = -1;
 
@@ -276,8 +276,8 @@ copy_body(struct run *r, const struct place *pl, const struct plan_member *m,
 				     ? (size_t)(from.len - off)
 				     : COPY_BLOCK;
 
-		if (stripe_read(&src, in, off, block, len, NULL, err) < 0 ||
-		    stripe_write(to, out, off, block, len, NULL, err) < 0)
+		if (stripe_read(&src, in, off, block, len, err) < 0 ||
+		    stripe_write(to, out, off, block, len, err) < 0)
 			goto done;
 	}
 	say(r,

@@ -65,9 +65,9 @@ int report_deep(const struct plan *p, const struct deep_result *r,
 		struct buf *out, struct error *err);
 
 /*
- * What could be lost next without losing data, as one clause: "any 1 rank of each
- * set", "nothing: no redundancy".  `rebuilt`: after a rebuild of what is
- * missing.  Returns `to`.
+ * What could be lost next without losing data, as one clause: "any 1 rank of
+ * each set", "nothing".  `rebuilt`: after a rebuild of what is missing.
+ * Returns `to`.
  */
 char *report_spare(const struct plan *p, bool rebuilt, char *to, size_t size);
 
@@ -112,7 +112,7 @@ void report_cell_name(struct report_table *t, const char *name);
 int report_table_end(struct report_table *t, unsigned indent, struct buf *out,
 		     struct error *err);
 
-/* --- Several datasets -------------------------------------------------------- */
+/* --- Several datasets --- */
 
 /* A prefix: index, halt conditions, nodes. */
 int report_prefix(const struct survey *s, struct buf *out, struct error *err);

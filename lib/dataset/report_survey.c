@@ -18,7 +18,7 @@
 
 #define NAME_TEXT 1024
 
-/* --- A prefix ------------------------------------------------------------------ */
+/* --- A prefix --- */
 
 static void
 put_time(struct report_out *o, const char *what, int64_t when)
@@ -90,7 +90,7 @@ report_prefix(const struct survey *s, struct buf *out, struct error *err)
 	return report_end(&o, err);
 }
 
-/* --- The table ------------------------------------------------------------------ */
+/* --- The table --- */
 
 void
 report_overview_start(struct report_table *t)
@@ -199,7 +199,7 @@ report_reasons(const struct survey_health *h, struct buf *out,
 	return report_end(&o, err);
 }
 
-/* --- One dataset ------------------------------------------------------------------ */
+/* --- One dataset --- */
 
 /* What rank2file says of a dataset that has no filemaps. */
 static int

@@ -23,17 +23,20 @@
 
 struct slot {
 	const struct stripe_part *part; /* NULL: free */
-	int fd;
+	int fd;				/* -1: in memory */
+	uint64_t from, to;		/* what `crc` covers, in the part */
+	uint32_t crc;
 };
 
 struct stripe_cache {
 	size_t mask;
 	bool write;
+	struct stripe_sum *sums;
 	struct slot *slots;
 };
 
 struct stripe_cache *
-stripe_cache_new(size_t slots, bool write)
+stripe_cache_new(size_t slots, bool write, struct stripe_sum *sums)
 {
 	struct stripe_cache *c = mem_calloc(1, sizeof(*c));
 	size_t size = 16;
@@ -49,17 +52,47 @@ stripe_cache_new(size_t slots, bool write)
 	}
 	c->mask = size - 1;
 	c->write = write;
+	c->sums = sums;
 	return c;
+}
+
+/* Add what a slot has summed up to the whole. */
+static void
+flush_sum(const struct stripe_cache *c, struct slot *s)
+{
+	const struct stripe_part *p = s->part;
+	struct stripe_sum *sum = NULL;
+	uint64_t end = 0;
+
+	if (s->to == s->from)
+		return;
+	sum = &c->sums[p->sum];
+	end = p->sum_off + s->to;
+	if (end < sum->size)
+		s->crc = crc_shift(s->crc, sum->size - end);
+	atomic_fetch_xor_explicit(&sum->crc, s->crc, memory_order_relaxed);
+	atomic_fetch_add_explicit(&sum->seen, s->to - s->from,
+				  memory_order_relaxed);
+	s->from = s->to = 0;
+	s->crc = 0;
+}
+
+static void
+empty_slot(const struct stripe_cache *c, struct slot *s)
+{
+	if (s->part == NULL)
+		return;
+	flush_sum(c, s);
+	if (s->fd >= 0)
+		close(s->fd);
+	s->part = NULL;
 }
 
 void
 stripe_cache_drop(struct stripe_cache *c)
 {
-	for (size_t i = 0; i <= c->mask; i++) {
-		if (c->slots[i].part != NULL)
-			close(c->slots[i].fd);
-		c->slots[i].part = NULL;
-	}
+	for (size_t i = 0; i <= c->mask; i++)
+		empty_slot(c, &c->slots[i]);
 }
 
 void
@@ -91,44 +124,44 @@ find_slot(struct stripe_cache *c, const struct stripe_part *p)
 	return take;
 }
 
-/* The part's file, open; borrowed. */
-static int
-part_fd(struct stripe_cache *c, const struct stripe_part *p, struct error *err)
+/* The slot of a part, its file open; borrowed. */
+static struct slot *
+part_slot(struct stripe_cache *c, const struct stripe_part *p,
+	  struct error *err)
 {
 	struct slot *s = find_slot(c, p);
 	int flags = c->write ? O_WRONLY : O_RDONLY;
 	int fd = -1;
 
 	if (s->part == p)
-		return s->fd;
-	fd = path_open_beneath(p->dirfd, p->path, flags | O_NONBLOCK, 0, err);
-	if (fd < 0)
-		return -1;
-	if (!c->write)
-		(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-	if (s->part != NULL)
-		close(s->fd);
-	s->part = p;
-	s->fd = fd;
-	return fd;
+		return s;
+	if (p->mem == NULL) {
+		fd = path_open_beneath(p->dirfd, p->path, flags | O_NONBLOCK, 0,
+				       err);
+		if (fd < 0)
+			return NULL;
+		if (!c->write)
+			(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	}
+	empty_slot(c, s);
+	*s = (struct slot){ .part = p, .fd = fd };
+	return s;
 }
 
+/* Bytes that follow what was summed last only lengthen it; moving a sum to its
+ * place (flush_sum) costs as much as summing some ten kilobytes. */
 static void
-sum_up(struct stripe_sum *sums, const struct stripe_part *p, uint64_t in_part,
+sum_up(const struct stripe_cache *c, struct slot *s, uint64_t at,
        const void *data, size_t len)
 {
-	struct stripe_sum *s = NULL;
-	uint64_t end = p->sum_off + in_part + len;
-	uint32_t crc = 0;
-
-	if (sums == NULL || p->sum == STRIPE_NO_SUM)
+	if (c->sums == NULL || s->part->sum == STRIPE_NO_SUM)
 		return;
-	s = &sums[p->sum];
-	crc = crc_update(0, data, len);
-	if (end < s->size)
-		crc = crc_shift(crc, s->size - end);
-	atomic_fetch_xor_explicit(&s->crc, crc, memory_order_relaxed);
-	atomic_fetch_add_explicit(&s->seen, len, memory_order_relaxed);
+	if (s->to != at)
+		flush_sum(c, s);
+	if (s->to == s->from)
+		s->from = at;
+	s->crc = crc_update(s->crc, data, len);
+	s->to = at + len;
 }
 
 /* First part that ends behind `off`. */
@@ -152,41 +185,43 @@ static int
 read_part(const struct stripe_part *p, struct stripe_cache *c, uint64_t at,
 	  unsigned char *data, size_t len, struct error *err)
 {
-	int fd = -1;
+	struct slot *s = part_slot(c, p, err);
 
-	if (p->mem != NULL) {
-		memcpy(data, p->mem + at, len);
-		return 0;
-	}
-	fd = part_fd(c, p, err);
-	if (fd < 0)
+	if (s == NULL)
 		return -1;
-	return io_pread(fd, p->path, data, len, p->off + at, err);
+	if (p->mem != NULL)
+		memcpy(data, p->mem + at, len);
+	else if (io_pread(s->fd, p->path, data, len, p->off + at, err) < 0)
+		return -1;
+	sum_up(c, s, at, data, len);
+	return 0;
 }
 
 static int
 write_part(const struct stripe_part *p, struct stripe_cache *c, uint64_t at,
 	   const unsigned char *data, size_t len, struct error *err)
 {
+	struct slot *s = part_slot(c, p, err);
 	uint64_t off = p->off + at;
-	int fd = -1;
 
+	if (s == NULL)
+		return -1;
+	sum_up(c, s, at, data, len);
 	if (p->mem != NULL) {
 		memcpy(p->mem + at, data, len);
 		return 0;
 	}
-	fd = part_fd(c, p, err);
-	if (fd < 0 || io_pwrite(fd, p->path, data, len, off, err) < 0)
+	if (io_pwrite(s->fd, p->path, data, len, off, err) < 0)
 		return -1;
 	if (off / WRITEBACK_STEP != (off + len) / WRITEBACK_STEP)
-		(void)sync_file_range(fd, (off64_t)off, (off64_t)len,
+		(void)sync_file_range(s->fd, (off64_t)off, (off64_t)len,
 				      SYNC_FILE_RANGE_WRITE);
 	return 0;
 }
 
 int
 stripe_read(const struct stripe *s, struct stripe_cache *c, uint64_t off,
-	    void *data, size_t len, struct stripe_sum *sums, struct error *err)
+	    void *data, size_t len, struct error *err)
 {
 	unsigned char *to = data;
 
@@ -210,7 +245,6 @@ stripe_read(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 		n = p->len - at < len ? (size_t)(p->len - at) : len;
 		if (read_part(p, c, at, to, n, err) < 0)
 			return -1;
-		sum_up(sums, p, at, to, n);
 		off += n;
 		to += n;
 		len -= n;
@@ -220,8 +254,7 @@ stripe_read(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 
 int
 stripe_write(const struct stripe *s, struct stripe_cache *c, uint64_t off,
-	     const void *data, size_t len, struct stripe_sum *sums,
-	     struct error *err)
+	     const void *data, size_t len, struct error *err)
 {
 	const unsigned char *from = data;
 
@@ -242,7 +275,6 @@ stripe_write(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 		n = p->len - at < len ? (size_t)(p->len - at) : len;
 		if (write_part(p, c, at, from, n, err) < 0)
 			return -1;
-		sum_up(sums, p, at, from, n);
 		off += n;
 		from += n;
 		len -= n;

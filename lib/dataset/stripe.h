@@ -45,23 +45,23 @@ struct stripe_sum {
 };
 
 /*
- * Open files of one worker, so that a file is not opened for each block.
- * Threads: one each.
+ * What one worker keeps from block to block: open files, and running
+ * checksums, which are cheap only while blocks follow each other.  `sums`
+ * (indexed by part.sum) may be NULL; it is complete once all caches that add
+ * to it are freed or dropped.  Threads: one each.
  */
 struct stripe_cache; /* opaque */
-struct stripe_cache *stripe_cache_new(size_t slots, bool write);
+struct stripe_cache *stripe_cache_new(size_t slots, bool write,
+				      struct stripe_sum *sums);
 void stripe_cache_free(struct stripe_cache *c);
-/* Forget (close) everything: before files are renamed. */
+/* Close everything, complete the sums. */
 void stripe_cache_drop(struct stripe_cache *c);
 
-/* `len` bytes at `off`: read, or written.  `sums` (indexed by part.sum) may be
- * NULL.  Errors name the file. */
+/* `len` bytes at `off`: read, or written.  Errors name the file. */
 int stripe_read(const struct stripe *s, struct stripe_cache *c, uint64_t off,
-		void *data, size_t len, struct stripe_sum *sums,
-		struct error *err);
+		void *data, size_t len, struct error *err);
 int stripe_write(const struct stripe *s, struct stripe_cache *c, uint64_t off,
-		 const void *data, size_t len, struct stripe_sum *sums,
-		 struct error *err);
+		 const void *data, size_t len, struct error *err);
 
 /* Is nothing but zero bytes to be read there (all beyond the last part)? */
 bool stripe_is_padding(const struct stripe *s, uint64_t off);

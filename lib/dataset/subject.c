@@ -46,7 +46,7 @@ subject_fini(struct subject *s)
 	*s = (struct subject){ .id = -1 };
 }
 
-/* --- Names, numbers, directories --------------------------------------------- */
+/* --- Names, numbers, directories --- */
 
 static int
 by_name(struct subject *s, const char *prefix, const char *name,
@@ -150,7 +150,7 @@ subject_find(struct subject *s, const char *prefix, const char *const *args,
 	return by_caches(s, err);
 }
 
-/* --- Files given by hand -------------------------------------------------------- */
+/* --- Files given by hand --- */
 
 static int
 check_name(enum redset_type type, const char *name, struct error *err)
@@ -275,7 +275,7 @@ subject_find_files(struct subject *s, const char *prefix, enum redset_type type,
 	return 0;
 }
 
-/* --- Locks ------------------------------------------------------------------------- */
+/* --- Locks --- */
 
 static void __attribute__((format(printf, 2, 3)))
 say(const struct catalogue_options *o, const char *fmt, ...)
@@ -353,7 +353,7 @@ subject_lock(struct subject *s, const struct catalogue_options *o,
 	return 0;
 }
 
-/* --- The plan ---------------------------------------------------------------------- */
+/* --- The plan --- */
 
 struct plan *
 subject_plan(const struct subject *s, bool checksums,

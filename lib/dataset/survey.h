@@ -111,7 +111,7 @@ void survey_fini(struct survey *s);
 const struct survey_entry *survey_find(const struct survey *s, const char *text,
 				       struct error *err);
 
-/* --- How a dataset is ----------------------------------------------------------- */
+/* --- How a dataset is --- */
 
 /* What a look at one dataset gave. */
 struct survey_health {
@@ -154,7 +154,7 @@ const char *survey_state(const struct survey_health *h);
  */
 int survey_plan_status(const struct plan *p);
 
-/* --- JSON (scr_inspect(1)) --------------------------------------------------------- */
+/* --- JSON (scr_inspect(1)) --- */
 
 /* One dataset; `detail`: with its plan, `all_files`: and all files of it. */
 struct json *survey_json(const struct survey_health *h, bool detail,

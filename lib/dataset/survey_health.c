@@ -111,7 +111,7 @@ plan_flags(const struct catalogue_options *o)
 	return PLAN_HEADERS | (o->checksums ? PLAN_CHECKSUMS : 0u);
 }
 
-/* --- On a prefix ---------------------------------------------------------- */
+/* --- On a prefix --- */
 
 /* Without a plan: what rank2file names. */
 static int
@@ -177,7 +177,7 @@ survey_check(struct survey *s, const struct survey_entry *e,
 	return 0;
 }
 
-/* --- In caches ------------------------------------------------------------ */
+/* --- In caches --- */
 
 int
 survey_check_group(const struct survey_group *g,
@@ -219,7 +219,7 @@ survey_state(const struct survey_health *h)
 	return h->absent ? "not complete" : report_state(h->status);
 }
 
-/* --- JSON ----------------------------------------------------------------- */
+/* --- JSON --- */
 
 static void
 entry_json(const struct survey_entry *e, struct json *j)

@@ -18,11 +18,13 @@ struct error;
 struct par;
 
 /* The order in which they are put in place: a rank's files, what protects
- * them, and last the filemap that names them. */
+ * them, and last the filemap that names them.  A descriptor is written only
+ * together with its redundancy file, so after an interruption it must be there
+ * first. */
 enum target_kind {
 	TARGET_FILE,
-	TARGET_REDUNDANCY,
 	TARGET_DESCRIPTOR,
+	TARGET_REDUNDANCY,
 	TARGET_MAP,
 	TARGET_KINDS
 };

@@ -105,7 +105,7 @@ int kvtree_level_buf(struct buf *b, size_t more);
 /* `size` bytes (a multiple of 8) for nodes and levels, or NULL. */
 void *kvtree_level_room(struct kvtree_tree *tree, size_t size);
 
-/* A node with no relations; its key is copied, or with `key` NULL unset. */
+/* A node with no relations; the key is copied. */
 struct kvtree *kvtree_level_node(struct kvtree_tree *tree, const char *key);
 
 /* Forget all nodes. */

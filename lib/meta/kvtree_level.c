@@ -134,10 +134,10 @@ kvtree_level_node(struct kvtree_tree *tree, const char *key)
 
 	if (n == NULL)
 		return NULL;
-	n->key = key != NULL ? copy_key(tree, key) : NULL;
+	n->key = copy_key(tree, key);
 	n->next = NULL;
 	n->first = NULL;
-	return key != NULL && n->key == NULL ? NULL : n;
+	return n->key != NULL ? n : NULL;
 }
 
 void

@@ -108,7 +108,8 @@ struct redset_header {
  * wins where both are known (formats.md 13: rebuilt PARTNER headers have two
  * RANKs, rebuilt XOR ones a stale list too many).  All strings are copied into
  * `arena`.  Memory is bounded by the size of the file: counts that the tree
- * does not bear out are ERROR_CORRUPT.
+ * does not bear out are ERROR_CORRUPT.  (PARTNER headers do not tell how many
+ * members there are but by their number: 65536 at most.)
  */
 int redset_header_read(const struct kvtree *t, uint64_t image, uint32_t owner,
 		       struct arena *arena, struct redset_header *out,

@@ -21,7 +21,7 @@ complete()
 	local path same
 
 	while IFS=$'\t' read -r path same; do
-		mkdir -p "$2/${path%/*}"
+		[[ -d $2/${path%/*} ]] || mkdir -p "$2/${path%/*}"
 		cp "$1/$same" "$2/$path"
 	done <"$3"
 }

@@ -218,7 +218,7 @@ test_flipped(void)
 			same = same && !tree_is(t, b.data, b.len);
 			kvtree_free(t);
 		}
-	ok(decoded > 500, "with the checksum put right, many are");
+	ok(decoded > 200, "with the checksum put right, many are");
 	ok(same, "and are something else");
 	buf_free(&c);
 	buf_free(&b);
