@@ -54,10 +54,7 @@ static const struct app_info info = {
 	.name = "scr_index",
 	.summary = "list, check and change the datasets of an SCR prefix",
 	.usage = "[OPTION]... [--verify [NAME]]",
-	.notes = "NAME is the name of a dataset; --delete and --verify take "
-		 "its number as well.\n"
-		 "Exit status: 0 done, 1 failed, 2 usage, 3 damaged but "
-		 "recoverable, 4 lost.",
+	.notes = "--delete and --verify take the number of a dataset as well.",
 };
 
 /* Options that mean something to some verbs only: with another one they are a
@@ -374,11 +371,11 @@ do_build(const struct settings *s, struct catalogue *c)
 		catalogue_build(c, s->id, &o, &r, &err);
 	options_fini(&o);
 	if (err.kind == ERROR_NONE &&
-	    catalogue_build_text(s->id, &r, s->dry_run, &text) == 0)
+	    catalogue_build_text(s->id, &r, &text) == 0)
 		app_warn("%s", text.data);
 	buf_free(&text);
 	return finish(s, s->json ? catalogue_build_json(s->id, &r) : NULL,
-		      STATUS_OK, &err);
+		      r.status, &err);
 }
 
 static int
@@ -386,7 +383,7 @@ do_add(const struct settings *s, struct catalogue *c)
 {
 	struct catalogue_options o;
 	struct error err = ERROR_INIT;
-	struct json *j = NULL;
+	struct json *j = s->json ? json_new_object() : NULL;
 	char name[256];
 	int64_t id = -1;
 
@@ -396,11 +393,8 @@ do_add(const struct settings *s, struct catalogue *c)
 	if (err.kind == ERROR_NONE)
 		app_note("dataset %" PRId64 " (%s): in the index", id,
 			 shown(s->name, name));
-	if (s->json) {
-		j = json_new_object();
-		json_set_str(j, "name", s->name);
-		json_set_i64(j, "id", id);
-	}
+	json_set_str(j, "name", s->name);
+	json_set_i64(j, "id", id);
 	return finish(s, j, STATUS_OK, &err);
 }
 
@@ -428,6 +422,8 @@ delete_one(struct each *w, const struct index_entry *e)
 	if (w->list != NULL) {
 		j = catalogue_delete_json(e->id, e->name, &r);
 		json_set_bool(j, "deleted", rc == 0 && !dry_run);
+		if (rc < 0)
+			json_set_str(j, "error", err.text);
 		json_push(w->list, j);
 	} else if (rc == 0 && dry_run) {
 		catalogue_delete_row(e->id, e->name, &r, &row);
@@ -459,8 +455,8 @@ bad(void *arg, const char *what)
 	p->count++;
 }
 
-/* Check one dataset.  That one which the index does not call complete is not
- * is no news, unless it is asked for. */
+/* Check one dataset; one that the index itself calls incomplete only if it is
+ * asked for. */
 static int
 verify_one(struct each *w, const struct index_entry *e)
 {
@@ -513,13 +509,17 @@ work(struct each *w, const struct index *ix, const int64_t *ids, size_t count)
 {
 	const bool verify = w->s->verb == VERB_VERIFY;
 	struct index_entry e;
+	char name[64];
 	int status = STATUS_OK;
 
 	if (w->list == NULL)
 		print_head(w);
 	for (size_t i = 0; i < count && !stop(); i++) {
+		snprintf(name, sizeof(name), "scr.dataset.%" PRId64, ids[i]);
 		if (index_find_id(ix, ids[i], &e, NULL) < 0)
 			e = (struct index_entry){ .id = ids[i] };
+		if (e.name == NULL)
+			e.name = name;
 		status = error_worse_status(
 			status, (verify ? verify_one : delete_one)(w, &e));
 		if (!verify && status != STATUS_OK)

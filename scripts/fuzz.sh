@@ -11,6 +11,9 @@ cd "$(dirname "$0")/.."
 tree=${1:?usage: fuzz.sh TREE SECONDS NAME...} seconds=${2:?}
 shift 2
 
+# AddressSanitizer keeps freed memory back, which the limit would count.
+export ASAN_OPTIONS=quarantine_size_mb=16:allocator_release_to_os_interval_ms=500
+
 fuzz_one() {
 	local found=build/fuzz/$1 seeds=testsuite/data/corpus/$1
 

@@ -4,7 +4,7 @@
 # failed, and the totals as the last line: "N passed, N failed[, N skipped]".
 # The exit status is 1 if anything failed.
 #
-#     run.sh [--only TEXT] [--jobs N] SUITE:TREE...
+#     run.sh [--only TEXT] [--jobs N] [--quick] SUITE:TREE...
 #
 # TREE is a build tree, such as build/plain.  Suites:
 #     unit      TREE/test/t_*, TAP
@@ -18,7 +18,7 @@
 #                     and fault shim to be preloaded
 #     SCRKIT_ROOT     the source tree, also the working directory
 #     SCRKIT_GOLDEN   golden data; unset if there are none
-#     SCRKIT_SLOW     set unless slow cases should be skipped
+#     SCRKIT_SLOW     set unless slow cases should be skipped (--quick)
 #     TMPDIR          a directory of the test's own; unit tests must leave it
 #                     empty
 # A program that crashes, runs longer than TEST_TIMEOUT seconds (900), prints
@@ -27,18 +27,20 @@
 set -u
 
 usage() {
-	echo "usage: run.sh [--only TEXT] [--jobs N] SUITE:TREE..." >&2
+	echo "usage: run.sh [--only TEXT] [--jobs N] [--quick] SUITE:TREE..." >&2
 	exit 2
 }
 
 cd "$(dirname "$0")/.." || exit 1
 root=$PWD
 only=
+slow=1
 jobs=$(nproc 2>/dev/null || echo 1)
 while :; do
 	case ${1-} in
 	--only) only=${2?} && shift 2 ;;
 	--jobs) jobs=${2?} && shift 2 ;;
+	--quick) slow='' && shift ;;
 	--*) usage ;;
 	*) break ;;
 	esac
@@ -74,7 +76,8 @@ run_one() {
 
 	mkdir "$dir"
 	export TMPDIR=$dir BIN=$tree/bin GEN=$tree/gen SHIM=$tree/shim.so
-	export PATH=$BIN:$PATH SCRKIT_SLOW=1
+	export PATH=$BIN:$PATH SCRKIT_SLOW=$slow
+	[ -n "$slow" ] || unset SCRKIT_SLOW
 	export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1
 	export UBSAN_OPTIONS=print_stacktrace=1
 	case $suite in

@@ -133,11 +133,13 @@ struct plan *catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 
 struct build_result {
 	char name[1024]; /* of the dataset */
-	int status;	 /* STATUS_OK; DAMAGED or LOST: not indexed */
+	int status;	 /* STATUS_OK; else not indexed.  A dry run:
+			    STATUS_DAMAGED if anything is to be rebuilt */
 	size_t ranks, files;
 	uint64_t bytes;
-	struct rebuild_result rebuild;
+	struct rebuild_result rebuild; /* a dry run: what would be */
 	bool descriptor_guessed; /* flush.scr had none: see scr_index(1) */
+	bool dry_run;
 };
 
 /*
@@ -268,7 +270,7 @@ struct json *catalogue_list_json(const struct catalogue *c,
 /* --- Results, for people and programs --- */
 
 /* One line for a dataset that was built, or could be; ends without newline. */
-int catalogue_build_text(int64_t id, const struct build_result *r, bool dry_run,
+int catalogue_build_text(int64_t id, const struct build_result *r,
 			 struct buf *out);
 struct json *catalogue_build_json(int64_t id, const struct build_result *r);
 

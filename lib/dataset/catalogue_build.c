@@ -351,8 +351,14 @@ build_plan(struct build *b, struct error *err)
 	if (describe(b, err) < 0)
 		return -1;
 	tell_desc(b);
-	if (b->o->dry_run)
+	if (b->o->dry_run) {
+		b->out->rebuild.files = p->files_rebuild;
+		b->out->rebuild.maps = p->maps_missing;
+		b->out->rebuild.redundancy = p->red_missing;
+		if (needs_rebuild(p))
+			b->out->status = STATUS_DAMAGED;
 		return 0;
+	}
 	if (mend(b, err) < 0)
 		return -1;
 	if (ranks_of_plan(b, &r, err) == 0)
@@ -457,10 +463,13 @@ catalogue_build(struct catalogue *c, int64_t id,
 	int rc = -1;
 
 	memset(out, 0, sizeof(*out));
+	out->status = STATUS_OK;
+	out->dry_run = o->dry_run;
 	c->building = id;
 	rc = build(&b, id, &why);
 	c->building = 0;
-	out->status = rc < 0 ? error_status(why.kind) : STATUS_OK;
+	if (rc < 0)
+		out->status = error_status(why.kind);
 	forget_plan(&b);
 	catalogue_desc_free(&b.desc);
 	if (b.have_old || b.old.arena != NULL)

@@ -38,8 +38,7 @@ new_object(int64_t id, const char *name)
 /* --- Build --- */
 
 int
-catalogue_build_text(int64_t id, const struct build_result *r, bool dry_run,
-		     struct buf *out)
+catalogue_build_text(int64_t id, const struct build_result *r, struct buf *out)
 {
 	const struct rebuild_result *b = &r->rebuild;
 	const size_t red = b->redundancy + b->descriptors;
@@ -51,15 +50,15 @@ catalogue_build_text(int64_t id, const struct build_result *r, bool dry_run,
 		       str_plural(r->ranks, "rank"),
 		       str_bytes(size, sizeof(size), r->bytes)) < 0)
 		return -1;
-	if (dry_run)
-		return buf_add_str(out, ": can be put into the index");
 	if (b->files + b->maps + red > 0 &&
-	    buf_printf(out, "; rebuilt %zu %s, %zu %s and %zu redundancy %s",
-		       b->files, str_plural(b->files, "file"), b->maps,
+	    buf_printf(out, "; %s %zu %s, %zu %s and %zu redundancy %s",
+		       r->dry_run ? "to rebuild are" : "rebuilt", b->files,
+		       str_plural(b->files, "file"), b->maps,
 		       str_plural(b->maps, "filemap"), red,
 		       str_plural(red, "file")) < 0)
 		return -1;
-	return buf_add_str(out, ": in the index");
+	return buf_add_str(out, r->dry_run ? ": can be put into the index"
+					   : ": in the index");
 }
 
 struct json *
@@ -76,6 +75,7 @@ catalogue_build_json(int64_t id, const struct build_result *r)
 	json_set_u64(j, "files", r->files);
 	json_set_u64(j, "bytes", r->bytes);
 	json_set_bool(j, "descriptor_guessed", r->descriptor_guessed);
+	json_set_bool(j, "dry_run", r->dry_run);
 	json_set_u64(b, "files", r->rebuild.files);
 	json_set_u64(b, "filemaps", r->rebuild.maps);
 	json_set_u64(b, "redundancy_files", r->rebuild.redundancy);

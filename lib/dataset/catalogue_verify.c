@@ -144,6 +144,7 @@ verify_deep(struct verify *v, struct plan *p, struct error *err)
 	for (size_t i = 0; i < r.nfindings; i++) {
 		deep_error(p, &r.findings[i], &why);
 		tell(v, STATUS_DAMAGED, "%s", why.text);
+		v->out->bad_files += r.findings[i].file != PLAN_NONE;
 	}
 	deep_free(&r);
 	return 0;

@@ -14,6 +14,7 @@
 #include "dataset/deep.h"
 #include "dataset/rebuild.h"
 #include "dataset/report_impl.h"
+#include "dataset/survey.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/dataset.h"
@@ -353,32 +354,28 @@ lacking_ranks(const struct plan *p, size_t *count)
 	return ranks;
 }
 
+/* "damaged: ranks 4 5 lack ...; all of it can be rebuilt", and what follows
+ * from it. */
 static void
-put_state(struct report_out *o, struct plan *p)
+put_damage(struct report_out *o, struct plan *p)
 {
 	char who[RANKS_TEXT + 64], what[CLAUSE_TEXT], spare[CLAUSE_TEXT];
 	char later[CLAUSE_TEXT];
 	struct error why = ERROR_INIT;
-	uint32_t *ranks = NULL;
 	size_t n = 0;
+	uint32_t *ranks = lacking_ranks(p, &n);
 
-	report_put(o, "  state       %s", report_state(plan_status(p)));
-	report_spare(p, false, spare, sizeof(spare));
-	if (plan_status(p) == STATUS_OK) {
-		report_put(o, "\n  could lose  %s\n", spare);
-		return;
-	}
-	ranks = lacking_ranks(p, &n);
 	if (ranks == NULL) {
 		o->failed = true;
 		return;
 	}
 	ranks_text(p, ranks, n, who, sizeof(who));
-	report_lacks(p, what, sizeof(what));
 	mem_free(ranks);
-	report_put(o, ": %s %s %s", who, n == 1 ? "lacks" : "lack", what);
+	report_put(o, ": %s %s %s", who, n == 1 ? "lacks" : "lack",
+		   report_lacks(p, what, sizeof(what)));
+	report_spare(p, false, spare, sizeof(spare));
+	report_spare(p, true, later, sizeof(later));
 	if (plan_status(p) == STATUS_DAMAGED) {
-		report_spare(p, true, later, sizeof(later));
 		report_put(o,
 			   "; all of it can be rebuilt\n"
 			   "  could lose  %s; after a rebuild %s\n",
@@ -386,7 +383,27 @@ put_state(struct report_out *o, struct plan *p)
 		return;
 	}
 	plan_error(p, &why);
-	report_put(o, "\n  because     %s\n", why.text);
+	if (survey_plan_status(p) == STATUS_DAMAGED)
+		report_put(o,
+			   "; no data are lost\n"
+			   "  because     %s\n"
+			   "  could lose  %s\n",
+			   why.text, spare);
+	else
+		report_put(o, "\n  because     %s\n", why.text);
+}
+
+static void
+put_state(struct report_out *o, struct plan *p)
+{
+	char spare[CLAUSE_TEXT];
+
+	report_put(o, "  state       %s", report_state(survey_plan_status(p)));
+	if (plan_status(p) == STATUS_OK)
+		report_put(o, "\n  could lose  %s\n",
+			   report_spare(p, false, spare, sizeof(spare)));
+	else
+		put_damage(o, p);
 }
 
 int

@@ -48,29 +48,34 @@ subject_fini(struct subject *s)
 
 /* --- Names, numbers, directories --- */
 
+/* A name may stand in the index, but also in a summary or flush.scr only: then
+ * the dataset has just been scavenged. */
 static int
 by_name(struct subject *s, const char *prefix, const char *name,
 	struct error *err)
 {
-	struct catalogue *c = catalogue_open(prefix, err);
-	struct index *ix = NULL;
+	const struct survey_entry *e = NULL;
+	struct error why = ERROR_INIT;
+	struct survey all;
 	char shown[256];
+	int rc = survey_init(&all, prefix, err);
 
-	if (c == NULL)
-		return -1;
-	/* Without a good index there are still the directories' numbers. */
-	ix = catalogue_read(c, NULL);
 	s->kind = SUBJECT_PREFIX;
 	s->prefix = prefix;
-	s->id = catalogue_resolve(c, ix, name, err);
-	if (s->id < 0)
-		error_set(err, ERROR_ABSENT,
-			  "%s: no dataset of this name or number in %s: "
-			  "scr_inspect shows what is there",
-			  str_printable(shown, sizeof(shown), name), prefix);
-	index_free(ix);
-	catalogue_close(c);
-	return s->id < 0 ? -1 : 0;
+	if (rc == 0) {
+		e = survey_find(&all, name, &why);
+		if (e != NULL)
+			s->id = e->id;
+		else
+			rc = error_set(
+				err, ERROR_ABSENT,
+				"%s: no dataset of this name or number "
+				"in %s: scr_inspect shows what is there",
+				str_printable(shown, sizeof(shown), name),
+				prefix);
+	}
+	survey_fini(&all);
+	return rc;
 }
 
 /* All that was found in s->caches must be one dataset. */

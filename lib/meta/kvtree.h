@@ -17,8 +17,7 @@
  * borrowed, and valid until that node is removed or the root is freed.
  * Errors: int functions return 0, or -1 with *err filled in (err may be
  * NULL); on error the tree is unchanged.  Threads: one tree, one thread, but
- * any number may read a tree that nobody changes, with the exception that
- * kvtree_get() may build an index on first use: call it once before sharing.
+ * any number may read a tree that nobody changes.
  */
 #ifndef META_KVTREE_H
 #define META_KVTREE_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kvtree_impl.h - what the kvtree_*.c files share.  Nobody else includes it.
+ * kvtree_impl.h - what the kvtree_*.c files share.  Nobody else but a
+ * test of them includes it.
  *
  * A file of 100,000 datasets has millions of nodes, and the time to read it
  * is the time to touch memory: a node is three pointers, and nodes lie one

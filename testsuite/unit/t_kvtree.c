@@ -394,12 +394,30 @@ test_sort(void)
 	struct kvtree *t =
 		tree_of("b>2\nb>10\nb>1\na\nB\nabcdefghZ\nabcdefghA\n"
 			"abcdefgh\n\xff\n\x01\n>x\n");
+	struct kvtree *n = NULL;
+	char key[16];
+	int i = 0;
 
 	ok(kvtree_sort(t, NULL) == 0, "sort");
 	is_str(keys(t), " \x01 B a abcdefgh abcdefghA abcdefghZ b \xff ",
 	       "by bytes");
 	is_str(keys(kvtree_get(t, "b")), "1 10 2 ", "at all levels");
 	ok(kvtree_sort(kvtree_get(t, "a"), NULL) == 0, "a leaf is sorted");
+	for (i = 99; i >= 10; i--) {
+		snprintf(key, sizeof(key), "%d", i);
+		kvtree_put(kvtree_get(t, "B"), key, NULL);
+	}
+	ok(kvtree_sort(t, NULL) == 0, "sort with a larger level inside");
+	n = kvtree_get(t, "B");
+	ok(strcmp(kvtree_key(kvtree_first(n)), "10") == 0 &&
+		   kvtree_get(n, "57") != NULL && kvtree_count(n) == 90,
+	   "which is sorted, too");
+	ok(kvtree_set(t, "B", "57", NULL) == 0 && kvtree_count(n) == 1 &&
+		   kvtree_get(n, "58") == NULL,
+	   "a value takes its place");
+	is_str(kvtree_value(t, "B"), "57", "and is found");
+	kvtree_put(n, "99", NULL);
+	is_str(keys(n), "57 99 ", "and followed by another");
 	kvtree_clear(t);
 	ok(kvtree_sort(t, NULL) == 0, "an empty tree too");
 	kvtree_free(t);

@@ -373,16 +373,22 @@ test_twice(void)
 
 /* --- Depth and memory --- */
 
+/* `levels` levels, of which each has a second key but `lean` ones. */
 static void
-deep(struct buf *b, int levels)
+deep(struct buf *b, int levels, int lean)
 {
 	struct buf tree = BUF_INIT;
+	int i = 0;
 
-	while (levels-- > 0) {
-		buf_add_be32(&tree, 1);
+	for (i = levels; i > 0; i--) {
+		buf_add_be32(&tree, i > lean ? 2 : 1);
 		buf_add(&tree, "d", 2);
 	}
 	buf_add_be32(&tree, 0);
+	for (i = lean; i < levels; i++) {
+		buf_add(&tree, "e", 2);
+		buf_add_be32(&tree, 0);
+	}
 	wrap(b, tree.data, tree.len);
 	buf_free(&tree);
 }
@@ -392,14 +398,22 @@ test_depth(void)
 {
 	struct buf b = BUF_INIT;
 
-	deep(&b, KVTREE_MAX_DEPTH);
+	deep(&b, KVTREE_MAX_DEPTH, KVTREE_MAX_DEPTH);
 	is_str(complaint(b.data, b.len), "", "256 levels");
-	deep(&b, KVTREE_MAX_DEPTH + 1);
+	deep(&b, KVTREE_MAX_DEPTH + 1, KVTREE_MAX_DEPTH + 1);
 	is_str(complaint(b.data, b.len),
 	       "nested deeper than 256 levels at byte 1556", "257 levels");
-	deep(&b, 1000000);
+	deep(&b, 1000000, 1000000);
 	is_str(complaint(b.data, b.len),
 	       "nested deeper than 256 levels at byte 1556", "many more");
+	deep(&b, KVTREE_MAX_DEPTH, 0);
+	is_str(complaint(b.data, b.len), "", "256 levels of two");
+	deep(&b, KVTREE_MAX_DEPTH + 1, 0);
+	is_str(complaint(b.data, b.len),
+	       "nested deeper than 256 levels at byte 1556", "257 of two");
+	deep(&b, KVTREE_MAX_DEPTH + 2, 1);
+	is_str(complaint(b.data, b.len),
+	       "nested deeper than 256 levels at byte 1556", "and more");
 	buf_free(&b);
 }
 

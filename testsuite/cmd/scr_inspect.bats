@@ -1,0 +1,486 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+
+load helper
+
+: "${GEN:=$BIN/../gen}"
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	unset NO_COLOR
+}
+
+# make NAME OPTION...: a dataset on prefix NAME, 8 ranks on 4 nodes.
+make() {
+	local name=$1
+
+	shift
+	"$GEN/gen_dataset" --prefix "$name" --nodes-dir "$name.nodes" \
+		--ranks 8 --nodes 4 --size 10000,5000 --recorded-prefix /job/p \
+		"$@"
+}
+
+# One line of stdout matches the extended regular expression.
+assert_line() {
+	grep -Eq -- "$1" <<<"$output" || failed "expected a line: $1"
+}
+
+# --- Usage -------------------------------------------------------------------
+
+@test "usage errors: an unknown option, a bad mode, a bad number" {
+	try scr_inspect --nonsense
+	assert_usage_error nonsense
+	try scr_inspect -m xml file
+	assert_usage_error xml
+	try scr_inspect -j 0 file
+	assert_usage_error 0
+}
+
+@test "--help and --version exit 0 and write to stdout" {
+	try scr_inspect --help
+	assert_status 0
+	assert_output_has "Usage: scr_inspect" --map --deep "Exit status"
+	assert_stderr_empty
+	try scr_inspect --version
+	assert_status 0
+	assert_output_has scrkit
+}
+
+@test "what is not there, or not ours, gives one line and exit status 1" {
+	mkdir empty
+	printf 'hello\n' >text
+	for arg in nowhere empty text; do
+		try scr_inspect "$arg"
+		assert_status 1
+		assert_stderr_one_line "$arg"
+		assert_output_is ""
+	done
+	try scr_inspect
+	assert_status 1
+	assert_stderr_one_line "no index and no datasets"
+}
+
+# --- Metadata files -----------------------------------------------------------
+
+@test "every printout of kvtree_print and scr_print is repeated byte for byte" {
+	dir=$(golden scr3/kvtree_samples)
+	cd "$dir"
+	mapfile -t files < <(sed -n 's/^##### //p' print_tree.txt)
+	scr_inspect -q -m tree "${files[@]}" | cmp - print_tree.txt
+	mapfile -t files < <(sed -n 's/^##### //p' print_keyval.txt)
+	scr_inspect -q -m keyval "${files[@]}" | cmp - print_keyval.txt
+	mapfile -t files < <(sed -n 's/^##### //p' scr_print_default.txt)
+	scr_inspect -q -m keyval --sort "${files[@]}" |
+		cmp - scr_print_default.txt
+}
+
+@test "all metadata files of a run print as kvtree_print does" {
+	dir=$(golden scr3/conf_crc)
+	cd "$dir"
+	mapfile -t files < <(sed -n 's/^##### //p' print.txt)
+	[ "${#files[@]}" -gt 10 ]
+	scr_inspect -m tree "${files[@]}" | cmp - print.txt
+}
+
+@test "malformed files: one clear line each, no crash" {
+	dir=$(golden scr3/kvtree_bad)
+	for name in badcrc badmagic badtype badversion deep2000 extra_in_body \
+		hugecount hugesize nonul short_header size19 size20 \
+		size20_noflag size22 truncated zero_length; do
+		try scr_inspect "$dir/$name.kv"
+		assert_status 1
+		assert_stderr_one_line "$name.kv: "
+	done
+	for name in good dupkeys noflag_nocrc unknown_flag; do
+		try scr_inspect "$dir/$name.kv"
+		assert_status 0
+		assert_stderr_empty
+		assert_output_has "  A"
+	done
+}
+
+@test "bytes behind an image are told, the image is printed" {
+	make p
+	cp p/.scr/nodes.scr longer
+	printf behind >>longer
+	try scr_inspect longer
+	assert_status 0
+	assert_output_is "  NODES = 4"
+	assert_stderr_one_line "6 bytes after the metadata"
+	try scr_inspect -q longer
+	assert_stderr_empty
+}
+
+@test "of a redundancy file the header is printed, and the size of its body" {
+	make p
+	f=p/.scr/scr.dataset.1/reddesc.er.0.xor.grp_1_of_2.mem_1_of_4.redset
+	try scr_inspect "$f"
+	assert_status 0
+	assert_stderr_empty
+	chunk=$(sed -n 's/^  CHUNK = //p' <<<"$output")
+	[ "$chunk" -gt 0 ]
+	assert_line "^  \(then $chunk bytes of redundancy\)$"
+	# LLNL's forms have nothing of the kind.
+	try scr_inspect -m keyval "$f"
+	assert_output_lacks redundancy
+}
+
+@test "JSON of a metadata file" {
+	make p
+	try scr_inspect --json p/.scr/nodes.scr
+	assert_status 0
+	assert_output_has '"format": "kvtree"' '"NODES": "4"' '"status": 0'
+	try scr_inspect --json p/.scr/nodes.scr nowhere
+	assert_status 1
+	assert_output_has '"NODES": "4"' '"errors": [' nowhere '"status": 1'
+}
+
+@test "the log is printed as it is, and as JSON line by line" {
+	cat >log <<-'END'
+	2026-11-20T22:53:38: host=node0, jobid=1000, event=START, procs=4, nodes=4
+	2026-11-20T22:53:40: host=node0, jobid=1000, event=FLUSH_SUCCESS, dset=1, name="a, b", secs=1.5
+	nonsense
+	END
+	scr_inspect log | cmp - log
+	try scr_inspect --json log
+	assert_status 0
+	assert_output_has '"event": "START"' '"procs": 4' '"name": "a, b"' \
+		'"microseconds": 1500000' '"unparsed": "nonsense"'
+}
+
+# --- A prefix ------------------------------------------------------------------
+
+@test "a whole dataset: exit status 0, and what could be lost next" {
+	make p
+	try scr_inspect p
+	assert_status 0
+	assert_output_has "prefix p" "XOR, 2 sets of 4" \
+		"any 1 rank of each set" "scr_index -p p --build 1"
+	assert_line "^ +1 +ckpt.1 .* whole "
+	before=$(tree_stat p)
+	scr_inspect p --deep --checksums --files --map >/dev/null
+	[ "$before" = "$(tree_stat p)" ]
+}
+
+@test "a lost node: exit status 3, the ranks, the files, what will bring it back" {
+	make p --lose 2 --files 2
+	try scr_inspect p
+	assert_status 3
+	assert_output_has "4 files (" "2 filemaps" "4 redundancy files" damaged
+	try scr_inspect -p p ckpt.1
+	assert_status 3
+	assert_output_has "ranks 4 5 lack 4 files" \
+		"scr_rebuild -p p 1: brings it back" \
+		"after a rebuild any 1 rank of each set"
+	assert_line "^ +4  ckpt.1/rank_4_0.ckpt .* missing +can be rebuilt$"
+	assert_line "^ +5  filemap_5 +missing +can be rebuilt$"
+	assert_line "^  2 of 2  files +XOR +0 of 1 .* 1 3 5 7  5 +can be rebuilt$"
+}
+
+@test "two lost nodes: exit status 4, and why" {
+	make p --lose 1,2
+	try scr_inspect p
+	assert_status 4
+	assert_output_has " lost " "cannot be rebuilt: ranks 2 4"
+	assert_output_lacks "puts it there"
+}
+
+@test "RS survives two nodes, PARTNER two that are not neighbours" {
+	make rs --type RS --failures 2 --lose 0,1
+	try scr_inspect rs
+	assert_status 3
+	assert_output_has "RS k=2, 2 sets of 4"
+	make partner --type PARTNER --lose 0,2
+	try scr_inspect partner
+	assert_status 3
+	make partner2 --type PARTNER --lose 0,1
+	try scr_inspect partner2
+	assert_status 4
+	make single --type SINGLE --lose 3
+	try scr_inspect single
+	assert_status 4
+	assert_output_has SINGLE
+}
+
+@test "a wrong size, a directory instead of a file, a damaged header" {
+	make p
+	printf x >>p/ckpt.1/rank_0.ckpt
+	try scr_inspect -p p 1
+	assert_status 3
+	assert_output_has "wrong size"
+	rm p/ckpt.1/rank_0.ckpt
+	mkdir p/ckpt.1/rank_0.ckpt
+	try scr_inspect -p p 1
+	assert_status 3
+	assert_output_has "not a file"
+	make q
+	printf x | dd of=q/.scr/scr.dataset.1/filemap_3 bs=1 seek=40 \
+		conv=notrunc status=none
+	try scr_inspect -p q 1
+	assert_status 3
+	assert_output_has "checksum mismatch"
+}
+
+@test "lost redundancy of data that are there is damage, not loss" {
+	make p
+	rm p/.scr/scr.dataset.1/reddesc.er.{0,2}.xor.*
+	try scr_inspect -p p 1
+	assert_status 3
+	assert_output_has damaged
+	rm p/.scr/scr.dataset.1/reddesc*
+	try scr_inspect -p p 1
+	assert_output_has "redundancy  none"
+	[ "$status" -ne 4 ]
+}
+
+@test "--checksums finds a flipped bit where a checksum is recorded" {
+	make p --crc
+	printf Z | dd of=p/ckpt.1/rank_1.ckpt bs=1 seek=500 conv=notrunc \
+		status=none
+	try scr_inspect p
+	assert_status 0
+	try scr_inspect -p p --checksums 1
+	assert_status 3
+	assert_output_has "wrong checksum"
+}
+
+@test "--deep finds a flipped bit without checksums; RS tells where" {
+	for type in XOR RS; do
+		make $type --type $type
+		printf Z | dd of=$type/ckpt.1/rank_1.ckpt bs=1 seek=500 \
+			conv=notrunc status=none
+		try scr_inspect $type
+		assert_status 0
+		try scr_inspect -p $type --deep 1
+		assert_status 3
+		assert_output_has "set 2 of 2"
+	done
+	assert_output_has "rank_1.ckpt of rank 1" "byte 500"
+	try scr_inspect -p RS --deep --json 1
+	assert_status 3
+	assert_output_has '"findings": [' '"path": "ckpt.1/rank_1.ckpt"' \
+		'"path_offset": 500'
+}
+
+@test "the golden datasets that were damaged by hand end as they should" {
+	for case in corrupt_redset:3 flipped_bit:0 missing_datafile:3 \
+		missing_filemap:3 missing_redset:3 no_flush_file:3 \
+		truncated_datafile:3; do
+		dir=$(golden "scr3/dmg_${case%:*}")
+		rm -rf p
+		cp -R "$dir/before" p
+		chmod -R u+w p
+		try scr_inspect p
+		assert_status "${case#*:}"
+		[ "$case" != flipped_bit:0 ] || {
+			try scr_inspect --deep p
+			assert_status 3
+			assert_output_has "does not add up"
+		}
+	done
+}
+
+@test "a flushed dataset is checked by its rank2file" {
+	dir=$(golden scr3/xor_4)
+	cp -R "$dir/flushed/prefix" p
+	chmod -R u+w p
+	mkdir -p p/ckpt.1
+	while IFS=$'\t' read -r path same; do
+		mkdir -p "$(dirname "${path/#prefix/p}")"
+		cp "$dir/$same" "${path/#prefix/p}"
+	done < <(cat "$dir/flushed.dedup.txt" 2>/dev/null)
+	try scr_inspect p
+	assert_status 0
+	assert_output_has "restart from ckpt.1"
+	assert_line "^ +1  \*  ckpt.1 .* none +whole"
+	rm p/ckpt.1/rank_2.ckpt
+	try scr_inspect p
+	assert_status 4
+	assert_output_has "rank_2.ckpt: missing"
+	try scr_inspect -p p 1
+	assert_status 4
+	assert_output_has "checked by its rank2file" "rank_2.ckpt: missing"
+}
+
+@test "halt conditions, nodes, restart point, datasets in the index only" {
+	dir=$(golden scr3/index_multi)
+	cp -R "$dir/s0_after_run" p0
+	mkdir -p p/.scr
+	cp p0/index.scr p/.scr
+	cp "$(golden scr3/halt)/step_12.halt.scr" p/.scr/halt.scr
+	try scr_inspect p
+	assert_output_has "restart from ckpt.5" "reason with spaces" \
+		"after 10 more checkpoints" "30 s before the allocation ends"
+	# Their directories are gone.
+	assert_status 4
+	assert_line "5: its metadata directory is gone"
+}
+
+@test "a damaged index is reported, and the datasets are found all the same" {
+	make p
+	scr_index -q -p p --build 1
+	printf x | dd of=p/.scr/index.scr bs=1 seek=50 conv=notrunc status=none
+	sum=$(sha256sum <p/.scr/index.scr)
+	try scr_inspect p
+	assert_status 3
+	assert_stderr_has index.scr "checksum mismatch"
+	assert_line "^ +1 .* whole"
+	[ "$sum" = "$(sha256sum <p/.scr/index.scr)" ]
+}
+
+@test "datasets are named by path, name and number; SCR_PREFIX is the default" {
+	make p --name first
+	for args in "-p p first" "-p p 1" "-p p -d first" "p -d 1" \
+		p/.scr/scr.dataset.1; do
+		# shellcheck disable=SC2086 # words
+		try scr_inspect $args
+		assert_status 0
+		[[ $output == "dataset 1  first"* ]]
+	done
+	SCR_PREFIX=p try scr_inspect first
+	assert_status 0
+	try scr_inspect -p p second
+	assert_status 1
+	assert_stderr_has second
+	cd p/.scr/scr.dataset.1
+	try scr_inspect .
+	assert_status 0
+	[[ $output == "dataset 1  first"* ]]
+}
+
+@test "a moved prefix: told, and --moved-from where it cannot be" {
+	make p
+	try scr_inspect -p p 1
+	assert_output_has "it was written as /job/p"
+	rm -r p/ckpt.1
+	try scr_inspect -p p 1
+	assert_status 1
+	assert_output_has --moved-from
+	try scr_inspect -p p --moved-from /job/p 1
+	assert_status 4
+}
+
+# --- Pictures and lists ----------------------------------------------------------
+
+@test "--map draws lost nodes as a column, in ASCII where UTF-8 is not" {
+	make p --lose 2
+	try scr_inspect -p p --map 1
+	assert_line "^  set 1 +0 #  2 #  4 o  6 #$"
+	assert_line "^  set 2 +1 #  3 #  5 o  7 #$"
+	assert_line "# whole   o to be rebuilt$"
+	LC_ALL=C.UTF-8 try scr_inspect -p p --map 1
+	assert_line "^  set 1 +0 ●  2 ●  4 ○  6 ●$"
+	assert_output_lacks $'\e'
+	make q --lose 1,2
+	try scr_inspect -p q --map 1
+	assert_line "^  set 1 +0 #  2 X  4 X  6 #$"
+	make r
+	rm r/.scr/scr.dataset.1/reddesc.er.4.xor*
+	try scr_inspect -p r --map 1
+	assert_line "^  set 1 +0 #  2 #  4 \+  6 #$"
+	assert_output_has "only its redundancy"
+}
+
+@test "many whole sets share a line" {
+	"$GEN/gen_dataset" --prefix p --ranks 64 --nodes 4 --set-size 4 --size 10
+	try scr_inspect -p p --map 1
+	assert_status 0
+	assert_output_has "1-16 of 16"
+	assert_line "^  sets 1-16 +# all of them$"
+	rm p/ckpt.1/rank_33.ckpt
+	try scr_inspect -p p --map 1
+	assert_status 3
+	assert_line "^  set [0-9]+ .*33 o"
+}
+
+@test "colours only on a terminal, and not with NO_COLOR" {
+	command -v script >/dev/null || skip "no script(1)"
+	make p --lose 2
+	TERM=xterm run script -qec "scr_inspect -p p --map 1" /dev/null
+	[[ $output == *$'\e['* ]]
+	NO_COLOR=1 TERM=xterm run script -qec "scr_inspect -p p --map 1" /dev/null
+	[[ $output != *$'\e['* ]]
+}
+
+@test "--files lists all; without it many problems are cut short" {
+	make p --files 20 --lose 2
+	try scr_inspect -p p 1
+	assert_output_has "... and "
+	assert_output_lacks rank_0_0.ckpt
+	try scr_inspect -p p --files 1
+	assert_output_lacks "... and "
+	assert_line "rank_0_0.ckpt .* present$"
+}
+
+@test "names that could drive the terminal are made visible" {
+	make p --name $'bad' --lose 2
+	mv p/.scr/scr.dataset.1 p/.scr/keep
+	mkdir $'e\e[31mvil'
+	try scr_inspect $'e\e[31mvil'
+	assert_status 1
+	[[ ${stderr-} != *$'\e'* ]]
+}
+
+@test "JSON of a prefix, brief and with the plan" {
+	make p --lose 2
+	try scr_inspect --json p
+	assert_status 3
+	assert_output_has '"status": 3' '"prefix": "p"' '"state": "damaged"' \
+		'"could_lose": "nothing"' '"indexed": false'
+	assert_output_lacks '"plan"'
+	try scr_inspect --json -p p 1
+	assert_status 3
+	assert_output_has '"plan": {' '"files_to_rebuild": 2' \
+		'"scheme": "XOR"' '"action": "rebuild"' \
+		'"recorded_root": "/job/p"'
+	assert_output_lacks rank_0.ckpt
+	try scr_inspect --json --files -p p 1
+	assert_output_has rank_0.ckpt
+	command -v python3 >/dev/null || return 0
+	python3 -c 'import json,sys; json.load(sys.stdin)' <<<"$output"
+}
+
+# --- Caches -----------------------------------------------------------------------
+
+@test "caches of several nodes are judged as one" {
+	make p --layout cache
+	try scr_inspect p.nodes
+	assert_status 0
+	assert_output_has "4 directories" "XOR, 2 sets of 4" "state       whole"
+	try scr_inspect p.nodes/*/cache/*/scr.1000/scr.dataset.1
+	assert_status 0
+	rm -r p.nodes/node1
+	try scr_inspect p.nodes/*
+	assert_status 3
+	assert_output_has "3 directories" "ranks 2 3 lack"
+	try scr_inspect p.nodes/node0
+	assert_status 4
+	assert_output_has "caches of other nodes can be named"
+}
+
+@test "several datasets in caches: a table; one of them by number" {
+	make p --layout cache
+	make p --layout cache --id 2 --lose 3
+	try scr_inspect p.nodes
+	assert_status 3
+	assert_line "^ +1 +scr.1000 +4 directories .* whole"
+	assert_line "^ +2 +scr.1000 +3 directories .* damaged"
+	try scr_inspect -d 1 p.nodes
+	assert_status 0
+	[[ $output == "dataset 1"* ]]
+	try scr_inspect -d 7 p.nodes
+	assert_status 1
+	assert_stderr_one_line 7
+	try scr_inspect --json p.nodes
+	assert_status 3
+	assert_output_has '"caches": [' '"job": "scr.1000"'
+}
+
+@test "a cache in bypass mode has only filemaps" {
+	dir=$(golden scr3/xor_4_bypass)
+	mapfile -t dirs < <(find "$dir" -type d -name 'scr.dataset.*' \
+		-path '*/cache/*' ! -path '*/.scr/*')
+	try scr_inspect "${dirs[@]}"
+	assert_status 0
+	assert_output_has "over the filemaps only"
+}

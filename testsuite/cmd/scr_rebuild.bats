@@ -1,0 +1,351 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+
+load helper
+
+: "${GEN:=$BIN/../gen}"
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	args=(--ranks 8 --nodes 4 --size "10000,5000" --files 2
+		--recorded-prefix /job/p)
+}
+
+# make NAME OPTION...: a dataset on prefix NAME, 8 ranks on 4 nodes; and
+# beside it NAME.whole, of which nothing was lost.
+make() {
+	local name=$1
+
+	shift
+	"$GEN/gen_dataset" --prefix "$name" --nodes-dir "$name.nodes" \
+		"${args[@]}" "$@"
+	"$GEN/gen_dataset" --prefix "$name.whole" \
+		--nodes-dir "$name.whole.nodes" "${args[@]}" "$@" --lose ""
+}
+
+# The dataset is what it was before anything was lost.
+assert_whole() {
+	diff -r -x .scrkit.lock -x flush.scr "$1" "$1.whole"
+}
+
+# --- Usage -------------------------------------------------------------------
+
+@test "usage errors: no dataset, two schemes, unknown options" {
+	try scr_rebuild
+	assert_usage_error "which dataset"
+	try scr_rebuild --xor --rs file
+	assert_usage_error --rs
+	try scr_rebuild --nonsense 1
+	assert_usage_error nonsense
+	try scr_rebuild --memory 1K 1
+	assert_usage_error 1K
+}
+
+@test "--help and --version exit 0" {
+	try scr_rebuild --help
+	assert_status 0
+	assert_output_has "Usage: scr_rebuild" --dry-run --partner "Exit status"
+	try scr_rebuild --version
+	assert_status 0
+}
+
+@test "what is not there: one line that says what to do" {
+	mkdir -p p/.scr
+	try scr_rebuild -p p 1
+	assert_status 1
+	assert_stderr_one_line 1 scr_inspect
+	try scr_rebuild -p p nothing
+	assert_status 1
+	assert_stderr_one_line nothing scr_inspect
+	try scr_rebuild -p nowhere 1
+	assert_status 1
+	assert_stderr_one_line nowhere
+	try scr_rebuild a b
+	assert_status 2
+	assert_stderr_one_line "of one dataset"
+}
+
+# --- Rebuilding ----------------------------------------------------------------
+
+@test "every scheme: what was lost comes back bit for bit" {
+	for case in XOR:2 PARTNER:1 PARTNER:0,2 RS:0,3 RS:1; do
+		rm -rf p p.*
+		make p --type "${case%:*}" --lose "${case#*:}"
+		try scr_rebuild -p p 1
+		assert_status 0
+		assert_stderr_empty
+		assert_output_has "rebuilt: " "scr_index -p p --build 1"
+		assert_whole p
+		"$GEN/gen_dataset" --prefix p "${args[@]}" \
+			--type "${case%:*}" --check
+	done
+}
+
+@test "a second run finds nothing to do, and changes nothing" {
+	make p --lose 1
+	scr_rebuild -q -p p 1
+	before=$(tree_stat p)
+	try scr_rebuild -p p 1
+	assert_status 0
+	assert_output_has "nothing to rebuild"
+	[ "$before" = "$(tree_stat p)" ]
+}
+
+@test "--verify reads all of it again" {
+	make p --lose 1
+	try scr_rebuild --verify -p p ckpt.1
+	assert_status 0
+	assert_output_has "verified: 4 sets" "agree"
+	try scr_rebuild --verify -p p ckpt.1
+	assert_status 0
+	assert_output_has "nothing to rebuild" "verified: 4 sets"
+}
+
+@test "--dry-run tells what would be done, exit status 3, and does nothing" {
+	make p --lose 2
+	before=$(tree_stat p)
+	try scr_rebuild -n -p p 1
+	assert_status 3
+	assert_output_has "set 1 of 2, XOR over the files: rank 4, computed from ranks 0 2 6" \
+		"ckpt.1/rank_4_0.ckpt" "to be read: "
+	[ "$before" = "$(tree_stat p)" ]
+	try scr_rebuild -n --json -p p 1
+	assert_status 3
+	assert_output_has '"plan": {' '"status": 3'
+	scr_rebuild -q -p p 1
+	try scr_rebuild -n -p p 1
+	assert_status 0
+}
+
+@test "too much is lost: refused with set and ranks, exit 4, nothing changed" {
+	make p --lose 1,2
+	before=$(tree_stat p)
+	for more in "" --dry-run --verify --json; do
+		# shellcheck disable=SC2086 # may be nothing
+		try scr_rebuild $more -p p 1
+		assert_status 4
+	done
+	[ "$before" = "$(tree_stat p | grep -v scrkit.lock)" ] ||
+		diff <(echo "$before") <(tree_stat p | grep -v scrkit.lock)
+	try scr_rebuild -p p 1
+	assert_stderr_one_line "dataset 1: set 1 of 2 (XOR" "ranks 2 4"
+}
+
+@test "--partial rebuilds the sets that can be, exit status 4" {
+	make p --lose ""
+	rm p/ckpt.1/rank_{0,2}_*.ckpt p/ckpt.1/rank_1_0.ckpt
+	rm p/.scr/scr.dataset.1/reddesc.er.{0,2}.xor*
+	try scr_rebuild -p p 1
+	assert_status 4
+	[ ! -e p/ckpt.1/rank_1_0.ckpt ]
+	try scr_rebuild --partial -p p 1
+	assert_status 4
+	assert_stderr_has "set 1 of 2"
+	cmp p/ckpt.1/rank_1_0.ckpt p.whole/ckpt.1/rank_1_0.ckpt
+	[ ! -e p/ckpt.1/rank_0_0.ckpt ]
+}
+
+@test "lost redundancy alone: the rest is restored, exit status 3" {
+	make p --lose ""
+	rm p/.scr/scr.dataset.1/reddesc.er.*.xor.grp_1_of_2.*
+	rm p/.scr/scr.dataset.1/reddesc.er.1.xor.*
+	try scr_rebuild -p p 1
+	[ -e p/.scr/scr.dataset.1/reddesc.er.1.xor.grp_2_of_2.mem_1_of_4.redset ]
+	try scr_inspect -p p 1
+	[ "$status" -ne 4 ]
+}
+
+@test "two members may each have lost something, if not the same bytes" {
+	make p --lose ""
+	# First file of one, second of the other: other bytes of their data.
+	rm p/ckpt.1/rank_0_0.ckpt
+	try scr_rebuild --verify -p p 1
+	assert_status 0
+	assert_whole p
+}
+
+@test "a wrong checksum is an erasure: with --checksums, or when it is read" {
+	make p --crc --lose ""
+	printf Z | dd of=p/ckpt.1/rank_3_0.ckpt bs=1 seek=77 conv=notrunc \
+		status=none
+	try scr_rebuild -p p 1
+	assert_status 0
+	assert_output_has "nothing to rebuild"
+	try scr_rebuild --checksums -p p 1
+	assert_status 0
+	assert_output_has "rebuilt: 1 file"
+	assert_whole p
+	make q --crc --lose 2 --type RS
+	printf Z | dd of=q/ckpt.1/rank_0_0.ckpt bs=1 seek=77 conv=notrunc \
+		status=none
+	try scr_rebuild --verify -p q 1
+	assert_status 0
+	assert_stderr_has "rank_0_0.ckpt"
+	assert_whole q
+}
+
+@test "--deep repairs what can be told, and refuses to guess" {
+	make p --type RS --lose ""
+	printf Z | dd of=p/ckpt.1/rank_3_1.ckpt bs=1 seek=77 conv=notrunc \
+		status=none
+	try scr_rebuild --deep --verify -p p 1
+	assert_status 0
+	assert_stderr_has "rank_3_1.ckpt"
+	assert_whole p
+	make x --lose ""
+	printf Z | dd of=x/ckpt.1/rank_3_1.ckpt bs=1 seek=77 conv=notrunc \
+		status=none
+	before=$(tree_sha x)
+	try scr_rebuild --deep -p x 1
+	assert_status 3
+	assert_stderr_has "does not add up"
+	[ "$before" = "$(tree_sha x | grep -v scrkit.lock)" ]
+}
+
+@test "JSON of a rebuild" {
+	make p --lose 2
+	try scr_rebuild --json --verify -p p 1
+	assert_status 0
+	assert_output_has '"files": 4' '"filemaps": 2' '"redundancy": 4' \
+		'"findings": []' '"status": 0'
+	make q --lose 1,2
+	try scr_rebuild --json -p q 1
+	assert_status 4
+	assert_output_has '"error": "dataset 1: set' '"status": 4'
+}
+
+@test "-q says nothing but errors" {
+	make p --lose 2
+	try scr_rebuild -q --verify -p p 1
+	assert_status 0
+	assert_output_is ""
+	assert_stderr_empty
+}
+
+@test "the directory of a dataset, and SCR_PREFIX" {
+	make p --lose 2
+	try scr_rebuild p/.scr/scr.dataset.1
+	assert_status 0
+	assert_whole p
+	make q --lose 2
+	SCR_PREFIX=q try scr_rebuild ckpt.1
+	assert_status 0
+	assert_whole q
+}
+
+@test "the caches of the nodes that are left" {
+	make p --layout cache --lose 2
+	try scr_rebuild --verify p.nodes/*/cache/*/scr.1000/scr.dataset.1
+	assert_status 0
+	assert_output_has "rebuilt: 4 files, 2 filemaps"
+	try scr_inspect p.nodes
+	assert_status 0
+	for rank in 4 5; do
+		for file in rank_${rank}_0.ckpt rank_${rank}_1.ckpt; do
+			cmp "$(find p.nodes -name "$file")" \
+				"$(find p.whole.nodes -name "$file")"
+		done
+	done
+	make p --layout cache --id 2 --lose 2
+	try scr_rebuild p.nodes
+	assert_status 2
+	assert_stderr_one_line "2 datasets"
+}
+
+@test "an interrupted rebuild leaves whole files only, and can be run again" {
+	make p --lose 2 --size 2000000
+	for i in 1 2 3 4 5 6; do
+		timeout -s TERM "0.0$i" scr_rebuild -q -j 1 -p p 1 2>/dev/null ||
+			true
+		for f in p/ckpt.1/*.ckpt; do
+			cmp "$f" "p.whole/${f#p/}"
+		done
+	done
+	try scr_rebuild --verify -p p 1
+	assert_status 0
+	assert_whole p
+}
+
+@test "two at once do not disturb each other" {
+	make p --lose 2 --size 1000000
+	scr_rebuild -p p 1 >a 2>&1 &
+	scr_rebuild -p p 1 >b 2>&1 &
+	wait
+	cat a b
+	grep -q "^rebuilt" a b
+	grep -q "^nothing to rebuild" a b
+	assert_whole p
+}
+
+# --- Files given by hand -----------------------------------------------------------
+
+@test "as LLNL's helpers: map first, then the data" {
+	make p --lose 2
+	cd p/.scr/scr.dataset.1
+	for set in 1 2; do
+		try scr_rebuild --xor map reddescmap.er.*.xor.grp_${set}_of_2.*
+		assert_status 0
+		assert_output_has "1 filemap"
+	done
+	try scr_rebuild --xor xor reddesc.er.*.xor.grp_1_of_2.*
+	assert_status 0
+	[ -e ../../ckpt.1/rank_4_0.ckpt ]
+	[ ! -e ../../ckpt.1/rank_5_0.ckpt ]
+	try scr_rebuild --xor --verify reddesc.er.*.xor.grp_2_of_2.*
+	assert_status 0
+	cd ../../..
+	assert_whole p
+}
+
+@test "called by the name of LLNL's helpers" {
+	for type in XOR RS PARTNER; do
+		name=${type,,}
+		rm -rf p p.*
+		make p --type $type --lose 1
+		ln -s "$BIN/scr_rebuild" "scr_rebuild_$name"
+		(
+			cd p/.scr/scr.dataset.1
+			../../../scr_rebuild_"$name" map reddescmap.er.*."$name".*
+			../../../scr_rebuild_"$name" "$name" reddesc.er.*."$name".*
+		)
+		assert_whole p
+	done
+}
+
+@test "the data need their filemaps first" {
+	make p --lose 2
+	cd p/.scr/scr.dataset.1
+	before=$(tree_sha .)
+	try scr_rebuild --xor reddesc.er.*.xor.grp_1_of_2.*
+	assert_status 4
+	assert_stderr_one_line filemap
+	[ "$before" = "$(tree_sha . | grep -v scrkit.lock)" ]
+}
+
+@test "files given by hand: wrong type, wrong name, none" {
+	make p --lose ""
+	f=p/.scr/scr.dataset.1/reddesc.er.0.xor.grp_1_of_2.mem_1_of_4.redset
+	try scr_rebuild --rs $f
+	assert_status 2
+	assert_stderr_one_line "type XOR, not RS"
+	try scr_rebuild --xor p/ckpt.1/rank_0_0.ckpt
+	assert_status 2
+	assert_stderr_one_line "not the name of a redundancy file"
+	try scr_rebuild --xor map
+	assert_status 2
+	assert_stderr_one_line "no redundancy file given"
+}
+
+@test "bare redundancy files, with the paths in their headers" {
+	dir=$(golden scr3/redset_rs/n5_k3)
+	cp -R "$dir" r
+	chmod -R u+w r
+	cd r
+	names=(rank_*/*.rs.grp*)
+	rm rank_1/* rank_3/a_3.dat rank_3/*.rs.grp*
+	try scr_rebuild --rs --verify --moved-from /tmp/scrgold/redset_rs/n5_k3 \
+		"${names[@]}"
+	assert_status 0
+	rm -f .scrkit.lock
+	diff -r . "$dir"
+}

@@ -1,0 +1,816 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * t_crash.c - commands that change a prefix, killed at every one of their file
+ * operations and at random moments, and with every operation failing in turn.
+ * Whatever happens: the index can be read, what was valid is as it was, no
+ * file bears its final name with anything but its final contents, and the same
+ * command run again leads to the same end as one that was never disturbed.
+ */
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "dataset/catalogue.h"
+#include "error.h"
+#include "meta/index.h"
+#include "meta/kvtree.h"
+#include "path.h"
+#include "str.h"
+#include "tap.h"
+#include "treetest.h"
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+/* A run that takes longer hangs. */
+#define RUN_LIMIT 60
+
+/* Complaints shown for one check. */
+#define TELL_MAX 5
+
+#define ARGS_MAX 6
+
+static char scratch[512], prefix[600];
+static bool slow; /* every operation in every way, and random kills */
+
+/* --- Running a command --- */
+
+/* Settings of the shim for one run; all 0: not preloaded. */
+struct fault {
+	unsigned long fail_at, kill_at;
+	const char *error; /* NULL: EIO */
+	bool halve, sticky, reads;
+	const char *count, *trace; /* files to write; or NULL */
+	long kill_after; /* without the shim: SIGKILL after this many us; -1 */
+};
+
+static void
+set_number(const char *name, unsigned long value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%lu", value);
+	setenv(name, text, 1);
+}
+
+/* In the child. */
+static void
+prepare_env(const struct fault *f)
+{
+	const char *asan = getenv("ASAN_OPTIONS");
+	char text[512];
+
+	if (f->fail_at + f->kill_at == 0 && f->count == NULL)
+		return;
+	/* The shim stands before the sanitizer's library, which suits both. */
+	snprintf(text, sizeof(text),
+		 "%s:verify_asan_link_order=0:detect_leaks=%d",
+		 asan != NULL ? asan : "", f->kill_at == 0);
+	setenv("ASAN_OPTIONS", text, 1);
+	setenv("LD_PRELOAD", getenv("SHIM"), 1);
+	if (f->fail_at > 0)
+		set_number("SHIM_FAIL_AT", f->fail_at);
+	if (f->kill_at > 0)
+		set_number("SHIM_KILL_AT", f->kill_at);
+	if (f->error != NULL)
+		setenv("SHIM_ERRNO", f->error, 1);
+	if (f->halve)
+		setenv("SHIM_SHORT", "1", 1);
+	if (f->sticky)
+		setenv("SHIM_STICKY", "1", 1);
+	if (f->reads)
+		setenv("SHIM_READS", "1", 1);
+	if (f->count != NULL)
+		setenv("SHIM_COUNT_FILE", f->count, 1);
+	if (f->trace != NULL)
+		setenv("SHIM_TRACE", f->trace, 1);
+}
+
+static void
+messages_path(char to[static 600])
+{
+	snprintf(to, 600, "%s/messages", scratch);
+}
+
+/* Run BIN/argv[0]; stderr goes to the file of messages.  Returns the exit
+ * status, or -signal. */
+static int
+run(const char *const *argv, const struct fault *f)
+{
+	static const struct fault none = { .kill_after = -1 };
+	char path[600], messages[600];
+	struct timespec pause;
+	int status = -1, fd = -1;
+	pid_t pid;
+
+	if (f == NULL)
+		f = &none;
+	snprintf(path, sizeof(path), "%s/%s", getenv("BIN"), argv[0]);
+	messages_path(messages);
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		fd = open(messages, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+		dup2(open("/dev/null", O_RDWR), 1);
+		dup2(fd, 2);
+		prepare_env(f);
+		alarm(RUN_LIMIT);
+		execv(path, (char *const *)argv);
+		_exit(126);
+	}
+	if (pid < 0)
+		tree_die("fork");
+	if (f->kill_after >= 0) {
+		pause.tv_sec = 0;
+		pause.tv_nsec = f->kill_after * 1000;
+		nanosleep(&pause, NULL);
+		kill(pid, SIGKILL);
+	}
+	if (waitpid(pid, &status, 0) != pid)
+		tree_die("waitpid");
+	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* --- What is compared --- */
+
+/* An index in a form that two equal ones share: keys sorted, times gone. */
+static bool
+plain_index(const struct buf *raw, struct buf *out)
+{
+	struct kvtree *t = kvtree_decode(raw->data, raw->len, NULL, NULL);
+	struct kvtree *e = NULL;
+	bool good = t != NULL;
+
+	buf_clear(out);
+	kvtree_foreach (e, kvtree_get(t, "DSET")) {
+		if (kvtree_get(e, "FLUSHED") != NULL)
+			good = kvtree_set(e, "FLUSHED", "T", NULL) == 0 && good;
+	}
+	good = good && kvtree_sort(t, NULL) == 0 &&
+	       kvtree_encode(t, out, NULL) == 0;
+	kvtree_free(t);
+	return good;
+}
+
+/* Are both the same index? */
+static bool
+same_index(const struct tree_entry *a, const struct tree_entry *b)
+{
+	struct buf x = BUF_INIT, y = BUF_INIT;
+	bool same = plain_index(&a->data, &x) && plain_index(&b->data, &y) &&
+		    x.len == y.len && memcmp(x.data, y.data, x.len) == 0;
+
+	buf_free(&x);
+	buf_free(&y);
+	return same;
+}
+
+static bool
+is_index(const char *path)
+{
+	return strcmp(path, ".scr/index.scr") == 0;
+}
+
+/* Lock files come and go. */
+static bool
+is_lock(const char *path)
+{
+	const char *base = path_base(path);
+
+	return strcmp(base, "index.lock") == 0 ||
+	       strcmp(base, CATALOGUE_DIR_LOCK) == 0;
+}
+
+static bool
+is_metadata(const char *path)
+{
+	return strncmp(path, ".scr/", 5) == 0;
+}
+
+static bool
+same_entry(const struct tree_entry *a, const struct tree_entry *b)
+{
+	if (is_index(a->path))
+		return a->mode == b->mode && same_index(a, b);
+	return tree_same(a, b, !is_metadata(a->path));
+}
+
+/* One scenario: what is run, from where it starts, where it ends. */
+struct scene {
+	const char *name;
+	const char *argv[ARGS_MAX];
+	struct tree before, after;
+	int64_t deletes; /* this dataset goes, step by step; 0: none */
+	unsigned long count, reads; /* operations; with reads */
+	char *transfers;	    /* by operation: does it transfer bytes? */
+	unsigned told;
+};
+
+static void
+tell(struct scene *s, const char *what, const char *path)
+{
+	char shown[256];
+
+	if (s->told++ < TELL_MAX)
+		printf("# %s: %s: %s\n", s->name, what,
+		       str_printable(shown, sizeof(shown), path));
+}
+
+/* An index on the way from before to after: that of a deletion calls the
+ * dataset incomplete before its first file goes. */
+static bool
+on_the_way(struct scene *s, const struct tree_entry *now)
+{
+	const struct tree_entry *b = tree_find(&s->before, now->path);
+	struct tree_entry copy = { .path = now->path };
+	struct kvtree *t =
+		kvtree_decode(now->data.data, now->data.len, NULL, NULL);
+	char id[32];
+	struct kvtree *e = NULL;
+	bool good = false;
+
+	snprintf(id, sizeof(id), "%lld", (long long)s->deletes);
+	e = kvtree_get2(t, "DSET", id);
+	if (s->deletes > 0 && b != NULL && e != NULL &&
+	    strcmp(kvtree_value(e, "COMPLETE"), "0") == 0) {
+		kvtree_set(e, "COMPLETE", "1", NULL);
+		good = kvtree_encode(t, &copy.data, NULL) == 0 &&
+		       same_index(&copy, b);
+		/* A restart point that goes is none any more. */
+		kvtree_remove(t, "CURRENT");
+	}
+	buf_free(&copy.data);
+	kvtree_free(t);
+	return good;
+}
+
+/* One entry that is there: is it as before, or as after? */
+static bool
+entry_right(struct scene *s, const struct tree_entry *now, bool killed)
+{
+	const struct tree_entry *b = tree_find(&s->before, now->path);
+	const struct tree_entry *a = tree_find(&s->after, now->path);
+
+	if ((a != NULL && same_entry(now, a)) ||
+	    (b != NULL && same_entry(now, b)))
+		return true;
+	if (a == NULL && b == NULL &&
+	    (is_lock(now->path) ||
+	     (killed && io_is_temp(path_base(now->path)))))
+		return true;
+	return is_index(now->path) && on_the_way(s, now);
+}
+
+/* The rules for any moment. */
+static bool
+state_right(struct scene *s, const struct tree *now, bool killed)
+{
+	bool good = true;
+
+	for (size_t i = 0; i < now->count; i++) {
+		if (entry_right(s, &now->list[i], killed))
+			continue;
+		tell(s, "neither old nor new", now->list[i].path);
+		good = false;
+	}
+	for (size_t i = 0; i < s->before.count; i++) {
+		const char *path = s->before.list[i].path;
+
+		/* What is gone must be meant to go. */
+		if (is_lock(path) || tree_find(now, path) != NULL ||
+		    tree_find(&s->after, path) == NULL)
+			continue;
+		tell(s, "gone", path);
+		good = false;
+	}
+	return good;
+}
+
+/* Is it the end that an undisturbed run comes to? */
+static bool
+finished(struct scene *s, const struct tree *now, bool quiet)
+{
+	for (size_t i = 0; i < now->count; i++) {
+		const char *path = now->list[i].path;
+		const struct tree_entry *a = tree_find(&s->after, path);
+
+		if (is_lock(path) ||
+		    (a != NULL && same_entry(&now->list[i], a)))
+			continue;
+		if (!quiet)
+			tell(s, "not as it should be in the end", path);
+		return false;
+	}
+	for (size_t i = 0; i < s->after.count; i++) {
+		const char *path = s->after.list[i].path;
+
+		if (is_lock(path) || tree_find(now, path) != NULL)
+			continue;
+		if (!quiet)
+			tell(s, "missing in the end", path);
+		return false;
+	}
+	return true;
+}
+
+/* Can the index be read, or is there none, as before? */
+static bool
+index_readable(struct scene *s, const struct tree *now)
+{
+	struct error err = ERROR_INIT;
+	struct catalogue *c = NULL;
+	struct index *ix = NULL;
+	bool good = false;
+
+	if (tree_find(now, ".scr/index.scr") == NULL) {
+		good = tree_find(&s->before, ".scr/index.scr") == NULL;
+	} else {
+		c = catalogue_open(prefix, &err);
+		ix = c != NULL ? catalogue_read(c, &err) : NULL;
+		good = ix != NULL && catalogue_notice(c) == NULL;
+		index_free(ix);
+		catalogue_close(c);
+	}
+	if (!good)
+		tell(s, "index cannot be read", err.text);
+	return good;
+}
+
+/* --- One disturbed run --- */
+
+static bool
+has_message(void)
+{
+	char path[600];
+	struct stat st;
+
+	messages_path(path);
+	return stat(path, &st) == 0 && st.st_size > 0;
+}
+
+/* Show what went wrong in a run. */
+static void
+show_run(const struct scene *s, const struct fault *f, int status)
+{
+	struct buf text = BUF_INIT;
+	char path[600];
+
+	messages_path(path);
+	if (s->told > TELL_MAX)
+		return;
+	printf("# %s: fail at %lu, kill at %lu or after %ld us%s%s%s, %s: "
+	       "status %d\n",
+	       s->name, f->fail_at, f->kill_at, f->kill_after,
+	       f->halve ? ", short" : "", f->sticky ? ", sticky" : "",
+	       f->reads ? ", reads count" : "", f->error ? f->error : "EIO",
+	       status);
+	if (io_read_file(AT_FDCWD, path, 1 << 20, &text, NULL) == 0 &&
+	    text.len > 0)
+		printf("# %.*s\n", (int)strcspn(text.data, "\n"), text.data);
+	buf_free(&text);
+}
+
+/* The second, undisturbed run.  A deletion that was complete cannot find its
+ * dataset again, and neither can a dropped one be. */
+static bool
+run_again(struct scene *s, const struct tree *now)
+{
+	bool was_finished = finished(s, now, true);
+	int status = run(s->argv, NULL);
+	struct tree then = tree_load(prefix);
+	bool good = (status == 0 || (was_finished && status == 1)) &&
+		    finished(s, &then, false);
+
+	for (size_t i = 0; i < then.count; i++) {
+		const char *base = path_base(then.list[i].path);
+
+		if (!io_is_temp(base) && strcmp(base, CATALOGUE_DIR_LOCK) != 0)
+			continue;
+		tell(s, "left behind", then.list[i].path);
+		good = false;
+	}
+	if (!good) {
+		const struct fault none = { .kill_after = -1 };
+
+		tell(s, "the second run failed", "");
+		show_run(s, &none, status);
+	}
+	tree_free(&then);
+	return good;
+}
+
+enum outcome { NOTHING, PARTLY, DONE, OUTCOMES };
+
+/*
+ * Start from `before`, run with the fault, check, run again, check.  Counts
+ * what came of it in tally (may be NULL).
+ */
+static bool
+disturbed(struct scene *s, const struct fault *f, unsigned *tally)
+{
+	struct tree now = tree_load(prefix);
+	bool good = true, killed = false;
+	int status = 0;
+
+	tree_restore(prefix, &now, &s->before);
+	tree_free(&now);
+	status = run(s->argv, f);
+	now = tree_load(prefix);
+	killed = status == -SIGKILL;
+	if (status < 0 && !killed) {
+		tell(s, "crashed", strsignal(-status));
+		good = false;
+	} else if (status == 0) {
+		good = finished(s, &now, false);
+	} else if (!killed && (status != 1 || !has_message())) {
+		tell(s, "wrong exit status, or no message", "");
+		good = false;
+	}
+	good = state_right(s, &now, killed) && good;
+	good = index_readable(s, &now) && good;
+	if (!good)
+		show_run(s, f, status);
+	if (tally != NULL)
+		tally[finished(s, &now, true)	     ? DONE
+		      : now.count == s->before.count ? NOTHING
+						     : PARTLY]++;
+	good = run_again(s, &now) && good;
+	tree_free(&now);
+	return good;
+}
+
+/* --- Every operation in turn --- */
+
+/* A number in a file, which is removed. */
+static unsigned long
+read_count(const char *path)
+{
+	unsigned long count = 0;
+	FILE *f = fopen(path, "r");
+
+	if (f == NULL || fscanf(f, "%lu", &count) != 1)
+		tree_die("the shim counted nothing");
+	fclose(f);
+	unlink(path);
+	return count;
+}
+
+/* Which operations transfer bytes? */
+static void
+read_trace(struct scene *s, const char *path)
+{
+	unsigned long number = 0;
+	char line[9000], what[64];
+	FILE *f = fopen(path, "r");
+
+	s->transfers = mem_calloc(s->count + 1, 1);
+	if (f == NULL || s->transfers == NULL)
+		tree_die("no trace");
+	while (fgets(line, sizeof(line), f) != NULL)
+		if (sscanf(line, "%lu %63s", &number, what) == 2 &&
+		    number <= s->count)
+			s->transfers[number] = strstr(what, "write") != NULL ||
+					       strstr(what, "copy") != NULL;
+	fclose(f);
+	unlink(path);
+}
+
+/* Run without faults, for what comes of it and to count operations. */
+static bool
+measure(struct scene *s)
+{
+	char count[600], trace[600];
+	struct fault f = { .count = count, .trace = trace, .kill_after = -1 };
+	struct tree now;
+
+	snprintf(count, sizeof(count), "%s/count", scratch);
+	snprintf(trace, sizeof(trace), "%s/trace", scratch);
+	s->before = tree_load(prefix);
+	if (run(s->argv, &f) != 0) {
+		show_run(s, &f, 1);
+		return false;
+	}
+	s->count = read_count(count);
+	read_trace(s, trace);
+	s->after = tree_load(prefix);
+	now = tree_load(prefix);
+	tree_restore(prefix, &now, &s->before);
+	tree_free(&now);
+	f.reads = true;
+	f.trace = NULL;
+	if (run(s->argv, &f) != 0)
+		return false;
+	s->reads = read_count(count);
+	return s->count > 0;
+}
+
+struct mode {
+	const char *what;
+	struct fault fault;
+	bool fails, kills, transfers, quick;
+};
+
+static const struct mode modes[] = {
+	{ "killed before each operation",
+	  { .kill_after = -1 },
+	  .kills = true,
+	  .quick = true },
+	{ "killed in the middle of each write",
+	  { .halve = true, .kill_after = -1 },
+	  .fails = true,
+	  .kills = true,
+	  .transfers = true },
+	{ "EIO at each operation",
+	  { .error = "EIO", .kill_after = -1 },
+	  .fails = true,
+	  .quick = true },
+	{ "ENOSPC at each operation",
+	  { .error = "ENOSPC", .kill_after = -1 },
+	  .fails = true },
+	{ "the disk full from each operation on",
+	  { .error = "ENOSPC", .sticky = true, .kill_after = -1 },
+	  .fails = true },
+	{ "each write cut short",
+	  { .error = "ENOSPC", .halve = true, .kill_after = -1 },
+	  .fails = true,
+	  .transfers = true },
+	{ "each write cut short, then a full disk",
+	  { .error = "ENOSPC",
+	    .halve = true,
+	    .sticky = true,
+	    .kill_after = -1 },
+	  .fails = true,
+	  .transfers = true,
+	  .quick = true },
+	{ "EIO at each operation, reads included",
+	  { .error = "EIO", .reads = true, .kill_after = -1 },
+	  .fails = true },
+	{ "each read cut short",
+	  { .error = "EIO", .reads = true, .halve = true, .kill_after = -1 },
+	  .fails = true },
+};
+
+static void
+sweep(struct scene *s, const struct mode *m)
+{
+	unsigned long count = m->fault.reads ? s->reads : s->count;
+	unsigned runs = 0, bad = 0;
+	char what[256];
+
+	s->told = 0;
+	for (unsigned long n = 1; n <= count; n++) {
+		struct fault f = m->fault;
+
+		if (m->transfers && !s->transfers[n])
+			continue;
+		/* A quick look is at every fifth. */
+		if (!slow && n % 5 != 1)
+			continue;
+		if (m->fails)
+			f.fail_at = n;
+		if (m->kills)
+			f.kill_at = n + m->fails;
+		runs++;
+		bad += !disturbed(s, &f, NULL);
+	}
+	snprintf(what, sizeof(what), "%s: %s: %u runs", s->name, m->what, runs);
+	ok(bad == 0 && (runs > 0 || !slow), what);
+	if (bad > 0)
+		printf("# %u of %u runs ended badly\n", bad, runs);
+}
+
+/* --- Random moments --- */
+
+static long
+now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+/* How long an undisturbed run takes: the middle of five. */
+static long
+duration(struct scene *s)
+{
+	long times[5], t = 0;
+
+	for (int i = 0; i < 5; i++) {
+		struct tree now = tree_load(prefix);
+
+		tree_restore(prefix, &now, &s->before);
+		tree_free(&now);
+		times[i] = now_us();
+		(void)run(s->argv, NULL);
+		times[i] = now_us() - times[i];
+		for (int j = i; j > 0 && times[j - 1] > times[j]; j--) {
+			t = times[j];
+			times[j] = times[j - 1];
+			times[j - 1] = t;
+		}
+	}
+	return times[2];
+}
+
+static void
+random_kills(struct scene *s, unsigned kills)
+{
+	unsigned tally[OUTCOMES] = { 0 }, bad = 0;
+	unsigned seed = (unsigned)now_us();
+	long time = duration(s);
+	char what[256];
+
+	s->told = 0;
+	printf("# %s: seed %u, an undisturbed run takes %ld us\n", s->name,
+	       seed, time);
+	for (unsigned i = 0; i < kills; i++) {
+		const struct fault f = {
+			.kill_after = rand_r(&seed) % (time * 6 / 5 + 1),
+		};
+
+		bad += !disturbed(s, &f, tally);
+	}
+	snprintf(what, sizeof(what), "%s: killed at %u random moments", s->name,
+		 kills);
+	ok(bad == 0, what);
+	printf("# %u ended badly; when killed %u had made no file, %u some, %u "
+	       "were done\n",
+	       bad, tally[NOTHING], tally[PARTLY], tally[DONE]);
+}
+
+/* --- Where to start from --- */
+
+static bool
+system_is_ok(const char *command)
+{
+	int status = system(command);
+
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* Make the prefix by a shell command in which %s is its path. */
+static bool
+start_with(const char *format, const char *from)
+{
+	char command[4096];
+
+	tree_remove(prefix);
+	if (from != NULL)
+		snprintf(command, sizeof(command),
+			 "cp -R '%s/%s' '%s' && chmod -R u+w '%s'",
+			 getenv("SCRKIT_GOLDEN"), from, prefix, prefix);
+	else
+		snprintf(command, sizeof(command), format, getenv("GEN"),
+			 prefix);
+	return system_is_ok(command);
+}
+
+static void
+scene_fini(struct scene *s)
+{
+	tree_free(&s->before);
+	tree_free(&s->after);
+	mem_free(s->transfers);
+}
+
+/* All sweeps over one scene, whose prefix is made. */
+static void
+play(struct scene *s, unsigned kills)
+{
+	char what[256];
+
+	if (!measure(s)) {
+		snprintf(what, sizeof(what), "%s: undisturbed", s->name);
+		ok(false, what);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+		if (slow || modes[i].quick)
+			sweep(s, &modes[i]);
+	if (kills > 0)
+		random_kills(s, kills);
+}
+
+static void
+test_builds(void)
+{
+	static const struct {
+		const char *name, *from, *make;
+		bool slow;
+		unsigned kills;
+	} list[] = {
+		{ "build, xor_4", "scr3/xor_4/scavenged/prefix", NULL, false,
+		  0 },
+		{ "build, xor_8n4", "scr3/xor_8n4/scavenged/prefix", NULL, true,
+		  200 },
+		{ "build, rs2_8n4", "scr3/rs2_8n4/scavenged/prefix", NULL, true,
+		  200 },
+		{ "build, generated, with checksums", NULL,
+		  "%s/gen_dataset --prefix '%s' --ranks 4 --files 2 "
+		  "--type RS --size 300K,20K --crc --lose 1,2",
+		  false, 20 },
+	};
+
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+		struct scene s = {
+			.name = list[i].name,
+			.argv = { "scr_index", "--prefix", prefix, "--build",
+				  "1" },
+		};
+
+		if (list[i].slow && !slow)
+			skip(s.name, "SCRKIT_SLOW is not set");
+		else if (list[i].from != NULL &&
+			 getenv("SCRKIT_GOLDEN") == NULL)
+			skip(s.name, "SCRKIT_GOLDEN is not set");
+		else if (!start_with(list[i].make, list[i].from))
+			ok(false, s.name);
+		else
+			play(&s, slow ? list[i].kills : 0);
+		scene_fini(&s);
+	}
+}
+
+/* Two checkpoints, an output, and one whose name is another's no more. */
+static const char made_index[] =
+	"for i in 1 2 3; do %1$s/gen_dataset --prefix '%2$s' --id $i --size 2K "
+	"$([ $i = 2 ] && echo --output) >/dev/null && "
+	"%1$s/../bin/scr_index -q --prefix '%2$s' --build $i || exit 1; done; "
+	"scr_index -q --prefix '%2$s' --current ckpt.3";
+
+static void
+test_edits(void)
+{
+	static const struct {
+		const char *name, *verb, *value;
+		int64_t deletes;
+	} list[] = {
+		{ "--add", "--add", "%s.3", 0 },
+		{ "--drop", "--drop", "%s.3", 0 },
+		{ "--drop-after", "--drop-after", "ckpt.1", 0 },
+		{ "--drop-all", "--drop-all", NULL, 0 },
+		{ "--current", "--current", "ckpt.1", 0 },
+		{ "--uncurrent", "--uncurrent", NULL, 0 },
+		{ "--delete", "--delete", "%s.3", 3 },
+	};
+	bool golden = getenv("SCRKIT_GOLDEN") != NULL;
+	char value[32];
+
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+		struct scene s = {
+			.name = list[i].name,
+			.argv = { "scr_index", "--prefix", prefix, list[i].verb,
+				  value },
+			.deletes = list[i].deletes,
+		};
+
+		if (list[i].value == NULL)
+			s.argv[4] = NULL;
+		else
+			snprintf(value, sizeof(value), list[i].value,
+				 golden ? "both" : "ckpt");
+		if (!start_with(made_index,
+				golden ? "scr3/index_multi/prefix_after_run"
+				       : NULL))
+			ok(false, s.name);
+		else
+			play(&s, 0);
+		scene_fini(&s);
+	}
+}
+
+int
+main(void)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	slow = getenv("SCRKIT_SLOW") != NULL && !SANITIZED;
+	if (getenv("BIN") == NULL || getenv("SHIM") == NULL ||
+	    getenv("GEN") == NULL) {
+		skip("crashes", "BIN, GEN and SHIM are not set");
+		return tap_done();
+	}
+	/* Thousands of fsync() calls are quicker in memory. */
+	if (access("/dev/shm", W_OK) == 0)
+		tmp = "/dev/shm";
+	snprintf(scratch, sizeof(scratch), "%s/t_crash.XXXXXX",
+		 tmp != NULL ? tmp : "/tmp");
+	if (mkdtemp(scratch) == NULL)
+		tree_die("no scratch directory");
+	snprintf(prefix, sizeof(prefix), "%s/prefix", scratch);
+	setenv("TZ", "UTC", 1);
+	test_builds();
+	test_edits();
+	tree_remove(scratch);
+	return tap_done();
+}
