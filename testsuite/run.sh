@@ -63,7 +63,7 @@ umask 022
 limit=${TEST_TIMEOUT:-900}
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/scrkit-check.XXXXXX") || exit 1
 trap 'chmod -R u+rwx "$scratch" 2>/dev/null; rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM
+trap 'kill $(jobs -p) 2>/dev/null; wait; exit 130' INT TERM
 
 # --- One test file --------------------------------------------------------
 
@@ -92,9 +92,11 @@ run_one() {
 	bats) args=(bats --tap "$file") ;;
 	examples) args=("$file") ;;
 	esac
-	# The braces: the shell's own "Aborted" is not wanted, report() tells.
-	{ timeout -k 10 "$limit" "${args[@]}" >"$log" 2>&1 </dev/null; } \
-		2>/dev/null
+	# Not in the foreground, so that it can be ended when this is; the
+	# shell's own "Aborted" is not wanted, report() tells.
+	timeout -k 10 "$limit" "${args[@]}" >"$log" 2>&1 </dev/null &
+	trap 'kill $!; wait; exit 1' TERM
+	wait $! 2>/dev/null
 	echo $? >"$scratch/$1.rc"
 	cat "$scratch/$1".vg.* >"$scratch/$1.vg" 2>/dev/null
 	if [ "$suite" = unit ] || [ "$suite" = valgrind ]; then

@@ -5,7 +5,8 @@
  * The order makes an interruption harmless: first the index says that the
  * dataset is not complete, then its summary goes (from which a lost index
  * would be made anew), then the files, then the metadata that name them, and
- * the index entry last.
+ * the index entry last.  Half of the metadata may not tell any more which
+ * files there were: before they go, a mark says that the files are gone.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,8 +26,10 @@
 #include "meta/summary.h"
 #include "str.h"
 
-struct delete
-{
+/* The mark, in the dataset's directory. */
+#define GONE_MARK ".scrkit.gone"
+
+struct deletion {
 	struct catalogue *c;
 	const struct catalogue_options *o;
 	struct delete_result *out;
@@ -62,7 +65,7 @@ promote(struct index *ix, int64_t id, struct error *err)
 static int
 mark_entry(struct index *ix, void *arg, struct error *err)
 {
-	struct delete *d = arg;
+	struct deletion *d = arg;
 	struct index_entry e;
 	bool current = false;
 
@@ -80,7 +83,7 @@ mark_entry(struct index *ix, void *arg, struct error *err)
 static int
 remove_entry(struct index *ix, void *arg, struct error *err)
 {
-	const struct delete *d = arg;
+	const struct deletion *d = arg;
 	struct index_entry e;
 
 	if (index_find_id(ix, d->id, &e, NULL) < 0)
@@ -123,8 +126,8 @@ list_name(void *arg, const char *name, struct error *err)
 	struct listing *l = arg;
 	void *more = NULL;
 
-	if (str_eq(name, CATALOGUE_DIR_LOCK))
-		return 0;
+	if (str_eq(name, CATALOGUE_DIR_LOCK) || str_eq(name, GONE_MARK))
+		return 0; /* they go last */
 	if (!is_ours(name)) {
 		if (l->foreign++ == 0)
 			str_printable(l->first, sizeof(l->first), name);
@@ -146,17 +149,25 @@ list_name(void *arg, const char *name, struct error *err)
 	return 0;
 }
 
+/* Unlink `name` in the dataset's directory; not there: fine. */
 static int
-remove_names(struct delete *d, const struct listing *l, struct error *err)
+remove_name(struct deletion *d, const char *name, struct error *err)
 {
-	for (size_t i = 0; i < l->count; i++) {
-		if (unlinkat(d->dir.fd, l->names[i], 0) == 0 || errno == ENOENT)
-			continue;
-		/* A directory of this name is none of ours. */
-		if (errno != EISDIR && errno != EPERM)
-			return error_sys(err, "%s/%s: cannot remove",
-					 d->dir.name, l->names[i]);
-	}
+	/* EISDIR: a directory of this name is none of ours. */
+	if (unlinkat(d->dir.fd, name, 0) == 0 || errno == ENOENT ||
+	    errno == EISDIR)
+		return 0;
+	return error_sys(err, "%s/%s: cannot remove", d->dir.name, name);
+}
+
+static int
+remove_names(struct deletion *d, const struct listing *l, struct error *err)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (remove_name(d, l->names[i], err) < 0)
+			return -1;
+	if (remove_name(d, GONE_MARK, err) < 0)
+		return -1;
 	if (l->foreign > 0) {
 		catalogue_say(d->o,
 			      "%s stays: it holds %zu %s that no dataset has, "
@@ -165,9 +176,8 @@ remove_names(struct delete *d, const struct listing *l, struct error *err)
 			      str_plural(l->foreign, "file"), l->first);
 		return 0;
 	}
-	if (unlinkat(d->dir.fd, CATALOGUE_DIR_LOCK, 0) < 0 && errno != ENOENT)
-		return error_sys(err, "%s/%s: cannot remove", d->dir.name,
-				 CATALOGUE_DIR_LOCK);
+	if (remove_name(d, CATALOGUE_DIR_LOCK, err) < 0)
+		return -1;
 	if (unlinkat(d->c->scr_fd, d->dir.name, AT_REMOVEDIR) == 0)
 		d->out->dirs++;
 	else if (errno == ENOTEMPTY || errno == EEXIST)
@@ -177,8 +187,22 @@ remove_names(struct delete *d, const struct listing *l, struct error *err)
 	return 0;
 }
 
+/* Say that the files are gone. */
 static int
-remove_meta(struct delete *d, struct error *err)
+put_mark(struct deletion *d, struct error *err)
+{
+	int fd = openat(d->dir.fd, GONE_MARK,
+			O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return error_sys(err, "%s/%s: cannot make", d->dir.name,
+				 GONE_MARK);
+	close(fd);
+	return io_sync_dir(d->dir.fd, d->dir.name, err);
+}
+
+static int
+remove_meta(struct deletion *d, struct error *err)
 {
 	struct listing l = { .arena = arena_new() };
 	int rc = -1;
@@ -186,9 +210,11 @@ remove_meta(struct delete *d, struct error *err)
 	if (l.arena == NULL)
 		return error_set(err, ERROR_NOMEM, "out of memory");
 	rc = catalogue_each_name(d->dir.fd, d->dir.name, list_name, &l, err);
-	if (rc == 0 && !d->o->dry_run)
-		rc = remove_names(d, &l, err);
-	else if (rc == 0 && l.foreign == 0)
+	if (rc == 0 && !d->o->dry_run) {
+		rc = put_mark(d, err);
+		if (rc == 0)
+			rc = remove_names(d, &l, err);
+	} else if (rc == 0 && l.foreign == 0)
 		d->out->dirs++;
 	mem_free(l.names);
 	arena_free(l.arena);
@@ -198,7 +224,7 @@ remove_meta(struct delete *d, struct error *err)
 /* --- The files --- */
 
 static int
-remove_files(struct delete *d, const struct catalogue_claims *k,
+remove_files(struct deletion *d, const struct catalogue_claims *k,
 	     struct error *err)
 {
 	struct eraser *e =
@@ -228,7 +254,7 @@ remove_files(struct delete *d, const struct catalogue_claims *k,
 
 /* Say that the dataset is going, where anybody might look for it. */
 static int
-announce(struct delete *d, struct error *err)
+announce(struct deletion *d, struct error *err)
 {
 	if (catalogue_change(d->c, mark_entry, d, err) < 0)
 		return -1;
@@ -245,13 +271,20 @@ announce(struct delete *d, struct error *err)
 
 /* All but the index entry. */
 static int
-remove_dataset(struct delete *d, const struct index *ix, struct error *err)
+remove_dataset(struct deletion *d, const struct index *ix, struct error *err)
 {
+	struct error why = ERROR_INIT;
 	struct catalogue_claims k;
 	int rc = -1;
 
-	if (catalogue_claims_init(d->c, &d->dir, d->o, &k, err) < 0)
+	/* On failure `k` is empty, which is right where the mark is. */
+	if (catalogue_claims_init(d->c, &d->dir, d->o, &k, &why) < 0 &&
+	    (why.kind != ERROR_CORRUPT ||
+	     faccessat(d->dir.fd, GONE_MARK, F_OK, AT_SYMLINK_NOFOLLOW) < 0)) {
+		if (err != NULL)
+			*err = why;
 		return -1;
+	}
 	if (catalogue_claims_share(d->c, d->id, ix, d->o, &k, err) == 0 &&
 	    (d->o->dry_run || announce(d, err) == 0) &&
 	    remove_files(d, &k, err) == 0 && remove_meta(d, err) == 0)
@@ -264,7 +297,7 @@ remove_dataset(struct delete *d, const struct index *ix, struct error *err)
 
 /* Open the directory, if there is one. */
 static int
-open_dataset(struct delete *d, struct error *err)
+open_dataset(struct deletion *d, struct error *err)
 {
 	struct error why = ERROR_INIT;
 
@@ -281,7 +314,7 @@ open_dataset(struct delete *d, struct error *err)
 }
 
 static int
-delete_all(struct delete *d, const struct index *ix, struct error *err)
+delete_all(struct deletion *d, const struct index *ix, struct error *err)
 {
 	struct index_entry e;
 
@@ -309,7 +342,7 @@ catalogue_delete(struct catalogue *c, int64_t id,
 		 const struct catalogue_options *o, struct delete_result *out,
 		 struct error *err)
 {
-	struct delete d = {
+	struct deletion d = {
 		.c = c,
 		.o = o,
 		.out = out,

@@ -66,36 +66,54 @@ find_item(const struct run *r, uint64_t block)
 	return &r->items[lo];
 }
 
-static int
-read_inputs(const struct run *r, const struct compute_set *set,
-	    const struct solve_job *j, uint64_t off, size_t len,
-	    struct worker *w, void **in, struct error *err)
-{
-	for (uint32_t i = 0; i < j->nin; i++) {
-		const struct solve_ref *ref = &j->in[i];
-		const struct stripe *s = ref->body ? &set->body[ref->member]
-						   : &set->data[ref->member];
+/* One block of a job's strings. */
+struct block {
+	const struct compute_set *set;
+	const struct solve_job *job;
+	uint64_t off; /* in each string, from where the job starts */
+	size_t len;
+	void *in[CODE_MAX], *out[CODE_MAX]; /* in memory; copies: in[0] alone */
+};
 
-		in[i] = w->memory + i * r->block;
-		if (stripe_read(s, w->in, ref->off + off, in[i], len, err) < 0)
+static int
+read_inputs(const struct run *r, struct worker *w, struct block *b,
+	    struct error *err)
+{
+	for (uint32_t i = 0; i < b->job->nin; i++) {
+		const struct solve_ref *ref = &b->job->in[i];
+		const struct stripe *s = ref->body ? &b->set->body[ref->member]
+						   : &b->set->data[ref->member];
+
+		b->in[i] = w->memory + i * r->block;
+		if (stripe_read(s, w->in, ref->off + b->off, b->in[i], b->len,
+				err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int
-write_outputs(const struct compute_set *set, const struct solve_job *j,
-	      uint64_t off, size_t len, struct worker *w, void *const *out,
-	      struct error *err)
+static void
+compute_outputs(const struct run *r, struct worker *w, struct block *b)
 {
-	for (uint32_t i = 0; i < j->nout; i++) {
-		const struct solve_ref *ref = &j->out[i];
-		const struct stripe *s = ref->body
-						 ? &set->new_body[ref->member]
-						 : &set->new_data[ref->member];
+	for (uint32_t i = 0; i < b->job->nout; i++)
+		b->out[i] = w->memory + (b->job->nin + i) * r->block;
+	recipe_run(b->job->recipe, b->len, b->in, b->out);
+}
 
-		if (stripe_write(s, w->out, ref->off + off, out[i], len, err) <
-		    0)
+/* Copies may go to more places than a code has members. */
+static int
+write_outputs(struct worker *w, const struct block *b, struct error *err)
+{
+	for (uint32_t i = 0; i < b->job->nout; i++) {
+		const struct solve_ref *ref = &b->job->out[i];
+		const struct stripe *s =
+			ref->body ? &b->set->new_body[ref->member]
+				  : &b->set->new_data[ref->member];
+		const void *from =
+			b->job->recipe != NULL ? b->out[i] : b->in[0];
+
+		if (stripe_write(s, w->out, ref->off + b->off, from, b->len,
+				 err) < 0)
 			return -1;
 	}
 	return 0;
@@ -107,28 +125,24 @@ run_block(void *arg, size_t block, unsigned worker, struct error *err)
 	struct run *r = arg;
 	const struct item *it = find_item(r, block);
 	const struct solve_job *j = item_job(r, it);
-	const struct compute_set *set = &r->sets[it->set];
 	struct worker *w = &r->workers[worker];
-	uint64_t off = (block - it->first) * (uint64_t)r->block;
-	size_t len =
-		j->len - off < r->block ? (size_t)(j->len - off) : r->block;
-	void *in[CODE_MAX], *out[CODE_MAX];
+	struct block b;
 
 	if (r->o->stop != NULL && r->o->stop()) {
 		errno = EINTR;
 		return error_sys(err, "stopped");
 	}
-	if (read_inputs(r, set, j, off, len, w, in, err) < 0)
+	b.set = &r->sets[it->set];
+	b.job = j;
+	b.off = (block - it->first) * (uint64_t)r->block;
+	b.len = j->len - b.off < r->block ? (size_t)(j->len - b.off) : r->block;
+	if (read_inputs(r, w, &b, err) < 0)
 		return -1;
-	for (uint32_t i = 0; i < j->nout; i++)
-		out[i] = j->recipe == NULL
-				 ? in[0]
-				 : w->memory + (j->nin + i) * r->block;
 	if (j->recipe != NULL)
-		recipe_run(j->recipe, len, in, out);
-	if (write_outputs(set, j, off, len, w, out, err) < 0)
+		compute_outputs(r, w, &b);
+	if (write_outputs(w, &b, err) < 0)
 		return -1;
-	progress_add(r->o->progress, (uint64_t)len * (j->nin + j->nout));
+	progress_add(r->o->progress, (uint64_t)b.len * (j->nin + j->nout));
 	return 0;
 }
 

@@ -22,6 +22,7 @@
 #include "meta/dataset.h"
 #include "par.h"
 #include "path.h"
+#include "str.h"
 
 static int
 no_memory(struct error *err)
@@ -184,13 +185,12 @@ count_sets(struct plan *p)
 	}
 }
 
-static int
-finish(struct planner *w, struct error *err)
+static void
+finish(struct planner *w)
 {
 	struct plan *p = &w->p;
 
-	if (plan_settle(w, err) < 0)
-		return -1;
+	plan_settle(w);
 	p->verdict = SET_WHOLE;
 	count_files(p);
 	count_ranks(w);
@@ -199,7 +199,6 @@ finish(struct planner *w, struct error *err)
 		p->verdict = SET_REBUILDABLE;
 	if (p->files_lost + p->maps_lost > 0)
 		p->verdict = SET_LOST;
-	return 0;
 }
 
 /* --- Making one --- */
@@ -224,7 +223,8 @@ make(struct planner *w, struct error *err)
 		return -1;
 	if (plan_solve_sets(w, false, err) < 0)
 		return -1;
-	return finish(w, err);
+	finish(w);
+	return 0;
 }
 
 /* The plan, or its remains freed.  Options are only borrowed while it is
@@ -344,7 +344,8 @@ plan_mark(struct plan *p, size_t file, enum file_state state, struct error *err)
 		if (plan_solve_set(w, s, p->arena, err) < 0)
 			return -1;
 	}
-	return finish(w, err);
+	finish(w);
+	return 0;
 }
 
 int
@@ -353,12 +354,15 @@ plan_mark_body(struct plan *p, uint32_t set, uint32_t member, struct error *err)
 	struct planner *w = (struct planner *)p;
 	struct plan_set *s = &p->sets[set];
 
+	if (!s->opened && plan_reopen_set(w, set, err) < 0)
+		return -1;
 	s->members[member].state = RED_DAMAGED;
 	s->members[member].problem = "its contents are wrong";
 	if (plan_make_header(s, member, p->arena, err) < 0 ||
 	    plan_solve_set(w, s, p->arena, err) < 0)
 		return -1;
-	return finish(w, err);
+	finish(w);
+	return 0;
 }
 
 /* --- Words --- */
@@ -490,7 +494,7 @@ lost_outside(const struct plan *p, struct error *err)
 				return error_set(
 					err, ERROR_LOST,
 					"dataset %lld: %s of rank %lld: %s, and "
-					"no redundancy file of its set is left",
+					"nothing is left to rebuild it from",
 					(long long)p->id, pf->path,
 					(long long)i,
 					file_state_name(pf->state));
@@ -500,9 +504,39 @@ lost_outside(const struct plan *p, struct error *err)
 			 (long long)p->id);
 }
 
+/* "; NAME: what is wrong", if a file of the set is there but no good: somebody
+ * might be able to help.  Else "". */
+static const char *
+first_problem(const struct plan *p, const struct plan_set *s, char *to,
+	      size_t size)
+{
+	const char *name = NULL, *why = NULL;
+
+	to[0] = '\0';
+	for (uint32_t i = 0; i < s->n && why == NULL; i++) {
+		const struct plan_member *m = &s->members[i];
+
+		name = m->name;
+		why = m->problem;
+		if (why == NULL && s->map && m->rank < p->nranks) {
+			name = p->ranks[m->rank].map.name;
+			why = p->ranks[m->rank].map.why;
+		}
+		if (name == NULL)
+			why = NULL; /* simply missing */
+	}
+	if (why != NULL && str_starts(why, name))
+		snprintf(to, size, "; %s", why);
+	else if (why != NULL)
+		snprintf(to, size, "; %s: %s", name, why);
+	return to;
+}
+
 int
 plan_error(const struct plan *p, struct error *err)
 {
+	char problem[ERROR_TEXT_MAX / 2];
+
 	if (p->verdict == SET_WHOLE)
 		return 0;
 	if (p->verdict == SET_REBUILDABLE)
@@ -518,14 +552,15 @@ plan_error(const struct plan *p, struct error *err)
 	for (size_t i = 0; i < p->nsets; i++) {
 		const struct plan_set *s = &p->sets[i];
 
-		if (s->verdict == SET_LOST && s->n > 0)
-			return error_set(err, ERROR_LOST,
-					 "dataset %lld: set %u of %u (%s%s) "
-					 "cannot be rebuilt: %s",
-					 (long long)p->id, s->number, s->sets,
-					 redset_type_name(s->type),
-					 s->map ? " over filemaps" : "",
-					 s->reason);
+		if (s->verdict != SET_LOST || s->n == 0)
+			continue;
+		return error_set(err, ERROR_LOST,
+				 "dataset %lld: set %u of %u (%s%s) cannot be "
+				 "rebuilt: %s%s",
+				 (long long)p->id, s->number, s->sets,
+				 redset_type_name(s->type),
+				 s->map ? " over filemaps" : "", s->reason,
+				 first_problem(p, s, problem, sizeof(problem)));
 	}
 	return lost_outside(p, err);
 }

@@ -113,8 +113,8 @@ check_item(void *arg, size_t i, unsigned worker, struct error *err)
 
 		if (stripe_read(&s, c->caches[worker], off, c->blocks[worker],
 				len, &local) < 0) {
-			if (local.kind == ERROR_NOMEM)
-				return error_set(err, ERROR_NOMEM, "%s",
+			if (!plan_blames_file(&local))
+				return error_set(err, local.kind, "%s",
 						 local.text);
 			c->bad[it->file] = true; /* unreadable: an erasure */
 			return 0;

@@ -56,6 +56,13 @@ struct planner {
 
 /* --- plan_scan.c --- */
 
+/*
+ * Is the file itself to blame that it could not be read?  Then it is an
+ * erasure.  One that we may not read, or for which descriptors or memory were
+ * short, is not: it must neither be called lost nor be replaced.
+ */
+bool plan_blames_file(const struct error *e);
+
 /* Add the names of one metadata directory. */
 int plan_scan_dir(struct planner *w, uint32_t place, struct error *err);
 
@@ -99,7 +106,7 @@ int plan_make_sets(struct planner *w, struct error *err);
 void plan_claim_rank(struct planner *w, uint32_t set, uint32_t member);
 
 /* Verdicts for what is in no set. */
-int plan_settle(struct planner *w, struct error *err);
+void plan_settle(struct planner *w);
 
 /* --- plan_open.c --- */
 

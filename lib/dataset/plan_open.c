@@ -27,13 +27,13 @@ no_memory(struct error *err)
 	return error_set(err, ERROR_NOMEM, "out of memory");
 }
 
-/* The member is no good because of `local`; only lack of memory is an error. */
+/* The member is no good because of `local`, unless that is our own trouble. */
 static int
 bad_member(struct plan_member *m, enum red_state state, struct arena *arena,
 	   const struct error *local, struct error *err)
 {
-	if (local->kind == ERROR_NOMEM)
-		return error_set(err, ERROR_NOMEM, "%s", local->text);
+	if (!plan_blames_file(local))
+		return error_set(err, local->kind, "%s", local->text);
 	m->state = state;
 	m->problem = arena_strdup(arena, local->text);
 	return m->problem == NULL ? no_memory(err) : 0;

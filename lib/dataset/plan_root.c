@@ -104,12 +104,22 @@ out:
 	return rc;
 }
 
+/* Does failing so say that the file is not there?  What is short, or broken,
+ * must not be taken for a wrong guess. */
+static bool
+is_answer(const struct error *why)
+{
+	return plan_blames_file(why) || why->errnum == EACCES ||
+	       why->errnum == ENAMETOOLONG;
+}
+
 /* How many files of the sample are below the prefix if `root` was its name? */
 static int
 count_hits(const struct planner *w, const struct sample *s, const char *root,
 	   size_t *hits, struct error *err)
 {
 	struct buf full = BUF_INIT, norm = BUF_INIT;
+	struct error why = ERROR_INIT;
 	int rc = -1;
 
 	*hits = 0;
@@ -122,10 +132,16 @@ count_hits(const struct planner *w, const struct sample *s, const char *root,
 		    path_normal(full.data, &norm, err) < 0)
 			goto out;
 		rel = path_below(norm.data, root);
-		if (rel == NULL || !path_is_clean(rel) ||
-		    path_stat_beneath(w->p.places[0].root_fd, rel, &st, NULL) <
-			    0)
+		if (rel == NULL || !path_is_clean(rel))
 			continue;
+		error_clear(&why);
+		if (path_stat_beneath(w->p.places[0].root_fd, rel, &st, &why) <
+		    0) {
+			if (is_answer(&why))
+				continue;
+			error_set(err, why.kind, "%s", why.text);
+			goto out;
+		}
 		if (S_ISREG(st.st_mode) &&
 		    (!f->attr.has_size || (uint64_t)st.st_size == f->attr.size))
 			(*hits)++;

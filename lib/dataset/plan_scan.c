@@ -73,6 +73,31 @@ add_red(struct planner *w, const struct red_entry *e, struct error *err)
 	return 0;
 }
 
+bool
+plan_blames_file(const struct error *e)
+{
+	switch (e->kind) {
+	case ERROR_NOMEM:
+		return false;
+	case ERROR_SYSTEM:
+		break;
+	default:
+		return true;
+	}
+	switch (e->errnum) {
+	case EIO: /* a bad medium ... */
+	case EBADMSG:
+	case EUCLEAN:
+	case ENXIO: /* ... or no regular file */
+	case ENODEV:
+	case ENOTDIR:
+	case EISDIR:
+		return true;
+	default:
+		return false;
+	}
+}
+
 int
 plan_scan_dir(struct planner *w, uint32_t place, struct error *err)
 {
@@ -246,8 +271,8 @@ read_map(void *arg, size_t i, unsigned worker, struct error *err)
 			       &w->filemaps[e->rank], &why, err);
 		if (rc < 0)
 			return -1;
-	} else if (local.kind == ERROR_NOMEM) {
-		return error_set(err, ERROR_NOMEM, "%s", local.text);
+	} else if (!plan_blames_file(&local)) {
+		return error_set(err, local.kind, "%s", local.text);
 	} else {
 		why = arena_strdup(w->arenas[worker], local.text);
 		if (why == NULL)

@@ -229,16 +229,6 @@ plan_make_sets(struct planner *w, struct error *err)
 
 /* --- Ranks without a set --- */
 
-/* Is there a set of this kind of which nothing is left? */
-static bool
-some_gone(const struct planner *w, bool map)
-{
-	for (size_t i = 0; i < w->p.nsets; i++)
-		if (w->p.sets[i].n == 0 && w->p.sets[i].map == map)
-			return true;
-	return false;
-}
-
 /* A vanished set matters if a rank that may have been in it lacks something. */
 static void
 settle_gone(struct planner *w, bool map, bool matters)
@@ -254,12 +244,11 @@ settle_gone(struct planner *w, bool map, bool matters)
 	}
 }
 
-int
-plan_settle(struct planner *w, struct error *err)
+void
+plan_settle(struct planner *w)
 {
 	bool map_lost = false, data_lost = false;
 
-	(void)err;
 	for (int64_t i = 0; i < w->p.nranks; i++) {
 		struct plan_rank *r = &w->p.ranks[i];
 
@@ -267,20 +256,18 @@ plan_settle(struct planner *w, struct error *err)
 			r->map.fate = FATE_LOST;
 		map_lost |= !r->map_known && r->map_set == PLAN_NONE;
 		data_lost |= !r->map_known && r->data_set == PLAN_NONE;
-		if (r->data_set != PLAN_NONE &&
-		    w->p.sets[r->data_set].verdict != SET_WHOLE)
-			continue;
 		for (size_t f = 0; f < r->nfiles; f++) {
 			struct plan_file *pf = &w->p.files[r->first_file + f];
 
 			if (pf->state == FILE_PRESENT ||
 			    pf->state == FILE_ELSEWHERE)
 				continue;
-			pf->fate = FATE_LOST;
+			/* Its set, if there is one, does not know it. */
+			if (pf->fate == FATE_KEEP)
+				pf->fate = FATE_LOST;
 			data_lost |= r->data_set == PLAN_NONE;
 		}
 	}
-	settle_gone(w, true, map_lost && some_gone(w, true));
-	settle_gone(w, false, data_lost && some_gone(w, false));
-	return 0;
+	settle_gone(w, true, map_lost);
+	settle_gone(w, false, data_lost);
 }

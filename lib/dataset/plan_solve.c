@@ -20,6 +20,13 @@ no_memory(struct error *err)
 	return error_set(err, ERROR_NOMEM, "out of memory");
 }
 
+/* A sentence, or a shorter one where there is no memory for it. */
+static const char *
+or_brief(const char *text, const char *brief)
+{
+	return text != NULL ? text : brief;
+}
+
 static bool
 file_lost(const struct plan_file *f)
 {
@@ -96,13 +103,14 @@ bare_file(struct planner *w, struct plan_member *m, size_t i, struct error *err)
 
 static int
 link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
-	    struct arena *arena, struct error *err)
+	    struct error *err)
 {
+	static const char brief[] = "filemaps and headers contradict each other";
 	size_t n = m->list.nfiles;
 
 	if (s->map || !m->list.known || m->files != NULL)
 		return 0;
-	m->files = arena_alloc(arena, n ? n : 1, sizeof(*m->files));
+	m->files = arena_alloc(w->p.arena, n, sizeof(*m->files));
 	if (m->files == NULL)
 		return no_memory(err);
 	for (size_t i = 0; i < n; i++) {
@@ -119,20 +127,24 @@ link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
 			continue;
 		m->files[i] = find_file(w, m->rank, rf->path, n - 1 - i);
 		if (m->files[i] == PLAN_NONE) {
-			s->flaw = arena_printf(arena,
-					       "filemap_%u does not name %s",
-					       m->rank, rf->path);
+			s->flaw = or_brief(
+				arena_printf(w->p.arena,
+					     "filemap_%u does not name %s",
+					     m->rank, rf->path),
+				brief);
 			continue;
 		}
 		f = &w->p.files[m->files[i]];
 		if (f->attr.size != rf->attr.size)
-			s->flaw = arena_printf(
-				arena,
-				"filemap_%u says %s has %llu bytes, the "
-				"redundancy file %llu",
-				m->rank, f->path,
-				(unsigned long long)f->attr.size,
-				(unsigned long long)rf->attr.size);
+			s->flaw = or_brief(
+				arena_printf(
+					w->p.arena,
+					"filemap_%u says %s has %llu bytes, "
+					"the redundancy file %llu",
+					m->rank, f->path,
+					(unsigned long long)f->attr.size,
+					(unsigned long long)rf->attr.size),
+				brief);
 	}
 	return 0;
 }
@@ -443,23 +455,28 @@ solve_one(void *arg, size_t i, unsigned worker, struct error *err)
 }
 
 /* A filemap that is not the one its set protects is as good as missing. */
-static void
-check_map(struct planner *w, const struct plan_member *m)
+static int
+check_map(struct planner *w, const struct plan_member *m, struct error *err)
 {
+	struct error why = ERROR_INIT;
 	struct plan_rank *r = NULL;
 	struct stat st;
+	int rc = -1;
 
 	if (!m->list.known || m->rank >= w->p.nranks)
-		return;
+		return 0;
 	r = &w->p.ranks[m->rank];
 	if (!r->map_known || r->map.fate != FATE_KEEP)
-		return;
-	if (path_stat_beneath(w->p.places[r->map.place].meta_fd, r->map.name,
-			      &st, NULL) == 0 &&
-	    (uint64_t)st.st_size == m->list.bytes)
-		return;
+		return 0;
+	rc = path_stat_beneath(w->p.places[r->map.place].meta_fd, r->map.name,
+			       &st, &why);
+	if (rc < 0 && !plan_blames_file(&why))
+		return error_set(err, why.kind, "%s", why.text);
+	if (rc == 0 && (uint64_t)st.st_size == m->list.bytes)
+		return 0;
 	r->map_known = false;
 	r->map.why = "not as long as its redundancy set says";
+	return 0;
 }
 
 /* What concerns several sets at once, one after another: who is in them, and
@@ -479,9 +496,9 @@ join_sets(struct planner *w, const size_t *sets, size_t n, struct error *err)
 			    plan_need_ranks(w, pm->list.desc.ranks, err) < 0)
 				return -1;
 			plan_claim_rank(w, (uint32_t)sets[i], m);
-			if (s->map)
-				check_map(w, pm);
-			if (link_member(w, s, pm, w->p.arena, err) < 0)
+			if (s->map && check_map(w, pm, err) < 0)
+				return -1;
+			if (link_member(w, s, pm, err) < 0)
 				return -1;
 		}
 	}

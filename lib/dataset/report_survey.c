@@ -190,8 +190,7 @@ report_reasons(const struct survey_health *h, struct buf *out,
 		report_put(&o,
 			   "  dataset %" PRId64 ": in the index as NO: %s\n",
 			   h->id, e->reason);
-	if (e != NULL && e->has_dir && !e->indexed &&
-	    h->status != STATUS_LOST)
+	if (e != NULL && e->has_dir && !e->indexed && h->status != STATUS_LOST)
 		report_put(
 			&o, "  %snot in the index: %s puts it there\n", dataset,
 			report_command("scr_index --build",

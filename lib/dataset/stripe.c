@@ -281,9 +281,3 @@ stripe_write(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 	}
 	return 0;
 }
-
-bool
-stripe_is_padding(const struct stripe *s, uint64_t off)
-{
-	return part_at(s, off) >= s->nparts;
-}

@@ -63,7 +63,4 @@ int stripe_read(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 int stripe_write(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 		 const void *data, size_t len, struct error *err);
 
-/* Is nothing but zero bytes to be read there (all beyond the last part)? */
-bool stripe_is_padding(const struct stripe *s, uint64_t off);
-
 #endif /* DATASET_STRIPE_H */

@@ -11,7 +11,7 @@ load ../cmd/helper
 : "${GEN:=$BIN/../gen}" "${SHIM:=$BIN/../shim.so}"
 export GEN SHIM TZ=UTC
 
-# Main cases, and the cache directory of a dataset below that of a node.
+# The directory of a dataset below that of its node.
 IN_CACHE=cache/golduser/scr.1000/scr.dataset.1
 
 # complete FROM DEST LIST: copy back what was left out of a snapshot because
@@ -100,3 +100,26 @@ LOCKS='\.scr/index\.lock|\.scrkit\.lock'
 
 # What keeps a name but not its contents or time when a dataset is indexed.
 INDEX="\\.scr/index\\.scr|$LOCKS"
+
+# The sha256 of what a rebuilt xor_4 should be: user files and rank2file as
+# LLNL made them, filemaps and redundancy as they were in the cache.
+xor_4_files()
+{
+	local from
+
+	from=$(golden scr3/xor_4)
+	sed -n 's,  prefix/,  ,; /  \.scr\//!p; /\/rank2file/p' \
+		"$from/rebuilt.sha256"
+	sed -n 's,  nodes/.*/\.scr/,  .scr/scr.dataset.1/,
+		/filemap_\|\.redset$/p' "$from/cache.sha256"
+}
+
+# xor_4_whole PREFIX [PATTERN]: all that is there, apart from files that match
+# and what holds times.
+xor_4_whole()
+{
+	local but="${2:-^\$}|  \.scr/([a-z.]*|scr\.dataset\.1/summary\.scr)\$"
+
+	diff <(xor_4_files | grep -Ev "$but" | sort) \
+		<(tree_sha "$1" | grep -Ev "$but" | sort)
+}

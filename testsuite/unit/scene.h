@@ -530,7 +530,7 @@ scene_plan_with(const struct scene *s, const struct plan_options *o,
 
 	if (!s->cache)
 		return plan_prefix(scene_prefix(s), SCENE_ID, o, err);
-	must(nodes <= 8); /* fmt() has no more buffers */
+	must(nodes <= 100);
 	for (unsigned i = 0; i < nodes; i++)
 		dirs[i] = scene_node(s, i);
 	return plan_caches(dirs, nodes, o, err);

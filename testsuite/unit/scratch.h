@@ -34,13 +34,13 @@ scene_must(bool good, const char *what)
 }
 #define must(cond) scene_must((cond), #cond)
 
-/* One of several buffers in turn: good for the next dozen calls. */
+/* One of many buffers in turn: good for the next 250 calls. */
 __attribute__((format(printf, 1, 2))) static inline char *
 fmt(const char *format, ...)
 {
-	static char texts[16][1024];
+	static char texts[256][1024];
 	static unsigned next;
-	char *to = texts[next++ % 16];
+	char *to = texts[next++ % 256];
 	va_list ap;
 
 	va_start(ap, format);

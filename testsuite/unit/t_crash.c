@@ -180,14 +180,13 @@ is_index(const char *path)
 	return strcmp(path, ".scr/index.scr") == 0;
 }
 
-/* Lock files come and go. */
+/* Locks and marks come and go. */
 static bool
 is_lock(const char *path)
 {
 	const char *base = path_base(path);
 
-	return strcmp(base, "index.lock") == 0 ||
-	       strcmp(base, CATALOGUE_DIR_LOCK) == 0;
+	return strcmp(base, "index.lock") == 0 || str_starts(base, ".scrkit.");
 }
 
 static bool
@@ -255,7 +254,7 @@ on_the_way(struct scene *s, const struct tree_entry *now)
 
 /* One entry that is there: is it as before, or as after? */
 static bool
-entry_right(struct scene *s, const struct tree_entry *now, bool killed)
+entry_right(struct scene *s, const struct tree_entry *now, bool temps)
 {
 	const struct tree_entry *b = tree_find(&s->before, now->path);
 	const struct tree_entry *a = tree_find(&s->after, now->path);
@@ -264,20 +263,19 @@ entry_right(struct scene *s, const struct tree_entry *now, bool killed)
 	    (b != NULL && same_entry(now, b)))
 		return true;
 	if (a == NULL && b == NULL &&
-	    (is_lock(now->path) ||
-	     (killed && io_is_temp(path_base(now->path)))))
+	    (is_lock(now->path) || (temps && io_is_temp(path_base(now->path)))))
 		return true;
 	return is_index(now->path) && on_the_way(s, now);
 }
 
-/* The rules for any moment. */
+/* The rules for any moment; `temps`: temporary files may be there. */
 static bool
-state_right(struct scene *s, const struct tree *now, bool killed)
+state_right(struct scene *s, const struct tree *now, bool temps)
 {
 	bool good = true;
 
 	for (size_t i = 0; i < now->count; i++) {
-		if (entry_right(s, &now->list[i], killed))
+		if (entry_right(s, &now->list[i], temps))
 			continue;
 		tell(s, "neither old nor new", now->list[i].path);
 		good = false;
@@ -393,7 +391,7 @@ run_again(struct scene *s, const struct tree *now)
 	for (size_t i = 0; i < then.count; i++) {
 		const char *base = path_base(then.list[i].path);
 
-		if (!io_is_temp(base) && strcmp(base, CATALOGUE_DIR_LOCK) != 0)
+		if (!io_is_temp(base) && !str_starts(base, ".scrkit."))
 			continue;
 		tell(s, "left behind", then.list[i].path);
 		good = false;
@@ -406,6 +404,14 @@ run_again(struct scene *s, const struct tree *now)
 	}
 	tree_free(&then);
 	return good;
+}
+
+/* A file that the medium cannot give is an erasure, and one may be too many;
+ * any other error is no reason to call something lost. */
+static bool
+status_right(const struct fault *f, int status)
+{
+	return status == 1 || (status == 4 && strcmp(f->error, "EIO") == 0);
 }
 
 enum outcome { NOTHING, PARTLY, DONE, OUTCOMES };
@@ -431,11 +437,11 @@ disturbed(struct scene *s, const struct fault *f, unsigned *tally)
 		good = false;
 	} else if (status == 0) {
 		good = finished(s, &now, false);
-	} else if (!killed && (status != 1 || !has_message())) {
+	} else if (!killed && !(has_message() && status_right(f, status))) {
 		tell(s, "wrong exit status, or no message", "");
 		good = false;
 	}
-	good = state_right(s, &now, killed) && good;
+	good = state_right(s, &now, killed || f->sticky) && good;
 	good = index_readable(s, &now) && good;
 	if (!good)
 		show_run(s, f, status);

@@ -1,0 +1,1261 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# scr_index: the list, the index and its changes, building, deleting,
+# verifying.
+
+load helper
+
+setup() {
+	: "${GEN:=$TESTSUITE/../build/plain/gen}"
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export TZ=UTC
+}
+
+# --- Data ---
+
+# snapshot CASE SNAPSHOT DIR: copy golden data to DIR, with the files that are
+# stored only once.
+snapshot() {
+	local from=$1 name=$2 to=$3 path same
+
+	mkdir -p "$to"
+	cp -a "$from/$name/." "$to"
+	if [ -f "$from/$name.dedup.txt" ]; then
+		while IFS=$'\t' read -r path same; do
+			mkdir -p "$to/$(dirname "$path")"
+			cp -a "$from/$same" "$to/$path"
+		done <"$from/$name.dedup.txt"
+	fi
+	chmod -R u+w "$to"
+}
+
+# A prefix with five datasets as LLNL's library left it, without 4.
+multi() {
+	local dir
+
+	dir=$(golden scr3/index_multi)
+	cp -a "$dir/prefix_after_run" p
+	chmod -R u+w p
+}
+
+# kvtree FILE: write the tree on stdin, a key a line, two blanks more a level,
+# as a kvtree file without checksum.  "\n" in a key is a newline.
+kvtree() {
+	perl -e '
+		my (@lines, $at);
+		while (<STDIN>) {
+			chomp;
+			/^( *)(.*)/;
+			my ($depth, $key) = (length($1) / 2, $2);
+			$key =~ s/\\n/\n/g;
+			push @lines, [$depth, $key];
+		}
+		$at = 0;
+		sub level {
+			my ($depth) = @_;
+			my ($n, $out) = (0, "");
+			while ($at < @lines && $lines[$at][0] == $depth) {
+				my $key = $lines[$at++][1];
+				$out .= "$key\0" . level($depth + 1);
+				$n++;
+			}
+			return pack("N", $n) . $out;
+		}
+		my $tree = level(0);
+		print pack("NnnNNN", 0x951fc3f5, 1, 1, 0, 20 + length($tree),
+			0), $tree;' >"$1"
+}
+
+# flushed DIR ID NAME FILE...: a checkpoint of one rank as after a flush; files
+# are made with a byte each if they are plain paths.
+flushed() {
+	local dir=$1 id=$2 name=$3 meta=$1/.scr/scr.dataset.$2 file
+
+	shift 3
+	mkdir -p "$meta"
+	printf '%s\n' DSET '  ID' "    $id" '  NAME' "    $name" \
+		'  FLAG_CKPT' '    1' '  FLAG_OUTPUT' '    0' '  CKPT' \
+		"    $id" '  FILES' "    $#" '  SIZE' "    $#" '  COMPLETE' \
+		'    1' COMPLETE '  1' VERSION '  6' | kvtree "$meta/summary.scr"
+	printf '%s\n' RANKS '  1' LEVEL '  1' RANK '  0' '    FILE' \
+		'      .0.0' '    OFFSET' '      0' | kvtree "$meta/rank2file"
+	{
+		printf '%s\n' RANKS '  1' LEVEL '  0' RANK '  0' '    FILE'
+		printf '      %s\n' "$@"
+	} | kvtree "$meta/rank2file.0.0"
+	for file; do
+		case $file in /* | *..* | *\\* | .scr/*) continue ;; esac
+		mkdir -p "$dir/$(dirname "$file")"
+		[ -e "$dir/$file" ] || printf x >"$dir/$file"
+	done
+}
+
+names() {
+	scr_index -p "${1-p}" --names-only --all
+}
+
+current() {
+	scr_index -p "${1-p}" | sed -n 's/^.\{33\}\* //p'
+}
+
+# --- The command line ---
+
+@test "usage errors" {
+	mkdir -p p/.scr
+	try scr_index --nosuch
+	assert_usage_error nosuch
+	try scr_index -p p word
+	assert_usage_error word
+	try scr_index -p p --verify a b
+	assert_usage_error "'b'"
+	for id in abc 0 -1 1x '' 2147483648; do
+		try scr_index -p p "--build=$id"
+		assert_usage_error --build
+	done
+	try scr_index -p p --build
+	assert_usage_error --build
+	try scr_index -p p --drop x --add x
+	assert_usage_error --drop --add
+	try scr_index -p p --prune
+	assert_usage_error --keep
+	try scr_index -p p --prune --keep 0
+	assert_usage_error --keep
+	try scr_index -p p --keep 3
+	assert_usage_error --keep
+	try scr_index -p p --names-only --json
+	assert_usage_error --json
+	try scr_index -p p --after yesterday
+	assert_usage_error --after yesterday
+	try scr_index -p p --jobs 0
+	assert_usage_error --jobs
+}
+
+@test "options that do not go with the verb are refused, not ignored" {
+	multi
+	before=$(tree_sha p)
+	for args in "--drop ckpt.1 --dry-run" "--current ckpt.1 --valid" \
+		"--delete ckpt.1 --outputs" "--add ckpt.1 --deep" \
+		"--list --checksums" "--verify --all"; do
+		# shellcheck disable=SC2086
+		try scr_index -p p $args
+		assert_usage_error
+	done
+	[ "$(tree_sha p)" = "$before" ]
+}
+
+@test "--help and --version print to stdout and exit 0" {
+	try scr_index --help
+	assert_status 0
+	assert_stderr_empty
+	assert_output_has --build --drop-after --uncurrent --prune --verify
+	try scr_index --version
+	assert_status 0
+	assert_output_has scr_index
+}
+
+@test "the prefix: --prefix, SCR_PREFIX, the working directory" {
+	flushed a 1 in.a fa
+	flushed b 2 in.b fb
+	flushed c 3 in.c fc
+	for dir in a b c; do
+		scr_index -q -p $dir --add in.$dir
+	done
+	cd c
+	[ "$(scr_index -n)" = in.c ]
+	[ "$(SCR_PREFIX=../b scr_index -n)" = in.b ]
+	[ "$(SCR_PREFIX='' scr_index -n)" = in.c ]
+	[ "$(SCR_PREFIX=../b scr_index -n --prefix ../a)" = in.a ]
+	[ "$(SCR_PREFIX=../b scr_index -n --prefix=../a/)" = in.a ]
+}
+
+@test "no prefix, no index, no datasets: one line says what to do" {
+	try scr_index -p nosuch
+	assert_status 1
+	assert_stderr_one_line nosuch
+	mkdir -p p
+	try scr_index -p p
+	assert_status 1
+	assert_stderr_one_line --prefix
+	[ -z "$output" ]
+	[ ! -e p/.scr ]
+	mkdir p/.scr
+	try scr_index -p p --json
+	assert_status 1
+	assert_output_has '"status": 1' '"error"'
+}
+
+@test "a full disk at the end of stdout is an error" {
+	multi
+	try bash -c 'scr_index -p p >/dev/full'
+	assert_status 1
+	assert_stderr_has "cannot write"
+}
+
+# --- Lists ---
+
+@test "lists of LLNL's index files, byte for byte" {
+	dir=$(golden scr3/index_multi)
+	for step in "$dir"/s?_*/; do
+		rm -rf p
+		mkdir -p p/.scr
+		cp "$step/index.scr" p/.scr/
+		{
+			scr_index -p p
+			echo "rc=$?"
+		} | diff "$step/list.txt" -
+		scr_index -p p -l | diff <(sed '$d' "$step/list.txt") -
+		scr_index -p p --list | diff <(sed '$d' "$step/list.txt") -
+	done
+}
+
+@test "--all: outputs, kind, files, size and the reason for NO" {
+	multi
+	dir=$(golden scr3/index_multi)
+	cp "$dir/s6_fetch_failed/index.scr" p/.scr/index.scr
+	try scr_index -p p --all
+	assert_status 0
+	assert_output_is \
+"DSET VALID FLUSHED             CUR KIND     FILES       SIZE NAME   REASON
+   5 NO    2026-11-20T23:00:34     ckpt         4   20.2 KiB ckpt.5 last fetch failed 2026-11-20T23:00:42
+   3 YES   2026-11-20T23:00:36   * both         4   20.2 KiB both.3
+   2 YES   2026-11-20T23:00:20     output       4   20.2 KiB out.2
+   1 YES   2026-11-20T23:00:16     ckpt         4   20.2 KiB ckpt.1"
+}
+
+@test "names only, and filters" {
+	multi
+	dir=$(golden scr3/index_multi)
+	cp "$dir/s6_fetch_failed/index.scr" p/.scr/index.scr
+	[ "$(scr_index -p p -n | xargs)" = "ckpt.5 both.3 ckpt.1" ]
+	[ "$(scr_index -p p -n --all | xargs)" = "ckpt.5 both.3 out.2 ckpt.1" ]
+	[ "$(scr_index -p p -n --valid | xargs)" = "both.3 ckpt.1" ]
+	[ "$(scr_index -p p -n --outputs | xargs)" = "both.3 out.2" ]
+	[ "$(scr_index -p p -n --outputs --checkpoints | xargs)" = \
+		"ckpt.5 both.3 out.2 ckpt.1" ]
+	[ "$(scr_index -p p -n --before 2026-11-20T23:00:20 | xargs)" = ckpt.1 ]
+	[ "$(scr_index -p p -n --after 2026-11-20T23:00:34 | xargs)" = \
+		"ckpt.5 both.3" ]
+	[ "$(scr_index -p p -n --after 2026-11-20 | wc -l)" -eq 3 ]
+	[ -z "$(scr_index -p p -n --before 2026-11-20)" ]
+}
+
+@test "JSON of the list: all datasets, or those chosen" {
+	multi
+	try scr_index -p p --json
+	assert_status 0
+	assert_stderr_empty
+	assert_output_has '"current": "ckpt.5"' '"name": "out.2"' \
+		'"flushed": "2026-11-20T23:00:26"' '"valid": true'
+	[ "$(grep -c '"id"' <<<"$output")" -eq 4 ]
+	if command -v python3; then
+		python3 -m json.tool <<<"$output" >/dev/null
+	fi
+	try scr_index -p p --json --outputs
+	[ "$(grep -c '"id"' <<<"$output")" -eq 2 ]
+}
+
+# --- Changes of the index ---
+
+@test "LLNL's session: current, drop, add, drop-after, exit statuses" {
+	multi
+	cp p/.scr/scr.dataset.3/summary.scr s3
+	scr_index -p p --current ckpt.1
+	[ "$(current)" = ckpt.1 ]
+	before=$(tree_sha p)
+	for args in "--current out.2" "--current nosuch" "--drop nosuch"; do
+		# shellcheck disable=SC2086
+		try scr_index -p p $args
+		assert_status 1
+		assert_stderr_one_line "${args#* }"
+	done
+	diff <(echo "$before") <(tree_sha p)
+	scr_index -p p --drop both.3
+	[ "$(names | xargs)" = "ckpt.5 out.2 ckpt.1" ]
+	[ "$(current)" = ckpt.1 ]
+	scr_index -p p --add both.3
+	[ "$(names | xargs)" = "ckpt.5 both.3 out.2 ckpt.1" ]
+	cmp s3 p/.scr/scr.dataset.3/summary.scr
+	try scr_index -p p --add nosuch
+	assert_status 1
+	assert_stderr_one_line nosuch
+	try scr_index -p p --build 99
+	assert_status 1
+	assert_stderr_one_line scr.dataset.99
+	scr_index -p p -c ckpt.5
+	try scr_index -p p --drop-after ckpt.1
+	assert_status 0
+	# LLNL's tool left CURRENT at a dataset that was gone.
+	assert_stderr_one_line "restart point is ckpt.1"
+	[ "$(current)" = ckpt.1 ]
+	try scr_index -p p -d ckpt.1
+	assert_status 0
+	assert_stderr_one_line "no restart point"
+	try scr_index -p p
+	assert_status 0
+	assert_output_is "DSET VALID FLUSHED             CUR NAME"
+}
+
+@test "dropping the current checkpoint makes the latest earlier valid one it" {
+	multi
+	scr_index -q -p p --drop ckpt.5
+	[ "$(current)" = both.3 ]
+	scr_index -q -p p --drop both.3
+	[ "$(current)" = ckpt.1 ]
+}
+
+@test "--drop-after works with outputs; nothing newer is no error" {
+	multi
+	scr_index -q -p p --drop-after out.2
+	[ "$(names | xargs)" = "out.2 ckpt.1" ]
+	scr_index -q -p p --drop-after out.2
+	[ "$(names | xargs)" = "out.2 ckpt.1" ]
+	try scr_index -p p --drop-after nosuch
+	assert_status 1
+}
+
+@test "--drop-all forgets all, and no file" {
+	multi
+	find p -name '*.dat' | sort >before
+	try scr_index -p p --drop-all --json
+	assert_status 0
+	assert_output_has '"ckpt.5"' '"out.2"' '"current": null'
+	[ -z "$(names)" ]
+	find p -name '*.dat' | sort | diff before -
+	for name in ckpt.1 out.2 both.3 ckpt.5; do
+		scr_index -q -p p --add $name
+	done
+	[ "$(names | wc -l)" -eq 4 ]
+	[ -z "$(current)" ]
+}
+
+@test "--uncurrent; --current of a dataset that is marked NO warns" {
+	multi
+	scr_index -p p --uncurrent
+	[ -z "$(current)" ]
+	scr_index -p p --uncurrent
+	dir=$(golden scr3/index_multi)
+	cp "$dir/s6_fetch_failed/index.scr" p/.scr/index.scr
+	try scr_index -p p --current ckpt.5
+	assert_status 0
+	assert_stderr_one_line ckpt.5 "last fetch failed"
+	[ "$(current)" = ckpt.5 ]
+}
+
+@test "keys that we do not know survive a change" {
+	mkdir -p p/.scr
+	kvtree p/.scr/index.scr <<-'END'
+		VERSION
+		  2
+		THEIRS
+		  kept
+		NAME
+		  a
+		    DSET
+		      1
+		  b
+		    DSET
+		      2
+		DSET
+		  2
+		    COMPLETE
+		      1
+		    THEIRS
+		      kept as well
+		    DSET
+		      ID
+		        2
+		      NAME
+		        b
+		  1
+		    COMPLETE
+		      1
+		    DSET
+		      ID
+		        1
+		      NAME
+		        a
+	END
+	scr_index -q -p p --drop a
+	[ "$(grep -ac kept p/.scr/index.scr)" -ge 1 ]
+	[ "$(tr '\0' '\n' <p/.scr/index.scr | grep -ac kept)" -eq 2 ]
+	[ "$(names)" = b ]
+}
+
+@test "twenty at once lose nothing" {
+	for id in {1..20}; do
+		flushed p "$id" "ckpt.$id" "file.$id"
+	done
+	scr_index -q -p p --drop-all
+	for id in {1..20}; do
+		scr_index -q -p p --add "ckpt.$id" &
+	done
+	wait
+	[ "$(names | wc -l)" -eq 20 ]
+	for id in {1..19..2}; do
+		scr_index -q -p p --drop "ckpt.$id" &
+		scr_index -q -p p --current "ckpt.$((id + 1))" &
+	done
+	wait
+	[ "$(names | xargs)" = \
+		"$(printf 'ckpt.%d\n' {20..2..2} | xargs)" ]
+	[ -n "$(current)" ]
+}
+
+# --- Damaged index ---
+
+@test "a damaged index: the list comes from the datasets, the file is kept" {
+	multi
+	rm -r p/.scr/scr.dataset.2/summary.scr
+	echo rubbish >p/.scr/index.scr
+	cp p/.scr/index.scr rubbish
+	before=$(tree_sha p)
+	try scr_index -p p --all
+	assert_status 3
+	assert_output_has ckpt.5 both.3 ckpt.1
+	assert_output_lacks out.2
+	assert_stderr_has index.scr "dataset 2:" index.scr.bak
+	[ "$(tree_sha p)" = "$before" ]
+	try scr_index -p p --prune --keep 1
+	assert_status 3
+	[ "$(tree_sha p)" = "$before" ]
+	# A change that fails writes nothing.
+	try scr_index -p p --drop nosuch
+	assert_status 1
+	cmp rubbish p/.scr/index.scr
+	[ ! -e p/.scr/index.scr.bak ]
+	try scr_index -p p --current both.3
+	assert_status 0
+	assert_stderr_has index.scr.bak
+	cmp rubbish p/.scr/index.scr.bak
+	try scr_index -p p --all
+	assert_status 0
+	assert_stderr_empty
+	assert_output_has ckpt.1 both.3 ckpt.5
+	[ "$(current)" = both.3 ]
+}
+
+@test "a second damaged index does not overwrite the first one kept" {
+	multi
+	: >p/.scr/index.scr
+	scr_index -q -p p --uncurrent
+	echo second >p/.scr/index.scr
+	scr_index -q -p p --current ckpt.1
+	[ ! -s p/.scr/index.scr.bak ]
+	[ "$(cat p/.scr/index.scr.bak.1)" = second ]
+	[ "$(names | wc -l)" -eq 4 ]
+}
+
+@test "an index of another version is damaged, one cut short too" {
+	multi
+	printf '%s\n' VERSION '  3' | kvtree p/.scr/index.scr
+	try scr_index -p p
+	assert_status 3
+	assert_stderr_has VERSION
+	multi_index=$(golden scr3/index_multi/prefix_after_run/.scr/index.scr)
+	head -c 300 "$multi_index" >p/.scr/index.scr
+	try scr_index -p p
+	assert_status 3
+	assert_output_has ckpt.5
+}
+
+@test "a missing index beside datasets is made anew" {
+	multi
+	rm p/.scr/index.scr
+	try scr_index -p p
+	assert_status 3
+	assert_output_has ckpt.5 both.3 ckpt.1
+	assert_stderr_has "no index.scr"
+	[ ! -e p/.scr/index.scr ]
+	scr_index -q -p p --current both.3
+	try scr_index -p p
+	assert_status 0
+	[ "$(names | wc -l)" -eq 4 ]
+	[ ! -e p/.scr/index.scr.bak ]
+}
+
+@test "repairing a damaged index with each step failing or killed" {
+	[ -e "${SHIM-}" ] || skip "no fault shim"
+	flushed fresh 1 one f1
+	flushed fresh 2 two f2
+	echo rubbish >fresh/.scr/index.scr
+	cp -a fresh p
+	LD_PRELOAD=$SHIM SHIM_COUNT_FILE=count scr_index -q -p p --current two
+	total=$(cat count)
+	for how in SHIM_FAIL_AT SHIM_KILL_AT; do
+		for ((n = 1; n <= total; n++)); do
+			rm -rf p
+			cp -a fresh p
+			env LD_PRELOAD="$SHIM" $how=$n scr_index -q -p p \
+				--current two 2>/dev/null || true
+			# The damaged one is there, under one of its names.
+			grep -qx rubbish p/.scr/index.scr p/.scr/index.scr.bak*
+			[ "$(names 2>/dev/null | xargs)" = "two one" ]
+			scr_index -q -p p --current two
+			[ "$(current)" = two ]
+			grep -qx rubbish p/.scr/index.scr.bak
+		done
+	done
+}
+
+# --- Build ---
+
+@test "every scavenged snapshot is built, somewhere else, to what LLNL made" {
+	dir=$(golden scr3)
+	count=0
+	for case in "$dir"/*/scavenged; do
+		case=${case%/scavenged}
+		name=${case##*/}
+		[ "$name" != single_4_lost ] || continue
+		snapshot "$case" scavenged "$name"
+		scr_index -q -p "$name/prefix" --build 1
+		# The index has its time in it; LLNL's tables of RS sets leak
+		# into its summaries.
+		(cd "$name" && grep -vE 'index\.scr$|summary\.scr$' \
+			"$case/rebuilt.sha256" | sha256sum -c --quiet)
+		case $name in
+		rs[23]*) ;;
+		*) cmp "$case/rebuilt/prefix/.scr/scr.dataset.1/summary.scr" \
+			"$name/prefix/.scr/scr.dataset.1/summary.scr" ;;
+		esac
+		diff <(sed 's/....-..-..T..:..:../T/' \
+			"$case/rebuilt.index_list.txt" | grep -v '^rc=') \
+			<(scr_index -p "$name/prefix" |
+				sed 's/....-..-..T..:..:../T/')
+		count=$((count + 1))
+	done
+	[ $count -ge 18 ]
+}
+
+@test "a lost SINGLE rank: exit 4, the rank is named, nothing changes" {
+	case=$(golden scr3/single_4_lost)
+	snapshot "$case" scavenged s
+	before=$(tree_sha s)
+	try scr_index -p s/prefix --build 1
+	assert_status 4
+	assert_stderr_one_line "rank 2"
+	[ "$(tree_sha s)" = "$before" ]
+	try scr_index -p s/prefix --build 1 --json
+	assert_status 4
+	assert_output_has '"status": 4' '"error"' "rank 2"
+	[ "$(tree_sha s)" = "$before" ]
+}
+
+@test "LLNL's damaged cases end as they should" {
+	dir=$(golden scr3)
+	for name in corrupt_redset missing_datafile missing_filemap \
+		missing_redset truncated_datafile no_flush_file; do
+		snapshot "$dir/dmg_$name" before "$name"
+		try scr_index -p "$name" --build 1
+		assert_status 0
+		try scr_index -p "$name" --verify --deep
+		assert_status 0
+		assert_stderr_empty
+		(cd "$name" && grep ckpt.1/ "$dir/xor_4/rebuilt.sha256" |
+			sed 's| prefix/| |' | sha256sum -c --quiet)
+	done
+	snapshot "$dir/dmg_flipped_bit" before flipped
+	before=$(tree_sha flipped)
+	try scr_index -p flipped --build 1 --deep
+	assert_status 3
+	assert_stderr_one_line "set 1 of 1"
+	[ "$(tree_sha flipped)" = "$before" ]
+}
+
+@test "without flush.scr the descriptor is put together, and that is told" {
+	dir=$(golden scr3/dmg_no_flush_file)
+	snapshot "$dir" before p
+	try scr_index -p p --build 1 --json
+	assert_status 0
+	assert_stderr_has "no descriptor"
+	assert_output_has '"descriptor_guessed": true' '"name": "ckpt.1"'
+	try scr_index -p p --json
+	assert_output_has '"user": "golduser"' '"job_id": "1000"' \
+		'"checkpoint": true' '"files": 14' '"bytes": 158686' \
+		'"checkpoint_id": 1' '"created_us": 1795'
+	# Without the log, the directory of the files tells the name.
+	rm -r p
+	snapshot "$dir" before p
+	rm p/.scr/log
+	scr_index -q -p p --build 1
+	[ "$(names)" = ckpt.1 ]
+	# A name that another dataset has is not taken away.
+	rm -r p
+	snapshot "$dir" before p
+	rm p/.scr/log
+	flushed p 9 ckpt.1 other
+	scr_index -q -p p --add ckpt.1
+	scr_index -q -p p --build 1
+	[ "$(names | xargs)" = "ckpt.1 scr.dataset.1" ]
+}
+
+@test "a summary that LLNL's failed build left does not get in the way" {
+	dir=$(golden scr3/dmg_corrupt_redset)
+	snapshot "$dir" after p
+	[ -e p/.scr/scr.dataset.1/summary.scr ]
+	try scr_index -p p
+	assert_status 3
+	assert_stderr_has "dataset 1:"
+	scr_index -q -p p --build 1
+	try scr_index -p p
+	assert_status 0
+	assert_output_has "YES" ckpt.1
+}
+
+@test "a failed build is not sticky: it works when the files are back" {
+	"$GEN/gen_dataset" -q --prefix p --ranks 4 --type XOR --size 5000
+	mkdir away
+	mv p/ckpt.1/rank_0.ckpt p/ckpt.1/rank_1.ckpt away
+	before=$(tree_sha p)
+	for _ in 1 2; do
+		try scr_index -p p --build 1
+		assert_status 4
+		assert_stderr_one_line "set 1 of 1" "ranks 0"
+		[ "$(tree_sha p)" = "$before" ]
+	done
+	mv away/rank_1.ckpt p/ckpt.1/
+	try scr_index -p p --build 1
+	assert_status 0
+	cmp away/rank_0.ckpt p/ckpt.1/rank_0.ckpt
+}
+
+@test "a failed build leaves an entry that was there alone" {
+	"$GEN/gen_dataset" -q --prefix p --ranks 4 --type XOR --size 5000
+	scr_index -q -p p --build 1
+	rm p/ckpt.1/rank_0.ckpt p/ckpt.1/rank_1.ckpt
+	before=$(tree_sha p)
+	try scr_index -p p --build 1
+	assert_status 4
+	[ "$(tree_sha p)" = "$before" ]
+}
+
+@test "a second build changes nothing" {
+	"$GEN/gen_dataset" -q --prefix p --ranks 4 --type XOR --size 5000 --lose 2
+	scr_index -q -p p --build 1
+	tree_stat p >before
+	scr_index -q -p p --build 1
+	tree_stat p | diff before -
+}
+
+@test "--build --dry-run: 3 if there is something to rebuild, no change" {
+	"$GEN/gen_dataset" -q --prefix p --ranks 4 --type XOR --size 5000 --lose 2
+	tree_stat p >before
+	try scr_index -p p --build 1 --dry-run --json
+	assert_status 3
+	assert_output_has '"dry_run": true' '"filemaps": 1'
+	tree_stat p | diff before -
+	scr_index -q -p p --build 1
+	tree_stat p >before
+	try scr_index -p p --build 1 --dry-run
+	assert_status 0
+	tree_stat p | diff before -
+}
+
+@test "a build clears the mark of a failed fetch" {
+	multi
+	dir=$(golden scr3/index_multi)
+	cp "$dir/s6_fetch_failed/index.scr" p/.scr/index.scr
+	try scr_index -p p --build 5
+	assert_status 0
+	assert_stderr_has "failed fetch"
+	[ "$(scr_index -p p -n --valid | head -n 1)" = ckpt.5 ]
+	[ "$(current)" = both.3 ]
+}
+
+@test "a flushed dataset is built only if its files are there and add up" {
+	multi
+	scr_index -q -p p --drop ckpt.5
+	tree_sha p >before
+	mv p/ckpt.5_rank_2.dat away
+	try scr_index -p p --build 5
+	assert_status 4
+	assert_stderr_one_line ckpt.5_rank_2.dat
+	head -c 100 away >p/ckpt.5_rank_2.dat
+	try scr_index -p p --build 5
+	assert_status 4
+	assert_stderr_one_line "add up"
+	mv away p/ckpt.5_rank_2.dat
+	tree_sha p | diff before -
+	scr_index -q -p p --build 5
+	[ "$(names | head -n 1)" = ckpt.5 ]
+	# LLNL's own files stay as they are.
+	tree_sha p | grep -v index.scr | diff <(grep -v index.scr before) -
+}
+
+@test "filemaps of some ranks beside a complete flush do no harm" {
+	dir=$(golden scr3/xor_4)
+	snapshot "$dir" flushed f
+	cp "$dir"/cache/nodes/node1/cache/golduser/scr.1000/scr.dataset.1/.scr/filemap_1 \
+		f/prefix/.scr/scr.dataset.1/
+	chmod -R u+w f
+	scr_index -q -p f/prefix --drop-all
+	try scr_index -p f/prefix --build 1
+	assert_status 0
+	try scr_index -p f/prefix --verify
+	assert_status 0
+	rm f/prefix/ckpt.1/rank_1.ckpt
+	try scr_index -p f/prefix --build 1
+	assert_status 4
+}
+
+@test "--checksums records sums, and a wrong file is rebuilt by them" {
+	"$GEN/gen_dataset" -q --prefix p --ranks 4 --type XOR --size 5000
+	scr_index -q -p p --build 1 --checksums
+	cp p/ckpt.1/rank_2.ckpt good
+	printf Z | dd of=p/ckpt.1/rank_2.ckpt bs=1 seek=100 conv=notrunc \
+		status=none
+	try scr_index -p p --verify
+	assert_status 0
+	try scr_index -p p --verify --checksums
+	assert_status 3
+	assert_stderr_one_line rank_2.ckpt "wrong checksum" "can be rebuilt"
+	try scr_index -p p --add ckpt.1 --checksums
+	assert_status 4
+	try scr_index -p p --build 1 --checksums
+	assert_status 0
+	cmp good p/ckpt.1/rank_2.ckpt
+	# A build without the option keeps the sums.
+	scr_index -q -p p --build 1
+	printf Z | dd of=p/ckpt.1/rank_2.ckpt bs=1 seek=100 conv=notrunc \
+		status=none
+	try scr_index -p p --verify --checksums
+	assert_status 3
+}
+
+@test "--checksums of a flushed dataset" {
+	multi
+	scr_index -q -p p --build 1 --checksums
+	try scr_index -p p --verify ckpt.1 --checksums --json
+	assert_status 0
+	assert_output_has '"checksums_compared": 4' '"files_without_size": 0'
+	printf Z | dd of=p/ckpt.1_rank_1.dat bs=1 seek=100 conv=notrunc \
+		status=none
+	try scr_index -p p --verify ckpt.1 --checksums
+	assert_status 4
+	assert_stderr_one_line ckpt.1_rank_1.dat "wrong checksum"
+	try scr_index -p p --build 1 --checksums
+	assert_status 4
+}
+
+@test "--deep: RS with a spare finds the wrong member, and mends it" {
+	"$GEN/gen_dataset" -q --prefix p --ranks 6 --type RS -k 2 \
+		--size 5000,300
+	scr_index -q -p p --build 1
+	tree_sha p >before
+	printf Z | dd of=p/ckpt.1/rank_3.ckpt bs=1 seek=77 conv=notrunc \
+		status=none
+	try scr_index -p p --verify --deep
+	assert_status 3
+	assert_stderr_has rank_3.ckpt
+	scr_index -q -p p --build 1 --deep
+	tree_sha p | grep -v index.scr | diff <(grep -v index.scr before) -
+	# The same for a redundancy file.
+	red=(p/.scr/scr.dataset.1/reddesc.er.4.rs.*)
+	size=$(stat -c %s "${red[0]}")
+	printf ZZ | dd of="${red[0]}" bs=1 seek=$((size - 50)) conv=notrunc \
+		status=none
+	try scr_index -p p --build 1 --deep
+	assert_status 0
+	assert_stderr_has reddesc.er.4
+	tree_sha p | grep -v index.scr | diff <(grep -v index.scr before) -
+}
+
+@test "two builds of one dataset wait for each other; nothing is left over" {
+	"$GEN/gen_dataset" -q --prefix p --ranks 8 --nodes 4 --type XOR \
+		--size 50000 --lose 1
+	for _ in 1 2 3; do
+		scr_index -q -p p --build 1 &
+	done
+	wait
+	try scr_index -p p --verify --deep
+	assert_status 0
+	[ -z "$(find p -name '.scrkit*')" ]
+}
+
+@test "a lock that somebody else holds: told, and waited for" {
+	command -v flock >/dev/null || skip "no flock(1)"
+	"$GEN/gen_dataset" -q --prefix p --ranks 2 --type XOR
+	lock=p/.scr/scr.dataset.1/.scrkit.lock
+	flock "$lock" sleep 1 &
+	until [ -e "$lock" ] && ! flock -n "$lock" true; do
+		sleep 0.05
+	done
+	try scr_index -p p --build 1
+	assert_status 0
+	assert_stderr_has waiting
+	wait
+	# Ctrl-C ends the wait.
+	flock "$lock" sleep 5 3>&- &
+	holder=$!
+	until [ -e "$lock" ] && ! flock -n "$lock" true; do
+		sleep 0.05
+	done
+	timeout -s INT 0.3 "$BIN/scr_index" -q -p p --build 1 && false
+	[ $? -ne 0 ]
+	kill "$holder"
+}
+
+@test "killed at any moment: the index is readable, a second run succeeds" {
+	dir=$(golden scr3/xor_4)
+	snapshot "$dir" scavenged s
+	for i in {1..25}; do
+		rm -rf k
+		cp -a s k
+		scr_index -q -p k/prefix --build 1 2>/dev/null &
+		pid=$!
+		sleep "0.0$((i % 3))$((RANDOM % 10))"
+		kill -9 $pid 2>/dev/null || true
+		wait $pid 2>/dev/null || true
+		try scr_index -q -p k/prefix
+		[ "$status" -eq 0 ] || [ "$status" -eq 3 ]
+		scr_index -q -p k/prefix --build 1
+		(cd k && grep -v index.scr "$dir/rebuilt.sha256" |
+			sha256sum -c --quiet)
+		[ -z "$(find k -name '.scrkit*')" ]
+	done
+}
+
+# --- Add ---
+
+@test "--add looks at the files" {
+	multi
+	scr_index -q -p p --drop both.3
+	mv p/both.3_rank_0.dat away
+	try scr_index -p p --add both.3
+	assert_status 4
+	assert_stderr_one_line both.3_rank_0.dat
+	[ "$(names | wc -l)" -eq 3 ]
+	head -c 10 away >p/both.3_rank_0.dat
+	try scr_index -p p --add both.3
+	assert_status 4
+	mv away p/both.3_rank_0.dat
+	try scr_index -p p --add both.3 --json
+	assert_status 0
+	assert_output_has '"id": 3'
+	[ "$(current)" = ckpt.5 ]
+}
+
+@test "--add: damaged, but it can be rebuilt: exit 3 and what to do" {
+	"$GEN/gen_dataset" -q --prefix p --ranks 4 --type XOR --size 5000
+	scr_index -q -p p --build 1
+	scr_index -q -p p --drop ckpt.1
+	rm p/ckpt.1/rank_1.ckpt
+	try scr_index -p p --add ckpt.1
+	assert_status 3
+	assert_stderr_one_line "--build 1"
+	[ -z "$(names)" ]
+}
+
+@test "--add: two datasets of one name" {
+	flushed p 3 same f3
+	flushed p 7 same f7
+	try scr_index -p p --add same
+	assert_status 1
+	assert_stderr_one_line " 3 7" --build
+	scr_index -q -p p --build 3
+	[ "$(scr_index -p p --all | awk '/same/ { print $1 }')" = 3 ]
+	try scr_index -p p --build 7
+	assert_status 0
+	assert_stderr_has "dataset 3"
+	[ "$(scr_index -p p --all | awk '/same/ { print $1 }')" = 7 ]
+}
+
+# --- Verify ---
+
+@test "--verify: whole, lost, by name and number" {
+	multi
+	tree_stat p >before
+	try scr_index -p p --verify
+	assert_status 0
+	assert_stderr_empty
+	assert_line_count 5
+	tree_stat p | diff before -
+	rm p/out.2_rank_3.dat
+	truncate -s 10 p/ckpt.1_rank_0.dat
+	try scr_index -p p --verify
+	assert_status 4
+	assert_stderr_has "out.2: out.2_rank_3.dat: missing (rank 3): lost" \
+		"ckpt.1: its 4 files add up to"
+	try scr_index -p p --verify both.3
+	assert_status 0
+	assert_line_count 2
+	try scr_index -p p --verify 2 --json
+	assert_status 4
+	assert_output_has '"name": "out.2"' '"state": "lost"' '"bad_files": 1' \
+		out.2_rank_3.dat
+	assert_stderr_empty
+	try scr_index -p p --verify 4
+	assert_status 1
+	assert_stderr_one_line 4
+}
+
+@test "--verify: what can be rebuilt is damaged, exit 3" {
+	"$GEN/gen_dataset" -q --prefix p --ranks 4 --type XOR --size 5000
+	scr_index -q -p p --build 1
+	rm p/ckpt.1/rank_2.ckpt
+	try scr_index -p p --verify
+	assert_status 3
+	assert_stderr_one_line rank_2.ckpt "can be rebuilt"
+	scr_index -q -p p --build 1
+	rm p/.scr/scr.dataset.1/filemap_1 p/.scr/scr.dataset.1/reddesc.er.3.xor*
+	try scr_index -p p --verify
+	assert_status 3
+	assert_stderr_has "filemap of rank 1" reddesc.er.3.xor
+	scr_index -q -p p --build 1
+	try scr_index -p p --verify
+	assert_status 0
+}
+
+@test "--verify: datasets that are not complete only if asked for" {
+	flushed p 1 one f1
+	flushed p 2 two f2
+	scr_index -q -p p --add one
+	scr_index -q -p p --add two
+	# An interrupted deletion leaves this.
+	scr_index -q -p p --delete two --dry-run >/dev/null
+	kvtree p/.scr/index.scr <<-'END'
+		VERSION
+		  2
+		NAME
+		  two
+		    DSET
+		      2
+		DSET
+		  2
+		    COMPLETE
+		      0
+		    DSET
+		      ID
+		        2
+		      NAME
+		        two
+		      FLAG_CKPT
+		        1
+	END
+	rm p/f2 p/.scr/scr.dataset.2/summary.scr
+	try scr_index -p p --verify
+	assert_status 0
+	assert_output_has incomplete
+	try scr_index -p p --verify two
+	assert_status 4
+}
+
+@test "--verify: the directory of a dataset is gone" {
+	multi
+	rm -r p/.scr/scr.dataset.3
+	try scr_index -p p --verify
+	assert_status 4
+	assert_stderr_one_line both.3 gone
+}
+
+# --- Delete ---
+
+@test "--delete: files, metadata and empty directories go; others stay" {
+	flushed p 1 one d/a d/sub/b d/sub/deep/c top
+	flushed p 2 two e/f
+	scr_index -q -p p --add one
+	scr_index -q -p p --add two
+	touch p/d/foreign
+	try scr_index -p p --delete one --dry-run
+	assert_status 0
+	assert_line_count 2
+	# d stays; d/sub, d/sub/deep and the metadata would go.
+	assert_output_has "1       4     3"
+	[ -e p/d/sub/deep/c ]
+	try scr_index -p p --delete one
+	assert_status 0
+	assert_stderr_one_line "4 files"
+	[ "$(cd p && find . -path ./.scr -prune -o -type f -print | sort | xargs)" = \
+		"./d/foreign ./e/f" ]
+	[ ! -e p/d/sub ]
+	[ ! -e p/.scr/scr.dataset.1 ]
+	[ "$(names)" = two ]
+	scr_index -q -p p --verify two
+	scr_index -q -p p --delete 2
+	[ ! -e p/e ]
+	[ -d p ]
+	[ -z "$(names)" ]
+}
+
+@test "--delete of what a scavenge left: filemaps tell the files" {
+	"$GEN/gen_dataset" -q --prefix p --ranks 4 --type XOR --files 2
+	touch p/.scr/scr.dataset.1/notes p/.scr/scr.dataset.1/filemap_0.bak
+	try scr_index -p p --delete 1
+	assert_status 0
+	assert_stderr_has "stays" "2 files"
+	[ "$(find p -type f -path '*dataset*' | sort | xargs)" = \
+		"p/.scr/scr.dataset.1/filemap_0.bak p/.scr/scr.dataset.1/notes" ]
+	[ ! -e p/ckpt.1 ]
+}
+
+@test "--delete: files that another dataset names stay" {
+	flushed p 1 one shared mine.1
+	flushed p 2 two shared mine.2
+	scr_index -q -p p --add one
+	scr_index -q -p p --add two
+	try scr_index -p p --delete two --json
+	assert_status 0
+	assert_output_has '"files": 1' '"files_kept": 1' '"deleted": true'
+	[ -e p/shared ]
+	[ ! -e p/mine.2 ]
+	scr_index -q -p p --verify one
+	# Also if it is not in the index, only its metadata are there.
+	flushed p 3 three shared mine.3
+	scr_index -q -p p --delete one
+	[ -e p/shared ]
+	scr_index -q -p p --delete 3
+	[ ! -e p/shared ]
+}
+
+@test "--delete: cannot tell which files, so nothing is touched" {
+	flushed p 1 one f1
+	flushed p 2 two f2
+	scr_index -q -p p --add one
+	scr_index -q -p p --add two
+	echo rubbish >p/.scr/scr.dataset.2/rank2file
+	tree_sha p >before
+	try scr_index -p p --delete two
+	assert_status 1
+	assert_stderr_one_line rank2file
+	try scr_index -p p --delete one
+	assert_status 1
+	assert_stderr_one_line "dataset 2" --drop
+	tree_sha p | diff before -
+	scr_index -q -p p --drop two
+	try scr_index -p p --delete one
+	assert_status 0
+	assert_stderr_has "dataset 2"
+	[ ! -e p/f1 ]
+	[ -e p/f2 ]
+}
+
+@test "--delete killed at each step: never a valid checkpoint with holes" {
+	[ -e "${SHIM-}" ] || skip "no fault shim"
+	multi
+	cp -a p fresh
+	LD_PRELOAD=$SHIM SHIM_COUNT_FILE=count scr_index -q -p p --delete ckpt.5
+	total=$(cat count)
+	[ "$total" -gt 10 ]
+	for ((n = 1; n <= total; n++)); do
+		rm -rf p
+		cp -a fresh p
+		LD_PRELOAD=$SHIM SHIM_KILL_AT=$n scr_index -q -p p \
+			--delete ckpt.5 2>/dev/null || true
+		# Also if the index is lost on top of it.
+		for index in "" lost; do
+			[ -z "$index" ] || mv p/.scr/index.scr away
+			if scr_index -q -p p -n --valid | grep -qx ckpt.5; then
+				[ "$(echo p/ckpt.5* | wc -w)" -eq 4 ]
+			fi
+			[ -z "$index" ] || mv away p/.scr/index.scr
+		done
+		if names | grep -qx ckpt.5; then
+			scr_index -q -p p --delete ckpt.5
+		fi
+		[ -z "$(find p -name 'ckpt.5*')" ]
+		[ "$(names | xargs)" = "both.3 out.2 ckpt.1" ]
+		[ "$(current)" = both.3 ]
+	done
+}
+
+@test "--delete with each step failing: told, and it goes on later" {
+	[ -e "${SHIM-}" ] || skip "no fault shim"
+	flushed fresh 1 one d/a d/b
+	flushed fresh 2 two e/c
+	scr_index -q -p fresh --add one
+	scr_index -q -p fresh --add two
+	cp -a fresh p
+	LD_PRELOAD=$SHIM SHIM_COUNT_FILE=count scr_index -q -p p --delete two
+	total=$(cat count)
+	for ((n = 1; n <= total; n++)); do
+		rm -rf p
+		cp -a fresh p
+		try env LD_PRELOAD="$SHIM" SHIM_FAIL_AT=$n scr_index -q -p p \
+			--delete two
+		[ "$status" -le 1 ]
+		[ "$status" -eq 0 ] || [ -n "$stderr" ]
+		if names | grep -qx two; then
+			scr_index -q -p p --delete two
+		fi
+		[ ! -e p/e/c ]
+		[ "$(names)" = one ]
+		scr_index -q -p p --verify
+	done
+}
+
+@test "--delete of the current checkpoint promotes another" {
+	multi
+	scr_index -q -p p --delete ckpt.5
+	[ "$(current)" = both.3 ]
+	[ "$(names | xargs)" = "both.3 out.2 ckpt.1" ]
+	[ -z "$(find p -name 'ckpt.5*')" ]
+	[ "$(find p -name '*.dat' | wc -l)" -eq 12 ]
+}
+
+@test "--delete: unknown names and numbers" {
+	multi
+	tree_sha p >before
+	for name in nosuch 4 99 ckpt; do
+		try scr_index -p p --delete $name
+		assert_status 1
+		assert_stderr_one_line $name
+	done
+	tree_sha p | diff before -
+}
+
+@test "--prune keeps the newest valid ones, outputs and the current one" {
+	for id in 1 2 3 4 5 6; do
+		flushed p $id ckpt.$id f$id
+		scr_index -q -p p --add ckpt.$id
+	done
+	scr_index -p p --current ckpt.1
+	try scr_index -p p --prune --keep 2 --dry-run
+	assert_status 0
+	assert_line_count 4
+	assert_output_lacks ckpt.1 ckpt.5 ckpt.6
+	[ "$(names | wc -l)" -eq 6 ]
+	try scr_index -p p --prune --keep 2 --json
+	assert_status 0
+	[ "$(grep -c '"deleted": true' <<<"$output")" -eq 3 ]
+	[ "$(names | xargs)" = "ckpt.6 ckpt.5 ckpt.1" ]
+	[ "$(cd p && echo f*)" = "f1 f5 f6" ]
+	scr_index -q -p p --prune --keep 2
+	scr_index -q -p p --prune --keep 9
+	[ "$(names | wc -l)" -eq 3 ]
+}
+
+@test "--prune counts valid ones only; newer ones that are not stay" {
+	multi
+	dir=$(golden scr3/index_multi)
+	cp "$dir/s6_fetch_failed/index.scr" p/.scr/index.scr
+	# 5 is marked NO: 3 is the newest valid one, and current.
+	try scr_index -p p --prune --keep 1 --dry-run
+	assert_output_has ckpt.1
+	assert_output_lacks ckpt.5 both.3 out.2
+	scr_index -q -p p --prune --keep 1
+	[ "$(names | xargs)" = "ckpt.5 both.3 out.2" ]
+	scr_index -q -p p --uncurrent
+	flushed p 8 ckpt.8 f8
+	scr_index -q -p p --add ckpt.8
+	# 3 is output, too.
+	scr_index -q -p p --prune --keep 1
+	[ "$(names | xargs)" = "ckpt.8 both.3 out.2" ]
+	scr_index -q -p p --prune --keep 1 --outputs
+	[ "$(names | xargs)" = "ckpt.8 out.2" ]
+}
+
+# --- Hostile input ---
+
+@test "names that could drive a terminal or look like paths" {
+	# shellcheck disable=SC1003
+	flushed p 1 'evil\nname' f1
+	flushed p 2 ../../x f2
+	flushed p 3 /abs/x f3
+	try scr_index -p p --json
+	assert_status 3
+	scr_index -q -p p --add ../../x
+	scr_index -q -p p --add /abs/x
+	try scr_index -p p --add $'evil\nname'
+	assert_status 1
+	assert_stderr_one_line 'evil\nname'
+	try scr_index -p p
+	assert_status 0
+	assert_line_count 3
+	scr_index -q -p p --delete ../../x
+	scr_index -q -p p --delete /abs/x
+	[ -z "$(names)" ]
+	# In an index of others a newline stays on its line.
+	kvtree p/.scr/index.scr <<-'END'
+		VERSION
+		  2
+		NAME
+		  a\nb
+		    DSET
+		      4
+		DSET
+		  4
+		    COMPLETE
+		      1
+		    DSET
+		      ID
+		        4
+		      NAME
+		        a\nb
+		      FLAG_CKPT
+		        1
+	END
+	try scr_index -p p
+	assert_line_count 2
+	assert_output_has 'a\nb'
+	try scr_index -p p -n
+	assert_output_is 'a\nb'
+	scr_index -q -p p --drop $'a\nb'
+	[ -z "$(names)" ]
+}
+
+@test "paths that leave the prefix are refused, and never deleted" {
+	mkdir -p out p/dir p/.scr
+	echo precious >out/f
+	printf o >p/dir/file
+	ln -s ../out p/link
+	ln -s dir/file p/flink
+	ln -s dir p/dlink
+	flushed p 1 neighbour dir/file
+	scr_index -q -p p --add neighbour
+	flushed p 7 evil ../out/f "$PWD/out/f" link/f flink dlink/file \
+		.scr/scr.dataset.1/summary.scr plain dir/../plain
+	try scr_index -p p --add evil
+	assert_status 1
+	try scr_index -p p --build 7
+	assert_status 1
+	try scr_index -p p --verify 7
+	assert_status 4
+	[ "$(names)" = neighbour ]
+	try scr_index -p p --delete 7
+	assert_status 0
+	assert_stderr_has "left alone"
+	[ "$(cat out/f)" = precious ]
+	[ "$(cat p/dir/file)" = o ]
+	[ -L p/flink ] && [ -L p/link ] && [ -L p/dlink ]
+	[ ! -e p/plain ]
+	[ ! -e p/.scr/scr.dataset.7 ]
+	scr_index -q -p p --verify
+}
+
+@test "a .scr or a dataset directory that is a link out is refused" {
+	flushed elsewhere 1 one f
+	mkdir p q q/.scr
+	ln -s ../elsewhere/.scr p/.scr
+	try scr_index -p p
+	assert_status 1
+	assert_stderr_one_line p
+	ln -s ../../elsewhere/.scr/scr.dataset.1 q/.scr/scr.dataset.1
+	tree_sha elsewhere >before
+	try scr_index -p q --build 1
+	assert_status 1
+	try scr_index -p q --delete 1
+	assert_status 1
+	tree_sha elsewhere | diff before -
+}
+
+@test "a FIFO in the place of a metadata file does not hang" {
+	multi
+	rm p/.scr/index.scr p/.scr/flush.scr p/.scr/scr.dataset.2/summary.scr
+	mkfifo p/.scr/index.scr p/.scr/flush.scr p/.scr/scr.dataset.2/summary.scr
+	try timeout 10 scr_index -p p
+	assert_status 3
+	assert_output_has ckpt.5
+	try timeout 10 scr_index -p p --build 5
+	assert_status 0
+	[ -p p/.scr/index.scr.bak ]
+}
+
+@test "nothing that looks like an index crashes" {
+	dir=$(golden scr3/kvtree_bad)
+	flushed p 1 one f1
+	for file in "$dir"/*.kv; do
+		cp "$file" p/.scr/index.scr
+		try scr_index -p p
+		assert_status 3
+		assert_output_has one
+	done
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gen_craft - write metadata files that no honest program would: from a tree
+ * as scr_inspect -m tree prints it, edited at will, or with nesting, counts
+ * and sizes beyond all reason.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app.h"
+#include "buf.h"
+#include "crc.h"
+#include "error.h"
+#include "io.h"
+#include "meta/kvtree.h"
+#include "opt.h"
+
+struct settings {
+	const char *output, *body, *temp;
+	uint64_t nest, count, size;
+};
+
+/* --- A tree from its printout ----------------------------------------------- */
+
+/* "\n", "\t", "\\" and "\xHH" in a line stand for what they do in C. */
+static void
+unescape(char *s)
+{
+	char *to = s;
+	unsigned byte = 0;
+
+	for (; *s != '\0'; s++) {
+		if (*s != '\\') {
+			*to++ = *s;
+			continue;
+		}
+		s++;
+		if (*s == 'x' && sscanf(s + 1, "%2x", &byte) == 1) {
+			*to++ = (char)byte;
+			s += 2;
+		} else if (*s == '\0') {
+			break;
+		} else {
+			*to++ = *s == 'n' ? '\n' : *s == 't' ? '\t' : *s;
+		}
+	}
+	*to = '\0';
+}
+
+/* Add the line to the tree; at[d] is the node at depth d. */
+static int
+add_line(struct kvtree **at, char *line, size_t number, size_t *depth,
+	 struct error *err)
+{
+	size_t blanks = strspn(line, " ");
+	size_t d = blanks / 2;
+
+	/* A key may begin with a blank: no deeper than a child can be. */
+	if (d > *depth + 1)
+		d = *depth + 1;
+	if (d == 0 || d >= KVTREE_MAX_DEPTH)
+		return error_set(err, ERROR_USAGE, "line %zu: no such level",
+				 number);
+	unescape(line);
+	at[d] = kvtree_put(at[d - 1], line + 2 * d, err);
+	*depth = d;
+	return at[d] == NULL ? -1 : 0;
+}
+
+static int
+from_printout(FILE *in, struct buf *out, struct error *err)
+{
+	struct kvtree *at[KVTREE_MAX_DEPTH] = { kvtree_new(err) };
+	size_t size = 0, number = 0, depth = 0;
+	char *line = NULL;
+	int rc = at[0] == NULL ? -1 : 0;
+
+	while (rc == 0 && getline(&line, &size, in) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		rc = add_line(at, line, ++number, &depth, err);
+	}
+	if (rc == 0)
+		rc = kvtree_encode(at[0], out, err);
+	kvtree_free(at[0]);
+	free(line);
+	return rc;
+}
+
+/* --- Trees that cannot be printed --------------------------------------------- */
+
+static void
+put_be(struct buf *out, uint64_t value, int bytes)
+{
+	unsigned char b[8];
+
+	for (int i = 0; i < bytes; i++)
+		b[i] = (unsigned char)(value >> (8 * (bytes - 1 - i)));
+	buf_add(out, b, (size_t)bytes);
+}
+
+/* Header and checksum (formats.md 1.1) around a packed tree; `size` overrides
+ * what the header says of the length. */
+static void
+envelope(const struct buf *packed, uint64_t size, struct buf *out)
+{
+	uint64_t real = KVTREE_HEADER_SIZE + packed->len + 4;
+
+	put_be(out, 0x951fc3f500010001, 8);
+	put_be(out, size > 0 ? size : real, 8);
+	put_be(out, 1, 4);
+	buf_add(out, packed->data, packed->len);
+	put_be(out, crc_update(0, out->data, out->len), 4);
+}
+
+static void
+beyond_reason(const struct settings *s, struct buf *out)
+{
+	struct buf packed = BUF_INIT;
+
+	for (uint64_t i = 0; i < s->nest; i++) {
+		put_be(&packed, 1, 4);
+		buf_add(&packed, "d", 2);
+	}
+	put_be(&packed, s->count, 4);
+	envelope(&packed, s->size, out);
+	buf_free(&packed);
+}
+
+/* --- main ----------------------------------------------------------------------- */
+
+/* Append what stands behind the metadata in `file`: a redundancy file's body. */
+static int
+add_body(const char *file, struct buf *out, struct error *err)
+{
+	struct buf raw = BUF_INIT;
+	size_t size = 0;
+	int rc = io_read_file(AT_FDCWD, file, (size_t)1 << 30, &raw, err);
+
+	if (rc == 0)
+		rc = kvtree_peek(raw.data, raw.len, &size, err);
+	if (rc == 0 && size <= raw.len)
+		rc = buf_add(out, raw.data + size, raw.len - size);
+	buf_free(&raw);
+	return rc;
+}
+
+static int
+run(const struct settings *s, struct error *err)
+{
+	struct buf out = BUF_INIT;
+	char temp[IO_TEMP_MAX];
+	int rc = 0;
+
+	if (s->temp != NULL) {
+		printf("%s\n", io_temp_name(temp, s->temp));
+		return 0;
+	}
+	if (s->nest + s->count + s->size > 0)
+		beyond_reason(s, &out);
+	else
+		rc = from_printout(stdin, &out, err);
+	if (rc == 0 && s->body != NULL)
+		rc = add_body(s->body, &out, err);
+	if (rc == 0)
+		rc = io_replace(AT_FDCWD, s->output, out.data, out.len, 0666,
+				err);
+	buf_free(&out);
+	return rc;
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct app_info info = {
+		.name = "gen_craft",
+		.summary = "write a metadata file with anything in it",
+		.usage = "--output FILE [OPTION]... [<PRINTOUT]",
+	};
+	struct settings s = { .output = NULL };
+	const struct opt opts[] = {
+		OPT_STRING('o', "output", &s.output, "FILE", OPT_FILE,
+			   "write this file"),
+		OPT_STRING('b', "body", &s.body, "FILE", OPT_FILE,
+			   "append what follows the metadata in this one"),
+		OPT_U64(0, "nest", &s.nest, "N", 0, 100000000,
+			"no printout: keys in each other, N deep"),
+		OPT_U64(0, "count", &s.count, "N", 0, UINT32_MAX,
+			"no printout: N keys announced, none there"),
+		OPT_U64(0, "size", &s.size, "N", 0, UINT64_MAX,
+			"no printout: the length in the header"),
+		OPT_STRING(0, "temp-name", &s.temp, "NAME", OPT_ANY,
+			   "print the name of NAME's temporary file"),
+		OPT_END,
+	};
+	struct error err = ERROR_INIT;
+	int count = 0;
+
+	app_start(&info, argc, argv, opts, &count);
+	if (count > 0 || (s.output == NULL && s.temp == NULL))
+		app_usage("--output, and no arguments, are expected");
+	run(&s, &err);
+	return app_finish(app_report(STATUS_OK, &err));
+}

@@ -1,0 +1,675 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Metadata that somebody made up, and things in the place of files: refused
+# with a line, in bounded memory and time, and nothing outside the prefix is
+# read or written.
+#
+# Outside lies $canary.  Its files and times are compared, and no system call
+# may open or name anything there with success.
+
+load golden
+
+setup()
+{
+	base=$BATS_TEST_TMPDIR/p
+	at=$base/prefix
+	meta=$at/.scr/scr.dataset.1
+	canary=$BATS_TEST_TMPDIR/canary
+	snapshot xor_4 scavenged "$base"
+	mkdir -p "$canary/ckpt.1"
+	cp -a "$at/ckpt.1/." "$canary/ckpt.1"
+	cp -a "$meta" "$canary/scr.dataset.1"
+	echo "nobody's business" >"$canary/secret"
+	head -c 24110 /dev/zero >"$canary/rank_1.ckpt"
+	canary_was=$(canary_now)
+	inner='reddesc.er.2.xor.grp_1_of_1.mem_3_of_4.redset'
+	outer='reddescmap.er.2.xor.grp_1_of_1.mem_3_of_4.redset'
+}
+
+canary_now()
+{
+	tree_sha "$canary"
+	tree_stat "$canary"
+}
+
+# craft FILE SED...: edit a metadata file as text; what follows the metadata
+# in it stays.
+craft()
+{
+	local file=$1
+
+	shift
+	tree "$file" | sed "$@" >"$BATS_TEST_TMPDIR/printout"
+	"$GEN/gen_craft" --output "$file.new" --body "$file" \
+		<"$BATS_TEST_TMPDIR/printout"
+	run ! cmp -s "$file" "$file.new"
+	mv "$file.new" "$file"
+}
+
+# Is strace here, and allowed to look on?
+can_trace()
+{
+	strace -o /dev/null true 2>/dev/null
+}
+
+# guarded COMMAND...: run with 1 GiB of address space and 5 seconds; the status
+# is below 5, what is printed is safe for a terminal, and the canary lives.
+guarded()
+{
+	local trace=$BATS_TEST_TMPDIR/trace tracer=()
+
+	rm -f "$trace"
+	! can_trace || tracer=(strace -f -y -qq -e trace=%file -o "$trace")
+	try bash -c 'ulimit -v 1048576 && exec "$@"' - \
+		"${tracer[@]}" timeout 5 "$@"
+	((status <= 4)) || failed "$*"
+	! tr -d '\n\t' <<<"$output$stderr" | LC_ALL=C grep -q '[[:cntrl:]]' ||
+		failed "$*: control characters"
+	! LC_ALL=C grep -q $'\xc2[\x80-\x9f]' <<<"$output$stderr" ||
+		failed "$*: C1 control characters"
+	[[ $(canary_now) == "$canary_was" ]] || failed "$*: canary changed"
+	# Reading a link is not following it.
+	[[ ! -e $trace ]] || ! grep -F "$canary" "$trace" |
+		grep -Ev ' = -1 E|readlink|execve' || failed "$*: canary touched"
+}
+
+# refused STATUS COMMAND...: with one line.
+refused()
+{
+	guarded "${@:2}"
+	[[ " $1 " == *" $status "* ]] || failed "${*:2}: expected status $1"
+	((status == 0)) || assert_stderr_one_line
+}
+
+# attack STATUS: each command on dataset 1, last --build with this status
+# ("1 4": either).  One that ends well has a dataset that is whole.
+attack()
+{
+	guarded scr_inspect --deep "$at"
+	guarded scr_inspect --prefix "$at" --dataset 1 --map --files
+	guarded scr_inspect --json "$at"
+	guarded scr_index --prefix "$at" --verify 1 --deep --checksums
+	guarded scr_index --prefix "$at" --add ckpt.1
+	guarded scr_index --prefix "$at" --delete 1 --dry-run
+	guarded scr_rebuild --prefix "$at" --dry-run 1
+	refused "$1" scr_index --prefix "$at" --build 1
+	((status != 0)) || xor_4_whole "$at" "${2-}"
+	run ! find "$at" -name '.scrkit-*' -type f -newer "$canary/secret" -print
+	[[ -z $output ]] || failed "left behind"
+	guarded scr_index --prefix "$at" --all
+}
+
+# again: the dataset as it was at first.
+again()
+{
+	rm -rf "$at"
+	snapshot xor_4 scavenged "$base"
+}
+
+@test "strace is there to look on" {
+	can_trace || skip "strace cannot be used: only contents are compared"
+	guarded scr_index --prefix "$at" --build 1
+	assert_status 0
+	# And it would see.
+	try strace -f -y -qq -e trace=%file -o "$BATS_TEST_TMPDIR/trace" \
+		cat "$canary/secret"
+	grep -F "$canary" "$BATS_TEST_TMPDIR/trace" | grep -qv ' = -1 E'
+}
+
+# --- Paths in filemaps --------------------------------------------------------
+
+@test "filemap: PATH outside the prefix, or with .. in it" {
+	local was='/tmp/scrgold/xor_4/prefix/ckpt\.1' path
+
+	for path in "$canary/ckpt.1" "$was/../../canary/ckpt.1" \
+		"/tmp/scrgold/xor_4/prefix/../canary" "/" "" "." ".." \
+		"../canary" "/tmp/scrgold/xor_4/prefixes/ckpt.1" \
+		"/tmp/scrgold/xor_4/prefix/ckpt.1/../../.." "/etc"; do
+		craft "$meta/filemap_0" "s,^          $was\$,          $path,"
+		attack 1
+		again
+	done
+}
+
+@test "filemap: NAME that is a path" {
+	local name
+
+	for name in "../../canary/secret" "$canary/secret" ".." "." "" "a/b" \
+		"..\\\\x2fsecret" "/etc/passwd"; do
+		craft "$meta/filemap_0" "s,^          rank_0.ckpt\$,          $name,"
+		attack 1
+		again
+	done
+}
+
+@test "filemap: every PATH outside, so that the moved prefix is guessed" {
+	local rank
+
+	for rank in 0 2 3; do
+		craft "$meta/filemap_$rank" \
+			"s,/tmp/scrgold/xor_4/prefix,$canary,"
+	done
+	# The recorded root may be anything: it is not where files are sought.
+	attack "0 1 2 4"
+	refused "0 1" scr_index --prefix "$at" --build 1 --moved-from /
+	refused "0 1 2" scr_index --prefix "$at" --build 1 --moved-from ..
+}
+
+@test "filemap: cache paths that lead out do not matter on a prefix" {
+	craft "$meta/filemap_0" \
+		's,^    /tmp/.*/rank_0.ckpt$,    ../../../canary/secret,'
+	attack "0 1 4" 'filemap_0|rank2file|reddesc'
+}
+
+@test "the dataset's files given to a place in .scr" {
+	craft "$meta/filemap_0" \
+		's,^          /tmp/scrgold/xor_4/prefix/ckpt\.1$,&/../.scr,' \
+		-e 's,^          rank_0.ckpt$,          index.scr,'
+	attack 1
+	[[ ! -e $at/.scr/index.scr ]]
+}
+
+# --- Links ----------------------------------------------------------------------
+
+@test "directories of the dataset are links that lead out" {
+	mv "$at/ckpt.1" "$at/away"
+	ln -s "$canary/ckpt.1" "$at/ckpt.1"
+	attack 1
+	rm "$at/ckpt.1"
+	ln -s ../../canary/ckpt.1 "$at/ckpt.1"
+	attack 1
+	# The same one level down, for what is to be written only.
+	again
+	mv "$at/ckpt.1/nested" "$at/away"
+	ln -s "$canary" "$at/ckpt.1/nested"
+	attack 1
+	again
+	rm -rf "$at/ckpt.1/extra"
+	ln -s "$canary" "$at/ckpt.1/extra"
+	attack 1
+}
+
+@test "a link that stays inside is followed" {
+	mv "$at/ckpt.1" "$at/elsewhere"
+	ln -s elsewhere "$at/ckpt.1"
+	refused 0 scr_index --prefix "$at" --build 1
+	cmp "$canary/ckpt.1/rank_0.ckpt" "$at/elsewhere/rank_0.ckpt"
+	[[ -f $at/elsewhere/rank_1.ckpt ]]
+}
+
+@test "links in the place of files: those that are there, those to be written" {
+	local file
+
+	for file in rank_1.ckpt rank_1.empty rank_0.ckpt rank_3.empty; do
+		ln -sf "$canary/rank_1.ckpt" "$at/ckpt.1/$file"
+		attack "0 1 4"
+		again
+		ln -sf "$canary/nothing" "$at/ckpt.1/$file"
+		attack "0 1 4"
+		[[ ! -e $canary/nothing ]]
+		again
+		ln -sf ../../../canary/secret "$at/ckpt.1/$file"
+		attack "0 1 4"
+		again
+	done
+}
+
+@test "links in the place of metadata" {
+	local file
+
+	for file in filemap_0 filemap_1 "$inner" "$outer" summary.scr rank2file \
+		rank2file.0.0 reddesc.er.1.redset \
+		reddesc.er.1.xor.grp_1_of_1.mem_2_of_4.redset; do
+		ln -sf "$canary/scr.dataset.1/$file" "$meta/$file"
+		attack "0 1 4"
+		again
+		ln -sf ../../../../canary/secret "$meta/$file"
+		attack "0 1 4"
+		again
+	done
+	for file in flush.scr index.lock index.scr.bak; do
+		ln -sf "$canary/secret" "$at/.scr/$file"
+		attack "0 1 4"
+		again
+	done
+}
+
+@test "links in the place of the index" {
+	cp "$(golden scr3/xor_4/rebuilt/prefix/.scr/index.scr)" "$canary"
+	canary_was=$(canary_now)
+	ln -s "$canary/index.scr" "$at/.scr/index.scr"
+	attack "0 1"
+	again
+	ln -s ../../../canary/nothing "$at/.scr/index.scr"
+	attack "0 1"
+	[[ ! -e $canary/nothing ]]
+}
+
+@test "links under the names of temporary files and locks" {
+	local name dir
+
+	for name in ckpt.1/rank_1.ckpt ckpt.1/extra/tiny_1 \
+		".scr/scr.dataset.1/filemap_1" \
+		".scr/scr.dataset.1/summary.scr" ".scr/index.scr" \
+		".scr/scr.dataset.1/rank2file.0.0" \
+		".scr/scr.dataset.1/reddesc.er.1.xor.grp_1_of_1.mem_2_of_4.redset"; do
+		dir=$at/${name%/*}
+		ln -s "$canary/secret" \
+			"$dir/$("$GEN/gen_craft" --temp-name "${name##*/}")"
+		attack 0
+		again
+		ln -s "$canary/nothing" \
+			"$dir/$("$GEN/gen_craft" --temp-name "${name##*/}")"
+		attack 0
+		[[ ! -e $canary/nothing ]]
+		again
+	done
+	ln -s "$canary/nothing" "$meta/.scrkit.lock"
+	attack "0 1"
+	[[ ! -e $canary/nothing ]]
+}
+
+@test "a temporary name that is a directory" {
+	mkdir "$at/ckpt.1/$("$GEN/gen_craft" --temp-name rank_1.ckpt)"
+	attack "0 1"
+}
+
+@test "dataset directory, .scr and the dataset's metadata linked out" {
+	mv "$meta" "$meta.away"
+	ln -s "$canary/scr.dataset.1" "$meta"
+	attack 1
+	again
+	cp -a "$at/.scr" "$canary/dot_scr"
+	canary_was=$(canary_now)
+	rm -rf "$at/.scr"
+	ln -s "$canary/dot_scr" "$at/.scr"
+	attack 1
+	# As a relative link.
+	ln -sfn ../../canary/dot_scr "$at/.scr"
+	attack 1
+}
+
+# --- Numbers ----------------------------------------------------------------------
+
+@test "filemap: sizes beyond all reason, and none" {
+	local size
+
+	for size in 9223372036854775808 18446744073709551615 \
+		18446744073709551616 9223372036854775807 -1 1e9 "" 0x \
+		99999999999999999999999999999999 "20011 " "\\x00" " 20011"; do
+		craft "$meta/filemap_0" "s,^          20011\$,          $size,"
+		attack "0 1 4" 'filemap_0|reddescmap|rank2file'
+		again
+	done
+}
+
+@test "filemap: ranks beyond all reason" {
+	local n
+
+	for n in 4294967296 2147483647 9223372036854775807 0 -1 3 1000000000; do
+		craft "$meta/filemap_0" "s,^          4\$,          $n,"
+		attack "1 4"
+		again
+	done
+	# All of them agree.
+	for n in 2147483647 4000000 9223372036854775807; do
+		for file in "$meta"/filemap_*; do
+			craft "$file" "s,^          4\$,          $n,"
+		done
+		attack "1 4"
+		again
+	done
+	cp "$meta/filemap_0" "$meta/filemap_4000000000"
+	attack "0 1 4"
+}
+
+@test "redundancy headers: every number in turn is absurd" {
+	local key n
+
+	for key in CHUNK GROUPS RANKS WRANKS RANK FILES SIZE MODE GROUP; do
+		for n in 18446744073709551615 9223372036854775808 4294967296 0 \
+			-1 "" x; do
+			craft "$meta/$inner" "/^ *$key\$/{n;s/[^ ].*/$n/}"
+			attack "0 1 4" "$inner|rank2file"
+			again
+		done
+	done
+}
+
+@test "headers of all survivors agree on an absurd chunk or size" {
+	local n file
+
+	for n in 18446744073709551615 9223372036854775807 1152921504606846976 \
+		68719476736 0 1; do
+		for file in "$meta"/reddesc.er.*.xor.*; do
+			craft "$file" "/^  CHUNK\$/{n;s/[^ ].*/$n/}"
+		done
+		attack "1 4"
+		again
+		for file in "$meta"/reddesc.er.*.xor.*; do
+			tree "$file" | grep -q "rank_1.ckpt" || continue
+			craft "$file" "/^ *SIZE\$/{n;s/[^ ].*/$n/}"
+		done
+		attack "1 4"
+		again
+	done
+}
+
+@test "names of redundancy files with absurd numbers" {
+	local name
+
+	for name in reddesc.er.2.xor.grp_1_of_1.mem_3_of_4294967295.redset \
+		reddesc.er.2.xor.grp_1_of_4294967295.mem_3_of_4.redset \
+		reddesc.er.4294967295.xor.grp_1_of_1.mem_1_of_4.redset \
+		reddesc.er.2147483647.xor.grp_1_of_1.mem_1_of_4.redset \
+		reddesc.er.2.xor.grp_0_of_0.mem_0_of_0.redset \
+		reddesc.er.2.xor.grp_9_of_1.mem_9_of_4.redset \
+		reddesc.er.2.xor.grp_1_of_1.mem_3_of_99999999999999999999.redset \
+		reddesc.er.99999999999999999999.redset \
+		filemap_99999999999999999999 filemap_-1 filemap_2147483647; do
+		cp "$meta/$inner" "$meta/$name"
+		attack "0 1 4" "$name"
+		again
+	done
+}
+
+# --- Trees --------------------------------------------------------------------------
+
+# Files that are read, below .scr.
+METADATA=(index.scr flush.scr scr.dataset.1/filemap_0
+	scr.dataset.1/summary.scr scr.dataset.1/rank2file
+	scr.dataset.1/rank2file.0.0
+	scr.dataset.1/reddesc.er.2.xor.grp_1_of_1.mem_3_of_4.redset
+	scr.dataset.1/reddescmap.er.2.xor.grp_1_of_1.mem_3_of_4.redset)
+
+# each_file STATUS: put the file $bad in the place of each of these in turn,
+# in a dataset that lacks nothing else but what the bad file had.
+each_file()
+{
+	local file
+
+	for file in "${METADATA[@]}"; do
+		again
+		refused 0 scr_index --prefix "$at" --build 1
+		rm -f "$at/.scr/$file"
+		cp -a "$bad" "$at/.scr/$file"
+		[[ $file == index.scr ]] || rm "$at/.scr/index.scr"
+		guarded scr_inspect "$at/.scr/$file"
+		[[ $status == 1 ]] || failed "inspect $file"
+		assert_stderr_one_line
+		guarded scr_index --prefix "$at"
+		attack "$1"
+	done
+}
+
+@test "nested a million levels deep" {
+	bad=$BATS_TEST_TMPDIR/bad
+	"$GEN/gen_craft" --nest 1000000 --output "$bad"
+	each_file "0 1 4"
+}
+
+@test "four billion keys announced, none there" {
+	bad=$BATS_TEST_TMPDIR/bad
+	"$GEN/gen_craft" --count 4294967295 --output "$bad"
+	each_file "0 1 4"
+}
+
+@test "exabytes announced" {
+	bad=$BATS_TEST_TMPDIR/bad
+	"$GEN/gen_craft" --size 4611686018427387904 --output "$bad"
+	each_file "0 1 4"
+	"$GEN/gen_craft" --size 18446744073709551615 --output "$bad"
+	each_file "0 1 4"
+}
+
+@test "eight terabytes of nothing" {
+	bad=$BATS_TEST_TMPDIR/bad
+	truncate -s 8T "$bad" || skip "no such large files here"
+	# cp would read it.
+	cp() { if [[ $2 == "$bad" ]]; then truncate -s 8T "$3"; else
+		command cp "$@"; fi; }
+	each_file "0 1 4"
+}
+
+@test "a FIFO in the place of a file does not hang" {
+	local file
+
+	bad=$BATS_TEST_TMPDIR/bad
+	mkfifo "$bad"
+	each_file "0 1 4"
+	for file in ckpt.1/rank_0.ckpt ckpt.1/rank_1.ckpt ckpt.1/rank_1.empty \
+		.scr/index.lock .scr/scr.dataset.1/.scrkit.lock \
+		"ckpt.1/$("$GEN/gen_craft" --temp-name rank_1.ckpt)"; do
+		again
+		rm -f "$at/$file"
+		mkfifo "$at/$file"
+		attack "0 1 4"
+	done
+}
+
+@test "a device in the place of a file does not hang" {
+	bad=$BATS_TEST_TMPDIR/bad
+	mknod "$bad" c 1 5 && head -c 1 "$bad" >/dev/null ||
+		skip "devices cannot be made here"
+	each_file "0 1 4"
+	rm "$at/ckpt.1/rank_0.ckpt"
+	cp -a "$bad" "$at/ckpt.1/rank_0.ckpt"
+	attack "0 1 4"
+}
+
+@test "directories in the place of files" {
+	local file
+
+	for file in ckpt.1/rank_0.ckpt ckpt.1/rank_1.ckpt \
+		.scr/scr.dataset.1/filemap_0 .scr/scr.dataset.1/filemap_1 \
+		".scr/scr.dataset.1/$inner" .scr/index.scr .scr/flush.scr \
+		.scr/scr.dataset.1/summary.scr; do
+		again
+		rm -f "$at/$file"
+		mkdir -p "$at/$file/precious"
+		attack "0 1 4" "rank_0.ckpt"
+		[[ -d $at/$file/precious ]] || failed "$file: removed"
+	done
+}
+
+# --- Names --------------------------------------------------------------------------
+
+EVIL='a\\nb\\x1b[31m\\x1b]0;x\\x07\\xc2\\x9bm\\x7f\\x80z'
+
+@test "names with newlines and escape sequences are printed safely" {
+	craft "$at/.scr/flush.scr" "s/ckpt\\.1/$EVIL/"
+	refused 0 scr_index --prefix "$at" --build 1
+	guarded scr_index --prefix "$at"
+	# The header and one line.
+	assert_line_count 2
+	for args in --all --names-only --json; do
+		guarded scr_index --prefix "$at" $args
+		assert_status 0
+	done
+	guarded scr_index --prefix "$at" --verify --deep
+	guarded scr_inspect "$at"
+	guarded scr_inspect --dataset 1 --prefix "$at"
+	guarded scr_index --prefix "$at" --drop nosuch$'\x1b'[31m
+	assert_status 1
+	guarded scr_index --prefix "$at" --drop-after $'a\nb'
+	assert_status 1
+	guarded scr_index --prefix "$at" --current $'\x9b31m'
+	guarded scr_inspect $'/nosuch\x1b[31m\n'
+	guarded scr_rebuild --prefix "$at" $'nosuch\x1b[31m\n'
+	guarded scr_index --$'\x1b[31m'
+	assert_status 2
+	guarded scr_index --prefix $'/nosuch\x1b[31m\n'
+	guarded scr_index --prefix "$at" --build $'1\x1b[31m'
+	assert_status 2
+	guarded scr_index --prefix "$at" --delete 1
+	assert_status 0
+}
+
+@test "file names with newlines and escape sequences are printed safely" {
+	craft "$meta/filemap_0" "s/^          rank_0.ckpt\$/          $EVIL/"
+	attack "1 4"
+	again
+	# All that there is of a flushed dataset.
+	rm -rf "$at"
+	snapshot xor_4 flushed "$base"
+	craft "$meta/rank2file.0.0" "s,ckpt.1/rank_0.ckpt,ckpt.1/$EVIL,"
+	attack "1 4"
+	refused "1 4" scr_index --prefix "$at" --delete 1 --dry-run ||
+		assert_status 0
+}
+
+@test "metadata with wild keys are printed safely on request" {
+	craft "$at/.scr/flush.scr" "s/ckpt\\.1/$EVIL/"
+	guarded scr_inspect "$at/.scr/flush.scr"
+	assert_status 0
+	guarded scr_inspect --json "$at/.scr/flush.scr"
+	assert_status 0
+}
+
+# --- Flushed datasets: rank2file and summary ------------------------------------------
+
+@test "rank2file: paths that leave the prefix are neither checked nor deleted" {
+	local path
+
+	for path in ../../canary/secret "$canary/secret" \
+		ckpt.1/../../../canary/secret . .. "" "ckpt.1/" "./ckpt.1" \
+		"ckpt.1//rank_0.ckpt" /etc/passwd; do
+		rm -rf "$at"
+		snapshot xor_4 flushed "$base"
+		craft "$meta/rank2file.0.0" "s,ckpt.1/rank_0.ckpt,$path,"
+		attack "1 4"
+		guarded scr_index --prefix "$at" --delete 1
+		[[ -e $canary/secret ]]
+	done
+}
+
+@test "rank2file: directories on the way are links that lead out" {
+	rm -rf "$at"
+	snapshot xor_4 flushed "$base"
+	mv "$at/ckpt.1" "$at/away"
+	ln -s "$canary/ckpt.1" "$at/ckpt.1"
+	attack "1 4"
+	guarded scr_index --prefix "$at" --delete 1
+	[[ -e $canary/ckpt.1/rank_0.ckpt ]]
+}
+
+@test "rank2file: files that are links are not followed by a deletion" {
+	rm -rf "$at"
+	snapshot xor_4 flushed "$base"
+	ln -sf "$canary/ckpt.1/rank_0.ckpt" "$at/ckpt.1/rank_0.ckpt"
+	attack "1 4"
+	guarded scr_index --prefix "$at" --delete 1
+	[[ -e $canary/ckpt.1/rank_0.ckpt ]]
+}
+
+@test "rank2file: parts whose names lead out, absurd ranks and sizes" {
+	local n
+
+	for n in "/../../../canary/secret" "../../canary/secret" \
+		".0.4294967295" "" "$canary/secret"; do
+		rm -rf "$at"
+		snapshot xor_4 flushed "$base"
+		craft "$meta/rank2file" "s,\\.0\\.0\$,$n,"
+		attack "0 1 4"
+	done
+	for n in 4294967296 -1 0 1000000000000 ""; do
+		rm -rf "$at"
+		snapshot xor_4 flushed "$base"
+		craft "$meta/rank2file" "/RANKS/{n;s/4/$n/}"
+		attack "1 4"
+		rm -rf "$at"
+		snapshot xor_4 flushed "$base"
+		craft "$meta/rank2file.0.0" "/RANKS/{n;s/4/$n/}"
+		attack "0 1 4"
+	done
+}
+
+@test "summary: absurd numbers, names of other datasets" {
+	local edit
+
+	for edit in '/ID$/{n;s/1/99999999999999999999/}' '/ID$/{n;s/1/2/}' \
+		'/FILES$/{n;s/14/-1/}' '/SIZE$/{n;s/158686/18446744073709551616/}' \
+		's/ckpt\.1/../' 's/ckpt\.1//' 's,ckpt\.1,../../canary/secret,' \
+		'/CKPT$/{n;s/1/x/}' 's/^    6$/    7/' '/CREATED/,+1d'; do
+		rm -rf "$at"
+		snapshot xor_4 flushed "$base"
+		craft "$meta/summary.scr" "$edit"
+		attack "0 1 4"
+		rm -f "$at/.scr/index.scr"
+		guarded scr_index --prefix "$at"
+		guarded scr_index --prefix "$at" --add ckpt.1
+		guarded scr_index --prefix "$at" --delete 1
+	done
+}
+
+@test "index: absurd ids and names do not lead out" {
+	local edit
+
+	for edit in 's/^    1$/    ..\/..\/canary/' 's/^        1$/        -1/' \
+		's/^    1$/    99999999999999999999/' \
+		's,ckpt\.1,../../canary,' '/ROOT/{n;s,[^ ].*,/,}' \
+		'/ROOT/{n;s,[^ ].*,../..,}'; do
+		again
+		refused 0 scr_index --prefix "$at" --build 1
+		craft "$at/.scr/index.scr" "$edit"
+		guarded scr_index --prefix "$at" --all
+		guarded scr_index --prefix "$at" --verify
+		guarded scr_index --prefix "$at" --delete 1
+		guarded scr_index --prefix "$at" --delete ../../canary
+		guarded scr_index --prefix "$at" --build 1
+	done
+}
+
+# --- scr_rebuild: caches, and files given by hand ---------------------------------------
+
+@test "cache: filemaps and headers that lead out of it" {
+	local dir=$BATS_TEST_TMPDIR/c/scr.dataset.1 cached path
+	local cache=/tmp/scrgold/xor_4/local/cache/golduser/scr.1000/scr.dataset.1
+
+	snapshot xor_4 cache "$BATS_TEST_TMPDIR/cache"
+	for path in "$canary" "$cache/../../../canary" ".." "$cache/sub" ""; do
+		rm -rf "$BATS_TEST_TMPDIR/c"
+		mkdir -p "$dir"
+		for cached in 0 2 3; do
+			cp -a "$BATS_TEST_TMPDIR/cache/nodes/node$cached/$IN_CACHE/." "$dir"
+		done
+		craft "$dir/.scr/filemap_0" "s,$cache,$path,"
+		guarded scr_inspect "$dir" --files
+		refused "0 1 4" scr_rebuild "$dir"
+		rm -rf "$dir"
+		mkdir -p "$dir"
+		for cached in 0 2 3; do
+			cp -a "$BATS_TEST_TMPDIR/cache/nodes/node$cached/$IN_CACHE/." "$dir"
+		done
+		for cached in "$dir"/.scr/reddesc.er.*.xor.* \
+			"$dir"/.scr/reddescmap.er.*.xor.*; do
+			craft "$cached" "s,$cache,$path,"
+		done
+		guarded scr_inspect "$dir" --files
+		refused "0 1 4" scr_rebuild "$dir"
+	done
+}
+
+@test "files given by hand: headers that lead out of the directory" {
+	local dir=$BATS_TEST_TMPDIR/d path rank
+	local cache=/tmp/scrgold/xor_4/local/cache/golduser/scr.1000/scr.dataset.1
+
+	snapshot xor_4 cache "$BATS_TEST_TMPDIR/cache"
+	for path in "$canary" "$cache/../../../canary" "../canary" ".." ""; do
+		rm -rf "$dir"
+		mkdir -p "$dir"
+		for rank in 0 2 3; do
+			cp -a "$BATS_TEST_TMPDIR/cache/nodes/node$rank/$IN_CACHE"/* \
+				"$BATS_TEST_TMPDIR/cache/nodes/node$rank/$IN_CACHE"/.scr/*.xor.* \
+				"$dir"
+		done
+		for rank in "$dir"/reddesc.er.*; do
+			craft "$rank" "s,$cache,$path,"
+		done
+		cd "$dir"
+		refused "0 1 2 4" scr_rebuild --xor reddesc.er.*.xor.*
+		refused "0 1 2 4" scr_rebuild --moved-from "$cache" --xor reddesc.er.*.xor.*
+		refused "0 1 2 4" scr_rebuild --moved-from "${canary%/*}" \
+			--xor reddesc.er.*.xor.*
+	done
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * t_catalogue.c - the index of a prefix: read, changed, made anew.
+ */
+#include "unit/cattest.h"
+
+static bool
+notice_says(const struct catalogue *c, const char *words)
+{
+	const char *n = catalogue_notice(c);
+
+	if (n != NULL && strstr(n, words) != NULL)
+		return true;
+	printf("# \"%s\"\n", n != NULL ? n : "(none)");
+	return false;
+}
+
+/* --- Opening and reading --- */
+
+static void
+test_open(void)
+{
+	struct error err = ERROR_INIT;
+	struct catalogue *c = NULL;
+
+	scratch_dir(root, sizeof(root));
+	ok(catalogue_open(fmt("%s/nosuch", root), &err) == NULL &&
+		   err.kind == ERROR_ABSENT && says(&err, "nosuch"),
+	   "a prefix that is not there");
+	write_text(fmt("%s/file", root), "x");
+	ok(catalogue_open(fmt("%s/file", root), &err) == NULL &&
+		   err.kind == ERROR_SYSTEM,
+	   "a prefix that is a file");
+	c = catalogue_open(root, NULL);
+	ok(c != NULL && catalogue_scr_fd(c) == -1 &&
+		   catalogue_prefix_fd(c) >= 0,
+	   "a prefix without .scr");
+	is_str(catalogue_path(c), root, "... its path");
+	ok(catalogue_read(c, &err) == NULL && err.kind == ERROR_ABSENT,
+	   "... has no index");
+	ok(catalogue_notice(c) == NULL, "... and nothing to note");
+	catalogue_close(c);
+	must(symlink("/", fmt("%s/.scr", root)) == 0);
+	ok(catalogue_open(root, &err) == NULL && err.kind == ERROR_UNSAFE,
+	   "a .scr that leads out");
+	catalogue_close(NULL);
+}
+
+static void
+test_read(void)
+{
+	struct catalogue *c = NULL;
+	struct index *ix = NULL;
+	struct error err = ERROR_INIT;
+
+	make_prefix(5, true, true);
+	c = open_prefix();
+	ix = catalogue_read(c, NULL);
+	ok(ix != NULL && index_count(ix) == 5 && catalogue_notice(c) == NULL,
+	   "an index is read");
+	index_free(ix);
+
+	write_text(fmt("%s/.scr/index.scr", root), "rubbish");
+	ix = catalogue_read(c, NULL);
+	ok(ix != NULL && index_count(ix) == 5, "a damaged one is made anew");
+	ok(notice_says(c, "index.scr") && notice_says(c, "5 datasets"),
+	   "... which is noted");
+	ok(index_current(ix) == NULL, "... without a restart point");
+	index_free(ix);
+
+	must(unlink(fmt("%s/.scr/scr.dataset.2/summary.scr", root)) == 0);
+	write_text(fmt("%s/.scr/scr.dataset.2/filemap_0", root), "x");
+	must(unlink(fmt("%s/.scr/scr.dataset.4/summary.scr", root)) == 0);
+	must(unlink(fmt("%s/.scr/index.scr", root)) == 0);
+	ix = catalogue_read(c, NULL);
+	ok(ix != NULL && index_count(ix) == 3, "so is a missing one");
+	ok(notice_says(c, "dataset 2: not listed") &&
+		   strstr(catalogue_notice(c), "4") == NULL,
+	   "... which tells what could be built");
+	index_free(ix);
+
+	/* EISDIR and EACCES tell nothing about the index. */
+	must(mkdir(fmt("%s/.scr/index.scr", root), 0777) == 0);
+	ix = catalogue_read(c, &err);
+	ok(ix != NULL || err.kind == ERROR_SYSTEM,
+	   "a directory in its place is no crash");
+	index_free(ix);
+	catalogue_close(c);
+}
+
+/* Every truncation and every flipped byte: never an error, never a crash, and
+ * either the index or what the summaries say. */
+static void
+test_broken(void)
+{
+	struct buf whole = BUF_INIT;
+	struct catalogue *c = NULL;
+	struct index *ix = NULL;
+	size_t bad = 0, i = 0;
+
+	make_prefix(3, true, true);
+	read_whole(fmt("%s/.scr/index.scr", root), &whole);
+	c = open_prefix();
+	for (i = 0; i < whole.len; i++) {
+		write_file(fmt("%s/.scr/index.scr", root), whole.data, i);
+		ix = catalogue_read(c, NULL);
+		bad += ix == NULL || index_count(ix) != 3;
+		index_free(ix);
+	}
+	is_int((int64_t)bad, 0, "an index of any length");
+	for (bad = i = 0; i < whole.len; i++) {
+		whole.data[i] ^= 0x10;
+		write_file(fmt("%s/.scr/index.scr", root), whole.data,
+			   whole.len);
+		whole.data[i] ^= 0x10;
+		ix = catalogue_read(c, NULL);
+		bad += ix == NULL || index_count(ix) != 3;
+		index_free(ix);
+	}
+	is_int((int64_t)bad, 0, "an index with any byte flipped");
+	catalogue_close(c);
+	buf_free(&whole);
+}
+
+/* Summaries that are none. */
+static void
+test_summaries(void)
+{
+	static const struct {
+		const char *what, *tree;
+		size_t taken;
+	} cases[] = {
+		{ "a summary",
+		  "DSET>ID>1\nDSET>NAME>a\nCOMPLETE>1\nVERSION>6\n", 1 },
+		{ "one of an incomplete dataset",
+		  "DSET>ID>1\nDSET>NAME>a\nCOMPLETE>0\n", 1 },
+		{ "LLNL's of a failed build", "DSET>ID>1\nDSET>NAME>a\n", 0 },
+		{ "LLNL's without flush.scr", "COMPLETE>1\nVERSION>6\n", 0 },
+		{ "no name", "DSET>ID>1\nCOMPLETE>1\n", 0 },
+		{ "a name that is none",
+		  "DSET>ID>1\nDSET>NAME>a\tb\nCOMPLETE>1\n", 0 },
+		{ "another dataset's", "DSET>ID>2\nDSET>NAME>a\nCOMPLETE>1\n",
+		  0 },
+		{ "no number", "DSET>ID>x\nDSET>NAME>a\nCOMPLETE>1\n", 0 },
+		{ "nothing", "", 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct kvtree *t = tree_of(cases[i].tree);
+		struct catalogue *c = NULL;
+		struct index *ix = NULL;
+
+		make_prefix(0, false, false);
+		make_parents(fmt("%s/.scr/scr.dataset.1/x", root));
+		must(kvtree_write_file(
+			     t, AT_FDCWD,
+			     fmt("%s/.scr/scr.dataset.1/summary.scr", root),
+			     NULL) == 0);
+		write_text(fmt("%s/.scr/scr.dataset.1/rank2file", root), "");
+		c = open_prefix();
+		ix = catalogue_read(c, NULL);
+		ok(ix != NULL && index_count(ix) == cases[i].taken,
+		   cases[i].what);
+		index_free(ix);
+		catalogue_close(c);
+		kvtree_free(t);
+	}
+}
+
+/* --- Changes --- */
+
+static int
+change_as_told(struct index *ix, void *arg, struct error *err)
+{
+	int rc = *(int *)arg;
+
+	if (rc < 0)
+		return error_set(err, ERROR_ABSENT, "told to fail");
+	if (rc == 0)
+		must(index_set_current(ix, "set.1", err) == 0);
+	return rc;
+}
+
+static bool
+current_is(struct catalogue *c, const char *name)
+{
+	struct index *ix = catalogue_read(c, NULL);
+	const char *now = ix != NULL ? index_current(ix) : NULL;
+	bool same = name == NULL || now == NULL ? now == name
+						: strcmp(now, name) == 0;
+
+	index_free(ix);
+	return same;
+}
+
+static void
+test_change(void)
+{
+	struct error err = ERROR_INIT;
+	struct catalogue *c = NULL;
+	int how = 1;
+
+	make_prefix(3, true, true);
+	c = open_prefix();
+	ok(catalogue_change(c, change_as_told, &how, NULL) == 0 &&
+		   current_is(c, NULL),
+	   "a change that wants nothing written");
+	how = -1;
+	ok(catalogue_change(c, change_as_told, &how, &err) == -1 &&
+		   says(&err, "told to fail") && current_is(c, NULL),
+	   "a change that fails");
+	how = 0;
+	ok(catalogue_change(c, change_as_told, &how, NULL) == 0 &&
+		   current_is(c, "set.1"),
+	   "a change");
+	ok(!exists(fmt("%s/.scr/index.scr.bak", root)), "... without backup");
+
+	/* Damaged ones are kept, each under a name of its own. */
+	for (int i = 0; i < 3; i++) {
+		write_text(fmt("%s/.scr/index.scr", root), fmt("bad %d", i));
+		how = i == 2; /* also if nothing else is to be written */
+		ok(catalogue_change(c, change_as_told, &how, NULL) == 0 &&
+			   notice_says(c, "index.scr.bak"),
+		   "a damaged index is repaired");
+	}
+	for (int i = 0; i < 3; i++) {
+		struct buf b = BUF_INIT;
+
+		read_whole(i == 0 ? fmt("%s/.scr/index.scr.bak", root)
+				  : fmt("%s/.scr/index.scr.bak.%d", root, i),
+			   &b);
+		is_str(b.data, fmt("bad %d", i), "... and kept");
+		buf_free(&b);
+	}
+	write_text(fmt("%s/.scr/index.scr", root), "bad");
+	how = -1;
+	catalogue_change(c, change_as_told, &how, NULL);
+	ok(!exists(fmt("%s/.scr/index.scr.bak.3", root)),
+	   "a change that fails keeps nothing");
+	catalogue_close(c);
+
+	scratch_dir(root, sizeof(root));
+	c = open_prefix();
+	how = 1;
+	ok(catalogue_change(c, change_as_told, &how, NULL) == 0 &&
+		   !exists(fmt("%s/.scr/index.scr", root)),
+	   "no index is made where nothing is to be written");
+	catalogue_close(c);
+}
+
+static void
+test_edit(void)
+{
+	struct error err = ERROR_INIT;
+	struct catalogue_edit e;
+	struct catalogue *c = NULL;
+	struct buf text = BUF_INIT;
+
+	make_prefix(7, true, false);
+	c = open_prefix();
+	ok(edit(c, CATALOGUE_CURRENT, "set.7", &e, NULL) == 0 && e.moved,
+	   "current");
+	is_str(e.current, "set.7", "... is it");
+	ok(edit(c, CATALOGUE_CURRENT, "set.7", &e, NULL) == 0 && !e.moved,
+	   "current again");
+	ok(edit(c, CATALOGUE_CURRENT, "set.2", &e, &err) == -1 &&
+		   err.kind == ERROR_ABSENT && says(&err, "no checkpoint"),
+	   "an output is no restart point");
+	ok(edit(c, CATALOGUE_CURRENT, "x\ny", &e, &err) == -1 &&
+		   says(&err, "x\\ny"),
+	   "neither is what is not there");
+	ok(edit(c, CATALOGUE_DROP, "set.7", &e, NULL) == 0 && e.count == 1 &&
+		   e.moved,
+	   "drop");
+	is_str(e.current, "set.5", "... moves the restart point back");
+	catalogue_edit_text(&e, &text);
+	is_str(text.data, "the restart point is set.5 now", "... and tells");
+	ok(edit(c, CATALOGUE_DROP, "set.7", &e, &err) == -1 &&
+		   err.kind == ERROR_ABSENT,
+	   "drop what is gone");
+	ok(edit(c, CATALOGUE_DROP_AFTER, "set.2", &e, NULL) == 0 &&
+		   e.count == 4,
+	   "drop after an output");
+	is_str(e.current, "set.1", "... moves it further");
+	ok(edit(c, CATALOGUE_DROP_AFTER, "set.2", &e, NULL) == 0 &&
+		   e.count == 0 && !e.moved,
+	   "nothing is newer");
+	ok(edit(c, CATALOGUE_DROP_AFTER, "set.3", &e, &err) == -1,
+	   "drop after what is gone");
+	ok(edit(c, CATALOGUE_UNCURRENT, NULL, &e, NULL) == 0 && e.moved,
+	   "uncurrent");
+	ok(edit(c, CATALOGUE_UNCURRENT, NULL, &e, NULL) == 0 && !e.moved,
+	   "... twice");
+	ok(edit(c, CATALOGUE_DROP_ALL, NULL, &e, NULL) == 0 && e.count == 2,
+	   "drop all");
+	buf_free(&text);
+	catalogue_close(c);
+}
+
+/* --- Out of memory --- */
+
+static int
+read_and_list(void *arg, struct error *err)
+{
+	struct catalogue_filter f = { .valid = false };
+	struct catalogue *c = catalogue_open(root, err);
+	struct index_entry *e = NULL;
+	struct index *ix = NULL;
+	FILE *null = arg;
+	size_t n = 0;
+	int rc = -1;
+
+	if (c != NULL)
+		ix = catalogue_read(c, err);
+	if (ix != NULL)
+		e = index_entries(ix, &n, err);
+	if (e != NULL)
+		rc = catalogue_list(e, n, &f, CATALOGUE_WIDE, null, err);
+	mem_free(e);
+	index_free(ix);
+	catalogue_close(c);
+	return rc;
+}
+
+static int
+edit_all(void *arg, struct error *err)
+{
+	struct catalogue *c = catalogue_open(root, err);
+	struct catalogue_edit e;
+	int rc = -1;
+
+	(void)arg;
+	if (c != NULL && edit(c, CATALOGUE_DROP, "set.3", &e, err) == 0 &&
+	    edit(c, CATALOGUE_CURRENT, "set.1", &e, err) == 0)
+		rc = edit(c, CATALOGUE_DROP_ALL, NULL, &e, err);
+	catalogue_close(c);
+	return rc;
+}
+
+static void
+anew(void *arg)
+{
+	make_prefix(5, *(bool *)arg, true);
+}
+
+static void
+test_memory(void)
+{
+	FILE *null = fopen("/dev/null", "w");
+	bool indexed = true;
+
+	must(null != NULL);
+	make_prefix(5, true, true);
+	ok(fails_well(read_and_list, NULL, null), "reading without memory");
+	must(unlink(fmt("%s/.scr/index.scr", root)) == 0);
+	ok(fails_well(read_and_list, NULL, null), "making anew without memory");
+	ok(fails_well(edit_all, anew, &indexed), "changes without memory");
+	indexed = false;
+	ok(fails_well(edit_all, anew, &indexed),
+	   "changes of a missing index without memory");
+	fclose(null);
+}
+
+int
+main(void)
+{
+	test_open();
+	test_read();
+	test_broken();
+	test_summaries();
+	test_change();
+	test_edit();
+	test_memory();
+	remove_tree(root);
+	return tap_done();
+}

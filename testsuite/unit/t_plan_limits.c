@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * t_plan_limits.c - a plan where names ask for more than there can be, and
+ * where memory runs out.
+ */
+#include "dataset/plan.h"
+
+#include <sys/resource.h>
+#include <time.h>
+
+#include "unit/scene.h"
+
+static struct scene scene = {
+	.type = REDSET_XOR,
+	.ranks = 4,
+	.sets = 1,
+	.failures = 1,
+	.files = 2,
+};
+
+static long
+resident_kib(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return u.ru_maxrss;
+}
+
+static void
+crafted_names(void)
+{
+	static const struct {
+		const char *name;
+		const char *says; /* NULL: it can be planned */
+		enum error_kind kind;
+	} names[] = {
+		{ "filemap_3999999", NULL, ERROR_NONE },
+		{ "filemap_4194304", "beyond any job", ERROR_CORRUPT },
+		{ "filemap_2147483647", "beyond any job", ERROR_CORRUPT },
+		{ "reddesc.er.0.xor.grp_1_of_1.mem_1_of_4000.redset", NULL,
+		  ERROR_NONE },
+		{ "reddesc.er.0.xor.grp_1_of_1.mem_1_of_4097.redset",
+		  "beyond any job", ERROR_CORRUPT },
+		{ "reddesc.er.0.xor.grp_1_of_1.mem_1_of_100000000.redset",
+		  "far more", ERROR_CORRUPT },
+		{ "reddesc.er.0.xor.grp_7_of_100000000.mem_1_of_4.redset", NULL,
+		  ERROR_NONE },
+		{ "reddesc.er.99999999.xor.grp_1_of_1.mem_1_of_4.redset",
+		  "beyond any job", ERROR_CORRUPT },
+	};
+	struct timespec t0, t1;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct error err = ERROR_INIT;
+		struct plan *p = NULL;
+		long before = resident_kib(), used = 0;
+
+		if (i == 0 && getenv("SCRKIT_SLOW") == NULL) {
+			skip(names[i].name, "SCRKIT_SLOW is not set");
+			continue;
+		}
+		scene_make(&scene);
+		remove_tree(scene_meta(&scene, 0));
+		write_text(fmt("%s/%s", scene_meta(&scene, 0), names[i].name),
+			   "x");
+		clock_gettime(CLOCK_MONOTONIC, &t0);
+		p = scene_plan(&scene, PLAN_HEADERS, &err);
+		clock_gettime(CLOCK_MONOTONIC, &t1);
+		used = resident_kib() - before;
+		if (names[i].says == NULL)
+			ok(p != NULL && plan_status(p) == STATUS_LOST,
+			   names[i].name);
+		else
+			ok(p == NULL && err.kind == names[i].kind &&
+				   says(&err, names[i].says),
+			   names[i].name);
+		if (p != NULL)
+			plan_error(p, &err);
+		printf("# %s\n# %ld KiB, %ld ms\n", err.text, used,
+		       (t1.tv_sec - t0.tv_sec) * 1000 +
+			       (t1.tv_nsec - t0.tv_nsec) / 1000000);
+		ok(used < 1 << 20, "less than a GiB was used");
+		plan_free(p);
+	}
+}
+
+static int
+plan_once(void *arg, struct error *err)
+{
+	struct scene *s = arg;
+	struct plan *p = scene_plan(s, PLAN_HEADERS | PLAN_CHECKSUMS, err);
+	bool good = p != NULL && plan_status(p) == STATUS_DAMAGED &&
+		    p->maps_missing == 2 && p->files_rebuild == 4;
+
+	plan_free(p);
+	return good ? 0 : p == NULL ? -1 : error_set(err, ERROR_DAMAGED, "!");
+}
+
+static int
+plan_lost(void *arg, struct error *err)
+{
+	struct scene *s = arg;
+	struct plan *p = scene_plan(s, 0, err);
+	bool good = p != NULL && plan_status(p) == STATUS_LOST;
+
+	plan_free(p);
+	return good ? 0 : p == NULL ? -1 : error_set(err, ERROR_DAMAGED, "!");
+}
+
+static void
+no_memory(void)
+{
+	static struct scene s = {
+		.type = REDSET_RS,
+		.ranks = 8,
+		.sets = 2,
+		.failures = 2,
+		.files = 2,
+		.crc = true,
+	};
+
+	scene_make(&s);
+	scene_lose(&s, 2);
+	must(unlink(scene_map(&s, 3)) == 0);
+	must(unlink(scene_data(&s, 5, 0)) == 0);
+	flip(scene_red(&s, 4, false, false), 40);
+	flip(scene_data(&s, 7, 0), 40);
+	ok(fails_well(plan_once, NULL, &s), "every allocation may fail");
+	scene_lose(&s, 0);
+	scene_lose(&s, 6);
+	ok(fails_well(plan_lost, NULL, &s), "also where something is lost");
+	scene_end(&s);
+}
+
+int
+main(void)
+{
+	umask(022);
+	crafted_names();
+	no_memory();
+	scene_end(&scene);
+	return tap_done();
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * t_stripe.c - byte strings that lie in pieces, against the same string in one
+ * piece of memory; and the checksums that are taken on the way.
+ */
+#include "dataset/stripe.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "crc.h"
+#include "par.h"
+#include "unit/scratch.h"
+
+#define WHOLE 10000
+
+static char root[96];
+static int rootfd = -1;
+
+/* A string of three files, a gap, a piece of memory, a gap at the end; the
+ * second piece stands in the middle of its file. */
+struct string {
+	unsigned char whole[WHOLE], mem[700];
+	struct stripe_part parts[4];
+	struct stripe s;
+	struct stripe_sum sums[4];
+};
+
+static void
+fill(struct string *t)
+{
+	static const struct {
+		uint64_t start, len, off;
+		const char *path;
+	} pieces[] = {
+		{ 0, 1000, 0, "first" },
+		{ 1000, 500, 77, "dir/second" },
+		{ 2000, 4000, 0, "third" },
+		{ 7000, 700, 0, NULL },
+	};
+	unsigned char shift[77] = { 1 };
+
+	memset(t, 0, sizeof(*t));
+	for (size_t i = 0; i < 4; i++) {
+		struct stripe_part *p = &t->parts[i];
+
+		*p = (struct stripe_part){
+			.start = pieces[i].start,
+			.len = pieces[i].len,
+			.dirfd = rootfd,
+			.path = pieces[i].path,
+			.off = pieces[i].off,
+			.mem = pieces[i].path ? NULL : t->mem,
+			.sum = i,
+		};
+		for (uint64_t b = p->start; b < p->start + p->len; b++)
+			t->whole[b] = (unsigned char)(b * 7 + b / 251 + 1);
+		t->sums[i].size = p->len;
+	}
+	t->parts[2].sum = STRIPE_NO_SUM;
+	t->s = (struct stripe){ 4, t->parts };
+	write_file(fmt("%s/first", root), t->whole, 1000);
+	write_file(fmt("%s/dir/second", root), shift, 77);
+	must(truncate(fmt("%s/dir/second", root), 577) == 0);
+	write_file(fmt("%s/third", root), t->whole + 2000, 4000);
+	memcpy(t->mem, t->whole + 7000, 700);
+}
+
+/* The second file's piece, which lies behind 77 other bytes. */
+static void
+fill_second(struct string *t)
+{
+	struct stripe_cache *c = stripe_cache_new(4, true, NULL);
+
+	must(stripe_write(&t->s, c, 1000, t->whole + 1000, 500, NULL) == 0);
+	stripe_cache_free(c);
+}
+
+static void
+reading(void)
+{
+	static struct string t;
+	static unsigned char got[WHOLE];
+	struct stripe_cache *c = NULL;
+	bool good = true;
+
+	fill(&t);
+	fill_second(&t);
+	c = stripe_cache_new(4, false, NULL);
+	for (uint64_t off = 0; off < WHOLE; off += 61) {
+		static const size_t lens[] = { 1, 60, 999, 5000, WHOLE };
+
+		for (size_t i = 0; i < 5; i++) {
+			size_t len = lens[i];
+
+			if (off + len > WHOLE)
+				len = WHOLE - off;
+			memset(got, 0xee, sizeof(got));
+			good &= stripe_read(&t.s, c, off, got, len, NULL) == 0;
+			good &= memcmp(got, t.whole + off, len) == 0;
+			good &= len == WHOLE || got[len] == 0xee;
+		}
+	}
+	ok(good, "any stretch reads as the whole, gaps as zero bytes");
+	memset(got, 0xee, 8);
+	ok(stripe_read(&t.s, c, UINT64_MAX - 9, got, 8, NULL) == 0 &&
+		   memcmp(got, "\0\0\0\0\0\0\0\0", 8) == 0,
+	   "far behind the end there are zero bytes");
+	ok(stripe_read(&(struct stripe){ 0, NULL }, c, 0, got, 8, NULL) == 0 &&
+		   got[0] == 0,
+	   "a string without parts is all padding");
+	ok(stripe_read(&t.s, c, 5, got, 0, NULL) == 0, "no bytes: no trouble");
+	stripe_cache_drop(c);
+	ok(stripe_read(&t.s, c, 0, got, WHOLE, NULL) == 0 &&
+		   memcmp(got, t.whole, WHOLE) == 0,
+	   "a cache can be used on after it was dropped");
+	stripe_cache_free(c);
+	stripe_cache_free(NULL);
+}
+
+static void
+writing(void)
+{
+	static struct string t;
+	static unsigned char zeros[4000];
+	struct stripe_cache *c = NULL;
+	struct buf got = BUF_INIT;
+	uint64_t off = 0;
+	size_t len = 1;
+
+	fill(&t);
+	write_file(fmt("%s/first", root), zeros, 1000);
+	write_file(fmt("%s/third", root), zeros, 4000);
+	memset(t.mem, 0, sizeof(t.mem));
+	c = stripe_cache_new(4, true, t.sums);
+	for (; off < WHOLE; off += len, len = len * 3 % 1501) {
+		if (off + len > WHOLE)
+			len = WHOLE - off;
+		must(stripe_write(&t.s, c, off, t.whole + off, len, NULL) == 0);
+	}
+	ok(stripe_write(&t.s, c, 6000, t.whole, 900, NULL) == 0,
+	   "a gap swallows what is written");
+	ok(stripe_write(&t.s, c, 6990, t.whole + 6990, 10, NULL) == 0,
+	   "up to the part behind it");
+	stripe_cache_free(c);
+	read_whole(fmt("%s/first", root), &got);
+	ok(got.len == 1000 && memcmp(got.data, t.whole, 1000) == 0,
+	   "the first file is written");
+	read_whole(fmt("%s/dir/second", root), &got);
+	ok(got.len == 577 && memcmp(got.data + 77, t.whole + 1000, 500) == 0 &&
+		   got.data[0] == 1,
+	   "the second behind what stood before it");
+	read_whole(fmt("%s/third", root), &got);
+	ok(got.len == 4000 && memcmp(got.data, t.whole + 2000, 4000) == 0,
+	   "the third is not longer than it was");
+	is_mem(t.mem, t.whole + 7000, 700, "memory is written");
+	is_int(t.sums[0].crc, crc_update(0, t.whole, 1000),
+	       "what is written is summed up");
+	is_int(t.sums[3].crc, crc_update(0, t.whole + 7000, 700),
+	       "so is memory");
+	is_int((int64_t)t.sums[2].seen, 0, "but nothing that has no sum");
+	buf_free(&got);
+}
+
+struct any_order {
+	struct string *t;
+	struct stripe_cache *caches[4];
+	uint64_t step;
+};
+
+/* Blocks of 100 bytes, in an order that jumps about. */
+static int
+read_block(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct any_order *a = arg;
+	unsigned char block[100];
+
+	return stripe_read(&a->t->s, a->caches[worker],
+			   i * a->step % (WHOLE / 100) * 100, block, 100, err);
+}
+
+static void
+sums(unsigned threads)
+{
+	static struct string t;
+	struct par *par = par_new(threads, NULL);
+	struct any_order a = { .t = &t };
+	bool good = true;
+
+	/* In order, backwards, jumping; the steps have no factor in common
+	 * with the number of blocks. */
+	for (uint64_t step = 1; step < 100; step += step == 1 ? 2 : 48) {
+		fill(&t);
+		fill_second(&t);
+		a.step = step;
+		for (unsigned i = 0; i < threads; i++)
+			a.caches[i] = stripe_cache_new(1, false, t.sums);
+		good &= par_for(par, WHOLE / 100, 0, read_block, &a, NULL) == 0;
+		for (unsigned i = 0; i < threads; i++)
+			stripe_cache_free(a.caches[i]);
+		for (size_t i = 0; i < 4; i++) {
+			const struct stripe_part *p = &t.parts[i];
+			uint32_t crc =
+				crc_update(0, t.whole + p->start, p->len);
+
+			if (p->sum == STRIPE_NO_SUM)
+				continue;
+			good &= t.sums[i].seen == p->len &&
+				t.sums[i].crc == crc;
+		}
+	}
+	ok(good,
+	   fmt("checksums come out whatever the order, %u threads", threads));
+	par_free(par);
+}
+
+/* Two parts of one file, summed as one. */
+static void
+shared_sum(void)
+{
+	unsigned char data[300], got[600];
+	struct stripe_sum sum = { .size = 300 };
+	struct stripe_part parts[2] = {
+		{ .start = 0, .len = 100, .path = "shared", .off = 200 },
+		{ .start = 400, .len = 200, .path = "shared" },
+	};
+	const struct stripe s = { 2, parts };
+	struct stripe_cache *c = stripe_cache_new(1, false, &sum);
+
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (unsigned char)(i * 3);
+	write_file(fmt("%s/shared", root), data, 300);
+	parts[0].dirfd = parts[1].dirfd = rootfd;
+	parts[0].sum_off = 200;
+	must(stripe_read(&s, c, 0, got, 600, NULL) == 0);
+	stripe_cache_free(c);
+	is_int((int64_t)sum.seen, 300, "two parts of a file: all of it seen");
+	is_int(sum.crc, crc_update(0, data, 300), "and summed as one");
+}
+
+/* Far more parts than a cache has slots, read and written turn by turn. */
+static void
+many_parts(void)
+{
+	enum { N = 200, SIZE = 16 };
+	struct stripe_part parts[N];
+	struct stripe_sum each[N];
+	char names[N][16];
+	const struct stripe s = { N, parts };
+	unsigned char got[SIZE], want[SIZE];
+	struct stripe_cache *in = NULL, *out = NULL;
+	bool good = true;
+
+	memset(each, 0, sizeof(each));
+	for (size_t i = 0; i < N; i++) {
+		parts[i] = (struct stripe_part){
+			.start = i * SIZE,
+			.len = SIZE,
+			.dirfd = rootfd,
+			.path = names[i],
+			.sum = i,
+		};
+		snprintf(names[i], sizeof(names[i]), "many_%zu", i);
+		write_file(fmt("%s/%s", root, parts[i].path), "", 0);
+		each[i].size = SIZE;
+	}
+	in = stripe_cache_new(0, false, NULL);
+	out = stripe_cache_new(0, true, each);
+	for (size_t half = 0; half < SIZE; half += SIZE / 2) {
+		for (size_t i = 0; i < N; i++) {
+			memset(want, (int)i + 1, SIZE);
+			good &= stripe_write(&s, out, i * SIZE + half, want,
+					     SIZE / 2, NULL) == 0;
+			good &= stripe_read(&s, in, i * SIZE + half, got,
+					    SIZE / 2, NULL) == 0;
+			good &= memcmp(got, want, SIZE / 2) == 0;
+		}
+	}
+	stripe_cache_free(out);
+	stripe_cache_free(in);
+	for (size_t i = 0; i < N; i++) {
+		memset(want, (int)i + 1, SIZE);
+		good &= each[i].seen == SIZE &&
+			each[i].crc == crc_update(0, want, SIZE);
+	}
+	ok(good, "more parts than slots: files and sums are right");
+}
+
+static void
+errors(void)
+{
+	static struct string t;
+	static unsigned char got[WHOLE];
+	struct error err = ERROR_INIT;
+	struct stripe_cache *c = NULL, *w = NULL;
+
+	fill(&t);
+	c = stripe_cache_new(4, false, t.sums);
+	w = stripe_cache_new(4, true, t.sums);
+	must(truncate(fmt("%s/first", root), 900) == 0);
+	ok(stripe_read(&t.s, c, 0, got, 1000, &err) < 0, "a file ends early");
+	is_int(err.kind, ERROR_CORRUPT, "that is damage");
+	ok(says(&err, "first"), "the file is named");
+	ok(stripe_read(&t.s, c, 0, got, 900, &err) == 0,
+	   "what it still has can be read");
+
+	unlink(fmt("%s/third", root));
+	ok(stripe_read(&t.s, c, 1900, got, 1000, &err) < 0 &&
+		   err.kind == ERROR_ABSENT && says(&err, "third"),
+	   "a file is missing");
+	ok(stripe_write(&t.s, w, 1900, got, 1000, &err) < 0 &&
+		   err.kind == ERROR_ABSENT,
+	   "nothing is made by writing");
+
+	t.parts[0].path = "../first";
+	stripe_cache_drop(c);
+	ok(stripe_read(&t.s, c, 0, got, 10, &err) < 0 &&
+		   err.kind == ERROR_UNSAFE,
+	   "a path that leaves the root is refused");
+	must(symlink("/etc/passwd", fmt("%s/out", root)) == 0);
+	t.parts[0].path = "out";
+	ok(stripe_read(&t.s, c, 0, got, 10, &err) < 0 &&
+		   err.kind == ERROR_UNSAFE,
+	   "so is a link that does");
+	t.parts[0].path = "dir";
+	ok(stripe_write(&t.s, w, 0, got, 10, &err) < 0 &&
+		   err.kind == ERROR_SYSTEM,
+	   "a directory cannot be written");
+	ok(stripe_read(&t.s, c, 0, got, 10, &err) < 0, "nor read");
+	stripe_cache_free(w);
+	stripe_cache_free(c);
+}
+
+static void
+file_size_limit(void)
+{
+	static struct string t;
+	struct rlimit old, small = { 0 };
+	struct error err = ERROR_INIT;
+	struct stripe_cache *w = NULL;
+	int rc = 0;
+
+	fill(&t);
+	w = stripe_cache_new(4, true, NULL);
+	must(getrlimit(RLIMIT_FSIZE, &old) == 0);
+	signal(SIGXFSZ, SIG_IGN);
+	small.rlim_cur = 2048;
+	small.rlim_max = old.rlim_max;
+	must(setrlimit(RLIMIT_FSIZE, &small) == 0);
+	rc = stripe_write(&t.s, w, 2000, t.whole + 2000, 4000, &err);
+	must(setrlimit(RLIMIT_FSIZE, &old) == 0);
+	ok(rc < 0 && err.kind == ERROR_SYSTEM && says(&err, "third"),
+	   "a write beyond the limit of file sizes fails");
+	stripe_cache_free(w);
+}
+
+/* Files larger than the stretch after which they are written back. */
+static void
+large(void)
+{
+	enum { SIZE = 9 << 20 };
+	unsigned char *data = mem_alloc(SIZE, 1), *got = mem_alloc(SIZE, 1);
+	struct stripe_part p = { .len = SIZE, .path = "large" };
+	struct stripe_sum sum = { .size = SIZE };
+	const struct stripe s = { 1, &p };
+	struct stripe_cache *w = stripe_cache_new(1, true, NULL);
+	struct stripe_cache *c = stripe_cache_new(1, false, &sum);
+	bool good = true;
+
+	p.dirfd = rootfd;
+	for (size_t i = 0; i < SIZE; i++)
+		data[i] = (unsigned char)(i % 253);
+	write_file(fmt("%s/large", root), "", 0);
+	for (size_t off = 0; off < SIZE; off += 1 << 20)
+		good &= stripe_write(&s, w, off, data + off, 1 << 20, NULL) ==
+			0;
+	good &= stripe_read(&s, c, 0, got, SIZE, NULL) == 0;
+	stripe_cache_free(w);
+	stripe_cache_free(c);
+	ok(good && memcmp(data, got, SIZE) == 0, "9 MiB come back");
+	is_int(sum.crc, crc_update(0, data, SIZE), "and their sum");
+	unlink(fmt("%s/large", root));
+	mem_free(data);
+	mem_free(got);
+}
+
+static void
+no_memory(void)
+{
+	bool good = true;
+
+	for (long n = 0; n < 2; n++) {
+		mem_fail_after(n);
+		good &= stripe_cache_new(100, false, NULL) == NULL;
+		mem_fail_after(-1);
+	}
+	ok(good, "a cache without memory is none");
+}
+
+int
+main(void)
+{
+	umask(022);
+	scratch_dir(root, sizeof(root));
+	rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	must(rootfd >= 0);
+	reading();
+	writing();
+	sums(1);
+	sums(4);
+	shared_sum();
+	many_parts();
+	errors();
+	file_size_limit();
+	large();
+	no_memory();
+	close(rootfd);
+	remove_tree(root);
+	return tap_done();
+}
