@@ -17,7 +17,7 @@
 #     BIN, GEN, SHIM  the tree's commands (first in PATH as well), generators,
 #                     and fault shim to be preloaded
 #     SCRKIT_ROOT     the source tree, also the working directory
-#     SCRKIT_GOLDEN   golden data; unset if there are none
+#     SCRKIT_GOLDEN   golden data: all of it, or the project's selection
 #     SCRKIT_SLOW     set unless slow cases should be skipped (--quick)
 #     TMPDIR          a directory of the test's own; unit tests must leave it
 #                     empty
@@ -51,11 +51,9 @@ export SCRKIT_ROOT=$root
 if [ -z "${SCRKIT_GOLDEN-}" ] && [ -d "$root/../shared/golden" ]; then
 	SCRKIT_GOLDEN=$(cd "$root/../shared/golden" && pwd)
 fi
-if [ -n "${SCRKIT_GOLDEN-}" ]; then
-	export SCRKIT_GOLDEN
-else
-	unset SCRKIT_GOLDEN
-fi
+# Otherwise the selection that comes with the project.
+: "${SCRKIT_GOLDEN:=$root/testsuite/data/golden}"
+export SCRKIT_GOLDEN
 # Nothing of the user's surroundings may change what tests see.
 export LC_ALL=C.UTF-8 TZ=UTC
 unset "${!SCR_@}"

@@ -137,30 +137,53 @@ sane_geometry(const struct redset_header *h)
 		h->desc.type == REDSET_PARTNER);
 }
 
-/* What the headers agree on; one that disagrees with the first is out. */
+static bool
+same_set(const struct redset_header *a, const struct redset_header *b)
+{
+	return a->chunk == b->chunk && a->desc.failures == b->desc.failures &&
+	       a->desc.sets == b->desc.sets && a->desc.set == b->desc.set &&
+	       a->desc.ranks == b->desc.ranks;
+}
+
+/* The header that most of the others agree with, if more than half do (Boyer
+ * and Moore's vote); else one of them. */
+static const struct redset_header *
+majority(const struct plan_set *s)
+{
+	const struct redset_header *best = NULL, *h = NULL;
+	size_t votes = 0;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		h = s->members[i].read;
+		if (h == NULL || !sane_geometry(h))
+			continue;
+		if (votes == 0)
+			best = h;
+		votes = same_set(h, best) ? votes + 1 : votes - 1;
+	}
+	return best;
+}
+
+/* What the headers agree on; one that disagrees with the most is out. */
 static void
 agree(struct plan_set *s)
 {
-	const struct redset_header *first = NULL;
+	const struct redset_header *right = majority(s);
 
+	if (right != NULL) {
+		s->failures = right->desc.failures;
+		s->chunk = right->chunk;
+	}
 	for (uint32_t i = 0; i < s->n; i++) {
 		struct plan_member *m = &s->members[i];
 
-		if (m->read == NULL)
+		if (m->read == NULL ||
+		    (right != NULL && same_set(m->read, right)))
 			continue;
-		if (first == NULL && sane_geometry(m->read)) {
-			first = m->read;
-			s->failures = first->desc.failures;
-			s->chunk = first->chunk;
-		} else if (first == NULL || m->read->chunk != first->chunk ||
-			   m->read->desc.failures != first->desc.failures ||
-			   m->read->desc.sets != first->desc.sets ||
-			   m->read->desc.set != first->desc.set) {
-			bad_member_text(m, RED_DAMAGED,
-					"contradicts the rest of its set");
-			m->read = NULL;
-			m->list.known = false;
-		}
+		bad_member_text(m, RED_DAMAGED,
+				"contradicts the rest of its set");
+		m->read = NULL;
+		m->list.known = false;
 	}
 }
 

@@ -105,10 +105,11 @@ static int
 link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
 	    struct error *err)
 {
-	static const char brief[] = "filemaps and headers contradict each other";
+	static const char brief[] =
+		"filemaps and headers contradict each other";
 	size_t n = m->list.nfiles;
 
-	if (s->map || !m->list.known || m->files != NULL)
+	if (!m->list.known || m->files != NULL)
 		return 0;
 	m->files = arena_alloc(w->p.arena, n, sizeof(*m->files));
 	if (m->files == NULL)
@@ -258,13 +259,14 @@ member_fates(struct planner *w, struct plan_set *s, uint32_t member)
 							true, 0, UINT64_MAX));
 }
 
-/* "ranks 1 and 3 lack something, XOR survives 1". */
+/* "ranks 1 3 are missing, the scheme survives 1". */
 static const char *
 explain(const struct plan_set *s, const struct solve_member *losses,
 	const bool *any, struct arena *arena)
 {
+	static const char brief[] = "too many members are missing";
 	uint32_t ranks[PLAN_SET_MAX];
-	const char *names = NULL;
+	const char *names = NULL, *text = NULL;
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < s->n; i++)
@@ -273,29 +275,38 @@ explain(const struct plan_set *s, const struct solve_member *losses,
 			ranks[n++] = s->members[i].rank;
 	names = plan_ranks_in(arena, ranks, n);
 	if (n == 0 || names == NULL)
-		return "too many members are missing";
+		return brief;
 	if (s->type == REDSET_SINGLE)
-		return arena_printf(arena,
+		text = arena_printf(arena,
 				    "%s %s missing, and SINGLE keeps no "
 				    "redundancy",
 				    n == 1 ? "rank" : "ranks", names);
-	if (n == 1)
-		return arena_printf(arena,
-				    "rank %s is missing, and too little "
-				    "is left of the others",
+	else if (n == 1)
+		text = arena_printf(arena,
+				    "rank %s is missing, and too little is "
+				    "left of the others",
 				    names);
-	if (s->type == REDSET_PARTNER)
-		return arena_printf(
+	else if (s->type == REDSET_PARTNER)
+		text = arena_printf(
 			arena,
-			"ranks %s are missing: both a rank and %s "
-			"of its data",
+			"ranks %s are missing: both a rank and %s of its data",
 			names, s->failures == 1 ? "the copy" : "every copy");
-	return arena_printf(arena,
-			    "ranks %s are missing, the scheme survives %u",
-			    names, s->failures);
+	else
+		text = arena_printf(
+			arena, "ranks %s are missing, the scheme survives %u",
+			names, s->failures);
+	return or_brief(text, brief);
 }
 
 /* --- One set --- */
+
+static void
+forget_solution(struct plan_set *s)
+{
+	if (s->solved)
+		solution_free(&s->solution);
+	s->solved = false;
+}
 
 static int
 try_solve(struct plan_set *s, struct solve_member *losses, bool salvage,
@@ -315,9 +326,7 @@ try_solve(struct plan_set *s, struct solve_member *losses, bool salvage,
 		losses[i].body_lost = st == RED_MISSING || st == RED_DAMAGED ||
 				      (st == RED_HEADER_DAMAGED && !salvage);
 	}
-	if (s->solved)
-		solution_free(&s->solution);
-	s->solved = false;
+	forget_solution(s);
 	if (solve(&set, &s->solution, err) < 0)
 		return -1;
 	s->solved = true;
@@ -332,33 +341,41 @@ static const char *
 unknown_lists(const struct plan_set *s, const bool *any, struct arena *arena)
 {
 	uint32_t ranks[PLAN_SET_MAX], all[PLAN_SET_MAX];
-	const char *names = NULL;
-	size_t n = 0, nall = 0;
+	const char *names = NULL, *text = NULL;
+	size_t n = 0, nall = 0, nameless = 0;
 
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct plan_member *m = &s->members[i];
-		uint32_t rank = m->rank != PLAN_NONE ? m->rank : i;
 		bool unknown =
 			!m->list.known && (any[i] || s->type != REDSET_SINGLE);
 
+		nameless += unknown && m->rank == PLAN_NONE;
 		if (unknown)
-			ranks[n++] = rank;
+			ranks[n++] = m->rank;
 		if (unknown || any[i])
-			all[nall++] = rank;
+			all[nall++] = m->rank;
 	}
 	if (n == 0)
 		return NULL;
 	names = plan_ranks_in(arena, ranks, n);
-	if (n == nall)
-		return arena_printf(arena,
+	if (nameless > 0)
+		text = arena_printf(arena,
+				    "nothing tells the files of %zu of its %u "
+				    "members, nor which ranks those were",
+				    n, s->n);
+	else if (n == nall)
+		text = arena_printf(arena,
 				    "%s %s and the neighbours that know their "
 				    "files are missing",
 				    n == 1 ? "rank" : "ranks", names);
-	return arena_printf(arena,
-			    "ranks %s are missing, and with them what tells "
-			    "the files of %s %s",
-			    plan_ranks_in(arena, all, nall),
-			    n == 1 ? "rank" : "ranks", names);
+	else
+		text = arena_printf(
+			arena,
+			"ranks %s are missing, and with them what tells the "
+			"files of %s %s",
+			or_brief(plan_ranks_in(arena, all, nall), "?"),
+			n == 1 ? "rank" : "ranks", names);
+	return or_brief(names ? text : NULL, "lists of files are lost");
 }
 
 static void
@@ -412,6 +429,7 @@ plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
 				       err) < 0)
 			goto out;
 	}
+	forget_solution(s);
 	s->reason = s->flaw ? s->flaw : unknown_lists(s, any, arena);
 	if (s->reason == NULL) {
 		if (try_solve(s, losses, false, err) < 0)
@@ -433,7 +451,7 @@ out:
 
 struct set_job {
 	struct planner *w;
-	size_t *sets;
+	size_t *sets, count;
 };
 
 static int
@@ -479,30 +497,34 @@ check_map(struct planner *w, const struct plan_member *m, struct error *err)
 	return 0;
 }
 
-/* What concerns several sets at once, one after another: who is in them, and
- * (files given by hand) the list of files. */
+/* What an opened set tells of the ranks: which there are, and that they are
+ * its members. */
 static int
-join_sets(struct planner *w, const size_t *sets, size_t n, struct error *err)
+claim_members(struct planner *w, size_t set, struct error *err)
 {
-	size_t first = w->p.nfiles;
+	const struct plan_set *s = &w->p.sets[set];
 
-	for (size_t i = 0; i < n; i++) {
-		struct plan_set *s = &w->p.sets[sets[i]];
+	for (uint32_t m = 0; m < s->n; m++) {
+		const struct plan_member *pm = &s->members[m];
 
-		for (uint32_t m = 0; m < s->n; m++) {
-			struct plan_member *pm = &s->members[m];
-
-			if (pm->rank != PLAN_NONE && pm->list.known &&
-			    plan_need_ranks(w, pm->list.desc.ranks, err) < 0)
-				return -1;
-			plan_claim_rank(w, (uint32_t)sets[i], m);
-			if (s->map && check_map(w, pm, err) < 0)
-				return -1;
-			if (link_member(w, s, pm, err) < 0)
-				return -1;
-		}
+		if (pm->rank != PLAN_NONE && pm->list.known &&
+		    plan_need_ranks(w, pm->list.desc.ranks, err) < 0)
+			return -1;
+		plan_claim_rank(w, (uint32_t)set, m);
 	}
-	return w->bare ? plan_stat_files(w, first, err) : 0;
+	return 0;
+}
+
+static int
+link_members(struct planner *w, size_t set, struct error *err)
+{
+	struct plan_set *s = &w->p.sets[set];
+
+	for (uint32_t m = 0; m < s->n; m++)
+		if ((s->map ? check_map(w, &s->members[m], err)
+			    : link_member(w, s, &s->members[m], err)) < 0)
+			return -1;
+	return 0;
 }
 
 /* Files of an older attempt: its ranks belong to another set. */
@@ -523,11 +545,31 @@ superseded(const struct planner *w, size_t set)
 	return false;
 }
 
+/* What concerns several sets at once, one after another: who is in them, and
+ * (files given by hand) the list of files.  Sets that turn out to be of an
+ * older attempt leave the list. */
+static int
+join_sets(struct planner *w, struct set_job *job, struct error *err)
+{
+	size_t first = w->p.nfiles, kept = 0;
+
+	for (size_t i = 0; i < job->count; i++)
+		if (claim_members(w, job->sets[i], err) < 0)
+			return -1;
+	for (size_t i = 0; i < job->count; i++)
+		if (!superseded(w, job->sets[i]))
+			job->sets[kept++] = job->sets[i];
+	job->count = kept;
+	for (size_t i = 0; i < kept; i++)
+		if (link_members(w, job->sets[i], err) < 0)
+			return -1;
+	return w->bare ? plan_stat_files(w, first, err) : 0;
+}
+
 int
 plan_solve_sets(struct planner *w, bool map, struct error *err)
 {
 	struct set_job job = { .w = w };
-	size_t n = 0, kept = 0;
 	int rc = -1;
 
 	job.sets = mem_alloc(w->p.nsets + 1, sizeof(*job.sets));
@@ -539,16 +581,11 @@ plan_solve_sets(struct planner *w, bool map, struct error *err)
 		if (s->map != map || s->n == 0 || superseded(w, i))
 			continue;
 		if ((w->o->flags & PLAN_HEADERS) || set_lacks(w, s))
-			job.sets[n++] = i;
+			job.sets[job.count++] = i;
 	}
-	if (par_for(w->par, n, 0, open_one, &job, err) < 0 ||
-	    join_sets(w, job.sets, n, err) < 0)
-		goto out;
-	for (size_t i = 0; i < n; i++)
-		if (!superseded(w, job.sets[i]))
-			job.sets[kept++] = job.sets[i];
-	rc = par_for(w->par, kept, 0, solve_one, &job, err);
-out:
+	if (par_for(w->par, job.count, 0, open_one, &job, err) == 0 &&
+	    join_sets(w, &job, err) == 0)
+		rc = par_for(w->par, job.count, 0, solve_one, &job, err);
 	mem_free(job.sets);
 	return rc;
 }
@@ -556,9 +593,8 @@ out:
 int
 plan_reopen_set(struct planner *w, uint32_t set, struct error *err)
 {
-	size_t one = set;
-
-	if (plan_open_set(w, &w->p.sets[set], w->p.arena, err) < 0)
+	if (plan_open_set(w, &w->p.sets[set], w->p.arena, err) < 0 ||
+	    claim_members(w, set, err) < 0)
 		return -1;
-	return join_sets(w, &one, 1, err);
+	return link_members(w, set, err);
 }
