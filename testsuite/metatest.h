@@ -204,6 +204,14 @@ fail_each_alloc(int (*fn)(void *arg, struct error *err), void *arg)
 	return -1;
 }
 
+/* Once in the golden data: all of it, or the project's selection?  Only all
+ * of it has so many cases. */
+static inline bool
+golden_whole(void)
+{
+	return access("scr3/MANIFEST.md", F_OK) == 0;
+}
+
 /* Make the golden data the working directory, or skip the test. */
 static inline bool
 golden_enter(const char *what)

@@ -131,13 +131,17 @@ add_place(struct planner *w, const char *root, const char *meta, bool cache,
 /* --- Totals --- */
 
 static void
-count_files(struct plan *p)
+count_files(struct planner *w)
 {
+	struct plan *p = &w->p;
+
 	p->bytes = 0;
 	p->files_missing = p->files_rebuild = p->files_lost = 0;
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 
+		if (!plan_concerns(w, &p->ranks[f->rank]))
+			continue;
 		p->bytes += f->attr.size;
 		p->files_missing +=
 			f->state != FILE_PRESENT && f->state != FILE_ELSEWHERE;
@@ -192,7 +196,7 @@ finish(struct planner *w)
 
 	plan_settle(w);
 	p->verdict = SET_WHOLE;
-	count_files(p);
+	count_files(w);
 	count_ranks(w);
 	count_sets(p);
 	if (p->files_rebuild + p->maps_missing > 0 && p->verdict == SET_WHOLE)
@@ -215,6 +219,10 @@ make(struct planner *w, struct error *err)
 	if (!w->bare && (plan_solve_sets(w, true, err) < 0 ||
 			 plan_restore_maps(w, err) < 0))
 		return -1;
+	if (w->maps_only) {
+		finish(w);
+		return 0;
+	}
 	if (!w->bare &&
 	    (plan_map_files(w, err) < 0 || plan_stat_files(w, 0, err) < 0))
 		return -1;
@@ -289,6 +297,19 @@ out:
 	return made(w, rc);
 }
 
+/* The number in the name of the directory, else -1. */
+static int
+id_of_dir(const char *dir, int64_t *id, struct error *err)
+{
+	struct buf real = BUF_INIT;
+
+	if (path_real(dir, &real, err) < 0)
+		return -1;
+	*id = dataset_dir_id(path_base(real.data));
+	buf_free(&real);
+	return 0;
+}
+
 struct plan *
 plan_files(const char *dir, const char *prefix, const char *const *names,
 	   size_t nnames, bool map, const struct plan_options *o,
@@ -303,10 +324,17 @@ plan_files(const char *dir, const char *prefix, const char *const *names,
 	if (w == NULL)
 		return NULL;
 	w->p.id = -1;
-	w->bare = prefix == NULL;
-	if (add_place(w, dir, ".", false, err) < 0)
+	w->by_hand = true;
+	w->maps_only = map;
+	w->bare = prefix == NULL && !map;
+	if (add_place(w, dir, ".", false, err) < 0 ||
+	    id_of_dir(dir, &w->p.id, err) < 0)
 		goto out;
-	if (prefix != NULL) {
+	if (map) {
+		if (plan_scan_dir(w, 0, err) < 0)
+			goto out;
+		w->nreds = 0; /* only the files named take part */
+	} else if (prefix != NULL) {
 		int fd = open(prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 		if (fd < 0) {

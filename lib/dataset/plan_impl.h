@@ -52,6 +52,8 @@ struct planner {
 	size_t files_cap, sets_cap;
 	const char *stem; /* of files given by hand; NULL: the usual */
 	bool bare;	  /* no filemaps: files stand in the headers */
+	bool by_hand;	  /* only the sets of the files named are judged */
+	bool maps_only;	  /* and those protect filemaps */
 };
 
 /* --- plan_scan.c --- */
@@ -104,6 +106,9 @@ int plan_make_sets(struct planner *w, struct error *err);
 
 /* Tell the rank of a member which set it is in. */
 void plan_claim_rank(struct planner *w, uint32_t set, uint32_t member);
+
+/* Is the rank in one of the sets given by hand?  Else always. */
+bool plan_concerns(const struct planner *w, const struct plan_rank *r);
 
 /* Verdicts for what is in no set. */
 void plan_settle(struct planner *w);

@@ -154,6 +154,9 @@ add_gone(struct planner *w, size_t first, struct error *err)
 	struct plan_set like = w->p.sets[first];
 	uint32_t next = 1;
 
+	if (w->by_hand)
+		return 0;
+
 	for (size_t i = first; i <= end; i++) {
 		uint32_t upto = i < end ? w->p.sets[i].number : like.sets + 1;
 
@@ -192,6 +195,14 @@ next_set(struct planner *w, size_t i, size_t *first, struct error *err)
 	}
 	s = push_set(w, err);
 	return s == NULL ? -1 : start_set(w, s, e, err);
+}
+
+bool
+plan_concerns(const struct planner *w, const struct plan_rank *r)
+{
+	if (!w->by_hand)
+		return true;
+	return (w->maps_only ? r->map_set : r->data_set) != PLAN_NONE;
 }
 
 int
@@ -252,6 +263,8 @@ plan_settle(struct planner *w)
 	for (int64_t i = 0; i < w->p.nranks; i++) {
 		struct plan_rank *r = &w->p.ranks[i];
 
+		if (!plan_concerns(w, r))
+			continue;
 		if (!r->map_known && !w->bare)
 			r->map.fate = FATE_LOST;
 		map_lost |= !r->map_known && r->map_set == PLAN_NONE;

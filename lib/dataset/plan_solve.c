@@ -383,11 +383,14 @@ judge(struct planner *w, struct plan_set *s, const struct solve_member *losses,
       const bool *any, struct arena *arena)
 {
 	s->missing = 0;
-	for (uint32_t i = 0; i < s->n; i++)
-		s->missing +=
-			any[i] ||
-			(losses[i].body_lost && s->type != REDSET_SINGLE) ||
-			s->members[i].state == RED_HEADER_DAMAGED;
+	for (uint32_t i = 0; i < s->n; i++) {
+		enum red_state st = s->members[i].state;
+
+		/* Not losses[i].body_lost: try_solve() may not have run. */
+		s->missing += any[i] || st == RED_HEADER_DAMAGED ||
+			      (s->type != REDSET_SINGLE &&
+			       (st == RED_MISSING || st == RED_DAMAGED));
+	}
 	if (s->missing == 0) {
 		s->reason = NULL;
 		s->verdict = SET_WHOLE;

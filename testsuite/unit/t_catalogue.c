@@ -23,25 +23,25 @@ test_open(void)
 	struct error err = ERROR_INIT;
 	struct catalogue *c = NULL;
 
-	scratch_dir(root, sizeof(root));
-	ok(catalogue_open(fmt("%s/nosuch", root), &err) == NULL &&
+	scratch_dir(place, sizeof(place));
+	ok(catalogue_open(fmt("%s/nosuch", place), &err) == NULL &&
 		   err.kind == ERROR_ABSENT && says(&err, "nosuch"),
 	   "a prefix that is not there");
-	write_text(fmt("%s/file", root), "x");
-	ok(catalogue_open(fmt("%s/file", root), &err) == NULL &&
+	write_text(fmt("%s/file", place), "x");
+	ok(catalogue_open(fmt("%s/file", place), &err) == NULL &&
 		   err.kind == ERROR_SYSTEM,
 	   "a prefix that is a file");
-	c = catalogue_open(root, NULL);
+	c = catalogue_open(place, NULL);
 	ok(c != NULL && catalogue_scr_fd(c) == -1 &&
 		   catalogue_prefix_fd(c) >= 0,
 	   "a prefix without .scr");
-	is_str(catalogue_path(c), root, "... its path");
+	is_str(catalogue_path(c), place, "... its path");
 	ok(catalogue_read(c, &err) == NULL && err.kind == ERROR_ABSENT,
 	   "... has no index");
 	ok(catalogue_notice(c) == NULL, "... and nothing to note");
 	catalogue_close(c);
-	must(symlink("/", fmt("%s/.scr", root)) == 0);
-	ok(catalogue_open(root, &err) == NULL && err.kind == ERROR_UNSAFE,
+	must(symlink("/", fmt("%s/.scr", place)) == 0);
+	ok(catalogue_open(place, &err) == NULL && err.kind == ERROR_UNSAFE,
 	   "a .scr that leads out");
 	catalogue_close(NULL);
 }
@@ -60,7 +60,7 @@ test_read(void)
 	   "an index is read");
 	index_free(ix);
 
-	write_text(fmt("%s/.scr/index.scr", root), "rubbish");
+	write_text(fmt("%s/.scr/index.scr", place), "rubbish");
 	ix = catalogue_read(c, NULL);
 	ok(ix != NULL && index_count(ix) == 5, "a damaged one is made anew");
 	ok(notice_says(c, "index.scr") && notice_says(c, "5 datasets"),
@@ -68,10 +68,10 @@ test_read(void)
 	ok(index_current(ix) == NULL, "... without a restart point");
 	index_free(ix);
 
-	must(unlink(fmt("%s/.scr/scr.dataset.2/summary.scr", root)) == 0);
-	write_text(fmt("%s/.scr/scr.dataset.2/filemap_0", root), "x");
-	must(unlink(fmt("%s/.scr/scr.dataset.4/summary.scr", root)) == 0);
-	must(unlink(fmt("%s/.scr/index.scr", root)) == 0);
+	must(unlink(fmt("%s/.scr/scr.dataset.2/summary.scr", place)) == 0);
+	write_text(fmt("%s/.scr/scr.dataset.2/filemap_0", place), "x");
+	must(unlink(fmt("%s/.scr/scr.dataset.4/summary.scr", place)) == 0);
+	must(unlink(fmt("%s/.scr/index.scr", place)) == 0);
 	ix = catalogue_read(c, NULL);
 	ok(ix != NULL && index_count(ix) == 3, "so is a missing one");
 	ok(notice_says(c, "dataset 2: not listed") &&
@@ -80,7 +80,7 @@ test_read(void)
 	index_free(ix);
 
 	/* EISDIR and EACCES tell nothing about the index. */
-	must(mkdir(fmt("%s/.scr/index.scr", root), 0777) == 0);
+	must(mkdir(fmt("%s/.scr/index.scr", place), 0777) == 0);
 	ix = catalogue_read(c, &err);
 	ok(ix != NULL || err.kind == ERROR_SYSTEM,
 	   "a directory in its place is no crash");
@@ -99,10 +99,10 @@ test_broken(void)
 	size_t bad = 0, i = 0;
 
 	make_prefix(3, true, true);
-	read_whole(fmt("%s/.scr/index.scr", root), &whole);
+	read_whole(fmt("%s/.scr/index.scr", place), &whole);
 	c = open_prefix();
 	for (i = 0; i < whole.len; i++) {
-		write_file(fmt("%s/.scr/index.scr", root), whole.data, i);
+		write_file(fmt("%s/.scr/index.scr", place), whole.data, i);
 		ix = catalogue_read(c, NULL);
 		bad += ix == NULL || index_count(ix) != 3;
 		index_free(ix);
@@ -110,7 +110,7 @@ test_broken(void)
 	is_int((int64_t)bad, 0, "an index of any length");
 	for (bad = i = 0; i < whole.len; i++) {
 		whole.data[i] ^= 0x10;
-		write_file(fmt("%s/.scr/index.scr", root), whole.data,
+		write_file(fmt("%s/.scr/index.scr", place), whole.data,
 			   whole.len);
 		whole.data[i] ^= 0x10;
 		ix = catalogue_read(c, NULL);
@@ -151,12 +151,12 @@ test_summaries(void)
 		struct index *ix = NULL;
 
 		make_prefix(0, false, false);
-		make_parents(fmt("%s/.scr/scr.dataset.1/x", root));
+		make_parents(fmt("%s/.scr/scr.dataset.1/x", place));
 		must(kvtree_write_file(
 			     t, AT_FDCWD,
-			     fmt("%s/.scr/scr.dataset.1/summary.scr", root),
+			     fmt("%s/.scr/scr.dataset.1/summary.scr", place),
 			     NULL) == 0);
-		write_text(fmt("%s/.scr/scr.dataset.1/rank2file", root), "");
+		write_text(fmt("%s/.scr/scr.dataset.1/rank2file", place), "");
 		c = open_prefix();
 		ix = catalogue_read(c, NULL);
 		ok(ix != NULL && index_count(ix) == cases[i].taken,
@@ -213,11 +213,11 @@ test_change(void)
 	ok(catalogue_change(c, change_as_told, &how, NULL) == 0 &&
 		   current_is(c, "set.1"),
 	   "a change");
-	ok(!exists(fmt("%s/.scr/index.scr.bak", root)), "... without backup");
+	ok(!exists(fmt("%s/.scr/index.scr.bak", place)), "... without backup");
 
 	/* Damaged ones are kept, each under a name of its own. */
 	for (int i = 0; i < 3; i++) {
-		write_text(fmt("%s/.scr/index.scr", root), fmt("bad %d", i));
+		write_text(fmt("%s/.scr/index.scr", place), fmt("bad %d", i));
 		how = i == 2; /* also if nothing else is to be written */
 		ok(catalogue_change(c, change_as_told, &how, NULL) == 0 &&
 			   notice_says(c, "index.scr.bak"),
@@ -226,24 +226,24 @@ test_change(void)
 	for (int i = 0; i < 3; i++) {
 		struct buf b = BUF_INIT;
 
-		read_whole(i == 0 ? fmt("%s/.scr/index.scr.bak", root)
-				  : fmt("%s/.scr/index.scr.bak.%d", root, i),
+		read_whole(i == 0 ? fmt("%s/.scr/index.scr.bak", place)
+				  : fmt("%s/.scr/index.scr.bak.%d", place, i),
 			   &b);
 		is_str(b.data, fmt("bad %d", i), "... and kept");
 		buf_free(&b);
 	}
-	write_text(fmt("%s/.scr/index.scr", root), "bad");
+	write_text(fmt("%s/.scr/index.scr", place), "bad");
 	how = -1;
 	catalogue_change(c, change_as_told, &how, NULL);
-	ok(!exists(fmt("%s/.scr/index.scr.bak.3", root)),
+	ok(!exists(fmt("%s/.scr/index.scr.bak.3", place)),
 	   "a change that fails keeps nothing");
 	catalogue_close(c);
 
-	scratch_dir(root, sizeof(root));
+	scratch_dir(place, sizeof(place));
 	c = open_prefix();
 	how = 1;
 	ok(catalogue_change(c, change_as_told, &how, NULL) == 0 &&
-		   !exists(fmt("%s/.scr/index.scr", root)),
+		   !exists(fmt("%s/.scr/index.scr", place)),
 	   "no index is made where nothing is to be written");
 	catalogue_close(c);
 }
@@ -303,7 +303,7 @@ static int
 read_and_list(void *arg, struct error *err)
 {
 	struct catalogue_filter f = { .valid = false };
-	struct catalogue *c = catalogue_open(root, err);
+	struct catalogue *c = catalogue_open(place, err);
 	struct index_entry *e = NULL;
 	struct index *ix = NULL;
 	FILE *null = arg;
@@ -325,7 +325,7 @@ read_and_list(void *arg, struct error *err)
 static int
 drop_one(void *arg, struct error *err)
 {
-	struct catalogue *c = catalogue_open(root, err);
+	struct catalogue *c = catalogue_open(place, err);
 	struct catalogue_edit e;
 	int rc = -1;
 
@@ -351,7 +351,7 @@ test_memory(void)
 	must(null != NULL);
 	make_prefix(5, true, true);
 	ok(fails_well(read_and_list, NULL, null), "reading without memory");
-	must(unlink(fmt("%s/.scr/index.scr", root)) == 0);
+	must(unlink(fmt("%s/.scr/index.scr", place)) == 0);
 	ok(fails_well(read_and_list, NULL, null), "making anew without memory");
 	ok(fails_well(drop_one, anew, &indexed), "changes without memory");
 	indexed = false;
@@ -370,6 +370,6 @@ main(void)
 	test_change();
 	test_edit();
 	test_memory();
-	remove_tree(root);
+	remove_tree(place);
 	return tap_done();
 }

@@ -20,9 +20,9 @@ test_ids(void)
 	size_t n = 0;
 
 	make_prefix(12, true, true);
-	make_parents(fmt("%s/.scr/scr.dataset.012/x", root));
-	make_parents(fmt("%s/.scr/scr.dataset./x", root));
-	make_parents(fmt("%s/.scr/scr.dataset.99/x", root));
+	make_parents(fmt("%s/.scr/scr.dataset.012/x", place));
+	make_parents(fmt("%s/.scr/scr.dataset./x", place));
+	make_parents(fmt("%s/.scr/scr.dataset.99/x", place));
 	c = open_prefix();
 	ids = catalogue_dirs(c, &n, NULL);
 	ok(n == 13 && ids[0] == 1 && ids[9] == 10 && ids[12] == 99,
@@ -240,10 +240,10 @@ test_lock(void)
 	int dir = -1, lock = -1, status = 0;
 	pid_t pid = -1;
 
-	scratch_dir(root, sizeof(root));
-	dir = open(root, O_RDONLY | O_DIRECTORY);
+	scratch_dir(place, sizeof(place));
+	dir = open(place, O_RDONLY | O_DIRECTORY);
 	lock = catalogue_lock(dir, "here", &o, NULL);
-	ok(lock >= 0 && exists(fmt("%s/" CATALOGUE_DIR_LOCK, root)), "a lock");
+	ok(lock >= 0 && exists(fmt("%s/" CATALOGUE_DIR_LOCK, place)), "a lock");
 	o.stop = stop_now;
 	ok(catalogue_lock(dir, "here", &o, &err) == -1 &&
 		   says(&err, "interrupted"),
@@ -264,21 +264,21 @@ test_lock(void)
 	/* The other one ended without unlocking: only its file is left. */
 	lock = catalogue_lock(dir, "here", &o, NULL);
 	ok(lock >= 0, "a lock of somebody who died");
-	must(unlink(fmt("%s/" CATALOGUE_DIR_LOCK, root)) == 0);
-	write_text(fmt("%s/" CATALOGUE_DIR_LOCK, root), "another's");
+	must(unlink(fmt("%s/" CATALOGUE_DIR_LOCK, place)) == 0);
+	write_text(fmt("%s/" CATALOGUE_DIR_LOCK, place), "another's");
 	catalogue_unlock(dir, lock);
-	ok(exists(fmt("%s/" CATALOGUE_DIR_LOCK, root)),
+	ok(exists(fmt("%s/" CATALOGUE_DIR_LOCK, place)),
 	   "another's lock file is not removed");
 	lock = catalogue_lock(dir, "here", &o, NULL);
 	catalogue_unlock(dir, lock);
-	ok(!exists(fmt("%s/" CATALOGUE_DIR_LOCK, root)), "the own one is");
+	ok(!exists(fmt("%s/" CATALOGUE_DIR_LOCK, place)), "the own one is");
 	catalogue_unlock(dir, -1);
 	catalogue_unlock(dir, -2);
-	remove_tree(root);
+	remove_tree(place);
 	ok(catalogue_lock(dir, "gone", &o, &err) == -1 &&
 		   err.kind == ERROR_ABSENT,
 	   "a directory that was deleted meanwhile");
-	must(mkdir(root, 0777) == 0);
+	must(mkdir(place, 0777) == 0);
 	close(dir);
 }
 
@@ -290,6 +290,6 @@ main(void)
 	test_list();
 	test_stamps();
 	test_lock();
-	remove_tree(root);
+	remove_tree(place);
 	return tap_done();
 }

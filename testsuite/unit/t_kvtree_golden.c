@@ -68,6 +68,8 @@ test_round_trips(const char *dir, int at_least)
 		good += survives(found.paths[i], &raw);
 	}
 	snprintf(what, sizeof(what), "%s: %d files, bit for bit", dir, count);
+	if (!golden_whole())
+		at_least = 1;
 	ok(good == count && count >= at_least, what);
 	forget_files();
 	buf_free(&raw);
@@ -295,7 +297,9 @@ test_snapshots(void)
 		wrong += n <= 0;
 	}
 	snprintf(what, sizeof(what), "%d lists of %d printouts", lists, total);
-	ok(wrong == 0 && lists >= 60 && total >= 1000, what);
+	ok(wrong == 0 &&
+		   (golden_whole() ? lists >= 60 && total >= 1000 : lists > 0),
+	   what);
 	forget_files();
 }
 

@@ -191,7 +191,7 @@ test_build(void)
 	}
 	if (d != NULL)
 		closedir(d);
-	ok(cases >= 15, "all cases were found");
+	ok(cases >= (golden_whole() ? 15 : 2), "all cases were found");
 	is_int(rmdir(scratch), 0, "nothing is left behind");
 }
 
@@ -232,7 +232,7 @@ test_load(void)
 	forget_files();
 	printf("# %zu rank2files\n", total);
 	is_int((int64_t)bad, 0, "every rank2file loads");
-	ok(total >= 50, "all of them were found");
+	ok(total >= (golden_whole() ? 50 : 3), "all of them were found");
 }
 
 /* --- The steps of index_multi --- */

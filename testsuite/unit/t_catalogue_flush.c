@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * t_catalogue_flush.c - datasets that only a rank2file describes: built, added
+ * and checked; and checksums.
+ */
+#include "meta/rank2file.h"
+#include "par.h"
+#include "unit/scene.h"
+
+#include "unit/cattest.h"
+
+#define FLUSH "DATASET>7>DSETDESC>"
+
+static int
+add(const char *prefix, const char *name, int64_t *id, struct error *err)
+{
+	struct catalogue *c = catalogue_open(prefix, NULL);
+	int rc = -1;
+
+	must(c != NULL);
+	rc = catalogue_add(c, name, &options, id, err);
+	catalogue_close(c);
+	return rc;
+}
+
+/* Damage to a flushed dataset. */
+static void
+flush_missing(void)
+{
+	must(unlink(fmt("%s/d/f1", place)) == 0);
+}
+static void
+flush_longer(void)
+{
+	write_text(fmt("%s/d/f1", place), "xx");
+}
+static void
+flush_dir(void)
+{
+	flush_missing();
+	must(mkdir(fmt("%s/d/f1", place), 0777) == 0);
+}
+static void
+flush_link_out(void)
+{
+	flush_missing();
+	must(symlink("/etc/passwd", fmt("%s/d/f1", place)) == 0);
+}
+static void
+flush_no_parent(void)
+{
+	remove_tree(fmt("%s/d", place));
+	write_text(fmt("%s/d", place), "x");
+}
+static void
+flush_no_rank(void)
+{
+	put_tree(fmt("%s/.scr/scr.dataset.7/rank2file.0.0", place),
+		 "RANKS>2\nLEVEL>0\nRANK>0>FILE>d/f1\n");
+}
+static void
+flush_dotdot(void)
+{
+	put_tree(fmt("%s/.scr/scr.dataset.7/rank2file.0.0", place),
+		 "RANKS>2\nLEVEL>0\nRANK>1\nRANK>0>FILE>d/../../f\n");
+}
+
+static void
+test_flushed(void)
+{
+	static const struct {
+		const char *what, *words;
+		void (*damage)(void);
+		enum error_kind kind;
+	} cases[] = {
+		{ "missing", "d/f1: missing", flush_missing, ERROR_LOST },
+		{ "longer", "add up to 4 bytes", flush_longer, ERROR_LOST },
+		{ "a directory", "d/f1: not a file", flush_dir, ERROR_LOST },
+		{ "a link out", "d/f1", flush_link_out, ERROR_UNSAFE },
+		{ "a file in the way", "3 of 3 files", flush_no_parent,
+		  ERROR_LOST },
+		{ "a rank missing", "rank 1 of 2", flush_no_rank, ERROR_LOST },
+		{ "a path that leaves", "d/../../f", flush_dotdot,
+		  ERROR_UNSAFE },
+	};
+	struct error err = ERROR_INIT;
+	struct build_result r;
+	struct verify_result v;
+	struct told t;
+	int64_t id = 0;
+
+	make_flushed("3");
+	ok(build(place, &r, &err) == 0 && r.ranks == 2 && r.files == 3 &&
+		   r.bytes == 3,
+	   "a flushed dataset");
+	is_int(add(place, "fl", &id, &err), 0, "... added");
+	is_int(id, SCENE_ID, "... its number");
+	ok(verify(place, &v, &t) == 0 && v.status == STATUS_OK &&
+		   t.count == 0 && v.files == 3 && v.unchecked == 3 &&
+		   v.crc_checked == 0,
+	   "... checked");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		make_flushed("3");
+		cases[i].damage();
+		ok(build(place, &r, &err) == -1 && err.kind == cases[i].kind &&
+			   says(&err, cases[i].words),
+		   cases[i].what);
+		ok(add(place, "fl", &id, &err) == -1 &&
+			   err.kind == cases[i].kind,
+		   "... not added");
+		ok(verify(place, &v, &t) == 0 && v.status == STATUS_LOST &&
+			   t.count > 0,
+		   "... told");
+		ok(!exists(fmt("%s/.scr/index.scr", place)), "... no index");
+	}
+	make_flushed("3");
+	must(unlink(fmt("%s/.scr/scr.dataset.7/summary.scr", place)) == 0);
+	ok(build(place, &r, &err) == -1 && err.kind == ERROR_ABSENT,
+	   "without a descriptor");
+	put_tree(fmt("%s/.scr/flush.scr", place),
+		 FLUSH "ID>7\n" FLUSH "NAME>x\n");
+	ok(build(place, &r, &err) == -1 && err.kind == ERROR_LOST &&
+		   says(&err, "cannot be told whether"),
+	   "without a summary or a size");
+	put_tree(fmt("%s/.scr/flush.scr", place), FLUSH
+		 "ID>7\n" FLUSH "NAME>x\n" FLUSH "FILES>4\n" FLUSH "SIZE>3\n");
+	ok(build(place, &r, &err) == -1 && says(&err, "counts 4"),
+	   "without a summary, another count");
+	put_tree(fmt("%s/.scr/flush.scr", place), FLUSH
+		 "ID>7\n" FLUSH "NAME>x\n" FLUSH "FILES>3\n" FLUSH "SIZE>3\n");
+	ok(build(place, &r, &err) == 0, "without a summary, but it adds up");
+}
+
+static void
+test_add(void)
+{
+	struct error err = ERROR_INIT;
+	struct catalogue *c = NULL;
+	struct build_result r;
+	int64_t id = 0;
+
+	make_flushed("3");
+	ok(add(place, "f", &id, &err) == -1 && err.kind == ERROR_ABSENT &&
+		   id == -1,
+	   "add what is not there");
+	put_tree(fmt("%s/.scr/scr.dataset.7/summary.scr", place),
+		 "DSET>ID>7\nDSET>NAME>fl\n");
+	ok(add(place, "fl", &id, &err) == -1 && err.kind == ERROR_DAMAGED,
+	   "add what is not complete");
+	put_tree(fmt("%s/.scr/scr.dataset.7/summary.scr", place),
+		 "DSET>ID>8\nDSET>NAME>fl\nCOMPLETE>1\n");
+	ok(add(place, "fl", &id, &err) == -1 && err.kind == ERROR_CORRUPT,
+	   "add with another's summary");
+	make_flushed("3");
+	must(unlink(fmt("%s/.scr/scr.dataset.7/rank2file", place)) == 0);
+	ok(add(place, "fl", &id, &err) == -1 && says(&err, "--build 7"),
+	   "add without rank2file");
+	scene_make(&xor4);
+	must(build(scene_prefix(&xor4), &r, NULL) == 0);
+	scene_lose_reds(&xor4, 1, false);
+	ok(add(scene_prefix(&xor4), "ckpt", &id, &err) == 0,
+	   "add although redundancy is missing");
+	scene_lose_data(&xor4, 3);
+	ok(add(scene_prefix(&xor4), "ckpt", &id, &err) == -1 &&
+		   err.kind == ERROR_LOST,
+	   "... and then data, too");
+	c = catalogue_open(scene_prefix(&xor4), NULL);
+	ok(catalogue_add(c, "ckpt", &options, &id, NULL) == -1,
+	   "without asking why");
+	catalogue_close(c);
+}
+
+/* --- Checksums --- */
+
+static void
+test_sums(void)
+{
+	struct error err = ERROR_INIT;
+	struct build_result r;
+	struct verify_result v;
+	struct told t;
+	struct rank2file r2f;
+	int dir = -1;
+
+	options.checksums = true;
+	options.par = par_new(2, NULL);
+	scene_make(&xor4);
+	must(build(scene_prefix(&xor4), &r, NULL) == 0);
+	dir = open(scene_meta(&xor4, 0), O_RDONLY | O_DIRECTORY);
+	must(rank2file_load(dir, "rank2file", &r2f, NULL) == 0);
+	ok(r2f.ranks[1].files[0].has_crc && r2f.ranks[1].files[1].has_size,
+	   "sums are recorded");
+	rank2file_free(&r2f);
+	close(dir);
+	flip(scene_data(&xor4, 1, 0), 5);
+	ok(verify(scene_prefix(&xor4), &v, &t) == 0 &&
+		   v.status == STATUS_DAMAGED && v.bad_files == 1 &&
+		   v.crc_checked == 8 && t.count == 1,
+	   "a wrong one is found");
+	ok(build(scene_prefix(&xor4), &r, &err) == 0 && r.rebuild.files == 1,
+	   "... and rebuilt");
+	ok(verify(scene_prefix(&xor4), &v, &t) == 0 && v.status == STATUS_OK,
+	   "... to what it was");
+	scene_lose_data(&xor4, 2);
+	flip(scene_data(&xor4, 1, 0), 5);
+	ok(build(scene_prefix(&xor4), &r, &err) == -1 && err.kind == ERROR_LOST,
+	   "a wrong one beside a lost one");
+
+	/* Damaged redundancy makes a file that is not what is recorded. */
+	scene_make(&xor4);
+	must(build(scene_prefix(&xor4), &r, NULL) == 0);
+	for (long at = -200; at < 0; at++)
+		flip(scene_red(&xor4, 2, false, false), at);
+	(void)unlink(scene_data(&xor4, 1, 0));
+	(void)unlink(scene_data(&xor4, 1, 1));
+	ok(build(scene_prefix(&xor4), &r, &err) == -1,
+	   "what is rebuilt is compared, too");
+
+	make_flushed("3");
+	must(build(place, &r, NULL) == 0);
+	ok(verify(place, &v, &t) == 0 && v.status == STATUS_OK &&
+		   v.crc_checked == 3 && v.unchecked == 0,
+	   "sums of a flushed dataset");
+	flip(fmt("%s/d/f2", place), 0);
+	ok(verify(place, &v, &t) == 0 && v.status == STATUS_LOST &&
+		   strstr(t.last, "wrong checksum") != NULL,
+	   "... a wrong one");
+	par_free(options.par);
+	options.par = NULL;
+	options.checksums = false;
+	/* A build that does not read them keeps them. */
+	must(build(place, &r, NULL) == 0);
+	options.checksums = true;
+	ok(verify(place, &v, &t) == 0 && v.crc_checked == 2,
+	   "... kept by a quick build");
+	options.checksums = false;
+}
+
+int
+main(void)
+{
+	test_flushed();
+	test_add();
+	test_sums();
+	buf_free(&said);
+	remove_tree(place);
+	scene_end(&xor4);
+	return tap_done();
+}
