@@ -143,6 +143,22 @@ int plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
 /* Open a set after the plan was made: one of its files turned out bad. */
 int plan_reopen_set(struct planner *w, uint32_t set, struct error *err);
 
+/* --- plan_reason.c --- */
+
+/* A sentence, or a shorter one where there was no memory for it. */
+const char *plan_or_brief(const char *text, const char *brief);
+
+/* "ranks 1 3 are missing, the scheme survives 1": a set without a solution.
+ * any[i]: member i lacks a file. */
+const char *plan_explain(const struct plan_set *s,
+			 const struct solve_member *losses, const bool *any,
+			 struct arena *arena);
+
+/* Lists of files that nobody has make a set unsolvable: name the ranks whose
+ * they are, and all that lack something.  NULL: there are none. */
+const char *plan_unknown_lists(const struct plan_set *s, const bool *any,
+			       struct arena *arena);
+
 /* --- plan_check.c --- */
 
 /* Read every present file that has a recorded checksum; a wrong one changes

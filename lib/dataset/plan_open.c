@@ -114,7 +114,8 @@ read_header(const struct planner *w, struct plan_set *s, uint32_t member,
 	}
 	rc = 0;
 	if (h->desc.type != s->type || h->desc.members != s->n ||
-	    h->desc.member != member || h->desc.rank != m->rank) {
+	    h->desc.member != member || h->desc.rank != m->rank ||
+	    h->desc.sets != s->sets || h->desc.set + 1 != s->number) {
 		bad_member_text(m, RED_DAMAGED,
 				"its header belongs to another file");
 		goto out;

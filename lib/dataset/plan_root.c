@@ -40,6 +40,7 @@ struct sample {
 	const struct filemap_file *file[ROOT_SAMPLE];
 	size_t count;
 	struct buf common; /* longest directory above all PATHs */
+	bool unsafe;	   /* a link leads out of the prefix on some path */
 };
 
 /* Cut `common` back to what it shares, by whole components, with `dir`. */
@@ -115,7 +116,7 @@ is_answer(const struct error *why)
 
 /* How many files of the sample are below the prefix if `root` was its name? */
 static int
-count_hits(const struct planner *w, const struct sample *s, const char *root,
+count_hits(const struct planner *w, struct sample *s, const char *root,
 	   size_t *hits, struct error *err)
 {
 	struct buf full = BUF_INIT, norm = BUF_INIT;
@@ -137,8 +138,11 @@ count_hits(const struct planner *w, const struct sample *s, const char *root,
 		error_clear(&why);
 		if (path_stat_beneath(w->p.places[0].root_fd, rel, &st, &why) <
 		    0) {
-			if (is_answer(&why))
+			if (is_answer(&why)) {
+				s->unsafe =
+					s->unsafe || why.kind == ERROR_UNSAFE;
 				continue;
+			}
 			error_set(err, why.kind, "%s", why.text);
 			goto out;
 		}
@@ -189,6 +193,12 @@ infer_root(struct planner *w, struct sample *s, struct error *err)
 		cut = strrchr(root, '/');
 		*cut = '\0';
 	}
+	if (best == 0 && s->unsafe)
+		return error_set(err, ERROR_UNSAFE,
+				 "%s: the files below %s cannot be reached: a "
+				 "symbolic link on the way leads out of the "
+				 "prefix",
+				 w->p.places[0].root, s->common.data);
 	if (best == 0)
 		return cannot_tell(w, s, "none of them is here", err);
 	if (tie)

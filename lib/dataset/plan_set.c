@@ -91,19 +91,27 @@ add_member(struct planner *w, struct plan_set *s, const struct red_entry *e,
 	return 0;
 }
 
-static uint32_t
+static uint64_t
 present(const struct plan_set *s)
 {
-	uint32_t n = 0;
+	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < s->n; i++)
 		n += s->members[i].state != RED_MISSING;
 	return n;
 }
 
+/* Has `a` a larger part of its members than `b`? */
+static bool
+more_is_left(const struct plan_set *a, const struct plan_set *b)
+{
+	return present(a) * b->n > present(b) * a->n;
+}
+
 /*
  * Which set does each rank belong to?  Files of an older attempt with other
- * sets may lie beside the newer ones: the set of which more is left wins.
+ * sets may lie beside the newer ones: the set of which more is left wins, the
+ * first of two.
  */
 void
 plan_claim_rank(struct planner *w, uint32_t set, uint32_t member)
@@ -118,7 +126,7 @@ plan_claim_rank(struct planner *w, uint32_t set, uint32_t member)
 	r = &w->p.ranks[rank];
 	claim = s->map ? &r->map_set : &r->data_set;
 	if (*claim != PLAN_NONE &&
-	    (*claim == set || present(&w->p.sets[*claim]) >= present(s)))
+	    (*claim == set || !more_is_left(s, &w->p.sets[*claim])))
 		return;
 	*claim = set;
 	*(s->map ? &r->map_member : &r->data_member) = member;

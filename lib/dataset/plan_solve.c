@@ -20,13 +20,6 @@ no_memory(struct error *err)
 	return error_set(err, ERROR_NOMEM, "out of memory");
 }
 
-/* A sentence, or a shorter one where there is no memory for it. */
-static const char *
-or_brief(const char *text, const char *brief)
-{
-	return text != NULL ? text : brief;
-}
-
 static bool
 file_lost(const struct plan_file *f)
 {
@@ -128,7 +121,7 @@ link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
 			continue;
 		m->files[i] = find_file(w, m->rank, rf->path, n - 1 - i);
 		if (m->files[i] == PLAN_NONE) {
-			s->flaw = or_brief(
+			s->flaw = plan_or_brief(
 				arena_printf(w->p.arena,
 					     "filemap_%u does not name %s",
 					     m->rank, rf->path),
@@ -137,7 +130,7 @@ link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
 		}
 		f = &w->p.files[m->files[i]];
 		if (f->attr.size != rf->attr.size)
-			s->flaw = or_brief(
+			s->flaw = plan_or_brief(
 				arena_printf(
 					w->p.arena,
 					"filemap_%u says %s has %llu bytes, "
@@ -259,45 +252,6 @@ member_fates(struct planner *w, struct plan_set *s, uint32_t member)
 							true, 0, UINT64_MAX));
 }
 
-/* "ranks 1 3 are missing, the scheme survives 1". */
-static const char *
-explain(const struct plan_set *s, const struct solve_member *losses,
-	const bool *any, struct arena *arena)
-{
-	static const char brief[] = "too many members are missing";
-	uint32_t ranks[PLAN_SET_MAX];
-	const char *names = NULL, *text = NULL;
-	size_t n = 0;
-
-	for (uint32_t i = 0; i < s->n; i++)
-		if ((any[i] || losses[i].body_lost) &&
-		    s->members[i].rank != PLAN_NONE)
-			ranks[n++] = s->members[i].rank;
-	names = plan_ranks_in(arena, ranks, n);
-	if (n == 0 || names == NULL)
-		return brief;
-	if (s->type == REDSET_SINGLE)
-		text = arena_printf(arena,
-				    "%s %s missing, and SINGLE keeps no "
-				    "redundancy",
-				    n == 1 ? "rank" : "ranks", names);
-	else if (n == 1)
-		text = arena_printf(arena,
-				    "rank %s is missing, and too little is "
-				    "left of the others",
-				    names);
-	else if (s->type == REDSET_PARTNER)
-		text = arena_printf(
-			arena,
-			"ranks %s are missing: both a rank and %s of its data",
-			names, s->failures == 1 ? "the copy" : "every copy");
-	else
-		text = arena_printf(
-			arena, "ranks %s are missing, the scheme survives %u",
-			names, s->failures);
-	return or_brief(text, brief);
-}
-
 /* --- One set --- */
 
 static void
@@ -335,49 +289,6 @@ try_solve(struct plan_set *s, struct solve_member *losses, bool salvage,
 	return 0;
 }
 
-/* Lists that nobody has make a set unsolvable: name the ranks whose files
- * nobody knows, and all that lack something. */
-static const char *
-unknown_lists(const struct plan_set *s, const bool *any, struct arena *arena)
-{
-	uint32_t ranks[PLAN_SET_MAX], all[PLAN_SET_MAX];
-	const char *names = NULL, *text = NULL;
-	size_t n = 0, nall = 0, nameless = 0;
-
-	for (uint32_t i = 0; i < s->n; i++) {
-		const struct plan_member *m = &s->members[i];
-		bool unknown =
-			!m->list.known && (any[i] || s->type != REDSET_SINGLE);
-
-		nameless += unknown && m->rank == PLAN_NONE;
-		if (unknown)
-			ranks[n++] = m->rank;
-		if (unknown || any[i])
-			all[nall++] = m->rank;
-	}
-	if (n == 0)
-		return NULL;
-	names = plan_ranks_in(arena, ranks, n);
-	if (nameless > 0)
-		text = arena_printf(arena,
-				    "nothing tells the files of %zu of its %u "
-				    "members, nor which ranks those were",
-				    n, s->n);
-	else if (n == nall)
-		text = arena_printf(arena,
-				    "%s %s and the neighbours that know their "
-				    "files are missing",
-				    n == 1 ? "rank" : "ranks", names);
-	else
-		text = arena_printf(
-			arena,
-			"ranks %s are missing, and with them what tells the "
-			"files of %s %s",
-			or_brief(plan_ranks_in(arena, all, nall), "?"),
-			n == 1 ? "rank" : "ranks", names);
-	return or_brief(names ? text : NULL, "lists of files are lost");
-}
-
 static void
 judge(struct planner *w, struct plan_set *s, const struct solve_member *losses,
       const bool *any, struct arena *arena)
@@ -398,7 +309,7 @@ judge(struct planner *w, struct plan_set *s, const struct solve_member *losses,
 		s->verdict = SET_LOST;
 	} else if (s->solution.nlost > 0) {
 		s->verdict = SET_LOST;
-		s->reason = explain(s, losses, any, arena);
+		s->reason = plan_explain(s, losses, any, arena);
 	} else {
 		s->verdict = SET_REBUILDABLE;
 	}
@@ -433,7 +344,7 @@ plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
 			goto out;
 	}
 	forget_solution(s);
-	s->reason = s->flaw ? s->flaw : unknown_lists(s, any, arena);
+	s->reason = s->flaw ? s->flaw : plan_unknown_lists(s, any, arena);
 	if (s->reason == NULL) {
 		if (try_solve(s, losses, false, err) < 0)
 			goto out;

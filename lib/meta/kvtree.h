@@ -91,8 +91,7 @@ int kvtree_i64(const struct kvtree *t, const char *key, int64_t min,
 
 /* The child of `t` named `key` (borrowed), made as the last one if it is
  * missing; NULL: ERROR_NOMEM. */
-struct kvtree *kvtree_put(struct kvtree *t, const char *key,
-			  struct error *err);
+struct kvtree *kvtree_put(struct kvtree *t, const char *key, struct error *err);
 
 /* The same, but made as (not moved to) the first one. */
 struct kvtree *kvtree_put_first(struct kvtree *t, const char *key,
@@ -147,8 +146,7 @@ int kvtree_decode_into(struct kvtree *t, const void *data, size_t len,
 
 /* How many bytes the image that starts with these `len` >=
  * KVTREE_HEADER_SIZE bytes has, checked against KVTREE_MAX_ENCODED. */
-int kvtree_peek(const void *data, size_t len, size_t *size,
-		struct error *err);
+int kvtree_peek(const void *data, size_t len, size_t *size, struct error *err);
 
 /* Append the image of `t` (any node: its children become the top level). */
 int kvtree_encode(const struct kvtree *t, struct buf *out, struct error *err);
@@ -159,8 +157,7 @@ size_t kvtree_packed_size(const struct kvtree *t);
 /* --- Files --- */
 
 /* io_read_file() and kvtree_decode(); the error names the file. */
-struct kvtree *kvtree_read_file(int dirfd, const char *name,
-				struct error *err);
+struct kvtree *kvtree_read_file(int dirfd, const char *name, struct error *err);
 int kvtree_read_file_into(struct kvtree *t, int dirfd, const char *name,
 			  struct buf *scratch, struct error *err);
 

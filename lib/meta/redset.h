@@ -28,8 +28,12 @@ const char *redset_type_name(enum redset_type t); /* "SINGLE" ... */
 
 #define REDSET_MAX_RANKS 100000000 /* no valid WRANKS is larger */
 
-/* --- Names: <stem>.er.<rank>.redset and
- *            <stem>.er.<rank>.<type>.grp_<g>_of_<G>.mem_<m>_of_<n>.redset --- */
+/* --- Names --- */
+
+/*
+ * <stem>.er.<rank>.redset
+ * <stem>.er.<rank>.<type>.grp_<g>_of_<G>.mem_<m>_of_<n>.redset
+ */
 
 struct redset_name {
 	bool map;	 /* stem "reddescmap": protects the filemaps */

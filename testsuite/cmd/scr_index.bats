@@ -9,6 +9,8 @@ setup() {
 	: "${GEN:=$TESTSUITE/../build/plain/gen}"
 	cd "$BATS_TEST_TMPDIR" || return 1
 	export TZ=UTC
+	# The fault shim comes before a sanitizer.
+	export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-}
 }
 
 # --- Data ---

@@ -94,8 +94,7 @@ attack()
 	guarded scr_rebuild --prefix "$at" --dry-run 1
 	refused "$1" scr_index --prefix "$at" --build 1
 	((status != 0)) || xor_4_whole "$at" "${2-}"
-	run ! find "$at" -name '.scrkit-*' -type f -newer "$canary/secret" -print
-	[[ -z $output ]] || failed "left behind"
+	[[ -z $(find "$at" -name '.scrkit-*' -type f) ]] || failed "left behind"
 	guarded scr_index --prefix "$at" --all
 }
 
@@ -104,6 +103,21 @@ again()
 {
 	rm -rf "$at"
 	snapshot xor_4 scavenged "$base"
+}
+
+# again_open: all filemaps are there and nothing protects them (else one that
+# was edited is only a damaged one); a data file of rank 2 is missing.
+again_open()
+{
+	rm -rf "$at"
+	snapshot dmg_missing_datafile before "$at"
+	rm "$meta"/reddescmap.*
+}
+
+# again_flushed: the dataset as a flush left it, without filemaps.
+again_flushed()
+{
+	again_flushed
 }
 
 @test "strace is there to look on" {
@@ -121,51 +135,64 @@ again()
 @test "filemap: PATH outside the prefix, or with .. in it" {
 	local was='/tmp/scrgold/xor_4/prefix/ckpt\.1' path
 
-	for path in "$canary/ckpt.1" "$was/../../canary/ckpt.1" \
+	for path in "$canary/ckpt.1" "&/../../canary/ckpt.1" \
 		"/tmp/scrgold/xor_4/prefix/../canary" "/" "" "." ".." \
 		"../canary" "/tmp/scrgold/xor_4/prefixes/ckpt.1" \
-		"/tmp/scrgold/xor_4/prefix/ckpt.1/../../.." "/etc"; do
+		"&/../../.." "/etc"; do
+		again_open
 		craft "$meta/filemap_0" "s,^          $was\$,          $path,"
-		attack 1
+		# Another root may be what all paths have in common.
+		attack "1 2 4"
 		again
+		craft "$meta/filemap_0" "s,^          $was\$,          $path,"
+		attack "1 4"
 	done
+	# And so many that agree that one that does not cannot be the prefix.
+	again_open
+	craft "$meta/filemap_0" "s,^          $was\$,          $canary/ckpt.1,"
+	refused 1 scr_index --prefix "$at" --build 1 \
+		--moved-from /tmp/scrgold/xor_4/prefix
+	assert_stderr_has "outside the prefix"
 }
 
 @test "filemap: NAME that is a path" {
 	local name
 
 	for name in "../../canary/secret" "$canary/secret" ".." "." "" "a/b" \
-		"..\\\\x2fsecret" "/etc/passwd"; do
+		"/etc/passwd"; do
+		again_open
 		craft "$meta/filemap_0" "s,^          rank_0.ckpt\$,          $name,"
-		attack 1
-		again
+		attack "1 4"
 	done
 }
 
 @test "filemap: every PATH outside, so that the moved prefix is guessed" {
 	local rank
 
-	for rank in 0 2 3; do
+	again_open
+	for rank in 0 1 2 3; do
 		craft "$meta/filemap_$rank" \
 			"s,/tmp/scrgold/xor_4/prefix,$canary,"
 	done
 	# The recorded root may be anything: it is not where files are sought.
-	attack "0 1 2 4"
+	attack "0 1 2 4" 'filemap_.|reddescmap'
 	refused "0 1" scr_index --prefix "$at" --build 1 --moved-from /
 	refused "0 1 2" scr_index --prefix "$at" --build 1 --moved-from ..
 }
 
 @test "filemap: cache paths that lead out do not matter on a prefix" {
+	again_open
 	craft "$meta/filemap_0" \
 		's,^    /tmp/.*/rank_0.ckpt$,    ../../../canary/secret,'
 	attack "0 1 4" 'filemap_0|rank2file|reddesc'
 }
 
-@test "the dataset's files given to a place in .scr" {
-	craft "$meta/filemap_0" \
-		's,^          /tmp/scrgold/xor_4/prefix/ckpt\.1$,&/../.scr,' \
-		-e 's,^          rank_0.ckpt$,          index.scr,'
-	attack 1
+@test "filemap: a file in the place of the index" {
+	again_open
+	craft "$meta/filemap_2" \
+		-e 's,^          /tmp/scrgold/xor_4/prefix/ckpt\.1/nested/.*,          /tmp/scrgold/xor_4/prefix/.scr,' \
+		-e 's,^          data file 2\.bin$,          index.scr,'
+	attack "1 4"
 	[[ ! -e $at/.scr/index.scr ]]
 }
 
@@ -297,28 +324,29 @@ again()
 	for size in 9223372036854775808 18446744073709551615 \
 		18446744073709551616 9223372036854775807 -1 1e9 "" 0x \
 		99999999999999999999999999999999 "20011 " "\\x00" " 20011"; do
+		again_open
 		craft "$meta/filemap_0" "s,^          20011\$,          $size,"
 		attack "0 1 4" 'filemap_0|reddescmap|rank2file'
-		again
 	done
 }
 
 @test "filemap: ranks beyond all reason" {
-	local n
+	local n file
 
 	for n in 4294967296 2147483647 9223372036854775807 0 -1 3 1000000000; do
+		again_open
 		craft "$meta/filemap_0" "s,^          4\$,          $n,"
 		attack "1 4"
-		again
 	done
 	# All of them agree.
 	for n in 2147483647 4000000 9223372036854775807; do
+		again_open
 		for file in "$meta"/filemap_*; do
 			craft "$file" "s,^          4\$,          $n,"
 		done
 		attack "1 4"
-		again
 	done
+	again_open
 	cp "$meta/filemap_0" "$meta/filemap_4000000000"
 	attack "0 1 4"
 }
@@ -510,8 +538,7 @@ EVIL='a\\nb\\x1b[31m\\x1b]0;x\\x07\\xc2\\x9bm\\x7f\\x80z'
 	attack "1 4"
 	again
 	# All that there is of a flushed dataset.
-	rm -rf "$at"
-	snapshot xor_4 flushed "$base"
+	again_flushed
 	craft "$meta/rank2file.0.0" "s,ckpt.1/rank_0.ckpt,ckpt.1/$EVIL,"
 	attack "1 4"
 	refused "1 4" scr_index --prefix "$at" --delete 1 --dry-run ||
@@ -534,8 +561,7 @@ EVIL='a\\nb\\x1b[31m\\x1b]0;x\\x07\\xc2\\x9bm\\x7f\\x80z'
 	for path in ../../canary/secret "$canary/secret" \
 		ckpt.1/../../../canary/secret . .. "" "ckpt.1/" "./ckpt.1" \
 		"ckpt.1//rank_0.ckpt" /etc/passwd; do
-		rm -rf "$at"
-		snapshot xor_4 flushed "$base"
+		again_flushed
 		craft "$meta/rank2file.0.0" "s,ckpt.1/rank_0.ckpt,$path,"
 		attack "1 4"
 		guarded scr_index --prefix "$at" --delete 1
@@ -544,8 +570,7 @@ EVIL='a\\nb\\x1b[31m\\x1b]0;x\\x07\\xc2\\x9bm\\x7f\\x80z'
 }
 
 @test "rank2file: directories on the way are links that lead out" {
-	rm -rf "$at"
-	snapshot xor_4 flushed "$base"
+	again_flushed
 	mv "$at/ckpt.1" "$at/away"
 	ln -s "$canary/ckpt.1" "$at/ckpt.1"
 	attack "1 4"
@@ -554,8 +579,7 @@ EVIL='a\\nb\\x1b[31m\\x1b]0;x\\x07\\xc2\\x9bm\\x7f\\x80z'
 }
 
 @test "rank2file: files that are links are not followed by a deletion" {
-	rm -rf "$at"
-	snapshot xor_4 flushed "$base"
+	again_flushed
 	ln -sf "$canary/ckpt.1/rank_0.ckpt" "$at/ckpt.1/rank_0.ckpt"
 	attack "1 4"
 	guarded scr_index --prefix "$at" --delete 1
@@ -567,18 +591,15 @@ EVIL='a\\nb\\x1b[31m\\x1b]0;x\\x07\\xc2\\x9bm\\x7f\\x80z'
 
 	for n in "/../../../canary/secret" "../../canary/secret" \
 		".0.4294967295" "" "$canary/secret"; do
-		rm -rf "$at"
-		snapshot xor_4 flushed "$base"
+		again_flushed
 		craft "$meta/rank2file" "s,\\.0\\.0\$,$n,"
 		attack "0 1 4"
 	done
 	for n in 4294967296 -1 0 1000000000000 ""; do
-		rm -rf "$at"
-		snapshot xor_4 flushed "$base"
+		again_flushed
 		craft "$meta/rank2file" "/RANKS/{n;s/4/$n/}"
 		attack "1 4"
-		rm -rf "$at"
-		snapshot xor_4 flushed "$base"
+		again_flushed
 		craft "$meta/rank2file.0.0" "/RANKS/{n;s/4/$n/}"
 		attack "0 1 4"
 	done
@@ -591,8 +612,7 @@ EVIL='a\\nb\\x1b[31m\\x1b]0;x\\x07\\xc2\\x9bm\\x7f\\x80z'
 		'/FILES$/{n;s/14/-1/}' '/SIZE$/{n;s/158686/18446744073709551616/}' \
 		's/ckpt\.1/../' 's/ckpt\.1//' 's,ckpt\.1,../../canary/secret,' \
 		'/CKPT$/{n;s/1/x/}' 's/^    6$/    7/' '/CREATED/,+1d'; do
-		rm -rf "$at"
-		snapshot xor_4 flushed "$base"
+		again_flushed
 		craft "$meta/summary.scr" "$edit"
 		attack "0 1 4"
 		rm -f "$at/.scr/index.scr"

@@ -210,7 +210,7 @@ test_sums(void)
 	scene_make(&xor4);
 	must(build(scene_prefix(&xor4), &r, NULL) == 0);
 	for (long at = -200; at < 0; at++)
-		flip(scene_red(&xor4, 2, false, false), at);
+		flip(scene_red(&xor4, 0, false, false), at);
 	(void)unlink(scene_data(&xor4, 1, 0));
 	(void)unlink(scene_data(&xor4, 1, 1));
 	ok(build(scene_prefix(&xor4), &r, &err) == -1,
@@ -236,12 +236,83 @@ test_sums(void)
 	options.checksums = false;
 }
 
+/* --- Delete --- */
+
+static int
+delete_once(void *arg, struct error *err)
+{
+	struct catalogue *c = catalogue_open(place, err);
+	struct delete_result *r = arg;
+	int rc = -1;
+
+	if (c != NULL)
+		rc = catalogue_delete(c, SCENE_ID, &options, r, err);
+	catalogue_close(c);
+	return rc;
+}
+
+static void
+flushed_anew(void *arg)
+{
+	struct build_result r;
+
+	(void)arg;
+	make_flushed("3");
+	must(build(place, &r, NULL) == 0);
+}
+
+static void
+test_delete(void)
+{
+	struct error err = ERROR_INIT;
+	struct delete_result r;
+	struct index_entry e;
+
+	flushed_anew(NULL);
+	options.dry_run = true;
+	ok(delete_once(&r, &err) == 0 && r.files == 3 && r.dirs == 2 &&
+		   r.bytes == 3 && exists(fmt("%s/d/f1", place)),
+	   "a dry run deletes nothing");
+	options.dry_run = false;
+	ok(delete_once(&r, &err) == 0 && r.files == 3 && r.dirs == 2 &&
+		   r.bytes == 3 && r.kept == 0,
+	   "a dataset is deleted");
+	ok(!exists(fmt("%s/d", place)) &&
+		   !exists(fmt("%s/.scr/scr.dataset.7", place)) &&
+		   exists(place),
+	   "... all of it");
+	index_free(entry(place, &e));
+	is_int(e.id, 0, "... and its entry");
+	ok(delete_once(&r, &err) == -1 && err.kind == ERROR_ABSENT, "... once");
+
+	/* Two names of one file: nothing is freed. */
+	flushed_anew(NULL);
+	must(link(fmt("%s/d/f0", place), fmt("%s/copy", place)) == 0);
+	must(unlink(fmt("%s/d/f1", place)) == 0);
+	ok(delete_once(&r, &err) == 0 && r.files == 2 && r.bytes == 1,
+	   "what is freed");
+
+	/* The index knows it, its metadata are gone. */
+	flushed_anew(NULL);
+	remove_tree(fmt("%s/.scr/scr.dataset.7", place));
+	ok(delete_once(&r, &err) == 0 && r.files == 0 &&
+		   heard("metadata are gone"),
+	   "a dataset without metadata");
+	ok(exists(fmt("%s/d/f1", place)), "... keeps its files");
+
+	options.log = be_deaf;
+	ok(fails_well(delete_once, flushed_anew, &r),
+	   "deleting without memory");
+	options.log = hear;
+}
+
 int
 main(void)
 {
 	test_flushed();
 	test_add();
 	test_sums();
+	test_delete();
 	buf_free(&said);
 	remove_tree(place);
 	scene_end(&xor4);

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "json.h"
 #include "unit/cattest.h"
 
 /* --- Ids --- */
@@ -192,6 +193,37 @@ test_list(void)
 }
 
 static void
+test_json(void)
+{
+	struct catalogue_filter f = { .checkpoints = true };
+	struct catalogue *c = NULL;
+	struct index_entry *e = NULL;
+	struct index *ix = NULL;
+	FILE *to = tmpfile();
+	char text[8192] = "";
+	size_t n = 0;
+
+	make_prefix(3, true, false);
+	c = open_prefix();
+	ix = catalogue_read(c, NULL);
+	e = index_entries(ix, &n, NULL);
+	must(to != NULL && e != NULL);
+	ok(json_print(catalogue_list_json(c, ix, e, n, &f), to, NULL) == 0,
+	   "a list as JSON");
+	rewind(to);
+	must(fread(text, 1, sizeof(text) - 1, to) > 0);
+	ok(strstr(text, "\"name\": \"set.3\"") != NULL &&
+		   strstr(text, "\"set.2\"") == NULL &&
+		   strstr(text, "\"current\": null") != NULL &&
+		   strstr(text, "\"valid\": true") != NULL,
+	   "... of those that match");
+	fclose(to);
+	mem_free(e);
+	index_free(ix);
+	catalogue_close(c);
+}
+
+static void
 test_stamps(void)
 {
 	static const char *const good[] = { "2026-11-20", "2026-11-20T23",
@@ -288,6 +320,7 @@ main(void)
 	test_ids();
 	test_prune();
 	test_list();
+	test_json();
 	test_stamps();
 	test_lock();
 	remove_tree(place);

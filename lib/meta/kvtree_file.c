@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * kvtree_file.c - whole files.
+ */
+#include "buf.h"
+#include "error.h"
+#include "io.h"
+#include "meta/kvtree.h"
+
+struct kvtree *
+kvtree_read_file(int dirfd, const char *name, struct error *err)
+{
+	struct kvtree *t = kvtree_new(err);
+	struct buf scratch = BUF_INIT;
+
+	if (t != NULL &&
+	    kvtree_read_file_into(t, dirfd, name, &scratch, err) < 0) {
+		kvtree_free(t);
+		t = NULL;
+	}
+	buf_free(&scratch);
+	return t;
+}
+
+int
+kvtree_write_file(const struct kvtree *t, int dirfd, const char *name,
+		  struct error *err)
+{
+	struct buf image = BUF_INIT;
+	int rc = kvtree_encode(t, &image, err);
+
+	if (rc < 0)
+		error_wrap(err, "%s", name);
+	else
+		rc = io_replace(dirfd, name, image.data, image.len, 0666, err);
+	buf_free(&image);
+	return rc;
+}
