@@ -180,10 +180,9 @@ parse(struct settings *s, int argc, char **argv)
 
 	argv = app_start(&info, argc, argv, opts, &count);
 	if (s->verb == VERB_VERIFY && count > 0)
-		s->name = argv[0];
-	if (count > (s->verb == VERB_VERIFY))
-		app_usage("unexpected argument '%s'",
-			  argv[s->verb == VERB_VERIFY]);
+		s->name = *argv++;
+	if (*argv != NULL)
+		app_usage("unexpected argument '%s'", *argv);
 	check_options(s);
 	check_values(s);
 }

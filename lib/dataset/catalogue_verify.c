@@ -232,10 +232,10 @@ verify_flushed(struct verify *v, struct error *err)
 	v->out->bytes = t.bytes;
 	if (catalogue_read_summary(&v->dir, &s, &complete, &why) < 0 ||
 	    complete != 1)
-		tell(v, STATUS_LOST,
-		     why.kind != ERROR_NONE
-			     ? why.text
-			     : "its summary does not say that it is complete");
+		tell(v, STATUS_LOST, "%s",
+		     why.kind != ERROR_NONE ? why.text
+					    : "its summary does not say that "
+					      "it is complete");
 	error_clear(&why);
 	if (t.bad == 0 && catalogue_files_whole(&v->old, &files,
 						s.tree != NULL ? &s.view : NULL,

@@ -129,15 +129,6 @@ out:
 	return rc;
 }
 
-/* Sizes that no arithmetic of this program can overflow. */
-static bool
-sane_geometry(const struct redset_header *h)
-{
-	return h->chunk <= (uint64_t)1 << 54 &&
-	       (h->chunk > 0 || h->desc.type == REDSET_SINGLE ||
-		h->desc.type == REDSET_PARTNER);
-}
-
 static bool
 same_set(const struct redset_header *a, const struct redset_header *b)
 {
@@ -156,7 +147,7 @@ majority(const struct plan_set *s)
 
 	for (uint32_t i = 0; i < s->n; i++) {
 		h = s->members[i].read;
-		if (h == NULL || !sane_geometry(h))
+		if (h == NULL)
 			continue;
 		if (votes == 0)
 			best = h;
@@ -329,8 +320,7 @@ make_images(struct plan_set *s, uint32_t member, const struct facts *f,
 					   &local),
 		       arena, &m->header, &m->header_size, &local) < 0) {
 		if (local.kind == ERROR_LOST)
-			return 0; /* no list: the set will be found unsolvable
-				   */
+			return 0; /* the set will be found unsolvable */
 		return error_set(err, local.kind, "%s", local.text);
 	}
 	m->body_start = m->header_size;
@@ -355,47 +345,31 @@ plan_make_header(struct plan_set *s, uint32_t member, struct arena *arena,
 }
 
 /* Is the file as long as its header and lists say? */
-static int
+static void
 check_body(struct plan_set *s, uint32_t member,
-	   const struct redset_member *lists, struct error *err)
+	   const struct redset_member *lists)
 {
 	struct plan_member *m = &s->members[member];
-	struct error local = ERROR_INIT;
+	struct error why = ERROR_INIT;
 	uint64_t body = 0;
 
-	if (m->state != RED_PRESENT && m->state != RED_HEADER_DAMAGED)
-		return 0;
-	if (redset_body_size(lists, s->chunk, member, &body, &local) < 0) {
-		if (local.kind == ERROR_NOMEM)
-			return error_set(err, ERROR_NOMEM, "%s", local.text);
-		if (m->state == RED_HEADER_DAMAGED)
+	if (m->state == RED_HEADER_DAMAGED) {
+		if (m->header == NULL ||
+		    redset_body_size(lists, s->chunk, member, &body, NULL) <
+			    0 ||
+		    m->file_size != m->body_start + body)
 			m->state = RED_DAMAGED;
-		return 0;
-	}
-	if (m->state == RED_HEADER_DAMAGED && m->header == NULL)
-		m->state = RED_DAMAGED;
-	else if (m->state == RED_HEADER_DAMAGED &&
-		 m->file_size != m->body_start + body)
-		m->state = RED_DAMAGED;
-	else if (m->state == RED_PRESENT && m->file_size < m->body_start + body)
-		return bad_member_text(m, RED_DAMAGED, "truncated");
-	return 0;
-}
-
-/* No member's data may be longer than the chunks can hold. */
-static void
-check_lengths(struct plan_set *s)
-{
-	uint64_t pieces = s->n > s->failures ? s->n - s->failures : 0;
-
-	if (s->type != REDSET_XOR && s->type != REDSET_RS)
 		return;
-	for (uint32_t i = 0; i < s->n; i++) {
-		const struct plan_member *m = &s->members[i];
-
-		if (m->list.known &&
-		    (m->list.bytes + s->chunk - 1) / s->chunk > pieces)
-			s->flaw = "files and chunk size contradict each other";
+	}
+	if (m->state != RED_PRESENT)
+		return;
+	if (redset_body_size(lists, s->chunk, member, &body, &why) < 0) {
+		/* A list that is lost (ERROR_LOST) is no flaw of this file. */
+		if (why.kind == ERROR_CORRUPT)
+			bad_member_text(m, RED_DAMAGED,
+					"impossible sizes in its header");
+	} else if (m->file_size < m->body_start + body) {
+		bad_member_text(m, RED_DAMAGED, "truncated");
 	}
 }
 
@@ -412,7 +386,6 @@ plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 			return -1;
 	agree(s);
 	inherit_lists(s);
-	check_lengths(s);
 	if (facts_init(&f, s, err) < 0)
 		return -1;
 	for (uint32_t i = 0; i < s->n; i++) {
@@ -427,8 +400,7 @@ plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 		if (s->members[i].state != RED_PRESENT &&
 		    make_images(s, i, &f, arena, err) < 0)
 			goto out;
-		if (check_body(s, i, f.lists, err) < 0)
-			goto out;
+		check_body(s, i, f.lists);
 	}
 	s->opened = true;
 	rc = 0;

@@ -503,18 +503,6 @@ kvtree_decode_into(struct kvtree *t, const void *data, size_t len, size_t *used,
 	return 0;
 }
 
-struct kvtree *
-kvtree_decode(const void *data, size_t len, size_t *used, struct error *err)
-{
-	struct kvtree *t = kvtree_new(err);
-
-	if (t != NULL && kvtree_decode_into(t, data, len, used, err) < 0) {
-		kvtree_free(t);
-		t = NULL;
-	}
-	return t;
-}
-
 /* --- Encoding --- */
 
 size_t

@@ -1,11 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kvtree_file.c - whole files.
+ * kvtree_file.c - whole trees from bytes and files, and back.
  */
 #include "buf.h"
 #include "error.h"
 #include "io.h"
 #include "meta/kvtree.h"
+
+struct kvtree *
+kvtree_decode(const void *data, size_t len, size_t *used, struct error *err)
+{
+	struct kvtree *t = kvtree_new(err);
+
+	if (t != NULL && kvtree_decode_into(t, data, len, used, err) < 0) {
+		kvtree_free(t);
+		t = NULL;
+	}
+	return t;
+}
 
 struct kvtree *
 kvtree_read_file(int dirfd, const char *name, struct error *err)

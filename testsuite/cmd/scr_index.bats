@@ -93,11 +93,11 @@ flushed() {
 }
 
 names() {
-	scr_index -p "${1-p}" --names-only --all
+	scr_index -p p --names-only --all
 }
 
 current() {
-	scr_index -p "${1-p}" | sed -n 's/^.\{33\}\* //p'
+	scr_index -p p | sed -n 's/^.\{33\}\* //p'
 }
 
 # --- The command line ---
