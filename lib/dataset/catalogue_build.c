@@ -6,8 +6,6 @@
  * whole, and the index entry comes last: whatever happens on the way, what was
  * valid stays so, and the same build can be run again.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -111,29 +109,15 @@ look(struct build *b, struct error *err)
 
 /* --- Does the redundancy agree? --- */
 
-/* Take away a redundancy file that is known to be wrong while its data are
- * known to be right: the rebuild makes it anew. */
-static int
-drop_body(struct build *b, const struct deep_finding *f, struct error *err)
-{
-	const struct plan_member *m = &b->plan->sets[f->set].members[f->member];
-
-	if (m->name == NULL || unlinkat(b->dir.fd, m->name, 0) == 0 ||
-	    errno == ENOENT)
-		return 0;
-	return error_sys(err, "%s/%s: cannot remove", b->dir.name, m->name);
-}
-
 /*
- * Act on what the deep check found: a file known to be wrong is an erasure
- * from now on.  *bodies counts redundancy files that were taken away: the plan
- * has to be made anew.  ERROR_DAMAGED: nobody can tell what is wrong.
+ * Act on what the deep check found: what is known to be wrong is an erasure
+ * from now on.  ERROR_DAMAGED: nobody can tell what is wrong.
  */
 static int
-act_on(struct build *b, const struct deep_result *r, size_t *bodies,
-       struct error *err)
+act_on(struct build *b, const struct deep_result *r, struct error *err)
 {
 	struct error why = ERROR_INIT;
+	int rc = 0;
 
 	for (size_t i = 0; i < r->nfindings; i++) {
 		const struct deep_finding *f = &r->findings[i];
@@ -144,53 +128,29 @@ act_on(struct build *b, const struct deep_result *r, size_t *bodies,
 			return error_set(err, ERROR_DAMAGED, "%s: %s",
 					 b->dir.name, why.text);
 		catalogue_say(b->o, "%s: %s", b->dir.name, why.text);
-		*bodies += f->in_body;
 	}
-	for (size_t i = 0; i < r->nfindings; i++) {
+	for (size_t i = 0; i < r->nfindings && rc == 0; i++) {
 		const struct deep_finding *f = &r->findings[i];
-		int rc = 0;
 
-		if (!f->in_body)
-			rc = plan_mark(b->plan, f->file, FILE_WRONG_CRC, err);
-		else if (!b->o->dry_run)
-			rc = drop_body(b, f, err);
-		if (rc < 0)
-			return -1;
+		rc = f->in_body
+			     ? plan_mark_body(b->plan, f->set, f->member, err)
+			     : plan_mark(b->plan, f->file, FILE_WRONG_CRC, err);
 	}
-	return 0;
-}
-
-static int
-check_deep(struct build *b, size_t *bodies, struct error *err)
-{
-	struct deep_result r = { .nfindings = 0 };
-	int rc = -1;
-
-	*bodies = 0;
-	if (deep_check(b->plan, b->o->par, b->o->memory, b->o->progress, &r,
-		       err) < 0)
-		return -1;
-	rc = act_on(b, &r, bodies, err);
-	deep_free(&r);
 	return rc;
 }
 
 static int
 look_deep(struct build *b, struct error *err)
 {
-	size_t bodies = 0;
+	struct deep_result r = { .nfindings = 0 };
+	int rc = -1;
 
-	if (check_deep(b, &bodies, err) < 0)
+	if (deep_check(b->plan, b->o->par, b->o->memory, b->o->progress, &r,
+		       err) < 0)
 		return -1;
-	if (bodies == 0 || b->o->dry_run)
-		return 0;
-	forget_plan(b);
-	b->changed = true;
-	if (look(b, err) < 0)
-		return -1;
-	if (b->plan == NULL) /* all its metadata went in the meantime */
-		return error_set(err, ERROR_ABSENT, "%s: deleted", b->dir.name);
-	return check_deep(b, &bodies, err);
+	rc = act_on(b, &r, err);
+	deep_free(&r);
+	return rc;
 }
 
 /* --- Datasets with a plan --- */

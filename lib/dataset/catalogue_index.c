@@ -146,8 +146,8 @@ take_summary(struct remake *r, int64_t id, struct error *err)
 	struct error why = ERROR_INIT;
 	char name[CATALOGUE_DIR_NAME + sizeof(SUMMARY_FILE) + 1];
 	char stamp[INDEX_STAMP_SIZE];
-	struct summary s;
-	struct dataset view;
+	struct summary s = { .complete = -1 };
+	struct dataset view = { .id = 0 };
 	struct stat st;
 	int rc = -1;
 

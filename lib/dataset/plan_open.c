@@ -19,6 +19,7 @@
 #include "io.h"
 #include "mem.h"
 #include "meta/kvtree.h"
+#include "meta/value.h"
 #include "path.h"
 
 static int
@@ -39,48 +40,68 @@ bad_member(struct plan_member *m, enum red_state state, struct arena *arena,
 	return m->problem == NULL ? no_memory(err) : 0;
 }
 
-static int
-bad_member_text(struct plan_member *m, enum red_state state,
-		const char *problem)
+static void
+bad_member_text(struct plan_member *m, const char *problem)
 {
-	m->state = state;
+	m->state = RED_DAMAGED;
 	m->problem = problem;
+}
+
+/* Is `tree` the header of this member?  0, or -1 and why not. */
+static int
+read_view(const struct kvtree *tree, size_t size, uint32_t member,
+	  struct arena *arena, struct redset_header *h, struct error *why)
+{
+	char key[VALUE_NUMBER];
+
+	if (redset_header_read(tree, size, member, arena, h, why) < 0)
+		return -1;
+	/* It lists its neighbours, too: RANK tells whose it is. */
+	if (kvtree_get2(tree, "RANK", value_text(key, member)) == NULL)
+		return error_set(why, ERROR_CORRUPT,
+				 "its header is that of another member");
 	return 0;
 }
 
-/* Read image and view; 1: the header is damaged (told in *local). */
+/*
+ * Read image and view.  -1: *why, and *state: an image that cannot be read may
+ * have a good body behind it; one that can, but is not this member's, has
+ * somebody else's.
+ */
 static int
-read_image(struct plan_member *m, uint32_t owner, int fd, struct arena *arena,
-	   struct redset_header *h, struct error *local)
+read_image(const struct plan_member *m, uint32_t member, int fd,
+	   struct arena *arena, struct redset_header *h, enum red_state *state,
+	   struct error *why)
 {
 	unsigned char head[KVTREE_HEADER_SIZE];
 	struct kvtree *tree = NULL;
 	struct buf raw = BUF_INIT;
 	size_t size = 0;
-	int rc = 1;
+	int rc = -1;
 
-	if (io_pread(fd, m->name, head, sizeof(head), 0, local) < 0 ||
-	    kvtree_peek(head, sizeof(head), &size, local) < 0)
-		return 1;
-	if (size > m->file_size) {
-		error_set(local, ERROR_CORRUPT,
-			  "%s: header needs %zu bytes, the file has %llu",
-			  m->name, size, (unsigned long long)m->file_size);
-		return 1;
-	}
+	*state = RED_HEADER_DAMAGED;
+	if (io_pread(fd, m->name, head, sizeof(head), 0, why) < 0 ||
+	    kvtree_peek(head, sizeof(head), &size, why) < 0)
+		return -1;
+	if (size > m->file_size)
+		return error_set(why, ERROR_CORRUPT,
+				 "%s: header needs %zu bytes, the file has "
+				 "%llu",
+				 m->name, size,
+				 (unsigned long long)m->file_size);
 	if (buf_reserve(&raw, size) < 0) {
-		error_set(local, ERROR_NOMEM, "out of memory");
+		no_memory(why);
 		goto out;
 	}
-	if (io_pread(fd, m->name, raw.data, size, 0, local) < 0)
+	if (io_pread(fd, m->name, raw.data, size, 0, why) < 0)
 		goto out;
-	tree = kvtree_decode(raw.data, size, NULL, local);
-	if (tree == NULL ||
-	    redset_header_read(tree, size, owner, arena, h, local) < 0) {
-		error_wrap(local, "%s", m->name);
-		goto out;
+	tree = kvtree_decode(raw.data, size, NULL, why);
+	if (tree != NULL) {
+		*state = RED_DAMAGED;
+		rc = read_view(tree, size, member, arena, h, why);
 	}
-	rc = 0;
+	if (rc < 0)
+		error_wrap(why, "%s", m->name);
 out:
 	kvtree_free(tree);
 	buf_free(&raw);
@@ -94,6 +115,7 @@ read_header(const struct planner *w, struct plan_set *s, uint32_t member,
 	struct plan_member *m = &s->members[member];
 	struct redset_header *h = arena_alloc(arena, 1, sizeof(*h));
 	struct error local = ERROR_INIT;
+	enum red_state state = RED_DAMAGED;
 	struct stat st;
 	int fd = -1, rc = -1;
 
@@ -104,20 +126,20 @@ read_header(const struct planner *w, struct plan_set *s, uint32_t member,
 	if (fd < 0)
 		return bad_member(m, RED_DAMAGED, arena, &local, err);
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		rc = bad_member_text(m, RED_DAMAGED, "not a regular file");
+		bad_member_text(m, "not a regular file");
+		rc = 0;
 		goto out;
 	}
 	m->file_size = (uint64_t)st.st_size;
-	if (read_image(m, member, fd, arena, h, &local) != 0) {
-		rc = bad_member(m, RED_HEADER_DAMAGED, arena, &local, err);
+	if (read_image(m, member, fd, arena, h, &state, &local) < 0) {
+		rc = bad_member(m, state, arena, &local, err);
 		goto out;
 	}
 	rc = 0;
 	if (h->desc.type != s->type || h->desc.members != s->n ||
 	    h->desc.member != member || h->desc.rank != m->rank ||
 	    h->desc.sets != s->sets || h->desc.set + 1 != s->number) {
-		bad_member_text(m, RED_DAMAGED,
-				"its header belongs to another file");
+		bad_member_text(m, "its header belongs to another file");
 		goto out;
 	}
 	m->read = h;
@@ -172,8 +194,7 @@ agree(struct plan_set *s)
 		if (m->read == NULL ||
 		    (right != NULL && same_set(m->read, right)))
 			continue;
-		bad_member_text(m, RED_DAMAGED,
-				"contradicts the rest of its set");
+		bad_member_text(m, "contradicts the rest of its set");
 		m->read = NULL;
 		m->list.known = false;
 	}
@@ -344,33 +365,53 @@ plan_make_header(struct plan_set *s, uint32_t member, struct arena *arena,
 	return rc;
 }
 
-/* Is the file as long as its header and lists say? */
+/* Is the file as long as its header and the lists say? */
 static void
-check_body(struct plan_set *s, uint32_t member,
+check_size(const struct plan_set *s, uint32_t member,
 	   const struct redset_member *lists)
 {
 	struct plan_member *m = &s->members[member];
 	struct error why = ERROR_INIT;
 	uint64_t body = 0;
 
-	if (m->state == RED_HEADER_DAMAGED) {
-		if (m->header == NULL ||
-		    redset_body_size(lists, s->chunk, member, &body, NULL) <
-			    0 ||
-		    m->file_size != m->body_start + body)
-			m->state = RED_DAMAGED;
-		return;
-	}
-	if (m->state != RED_PRESENT)
-		return;
 	if (redset_body_size(lists, s->chunk, member, &body, &why) < 0) {
 		/* A list that is lost (ERROR_LOST) is no flaw of this file. */
 		if (why.kind == ERROR_CORRUPT)
-			bad_member_text(m, RED_DAMAGED,
-					"impossible sizes in its header");
+			bad_member_text(m, "impossible sizes in its header");
 	} else if (m->file_size < m->body_start + body) {
-		bad_member_text(m, RED_DAMAGED, "truncated");
+		bad_member_text(m, "truncated");
 	}
+}
+
+/* The body behind a damaged header is where it should be if the size is. */
+static void
+check_salvage(const struct plan_set *s, uint32_t member,
+	      const struct redset_member *lists)
+{
+	struct plan_member *m = &s->members[member];
+	uint64_t body = 0;
+
+	if (m->header == NULL ||
+	    redset_body_size(lists, s->chunk, member, &body, NULL) < 0 ||
+	    m->file_size != m->body_start + body)
+		m->state = RED_DAMAGED;
+}
+
+static int
+settle_member(struct plan_set *s, uint32_t member, const struct facts *f,
+	      struct arena *arena, struct error *err)
+{
+	struct plan_member *m = &s->members[member];
+
+	if (m->state == RED_PRESENT)
+		check_size(s, member, f->lists);
+	if (m->state == RED_PRESENT)
+		return 0;
+	if (make_images(s, member, f, arena, err) < 0)
+		return -1;
+	if (m->state == RED_HEADER_DAMAGED)
+		check_salvage(s, member, f->lists);
+	return 0;
 }
 
 int
@@ -396,12 +437,9 @@ plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 		if (name_member(w, s, i, arena, err) < 0)
 			goto out;
 	}
-	for (uint32_t i = 0; i < s->n; i++) {
-		if (s->members[i].state != RED_PRESENT &&
-		    make_images(s, i, &f, arena, err) < 0)
+	for (uint32_t i = 0; i < s->n; i++)
+		if (settle_member(s, i, &f, arena, err) < 0)
 			goto out;
-		check_body(s, i, f.lists);
-	}
 	s->opened = true;
 	rc = 0;
 out:

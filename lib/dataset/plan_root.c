@@ -164,7 +164,8 @@ cannot_tell(const struct planner *w, const struct sample *s, const char *how,
 	return error_set(err, ERROR_USAGE,
 			 "%s: the metadata name files below %s; %s: say what "
 			 "the prefix was called then with --moved-from",
-			 w->p.places[0].root, s->common.data, how);
+			 w->p.places[0].root,
+			 s->common.len > 0 ? s->common.data : "/", how);
 }
 
 /* Try every directory from `common` up to the one below "/". */
@@ -207,29 +208,30 @@ infer_root(struct planner *w, struct sample *s, struct error *err)
 	return 0;
 }
 
-/* Is everything recorded below where the prefix is now, as the caller spells
- * it or as the system does? */
+/* Is everything recorded below where the prefix is now, as the system spells
+ * it or as the caller does? */
 static int
 is_here(struct planner *w, const struct sample *s, bool *here,
 	struct error *err)
 {
-	struct buf real = BUF_INIT;
+	const char *root = w->p.places[0].root;
+	struct buf name = BUF_INIT;
 	int rc = -1;
 
-	*here = false;
-	if (path_real(w->p.places[0].root, &real, err) < 0)
+	if (path_real(root, &name, err) < 0)
 		goto out;
-	if (path_below(s->common.data, real.data) != NULL) {
-		*here = true;
-		w->p.recorded_root = arena_strdup(w->p.arena, real.data);
-		if (w->p.recorded_root == NULL) {
-			no_memory(err);
-			goto out;
-		}
-	}
+	if (path_below(s->common.data, name.data) == NULL &&
+	    path_normal(root, &name, err) < 0)
+		goto out;
+	*here = name.data[0] == '/' &&
+		path_below(s->common.data, name.data) != NULL;
 	rc = 0;
+	if (*here) {
+		w->p.recorded_root = arena_strdup(w->p.arena, name.data);
+		rc = w->p.recorded_root == NULL ? no_memory(err) : 0;
+	}
 out:
-	buf_free(&real);
+	buf_free(&name);
 	return rc;
 }
 
@@ -372,6 +374,13 @@ prefix_path(struct planner *w, struct mapper *m, const struct filemap_file *f,
 	memcpy(rel + dir, f->name, name + 1);
 	if (dir + name >= PATH_MAX || !path_is_clean(rel + dir)) {
 		outside(w, f, rank, err);
+		return NULL;
+	}
+	if (path_below(rel, ".scr") != NULL) {
+		error_set(err, ERROR_UNSAFE,
+			  "filemap_%lld: %s: no file of a job lies among the "
+			  "metadata",
+			  (long long)rank, rel);
 		return NULL;
 	}
 	return rel;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "meta/rank2file.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
@@ -13,6 +15,7 @@
 #include "meta/kvtree.h"
 #include "meta/rank2file_impl.h"
 #include "meta/value.h"
+#include "path.h"
 #include "str.h"
 
 /* Levels of maps above the parts, and the depth of our recursion.  One level
@@ -143,6 +146,20 @@ read_level(const struct kvtree *tree, uint64_t *out, struct error *err)
 	return value_u64(k, LEVEL_MAX, out, err);
 }
 
+/* Read a whole file; through no link that leads out of the directory. */
+static int
+read_bytes(int dirfd, const char *name, struct buf *out, struct error *err)
+{
+	int fd = path_open_beneath(dirfd, name, O_RDONLY | O_NONBLOCK, 0, err);
+	int rc = -1;
+
+	if (fd < 0)
+		return -1;
+	rc = io_read_fd(fd, name, KVTREE_MAX_ENCODED, out, err);
+	close(fd);
+	return rc;
+}
+
 /* Read the tree at `offset` of a file that was not read before. */
 static struct kvtree *
 read_tree(struct loader *l, int dirfd, const char *name, uint64_t offset,
@@ -158,7 +175,7 @@ read_tree(struct loader *l, int dirfd, const char *name, uint64_t offset,
 		no_memory(err);
 		return NULL;
 	}
-	if (io_read_file(dirfd, name, KVTREE_MAX_ENCODED, &l->raw, err) < 0)
+	if (read_bytes(dirfd, name, &l->raw, err) < 0)
 		return NULL;
 	if (offset > l->raw.len) {
 		error_set(err, ERROR_CORRUPT, "%s: no offset %" PRIu64, name,

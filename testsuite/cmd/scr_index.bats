@@ -791,8 +791,8 @@ current() {
 	until [ -e "$lock" ] && ! flock -n "$lock" true; do
 		sleep 0.05
 	done
-	timeout -s INT 0.3 "$BIN/scr_index" -q -p p --build 1 && false
-	[ $? -ne 0 ]
+	try timeout -s INT 0.3 "$BIN/scr_index" -q -p p --build 1
+	[ "$status" -ne 0 ]
 	kill "$holder"
 }
 

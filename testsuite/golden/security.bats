@@ -176,8 +176,8 @@ again_flushed()
 	done
 	# The recorded root may be anything: it is not where files are sought.
 	attack "0 1 2 4" 'filemap_.|reddescmap'
-	refused "0 1" scr_index --prefix "$at" --build 1 --moved-from /
-	refused "0 1 2" scr_index --prefix "$at" --build 1 --moved-from ..
+	refused "1 4" scr_index --prefix "$at" --build 1 --moved-from /
+	refused "1 2 4" scr_index --prefix "$at" --build 1 --moved-from ..
 }
 
 @test "filemap: cache paths that lead out do not matter on a prefix" {
@@ -192,7 +192,7 @@ again_flushed()
 	craft "$meta/filemap_2" \
 		-e 's,^          /tmp/scrgold/xor_4/prefix/ckpt\.1/nested/.*,          /tmp/scrgold/xor_4/prefix/.scr,' \
 		-e 's,^          data file 2\.bin$,          index.scr,'
-	attack "1 4"
+	attack 1
 	[[ ! -e $at/.scr/index.scr ]]
 }
 
@@ -348,7 +348,7 @@ again_flushed()
 	done
 	again_open
 	cp "$meta/filemap_0" "$meta/filemap_4000000000"
-	attack "0 1 4"
+	attack "0 1 4" "reddescmap|filemap_4"
 }
 
 @test "redundancy headers: every number in turn is absurd" {

@@ -94,6 +94,47 @@ test_refused(void)
 	   "a dataset that the job gave up");
 }
 
+/* A prefix that has moved since the job wrote it. */
+static void
+test_moved(void)
+{
+	struct scene moved = xor4;
+	struct error err = ERROR_INIT;
+	struct build_result r;
+	struct verify_result v;
+	struct index_entry e;
+	struct index *ix = NULL;
+	struct told t;
+
+	moved.was = "/job/run 7";
+	moved.root[0] = '\0';
+	moved.kept = NULL;
+	moved.nkept = 0;
+	moved.maps = NULL;
+	moved.lists[0] = moved.lists[1] = NULL;
+	moved.arena = NULL;
+	scene_make(&moved);
+	scene_lose(&moved, 1);
+	ok(build(scene_prefix(&moved), &r, &err) == 0, "a prefix that moved");
+	ix = entry(scene_prefix(&moved), &e);
+	is_str(index_extra(ix, SCENE_ID, "ROOT"), "/job/run 7",
+	       "... where it was is remembered");
+	index_free(ix);
+	for (unsigned i = 0; i < moved.ranks; i++)
+		scene_lose_data(&moved, i);
+	ok(verify(scene_prefix(&moved), &v, &t) == 0 &&
+		   v.status == STATUS_LOST && v.bad_files == 8,
+	   "... also when no file is left to tell it");
+	must(unlink(fmt("%s/.scr/index.scr", scene_prefix(&moved))) == 0);
+	ok(verify(scene_prefix(&moved), &v, &t) == -1,
+	   "... but not without the index");
+	options.moved_from = "/job/run 7";
+	ok(verify(scene_prefix(&moved), &v, &t) == 0 && v.status == STATUS_LOST,
+	   "... unless it is given by hand");
+	options.moved_from = NULL;
+	scene_end(&moved);
+}
+
 /* --- Descriptors --- */
 
 #define FLUSH "DATASET>7>DSETDESC>"
@@ -315,6 +356,7 @@ main(void)
 {
 	test_build();
 	test_refused();
+	test_moved();
 	test_sources();
 	test_traces();
 	test_cache_paths();
