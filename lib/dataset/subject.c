@@ -4,10 +4,8 @@
  */
 #include "dataset/subject.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,10 +13,14 @@
 #include "arena.h"
 #include "dataset/plan.h"
 #include "error.h"
-#include "io.h"
 #include "mem.h"
 #include "path.h"
 #include "str.h"
+
+/* The lock of one metadata directory. */
+struct subject_lock {
+	int dirfd, lock;
+};
 
 static int
 no_memory(struct error *err)
@@ -38,8 +40,10 @@ subject_init(struct subject *s, struct error *err)
 void
 subject_fini(struct subject *s)
 {
-	for (size_t i = 0; i < s->nlocks; i++)
-		close(s->locks[i]);
+	for (size_t i = 0; i < s->nlocks; i++) {
+		catalogue_unlock(s->locks[i].dirfd, s->locks[i].lock);
+		close(s->locks[i].dirfd);
+	}
 	mem_free(s->locks);
 	survey_caches_fini(&s->caches);
 	arena_free(s->arena);
@@ -282,55 +286,21 @@ subject_find_files(struct subject *s, const char *prefix, enum redset_type type,
 
 /* --- Locks --- */
 
-static void __attribute__((format(printf, 2, 3)))
-say(const struct catalogue_options *o, const char *fmt, ...)
-{
-	struct error text = ERROR_INIT;
-	va_list ap;
-
-	if (o->log == NULL)
-		return;
-	va_start(ap, fmt);
-	error_vset(&text, ERROR_NONE, fmt, ap);
-	va_end(ap);
-	o->log(o->log_arg, text.text);
-}
-
-static bool
-no_locks(const struct error *why)
-{
-	return why->kind == ERROR_SYSTEM &&
-	       (why->errnum == ENOLCK || why->errnum == ENOSYS ||
-		why->errnum == EOPNOTSUPP);
-}
-
 /* A directory that is not there is left to the plan to tell. */
 static int
 lock_dir(struct subject *s, const char *dir, const struct catalogue_options *o,
 	 struct error *err)
 {
-	struct error why = ERROR_INIT;
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), lock = -1;
 
 	if (fd < 0)
 		return 0;
-	lock = io_trylock(fd, CATALOGUE_DIR_LOCK, true, &why);
-	if (lock < 0 && why.kind == ERROR_SYSTEM && why.errnum == EWOULDBLOCK) {
-		say(o, "%s: somebody else works on it, waiting", dir);
-		error_clear(&why);
-		lock = io_lock(fd, CATALOGUE_DIR_LOCK, true, &why);
+	lock = catalogue_lock(fd, dir, o, err);
+	if (lock == -1) {
+		close(fd);
+		return -1;
 	}
-	close(fd);
-	if (lock >= 0) {
-		s->locks[s->nlocks++] = lock;
-		return 0;
-	}
-	if (!no_locks(&why))
-		return error_set(err, why.kind, "%s: %s", dir, why.text);
-	say(o,
-	    "%s: this file system has no locks: do not work on one dataset "
-	    "with two commands at once",
-	    dir);
+	s->locks[s->nlocks++] = (struct subject_lock){ fd, lock };
 	return 0;
 }
 

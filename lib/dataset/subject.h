@@ -19,6 +19,8 @@ enum subject_kind {
 	SUBJECT_FILES,	/* names in dir; prefix if it is known */
 };
 
+struct subject_lock; /* opaque */
+
 struct subject {
 	enum subject_kind kind;
 	const char *prefix;
@@ -32,7 +34,7 @@ struct subject {
 	/* Private. */
 	struct arena *arena;
 	struct survey_caches caches;
-	int *locks;
+	struct subject_lock *locks;
 	size_t nlocks;
 };
 
