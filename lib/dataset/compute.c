@@ -7,6 +7,7 @@
  */
 #include "dataset/compute.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sys/resource.h>
 
@@ -104,6 +105,7 @@ compute_outputs(const struct run *r, struct worker *w, struct block *b)
 static int
 write_outputs(struct worker *w, const struct block *b, struct error *err)
 {
+	assert(b->job->nin > 0); /* nothing comes from nothing */
 	for (uint32_t i = 0; i < b->job->nout; i++) {
 		const struct solve_ref *ref = &b->job->out[i];
 		const struct stripe *s =

@@ -22,6 +22,9 @@
 
 #define STRETCH ((uint64_t)4 << 20)
 
+/* Buffers for PARTNER: data, a copy, and the first that differs. */
+#define PARTNER_WIDTH 3
+
 static int
 no_memory(struct error *err)
 {
@@ -92,6 +95,7 @@ compare(const struct recipe *r, unsigned char *chunks, unsigned char *scratch,
 {
 	void *in[CODE_MAX], *out[CODE_MAX];
 	size_t first = len;
+	bool same = true;
 
 	for (unsigned i = 0; i < r->nin; i++)
 		in[i] = chunks + r->in[i] * block;
@@ -99,19 +103,17 @@ compare(const struct recipe *r, unsigned char *chunks, unsigned char *scratch,
 		out[i] = scratch + i * block;
 	recipe_run(r, len, in, out);
 	*wrong = 0;
-	for (unsigned i = 0; i < r->nout; i++) {
-		const unsigned char *have = chunks + r->out[i] * block;
-		const unsigned char *want = out[i];
+	for (unsigned i = 0; i < r->nout; i++)
+		same &= memcmp(chunks + r->out[i] * block, out[i], len) == 0;
+	for (size_t b = 0; !same && b < len; b++) {
+		bool differs = false;
 
-		if (memcmp(have, want, len) == 0)
-			continue;
-		for (size_t b = 0; b < len; b++) {
-			if (have[b] == want[b])
-				continue;
-			++*wrong;
-			if (b < first)
-				first = b;
-		}
+		for (unsigned i = 0; i < r->nout; i++)
+			differs |= chunks[r->out[i] * block + b] !=
+				   ((const unsigned char *)out[i])[b];
+		*wrong += differs;
+		if (differs && b < first)
+			first = b;
 	}
 	return first;
 }
@@ -207,17 +209,17 @@ copy_start(const struct plan_set *s, uint32_t m, uint32_t dist)
 }
 
 /* Copies that differ from the data, against those that agree: with more than
- * one replica the majority is right. */
+ * one replica the majority is right.  `alike`: those that differ agree with
+ * each other. */
 static void
-partner_verdict(const struct deep *d, struct deep_finding *f, uint32_t member,
-		uint32_t holder, uint32_t differ, uint32_t copies)
+partner_verdict(const struct deep *d, struct deep_finding *f, uint32_t differ,
+		uint32_t copies, bool alike)
 {
-	f->stripe = member;
-	if (copies > 1 && differ == copies) {
-		f->member = member;
+	if (copies > 1 && differ == copies && alike) {
+		f->member = f->stripe;
 		deep_place(d->p, f, f->first);
 	} else if (copies > 1 && differ * 2 < copies + 1) {
-		f->member = holder;
+		f->member = f->holder;
 		f->in_body = true;
 	}
 }
@@ -230,13 +232,16 @@ check_partner_block(struct deep *d, struct deep_worker *w,
 	const struct plan_set *s = &d->p->sets[it->set];
 	const struct deep_set *r = &d->sets[it->set];
 	uint32_t copies = s->failures < s->n ? s->failures : s->n - 1;
-	uint32_t differ = 0, holder = PLAN_NONE;
+	uint32_t differ = 0;
 	unsigned char *data = w->memory, *copy = w->memory + block;
+	unsigned char *other = w->memory + 2 * block;
 	struct deep_finding f = {
 		.set = it->set,
+		.stripe = it->stripe,
 		.member = PLAN_NONE,
 		.file = PLAN_NONE,
 	};
+	bool alike = true;
 
 	if (stripe_read(&r->data[it->stripe], w->cache, off, data, len, err) <
 	    0)
@@ -250,9 +255,12 @@ check_partner_block(struct deep *d, struct deep_worker *w,
 			return -1;
 		if (memcmp(data, copy, len) == 0)
 			continue;
-		if (differ++ > 0)
+		if (differ++ > 0) {
+			alike &= memcmp(other, copy, len) == 0;
 			continue;
-		holder = h;
+		}
+		memcpy(other, copy, len);
+		f.holder = h;
 		for (size_t b = len; b-- > 0;) {
 			if (data[b] == copy[b])
 				continue;
@@ -263,7 +271,7 @@ check_partner_block(struct deep *d, struct deep_worker *w,
 	progress_add(d->progress, (uint64_t)len * (copies + 1));
 	if (differ == 0)
 		return 0;
-	partner_verdict(d, &f, it->stripe, holder, differ, copies);
+	partner_verdict(d, &f, differ, copies, alike);
 	return deep_found(d, &f, err);
 }
 
@@ -277,7 +285,7 @@ check_item(void *arg, size_t i, unsigned worker, struct error *err)
 	const struct plan_set *s = &d->p->sets[it->set];
 	struct deep_worker *w = &d->workers[worker];
 	bool partner = s->type == REDSET_PARTNER;
-	size_t width = partner ? 2 : s->n + s->failures;
+	size_t width = partner ? PARTNER_WIDTH : s->n + s->failures;
 	size_t block = w->bytes / width & ~(COMPUTE_BLOCK_MIN - 1);
 
 	if (block > COMPUTE_BLOCK)
@@ -353,7 +361,7 @@ static int
 prepare(struct deep *d, uint64_t memory, struct error *err)
 {
 	uint64_t each = memory ? memory / d->nworkers : COMPUTE_WORKER_MEMORY;
-	size_t width = 2;
+	size_t width = PARTNER_WIDTH;
 
 	d->sets = mem_calloc(d->p->nsets + 1, sizeof(*d->sets));
 	d->sums = mem_calloc(d->p->nfiles + 1, sizeof(*d->sums));
@@ -370,11 +378,13 @@ prepare(struct deep *d, uint64_t memory, struct error *err)
 			continue;
 		}
 		d->out->sets_checked++;
-		if (s->n + s->failures > width)
+		if (s->type != REDSET_PARTNER && s->n + s->failures > width)
 			width = s->n + s->failures;
 		if (prepare_set(d, (uint32_t)i, err) < 0)
 			return -1;
 	}
+	if (each > width * COMPUTE_BLOCK)
+		each = width * COMPUTE_BLOCK;
 	if (each < width * COMPUTE_BLOCK_MIN)
 		each = width * COMPUTE_BLOCK_MIN;
 	for (unsigned i = 0; i < d->nworkers; i++) {

@@ -23,7 +23,8 @@ struct deep_finding {
 	uint32_t set;	   /* in plan.sets */
 	uint64_t bytes;	   /* positions that do not add up */
 	uint64_t first;	   /* offset of the first, within chunk or copy */
-	uint32_t stripe;   /* its stripe (XOR, RS) */
+	uint32_t stripe;   /* its stripe; PARTNER: whose data they are */
+	uint32_t holder;   /* PARTNER: the member with the copy that differs */
 	uint32_t member;   /* the culprit, or PLAN_NONE: cannot be told */
 	bool in_body;	   /* culprit's redundancy file, else its data */
 	uint32_t file;	   /* the damaged data file in plan.files, or

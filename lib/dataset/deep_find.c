@@ -4,6 +4,8 @@
  */
 #include "dataset/deep.h"
 
+#include <assert.h>
+
 #include "dataset/deep_impl.h"
 #include "error.h"
 #include "mem.h"
@@ -145,6 +147,7 @@ deep_decide(const struct deep *d, struct deep_finding *f)
 	}
 	if (!all_right || s->type == REDSET_RS)
 		return;
+	assert(s->n > 0); /* or it would not have been checked */
 	f->member =
 		s->type == REDSET_PARTNER ? (f->stripe + 1) % s->n : f->stripe;
 	f->in_body = true;

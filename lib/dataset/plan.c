@@ -227,7 +227,7 @@ make(struct planner *w, struct error *err)
 	    (plan_map_files(w, err) < 0 || plan_stat_files(w, 0, err) < 0))
 		return -1;
 	if ((w->o->flags & PLAN_CHECKSUMS) && !w->bare &&
-	    plan_check_files(w, err) < 0)
+	    plan_check_all(w, err) < 0)
 		return -1;
 	if (plan_solve_sets(w, false, err) < 0)
 		return -1;

@@ -28,7 +28,7 @@ struct check {
 	struct plan *p;
 	struct par *par;
 	struct progress *progress;
-	uint32_t set; /* only files of ranks in this set; PLAN_NONE: all */
+	bool *look; /* by file: to be read */
 	struct check_item *items;
 	size_t nitems, cap;
 	struct stripe_sum *sums; /* by file */
@@ -36,7 +36,6 @@ struct check {
 	struct stripe_cache **caches; /* by worker */
 	unsigned char **blocks;
 	_Atomic bool *bad; /* by file: could not be read */
-	bool *looked;	   /* by file: was to be read */
 };
 
 static int
@@ -69,18 +68,14 @@ list_items(struct check *c, struct error *err)
 	c->sums = mem_calloc(p->nfiles + 1, sizeof(*c->sums));
 	c->parts = mem_calloc(p->nfiles + 1, sizeof(*c->parts));
 	c->bad = mem_calloc(p->nfiles + 1, sizeof(*c->bad));
-	c->looked = mem_calloc(p->nfiles + 1, sizeof(*c->looked));
-	if (c->sums == NULL || c->parts == NULL || c->bad == NULL ||
-	    c->looked == NULL)
+	if (c->sums == NULL || c->parts == NULL || c->bad == NULL)
 		return no_memory(err);
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 
-		if (f->state != FILE_PRESENT || !f->has_crc ||
-		    (c->set != PLAN_NONE &&
-		     p->ranks[f->rank].data_set != c->set))
+		c->look[i] &= f->state == FILE_PRESENT && f->has_crc;
+		if (!c->look[i])
 			continue;
-		c->looked[i] = true;
 		c->sums[i].size = f->attr.size;
 		c->parts[i] = (struct stripe_part){
 			.len = f->attr.size,
@@ -142,13 +137,6 @@ start(struct check *c, struct error *err)
 	return 0;
 }
 
-static bool
-is_wrong(const struct check *c, size_t i)
-{
-	return c->looked[i] &&
-	       (c->bad[i] || c->sums[i].crc != c->p->files[i].crc);
-}
-
 static int
 run_check(struct check *c, struct error *err)
 {
@@ -176,44 +164,40 @@ end_check(struct check *c)
 	mem_free(c->sums);
 	mem_free(c->parts);
 	mem_free(c->bad);
-	mem_free(c->looked);
 }
 
 int
-plan_check_files(struct planner *w, struct error *err)
-{
-	struct check c = {
-		.p = &w->p,
-		.par = w->par,
-		.progress = w->o->progress,
-		.set = PLAN_NONE,
-	};
-	int rc = run_check(&c, err);
-
-	for (size_t i = 0; rc == 0 && i < w->p.nfiles; i++)
-		if (is_wrong(&c, i))
-			w->p.files[i].state = FILE_WRONG_CRC;
-	end_check(&c);
-	return rc;
-}
-
-long
-plan_check_rest(struct plan *p, struct par *par, uint32_t rank,
-		struct error *err)
+plan_check_files(struct plan *p, struct par *par, struct progress *progress,
+		 bool *look, struct error *err)
 {
 	struct check c = {
 		.p = p,
 		.par = par,
-		.set = p->ranks[rank].data_set,
+		.progress = progress,
+		.look = look,
 	};
-	long marked = run_check(&c, err);
+	int rc = run_check(&c, err);
 
-	for (size_t i = 0; marked >= 0 && i < p->nfiles; i++) {
-		if (!is_wrong(&c, i))
-			continue;
-		marked = plan_mark(p, i, FILE_WRONG_CRC, err) < 0 ? -1
-								  : marked + 1;
-	}
+	for (size_t i = 0; rc == 0 && i < p->nfiles; i++)
+		look[i] = look[i] &&
+			  (c.bad[i] || c.sums[i].crc != p->files[i].crc);
 	end_check(&c);
-	return marked;
+	return rc;
+}
+
+int
+plan_check_all(struct planner *w, struct error *err)
+{
+	bool *look = mem_alloc(w->p.nfiles + 1, sizeof(*look));
+	int rc = -1;
+
+	if (look == NULL)
+		return no_memory(err);
+	memset(look, true, w->p.nfiles);
+	rc = plan_check_files(&w->p, w->par, w->o->progress, look, err);
+	for (size_t i = 0; rc == 0 && i < w->p.nfiles; i++)
+		if (look[i])
+			w->p.files[i].state = FILE_WRONG_CRC;
+	mem_free(look);
+	return rc;
 }

@@ -163,12 +163,12 @@ const char *plan_unknown_lists(const struct plan_set *s, const bool *any,
 
 /* Read every present file that has a recorded checksum; a wrong one changes
  * its state. */
-int plan_check_files(struct planner *w, struct error *err);
+int plan_check_all(struct planner *w, struct error *err);
 
-/* Read the present files of the data set of `rank` that have a recorded
- * checksum; wrong ones are marked (plan_mark).  Returns how many, or -1. */
-long plan_check_rest(struct plan *p, struct par *par, uint32_t rank,
-		     struct error *err);
+/* The same for those files i for which look[i] is set; it stays set where the
+ * file is wrong, whose state is not changed. */
+int plan_check_files(struct plan *p, struct par *par, struct progress *progress,
+		     bool *look, struct error *err);
 
 /* --- plan.c --- */
 

@@ -238,9 +238,11 @@ open_map(const struct place *pl, const char *name, struct error *err)
 	int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;
 	int fd = openat(pl->meta_fd, name, flags | O_NOFOLLOW);
 
-	if (fd < 0 && errno == ELOOP)
+	if (fd >= 0)
+		return fd;
+	if (errno == ELOOP)
 		return path_open_beneath(pl->meta_fd, name, flags, 0, err);
-	return fd < 0 ? error_sys(err, "%s: cannot open", name) : fd;
+	return error_sys(err, "%s: cannot open", name);
 }
 
 /* One filemap; a bad one is not an error but a filemap that is missing. */

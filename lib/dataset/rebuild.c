@@ -12,7 +12,7 @@
 
 #include "arena.h"
 #include "dataset/compute.h"
-#include "dataset/plan_impl.h"
+#include "dataset/rebuild_impl.h"
 #include "dataset/stripe.h"
 #include "dataset/target.h"
 #include "error.h"
@@ -29,29 +29,14 @@
 /* Copying a body behind its new header. */
 #define COPY_BLOCK ((size_t)256 << 10)
 
-struct run {
-	struct plan *p;
-	const struct rebuild_options *o;
-	struct rebuild_result *result;
-	struct par *par;
-	struct arena *arena; /* of one round */
-	struct targets targets;
-	struct compute_set *sets;
-	size_t nsets;
-	struct stripe_sum *sums, *new_sums; /* by file; NULL: none recorded */
-};
-
 static int
 no_memory(struct error *err)
 {
 	return error_set(err, ERROR_NOMEM, "out of memory");
 }
 
-static void say(const struct run *r, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static void
-say(const struct run *r, const char *fmt, ...)
+void
+rebuild_say(const struct rebuild_run *r, const char *fmt, ...)
 {
 	struct error text = ERROR_INIT;
 	va_list ap;
@@ -64,20 +49,20 @@ say(const struct run *r, const char *fmt, ...)
 	r->o->log(r->o->log_arg, text.text);
 }
 
-/* --- What has to be written --- */
-
-static bool
-worth_solving(const struct run *r, const struct plan_set *s)
+bool
+rebuild_wants(const struct rebuild_run *r, const struct plan_set *s)
 {
 	if (!s->solved || s->verdict == SET_WHOLE)
 		return false;
 	return s->verdict == SET_REBUILDABLE || r->o->partial;
 }
 
+/* --- What has to be written --- */
+
 /* The temporary file of a lost data file, as a part of its member's string. */
 static int
-file_target(struct run *r, uint32_t index, uint64_t at, struct stripe *out,
-	    struct error *err)
+file_target(struct rebuild_run *r, uint32_t index, uint64_t at,
+	    struct stripe *out, struct error *err)
 {
 	const struct plan_file *f = &r->p->files[index];
 	const struct place *pl = &r->p->places[f->place];
@@ -107,8 +92,8 @@ file_target(struct run *r, uint32_t index, uint64_t at, struct stripe *out,
 }
 
 static int
-data_targets(struct run *r, const struct plan_member *m, struct stripe *out,
-	     struct error *err)
+data_targets(struct rebuild_run *r, const struct plan_member *m,
+	     struct stripe *out, struct error *err)
 {
 	uint64_t at = 0;
 
@@ -128,7 +113,7 @@ data_targets(struct run *r, const struct plan_member *m, struct stripe *out,
 }
 
 static int
-body_target(struct run *r, const struct plan_set *s,
+body_target(struct rebuild_run *r, const struct plan_set *s,
 	    const struct plan_member *m, struct stripe *out, struct error *err)
 {
 	const struct place *pl = &r->p->places[m->place];
@@ -177,7 +162,8 @@ body_target(struct run *r, const struct plan_set *s,
 }
 
 static int
-map_target(struct run *r, const struct plan_member *m, struct error *err)
+map_target(struct rebuild_run *r, const struct plan_member *m,
+	   struct error *err)
 {
 	const struct plan_rank *pr = NULL;
 	struct target t = { .kind = TARGET_MAP };
@@ -197,7 +183,7 @@ map_target(struct run *r, const struct plan_member *m, struct error *err)
 }
 
 static int
-set_targets(struct run *r, const struct plan_set *s, struct error *err)
+set_targets(struct rebuild_run *r, const struct plan_set *s, struct error *err)
 {
 	struct compute_set *c = &r->sets[r->nsets++];
 	struct stripe *data = NULL, *body = NULL, *to = NULL, *to_body = NULL;
@@ -227,32 +213,13 @@ set_targets(struct run *r, const struct plan_set *s, struct error *err)
 	return 0;
 }
 
-static int
-make_sums(struct run *r, struct error *err)
-{
-	size_t n = r->p->nfiles;
-	bool any = false;
-
-	for (size_t i = 0; i < n && !any; i++)
-		any = r->p->files[i].has_crc;
-	if (!any)
-		return 0;
-	r->sums = mem_calloc(n, sizeof(*r->sums));
-	r->new_sums = mem_calloc(n, sizeof(*r->new_sums));
-	if (r->sums == NULL || r->new_sums == NULL)
-		return no_memory(err);
-	for (size_t i = 0; i < n; i++)
-		r->sums[i].size = r->new_sums[i].size =
-			r->p->files[i].attr.size;
-	return 0;
-}
-
 /* --- Contents --- */
 
 /* The body of a redundancy file whose header was damaged, to its new place. */
 static int
-copy_body(struct run *r, const struct place *pl, const struct plan_member *m,
-	  const struct stripe *to, struct error *err)
+copy_body(struct rebuild_run *r, const struct place *pl,
+	  const struct plan_member *m, const struct stripe *to,
+	  struct error *err)
 {
 	struct stripe_part from = {
 		.len = to->nparts ? to->parts[0].len : 0,
@@ -280,10 +247,10 @@ copy_body(struct run *r, const struct place *pl, const struct plan_member *m,
 		    stripe_write(to, out, off, block, len, err) < 0)
 			goto done;
 	}
-	say(r,
-	    "%s: header was damaged and is written anew; its contents, "
-	    "which nothing else can confirm, were used",
-	    m->name);
+	rebuild_say(r,
+		    "%s: header was damaged and is written anew; its contents, "
+		    "which nothing else can confirm, were used",
+		    m->name);
 	rc = 0;
 done:
 	mem_free(block);
@@ -293,14 +260,14 @@ done:
 }
 
 static int
-copy_bodies(struct run *r, struct error *err)
+copy_bodies(struct rebuild_run *r, struct error *err)
 {
 	size_t c = 0;
 
 	for (size_t i = 0; i < r->p->nsets; i++) {
 		const struct plan_set *s = &r->p->sets[i];
 
-		if (!worth_solving(r, s))
+		if (!rebuild_wants(r, s))
 			continue;
 		for (uint32_t m = 0; m < s->n; m++) {
 			const struct plan_member *pm = &s->members[m];
@@ -316,86 +283,23 @@ copy_bodies(struct run *r, struct error *err)
 	return 0;
 }
 
-/* --- Sums --- */
-
-/* Files that were read as a whole and are not what was recorded.  Returns how
- * many were marked, -1 on failure. */
-static long
-mark_bad_inputs(struct run *r, struct error *err)
-{
-	long marked = 0;
-
-	for (size_t i = 0; r->sums != NULL && i < r->p->nfiles; i++) {
-		struct plan_file *f = &r->p->files[i];
-		uint64_t seen = r->sums[i].seen;
-
-		if (!f->has_crc || f->state != FILE_PRESENT || seen == 0 ||
-		    seen != f->attr.size)
-			continue;
-		r->result->crc_checked++;
-		if (r->sums[i].crc == f->crc)
-			continue;
-		say(r, "%s: checksum is 0x%08x, recorded was 0x%08x: damaged",
-		    f->path, (unsigned)r->sums[i].crc, f->crc);
-		if (plan_mark(r->p, i, FILE_WRONG_CRC, err) < 0)
-			return -1;
-		r->result->crc_wrong++;
-		marked++;
-	}
-	return marked;
-}
-
-/* A rebuilt file that is not what was recorded: what it was made from is
- * damaged.  Look for a damaged file among them. */
-static long
-find_culprit(struct run *r, const struct plan_file *f, struct error *err)
-{
-	long marked = plan_check_rest(r->p, r->par, f->rank, err);
-
-	if (marked != 0) {
-		r->result->crc_wrong += marked > 0 ? (size_t)marked : 0;
-		return marked;
-	}
-	return error_set(err, ERROR_CORRUPT,
-			 "%s: what was computed does not have the recorded "
-			 "checksum 0x%08x: the rest of its set is damaged, and "
-			 "it cannot be told where",
-			 f->path, f->crc);
-}
-
-static long
-check_outputs(struct run *r, struct error *err)
-{
-	for (size_t i = 0; r->new_sums != NULL && i < r->p->nfiles; i++) {
-		const struct plan_file *f = &r->p->files[i];
-
-		if (!f->has_crc || f->fate != FATE_REBUILD ||
-		    r->new_sums[i].seen != f->attr.size)
-			continue;
-		r->result->crc_checked++;
-		if (r->new_sums[i].crc != f->crc)
-			return find_culprit(r, f, err);
-	}
-	return 0;
-}
-
 /* --- Rounds --- */
 
 static int
-list_targets(struct run *r, struct error *err)
+list_targets(struct rebuild_run *r, struct error *err)
 {
 	r->sets = mem_calloc(r->p->nsets + 1, sizeof(*r->sets));
 	if (r->sets == NULL)
 		return no_memory(err);
 	for (size_t i = 0; i < r->p->nsets; i++)
-		if (worth_solving(r, &r->p->sets[i]) &&
+		if (rebuild_wants(r, &r->p->sets[i]) &&
 		    set_targets(r, &r->p->sets[i], err) < 0)
 			return -1;
-	return make_sums(r, err);
+	return rebuild_make_sums(r, err);
 }
 
 static void
-count_results(struct run *r)
+count_results(struct rebuild_run *r)
 {
 	for (size_t i = 0; i < r->targets.count; i++) {
 		switch (r->targets.list[i].kind) {
@@ -417,7 +321,7 @@ count_results(struct run *r)
 
 /* One attempt.  1: something turned out damaged, plan changed, try again. */
 static int
-attempt(struct run *r, struct error *err)
+attempt(struct rebuild_run *r, struct error *err)
 {
 	const struct compute_options co = {
 		.par = r->par,
@@ -434,9 +338,7 @@ attempt(struct run *r, struct error *err)
 	    copy_bodies(r, err) < 0 || compute(r->sets, r->nsets, &co, err) < 0)
 		return -1;
 	r->result->bytes_read += r->p->bytes_read;
-	bad = mark_bad_inputs(r, err);
-	if (bad == 0)
-		bad = check_outputs(r, err);
+	bad = rebuild_check_sums(r, err);
 	if (bad != 0)
 		return bad < 0 ? -1 : 1;
 	if (targets_commit(&r->targets, r->par, err) < 0)
@@ -446,7 +348,7 @@ attempt(struct run *r, struct error *err)
 }
 
 static int
-round_once(struct run *r, struct error *err)
+round_once(struct rebuild_run *r, struct error *err)
 {
 	int rc = -1;
 
@@ -466,8 +368,10 @@ round_once(struct run *r, struct error *err)
 	mem_free(r->sets);
 	mem_free(r->sums);
 	mem_free(r->new_sums);
+	mem_free(r->look);
 	r->sets = NULL;
 	r->sums = r->new_sums = NULL;
+	r->look = NULL;
 	arena_free(r->arena);
 	return rc;
 }
@@ -477,13 +381,13 @@ rebuild(struct plan *p, const struct rebuild_options *o,
 	struct rebuild_result *result, struct error *err)
 {
 	static const struct rebuild_options none = { .memory = 0 };
-	struct rebuild_result scratch;
-	struct run r = { .p = p, .o = o ? o : &none };
+	struct rebuild_result scratch = { .files = 0 };
+	struct rebuild_run r = { .p = p, .o = o ? o : &none };
 	struct par *own = NULL;
 	int rc = 1;
 
 	r.result = result ? result : &scratch;
-	*r.result = (struct rebuild_result){ .files = 0 };
+	*r.result = scratch;
 	r.par = r.o->par;
 	if (r.par == NULL)
 		r.par = own = par_new(1, err);

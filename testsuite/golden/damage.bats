@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154,SC2012 # bats sets them; plain names
 # Damaged datasets, malformed files and the history of an index: each to its
 # right end, which is not always the one that LLNL's tools come to.
 

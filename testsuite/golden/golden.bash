@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2034 # used by those who load it
 # shellcheck shell=bash
 #
 # golden.bash - what the tests on golden data share: `load golden`.  The data

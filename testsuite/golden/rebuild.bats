@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154,SC2012,SC2155,SC2164 # bats sets them; plain names
 # What a scavenge saved of every golden case, moved to another path: one
 # `scr_index --build` makes of it what LLNL's made, bit for bit.
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154,SC2012,SC2030,SC2031 # bats sets them; plain names
 # Metadata that somebody made up, and things in the place of files: refused
 # with a line, in bounded memory and time, and nothing outside the prefix is
 # read or written.
@@ -112,12 +113,6 @@ again_open()
 	rm -rf "$at"
 	snapshot dmg_missing_datafile before "$at"
 	rm "$meta"/reddescmap.*
-}
-
-# again_flushed: the dataset as a flush left it, without filemaps.
-again_flushed()
-{
-	again_flushed
 }
 
 @test "strace is there to look on" {

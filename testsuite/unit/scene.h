@@ -235,15 +235,6 @@ scene_make_rank(struct scene *s, unsigned rank)
 }
 
 /* The data string of a rank: its files end to end, or its filemap. */
-static inline unsigned char
-scene_byte(const struct scene *s, unsigned char **strings, unsigned rank,
-	   bool map, uint64_t off)
-{
-	const struct redset_member *m = &s->lists[map][rank];
-
-	return off < m->bytes ? strings[rank][off] : 0;
-}
-
 static inline void
 scene_string(const struct scene *s, unsigned rank, bool map, unsigned char **to)
 {
@@ -286,23 +277,20 @@ scene_body(const struct scene *s, unsigned char **strings, unsigned rank,
 	for (unsigned row = 0; row < s->failures; row++) {
 		struct code_slot mine = { true, row };
 		unsigned stripe = code_stripe(&c, me, mine);
+		unsigned char *sum = arena_alloc(s->arena, chunk, 1);
 
-		for (uint64_t i = 0; i < chunk; i++) {
-			unsigned char sum = 0;
+		for (unsigned j = 0; j < n; j++) {
+			unsigned r = j * s->sets + set;
+			struct code_slot o = code_slot(&c, j, stripe);
+			unsigned char e = code_coefficient(&c, row, j);
+			uint64_t at = o.index * chunk;
+			uint64_t len = s->lists[map][r].bytes;
 
-			for (unsigned j = 0; j < n; j++) {
-				struct code_slot o = code_slot(&c, j, stripe);
-
-				if (o.check)
-					continue;
-				sum ^= field_mul(
-					code_coefficient(&c, row, j),
-					scene_byte(s, strings,
-						   j * s->sets + set, map,
-						   o.index * chunk + i));
-			}
-			must(buf_add(out, &sum, 1) == 0);
+			for (uint64_t i = 0;
+			     !o.check && i < chunk && at + i < len; i++)
+				sum[i] ^= field_mul(e, strings[r][at + i]);
 		}
+		must(buf_add(out, sum, chunk) == 0);
 	}
 }
 
