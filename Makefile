@@ -10,6 +10,8 @@
 #   STATIC=0           link jansson and zlib as shared libraries even where
 #                      static ones are there (they cost 0.1 ms at each start)
 #   ONLY=PATTERN       `make check`: only test files whose path contains it
+#   SLOW=1             `make check`: the long cases too (kills at 200 random
+#                      moments, every failing operation of every dataset)
 #   FUZZ_SECONDS=600   `make fuzz`: time for each fuzzer
 #   V=1                show commands
 
@@ -112,7 +114,8 @@ check: ## with sanitizers and under valgrind
 	@scripts/deps.sh build check
 	@$(MAKE) --no-print-directory $(JOBS) SAN= COV= tests
 	@$(MAKE) --no-print-directory $(JOBS) SAN=address,undefined COV= tests
-	@testsuite/run.sh $(if $(ONLY),--only '$(ONLY)') $(SUITES)
+	@testsuite/run.sh $(if $(SLOW),,--quick) \
+		$(if $(ONLY),--only '$(ONLY)') $(SUITES)
 
 coverage: ## run the tests for line coverage of lib/; fails below 90 %
 	@scripts/deps.sh build check

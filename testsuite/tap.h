@@ -81,6 +81,7 @@ skip(const char *what, const char *why)
 {
 	tap_count++;
 	printf("ok %d - %s # SKIP %s\n", tap_count, what, why);
+	fflush(stdout); /* a child must not print it again */
 }
 
 static inline int

@@ -4,8 +4,6 @@
  */
 #include "dataset/deep.h"
 
-#include <assert.h>
-
 #include "dataset/deep_impl.h"
 #include "error.h"
 #include "mem.h"
@@ -118,6 +116,23 @@ proof(const struct deep *d, uint32_t file)
 	return d->sums[file].crc == f->crc ? 1 : -1;
 }
 
+/* It is this file; is its first wrong byte the one that was found? */
+static void
+blame_file(const struct deep *d, struct deep_finding *f, uint32_t member,
+	   uint32_t file)
+{
+	if (d->p->sets[f->set].type != REDSET_PARTNER) {
+		deep_blame(d, f, member);
+	} else {
+		f->member = member;
+		deep_place(d->p, f, f->first);
+	}
+	f->in_body = false;
+	if (f->file != file)
+		f->file_off = 0;
+	f->file = file;
+}
+
 /* A finding nobody could be blamed for: are all files of the set but one
  * proven right, or is one proven wrong? */
 void
@@ -138,18 +153,15 @@ deep_decide(const struct deep *d, struct deep_finding *f)
 			all_right &= p > 0 || pm->list.files[i].attr.size == 0;
 			if (p >= 0)
 				continue;
-			f->member = m;
-			f->file = pm->files[i];
-			f->file_off = 0;
+			blame_file(d, f, m, pm->files[i]);
 			return;
 		}
 		all_right &= pm->files != NULL;
 	}
-	if (!all_right || s->type == REDSET_RS)
+	/* With one check in a stripe it is that of the member of its number. */
+	if (!all_right || (s->type == REDSET_RS && s->failures > 1))
 		return;
-	assert(s->n > 0); /* or it would not have been checked */
-	f->member =
-		s->type == REDSET_PARTNER ? (f->stripe + 1) % s->n : f->stripe;
+	f->member = s->type == REDSET_PARTNER ? f->holder : f->stripe;
 	f->in_body = true;
 }
 
@@ -177,7 +189,7 @@ deep_error(const struct plan *p, const struct deep_finding *f,
 				 "on; it cannot be told which is wrong",
 				 s->number, s->sets, kind, over,
 				 s->members[f->stripe].rank,
-				 s->members[(f->stripe + 1) % s->n].rank,
+				 s->members[f->holder].rank,
 				 (unsigned long long)f->first);
 	if (f->member == PLAN_NONE)
 		return error_set(

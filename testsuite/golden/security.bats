@@ -50,25 +50,38 @@ craft()
 # Is strace here, and allowed to look on?
 can_trace()
 {
-	strace -o /dev/null true 2>/dev/null
+	if [[ -z ${traceable-} ]]; then
+		strace -o /dev/null true 2>/dev/null && traceable=1 || traceable=0
+	fi
+	((traceable == 1))
 }
 
-# guarded COMMAND...: run with 1 GiB of address space and 5 seconds; the status
-# is below 5, what is printed is safe for a terminal, and the canary lives.
+# All but newline and tab; and, as the locale is C, no part of a character.
+CONTROL=$'\x01-\x08\x0b-\x1f\x7f'
+
+canary_lives()
+{
+	[[ $(canary_now) == "$canary_was" ]] || failed "the canary changed"
+}
+
+teardown()
+{
+	[[ -n $BATS_TEST_SKIPPED ]] || canary_lives
+}
+
+# guarded COMMAND...: run with 1 GiB of address space and 5 seconds of processor
+# time; the status is below 5, what is printed is safe for a terminal, and no
+# system call touched the canary.
 guarded()
 {
 	local trace=$BATS_TEST_TMPDIR/trace tracer=()
 
 	rm -f "$trace"
 	! can_trace || tracer=(strace -f -y -qq -e trace=%file -o "$trace")
-	try bash -c 'ulimit -v 1048576 && exec "$@"' - \
-		"${tracer[@]}" timeout 5 "$@"
+	try bash -c 'ulimit -v 1048576 -t 5 && exec "$@"' - \
+		"${tracer[@]}" timeout 60 "$@"
 	((status <= 4)) || failed "$*"
-	! tr -d '\n\t' <<<"$output$stderr" | LC_ALL=C grep -q '[[:cntrl:]]' ||
-		failed "$*: control characters"
-	! LC_ALL=C grep -q $'\xc2[\x80-\x9f]' <<<"$output$stderr" ||
-		failed "$*: C1 control characters"
-	[[ $(canary_now) == "$canary_was" ]] || failed "$*: canary changed"
+	[[ $output$stderr != *[$CONTROL]* ]] || failed "$*: control characters"
 	# Reading a link is not following it.
 	[[ ! -e $trace ]] || ! grep -F "$canary" "$trace" |
 		grep -Ev ' = -1 E|readlink|execve' || failed "$*: canary touched"
@@ -82,21 +95,18 @@ refused()
 	((status == 0)) || assert_stderr_one_line
 }
 
-# attack STATUS: each command on dataset 1, last --build with this status
-# ("1 4": either).  One that ends well has a dataset that is whole.
+# attack STATUS [PATTERN]: commands that read all of dataset 1, and --build, last,
+# with this status ("1 4": either).  One that ends well has a dataset that is
+# whole, but for files that match; "-": not to be compared.
 attack()
 {
-	guarded scr_inspect --deep "$at"
-	guarded scr_inspect --prefix "$at" --dataset 1 --map --files
-	guarded scr_inspect --json "$at"
+	guarded scr_inspect --prefix "$at" --dataset 1 --map --files --deep
 	guarded scr_index --prefix "$at" --verify 1 --deep --checksums
 	guarded scr_index --prefix "$at" --add ckpt.1
-	guarded scr_index --prefix "$at" --delete 1 --dry-run
-	guarded scr_rebuild --prefix "$at" --dry-run 1
 	refused "$1" scr_index --prefix "$at" --build 1
-	((status != 0)) || xor_4_whole "$at" "${2-}"
+	[[ $status != 0 || ${2-} == - ]] || xor_4_whole "$at" "${2-}"
 	[[ -z $(find "$at" -name '.scrkit-*' -type f) ]] || failed "left behind"
-	guarded scr_index --prefix "$at" --all
+	canary_lives
 }
 
 # again: the dataset as it was at first.
@@ -222,7 +232,7 @@ again_open()
 @test "links in the place of files: those that are there, those to be written" {
 	local file
 
-	for file in rank_1.ckpt rank_1.empty rank_0.ckpt rank_3.empty; do
+	for file in rank_1.ckpt rank_1.empty rank_0.ckpt; do
 		ln -sf "$canary/rank_1.ckpt" "$at/ckpt.1/$file"
 		attack "0 1 4"
 		again
@@ -239,12 +249,14 @@ again_open()
 @test "links in the place of metadata" {
 	local file
 
-	for file in filemap_0 filemap_1 "$inner" "$outer" summary.scr rank2file \
-		rank2file.0.0 reddesc.er.1.redset \
-		reddesc.er.1.xor.grp_1_of_1.mem_2_of_4.redset; do
+	for file in filemap_0 "$inner" "$outer"; do
 		ln -sf "$canary/scr.dataset.1/$file" "$meta/$file"
 		attack "0 1 4"
 		again
+	done
+	for file in filemap_0 filemap_1 "$inner" "$outer" summary.scr rank2file \
+		rank2file.0.0 reddesc.er.1.redset \
+		reddesc.er.1.xor.grp_1_of_1.mem_2_of_4.redset; do
 		ln -sf ../../../../canary/secret "$meta/$file"
 		attack "0 1 4"
 		again
@@ -276,11 +288,7 @@ again_open()
 		".scr/scr.dataset.1/rank2file.0.0" \
 		".scr/scr.dataset.1/reddesc.er.1.xor.grp_1_of_1.mem_2_of_4.redset"; do
 		dir=$at/${name%/*}
-		ln -s "$canary/secret" \
-			"$dir/$("$GEN/gen_craft" --temp-name "${name##*/}")"
-		attack 0
-		again
-		ln -s "$canary/nothing" \
+		ln -s "$canary/$([[ $name == *1* ]] && echo secret || echo nothing)" \
 			"$dir/$("$GEN/gen_craft" --temp-name "${name##*/}")"
 		attack 0
 		[[ ! -e $canary/nothing ]]
@@ -317,8 +325,7 @@ again_open()
 	local size
 
 	for size in 9223372036854775808 18446744073709551615 \
-		18446744073709551616 9223372036854775807 -1 1e9 "" 0x \
-		99999999999999999999999999999999 "20011 " "\\x00" " 20011"; do
+		9223372036854775807 -1 1e9 ""; do
 		again_open
 		craft "$meta/filemap_0" "s,^          20011\$,          $size,"
 		attack "0 1 4" 'filemap_0|reddescmap|rank2file'
@@ -328,13 +335,13 @@ again_open()
 @test "filemap: ranks beyond all reason" {
 	local n file
 
-	for n in 4294967296 2147483647 9223372036854775807 0 -1 3 1000000000; do
+	for n in 4294967296 9223372036854775807 0 -1 3; do
 		again_open
 		craft "$meta/filemap_0" "s,^          4\$,          $n,"
 		attack "1 4"
 	done
 	# All of them agree.
-	for n in 2147483647 4000000 9223372036854775807; do
+	for n in 2147483647 1000000; do
 		again_open
 		for file in "$meta"/filemap_*; do
 			craft "$file" "s,^          4\$,          $n,"
@@ -350,10 +357,9 @@ again_open()
 	local key n
 
 	for key in CHUNK GROUPS RANKS WRANKS RANK FILES SIZE MODE GROUP; do
-		for n in 18446744073709551615 9223372036854775808 4294967296 0 \
-			-1 "" x; do
+		for n in 18446744073709551615 4294967296 0 x; do
 			craft "$meta/$inner" "/^ *$key\$/{n;s/[^ ].*/$n/}"
-			attack "0 1 4" "$inner|rank2file"
+			attack "0 1 4" "$inner|rank2file|reddesc.er.1"
 			again
 		done
 	done
@@ -405,7 +411,7 @@ METADATA=(index.scr flush.scr scr.dataset.1/filemap_0
 	scr.dataset.1/reddesc.er.2.xor.grp_1_of_1.mem_3_of_4.redset
 	scr.dataset.1/reddescmap.er.2.xor.grp_1_of_1.mem_3_of_4.redset)
 
-# each_file STATUS: put the file $bad in the place of each of these in turn,
+# each_file STATUS [-]: put the file $bad in the place of each of these in turn,
 # in a dataset that lacks nothing else but what the bad file had.
 each_file()
 {
@@ -421,7 +427,7 @@ each_file()
 		[[ $status == 1 ]] || failed "inspect $file"
 		assert_stderr_one_line
 		guarded scr_index --prefix "$at"
-		attack "$1"
+		attack "$1" "${2-${file##*/}}"
 	done
 }
 
@@ -441,8 +447,6 @@ each_file()
 	bad=$BATS_TEST_TMPDIR/bad
 	"$GEN/gen_craft" --size 4611686018427387904 --output "$bad"
 	each_file "0 1 4"
-	"$GEN/gen_craft" --size 18446744073709551615 --output "$bad"
-	each_file "0 1 4"
 }
 
 @test "eight terabytes of nothing" {
@@ -451,7 +455,7 @@ each_file()
 	# cp would read it.
 	cp() { if [[ $2 == "$bad" ]]; then truncate -s 8T "$3"; else
 		command cp "$@"; fi; }
-	each_file "0 1 4"
+	each_file "0 1 4" -
 }
 
 @test "a FIFO in the place of a file does not hang" {
