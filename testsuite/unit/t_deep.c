@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * t_deep.c - redundancy against data: a byte that was changed anywhere is
+ * found, and whose it is as far as that can be known.
+ */
+#include "dataset/deep.h"
+
+#include "dataset/rebuild.h"
+#include "par.h"
+#include "progress.h"
+#include "unit/scene.h"
+
+/* The result of a check of all there is; the plan goes with it. */
+struct checked {
+	struct plan *p;
+	struct deep_result r;
+	struct error err;
+	int rc;
+};
+
+static struct checked
+check_with(const struct scene *s, struct par *par, uint64_t memory)
+{
+	struct checked c = { .err = ERROR_INIT, .rc = -1 };
+
+	c.p = scene_plan(s, PLAN_HEADERS, &c.err);
+	if (c.p != NULL)
+		c.rc = deep_check(c.p, par, memory, NULL, &c.r, &c.err);
+	if (c.rc < 0)
+		printf("# %s\n", c.err.text);
+	return c;
+}
+
+static struct checked
+check(const struct scene *s)
+{
+	return check_with(s, NULL, 0);
+}
+
+static void
+done(struct checked *c)
+{
+	deep_free(&c->r);
+	plan_free(c->p);
+}
+
+/* What is wrong, in words: "file OFFSET of RANK.NUMBER", "body of RANK", "rank
+ * RANK", "nobody in SET". */
+static const char *
+told(const struct checked *c, size_t i)
+{
+	const struct deep_finding *f = &c->r.findings[i];
+	const struct plan_set *s = NULL;
+	const struct plan_file *file = NULL;
+
+	if (c->rc < 0 || i >= c->r.nfindings)
+		return "nothing";
+	s = &c->p->sets[f->set];
+	if (f->member == PLAN_NONE)
+		return fmt("nobody in %s %u", s->map ? "map" : "set",
+			   s->number);
+	if (f->in_body)
+		return fmt("body of %u", s->members[f->member].rank);
+	if (f->file == PLAN_NONE)
+		return fmt("rank %u", s->members[f->member].rank);
+	file = &c->p->files[f->file];
+	return fmt("%llu in %s", (unsigned long long)f->file_off,
+		   strrchr(file->path, '/') + 1);
+}
+
+/* The only finding is this, and its sentence says that. */
+static void
+one_finding(const struct scene *s, const char *want, const char *words,
+	    const char *what)
+{
+	struct checked c = check(s);
+
+	is_int((int64_t)c.r.nfindings, 1, fmt("%s: one finding", what));
+	is_str(told(&c, 0), want, fmt("%s: %s", what, want));
+	if (c.r.nfindings > 0)
+		ok(deep_error(c.p, &c.r.findings[0], &c.err) < 0 &&
+			   c.err.kind == ERROR_DAMAGED && says(&c.err, words),
+		   fmt("%s: in words", what));
+	done(&c);
+}
+
+/* What was found is put right. */
+static void
+repaired(struct scene *s, const char *what)
+{
+	struct checked c = check(s);
+	int rc = c.rc;
+
+	for (size_t i = 0; rc == 0 && i < c.r.nfindings; i++) {
+		const struct deep_finding *f = &c.r.findings[i];
+
+		if (f->member == PLAN_NONE)
+			rc = -1;
+		else if (f->in_body)
+			rc = plan_mark_body(c.p, f->set, f->member, &c.err);
+		else
+			rc = plan_mark(c.p, f->file, FILE_WRONG_CRC, &c.err);
+	}
+	ok(rc == 0 && rebuild(c.p, NULL, NULL, &c.err) == 0 && scene_same(s),
+	   fmt("%s: repaired", what));
+	done(&c);
+}
+
+/* --- One byte, every scheme --- */
+
+struct scheme {
+	struct scene s;
+	bool names; /* the culprit, without checksums */
+};
+
+static struct scheme schemes[] = {
+	{ { .type = REDSET_XOR, .ranks = 4, .sets = 1, .failures = 1 }, false },
+	{ { .type = REDSET_RS, .ranks = 5, .sets = 1, .failures = 1 }, false },
+	{ { .type = REDSET_RS, .ranks = 6, .sets = 1, .failures = 2 }, true },
+	{ { .type = REDSET_RS, .ranks = 7, .sets = 1, .failures = 3 }, true },
+	{ { .type = REDSET_PARTNER, .ranks = 4, .sets = 1, .failures = 1 },
+	  false },
+	{ { .type = REDSET_PARTNER, .ranks = 5, .sets = 1, .failures = 2 },
+	  true },
+};
+
+static void
+one_byte(const struct scheme *t, bool crc)
+{
+	struct scene s = t->s;
+	bool partner = s.type == REDSET_PARTNER;
+	char what[80];
+	struct checked c;
+	uint64_t bytes = 0;
+
+	s.files = 2;
+	s.crc = crc;
+	snprintf(what, sizeof(what), "%s k=%u%s", redset_type_name(s.type),
+		 s.failures, crc ? " with checksums" : "");
+	scene_make(&s);
+	c = check(&s);
+	ok(c.rc == 0 && c.r.nfindings == 0, fmt("%s: agrees", what));
+	ok(c.r.sets_checked == 2 && c.r.sets_skipped == 0,
+	   fmt("%s: all sets are checked", what));
+	for (size_t i = 0; i < c.p->nsets; i++)
+		for (uint32_t m = 0; m < c.p->sets[i].n; m++)
+			bytes += c.p->sets[i].members[m].file_size -
+				 c.p->sets[i].members[m].body_start +
+				 c.p->sets[i].members[m].list.bytes;
+	is_int((int64_t)c.r.bytes_read, (int64_t)bytes,
+	       fmt("%s: all bytes are read", what));
+	done(&c);
+
+	/* In data: the last byte of a file. */
+	flip(scene_data(&s, 2, 0), -1);
+	if (crc || t->names) {
+		one_finding(&s, "373 in rank_2_0.dat",
+			    "rank_2_0.dat of rank 2: contents are wrong, the "
+			    "first difference is at byte 373",
+			    what);
+		repaired(&s, what);
+	} else {
+		one_finding(&s, "nobody in set 1",
+			    partner ? "cannot be told which is wrong"
+				    : "does not add up: 1 byte differ",
+			    what);
+		flip(scene_data(&s, 2, 0), -1);
+	}
+
+	/* In a body. */
+	flip(scene_red(&s, 3, false, false), -5);
+	if (crc || t->names) {
+		one_finding(&s, "body of 3", "mem_4_of_", what);
+		repaired(&s, what);
+	} else {
+		one_finding(&s, "nobody in set 1", "cannot be told", what);
+		flip(scene_red(&s, 3, false, false), -5);
+	}
+
+	/* In what protects filemaps, which have no checksum recorded. */
+	flip(scene_red(&s, 1, true, false), -1);
+	if (t->names)
+		one_finding(&s, "body of 1", "over filemaps", what);
+	else
+		one_finding(&s, "nobody in map 1", "over filemaps", what);
+	scene_end(&s);
+}
+
+/* --- Several bytes --- */
+
+static void
+several(void)
+{
+	struct scene s = schemes[2].s; /* RS k=2, n=6 */
+	struct checked c;
+	uint64_t at = 0;
+
+	s.files = 2;
+	scene_make(&s);
+	/* Bytes of one file make one finding, with the first of them. */
+	flip(scene_data(&s, 5, 1), 100);
+	flip(scene_data(&s, 5, 1), 7);
+	flip(scene_data(&s, 5, 1), 101);
+	c = check(&s);
+	is_int((int64_t)c.r.nfindings, 1, "three bytes, one finding");
+	is_str(told(&c, 0), "7 in rank_5_1.dat", "at the first");
+	is_int((int64_t)c.r.findings[0].bytes, 3, "three are counted");
+	done(&c);
+	repaired(&s, "three bytes");
+
+	/* Culprits in different stripes are told apart... */
+	flip(scene_data(&s, 1, 0), 5);
+	flip(scene_red(&s, 4, false, false), -1);
+	c = check(&s);
+	is_int((int64_t)c.r.nfindings, 2, "data and a body, two findings");
+	is_str(told(&c, 0), "5 in rank_1_0.dat", "the data");
+	is_str(told(&c, 1), "body of 4", "and the body");
+	done(&c);
+	repaired(&s, "data and a body");
+
+	/* ...in the same block of one stripe they are not: member 2 and 3 both
+	 * have data in stripe 0. */
+	flip(scene_data(&s, 2, 0), 50);
+	flip(scene_data(&s, 3, 0), 60);
+	c = check(&s);
+	is_int((int64_t)c.r.nfindings, 1, "two members in one block");
+	is_str(told(&c, 0), "nobody in set 1", "cannot be told apart");
+	is_int((int64_t)c.r.findings[0].bytes, 2, "positions, not checks");
+	at = c.r.findings[0].first;
+	is_int((int64_t)at, 50, "the first");
+	deep_error(c.p, &c.r.findings[0], &c.err);
+	ok(says(&c.err, "2 bytes differ, the first at offset 50 of stripe 0"),
+	   "in words");
+	done(&c);
+	s.crc = true;
+	scene_make(&s);
+	flip(scene_data(&s, 2, 0), 50);
+	flip(scene_data(&s, 3, 0), 60);
+	c = check(&s);
+	is_str(told(&c, 0), "50 in rank_2_0.dat",
+	       "with checksums one of them can");
+	done(&c);
+	scene_end(&s);
+}
+
+/* Copies against each other. */
+static void
+copies(void)
+{
+	struct scene s = {
+		.type = REDSET_PARTNER,
+		.ranks = 6,
+		.sets = 1,
+		.failures = 2,
+		.files = 1,
+	};
+	struct checked c;
+
+	scene_make(&s);
+	/* The body of 3 starts with the data of 2 and goes on with those of 1;
+	 * the last bytes of that of 4 are the last of rank 2's. */
+	flip(scene_red(&s, 4, false, false), -1);
+	flip(scene_red(&s, 3, false, false), -1);
+	c = check(&s);
+	is_int((int64_t)c.r.nfindings, 2, "two copies of different data");
+	is_str(told(&c, 0), "body of 3", "one body");
+	is_str(told(&c, 1), "body of 4", "and the other");
+	done(&c);
+	repaired(&s, "two bodies");
+
+	/* Both copies of the data of 2, in different places. */
+	flip(scene_red(&s, 4, false, false), -1);
+	flip(scene_red(&s, 3, false, false),
+	     -(long)scene_default_size(1, 0) - 10);
+	one_finding(&s, "nobody in set 1",
+		    "the data of rank 2 and their copy at rank 3 differ from "
+		    "byte 364 on",
+		    "two copies that differ from the data and each other");
+	scene_make(&s);
+	flip(scene_data(&s, 2, 0), 364);
+	one_finding(&s, "364 in rank_2_0.dat", "rank_2_0.dat of rank 2",
+		    "two copies that agree");
+
+	/* Three copies: two against two. */
+	s.failures = 3;
+	scene_make(&s);
+	flip(scene_data(&s, 2, 0), 9);
+	one_finding(&s, "9 in rank_2_0.dat", "rank_2_0.dat", "one of four");
+	flip(scene_data(&s, 2, 0), 9);
+	flip(scene_red(&s, 5, false, false), -1);
+	one_finding(&s, "body of 5", "mem_6_of_6", "a copy of three");
+	flip(scene_red(&s, 4, false, false),
+	     -(long)scene_default_size(1, 0) - 1);
+	one_finding(&s, "nobody in set 1",
+		    "the data of rank 2 and their copy at rank 4",
+		    "two of "
+		    "three");
+	s.crc = true;
+	scene_make(&s);
+	flip(scene_red(&s, 5, false, false), -1);
+	flip(scene_red(&s, 4, false, false),
+	     -(long)scene_default_size(1, 0) - 1);
+	one_finding(&s, "body of 4", "mem_5_of_6",
+		    "a checksum speaks for the data");
+	scene_end(&s);
+}
+
+/* A filemap that is well-formed, but not what is protected. */
+static void
+set_mode(struct kvtree *t, void *arg)
+{
+	struct kvtree *f = kvtree_first(kvtree_get(t, "FILE"));
+
+	kvtree_set(kvtree_get(f, "META"), "MODE", arg, NULL);
+}
+
+static void
+other_filemap(void)
+{
+	struct scene s = schemes[2].s;
+
+	s.files = 2;
+	scene_make(&s);
+	edit_tree(scene_map(&s, 2), set_mode, (void *)(uintptr_t) "33262");
+	one_finding(&s, "rank 2",
+		    "rank 2: contents are wrong: set 1 of 1 (RS over filemaps)",
+		    "a filemap that was changed");
+	scene_end(&s);
+}
+
+/* --- Sizes --- */
+
+static uint64_t
+uneven(unsigned rank, unsigned file)
+{
+	/* None, one byte, and lengths around blocks. */
+	static const uint64_t sizes[] = { 0,	  1,	  131072, 131073,
+					  300001, 262144, 4095 };
+
+	return sizes[(rank * 2 + file) % 7];
+}
+
+static void
+blocks(unsigned threads)
+{
+	static const uint64_t memory[] = { 1, 0, 200000, UINT64_C(1) << 50 };
+	struct par *par = par_new(threads, NULL);
+	struct scene s = schemes[3].s; /* RS k=3, n=7 */
+	struct checked c;
+	bool good = true;
+
+	s.files = 2;
+	s.size = uneven;
+	scene_make(&s);
+	for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++) {
+		c = check_with(&s, par, memory[i]);
+		good &= c.rc == 0 && c.r.nfindings == 0;
+		done(&c);
+	}
+	ok(good, fmt("blocks of any size agree, %u threads", threads));
+	must(uneven(2, 0) == 300001);
+	flip(scene_data(&s, 2, 0), 4096);
+	flip(scene_data(&s, 2, 0), 300000);
+	flip(scene_data(&s, 2, 0), 131072);
+	for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++) {
+		c = check_with(&s, par, memory[i]);
+		good &= c.rc == 0 && c.r.nfindings == 1 &&
+			strcmp(told(&c, 0), "4096 in rank_2_0.dat") == 0 &&
+			c.r.findings[0].bytes == 3;
+		done(&c);
+	}
+	ok(good, fmt("and disagree alike, %u threads", threads));
+	scene_end(&s);
+	par_free(par);
+}
+
+static uint64_t
+five_mib(unsigned rank, unsigned file)
+{
+	(void)file;
+	return rank == 0 ? (uint64_t)5 << 20 : 100;
+}
+
+static uint64_t
+nothing(unsigned rank, unsigned file)
+{
+	(void)rank;
+	(void)file;
+	return 0;
+}
+
+static void
+long_and_empty(void)
+{
+	struct scene s = {
+		.type = REDSET_PARTNER,
+		.ranks = 3,
+		.sets = 1,
+		.failures = 2,
+		.files = 1,
+		.size = five_mib,
+	};
+	struct progress *progress = progress_start("test", true);
+	struct error err = ERROR_INIT;
+	struct deep_result r;
+	struct plan *p = NULL;
+
+	scene_make(&s);
+	flip(scene_data(&s, 0, 0), -1);
+	one_finding(&s, "5242879 in rank_0_0.dat", "byte 5242879",
+		    "the last byte of several stretches");
+	for (unsigned i = 0; i < 6; i++) {
+		struct scene e = schemes[i].s;
+
+		e.files = 1;
+		e.size = nothing;
+		scene_make(&e);
+		p = scene_plan(&e, PLAN_HEADERS, &err);
+		ok(p != NULL &&
+			   deep_check(p, NULL, 0, progress, &r, &err) == 0 &&
+			   r.nfindings == 0 && r.sets_checked == 2,
+		   fmt("%s: empty files agree", redset_type_name(e.type)));
+		deep_free(&r);
+		plan_free(p);
+		scene_end(&e);
+	}
+	progress_end(progress);
+	scene_end(&s);
+}
+
+/* --- What is not checked --- */
+
+static void
+skipped(void)
+{
+	struct scene s = {
+		.type = REDSET_XOR,
+		.ranks = 8,
+		.sets = 2,
+		.failures = 1,
+		.files = 2,
+	};
+	struct error err = ERROR_INIT;
+	struct deep_result r;
+	struct plan *p = NULL;
+	struct checked c;
+
+	scene_make(&s);
+	must(unlink(scene_data(&s, 3, 0)) == 0);
+	c = check(&s);
+	ok(c.rc == 0 && c.r.sets_checked == 3 && c.r.sets_skipped == 1,
+	   "a set that lacks a file is not checked");
+	done(&c);
+	p = scene_plan(&s, 0, &err);
+	ok(deep_check(p, NULL, 0, NULL, &r, &err) == 0 && r.sets_checked == 0 &&
+		   r.sets_skipped == 4,
+	   "nor are those whose headers were not read");
+	deep_free(&r);
+	plan_free(p);
+	scene_end(&s);
+
+	s.type = REDSET_SINGLE;
+	s.sets = 8;
+	scene_make(&s);
+	c = check(&s);
+	ok(c.rc == 0 && c.r.sets_checked + c.r.sets_skipped == 0,
+	   "SINGLE has nothing to be checked");
+	done(&c);
+	scene_end(&s);
+}
+
+static void
+reading_fails(void)
+{
+	for (size_t i = 2; i < 6; i += 3) {
+		struct scene s = schemes[i].s;
+		struct error err = ERROR_INIT;
+		struct deep_result r;
+		struct plan *p = NULL;
+
+		s.files = 1;
+		scene_make(&s);
+		p = scene_plan(&s, PLAN_HEADERS, &err);
+		must(truncate(scene_data(&s, 1, 0), 3) == 0);
+		ok(deep_check(p, NULL, 0, NULL, &r, &err) < 0 &&
+			   err.kind == ERROR_CORRUPT &&
+			   says(&err, "rank_1_0.dat"),
+		   "a file that was cut short since");
+		must(unlink(scene_red(&s, 1, true, false)) == 0);
+		ok(deep_check(p, NULL, 0, NULL, &r, &err) < 0 &&
+			   r.nfindings == 0,
+		   "or is gone");
+		plan_free(p);
+		scene_end(&s);
+	}
+}
+
+/* --- Memory --- */
+
+struct planned {
+	struct plan *p;
+};
+
+static int
+check_once(void *arg, struct error *err)
+{
+	struct planned *t = arg;
+	struct deep_result r;
+	int rc = deep_check(t->p, NULL, 0, NULL, &r, err);
+
+	if (rc == 0 && r.nfindings != 2)
+		rc = error_set(err, ERROR_CORRUPT, "%zu findings", r.nfindings);
+	deep_free(&r);
+	return rc;
+}
+
+static void
+no_memory(void)
+{
+	struct error err = ERROR_INIT;
+
+	for (size_t i = 0; i < 6; i++) {
+		struct scene s = schemes[i].s;
+		struct planned t;
+
+		s.files = 2;
+		scene_make(&s);
+		flip(scene_data(&s, 2, 0), 10);
+		flip(scene_red(&s, 1, true, false), -1);
+		t.p = scene_plan(&s, PLAN_HEADERS, &err);
+		ok(fails_well(check_once, NULL, &t),
+		   fmt("%s: every allocation may fail",
+		       redset_type_name(s.type)));
+		plan_free(t.p);
+		scene_end(&s);
+	}
+}
+
+int
+main(void)
+{
+	umask(022);
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+		one_byte(&schemes[i], false);
+		one_byte(&schemes[i], true);
+	}
+	several();
+	copies();
+	other_filemap();
+	blocks(1);
+	blocks(4);
+	long_and_empty();
+	skipped();
+	reading_fails();
+	no_memory();
+	return tap_done();
+}
