@@ -118,7 +118,8 @@ compare(const struct recipe *r, unsigned char *chunks, unsigned char *scratch,
 	return first;
 }
 
-/* Who is it?  PLAN_NONE if nobody, or several, would explain it. */
+/* Who is it?  PLAN_NONE if no single member would explain it; two never do,
+ * any n - k of the others being enough to tell them apart. */
 static int
 find_suspect(struct deep *d, struct deep_worker *w, const struct deep_item *it,
 	     size_t block, size_t len, uint32_t *who, struct error *err)
@@ -145,13 +146,10 @@ find_suspect(struct deep *d, struct deep_worker *w, const struct deep_item *it,
 		if (w->suspects[i] == NULL)
 			return -1;
 		if (compare(w->suspects[i], w->memory, w->memory + s->n * block,
-			    block, len, &wrong) < len)
-			continue;
-		if (*who != PLAN_NONE) {
-			*who = PLAN_NONE;
-			return 0;
+			    block, len, &wrong) == len) {
+			*who = i;
+			break;
 		}
-		*who = i;
 	}
 	return 0;
 }

@@ -5,7 +5,6 @@
  * Files are cut into stretches, so that a few large files keep all workers
  * busy; the parts of a sum may arrive in any order (crc.h).
  */
-#include <stdatomic.h>
 #include <string.h>
 
 #include "dataset/plan_impl.h"
@@ -35,7 +34,6 @@ struct check {
 	struct stripe_part *parts;
 	struct stripe_cache **caches; /* by worker */
 	unsigned char **blocks;
-	_Atomic bool *bad; /* by file: could not be read */
 };
 
 static int
@@ -67,8 +65,7 @@ list_items(struct check *c, struct error *err)
 
 	c->sums = mem_calloc(p->nfiles + 1, sizeof(*c->sums));
 	c->parts = mem_calloc(p->nfiles + 1, sizeof(*c->parts));
-	c->bad = mem_calloc(p->nfiles + 1, sizeof(*c->bad));
-	if (c->sums == NULL || c->parts == NULL || c->bad == NULL)
+	if (c->sums == NULL || c->parts == NULL)
 		return no_memory(err);
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
@@ -111,8 +108,7 @@ check_item(void *arg, size_t i, unsigned worker, struct error *err)
 			if (!plan_blames_file(&local))
 				return error_set(err, local.kind, "%s",
 						 local.text);
-			c->bad[it->file] = true; /* unreadable: an erasure */
-			return 0;
+			return 0; /* unreadable, not all seen: an erasure */
 		}
 		progress_add(c->progress, len);
 	}
@@ -163,7 +159,6 @@ end_check(struct check *c)
 	mem_free(c->items);
 	mem_free(c->sums);
 	mem_free(c->parts);
-	mem_free(c->bad);
 }
 
 int
@@ -179,8 +174,8 @@ plan_check_files(struct plan *p, struct par *par, struct progress *progress,
 	int rc = run_check(&c, err);
 
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++)
-		look[i] = look[i] &&
-			  (c.bad[i] || c.sums[i].crc != p->files[i].crc);
+		look[i] = look[i] && (c.sums[i].seen != p->files[i].attr.size ||
+				      c.sums[i].crc != p->files[i].crc);
 	end_check(&c);
 	return rc;
 }

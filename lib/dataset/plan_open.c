@@ -211,11 +211,7 @@ inherit_lists(struct plan_set *s)
 			const struct redset_header *h =
 				s->members[(i + d) % s->n].read;
 
-			if (h == NULL)
-				continue;
-			if (d > redset_neighbours(&h->desc))
-				continue;
-			if (h->members[i].known)
+			if (h != NULL && h->members[i].known)
 				m->list = h->members[i];
 		}
 		if (m->rank == PLAN_NONE && m->list.known)

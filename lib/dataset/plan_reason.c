@@ -25,18 +25,13 @@ plan_explain(const struct plan_set *s, const struct solve_member *losses,
 		    s->members[i].rank != PLAN_NONE)
 			ranks[n++] = s->members[i].rank;
 	names = plan_ranks_in(arena, ranks, n);
-	if (n == 0 || names == NULL)
+	if (names == NULL)
 		return brief;
 	if (s->type == REDSET_SINGLE)
 		text = arena_printf(arena,
 				    "%s %s missing, and SINGLE keeps no "
 				    "redundancy",
 				    n == 1 ? "rank" : "ranks", names);
-	else if (n == 1)
-		text = arena_printf(arena,
-				    "rank %s is missing, and too little is "
-				    "left of the others",
-				    names);
 	else if (s->type == REDSET_PARTNER)
 		text = arena_printf(
 			arena,

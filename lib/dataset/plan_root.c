@@ -315,9 +315,7 @@ outside(const struct planner *w, const struct filemap_file *f, int64_t rank,
 {
 	return error_set(err, ERROR_UNSAFE,
 			 "filemap_%lld: %s/%s lies outside the prefix %s",
-			 (long long)rank, f->dir, f->name,
-			 w->p.recorded_root ? w->p.recorded_root
-					    : w->p.places[0].root);
+			 (long long)rank, f->dir, f->name, w->p.recorded_root);
 }
 
 static int
@@ -335,8 +333,8 @@ change_dir(const struct planner *w, struct mapper *m,
 		return no_memory(err);
 	if (path_normal(f->dir, &m->norm, err) < 0)
 		return -1;
-	if (w->p.recorded_root != NULL)
-		m->rel = path_below(m->norm.data, w->p.recorded_root);
+	/* find_root() has found one, for this file among others. */
+	m->rel = path_below(m->norm.data, w->p.recorded_root);
 	if (m->rel != NULL && m->rel[0] != '\0' && !path_is_clean(m->rel))
 		m->rel = NULL;
 	if (m->rel != NULL)

@@ -243,6 +243,24 @@ several(void)
 	scene_end(&s);
 }
 
+/* XOR: the file that is proven wrong is not the one at the first byte that
+ * does not add up. */
+static void
+two_files(void)
+{
+	struct scene s = schemes[0].s; /* n = 4 */
+
+	s.files = 2;
+	s.crc = true;
+	scene_make(&s);
+	/* The last bytes of 2 are in a later stripe than the first of 3. */
+	flip(scene_data(&s, 3, 0), 5);
+	flip(scene_data(&s, 2, 1), -1);
+	one_finding(&s, "0 in rank_2_1.dat", "rank_2_1.dat of rank 2",
+		    "two files of two members");
+	scene_end(&s);
+}
+
 /* Copies against each other. */
 static void
 copies(void)
@@ -545,6 +563,7 @@ main(void)
 		one_byte(&schemes[i], true);
 	}
 	several();
+	two_files();
 	copies();
 	other_filemap();
 	blocks(1);

@@ -214,12 +214,17 @@ static void
 incomplete(void)
 {
 	struct error err = ERROR_INIT;
+	struct plan *p = NULL;
 
 	scene_make(&xor4);
 	/* The same length: "1" becomes "0". */
 	edit_tree(scene_map(&xor4, 2), mark_incomplete, NULL);
-	is_int(status_now(&xor4, &err), STATUS_LOST,
-	       "a file that was never completed is lost");
+	p = scene_plan(&xor4, 0, &err);
+	ok(p != NULL && scene_find(p, 2, 1)->state == FILE_INCOMPLETE &&
+		   scene_find(p, 2, 1)->fate == FATE_LOST && p->files_lost == 1,
+	   "a file that was never completed");
+	plan_free(p);
+	is_int(status_now(&xor4, &err), STATUS_LOST, "is lost");
 	ok(says(&err, "a file was never completed"), "for that reason");
 	scene_lose_data(&xor4, 1);
 	is_int(status_now(&xor4, &err), STATUS_LOST,

@@ -8,6 +8,9 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include <errno.h>
+
+#include "dataset/plan_impl.h"
 #include "unit/scene.h"
 
 static struct scene scene = {
@@ -36,6 +39,7 @@ crafted_names(void)
 		enum error_kind kind;
 	} names[] = {
 		{ "filemap_3999999", NULL, ERROR_NONE },
+		{ "filemap_300", NULL, ERROR_NONE },
 		{ "filemap_4194304", "beyond any job", ERROR_CORRUPT },
 		{ "filemap_2147483647", "beyond any job", ERROR_CORRUPT },
 		{ "reddesc.er.0.xor.grp_1_of_1.mem_1_of_4000.redset", NULL,
@@ -133,10 +137,35 @@ no_memory(void)
 	scene_end(&s);
 }
 
+/* What may be held against a file, and what is our own trouble. */
+static void
+blame(void)
+{
+	static const struct {
+		int errnum;
+		bool blames;
+	} cases[] = {
+		{ ENOENT, true },  { EIO, true },     { EISDIR, true },
+		{ ENXIO, true },   { ENOTDIR, true }, { EMFILE, false },
+		{ EACCES, false }, { ENOMEM, false }, { ENOSPC, false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct error err = ERROR_INIT;
+
+		errno = cases[i].errnum;
+		error_sys(&err, "file");
+		ok(plan_blames_file(&err) == cases[i].blames,
+		   fmt("%s: %s", err.text,
+		       cases[i].blames ? "its fault" : "ours"));
+	}
+}
+
 int
 main(void)
 {
 	umask(022);
+	blame();
 	crafted_names();
 	no_memory();
 	scene_end(&scene);

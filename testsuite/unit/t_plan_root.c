@@ -48,6 +48,23 @@ copy_tree(const char *from, const char *to)
 	     0);
 }
 
+static void
+set_path(struct kvtree *t, void *arg)
+{
+	struct kvtree *f = NULL;
+
+	kvtree_foreach (f, kvtree_get(t, "FILE"))
+		must(kvtree_set(kvtree_get(f, "META"), "PATH", arg, NULL) == 0);
+}
+
+static void
+set_name(struct kvtree *t, void *arg)
+{
+	struct kvtree *f = kvtree_first(kvtree_get(t, "FILE"));
+
+	must(kvtree_set(kvtree_get(f, "META"), "NAME", arg, NULL) == 0);
+}
+
 /* --- Found out --- */
 
 static void
@@ -125,11 +142,18 @@ ambiguous(void)
 static void
 none_fits(void)
 {
+	char long_name[400];
+
+	memset(long_name, 'n', sizeof(long_name));
+	long_name[sizeof(long_name) - 1] = '\0';
 	scene_make(&moved);
 	remove_tree(fmt("%s/ckpt", scene_prefix(&moved)));
 	finds(&moved, NULL, NULL, ERROR_USAGE,
 	      "/old/place/prefix/ckpt; none of them is here");
 	write_text(scene_data(&moved, 0, 0), "of another size");
+	finds(&moved, NULL, NULL, ERROR_USAGE, "none of them is here");
+	/* Names that no file system takes. */
+	edit_tree(scene_map(&moved, 2), set_name, long_name);
 	finds(&moved, NULL, NULL, ERROR_USAGE, "none of them is here");
 	remove_tree(fmt("%s/ckpt", scene_prefix(&moved)));
 	must(symlink("/tmp", fmt("%s/ckpt", scene_prefix(&moved))) == 0);
@@ -230,26 +254,23 @@ linked(void)
 /* --- Paths that must not be followed --- */
 
 static void
-set_path(struct kvtree *t, void *arg)
-{
-	struct kvtree *f = NULL;
-
-	kvtree_foreach (f, kvtree_get(t, "FILE"))
-		must(kvtree_set(kvtree_get(f, "META"), "PATH", arg, NULL) == 0);
-}
-
-static void
-set_name(struct kvtree *t, void *arg)
-{
-	struct kvtree *f = kvtree_first(kvtree_get(t, "FILE"));
-
-	must(kvtree_set(kvtree_get(f, "META"), "NAME", arg, NULL) == 0);
-}
-
-static void
 unsafe_paths(void)
 {
-	static char long_path[5000], below[5000];
+	static char long_path[4200], brim[4091], path[5000];
+	static const struct {
+		bool below; /* behind the prefix */
+		const char *path;
+	} paths[] = {
+		{ false, "/etc" },
+		{ false, "etc" },
+		{ false, "" },
+		{ true, "/../../../../../etc" },
+		{ true, "x" },
+		{ true, "/.." },
+		{ true, long_path },
+		{ true, brim }, /* with the file's name it is too long */
+		{ false, long_path },
+	};
 	struct scene s = {
 		.type = REDSET_SINGLE,
 		.ranks = 2,
@@ -263,24 +284,14 @@ unsafe_paths(void)
 	memset(long_path, 'x', sizeof(long_path) - 1);
 	for (size_t i = 0; i < sizeof(long_path) - 1; i += 200)
 		long_path[i] = '/';
+	memcpy(brim, long_path, sizeof(brim) - 1);
 	scene_make(&s);
 	snprintf(prefix, sizeof(prefix), "%s", scene_prefix(&s));
-	snprintf(below, sizeof(below), "%s%s", prefix, long_path + 800);
-	const char *const paths[] = {
-		"/etc",
-		"etc",
-		"",
-		fmt("%s/../../../../../etc", prefix),
-		fmt("%sx", prefix),
-		fmt("%s/..", prefix),
-		below,
-		long_path,
-	};
-
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		scene_make(&s);
-		edit_tree(scene_map(&s, 1), set_path,
-			  (void *)(uintptr_t)paths[i]);
+		snprintf(path, sizeof(path), "%s%s",
+			 paths[i].below ? prefix : "", paths[i].path);
+		edit_tree(scene_map(&s, 1), set_path, path);
 		finds(&s, prefix, NULL, ERROR_UNSAFE, "filemap_1: ");
 	}
 	scene_make(&s);

@@ -298,7 +298,8 @@ older_size(unsigned rank, unsigned file)
 }
 
 static void
-older_attempt(enum redset_type type, unsigned failures, unsigned mask)
+older_attempt(enum redset_type type, unsigned sets, unsigned failures,
+	      unsigned mask)
 {
 	static struct scene now = {
 		.type = REDSET_XOR,
@@ -309,8 +310,8 @@ older_attempt(enum redset_type type, unsigned failures, unsigned mask)
 	};
 	struct scene old = {
 		.type = type,
-		.ranks = 8,
-		.sets = 1,
+		.ranks = sets == 1 ? 8 : 6,
+		.sets = sets,
 		.failures = failures,
 		.files = 2,
 		.size = older_size,
@@ -341,6 +342,18 @@ older_attempt(enum redset_type type, unsigned failures, unsigned mask)
 }
 
 /* --- Caches --- */
+
+static int
+plan_once(void *arg, struct error *err)
+{
+	struct plan *p = scene_plan(arg, 0, err);
+	int status = p ? plan_status(p) : STATUS_FAILED;
+
+	plan_free(p);
+	return status == STATUS_DAMAGED ? 0
+	       : p == NULL		? -1
+					: error_set(err, ERROR_LOST, "!");
+}
 
 static void
 caches(void)
@@ -393,6 +406,10 @@ caches(void)
 	   "and is rebuilt there");
 	plan_free(p);
 
+	scene_make(&s);
+	scene_lose(&s, 1);
+	ok(fails_well(plan_once, NULL, &s), "every allocation may fail");
+	scene_make(&s);
 	two[0] = scene_node(&s, 0);
 	two[1] = scene_node(&s, 1);
 	p = plan_caches(two, 2, NULL, &err);
@@ -516,10 +533,12 @@ main(void)
 	schemes();
 	mixed_losses();
 	vanished();
-	older_attempt(REDSET_XOR, 1, 0x07);
-	older_attempt(REDSET_XOR, 1, 0x24);
-	older_attempt(REDSET_RS, 3, 0x07);
-	older_attempt(REDSET_PARTNER, 1, 0x06);
+	older_attempt(REDSET_XOR, 1, 1, 0x07);
+	older_attempt(REDSET_XOR, 1, 1, 0x24);
+	older_attempt(REDSET_XOR, 2, 1, 0x01);
+	older_attempt(REDSET_XOR, 2, 1, 0x22);
+	older_attempt(REDSET_RS, 1, 3, 0x07);
+	older_attempt(REDSET_PARTNER, 1, 1, 0x06);
 	caches();
 	twice();
 	bypass();

@@ -330,6 +330,28 @@ inputs_vanish(void)
 	plan_free(p);
 }
 
+/* The body behind a damaged header, too. */
+static void
+salvage_vanishes(void)
+{
+	struct error err = ERROR_INIT;
+	struct plan *p = NULL;
+
+	scene_make(&xor8);
+	flip(scene_red(&xor8, 4, false, false), 60);
+	scene_lose(&xor8, 0);
+	p = scene_plan(&xor8, 0, &err);
+	must(p != NULL && p->sets[2].salvage);
+	must(truncate(scene_red(&xor8, 4, false, false), 2000) == 0);
+	scene_keep(&xor8);
+	ok(rebuild(p, NULL, NULL, &err) < 0 && err.kind == ERROR_CORRUPT &&
+		   says(&err, "reddesc.er.4.xor"),
+	   "a body that was longer when the plan was made");
+	(void)rmdir(fmt("%s/ckpt/dir_0", scene_prefix(&xor8)));
+	ok(scene_same(&xor8), "nothing is changed");
+	plan_free(p);
+}
+
 static void
 limits(void)
 {
@@ -480,6 +502,7 @@ main(void)
 	lost();
 	stopped();
 	inputs_vanish();
+	salvage_vanishes();
 	limits();
 	marked();
 	events();

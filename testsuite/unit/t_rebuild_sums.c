@@ -229,6 +229,55 @@ bad_output(void)
 	ok(scene_same(&xor4) && r.files == 0, "nothing was changed");
 }
 
+/* The damaged file has become shorter since the plan was made, where nobody
+ * looked. */
+static void
+cut_short(void)
+{
+	struct error err = ERROR_INIT;
+	struct rebuild_result r;
+	struct plan *p = NULL;
+
+	scene_make(&rs6);
+	must(unlink(scene_data(&rs6, 0, 0)) == 0);
+	flip(scene_data(&rs6, 3, 1), 200);
+	p = scene_plan(&rs6, 0, &err);
+	must(truncate(scene_data(&rs6, 3, 1),
+		      (off_t)scene_default_size(3, 1) - 1) == 0);
+	ok(p != NULL && rebuild(p, NULL, &r, &err) == 0 && scene_same(&rs6),
+	   "a damaged file that cannot be read to its end is put right");
+	plan_free(p);
+}
+
+static void
+drop_crc(struct kvtree *t, void *arg)
+{
+	struct kvtree *f = NULL;
+
+	(void)arg;
+	kvtree_foreach (f, kvtree_get(t, "FILE"))
+		kvtree_remove(kvtree_get(f, "META"), "CRC");
+}
+
+/* What comes out has no checksum, what goes in has one. */
+static void
+some_sums(void)
+{
+	struct events e = { .count = 0 };
+	struct error err = ERROR_INIT;
+	struct rebuild_result r;
+
+	scene_make(&rs6);
+	edit_tree(scene_map(&rs6, 0), drop_crc, NULL);
+	must(utimensat(AT_FDCWD, scene_map(&rs6, 0), NULL, 0) == 0);
+	scene_keep(&rs6);
+	must(unlink(scene_data(&rs6, 0, 0)) == 0);
+	flip(scene_data(&rs6, 3, 1), 200);
+	ok(rebuild_now(&rs6, &e, &r, &err) == 0 && scene_same(&rs6),
+	   "a file without a checksum does not come from a damaged one");
+	is_int((int64_t)r.crc_wrong, 1, "which is put right");
+}
+
 static void
 no_sums(void)
 {
@@ -284,8 +333,7 @@ static void
 lose_input(void *arg)
 {
 	scene_lose(arg, 2);
-	must(unlink(scene_data(arg, 4, 0)) == 0);
-	scene_put(scene_data(arg, 4, 0), "", &(struct attr){ .size = 0 });
+	must(truncate(scene_data(arg, 4, 0), 0) == 0);
 	must(truncate(scene_data(arg, 4, 0), (off_t)scene_default_size(4, 0)) ==
 	     0);
 }
@@ -318,6 +366,8 @@ main(void)
 	large_files();
 	bad_input();
 	bad_output();
+	cut_short();
+	some_sums();
 	no_sums();
 	unreadable();
 	no_memory();

@@ -137,6 +137,33 @@ discarding(void)
 	targets_fini(&t);
 }
 
+/* Targets of two roots, with directories of the same name. */
+static void
+two_roots(void)
+{
+	struct targets t;
+	int second = -1;
+
+	start(&t);
+	must(mkdir(fmt("%s/second", root), 0777) == 0);
+	second = openat(rootfd, "second", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	must(second >= 0);
+	for (int i = 0; i < 4; i++)
+		add(&t, TARGET_FILE, i < 2 ? "dir/one" : "two",
+		    i % 2 ? "in second" : "in first")
+			->dirfd = i % 2 ? second : rootfd;
+	ok(targets_check_space(&t, NULL) == 0 &&
+		   targets_prepare(&t, par, NULL) == 0 &&
+		   targets_commit(&t, par, NULL) == 0,
+	   "files below two roots");
+	ok(holds("dir/one", "in first") && holds("two", "in first") &&
+		   holds("second/dir/one", "in second") &&
+		   holds("second/two", "in second"),
+	   "each in its own");
+	close(second);
+	targets_fini(&t);
+}
+
 static void
 attributes(void)
 {
@@ -387,6 +414,7 @@ main(void)
 	round_trip(1);
 	round_trip(4);
 	discarding();
+	two_roots();
 	attributes();
 	leftovers();
 	bad_parents();

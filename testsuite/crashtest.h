@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_crash.c - commands that change a prefix, killed at every one of their file
- * operations and at random moments, and with every operation failing in turn.
- * Whatever happens: the index can be read, what was valid is as it was, no
- * file bears its final name with anything but its final contents, and the same
- * command run again leads to the same end as one that was never disturbed.
+ * crashtest.h - run a command on a prefix and disturb it: kill it at each of
+ * its file operations or at random moments, make operations fail.  Whatever
+ * happens: the index can be read, what was valid is as it was, no file bears
+ * its final name with anything but its final contents, and the same command
+ * run again leads to the same end as one that was never disturbed.
+ *
+ * Environment: BIN, SHIM, GEN; SCRKIT_SLOW for every operation instead of every
+ * fifth; SCRKIT_SLOW=2 for all ways of failing on the large cases, too.
  */
+#ifndef CRASHTEST_H
+#define CRASHTEST_H
+
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -40,7 +45,8 @@
 #define ARGS_MAX 6
 
 static char scratch[512], prefix[600];
-static bool slow; /* every operation in every way, and random kills */
+static bool slow;   /* every operation, and random kills */
+static bool slower; /* in every way also where there are many operations */
 
 /* --- Running a command --- */
 
@@ -53,7 +59,7 @@ struct fault {
 	long kill_after; /* without the shim: SIGKILL after this many us; -1 */
 };
 
-static void
+static inline void
 set_number(const char *name, unsigned long value)
 {
 	char text[32];
@@ -63,7 +69,7 @@ set_number(const char *name, unsigned long value)
 }
 
 /* In the child. */
-static void
+static inline void
 prepare_env(const struct fault *f)
 {
 	const char *asan = getenv("ASAN_OPTIONS");
@@ -95,7 +101,7 @@ prepare_env(const struct fault *f)
 		setenv("SHIM_TRACE", f->trace, 1);
 }
 
-static void
+static inline void
 messages_path(char to[static 600])
 {
 	snprintf(to, 600, "%s/messages", scratch);
@@ -103,7 +109,7 @@ messages_path(char to[static 600])
 
 /* Run BIN/argv[0]; stderr goes to the file of messages.  Returns the exit
  * status, or -signal. */
-static int
+static inline int
 run(const char *const *argv, const struct fault *f)
 {
 	static const struct fault none = { .kill_after = -1 };
@@ -143,7 +149,7 @@ run(const char *const *argv, const struct fault *f)
 /* --- What is compared --- */
 
 /* An index in a form that two equal ones share: keys sorted, times gone. */
-static bool
+static inline bool
 plain_index(const struct buf *raw, struct buf *out)
 {
 	struct kvtree *t = kvtree_decode(raw->data, raw->len, NULL, NULL);
@@ -162,7 +168,7 @@ plain_index(const struct buf *raw, struct buf *out)
 }
 
 /* Are both the same index? */
-static bool
+static inline bool
 same_index(const struct tree_entry *a, const struct tree_entry *b)
 {
 	struct buf x = BUF_INIT, y = BUF_INIT;
@@ -174,14 +180,14 @@ same_index(const struct tree_entry *a, const struct tree_entry *b)
 	return same;
 }
 
-static bool
+static inline bool
 is_index(const char *path)
 {
 	return strcmp(path, ".scr/index.scr") == 0;
 }
 
 /* Locks and marks come and go. */
-static bool
+static inline bool
 is_lock(const char *path)
 {
 	const char *base = path_base(path);
@@ -189,13 +195,13 @@ is_lock(const char *path)
 	return strcmp(base, "index.lock") == 0 || str_starts(base, ".scrkit.");
 }
 
-static bool
+static inline bool
 is_metadata(const char *path)
 {
 	return strncmp(path, ".scr/", 5) == 0;
 }
 
-static bool
+static inline bool
 same_entry(const struct tree_entry *a, const struct tree_entry *b)
 {
 	if (is_index(a->path))
@@ -214,7 +220,7 @@ struct scene {
 	unsigned told;
 };
 
-static void
+static inline void
 tell(struct scene *s, const char *what, const char *path)
 {
 	char shown[256];
@@ -226,7 +232,7 @@ tell(struct scene *s, const char *what, const char *path)
 
 /* An index on the way from before to after: that of a deletion calls the
  * dataset incomplete before its first file goes. */
-static bool
+static inline bool
 on_the_way(struct scene *s, const struct tree_entry *now)
 {
 	const struct tree_entry *b = tree_find(&s->before, now->path);
@@ -253,7 +259,7 @@ on_the_way(struct scene *s, const struct tree_entry *now)
 }
 
 /* One entry that is there: is it as before, or as after? */
-static bool
+static inline bool
 entry_right(struct scene *s, const struct tree_entry *now, bool temps)
 {
 	const struct tree_entry *b = tree_find(&s->before, now->path);
@@ -269,7 +275,7 @@ entry_right(struct scene *s, const struct tree_entry *now, bool temps)
 }
 
 /* The rules for any moment; `temps`: temporary files may be there. */
-static bool
+static inline bool
 state_right(struct scene *s, const struct tree *now, bool temps)
 {
 	bool good = true;
@@ -294,7 +300,7 @@ state_right(struct scene *s, const struct tree *now, bool temps)
 }
 
 /* Is it the end that an undisturbed run comes to? */
-static bool
+static inline bool
 finished(struct scene *s, const struct tree *now, bool quiet)
 {
 	for (size_t i = 0; i < now->count; i++) {
@@ -321,7 +327,7 @@ finished(struct scene *s, const struct tree *now, bool quiet)
 }
 
 /* Can the index be read, or is there none, as before? */
-static bool
+static inline bool
 index_readable(struct scene *s, const struct tree *now)
 {
 	struct error err = ERROR_INIT;
@@ -345,7 +351,7 @@ index_readable(struct scene *s, const struct tree *now)
 
 /* --- One disturbed run --- */
 
-static bool
+static inline bool
 has_message(void)
 {
 	char path[600];
@@ -356,7 +362,7 @@ has_message(void)
 }
 
 /* Show what went wrong in a run. */
-static void
+static inline void
 show_run(const struct scene *s, const struct fault *f, int status)
 {
 	struct buf text = BUF_INIT;
@@ -379,7 +385,7 @@ show_run(const struct scene *s, const struct fault *f, int status)
 
 /* The second, undisturbed run.  A deletion that was complete cannot find its
  * dataset again, and neither can a dropped one be. */
-static bool
+static inline bool
 run_again(struct scene *s, const struct tree *now)
 {
 	bool was_finished = finished(s, now, true);
@@ -408,7 +414,7 @@ run_again(struct scene *s, const struct tree *now)
 
 /* A file that the medium cannot give is an erasure, and one may be too many;
  * any other error is no reason to call something lost. */
-static bool
+static inline bool
 status_right(const struct fault *f, int status)
 {
 	return status == 1 || (status == 4 && strcmp(f->error, "EIO") == 0);
@@ -420,7 +426,7 @@ enum outcome { NOTHING, PARTLY, DONE, OUTCOMES };
  * Start from `before`, run with the fault, check, run again, check.  Counts
  * what came of it in tally (may be NULL).
  */
-static bool
+static inline bool
 disturbed(struct scene *s, const struct fault *f, unsigned *tally)
 {
 	struct tree now = tree_load(prefix);
@@ -454,369 +460,4 @@ disturbed(struct scene *s, const struct fault *f, unsigned *tally)
 	return good;
 }
 
-/* --- Every operation in turn --- */
-
-/* A number in a file, which is removed. */
-static unsigned long
-read_count(const char *path)
-{
-	unsigned long count = 0;
-	FILE *f = fopen(path, "r");
-
-	if (f == NULL || fscanf(f, "%lu", &count) != 1)
-		tree_die("the shim counted nothing");
-	fclose(f);
-	unlink(path);
-	return count;
-}
-
-/* Which operations transfer bytes? */
-static void
-read_trace(struct scene *s, const char *path)
-{
-	unsigned long number = 0;
-	char line[9000], what[64];
-	FILE *f = fopen(path, "r");
-
-	s->transfers = mem_calloc(s->count + 1, 1);
-	if (f == NULL || s->transfers == NULL)
-		tree_die("no trace");
-	while (fgets(line, sizeof(line), f) != NULL)
-		if (sscanf(line, "%lu %63s", &number, what) == 2 &&
-		    number <= s->count)
-			s->transfers[number] = strstr(what, "write") != NULL ||
-					       strstr(what, "copy") != NULL;
-	fclose(f);
-	unlink(path);
-}
-
-/* Run without faults, for what comes of it and to count operations. */
-static bool
-measure(struct scene *s)
-{
-	char count[600], trace[600];
-	struct fault f = { .count = count, .trace = trace, .kill_after = -1 };
-	struct tree now;
-
-	snprintf(count, sizeof(count), "%s/count", scratch);
-	snprintf(trace, sizeof(trace), "%s/trace", scratch);
-	s->before = tree_load(prefix);
-	if (run(s->argv, &f) != 0) {
-		show_run(s, &f, 1);
-		return false;
-	}
-	s->count = read_count(count);
-	read_trace(s, trace);
-	s->after = tree_load(prefix);
-	now = tree_load(prefix);
-	tree_restore(prefix, &now, &s->before);
-	tree_free(&now);
-	f.reads = true;
-	f.trace = NULL;
-	if (run(s->argv, &f) != 0)
-		return false;
-	s->reads = read_count(count);
-	return s->count > 0;
-}
-
-struct mode {
-	const char *what;
-	struct fault fault;
-	bool fails, kills, transfers, quick;
-};
-
-static const struct mode modes[] = {
-	{ "killed before each operation",
-	  { .kill_after = -1 },
-	  .kills = true,
-	  .quick = true },
-	{ "killed in the middle of each write",
-	  { .halve = true, .kill_after = -1 },
-	  .fails = true,
-	  .kills = true,
-	  .transfers = true },
-	{ "EIO at each operation",
-	  { .error = "EIO", .kill_after = -1 },
-	  .fails = true,
-	  .quick = true },
-	{ "ENOSPC at each operation",
-	  { .error = "ENOSPC", .kill_after = -1 },
-	  .fails = true },
-	{ "the disk full from each operation on",
-	  { .error = "ENOSPC", .sticky = true, .kill_after = -1 },
-	  .fails = true },
-	{ "each write cut short",
-	  { .error = "ENOSPC", .halve = true, .kill_after = -1 },
-	  .fails = true,
-	  .transfers = true },
-	{ "each write cut short, then a full disk",
-	  { .error = "ENOSPC",
-	    .halve = true,
-	    .sticky = true,
-	    .kill_after = -1 },
-	  .fails = true,
-	  .transfers = true,
-	  .quick = true },
-	{ "EIO at each operation, reads included",
-	  { .error = "EIO", .reads = true, .kill_after = -1 },
-	  .fails = true },
-	{ "each read cut short",
-	  { .error = "EIO", .reads = true, .halve = true, .kill_after = -1 },
-	  .fails = true },
-};
-
-static void
-sweep(struct scene *s, const struct mode *m)
-{
-	unsigned long count = m->fault.reads ? s->reads : s->count;
-	unsigned runs = 0, bad = 0;
-	char what[256];
-
-	s->told = 0;
-	for (unsigned long n = 1; n <= count; n++) {
-		struct fault f = m->fault;
-
-		if (m->transfers && !s->transfers[n])
-			continue;
-		/* A quick look is at every fifth. */
-		if (!slow && n % 5 != 1)
-			continue;
-		if (m->fails)
-			f.fail_at = n;
-		if (m->kills)
-			f.kill_at = n + m->fails;
-		runs++;
-		bad += !disturbed(s, &f, NULL);
-	}
-	snprintf(what, sizeof(what), "%s: %s: %u runs", s->name, m->what, runs);
-	ok(bad == 0 && (runs > 0 || !slow), what);
-	if (bad > 0)
-		printf("# %u of %u runs ended badly\n", bad, runs);
-}
-
-/* --- Random moments --- */
-
-static long
-now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
-/* How long an undisturbed run takes: the middle of five. */
-static long
-duration(struct scene *s)
-{
-	long times[5], t = 0;
-
-	for (int i = 0; i < 5; i++) {
-		struct tree now = tree_load(prefix);
-
-		tree_restore(prefix, &now, &s->before);
-		tree_free(&now);
-		times[i] = now_us();
-		(void)run(s->argv, NULL);
-		times[i] = now_us() - times[i];
-		for (int j = i; j > 0 && times[j - 1] > times[j]; j--) {
-			t = times[j];
-			times[j] = times[j - 1];
-			times[j - 1] = t;
-		}
-	}
-	return times[2];
-}
-
-static void
-random_kills(struct scene *s, unsigned kills)
-{
-	unsigned tally[OUTCOMES] = { 0 }, bad = 0;
-	unsigned seed = (unsigned)now_us();
-	long time = duration(s);
-	char what[256];
-
-	s->told = 0;
-	printf("# %s: seed %u, an undisturbed run takes %ld us\n", s->name,
-	       seed, time);
-	for (unsigned i = 0; i < kills; i++) {
-		const struct fault f = {
-			.kill_after = rand_r(&seed) % (time * 6 / 5 + 1),
-		};
-
-		bad += !disturbed(s, &f, tally);
-	}
-	snprintf(what, sizeof(what), "%s: killed at %u random moments", s->name,
-		 kills);
-	ok(bad == 0, what);
-	printf("# %u ended badly; when killed %u had made no file, %u some, %u "
-	       "were done\n",
-	       bad, tally[NOTHING], tally[PARTLY], tally[DONE]);
-}
-
-/* --- Where to start from --- */
-
-static bool
-system_is_ok(const char *command)
-{
-	int status = system(command);
-
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-/* Make the prefix by a shell command in which %s is its path. */
-static bool
-start_with(const char *format, const char *from)
-{
-	char command[4096];
-
-	tree_remove(prefix);
-	if (from != NULL)
-		snprintf(command, sizeof(command),
-			 "cp -R '%s/%s' '%s' && chmod -R u+w '%s'",
-			 getenv("SCRKIT_GOLDEN"), from, prefix, prefix);
-	else
-		snprintf(command, sizeof(command), format, getenv("GEN"),
-			 prefix);
-	return system_is_ok(command);
-}
-
-static void
-scene_fini(struct scene *s)
-{
-	tree_free(&s->before);
-	tree_free(&s->after);
-	mem_free(s->transfers);
-}
-
-/* All sweeps over one scene, whose prefix is made. */
-static void
-play(struct scene *s, unsigned kills)
-{
-	char what[256];
-
-	if (!measure(s)) {
-		snprintf(what, sizeof(what), "%s: undisturbed", s->name);
-		ok(false, what);
-		return;
-	}
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
-		if (slow || modes[i].quick)
-			sweep(s, &modes[i]);
-	if (kills > 0)
-		random_kills(s, kills);
-}
-
-static void
-test_builds(void)
-{
-	static const struct {
-		const char *name, *from, *make;
-		bool slow;
-		unsigned kills;
-	} list[] = {
-		{ "build, xor_4", "scr3/xor_4/scavenged/prefix", NULL, false,
-		  0 },
-		{ "build, xor_8n4", "scr3/xor_8n4/scavenged/prefix", NULL, true,
-		  200 },
-		{ "build, rs2_8n4", "scr3/rs2_8n4/scavenged/prefix", NULL, true,
-		  200 },
-		{ "build, generated, with checksums", NULL,
-		  "%s/gen_dataset --prefix '%s' --ranks 4 --files 2 "
-		  "--type RS --size 300K,20K --crc --lose 1,2",
-		  false, 20 },
-	};
-
-	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
-		struct scene s = {
-			.name = list[i].name,
-			.argv = { "scr_index", "--prefix", prefix, "--build",
-				  "1" },
-		};
-
-		if (list[i].slow && !slow)
-			skip(s.name, "SCRKIT_SLOW is not set");
-		else if (list[i].from != NULL &&
-			 getenv("SCRKIT_GOLDEN") == NULL)
-			skip(s.name, "SCRKIT_GOLDEN is not set");
-		else if (!start_with(list[i].make, list[i].from))
-			ok(false, s.name);
-		else
-			play(&s, slow ? list[i].kills : 0);
-		scene_fini(&s);
-	}
-}
-
-/* Two checkpoints, an output, and one whose name is another's no more. */
-static const char made_index[] =
-	"for i in 1 2 3; do %1$s/gen_dataset --prefix '%2$s' --id $i --size 2K "
-	"$([ $i = 2 ] && echo --output) >/dev/null && "
-	"%1$s/../bin/scr_index -q --prefix '%2$s' --build $i || exit 1; done; "
-	"scr_index -q --prefix '%2$s' --current ckpt.3";
-
-static void
-test_edits(void)
-{
-	static const struct {
-		const char *name, *verb, *value;
-		int64_t deletes;
-	} list[] = {
-		{ "--add", "--add", "%s.3", 0 },
-		{ "--drop", "--drop", "%s.3", 0 },
-		{ "--drop-after", "--drop-after", "ckpt.1", 0 },
-		{ "--drop-all", "--drop-all", NULL, 0 },
-		{ "--current", "--current", "ckpt.1", 0 },
-		{ "--uncurrent", "--uncurrent", NULL, 0 },
-		{ "--delete", "--delete", "%s.3", 3 },
-	};
-	bool golden = getenv("SCRKIT_GOLDEN") != NULL;
-	char value[32];
-
-	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
-		struct scene s = {
-			.name = list[i].name,
-			.argv = { "scr_index", "--prefix", prefix, list[i].verb,
-				  value },
-			.deletes = list[i].deletes,
-		};
-
-		if (list[i].value == NULL)
-			s.argv[4] = NULL;
-		else
-			snprintf(value, sizeof(value), list[i].value,
-				 golden ? "both" : "ckpt");
-		if (!start_with(made_index,
-				golden ? "scr3/index_multi/prefix_after_run"
-				       : NULL))
-			ok(false, s.name);
-		else
-			play(&s, 0);
-		scene_fini(&s);
-	}
-}
-
-int
-main(void)
-{
-	const char *tmp = getenv("TMPDIR");
-
-	slow = getenv("SCRKIT_SLOW") != NULL && !SANITIZED;
-	if (getenv("BIN") == NULL || getenv("SHIM") == NULL ||
-	    getenv("GEN") == NULL) {
-		skip("crashes", "BIN, GEN and SHIM are not set");
-		return tap_done();
-	}
-	/* Thousands of fsync() calls are quicker in memory. */
-	if (access("/dev/shm", W_OK) == 0)
-		tmp = "/dev/shm";
-	snprintf(scratch, sizeof(scratch), "%s/t_crash.XXXXXX",
-		 tmp != NULL ? tmp : "/tmp");
-	if (mkdtemp(scratch) == NULL)
-		tree_die("no scratch directory");
-	snprintf(prefix, sizeof(prefix), "%s/prefix", scratch);
-	setenv("TZ", "UTC", 1);
-	test_builds();
-	test_edits();
-	tree_remove(scratch);
-	return tap_done();
-}
+#endif /* CRASHTEST_H */
