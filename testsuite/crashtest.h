@@ -230,30 +230,50 @@ tell(struct scene *s, const char *what, const char *path)
 		       str_printable(shown, sizeof(shown), path));
 }
 
+/* Compare an index with the one before without the restart point, and with the
+ * dataset that goes still called complete. */
+static inline bool
+same_but_entry(struct kvtree *now, const struct buf *before, const char *id)
+{
+	struct kvtree *b = kvtree_decode(before->data, before->len, NULL, NULL);
+	struct buf x = BUF_INIT, y = BUF_INIT;
+	bool same = false;
+
+	if (b != NULL) {
+		kvtree_remove(now, "CURRENT");
+		kvtree_remove(b, "CURRENT");
+		kvtree_set(kvtree_get2(now, "DSET", id), "COMPLETE", "1", NULL);
+		same = kvtree_sort(now, NULL) == 0 &&
+		       kvtree_sort(b, NULL) == 0 &&
+		       kvtree_encode(now, &x, NULL) == 0 &&
+		       kvtree_encode(b, &y, NULL) == 0 && x.len == y.len &&
+		       memcmp(x.data, y.data, x.len) == 0;
+	}
+	kvtree_free(b);
+	buf_free(&x);
+	buf_free(&y);
+	return same;
+}
+
 /* An index on the way from before to after: that of a deletion calls the
- * dataset incomplete before its first file goes. */
+ * dataset incomplete before its first file goes, and no restart point. */
 static inline bool
 on_the_way(struct scene *s, const struct tree_entry *now)
 {
 	const struct tree_entry *b = tree_find(&s->before, now->path);
-	struct tree_entry copy = { .path = now->path };
-	struct kvtree *t =
-		kvtree_decode(now->data.data, now->data.len, NULL, NULL);
+	struct kvtree *t = NULL, *e = NULL;
+	const char *complete = NULL;
 	char id[32];
-	struct kvtree *e = NULL;
 	bool good = false;
 
+	if (s->deletes == 0 || b == NULL)
+		return false;
 	snprintf(id, sizeof(id), "%lld", (long long)s->deletes);
+	t = kvtree_decode(now->data.data, now->data.len, NULL, NULL);
 	e = kvtree_get2(t, "DSET", id);
-	if (s->deletes > 0 && b != NULL && e != NULL &&
-	    strcmp(kvtree_value(e, "COMPLETE"), "0") == 0) {
-		kvtree_set(e, "COMPLETE", "1", NULL);
-		good = kvtree_encode(t, &copy.data, NULL) == 0 &&
-		       same_index(&copy, b);
-		/* A restart point that goes is none any more. */
-		kvtree_remove(t, "CURRENT");
-	}
-	buf_free(&copy.data);
+	complete = kvtree_value(e, "COMPLETE");
+	good = complete != NULL && strcmp(complete, "0") == 0 &&
+	       same_but_entry(t, &b->data, id);
 	kvtree_free(t);
 	return good;
 }

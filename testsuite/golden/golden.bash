@@ -39,13 +39,20 @@ attributes()
 	done <"$2"
 }
 
+# Is this all of the golden data, and not the project's selection of them?
+whole_collection()
+{
+	[[ -e $SCRKIT_GOLDEN/scr3/MANIFEST.md ]]
+}
+
 # snapshot CASE NAME DEST: snapshot NAME of CASE as it was when it was taken.
 # It is made once a file of tests, for most are wanted several times.
 snapshot()
 {
 	local from keep=$BATS_FILE_TMPDIR/$1.$2
 
-	from=$(golden "scr3/$1")
+	from=$(golden "scr3/$1/$2")
+	from=${from%/*}
 	if [[ ! -d $keep ]]; then
 		mkdir -p "$keep"
 		cp -R "$from/$2/." "$keep"

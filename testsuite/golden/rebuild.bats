@@ -123,9 +123,10 @@ rebuilds()
 	local root
 
 	root=$(golden scr3)
-	diff <(cd "$root" && ls -d -- */scavenged | sed 's,/.*,,' | sort) \
+	run comm -23 <(cd "$root" && ls -d -- */scavenged | sed 's,/.*,,' | sort) \
 		<(grep -Eo '^@test "[a-z0-9_]+"' "$BATS_TEST_FILENAME" |
 			cut -d '"' -f 2 | sort)
+	assert_output_is ""
 }
 
 @test "single_4" { rebuilds single_4; }
@@ -284,6 +285,7 @@ cache_survives()
 	local at=$BATS_TEST_TMPDIR/p case node ranks
 
 	for case in xor_4 partner_4 xor_8n4; do
+		golden "scr3/$case/restart" >/dev/null
 		snapshot "$case" restart "$BATS_TEST_TMPDIR/$case"
 		snapshot "$case" flushed "$BATS_TEST_TMPDIR/$case.flushed"
 		for node in "$BATS_TEST_TMPDIR/$case/nodes"/*; do
@@ -358,7 +360,7 @@ prints()
 		prints "$list" "$at"
 		count=$((count + 1))
 	done
-	((count >= 70))
+	((count >= 70)) || ! whole_collection
 }
 
 @test "printouts of bypass, CRC, poststage, flush file and AXL states" {
@@ -369,7 +371,7 @@ prints()
 		prints "$case" "${case%/*}"
 		count=$((count + 1))
 	done
-	((count >= 6))
+	((count >= 6)) || ! whole_collection
 }
 
 @test "asynchronous flush: every metadata file can be printed" {

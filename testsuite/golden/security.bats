@@ -124,9 +124,10 @@ again()
 # was edited is only a damaged one); a data file of rank 2 is missing.
 again_open()
 {
-	rm -rf "$at"
-	snapshot dmg_missing_datafile before "$at"
-	rm "$meta"/reddescmap.*
+	again
+	scr_index --quiet --prefix "$at" --build 1
+	rm "$meta"/reddescmap.* "$meta/summary.scr" "$meta"/rank2file* \
+		"$at/.scr/index.scr" "$at/ckpt.1/nested/dir level 2/data file 2.bin"
 }
 
 # again_flushed: the dataset as a flush left it, without filemaps.
@@ -365,10 +366,11 @@ again_flushed()
 }
 
 @test "redundancy headers: every number in turn is absurd" {
-	local key n
+	local key n values=(18446744073709551615)
 
+	[[ -z ${SCRKIT_SLOW-} ]] || values+=(4294967296 0 x)
 	for key in CHUNK GROUPS RANKS WRANKS RANK FILES SIZE MODE GROUP; do
-		for n in 18446744073709551615 4294967296 0 x; do
+		for n in "${values[@]}"; do
 			craft "$meta/$inner" "/^ *$key\$/{n;s/[^ ].*/$n/}"
 			attack "0 1 4" "$inner|rank2file|reddesc.er.1"
 			again

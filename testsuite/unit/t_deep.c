@@ -5,6 +5,7 @@
  */
 #include "dataset/deep.h"
 
+#include "dataset/deep_impl.h"
 #include "dataset/rebuild.h"
 #include "par.h"
 #include "progress.h"
@@ -346,6 +347,49 @@ other_filemap(void)
 	scene_end(&s);
 }
 
+/* Findings of one culprit, in the order in which threads come upon them. */
+static void
+any_order(void)
+{
+	static const struct {
+		uint32_t stripe;
+		uint64_t first;
+	} found[] = { { 3, 50 }, { 2, 70 }, { 2, 60 }, { 2, 65 }, { 4, 0 } };
+	struct scene s = schemes[0].s;
+	struct deep_result r = { .nfindings = 0 };
+	struct deep d = { .out = &r };
+
+	s.files = 1;
+	scene_make(&s);
+	d.p = scene_plan(&s, PLAN_HEADERS, NULL);
+	must(d.p != NULL && pthread_mutex_init(&d.lock, NULL) == 0);
+	for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++) {
+		const struct deep_finding f = {
+			.set = 1,
+			.stripe = found[i].stripe,
+			.first = found[i].first,
+			.bytes = 1,
+			.member = PLAN_NONE,
+			.file = PLAN_NONE,
+		};
+
+		must(deep_found(&d, &f, NULL) == 0);
+	}
+	ok(r.nfindings == 1 && r.findings[0].bytes == 5 &&
+		   r.findings[0].stripe == 2 && r.findings[0].first == 60,
+	   "the first byte of the first stripe is remembered");
+	for (uint32_t i = 0; i < 20; i++) {
+		const struct deep_finding f = { .set = 1, .member = i };
+
+		must(deep_found(&d, &f, NULL) == 0);
+	}
+	is_int((int64_t)r.nfindings, 21, "others are findings of their own");
+	deep_free(&r);
+	pthread_mutex_destroy(&d.lock);
+	plan_free(d.p);
+	scene_end(&s);
+}
+
 /* --- Sizes --- */
 
 static uint64_t
@@ -566,6 +610,7 @@ main(void)
 	two_files();
 	copies();
 	other_filemap();
+	any_order();
 	blocks(1);
 	blocks(4);
 	long_and_empty();

@@ -281,9 +281,9 @@ commit_fails(void)
 	struct targets t;
 
 	start(&t);
+	add(&t, TARGET_MAP, "map", "3");
 	add(&t, TARGET_FILE, "one", "1");
 	add(&t, TARGET_FILE, "dir", "2");
-	add(&t, TARGET_MAP, "map", "3");
 	must(mkdir(fmt("%s/dir", root), 0777) == 0);
 	must(targets_prepare(&t, par, NULL) == 0);
 	ok(targets_commit(&t, par, &err) < 0 && err.kind == ERROR_SYSTEM &&
