@@ -330,6 +330,11 @@ finished(struct scene *s, const struct tree *now, bool quiet)
 		if (is_lock(path) ||
 		    (a != NULL && same_entry(&now->list[i], a)))
 			continue;
+		/* An empty directory that a deletion cannot remove stays, and
+		 * the user is told. */
+		if (s->deletes > 0 && S_ISDIR(now->list[i].mode) &&
+		    !is_metadata(path))
+			continue;
 		if (!quiet)
 			tell(s, "not as it should be in the end", path);
 		return false;

@@ -298,7 +298,9 @@ flip()
 	local root file name
 
 	root=$(golden scr3/kvtree_bad)
-	snapshot dmg_missing_datafile before "$at"
+	snapshot xor_4 scavenged "$BATS_TEST_TMPDIR/elsewhere"
+	build 0
+	rm "$at/.scr/index.scr" "$at/ckpt.1/rank_2.ckpt"
 	cp -a "$at" "$at.whole"
 	for file in "$root"/*.kv; do
 		for name in scr.dataset.1/filemap_0 flush.scr \

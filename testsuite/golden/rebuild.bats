@@ -368,6 +368,7 @@ prints()
 
 	root=$(golden scr3)
 	for case in "$root"/*/print.txt "$root"/*/*/print.txt; do
+		[[ -e $case ]] || continue
 		prints "$case" "${case%/*}"
 		count=$((count + 1))
 	done

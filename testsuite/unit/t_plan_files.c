@@ -80,6 +80,8 @@ with_prefix(void)
 {
 	struct names data = { .count = 0 }, maps = { .count = 0 };
 	const char *dir = NULL, *prefix = NULL;
+	struct error err = ERROR_INIT;
+	struct plan *p = NULL;
 
 	scene_make(&xor8);
 	dir = mem_strdup(scene_meta(&xor8, 0));
@@ -103,8 +105,13 @@ with_prefix(void)
 	/* Files by hand that are not there stand for lost ones. */
 	must(unlink(scene_red(&xor8, 3, false, false)) == 0);
 	must(unlink(scene_red(&xor8, 3, false, true)) == 0);
+	p = plan_by_hand(dir, prefix, &data, false, &err);
+	ok(p != NULL && p->sets[1].members[1].rank == 3 &&
+		   p->sets[1].members[1].state == RED_MISSING,
+	   "a name of a file that is not there");
+	plan_free(p);
 	is_int(by_hand(dir, prefix, &data, false), STATUS_DAMAGED,
-	       "a name of a file that is not there");
+	       "is the name of one to be rebuilt");
 	ok(scene_same(&xor8), "it comes back");
 	mem_free((void *)(uintptr_t)dir);
 	mem_free((void *)(uintptr_t)prefix);
