@@ -56,7 +56,7 @@ _scrkit_datasets()
 		if [[ $name == "$1"* ]]; then
 			COMPREPLY+=("$(printf '%q' "$name")")
 		fi
-	done < <(scr_index --names-only ${prefix:+"--prefix=$prefix"} \
+	done < <(scr_index --names-only --all ${prefix:+"--prefix=$prefix"} \
 		2>/dev/null)
 }
 
@@ -167,7 +167,7 @@ _scrkit_datasets()
 	local prefix=${(Q)${opt_args[--prefix]:-${opt_args[-p]}}}
 	local -a names
 	prefix=${prefix/#\~\//$HOME/}
-	names=(${(f)"$(scr_index --names-only ${prefix:+--prefix=$prefix} \
+	names=(${(f)"$(scr_index --names-only --all ${prefix:+--prefix=$prefix} \
 		2>/dev/null)"})
 	compadd "$@" -a names
 }
@@ -254,7 +254,7 @@ function __scrkit_datasets
 		set prefix (string replace -r '^~/' "$HOME/" -- $prefix)
 		set option --prefix=$prefix
 	end
-	scr_index --names-only $option 2>/dev/null
+	scr_index --names-only --all $option 2>/dev/null
 end
 
 END

@@ -41,9 +41,10 @@ tree_add(struct kvtree *t, const char *text)
 			key[len] = '\0';
 			at = kvtree_put(at, key, NULL);
 			text += len;
-		} while (at != NULL && *text++ == '>');
+		} while (at != NULL && *text == '>' && *text++ != '\0');
 		if (at == NULL)
 			return false;
+		text += *text == '\n';
 	}
 	return true;
 }

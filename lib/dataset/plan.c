@@ -78,7 +78,7 @@ plan_free(struct plan *p)
 	for (size_t i = 0; i < p->nsets; i++)
 		if (p->sets[i].solved)
 			solution_free(&p->sets[i].solution);
-	for (size_t i = 0; i < p->nplaces; i++) {
+	for (size_t i = 0; p->places != NULL && i < p->nplaces; i++) {
 		if (p->places[i].root_fd >= 0)
 			close(p->places[i].root_fd);
 		if (p->places[i].meta_fd >= 0)

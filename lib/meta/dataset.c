@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "meta/dataset.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
 #include "json.h"
+#include "mem.h"
 #include "meta/kvtree.h"
 #include "meta/value.h"
 
@@ -200,4 +202,49 @@ dataset_dir_id(const char *name)
 	    !value_number(name + len, DATASET_ID_MAX, &id) || id == 0)
 		return -1;
 	return (int64_t)id;
+}
+
+static int
+by_id(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+void *
+dataset_table(const struct kvtree *table, size_t size,
+	      int (*read)(const struct kvtree *entry, int64_t id, void *out,
+			  struct error *err),
+	      size_t *count, struct error *err)
+{
+	const struct kvtree *k = NULL;
+	char *entries = NULL;
+	size_t n = 0;
+
+	*count = 0;
+	if (table == NULL || kvtree_count(table) == 0)
+		return NULL;
+	entries = mem_calloc(kvtree_count(table), size);
+	if (entries == NULL) {
+		error_set(err, ERROR_NOMEM, "out of memory");
+		goto fail;
+	}
+	kvtree_foreach (k, table) {
+		uint64_t id = 0;
+
+		if (!value_number(kvtree_key(k), DATASET_ID_MAX, &id)) {
+			value_bad(err, kvtree_key(k), "not a dataset id");
+			goto fail;
+		}
+		if (read(k, (int64_t)id, entries + n++ * size, err) < 0)
+			goto fail;
+	}
+	qsort(entries, n, size, by_id);
+	*count = n;
+	return entries;
+fail:
+	mem_free(entries);
+	*count = SIZE_MAX;
+	return NULL;
 }

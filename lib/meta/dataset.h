@@ -7,6 +7,7 @@
 #define META_DATASET_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct arena;
@@ -43,6 +44,17 @@ bool dataset_name_ok(const char *name);
 
 /* Members id, name, checkpoint, output, created, ... of a JSON object. */
 void dataset_json(const struct dataset *d, struct json *obj);
+
+/*
+ * The entries of `table`, whose keys are dataset ids, ascending: an array of
+ * *count elements of `size` bytes for mem_free(), each of which begins with
+ * the id (int64_t) and was filled by `read`.  NULL with *count 0: there are
+ * none; NULL with *count SIZE_MAX: ERROR_CORRUPT, ERROR_NOMEM.
+ */
+void *dataset_table(const struct kvtree *table, size_t size,
+		    int (*read)(const struct kvtree *entry, int64_t id,
+				void *out, struct error *err),
+		    size_t *count, struct error *err);
 
 /* "scr.dataset.7" -> 7; anything else (sign, leading zeros, suffix): -1. */
 int64_t dataset_dir_id(const char *name);

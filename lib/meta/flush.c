@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "meta/flush.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
-#include "mem.h"
 #include "meta/dataset.h"
 #include "meta/kvtree.h"
 #include "meta/value.h"
@@ -22,9 +20,9 @@ read_locations(const struct kvtree *locations, struct flush_entry *out)
 
 /* Entry `t` of dataset `id`, formats.md 3.5. */
 static int
-read_entry(const struct kvtree *t, int64_t id, struct flush_entry *out,
-	   struct error *err)
+read_entry(const struct kvtree *t, int64_t id, void *entry, struct error *err)
 {
+	struct flush_entry *out = entry;
 	const struct kvtree *k = NULL;
 	int rc = 0;
 
@@ -66,46 +64,12 @@ flush_find(const struct kvtree *t, int64_t id, struct flush_entry *out,
 	return read_entry(entry, id, out, err);
 }
 
-static int
-by_id(const void *a, const void *b)
-{
-	const struct flush_entry *x = a, *y = b;
-
-	return (x->id > y->id) - (x->id < y->id);
-}
-
 struct flush_entry *
 flush_entries(const struct kvtree *t, size_t *count, struct error *err)
 {
-	const struct kvtree *table = kvtree_get(t, "DATASET"), *k = NULL;
-	struct flush_entry *entries = NULL;
-	size_t n = 0;
-
-	*count = 0;
-	if (table == NULL || kvtree_count(table) == 0)
-		return NULL;
-	entries = mem_calloc(kvtree_count(table), sizeof(*entries));
-	if (entries == NULL) {
-		error_set(err, ERROR_NOMEM, "flush file: out of memory");
-		goto fail;
-	}
-	kvtree_foreach (k, table) {
-		uint64_t id = 0;
-
-		if (!value_number(kvtree_key(k), DATASET_ID_MAX, &id)) {
-			value_bad(err, kvtree_key(k), "not a dataset id");
-			goto fail;
-		}
-		if (read_entry(k, (int64_t)id, &entries[n++], err) < 0)
-			goto fail;
-	}
-	qsort(entries, n, sizeof(*entries), by_id);
-	*count = n;
-	return entries;
-fail:
-	mem_free(entries);
-	*count = (size_t)-1;
-	return NULL;
+	return dataset_table(kvtree_get(t, "DATASET"),
+			     sizeof(struct flush_entry), read_entry, count,
+			     err);
 }
 
 bool

@@ -25,7 +25,7 @@ _scrkit_datasets()
 		if [[ $name == "$1"* ]]; then
 			COMPREPLY+=("$(printf '%q' "$name")")
 		fi
-	done < <(scr_index --names-only ${prefix:+"--prefix=$prefix"} \
+	done < <(scr_index --names-only --all ${prefix:+"--prefix=$prefix"} \
 		2>/dev/null)
 }
 

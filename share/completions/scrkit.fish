@@ -19,7 +19,7 @@ function __scrkit_datasets
 		set prefix (string replace -r '^~/' "$HOME/" -- $prefix)
 		set option --prefix=$prefix
 	end
-	scr_index --names-only $option 2>/dev/null
+	scr_index --names-only --all $option 2>/dev/null
 end
 
 complete -c scr_index -s l -l list -d 'list the checkpoints in the index (default)'

@@ -23,7 +23,7 @@ struct settings {
 	uint64_t nest, count, size;
 };
 
-/* --- A tree from its printout ----------------------------------------------- */
+/* --- A tree from its printout --- */
 
 /* "\n", "\t", "\\" and "\xHH" in a line stand for what they do in C. */
 static void
@@ -89,7 +89,7 @@ from_printout(FILE *in, struct buf *out, struct error *err)
 	return rc;
 }
 
-/* --- Trees that cannot be printed --------------------------------------------- */
+/* --- Trees that cannot be printed --- */
 
 static void
 put_be(struct buf *out, uint64_t value, int bytes)
@@ -129,9 +129,10 @@ beyond_reason(const struct settings *s, struct buf *out)
 	buf_free(&packed);
 }
 
-/* --- main ----------------------------------------------------------------------- */
+/* --- main --- */
 
-/* Append what stands behind the metadata in `file`: a redundancy file's body. */
+/* Append what stands behind the metadata in `file`: a redundancy file's body.
+ */
 static int
 add_body(const char *file, struct buf *out, struct error *err)
 {

@@ -15,53 +15,7 @@
 #include "error.h"
 #include "io.h"
 #include "tap.h"
-
-static int
-remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
-static void
-put_file(int dir, const char *name, const char *text)
-{
-	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-
-	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		printf("# cannot write %s\n", name);
-	close(fd);
-}
-
-/* Does the file hold `text`, and nothing else? */
-static bool
-holds(int dir, const char *name, const char *text)
-{
-	char got[64] = "";
-	int fd = openat(dir, name, O_RDONLY);
-	ssize_t n = read(fd, got, sizeof(got) - 1);
-
-	close(fd);
-	return n == (ssize_t)strlen(text) && strcmp(got, text) == 0;
-}
-
-static bool
-exists(int dir, const char *name)
-{
-	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
-static int
-mode_of(int dir, const char *name)
-{
-	struct stat st;
-
-	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0
-		       ? (int)(st.st_mode & 07777)
-		       : -1;
-}
+#include "unit/dirtest.h"
 
 static void
 test_lock(int dir)

@@ -18,15 +18,7 @@
 #include "mem.h"
 #include "path.h"
 #include "tap.h"
-
-static int
-remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
+#include "unit/dirtest.h"
 
 static void
 test_clean(void)
@@ -190,16 +182,6 @@ have_openat2(void)
 	if (fd >= 0)
 		close((int)fd);
 	return fd >= 0;
-}
-
-static void
-put_file(int dirfd, const char *name, const char *text)
-{
-	int fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL, 0666);
-
-	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		printf("# cannot make %s\n", name);
-	close(fd);
 }
 
 /*

@@ -11,27 +11,9 @@
 #include "mem.h"
 #include "path.h"
 #include "tap.h"
+#include "unit/dirtest.h"
 
 #define DIRS 200 /* more than the cache holds */
-
-static int
-remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
-static void
-put_file(int dirfd, const char *name, const char *text)
-{
-	int fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL, 0666);
-
-	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		printf("# cannot make %s\n", name);
-	close(fd);
-}
 
 static size_t
 open_files(void)

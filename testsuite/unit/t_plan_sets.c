@@ -26,113 +26,106 @@ status_now(const struct scene *s, unsigned flags, struct error *err)
 
 /* --- Too many members missing --- */
 
+static const struct {
+	const char *what;
+	struct scene s;
+	unsigned lost; /* ranks, by bit */
+	int status;
+	const char *says;
+} scheme_cases[] = {
+	{ "XOR, one rank",
+	  { .type = REDSET_XOR, .ranks = 4, .sets = 1, .failures = 1 },
+	  1 << 2,
+	  STATUS_DAMAGED,
+	  "2 files, 1 filemap and 2 redundancy files" },
+	{ "XOR, two ranks",
+	  { .type = REDSET_XOR, .ranks = 4, .sets = 1, .failures = 1 },
+	  1 << 1 | 1 << 3,
+	  STATUS_LOST,
+	  "set 1 of 1 (XOR over filemaps) cannot be rebuilt: ranks 1 3 "
+	  "are missing, the scheme survives 1" },
+	{ "XOR, two neighbours",
+	  { .type = REDSET_XOR, .ranks = 4, .sets = 1, .failures = 1 },
+	  1 << 1 | 1 << 2,
+	  STATUS_LOST,
+	  "ranks 1 2 are missing, and with them what tells the files "
+	  "of rank 1" },
+	{ "XOR, all but one",
+	  { .type = REDSET_XOR, .ranks = 4, .sets = 1, .failures = 1 },
+	  0xe,
+	  STATUS_LOST,
+	  "ranks 1-3 are missing" },
+	{ "XOR, two ranks of two sets",
+	  { .type = REDSET_XOR, .ranks = 8, .sets = 2, .failures = 1 },
+	  1 << 2 | 1 << 5,
+	  STATUS_DAMAGED,
+	  "4 files, 2 filemaps" },
+	{ "XOR, two ranks of one of two sets",
+	  { .type = REDSET_XOR, .ranks = 8, .sets = 2, .failures = 1 },
+	  1 << 1 | 1 << 5,
+	  STATUS_LOST,
+	  "set 2 of 2 (XOR over filemaps) cannot be rebuilt: ranks 1 "
+	  "5" },
+	{ "RS k=2, two ranks",
+	  { .type = REDSET_RS, .ranks = 5, .sets = 1, .failures = 2 },
+	  1 << 1 | 1 << 2,
+	  STATUS_DAMAGED,
+	  "4 files, 2 filemaps" },
+	{ "RS k=2, three ranks",
+	  { .type = REDSET_RS, .ranks = 6, .sets = 1, .failures = 2 },
+	  1 << 0 | 1 << 2 | 1 << 4,
+	  STATUS_LOST,
+	  "ranks 0 2 4 are missing, the scheme survives 2" },
+	{ "RS k=2, three neighbours",
+	  { .type = REDSET_RS, .ranks = 5, .sets = 1, .failures = 2 },
+	  1 << 1 | 1 << 2 | 1 << 3,
+	  STATUS_LOST,
+	  "what tells the files of rank 1" },
+	{ "PARTNER, ranks apart",
+	  { .type = REDSET_PARTNER, .ranks = 4, .sets = 1, .failures = 1 },
+	  1 << 0 | 1 << 2,
+	  STATUS_DAMAGED,
+	  "4 files, 2 filemaps" },
+	{ "PARTNER, neighbours",
+	  { .type = REDSET_PARTNER, .ranks = 4, .sets = 1, .failures = 1 },
+	  1 << 0 | 1 << 3,
+	  STATUS_LOST,
+	  "ranks 0 and another 1 of its 4 members are missing, and "
+	  "with them what tells their files" },
+	{ "PARTNER with two replicas, neighbours",
+	  { .type = REDSET_PARTNER, .ranks = 5, .sets = 1, .failures = 2 },
+	  1 << 0 | 1 << 4,
+	  STATUS_DAMAGED,
+	  "4 files, 2 filemaps" },
+	{ "SINGLE",
+	  { .type = REDSET_SINGLE, .ranks = 4, .sets = 4 },
+	  1 << 2,
+	  STATUS_LOST,
+	  "nothing is left of set 3 of 4 (SINGLE over filemaps), to "
+	  "which rank 2 belongs; 1 of 4 ranks is lost" },
+	{ "SINGLE, two ranks",
+	  { .type = REDSET_SINGLE, .ranks = 4, .sets = 4 },
+	  1 << 2 | 1 << 1,
+	  STATUS_LOST,
+	  "rank 1 belongs; 2 of 4 ranks are lost" },
+};
+
 static void
 schemes(void)
 {
-	static const struct {
-		const char *what;
-		struct scene s;
-		unsigned lost; /* ranks, by bit */
-		int status;
-		const char *says;
-	} cases[] = {
-		{ "XOR, one rank",
-		  { .type = REDSET_XOR, .ranks = 4, .sets = 1, .failures = 1 },
-		  1 << 2,
-		  STATUS_DAMAGED,
-		  "2 files, 1 filemap and 2 redundancy files" },
-		{ "XOR, two ranks",
-		  { .type = REDSET_XOR, .ranks = 4, .sets = 1, .failures = 1 },
-		  1 << 1 | 1 << 3,
-		  STATUS_LOST,
-		  "set 1 of 1 (XOR over filemaps) cannot be rebuilt: ranks 1 3 "
-		  "are missing, the scheme survives 1" },
-		{ "XOR, two neighbours",
-		  { .type = REDSET_XOR, .ranks = 4, .sets = 1, .failures = 1 },
-		  1 << 1 | 1 << 2,
-		  STATUS_LOST,
-		  "ranks 1 2 are missing, and with them what tells the files "
-		  "of rank 1" },
-		{ "XOR, all but one",
-		  { .type = REDSET_XOR, .ranks = 4, .sets = 1, .failures = 1 },
-		  0xe,
-		  STATUS_LOST,
-		  "ranks 1-3 are missing" },
-		{ "XOR, two ranks of two sets",
-		  { .type = REDSET_XOR, .ranks = 8, .sets = 2, .failures = 1 },
-		  1 << 2 | 1 << 5,
-		  STATUS_DAMAGED,
-		  "4 files, 2 filemaps" },
-		{ "XOR, two ranks of one of two sets",
-		  { .type = REDSET_XOR, .ranks = 8, .sets = 2, .failures = 1 },
-		  1 << 1 | 1 << 5,
-		  STATUS_LOST,
-		  "set 2 of 2 (XOR over filemaps) cannot be rebuilt: ranks 1 "
-		  "5" },
-		{ "RS k=2, two ranks",
-		  { .type = REDSET_RS, .ranks = 5, .sets = 1, .failures = 2 },
-		  1 << 1 | 1 << 2,
-		  STATUS_DAMAGED,
-		  "4 files, 2 filemaps" },
-		{ "RS k=2, three ranks",
-		  { .type = REDSET_RS, .ranks = 6, .sets = 1, .failures = 2 },
-		  1 << 0 | 1 << 2 | 1 << 4,
-		  STATUS_LOST,
-		  "ranks 0 2 4 are missing, the scheme survives 2" },
-		{ "RS k=2, three neighbours",
-		  { .type = REDSET_RS, .ranks = 5, .sets = 1, .failures = 2 },
-		  1 << 1 | 1 << 2 | 1 << 3,
-		  STATUS_LOST,
-		  "what tells the files of rank 1" },
-		{ "PARTNER, ranks apart",
-		  { .type = REDSET_PARTNER,
-		    .ranks = 4,
-		    .sets = 1,
-		    .failures = 1 },
-		  1 << 0 | 1 << 2,
-		  STATUS_DAMAGED,
-		  "4 files, 2 filemaps" },
-		{ "PARTNER, neighbours",
-		  { .type = REDSET_PARTNER,
-		    .ranks = 4,
-		    .sets = 1,
-		    .failures = 1 },
-		  1 << 0 | 1 << 3,
-		  STATUS_LOST,
-		  "ranks 0 and another 1 of its 4 members are missing, and "
-		  "with them what tells their files" },
-		{ "PARTNER with two replicas, neighbours",
-		  { .type = REDSET_PARTNER,
-		    .ranks = 5,
-		    .sets = 1,
-		    .failures = 2 },
-		  1 << 0 | 1 << 4,
-		  STATUS_DAMAGED,
-		  "4 files, 2 filemaps" },
-		{ "SINGLE",
-		  { .type = REDSET_SINGLE, .ranks = 4, .sets = 4 },
-		  1 << 2,
-		  STATUS_LOST,
-		  "nothing is left of set 3 of 4 (SINGLE over filemaps), to "
-		  "which rank 2 belongs; 1 of 4 ranks is lost" },
-		{ "SINGLE, two ranks",
-		  { .type = REDSET_SINGLE, .ranks = 4, .sets = 4 },
-		  1 << 2 | 1 << 1,
-		  STATUS_LOST,
-		  "rank 1 belongs; 2 of 4 ranks are lost" },
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct scene s = cases[i].s;
+	for (size_t i = 0; i < sizeof(scheme_cases) / sizeof(scheme_cases[0]);
+	     i++) {
+		struct scene s = scheme_cases[i].s;
 		struct error err = ERROR_INIT;
 
 		s.files = 2;
 		scene_make(&s);
 		for (unsigned r = 0; r < s.ranks; r++)
-			if (cases[i].lost >> r & 1)
+			if (scheme_cases[i].lost >> r & 1)
 				scene_lose(&s, r);
-		is_int(status_now(&s, 0, &err), cases[i].status, cases[i].what);
-		ok(says(&err, cases[i].says), cases[i].says);
+		is_int(status_now(&s, 0, &err), scheme_cases[i].status,
+		       scheme_cases[i].what);
+		ok(says(&err, scheme_cases[i].says), scheme_cases[i].says);
 		scene_end(&s);
 	}
 }
