@@ -76,12 +76,15 @@ add_lost(struct work *w, uint32_t member, bool body, uint64_t from, uint64_t to,
 	 struct error *err)
 {
 	struct solution *s = w->out;
-	struct solve_lost *last = s->nlost ? &s->lost[s->nlost - 1] : NULL;
 
-	if (last != NULL && last->member == member && last->body == body &&
-	    last->range.to == from) {
-		last->range.to = to;
-		return 0;
+	if (s->nlost > 0) { /* perhaps it goes on where the last one ends */
+		struct solve_lost *last = s->lost + s->nlost - 1;
+
+		if (last->member == member && last->body == body &&
+		    last->range.to == from) {
+			last->range.to = to;
+			return 0;
+		}
 	}
 	if (grow(&s->lost, sizeof(*s->lost), s->nlost, &w->lost_cap, err) < 0)
 		return -1;
@@ -329,7 +332,7 @@ static int
 solve_stripe(struct work *w, const struct code *c, unsigned stripe,
 	     struct error *err)
 {
-	bool lost[CODE_MAX], before[CODE_MAX];
+	bool lost[CODE_MAX] = { false }, before[CODE_MAX] = { false };
 	struct recipe *r = NULL;
 	size_t ncuts = 0;
 

@@ -73,10 +73,11 @@ code_chunk_size(const struct code *c, uint64_t longest)
 struct code_slot
 code_slot(const struct code *c, unsigned member, unsigned stripe)
 {
+	const unsigned n = c->n;
 	unsigned row = 0;
 
-	assert(member < c->n && stripe < c->n);
-	row = (stripe + c->n - member) % c->n;
+	assert(n > 0 && member < n && stripe < n);
+	row = (stripe + n - member) % n;
 	if (row < c->k)
 		return (struct code_slot){ true, row };
 	/* Data chunks are numbered by ascending stripe; take off the stripes
@@ -126,7 +127,7 @@ known_points(const struct code *c, unsigned stripe, const struct recipe *r,
 static void
 fill_matrix(const struct code *c, unsigned stripe, struct recipe *r)
 {
-	unsigned char known[CODE_MAX], below[CODE_MAX];
+	unsigned char known[CODE_MAX] = { 0 }, below[CODE_MAX];
 	const unsigned char *x = known + c->k;
 	unsigned char *coefficient = r->matrix;
 

@@ -211,6 +211,7 @@ kvtree_set(struct kvtree *t, const char *key, const char *value,
 {
 	struct kvtree *k = kvtree_get(t, key), *v = kvtree_first(k);
 
+	assert(t != NULL);
 	if (v != NULL && v->next == NULL && strcmp(v->key, value) == 0) {
 		kvtree_level_drop(v);
 		return 0;

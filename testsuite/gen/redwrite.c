@@ -5,6 +5,7 @@
  * Nothing is read back: the bytes of a lost node's files go into the parity as
  * if they were there, since content.c can make any part of them.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,6 +40,7 @@ read_string(const struct work *w, uint32_t member, uint64_t off, size_t len,
 	const struct gen_rank *r = &w->g->ranks[rank];
 	uint64_t size = 0, part = 0;
 
+	assert(to != NULL);
 	for (uint32_t i = 0; i < (w->map ? 1 : w->g->nfiles) && len > 0; i++) {
 		size = w->members[member].files[i].attr.size;
 		if (off >= size) {

@@ -32,6 +32,8 @@ split_across(struct gen *g, const uint32_t *across, uint32_t count)
 	uint32_t size = g->set_size, groups = count / size, base = count;
 	uint32_t larger = 0, at = 0, n = 0;
 
+	if (count == 0)
+		return 0;
 	if (groups > 0)
 		base = size + (count - groups * size) / groups;
 	larger = count % base;
