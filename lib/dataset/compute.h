@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dataset/stripe.h"
+#include "container/stripe.h"
 
 struct error;
 struct par;

@@ -10,7 +10,7 @@
 
 #include "dataset/deep.h"
 #include "dataset/plan_impl.h"
-#include "dataset/stripe.h"
+#include "container/stripe.h"
 #include "encode/code.h"
 
 /* A stretch of one stripe, or of one member's data and its copies. */

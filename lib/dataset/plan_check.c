@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "dataset/plan_impl.h"
-#include "dataset/stripe.h"
+#include "container/stripe.h"
 #include "error.h"
 #include "mem.h"
 #include "par.h"

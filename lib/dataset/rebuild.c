@@ -13,7 +13,7 @@
 #include "arena.h"
 #include "dataset/compute.h"
 #include "dataset/rebuild_impl.h"
-#include "dataset/stripe.h"
+#include "container/stripe.h"
 #include "dataset/target.h"
 #include "error.h"
 #include "io.h"

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -275,13 +276,66 @@ load_all(struct loader *l, int dirfd, struct error *err)
 	}
 	if (rc == 0)
 		rc = load_map(l, dirfd, top, level, err);
-	kvtree_free(top);
+	l->out->containers = kvtree_get(top, "CTR");
+	l->out->top = top;
 	return rc < 0 ? error_wrap(err, "%s", l->base.base) : 0;
+}
+
+/* Entry `k` of a SEG table: its place in *segs is its number. */
+static int
+read_seg(const struct kvtree *k, struct rank2file_seg *segs, size_t count,
+	 struct error *err)
+{
+	const struct kvtree *v = NULL;
+	struct rank2file_seg *s = NULL;
+	uint64_t n = 0;
+	unsigned seen = 0;
+	int rc = 0;
+
+	if (!value_number(kvtree_key(k), count - 1, &n))
+		return value_bad(err, kvtree_key(k), "no number of a segment");
+	s = &segs[n];
+	kvtree_foreach (v, k) {
+		const char *key = kvtree_key(v);
+
+		if (strcmp(key, "FILE") == 0 && ++seen)
+			rc = value_str(v, &s->file, err);
+		else if (strcmp(key, "OFFSET") == 0 && ++seen)
+			rc = value_u64(v, INT64_MAX, &s->off, err);
+		else if (strcmp(key, "LENGTH") == 0 && ++seen)
+			rc = value_u64(v, INT64_MAX, &s->len, err);
+		if (rc < 0)
+			return -1;
+	}
+	return seen == 3 ? 0 : value_bad(err, "SEG", "incomplete");
+}
+
+/* The segments of one file; as many keys as there are, each number once. */
+static int
+read_segs(struct rank2file *out, const struct kvtree *table,
+	  struct rank2file_file *f, struct error *err)
+{
+	const size_t count = table == NULL ? 0 : kvtree_count(table);
+	struct rank2file_seg *segs = NULL;
+	const struct kvtree *k = NULL;
+
+	if (count == 0)
+		return 0;
+	segs = arena_alloc(out->arena, count, sizeof(*segs));
+	if (segs == NULL)
+		return no_memory(err);
+	kvtree_foreach (k, table)
+		if (read_seg(k, segs, count, err) < 0)
+			return -1;
+	f->segs = segs;
+	f->nsegs = count;
+	return 0;
 }
 
 /* One file of a rank; our paths and nodes are borrowed from the tree. */
 static int
-read_file(const struct kvtree *k, struct rank2file_file *f, struct error *err)
+read_file(struct rank2file *out, const struct kvtree *k,
+	  struct rank2file_file *f, struct error *err)
 {
 	const struct kvtree *size = kvtree_get(k, "SIZE");
 	const struct kvtree *crc = kvtree_get(k, "CRC");
@@ -292,7 +346,9 @@ read_file(const struct kvtree *k, struct rank2file_file *f, struct error *err)
 	f->has_crc = crc != NULL;
 	if (size != NULL && value_u64(size, INT64_MAX, &f->size, err) < 0)
 		return -1;
-	return crc == NULL ? 0 : value_u32(crc, UINT32_MAX, &f->crc, err);
+	if (crc != NULL && value_u32(crc, UINT32_MAX, &f->crc, err) < 0)
+		return -1;
+	return read_segs(out, kvtree_get(k, "SEG"), f, err);
 }
 
 /* Child `k` of RANK: one rank and its files. */
@@ -323,7 +379,7 @@ read_rank(struct rank2file *out, const struct kvtree *k, struct error *err)
 	if (r->files == NULL)
 		return no_memory(err);
 	kvtree_foreach (f, list)
-		if (read_file(f, &r->files[r->nfiles++], err) < 0)
+		if (read_file(out, f, &r->files[r->nfiles++], err) < 0)
 			return -1;
 	return 0;
 }
@@ -367,6 +423,35 @@ make_view(struct loader *l, struct error *err)
 	return 0;
 }
 
+/* Is no part of that generation among the files read? */
+static bool
+is_unused(const struct loader *l, unsigned generation)
+{
+	char name[NAME_MAX + 1];
+	uint64_t first = 0;
+	int len = 0;
+
+	for (; first < l->nranks || first == 0; first += RANK2FILE_PART_RANKS) {
+		len = snprintf(name, sizeof(name), "%s.0.%" PRIu64 "%s",
+			       l->base.stem.data, first + generation,
+			       l->base.suffix);
+		if (len >= (int)sizeof(name) ||
+		    map_get(l->seen, name) != MAP_NONE)
+			return false;
+	}
+	return true;
+}
+
+/* LLNL's writers use any numbers: one for every MiB. */
+static void
+find_unused(struct loader *l)
+{
+	unsigned *g = &l->out->unused;
+
+	while (!is_unused(l, *g) && *g < RANK2FILE_PART_RANKS - 1)
+		(*g)++;
+}
+
 int
 rank2file_load(int dirfd, const char *base, struct rank2file *out,
 	       struct error *err)
@@ -384,6 +469,7 @@ rank2file_load(int dirfd, const char *base, struct rank2file *out,
 	}
 	if (load_all(&l, dirfd, err) < 0 || make_view(&l, err) < 0)
 		goto out;
+	find_unused(&l);
 	rc = 0;
 out:
 	mem_free(l.names);
@@ -403,6 +489,7 @@ rank2file_free(struct rank2file *r)
 	for (i = 0; i < r->ntrees; i++)
 		kvtree_free(r->trees[i]);
 	mem_free(r->trees);
+	kvtree_free(r->top);
 	arena_free(r->arena);
 	memset(r, 0, sizeof(*r));
 }

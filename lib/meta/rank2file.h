@@ -20,12 +20,20 @@ struct kvtree;
 #define RANK2FILE_PART_RANKS 8192
 #define RANK2FILE_MAX_RANKS 100000000 /* no valid RANKS is larger */
 
+/* A stretch of a container that holds a stretch of a file (containers.md 1). */
+struct rank2file_seg {
+	const char *file; /* from the dataset's directory: untrusted */
+	uint64_t off, len;
+};
+
 struct rank2file_file {
 	const char *path; /* relative to the prefix, as recorded: untrusted */
 	bool has_size, has_crc;
 	uint64_t size;
 	uint32_t crc;
-	const struct kvtree *node; /* the entry itself (SEG and what else);
+	size_t nsegs; /* in their order; none: a file of its own */
+	const struct rank2file_seg *segs;
+	const struct kvtree *node; /* the entry itself, with what else it has;
 				      NULL when written by us */
 };
 
@@ -43,6 +51,16 @@ struct rank2file {
 	struct arena *arena;	      /* owns all of it */
 	struct kvtree **trees;	      /* the parts, kept for `node` */
 	size_t ntrees;
+	struct kvtree *top; /* the top file; NULL when written by us */
+	/* Child CTR of the top file: what our containers are (rank2file(5));
+	 * NULL: none.  Read: borrowed from `top`. */
+	const struct kvtree *containers;
+	/* Parts are named by number: the first rank of each, and a bit more.
+	 * With numbers none of which is in use a new set can be written beside
+	 * the old one, and one rename decides. */
+	unsigned generation; /* to write: how much more, below
+				RANK2FILE_PART_RANKS; as read 0 */
+	unsigned unused;     /* read: a generation that is not in use */
 };
 
 /*
@@ -64,7 +82,9 @@ struct kvtree *rank2file_build_part(const struct rank2file *r, size_t first,
 
 /*
  * Write all parts, then the top file; each atomically, parts first, so that a
- * reader never finds a top file whose parts are missing.  RANKS of a part is
+ * reader never finds a top file whose parts are missing.  In an unused
+ * generation all changes with the rename of the top file; parts of others are
+ * removed after that.  RANKS of a part is
  * the number of ranks of the job when there are several parts (LLNL's MPI
  * reader wants that; its own scr_index writes the part's count instead).
  */

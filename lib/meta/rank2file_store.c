@@ -13,6 +13,29 @@
 #include "meta/value.h"
 #include "str.h"
 
+/* Where the bytes of a file lie, in the order of containers.md 1. */
+static int
+build_segs(struct kvtree *t, const struct rank2file_file *f, struct error *err)
+{
+	struct kvtree *table = NULL, *seg = NULL;
+	char key[VALUE_NUMBER];
+	size_t i = 0;
+
+	if (f->nsegs == 0)
+		return 0;
+	table = kvtree_put(t, "SEG", err);
+	for (i = 0; table != NULL && i < f->nsegs; i++) {
+		const struct rank2file_seg *s = &f->segs[i];
+
+		seg = kvtree_put(table, value_text(key, i), err);
+		if (seg == NULL || kvtree_set(seg, "FILE", s->file, err) < 0 ||
+		    kvtree_set_u64(seg, "OFFSET", s->off, err) < 0 ||
+		    kvtree_set_u64(seg, "LENGTH", s->len, err) < 0)
+			return -1;
+	}
+	return table == NULL ? -1 : 0;
+}
+
 /* One file of a rank, with all that its entry had. */
 static int
 build_file(struct kvtree *t, const struct rank2file_file *f, struct error *err)
@@ -21,7 +44,9 @@ build_file(struct kvtree *t, const struct rank2file_file *f, struct error *err)
 		return kvtree_merge(t, f->node, err);
 	if (f->has_size && kvtree_set_u64(t, "SIZE", f->size, err) < 0)
 		return -1;
-	return f->has_crc ? kvtree_set_crc(t, "CRC", f->crc, err) : 0;
+	if (f->has_crc && kvtree_set_crc(t, "CRC", f->crc, err) < 0)
+		return -1;
+	return build_segs(t, f, err);
 }
 
 /* The files of one rank: FILES, FILE. */
@@ -91,13 +116,15 @@ fail:
 	return NULL;
 }
 
-/* "<stem>.0.<first><suffix>" into `out`. */
+/* "<stem>.0.<first><suffix>" into `out`; the second set of names has the next
+ * number. */
 static int
-part_file(const struct rank2file_base *b, size_t first, struct buf *out,
-	  struct error *err)
+part_file(const struct rank2file_base *b, size_t first, unsigned generation,
+	  struct buf *out, struct error *err)
 {
 	buf_clear(out);
-	if (buf_printf(out, "%s.0.%zu%s", b->stem.data, first, b->suffix) < 0)
+	if (buf_printf(out, "%s.0.%zu%s", b->stem.data, first + generation,
+		       b->suffix) < 0)
 		return error_set(err, ERROR_NOMEM, "rank2file: out of memory");
 	return 0;
 }
@@ -105,8 +132,9 @@ part_file(const struct rank2file_base *b, size_t first, struct buf *out,
 /* Entry of one part in the top file: OFFSET, FILE. */
 static int
 build_entry(struct kvtree *table, const struct rank2file_base *b, size_t first,
-	    struct buf *name, struct error *err)
+	    unsigned generation, struct buf *name, struct error *err)
 {
+	const size_t writer = first + generation;
 	char key[VALUE_NUMBER];
 	struct kvtree *entry = kvtree_put(table, value_text(key, first), err);
 	int rc = 0;
@@ -115,21 +143,22 @@ build_entry(struct kvtree *table, const struct rank2file_base *b, size_t first,
 		return -1;
 	buf_clear(name);
 	if (*b->suffix == '\0')
-		rc = buf_printf(name, ".0.%zu", first);
+		rc = buf_printf(name, ".0.%zu", writer);
 	else
 		rc = buf_printf(name, RANK2FILE_OLD_DIR "%s.0.%zu%s",
-				b->stem.data, first, b->suffix);
+				b->stem.data, writer, b->suffix);
 	if (rc < 0)
 		return error_set(err, ERROR_NOMEM, "rank2file: out of memory");
 	return kvtree_set(entry, "FILE", name->data, err);
 }
 
-/* The top file: RANKS, RANK highest part first, LEVEL. */
+/* The top file: RANKS, RANK highest part first, LEVEL; and CTR. */
 static struct kvtree *
-build_top(const struct rank2file_base *b, size_t nranks, struct buf *name,
-	  struct error *err)
+build_top(const struct rank2file_base *b, const struct rank2file *r,
+	  struct buf *name, struct error *err)
 {
 	struct kvtree *t = kvtree_new(err), *table = NULL;
+	const size_t nranks = r->nranks;
 	size_t first = 0;
 
 	if (t == NULL)
@@ -145,23 +174,29 @@ build_top(const struct rank2file_base *b, size_t nranks, struct buf *name,
 			RANK2FILE_PART_RANKS;
 	while (first > 0) {
 		first -= RANK2FILE_PART_RANKS;
-		if (build_entry(table, b, first, name, err) < 0)
+		if (build_entry(table, b, first, r->generation, name, err) < 0)
 			goto fail;
 	}
 	if (kvtree_set_u64(t, "LEVEL", 1, err) < 0)
 		goto fail;
+	if (r->containers != NULL) {
+		table = kvtree_put(t, "CTR", err);
+		if (table == NULL ||
+		    kvtree_merge(table, r->containers, err) < 0)
+			goto fail;
+	}
 	return t;
 fail:
 	kvtree_free(t);
 	return NULL;
 }
 
-/* Is this one of the parts that a rank2file of `nranks` has? */
+/* Is this one of the parts that rank2file `r` has? */
 static bool
-is_ours(uint64_t level, uint64_t writer, size_t nranks)
+is_ours(uint64_t level, uint64_t writer, const struct rank2file *r)
 {
-	return level == 0 && writer < nranks &&
-	       writer % RANK2FILE_PART_RANKS == 0;
+	return level == 0 && writer < r->nranks + r->generation &&
+	       writer % RANK2FILE_PART_RANKS == r->generation;
 }
 
 /*
@@ -170,8 +205,8 @@ is_ours(uint64_t level, uint64_t writer, size_t nranks)
  * 1.6).
  */
 static int
-remove_stale(int dirfd, const struct rank2file_base *b, size_t nranks,
-	     struct error *err)
+remove_stale(int dirfd, const struct rank2file_base *b,
+	     const struct rank2file *r, struct error *err)
 {
 	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -190,7 +225,7 @@ remove_stale(int dirfd, const struct rank2file_base *b, size_t nranks,
 		if (!str_starts(e->d_name, b->stem.data) ||
 		    !rank2file_part_scan(b, e->d_name + b->stem.len, &level,
 					 &writer) ||
-		    is_ours(level, writer, nranks))
+		    is_ours(level, writer, r))
 			continue;
 		if (unlinkat(dirfd, e->d_name, 0) < 0 && errno != ENOENT) {
 			error_sys(err, "%s: cannot remove", e->d_name);
@@ -215,7 +250,7 @@ store_parts(int dirfd, const struct rank2file_base *b,
 	int rc = 0;
 
 	for (first = 0; first < r->nranks; first += RANK2FILE_PART_RANKS) {
-		if (part_file(b, first, name, err) < 0)
+		if (part_file(b, first, r->generation, name, err) < 0)
 			return -1;
 		t = rank2file_build_part(r, first, RANK2FILE_PART_RANKS, err);
 		if (t == NULL)
@@ -243,10 +278,10 @@ rank2file_store(int dirfd, const char *base, const struct rank2file *r,
 	}
 	if (store_parts(dirfd, &b, r, &name, err) < 0)
 		goto out;
-	top = build_top(&b, r->nranks, &name, err);
+	top = build_top(&b, r, &name, err);
 	if (top == NULL || kvtree_write_file(top, dirfd, base, err) < 0)
 		goto out;
-	rc = remove_stale(dirfd, &b, r->nranks, err);
+	rc = remove_stale(dirfd, &b, r, err);
 out:
 	kvtree_free(top);
 	buf_free(&name);

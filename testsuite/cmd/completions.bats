@@ -48,8 +48,8 @@ dump()
 		#!/bin/sh
 		case $* in
 		--dump-options) cat "${0%/*}/dump" ;;
-		'--names-only --prefix=/there') echo ckpt.there ;;
-		--names-only) printf '%s\n' ckpt.5 'ckpt.$(touch pwned)' 'a b' ;;
+		'--names-only --all --prefix=/there') echo ckpt.there ;;
+		'--names-only --all') printf '%s\n' ckpt.5 'ckpt.$(touch pwned)' 'a b' ;;
 		esac
 	END
 	chmod +x fake/scr_index

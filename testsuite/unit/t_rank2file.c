@@ -186,6 +186,8 @@ test_forms(void)
 	put("m", "RANKS>1\nLEVEL>1\nRANK>0>FILE>.0.0\n");
 	put("m.0.0", "RANKS>1\nLEVEL>0\nRANK>0>FILES>3\nRANK>0>FILE>a>SIZE>7\n"
 		     "RANK>0>FILE>a>CRC>0xff\nRANK>0>FILE>a>SEG>0>LENGTH>7\n"
+		     "RANK>0>FILE>a>SEG>0>FILE>c\n"
+		     "RANK>0>FILE>a>SEG>0>OFFSET>0\n"
 		     "RANK>0>FILE>b\n");
 	is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "scr_index");
 	is_int((int64_t)r.ranks[0].nfiles, 2, "... two files");

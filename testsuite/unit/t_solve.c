@@ -10,7 +10,7 @@
 #include "arena.h"
 #include "dataset/compute.h"
 #include "dataset/solve.h"
-#include "dataset/stripe.h"
+#include "container/stripe.h"
 #include "encode/code.h"
 #include "error.h"
 #include "mem.h"

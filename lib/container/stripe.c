@@ -2,7 +2,7 @@
 /*
  * stripe.c - reading and writing logical byte strings.
  */
-#include "dataset/stripe.h"
+#include "container/stripe.h"
 
 #include <fcntl.h>
 #include <string.h>

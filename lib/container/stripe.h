@@ -4,8 +4,8 @@
  * of files (a redundancy body behind its header, segments of containers), or
  * in memory.  What a redundancy set calls a member's data or body.
  */
-#ifndef DATASET_STRIPE_H
-#define DATASET_STRIPE_H
+#ifndef CONTAINER_STRIPE_H
+#define CONTAINER_STRIPE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -63,4 +63,4 @@ int stripe_read(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 int stripe_write(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 		 const void *data, size_t len, struct error *err);
 
-#endif /* DATASET_STRIPE_H */
+#endif /* CONTAINER_STRIPE_H */

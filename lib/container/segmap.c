@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "container/segmap.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arena.h"
+#include "error.h"
+#include "map.h"
+#include "mem.h"
+#include "meta/kvtree.h"
+#include "meta/rank2file.h"
+#include "meta/value.h"
+#include "path.h"
+#include "str.h"
+
+/* A path in a message. */
+#define SHOWN_MAX 512
+
+static int
+no_memory(struct error *err)
+{
+	return error_set(err, ERROR_NOMEM, "segment map: out of memory");
+}
+
+/* --- Life --- */
+
+int
+segmap_init(struct segmap *m, size_t nfiles, struct error *err)
+{
+	*m = (struct segmap){ .arena = arena_new() };
+	if (m->arena != NULL)
+		m->files = mem_calloc(nfiles + 1, sizeof(*m->files));
+	if (m->files != NULL)
+		return 0;
+	segmap_free(m);
+	return no_memory(err);
+}
+
+void
+segmap_free(struct segmap *m)
+{
+	mem_free(m->files);
+	mem_free(m->segs);
+	mem_free(m->containers);
+	arena_free(m->arena);
+	*m = (struct segmap){ .arena = NULL };
+}
+
+struct map *
+segmap_by_path(const struct segmap *m)
+{
+	struct map *by = map_new();
+
+	for (size_t i = m->nfiles; by != NULL && i-- > 0;) {
+		if (map_put(by, m->files[i].path, i) < 0) {
+			map_free(by);
+			by = NULL;
+		}
+	}
+	return by;
+}
+
+/* --- Cutting --- */
+
+static uint64_t
+count_segments(const struct segmap *m, uint64_t size)
+{
+	uint64_t at = 0, n = 0;
+
+	for (size_t i = 0; i < m->nfiles; i++) {
+		uint64_t len = m->files[i].size;
+
+		if (len > 0)
+			n += (at + len - 1) / size - at / size + 1;
+		at += len;
+	}
+	return n;
+}
+
+static void
+cut_file(struct segmap *m, struct segmap_file *f, uint64_t size)
+{
+	uint64_t at = f->start, left = f->size;
+
+	f->first = m->nsegs;
+	while (left > 0) {
+		struct segment *s = &m->segs[m->nsegs++];
+
+		s->container = (uint32_t)(at / size);
+		s->off = at % size;
+		s->len = size - s->off < left ? size - s->off : left;
+		at += s->len;
+		left -= s->len;
+	}
+	f->nsegs = m->nsegs - f->first;
+}
+
+int
+segmap_cut(struct segmap *m, const char *stem, uint64_t size, size_t first,
+	   struct error *err)
+{
+	uint64_t n = 0;
+
+	m->bytes = 0;
+	for (size_t i = 0; i < m->nfiles; i++) {
+		struct segmap_file *f = &m->files[i];
+
+		f->start = m->bytes;
+		f->has_size = true;
+		if (f->size > (uint64_t)INT64_MAX - m->bytes)
+			return error_set(err, ERROR_CORRUPT,
+					 "segment map: more than 2^63 bytes");
+		m->bytes += f->size;
+	}
+	n = m->bytes / size + (m->bytes % size > 0);
+	if (n > SEGMAP_CONTAINERS_MAX)
+		return error_set(err, ERROR_USAGE,
+				 "container size of %" PRIu64
+				 " bytes: that would be %" PRIu64
+				 " containers; take a larger one",
+				 size, n);
+	m->container_size = size;
+	m->ncontainers = (size_t)n;
+	m->containers = mem_calloc((size_t)n + 1, sizeof(*m->containers));
+	m->segs = mem_calloc((size_t)count_segments(m, size) + 1,
+			     sizeof(*m->segs));
+	if (m->containers == NULL || m->segs == NULL)
+		return no_memory(err);
+	for (size_t i = 0; i < m->ncontainers; i++) {
+		struct segmap_container *c = &m->containers[i];
+		uint64_t left = m->bytes - i * size;
+
+		c->name = arena_printf(m->arena, SEGMAP_DIR "/%s.%zu.scr", stem,
+				       first + i);
+		if (c->name == NULL)
+			return no_memory(err);
+		c->used = c->size = left < size ? left : size;
+		c->has_size = true;
+	}
+	for (size_t i = 0; i < m->nfiles; i++)
+		cut_file(m, &m->files[i], size);
+	return 0;
+}
+
+/* --- Reading --- */
+
+struct reader {
+	struct segmap *m;
+	struct map *names; /* container name -> index */
+	size_t room;	   /* of containers */
+	/* Most segments lie where the one before did. */
+	const char *last_name;
+	uint32_t last;
+};
+
+static int
+add_container(struct reader *r, const char *name, uint32_t *out,
+	      struct error *err)
+{
+	struct segmap *m = r->m;
+	size_t at = map_get(r->names, name);
+	char shown[SHOWN_MAX];
+
+	if (at != MAP_NONE) {
+		*out = (uint32_t)at;
+		return 0;
+	}
+	if (!path_is_clean(name))
+		return error_set(err, ERROR_UNSAFE,
+				 "container %s: not a plain path below the "
+				 "dataset's directory",
+				 str_printable(shown, sizeof(shown), name));
+	if (m->ncontainers >= SEGMAP_CONTAINERS_MAX)
+		return error_set(err, ERROR_CORRUPT, "too many containers");
+	if (m->ncontainers == r->room) {
+		size_t room = r->room ? 2 * r->room : 16;
+		void *p = mem_realloc(m->containers, room,
+				      sizeof(*m->containers));
+
+		if (p == NULL)
+			return no_memory(err);
+		m->containers = p;
+		r->room = room;
+	}
+	if (map_put(r->names, name, m->ncontainers) < 0)
+		return no_memory(err);
+	m->containers[m->ncontainers] = (struct segmap_container){
+		.name = name,
+	};
+	*out = (uint32_t)m->ncontainers++;
+	return 0;
+}
+
+static int
+read_seg(struct reader *r, const struct rank2file_seg *from, struct segment *to,
+	 struct error *err)
+{
+	struct segmap_container *c = NULL;
+
+	if (r->last_name == NULL || strcmp(r->last_name, from->file) != 0) {
+		if (add_container(r, from->file, &r->last, err) < 0)
+			return -1;
+		r->last_name = from->file;
+	}
+	*to = (struct segment){ r->last, from->off, from->len };
+	if (from->len == 0)
+		return error_set(err, ERROR_CORRUPT, "of no bytes");
+	if (from->off > (uint64_t)INT64_MAX - from->len)
+		return error_set(err, ERROR_CORRUPT, "beyond 2^63");
+	c = &r->m->containers[r->last];
+	if (from->off + from->len > c->used)
+		c->used = from->off + from->len;
+	return 0;
+}
+
+static int
+read_file(struct reader *r, const struct rank2file_file *from,
+	  struct segmap_file *to, struct error *err)
+{
+	struct segmap *m = r->m;
+	char shown[SHOWN_MAX];
+	uint64_t sum = 0;
+
+	to->first = m->nsegs;
+	to->nsegs = from->nsegs;
+	to->start = m->bytes;
+	for (size_t i = 0; i < from->nsegs; i++) {
+		struct segment *s = &m->segs[m->nsegs++];
+
+		if (read_seg(r, &from->segs[i], s, err) < 0)
+			return error_wrap(
+				err, "rank %" PRIu32 ", %s, segment %zu",
+				to->rank,
+				str_printable(shown, sizeof(shown), to->path),
+				i);
+		if (s->len > (uint64_t)INT64_MAX - m->bytes)
+			return error_set(err, ERROR_CORRUPT,
+					 "segment map: more than 2^63 bytes");
+		m->bytes += s->len;
+		sum += s->len;
+	}
+	if (!to->has_size && from->nsegs > 0)
+		to->size = sum;
+	return 0;
+}
+
+/* Child FILE of CTR: what is recorded of containers. */
+static int
+read_containers(struct reader *r, const struct kvtree *table, struct error *err)
+{
+	const struct kvtree *k = NULL;
+
+	kvtree_foreach (k, table) {
+		const struct kvtree *size = kvtree_get(k, "SIZE");
+		const struct kvtree *crc = kvtree_get(k, "CRC");
+		struct segmap_container *c = NULL;
+		uint32_t at = 0;
+
+		if (add_container(r, kvtree_key(k), &at, err) < 0)
+			return -1;
+		c = &r->m->containers[at];
+		c->has_size = size != NULL;
+		c->has_crc = crc != NULL;
+		if ((size != NULL &&
+		     value_u64(size, INT64_MAX, &c->size, err) < 0) ||
+		    (crc != NULL &&
+		     value_u32(crc, UINT32_MAX, &c->crc, err) < 0))
+			return -1;
+	}
+	return 0;
+}
+
+static int
+read_table(struct reader *r, const struct kvtree *t, struct error *err)
+{
+	const struct kvtree *size = kvtree_get(t, "SIZE");
+
+	r->m->moving = kvtree_get(t, "MOVING") != NULL;
+	if (size != NULL &&
+	    value_u64(size, INT64_MAX, &r->m->container_size, err) < 0)
+		return error_wrap(err, "CTR");
+	if (read_containers(r, kvtree_get(t, "FILE"), err) < 0)
+		return error_wrap(err, "CTR");
+	return 0;
+}
+
+static int
+read_all(struct reader *r, const struct rank2file *from, struct error *err)
+{
+	struct segmap *m = r->m;
+
+	if (read_table(r, from->containers, err) < 0)
+		return -1;
+	for (size_t i = 0; i < from->nranks; i++) {
+		for (size_t k = 0; k < from->ranks[i].nfiles; k++) {
+			const struct rank2file_file *f =
+				&from->ranks[i].files[k];
+			struct segmap_file *to = &m->files[m->nfiles++];
+
+			*to = (struct segmap_file){
+				.rank = (uint32_t)i,
+				.path = f->path,
+				.size = f->size,
+				.has_size = f->has_size,
+				.has_crc = f->has_crc,
+				.crc = f->crc,
+			};
+			if (read_file(r, f, to, err) < 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+int
+segmap_read(struct segmap *m, const struct rank2file *r, struct error *err)
+{
+	struct reader rd = { .m = m };
+	size_t nfiles = 0, nsegs = 0;
+	int rc = -1;
+
+	for (size_t i = 0; i < r->nranks; i++) {
+		nfiles += r->ranks[i].nfiles;
+		for (size_t k = 0; k < r->ranks[i].nfiles; k++)
+			nsegs += r->ranks[i].files[k].nsegs;
+	}
+	if (segmap_init(m, nfiles, err) < 0)
+		return -1;
+	rd.names = map_new();
+	m->segs = mem_calloc(nsegs + 1, sizeof(*m->segs));
+	if (rd.names == NULL || m->segs == NULL)
+		no_memory(err);
+	else
+		rc = read_all(&rd, r, err);
+	map_free(rd.names);
+	if (rc < 0)
+		segmap_free(m);
+	return rc;
+}
+
+bool
+segmap_is_packed(const struct rank2file *r)
+{
+	if (r->containers != NULL)
+		return true;
+	for (size_t i = 0; i < r->nranks; i++)
+		for (size_t k = 0; k < r->ranks[i].nfiles; k++)
+			if (r->ranks[i].files[k].nsegs > 0)
+				return true;
+	return false;
+}
+
+/* --- Writing --- */
+
+static int
+write_table(const struct segmap *m, struct rank2file *out, struct error *err)
+{
+	struct kvtree *t = NULL, *list = NULL, *c = NULL;
+
+	out->top = kvtree_new(err);
+	t = out->top == NULL ? NULL : kvtree_put(out->top, "CTR", err);
+	if (t == NULL ||
+	    kvtree_set_u64(t, "SIZE", m->container_size, err) < 0 ||
+	    kvtree_set_u64(t, "BYTES", m->bytes, err) < 0)
+		return -1;
+	if (m->moving && kvtree_set_u64(t, "MOVING", 1, err) < 0)
+		return -1;
+	list = kvtree_put(t, "FILE", err);
+	for (size_t i = 0; list != NULL && i < m->ncontainers; i++) {
+		c = kvtree_put(list, m->containers[i].name, err);
+		if (c == NULL)
+			return -1;
+		if (m->containers[i].has_size &&
+		    kvtree_set_u64(c, "SIZE", m->containers[i].size, err) < 0)
+			return -1;
+		if (m->containers[i].has_crc &&
+		    kvtree_set_crc(c, "CRC", m->containers[i].crc, err) < 0)
+			return -1;
+	}
+	out->containers = t;
+	return list == NULL ? -1 : 0;
+}
+
+/* Where each rank's files begin in one array for all; from counts. */
+static void
+share_out(struct rank2file *out, struct rank2file_file *files)
+{
+	for (size_t i = 0; i < out->nranks; i++) {
+		out->ranks[i].present = true;
+		out->ranks[i].files = files;
+		files += out->ranks[i].expected;
+		out->ranks[i].nfiles = 0;
+	}
+}
+
+static void
+write_files(const struct segmap *m, bool plain, struct rank2file *out,
+	    struct rank2file_seg *segs)
+{
+	for (size_t i = 0; i < m->nfiles; i++) {
+		const struct segmap_file *f = &m->files[i];
+		struct rank2file_rank *r = &out->ranks[f->rank];
+
+		r->files[r->nfiles++] = (struct rank2file_file){
+			.path = f->path,
+			.has_size = f->has_size || f->nsegs > 0,
+			.has_crc = f->has_crc,
+			.size = f->size,
+			.crc = f->crc,
+			.nsegs = plain ? 0 : f->nsegs,
+			.segs = plain ? NULL : segs,
+		};
+		for (size_t k = 0; !plain && k < f->nsegs; k++) {
+			const struct segment *s = &m->segs[f->first + k];
+
+			*segs++ = (struct rank2file_seg){
+				.file = m->containers[s->container].name,
+				.off = s->off,
+				.len = s->len,
+			};
+		}
+	}
+}
+
+int
+segmap_write(const struct segmap *m, size_t nranks, bool plain,
+	     struct rank2file *out, struct error *err)
+{
+	struct rank2file_file *files = NULL;
+	struct rank2file_seg *segs = NULL;
+
+	*out = (struct rank2file){ .nranks = nranks, .arena = arena_new() };
+	if (out->arena == NULL)
+		return no_memory(err);
+	out->ranks = arena_alloc(out->arena, nranks + 1, sizeof(*out->ranks));
+	files = arena_alloc(out->arena, m->nfiles + 1, sizeof(*files));
+	segs = arena_alloc(out->arena, m->nsegs + 1, sizeof(*segs));
+	if (out->ranks == NULL || files == NULL || segs == NULL) {
+		no_memory(err);
+		goto fail;
+	}
+	memset(out->ranks, 0, nranks * sizeof(*out->ranks));
+	for (size_t i = 0; i < m->nfiles; i++) {
+		if (m->files[i].rank >= nranks) {
+			error_set(err, ERROR_CORRUPT,
+				  "segment map: no rank %" PRIu32,
+				  m->files[i].rank);
+			goto fail;
+		}
+		out->ranks[m->files[i].rank].expected++;
+	}
+	share_out(out, files);
+	write_files(m, plain, out, segs);
+	if (plain || write_table(m, out, err) == 0)
+		return 0;
+fail:
+	rank2file_free(out);
+	return -1;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * segmap_check.c - does a segment map make sense?
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "container/segmap.h"
+#include "error.h"
+#include "mem.h"
+#include "str.h"
+
+#define SHOWN_MAX 256
+
+/* A segment and whose it is, to be sorted by place. */
+struct place {
+	uint32_t container;
+	uint64_t off, len;
+	size_t file;
+};
+
+static int
+by_place(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->container != y->container)
+		return x->container < y->container ? -1 : 1;
+	if (x->off != y->off)
+		return x->off < y->off ? -1 : 1;
+	return x->len < y->len ? -1 : x->len > y->len;
+}
+
+struct checker {
+	const struct segmap *m;
+	int (*tell)(void *arg, const struct segmap_finding *f);
+	void *arg;
+	struct place *places;
+};
+
+/* Each file as long as its segments? */
+static int
+check_sums(const struct checker *c)
+{
+	const struct segmap *m = c->m;
+	int rc = 0;
+
+	for (size_t i = 0; i < m->nfiles && rc == 0; i++) {
+		const struct segmap_file *f = &m->files[i];
+		uint64_t sum = 0;
+
+		for (size_t k = 0; k < f->nsegs; k++)
+			sum += m->segs[f->first + k].len;
+		if (f->nsegs > 0 && sum != f->size)
+			rc = c->tell(c->arg, &(struct segmap_finding){
+						     .flaw = SEGMAP_SUM,
+						     .len = sum,
+						     .file = i,
+						     .other = SIZE_MAX,
+					     });
+	}
+	return rc;
+}
+
+static int
+tell_gap(const struct checker *c, uint32_t container, uint64_t from,
+	 uint64_t to, size_t next)
+{
+	if (c->m->moving || from >= to)
+		return 0;
+	return c->tell(c->arg, &(struct segmap_finding){
+				       .flaw = SEGMAP_GAP,
+				       .container = container,
+				       .off = from,
+				       .len = to - from,
+				       .file = next,
+				       .other = SIZE_MAX,
+			       });
+}
+
+/* The segments of one container, in order: places[from] ... places[to - 1]. */
+static int
+check_container(const struct checker *c, uint32_t at, size_t from, size_t to)
+{
+	const struct segmap_container *ctr = &c->m->containers[at];
+	uint64_t end = 0;
+	size_t last = SIZE_MAX;
+	int rc = 0;
+
+	for (size_t i = from; i < to && rc == 0; i++) {
+		const struct place *p = &c->places[i];
+
+		rc = tell_gap(c, at, end, p->off, p->file);
+		if (rc == 0 && p->off < end)
+			rc = c->tell(
+				c->arg,
+				&(struct segmap_finding){
+					.flaw = SEGMAP_OVERLAP,
+					.container = at,
+					.off = p->off,
+					.len = (end < p->off + p->len
+							? end
+							: p->off + p->len) -
+					       p->off,
+					.file = p->file,
+					.other = last,
+				});
+		if (p->off + p->len > end) {
+			end = p->off + p->len;
+			last = p->file;
+		}
+	}
+	if (rc == 0 && ctr->has_size && end > ctr->size)
+		rc = c->tell(c->arg, &(struct segmap_finding){
+					     .flaw = SEGMAP_BEYOND,
+					     .container = at,
+					     .off = ctr->size,
+					     .len = end - ctr->size,
+					     .file = last,
+					     .other = SIZE_MAX,
+				     });
+	else if (rc == 0 && ctr->has_size)
+		rc = tell_gap(c, at, end, ctr->size, SIZE_MAX);
+	return rc;
+}
+
+static int
+check_places(const struct checker *c)
+{
+	size_t n = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < c->m->nfiles; i++) {
+		const struct segmap_file *f = &c->m->files[i];
+
+		for (size_t k = 0; k < f->nsegs; k++) {
+			const struct segment *s = &c->m->segs[f->first + k];
+
+			c->places[n++] = (struct place){ s->container, s->off,
+							 s->len, i };
+		}
+	}
+	qsort(c->places, n, sizeof(*c->places), by_place);
+	for (size_t from = 0, to = 0; from < n && rc == 0; from = to) {
+		uint32_t at = c->places[from].container;
+
+		for (to = from; to < n && c->places[to].container == at; to++)
+			;
+		rc = check_container(c, at, from, to);
+	}
+	return rc;
+}
+
+int
+segmap_check(const struct segmap *m,
+	     int (*tell)(void *arg, const struct segmap_finding *f), void *arg,
+	     struct error *err)
+{
+	struct checker c = { .m = m, .tell = tell, .arg = arg };
+	int rc = 0;
+
+	c.places = mem_alloc(m->nsegs + 1, sizeof(*c.places));
+	if (c.places == NULL)
+		return error_set(err, ERROR_NOMEM,
+				 "segment map: out of memory");
+	rc = check_sums(&c);
+	if (rc == 0)
+		rc = check_places(&c);
+	mem_free(c.places);
+	return rc;
+}
+
+const char *
+segmap_flaw_text(const struct segmap *m, const struct segmap_finding *f,
+		 char *to, size_t size)
+{
+	const char *ctr =
+		m->ncontainers > 0 ? m->containers[f->container].name : "";
+	char name[SHOWN_MAX], a[SHOWN_MAX], b[SHOWN_MAX];
+
+	str_printable(name, sizeof(name), ctr);
+	str_printable(a, sizeof(a),
+		      f->file < m->nfiles ? m->files[f->file].path : "?");
+	str_printable(b, sizeof(b),
+		      f->other < m->nfiles ? m->files[f->other].path : "?");
+	switch (f->flaw) {
+	case SEGMAP_GAP:
+		snprintf(to, size,
+			 "%s: bytes %" PRIu64 " to %" PRIu64
+			 " belong to no file",
+			 name, f->off, f->off + f->len - 1);
+		break;
+	case SEGMAP_OVERLAP:
+		snprintf(to, size,
+			 "%s: bytes %" PRIu64 " to %" PRIu64
+			 " belong to %s and to %s",
+			 name, f->off, f->off + f->len - 1, b, a);
+		break;
+	case SEGMAP_BEYOND:
+		snprintf(to, size,
+			 "%s: %s reaches %" PRIu64
+			 " bytes beyond its recorded end",
+			 name, a, f->len);
+		break;
+	default:
+		snprintf(to, size,
+			 "%s: %" PRIu64 " bytes long, its segments %" PRIu64, a,
+			 f->file < m->nfiles ? m->files[f->file].size : 0,
+			 f->len);
+	}
+	return to;
+}
