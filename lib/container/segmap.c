@@ -383,6 +383,48 @@ write_table(const struct segmap *m, struct rank2file *out, struct error *err)
 	return list == NULL ? -1 : 0;
 }
 
+/* Its entry of rank2file, `segs` those of its own. */
+static struct rank2file_file
+entry_of(const struct segmap *m, const struct segmap_file *f, bool plain,
+	 struct rank2file_seg *segs)
+{
+	for (size_t k = 0; !plain && k < f->nsegs; k++) {
+		const struct segment *s = &m->segs[f->first + k];
+
+		segs[k] = (struct rank2file_seg){
+			.file = m->containers[s->container].name,
+			.off = s->off,
+			.len = s->len,
+		};
+	}
+	return (struct rank2file_file){
+		.path = f->path,
+		.has_size = f->has_size || f->nsegs > 0,
+		.has_crc = f->has_crc,
+		.size = f->size,
+		.crc = f->crc,
+		.nsegs = plain ? 0 : f->nsegs,
+		.segs = plain ? NULL : segs,
+	};
+}
+
+int
+segmap_write_file(const struct segmap *m, size_t file, struct kvtree *t,
+		  struct error *err)
+{
+	const struct segmap_file *f = &m->files[file];
+	struct rank2file_seg *segs = mem_alloc(f->nsegs + 1, sizeof(*segs));
+	struct rank2file_file e;
+	int rc = -1;
+
+	if (segs == NULL)
+		return no_memory(err);
+	e = entry_of(m, f, false, segs);
+	rc = rank2file_build_file(t, &e, err);
+	mem_free(segs);
+	return rc;
+}
+
 /* Where each rank's files begin in one array for all; from counts. */
 static void
 share_out(struct rank2file *out, struct rank2file_file *files)
@@ -403,24 +445,8 @@ write_files(const struct segmap *m, bool plain, struct rank2file *out,
 		const struct segmap_file *f = &m->files[i];
 		struct rank2file_rank *r = &out->ranks[f->rank];
 
-		r->files[r->nfiles++] = (struct rank2file_file){
-			.path = f->path,
-			.has_size = f->has_size || f->nsegs > 0,
-			.has_crc = f->has_crc,
-			.size = f->size,
-			.crc = f->crc,
-			.nsegs = plain ? 0 : f->nsegs,
-			.segs = plain ? NULL : segs,
-		};
-		for (size_t k = 0; !plain && k < f->nsegs; k++) {
-			const struct segment *s = &m->segs[f->first + k];
-
-			*segs++ = (struct rank2file_seg){
-				.file = m->containers[s->container].name,
-				.off = s->off,
-				.len = s->len,
-			};
-		}
+		r->files[r->nfiles++] = entry_of(m, f, plain, segs);
+		segs += f->nsegs;
 	}
 }
 

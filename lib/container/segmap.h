@@ -99,6 +99,18 @@ bool segmap_is_packed(const struct rank2file *r);
 int segmap_write(const struct segmap *m, size_t nranks, bool plain,
 		 struct rank2file *out, struct error *err);
 
+/*
+ * Sort `files`, a copy of m->files, by rank, and in a rank by where they lie in
+ * the containers, in the order of those; files without segments stay in front
+ * of the one that they stood before.
+ */
+int segmap_sort(const struct segmap *m, struct segmap_file *files,
+		struct error *err);
+
+/* The entry of one file as children of `t`: SIZE, CRC, SEG. */
+int segmap_write_file(const struct segmap *m, size_t file, struct kvtree *t,
+		      struct error *err);
+
 /* --- Judging --- */
 
 enum segmap_flaw {

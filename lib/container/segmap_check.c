@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * segmap_check.c - does a segment map make sense?
+ * segmap_check.c - does a segment map make sense, and in which order does it
+ * have its files?
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "container/segmap.h"
 #include "error.h"
@@ -210,4 +212,69 @@ segmap_flaw_text(const struct segmap *m, const struct segmap_finding *f,
 			 f->len);
 	}
 	return to;
+}
+
+/* --- Order --- */
+
+struct item {
+	struct segmap_file file;
+	const char *container; /* where its next packed neighbour begins */
+	uint64_t off;
+	size_t at;
+};
+
+/* "ctr.9.scr" before "ctr.10.scr". */
+static int
+compare_containers(const char *a, const char *b)
+{
+	size_t x = a ? strlen(a) : SIZE_MAX, y = b ? strlen(b) : SIZE_MAX;
+
+	return x != y ? (x < y ? -1 : 1) : a == b ? 0 : strcmp(a, b);
+}
+
+static int
+by_item(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+	int c = 0;
+
+	if (x->file.rank != y->file.rank)
+		return x->file.rank < y->file.rank ? -1 : 1;
+	c = compare_containers(x->container, y->container);
+	if (c != 0)
+		return c;
+	if (x->off != y->off)
+		return x->off < y->off ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+int
+segmap_sort(const struct segmap *m, struct segmap_file *files,
+	    struct error *err)
+{
+	struct item *items = mem_calloc(m->nfiles + 1, sizeof(*items));
+	const char *container = NULL; /* behind all others */
+	uint64_t off = 0;
+
+	if (items == NULL)
+		return error_set(err, ERROR_NOMEM,
+				 "segment map: out of memory");
+	for (size_t i = m->nfiles; i-- > 0;) {
+		const struct segmap_file *f = &m->files[i];
+
+		if (i + 1 < m->nfiles && m->files[i + 1].rank != f->rank)
+			container = NULL;
+		if (f->nsegs > 0) {
+			const struct segment *s = &m->segs[f->first];
+
+			container = m->containers[s->container].name;
+			off = s->off;
+		}
+		items[i] = (struct item){ *f, container, off, i };
+	}
+	qsort(items, m->nfiles, sizeof(*items), by_item);
+	for (size_t i = 0; i < m->nfiles; i++)
+		files[i] = items[i].file;
+	mem_free(items);
+	return 0;
 }

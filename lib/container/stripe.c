@@ -130,14 +130,14 @@ part_slot(struct stripe_cache *c, const struct stripe_part *p,
 	  struct error *err)
 {
 	struct slot *s = find_slot(c, p);
-	int flags = c->write ? O_WRONLY : O_RDONLY;
+	int flags = c->write ? O_WRONLY | (p->create ? O_CREAT : 0) : O_RDONLY;
 	int fd = -1;
 
 	if (s->part == p)
 		return s;
-	if (p->mem == NULL) {
-		fd = path_open_beneath(p->dirfd, p->path, flags | O_NONBLOCK, 0,
-				       err);
+	if (p->mem == NULL && p->path != NULL) {
+		fd = path_open_beneath(p->dirfd, p->path, flags | O_NONBLOCK,
+				       p->create && c->write ? 0600 : 0, err);
 		if (fd < 0)
 			return NULL;
 		if (!c->write)
@@ -207,10 +207,10 @@ write_part(const struct stripe_part *p, struct stripe_cache *c, uint64_t at,
 	if (s == NULL)
 		return -1;
 	sum_up(c, s, at, data, len);
-	if (p->mem != NULL) {
+	if (p->mem != NULL)
 		memcpy(p->mem + at, data, len);
+	if (p->mem != NULL || p->path == NULL)
 		return 0;
-	}
 	if (io_pwrite(s->fd, p->path, data, len, off, err) < 0)
 		return -1;
 	if (off / WRITEBACK_STEP != (off + len) / WRITEBACK_STEP)

@@ -16,13 +16,15 @@ struct error;
 
 #define STRIPE_NO_SUM SIZE_MAX
 
-/* One piece.  Either `mem`, or `path` beneath `dirfd` at `off`. */
+/* One piece.  Either `mem`, or `path` beneath `dirfd` at `off`; with neither
+ * what is written is summed up and dropped. */
 struct stripe_part {
 	uint64_t start, len; /* in the string; len > 0 */
 	int dirfd;
 	const char *path; /* clean and relative; resolved beneath dirfd */
 	uint64_t off;	  /* in the file */
 	unsigned char *mem;
+	bool create;	  /* path: made for writing where there is none, 0600 */
 	size_t sum;	  /* which running checksum, or STRIPE_NO_SUM */
 	uint64_t sum_off; /* offset of the piece in what is summed */
 };

@@ -312,7 +312,7 @@ read_seg(const struct kvtree *k, struct rank2file_seg *segs, size_t count,
 
 /* The segments of one file; as many keys as there are, each number once. */
 static int
-read_segs(struct rank2file *out, const struct kvtree *table,
+read_segs(const struct kvtree *table, struct arena *arena,
 	  struct rank2file_file *f, struct error *err)
 {
 	const size_t count = table == NULL ? 0 : kvtree_count(table);
@@ -321,7 +321,7 @@ read_segs(struct rank2file *out, const struct kvtree *table,
 
 	if (count == 0)
 		return 0;
-	segs = arena_alloc(out->arena, count, sizeof(*segs));
+	segs = arena_alloc(arena, count, sizeof(*segs));
 	if (segs == NULL)
 		return no_memory(err);
 	kvtree_foreach (k, table)
@@ -333,22 +333,22 @@ read_segs(struct rank2file *out, const struct kvtree *table,
 }
 
 /* One file of a rank; our paths and nodes are borrowed from the tree. */
-static int
-read_file(struct rank2file *out, const struct kvtree *k,
-	  struct rank2file_file *f, struct error *err)
+int
+rank2file_read_file(const struct kvtree *k, struct arena *arena,
+		    struct rank2file_file *f, struct error *err)
 {
 	const struct kvtree *size = kvtree_get(k, "SIZE");
 	const struct kvtree *crc = kvtree_get(k, "CRC");
 
+	*f = (struct rank2file_file){ .node = k };
 	f->path = kvtree_key(k);
-	f->node = k;
 	f->has_size = size != NULL;
 	f->has_crc = crc != NULL;
 	if (size != NULL && value_u64(size, INT64_MAX, &f->size, err) < 0)
 		return -1;
 	if (crc != NULL && value_u32(crc, UINT32_MAX, &f->crc, err) < 0)
 		return -1;
-	return read_segs(out, kvtree_get(k, "SEG"), f, err);
+	return read_segs(kvtree_get(k, "SEG"), arena, f, err);
 }
 
 /* Child `k` of RANK: one rank and its files. */
@@ -379,7 +379,8 @@ read_rank(struct rank2file *out, const struct kvtree *k, struct error *err)
 	if (r->files == NULL)
 		return no_memory(err);
 	kvtree_foreach (f, list)
-		if (read_file(out, f, &r->files[r->nfiles++], err) < 0)
+		if (rank2file_read_file(f, out->arena, &r->files[r->nfiles++],
+					err) < 0)
 			return -1;
 	return 0;
 }

@@ -61,6 +61,7 @@ struct rank2file {
 	unsigned generation; /* to write: how much more, below
 				RANK2FILE_PART_RANKS; as read 0 */
 	unsigned unused;     /* read: a generation that is not in use */
+	bool uncounted;	     /* to write: without FILES, as SCR 1.1.8 did */
 };
 
 /*
@@ -73,6 +74,18 @@ struct rank2file {
 int rank2file_load(int dirfd, const char *base, struct rank2file *out,
 		   struct error *err);
 void rank2file_free(struct rank2file *r);
+
+/*
+ * One entry of a file alone: SIZE, CRC and SEG below `k`, whose name is the
+ * path; for other tables that have such entries.  Strings are borrowed from
+ * the tree, segments go to `arena`.  ERROR_CORRUPT names the key.
+ */
+int rank2file_read_file(const struct kvtree *k, struct arena *arena,
+			struct rank2file_file *out, struct error *err);
+
+/* The same the other way: as children of `t`. */
+int rank2file_build_file(struct kvtree *t, const struct rank2file_file *f,
+			 struct error *err);
 
 /* The tree of one part, in LLNL's scr_index form and order (RANKS, RANK
  * highest first, LEVEL; FILES, FILE), for kvtree_free().  `first` and `count`

@@ -36,9 +36,9 @@ build_segs(struct kvtree *t, const struct rank2file_file *f, struct error *err)
 	return table == NULL ? -1 : 0;
 }
 
-/* One file of a rank, with all that its entry had. */
-static int
-build_file(struct kvtree *t, const struct rank2file_file *f, struct error *err)
+int
+rank2file_build_file(struct kvtree *t, const struct rank2file_file *f,
+		     struct error *err)
 {
 	if (f->node != NULL)
 		return kvtree_merge(t, f->node, err);
@@ -51,14 +51,15 @@ build_file(struct kvtree *t, const struct rank2file_file *f, struct error *err)
 
 /* The files of one rank: FILES, FILE. */
 static int
-build_rank(struct kvtree *t, const struct rank2file_rank *r, struct error *err)
+build_rank(struct kvtree *t, const struct rank2file_rank *r, bool counted,
+	   struct error *err)
 {
 	struct kvtree *list = NULL, *file = NULL;
 	uint64_t count = 0;
 	size_t i = 0;
 
 	/* To have its place; how many there are is known below. */
-	if (kvtree_set_u64(t, "FILES", 0, err) < 0)
+	if (counted && kvtree_set_u64(t, "FILES", 0, err) < 0)
 		return -1;
 	if (r->nfiles > 0) {
 		list = kvtree_put(t, "FILE", err);
@@ -67,9 +68,12 @@ build_rank(struct kvtree *t, const struct rank2file_rank *r, struct error *err)
 	}
 	for (i = 0; i < r->nfiles; i++) {
 		file = kvtree_put(list, r->files[i].path, err);
-		if (file == NULL || build_file(file, &r->files[i], err) < 0)
+		if (file == NULL ||
+		    rank2file_build_file(file, &r->files[i], err) < 0)
 			return -1;
 	}
+	if (!counted)
+		return 0;
 	/* The same path twice is one file. */
 	count = list == NULL ? 0 : kvtree_count(list);
 	if (count < r->expected)
@@ -105,7 +109,8 @@ rank2file_build_part(const struct rank2file *r, size_t first, size_t count,
 		if (!r->ranks[i].present)
 			continue;
 		rank = kvtree_put(table, value_text(key, i), err);
-		if (rank == NULL || build_rank(rank, &r->ranks[i], err) < 0)
+		if (rank == NULL ||
+		    build_rank(rank, &r->ranks[i], !r->uncounted, err) < 0)
 			goto fail;
 	}
 	if (kvtree_set_u64(t, "LEVEL", 0, err) < 0)

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scr_container - many files of a dataset in few containers.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "buf.h"
+#include "dataset/extract.h"
+#include "dataset/pack.h"
+#include "dataset/packed.h"
+#include "dataset/report_packed.h"
+#include "error.h"
+#include "json.h"
+#include "mem.h"
+#include "opt.h"
+#include "par.h"
+#include "progress.h"
+#include "str.h"
+
+/* Files of a list, and flaws, that are told without -v. */
+#define FILES_SHOWN 200
+#define FLAWS_SHOWN 20
+
+enum {
+	VERB_PACK,
+	VERB_UNPACK,
+	VERB_LIST,
+	VERB_CAT,
+	VERB_EXTRACT,
+	VERB_VERIFY,
+	VERBS
+};
+
+struct settings {
+	int verb;
+	const char *prefix, *order, *directory;
+	bool redundancy, keep, force, fast, dry_run, json;
+	uint64_t jobs, size;
+	struct catalogue_options look;
+	struct json *list; /* one result for each dataset, or NULL */
+};
+
+static const struct app_info info = {
+	.name = "scr_container",
+	.summary = "keep the files of a dataset in few containers",
+	.usage = "pack|unpack|list|verify [OPTION]... DATASET...\n"
+		 "       scr_container cat [OPTION]... DATASET FILE...\n"
+		 "       scr_container extract [OPTION]... DATASET [FILE]...",
+	.notes = "DATASET is a name or number in the index of the prefix, or a "
+		 "directory that SCR 1.1\nwrote; FILE a path as listed, or a "
+		 "pattern.\n"
+		 "Exit status: 0 done; 1 failed; 2 usage; 3 damaged, and can "
+		 "be repaired from\nredundancy; 4 damaged, and cannot.",
+};
+
+static bool
+stop(void)
+{
+	return app_interrupted() != 0;
+}
+
+static void
+log_line(void *arg, const char *what)
+{
+	(void)arg;
+	app_warn("%s", what);
+}
+
+static void
+log_detail(void *arg, const char *what)
+{
+	(void)arg;
+	app_note("%s", what);
+}
+
+static const char *
+prefix_dir(const struct settings *s)
+{
+	const char *env = getenv("SCR_PREFIX");
+
+	if (s->prefix != NULL)
+		return s->prefix;
+	return env != NULL && env[0] != '\0' ? env : ".";
+}
+
+/* Print `text`, and free it. */
+static void
+print(struct buf *text)
+{
+	if (text->len > 0 && app_verbosity() >= 0)
+		fwrite(text->data, 1, text->len, stdout);
+	buf_free(text);
+}
+
+/* --- Verbs: each for one dataset; returns an exit status --- */
+
+static int
+pack_or_unpack(struct settings *s, struct packed *p, struct catalogue *c,
+	       struct error *err)
+{
+	static const char *const orders[] = { "node", "rank", "name" };
+	const bool in = s->verb == VERB_PACK;
+	struct pack_options po = {
+		.size = s->size,
+		.redundancy = s->redundancy,
+		.keep = s->keep,
+		.force = s->force,
+		.o = &s->look,
+	};
+	struct pack_result r;
+	struct buf text = BUF_INIT;
+	struct json *j = NULL;
+
+	for (int i = 0; s->order != NULL && i < 3; i++)
+		if (str_eq(s->order, orders[i]))
+			po.order = (enum pack_order)i;
+	if ((in ? pack : unpack)(p, c, &po, &r, err) < 0)
+		return error_status(err->kind);
+	if (s->json) {
+		j = report_pack_json(&r);
+		json_set_str(j, "name", p->name);
+		json_push(s->list, j);
+		return STATUS_OK;
+	}
+	if (report_pack_text(p, in ? "packed" : "unpacked", &r, s->look.dry_run,
+			     &text) < 0)
+		return error_status(ERROR_NOMEM);
+	print(&text);
+	return STATUS_OK;
+}
+
+static int
+list(struct settings *s, struct packed *p, struct error *err)
+{
+	struct buf text = BUF_INIT;
+
+	if (s->json) {
+		json_push(s->list, report_map_json(p, NULL));
+		return STATUS_OK;
+	}
+	if (report_map_text(p, NULL, app_verbosity() > 0 ? 0 : FILES_SHOWN,
+			    &text, err) < 0)
+		return error_status(err->kind);
+	print(&text);
+	return STATUS_OK;
+}
+
+struct telling {
+	const struct settings *s;
+	const struct packed *p;
+	size_t told;
+	struct json *flaws;
+};
+
+static void
+tell_flaw(void *arg, const struct packed_flaw *f)
+{
+	struct telling *t = arg;
+	struct json *j = NULL;
+
+	if (t->flaws != NULL) {
+		j = json_new_object();
+		json_set_str(j, "problem", f->text);
+		if (f->file != SIZE_MAX)
+			json_set_str(j, "file", t->p->map.files[f->file].path);
+		if (f->container != SIZE_MAX)
+			json_set_str(j, "container",
+				     t->p->map.containers[f->container].name);
+		json_push(t->flaws, j);
+	} else if (t->told < FLAWS_SHOWN || app_verbosity() > 0) {
+		app_error("%s: %s", t->p->name, f->text);
+	} else if (t->told == FLAWS_SHOWN) {
+		app_error("%s: ... (-v: all)", t->p->name);
+	}
+	t->told++;
+}
+
+static int
+verify(struct settings *s, struct packed *p, struct catalogue *c,
+       struct error *err)
+{
+	struct telling t = {
+		.s = s,
+		.p = p,
+		.flaws = s->json ? json_new_array() : NULL,
+	};
+	struct packed_health h;
+	struct buf text = BUF_INIT;
+	struct json *j = NULL;
+	int status = STATUS_OK;
+
+	if (packed_check(p, !s->fast, &s->look, tell_flaw, &t, &h, err) < 0) {
+		json_free(t.flaws);
+		packed_health_free(&h);
+		return error_status(err->kind);
+	}
+	if (h.files_bad + h.containers_bad + h.map_flaws > 0)
+		status = packed_outlook(p, c, &h, &s->look, &text, err);
+	if (s->json) {
+		j = report_health_json(&h);
+		json_set_str(j, "name", p->name);
+		json_set_i64(j, "status", status);
+		json_set(j, "problems", t.flaws);
+		json_push(s->list, j);
+		buf_free(&text);
+	} else if (err->kind == ERROR_NONE) {
+		struct buf line = BUF_INIT;
+
+		if (report_health_text(p, &h, &line) == 0)
+			print(&line);
+		buf_free(&line);
+		print(&text);
+	}
+	packed_health_free(&h);
+	return status;
+}
+
+static int
+cat(struct settings *s, const struct packed *p, const bool *only,
+    struct error *err)
+{
+	for (size_t i = 0; i < p->map.nfiles; i++)
+		if (only[i] &&
+		    extract_cat(p, i, STDOUT_FILENO, &s->look, err) < 0)
+			return error_status(err->kind);
+	return STATUS_OK;
+}
+
+static int
+extract(struct settings *s, const struct packed *p, const bool *only,
+	struct error *err)
+{
+	const char *dir = s->directory != NULL ? s->directory : ".";
+	struct json *j = NULL;
+	size_t count = 0;
+	uint64_t bytes = 0;
+	char text[32];
+
+	if (extract_files(p, only, dir, s->force, &s->look, &count, &bytes,
+			  err) < 0)
+		return error_status(err->kind);
+	if (s->json) {
+		j = json_new_object();
+		json_set_str(j, "name", p->name);
+		json_set_u64(j, "files", count);
+		json_set_u64(j, "bytes", bytes);
+		json_push(s->list, j);
+	} else if (app_verbosity() >= 0) {
+		printf("%s: %zu %s (%s) extracted to %s\n", p->name, count,
+		       str_plural(count, "file"),
+		       str_bytes(text, sizeof(text), bytes), dir);
+	}
+	return STATUS_OK;
+}
+
+/* cat and extract: the files that are meant. */
+static int
+some_files(struct settings *s, const struct packed *p, const char *const *names,
+	   size_t count, struct error *err)
+{
+	bool *only = mem_calloc(p->map.nfiles + 1, sizeof(*only));
+	int status = STATUS_FAILED;
+
+	if (only == NULL)
+		error_set(err, ERROR_NOMEM, "out of memory");
+	else if (extract_choose(p, names, count, only, err) == 0)
+		status = (s->verb == VERB_CAT ? cat : extract)(s, p, only, err);
+	if (err->kind != ERROR_NONE && status == STATUS_OK)
+		status = error_status(err->kind);
+	mem_free(only);
+	return status;
+}
+
+/* --- All of them --- */
+
+/* One dataset; messages are printed here. */
+static int
+one(struct settings *s, struct catalogue *c, const char *const *args,
+    size_t count)
+{
+	const bool changes = s->verb == VERB_PACK || s->verb == VERB_UNPACK;
+	struct error err = ERROR_INIT;
+	struct packed p;
+	int status = STATUS_FAILED;
+
+	if (packed_open(&p, c, args[0], changes && !s->look.dry_run, &s->look,
+			&err) < 0)
+		return app_report(STATUS_OK, &err);
+	switch (s->verb) {
+	case VERB_PACK:
+	case VERB_UNPACK:
+		status = pack_or_unpack(s, &p, c, &err);
+		break;
+	case VERB_LIST:
+		status = list(s, &p, &err);
+		break;
+	case VERB_VERIFY:
+		status = verify(s, &p, c, &err);
+		break;
+	default:
+		status = some_files(s, &p, args + 1, count - 1, &err);
+	}
+	packed_close(&p);
+	app_report(status, &err);
+	return status;
+}
+
+static int
+run(struct settings *s, const char *const *args, size_t count)
+{
+	const bool files = s->verb == VERB_CAT || s->verb == VERB_EXTRACT;
+	struct error err = ERROR_INIT;
+	struct catalogue *c = catalogue_open(prefix_dir(s), &err);
+	int status = STATUS_OK, each = STATUS_OK;
+
+	if (c != NULL)
+		s->look.par = par_new(
+			s->jobs > 0 ? (unsigned)s->jobs : par_cpus(), &err);
+	if (s->look.par == NULL) {
+		catalogue_close(c);
+		return app_report(STATUS_OK, &err);
+	}
+	s->list = s->json ? json_new_array() : NULL;
+	s->look.progress = progress_start("scr_container", app_verbosity() < 0);
+	for (size_t i = 0; i < count && (i == 0 || !files); i++) {
+		each = one(s, c, args + i, count - i);
+		status = each > status ? each : status;
+	}
+	progress_end(s->look.progress);
+	if (catalogue_notice(c) != NULL)
+		app_warn("%s", catalogue_notice(c));
+	if (s->json && json_print(s->list, stdout, &err) < 0)
+		status = app_report(status, &err);
+	par_free(s->look.par);
+	catalogue_close(c);
+	return status;
+}
+
+/* --- The command line --- */
+
+static int
+verb_by_name(const char *name)
+{
+	static const char *const names[VERBS] = {
+		"pack", "unpack", "list", "cat", "extract", "verify",
+	};
+
+	for (int i = 0; i < VERBS; i++)
+		if (str_eq(name, names[i]))
+			return i;
+	app_usage("%s: not one of pack, unpack, list, cat, extract, verify",
+		  name);
+}
+
+/* Options that mean something to some verbs only. */
+static void
+check_options(const struct settings *s)
+{
+#define ON(verb) (1u << VERB_##verb)
+	const struct {
+		bool given;
+		const char *name;
+		unsigned verbs;
+	} rules[] = {
+		{ s->size > 0, "--size", ON(PACK) },
+		{ s->order != NULL, "--order", ON(PACK) },
+		{ s->redundancy, "--with-redundancy", ON(PACK) },
+		{ s->keep, "--keep", ON(PACK) },
+		{ s->force, "--force", ON(UNPACK) | ON(EXTRACT) },
+		{ s->dry_run, "--dry-run", ON(PACK) | ON(UNPACK) },
+		{ s->fast, "--fast", ON(VERIFY) },
+		{ s->directory != NULL, "--directory", ON(EXTRACT) },
+		{ s->json, "--json", ~ON(CAT) },
+	};
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (rules[i].given && (rules[i].verbs & (1u << s->verb)) == 0)
+			app_usage("%s does not go with what is to be done",
+				  rules[i].name);
+#undef ON
+	if (s->order != NULL && !str_eq(s->order, "node") &&
+	    !str_eq(s->order, "rank") && !str_eq(s->order, "name"))
+		app_usage("--order: %s is not one of node, rank, name",
+			  s->order);
+}
+
+static char **
+parse(struct settings *s, int argc, char **argv, int *count)
+{
+	const struct opt opts[] = {
+		OPT_GROUP("Packing and unpacking"),
+		OPT_BYTES(0, "size", &s->size, "SIZE", 1, UINT64_C(1) << 62,
+			  "of a container (default 100GB)"),
+		OPT_STRING(0, "order", &s->order, "node|rank|name", OPT_WORDS,
+			   "order of the files (default node)"),
+		OPT_FLAG(0, "with-redundancy", &s->redundancy,
+			 "pack filemaps and redundancy files, too"),
+		OPT_FLAG(0, "keep", &s->keep, "leave the originals"),
+		OPT_FLAG('f', "force", &s->force,
+			 "replace files that are there and differ"),
+		OPT_FLAG('n', "dry-run", &s->dry_run,
+			 "only say what would be done"),
+		OPT_GROUP("Reading"),
+		OPT_FLAG(0, "fast", &s->fast,
+			 "verify map and sizes only, read no data"),
+		OPT_STRING('C', "directory", &s->directory, "DIR", OPT_DIR,
+			   "where extract puts files (default .)"),
+		OPT_GROUP("Where and how"),
+		OPT_STRING('p', "prefix", &s->prefix, "DIR", OPT_DIR,
+			   "prefix directory (default $SCR_PREFIX, then .)"),
+		OPT_FLAG(0, "json", &s->json, "print JSON"),
+		OPT_U64('j', "jobs", &s->jobs, "N", 1, 1024,
+			"threads (default: one a processor)"),
+		OPT_BYTES(0, "memory", &s->look.memory, "SIZE", 1 << 16,
+			  UINT64_C(1) << 50,
+			  "memory for buffers (default: 256 KiB a thread)"),
+		OPT_END,
+	};
+
+	argv = app_start(&info, argc, argv, opts, count);
+	if (*count == 0)
+		app_usage("what is to be done? pack, unpack, list, cat, "
+			  "extract or verify");
+	s->verb = verb_by_name(argv[0]);
+	check_options(s);
+	if (*count == 1)
+		app_usage("which dataset? give its name or number");
+	if (s->verb == VERB_CAT && *count == 2)
+		app_usage("which file? scr_container list %s", argv[1]);
+	--*count;
+	return argv + 1;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct settings s = { .look = { .log = log_line } };
+	int count = 0;
+
+	argv = parse(&s, argc, argv, &count);
+	s.look.detail = log_detail;
+	s.look.stop = stop;
+	s.look.dry_run = s.dry_run;
+	app_catch_signals();
+	return app_finish(run(&s, (const char *const *)argv, (size_t)count));
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "container/hidden.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "io.h"
+#include "map.h"
+#include "mem.h"
+#include "meta/kvtree.h"
+#include "meta/rank2file.h"
+#include "meta/value.h"
+#include "path.h"
+#include "str.h"
+
+#define PART_STEM "packed."
+#define PART_END ".scr"
+#define PART_NAME 48 /* room for a name */
+
+#define SHOWN_MAX 256
+
+static int
+no_memory(struct error *err)
+{
+	return error_set(err, ERROR_NOMEM, "packed metadata: out of memory");
+}
+
+/* --- Life --- */
+
+int
+hidden_init(struct hidden *h, struct error *err)
+{
+	*h = (struct hidden){ .arena = arena_new(), .by_name = map_new() };
+	if (h->arena != NULL && h->by_name != NULL)
+		return 0;
+	hidden_free(h);
+	return no_memory(err);
+}
+
+void
+hidden_free(struct hidden *h)
+{
+	for (size_t i = 0; i < h->ntrees; i++)
+		kvtree_free(h->trees[i]);
+	mem_free(h->trees);
+	mem_free(h->attrs);
+	mem_free(h->files);
+	map_free(h->by_name);
+	segmap_free(&h->red);
+	arena_free(h->arena);
+	*h = (struct hidden){ .arena = NULL };
+}
+
+int
+hidden_add(struct hidden *h, const struct hidden_file *f, struct error *err)
+{
+	char shown[SHOWN_MAX];
+
+	if (map_get(h->by_name, f->name) != MAP_NONE)
+		return error_set(err, ERROR_CORRUPT, "%s: named twice",
+				 str_printable(shown, sizeof(shown), f->name));
+	if (h->nfiles == h->cap) {
+		size_t cap = h->cap ? 2 * h->cap : 64;
+		void *p = mem_realloc(h->files, cap, sizeof(*h->files));
+
+		if (p == NULL)
+			return no_memory(err);
+		h->files = p;
+		h->cap = cap;
+	}
+	if (map_put(h->by_name, f->name, h->nfiles) < 0)
+		return no_memory(err);
+	h->files[h->nfiles++] = *f;
+	return 0;
+}
+
+const struct hidden_file *
+hidden_find(const struct hidden *h, const char *name)
+{
+	size_t at = h->by_name == NULL ? MAP_NONE : map_get(h->by_name, name);
+
+	return at == MAP_NONE ? NULL : &h->files[at];
+}
+
+bool
+hidden_is_part(const char *name)
+{
+	const char *end = NULL;
+	uint64_t n = 0;
+
+	if (!str_starts(name, PART_STEM))
+		return false;
+	end = value_scan(name + strlen(PART_STEM), INT64_MAX, &n);
+	return end != NULL && strcmp(end, PART_END) == 0;
+}
+
+/* --- Reading --- */
+
+struct loader {
+	struct hidden *h;
+	const struct segmap *m;
+	struct map *by_path;  /* of m */
+	struct rank2file red; /* the RED tables as one rank of a rank2file */
+	size_t red_cap;
+};
+
+/* FILE: attributes of files of the map; of others they say nothing. */
+static int
+load_attrs(struct loader *l, const struct kvtree *table, struct error *err)
+{
+	const struct kvtree *k = NULL;
+
+	kvtree_foreach (k, table) {
+		size_t at = map_get(l->by_path, kvtree_key(k));
+
+		if (at != MAP_NONE && attr_read(k, &l->h->attrs[at], err) < 0)
+			return error_wrap(err, "FILE");
+	}
+	return 0;
+}
+
+static int
+check_name(const char *name, struct error *err)
+{
+	char shown[SHOWN_MAX];
+
+	if (path_is_clean(name) && strchr(name, '/') == NULL)
+		return 0;
+	return error_set(err, ERROR_UNSAFE, "%s: not a plain file name",
+			 str_printable(shown, sizeof(shown), name));
+}
+
+static int
+load_meta(struct loader *l, const struct kvtree *table, struct error *err)
+{
+	const struct kvtree *k = NULL;
+
+	kvtree_foreach (k, table) {
+		struct hidden_file f = {
+			.name = kvtree_key(k),
+			.tree = kvtree_get(k, "TREE"),
+		};
+
+		if (check_name(f.name, err) < 0 ||
+		    attr_read(kvtree_get(k, "ATTR"), &f.attr, err) < 0)
+			return -1;
+		if (f.tree == NULL)
+			return value_bad(err, f.name, "has no TREE");
+		if (hidden_add(l->h, &f, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* RED: each entry becomes a file of a rank2file, to be read as one. */
+static int
+load_red(struct loader *l, const struct kvtree *table, struct error *err)
+{
+	struct rank2file_rank *r = l->red.ranks;
+	const struct kvtree *k = NULL;
+
+	kvtree_foreach (k, table) {
+		struct hidden_file f = {
+			.name = kvtree_key(k),
+			.at = r->nfiles,
+		};
+
+		if (check_name(f.name, err) < 0 ||
+		    attr_read(kvtree_get(k, "ATTR"), &f.attr, err) < 0)
+			return -1;
+		if (r->nfiles == l->red_cap) {
+			size_t cap = l->red_cap ? 2 * l->red_cap : 64;
+			void *p = mem_realloc(r->files, cap, sizeof(*r->files));
+
+			if (p == NULL)
+				return no_memory(err);
+			r->files = p;
+			l->red_cap = cap;
+		}
+		if (rank2file_read_file(k, l->red.arena, &r->files[r->nfiles],
+					err) < 0)
+			return -1;
+		r->nfiles++;
+		if (hidden_add(l->h, &f, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Keep the tree: names and contents are borrowed from it. */
+static struct kvtree *
+read_part(struct loader *l, int dirfd, const char *name, struct error *err)
+{
+	struct hidden *h = l->h;
+	struct buf raw = BUF_INIT;
+	struct kvtree *t = NULL;
+	int fd = path_open_beneath(dirfd, name, O_RDONLY | O_NONBLOCK, 0, err);
+
+	if (fd < 0)
+		return NULL;
+	if (h->ntrees == h->trees_cap) {
+		size_t cap = h->trees_cap ? 2 * h->trees_cap : 16;
+		void *p = mem_realloc(h->trees, cap, sizeof(*h->trees));
+
+		if (p == NULL) {
+			no_memory(err);
+			goto out;
+		}
+		h->trees = p;
+		h->trees_cap = cap;
+	}
+	if (io_read_fd(fd, name, KVTREE_MAX_ENCODED, &raw, err) == 0)
+		t = kvtree_decode(raw.data, raw.len, NULL, err);
+	if (t != NULL)
+		h->trees[h->ntrees++] = t;
+	else
+		error_wrap(err, "%s", name);
+out:
+	buf_free(&raw);
+	close(fd);
+	return t;
+}
+
+static int
+load_part(struct loader *l, int dirfd, const char *name, struct error *err)
+{
+	struct kvtree *t = NULL;
+	char shown[SHOWN_MAX];
+
+	if (!hidden_is_part(name))
+		return error_set(err, ERROR_UNSAFE,
+				 "%s: not the name of packed metadata",
+				 str_printable(shown, sizeof(shown), name));
+	t = read_part(l, dirfd, name, err);
+	if (t == NULL)
+		return -1;
+	if (load_attrs(l, kvtree_get(t, "FILE"), err) < 0 ||
+	    load_meta(l, kvtree_get(t, "META"), err) < 0 ||
+	    load_red(l, kvtree_get(t, "RED"), err) < 0)
+		return error_wrap(err, "%s", name);
+	return 0;
+}
+
+static int
+load_all(struct loader *l, int dirfd, const struct kvtree *list,
+	 struct error *err)
+{
+	struct hidden *h = l->h;
+	const struct kvtree *k = NULL;
+
+	h->nattrs = l->m->nfiles;
+	h->attrs = mem_calloc(h->nattrs + 1, sizeof(*h->attrs));
+	l->by_path = segmap_by_path(l->m);
+	l->red.arena = h->arena;
+	l->red.nranks = 1;
+	l->red.ranks = arena_alloc(h->arena, 1, sizeof(*l->red.ranks));
+	if (h->attrs == NULL || l->by_path == NULL || l->red.ranks == NULL)
+		return no_memory(err);
+	memset(l->red.ranks, 0, sizeof(*l->red.ranks));
+	kvtree_foreach (k, list)
+		if (load_part(l, dirfd, kvtree_key(k), err) < 0)
+			return -1;
+	if (l->red.ranks->nfiles == 0)
+		return 0;
+	return segmap_read(&h->red, &l->red, err);
+}
+
+int
+hidden_load(struct hidden *h, int dirfd, const struct rank2file *r,
+	    const struct segmap *m, struct error *err)
+{
+	const struct kvtree *list = kvtree_get(r->containers, "HIDDEN");
+	struct loader l = { .h = h, .m = m };
+	int rc = 0;
+
+	if (hidden_init(h, err) < 0)
+		return -1;
+	if (kvtree_first(list) != NULL)
+		rc = load_all(&l, dirfd, list, err);
+	map_free(l.by_path);
+	if (l.red.ranks != NULL)
+		mem_free(l.red.ranks->files);
+	if (rc < 0)
+		hidden_free(h);
+	return rc;
+}
+
+/* --- Writing --- */
+
+/* Which part lists a rank. */
+static size_t
+part_of(uint32_t rank)
+{
+	return rank / RANK2FILE_PART_RANKS;
+}
+
+static int
+store_hidden(const struct hidden *h, size_t part, struct kvtree *t,
+	     struct error *err)
+{
+	for (size_t i = 0; i < h->nfiles; i++) {
+		const struct hidden_file *f = &h->files[i];
+		struct kvtree *k = NULL, *sub = NULL;
+
+		if (part_of(f->rank) != part)
+			continue;
+		k = kvtree_put(t, f->tree ? "META" : "RED", err);
+		k = k == NULL ? NULL : kvtree_put(k, f->name, err);
+		sub = k == NULL ? NULL : kvtree_put(k, "ATTR", err);
+		if (sub == NULL || attr_write(sub, &f->attr, err) < 0)
+			return -1;
+		if (f->tree == NULL) {
+			if (segmap_write_file(&h->red, f->at, k, err) < 0)
+				return -1;
+			continue;
+		}
+		sub = kvtree_put(k, "TREE", err);
+		if (sub == NULL || kvtree_merge(sub, f->tree, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+store_attrs(const struct hidden *h, const struct segmap *m, size_t part,
+	    struct kvtree *t, struct error *err)
+{
+	struct kvtree *list = NULL, *k = NULL;
+
+	for (size_t i = 0; i < m->nfiles && i < h->nattrs; i++) {
+		if (part_of(m->files[i].rank) != part)
+			continue;
+		if (list == NULL)
+			list = kvtree_put(t, "FILE", err);
+		k = list == NULL ? NULL
+				 : kvtree_put(list, m->files[i].path, err);
+		if (k == NULL || attr_write(k, &h->attrs[i], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+hidden_store(const struct hidden *h, int dirfd, const struct segmap *m,
+	     struct rank2file *r, struct error *err)
+{
+	struct kvtree *list =
+		kvtree_put(kvtree_get(r->top, "CTR"), "HIDDEN", err);
+	char name[PART_NAME];
+	int rc = 0;
+
+	for (size_t part = 0;
+	     list != NULL && rc == 0 && part * RANK2FILE_PART_RANKS < r->nranks;
+	     part++) {
+		struct kvtree *t = kvtree_new(err);
+
+		snprintf(name, sizeof(name), PART_STEM "%zu" PART_END,
+			 part * RANK2FILE_PART_RANKS + r->generation);
+		rc = -1;
+		if (t != NULL && store_attrs(h, m, part, t, err) == 0 &&
+		    store_hidden(h, part, t, err) == 0 &&
+		    kvtree_write_file(t, dirfd, name, err) == 0 &&
+		    kvtree_put(list, name, err) != NULL)
+			rc = 0;
+		kvtree_free(t);
+	}
+	return list == NULL ? -1 : rc;
+}
+
+int
+hidden_sweep(int dirfd, const struct rank2file *r, struct error *err)
+{
+	const struct kvtree *list = kvtree_get(r->containers, "HIDDEN");
+	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *e = NULL;
+	int rc = 0;
+
+	if (dir == NULL) {
+		error_sys(err, "cannot read the directory");
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	for (errno = 0; rc == 0 && (e = readdir(dir)) != NULL; errno = 0) {
+		if (!hidden_is_part(e->d_name) ||
+		    kvtree_get(list, e->d_name) != NULL)
+			continue;
+		if (unlinkat(dirfd, e->d_name, 0) < 0 && errno != ENOENT)
+			rc = error_sys(err, "%s: cannot remove", e->d_name);
+	}
+	if (rc == 0 && errno != 0)
+		rc = error_sys(err, "cannot read the directory");
+	closedir(dir);
+	return rc;
+}

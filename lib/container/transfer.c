@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "container/transfer.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+
+#include "error.h"
+#include "mem.h"
+#include "par.h"
+#include "progress.h"
+
+/* Blocks a worker takes at a time. */
+#define BLOCK_BATCH 16
+
+struct worker {
+	unsigned char *block;
+	struct stripe_cache *in, *out;
+};
+
+struct run {
+	const struct stripe *from, *to;
+	uint64_t len;
+	size_t block;
+	const struct transfer_options *o;
+	struct worker *workers;
+};
+
+static int
+copy_block(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct run *r = arg;
+	struct worker *w = &r->workers[worker];
+	uint64_t off = (uint64_t)i * r->block;
+	size_t len =
+		r->len - off < r->block ? (size_t)(r->len - off) : r->block;
+	struct error why = ERROR_INIT;
+
+	if (r->o->stop != NULL && r->o->stop()) {
+		errno = EINTR;
+		return error_sys(err, "stopped");
+	}
+	if (stripe_read(r->from, w->in, off, w->block, len, &why) < 0) {
+		if (r->o->unreadable == NULL ||
+		    r->o->unreadable(r->o->arg, &why) < 0)
+			return error_set(err, why.kind, "%s", why.text);
+	} else if (stripe_write(r->to, w->out, off, w->block, len, err) < 0) {
+		return -1;
+	}
+	progress_add(r->o->progress, len);
+	return 0;
+}
+
+/* Files each worker may keep open on either side. */
+static size_t
+cache_slots(unsigned nworkers)
+{
+	struct rlimit limit = { .rlim_cur = 1024 };
+	rlim_t each = 0;
+
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	each = limit.rlim_cur == RLIM_INFINITY ? 1024 : limit.rlim_cur;
+	each = each / 4 / nworkers;
+	return each > 64 ? 64 : each > 16 ? (size_t)each : 16;
+}
+
+static int
+start(struct run *r, unsigned n, struct error *err)
+{
+	size_t slots = cache_slots(n);
+
+	r->workers = mem_calloc(n, sizeof(*r->workers));
+	if (r->workers == NULL)
+		return error_set(err, ERROR_NOMEM, "out of memory");
+	for (unsigned i = 0; i < n; i++) {
+		struct worker *w = &r->workers[i];
+
+		w->block = mem_aligned(4096, r->block);
+		w->in = stripe_cache_new(slots, false, r->o->sums);
+		w->out = stripe_cache_new(slots, true, r->o->sums_to);
+		if (w->block == NULL || w->in == NULL || w->out == NULL)
+			return error_set(err, ERROR_NOMEM, "out of memory");
+	}
+	return 0;
+}
+
+int
+transfer(const struct stripe *from, const struct stripe *to, uint64_t len,
+	 const struct transfer_options *o, struct error *err)
+{
+	struct run r = {
+		.from = from,
+		.to = to,
+		.len = len,
+		.block = TRANSFER_BLOCK,
+		.o = o,
+	};
+	struct par *own = NULL, *par = o->par;
+	unsigned n = 0;
+	int rc = -1;
+
+	if (par == NULL)
+		par = own = par_new(1, err);
+	if (par == NULL)
+		return -1;
+	n = par_threads(par);
+	while (o->memory > 0 && r.block > TRANSFER_BLOCK_MIN &&
+	       r.block > o->memory / n)
+		r.block /= 2;
+	if (start(&r, n, err) == 0)
+		rc = par_for(par, (size_t)((len + r.block - 1) / r.block),
+			     BLOCK_BATCH, copy_block, &r, err);
+	for (unsigned i = 0; r.workers != NULL && i < n; i++) {
+		stripe_cache_free(r.workers[i].in);
+		stripe_cache_free(r.workers[i].out);
+		mem_free(r.workers[i].block);
+	}
+	mem_free(r.workers);
+	par_free(own);
+	return rc;
+}

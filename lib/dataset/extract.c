@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataset/extract.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "container/transfer.h"
+#include "dataset/target.h"
+#include "error.h"
+#include "map.h"
+#include "mem.h"
+#include "path.h"
+#include "progress.h"
+#include "str.h"
+
+#define SHOWN_MAX 512
+
+/* Bytes written at a time. */
+#define CAT_BLOCK ((size_t)1 << 20)
+
+static int
+no_memory(struct error *err)
+{
+	return error_set(err, ERROR_NOMEM, "out of memory");
+}
+
+/* --- Which --- */
+
+static int
+choose(const struct packed *p, const struct map *by, const char *name,
+       bool *only, struct error *err)
+{
+	size_t at = map_get(by, name), found = 0;
+	char shown[SHOWN_MAX];
+
+	if (at != MAP_NONE) {
+		only[at] = true;
+		return 0;
+	}
+	for (size_t i = 0; i < p->map.nfiles; i++)
+		if (str_glob(p->map.files[i].path, name)) {
+			only[i] = true;
+			found++;
+		}
+	if (found > 0)
+		return 0;
+	return error_set(err, ERROR_ABSENT, "%s: no file of dataset %s",
+			 str_printable(shown, sizeof(shown), name), p->name);
+}
+
+int
+extract_choose(const struct packed *p, const char *const *names, size_t count,
+	       bool *only, struct error *err)
+{
+	struct map *by = NULL;
+	int rc = 0;
+
+	if (count == 0) {
+		memset(only, true, p->map.nfiles);
+		return 0;
+	}
+	by = segmap_by_path(&p->map);
+	if (by == NULL)
+		return no_memory(err);
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = choose(p, by, names[i], only, err);
+	map_free(by);
+	return rc;
+}
+
+/* --- One --- */
+
+static int
+bad_sum(const struct segmap_file *f, uint32_t crc, struct error *err)
+{
+	char shown[SHOWN_MAX];
+
+	return error_set(err, ERROR_DAMAGED,
+			 "%s (rank %" PRIu32 "): checksum is 0x%08" PRIx32
+			 ", should be 0x%08" PRIx32,
+			 str_printable(shown, sizeof(shown), f->path), f->rank,
+			 crc, f->crc);
+}
+
+static int
+write_all(int fd, const unsigned char *data, size_t len, struct error *err)
+{
+	while (len > 0) {
+		ssize_t n = write(fd, data, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return error_sys(err, "cannot write the file's bytes");
+		data += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static int
+copy_out(const struct stripe *s, uint64_t size, int fd,
+	 struct stripe_cache *cache, unsigned char *block,
+	 const struct catalogue_options *o, struct error *err)
+{
+	for (uint64_t off = 0; off < size; off += CAT_BLOCK) {
+		size_t len = size - off < CAT_BLOCK ? (size_t)(size - off)
+						    : CAT_BLOCK;
+
+		if (o->stop != NULL && o->stop()) {
+			errno = EINTR;
+			return error_sys(err, "stopped");
+		}
+		if (stripe_read(s, cache, off, block, len, err) < 0 ||
+		    write_all(fd, block, len, err) < 0)
+			return -1;
+		progress_add(o->progress, len);
+	}
+	return 0;
+}
+
+int
+extract_cat(const struct packed *p, size_t file, int fd,
+	    const struct catalogue_options *o, struct error *err)
+{
+	const struct segmap_file *f = &p->map.files[file];
+	struct stripe_sum sum = { .size = f->size };
+	struct stripe_cache *cache = stripe_cache_new(16, false, &sum);
+	unsigned char *block = mem_aligned(4096, CAT_BLOCK);
+	struct arena *arena = arena_new();
+	struct stripe s = { 0, NULL };
+	int rc = -1;
+
+	if (cache == NULL || block == NULL || arena == NULL) {
+		no_memory(err);
+		goto out;
+	}
+	progress_expect(o->progress, f->size);
+	if (packed_file(p, file, arena, &s, err) < 0 ||
+	    copy_out(&s, f->size, fd, cache, block, o, err) < 0)
+		goto out;
+	stripe_cache_drop(cache);
+	rc = f->has_crc && sum.crc != f->crc ? bad_sum(f, sum.crc, err) : 0;
+out:
+	arena_free(arena);
+	mem_free(block);
+	stripe_cache_free(cache);
+	return rc;
+}
+
+/* --- Many --- */
+
+struct extraction {
+	const struct packed *p;
+	const struct catalogue_options *o;
+	int dir;
+	struct targets targets;
+	struct arena *arena;
+	struct stripe from, to; /* the files wanted, end to end */
+	uint64_t len;
+};
+
+static int
+add_file(struct extraction *x, size_t i, bool force, struct error *err)
+{
+	const struct packed *p = x->p;
+	const struct segmap_file *f = &p->map.files[i];
+	const struct target *t = NULL;
+	struct stripe s = { 0, NULL };
+	char shown[SHOWN_MAX];
+	struct stat st;
+
+	if (!force && path_stat_beneath(x->dir, f->path, &st, NULL) == 0) {
+		errno = EEXIST;
+		return error_sys(err, "%s (--force replaces files)",
+				 str_printable(shown, sizeof(shown), f->path));
+	}
+	t = targets_add(&x->targets,
+			&(struct target){
+				.kind = TARGET_FILE,
+				.dirfd = x->dir,
+				.path = f->path,
+				.size = f->size,
+				.attr = i < p->hidden.nattrs
+						? &p->hidden.attrs[i]
+						: NULL,
+			},
+			err);
+	if (t == NULL || packed_file(p, i, x->arena, &s, err) < 0)
+		return -1;
+	for (size_t k = 0; k < s.nparts; k++) {
+		x->from.parts[x->from.nparts] = s.parts[k];
+		x->from.parts[x->from.nparts].start += x->len;
+		x->from.parts[x->from.nparts++].sum = STRIPE_NO_SUM;
+	}
+	if (f->size > 0)
+		x->to.parts[x->to.nparts++] = (struct stripe_part){
+			.start = x->len,
+			.len = f->size,
+			.dirfd = x->dir,
+			.path = t->temp,
+			.sum = i,
+		};
+	x->len += f->size;
+	return 0;
+}
+
+static int
+copy_all(struct extraction *x, struct error *err)
+{
+	const struct segmap *m = &x->p->map;
+	struct transfer_options t = {
+		.par = x->o->par,
+		.memory = x->o->memory,
+		.progress = x->o->progress,
+		.stop = x->o->stop,
+		.sums_to = mem_calloc(m->nfiles + 1, sizeof(*t.sums_to)),
+	};
+	int rc = -1;
+
+	if (t.sums_to == NULL)
+		return no_memory(err);
+	for (size_t i = 0; i < m->nfiles; i++)
+		t.sums_to[i].size = m->files[i].size;
+	progress_expect(t.progress, x->len);
+	if (targets_prepare(&x->targets, x->o->par, err) < 0 ||
+	    transfer(&x->from, &x->to, x->len, &t, err) < 0)
+		goto out;
+	rc = 0;
+	for (size_t k = 0; k < x->to.nparts && rc == 0; k++) {
+		size_t i = x->to.parts[k].sum;
+
+		if (m->files[i].has_crc && t.sums_to[i].crc != m->files[i].crc)
+			rc = bad_sum(&m->files[i], t.sums_to[i].crc, err);
+	}
+	if (rc == 0)
+		rc = targets_commit(&x->targets, x->o->par, err);
+out:
+	mem_free(t.sums_to);
+	return rc;
+}
+
+static int
+list_all(struct extraction *x, const bool *only, bool force, size_t *count,
+	 struct error *err)
+{
+	const struct segmap *m = &x->p->map;
+
+	x->from.parts = arena_alloc(x->arena, m->nsegs + m->nfiles + 1,
+				    sizeof(*x->from.parts));
+	x->to.parts =
+		arena_alloc(x->arena, m->nfiles + 1, sizeof(*x->to.parts));
+	if (x->from.parts == NULL || x->to.parts == NULL)
+		return no_memory(err);
+	for (size_t i = 0; i < m->nfiles; i++) {
+		if (!only[i])
+			continue;
+		(*count)++;
+		if (add_file(x, i, force, err) < 0)
+			return -1;
+	}
+	return targets_check_space(&x->targets, err);
+}
+
+int
+extract_files(const struct packed *p, const bool *only, const char *dir,
+	      bool force, const struct catalogue_options *o, size_t *count,
+	      uint64_t *bytes, struct error *err)
+{
+	struct extraction x = { .p = p, .o = o, .dir = -1 };
+	int rc = -1;
+
+	*count = 0;
+	*bytes = 0;
+	if (targets_init(&x.targets, err) < 0)
+		return -1;
+	x.arena = arena_new();
+	if (x.arena == NULL) {
+		no_memory(err);
+		goto out;
+	}
+	if (mkdir(dir, 0777) < 0 && errno != EEXIST) {
+		error_sys(err, "%s: cannot make", dir);
+		goto out;
+	}
+	x.dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (x.dir < 0) {
+		error_sys(err, "%s: cannot open", dir);
+		goto out;
+	}
+	if (list_all(&x, only, force, count, err) == 0 &&
+	    copy_all(&x, err) == 0)
+		rc = 0;
+	*bytes = x.len;
+out:
+	targets_discard(&x.targets);
+	targets_fini(&x.targets);
+	if (x.dir >= 0)
+		close(x.dir);
+	arena_free(x.arena);
+	return rc;
+}

@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pack.c - files into containers.
+ *
+ *   look     all files there, as long as recorded; attributes kept
+ *   cut      order, segment map, room on the file system
+ *   write    files -> containers, summing up both
+ *   confirm  containers read again, sums compared
+ *   switch   packed.*.scr, parts of rank2file, and by one rename its top file
+ *   sweep    originals away
+ */
+#include "dataset/pack.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "container/transfer.h"
+#include "dataset/catalogue_impl.h"
+#include "dataset/pack_impl.h"
+#include "error.h"
+#include "io.h"
+#include "map.h"
+#include "mem.h"
+#include "meta/kvtree.h"
+#include "path.h"
+#include "progress.h"
+#include "str.h"
+
+#define SHOWN_MAX 512
+
+int
+pack_no_memory(struct error *err)
+{
+	return error_set(err, ERROR_NOMEM, "out of memory");
+}
+
+void
+pack_fini(struct packing *w)
+{
+	segmap_free(&w->map);
+	hidden_free(&w->hidden);
+	mem_free(w->stats);
+	mem_free(w->file_sums);
+	mem_free(w->container_sums);
+	mem_free(w->red_stats);
+	arena_free(w->arena);
+	*w = (struct packing){ .arena = NULL };
+}
+
+/* --- Looking --- */
+
+/* stat one file: a plain one, through no link, as long as recorded. */
+static int
+look_at(struct packing *w, size_t i, struct error *err)
+{
+	struct segmap_file *f = &w->map.files[i];
+	struct error why = ERROR_INIT;
+	char shown[SHOWN_MAX];
+	struct stat *st = &w->stats[i];
+	const char *base = NULL;
+	int parent =
+		path_open_parent(w->p->file_fd, f->path, false, 0, &base, &why);
+	int rc = -1;
+
+	str_printable(shown, sizeof(shown), f->path);
+	if (parent < 0)
+		return error_set(
+			err,
+			why.kind == ERROR_ABSENT ? ERROR_DAMAGED : why.kind,
+			"%s (rank %" PRIu32 "): %s", shown, f->rank, why.text);
+	if (fstatat(parent, base, st, AT_SYMLINK_NOFOLLOW) < 0) {
+		rc = errno == ENOENT
+			     ? error_set(err, ERROR_DAMAGED,
+					 "%s (rank %" PRIu32 "): missing",
+					 shown, f->rank)
+			     : error_sys(err, "%s: cannot stat", shown);
+	} else if (!S_ISREG(st->st_mode)) {
+		error_set(err, ERROR_DAMAGED,
+			  "%s (rank %" PRIu32 "): not a plain file, and "
+			  "nothing else can be packed",
+			  shown, f->rank);
+	} else if (f->has_size && f->size != (uint64_t)st->st_size) {
+		error_set(err, ERROR_DAMAGED,
+			  "%s (rank %" PRIu32 "): %" PRIu64
+			  " bytes long, should be %" PRIu64,
+			  shown, f->rank, (uint64_t)st->st_size, f->size);
+	} else {
+		f->size = (uint64_t)st->st_size;
+		f->has_size = true;
+		attr_from_stat(&w->hidden.attrs[i], st);
+		rc = 0;
+	}
+	close(parent);
+	return rc;
+}
+
+/* Two ranks that name one file would have it twice, and get one back. */
+static int
+refuse_twins(const struct packing *w, struct error *err)
+{
+	struct map *by = map_new();
+	char shown[SHOWN_MAX];
+	int rc = 0;
+
+	if (by == NULL)
+		return pack_no_memory(err);
+	for (size_t i = 0; i < w->map.nfiles && rc == 0; i++) {
+		const struct segmap_file *f = &w->map.files[i];
+		size_t twin = map_get(by, f->path);
+
+		if (twin != MAP_NONE)
+			rc = error_set(
+				err, ERROR_USAGE,
+				"%s: is a file of rank %" PRIu32
+				" and of rank %" PRIu32 ": cannot be packed",
+				str_printable(shown, sizeof(shown), f->path),
+				w->map.files[twin].rank, f->rank);
+		else if (map_put(by, f->path, i) < 0)
+			rc = pack_no_memory(err);
+	}
+	map_free(by);
+	return rc;
+}
+
+static int
+look(struct packing *w, struct error *err)
+{
+	const struct segmap *from = &w->p->map;
+
+	for (size_t i = 0; i < w->p->r2f.nranks; i++)
+		if (!w->p->r2f.ranks[i].present ||
+		    w->p->r2f.ranks[i].expected > w->p->r2f.ranks[i].nfiles)
+			return error_set(err, ERROR_DAMAGED,
+					 "%s: does not know all files of rank "
+					 "%zu: build the dataset again "
+					 "(scr_index --build)",
+					 w->p->dir, i);
+	if (segmap_init(&w->map, from->nfiles, err) < 0 ||
+	    hidden_init(&w->hidden, err) < 0)
+		return -1;
+	w->stats = mem_calloc(from->nfiles + 1, sizeof(*w->stats));
+	w->hidden.attrs =
+		mem_calloc(from->nfiles + 1, sizeof(*w->hidden.attrs));
+	if (w->stats == NULL || w->hidden.attrs == NULL)
+		return pack_no_memory(err);
+	w->map.nfiles = w->hidden.nattrs = from->nfiles;
+	memcpy(w->map.files, from->files, from->nfiles * sizeof(*from->files));
+	if (refuse_twins(w, err) < 0)
+		return -1;
+	if (pack_sort(w, err) < 0)
+		return -1;
+	for (size_t i = 0; i < w->map.nfiles; i++)
+		if (look_at(w, i, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* --- Room --- */
+
+int
+pack_check_room(int fd, uint64_t need, const char *what, struct error *err)
+{
+	struct statvfs fs;
+	char a[32], b[32];
+	uint64_t have = 0;
+
+	if (fstatvfs(fd, &fs) < 0 || fs.f_blocks == 0)
+		return 0; /* some file systems do not tell */
+	have = (uint64_t)fs.f_bavail * fs.f_frsize;
+	if (have >= need)
+		return 0;
+	errno = ENOSPC;
+	return error_sys(err, "%s needed for %s, %s free",
+			 str_bytes(a, sizeof(a), need), what,
+			 str_bytes(b, sizeof(b), have));
+}
+
+/* --- Writing --- */
+
+/* The directory of the containers.  In layout 1 that of the metadata. */
+static int
+make_dir(const struct packed *p, struct error *err)
+{
+	if (mkdirat(p->root_fd, SEGMAP_DIR, 0777) == 0)
+		return io_sync_dir(p->root_fd, p->root, err);
+	if (errno != EEXIST)
+		return error_sys(err, "%s/%s: cannot make", p->root,
+				 SEGMAP_DIR);
+	return 0;
+}
+
+/* Empty files of the right names; what an interrupted run left is in them. */
+static int
+make_containers(const struct packed *p, const struct segmap *m,
+		struct error *err)
+{
+	for (size_t i = 0; i < m->ncontainers; i++) {
+		const struct segmap_container *c = &m->containers[i];
+		int fd = path_open_beneath(
+			p->root_fd, c->name,
+			O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0666, err);
+
+		if (fd < 0)
+			return -1;
+		close(fd);
+	}
+	return 0;
+}
+
+int
+pack_sync_containers(const struct packed *p, const struct segmap *m,
+		     struct error *err)
+{
+	int fd = -1, rc = 0;
+
+	for (size_t i = 0; i < m->ncontainers && rc == 0; i++) {
+		const char *name = m->containers[i].name;
+
+		fd = path_open_beneath(p->root_fd, name, O_WRONLY, 0, err);
+		if (fd < 0)
+			return -1;
+		rc = io_fsync(fd, name, err);
+		/* What is read again should come from where it will last. */
+		if (rc == 0)
+			(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+		close(fd);
+	}
+	if (rc < 0)
+		return -1;
+	fd = path_open_beneath(p->root_fd, SEGMAP_DIR, O_RDONLY | O_DIRECTORY,
+			       0, err);
+	if (fd < 0)
+		return -1;
+	rc = io_sync_dir(fd, SEGMAP_DIR, err);
+	close(fd);
+	return rc;
+}
+
+static struct transfer_options
+options(const struct packing *w)
+{
+	const struct catalogue_options *o = w->po->o;
+
+	return (struct transfer_options){
+		.par = o->par,
+		.memory = o->memory,
+		.progress = o->progress,
+		.stop = o->stop,
+	};
+}
+
+/* Fresh sums for files and containers of `m`. */
+static int
+new_sums(struct packing *w, const struct segmap *m, struct error *err)
+{
+	mem_free(w->file_sums);
+	mem_free(w->container_sums);
+	w->file_sums = mem_calloc(m->nfiles + 1, sizeof(*w->file_sums));
+	w->container_sums =
+		mem_calloc(m->ncontainers + 1, sizeof(*w->container_sums));
+	if (w->file_sums == NULL || w->container_sums == NULL)
+		return pack_no_memory(err);
+	for (size_t i = 0; i < m->nfiles; i++)
+		w->file_sums[i].size = m->files[i].size;
+	for (size_t i = 0; i < m->ncontainers; i++)
+		w->container_sums[i].size = m->containers[i].size;
+	return 0;
+}
+
+/* Take over the sums of what was read, or refuse it. */
+static int
+take_sums(struct packing *w, struct segmap *m, struct error *err)
+{
+	char shown[SHOWN_MAX];
+
+	for (size_t i = 0; i < m->nfiles; i++) {
+		struct segmap_file *f = &m->files[i];
+		uint32_t crc = w->file_sums[i].crc;
+
+		if (f->has_crc && f->size > 0 && f->crc != crc)
+			return error_set(
+				err, ERROR_DAMAGED,
+				"%s (rank %" PRIu32
+				"): checksum is 0x%08" PRIx32
+				", should be 0x%08" PRIx32,
+				str_printable(shown, sizeof(shown), f->path),
+				f->rank, crc, f->crc);
+		f->has_crc = true;
+		f->crc = f->size > 0 ? crc : 0;
+	}
+	for (size_t i = 0; i < m->ncontainers; i++) {
+		m->containers[i].has_crc = true;
+		m->containers[i].crc = w->container_sums[i].crc;
+	}
+	return 0;
+}
+
+/* Read the containers again: are they what was written? */
+static int
+confirm(struct packing *w, const struct segmap *m, struct error *err)
+{
+	struct transfer_options t = options(w);
+	struct stripe from = { 0, NULL }, none = { 0, NULL };
+
+	if (new_sums(w, m, err) < 0 ||
+	    packed_containers(w->p, m, false, w->arena, &from, err) < 0)
+		return -1;
+	progress_expect(t.progress, m->bytes);
+	t.sums = w->container_sums;
+	if (transfer(&from, &none, m->bytes, &t, err) < 0)
+		return -1;
+	for (size_t i = 0; i < m->ncontainers; i++)
+		if (w->container_sums[i].seen != m->containers[i].size ||
+		    w->container_sums[i].crc != m->containers[i].crc)
+			return error_set(err, ERROR_CORRUPT,
+					 "%s: what was read again is not what "
+					 "was written; the originals are "
+					 "untouched",
+					 m->containers[i].name);
+	return 0;
+}
+
+int
+pack_write(struct packing *w, struct segmap *m, int dirfd, struct error *err)
+{
+	struct transfer_options t = options(w);
+	struct stripe from = { 0, NULL }, to = { 0, NULL };
+
+	if (make_containers(w->p, m, err) < 0 || new_sums(w, m, err) < 0 ||
+	    packed_files(m, dirfd, NULL, w->arena, &from, err) < 0 ||
+	    packed_containers(w->p, m, false, w->arena, &to, err) < 0)
+		return -1;
+	progress_expect(t.progress, m->bytes);
+	t.sums = w->file_sums;
+	t.sums_to = w->container_sums;
+	if (transfer(&from, &to, m->bytes, &t, err) < 0 ||
+	    take_sums(w, m, err) < 0 || pack_sync_containers(w->p, m, err) < 0)
+		return -1;
+	/* Nothing is to be removed: then nothing is at stake, either. */
+	return w->po->keep ? 0 : confirm(w, m, err);
+}
+
+/* Nobody wrote to the originals meanwhile? */
+static int
+look_again(const struct packing *w, struct error *err)
+{
+	char shown[SHOWN_MAX];
+
+	for (size_t i = 0; i < w->map.nfiles; i++) {
+		const struct stat *was = &w->stats[i];
+		struct stat st;
+
+		if (path_stat_beneath(w->p->file_fd, w->map.files[i].path, &st,
+				      err) < 0)
+			return -1;
+		if (!pack_same_file(&st, was))
+			return error_set(err, ERROR_SYSTEM,
+					 "%s: changed while it was packed",
+					 str_printable(shown, sizeof(shown),
+						       w->map.files[i].path));
+	}
+	return 0;
+}
+
+/* --- Switching --- */
+
+int
+pack_switch(struct packing *w, bool plain, struct error *err)
+{
+	struct packed *p = w->p;
+	struct rank2file r;
+	int rc = -1;
+
+	if (segmap_write(&w->map, p->r2f.nranks, plain, &r, err) < 0)
+		return -1;
+	r.generation = p->r2f.unused;
+	r.uncounted = p->layout == 1;
+	if ((plain ||
+	     hidden_store(&w->hidden, p->meta_fd, &w->map, &r, err) == 0) &&
+	    rank2file_store(p->meta_fd, p->base, &r, err) == 0 &&
+	    hidden_sweep(p->meta_fd, &r, err) == 0)
+		rc = 0;
+	rank2file_free(&r);
+	return rc < 0 ? error_wrap(err, "%s", p->dir) : 0;
+}
+
+/* --- Sweeping --- */
+
+bool
+pack_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev &&
+	       a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Remove one original, unless it is no longer what was packed. */
+static int
+remove_original(struct packing *w, int dirfd, const char *path,
+		const struct stat *was, struct error *err)
+{
+	const char *base = NULL;
+	int parent = path_open_parent(dirfd, path, false, 0, &base, NULL);
+	struct stat st;
+	int rc = 0;
+
+	if (parent < 0)
+		return 0;
+	if (fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (errno != ENOENT)
+			rc = error_sys(err, "%s: cannot stat", path);
+	} else if (!pack_same_file(&st, was)) {
+		w->out->left++;
+		catalogue_say(w->po->o,
+			      "%s: changed since it was packed: left there",
+			      path);
+	} else if (unlinkat(parent, base, 0) < 0) {
+		rc = error_sys(err, "%s: cannot remove", path);
+	} else {
+		w->out->removed++;
+	}
+	close(parent);
+	return rc;
+}
+
+static int
+remove_originals(struct packing *w, struct error *err)
+{
+	/* Empty files stay what they are: they have no segment. */
+	for (size_t i = 0; i < w->map.nfiles; i++)
+		if (w->map.files[i].nsegs > 0 &&
+		    remove_original(w, w->p->file_fd, w->map.files[i].path,
+				    &w->stats[i], err) < 0)
+			return -1;
+	for (size_t i = 0; i < w->hidden.nfiles; i++)
+		if (remove_original(w, w->p->meta_fd, w->hidden.files[i].name,
+				    &w->red_stats[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+/* --- All of it --- */
+
+/* What an interrupted run left, or --keep: originals that hold the very bytes
+ * that are packed, and have their times. */
+static int
+sweep_leftovers(struct packing *w, struct error *err)
+{
+	const struct packed *p = w->p;
+
+	w->out->done_before = true;
+	for (size_t i = 0; i < p->map.nfiles; i++) {
+		const struct segmap_file *f = &p->map.files[i];
+		const struct attr *a =
+			p->hidden.nattrs > i ? &p->hidden.attrs[i] : NULL;
+		struct stat st;
+		bool same = false;
+
+		if (f->nsegs == 0 || a == NULL || !a->has_times ||
+		    path_stat_beneath(p->file_fd, f->path, &st, NULL) < 0)
+			continue;
+		if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != f->size ||
+		    st.st_mtim.tv_sec != a->mtime.tv_sec ||
+		    st.st_mtim.tv_nsec != a->mtime.tv_nsec) {
+			w->out->left++;
+			continue;
+		}
+		if (pack_compare(p, i, w->po->o, &same, err) < 0)
+			return -1;
+		if (!same)
+			w->out->left++;
+		else if (remove_original(w, p->file_fd, f->path, &st, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+pack_new(struct packing *w, struct catalogue *c, struct error *err)
+{
+	const struct pack_options *po = w->po;
+	struct packed *p = w->p;
+	uint64_t size = po->size > 0 ? po->size : SEGMAP_SIZE_DEFAULT;
+
+	if (look(w, err) < 0 ||
+	    segmap_cut(&w->map, SEGMAP_DATA, size, 0, err) < 0 ||
+	    (po->redundancy && pack_hidden_list(w, c, size, err) < 0))
+		return -1;
+	if (pack_check_room(p->root_fd, w->map.bytes + w->hidden.red.bytes,
+			    "the containers", err) < 0)
+		return -1;
+	if (po->o->dry_run)
+		return 0;
+	if (make_dir(p, err) < 0 ||
+	    pack_write(w, &w->map, p->file_fd, err) < 0 ||
+	    (po->redundancy &&
+	     pack_write(w, &w->hidden.red, p->meta_fd, err) < 0) ||
+	    look_again(w, err) < 0 || pack_switch(w, false, err) < 0)
+		return -1;
+	return po->keep ? 0 : remove_originals(w, err);
+}
+
+int
+pack(struct packed *p, struct catalogue *c, const struct pack_options *po,
+     struct pack_result *out, struct error *err)
+{
+	struct packing w = {
+		.p = p,
+		.po = po,
+		.out = out,
+		.arena = arena_new(),
+	};
+	const struct segmap *m = p->is_packed ? &p->map : &w.map;
+	int rc = -1;
+
+	*out = (struct pack_result){ .files = 0 };
+	if (w.arena == NULL)
+		pack_no_memory(err);
+	else if (p->is_packed)
+		rc = po->keep ? 0 : sweep_leftovers(&w, err);
+	else
+		rc = pack_new(&w, c, err);
+	out->done_before = p->is_packed;
+	out->bytes = m->bytes;
+	out->containers = m->ncontainers + w.hidden.red.ncontainers;
+	out->hidden = w.hidden.nfiles;
+	for (size_t i = 0; i < m->nfiles; i++)
+		out->files += m->files[i].nsegs > 0;
+	pack_fini(&w);
+	return rc;
+}

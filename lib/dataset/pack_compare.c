@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pack_compare.c - is the file at that path what is packed?
+ */
+#include "arena.h"
+#include "container/transfer.h"
+#include "dataset/pack_impl.h"
+
+/* The checksum of a string of `len` bytes. */
+static int
+sum_of(const struct stripe *s, uint64_t len, const struct catalogue_options *o,
+       uint32_t *crc, struct error *err)
+{
+	struct stripe_sum sum = { .size = len };
+	const struct stripe none = { 0, NULL };
+	const struct transfer_options t = {
+		.par = o->par,
+		.memory = o->memory,
+		.sums = &sum,
+		.stop = o->stop,
+	};
+
+	if (transfer(s, &none, len, &t, err) < 0)
+		return -1;
+	*crc = sum.crc;
+	return 0;
+}
+
+int
+pack_compare(const struct packed *p, size_t file,
+	     const struct catalogue_options *o, bool *same, struct error *err)
+{
+	const struct segmap_file *f = &p->map.files[file];
+	struct stripe_part part = {
+		.len = f->size,
+		.dirfd = p->file_fd,
+		.path = f->path,
+	};
+	const struct stripe there = { f->size > 0, &part };
+	struct stripe packed = { 0, NULL };
+	struct arena *arena = NULL;
+	uint32_t has = 0, wants = f->crc;
+	int rc = sum_of(&there, f->size, o, &has, err);
+
+	if (rc == 0 && !f->has_crc) {
+		arena = arena_new();
+		rc = arena == NULL ? pack_no_memory(err)
+				   : packed_file(p, file, arena, &packed, err);
+		if (rc == 0)
+			rc = sum_of(&packed, f->size, o, &wants, err);
+		arena_free(arena);
+	}
+	*same = rc == 0 && has == wants;
+	return rc;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pack_impl.h - what packing, unpacking and repacking share.  Private to
+ * lib/dataset/pack*.c and unpack.c.
+ *
+ *   pack.c         pack()
+ *   pack_order.c   in which order files are packed
+ *   pack_hidden.c  filemaps, descriptors, redundancy files
+ *   pack_compare.c is that file what is packed?
+ *   unpack.c       unpack()
+ */
+#ifndef DATASET_PACK_IMPL_H
+#define DATASET_PACK_IMPL_H
+
+#include "dataset/pack.h"
+
+struct packing {
+	struct packed *p;
+	const struct pack_options *po;
+	struct pack_result *out;
+	struct arena *arena;
+	struct segmap map;	/* the new one */
+	struct hidden hidden;	/* and what stands beside it */
+	struct stat *stats;	/* of the originals, by file of `map` */
+	struct stat *red_stats; /* by file of `hidden` */
+	struct stripe_sum *file_sums, *container_sums; /* of the last pass */
+};
+
+void pack_fini(struct packing *w);
+int pack_no_memory(struct error *err);
+
+/* Put map.files in the order asked for; attributes follow later. */
+int pack_sort(struct packing *w, struct error *err);
+
+/* List the metadata files to be packed: hidden.files, hidden.red (cut at
+ * `size`), red_stats. */
+int pack_hidden_list(struct packing *w, struct catalogue *c, uint64_t size,
+		     struct error *err);
+
+/* Is there room for `need` bytes where `fd` is?  ENOSPC says how much is
+ * missing for `what`. */
+int pack_check_room(int fd, uint64_t need, const char *what, struct error *err);
+
+/* Fill the containers of `m` from its files beneath `dirfd`, and confirm. */
+int pack_write(struct packing *w, struct segmap *m, int dirfd,
+	       struct error *err);
+int pack_sync_containers(const struct packed *p, const struct segmap *m,
+			 struct error *err);
+
+/* Record w->map and w->hidden; `plain`: as files again. */
+int pack_switch(struct packing *w, bool plain, struct error *err);
+
+bool pack_same_file(const struct stat *a, const struct stat *b);
+
+/* Has the file at the path of `file` the contents that are packed? */
+int pack_compare(const struct packed *p, size_t file,
+		 const struct catalogue_options *o, bool *same,
+		 struct error *err);
+
+#endif /* DATASET_PACK_IMPL_H */

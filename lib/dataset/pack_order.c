@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pack_order.c - in which order the files of a dataset are packed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "dataset/catalogue_impl.h"
+#include "dataset/pack_impl.h"
+#include "error.h"
+#include "mem.h"
+
+/* A file, its node and its place in the list as it is. */
+struct item {
+	struct segmap_file file;
+	uint32_t node;
+	size_t at;
+};
+
+static int
+by_node(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	if (x->node != y->node)
+		return x->node < y->node ? -1 : 1;
+	if (x->file.rank != y->file.rank)
+		return x->file.rank < y->file.rank ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	return strcmp(x->file.path, y->file.path);
+}
+
+/*
+ * Which ranks shared a node no file says.  The members of a redundancy set are
+ * all on different nodes, though, and where all sets are of one size, and as
+ * large as there were nodes, the n-th members of all sets were together.
+ */
+static bool
+nodes_of_sets(const struct plan *plan, uint32_t *node, size_t nranks)
+{
+	uint32_t size = 0;
+
+	if (plan == NULL || (size_t)plan->nranks != nranks)
+		return false;
+	for (size_t i = 0; i < nranks; i++) {
+		const struct plan_rank *r = &plan->ranks[i];
+		const struct plan_set *s = NULL;
+
+		if (r->data_set == PLAN_NONE)
+			return false;
+		s = &plan->sets[r->data_set];
+		if (s->n < 2 || (size != 0 && s->n != size))
+			return false;
+		size = s->n;
+		node[i] = r->data_member;
+	}
+	return size > 0;
+}
+
+static int
+find_nodes(struct packing *w, uint32_t *node, struct error *err)
+{
+	const struct packed *p = w->p;
+	const struct catalogue_options *o = w->po->o;
+	struct catalogue *c = NULL;
+	struct plan *plan = NULL;
+	char path[64];
+
+	(void)err;
+	if (p->layout != 3)
+		return 0;
+	/* By descriptor: the directory may have another name by now. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", p->prefix_fd);
+	c = catalogue_open(path, NULL);
+	if (c != NULL)
+		plan = catalogue_plan(c, p->id, PLAN_HEADERS, o, NULL);
+	if (!nodes_of_sets(plan, node, p->r2f.nranks)) {
+		memset(node, 0, p->r2f.nranks * sizeof(*node));
+		if (o->detail != NULL)
+			o->detail(o->log_arg,
+				  "nothing tells which ranks shared a node: "
+				  "packed by rank");
+	}
+	plan_free(plan);
+	catalogue_close(c);
+	return 0;
+}
+
+int
+pack_sort(struct packing *w, struct error *err)
+{
+	const size_t n = w->map.nfiles, nranks = w->p->r2f.nranks;
+	struct item *items = mem_calloc(n + 1, sizeof(*items));
+	uint32_t *node = mem_calloc(nranks + 1, sizeof(*node));
+	int rc = -1;
+
+	if (items == NULL || node == NULL) {
+		pack_no_memory(err);
+		goto out;
+	}
+	if (w->po->order == PACK_NODE && find_nodes(w, node, err) < 0)
+		goto out;
+	for (size_t i = 0; i < n; i++)
+		items[i] = (struct item){
+			.file = w->map.files[i],
+			.node = node[w->map.files[i].rank],
+			.at = i,
+		};
+	qsort(items, n, sizeof(*items),
+	      w->po->order == PACK_NAME ? by_name : by_node);
+	for (size_t i = 0; i < n; i++)
+		w->map.files[i] = items[i].file;
+	rc = 0;
+out:
+	mem_free(node);
+	mem_free(items);
+	return rc;
+}
