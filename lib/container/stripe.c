@@ -181,6 +181,17 @@ part_at(const struct stripe *s, uint64_t off)
 	return lo;
 }
 
+uint64_t
+stripe_cut(const struct stripe *s, uint64_t off)
+{
+	size_t i = part_at(s, off);
+
+	if (i == s->nparts)
+		return UINT64_MAX;
+	return s->parts[i].start > off ? s->parts[i].start
+				       : s->parts[i].start + s->parts[i].len;
+}
+
 static int
 read_part(const struct stripe_part *p, struct stripe_cache *c, uint64_t at,
 	  unsigned char *data, size_t len, struct error *err)

@@ -59,6 +59,10 @@ void stripe_cache_free(struct stripe_cache *c);
 /* Close everything, complete the sums. */
 void stripe_cache_drop(struct stripe_cache *c);
 
+/* Where the part that `off` lies in ends, or else the next one begins; without
+ * either UINT64_MAX. */
+uint64_t stripe_cut(const struct stripe *s, uint64_t off);
+
 /* `len` bytes at `off`: read, or written.  Errors name the file. */
 int stripe_read(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 		void *data, size_t len, struct error *err);

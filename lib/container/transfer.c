@@ -25,6 +25,47 @@ struct run {
 	struct worker *workers;
 };
 
+/* How many of the `len` bytes at `off` lie in one part, or one gap. */
+static size_t
+run_at(const struct stripe *s, uint64_t off, size_t len)
+{
+	uint64_t cut = stripe_cut(s, off);
+
+	return cut - off < len ? (size_t)(cut - off) : len;
+}
+
+/*
+ * Copy what can be read: damage in one part must not cost its neighbours in
+ * the block.  By parts of `from`, as a read that fails in the second would
+ * have summed up the first; and where one fails, by parts of `to` that lie in
+ * it.
+ */
+static int
+copy_readable(struct run *r, struct worker *w, const struct stripe *by,
+	      uint64_t off, size_t len, struct error *err)
+{
+	size_t n = 0;
+
+	for (; len > 0; off += n, len -= n) {
+		struct error why = ERROR_INIT;
+		int rc = 0;
+
+		n = run_at(by, off, len);
+		if (stripe_read(r->from, w->in, off, w->block, n, &why) == 0) {
+			rc = stripe_write(r->to, w->out, off, w->block, n, err);
+		} else if (by == r->from) {
+			rc = copy_readable(r, w, r->to, off, n, err);
+		} else if (r->o->unreadable(r->o->arg, &why) < 0) {
+			rc = -1;
+			if (err != NULL)
+				*err = why;
+		}
+		if (rc < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int
 copy_block(void *arg, size_t i, unsigned worker, struct error *err)
 {
@@ -33,17 +74,16 @@ copy_block(void *arg, size_t i, unsigned worker, struct error *err)
 	uint64_t off = (uint64_t)i * r->block;
 	size_t len =
 		r->len - off < r->block ? (size_t)(r->len - off) : r->block;
-	struct error why = ERROR_INIT;
 
 	if (r->o->stop != NULL && r->o->stop()) {
 		errno = EINTR;
 		return error_sys(err, "stopped");
 	}
-	if (stripe_read(r->from, w->in, off, w->block, len, &why) < 0) {
-		if (r->o->unreadable == NULL ||
-		    r->o->unreadable(r->o->arg, &why) < 0)
-			return error_set(err, why.kind, "%s", why.text);
-	} else if (stripe_write(r->to, w->out, off, w->block, len, err) < 0) {
+	if (r->o->unreadable != NULL) {
+		if (copy_readable(r, w, r->from, off, len, err) < 0)
+			return -1;
+	} else if (stripe_read(r->from, w->in, off, w->block, len, err) < 0 ||
+		   stripe_write(r->to, w->out, off, w->block, len, err) < 0) {
 		return -1;
 	}
 	progress_add(r->o->progress, len);

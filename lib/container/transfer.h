@@ -31,8 +31,8 @@ struct transfer_options {
 	struct progress *progress;  /* bytes copied; or NULL */
 	bool (*stop)(void);	    /* true: fail with ERROR_SYSTEM EINTR */
 	/* What to do where reading fails: NULL, or returning -1, ends it; 0:
-	 * the block counts as not seen by any sum.  May be called by any
-	 * thread. */
+	 * the bytes that go to the same part count as not seen by any sum, and
+	 * the rest is copied.  May be called by any thread. */
 	int (*unreadable)(void *arg, const struct error *why);
 	void *arg;
 };

@@ -94,6 +94,7 @@ plan_free(struct plan *p)
 	mem_free(p->ranks);
 	mem_free(p->files);
 	mem_free(p->sets);
+	plan_packed_free(p->packed);
 	arena_free(p->arena);
 	par_free(w->own_par);
 	mem_free(w);
@@ -224,7 +225,8 @@ make(struct planner *w, struct error *err)
 		return 0;
 	}
 	if (!w->bare &&
-	    (plan_map_files(w, err) < 0 || plan_stat_files(w, 0, err) < 0))
+	    (plan_map_files(w, err) < 0 || plan_place_packed(w, err) < 0 ||
+	     plan_stat_files(w, 0, err) < 0))
 		return -1;
 	if ((w->o->flags & PLAN_CHECKSUMS) && !w->bare &&
 	    plan_check_all(w, err) < 0)
@@ -263,7 +265,8 @@ plan_prefix(const char *prefix, int64_t id, const struct plan_options *o,
 	snprintf(meta, sizeof(meta), ".scr/scr.dataset.%lld", (long long)id);
 	w->p.id = id;
 	if (add_place(w, prefix, meta, false, err) == 0 &&
-	    plan_scan_dir(w, 0, err) == 0)
+	    plan_load_packed(w, err) == 0 && plan_scan_dir(w, 0, err) == 0 &&
+	    plan_scan_packed(w, err) == 0)
 		rc = make(w, err);
 	return made(w, rc);
 }

@@ -31,6 +31,7 @@ struct arena;
 struct error;
 struct json;
 struct par;
+struct plan_packed; /* opaque */
 struct progress;
 
 /* --- Places --- */
@@ -40,6 +41,15 @@ struct place {
 	const char *meta; /* the directory of the metadata (messages) */
 	int root_fd, meta_fd;
 	bool cache;
+};
+
+/* --- Containers (packed datasets) --- */
+
+/* A stretch of a container in which a stretch of a file lies. */
+struct plan_seg {
+	const char *path; /* from the place's metadata directory */
+	uint64_t off, len;
+	bool gone; /* not there, or left half written by a rebuild */
 };
 
 /* --- Files --- */
@@ -73,6 +83,9 @@ struct plan_file {
 	enum file_state state;
 	enum fate fate;
 	uint64_t found_size; /* FILE_WRONG_SIZE */
+	bool packed;	     /* in containers, or empty; else a file: */
+	size_t nsegs;
+	const struct plan_seg *segs;
 };
 
 /* A small metadata file: present, or to be written from `image`. */
@@ -123,6 +136,8 @@ struct plan_member {
 	const void *header;	     /* image to write if the file is rebuilt */
 	size_t header_size;
 	enum fate fate; /* of the redundancy file */
+	size_t nsegs;	/* > 0: it is packed */
+	const struct plan_seg *segs;
 };
 
 enum set_verdict {
@@ -168,6 +183,7 @@ struct plan {
 		*recorded_root; /* where the prefix was when the metadata were
 				   written (prefix plans); NULL: unknown */
 	bool moved;		/* and it is somewhere else now */
+	struct plan_packed *packed; /* private; NULL: no containers */
 
 	/* Totals. */
 	uint64_t bytes; /* of all known files */

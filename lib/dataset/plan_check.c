@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
-#include "dataset/plan_impl.h"
 #include "container/stripe.h"
+#include "dataset/plan_impl.h"
 #include "error.h"
 #include "mem.h"
 #include "par.h"
@@ -30,8 +30,9 @@ struct check {
 	bool *look; /* by file: to be read */
 	struct check_item *items;
 	size_t nitems, cap;
-	struct stripe_sum *sums; /* by file */
-	struct stripe_part *parts;
+	struct stripe_sum *sums;      /* by file */
+	struct stripe *files;	      /* by file */
+	struct stripe_part *parts;    /* of all */
 	struct stripe_cache **caches; /* by worker */
 	unsigned char **blocks;
 };
@@ -62,10 +63,15 @@ static int
 list_items(struct check *c, struct error *err)
 {
 	const struct plan *p = c->p;
+	struct stripe_part *part = NULL;
+	size_t n = 0;
 
+	for (size_t i = 0; i < p->nfiles; i++)
+		n += plan_file_nparts(&p->files[i]);
 	c->sums = mem_calloc(p->nfiles + 1, sizeof(*c->sums));
-	c->parts = mem_calloc(p->nfiles + 1, sizeof(*c->parts));
-	if (c->sums == NULL || c->parts == NULL)
+	c->files = mem_calloc(p->nfiles + 1, sizeof(*c->files));
+	c->parts = part = mem_calloc(n + 1, sizeof(*c->parts));
+	if (c->sums == NULL || c->files == NULL || c->parts == NULL)
 		return no_memory(err);
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
@@ -74,12 +80,9 @@ list_items(struct check *c, struct error *err)
 		if (!c->look[i])
 			continue;
 		c->sums[i].size = f->attr.size;
-		c->parts[i] = (struct stripe_part){
-			.len = f->attr.size,
-			.dirfd = p->places[f->place].root_fd,
-			.path = f->path,
-			.sum = i,
-		};
+		c->files[i].parts = part;
+		c->files[i].nparts = plan_file_parts(p, i, 0, i, part);
+		part += c->files[i].nparts;
 		progress_expect(c->progress, f->attr.size);
 		for (uint64_t off = 0; off < f->attr.size; off += CHECK_STRETCH)
 			if (add_item(c, (uint32_t)i, off, err) < 0)
@@ -93,17 +96,18 @@ check_item(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	struct check *c = arg;
 	const struct check_item *it = &c->items[i];
-	const struct stripe s = { 1, &c->parts[it->file] };
+	const struct stripe *s = &c->files[it->file];
+	const uint64_t size = c->p->files[it->file].attr.size;
 	uint64_t end = it->off + CHECK_STRETCH;
 	struct error local = ERROR_INIT;
 
-	if (end > s.parts->len)
-		end = s.parts->len;
+	if (end > size)
+		end = size;
 	for (uint64_t off = it->off; off < end; off += CHECK_BLOCK) {
 		size_t len = end - off < CHECK_BLOCK ? (size_t)(end - off)
 						     : CHECK_BLOCK;
 
-		if (stripe_read(&s, c->caches[worker], off, c->blocks[worker],
+		if (stripe_read(s, c->caches[worker], off, c->blocks[worker],
 				len, &local) < 0) {
 			if (!plan_blames_file(&local))
 				return error_set(err, local.kind, "%s",
@@ -158,6 +162,7 @@ end_check(struct check *c)
 	mem_free(c->blocks);
 	mem_free(c->items);
 	mem_free(c->sums);
+	mem_free(c->files);
 	mem_free(c->parts);
 }
 

@@ -4,6 +4,7 @@
  * lib/dataset/plan*.c.
  *
  *   plan_scan.c  directories -> names -> filemaps
+ *   plan_packed.c  the same out of containers
  *   plan_root.c  recorded paths -> paths below the root
  *   plan_set.c   names -> sets -> headers -> lists -> solution
  *   plan.c       the order of things, states, totals, words
@@ -23,10 +24,19 @@
 /* Sets of which no file is left are listed up to this number. */
 #define PLAN_GONE_MAX 1024
 
+struct buf;
+struct hidden_file;
+struct stripe_part;
+
+/* Stretches of containers that a rebuild is writing, in the metadata
+ * directory. */
+#define PLAN_MARK "rebuild.scr"
+
 struct map_entry {
 	int64_t rank;
 	uint32_t place;
 	const char *name;
+	const struct hidden_file *hidden; /* packed; NULL: a file */
 };
 
 struct red_entry {
@@ -34,6 +44,7 @@ struct red_entry {
 	uint32_t place;
 	const char *name; /* path below the place's metadata directory */
 	bool absent;	  /* named by hand, but not there */
+	const struct hidden_file *hidden; /* packed; NULL: a file */
 };
 
 struct planner {
@@ -68,6 +79,10 @@ bool plan_blames_file(const struct error *e);
 /* Add the names of one metadata directory. */
 int plan_scan_dir(struct planner *w, uint32_t place, struct error *err);
 
+/* Add one name, if it is one of ours; `hidden`: a packed one. */
+int plan_scan_one(struct planner *w, uint32_t place, const char *name,
+		  const struct hidden_file *hidden, struct error *err);
+
 /* Add one name given by hand. */
 int plan_scan_name(struct planner *w, const char *name, bool map,
 		   struct error *err);
@@ -81,6 +96,58 @@ int plan_need_ranks(struct planner *w, int64_t n, struct error *err);
 /* Take the contents of a filemap of `rank`: *why is set if it is no good. */
 int plan_take_map(struct planner *w, uint32_t rank, const void *image,
 		  size_t size, const char **why, struct error *err);
+
+/* --- plan_packed.c --- */
+
+/* Read map and marks of place 0, if it has containers; then their names. */
+int plan_load_packed(struct planner *w, struct error *err);
+void plan_packed_free(struct plan_packed *k);
+int plan_scan_packed(struct planner *w, struct error *err);
+
+/* Is a metadata file of that name packed? */
+bool plan_has_packed(const struct plan *p, const char *name);
+
+/* Where a packed metadata file lies; NULL: it is a tree in memory. */
+const struct plan_seg *plan_hidden_segs(const struct plan *p,
+					const struct hidden_file *f, size_t *n);
+
+/* Its contents.  ERROR_CORRUPT: not all of it is there. */
+int plan_hidden_image(const struct plan *p, const struct hidden_file *f,
+		      struct buf *out, struct error *err);
+
+/* Segments: are all there, how long are they, bytes of them. */
+bool plan_segs_good(const struct plan_seg *segs, size_t n);
+uint64_t plan_segs_size(const struct plan_seg *segs, size_t n);
+int plan_segs_read(const struct plan *p, const struct plan_seg *segs, size_t n,
+		   uint64_t off, void *data, size_t len, struct error *err);
+
+/* Bytes from ... from + len - 1 of what lies in segments as parts of a string
+ * that begin at `start`; at most n.  Returns how many. */
+size_t plan_segs_parts(const struct plan_seg *segs, size_t n, int dirfd,
+		       uint64_t from, uint64_t len, uint64_t start, size_t sum,
+		       struct stripe_part *out);
+
+/* The parts of a whole file, at most plan_file_nparts(). */
+size_t plan_file_parts(const struct plan *p, size_t file, uint64_t start,
+		       size_t sum, struct stripe_part *out);
+static inline size_t
+plan_file_nparts(const struct plan_file *f)
+{
+	return f->nsegs > 0 ? f->nsegs : 1;
+}
+
+/* Find the segments of all files of the plan; then the state of one. */
+int plan_place_packed(struct planner *w, struct error *err);
+enum file_state plan_packed_state(struct plan_file *f);
+
+/* Does the map have a file of that path and size? */
+bool plan_packed_knows(const struct plan *p, const char *path, uint64_t size);
+
+/* Before and after a rebuild writes into containers: mark what is to be
+ * written, make them long enough; sync them, and take the mark away.
+ * *marked: there is something to be written there. */
+int plan_begin_packed(struct plan *p, bool *marked, struct error *err);
+int plan_end_packed(struct plan *p, struct error *err);
 
 /* --- plan_root.c --- */
 

@@ -63,15 +63,27 @@ read_view(const struct kvtree *tree, size_t size, uint32_t member,
 	return 0;
 }
 
+/* The first `len` bytes of a member's file, or of its segments. */
+static int
+read_start(const struct plan *p, const struct plan_member *m, int fd,
+	   void *data, size_t len, struct error *why)
+{
+	if (m->nsegs == 0)
+		return io_pread(fd, m->name, data, len, 0, why);
+	if (len > m->file_size)
+		return error_set(why, ERROR_CORRUPT, "%s: too short", m->name);
+	return plan_segs_read(p, m->segs, m->nsegs, 0, data, len, why);
+}
+
 /*
  * Read image and view.  -1: *why, and *state: an image that cannot be read may
  * have a good body behind it; one that can, but is not this member's, has
  * somebody else's.
  */
 static int
-read_image(const struct plan_member *m, uint32_t member, int fd,
-	   struct arena *arena, struct redset_header *h, enum red_state *state,
-	   struct error *why)
+read_image(const struct plan *p, const struct plan_member *m, uint32_t member,
+	   int fd, struct arena *arena, struct redset_header *h,
+	   enum red_state *state, struct error *why)
 {
 	unsigned char head[KVTREE_HEADER_SIZE];
 	struct kvtree *tree = NULL;
@@ -80,7 +92,7 @@ read_image(const struct plan_member *m, uint32_t member, int fd,
 	int rc = -1;
 
 	*state = RED_HEADER_DAMAGED;
-	if (io_pread(fd, m->name, head, sizeof(head), 0, why) < 0 ||
+	if (read_start(p, m, fd, head, sizeof(head), why) < 0 ||
 	    kvtree_peek(head, sizeof(head), &size, why) < 0)
 		return -1;
 	if (size > m->file_size)
@@ -93,7 +105,7 @@ read_image(const struct plan_member *m, uint32_t member, int fd,
 		no_memory(why);
 		goto out;
 	}
-	if (io_pread(fd, m->name, raw.data, size, 0, why) < 0)
+	if (read_start(p, m, fd, raw.data, size, why) < 0)
 		goto out;
 	tree = kvtree_decode(raw.data, size, NULL, why);
 	if (tree != NULL) {
@@ -108,6 +120,33 @@ out:
 	return rc;
 }
 
+/* Open the member's file, and measure it; a packed one has only a size.
+ * 1: it is no good. */
+static int
+open_member(const struct planner *w, struct plan_member *m, struct arena *arena,
+	    int *fd, struct error *err)
+{
+	struct error local = ERROR_INIT;
+	struct stat st;
+
+	*fd = -1;
+	if (m->nsegs > 0) {
+		m->file_size = plan_segs_size(m->segs, m->nsegs);
+		return 0;
+	}
+	*fd = path_open_beneath(w->p.places[m->place].meta_fd, m->name,
+				O_RDONLY | O_NONBLOCK, 0, &local);
+	if (*fd < 0)
+		return bad_member(m, RED_DAMAGED, arena, &local, err) < 0 ? -1
+									  : 1;
+	if (fstat(*fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		bad_member_text(m, "not a regular file");
+		return 1;
+	}
+	m->file_size = (uint64_t)st.st_size;
+	return 0;
+}
+
 static int
 read_header(const struct planner *w, struct plan_set *s, uint32_t member,
 	    struct arena *arena, struct error *err)
@@ -116,23 +155,19 @@ read_header(const struct planner *w, struct plan_set *s, uint32_t member,
 	struct redset_header *h = arena_alloc(arena, 1, sizeof(*h));
 	struct error local = ERROR_INIT;
 	enum red_state state = RED_DAMAGED;
-	struct stat st;
 	int fd = -1, rc = -1;
 
 	if (h == NULL)
 		return no_memory(err);
-	fd = path_open_beneath(w->p.places[m->place].meta_fd, m->name,
-			       O_RDONLY | O_NONBLOCK, 0, &local);
-	if (fd < 0)
-		return bad_member(m, RED_DAMAGED, arena, &local, err);
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		bad_member_text(m, "not a regular file");
-		rc = 0;
+	rc = open_member(w, m, arena, &fd, err);
+	if (rc != 0) {
+		rc = rc < 0 ? -1 : 0;
 		goto out;
 	}
-	m->file_size = (uint64_t)st.st_size;
-	if (read_image(m, member, fd, arena, h, &state, &local) < 0) {
-		rc = bad_member(m, state, arena, &local, err);
+	if (read_image(&w->p, m, member, fd, arena, h, &state, &local) < 0) {
+		/* A body behind a bad header is used where it is a file. */
+		rc = bad_member(m, m->nsegs > 0 ? RED_DAMAGED : state, arena,
+				&local, err);
 		goto out;
 	}
 	rc = 0;
@@ -147,7 +182,8 @@ read_header(const struct planner *w, struct plan_set *s, uint32_t member,
 	m->body_start = h->size;
 	m->list = h->members[member];
 out:
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	return rc;
 }
 

@@ -135,6 +135,11 @@ count_hits(const struct planner *w, struct sample *s, const char *root,
 		rel = path_below(norm.data, root);
 		if (rel == NULL || !path_is_clean(rel))
 			continue;
+		if (f->attr.has_size &&
+		    plan_packed_knows(&w->p, rel, f->attr.size)) {
+			(*hits)++;
+			continue;
+		}
 		error_clear(&why);
 		if (path_stat_beneath(w->p.places[0].root_fd, rel, &st, &why) <
 		    0) {
@@ -509,10 +514,18 @@ stat_file(void *arg, size_t i, unsigned worker, struct error *err)
 
 	if (f->state != FILE_MISSING)
 		return 0;
+	if (f->nsegs > 0) {
+		f->state = plan_packed_state(f);
+		return 0;
+	}
 	if (pathcache_stat(job->caches[worker * w->p.nplaces + f->place],
 			   f->path, &st, &local) < 0) {
-		if (local.kind == ERROR_ABSENT)
+		if (local.kind == ERROR_ABSENT) {
+			/* No file, no segment: empty (containers.md 1). */
+			if (f->packed && f->attr.size == 0)
+				f->state = FILE_PRESENT;
 			return 0;
+		}
 		if (local.kind == ERROR_SYSTEM && local.errnum == ENOTDIR)
 			return 0;
 		return error_set(err, local.kind, "%s", local.text);

@@ -35,7 +35,7 @@ no_memory(struct error *err)
 
 static int
 add_map(struct planner *w, int64_t rank, uint32_t place, const char *name,
-	struct error *err)
+	const struct hidden_file *hidden, struct error *err)
 {
 	if (w->nmaps == w->maps_cap) {
 		size_t cap = w->maps_cap ? w->maps_cap * 2 : 64;
@@ -49,7 +49,7 @@ add_map(struct planner *w, int64_t rank, uint32_t place, const char *name,
 	name = arena_strdup(w->p.arena, name);
 	if (name == NULL)
 		return no_memory(err);
-	w->maps[w->nmaps++] = (struct map_entry){ rank, place, name };
+	w->maps[w->nmaps++] = (struct map_entry){ rank, place, name, hidden };
 	return 0;
 }
 
@@ -99,6 +99,20 @@ plan_blames_file(const struct error *e)
 }
 
 int
+plan_scan_one(struct planner *w, uint32_t place, const char *name,
+	      const struct hidden_file *hidden, struct error *err)
+{
+	struct red_entry e = { .place = place, .name = name, .hidden = hidden };
+	int64_t rank = filemap_name_rank(name);
+
+	if (rank >= 0)
+		return add_map(w, rank, place, name, hidden, err);
+	if (redset_name_parse(name, &e.n, NULL) && !e.n.descriptor)
+		return add_red(w, &e, err);
+	return 0;
+}
+
+int
 plan_scan_dir(struct planner *w, uint32_t place, struct error *err)
 {
 	const struct place *pl = &w->p.places[place];
@@ -117,14 +131,7 @@ plan_scan_dir(struct planner *w, uint32_t place, struct error *err)
 	}
 	errno = 0;
 	while (rc == 0 && (de = readdir(dir)) != NULL) {
-		struct red_entry e = { .place = place, .name = de->d_name };
-		int64_t rank = filemap_name_rank(de->d_name);
-
-		if (rank >= 0)
-			rc = add_map(w, rank, place, de->d_name, err);
-		else if (redset_name_parse(de->d_name, &e.n, NULL) &&
-			 !e.n.descriptor)
-			rc = add_red(w, &e, err);
+		rc = plan_scan_one(w, place, de->d_name, NULL, err);
 		errno = 0;
 	}
 	if (rc == 0 && errno != 0)
@@ -245,6 +252,25 @@ open_map(const struct place *pl, const char *name, struct error *err)
 	return error_sys(err, "%s: cannot open", name);
 }
 
+/* A packed filemap: it stays in memory, for the sets over filemaps. */
+static int
+read_hidden(const struct map_job *job, const struct map_entry *e,
+	    struct map_reader *rd, struct arena *arena, struct plan_meta *m,
+	    struct error *why)
+{
+	void *image = NULL;
+
+	if (plan_hidden_image(&job->w->p, e->hidden, &rd->raw, why) < 0)
+		return -1;
+	image = arena_alloc(arena, rd->raw.len + 1, 1);
+	if (image == NULL)
+		return no_memory(why);
+	memcpy(image, rd->raw.data, rd->raw.len);
+	m->image = image;
+	m->image_size = rd->raw.len;
+	return 0;
+}
+
 /* One filemap; a bad one is not an error but a filemap that is missing. */
 static int
 read_map(void *arg, size_t i, unsigned worker, struct error *err)
@@ -256,19 +282,23 @@ read_map(void *arg, size_t i, unsigned worker, struct error *err)
 	struct plan_rank *r = &w->p.ranks[e->rank];
 	struct error local = ERROR_INIT;
 	const char *why = NULL;
-	int fd = -1, rc = 0;
+	int fd = -1, rc = -1;
 
 	if (r->map.name != e->name)
 		return 0; /* a second one of the same rank */
-	fd = open_map(&w->p.places[e->place], e->name, &local);
+	if (e->hidden != NULL)
+		rc = read_hidden(job, e, rd, w->arenas[worker], &r->map,
+				 &local);
+	else
+		fd = open_map(&w->p.places[e->place], e->name, &local);
 	if (fd >= 0)
 		rc = io_read_fd(fd, e->name, MAP_MAX_SIZE, &rd->raw, &local);
-	if (fd >= 0 && rc == 0)
+	if (rc == 0)
 		rc = kvtree_decode_into(rd->tree, rd->raw.data, rd->raw.len,
 					NULL, &local);
 	if (fd >= 0)
 		close(fd);
-	if (fd >= 0 && rc == 0) {
+	if (rc == 0) {
 		rc = parse_map(rd->tree, w->arenas[worker],
 			       &w->filemaps[e->rank], &why, err);
 		if (rc < 0)

@@ -88,6 +88,11 @@ add_member(struct planner *w, struct plan_set *s, const struct red_entry *e,
 	m->name = e->name;
 	m->place = e->place;
 	m->state = e->absent ? RED_MISSING : RED_UNCHECKED;
+	m->segs = plan_hidden_segs(&w->p, e->hidden, &m->nsegs);
+	if (!plan_segs_good(m->segs, m->nsegs)) {
+		m->state = RED_DAMAGED;
+		m->problem = "its container is not whole";
+	}
 	return 0;
 }
 

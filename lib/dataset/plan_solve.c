@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 
 #include "arena.h"
+#include "container/stripe.h"
 #include "dataset/compute.h"
 #include "dataset/plan_impl.h"
-#include "container/stripe.h"
 #include "error.h"
 #include "mem.h"
 #include "par.h"
@@ -392,16 +392,19 @@ check_map(struct planner *w, const struct plan_member *m, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct plan_rank *r = NULL;
-	struct stat st;
-	int rc = -1;
+	struct stat st = { .st_size = 0 };
+	int rc = 0;
 
 	if (!m->list.known || m->rank >= w->p.nranks)
 		return 0;
 	r = &w->p.ranks[m->rank];
 	if (!r->map_known || r->map.fate != FATE_KEEP)
 		return 0;
-	rc = path_stat_beneath(w->p.places[r->map.place].meta_fd, r->map.name,
-			       &st, &why);
+	if (r->map.image != NULL) /* packed */
+		st.st_size = (off_t)r->map.image_size;
+	else
+		rc = path_stat_beneath(w->p.places[r->map.place].meta_fd,
+				       r->map.name, &st, &why);
 	if (rc < 0 && !plan_blames_file(&why))
 		return error_set(err, why.kind, "%s", why.text);
 	if (rc == 0 && (uint64_t)st.st_size == m->list.bytes)

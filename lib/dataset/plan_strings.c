@@ -20,35 +20,53 @@ no_memory(struct error *err)
 	return error_set(err, ERROR_NOMEM, "out of memory");
 }
 
-/* The file a part of a data string is read from; NULL: it is not there. */
-static int
-data_part(const struct plan *p, const struct plan_set *s,
-	  const struct plan_member *m, size_t i, bool sums,
-	  struct stripe_part *out)
+/* The filemap of a member, which is its data; 0: it is not there. */
+static size_t
+map_part(const struct plan *p, const struct plan_member *m, uint64_t at,
+	 uint64_t len, struct stripe_part *out)
+{
+	const struct plan_rank *r = &p->ranks[m->rank];
+
+	if (!r->map_known)
+		return 0;
+	*out = (struct stripe_part){
+		.start = at,
+		.len = len,
+		.mem = (unsigned char *)(uintptr_t)r->map.image,
+		.dirfd = p->places[r->map.place].meta_fd,
+		.path = r->map.name,
+		.sum = STRIPE_NO_SUM,
+	};
+	return out->mem != NULL || r->map.fate == FATE_KEEP;
+}
+
+/* The parts of file i of a member; 0: it is not there. */
+static size_t
+data_parts(const struct plan *p, const struct plan_member *m, size_t i,
+	   bool sums, uint64_t at, struct stripe_part *out)
 {
 	const struct plan_file *f = NULL;
 
-	out->sum = STRIPE_NO_SUM;
-	if (s->map) {
-		const struct plan_rank *r = &p->ranks[m->rank];
-
-		if (!r->map_known)
-			return 0;
-		out->mem = (unsigned char *)(uintptr_t)r->map.image;
-		out->dirfd = p->places[r->map.place].meta_fd;
-		out->path = r->map.name;
-		return out->mem != NULL || r->map.fate == FATE_KEEP;
-	}
 	if (m->files == NULL || m->files[i] == PLAN_NONE)
 		return 0;
 	f = &p->files[m->files[i]];
 	if (f->state != FILE_PRESENT)
 		return 0;
-	out->dirfd = p->places[f->place].root_fd;
-	out->path = f->path;
-	if (sums && f->has_crc)
-		out->sum = m->files[i];
-	return 1;
+	return plan_file_parts(p, m->files[i], at,
+			       sums && f->has_crc ? m->files[i] : STRIPE_NO_SUM,
+			       out);
+}
+
+/* Parts that the files of a member have at most. */
+static size_t
+room_for(const struct plan *p, const struct plan_member *m)
+{
+	size_t n = m->list.nfiles;
+
+	for (size_t i = 0; m->files != NULL && i < m->list.nfiles; i++)
+		if (m->files[i] != PLAN_NONE)
+			n += p->files[m->files[i]].nsegs;
+	return n;
 }
 
 static int
@@ -59,20 +77,20 @@ data_string(const struct plan *p, const struct plan_set *s,
 	uint64_t at = 0;
 
 	out->parts =
-		arena_alloc(arena, m->list.nfiles + 1, sizeof(*out->parts));
+		arena_alloc(arena, room_for(p, m) + 1, sizeof(*out->parts));
 	if (out->parts == NULL)
 		return no_memory(err);
 	if (s->map && m->rank >= p->nranks)
 		return 0;
 	for (size_t i = 0; i < m->list.nfiles; i++) {
-		struct stripe_part part = {
-			.start = at,
-			.len = m->list.files[i].attr.size,
-		};
+		struct stripe_part *to = &out->parts[out->nparts];
+		uint64_t len = m->list.files[i].attr.size;
 
-		at += part.len;
-		if (part.len > 0 && data_part(p, s, m, i, sums, &part))
-			out->parts[out->nparts++] = part;
+		if (len > 0)
+			out->nparts +=
+				s->map ? map_part(p, m, at, len, to)
+				       : data_parts(p, m, i, sums, at, to);
+		at += len;
 	}
 	return 0;
 }
@@ -84,11 +102,18 @@ body_string(const struct plan *p, const struct plan_member *m,
 	bool readable =
 		m->state == RED_PRESENT || m->state == RED_HEADER_DAMAGED;
 
-	out->parts = arena_alloc(arena, 1, sizeof(*out->parts));
+	out->parts = arena_alloc(arena, m->nsegs + 1, sizeof(*out->parts));
 	if (out->parts == NULL)
 		return no_memory(err);
 	if (!readable || m->file_size <= m->body_start)
 		return 0;
+	if (m->nsegs > 0) {
+		out->nparts = plan_segs_parts(
+			m->segs, m->nsegs, p->places[m->place].meta_fd,
+			m->body_start, m->file_size - m->body_start, 0,
+			STRIPE_NO_SUM, out->parts);
+		return 0;
+	}
 	out->parts[0] = (struct stripe_part){
 		.len = m->file_size - m->body_start,
 		.dirfd = p->places[m->place].meta_fd,

@@ -7,13 +7,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "arena.h"
+#include "container/stripe.h"
 #include "dataset/compute.h"
 #include "dataset/rebuild_impl.h"
-#include "container/stripe.h"
 #include "dataset/target.h"
 #include "error.h"
 #include "io.h"
@@ -68,6 +69,13 @@ file_target(struct rebuild_run *r, uint32_t index, uint64_t at,
 	const struct place *pl = &r->p->places[f->place];
 	const struct target *t = NULL;
 
+	if (f->nsegs > 0) { /* in place: what is there is of no use */
+		r->in_place++;
+		out->nparts += plan_file_parts(
+			r->p, index, at, f->has_crc ? index : STRIPE_NO_SUM,
+			out->parts + out->nparts);
+		return 0;
+	}
 	t = targets_add(&r->targets,
 			&(struct target){
 				.kind = TARGET_FILE,
@@ -96,9 +104,12 @@ data_targets(struct rebuild_run *r, const struct plan_member *m,
 	     struct stripe *out, struct error *err)
 {
 	uint64_t at = 0;
+	size_t room = 1;
 
-	out->parts =
-		arena_alloc(r->arena, m->list.nfiles + 1, sizeof(*out->parts));
+	for (size_t i = 0; m->files != NULL && i < m->list.nfiles; i++)
+		if (m->files[i] != PLAN_NONE)
+			room += plan_file_nparts(&r->p->files[m->files[i]]);
+	out->parts = arena_alloc(r->arena, room, sizeof(*out->parts));
 	if (out->parts == NULL)
 		return no_memory(err);
 	for (size_t i = 0; m->files != NULL && i < m->list.nfiles; i++) {
@@ -109,6 +120,30 @@ data_targets(struct rebuild_run *r, const struct plan_member *m,
 			return -1;
 		at += m->list.files[i].attr.size;
 	}
+	return 0;
+}
+
+/* A packed redundancy file: its header now, its body as it is computed. */
+static int
+packed_body_target(struct rebuild_run *r, const struct plan_set *s,
+		   const struct plan_member *m, struct stripe *out,
+		   struct error *err)
+{
+	const int dirfd = r->p->places[m->place].meta_fd;
+	const uint64_t body = plan_body_size(s, m);
+
+	if (plan_segs_size(m->segs, m->nsegs) != m->header_size + body)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: packed as %" PRIu64 " bytes, but it has "
+				 "%" PRIu64 ": unpack the dataset first",
+				 m->name, plan_segs_size(m->segs, m->nsegs),
+				 m->header_size + body);
+	r->in_place++;
+	out->parts = arena_alloc(r->arena, m->nsegs + 1, sizeof(*out->parts));
+	if (out->parts == NULL)
+		return no_memory(err);
+	out->nparts = plan_segs_parts(m->segs, m->nsegs, dirfd, m->header_size,
+				      body, 0, STRIPE_NO_SUM, out->parts);
 	return 0;
 }
 
@@ -137,6 +172,8 @@ body_target(struct rebuild_run *r, const struct plan_set *s,
 
 	if (m->fate != FATE_REBUILD || m->name == NULL)
 		return 0;
+	if (m->nsegs > 0)
+		return packed_body_target(r, s, m, out, err);
 	b.size = m->header_size + plan_body_size(s, m);
 	t = targets_add(&r->targets, &b, err);
 	if (t == NULL)
@@ -155,6 +192,7 @@ body_target(struct rebuild_run *r, const struct plan_set *s,
 		out->nparts = 1;
 	}
 	if (d.path != NULL && d.image != NULL &&
+	    !plan_has_packed(r->p, d.path) &&
 	    path_stat_beneath(d.dirfd, d.path, &st, NULL) < 0 &&
 	    targets_add(&r->targets, &d, err) == NULL)
 		return -1;
@@ -298,9 +336,67 @@ list_targets(struct rebuild_run *r, struct error *err)
 	return rebuild_make_sums(r, err);
 }
 
+/* Headers of packed redundancy files. */
+static int
+write_headers(struct rebuild_run *r, struct error *err)
+{
+	struct stripe_cache *c = NULL;
+	struct stripe s = { 0, NULL };
+	int rc = 0;
+
+	for (size_t i = 0; i < r->p->nsets && rc == 0; i++) {
+		const struct plan_set *set = &r->p->sets[i];
+
+		for (uint32_t k = 0; k < set->n && rc == 0; k++) {
+			const struct plan_member *m = &set->members[k];
+
+			if (m->nsegs == 0 || m->fate != FATE_REBUILD ||
+			    !rebuild_wants(r, set))
+				continue;
+			s.parts = arena_alloc(r->arena, m->nsegs + 1,
+					      sizeof(*s.parts));
+			c = stripe_cache_new(1, true, NULL);
+			if (s.parts == NULL || c == NULL) {
+				rc = no_memory(err);
+			} else {
+				s.nparts = plan_segs_parts(
+					m->segs, m->nsegs,
+					r->p->places[m->place].meta_fd, 0,
+					m->header_size, 0, STRIPE_NO_SUM,
+					s.parts);
+				rc = stripe_write(&s, c, 0, m->header,
+						  m->header_size, err);
+			}
+			stripe_cache_free(c);
+		}
+	}
+	return rc;
+}
+
+/* What was written in place. */
+static void
+count_in_place(struct rebuild_run *r)
+{
+	for (size_t i = 0; i < r->p->nfiles; i++) {
+		const struct plan_file *f = &r->p->files[i];
+
+		if (f->nsegs == 0 || f->fate != FATE_REBUILD)
+			continue;
+		r->result->files++;
+		r->result->bytes_written += f->attr.size;
+	}
+	for (size_t i = 0; i < r->p->nsets; i++)
+		for (uint32_t m = 0; m < r->p->sets[i].n; m++)
+			if (r->p->sets[i].members[m].nsegs > 0 &&
+			    r->p->sets[i].members[m].fate == FATE_REBUILD)
+				r->result->redundancy++;
+}
+
 static void
 count_results(struct rebuild_run *r)
 {
+	if (r->in_place > 0)
+		count_in_place(r);
 	for (size_t i = 0; i < r->targets.count; i++) {
 		switch (r->targets.list[i].kind) {
 		case TARGET_FILE:
@@ -333,7 +429,11 @@ attempt(struct rebuild_run *r, struct error *err)
 	};
 	long bad = 0;
 
+	bool marked = false;
+
 	if (targets_check_space(&r->targets, err) < 0 ||
+	    plan_begin_packed(r->p, &marked, err) < 0 ||
+	    write_headers(r, err) < 0 ||
 	    targets_prepare(&r->targets, r->par, err) < 0 ||
 	    copy_bodies(r, err) < 0 || compute(r->sets, r->nsets, &co, err) < 0)
 		return -1;
@@ -341,7 +441,8 @@ attempt(struct rebuild_run *r, struct error *err)
 	bad = rebuild_check_sums(r, err);
 	if (bad != 0)
 		return bad < 0 ? -1 : 1;
-	if (targets_commit(&r->targets, r->par, err) < 0)
+	if (targets_commit(&r->targets, r->par, err) < 0 ||
+	    (marked && plan_end_packed(r->p, err) < 0))
 		return -1;
 	count_results(r);
 	return 0;
@@ -354,6 +455,7 @@ round_once(struct rebuild_run *r, struct error *err)
 
 	r->arena = arena_new();
 	r->nsets = 0;
+	r->in_place = 0;
 	if (r->arena == NULL || targets_init(&r->targets, err) < 0) {
 		arena_free(r->arena);
 		return no_memory(err);

@@ -20,6 +20,7 @@ struct rebuild_run {
 	struct targets targets;
 	struct compute_set *sets;
 	size_t nsets;
+	size_t in_place; /* files that are written into containers */
 	struct stripe_sum *sums, *new_sums; /* by file; NULL: none recorded */
 	bool *look; /* by file, with them: to be read again */
 };
