@@ -48,6 +48,24 @@ segmap_free(struct segmap *m)
 	*m = (struct segmap){ .arena = NULL };
 }
 
+bool
+segmap_is_container(const char *name)
+{
+	static const char *const stems[] = { SEGMAP_DATA, SEGMAP_REDUNDANCY };
+
+	for (size_t i = 0; i < 2; i++) {
+		const char *end = NULL;
+		uint64_t n = 0;
+
+		if (!str_starts(name, stems[i]) ||
+		    name[strlen(stems[i])] != '.')
+			continue;
+		end = value_scan(name + strlen(stems[i]) + 1, INT64_MAX, &n);
+		return end != NULL && strcmp(end, ".scr") == 0;
+	}
+	return false;
+}
+
 struct map *
 segmap_by_path(const struct segmap *m)
 {
@@ -209,6 +227,9 @@ read_seg(struct reader *r, const struct rank2file_seg *from, struct segment *to,
 		return error_set(err, ERROR_CORRUPT, "of no bytes");
 	if (from->off > (uint64_t)INT64_MAX - from->len)
 		return error_set(err, ERROR_CORRUPT, "beyond 2^63");
+	if (from->len > (uint64_t)INT64_MAX - r->m->bytes)
+		return error_set(err, ERROR_CORRUPT,
+				 "more than 2^63 bytes in all");
 	c = &r->m->containers[r->last];
 	if (from->off + from->len > c->used)
 		c->used = from->off + from->len;
@@ -235,9 +256,6 @@ read_file(struct reader *r, const struct rank2file_file *from,
 				to->rank,
 				str_printable(shown, sizeof(shown), to->path),
 				i);
-		if (s->len > (uint64_t)INT64_MAX - m->bytes)
-			return error_set(err, ERROR_CORRUPT,
-					 "segment map: more than 2^63 bytes");
 		m->bytes += s->len;
 		sum += s->len;
 	}

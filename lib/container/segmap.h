@@ -141,6 +141,9 @@ const char *segmap_flaw_text(const struct segmap *m,
 			     const struct segmap_finding *f, char *to,
 			     size_t size);
 
+/* "ctr.3.scr", "red.0.scr": is this a container's name? */
+bool segmap_is_container(const char *name);
+
 /* path -> index in files, the first of several; for map_free().  NULL: ENOMEM.
  */
 struct map *segmap_by_path(const struct segmap *m);

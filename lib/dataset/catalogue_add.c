@@ -134,7 +134,7 @@ check_ranks(struct catalogue *c, const struct catalogue_dir *d,
 	if (rank2file_load(d->fd, CATALOGUE_RANK2FILE, &r, err) < 0)
 		return error_wrap(err, "%s: not added, try --build %" PRId64,
 				  d->name, d->id);
-	if (catalogue_files_from(&r, &files, err) == 0 &&
+	if (catalogue_files_from(&r, d->fd, &files, err) == 0 &&
 	    catalogue_files_check(c, &files, o->checksums, o, err) == 0)
 		rc = catalogue_files_whole(&r, &files, has_maps ? NULL : view,
 					   false, err);

@@ -321,6 +321,10 @@ build_plan(struct build *b, struct error *err)
 	}
 	if (mend(b, err) < 0)
 		return -1;
+	/* Of a packed dataset rank2file is the map: it stays as it is. */
+	if (p->packed != NULL && b->have_old)
+		return record(b, &b->old, p->moved ? p->recorded_root : NULL,
+			      err);
 	if (ranks_of_plan(b, &r, err) == 0)
 		rc = record(b, &r, p->moved ? p->recorded_root : NULL, err);
 	rank2file_free(&r);
@@ -339,10 +343,10 @@ add_sums(struct rank2file *r, const struct catalogue_files *f, bool *news)
 		for (size_t k = 0; k < r->ranks[i].nfiles; k++, n++) {
 			struct rank2file_file *to = &r->ranks[i].files[k];
 
-			if (!f->list[n].summed)
+			if (!f->list[n].summed || (to->has_size && to->has_crc))
 				continue;
-			*news = *news || !to->has_size || !to->has_crc;
-			to->node = NULL; /* it has nothing but these keys */
+			*news = true;
+			to->node = NULL; /* it has these keys, and segments */
 			to->has_size = to->has_crc = true;
 			to->size = f->list[n].found_size;
 			to->crc = f->list[n].found_crc;
@@ -364,7 +368,7 @@ build_flushed(struct build *b, struct error *err)
 		complete = -1;
 	catalogue_desc_free(&s);
 	if (describe(b, err) < 0 ||
-	    catalogue_files_from(&b->old, &files, err) < 0 ||
+	    catalogue_files_from(&b->old, b->dir.fd, &files, err) < 0 ||
 	    catalogue_files_check(b->c, &files, b->o->checksums, b->o, err) < 0)
 		goto out;
 	catalogue_files_tally(&files, &t);

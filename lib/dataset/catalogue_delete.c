@@ -16,7 +16,10 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "container/hidden.h"
+#include "container/segmap.h"
 #include "dataset/catalogue_impl.h"
+#include "dataset/plan_impl.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
@@ -35,6 +38,7 @@ struct deletion {
 	struct delete_result *out;
 	int64_t id;
 	struct catalogue_dir dir; /* fd -1: there is no directory */
+	int containers;		  /* their directory, while it is open */
 	bool in_index;
 };
 
@@ -109,7 +113,47 @@ is_ours(const char *name)
 	       str_eq(name, "rank2file") ||
 	       str_glob(name, "rank2file.[0-9]*.[0-9]*") ||
 	       str_eq(name, SUMMARY_FILE) || str_glob(name, "scavenge.[oe]*") ||
-	       str_glob(name, "rank_[0-9]*.state_file") || io_is_temp(name);
+	       str_glob(name, "rank_[0-9]*.state_file") ||
+	       hidden_is_part(name) || str_eq(name, PLAN_MARK) ||
+	       io_is_temp(name);
+}
+
+/* Remove one container; anything else in their directory stays. */
+static int
+remove_container(void *arg, const char *name, struct error *err)
+{
+	struct deletion *d = arg;
+	struct stat st;
+	int rc = 0;
+
+	if (!segmap_is_container(name) ||
+	    fstatat(d->containers, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	d->out->files++;
+	d->out->bytes += (uint64_t)st.st_size;
+	if (!d->o->dry_run && unlinkat(d->containers, name, 0) < 0 &&
+	    errno != ENOENT)
+		rc = error_sys(err, "%s/%s/%s: cannot remove", d->dir.name,
+			       SEGMAP_DIR, name);
+	return rc;
+}
+
+/* Containers, and their directory. */
+static int
+remove_containers(struct deletion *d, struct error *err)
+{
+	int rc = 0;
+
+	d->containers = openat(d->dir.fd, SEGMAP_DIR,
+			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (d->containers < 0)
+		return 0; /* there is none */
+	rc = catalogue_each_name(d->containers, SEGMAP_DIR, remove_container, d,
+				 err);
+	close(d->containers);
+	if (rc == 0 && !d->o->dry_run)
+		(void)unlinkat(d->dir.fd, SEGMAP_DIR, AT_REMOVEDIR);
+	return rc;
 }
 
 struct listing {
@@ -126,8 +170,9 @@ list_name(void *arg, const char *name, struct error *err)
 	struct listing *l = arg;
 	void *more = NULL;
 
-	if (str_eq(name, CATALOGUE_DIR_LOCK) || str_eq(name, GONE_MARK))
-		return 0; /* they go last */
+	if (str_eq(name, CATALOGUE_DIR_LOCK) || str_eq(name, GONE_MARK) ||
+	    str_eq(name, SEGMAP_DIR))
+		return 0; /* they go first, or last */
 	if (!is_ours(name)) {
 		if (l->foreign++ == 0)
 			str_printable(l->first, sizeof(l->first), name);
@@ -287,7 +332,8 @@ remove_dataset(struct deletion *d, const struct index *ix, struct error *err)
 	}
 	if (catalogue_claims_share(d->c, d->id, ix, d->o, &k, err) == 0 &&
 	    (d->o->dry_run || announce(d, err) == 0) &&
-	    remove_files(d, &k, err) == 0 && remove_meta(d, err) == 0)
+	    remove_files(d, &k, err) == 0 && remove_containers(d, err) == 0 &&
+	    remove_meta(d, err) == 0)
 		rc = 0;
 	catalogue_claims_fini(&k);
 	return rc;

@@ -11,12 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "container/segmap.h"
 #include "crc.h"
 #include "dataset/catalogue_impl.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
-#include "meta/kvtree.h"
 #include "par.h"
 #include "path.h"
 #include "progress.h"
@@ -32,12 +32,14 @@
 #define SHOWN_MAX 512
 
 int
-catalogue_files_from(const struct rank2file *r, struct catalogue_files *out,
-		     struct error *err)
+catalogue_files_from(const struct rank2file *r, int dirfd,
+		     struct catalogue_files *out, struct error *err)
 {
+	const bool packed = segmap_is_packed(r);
 	size_t n = 0;
 
 	out->count = 0;
+	out->dirfd = dirfd;
 	for (size_t i = 0; i < r->nranks; i++)
 		n += r->ranks[i].nfiles;
 	out->list = mem_calloc(n > 0 ? n : 1, sizeof(*out->list));
@@ -52,9 +54,12 @@ catalogue_files_from(const struct rank2file *r, struct catalogue_files *out,
 				.rank = (uint32_t)i,
 				.has_size = f->has_size,
 				.has_crc = f->has_crc,
-				.skip = kvtree_get(f->node, "SEG") != NULL,
+				.may_lack =
+					packed && f->has_size && f->size == 0,
 				.size = f->size,
 				.crc = f->crc,
+				.nsegs = f->nsegs,
+				.segs = f->segs,
 			};
 		}
 	}
@@ -71,10 +76,19 @@ catalogue_files_free(struct catalogue_files *f)
 
 /* --- Looking --- */
 
+/* The container a worker looked at last: most files share it with the one
+ * before. */
+struct lately {
+	const char *name;
+	uint64_t size;
+};
+
 struct checker {
 	struct catalogue *c;
 	struct catalogue_file *list;
+	int dirfd;		   /* of containers */
 	struct pathcache **caches; /* one a worker */
+	struct lately *lately;	   /* one a worker */
 	char **blocks;		   /* one a worker; NULL: only stat */
 	const struct catalogue_options *o;
 };
@@ -98,6 +112,52 @@ state_of_error(struct catalogue_file *f, struct error *why, struct error *err)
 	return -1;
 }
 
+/* How long is the container?  *size 0: it is not there. */
+static int
+container_size(struct checker *k, const char *name, struct lately *l,
+	       struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct stat st;
+
+	if (l->name != NULL && str_eq(l->name, name))
+		return 0;
+	l->name = name;
+	l->size = 0;
+	if (path_stat_beneath(k->dirfd, name, &st, &why) == 0) {
+		if (S_ISREG(st.st_mode))
+			l->size = (uint64_t)st.st_size;
+		return 0;
+	}
+	if (why.kind == ERROR_ABSENT || why.kind == ERROR_UNSAFE ||
+	    why.errnum == ENOTDIR)
+		return 0;
+	return error_set(err, why.kind, "%s", why.text);
+}
+
+/* A file in containers: are all stretches there? */
+static int
+stat_packed(struct checker *k, struct catalogue_file *f, unsigned worker,
+	    struct error *err)
+{
+	struct lately *l = &k->lately[worker];
+
+	f->found_size = 0;
+	f->state = FILE_PRESENT;
+	for (size_t i = 0; i < f->nsegs; i++) {
+		const struct rank2file_seg *s = &f->segs[i];
+
+		if (container_size(k, s->file, l, err) < 0)
+			return -1;
+		if (s->len > l->size || s->off > l->size - s->len)
+			f->state = FILE_MISSING;
+		f->found_size += s->len;
+	}
+	if (f->has_size && f->size != f->found_size)
+		f->state = FILE_WRONG_SIZE;
+	return 0;
+}
+
 static int
 stat_one(void *arg, size_t i, unsigned worker, struct error *err)
 {
@@ -106,10 +166,17 @@ stat_one(void *arg, size_t i, unsigned worker, struct error *err)
 	struct error why = ERROR_INIT;
 	struct stat st;
 
-	if (f->skip)
-		return 0;
-	if (pathcache_stat(k->caches[worker], f->path, &st, &why) < 0)
+	if (f->nsegs > 0)
+		return stat_packed(k, f, worker, err);
+	if (pathcache_stat(k->caches[worker], f->path, &st, &why) < 0) {
+		if (f->may_lack && why.kind == ERROR_ABSENT) {
+			f->state = FILE_PRESENT;
+			f->may_lack = true;
+			return 0;
+		}
 		return state_of_error(f, &why, err);
+	}
+	f->may_lack = false;
 	f->found_size = (uint64_t)st.st_size;
 	if (!S_ISREG(st.st_mode))
 		f->state = FILE_WRONG_TYPE;
@@ -120,25 +187,44 @@ stat_one(void *arg, size_t i, unsigned worker, struct error *err)
 	return 0;
 }
 
-/* The checksum of the first `size` bytes behind `fd`. */
+/* Go on with the checksum of `f`: `len` bytes at `off` of `fd`. */
 static int
-sum_fd(struct checker *k, int fd, const struct catalogue_file *f, char *block,
-       uint32_t *crc, struct error *err)
+sum_fd(struct checker *k, int fd, const struct catalogue_file *f, uint64_t off,
+       uint64_t len, char *block, uint32_t *crc, struct error *err)
 {
-	uint64_t off = 0;
+	const uint64_t end = off + len;
 	size_t n = 0;
 
-	*crc = 0;
-	for (; off < f->found_size; off += n) {
+	for (; off < end; off += n) {
 		if (catalogue_stopped(k->o))
 			return error_set(err, ERROR_SYSTEM, "interrupted");
-		n = f->found_size - off < SUM_BLOCK
-			    ? (size_t)(f->found_size - off)
-			    : SUM_BLOCK;
+		n = end - off < SUM_BLOCK ? (size_t)(end - off) : SUM_BLOCK;
 		if (io_pread(fd, f->path, block, n, off, err) < 0)
 			return -1;
 		*crc = crc_update(*crc, block, n);
 		progress_add(k->o->progress, n);
+	}
+	return 0;
+}
+
+/* The checksum of a file in containers. */
+static int
+sum_packed(struct checker *k, struct catalogue_file *f, char *block,
+	   struct error *err)
+{
+	for (size_t i = 0; i < f->nsegs; i++) {
+		const struct rank2file_seg *s = &f->segs[i];
+		int fd = path_open_beneath(k->dirfd, s->file,
+					   O_RDONLY | O_NONBLOCK | O_NOCTTY, 0,
+					   err);
+		int rc = fd < 0 ? -1
+				: sum_fd(k, fd, f, s->off, s->len, block,
+					 &f->found_crc, err);
+
+		if (fd >= 0)
+			close(fd);
+		if (rc < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -151,14 +237,21 @@ sum_one(void *arg, size_t i, unsigned worker, struct error *err)
 	struct error why = ERROR_INIT;
 	int fd = -1, rc = -1;
 
-	if (f->skip || f->state != FILE_PRESENT)
+	if (f->may_lack || f->state != FILE_PRESENT)
 		return 0;
-	fd = path_open_beneath(k->c->prefix_fd, f->path,
-			       O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, &why);
-	if (fd < 0)
-		return state_of_error(f, &why, err);
-	rc = sum_fd(k, fd, f, k->blocks[worker], &f->found_crc, err);
-	close(fd);
+	f->found_crc = 0;
+	if (f->nsegs > 0) {
+		rc = sum_packed(k, f, k->blocks[worker], err);
+	} else {
+		fd = path_open_beneath(k->c->prefix_fd, f->path,
+				       O_RDONLY | O_NONBLOCK | O_NOCTTY, 0,
+				       &why);
+		if (fd < 0)
+			return state_of_error(f, &why, err);
+		rc = sum_fd(k, fd, f, 0, f->found_size, k->blocks[worker],
+			    &f->found_crc, err);
+		close(fd);
+	}
 	if (rc < 0)
 		return -1;
 	f->summed = true;
@@ -189,7 +282,7 @@ check_all(struct checker *k, size_t count, bool sum, struct error *err)
 	if (!sum)
 		return 0;
 	for (size_t i = 0; i < count; i++)
-		if (!k->list[i].skip && k->list[i].state == FILE_PRESENT)
+		if (k->list[i].state == FILE_PRESENT)
 			progress_expect(k->o->progress, k->list[i].found_size);
 	return for_all(k, count, 1, sum_one, err);
 }
@@ -198,13 +291,19 @@ int
 catalogue_files_check(struct catalogue *c, struct catalogue_files *f, bool sum,
 		      const struct catalogue_options *o, struct error *err)
 {
-	struct checker k = { .c = c, .list = f->list, .o = o };
+	struct checker k = {
+		.c = c,
+		.list = f->list,
+		.dirfd = f->dirfd,
+		.o = o,
+	};
 	unsigned n = o->par != NULL ? par_threads(o->par) : 1, i = 0;
 	int rc = -1;
 
 	k.caches = mem_calloc(n, sizeof(*k.caches));
 	k.blocks = mem_calloc(n, sizeof(*k.blocks));
-	if (k.caches == NULL || k.blocks == NULL)
+	k.lately = mem_calloc(n, sizeof(*k.lately));
+	if (k.caches == NULL || k.blocks == NULL || k.lately == NULL)
 		goto no_memory;
 	for (i = 0; i < n; i++) {
 		k.caches[i] = pathcache_new(c->prefix_fd);
@@ -225,6 +324,7 @@ out:
 			mem_free(k.blocks[i]);
 	}
 	mem_free(k.caches);
+	mem_free(k.lately);
 	mem_free(k.blocks);
 	return rc;
 }
@@ -261,14 +361,14 @@ catalogue_files_tally(const struct catalogue_files *f,
 	for (size_t i = 0; i < f->count; i++) {
 		const struct catalogue_file *e = &f->list[i];
 
-		if (!e->skip && e->state != FILE_PRESENT) {
+		if (e->state != FILE_PRESENT) {
 			t->unsafe = t->unsafe || e->unsafe;
 			if (t->bad++ == 0)
 				t->first = e;
 			continue;
 		}
 		t->bytes += e->found_size;
-		t->unchecked += e->skip || !e->has_size;
+		t->unchecked += !e->has_size;
 		t->summed += e->summed && e->has_crc;
 	}
 }
@@ -336,9 +436,5 @@ catalogue_files_whole(const struct rank2file *r,
 			"%s",
 			t.bad, t.files, str_plural(t.files, "file"),
 			catalogue_file_problem(t.first, text, sizeof(text)));
-	/* Bytes in containers are not counted here. */
-	for (size_t i = 0; i < f->count; i++)
-		if (f->list[i].skip)
-			return 0;
 	return adds_up(&t, view, must_add_up, err);
 }

@@ -162,10 +162,11 @@ struct catalogue_file {
 	const char *path; /* untrusted */
 	uint32_t rank;
 	bool has_size, has_crc; /* what is recorded */
-	bool skip;		/* not a file of its own: its bytes lie in a
-				   container */
+	bool may_lack;		/* empty, and packed: may be no file at all */
 	uint64_t size;
 	uint32_t crc;
+	size_t nsegs; /* > 0: no file of its own, its bytes lie there */
+	const struct rank2file_seg *segs;
 	/* What was found. */
 	enum file_state state;
 	bool unsafe; /* the path leaves the prefix */
@@ -177,11 +178,12 @@ struct catalogue_file {
 struct catalogue_files {
 	size_t count;
 	struct catalogue_file *list; /* rank after rank */
+	int dirfd;		     /* where the names of containers start */
 };
 
-/* From a rank2file, whose strings are borrowed. */
-int catalogue_files_from(const struct rank2file *r, struct catalogue_files *out,
-			 struct error *err);
+/* From a rank2file in directory `dirfd`; its strings are borrowed. */
+int catalogue_files_from(const struct rank2file *r, int dirfd,
+			 struct catalogue_files *out, struct error *err);
 void catalogue_files_free(struct catalogue_files *f);
 
 /* stat all files; with `sum` read those that are right so far. */

@@ -19,6 +19,13 @@
 static bool
 same_file(const struct rank2file_file *a, const struct rank2file_file *b)
 {
+	if (a->nsegs != b->nsegs)
+		return false;
+	for (size_t i = 0; i < a->nsegs; i++)
+		if (a->segs[i].off != b->segs[i].off ||
+		    a->segs[i].len != b->segs[i].len ||
+		    !str_eq(a->segs[i].file, b->segs[i].file))
+			return false;
 	return a->has_size == b->has_size && a->has_crc == b->has_crc &&
 	       (!a->has_size || a->size == b->size) &&
 	       (!a->has_crc || a->crc == b->crc) && str_eq(a->path, b->path);
@@ -30,7 +37,8 @@ same_ranks(const struct rank2file *old, const struct rank2file *r)
 {
 	/* Beyond one part LLNL's scr_index writes a RANKS that LLNL's reader
 	 * does not take (formats.md 13): better written anew. */
-	if (old->nranks != r->nranks || r->nranks > RANK2FILE_PART_RANKS)
+	if (old->nranks != r->nranks ||
+	    (r->nranks > RANK2FILE_PART_RANKS && r->containers == NULL))
 		return false;
 	for (size_t i = 0; i < r->nranks; i++) {
 		const struct rank2file_rank *a = &old->ranks[i];

@@ -162,7 +162,8 @@ catalogue_sums_read(struct catalogue *c, struct plan *p,
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 
-		if (f->state != FILE_PRESENT)
+		/* Packed files have theirs from packing. */
+		if (f->state != FILE_PRESENT || f->nsegs > 0)
 			continue;
 		if (s->list[i].carried ||
 		    (want == CATALOGUE_ALL && !f->has_crc))
@@ -194,7 +195,7 @@ catalogue_sums_again(struct catalogue *c, struct plan *p,
 	int rc = reading_init(&r, p->nfiles, err);
 
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++)
-		if (rebuilt[i])
+		if (rebuilt[i] && p->files[i].nsegs == 0)
 			reading_add(&r, p, i);
 	if (rc == 0 && r.files.count > 0)
 		rc = catalogue_files_check(c, &r.files, true, o, err);

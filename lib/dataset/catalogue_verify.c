@@ -215,13 +215,13 @@ verify_flushed(struct verify *v, struct error *err)
 	struct catalogue_tally t;
 	int complete = -1, rc = -1;
 
-	if (catalogue_files_from(&v->old, &files, err) < 0 ||
+	if (catalogue_files_from(&v->old, v->dir.fd, &files, err) < 0 ||
 	    catalogue_files_check(v->c, &files, v->o->checksums, v->o, err) < 0)
 		goto out;
 	rc = 0;
 	catalogue_files_tally(&files, &t);
 	for (size_t i = 0; i < files.count; i++)
-		if (!files.list[i].skip && files.list[i].state != FILE_PRESENT)
+		if (files.list[i].state != FILE_PRESENT)
 			tell(v, STATUS_LOST, "%s: lost",
 			     catalogue_file_problem(&files.list[i], text,
 						    sizeof(text)));

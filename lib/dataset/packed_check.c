@@ -14,7 +14,9 @@
 #include "buf.h"
 #include "container/transfer.h"
 #include "dataset/packed.h"
+#include "dataset/plan.h"
 #include "error.h"
+#include "map.h"
 #include "mem.h"
 #include "path.h"
 #include "progress.h"
@@ -414,11 +416,33 @@ packed_outlook(const struct packed *p, struct catalogue *c,
 	       const struct packed_health *h, const struct catalogue_options *o,
 	       struct buf *text, struct error *err)
 {
-	(void)p;
-	(void)c;
-	(void)h;
-	(void)o;
-	(void)err;
-	(void)buf_add_str(text, "no redundancy can repair it\n");
-	return STATUS_LOST;
+	struct error why = ERROR_INIT;
+	struct plan *plan = NULL;
+	struct map *by = NULL;
+	int status = STATUS_LOST, rc = 0;
+
+	if (p->layout == 3 && h->map_flaws == 0)
+		plan = catalogue_plan(c, p->id, PLAN_HEADERS, o, &why);
+	by = plan == NULL ? NULL : segmap_by_path(&p->map);
+	for (size_t i = 0; by != NULL && i < plan->nfiles && rc == 0; i++) {
+		size_t at = map_get(by, plan->files[i].path);
+
+		if (at != MAP_NONE && h->bad[at] &&
+		    plan->files[i].state == FILE_PRESENT)
+			rc = plan_mark(plan, i, FILE_WRONG_CRC, err);
+	}
+	map_free(by);
+	if (plan != NULL && rc == 0 && plan_status(plan) != STATUS_LOST)
+		status = STATUS_DAMAGED;
+	plan_free(plan);
+	if (rc < 0)
+		return error_status(err->kind);
+	if (status == STATUS_DAMAGED)
+		rc = buf_printf(text,
+				"its redundancy can repair it: scr_rebuild "
+				"--checksums %" PRId64 "\n",
+				p->id);
+	else
+		rc = buf_add_str(text, "no redundancy can repair it\n");
+	return rc < 0 ? error_status(ERROR_NOMEM) : status;
 }
