@@ -31,6 +31,7 @@ enum {
 	VERB_CAT,
 	VERB_EXTRACT,
 	VERB_VERIFY,
+	VERB_REPACK,
 	VERBS
 };
 
@@ -46,7 +47,7 @@ struct settings {
 static const struct app_info info = {
 	.name = "scr_container",
 	.summary = "keep the files of a dataset in few containers",
-	.usage = "pack|unpack|list|verify [OPTION]... DATASET...\n"
+	.usage = "pack|unpack|repack|list|verify [OPTION]... DATASET...\n"
 		 "       scr_container cat [OPTION]... DATASET FILE...\n"
 		 "       scr_container extract [OPTION]... DATASET [FILE]...",
 	.notes = "DATASET is a name or number in the index of the prefix, or a "
@@ -98,11 +99,15 @@ print(struct buf *text)
 /* --- Verbs: each for one dataset; returns an exit status --- */
 
 static int
-pack_or_unpack(struct settings *s, struct packed *p, struct catalogue *c,
-	       struct error *err)
+make_over(struct settings *s, struct packed *p, struct catalogue *c,
+	  struct error *err)
 {
 	static const char *const orders[] = { "node", "rank", "name" };
-	const bool in = s->verb == VERB_PACK;
+	static const char *const done[VERBS] = {
+		[VERB_PACK] = "packed",
+		[VERB_UNPACK] = "unpacked",
+		[VERB_REPACK] = "repacked",
+	};
 	struct pack_options po = {
 		.size = s->size,
 		.redundancy = s->redundancy,
@@ -116,8 +121,10 @@ pack_or_unpack(struct settings *s, struct packed *p, struct catalogue *c,
 
 	for (int i = 0; s->order != NULL && i < 3; i++)
 		if (str_eq(s->order, orders[i]))
-			po.order = (enum pack_order)i;
-	if ((in ? pack : unpack)(p, c, &po, &r, err) < 0)
+			po.order = (enum pack_order)(PACK_NODE + i);
+	if ((s->verb == VERB_PACK     ? pack(p, c, &po, &r, err)
+	     : s->verb == VERB_UNPACK ? unpack(p, c, &po, &r, err)
+				      : repack(p, &po, &r, err)) < 0)
 		return error_status(err->kind);
 	if (s->json) {
 		j = report_pack_json(&r);
@@ -125,8 +132,7 @@ pack_or_unpack(struct settings *s, struct packed *p, struct catalogue *c,
 		json_push(s->list, j);
 		return STATUS_OK;
 	}
-	if (report_pack_text(p, in ? "packed" : "unpacked", &r, s->look.dry_run,
-			     &text) < 0)
+	if (report_pack_text(p, done[s->verb], &r, s->look.dry_run, &text) < 0)
 		return error_status(ERROR_NOMEM);
 	print(&text);
 	return STATUS_OK;
@@ -281,7 +287,8 @@ static int
 one(struct settings *s, struct catalogue *c, const char *const *args,
     size_t count)
 {
-	const bool changes = s->verb == VERB_PACK || s->verb == VERB_UNPACK;
+	const bool changes = s->verb == VERB_PACK || s->verb == VERB_UNPACK ||
+			     s->verb == VERB_REPACK;
 	struct error err = ERROR_INIT;
 	struct packed p;
 	int status = STATUS_FAILED;
@@ -292,7 +299,8 @@ one(struct settings *s, struct catalogue *c, const char *const *args,
 	switch (s->verb) {
 	case VERB_PACK:
 	case VERB_UNPACK:
-		status = pack_or_unpack(s, &p, c, &err);
+	case VERB_REPACK:
+		status = make_over(s, &p, c, &err);
 		break;
 	case VERB_LIST:
 		status = list(s, &p, &err);
@@ -345,13 +353,14 @@ static int
 verb_by_name(const char *name)
 {
 	static const char *const names[VERBS] = {
-		"pack", "unpack", "list", "cat", "extract", "verify",
+		"pack", "unpack", "list", "cat", "extract", "verify", "repack",
 	};
 
 	for (int i = 0; i < VERBS; i++)
 		if (str_eq(name, names[i]))
 			return i;
-	app_usage("%s: not one of pack, unpack, list, cat, extract, verify",
+	app_usage("%s: not one of pack, unpack, repack, list, cat, extract, "
+		  "verify",
 		  name);
 }
 
@@ -365,12 +374,12 @@ check_options(const struct settings *s)
 		const char *name;
 		unsigned verbs;
 	} rules[] = {
-		{ s->size > 0, "--size", ON(PACK) },
-		{ s->order != NULL, "--order", ON(PACK) },
+		{ s->size > 0, "--size", ON(PACK) | ON(REPACK) },
+		{ s->order != NULL, "--order", ON(PACK) | ON(REPACK) },
 		{ s->redundancy, "--with-redundancy", ON(PACK) },
 		{ s->keep, "--keep", ON(PACK) },
 		{ s->force, "--force", ON(UNPACK) | ON(EXTRACT) },
-		{ s->dry_run, "--dry-run", ON(PACK) | ON(UNPACK) },
+		{ s->dry_run, "--dry-run", ON(PACK) | ON(UNPACK) | ON(REPACK) },
 		{ s->fast, "--fast", ON(VERIFY) },
 		{ s->directory != NULL, "--directory", ON(EXTRACT) },
 		{ s->json, "--json", ~ON(CAT) },
@@ -393,9 +402,9 @@ parse(struct settings *s, int argc, char **argv, int *count)
 	const struct opt opts[] = {
 		OPT_GROUP("Packing and unpacking"),
 		OPT_BYTES(0, "size", &s->size, "SIZE", 1, UINT64_C(1) << 62,
-			  "of a container (default 100GB)"),
+			  "of a container (default 100GB; repack: as it is)"),
 		OPT_STRING(0, "order", &s->order, "node|rank|name", OPT_WORDS,
-			   "order of the files (default node)"),
+			   "order of the files (default node; repack: as is)"),
 		OPT_FLAG(0, "with-redundancy", &s->redundancy,
 			 "pack filemaps and redundancy files, too"),
 		OPT_FLAG(0, "keep", &s->keep, "leave the originals"),
@@ -422,8 +431,9 @@ parse(struct settings *s, int argc, char **argv, int *count)
 
 	argv = app_start(&info, argc, argv, opts, count);
 	if (*count == 0)
-		app_usage("what is to be done? pack, unpack, list, cat, "
-			  "extract or verify");
+		app_usage(
+			"what is to be done? pack, unpack, repack, list, cat, "
+			"extract or verify");
 	s->verb = verb_by_name(argv[0]);
 	check_options(s);
 	if (*count == 1)

@@ -51,6 +51,7 @@ pack_fini(struct packing *w)
 	mem_free(w->file_sums);
 	mem_free(w->container_sums);
 	mem_free(w->red_stats);
+	mem_free(w->from);
 	arena_free(w->arena);
 	*w = (struct packing){ .arena = NULL };
 }
@@ -198,9 +199,9 @@ make_dir(const struct packed *p, struct error *err)
 }
 
 /* Empty files of the right names; what an interrupted run left is in them. */
-static int
-make_containers(const struct packed *p, const struct segmap *m,
-		struct error *err)
+int
+pack_make_containers(const struct packed *p, const struct segmap *m,
+		     struct error *err)
 {
 	for (size_t i = 0; i < m->ncontainers; i++) {
 		const struct segmap_container *c = &m->containers[i];
@@ -334,7 +335,7 @@ pack_write(struct packing *w, struct segmap *m, int dirfd, struct error *err)
 	struct transfer_options t = options(w);
 	struct stripe from = { 0, NULL }, to = { 0, NULL };
 
-	if (make_containers(w->p, m, err) < 0 || new_sums(w, m, err) < 0 ||
+	if (pack_make_containers(w->p, m, err) < 0 || new_sums(w, m, err) < 0 ||
 	    packed_files(m, dirfd, NULL, w->arena, &from, err) < 0 ||
 	    packed_containers(w->p, m, false, w->arena, &to, err) < 0)
 		return -1;
@@ -450,6 +451,31 @@ remove_originals(struct packing *w, struct error *err)
 
 /* --- All of it --- */
 
+/* Metadata files that are packed, and there as files all the same. */
+static int
+sweep_hidden(struct packing *w, struct error *err)
+{
+	const struct packed *p = w->p;
+
+	for (size_t i = 0; i < p->hidden.nfiles; i++) {
+		const struct hidden_file *f = &p->hidden.files[i];
+		bool same = false;
+		struct stat st;
+
+		if (fstatat(p->meta_fd, f->name, &st, AT_SYMLINK_NOFOLLOW) <
+			    0 ||
+		    !S_ISREG(st.st_mode) ||
+		    (uint64_t)st.st_size != f->attr.size)
+			continue;
+		if (pack_compare_hidden(p, f, w->po->o, &same, err) < 0)
+			return -1;
+		if (same &&
+		    remove_original(w, p->meta_fd, f->name, &st, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* What an interrupted run left, or --keep: originals that hold the very bytes
  * that are packed, and have their times. */
 static int
@@ -458,6 +484,9 @@ sweep_leftovers(struct packing *w, struct error *err)
 	const struct packed *p = w->p;
 
 	w->out->done_before = true;
+	if (pack_sweep(p, &p->map, &p->hidden.red, &w->out->removed, err) < 0 ||
+	    sweep_hidden(w, err) < 0)
+		return -1;
 	for (size_t i = 0; i < p->map.nfiles; i++) {
 		const struct segmap_file *f = &p->map.files[i];
 		const struct attr *a =
@@ -489,6 +518,7 @@ pack_new(struct packing *w, struct catalogue *c, struct error *err)
 {
 	const struct pack_options *po = w->po;
 	struct packed *p = w->p;
+	const struct segmap none = { .ncontainers = 0 };
 	uint64_t size = po->size > 0 ? po->size : SEGMAP_SIZE_DEFAULT;
 
 	if (look(w, err) < 0 ||
@@ -501,6 +531,7 @@ pack_new(struct packing *w, struct catalogue *c, struct error *err)
 	if (po->o->dry_run)
 		return 0;
 	if (make_dir(p, err) < 0 ||
+	    pack_sweep(p, &none, &none, NULL, err) < 0 ||
 	    pack_write(w, &w->map, p->file_fd, err) < 0 ||
 	    (po->redundancy &&
 	     pack_write(w, &w->hidden.red, p->meta_fd, err) < 0) ||

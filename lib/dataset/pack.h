@@ -18,7 +18,8 @@
 #include "dataset/packed.h"
 
 enum pack_order {
-	PACK_NODE, /* ranks of one node together, as far as it is known */
+	PACK_AS_IS, /* pack: as PACK_NODE; repack: as they are */
+	PACK_NODE,  /* ranks of one node together, as far as it is known */
 	PACK_RANK,
 	PACK_NAME,
 };
@@ -55,6 +56,14 @@ int pack(struct packed *p, struct catalogue *c, const struct pack_options *po,
 /* The reverse, with modes, owners and times.  ERROR_DAMAGED: some bytes are
  * missing or wrong; ERROR_SYSTEM with EEXIST: another file is in the way. */
 int unpack(struct packed *p, struct catalogue *c, const struct pack_options *po,
+	   struct pack_result *out, struct error *err);
+
+/*
+ * Other containers for a packed dataset: of another size, or with the files in
+ * another order.  Needs room for an eighth of it, or for one container.
+ * ERROR_DAMAGED: repair it first.
+ */
+int repack(struct packed *p, const struct pack_options *po,
 	   struct pack_result *out, struct error *err);
 
 #endif /* DATASET_PACK_H */

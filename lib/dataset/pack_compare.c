@@ -2,9 +2,14 @@
 /*
  * pack_compare.c - is the file at that path what is packed?
  */
+#include <string.h>
+
 #include "arena.h"
+#include "buf.h"
 #include "container/transfer.h"
 #include "dataset/pack_impl.h"
+#include "io.h"
+#include "meta/kvtree.h"
 
 /* The checksum of a string of `len` bytes. */
 static int
@@ -51,5 +56,44 @@ pack_compare(const struct packed *p, size_t file,
 		arena_free(arena);
 	}
 	*same = rc == 0 && has == wants;
+	return rc;
+}
+
+/* A small one, which is packed as a tree. */
+static int
+compare_tree(const struct packed *p, const struct hidden_file *f, bool *same,
+	     struct error *err)
+{
+	struct buf there = BUF_INIT, packed = BUF_INIT;
+	int rc = io_read_file(p->meta_fd, f->name, KVTREE_MAX_ENCODED, &there,
+			      err);
+
+	if (rc == 0)
+		rc = kvtree_encode(f->tree, &packed, err);
+	*same = rc == 0 && there.len == packed.len &&
+		memcmp(there.data, packed.data, there.len) == 0;
+	buf_free(&packed);
+	buf_free(&there);
+	return rc;
+}
+
+int
+pack_compare_hidden(const struct packed *p, const struct hidden_file *f,
+		    const struct catalogue_options *o, bool *same,
+		    struct error *err)
+{
+	const struct segmap_file *s = NULL;
+	struct stripe_part part = { .dirfd = p->meta_fd, .path = f->name };
+	struct stripe there = { 1, &part };
+	uint32_t crc = 0;
+	int rc = 0;
+
+	if (f->tree != NULL)
+		return compare_tree(p, f, same, err);
+	s = &p->hidden.red.files[f->at];
+	part.len = s->size;
+	there.nparts = s->size > 0;
+	rc = sum_of(&there, s->size, o, &crc, err);
+	*same = rc == 0 && s->has_crc && crc == s->crc;
 	return rc;
 }

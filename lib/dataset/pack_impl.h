@@ -7,7 +7,9 @@
  *   pack_order.c   in which order files are packed
  *   pack_hidden.c  filemaps, descriptors, redundancy files
  *   pack_compare.c is that file what is packed?
+ *   pack_sweep.c   what nothing names any more
  *   unpack.c       unpack()
+ *   repack.c       repack()
  */
 #ifndef DATASET_PACK_IMPL_H
 #define DATASET_PACK_IMPL_H
@@ -20,6 +22,7 @@ struct packing {
 	struct pack_result *out;
 	struct arena *arena;
 	struct segmap map;	/* the new one */
+	size_t *from;		/* by file of it: which file of p->map it is */
 	struct hidden hidden;	/* and what stands beside it */
 	struct stat *stats;	/* of the originals, by file of `map` */
 	struct stat *red_stats; /* by file of `hidden` */
@@ -29,7 +32,8 @@ struct packing {
 void pack_fini(struct packing *w);
 int pack_no_memory(struct error *err);
 
-/* Put map.files in the order asked for; attributes follow later. */
+/* Put map.files in the order asked for, and hidden.attrs, if there are any,
+ * with them; sets `from`. */
 int pack_sort(struct packing *w, struct error *err);
 
 /* List the metadata files to be packed: hidden.files, hidden.red (cut at
@@ -44,11 +48,18 @@ int pack_check_room(int fd, uint64_t need, const char *what, struct error *err);
 /* Fill the containers of `m` from its files beneath `dirfd`, and confirm. */
 int pack_write(struct packing *w, struct segmap *m, int dirfd,
 	       struct error *err);
+int pack_make_containers(const struct packed *p, const struct segmap *m,
+			 struct error *err);
 int pack_sync_containers(const struct packed *p, const struct segmap *m,
 			 struct error *err);
 
 /* Record w->map and w->hidden; `plain`: as files again. */
 int pack_switch(struct packing *w, bool plain, struct error *err);
+
+/* Remove containers that neither map names, and parts that rank2file does not
+ * list; *count (or NULL) is raised. */
+int pack_sweep(const struct packed *p, const struct segmap *data,
+	       const struct segmap *red, size_t *count, struct error *err);
 
 bool pack_same_file(const struct stat *a, const struct stat *b);
 
@@ -56,5 +67,10 @@ bool pack_same_file(const struct stat *a, const struct stat *b);
 int pack_compare(const struct packed *p, size_t file,
 		 const struct catalogue_options *o, bool *same,
 		 struct error *err);
+
+/* The same for a packed file of the metadata directory. */
+int pack_compare_hidden(const struct packed *p, const struct hidden_file *f,
+			const struct catalogue_options *o, bool *same,
+			struct error *err);
 
 #endif /* DATASET_PACK_IMPL_H */

@@ -10,12 +10,15 @@
 #include "dataset/pack_impl.h"
 #include "error.h"
 #include "mem.h"
+#include "str.h"
 
 /* A file, its node and its place in the list as it is. */
 struct item {
 	struct segmap_file file;
 	uint32_t node;
 	size_t at;
+	const char *container; /* where it begins, or the one behind it */
+	uint64_t off;
 };
 
 static int
@@ -27,6 +30,22 @@ by_node(const void *a, const void *b)
 		return x->node < y->node ? -1 : 1;
 	if (x->file.rank != y->file.rank)
 		return x->file.rank < y->file.rank ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* By number: "ctr.9.scr" before "ctr.10.scr". */
+static int
+by_place(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+	int c = 0;
+
+	if (x->container != NULL && y->container != NULL)
+		c = str_natural(x->container, y->container);
+	if (c != 0)
+		return c;
+	if (x->off != y->off)
+		return x->off < y->off ? -1 : 1;
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
@@ -94,19 +113,62 @@ find_nodes(struct packing *w, uint32_t *node, struct error *err)
 	return 0;
 }
 
+/* Where the files lie now; an empty one with the next. */
+static void
+find_places(const struct packed *p, struct item *items)
+{
+	const char *container = NULL;
+	uint64_t off = 0;
+
+	for (size_t i = p->map.nfiles; i-- > 0;) {
+		const struct segmap_file *f = &p->map.files[i];
+
+		if (f->nsegs > 0) {
+			const struct segment *s = &p->map.segs[f->first];
+
+			container = p->map.containers[s->container].name;
+			off = s->off;
+		}
+		items[i].container = container;
+		items[i].off = off;
+	}
+}
+
+static int
+sort_attrs(struct packing *w, struct error *err)
+{
+	const size_t n = w->map.nfiles;
+	struct attr *to = NULL;
+
+	if (w->hidden.nattrs != n || n == 0)
+		return 0;
+	to = mem_calloc(n, sizeof(*to));
+	if (to == NULL)
+		return pack_no_memory(err);
+	for (size_t i = 0; i < n; i++)
+		to[i] = w->hidden.attrs[w->from[i]];
+	mem_free(w->hidden.attrs);
+	w->hidden.attrs = to;
+	return 0;
+}
+
 int
 pack_sort(struct packing *w, struct error *err)
 {
 	const size_t n = w->map.nfiles, nranks = w->p->r2f.nranks;
 	struct item *items = mem_calloc(n + 1, sizeof(*items));
 	uint32_t *node = mem_calloc(nranks + 1, sizeof(*node));
+	enum pack_order order = w->po->order;
 	int rc = -1;
 
-	if (items == NULL || node == NULL) {
+	w->from = mem_calloc(n + 1, sizeof(*w->from));
+	if (items == NULL || node == NULL || w->from == NULL) {
 		pack_no_memory(err);
 		goto out;
 	}
-	if (w->po->order == PACK_NODE && find_nodes(w, node, err) < 0)
+	if (order == PACK_AS_IS && !w->p->is_packed)
+		order = PACK_NODE;
+	if (order == PACK_NODE && find_nodes(w, node, err) < 0)
 		goto out;
 	for (size_t i = 0; i < n; i++)
 		items[i] = (struct item){
@@ -114,11 +176,17 @@ pack_sort(struct packing *w, struct error *err)
 			.node = node[w->map.files[i].rank],
 			.at = i,
 		};
+	if (order == PACK_AS_IS)
+		find_places(w->p, items);
 	qsort(items, n, sizeof(*items),
-	      w->po->order == PACK_NAME ? by_name : by_node);
-	for (size_t i = 0; i < n; i++)
+	      order == PACK_NAME    ? by_name
+	      : order == PACK_AS_IS ? by_place
+				    : by_node);
+	for (size_t i = 0; i < n; i++) {
 		w->map.files[i] = items[i].file;
-	rc = 0;
+		w->from[i] = items[i].at;
+	}
+	rc = sort_attrs(w, err);
 out:
 	mem_free(node);
 	mem_free(items);

@@ -276,32 +276,6 @@ write_files(struct unpacking *u, const struct segmap *m, struct stripe *to,
 
 /* --- Sweeping --- */
 
-static int
-remove_containers(struct unpacking *u, const struct segmap *m,
-		  struct error *err)
-{
-	const struct packed *p = u->w.p;
-
-	for (size_t i = 0; i < m->ncontainers; i++) {
-		const char *base = NULL;
-		int parent = path_open_parent(p->root_fd, m->containers[i].name,
-					      false, 0, &base, NULL);
-		int rc = 0;
-
-		if (parent < 0)
-			continue;
-		if (unlinkat(parent, base, 0) == 0)
-			u->w.out->removed++;
-		else if (errno != ENOENT)
-			rc = error_sys(err, "%s: cannot remove",
-				       m->containers[i].name);
-		close(parent);
-		if (rc < 0)
-			return -1;
-	}
-	return 0;
-}
-
 /* Files of each rank in the order of their places: so they can be packed again
  * as they were.  (SCR 1.1.8 lists them in any.) */
 static int
@@ -317,13 +291,14 @@ restore_order(struct unpacking *u, struct error *err)
 	return segmap_sort(from, to->files, err);
 }
 
+/* Containers, and their directory. */
 static int
 sweep(struct unpacking *u, struct error *err)
 {
+	const struct segmap none = { .ncontainers = 0 };
 	const struct packed *p = u->w.p;
 
-	if (remove_containers(u, &p->map, err) < 0 ||
-	    remove_containers(u, &p->hidden.red, err) < 0)
+	if (pack_sweep(p, &none, &none, &u->w.out->removed, err) < 0)
 		return -1;
 	if (p->layout == 3)
 		(void)unlinkat(p->root_fd, SEGMAP_DIR, AT_REMOVEDIR);
@@ -372,7 +347,7 @@ unpack(struct packed *p, struct catalogue *c, const struct pack_options *po,
 	out->containers = p->map.ncontainers + p->hidden.red.ncontainers;
 	for (size_t i = 0; i < p->map.nfiles; i++)
 		out->files += p->map.files[i].nsegs > 0;
-	rc = p->is_packed ? work(&u, err) : 0;
+	rc = p->is_packed ? work(&u, err) : po->o->dry_run ? 0 : sweep(&u, err);
 	targets_discard(&u.targets);
 	targets_fini(&u.targets);
 	mem_free(u.have);
