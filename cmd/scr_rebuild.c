@@ -10,6 +10,7 @@
 #include "buf.h"
 #include "dataset/plan.h"
 #include "dataset/plan_json.h"
+#include "dataset/protect.h"
 #include "dataset/report.h"
 #include "dataset/subject.h"
 #include "error.h"
@@ -24,7 +25,9 @@
 #define FILES_SHOWN 200
 
 struct settings {
-	int by_hand; /* a redset_type; -1: none */
+	int by_hand;	     /* a redset_type; -1: none */
+	const char *protect; /* "xor", "rs" or NULL */
+	uint64_t set_size, failures;
 	const char *prefix;
 	bool dry_run, verify, partial, deep, checksums, json;
 	uint64_t jobs;
@@ -241,8 +244,8 @@ carry_out(const struct settings *s, struct subject *t, struct plan *p,
 }
 
 static int
-work(const struct settings *s, struct subject *t, struct json *j,
-     struct error *err)
+work_on(const struct settings *s, struct subject *t, struct json *j,
+	struct error *err)
 {
 	struct plan *p = subject_plan(t, s->checksums, &s->look, err);
 	int status = STATUS_OK;
@@ -274,6 +277,44 @@ out:
 	return status;
 }
 
+/* --protect: redundancy for a dataset that has none. */
+static int
+make_safe(const struct settings *s, const struct subject *t, struct json *j,
+	  struct error *err)
+{
+	const struct protect_options po = {
+		.type = str_eq(s->protect, "rs") ? REDSET_RS : REDSET_XOR,
+		.set_size = (uint32_t)s->set_size,
+		.failures = (uint32_t)s->failures,
+		.o = &s->look,
+	};
+	struct rebuild_result r = { .files = 0 };
+	struct catalogue *c = NULL;
+	char bytes[32];
+	int rc = -1;
+
+	if (t->kind != SUBJECT_PREFIX) {
+		error_set(err, ERROR_USAGE,
+			  "--protect is for datasets on a prefix");
+		return STATUS_USAGE;
+	}
+	c = catalogue_open(t->prefix, err);
+	if (c != NULL)
+		rc = protect(c, t->id, &po, &r, err);
+	catalogue_close(c);
+	if (rc < 0)
+		return error_status(err->kind);
+	if (j != NULL)
+		json_set(j, "protected", result_json(&r));
+	else if (app_verbosity() >= 0)
+		printf("dataset %" PRId64 ": %s %zu redundancy files, %s\n",
+		       t->id,
+		       s->dry_run ? "would be protected by" : "protected by",
+		       r.redundancy,
+		       str_bytes(bytes, sizeof(bytes), r.bytes_written));
+	return STATUS_OK;
+}
+
 static int
 run(struct settings *s, const char *const *args, size_t count)
 {
@@ -294,7 +335,8 @@ run(struct settings *s, const char *const *args, size_t count)
 	    (s->dry_run || subject_lock(&t, &s->look, &err) == 0)) {
 		s->look.progress =
 			progress_start("rebuild", app_verbosity() < 0);
-		status = work(s, &t, j, &err);
+		status = s->protect != NULL ? make_safe(s, &t, j, &err)
+					    : work_on(s, &t, j, &err);
 		progress_end(s->look.progress);
 	} else {
 		status = error_status(err.kind);
@@ -333,6 +375,24 @@ scheme_by_name(const char *name)
 	return -1;
 }
 
+static void
+check_protect(const struct settings *s)
+{
+	if (s->protect == NULL) {
+		if (s->set_size + s->failures > 0)
+			app_usage("--set-size and --failures go with "
+				  "--protect");
+		return;
+	}
+	if (!str_eq(s->protect, "xor") && !str_eq(s->protect, "rs"))
+		app_usage("--protect: %s is not one of xor, rs", s->protect);
+	if (str_eq(s->protect, "xor") && s->failures > 1)
+		app_usage("--failures: xor survives 1");
+	if (s->by_hand >= 0 || s->partial || s->deep || s->checksums)
+		app_usage("--protect goes with --set-size, --failures, "
+			  "--dry-run and --verify only");
+}
+
 static char **
 parse(struct settings *s, int argc, char **argv, int *count)
 {
@@ -351,6 +411,14 @@ parse(struct settings *s, int argc, char **argv, int *count)
 			 "be wrong is rebuilt"),
 		OPT_FLAG(0, "verify", &s->verify,
 			 "read all of it again afterwards, and compare"),
+		OPT_GROUP("Redundancy for a dataset that has none"),
+		OPT_STRING(0, "protect", &s->protect, "xor|rs", OPT_WORDS,
+			   "compute it from the files, which must all be "
+			   "there"),
+		OPT_U64(0, "set-size", &s->set_size, "N", 2, 4096,
+			"least ranks of a set (default 8)"),
+		OPT_U64(0, "failures", &s->failures, "K", 1, 255,
+			"losses that rs survives (default 2)"),
 		OPT_GROUP("Where"),
 		OPT_STRING('p', "prefix", &s->prefix, "DIR", OPT_DIR,
 			   "prefix directory (default $SCR_PREFIX, then .)"),
@@ -375,6 +443,7 @@ parse(struct settings *s, int argc, char **argv, int *count)
 	argv = app_start(&info, argc, argv, opts, count);
 	if (*count == 0)
 		app_usage("which dataset? give its name, number or directory");
+	check_protect(s);
 	return argv;
 }
 
@@ -386,6 +455,8 @@ main(int argc, char **argv)
 
 	argv = parse(&s, argc, argv, &count);
 	s.look.log = log_line;
+	s.look.dry_run = s.dry_run;
+	s.look.stop = stop;
 	app_catch_signals();
 	return app_finish(run(&s, (const char *const *)argv, (size_t)count));
 }

@@ -190,8 +190,8 @@ count_sets(struct plan *p)
 	}
 }
 
-static void
-finish(struct planner *w)
+void
+plan_finish(struct planner *w)
 {
 	struct plan *p = &w->p;
 
@@ -221,7 +221,7 @@ make(struct planner *w, struct error *err)
 			 plan_restore_maps(w, err) < 0))
 		return -1;
 	if (w->maps_only) {
-		finish(w);
+		plan_finish(w);
 		return 0;
 	}
 	if (!w->bare &&
@@ -233,7 +233,7 @@ make(struct planner *w, struct error *err)
 		return -1;
 	if (plan_solve_sets(w, false, err) < 0)
 		return -1;
-	finish(w);
+	plan_finish(w);
 	return 0;
 }
 
@@ -375,7 +375,7 @@ plan_mark(struct plan *p, size_t file, enum file_state state, struct error *err)
 		if (plan_solve_set(w, s, p->arena, err) < 0)
 			return -1;
 	}
-	finish(w);
+	plan_finish(w);
 	return 0;
 }
 
@@ -392,7 +392,7 @@ plan_mark_body(struct plan *p, uint32_t set, uint32_t member, struct error *err)
 	if (plan_make_header(s, member, p->arena, err) < 0 ||
 	    plan_solve_set(w, s, p->arena, err) < 0)
 		return -1;
-	finish(w);
+	plan_finish(w);
 	return 0;
 }
 

@@ -153,8 +153,9 @@ struct plan_set {
 	uint32_t n;
 	uint32_t failures; /* what the scheme survives; valid if read */
 	uint64_t chunk;
-	bool opened;	  /* headers were read */
-	const char *flaw; /* contradictions found in doing so, or NULL */
+	bool opened;	       /* headers were read */
+	const char *flaw;      /* contradictions found in doing so, or NULL */
+	const uint32_t *ranks; /* by member, of a set that is yet to be made */
 	struct plan_member *members; /* n */
 	enum set_verdict verdict;
 	const char *reason; /* SET_LOST: one clause naming ranks */
@@ -243,6 +244,16 @@ int plan_mark(struct plan *p, size_t file, enum file_state state,
 /* The same for the body of a member's redundancy file. */
 int plan_mark_body(struct plan *p, uint32_t set, uint32_t member,
 		   struct error *err);
+
+/*
+ * Give a dataset that has none redundancy: sets of about `size` ranks (0: 8),
+ * whose redundancy files all are to be "rebuilt" from the data.  Ranks that
+ * stand next to each other come into different sets.  ERROR_USAGE: too few
+ * ranks, or it has redundancy of another kind; ERROR_DAMAGED: not all data are
+ * there.
+ */
+int plan_protect(struct plan *p, enum redset_type type, uint32_t size,
+		 uint32_t failures, struct error *err);
 
 /* Exit status of a plan: STATUS_OK, STATUS_DAMAGED or STATUS_LOST. */
 int plan_status(const struct plan *p);

@@ -237,7 +237,17 @@ int plan_check_all(struct planner *w, struct error *err);
 int plan_check_files(struct plan *p, struct par *par, struct progress *progress,
 		     bool *look, struct error *err);
 
+/* A new set at the end, all zero; NULL: ERROR_NOMEM. */
+struct plan_set *plan_push_set(struct planner *w, struct error *err);
+
+/* Name the files of a member by its rank; see plan_open_set(). */
+int plan_name_member(struct planner *w, struct plan_set *s, uint32_t member,
+		     struct arena *arena, struct error *err);
+
 /* --- plan.c --- */
+
+/* Verdicts and totals. */
+void plan_finish(struct planner *w);
 
 /* plan_ranks_text() into any arena; NULL: ENOMEM. */
 const char *plan_ranks_in(struct arena *a, uint32_t *ranks, size_t count);

@@ -264,13 +264,13 @@ rank_table(const struct plan_set *s)
 		if (s->members[i].read != NULL &&
 		    s->members[i].read->ranks != NULL)
 			return s->members[i].read->ranks;
-	return NULL;
+	return s->ranks;
 }
 
 /* Names of the member's files; a descriptor stands beside its big sister. */
-static int
-name_member(struct planner *w, struct plan_set *s, uint32_t member,
-	    struct arena *arena, struct error *err)
+int
+plan_name_member(struct planner *w, struct plan_set *s, uint32_t member,
+		 struct arena *arena, struct error *err)
 {
 	struct plan_member *m = &s->members[member];
 	struct redset_name n = {
@@ -466,7 +466,7 @@ plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 
 		if (m->rank == PLAN_NONE && f.ranks != NULL)
 			m->rank = f.ranks[i];
-		if (name_member(w, s, i, arena, err) < 0)
+		if (plan_name_member(w, s, i, arena, err) < 0)
 			goto out;
 	}
 	for (uint32_t i = 0; i < s->n; i++)

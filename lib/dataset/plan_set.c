@@ -137,8 +137,8 @@ plan_claim_rank(struct planner *w, uint32_t set, uint32_t member)
 	*(s->map ? &r->map_member : &r->data_member) = member;
 }
 
-static struct plan_set *
-push_set(struct planner *w, struct error *err)
+struct plan_set *
+plan_push_set(struct planner *w, struct error *err)
 {
 	if (w->p.nsets == w->sets_cap) {
 		size_t cap = w->sets_cap ? w->sets_cap * 2 : 16;
@@ -174,7 +174,7 @@ add_gone(struct planner *w, size_t first, struct error *err)
 		uint32_t upto = i < end ? w->p.sets[i].number : like.sets + 1;
 
 		for (; next < upto && gone < PLAN_GONE_MAX; next++, gone++) {
-			struct plan_set *s = push_set(w, err);
+			struct plan_set *s = plan_push_set(w, err);
 
 			if (s == NULL)
 				return -1;
@@ -206,7 +206,7 @@ next_set(struct planner *w, size_t i, size_t *first, struct error *err)
 			return -1;
 		*first = w->p.nsets;
 	}
-	s = push_set(w, err);
+	s = plan_push_set(w, err);
 	return s == NULL ? -1 : start_set(w, s, e, err);
 }
 
