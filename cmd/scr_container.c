@@ -2,8 +2,11 @@
 /*
  * scr_container - many files of a dataset in few containers.
  */
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "app.h"
@@ -32,12 +35,15 @@ enum {
 	VERB_EXTRACT,
 	VERB_VERIFY,
 	VERB_REPACK,
+	VERB_EXPORT,
+	VERB_IMPORT,
 	VERBS
 };
 
 struct settings {
 	int verb;
 	const char *prefix, *order, *directory;
+	const char *output, *format, *compress;
 	bool redundancy, keep, force, fast, dry_run, json;
 	uint64_t jobs, size;
 	struct catalogue_options look;
@@ -49,9 +55,11 @@ static const struct app_info info = {
 	.summary = "keep the files of a dataset in few containers",
 	.usage = "pack|unpack|repack|list|verify [OPTION]... DATASET...\n"
 		 "       scr_container cat [OPTION]... DATASET FILE...\n"
-		 "       scr_container extract [OPTION]... DATASET [FILE]...",
+		 "       scr_container extract [OPTION]... DATASET [FILE]...\n"
+		 "       scr_container export [OPTION]... DATASET\n"
+		 "       scr_container import [OPTION]... ARCHIVE...",
 	.notes = "DATASET is a name or number in the index of the prefix, or a "
-		 "directory that SCR 1.1\nwrote; FILE a path as listed, or a "
+		 "directory that SCR\n1.1 wrote; FILE a path as listed, or a "
 		 "pattern.\n"
 		 "Exit status: 0 done; 1 failed; 2 usage; 3 damaged, and can "
 		 "be repaired from\nredundancy; 4 damaged, and cannot.",
@@ -353,14 +361,15 @@ static int
 verb_by_name(const char *name)
 {
 	static const char *const names[VERBS] = {
-		"pack", "unpack", "list", "cat", "extract", "verify", "repack",
+		"pack",	  "unpack", "list",   "cat",	"extract",
+		"verify", "repack", "export", "import",
 	};
 
 	for (int i = 0; i < VERBS; i++)
 		if (str_eq(name, names[i]))
 			return i;
 	app_usage("%s: not one of pack, unpack, repack, list, cat, extract, "
-		  "verify",
+		  "verify, export, import",
 		  name);
 }
 
@@ -376,9 +385,12 @@ check_options(const struct settings *s)
 	} rules[] = {
 		{ s->size > 0, "--size", ON(PACK) | ON(REPACK) },
 		{ s->order != NULL, "--order", ON(PACK) | ON(REPACK) },
-		{ s->redundancy, "--with-redundancy", ON(PACK) },
+		{ s->redundancy, "--with-redundancy", ON(PACK) | ON(EXPORT) },
 		{ s->keep, "--keep", ON(PACK) },
-		{ s->force, "--force", ON(UNPACK) | ON(EXTRACT) },
+		{ s->force, "--force", ON(UNPACK) | ON(EXTRACT) | ON(IMPORT) },
+		{ s->output != NULL, "--output", ON(EXPORT) },
+		{ s->format != NULL, "--format", ON(EXPORT) },
+		{ s->compress != NULL, "--compress", ON(EXPORT) },
 		{ s->dry_run, "--dry-run", ON(PACK) | ON(UNPACK) | ON(REPACK) },
 		{ s->fast, "--fast", ON(VERIFY) },
 		{ s->directory != NULL, "--directory", ON(EXTRACT) },
@@ -417,6 +429,13 @@ parse(struct settings *s, int argc, char **argv, int *count)
 			 "verify map and sizes only, read no data"),
 		OPT_STRING('C', "directory", &s->directory, "DIR", OPT_DIR,
 			   "where extract puts files (default .)"),
+		OPT_GROUP("Archives"),
+		OPT_STRING('o', "output", &s->output, "FILE", OPT_FILE,
+			   "where export writes to (default standard output)"),
+		OPT_STRING(0, "format", &s->format, "pax|zip|7zip|cpio",
+			   OPT_WORDS, "of the archive (default pax)"),
+		OPT_STRING(0, "compress", &s->compress, "none|gzip|xz|zstd",
+			   OPT_WORDS, "compression (default none)"),
 		OPT_GROUP("Where and how"),
 		OPT_STRING('p', "prefix", &s->prefix, "DIR", OPT_DIR,
 			   "prefix directory (default $SCR_PREFIX, then .)"),
@@ -436,6 +455,8 @@ parse(struct settings *s, int argc, char **argv, int *count)
 			"extract or verify");
 	s->verb = verb_by_name(argv[0]);
 	check_options(s);
+	if (s->verb == VERB_EXPORT || s->verb == VERB_IMPORT)
+		return argv;
 	if (*count == 1)
 		app_usage("which dataset? give its name or number");
 	if (s->verb == VERB_CAT && *count == 2)
@@ -444,16 +465,58 @@ parse(struct settings *s, int argc, char **argv, int *count)
 	return argv + 1;
 }
 
+/*
+ * Archives are the business of scr_archive: the libraries it needs would take
+ * every start of this command three milliseconds.
+ */
+static int
+run_helper(char **argv)
+{
+	char path[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	char *base = NULL;
+
+	if (len > 0) {
+		path[len] = '\0';
+		base = strrchr(path, '/') + 1;
+		snprintf(base, sizeof(path) - (size_t)(base - path),
+			 "scr_archive");
+		execv(path, argv);
+	}
+	execvp("scr_archive", argv);
+	app_error("scr_archive, which belongs beside scr_container, cannot be "
+		  "started: %s",
+		  strerror(errno));
+	return STATUS_FAILED;
+}
+
+/* A copy of the command line as it was given: parsing moves words. */
+static char **
+keep(int argc, char **argv)
+{
+	char **copy = mem_calloc((size_t)argc + 1, sizeof(*copy));
+
+	for (int i = 0; copy != NULL && i < argc; i++)
+		copy[i] = argv[i];
+	return copy;
+}
+
 int
 main(int argc, char **argv)
 {
 	struct settings s = { .look = { .log = log_line } };
-	int count = 0;
+	char **given = keep(argc, argv);
+	int count = 0, status = 0;
 
 	argv = parse(&s, argc, argv, &count);
 	s.look.detail = log_detail;
 	s.look.stop = stop;
 	s.look.dry_run = s.dry_run;
 	app_catch_signals();
-	return app_finish(run(&s, (const char *const *)argv, (size_t)count));
+	if (given != NULL && (s.verb == VERB_EXPORT || s.verb == VERB_IMPORT))
+		status = run_helper(given);
+	else
+		status = run(&s, (const char *const *)argv, (size_t)count);
+	mem_free(given);
+	return app_finish(status);
 }

@@ -21,12 +21,13 @@ library() {
 
 libraries() {
 	# One call for the usual case, in which all are there.
-	pkg-config --exists libisal jansson zlib libcrypto 2>/dev/null &&
-		return
+	pkg-config --exists libisal jansson zlib libcrypto libarchive \
+		2>/dev/null && return
 	library libisal libisal-dev
 	library jansson libjansson-dev
 	library zlib zlib1g-dev
 	library libcrypto libssl-dev
+	library libarchive libarchive-dev
 }
 
 group() {
@@ -49,6 +50,13 @@ group() {
 		command -v valgrind >/dev/null || missing+=(valgrind libc6-dbg)
 		tool timeout coreutils
 		tool cmp diffutils
+		# What others make of our archives.
+		tool bsdtar libarchive-tools
+		tool unzip unzip
+		tool cpio cpio
+		tool zstd zstd
+		tool xz xz-utils
+		tool 7zz 7zip
 		;;
 	lint)
 		tool clang-format clang-format

@@ -134,6 +134,7 @@ check_foreign_headers() {
 	foreign openssl/ 'lib/hash\.c' || bad=1
 	foreign zlib 'lib/crc\.c' || bad=1
 	foreign 'isa-l|isal' 'lib/crc\.c|lib/encode/[a-z_]*\.c' || bad=1
+	foreign archive 'lib/container/ark_(read|write)\.c' || bad=1
 	return "$bad"
 }
 

@@ -90,16 +90,24 @@ hidden_find(const struct hidden *h, const char *name)
 	return at == MAP_NONE ? NULL : &h->files[at];
 }
 
-bool
-hidden_is_part(const char *name)
+/* The number of a part. */
+static bool
+part_scan(const char *name, uint64_t *n)
 {
 	const char *end = NULL;
-	uint64_t n = 0;
 
 	if (!str_starts(name, PART_STEM))
 		return false;
-	end = value_scan(name + strlen(PART_STEM), INT64_MAX, &n);
+	end = value_scan(name + strlen(PART_STEM), INT64_MAX, n);
 	return end != NULL && strcmp(end, PART_END) == 0;
+}
+
+bool
+hidden_is_part(const char *name)
+{
+	uint64_t n = 0;
+
+	return part_scan(name, &n);
 }
 
 /* --- Reading --- */
@@ -110,6 +118,7 @@ struct loader {
 	struct map *by_path;  /* of m */
 	struct rank2file red; /* the RED tables as one rank of a rank2file */
 	size_t red_cap;
+	uint32_t rank; /* the first of the part being read */
 };
 
 /* FILE: attributes of files of the map; of others they say nothing. */
@@ -146,6 +155,7 @@ load_meta(struct loader *l, const struct kvtree *table, struct error *err)
 	kvtree_foreach (k, table) {
 		struct hidden_file f = {
 			.name = kvtree_key(k),
+			.rank = l->rank,
 			.tree = kvtree_get(k, "TREE"),
 		};
 
@@ -170,6 +180,7 @@ load_red(struct loader *l, const struct kvtree *table, struct error *err)
 	kvtree_foreach (k, table) {
 		struct hidden_file f = {
 			.name = kvtree_key(k),
+			.rank = l->rank,
 			.at = r->nfiles,
 		};
 
@@ -188,6 +199,9 @@ load_red(struct loader *l, const struct kvtree *table, struct error *err)
 		if (rank2file_read_file(k, l->red.arena, &r->files[r->nfiles],
 					err) < 0)
 			return -1;
+		if (r->files[r->nfiles].nsegs == 0 &&
+		    r->files[r->nfiles].size > 0)
+			return value_bad(err, f.name, "has no SEG");
 		r->nfiles++;
 		if (hidden_add(l->h, &f, err) < 0)
 			return -1;
@@ -217,8 +231,9 @@ read_part(struct loader *l, int dirfd, const char *name, struct error *err)
 		h->trees = p;
 		h->trees_cap = cap;
 	}
-	if (io_read_fd(fd, name, KVTREE_MAX_ENCODED, &raw, err) == 0)
-		t = kvtree_decode(raw.data, raw.len, NULL, err);
+	if (io_read_fd(fd, name, KVTREE_MAX_ENCODED, &raw, err) < 0)
+		goto out;
+	t = kvtree_decode(raw.data, raw.len, NULL, err);
 	if (t != NULL)
 		h->trees[h->ntrees++] = t;
 	else
@@ -232,16 +247,26 @@ out:
 static int
 load_part(struct loader *l, int dirfd, const char *name, struct error *err)
 {
+	struct error why = ERROR_INIT;
 	struct kvtree *t = NULL;
 	char shown[SHOWN_MAX];
+	uint64_t n = 0;
 
-	if (!hidden_is_part(name))
+	if (!part_scan(name, &n))
 		return error_set(err, ERROR_UNSAFE,
 				 "%s: not the name of packed metadata",
 				 str_printable(shown, sizeof(shown), name));
-	t = read_part(l, dirfd, name, err);
-	if (t == NULL)
+	n -= n % RANK2FILE_PART_RANKS;
+	l->rank = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+	t = read_part(l, dirfd, name, &why);
+	if (t == NULL) {
+		/* It is listed: ABSENT would say that there is no dataset. */
+		if (why.kind == ERROR_ABSENT)
+			why.kind = ERROR_CORRUPT;
+		if (err != NULL)
+			*err = why;
 		return -1;
+	}
 	if (load_attrs(l, kvtree_get(t, "FILE"), err) < 0 ||
 	    load_meta(l, kvtree_get(t, "META"), err) < 0 ||
 	    load_red(l, kvtree_get(t, "RED"), err) < 0)
@@ -295,22 +320,30 @@ hidden_load(struct hidden *h, int dirfd, const struct rank2file *r,
 
 /* --- Writing --- */
 
-/* Which part lists a rank. */
-static size_t
-part_of(uint32_t rank)
+/* A part, and which is the last. */
+struct place {
+	size_t part, last;
+};
+
+/* Is this the part that lists a rank?  The last one also lists what is of no
+ * rank of the job, as names of files can say. */
+static bool
+is_listed(const struct place *p, uint32_t rank)
 {
-	return rank / RANK2FILE_PART_RANKS;
+	size_t part = rank / RANK2FILE_PART_RANKS;
+
+	return p->part == (part < p->last ? part : p->last);
 }
 
 static int
-store_hidden(const struct hidden *h, size_t part, struct kvtree *t,
+store_hidden(const struct hidden *h, const struct place *p, struct kvtree *t,
 	     struct error *err)
 {
 	for (size_t i = 0; i < h->nfiles; i++) {
 		const struct hidden_file *f = &h->files[i];
 		struct kvtree *k = NULL, *sub = NULL;
 
-		if (part_of(f->rank) != part)
+		if (!is_listed(p, f->rank))
 			continue;
 		k = kvtree_put(t, f->tree ? "META" : "RED", err);
 		k = k == NULL ? NULL : kvtree_put(k, f->name, err);
@@ -330,13 +363,13 @@ store_hidden(const struct hidden *h, size_t part, struct kvtree *t,
 }
 
 static int
-store_attrs(const struct hidden *h, const struct segmap *m, size_t part,
-	    struct kvtree *t, struct error *err)
+store_attrs(const struct hidden *h, const struct segmap *m,
+	    const struct place *p, struct kvtree *t, struct error *err)
 {
 	struct kvtree *list = NULL, *k = NULL;
 
 	for (size_t i = 0; i < m->nfiles && i < h->nattrs; i++) {
-		if (part_of(m->files[i].rank) != part)
+		if (!is_listed(p, m->files[i].rank))
 			continue;
 		if (list == NULL)
 			list = kvtree_put(t, "FILE", err);
@@ -354,19 +387,20 @@ hidden_store(const struct hidden *h, int dirfd, const struct segmap *m,
 {
 	struct kvtree *list =
 		kvtree_put(kvtree_get(r->top, "CTR"), "HIDDEN", err);
+	struct place p = { .part = 0 };
 	char name[PART_NAME];
 	int rc = 0;
 
-	for (size_t part = 0;
-	     list != NULL && rc == 0 && part * RANK2FILE_PART_RANKS < r->nranks;
-	     part++) {
+	if (r->nranks > 0)
+		p.last = (r->nranks - 1) / RANK2FILE_PART_RANKS;
+	for (; list != NULL && rc == 0 && p.part <= p.last; p.part++) {
 		struct kvtree *t = kvtree_new(err);
 
 		snprintf(name, sizeof(name), PART_STEM "%zu" PART_END,
-			 part * RANK2FILE_PART_RANKS + r->generation);
+			 p.part * RANK2FILE_PART_RANKS + r->generation);
 		rc = -1;
-		if (t != NULL && store_attrs(h, m, part, t, err) == 0 &&
-		    store_hidden(h, part, t, err) == 0 &&
+		if (t != NULL && store_attrs(h, m, &p, t, err) == 0 &&
+		    store_hidden(h, &p, t, err) == 0 &&
 		    kvtree_write_file(t, dirfd, name, err) == 0 &&
 		    kvtree_put(list, name, err) != NULL)
 			rc = 0;

@@ -130,7 +130,7 @@ check_container(const struct checker *c, uint32_t at, size_t from, size_t to)
 static int
 check_places(const struct checker *c)
 {
-	size_t n = 0;
+	size_t n = 0, to = 0;
 	int rc = 0;
 
 	for (size_t i = 0; i < c->m->nfiles; i++) {
@@ -144,11 +144,11 @@ check_places(const struct checker *c)
 		}
 	}
 	qsort(c->places, n, sizeof(*c->places), by_place);
-	for (size_t from = 0, to = 0; from < n && rc == 0; from = to) {
-		uint32_t at = c->places[from].container;
+	for (uint32_t at = 0; at < c->m->ncontainers && rc == 0; at++) {
+		size_t from = to;
 
-		for (to = from; to < n && c->places[to].container == at; to++)
-			;
+		while (to < n && c->places[to].container == at)
+			to++;
 		rc = check_container(c, at, from, to);
 	}
 	return rc;

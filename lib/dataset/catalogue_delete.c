@@ -19,6 +19,7 @@
 #include "container/hidden.h"
 #include "container/segmap.h"
 #include "dataset/catalogue_impl.h"
+#include "dataset/export.h"
 #include "dataset/plan_impl.h"
 #include "error.h"
 #include "io.h"
@@ -115,6 +116,7 @@ is_ours(const char *name)
 	       str_eq(name, SUMMARY_FILE) || str_glob(name, "scavenge.[oe]*") ||
 	       str_glob(name, "rank_[0-9]*.state_file") ||
 	       hidden_is_part(name) || str_eq(name, PLAN_MARK) ||
+	       str_eq(name, EXPORT_MANIFEST) ||
 	       io_is_temp(name);
 }
 

@@ -318,11 +318,12 @@ packed_sinks(const struct segmap *m, struct arena *arena, struct stripe *out,
 	return file_parts(m, -1, false, NULL, arena, out, err);
 }
 
-int
-packed_file(const struct packed *p, size_t file, struct arena *arena,
-	    struct stripe *out, struct error *err)
+/* The segments of a file of `m`, from 0. */
+static int
+seg_parts(const struct packed *p, const struct segmap *m,
+	  const struct segmap_file *f, struct arena *arena, struct stripe *out,
+	  struct error *err)
 {
-	const struct segmap_file *f = &p->map.files[file];
 	uint64_t at = 0;
 
 	out->nparts = 0;
@@ -330,19 +331,38 @@ packed_file(const struct packed *p, size_t file, struct arena *arena,
 	if (out->parts == NULL)
 		return no_memory(err);
 	for (size_t i = 0; i < f->nsegs; i++) {
-		const struct segment *s = &p->map.segs[f->first + i];
+		const struct segment *s = &m->segs[f->first + i];
 
 		out->parts[out->nparts++] = (struct stripe_part){
 			.start = at,
 			.len = s->len,
 			.dirfd = p->root_fd,
-			.path = p->map.containers[s->container].name,
+			.path = m->containers[s->container].name,
 			.off = s->off,
 			.sum = 0,
 			.sum_off = at,
 		};
 		at += s->len;
 	}
+	return 0;
+}
+
+int
+packed_hidden(const struct packed *p, const struct hidden_file *f,
+	      struct arena *arena, struct stripe *out, struct error *err)
+{
+	return seg_parts(p, &p->hidden.red, &p->hidden.red.files[f->at], arena,
+			 out, err);
+}
+
+int
+packed_file(const struct packed *p, size_t file, struct arena *arena,
+	    struct stripe *out, struct error *err)
+{
+	const struct segmap_file *f = &p->map.files[file];
+
+	if (seg_parts(p, &p->map, f, arena, out, err) < 0)
+		return -1;
 	if (f->nsegs == 0 && f->size > 0)
 		out->parts[out->nparts++] = (struct stripe_part){
 			.len = f->size,

@@ -77,6 +77,10 @@ int packed_sinks(const struct segmap *m, struct arena *arena,
 int packed_file(const struct packed *p, size_t file, struct arena *arena,
 		struct stripe *out, struct error *err);
 
+/* The bytes of a packed file of the metadata directory that is no tree. */
+int packed_hidden(const struct packed *p, const struct hidden_file *f,
+		  struct arena *arena, struct stripe *out, struct error *err);
+
 /* --- How it is --- */
 
 struct packed_flaw {

@@ -324,3 +324,15 @@ report_health_json(const struct packed_health *h)
 	json_set_u64(j, "bytes_read", h->read);
 	return j;
 }
+
+struct json *
+report_archive_json(const struct export_result *r)
+{
+	struct json *j = json_new_object();
+
+	json_set_i64(j, "id", r->id);
+	json_set_u64(j, "files", r->files);
+	json_set_u64(j, "bytes", r->bytes);
+	json_set_u64(j, "metadata_files", r->hidden);
+	return j;
+}

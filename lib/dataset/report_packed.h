@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "dataset/export.h"
 #include "dataset/pack.h"
 #include "dataset/packed.h"
 
@@ -32,5 +33,8 @@ struct json *report_pack_json(const struct pack_result *r);
 int report_health_text(const struct packed *p, const struct packed_health *h,
 		       struct buf *out);
 struct json *report_health_json(const struct packed_health *h);
+
+/* What was exported or imported. */
+struct json *report_archive_json(const struct export_result *r);
 
 #endif /* DATASET_REPORT_PACKED_H */

@@ -160,6 +160,14 @@ targets_prepare(struct targets *t, struct par *par, struct error *err)
 	return par_for(par, t->count, TARGET_BATCH, prepare, &w, err);
 }
 
+int
+targets_prepare_one(struct targets *t, size_t i, struct error *err)
+{
+	struct work w = { .t = t };
+
+	return prepare(&w, i, 0, err);
+}
+
 static int
 put_in_place(void *arg, size_t i, unsigned worker, struct error *err)
 {

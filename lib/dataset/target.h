@@ -61,6 +61,9 @@ int targets_check_space(const struct targets *t, struct error *err);
 /* Make all temporary files: parents, size, image. */
 int targets_prepare(struct targets *t, struct par *par, struct error *err);
 
+/* Only number i: for targets that come one after another. */
+int targets_prepare_one(struct targets *t, size_t i, struct error *err);
+
 /* Put all in place, kind after kind, each kind on disk before the next. */
 int targets_commit(struct targets *t, struct par *par, struct error *err);
 

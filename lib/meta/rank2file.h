@@ -94,6 +94,15 @@ struct kvtree *rank2file_build_part(const struct rank2file *r, size_t first,
 				    size_t count, struct error *err);
 
 /*
+ * Call fn for the name and tree of each file of a rank2file `base`: all parts,
+ * one in memory at a time, then the top file.  Its failure (-1) ends it.
+ */
+int rank2file_each(const struct rank2file *r, const char *base,
+		   int (*fn)(void *arg, const char *name,
+			     const struct kvtree *t, struct error *err),
+		   void *arg, struct error *err);
+
+/*
  * Write all parts, then the top file; each atomically, parts first, so that a
  * reader never finds a top file whose parts are missing.  In an unused
  * generation all changes with the rename of the top file; parts of others are

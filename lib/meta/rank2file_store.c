@@ -245,10 +245,12 @@ out:
 	return rc;
 }
 
-/* Write the parts, one in memory at a time. */
+/* The parts, one in memory at a time. */
 static int
-store_parts(int dirfd, const struct rank2file_base *b,
-	    const struct rank2file *r, struct buf *name, struct error *err)
+each_part(const struct rank2file_base *b, const struct rank2file *r,
+	  int (*fn)(void *arg, const char *name, const struct kvtree *t,
+		    struct error *err),
+	  void *arg, struct buf *name, struct error *err)
 {
 	struct kvtree *t = NULL;
 	size_t first = 0;
@@ -260,7 +262,7 @@ store_parts(int dirfd, const struct rank2file_base *b,
 		t = rank2file_build_part(r, first, RANK2FILE_PART_RANKS, err);
 		if (t == NULL)
 			return -1;
-		rc = kvtree_write_file(t, dirfd, name->data, err);
+		rc = fn(arg, name->data, t, err);
 		kvtree_free(t);
 		if (rc < 0)
 			return -1;
@@ -269,8 +271,10 @@ store_parts(int dirfd, const struct rank2file_base *b,
 }
 
 int
-rank2file_store(int dirfd, const char *base, const struct rank2file *r,
-		struct error *err)
+rank2file_each(const struct rank2file *r, const char *base,
+	       int (*fn)(void *arg, const char *name, const struct kvtree *t,
+			 struct error *err),
+	       void *arg, struct error *err)
 {
 	struct rank2file_base b = { .stem = BUF_INIT };
 	struct buf name = BUF_INIT;
@@ -281,15 +285,37 @@ rank2file_store(int dirfd, const char *base, const struct rank2file *r,
 		error_set(err, ERROR_NOMEM, "rank2file: out of memory");
 		goto out;
 	}
-	if (store_parts(dirfd, &b, r, &name, err) < 0)
+	if (each_part(&b, r, fn, arg, &name, err) < 0)
 		goto out;
 	top = build_top(&b, r, &name, err);
-	if (top == NULL || kvtree_write_file(top, dirfd, base, err) < 0)
-		goto out;
-	rc = remove_stale(dirfd, &b, r, err);
+	if (top != NULL)
+		rc = fn(arg, base, top, err);
 out:
 	kvtree_free(top);
 	buf_free(&name);
+	buf_free(&b.stem);
+	return rc;
+}
+
+static int
+write_one(void *arg, const char *name, const struct kvtree *t,
+	  struct error *err)
+{
+	return kvtree_write_file(t, *(int *)arg, name, err);
+}
+
+int
+rank2file_store(int dirfd, const char *base, const struct rank2file *r,
+		struct error *err)
+{
+	struct rank2file_base b = { .stem = BUF_INIT };
+	int rc = rank2file_each(r, base, write_one, &dirfd, err);
+
+	if (rc < 0)
+		return -1;
+	rc = rank2file_base_split(&b, base) < 0
+		     ? error_set(err, ERROR_NOMEM, "rank2file: out of memory")
+		     : remove_stale(dirfd, &b, r, err);
 	buf_free(&b.stem);
 	return rc;
 }

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scr_archive - a dataset as one archive, and back: what `scr_container
+ * export` and `import` start.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "dataset/export.h"
+#include "dataset/report_packed.h"
+#include "error.h"
+#include "json.h"
+#include "opt.h"
+#include "par.h"
+#include "path.h"
+#include "progress.h"
+#include "str.h"
+
+struct settings {
+	bool exporting;
+	const char *prefix, *output, *format, *compress;
+	bool redundancy, force, json;
+	uint64_t jobs;
+	struct catalogue_options look;
+	struct json *list; /* one result for each archive, or NULL */
+};
+
+static const struct app_info info = {
+	.name = "scr_archive",
+	.summary = "a dataset as one archive, and back",
+	.usage = "export [OPTION]... DATASET\n"
+		 "       scr_archive import [OPTION]... ARCHIVE...",
+	.notes = "DATASET is a name or number in the index of the "
+		 "prefix; ARCHIVE a file, or - for\nstandard input.\n"
+		 "Exit status: 0 done; 1 failed; 2 usage; 3 the dataset "
+		 "is damaged.",
+};
+
+static bool
+stop(void)
+{
+	return app_interrupted() != 0;
+}
+
+static void
+log_line(void *arg, const char *what)
+{
+	(void)arg;
+	app_warn("%s", what);
+}
+
+static const char *
+prefix_dir(const struct settings *s)
+{
+	const char *env = getenv("SCR_PREFIX");
+
+	if (s->prefix != NULL)
+		return s->prefix;
+	return env != NULL && env[0] != '\0' ? env : ".";
+}
+
+static bool
+to_stdout(const struct settings *s)
+{
+	return s->output == NULL || str_eq(s->output, "-");
+}
+
+static int
+export_packed(struct settings *s, const struct packed *p, struct error *err)
+{
+	struct export_options eo = {
+		.format = ARK_PAX,
+		.filter = ARK_NONE,
+		.redundancy = s->redundancy,
+		.threads = par_threads(s->look.par),
+		.o = &s->look,
+	};
+	struct export_result r;
+	struct json *j = NULL;
+	char bytes[32];
+
+	if ((s->format != NULL &&
+	     ark_format_parse(s->format, &eo.format, err) < 0) ||
+	    (s->compress != NULL &&
+	     ark_filter_parse(s->compress, &eo.filter, err) < 0) ||
+	    ark_check(eo.format, eo.filter, err) < 0 ||
+	    export_to(p, s->output, &eo, &r, err) < 0)
+		return -1;
+	if (s->json) {
+		j = report_archive_json(&r);
+		json_set_str(j, "name", p->name);
+		json_set_u64(j, "written", r.written);
+		json_push(s->list, j);
+	} else if (!to_stdout(s) && app_verbosity() >= 0) {
+		printf("%s: %zu %s (%s) exported to %s\n", p->name, r.files,
+		       str_plural(r.files, "file"),
+		       str_bytes(bytes, sizeof(bytes), r.bytes), s->output);
+	}
+	return 0;
+}
+
+static int
+export_one(struct settings *s, struct catalogue *c, const char *what)
+{
+	struct error err = ERROR_INIT;
+	struct packed p;
+
+	/* Locked: nobody shall pack it while it is read. */
+	if (packed_open(&p, c, what, true, &s->look, &err) < 0)
+		return app_report(STATUS_OK, &err);
+	(void)export_packed(s, &p, &err);
+	packed_close(&p);
+	return app_report(STATUS_OK, &err);
+}
+
+/* One archive; "-" is standard input. */
+static int
+import_one(struct settings *s, struct catalogue *c, const char *file)
+{
+	struct error err = ERROR_INIT;
+	struct export_result r;
+	struct json *j = NULL;
+	bool pipe = str_eq(file, "-");
+	int fd = pipe ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
+	char bytes[32];
+	int rc = -1;
+
+	if (fd < 0)
+		error_sys(&err, "%s: cannot open", file);
+	else
+		rc = import_dataset(c, fd, pipe ? "standard input" : file,
+				    s->force, &s->look, &r, &err);
+	if (fd >= 0 && !pipe)
+		close(fd);
+	if (rc < 0)
+		return app_report(STATUS_OK, &err);
+	if (s->json) {
+		j = report_archive_json(&r);
+		json_set_str(j, "name", r.name);
+		json_set_u64(j, "same", r.same);
+		json_push(s->list, j);
+	} else if (app_verbosity() >= 0) {
+		printf("%s: dataset %" PRId64
+		       ", %zu %s (%s) imported, in the index\n",
+		       r.name, r.id, r.files, str_plural(r.files, "file"),
+		       str_bytes(bytes, sizeof(bytes), r.bytes));
+	}
+	return STATUS_OK;
+}
+
+static int
+run(struct settings *s, const char *const *args, size_t count)
+{
+	struct error err = ERROR_INIT;
+	struct catalogue *c = catalogue_open(prefix_dir(s), &err);
+	int status = STATUS_OK, each = STATUS_OK;
+
+	if (c != NULL)
+		s->look.par = par_new(
+			s->jobs > 0 ? (unsigned)s->jobs : par_cpus(), &err);
+	if (s->look.par == NULL) {
+		catalogue_close(c);
+		return app_report(STATUS_OK, &err);
+	}
+	s->list = s->json ? json_new_array() : NULL;
+	s->look.progress = progress_start(s->exporting ? "export" : "import",
+					  app_verbosity() < 0);
+	for (size_t i = 0; i < count; i++) {
+		each = s->exporting ? export_one(s, c, args[i])
+				    : import_one(s, c, args[i]);
+		status = each > status ? each : status;
+	}
+	progress_end(s->look.progress);
+	if (catalogue_notice(c) != NULL)
+		app_warn("%s", catalogue_notice(c));
+	/* Where the archive goes to standard output nothing else does. */
+	if (s->json && s->exporting && to_stdout(s))
+		json_free(s->list);
+	else if (s->json && json_print(s->list, stdout, &err) < 0)
+		status = app_report(status, &err);
+	par_free(s->look.par);
+	catalogue_close(c);
+	return status;
+}
+
+/* --- The command line --- */
+
+static void
+check(struct settings *s, char **argv, int count)
+{
+	if (count == 0 ||
+	    (!str_eq(argv[0], "export") && !str_eq(argv[0], "import")))
+		app_usage("what is to be done? export or import");
+	s->exporting = str_eq(argv[0], "export");
+	if (s->exporting && s->force)
+		app_usage("--force goes with import");
+	if (!s->exporting && (s->output != NULL || s->format != NULL ||
+			      s->compress != NULL || s->redundancy))
+		app_usage("--output, --format, --compress and "
+			  "--with-redundancy go with export");
+	if (count == 1 && s->exporting)
+		app_usage("which dataset? give its name or number");
+	if (count == 1)
+		app_usage("which archive? give its file, or - for standard "
+			  "input");
+	if (s->exporting && count > 2)
+		app_usage("one archive holds one dataset");
+	if (s->exporting && to_stdout(s) && isatty(STDOUT_FILENO))
+		app_usage("an archive is not for a terminal: give --output");
+}
+
+static char **
+parse(struct settings *s, const struct app_info *as, int argc, char **argv,
+      int *count)
+{
+	const struct opt opts[] = {
+		OPT_GROUP("Export"),
+		OPT_STRING('o', "output", &s->output, "FILE", OPT_FILE,
+			   "where to write (default standard output)"),
+		OPT_STRING(0, "format", &s->format, "pax|zip|7zip|cpio",
+			   OPT_WORDS, "of the archive (default pax)"),
+		OPT_STRING(0, "compress", &s->compress, "none|gzip|xz|zstd",
+			   OPT_WORDS, "compression (default none)"),
+		OPT_FLAG(0, "with-redundancy", &s->redundancy,
+			 "filemaps and redundancy files, too"),
+		OPT_GROUP("Import"),
+		OPT_FLAG('f', "force", &s->force,
+			 "replace files that are there and differ"),
+		OPT_GROUP("Where and how"),
+		OPT_STRING('p', "prefix", &s->prefix, "DIR", OPT_DIR,
+			   "prefix directory (default $SCR_PREFIX, then .)"),
+		OPT_FLAG(0, "json", &s->json, "print JSON"),
+		OPT_U64('j', "jobs", &s->jobs, "N", 1, 1024,
+			"threads (default: one a processor)"),
+		OPT_END,
+	};
+
+	argv = app_start(as, argc, argv, opts, count);
+	check(s, argv, *count);
+	--*count;
+	return argv + 1;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct settings s = { .look = { .log = log_line } };
+	struct app_info as = info;
+	int count = 0;
+
+	/* Whoever started scr_container is not to hear of another. */
+	if (argc > 0 && str_eq(path_base(argv[0]), "scr_container"))
+		as.name = "scr_container";
+	argv = parse(&s, &as, argc, argv, &count);
+	s.look.stop = stop;
+	app_catch_signals();
+	return app_finish(run(&s, (const char *const *)argv, (size_t)count));
+}

@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "container/ark.h"
+#include "container/ark_impl.h"
+#include "mem.h"
+#include "path.h"
+#include "str.h"
+
+/* Directories with more than one link that a cpio archive may have: libarchive
+ * keeps a list of them, and searches it. */
+#define LINKED_MAX 65536
+
+enum state { BETWEEN, IN_ENTRY, AT_END, FAILED };
+
+/*
+ * Bytes go from the descriptor through `filter` (NULL: not compressed), which
+ * takes them for a file without format, to `archive`.  libarchive could do
+ * both in one, but then the work of a few compressed bytes, that unfold to
+ * headers without end, would know no bound.
+ */
+struct ark_in {
+	int fd;
+	char *name;
+	bool is_file;
+	bool seekable;	  /* and not compressed as a whole */
+	off_t start, pos; /* where the archive starts, and the next read */
+	struct archive *filter;
+	struct archive *archive;
+	locale_t locale;
+	enum state state;
+	enum ark_shape shape;
+
+	/* Read from the descriptor; `first` bytes before anybody asked. */
+	unsigned char *block;
+	size_t first;
+
+	/* A first block of the filter, looked at but not given on. */
+	const void *ahead;
+	size_t ahead_len;
+
+	/* How much more `archive` may be given, and why it was not. */
+	int64_t budget;
+	struct error cause;
+
+	struct buf path; /* of the current entry */
+	bool has_size;
+	uint64_t size, done;
+	unsigned linked;
+};
+
+/* --- Errors --- */
+
+/* End all work because of what `a`, or what lies below it, has said. */
+static int
+failed(struct ark_in *in, struct archive *a, struct error *err)
+{
+	const char *path = in->state == IN_ENTRY ? in->path.data : NULL;
+	const struct ark_reason why = {
+		.errnum = archive_errno(a),
+		.text = archive_error_string(a),
+	};
+
+	in->state = FAILED;
+	if (in->cause.kind != ERROR_NONE) {
+		if (err != NULL)
+			*err = in->cause;
+		return -1;
+	}
+	return ark_failed(err, ERROR_CORRUPT, in->name, path, why);
+}
+
+/* End all work because of the current entry. */
+static int
+refuse(struct ark_in *in, enum error_kind kind, const char *why,
+       struct error *err)
+{
+	in->state = FAILED;
+	return error_set(err, kind, "%s: %s%s%s", in->name,
+			 in->path.len > 0 ? in->path.data : "",
+			 in->path.len > 0 ? ": " : "", why);
+}
+
+static int
+no_memory(const char *name, struct error *err)
+{
+	return error_set(err, ERROR_NOMEM, "%s: out of memory", name);
+}
+
+/* Why `archive` gets nothing more, told once it has given up; -1. */
+static int
+stop(struct ark_in *in, const char *why)
+{
+	return error_set(&in->cause, ERROR_CORRUPT, "%s: %s", in->name, why);
+}
+
+/* --- The descriptor --- */
+
+/* The next bytes, into the block behind the first `have`: their number, 0 at
+ * the end, or -1 with the cause. */
+static ssize_t
+read_block(struct ark_in *in, size_t have)
+{
+	unsigned char *to = in->block + have;
+	ssize_t n = -1;
+
+	do {
+		n = in->is_file ? pread(in->fd, to, ARK_BLOCK - have, in->pos)
+				: read(in->fd, to, ARK_BLOCK - have);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return error_sys(&in->cause, "%s: cannot read", in->name);
+	in->pos += n;
+	return n;
+}
+
+/* libarchive asks for bytes of the descriptor. */
+static la_ssize_t
+give_raw(struct archive *a, void *arg, const void **data)
+{
+	struct ark_in *in = arg;
+	size_t first = in->first;
+
+	(void)a;
+	*data = in->block;
+	in->first = 0;
+	return first > 0 ? (la_ssize_t)first : read_block(in, 0);
+}
+
+/* Unpacked bytes of the filter; 0 at its end, or -1 with the cause. */
+static ssize_t
+read_filter(struct ark_in *in, const void **data)
+{
+	struct error *cause = &in->cause;
+	la_int64_t off = 0;
+	size_t len = 0;
+	int rc = ARCHIVE_OK;
+
+	do {
+		rc = archive_read_data_block(in->filter, data, &len, &off);
+	} while (rc == ARCHIVE_OK && len == 0);
+	if (rc == ARCHIVE_EOF)
+		return 0;
+	if (rc == ARCHIVE_OK)
+		return (ssize_t)len;
+	if (cause->kind == ERROR_NONE)
+		ark_failed(cause, ERROR_CORRUPT, in->name, NULL,
+			   (struct ark_reason){
+				   .errnum = archive_errno(in->filter),
+				   .text = archive_error_string(in->filter),
+			   });
+	return -1;
+}
+
+/* libarchive asks for bytes of the archive. */
+static la_ssize_t
+give(struct archive *a, void *arg, const void **data)
+{
+	struct ark_in *in = arg;
+	la_ssize_t n = -1;
+
+	if (in->cause.kind != ERROR_NONE)
+		return -1;
+	if (in->budget <= 0)
+		return stop(in, "too much before the next file");
+	if (in->filter == NULL) {
+		n = give_raw(a, arg, data);
+	} else if (in->ahead_len > 0) {
+		n = (la_ssize_t)in->ahead_len;
+		*data = in->ahead;
+		in->ahead_len = 0;
+	} else {
+		n = read_filter(in, data);
+	}
+	if (n > 0)
+		in->budget -= n;
+	return n;
+}
+
+/* libarchive goes elsewhere in an archive that is a file: where it wants to
+ * read, or behind what it wants to skip. */
+static la_int64_t
+seek(struct archive *a, void *arg, la_int64_t off, int whence)
+{
+	struct ark_in *in = arg;
+	struct stat st;
+	off_t to = whence == SEEK_SET ? in->start : in->pos - (off_t)in->first;
+
+	(void)a;
+	if (fstat(in->fd, &st) < 0)
+		return error_sys(&in->cause, "%s: cannot stat", in->name);
+	if (whence == SEEK_END)
+		to = st.st_size;
+	if (__builtin_add_overflow(to, off, &to) || to < in->start ||
+	    to > st.st_size)
+		return ARCHIVE_FATAL;
+	in->first = 0;
+	in->pos = to;
+	return to - in->start;
+}
+
+/* --- Opening --- */
+
+/* Can it be undone, with no outside program?  It is then. */
+static int
+add_filter(struct archive *f, enum ark_shape shape)
+{
+	switch (shape) {
+	case ARK_SHAPE_GZIP:
+		return archive_read_support_filter_gzip(f);
+	case ARK_SHAPE_XZ:
+		return archive_read_support_filter_xz(f);
+	default:
+		return archive_read_support_filter_zstd(f);
+	}
+}
+
+/* Make the filter for what the descriptor gives, and see what is in it. */
+static int
+open_filter(struct ark_in *in, struct error *err)
+{
+	struct archive *f = archive_read_new();
+	struct archive_entry *unused = NULL;
+	ssize_t n = 0;
+	int rc = ARCHIVE_FATAL;
+
+	in->filter = f;
+	if (f == NULL)
+		return no_memory(in->name, err);
+	if (add_filter(f, in->shape) != ARCHIVE_OK)
+		return error_set(err, ERROR_USAGE,
+				 "%s: libarchive cannot undo this compression",
+				 in->name);
+	archive_read_support_format_raw(f);
+	archive_read_support_format_empty(f);
+	rc = archive_read_open(f, in, NULL, give_raw, NULL);
+	if (rc == ARCHIVE_OK)
+		rc = archive_read_next_header(f, &unused);
+	if (rc == ARCHIVE_OK)
+		n = read_filter(in, &in->ahead);
+	if ((rc != ARCHIVE_OK && rc != ARCHIVE_EOF) || n < 0)
+		return failed(in, f, err);
+	in->seekable = false; /* the descriptor may be, its contents not */
+	in->ahead_len = (size_t)n;
+	in->shape =
+		n > 0 ? ark_shape(in->ahead, in->ahead_len) : ARK_SHAPE_OTHER;
+	return 0;
+}
+
+static int64_t
+header_budget(const struct ark_in *in)
+{
+	return in->shape == ARK_SHAPE_ZIP || in->shape == ARK_SHAPE_7ZIP
+		       ? ARK_DIRECTORY_MAX
+		       : ARK_HEADER_MAX;
+}
+
+static int
+open_archive(struct ark_in *in, struct error *err)
+{
+	struct archive *a = archive_read_new();
+
+	in->archive = a;
+	if (a == NULL)
+		return no_memory(in->name, err);
+	if (in->shape == ARK_SHAPE_7ZIP && !in->seekable)
+		return error_set(err, ERROR_USAGE,
+				 "%s: a 7zip archive can only be read from an "
+				 "uncompressed file, not from a pipe",
+				 in->name);
+	if (in->shape == ARK_SHAPE_7ZIP) {
+		archive_read_support_format_7zip(a);
+	} else if (in->shape == ARK_SHAPE_ZIP && in->seekable) {
+		archive_read_support_format_zip_seekable(a);
+	} else if (in->shape == ARK_SHAPE_ZIP) {
+		archive_read_support_format_zip_streamable(a);
+	} else {
+		archive_read_support_format_tar(a);
+		archive_read_support_format_cpio(a);
+	}
+	if (in->seekable)
+		archive_read_set_seek_callback(a, seek);
+	in->budget = header_budget(in);
+	if (archive_read_open(a, in, NULL, give, NULL) != ARCHIVE_OK)
+		return failed(in, a, err);
+	return 0;
+}
+
+/* Read the first bytes, set up what they call for. */
+static int
+open_all(struct ark_in *in, struct error *err)
+{
+	ssize_t n = 0;
+	locale_t old;
+	int rc = -1;
+
+	do {
+		n = read_block(in, in->first);
+		in->first += n > 0 ? (size_t)n : 0;
+	} while (n > 0 && in->first < ARK_SHAPE_LEN);
+	if (n < 0 && err != NULL)
+		*err = in->cause;
+	if (n < 0)
+		return -1;
+	in->shape = ark_shape(in->block, in->first);
+	if ((in->shape == ARK_SHAPE_GZIP || in->shape == ARK_SHAPE_XZ ||
+	     in->shape == ARK_SHAPE_ZSTD) &&
+	    open_filter(in, err) < 0)
+		return -1;
+	/*
+	 * tar: with UTF-8, libarchive would compose accents; where it cannot
+	 * convert a name, it leaves it alone.  zip and 7zip: names that are
+	 * marked as Unicode would be lost.
+	 */
+	in->locale = ark_locale(
+		in->shape == ARK_SHAPE_ZIP || in->shape == ARK_SHAPE_7ZIP, err);
+	if (in->locale == (locale_t)0)
+		return -1;
+	old = uselocale(in->locale);
+	rc = open_archive(in, err);
+	uselocale(old);
+	return rc;
+}
+
+struct ark_in *
+ark_in_new(int fd, const char *name, struct error *err)
+{
+	struct ark_in *in = mem_calloc(1, sizeof(*in));
+	struct stat st;
+
+	if (in == NULL) {
+		no_memory(name, err);
+		return NULL;
+	}
+	in->fd = fd;
+	in->name = mem_strdup(name);
+	in->block = mem_alloc(1, ARK_BLOCK);
+	if (in->name == NULL || in->block == NULL) {
+		no_memory(name, err);
+		goto fail;
+	}
+	if (fstat(fd, &st) < 0) {
+		error_sys(err, "%s: cannot stat", name);
+		goto fail;
+	}
+	in->start = S_ISREG(st.st_mode) ? lseek(fd, 0, SEEK_CUR) : -1;
+	in->is_file = in->seekable = in->start >= 0;
+	in->pos = in->is_file ? in->start : 0;
+	if (open_all(in, err) == 0)
+		return in;
+fail:
+	ark_in_free(in);
+	return NULL;
+}
+
+void
+ark_in_free(struct ark_in *in)
+{
+	if (in == NULL)
+		return;
+	/* In this order: the archive reads from the filter. */
+	archive_read_free(in->archive);
+	archive_read_free(in->filter);
+	if (in->locale != (locale_t)0)
+		freelocale(in->locale);
+	buf_free(&in->path);
+	mem_free(in->block);
+	mem_free(in->name);
+	mem_free(in);
+}
+
+/* --- Entries --- */
+
+/* Set in->path to that of `e`, as we like it: 1, or 0 if `e` is the directory
+ * that all others are below. */
+static int
+take_path(struct ark_in *in, struct archive_entry *e, struct error *err)
+{
+	const char *path = archive_entry_pathname(e), *clean = path;
+	const bool is_dir = archive_entry_filetype(e) == AE_IFDIR;
+	size_t len = 0;
+
+	buf_clear(&in->path);
+	if (path == NULL)
+		return refuse(in, ERROR_CORRUPT, "no name", err);
+	while (clean[0] == '.' && clean[1] == '/')
+		clean += 2;
+	len = strlen(clean);
+	if (is_dir && len > 0 && clean[len - 1] == '/')
+		len--;
+	else if (is_dir && (len == 0 || str_eq(clean, ".")))
+		return 0;
+	if (buf_add(&in->path, clean, len) < 0) {
+		in->state = FAILED;
+		return no_memory(in->name, err);
+	}
+	if (path_is_clean(in->path.data))
+		return 1;
+	in->state = FAILED;
+	return error_set(err, ERROR_UNSAFE, "%s: %s: not a clean relative path",
+			 in->name, path);
+}
+
+/* Nothing but files and directories, each with contents of its own. */
+static int
+check_kind(struct ark_in *in, struct archive_entry *e, struct error *err)
+{
+	const int family =
+		archive_format(in->archive) & ARCHIVE_FORMAT_BASE_MASK;
+	const bool is_dir = archive_entry_filetype(e) == AE_IFDIR;
+
+	if (archive_entry_hardlink(e) != NULL ||
+	    archive_entry_symlink(e) != NULL ||
+	    archive_entry_filetype(e) == AE_IFLNK)
+		return refuse(in, ERROR_UNSAFE, "a link", err);
+	if (!is_dir && archive_entry_filetype(e) != AE_IFREG)
+		return refuse(in, ERROR_UNSAFE,
+			      "neither a file nor a directory", err);
+	if (archive_entry_is_encrypted(e))
+		return refuse(in, ERROR_CORRUPT, "encrypted", err);
+	if (family != ARCHIVE_FORMAT_CPIO || archive_entry_nlink(e) < 2)
+		return 0;
+	if (!is_dir)
+		return refuse(in, ERROR_UNSAFE, "a file with several links",
+			      err);
+	if (++in->linked > LINKED_MAX)
+		return refuse(in, ERROR_CORRUPT, "too many directories", err);
+	return 0;
+}
+
+static void
+take_owner(const struct ark_in *in, struct archive_entry *e, struct attr *to)
+{
+	const bool odc =
+		archive_format(in->archive) == ARCHIVE_FORMAT_CPIO_POSIX;
+	const la_int64_t limit = odc ? ARK_CPIO_ID_MAX - 1 : UINT32_MAX;
+	const la_int64_t uid = archive_entry_uid(e), gid = archive_entry_gid(e);
+
+	/* Only the directory of a zip archive knows. */
+	if (in->shape != ARK_SHAPE_ZIP || in->seekable)
+		to->mode = archive_entry_mode(e);
+	if (to->mode == 0 || in->shape == ARK_SHAPE_7ZIP || uid < 0 ||
+	    uid > limit || gid < 0 || gid > limit)
+		return;
+	to->uid = (uint32_t)uid;
+	to->gid = (uint32_t)gid;
+	to->has_owner = true;
+}
+
+static void
+take_times(struct archive_entry *e, struct attr *to)
+{
+	if (!archive_entry_mtime_is_set(e))
+		return;
+	to->has_times = true;
+	to->mtime.tv_sec = archive_entry_mtime(e);
+	to->mtime.tv_nsec = archive_entry_mtime_nsec(e);
+	to->atime = to->mtime;
+	if (archive_entry_atime_is_set(e)) {
+		to->atime.tv_sec = archive_entry_atime(e);
+		to->atime.tv_nsec = archive_entry_atime_nsec(e);
+	}
+}
+
+/* `e` as the current entry: 1, 0 to pass it over, -1. */
+static int
+take_entry(struct ark_in *in, struct archive_entry *e, struct ark_entry *out,
+	   struct error *err)
+{
+	const bool is_file = archive_entry_filetype(e) == AE_IFREG;
+	const bool has_size = archive_entry_size_is_set(e);
+	const la_int64_t size = is_file && has_size ? archive_entry_size(e) : 0;
+	int rc = take_path(in, e, err);
+
+	if (rc <= 0)
+		return rc;
+	if (check_kind(in, e, err) < 0)
+		return -1;
+	if (size < 0 || size > ARK_SIZE_MAX)
+		return refuse(in, ERROR_CORRUPT, "an absurd size", err);
+	in->has_size = has_size || !is_file;
+	in->size = (uint64_t)size;
+	in->done = 0;
+	*out = (struct ark_entry){
+		.path = in->path.data,
+		.kind = is_file ? ARK_FILE : ARK_DIR,
+		.attr = { .has_size = has_size && is_file, .size = in->size },
+	};
+	take_owner(in, e, &out->attr);
+	take_times(e, &out->attr);
+	in->state = IN_ENTRY;
+	return 1;
+}
+
+/* Has `archive`, or the compression, more to say after the last entry? */
+static int
+finish(struct ark_in *in, struct error *err)
+{
+	struct archive *a = in->archive;
+	const int family = archive_format(a) & ARCHIVE_FORMAT_BASE_MASK;
+	const void *data = NULL;
+	ssize_t n = 0;
+
+	/* The end of a tar archive is a block of zeros: but for a few bytes
+	 * that nobody wrote, the only sign that no entry is missing. */
+	if (family == ARCHIVE_FORMAT_TAR &&
+	    archive_filter_bytes(a, 0) == archive_read_header_position(a)) {
+		stop(in, "ends early, between two files");
+		return failed(in, a, err);
+	}
+	do {
+		n = in->filter != NULL ? read_filter(in, &data) : 0;
+	} while (n > 0);
+	if (n == 0 && !in->is_file)
+		do {
+			n = read_block(in, 0);
+		} while (n > 0);
+	if (n < 0)
+		return failed(in, a, err);
+	in->state = AT_END;
+	return 0;
+}
+
+/* Go to the next header: 1, 0 at the end, -1. */
+static int
+find_entry(struct ark_in *in, struct archive_entry **e, struct error *err)
+{
+	struct archive *a = in->archive;
+	const char *text = NULL;
+	int rc = ARCHIVE_OK;
+
+	in->budget = INT64_MAX;
+	if (in->state == IN_ENTRY && archive_read_data_skip(a) < ARCHIVE_OK)
+		return failed(in, a, err);
+	in->state = BETWEEN;
+	in->budget = header_budget(in);
+	rc = archive_read_next_header(a, e);
+	in->budget = INT64_MAX;
+	if (rc == ARCHIVE_EOF)
+		return finish(in, err);
+	/* Names that are not ASCII, left as they are. */
+	text = archive_error_string(a);
+	if (rc == ARCHIVE_WARN && text != NULL &&
+	    strstr(text, "converted from") != NULL)
+		return 1;
+	return rc == ARCHIVE_OK ? 1 : failed(in, a, err);
+}
+
+int
+ark_in_next(struct ark_in *in, struct ark_entry *out, struct error *err)
+{
+	struct archive_entry *e = NULL;
+	locale_t old;
+	int rc = -1;
+
+	if (in->state == FAILED)
+		return error_set(err, ERROR_USAGE, "%s: failed before",
+				 in->name);
+	if (in->state == AT_END)
+		return 0;
+	old = uselocale(in->locale);
+	do {
+		rc = find_entry(in, &e, err);
+		if (rc <= 0)
+			break;
+		rc = take_entry(in, e, out, err);
+	} while (rc == 0);
+	uselocale(old);
+	return rc;
+}
+
+int
+ark_in_read(struct ark_in *in, void *to, size_t room, size_t *got,
+	    struct error *err)
+{
+	la_ssize_t n = 0;
+
+	*got = 0;
+	if (in->state != IN_ENTRY)
+		return error_set(err, ERROR_USAGE, "%s: %s", in->name,
+				 in->state == FAILED ? "failed before"
+						     : "no file to read");
+	n = archive_read_data(in->archive, to, room);
+	if (n < 0)
+		return failed(in, in->archive, err);
+	in->done += (uint64_t)n;
+	if (in->has_size && (in->done > in->size ||
+			     (n == 0 && room > 0 && in->done < in->size)))
+		return refuse(in, ERROR_CORRUPT,
+			      "fewer or more bytes than its size", err);
+	*got = (size_t)n;
+	return 0;
+}

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "container/ark.h"
+#include "container/ark_impl.h"
+#include "mem.h"
+
+/* Some encoders count what they are given at once in 32 bits. */
+#define PIECE_MAX ((size_t)1 << 30)
+
+enum state { READY, IN_ENTRY, CLOSED, FAILED };
+
+struct ark_out {
+	int fd;
+	char *name;
+	enum ark_format format;
+	enum ark_filter filter;
+	struct archive *archive;
+	struct archive_entry *entry;
+	locale_t locale;
+	enum state state;
+
+	/* The entry: its path, its size, and how much of it has come. */
+	char *path;
+	uint64_t size, done;
+
+	/*
+	 * What libarchive has put out, but was not written yet.  It is never
+	 * told of a failed write, for then it would not free all it has:
+	 * errnum is looked at after each call.  Once `abandoned`, nothing is
+	 * written any more.
+	 */
+	unsigned char *block;
+	size_t held;
+	uint64_t bytes;
+	int errnum;
+	bool abandoned;
+};
+
+/* --- The descriptor --- */
+
+static void
+write_all(struct ark_out *out, const unsigned char *data, size_t len)
+{
+	while (len > 0 && out->errnum == 0) {
+		ssize_t n = write(out->fd, data, len);
+
+		if (n < 0) {
+			if (errno != EINTR)
+				out->errnum = errno;
+			continue;
+		}
+		data += n;
+		len -= (size_t)n;
+		out->bytes += (uint64_t)n;
+	}
+}
+
+static void
+flush_block(struct ark_out *out)
+{
+	write_all(out, out->block, out->held);
+	out->held = 0;
+}
+
+/* libarchive's output, gathered in blocks. */
+static la_ssize_t
+take_output(struct archive *a, void *arg, const void *data, size_t len)
+{
+	struct ark_out *out = arg;
+	const unsigned char *from = data;
+	size_t left = len, n = 0;
+
+	(void)a;
+	/* pax and cpio would fill up the file with zeros, 7zip copy its
+	 * temporary file: they stop.  zip ends at once, or else leaks. */
+	if (out->abandoned)
+		return out->format == ARK_ZIP ? (la_ssize_t)len : -1;
+	while (left > 0) {
+		if (out->held == 0 && left >= ARK_BLOCK) {
+			write_all(out, from, left);
+			break;
+		}
+		n = ARK_BLOCK - out->held;
+		n = n < left ? n : left;
+		memcpy(out->block + out->held, from, n);
+		out->held += n;
+		from += n;
+		left -= n;
+		if (out->held == ARK_BLOCK)
+			flush_block(out);
+	}
+	return (la_ssize_t)len;
+}
+
+/* --- Errors --- */
+
+/* End all work because of what libarchive, or the descriptor, has said. */
+static int
+failed(struct ark_out *out, struct error *err)
+{
+	const char *path = out->state == IN_ENTRY ? out->path : NULL;
+	struct ark_reason why = { .errnum = archive_errno(out->archive) };
+
+	out->state = FAILED;
+	if (out->errnum != 0) {
+		errno = out->errnum;
+		return error_sys(err, "%s: cannot write", out->name);
+	}
+	why.text = archive_error_string(out->archive);
+	ark_failed(err, ERROR_SYSTEM, out->name, path, why);
+	if (err != NULL && err->kind == ERROR_SYSTEM && why.errnum > 0)
+		err->errnum = why.errnum;
+	return -1;
+}
+
+static int
+misuse(struct ark_out *out, const char *what, struct error *err)
+{
+	return error_set(err, ERROR_USAGE, "%s: %s", out->name,
+			 out->state == FAILED ? "failed before" : what);
+}
+
+/* --- Life --- */
+
+/* The compression of `filter` within the format. */
+static int
+set_inner(struct ark_out *out)
+{
+	static const char *const zip[] = {
+		[ARK_NONE] = "store",
+		[ARK_GZIP] = "deflate",
+	};
+	static const char *const seven[] = {
+		[ARK_NONE] = "copy",
+		[ARK_GZIP] = "deflate",
+		[ARK_XZ] = "lzma2",
+	};
+
+	if (out->format == ARK_ZIP)
+		return archive_write_set_format_option(
+			out->archive, "zip", "compression", zip[out->filter]);
+	return archive_write_set_format_option(
+		out->archive, "7zip", "compression", seven[out->filter]);
+}
+
+/* The compression of `filter` around the format. */
+static int
+set_outer(struct ark_out *out, unsigned threads)
+{
+	struct archive *a = out->archive;
+	const char *module = ark_filter_name(out->filter);
+	char number[16];
+
+	switch (out->filter) {
+	case ARK_NONE:
+		return ARCHIVE_OK;
+	case ARK_GZIP:
+		if (archive_write_add_filter_gzip(a) != ARCHIVE_OK)
+			return ARCHIVE_FATAL;
+		/* The same files make the same archive. */
+		(void)archive_write_set_filter_option(a, module, "timestamp",
+						      NULL);
+		return ARCHIVE_OK;
+	case ARK_XZ:
+		if (archive_write_add_filter_xz(a) != ARCHIVE_OK)
+			return ARCHIVE_FATAL;
+		break;
+	case ARK_ZSTD:
+		if (archive_write_add_filter_zstd(a) != ARCHIVE_OK)
+			return ARCHIVE_FATAL;
+		break;
+	}
+	snprintf(number, sizeof(number), "%u", threads);
+	/* Built without threads, it refuses; one thread is right as well. */
+	if (threads > 1)
+		(void)archive_write_set_filter_option(a, module, "threads",
+						      number);
+	return ARCHIVE_OK;
+}
+
+static int
+set_up(struct ark_out *out, unsigned threads)
+{
+	struct archive *a = out->archive;
+	int rc = ARCHIVE_FATAL;
+
+	switch (out->format) {
+	case ARK_PAX:
+		rc = archive_write_set_format_pax(a);
+		break;
+	case ARK_CPIO:
+		rc = archive_write_set_format_cpio(a);
+		break;
+	case ARK_ZIP:
+		rc = archive_write_set_format_zip(a);
+		break;
+	case ARK_7ZIP:
+		rc = archive_write_set_format_7zip(a);
+		break;
+	}
+	if (rc != ARCHIVE_OK)
+		return rc;
+	if (out->format == ARK_ZIP || out->format == ARK_7ZIP)
+		rc = set_inner(out);
+	else
+		rc = set_outer(out, threads);
+	if (rc != ARCHIVE_OK)
+		return rc;
+	/* No blocks but ours. */
+	archive_write_set_bytes_per_block(a, 0);
+	return archive_write_open(a, out, NULL, take_output, NULL);
+}
+
+struct ark_out *
+ark_out_new(int fd, const char *name, enum ark_format format,
+	    enum ark_filter filter, unsigned threads, struct error *err)
+{
+	/* Names are stored in UTF-8 or made from it, or as they are. */
+	const bool utf8 = format == ARK_PAX || format == ARK_7ZIP;
+	struct ark_out *out = NULL;
+	locale_t old;
+	int rc = -1;
+
+	if (ark_check(format, filter, err) < 0)
+		return NULL;
+	out = mem_calloc(1, sizeof(*out));
+	if (out == NULL)
+		goto no_memory;
+	out->fd = fd;
+	out->format = format;
+	out->filter = filter;
+	out->name = mem_strdup(name);
+	out->block = mem_alloc(1, ARK_BLOCK);
+	if (out->name == NULL || out->block == NULL)
+		goto no_memory;
+	out->locale = ark_locale(utf8, err);
+	if (out->locale == (locale_t)0)
+		goto fail;
+	out->archive = archive_write_new();
+	out->entry = archive_entry_new();
+	if (out->archive == NULL || out->entry == NULL)
+		goto no_memory;
+	old = uselocale(out->locale);
+	rc = set_up(out, threads);
+	uselocale(old);
+	if (rc == ARCHIVE_OK)
+		return out;
+	failed(out, err);
+	goto fail;
+no_memory:
+	error_set(err, ERROR_NOMEM, "%s: out of memory", name);
+fail:
+	ark_out_free(out);
+	return NULL;
+}
+
+void
+ark_out_free(struct ark_out *out)
+{
+	if (out == NULL)
+		return;
+	out->abandoned = true;
+	archive_entry_free(out->entry);
+	archive_write_free(out->archive);
+	if (out->locale != (locale_t)0)
+		freelocale(out->locale);
+	mem_free(out->block);
+	mem_free(out->path);
+	mem_free(out->name);
+	mem_free(out);
+}
+
+/* --- Entries --- */
+
+/* The time as far as the format can hold it; false: not at all. */
+static bool
+fit_time(enum ark_format format, struct timespec *ts)
+{
+	static const int64_t last[] = {
+		[ARK_PAX] = INT64_C(1) << 56,
+		[ARK_ZIP] = UINT32_MAX,
+		[ARK_7ZIP] = INT64_C(1) << 36,
+		[ARK_CPIO] = (INT64_C(1) << 33) - 1,
+	};
+	int64_t seconds = ts->tv_sec;
+
+	if (ts->tv_nsec < 0 || ts->tv_nsec > 999999999)
+		ts->tv_nsec = 0;
+	if (seconds >= 0)
+		return seconds <= last[format];
+	/* -1.2 would be read as 1.2 seconds before 1970 by one program and
+	 * 0.8 by the other. */
+	ts->tv_nsec = 0;
+	return format == ARK_PAX && seconds >= -last[ARK_PAX];
+}
+
+static void
+describe(struct ark_out *out, const struct attr *attr)
+{
+	struct archive_entry *e = out->entry;
+	struct timespec mtime = attr->mtime, atime = attr->atime;
+
+	archive_entry_clear(e);
+	archive_entry_set_pathname(e, out->path);
+	archive_entry_set_size(e, (la_int64_t)out->size);
+	archive_entry_set_filetype(e, AE_IFREG);
+	archive_entry_set_nlink(e, 1);
+	archive_entry_set_perm(e, attr->mode != 0 ? attr->mode & 07777 : 0644);
+	archive_entry_set_uid(e, attr->has_owner ? attr->uid : geteuid());
+	archive_entry_set_gid(e, attr->has_owner ? attr->gid : getegid());
+	if (attr->has_times && fit_time(out->format, &mtime))
+		archive_entry_set_mtime(e, mtime.tv_sec, mtime.tv_nsec);
+	if (attr->has_times && fit_time(out->format, &atime))
+		archive_entry_set_atime(e, atime.tv_sec, atime.tv_nsec);
+}
+
+int
+ark_out_begin(struct ark_out *out, const char *path, uint64_t size,
+	      const struct attr *attr, struct error *err)
+{
+	locale_t old;
+	int rc = -1;
+
+	if (out->state != READY)
+		return misuse(out, "a file is begun out of order", err);
+	if (ark_fits(out->format, path, size, err) < 0)
+		return -1;
+	mem_free(out->path);
+	out->path = mem_strdup(path);
+	if (out->path == NULL)
+		return error_set(err, ERROR_NOMEM, "%s: out of memory",
+				 out->name);
+	out->size = size;
+	out->done = 0;
+	out->state = IN_ENTRY;
+	old = uselocale(out->locale);
+	describe(out, attr);
+	rc = archive_write_header(out->archive, out->entry);
+	uselocale(old);
+	/* pax tells that a name is not UTF-8, and stores it as it is. */
+	if (rc == ARCHIVE_WARN && out->format == ARK_PAX)
+		rc = ARCHIVE_OK;
+	return rc == ARCHIVE_OK && out->errnum == 0 ? 0 : failed(out, err);
+}
+
+static int
+wrong_size(struct ark_out *out, uint64_t came, struct error *err)
+{
+	out->state = FAILED;
+	return error_set(err, ERROR_CORRUPT,
+			 "%s: %s: has changed: %" PRIu64 " bytes, not %" PRIu64,
+			 out->name, out->path, came, out->size);
+}
+
+int
+ark_out_data(struct ark_out *out, const void *data, size_t len,
+	     struct error *err)
+{
+	const unsigned char *from = data;
+
+	if (out->state != IN_ENTRY)
+		return misuse(out, "data without a file", err);
+	if (len > out->size - out->done)
+		return wrong_size(out, out->done + len, err);
+	while (len > 0) {
+		la_ssize_t n = archive_write_data(
+			out->archive, from, len < PIECE_MAX ? len : PIECE_MAX);
+
+		if (n <= 0 || out->errnum != 0)
+			return failed(out, err);
+		from += n;
+		len -= (size_t)n;
+		out->done += (uint64_t)n;
+	}
+	return 0;
+}
+
+int
+ark_out_end(struct ark_out *out, struct error *err)
+{
+	if (out->state != IN_ENTRY)
+		return misuse(out, "no file to end", err);
+	if (out->done != out->size)
+		return wrong_size(out, out->done, err);
+	if (archive_write_finish_entry(out->archive) != ARCHIVE_OK ||
+	    out->errnum != 0)
+		return failed(out, err);
+	out->state = READY;
+	return 0;
+}
+
+int
+ark_out_close(struct ark_out *out, struct error *err)
+{
+	locale_t old;
+	size_t tail = 0;
+	int rc = -1;
+
+	if (out->state != READY)
+		return misuse(out, "closed out of order", err);
+	old = uselocale(out->locale);
+	rc = archive_write_close(out->archive);
+	uselocale(old);
+	if (rc != ARCHIVE_OK || out->errnum != 0)
+		return failed(out, err);
+	flush_block(out);
+	/* A tar file is a number of whole records. */
+	tail = out->bytes % ARK_RECORD;
+	if (out->format == ARK_PAX && out->filter == ARK_NONE && tail > 0) {
+		out->held = ARK_RECORD - tail;
+		memset(out->block, 0, out->held);
+		flush_block(out);
+	}
+	if (out->errnum != 0)
+		return failed(out, err);
+	out->state = CLOSED;
+	return 0;
+}
+
+uint64_t
+ark_out_bytes(const struct ark_out *out)
+{
+	return out->bytes;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "container/manifest.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "hash.h"
+#include "map.h"
+#include "mem.h"
+#include "path.h"
+
+#define SUM_LEN (HASH_TEXT - 1)
+
+/* What is escaped, and the letters for it. */
+static const char plain[] = "\\\n\r";
+static const char letters[] = "\\nr";
+
+struct manifest {
+	struct manifest_entry *entries;
+	size_t count, room;
+	struct map *by_path;
+	struct arena *arena; /* paths and sums */
+};
+
+static bool
+is_sum(const char *s)
+{
+	return strspn(s, "0123456789abcdef") >= SUM_LEN;
+}
+
+/* --- Writing --- */
+
+int
+manifest_add(struct buf *to, const char *sum, const char *path,
+	     struct error *err)
+{
+	const size_t before = to->len;
+	bool escaped = strpbrk(path, plain) != NULL;
+	int rc = 0;
+
+	if (!path_is_clean(path))
+		return error_set(err, ERROR_UNSAFE,
+				 "manifest: %s: not a clean relative path",
+				 path);
+	if (!is_sum(sum) || sum[SUM_LEN] != '\0')
+		return error_set(err, ERROR_USAGE,
+				 "manifest: %s: no SHA-256 sum", path);
+	rc = escaped ? buf_add_char(to, '\\') : 0;
+	if (rc == 0)
+		rc = buf_add_str(to, sum);
+	if (rc == 0)
+		rc = buf_add_str(to, "  ");
+	for (; rc == 0 && *path != '\0'; path++) {
+		const char *at = strchr(plain, *path);
+
+		if (at == NULL)
+			rc = buf_add_char(to, *path);
+		else if ((rc = buf_add_char(to, '\\')) == 0)
+			rc = buf_add_char(to, letters[at - plain]);
+	}
+	if (rc == 0)
+		rc = buf_add_char(to, '\n');
+	if (rc == 0 && to->len <= MANIFEST_MAX)
+		return 0;
+	to->len = before;
+	if (to->data != NULL)
+		to->data[before] = '\0';
+	if (rc == 0)
+		return error_set(err, ERROR_USAGE, "manifest: too many files");
+	return error_set(err, ERROR_NOMEM, "manifest: out of memory");
+}
+
+/* --- Reading --- */
+
+static int
+no_memory(struct error *err)
+{
+	return error_set(err, ERROR_NOMEM, "manifest: out of memory");
+}
+
+/* Undo the escapes of path[0..len); its new length, or 0 if one is wrong. */
+static size_t
+unescape(char *path, size_t len)
+{
+	size_t from = 0, to = 0;
+
+	for (; from < len; from++) {
+		char c = path[from];
+
+		if (c == '\\') {
+			const char *at = ++from < len && path[from] != '\0'
+						 ? strchr(letters, path[from])
+						 : NULL;
+
+			if (at == NULL)
+				return 0;
+			c = plain[at - letters];
+		}
+		path[to++] = c;
+	}
+	return to;
+}
+
+/*
+ * Read the line s[0..len), without its end, as the next entry; *path lies in
+ * the arena.  What is wrong with it, or NULL; without memory, *path is NULL.
+ */
+static const char *
+parse_line(struct manifest *m, const char *s, size_t len, const char **path)
+{
+	const bool escaped = len > 0 && s[0] == '\\';
+	struct manifest_entry *e = &m->entries[m->count];
+	char *copy = NULL;
+
+	s += escaped;
+	len -= escaped;
+	if (memchr(s, '\0', len) != NULL)
+		return "a NUL byte";
+	/* The sum and the path become strings of one copy of the line. */
+	copy = arena_strndup(m->arena, s, len);
+	*path = copy;
+	if (copy == NULL)
+		return NULL;
+	if (len < SUM_LEN + 3 || !is_sum(copy) || copy[SUM_LEN] != ' ' ||
+	    (copy[SUM_LEN + 1] != ' ' && copy[SUM_LEN + 1] != '*'))
+		return "no sum and path";
+	copy[SUM_LEN] = '\0';
+	e->sum = copy;
+	copy += SUM_LEN + 2;
+	len -= SUM_LEN + 2;
+	*path = e->path = copy;
+	if (escaped) {
+		len = unescape(copy, len);
+		copy[len] = '\0';
+		if (len == 0)
+			return "a wrong escape";
+	}
+	return NULL;
+}
+
+/* Room for one entry more. */
+static int
+make_room(struct manifest *m)
+{
+	size_t room = m->room > 0 ? 2 * m->room : 64;
+	struct manifest_entry *p = NULL;
+
+	if (m->count < m->room)
+		return 0;
+	p = mem_realloc(m->entries, room, sizeof(*p));
+	if (p == NULL)
+		return -1;
+	m->entries = p;
+	m->room = room;
+	return 0;
+}
+
+static int
+take_line(struct manifest *m, const char *s, size_t len, struct error *err)
+{
+	const char *path = NULL, *wrong = NULL;
+
+	if (make_room(m) < 0)
+		return no_memory(err);
+	wrong = parse_line(m, s, len, &path);
+	if (wrong != NULL)
+		return error_set(err, ERROR_CORRUPT, "manifest: line %zu: %s",
+				 m->count + 1, wrong);
+	if (path == NULL)
+		return no_memory(err);
+	if (!path_is_clean(path))
+		return error_set(err, ERROR_UNSAFE,
+				 "manifest: line %zu: %s: not a clean relative "
+				 "path",
+				 m->count + 1, path);
+	if (map_get(m->by_path, path) != MAP_NONE)
+		return error_set(err, ERROR_CORRUPT,
+				 "manifest: line %zu: %s: there twice",
+				 m->count + 1, path);
+	if (map_put(m->by_path, path, m->count) < 0)
+		return no_memory(err);
+	m->count++;
+	return 0;
+}
+
+struct manifest *
+manifest_parse(const void *data, size_t len, struct error *err)
+{
+	const char *s = data, *end = NULL;
+	struct manifest *m = NULL;
+
+	if (len > MANIFEST_MAX) {
+		error_set(err, ERROR_CORRUPT, "manifest: too long");
+		return NULL;
+	}
+	m = mem_calloc(1, sizeof(*m));
+	if (m == NULL) {
+		no_memory(err);
+		return NULL;
+	}
+	m->arena = arena_new();
+	m->by_path = map_new();
+	if (m->arena == NULL || m->by_path == NULL) {
+		no_memory(err);
+		goto fail;
+	}
+	for (; len > 0; s = end) {
+		end = memchr(s, '\n', len);
+		if (end == NULL) {
+			error_set(err, ERROR_CORRUPT,
+				  "manifest: line %zu: has no end",
+				  m->count + 1);
+			goto fail;
+		}
+		if (take_line(m, s, (size_t)(end - s), err) < 0)
+			goto fail;
+		end++;
+		len -= (size_t)(end - s);
+	}
+	return m;
+fail:
+	manifest_free(m);
+	return NULL;
+}
+
+void
+manifest_free(struct manifest *m)
+{
+	if (m == NULL)
+		return;
+	map_free(m->by_path);
+	arena_free(m->arena);
+	mem_free(m->entries);
+	mem_free(m);
+}
+
+size_t
+manifest_count(const struct manifest *m)
+{
+	return m->count;
+}
+
+const struct manifest_entry *
+manifest_at(const struct manifest *m, size_t i)
+{
+	return &m->entries[i];
+}
+
+size_t
+manifest_find(const struct manifest *m, const char *path)
+{
+	size_t at = map_get(m->by_path, path);
+
+	return at == MAP_NONE ? MANIFEST_NONE : at;
+}
