@@ -124,6 +124,15 @@ int kvtree_sort(struct kvtree *t, struct error *err);
 /* --- Encoded form --- */
 
 /*
+ * For readers that need no tree: check header, length and checksum of an image
+ * as kvtree_decode() does, and give the elements between them, borrowed from
+ * `data`: count, then for each key, NUL, and the same again.  NULL:
+ * ERROR_CORRUPT.
+ */
+const char *kvtree_body(const void *data, size_t len, size_t *body,
+			struct error *err);
+
+/*
  * Decode an image at the start of `len` untrusted bytes.  Bytes behind the
  * image are not looked at: *used (may be NULL) says how many it has.  Same
  * keys under one parent are merged into the first.  Return a root for

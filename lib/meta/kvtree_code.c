@@ -445,12 +445,11 @@ read_tree(struct kvtree_tree *tree, const char *end, struct error *err)
 			 KVTREE_MAX_DEPTH, at - image);
 }
 
-/* Decode tree->image, whose PAD is in place. */
-static int
-decode_image(struct kvtree_tree *tree, const struct header *h,
-	     struct error *err)
+/* Where the elements of an image of h->size bytes end, if its checksum is
+ * right; else 0. */
+static size_t
+check_sum(const char *image, const struct header *h, struct error *err)
 {
-	const char *image = tree->image.data;
 	size_t end = (size_t)h->size;
 	uint32_t want = 0, got = 0;
 
@@ -458,14 +457,26 @@ decode_image(struct kvtree_tree *tree, const struct header *h,
 		end -= CRC_SIZE;
 		want = get_be32(image + end);
 		got = crc_update(0, image, end);
-		if (want != got)
-			return error_set(err, ERROR_CORRUPT,
-					 "checksum mismatch: file says "
-					 "0x%08" PRIx32
-					 ", contents give 0x%08" PRIx32,
-					 want, got);
+		if (want != got) {
+			error_set(err, ERROR_CORRUPT,
+				  "checksum mismatch: file says 0x%08" PRIx32
+				  ", contents give 0x%08" PRIx32,
+				  want, got);
+			return 0;
+		}
 	}
-	return read_tree(tree, image + end, err);
+	return end;
+}
+
+/* Decode tree->image, whose PAD is in place. */
+static int
+decode_image(struct kvtree_tree *tree, const struct header *h,
+	     struct error *err)
+{
+	const char *image = tree->image.data;
+	size_t end = check_sum(image, h, err);
+
+	return end == 0 ? -1 : read_tree(tree, image + end, err);
 }
 
 static int
@@ -478,6 +489,21 @@ check_length(const void *data, size_t len, struct header *h, struct error *err)
 				 "needs %" PRIu64 " bytes, has %zu: truncated",
 				 h->size, len);
 	return 0;
+}
+
+const char *
+kvtree_body(const void *data, size_t len, size_t *body, struct error *err)
+{
+	struct header h = { 0 };
+	size_t end = 0;
+
+	if (check_length(data, len, &h, err) < 0)
+		return NULL;
+	end = check_sum(data, &h, err);
+	if (end == 0)
+		return NULL;
+	*body = end - KVTREE_HEADER_SIZE;
+	return (const char *)data + KVTREE_HEADER_SIZE;
 }
 
 int

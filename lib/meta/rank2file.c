@@ -32,12 +32,20 @@
 /* Bytes of the smallest entry of a rank: a digit, NUL and a count. */
 #define RANK_BYTES 6
 
+/* A part as it was read; its bytes are in out->images. */
+struct image {
+	const char *name, *data;
+	size_t len;
+};
+
 /* A load in progress.  `names` are those of out->trees. */
 struct loader {
 	struct rank2file_base base;
 	struct rank2file *out;
 	const char **names;
-	size_t room;	  /* of names and out->trees */
+	size_t room;	      /* of names and out->trees */
+	struct image *images; /* parts that are still to be looked at */
+	size_t nimages, images_room;
 	struct map *seen; /* names of all files read: each is read once, so
 			     that no loop or fan-out can multiply the work */
 	struct buf raw;
@@ -161,6 +169,26 @@ read_bytes(int dirfd, const char *name, struct buf *out, struct error *err)
 	return rc;
 }
 
+/* Note that file `name` is read now, and was not before. */
+static int
+see(struct loader *l, const char *name, struct error *err)
+{
+	if (map_get(l->seen, name) != MAP_NONE)
+		return error_set(err, ERROR_CORRUPT, "%s: named twice", name);
+	return map_put(l->seen, name, 0) < 0 ? no_memory(err) : 0;
+}
+
+static int
+check_offset(struct loader *l, const char *name, uint64_t offset, size_t len,
+	     struct error *err)
+{
+	if (offset > len)
+		return error_set(err, ERROR_CORRUPT, "%s: no offset %" PRIu64,
+				 name, offset);
+	l->bytes += len;
+	return 0;
+}
+
 /* Read the tree at `offset` of a file that was not read before. */
 static struct kvtree *
 read_tree(struct loader *l, int dirfd, const char *name, uint64_t offset,
@@ -168,27 +196,58 @@ read_tree(struct loader *l, int dirfd, const char *name, uint64_t offset,
 {
 	struct kvtree *tree = NULL;
 
-	if (map_get(l->seen, name) != MAP_NONE) {
-		error_set(err, ERROR_CORRUPT, "%s: named twice", name);
+	if (see(l, name, err) < 0 ||
+	    read_bytes(dirfd, name, &l->raw, err) < 0 ||
+	    check_offset(l, name, offset, l->raw.len, err) < 0)
 		return NULL;
-	}
-	if (map_put(l->seen, name, 0) < 0) {
-		no_memory(err);
-		return NULL;
-	}
-	if (read_bytes(dirfd, name, &l->raw, err) < 0)
-		return NULL;
-	if (offset > l->raw.len) {
-		error_set(err, ERROR_CORRUPT, "%s: no offset %" PRIu64, name,
-			  offset);
-		return NULL;
-	}
-	l->bytes += l->raw.len;
 	tree = kvtree_decode(l->raw.data + offset, l->raw.len - (size_t)offset,
 			     NULL, err);
 	if (tree == NULL)
 		error_wrap(err, "%s", name);
 	return tree;
+}
+
+static int
+make_room(struct loader *l, struct error *err)
+{
+	size_t room = l->images_room > 0 ? 2 * l->images_room : 16;
+	void *p = NULL;
+
+	if (l->nimages < l->images_room)
+		return 0;
+	p = mem_realloc(l->images, room, sizeof(*l->images));
+	if (p == NULL)
+		return no_memory(err);
+	l->images = p;
+	p = mem_realloc(l->out->images, room, sizeof(*l->out->images));
+	if (p == NULL)
+		return no_memory(err);
+	l->out->images = p;
+	l->images_room = room;
+	return 0;
+}
+
+/* Read a part, which will be looked at when all are there. */
+static int
+read_image(struct loader *l, int dirfd, const char *name, uint64_t offset,
+	   struct error *err)
+{
+	struct buf raw = BUF_INIT;
+	struct image *im = NULL;
+
+	if (see(l, name, err) < 0 || make_room(l, err) < 0)
+		return -1;
+	if (read_bytes(dirfd, name, &raw, err) < 0 ||
+	    check_offset(l, name, offset, raw.len, err) < 0) {
+		buf_free(&raw);
+		return -1;
+	}
+	im = &l->images[l->nimages++];
+	im->name = name;
+	im->data = raw.data + offset;
+	im->len = raw.len - (size_t)offset;
+	l->out->images[l->out->nimages++] = raw.data;
+	return 0;
 }
 
 static int load_map(struct loader *l, int dirfd, const struct kvtree *map,
@@ -216,7 +275,13 @@ load_part(struct loader *l, int dirfd, const struct kvtree *k, uint64_t level,
 	name = part_name(l, value, level, err);
 	if (name == NULL)
 		return -1;
-	tree = read_tree(l, dirfd, name, offset, &why);
+	/* Parts, not maps: mostly they need no tree. */
+	if (level == 1)
+		rc = read_image(l, dirfd, name, offset, &why);
+	else
+		tree = read_tree(l, dirfd, name, offset, &why);
+	if (rc == 0)
+		return 0;
 	if (tree == NULL) {
 		/* To the caller ABSENT means that there is no top file. */
 		if (why.kind == ERROR_ABSENT)
@@ -230,10 +295,6 @@ load_part(struct loader *l, int dirfd, const struct kvtree *k, uint64_t level,
 	if (below + 1 != level) {
 		value_bad(err, "LEVEL", "not one below the map's");
 		goto out;
-	}
-	if (below == 0) {
-		rc = keep_tree(l, tree, name, err);
-		return rc;
 	}
 	rc = load_map(l, dirfd, tree, below, err);
 out:
@@ -403,6 +464,45 @@ read_part(struct rank2file *out, const struct kvtree *part, struct error *err)
 	return 0;
 }
 
+/* A part that is not plain: as a tree. */
+static int
+read_odd(struct loader *l, const struct image *im, struct error *err)
+{
+	struct kvtree *tree = kvtree_decode(im->data, im->len, NULL, err);
+	uint64_t level = 0;
+
+	if (tree == NULL)
+		return -1;
+	if (read_level(tree, &level, err) < 0 ||
+	    (level != 0 &&
+	     value_bad(err, "LEVEL", "not one below the map's") < 0)) {
+		kvtree_free(tree);
+		return -1;
+	}
+	if (keep_tree(l, tree, im->name, err) < 0)
+		return -1;
+	return read_part(l->out, tree, err);
+}
+
+static int
+read_images(struct loader *l, struct error *err)
+{
+	for (size_t i = 0; i < l->nimages; i++) {
+		const struct image *im = &l->images[i];
+		size_t len = 0;
+		const char *body = kvtree_body(im->data, im->len, &len, err);
+		int rc = body == NULL ? -1 : rank2file_scan(l->out, body, len);
+
+		if (rc < 0 && body != NULL)
+			return no_memory(err);
+		if (rc > 0)
+			rc = read_odd(l, im, err);
+		if (rc < 0)
+			return error_wrap(err, "%s", im->name);
+	}
+	return 0;
+}
+
 /* Make the view of what was loaded. */
 static int
 make_view(struct loader *l, struct error *err)
@@ -418,10 +518,11 @@ make_view(struct loader *l, struct error *err)
 	out->ranks = arena_alloc(out->arena, out->nranks, sizeof(*out->ranks));
 	if (out->ranks == NULL)
 		return no_memory(err);
+	memset(out->ranks, 0, out->nranks * sizeof(*out->ranks));
 	for (i = 0; i < out->ntrees; i++)
 		if (read_part(out, out->trees[i], err) < 0)
 			return error_wrap(err, "%s", l->names[i]);
-	return 0;
+	return read_images(l, err);
 }
 
 /* Is no part of that generation among the files read? */
@@ -474,6 +575,7 @@ rank2file_load(int dirfd, const char *base, struct rank2file *out,
 	rc = 0;
 out:
 	mem_free(l.names);
+	mem_free(l.images);
 	buf_free(&l.raw);
 	buf_free(&l.base.stem);
 	map_free(l.seen);
@@ -490,6 +592,9 @@ rank2file_free(struct rank2file *r)
 	for (i = 0; i < r->ntrees; i++)
 		kvtree_free(r->trees[i]);
 	mem_free(r->trees);
+	for (i = 0; i < r->nimages; i++)
+		mem_free(r->images[i]);
+	mem_free(r->images);
 	kvtree_free(r->top);
 	arena_free(r->arena);
 	memset(r, 0, sizeof(*r));

@@ -34,7 +34,7 @@ struct rank2file_file {
 	size_t nsegs; /* in their order; none: a file of its own */
 	const struct rank2file_seg *segs;
 	const struct kvtree *node; /* the entry itself, with what else it has;
-				      NULL when written by us */
+				      NULL: nothing else */
 };
 
 struct rank2file_rank {
@@ -49,8 +49,10 @@ struct rank2file {
 	size_t nranks;
 	struct rank2file_rank *ranks; /* nranks */
 	struct arena *arena;	      /* owns all of it */
-	struct kvtree **trees;	      /* the parts, kept for `node` */
+	struct kvtree **trees;	      /* parts, kept for `node` */
 	size_t ntrees;
+	char **images; /* parts that needed no tree: their strings are here */
+	size_t nimages;
 	struct kvtree *top; /* the top file; NULL when written by us */
 	/* Child CTR of the top file: what our containers are (rank2file(5));
 	 * NULL: none.  Read: borrowed from `top`. */

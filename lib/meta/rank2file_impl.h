@@ -30,4 +30,14 @@ int rank2file_base_split(struct rank2file_base *b, const char *base);
 bool rank2file_part_scan(const struct rank2file_base *b, const char *tail,
 			 uint64_t *level, uint64_t *writer);
 
+struct rank2file;
+
+/*
+ * Read a part straight from the elements of its image (kvtree_body()), if it
+ * is as all writers write it: known keys, each once, plain numbers.  0: done.
+ * 1: it is not, or it makes no sense: a tree will tell; `out` is as it was,
+ * but for memory in its arena.  -1: out of memory.
+ */
+int rank2file_scan(struct rank2file *out, const char *body, size_t len);
+
 #endif /* META_RANK2FILE_IMPL_H */
