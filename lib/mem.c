@@ -5,8 +5,14 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+/* Of x86-64 and arm64; where pages have another size it does no harm. */
+#define LARGE_PAGE ((uintptr_t)2 << 20)
+#define LARGE ((size_t)16 << 20)
 
 /* Allocations that may still succeed; negative: no limit.  The only state of
  * the library that outlives a call: a test has no other way to reach
@@ -38,12 +44,28 @@ product(size_t count, size_t size)
 	return bytes > 0 ? bytes : 1;
 }
 
+/* Tables of many megabytes are cheaper in large pages: filling them would
+ * fault once for every 4 KiB.  Only advice; whether it is taken matters not. */
+static void *
+advise(void *p, size_t bytes)
+{
+	uintptr_t start = ((uintptr_t)p + LARGE_PAGE - 1) & -LARGE_PAGE;
+	uintptr_t end = ((uintptr_t)p + bytes) & -LARGE_PAGE;
+	int saved = errno;
+
+	if (p != NULL && bytes >= LARGE && start < end) {
+		(void)madvise((void *)start, end - start, MADV_HUGEPAGE);
+		errno = saved;
+	}
+	return p;
+}
+
 void *
 mem_alloc(size_t count, size_t size)
 {
 	size_t bytes = product(count, size);
 
-	return bytes > 0 ? malloc(bytes) : NULL;
+	return bytes > 0 ? advise(malloc(bytes), bytes) : NULL;
 }
 
 void *
@@ -51,7 +73,7 @@ mem_calloc(size_t count, size_t size)
 {
 	size_t bytes = product(count, size);
 
-	return bytes > 0 ? calloc(1, bytes) : NULL;
+	return bytes > 0 ? advise(calloc(1, bytes), bytes) : NULL;
 }
 
 void *
@@ -59,7 +81,7 @@ mem_realloc(void *p, size_t count, size_t size)
 {
 	size_t bytes = product(count, size);
 
-	return bytes > 0 ? realloc(p, bytes) : NULL;
+	return bytes > 0 ? advise(realloc(p, bytes), bytes) : NULL;
 }
 
 void *

@@ -163,12 +163,12 @@ find(struct packed *p, struct catalogue *c, const char *what, struct error *err)
 /* --- Its map --- */
 
 static int
-load(struct packed *p, struct error *err)
+load(struct packed *p, struct par *par, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	char shown[SHOWN_MAX];
 
-	if (rank2file_load(p->meta_fd, p->base, &p->r2f, &why) < 0) {
+	if (rank2file_load_par(p->meta_fd, p->base, par, &p->r2f, &why) < 0) {
 		if (why.kind == ERROR_ABSENT)
 			return error_set(
 				err, ERROR_ABSENT,
@@ -208,7 +208,7 @@ packed_open(struct packed *p, struct catalogue *c, const char *what, bool lock,
 		if (p->lock == -1)
 			goto out;
 	}
-	rc = load(p, err);
+	rc = load(p, o->par, err);
 out:
 	if (rc < 0)
 		packed_close(p);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "meta/kvtree.h"
 #include "meta/rank2file_impl.h"
 #include "meta/value.h"
+#include "par.h"
 #include "path.h"
 #include "str.h"
 
@@ -32,10 +34,12 @@
 /* Bytes of the smallest entry of a rank: a digit, NUL and a count. */
 #define RANK_BYTES 6
 
-/* A part as it was read; its bytes are in out->images. */
+/* A part.  What was read of it goes to out->images. */
 struct image {
-	const char *name, *data;
-	size_t len;
+	const char *name;
+	uint64_t offset; /* of the kvtree in the file */
+	struct buf raw;
+	bool odd; /* to be made a tree of */
 };
 
 /* A load in progress.  `names` are those of out->trees. */
@@ -44,9 +48,12 @@ struct loader {
 	struct rank2file *out;
 	const char **names;
 	size_t room;	      /* of names and out->trees */
-	struct image *images; /* parts that are still to be looked at */
+	struct image *images; /* parts that are still to be read */
 	size_t nimages, images_room;
-	struct map *seen; /* names of all files read: each is read once, so
+	int dirfd;
+	struct par *par;       /* NULL: none */
+	atomic_uchar *claimed; /* by rank: some part has it */
+	struct map *seen;      /* names of all files read: each is read once, so
 			     that no loop or fan-out can multiply the work */
 	struct buf raw;
 	uint64_t bytes;	 /* of all files together */
@@ -207,46 +214,28 @@ read_tree(struct loader *l, int dirfd, const char *name, uint64_t offset,
 	return tree;
 }
 
+/* Remember a part: they are read together, when all are known. */
 static int
-make_room(struct loader *l, struct error *err)
+queue_part(struct loader *l, const char *name, uint64_t offset,
+	   struct error *err)
 {
 	size_t room = l->images_room > 0 ? 2 * l->images_room : 16;
 	void *p = NULL;
 
-	if (l->nimages < l->images_room)
-		return 0;
-	p = mem_realloc(l->images, room, sizeof(*l->images));
-	if (p == NULL)
-		return no_memory(err);
-	l->images = p;
-	p = mem_realloc(l->out->images, room, sizeof(*l->out->images));
-	if (p == NULL)
-		return no_memory(err);
-	l->out->images = p;
-	l->images_room = room;
-	return 0;
-}
-
-/* Read a part, which will be looked at when all are there. */
-static int
-read_image(struct loader *l, int dirfd, const char *name, uint64_t offset,
-	   struct error *err)
-{
-	struct buf raw = BUF_INIT;
-	struct image *im = NULL;
-
-	if (see(l, name, err) < 0 || make_room(l, err) < 0)
+	if (see(l, name, err) < 0)
 		return -1;
-	if (read_bytes(dirfd, name, &raw, err) < 0 ||
-	    check_offset(l, name, offset, raw.len, err) < 0) {
-		buf_free(&raw);
-		return -1;
+	if (l->nimages == l->images_room) {
+		p = mem_realloc(l->images, room, sizeof(*l->images));
+		if (p == NULL)
+			return no_memory(err);
+		l->images = p;
+		l->images_room = room;
 	}
-	im = &l->images[l->nimages++];
-	im->name = name;
-	im->data = raw.data + offset;
-	im->len = raw.len - (size_t)offset;
-	l->out->images[l->out->nimages++] = raw.data;
+	l->images[l->nimages++] = (struct image){
+		.name = name,
+		.offset = offset,
+		.raw = BUF_INIT,
+	};
 	return 0;
 }
 
@@ -277,11 +266,8 @@ load_part(struct loader *l, int dirfd, const struct kvtree *k, uint64_t level,
 		return -1;
 	/* Parts, not maps: mostly they need no tree. */
 	if (level == 1)
-		rc = read_image(l, dirfd, name, offset, &why);
-	else
-		tree = read_tree(l, dirfd, name, offset, &why);
-	if (rc == 0)
-		return 0;
+		return queue_part(l, name, offset, err);
+	tree = read_tree(l, dirfd, name, offset, &why);
 	if (tree == NULL) {
 		/* To the caller ABSENT means that there is no top file. */
 		if (why.kind == ERROR_ABSENT)
@@ -464,11 +450,88 @@ read_part(struct rank2file *out, const struct kvtree *part, struct error *err)
 	return 0;
 }
 
+/* --- Parts, on all threads --- */
+
+static int
+read_image(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct loader *l = arg;
+	struct image *im = &l->images[i];
+	struct error why = ERROR_INIT;
+
+	(void)worker;
+	if (read_bytes(l->dirfd, im->name, &im->raw, &why) < 0) {
+		/* To the caller ABSENT means that there is no top file. */
+		if (why.kind == ERROR_ABSENT)
+			why.kind = ERROR_CORRUPT;
+		if (err != NULL)
+			*err = why;
+		return -1;
+	}
+	return im->offset > im->raw.len
+		       ? error_set(err, ERROR_CORRUPT, "%s: no offset %" PRIu64,
+				   im->name, im->offset)
+		       : 0;
+}
+
+static int
+scan_image(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct loader *l = arg;
+	struct image *im = &l->images[i];
+	size_t len = 0;
+	const char *body =
+		kvtree_body(im->raw.data + im->offset,
+			    im->raw.len - (size_t)im->offset, &len, err);
+	int rc = 0;
+
+	if (body == NULL)
+		return error_wrap(err, "%s", im->name);
+	rc = rank2file_scan(l->out, l->out->arenas[worker], l->claimed, body,
+			    len);
+	im->odd = rc > 0;
+	return rc < 0 ? no_memory(err) : 0;
+}
+
+static int
+for_images(struct loader *l,
+	   int (*fn)(void *arg, size_t i, unsigned worker, struct error *err),
+	   struct error *err)
+{
+	int rc = 0;
+
+	if (l->par != NULL)
+		return par_for(l->par, l->nimages, 0, fn, l, err);
+	for (size_t i = 0; i < l->nimages && rc == 0; i++)
+		rc = fn(l, i, 0, err);
+	return rc;
+}
+
+static int
+make_arenas(struct loader *l, struct error *err)
+{
+	struct rank2file *out = l->out;
+	size_t n = l->par == NULL ? 1 : par_threads(l->par);
+
+	out->arenas = mem_calloc(n, sizeof(*out->arenas));
+	l->claimed = mem_calloc(out->nranks + 1, sizeof(*l->claimed));
+	if (out->arenas == NULL || l->claimed == NULL)
+		return no_memory(err);
+	for (; out->narenas < n; out->narenas++) {
+		out->arenas[out->narenas] = arena_new();
+		if (out->arenas[out->narenas] == NULL)
+			return no_memory(err);
+	}
+	return 0;
+}
+
 /* A part that is not plain: as a tree. */
 static int
 read_odd(struct loader *l, const struct image *im, struct error *err)
 {
-	struct kvtree *tree = kvtree_decode(im->data, im->len, NULL, err);
+	struct kvtree *tree =
+		kvtree_decode(im->raw.data + im->offset,
+			      im->raw.len - (size_t)im->offset, NULL, err);
 	uint64_t level = 0;
 
 	if (tree == NULL)
@@ -484,21 +547,27 @@ read_odd(struct loader *l, const struct image *im, struct error *err)
 	return read_part(l->out, tree, err);
 }
 
+/* All parts that were queued.  What they say of ranks is in the ranks then;
+ * strings stay where they were read. */
 static int
-read_images(struct loader *l, struct error *err)
+scan_images(struct loader *l, struct error *err)
 {
-	for (size_t i = 0; i < l->nimages; i++) {
-		const struct image *im = &l->images[i];
-		size_t len = 0;
-		const char *body = kvtree_body(im->data, im->len, &len, err);
-		int rc = body == NULL ? -1 : rank2file_scan(l->out, body, len);
+	struct rank2file *out = l->out;
 
-		if (rc < 0 && body != NULL)
-			return no_memory(err);
-		if (rc > 0)
-			rc = read_odd(l, im, err);
-		if (rc < 0)
+	if (l->nimages == 0)
+		return 0;
+	out->images = mem_calloc(l->nimages, sizeof(*out->images));
+	if (out->images == NULL)
+		return no_memory(err);
+	if (make_arenas(l, err) < 0 || for_images(l, scan_image, err) < 0)
+		return -1;
+	for (size_t i = 0; i < l->nimages; i++) {
+		struct image *im = &l->images[i];
+
+		if (im->odd && read_odd(l, im, err) < 0)
 			return error_wrap(err, "%s", im->name);
+		out->images[out->nimages++] = im->raw.data;
+		im->raw = (struct buf)BUF_INIT;
 	}
 	return 0;
 }
@@ -510,6 +579,10 @@ make_view(struct loader *l, struct error *err)
 	struct rank2file *out = l->out;
 	size_t i = 0;
 
+	if (for_images(l, read_image, err) < 0)
+		return -1;
+	for (i = 0; i < l->nimages; i++)
+		l->bytes += l->images[i].raw.len;
 	if (l->nranks > RANKS_FREE && l->nranks > l->bytes / RANK_BYTES)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: %" PRIu64 " ranks in %" PRIu64 " bytes",
@@ -522,7 +595,7 @@ make_view(struct loader *l, struct error *err)
 	for (i = 0; i < out->ntrees; i++)
 		if (read_part(out, out->trees[i], err) < 0)
 			return error_wrap(err, "%s", l->names[i]);
-	return read_images(l, err);
+	return scan_images(l, err);
 }
 
 /* Is no part of that generation among the files read? */
@@ -555,10 +628,15 @@ find_unused(struct loader *l)
 }
 
 int
-rank2file_load(int dirfd, const char *base, struct rank2file *out,
-	       struct error *err)
+rank2file_load_par(int dirfd, const char *base, struct par *par,
+		   struct rank2file *out, struct error *err)
 {
-	struct loader l = { .out = out, .raw = BUF_INIT };
+	struct loader l = {
+		.out = out,
+		.raw = BUF_INIT,
+		.dirfd = dirfd,
+		.par = par,
+	};
 	int rc = -1;
 
 	memset(out, 0, sizeof(*out));
@@ -574,14 +652,24 @@ rank2file_load(int dirfd, const char *base, struct rank2file *out,
 	find_unused(&l);
 	rc = 0;
 out:
-	mem_free(l.names);
+	for (size_t i = 0; i < l.nimages; i++)
+		buf_free(&l.images[i].raw);
 	mem_free(l.images);
+	mem_free(l.claimed);
+	mem_free(l.names);
 	buf_free(&l.raw);
 	buf_free(&l.base.stem);
 	map_free(l.seen);
 	if (rc < 0)
 		rank2file_free(out);
 	return rc;
+}
+
+int
+rank2file_load(int dirfd, const char *base, struct rank2file *out,
+	       struct error *err)
+{
+	return rank2file_load_par(dirfd, base, NULL, out, err);
 }
 
 void
@@ -595,6 +683,9 @@ rank2file_free(struct rank2file *r)
 	for (i = 0; i < r->nimages; i++)
 		mem_free(r->images[i]);
 	mem_free(r->images);
+	for (i = 0; i < r->narenas; i++)
+		arena_free(r->arenas[i]);
+	mem_free(r->arenas);
 	kvtree_free(r->top);
 	arena_free(r->arena);
 	memset(r, 0, sizeof(*r));

@@ -16,6 +16,7 @@
 struct arena;
 struct error;
 struct kvtree;
+struct par;
 
 #define RANK2FILE_PART_RANKS 8192
 #define RANK2FILE_MAX_RANKS 100000000 /* no valid RANKS is larger */
@@ -51,8 +52,10 @@ struct rank2file {
 	struct arena *arena;	      /* owns all of it */
 	struct kvtree **trees;	      /* parts, kept for `node` */
 	size_t ntrees;
-	char **images; /* parts that needed no tree: their strings are here */
+	char **images; /* parts as they were read: strings are here */
 	size_t nimages;
+	struct arena **arenas; /* segments and lists of files */
+	size_t narenas;
 	struct kvtree *top; /* the top file; NULL when written by us */
 	/* Child CTR of the top file: what our containers are (rank2file(5));
 	 * NULL: none.  Read: borrowed from `top`. */
@@ -71,10 +74,13 @@ struct rank2file {
  * rank2file_free().  ERROR_ABSENT: no such file; ERROR_CORRUPT names the part:
  * a rank in two parts, out of range, a part name that is not ".L.W", an
  * offset beyond the file, more ranks claimed than the files could hold.  Ranks
- * that no part has are left with present = false.
+ * that no part has are left with present = false.  With `par` (or NULL) the
+ * parts are read by several threads.
  */
 int rank2file_load(int dirfd, const char *base, struct rank2file *out,
 		   struct error *err);
+int rank2file_load_par(int dirfd, const char *base, struct par *par,
+		       struct rank2file *out, struct error *err);
 void rank2file_free(struct rank2file *r);
 
 /*

@@ -30,14 +30,20 @@ int rank2file_base_split(struct rank2file_base *b, const char *base);
 bool rank2file_part_scan(const struct rank2file_base *b, const char *tail,
 			 uint64_t *level, uint64_t *writer);
 
+struct arena;
 struct rank2file;
 
 /*
  * Read a part straight from the elements of its image (kvtree_body()), if it
  * is as all writers write it: known keys, each once, plain numbers.  0: done.
- * 1: it is not, or it makes no sense: a tree will tell; `out` is as it was,
- * but for memory in its arena.  -1: out of memory.
+ * 1: it is not, or it makes no sense: a tree will tell; `out` is as it was.
+ * -1: out of memory.  Lists and segments go to `arena`.
+ *
+ * Several threads may read parts at the same time: `claimed`, by rank and all
+ * 0 at first, sees to it that no two write one rank, whatever the parts say.
  */
-int rank2file_scan(struct rank2file *out, const char *body, size_t len);
+int rank2file_scan(struct rank2file *out, struct arena *arena,
+		   _Atomic unsigned char *claimed, const char *body,
+		   size_t len);
 
 #endif /* META_RANK2FILE_IMPL_H */

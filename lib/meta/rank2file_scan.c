@@ -8,6 +8,8 @@
  * or file twice, a number in another form, a count that leaves the image) is
  * left to the reader that makes a tree of it, which also has the messages.
  */
+#include <endian.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "arena.h"
@@ -22,6 +24,9 @@
 struct scan {
 	const unsigned char *p, *end;
 	struct rank2file *out;
+	struct arena *arena;
+	_Atomic unsigned char *claimed;
+	size_t len; /* of the key read last */
 	bool odd, no_memory;
 };
 
@@ -45,19 +50,41 @@ count(struct scan *s)
 	       (uint32_t)p[2] << 8 | p[3];
 }
 
+/*
+ * The next key; s->len: its length.  Nearly all are shorter than eight bytes,
+ * which is seen at once: a byte of `zero` has its highest bit set where (and,
+ * up to the first such, only where) that of `word` is 0.
+ */
 static const char *
 key(struct scan *s)
 {
-	const unsigned char *p = s->p;
-	const unsigned char *nul = memchr(p, 0, (size_t)(s->end - p));
+	const unsigned char *p = s->p, *nul = NULL;
+	uint64_t word = 0, zero = 0;
 
+	if (s->end - p >= 8) {
+		memcpy(&word, p, 8);
+		word = le64toh(word);
+		zero = (word - 0x0101010101010101u) & ~word &
+		       0x8080808080808080u;
+		if (zero != 0)
+			nul = p + __builtin_ctzll(zero) / 8;
+	}
+	if (nul == NULL)
+		nul = memchr(p, 0, (size_t)(s->end - p));
 	if (nul == NULL) {
 		s->odd = true;
+		s->len = 0;
 		return "";
 	}
+	s->len = (size_t)(nul - p);
 	s->p = nul + 1;
 	return (const char *)p;
 }
+
+/* Is key `k`, just read, that word? */
+#define IS(s, k, word) \
+	((s)->len == sizeof(word) - 1 && \
+	 memcmp((k), (word), sizeof(word) - 1) == 0)
 
 /* A decimal number as it is written: no sign, no leading zero. */
 static uint64_t
@@ -134,14 +161,13 @@ scan_seg(struct scan *s, struct rank2file_seg *segs, uint32_t nsegs)
 	for (int i = 0; i < 3 && !s->odd; i++) {
 		const char *k = key(s);
 
-		/* By their first letters: FILE, OFFSET, LENGTH. */
-		if (*k == 'F' && strcmp(k, "FILE") == 0) {
+		if (IS(s, k, "FILE")) {
 			to->file = value(s);
 			seen |= 1;
-		} else if (*k == 'O' && strcmp(k, "OFFSET") == 0) {
+		} else if (IS(s, k, "OFFSET")) {
 			to->off = decimal(s, value(s));
 			seen |= 2;
-		} else if (*k == 'L' && strcmp(k, "LENGTH") == 0) {
+		} else if (IS(s, k, "LENGTH")) {
 			to->len = decimal(s, value(s));
 			seen |= 4;
 		}
@@ -161,7 +187,7 @@ scan_segs(struct scan *s, struct rank2file_file *f)
 		s->odd = true;
 	if (s->odd)
 		return;
-	segs = arena_alloc(s->out->arena, n, sizeof(*segs));
+	segs = arena_alloc(s->arena, n, sizeof(*segs));
 	if (segs == NULL) {
 		s->no_memory = s->odd = true;
 		return;
@@ -183,13 +209,13 @@ scan_file(struct scan *s, struct rank2file_file *f)
 	for (uint32_t i = 0; i < n && !s->odd; i++) {
 		const char *k = key(s);
 
-		if (!f->has_size && strcmp(k, "SIZE") == 0) {
+		if (!f->has_size && IS(s, k, "SIZE")) {
 			f->has_size = true;
 			f->size = decimal(s, value(s));
-		} else if (!f->has_crc && strcmp(k, "CRC") == 0) {
+		} else if (!f->has_crc && IS(s, k, "CRC")) {
 			f->has_crc = true;
 			f->crc = hexadecimal(s, value(s));
-		} else if (f->nsegs == 0 && strcmp(k, "SEG") == 0) {
+		} else if (f->nsegs == 0 && IS(s, k, "SEG")) {
 			scan_segs(s, f);
 		} else {
 			s->odd = true;
@@ -206,7 +232,7 @@ scan_files(struct scan *s, struct rank2file_rank *r)
 		s->odd = true;
 	if (s->odd)
 		return;
-	r->files = arena_alloc(s->out->arena, n, sizeof(*r->files));
+	r->files = arena_alloc(s->arena, n, sizeof(*r->files));
 	if (r->files == NULL) {
 		s->no_memory = s->odd = true;
 		return;
@@ -229,7 +255,7 @@ scan_rank(struct scan *s, struct undo *undo)
 	uint32_t n = count(s);
 
 	if (s->odd || number >= s->out->nranks ||
-	    s->out->ranks[number].present) {
+	    atomic_exchange(&s->claimed[number], 1) != 0) {
 		s->odd = true;
 		return;
 	}
@@ -239,10 +265,10 @@ scan_rank(struct scan *s, struct undo *undo)
 	for (uint32_t i = 0; i < n && !s->odd; i++) {
 		const char *k = key(s);
 
-		if (!counted && strcmp(k, "FILES") == 0) {
+		if (!counted && IS(s, k, "FILES")) {
 			counted = true;
 			files = decimal(s, value(s));
-		} else if (r->files == NULL && strcmp(k, "FILE") == 0) {
+		} else if (r->files == NULL && IS(s, k, "FILE")) {
 			scan_files(s, r);
 		} else {
 			s->odd = true;
@@ -263,7 +289,7 @@ scan_ranks(struct scan *s, struct undo *undo)
 		s->odd = true;
 	if (s->odd)
 		return;
-	undo->ranks = arena_alloc(s->out->arena, n + 1, sizeof(*undo->ranks));
+	undo->ranks = arena_alloc(s->arena, n + 1, sizeof(*undo->ranks));
 	if (undo->ranks == NULL) {
 		s->no_memory = s->odd = true;
 		return;
@@ -281,15 +307,15 @@ scan_part(struct scan *s, struct undo *undo)
 	for (uint32_t i = 0; i < n && !s->odd; i++) {
 		const char *k = key(s);
 
-		if (!ranks && strcmp(k, "RANKS") == 0) {
+		if (!ranks && IS(s, k, "RANKS")) {
 			ranks = true;
 			if (decimal(s, value(s)) > s->out->nranks)
 				s->odd = true;
-		} else if (!level && strcmp(k, "LEVEL") == 0) {
+		} else if (!level && IS(s, k, "LEVEL")) {
 			level = true;
 			if (decimal(s, value(s)) != 0)
 				s->odd = true;
-		} else if (undo->ranks == NULL && strcmp(k, "RANK") == 0) {
+		} else if (undo->ranks == NULL && IS(s, k, "RANK")) {
 			scan_ranks(s, undo);
 		} else {
 			s->odd = true;
@@ -300,12 +326,15 @@ scan_part(struct scan *s, struct undo *undo)
 }
 
 int
-rank2file_scan(struct rank2file *out, const char *body, size_t len)
+rank2file_scan(struct rank2file *out, struct arena *arena,
+	       _Atomic unsigned char *claimed, const char *body, size_t len)
 {
 	struct scan s = {
 		.p = (const unsigned char *)body,
 		.end = (const unsigned char *)body + len,
 		.out = out,
+		.arena = arena,
+		.claimed = claimed,
 	};
 	struct undo undo = { .count = 0 };
 
@@ -314,5 +343,7 @@ rank2file_scan(struct rank2file *out, const char *body, size_t len)
 		return 0;
 	for (size_t i = 0; i < undo.count; i++)
 		memset(&out->ranks[undo.ranks[i]], 0, sizeof(*out->ranks));
+	for (size_t i = 0; i < undo.count; i++)
+		claimed[undo.ranks[i]] = 0;
 	return s.no_memory ? -1 : 1;
 }
