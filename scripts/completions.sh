@@ -3,14 +3,32 @@
 #
 # completions.sh bash|zsh|fish BINARY... - print one file of completions for
 # all the commands, made of what each `BINARY --dump-options` says (opt.h).
-# Hidden options are left out.
+# Hidden options are left out.  Verbs, behind which a command wants datasets,
+# are found in the usage lines of --help: "Usage: NAME pack|unpack [OPTION]...".
 
 set -eu
 
 usage="usage: ${0##*/} bash|zsh|fish BINARY..."
 
-# Print the options of all commands: the command's name, a tab, the line as it
-# was dumped.
+# Print the verbs of command $1, named $2, if it has any: name, "verbs", and
+# the verbs with blanks between them.
+dump_verbs()
+{
+	"$1" --help | awk -v name="$2" '
+	/^$/ { exit }
+	{ sub(/^Usage:/, "") }
+	$1 == name && $2 ~ /^[a-z]+(\|[a-z]+)*$/ {
+		gsub(/\|/, " ", $2)
+		verbs = verbs (verbs != "" ? " " : "") $2
+	}
+	END {
+		if (verbs != "")
+			print name "\tverbs\t" verbs
+	}'
+}
+
+# Print the verbs and the options of all commands.  Options: the command's
+# name, a tab, the line as it was dumped.
 dump_all()
 {
 	for binary in "$@"; do
@@ -19,6 +37,7 @@ dump_all()
 			echo "${0##*/}: $binary --dump-options failed" >&2
 			return 1
 		}
+		dump_verbs "$binary" "$name"
 		printf '%s\n' "$text" | awk -v name="$name" '{
 			print name "\t" $0
 		}'
@@ -62,19 +81,33 @@ _scrkit_datasets()
 
 _scrkit()
 {
-	local IFS=$' \t\n' i cur before word kind="" words="" options=""
+	local IFS=$' \t\n' i cur word kind="" words="" options="" verbs=""
+	local place=0 ended=""
 	COMPREPLY=()
+	_scrkit_options "${1##*/}" ""
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		word=${COMP_WORDS[i]}
+		if [[ -n $ended ]]; then
+			place=$((place + 1))
+		elif [[ $word == "=" ]]; then
+			continue # "--name=value" mostly comes as three words
+		elif [[ -n $kind ]]; then
+			kind=""
+		elif [[ $word == "--" ]]; then
+			ended=1
+		elif [[ $word == -* ]]; then
+			_scrkit_options "${1##*/}" "$word"
+		else
+			place=$((place + 1))
+		fi
+	done
 	cur=${COMP_WORDS[COMP_CWORD]}
-	before=${COMP_WORDS[COMP_CWORD - 1]}
-	# "--name=value" mostly comes as three words
 	if [[ $cur == "=" ]]; then
 		cur=""
-	elif [[ $before == "=" ]]; then
-		before=${COMP_WORDS[COMP_CWORD - 2]}
-	elif [[ $before == "--" ]]; then
-		return 0
+	elif [[ -z $kind && -n $verbs && ($cur != -* || -n $ended) ]]; then
+		kind=dataset
+		[[ $place != 0 ]] || kind=words words=$verbs
 	fi
-	_scrkit_options "${1##*/}" "$before"
 	case $kind in
 	dataset) _scrkit_datasets "$cur" ;;
 	dir) compopt +o default -o dirnames 2>/dev/null || : ;;
@@ -86,10 +119,7 @@ _scrkit()
 		done
 		;;
 	*)
-		[[ $cur == -* ]] || return 0
-		for ((i = 1; i < COMP_CWORD; i++)); do
-			[[ ${COMP_WORDS[i]} == "--" ]] && return 0
-		done
+		[[ $cur == -* && -z $ended ]] || return 0
 		for word in $options; do
 			[[ $word == "$cur"* ]] && COMPREPLY+=("$word")
 		done
@@ -101,7 +131,7 @@ _scrkit()
 END
 }
 
-# $options: what can be offered; $kind: what follows the option $2.
+# $options, $verbs: what can be offered; $kind: what follows the option $2.
 bash_options()
 {
 	awk -F '\t' '
@@ -109,6 +139,8 @@ bash_options()
 		if (command == "")
 			return
 		print "\t\toptions=" q options q
+		if (verbs != "")
+			print "\t\tverbs=" q verbs q
 		print "\t\tcase $2 in"
 		printf "%s", values
 		print "\t\tesac"
@@ -124,9 +156,10 @@ bash_options()
 		end_command()
 		command = $1
 		commands = commands " " command
-		options = values = ""
+		options = values = verbs = ""
 		print "\t" command ")"
 	}
+	$2 == "verbs" { verbs = $3 }
 	$6 == "shown" {
 		long = $3 != "-" ? "--" $3 : ""
 		short = $2 != "-" ? "-" $2 : ""
@@ -187,10 +220,16 @@ zsh_options()
 		return s
 	}
 	function end_command() {
-		if (command != "") {
+		if (command == "")
+			return
+		if (verbs != "") {
+			print "\t\t" quoted("1:verb:(" verbs ")") " \\"
+			print "\t\t" quoted("*:dataset:" \
+				"{_scrkit_datasets || _files}")
+		} else {
 			print "\t\t" quoted("*:file:_files")
-			print "\t;;"
 		}
+		print "\t;;"
 	}
 	function add(option, value) {
 		print "\t\t" quoted("*" option "[" \
@@ -207,9 +246,11 @@ zsh_options()
 	$1 != command {
 		end_command()
 		command = $1
+		verbs = ""
 		print command ")"
 		print "\t_arguments -s -S \\"
 	}
+	$2 == "verbs" { verbs = $3 }
 	$6 == "shown" {
 		value = ""
 		if ($4 != "-") {
@@ -273,6 +314,13 @@ fish_options()
 		value["file"] = " -r -F"
 		value["dir"] = " -x -a " quoted("(__fish_complete_directories)")
 		value["dataset"] = " -x -a " quoted("(__scrkit_datasets)")
+	}
+	$2 == "verbs" {
+		seen = "__fish_seen_subcommand_from " $3
+		print "complete -c " $1 " -x -n " quoted("not " seen) \
+			" -a " quoted($3)
+		print "complete -c " $1 " -n " quoted(seen) \
+			" -a " quoted("(__scrkit_datasets)")
 	}
 	$6 == "shown" {
 		line = "complete -c " $1

@@ -31,19 +31,33 @@ _scrkit_datasets()
 
 _scrkit()
 {
-	local IFS=$' \t\n' i cur before word kind="" words="" options=""
+	local IFS=$' \t\n' i cur word kind="" words="" options="" verbs=""
+	local place=0 ended=""
 	COMPREPLY=()
+	_scrkit_options "${1##*/}" ""
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		word=${COMP_WORDS[i]}
+		if [[ -n $ended ]]; then
+			place=$((place + 1))
+		elif [[ $word == "=" ]]; then
+			continue # "--name=value" mostly comes as three words
+		elif [[ -n $kind ]]; then
+			kind=""
+		elif [[ $word == "--" ]]; then
+			ended=1
+		elif [[ $word == -* ]]; then
+			_scrkit_options "${1##*/}" "$word"
+		else
+			place=$((place + 1))
+		fi
+	done
 	cur=${COMP_WORDS[COMP_CWORD]}
-	before=${COMP_WORDS[COMP_CWORD - 1]}
-	# "--name=value" mostly comes as three words
 	if [[ $cur == "=" ]]; then
 		cur=""
-	elif [[ $before == "=" ]]; then
-		before=${COMP_WORDS[COMP_CWORD - 2]}
-	elif [[ $before == "--" ]]; then
-		return 0
+	elif [[ -z $kind && -n $verbs && ($cur != -* || -n $ended) ]]; then
+		kind=dataset
+		[[ $place != 0 ]] || kind=words words=$verbs
 	fi
-	_scrkit_options "${1##*/}" "$before"
 	case $kind in
 	dataset) _scrkit_datasets "$cur" ;;
 	dir) compopt +o default -o dirnames 2>/dev/null || : ;;
@@ -55,10 +69,7 @@ _scrkit()
 		done
 		;;
 	*)
-		[[ $cur == -* ]] || return 0
-		for ((i = 1; i < COMP_CWORD; i++)); do
-			[[ ${COMP_WORDS[i]} == "--" ]] && return 0
-		done
+		[[ $cur == -* && -z $ended ]] || return 0
 		for word in $options; do
 			[[ $word == "$cur"* ]] && COMPREPLY+=("$word")
 		done
@@ -70,6 +81,32 @@ _scrkit()
 _scrkit_options()
 {
 	case $1 in
+	scr_archive)
+		options='--output --format --compress --with-redundancy --force --prefix --json --jobs --quiet --verbose --help --version'
+		verbs='export import'
+		case $2 in
+		-o | --output) kind='file' ;;
+		--format) kind='words' words='pax zip 7zip cpio' ;;
+		--compress) kind='words' words='none gzip xz zstd' ;;
+		-p | --prefix) kind='dir' ;;
+		-j | --jobs) kind='any' ;;
+		esac
+		;;
+	scr_container)
+		options='--size --order --with-redundancy --keep --force --dry-run --fast --directory --output --format --compress --prefix --json --jobs --memory --quiet --verbose --help --version'
+		verbs='pack unpack repack list verify cat extract export import'
+		case $2 in
+		--size) kind='any' ;;
+		--order) kind='words' words='node rank name' ;;
+		-C | --directory) kind='dir' ;;
+		-o | --output) kind='file' ;;
+		--format) kind='words' words='pax zip 7zip cpio' ;;
+		--compress) kind='words' words='none gzip xz zstd' ;;
+		-p | --prefix) kind='dir' ;;
+		-j | --jobs) kind='any' ;;
+		--memory) kind='any' ;;
+		esac
+		;;
 	scr_index)
 		options='--list --build --add --drop --drop-after --drop-all --current --uncurrent --delete --prune --verify --prefix --moved-from --all --names-only --valid --checkpoints --outputs --before --after --json --dry-run --keep --deep --checksums --jobs --memory --quiet --verbose --help --version'
 		case $2 in
@@ -89,10 +126,11 @@ _scrkit_options()
 		esac
 		;;
 	scr_inspect)
-		options='--prefix --dataset --map --files --checksums --deep --moved-from --mode --sort --json --jobs --memory --quiet --verbose --help --version'
+		options='--prefix --dataset --map --files --svg --checksums --deep --moved-from --mode --sort --json --jobs --memory --quiet --verbose --help --version'
 		case $2 in
 		-p | --prefix) kind='dir' ;;
 		-d | --dataset) kind='dataset' ;;
+		--svg) kind='file' ;;
 		--moved-from) kind='any' ;;
 		-m | --mode) kind='words' words='tree keyval' ;;
 		-j | --jobs) kind='any' ;;
@@ -100,8 +138,11 @@ _scrkit_options()
 		esac
 		;;
 	scr_rebuild)
-		options='--dry-run --partial --checksums --deep --verify --prefix --moved-from --xor --rs --partner --json --jobs --memory --quiet --verbose --help --version'
+		options='--dry-run --partial --checksums --deep --verify --protect --set-size --failures --prefix --moved-from --xor --rs --partner --json --jobs --memory --quiet --verbose --help --version'
 		case $2 in
+		--protect) kind='words' words='xor rs' ;;
+		--set-size) kind='any' ;;
+		--failures) kind='any' ;;
 		-p | --prefix) kind='dir' ;;
 		--moved-from) kind='any' ;;
 		-j | --jobs) kind='any' ;;
@@ -111,4 +152,4 @@ _scrkit_options()
 	esac
 }
 
-complete -o default -F _scrkit scr_index scr_inspect scr_rebuild
+complete -o default -F _scrkit scr_archive scr_container scr_index scr_inspect scr_rebuild

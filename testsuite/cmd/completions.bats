@@ -40,7 +40,7 @@ setup()
 }
 
 # Make fake/scr_index, which prints each argument as a line of its dump, and
-# three names of datasets.
+# three names of datasets; and fake/scr_verbs, with a few verbs.
 dump()
 {
 	printf '%b\n' "$@" >fake/dump
@@ -52,7 +52,21 @@ dump()
 		'--names-only --all') printf '%s\n' ckpt.5 'ckpt.$(touch pwned)' 'a b' ;;
 		esac
 	END
-	chmod +x fake/scr_index
+	cat >fake/scr_verbs <<-'END'
+		#!/bin/sh
+		case $* in
+		--dump-options)
+			printf '%b\n' '-\tprefix\tDIR\tdir\tshown\tthe prefix' \
+				'-\tjson\t-\tany\tshown\tprint JSON'
+			;;
+		--help)
+			printf '%s\n' 'Usage: scr_verbs pack|unpack [OPTION]...' \
+				'       scr_verbs cat DATASET FILE...' '' \
+				'       scr_verbs no verb'
+			;;
+		esac
+	END
+	chmod +x fake/scr_index fake/scr_verbs
 	PATH=$PWD/fake:$PATH
 }
 
@@ -138,6 +152,33 @@ complete_bash()
 	assert_output_is ""
 }
 
+@test "completions: bash completes verbs, and datasets behind them" {
+	"$SCRIPTS/completions.sh" bash fake/scr_index fake/scr_verbs >out
+	# shellcheck disable=SC1091 # made just now
+	source ./out
+	run complete_bash scr_verbs ""
+	assert_output_is "$(printf '%s\n' pack unpack cat)"
+	run complete_bash scr_verbs --json --prefix = pack un
+	assert_output_is unpack
+	run complete_bash scr_verbs -
+	assert_output_is "$(printf '%s\n' --prefix --json)"
+	run complete_bash scr_verbs pack --j
+	assert_output_is --json
+	run complete_bash scr_verbs pack a
+	assert_output_is 'a\ b'
+	run complete_bash scr_verbs --prefix /there pack one ""
+	assert_output_is ckpt.there
+	# a value, and no verb
+	run complete_bash scr_verbs --prefix pa
+	assert_output_is ""
+	run complete_bash scr_verbs -- -
+	assert_output_is ""
+	run complete_bash scr_verbs -- pack ckpt.5
+	assert_output_is ckpt.5
+	run complete_bash scr_index pa
+	assert_output_is ""
+}
+
 @test "completions: bash, all commands" {
 	real_commands
 	"$SCRIPTS/completions.sh" bash "${commands[@]}" >out
@@ -157,8 +198,9 @@ complete_bash()
 
 @test "completions: zsh" {
 	type zsh >/dev/null || skip "zsh is not installed"
-	"$SCRIPTS/completions.sh" zsh fake/scr_index >out
-	[[ $(head -n 1 out) == "#compdef scr_index" ]]
+	"$SCRIPTS/completions.sh" zsh fake/scr_index fake/scr_verbs >out
+	[[ $(head -n 1 out) == "#compdef scr_index scr_verbs" ]]
+	grep -Fq "1:verb:(pack unpack cat)" out
 	zsh -n out
 }
 
@@ -171,8 +213,12 @@ complete_bash()
 
 @test "completions: fish" {
 	type fish >/dev/null || skip "fish is not installed"
-	"$SCRIPTS/completions.sh" fish fake/scr_index >out
+	"$SCRIPTS/completions.sh" fish fake/scr_index fake/scr_verbs >out
 	fish -n out
+	run fish -c 'source out; complete -C "scr_verbs --prefix=x u"'
+	assert_output_is unpack
+	run fish -c 'source out; complete -C "scr_verbs --prefix=/there cat ckpt."'
+	assert_output_is ckpt.there
 	run fish -c 'source out; complete -C "scr_index --bu"'
 	# shellcheck disable=SC2016
 	assert_output_is "$(printf '%s\t%s' --build \

@@ -1,91 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "meta/rank2file.h"
 
-#include <errno.h>
-
-#include "arena.h"
-#include "metatest.h"
-
-/* Scratch directory, and a descriptor of it. */
-static char scratch[4096];
-static int dirfd_;
-
-static void
-put(const char *name, const char *text)
-{
-	struct kvtree *t = tree_of(text);
-
-	if (kvtree_write_file(t, dirfd_, name, NULL) < 0)
-		abort();
-	kvtree_free(t);
-}
-
-static void
-drop(const char *name)
-{
-	if (unlinkat(dirfd_, name, 0) < 0 && errno != ENOENT)
-		abort();
-}
-
-static bool
-exists(const char *name)
-{
-	return faccessat(dirfd_, name, F_OK, 0) == 0;
-}
-
-/* A job of `n` ranks: rank r has r modulo 3 files, those divisible by 5 are
- * not present. */
-static void
-make_job(struct rank2file *r, size_t n)
-{
-	size_t i = 0, k = 0;
-
-	memset(r, 0, sizeof(*r));
-	r->arena = arena_new();
-	r->nranks = n;
-	r->ranks = arena_alloc(r->arena, n, sizeof(*r->ranks));
-	for (i = 0; i < n; i++) {
-		struct rank2file_rank *to = &r->ranks[i];
-
-		to->present = n < 5 || i % 5 != 0;
-		if (!to->present)
-			continue;
-		to->nfiles = i % 3;
-		to->files = arena_alloc(r->arena, 3, sizeof(*to->files));
-		for (k = 0; k < to->nfiles; k++) {
-			to->files[k].path = arena_printf(
-				r->arena, "ckpt/rank %zu.%zu", i, k);
-			to->files[k].has_size = k == 1;
-			to->files[k].size = 1000 * i;
-			to->files[k].has_crc = k == 1;
-			to->files[k].crc = (uint32_t)(i * 0x1234567);
-		}
-	}
-}
-
-static bool
-same_job(const struct rank2file *a, const struct rank2file *b)
-{
-	size_t i = 0, k = 0;
-	bool same = a->nranks == b->nranks;
-
-	for (i = 0; same && i < a->nranks; i++) {
-		const struct rank2file_rank *x = &a->ranks[i];
-		const struct rank2file_rank *y = &b->ranks[i];
-
-		same = x->present == y->present && x->nfiles == y->nfiles;
-		for (k = 0; same && k < x->nfiles; k++)
-			same = strcmp(x->files[k].path, y->files[k].path) ==
-				       0 &&
-			       x->files[k].has_size == y->files[k].has_size &&
-			       x->files[k].has_crc == y->files[k].has_crc &&
-			       (!x->files[k].has_size ||
-				x->files[k].size == y->files[k].size) &&
-			       (!x->files[k].has_crc ||
-				x->files[k].crc == y->files[k].crc);
-	}
-	return same;
-}
+#include "unit/jobtest.h"
 
 /* Stored and loaded, under both kinds of names. */
 static void
@@ -188,7 +104,7 @@ test_forms(void)
 		     "RANK>0>FILE>a>CRC>0xff\nRANK>0>FILE>a>SEG>0>LENGTH>7\n"
 		     "RANK>0>FILE>a>SEG>0>FILE>c\n"
 		     "RANK>0>FILE>a>SEG>0>OFFSET>0\n"
-		     "RANK>0>FILE>b\n");
+		     "RANK>0>FILE>a>OTHER>x\nRANK>0>FILE>b\n");
 	is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "scr_index");
 	is_int((int64_t)r.ranks[0].nfiles, 2, "... two files");
 	is_int((int64_t)r.ranks[0].expected, 3, "... of three");
@@ -203,7 +119,7 @@ test_forms(void)
 	rank2file_free(&r);
 	is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "... and loaded");
 	ok(r.ranks[0].expected == 3 &&
-		   kvtree_get2(r.ranks[0].files[0].node, "SEG", "0") != NULL,
+		   kvtree_get2(r.ranks[0].files[0].node, "OTHER", "x") != NULL,
 	   "... with all it had");
 	rank2file_free(&r);
 
@@ -242,6 +158,10 @@ test_offset(void)
 
 #define TOP "RANKS>4\nLEVEL>1\nRANK>0>FILE>.0.0\n"
 
+/* All but the end of the first segment of a file. */
+#define SEG "RANK>1>FILE>a>SEG>"
+#define SEG0 "LEVEL>0\n" SEG "0>FILE>c\n" SEG "0>OFFSET>0\n" SEG "0>"
+
 static void
 test_refused(void)
 {
@@ -278,6 +198,24 @@ test_refused(void)
 		  "RANKS>4\nLEVEL>0\nRANK>1>FILE>a>SIZE>x\n" },
 		{ "a broken checksum", TOP,
 		  "RANKS>4\nLEVEL>0\nRANK>1>FILE>a>CRC>0x1ffffffff\n" },
+		{ "a segment without length", TOP, SEG0 "LENGTH\n" },
+		{ "one of two lengths", TOP,
+		  SEG0 "LENGTH>5\n" SEG "0>LENGTH>6\n" },
+		{ "one that is too long", TOP,
+		  SEG0 "LENGTH>9223372036854775808\n" },
+		{ "one of negative length", TOP, SEG0 "LENGTH>-1\n" },
+		{ "one that lacks something", TOP, SEG0 "SIZE>5\n" },
+		{ "one that is empty", TOP, "LEVEL>0\n" SEG "0\n" },
+		{ "no first one", TOP,
+		  "LEVEL>0\n" SEG "1>FILE>c\n" SEG "1>OFFSET>0\n" SEG
+		  "1>LENGTH>5\n" },
+		{ "a hole in the numbers", TOP,
+		  SEG0 "LENGTH>5\n" SEG "2>FILE>c\n" },
+		{ "a number with a zero too many", TOP,
+		  SEG0 "LENGTH>5\n" SEG "00>FILE>c\n" },
+		{ "no number", TOP, SEG0 "LENGTH>5\n" SEG "x>FILE>c\n" },
+		{ "a huge number", TOP,
+		  SEG0 "LENGTH>5\n" SEG "18446744073709551616>FILE>c\n" },
 	};
 	struct rank2file r;
 	struct error err = ERROR_INIT;
@@ -403,12 +341,7 @@ test_unwritable(void)
 int
 main(void)
 {
-	const char *tmp = getenv("TMPDIR");
-
-	snprintf(scratch, sizeof(scratch), "%s/rank2fileXXXXXX",
-		 tmp != NULL ? tmp : "/tmp");
-	ok(mkdtemp(scratch) != NULL, "scratch directory");
-	dirfd_ = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	job_enter();
 	test_parts();
 	test_forms();
 	test_offset();
@@ -416,7 +349,6 @@ main(void)
 	test_damage();
 	test_no_memory();
 	test_unwritable();
-	close(dirfd_);
-	is_int(rmdir(scratch), 0, "nothing is left behind");
+	job_leave();
 	return tap_done();
 }

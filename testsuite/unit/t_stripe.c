@@ -384,6 +384,122 @@ large(void)
 	mem_free(got);
 }
 
+/* Where parts begin and end, byte by byte. */
+static void
+cuts(void)
+{
+	static struct string t;
+	bool good = true;
+
+	fill(&t);
+	for (uint64_t off = 0; off < WHOLE; off++) {
+		uint64_t want = UINT64_MAX;
+
+		for (size_t i = 4; i-- > 0;) {
+			const struct stripe_part *p = &t.parts[i];
+
+			if (p->start + p->len > off)
+				want = p->start > off ? p->start
+						      : p->start + p->len;
+		}
+		good &= stripe_cut(&t.s, off) == want;
+	}
+	ok(good && stripe_cut(&(struct stripe){ 0, NULL }, 0) == UINT64_MAX,
+	   "a string is cut where its parts begin and end");
+}
+
+/* Parts that are neither a file nor memory: what is written to them is summed
+ * up, in whatever pieces it comes, and is nowhere. */
+static void
+sinks(void)
+{
+	static struct string t;
+	struct stripe_cache *w = NULL;
+	size_t len = 0;
+	bool good = true;
+
+	fill(&t);
+	for (size_t i = 0; i < 4; i++) {
+		t.parts[i].path = NULL;
+		t.parts[i].mem = NULL;
+		t.parts[i].dirfd = -1;
+	}
+	memset(t.mem, 0x55, sizeof(t.mem));
+	w = stripe_cache_new(1, true, t.sums);
+	for (uint64_t off = 0; off < WHOLE; off += len) {
+		len = off % 997 + 1;
+		if (off + len > WHOLE)
+			len = (size_t)(WHOLE - off);
+		good &= stripe_write(&t.s, w, off, t.whole + off, len, NULL) ==
+			0;
+	}
+	stripe_cache_free(w);
+	for (size_t i = 0; i < 4; i++) {
+		const struct stripe_part *p = &t.parts[i];
+
+		if (p->sum != STRIPE_NO_SUM)
+			good &= t.sums[i].seen == p->len &&
+				t.sums[i].crc == crc_update(0,
+							    t.whole + p->start,
+							    p->len);
+	}
+	ok(good && t.mem[0] == 0x55, "sinks sum up");
+	w = stripe_cache_new(1, true, NULL);
+	ok(stripe_write(&t.s, w, 0, t.whole, WHOLE, NULL) == 0,
+	   "... or not even that");
+	stripe_cache_free(w);
+}
+
+/* Files made where there are none. */
+static void
+creating(void)
+{
+	struct stripe_part parts[2] = {
+		{ .len = 10, .path = "new", .off = 5, .create = true },
+		{ .start = 10, .len = 10, .path = "old", .create = true },
+	};
+	const struct stripe s = { 2, parts };
+	struct stripe_cache *w = stripe_cache_new(1, true, NULL);
+	struct stripe_cache *c = stripe_cache_new(1, false, NULL);
+	const char *new = fmt("%s/new", root), *old = fmt("%s/old", root);
+	char data[21] = "abcdefghijklmnopqrst";
+	struct buf got = BUF_INIT;
+	struct error err = ERROR_INIT;
+	struct stat st;
+
+	parts[0].dirfd = parts[1].dirfd = rootfd;
+	write_text(old, "0123456789and more");
+	must(chmod(old, 0644) == 0);
+	ok(stripe_read(&s, c, 0, data, 10, &err) < 0 &&
+		   err.kind == ERROR_ABSENT && !exists(new),
+	   "reading makes no file");
+	is_int(stripe_write(&s, w, 0, data, 20, &err), 0, "writing does");
+	must(stat(new, &st) == 0);
+	is_int(st.st_mode & 07777, 0600, "... for its owner alone");
+	read_whole(new, &got);
+	ok(got.len == 15 && memcmp(got.data, "\0\0\0\0\0abcdefghij", 15) == 0,
+	   "... with what was written, where it belongs");
+	must(stat(old, &st) == 0);
+	read_whole(old, &got);
+	ok((st.st_mode & 07777) == 0644 && got.len == 18 &&
+		   memcmp(got.data, "klmnopqrstand more", 18) == 0,
+	   "one that is there is neither cut nor changed otherwise");
+	parts[0].path = "no/new";
+	stripe_cache_drop(w);
+	ok(stripe_write(&s, w, 0, data, 1, &err) < 0 &&
+		   err.kind == ERROR_ABSENT && says(&err, "no/new"),
+	   "no directory is made");
+	parts[0].path = "../new";
+	ok(stripe_write(&s, w, 0, data, 1, &err) < 0 &&
+		   err.kind == ERROR_UNSAFE && !exists(fmt("%s/../new", root)),
+	   "nor anything outside");
+	stripe_cache_free(w);
+	stripe_cache_free(c);
+	buf_free(&got);
+	unlink(new);
+	unlink(old);
+}
+
 static void
 no_memory(void)
 {
@@ -413,6 +529,9 @@ main(void)
 	errors();
 	file_size_limit();
 	large();
+	cuts();
+	sinks();
+	creating();
 	no_memory();
 	close(rootfd);
 	remove_tree(root);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Manifests: what is read has clean paths, finds them, and is written and read
+ * again as the same.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "buf.h"
+#include "container/manifest.h"
+#include "path.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void
+require(int good)
+{
+	if (!good)
+		abort();
+}
+
+static void
+write_again(const struct manifest *m, struct buf *to)
+{
+	const struct manifest_entry *e = NULL;
+
+	for (size_t i = 0; i < manifest_count(m); i++) {
+		e = manifest_at(m, i);
+		require(path_is_clean(e->path));
+		require(manifest_find(m, e->path) == i);
+		require(manifest_add(to, e->sum, e->path, NULL) == 0);
+	}
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct manifest *m = manifest_parse(data, size, NULL), *n = NULL;
+	struct buf a = BUF_INIT, b = BUF_INIT;
+
+	if (m != NULL) {
+		write_again(m, &a);
+		n = manifest_parse(a.data, a.len, NULL);
+		require(n != NULL && manifest_count(n) == manifest_count(m));
+		write_again(n, &b);
+		require(a.len == b.len &&
+			(a.len == 0 || memcmp(a.data, b.data, a.len) == 0));
+	}
+	manifest_free(n);
+	manifest_free(m);
+	buf_free(&a);
+	buf_free(&b);
+	return 0;
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "container/ark.h"
+
+#include <errno.h>
+#include <locale.h>
+
+#include "arktest.h"
+
+#define L50 "abcdefghijabcdefghijabcdefghijabcdefghijabcdefghij"
+
+/* Names of all kinds, sizes around the blocks of tar. */
+static const struct file all_kinds[] = {
+	{ "plain", 10 },
+	{ "with blank", 0 },
+	{ " first", 1 },
+	{ "-rf", 511 },
+	{ "new\nline", 512 },
+	{ "tab\tquote'\"$*?", 513 },
+	{ "back\\slash", 70000 },
+	{ "\xc3\xbcml\xc3\xa4ut/\xe6\x97\xa5\xe6\x9c\xac", 1023 },
+	{ "e\xcc\x81 apart", 1024 },
+	{ "bad\xff\xfe", 1025 },
+	{ "half\xc3", 3 },
+	{ "sur\xed\xa0\x80rogate", 4 },
+	{ L50 L50 L50 L50 L50, 5 },
+	{ "a/b/c/d/" L50 "/" L50, 6 },
+	{ "deep/" L50 "/" L50 "/" L50 "/" L50 "/" L50 "/" L50 "/x", 7 },
+	{ "..dots/...", 8 },
+	{ "bad\xff/" L50 L50 L50, 9 },
+	{ "last", 300000 },
+};
+#define ALL_KINDS (sizeof(all_kinds) / sizeof(all_kinds[0]))
+
+static void
+test_round_trip(const char *where)
+{
+	struct result r;
+
+	for (size_t p = 0; p < PAIRS; p++) {
+		write_archive(p, all_kinds, ALL_KINDS);
+		r = read_archive(pairs[p].format, all_kinds, ALL_KINDS);
+		ok(is_right(&r), fmt("%s: all names%s", pair_name(p), where));
+		is_int((int64_t)r.count,
+		       ALL_KINDS - (pairs[p].format == ARK_7ZIP	 ? 5
+				    : pairs[p].format == ARK_ZIP ? 1
+								 : 0),
+		       "... as many as fit");
+		r = read_piped(pairs[p].format, all_kinds, ALL_KINDS);
+		if (pairs[p].format == ARK_7ZIP)
+			ok(r.err.kind == ERROR_USAGE && says(&r.err, "pipe"),
+			   "... not from a pipe");
+		else
+			ok(is_right(&r), "... from a pipe");
+	}
+}
+
+static void
+test_sizes(void)
+{
+	const bool slow = getenv("SCRKIT_SLOW") != NULL;
+	struct file big[] = { { "big", 10 * MIB }, { "small", 1 } };
+	struct file many[1000];
+	struct result r;
+
+	for (size_t i = 0; i < 1000; i++) {
+		many[i].path = strdup(fmt("d%zu/f.%zu", i % 10, i));
+		many[i].size = i % 7 * 100;
+		must(many[i].path != NULL);
+	}
+	for (size_t p = 0; p < PAIRS; p++) {
+		const bool all = slow || pairs[p].filter == ARK_NONE;
+		const size_t count = all ? 1000 : 100;
+
+		big[0].size = all ? 10 * MIB : MIB;
+		write_archive(p, big, 2);
+		r = read_archive(pairs[p].format, big, 2);
+		ok(is_right(&r), fmt("%s: a large file", pair_name(p)));
+		write_archive(p, many, count);
+		r = read_archive(pairs[p].format, many, count);
+		ok(is_right(&r), fmt("... %zu files", count));
+		write_archive(p, many, 0);
+		r = read_archive(pairs[p].format, many, 0);
+		ok(pairs[p].format == ARK_ZIP ? r.err.kind == ERROR_CORRUPT
+					      : is_right(&r),
+		   "... none");
+	}
+	for (size_t i = 0; i < 1000; i++)
+		free((void *)(uintptr_t)many[i].path);
+}
+
+/* --- What others make of it, and we of theirs --- */
+
+/* Is below `dir` what we have packed? */
+static bool
+is_unpacked(const char *dir, enum ark_format format)
+{
+	struct buf got = BUF_INIT;
+	bool good = true;
+
+	for (size_t i = 0; i < ALL_KINDS && good; i++) {
+		const char *file =
+			fmt("%s/%s/%s", root, dir, all_kinds[i].path);
+
+		if (ark_fits(format, all_kinds[i].path, 0, NULL) < 0)
+			continue;
+		good = exists(file);
+		if (good) {
+			read_whole(file, &got);
+			fill(i, all_kinds[i].size);
+			good = got.len == all_kinds[i].size &&
+			       (got.len == 0 ||
+				memcmp(got.data, content, got.len) == 0);
+		}
+		if (!good)
+			printf("# %s\n", file);
+	}
+	buf_free(&got);
+	return good;
+}
+
+static void
+test_their_readers(void)
+{
+	static const struct {
+		enum ark_format format;
+		const char *tool, *command;
+	} readers[] = {
+		{ ARK_PAX, "tar", "tar -C x -xf a" },
+		/* It complains that "C" has no such letters, and does it. */
+		{ ARK_PAX, "bsdtar", "LC_ALL=C bsdtar -C x -xf a || :" },
+		{ ARK_CPIO, "cpio", "cd x && bsdcat <../a | cpio -id" },
+		{ ARK_CPIO, "bsdtar", "LC_ALL=C bsdtar -C x -xf a" },
+		{ ARK_ZIP, "unzip", "UNZIP= unzip -q -^ a -d x" },
+		{ ARK_ZIP, "bsdtar", "LC_ALL=C bsdtar -C x -xf a" },
+		{ ARK_7ZIP, "7zz", "LC_ALL=C.UTF-8 7zz x -ox a" },
+		{ ARK_7ZIP, "bsdtar", "LC_ALL=C.UTF-8 bsdtar -C x -xf a" },
+	};
+
+	for (size_t p = 0; p < PAIRS; p++) {
+		write_archive(p, all_kinds, ALL_KINDS);
+		for (size_t k = 0; k < 8; k++) {
+			const char *what = fmt("%s: read by %s", pair_name(p),
+					       readers[k].tool);
+
+			if (readers[k].format != pairs[p].format)
+				continue;
+			if (!have(readers[k].tool)) {
+				skip(what, "not installed");
+				continue;
+			}
+			must(run("rm -rf x && mkdir x"));
+			if (!ok(run(readers[k].command), what))
+				(void)!system(
+					fmt("sed 's/^/# /' %s/log", root));
+			ok(is_unpacked("x", pairs[p].format),
+			   "... and all is there");
+		}
+	}
+}
+
+/* --- Errors in writing --- */
+
+static void
+test_full(void)
+{
+	const struct file big = { "big", 3 * MIB };
+	struct error err = ERROR_INIT;
+	int ends[2], fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+
+	for (size_t p = 0; p < PAIRS; p++) {
+		error_clear(&err);
+		ok(write_to(fd, p, few, 4, &err) < 0 &&
+			   err.kind == ERROR_SYSTEM && err.errnum == ENOSPC &&
+			   says(&err, "out: cannot write: No space left"),
+		   fmt("%s: a full disk", pair_name(p)));
+		error_clear(&err);
+		ok(write_to(fd, p, &big, 1, &err) < 0 && err.errnum == ENOSPC,
+		   "... in the midst of a file");
+		error_clear(&err);
+		must(pipe(ends) == 0 && close(ends[0]) == 0);
+		ok(write_to(ends[1], p, few, 4, &err) < 0 &&
+			   err.kind == ERROR_SYSTEM && err.errnum == EPIPE,
+		   "... a pipe that nobody reads");
+		close(ends[1]);
+	}
+	close(fd);
+	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	error_clear(&err);
+	ok(write_to(fd, 0, few, 4, &err) < 0 && err.errnum == EBADF,
+	   "a descriptor that is not for writing");
+	close(fd);
+}
+
+/* Each call out of its order, and sizes that do not come true. */
+static void
+test_misuse(void)
+{
+	static const char data[10] = "123456789";
+	const struct attr attr = { .has_owner = false };
+	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	for (size_t p = 0; p < PAIRS; p++) {
+		struct error err = ERROR_INIT;
+		struct ark_out *out = ark_out_new(fd, "out", pairs[p].format,
+						  pairs[p].filter, 1, &err);
+
+		must(out != NULL);
+		ok(ark_out_data(out, data, 1, &err) < 0 &&
+			   err.kind == ERROR_USAGE,
+		   fmt("%s: data without a file", pair_name(p)));
+		ok(ark_out_end(out, &err) < 0 && err.kind == ERROR_USAGE,
+		   "... an end without a file");
+		ok(ark_out_begin(out, "../x", 1, &attr, &err) < 0 &&
+			   err.kind == ERROR_UNSAFE,
+		   "... a path that leads out");
+		must(ark_out_begin(out, "x", 10, &attr, &err) == 0);
+		ok(ark_out_begin(out, "y", 10, &attr, &err) < 0 &&
+			   err.kind == ERROR_USAGE,
+		   "... a file in a file");
+		ok(ark_out_close(out, &err) < 0 && err.kind == ERROR_USAGE,
+		   "... closed in a file");
+		must(ark_out_data(out, data, 9, &err) == 0);
+		if (p % 2) {
+			ok(ark_out_end(out, &err) < 0 &&
+				   err.kind == ERROR_CORRUPT &&
+				   says(&err, "out: x: has changed: 9 bytes"),
+			   "... too few bytes");
+		} else {
+			ok(ark_out_data(out, data, 2, &err) < 0 &&
+				   err.kind == ERROR_CORRUPT,
+			   "... too many bytes");
+		}
+		ok(ark_out_close(out, &err) < 0 && says(&err, "failed before"),
+		   "... is not forgotten");
+		ark_out_free(out);
+	}
+	ark_out_free(NULL);
+	ark_in_free(NULL);
+	close(fd);
+}
+
+static void
+test_choice(void)
+{
+	struct error err = ERROR_INIT;
+	enum ark_format format = ARK_PAX;
+	enum ark_filter filter = ARK_NONE;
+	int good = 0;
+
+	for (int f = ARK_PAX; f <= ARK_CPIO; f++)
+		for (int z = ARK_NONE; z <= ARK_ZSTD; z++) {
+			must(ark_format_parse(ark_format_name(f), &format,
+					      NULL) == 0 &&
+			     ark_filter_parse(ark_filter_name(z), &filter,
+					      NULL) == 0);
+			must((int)format == f && (int)filter == z);
+			good += ark_check(format, filter, &err) == 0;
+		}
+	is_int(good, PAIRS, "formats and filters, by name and together");
+	ok(ark_out_new(1, "x", ARK_ZIP, ARK_XZ, 1, &err) == NULL &&
+		   err.kind == ERROR_USAGE && says(&err, "only with none and"),
+	   "zip and xz do not");
+	ok(ark_format_parse("rar", &format, &err) < 0 &&
+		   err.kind == ERROR_USAGE &&
+		   says(&err, "pax, zip, 7zip, cpio"),
+	   "there is no such format");
+	ok(ark_filter_parse("", &filter, &err) < 0 && err.kind == ERROR_USAGE &&
+		   says(&err, "none, gzip, xz, zstd"),
+	   "there is no such compression");
+	is_int(ark_fits(ARK_CPIO, "x", (UINT64_C(1) << 33) - 1, &err), 0,
+	       "cpio: 8 GiB less a byte");
+	ok(ark_fits(ARK_CPIO, "x", UINT64_C(1) << 33, &err) < 0 &&
+		   err.kind == ERROR_USAGE && says(&err, "up to 8589934591"),
+	   "... not 8 GiB");
+	ok(ark_fits(ARK_CPIO, "TRAILER!!!", 0, &err) < 0, "... nor its end");
+	is_int(ark_fits(ARK_PAX, "x", UINT64_C(1) << 50, &err), 0,
+	       "pax: 1 PiB");
+	ok(ark_fits(ARK_PAX, "x", UINT64_MAX, &err) < 0, "... not 16 EiB");
+	ok(ark_fits(ARK_PAX, "\xed\xa0\x80\xed\xb0\x80", 0, &err) < 0,
+	   "... nor CESU-8");
+	ok(ark_fits(ARK_7ZIP, "caf\xc3\xa9", 0, &err) == 0 &&
+		   ark_fits(ARK_7ZIP, "cafe\xcc\x81", 0, &err) < 0 &&
+		   ark_fits(ARK_7ZIP, "caf\xe9", 0, &err) < 0,
+	   "7zip: UTF-8, composed");
+}
+
+static int
+out_and_in(void *arg, struct error *err)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	struct ark_entry e;
+	struct ark_in *in = NULL;
+	int rc = write_to(fd, *(size_t *)arg, few, 4, err);
+
+	if (rc == 0 && lseek(fd, 0, SEEK_SET) == 0)
+		in = ark_in_new(fd, "in", err);
+	if (rc == 0 && in == NULL)
+		rc = -1;
+	while (rc == 0 && (rc = ark_in_next(in, &e, err)) > 0)
+		rc = 0;
+	ark_in_free(in);
+	close(fd);
+	return rc;
+}
+
+int
+main(void)
+{
+	start();
+	test_choice();
+	test_round_trip(" in the C locale");
+	if (setlocale(LC_ALL, "C.UTF-8") != NULL)
+		test_round_trip(" in a UTF-8 locale");
+	else
+		skip("in a UTF-8 locale", "there is none");
+	test_sizes();
+	test_their_readers();
+	test_full();
+	test_misuse();
+	for (size_t p = 0; p < PAIRS; p++)
+		ok(fails_well(out_and_in, NULL, &p),
+		   fmt("%s: no memory", pair_name(p)));
+	return finish();
+}

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * t_hidden.c - what stands beside a segment map: stored and loaded again, part
+ * after part; and parts that nobody can trust.
+ */
+#include "container/hidden.h"
+
+#include <dirent.h>
+
+#include "unit/maptest.h"
+
+static char root[96];
+static int rootfd = -1;
+
+static void
+enter(void)
+{
+	if (rootfd >= 0)
+		close(rootfd);
+	scratch_dir(root, sizeof(root));
+	rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	must(rootfd >= 0);
+}
+
+/* --- Scenes --- */
+
+/* A dataset whose metadata files are packed, too. */
+struct scene {
+	struct segmap m;
+	struct hidden h;
+	struct rank2file r;
+	struct kvtree *tree; /* the contents of each filemap */
+};
+
+static struct attr
+attr_of(size_t i)
+{
+	return (struct attr){
+		.has_size = i % 2,
+		.has_owner = i % 3 != 0,
+		.has_times = i % 5 != 0,
+		.size = 1000 + i,
+		.mode = 0100600 + (uint32_t)i % 8,
+		.uid = (uint32_t)i,
+		.gid = 7,
+		.atime = { .tv_sec = (time_t)i, .tv_nsec = 1 },
+		.mtime = { .tv_sec = (time_t)i + 1, .tv_nsec = 999999999 },
+		.ctime = { .tv_sec = 5 },
+	};
+}
+
+/* Is it, as far as it is set? */
+static bool
+attr_same(const struct attr *a, const struct attr *b)
+{
+	return a->has_size == b->has_size && a->has_owner == b->has_owner &&
+	       a->has_times == b->has_times &&
+	       (!a->has_size || a->size == b->size) &&
+	       (!a->has_owner ||
+		(a->mode == b->mode && a->uid == b->uid && a->gid == b->gid)) &&
+	       (!a->has_times ||
+		(memcmp(&a->atime, &b->atime, sizeof(a->atime)) == 0 &&
+		 memcmp(&a->mtime, &b->mtime, sizeof(a->mtime)) == 0 &&
+		 memcmp(&a->ctime, &b->ctime, sizeof(a->ctime)) == 0));
+}
+
+/* A filemap and a redundancy file of each of these ranks. */
+static void
+add_hidden(struct scene *s, const uint32_t *ranks, size_t n)
+{
+	struct hidden *h = &s->h;
+	struct hidden_file f = { .name = NULL };
+
+	must(segmap_init(&h->red, n, NULL) == 0);
+	for (size_t i = 0; i < n; i++) {
+		f = (struct hidden_file){
+			.name = arena_printf(h->arena, "filemap_%u", ranks[i]),
+			.rank = ranks[i],
+			.attr = attr_of(i),
+			.tree = s->tree,
+		};
+		must(hidden_add(h, &f, NULL) == 0);
+		f.name = arena_printf(h->arena, "red %u.er", ranks[i]);
+		f.tree = NULL;
+		f.at = h->red.nfiles;
+		must(hidden_add(h, &f, NULL) == 0);
+		add_file(&h->red, 0, f.name, i * 100);
+	}
+	must(segmap_cut(&h->red, SEGMAP_REDUNDANCY, 150, 0, NULL) == 0);
+}
+
+static void
+scene_init(struct scene *s, size_t nranks, size_t nfiles, const uint32_t *ranks,
+	   size_t n)
+{
+	*s = (struct scene){ .tree = tree_of("RANK>7>FILE>x>SIZE>5\nA>B\n") };
+	must(hidden_init(&s->h, NULL) == 0);
+	make_map(&s->m, nranks > 0 ? nranks : 1, nfiles, false);
+	s->h.nattrs = s->m.nfiles;
+	s->h.attrs = mem_calloc(nfiles + 1, sizeof(*s->h.attrs));
+	for (size_t i = 0; i < nfiles; i++)
+		s->h.attrs[i] = attr_of(i);
+	add_hidden(s, ranks, n);
+	must(segmap_write(&s->m, nranks, false, &s->r, NULL) == 0);
+}
+
+static void
+scene_fini(struct scene *s)
+{
+	rank2file_free(&s->r);
+	hidden_free(&s->h);
+	segmap_free(&s->m);
+	kvtree_free(s->tree);
+}
+
+/* Is file `f` of `a` in `b` as it is? */
+static bool
+same_file(const struct hidden *a, const struct hidden_file *f,
+	  const struct hidden *b)
+{
+	const struct hidden_file *g = hidden_find(b, f->name);
+
+	if (g == NULL || !attr_same(&f->attr, &g->attr) ||
+	    (f->tree == NULL) != (g->tree == NULL)) {
+		printf("# %s\n", f->name);
+		return false;
+	}
+	if (f->tree != NULL)
+		return tree_same(f->tree, g->tree, false);
+	return a->red.files[f->at].size == b->red.files[g->at].size &&
+	       strcmp(b->red.files[g->at].path, f->name) == 0 &&
+	       strcmp(segs_text(&a->red, f->at), segs_text(&b->red, g->at)) ==
+		       0;
+}
+
+static bool
+same_hidden(const struct hidden *a, const struct hidden *b)
+{
+	bool same = a->nfiles == b->nfiles && a->nattrs == b->nattrs &&
+		    a->red.nfiles == b->red.nfiles &&
+		    a->red.bytes == b->red.bytes;
+
+	for (size_t i = 0; same && i < a->nattrs; i++)
+		same = attr_same(&a->attrs[i], &b->attrs[i]);
+	for (size_t i = 0; same && i < a->nfiles; i++)
+		same = same_file(a, &a->files[i], b);
+	return same;
+}
+
+/* How many names of packed metadata there are. */
+static size_t
+parts_there(void)
+{
+	DIR *dir = opendir(root);
+	const struct dirent *e = NULL;
+	size_t n = 0;
+
+	must(dir != NULL);
+	while ((e = readdir(dir)) != NULL)
+		n += hidden_is_part(e->d_name);
+	closedir(dir);
+	return n;
+}
+
+/* --- Round trips --- */
+
+static void
+round_trip(size_t nranks, size_t nfiles, const uint32_t *ranks, size_t n,
+	   unsigned generation, size_t parts)
+{
+	struct error err = ERROR_INIT;
+	struct scene s;
+	struct hidden got, again;
+	struct rank2file w;
+
+	enter();
+	scene_init(&s, nranks, nfiles, ranks, n);
+	s.r.generation = generation;
+	is_int(hidden_store(&s.h, rootfd, &s.m, &s.r, &err), 0,
+	       fmt("%zu ranks stored", nranks));
+	is_int((int64_t)kvtree_count(kvtree_get(s.r.containers, "HIDDEN")),
+	       (int64_t)parts, "... all parts listed");
+	is_int((int64_t)parts_there(), (int64_t)parts, "... and there");
+	is_int(hidden_load(&got, rootfd, &s.r, &s.m, &err), 0, "... loaded");
+	ok(same_hidden(&s.h, &got), "... and the same");
+
+	/* What was loaded, beside the old: part by part the same again. */
+	must(segmap_write(&s.m, nranks, false, &w, NULL) == 0);
+	w.generation = generation + 1;
+	is_int(hidden_store(&got, rootfd, &s.m, &w, &err), 0, "again");
+	is_int((int64_t)parts_there(), 2 * (int64_t)parts, "... beside it");
+	is_int(hidden_sweep(rootfd, &w, &err), 0, "... instead of it");
+	is_int((int64_t)parts_there(), (int64_t)parts, "... alone");
+	is_int(hidden_load(&again, rootfd, &w, &s.m, &err), 0, "... loaded");
+	ok(same_hidden(&s.h, &again), "... and the same");
+	rank2file_free(&w);
+	hidden_free(&again);
+	hidden_free(&got);
+	scene_fini(&s);
+}
+
+/* Which part has the file? */
+static const char *
+part_with(const char *table, const char *name)
+{
+	DIR *dir = opendir(root);
+	const struct dirent *e = NULL;
+	const char *in = "";
+
+	must(dir != NULL);
+	while ((e = readdir(dir)) != NULL) {
+		struct kvtree *t = kvtree_read_file(rootfd, e->d_name, NULL);
+
+		if (t != NULL && kvtree_get2(t, table, name) != NULL)
+			in = fmt("%s%s", in, e->d_name);
+		kvtree_free(t);
+	}
+	closedir(dir);
+	return in;
+}
+
+/* A part has what is of its ranks; the last one also what is of none. */
+static void
+places(void)
+{
+	static const uint32_t ranks[] = { 0,	 8191,	8192,	   16384,
+					  16385, 99999, UINT32_MAX };
+	static const struct {
+		const char *table, *name, *part;
+	} where[] = {
+		{ "META", "filemap_0", "packed.3.scr" },
+		{ "META", "filemap_8191", "packed.3.scr" },
+		{ "META", "filemap_8192", "packed.8195.scr" },
+		{ "META", "filemap_16384", "packed.16387.scr" },
+		{ "META", "filemap_99999", "packed.16387.scr" },
+		{ "RED", "red 8192.er", "packed.8195.scr" },
+		{ "FILE", "dir/f 0\xc3\xa9", "packed.3.scr" },
+		{ "FILE", "dir/f 199\xc3\xa9", "packed.8195.scr" },
+		{ "RED", "red 4294967295.er", "packed.16387.scr" },
+	};
+	struct hidden got;
+	struct rank2file w;
+	struct scene s;
+
+	enter();
+	scene_init(&s, 16385, 200, ranks, 7);
+	s.r.generation = 3;
+	must(hidden_store(&s.h, rootfd, &s.m, &s.r, NULL) == 0);
+	for (size_t i = 0; i < sizeof(where) / sizeof(where[0]); i++)
+		is_str(part_with(where[i].table, where[i].name), where[i].part,
+		       where[i].name);
+	must(hidden_load(&got, rootfd, &s.r, &s.m, NULL) == 0);
+	is_int(hidden_find(&got, "filemap_8191")->rank, 0,
+	       "a file is of the first rank of its part");
+	is_int(hidden_find(&got, "red 8192.er")->rank, 8192, "... the next");
+	enter();
+	must(segmap_write(&s.m, 16385, false, &w, NULL) == 0);
+	w.generation = 3;
+	must(hidden_store(&got, rootfd, &s.m, &w, NULL) == 0);
+	for (size_t i = 0; i < sizeof(where) / sizeof(where[0]); i++)
+		is_str(part_with(where[i].table, where[i].name), where[i].part,
+		       "... and stays where it was");
+	rank2file_free(&w);
+	hidden_free(&got);
+	scene_fini(&s);
+}
+
+static void
+adding(void)
+{
+	struct hidden_file f = { .name = "a\n", .rank = 1 };
+	struct error err = ERROR_INIT;
+	struct hidden h = { .nfiles = 0 };
+
+	ok(hidden_find(&h, "a") == NULL, "nothing in none");
+	must(hidden_init(&h, NULL) == 0);
+	is_int(hidden_add(&h, &f, &err), 0, "a file is added");
+	ok(hidden_add(&h, &f, &err) < 0 && err.kind == ERROR_CORRUPT &&
+		   says(&err, "a\\n: named twice"),
+	   "but once");
+	ok(h.nfiles == 1 && hidden_find(&h, "a\n") == h.files &&
+		   hidden_find(&h, "b") == NULL,
+	   "and found");
+	hidden_free(&h);
+	hidden_free(&h);
+}
+
+/* --- Damage --- */
+
+/* Each byte changed, and the file cut at each. */
+static void
+damaged(void)
+{
+	static const uint32_t ranks[] = { 0, 1 };
+	struct buf raw = BUF_INIT;
+	size_t odd = 0, loaded = 0;
+	struct hidden got;
+	struct scene s;
+	int fd = -1;
+
+	enter();
+	scene_init(&s, 2, 3, ranks, 2);
+	must(hidden_store(&s.h, rootfd, &s.m, &s.r, NULL) == 0);
+	fd = openat(rootfd, "packed.0.scr", O_RDWR | O_CLOEXEC);
+	must(io_read_fd(fd, "packed", SIZE_MAX, &raw, NULL) == 0);
+	for (size_t i = 0; i < raw.len; i++) {
+		struct error err = ERROR_INIT;
+		char flipped = (char)(raw.data[i] ^ 1 << i % 8);
+		int rc = 0;
+
+		must(pwrite(fd, &flipped, 1, (off_t)i) == 1);
+		rc = hidden_load(&got, rootfd, &s.r, &s.m, &err);
+		odd += rc < 0 && err.kind != ERROR_CORRUPT;
+		loaded += rc == 0;
+		hidden_free(&got);
+		must(pwrite(fd, raw.data + i, 1, (off_t)i) == 1);
+	}
+	for (size_t i = raw.len; i-- > 0;) {
+		must(ftruncate(fd, (off_t)i) == 0);
+		odd += hidden_load(&got, rootfd, &s.r, &s.m, NULL) == 0;
+	}
+	is_int((int64_t)odd, 0, "cut and flipped parts are refused");
+	ok(loaded <= 8, "... but for bits nobody looks at");
+	close(fd);
+	buf_free(&raw);
+	scene_fini(&s);
+}
+
+/* The tree itself changed, so that no checksum catches it. */
+static void
+load_tree(const struct kvtree *t, void *arg)
+{
+	struct scene *s = arg;
+	struct error err = ERROR_INIT;
+	struct hidden got;
+
+	must(kvtree_write_file(t, rootfd, "packed.0.scr", NULL) == 0);
+	if (hidden_load(&got, rootfd, &s->r, &s->m, &err) == 0) {
+		for (size_t i = 0; i < got.nfiles; i++)
+			must(strchr(got.files[i].name, '/') == NULL &&
+			     hidden_find(&got, got.files[i].name) ==
+				     &got.files[i] &&
+			     (got.files[i].tree != NULL ||
+			      got.files[i].at < got.red.nfiles));
+		hidden_free(&got);
+	} else {
+		must(err.kind == ERROR_CORRUPT || err.kind == ERROR_UNSAFE);
+	}
+}
+
+static void
+changed(void)
+{
+	static const uint32_t ranks[] = { 0, 1 };
+	struct kvtree *t = NULL;
+	struct scene s;
+
+	enter();
+	scene_init(&s, 2, 1, ranks, 2);
+	must(hidden_store(&s.h, rootfd, &s.m, &s.r, NULL) == 0);
+	t = kvtree_read_file(rootfd, "packed.0.scr", NULL);
+	ok(tree_flip_each(t, load_tree, &s) > 100 &&
+		   tree_drop_each(t, load_tree, &s) > 40,
+	   "changed trees are read or refused");
+	kvtree_free(t);
+	scene_fini(&s);
+}
+
+/* --- Memory, and no room --- */
+
+static int
+fail_store(void *arg, struct error *err)
+{
+	struct scene *s = arg;
+	struct rank2file w;
+	int rc = segmap_write(&s->m, s->r.nranks, false, &w, err);
+
+	if (rc < 0)
+		return -1;
+	rc = hidden_store(&s->h, rootfd, &s->m, &w, err);
+	rank2file_free(&w);
+	return rc;
+}
+
+static int
+fail_load(void *arg, struct error *err)
+{
+	struct scene *s = arg;
+	struct hidden got;
+	int rc = hidden_load(&got, rootfd, &s->r, &s->m, err);
+
+	hidden_free(&got);
+	return rc;
+}
+
+static void
+no_memory(void)
+{
+	uint32_t ranks[70];
+	struct error err = ERROR_INIT;
+	struct scene s;
+	int proc = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	for (uint32_t i = 0; i < 70; i++)
+		ranks[i] = i;
+	enter();
+	scene_init(&s, 70, 5, ranks, 70);
+	must(hidden_store(&s.h, rootfd, &s.m, &s.r, NULL) == 0);
+	ok(fail_each_alloc(fail_store, &s) > 10, "no memory to store");
+	ok(fail_each_alloc(fail_load, &s) > 10, "no memory to load");
+	ok(hidden_store(&s.h, proc, &s.m, &s.r, &err) < 0 &&
+		   says(&err, "packed.0.scr"),
+	   "a directory that takes no files");
+	close(proc);
+	scene_fini(&s);
+}
+
+int
+main(void)
+{
+	static const uint32_t few[] = { 0, 1, 2 };
+	static const uint32_t far[] = { 5, 8191, 8192, 20000, 77777 };
+
+	round_trip(3, 10, few, 3, 0, 1);
+	round_trip(1, 0, few, 0, 5, 1);
+	round_trip(0, 0, few, 3, 0, 1);
+	round_trip(8192, 50, far, 5, 1, 1);
+	round_trip(20001, 300, far, 5, 8190, 3);
+	places();
+	adding();
+	damaged();
+	changed();
+	no_memory();
+	close(rootfd);
+	remove_tree(root);
+	return tap_done();
+}

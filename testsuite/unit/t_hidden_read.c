@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * t_hidden_read.c - packed metadata that nobody can trust, what else may stand
+ * where it should be, and old parts that are to go.
+ */
+#include "container/hidden.h"
+
+#include <dirent.h>
+
+#include "unit/maptest.h"
+
+static char root[96];
+static int rootfd = -1;
+
+static void
+enter(void)
+{
+	if (rootfd >= 0)
+		close(rootfd);
+	scratch_dir(root, sizeof(root));
+	rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	must(rootfd >= 0);
+}
+
+/* How many names of packed metadata there are. */
+static size_t
+parts_there(void)
+{
+	DIR *dir = opendir(root);
+	const struct dirent *e = NULL;
+	size_t n = 0;
+
+	must(dir != NULL);
+	while ((e = readdir(dir)) != NULL)
+		n += hidden_is_part(e->d_name);
+	closedir(dir);
+	return n;
+}
+
+static void
+names(void)
+{
+	static const struct {
+		const char *name;
+		bool is;
+	} cases[] = {
+		{ "packed.0.scr", true },
+		{ "packed.8192.scr", true },
+		{ "packed.00.scr", false },
+		{ "packed.-1.scr", false },
+		{ "packed..scr", false },
+		{ "packed.1", false },
+		{ "packed.1.scr.bak", false },
+		{ "packed.99999999999999999999.scr", false },
+		{ "Packed.1.scr", false },
+		{ "packed.1.scr/x", false },
+		{ "../packed.1.scr", false },
+		{ "", false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		ok(hidden_is_part(cases[i].name) == cases[i].is,
+		   label(cases[i].name));
+}
+
+/* What is in the directory of the metadata stays, but for old parts. */
+static void
+sweeping(void)
+{
+	static const char *const stay[] = { "packed.0.scr", "packed.01.scr",
+					    "packed.7.scr.bak", "rank2file" };
+	struct kvtree *table = tree_of("HIDDEN>packed.0.scr\n");
+	struct rank2file r = { .containers = table };
+	struct error err = ERROR_INIT;
+	bool good = true;
+
+	enter();
+	for (size_t i = 0; i < 4; i++)
+		write_text(fmt("%s/%s", root, stay[i]), "");
+	write_text(fmt("%s/packed.1.scr", root), "");
+	write_text(fmt("%s/packed.8192.scr", root), "");
+	is_int(hidden_sweep(rootfd, &r, &err), 0, "swept");
+	for (size_t i = 0; i < 4; i++)
+		good &= exists(fmt("%s/%s", root, stay[i]));
+	ok(good && !exists(fmt("%s/packed.1.scr", root)) &&
+		   !exists(fmt("%s/packed.8192.scr", root)),
+	   "old parts go, all else stays");
+	r.containers = NULL;
+	is_int(hidden_sweep(rootfd, &r, &err), 0, "swept");
+	is_int((int64_t)parts_there(), 0, "none listed: all go");
+	must(mkdir(fmt("%s/packed.1.scr", root), 0777) == 0);
+	ok(hidden_sweep(rootfd, &r, &err) < 0 && err.kind == ERROR_SYSTEM &&
+		   says(&err, "packed.1.scr"),
+	   "what cannot be removed is named");
+	ok(hidden_sweep(-1, &r, &err) < 0, "no directory");
+	kvtree_free(table);
+}
+
+/* --- Parts nobody can trust --- */
+
+/* Load these parts, packed.0.scr and packed.8192.scr, the second if not NULL,
+ * for a map with the file "f". */
+static int
+load(struct hidden *h, const char *first, const char *second, struct error *err)
+{
+	struct kvtree *table = tree_of("HIDDEN>packed.0.scr\n");
+	struct rank2file r = { .containers = table };
+	const char *text[2] = { first, second };
+	struct segmap m;
+	int rc = 0;
+
+	for (size_t i = 0; i < 2 && text[i] != NULL; i++) {
+		struct kvtree *t = tree_of(text[i]);
+		const char *name = i == 0 ? "packed.0.scr" : "packed.8192.scr";
+
+		must(kvtree_write_file(t, rootfd, name, NULL) == 0);
+		must(kvtree_put(kvtree_get(table, "HIDDEN"), name, NULL));
+		kvtree_free(t);
+	}
+	must(segmap_init(&m, 1, NULL) == 0);
+	add_file(&m, 0, "f", 5);
+	rc = hidden_load(h, rootfd, &r, &m, err);
+	segmap_free(&m);
+	kvtree_free(table);
+	return rc;
+}
+
+#define RED \
+	"RED>r>SIZE>5\nRED>r>SEG>0>FILE>.scr/red.0.scr\n" \
+	"RED>r>SEG>0>OFFSET>0\n"
+
+static void
+refused(void)
+{
+	static const struct {
+		const char *first, *second, *says;
+		enum error_kind kind;
+	} bad[] = {
+		{ "META>../x>TREE>A\n", NULL,
+		  "packed.0.scr: ../x:", ERROR_UNSAFE },
+		{ "META>a/b>TREE>A\n", NULL, "a/b: not a plain file name",
+		  ERROR_UNSAFE },
+		{ "META>>TREE>A\n", NULL, "packed.0.scr: :", ERROR_UNSAFE },
+		{ "META>..>TREE>A\n", NULL, "..: not", ERROR_UNSAFE },
+		{ "META>/etc>TREE>A\n", NULL, "/etc: not", ERROR_UNSAFE },
+		{ "META>a>ATTR\n", NULL, "packed.0.scr: a: has no TREE",
+		  ERROR_CORRUPT },
+		{ "META>a>TREE>A\nMETA>a>ATTR>MODE>x\n", NULL,
+		  "packed.0.scr: MODE:", ERROR_CORRUPT },
+		{ "", "META>a>ATTR\n", "packed.8192.scr: a:", ERROR_CORRUPT },
+		{ "META>a>TREE>A\n", "META>a>TREE>B\n",
+		  "packed.8192.scr: a: named twice", ERROR_CORRUPT },
+		{ "META>r>TREE>A\n" RED "RED>r>SEG>0>LENGTH>5\n", NULL,
+		  "r: named twice", ERROR_CORRUPT },
+		{ "RED>../r>SIZE>0\n", NULL, "../r: not", ERROR_UNSAFE },
+		{ "RED>r>SIZE>5\n", NULL, "packed.0.scr: r: has no SEG",
+		  ERROR_CORRUPT },
+		{ "RED>r>SIZE>x\n", NULL,
+		  "packed.0.scr: SIZE:", ERROR_CORRUPT },
+		{ RED, NULL, "packed.0.scr: SEG: incomplete", ERROR_CORRUPT },
+		{ RED "RED>r>SEG>0>LENGTH>0\n", NULL,
+		  "r, segment 0: of no bytes", ERROR_CORRUPT },
+		{ "RED>r>ATTR>UID>-1\n", NULL,
+		  "packed.0.scr: UID:", ERROR_CORRUPT },
+		{ "RED>r>SIZE>5\nRED>r>SEG>0>FILE>../c\nRED>r>SEG>0>LENGTH>5\n"
+		  "RED>r>SEG>0>OFFSET>0\n",
+		  NULL, "container ../c:", ERROR_UNSAFE },
+		{ "FILE>f>SIZE>-5\n", NULL,
+		  "packed.0.scr: FILE: SIZE:", ERROR_CORRUPT },
+	};
+
+	enter();
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct error err = ERROR_INIT;
+		struct hidden h;
+		int rc = load(&h, bad[i].first, bad[i].second, &err);
+
+		ok(rc < 0 && err.kind == bad[i].kind && says(&err, bad[i].says),
+		   label(err.text));
+		ok(h.arena == NULL && h.files == NULL && h.ntrees == 0,
+		   "... nothing is left");
+	}
+}
+
+static void
+accepted(void)
+{
+	struct error err = ERROR_INIT;
+	struct hidden h;
+	struct rank2file r = { .nranks = 0 };
+	struct segmap m;
+
+	enter();
+	is_int(load(&h,
+		    "FILE>g>SIZE>x\nFILE>f>MODE>5\nFILE>f>UID>1\n"
+		    "FILE>f>GID>2\nFUTURE>x\nMETA>empty>TREE\n",
+		    RED "RED>r>SEG>0>LENGTH>5\nRED>e>SIZE>0\n", &err),
+	       0, "parts are read");
+	ok(h.nattrs == 1 && h.attrs[0].has_owner && h.attrs[0].mode == 5,
+	   "... with what they say of files of the map");
+	ok(h.nfiles == 3 && kvtree_count(hidden_find(&h, "empty")->tree) == 0,
+	   "... a tree of nothing");
+	is_int((int64_t)h.red.files[hidden_find(&h, "e")->at].nsegs, 0,
+	       "... a file of no bytes");
+	hidden_free(&h);
+	must(segmap_init(&m, 0, NULL) == 0);
+	is_int(hidden_load(&h, rootfd, &r, &m, &err), 0, "no list");
+	ok(h.nattrs == 0 && h.nfiles == 0 && hidden_find(&h, "a") == NULL,
+	   "... is none");
+	hidden_free(&h);
+	segmap_free(&m);
+}
+
+/* What stands where a part should be. */
+static void
+odd_files(void)
+{
+	static const struct {
+		const char *part, *says;
+		enum error_kind kind;
+	} cases[] = {
+		{ "../packed.0.scr", "not the name", ERROR_UNSAFE },
+		{ "rank2file", "rank2file: not the name", ERROR_UNSAFE },
+		{ "packed.1.scr\n", "packed.1.scr\\n: not", ERROR_UNSAFE },
+		{ "packed.1.scr", "packed.1.scr", ERROR_CORRUPT },
+		{ "packed.2.scr", "packed.2.scr", ERROR_CORRUPT },
+		{ "packed.3.scr", "packed.3.scr", ERROR_UNSAFE },
+		{ "packed.4.scr", "packed.4.scr", ERROR_CORRUPT },
+		{ "packed.5.scr", "packed.5.scr", ERROR_CORRUPT },
+	};
+	struct segmap m;
+
+	enter();
+	must(segmap_init(&m, 0, NULL) == 0);
+	must(mkdir(fmt("%s/packed.2.scr", root), 0777) == 0);
+	must(symlink("/dev/zero", fmt("%s/packed.3.scr", root)) == 0);
+	must(mkfifo(fmt("%s/packed.4.scr", root), 0666) == 0);
+	write_text(fmt("%s/packed.5.scr", root), "no tree");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct kvtree *table = kvtree_new(NULL);
+		struct rank2file r = { .containers = table };
+		struct error err = ERROR_INIT;
+		struct hidden h;
+		const char *twice = NULL;
+		int rc = 0;
+
+		must(kvtree_set(table, "HIDDEN", cases[i].part, NULL) == 0);
+		rc = hidden_load(&h, rootfd, &r, &m, &err);
+		ok(rc < 0 && err.kind == cases[i].kind &&
+			   says(&err, cases[i].says),
+		   label(err.text));
+		twice = strstr(err.text, cases[i].part);
+		ok(twice == NULL || strstr(twice + 1, cases[i].part) == NULL,
+		   "... names it once");
+		kvtree_free(table);
+	}
+	segmap_free(&m);
+}
+
+int
+main(void)
+{
+	names();
+	sweeping();
+	refused();
+	accepted();
+	odd_files();
+	close(rootfd);
+	remove_tree(root);
+	return tap_done();
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "container/manifest.h"
+
+#include <stdint.h>
+
+#include "hash.h"
+#include "scratch.h"
+
+#define S1 "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+#define S2 "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+static const char *const paths[] = {
+	"ckpt.1/rank_0",
+	" with blanks ",
+	"*star",
+	"new\nline",
+	"back\\slash",
+	"\\n",
+	"end\n",
+	"end\\",
+	"carriage\rreturn",
+	"\r",
+	"tab\t",
+	"# hash",
+	"\xc3\xbc/\xe6\x97",
+	"bad\xff",
+	"a/b/c.d/..e",
+};
+#define PATHS (sizeof(paths) / sizeof(paths[0]))
+
+static struct manifest *
+parse(const char *text, struct error *err)
+{
+	error_clear(err);
+	return manifest_parse(text, strlen(text), err);
+}
+
+static void
+write_all(struct buf *to)
+{
+	buf_clear(to);
+	for (size_t i = 0; i < PATHS; i++)
+		must(manifest_add(to, i % 2 ? S1 : S2, paths[i], NULL) == 0);
+}
+
+static void
+test_round_trip(void)
+{
+	struct error err = ERROR_INIT;
+	struct buf text = BUF_INIT;
+	struct manifest *m = NULL;
+	size_t good = 0, found = 0;
+
+	write_all(&text);
+	m = manifest_parse(text.data, text.len, &err);
+	ok(m != NULL, "what is written is read");
+	must(m != NULL);
+	is_int((int64_t)manifest_count(m), PATHS, "... all of it");
+	for (size_t i = 0; i < PATHS; i++) {
+		const struct manifest_entry *e = manifest_at(m, i);
+
+		good += strcmp(e->path, paths[i]) == 0 &&
+			strcmp(e->sum, i % 2 ? S1 : S2) == 0;
+		found += manifest_find(m, paths[i]) == i;
+	}
+	is_int((int64_t)good, PATHS, "... in order");
+	is_int((int64_t)found, PATHS, "... and is found");
+	ok(manifest_find(m, "other") == MANIFEST_NONE, "... and nothing else");
+	manifest_free(m);
+	m = parse("", &err);
+	ok(m != NULL && manifest_count(m) == 0, "nothing is a manifest");
+	manifest_free(m);
+	manifest_free(NULL);
+	buf_free(&text);
+}
+
+static void
+test_text(void)
+{
+	struct buf text = BUF_INIT;
+	struct error err = ERROR_INIT;
+	struct manifest *m = NULL;
+
+	must(manifest_add(&text, S1, "a b", NULL) == 0);
+	must(manifest_add(&text, S2, "c\\d\ne\rf", NULL) == 0);
+	is_str(text.data, S1 "  a b\n\\" S2 "  c\\\\d\\ne\\rf\n",
+	       "as sha256sum writes it");
+	m = parse(S1 " *a\n\\" S2 " *\\\\\n", &err);
+	ok(m != NULL && strcmp(manifest_at(m, 0)->path, "a") == 0 &&
+		   strcmp(manifest_at(m, 1)->path, "\\") == 0,
+	   "as sha256sum -b writes it");
+	manifest_free(m);
+	buf_free(&text);
+}
+
+static void
+test_refused(void)
+{
+	static const struct {
+		const char *text;
+		enum error_kind kind;
+		const char *words;
+	} bad[] = {
+		{ "\n", ERROR_CORRUPT, "line 1: no sum" },
+		{ "\\\n", ERROR_CORRUPT, "line 1" },
+		{ "# comment\n", ERROR_CORRUPT, "line 1" },
+		{ S1 "  a\n\n", ERROR_CORRUPT, "line 2" },
+		{ S1 "  a", ERROR_CORRUPT, "has no end" },
+		{ S1 "\n", ERROR_CORRUPT, "no sum and path" },
+		{ S1 "  \n", ERROR_CORRUPT, "no sum and path" },
+		{ S1 " a\n", ERROR_CORRUPT, "no sum and path" },
+		{ S1 " +a\n", ERROR_CORRUPT, "no sum and path" },
+		{ S1 "0  a\n", ERROR_CORRUPT, "no sum and path" },
+		{ " " S1 "  a\n", ERROR_CORRUPT, "no sum and path" },
+		{ "E3" S1 "  a\n", ERROR_CORRUPT, "no sum and path" },
+		{ "g" S1 "  a\n", ERROR_CORRUPT, "no sum and path" },
+		{ "da39a3ee  a\n", ERROR_CORRUPT, "no sum and path" },
+		{ "\\" S1 "  a\\tb\n", ERROR_CORRUPT, "wrong escape" },
+		{ "\\" S1 "  a\\\n", ERROR_CORRUPT, "wrong escape" },
+		{ "\\\\" S1 "  a\n", ERROR_CORRUPT, "no sum and path" },
+		{ S1 "  a\n" S2 "  a\n", ERROR_CORRUPT, "line 2: a: there tw" },
+		{ "\\" S1 "  a\n" S2 "  a\n", ERROR_CORRUPT, "line 2" },
+		{ S1 "  /a\n", ERROR_UNSAFE, "line 1: /a" },
+		{ S1 "  ../a\n", ERROR_UNSAFE, "line 1" },
+		{ S1 "  a/../b\n", ERROR_UNSAFE, "line 1" },
+		{ S1 "  a//b\n", ERROR_UNSAFE, "line 1" },
+		{ S1 "  ./a\n", ERROR_UNSAFE, "line 1" },
+		{ S1 "  a/\n", ERROR_UNSAFE, "line 1" },
+		{ S1 "   /\n" S1 "  ..\n", ERROR_UNSAFE, "" },
+	};
+	struct error err = ERROR_INIT;
+	static char nul[] = S1 "  a?b\n";
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ok(parse(bad[i].text, &err) == NULL &&
+			   err.kind == bad[i].kind && says(&err, bad[i].words),
+		   fmt("refused: number %zu", i));
+	nul[67] = '\0';
+	ok(manifest_parse(nul, sizeof(nul) - 1, &err) == NULL &&
+		   err.kind == ERROR_CORRUPT && says(&err, "NUL"),
+	   "refused: a NUL");
+	ok(manifest_parse("", MANIFEST_MAX + 1, &err) == NULL &&
+		   err.kind == ERROR_CORRUPT && says(&err, "too long"),
+	   "refused: too much, without a look at it");
+}
+
+/* The writer writes nothing that the reader would not take. */
+static void
+test_misuse(void)
+{
+	struct buf text = BUF_INIT;
+	struct error err = ERROR_INIT;
+
+	ok(manifest_add(&text, S1, "../a", &err) < 0 &&
+		   err.kind == ERROR_UNSAFE,
+	   "not written: a path that leads out");
+	ok(manifest_add(&text, S1, "", &err) < 0 && err.kind == ERROR_UNSAFE,
+	   "... no path");
+	ok(manifest_add(&text, S1 "0", "a", &err) < 0 &&
+		   err.kind == ERROR_USAGE,
+	   "... too long a sum");
+	ok(manifest_add(&text, "", "a", &err) < 0 && err.kind == ERROR_USAGE,
+	   "... no sum");
+	is_int((int64_t)text.len, 0, "... nothing at all");
+	text.len = MANIFEST_MAX - 10; /* as if there were as much */
+	text.cap = MANIFEST_MAX + 100;
+	text.data = malloc(text.cap);
+	must(text.data != NULL);
+	ok(manifest_add(&text, S1, "a", &err) < 0 && err.kind == ERROR_USAGE &&
+		   text.len == MANIFEST_MAX - 10,
+	   "... more than can be read");
+	buf_free(&text);
+}
+
+/* Cut anywhere: what was whole lines is read, all else refused; a wrong byte
+ * is an error, or another name or sum. */
+static void
+test_damaged(void)
+{
+	struct buf text = BUF_INIT;
+	struct error err = ERROR_INIT;
+	size_t wrong = 0, missed = 0;
+
+	write_all(&text);
+	for (size_t len = 0; len < text.len; len++) {
+		char *exact = malloc(len + 1);
+		struct manifest *m = NULL;
+
+		must(exact != NULL);
+		memcpy(exact, text.data, len);
+		m = manifest_parse(exact, len, &err);
+		wrong +=
+			(m != NULL) != (len == 0 || text.data[len - 1] == '\n');
+		manifest_free(m);
+		free(exact);
+	}
+	is_int((int64_t)wrong, 0, "cut: only whole lines are read");
+	for (size_t at = 0; at < text.len; at++)
+		for (unsigned bit = 1; bit < 256; bit <<= 1) {
+			struct manifest *m = NULL;
+			bool same = true;
+
+			text.data[at] = (char)(text.data[at] ^ bit);
+			m = manifest_parse(text.data, text.len, &err);
+			same = m != NULL && manifest_count(m) == PATHS;
+			for (size_t i = 0; i < PATHS && same; i++)
+				same = strcmp(manifest_at(m, i)->path,
+					      paths[i]) == 0 &&
+				       strcmp(manifest_at(m, i)->sum,
+					      i % 2 ? S1 : S2) == 0;
+			/* Two blanks, or a blank and a star: the same. */
+			missed += same && text.data[at] != '*';
+			wrong += m == NULL && err.kind != ERROR_CORRUPT &&
+				 err.kind != ERROR_UNSAFE;
+			manifest_free(m);
+			text.data[at] = (char)(text.data[at] ^ bit);
+		}
+	is_int((int64_t)missed, 0, "flipped: every bit counts");
+	is_int((int64_t)wrong, 0, "... and is CORRUPT or UNSAFE");
+	buf_free(&text);
+}
+
+/* sha256sum itself reads what we write. */
+static void
+test_sha256sum(void)
+{
+	static char root[128];
+	struct hash *h = hash_new(NULL);
+	struct buf text = BUF_INIT;
+	char sum[HASH_TEXT];
+
+	if (system("command -v sha256sum >/dev/null") != 0) {
+		skip("sha256sum", "not installed");
+		hash_free(h);
+		return;
+	}
+	scratch_dir(root, sizeof(root));
+	for (size_t i = 0; i < PATHS; i++) {
+		write_text(fmt("%s/%s", root, paths[i]), paths[i]);
+		must(hash_update(h, paths[i], strlen(paths[i]), NULL) == 0 &&
+		     hash_text(h, sum, NULL) == 0 &&
+		     manifest_add(&text, sum, paths[i], NULL) == 0);
+	}
+	write_file(fmt("%s/sums", root), text.data, text.len);
+	ok(system(fmt("cd '%s' && sha256sum -c --strict --quiet sums", root)) ==
+		   0,
+	   "sha256sum -c agrees");
+	remove_tree(root);
+	buf_free(&text);
+	hash_free(h);
+}
+
+static int
+add_and_parse(void *arg, struct error *err)
+{
+	struct buf text = BUF_INIT;
+	struct manifest *m = NULL;
+	int rc = 0;
+
+	(void)arg;
+	for (int i = 0; i < 200 && rc == 0; i++)
+		rc = manifest_add(&text, S1, fmt("dir/file\n%d", i), err);
+	if (rc == 0) {
+		m = manifest_parse(text.data, text.len, err);
+		rc = m != NULL ? 0 : -1;
+	}
+	manifest_free(m);
+	buf_free(&text);
+	return rc;
+}
+
+int
+main(void)
+{
+	test_round_trip();
+	test_text();
+	test_refused();
+	test_misuse();
+	test_damaged();
+	test_sha256sum();
+	ok(fails_well(add_and_parse, NULL, NULL), "no memory");
+	return tap_done();
+}

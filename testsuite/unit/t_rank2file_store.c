@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * t_rank2file_store.c - a rank2file written over another: containers, a set of
+ * parts beside the one in use, and what becomes of that.
+ */
+#include "meta/rank2file.h"
+
+#include "unit/jobtest.h"
+
+/* The table of containers comes back, and again when what was loaded is
+ * stored; with the segments' numbers in any order. */
+static void
+test_containers(void)
+{
+	struct kvtree *table = tree_of("SIZE>100\nBYTES>7\nFILE>c>SIZE>7\n"
+				       "HIDDEN>packed.0.scr\nFUTURE>x>y\n");
+	struct rank2file job, r;
+	struct kvtree *t = NULL;
+
+	make_job(&job, 3);
+	job.containers = table;
+	is_int(rank2file_store(dirfd_, "m", &job, NULL), 0, "with containers");
+	t = kvtree_read_file(dirfd_, "m", NULL);
+	ok(tree_same(kvtree_get(t, "CTR"), table, false),
+	   "... in the top file");
+	kvtree_free(t);
+	is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "... loaded");
+	ok(tree_same(r.containers, table, false), "... and there");
+	is_int(rank2file_store(dirfd_, "m", &r, NULL), 0, "... stored");
+	rank2file_free(&r);
+	is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "... and loaded");
+	ok(tree_same(r.containers, table, false), "... and still there");
+	rank2file_free(&r);
+	job.containers = NULL;
+	is_int(rank2file_store(dirfd_, "m", &job, NULL), 0, "without");
+	is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "... loaded");
+	ok(r.containers == NULL, "... is without");
+	rank2file_free(&r);
+	rank2file_free(&job);
+	kvtree_free(table);
+
+	put("m.0.0", "RANKS>1\nLEVEL>0\nRANK>0>FILE>a>SEG>1>FILE>d\n"
+		     "RANK>0>FILE>a>SEG>1>OFFSET>0\n"
+		     "RANK>0>FILE>a>SEG>1>LENGTH>9223372036854775807\n"
+		     "RANK>0>FILE>a>SEG>0>LENGTH>5\n"
+		     "RANK>0>FILE>a>SEG>0>MORE>5\n"
+		     "RANK>0>FILE>a>SEG>0>OFFSET>3\n"
+		     "RANK>0>FILE>a>SEG>0>FILE>../c\nRANK>0>FILE>b>SEG\n");
+	is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "numbers in disorder");
+	ok(r.ranks[0].files[0].nsegs == 2 &&
+		   strcmp(r.ranks[0].files[0].segs[0].file, "../c") == 0 &&
+		   r.ranks[0].files[0].segs[0].off == 3 &&
+		   r.ranks[0].files[0].segs[0].len == 5 &&
+		   r.ranks[0].files[0].segs[1].len == INT64_MAX &&
+		   r.ranks[0].files[1].nsegs == 0,
+	   "... are put in order");
+	rank2file_free(&r);
+	drop("m");
+	drop("m.0.0");
+}
+
+/* What is there with these numbers?  "0 8192 " and the like, up to 20000. */
+static const char *
+parts_of(const char *form)
+{
+	static char text[256];
+	char name[64];
+	size_t len = 0;
+
+	text[0] = '\0';
+	for (int i = 0; i < 20000; i++) {
+		snprintf(name, sizeof(name), form, i);
+		if (exists(name))
+			len += (size_t)snprintf(text + len, sizeof(text) - len,
+						"%d ", i);
+	}
+	return text;
+}
+
+/* Load, and store in a generation that is not in use. */
+static void
+next_generation(const char *base, unsigned want, const char *form,
+		const char *parts)
+{
+	struct rank2file r, again;
+
+	is_int(rank2file_load(dirfd_, base, &r, NULL), 0, base);
+	is_int(r.unused, want, "... has a generation that is not in use");
+	r.generation = r.unused;
+	is_int(rank2file_store(dirfd_, base, &r, NULL), 0, "... stored there");
+	is_str(parts_of(form), parts, "... instead of the old one");
+	is_int(rank2file_load(dirfd_, base, &again, NULL), 0, "... loaded");
+	ok(same_job(&r, &again) && again.generation == 0, "... the same");
+	rank2file_free(&again);
+	rank2file_free(&r);
+}
+
+static void
+test_generations(void)
+{
+	struct rank2file job;
+
+	make_job(&job, 8193);
+	is_int(rank2file_store(dirfd_, "m", &job, NULL), 0, "a job stored");
+	put("m.0.8194", "x\n");
+	put("m.0.16384", "x\n");
+	put("m.1.0", "x\n");
+	put("m.0.1.scr", "x\n");
+	next_generation("m", 1, "m.0.%d", "1 8193 ");
+	ok(!exists("m.1.0") && exists("m.0.1.scr"),
+	   "parts of maps go, those of another job stay");
+	next_generation("m", 0, "m.0.%d", "0 8192 ");
+	rank2file_free(&job);
+	make_job(&job, 8192);
+	job.generation = 8191;
+	is_int(rank2file_store(dirfd_, "m", &job, NULL), 0, "one rank less");
+	is_str(parts_of("m.0.%d"), "8191 ", "... has one part");
+	next_generation("m", 0, "m.0.%d", "0 ");
+	rank2file_free(&job);
+	drop("m");
+	drop("m.0.0");
+	drop("m.0.1.scr");
+
+	/* Parts as LLNL numbers them. */
+	put("m", "RANKS>3\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>1>FILE>.0.1\n"
+		 "RANK>2>FILE>.0.3\n");
+	put("m.0.0", "LEVEL>0\nRANK>0>FILE>a\n");
+	put("m.0.1", "LEVEL>0\nRANK>1>FILE>b\n");
+	put("m.0.3", "LEVEL>0\nRANK>2>FILE>c\n");
+	next_generation("m", 2, "m.0.%d", "2 ");
+	drop("m");
+	drop("m.0.2");
+
+	put("m", "RANKS>8195\nLEVEL>1\nRANK>0>FILE>.0.0\n"
+		 "RANK>1>FILE>.0.8193\n");
+	put("m.0.0", "LEVEL>0\nRANK>0>FILE>a\n");
+	put("m.0.8193", "LEVEL>0\nRANK>1>FILE>b\n");
+	next_generation("m", 2, "m.0.%d", "2 8194 ");
+	drop("m");
+	drop("m.0.2");
+	drop("m.0.8194");
+
+	make_job(&job, 7);
+	is_int(rank2file_store(dirfd_, "r.scr", &job, NULL), 0, "old names");
+	put("r.0.1", "x\n");
+	put("r.0.7.scr", "x\n");
+	next_generation("r.scr", 1, "r.0.%d.scr", "1 ");
+	ok(exists("r.0.1"), "... which new ones are not");
+	rank2file_free(&job);
+	drop("r.0.1");
+	drop("r.0.1.scr");
+	drop("r.scr");
+}
+
+/* All parts were written, but not the top file: nothing has changed. */
+static void
+test_interrupted(void)
+{
+	struct rank2file old, new, r;
+	char temp[IO_TEMP_MAX];
+
+	make_job(&old, 9);
+	make_job(&new, 9);
+	new.ranks[1].files[0].path = "other";
+	new.generation = 1;
+	rank2file_store(dirfd_, "m", &old, NULL);
+	io_temp_name(temp, "m");
+	is_int(mkdirat(dirfd_, temp, 0777), 0, "something is in the way");
+	is_int(rank2file_store(dirfd_, "m", &new, NULL), -1, "interrupted");
+	ok(exists("m.0.0") && exists("m.0.1"), "... both are there");
+	is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "... loaded");
+	ok(same_job(&old, &r) && r.unused == 1, "... is the old");
+	rank2file_free(&r);
+	unlinkat(dirfd_, temp, AT_REMOVEDIR);
+	is_int(rank2file_store(dirfd_, "m", &new, NULL), 0, "... once more");
+	is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "... loaded");
+	ok(same_job(&new, &r) && r.unused == 0 && !exists("m.0.0"),
+	   "... is the new");
+	rank2file_free(&r);
+	rank2file_free(&old);
+	rank2file_free(&new);
+	drop("m");
+	drop("m.0.1");
+}
+
+/* Without FILES, as SCR 1.1.8 wrote. */
+static void
+test_uncounted(void)
+{
+	struct rank2file job, r;
+	struct kvtree *t = NULL;
+
+	make_job(&job, 4);
+	job.uncounted = true;
+	job.ranks[2].expected = 5;
+	is_int(rank2file_store(dirfd_, "m", &job, NULL), 0, "uncounted");
+	t = kvtree_read_file(dirfd_, "m.0.0", NULL);
+	ok(kvtree_get(kvtree_get2(t, "RANK", "2"), "FILES") == NULL &&
+		   kvtree_count(kvtree_get2(t, "RANK", "0")) == 0,
+	   "... without FILES");
+	kvtree_free(t);
+	is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "... loaded");
+	ok(same_job(&job, &r) && r.ranks[2].expected == 2,
+	   "... has those that are listed");
+	rank2file_free(&r);
+	rank2file_free(&job);
+	drop("m");
+	drop("m.0.0");
+}
+
+int
+main(void)
+{
+	job_enter();
+	test_containers();
+	test_generations();
+	test_interrupted();
+	test_uncounted();
+	job_leave();
+	return tap_done();
+}

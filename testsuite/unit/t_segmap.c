@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * t_segmap.c - segment maps: cut, against a count of single bytes; read from
+ * what nobody can trust; written and read again; and those that SCR 1.1.8 made
+ * ($SCRKIT_GOLDEN).
+ */
+#include "container/segmap.h"
+
+#include "map.h"
+#include "unit/maptest.h"
+
+static char root[96];
+static int rootfd = -1;
+
+/* --- Cutting --- */
+
+/* The example of containers.md 1. */
+static void
+cut_example(void)
+{
+	struct error err = ERROR_INIT;
+	struct segmap m;
+
+	must(segmap_init(&m, 3, NULL) == 0);
+	add_file(&m, 0, "rank_0.ckpt", 524295);
+	add_file(&m, 2, "rank_2.ckpt", 524296);
+	add_file(&m, 3, "rank_3.ckpt", 524297);
+	is_int(segmap_cut(&m, SEGMAP_DATA, 300000, 0, &err), 0, "cut");
+	is_str(segs_text(&m, 0),
+	       " .scr/ctr.0.scr 0+300000 .scr/ctr.1.scr 0+224295",
+	       "the first file");
+	is_str(segs_text(&m, 1),
+	       " .scr/ctr.1.scr 224295+75705 .scr/ctr.2.scr 0+300000"
+	       " .scr/ctr.3.scr 0+148591",
+	       "the second");
+	is_int((int64_t)m.ncontainers, 6, "six containers");
+	is_int((int64_t)m.containers[5].size, 72888, "the last is short");
+	segmap_free(&m);
+}
+
+/* Does each byte of each file lie where it should, counted one by one? */
+static bool
+bytes_right(const struct segmap *m, uint64_t size)
+{
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < m->nfiles; i++) {
+		const struct segmap_file *f = &m->files[i];
+		uint64_t done = 0;
+
+		if (f->start != at || !f->has_size)
+			return false;
+		for (size_t k = 0; k < f->nsegs; k++) {
+			const struct segment *s = &m->segs[f->first + k];
+
+			if (s->len == 0 || s->off + s->len > size)
+				return false;
+			for (uint64_t b = 0; b < s->len; b++, at++)
+				if (s->container != at / size ||
+				    s->off + b != at % size)
+					return false;
+			done += s->len;
+		}
+		if (done != f->size)
+			return false;
+	}
+	return at == m->bytes;
+}
+
+static int
+no_finding(void *arg, const struct segmap_finding *f)
+{
+	char text[1024];
+
+	printf("# %s\n", segmap_flaw_text(arg, f, text, sizeof(text)));
+	return -1;
+}
+
+static void
+cut_random(void)
+{
+	bool good = true, whole = true, fits = true;
+
+	for (int round = 0; round < 300; round++) {
+		uint64_t size = 1 + below(40), sum = 0;
+		size_t n = below(12), first = below(3) * 9;
+		struct segmap m;
+
+		must(segmap_init(&m, n, NULL) == 0);
+		for (size_t i = 0; i < n; i++) {
+			uint64_t len = below(4) == 0   ? 0
+				       : below(3) == 0 ? size * below(4)
+						       : below(100);
+
+			add_file(&m, 0, "f", len);
+			sum += len;
+		}
+		good &= segmap_cut(&m, "red", size, first, NULL) == 0 &&
+			bytes_right(&m, size) && m.bytes == sum &&
+			m.container_size == size;
+		whole &= segmap_check(&m, no_finding, &m, NULL) == 0;
+		fits &= m.ncontainers == (sum + size - 1) / size;
+		for (size_t i = 0; i < m.ncontainers; i++) {
+			const struct segmap_container *c = &m.containers[i];
+			bool last = i + 1 == m.ncontainers;
+
+			fits &= strcmp(c->name,
+				       fmt(".scr/red.%zu.scr", first + i)) == 0;
+			fits &= c->has_size && c->used == c->size &&
+				c->size == (last ? sum - i * size : size);
+		}
+		segmap_free(&m);
+	}
+	ok(good, "each byte of any files lies where it should");
+	ok(fits, "the containers are filled, but for the last");
+	ok(whole, "such maps are whole");
+}
+
+static void
+cut_limits(void)
+{
+	static const struct {
+		uint64_t a, b, size;
+		enum error_kind kind;
+		const char *what;
+	} cases[] = {
+		{ INT64_MAX, 0, (uint64_t)1 << 62, ERROR_NONE, "2^63 - 1" },
+		{ 5, 6, UINT64_MAX, ERROR_NONE, "no limit to speak of" },
+		{ INT64_MAX, 1, (uint64_t)1 << 62, ERROR_CORRUPT, "2^63" },
+		{ UINT64_MAX, 1, 1 << 30, ERROR_CORRUPT, "a sum that wraps" },
+		{ SEGMAP_CONTAINERS_MAX, 1, 1, ERROR_USAGE, "many" },
+		{ INT64_MAX, 0, 1, ERROR_USAGE, "very many" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct error err = ERROR_INIT;
+		struct segmap m;
+		int rc = 0;
+
+		must(segmap_init(&m, 2, NULL) == 0);
+		add_file(&m, 0, "a", cases[i].a);
+		add_file(&m, 0, "b", cases[i].b);
+		rc = segmap_cut(&m, SEGMAP_DATA, cases[i].size, 0, &err);
+		is_int(rc, cases[i].kind == ERROR_NONE ? 0 : -1, cases[i].what);
+		is_int(err.kind, cases[i].kind, err.text);
+		segmap_free(&m);
+	}
+}
+
+/* --- Reading --- */
+
+#define MAX63 "9223372036854775807"
+
+static void
+reading(void)
+{
+	struct source s;
+	struct segmap m;
+
+	read_map(&m,
+		 "SIZE>100\nMOVING>1\nFILE>c>SIZE>7\nFILE>c>CRC>0xff\nFILE>e\n",
+		 "3 z 5 c 0+5\n1 b - d 5+5 c 5+2\n1 a 0\n1 n -\n0 q 9\n", &s);
+	is_str(map_text(&m),
+	       "size 100 bytes 12 segs 3 moving\n"
+	       "c: 7 of 7 crc ff\n"
+	       "e: 0\n"
+	       "d: 10\n"
+	       "0 q at 0 size 9\n"
+	       "1 b at 0 size 7 d 5+5 c 5+2\n"
+	       "1 a at 7 size 0\n"
+	       "1 n at 7\n"
+	       "3 z at 7 size 5 c 0+5\n",
+	       "a map is read, rank after rank");
+	ok(segmap_is_packed(&s.r), "and is that of packed files");
+	segmap_free(&m);
+	source_fini(&s);
+	read_map(&m, "", "0 a 5\n0 b -\n", &s);
+	ok(!segmap_is_packed(&s.r) && m.ncontainers == 0 && m.nsegs == 0 &&
+		   m.nfiles == 2,
+	   "files alone are not packed");
+	segmap_free(&m);
+	source_fini(&s);
+	read_map(&m, "", "0 a - c 9223372036854775806+1\n", &s);
+	is_int((int64_t)m.containers[0].used, INT64_MAX, "the last byte");
+	segmap_free(&m);
+	source_fini(&s);
+}
+
+static void
+refused(void)
+{
+	static const struct {
+		const char *table, *files, *says;
+		enum error_kind kind;
+	} bad[] = {
+		{ "", "2 f 5 a/b 0+2 ../c 0+3",
+		  "rank 2, f, segment 1:", ERROR_UNSAFE },
+		{ "", "0 f 5 ../c 0+5", "container ../c:", ERROR_UNSAFE },
+		{ "", "0 f 5 /c 0+5", "container /c:", ERROR_UNSAFE },
+		{ "", "0 f 5 .scr/../../c 0+5", "/../", ERROR_UNSAFE },
+		{ "", "0 f 5 .scr/.. 0+5", ".scr/..", ERROR_UNSAFE },
+		{ "", "0 f 5 a//c 0+5", "a//c", ERROR_UNSAFE },
+		{ "", "0 f 5 . 0+5", "container .:", ERROR_UNSAFE },
+		{ "", "0 f 5 c/ 0+5", "c/", ERROR_UNSAFE },
+		{ "", "0 f\x1b[2J 5 \x1b[2J/../c 0+5",
+		  "rank 0, f\\x1b[2J, segment 0: container \\x1b[2J/../c",
+		  ERROR_UNSAFE },
+		{ "", "0 f 5 c 0+5 c 5+0", "rank 0, f, segment 1: of no bytes",
+		  ERROR_CORRUPT },
+		{ "", "0 f 5 c " MAX63 "+1",
+		  "rank 0, f, segment 0: beyond 2^63", ERROR_CORRUPT },
+		{ "", "0 f 5 c 1+" MAX63, "beyond 2^63", ERROR_CORRUPT },
+		{ "", "0 e 1 c 0+1\n3 f 5 c 0+" MAX63,
+		  "rank 3, f, segment 0: more than 2^63 bytes", ERROR_CORRUPT },
+		{ "FILE>../c>SIZE>5\n", "",
+		  "CTR: container ../c:", ERROR_UNSAFE },
+		{ "FILE>>SIZE>5\n", "", "CTR: container", ERROR_UNSAFE },
+		{ "SIZE>x\n", "", "CTR: SIZE:", ERROR_CORRUPT },
+		{ "SIZE>1\nSIZE>2\n", "", "CTR: SIZE:", ERROR_CORRUPT },
+		{ "FILE>c>SIZE>9223372036854775808\n", "",
+		  "CTR: SIZE:", ERROR_CORRUPT },
+		{ "FILE>c>SIZE\n", "", "CTR: SIZE:", ERROR_CORRUPT },
+		{ "FILE>c>CRC>0x100000000\n", "", "CTR: CRC:", ERROR_CORRUPT },
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct error err = ERROR_INIT;
+		struct source s;
+		struct segmap m;
+		int rc = 0;
+
+		source_init(&s, bad[i].table, bad[i].files);
+		rc = segmap_read(&m, &s.r, &err);
+		ok(rc < 0 && err.kind == bad[i].kind && says(&err, bad[i].says),
+		   label(err.text));
+		ok(m.arena == NULL && m.segs == NULL, "... nothing is left");
+		segmap_free(&m);
+		source_fini(&s);
+	}
+}
+
+/* --- Writing --- */
+
+/* Is each file of `b` in `a`, with the same segments? */
+static bool
+same_files(const struct segmap *a, const struct segmap *b)
+{
+	struct map *by = segmap_by_path(a);
+	bool same = a->nfiles == b->nfiles && a->bytes == b->bytes;
+
+	for (size_t i = 0; same && i < b->nfiles; i++) {
+		size_t at = map_get(by, b->files[i].path);
+
+		same = at != MAP_NONE &&
+		       a->files[at].rank == b->files[i].rank &&
+		       a->files[at].size == b->files[i].size &&
+		       strcmp(segs_text(a, at), segs_text(b, i)) == 0;
+	}
+	map_free(by);
+	return same;
+}
+
+/* Cut, written, stored, loaded, read: the same? */
+static void
+round_trip(size_t nranks, size_t nfiles, bool mixed, const char *base,
+	   unsigned generation)
+{
+	struct error err = ERROR_INIT;
+	struct rank2file w, r;
+	struct segmap m, got;
+
+	scratch_dir(root, sizeof(root));
+	rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	make_map(&m, nranks, nfiles, mixed);
+	m.moving = generation > 0;
+	must(segmap_write(&m, nranks, false, &w, NULL) == 0);
+	w.generation = generation;
+	must(rank2file_store(rootfd, base, &w, NULL) == 0);
+	scene_must(rank2file_load(rootfd, base, &r, &err) == 0, err.text);
+	is_int(segmap_read(&got, &r, &err), 0, "what was written is read");
+	ok(r.nranks == nranks && segmap_is_packed(&r) &&
+		   (mixed ? same_files(&m, &got) : same_map(&m, &got)),
+	   fmt("and the same: %zu ranks, %zu files", nranks, nfiles));
+	rank2file_free(&w);
+	must(segmap_write(&got, nranks, true, &w, NULL) == 0);
+	ok(!segmap_is_packed(&w) && w.containers == NULL &&
+		   w.ranks[0].nfiles == r.ranks[0].nfiles,
+	   "plain is without segments, and has all files");
+	segmap_free(&got);
+	segmap_free(&m);
+	rank2file_free(&w);
+	rank2file_free(&r);
+	close(rootfd);
+}
+
+static void
+writing(void)
+{
+	struct error err = ERROR_INIT;
+	struct kvtree *t = kvtree_new(NULL);
+	struct rank2file w;
+	struct source s;
+	struct segmap m;
+
+	must(segmap_init(&m, 1, NULL) == 0);
+	add_file(&m, 3, "a", 5);
+	must(segmap_cut(&m, "ctr", 3, 8, NULL) == 0);
+	ok(segmap_write(&m, 3, false, &w, &err) < 0 &&
+		   err.kind == ERROR_CORRUPT && says(&err, "no rank 3") &&
+		   w.arena == NULL,
+	   "a file of no rank is refused");
+	is_int(segmap_write_file(&m, 0, t, NULL), 0, "one entry");
+	is_str(kvtree_value(kvtree_get2(t, "SEG", "1"), "FILE"),
+	       ".scr/ctr.9.scr", "has its segments");
+	is_str(kvtree_value(t, "SIZE"), "5", "and size");
+	kvtree_free(t);
+	segmap_free(&m);
+	read_map(&m, "", "0 a - c 0+5 c 5+2\n0 b -\n", &s);
+	must(segmap_write(&m, RANKS, false, &w, NULL) == 0);
+	ok(w.ranks[0].files[0].has_size && w.ranks[0].files[0].size == 7 &&
+		   !w.ranks[0].files[1].has_size,
+	   "a size is written where segments tell it");
+	rank2file_free(&w);
+	segmap_free(&m);
+	source_fini(&s);
+}
+
+static void
+by_path(void)
+{
+	struct source s;
+	struct segmap m;
+	struct map *by = NULL;
+
+	read_map(&m, "", "0 b 1\n1 a 2\n2 a 3\n", &s);
+	by = segmap_by_path(&m);
+	is_int((int64_t)map_get(by, "a"), 1, "the first of several");
+	ok(map_get(by, "c") == MAP_NONE, "none that is not there");
+	map_free(by);
+	segmap_free(&m);
+	source_fini(&s);
+}
+
+/* --- SCR 1.1.8 --- */
+
+/* Is each container there as long as the map needs?  The project's selection
+ * has none. */
+static bool
+containers_fit(const struct segmap *m, int dirfd, size_t *there)
+{
+	bool fit = true;
+	struct stat st;
+
+	for (size_t i = 0; i < m->ncontainers; i++) {
+		const struct segmap_container *c = &m->containers[i];
+
+		if (fstatat(dirfd, c->name, &st, 0) < 0)
+			continue;
+		(*there)++;
+		fit &= (uint64_t)st.st_size == c->used;
+	}
+	return fit;
+}
+
+static void
+golden(const char *name, uint64_t size, size_t nfiles, size_t ncontainers)
+{
+	const char *dir = fmt("containers/%s/scr.dataset.1", name);
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int meta = openat(fd, ".scr", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct kvtree *theirs = NULL, *ours = NULL;
+	struct error err = ERROR_INIT;
+	struct segmap m, cut;
+	struct rank2file r, w;
+	size_t there = 0;
+
+	scene_must(rank2file_load(meta, "rank2file.scr", &r, &err) == 0,
+		   err.text);
+	is_int(segmap_read(&m, &r, &err), 0, name);
+	ok(m.nfiles == nfiles && m.ncontainers == ncontainers, "... all of it");
+	is_int(segmap_check(&m, no_finding, &m, &err), 0, "... is whole");
+	must(segmap_init(&cut, m.nfiles, NULL) == 0);
+	must(segmap_sort(&m, cut.files, NULL) == 0);
+	cut.nfiles = m.nfiles;
+	must(segmap_cut(&cut, SEGMAP_DATA, size, 0, NULL) == 0);
+	ok(same_files(&cut, &m), "... and where we would put it");
+	ok(containers_fit(&m, fd, &there), "... as long as its containers");
+	if (there == 0)
+		skip("... which are there", "the selection has no containers");
+	else
+		is_int((int64_t)there, (int64_t)ncontainers,
+		       "... which are there");
+
+	must(segmap_write(&m, r.nranks, false, &w, NULL) == 0);
+	w.uncounted = true;
+	theirs = kvtree_read_file(meta, "rank2file.0.0.scr", NULL);
+	ours = rank2file_build_part(&w, 0, w.nranks, NULL);
+	ok(theirs != NULL && tree_same(ours, theirs, true),
+	   "... what we write is what they did, but for the order of keys");
+	kvtree_free(theirs);
+	kvtree_free(ours);
+	rank2file_free(&w);
+	rank2file_free(&r);
+	segmap_free(&cut);
+	segmap_free(&m);
+	close(meta);
+	close(fd);
+}
+
+/* --- Damage, size, memory --- */
+
+/* Whatever can be read makes a map whose segments are sound. */
+static void
+read_damaged(const struct kvtree *t, void *arg)
+{
+	struct arena *arena = arena_new();
+	struct rank2file_file f;
+	struct rank2file_rank rank = { .present = true, .files = &f };
+	struct rank2file r = { .nranks = 1, .ranks = &rank };
+	const struct kvtree *k = kvtree_first(kvtree_get(t, "FILE"));
+	size_t *bad = arg;
+	struct segmap m;
+
+	r.containers = kvtree_get(t, "CTR");
+	rank.nfiles = k != NULL;
+	if ((k == NULL || rank2file_read_file(k, arena, &f, NULL) == 0) &&
+	    segmap_read(&m, &r, NULL) == 0) {
+		for (size_t i = 0; i < m.nsegs; i++)
+			*bad += m.segs[i].len == 0 ||
+				m.segs[i].container >= m.ncontainers ||
+				m.containers[m.segs[i].container].used <
+					m.segs[i].off + m.segs[i].len;
+		for (size_t i = 0; i < m.ncontainers; i++)
+			*bad += m.containers[i].name[0] == '/' ||
+				strstr(m.containers[i].name, "..") != NULL;
+		segmap_free(&m);
+	}
+	arena_free(arena);
+}
+
+static void
+damaged(void)
+{
+	struct kvtree *t = tree_of(
+		"CTR>SIZE>10\nCTR>BYTES>12\nCTR>FILE>./>SIZE>10\n"
+		"CTR>FILE>ctr.0.scr>SIZE>10\nCTR>FILE>ctr.0.scr>CRC>0xff\n"
+		"FILE>f>SIZE>12\nFILE>f>CRC>0x1\n"
+		"FILE>f>SEG>0>FILE>ctr.0.scr\nFILE>f>SEG>0>OFFSET>0\n"
+		"FILE>f>SEG>0>LENGTH>10\nFILE>f>SEG>1>FILE>a./x\n"
+		"FILE>f>SEG>1>OFFSET>0\nFILE>f>SEG>1>LENGTH>2\n");
+	size_t bad = 0, flipped = 0, dropped = 0;
+
+	kvtree_remove(kvtree_get2(t, "CTR", "FILE"), "./");
+	flipped = tree_flip_each(t, read_damaged, &bad);
+	dropped = tree_drop_each(t, read_damaged, &bad);
+	ok(flipped > 100 && dropped > 20, "many ways to be damaged");
+	is_int((int64_t)bad, 0, "but no segment that is unsound");
+	kvtree_free(t);
+}
+
+/* A hundred thousand segments of one file, and as many files of one. */
+static void
+large(void)
+{
+	enum { N = 100000 };
+	struct error err = ERROR_INIT;
+	struct rank2file w;
+	struct segmap m, got;
+
+	must(segmap_init(&m, N + 1, NULL) == 0);
+	add_file(&m, 0, "long", N);
+	for (size_t i = 0; i < N; i++)
+		add_file(&m, 1, arena_printf(m.arena, "f%zu", i), 1);
+	must(segmap_cut(&m, SEGMAP_DATA, 1, 0, NULL) == 0);
+	must(segmap_write(&m, 2, false, &w, NULL) == 0);
+	is_int(segmap_read(&got, &w, &err), 0, "200000 segments");
+	ok(got.nsegs == 2 * N && got.ncontainers == 2 * N &&
+		   segmap_check(&got, no_finding, &got, NULL) == 0,
+	   "... of 200000 containers");
+	ok(segmap_sort(&got, m.files, NULL) == 0 &&
+		   strcmp(m.files[N].path, "f99999") == 0,
+	   "... are sorted");
+	segmap_free(&got);
+	segmap_free(&m);
+	rank2file_free(&w);
+}
+
+static int
+fail_cut(void *arg, struct error *err)
+{
+	struct segmap m;
+	int rc = segmap_init(&m, 4, err);
+
+	(void)arg;
+	for (uint32_t i = 0; rc == 0 && i < 4; i++)
+		m.files[m.nfiles++] = (struct segmap_file){
+			.path = "f",
+			.size = 1000,
+		};
+	if (rc == 0)
+		rc = segmap_cut(&m, SEGMAP_DATA, 7, 0, err);
+	segmap_free(&m);
+	return rc;
+}
+
+static int
+fail_read(void *arg, struct error *err)
+{
+	struct segmap m;
+	int rc = segmap_read(&m, arg, err);
+
+	segmap_free(&m);
+	return rc;
+}
+
+static int
+fail_write(void *arg, struct error *err)
+{
+	struct rank2file w;
+
+	if (segmap_write(arg, RANKS, false, &w, err) < 0)
+		return -1;
+	rank2file_free(&w);
+	return 0;
+}
+
+static int
+fail_by_path(void *arg, struct error *err)
+{
+	struct map *by = segmap_by_path(arg);
+
+	map_free(by);
+	return by == NULL ? error_set(err, ERROR_NOMEM, "none") : 0;
+}
+
+static int
+fail_write_file(void *arg, struct error *err)
+{
+	struct kvtree *t = kvtree_new(err);
+	int rc = t == NULL ? -1 : segmap_write_file(arg, 0, t, err);
+
+	kvtree_free(t);
+	return rc;
+}
+
+static void
+no_memory(void)
+{
+	struct rank2file w;
+	struct segmap m;
+
+	make_map(&m, RANKS, 30, true);
+	must(segmap_write(&m, RANKS, false, &w, NULL) == 0);
+	ok(fail_each_alloc(fail_cut, NULL) > 4, "no memory to cut");
+	ok(fail_each_alloc(fail_read, &w) > 5, "no memory to read");
+	ok(fail_each_alloc(fail_write, &m) > 5, "no memory to write");
+	ok(fail_each_alloc(fail_write_file, &m) > 1, "no memory for an entry");
+	ok(fail_each_alloc(fail_by_path, &m) > 1, "no memory for paths");
+	rank2file_free(&w);
+	segmap_free(&m);
+}
+
+int
+main(void)
+{
+	cut_example();
+	cut_random();
+	cut_limits();
+	reading();
+	refused();
+	round_trip(1, 1, false, "rank2file", 0);
+	round_trip(6, 40, false, "rank2file", 1);
+	round_trip(6, 40, true, "rank2file.scr", 0);
+	round_trip(8195, 400, false, "rank2file", 8191);
+	round_trip(20000, 200, true, "rank2file.scr", 5);
+	remove_tree(root);
+	writing();
+	by_path();
+	damaged();
+	large();
+	no_memory();
+	if (!golden_enter("segment maps of SCR 1.1.8"))
+		return tap_done();
+	golden("many", 100000, 10, 10);
+	golden("seed_example", 300000, 3, 6);
+	return tap_done();
+}
