@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "app.h"
@@ -17,17 +18,19 @@
 #include "dataset/metafile.h"
 #include "dataset/plan.h"
 #include "dataset/report.h"
+#include "dataset/report_containers.h"
 #include "dataset/survey.h"
 #include "error.h"
 #include "json.h"
 #include "opt.h"
 #include "par.h"
+#include "path.h"
 #include "progress.h"
 #include "str.h"
 
 struct inspect {
 	/* Options. */
-	const char *prefix, *mode;
+	const char *prefix, *mode, *svg;
 	struct opt_list datasets;
 	bool sort, json;
 	uint64_t jobs;
@@ -36,6 +39,7 @@ struct inspect {
 	/* What follows. */
 	size_t nargs;
 	int status;
+	bool drawn; /* the SVG picture is */
 	struct arena *arena;
 	struct survey_caches caches;
 	struct json *files, *prefixes, *groups, *errors; /* with --json */
@@ -69,7 +73,7 @@ prefix_dir(const struct inspect *in)
 static bool
 detailed(const struct inspect *in)
 {
-	return in->choice.map || in->choice.all_files;
+	return in->choice.map || in->choice.all_files || in->svg != NULL;
 }
 
 /* Put what was collected on stdout. */
@@ -141,39 +145,81 @@ show_file(struct inspect *in, const char *path, struct error *err)
 	return rc;
 }
 
-/* --- Prefixes --- */
+/* --- Pictures --- */
+
+static bool
+svg_on_stdout(const struct inspect *in)
+{
+	return in->svg != NULL && str_eq(in->svg, "-");
+}
 
 static int
-show_one(struct inspect *in, struct survey *s, const struct survey_entry *e,
-	 struct json *list, struct error *err)
+draw(struct inspect *in, const struct survey_health *h, struct error *err)
 {
-	struct survey_health h;
-	int rc = survey_check(s, e, &in->look, &h, err);
+	struct buf svg = BUF_INIT;
+	int rc = -1;
 
+	if (in->drawn)
+		error_set(err, ERROR_USAGE, "--svg: one dataset only");
+	else if (report_svg(h, &svg, err) == 0)
+		rc = svg_on_stdout(in) ? 0
+				       : report_svg_save(in->svg, &svg, err);
+	if (rc == 0 && svg_on_stdout(in))
+		fwrite(svg.data, 1, svg.len, stdout);
+	in->drawn |= rc == 0;
+	buf_free(&svg);
+	return rc;
+}
+
+/* --- Prefixes --- */
+
+/* `e`, or where the survey has no such the dataset that `name` may be. */
+static int
+show_one(struct inspect *in, struct survey *s, const struct survey_entry *e,
+	 const char *name, struct json *list, struct error *err)
+{
+	bool all = in->choice.all_files || app_verbosity() > 0;
+	struct survey_health h;
+	int rc = e != NULL ? survey_check(s, e, &in->look, &h, err)
+			   : survey_check_old(s, name, &in->look, &h, err);
+
+	if (rc == 0)
+		rc = survey_check_containers(s, &in->look, &h, err);
 	in->status = error_worse_status(in->status, h.status);
 	if (rc == 0 && in->json)
 		json_push(list, survey_json(&h, true, in->choice.all_files));
-	else if (rc == 0)
-		rc = report_detail(&h, &in->choice, &in->out, err);
+	else if (rc == 0 && !svg_on_stdout(in))
+		rc = report_containers_detail(&h, &in->choice, all, &in->out,
+					      err);
 	flush(in);
+	if (rc == 0 && in->svg != NULL)
+		rc = draw(in, &h, err);
 	survey_health_fini(&h);
 	return rc;
 }
 
-/* The datasets `names` in detail; without any: all. */
+/* The datasets `names` in detail; without any: all.  *old: none of them needed
+ * the survey. */
 static int
 show_some(struct inspect *in, struct survey *s, const char *const *names,
-	  size_t count, struct json *list, struct error *err)
+	  size_t count, struct json *list, bool *old, struct error *err)
 {
 	const struct survey_entry *e = NULL;
 	size_t n = count > 0 ? count : s->count;
 
+	*old = n > 0;
+	if (in->svg != NULL && n != 1)
+		return error_set(err, ERROR_USAGE,
+				 "--svg: which dataset? there are %zu in %s", n,
+				 catalogue_path(s->catalogue));
 	for (size_t i = 0; i < n; i++) {
-		e = count > 0 ? survey_find(s, names[i], err) : &s->entries[i];
+		e = count > 0 ? survey_find(s, names[i], NULL) : &s->entries[i];
 		if (i > 0 && !in->json)
 			putchar('\n');
-		if (e == NULL || show_one(in, s, e, list, err) < 0)
+		if (show_one(in, s, e, count > 0 ? names[i] : NULL, list, err) <
+		    0)
 			return -1;
+		*old &= e == NULL;
 	}
 	return 0;
 }
@@ -219,20 +265,22 @@ show_prefix(struct inspect *in, const char *path, const char *const *names,
 {
 	struct json *list = in->json ? json_new_array() : NULL;
 	struct survey s;
-	int rc = survey_init(&s, path, err);
+	bool old = false, ready = survey_init(&s, path, err) == 0;
+	int rc = ready ? 0 : -1;
 
-	if (rc == 0) {
+	if (ready && s.index == NULL && s.count == 0 && count == 0)
+		rc = error_set(err, ERROR_ABSENT, "%s", s.no_index);
+	if (rc == 0)
+		rc = count > 0 || detailed(in)
+			     ? show_some(in, &s, names, count, list, &old, err)
+			     : show_all(in, &s, list, err);
+	/* That there is an older kind of index is no damage then. */
+	if (ready && (rc < 0 || !old)) {
 		warn_lines(s.notes.data);
 		if (s.remade)
 			in->status =
 				error_worse_status(in->status, STATUS_DAMAGED);
 	}
-	if (rc == 0 && s.index == NULL && s.count == 0)
-		rc = error_set(err, ERROR_ABSENT, "%s", s.no_index);
-	if (rc == 0)
-		rc = count > 0 || detailed(in)
-			     ? show_some(in, &s, names, count, list, err)
-			     : show_all(in, &s, list, err);
 	if (in->json && rc == 0)
 		json_push(in->prefixes, survey_prefix_json(&s, list));
 	else
@@ -270,12 +318,14 @@ show_group(struct inspect *in, const struct survey_group *g, bool detail,
 	if (rc == 0 && in->json) {
 		json_push(in->groups,
 			  survey_json(&h, detail, in->choice.all_files));
-	} else if (rc == 0 && detail) {
+	} else if (rc == 0 && detail && !svg_on_stdout(in)) {
 		rc = report_detail(&h, &in->choice, &in->out, err);
 	} else if (rc == 0) {
 		report_overview_row(t, &h);
 		rc = report_reasons(&h, reasons, err);
 	}
+	if (rc == 0 && in->svg != NULL)
+		rc = draw(in, &h, err);
 	survey_health_fini(&h);
 	return rc;
 }
@@ -334,6 +384,29 @@ show_named(struct inspect *in, const char *name, struct error *why,
 			 why->text, prefix_dir(in));
 }
 
+/* The directory of a dataset of SCR 1.1?  1: no. */
+static int
+show_old_dir(struct inspect *in, const char *arg, struct error *err)
+{
+	struct buf path = BUF_INIT;
+	struct stat st;
+	char *slash = NULL;
+	const char *one[1];
+	int rc = 1;
+
+	if (path_join(&path, arg, ".scr/rank2file.scr", err) < 0)
+		return -1;
+	if (lstat(path.data, &st) == 0 && path_real(arg, &path, NULL) == 0)
+		slash = strrchr(path.data, '/');
+	if (slash != NULL && slash != path.data) {
+		*slash = '\0';
+		one[0] = slash + 1;
+		rc = show_prefix(in, path.data, one, 1, err);
+	}
+	buf_free(&path);
+	return rc;
+}
+
 static int
 show_argument(struct inspect *in, const char *arg, struct error *err)
 {
@@ -342,7 +415,10 @@ show_argument(struct inspect *in, const char *arg, struct error *err)
 	size_t found = 0;
 	char id[32];
 	const char *one[1] = { id };
+	int rc = show_old_dir(in, arg, err);
 
+	if (rc <= 0)
+		return rc;
 	if (survey_look(arg, in->arena, &at, &why) < 0) {
 		if (why.kind == ERROR_ABSENT)
 			return show_named(in, arg, &why, err);
@@ -350,7 +426,10 @@ show_argument(struct inspect *in, const char *arg, struct error *err)
 	}
 	switch (at.kind) {
 	case SURVEY_FILE:
-		return show_file(in, arg, err);
+		return in->svg != NULL
+			       ? error_set(err, ERROR_USAGE,
+					   "%s: --svg draws datasets", arg)
+			       : show_file(in, arg, err);
 	case SURVEY_PREFIX:
 		return show_prefix(in, at.prefix, in->datasets.items,
 				   in->datasets.count, err);
@@ -461,6 +540,9 @@ parse(struct inspect *in, int argc, char **argv)
 			 "in detail: draw the ranks by redundancy sets"),
 		OPT_FLAG(0, "files", &in->choice.all_files,
 			 "in detail: list every file"),
+		OPT_STRING(0, "svg", &in->svg, "FILE", OPT_FILE,
+			   "draw the containers of a packed dataset (-: on "
+			   "stdout)"),
 		OPT_FLAG(0, "checksums", &o->checksums,
 			 "read the files whose checksum is recorded"),
 		OPT_FLAG(0, "verify", &o->checksums, NULL),
@@ -487,6 +569,8 @@ parse(struct inspect *in, int argc, char **argv)
 	if (in->mode != NULL && !str_eq(in->mode, "tree") &&
 	    !str_eq(in->mode, "keyval"))
 		app_usage("-m %s: must be tree or keyval", in->mode);
+	if (in->json && svg_on_stdout(in))
+		app_usage("--json and --svg -: both go to standard output");
 	return argv;
 }
 

@@ -21,6 +21,7 @@
 #include "meta/index.h"
 
 struct arena;
+struct containers;
 struct index;
 struct json;
 struct kvtree;
@@ -126,7 +127,8 @@ struct survey_health {
 	struct buf problems;	     /* the same, a line each */
 	struct deep_result deep;     /* valid if deep_done */
 	bool deep_done;
-	char why[ERROR_TEXT_MAX]; /* one sentence where status is not OK */
+	struct containers *containers; /* NULL: not packed, or not looked at */
+	char why[ERROR_TEXT_MAX];      /* one sentence where status is not OK */
 };
 
 /*
@@ -138,6 +140,22 @@ struct survey_health {
 int survey_check(struct survey *s, const struct survey_entry *e,
 		 const struct catalogue_options *o, struct survey_health *out,
 		 struct error *err);
+
+/*
+ * After survey_check(): see how the containers are if the dataset is packed,
+ * and its map can be read.  They may turn out to be worse than what the files
+ * need, so that out->status changes.
+ */
+int survey_check_containers(struct survey *s, const struct catalogue_options *o,
+			    struct survey_health *out, struct error *err);
+
+/*
+ * The same as both for a packed dataset in the layout of SCR 1.1.8 (packed.h),
+ * which is none of the survey's entries.  ERROR_ABSENT as survey_find().
+ */
+int survey_check_old(struct survey *s, const char *name,
+		     const struct catalogue_options *o,
+		     struct survey_health *out, struct error *err);
 
 /* The same for a dataset in caches. */
 int survey_check_group(const struct survey_group *g,

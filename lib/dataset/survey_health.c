@@ -3,12 +3,17 @@
  * survey_health.c - how one dataset is, on a prefix or in caches; and that as
  * JSON.
  */
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "arena.h"
 #include "dataset/plan.h"
 #include "dataset/plan_json.h"
 #include "dataset/report.h"
+#include "dataset/report_containers.h"
 #include "dataset/survey.h"
 #include "json.h"
 #include "meta/dataset.h"
@@ -111,20 +116,120 @@ plan_flags(const struct catalogue_options *o)
 	return PLAN_HEADERS | (o->checksums ? PLAN_CHECKSUMS : 0u);
 }
 
+/* --- Containers --- */
+
+/* Open them, where there are any.  Where their map cannot be read what reads
+ * it for the dataset's files has told. */
+static int
+open_containers(struct survey *s, const struct catalogue_options *o,
+		struct survey_health *h, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	char dir[96], id[32];
+	const char *const names[2] = { id, h->entry->name };
+	int scr = catalogue_scr_fd(s->catalogue);
+	struct stat st;
+
+	snprintf(id, sizeof(id), "%" PRId64, h->id);
+	snprintf(dir, sizeof(dir), "scr.dataset.%s/" SEGMAP_DIR, id);
+	if (scr < 0 || fstatat(scr, dir, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !S_ISDIR(st.st_mode))
+		return 0;
+	/* What looks like a number may be the name of another dataset. */
+	for (int i = 0; i < 2 && h->containers == NULL; i++) {
+		struct containers *k = NULL;
+
+		if (names[i] == NULL)
+			break;
+		k = containers_open(s->catalogue, names[i], o, &why);
+		if (k == NULL &&
+		    (why.kind == ERROR_NOMEM || why.kind == ERROR_SYSTEM))
+			return error_set(err, why.kind, "%s", why.text);
+		if (k != NULL &&
+		    (k->packed.layout != 3 || k->packed.id != h->id)) {
+			containers_free(k);
+			k = NULL;
+		}
+		h->containers = k;
+	}
+	return 0;
+}
+
+/* Without redundancy what is wrong is lost, unless it is in no file. */
+static void
+judge_containers(struct survey_health *h, bool damaged)
+{
+	const struct containers_part *data = &h->containers->parts[0];
+
+	for (size_t i = 0; damaged && i < data->map->nsegs; i++)
+		if (data->bad[i])
+			h->status = STATUS_LOST;
+	if (damaged)
+		h->status = error_worse_status(h->status, STATUS_DAMAGED);
+}
+
+int
+survey_check_containers(struct survey *s, const struct catalogue_options *o,
+			struct survey_health *h, struct error *err)
+{
+	const struct containers_look look = {
+		.plan = h->plan,
+		.o = o,
+		.sums = o->checksums,
+	};
+
+	if (h->entry == NULL || !h->entry->has_dir)
+		return 0;
+	if (h->containers == NULL && open_containers(s, o, h, err) < 0)
+		return -1;
+	if (h->containers == NULL)
+		return 0;
+	if (!h->containers->looked &&
+	    containers_look(h->containers, &look, err) < 0)
+		return -1;
+	if (h->containers->damaged > 0 && h->status == STATUS_OK) {
+		h->status = STATUS_DAMAGED;
+		snprintf(h->why, sizeof(h->why),
+			 "%zu of %zu containers damaged, but no file that is "
+			 "known to be",
+			 h->containers->damaged, h->containers->count);
+	}
+	return 0;
+}
+
 /* --- On a prefix --- */
 
-/* Without a plan: what rank2file names. */
+/* Without a plan: what rank2file names.  Bytes in containers are read once,
+ * for the checksums of files and containers both. */
 static int
 check_files(struct survey *s, const struct catalogue_options *o,
 	    struct survey_health *h, struct error *err)
 {
+	struct catalogue_options quick = *o;
+	const struct containers_look look = {
+		.o = o,
+		.sums = true,
+		.tell = add_problem,
+		.arg = h,
+	};
 	struct error why = ERROR_INIT;
+	size_t told = 0;
 
 	buf_clear(&h->problems);
-	if (catalogue_verify(s->catalogue, h->id, o, add_problem, h, &h->verify,
-			     &why) < 0)
+	if (o->checksums && open_containers(s, o, h, err) < 0)
+		return -1;
+	if (h->containers != NULL)
+		quick.checksums = false;
+	if (catalogue_verify(s->catalogue, h->id, &quick, add_problem, h,
+			     &h->verify, &why) < 0)
 		return could_not(h, &why, err);
 	h->status = h->verify.status;
+	told = h->problems.len;
+	if (h->containers != NULL) {
+		if (containers_look(h->containers, &look, err) < 0)
+			return -1;
+		judge_containers(h, h->problems.len > told);
+	}
 	first_problem(h);
 	return 0;
 }
@@ -165,8 +270,12 @@ survey_check(struct survey *s, const struct survey_entry *e,
 	     struct error *err)
 {
 	*out = (struct survey_health){ .id = e->id, .entry = e };
-	if (e->has_dir)
-		return check_dir(s, e, o, out, err);
+	if (e->has_dir) {
+		if (check_dir(s, e, o, out, err) < 0)
+			return -1;
+		return o->checksums ? survey_check_containers(s, o, out, err)
+				    : 0;
+	}
 	/* Never flushed, or given up by the job itself: nothing is missing. */
 	if (!e->indexed || !e->valid) {
 		out->absent = true;
@@ -174,6 +283,56 @@ survey_check(struct survey *s, const struct survey_entry *e,
 	}
 	out->status = STATUS_LOST;
 	set_why(out, "its metadata directory is gone: nothing tells its files");
+	return 0;
+}
+
+int
+survey_check_old(struct survey *s, const char *name,
+		 const struct catalogue_options *o, struct survey_health *out,
+		 struct error *err)
+{
+	const struct containers_look look = {
+		.o = o,
+		.sums = o->checksums,
+		.all = true,
+		.tell = add_problem,
+		.arg = out,
+	};
+	struct error why = ERROR_INIT;
+	struct containers *k = containers_open(s->catalogue, name, o, &why);
+	struct survey_entry *e = NULL;
+
+	*out = (struct survey_health){ .containers = k };
+	if (k == NULL && why.kind != ERROR_ABSENT)
+		return error_set(err, why.kind, "%s", why.text);
+	if (k == NULL || k->packed.layout != 1)
+		return survey_find(s, name, err) == NULL
+			       ? -1
+			       : error_set(err, ERROR_ABSENT,
+					   "%s: not of SCR 1.1", name);
+	e = arena_alloc(k->packed.arena, 1, sizeof(*e));
+	if (e == NULL)
+		return error_set(err, ERROR_NOMEM, "out of memory");
+	out->id = k->packed.id;
+	*e = (struct survey_entry){
+		.id = out->id,
+		.name = k->packed.name,
+		.reason = "",
+		.has_dir = true,
+	};
+	out->entry = e;
+	if (containers_look(k, &look, err) < 0)
+		return -1;
+	out->verify = (struct verify_result){
+		.files = k->health.files,
+		.bad_files = k->health.files_bad,
+		.bytes = k->health.bytes,
+	};
+	if (k->health.files_bad > 0)
+		out->status = STATUS_LOST;
+	judge_containers(out, out->problems.len > 0);
+	out->verify.status = out->status;
+	first_problem(out);
 	return 0;
 }
 
@@ -207,7 +366,9 @@ survey_health_fini(struct survey_health *h)
 		deep_free(&h->deep);
 	plan_free(h->plan);
 	buf_free(&h->problems);
+	containers_free(h->containers);
 	h->plan = NULL;
+	h->containers = NULL;
 	h->deep_done = false;
 }
 
@@ -282,6 +443,8 @@ survey_json(const struct survey_health *h, bool detail, bool all_files)
 	}
 	if (h->deep_done)
 		json_set(j, "deep", plan_json_deep(h->plan, &h->deep));
+	if (detail && h->containers != NULL)
+		report_containers_json(h->containers, all_files, j);
 	return j;
 }
 

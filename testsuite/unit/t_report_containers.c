@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * t_report_containers.c - how containers are, against what is known of each
+ * byte of them.
+ */
+#include "dataset/plan.h"
+#include "json.h"
+#include "unit/ctrtest.h"
+
+/* --- Looking --- */
+
+static void
+seen_whole(void)
+{
+	struct opened o;
+
+	small();
+	for (int sums = 0; sums < 2; sums++) {
+		look_at(&o, NULL, sums == 1);
+		is_str(states(o.k), "0: whole whole whole", "all is whole");
+		is_str(letters(o.k), "aaaabbbbbb bbbcdddddd dddd ",
+		       "and belongs to whom it should");
+		is_int((int64_t)o.told.len, 0, "nothing is told");
+		is_int((int64_t)o.k->list[1].files, 3, "files of the second");
+		is_int((int64_t)o.k->list[1].used, 10, "and their bytes");
+		close_it(&o);
+	}
+}
+
+static void
+seen_damaged(void)
+{
+	struct opened o;
+
+	small();
+	must(unlink(ctr(1)) == 0);
+	look_at(&o, NULL, false);
+	is_str(states(o.k), "1: whole missing whole", "one is missing");
+	is_str(letters(o.k), "aaaabbbbbb BBBCDDDDDD dddd ", "with its bytes");
+	close_it(&o);
+	must(mkdir(ctr(1), 0777) == 0);
+	look_at(&o, NULL, true);
+	is_str(states(o.k), "1: whole not a file whole", "a directory");
+	is_str(letters(o.k), "aaaabbbbbb BBBCDDDDDD dddd ", "holds no bytes");
+	is_int((int64_t)o.told.len, 0, "checksums bring nothing new");
+	close_it(&o);
+	small();
+	must(truncate(ctr(2), 9) == 0);
+	look_at(&o, NULL, false);
+	is_str(states(o.k), "1: whole whole too long", "longer than recorded");
+	is_str(letters(o.k), "aaaabbbbbb bbbcdddddd dddd ", "harms no file");
+	close_it(&o);
+	remove_tree(fmt("%s/" DIR "/.scr", place));
+	look_at(&o, NULL, false);
+	is_str(states(o.k), "3: missing missing missing", "all are gone");
+	close_it(&o);
+}
+
+/* Every length of every container. */
+static void
+cut_anywhere(void)
+{
+	static const char whole[] = "aaaabbbbbb bbbcdddddd dddd ";
+	bool good = true;
+
+	for (int n = 0; n < 3; n++) {
+		for (int len = 0; len < (n < 2 ? 10 : 4); len++) {
+			char want[sizeof(whole)];
+			struct opened o;
+
+			small();
+			must(truncate(ctr(n), len) == 0);
+			memcpy(want, whole, sizeof(whole));
+			for (int i = n * 11 + len; want[i] != ' '; i++)
+				want[i] = (char)(want[i] - 32);
+			look_at(&o, NULL, false);
+			good &= strcmp(letters(o.k), want) == 0 &&
+				o.k->list[n].state == CONTAINER_SHORT &&
+				o.k->list[n].have == (uint64_t)len &&
+				o.k->damaged == 1;
+			close_it(&o);
+		}
+	}
+	ok(good, "cut at any length: the bytes behind are bad");
+}
+
+/* Every byte of every container. */
+static void
+flipped_anywhere(void)
+{
+	static const char whole[] = "aaaabbbbbb bbbcdddddd dddd ";
+	bool good = true, quiet = true, told = true;
+
+	small();
+	for (int at = 0; whole[at] != '\0'; at++) {
+		int n = at / 11;
+		char want[sizeof(whole)];
+		struct opened o;
+
+		if (whole[at] == ' ')
+			continue;
+		memcpy(want, whole, sizeof(whole));
+		/* The other containers of the file have good checksums. */
+		for (int i = n * 11; want[i] != ' '; i++)
+			if (whole[i] == whole[at])
+				want[i] = (char)(want[i] - 32);
+		flip(ctr(n), at % 11);
+		look_at(&o, NULL, false);
+		quiet &= strcmp(letters(o.k), whole) == 0 && o.k->damaged == 0;
+		close_it(&o);
+		look_at(&o, NULL, true);
+		good &= strcmp(letters(o.k), want) == 0 &&
+			o.k->list[n].state == CONTAINER_SUM &&
+			o.k->damaged == 1;
+		told &= o.told.len > 0 &&
+			strstr(o.told.data, "checksum is") != NULL;
+		close_it(&o);
+		flip(ctr(n), at % 11);
+	}
+	ok(quiet, "a flipped byte does not show without checksums");
+	ok(good, "with checksums the file has it in that container");
+	ok(told, "and it is told");
+}
+
+/* What a plan knows: `gone` by segment of d/d, or its checksum is wrong. */
+static void
+asked_plan(void)
+{
+	struct plan_seg segs[2] = { { .len = 6 }, { .off = 0, .len = 4 } };
+	struct plan_file file = {
+		.rank = 1,
+		.path = "d/d",
+		.nsegs = 2,
+		.segs = segs,
+	};
+	struct plan p = { .nfiles = 1, .files = &file };
+	struct opened o;
+
+	small();
+	look_at(&o, &p, false);
+	is_str(states(o.k), "0: whole whole whole",
+	       "a plan that finds nothing");
+	close_it(&o);
+	segs[1].gone = true;
+	look_at(&o, &p, false);
+	is_str(states(o.k), "1: whole whole half rebuilt",
+	       "a stretch that was not rebuilt to its end");
+	is_str(letters(o.k), "aaaabbbbbb bbbcdddddd DDDD ", "is bad");
+	close_it(&o);
+	segs[1].gone = false;
+	file.state = FILE_WRONG_CRC;
+	look_at(&o, &p, false);
+	is_str(letters(o.k), "aaaabbbbbb bbbcDDDDDD DDDD ",
+	       "a wrong checksum: it may be in either");
+	close_it(&o);
+	flip(ctr(2), 0);
+	look_at(&o, &p, true);
+	is_str(letters(o.k), "aaaabbbbbb bbbcdddddd DDDD ",
+	       "unless those of the containers tell");
+	is_str(states(o.k), "1: whole whole wrong checksum", "in which it is");
+	close_it(&o);
+	file.nsegs = 1;
+	file.state = FILE_WRONG_CRC;
+	look_at(&o, &p, false);
+	is_int((int64_t)o.k->damaged, 0, "a plan of another map is not asked");
+	close_it(&o);
+}
+
+/* Maps nobody would write. */
+static void
+wrong_maps(void)
+{
+	static const struct {
+		const char *table, *files, *states, *letters;
+	} cases[] = {
+		{ "", "0 d/a 4 .scr/ctr.0.scr 0+4\n1 d/b 4 .scr/ctr.0.scr 2+4",
+		  "1: wrong map", "AABBBB " },
+		{ "", "0 d/a 9 .scr/ctr.0.scr 0+6\n", "0: whole", "AAAAAA " },
+		{ "", "0 d/a 4 .scr/ctr.0.scr 2+4\n", "0: whole", "..aaaa " },
+		{ "FILE>.scr/ctr.0.scr>SIZE>6\n", "0 d/a 9 .scr/ctr.0.scr 0+9",
+		  "1: truncated", "AAAAAA " },
+		{ "FILE>.scr/ctr.9.scr>SIZE>0\n", "0 d/a 6 .scr/ctr.0.scr 0+6",
+		  "1: whole missing", "aaaaaa  " },
+		{ "", "0 d/a 1 ../x/ctr.0.scr 0+1\n", NULL, NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct error err = ERROR_INIT;
+		struct source s;
+		struct opened o;
+		int fd = -1;
+
+		scratch_dir(place, sizeof(place));
+		write_text(ctr(0), "sixby6");
+		source_init(&s, cases[i].table, cases[i].files);
+		fd = open(fmt("%s/" DIR, place), O_RDONLY | O_DIRECTORY);
+		must(rank2file_store(fd, "rank2file", &s.r, NULL) == 0);
+		close(fd);
+		source_fini(&s);
+		if (cases[i].states != NULL) {
+			look_at(&o, NULL, false);
+			is_str(states(o.k), cases[i].states,
+			       label(cases[i].files));
+			is_str(letters(o.k), cases[i].letters, "letters");
+			close_it(&o);
+			continue;
+		}
+		o.c = catalogue_open(place, NULL);
+		ok(containers_open(o.c, "7", &options, &err) == NULL &&
+			   err.kind == ERROR_UNSAFE,
+		   "a name that leaves the directory is refused");
+		catalogue_close(o.c);
+	}
+}
+
+static void
+not_packed(void)
+{
+	struct error err = ERROR_INIT;
+	struct catalogue *c = NULL;
+	struct segmap m;
+	struct rank2file w;
+	int fd = -1;
+
+	scratch_dir(place, sizeof(place));
+	write_text(fmt("%s/" DIR "/x", place), "");
+	must(segmap_init(&m, 1, NULL) == 0);
+	add_file(&m, 0, "f", 1);
+	must(segmap_write(&m, 1, true, &w, NULL) == 0);
+	fd = open(fmt("%s/" DIR, place), O_RDONLY | O_DIRECTORY);
+	must(rank2file_store(fd, "rank2file", &w, NULL) == 0);
+	close(fd);
+	rank2file_free(&w);
+	segmap_free(&m);
+	c = catalogue_open(place, NULL);
+	ok(containers_open(c, "7", &options, &err) == NULL &&
+		   err.kind == ERROR_ABSENT && says(&err, "not packed"),
+	   "plain files are no containers");
+	error_clear(&err);
+	ok(containers_open(c, "8", &options, &err) == NULL &&
+		   err.kind == ERROR_ABSENT,
+	   "nor is what is not there");
+	catalogue_close(c);
+	containers_free(NULL);
+}
+
+/* --- Surveys --- */
+
+static void
+surveyed(void)
+{
+	static const struct catalogue_options sums = { .memory = 1 << 20,
+						       .checksums = true };
+	struct report_choice choice = { .map = true };
+	struct survey_health h;
+	struct survey s;
+	struct buf b = BUF_INIT;
+	char *at = NULL;
+
+	small();
+	flip(ctr(0), 0);
+	must(survey_init(&s, place, NULL) == 0 && s.count == 1);
+	ok(survey_check(&s, &s.entries[0], &options, &h, NULL) == 0 &&
+		   h.containers == NULL &&
+		   survey_check_containers(&s, &options, &h, NULL) == 0 &&
+		   h.containers != NULL && h.containers->damaged == 0,
+	   "a survey looks at containers");
+	survey_health_fini(&h);
+	ok(survey_check(&s, &s.entries[0], &sums, &h, NULL) == 0 &&
+		   h.status == STATUS_LOST && h.containers != NULL &&
+		   h.containers->damaged == 1 &&
+		   strstr(h.problems.data, "d/a (rank 0): checksum is") != NULL,
+	   "with checksums before it says how the dataset is");
+	ok(report_containers_detail(&h, &choice, true, &b, NULL) == 0,
+	   "in detail");
+	at = strstr(b.data, "\n  containers  3 of 10 B, ");
+	ok(at != NULL && strstr(at, "\n  state       lost") != NULL &&
+		   strstr(b.data, "\n\n  bytes by container") != NULL &&
+		   strstr(b.data, "\n\n  CONTAINER ") != NULL,
+	   "the line stands before the state, then picture and table");
+	json_free(survey_json(&h, true, true));
+	survey_health_fini(&h);
+	ok(survey_check_old(&s, "nothing", &options, &h, NULL) < 0,
+	   "no dataset of the old layout");
+	survey_health_fini(&h);
+	survey_fini(&s);
+	buf_free(&b);
+}
+
+static int
+everything(void *arg, struct error *err)
+{
+	const struct containers_look look = {
+		.o = &options,
+		.sums = true,
+		.all = true,
+	};
+	struct catalogue *c = catalogue_open(place, err);
+	struct survey_health h = { .id = 7 };
+	struct containers *k = NULL;
+	struct buf b = BUF_INIT;
+	int rc = -1;
+
+	(void)arg;
+	if (c != NULL)
+		k = containers_open(c, "7", &options, err);
+	h.containers = k;
+	if (k != NULL && containers_look(k, &look, err) == 0 &&
+	    report_containers_line(k, &b, err) == 0 &&
+	    report_containers_table(k, true, &b, err) == 0 &&
+	    report_containers_map(k, &plain, &b, err) == 0 &&
+	    report_svg(&h, &b, err) == 0)
+		rc = 0;
+	buf_free(&b);
+	containers_free(k);
+	catalogue_close(c);
+	return rc;
+}
+
+static int
+survey_all(void *arg, struct error *err)
+{
+	const struct report_choice choice = { .map = true, .all_files = true };
+	static const struct catalogue_options sums = { .memory = 1 << 20,
+						       .checksums = true };
+	struct survey_health h = { .id = 0 };
+	struct survey *s = arg;
+	struct buf b = BUF_INIT;
+	int rc = survey_check(s, &s->entries[0], &sums, &h, err);
+
+	if (rc == 0)
+		rc = survey_check_containers(s, &sums, &h, err);
+	if (rc == 0)
+		rc = report_containers_detail(&h, &choice, true, &b, err);
+	survey_health_fini(&h);
+	buf_free(&b);
+	return rc;
+}
+
+static void
+no_memory_left(void)
+{
+	struct survey s;
+
+	small();
+	flip(ctr(0), 0);
+	must(truncate(ctr(2), 1) == 0);
+	ok(fails_well(everything, NULL, NULL), "each allocation may fail");
+	must(survey_init(&s, place, NULL) == 0);
+	ok(fails_well(survey_all, NULL, &s), "those of a survey, too");
+	survey_fini(&s);
+}
+
+int
+main(void)
+{
+	seen_whole();
+	seen_damaged();
+	cut_anywhere();
+	flipped_anywhere();
+	asked_plan();
+	wrong_maps();
+	not_packed();
+	surveyed();
+	no_memory_left();
+	remove_tree(place);
+	return tap_done();
+}

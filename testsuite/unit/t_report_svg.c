@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * t_report_svg.c - containers as a line, a table and pictures.
+ */
+#include "unit/ctrtest.h"
+
+/* --- For the terminal --- */
+
+static void
+text_small(void)
+{
+	struct opened o;
+	struct buf b = BUF_INIT;
+
+	small();
+	look_at(&o, NULL, false);
+	ok(report_containers_line(o.k, &b, NULL) == 0, "a line");
+	is_str(b.data, "3 of 10 B, 24 B in 4 files", "of what there is");
+	buf_clear(&b);
+	ok(report_containers_table(o.k, false, &b, NULL) == 0 && b.len == 0,
+	   "no table where all is whole");
+	ok(report_containers_table(o.k, true, &b, NULL) == 0, "a table");
+	is_str(b.data,
+	       "  CONTAINER       SIZE     FILL  FILES  STATE\n"
+	       "  .scr/ctr.0.scr  10 B  100.0 %      2  whole\n"
+	       "  .scr/ctr.1.scr  10 B  100.0 %      3  whole\n"
+	       "  .scr/ctr.2.scr   4 B   40.0 %      1  whole\n",
+	       "of all");
+	close_it(&o);
+	must(truncate(ctr(1), 5) == 0);
+	look_at(&o, NULL, false);
+	buf_clear(&b);
+	ok(report_containers_map(o.k, &plain, &b, NULL) == 0, "a picture");
+	is_str(b.data,
+	       "  bytes by container (a full row: 10 B)\n"
+	       "  ctr.0           ===========###############\n"
+	       "  ctr.1           ########===##XXXXXXXXXXXXX  truncated\n"
+	       "  ctr.2           ###########\n"
+	       "                  # = one file, the next\n"
+	       "                  X missing or wrong\n",
+	       "with what is cut off");
+	buf_clear(&b);
+	ok(report_containers_table(o.k, false, &b, NULL) == 0 &&
+		   strstr(b.data, "truncated: 5 B, not 10\n") != NULL &&
+		   strstr(b.data, "ctr.0") == NULL,
+	   "a table of what is damaged");
+	buf_clear(&b);
+	ok(report_containers_line(o.k, &b, NULL) == 0 &&
+		   strstr(b.data, "; 1 damaged") != NULL,
+	   "and a line");
+	close_it(&o);
+	buf_free(&b);
+}
+
+/* No line is wider than the terminal, however narrow. */
+static bool
+fits(const char *text, unsigned width)
+{
+	unsigned column = 0;
+
+	for (; *text != '\0'; text++) {
+		if (*text == '\n')
+			column = 0;
+		else if (((unsigned char)*text & 0xc0) != 0x80)
+			column++;
+		if (column > width)
+			return false;
+	}
+	return true;
+}
+
+static void
+text_widths(void)
+{
+	struct report_style style = { .utf8 = true };
+	struct opened o;
+	struct buf b = BUF_INIT;
+	bool good = true;
+
+	small();
+	must(unlink(ctr(1)) == 0);
+	look_at(&o, NULL, false);
+	for (style.width = 42; style.width < 200; style.width++) {
+		buf_clear(&b);
+		good &= report_containers_map(o.k, &style, &b, NULL) == 0 &&
+			fits(b.data, style.width);
+	}
+	ok(good, "no line is wider than the terminal");
+	style.width = 1;
+	buf_clear(&b);
+	ok(report_containers_map(o.k, &style, &b, NULL) == 0 &&
+		   strstr(b.data, "ctr.1           \u00d7\n") != NULL,
+	   "a cell at least");
+	style.width = 0;
+	style.color = true;
+	buf_clear(&b);
+	ok(report_containers_map(o.k, &style, &b, NULL) == 0 &&
+		   strstr(b.data, "\033[31m\u00d7\u00d7") != NULL,
+	   "damage is red where there are colours");
+	close_it(&o);
+	buf_free(&b);
+}
+
+/* Many containers: neighbours that are alike share a row. */
+static void
+text_many(void)
+{
+	struct opened o;
+	struct buf b = BUF_INIT;
+	struct segmap m;
+
+	must(segmap_init(&m, 1, NULL) == 0);
+	add_file(&m, 0, "d/a", 995);
+	store(&m, 10, 1, false);
+	segmap_free(&m);
+	for (int i = 20; i < 30; i++)
+		must(unlink(ctr(i)) == 0);
+	must(truncate(ctr(50), 3) == 0);
+	look_at(&o, NULL, false);
+	ok(report_containers_map(o.k, &plain, &b, NULL) == 0, "a picture");
+	is_str(b.data,
+	       "  bytes by container (a full row: 10 B)\n"
+	       "  ctr.0-19        %%%%%%%%%%%%%%%%%%%%%%%%%%  20 whole\n"
+	       "  ctr.20-29       XXXXXXXXXXXXXXXXXXXXXXXXXX  10 missing\n"
+	       "  ctr.30-49       %%%%%%%%%%%%%%%%%%%%%%%%%%  20 whole\n"
+	       "  ctr.50          ========XXXXXXXXXXXXXXXXXX  truncated\n"
+	       "  ctr.51-98       %%%%%%%%%%%%%%%%%%%%%%%%%%  48 whole\n"
+	       "  ctr.99          =============\n"
+	       "                  # = one file, the next\n"
+	       "                  % several small ones   X missing or wrong\n",
+	       "of a hundred containers");
+	close_it(&o);
+	buf_free(&b);
+}
+
+/* --- SVG --- */
+
+/* Well-formed, as far as we use XML: tags nest, attributes are quoted, only
+ * entities that are known, and no character that XML has not. */
+static bool
+well_formed(const char *s)
+{
+	char open[16][16];
+	int depth = 0;
+
+	for (; *s != '\0'; s++) {
+		size_t len = 0, end = 0;
+
+		if (*s == '&' && strncmp(s, "&amp;", 5) != 0 &&
+		    strncmp(s, "&lt;", 4) != 0 && strncmp(s, "&gt;", 4) != 0 &&
+		    strncmp(s, "&quot;", 6) != 0)
+			return false;
+		if ((unsigned char)*s < ' ' && *s != '\n')
+			return false;
+		if (*s != '<')
+			continue;
+		if (s[1] == '?') {
+			s = strchr(s, '>');
+			continue;
+		}
+		len = strspn(s + 1 + (s[1] == '/'),
+			     "abcdefghijklmnopqrstuvwxyz");
+		end = strcspn(s, ">");
+		if (len == 0 || len > 15 || s[end] != '>' ||
+		    memchr(s + 1, '<', end - 1) != NULL)
+			return false;
+		if (s[1] == '/') {
+			if (depth == 0 || strlen(open[--depth]) != len ||
+			    strncmp(open[depth], s + 2, len) != 0)
+				return false;
+		} else if (s[end - 1] != '/') {
+			if (depth == 16)
+				return false;
+			snprintf(open[depth++], 16, "%.*s", (int)len, s + 1);
+		}
+		s += end;
+	}
+	return depth == 0;
+}
+
+static size_t
+count(const char *text, const char *what)
+{
+	size_t n = 0;
+
+	for (; (text = strstr(text, what)) != NULL; text++)
+		n++;
+	return n;
+}
+
+static void
+svg_small(void)
+{
+	struct survey_health h = { .id = 7 };
+	struct error err = ERROR_INIT;
+	struct opened o;
+	struct buf b = BUF_INIT;
+
+	ok(report_svg(&h, &b, &err) < 0 && err.kind == ERROR_USAGE &&
+		   says(&err, "it is not packed"),
+	   "nothing to draw");
+	small();
+	look_at(&o, NULL, false);
+	h.containers = o.k;
+	ok(report_svg(&h, &b, NULL) == 0 && well_formed(b.data),
+	   "a picture that is XML");
+	is_int((int64_t)count(b.data, "<title>d/"), 6, "six stretches");
+	ok(strstr(b.data, "<title>d/b&lt;&amp;\\xff&quot;&gt;\n"
+			  "rank 0, 3 bytes from byte 6 of 9 at offset 0 of "
+			  ".scr/ctr.1.scr</title>") != NULL,
+	   "what each is");
+	is_int((int64_t)count(b.data, "class=\"bad\" x=\"150."), 0,
+	       "nothing is bad");
+	close_it(&o);
+	must(truncate(ctr(2), 2) == 0);
+	look_at(&o, NULL, false);
+	h.containers = o.k;
+	buf_clear(&b);
+	ok(report_svg(&h, &b, NULL) == 0 && well_formed(b.data) &&
+		   count(b.data, "\nmissing or wrong</title>") == 1 &&
+		   count(b.data, ">truncated</text>") == 1,
+	   "but where it is cut off");
+	close_it(&o);
+	buf_free(&b);
+}
+
+/* Paths that XML has no characters for. */
+static void
+svg_names(void)
+{
+	struct survey_health h = { .id = 7 };
+	char path[3000];
+	struct opened o;
+	struct buf b = BUF_INIT;
+	struct segmap m;
+
+	memset(path, 'x', sizeof(path) - 1);
+	path[sizeof(path) - 1] = '\0';
+	must(segmap_init(&m, 4, NULL) == 0);
+	add_file(&m, 0, "d/\xef\xbf\xbe\xef\xbf\xbf", 4);
+	add_file(&m, 0, "d/\x01\x1b[2J]]>\xc2\x85<!--", 4);
+	add_file(&m, 0, "d/\xe2\x80\xae\xf0\x9f\x98\x80\xed\xa0\x80", 4);
+	add_file(&m, 0, path, 4);
+	store(&m, 10, 1, false);
+	segmap_free(&m);
+	look_at(&o, NULL, false);
+	h.containers = o.k;
+	ok(report_svg(&h, &b, NULL) == 0 && well_formed(b.data) &&
+		   strstr(b.data, "d/\xef\xbf\xbd\xef\xbf\xbd\n") != NULL &&
+		   strstr(b.data, "\\x1b[2J]]&gt;\\xc2\\x85&lt;!--") != NULL,
+	   "they are made visible");
+	is_int((int64_t)count(b.data, "...xxx"), 1, "a long one is cut");
+	ok(b.len < 8000, "and takes little room");
+	close_it(&o);
+	buf_free(&b);
+}
+
+/* Many files: rectangles become fewer, and all bytes are still in one. */
+static void
+svg_many(void)
+{
+	static const struct {
+		size_t nfiles, perrank;
+		uint64_t bytes, size;
+		bool wrong;
+		const char *merged, *what;
+	} cases[] = {
+		{ 19000, 100, 3, 60000, false, NULL,
+		  "few: each file by itself" },
+		{ 30000, 1000, 3, 90000, false, " files of rank 7\n",
+		  "many: thin neighbours of one rank" },
+		{ 30000, 1, 3, 500, false, " files of ranks 0 to ",
+		  "of a rank each: of several" },
+		{ 50000, 1, 3, 90000, true, " files of ranks 0 to ",
+		  "every other one damaged" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct survey_health h = { .id = 7 };
+		size_t n = cases[i].nfiles, boxes = 0;
+		struct opened o;
+		struct buf b = BUF_INIT;
+		struct segmap m;
+
+		must(segmap_init(&m, n, NULL) == 0);
+		for (size_t f = 0; f < n; f++)
+			add_file(&m, (uint32_t)(f / cases[i].perrank),
+				 fmt("d/%zu", f), cases[i].bytes);
+		store(&m, cases[i].size, n / cases[i].perrank, cases[i].wrong);
+		/* One row each, where they are many. */
+		for (size_t c = 0; c < m.ncontainers; c += 2)
+			must(truncate(ctr((int)c),
+				      (off_t)m.containers[c].size - 1) == 0);
+		segmap_free(&m);
+		look_at(&o, NULL, false);
+		h.containers = o.k;
+		ok(report_svg(&h, &b, NULL) == 0 && well_formed(b.data),
+		   cases[i].what);
+		boxes = count(b.data, "<title>");
+		ok(boxes < 25000 && boxes > 100 &&
+			   (cases[i].merged == NULL
+				    ? count(b.data, " files of rank") == 0 &&
+					      boxes > n
+				    : count(b.data, cases[i].merged) > 0),
+		   fmt("... %zu rectangles", boxes));
+		ok(count(b.data, "missing or wrong</title>") >= o.k->damaged,
+		   "... damage is kept");
+		close_it(&o);
+		buf_free(&b);
+	}
+}
+
+static void
+svg_saved(void)
+{
+	struct error err = ERROR_INIT;
+	struct buf svg = BUF_INIT, got = BUF_INIT;
+	char *path = NULL;
+
+	scratch_dir(place, sizeof(place));
+	path = fmt("%s/x.svg", place);
+	must(buf_add_str(&svg, "<svg/>") == 0);
+	ok(report_svg_save(path, &svg, NULL) == 0, "saved");
+	read_whole(path, &got);
+	is_str(got.data, "<svg/>", "as it is");
+	ok(report_svg_save(place, &svg, &err) < 0 && err.kind == ERROR_USAGE,
+	   "not over a directory");
+	error_clear(&err);
+	ok(report_svg_save("/dev/null", &svg, &err) < 0 &&
+		   err.kind == ERROR_USAGE && exists("/dev/null"),
+	   "nor over a device");
+	error_clear(&err);
+	ok(report_svg_save(fmt("%s/no/x", place), &svg, &err) < 0 &&
+		   err.kind == ERROR_ABSENT,
+	   "nor where there is no directory");
+	buf_free(&svg);
+	buf_free(&got);
+}
+
+int
+main(void)
+{
+	text_small();
+	text_widths();
+	text_many();
+	svg_small();
+	svg_names();
+	svg_many();
+	svg_saved();
+	remove_tree(place);
+	return tap_done();
+}
