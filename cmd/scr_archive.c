@@ -172,11 +172,10 @@ run(struct settings *s, const char *const *args, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		each = s->exporting ? export_one(s, c, args[i])
 				    : import_one(s, c, args[i]);
-		status = each > status ? each : status;
+		status = error_worse_status(status, each);
 	}
 	progress_end(s->look.progress);
-	if (catalogue_notice(c) != NULL)
-		app_warn("%s", catalogue_notice(c));
+	app_warn_lines(catalogue_notice(c));
 	/* Where the archive goes to standard output nothing else does. */
 	if (s->json && s->exporting && to_stdout(s))
 		json_free(s->list);

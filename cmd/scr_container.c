@@ -151,6 +151,10 @@ list(struct settings *s, struct packed *p, struct error *err)
 {
 	struct buf text = BUF_INIT;
 
+	/* One that is not there is listed all the same. */
+	for (size_t i = 0; i < p->map.nfiles; i++)
+		(void)packed_measure(p, i, NULL);
+
 	if (s->json) {
 		json_push(s->list, report_map_json(p, NULL));
 		return STATUS_OK;
@@ -180,9 +184,8 @@ tell_flaw(void *arg, const struct packed_flaw *f)
 		json_set_str(j, "problem", f->text);
 		if (f->file != SIZE_MAX)
 			json_set_str(j, "file", t->p->map.files[f->file].path);
-		if (f->container != SIZE_MAX)
-			json_set_str(j, "container",
-				     t->p->map.containers[f->container].name);
+		if (f->name != NULL)
+			json_set_str(j, "container", f->name);
 		json_push(t->flaws, j);
 	} else if (t->told < FLAWS_SHOWN || app_verbosity() > 0) {
 		app_error("%s: %s", t->p->name, f->text);
@@ -211,7 +214,7 @@ verify(struct settings *s, struct packed *p, struct catalogue *c,
 		packed_health_free(&h);
 		return error_status(err->kind);
 	}
-	if (h.files_bad + h.containers_bad + h.map_flaws > 0)
+	if (!packed_healthy(&h))
 		status = packed_outlook(p, c, &h, &s->look, &text, err);
 	if (s->json) {
 		j = report_health_json(&h);
@@ -232,14 +235,23 @@ verify(struct settings *s, struct packed *p, struct catalogue *c,
 	return status;
 }
 
+/* In the order asked for; what a pattern means, in that of the map. */
 static int
-cat(struct settings *s, const struct packed *p, const bool *only,
-    struct error *err)
+cat(struct settings *s, const struct packed *p, const char *const *names,
+    size_t count, bool *only, struct error *err)
 {
-	for (size_t i = 0; i < p->map.nfiles; i++)
-		if (only[i] &&
-		    extract_cat(p, i, STDOUT_FILENO, &s->look, err) < 0)
+	/* All of them are there?  Before the first byte. */
+	if (extract_choose(p, names, count, only, err) < 0)
+		return error_status(err->kind);
+	for (size_t k = 0; k < count; k++) {
+		memset(only, 0, p->map.nfiles);
+		if (extract_choose(p, &names[k], 1, only, err) < 0)
 			return error_status(err->kind);
+		for (size_t i = 0; i < p->map.nfiles; i++)
+			if (only[i] &&
+			    extract_cat(p, i, STDOUT_FILENO, &s->look, err) < 0)
+				return error_status(err->kind);
+	}
 	return STATUS_OK;
 }
 
@@ -280,8 +292,10 @@ some_files(struct settings *s, const struct packed *p, const char *const *names,
 
 	if (only == NULL)
 		error_set(err, ERROR_NOMEM, "out of memory");
+	else if (s->verb == VERB_CAT)
+		status = cat(s, p, names, count, only, err);
 	else if (extract_choose(p, names, count, only, err) == 0)
-		status = (s->verb == VERB_CAT ? cat : extract)(s, p, only, err);
+		status = extract(s, p, only, err);
 	if (err->kind != ERROR_NONE && status == STATUS_OK)
 		status = error_status(err->kind);
 	mem_free(only);
@@ -343,11 +357,10 @@ run(struct settings *s, const char *const *args, size_t count)
 	s->look.progress = progress_start("scr_container", app_verbosity() < 0);
 	for (size_t i = 0; i < count && (i == 0 || !files); i++) {
 		each = one(s, c, args + i, count - i);
-		status = each > status ? each : status;
+		status = error_worse_status(status, each);
 	}
 	progress_end(s->look.progress);
-	if (catalogue_notice(c) != NULL)
-		app_warn("%s", catalogue_notice(c));
+	app_warn_lines(catalogue_notice(c));
 	if (s->json && json_print(s->list, stdout, &err) < 0)
 		status = app_report(status, &err);
 	par_free(s->look.par);

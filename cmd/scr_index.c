@@ -209,20 +209,6 @@ log_detail(void *arg, const char *what)
 	app_note("%s", what);
 }
 
-/* What there is to say on the index itself, a message a line. */
-static void
-tell_notice(const struct catalogue *c)
-{
-	const char *line = catalogue_notice(c);
-	size_t n = 0;
-
-	while (line != NULL && *line != '\0') {
-		n = strcspn(line, "\n");
-		app_warn("%.*s", (int)n, line);
-		line += n + (line[n] == '\n');
-	}
-}
-
 /* Options for the library, for options_fini() also after a failure. */
 static int
 options_init(struct catalogue_options *o, const struct settings *s,
@@ -592,7 +578,7 @@ main(int argc, char **argv)
 	if (c == NULL)
 		return app_finish(app_report(STATUS_OK, &err));
 	status = verbs[s.verb](&s, c);
-	tell_notice(c);
+	app_warn_lines(catalogue_notice(c));
 	catalogue_close(c);
 	return app_finish(status);
 }

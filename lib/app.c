@@ -104,6 +104,17 @@ app_warn(const char *fmt, ...)
 }
 
 void
+app_warn_lines(const char *text)
+{
+	while (text != NULL && *text != '\0') {
+		size_t n = strcspn(text, "\n");
+
+		app_warn("%.*s", (int)n, text);
+		text += n + (text[n] == '\n');
+	}
+}
+
+void
 app_note(const char *fmt, ...)
 {
 	va_list ap;

@@ -47,6 +47,9 @@ void app_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void app_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void app_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* Each line of `text` as a warning of its own; NULL is ignored. */
+void app_warn_lines(const char *text);
+
 /* A usage error found after parsing: message and hint, exit STATUS_USAGE. */
 void app_usage(const char *fmt, ...)
 	__attribute__((format(printf, 1, 2), noreturn));

@@ -308,6 +308,7 @@ hidden_load(struct hidden *h, int dirfd, const struct rank2file *r,
 
 	if (hidden_init(h, err) < 0)
 		return -1;
+	l.red.containers = kvtree_get(r->containers, "RED");
 	if (kvtree_first(list) != NULL)
 		rc = load_all(&l, dirfd, list, err);
 	map_free(l.by_path);
@@ -381,6 +382,29 @@ store_attrs(const struct hidden *h, const struct segmap *m,
 	return 0;
 }
 
+/* CTR, RED: what the containers of metadata are, in the form of CTR. */
+static int
+store_containers(const struct segmap *red, struct kvtree *t, struct error *err)
+{
+	struct kvtree *list = NULL, *c = NULL;
+
+	if (red->ncontainers == 0)
+		return 0;
+	t = kvtree_put(t, "RED", err);
+	list = t == NULL ? NULL : kvtree_put(t, "FILE", err);
+	for (size_t i = 0; list != NULL && i < red->ncontainers; i++) {
+		const struct segmap_container *k = &red->containers[i];
+
+		c = kvtree_put(list, k->name, err);
+		if (c == NULL ||
+		    (k->has_size &&
+		     kvtree_set_u64(c, "SIZE", k->size, err) < 0) ||
+		    (k->has_crc && kvtree_set_crc(c, "CRC", k->crc, err) < 0))
+			return -1;
+	}
+	return list == NULL ? -1 : 0;
+}
+
 int
 hidden_store(const struct hidden *h, int dirfd, const struct segmap *m,
 	     struct rank2file *r, struct error *err)
@@ -406,7 +430,9 @@ hidden_store(const struct hidden *h, int dirfd, const struct segmap *m,
 			rc = 0;
 		kvtree_free(t);
 	}
-	return list == NULL ? -1 : rc;
+	if (list == NULL || rc < 0)
+		return -1;
+	return store_containers(&h->red, kvtree_get(r->top, "CTR"), err);
 }
 
 int

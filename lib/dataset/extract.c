@@ -129,7 +129,7 @@ extract_cat(const struct packed *p, size_t file, int fd,
 	    const struct catalogue_options *o, struct error *err)
 {
 	const struct segmap_file *f = &p->map.files[file];
-	struct stripe_sum sum = { .size = f->size };
+	struct stripe_sum sum = { .size = 0 };
 	struct stripe_cache *cache = stripe_cache_new(16, false, &sum);
 	unsigned char *block = mem_aligned(4096, CAT_BLOCK);
 	struct arena *arena = arena_new();
@@ -140,6 +140,9 @@ extract_cat(const struct packed *p, size_t file, int fd,
 		no_memory(err);
 		goto out;
 	}
+	if (packed_measure(p, file, err) < 0)
+		goto out;
+	sum.size = f->size;
 	progress_expect(o->progress, f->size);
 	if (packed_file(p, file, arena, &s, err) < 0 ||
 	    copy_out(&s, f->size, fd, cache, block, o, err) < 0)
@@ -147,9 +150,9 @@ extract_cat(const struct packed *p, size_t file, int fd,
 	stripe_cache_drop(cache);
 	rc = f->has_crc && sum.crc != f->crc ? bad_sum(f, sum.crc, err) : 0;
 out:
+	stripe_cache_free(cache); /* it still looks at the parts */
 	arena_free(arena);
 	mem_free(block);
-	stripe_cache_free(cache);
 	return rc;
 }
 
@@ -165,6 +168,34 @@ struct extraction {
 	uint64_t len;
 };
 
+/* What is there already, be it a link, is left unless `force` and a file. */
+static int
+in_the_way(const struct extraction *x, const struct segmap_file *f, bool force,
+	   struct error *err)
+{
+	struct error why = ERROR_INIT;
+	char shown[SHOWN_MAX];
+	const char *base = NULL;
+	int parent = path_open_parent(x->dir, f->path, false, 0, &base, &why);
+	struct stat st;
+	int rc = 0;
+
+	if (parent < 0)
+		return why.kind == ERROR_ABSENT
+			       ? 0
+			       : error_set(err, why.kind, "%s", why.text);
+	str_printable(shown, sizeof(shown), f->path);
+	if (fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (errno != ENOENT)
+			rc = error_sys(err, "%s: cannot stat", shown);
+	} else if (!force || !S_ISREG(st.st_mode)) {
+		errno = EEXIST;
+		rc = error_sys(err, "%s (--force replaces files)", shown);
+	}
+	close(parent);
+	return rc;
+}
+
 static int
 add_file(struct extraction *x, size_t i, bool force, struct error *err)
 {
@@ -172,14 +203,9 @@ add_file(struct extraction *x, size_t i, bool force, struct error *err)
 	const struct segmap_file *f = &p->map.files[i];
 	const struct target *t = NULL;
 	struct stripe s = { 0, NULL };
-	char shown[SHOWN_MAX];
-	struct stat st;
 
-	if (!force && path_stat_beneath(x->dir, f->path, &st, NULL) == 0) {
-		errno = EEXIST;
-		return error_sys(err, "%s (--force replaces files)",
-				 str_printable(shown, sizeof(shown), f->path));
-	}
+	if (packed_measure(p, i, err) < 0 || in_the_way(x, f, force, err) < 0)
+		return -1;
 	t = targets_add(&x->targets,
 			&(struct target){
 				.kind = TARGET_FILE,

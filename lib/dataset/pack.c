@@ -186,169 +186,6 @@ pack_check_room(int fd, uint64_t need, const char *what, struct error *err)
 
 /* --- Writing --- */
 
-/* The directory of the containers.  In layout 1 that of the metadata. */
-static int
-make_dir(const struct packed *p, struct error *err)
-{
-	if (mkdirat(p->root_fd, SEGMAP_DIR, 0777) == 0)
-		return io_sync_dir(p->root_fd, p->root, err);
-	if (errno != EEXIST)
-		return error_sys(err, "%s/%s: cannot make", p->root,
-				 SEGMAP_DIR);
-	return 0;
-}
-
-/* Empty files of the right names; what an interrupted run left is in them. */
-int
-pack_make_containers(const struct packed *p, const struct segmap *m,
-		     struct error *err)
-{
-	for (size_t i = 0; i < m->ncontainers; i++) {
-		const struct segmap_container *c = &m->containers[i];
-		int fd = path_open_beneath(
-			p->root_fd, c->name,
-			O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0666, err);
-
-		if (fd < 0)
-			return -1;
-		close(fd);
-	}
-	return 0;
-}
-
-int
-pack_sync_containers(const struct packed *p, const struct segmap *m,
-		     struct error *err)
-{
-	int fd = -1, rc = 0;
-
-	for (size_t i = 0; i < m->ncontainers && rc == 0; i++) {
-		const char *name = m->containers[i].name;
-
-		fd = path_open_beneath(p->root_fd, name, O_WRONLY, 0, err);
-		if (fd < 0)
-			return -1;
-		rc = io_fsync(fd, name, err);
-		/* What is read again should come from where it will last. */
-		if (rc == 0)
-			(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-		close(fd);
-	}
-	if (rc < 0)
-		return -1;
-	fd = path_open_beneath(p->root_fd, SEGMAP_DIR, O_RDONLY | O_DIRECTORY,
-			       0, err);
-	if (fd < 0)
-		return -1;
-	rc = io_sync_dir(fd, SEGMAP_DIR, err);
-	close(fd);
-	return rc;
-}
-
-static struct transfer_options
-options(const struct packing *w)
-{
-	const struct catalogue_options *o = w->po->o;
-
-	return (struct transfer_options){
-		.par = o->par,
-		.memory = o->memory,
-		.progress = o->progress,
-		.stop = o->stop,
-	};
-}
-
-/* Fresh sums for files and containers of `m`. */
-static int
-new_sums(struct packing *w, const struct segmap *m, struct error *err)
-{
-	mem_free(w->file_sums);
-	mem_free(w->container_sums);
-	w->file_sums = mem_calloc(m->nfiles + 1, sizeof(*w->file_sums));
-	w->container_sums =
-		mem_calloc(m->ncontainers + 1, sizeof(*w->container_sums));
-	if (w->file_sums == NULL || w->container_sums == NULL)
-		return pack_no_memory(err);
-	for (size_t i = 0; i < m->nfiles; i++)
-		w->file_sums[i].size = m->files[i].size;
-	for (size_t i = 0; i < m->ncontainers; i++)
-		w->container_sums[i].size = m->containers[i].size;
-	return 0;
-}
-
-/* Take over the sums of what was read, or refuse it. */
-static int
-take_sums(struct packing *w, struct segmap *m, struct error *err)
-{
-	char shown[SHOWN_MAX];
-
-	for (size_t i = 0; i < m->nfiles; i++) {
-		struct segmap_file *f = &m->files[i];
-		uint32_t crc = w->file_sums[i].crc;
-
-		if (f->has_crc && f->size > 0 && f->crc != crc)
-			return error_set(
-				err, ERROR_DAMAGED,
-				"%s (rank %" PRIu32
-				"): checksum is 0x%08" PRIx32
-				", should be 0x%08" PRIx32,
-				str_printable(shown, sizeof(shown), f->path),
-				f->rank, crc, f->crc);
-		f->has_crc = true;
-		f->crc = f->size > 0 ? crc : 0;
-	}
-	for (size_t i = 0; i < m->ncontainers; i++) {
-		m->containers[i].has_crc = true;
-		m->containers[i].crc = w->container_sums[i].crc;
-	}
-	return 0;
-}
-
-/* Read the containers again: are they what was written? */
-static int
-confirm(struct packing *w, const struct segmap *m, struct error *err)
-{
-	struct transfer_options t = options(w);
-	struct stripe from = { 0, NULL }, none = { 0, NULL };
-
-	if (new_sums(w, m, err) < 0 ||
-	    packed_containers(w->p, m, false, w->arena, &from, err) < 0)
-		return -1;
-	progress_expect(t.progress, m->bytes);
-	t.sums = w->container_sums;
-	if (transfer(&from, &none, m->bytes, &t, err) < 0)
-		return -1;
-	for (size_t i = 0; i < m->ncontainers; i++)
-		if (w->container_sums[i].seen != m->containers[i].size ||
-		    w->container_sums[i].crc != m->containers[i].crc)
-			return error_set(err, ERROR_CORRUPT,
-					 "%s: what was read again is not what "
-					 "was written; the originals are "
-					 "untouched",
-					 m->containers[i].name);
-	return 0;
-}
-
-int
-pack_write(struct packing *w, struct segmap *m, int dirfd, struct error *err)
-{
-	struct transfer_options t = options(w);
-	struct stripe from = { 0, NULL }, to = { 0, NULL };
-
-	if (pack_make_containers(w->p, m, err) < 0 || new_sums(w, m, err) < 0 ||
-	    packed_files(m, dirfd, NULL, w->arena, &from, err) < 0 ||
-	    packed_containers(w->p, m, false, w->arena, &to, err) < 0)
-		return -1;
-	progress_expect(t.progress, m->bytes);
-	t.sums = w->file_sums;
-	t.sums_to = w->container_sums;
-	if (transfer(&from, &to, m->bytes, &t, err) < 0 ||
-	    take_sums(w, m, err) < 0 || pack_sync_containers(w->p, m, err) < 0)
-		return -1;
-	/* Nothing is to be removed: then nothing is at stake, either. */
-	return w->po->keep ? 0 : confirm(w, m, err);
-}
-
 /* Nobody wrote to the originals meanwhile? */
 static int
 look_again(const struct packing *w, struct error *err)
@@ -389,6 +226,9 @@ pack_switch(struct packing *w, bool plain, struct error *err)
 	    rank2file_store(p->meta_fd, p->base, &r, err) == 0 &&
 	    hidden_sweep(p->meta_fd, &r, err) == 0)
 		rc = 0;
+	/* Those of other generations are gone; this one is not to be written
+	 * over by the next switch of a repack. */
+	p->r2f.unused = r.generation == 0;
 	rank2file_free(&r);
 	return rc < 0 ? error_wrap(err, "%s", p->dir) : 0;
 }
@@ -409,13 +249,16 @@ static int
 remove_original(struct packing *w, int dirfd, const char *path,
 		const struct stat *was, struct error *err)
 {
+	struct error why = ERROR_INIT;
 	const char *base = NULL;
-	int parent = path_open_parent(dirfd, path, false, 0, &base, NULL);
+	int parent = path_open_parent(dirfd, path, false, 0, &base, &why);
 	struct stat st;
 	int rc = 0;
 
 	if (parent < 0)
-		return 0;
+		return why.kind == ERROR_ABSENT
+			       ? 0
+			       : error_set(err, why.kind, "%s", why.text);
 	if (fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0) {
 		if (errno != ENOENT)
 			rc = error_sys(err, "%s: cannot stat", path);
@@ -476,8 +319,8 @@ sweep_hidden(struct packing *w, struct error *err)
 	return 0;
 }
 
-/* What an interrupted run left, or --keep: originals that hold the very bytes
- * that are packed, and have their times. */
+/* What an interrupted run left, and (not with --keep) originals that hold the
+ * very bytes that are packed, and have their times. */
 static int
 sweep_leftovers(struct packing *w, struct error *err)
 {
@@ -485,7 +328,11 @@ sweep_leftovers(struct packing *w, struct error *err)
 
 	w->out->done_before = true;
 	if (pack_sweep(p, &p->map, &p->hidden.red, &w->out->removed, err) < 0 ||
-	    sweep_hidden(w, err) < 0)
+	    pack_sweep_parts(p, err) < 0)
+		return -1;
+	if (w->po->keep)
+		return 0;
+	if (sweep_hidden(w, err) < 0)
 		return -1;
 	for (size_t i = 0; i < p->map.nfiles; i++) {
 		const struct segmap_file *f = &p->map.files[i];
@@ -494,6 +341,8 @@ sweep_leftovers(struct packing *w, struct error *err)
 		struct stat st;
 		bool same = false;
 
+		if (pack_sweep_temp(p, f->path, err) < 0)
+			return -1;
 		if (f->nsegs == 0 || a == NULL || !a->has_times ||
 		    path_stat_beneath(p->file_fd, f->path, &st, NULL) < 0)
 			continue;
@@ -513,6 +362,25 @@ sweep_leftovers(struct packing *w, struct error *err)
 	return 0;
 }
 
+/* After a failure: what was written, unless the new map is in place. */
+static void
+take_back(const struct packing *w)
+{
+	const struct segmap none = { .ncontainers = 0 };
+	const struct packed *p = w->p;
+	struct rank2file now;
+
+	if (rank2file_load(p->meta_fd, p->base, &now, NULL) < 0)
+		return;
+	if (!segmap_is_packed(&now)) {
+		(void)pack_sweep(p, &none, &none, NULL, NULL);
+		(void)pack_sweep_parts(p, NULL);
+		if (p->layout == 3)
+			(void)unlinkat(p->root_fd, SEGMAP_DIR, AT_REMOVEDIR);
+	}
+	rank2file_free(&now);
+}
+
 static int
 pack_new(struct packing *w, struct catalogue *c, struct error *err)
 {
@@ -530,13 +398,16 @@ pack_new(struct packing *w, struct catalogue *c, struct error *err)
 		return -1;
 	if (po->o->dry_run)
 		return 0;
-	if (make_dir(p, err) < 0 ||
+	if (pack_make_dir(p, err) < 0 ||
 	    pack_sweep(p, &none, &none, NULL, err) < 0 ||
+	    pack_sweep_parts(p, err) < 0 ||
 	    pack_write(w, &w->map, p->file_fd, err) < 0 ||
 	    (po->redundancy &&
 	     pack_write(w, &w->hidden.red, p->meta_fd, err) < 0) ||
-	    look_again(w, err) < 0 || pack_switch(w, false, err) < 0)
+	    look_again(w, err) < 0 || pack_switch(w, false, err) < 0) {
+		take_back(w);
 		return -1;
+	}
 	return po->keep ? 0 : remove_originals(w, err);
 }
 
@@ -557,7 +428,7 @@ pack(struct packed *p, struct catalogue *c, const struct pack_options *po,
 	if (w.arena == NULL)
 		pack_no_memory(err);
 	else if (p->is_packed)
-		rc = po->keep ? 0 : sweep_leftovers(&w, err);
+		rc = po->o->dry_run ? 0 : sweep_leftovers(&w, err);
 	else
 		rc = pack_new(&w, c, err);
 	out->done_before = p->is_packed;

@@ -4,6 +4,7 @@
  * lib/dataset/pack*.c and unpack.c.
  *
  *   pack.c         pack()
+ *   pack_write.c   containers filled
  *   pack_order.c   in which order files are packed
  *   pack_hidden.c  filemaps, descriptors, redundancy files
  *   pack_compare.c is that file what is packed?
@@ -48,7 +49,10 @@ int pack_check_room(int fd, uint64_t need, const char *what, struct error *err);
 /* Fill the containers of `m` from its files beneath `dirfd`, and confirm. */
 int pack_write(struct packing *w, struct segmap *m, int dirfd,
 	       struct error *err);
-int pack_make_containers(const struct packed *p, const struct segmap *m,
+/* The directory of the containers; in layout 1 that of the metadata. */
+int pack_make_dir(const struct packed *p, struct error *err);
+
+int pack_make_containers(const struct packing *w, const struct segmap *m,
 			 struct error *err);
 int pack_sync_containers(const struct packed *p, const struct segmap *m,
 			 struct error *err);
@@ -56,10 +60,22 @@ int pack_sync_containers(const struct packed *p, const struct segmap *m,
 /* Record w->map and w->hidden; `plain`: as files again. */
 int pack_switch(struct packing *w, bool plain, struct error *err);
 
-/* Remove containers that neither map names, and parts that rank2file does not
- * list; *count (or NULL) is raised. */
+/* Remove containers that neither map names; *count (or NULL) is raised. */
 int pack_sweep(const struct packed *p, const struct segmap *data,
 	       const struct segmap *red, size_t *count, struct error *err);
+
+/* Remove from the metadata's directory parts of rank2file and packed.* that
+ * rank2file, as it was read, does not list, and temporary files: of one who
+ * was killed, and whose work may never be taken up again. */
+int pack_sweep_parts(const struct packed *p, struct error *err);
+
+/* And the temporary file of a user's one. */
+int pack_sweep_temp(const struct packed *p, const char *path,
+		    struct error *err);
+
+/* ERROR_DAMAGED: a rebuild in place was interrupted, so some bytes may be holes;
+ * they must not be moved, for its mark says where they are. */
+int pack_refuse_marked(const struct packed *p, struct error *err);
 
 bool pack_same_file(const struct stat *a, const struct stat *b);
 

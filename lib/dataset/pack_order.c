@@ -18,6 +18,7 @@ struct item {
 	uint32_t node;
 	size_t at;
 	const char *container; /* where it begins, or the one behind it */
+	size_t turn;	       /* of this one, where names do not tell */
 	uint64_t off;
 };
 
@@ -40,6 +41,8 @@ by_place(const void *a, const void *b)
 	const struct item *x = a, *y = b;
 	int c = 0;
 
+	if (x->turn != y->turn)
+		return x->turn < y->turn ? -1 : 1;
 	if (x->container != NULL && y->container != NULL)
 		c = str_natural(x->container, y->container);
 	if (c != 0)
@@ -113,11 +116,14 @@ find_nodes(struct packing *w, uint32_t *node, struct error *err)
 	return 0;
 }
 
-/* Where the files lie now; an empty one with the next. */
+/* Where the files lie now; an empty one with the next.  In the midst of a
+ * repack those that have moved are the first, and in containers with the
+ * highest numbers: then these count as they are listed. */
 static void
 find_places(const struct packed *p, struct item *items)
 {
 	const char *container = NULL;
+	size_t turn = 0;
 	uint64_t off = 0;
 
 	for (size_t i = p->map.nfiles; i-- > 0;) {
@@ -127,9 +133,11 @@ find_places(const struct packed *p, struct item *items)
 			const struct segment *s = &p->map.segs[f->first];
 
 			container = p->map.containers[s->container].name;
+			turn = p->map.moving ? s->container : 0;
 			off = s->off;
 		}
 		items[i].container = container;
+		items[i].turn = turn;
 		items[i].off = off;
 	}
 }

@@ -10,10 +10,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arena.h"
 #include "dataset/catalogue_impl.h"
 #include "dataset/pack_impl.h"
 #include "error.h"
+#include "io.h"
 #include "map.h"
+#include "meta/kvtree.h"
+#include "meta/value.h"
+#include "path.h"
+#include "str.h"
+
+#define PART_STEM "rank2file."
 
 struct sweeping {
 	struct map *named;
@@ -73,5 +81,106 @@ pack_sweep(const struct packed *p, const struct segmap *data,
 					 err);
 	close(s.dirfd);
 	map_free(s.named);
+	return rc;
+}
+
+/* --- Parts of rank2file, temporary files --- */
+
+/* "rank2file.0.1", in layout 1 "rank2file.0.1.scr". */
+static bool
+is_part(const struct packed *p, const char *name)
+{
+	const char *end = NULL;
+	uint64_t n = 0;
+
+	if (!str_starts(name, PART_STEM))
+		return false;
+	end = value_scan(name + strlen(PART_STEM), INT64_MAX, &n);
+	if (end == NULL || *end != '.')
+		return false;
+	end = value_scan(end + 1, INT64_MAX, &n);
+	return end != NULL && str_eq(end, p->layout == 1 ? ".scr" : "");
+}
+
+/* The top file gives the end of a name, in layout 1 the whole of it from the
+ * dataset's directory on. */
+static int
+name_part(struct map *named, const struct packed *p, const char *file)
+{
+	const char *name =
+		p->layout == 1 ? path_base(file)
+			       : arena_printf(p->arena, "%s%s", p->base, file);
+
+	return name == NULL ? -1 : map_put(named, name, 0);
+}
+
+struct parts {
+	const struct packed *p;
+	struct map *named; /* NULL: not known */
+};
+
+static int
+sweep_part(void *arg, const char *name, struct error *err)
+{
+	const struct parts *s = arg;
+	bool stale = s->named != NULL && is_part(s->p, name) &&
+		     map_get(s->named, name) == MAP_NONE;
+
+	if ((!stale && !io_is_temp(name)) ||
+	    unlinkat(s->p->meta_fd, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	return error_sys(err, "%s: cannot remove", name);
+}
+
+int
+pack_sweep_parts(const struct packed *p, struct error *err)
+{
+	struct parts s = { .p = p, .named = map_new() };
+	const struct kvtree *k = NULL;
+	uint64_t level = 0;
+	int rc = 0;
+
+	if (s.named == NULL)
+		return pack_no_memory(err);
+	kvtree_foreach (k, kvtree_get(p->r2f.top, "RANK")) {
+		const char *file = kvtree_value(k, "FILE");
+
+		if (rc == 0 && file != NULL)
+			rc = name_part(s.named, p, file);
+	}
+	/* Where there are more levels (LLNL's) the top file does not name all
+	 * parts; and no switch of ours was the last. */
+	if (kvtree_u64(p->r2f.top, "LEVEL", INT64_MAX, &level, NULL) < 0 ||
+	    level != 1) {
+		map_free(s.named);
+		s.named = NULL;
+	}
+	if (rc < 0)
+		pack_no_memory(err);
+	else if (catalogue_each_name(p->meta_fd, p->dir, sweep_part, &s, err) <
+			 0 ||
+		 hidden_sweep(p->meta_fd, &p->r2f, err) < 0)
+		rc = -1;
+	map_free(s.named);
+	return rc;
+}
+
+int
+pack_sweep_temp(const struct packed *p, const char *path, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	char temp[IO_TEMP_MAX];
+	const char *base = NULL;
+	int parent = path_open_parent(p->file_fd, path, false, 0, &base, &why);
+	int rc = 0;
+
+	if (parent < 0)
+		return why.kind == ERROR_ABSENT
+			       ? 0
+			       : error_set(err, why.kind, "%s", why.text);
+	if (unlinkat(parent, io_temp_name(temp, base), 0) < 0 &&
+	    errno != ENOENT)
+		rc = error_sys(err, "%s: cannot remove", temp);
+	close(parent);
 	return rc;
 }

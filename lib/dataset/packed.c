@@ -318,6 +318,21 @@ packed_sinks(const struct segmap *m, struct arena *arena, struct stripe *out,
 	return file_parts(m, -1, false, NULL, arena, out, err);
 }
 
+int
+packed_measure(const struct packed *p, size_t file, struct error *err)
+{
+	struct segmap_file *f = &p->map.files[file];
+	struct stat st;
+
+	if (f->nsegs > 0 || f->has_size)
+		return 0;
+	if (path_stat_beneath(p->file_fd, f->path, &st, err) < 0)
+		return -1;
+	f->size = (uint64_t)st.st_size;
+	f->has_size = true;
+	return 0;
+}
+
 /* The segments of a file of `m`, from 0. */
 static int
 seg_parts(const struct packed *p, const struct segmap *m,
@@ -361,6 +376,15 @@ packed_file(const struct packed *p, size_t file, struct arena *arena,
 {
 	const struct segmap_file *f = &p->map.files[file];
 
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < f->nsegs; i++)
+		sum += p->map.segs[f->first + i].len;
+	if (f->nsegs > 0 && sum != f->size)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: its segments have %" PRIu64
+				 " bytes, it has %" PRIu64,
+				 f->path, sum, f->size);
 	if (seg_parts(p, &p->map, f, arena, out, err) < 0)
 		return -1;
 	if (f->nsegs == 0 && f->size > 0)

@@ -25,6 +25,10 @@
 
 struct buf;
 
+/* Stretches of containers that a rebuild is writing: in the directory of the
+ * metadata. */
+#define PACKED_MARK "rebuild.scr"
+
 struct packed {
 	int layout;	  /* 3 or 1 */
 	int64_t id;	  /* layout 1: 0 where nothing tells */
@@ -73,6 +77,10 @@ int packed_files(const struct segmap *m, int dirfd, const bool *use,
 int packed_sinks(const struct segmap *m, struct arena *arena,
 		 struct stripe *out, struct error *err);
 
+/* The map of a dataset that is not packed may not know the size of a file: then
+ * it is put in, from the file. */
+int packed_measure(const struct packed *p, size_t file, struct error *err);
+
 /* The bytes of one file alone, to be read; from 0. */
 int packed_file(const struct packed *p, size_t file, struct arena *arena,
 		struct stripe *out, struct error *err);
@@ -86,11 +94,14 @@ int packed_hidden(const struct packed *p, const struct hidden_file *f,
 struct packed_flaw {
 	const char *text; /* one sentence, borrowed for the call */
 	size_t file;	  /* that is damaged by it; SIZE_MAX: none */
-	size_t container; /* SIZE_MAX: none */
+	size_t container; /* of the map; SIZE_MAX: none */
+	const char *name; /* of the container, also of metadata; NULL: none */
 };
 
 struct packed_health {
 	size_t files, files_bad, containers, containers_bad;
+	size_t hidden_bad;    /* packed redundancy files */
+	bool unfinished;      /* a rebuild was interrupted */
 	size_t map_flaws;     /* gaps, overlaps, wrong sums */
 	size_t no_sum;	      /* files without a recorded checksum */
 	uint64_t bytes, read; /* of files; and read to compare them */
@@ -106,6 +117,9 @@ int packed_check(const struct packed *p, bool sums,
 		 const struct catalogue_options *o,
 		 void (*tell)(void *arg, const struct packed_flaw *f),
 		 void *arg, struct packed_health *out, struct error *err);
+/* Is nothing wrong? */
+bool packed_healthy(const struct packed_health *h);
+
 void packed_health_free(struct packed_health *h);
 
 /*

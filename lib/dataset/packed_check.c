@@ -5,6 +5,7 @@
  * sums up files and containers both.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,6 +27,10 @@
 
 struct checker {
 	const struct packed *p;
+	const struct segmap *m; /* of the files, or */
+	bool red;		/* of packed metadata */
+	bool *bad;		/* by file of it */
+	size_t files_bad;
 	const struct catalogue_options *o;
 	void (*tell)(void *arg, const struct packed_flaw *f);
 	void *arg;
@@ -50,22 +55,29 @@ packed_health_free(struct packed_health *h)
 __attribute__((format(printf, 4, 5))) static void
 say(struct checker *c, size_t file, size_t container, const char *fmt, ...)
 {
+	struct packed_flaw flaw = { .name = NULL };
 	char text[2 * SHOWN_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	if (file != SIZE_MAX && !c->out->bad[file]) {
-		c->out->bad[file] = true;
-		c->out->files_bad++;
+	if (file != SIZE_MAX && !c->bad[file]) {
+		c->bad[file] = true;
+		c->files_bad++;
 	}
 	if (container != SIZE_MAX && !c->container_bad[container]) {
 		c->container_bad[container] = true;
 		c->out->containers_bad++;
 	}
-	if (c->tell != NULL)
-		c->tell(c->arg, &(struct packed_flaw){ text, file, container });
+	if (c->tell == NULL)
+		return;
+	flaw.text = text;
+	flaw.file = c->red ? SIZE_MAX : file;
+	flaw.container = c->red ? SIZE_MAX : container;
+	if (container != SIZE_MAX)
+		flaw.name = c->m->containers[container].name;
+	c->tell(c->arg, &flaw);
 }
 
 /* --- The map --- */
@@ -78,11 +90,11 @@ tell_map(void *arg, const struct segmap_finding *f)
 	char text[2 * SHOWN_MAX];
 
 	c->out->map_flaws++;
-	segmap_flaw_text(&c->p->map, f, text, sizeof(text));
+	segmap_flaw_text(c->m, f, text, sizeof(text));
 	say(c, gap ? SIZE_MAX : f->file, SIZE_MAX, "%s", text);
-	if (!gap && f->other != SIZE_MAX && !c->out->bad[f->other]) {
-		c->out->bad[f->other] = true;
-		c->out->files_bad++;
+	if (!gap && f->other != SIZE_MAX && !c->bad[f->other]) {
+		c->bad[f->other] = true;
+		c->files_bad++;
 	}
 	return 0;
 }
@@ -95,7 +107,7 @@ static const char *
 container_flaw(struct checker *c, size_t i, uint64_t *have, char *to,
 	       size_t size, struct error *err)
 {
-	const struct segmap_container *ctr = &c->p->map.containers[i];
+	const struct segmap_container *ctr = &c->m->containers[i];
 	struct error why = ERROR_INIT;
 	struct stat st;
 
@@ -130,13 +142,13 @@ container_flaw(struct checker *c, size_t i, uint64_t *have, char *to,
 static void
 tell_cut(struct checker *c, const uint64_t *have)
 {
-	const struct segmap *m = &c->p->map;
+	const struct segmap *m = c->m;
 	char shown[SHOWN_MAX];
 
 	for (size_t i = 0; i < m->nfiles; i++) {
 		const struct segmap_file *f = &m->files[i];
 
-		for (size_t k = 0; k < f->nsegs && !c->out->bad[i]; k++) {
+		for (size_t k = 0; k < f->nsegs && !c->bad[i]; k++) {
 			const struct segment *s = &m->segs[f->first + k];
 
 			if (s->off + s->len > have[s->container])
@@ -155,7 +167,7 @@ tell_cut(struct checker *c, const uint64_t *have)
 static int
 check_containers(struct checker *c, struct error *err)
 {
-	const struct segmap *m = &c->p->map;
+	const struct segmap *m = c->m;
 	uint64_t *have = mem_calloc(m->ncontainers + 1, sizeof(*have));
 	char text[SHOWN_MAX];
 	int rc = 0;
@@ -213,7 +225,7 @@ check_plain(struct checker *c, size_t i, struct error *err)
 static int
 check_files(struct checker *c, struct error *err)
 {
-	const struct segmap *m = &c->p->map;
+	const struct segmap *m = c->m;
 
 	for (size_t i = 0; i < m->nfiles; i++) {
 		c->out->bytes += m->files[i].size;
@@ -243,13 +255,13 @@ skip_unreadable(void *arg, const struct error *why)
 static void
 compare(struct checker *c, const struct sums *s)
 {
-	const struct segmap *m = &c->p->map;
+	const struct segmap *m = c->m;
 	char shown[SHOWN_MAX];
 
 	for (size_t i = 0; i < m->nfiles; i++) {
 		const struct segmap_file *f = &m->files[i];
 
-		if (f->nsegs == 0 || c->out->bad[i])
+		if (f->nsegs == 0 || c->bad[i])
 			continue;
 		str_printable(shown, sizeof(shown), f->path);
 		if (s->file[i].seen != f->size)
@@ -311,7 +323,7 @@ compare_plain(struct checker *c, const struct stripe *plain,
 		size_t i = plain->parts[k].sum;
 		const struct segmap_file *f = &c->p->map.files[i];
 
-		if (!c->out->bad[i] &&
+		if (!c->bad[i] &&
 		    (sums[i].seen != f->size || sums[i].crc != f->crc))
 			say(c, i, SIZE_MAX,
 			    "%s (rank %" PRIu32 "): checksum is 0x%08" PRIx32
@@ -324,7 +336,7 @@ compare_plain(struct checker *c, const struct stripe *plain,
 static int
 check_sums(struct checker *c, struct error *err)
 {
-	const struct segmap *m = &c->p->map;
+	const struct segmap *m = c->m;
 	struct stripe from = { 0, NULL }, sinks = { 0, NULL };
 	struct stripe plain = { 0, NULL }, none = { 0, NULL };
 	struct sums s = {
@@ -354,7 +366,7 @@ check_sums(struct checker *c, struct error *err)
 					      : m->containers[i].used;
 	if (packed_containers(c->p, m, false, c->arena, &from, err) < 0 ||
 	    packed_sinks(m, c->arena, &sinks, err) < 0 ||
-	    plain_string(c->p, c->arena, &plain, &len, err) < 0)
+	    (!c->red && plain_string(c->p, c->arena, &plain, &len, err) < 0))
 		goto out;
 	progress_expect(t.progress, m->bytes + len);
 	t.sums = s.container;
@@ -365,7 +377,7 @@ check_sums(struct checker *c, struct error *err)
 	t.sums_to = NULL;
 	if (transfer(&plain, &none, len, &t, err) < 0)
 		goto out;
-	c->out->read = m->bytes + len;
+	c->out->read += m->bytes + len;
 	compare(c, &s);
 	compare_plain(c, &plain, s.file);
 	rc = 0;
@@ -373,6 +385,61 @@ out:
 	mem_free(s.file);
 	mem_free(s.container);
 	return rc;
+}
+
+static int
+check(struct checker *c, bool sums, struct error *err)
+{
+	c->container_bad =
+		mem_calloc(c->m->ncontainers + 1, sizeof(*c->container_bad));
+	if (c->container_bad == NULL)
+		return no_memory(err);
+	if (segmap_check(c->m, tell_map, c, err) < 0 ||
+	    check_containers(c, err) < 0 ||
+	    (!c->red && check_files(c, err) < 0) ||
+	    (sums && check_sums(c, err) < 0)) {
+		mem_free(c->container_bad);
+		return -1;
+	}
+	mem_free(c->container_bad);
+	return 0;
+}
+
+/* The containers of metadata, if there are any. */
+static int
+check_red(const struct checker *data, bool sums, struct error *err)
+{
+	const struct segmap *m = &data->p->hidden.red;
+	struct checker c = *data;
+	int rc = -1;
+
+	c.m = m;
+	c.red = true;
+	c.files_bad = 0;
+	c.bad = mem_calloc(m->nfiles + 1, sizeof(*c.bad));
+	if (c.bad == NULL)
+		return no_memory(err);
+	rc = check(&c, sums, err);
+	c.out->containers += m->ncontainers;
+	c.out->hidden_bad = c.files_bad;
+	mem_free(c.bad);
+	return rc;
+}
+
+/* A rebuild that was interrupted has left stretches half written. */
+static void
+check_mark(struct checker *c)
+{
+	struct stat st;
+
+	if (c->p->layout != 3 ||
+	    fstatat(c->p->meta_fd, PACKED_MARK, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	c->out->unfinished = true;
+	say(c, SIZE_MAX, SIZE_MAX,
+	    "%s: a rebuild inside the containers was not finished: run "
+	    "scr_rebuild again",
+	    PACKED_MARK);
 }
 
 int
@@ -383,6 +450,7 @@ packed_check(const struct packed *p, bool sums,
 {
 	struct checker c = {
 		.p = p,
+		.m = &p->map,
 		.o = o,
 		.tell = tell,
 		.arg = arg,
@@ -396,20 +464,31 @@ packed_check(const struct packed *p, bool sums,
 		.containers = p->map.ncontainers,
 		.bad = mem_calloc(p->map.nfiles + 1, sizeof(*out->bad)),
 	};
-	c.container_bad =
-		mem_calloc(p->map.ncontainers + 1, sizeof(*c.container_bad));
-	if (c.arena == NULL || out->bad == NULL || c.container_bad == NULL)
+	c.bad = out->bad;
+	if (c.arena == NULL || out->bad == NULL) {
 		no_memory(err);
-	else if (segmap_check(&p->map, tell_map, &c, err) == 0 &&
-		 check_containers(&c, err) == 0 && check_files(&c, err) == 0 &&
-		 (!sums || check_sums(&c, err) == 0))
-		rc = 0;
-	mem_free(c.container_bad);
+		goto out;
+	}
+	check_mark(&c);
+	rc = check(&c, sums, err);
+	out->files_bad = c.files_bad;
+	if (rc == 0 && p->hidden.red.nfiles > 0)
+		rc = check_red(&c, sums, err);
+out:
 	arena_free(c.arena);
 	return rc;
 }
 
 /* --- What then --- */
+
+bool
+packed_healthy(const struct packed_health *h)
+{
+	return h->files_bad + h->containers_bad + h->hidden_bad +
+			       h->map_flaws ==
+		       0 &&
+	       !h->unfinished;
+}
 
 int
 packed_outlook(const struct packed *p, struct catalogue *c,
@@ -434,14 +513,20 @@ packed_outlook(const struct packed *p, struct catalogue *c,
 	map_free(by);
 	if (plan != NULL && rc == 0 && plan_status(plan) != STATUS_LOST)
 		status = STATUS_DAMAGED;
+	if (h->files_bad == 0 && h->map_flaws == 0)
+		status = STATUS_DAMAGED; /* all data are there */
 	plan_free(plan);
 	if (rc < 0)
 		return error_status(err->kind);
-	if (status == STATUS_DAMAGED)
-		rc = buf_printf(text,
-				"its redundancy can repair it: scr_rebuild "
-				"--checksums %" PRId64 "\n",
-				p->id);
+	if (status == STATUS_DAMAGED && h->files_bad + h->hidden_bad == 0 &&
+	    !h->unfinished)
+		rc = buf_add_str(text, "all data are there\n");
+	else if (status == STATUS_DAMAGED)
+		rc = buf_printf(
+			text, "%s: scr_rebuild %s %" PRId64 "\n",
+			h->files_bad == 0 ? "all data are there"
+					  : "its redundancy can repair it",
+			h->hidden_bad > 0 ? "--deep" : "--checksums", p->id);
 	else
 		rc = buf_add_str(text, "no redundancy can repair it\n");
 	return rc < 0 ? error_status(ERROR_NOMEM) : status;

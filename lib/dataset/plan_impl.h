@@ -12,6 +12,7 @@
 #ifndef DATASET_PLAN_IMPL_H
 #define DATASET_PLAN_IMPL_H
 
+#include "dataset/packed.h"
 #include "dataset/plan.h"
 #include "meta/filemap.h"
 
@@ -28,9 +29,8 @@ struct buf;
 struct hidden_file;
 struct stripe_part;
 
-/* Stretches of containers that a rebuild is writing, in the metadata
- * directory. */
-#define PLAN_MARK "rebuild.scr"
+/* Stretches of containers that a rebuild is writing. */
+#define PLAN_MARK PACKED_MARK
 
 struct map_entry {
 	int64_t rank;

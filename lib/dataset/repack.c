@@ -110,13 +110,14 @@ compact(struct segmap *m, struct error *err)
 }
 
 /* w.map anew: what has moved lies in the new containers, the rest in the old
- * ones, whose checksums say nothing any more. */
+ * ones, whose checksums then say nothing any more.  The new ones stand first,
+ * as what lies in them does: so an interrupted repack knows the order. */
 static int
 compose(struct repacking *r, struct error *err)
 {
 	struct segmap *m = &r->w.map;
 	const struct segmap *next = &r->next, *old = r->old;
-	const uint32_t shift = (uint32_t)old->ncontainers;
+	const uint32_t shift = (uint32_t)next->ncontainers;
 
 	segmap_free(m);
 	if (segmap_init(m, next->nfiles, err) < 0)
@@ -132,20 +133,21 @@ compose(struct repacking *r, struct error *err)
 	m->container_size = next->container_size;
 	m->moving = r->moved < next->bytes;
 	m->ncontainers = old->ncontainers + next->ncontainers;
-	for (size_t i = 0; i < old->ncontainers; i++) {
-		m->containers[i] = old->containers[i];
-		m->containers[i].has_crc = false;
-	}
 	for (size_t i = 0; i < next->ncontainers; i++)
-		m->containers[shift + i] = next->containers[i];
+		m->containers[i] = next->containers[i];
+	for (size_t i = 0; i < old->ncontainers; i++) {
+		m->containers[shift + i] = old->containers[i];
+		if (r->moved > 0)
+			m->containers[shift + i].has_crc = false;
+	}
 	for (size_t i = 0; i < next->nfiles; i++) {
 		struct segmap_file *f = &m->files[i];
 		uint64_t moved = moved_of(r, i);
 
 		*f = next->files[i];
 		f->first = m->nsegs;
-		add_segs(m, next, &next->files[i], 0, moved, shift);
-		add_segs(m, old, old_file(r, i), moved, f->size, 0);
+		add_segs(m, next, &next->files[i], 0, moved, 0);
+		add_segs(m, old, old_file(r, i), moved, f->size, shift);
 		f->nsegs = m->nsegs - f->first;
 	}
 	return compact(m, err);
@@ -272,7 +274,7 @@ fill(struct repacking *r, size_t a, size_t b, uint64_t from, uint64_t end,
 	for (size_t i = a; i < b; i++)
 		sums[i].size = r->next.containers[i].size;
 	t.sums_to = sums;
-	if (pack_make_containers(r->w.p, &some, err) < 0 ||
+	if (pack_make_containers(&r->w, &some, err) < 0 ||
 	    source(r, from, end, &src, err) < 0 ||
 	    containers(r, a, b, &to, err) < 0 ||
 	    transfer(&src, &to, end - from, &t, err) < 0 ||
@@ -526,7 +528,7 @@ work(struct repacking *r, struct error *err)
 	struct packed_health h;
 	int rc = packed_check(p, false, w->po->o, NULL, NULL, &h, err);
 
-	if (rc == 0 && h.files_bad + h.containers_bad + h.map_flaws > 0)
+	if (rc == 0 && !packed_healthy(&h))
 		rc = error_set(err, ERROR_DAMAGED,
 			       "%s: is damaged: see scr_container verify",
 			       p->name);
@@ -538,7 +540,8 @@ work(struct repacking *r, struct error *err)
 			      numbered_from_zero(r->old);
 	if (w->po->o->dry_run)
 		return 0;
-	if (pack_sweep(p, &p->map, &w->hidden.red, NULL, err) < 0)
+	if (pack_sweep(p, &p->map, &w->hidden.red, NULL, err) < 0 ||
+	    pack_sweep_parts(p, err) < 0)
 		return -1;
 	if (w->out->done_before)
 		return 0;
@@ -546,8 +549,6 @@ work(struct repacking *r, struct error *err)
 	if (same_layout(r->old, &r->next, w->from)) {
 		if (compose(r, err) < 0)
 			return -1;
-		for (size_t i = 0; i < r->old->ncontainers; i++)
-			w->map.containers[i] = r->old->containers[i];
 		w->map.moving = false;
 	} else if (move_all(r, err) < 0) {
 		return -1;

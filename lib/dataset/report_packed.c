@@ -290,7 +290,7 @@ report_health_text(const struct packed *p, const struct packed_health *h,
 		   struct buf *out)
 {
 	char shown[SHOWN_MAX], bytes[32];
-	bool good = h->files_bad + h->containers_bad + h->map_flaws == 0;
+	bool good = packed_healthy(h);
 
 	str_printable(shown, sizeof(shown), p->name);
 	str_bytes(bytes, sizeof(bytes), h->bytes);
@@ -316,6 +316,7 @@ report_health_json(const struct packed_health *h)
 
 	json_set_u64(j, "files", h->files);
 	json_set_u64(j, "files_bad", h->files_bad);
+	json_set_u64(j, "redundancy_files_bad", h->hidden_bad);
 	json_set_u64(j, "containers", h->containers);
 	json_set_u64(j, "containers_bad", h->containers_bad);
 	json_set_u64(j, "map_flaws", h->map_flaws);

@@ -288,7 +288,8 @@ restore_order(struct unpacking *u, struct error *err)
 		return -1;
 	to->nfiles = from->nfiles;
 	memcpy(to->files, from->files, from->nfiles * sizeof(*from->files));
-	return segmap_sort(from, to->files, err);
+	/* In the midst of a repack places say nothing, but ours are sorted. */
+	return from->moving ? 0 : segmap_sort(from, to->files, err);
 }
 
 /* Containers, and their directory. */
@@ -300,8 +301,12 @@ sweep(struct unpacking *u, struct error *err)
 
 	if (pack_sweep(p, &none, &none, &u->w.out->removed, err) < 0)
 		return -1;
-	if (p->layout == 3)
-		(void)unlinkat(p->root_fd, SEGMAP_DIR, AT_REMOVEDIR);
+	/* Something else may be in it. */
+	if (p->layout == 3 &&
+	    unlinkat(p->root_fd, SEGMAP_DIR, AT_REMOVEDIR) < 0 &&
+	    errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST)
+		return error_sys(err, "%s/%s: cannot remove", p->root,
+				 SEGMAP_DIR);
 	return 0;
 }
 
@@ -312,10 +317,14 @@ work(struct unpacking *u, struct error *err)
 {
 	struct packing *w = &u->w;
 	const struct packed *p = w->p;
+	uint64_t need = 0;
 
-	if (look(u, err) < 0 || look_hidden(u, err) < 0 ||
-	    pack_check_room(p->file_fd, w->out->bytes + p->hidden.red.bytes,
-			    "the files", err) < 0)
+	if (pack_refuse_marked(p, err) < 0 || look(u, err) < 0 ||
+	    look_hidden(u, err) < 0)
+		return -1;
+	for (size_t i = 0; i < u->targets.count; i++)
+		need += u->targets.list[i].size;
+	if (pack_check_room(p->file_fd, need, "the files", err) < 0)
 		return -1;
 	if (w->po->o->dry_run)
 		return 0;
@@ -347,7 +356,10 @@ unpack(struct packed *p, struct catalogue *c, const struct pack_options *po,
 	out->containers = p->map.ncontainers + p->hidden.red.ncontainers;
 	for (size_t i = 0; i < p->map.nfiles; i++)
 		out->files += p->map.files[i].nsegs > 0;
-	rc = p->is_packed ? work(&u, err) : po->o->dry_run ? 0 : sweep(&u, err);
+	if (po->o->dry_run || pack_sweep_parts(p, err) == 0)
+		rc = p->is_packed     ? work(&u, err)
+		     : po->o->dry_run ? 0
+				      : sweep(&u, err);
 	targets_discard(&u.targets);
 	targets_fini(&u.targets);
 	mem_free(u.have);

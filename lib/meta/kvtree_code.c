@@ -12,14 +12,6 @@
 #include "io.h"
 #include "meta/kvtree_impl.h"
 
-/* formats.md 1.1 */
-#define MAGIC UINT32_C(0x951fc3f5)
-#define TYPE_TREE 1
-#define VERSION 1
-#define FLAG_CRC UINT32_C(1)
-#define CRC_SIZE 4
-#define COUNT_SIZE 4
-
 /* A NUL and a count: no element is shorter (formats.md 1.2). */
 #define ELEMENT_MIN 5
 
@@ -38,14 +30,6 @@ get_be32(const char *p)
 
 	memcpy(&v, p, sizeof(v));
 	return be32toh(v);
-}
-
-static char *
-put_be(char *p, uint64_t v, size_t bytes)
-{
-	while (bytes-- > 0)
-		*p++ = (char)(v >> (8 * bytes));
-	return p;
 }
 
 static int
@@ -530,59 +514,6 @@ kvtree_decode_into(struct kvtree *t, const void *data, size_t len, size_t *used,
 }
 
 /* --- Encoding --- */
-
-size_t
-kvtree_packed_size(const struct kvtree *t)
-{
-	struct kvtree_walk w;
-	const struct kvtree *n = NULL;
-	size_t size = COUNT_SIZE;
-
-	kvtree_walk_start(&w, t);
-	while ((n = kvtree_walk_next(&w)) != NULL)
-		size += strlen(n->key) + 1 + COUNT_SIZE;
-	return w.too_deep ? SIZE_MAX : size;
-}
-
-int
-kvtree_encode(const struct kvtree *t, struct buf *out, struct error *err)
-{
-	const size_t frame = KVTREE_HEADER_SIZE + CRC_SIZE;
-	size_t size = kvtree_packed_size(t), len = 0;
-	struct kvtree_walk w;
-	const struct kvtree *n = NULL;
-	char *start = NULL, *p = NULL;
-
-	if (size == SIZE_MAX)
-		return error_set(err, ERROR_USAGE,
-				 "nested deeper than %d levels",
-				 KVTREE_MAX_DEPTH);
-	if (size > KVTREE_MAX_ENCODED - frame)
-		return error_set(err, ERROR_USAGE,
-				 "metadata would take %zu bytes, at most %zu",
-				 size, KVTREE_MAX_ENCODED - frame);
-	size += frame;
-	if (kvtree_level_buf(out, size) < 0)
-		return no_memory(err);
-	start = p = out->data + out->len;
-	p = put_be(p, MAGIC, 4);
-	p = put_be(p, TYPE_TREE, 2);
-	p = put_be(p, VERSION, 2);
-	p = put_be(p, size, 8);
-	p = put_be(p, FLAG_CRC, 4);
-	p = put_be(p, kvtree_count(t), COUNT_SIZE);
-	kvtree_walk_start(&w, t);
-	while ((n = kvtree_walk_next(&w)) != NULL) {
-		len = strlen(n->key) + 1;
-		memcpy(p, n->key, len);
-		p = put_be(p + len, kvtree_count(n), COUNT_SIZE);
-	}
-	p = put_be(p, crc_update(0, start, (size_t)(p - start)), CRC_SIZE);
-	assert((size_t)(p - start) == size);
-	*p = '\0';
-	out->len += size;
-	return 0;
-}
 
 /* --- Files --- */
 

@@ -73,6 +73,16 @@ struct kvtree_tree {
 	uint64_t secret[2]; /* of the hash; 0 until first used */
 };
 
+/* --- Images (formats.md 1.1) --- */
+
+/* formats.md 1.1 */
+#define MAGIC UINT32_C(0x951fc3f5)
+#define TYPE_TREE 1
+#define VERSION 1
+#define FLAG_CRC UINT32_C(1)
+#define CRC_SIZE 4
+#define COUNT_SIZE 4
+
 /* --- Memory and levels (kvtree_level.c) --- */
 
 static inline struct kvtree_tree *

@@ -328,128 +328,6 @@ load_all(struct loader *l, int dirfd, struct error *err)
 	return rc < 0 ? error_wrap(err, "%s", l->base.base) : 0;
 }
 
-/* Entry `k` of a SEG table: its place in *segs is its number. */
-static int
-read_seg(const struct kvtree *k, struct rank2file_seg *segs, size_t count,
-	 struct error *err)
-{
-	const struct kvtree *v = NULL;
-	struct rank2file_seg *s = NULL;
-	uint64_t n = 0;
-	unsigned seen = 0;
-	int rc = 0;
-
-	if (!value_number(kvtree_key(k), count - 1, &n))
-		return value_bad(err, kvtree_key(k), "no number of a segment");
-	s = &segs[n];
-	kvtree_foreach (v, k) {
-		const char *key = kvtree_key(v);
-
-		if (strcmp(key, "FILE") == 0 && ++seen)
-			rc = value_str(v, &s->file, err);
-		else if (strcmp(key, "OFFSET") == 0 && ++seen)
-			rc = value_u64(v, INT64_MAX, &s->off, err);
-		else if (strcmp(key, "LENGTH") == 0 && ++seen)
-			rc = value_u64(v, INT64_MAX, &s->len, err);
-		if (rc < 0)
-			return -1;
-	}
-	return seen == 3 ? 0 : value_bad(err, "SEG", "incomplete");
-}
-
-/* The segments of one file; as many keys as there are, each number once. */
-static int
-read_segs(const struct kvtree *table, struct arena *arena,
-	  struct rank2file_file *f, struct error *err)
-{
-	const size_t count = table == NULL ? 0 : kvtree_count(table);
-	struct rank2file_seg *segs = NULL;
-	const struct kvtree *k = NULL;
-
-	if (count == 0)
-		return 0;
-	segs = arena_alloc(arena, count, sizeof(*segs));
-	if (segs == NULL)
-		return no_memory(err);
-	kvtree_foreach (k, table)
-		if (read_seg(k, segs, count, err) < 0)
-			return -1;
-	f->segs = segs;
-	f->nsegs = count;
-	return 0;
-}
-
-/* One file of a rank; our paths and nodes are borrowed from the tree. */
-int
-rank2file_read_file(const struct kvtree *k, struct arena *arena,
-		    struct rank2file_file *f, struct error *err)
-{
-	const struct kvtree *size = kvtree_get(k, "SIZE");
-	const struct kvtree *crc = kvtree_get(k, "CRC");
-
-	*f = (struct rank2file_file){ .node = k };
-	f->path = kvtree_key(k);
-	f->has_size = size != NULL;
-	f->has_crc = crc != NULL;
-	if (size != NULL && value_u64(size, INT64_MAX, &f->size, err) < 0)
-		return -1;
-	if (crc != NULL && value_u32(crc, UINT32_MAX, &f->crc, err) < 0)
-		return -1;
-	return read_segs(kvtree_get(k, "SEG"), arena, f, err);
-}
-
-/* Child `k` of RANK: one rank and its files. */
-static int
-read_rank(struct rank2file *out, const struct kvtree *k, struct error *err)
-{
-	const struct kvtree *count = kvtree_get(k, "FILES"), *f = NULL;
-	const struct kvtree *list = kvtree_get(k, "FILE");
-	const size_t have = list == NULL ? 0 : kvtree_count(list);
-	struct rank2file_rank *r = NULL;
-	uint64_t n = 0;
-
-	if (!value_number(kvtree_key(k), RANK2FILE_MAX_RANKS, &n) ||
-	    n >= out->nranks)
-		return value_bad(err, kvtree_key(k), "no rank of the job");
-	r = &out->ranks[n];
-	if (r->present)
-		return value_bad(err, kvtree_key(k), "rank in two parts");
-	r->present = true;
-	if (count != NULL && value_u64(count, INT64_MAX, &n, err) < 0)
-		return -1;
-	if (count != NULL && n < have)
-		return value_bad(err, "FILES", "less than the files listed");
-	r->expected = count != NULL ? n : have;
-	if (have == 0)
-		return 0;
-	r->files = arena_alloc(out->arena, have, sizeof(*r->files));
-	if (r->files == NULL)
-		return no_memory(err);
-	kvtree_foreach (f, list)
-		if (rank2file_read_file(f, out->arena, &r->files[r->nfiles++],
-					err) < 0)
-			return -1;
-	return 0;
-}
-
-/* RANKS of a part is the job's, or with LLNL's scr_index the part's own. */
-static int
-read_part(struct rank2file *out, const struct kvtree *part, struct error *err)
-{
-	const struct kvtree *ranks = kvtree_get(part, "RANKS"), *k = NULL;
-	char shown[VALUE_NUMBER];
-	uint64_t n = 0;
-
-	if (ranks != NULL && value_u64(ranks, out->nranks, &n, err) < 0)
-		return -1;
-	kvtree_foreach (k, kvtree_get(part, "RANK"))
-		if (read_rank(out, k, err) < 0)
-			return error_wrap(err, "rank %s",
-					  str_printable(shown, sizeof(shown),
-							kvtree_key(k)));
-	return 0;
-}
-
 /* --- Parts, on all threads --- */
 
 static int
@@ -544,7 +422,7 @@ read_odd(struct loader *l, const struct image *im, struct error *err)
 	}
 	if (keep_tree(l, tree, im->name, err) < 0)
 		return -1;
-	return read_part(l->out, tree, err);
+	return rank2file_read_part(l->out, tree, err);
 }
 
 /* All parts that were queued.  What they say of ranks is in the ranks then;
@@ -593,7 +471,7 @@ make_view(struct loader *l, struct error *err)
 		return no_memory(err);
 	memset(out->ranks, 0, out->nranks * sizeof(*out->ranks));
 	for (i = 0; i < out->ntrees; i++)
-		if (read_part(out, out->trees[i], err) < 0)
+		if (rank2file_read_part(out, out->trees[i], err) < 0)
 			return error_wrap(err, "%s", l->names[i]);
 	return scan_images(l, err);
 }

@@ -31,7 +31,14 @@ bool rank2file_part_scan(const struct rank2file_base *b, const char *tail,
 			 uint64_t *level, uint64_t *writer);
 
 struct arena;
+struct error;
+struct kvtree;
 struct rank2file;
+
+/* Put what the tree of a part says into out->ranks; strings are borrowed from
+ * it. */
+int rank2file_read_part(struct rank2file *out, const struct kvtree *part,
+			struct error *err);
 
 /*
  * Read a part straight from the elements of its image (kvtree_body()), if it

@@ -1,0 +1,220 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154 # bats sets them
+# Datasets that SCR 1.1.8 packed: read, unpacked, and packed again to the same
+# bytes.  The project's selection has their maps only; what needs the
+# containers is skipped there.
+
+load golden
+
+# scratch CASE: a copy of it, prefix $at, whose dataset is $old; what there is
+# to compare it with, $from.txt and $from.sha256.
+scratch()
+{
+	from=$(golden "containers/$1.sha256")
+	golden "containers/$1/scr.dataset.1/.scr/ctr.0.scr" >/dev/null
+	from=${from%.sha256}
+	at=$BATS_TEST_TMPDIR/$1
+	old=$at/scr.dataset.1
+	cp -R "$from" "$at"
+	chmod -R u+rwX,go=rX "$at"
+}
+
+# Files below a directory as *.sha256 lists them: hash, size, name.
+contents()
+{
+	local name
+
+	(
+		cd "$1" || exit
+		find . -path ./.scr -prune -o -type f -printf '%P\n' | sort |
+			while IFS= read -r name; do
+				printf '%s %s %s\n' \
+					"$(sha256sum <"$name" | cut -c 1-64)" \
+					"$(stat -c %s "$name")" "$name"
+			done
+	)
+}
+
+# The entries of all files, key by key, whatever their order.
+entries()
+{
+	cat "$1"/.scr/rank2file.0.*.scr >"$BATS_TEST_TMPDIR/part"
+	scr_inspect --sort -m keyval "$BATS_TEST_TMPDIR/part"
+}
+
+# reads CASE: nothing of this changes anything.
+reads()
+{
+	local sha stat hash size name
+
+	scratch "$1"
+	sha=$(tree_sha "$at") stat=$(tree_stat "$at")
+	diff "$from.txt" <(tree "$old/.scr/rank2file.0.0.scr")
+
+	# By number, and by directory.
+	try scr_container -p "$at" list 1
+	assert_status 0
+	assert_stderr_empty
+	assert_output_has "scr.dataset.1: $(wc -l <"$from.sha256") files, "
+	while read -r hash size name; do
+		grep -Eq "^ +[0-9]+ +$size  $name(  \\.scr/ctr\\.|\$)" \
+			<<<"$output" || failed "not listed: $name"
+		[[ $(scr_container -p "$at" cat 1 "$name" | sha256sum) == "$hash "* ]]
+	done <"$from.sha256"
+	for name in "$old"/.scr/ctr.*.scr; do
+		assert_output_has " .scr/${name##*/}"
+	done
+	cd "$at" || return
+	for name in 1 scr.dataset.1; do
+		for option in "" --fast; do
+			# shellcheck disable=SC2086 # may be nothing
+			try scr_container verify $option $name
+			assert_status 0
+			assert_stderr_empty
+			assert_output_has "whole: $(wc -l <"$from.sha256") files"
+		done
+	done
+
+	try scr_container extract -C "$BATS_TEST_TMPDIR/out" 1
+	assert_status 0
+	diff "$from.sha256" <(contents "$BATS_TEST_TMPDIR/out")
+	same_but "$sha" "$(tree_sha "$at")" '^$'
+	same_but "$stat" "$(tree_stat "$at")" '^$'
+}
+
+@test "many: list, cat, extract, verify" { reads many; }
+@test "seed_example: list, cat, extract, verify" { reads seed_example; }
+
+@test "some files by name and by pattern" {
+	scratch many
+	try scr_container -p "$at" extract -C "$BATS_TEST_TMPDIR/out" 1 \
+		c.dat '[g-i].dat'
+	assert_status 0
+	assert_output_has "4 files"
+	diff <(grep ' [cghi]\.dat' "$from.sha256") \
+		<(contents "$BATS_TEST_TMPDIR/out")
+}
+
+# The segments that the description of the format has as its example.
+@test "seed_example: the segments of rank 2" {
+	scratch seed_example
+	try scr_container -p "$at" list 1
+	assert_output_has "rank_2.ckpt  .scr/ctr.1.scr 224295+75705, .scr/ctr.2.scr 0+300000, .scr/ctr.3.scr 0+148591"
+	try scr_container --json -p "$at" list 1
+	assert_status 0
+	tr -d ' \n' <<<"$output" | grep -Fq '"layout":1,"packed":true'
+	tr -d ' \n' <<<"$output" |
+		grep -Fq '{"container":".scr/ctr.1.scr","offset":224295,"length":75705}'
+}
+
+# there_and_back CASE SIZE: unpacked, and packed as it was, in containers of this
+# size.
+there_and_back()
+{
+	local name before index
+
+	scratch "$1"
+	before=$(entries "$old")
+	index=$(tree_sha "$at/.scr")
+	try scr_container -p "$at" unpack 1
+	assert_status 0
+	assert_stderr_empty
+	diff "$from.sha256" <(contents "$old")
+	run find "$old/.scr" -name 'ctr.*' -o -name 'packed.*'
+	assert_output_is ""
+	run ! grep -q SEG <(entries "$old")
+	diff <(awk '
+	{ match($0, /^ */) }
+	cut && RLENGTH > cut { next }
+	{ cut = $1 == "SEG" ? RLENGTH : 0 }
+	!cut' <<<"$before") <(entries "$old")
+	try scr_container -p "$at" verify 1
+	assert_status 0
+	assert_output_has "$(wc -l <"$from.sha256") files"
+
+	try scr_container -p "$at" pack --size "$2" 1
+	assert_status 0
+	assert_stderr_empty
+	for name in "$from"/scr.dataset.1/.scr/ctr.*.scr; do
+		cmp "$name" "$old/.scr/${name##*/}"
+	done
+	diff <(cd "$from/scr.dataset.1/.scr" && ls -d ctr.*) \
+		<(cd "$old/.scr" && ls -d ctr.*)
+	diff <(echo "$before") <(entries "$old")
+	# What SCR 1.1.8 looks at in the top file is as it was, but for the
+	# number in the name of the part.
+	diff <(scr_inspect --sort -m keyval "$from/scr.dataset.1/.scr/rank2file.scr") \
+		<(scr_inspect --sort -m keyval "$old/.scr/rank2file.scr" |
+			cut_keys CTR |
+			sed 's/rank2file\.0\.[0-9]*\.scr/rank2file.0.0.scr/')
+	[[ -e $old/$(tree "$old/.scr/rank2file.scr" |
+		grep -o '\.scr/rank2file\.0\..*') ]]
+	# Files: the empty ones, and no others.
+	diff <(grep ' 0 ' "$from.sha256") <(contents "$old")
+	[[ $index == "$(tree_sha "$at/.scr")" ]]
+	cmp "$from/scr.dataset.1/.scr/summary.scr" "$old/.scr/summary.scr"
+	try scr_container -p "$at" verify 1
+	assert_status 0
+}
+
+@test "many: unpacked, and packed again to the same bytes" {
+	there_and_back many 100000
+}
+@test "seed_example: unpacked, and packed again to the same bytes" {
+	there_and_back seed_example 300000
+}
+
+@test "another size, another order: the same contents" {
+	local size order
+
+	scratch many
+	for size in 1000 65536 1GB; do
+		for order in node rank name; do
+			scr_container -q -p "$at" unpack 1
+			scr_container -q -p "$at" pack --size $size \
+				--order $order 1
+			scr_container -q -p "$at" verify 1
+		done
+	done
+	scr_container -q -p "$at" unpack 1
+	diff "$from.sha256" <(contents "$old")
+}
+
+@test "what was packed without modes and times is unpacked as new files are" {
+	umask 027
+	scratch many
+	scr_container -q -p "$at" unpack 1
+	run stat -c %a "$old/a.dat" "$old/j.dat"
+	assert_output_is $'640\n640'
+	# From then on they are kept.
+	chmod 604 "$old/a.dat"
+	touch -d @1234567890.5 "$old/a.dat"
+	scr_container -q -p "$at" pack --size 100000 1
+	scr_container -q -p "$at" unpack 1
+	run stat -c '%a %.1Y' "$old/a.dat"
+	assert_output_is "604 1234567890.5"
+}
+
+# Byte 51000 of ctr.3.scr is e.dat, the next ones are f.dat.
+@test "damage: the very file is named" {
+	local file=$BATS_TEST_TMPDIR/many/scr.dataset.1/.scr/ctr.3.scr
+
+	scratch many
+	printf '\xff' | dd of="$file" bs=1 seek=51000 conv=notrunc status=none
+	try scr_container -p "$at" verify 1
+	assert_status 4
+	assert_output_has "damaged: 1 of 10 files"
+	assert_stderr_one_line "e.dat (rank 1): checksum is 0x"
+	scr_container -p "$at" cat 1 f.dat |
+		cmp - <(tail -c +51002 "$file"; head -c 51001 "${file/3.scr/4.scr}")
+	rm "$file"
+	try scr_container -p "$at" verify 1
+	assert_status 4
+	assert_stderr_has "d.dat (rank 1)" "e.dat (rank 1)" "f.dat (rank 2)" \
+		".scr/ctr.3.scr: missing"
+	assert_output_has "damaged: 3 of 10 files, 1 of 10 containers"
+	try scr_container -p "$at" unpack 1
+	[[ $status -ne 0 ]]
+	[[ ! -e $old/a.dat ]]
+}
