@@ -18,6 +18,9 @@
  * final fsync does not have to wait for all of it. */
 #define WRITEBACK_STEP ((uint64_t)4 << 20)
 
+/* Smaller parts are read at once: nothing is to be read ahead. */
+#define READ_AHEAD_MIN ((uint64_t)1 << 20)
+
 /* Neighbouring slots a part may be in. */
 #define SLOT_WAYS 8
 
@@ -140,7 +143,7 @@ part_slot(struct stripe_cache *c, const struct stripe_part *p,
 				       p->create && c->write ? 0600 : 0, err);
 		if (fd < 0)
 			return NULL;
-		if (!c->write)
+		if (!c->write && p->len >= READ_AHEAD_MIN)
 			(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	}
 	empty_slot(c, s);

@@ -162,6 +162,7 @@ struct extraction {
 	const struct packed *p;
 	const struct catalogue_options *o;
 	int dir;
+	struct pathcache *parents;
 	struct targets targets;
 	struct arena *arena;
 	struct stripe from, to; /* the files wanted, end to end */
@@ -176,7 +177,7 @@ in_the_way(const struct extraction *x, const struct segmap_file *f, bool force,
 	struct error why = ERROR_INIT;
 	char shown[SHOWN_MAX];
 	const char *base = NULL;
-	int parent = path_open_parent(x->dir, f->path, false, 0, &base, &why);
+	int parent = pathcache_parent(x->parents, f->path, &base, &why);
 	struct stat st;
 	int rc = 0;
 
@@ -192,8 +193,26 @@ in_the_way(const struct extraction *x, const struct segmap_file *f, bool force,
 		errno = EEXIST;
 		rc = error_sys(err, "%s (--force replaces files)", shown);
 	}
-	close(parent);
 	return rc;
+}
+
+/* Add a part of a file that begins at `at`: to the last one, where it goes on
+ * in the same container. */
+static void
+add_part(struct stripe *to, const struct stripe_part *part, uint64_t at)
+{
+	struct stripe_part *last =
+		to->nparts > 0 ? &to->parts[to->nparts - 1] : NULL;
+
+	if (last != NULL && last->path == part->path &&
+	    last->off + last->len == part->off &&
+	    last->start + last->len == at + part->start) {
+		last->len += part->len;
+		return;
+	}
+	to->parts[to->nparts] = *part;
+	to->parts[to->nparts].start += at;
+	to->parts[to->nparts++].sum = STRIPE_NO_SUM;
 }
 
 static int
@@ -209,6 +228,7 @@ add_file(struct extraction *x, size_t i, bool force, struct error *err)
 	t = targets_add(&x->targets,
 			&(struct target){
 				.kind = TARGET_FILE,
+				.whole = true,
 				.dirfd = x->dir,
 				.path = f->path,
 				.size = f->size,
@@ -219,11 +239,8 @@ add_file(struct extraction *x, size_t i, bool force, struct error *err)
 			err);
 	if (t == NULL || packed_file(p, i, x->arena, &s, err) < 0)
 		return -1;
-	for (size_t k = 0; k < s.nparts; k++) {
-		x->from.parts[x->from.nparts] = s.parts[k];
-		x->from.parts[x->from.nparts].start += x->len;
-		x->from.parts[x->from.nparts++].sum = STRIPE_NO_SUM;
-	}
+	for (size_t k = 0; k < s.nparts; k++)
+		add_part(&x->from, &s.parts[k], x->len);
 	if (f->size > 0)
 		x->to.parts[x->to.nparts++] = (struct stripe_part){
 			.start = x->len,
@@ -319,13 +336,17 @@ extract_files(const struct packed *p, const bool *only, const char *dir,
 		error_sys(err, "%s: cannot open", dir);
 		goto out;
 	}
-	if (list_all(&x, only, force, count, err) == 0 &&
-	    copy_all(&x, err) == 0)
+	x.parents = pathcache_new(x.dir);
+	if (x.parents == NULL)
+		no_memory(err);
+	else if (list_all(&x, only, force, count, err) == 0 &&
+		 copy_all(&x, err) == 0)
 		rc = 0;
 	*bytes = x.len;
 out:
 	targets_discard(&x.targets);
 	targets_fini(&x.targets);
+	pathcache_free(x.parents);
 	if (x.dir >= 0)
 		close(x.dir);
 	arena_free(x.arena);

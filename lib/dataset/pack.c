@@ -52,6 +52,8 @@ pack_fini(struct packing *w)
 	mem_free(w->container_sums);
 	mem_free(w->red_stats);
 	mem_free(w->from);
+	pathcache_free(w->parents);
+	pathcache_free(w->meta);
 	arena_free(w->arena);
 	*w = (struct packing){ .arena = NULL };
 }
@@ -67,8 +69,7 @@ look_at(struct packing *w, size_t i, struct error *err)
 	char shown[SHOWN_MAX];
 	struct stat *st = &w->stats[i];
 	const char *base = NULL;
-	int parent =
-		path_open_parent(w->p->file_fd, f->path, false, 0, &base, &why);
+	int parent = pathcache_parent(w->parents, f->path, &base, &why);
 	int rc = -1;
 
 	str_printable(shown, sizeof(shown), f->path);
@@ -99,7 +100,6 @@ look_at(struct packing *w, size_t i, struct error *err)
 		attr_from_stat(&w->hidden.attrs[i], st);
 		rc = 0;
 	}
-	close(parent);
 	return rc;
 }
 
@@ -193,17 +193,19 @@ look_again(const struct packing *w, struct error *err)
 	char shown[SHOWN_MAX];
 
 	for (size_t i = 0; i < w->map.nfiles; i++) {
-		const struct stat *was = &w->stats[i];
+		const char *path = w->map.files[i].path, *base = NULL;
+		int parent = pathcache_parent(w->parents, path, &base, err);
 		struct stat st;
 
-		if (path_stat_beneath(w->p->file_fd, w->map.files[i].path, &st,
-				      err) < 0)
+		str_printable(shown, sizeof(shown), path);
+		if (parent < 0)
 			return -1;
-		if (!pack_same_file(&st, was))
+		if (fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			return error_sys(err, "%s: cannot stat", shown);
+		if (!pack_same_file(&st, &w->stats[i]))
 			return error_set(err, ERROR_SYSTEM,
 					 "%s: changed while it was packed",
-					 str_printable(shown, sizeof(shown),
-						       w->map.files[i].path));
+					 shown);
 	}
 	return 0;
 }
@@ -246,12 +248,12 @@ pack_same_file(const struct stat *a, const struct stat *b)
 
 /* Remove one original, unless it is no longer what was packed. */
 static int
-remove_original(struct packing *w, int dirfd, const char *path,
+remove_original(struct packing *w, struct pathcache *dir, const char *path,
 		const struct stat *was, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	const char *base = NULL;
-	int parent = path_open_parent(dirfd, path, false, 0, &base, &why);
+	int parent = pathcache_parent(dir, path, &base, &why);
 	struct stat st;
 	int rc = 0;
 
@@ -272,7 +274,6 @@ remove_original(struct packing *w, int dirfd, const char *path,
 	} else {
 		w->out->removed++;
 	}
-	close(parent);
 	return rc;
 }
 
@@ -282,11 +283,11 @@ remove_originals(struct packing *w, struct error *err)
 	/* Empty files stay what they are: they have no segment. */
 	for (size_t i = 0; i < w->map.nfiles; i++)
 		if (w->map.files[i].nsegs > 0 &&
-		    remove_original(w, w->p->file_fd, w->map.files[i].path,
+		    remove_original(w, w->parents, w->map.files[i].path,
 				    &w->stats[i], err) < 0)
 			return -1;
 	for (size_t i = 0; i < w->hidden.nfiles; i++)
-		if (remove_original(w, w->p->meta_fd, w->hidden.files[i].name,
+		if (remove_original(w, w->meta, w->hidden.files[i].name,
 				    &w->red_stats[i], err) < 0)
 			return -1;
 	return 0;
@@ -312,8 +313,7 @@ sweep_hidden(struct packing *w, struct error *err)
 			continue;
 		if (pack_compare_hidden(p, f, w->po->o, &same, err) < 0)
 			return -1;
-		if (same &&
-		    remove_original(w, p->meta_fd, f->name, &st, err) < 0)
+		if (same && remove_original(w, w->meta, f->name, &st, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -356,7 +356,7 @@ sweep_leftovers(struct packing *w, struct error *err)
 			return -1;
 		if (!same)
 			w->out->left++;
-		else if (remove_original(w, p->file_fd, f->path, &st, err) < 0)
+		else if (remove_original(w, w->parents, f->path, &st, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -425,7 +425,9 @@ pack(struct packed *p, struct catalogue *c, const struct pack_options *po,
 	int rc = -1;
 
 	*out = (struct pack_result){ .files = 0 };
-	if (w.arena == NULL)
+	w.parents = pathcache_new(p->file_fd);
+	w.meta = pathcache_new(p->meta_fd);
+	if (w.arena == NULL || w.parents == NULL || w.meta == NULL)
 		pack_no_memory(err);
 	else if (p->is_packed)
 		rc = po->o->dry_run ? 0 : sweep_leftovers(&w, err);

@@ -10,6 +10,7 @@
 #include "dataset/pack_impl.h"
 #include "error.h"
 #include "mem.h"
+#include "meta/redset.h"
 #include "str.h"
 
 /* A file, its node and its place in the list as it is. */
@@ -63,28 +64,37 @@ by_name(const void *a, const void *b)
 /*
  * Which ranks shared a node no file says.  The members of a redundancy set are
  * all on different nodes, though, and where all sets are of one size, and as
- * large as there were nodes, the n-th members of all sets were together.
+ * large as there were nodes, the n-th members of all sets were together.  The
+ * names of the redundancy files tell all of that.
  */
-static bool
-nodes_of_sets(const struct plan *plan, uint32_t *node, size_t nranks)
+struct nodes {
+	uint32_t *node; /* by rank; UINT32_MAX: not known */
+	size_t nranks, known;
+	uint32_t size; /* of all sets */
+	bool differ;
+};
+
+static void
+note_name(struct nodes *n, const char *name)
 {
-	uint32_t size = 0;
+	struct redset_name r;
 
-	if (plan == NULL || (size_t)plan->nranks != nranks)
-		return false;
-	for (size_t i = 0; i < nranks; i++) {
-		const struct plan_rank *r = &plan->ranks[i];
-		const struct plan_set *s = NULL;
+	if (!redset_name_parse(name, &r, NULL) || r.descriptor || r.map ||
+	    r.rank >= n->nranks)
+		return;
+	n->differ = n->differ || r.members < 2 ||
+		    (n->size != 0 && r.members != n->size);
+	n->size = r.members;
+	n->known += n->node[r.rank] == UINT32_MAX;
+	n->node[r.rank] = r.member;
+}
 
-		if (r->data_set == PLAN_NONE)
-			return false;
-		s = &plan->sets[r->data_set];
-		if (s->n < 2 || (size != 0 && s->n != size))
-			return false;
-		size = s->n;
-		node[i] = r->data_member;
-	}
-	return size > 0;
+static int
+note_entry(void *arg, const char *name, struct error *err)
+{
+	(void)err;
+	note_name(arg, name);
+	return 0;
 }
 
 static int
@@ -92,27 +102,20 @@ find_nodes(struct packing *w, uint32_t *node, struct error *err)
 {
 	const struct packed *p = w->p;
 	const struct catalogue_options *o = w->po->o;
-	struct catalogue *c = NULL;
-	struct plan *plan = NULL;
-	char path[64];
+	struct nodes n = { .node = node, .nranks = p->r2f.nranks };
 
-	(void)err;
-	if (p->layout != 3)
+	memset(node, 0xff, n.nranks * sizeof(*node));
+	/* (A repack has taken over what is packed.) */
+	for (size_t i = 0; i < w->hidden.nfiles; i++)
+		note_name(&n, w->hidden.files[i].name);
+	if (catalogue_each_name(p->meta_fd, p->dir, note_entry, &n, err) < 0)
+		return -1;
+	if (n.known == n.nranks && !n.differ)
 		return 0;
-	/* By descriptor: the directory may have another name by now. */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", p->prefix_fd);
-	c = catalogue_open(path, NULL);
-	if (c != NULL)
-		plan = catalogue_plan(c, p->id, PLAN_HEADERS, o, NULL);
-	if (!nodes_of_sets(plan, node, p->r2f.nranks)) {
-		memset(node, 0, p->r2f.nranks * sizeof(*node));
-		if (o->detail != NULL)
-			o->detail(o->log_arg,
-				  "nothing tells which ranks shared a node: "
-				  "packed by rank");
-	}
-	plan_free(plan);
-	catalogue_close(c);
+	memset(node, 0, n.nranks * sizeof(*node));
+	if (o->detail != NULL)
+		o->detail(o->log_arg, "nothing tells which ranks shared a "
+				      "node: packed by rank");
 	return 0;
 }
 

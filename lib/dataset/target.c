@@ -100,33 +100,86 @@ targets_check_space(const struct targets *t, struct error *err)
 	return 0;
 }
 
+/* Open directories of two roots: files and metadata take turns. */
+struct parents {
+	int dirfd[2];
+	struct pathcache *cache[2];
+	unsigned next;
+};
+
 struct work {
 	struct targets *t;
 	enum target_kind kind;
+	struct parents *parents; /* one a worker */
+	unsigned nworkers;
 };
 
 static int
-make_temp(const struct target *t, struct error *err)
+work_init(struct work *w, struct par *par, struct error *err)
 {
+	w->nworkers = par == NULL ? 1 : par_threads(par);
+	w->parents = mem_calloc(w->nworkers, sizeof(*w->parents));
+	return w->parents == NULL ? error_set(err, ERROR_NOMEM, "out of memory")
+				  : 0;
+}
+
+static void
+work_fini(struct work *w)
+{
+	for (unsigned i = 0; w->parents != NULL && i < w->nworkers; i++) {
+		pathcache_free(w->parents[i].cache[0]);
+		pathcache_free(w->parents[i].cache[1]);
+	}
+	mem_free(w->parents);
+}
+
+/* The cache of the directories below `dirfd`. */
+static struct pathcache *
+cache_of(struct parents *p, int dirfd, struct error *err)
+{
+	unsigned i = 0;
+
+	for (i = 0; i < 2; i++)
+		if (p->cache[i] != NULL && p->dirfd[i] == dirfd)
+			return p->cache[i];
+	i = p->next++ % 2;
+	pathcache_free(p->cache[i]);
+	p->dirfd[i] = dirfd;
+	p->cache[i] = pathcache_new(dirfd);
+	if (p->cache[i] == NULL)
+		error_set(err, ERROR_NOMEM, "out of memory");
+	return p->cache[i];
+}
+
+static int
+make_temp(const struct target *t, struct pathcache *dir, struct error *err)
+{
+	const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	struct error why = ERROR_INIT;
 	const char *base = NULL;
-	int parent =
-		path_open_parent(t->dirfd, t->path, true, 0777, &base, err);
+	int parent = pathcache_parent(dir, t->path, &base, &why), own = -1;
 	/* Private until it has its owner, where one is recorded. */
 	mode_t mode = t->attr != NULL && t->attr->has_owner ? 0600 : 0666;
 	int fd = -1;
 
 	if (parent < 0)
+		parent = own = path_open_parent(t->dirfd, t->path, true, 0777,
+						&base, err);
+	if (parent < 0)
 		return -1;
 	base = path_base(t->temp);
+	fd = openat(parent, base, flags, mode);
 	/* What an interrupted run left is ours, and useless. */
-	if (unlinkat(parent, base, 0) < 0 && errno != ENOENT)
-		error_sys(err, "%s: cannot remove", t->temp);
-	else if ((fd = openat(parent, base,
-			      O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW |
-				      O_CLOEXEC,
-			      mode)) < 0)
+	if (fd < 0 && errno == EEXIST) {
+		if (unlinkat(parent, base, 0) < 0)
+			error_sys(err, "%s: cannot remove", t->temp);
+		else if ((fd = openat(parent, base, flags, mode)) < 0)
+			error_sys(err, "%s: cannot create", t->temp);
+	} else if (fd < 0) {
 		error_sys(err, "%s: cannot create", t->temp);
-	close(parent);
+	}
+	if (own >= 0)
+		close(own);
 	return fd;
 }
 
@@ -135,14 +188,15 @@ prepare(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	struct work *w = arg;
 	struct target *t = &w->t->list[i];
+	struct pathcache *dir = NULL;
 	int fd = -1, rc = -1;
 
-	(void)worker;
-	fd = make_temp(t, err);
+	dir = cache_of(&w->parents[worker], t->dirfd, err);
+	fd = dir == NULL ? -1 : make_temp(t, dir, err);
 	if (fd < 0)
 		return -1;
 	t->prepared = true;
-	if (t->size > 0 && ftruncate(fd, (off_t)t->size) < 0)
+	if (t->size > 0 && !t->whole && ftruncate(fd, (off_t)t->size) < 0)
 		error_sys(err, "%s: cannot make %llu bytes long", t->temp,
 			  (unsigned long long)t->size);
 	else if (t->image_size == 0 ||
@@ -156,16 +210,24 @@ int
 targets_prepare(struct targets *t, struct par *par, struct error *err)
 {
 	struct work w = { .t = t };
+	int rc = work_init(&w, par, err);
 
-	return par_for(par, t->count, TARGET_BATCH, prepare, &w, err);
+	if (rc == 0)
+		rc = par_for(par, t->count, TARGET_BATCH, prepare, &w, err);
+	work_fini(&w);
+	return rc;
 }
 
 int
 targets_prepare_one(struct targets *t, size_t i, struct error *err)
 {
 	struct work w = { .t = t };
+	int rc = work_init(&w, NULL, err);
 
-	return prepare(&w, i, 0, err);
+	if (rc == 0)
+		rc = prepare(&w, i, 0, err);
+	work_fini(&w);
+	return rc;
 }
 
 static int
@@ -174,12 +236,15 @@ put_in_place(void *arg, size_t i, unsigned worker, struct error *err)
 	struct work *w = arg;
 	struct target *t = &w->t->list[i];
 	const char *base = NULL, *temp = path_base(t->temp);
+	struct pathcache *dir = NULL;
 	int parent = -1, fd = -1, rc = -1;
 
-	(void)worker;
 	if (t->kind != w->kind || t->done)
 		return 0;
-	parent = path_open_parent(t->dirfd, t->path, false, 0, &base, err);
+	dir = cache_of(&w->parents[worker], t->dirfd, err);
+	if (dir == NULL)
+		return -1;
+	parent = pathcache_parent(dir, t->path, &base, err);
 	if (parent < 0)
 		return -1;
 	fd = openat(parent, temp, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -200,7 +265,6 @@ put_in_place(void *arg, size_t i, unsigned worker, struct error *err)
 out:
 	if (fd >= 0)
 		close(fd);
-	close(parent);
 	return rc;
 }
 
@@ -317,15 +381,18 @@ sync_dirs(const struct targets *t, enum target_kind kind, struct error *err)
 int
 targets_commit(struct targets *t, struct par *par, struct error *err)
 {
-	for (int k = 0; k < TARGET_KINDS; k++) {
-		struct work w = { .t = t, .kind = (enum target_kind)k };
+	struct work w = { .t = t };
+	int rc = work_init(&w, par, err);
 
-		if (par_for(par, t->count, TARGET_BATCH, put_in_place, &w,
-			    err) < 0 ||
-		    sync_dirs(t, w.kind, err) < 0)
-			return -1;
+	for (int k = 0; rc == 0 && k < TARGET_KINDS; k++) {
+		w.kind = (enum target_kind)k;
+		rc = par_for(par, t->count, TARGET_BATCH, put_in_place, &w,
+			     err);
+		if (rc == 0)
+			rc = sync_dirs(t, w.kind, err);
 	}
-	return 0;
+	work_fini(&w);
+	return rc;
 }
 
 void

@@ -38,6 +38,7 @@ struct target {
 	const struct attr *attr; /* to apply; NULL: mode 0666 & ~umask */
 	const void *image;	 /* contents from the start of the file */
 	size_t image_size;
+	bool whole;    /* all its bytes will be written: no size is set */
 	bool prepared; /* the temporary file exists */
 	bool done;     /* renamed */
 };

@@ -80,6 +80,7 @@ add_target(struct unpacking *u, size_t i, struct error *err)
 	const struct target *t = targets_add(&u->targets,
 					     &(struct target){
 						     .kind = TARGET_FILE,
+						     .whole = true,
 						     .dirfd = p->file_fd,
 						     .path = f->path,
 						     .size = f->size,
@@ -171,6 +172,7 @@ add_hidden_file(struct unpacking *u, const struct hidden_file *f,
 	const struct target *t = targets_add(&u->targets,
 					     &(struct target){
 						     .kind = TARGET_REDUNDANCY,
+						     .whole = true,
 						     .dirfd = p->meta_fd,
 						     .path = f->name,
 						     .size = s->size,

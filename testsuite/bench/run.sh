@@ -186,16 +186,24 @@ pack() {
 		measure "pack-$1/tar threads=$t" $mode -s "$(unpacked "$p")" \
 			-a "$c pack -q -j $t --keep -p $p 1" \
 			-t "rm -f $tmp/tar" -b "tar cf $tmp/tar -C $p saved"
+		sh -c "$(unpacked "$p") $c pack -q -p $p 1"
+		measure "extract-$1 threads=$t" 1.15 \
+			-s "rm -rf $tmp/x" \
+			-a "$c extract -q -j $t -p $p -C $tmp/x 1" \
+			-t "rm -rf $tmp/files; mkdir $tmp/files" \
+			-b "$bench/ref_pack unpack $t $out $tmp/files >$tmp/n"
+		measure "extract-$1/tar threads=$t" $mode \
+			-s "rm -rf $tmp/x" \
+			-a "$c extract -q -j $t -p $p -C $tmp/x 1" \
+			-t "rm -rf $tmp/files; mkdir $tmp/files" \
+			-b "tar xf $tmp/tar -C $tmp/files"
+		# It removes the containers, too.
 		measure "unpack-$1 threads=$t" 1.15 \
 			-s "$(unpacked "$p") $c pack -q -p $p 1" \
 			-a "$c unpack -q -j $t -p $p 1" \
-			-t "rm -rf $tmp/files; mkdir $tmp/files" \
-			-b "$bench/ref_pack unpack $t $out $tmp/files >$tmp/n"
-		measure "unpack-$1/tar threads=$t" $mode \
-			-s "$(unpacked "$p") $c pack -q -p $p 1" \
-			-a "$c unpack -q -j $t -p $p 1" \
-			-t "rm -rf $tmp/files; mkdir $tmp/files" \
-			-b "tar xf $tmp/tar -C $tmp/files"
+			-t "rm -rf $tmp/files; mkdir $tmp/files; cp -r $out $out.2" \
+			-b "$bench/ref_pack unpack $t $out.2 $tmp/files >$tmp/n; rm -r $out.2"
+		rm -rf "$tmp/x"
 		rm -rf "$tmp/files"
 	done
 	noise "pack-$1" "rm -f $out/*; $bench/ref_pack pack 1 $p/saved $out >$tmp/n"
