@@ -116,8 +116,7 @@ is_ours(const char *name)
 	       str_eq(name, SUMMARY_FILE) || str_glob(name, "scavenge.[oe]*") ||
 	       str_glob(name, "rank_[0-9]*.state_file") ||
 	       hidden_is_part(name) || str_eq(name, PLAN_MARK) ||
-	       str_eq(name, EXPORT_MANIFEST) ||
-	       io_is_temp(name);
+	       str_eq(name, EXPORT_MANIFEST) || io_is_temp(name);
 }
 
 /* Remove one container; anything else in their directory stays. */

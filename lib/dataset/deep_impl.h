@@ -8,9 +8,9 @@
 
 #include <pthread.h>
 
+#include "container/stripe.h"
 #include "dataset/deep.h"
 #include "dataset/plan_impl.h"
-#include "container/stripe.h"
 #include "encode/code.h"
 
 /* A stretch of one stripe, or of one member's data and its copies. */

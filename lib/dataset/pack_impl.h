@@ -23,7 +23,7 @@ struct packing {
 	struct pack_result *out;
 	struct arena *arena;
 	struct pathcache *parents, *meta; /* of files, of metadata */
-	struct segmap map;	/* the new one */
+	struct segmap map;		  /* the new one */
 	size_t *from;		/* by file of it: which file of p->map it is */
 	struct hidden hidden;	/* and what stands beside it */
 	struct stat *stats;	/* of the originals, by file of `map` */

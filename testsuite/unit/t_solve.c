@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "arena.h"
+#include "container/stripe.h"
 #include "dataset/compute.h"
 #include "dataset/solve.h"
-#include "container/stripe.h"
 #include "encode/code.h"
 #include "error.h"
 #include "mem.h"

@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * crashpack.h - commands that bring a dataset into another form (containers,
+ * files, other containers) or repair its containers, disturbed as crashtest.h
+ * does it.  The rules are others: names may differ in the number of a
+ * generation, and what counts is that the dataset is valid in either form.
+ *
+ *   - the index can be read, and what the command has no business with is as
+ *     it was
+ *   - what bears the name of one of the dataset's files is that file
+ *   - `scr_container verify` and `scr_rebuild --deep --dry-run` find nothing,
+ *     and every file comes out with its bytes; of a damaged dataset: if verify
+ *     calls it whole it is so, and bytes that were right are right
+ *   - exit status 0 means that all is done; any other comes with a message
+ *   - the same command again succeeds, and leads to the very end to which an
+ *     undisturbed one leads
+ */
+#ifndef CRASHPACK_H
+#define CRASHPACK_H
+
+#include <sched.h>
+
+#include "container/hidden.h"
+#include "container/segmap.h"
+#include "crashsweep.h"
+#include "meta/rank2file.h"
+
+#define CRASH_USER "ckpt.1/"
+#define CRASH_META ".scr/scr.dataset.1/"
+
+/* Operations tried of each sweep where time is short. */
+#define CRASH_FEW (SANITIZED ? 3 : 6)
+
+struct pack_scene {
+	struct scene s;		     /* name, command, before, after, counts */
+	const char *again[ARGS_MAX]; /* run after it; none: the same again */
+	const struct tree *plain;    /* the dataset as files */
+	const struct tree *whole;    /* a repair: the end; else NULL */
+	struct tree done, end;	     /* after the command, and after `again` */
+};
+
+/* --- The same, whatever the generation --- */
+
+static inline bool
+is_part_name(const char *base)
+{
+	return hidden_is_part(base) || str_starts(base, "rank2file.0.");
+}
+
+/* What was decoded from `raw`, or NULL, takes its place. */
+static inline void
+encode_again(struct kvtree *t, struct buf *raw)
+{
+	if (t == NULL)
+		return;
+	buf_clear(raw);
+	if (kvtree_encode(t, raw, NULL) < 0)
+		tree_die("out of memory");
+	kvtree_free(t);
+}
+
+/* The top file of rank2file, which names all parts: without their numbers. */
+static inline void
+plain_top(struct buf *raw)
+{
+	struct kvtree *t = kvtree_decode(raw->data, raw->len, NULL, NULL);
+	struct kvtree *ctr = kvtree_get(t, "CTR"), *k = NULL;
+
+	kvtree_foreach (k, kvtree_get(t, "RANK"))
+		if (kvtree_set(k, "FILE", "N", NULL) < 0)
+			tree_die("out of memory");
+	k = kvtree_get(ctr, "HIDDEN");
+	if (k != NULL &&
+	    kvtree_set_u64(ctr, "HIDDEN", kvtree_count(k), NULL) < 0)
+		tree_die("out of memory");
+	encode_again(t, raw);
+}
+
+/* Away with times that the kernel sets, wherever they are. */
+static inline void
+plain_times(struct kvtree *t)
+{
+	struct kvtree *k = NULL;
+
+	kvtree_remove(t, "ATIME_SECS");
+	kvtree_remove(t, "ATIME_NSECS");
+	kvtree_remove(t, "CTIME_SECS");
+	kvtree_remove(t, "CTIME_NSECS");
+	kvtree_foreach (k, t)
+		plain_times(k);
+}
+
+static inline void
+plain_attrs(struct buf *raw)
+{
+	struct kvtree *t = kvtree_decode(raw->data, raw->len, NULL, NULL);
+	struct kvtree *k = NULL;
+
+	plain_times(kvtree_get(t, "FILE"));
+	kvtree_foreach (k, kvtree_get(t, "META"))
+		plain_times(kvtree_get(k, "ATTR"));
+	kvtree_foreach (k, kvtree_get(t, "RED"))
+		plain_times(kvtree_get(k, "ATTR"));
+	encode_again(t, raw);
+}
+
+static inline void
+plain_entry(struct tree_entry *e)
+{
+	const char *base = path_base(e->path);
+	char path[512];
+
+	if (str_eq(base, "rank2file"))
+		plain_top(&e->data);
+	if (hidden_is_part(base))
+		plain_attrs(&e->data);
+	if (!is_part_name(base))
+		return;
+	snprintf(path, sizeof(path), "%.*s%s", (int)(base - e->path), e->path,
+		 hidden_is_part(base) ? "packed.N.scr" : "rank2file.0.N");
+	mem_free(e->path);
+	e->path = mem_strdup(path);
+	if (e->path == NULL)
+		tree_die("out of memory");
+}
+
+/* The tree below the prefix without what may differ. */
+static inline struct tree
+form_load(void)
+{
+	struct tree t = tree_load(prefix);
+
+	for (size_t i = 0; i < t.count; i++)
+		plain_entry(&t.list[i]);
+	if (t.count > 0)
+		qsort(t.list, t.count, sizeof(*t.list), tree_compare);
+	return t;
+}
+
+/* Files of the user, and those of the metadata that are packed, keep their
+ * times. */
+static inline bool
+keeps_times(const char *path)
+{
+	const char *base = path_base(path);
+
+	return !is_metadata(path) || str_starts(base, "filemap_") ||
+	       str_starts(base, "reddesc");
+}
+
+static inline bool
+same_item(const struct tree_entry *a, const struct tree_entry *b)
+{
+	if (is_index(a->path))
+		return a->mode == b->mode && same_index(a, b);
+	return tree_same(a, b, keeps_times(a->path));
+}
+
+/* What is not there in `want`, or another: its name; or NULL.  A lock may be
+ * there, unless it should have been removed: `clean`. */
+static inline const char *
+odd_one(const struct tree *t, const struct tree *want, bool clean)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		const struct tree_entry *e = &t->list[i];
+		const struct tree_entry *w = tree_find(want, e->path);
+
+		if (is_lock(e->path) && !(clean && w == NULL &&
+					  str_starts(path_base(e->path), ".")))
+			continue;
+		/* Two generations have one name here. */
+		if (w == NULL || !same_item(e, w) ||
+		    (i > 0 && str_eq(t->list[i - 1].path, e->path)))
+			return e->path;
+	}
+	return NULL;
+}
+
+static inline bool
+same_form(struct pack_scene *x, const struct tree *now, const struct tree *want,
+	  bool clean, bool quiet)
+{
+	const char *more = odd_one(now, want, clean);
+	const char *less = odd_one(want, now, false);
+
+	if (!quiet && more != NULL)
+		tell(&x->s, "not as it should be in the end", more);
+	if (!quiet && less != NULL)
+		tell(&x->s, "missing or another in the end", less);
+	return more == NULL && less == NULL;
+}
+
+/* --- Whole --- */
+
+static inline int
+run_verify(void)
+{
+	return run(
+		(const char *const[]){ "scr_container", "verify", "1", NULL },
+		NULL);
+}
+
+/* Do all files come out with the bytes that they have in x->plain? */
+static inline bool
+bytes_right(struct pack_scene *x)
+{
+	char out[600];
+	const char *const argv[] = {
+		"scr_container", "extract", "-C", out, "1", NULL
+	};
+	bool good = true;
+	struct tree t;
+
+	snprintf(out, sizeof(out), "%s/out", scratch);
+	tree_remove(out);
+	if (run(argv, NULL) != 0) {
+		tell(&x->s, "cannot be extracted", "");
+		return false;
+	}
+	t = tree_load(out);
+	for (size_t i = 0; i < x->plain->count; i++) {
+		const struct tree_entry *p = &x->plain->list[i], *e = NULL;
+
+		if (!str_starts(p->path, CRASH_USER) || S_ISDIR(p->mode))
+			continue;
+		e = tree_find(&t, p->path);
+		if (e != NULL && tree_same_data(e, p))
+			continue;
+		tell(&x->s, "other bytes", p->path);
+		good = false;
+	}
+	tree_free(&t);
+	return good;
+}
+
+/* The top file of rank2file lists containers, its parts say what lies in them:
+ * are both of one switch? */
+static inline bool
+map_agrees(struct pack_scene *x)
+{
+	struct error err = ERROR_INIT;
+	struct rank2file r;
+	struct segmap m;
+	char dir[700];
+	int fd = -1;
+	bool good = true;
+
+	snprintf(dir, sizeof(dir), "%s/" CRASH_META, prefix);
+	fd = open(dir, O_RDONLY | O_DIRECTORY);
+	if (fd < 0 || rank2file_load(fd, "rank2file", &r, &err) < 0 ||
+	    segmap_read(&m, &r, &err) < 0) {
+		tell(&x->s, "cannot be read", err.text);
+		return false;
+	}
+	for (size_t i = 0; i < m.ncontainers; i++)
+		good = good && m.containers[i].has_size &&
+		       m.containers[i].used > 0;
+	if (!good)
+		tell(&x->s, "parts of rank2file are of two switches", "");
+	segmap_free(&m);
+	rank2file_free(&r);
+	close(fd);
+	return good;
+}
+
+static inline bool
+is_whole(struct pack_scene *x)
+{
+	static const char *const deep[] = { "scr_rebuild", "--deep", "-n", "1",
+					    NULL };
+
+	if (run_verify() != 0) {
+		tell(&x->s, "verify finds flaws", "");
+		return false;
+	}
+	if (run(deep, NULL) != 0) {
+		tell(&x->s, "data and redundancy do not agree", "");
+		return false;
+	}
+	return bytes_right(x) && map_agrees(x);
+}
+
+/* --- What may be there --- */
+
+/* Every byte that was right: is it still? */
+static inline bool
+right_bytes_stay(const struct tree_entry *now, const struct tree_entry *was,
+		 const struct tree_entry *right)
+{
+	for (size_t i = 0; i < was->data.len && i < right->data.len; i++)
+		if (was->data.data[i] == right->data.data[i] &&
+		    (i >= now->data.len ||
+		     now->data.data[i] != right->data.data[i]))
+			return false;
+	return true;
+}
+
+/* The metadata that a change of form is about. */
+static inline bool
+is_of_packing(const char *path)
+{
+	const char *rest = NULL;
+
+	if (!str_starts(path, CRASH_META))
+		return false;
+	rest = path + strlen(CRASH_META);
+	return is_part_name(rest) || str_eq(rest, "rank2file") ||
+	       str_eq(rest, SEGMAP_DIR) ||
+	       (str_starts(rest, SEGMAP_DIR "/") &&
+		segmap_is_container(path_base(rest)));
+}
+
+static inline bool
+item_right(struct pack_scene *x, const struct tree_entry *now, bool temps)
+{
+	const struct tree_entry *b = tree_find(&x->s.before, now->path);
+	const struct tree_entry *a = tree_find(&x->s.after, now->path);
+	const struct tree_entry *p = tree_find(x->plain, now->path);
+	const struct tree_entry *w =
+		x->whole ? tree_find(x->whole, now->path) : NULL;
+
+	if ((b != NULL && same_item(now, b)) ||
+	    (a != NULL && same_item(now, a)))
+		return true;
+	if (w != NULL && b != NULL)
+		return right_bytes_stay(now, b, w);
+	if (is_of_packing(now->path))
+		return true; /* the commands tell whether it is right */
+	if (p != NULL)
+		return same_item(now, p);
+	return is_lock(now->path) ||
+	       (temps && io_is_temp(path_base(now->path))) ||
+	       (x->whole != NULL &&
+		str_eq(now->path, CRASH_META "rebuild.scr"));
+}
+
+/* The rules for any moment; `temps`: temporary files may be there. */
+static inline bool
+form_right(struct pack_scene *x, const struct tree *now, bool temps)
+{
+	bool good = true;
+
+	for (size_t i = 0; i < now->count; i++) {
+		if (item_right(x, &now->list[i], temps))
+			continue;
+		tell(&x->s, "not what it should be", now->list[i].path);
+		good = false;
+	}
+	for (size_t i = 0; i < x->s.before.count; i++) {
+		const char *path = x->s.before.list[i].path;
+
+		if (is_lock(path) || is_of_packing(path) ||
+		    tree_find(&x->s.after, path) == NULL ||
+		    tree_find(now, path) != NULL)
+			continue;
+		tell(&x->s, "gone", path);
+		good = false;
+	}
+	if (!good || !index_readable(&x->s, now))
+		return false;
+	if (x->whole == NULL)
+		return is_whole(x);
+	switch (run_verify()) {
+	case 0:
+		return bytes_right(x);
+	case 3:
+		return true;
+	default:
+		tell(&x->s, "verify says neither whole nor repairable", "");
+		return false;
+	}
+}
+
+/* --- One disturbed run --- */
+
+/* Back to what is there before the command. */
+static inline void
+set_back(struct pack_scene *x)
+{
+	struct tree now = tree_load(prefix);
+
+	tree_restore(prefix, &now, &x->s.before);
+	tree_free(&now);
+}
+
+static inline bool
+is_form(struct pack_scene *x, const struct tree *form, bool clean, bool quiet)
+{
+	struct tree now = form_load();
+	bool good = same_form(x, &now, form, clean, quiet);
+
+	tree_free(&now);
+	return good;
+}
+
+/* EIO is what a broken disk says, whose files count as missing; where only
+ * redundancy is, no data are lost. */
+static inline bool
+failed_well(const struct pack_scene *x, const struct fault *f, int status)
+{
+	if (!has_message())
+		return false;
+	return status == 1 ||
+	       (str_eq(f->error, "EIO") &&
+		(status == 4 || (x->whole != NULL && status == 3)));
+}
+
+static inline const char *const *
+second(const struct pack_scene *x)
+{
+	return x->again[0] != NULL ? x->again : x->s.argv;
+}
+
+/* The second run, which nothing disturbs. */
+static inline bool
+form_again(struct pack_scene *x)
+{
+	static const struct fault none = { .kill_after = -1 };
+	int status = run(second(x), NULL);
+
+	if (status == 0 && is_form(x, &x->end, true, false) &&
+	    run_verify() == 0)
+		return true;
+	tell(&x->s, "the second run failed", "");
+	show_run(&x->s, &none, status);
+	return false;
+}
+
+static inline bool
+form_disturbed(struct pack_scene *x, const struct fault *f, unsigned *tally)
+{
+	bool good = true, killed = false;
+	int status = 0;
+	struct tree now;
+
+	set_back(x);
+	status = run(x->s.argv, f);
+	killed = status == -SIGKILL;
+	if (status == 0) {
+		good = is_form(x, &x->done, false, false);
+	} else if (!killed && (status < 0 || !failed_well(x, f, status))) {
+		tell(&x->s, "crashed, wrong exit status, or no message", "");
+		good = false;
+	}
+	if (!good)
+		show_run(&x->s, f, status);
+	now = tree_load(prefix);
+	if (!form_right(x, &now, killed || f->sticky)) {
+		show_run(&x->s, f, status);
+		good = false;
+	}
+	if (tally != NULL)
+		tally[is_form(x, &x->done, false, true) ? DONE
+		      : now.count == x->s.before.count	? NOTHING
+							: PARTLY]++;
+	tree_free(&now);
+	if (form_again(x))
+		return good;
+	show_run(&x->s, f, status);
+	return false;
+}
+
+/* --- All of them --- */
+
+/* One processor, one thread: the same operations in the same order.  With
+ * `all` as before. */
+static inline void
+one_thread(const cpu_set_t *all)
+{
+	int cpu = sched_getcpu();
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(cpu < 0 ? 0 : cpu, &one);
+	(void)sched_setaffinity(0, sizeof(one), all != NULL ? all : &one);
+}
+
+static inline void
+form_sweep(struct pack_scene *x, const struct mode *m, unsigned long first)
+{
+	unsigned long count = m->fault.reads ? x->s.reads : x->s.count;
+	unsigned long step = slow ? 1 : count / CRASH_FEW + 1;
+	unsigned runs = 0, bad = 0;
+	char what[256];
+
+	x->s.told = 0;
+	for (unsigned long n = slow ? 1 : first % step + 1; n <= count;
+	     n += step) {
+		struct fault f = m->fault;
+
+		while (m->transfers && n <= count && !x->s.transfers[n])
+			n++;
+		if (n > count)
+			break;
+		if (m->fails)
+			f.fail_at = n;
+		if (m->kills)
+			f.kill_at = n + m->fails;
+		runs++;
+		bad += !form_disturbed(x, &f, NULL);
+	}
+	snprintf(what, sizeof(what), "%s: %s: %u runs", x->s.name, m->what,
+		 runs);
+	ok(bad == 0 && runs > 0, what);
+	if (bad > 0)
+		printf("# %u of %u runs ended badly\n", bad, runs);
+}
+
+static inline void
+form_kills(struct pack_scene *x, unsigned kills)
+{
+	unsigned tally[OUTCOMES] = { 0 }, bad = 0;
+	unsigned seed = (unsigned)now_us();
+	long time = duration(&x->s);
+	char what[256];
+
+	x->s.told = 0;
+	printf("# %s: seed %u, an undisturbed run takes %ld us\n", x->s.name,
+	       seed, time);
+	for (unsigned i = 0; i < kills; i++) {
+		const struct fault f = {
+			.kill_after = rand_r(&seed) % (time * 6 / 5 + 1),
+		};
+
+		bad += !form_disturbed(x, &f, tally);
+	}
+	snprintf(what, sizeof(what), "%s: killed at %u random moments",
+		 x->s.name, kills);
+	ok(bad == 0, what);
+	printf("# %u ended badly; when killed %u had made no file, %u some, %u "
+	       "were done\n",
+	       bad, tally[NOTHING], tally[PARTLY], tally[DONE]);
+}
+
+/* What comes of both commands when nothing disturbs them. */
+static inline bool
+form_measure(struct pack_scene *x)
+{
+	if (!measure(&x->s) || !is_whole(x))
+		return false;
+	x->done = form_load();
+	if (run(second(x), NULL) != 0 || !is_whole(x))
+		return false;
+	x->end = form_load();
+	return x->again[0] != NULL ||
+	       same_form(x, &x->end, &x->done, true, false);
+}
+
+/* All sweeps over one scene, whose prefix is made.  `all`: in every way, where
+ * time is not short. */
+static inline void
+form_play(struct pack_scene *x, bool all, unsigned kills)
+{
+	const size_t n = sizeof(modes) / sizeof(modes[0]);
+	bool every = slow && (all || slower);
+	char what[256];
+	cpu_set_t cpus;
+
+	(void)sched_getaffinity(0, sizeof(cpus), &cpus);
+	one_thread(NULL);
+	snprintf(what, sizeof(what), "%s: undisturbed", x->s.name);
+	if (ok(form_measure(x), what)) {
+		for (size_t i = 0; i < n; i++)
+			if (every || modes[i].quick)
+				form_sweep(x, &modes[i], 2 * i + 1);
+		one_thread(&cpus);
+		if (slow && kills > 0)
+			form_kills(x, kills);
+	}
+	one_thread(&cpus);
+}
+
+static inline void
+form_fini(struct pack_scene *x)
+{
+	scene_fini(&x->s);
+	tree_free(&x->done);
+	tree_free(&x->end);
+}
+
+#endif /* CRASHPACK_H */
