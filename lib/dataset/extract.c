@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataset/extract.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -205,6 +206,7 @@ add_part(struct stripe *to, const struct stripe_part *part, uint64_t at)
 	struct stripe_part *last =
 		to->nparts > 0 ? &to->parts[to->nparts - 1] : NULL;
 
+	assert(to->parts != NULL);
 	if (last != NULL && last->path == part->path &&
 	    last->off + last->len == part->off &&
 	    last->start + last->len == at + part->start) {

@@ -1,0 +1,264 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154,SC2155,SC2164,SC2030,SC2031 # bats sets them; plain names
+# Datasets as archives: scr_container export and import, by scr_archive.
+
+load helper
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+: "${GEN:=$BIN/../gen}"
+
+# Make p: four ranks, four files each, odd names among them; indexed.
+dataset()
+{
+	"$GEN/gen_dataset" -q -p p -n 4 -f 4 -s 3K,900
+	scr_index -q -p p --build 1
+}
+
+# All user files below $1: hash, mode, time, name.
+files_of()
+{
+	(cd "$1" && find ckpt.1 -type f -exec sha256sum {} + | sort &&
+		find ckpt.1 -type f -exec stat -c '%n %a %u %g %Y' {} + | sort)
+}
+
+@test "usage errors" {
+	try scr_archive
+	assert_usage_error
+	try scr_archive frob 1
+	assert_usage_error
+	try scr_archive export
+	assert_usage_error
+	try scr_archive import
+	assert_usage_error
+	try scr_archive export 1 2
+	assert_usage_error
+	try scr_archive export --force 1
+	assert_usage_error
+	try scr_archive import --format zip x
+	assert_usage_error
+	dataset
+	try scr_archive -p p export -o x --format rar 1
+	assert_status 2
+	assert_stderr_has "rar"
+	try scr_archive -p p export -o x --compress lzma 1
+	assert_status 2
+	try scr_archive -p p export -o x --format zip --compress zstd 1
+	assert_status 2
+	[[ ! -e x ]]
+}
+
+@test "no such dataset, no such archive, not an archive" {
+	dataset
+	try scr_container -p p export -o x 7
+	assert_status 1
+	assert_stderr_has "no dataset"
+	try scr_container -p p import nothing
+	assert_status 1
+	echo "this is no archive" >text
+	mkdir q
+	try scr_container -p q import text
+	assert_status 1
+	run find q -type f
+	assert_output_is ""
+}
+
+@test "every format and compression: export, plain tools, import" {
+	dataset
+	files_of p >before
+	scr_container -q -p p pack --size 5000 1
+	for how in "pax none" "pax gzip" "pax xz" "pax zstd" "cpio none" \
+		"cpio zstd" "zip none" "zip gzip" "7zip none" "7zip xz"; do
+		read -r format filter <<<"$how"
+		rm -rf ar q t
+		scr_container -q -p p export --format "$format" \
+			--compress "$filter" --with-redundancy -o ar 1
+		mkdir q t
+		try scr_container -p q import ar
+		assert_status 0
+		assert_output_has "imported"
+		scr_index -q -p q --verify --checksums --deep
+		diff <(cut -d ' ' -f 1 before) <(files_of q | cut -d ' ' -f 1)
+		if [[ $format == pax ]]; then
+			diff before <(files_of q)
+		fi
+		# What others make of it.
+		if command -v bsdtar >/dev/null; then
+			(cd t && bsdtar xf ../ar &&
+				sha256sum --quiet -c \
+					.scr/scr.dataset.1/manifest.sha256)
+			diff <(cut -d ' ' -f 1 before) \
+				<(files_of t | cut -d ' ' -f 1)
+		fi
+	done
+}
+
+@test "tar alone makes a dataset of it" {
+	dataset
+	files_of p >before
+	scr_container -q -p p pack --size 7000 1
+	mkdir t
+	scr_container -q -p p export 1 | tar xf - -C t
+	(cd t && sha256sum --quiet -c .scr/scr.dataset.1/manifest.sha256)
+	diff before <(files_of t)
+	try scr_index -p t --build 1
+	assert_status 0
+	scr_index -q -p t --verify --checksums
+}
+
+@test "unzip reads it" {
+	command -v unzip >/dev/null || skip "unzip is not installed"
+	dataset
+	files_of p | cut -d ' ' -f 1 >before
+	scr_container -q -p p export --format zip -o a.zip 1
+	mkdir t
+	(cd t && unzip -q ../a.zip)
+	diff before <(files_of t | cut -d ' ' -f 1)
+}
+
+@test "through a pipe" {
+	dataset
+	files_of p >before
+	mkdir q
+	scr_container -p p export --compress zstd 1 |
+		scr_container -q -p q import -
+	diff before <(files_of q)
+	run scr_index -p q --names-only
+	assert_output_is ckpt.1
+}
+
+@test "one flipped byte, a cut: refused, and nothing gets a name" {
+	dataset
+	scr_container -q -p p export -o ar 1
+	size=$(stat -c %s ar)
+	for at in 700 2500 9000 $((size / 2)); do
+		cp ar bad
+		printf '\377' | dd of=bad bs=1 seek="$at" conv=notrunc \
+			status=none
+		cmp -s ar bad && continue
+		rm -rf q
+		mkdir q
+		try scr_container -p q import bad
+		# Padding of the archive may be anything.
+		if [[ $status == 0 ]]; then
+			diff <(files_of p) <(files_of q)
+			continue
+		fi
+		assert_status 1
+		run find q -type f
+		assert_output_is ""
+	done
+	for cut in 0 1 511 512 5000 $((size / 2)) $((size - 12000)); do
+		head -c "$cut" ar >bad
+		rm -rf q
+		mkdir q
+		try scr_container -p q import bad
+		assert_status 1
+		run find q -type f
+		assert_output_is ""
+	done
+}
+
+@test "crafted archives: nothing outside, nothing unlisted" {
+	dataset
+	scr_container -q -p p export 1 | tar xf - --one-top-level=t
+	touch outside
+	# An entry that leaves the prefix.
+	tar cf up.tar -C t --transform 's,^ckpt.1/rank_0_0,../../rank_0_0,' \
+		-P ckpt.1 .scr
+	# One that the manifest does not list.
+	echo more >t/ckpt.1/more
+	tar cf more.tar -C t ckpt.1 .scr
+	rm t/ckpt.1/more
+	# One missing.
+	rm t/ckpt.1/rank_1_1.ckpt
+	tar cf less.tar -C t ckpt.1 .scr
+	# A link in the place of a file.
+	ln -s ../../outside t/ckpt.1/rank_1_1.ckpt
+	tar cf link.tar -C t ckpt.1 .scr
+	rm t/ckpt.1/rank_1_1.ckpt
+	# Files where no dataset has any.
+	mkdir -p x/.scr
+	cp t/.scr/scr.dataset.1/summary.scr x/.scr/index.scr
+	tar cf index.tar -C x .scr
+	for a in up more less link index; do
+		rm -rf q
+		mkdir -p q
+		try scr_container -p q import "$a.tar"
+		assert_status 1
+		run find q -type f
+		assert_output_is ""
+		[[ ! -s outside && ! -e rank_0_0.ckpt ]]
+	done
+}
+
+@test "what is there: the same is adopted, another is not replaced" {
+	dataset
+	scr_container -q -p p export -o ar 1
+	try scr_container -p p import ar
+	assert_status 1
+	assert_stderr_has "--force"
+	mkdir -p q/ckpt.1
+	cp p/ckpt.1/rank_2_1.ckpt q/ckpt.1/
+	try scr_container -p q import ar
+	assert_status 0
+	rm -rf q
+	mkdir -p q/ckpt.1
+	echo other >q/ckpt.1/rank_2_1.ckpt
+	try scr_container -p q import ar
+	assert_status 1
+	assert_stderr_has "rank_2_1.ckpt: is there"
+	[[ $(cat q/ckpt.1/rank_2_1.ckpt) == other ]]
+	try scr_container -p q import --force ar
+	assert_status 0
+	cmp q/ckpt.1/rank_2_1.ckpt p/ckpt.1/rank_2_1.ckpt
+	try scr_container -p q import --force ar
+	assert_status 0
+}
+
+@test "a damaged dataset is not exported" {
+	dataset
+	scr_container -q -p p pack --size 5000 1
+	printf X | dd of=p/.scr/scr.dataset.1/.scr/ctr.1.scr bs=1 seek=77 \
+		conv=notrunc status=none
+	try scr_container -p p export -o ar 1
+	assert_status 3
+	[[ ! -e ar && ! -e ar.part ]]
+}
+
+@test "import killed at some moments, and run again" {
+	dataset
+	files_of p >before
+	scr_container -q -p p export -o ar 1
+	for n in 1 5 20 40 60 80 100 120 140 160 180 200; do
+		rm -rf q
+		mkdir q
+		SHIM_KILL_AT=$n LD_PRELOAD=${SHIM:-$BIN/../shim.so} \
+			scr_archive -q -p q import ar || true
+		# Whatever has a name is right.
+		if [[ -d q/ckpt.1 ]]; then
+			find q/ckpt.1 -type f ! -name '.scrkit-*' |
+				while read -r f; do
+					cmp "$f" "p/${f#q/}"
+				done
+		fi
+		scr_archive -q -p q import --force ar
+		diff before <(files_of q | grep -v scrkit)
+		scr_index -q -p q --verify --checksums
+		run find q -name '.scrkit-*.tmp'
+		assert_output_is ""
+	done
+}
+
+@test "JSON" {
+	dataset
+	scr_archive -p p export --json -o ar 1 >j
+	grep -q '"files": 16' j
+	mkdir q
+	scr_archive -p q import --json ar >j
+	grep -q '"name": "ckpt.1"' j
+}

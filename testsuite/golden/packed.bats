@@ -1,0 +1,182 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154,SC2155,SC2164,SC2030,SC2031 # bats sets them; plain names
+# Rescue inside containers: golden datasets, packed with their redundancy, lose
+# files and whole containers, and are rebuilt in place to the listed hashes.
+
+load golden
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+# User files of a case as LLNL's rebuild made them: "hash  path".
+user_files()
+{
+	sed -n 's,  prefix/,  ,; /  \.scr\//!p' \
+		"$(golden "scr3/$1/rebuilt.sha256")" | sort
+}
+
+# Are all user files, extracted, what is listed?
+extracted_right()
+{
+	rm -rf out
+	scr_container -q -p p extract -C out 1
+	diff <(user_files "$1") <(cd out && find . -type f -print0 |
+		xargs -0 sha256sum | sed 's,  \./,  ,' | sort)
+}
+
+# Make p: case $1 built and packed in containers of $2 bytes.
+packed()
+{
+	rm -rf snap p
+	snapshot "$1" scavenged snap
+	mv snap/prefix p
+	scr_index -q -p p --build 1
+	rm -rf whole
+	cp -a p whole
+	scr_container -q -p p pack --with-redundancy --size "$2" 1
+	scr_container -q -p p verify 1
+	CTR=p/.scr/scr.dataset.1/.scr
+}
+
+# After a repair: all of it right, and unpacked as it was before packing.
+repaired()
+{
+	scr_container -q -p p verify 1
+	scr_rebuild -q -p p --deep --dry-run 1
+	extracted_right "$1"
+	scr_container -q -p p unpack 1
+	# The names of parts of rank2file may differ, and nothing else.
+	diff -r p whole | grep -v 'rank2file' >differ || true
+	run cat differ
+	assert_output_is ""
+	diff <(cd p && find . -type f ! -name 'rank2file*' ! -name '*.lock' \
+		-exec stat -c '%n %a %u %g %s %Y' {} + | sort) \
+		<(cd whole && find . -type f ! -name 'rank2file*' \
+			! -name '*.lock' \
+			-exec stat -c '%n %a %u %g %s %Y' {} + | sort)
+}
+
+# rescue CASE SIZE CONTAINER...: lose whole containers.
+rescue()
+{
+	local name
+
+	packed "$1" "$2"
+	for name in "${@:3}"; do
+		[[ -e $CTR/$name ]]
+		rm "$CTR/$name"
+	done
+	try scr_container -p p verify 1
+	assert_status 3
+	assert_stderr_has "${3}: missing"
+	try scr_rebuild -p p --dry-run 1
+	assert_status 3
+	try scr_rebuild -p p 1
+	assert_status 0
+	repaired "$1"
+}
+
+# flip FILE OFFSET: another byte than the one that is there.
+flip()
+{
+	local byte
+
+	byte=$(od -An -tu1 -j "$2" -N 1 "$1")
+	printf '%b' "\\x$(printf %x $((byte ^ 1)))" |
+		dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
+@test "XOR: a container of data" {
+	rescue xor_8n4 30000 ctr.2.scr
+}
+
+@test "XOR: a container of redundancy" {
+	rescue xor_8n4 1000 red.3.scr
+}
+
+@test "XOR: small containers" {
+	rescue xor_8n4 1000 ctr.0.scr ctr.20.scr
+}
+
+@test "XOR, uneven sets" {
+	rescue xor_7_set3 9000 ctr.1.scr
+}
+
+@test "Reed-Solomon, two losses" {
+	rescue rs2_8n4 30000 ctr.1.scr red.0.scr
+}
+
+@test "Reed-Solomon, three losses" {
+	rescue rs3_8 20000 ctr.0.scr ctr.1.scr red.1.scr
+}
+
+@test "Reed-Solomon, four nodes" {
+	rescue rs2_4 9000 ctr.0.scr ctr.3.scr
+}
+
+@test "PARTNER" {
+	rescue partner_8n4 20000 ctr.0.scr
+}
+
+@test "one flipped byte in each of three containers" {
+	packed rs2_8n4 60000
+	flip "$CTR/ctr.0.scr" 100
+	flip "$CTR/ctr.3.scr" 20000
+	try scr_container -p p verify 1
+	assert_status 3
+	assert_stderr_has "ctr.0.scr: checksum"
+	assert_stderr_has "ctr.3.scr: checksum"
+	try scr_rebuild -p p --checksums 1
+	assert_status 0
+	repaired rs2_8n4
+}
+
+@test "a truncated container; scr_index --build" {
+	packed xor_8n4 50000
+	truncate -s 1234 "$CTR/ctr.4.scr"
+	try scr_container -p p verify 1
+	assert_status 3
+	try scr_index -p p --build 1
+	assert_status 0
+	repaired xor_8n4
+}
+
+@test "the redundancy kept as files" {
+	snapshot xor_8n4 scavenged snap
+	mv snap/prefix p
+	scr_index -q -p p --build 1
+	cp -a p whole
+	scr_container -q -p p pack --size 20000 1
+	CTR=p/.scr/scr.dataset.1/.scr
+	rm "$CTR/ctr.5.scr"
+	try scr_rebuild -p p 1
+	assert_status 0
+	repaired xor_8n4
+}
+
+@test "too much is lost: refused, nothing changed" {
+	packed xor_8n4 30000
+	rm "$CTR"/ctr.[0-9].scr
+	find p -type f -exec sha256sum {} + | sort >before
+	try scr_container -p p verify 1
+	assert_status 4
+	try scr_rebuild -p p 1
+	assert_status 4
+	assert_stderr_has "cannot be rebuilt: ranks"
+	diff before <(find p -type f -exec sha256sum {} + | sort)
+}
+
+@test "a rebuild in another place: the prefix has moved" {
+	packed xor_8n4 30000
+	rm "$CTR/ctr.1.scr"
+	mkdir far
+	mv p far/p
+	mv far/p p2
+	try scr_rebuild -p p2 1
+	assert_status 0
+	mv p2 p
+	repaired xor_8n4
+}
