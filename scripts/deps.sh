@@ -57,6 +57,7 @@ group() {
 		tool zstd zstd
 		tool xz xz-utils
 		tool 7zz 7zip
+		tool python3 python3-minimal
 		;;
 	lint)
 		tool clang-format clang-format

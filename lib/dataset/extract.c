@@ -323,8 +323,7 @@ extract_files(const struct packed *p, const bool *only, const char *dir,
 
 	*count = 0;
 	*bytes = 0;
-	if (pack_refuse_marked(p, err) < 0 ||
-	    targets_init(&x.targets, err) < 0)
+	if (pack_refuse_marked(p, err) < 0 || targets_init(&x.targets, err) < 0)
 		return -1;
 	x.arena = arena_new();
 	if (x.arena == NULL) {

@@ -1,0 +1,140 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154,SC2164 # bats sets them; plain names
+# scr_rebuild --protect: redundancy for datasets that have none.
+
+load helper
+
+: "${GEN:=$BIN/../gen}"
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+# Make p: $1 ranks, two files each, without redundancy, flushed: no filemaps.
+flushed()
+{
+	"$GEN/gen_dataset" -q -p p -n "$1" -m "$1" -f 2 -t NONE -s 5K,300
+	scr_index -q -p p --build 1
+	D=p/.scr/scr.dataset.1
+	rm "$D"/filemap_*
+	cp -a p whole
+}
+
+whole()
+{
+	diff -r p/ckpt.1 whole/ckpt.1
+	diff <(cd p && stat -c '%n %a %Y %s' ckpt.1/*) \
+		<(cd whole && stat -c '%n %a %Y %s' ckpt.1/*)
+}
+
+@test "usage errors" {
+	try scr_rebuild --protect
+	assert_usage_error
+	try scr_rebuild --protect partner 1
+	assert_usage_error
+	try scr_rebuild --set-size 4 1
+	assert_usage_error
+	try scr_rebuild --protect xor --failures 2 1
+	assert_usage_error
+	try scr_rebuild --protect rs --deep 1
+	assert_usage_error
+	try scr_rebuild --protect rs --set-size 1 1
+	assert_usage_error
+}
+
+@test "XOR: any one rank of each set" {
+	flushed 20
+	try scr_rebuild -p p --protect xor --verify 1
+	assert_status 0
+	assert_output_has "protected by 40 redundancy files"
+	scr_index -q -p p --build 1
+	scr_index -q -p p --verify --deep
+	rm p/ckpt.1/rank_3_* p/ckpt.1/rank_8_* "$D/filemap_3"
+	try scr_rebuild -p p --verify 1
+	assert_status 0
+	whole
+}
+
+@test "Reed-Solomon: as many as asked for, and no more" {
+	flushed 12
+	scr_rebuild -q -p p --protect rs --failures 3 --set-size 12 1
+	run find "$D" -name 'reddesc.er.*.rs.*'
+	assert_line_count 12
+	rm p/ckpt.1/rank_[357]_*
+	try scr_rebuild -p p 1
+	assert_status 0
+	whole
+	rm p/ckpt.1/rank_[3578]_*
+	try scr_rebuild -p p 1
+	assert_status 4
+	assert_stderr_has "ranks 3 5 7 8 are missing, the scheme survives 3"
+}
+
+@test "a packed dataset; what is lost lies in a container" {
+	flushed 16
+	scr_container -q -p p pack --size 20000 1
+	scr_rebuild -q -p p --protect rs --failures 2 1
+	scr_container -q -p p verify 1
+	rm "$D/.scr/ctr.1.scr"
+	try scr_container -p p verify 1
+	assert_status 3
+	try scr_rebuild -p p 1
+	assert_status 0
+	scr_container -q -p p verify 1
+	scr_container -q -p p unpack 1
+	whole
+}
+
+@test "again: the same; another kind: refused" {
+	flushed 8
+	scr_rebuild -q -p p --protect xor 1
+	find "$D" -name '*.redset' -exec sha256sum {} + | sort >before
+	rm "$D"/reddesc.er.[0-3].*
+	try scr_rebuild -p p --protect xor 1
+	assert_status 0
+	diff before <(find "$D" -name '*.redset' -exec sha256sum {} + | sort)
+	try scr_rebuild -p p --protect rs 1
+	assert_status 2
+	assert_stderr_has "has redundancy already (XOR)"
+}
+
+@test "not all there, or too few ranks: refused" {
+	flushed 4
+	rm p/ckpt.1/rank_2_1.ckpt
+	try scr_rebuild -p p --protect xor 1
+	[[ $status == 3 || $status == 1 || $status == 4 ]]
+	assert_stderr_has rank_2_1
+	run find "$D" -name '*.redset'
+	assert_output_is ""
+	rm -rf p whole
+	flushed 2
+	try scr_rebuild -p p --protect rs --failures 2 1
+	assert_status 2
+	assert_stderr_has "cannot survive 2 failures"
+}
+
+@test "--dry-run writes nothing" {
+	"$GEN/gen_dataset" -q -p p -n 8 -m 8 -t NONE -s 5K
+	scr_index -q -p p --build 1
+	find p -type f | sort >before
+	try scr_rebuild -p p --protect xor --dry-run 1
+	assert_status 0
+	assert_output_has "would be protected by 16 redundancy files"
+	diff before <(find p -type f | sort)
+}
+
+@test "killed at some moments, and run again" {
+	flushed 6
+	for n in 3 20 50 90 130 170 210 250 300; do
+		rm -rf p
+		cp -a whole p
+		SHIM_KILL_AT=$n LD_PRELOAD=${SHIM:-$BIN/../shim.so} \
+			scr_rebuild -q -p p --protect xor 1 || true
+		whole
+		scr_rebuild -q -p p --protect xor 1
+		scr_rebuild -q -p p --deep --dry-run 1
+		whole
+	done
+}
