@@ -45,7 +45,7 @@ struct settings {
 	const char *prefix, *order, *directory;
 	const char *output, *format, *compress;
 	bool redundancy, keep, force, fast, dry_run, json;
-	uint64_t jobs, size;
+	uint64_t jobs, size, layout;
 	struct catalogue_options look;
 	struct json *list; /* one result for each dataset, or NULL */
 };
@@ -119,7 +119,8 @@ make_over(struct settings *s, struct packed *p, struct catalogue *c,
 	struct pack_options po = {
 		.size = s->size,
 		.redundancy = s->redundancy,
-		.keep = s->keep,
+		.keep = s->keep || s->layout == 1,
+		.layout = (int)s->layout,
 		.force = s->force,
 		.o = &s->look,
 	};
@@ -400,6 +401,7 @@ check_options(const struct settings *s)
 		{ s->order != NULL, "--order", ON(PACK) | ON(REPACK) },
 		{ s->redundancy, "--with-redundancy", ON(PACK) | ON(EXPORT) },
 		{ s->keep, "--keep", ON(PACK) },
+		{ s->layout != 0, "--layout", ON(PACK) },
 		{ s->force, "--force", ON(UNPACK) | ON(EXTRACT) | ON(IMPORT) },
 		{ s->output != NULL, "--output", ON(EXPORT) },
 		{ s->format != NULL, "--format", ON(EXPORT) },
@@ -415,6 +417,8 @@ check_options(const struct settings *s)
 			app_usage("%s does not go with what is to be done",
 				  rules[i].name);
 #undef ON
+	if (s->layout == 1 && s->redundancy)
+		app_usage("--layout 1 has no place for redundancy");
 	if (s->order != NULL && !str_eq(s->order, "node") &&
 	    !str_eq(s->order, "rank") && !str_eq(s->order, "name"))
 		app_usage("--order: %s is not one of node, rank, name",
@@ -433,6 +437,9 @@ parse(struct settings *s, int argc, char **argv, int *count)
 		OPT_FLAG(0, "with-redundancy", &s->redundancy,
 			 "pack filemaps and redundancy files, too"),
 		OPT_FLAG(0, "keep", &s->keep, "leave the originals"),
+		OPT_U64(0, "layout", &s->layout, "1", 1, 1,
+			"pack a copy as SCR 1.1 had it, in "
+			"PREFIX/scr.dataset.ID"),
 		OPT_FLAG('f', "force", &s->force,
 			 "replace files that are there and differ"),
 		OPT_FLAG('n', "dry-run", &s->dry_run,

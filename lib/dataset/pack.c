@@ -381,6 +381,13 @@ take_back(const struct packing *w)
 	rank2file_free(&now);
 }
 
+/* What a copy in the old layout has besides. */
+static int
+finish_old(struct packing *w, struct error *err)
+{
+	return w->copied == NULL ? 0 : pack_old_finish(w, w->copied, err);
+}
+
 static int
 pack_new(struct packing *w, struct catalogue *c, struct error *err)
 {
@@ -404,11 +411,28 @@ pack_new(struct packing *w, struct catalogue *c, struct error *err)
 	    pack_write(w, &w->map, p->file_fd, err) < 0 ||
 	    (po->redundancy &&
 	     pack_write(w, &w->hidden.red, p->meta_fd, err) < 0) ||
-	    look_again(w, err) < 0 || pack_switch(w, false, err) < 0) {
+	    look_again(w, err) < 0 || finish_old(w, err) < 0 ||
+	    pack_switch(w, false, err) < 0) {
 		take_back(w);
 		return -1;
 	}
 	return po->keep ? 0 : remove_originals(w, err);
+}
+
+/* --layout 1: see pack_old.c. */
+static int
+pack_copy(struct packing *w, struct catalogue *c, struct error *err)
+{
+	struct packed *p = w->p, q;
+	int rc = pack_old_open(&q, p, err);
+
+	w->p = &q;
+	w->copied = p;
+	if (rc == 0)
+		rc = pack_new(w, c, err);
+	w->p = p;
+	pack_old_close(&q);
+	return rc;
 }
 
 int
@@ -429,6 +453,8 @@ pack(struct packed *p, struct catalogue *c, const struct pack_options *po,
 	w.meta = pathcache_new(p->meta_fd);
 	if (w.arena == NULL || w.parents == NULL || w.meta == NULL)
 		pack_no_memory(err);
+	else if (po->layout == 1 && p->layout == 3)
+		rc = pack_copy(&w, c, err);
 	else if (p->is_packed)
 		rc = po->o->dry_run ? 0 : sweep_leftovers(&w, err);
 	else

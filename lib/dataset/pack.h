@@ -30,7 +30,9 @@ struct pack_options {
 	enum pack_order order;
 	bool redundancy; /* pack filemaps and redundancy files, too */
 	bool keep;	 /* leave the originals where they are */
-	bool force;	 /* unpack: over files that differ */
+	int layout; /* 1: pack a copy in the layout of SCR 1.1.8, and keep the
+			    dataset as it is; else 0 */
+	bool force; /* unpack: over files that differ */
 	const struct catalogue_options *o;
 };
 

@@ -8,6 +8,7 @@
  *   pack_order.c   in which order files are packed
  *   pack_hidden.c  filemaps, descriptors, redundancy files
  *   pack_compare.c is that file what is packed?
+ *   pack_old.c     a copy for SCR 1.1.8
  *   pack_sweep.c   what nothing names any more
  *   unpack.c       unpack()
  *   repack.c       repack()
@@ -19,6 +20,7 @@
 
 struct packing {
 	struct packed *p;
+	const struct packed *copied; /* --layout 1: the dataset itself */
 	const struct pack_options *po;
 	struct pack_result *out;
 	struct arena *arena;
@@ -89,5 +91,14 @@ int pack_compare(const struct packed *p, size_t file,
 int pack_compare_hidden(const struct packed *p, const struct hidden_file *f,
 			const struct catalogue_options *o, bool *same,
 			struct error *err);
+
+/* The directory for a copy of `p` in the old layout; pack_old_close() in any
+ * case.  ERROR_SYSTEM, EEXIST: there is one. */
+int pack_old_open(struct packed *q, const struct packed *p, struct error *err);
+void pack_old_close(struct packed *q);
+
+/* Its empty files and its summary. */
+int pack_old_finish(const struct packing *w, const struct packed *p,
+		    struct error *err);
 
 #endif /* DATASET_PACK_IMPL_H */

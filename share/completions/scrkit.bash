@@ -93,11 +93,12 @@ _scrkit_options()
 		esac
 		;;
 	scr_container)
-		options='--size --order --with-redundancy --keep --force --dry-run --fast --directory --output --format --compress --prefix --json --jobs --memory --quiet --verbose --help --version'
+		options='--size --order --with-redundancy --keep --layout --force --dry-run --fast --directory --output --format --compress --prefix --json --jobs --memory --quiet --verbose --help --version'
 		verbs='pack unpack repack list verify cat extract export import'
 		case $2 in
 		--size) kind='any' ;;
 		--order) kind='words' words='node rank name' ;;
+		--layout) kind='any' ;;
 		-C | --directory) kind='dir' ;;
 		-o | --output) kind='file' ;;
 		--format) kind='words' words='pax zip 7zip cpio' ;;

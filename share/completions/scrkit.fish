@@ -42,6 +42,7 @@ complete -c scr_container -l size -x -d 'of a container (default 100GB; repack: 
 complete -c scr_container -l order -x -a 'node rank name' -d 'order of the files (default node; repack: as is)'
 complete -c scr_container -l with-redundancy -d 'pack filemaps and redundancy files, too'
 complete -c scr_container -l keep -d 'leave the originals'
+complete -c scr_container -l layout -x -d 'pack a copy as SCR 1.1 had it, in PREFIX/scr.dataset.ID'
 complete -c scr_container -s f -l force -d 'replace files that are there and differ'
 complete -c scr_container -s n -l dry-run -d 'only say what would be done'
 complete -c scr_container -l fast -d 'verify map and sizes only, read no data'

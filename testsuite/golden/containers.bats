@@ -218,3 +218,80 @@ there_and_back()
 	[[ $status -ne 0 ]]
 	[[ ! -e $old/a.dat ]]
 }
+
+# A dataset in the newer layout with the files of golden case $1, in their
+# order: as a flush of the job would have left it.
+newer()
+{
+	local d=p/.scr/scr.dataset.1 golden rank path n=0
+
+	golden=$(golden "containers/$1")
+	mkdir -p "$d" raw
+	cp -r "$golden/." raw
+	chmod -R u+w raw
+	scr_container -q -p raw extract -C p 1
+	scr_container -q -p raw unpack 1
+	scr_container -p raw list 1 >list
+	{
+		printf '  RANKS\n    %d\n  LEVEL\n    0\n  RANK\n' "$2"
+		for ((rank = 0; rank < $2; rank++)); do
+			printf '    %d\n' "$rank"
+			n=0
+			while read -r path; do
+				[[ $((n++)) != 0 ]] || printf '      FILE\n'
+				printf '        %s\n' "$path"
+			done < <(awk -v r="$rank" \
+				'NF == 3 && $1 == r { print $3 }' list)
+		done
+	} | "$GEN/gen_craft" --output "$d/rank2file.0.0"
+	printf '  RANKS\n    %d\n  LEVEL\n    1\n  RANK\n    0\n      OFFSET
+        0\n      FILE\n        .0.0\n' "$2" |
+		"$GEN/gen_craft" --output "$d/rank2file"
+	scr_inspect -m tree raw/scr.dataset.1/.scr/summary.scr |
+		sed 's/^    CKPT$/    FLAG_CKPT\n      1\n    CKPT/' |
+		"$GEN/gen_craft" --output "$d/summary.scr"
+	scr_index -q -p p --add scr.dataset.1
+}
+
+# A metadata file of golden case $1 and of p, keys sorted, are the same.
+same_keys()
+{
+	diff <(scr_inspect -m tree --sort \
+		"$(golden "containers/$1/scr.dataset.1/.scr/$2")") \
+		<(scr_inspect -m tree --sort "p/scr.dataset.1/.scr/$2")
+}
+
+@test "pack --layout 1: containers and metadata as SCR 1.1.8 wrote them" {
+	cd "$BATS_TEST_TMPDIR"
+	while read -r name ranks size; do
+		rm -rf p raw list
+		newer "$name" "$ranks"
+		try scr_container -p p pack --layout 1 --size "$size" 1
+		assert_status 0
+		for file in "$(golden "containers/$name/scr.dataset.1/.scr")"/ctr.*; do
+			cmp "$file" "p/scr.dataset.1/.scr/${file##*/}"
+		done
+		# Nothing more but our table of containers and attributes.
+		diff <(cd "$(golden "containers/$name/scr.dataset.1")" &&
+			find . -type f | sort) \
+			<(cd p/scr.dataset.1 && find . -type f \
+				! -name 'packed.*' | sort)
+		same_keys "$name" rank2file.0.0.scr
+		same_keys "$name" summary.scr
+		diff <(scr_inspect -m tree --sort "$(golden \
+			"containers/$name/scr.dataset.1/.scr/rank2file.scr")") \
+			<(scr_inspect -m tree --sort \
+				p/scr.dataset.1/.scr/rank2file.scr |
+				awk '/^  [^ ]/ { cut = $1 == "CTR" } !cut')
+		# The dataset itself stays, and the copy is one of the old kind.
+		scr_index -q -p p --verify
+		scr_container -q -p p verify p/scr.dataset.1 ||
+			scr_container -q -p p verify scr.dataset.1
+		# There is one now.
+		try scr_container -p p pack --layout 1 --size "$size" 1
+		assert_status 1
+	done <<-'END'
+	many 6 100000
+	seed_example 4 300000
+	END
+}
