@@ -209,3 +209,19 @@ num_bytes(const char *s, uint64_t max, uint64_t *out, struct error *err)
 			 str_printable(quote, sizeof(quote), s),
 			 str_bytes(limit, sizeof(limit), max));
 }
+
+char *
+num_text(char to[static NUM_TEXT], uint64_t n)
+{
+	char digits[NUM_TEXT];
+	size_t i = sizeof(digits), len = 0;
+
+	do {
+		digits[--i] = (char)('0' + n % 10);
+		n /= 10;
+	} while (n > 0);
+	len = sizeof(digits) - i;
+	memcpy(to, digits + i, len);
+	to[len] = '\0';
+	return to;
+}

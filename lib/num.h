@@ -32,4 +32,9 @@ int num_bytes(const char *s, uint64_t max, uint64_t *out, struct error *err);
 int num_mul(uint64_t *a, uint64_t b);
 int num_add(uint64_t *a, uint64_t b);
 
+/* `n` in decimal digits; returns `to`.  Metadata are full of numbers: this is
+ * several times as fast as printf. */
+#define NUM_TEXT 24
+char *num_text(char to[static NUM_TEXT], uint64_t n);
+
 #endif /* NUM_H */

@@ -18,6 +18,7 @@
 #                     and fault shim to be preloaded
 #     SCRKIT_ROOT     the source tree, also the working directory
 #     SCRKIT_GOLDEN   golden data: all of it, or the project's selection
+#     SCRKIT_VALGRIND set under valgrind: what takes minutes there is brief
 #     SCRKIT_SLOW     set unless slow cases should be skipped (--quick)
 #     TMPDIR          a directory of the test's own; unit tests must leave it
 #                     empty
@@ -82,6 +83,7 @@ run_one() {
 	unit) args=("$file") ;;
 	valgrind)
 		unset SCRKIT_SLOW
+		export SCRKIT_VALGRIND=1
 		args=(valgrind -q --error-exitcode=99 --leak-check=full
 			"--errors-for-leak-kinds=definite,indirect,possible"
 			--log-file="$scratch/$1.vg.%p" "$file")

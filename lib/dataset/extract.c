@@ -187,13 +187,13 @@ in_the_way(const struct extraction *x, const struct segmap_file *f, bool force,
 		return why.kind == ERROR_ABSENT
 			       ? 0
 			       : error_set(err, why.kind, "%s", why.text);
-	str_printable(shown, sizeof(shown), f->path);
 	if (fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0) {
 		if (errno != ENOENT)
-			rc = error_sys(err, "%s: cannot stat", shown);
+			rc = error_sys(err, "%s: cannot stat", f->path);
 	} else if (!force || !S_ISREG(st.st_mode)) {
 		errno = EEXIST;
-		rc = error_sys(err, "%s (--force replaces files)", shown);
+		rc = error_sys(err, "%s (--force replaces files)",
+			       str_printable(shown, sizeof(shown), f->path));
 	}
 	return rc;
 }

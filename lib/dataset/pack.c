@@ -60,47 +60,51 @@ pack_fini(struct packing *w)
 
 /* --- Looking --- */
 
+/* Why a file cannot be packed. */
+static int
+bad_file(const struct segmap_file *f, const char *why, struct error *err)
+{
+	char shown[SHOWN_MAX];
+
+	return error_set(err, ERROR_DAMAGED, "%s (rank %" PRIu32 "): %s",
+			 str_printable(shown, sizeof(shown), f->path), f->rank,
+			 why);
+}
+
 /* stat one file: a plain one, through no link, as long as recorded. */
 static int
 look_at(struct packing *w, size_t i, struct error *err)
 {
 	struct segmap_file *f = &w->map.files[i];
 	struct error why = ERROR_INIT;
-	char shown[SHOWN_MAX];
 	struct stat *st = &w->stats[i];
 	const char *base = NULL;
 	int parent = pathcache_parent(w->parents, f->path, &base, &why);
-	int rc = -1;
+	char text[128];
 
-	str_printable(shown, sizeof(shown), f->path);
 	if (parent < 0)
-		return error_set(
-			err,
-			why.kind == ERROR_ABSENT ? ERROR_DAMAGED : why.kind,
-			"%s (rank %" PRIu32 "): %s", shown, f->rank, why.text);
-	if (fstatat(parent, base, st, AT_SYMLINK_NOFOLLOW) < 0) {
-		rc = errno == ENOENT
-			     ? error_set(err, ERROR_DAMAGED,
-					 "%s (rank %" PRIu32 "): missing",
-					 shown, f->rank)
-			     : error_sys(err, "%s: cannot stat", shown);
-	} else if (!S_ISREG(st->st_mode)) {
-		error_set(err, ERROR_DAMAGED,
-			  "%s (rank %" PRIu32 "): not a plain file, and "
-			  "nothing else can be packed",
-			  shown, f->rank);
-	} else if (f->has_size && f->size != (uint64_t)st->st_size) {
-		error_set(err, ERROR_DAMAGED,
-			  "%s (rank %" PRIu32 "): %" PRIu64
-			  " bytes long, should be %" PRIu64,
-			  shown, f->rank, (uint64_t)st->st_size, f->size);
-	} else {
-		f->size = (uint64_t)st->st_size;
-		f->has_size = true;
-		attr_from_stat(&w->hidden.attrs[i], st);
-		rc = 0;
+		return why.kind == ERROR_ABSENT
+			       ? bad_file(f, "missing", err)
+			       : error_set(err, why.kind, "%s", why.text);
+	if (fstatat(parent, base, st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT
+			       ? bad_file(f, "missing", err)
+			       : error_sys(err, "%s: cannot stat", f->path);
+	if (!S_ISREG(st->st_mode))
+		return bad_file(f,
+				"not a plain file, and nothing else can be "
+				"packed",
+				err);
+	if (f->has_size && f->size != (uint64_t)st->st_size) {
+		snprintf(text, sizeof(text),
+			 "%" PRIu64 " bytes long, should be %" PRIu64,
+			 (uint64_t)st->st_size, f->size);
+		return bad_file(f, text, err);
 	}
-	return rc;
+	f->size = (uint64_t)st->st_size;
+	f->has_size = true;
+	attr_from_stat(&w->hidden.attrs[i], st);
+	return 0;
 }
 
 /* Two ranks that name one file would have it twice, and get one back. */
@@ -197,15 +201,15 @@ look_again(const struct packing *w, struct error *err)
 		int parent = pathcache_parent(w->parents, path, &base, err);
 		struct stat st;
 
-		str_printable(shown, sizeof(shown), path);
 		if (parent < 0)
 			return -1;
 		if (fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			return error_sys(err, "%s: cannot stat", shown);
+			return error_sys(err, "%s: cannot stat", path);
 		if (!pack_same_file(&st, &w->stats[i]))
-			return error_set(err, ERROR_SYSTEM,
-					 "%s: changed while it was packed",
-					 shown);
+			return error_set(
+				err, ERROR_SYSTEM,
+				"%s: changed while it was packed",
+				str_printable(shown, sizeof(shown), path));
 	}
 	return 0;
 }

@@ -263,6 +263,9 @@ compare(struct checker *c, const struct sums *s)
 
 		if (f->nsegs == 0 || c->bad[i])
 			continue;
+		if (s->file[i].seen == f->size &&
+		    (!f->has_crc || s->file[i].crc == f->crc))
+			continue;
 		str_printable(shown, sizeof(shown), f->path);
 		if (s->file[i].seen != f->size)
 			say(c, i, SIZE_MAX,

@@ -231,10 +231,9 @@ int
 kvtree_set_u64(struct kvtree *t, const char *key, uint64_t value,
 	       struct error *err)
 {
-	char text[24];
+	char text[NUM_TEXT];
 
-	snprintf(text, sizeof(text), "%" PRIu64, value);
-	return kvtree_set(t, key, text, err);
+	return kvtree_set(t, key, num_text(text, value), err);
 }
 
 int

@@ -132,6 +132,6 @@ value_number(const char *s, uint64_t max, uint64_t *out)
 char *
 value_text(char to[static VALUE_NUMBER], uint64_t n)
 {
-	snprintf(to, VALUE_NUMBER, "%" PRIu64, n);
-	return to;
+	_Static_assert(VALUE_NUMBER >= NUM_TEXT, "no room");
+	return num_text(to, n);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154 # bats sets them
+# shellcheck disable=SC2154,SC2094 # bats sets them
 # Datasets that SCR 1.1.8 packed: read, unpacked, and packed again to the same
 # bytes.  The project's selection has their maps only; what needs the
 # containers is skipped there.
