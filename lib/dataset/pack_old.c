@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * pack_old.c - a packed copy in the layout of SCR 1.1.8, for that reader:
- * PREFIX/scr.dataset.ID with containers, metadata and empty files (containers.md
- * 1).  The dataset itself stays as it is.
+ * PREFIX/scr.dataset.ID with containers, metadata and empty files
+ * (containers.md 1).  The dataset itself stays as it is.
  */
 #include <errno.h>
 #include <fcntl.h>
