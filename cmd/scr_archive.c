@@ -41,29 +41,6 @@ static const struct app_info info = {
 };
 
 static bool
-stop(void)
-{
-	return app_interrupted() != 0;
-}
-
-static void
-log_line(void *arg, const char *what)
-{
-	(void)arg;
-	app_warn("%s", what);
-}
-
-static const char *
-prefix_dir(const struct settings *s)
-{
-	const char *env = getenv("SCR_PREFIX");
-
-	if (s->prefix != NULL)
-		return s->prefix;
-	return env != NULL && env[0] != '\0' ? env : ".";
-}
-
-static bool
 to_stdout(const struct settings *s)
 {
 	return s->output == NULL || str_eq(s->output, "-");
@@ -156,7 +133,7 @@ static int
 run(struct settings *s, const char *const *args, size_t count)
 {
 	struct error err = ERROR_INIT;
-	struct catalogue *c = catalogue_open(prefix_dir(s), &err);
+	struct catalogue *c = catalogue_open(app_prefix(s->prefix), &err);
 	int status = STATUS_OK, each = STATUS_OK;
 
 	if (c != NULL)
@@ -247,7 +224,7 @@ parse(struct settings *s, const struct app_info *as, int argc, char **argv,
 int
 main(int argc, char **argv)
 {
-	struct settings s = { .look = { .log = log_line } };
+	struct settings s = { .look = { .log = app_log } };
 	struct app_info as = info;
 	int count = 0;
 
@@ -255,7 +232,7 @@ main(int argc, char **argv)
 	if (argc > 0 && str_eq(path_base(argv[0]), "scr_container"))
 		as.name = "scr_container";
 	argv = parse(&s, &as, argc, argv, &count);
-	s.look.stop = stop;
+	s.look.stop = app_stop;
 	app_catch_signals();
 	return app_finish(run(&s, (const char *const *)argv, (size_t)count));
 }

@@ -65,36 +65,6 @@ static const struct app_info info = {
 		 "be repaired from\nredundancy; 4 damaged, and cannot.",
 };
 
-static bool
-stop(void)
-{
-	return app_interrupted() != 0;
-}
-
-static void
-log_line(void *arg, const char *what)
-{
-	(void)arg;
-	app_warn("%s", what);
-}
-
-static void
-log_detail(void *arg, const char *what)
-{
-	(void)arg;
-	app_note("%s", what);
-}
-
-static const char *
-prefix_dir(const struct settings *s)
-{
-	const char *env = getenv("SCR_PREFIX");
-
-	if (s->prefix != NULL)
-		return s->prefix;
-	return env != NULL && env[0] != '\0' ? env : ".";
-}
-
 /* Print `text`, and free it. */
 static void
 print(struct buf *text)
@@ -344,7 +314,7 @@ run(struct settings *s, const char *const *args, size_t count)
 {
 	const bool files = s->verb == VERB_CAT || s->verb == VERB_EXTRACT;
 	struct error err = ERROR_INIT;
-	struct catalogue *c = catalogue_open(prefix_dir(s), &err);
+	struct catalogue *c = catalogue_open(app_prefix(s->prefix), &err);
 	int status = STATUS_OK, each = STATUS_OK;
 
 	if (c != NULL)
@@ -524,13 +494,13 @@ keep(int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-	struct settings s = { .look = { .log = log_line } };
+	struct settings s = { .look = { .log = app_log } };
 	char **given = keep(argc, argv);
 	int count = 0, status = 0;
 
 	argv = parse(&s, argc, argv, &count);
-	s.look.detail = log_detail;
-	s.look.stop = stop;
+	s.look.detail = app_log_note;
+	s.look.stop = app_stop;
 	s.look.dry_run = s.dry_run;
 	app_catch_signals();
 	if (given != NULL && (s.verb == VERB_EXPORT || s.verb == VERB_IMPORT))

@@ -189,26 +189,6 @@ parse(struct settings *s, int argc, char **argv)
 
 /* --- Helpers --- */
 
-static bool
-stop(void)
-{
-	return app_interrupted() != 0;
-}
-
-static void
-log_line(void *arg, const char *what)
-{
-	(void)arg;
-	app_warn("%s", what);
-}
-
-static void
-log_detail(void *arg, const char *what)
-{
-	(void)arg;
-	app_note("%s", what);
-}
-
 /* Options for the library, for options_fini() also after a failure. */
 static int
 options_init(struct catalogue_options *o, const struct settings *s,
@@ -220,9 +200,9 @@ options_init(struct catalogue_options *o, const struct settings *s,
 		.checksums = s->checksums,
 		.deep = s->deep,
 		.dry_run = s->dry_run,
-		.stop = stop,
-		.log = log_line,
-		.detail = log_detail,
+		.stop = app_stop,
+		.log = app_log,
+		.detail = app_log_note,
 	};
 	app_catch_signals();
 	o->par = par_new(s->jobs > 0 ? (unsigned)s->jobs : par_cpus(), err);
@@ -499,7 +479,7 @@ work(struct each *w, const struct index *ix, const int64_t *ids, size_t count)
 
 	if (w->list == NULL)
 		print_head(w);
-	for (size_t i = 0; i < count && !stop(); i++) {
+	for (size_t i = 0; i < count && !app_stop(); i++) {
 		snprintf(name, sizeof(name), "scr.dataset.%" PRId64, ids[i]);
 		if (index_find_id(ix, ids[i], &e, NULL) < 0)
 			e = (struct index_entry){ .id = ids[i] };
@@ -510,7 +490,7 @@ work(struct each *w, const struct index *ix, const int64_t *ids, size_t count)
 		if (!verify && status != STATUS_OK)
 			break;
 	}
-	return stop() ? error_worse_status(status, STATUS_FAILED) : status;
+	return app_stop() ? error_worse_status(status, STATUS_FAILED) : status;
 }
 
 static int
@@ -548,15 +528,6 @@ do_each(const struct settings *s, struct catalogue *c)
 
 /* --- Main --- */
 
-/* The prefix directory: --prefix, $SCR_PREFIX, the working directory. */
-static const char *
-prefix_dir(const struct settings *s)
-{
-	const char *dir = s->prefix != NULL ? s->prefix : getenv("SCR_PREFIX");
-
-	return dir != NULL && dir[0] != '\0' ? dir : ".";
-}
-
 int
 main(int argc, char **argv)
 {
@@ -574,7 +545,7 @@ main(int argc, char **argv)
 	int status = STATUS_OK;
 
 	parse(&s, argc, argv);
-	c = catalogue_open(prefix_dir(&s), &err);
+	c = catalogue_open(app_prefix(s.prefix), &err);
 	if (c == NULL)
 		return app_finish(app_report(STATUS_OK, &err));
 	status = verbs[s.verb](&s, c);

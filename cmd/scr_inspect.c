@@ -59,16 +59,6 @@ static const struct app_info info = {
 
 /* --- Helpers --- */
 
-static const char *
-prefix_dir(const struct inspect *in)
-{
-	const char *env = getenv("SCR_PREFIX");
-
-	if (in->prefix != NULL)
-		return in->prefix;
-	return env != NULL && env[0] != '\0' ? env : ".";
-}
-
 /* Was something asked for that only details show? */
 static bool
 detailed(const struct inspect *in)
@@ -372,7 +362,7 @@ show_named(struct inspect *in, const char *name, struct error *why,
 {
 	const char *names[1] = { name };
 	struct error local = ERROR_INIT;
-	int rc = show_prefix(in, prefix_dir(in), names, 1, &local);
+	int rc = show_prefix(in, app_prefix(in->prefix), names, 1, &local);
 
 	if (rc == 0)
 		return 0;
@@ -381,7 +371,7 @@ show_named(struct inspect *in, const char *name, struct error *why,
 	return error_set(err, ERROR_ABSENT,
 			 "%s, nor is there a dataset of "
 			 "this name or number in %s",
-			 why->text, prefix_dir(in));
+			 why->text, app_prefix(in->prefix));
 }
 
 /* The directory of a dataset of SCR 1.1?  1: no. */
@@ -465,7 +455,7 @@ show_arguments(struct inspect *in, char **args)
 	struct error err = ERROR_INIT;
 
 	if (in->nargs == 0 &&
-	    show_prefix(in, prefix_dir(in), in->datasets.items,
+	    show_prefix(in, app_prefix(in->prefix), in->datasets.items,
 			in->datasets.count, &err) < 0)
 		failed(in, &err);
 	for (; *args != NULL; args++)

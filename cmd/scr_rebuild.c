@@ -47,29 +47,6 @@ static const struct app_info info = {
 		 "is lost, and nothing was changed.",
 };
 
-static bool
-stop(void)
-{
-	return app_interrupted() != 0;
-}
-
-static void
-log_line(void *arg, const char *what)
-{
-	(void)arg;
-	app_warn("%s", what);
-}
-
-static const char *
-prefix_dir(const struct settings *s)
-{
-	const char *env = getenv("SCR_PREFIX");
-
-	if (s->prefix != NULL)
-		return s->prefix;
-	return env != NULL && env[0] != '\0' ? env : ".";
-}
-
 /* --- The work --- */
 
 /* What --deep finds to be wrong, and can tell apart, is an erasure. */
@@ -224,8 +201,8 @@ carry_out(const struct settings *s, struct subject *t, struct plan *p,
 		 * the rest from being restored. */
 		.partial = s->partial || status == STATUS_DAMAGED,
 		.progress = s->look.progress,
-		.stop = stop,
-		.log = log_line,
+		.stop = app_stop,
+		.log = app_log,
 	};
 
 	if (status == STATUS_LOST && !s->partial) {
@@ -326,7 +303,8 @@ run(struct settings *s, const char *const *args, size_t count)
 			 ? subject_find_files(&t, s->prefix,
 					      (enum redset_type)s->by_hand,
 					      args, count, &err)
-			 : subject_find(&t, prefix_dir(s), args, count, &err);
+			 : subject_find(&t, app_prefix(s->prefix), args, count,
+					&err);
 
 	if (rc == 0)
 		s->look.par = par_new(
@@ -454,9 +432,9 @@ main(int argc, char **argv)
 	int count = 0;
 
 	argv = parse(&s, argc, argv, &count);
-	s.look.log = log_line;
+	s.look.log = app_log;
 	s.look.dry_run = s.dry_run;
-	s.look.stop = stop;
+	s.look.stop = app_stop;
 	app_catch_signals();
 	return app_finish(run(&s, (const char *const *)argv, (size_t)count));
 }

@@ -387,3 +387,33 @@ app_start(const struct app_info *info, int argc, char **argv,
 		*count = n;
 	return argv;
 }
+
+bool
+app_stop(void)
+{
+	return app_interrupted() != 0;
+}
+
+void
+app_log(void *unused, const char *line)
+{
+	(void)unused;
+	app_warn("%s", line);
+}
+
+void
+app_log_note(void *unused, const char *line)
+{
+	(void)unused;
+	app_note("%s", line);
+}
+
+const char *
+app_prefix(const char *given)
+{
+	const char *env = getenv("SCR_PREFIX");
+
+	if (given != NULL)
+		return given;
+	return env != NULL && env[0] != '\0' ? env : ".";
+}

@@ -65,4 +65,14 @@ int app_finish(int status);
 void app_catch_signals(void);
 int app_interrupted(void);
 
+/* For the options of the library: has the user asked to stop?  And a line of
+ * its log as a warning (app_warn) or a note (app_note). */
+bool app_stop(void);
+void app_log(void *unused, const char *line);
+void app_log_note(void *unused, const char *line);
+
+/* The prefix directory: as given, else $SCR_PREFIX, else the working
+ * directory. */
+const char *app_prefix(const char *given);
+
 #endif /* APP_H */

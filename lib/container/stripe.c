@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "crc.h"
@@ -37,6 +38,19 @@ struct stripe_cache {
 	struct stripe_sum *sums;
 	struct slot *slots;
 };
+
+size_t
+stripe_cache_slots(unsigned nworkers, size_t most)
+{
+	struct rlimit limit = { .rlim_cur = 1024 };
+	rlim_t each = 0;
+
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	each = limit.rlim_cur == RLIM_INFINITY ? 1024 : limit.rlim_cur;
+	/* A table is as large as the next power of two. */
+	each = each / 4 / nworkers / 2;
+	return each > most ? most : each > 16 ? (size_t)each : 16;
+}
 
 struct stripe_cache *
 stripe_cache_new(size_t slots, bool write, struct stripe_sum *sums)

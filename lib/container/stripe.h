@@ -56,6 +56,11 @@ struct stripe_cache; /* opaque */
 struct stripe_cache *stripe_cache_new(size_t slots, bool write,
 				      struct stripe_sum *sums);
 void stripe_cache_free(struct stripe_cache *c);
+
+/* Slots for each of the two caches of each worker, at most `most`: half of the
+ * descriptors that the process may have, in all. */
+size_t stripe_cache_slots(unsigned nworkers, size_t most);
+
 /* Close everything, complete the sums. */
 void stripe_cache_drop(struct stripe_cache *c);
 

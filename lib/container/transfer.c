@@ -2,7 +2,6 @@
 #include "container/transfer.h"
 
 #include <errno.h>
-#include <sys/resource.h>
 
 #include "error.h"
 #include "mem.h"
@@ -90,23 +89,10 @@ copy_block(void *arg, size_t i, unsigned worker, struct error *err)
 	return 0;
 }
 
-/* Files each worker may keep open on either side. */
-static size_t
-cache_slots(unsigned nworkers)
-{
-	struct rlimit limit = { .rlim_cur = 1024 };
-	rlim_t each = 0;
-
-	(void)getrlimit(RLIMIT_NOFILE, &limit);
-	each = limit.rlim_cur == RLIM_INFINITY ? 1024 : limit.rlim_cur;
-	each = each / 4 / nworkers;
-	return each > 64 ? 64 : each > 16 ? (size_t)each : 16;
-}
-
 static int
 start(struct run *r, unsigned n, struct error *err)
 {
-	size_t slots = cache_slots(n);
+	size_t slots = stripe_cache_slots(n, 64);
 
 	r->workers = mem_calloc(n, sizeof(*r->workers));
 	if (r->workers == NULL)

@@ -9,7 +9,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <sys/resource.h>
 
 #include "dataset/solve.h"
 #include "encode/code.h"
@@ -200,23 +199,10 @@ choose_block(struct run *r, size_t nsets)
 						    : COMPUTE_BLOCK_MIN;
 }
 
-/* Descriptors each worker may keep open for reading, and for writing. */
-static size_t
-cache_slots(unsigned nworkers)
-{
-	struct rlimit limit = { .rlim_cur = 1024 };
-	rlim_t each = 0;
-
-	(void)getrlimit(RLIMIT_NOFILE, &limit);
-	each = limit.rlim_cur == RLIM_INFINITY ? 1024 : limit.rlim_cur;
-	each = each / 2 / nworkers / 2;
-	return each > 512 ? 512 : each > 32 ? (size_t)each / 2 : 16;
-}
-
 static int
 start_workers(struct run *r, struct error *err)
 {
-	size_t slots = cache_slots(r->nworkers);
+	size_t slots = stripe_cache_slots(r->nworkers, 256);
 
 	r->workers = mem_calloc(r->nworkers, sizeof(*r->workers));
 	if (r->workers == NULL)

@@ -356,7 +356,7 @@ export_dataset(const struct packed *p, int fd, const char *name,
 				 "%s: only datasets of the newer layout can be "
 				 "exported",
 				 p->name);
-	if (pack_refuse_marked(p, err) < 0)
+	if (packed_refuse_marked(p, err) < 0)
 		return -1;
 	x.arena = arena_new();
 	x.block = mem_aligned(4096, BLOCK);

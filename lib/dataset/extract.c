@@ -11,7 +11,6 @@
 
 #include "arena.h"
 #include "container/transfer.h"
-#include "dataset/pack_impl.h"
 #include "dataset/target.h"
 #include "error.h"
 #include "map.h"
@@ -142,7 +141,8 @@ extract_cat(const struct packed *p, size_t file, int fd,
 		no_memory(err);
 		goto out;
 	}
-	if (pack_refuse_marked(p, err) < 0 || packed_measure(p, file, err) < 0)
+	if (packed_refuse_marked(p, err) < 0 ||
+	    packed_measure(p, file, err) < 0)
 		goto out;
 	sum.size = f->size;
 	progress_expect(o->progress, f->size);
@@ -323,7 +323,8 @@ extract_files(const struct packed *p, const bool *only, const char *dir,
 
 	*count = 0;
 	*bytes = 0;
-	if (pack_refuse_marked(p, err) < 0 || targets_init(&x.targets, err) < 0)
+	if (packed_refuse_marked(p, err) < 0 ||
+	    targets_init(&x.targets, err) < 0)
 		return -1;
 	x.arena = arena_new();
 	if (x.arena == NULL) {

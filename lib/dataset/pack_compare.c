@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pack_compare.c - is the file at that path what is packed?  And are bytes in
- * containers what they seem to be?
+ * pack_compare.c - is the file at that path what is packed?
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -102,18 +101,4 @@ pack_compare_hidden(const struct packed *p, const struct hidden_file *f,
 	rc = sum_of(&there, s->size, o, &crc, err);
 	*same = rc == 0 && s->has_crc && crc == s->crc;
 	return rc;
-}
-
-int
-pack_refuse_marked(const struct packed *p, struct error *err)
-{
-	struct stat st;
-
-	if (fstatat(p->meta_fd, PACKED_MARK, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		return error_set(err, ERROR_DAMAGED,
-				 "%s: a rebuild of it was interrupted: run "
-				 "that again first (scr_rebuild %" PRId64 ")",
-				 p->name, p->id);
-	return errno == ENOENT ? 0
-			       : error_sys(err, "%s: cannot stat", PACKED_MARK);
 }

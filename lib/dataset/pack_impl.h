@@ -76,10 +76,6 @@ int pack_sweep_parts(const struct packed *p, struct error *err);
 int pack_sweep_temp(const struct packed *p, const char *path,
 		    struct error *err);
 
-/* ERROR_DAMAGED: a rebuild in place was interrupted, so some bytes may be
- * holes; they must not be moved, for its mark says where they are. */
-int pack_refuse_marked(const struct packed *p, struct error *err);
-
 bool pack_same_file(const struct stat *a, const struct stat *b);
 
 /* Has the file at the path of `file` the contents that are packed? */

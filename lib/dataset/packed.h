@@ -117,6 +117,10 @@ int packed_check(const struct packed *p, bool sums,
 		 const struct catalogue_options *o,
 		 void (*tell)(void *arg, const struct packed_flaw *f),
 		 void *arg, struct packed_health *out, struct error *err);
+/* ERROR_DAMAGED: a rebuild in place was interrupted, so some bytes may be
+ * holes; they must not be moved, for its mark says where they are. */
+int packed_refuse_marked(const struct packed *p, struct error *err);
+
 /* Is nothing wrong? */
 bool packed_healthy(const struct packed_health *h);
 

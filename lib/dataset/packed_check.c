@@ -534,3 +534,17 @@ packed_outlook(const struct packed *p, struct catalogue *c,
 		rc = buf_add_str(text, "no redundancy can repair it\n");
 	return rc < 0 ? error_status(ERROR_NOMEM) : status;
 }
+
+int
+packed_refuse_marked(const struct packed *p, struct error *err)
+{
+	struct stat st;
+
+	if (fstatat(p->meta_fd, PACKED_MARK, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return error_set(err, ERROR_DAMAGED,
+				 "%s: a rebuild of it was interrupted: run "
+				 "that again first (scr_rebuild %" PRId64 ")",
+				 p->name, p->id);
+	return errno == ENOENT ? 0
+			       : error_sys(err, "%s: cannot stat", PACKED_MARK);
+}

@@ -321,7 +321,7 @@ work(struct unpacking *u, struct error *err)
 	const struct packed *p = w->p;
 	uint64_t need = 0;
 
-	if (pack_refuse_marked(p, err) < 0 || look(u, err) < 0 ||
+	if (packed_refuse_marked(p, err) < 0 || look(u, err) < 0 ||
 	    look_hidden(u, err) < 0)
 		return -1;
 	for (size_t i = 0; i < u->targets.count; i++)
