@@ -77,8 +77,7 @@ print(struct buf *text)
 /* --- Verbs: each for one dataset; returns an exit status --- */
 
 static int
-make_over(struct settings *s, struct packed *p, struct catalogue *c,
-	  struct error *err)
+make_over(struct settings *s, struct packed *p, struct error *err)
 {
 	static const char *const orders[] = { "node", "rank", "name" };
 	static const char *const done[VERBS] = {
@@ -101,8 +100,8 @@ make_over(struct settings *s, struct packed *p, struct catalogue *c,
 	for (int i = 0; s->order != NULL && i < 3; i++)
 		if (str_eq(s->order, orders[i]))
 			po.order = (enum pack_order)(PACK_NODE + i);
-	if ((s->verb == VERB_PACK     ? pack(p, c, &po, &r, err)
-	     : s->verb == VERB_UNPACK ? unpack(p, c, &po, &r, err)
+	if ((s->verb == VERB_PACK     ? pack(p, &po, &r, err)
+	     : s->verb == VERB_UNPACK ? unpack(p, &po, &r, err)
 				      : repack(p, &po, &r, err)) < 0)
 		return error_status(err->kind);
 	if (s->json) {
@@ -262,7 +261,7 @@ some_files(struct settings *s, const struct packed *p, const char *const *names,
 	int status = STATUS_FAILED;
 
 	if (only == NULL)
-		error_set(err, ERROR_NOMEM, "out of memory");
+		error_no_memory(err);
 	else if (s->verb == VERB_CAT)
 		status = cat(s, p, names, count, only, err);
 	else if (extract_choose(p, names, count, only, err) == 0)
@@ -293,7 +292,7 @@ one(struct settings *s, struct catalogue *c, const char *const *args,
 	case VERB_PACK:
 	case VERB_UNPACK:
 	case VERB_REPACK:
-		status = make_over(s, &p, c, &err);
+		status = make_over(s, &p, &err);
 		break;
 	case VERB_LIST:
 		status = list(s, &p, &err);

@@ -13,10 +13,13 @@
 
 #define ALIGN ((size_t)16)
 
-/* Chunks double from the first size to the last: an arena of a few nodes is
- * small, one of a million takes few calls and wastes little. */
+/* Chunks double from the first size to the common one: an arena of a few nodes
+ * is small, one of a million takes few calls and wastes little.  They go on to
+ * the last, worth large pages, while they are a small part of the arena. */
 #define CHUNK_FIRST ((size_t)4 << 10)
-#define CHUNK_LAST ((size_t)1 << 20)
+#define CHUNK_COMMON ((size_t)1 << 20)
+#define CHUNK_LAST ((size_t)16 << 20)
+#define SMALL_PART 4
 
 struct chunk {
 	struct chunk *older;
@@ -108,7 +111,9 @@ new_chunk(struct arena *a, size_t size)
 		return NULL;
 	c->size = size;
 	a->bytes += sizeof(*c) + size;
-	if (a->next_size < CHUNK_LAST)
+	if (a->next_size < CHUNK_COMMON ||
+	    (a->next_size < CHUNK_LAST &&
+	     a->next_size < a->bytes / SMALL_PART / 2))
 		a->next_size *= 2;
 	return c;
 }

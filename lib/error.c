@@ -213,6 +213,12 @@ error_wrap(struct error *err, const char *fmt, ...)
 	return -1;
 }
 
+int
+error_no_memory(struct error *err)
+{
+	return error_set(err, ERROR_NOMEM, "out of memory");
+}
+
 void
 error_clear(struct error *err)
 {

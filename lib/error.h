@@ -67,6 +67,9 @@ int error_sys(struct error *err, const char *fmt, ...)
 int error_wrap(struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* "out of memory", ERROR_NOMEM.  Returns -1. */
+int error_no_memory(struct error *err);
+
 /* Forget the error. */
 void error_clear(struct error *err);
 

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "arena.h"
 #include "buf.h"
 #include "error.h"
 
@@ -27,6 +28,19 @@ stat_regular(int fd, const char *name, struct stat *st, struct error *err)
 	if (!S_ISREG(st->st_mode))
 		return error_set(err, ERROR_CORRUPT, "%s: not a regular file",
 				 name);
+	return 0;
+}
+
+static int
+stat_bounded(int fd, const char *name, size_t max, struct stat *st,
+	     struct error *err)
+{
+	if (stat_regular(fd, name, st, err) < 0)
+		return -1;
+	if ((uint64_t)st->st_size > max)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: %" PRIu64 " bytes long, the limit is %zu",
+				 name, (uint64_t)st->st_size, max);
 	return 0;
 }
 
@@ -90,12 +104,8 @@ io_read_fd(int fd, const char *name, size_t max, struct buf *out,
 	struct stat st;
 
 	buf_clear(out);
-	if (stat_regular(fd, name, &st, err) < 0)
+	if (stat_bounded(fd, name, max, &st, err) < 0)
 		return -1;
-	if ((uint64_t)st.st_size > max)
-		return error_set(err, ERROR_CORRUPT,
-				 "%s: %" PRIu64 " bytes long, the limit is %zu",
-				 name, (uint64_t)st.st_size, max);
 	/* One byte more: the read that meets the end needs no larger buf. */
 	if (buf_reserve(out, (size_t)st.st_size + 1) < 0)
 		return error_set(err, ERROR_NOMEM, "%s: out of memory", name);
@@ -143,6 +153,22 @@ io_pread(int fd, const char *name, void *data, size_t len, uint64_t off,
 		len -= (size_t)got;
 	}
 	return 0;
+}
+
+int
+io_read_arena(int fd, const char *name, size_t max, struct arena *arena,
+	      const char **data, size_t *len, struct error *err)
+{
+	struct stat st;
+	char *to = NULL;
+
+	if (stat_bounded(fd, name, max, &st, err) < 0)
+		return -1;
+	*len = (size_t)st.st_size;
+	*data = to = arena_alloc(arena, *len, 1);
+	if (to == NULL)
+		return error_set(err, ERROR_NOMEM, "%s: out of memory", name);
+	return io_pread(fd, name, to, *len, 0, err);
 }
 
 int

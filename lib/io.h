@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct arena;
 struct buf;
 struct error;
 
@@ -28,6 +29,11 @@ int io_read_fd(int fd, const char *name, size_t max, struct buf *out,
 
 /* Exactly `len` bytes at `off`, EINTR and short transfers handled.  A file
  * that ends early is ERROR_CORRUPT ("ends at byte N, expected M more"). */
+/* The same into memory of `arena`, which other things can share: *data, of *len
+ * bytes.  ERROR_CORRUPT also where the file gets shorter meanwhile. */
+int io_read_arena(int fd, const char *name, size_t max, struct arena *arena,
+		  const char **data, size_t *len, struct error *err);
+
 int io_pread(int fd, const char *name, void *data, size_t len, uint64_t off,
 	     struct error *err);
 int io_pwrite(int fd, const char *name, const void *data, size_t len,

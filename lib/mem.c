@@ -12,7 +12,7 @@
 
 /* Of x86-64 and arm64; where pages have another size it does no harm. */
 #define LARGE_PAGE ((uintptr_t)2 << 20)
-#define LARGE ((size_t)16 << 20)
+#define LARGE ((size_t)4 << 20)
 
 /* Allocations that may still succeed; negative: no limit.  The only state of
  * the library that outlives a call: a test has no other way to reach

@@ -228,7 +228,7 @@ add_to_list(struct opt_list *list, const char *value, struct error *err)
 		items = mem_realloc(list->items, n > 0 ? 2 * n : 1,
 				    sizeof(*items));
 		if (items == NULL)
-			return error_set(err, ERROR_NOMEM, "out of memory");
+			return error_no_memory(err);
 		list->items = items;
 	}
 	list->items[list->count++] = value;

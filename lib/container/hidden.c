@@ -15,6 +15,7 @@
 #include "io.h"
 #include "map.h"
 #include "mem.h"
+#include "meta/kvscan.h"
 #include "meta/kvtree.h"
 #include "meta/rank2file.h"
 #include "meta/value.h"
@@ -115,25 +116,82 @@ hidden_is_part(const char *name)
 struct loader {
 	struct hidden *h;
 	const struct segmap *m;
-	struct map *by_path;  /* of m */
+	struct map *by_path;  /* of m; made when it is needed */
+	size_t next;	      /* file of m that is likely to be listed next */
 	struct rank2file red; /* the RED tables as one rank of a rank2file */
 	size_t red_cap;
 	uint32_t rank; /* the first of the part being read */
 };
+
+/* Where in the map a file is, or MAP_NONE.  They are written in its order. */
+static int
+find_path(struct loader *l, const char *path, size_t *at, struct error *err)
+{
+	if (l->next < l->m->nfiles &&
+	    strcmp(l->m->files[l->next].path, path) == 0) {
+		*at = l->next++;
+		return 0;
+	}
+	if (l->by_path == NULL)
+		l->by_path = segmap_by_path(l->m);
+	if (l->by_path == NULL)
+		return no_memory(err);
+	*at = map_get(l->by_path, path);
+	if (*at != MAP_NONE)
+		l->next = *at + 1;
+	return 0;
+}
 
 /* FILE: attributes of files of the map; of others they say nothing. */
 static int
 load_attrs(struct loader *l, const struct kvtree *table, struct error *err)
 {
 	const struct kvtree *k = NULL;
+	size_t at = 0;
 
 	kvtree_foreach (k, table) {
-		size_t at = map_get(l->by_path, kvtree_key(k));
-
+		if (find_path(l, kvtree_key(k), &at, err) < 0)
+			return -1;
 		if (at != MAP_NONE && attr_read(k, &l->h->attrs[at], err) < 0)
 			return error_wrap(err, "FILE");
 	}
 	return 0;
+}
+
+/*
+ * The same without a tree, where there is nothing else in the part.  0: done;
+ * 1: it is not plain (kvscan.h).
+ */
+static int
+scan_attrs(struct loader *l, const struct buf *raw, struct error *err)
+{
+	struct kvscan s = { .p = NULL };
+	size_t len = 0, at = 0;
+	const char *body = kvtree_body(raw->data, raw->len, &len, err);
+
+	if (body == NULL)
+		return -1;
+	s.p = (const unsigned char *)body;
+	s.end = s.p + len;
+	if (kvscan_count(&s) != 1 || !KVSCAN_KEY(&s, "FILE"))
+		return 1;
+	for (uint32_t n = kvscan_count(&s); n > 0 && !s.odd; n--) {
+		const char *path = kvscan_key(&s);
+		struct attr a;
+
+		attr_scan(&s, &a);
+		if (s.odd)
+			break;
+		if (find_path(l, path, &at, err) < 0)
+			return -1;
+		if (at == MAP_NONE)
+			continue;
+		/* Once more: the tree has an opinion on that. */
+		if (l->h->attrs[at].has_size)
+			s.odd = true;
+		l->h->attrs[at] = a;
+	}
+	return s.odd || s.p != s.end;
 }
 
 static int
@@ -211,44 +269,66 @@ load_red(struct loader *l, const struct kvtree *table, struct error *err)
 
 /* Keep the tree: names and contents are borrowed from it. */
 static struct kvtree *
-read_part(struct loader *l, int dirfd, const char *name, struct error *err)
+decode_part(struct hidden *h, const struct buf *raw, struct error *err)
 {
-	struct hidden *h = l->h;
-	struct buf raw = BUF_INIT;
 	struct kvtree *t = NULL;
-	int fd = path_open_beneath(dirfd, name, O_RDONLY | O_NONBLOCK, 0, err);
 
-	if (fd < 0)
-		return NULL;
 	if (h->ntrees == h->trees_cap) {
 		size_t cap = h->trees_cap ? 2 * h->trees_cap : 16;
 		void *p = mem_realloc(h->trees, cap, sizeof(*h->trees));
 
 		if (p == NULL) {
 			no_memory(err);
-			goto out;
+			return NULL;
 		}
 		h->trees = p;
 		h->trees_cap = cap;
 	}
-	if (io_read_fd(fd, name, KVTREE_MAX_ENCODED, &raw, err) < 0)
-		goto out;
-	t = kvtree_decode(raw.data, raw.len, NULL, err);
+	t = kvtree_decode(raw->data, raw->len, NULL, err);
 	if (t != NULL)
 		h->trees[h->ntrees++] = t;
-	else
-		error_wrap(err, "%s", name);
-out:
+	return t;
+}
+
+static int
+load_tree(struct loader *l, const struct buf *raw, struct error *err)
+{
+	const struct kvtree *t = decode_part(l->h, raw, err);
+
+	if (t == NULL || load_attrs(l, kvtree_get(t, "FILE"), err) < 0 ||
+	    load_meta(l, kvtree_get(t, "META"), err) < 0)
+		return -1;
+	return load_red(l, kvtree_get(t, "RED"), err);
+}
+
+static int
+read_part(struct loader *l, int dirfd, const char *name, struct error *err)
+{
+	struct buf raw = BUF_INIT;
+	int fd = path_open_beneath(dirfd, name, O_RDONLY | O_NONBLOCK, 0, err);
+	int rc = -1;
+
+	if (fd < 0) {
+		/* It is listed: ABSENT would say that there is no dataset. */
+		if (err != NULL && err->kind == ERROR_ABSENT)
+			err->kind = ERROR_CORRUPT;
+		return -1;
+	}
+	if (io_read_fd(fd, name, KVTREE_MAX_ENCODED, &raw, err) == 0) {
+		rc = scan_attrs(l, &raw, err);
+		if (rc == 1)
+			rc = load_tree(l, &raw, err);
+		if (rc < 0)
+			error_wrap(err, "%s", name);
+	}
 	buf_free(&raw);
 	close(fd);
-	return t;
+	return rc;
 }
 
 static int
 load_part(struct loader *l, int dirfd, const char *name, struct error *err)
 {
-	struct error why = ERROR_INIT;
-	struct kvtree *t = NULL;
 	char shown[SHOWN_MAX];
 	uint64_t n = 0;
 
@@ -258,20 +338,7 @@ load_part(struct loader *l, int dirfd, const char *name, struct error *err)
 				 str_printable(shown, sizeof(shown), name));
 	n -= n % RANK2FILE_PART_RANKS;
 	l->rank = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
-	t = read_part(l, dirfd, name, &why);
-	if (t == NULL) {
-		/* It is listed: ABSENT would say that there is no dataset. */
-		if (why.kind == ERROR_ABSENT)
-			why.kind = ERROR_CORRUPT;
-		if (err != NULL)
-			*err = why;
-		return -1;
-	}
-	if (load_attrs(l, kvtree_get(t, "FILE"), err) < 0 ||
-	    load_meta(l, kvtree_get(t, "META"), err) < 0 ||
-	    load_red(l, kvtree_get(t, "RED"), err) < 0)
-		return error_wrap(err, "%s", name);
-	return 0;
+	return read_part(l, dirfd, name, err);
 }
 
 static int
@@ -283,11 +350,10 @@ load_all(struct loader *l, int dirfd, const struct kvtree *list,
 
 	h->nattrs = l->m->nfiles;
 	h->attrs = mem_calloc(h->nattrs + 1, sizeof(*h->attrs));
-	l->by_path = segmap_by_path(l->m);
 	l->red.arena = h->arena;
 	l->red.nranks = 1;
 	l->red.ranks = arena_alloc(h->arena, 1, sizeof(*l->red.ranks));
-	if (h->attrs == NULL || l->by_path == NULL || l->red.ranks == NULL)
+	if (h->attrs == NULL || l->red.ranks == NULL)
 		return no_memory(err);
 	memset(l->red.ranks, 0, sizeof(*l->red.ranks));
 	kvtree_foreach (k, list)

@@ -19,6 +19,7 @@ struct arena;
 struct error;
 struct kvtree;
 struct map;
+struct par;
 struct rank2file;
 
 #define SEGMAP_SIZE_DEFAULT (UINT64_C(100) << 30) /* SCR_CONTAINER_SIZE */
@@ -87,6 +88,9 @@ int segmap_cut(struct segmap *m, const char *stem, uint64_t size, size_t first,
 /* From a rank2file, whose strings are borrowed.  ERROR_CORRUPT, ERROR_UNSAFE:
  * the sentence names rank, file and segment. */
 int segmap_read(struct segmap *m, const struct rank2file *r, struct error *err);
+/* The same by several threads; `par` may be NULL. */
+int segmap_read_par(struct segmap *m, const struct rank2file *r,
+		    struct par *par, struct error *err);
 
 /* Has any file of `r` segments?  So the dataset is packed. */
 bool segmap_is_packed(const struct rank2file *r);
@@ -140,6 +144,13 @@ int segmap_check(const struct segmap *m,
 const char *segmap_flaw_text(const struct segmap *m,
 			     const struct segmap_finding *f, char *to,
 			     size_t size);
+
+/* That the bytes of `f` have another checksum than is recorded, as one sentence
+ * into `to`; and as ERROR_DAMAGED, with what to do about it. */
+const char *segmap_sum_text(const struct segmap_file *f, uint32_t crc, char *to,
+			    size_t size);
+int segmap_wrong_sum(const struct segmap_file *f, uint32_t crc,
+		     struct error *err);
 
 /* "ctr.3.scr", "red.0.scr": is this a container's name? */
 bool segmap_is_container(const char *name);

@@ -278,3 +278,27 @@ segmap_sort(const struct segmap *m, struct segmap_file *files,
 	mem_free(items);
 	return 0;
 }
+
+const char *
+segmap_sum_text(const struct segmap_file *f, uint32_t crc, char *to,
+		size_t size)
+{
+	char path[SHOWN_MAX];
+
+	snprintf(to, size,
+		 "%s (rank %" PRIu32 "): checksum is 0x%08" PRIx32
+		 ", should be 0x%08" PRIx32,
+		 str_printable(path, sizeof(path), f->path), f->rank, crc,
+		 f->crc);
+	return to;
+}
+
+int
+segmap_wrong_sum(const struct segmap_file *f, uint32_t crc, struct error *err)
+{
+	char text[2 * SHOWN_MAX];
+
+	return error_set(err, ERROR_DAMAGED,
+			 "%s: repair it first (scr_rebuild --checksums)",
+			 segmap_sum_text(f, crc, text, sizeof(text)));
+}

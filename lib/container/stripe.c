@@ -25,6 +25,24 @@
 /* Neighbouring slots a part may be in. */
 #define SLOT_WAYS 8
 
+/* Sums of stretches that were read, for who writes the same bytes: adding one
+ * to a running sum costs as much as summing up a few kilobytes, so small ones
+ * are not worth it. */
+#define PIECE_MIN ((size_t)16 << 10)
+#define PIECES_MAX 16
+
+struct piece {
+	uint64_t off; /* in the string */
+	size_t len;
+	uint32_t crc;
+};
+
+struct pieces { /* ascending */
+	const struct stripe *to;
+	size_t looks, count;
+	struct piece list[PIECES_MAX];
+};
+
 struct slot {
 	const struct stripe_part *part; /* NULL: free */
 	int fd;				/* -1: in memory */
@@ -37,6 +55,7 @@ struct stripe_cache {
 	bool write;
 	struct stripe_sum *sums;
 	struct slot *slots;
+	struct crc_shifter shifter;
 };
 
 size_t
@@ -165,20 +184,98 @@ part_slot(struct stripe_cache *c, const struct stripe_part *p,
 	return s;
 }
 
+static bool
+sums_up(const struct stripe_cache *c, const struct slot *s)
+{
+	return c->sums != NULL && s->part->sum != STRIPE_NO_SUM;
+}
+
 /* Bytes that follow what was summed last only lengthen it; moving a sum to its
  * place (flush_sum) costs as much as summing some ten kilobytes. */
+static void
+begin_sum(const struct stripe_cache *c, struct slot *s, uint64_t at)
+{
+	if (s->to != at)
+		flush_sum(c, s);
+	if (s->to == s->from)
+		s->from = s->to = at;
+}
+
 static void
 sum_up(const struct stripe_cache *c, struct slot *s, uint64_t at,
        const void *data, size_t len)
 {
-	if (c->sums == NULL || s->part->sum == STRIPE_NO_SUM)
-		return;
-	if (s->to != at)
-		flush_sum(c, s);
-	if (s->to == s->from)
-		s->from = at;
+	begin_sum(c, s, at);
 	s->crc = crc_update(s->crc, data, len);
-	s->to = at + len;
+	s->to += len;
+}
+
+/* The same with bytes whose sum is known. */
+static void
+add_sum(struct stripe_cache *c, struct slot *s, uint64_t at, uint32_t crc,
+	size_t len)
+{
+	begin_sum(c, s, at);
+	if (s->from < s->to)
+		crc ^= crc_shift_by(&c->shifter, s->crc, len);
+	s->crc = crc;
+	s->to += len;
+}
+
+/* Sum up what was read, `off` in the string, and remember it: by the parts that
+ * it will be written to, unless they are many. */
+static void
+sum_read(struct stripe_cache *c, struct slot *s, uint64_t at,
+	 struct pieces *known, uint64_t off, const unsigned char *data,
+	 size_t len)
+{
+	while (sums_up(c, s) && len > 0) {
+		bool more = known != NULL && known->looks++ < PIECES_MAX;
+		uint64_t left = more ? stripe_cut(known->to, off) - off : len;
+		size_t n = left < len ? (size_t)left : len;
+
+		if (!more || n < PIECE_MIN) {
+			sum_up(c, s, at, data, n);
+		} else {
+			struct piece *p = &known->list[known->count++];
+
+			*p = (struct piece){ off, n, crc_update(0, data, n) };
+			add_sum(c, s, at, p->crc, n);
+		}
+		at += n;
+		off += n;
+		data += n;
+		len -= n;
+	}
+}
+
+/* Sum up what is written, unless it is known. */
+static void
+sum_write(struct stripe_cache *c, struct slot *s, uint64_t at,
+	  const struct pieces *known, uint64_t off, const void *data,
+	  size_t len)
+{
+	size_t first = 0, last = 0;
+	uint64_t end = off;
+
+	if (!sums_up(c, s))
+		return;
+	while (known != NULL && first < known->count &&
+	       known->list[first].off < off)
+		first++;
+	for (last = first; known != NULL && last < known->count &&
+			   known->list[last].off == end && end < off + len;
+	     last++)
+		end += known->list[last].len;
+	if (end != off + len) {
+		sum_up(c, s, at, data, len);
+		return;
+	}
+	for (; first < last; first++) {
+		const struct piece *p = &known->list[first];
+
+		add_sum(c, s, at + (p->off - off), p->crc, p->len);
+	}
 }
 
 /* First part that ends behind `off`. */
@@ -211,7 +308,8 @@ stripe_cut(const struct stripe *s, uint64_t off)
 
 static int
 read_part(const struct stripe_part *p, struct stripe_cache *c, uint64_t at,
-	  unsigned char *data, size_t len, struct error *err)
+	  struct pieces *known, unsigned char *data, size_t len,
+	  struct error *err)
 {
 	struct slot *s = part_slot(c, p, err);
 
@@ -221,20 +319,21 @@ read_part(const struct stripe_part *p, struct stripe_cache *c, uint64_t at,
 		memcpy(data, p->mem + at, len);
 	else if (io_pread(s->fd, p->path, data, len, p->off + at, err) < 0)
 		return -1;
-	sum_up(c, s, at, data, len);
+	sum_read(c, s, at, known, p->start + at, data, len);
 	return 0;
 }
 
 static int
 write_part(const struct stripe_part *p, struct stripe_cache *c, uint64_t at,
-	   const unsigned char *data, size_t len, struct error *err)
+	   const struct pieces *known, const unsigned char *data, size_t len,
+	   struct error *err)
 {
 	struct slot *s = part_slot(c, p, err);
 	uint64_t off = p->off + at;
 
 	if (s == NULL)
 		return -1;
-	sum_up(c, s, at, data, len);
+	sum_write(c, s, at, known, p->start + at, data, len);
 	if (p->mem != NULL)
 		memcpy(p->mem + at, data, len);
 	if (p->mem != NULL || p->path == NULL)
@@ -247,12 +346,10 @@ write_part(const struct stripe_part *p, struct stripe_cache *c, uint64_t at,
 	return 0;
 }
 
-int
-stripe_read(const struct stripe *s, struct stripe_cache *c, uint64_t off,
-	    void *data, size_t len, struct error *err)
+static int
+read_all(const struct stripe *s, struct stripe_cache *c, uint64_t off,
+	 struct pieces *known, unsigned char *to, size_t len, struct error *err)
 {
-	unsigned char *to = data;
-
 	for (size_t i = part_at(s, off); len > 0; i++) {
 		const struct stripe_part *p =
 			i < s->nparts ? &s->parts[i] : NULL;
@@ -271,7 +368,7 @@ stripe_read(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 		}
 		at = off - p->start;
 		n = p->len - at < len ? (size_t)(p->len - at) : len;
-		if (read_part(p, c, at, to, n, err) < 0)
+		if (read_part(p, c, at, known, to, n, err) < 0)
 			return -1;
 		off += n;
 		to += n;
@@ -280,12 +377,11 @@ stripe_read(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 	return 0;
 }
 
-int
-stripe_write(const struct stripe *s, struct stripe_cache *c, uint64_t off,
-	     const void *data, size_t len, struct error *err)
+static int
+write_all(const struct stripe *s, struct stripe_cache *c, uint64_t off,
+	  const struct pieces *known, const unsigned char *from, size_t len,
+	  struct error *err)
 {
-	const unsigned char *from = data;
-
 	for (size_t i = part_at(s, off); len > 0 && i < s->nparts; i++) {
 		const struct stripe_part *p = &s->parts[i];
 		uint64_t at = 0;
@@ -301,11 +397,40 @@ stripe_write(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 		}
 		at = off - p->start;
 		n = p->len - at < len ? (size_t)(p->len - at) : len;
-		if (write_part(p, c, at, from, n, err) < 0)
+		if (write_part(p, c, at, known, from, n, err) < 0)
 			return -1;
 		off += n;
 		from += n;
 		len -= n;
 	}
 	return 0;
+}
+
+int
+stripe_read(const struct stripe *s, struct stripe_cache *c, uint64_t off,
+	    void *data, size_t len, struct error *err)
+{
+	return read_all(s, c, off, NULL, data, len, err);
+}
+
+int
+stripe_write(const struct stripe *s, struct stripe_cache *c, uint64_t off,
+	     const void *data, size_t len, struct error *err)
+{
+	return write_all(s, c, off, NULL, data, len, err);
+}
+
+int
+stripe_copy(const struct stripe *from, struct stripe_cache *in,
+	    const struct stripe *to, struct stripe_cache *out, uint64_t off,
+	    void *data, size_t len, bool *was_read, struct error *err)
+{
+	struct pieces known = { .to = to };
+	int rc = read_all(from, in, off, &known, data, len, err);
+
+	if (was_read != NULL)
+		*was_read = rc == 0;
+	if (rc < 0)
+		return -1;
+	return write_all(to, out, off, &known, data, len, err);
 }

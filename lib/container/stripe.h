@@ -74,4 +74,10 @@ int stripe_read(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 int stripe_write(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 		 const void *data, size_t len, struct error *err);
 
+/* Both, one behind the other; `data` is room for `len` bytes.  What both sum up
+ * is summed up once.  *was_read (or NULL): it was not reading that failed. */
+int stripe_copy(const struct stripe *from, struct stripe_cache *in,
+		const struct stripe *to, struct stripe_cache *out, uint64_t off,
+		void *data, size_t len, bool *was_read, struct error *err);
+
 #endif /* CONTAINER_STRIPE_H */

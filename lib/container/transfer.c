@@ -47,20 +47,21 @@ copy_readable(struct run *r, struct worker *w, const struct stripe *by,
 
 	for (; len > 0; off += n, len -= n) {
 		struct error why = ERROR_INIT;
+		bool was_read = false;
 		int rc = 0;
 
 		n = run_at(by, off, len);
-		if (stripe_read(r->from, w->in, off, w->block, n, &why) == 0) {
-			rc = stripe_write(r->to, w->out, off, w->block, n, err);
-		} else if (by == r->from) {
-			rc = copy_readable(r, w, r->to, off, n, err);
-		} else if (r->o->unreadable(r->o->arg, &why) < 0) {
-			rc = -1;
+		rc = stripe_copy(r->from, w->in, r->to, w->out, off, w->block,
+				 n, &was_read, &why);
+		if (rc < 0 && !was_read)
+			rc = by == r->from ? copy_readable(r, w, r->to, off, n,
+							   &why)
+					   : r->o->unreadable(r->o->arg, &why);
+		if (rc < 0) {
 			if (err != NULL)
 				*err = why;
-		}
-		if (rc < 0)
 			return -1;
+		}
 	}
 	return 0;
 }
@@ -81,8 +82,8 @@ copy_block(void *arg, size_t i, unsigned worker, struct error *err)
 	if (r->o->unreadable != NULL) {
 		if (copy_readable(r, w, r->from, off, len, err) < 0)
 			return -1;
-	} else if (stripe_read(r->from, w->in, off, w->block, len, err) < 0 ||
-		   stripe_write(r->to, w->out, off, w->block, len, err) < 0) {
+	} else if (stripe_copy(r->from, w->in, r->to, w->out, off, w->block,
+			       len, NULL, err) < 0) {
 		return -1;
 	}
 	progress_add(r->o->progress, len);
@@ -96,7 +97,7 @@ start(struct run *r, unsigned n, struct error *err)
 
 	r->workers = mem_calloc(n, sizeof(*r->workers));
 	if (r->workers == NULL)
-		return error_set(err, ERROR_NOMEM, "out of memory");
+		return error_no_memory(err);
 	for (unsigned i = 0; i < n; i++) {
 		struct worker *w = &r->workers[i];
 
@@ -104,7 +105,7 @@ start(struct run *r, unsigned n, struct error *err)
 		w->in = stripe_cache_new(slots, false, r->o->sums);
 		w->out = stripe_cache_new(slots, true, r->o->sums_to);
 		if (w->block == NULL || w->in == NULL || w->out == NULL)
-			return error_set(err, ERROR_NOMEM, "out of memory");
+			return error_no_memory(err);
 	}
 	return 0;
 }

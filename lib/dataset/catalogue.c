@@ -211,7 +211,7 @@ add_id(void *arg, const char *name, struct error *err)
 		more = mem_realloc(l->ids, l->count ? l->count * 2 : 1,
 				   sizeof(*l->ids));
 		if (more == NULL)
-			return error_set(err, ERROR_NOMEM, "out of memory");
+			return error_no_memory(err);
 		l->ids = more;
 	}
 	l->ids[l->count++] = id;

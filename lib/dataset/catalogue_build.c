@@ -181,7 +181,7 @@ mend(struct build *b, struct error *err)
 
 	b->rebuilt = mem_calloc(n > 0 ? n : 1, sizeof(*b->rebuilt));
 	if (b->rebuilt == NULL)
-		return error_set(err, ERROR_NOMEM, "out of memory");
+		return error_no_memory(err);
 	for (size_t i = 0; i < n; i++)
 		b->rebuilt[i] = b->plan->files[i].fate == FATE_REBUILD;
 	if (!needs_rebuild(b->plan))
@@ -232,7 +232,7 @@ ranks_of_plan(const struct build *b, struct rank2file *out, struct error *err)
 		};
 	return 0;
 no_memory:
-	return error_set(err, ERROR_NOMEM, "out of memory");
+	return error_no_memory(err);
 }
 
 /* What the user should know of a descriptor. */

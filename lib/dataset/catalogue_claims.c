@@ -17,12 +17,6 @@
 /* Paths that are refused and told one by one. */
 #define TELL_MAX 5
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
 /* Errors that say something about the metadata, not about this moment. */
 static bool
 is_verdict(const struct error *why)
@@ -61,12 +55,12 @@ claim(struct catalogue_claims *k, const char *path,
 		cap = k->cap > 0 ? k->cap * 2 : 64;
 		more = mem_realloc(k->list, cap, sizeof(*k->list));
 		if (more == NULL)
-			return no_memory(err);
+			return error_no_memory(err);
 		k->list = more;
 		k->cap = cap;
 	}
 	if (map_put(k->by_path, path, k->count) < 0)
-		return no_memory(err);
+		return error_no_memory(err);
 	k->list[k->count++] = (struct claim){ .path = path };
 	return 0;
 }
@@ -132,7 +126,7 @@ catalogue_claims_init(struct catalogue *c, const struct catalogue_dir *d,
 	}
 	out->by_path = map_new();
 	if (out->by_path == NULL) {
-		no_memory(err);
+		error_no_memory(err);
 		goto fail;
 	}
 	if (claim_all(out, o, err) == 0)

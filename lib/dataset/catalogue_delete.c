@@ -184,13 +184,13 @@ list_name(void *arg, const char *name, struct error *err)
 
 		more = mem_realloc(l->names, cap, sizeof(*l->names));
 		if (more == NULL)
-			return error_set(err, ERROR_NOMEM, "out of memory");
+			return error_no_memory(err);
 		l->names = more;
 		l->cap = cap;
 	}
 	l->names[l->count] = arena_strdup(l->arena, name);
 	if (l->names[l->count] == NULL)
-		return error_set(err, ERROR_NOMEM, "out of memory");
+		return error_no_memory(err);
 	l->count++;
 	return 0;
 }
@@ -254,7 +254,7 @@ remove_meta(struct deletion *d, struct error *err)
 	int rc = -1;
 
 	if (l.arena == NULL)
-		return error_set(err, ERROR_NOMEM, "out of memory");
+		return error_no_memory(err);
 	rc = catalogue_each_name(d->dir.fd, d->dir.name, list_name, &l, err);
 	if (rc == 0 && !d->o->dry_run) {
 		rc = put_mark(d, err);

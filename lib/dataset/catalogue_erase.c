@@ -33,12 +33,6 @@ struct eraser {
 	struct map *doomed; /* dry run: all that would be gone */
 };
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
 struct eraser *
 catalogue_eraser_new(int root, const struct catalogue_options *o,
 		     struct delete_result *out, struct error *err)
@@ -46,7 +40,7 @@ catalogue_eraser_new(int root, const struct catalogue_options *o,
 	struct eraser *e = mem_calloc(1, sizeof(*e));
 
 	if (e == NULL) {
-		no_memory(err);
+		error_no_memory(err);
 		return NULL;
 	}
 	e->root = root;
@@ -59,7 +53,7 @@ catalogue_eraser_new(int root, const struct catalogue_options *o,
 	if (e->arena != NULL && e->seen != NULL && e->doomed != NULL)
 		return e;
 	catalogue_eraser_free(e);
-	no_memory(err);
+	error_no_memory(err);
 	return NULL;
 }
 
@@ -144,13 +138,13 @@ note_dirs(struct eraser *e, const char *path, struct error *err)
 
 			more = mem_realloc(e->dirs, cap, sizeof(*e->dirs));
 			if (more == NULL)
-				return no_memory(err);
+				return error_no_memory(err);
 			e->dirs = more;
 			e->dirs_cap = cap;
 		}
 		copy = arena_strdup(e->arena, dir);
 		if (copy == NULL || map_put(e->seen, copy, e->ndirs) < 0)
-			return no_memory(err);
+			return error_no_memory(err);
 		e->dirs[e->ndirs++] = copy;
 	}
 	return 0;
@@ -175,7 +169,7 @@ doom(struct eraser *e, const char *path, struct error *err)
 	const char *copy = arena_strdup(e->arena, path);
 
 	if (copy == NULL || map_put(e->doomed, copy, 0) < 0)
-		return no_memory(err);
+		return error_no_memory(err);
 	return 0;
 }
 
@@ -241,7 +235,7 @@ survives(void *arg, const char *name, struct error *err)
 
 	buf_clear(&m->path);
 	if (buf_printf(&m->path, "%s/%s", m->dir, name) < 0)
-		return no_memory(err);
+		return error_no_memory(err);
 	return map_get(m->e->doomed, m->path.data) == MAP_NONE;
 }
 

@@ -44,7 +44,7 @@ catalogue_files_from(const struct rank2file *r, int dirfd,
 		n += r->ranks[i].nfiles;
 	out->list = mem_calloc(n > 0 ? n : 1, sizeof(*out->list));
 	if (out->list == NULL)
-		return error_set(err, ERROR_NOMEM, "out of memory");
+		return error_no_memory(err);
 	for (size_t i = 0; i < r->nranks; i++) {
 		for (size_t k = 0; k < r->ranks[i].nfiles; k++) {
 			const struct rank2file_file *f = &r->ranks[i].files[k];
@@ -315,7 +315,7 @@ catalogue_files_check(struct catalogue *c, struct catalogue_files *f, bool sum,
 	rc = check_all(&k, f->count, sum, err);
 	goto out;
 no_memory:
-	error_set(err, ERROR_NOMEM, "out of memory");
+	error_no_memory(err);
 out:
 	for (i = 0; i < n; i++) {
 		if (k.caches != NULL)

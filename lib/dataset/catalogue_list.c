@@ -234,7 +234,7 @@ catalogue_list(const struct index_entry *entries, size_t count,
 	if (rc == 0 && text.len > 0)
 		flush(&text, to);
 	buf_free(&text);
-	return rc < 0 ? error_set(err, ERROR_NOMEM, "out of memory") : 0;
+	return rc < 0 ? error_no_memory(err) : 0;
 }
 
 /* --- JSON --- */
@@ -353,7 +353,7 @@ catalogue_prune(const struct catalogue *c, const struct index *ix, size_t keep,
 	ids = mem_alloc(n, sizeof(*ids));
 	goes = mem_calloc(n, sizeof(*goes));
 	if (ids == NULL || goes == NULL) {
-		error_set(err, ERROR_NOMEM, "out of memory");
+		error_no_memory(err);
 		mem_free(ids);
 		ids = NULL;
 		goto out;
@@ -387,7 +387,7 @@ catalogue_ids(struct catalogue *c, const struct index *ix, const char *text,
 	*count = (size_t)-1;
 	ids = mem_alloc(n, sizeof(*ids));
 	if (ids == NULL) {
-		error_set(err, ERROR_NOMEM, "out of memory");
+		error_no_memory(err);
 		goto out;
 	}
 	if (text != NULL)

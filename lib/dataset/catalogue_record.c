@@ -199,7 +199,7 @@ put_entry(struct index *ix, void *arg, struct error *err)
 		/* It may be part of the entry that goes. */
 		kept = mem_strdup(root);
 		if (kept == NULL)
-			return error_set(err, ERROR_NOMEM, "out of memory");
+			return error_no_memory(err);
 	}
 	tell_replaced(j, ix);
 	rc = index_add(ix, j->desc->tree, 1, index_stamp(stamp, -1), err);

@@ -46,7 +46,7 @@ collect(const struct rank2file *old, struct old_sums *out, struct error *err)
 	}
 	return 0;
 no_memory:
-	return error_set(err, ERROR_NOMEM, "out of memory");
+	return error_no_memory(err);
 }
 
 /* Tell plan file `f` of the checksum that is recorded for it. */
@@ -81,7 +81,7 @@ catalogue_sums_init(struct catalogue_sums *s, struct plan *p,
 
 	s->list = mem_calloc(p->nfiles > 0 ? p->nfiles : 1, sizeof(*s->list));
 	if (s->list == NULL)
-		return error_set(err, ERROR_NOMEM, "out of memory");
+		return error_no_memory(err);
 	if (old != NULL)
 		rc = collect(old, &from, err);
 	for (size_t i = 0; rc == 0 && from.count > 0 && i < p->nfiles; i++)
@@ -118,7 +118,7 @@ reading_init(struct reading *r, size_t max, struct error *err)
 	r->which = mem_calloc(max, sizeof(*r->which));
 	if (r->files.list != NULL && r->which != NULL)
 		return 0;
-	return error_set(err, ERROR_NOMEM, "out of memory");
+	return error_no_memory(err);
 }
 
 static void

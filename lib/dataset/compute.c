@@ -157,7 +157,7 @@ list_items(struct run *r, size_t nsets, uint64_t *blocks, struct error *err)
 		n += r->sets[s].solution->njobs;
 	r->items = mem_alloc(n ? n : 1, sizeof(*r->items));
 	if (r->items == NULL)
-		return error_set(err, ERROR_NOMEM, "out of memory");
+		return error_no_memory(err);
 	*blocks = 0;
 	for (size_t s = 0; s < nsets; s++) {
 		for (size_t j = 0; j < r->sets[s].solution->njobs; j++) {
@@ -206,7 +206,7 @@ start_workers(struct run *r, struct error *err)
 
 	r->workers = mem_calloc(r->nworkers, sizeof(*r->workers));
 	if (r->workers == NULL)
-		return error_set(err, ERROR_NOMEM, "out of memory");
+		return error_no_memory(err);
 	for (unsigned i = 0; i < r->nworkers; i++) {
 		struct worker *w = &r->workers[i];
 
@@ -214,7 +214,7 @@ start_workers(struct run *r, struct error *err)
 		w->in = stripe_cache_new(slots, false, r->o->sums);
 		w->out = stripe_cache_new(slots, true, r->o->new_sums);
 		if (w->memory == NULL || w->in == NULL || w->out == NULL)
-			return error_set(err, ERROR_NOMEM, "out of memory");
+			return error_no_memory(err);
 	}
 	return 0;
 }

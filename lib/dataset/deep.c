@@ -25,12 +25,6 @@
 /* Buffers for PARTNER: data, a copy, and the first that differs. */
 #define PARTNER_WIDTH 3
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
 static bool
 checkable(const struct plan_set *s)
 {
@@ -136,7 +130,7 @@ find_suspect(struct deep *d, struct deep_worker *w, const struct deep_item *it,
 		drop_suspects(d, w);
 		w->suspects = mem_calloc(s->n, sizeof(*w->suspects));
 		if (w->suspects == NULL)
-			return no_memory(err);
+			return error_no_memory(err);
 		w->set = it->set;
 		w->stripe = it->stripe;
 	}
@@ -313,7 +307,7 @@ add_items(struct deep *d, uint32_t set, uint32_t stripe, uint64_t bytes,
 			void *p = mem_realloc(d->items, cap, sizeof(*d->items));
 
 			if (p == NULL)
-				return no_memory(err);
+				return error_no_memory(err);
 			d->items = p;
 			d->items_cap = cap;
 		}
@@ -347,7 +341,7 @@ prepare_set(struct deep *d, uint32_t set, struct error *err)
 			r->checks = arena_alloc(d->arena, s->n,
 						sizeof(struct recipe *));
 		if (r->checks == NULL)
-			return no_memory(err);
+			return error_no_memory(err);
 		r->checks[i] = check_recipe(&c, i, err);
 		if (r->checks[i] == NULL)
 			return -1;
@@ -365,7 +359,7 @@ prepare(struct deep *d, uint64_t memory, struct error *err)
 	d->sums = mem_calloc(d->p->nfiles + 1, sizeof(*d->sums));
 	d->workers = mem_calloc(d->nworkers, sizeof(*d->workers));
 	if (d->sets == NULL || d->sums == NULL || d->workers == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < d->p->nfiles; i++)
 		d->sums[i].size = d->p->files[i].attr.size;
 	for (size_t i = 0; i < d->p->nsets; i++) {
@@ -390,7 +384,7 @@ prepare(struct deep *d, uint64_t memory, struct error *err)
 		d->workers[i].memory = mem_aligned(4096, (size_t)each);
 		d->workers[i].cache = stripe_cache_new(512, false, d->sums);
 		if (d->workers[i].memory == NULL || d->workers[i].cache == NULL)
-			return no_memory(err);
+			return error_no_memory(err);
 	}
 	progress_expect(d->progress, d->out->bytes_read);
 	return 0;
@@ -432,7 +426,7 @@ deep_check(struct plan *p, struct par *par, uint64_t memory,
 	if (par == NULL || d.arena == NULL) {
 		arena_free(d.arena);
 		par_free(own);
-		return no_memory(err);
+		return error_no_memory(err);
 	}
 	pthread_mutex_init(&d.lock, NULL);
 	d.nworkers = par_threads(par);

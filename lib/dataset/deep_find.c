@@ -8,12 +8,6 @@
 #include "error.h"
 #include "mem.h"
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
 struct code
 deep_code(const struct plan_set *s)
 {
@@ -58,7 +52,7 @@ deep_found(struct deep *d, const struct deep_finding *f, struct error *err)
 					      sizeof(*out->findings));
 
 			if (p == NULL) {
-				rc = no_memory(err);
+				rc = error_no_memory(err);
 				goto unlock;
 			}
 			out->findings = p;

@@ -16,7 +16,6 @@
 #include "buf.h"
 #include "container/manifest.h"
 #include "dataset/catalogue_impl.h"
-#include "dataset/pack_impl.h"
 #include "error.h"
 #include "hash.h"
 #include "io.h"
@@ -94,7 +93,7 @@ put_string(struct exporting *x, const char *path, const struct attr *a,
 	int rc = -1;
 
 	if (cache == NULL)
-		return pack_no_memory(err);
+		return error_no_memory(err);
 	if (begin(x, path, size, a, err) < 0)
 		goto out;
 	for (uint64_t off = 0; off < size; off += BLOCK) {
@@ -118,54 +117,21 @@ out:
 
 /* --- The files --- */
 
-/* Attributes of file i: as they were packed, or as they are. */
-static int
-find_attr(const struct exporting *x, size_t i, struct attr *a,
-	  struct error *err)
-{
-	const struct packed *p = x->p;
-	const struct segmap_file *f = &p->map.files[i];
-	struct error why = ERROR_INIT;
-	struct stat st;
-
-	memset(a, 0, sizeof(*a));
-	if (i < p->hidden.nattrs)
-		*a = p->hidden.attrs[i];
-	if (f->nsegs > 0)
-		return 0;
-	if (path_stat_beneath(p->file_fd, f->path, &st, &why) < 0) {
-		if (why.kind == ERROR_ABSENT && p->is_packed && f->size == 0)
-			return 0;
-		return error_set(err,
-				 why.kind == ERROR_ABSENT ? ERROR_DAMAGED
-							  : why.kind,
-				 "%s", why.text);
-	}
-	attr_from_stat(a, &st);
-	return 0;
-}
-
 static int
 put_file(struct exporting *x, size_t i, struct error *err)
 {
 	const struct segmap_file *f = &x->p->map.files[i];
 	struct stripe_sum sum = { .size = f->size };
 	struct stripe s = { 0, NULL };
-	char shown[SHOWN_MAX];
 	struct attr a;
 
-	if (find_attr(x, i, &a, err) < 0 ||
+	if (packed_attr(x->p, i, &a, err) < 0 ||
 	    packed_file(x->p, i, x->arena, &s, err) < 0 ||
 	    put_string(x, f->path, &a, &s, f->size, &sum, err) < 0)
 		return -1;
 	arena_reset(x->arena);
 	if (f->has_crc && f->size > 0 && sum.crc != f->crc)
-		return error_set(err, ERROR_DAMAGED,
-				 "%s (rank %" PRIu32
-				 "): checksum is 0x%08" PRIx32
-				 ", should be 0x%08" PRIx32,
-				 str_printable(shown, sizeof(shown), f->path),
-				 f->rank, (uint32_t)sum.crc, f->crc);
+		return segmap_wrong_sum(f, sum.crc, err);
 	x->out->files++;
 	x->out->bytes += f->size;
 	return 0;
@@ -176,23 +142,14 @@ put_file(struct exporting *x, size_t i, struct error *err)
 static int
 check_files(struct exporting *x, struct error *err)
 {
-	char shown[SHOWN_MAX];
-
 	for (size_t i = 0; i < x->p->map.nfiles; i++) {
 		struct segmap_file *f = &x->p->map.files[i];
 		struct attr a;
 
-		if (find_attr(x, i, &a, err) < 0)
+		if (packed_attr(x->p, i, &a, err) < 0)
 			return -1;
 		if (!f->has_size && f->nsegs == 0 && a.has_size)
 			f->size = a.size;
-		if (a.has_size && a.size != f->size)
-			return error_set(
-				err, ERROR_DAMAGED,
-				"%s: %" PRIu64
-				" bytes long, should be %" PRIu64,
-				str_printable(shown, sizeof(shown), f->path),
-				a.size, f->size);
 		if (ark_fits(x->eo->format, f->path, f->size, err) < 0)
 			return -1;
 		progress_expect(x->eo->o->progress, f->size);
@@ -362,7 +319,7 @@ export_dataset(const struct packed *p, int fd, const char *name,
 	x.block = mem_aligned(4096, BLOCK);
 	x.hash = hash_new(err);
 	if (x.arena == NULL || x.block == NULL)
-		pack_no_memory(err);
+		error_no_memory(err);
 	else if (x.hash != NULL && check_files(&x, err) == 0)
 		x.ark = ark_out_new(fd, name, eo->format, eo->filter,
 				    eo->threads, err);
@@ -390,7 +347,7 @@ export_to(const struct packed *p, const char *file,
 		return export_dataset(p, STDOUT_FILENO, "standard output", eo,
 				      out, err);
 	if (buf_printf(&temp, "%s.part", file) < 0)
-		return pack_no_memory(err);
+		return error_no_memory(err);
 	fd = open(temp.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (fd < 0) {
 		error_sys(err, "%s: cannot make", temp.data);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "buf.h"
 #include "container/transfer.h"
 #include "dataset/target.h"
 #include "error.h"
@@ -23,12 +24,6 @@
 
 /* Bytes written at a time. */
 #define CAT_BLOCK ((size_t)1 << 20)
-
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
 
 /* --- Which --- */
 
@@ -67,7 +62,7 @@ extract_choose(const struct packed *p, const char *const *names, size_t count,
 	}
 	by = segmap_by_path(&p->map);
 	if (by == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < count && rc == 0; i++)
 		rc = choose(p, by, names[i], only, err);
 	map_free(by);
@@ -75,18 +70,6 @@ extract_choose(const struct packed *p, const char *const *names, size_t count,
 }
 
 /* --- One --- */
-
-static int
-bad_sum(const struct segmap_file *f, uint32_t crc, struct error *err)
-{
-	char shown[SHOWN_MAX];
-
-	return error_set(err, ERROR_DAMAGED,
-			 "%s (rank %" PRIu32 "): checksum is 0x%08" PRIx32
-			 ", should be 0x%08" PRIx32,
-			 str_printable(shown, sizeof(shown), f->path), f->rank,
-			 crc, f->crc);
-}
 
 static int
 write_all(int fd, const unsigned char *data, size_t len, struct error *err)
@@ -138,7 +121,7 @@ extract_cat(const struct packed *p, size_t file, int fd,
 	int rc = -1;
 
 	if (cache == NULL || block == NULL || arena == NULL) {
-		no_memory(err);
+		error_no_memory(err);
 		goto out;
 	}
 	if (packed_refuse_marked(p, err) < 0 ||
@@ -150,7 +133,8 @@ extract_cat(const struct packed *p, size_t file, int fd,
 	    copy_out(&s, f->size, fd, cache, block, o, err) < 0)
 		goto out;
 	stripe_cache_drop(cache);
-	rc = f->has_crc && sum.crc != f->crc ? bad_sum(f, sum.crc, err) : 0;
+	rc = f->has_crc && sum.crc != f->crc ? segmap_wrong_sum(f, sum.crc, err)
+					     : 0;
 out:
 	stripe_cache_free(cache); /* it still looks at the parts */
 	arena_free(arena);
@@ -165,6 +149,7 @@ struct extraction {
 	const struct catalogue_options *o;
 	int dir;
 	struct pathcache *parents;
+	struct buf absent; /* a directory that is not there: nothing is in it */
 	struct targets targets;
 	struct arena *arena;
 	struct stripe from, to; /* the files wanted, end to end */
@@ -173,20 +158,29 @@ struct extraction {
 
 /* What is there already, be it a link, is left unless `force` and a file. */
 static int
-in_the_way(const struct extraction *x, const struct segmap_file *f, bool force,
+in_the_way(struct extraction *x, const struct segmap_file *f, bool force,
 	   struct error *err)
 {
 	struct error why = ERROR_INIT;
 	char shown[SHOWN_MAX];
-	const char *base = NULL;
-	int parent = pathcache_parent(x->parents, f->path, &base, &why);
+	const char *base = path_base(f->path);
+	size_t dir = (size_t)(base - f->path);
 	struct stat st;
-	int rc = 0;
+	int parent = -1, rc = 0;
 
+	/* Files mostly come directory by directory. */
+	if (dir > 0 && x->absent.len == dir &&
+	    memcmp(x->absent.data, f->path, dir) == 0)
+		return 0;
+	parent = pathcache_parent(x->parents, f->path, &base, &why);
+	if (parent < 0 && why.kind == ERROR_ABSENT) {
+		buf_clear(&x->absent);
+		return buf_add(&x->absent, f->path, dir) < 0
+			       ? error_no_memory(err)
+			       : 0;
+	}
 	if (parent < 0)
-		return why.kind == ERROR_ABSENT
-			       ? 0
-			       : error_set(err, why.kind, "%s", why.text);
+		return error_set(err, why.kind, "%s", why.text);
 	if (fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0) {
 		if (errno != ENOENT)
 			rc = error_sys(err, "%s: cannot stat", f->path);
@@ -270,7 +264,7 @@ copy_all(struct extraction *x, struct error *err)
 	int rc = -1;
 
 	if (t.sums_to == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < m->nfiles; i++)
 		t.sums_to[i].size = m->files[i].size;
 	progress_expect(t.progress, x->len);
@@ -282,7 +276,8 @@ copy_all(struct extraction *x, struct error *err)
 		size_t i = x->to.parts[k].sum;
 
 		if (m->files[i].has_crc && t.sums_to[i].crc != m->files[i].crc)
-			rc = bad_sum(&m->files[i], t.sums_to[i].crc, err);
+			rc = segmap_wrong_sum(&m->files[i], t.sums_to[i].crc,
+					      err);
 	}
 	if (rc == 0)
 		rc = targets_commit(&x->targets, x->o->par, err);
@@ -302,7 +297,7 @@ list_all(struct extraction *x, const bool *only, bool force, size_t *count,
 	x->to.parts =
 		arena_alloc(x->arena, m->nfiles + 1, sizeof(*x->to.parts));
 	if (x->from.parts == NULL || x->to.parts == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < m->nfiles; i++) {
 		if (!only[i])
 			continue;
@@ -328,7 +323,7 @@ extract_files(const struct packed *p, const bool *only, const char *dir,
 		return -1;
 	x.arena = arena_new();
 	if (x.arena == NULL) {
-		no_memory(err);
+		error_no_memory(err);
 		goto out;
 	}
 	if (mkdir(dir, 0777) < 0 && errno != EEXIST) {
@@ -342,7 +337,7 @@ extract_files(const struct packed *p, const bool *only, const char *dir,
 	}
 	x.parents = pathcache_new(x.dir);
 	if (x.parents == NULL)
-		no_memory(err);
+		error_no_memory(err);
 	else if (list_all(&x, only, force, count, err) == 0 &&
 		 copy_all(&x, err) == 0)
 		rc = 0;
@@ -350,6 +345,7 @@ extract_files(const struct packed *p, const bool *only, const char *dir,
 out:
 	targets_discard(&x.targets);
 	targets_fini(&x.targets);
+	buf_free(&x.absent);
 	pathcache_free(x.parents);
 	if (x.dir >= 0)
 		close(x.dir);

@@ -19,7 +19,6 @@
 #include "container/manifest.h"
 #include "dataset/catalogue_impl.h"
 #include "dataset/export.h"
-#include "dataset/pack_impl.h"
 #include "dataset/target.h"
 #include "error.h"
 #include "hash.h"
@@ -127,7 +126,7 @@ grow(struct importing *x, struct error *err)
 		return 0;
 	p = mem_realloc(x->list, cap, sizeof(*x->list));
 	if (p == NULL)
-		return pack_no_memory(err);
+		return error_no_memory(err);
 	x->list = p;
 	x->cap = cap;
 	return 0;
@@ -177,7 +176,7 @@ read_file(struct importing *x, const struct ark_entry *e, struct error *err)
 	f = &x->list[x->count];
 	*f = (struct imported){ .path = arena_strdup(x->arena, e->path) };
 	if (a == NULL || f->path == NULL)
-		return pack_no_memory(err);
+		return error_no_memory(err);
 	if (classify(x, f->path, &t.kind, err) < 0)
 		return -1;
 	*a = e->attr;
@@ -392,7 +391,7 @@ import_dataset(struct catalogue *c, int fd, const char *name, bool force,
 	x.block = mem_aligned(4096, BLOCK);
 	x.hash = hash_new(err);
 	if (x.arena == NULL || x.block == NULL)
-		pack_no_memory(err);
+		error_no_memory(err);
 	else if (x.hash != NULL && catalogue_open_scr(c, true, err) == 0)
 		x.ark = ark_in_new(fd, name, err);
 	if (x.ark != NULL)

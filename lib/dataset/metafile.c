@@ -26,12 +26,6 @@
 /* Of a file that is no kvtree so much is read to say why. */
 #define TASTE ((uint64_t)4096)
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
 /* --- Reading --- */
 
 /* Do these bytes start like a kvtree file? (formats.md 1.1) */
@@ -58,7 +52,7 @@ read_tree(int fd, const char *path, uint64_t size, const unsigned char *head,
 	if (want > size)
 		want = (size_t)size;
 	if (buf_reserve(&raw, want + 1) < 0) {
-		no_memory(err);
+		error_no_memory(err);
 		goto out;
 	}
 	if (io_pread(fd, path, raw.data, want, 0, err) < 0)
@@ -195,7 +189,7 @@ add_printable(struct buf *out, const char *text, struct error *err)
 out:
 	mem_free(line);
 	mem_free(shown);
-	return rc < 0 ? no_memory(err) : 0;
+	return rc < 0 ? error_no_memory(err) : 0;
 }
 
 int
@@ -218,11 +212,11 @@ metafile_print(struct metafile *f, const struct metafile_options *o,
 	if (from != NULL && o->terminal)
 		rc = add_printable(out, from, err);
 	else if (from != NULL && buf_add_str(out, from) < 0)
-		rc = no_memory(err);
+		rc = error_no_memory(err);
 	if (rc == 0 && f->redundancy && f->tree != NULL && !o->exact &&
 	    buf_printf(out, "  (then %" PRIu64 " bytes of redundancy)\n",
 		       f->trailing) < 0)
-		rc = no_memory(err);
+		rc = error_no_memory(err);
 out:
 	buf_free(&text);
 	return rc;

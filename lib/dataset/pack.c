@@ -36,12 +36,6 @@
 
 #define SHOWN_MAX 512
 
-int
-pack_no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
 void
 pack_fini(struct packing *w)
 {
@@ -116,7 +110,7 @@ refuse_twins(const struct packing *w, struct error *err)
 	int rc = 0;
 
 	if (by == NULL)
-		return pack_no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < w->map.nfiles && rc == 0; i++) {
 		const struct segmap_file *f = &w->map.files[i];
 		size_t twin = map_get(by, f->path);
@@ -129,7 +123,7 @@ refuse_twins(const struct packing *w, struct error *err)
 				str_printable(shown, sizeof(shown), f->path),
 				w->map.files[twin].rank, f->rank);
 		else if (map_put(by, f->path, i) < 0)
-			rc = pack_no_memory(err);
+			rc = error_no_memory(err);
 	}
 	map_free(by);
 	return rc;
@@ -155,7 +149,7 @@ look(struct packing *w, struct error *err)
 	w->hidden.attrs =
 		mem_calloc(from->nfiles + 1, sizeof(*w->hidden.attrs));
 	if (w->stats == NULL || w->hidden.attrs == NULL)
-		return pack_no_memory(err);
+		return error_no_memory(err);
 	w->map.nfiles = w->hidden.nattrs = from->nfiles;
 	memcpy(w->map.files, from->files, from->nfiles * sizeof(*from->files));
 	if (refuse_twins(w, err) < 0)
@@ -393,7 +387,7 @@ finish_old(struct packing *w, struct error *err)
 }
 
 static int
-pack_new(struct packing *w, struct catalogue *c, struct error *err)
+pack_new(struct packing *w, struct error *err)
 {
 	const struct pack_options *po = w->po;
 	struct packed *p = w->p;
@@ -402,7 +396,7 @@ pack_new(struct packing *w, struct catalogue *c, struct error *err)
 
 	if (look(w, err) < 0 ||
 	    segmap_cut(&w->map, SEGMAP_DATA, size, 0, err) < 0 ||
-	    (po->redundancy && pack_hidden_list(w, c, size, err) < 0))
+	    (po->redundancy && pack_hidden_list(w, size, err) < 0))
 		return -1;
 	if (pack_check_room(p->root_fd, w->map.bytes + w->hidden.red.bytes,
 			    "the containers", err) < 0)
@@ -425,7 +419,7 @@ pack_new(struct packing *w, struct catalogue *c, struct error *err)
 
 /* --layout 1: see pack_old.c. */
 static int
-pack_copy(struct packing *w, struct catalogue *c, struct error *err)
+pack_copy(struct packing *w, struct error *err)
 {
 	struct packed *p = w->p, q;
 	int rc = pack_old_open(&q, p, err);
@@ -433,15 +427,15 @@ pack_copy(struct packing *w, struct catalogue *c, struct error *err)
 	w->p = &q;
 	w->copied = p;
 	if (rc == 0)
-		rc = pack_new(w, c, err);
+		rc = pack_new(w, err);
 	w->p = p;
 	pack_old_close(&q);
 	return rc;
 }
 
 int
-pack(struct packed *p, struct catalogue *c, const struct pack_options *po,
-     struct pack_result *out, struct error *err)
+pack(struct packed *p, const struct pack_options *po, struct pack_result *out,
+     struct error *err)
 {
 	struct packing w = {
 		.p = p,
@@ -456,13 +450,13 @@ pack(struct packed *p, struct catalogue *c, const struct pack_options *po,
 	w.parents = pathcache_new(p->file_fd);
 	w.meta = pathcache_new(p->meta_fd);
 	if (w.arena == NULL || w.parents == NULL || w.meta == NULL)
-		pack_no_memory(err);
+		error_no_memory(err);
 	else if (po->layout == 1 && p->layout == 3)
-		rc = pack_copy(&w, c, err);
+		rc = pack_copy(&w, err);
 	else if (p->is_packed)
 		rc = po->o->dry_run ? 0 : sweep_leftovers(&w, err);
 	else
-		rc = pack_new(&w, c, err);
+		rc = pack_new(&w, err);
 	out->done_before = p->is_packed;
 	out->bytes = m->bytes;
 	out->containers = m->ncontainers + w.hidden.red.ncontainers;

@@ -52,12 +52,12 @@ struct pack_result {
  * that is packed only what an interrupted run left is cleaned up.
  * ERROR_SYSTEM with ENOSPC: not enough room, before anything was written.
  */
-int pack(struct packed *p, struct catalogue *c, const struct pack_options *po,
+int pack(struct packed *p, const struct pack_options *po,
 	 struct pack_result *out, struct error *err);
 
 /* The reverse, with modes, owners and times.  ERROR_DAMAGED: some bytes are
  * missing or wrong; ERROR_SYSTEM with EEXIST: another file is in the way. */
-int unpack(struct packed *p, struct catalogue *c, const struct pack_options *po,
+int unpack(struct packed *p, const struct pack_options *po,
 	   struct pack_result *out, struct error *err);
 
 /*

@@ -54,7 +54,7 @@ pack_compare(const struct packed *p, size_t file,
 
 	if (rc == 0 && !f->has_crc) {
 		arena = arena_new();
-		rc = arena == NULL ? pack_no_memory(err)
+		rc = arena == NULL ? error_no_memory(err)
 				   : packed_file(p, file, arena, &packed, err);
 		if (rc == 0)
 			rc = sum_of(&packed, f->size, o, &wants, err);

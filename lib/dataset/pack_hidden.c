@@ -58,13 +58,13 @@ add_name(void *arg, const char *name, struct error *err)
 		void *p = mem_realloc(n->list, cap, sizeof(*n->list));
 
 		if (p == NULL)
-			return pack_no_memory(err);
+			return error_no_memory(err);
 		n->list = p;
 		n->cap = cap;
 	}
 	e.name = arena_strdup(n->w->arena, name);
 	if (e.name == NULL)
-		return pack_no_memory(err);
+		return error_no_memory(err);
 	n->list[n->count++] = e;
 	return 0;
 }
@@ -148,14 +148,12 @@ out:
 }
 
 int
-pack_hidden_list(struct packing *w, struct catalogue *c, uint64_t size,
-		 struct error *err)
+pack_hidden_list(struct packing *w, uint64_t size, struct error *err)
 {
 	struct names n = { .w = w };
 	struct hidden *h = &w->hidden;
 	int rc = -1;
 
-	(void)c;
 	if (w->p->layout != 3)
 		return error_set(err, ERROR_USAGE,
 				 "%s: this layout has no redundancy",
@@ -169,7 +167,7 @@ pack_hidden_list(struct packing *w, struct catalogue *c, uint64_t size,
 	h->trees = mem_calloc(n.count + 1, sizeof(*h->trees));
 	h->trees_cap = n.count + 1;
 	if (w->red_stats == NULL || h->trees == NULL) {
-		pack_no_memory(err);
+		error_no_memory(err);
 		goto out;
 	}
 	if (segmap_init(&h->red, n.count, err) < 0)

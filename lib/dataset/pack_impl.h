@@ -34,7 +34,6 @@ struct packing {
 };
 
 void pack_fini(struct packing *w);
-int pack_no_memory(struct error *err);
 
 /* Put map.files in the order asked for, and hidden.attrs, if there are any,
  * with them; sets `from`. */
@@ -42,8 +41,7 @@ int pack_sort(struct packing *w, struct error *err);
 
 /* List the metadata files to be packed: hidden.files, hidden.red (cut at
  * `size`), red_stats. */
-int pack_hidden_list(struct packing *w, struct catalogue *c, uint64_t size,
-		     struct error *err);
+int pack_hidden_list(struct packing *w, uint64_t size, struct error *err);
 
 /* Is there room for `need` bytes where `fd` is?  ENOSPC says how much is
  * missing for `what`. */

@@ -47,7 +47,7 @@ pack_old_open(struct packed *q, const struct packed *p, struct error *err)
 	q->dir = arena_printf(p->arena, "scr.dataset.%" PRId64 "/" SEGMAP_DIR,
 			      p->id);
 	if (q->root == NULL || q->dir == NULL)
-		return pack_no_memory(err);
+		return error_no_memory(err);
 	if (p->is_packed)
 		return error_set(err, ERROR_USAGE,
 				 "%s: is packed already: unpack it first",

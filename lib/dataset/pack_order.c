@@ -155,7 +155,7 @@ sort_attrs(struct packing *w, struct error *err)
 		return 0;
 	to = mem_calloc(n, sizeof(*to));
 	if (to == NULL)
-		return pack_no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < n; i++)
 		to[i] = w->hidden.attrs[w->from[i]];
 	mem_free(w->hidden.attrs);
@@ -174,7 +174,7 @@ pack_sort(struct packing *w, struct error *err)
 
 	w->from = mem_calloc(n + 1, sizeof(*w->from));
 	if (items == NULL || node == NULL || w->from == NULL) {
-		pack_no_memory(err);
+		error_no_memory(err);
 		goto out;
 	}
 	if (order == PACK_AS_IS && !w->p->is_packed)

@@ -75,7 +75,7 @@ pack_sweep(const struct packed *p, const struct segmap *data,
 	}
 	if (s.named == NULL || name_all(s.named, data) < 0 ||
 	    name_all(s.named, red) < 0)
-		pack_no_memory(err);
+		error_no_memory(err);
 	else
 		rc = catalogue_each_name(s.dirfd, SEGMAP_DIR, sweep_name, &s,
 					 err);
@@ -141,7 +141,7 @@ pack_sweep_parts(const struct packed *p, struct error *err)
 	int rc = 0;
 
 	if (s.named == NULL)
-		return pack_no_memory(err);
+		return error_no_memory(err);
 	kvtree_foreach (k, kvtree_get(p->r2f.top, "RANK")) {
 		const char *file = kvtree_value(k, "FILE");
 
@@ -156,7 +156,7 @@ pack_sweep_parts(const struct packed *p, struct error *err)
 		s.named = NULL;
 	}
 	if (rc < 0)
-		pack_no_memory(err);
+		error_no_memory(err);
 	else if (catalogue_each_name(p->meta_fd, p->dir, sweep_part, &s, err) <
 			 0 ||
 		 hidden_sweep(p->meta_fd, &p->r2f, err) < 0)

@@ -141,7 +141,7 @@ new_sums(struct packing *w, const struct segmap *m, struct error *err)
 	w->container_sums =
 		mem_calloc(m->ncontainers + 1, sizeof(*w->container_sums));
 	if (w->file_sums == NULL || w->container_sums == NULL)
-		return pack_no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < m->nfiles; i++)
 		w->file_sums[i].size = m->files[i].size;
 	for (size_t i = 0; i < m->ncontainers; i++)
@@ -153,20 +153,12 @@ new_sums(struct packing *w, const struct segmap *m, struct error *err)
 static int
 take_sums(struct packing *w, struct segmap *m, struct error *err)
 {
-	char shown[SHOWN_MAX];
-
 	for (size_t i = 0; i < m->nfiles; i++) {
 		struct segmap_file *f = &m->files[i];
 		uint32_t crc = w->file_sums[i].crc;
 
 		if (f->has_crc && f->size > 0 && f->crc != crc)
-			return error_set(
-				err, ERROR_DAMAGED,
-				"%s (rank %" PRIu32
-				"): checksum is 0x%08" PRIx32
-				", should be 0x%08" PRIx32,
-				str_printable(shown, sizeof(shown), f->path),
-				f->rank, crc, f->crc);
+			return segmap_wrong_sum(f, crc, err);
 		f->has_crc = true;
 		f->crc = f->size > 0 ? crc : 0;
 	}

@@ -21,12 +21,6 @@
 
 #define SHOWN_MAX 512
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
 /* --- Finding it --- */
 
 /* A directory beneath `root`; *fd stays -1 where it is not there. */
@@ -72,7 +66,7 @@ open_old(struct packed *p, const char *dir, bool *found, struct error *err)
 	if (p->id < 0)
 		p->id = 0;
 	*found = true;
-	return p->root == NULL || p->dir == NULL ? no_memory(err) : 0;
+	return p->root == NULL || p->dir == NULL ? error_no_memory(err) : 0;
 }
 
 /* An index of version 1 names directories (containers.md 1). */
@@ -132,7 +126,7 @@ find_new(struct packed *p, struct catalogue *c, const char *what,
 	    e.name != NULL)
 		p->name = arena_strdup(p->arena, e.name);
 	if (p->dir == NULL || p->name == NULL) {
-		no_memory(err);
+		error_no_memory(err);
 		goto out;
 	}
 	p->meta_fd = path_open_beneath(p->prefix_fd, p->dir,
@@ -179,7 +173,7 @@ load(struct packed *p, struct par *par, struct error *err)
 		return error_set(err, why.kind, "%s: %s", p->dir, why.text);
 	}
 	p->is_packed = segmap_is_packed(&p->r2f);
-	if (segmap_read(&p->map, &p->r2f, err) < 0 ||
+	if (segmap_read_par(&p->map, &p->r2f, par, err) < 0 ||
 	    hidden_load(&p->hidden, p->meta_fd, &p->r2f, &p->map, err) < 0)
 		return error_wrap(err, "%s", p->dir);
 	return 0;
@@ -200,7 +194,7 @@ packed_open(struct packed *p, struct catalogue *c, const char *what, bool lock,
 		.arena = arena_new(),
 	};
 	if (p->arena == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	if (find(p, c, what, err) < 0)
 		goto out;
 	if (lock) {
@@ -252,7 +246,7 @@ packed_containers(const struct packed *p, const struct segmap *m, bool create,
 	out->nparts = 0;
 	out->parts = arena_alloc(arena, m->nsegs + 1, sizeof(*out->parts));
 	if (out->parts == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < m->nsegs; i++) {
 		const struct segment *s = &m->segs[i];
 		const char *name = m->containers[s->container].name;
@@ -284,7 +278,7 @@ file_parts(const struct segmap *m, int dirfd, bool paths, const bool *use,
 	out->nparts = 0;
 	out->parts = arena_alloc(arena, m->nfiles + 1, sizeof(*out->parts));
 	if (out->parts == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < m->nfiles; i++) {
 		const struct segmap_file *f = &m->files[i];
 
@@ -333,6 +327,36 @@ packed_measure(const struct packed *p, size_t file, struct error *err)
 	return 0;
 }
 
+int
+packed_attr(const struct packed *p, size_t file, struct attr *out,
+	    struct error *err)
+{
+	const struct segmap_file *f = &p->map.files[file];
+	struct error why = ERROR_INIT;
+	char shown[SHOWN_MAX];
+	struct stat st;
+
+	*out = file < p->hidden.nattrs ? p->hidden.attrs[file]
+				       : (struct attr){ .has_size = false };
+	if (f->nsegs > 0) {
+		;
+	} else if (path_stat_beneath(p->file_fd, f->path, &st, &why) == 0) {
+		attr_from_stat(out, &st);
+	} else if (why.kind != ERROR_ABSENT) {
+		return error_set(err, why.kind, "%s", why.text);
+	} else if (!p->is_packed || f->size > 0) {
+		/* One that is packed has no need of its empty files. */
+		return error_set(err, ERROR_DAMAGED, "%s", why.text);
+	}
+	if (out->has_size && f->has_size && out->size != f->size)
+		return error_set(err, ERROR_DAMAGED,
+				 "%s: %" PRIu64
+				 " bytes long, should be %" PRIu64,
+				 str_printable(shown, sizeof(shown), f->path),
+				 out->size, f->size);
+	return 0;
+}
+
 /* The segments of a file of `m`, from 0. */
 static int
 seg_parts(const struct packed *p, const struct segmap *m,
@@ -344,7 +368,7 @@ seg_parts(const struct packed *p, const struct segmap *m,
 	out->nparts = 0;
 	out->parts = arena_alloc(arena, f->nsegs + 1, sizeof(*out->parts));
 	if (out->parts == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < f->nsegs; i++) {
 		const struct segment *s = &m->segs[f->first + i];
 

@@ -39,12 +39,6 @@ struct checker {
 	struct arena *arena;
 };
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
 void
 packed_health_free(struct packed_health *h)
 {
@@ -173,7 +167,7 @@ check_containers(struct checker *c, struct error *err)
 	int rc = 0;
 
 	if (have == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < m->ncontainers && rc == 0; i++) {
 		const char *flaw =
 			container_flaw(c, i, &have[i], text, sizeof(text), err);
@@ -266,16 +260,15 @@ compare(struct checker *c, const struct sums *s)
 		if (s->file[i].seen == f->size &&
 		    (!f->has_crc || s->file[i].crc == f->crc))
 			continue;
-		str_printable(shown, sizeof(shown), f->path);
 		if (s->file[i].seen != f->size)
 			say(c, i, SIZE_MAX,
 			    "%s (rank %" PRIu32 "): cannot be read whole",
-			    shown, f->rank);
+			    str_printable(shown, sizeof(shown), f->path),
+			    f->rank);
 		else if (f->has_crc && s->file[i].crc != f->crc)
-			say(c, i, SIZE_MAX,
-			    "%s (rank %" PRIu32 "): checksum is 0x%08" PRIx32
-			    ", should be 0x%08" PRIx32,
-			    shown, f->rank, (uint32_t)s->file[i].crc, f->crc);
+			say(c, i, SIZE_MAX, "%s",
+			    segmap_sum_text(f, s->file[i].crc, shown,
+					    sizeof(shown)));
 	}
 	for (size_t i = 0; i < m->ncontainers; i++) {
 		const struct segmap_container *k = &m->containers[i];
@@ -298,7 +291,7 @@ plain_string(const struct packed *p, struct arena *arena, struct stripe *out,
 	*len = 0;
 	out->parts = arena_alloc(arena, p->map.nfiles + 1, sizeof(*out->parts));
 	if (out->parts == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < p->map.nfiles; i++) {
 		const struct segmap_file *f = &p->map.files[i];
 
@@ -328,11 +321,9 @@ compare_plain(struct checker *c, const struct stripe *plain,
 
 		if (!c->bad[i] &&
 		    (sums[i].seen != f->size || sums[i].crc != f->crc))
-			say(c, i, SIZE_MAX,
-			    "%s (rank %" PRIu32 "): checksum is 0x%08" PRIx32
-			    ", should be 0x%08" PRIx32,
-			    str_printable(shown, sizeof(shown), f->path),
-			    f->rank, (uint32_t)sums[i].crc, f->crc);
+			say(c, i, SIZE_MAX, "%s",
+			    segmap_sum_text(f, sums[i].crc, shown,
+					    sizeof(shown)));
 	}
 }
 
@@ -358,7 +349,7 @@ check_sums(struct checker *c, struct error *err)
 	int rc = -1;
 
 	if (s.file == NULL || s.container == NULL) {
-		no_memory(err);
+		error_no_memory(err);
 		goto out;
 	}
 	for (size_t i = 0; i < m->nfiles; i++)
@@ -396,7 +387,7 @@ check(struct checker *c, bool sums, struct error *err)
 	c->container_bad =
 		mem_calloc(c->m->ncontainers + 1, sizeof(*c->container_bad));
 	if (c->container_bad == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	if (segmap_check(c->m, tell_map, c, err) < 0 ||
 	    check_containers(c, err) < 0 ||
 	    (!c->red && check_files(c, err) < 0) ||
@@ -421,7 +412,7 @@ check_red(const struct checker *data, bool sums, struct error *err)
 	c.files_bad = 0;
 	c.bad = mem_calloc(m->nfiles + 1, sizeof(*c.bad));
 	if (c.bad == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	rc = check(&c, sums, err);
 	c.out->containers += m->ncontainers;
 	c.out->hidden_bad = c.files_bad;
@@ -469,7 +460,7 @@ packed_check(const struct packed *p, bool sums,
 	};
 	c.bad = out->bad;
 	if (c.arena == NULL || out->bad == NULL) {
-		no_memory(err);
+		error_no_memory(err);
 		goto out;
 	}
 	check_mark(&c);

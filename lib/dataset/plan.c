@@ -24,12 +24,6 @@
 #include "path.h"
 #include "str.h"
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
 /* --- Life --- */
 
 static const struct plan_options no_options = { .flags = 0 };
@@ -40,7 +34,7 @@ planner_new(const struct plan_options *o, size_t nplaces, struct error *err)
 	struct planner *w = mem_calloc(1, sizeof(*w));
 
 	if (w == NULL) {
-		no_memory(err);
+		error_no_memory(err);
 		return NULL;
 	}
 	w->o = o != NULL ? o : &no_options;
@@ -63,7 +57,7 @@ planner_new(const struct plan_options *o, size_t nplaces, struct error *err)
 	}
 	return w;
 fail:
-	no_memory(err);
+	error_no_memory(err);
 	plan_free(&w->p);
 	return NULL;
 }
@@ -115,7 +109,7 @@ add_place(struct planner *w, const char *root, const char *meta, bool cache,
 	pl->root = arena_strdup(w->p.arena, root);
 	pl->meta = arena_printf(w->p.arena, "%s/%s", root, meta);
 	if (pl->root == NULL || pl->meta == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	if (strcmp(meta, ".") == 0)
 		pl->meta_fd = openat(pl->root_fd, ".",
 				     O_RDONLY | O_DIRECTORY | O_CLOEXEC);

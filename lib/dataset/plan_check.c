@@ -38,12 +38,6 @@ struct check {
 };
 
 static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
-static int
 add_item(struct check *c, uint32_t file, uint64_t off, struct error *err)
 {
 	if (c->nitems == c->cap) {
@@ -51,7 +45,7 @@ add_item(struct check *c, uint32_t file, uint64_t off, struct error *err)
 		void *p = mem_realloc(c->items, cap, sizeof(*c->items));
 
 		if (p == NULL)
-			return no_memory(err);
+			return error_no_memory(err);
 		c->items = p;
 		c->cap = cap;
 	}
@@ -72,7 +66,7 @@ list_items(struct check *c, struct error *err)
 	c->files = mem_calloc(p->nfiles + 1, sizeof(*c->files));
 	c->parts = part = mem_calloc(n + 1, sizeof(*c->parts));
 	if (c->sums == NULL || c->files == NULL || c->parts == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 
@@ -127,12 +121,12 @@ start(struct check *c, struct error *err)
 	c->caches = mem_calloc(n, sizeof(*c->caches));
 	c->blocks = mem_calloc(n, sizeof(*c->blocks));
 	if (c->caches == NULL || c->blocks == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (unsigned i = 0; i < n; i++) {
 		c->caches[i] = stripe_cache_new(16, false, c->sums);
 		c->blocks[i] = mem_aligned(4096, CHECK_BLOCK);
 		if (c->caches[i] == NULL || c->blocks[i] == NULL)
-			return no_memory(err);
+			return error_no_memory(err);
 	}
 	return 0;
 }
@@ -192,7 +186,7 @@ plan_check_all(struct planner *w, struct error *err)
 	int rc = -1;
 
 	if (look == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	memset(look, true, w->p.nfiles);
 	rc = plan_check_files(&w->p, w->par, w->o->progress, look, err);
 	for (size_t i = 0; rc == 0 && i < w->p.nfiles; i++)

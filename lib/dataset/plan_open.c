@@ -22,12 +22,6 @@
 #include "meta/value.h"
 #include "path.h"
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
 /* The member is no good because of `local`, unless that is our own trouble. */
 static int
 bad_member(struct plan_member *m, enum red_state state, struct arena *arena,
@@ -37,7 +31,7 @@ bad_member(struct plan_member *m, enum red_state state, struct arena *arena,
 		return error_set(err, local->kind, "%s", local->text);
 	m->state = state;
 	m->problem = arena_strdup(arena, local->text);
-	return m->problem == NULL ? no_memory(err) : 0;
+	return m->problem == NULL ? error_no_memory(err) : 0;
 }
 
 static void
@@ -102,7 +96,7 @@ read_image(const struct plan *p, const struct plan_member *m, uint32_t member,
 				 m->name, size,
 				 (unsigned long long)m->file_size);
 	if (buf_reserve(&raw, size) < 0) {
-		no_memory(why);
+		error_no_memory(why);
 		goto out;
 	}
 	if (read_start(p, m, fd, raw.data, size, why) < 0)
@@ -158,7 +152,7 @@ read_header(const struct planner *w, struct plan_set *s, uint32_t member,
 	int fd = -1, rc = -1;
 
 	if (h == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	rc = open_member(w, m, arena, &fd, err);
 	if (rc != 0) {
 		rc = rc < 0 ? -1 : 0;
@@ -293,7 +287,7 @@ plan_name_member(struct planner *w, struct plan_set *s, uint32_t member,
 			arena,
 			redset_name_format(text, sizeof(text), &n, w->stem));
 		if (m->name == NULL)
-			return no_memory(err);
+			return error_no_memory(err);
 	}
 	n.descriptor = true;
 	redset_name_format(text, sizeof(text), &n, w->stem);
@@ -301,7 +295,7 @@ plan_name_member(struct planner *w, struct plan_set *s, uint32_t member,
 	m->descriptor.name = arena_printf(arena, "%.*s%s",
 					  (int)(path_base(m->name) - m->name),
 					  m->name, text);
-	return m->descriptor.name == NULL ? no_memory(err) : 0;
+	return m->descriptor.name == NULL ? error_no_memory(err) : 0;
 }
 
 /* The encoded form of a tree, into the arena. */
@@ -317,7 +311,7 @@ keep_image(struct kvtree *tree, struct arena *arena, const void **image,
 		goto out;
 	copy = arena_alloc(arena, raw.len, 1);
 	if (copy == NULL) {
-		no_memory(err);
+		error_no_memory(err);
 		goto out;
 	}
 	memcpy(copy, raw.data, raw.len);
@@ -352,7 +346,7 @@ facts_init(struct facts *f, const struct plan_set *s, struct error *err)
 	f->descs = mem_calloc(s->n, sizeof(*f->descs));
 	if (f->lists == NULL || f->descs == NULL) {
 		facts_fini(f);
-		return no_memory(err);
+		return error_no_memory(err);
 	}
 	for (uint32_t i = 0; i < s->n; i++) {
 		f->lists[i] = s->members[i].list;

@@ -25,12 +25,6 @@
 
 #define MAP_MAX_SIZE ((uint64_t)256 << 20)
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
 void
 plan_packed_free(struct plan_packed *k)
 {
@@ -73,7 +67,7 @@ read_marks(struct plan_packed *k, struct error *err)
 		n += kvtree_count(file);
 	k->marks = mem_calloc(n + 1, sizeof(*k->marks));
 	if (k->marks == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	kvtree_foreach (file, kvtree_get(k->mark_tree, "FILE")) {
 		kvtree_foreach (off, file) {
 			struct plan_mark *m = &k->marks[k->nmarks++];
@@ -148,7 +142,7 @@ make_view(const struct plan_packed *k, struct plan_view *v,
 	v->have = mem_calloc(m->ncontainers + 1, sizeof(*v->have));
 	v->segs = mem_calloc(m->nsegs + 1, sizeof(*v->segs));
 	if (v->have == NULL || v->segs == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < m->ncontainers; i++) {
 		error_clear(&why);
 		if (path_stat_beneath(meta_fd, m->containers[i].name, &st,
@@ -205,7 +199,7 @@ load(struct planner *w, struct plan_packed *k, struct error *err)
 	    make_view(k, &k->red, &k->hidden.red, pl->meta_fd, err) < 0)
 		return -1;
 	k->by_path = segmap_by_path(&k->map);
-	return k->by_path == NULL ? no_memory(err) : 0;
+	return k->by_path == NULL ? error_no_memory(err) : 0;
 }
 
 int
@@ -218,7 +212,7 @@ plan_load_packed(struct planner *w, struct error *err)
 		return 0;
 	k = mem_calloc(1, sizeof(*k));
 	if (k == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	rc = load(w, k, err);
 	if (rc == 0) {
 		w->p.packed = k;
@@ -260,7 +254,7 @@ plan_scan_packed(struct planner *w, struct error *err)
 	h = &w->p.packed->hidden;
 	there = names_there(w);
 	if (there == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < h->nfiles && rc == 0; i++)
 		if (map_get(there, h->files[i].name) == MAP_NONE)
 			rc = plan_scan_one(w, 0, h->files[i].name, &h->files[i],
@@ -350,7 +344,7 @@ plan_segs_read(const struct plan *p, const struct plan_seg *segs, size_t n,
 	int rc = -1;
 
 	if (parts == NULL || cache == NULL) {
-		no_memory(err);
+		error_no_memory(err);
 		goto out;
 	}
 	s.nparts = plan_segs_parts(segs, n, p->places[0].meta_fd, off, len, 0,
@@ -379,7 +373,7 @@ plan_hidden_image(const struct plan *p, const struct hidden_file *f,
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: its container is not whole", f->name);
 	if (buf_reserve(out, (size_t)size) < 0)
-		return no_memory(err);
+		return error_no_memory(err);
 	out->len = (size_t)size;
 	return plan_segs_read(p, segs, n, 0, out->data, (size_t)size, err);
 }

@@ -27,12 +27,6 @@ struct protection {
 	uint32_t nsets, failures;
 };
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
 static uint32_t
 members_of(const struct protection *t, uint32_t set)
 {
@@ -114,7 +108,7 @@ list_data(struct planner *w, struct plan_member *m, struct error *err)
 	l->files = arena_alloc(w->p.arena, r->nfiles + 1, sizeof(*l->files));
 	m->files = arena_alloc(w->p.arena, r->nfiles + 1, sizeof(*m->files));
 	if (l->files == NULL || m->files == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < r->nfiles; i++) {
 		const struct plan_file *f = &w->p.files[r->first_file + i];
 
@@ -134,7 +128,7 @@ list_map(struct planner *w, struct plan_member *m, struct error *err)
 	struct stat st;
 
 	if (f == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	if (path_stat_beneath(pl->meta_fd, map->name, &st, err) < 0)
 		return -1;
 	attr_from_stat(&f->attr, &st);
@@ -142,7 +136,7 @@ list_map(struct planner *w, struct plan_member *m, struct error *err)
 	m->list.files = f;
 	m->list.nfiles = 1;
 	m->list.bytes = f->attr.size;
-	return f->path == NULL ? no_memory(err) : 0;
+	return f->path == NULL ? error_no_memory(err) : 0;
 }
 
 static int
@@ -194,7 +188,7 @@ make_set(struct protection *t, uint32_t number, bool map, struct error *err)
 	s->members = arena_alloc(w->p.arena, s->n, sizeof(*s->members));
 	s->ranks = ranks = arena_alloc(w->p.arena, s->n, sizeof(*ranks));
 	if (s->members == NULL || ranks == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (uint32_t i = 0; i < s->n; i++) {
 		if (make_member(t, s, i, err) < 0)
 			return -1;

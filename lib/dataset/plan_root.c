@@ -28,12 +28,6 @@
 /* Files a worker takes at a time. */
 #define STAT_BATCH 64
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
 /* --- The recorded root --- */
 
 struct sample {
@@ -92,7 +86,7 @@ take_sample(const struct planner *w, struct sample *s, struct error *err)
 				goto out;
 			if (first &&
 			    buf_add(&s->common, dir.data, dir.len) < 0) {
-				no_memory(err);
+				error_no_memory(err);
 				goto out;
 			}
 			first = false;
@@ -183,7 +177,7 @@ infer_root(struct planner *w, struct sample *s, struct error *err)
 	char *cut = NULL;
 
 	if (root == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	while (root[0] == '/' && root[1] != '\0') {
 		size_t hits = 0;
 
@@ -194,7 +188,7 @@ infer_root(struct planner *w, struct sample *s, struct error *err)
 			best = hits;
 			w->p.recorded_root = arena_strdup(w->p.arena, root);
 			if (w->p.recorded_root == NULL)
-				return no_memory(err);
+				return error_no_memory(err);
 		}
 		cut = strrchr(root, '/');
 		*cut = '\0';
@@ -233,7 +227,7 @@ is_here(struct planner *w, const struct sample *s, bool *here,
 	rc = 0;
 	if (*here) {
 		w->p.recorded_root = arena_strdup(w->p.arena, name.data);
-		rc = w->p.recorded_root == NULL ? no_memory(err) : 0;
+		rc = w->p.recorded_root == NULL ? error_no_memory(err) : 0;
 	}
 out:
 	buf_free(&name);
@@ -248,7 +242,7 @@ given_root(struct planner *w, const char *from, struct error *err)
 
 	if (path_normal(from, &norm, err) == 0) {
 		w->p.recorded_root = arena_strdup(w->p.arena, norm.data);
-		rc = w->p.recorded_root == NULL ? no_memory(err) : 0;
+		rc = w->p.recorded_root == NULL ? error_no_memory(err) : 0;
 		w->p.moved = true;
 	}
 	buf_free(&norm);
@@ -297,7 +291,7 @@ plan_add_file(struct planner *w, const struct plan_file *f, struct error *err)
 		void *p = mem_realloc(w->p.files, cap, sizeof(*w->p.files));
 
 		if (p == NULL || w->p.nfiles >= PLAN_NONE / 2) {
-			no_memory(err);
+			error_no_memory(err);
 			return SIZE_MAX;
 		}
 		w->p.files = p;
@@ -335,7 +329,7 @@ change_dir(const struct planner *w, struct mapper *m,
 	m->rel = NULL;
 	buf_clear(&m->dir);
 	if (buf_add(&m->dir, f->dir, len) < 0)
-		return no_memory(err);
+		return error_no_memory(err);
 	if (path_normal(f->dir, &m->norm, err) < 0)
 		return -1;
 	/* find_root() has found one, for this file among others. */
@@ -368,7 +362,7 @@ prefix_path(struct planner *w, struct mapper *m, const struct filemap_file *f,
 	name = strlen(f->name);
 	rel = arena_alloc(w->p.arena, dir + name + 2, 1);
 	if (rel == NULL) {
-		no_memory(err);
+		error_no_memory(err);
 		return NULL;
 	}
 	memcpy(rel, m->rel, dir);
@@ -409,7 +403,7 @@ cache_path(struct planner *w, const struct filemap_file *f, int64_t rank,
 		*state = FILE_ELSEWHERE;
 	base = arena_strdup(w->p.arena, base);
 	if (base == NULL)
-		no_memory(err);
+		error_no_memory(err);
 	return base;
 }
 
@@ -488,7 +482,7 @@ plan_bare_path(struct planner *w, const char *path, struct error *err)
 	}
 	rel = arena_strdup(w->p.arena, rel);
 	if (rel == NULL)
-		no_memory(err);
+		error_no_memory(err);
 out:
 	buf_free(&root);
 	buf_free(&norm);
@@ -549,12 +543,12 @@ plan_stat_files(struct planner *w, size_t first, struct error *err)
 
 	job.caches = mem_calloc(n, sizeof(*job.caches));
 	if (job.caches == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < n; i++) {
 		job.caches[i] =
 			pathcache_new(w->p.places[i % w->p.nplaces].root_fd);
 		if (job.caches[i] == NULL) {
-			no_memory(err);
+			error_no_memory(err);
 			goto out;
 		}
 	}

@@ -25,12 +25,6 @@
 /* No filemap of one rank is larger. */
 #define MAP_MAX_SIZE ((size_t)256 << 20)
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
 /* --- Names --- */
 
 static int
@@ -42,13 +36,13 @@ add_map(struct planner *w, int64_t rank, uint32_t place, const char *name,
 		void *m = mem_realloc(w->maps, cap, sizeof(*w->maps));
 
 		if (m == NULL)
-			return no_memory(err);
+			return error_no_memory(err);
 		w->maps = m;
 		w->maps_cap = cap;
 	}
 	name = arena_strdup(w->p.arena, name);
 	if (name == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	w->maps[w->nmaps++] = (struct map_entry){ rank, place, name, hidden };
 	return 0;
 }
@@ -61,14 +55,14 @@ add_red(struct planner *w, const struct red_entry *e, struct error *err)
 		void *m = mem_realloc(w->reds, cap, sizeof(*w->reds));
 
 		if (m == NULL)
-			return no_memory(err);
+			return error_no_memory(err);
 		w->reds = m;
 		w->reds_cap = cap;
 	}
 	w->reds[w->nreds] = *e;
 	w->reds[w->nreds].name = arena_strdup(w->p.arena, e->name);
 	if (w->reds[w->nreds].name == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	w->nreds++;
 	return 0;
 }
@@ -161,7 +155,7 @@ plan_scan_name(struct planner *w, const char *name, bool map, struct error *err)
 	if (w->stem == NULL)
 		w->stem = arena_strndup(w->p.arena, path_base(name), stem);
 	if (w->stem == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	if (path_stat_beneath(w->p.places[0].meta_fd, name, &st, &local) < 0) {
 		if (local.kind != ERROR_ABSENT)
 			return error_set(err, local.kind, "%s", local.text);
@@ -188,11 +182,11 @@ plan_need_ranks(struct planner *w, int64_t n, struct error *err)
 		void *f = NULL;
 
 		if (r == NULL)
-			return no_memory(err);
+			return error_no_memory(err);
 		w->p.ranks = r;
 		f = mem_realloc(w->filemaps, cap, sizeof(*w->filemaps));
 		if (f == NULL)
-			return no_memory(err);
+			return error_no_memory(err);
 		w->filemaps = f;
 		memset(w->p.ranks + have, 0,
 		       (cap - have) * sizeof(*w->p.ranks));
@@ -234,7 +228,7 @@ parse_map(struct kvtree *tree, struct arena *arena, struct filemap *out,
 	if (local.kind == ERROR_NOMEM)
 		return error_set(err, ERROR_NOMEM, "%s", local.text);
 	*why = arena_strdup(arena, local.text);
-	return *why == NULL ? no_memory(err) : 0;
+	return *why == NULL ? error_no_memory(err) : 0;
 }
 
 /* The name came from the directory itself and has no slash, so only a link
@@ -264,7 +258,7 @@ read_hidden(const struct map_job *job, const struct map_entry *e,
 		return -1;
 	image = arena_alloc(arena, rd->raw.len + 1, 1);
 	if (image == NULL)
-		return no_memory(why);
+		return error_no_memory(why);
 	memcpy(image, rd->raw.data, rd->raw.len);
 	m->image = image;
 	m->image_size = rd->raw.len;
@@ -308,7 +302,7 @@ read_map(void *arg, size_t i, unsigned worker, struct error *err)
 	} else {
 		why = arena_strdup(w->arenas[worker], local.text);
 		if (why == NULL)
-			return no_memory(err);
+			return error_no_memory(err);
 	}
 	r->map.why = why;
 	r->map_known = why == NULL;
@@ -327,7 +321,7 @@ plan_take_map(struct planner *w, uint32_t rank, const void *image, size_t size,
 	if (tree == NULL) {
 		*why = arena_strdup(w->p.arena, local.text);
 		return *why == NULL || local.kind == ERROR_NOMEM
-			       ? no_memory(err)
+			       ? error_no_memory(err)
 			       : 0;
 	}
 	rc = parse_map(tree, w->p.arena, &w->filemaps[rank], why, err);
@@ -386,7 +380,7 @@ plan_scan_maps(struct planner *w, struct error *err)
 	}
 	job.readers = mem_calloc(w->nworkers, sizeof(*job.readers));
 	if (job.readers == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (unsigned i = 0; i < w->nworkers; i++) {
 		job.readers[i].tree = kvtree_new(err);
 		if (job.readers[i].tree == NULL)

@@ -11,12 +11,6 @@
 #include "error.h"
 #include "mem.h"
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
 /* --- Names to sets --- */
 
 /* Negative, zero, positive: do the entries belong to the same set? */
@@ -66,7 +60,7 @@ start_set(struct planner *w, struct plan_set *s, const struct red_entry *e,
 	};
 	s->members = arena_alloc(w->p.arena, s->n, sizeof(*s->members));
 	if (s->members == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (uint32_t i = 0; i < s->n; i++) {
 		s->members[i].rank = PLAN_NONE;
 		s->members[i].state = RED_MISSING;
@@ -145,7 +139,7 @@ plan_push_set(struct planner *w, struct error *err)
 		void *p = mem_realloc(w->p.sets, cap, sizeof(*w->p.sets));
 
 		if (p == NULL) {
-			no_memory(err);
+			error_no_memory(err);
 			return NULL;
 		}
 		w->p.sets = p;

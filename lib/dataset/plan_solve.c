@@ -14,12 +14,6 @@
 #include "par.h"
 #include "path.h"
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
 static bool
 file_lost(const struct plan_file *f)
 {
@@ -106,7 +100,7 @@ link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
 		return 0;
 	m->files = arena_alloc(w->p.arena, n, sizeof(*m->files));
 	if (m->files == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < n; i++) {
 		const struct redset_file *rf = &m->list.files[i];
 		const struct plan_file *f = NULL;
@@ -174,7 +168,7 @@ member_losses(const struct planner *w, const struct plan_set *s,
 	out->bytes = m->list.bytes;
 	ranges = arena_alloc(arena, m->list.nfiles + 1, sizeof(*ranges));
 	if (ranges == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < m->list.nfiles; i++) {
 		uint64_t size = m->list.files[i].attr.size;
 
@@ -330,7 +324,7 @@ plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
 	losses = mem_calloc(s->n, sizeof(*losses));
 	any = mem_calloc(s->n, sizeof(*any));
 	if (losses == NULL || any == NULL) {
-		no_memory(err);
+		error_no_memory(err);
 		goto out;
 	}
 	for (uint32_t i = 0; i < s->n; i++) {
@@ -491,7 +485,7 @@ plan_solve_sets(struct planner *w, bool map, struct error *err)
 
 	job.sets = mem_alloc(w->p.nsets + 1, sizeof(*job.sets));
 	if (job.sets == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < w->p.nsets; i++) {
 		const struct plan_set *s = &w->p.sets[i];
 

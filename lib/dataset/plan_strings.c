@@ -14,12 +14,6 @@
 /* No filemap of one rank is larger. */
 #define MAP_MAX_SIZE ((uint64_t)256 << 20)
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
 /* The filemap of a member, which is its data; 0: it is not there. */
 static size_t
 map_part(const struct plan *p, const struct plan_member *m, uint64_t at,
@@ -79,7 +73,7 @@ data_string(const struct plan *p, const struct plan_set *s,
 	out->parts =
 		arena_alloc(arena, room_for(p, m) + 1, sizeof(*out->parts));
 	if (out->parts == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	if (s->map && m->rank >= p->nranks)
 		return 0;
 	for (size_t i = 0; i < m->list.nfiles; i++) {
@@ -104,7 +98,7 @@ body_string(const struct plan *p, const struct plan_member *m,
 
 	out->parts = arena_alloc(arena, m->nsegs + 1, sizeof(*out->parts));
 	if (out->parts == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	if (!readable || m->file_size <= m->body_start)
 		return 0;
 	if (m->nsegs > 0) {
@@ -133,7 +127,7 @@ plan_strings(const struct plan *p, const struct plan_set *s, bool sums,
 	*data = arena_alloc(arena, s->n, sizeof(**data));
 	*body = arena_alloc(arena, s->n, sizeof(**body));
 	if (*data == NULL || *body == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (uint32_t i = 0; i < s->n; i++)
 		if (data_string(p, s, &s->members[i], sums, arena, &(*data)[i],
 				err) < 0 ||
@@ -165,7 +159,7 @@ map_targets(struct planner *w, struct plan_set *s, struct stripe *out,
 		out[i].parts =
 			arena_alloc(w->p.arena, 1, sizeof(*out[i].parts));
 		if (r->map.image == NULL || out[i].parts == NULL)
-			return no_memory(err);
+			return error_no_memory(err);
 		r->map.image_size = m->list.bytes;
 		out[i].parts[0] = (struct stripe_part){
 			.len = m->list.bytes,
@@ -212,7 +206,7 @@ take_targets(struct planner *w, struct plan_set *s, struct error *err)
 				filemap_name(name, sizeof(name), m->rank));
 		}
 		if (r->map.name == NULL)
-			return no_memory(err);
+			return error_no_memory(err);
 	}
 	return 0;
 }
@@ -227,7 +221,7 @@ restore_set(struct planner *w, struct plan_set *s, struct error *err)
 	to = arena_alloc(w->p.arena, s->n, sizeof(*to));
 	none = arena_alloc(w->p.arena, s->n, sizeof(*none));
 	if (to == NULL || none == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	if (plan_strings(&w->p, s, false, w->p.arena, &data, &body, err) < 0 ||
 	    map_targets(w, s, to, err) < 0)
 		return -1;

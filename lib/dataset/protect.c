@@ -26,35 +26,6 @@ struct mapping {
 	struct buf path, dir;
 };
 
-/* Attributes: as they were packed, or as they are. */
-static int
-find_attr(const struct mapping *m, size_t i, struct attr *a, struct error *err)
-{
-	const struct segmap_file *f = &m->p->map.files[i];
-	char shown[SHOWN_MAX];
-	struct stat st;
-
-	if (i < m->p->hidden.nattrs) {
-		*a = m->p->hidden.attrs[i];
-		if (a->has_owner && a->has_times)
-			return 0;
-	}
-	memset(a, 0, sizeof(*a));
-	if (f->nsegs == 0) {
-		if (path_stat_beneath(m->p->file_fd, f->path, &st, err) < 0)
-			return -1;
-		if (f->has_size && f->size != (uint64_t)st.st_size)
-			return error_set(
-				err, ERROR_DAMAGED,
-				"%s: %" PRIu64
-				" bytes long, should be %" PRIu64,
-				str_printable(shown, sizeof(shown), f->path),
-				(uint64_t)st.st_size, f->size);
-		attr_from_stat(a, &st);
-	}
-	return 0;
-}
-
 static int
 add_file(struct mapping *m, size_t i, struct kvtree *t, struct error *err)
 {
@@ -67,7 +38,7 @@ add_file(struct mapping *m, size_t i, struct kvtree *t, struct error *err)
 		.name = path_base(f->path),
 	};
 
-	if (find_attr(m, i, &e.attr, err) < 0 ||
+	if (packed_attr(m->p, i, &e.attr, err) < 0 ||
 	    path_join(&m->path, m->root, f->path, err) < 0 ||
 	    path_join(&m->dir, m->root, f->path, err) < 0)
 		return -1;

@@ -13,6 +13,7 @@
 
 #include "arena.h"
 #include "container/stripe.h"
+#include "container/transfer.h"
 #include "dataset/compute.h"
 #include "dataset/rebuild_impl.h"
 #include "dataset/target.h"
@@ -26,15 +27,6 @@
 /* Each round marks at least one more file as damaged; so many damaged files
  * in the sets of one dataset are a broken disk, not a flipped bit. */
 #define REBUILD_ROUNDS 64
-
-/* Copying a body behind its new header. */
-#define COPY_BLOCK ((size_t)256 << 10)
-
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
 
 void
 rebuild_say(const struct rebuild_run *r, const char *fmt, ...)
@@ -111,7 +103,7 @@ data_targets(struct rebuild_run *r, const struct plan_member *m,
 			room += plan_file_nparts(&r->p->files[m->files[i]]);
 	out->parts = arena_alloc(r->arena, room, sizeof(*out->parts));
 	if (out->parts == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; m->files != NULL && i < m->list.nfiles; i++) {
 		uint32_t f = m->files[i];
 
@@ -141,7 +133,7 @@ packed_body_target(struct rebuild_run *r, const struct plan_set *s,
 	r->in_place++;
 	out->parts = arena_alloc(r->arena, m->nsegs + 1, sizeof(*out->parts));
 	if (out->parts == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	out->nparts = plan_segs_parts(m->segs, m->nsegs, dirfd, m->header_size,
 				      body, 0, STRIPE_NO_SUM, out->parts);
 	return 0;
@@ -180,7 +172,7 @@ body_target(struct rebuild_run *r, const struct plan_set *s,
 		return -1;
 	out->parts = arena_alloc(r->arena, 1, sizeof(*out->parts));
 	if (out->parts == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	if (b.size > m->header_size) {
 		out->parts[0] = (struct stripe_part){
 			.len = b.size - m->header_size,
@@ -229,7 +221,7 @@ set_targets(struct rebuild_run *r, const struct plan_set *s, struct error *err)
 	to = arena_alloc(r->arena, s->n, sizeof(*to));
 	to_body = arena_alloc(r->arena, s->n, sizeof(*to_body));
 	if (to == NULL || to_body == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	if (plan_strings(r->p, s, true, r->arena, &data, &body, err) < 0)
 		return -1;
 	for (uint32_t i = 0; i < s->n; i++) {
@@ -267,34 +259,15 @@ copy_body(struct rebuild_run *r, const struct place *pl,
 		.sum = STRIPE_NO_SUM,
 	};
 	const struct stripe src = { 1, &from };
-	struct stripe_cache *in = stripe_cache_new(1, false, NULL);
-	struct stripe_cache *out = stripe_cache_new(1, true, NULL);
-	unsigned char *block = mem_alloc(COPY_BLOCK, 1);
-	int rc = -1;
+	const struct transfer_options how = { .stop = r->o->stop };
 
-	if (in == NULL || out == NULL || block == NULL) {
-		no_memory(err);
-		goto done;
-	}
-	for (uint64_t off = 0; off < from.len; off += COPY_BLOCK) {
-		size_t len = from.len - off < COPY_BLOCK
-				     ? (size_t)(from.len - off)
-				     : COPY_BLOCK;
-
-		if (stripe_read(&src, in, off, block, len, err) < 0 ||
-		    stripe_write(to, out, off, block, len, err) < 0)
-			goto done;
-	}
+	if (transfer(&src, to, from.len, &how, err) < 0)
+		return -1;
 	rebuild_say(r,
 		    "%s: header was damaged and is written anew; its contents, "
 		    "which nothing else can confirm, were used",
 		    m->name);
-	rc = 0;
-done:
-	mem_free(block);
-	stripe_cache_free(out);
-	stripe_cache_free(in);
-	return rc;
+	return 0;
 }
 
 static int
@@ -328,7 +301,7 @@ list_targets(struct rebuild_run *r, struct error *err)
 {
 	r->sets = mem_calloc(r->p->nsets + 1, sizeof(*r->sets));
 	if (r->sets == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < r->p->nsets; i++)
 		if (rebuild_wants(r, &r->p->sets[i]) &&
 		    set_targets(r, &r->p->sets[i], err) < 0)
@@ -357,7 +330,7 @@ write_headers(struct rebuild_run *r, struct error *err)
 					      sizeof(*s.parts));
 			c = stripe_cache_new(1, true, NULL);
 			if (s.parts == NULL || c == NULL) {
-				rc = no_memory(err);
+				rc = error_no_memory(err);
 			} else {
 				s.nparts = plan_segs_parts(
 					m->segs, m->nsegs,
@@ -458,7 +431,7 @@ round_once(struct rebuild_run *r, struct error *err)
 	r->in_place = 0;
 	if (r->arena == NULL || targets_init(&r->targets, err) < 0) {
 		arena_free(r->arena);
-		return no_memory(err);
+		return error_no_memory(err);
 	}
 	if (list_targets(r, err) == 0) {
 		progress_expect(r->o->progress,

@@ -9,12 +9,6 @@
 #include "error.h"
 #include "mem.h"
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
 int
 rebuild_make_sums(struct rebuild_run *r, struct error *err)
 {
@@ -29,7 +23,7 @@ rebuild_make_sums(struct rebuild_run *r, struct error *err)
 	r->new_sums = mem_calloc(n, sizeof(*r->new_sums));
 	r->look = mem_calloc(n, sizeof(*r->look));
 	if (r->sums == NULL || r->new_sums == NULL || r->look == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < n; i++)
 		r->sums[i].size = r->new_sums[i].size =
 			r->p->files[i].attr.size;

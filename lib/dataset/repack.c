@@ -93,7 +93,7 @@ compact(struct segmap *m, struct error *err)
 	uint32_t n = 0;
 
 	if (number == NULL)
-		return pack_no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < m->nsegs; i++)
 		number[m->segs[i].container] = 1;
 	for (size_t i = 0; i < m->ncontainers; i++) {
@@ -127,7 +127,7 @@ compose(struct repacking *r, struct error *err)
 	m->segs = mem_calloc(old->nsegs + next->nsegs + next->nfiles + 1,
 			     sizeof(*m->segs));
 	if (m->containers == NULL || m->segs == NULL)
-		return pack_no_memory(err);
+		return error_no_memory(err);
 	m->nfiles = next->nfiles;
 	m->bytes = next->bytes;
 	m->container_size = next->container_size;
@@ -167,7 +167,7 @@ source(const struct repacking *r, uint64_t from, uint64_t end,
 	out->parts =
 		arena_alloc(r->w.arena, old->nsegs + 1, sizeof(*out->parts));
 	if (out->parts == NULL)
-		return pack_no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < r->next.nfiles; i++) {
 		const struct segmap_file *f = &r->next.files[i];
 		const struct segmap_file *o = old_file(r, i);
@@ -206,7 +206,7 @@ containers(const struct repacking *r, size_t a, size_t b, struct stripe *out,
 	out->nparts = 0;
 	out->parts = arena_alloc(r->w.arena, b - a + 1, sizeof(*out->parts));
 	if (out->parts == NULL)
-		return pack_no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = a; i < b; i++) {
 		const struct segmap_container *c = &r->next.containers[i];
 
@@ -228,8 +228,6 @@ static int
 check_files(const struct repacking *r, uint64_t from, uint64_t end,
 	    struct error *err)
 {
-	char shown[SHOWN_MAX];
-
 	for (size_t i = 0; i < r->next.nfiles; i++) {
 		const struct segmap_file *f = &r->next.files[i];
 		uint64_t last = f->start + f->size;
@@ -237,13 +235,7 @@ check_files(const struct repacking *r, uint64_t from, uint64_t end,
 		if (!f->has_crc || last <= from || last > end ||
 		    r->sums[i].seen != f->size || r->sums[i].crc == f->crc)
 			continue;
-		return error_set(err, ERROR_DAMAGED,
-				 "%s (rank %" PRIu32
-				 "): checksum is 0x%08" PRIx32
-				 ", should be 0x%08" PRIx32
-				 ": repair it first (scr_rebuild --checksums)",
-				 str_printable(shown, sizeof(shown), f->path),
-				 f->rank, (uint32_t)r->sums[i].crc, f->crc);
+		return segmap_wrong_sum(f, r->sums[i].crc, err);
 	}
 	return 0;
 }
@@ -268,7 +260,7 @@ fill(struct repacking *r, size_t a, size_t b, uint64_t from, uint64_t end,
 	int rc = -1;
 
 	if (sums == NULL)
-		return pack_no_memory(err);
+		return error_no_memory(err);
 	some.containers += a;
 	some.ncontainers = b - a;
 	for (size_t i = a; i < b; i++)
@@ -405,7 +397,7 @@ link_all(struct repacking *r, struct segmap *to, struct error *err)
 			r->w.arena, SEGMAP_DIR "/" SEGMAP_DATA ".%zu.scr", i);
 
 		if (name == NULL)
-			return pack_no_memory(err);
+			return error_no_memory(err);
 		if (str_eq(name, to->containers[i].name))
 			continue;
 		if (linkat(p->root_fd, to->containers[i].name, p->root_fd, name,
@@ -510,11 +502,11 @@ plan_next(struct repacking *r, struct error *err)
 			w->arena, SEGMAP_DIR "/" SEGMAP_DATA ".%zu.scr",
 			first_free(r->old, r->next.ncontainers) + i);
 		if (r->next.containers[i].name == NULL)
-			return pack_no_memory(err);
+			return error_no_memory(err);
 	}
 	r->sums = mem_calloc(r->next.nfiles + 1, sizeof(*r->sums));
 	if (r->sums == NULL)
-		return pack_no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < r->next.nfiles; i++)
 		r->sums[i].size = r->next.files[i].size;
 	return 0;
@@ -573,7 +565,7 @@ repack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 	r.w.hidden = p->hidden;
 	p->hidden = (struct hidden){ .arena = NULL };
 	if (r.w.arena == NULL)
-		pack_no_memory(err);
+		error_no_memory(err);
 	else if (!p->is_packed)
 		error_set(err, ERROR_USAGE, "%s: is not packed", p->name);
 	else

@@ -43,7 +43,7 @@ report_put(struct report_out *o, const char *fmt, ...)
 int
 report_end(const struct report_out *o, struct error *err)
 {
-	return o->failed ? error_set(err, ERROR_NOMEM, "out of memory") : 0;
+	return o->failed ? error_no_memory(err) : 0;
 }
 
 const char *

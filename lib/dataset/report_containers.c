@@ -23,12 +23,6 @@
 #define DATA 0
 #define REDUNDANCY 1
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
 const char *
 container_state_name(enum container_state s)
 {
@@ -121,7 +115,7 @@ make_lists(struct containers *k, struct error *err)
 	}
 	k->list = mem_calloc(k->count + 1, sizeof(*k->list));
 	if (failed || k->list == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	/* Whose they are only their names tell. */
 	for (size_t i = 0; i < red->nfiles; i++)
 		if (redset_name_parse(red->files[i].path, &name, NULL))
@@ -138,7 +132,7 @@ containers_open(struct catalogue *c, const char *what,
 	struct containers *k = mem_calloc(1, sizeof(*k));
 
 	if (k == NULL) {
-		no_memory(err);
+		error_no_memory(err);
 		return NULL;
 	}
 	if (packed_open(&k->packed, c, what, false, o, err) < 0) {
@@ -265,7 +259,7 @@ ask_plan(struct looking *l, size_t *wrong, struct error *err)
 
 	*wrong = 0;
 	if (by == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 		size_t at = map_get(by, f->path);
@@ -361,7 +355,7 @@ blame(struct looking *l, struct error *err)
 	bool *explained = mem_calloc(m->ncontainers + 1, sizeof(bool));
 
 	if (explained == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < m->nfiles; i++) {
 		const struct segmap_file *f = &m->files[i];
 
@@ -417,7 +411,7 @@ containers_look(struct containers *k, const struct containers_look *how,
 	int rc = -1;
 
 	if (l.bad == NULL || l.bad_sum == NULL || l.good == NULL)
-		no_memory(err);
+		error_no_memory(err);
 	else if (look(&l, err) == 0 && blame(&l, err) == 0)
 		rc = 0;
 	mem_free(l.bad);
@@ -493,14 +487,14 @@ container_spans(const struct containers *k, struct container_spans *out,
 	out->spans = NULL;
 	out->first = mem_calloc(k->count + 2, sizeof(*out->first));
 	if (out->first == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (int i = 0; i < 2; i++)
 		collect(k, &k->parts[i], NULL, out->first);
 	for (size_t i = 0; i < k->count; i++)
 		out->first[i + 1] += out->first[i];
 	out->spans = mem_calloc(out->first[k->count] + 1, sizeof(*out->spans));
 	if (out->spans == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (int i = 0; i < 2; i++)
 		collect(k, &k->parts[i], out->spans, out->first);
 	/* Each has moved on to where the next one begins. */

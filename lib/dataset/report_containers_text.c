@@ -31,12 +31,6 @@
 #define CELLS_MIN 8   /* narrower: states are left out */
 #define CELLS_MAX 400 /* wider is not clearer */
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
 /* --- Rows of pictures --- */
 
 static bool
@@ -410,7 +404,7 @@ report_containers_map(const struct containers *k,
 	int rc = -1;
 
 	if (rows == NULL) {
-		no_memory(err);
+		error_no_memory(err);
 		goto out;
 	}
 	if (container_spans(k, &spans, err) < 0)
@@ -446,7 +440,7 @@ weave(struct buf *to, size_t pos, const struct buf *text, struct error *err)
 	if (text->len == 0)
 		return 0;
 	if (buf_reserve(to, text->len) < 0)
-		return no_memory(err);
+		return error_no_memory(err);
 	memmove(to->data + pos + text->len, to->data + pos, to->len - pos + 1);
 	memcpy(to->data + pos, text->data, text->len);
 	to->len += text->len;
@@ -474,7 +468,7 @@ weave_in(const struct containers *k, const struct report_choice *c, bool all,
 	if (buf_add_str(&text, "  containers  ") < 0 ||
 	    report_containers_line(k, &text, NULL) < 0 ||
 	    buf_add_char(&text, '\n') < 0) {
-		no_memory(err);
+		error_no_memory(err);
 		goto out;
 	}
 	if (weave(report, find_line(report, 0, "\n  state       "), &text,
@@ -483,7 +477,7 @@ weave_in(const struct containers *k, const struct report_choice *c, bool all,
 	buf_clear(&text);
 	if (c->map) {
 		if (buf_add_char(&text, '\n') < 0) {
-			no_memory(err);
+			error_no_memory(err);
 			goto out;
 		}
 		if (report_containers_map(k, &c->style, &text, err) < 0 ||
@@ -514,7 +508,7 @@ report_containers_detail(struct survey_health *h, const struct report_choice *c,
 	if (rc == 0 && h->containers != NULL)
 		rc = weave_in(h->containers, c, all, &report, err);
 	if (rc == 0 && buf_add(out, report.data, report.len) < 0)
-		rc = no_memory(err);
+		rc = error_no_memory(err);
 	buf_free(&report);
 	return rc;
 }

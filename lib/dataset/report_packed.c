@@ -15,12 +15,6 @@
 /* Segments named in a line for people; the rest is counted. */
 #define SEGS_SHOWN 4
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
 /* --- The map --- */
 
 /* Bytes of each container that belong to files, and how many files. */
@@ -161,7 +155,7 @@ report_map_text(const struct packed *p, const bool *only, size_t most,
 		rc = container_lines(m, out);
 	if (rc == 0 && p->hidden.red.ncontainers > 0)
 		rc = container_lines(&p->hidden.red, out);
-	return rc < 0 ? no_memory(err) : 0;
+	return rc < 0 ? error_no_memory(err) : 0;
 }
 
 static struct json *

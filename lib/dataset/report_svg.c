@@ -501,7 +501,7 @@ draw(struct drawing *d, const char *name, struct error *err)
 
 	d->rows = mem_calloc(k->count + 1, sizeof(*d->rows));
 	if (d->rows == NULL)
-		return error_set(err, ERROR_NOMEM, "out of memory");
+		return error_no_memory(err);
 	if (container_spans(k, &d->spans, err) < 0)
 		return -1;
 	d->count = container_rows(k, ALONE_MAX, d->rows);

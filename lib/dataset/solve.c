@@ -33,7 +33,7 @@ grow(void *array_ptr, size_t size, size_t count, size_t *cap, struct error *err)
 		return 0;
 	p = mem_realloc(*array, want, size);
 	if (p == NULL)
-		return error_set(err, ERROR_NOMEM, "out of memory");
+		return error_no_memory(err);
 	*array = p;
 	*cap = want;
 	return 0;
@@ -51,7 +51,7 @@ add_job(struct work *w, uint64_t len, uint32_t nin, uint32_t nout,
 		return NULL;
 	refs = arena_alloc(s->arena, (size_t)nin + nout, sizeof(*refs));
 	if (refs == NULL) {
-		error_set(err, ERROR_NOMEM, "out of memory");
+		error_no_memory(err);
 		return NULL;
 	}
 	j = &s->jobs[s->njobs++];
@@ -409,7 +409,7 @@ solve(const struct solve_set *set, struct solution *out, struct error *err)
 	*out = (struct solution){ .njobs = 0 };
 	out->arena = arena_new();
 	if (out->arena == NULL)
-		return error_set(err, ERROR_NOMEM, "out of memory");
+		return error_no_memory(err);
 	switch (set->type) {
 	case REDSET_PARTNER:
 		rc = solve_partner(&w, err);

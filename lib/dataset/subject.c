@@ -23,17 +23,11 @@ struct subject_lock {
 };
 
 static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
-static int
 subject_init(struct subject *s, struct error *err)
 {
 	*s = (struct subject){ .id = -1, .arena = arena_new() };
 	if (s->arena == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	return survey_caches_init(&s->caches, err);
 }
 
@@ -204,7 +198,7 @@ take_names(struct subject *s, enum redset_type type, const char *const *args,
 		*outside = *outside || !path_is_clean(norm.data);
 		s->names[i] = arena_strdup(s->arena, norm.data);
 		if (s->names[i] == NULL) {
-			no_memory(err);
+			error_no_memory(err);
 			goto out;
 		}
 	}
@@ -226,7 +220,7 @@ split_names(struct subject *s, bool outside, struct error *err)
 		return 0;
 	dir = arena_strdup(s->arena, s->names[0]);
 	if (dir == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	slash = strrchr(dir, '/');
 	*(slash != NULL ? slash : dir) = '\0';
 	for (size_t i = 0; i < s->nnames; i++)
@@ -273,7 +267,7 @@ subject_find_files(struct subject *s, const char *prefix, enum redset_type type,
 	s->nnames = count;
 	s->names = arena_alloc(s->arena, count, sizeof(*s->names));
 	if (s->names == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	if (take_names(s, type, args, &outside, err) < 0 ||
 	    split_names(s, outside, err) < 0 ||
 	    survey_look(s->dir, s->arena, &at, err) < 0)
@@ -312,16 +306,17 @@ subject_lock(struct subject *s, const struct catalogue_options *o,
 
 	s->locks = mem_calloc(s->ndirs + 1, sizeof(*s->locks));
 	if (s->locks == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	if (s->kind == SUBJECT_PREFIX)
 		dir = arena_printf(s->arena, "%s/.scr/scr.dataset.%" PRId64,
 				   s->prefix, s->id);
 	if (s->kind != SUBJECT_CACHES)
-		return dir == NULL ? no_memory(err) : lock_dir(s, dir, o, err);
+		return dir == NULL ? error_no_memory(err)
+				   : lock_dir(s, dir, o, err);
 	for (size_t i = 0; i < s->ndirs; i++) {
 		dir = arena_printf(s->arena, "%s/.scr", s->dirs[i]);
 		if (dir == NULL)
-			return no_memory(err);
+			return error_no_memory(err);
 		if (lock_dir(s, dir, o, err) < 0)
 			return -1;
 	}
@@ -376,7 +371,7 @@ subject_add_rebuilt(struct subject *s, const struct plan *p, struct error *err)
 		n += p->sets[i].n;
 	names = arena_alloc(s->arena, n + 1, sizeof(*names));
 	if (names == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	n = 0;
 	for (size_t i = 0; i < p->nsets; i++) {
 		for (uint32_t m = 0; m < p->sets[i].n; m++) {
@@ -386,7 +381,7 @@ subject_add_rebuilt(struct subject *s, const struct plan *p, struct error *err)
 				continue;
 			names[n] = arena_strdup(s->arena, name);
 			if (names[n++] == NULL)
-				return no_memory(err);
+				return error_no_memory(err);
 		}
 	}
 	s->names = names;

@@ -25,12 +25,6 @@
  * to spare. */
 #define SEARCH_DEPTH 7
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
 /* --- One path --- */
 
 /* Does directory `path`/`sub` hold filemaps or redundancy files? */
@@ -91,7 +85,7 @@ judge_dir(const char *path, const char *real, struct arena *a,
 	const char *parent = above(real, 1, a);
 
 	if (parent == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	out->id = dataset_dir_id(base);
 	out->kind = SURVEY_OTHER;
 	if (out->id >= 0 && str_eq(path_base(parent), ".scr")) {
@@ -112,7 +106,7 @@ judge_dir(const char *path, const char *real, struct arena *a,
 		out->prefix = arena_strdup(a, path);
 	}
 	if (out->kind != SURVEY_OTHER && out->prefix == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	return 0;
 }
 
@@ -141,7 +135,7 @@ int
 survey_caches_init(struct survey_caches *c, struct error *err)
 {
 	*c = (struct survey_caches){ .arena = arena_new() };
-	return c->arena == NULL ? no_memory(err) : 0;
+	return c->arena == NULL ? error_no_memory(err) : 0;
 }
 
 void
@@ -209,12 +203,12 @@ add_dir(struct survey_caches *c, int64_t id, const char *dir, struct error *err)
 	if (copy != NULL && job != NULL)
 		g = group_for(c, id, job);
 	if (g == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	if (g->ndirs == g->cap) {
 		cap = g->cap > 0 ? g->cap * 2 : 4;
 		p = mem_realloc(g->dirs, cap, sizeof(*g->dirs));
 		if (p == NULL)
-			return no_memory(err);
+			return error_no_memory(err);
 		g->dirs = p;
 		g->cap = cap;
 	}
@@ -282,7 +276,7 @@ search(struct survey_caches *c, const char *path, int depth, size_t *found,
 
 	names = list_dirs(path, c->arena, &count);
 	if (count == (size_t)-1)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; rc == 0 && i < count; i++) {
 		int64_t id = dataset_dir_id(names[i]);
 

@@ -312,7 +312,7 @@ survey_check_old(struct survey *s, const char *name,
 					   "%s: not of SCR 1.1", name);
 	e = arena_alloc(k->packed.arena, 1, sizeof(*e));
 	if (e == NULL)
-		return error_set(err, ERROR_NOMEM, "out of memory");
+		return error_no_memory(err);
 	out->id = k->packed.id;
 	*e = (struct survey_entry){
 		.id = out->id,

@@ -26,12 +26,6 @@
 /* Room for why an entry is not valid. */
 #define REASON_MAX 256
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "out of memory");
-}
-
 static void
 note(struct survey *s, const char *text)
 {
@@ -69,7 +63,7 @@ make_room(struct survey *s, size_t more, struct error *err)
 			      sizeof(*s->entries));
 
 	if (p == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	s->entries = p;
 	memset(s->entries + s->count, 0, (more + 1) * sizeof(*s->entries));
 	return 0;
@@ -111,7 +105,7 @@ keep_desc(struct survey *s, struct survey_entry *e, const struct dataset *d,
 			continue;
 		*strings[i] = arena_strdup(s->arena, *strings[i]);
 		if (*strings[i] == NULL)
-			return no_memory(err);
+			return error_no_memory(err);
 	}
 	if (e->name == NULL)
 		e->name = e->desc.name;
@@ -147,7 +141,7 @@ take_index(struct survey *s, struct error *err)
 		index_entry_reason(&list[i], reason, sizeof(reason));
 		e->reason = arena_strdup(s->arena, reason);
 		if (e->reason == NULL) {
-			no_memory(err);
+			error_no_memory(err);
 			goto out;
 		}
 	}
@@ -168,7 +162,7 @@ read_index(struct survey *s, struct error *err)
 		return error_set(err, why.kind, "%s", why.text);
 	if (s->index == NULL) {
 		s->no_index = arena_strdup(s->arena, why.text);
-		return s->no_index == NULL ? no_memory(err) : 0;
+		return s->no_index == NULL ? error_no_memory(err) : 0;
 	}
 	if (catalogue_notice(s->catalogue) == NULL)
 		return take_index(s, err);
@@ -283,7 +277,7 @@ take_flush(struct survey *s, struct error *err)
 			rc = keep_desc(s, e, &d, err);
 		if (rc == 0 && e->name == NULL && list[i].name != NULL) {
 			e->name = arena_strdup(s->arena, list[i].name);
-			rc = e->name == NULL ? no_memory(err) : 0;
+			rc = e->name == NULL ? error_no_memory(err) : 0;
 		}
 	}
 	sort_entries(s);
@@ -324,7 +318,7 @@ survey_init(struct survey *s, const char *path, struct error *err)
 	*s = (struct survey){ .nodes = -1, .notes = BUF_INIT };
 	s->arena = arena_new();
 	if (s->arena == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	s->catalogue = catalogue_open(path, err);
 	if (s->catalogue == NULL)
 		return -1;

@@ -30,7 +30,7 @@ targets_init(struct targets *t, struct error *err)
 	*t = (struct targets){ .count = 0 };
 	t->arena = arena_new();
 	if (t->arena == NULL)
-		return error_set(err, ERROR_NOMEM, "out of memory");
+		return error_no_memory(err);
 	return 0;
 }
 
@@ -67,7 +67,7 @@ targets_add(struct targets *t, const struct target *what, struct error *err)
 	t->count++;
 	return n;
 fail:
-	error_set(err, ERROR_NOMEM, "out of memory");
+	error_no_memory(err);
 	return NULL;
 }
 
@@ -119,8 +119,7 @@ work_init(struct work *w, struct par *par, struct error *err)
 {
 	w->nworkers = par == NULL ? 1 : par_threads(par);
 	w->parents = mem_calloc(w->nworkers, sizeof(*w->parents));
-	return w->parents == NULL ? error_set(err, ERROR_NOMEM, "out of memory")
-				  : 0;
+	return w->parents == NULL ? error_no_memory(err) : 0;
 }
 
 static void
@@ -147,7 +146,7 @@ cache_of(struct parents *p, int dirfd, struct error *err)
 	p->dirfd[i] = dirfd;
 	p->cache[i] = pathcache_new(dirfd);
 	if (p->cache[i] == NULL)
-		error_set(err, ERROR_NOMEM, "out of memory");
+		error_no_memory(err);
 	return p->cache[i];
 }
 
@@ -367,7 +366,7 @@ sync_dirs(const struct targets *t, enum target_kind kind, struct error *err)
 			continue;
 		last = g;
 		if (add_dirs(&d, t, g) < 0)
-			rc = error_set(err, ERROR_NOMEM, "out of memory");
+			rc = error_no_memory(err);
 	}
 	if (d.count > 0)
 		qsort(d.list, d.count, sizeof(*d.list), compare_dir);

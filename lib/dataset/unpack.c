@@ -110,7 +110,7 @@ look(struct unpacking *u, struct error *err)
 	u->data.parts = arena_alloc(u->w.arena, p->map.nfiles + 1,
 				    sizeof(*u->data.parts));
 	if (u->have == NULL || u->data.parts == NULL)
-		return pack_no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < p->map.nfiles; i++) {
 		const struct segmap_file *f = &p->map.files[i];
 		bool have = false;
@@ -142,7 +142,7 @@ add_hidden_tree(struct unpacking *u, const struct hidden_file *f,
 		goto out;
 	image = arena_alloc(u->w.arena, raw.len, 1);
 	if (image == NULL) {
-		pack_no_memory(err);
+		error_no_memory(err);
 		goto out;
 	}
 	memcpy(image, raw.data, raw.len);
@@ -203,7 +203,7 @@ look_hidden(struct unpacking *u, struct error *err)
 	u->red.parts = arena_alloc(u->w.arena, h->red.nfiles + 1,
 				   sizeof(*u->red.parts));
 	if (u->red.parts == NULL)
-		return pack_no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < h->nfiles; i++) {
 		const struct hidden_file *f = &h->files[i];
 
@@ -222,26 +222,16 @@ look_hidden(struct unpacking *u, struct error *err)
 
 /* Are all files of `m` that were written as recorded? */
 static int
-compare(const struct unpacking *u, const struct segmap *m,
-	const struct stripe *to, const struct stripe_sum *sums,
-	struct error *err)
+compare(const struct segmap *m, const struct stripe *to,
+	const struct stripe_sum *sums, struct error *err)
 {
-	char shown[SHOWN_MAX];
-
-	(void)u;
 	for (size_t i = 0; i < to->nparts; i++) {
 		const struct segmap_file *f = &m->files[to->parts[i].sum];
 		const struct stripe_sum *s = &sums[to->parts[i].sum];
 
 		if (s->seen == f->size && (!f->has_crc || s->crc == f->crc))
 			continue;
-		return error_set(err, ERROR_DAMAGED,
-				 "%s (rank %" PRIu32
-				 "): checksum is 0x%08" PRIx32
-				 ", should be 0x%08" PRIx32
-				 ": repair it first (scr_rebuild --checksums)",
-				 str_printable(shown, sizeof(shown), f->path),
-				 f->rank, (uint32_t)s->crc, f->crc);
+		return segmap_wrong_sum(f, s->crc, err);
 	}
 	return 0;
 }
@@ -265,12 +255,12 @@ write_files(struct unpacking *u, const struct segmap *m, struct stripe *to,
 		return -1;
 	t.sums_to = mem_calloc(m->nfiles + 1, sizeof(*t.sums_to));
 	if (t.sums_to == NULL)
-		return pack_no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < m->nfiles; i++)
 		t.sums_to[i].size = m->files[i].size;
 	progress_expect(t.progress, m->bytes);
 	if (to->nparts == 0 || (transfer(&from, to, m->bytes, &t, err) == 0 &&
-				compare(u, m, to, t.sums_to, err) == 0))
+				compare(m, to, t.sums_to, err) == 0))
 		rc = 0;
 	mem_free(t.sums_to);
 	return rc;
@@ -340,19 +330,18 @@ work(struct unpacking *u, struct error *err)
 }
 
 int
-unpack(struct packed *p, struct catalogue *c, const struct pack_options *po,
-       struct pack_result *out, struct error *err)
+unpack(struct packed *p, const struct pack_options *po, struct pack_result *out,
+       struct error *err)
 {
 	struct unpacking u = {
 		.w = { .p = p, .po = po, .out = out, .arena = arena_new() },
 	};
 	int rc = -1;
 
-	(void)c;
 	*out = (struct pack_result){ .done_before = !p->is_packed };
 	if (u.w.arena == NULL || targets_init(&u.targets, err) < 0) {
 		pack_fini(&u.w);
-		return pack_no_memory(err);
+		return error_no_memory(err);
 	}
 	out->bytes = p->map.bytes;
 	out->containers = p->map.ncontainers + p->hidden.red.ncontainers;

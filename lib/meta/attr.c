@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "meta/kvscan.h"
 #include "meta/kvtree.h"
 #include "meta/value.h"
 
@@ -26,6 +27,8 @@ enum {
 	SEEN_CTIME = 1 << 6,
 	SEEN_OWNER = SEEN_MODE | SEEN_UID | SEEN_GID,
 	SEEN_TIMES = SEEN_ATIME | SEEN_MTIME,
+	NSECS = 3, /* bits from seconds to nanoseconds */
+	SEEN_KEYS = 10,
 };
 
 /* Read xTIME_SECS or xTIME_NSECS into `to`; `bit` is set by the seconds, for
@@ -123,6 +126,74 @@ attr_read(const struct kvtree *t, struct attr *out, struct error *err)
 			return -1;
 	attr_settle(out, seen);
 	return 0;
+}
+
+/* Seconds are `bit`, nanoseconds NSECS behind it. */
+static unsigned
+scan_time(struct kvscan *s, struct timespec *to, unsigned bit)
+{
+	uint64_t n = 0;
+
+	if (KVSCAN_ONE(s, "TIME_SECS")) {
+		to->tv_sec = (time_t)kvscan_u64(s);
+		return bit;
+	}
+	if (KVSCAN_ONE(s, "TIME_NSECS")) {
+		n = kvscan_u64(s);
+		to->tv_nsec = (long)n;
+		if (n <= NSEC_LIMIT)
+			return bit << NSECS;
+	}
+	s->odd = true;
+	return 0;
+}
+
+static unsigned
+scan_child(struct kvscan *s, struct attr *a)
+{
+	if (KVSCAN_ONE(s, "SIZE")) {
+		a->size = kvscan_u64(s);
+		return SEEN_SIZE;
+	}
+	if (KVSCAN_ONE(s, "MODE")) {
+		a->mode = kvscan_u32(s);
+		return SEEN_MODE;
+	}
+	if (KVSCAN_ONE(s, "UID")) {
+		a->uid = kvscan_u32(s);
+		return SEEN_UID;
+	}
+	if (KVSCAN_ONE(s, "GID")) {
+		a->gid = kvscan_u32(s);
+		return SEEN_GID;
+	}
+	switch (s->p < s->end ? *s->p++ : 0) {
+	case 'A':
+		return scan_time(s, &a->atime, SEEN_ATIME);
+	case 'M':
+		return scan_time(s, &a->mtime, SEEN_MTIME);
+	case 'C':
+		return scan_time(s, &a->ctime, SEEN_CTIME);
+	default:
+		s->odd = true;
+		return 0;
+	}
+}
+
+void
+attr_scan(struct kvscan *s, struct attr *out)
+{
+	unsigned seen = 0;
+
+	memset(out, 0, sizeof(*out));
+	if (kvscan_count(s) != SEEN_KEYS)
+		s->odd = true;
+	for (int i = 0; i < SEEN_KEYS && !s->odd; i++)
+		seen |= scan_child(s, out);
+	/* As many as there are, and none left out: none is there twice. */
+	if (seen != (1u << SEEN_KEYS) - 1)
+		s->odd = true;
+	attr_settle(out, seen);
 }
 
 /* Nanoseconds, then seconds: the order of the keys as bytes. */

@@ -12,6 +12,7 @@
 #include <time.h>
 
 struct error;
+struct kvscan;
 struct kvtree;
 
 struct attr {
@@ -36,6 +37,10 @@ int attr_read(const struct kvtree *t, struct attr *out, struct error *err);
 int attr_take(const struct kvtree *child, struct attr *a, unsigned *seen,
 	      struct error *err);
 void attr_settle(struct attr *a, unsigned seen);
+
+/* The same from an image (kvscan.h): the number of children, and they.  Plain
+ * is only what attr_write() makes of attributes all of which are set. */
+void attr_scan(struct kvscan *s, struct attr *out);
 
 /* Write all that is set as children of `t`, in byte order of the keys
  * (redset headers). */

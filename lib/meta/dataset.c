@@ -227,7 +227,7 @@ dataset_table(const struct kvtree *table, size_t size,
 		return NULL;
 	entries = mem_calloc(kvtree_count(table), size);
 	if (entries == NULL) {
-		error_set(err, ERROR_NOMEM, "out of memory");
+		error_no_memory(err);
 		goto fail;
 	}
 	kvtree_foreach (k, table) {

@@ -37,12 +37,12 @@ parse_header(const void *data, size_t len, struct header *h, struct error *err)
 {
 	const char *p = data;
 	uint32_t magic = 0, kind = 0;
-	uint64_t least = KVTREE_HEADER_SIZE + COUNT_SIZE;
+	uint64_t least = KVTREE_HEADER_SIZE + KVTREE_COUNT_SIZE;
 
 	if (len == 0)
 		return error_set(err, ERROR_CORRUPT,
 				 "empty file: interrupted write");
-	if (len >= 4 && (magic = get_be32(p)) != MAGIC)
+	if (len >= 4 && (magic = get_be32(p)) != KVTREE_MAGIC)
 		return error_set(err, ERROR_CORRUPT,
 				 "not a kvtree file: magic 0x%08" PRIx32
 				 " at byte 0",
@@ -52,18 +52,18 @@ parse_header(const void *data, size_t len, struct header *h, struct error *err)
 				 "header needs %d bytes, has %zu: truncated",
 				 KVTREE_HEADER_SIZE, len);
 	kind = get_be32(p + 4);
-	if (kind >> 16 != TYPE_TREE)
+	if (kind >> 16 != KVTREE_TYPE_TREE)
 		return error_set(err, ERROR_CORRUPT,
 				 "type %" PRIu32 " at byte 4, expected %d",
-				 kind >> 16, TYPE_TREE);
-	if ((kind & 0xffff) != VERSION)
+				 kind >> 16, KVTREE_TYPE_TREE);
+	if ((kind & 0xffff) != KVTREE_VERSION)
 		return error_set(err, ERROR_CORRUPT,
 				 "version %" PRIu32 " at byte 6, expected %d",
-				 kind & 0xffff, VERSION);
+				 kind & 0xffff, KVTREE_VERSION);
 	h->size = (uint64_t)get_be32(p + 8) << 32 | get_be32(p + 12);
 	h->flags = get_be32(p + 16);
-	if (h->flags & FLAG_CRC)
-		least += CRC_SIZE;
+	if (h->flags & KVTREE_FLAG_CRC)
+		least += KVTREE_CRC_SIZE;
 	if (h->size < least)
 		return error_set(err, ERROR_CORRUPT,
 				 "size %" PRIu64 " at byte 8 is too small, "
@@ -301,7 +301,7 @@ read_element(struct decoder *d, const char **key, size_t *len, uint32_t *count)
 	if (*len + ELEMENT_MIN > (size_t)(d->end - d->p))
 		return false;
 	d->p += *len + ELEMENT_MIN;
-	*count = get_be32(d->p - COUNT_SIZE);
+	*count = get_be32(d->p - KVTREE_COUNT_SIZE);
 	return true;
 }
 
@@ -348,7 +348,7 @@ read_elements(struct kvtree_tree *tree, const char *end, bool careful,
 	d.high = tree->high;
 	*at = tree->image.data + KVTREE_HEADER_SIZE;
 	count = get_be32(*at);
-	d.p = *at + COUNT_SIZE;
+	d.p = *at + KVTREE_COUNT_SIZE;
 	if (!believe(&d, count))
 		return BAD_COUNT;
 	if (!descend(&d, f, n, count))
@@ -437,8 +437,8 @@ check_sum(const char *image, const struct header *h, struct error *err)
 	size_t end = (size_t)h->size;
 	uint32_t want = 0, got = 0;
 
-	if (h->flags & FLAG_CRC) {
-		end -= CRC_SIZE;
+	if (h->flags & KVTREE_FLAG_CRC) {
+		end -= KVTREE_CRC_SIZE;
 		want = get_be32(image + end);
 		got = crc_update(0, image, end);
 		if (want != got) {

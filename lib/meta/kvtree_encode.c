@@ -30,18 +30,18 @@ kvtree_packed_size(const struct kvtree *t)
 {
 	struct kvtree_walk w;
 	const struct kvtree *n = NULL;
-	size_t size = COUNT_SIZE;
+	size_t size = KVTREE_COUNT_SIZE;
 
 	kvtree_walk_start(&w, t);
 	while ((n = kvtree_walk_next(&w)) != NULL)
-		size += strlen(n->key) + 1 + COUNT_SIZE;
+		size += strlen(n->key) + 1 + KVTREE_COUNT_SIZE;
 	return w.too_deep ? SIZE_MAX : size;
 }
 
 int
 kvtree_encode(const struct kvtree *t, struct buf *out, struct error *err)
 {
-	const size_t frame = KVTREE_HEADER_SIZE + CRC_SIZE;
+	const size_t frame = KVTREE_HEADER_SIZE + KVTREE_CRC_SIZE;
 	size_t size = kvtree_packed_size(t), len = 0;
 	struct kvtree_walk w;
 	const struct kvtree *n = NULL;
@@ -59,19 +59,19 @@ kvtree_encode(const struct kvtree *t, struct buf *out, struct error *err)
 	if (kvtree_level_buf(out, size) < 0)
 		return no_memory(err);
 	start = p = out->data + out->len;
-	p = put_be(p, MAGIC, 4);
-	p = put_be(p, TYPE_TREE, 2);
-	p = put_be(p, VERSION, 2);
+	p = put_be(p, KVTREE_MAGIC, 4);
+	p = put_be(p, KVTREE_TYPE_TREE, 2);
+	p = put_be(p, KVTREE_VERSION, 2);
 	p = put_be(p, size, 8);
-	p = put_be(p, FLAG_CRC, 4);
-	p = put_be(p, kvtree_count(t), COUNT_SIZE);
+	p = put_be(p, KVTREE_FLAG_CRC, 4);
+	p = put_be(p, kvtree_count(t), KVTREE_COUNT_SIZE);
 	kvtree_walk_start(&w, t);
 	while ((n = kvtree_walk_next(&w)) != NULL) {
 		len = strlen(n->key) + 1;
 		memcpy(p, n->key, len);
-		p = put_be(p + len, kvtree_count(n), COUNT_SIZE);
+		p = put_be(p + len, kvtree_count(n), KVTREE_COUNT_SIZE);
 	}
-	p = put_be(p, crc_update(0, start, (size_t)(p - start)), CRC_SIZE);
+	p = put_be(p, crc_update(0, start, (size_t)(p - start)), KVTREE_CRC_SIZE);
 	assert((size_t)(p - start) == size);
 	*p = '\0';
 	out->len += size;

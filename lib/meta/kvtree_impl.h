@@ -76,12 +76,12 @@ struct kvtree_tree {
 /* --- Images (formats.md 1.1) --- */
 
 /* formats.md 1.1 */
-#define MAGIC UINT32_C(0x951fc3f5)
-#define TYPE_TREE 1
-#define VERSION 1
-#define FLAG_CRC UINT32_C(1)
-#define CRC_SIZE 4
-#define COUNT_SIZE 4
+#define KVTREE_MAGIC UINT32_C(0x951fc3f5)
+#define KVTREE_TYPE_TREE 1
+#define KVTREE_VERSION 1
+#define KVTREE_FLAG_CRC UINT32_C(1)
+#define KVTREE_CRC_SIZE 4
+#define KVTREE_COUNT_SIZE 4
 
 /* --- Memory and levels (kvtree_level.c) --- */
 

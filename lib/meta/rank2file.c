@@ -34,11 +34,12 @@
 /* Bytes of the smallest entry of a rank: a digit, NUL and a count. */
 #define RANK_BYTES 6
 
-/* A part.  What was read of it goes to out->images. */
+/* A part. */
 struct image {
 	const char *name;
-	uint64_t offset; /* of the kvtree in the file */
-	struct buf raw;
+	uint64_t offset;  /* of the kvtree in the file */
+	const char *data; /* in an arena of `out`: strings stay there */
+	size_t len;
 	bool odd; /* to be made a tree of */
 };
 
@@ -234,7 +235,6 @@ queue_part(struct loader *l, const char *name, uint64_t offset,
 	l->images[l->nimages++] = (struct image){
 		.name = name,
 		.offset = offset,
-		.raw = BUF_INIT,
 	};
 	return 0;
 }
@@ -336,9 +336,11 @@ read_image(void *arg, size_t i, unsigned worker, struct error *err)
 	struct loader *l = arg;
 	struct image *im = &l->images[i];
 	struct error why = ERROR_INIT;
+	int fd = path_open_beneath(l->dirfd, im->name, O_RDONLY | O_NONBLOCK, 0,
+				   &why);
+	int rc = -1;
 
-	(void)worker;
-	if (read_bytes(l->dirfd, im->name, &im->raw, &why) < 0) {
+	if (fd < 0) {
 		/* To the caller ABSENT means that there is no top file. */
 		if (why.kind == ERROR_ABSENT)
 			why.kind = ERROR_CORRUPT;
@@ -346,10 +348,13 @@ read_image(void *arg, size_t i, unsigned worker, struct error *err)
 			*err = why;
 		return -1;
 	}
-	return im->offset > im->raw.len
-		       ? error_set(err, ERROR_CORRUPT, "%s: no offset %" PRIu64,
-				   im->name, im->offset)
-		       : 0;
+	rc = io_read_arena(fd, im->name, KVTREE_MAX_ENCODED,
+			   l->out->arenas[worker], &im->data, &im->len, err);
+	close(fd);
+	if (rc == 0 && im->offset > im->len)
+		rc = error_set(err, ERROR_CORRUPT, "%s: no offset %" PRIu64,
+			       im->name, im->offset);
+	return rc;
 }
 
 static int
@@ -358,9 +363,8 @@ scan_image(void *arg, size_t i, unsigned worker, struct error *err)
 	struct loader *l = arg;
 	struct image *im = &l->images[i];
 	size_t len = 0;
-	const char *body =
-		kvtree_body(im->raw.data + im->offset,
-			    im->raw.len - (size_t)im->offset, &len, err);
+	const char *body = kvtree_body(im->data + im->offset,
+				       im->len - (size_t)im->offset, &len, err);
 	int rc = 0;
 
 	if (body == NULL)
@@ -392,8 +396,7 @@ make_arenas(struct loader *l, struct error *err)
 	size_t n = l->par == NULL ? 1 : par_threads(l->par);
 
 	out->arenas = mem_calloc(n, sizeof(*out->arenas));
-	l->claimed = mem_calloc(out->nranks + 1, sizeof(*l->claimed));
-	if (out->arenas == NULL || l->claimed == NULL)
+	if (out->arenas == NULL)
 		return no_memory(err);
 	for (; out->narenas < n; out->narenas++) {
 		out->arenas[out->narenas] = arena_new();
@@ -407,9 +410,8 @@ make_arenas(struct loader *l, struct error *err)
 static int
 read_odd(struct loader *l, const struct image *im, struct error *err)
 {
-	struct kvtree *tree =
-		kvtree_decode(im->raw.data + im->offset,
-			      im->raw.len - (size_t)im->offset, NULL, err);
+	struct kvtree *tree = kvtree_decode(
+		im->data + im->offset, im->len - (size_t)im->offset, NULL, err);
 	uint64_t level = 0;
 
 	if (tree == NULL)
@@ -425,27 +427,21 @@ read_odd(struct loader *l, const struct image *im, struct error *err)
 	return rank2file_read_part(l->out, tree, err);
 }
 
-/* All parts that were queued.  What they say of ranks is in the ranks then;
- * strings stay where they were read. */
+/* All parts that were queued and read.  What they say of ranks is in the ranks
+ * then; strings stay where they were read. */
 static int
 scan_images(struct loader *l, struct error *err)
 {
-	struct rank2file *out = l->out;
-
-	if (l->nimages == 0)
-		return 0;
-	out->images = mem_calloc(l->nimages, sizeof(*out->images));
-	if (out->images == NULL)
+	l->claimed = mem_calloc(l->out->nranks + 1, sizeof(*l->claimed));
+	if (l->claimed == NULL)
 		return no_memory(err);
-	if (make_arenas(l, err) < 0 || for_images(l, scan_image, err) < 0)
+	if (for_images(l, scan_image, err) < 0)
 		return -1;
 	for (size_t i = 0; i < l->nimages; i++) {
-		struct image *im = &l->images[i];
+		const struct image *im = &l->images[i];
 
 		if (im->odd && read_odd(l, im, err) < 0)
 			return error_wrap(err, "%s", im->name);
-		out->images[out->nimages++] = im->raw.data;
-		im->raw = (struct buf)BUF_INIT;
 	}
 	return 0;
 }
@@ -457,10 +453,10 @@ make_view(struct loader *l, struct error *err)
 	struct rank2file *out = l->out;
 	size_t i = 0;
 
-	if (for_images(l, read_image, err) < 0)
+	if (make_arenas(l, err) < 0 || for_images(l, read_image, err) < 0)
 		return -1;
 	for (i = 0; i < l->nimages; i++)
-		l->bytes += l->images[i].raw.len;
+		l->bytes += l->images[i].len;
 	if (l->nranks > RANKS_FREE && l->nranks > l->bytes / RANK_BYTES)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: %" PRIu64 " ranks in %" PRIu64 " bytes",
@@ -530,8 +526,6 @@ rank2file_load_par(int dirfd, const char *base, struct par *par,
 	find_unused(&l);
 	rc = 0;
 out:
-	for (size_t i = 0; i < l.nimages; i++)
-		buf_free(&l.images[i].raw);
 	mem_free(l.images);
 	mem_free(l.claimed);
 	mem_free(l.names);
@@ -558,9 +552,6 @@ rank2file_free(struct rank2file *r)
 	for (i = 0; i < r->ntrees; i++)
 		kvtree_free(r->trees[i]);
 	mem_free(r->trees);
-	for (i = 0; i < r->nimages; i++)
-		mem_free(r->images[i]);
-	mem_free(r->images);
 	for (i = 0; i < r->narenas; i++)
 		arena_free(r->arenas[i]);
 	mem_free(r->arenas);

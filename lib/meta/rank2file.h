@@ -52,9 +52,8 @@ struct rank2file {
 	struct arena *arena;	      /* owns all of it */
 	struct kvtree **trees;	      /* parts, kept for `node` */
 	size_t ntrees;
-	char **images; /* parts as they were read: strings are here */
-	size_t nimages;
-	struct arena **arenas; /* segments and lists of files */
+	struct arena **arenas; /* parts as they were read: strings are
+				  here; lists of files; segments */
 	size_t narenas;
 	struct kvtree *top; /* the top file; NULL when written by us */
 	/* Child CTR of the top file: what our containers are (rank2file(5));

@@ -8,26 +8,30 @@
  * or file twice, a number in another form, a count that leaves the image) is
  * left to the reader that makes a tree of it, which also has the messages.
  */
-#include <endian.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "arena.h"
+#include "map.h"
+#include "meta/kvscan.h"
 #include "meta/rank2file.h"
 #include "meta/rank2file_impl.h"
 
-/* Paths of a rank are compared each with each: more are left to the tree. */
-#define FILES_MAX 64
+/* Paths of a rank that are compared each with each; more are looked up. */
+#define PATHS_FEW 16
 
 #define SEGS_MAX (1u << 20)
 
 struct scan {
-	const unsigned char *p, *end;
+	struct kvscan in;
 	struct rank2file *out;
 	struct arena *arena;
 	_Atomic unsigned char *claimed;
-	size_t len; /* of the key read last */
-	bool odd, no_memory;
+	/* The container named last, with its NUL: nearly always the next one's
+	 * name, too. */
+	const char *name;
+	size_t name_size;
+	bool no_memory;
 };
 
 /* What was set on the way, to be taken back. */
@@ -36,164 +40,75 @@ struct undo {
 	size_t count;
 };
 
-static uint32_t
-count(struct scan *s)
+static void *
+alloc(struct scan *s, size_t count, size_t size)
 {
-	const unsigned char *p = s->p;
+	void *p = arena_alloc(s->arena, count, size);
 
-	if (s->end - p < 4) {
-		s->odd = true;
-		return 0;
-	}
-	s->p += 4;
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
-	       (uint32_t)p[2] << 8 | p[3];
+	if (p == NULL)
+		s->no_memory = s->in.odd = true;
+	return p;
 }
 
-/*
- * The next key; s->len: its length.  Nearly all are shorter than eight bytes,
- * which is seen at once: a byte of `zero` has its highest bit set where (and,
- * up to the first such, only where) that of `word` is 0.
- */
 static const char *
-key(struct scan *s)
+container(struct scan *s)
 {
-	const unsigned char *p = s->p, *nul = NULL;
-	uint64_t word = 0, zero = 0;
-
-	if (s->end - p >= 8) {
-		memcpy(&word, p, 8);
-		word = le64toh(word);
-		zero = (word - 0x0101010101010101u) & ~word &
-		       0x8080808080808080u;
-		if (zero != 0)
-			nul = p + __builtin_ctzll(zero) / 8;
+	if (s->name_size > 0 && kvscan_takes(&s->in, s->name, s->name_size)) {
+		kvscan_leaf(&s->in);
+		return s->name;
 	}
-	if (nul == NULL)
-		nul = memchr(p, 0, (size_t)(s->end - p));
-	if (nul == NULL) {
-		s->odd = true;
-		s->len = 0;
-		return "";
-	}
-	s->len = (size_t)(nul - p);
-	s->p = nul + 1;
-	return (const char *)p;
-}
-
-/* Is key `k`, just read, that word? */
-#define IS(s, k, word) \
-	((s)->len == sizeof(word) - 1 && \
-	 memcmp((k), (word), sizeof(word) - 1) == 0)
-
-/* A decimal number as it is written: no sign, no leading zero. */
-static uint64_t
-decimal(struct scan *s, const char *text)
-{
-	uint64_t n = 0;
-	size_t i = 0;
-
-	for (; text[i] >= '0' && text[i] <= '9' && i < 18; i++)
-		n = n * 10 + (uint64_t)(text[i] - '0');
-	if (i == 0 || text[i] != '\0' || (text[0] == '0' && i > 1))
-		s->odd = true;
-	return n;
-}
-
-/* "0x1f" of at most 32 bits, or "0": how a CRC is written. */
-static uint32_t
-hexadecimal(struct scan *s, const char *text)
-{
-	uint32_t n = 0;
-	size_t i = 2;
-
-	if (text[0] == '0' && text[1] == '\0')
-		return 0;
-	if (text[0] != '0' || text[1] != 'x') {
-		s->odd = true;
-		return 0;
-	}
-	for (; i < 10; i++) {
-		char c = text[i];
-
-		if (c >= '0' && c <= '9')
-			n = n << 4 | (uint32_t)(c - '0');
-		else if (c >= 'a' && c <= 'f')
-			n = n << 4 | (uint32_t)(c - 'a' + 10);
-		else
-			break;
-	}
-	if (i == 2 || text[i] != '\0')
-		s->odd = true;
-	return n;
-}
-
-/* The one value of a key. */
-static const char *
-value(struct scan *s)
-{
-	const char *v = NULL;
-
-	if (count(s) != 1) {
-		s->odd = true;
-		return "";
-	}
-	v = key(s);
-	if (count(s) != 0)
-		s->odd = true;
-	return v;
+	s->name = kvscan_text(&s->in);
+	s->name_size = s->in.len + 1;
+	return s->name;
 }
 
 static void
 scan_seg(struct scan *s, struct rank2file_seg *segs, uint32_t nsegs)
 {
-	uint64_t number = decimal(s, key(s));
+	struct kvscan *in = &s->in;
+	uint64_t number = kvscan_number(in);
 	struct rank2file_seg *to = NULL;
 	unsigned seen = 0;
 
-	if (count(s) != 3 || number >= nsegs)
-		s->odd = true;
-	if (s->odd)
+	if (kvscan_count(in) != 3 || number >= nsegs)
+		in->odd = true;
+	if (in->odd)
 		return;
 	to = &segs[number];
 	if (to->file != NULL)
-		s->odd = true;
-	for (int i = 0; i < 3 && !s->odd; i++) {
-		const char *k = key(s);
-
-		if (IS(s, k, "FILE")) {
-			to->file = value(s);
+		in->odd = true;
+	for (int i = 0; i < 3 && !in->odd; i++) {
+		if (KVSCAN_ONE(in, "FILE")) {
+			to->file = container(s);
 			seen |= 1;
-		} else if (IS(s, k, "OFFSET")) {
-			to->off = decimal(s, value(s));
+		} else if (KVSCAN_ONE(in, "OFFSET")) {
+			to->off = kvscan_u64(in);
 			seen |= 2;
-		} else if (IS(s, k, "LENGTH")) {
-			to->len = decimal(s, value(s));
+		} else if (KVSCAN_ONE(in, "LENGTH")) {
+			to->len = kvscan_u64(in);
 			seen |= 4;
+		} else {
+			in->odd = true;
 		}
 	}
 	if (seen != 7)
-		s->odd = true;
+		in->odd = true;
 }
 
 static void
 scan_segs(struct scan *s, struct rank2file_file *f)
 {
-	uint32_t n = count(s);
+	struct kvscan *in = &s->in;
+	uint32_t n = kvscan_count(in);
 	struct rank2file_seg *segs = NULL;
 
 	/* Each has 40 bytes at least. */
-	if (n == 0 || n > SEGS_MAX || n > (size_t)(s->end - s->p) / 40)
-		s->odd = true;
-	if (s->odd)
+	if (n == 0 || n > SEGS_MAX || n > (size_t)(in->end - in->p) / 40)
+		in->odd = true;
+	segs = in->odd ? NULL : alloc(s, n, sizeof(*segs));
+	if (segs == NULL)
 		return;
-	segs = arena_alloc(s->arena, n, sizeof(*segs));
-	if (segs == NULL) {
-		s->no_memory = s->odd = true;
-		return;
-	}
-	memset(segs, 0, n * sizeof(*segs));
-	for (uint32_t i = 0; i < n && !s->odd; i++)
+	for (uint32_t i = 0; i < n && !in->odd; i++)
 		scan_seg(s, segs, n);
 	f->segs = segs;
 	f->nsegs = n;
@@ -202,80 +117,112 @@ scan_segs(struct scan *s, struct rank2file_file *f)
 static void
 scan_file(struct scan *s, struct rank2file_file *f)
 {
+	struct kvscan *in = &s->in;
 	uint32_t n = 0;
 
-	*f = (struct rank2file_file){ .path = key(s) };
-	n = count(s);
-	for (uint32_t i = 0; i < n && !s->odd; i++) {
-		const char *k = key(s);
-
-		if (!f->has_size && IS(s, k, "SIZE")) {
+	*f = (struct rank2file_file){ .path = kvscan_key(in) };
+	n = kvscan_count(in);
+	for (uint32_t i = 0; i < n && !in->odd; i++) {
+		if (!f->has_size && KVSCAN_ONE(in, "SIZE")) {
 			f->has_size = true;
-			f->size = decimal(s, value(s));
-		} else if (!f->has_crc && IS(s, k, "CRC")) {
+			f->size = kvscan_u64(in);
+		} else if (!f->has_crc && KVSCAN_ONE(in, "CRC")) {
 			f->has_crc = true;
-			f->crc = hexadecimal(s, value(s));
-		} else if (f->nsegs == 0 && IS(s, k, "SEG")) {
+			f->crc = kvscan_crc(in);
+		} else if (f->nsegs == 0 && KVSCAN_KEY(in, "SEG")) {
 			scan_segs(s, f);
 		} else {
-			s->odd = true;
+			in->odd = true;
 		}
 	}
+}
+
+/* Is one path there twice? */
+static void
+check_paths(struct scan *s, const struct rank2file_rank *r)
+{
+	struct map *seen = NULL;
+
+	if (r->nfiles <= PATHS_FEW) {
+		for (size_t i = 0; i < r->nfiles; i++)
+			for (size_t k = 0; k < i; k++)
+				if (strcmp(r->files[k].path,
+					   r->files[i].path) == 0)
+					s->in.odd = true;
+		return;
+	}
+	seen = map_new();
+	if (seen == NULL)
+		s->no_memory = s->in.odd = true;
+	for (size_t i = 0; i < r->nfiles && !s->in.odd; i++) {
+		if (map_put(seen, r->files[i].path, i) < 0)
+			s->no_memory = s->in.odd = true;
+		else if (map_count(seen) != i + 1)
+			s->in.odd = true;
+	}
+	map_free(seen);
 }
 
 static void
 scan_files(struct scan *s, struct rank2file_rank *r)
 {
-	uint32_t n = count(s);
+	struct kvscan *in = &s->in;
+	uint32_t n = kvscan_count(in);
+	size_t last = 0;
+	bool ordered = true;
 
-	if (n == 0 || n > FILES_MAX)
-		s->odd = true;
-	if (s->odd)
-		return;
-	r->files = arena_alloc(s->arena, n, sizeof(*r->files));
-	if (r->files == NULL) {
-		s->no_memory = s->odd = true;
-		return;
+	/* Each has six bytes at least. */
+	if (n == 0 || n > (size_t)(in->end - in->p) / 6)
+		in->odd = true;
+	r->files = in->odd ? NULL : alloc(s, n, sizeof(*r->files));
+	for (; r->files != NULL && r->nfiles < n && !in->odd; r->nfiles++) {
+		struct rank2file_file *f = &r->files[r->nfiles];
+		size_t len =
+			strnlen((const char *)in->p, (size_t)(in->end - in->p));
+
+		scan_file(s, f);
+		/* Longer than the one before, or of its length and behind it:
+		 * numbered files are, and then none is there twice. */
+		if (r->nfiles > 0 && !in->odd)
+			ordered = ordered &&
+				  (len > last ||
+				   (len == last &&
+				    memcmp(f[-1].path, f->path, len) < 0));
+		last = len;
 	}
-	for (; r->nfiles < n && !s->odd; r->nfiles++) {
-		scan_file(s, &r->files[r->nfiles]);
-		for (size_t i = 0; i < r->nfiles; i++)
-			if (strcmp(r->files[i].path,
-				   r->files[r->nfiles].path) == 0)
-				s->odd = true;
-	}
+	if (!ordered && !in->odd)
+		check_paths(s, r);
 }
 
 static void
 scan_rank(struct scan *s, struct undo *undo)
 {
-	uint64_t number = decimal(s, key(s)), files = 0;
+	struct kvscan *in = &s->in;
+	uint64_t number = kvscan_number(in), files = 0;
 	struct rank2file_rank *r = NULL;
 	bool counted = false;
-	uint32_t n = count(s);
+	uint32_t n = kvscan_count(in);
 
-	if (s->odd || number >= s->out->nranks ||
+	if (in->odd || number >= s->out->nranks ||
 	    atomic_exchange(&s->claimed[number], 1) != 0) {
-		s->odd = true;
+		in->odd = true;
 		return;
 	}
 	r = &s->out->ranks[number];
 	r->present = true;
 	undo->ranks[undo->count++] = (uint32_t)number;
-	for (uint32_t i = 0; i < n && !s->odd; i++) {
-		const char *k = key(s);
-
-		if (!counted && IS(s, k, "FILES")) {
+	for (uint32_t i = 0; i < n && !in->odd; i++) {
+		if (!counted && KVSCAN_ONE(in, "FILES")) {
 			counted = true;
-			files = decimal(s, value(s));
-		} else if (r->files == NULL && IS(s, k, "FILE")) {
+			files = kvscan_u64(in);
+		} else if (r->files == NULL && KVSCAN_KEY(in, "FILE")) {
 			scan_files(s, r);
 		} else {
-			s->odd = true;
+			in->odd = true;
 		}
 	}
 	if (counted && files < r->nfiles)
-		s->odd = true;
+		in->odd = true;
 	r->expected = counted ? files : r->nfiles;
 }
 
@@ -283,46 +230,40 @@ scan_rank(struct scan *s, struct undo *undo)
 static void
 scan_ranks(struct scan *s, struct undo *undo)
 {
-	uint32_t n = count(s);
+	struct kvscan *in = &s->in;
+	uint32_t n = kvscan_count(in);
 
-	if (n > (size_t)(s->end - s->p) / 6 || n > s->out->nranks)
-		s->odd = true;
-	if (s->odd)
-		return;
-	undo->ranks = arena_alloc(s->arena, n + 1, sizeof(*undo->ranks));
-	if (undo->ranks == NULL) {
-		s->no_memory = s->odd = true;
-		return;
-	}
-	for (uint32_t i = 0; i < n && !s->odd; i++)
+	if (n > (size_t)(in->end - in->p) / 6 || n > s->out->nranks)
+		in->odd = true;
+	undo->ranks = in->odd ? NULL : alloc(s, n + 1, sizeof(*undo->ranks));
+	for (uint32_t i = 0; i < n && !in->odd; i++)
 		scan_rank(s, undo);
 }
 
 static void
 scan_part(struct scan *s, struct undo *undo)
 {
+	struct kvscan *in = &s->in;
 	bool ranks = false, level = false;
-	uint32_t n = count(s);
+	uint32_t n = kvscan_count(in);
 
-	for (uint32_t i = 0; i < n && !s->odd; i++) {
-		const char *k = key(s);
-
-		if (!ranks && IS(s, k, "RANKS")) {
+	for (uint32_t i = 0; i < n && !in->odd; i++) {
+		if (!ranks && KVSCAN_ONE(in, "RANKS")) {
 			ranks = true;
-			if (decimal(s, value(s)) > s->out->nranks)
-				s->odd = true;
-		} else if (!level && IS(s, k, "LEVEL")) {
+			if (kvscan_u64(in) > s->out->nranks)
+				in->odd = true;
+		} else if (!level && KVSCAN_ONE(in, "LEVEL")) {
 			level = true;
-			if (decimal(s, value(s)) != 0)
-				s->odd = true;
-		} else if (undo->ranks == NULL && IS(s, k, "RANK")) {
+			if (kvscan_u64(in) != 0)
+				in->odd = true;
+		} else if (undo->ranks == NULL && KVSCAN_KEY(in, "RANK")) {
 			scan_ranks(s, undo);
 		} else {
-			s->odd = true;
+			in->odd = true;
 		}
 	}
-	if (!level || s->p != s->end)
-		s->odd = true;
+	if (!level || in->p != in->end)
+		in->odd = true;
 }
 
 int
@@ -330,8 +271,8 @@ rank2file_scan(struct rank2file *out, struct arena *arena,
 	       _Atomic unsigned char *claimed, const char *body, size_t len)
 {
 	struct scan s = {
-		.p = (const unsigned char *)body,
-		.end = (const unsigned char *)body + len,
+		.in = { .p = (const unsigned char *)body,
+			.end = (const unsigned char *)body + len },
 		.out = out,
 		.arena = arena,
 		.claimed = claimed,
@@ -339,7 +280,7 @@ rank2file_scan(struct rank2file *out, struct arena *arena,
 	struct undo undo = { .count = 0 };
 
 	scan_part(&s, &undo);
-	if (!s.odd)
+	if (!s.in.odd)
 		return 0;
 	for (size_t i = 0; i < undo.count; i++)
 		memset(&out->ranks[undo.ranks[i]], 0, sizeof(*out->ranks));

@@ -5,25 +5,17 @@
 #ifndef UNIT_MAPTEST_H
 #define UNIT_MAPTEST_H
 
+#include <dirent.h>
 #include <inttypes.h>
 
 #include "arena.h"
+#include "container/hidden.h"
 #include "container/segmap.h"
 #include "meta/rank2file.h"
 #include "metatest.h"
 #include "unit/scratch.h"
 
 #define RANKS 4 /* of maps from text */
-
-/* The same numbers in every run. */
-static inline uint32_t
-below(uint32_t n)
-{
-	static uint64_t state = 1;
-
-	state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
-	return (uint32_t)(state >> 33) % n;
-}
 
 /* --- Maps as text --- */
 
@@ -197,6 +189,21 @@ make_map(struct segmap *m, size_t nranks, size_t nfiles, bool mixed)
 	}
 	if (m->ncontainers > 1)
 		m->containers[1].has_size = false;
+}
+
+/* How many names of packed metadata there are in a directory. */
+static inline size_t
+parts_there(const char *path)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *e = NULL;
+	size_t n = 0;
+
+	must(dir != NULL);
+	while ((e = readdir(dir)) != NULL)
+		n += hidden_is_part(e->d_name);
+	closedir(dir);
+	return n;
 }
 
 #endif /* UNIT_MAPTEST_H */

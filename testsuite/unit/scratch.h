@@ -34,6 +34,16 @@ scene_must(bool good, const char *what)
 }
 #define must(cond) scene_must((cond), #cond)
 
+/* The same numbers in every run. */
+static inline uint32_t
+below(uint32_t n)
+{
+	static uint64_t state = 1;
+
+	state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+	return (uint32_t)(state >> 33) % n;
+}
+
 /* One of many buffers in turn: good for the next 250 calls. */
 __attribute__((format(printf, 1, 2))) static inline char *
 fmt(const char *format, ...)

@@ -22,21 +22,6 @@ enter(void)
 	must(rootfd >= 0);
 }
 
-/* How many names of packed metadata there are. */
-static size_t
-parts_there(void)
-{
-	DIR *dir = opendir(root);
-	const struct dirent *e = NULL;
-	size_t n = 0;
-
-	must(dir != NULL);
-	while ((e = readdir(dir)) != NULL)
-		n += hidden_is_part(e->d_name);
-	closedir(dir);
-	return n;
-}
-
 static void
 names(void)
 {
@@ -87,7 +72,7 @@ sweeping(void)
 	   "old parts go, all else stays");
 	r.containers = NULL;
 	is_int(hidden_sweep(rootfd, &r, &err), 0, "swept");
-	is_int((int64_t)parts_there(), 0, "none listed: all go");
+	is_int((int64_t)parts_there(root), 0, "none listed: all go");
 	must(mkdir(fmt("%s/packed.1.scr", root), 0777) == 0);
 	ok(hidden_sweep(rootfd, &r, &err) < 0 && err.kind == ERROR_SYSTEM &&
 		   says(&err, "packed.1.scr"),

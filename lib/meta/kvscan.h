@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * kvscan.h - the elements of a kvtree image (kvtree_body(); formats.md 1.1)
+ * read in one pass, without a tree: for maps of millions of files.
+ *
+ * A scanner knows only what is plain, in the form in which all writers write
+ * it.  Where it meets anything else `odd` is set, for good, and what is
+ * returned then means nothing; nothing is read beyond `end`.  Whoever scans
+ * leaves odd images to a reader that makes a tree of them, and has the messages.
+ */
+#ifndef META_KVSCAN_H
+#define META_KVSCAN_H
+
+#include <endian.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct kvscan {
+	const unsigned char *p, *end;
+	size_t len; /* of the key read last */
+	bool odd;
+};
+
+/* How many elements follow. */
+static inline uint32_t
+kvscan_count(struct kvscan *s)
+{
+	uint32_t n = 0;
+
+	if (s->end - s->p < 4) {
+		s->odd = true;
+		return 0;
+	}
+	memcpy(&n, s->p, 4);
+	s->p += 4;
+	return be32toh(n);
+}
+
+/* None follow. */
+static inline void
+kvscan_leaf(struct kvscan *s)
+{
+	if (kvscan_count(s) != 0)
+		s->odd = true;
+}
+
+/* The next key, borrowed from the image; s->len: its length. */
+static inline const char *
+kvscan_key(struct kvscan *s)
+{
+	const unsigned char *p = s->p;
+	const unsigned char *nul = memchr(p, 0, (size_t)(s->end - p));
+
+	if (nul == NULL) {
+		s->odd = true;
+		s->len = 0;
+		return "";
+	}
+	s->len = (size_t)(nul - p);
+	s->p = nul + 1;
+	return (const char *)p;
+}
+
+/* Is what follows these bytes?  Then they are taken. */
+static inline bool
+kvscan_takes(struct kvscan *s, const void *bytes, size_t len)
+{
+	if ((size_t)(s->end - s->p) < len || memcmp(s->p, bytes, len) != 0)
+		return false;
+	s->p += len;
+	return true;
+}
+
+/* Is the next key `word`, a literal?  With one child, whose own are not looked
+ * at. */
+#define KVSCAN_KEY(s, word) kvscan_takes((s), word, sizeof(word))
+#define KVSCAN_ONE(s, word) \
+	kvscan_takes((s), word "\0\0\0\0\1", sizeof(word "\0\0\0\0\1") - 1)
+
+/* The digits at `p`, up to eight of them, all in bounds; *n: their number. */
+static inline uint64_t
+kvscan_digits(const unsigned char *p, unsigned *n)
+{
+	uint64_t word = 0, other = 0;
+
+	memcpy(&word, p, 8);
+	word = le64toh(word) ^ 0x3030303030303030u;
+	/* The high bit of each byte: it is above 9. */
+	other = ((word + 0x7676767676767676u) | word) & 0x8080808080808080u;
+	*n = other == 0 ? 8 : (unsigned)__builtin_ctzll(other) / 8;
+	if (*n == 0)
+		return 0;
+	/* As if zeros stood before them; then pairs, fours, all eight. */
+	word <<= 8 * (8 - *n);
+	word = word * 10 + (word >> 8);
+	return ((word & 0x000000ff000000ffu) * 0x000f424000000064u +
+		((word >> 16) & 0x000000ff000000ffu) * 0x0000271000000001u) >>
+	       32;
+}
+
+/* A key that is a number: without sign or leading zero, below 10^18. */
+static inline uint64_t
+kvscan_number(struct kvscan *s)
+{
+	static const uint32_t powers[] = { 1,	    10,	      100,
+					   1000,    10000,    100000,
+					   1000000, 10000000, 100000000 };
+	const unsigned char *p = s->p, *first = p;
+	uint64_t n = 0;
+	unsigned got = 8;
+
+	/* Eight at a time; close to the end, where no more than a few bytes
+	 * can follow, one by one. */
+	while (got == 8 && p - first < 16 && s->end - p >= 8) {
+		uint64_t part = kvscan_digits(p, &got);
+
+		n = n * powers[got] + part;
+		p += got;
+	}
+	while (got == 8 && p - first < 18 && p < s->end &&
+	       (unsigned)(*p - '0') < 10)
+		n = n * 10 + (uint64_t)(*p++ - '0');
+	if (p == first || p == s->end || *p != '\0' ||
+	    (*first == '0' && p > first + 1)) {
+		s->odd = true;
+		return 0;
+	}
+	s->p = p + 1;
+	return n;
+}
+
+/* The same, and nothing below it: a value. */
+static inline uint64_t
+kvscan_u64(struct kvscan *s)
+{
+	uint64_t n = kvscan_number(s);
+
+	kvscan_leaf(s);
+	return n;
+}
+
+static inline uint32_t
+kvscan_u32(struct kvscan *s)
+{
+	uint64_t n = kvscan_u64(s);
+
+	if (n > UINT32_MAX)
+		s->odd = true;
+	return (uint32_t)n;
+}
+
+static inline const char *
+kvscan_text(struct kvscan *s)
+{
+	const char *text = kvscan_key(s);
+
+	kvscan_leaf(s);
+	return text;
+}
+
+/* How a CRC is written: "0x1f", or "0". */
+static inline uint32_t
+kvscan_crc(struct kvscan *s)
+{
+	const char *text = kvscan_text(s);
+	uint32_t n = 0;
+	size_t i = 2;
+
+	if (text[0] == '0' && text[1] == '\0')
+		return 0;
+	if (text[0] != '0' || text[1] != 'x') {
+		s->odd = true;
+		return 0;
+	}
+	for (; i < 10; i++) {
+		char c = text[i];
+
+		if (c >= '0' && c <= '9')
+			n = n << 4 | (uint32_t)(c - '0');
+		else if (c >= 'a' && c <= 'f')
+			n = n << 4 | (uint32_t)(c - 'a' + 10);
+		else
+			break;
+	}
+	if (i == 2 || text[i] != '\0')
+		s->odd = true;
+	return n;
+}
+
+#endif /* META_KVSCAN_H */
