@@ -3,14 +3,18 @@
  * A rank2file and its parts.  The input is a row of files: one byte that
  * chooses the name (bits 0-2), two for the length, and the contents (formats
  * of fuzz_tree.h); what is left over at the end is not looked at.  They are
- * loaded, built into one part, and the part is compared.
+ * loaded, built into one part, and the part is compared.  Each file is also
+ * read as a part by both readers: what the one that makes no tree takes, the
+ * other must take, too, and find the same.
  */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "arena.h"
 #include "fuzz_tree.h"
 #include "meta/rank2file.h"
+#include "meta/rank2file_impl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -18,6 +22,71 @@ static const char *const names[8] = {
 	"rank2file",	 "rank2file.0.0", "rank2file.0.1", "rank2file.0.2",
 	"rank2file.1.0", "rank2file.1.2", "rank2file.scr", "rank2file.0.0.scr",
 };
+
+/* --- Two readers --- */
+
+enum { RANKS = 40 };
+
+static void
+start(struct rank2file *r)
+{
+	*r = (struct rank2file){ .nranks = RANKS, .arena = arena_new() };
+	r->ranks = arena_alloc(r->arena, RANKS, sizeof(*r->ranks));
+}
+
+static bool
+same_file(const struct rank2file_file *a, const struct rank2file_file *b)
+{
+	bool same = strcmp(a->path, b->path) == 0 &&
+		    a->has_size == b->has_size && a->has_crc == b->has_crc &&
+		    a->size == b->size && a->crc == b->crc &&
+		    a->nsegs == b->nsegs;
+
+	for (size_t i = 0; same && i < a->nsegs; i++)
+		same = strcmp(a->segs[i].file, b->segs[i].file) == 0 &&
+		       a->segs[i].off == b->segs[i].off &&
+		       a->segs[i].len == b->segs[i].len;
+	return same;
+}
+
+static bool
+same_rank(const struct rank2file_rank *a, const struct rank2file_rank *b)
+{
+	bool same = a->present == b->present && a->nfiles == b->nfiles &&
+		    (!a->present || a->expected == b->expected);
+
+	for (size_t i = 0; same && i < a->nfiles; i++)
+		same = same_file(&a->files[i], &b->files[i]);
+	return same;
+}
+
+static void
+compare(const struct buf *image)
+{
+	_Atomic unsigned char claimed[RANKS] = { 0 };
+	struct rank2file a, b;
+	size_t len = 0;
+	const char *body = kvtree_body(image->data, image->len, &len, NULL);
+	struct kvtree *t = NULL;
+
+	if (body == NULL)
+		return;
+	start(&a);
+	start(&b);
+	if (rank2file_scan(&a, a.arena, claimed, body, len) == 0) {
+		t = kvtree_decode(image->data, image->len, NULL, NULL);
+		fuzz_require(t != NULL &&
+			     rank2file_read_part(&b, t, NULL) == 0);
+	}
+	/* Refused: nothing may have been left behind. */
+	for (size_t i = 0; i < RANKS; i++)
+		fuzz_require(same_rank(&a.ranks[i], &b.ranks[i]));
+	kvtree_free(t);
+	rank2file_free(&a);
+	rank2file_free(&b);
+}
+
+/* --- All of it --- */
 
 /* Write the files of the input. */
 static void
@@ -34,6 +103,7 @@ unpack(int dirfd, const uint8_t *data, size_t size)
 		size -= 3;
 		len = len < size ? len : size;
 		fuzz_image(data, len, &image);
+		compare(&image);
 		fuzz_require(fd >= 0 && write(fd, image.data, image.len) ==
 						(ssize_t)image.len);
 		close(fd);

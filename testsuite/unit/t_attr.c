@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "meta/attr.h"
 
+#include "meta/kvscan.h"
 #include "metatest.h"
 
 static const char full[] = "ATIME_NSECS>935130957\nATIME_SECS>1795215223\n"
@@ -91,14 +92,61 @@ test_refused(void)
 	}
 }
 
+/* What is plain is read alike without a tree; 1: it was. */
+static int
+scan(const struct kvtree *t, const struct attr *want, bool good)
+{
+	struct buf raw = BUF_INIT;
+	struct kvscan s = { .p = NULL };
+	struct attr a;
+	size_t len = 0;
+
+	if (kvtree_encode(t, &raw, NULL) < 0)
+		abort();
+	s.p = (const unsigned char *)kvtree_body(raw.data, raw.len, &len, NULL);
+	s.end = s.p + len;
+	attr_scan(&s, &a);
+	buf_free(&raw);
+	if (s.odd)
+		return 0;
+	return good && s.p == s.end && memcmp(&a, want, sizeof(a)) == 0 ? 1
+									: -1;
+}
+
 static void
 read_any(const struct kvtree *t, void *arg)
 {
 	struct error err = ERROR_INIT;
 	struct attr a;
+	int rc = attr_read(t, &a, &err);
 
-	if (attr_read(t, &a, &err) < 0 && err.kind != ERROR_CORRUPT)
+	if ((rc < 0 && err.kind != ERROR_CORRUPT) || scan(t, &a, rc == 0) < 0)
 		++*(int *)arg;
+}
+
+static void
+test_scan(void)
+{
+	static const char *const odd[] = {
+		"SIZE>0x10\n",
+		"",
+		"UID>5\nUID>6\n",
+		"SIZE>5\n",
+		"ATIME_SECS>18446744073709551615\nMTIME_SECS>0\n",
+	};
+	struct kvtree *t = tree_of(full);
+	struct attr a;
+
+	is_int(attr_read(t, &a, NULL), 0, "attributes with a tree");
+	is_int(scan(t, &a, true), 1, "attributes without a tree");
+	kvtree_set(t, "MTIME_NSECS", "1000000000", NULL);
+	is_int(scan(t, &a, true), 0, "... not with wrong ones");
+	kvtree_free(t);
+	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+		t = tree_of(odd[i]);
+		is_int(scan(t, &a, true), 0, label(odd[i]));
+		kvtree_free(t);
+	}
 }
 
 static void
@@ -217,6 +265,7 @@ main(void)
 	test_parts();
 	test_refused();
 	test_damage();
+	test_scan();
 	attr_read(t, &a, NULL);
 	ok(fail_each_alloc(write_all, &a) > 0, "no memory to write");
 	kvtree_free(t);

@@ -7,8 +7,10 @@
 #include "container/segmap.h"
 
 #include "map.h"
+#include "par.h"
 #include "unit/maptest.h"
 
+static struct par *three; /* threads */
 static char root[96];
 static int rootfd = -1;
 
@@ -235,6 +237,11 @@ refused(void)
 		   label(err.text));
 		ok(m.arena == NULL && m.segs == NULL, "... nothing is left");
 		segmap_free(&m);
+		err = (struct error)ERROR_INIT;
+		rc = segmap_read_par(&m, &s.r, three, &err);
+		ok(rc < 0 && err.kind == bad[i].kind && says(&err, bad[i].says),
+		   "... three threads say the same");
+		segmap_free(&m);
 		source_fini(&s);
 	}
 }
@@ -277,6 +284,11 @@ round_trip(size_t nranks, size_t nfiles, bool mixed, const char *base,
 	w.generation = generation;
 	must(rank2file_store(rootfd, base, &w, NULL) == 0);
 	scene_must(rank2file_load(rootfd, base, &r, &err) == 0, err.text);
+	is_int(segmap_read_par(&got, &r, three, &err), 0,
+	       "three threads read what was written");
+	ok(mixed ? same_files(&m, &got) : same_map(&m, &got),
+	   "... and nothing else");
+	segmap_free(&got);
 	is_int(segmap_read(&got, &r, &err), 0, "what was written is read");
 	ok(r.nranks == nranks && segmap_is_packed(&r) &&
 		   (mixed ? same_files(&m, &got) : same_map(&m, &got)),
@@ -473,6 +485,11 @@ large(void)
 		add_file(&m, 1, arena_printf(m.arena, "f%zu", i), 1);
 	must(segmap_cut(&m, SEGMAP_DATA, 1, 0, NULL) == 0);
 	must(segmap_write(&m, 2, false, &w, NULL) == 0);
+	is_int(segmap_read_par(&got, &w, three, &err), 0,
+	       "200000 segments, by three threads");
+	ok(got.nsegs == 2 * N && got.files[N].start == 2 * N - 1,
+	   "... all of them");
+	segmap_free(&got);
 	is_int(segmap_read(&got, &w, &err), 0, "200000 segments");
 	ok(got.nsegs == 2 * N && got.ncontainers == 2 * N &&
 		   segmap_check(&got, no_finding, &got, NULL) == 0,
@@ -563,6 +580,8 @@ no_memory(void)
 int
 main(void)
 {
+	three = par_new(3, NULL);
+	must(three != NULL);
 	cut_example();
 	cut_random();
 	cut_limits();
@@ -583,5 +602,6 @@ main(void)
 		return tap_done();
 	golden("many", 100000, 10, 10);
 	golden("seed_example", 300000, 3, 6);
+	par_free(three);
 	return tap_done();
 }
