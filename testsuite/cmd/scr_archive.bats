@@ -230,29 +230,6 @@ files_of()
 	[[ ! -e ar && ! -e ar.part ]]
 }
 
-@test "import killed at some moments, and run again" {
-	dataset
-	files_of p >before
-	scr_container -q -p p export -o ar 1
-	for n in 1 5 20 40 60 80 100 120 140 160 180 200; do
-		rm -rf q
-		mkdir q
-		SHIM_KILL_AT=$n LD_PRELOAD=${SHIM:-$BIN/../shim.so} \
-			scr_archive -q -p q import ar || true
-		# Whatever has a name is right.
-		if [[ -d q/ckpt.1 ]]; then
-			find q/ckpt.1 -type f ! -name '.scrkit-*' |
-				while read -r f; do
-					cmp "$f" "p/${f#q/}"
-				done
-		fi
-		scr_archive -q -p q import --force ar
-		diff before <(files_of q | grep -v scrkit)
-		scr_index -q -p q --verify --checksums
-		run find q -name '.scrkit-*.tmp'
-		assert_output_is ""
-	done
-}
 
 @test "JSON" {
 	dataset

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * t_crash_import.c - archives that are imported beside another dataset, killed
+ * and failing at every file operation and killed at random moments: what has
+ * its name has its bytes, the other dataset is as it was, and the same command
+ * again brings in the rest.
+ */
+#include "crashsweep.h"
+
+/* What is exported; then where it goes to. */
+static const char made[] =
+	"%s/gen_dataset -q --prefix '%s' --ranks 4 --files 2 --size 0,5000 && "
+	"\"$BIN\"/scr_index -q --build 1 --checksums";
+static const char other[] =
+	"%s/gen_dataset -q --prefix '%s' --id 2 --ranks 2 --size 3000 && "
+	"\"$BIN\"/scr_index -q --build 2";
+
+#define IMPORT "\"$BIN\"/scr_archive -q import --force \"$ARCHIVE\" && "
+
+static const struct archive {
+	const char *name;
+	const char *how;    /* options of export */
+	const char *packed; /* what is done to the dataset first */
+	const char *before; /* what is done where it goes to */
+	bool all;	    /* disturbed in every way */
+	unsigned kills;
+} archives[] = {
+	{ "import, pax", "--format pax", "true", "true", true, 200 },
+	{ "import, zip", "--format zip --compress none", "true", "true", false,
+	  0 },
+	{ "import, zstd, was packed", "--compress zstd",
+	  "\"$BIN\"/scr_container -q pack --size 3000 --with-redundancy 1",
+	  "true", false, 0 },
+	{ "import, other bytes are there", "--format pax", "true",
+	  IMPORT "printf other >\"$SCR_PREFIX\"/ckpt.1/rank_1.ckpt", false, 0 },
+	{ "import, some of it is there", "--format pax", "true",
+	  IMPORT "rm \"$SCR_PREFIX\"/ckpt.1/rank_2*", false, 0 },
+	{ "import, it is deleted but for its files", "--format pax", "true",
+	  IMPORT "\"$BIN\"/scr_index -q --drop ckpt.1 && "
+		 "rm -r \"$SCR_PREFIX\"/.scr/scr.dataset.1",
+	  false, 0 },
+};
+
+static bool
+start_import(const struct archive *a)
+{
+	char command[1000];
+
+	snprintf(command, sizeof(command),
+		 "%s && \"$BIN\"/scr_archive -q export %s -o \"$ARCHIVE\" 1",
+		 a->packed, a->how);
+	unlink(getenv("ARCHIVE"));
+	return start_with(made, NULL) && system_is_ok(command) &&
+	       start_with(other, NULL) && system_is_ok(a->before);
+}
+
+static void
+test_imports(void)
+{
+	char archive[600];
+
+	snprintf(archive, sizeof(archive), "%s/archive", scratch);
+	setenv("SCR_PREFIX", prefix, 1);
+	setenv("ARCHIVE", archive, 1);
+	for (size_t i = 0; i < sizeof(archives) / sizeof(archives[0]); i++) {
+		const struct archive *a = &archives[i];
+		struct scene s = {
+			.name = a->name,
+			.argv = { "scr_archive", "import", "--force", archive },
+		};
+
+		if (start_import(a))
+			play(&s, !(slow && (a->all || slower)),
+			     slow ? a->kills : 0);
+		else
+			ok(false, s.name);
+		scene_fini(&s);
+	}
+}
+
+int
+main(void)
+{
+	return crash_main(test_imports);
+}
