@@ -54,9 +54,9 @@ copy_readable(struct run *r, struct worker *w, const struct stripe *by,
 		rc = stripe_copy(r->from, w->in, r->to, w->out, off, w->block,
 				 n, &was_read, &why);
 		if (rc < 0 && !was_read)
-			rc = by == r->from ? copy_readable(r, w, r->to, off, n,
-							   &why)
-					   : r->o->unreadable(r->o->arg, &why);
+			rc = by == r->from
+				     ? copy_readable(r, w, r->to, off, n, &why)
+				     : r->o->unreadable(r->o->arg, &why);
 		if (rc < 0) {
 			if (err != NULL)
 				*err = why;

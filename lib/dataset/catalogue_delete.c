@@ -20,6 +20,7 @@
 #include "container/segmap.h"
 #include "dataset/catalogue_impl.h"
 #include "dataset/export.h"
+#include "dataset/packed.h"
 #include "dataset/plan_impl.h"
 #include "error.h"
 #include "io.h"
@@ -371,6 +372,13 @@ delete_all(struct deletion *d, const struct index *ix, struct error *err)
 					 "dataset %" PRId64
 					 ": there is no such dataset",
 					 d->id);
+		if (e.name != NULL && packed_is_old(d->c, e.name))
+			return error_set(err, ERROR_USAGE,
+					 "%s: in the layout of SCR 1.1.8, in a "
+					 "directory of its own: remove that by "
+					 "hand, and then the entry with "
+					 "scr_index --drop",
+					 e.name);
 		catalogue_say(d->o,
 			      "dataset %" PRId64
 			      ": its metadata are gone: files it may have had "

@@ -113,6 +113,7 @@ enum catalogue_state {
 	CATALOGUE_GOOD,
 	CATALOGUE_MISSING, /* there is no index.scr */
 	CATALOGUE_DAMAGED, /* there is one that breaks the format */
+	CATALOGUE_OLD,	   /* there is one of SCR 1.1.8, and it was read */
 };
 
 /* index.scr as it is; NULL with 0 returned where it is missing or damaged:

@@ -48,8 +48,11 @@ catalogue_load(struct catalogue *c, struct index **ix,
 	buf_free(&raw);
 	if (rc == 0) {
 		*ix = index_from_tree(tree, &why);
-		if (*ix != NULL)
+		if (*ix != NULL) {
+			if (index_is_old(*ix))
+				*state = CATALOGUE_OLD;
 			return 0;
+		}
 		error_wrap(&why, "%s", CATALOGUE_INDEX);
 	} else {
 		kvtree_free(tree);
@@ -254,7 +257,7 @@ catalogue_read(struct catalogue *c, struct error *err)
 			*err = why;
 		return NULL;
 	}
-	if (state == CATALOGUE_GOOD)
+	if (ix != NULL)
 		return ix;
 	if (remake(&r, err) < 0)
 		return NULL;
@@ -306,7 +309,7 @@ back_up(struct catalogue *c, char *to, size_t size, struct error *err)
 			return io_sync_dir(c->scr_fd, to, err);
 		break;
 	}
-	return error_sys(err, "%s/.scr/%s: cannot keep the damaged index as %s",
+	return error_sys(err, "%s/.scr/%s: cannot keep the index as %s",
 			 c->path, CATALOGUE_INDEX, to);
 }
 
@@ -323,7 +326,7 @@ kept_before(struct catalogue *c)
 	       now.st_dev == bak.st_dev && now.st_ino == bak.st_ino;
 }
 
-/* Write `r` or `ix`: a damaged index is kept first. */
+/* Write `r` or `ix`: an index that is damaged, or an old one, is kept first. */
 static int
 write_index(struct catalogue *c, struct index *ix, const struct remake *r,
 	    enum catalogue_state state, const char *why, struct error *err)
@@ -333,14 +336,19 @@ write_index(struct catalogue *c, struct index *ix, const struct remake *r,
 
 	if (tree == NULL)
 		return -1;
-	if (state == CATALOGUE_DAMAGED && !kept_before(c) &&
-	    back_up(c, kept, sizeof(kept), err) < 0)
+	if ((state == CATALOGUE_DAMAGED || state == CATALOGUE_OLD) &&
+	    !kept_before(c) && back_up(c, kept, sizeof(kept), err) < 0)
 		return -1;
 	if (kvtree_write_file(tree, c->scr_fd, CATALOGUE_INDEX, err) < 0)
 		return error_wrap(err, "%s/.scr", c->path);
 	snprintf(last, sizeof(last), "the damaged file is kept as %s", kept);
 	if (state == CATALOGUE_DAMAGED)
 		tell(r, why, "a new index was made", last);
+	else if (state == CATALOGUE_OLD)
+		catalogue_notify(c,
+				 "%s was of SCR 1.1.8: it is kept as %s, and a "
+				 "new one with the same datasets was made",
+				 CATALOGUE_INDEX, kept);
 	else if (state == CATALOGUE_MISSING && r->added + r->left > 0)
 		tell(r, "there was no " CATALOGUE_INDEX, "a new index was made",
 		     NULL);
@@ -386,7 +394,7 @@ catalogue_change(struct catalogue *c,
 			*err = why;
 		goto out;
 	}
-	if (state != CATALOGUE_GOOD) {
+	if (ix == NULL) {
 		if (remake(&r, err) < 0)
 			goto out;
 		ix = r.ix;

@@ -9,6 +9,7 @@
 
 #include "dataset/catalogue_impl.h"
 #include "dataset/deep.h"
+#include "dataset/packed.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/index.h"
@@ -247,6 +248,46 @@ out:
 	return rc;
 }
 
+/* --- In the layout of SCR 1.1.8 --- */
+
+static void
+tell_flaw(void *arg, const struct packed_flaw *f)
+{
+	tell(arg, f->file != SIZE_MAX ? STATUS_LOST : STATUS_DAMAGED, "%s",
+	     f->text);
+}
+
+/* Dataset `id` has no directory: is it one that has it elsewhere? */
+static int
+verify_old(struct verify *v, int64_t id, struct error *err)
+{
+	struct index *ix = catalogue_read(v->c, NULL);
+	struct packed_health h = { .files = 0 };
+	struct index_entry e;
+	struct packed p;
+	int rc = -1;
+
+	if (ix == NULL || index_find_id(ix, id, &e, NULL) < 0 ||
+	    e.name == NULL || !packed_is_old(v->c, e.name)) {
+		tell(v, STATUS_LOST, "its metadata directory is gone");
+		rc = 0;
+		goto out;
+	}
+	if (packed_open(&p, v->c, e.name, false, v->o, err) < 0)
+		goto out;
+	rc = packed_check(&p, v->o->checksums, v->o, tell_flaw, v, &h, err);
+	v->out->files = h.files;
+	v->out->bad_files = h.files_bad;
+	v->out->bytes = h.bytes;
+	v->out->unchecked = h.no_sum;
+	v->out->crc_checked = v->o->checksums ? h.files - h.no_sum : 0;
+	packed_health_free(&h);
+	packed_close(&p);
+out:
+	index_free(ix);
+	return rc;
+}
+
 /* --- All of it --- */
 
 static int
@@ -277,10 +318,8 @@ verify(struct verify *v, int64_t id, struct error *err)
 	int rc = -1;
 
 	if (catalogue_dir_open(v->c, id, &v->dir, &why) < 0) {
-		if (why.kind == ERROR_ABSENT) {
-			tell(v, STATUS_LOST, "its metadata directory is gone");
-			return 0;
-		}
+		if (why.kind == ERROR_ABSENT)
+			return verify_old(v, id, err);
 		if (err != NULL)
 			*err = why;
 		return -1;

@@ -69,89 +69,79 @@ open_old(struct packed *p, const char *dir, bool *found, struct error *err)
 	return p->root == NULL || p->dir == NULL ? error_no_memory(err) : 0;
 }
 
-/* An index of version 1 names directories (containers.md 1). */
-static const char *
-old_index_dir(const struct kvtree *t, const char *what)
+bool
+packed_is_old(struct catalogue *c, const char *name)
 {
-	const struct kvtree *k = kvtree_get2(t, "DSET", what);
+	struct packed p = {
+		.prefix_fd = catalogue_prefix_fd(c),
+		.meta_fd = -1,
+		.root_fd = -1,
+		.arena = arena_new(),
+	};
+	bool found = false;
 
-	if (kvtree_get2(t, "DIR", what) != NULL)
-		return what;
-	k = kvtree_first(kvtree_get(k, "DIR"));
-	return k == NULL ? NULL : kvtree_key(k);
+	if (p.arena != NULL && open_old(&p, name, &found, NULL) < 0)
+		found = false;
+	if (p.meta_fd >= 0)
+		close(p.meta_fd);
+	if (p.root_fd >= 0)
+		close(p.root_fd);
+	arena_free(p.arena);
+	return found;
 }
 
-/* The index, whatever its version; *dir is set for one of version 1. */
+/* Layout 3: dataset `id`; `name` (or NULL) is how the index calls it. */
 static int
-find_old(struct packed *p, struct catalogue *c, const char *what, bool *found,
-	 struct error *err)
+open_new(struct packed *p, int64_t id, const char *name, struct error *err)
 {
-	struct kvtree *t = kvtree_new(err);
-	struct buf raw = BUF_INIT;
-	const char *dir = NULL;
-	int rc = 0;
-
-	*found = false;
-	if (t == NULL)
-		return -1;
-	if (c->scr_fd >= 0 &&
-	    catalogue_read_tree(c->scr_fd, CATALOGUE_INDEX, t, &raw, NULL,
-				NULL) == 0 &&
-	    str_eq(kvtree_value(t, "VERSION") ? kvtree_value(t, "VERSION") : "",
-		   "1"))
-		dir = old_index_dir(t, what);
-	rc = open_old(p, dir != NULL ? dir : what, found, err);
-	buf_free(&raw);
-	kvtree_free(t);
-	return rc;
-}
-
-/* Layout 3, by name or number. */
-static int
-find_new(struct packed *p, struct catalogue *c, const char *what,
-	 struct error *err)
-{
-	struct index *ix = catalogue_read(c, NULL);
-	struct index_entry e;
-	int rc = -1;
-
-	p->id = catalogue_resolve(c, ix, what, err);
-	if (p->id < 0)
-		goto out;
 	p->layout = 3;
+	p->id = id;
 	p->base = CATALOGUE_RANK2FILE;
-	p->dir = arena_printf(p->arena, ".scr/scr.dataset.%" PRId64, p->id);
-	p->name = p->root = p->dir;
-	if (ix != NULL && index_find_id(ix, p->id, &e, NULL) == 0 &&
-	    e.name != NULL)
-		p->name = arena_strdup(p->arena, e.name);
-	if (p->dir == NULL || p->name == NULL) {
-		error_no_memory(err);
-		goto out;
-	}
+	p->dir = arena_printf(p->arena, ".scr/scr.dataset.%" PRId64, id);
+	p->root = p->dir;
+	p->name = name != NULL ? arena_strdup(p->arena, name) : p->dir;
+	if (p->dir == NULL || p->name == NULL)
+		return error_no_memory(err);
 	p->meta_fd = path_open_beneath(p->prefix_fd, p->dir,
 				       O_RDONLY | O_DIRECTORY, 0, err);
 	p->root_fd = p->meta_fd;
 	p->file_fd = p->prefix_fd;
-	rc = p->meta_fd < 0 ? -1 : 0;
-out:
-	index_free(ix);
-	return rc;
+	return p->meta_fd < 0 ? -1 : 0;
 }
 
+/* A directory of layout 1 comes first: that is what was said.  The index of
+ * SCR 1.1.8 has its datasets' directories for names. */
 static int
 find(struct packed *p, struct catalogue *c, const char *what, struct error *err)
 {
+	struct index_entry e = { .name = NULL };
+	struct index *ix = NULL;
 	struct error why = ERROR_INIT;
 	bool found = false;
+	int64_t id = 0;
+	int rc = -1;
 
-	if (find_old(p, c, what, &found, err) < 0)
+	if (open_old(p, what, &found, err) < 0)
 		return -1;
 	if (found)
 		return 0;
-	if (find_new(p, c, what, &why) == 0)
-		return 0;
-	return error_set(err, why.kind, "%s", why.text);
+	ix = catalogue_read(c, NULL);
+	id = catalogue_resolve(c, ix, what, err);
+	if (id < 0)
+		goto out;
+	if (ix != NULL && index_find_id(ix, id, &e, NULL) < 0)
+		e.name = NULL;
+	rc = open_new(p, id, e.name, &why);
+	if (rc < 0 && why.kind == ERROR_ABSENT && e.name != NULL &&
+	    open_old(p, e.name, &found, &why) == 0 && found) {
+		p->id = id;
+		rc = 0;
+	}
+	if (rc < 0 && err != NULL)
+		*err = why;
+out:
+	index_free(ix);
+	return rc;
 }
 
 /* --- Its map --- */

@@ -59,6 +59,9 @@ int packed_open(struct packed *p, struct catalogue *c, const char *what,
 		struct error *err);
 void packed_close(struct packed *p);
 
+/* Is there a dataset in layout 1 in directory `name`? */
+bool packed_is_old(struct catalogue *c, const char *name);
+
 /* --- Files and containers as strings --- */
 
 /*

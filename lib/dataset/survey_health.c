@@ -281,6 +281,13 @@ survey_check(struct survey *s, const struct survey_entry *e,
 		out->absent = true;
 		return 0;
 	}
+	if (e->name != NULL && packed_is_old(s->catalogue, e->name)) {
+		if (survey_check_old(s, e->name, o, out, err) < 0)
+			return -1;
+		out->id = e->id;
+		out->entry = e;
+		return 0;
+	}
 	out->status = STATUS_LOST;
 	set_why(out, "its metadata directory is gone: nothing tells its files");
 	return 0;

@@ -13,6 +13,8 @@
 #include "meta/value.h"
 #include "str.h"
 
+#define INDEX_OLD "1" /* VERSION of SCR 1.1.8 */
+
 int
 index_no_memory(struct error *err)
 {
@@ -138,9 +140,15 @@ check_tables(const struct kvtree *tree, struct error *err)
 struct index *
 index_from_tree(struct kvtree *tree, struct error *err)
 {
+	const char *text = kvtree_value(tree, "VERSION");
 	struct index *ix = NULL;
 	int64_t version = 0;
 
+	if (text != NULL && str_eq(text, INDEX_OLD)) {
+		ix = index_from_old(tree, err);
+		kvtree_free(tree);
+		return ix;
+	}
 	if (kvtree_i64(tree, "VERSION", INDEX_VERSION, INDEX_VERSION, &version,
 		       err) < 0) {
 		if (err != NULL && err->kind == ERROR_ABSENT)
@@ -159,6 +167,12 @@ index_from_tree(struct kvtree *tree, struct error *err)
 fail:
 	kvtree_free(tree);
 	return NULL;
+}
+
+bool
+index_is_old(const struct index *ix)
+{
+	return ix->old;
 }
 
 struct kvtree *

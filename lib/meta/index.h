@@ -41,8 +41,10 @@ struct index *index_new(struct error *err);
 void index_free(struct index *ix);
 
 /* From the tree of a file, which it takes over (also on failure).  VERSION
- * missing or not 2, or tables that contradict each other: ERROR_CORRUPT. */
+ * missing or unknown, or tables that contradict each other: ERROR_CORRUPT.  One
+ * of VERSION 1 (SCR 1.1.8) becomes one of today: index_is_old(). */
 struct index *index_from_tree(struct kvtree *tree, struct error *err);
+bool index_is_old(const struct index *ix);
 
 /* The tree for writing; borrowed. */
 struct kvtree *index_tree(struct index *ix, struct error *err);

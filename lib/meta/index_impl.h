@@ -23,9 +23,13 @@ struct index {
 	struct kvtree *tree;
 	int64_t *ids; /* NULL: not made */
 	size_t nids;
+	bool old; /* made of one of VERSION 1 */
 };
 
 int index_no_memory(struct error *err);
+
+/* A new one with what a tree of VERSION 1 says. */
+struct index *index_from_old(const struct kvtree *old, struct error *err);
 
 /* The entry of `id` in the DSET table, or NULL. */
 struct kvtree *index_entry_node(const struct index *ix, int64_t id);

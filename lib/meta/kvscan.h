@@ -6,7 +6,7 @@
  * A scanner knows only what is plain, in the form in which all writers write
  * it.  Where it meets anything else `odd` is set, for good, and what is
  * returned then means nothing; nothing is read beyond `end`.  Whoever scans
- * leaves odd images to a reader that makes a tree of them, and has the messages.
+ * leaves odd images to a reader that makes a tree of them, and has messages.
  */
 #ifndef META_KVSCAN_H
 #define META_KVSCAN_H

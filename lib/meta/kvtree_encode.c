@@ -71,7 +71,8 @@ kvtree_encode(const struct kvtree *t, struct buf *out, struct error *err)
 		memcpy(p, n->key, len);
 		p = put_be(p + len, kvtree_count(n), KVTREE_COUNT_SIZE);
 	}
-	p = put_be(p, crc_update(0, start, (size_t)(p - start)), KVTREE_CRC_SIZE);
+	p = put_be(p, crc_update(0, start, (size_t)(p - start)),
+		   KVTREE_CRC_SIZE);
 	assert((size_t)(p - start) == size);
 	*p = '\0';
 	out->len += size;

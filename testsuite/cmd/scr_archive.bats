@@ -230,7 +230,6 @@ files_of()
 	[[ ! -e ar && ! -e ar.part ]]
 }
 
-
 @test "JSON" {
 	dataset
 	scr_archive -p p export --json -o ar 1 >j

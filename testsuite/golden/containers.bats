@@ -295,3 +295,43 @@ same_keys()
 	seed_example 4 300000
 	END
 }
+
+@test "the index of SCR 1.1.8 is listed, and kept when it changes" {
+	scratch seed_example
+	try scr_index -p "$at"
+	assert_status 0
+	assert_stderr_empty
+	assert_output_has "   1 YES   2026-11-20T23:07:46   * scr.dataset.1"
+	cmp "$from/.scr/index.scr" "$at/.scr/index.scr"
+	try scr_index -p "$at" --verify --checksums
+	assert_status 0
+	assert_output_has "whole" "1.5 MiB"
+	try scr_inspect "$at"
+	assert_status 0
+	assert_output_has "whole"
+
+	try scr_index -p "$at" --uncurrent
+	assert_status 0
+	assert_stderr_has "SCR 1.1.8" "index.scr.bak"
+	cmp "$from/.scr/index.scr" "$at/.scr/index.scr.bak"
+	try scr_index -p "$at"
+	assert_output_has "   1 YES   2026-11-20T23:07:46     scr.dataset.1"
+	try scr_container -p "$at" verify 1
+	assert_status 0
+
+	# It has no metadata where deleting looks for them.
+	try scr_index -p "$at" --delete scr.dataset.1
+	assert_status 2
+	assert_stderr_has "SCR 1.1.8" "--drop"
+	diff "$from.sha256" <(scr_container -q -p "$at" unpack 1 &&
+		contents "$old")
+	scr_container -q -p "$at" pack 1
+
+	rm "$old/.scr/ctr.0.scr"
+	try scr_index -p "$at" --verify
+	assert_status 4
+	assert_stderr_has "ctr.0.scr: missing"
+	try scr_inspect "$at"
+	assert_status 4
+	assert_output_has "lost"
+}

@@ -109,6 +109,48 @@ test_forms(const struct tree *plain)
 	}
 }
 
+/* More ranks than one part of the metadata holds: there are too many operations
+ * to try each. */
+static void
+test_many_ranks(void)
+{
+	static const char many[] =
+		"%s/gen_dataset -q --prefix '%s' --ranks 9000 --nodes 4 "
+		"--type SINGLE --size 100 && "
+		"\"$BIN\"/scr_index -q --build 1 --checksums";
+	static const struct form list[] = {
+		{ .name = "pack, two parts",
+		  .argv = { "scr_container", "pack", "--size=100K", "1" } },
+		{ .name = "unpack, two parts",
+		  .before = "\"$BIN\"/scr_container -q pack --size 100K 1",
+		  .argv = { "scr_container", "unpack", "1" } },
+		{ .name = "repack, two parts",
+		  .before = "\"$BIN\"/scr_container -q pack --size 100K 1",
+		  .argv = { "scr_container", "repack", "--size=30K", "1" } },
+	};
+	struct tree plain;
+
+	if (!slow) {
+		skip("9000 ranks", "SCRKIT_SLOW is not set");
+		return;
+	}
+	if (!start_with(many, NULL))
+		tree_die("no dataset");
+	plain = tree_load(prefix);
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+		struct pack_scene x = { .s.name = list[i].name,
+					.plain = &plain };
+
+		memcpy(x.s.argv, list[i].argv, sizeof(x.s.argv));
+		if (ok(start_with(many, NULL) && shell(list[i].before) &&
+			       form_measure(&x),
+		       x.s.name))
+			form_kills(&x, 20);
+		form_fini(&x);
+	}
+	tree_free(&plain);
+}
+
 /* --- Repairs --- */
 
 static const struct form repairs[] = {
@@ -239,6 +281,7 @@ test_all(void)
 	setenv("SCR_PREFIX", prefix, 1);
 	plain = make_plain();
 	test_forms(&plain);
+	test_many_ranks();
 	test_repairs(&plain);
 	test_holes(&plain);
 	tree_free(&plain);

@@ -25,6 +25,63 @@ static const char full[] =
 	"DSET>1>DSET>FLAG_CKPT>0\n"
 	"VERSION>2\n";
 
+/* Of SCR 1.1.8: two datasets, and a third that has the number of the first. */
+static const char old_one[] =
+	"VERSION>1\nCURRENT>two\n"
+	"DIR>one>DSET>1\nDIR>two>DSET>20\nDIR>sub/three>DSET>1\n"
+	"DSET>1>DIR>one>COMPLETE>1\nDSET>1>DIR>one>FLUSHED>" STAMP "\n"
+	"DSET>1>DIR>one>DSET>ID>1\nDSET>1>DIR>one>DSET>NAME>x\n"
+	"DSET>20>DIR>two>COMPLETE>0\nDSET>20>DIR>two>FAILED>" STAMP "\n"
+	"DSET>20>DIR>two>DSET>FILES>7\n"
+	"DSET>1>DIR>sub/three>COMPLETE>1\nDSET>1>DIR>sub/three>DSET>ID>1\n";
+
+static void
+test_old(void)
+{
+	struct index *ix = index_from_tree(tree_of(old_one), NULL);
+	struct error err = ERROR_INIT;
+	struct index_entry e;
+
+	ok(ix != NULL && index_is_old(ix), "an index of SCR 1.1.8 is read");
+	if (ix == NULL)
+		return;
+	is_str(index_current(ix), "two", "... current");
+	is_int(index_find_name(ix, "two", &e, NULL), 0, "... by its directory");
+	ok(e.id == 20 && e.current && !index_entry_valid(&e) &&
+		   e.desc.files == 7 && e.failed != NULL,
+	   "... as it was");
+	is_int(index_find_id(ix, 1, &e, NULL), 0, "... by its number");
+	is_str(e.name, "sub/three", "... where it was last");
+	is_str(kvtree_value(index_tree(ix, NULL), "VERSION"), "2",
+	       "it would be written as one of today");
+	index_free(ix);
+	ix = index_from_tree(tree_of("VERSION>1\n"), NULL);
+	ok(ix != NULL && index_count(ix) == 0, "an empty one");
+	index_free(ix);
+	ix = index_from_tree(tree_of("VERSION>1\nDIR>one>DSET>x\n"), &err);
+	ok(ix == NULL && err.kind == ERROR_CORRUPT, err.text);
+	err = (struct error)ERROR_INIT;
+	ix = index_from_tree(tree_of("VERSION>1\nDIR>one>DSET>1\n"), &err);
+	ok(ix == NULL && err.kind == ERROR_CORRUPT, err.text);
+}
+
+static int
+read_old(void *arg, struct error *err)
+{
+	struct kvtree *copy = kvtree_new(err);
+	struct index *ix = NULL;
+
+	if (copy == NULL)
+		return -1;
+	if (kvtree_merge(copy, arg, err) < 0) {
+		kvtree_free(copy);
+		return -1;
+	}
+	ix = index_from_tree(copy, err);
+	index_free(ix);
+	return ix == NULL ? -1 : 0;
+}
+
 static void
 test_read(void)
 {
@@ -113,7 +170,7 @@ test_refused(void)
 	static const char *const bad[] = {
 		"",
 		"NAME>a>DSET>1\nDSET>1>COMPLETE>1\n",
-		"VERSION>1\n",
+		"VERSION>3\n",
 		"VERSION>3\n",
 		"VERSION>2\nVERSION>3\n",
 		"VERSION>two\n",
@@ -452,8 +509,11 @@ new_index(void *arg, struct error *err)
 int
 main(void)
 {
+	struct kvtree *t = NULL;
+
 	setenv("TZ", "UTC", 1);
 	test_read();
+	test_old();
 	test_nameless();
 	test_refused();
 	test_add();
@@ -463,5 +523,8 @@ main(void)
 	test_stamp();
 	test_damage();
 	ok(fail_each_alloc(new_index, NULL) > 0, "no memory for a new one");
+	t = tree_of(old_one);
+	ok(fail_each_alloc(read_old, t) > 0, "no memory to read an old one");
+	kvtree_free(t);
 	return tap_done();
 }

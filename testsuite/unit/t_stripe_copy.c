@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * t_stripe_copy.c - one byte string copied to another, both cut at random: the
+ * bytes arrive, and each part has its checksum, summed up once or twice.
+ */
+#include "container/stripe.h"
+#include "crc.h"
+#include "unit/scratch.h"
+
+static int rootfd = -1;
+
+enum { COPIED = 3000000, CUTS_MAX = 20000 };
+
+/* A string of one piece of memory, cut at random: mostly into small parts, or
+ * mostly into large ones, with a sum for each. */
+struct cut_string {
+	struct stripe s;
+	struct stripe_part parts[CUTS_MAX];
+	struct stripe_sum sums[CUTS_MAX];
+};
+
+static void
+cut_up(struct cut_string *c, unsigned char *mem, uint32_t often)
+{
+	static const uint32_t lens[] = { 1 << 18, 1 << 16, 1 << 14, 40000, 99 };
+	uint64_t at = 0;
+	size_t n = 0;
+
+	for (; at < COPIED && n < CUTS_MAX; n++) {
+		uint32_t most = lens[below(10) < often ? 4 : below(4)];
+		uint64_t len = below(2) == 0 ? most : 1 + below(most);
+
+		len = at + len > COPIED || n + 1 == CUTS_MAX ? COPIED - at
+							     : len;
+		c->parts[n] = (struct stripe_part){
+			.start = at,
+			.len = len,
+			.mem = mem + at,
+			.sum = below(8) == 0 ? STRIPE_NO_SUM : n,
+		};
+		c->sums[n] = (struct stripe_sum){ .size = len };
+		at += len;
+	}
+	c->s = (struct stripe){ n, c->parts };
+}
+
+/* Are all sums those of the bytes? */
+static bool
+sums_agree(const struct cut_string *c)
+{
+	for (size_t i = 0; i < c->s.nparts; i++) {
+		const struct stripe_part *p = &c->parts[i];
+		bool summed = p->sum != STRIPE_NO_SUM;
+
+		if (c->sums[i].seen != (summed ? p->len : 0) ||
+		    c->sums[i].crc !=
+			    (summed ? crc_update(0, p->mem, p->len) : 0))
+			return false;
+	}
+	return true;
+}
+
+static void
+copying(void)
+{
+	static unsigned char a[COPIED], b[COPIED], block[1 << 18];
+	static struct cut_string from, to;
+	bool same = true, in_sums = true, out_sums = true;
+
+	for (size_t i = 0; i < COPIED; i++)
+		a[i] = (unsigned char)below(256);
+	for (uint32_t round = 0; round < 24; round++) {
+		size_t step = round % 3 == 0   ? sizeof(block)
+			      : round % 3 == 1 ? 65536
+					       : 100003;
+		struct stripe_cache *in = NULL, *out = NULL;
+
+		memset(b, 0, sizeof(b));
+		cut_up(&from, a, round % 4 * 3);
+		cut_up(&to, b, round / 4 % 4 * 3);
+		in = stripe_cache_new(8, false, from.sums);
+		out = stripe_cache_new(8, true,
+				       round % 5 == 4 ? NULL : to.sums);
+		for (size_t i = 0; i < COPIED; i += step)
+			same &= stripe_copy(&from.s, in, &to.s, out, i, block,
+					    COPIED - i < step ? COPIED - i
+							      : step,
+					    NULL, NULL) == 0;
+		stripe_cache_free(in);
+		stripe_cache_free(out);
+		same &= memcmp(a, b, COPIED) == 0;
+		in_sums &= sums_agree(&from);
+		out_sums &= round % 5 == 4 || sums_agree(&to);
+	}
+	ok(same, "copied: the same bytes, wherever the cuts are");
+	ok(in_sums, "... the sums of what was read");
+	ok(out_sums, "... and of what was written");
+}
+
+static void
+copy_errors(void)
+{
+	unsigned char mem[64] = { 0 }, block[64];
+	struct stripe_part none = { .len = 64,
+				    .dirfd = rootfd,
+				    .path = "not_there" };
+	struct stripe_part some = { .len = 64, .mem = mem };
+	const struct stripe bad = { 1, &none }, good = { 1, &some };
+	struct stripe_cache *in = stripe_cache_new(1, false, NULL);
+	struct stripe_cache *out = stripe_cache_new(1, true, NULL);
+	bool was_read = true;
+
+	ok(stripe_copy(&bad, in, &good, out, 0, block, 64, &was_read, NULL) <
+			   0 &&
+		   !was_read,
+	   "it was reading that failed");
+	ok(stripe_copy(&good, in, &bad, out, 0, block, 64, &was_read, NULL) <
+			   0 &&
+		   was_read,
+	   "it was writing that failed");
+	stripe_cache_free(in);
+	stripe_cache_free(out);
+}
+
+int
+main(void)
+{
+	char root[96];
+
+	scratch_dir(root, sizeof(root));
+	rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	must(rootfd >= 0);
+	copying();
+	copy_errors();
+	close(rootfd);
+	return tap_done();
+}
