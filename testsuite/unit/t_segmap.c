@@ -234,9 +234,8 @@ refused(void)
 		for (int k = 0; k < 2; k++)
 			ok(segmap_read_par(&m, &s.r, k ? three : NULL, &err) <
 					   0 &&
-				   err.kind == bad[i].kind &&
-				   says(&err, bad[i].says) && m.arena == NULL &&
-				   m.segs == NULL,
+				   err.kind == bad[i].kind && m.arena == NULL &&
+				   says(&err, bad[i].says) && m.segs == NULL,
 			   label(err.text));
 		source_fini(&s);
 	}
