@@ -15,6 +15,7 @@
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "buf.h"
@@ -30,6 +31,9 @@
 /* Room for one message, and for the same with all of it as "\xHH". */
 #define MESSAGE_MAX 8192
 #define PRINTABLE_MAX (4 * MESSAGE_MAX)
+
+/* Open files that are enough for any number of threads. */
+#define FILES_ENOUGH 65536
 
 /* A process is one command: the one place in the library where state is not
  * handed in by the caller. */
@@ -210,6 +214,21 @@ fill_standard_fds(void)
 			(void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
+/* Threads keep files open, each some dozens: as many as there may be, within
+ * reason. */
+static void
+raise_limits(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0 ||
+	    files.rlim_cur >= FILES_ENOUGH)
+		return;
+	files.rlim_cur =
+		files.rlim_max < FILES_ENOUGH ? files.rlim_max : FILES_ENOUGH;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
 static void
 do_nothing(int sig)
 {
@@ -383,6 +402,7 @@ app_start(const struct app_info *info, int argc, char **argv,
 	if (n < 0)
 		exit(app_report(STATUS_FAILED, &err));
 	mem_free(all);
+	raise_limits();
 	if (count != NULL)
 		*count = n;
 	return argv;

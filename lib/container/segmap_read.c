@@ -450,6 +450,7 @@ segmap_read_par(struct segmap *m, const struct rank2file *from, struct par *par,
 	struct batch total;
 	int rc = -1;
 
+	*m = (struct segmap){ .arena = NULL };
 	r.batches = mem_calloc(r.nbatches + 1, sizeof(*r.batches));
 	if (r.batches == NULL)
 		return no_memory(err);

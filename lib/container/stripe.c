@@ -56,6 +56,8 @@ struct stripe_cache {
 	struct stripe_sum *sums;
 	struct slot *slots;
 	struct crc_shifter shifter;
+	const struct stripe_files *files; /* NULL: parts are opened here */
+	unsigned worker;
 };
 
 size_t
@@ -90,6 +92,14 @@ stripe_cache_new(size_t slots, bool write, struct stripe_sum *sums)
 	c->write = write;
 	c->sums = sums;
 	return c;
+}
+
+void
+stripe_cache_files(struct stripe_cache *c, const struct stripe_files *f,
+		   unsigned worker)
+{
+	c->files = f;
+	c->worker = worker;
 }
 
 /* Add what a slot has summed up to the whole. */
@@ -160,20 +170,30 @@ find_slot(struct stripe_cache *c, const struct stripe_part *p)
 	return take;
 }
 
+static int
+open_part(struct stripe_cache *c, const struct stripe_part *p,
+	  struct error *err)
+{
+	int flags = c->write ? O_WRONLY | (p->create ? O_CREAT : 0) : O_RDONLY;
+
+	if (c->files != NULL)
+		return c->files->open(c->files->arg, c->worker, p, err);
+	return path_open_beneath(p->dirfd, p->path, flags | O_NONBLOCK,
+				 p->create && c->write ? 0600 : 0, err);
+}
+
 /* The slot of a part, its file open; borrowed. */
 static struct slot *
 part_slot(struct stripe_cache *c, const struct stripe_part *p,
 	  struct error *err)
 {
 	struct slot *s = find_slot(c, p);
-	int flags = c->write ? O_WRONLY | (p->create ? O_CREAT : 0) : O_RDONLY;
 	int fd = -1;
 
 	if (s->part == p)
 		return s;
 	if (p->mem == NULL && p->path != NULL) {
-		fd = path_open_beneath(p->dirfd, p->path, flags | O_NONBLOCK,
-				       p->create && c->write ? 0600 : 0, err);
+		fd = open_part(c, p, err);
 		if (fd < 0)
 			return NULL;
 		if (!c->write && p->len >= READ_AHEAD_MIN)
@@ -323,6 +343,18 @@ read_part(const struct stripe_part *p, struct stripe_cache *c, uint64_t at,
 	return 0;
 }
 
+/* The part is full. */
+static int
+hand_over(const struct stripe_cache *c, struct slot *s, struct error *err)
+{
+	const struct stripe_part *p = s->part;
+	int fd = s->fd;
+
+	s->fd = -1;
+	empty_slot(c, s);
+	return c->files->full(c->files->arg, c->worker, p, fd, err);
+}
+
 static int
 write_part(const struct stripe_part *p, struct stripe_cache *c, uint64_t at,
 	   const struct pieces *known, const unsigned char *data, size_t len,
@@ -343,7 +375,9 @@ write_part(const struct stripe_part *p, struct stripe_cache *c, uint64_t at,
 	if (off / WRITEBACK_STEP != (off + len) / WRITEBACK_STEP)
 		(void)sync_file_range(s->fd, (off64_t)off, (off64_t)len,
 				      SYNC_FILE_RANGE_WRITE);
-	return 0;
+	return c->files == NULL || s->to - s->from < p->len
+		       ? 0
+		       : hand_over(c, s, err);
 }
 
 static int

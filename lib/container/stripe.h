@@ -27,6 +27,7 @@ struct stripe_part {
 	bool create;	  /* path: made for writing where there is none, 0600 */
 	size_t sum;	  /* which running checksum, or STRIPE_NO_SUM */
 	uint64_t sum_off; /* offset of the piece in what is summed */
+	size_t file;	  /* for struct stripe_files: which one */
 };
 
 /* Parts ascending, without overlap; a gap reads as zero bytes (a padding), and
@@ -56,6 +57,24 @@ struct stripe_cache; /* opaque */
 struct stripe_cache *stripe_cache_new(size_t slots, bool write,
 				      struct stripe_sum *sums);
 void stripe_cache_free(struct stripe_cache *c);
+
+/* Who opens the files of the parts that a cache writes to, and is told when one
+ * is full. */
+struct stripe_files {
+	/* A descriptor for writing to the part's file; -1: error. */
+	int (*open)(void *arg, unsigned worker, const struct stripe_part *p,
+		    struct error *err);
+	/* All bytes of a part that has a sum have gone through this cache:
+	 * what is done with `fd`, and when it is closed, is up to the callee.
+	 */
+	int (*full)(void *arg, unsigned worker, const struct stripe_part *p,
+		    int fd, struct error *err);
+	void *arg;
+};
+
+/* To be set before the first use; `worker` is whose cache it is. */
+void stripe_cache_files(struct stripe_cache *c, const struct stripe_files *f,
+			unsigned worker);
 
 /* Slots for each of the two caches of each worker, at most `most`: half of the
  * descriptors that the process may have, in all. */

@@ -106,6 +106,7 @@ start(struct run *r, unsigned n, struct error *err)
 		w->out = stripe_cache_new(slots, true, r->o->sums_to);
 		if (w->block == NULL || w->in == NULL || w->out == NULL)
 			return error_no_memory(err);
+		stripe_cache_files(w->out, r->o->files_to, i);
 	}
 	return 0;
 }

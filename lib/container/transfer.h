@@ -28,8 +28,9 @@ struct transfer_options {
 	uint64_t memory;	    /* in all; 0: TRANSFER_BLOCK a worker */
 	struct stripe_sum *sums;    /* of what is read; may be NULL */
 	struct stripe_sum *sums_to; /* of what is written; may be NULL */
-	struct progress *progress;  /* bytes copied; or NULL */
-	bool (*stop)(void);	    /* true: fail with ERROR_SYSTEM EINTR */
+	const struct stripe_files *files_to; /* who opens them; NULL: we */
+	struct progress *progress;	     /* bytes copied; or NULL */
+	bool (*stop)(void); /* true: fail with ERROR_SYSTEM EINTR */
 	/* What to do where reading fails: NULL, or returning -1, ends it; 0:
 	 * the bytes that go to the same part count as not seen by any sum, and
 	 * the rest is copied.  May be called by any thread. */

@@ -225,7 +225,7 @@ add_file(struct extraction *x, size_t i, bool force, struct error *err)
 	t = targets_add(&x->targets,
 			&(struct target){
 				.kind = TARGET_FILE,
-				.whole = true,
+				.filled = true,
 				.dirfd = x->dir,
 				.path = f->path,
 				.size = f->size,
@@ -245,6 +245,7 @@ add_file(struct extraction *x, size_t i, bool force, struct error *err)
 			.dirfd = x->dir,
 			.path = t->temp,
 			.sum = i,
+			.file = (size_t)(t - x->targets.list),
 		};
 	x->len += f->size;
 	return 0;
@@ -269,7 +270,8 @@ copy_all(struct extraction *x, struct error *err)
 		t.sums_to[i].size = m->files[i].size;
 	progress_expect(t.progress, x->len);
 	if (targets_prepare(&x->targets, x->o->par, err) < 0 ||
-	    transfer(&x->from, &x->to, x->len, &t, err) < 0)
+	    targets_transfer(&x->targets, &x->from, &x->to, x->len, &t, err) <
+		    0)
 		goto out;
 	rc = 0;
 	for (size_t k = 0; k < x->to.nparts && rc == 0; k++) {

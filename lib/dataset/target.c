@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,8 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "container/stripe.h"
+#include "container/transfer.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
@@ -114,6 +118,23 @@ struct work {
 	unsigned nworkers;
 };
 
+/* Files that are full, to be synced together: then the file system need not
+ * write its log for each. */
+#define FULL_MAX 32
+
+struct full {
+	size_t count;
+	int fds[FULL_MAX];
+	struct target *targets[FULL_MAX];
+};
+
+struct filling {
+	struct work work;
+	struct full *full;  /* one a worker */
+	size_t full_max;    /* of each: descriptors are few */
+	atomic_uchar *made; /* by target */
+};
+
 static int
 work_init(struct work *w, struct par *par, struct error *err)
 {
@@ -190,12 +211,14 @@ prepare(void *arg, size_t i, unsigned worker, struct error *err)
 	struct pathcache *dir = NULL;
 	int fd = -1, rc = -1;
 
+	if (t->filled && t->size > 0)
+		return 0;
 	dir = cache_of(&w->parents[worker], t->dirfd, err);
 	fd = dir == NULL ? -1 : make_temp(t, dir, err);
 	if (fd < 0)
 		return -1;
 	t->prepared = true;
-	if (t->size > 0 && !t->whole && ftruncate(fd, (off_t)t->size) < 0)
+	if (t->size > 0 && ftruncate(fd, (off_t)t->size) < 0)
 		error_sys(err, "%s: cannot make %llu bytes long", t->temp,
 			  (unsigned long long)t->size);
 	else if (t->image_size == 0 ||
@@ -229,6 +252,129 @@ targets_prepare_one(struct targets *t, size_t i, struct error *err)
 	return rc;
 }
 
+/* --- Filling --- */
+
+/* Is it made? */
+enum { NOT_MADE, BEING_MADE, MADE };
+
+static int
+open_temp(const struct target *t, struct pathcache *dir, struct error *err)
+{
+	const char *base = NULL;
+	int parent = pathcache_parent(dir, t->path, &base, err);
+	int fd = -1;
+
+	if (parent < 0)
+		return -1;
+	fd = openat(parent, path_base(t->temp),
+		    O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	return fd >= 0 ? fd : error_sys(err, "%s: cannot open", t->temp);
+}
+
+/* The first worker that comes makes the file. */
+static int
+fill_open(void *arg, unsigned worker, const struct stripe_part *p,
+	  struct error *err)
+{
+	struct filling *f = arg;
+	struct target *t = &f->work.t->list[p->file];
+	struct pathcache *dir =
+		cache_of(&f->work.parents[worker], t->dirfd, err);
+	unsigned char was = NOT_MADE;
+	int fd = -1;
+
+	if (dir == NULL)
+		return -1;
+	while (!atomic_compare_exchange_strong(&f->made[p->file], &was,
+					       BEING_MADE)) {
+		if (was == MADE)
+			return open_temp(t, dir, err);
+		sched_yield();
+		was = NOT_MADE;
+	}
+	fd = make_temp(t, dir, err);
+	t->prepared = fd >= 0;
+	atomic_store(&f->made[p->file], fd >= 0 ? MADE : NOT_MADE);
+	return fd;
+}
+
+/* Sync and close the full ones of a worker. */
+static int
+settle(struct full *q, struct error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < q->count; i++) {
+		if (rc == 0)
+			rc = io_fsync(q->fds[i], q->targets[i]->temp, err);
+		q->targets[i]->settled = rc == 0;
+		close(q->fds[i]);
+	}
+	q->count = 0;
+	return rc;
+}
+
+static int
+fill_full(void *arg, unsigned worker, const struct stripe_part *p, int fd,
+	  struct error *err)
+{
+	struct filling *f = arg;
+	struct target *t = &f->work.t->list[p->file];
+	struct full *q = &f->full[worker];
+
+	if (t->attr != NULL && attr_apply(t->attr, fd, t->temp, err) < 0) {
+		close(fd);
+		return -1;
+	}
+	q->targets[q->count] = t;
+	q->fds[q->count++] = fd;
+	return q->count < f->full_max ? 0 : settle(q, err);
+}
+
+int
+targets_transfer(struct targets *t, const struct stripe *from,
+		 const struct stripe *to, uint64_t len,
+		 const struct transfer_options *o, struct error *err)
+{
+	struct filling f = { .work = { .t = t } };
+	const struct stripe_files files = { fill_open, fill_full, &f };
+	struct transfer_options with = *o;
+	int rc = work_init(&f.work, o->par, err);
+
+	f.made = mem_calloc(t->count + 1, sizeof(*f.made));
+	f.full = mem_calloc(f.work.nworkers, sizeof(*f.full));
+	f.full_max = stripe_cache_slots(f.work.nworkers, FULL_MAX);
+	with.files_to = &files;
+	if (rc == 0 && (f.made == NULL || f.full == NULL))
+		rc = error_no_memory(err);
+	if (rc == 0)
+		rc = transfer(from, to, len, &with, err);
+	for (unsigned i = 0; f.full != NULL && i < f.work.nworkers; i++)
+		if (settle(&f.full[i], rc == 0 ? err : NULL) < 0)
+			rc = -1;
+	work_fini(&f.work);
+	mem_free(f.full);
+	mem_free(f.made);
+	return rc;
+}
+
+/* --- In place --- */
+
+/* Attributes, and on disk. */
+static int
+finish(struct target *t, struct pathcache *dir, struct error *err)
+{
+	int fd = open_temp(t, dir, err), rc = -1;
+
+	if (fd < 0)
+		return -1;
+	if ((t->attr == NULL || attr_apply(t->attr, fd, t->temp, err) == 0) &&
+	    io_fsync(fd, t->temp, err) == 0)
+		rc = 0;
+	close(fd);
+	return rc;
+}
+
 static int
 put_in_place(void *arg, size_t i, unsigned worker, struct error *err)
 {
@@ -236,35 +382,20 @@ put_in_place(void *arg, size_t i, unsigned worker, struct error *err)
 	struct target *t = &w->t->list[i];
 	const char *base = NULL, *temp = path_base(t->temp);
 	struct pathcache *dir = NULL;
-	int parent = -1, fd = -1, rc = -1;
+	int parent = -1;
 
 	if (t->kind != w->kind || t->done)
 		return 0;
 	dir = cache_of(&w->parents[worker], t->dirfd, err);
-	if (dir == NULL)
+	if (dir == NULL || (!t->settled && finish(t, dir, err) < 0))
 		return -1;
 	parent = pathcache_parent(dir, t->path, &base, err);
 	if (parent < 0)
 		return -1;
-	fd = openat(parent, temp, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0) {
-		error_sys(err, "%s: cannot open", t->temp);
-		goto out;
-	}
-	if (t->attr != NULL && attr_apply(t->attr, fd, t->temp, err) < 0)
-		goto out;
-	if (io_fsync(fd, t->temp, err) < 0)
-		goto out;
-	if (renameat(parent, temp, parent, base) < 0) {
-		error_sys(err, "%s: cannot rename to %s", t->temp, base);
-		goto out;
-	}
+	if (renameat(parent, temp, parent, base) < 0)
+		return error_sys(err, "%s: cannot rename to %s", t->temp, base);
 	t->done = true;
-	rc = 0;
-out:
-	if (fd >= 0)
-		close(fd);
-	return rc;
+	return 0;
 }
 
 /* --- Directories --- */

@@ -16,6 +16,8 @@
 struct arena;
 struct error;
 struct par;
+struct stripe;
+struct transfer_options;
 
 /* The order in which they are put in place: a rank's files, what protects
  * them, and last the filemap that names them.  A descriptor is written only
@@ -38,8 +40,9 @@ struct target {
 	const struct attr *attr; /* to apply; NULL: mode 0666 & ~umask */
 	const void *image;	 /* contents from the start of the file */
 	size_t image_size;
-	bool whole;    /* all its bytes will be written: no size is set */
+	bool filled;   /* made when it is first written */
 	bool prepared; /* the temporary file exists */
+	bool settled;  /* it has its attributes, and is on disk */
 	bool done;     /* renamed */
 };
 
@@ -59,11 +62,22 @@ struct target *targets_add(struct targets *t, const struct target *what,
 /* Is there room?  ERROR_SYSTEM with ENOSPC says how much is missing where. */
 int targets_check_space(const struct targets *t, struct error *err);
 
-/* Make all temporary files: parents, size, image. */
+/* Make all temporary files, except those that will be filled: parents, size,
+ * image. */
 int targets_prepare(struct targets *t, struct par *par, struct error *err);
 
 /* Only number i: for targets that come one after another. */
 int targets_prepare_one(struct targets *t, size_t i, struct error *err);
+
+/*
+ * transfer() that fills those of more than 0 bytes that are `filled`: part.file
+ * of `to` is the number of the target.  Each is made when its first byte comes;
+ * one that a single worker fills is finished at once, so that a small file is
+ * opened once.  `o` without files_to.
+ */
+int targets_transfer(struct targets *t, const struct stripe *from,
+		     const struct stripe *to, uint64_t len,
+		     const struct transfer_options *o, struct error *err);
 
 /* Put all in place, kind after kind, each kind on disk before the next. */
 int targets_commit(struct targets *t, struct par *par, struct error *err);

@@ -80,7 +80,7 @@ add_target(struct unpacking *u, size_t i, struct error *err)
 	const struct target *t = targets_add(&u->targets,
 					     &(struct target){
 						     .kind = TARGET_FILE,
-						     .whole = true,
+						     .filled = true,
 						     .dirfd = p->file_fd,
 						     .path = f->path,
 						     .size = f->size,
@@ -97,6 +97,7 @@ add_target(struct unpacking *u, size_t i, struct error *err)
 			.dirfd = p->file_fd,
 			.path = t->temp,
 			.sum = i,
+			.file = (size_t)(t - u->targets.list),
 		};
 	return 0;
 }
@@ -172,7 +173,7 @@ add_hidden_file(struct unpacking *u, const struct hidden_file *f,
 	const struct target *t = targets_add(&u->targets,
 					     &(struct target){
 						     .kind = TARGET_REDUNDANCY,
-						     .whole = true,
+						     .filled = true,
 						     .dirfd = p->meta_fd,
 						     .path = f->name,
 						     .size = s->size,
@@ -189,6 +190,7 @@ add_hidden_file(struct unpacking *u, const struct hidden_file *f,
 			.dirfd = p->meta_fd,
 			.path = t->temp,
 			.sum = f->at,
+			.file = (size_t)(t - u->targets.list),
 		};
 	return 0;
 }
@@ -259,8 +261,9 @@ write_files(struct unpacking *u, const struct segmap *m, struct stripe *to,
 	for (size_t i = 0; i < m->nfiles; i++)
 		t.sums_to[i].size = m->files[i].size;
 	progress_expect(t.progress, m->bytes);
-	if (to->nparts == 0 || (transfer(&from, to, m->bytes, &t, err) == 0 &&
-				compare(m, to, t.sums_to, err) == 0))
+	if (to->nparts == 0 ||
+	    (targets_transfer(&u->targets, &from, to, m->bytes, &t, err) == 0 &&
+	     compare(m, to, t.sums_to, err) == 0))
 		rc = 0;
 	mem_free(t.sums_to);
 	return rc;

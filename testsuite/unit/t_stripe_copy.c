@@ -7,6 +7,7 @@
 #include "crc.h"
 #include "unit/scratch.h"
 
+static char root[96];
 static int rootfd = -1;
 
 enum { COPIED = 3000000, CUTS_MAX = 20000 };
@@ -122,16 +123,116 @@ copy_errors(void)
 	stripe_cache_free(out);
 }
 
+/* --- Files that others open --- */
+
+enum { FILES = 100, EACH = 700 };
+
+struct owner {
+	unsigned opened, full, wrong;
+	bool refuse_open, refuse_full;
+};
+
+static int
+own_open(void *arg, unsigned worker, const struct stripe_part *p,
+	 struct error *err)
+{
+	struct owner *o = arg;
+
+	o->opened++;
+	o->wrong += worker != 7;
+	if (o->refuse_open)
+		return error_set(err, ERROR_LOST, "not this one");
+	return openat(p->dirfd, p->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+}
+
+/* The descriptor is the callee's from here on. */
+static int
+own_full(void *arg, unsigned worker, const struct stripe_part *p, int fd,
+	 struct error *err)
+{
+	struct owner *o = arg;
+	struct stat st;
+
+	o->full++;
+	o->wrong += worker != 7 || p->file != (p->start / EACH) + 1000 ||
+		    fstat(fd, &st) < 0 || st.st_size != EACH;
+	close(fd);
+	return o->refuse_full ? error_set(err, ERROR_LOST, "nor this") : 0;
+}
+
+static void
+owned_files(void)
+{
+	static unsigned char data[FILES * EACH], got[FILES * EACH];
+	static struct stripe_part parts[FILES];
+	static struct stripe_sum sums[FILES];
+	const struct stripe s = { FILES, parts };
+	struct owner o = { .opened = 0 };
+	const struct stripe_files files = { own_open, own_full, &o };
+	struct stripe_cache *c = stripe_cache_new(16, true, sums);
+	struct error err = ERROR_INIT;
+	bool good = true;
+
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (unsigned char)below(256);
+	for (size_t i = 0; i < FILES; i++) {
+		parts[i] = (struct stripe_part){
+			.start = i * EACH,
+			.len = EACH,
+			.dirfd = rootfd,
+			.path = fmt("owned_%zu", i),
+			.sum = i,
+			.file = 1000 + i,
+		};
+		sums[i].size = EACH;
+	}
+	stripe_cache_files(c, &files, 7);
+	/* All but the first hundred bytes, in blocks that cut files. */
+	for (size_t i = 100; i < sizeof(data); i += 333)
+		good &= stripe_write(&s, c, i, data + i,
+				     sizeof(data) - i < 333 ? sizeof(data) - i
+							    : 333,
+				     NULL) == 0;
+	ok(good && o.opened == FILES && o.full == FILES - 1 && o.wrong == 0,
+	   "each file is opened once, and handed over when it is full");
+	good = stripe_write(&s, c, 0, data, 100, NULL) == 0;
+	stripe_cache_free(c);
+	for (size_t i = 0; i < FILES; i++)
+		good &= sums[i].seen == EACH &&
+			sums[i].crc == crc_update(0, data + i * EACH, EACH);
+	ok(good && o.full == FILES - 1,
+	   "one that was begun in its middle, not");
+	c = stripe_cache_new(16, false, NULL);
+	ok(stripe_read(&s, c, 0, got, sizeof(got), NULL) == 0 &&
+		   memcmp(data, got, sizeof(data)) == 0,
+	   "the bytes are there");
+	stripe_cache_free(c);
+
+	memset(sums, 0, sizeof(sums));
+	c = stripe_cache_new(16, true, sums);
+	stripe_cache_files(c, &files, 7);
+	o.refuse_open = o.refuse_full = true;
+	ok(stripe_write(&s, c, 0, data, EACH, &err) < 0 &&
+		   err.kind == ERROR_LOST,
+	   "one that cannot be opened");
+	o.refuse_open = false;
+	err = (struct error)ERROR_INIT;
+	ok(stripe_write(&s, c, 0, data, EACH, &err) < 0 &&
+		   err.kind == ERROR_LOST,
+	   "one that is not taken over");
+	stripe_cache_free(c);
+}
+
 int
 main(void)
 {
-	char root[96];
-
 	scratch_dir(root, sizeof(root));
 	rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	must(rootfd >= 0);
 	copying();
 	copy_errors();
+	owned_files();
 	close(rootfd);
+	remove_tree(root);
 	return tap_done();
 }
