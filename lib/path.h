@@ -79,4 +79,16 @@ int pathcache_parent(struct pathcache *c, const char *rel, const char **base,
 int pathcache_stat(struct pathcache *c, const char *rel, struct stat *st,
 		   struct error *err);
 
+/*
+ * Small caches below two roots, files and metadata, say, for each of many
+ * threads: a third root takes the place of one.  Borrowed until then; NULL:
+ * ENOMEM.  Start: all 0.
+ */
+struct pathcaches {
+	struct pathcache *list[2];
+	unsigned next;
+};
+struct pathcache *pathcaches_at(struct pathcaches *c, int rootfd);
+void pathcaches_fini(struct pathcaches *c);
+
 #endif /* PATH_H */

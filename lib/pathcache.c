@@ -14,6 +14,8 @@
 
 /* Descriptors held at most: far below the usual limit of 1024 a process. */
 #define SLOTS 128
+/* And where each of many threads has caches. */
+#define SLOTS_SMALL 16
 
 struct slot {
 	char *dir; /* as in `rel`, without the last slash */
@@ -25,6 +27,7 @@ struct slot {
 
 struct pathcache {
 	int rootfd;
+	size_t max;	    /* slots used at most */
 	size_t count, last; /* slots filled; the one used last */
 	uint64_t clock;
 	struct slot slots[SLOTS];
@@ -35,8 +38,10 @@ pathcache_new(int rootfd)
 {
 	struct pathcache *c = mem_calloc(1, sizeof(*c));
 
-	if (c != NULL)
+	if (c != NULL) {
 		c->rootfd = rootfd;
+		c->max = SLOTS;
+	}
 	return c;
 }
 
@@ -86,11 +91,11 @@ take_slot(struct pathcache *c)
 	struct slot *oldest = &c->slots[0];
 	size_t i = 0;
 
-	if (c->count < SLOTS) {
+	if (c->count < c->max) {
 		c->last = c->count++;
 		return &c->slots[c->last];
 	}
-	for (i = 1; i < SLOTS; i++)
+	for (i = 1; i < c->max; i++)
 		if (c->slots[i].used < oldest->used)
 			oldest = &c->slots[i];
 	mem_free(oldest->dir);
@@ -178,4 +183,28 @@ pathcache_stat(struct pathcache *c, const char *rel, struct stat *st,
 	if (S_ISLNK(st->st_mode))
 		return path_stat_beneath(c->rootfd, rel, st, err);
 	return 0;
+}
+
+struct pathcache *
+pathcaches_at(struct pathcaches *c, int rootfd)
+{
+	unsigned i = 0;
+
+	for (i = 0; i < 2; i++)
+		if (c->list[i] != NULL && c->list[i]->rootfd == rootfd)
+			return c->list[i];
+	i = c->next++ % 2;
+	pathcache_free(c->list[i]);
+	c->list[i] = pathcache_new(rootfd);
+	if (c->list[i] != NULL)
+		c->list[i]->max = SLOTS_SMALL;
+	return c->list[i];
+}
+
+void
+pathcaches_fini(struct pathcaches *c)
+{
+	pathcache_free(c->list[0]);
+	pathcache_free(c->list[1]);
+	*c = (struct pathcaches){ .next = 0 };
 }

@@ -56,6 +56,7 @@ struct stripe_cache {
 	struct stripe_sum *sums;
 	struct slot *slots;
 	struct crc_shifter shifter;
+	struct pathcaches dirs;
 	const struct stripe_files *files; /* NULL: parts are opened here */
 	unsigned worker;
 };
@@ -147,6 +148,7 @@ stripe_cache_free(struct stripe_cache *c)
 	if (c == NULL)
 		return;
 	stripe_cache_drop(c);
+	pathcaches_fini(&c->dirs);
 	mem_free(c->slots);
 	mem_free(c);
 }
@@ -175,11 +177,23 @@ open_part(struct stripe_cache *c, const struct stripe_part *p,
 	  struct error *err)
 {
 	int flags = c->write ? O_WRONLY | (p->create ? O_CREAT : 0) : O_RDONLY;
+	mode_t mode = p->create && c->write ? 0600 : 0;
+	struct pathcache *dir = NULL;
+	const char *base = NULL;
+	int parent = -1, fd = -1;
 
 	if (c->files != NULL)
 		return c->files->open(c->files->arg, c->worker, p, err);
-	return path_open_beneath(p->dirfd, p->path, flags | O_NONBLOCK,
-				 p->create && c->write ? 0600 : 0, err);
+	/* Mostly the directory is that of the file before. */
+	flags |= O_NONBLOCK | O_CLOEXEC;
+	dir = pathcaches_at(&c->dirs, p->dirfd);
+	if (dir != NULL)
+		parent = pathcache_parent(dir, p->path, &base, NULL);
+	if (parent >= 0)
+		fd = openat(parent, base, flags | O_NOFOLLOW, mode);
+	/* A link that stays beneath; what else is wrong has its sentence. */
+	return fd >= 0 ? fd
+		       : path_open_beneath(p->dirfd, p->path, flags, mode, err);
 }
 
 /* The slot of a part, its file open; borrowed. */

@@ -36,6 +36,7 @@ struct checker {
 	void *arg;
 	struct packed_health *out;
 	bool *container_bad;
+	struct pathcache *dirs; /* of files that are not packed */
 	struct arena *arena;
 };
 
@@ -195,7 +196,7 @@ check_plain(struct checker *c, size_t i, struct error *err)
 	struct stat st;
 
 	str_printable(shown, sizeof(shown), f->path);
-	if (path_stat_beneath(c->p->file_fd, f->path, &st, &why) < 0) {
+	if (pathcache_stat(c->dirs, f->path, &st, &why) < 0) {
 		if (why.kind == ERROR_ABSENT && c->p->is_packed &&
 		    f->has_size && f->size == 0)
 			return 0;
@@ -449,6 +450,7 @@ packed_check(const struct packed *p, bool sums,
 		.tell = tell,
 		.arg = arg,
 		.out = out,
+		.dirs = pathcache_new(p->file_fd),
 		.arena = arena_new(),
 	};
 	int rc = -1;
@@ -459,7 +461,7 @@ packed_check(const struct packed *p, bool sums,
 		.bad = mem_calloc(p->map.nfiles + 1, sizeof(*out->bad)),
 	};
 	c.bad = out->bad;
-	if (c.arena == NULL || out->bad == NULL) {
+	if (c.arena == NULL || c.dirs == NULL || out->bad == NULL) {
 		error_no_memory(err);
 		goto out;
 	}
@@ -469,6 +471,7 @@ packed_check(const struct packed *p, bool sums,
 	if (rc == 0 && p->hidden.red.nfiles > 0)
 		rc = check_red(&c, sums, err);
 out:
+	pathcache_free(c.dirs);
 	arena_free(c.arena);
 	return rc;
 }

@@ -104,17 +104,10 @@ targets_check_space(const struct targets *t, struct error *err)
 	return 0;
 }
 
-/* Open directories of two roots: files and metadata take turns. */
-struct parents {
-	int dirfd[2];
-	struct pathcache *cache[2];
-	unsigned next;
-};
-
 struct work {
 	struct targets *t;
 	enum target_kind kind;
-	struct parents *parents; /* one a worker */
+	struct pathcaches *parents; /* one a worker */
 	unsigned nworkers;
 };
 
@@ -146,29 +139,20 @@ work_init(struct work *w, struct par *par, struct error *err)
 static void
 work_fini(struct work *w)
 {
-	for (unsigned i = 0; w->parents != NULL && i < w->nworkers; i++) {
-		pathcache_free(w->parents[i].cache[0]);
-		pathcache_free(w->parents[i].cache[1]);
-	}
+	for (unsigned i = 0; w->parents != NULL && i < w->nworkers; i++)
+		pathcaches_fini(&w->parents[i]);
 	mem_free(w->parents);
 }
 
 /* The cache of the directories below `dirfd`. */
 static struct pathcache *
-cache_of(struct parents *p, int dirfd, struct error *err)
+cache_of(struct pathcaches *p, int dirfd, struct error *err)
 {
-	unsigned i = 0;
+	struct pathcache *c = pathcaches_at(p, dirfd);
 
-	for (i = 0; i < 2; i++)
-		if (p->cache[i] != NULL && p->dirfd[i] == dirfd)
-			return p->cache[i];
-	i = p->next++ % 2;
-	pathcache_free(p->cache[i]);
-	p->dirfd[i] = dirfd;
-	p->cache[i] = pathcache_new(dirfd);
-	if (p->cache[i] == NULL)
+	if (c == NULL)
 		error_no_memory(err);
-	return p->cache[i];
+	return c;
 }
 
 static int

@@ -52,7 +52,7 @@ look_at(struct unpacking *u, size_t i, bool *have, struct error *err)
 
 	*have = false;
 	str_printable(shown, sizeof(shown), f->path);
-	if (path_stat_beneath(p->file_fd, f->path, &st, &why) < 0) {
+	if (pathcache_stat(u->w.parents, f->path, &st, &why) < 0) {
 		if (why.kind == ERROR_ABSENT)
 			return 0;
 		return error_set(err, why.kind, "%s", why.text);
@@ -342,7 +342,9 @@ unpack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 	int rc = -1;
 
 	*out = (struct pack_result){ .done_before = !p->is_packed };
-	if (u.w.arena == NULL || targets_init(&u.targets, err) < 0) {
+	u.w.parents = pathcache_new(p->file_fd);
+	if (u.w.arena == NULL || u.w.parents == NULL ||
+	    targets_init(&u.targets, err) < 0) {
 		pack_fini(&u.w);
 		return error_no_memory(err);
 	}
