@@ -108,6 +108,7 @@ static inline void
 plain_entry(struct tree_entry *e)
 {
 	const char *base = path_base(e->path);
+	unsigned long number = 0;
 	char path[512];
 
 	if (str_eq(base, "rank2file"))
@@ -116,8 +117,13 @@ plain_entry(struct tree_entry *e)
 		plain_attrs(&e->data);
 	if (!is_part_name(base))
 		return;
-	snprintf(path, sizeof(path), "%.*s%s", (int)(base - e->path), e->path,
-		 hidden_is_part(base) ? "packed.N.scr" : "rank2file.0.N");
+	/* Which part it is stays. */
+	number = strtoul(base + strcspn(base, ".") + 1 +
+				 (hidden_is_part(base) ? 0 : 2),
+			 NULL, 10);
+	snprintf(path, sizeof(path), "%.*s%s.%lu.N", (int)(base - e->path),
+		 e->path, hidden_is_part(base) ? "packed" : "rank2file.0",
+		 number / RANK2FILE_PART_RANKS);
 	mem_free(e->path);
 	e->path = mem_strdup(path);
 	if (e->path == NULL)

@@ -21,7 +21,7 @@ struct solution;
  * read, computed and written at a time: all blocks of a job's strings should
  * stay in the second-level cache together (performance.md 3). */
 #define COMPUTE_WORKER_MEMORY ((uint64_t)4 << 20)
-#define COMPUTE_BLOCK ((size_t)128 << 10)
+#define COMPUTE_BLOCK ((size_t)64 << 10)
 #define COMPUTE_BLOCK_MIN ((size_t)4 << 10)
 
 /* One set: its solution, and the strings the jobs speak of (n each).
