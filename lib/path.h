@@ -84,11 +84,11 @@ int pathcache_stat(struct pathcache *c, const char *rel, struct stat *st,
  * threads: a third root takes the place of one.  Borrowed until then; NULL:
  * ENOMEM.  Start: all 0.
  */
-struct pathcaches {
+struct pathcache_pair {
 	struct pathcache *list[2];
 	unsigned next;
 };
-struct pathcache *pathcaches_at(struct pathcaches *c, int rootfd);
-void pathcaches_fini(struct pathcaches *c);
+struct pathcache *pathcache_pair_at(struct pathcache_pair *c, int rootfd);
+void pathcache_pair_fini(struct pathcache_pair *c);
 
 #endif /* PATH_H */

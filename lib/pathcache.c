@@ -186,7 +186,7 @@ pathcache_stat(struct pathcache *c, const char *rel, struct stat *st,
 }
 
 struct pathcache *
-pathcaches_at(struct pathcaches *c, int rootfd)
+pathcache_pair_at(struct pathcache_pair *c, int rootfd)
 {
 	unsigned i = 0;
 
@@ -202,9 +202,9 @@ pathcaches_at(struct pathcaches *c, int rootfd)
 }
 
 void
-pathcaches_fini(struct pathcaches *c)
+pathcache_pair_fini(struct pathcache_pair *c)
 {
 	pathcache_free(c->list[0]);
 	pathcache_free(c->list[1]);
-	*c = (struct pathcaches){ .next = 0 };
+	*c = (struct pathcache_pair){ .next = 0 };
 }

@@ -56,7 +56,7 @@ struct stripe_cache {
 	struct stripe_sum *sums;
 	struct slot *slots;
 	struct crc_shifter shifter;
-	struct pathcaches dirs;
+	struct pathcache_pair dirs;
 	const struct stripe_files *files; /* NULL: parts are opened here */
 	unsigned worker;
 };
@@ -148,7 +148,7 @@ stripe_cache_free(struct stripe_cache *c)
 	if (c == NULL)
 		return;
 	stripe_cache_drop(c);
-	pathcaches_fini(&c->dirs);
+	pathcache_pair_fini(&c->dirs);
 	mem_free(c->slots);
 	mem_free(c);
 }
@@ -186,7 +186,7 @@ open_part(struct stripe_cache *c, const struct stripe_part *p,
 		return c->files->open(c->files->arg, c->worker, p, err);
 	/* Mostly the directory is that of the file before. */
 	flags |= O_NONBLOCK | O_CLOEXEC;
-	dir = pathcaches_at(&c->dirs, p->dirfd);
+	dir = pathcache_pair_at(&c->dirs, p->dirfd);
 	if (dir != NULL)
 		parent = pathcache_parent(dir, p->path, &base, NULL);
 	if (parent >= 0)

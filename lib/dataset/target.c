@@ -107,7 +107,7 @@ targets_check_space(const struct targets *t, struct error *err)
 struct work {
 	struct targets *t;
 	enum target_kind kind;
-	struct pathcaches *parents; /* one a worker */
+	struct pathcache_pair *parents; /* one a worker */
 	unsigned nworkers;
 };
 
@@ -140,15 +140,15 @@ static void
 work_fini(struct work *w)
 {
 	for (unsigned i = 0; w->parents != NULL && i < w->nworkers; i++)
-		pathcaches_fini(&w->parents[i]);
+		pathcache_pair_fini(&w->parents[i]);
 	mem_free(w->parents);
 }
 
 /* The cache of the directories below `dirfd`. */
 static struct pathcache *
-cache_of(struct pathcaches *p, int dirfd, struct error *err)
+cache_of(struct pathcache_pair *p, int dirfd, struct error *err)
 {
-	struct pathcache *c = pathcaches_at(p, dirfd);
+	struct pathcache *c = pathcache_pair_at(p, dirfd);
 
 	if (c == NULL)
 		error_no_memory(err);
@@ -252,7 +252,9 @@ open_temp(const struct target *t, struct pathcache *dir, struct error *err)
 		return -1;
 	fd = openat(parent, path_base(t->temp),
 		    O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-	return fd >= 0 ? fd : error_sys(err, "%s: cannot open", t->temp);
+	if (fd < 0)
+		error_sys(err, "%s: cannot open", t->temp);
+	return fd;
 }
 
 /* The first worker that comes makes the file. */

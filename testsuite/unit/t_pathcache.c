@@ -183,33 +183,35 @@ static void
 test_two(int root)
 {
 	size_t before = open_files();
-	struct pathcaches two = { .next = 0 };
+	struct pathcache_pair two = { .next = 0 };
 	int sub = openat(root, "sub", O_RDONLY | O_DIRECTORY);
 	int other = openat(root, ".", O_RDONLY | O_DIRECTORY);
-	const struct pathcache *a = pathcaches_at(&two, root);
-	const struct pathcache *b = pathcaches_at(&two, sub);
+	const struct pathcache *a = pathcache_pair_at(&two, root);
+	const struct pathcache *b = pathcache_pair_at(&two, sub);
 	struct error err = ERROR_INIT;
 	struct stat st;
 	char name[32];
 	bool good = true;
 
 	ok(a != NULL && b != NULL && a != b, "caches of two roots");
-	ok(pathcaches_at(&two, root) == a && pathcaches_at(&two, sub) == b,
+	ok(pathcache_pair_at(&two, root) == a &&
+		   pathcache_pair_at(&two, sub) == b,
 	   "... the same ones again");
 	for (size_t i = 0; i < DIRS; i++) {
 		snprintf(name, sizeof(name), "d%zu/f", i);
-		good = good && pathcache_stat(pathcaches_at(&two, root), name,
-					      &st, &err) == 0;
+		good = good && pathcache_stat(pathcache_pair_at(&two, root),
+					      name, &st, &err) == 0;
 	}
 	ok(good && open_files() - before <= 2 + 16, "... which are small");
-	ok(pathcaches_at(&two, other) != NULL &&
-		   pathcaches_at(&two, sub) == b && open_files() - before <= 2,
+	ok(pathcache_pair_at(&two, other) != NULL &&
+		   pathcache_pair_at(&two, sub) == b &&
+		   open_files() - before <= 2,
 	   "a third one takes the place of the first");
-	pathcaches_fini(&two);
+	pathcache_pair_fini(&two);
 	mem_fail_after(0);
-	ok(pathcaches_at(&two, root) == NULL, "no memory for one");
+	ok(pathcache_pair_at(&two, root) == NULL, "no memory for one");
 	mem_fail_after(-1);
-	pathcaches_fini(&two);
+	pathcache_pair_fini(&two);
 	close(sub);
 	close(other);
 	is_int((int64_t)open_files(), (int64_t)before,
