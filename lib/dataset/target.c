@@ -109,6 +109,7 @@ struct work {
 	enum target_kind kind;
 	struct pathcache_pair *parents; /* one a worker */
 	unsigned nworkers;
+	size_t *runs, nruns; /* of targets in one directory */
 };
 
 /* Files that are full, to be synced together: then the file system need not
@@ -362,25 +363,77 @@ finish(struct target *t, struct pathcache *dir, struct error *err)
 }
 
 static int
-put_in_place(void *arg, size_t i, unsigned worker, struct error *err)
+finish_one(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	struct work *w = arg;
 	struct target *t = &w->t->list[i];
-	const char *base = NULL, *temp = path_base(t->temp);
 	struct pathcache *dir = NULL;
-	int parent = -1;
 
-	if (t->kind != w->kind || t->done)
+	if (t->kind != w->kind || t->done || t->settled)
 		return 0;
 	dir = cache_of(&w->parents[worker], t->dirfd, err);
-	if (dir == NULL || (!t->settled && finish(t, dir, err) < 0))
+	if (dir == NULL || finish(t, dir, err) < 0)
 		return -1;
-	parent = pathcache_parent(dir, t->path, &base, err);
+	t->settled = true;
+	return 0;
+}
+
+static bool
+same_parent(const struct target *a, const struct target *b)
+{
+	size_t n = (size_t)(path_base(a->path) - a->path);
+
+	return a->dirfd == b->dirfd &&
+	       n == (size_t)(path_base(b->path) - b->path) &&
+	       memcmp(a->path, b->path, n) == 0;
+}
+
+/* Where in the list another directory begins, and where it ends: only one at a
+ * time may change a directory, so neighbours in one are for one worker. */
+static int
+find_runs(struct work *w, struct error *err)
+{
+	const struct targets *t = w->t;
+
+	w->runs = mem_calloc(t->count + 1, sizeof(*w->runs));
+	if (w->runs == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < t->count; i++)
+		if (i == 0 || !same_parent(&t->list[i - 1], &t->list[i]))
+			w->runs[w->nruns++] = i;
+	w->runs[w->nruns] = t->count;
+	return 0;
+}
+
+static int
+rename_one(struct target *t, struct pathcache *dir, struct error *err)
+{
+	const char *base = NULL, *temp = path_base(t->temp);
+	int parent = pathcache_parent(dir, t->path, &base, err);
+
 	if (parent < 0)
 		return -1;
 	if (renameat(parent, temp, parent, base) < 0)
 		return error_sys(err, "%s: cannot rename to %s", t->temp, base);
 	t->done = true;
+	return 0;
+}
+
+static int
+rename_run(void *arg, size_t run, unsigned worker, struct error *err)
+{
+	struct work *w = arg;
+
+	for (size_t i = w->runs[run]; i < w->runs[run + 1]; i++) {
+		struct target *t = &w->t->list[i];
+		struct pathcache *dir = NULL;
+
+		if (t->kind != w->kind || t->done)
+			continue;
+		dir = cache_of(&w->parents[worker], t->dirfd, err);
+		if (dir == NULL || rename_one(t, dir, err) < 0)
+			return -1;
+	}
 	return 0;
 }
 
@@ -458,16 +511,6 @@ add_dirs(struct dirs *d, const struct targets *t, const struct target *g)
 	return path == NULL ? -1 : 0;
 }
 
-static bool
-same_parent(const struct target *a, const struct target *b)
-{
-	size_t n = (size_t)(path_base(a->path) - a->path);
-
-	return a->dirfd == b->dirfd &&
-	       n == (size_t)(path_base(b->path) - b->path) &&
-	       memcmp(a->path, b->path, n) == 0;
-}
-
 static int
 sync_dirs(const struct targets *t, enum target_kind kind, struct error *err)
 {
@@ -500,13 +543,17 @@ targets_commit(struct targets *t, struct par *par, struct error *err)
 	struct work w = { .t = t };
 	int rc = work_init(&w, par, err);
 
+	if (rc == 0)
+		rc = find_runs(&w, err);
 	for (int k = 0; rc == 0 && k < TARGET_KINDS; k++) {
 		w.kind = (enum target_kind)k;
-		rc = par_for(par, t->count, TARGET_BATCH, put_in_place, &w,
-			     err);
+		rc = par_for(par, t->count, TARGET_BATCH, finish_one, &w, err);
+		if (rc == 0)
+			rc = par_for(par, w.nruns, 1, rename_run, &w, err);
 		if (rc == 0)
 			rc = sync_dirs(t, w.kind, err);
 	}
+	mem_free(w.runs);
 	work_fini(&w);
 	return rc;
 }
