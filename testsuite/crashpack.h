@@ -512,30 +512,17 @@ form_sweep(struct pack_scene *x, const struct mode *m, unsigned long first)
 		printf("# %u of %u runs ended badly\n", bad, runs);
 }
 
+/* A scene is the first thing in one of these. */
+static inline bool
+form_disturbed_scene(struct scene *s, const struct fault *f, unsigned *tally)
+{
+	return form_disturbed((struct pack_scene *)s, f, tally);
+}
+
 static inline void
 form_kills(struct pack_scene *x, unsigned kills)
 {
-	unsigned tally[OUTCOMES] = { 0 }, bad = 0;
-	unsigned seed = (unsigned)now_us();
-	long time = duration(&x->s);
-	char what[256];
-
-	x->s.told = 0;
-	printf("# %s: seed %u, an undisturbed run takes %ld us\n", x->s.name,
-	       seed, time);
-	for (unsigned i = 0; i < kills; i++) {
-		const struct fault f = {
-			.kill_after = rand_r(&seed) % (time * 6 / 5 + 1),
-		};
-
-		bad += !form_disturbed(x, &f, tally);
-	}
-	snprintf(what, sizeof(what), "%s: killed at %u random moments",
-		 x->s.name, kills);
-	ok(bad == 0, what);
-	printf("# %u ended badly; when killed %u had made no file, %u some, %u "
-	       "were done\n",
-	       bad, tally[NOTHING], tally[PARTLY], tally[DONE]);
+	random_kills(&x->s, kills, form_disturbed_scene);
 }
 
 /* What comes of both commands when nothing disturbs them. */

@@ -183,8 +183,12 @@ duration(struct scene *s)
 	return times[2];
 }
 
+/* One disturbed run, as disturbed() is. */
+typedef bool disturb_fn(struct scene *s, const struct fault *f,
+			unsigned *tally);
+
 static inline void
-random_kills(struct scene *s, unsigned kills)
+random_kills(struct scene *s, unsigned kills, disturb_fn *disturb)
 {
 	unsigned tally[OUTCOMES] = { 0 }, bad = 0;
 	unsigned seed = (unsigned)now_us();
@@ -199,7 +203,7 @@ random_kills(struct scene *s, unsigned kills)
 			.kill_after = rand_r(&seed) % (time * 6 / 5 + 1),
 		};
 
-		bad += !disturbed(s, &f, tally);
+		bad += !disturb(s, &f, tally);
 	}
 	snprintf(what, sizeof(what), "%s: killed at %u random moments", s->name,
 		 kills);
@@ -270,7 +274,7 @@ play(struct scene *s, bool brief, unsigned kills)
 		if (!brief || modes[i].quick)
 			sweep(s, &modes[i]);
 	if (kills > 0)
-		random_kills(s, kills);
+		random_kills(s, kills, disturbed);
 }
 
 /* Find a place to work in, run the tests, clean up: for main(). */

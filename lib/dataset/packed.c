@@ -328,15 +328,14 @@ packed_attr(const struct packed *p, size_t file, struct attr *out,
 
 	*out = file < p->hidden.nattrs ? p->hidden.attrs[file]
 				       : (struct attr){ .has_size = false };
-	if (f->nsegs > 0) {
-		;
-	} else if (path_stat_beneath(p->file_fd, f->path, &st, &why) == 0) {
-		attr_from_stat(out, &st);
-	} else if (why.kind != ERROR_ABSENT) {
-		return error_set(err, why.kind, "%s", why.text);
-	} else if (!p->is_packed || f->size > 0) {
+	if (f->nsegs == 0) {
+		if (path_stat_beneath(p->file_fd, f->path, &st, &why) == 0)
+			attr_from_stat(out, &st);
+		else if (why.kind != ERROR_ABSENT)
+			return error_set(err, why.kind, "%s", why.text);
 		/* One that is packed has no need of its empty files. */
-		return error_set(err, ERROR_DAMAGED, "%s", why.text);
+		else if (!p->is_packed || f->size > 0)
+			return error_set(err, ERROR_DAMAGED, "%s", why.text);
 	}
 	if (out->has_size && f->has_size && out->size != f->size)
 		return error_set(err, ERROR_DAMAGED,

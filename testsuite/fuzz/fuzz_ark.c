@@ -10,19 +10,13 @@
 #include <unistd.h>
 
 #include "container/ark.h"
+#include "fuzz_tree.h"
 #include "path.h"
 
 /* More than that of one input, unpacked, tells nothing new. */
 #define READ_MAX ((size_t)8 << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-require(int good)
-{
-	if (!good)
-		abort();
-}
 
 static void
 read_all(struct ark_in *in)
@@ -32,8 +26,8 @@ read_all(struct ark_in *in)
 	size_t got = 0, total = 0;
 
 	while (total < READ_MAX && ark_in_next(in, &e, NULL) > 0) {
-		require(path_is_clean(e.path));
-		require(e.kind == ARK_FILE || e.kind == ARK_DIR);
+		fuzz_require(path_is_clean(e.path));
+		fuzz_require(e.kind == ARK_FILE || e.kind == ARK_DIR);
 		total += 512;
 		while (e.kind == ARK_FILE && total < READ_MAX &&
 		       ark_in_read(in, block, sizeof(block), &got, NULL) == 0 &&
@@ -51,9 +45,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size >= 2 && data[0] == '7' && data[1] == 'z')
 		return 0;
 	fd = memfd_create("archive", MFD_CLOEXEC);
-	require(fd >= 0);
-	require(write(fd, data, size) == (ssize_t)size);
-	require(lseek(fd, 0, SEEK_SET) == 0);
+	fuzz_require(fd >= 0);
+	fuzz_require(write(fd, data, size) == (ssize_t)size);
+	fuzz_require(lseek(fd, 0, SEEK_SET) == 0);
 	in = ark_in_new(fd, "archive", NULL);
 	if (in != NULL)
 		read_all(in);

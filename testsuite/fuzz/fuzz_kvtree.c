@@ -9,17 +9,11 @@
 
 #include "buf.h"
 #include "crc.h"
+#include "fuzz_tree.h"
 #include "json.h"
 #include "meta/kvtree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-require(int good)
-{
-	if (!good)
-		abort();
-}
 
 /* Every child is found by its key, and they are as many as counted. */
 static void
@@ -29,11 +23,11 @@ look_up(const struct kvtree *t)
 	size_t count = 0;
 
 	kvtree_foreach (n, t) {
-		require(kvtree_get(t, kvtree_key(n)) == n);
+		fuzz_require(kvtree_get(t, kvtree_key(n)) == n);
 		look_up(n);
 		count++;
 	}
-	require(kvtree_count(t) == count);
+	fuzz_require(kvtree_count(t) == count);
 }
 
 /* What is true of any decoded tree. */
@@ -45,29 +39,29 @@ use(struct kvtree *t)
 	size_t used = 0;
 
 	look_up(t);
-	require(kvtree_encode(t, &a, NULL) == 0);
-	require(a.len == kvtree_packed_size(t) + KVTREE_HEADER_SIZE + 4);
+	fuzz_require(kvtree_encode(t, &a, NULL) == 0);
+	fuzz_require(a.len == kvtree_packed_size(t) + KVTREE_HEADER_SIZE + 4);
 	u = kvtree_decode(a.data, a.len, &used, NULL);
-	require(u != NULL && used == a.len);
-	require(kvtree_encode(u, &b, NULL) == 0);
-	require(a.len == b.len && memcmp(a.data, b.data, a.len) == 0);
+	fuzz_require(u != NULL && used == a.len);
+	fuzz_require(kvtree_encode(u, &b, NULL) == 0);
+	fuzz_require(a.len == b.len && memcmp(a.data, b.data, a.len) == 0);
 
 	/* A copy is the same, and adds nothing to what it was made from. */
-	require(kvtree_merge(copy, t, NULL) == 0);
-	require(kvtree_merge(t, copy, NULL) == 0);
+	fuzz_require(kvtree_merge(copy, t, NULL) == 0);
+	fuzz_require(kvtree_merge(t, copy, NULL) == 0);
 	buf_clear(&b);
-	require(kvtree_encode(t, &b, NULL) == 0);
-	require(a.len == b.len && memcmp(a.data, b.data, a.len) == 0);
+	fuzz_require(kvtree_encode(t, &b, NULL) == 0);
+	fuzz_require(a.len == b.len && memcmp(a.data, b.data, a.len) == 0);
 
 	buf_clear(&b);
-	require(kvtree_print(t, KVTREE_TREE, &b, NULL) == 0);
-	require(kvtree_print(t, KVTREE_KEYVAL, &b, NULL) == 0);
+	fuzz_require(kvtree_print(t, KVTREE_TREE, &b, NULL) == 0);
+	fuzz_require(kvtree_print(t, KVTREE_KEYVAL, &b, NULL) == 0);
 	json_free(kvtree_json(t));
-	require(kvtree_sort(t, NULL) == 0);
+	fuzz_require(kvtree_sort(t, NULL) == 0);
 	look_up(t);
 	while (kvtree_first(copy) != NULL)
 		kvtree_remove(copy, kvtree_key(kvtree_first(copy)));
-	require(kvtree_count(copy) == 0);
+	fuzz_require(kvtree_count(copy) == 0);
 	kvtree_free(copy);
 	kvtree_free(u);
 	buf_free(&a);
@@ -82,7 +76,7 @@ as_file(const uint8_t *data, size_t size)
 	struct kvtree *t = kvtree_decode(data, size, &used, NULL);
 
 	if (t != NULL) {
-		require(used <= size);
+		fuzz_require(used <= size);
 		use(t);
 	}
 	kvtree_free(t);
@@ -96,18 +90,18 @@ as_tree(const uint8_t *data, size_t size)
 	uint8_t *exact = NULL;
 	size_t body = size > KVTREE_MIN_ENCODED ? size - 24 : 4;
 
-	require(buf_add_be32(&b, 0x951fc3f5) == 0);
-	require(buf_add_be32(&b, 0x00010001) == 0);
-	require(buf_add_be64(&b, body + 24) == 0);
-	require(buf_add_be32(&b, 1) == 0);
+	fuzz_require(buf_add_be32(&b, 0x951fc3f5) == 0);
+	fuzz_require(buf_add_be32(&b, 0x00010001) == 0);
+	fuzz_require(buf_add_be64(&b, body + 24) == 0);
+	fuzz_require(buf_add_be32(&b, 1) == 0);
 	if (size > KVTREE_MIN_ENCODED)
-		require(buf_add(&b, data + KVTREE_HEADER_SIZE, body) == 0);
+		fuzz_require(buf_add(&b, data + KVTREE_HEADER_SIZE, body) == 0);
 	else
-		require(buf_add_be32(&b, 0) == 0);
-	require(buf_add_be32(&b, crc_update(0, b.data, b.len)) == 0);
+		fuzz_require(buf_add_be32(&b, 0) == 0);
+	fuzz_require(buf_add_be32(&b, crc_update(0, b.data, b.len)) == 0);
 	/* Memory that ends where the image does. */
 	exact = malloc(b.len);
-	require(exact != NULL);
+	fuzz_require(exact != NULL);
 	memcpy(exact, b.data, b.len);
 	as_file(exact, b.len);
 	free(exact);

@@ -8,16 +8,10 @@
 
 #include "buf.h"
 #include "container/manifest.h"
+#include "fuzz_tree.h"
 #include "path.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-require(int good)
-{
-	if (!good)
-		abort();
-}
 
 static void
 write_again(const struct manifest *m, struct buf *to)
@@ -26,9 +20,9 @@ write_again(const struct manifest *m, struct buf *to)
 
 	for (size_t i = 0; i < manifest_count(m); i++) {
 		e = manifest_at(m, i);
-		require(path_is_clean(e->path));
-		require(manifest_find(m, e->path) == i);
-		require(manifest_add(to, e->sum, e->path, NULL) == 0);
+		fuzz_require(path_is_clean(e->path));
+		fuzz_require(manifest_find(m, e->path) == i);
+		fuzz_require(manifest_add(to, e->sum, e->path, NULL) == 0);
 	}
 }
 
@@ -41,9 +35,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (m != NULL) {
 		write_again(m, &a);
 		n = manifest_parse(a.data, a.len, NULL);
-		require(n != NULL && manifest_count(n) == manifest_count(m));
+		fuzz_require(n != NULL &&
+			     manifest_count(n) == manifest_count(m));
 		write_again(n, &b);
-		require(a.len == b.len &&
+		fuzz_require(
+			a.len == b.len &&
 			(a.len == 0 || memcmp(a.data, b.data, a.len) == 0));
 	}
 	manifest_free(n);
