@@ -27,13 +27,13 @@ int io_read_file(int dirfd, const char *name, size_t max, struct buf *out,
 int io_read_fd(int fd, const char *name, size_t max, struct buf *out,
 	       struct error *err);
 
-/* Exactly `len` bytes at `off`, EINTR and short transfers handled.  A file
- * that ends early is ERROR_CORRUPT ("ends at byte N, expected M more"). */
 /* The same into memory of `arena`, which other things can share: *data, of *len
  * bytes.  ERROR_CORRUPT also where the file gets shorter meanwhile. */
 int io_read_arena(int fd, const char *name, size_t max, struct arena *arena,
 		  const char **data, size_t *len, struct error *err);
 
+/* Exactly `len` bytes at `off`, EINTR and short transfers handled.  A file
+ * that ends early is ERROR_CORRUPT ("ends at byte N, expected M more"). */
 int io_pread(int fd, const char *name, void *data, size_t len, uint64_t off,
 	     struct error *err);
 int io_pwrite(int fd, const char *name, const void *data, size_t len,
@@ -59,6 +59,13 @@ char *io_temp_name(char *to, const char *name);
 
 /* Is this the name of such a temporary file? */
 bool io_is_temp(const char *name);
+
+/*
+ * Remove `name`, file or directory, with all that is in it; what is not there
+ * is no error.  Links are removed, not followed.  For things of our own only:
+ * nobody is asked.
+ */
+int io_remove_tree(int dirfd, const char *name, struct error *err);
 
 int io_fsync(int fd, const char *name, struct error *err);
 

@@ -378,3 +378,25 @@ path_open_parent(int rootfd, const char *rel, bool make, mode_t mode,
 			   : "cannot open its directory",
 		      err);
 }
+
+bool
+path_is_empty_dir(int fd)
+{
+	/* "." and ".." take 48 bytes; what does not fit is something else. */
+	char list[256];
+	long n = 0;
+
+	while ((n = syscall(SYS_getdents64, fd, list, sizeof(list))) > 0)
+		for (long at = 0; at < n;) {
+			/* struct linux_dirent64: ino, off, reclen, type,
+			 * name. */
+			unsigned short len = 0;
+			const char *name = list + at + 19;
+
+			memcpy(&len, list + at + 16, sizeof(len));
+			if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
+				return false;
+			at += len;
+		}
+	return n == 0;
+}

@@ -63,6 +63,10 @@ int path_stat_beneath(int rootfd, const char *rel, struct stat *st,
 int path_open_parent(int rootfd, const char *rel, bool make, mode_t mode,
 		     const char **base, struct error *err);
 
+/* Is there nothing in the directory open as `fd`?  False, too, where it cannot
+ * be read; its place in it moves. */
+bool path_is_empty_dir(int fd);
+
 /*
  * A cache of open parent directories, for long lists of files of which many
  * share a directory.  pathcache_parent() is path_open_parent() with
@@ -78,6 +82,13 @@ int pathcache_parent(struct pathcache *c, const char *rel, const char **base,
  * a symbolic link is then resolved by path_stat_beneath(). */
 int pathcache_stat(struct pathcache *c, const char *rel, struct stat *st,
 		   struct error *err);
+
+/*
+ * Is there certainly nothing at `rel`, its directory missing or empty?  False:
+ * look for yourself.  A directory is read only when it is asked about twice in a
+ * row, and once: for long lists of files to be made.
+ */
+bool pathcache_vacant(struct pathcache *c, const char *rel);
 
 /*
  * Small caches below two roots, files and metadata, say, for each of many

@@ -30,6 +30,9 @@ struct pathcache {
 	size_t max;	    /* slots used at most */
 	size_t count, last; /* slots filled; the one used last */
 	uint64_t clock;
+	char *asked; /* the last directory that pathcache_vacant() was given */
+	size_t asked_len;
+	enum { ASKED_ONCE, VACANT, NOT_VACANT } known; /* of it */
 	struct slot slots[SLOTS];
 };
 
@@ -62,6 +65,7 @@ pathcache_free(struct pathcache *c)
 	if (c == NULL)
 		return;
 	forget_all(c);
+	mem_free(c->asked);
 	mem_free(c);
 }
 
@@ -183,6 +187,44 @@ pathcache_stat(struct pathcache *c, const char *rel, struct stat *st,
 	if (S_ISLNK(st->st_mode))
 		return path_stat_beneath(c->rootfd, rel, st, err);
 	return 0;
+}
+
+static bool
+is_vacant(struct pathcache *c, const char *rel)
+{
+	struct error why = ERROR_INIT;
+	const char *base = NULL;
+	int parent = pathcache_parent(c, rel, &base, &why), fd = -1;
+	bool vacant = false;
+
+	if (parent < 0 && parent != AT_FDCWD)
+		return why.kind == ERROR_ABSENT;
+	fd = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0) {
+		vacant = path_is_empty_dir(fd);
+		close(fd);
+	}
+	return vacant;
+}
+
+bool
+pathcache_vacant(struct pathcache *c, const char *rel)
+{
+	const size_t len = (size_t)(path_base(rel) - rel);
+
+	if (c->asked == NULL || c->asked_len != len ||
+	    memcmp(c->asked, rel, len) != 0) {
+		mem_free(c->asked);
+		c->asked = mem_alloc(len + 1, 1);
+		if (c->asked != NULL)
+			memcpy(c->asked, rel, len);
+		c->asked_len = len;
+		c->known = ASKED_ONCE;
+		return false;
+	}
+	if (c->known == ASKED_ONCE)
+		c->known = is_vacant(c, rel) ? VACANT : NOT_VACANT;
+	return c->known == VACANT;
 }
 
 struct pathcache *

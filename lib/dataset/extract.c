@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "buf.h"
 #include "container/transfer.h"
 #include "dataset/target.h"
 #include "error.h"
@@ -149,7 +148,6 @@ struct extraction {
 	const struct catalogue_options *o;
 	int dir;
 	struct pathcache *parents;
-	struct buf absent; /* a directory that is not there: nothing is in it */
 	struct targets targets;
 	struct arena *arena;
 	struct stripe from, to; /* the files wanted, end to end */
@@ -163,22 +161,15 @@ in_the_way(struct extraction *x, const struct segmap_file *f, bool force,
 {
 	struct error why = ERROR_INIT;
 	char shown[SHOWN_MAX];
-	const char *base = path_base(f->path);
-	size_t dir = (size_t)(base - f->path);
+	const char *base = NULL;
 	struct stat st;
 	int parent = -1, rc = 0;
 
-	/* Files mostly come directory by directory. */
-	if (dir > 0 && x->absent.len == dir &&
-	    memcmp(x->absent.data, f->path, dir) == 0)
+	if (pathcache_vacant(x->parents, f->path))
 		return 0;
 	parent = pathcache_parent(x->parents, f->path, &base, &why);
-	if (parent < 0 && why.kind == ERROR_ABSENT) {
-		buf_clear(&x->absent);
-		return buf_add(&x->absent, f->path, dir) < 0
-			       ? error_no_memory(err)
-			       : 0;
-	}
+	if (parent < 0 && why.kind == ERROR_ABSENT)
+		return 0;
 	if (parent < 0)
 		return error_set(err, why.kind, "%s", why.text);
 	if (fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0) {
@@ -243,7 +234,7 @@ add_file(struct extraction *x, size_t i, bool force, struct error *err)
 			.start = x->len,
 			.len = f->size,
 			.dirfd = x->dir,
-			.path = t->temp,
+			.path = f->path,
 			.sum = i,
 			.file = (size_t)(t - x->targets.list),
 		};
@@ -269,7 +260,9 @@ copy_all(struct extraction *x, struct error *err)
 	for (size_t i = 0; i < m->nfiles; i++)
 		t.sums_to[i].size = m->files[i].size;
 	progress_expect(t.progress, x->len);
+	/* Preparing takes away what an interrupted run left, and so makes room. */
 	if (targets_prepare(&x->targets, x->o->par, err) < 0 ||
+	    targets_check_space(&x->targets, err) < 0 ||
 	    targets_transfer(&x->targets, &x->from, &x->to, x->len, &t, err) <
 		    0)
 		goto out;
@@ -307,7 +300,7 @@ list_all(struct extraction *x, const bool *only, bool force, size_t *count,
 		if (add_file(x, i, force, err) < 0)
 			return -1;
 	}
-	return targets_check_space(&x->targets, err);
+	return 0;
 }
 
 int
@@ -347,7 +340,6 @@ extract_files(const struct packed *p, const bool *only, const char *dir,
 out:
 	targets_discard(&x.targets);
 	targets_fini(&x.targets);
-	buf_free(&x.absent);
 	pathcache_free(x.parents);
 	if (x.dir >= 0)
 		close(x.dir);

@@ -2,7 +2,7 @@
 /*
  * target.c - temporary files on their way to being the real ones.
  */
-#include "dataset/target.h"
+#include "dataset/target_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,37 +42,50 @@ void
 targets_fini(struct targets *t)
 {
 	mem_free(t->list);
+	mem_free(t->trees);
 	arena_free(t->arena);
 	*t = (struct targets){ .count = 0 };
+}
+
+/* A temporary name beside `path`. */
+const char *
+target_temp(const struct targets *t, const char *path, struct error *err)
+{
+	const char *base = path_base(path);
+	char temp[IO_TEMP_MAX];
+	char *p = arena_printf(t->arena, "%.*s%s", (int)(base - path), path,
+			       io_temp_name(temp, base));
+
+	if (p == NULL)
+		error_no_memory(err);
+	return p;
 }
 
 struct target *
 targets_add(struct targets *t, const struct target *what, struct error *err)
 {
-	const char *base = path_base(what->path);
-	char temp[IO_TEMP_MAX];
 	struct target *n = NULL;
 
 	if (t->count == t->cap) {
 		size_t cap = t->cap ? t->cap * 2 : 64;
 
 		n = mem_realloc(t->list, cap, sizeof(*n));
-		if (n == NULL)
-			goto fail;
+		if (n == NULL) {
+			error_no_memory(err);
+			return NULL;
+		}
 		t->list = n;
 		t->cap = cap;
 	}
 	n = &t->list[t->count];
 	*n = *what;
-	n->temp = arena_printf(t->arena, "%.*s%s", (int)(base - what->path),
-			       what->path, io_temp_name(temp, base));
-	if (n->temp == NULL)
-		goto fail;
+	if (!target_is_new(n)) {
+		n->temp = target_temp(t, n->path, err);
+		if (n->temp == NULL)
+			return NULL;
+	}
 	t->count++;
 	return n;
-fail:
-	error_no_memory(err);
-	return NULL;
 }
 
 int
@@ -162,23 +175,21 @@ make_temp(const struct target *t, struct pathcache *dir, struct error *err)
 	const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
 	struct error why = ERROR_INIT;
 	const char *base = NULL;
-	int parent = pathcache_parent(dir, t->path, &base, &why), own = -1;
+	int parent = pathcache_parent(dir, t->temp, &base, &why), own = -1;
 	/* Private until it has its owner, where one is recorded. */
 	mode_t mode = t->attr != NULL && t->attr->has_owner ? 0600 : 0666;
 	int fd = -1;
 
 	if (parent < 0)
-		parent = own = path_open_parent(t->dirfd, t->path, true, 0777,
+		parent = own = path_open_parent(t->dirfd, t->temp, true, 0777,
 						&base, err);
 	if (parent < 0)
 		return -1;
-	base = path_base(t->temp);
 	fd = openat(parent, base, flags, mode);
 	/* What an interrupted run left is ours, and useless. */
 	if (fd < 0 && errno == EEXIST) {
-		if (unlinkat(parent, base, 0) < 0)
-			error_sys(err, "%s: cannot remove", t->temp);
-		else if ((fd = openat(parent, base, flags, mode)) < 0)
+		if (io_remove_tree(parent, base, err) == 0 &&
+		    (fd = openat(parent, base, flags, mode)) < 0)
 			error_sys(err, "%s: cannot create", t->temp);
 	} else if (fd < 0) {
 		error_sys(err, "%s: cannot create", t->temp);
@@ -220,6 +231,8 @@ targets_prepare(struct targets *t, struct par *par, struct error *err)
 	int rc = work_init(&w, par, err);
 
 	if (rc == 0)
+		rc = target_trees_make(t, err);
+	if (rc == 0)
 		rc = par_for(par, t->count, TARGET_BATCH, prepare, &w, err);
 	work_fini(&w);
 	return rc;
@@ -246,12 +259,12 @@ static int
 open_temp(const struct target *t, struct pathcache *dir, struct error *err)
 {
 	const char *base = NULL;
-	int parent = pathcache_parent(dir, t->path, &base, err);
+	int parent = pathcache_parent(dir, t->temp, &base, err);
 	int fd = -1;
 
 	if (parent < 0)
 		return -1;
-	fd = openat(parent, path_base(t->temp),
+	fd = openat(parent, base,
 		    O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		error_sys(err, "%s: cannot open", t->temp);
@@ -378,8 +391,8 @@ finish_one(void *arg, size_t i, unsigned worker, struct error *err)
 	return 0;
 }
 
-static bool
-same_parent(const struct target *a, const struct target *b)
+bool
+target_same_parent(const struct target *a, const struct target *b)
 {
 	size_t n = (size_t)(path_base(a->path) - a->path);
 
@@ -399,7 +412,7 @@ find_runs(struct work *w, struct error *err)
 	if (w->runs == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < t->count; i++)
-		if (i == 0 || !same_parent(&t->list[i - 1], &t->list[i]))
+		if (i == 0 || !target_same_parent(&t->list[i - 1], &t->list[i]))
 			w->runs[w->nruns++] = i;
 	w->runs[w->nruns] = t->count;
 	return 0;
@@ -428,7 +441,7 @@ rename_run(void *arg, size_t run, unsigned worker, struct error *err)
 		struct target *t = &w->t->list[i];
 		struct pathcache *dir = NULL;
 
-		if (t->kind != w->kind || t->done)
+		if (t->kind != w->kind || t->done || t->tree != TARGET_NO_TREE)
 			continue;
 		dir = cache_of(&w->parents[worker], t->dirfd, err);
 		if (dir == NULL || rename_one(t, dir, err) < 0)
@@ -437,104 +450,15 @@ rename_run(void *arg, size_t run, unsigned worker, struct error *err)
 	return 0;
 }
 
-/* --- Directories --- */
-
-struct dir {
-	int dirfd;
-	const char *path; /* "": dirfd itself */
-};
-
+/* New directories, with all that is in them. */
 static int
-compare_dir(const void *x, const void *y)
+place_trees(struct targets *t, struct error *err)
 {
-	const struct dir *a = x, *b = y;
-
-	if (a->dirfd != b->dirfd)
-		return a->dirfd < b->dirfd ? -1 : 1;
-	return strcmp(a->path, b->path);
-}
-
-static int
-sync_dir(const struct dir *d, struct error *err)
-{
-	int fd = -1, rc = -1;
-
-	if (d->path[0] == '\0')
-		return io_sync_dir(d->dirfd, ".", err);
-	fd = path_open_beneath(d->dirfd, d->path, O_RDONLY | O_DIRECTORY, 0,
-			       err);
-	if (fd < 0)
+	if (target_sync_trees(t, err) < 0 || target_trees_rename(t, err) < 0)
 		return -1;
-	rc = io_sync_dir(fd, d->path, err);
-	close(fd);
-	return rc;
-}
-
-struct dirs {
-	struct dir *list;
-	size_t count, cap;
-};
-
-static int
-add_dir(struct dirs *d, const struct targets *t, int dirfd, const char *path)
-{
-	if (d->count == d->cap) {
-		size_t cap = d->cap ? d->cap * 2 : 64;
-		void *p = mem_realloc(d->list, cap, sizeof(*d->list));
-
-		if (p == NULL)
-			return -1;
-		d->list = p;
-		d->cap = cap;
-	}
-	path = arena_strdup(t->arena, path);
-	if (path == NULL)
-		return -1;
-	d->list[d->count++] = (struct dir){ dirfd, path };
+	for (size_t i = 0; i < t->count; i++)
+		t->list[i].done = t->list[i].done || t->list[i].tree != TARGET_NO_TREE;
 	return 0;
-}
-
-/* The directories above one target, up to the root: new ones have to last
- * too. */
-static int
-add_dirs(struct dirs *d, const struct targets *t, const struct target *g)
-{
-	char *path = arena_strdup(t->arena, g->path);
-
-	while (path != NULL && path[0] != '\0') {
-		char *slash = strrchr(path, '/');
-
-		*(slash ? slash : path) = '\0';
-		if (add_dir(d, t, g->dirfd, path) < 0)
-			return -1;
-	}
-	return path == NULL ? -1 : 0;
-}
-
-static int
-sync_dirs(const struct targets *t, enum target_kind kind, struct error *err)
-{
-	const struct target *last = NULL;
-	struct dirs d = { .count = 0 };
-	int rc = 0;
-
-	for (size_t i = 0; i < t->count && rc == 0; i++) {
-		const struct target *g = &t->list[i];
-
-		/* Neighbours in the list mostly share their directory. */
-		if (g->kind != kind || (last && same_parent(last, g)))
-			continue;
-		last = g;
-		if (add_dirs(&d, t, g) < 0)
-			rc = error_no_memory(err);
-	}
-	if (d.count > 0)
-		qsort(d.list, d.count, sizeof(*d.list), compare_dir);
-	for (size_t i = 0; i < d.count && rc == 0; i++)
-		if (i == 0 || compare_dir(&d.list[i - 1], &d.list[i]) != 0)
-			rc = sync_dir(&d.list[i], err);
-	mem_free(d.list);
-	return rc;
 }
 
 int
@@ -550,8 +474,10 @@ targets_commit(struct targets *t, struct par *par, struct error *err)
 		rc = par_for(par, t->count, TARGET_BATCH, finish_one, &w, err);
 		if (rc == 0)
 			rc = par_for(par, w.nruns, 1, rename_run, &w, err);
+		if (rc == 0 && w.kind == TARGET_FILE)
+			rc = place_trees(t, err);
 		if (rc == 0)
-			rc = sync_dirs(t, w.kind, err);
+			rc = target_sync_dirs(t, w.kind, err);
 	}
 	mem_free(w.runs);
 	work_fini(&w);
@@ -566,7 +492,7 @@ targets_discard(struct targets *t)
 		const char *base = NULL;
 		int parent = -1;
 
-		if (!g->prepared || g->done)
+		if (!g->prepared || g->done || g->tree != TARGET_NO_TREE)
 			continue;
 		parent = path_open_parent(g->dirfd, g->temp, false, 0, &base,
 					  NULL);
@@ -576,4 +502,5 @@ targets_discard(struct targets *t)
 		}
 		g->prepared = false;
 	}
+	target_trees_discard(t);
 }

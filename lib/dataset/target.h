@@ -35,7 +35,12 @@ struct target {
 	enum target_kind kind;
 	int dirfd;	  /* root of `path` */
 	const char *path; /* final, clean, beneath dirfd */
-	const char *temp; /* the same directory, temporary name */
+	/* What stands for it: the same directory, temporary name, or the same
+	 * name in a new directory.  Of files that are filled known only when
+	 * they are prepared. */
+	const char *temp;
+	size_t tree; /* 1 + number of the new directory it lies in; or: */
+#define TARGET_NO_TREE ((size_t)0)
 	uint64_t size;
 	const struct attr *attr; /* to apply; NULL: mode 0666 & ~umask */
 	const void *image;	 /* contents from the start of the file */
@@ -46,24 +51,33 @@ struct target {
 	bool done;     /* renamed */
 };
 
+/* Private to it. */
+struct target_tree;
+
 struct targets {
 	struct target *list;
 	size_t count, cap;
 	struct arena *arena;
+	struct target_tree *trees; /* new directories */
+	size_t ntrees, trees_cap;
+	int trees_fd; /* they lie below it */
 };
 
 int targets_init(struct targets *t, struct error *err);
 void targets_fini(struct targets *t);
 
-/* Add one; `temp` is made up here.  NULL: ERROR_NOMEM. */
+/* Add one.  NULL: ERROR_NOMEM. */
 struct target *targets_add(struct targets *t, const struct target *what,
 			   struct error *err);
 
 /* Is there room?  ERROR_SYSTEM with ENOSPC says how much is missing where. */
 int targets_check_space(const struct targets *t, struct error *err);
 
-/* Make all temporary files, except those that will be filled: parents, size,
- * image. */
+/*
+ * Make all temporary files, except those that will be filled: parents, size,
+ * image.  A TARGET_FILE that is filled and whose directory is not there, or
+ * empty, gets into a new one, which will be renamed as a whole.
+ */
 int targets_prepare(struct targets *t, struct par *par, struct error *err);
 
 /* Only number i: for targets that come one after another. */

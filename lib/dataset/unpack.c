@@ -51,6 +51,8 @@ look_at(struct unpacking *u, size_t i, bool *have, struct error *err)
 	struct stat st;
 
 	*have = false;
+	if (pathcache_vacant(u->w.parents, f->path))
+		return 0;
 	str_printable(shown, sizeof(shown), f->path);
 	if (pathcache_stat(u->w.parents, f->path, &st, &why) < 0) {
 		if (why.kind == ERROR_ABSENT)
@@ -95,7 +97,7 @@ add_target(struct unpacking *u, size_t i, struct error *err)
 			.start = f->start,
 			.len = f->size,
 			.dirfd = p->file_fd,
-			.path = t->temp,
+			.path = f->path,
 			.sum = i,
 			.file = (size_t)(t - u->targets.list),
 		};
@@ -319,12 +321,16 @@ work(struct unpacking *u, struct error *err)
 		return -1;
 	for (size_t i = 0; i < u->targets.count; i++)
 		need += u->targets.list[i].size;
+	/* Preparing takes away what an interrupted run left, so it comes first;
+	 * itself it needs next to nothing. */
+	if (!w->po->o->dry_run &&
+	    targets_prepare(&u->targets, w->po->o->par, err) < 0)
+		return -1;
 	if (pack_check_room(p->file_fd, need, "the files", err) < 0)
 		return -1;
 	if (w->po->o->dry_run)
 		return 0;
-	if (targets_prepare(&u->targets, w->po->o->par, err) < 0 ||
-	    write_files(u, &p->map, &u->data, err) < 0 ||
+	if (write_files(u, &p->map, &u->data, err) < 0 ||
 	    write_files(u, &p->hidden.red, &u->red, err) < 0 ||
 	    targets_commit(&u->targets, w->po->o->par, err) < 0 ||
 	    restore_order(u, err) < 0 || pack_switch(w, true, err) < 0)

@@ -4,7 +4,9 @@
  * and large ones, by several threads, with few descriptors, with leftovers and
  * links in the way.
  */
+#include <errno.h>
 #include <sys/resource.h>
+#include <sys/xattr.h>
 
 #include "arena.h"
 #include "container/stripe.h"
@@ -61,7 +63,7 @@ add(struct work *w, size_t i, const char *path, uint64_t size)
 		.start = w->len,
 		.len = size,
 		.dirfd = rootfd,
-		.path = t->temp,
+		.path = t->path,
 		.sum = i,
 		.file = (size_t)(t - w->t.list),
 	};
@@ -139,14 +141,23 @@ all_right(const struct work *w)
 	return good;
 }
 
-/* Names below the root that are no directories. */
+/* Targets that have their names. */
 static size_t
-files_there(bool temps)
+files_there(const struct work *w)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->t.count; i++)
+		n += exists(fmt("%s/%s", root, w->t.list[i].path));
+	return n;
+}
+
+/* Temporary names. */
+static size_t
+temps_there(void)
 {
 	char line[32] = "0";
-	FILE *f = popen(fmt("find %s ! -type d %s | wc -l", root,
-			    temps ? "-name '.scrkit*'" : ""),
-			"r");
+	FILE *f = popen(fmt("find %s -name '.scrkit*' | wc -l", root), "r");
 
 	must(f != NULL && fgets(line, sizeof(line), f) != NULL);
 	pclose(f);
@@ -162,12 +173,12 @@ round_trip(unsigned threads, size_t files)
 
 	start(&w, files);
 	is_int(fill(&w, par, &err), 0, "filled");
-	is_int((int64_t)files_there(true), (int64_t)files_there(false),
+	is_int((int64_t)files_there(&w), 0,
 	       "nothing has its name before the commit");
 	is_int(targets_commit(&w.t, par, &err), 0, "put in place");
 	ok(all_right(&w), fmt("%zu files, %u threads: contents, modes, times",
 			      files, threads));
-	is_int((int64_t)files_there(true), 0, "nothing else is left");
+	is_int((int64_t)temps_there(), 0, "nothing else is left");
 	targets_discard(&w.t);
 	targets_fini(&w.t);
 	par_free(par);
@@ -195,6 +206,15 @@ few_descriptors(void)
 	par_free(par);
 }
 
+/* The temporary file for `base` in `dir`. */
+static const char *
+temp_in(const char *dir, const char *base)
+{
+	char temp[IO_TEMP_MAX];
+
+	return fmt("%s/%s/%s", root, dir, io_temp_name(temp, base));
+}
+
 static void
 leftovers(void)
 {
@@ -206,14 +226,20 @@ leftovers(void)
 	must(mkdir(fmt("%s/d1", root), 0700) == 0 &&
 	     mkdir(fmt("%s/d1/sub", root), 0700) == 0);
 	write_file(fmt("%s/precious", root), "precious", 8);
-	write_file(fmt("%s/%s", root, w.t.list[1].temp), "left over", 9);
-	must(symlink("../../precious", fmt("%s/%s", root, w.t.list[6].temp)) ==
-	     0);
-	must(link(fmt("%s/precious", root),
-		  fmt("%s/%s", root, w.t.list[11].temp)) == 0);
+	write_file(temp_in("d1/sub", "f1"), "left over", 9);
+	must(symlink("../../precious", temp_in("d1/sub", "f6")) == 0);
+	must(link(fmt("%s/precious", root), temp_in("d1/sub", "f11")) == 0);
+	must(mkdir(temp_in(".", "d0"), 0700) == 0 &&
+	     symlink(root, fmt("%s/link", temp_in(".", "d0"))) == 0 &&
+	     mkdir(fmt("%s/sub", temp_in(".", "d0")), 0700) == 0);
+	write_file(fmt("%s/sub/other", temp_in(".", "d0")), "left over", 9);
+	write_file(temp_in(".", "d3"), "left over", 9);
 	ok(fill(&w, one, &err) == 0 && targets_commit(&w.t, one, &err) == 0 &&
 		   all_right(&w),
 	   "leftovers are replaced");
+	ok(!exists(fmt("%s/d0/link", root)) &&
+		   !exists(fmt("%s/d0/sub/other", root)) && temps_there() == 0,
+	   "what was left in a new directory is gone");
 	must(io_read_file(rootfd, "precious", 100, &got, NULL) == 0);
 	is_str(got.data, "precious", "what they are linked to is not");
 	buf_free(&got);
@@ -223,7 +249,68 @@ leftovers(void)
 	must(symlink("/tmp", fmt("%s/d2", root)) == 0);
 	ok(fill(&w, one, &err) < 0 && err.kind == ERROR_UNSAFE, err.text);
 	targets_discard(&w.t);
-	is_int((int64_t)files_there(true), 0, "nothing is left of it");
+	is_int((int64_t)temps_there(), 0, "nothing is left of it");
+	targets_fini(&w.t);
+}
+
+/* Many files into directories that stand there empty, as packing leaves them:
+ * the directory is replaced only if nobody can tell. */
+static void
+into_empty(void)
+{
+	static struct work w;
+	struct error err = ERROR_INIT;
+	struct stat was[4], is[4];
+	size_t n = 0;
+
+	start(&w, 0);
+	for (size_t d = 0; d < 4; d++) {
+		must(mkdir(fmt("%s/e%zu", root, d), 0700) == 0 &&
+		     chmod(fmt("%s/e%zu", root, d), 02751) == 0);
+		for (size_t i = 0; i < 20; i++, n++)
+			add(&w, n, fmt("e%zu/f%zu", d, i), 100 * i + 1);
+	}
+	write_file(fmt("%s/e1/there", root), "already", 7);
+	must(setxattr(fmt("%s/e2", root), "trusted.scrkit", "x", 1, 0) == 0 ||
+	     errno == ENOTSUP || errno == EPERM);
+	must(chmod(fmt("%s/e3", root), 0400) == 0);
+	for (size_t d = 0; d < 4; d++)
+		must(stat(fmt("%s/e%zu", root, d), &was[d]) == 0);
+	w.from[0].len = w.len;
+	must(targets_prepare(&w.t, one, NULL) == 0);
+	ok(w.t.list[0].tree != TARGET_NO_TREE &&
+		   w.t.list[60].tree == TARGET_NO_TREE,
+	   "one that cannot be written stays: others say so");
+	must(chmod(fmt("%s/e3", root), 0700) == 0);
+	targets_discard(&w.t);
+	ok(stat(fmt("%s/e0", root), &is[0]) == 0 &&
+		   is[0].st_ino == was[0].st_ino && temps_there() == 0,
+	   "discarded: the empty directory stands as before");
+	ok(fill(&w, one, &err) == 0 && targets_commit(&w.t, one, &err) == 0 &&
+		   all_right(&w) && temps_there() == 0,
+	   "filled into directories that were there");
+	for (size_t d = 0; d < 4; d++)
+		must(stat(fmt("%s/e%zu", root, d), &is[d]) == 0);
+	ok(is[0].st_ino != was[0].st_ino && is[0].st_mode == was[0].st_mode,
+	   "an empty one is replaced, by one with its mode");
+	ok(is[1].st_ino == was[1].st_ino && exists(fmt("%s/e1/there", root)),
+	   "one that is not empty is not");
+	ok(is[2].st_ino == was[2].st_ino, "nor one with attributes");
+	targets_fini(&w.t);
+
+	start(&w, 0);
+	for (size_t i = 0; i < 20; i++)
+		add(&w, i, fmt("new/f%zu", i), 10);
+	w.from[0].len = w.len;
+	must(fill(&w, one, NULL) == 0);
+	must(mkdir(fmt("%s/new", root), 0777) == 0);
+	write_file(fmt("%s/new/f3", root), "came in between", 15);
+	ok(targets_commit(&w.t, one, &err) < 0 && says(&err, "cannot rename"),
+	   "what came in between is not replaced");
+	targets_discard(&w.t);
+	ok(temps_there() == 0 && exists(fmt("%s/new/f3", root)) &&
+		   !exists(fmt("%s/new/f4", root)),
+	   "nor is anything left");
 	targets_fini(&w.t);
 }
 
@@ -261,6 +348,7 @@ main(void)
 	round_trip(2, 1);
 	few_descriptors();
 	leftovers();
+	into_empty();
 	ok(fails_well(fill_again, begin_again, NULL), "no memory");
 	targets_discard(&again.t);
 	targets_fini(&again.t);
