@@ -85,8 +85,8 @@ int pathcache_stat(struct pathcache *c, const char *rel, struct stat *st,
 
 /*
  * Is there certainly nothing at `rel`, its directory missing or empty?  False:
- * look for yourself.  A directory is read only when it is asked about twice in a
- * row, and once: for long lists of files to be made.
+ * look for yourself.  A directory is read once, and only when it is asked about
+ * twice in a row: for long lists of files to be made.
  */
 bool pathcache_vacant(struct pathcache *c, const char *rel);
 

@@ -17,6 +17,7 @@
 #include "mem.h"
 #include "meta/kvscan.h"
 #include "meta/kvtree.h"
+#include "meta/kvwrite.h"
 #include "meta/rank2file.h"
 #include "meta/value.h"
 #include "path.h"
@@ -448,6 +449,44 @@ store_attrs(const struct hidden *h, const struct segmap *m,
 	return 0;
 }
 
+/* The same without a tree: attributes and nothing else, of files each of which
+ * is listed once. */
+static int
+put_attrs(const struct hidden *h, const struct segmap *m, const struct place *p,
+	  struct buf *out, struct error *err)
+{
+	struct kvwrite w;
+	uint32_t count = 0;
+	size_t at = 0;
+
+	for (size_t i = 0; i < m->nfiles && i < h->nattrs; i++)
+		count += is_listed(p, m->files[i].rank);
+	kvtree_begin(&w, out, count > 0);
+	if (count > 0)
+		kvwrite_key(&w, "FILE", count);
+	for (size_t i = 0; count > 0 && i < m->nfiles && i < h->nattrs; i++) {
+		if (!is_listed(p, m->files[i].rank))
+			continue;
+		at = kvwrite_key(&w, m->files[i].path, 0);
+		attr_put(&w, at, &h->attrs[i]);
+	}
+	return kvtree_seal(&w, err);
+}
+
+static int
+build_part(const struct hidden *h, const struct segmap *m,
+	   const struct place *p, struct buf *out, struct error *err)
+{
+	struct kvtree *t = kvtree_new(err);
+	int rc = -1;
+
+	if (t != NULL && store_attrs(h, m, p, t, err) == 0 &&
+	    store_hidden(h, p, t, err) == 0)
+		rc = kvtree_encode(t, out, err);
+	kvtree_free(t);
+	return rc;
+}
+
 /* CTR, RED: what the containers of metadata are, in the form of CTR. */
 static int
 store_containers(const struct segmap *red, struct kvtree *t, struct error *err)
@@ -478,24 +517,27 @@ hidden_store(const struct hidden *h, int dirfd, const struct segmap *m,
 	struct kvtree *list =
 		kvtree_put(kvtree_get(r->top, "CTR"), "HIDDEN", err);
 	struct place p = { .part = 0 };
+	struct buf image = BUF_INIT;
 	char name[PART_NAME];
 	int rc = 0;
 
 	if (r->nranks > 0)
 		p.last = (r->nranks - 1) / RANK2FILE_PART_RANKS;
 	for (; list != NULL && rc == 0 && p.part <= p.last; p.part++) {
-		struct kvtree *t = kvtree_new(err);
-
 		snprintf(name, sizeof(name), PART_STEM "%zu" PART_END,
 			 p.part * RANK2FILE_PART_RANKS + r->generation);
-		rc = -1;
-		if (t != NULL && store_attrs(h, m, &p, t, err) == 0 &&
-		    store_hidden(h, &p, t, err) == 0 &&
-		    kvtree_write_file(t, dirfd, name, err) == 0 &&
-		    kvtree_put(list, name, err) != NULL)
-			rc = 0;
-		kvtree_free(t);
+		buf_clear(&image);
+		rc = r->distinct && h->nfiles == 0
+			     ? put_attrs(h, m, &p, &image, err)
+			     : build_part(h, m, &p, &image, err);
+		if (rc < 0)
+			error_wrap(err, "%s", name);
+		else if (io_replace(dirfd, name, image.data, image.len, 0666,
+				    err) < 0 ||
+			 kvtree_put(list, name, err) == NULL)
+			rc = -1;
 	}
+	buf_free(&image);
 	if (list == NULL || rc < 0)
 		return -1;
 	return store_containers(&h->red, kvtree_get(r->top, "CTR"), err);

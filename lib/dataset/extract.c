@@ -260,7 +260,7 @@ copy_all(struct extraction *x, struct error *err)
 	for (size_t i = 0; i < m->nfiles; i++)
 		t.sums_to[i].size = m->files[i].size;
 	progress_expect(t.progress, x->len);
-	/* Preparing takes away what an interrupted run left, and so makes room. */
+	/* Preparing takes away what an interrupted run left: that is room. */
 	if (targets_prepare(&x->targets, x->o->par, err) < 0 ||
 	    targets_check_space(&x->targets, err) < 0 ||
 	    targets_transfer(&x->targets, &x->from, &x->to, x->len, &t, err) <

@@ -154,6 +154,7 @@ look(struct packing *w, struct error *err)
 	memcpy(w->map.files, from->files, from->nfiles * sizeof(*from->files));
 	if (refuse_twins(w, err) < 0)
 		return -1;
+	w->distinct = true;
 	if (pack_sort(w, err) < 0)
 		return -1;
 	for (size_t i = 0; i < w->map.nfiles; i++)
@@ -221,6 +222,7 @@ pack_switch(struct packing *w, bool plain, struct error *err)
 		return -1;
 	r.generation = p->r2f.unused;
 	r.uncounted = p->layout == 1;
+	r.distinct = w->distinct;
 	if ((plain ||
 	     hidden_store(&w->hidden, p->meta_fd, &w->map, &r, err) == 0) &&
 	    rank2file_store(p->meta_fd, p->base, &r, err) == 0 &&

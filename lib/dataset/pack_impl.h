@@ -27,6 +27,7 @@ struct packing {
 	struct pathcache *parents, *meta; /* of files, of metadata */
 	struct segmap map;		  /* the new one */
 	size_t *from;		/* by file of it: which file of p->map it is */
+	bool distinct;		/* no path is in it twice, for certain */
 	struct hidden hidden;	/* and what stands beside it */
 	struct stat *stats;	/* of the originals, by file of `map` */
 	struct stat *red_stats; /* by file of `hidden` */

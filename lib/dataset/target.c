@@ -264,8 +264,7 @@ open_temp(const struct target *t, struct pathcache *dir, struct error *err)
 
 	if (parent < 0)
 		return -1;
-	fd = openat(parent, base,
-		    O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(parent, base, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		error_sys(err, "%s: cannot open", t->temp);
 	return fd;
@@ -457,7 +456,8 @@ place_trees(struct targets *t, struct error *err)
 	if (target_sync_trees(t, err) < 0 || target_trees_rename(t, err) < 0)
 		return -1;
 	for (size_t i = 0; i < t->count; i++)
-		t->list[i].done = t->list[i].done || t->list[i].tree != TARGET_NO_TREE;
+		t->list[i].done =
+			t->list[i].done || t->list[i].tree != TARGET_NO_TREE;
 	return 0;
 }
 

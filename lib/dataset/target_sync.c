@@ -119,7 +119,8 @@ target_sync_trees(const struct targets *t, struct error *err)
 		    (last && target_same_parent(last, g)))
 			continue;
 		last = g;
-		rc = add_dirs(&d, t, g->dirfd, g->temp, strlen(t->trees[g->tree - 1].temp));
+		rc = add_dirs(&d, t, g->dirfd, g->temp,
+			      strlen(t->trees[g->tree - 1].temp));
 	}
 	return sync_all(&d, rc, err);
 }

@@ -40,8 +40,8 @@ make_like(int parent, const char *temp, const struct stat *like)
 
 	if (mkdirat(parent, temp, 0700) < 0)
 		return -1;
-	fd = openat(parent, temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-					  O_CLOEXEC);
+	fd = openat(parent, temp,
+		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == like->st_uid &&
 	    (st.st_gid == like->st_gid ||
 	     fchown(fd, (uid_t)-1, like->st_gid) == 0) &&
@@ -89,8 +89,8 @@ make_tree(const struct finder *f, const char *path, const char *temp,
 	const char *base = NULL;
 	struct stat st;
 	int rc = 0;
-	int parent = path_open_parent(f->dirfd, temp, !replace, 0777, &base,
-				      err);
+	int parent =
+		path_open_parent(f->dirfd, temp, !replace, 0777, &base, err);
 
 	*made = false;
 	if (parent < 0)
@@ -226,10 +226,10 @@ name_run(struct finder *f, size_t from, size_t to, struct error *err)
 	for (size_t i = from; i < to; i++) {
 		list[i].tree = tree;
 		list[i].temp =
-			in == NULL ? target_temp(f->t, list[i].path, err)
-				   : arena_printf(f->t->arena, "%s%s", in->temp,
-						  list[i].path +
-							  strlen(in->path));
+			in == NULL
+				? target_temp(f->t, list[i].path, err)
+				: arena_printf(f->t->arena, "%s%s", in->temp,
+					       list[i].path + strlen(in->path));
 		if (list[i].temp == NULL)
 			return error_no_memory(err);
 	}

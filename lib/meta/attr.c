@@ -10,6 +10,7 @@
 #include "error.h"
 #include "meta/kvscan.h"
 #include "meta/kvtree.h"
+#include "meta/kvwrite.h"
 #include "meta/value.h"
 
 /* No file system has larger files: sums of two never wrap. */
@@ -224,6 +225,42 @@ attr_write(struct kvtree *t, const struct attr *a, struct error *err)
 	if (a->has_owner && kvtree_set_u64(t, "UID", a->uid, err) < 0)
 		return -1;
 	return 0;
+}
+
+static uint32_t
+put_time(struct kvwrite *w, const char *nsecs, const char *secs,
+	 const struct timespec *ts)
+{
+	kvwrite_u64(w, nsecs, (uint64_t)ts->tv_nsec);
+	kvwrite_u64(w, secs, (uint64_t)ts->tv_sec);
+	return 2;
+}
+
+void
+attr_put(struct kvwrite *w, size_t at, const struct attr *a)
+{
+	uint32_t n = 0;
+
+	if (a->has_times) {
+		n += put_time(w, "ATIME_NSECS", "ATIME_SECS", &a->atime);
+		n += put_time(w, "CTIME_NSECS", "CTIME_SECS", &a->ctime);
+	}
+	if (a->has_owner) {
+		kvwrite_u64(w, "GID", a->gid);
+		kvwrite_u64(w, "MODE", a->mode);
+		n += 2;
+	}
+	if (a->has_times)
+		n += put_time(w, "MTIME_NSECS", "MTIME_SECS", &a->mtime);
+	if (a->has_size) {
+		kvwrite_u64(w, "SIZE", a->size);
+		n++;
+	}
+	if (a->has_owner) {
+		kvwrite_u64(w, "UID", a->uid);
+		n++;
+	}
+	kvwrite_set_count(w, at, n);
 }
 
 void

@@ -14,6 +14,7 @@
 struct error;
 struct kvscan;
 struct kvtree;
+struct kvwrite;
 
 struct attr {
 	uint64_t size;
@@ -45,6 +46,10 @@ void attr_scan(struct kvscan *s, struct attr *out);
 /* Write all that is set as children of `t`, in byte order of the keys
  * (redset headers). */
 int attr_write(struct kvtree *t, const struct attr *a, struct error *err);
+
+/* The same to an image (kvwrite.h): the number of children, whose place is
+ * `at`, and they. */
+void attr_put(struct kvwrite *w, size_t at, const struct attr *a);
 
 /* From a stat(2) result: everything set. */
 void attr_from_stat(struct attr *a, const struct stat *st);

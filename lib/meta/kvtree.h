@@ -29,6 +29,7 @@
 
 struct buf;
 struct error;
+struct kvwrite;
 struct json;
 struct kvtree;
 
@@ -160,6 +161,13 @@ int kvtree_peek(const void *data, size_t len, size_t *size, struct error *err);
 /* Append the image of `t` (any node: its children become the top level). */
 int kvtree_encode(const struct kvtree *t, struct buf *out, struct error *err);
 
+/*
+ * Images without a tree (kvwrite.h), appended to `out`: begin with the number
+ * of children at the top, write them, then seal it: header and checksum.
+ */
+void kvtree_begin(struct kvwrite *w, struct buf *out, uint32_t children);
+int kvtree_seal(struct kvwrite *w, struct error *err);
+
 /* Bytes of the packed tree without header and CRC (formats.md 1.6). */
 size_t kvtree_packed_size(const struct kvtree *t);
 
@@ -170,7 +178,7 @@ struct kvtree *kvtree_read_file(int dirfd, const char *name, struct error *err);
 int kvtree_read_file_into(struct kvtree *t, int dirfd, const char *name,
 			  struct buf *scratch, struct error *err);
 
-/* kvtree_encode() and io_replace() with mode 0666. */
+/* kvtree_encode() and io_replace() with mode 0666; the error names the file. */
 int kvtree_write_file(const struct kvtree *t, int dirfd, const char *name,
 		      struct error *err);
 

@@ -10,6 +10,7 @@
 #include "error.h"
 #include "meta/kvtree.h"
 #include "meta/kvtree_impl.h"
+#include "meta/kvwrite.h"
 
 static int
 no_memory(struct error *err)
@@ -38,10 +39,38 @@ kvtree_packed_size(const struct kvtree *t)
 	return w.too_deep ? SIZE_MAX : size;
 }
 
+/* Is there room in an image for a tree of `size` bytes? */
+static int
+check_size(size_t size, struct error *err)
+{
+	const size_t most =
+		KVTREE_MAX_ENCODED - KVTREE_HEADER_SIZE - KVTREE_CRC_SIZE;
+
+	if (size <= most)
+		return 0;
+	return error_set(err, ERROR_USAGE,
+			 "metadata would take %zu bytes, at most %zu", size,
+			 most);
+}
+
+/* Header in front of, and checksum behind what stands between; the end. */
+static char *
+frame(char *start, char *end)
+{
+	const size_t size = (size_t)(end - start) + KVTREE_CRC_SIZE;
+	char *p = put_be(start, KVTREE_MAGIC, 4);
+
+	p = put_be(p, KVTREE_TYPE_TREE, 2);
+	p = put_be(p, KVTREE_VERSION, 2);
+	p = put_be(p, size, 8);
+	put_be(p, KVTREE_FLAG_CRC, 4);
+	return put_be(end, crc_update(0, start, (size_t)(end - start)),
+		      KVTREE_CRC_SIZE);
+}
+
 int
 kvtree_encode(const struct kvtree *t, struct buf *out, struct error *err)
 {
-	const size_t frame = KVTREE_HEADER_SIZE + KVTREE_CRC_SIZE;
 	size_t size = kvtree_packed_size(t), len = 0;
 	struct kvtree_walk w;
 	const struct kvtree *n = NULL;
@@ -51,30 +80,52 @@ kvtree_encode(const struct kvtree *t, struct buf *out, struct error *err)
 		return error_set(err, ERROR_USAGE,
 				 "nested deeper than %d levels",
 				 KVTREE_MAX_DEPTH);
-	if (size > KVTREE_MAX_ENCODED - frame)
-		return error_set(err, ERROR_USAGE,
-				 "metadata would take %zu bytes, at most %zu",
-				 size, KVTREE_MAX_ENCODED - frame);
-	size += frame;
+	if (check_size(size, err) < 0)
+		return -1;
+	size += KVTREE_HEADER_SIZE + KVTREE_CRC_SIZE;
 	if (kvtree_level_buf(out, size) < 0)
 		return no_memory(err);
-	start = p = out->data + out->len;
-	p = put_be(p, KVTREE_MAGIC, 4);
-	p = put_be(p, KVTREE_TYPE_TREE, 2);
-	p = put_be(p, KVTREE_VERSION, 2);
-	p = put_be(p, size, 8);
-	p = put_be(p, KVTREE_FLAG_CRC, 4);
-	p = put_be(p, kvtree_count(t), KVTREE_COUNT_SIZE);
+	start = out->data + out->len;
+	p = put_be(start + KVTREE_HEADER_SIZE, kvtree_count(t),
+		   KVTREE_COUNT_SIZE);
 	kvtree_walk_start(&w, t);
 	while ((n = kvtree_walk_next(&w)) != NULL) {
 		len = strlen(n->key) + 1;
 		memcpy(p, n->key, len);
 		p = put_be(p + len, kvtree_count(n), KVTREE_COUNT_SIZE);
 	}
-	p = put_be(p, crc_update(0, start, (size_t)(p - start)),
-		   KVTREE_CRC_SIZE);
+	p = frame(start, p);
 	assert((size_t)(p - start) == size);
 	*p = '\0';
 	out->len += size;
+	return 0;
+}
+
+void
+kvtree_begin(struct kvwrite *w, struct buf *out, uint32_t children)
+{
+	char *to = NULL;
+
+	*w = (struct kvwrite){ .out = out, .start = out->len };
+	to = kvwrite_room(w, KVTREE_HEADER_SIZE + KVTREE_COUNT_SIZE);
+	if (to == NULL)
+		return;
+	put_be(to + KVTREE_HEADER_SIZE, children, KVTREE_COUNT_SIZE);
+	out->len += KVTREE_HEADER_SIZE + KVTREE_COUNT_SIZE;
+}
+
+int
+kvtree_seal(struct kvwrite *w, struct error *err)
+{
+	char *p = kvwrite_room(w, KVTREE_CRC_SIZE + 1);
+	char *start = p == NULL ? NULL : w->out->data + w->start;
+
+	if (p == NULL)
+		return no_memory(err);
+	if (check_size((size_t)(p - start) - KVTREE_HEADER_SIZE, err) < 0)
+		return -1;
+	p = frame(start, p);
+	*p = '\0';
+	w->out->len = (size_t)(p - w->out->data);
 	return 0;
 }

@@ -66,6 +66,8 @@ struct rank2file {
 				RANK2FILE_PART_RANKS; as read 0 */
 	unsigned unused;     /* read: a generation that is not in use */
 	bool uncounted;	     /* to write: without FILES, as SCR 1.1.8 did */
+	bool distinct;	     /* to write: no rank lists a path twice, for
+				certain: saves looking */
 };
 
 /*

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "io.h"
 #include "meta/kvtree.h"
+#include "meta/kvwrite.h"
 #include "meta/rank2file.h"
 #include "meta/rank2file_impl.h"
 #include "meta/value.h"
@@ -297,11 +299,140 @@ out:
 	return rc;
 }
 
+/* --- Without a tree --- */
+
+/* Are ranks `first` to `end` such that a part can be written straight off? */
+static bool
+is_plain(const struct rank2file *r, size_t first, size_t end)
+{
+	for (size_t i = first; i < end; i++) {
+		const struct rank2file_rank *k = &r->ranks[i];
+
+		if (k->nfiles > 1 && !r->distinct)
+			return false;
+		for (size_t j = 0; j < k->nfiles; j++)
+			if (k->files[j].node != NULL)
+				return false;
+	}
+	return true;
+}
+
+/* build_segs(), rank2file_build_file(), build_rank() and
+ * rank2file_build_part() once more, the same keys in the same order. */
+static void
+put_segs(struct kvwrite *w, const struct rank2file_file *f)
+{
+	char text[VALUE_NUMBER];
+
+	kvwrite_key(w, "SEG", (uint32_t)f->nsegs);
+	for (size_t i = 0; i < f->nsegs; i++) {
+		kvwrite_key(w, value_text(text, i), 3);
+		kvwrite_text(w, "FILE", f->segs[i].file);
+		kvwrite_u64(w, "OFFSET", f->segs[i].off);
+		kvwrite_u64(w, "LENGTH", f->segs[i].len);
+	}
+}
+
+static void
+put_file(struct kvwrite *w, const struct rank2file_file *f)
+{
+	const unsigned keys =
+		(unsigned)f->has_size + f->has_crc + (f->nsegs > 0);
+
+	kvwrite_key(w, f->path, keys);
+	if (f->has_size)
+		kvwrite_u64(w, "SIZE", f->size);
+	if (f->has_crc)
+		kvwrite_crc(w, "CRC", f->crc);
+	if (f->nsegs > 0)
+		put_segs(w, f);
+}
+
+static void
+put_rank(struct kvwrite *w, size_t rank, const struct rank2file_rank *r,
+	 bool counted)
+{
+	const uint64_t count =
+		r->nfiles < r->expected ? r->expected : r->nfiles;
+	char text[VALUE_NUMBER];
+
+	kvwrite_key(w, value_text(text, rank), (r->nfiles > 0) + counted);
+	if (counted)
+		kvwrite_u64(w, "FILES", count);
+	if (r->nfiles > 0)
+		kvwrite_key(w, "FILE", (uint32_t)r->nfiles);
+	for (size_t i = 0; i < r->nfiles; i++)
+		put_file(w, &r->files[i]);
+}
+
 static int
-write_one(void *arg, const char *name, const struct kvtree *t,
+put_part(const struct rank2file *r, size_t first, size_t end, struct buf *out,
+	 struct error *err)
+{
+	struct kvwrite w;
+	uint32_t present = 0;
+
+	for (size_t i = first; i < end; i++)
+		present += r->ranks[i].present;
+	kvtree_begin(&w, out, 3);
+	kvwrite_u64(&w, "RANKS", end - first < r->nranks ? r->nranks : present);
+	kvwrite_key(&w, "RANK", present);
+	for (size_t i = end; i-- > first;)
+		if (r->ranks[i].present)
+			put_rank(&w, i, &r->ranks[i], !r->uncounted);
+	kvwrite_u64(&w, "LEVEL", 0);
+	return kvtree_seal(&w, err);
+}
+
+static int
+write_part(int dirfd, const char *name, const struct rank2file *r, size_t first,
+	   struct error *err)
+{
+	const size_t end = r->nranks - first < RANK2FILE_PART_RANKS
+				   ? r->nranks
+				   : first + RANK2FILE_PART_RANKS;
+	struct buf image = BUF_INIT;
+	struct kvtree *t = NULL;
+	int rc = -1;
+
+	if (is_plain(r, first, end)) {
+		rc = put_part(r, first, end, &image, err);
+	} else {
+		t = rank2file_build_part(r, first, end - first, err);
+		if (t != NULL)
+			rc = kvtree_encode(t, &image, err);
+		kvtree_free(t);
+	}
+	if (rc < 0)
+		error_wrap(err, "%s", name);
+	else
+		rc = io_replace(dirfd, name, image.data, image.len, 0666, err);
+	buf_free(&image);
+	return rc;
+}
+
+static int
+write_all(int dirfd, const struct rank2file_base *b, const struct rank2file *r,
 	  struct error *err)
 {
-	return kvtree_write_file(t, *(int *)arg, name, err);
+	struct buf name = BUF_INIT;
+	struct kvtree *top = NULL;
+	int rc = 0;
+
+	for (size_t first = 0; rc == 0 && first < r->nranks;
+	     first += RANK2FILE_PART_RANKS) {
+		rc = part_file(b, first, r->generation, &name, err);
+		if (rc == 0)
+			rc = write_part(dirfd, name.data, r, first, err);
+	}
+	if (rc == 0) {
+		top = build_top(b, r, &name, err);
+		rc = top == NULL ? -1
+				 : kvtree_write_file(top, dirfd, b->base, err);
+	}
+	kvtree_free(top);
+	buf_free(&name);
+	return rc;
 }
 
 int
@@ -309,13 +440,12 @@ rank2file_store(int dirfd, const char *base, const struct rank2file *r,
 		struct error *err)
 {
 	struct rank2file_base b = { .stem = BUF_INIT };
-	int rc = rank2file_each(r, base, write_one, &dirfd, err);
+	int rc = -1;
 
-	if (rc < 0)
-		return -1;
-	rc = rank2file_base_split(&b, base) < 0
-		     ? error_set(err, ERROR_NOMEM, "rank2file: out of memory")
-		     : remove_stale(dirfd, &b, r, err);
+	if (rank2file_base_split(&b, base) < 0)
+		error_set(err, ERROR_NOMEM, "rank2file: out of memory");
+	else if (write_all(dirfd, &b, r, err) == 0)
+		rc = remove_stale(dirfd, &b, r, err);
 	buf_free(&b.stem);
 	return rc;
 }

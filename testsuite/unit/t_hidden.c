@@ -184,6 +184,41 @@ round_trip(size_t nranks, size_t nfiles, const uint32_t *ranks, size_t n,
 	scene_fini(&s);
 }
 
+/* Attributes alone, with a tree and without: the same bytes, part by part. */
+static void
+images(size_t nranks, size_t nfiles)
+{
+	static const char *const parts[] = { "packed.0.scr",
+					     "packed.8192.scr" };
+	struct buf with[2] = { BUF_INIT, BUF_INIT }, without = BUF_INIT;
+	struct scene s;
+
+	enter();
+	scene_init(&s, nranks, nfiles, NULL, 0);
+	if (nfiles > 2) {
+		s.h.attrs[1].has_owner = false;
+		s.h.attrs[2].has_times = false;
+	}
+	for (int distinct = 0; distinct < 2; distinct++) {
+		s.r.distinct = distinct;
+		must(hidden_store(&s.h, rootfd, &s.m, &s.r, NULL) == 0);
+		for (size_t i = 0; i <= (nranks - 1) / 8192; i++) {
+			struct buf *to = distinct ? &without : &with[i];
+
+			must(io_read_file(rootfd, parts[i], SIZE_MAX, to,
+					  NULL) == 0);
+			ok(with[i].len > 0 && to->len == with[i].len &&
+				   memcmp(to->data, with[i].data, to->len) == 0,
+			   fmt("%zu ranks, %zu files: %s", nranks, nfiles,
+			       parts[i]));
+		}
+	}
+	buf_free(&without);
+	buf_free(&with[0]);
+	buf_free(&with[1]);
+	scene_fini(&s);
+}
+
 /* Which part has the file? */
 static const char *
 part_with(const char *table, const char *name)
@@ -412,6 +447,10 @@ main(void)
 	round_trip(8192, 50, far, 5, 1, 1);
 	round_trip(20001, 300, far, 5, 8190, 3);
 	places();
+	images(2, 100);
+	images(9000, 300);
+	images(9000, 3);
+	images(1, 0);
 	adding();
 	damaged();
 	changed();

@@ -5,6 +5,7 @@
  */
 #include "meta/rank2file.h"
 
+#include "io.h"
 #include "unit/jobtest.h"
 
 /* The table of containers comes back, and again when what was loaded is
@@ -208,6 +209,58 @@ test_uncounted(void)
 	drop("m.0.0");
 }
 
+/* Does the part hold the image of the tree that is built? */
+static bool
+as_built(const struct rank2file *r, const char *name, size_t first)
+{
+	struct kvtree *t =
+		rank2file_build_part(r, first, RANK2FILE_PART_RANKS, NULL);
+	struct buf want = BUF_INIT, got = BUF_INIT;
+	bool same = t != NULL && kvtree_encode(t, &want, NULL) == 0 &&
+		    io_read_file(dirfd_, name, SIZE_MAX, &got, NULL) == 0 &&
+		    got.len == want.len &&
+		    memcmp(got.data, want.data, got.len) == 0;
+
+	kvtree_free(t);
+	buf_free(&got);
+	buf_free(&want);
+	return same;
+}
+
+/* With a tree or without: the same bytes. */
+static void
+test_images(void)
+{
+	struct rank2file job;
+
+	make_job(&job, 9000);
+	job.ranks[7].expected = 5;
+	job.ranks[8].files[1].crc = 0;
+	for (int i = 0; i < 4; i++) {
+		job.distinct = i & 1;
+		job.uncounted = i & 2;
+		is_int(rank2file_store(dirfd_, "m", &job, NULL), 0,
+		       "a job stored");
+		ok(as_built(&job, "m.0.0", 0) &&
+			   as_built(&job, "m.0.8192", 8192),
+		   job.distinct ? "written without a tree: the same bytes"
+				: "written of a tree: its bytes");
+	}
+	rank2file_free(&job);
+	make_job(&job, 8192);
+	job.distinct = true;
+	is_int(rank2file_store(dirfd_, "m", &job, NULL), 0, "a job stored");
+	ok(as_built(&job, "m.0.0", 0), "one part alone: the same bytes");
+	/* Not distinct, and so not taken for it: one file, not two. */
+	job.distinct = false;
+	job.ranks[2].files[1].path = job.ranks[2].files[0].path;
+	is_int(rank2file_store(dirfd_, "m", &job, NULL), 0, "a job stored");
+	ok(as_built(&job, "m.0.0", 0), "a path twice: merged");
+	rank2file_free(&job);
+	drop("m");
+	drop("m.0.0");
+}
+
 int
 main(void)
 {
@@ -216,6 +269,7 @@ main(void)
 	test_generations();
 	test_interrupted();
 	test_uncounted();
+	test_images();
 	job_leave();
 	return tap_done();
 }
