@@ -131,6 +131,7 @@ static int
 check_places(const struct checker *c)
 {
 	size_t n = 0, to = 0;
+	bool sorted = true;
 	int rc = 0;
 
 	for (size_t i = 0; i < c->m->nfiles; i++) {
@@ -139,11 +140,17 @@ check_places(const struct checker *c)
 		for (size_t k = 0; k < f->nsegs; k++) {
 			const struct segment *s = &c->m->segs[f->first + k];
 
-			c->places[n++] = (struct place){ s->container, s->off,
-							 s->len, i };
+			c->places[n] = (struct place){ s->container, s->off,
+						       s->len, i };
+			sorted = sorted &&
+				 (n == 0 || by_place(&c->places[n - 1],
+						     &c->places[n]) < 0);
+			n++;
 		}
 	}
-	qsort(c->places, n, sizeof(*c->places), by_place);
+	/* As they are packed: mostly in the order of the list. */
+	if (!sorted)
+		qsort(c->places, n, sizeof(*c->places), by_place);
 	for (uint32_t at = 0; at < c->m->ncontainers && rc == 0; at++) {
 		size_t from = to;
 
