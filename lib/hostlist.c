@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "hostlist.h"
+
+#include <string.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "map.h"
+#include "mem.h"
+#include "num.h"
+#include "str.h"
+
+/* How much of a refused text is quoted. */
+#define QUOTE_MAX 48
+
+/* What separates names. */
+static const char separators[] = ", \t\r\n\v\f";
+
+/* Numbers lo..hi, each with `width` digits at least. */
+struct range {
+	uint64_t lo, hi;
+	size_t width;
+};
+
+/* A piece of plain text and the brackets behind it; the last piece of a name
+ * has none. */
+struct part {
+	const char *text;
+	size_t len;
+	size_t first, count; /* its ranges */
+};
+
+/* A name with brackets, taken apart. */
+struct item {
+	struct part parts[HOSTLIST_GROUPS + 1];
+	size_t ngroups;
+	struct buf ranges; /* of all groups: struct range */
+	uint64_t names;	   /* it stands for so many */
+	size_t longest;	   /* and none is longer */
+};
+
+int
+hostlist_init(struct hostlist *h, struct error *err)
+{
+	*h = (struct hostlist){ .arena = arena_new() };
+	return h->arena != NULL ? 0 : error_no_memory(err);
+}
+
+void
+hostlist_free(struct hostlist *h)
+{
+	arena_free(h->arena);
+	mem_free(h->names);
+	*h = (struct hostlist){ 0 };
+}
+
+static bool
+is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool
+is_name_char(char c)
+{
+	return is_digit(c) || (c >= 'a' && c <= 'z') ||
+	       (c >= 'A' && c <= 'Z') ||
+	       (c != '\0' && strchr(".-_:%+", c) != NULL);
+}
+
+/* --- Adding --- */
+
+static int
+too_many(struct error *err)
+{
+	return error_set(err, ERROR_USAGE,
+			 "node list: more than %zu names, or %zu MiB of them",
+			 HOSTLIST_MAX, HOSTLIST_BYTES_MAX >> 20);
+}
+
+/* Room for `more` names. */
+static int
+reserve(struct hostlist *h, uint64_t more, struct error *err)
+{
+	size_t cap = h->cap > 0 ? h->cap : 16;
+	const char **names = NULL;
+
+	if (more > HOSTLIST_MAX - h->count)
+		return too_many(err);
+	while (cap < h->count + more)
+		cap *= 2;
+	if (cap == h->cap)
+		return 0;
+	names = mem_realloc(h->names, cap, sizeof(*names));
+	if (names == NULL)
+		return error_no_memory(err);
+	h->names = names;
+	h->cap = cap;
+	return 0;
+}
+
+/* Add a name for which there is room. */
+static int
+push(struct hostlist *h, const char *name, size_t len, struct error *err)
+{
+	const char *copy = NULL;
+
+	if (arena_bytes(h->arena) > HOSTLIST_BYTES_MAX)
+		return too_many(err);
+	copy = arena_strndup(h->arena, name, len);
+	if (copy == NULL)
+		return error_no_memory(err);
+	h->names[h->count++] = copy;
+	return 0;
+}
+
+int
+hostlist_add_name(struct hostlist *h, const char *name, struct error *err)
+{
+	char quote[QUOTE_MAX];
+	const char *why = NULL;
+	size_t len = 0;
+
+	while (is_name_char(name[len]))
+		len++;
+	if (name[len] != '\0')
+		why = "holds a character that no node name has";
+	else if (len == 0 || name[0] == '-' || name[0] == '.')
+		why = "a node name starts with a letter or a digit";
+	else if (len > HOSTLIST_NAME_MAX)
+		why = "is longer than a node name may be";
+	if (why != NULL)
+		return error_set(err, ERROR_USAGE, "node name: \"%s\": %s",
+				 str_printable(quote, sizeof(quote), name),
+				 why);
+	if (reserve(h, 1, err) < 0)
+		return -1;
+	return push(h, name, len, err);
+}
+
+int
+hostlist_add_list(struct hostlist *h, const struct hostlist *other,
+		  struct error *err)
+{
+	const size_t before = h->count, n = other->count;
+
+	if (reserve(h, n, err) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		const char *name = other->names[i];
+
+		if (push(h, name, strlen(name), err) < 0) {
+			h->count = before;
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* --- Reading --- */
+
+/* What is wrong with `text` at `at`. */
+static int
+refuse(struct error *err, const char *text, const char *at, const char *why)
+{
+	char quote[QUOTE_MAX];
+
+	return error_set(err, ERROR_USAGE,
+			 "node list: character %zu: \"%s\": %s",
+			 (size_t)(at - text) + 1,
+			 str_printable(quote, sizeof(quote), at), why);
+}
+
+/* The number at *s, which is moved behind it; NULL, or what is wrong. */
+static const char *
+read_number(const char **s, uint64_t *value, size_t *digits)
+{
+	const char *p = *s;
+
+	for (*value = 0; is_digit(*p); p++) {
+		if (p - *s == (ptrdiff_t)HOSTLIST_DIGITS)
+			return "a number has at most 18 digits";
+		*value = 10 * *value + (uint64_t)(*p - '0');
+	}
+	*digits = (size_t)(p - *s);
+	*s = p;
+	return *digits > 0 ? NULL
+			   : "expected a number, as in [1-3,7], in brackets";
+}
+
+/* One number, or two with '-' between them, at *s.  NULL, or what is wrong. */
+static const char *
+read_range(const char **s, struct range *r, size_t *longest)
+{
+	const char *why = read_number(s, &r->lo, &r->width), *last = NULL;
+
+	if (why != NULL)
+		return why;
+	r->hi = r->lo;
+	*longest = r->width;
+	if (**s != '-')
+		return NULL;
+	last = ++*s;
+	why = read_number(s, &r->hi, longest);
+	if (why != NULL)
+		return why;
+	if (r->hi < r->lo)
+		return "a range goes from the smaller number to the larger";
+	/* [008-10] and [1-010]: nobody can tell how many digits are meant. */
+	if (*longest < r->width || (*longest > r->width && *last == '0'))
+		return "both ends of a range need the same number of digits";
+	return NULL;
+}
+
+/* The brackets at *s, as the next group of `it`. */
+static int
+read_group(struct item *it, const char *text, const char **s, struct error *err)
+{
+	struct part *part = &it->parts[it->ngroups];
+	size_t longest = 0, digits = 0;
+	const char *at = NULL, *why = NULL;
+	uint64_t names = 0;
+	struct range r;
+
+	if (it->ngroups == HOSTLIST_GROUPS)
+		return refuse(err, text, *s, "too many brackets in one name");
+	part->first = it->ranges.len / sizeof(r);
+	do {
+		at = ++*s;
+		why = read_range(s, &r, &digits);
+		if (why == NULL && **s != ',' && **s != ']')
+			why = "expected ',' or ']' behind the number";
+		if (why != NULL)
+			return refuse(err, text, at, why);
+		if (buf_add(&it->ranges, &r, sizeof(r)) < 0)
+			return error_no_memory(err);
+		names += r.hi - r.lo + 1;
+		if (names > HOSTLIST_MAX)
+			return refuse(err, text, at, "too many names");
+		longest = digits > longest ? digits : longest;
+		part->count++;
+	} while (**s == ',');
+	++*s;
+	it->ngroups++;
+	it->names *= names; /* below HOSTLIST_MAX squared */
+	it->longest += longest;
+	return 0;
+}
+
+/* The name with its brackets at *s. */
+static int
+read_item(struct item *it, const char *text, const char **s, struct error *err)
+{
+	const char *start = *s;
+	struct part *part = NULL;
+
+	it->ngroups = it->longest = it->ranges.len = 0;
+	it->names = 1;
+	for (;;) {
+		part = &it->parts[it->ngroups];
+		*part = (struct part){ .text = *s };
+		while (is_name_char(**s))
+			++*s;
+		part->len = (size_t)(*s - part->text);
+		it->longest += part->len;
+		if (it->longest > HOSTLIST_NAME_MAX)
+			return refuse(err, text, start, "a name is too long");
+		if (**s != '[')
+			break;
+		if (read_group(it, text, s, err) < 0)
+			return -1;
+		if (it->names > HOSTLIST_MAX)
+			return refuse(err, text, start, "too many names");
+	}
+	if (**s == ']')
+		return refuse(err, text, *s, "there is no '[' to this ']'");
+	if (**s != '\0' && strchr(separators, **s) == NULL)
+		return refuse(err, text, *s, "no node name has this character");
+	if (*start == '-' || *start == '.')
+		return refuse(err, text, start,
+			      "a node name starts with a letter or a digit");
+	return 0;
+}
+
+/* Append `value` with at least `width` digits; returns the end. */
+static char *
+put_number(char *to, uint64_t value, size_t width)
+{
+	char digits[NUM_TEXT];
+	size_t len = strlen(num_text(digits, value));
+
+	for (; width > len; width--)
+		*to++ = '0';
+	memcpy(to, digits, len);
+	return to + len;
+}
+
+/* Add the names from part `i` of `it` on; before it stands name..end. */
+static int
+expand(struct hostlist *h, const struct item *it, size_t i, char *name,
+       char *end, struct error *err)
+{
+	const struct part *part = &it->parts[i];
+	const struct range *r =
+		(const struct range *)(const void *)it->ranges.data;
+
+	memcpy(end, part->text, part->len);
+	end += part->len;
+	if (i == it->ngroups)
+		return push(h, name, (size_t)(end - name), err);
+	r += part->first;
+	for (size_t n = part->count; n > 0; n--, r++)
+		for (uint64_t v = r->lo; v <= r->hi; v++)
+			if (expand(h, it, i + 1, name,
+				   put_number(end, v, r->width), err) < 0)
+				return -1;
+	return 0;
+}
+
+int
+hostlist_add(struct hostlist *h, const char *text, struct error *err)
+{
+	char name[HOSTLIST_NAME_MAX];
+	struct item it = { .ranges = BUF_INIT };
+	const size_t before = h->count;
+	const char *s = text;
+	int rc = 0;
+
+	while (rc == 0) {
+		s += strspn(s, separators);
+		if (*s == '\0')
+			break;
+		rc = read_item(&it, text, &s, err);
+		if (rc == 0)
+			rc = reserve(h, it.names, err);
+		if (rc == 0)
+			rc = expand(h, &it, 0, name, name, err);
+	}
+	if (rc < 0)
+		h->count = before;
+	buf_free(&it.ranges);
+	return rc;
+}
+
+/* --- Sets --- */
+
+int
+hostlist_uniq(struct hostlist *h, struct error *err)
+{
+	struct map *seen = map_new();
+	size_t kept = 0, i = 0;
+
+	if (seen == NULL)
+		return error_no_memory(err);
+	for (i = 0; i < h->count; i++)
+		if (map_get(seen, h->names[i]) == MAP_NONE &&
+		    map_put(seen, h->names[i], i) < 0)
+			break;
+	/* Only now, so that a list that cannot be finished is unchanged. */
+	if (i == h->count) {
+		for (i = 0; i < h->count; i++)
+			if (map_get(seen, h->names[i]) == i)
+				h->names[kept++] = h->names[i];
+		h->count = kept;
+		map_free(seen);
+		return 0;
+	}
+	map_free(seen);
+	return error_no_memory(err);
+}
+
+/* Keep the names of which it is `in` that they are in `other`. */
+static int
+filter(struct hostlist *h, const struct hostlist *other, bool in,
+       struct error *err)
+{
+	struct map *names = map_new();
+	size_t kept = 0, i = 0;
+
+	if (names == NULL)
+		return error_no_memory(err);
+	for (i = 0; i < other->count; i++)
+		if (map_put(names, other->names[i], i) < 0) {
+			map_free(names);
+			return error_no_memory(err);
+		}
+	for (i = 0; i < h->count; i++)
+		if ((map_get(names, h->names[i]) != MAP_NONE) == in)
+			h->names[kept++] = h->names[i];
+	h->count = kept;
+	map_free(names);
+	return 0;
+}
+
+int
+hostlist_minus(struct hostlist *h, const struct hostlist *other,
+	       struct error *err)
+{
+	return filter(h, other, false, err);
+}
+
+int
+hostlist_both(struct hostlist *h, const struct hostlist *other,
+	      struct error *err)
+{
+	return filter(h, other, true, err);
+}
+
+bool
+hostlist_has(const struct hostlist *h, const char *name)
+{
+	for (size_t i = 0; i < h->count; i++)
+		if (strcmp(h->names[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* |n|, also of the smallest. */
+static uint64_t
+magnitude(int64_t n)
+{
+	return n < 0 ? -(uint64_t)n : (uint64_t)n;
+}
+
+const char *
+hostlist_nth(const struct hostlist *h, int64_t n)
+{
+	const uint64_t i = magnitude(n);
+
+	if (i == 0 || i > h->count)
+		return NULL;
+	return h->names[n > 0 ? i - 1 : h->count - i];
+}
+
+void
+hostlist_keep(struct hostlist *h, int64_t n)
+{
+	const uint64_t keep = magnitude(n);
+
+	if (keep >= h->count)
+		return;
+	if (n < 0)
+		memmove(h->names, h->names + (h->count - keep),
+			keep * sizeof(*h->names));
+	h->count = keep;
+}

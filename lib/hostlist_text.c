@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A list as text.
+ *
+ * Neighbours that differ in one number become one with brackets there:
+ * r1n0 r1n1 r2n0 r2n1 is first r1n[0-1] r2n[0-1].  The same is then done with
+ * these, as long as it helps: r[1-2]n[0-1].  A new group is always left of
+ * those that are there, and since the last group varies fastest, what stood
+ * side by side is still what the text stands for, in order.
+ *
+ * Each pass looks at each name once, and there are no more passes than there
+ * may be brackets in a name.
+ */
+#include "hostlist.h"
+
+#include <string.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "mem.h"
+
+/* A number of a name. */
+struct number {
+	const char *text;
+	size_t len;
+	uint64_t value;
+};
+
+static bool
+is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Read the number at `text`; false: none, or one too long for brackets. */
+static bool
+read_number(const char *text, struct number *n)
+{
+	*n = (struct number){ .text = text };
+	for (; is_digit(text[n->len]); n->len++) {
+		if (n->len == HOSTLIST_DIGITS)
+			return false;
+		n->value = 10 * n->value + (uint64_t)(text[n->len] - '0');
+	}
+	return n->len > 0;
+}
+
+/*
+ * Are `a` and `b` the same but for one number, left of all brackets?  Then *at
+ * is where it starts.  If all is the same it is the last number.
+ */
+static bool
+differ_in_number(const char *a, const char *b, size_t *at)
+{
+	struct number x, y;
+	size_t i = 0;
+
+	while (a[i] != '\0' && a[i] != '[' && a[i] == b[i])
+		i++;
+	if (a[i] == b[i])
+		while (i > 0 && !is_digit(a[i - 1]))
+			i--;
+	while (i > 0 && is_digit(a[i - 1]))
+		i--;
+	*at = i;
+	return read_number(a + i, &x) && read_number(b + i, &y) &&
+	       strcmp(a + i + x.len, b + i + y.len) == 0;
+}
+
+/* Does `n` continue the range from `first` to `last`? */
+static bool
+continues(const struct number *first, const struct number *last,
+	  const struct number *n)
+{
+	if (n->value != last->value + 1)
+		return false;
+	return n->len == first->len ||
+	       (n->len > first->len && n->text[0] != '0');
+}
+
+static int
+put_range(struct buf *out, const struct number *first,
+	  const struct number *last)
+{
+	if (buf_add(out, first->text, first->len) < 0)
+		return -1;
+	if (first->text == last->text)
+		return 0;
+	if (buf_add_char(out, '-') < 0)
+		return -1;
+	return buf_add(out, last->text, last->len);
+}
+
+/*
+ * Write into `out` the one text for as many of the `n` neighbours at `items`
+ * as differ from the first in the number at `at` only.  Returns how many these
+ * are, 0: ENOMEM.
+ */
+static size_t
+fold(const char *const *items, size_t n, size_t at, struct buf *out)
+{
+	struct number first, last, next;
+	const char *rest = NULL;
+	size_t i = 0;
+
+	read_number(items[0] + at, &first);
+	rest = first.text + first.len;
+	last = first;
+	buf_clear(out);
+	if (buf_add(out, items[0], at) < 0 || buf_add_char(out, '[') < 0)
+		return 0;
+	for (i = 1; i < n; i++) {
+		if (strncmp(items[i], items[0], at) != 0 ||
+		    !read_number(items[i] + at, &next) ||
+		    strcmp(next.text + next.len, rest) != 0)
+			break;
+		if (!continues(&first, &last, &next)) {
+			if (put_range(out, &first, &last) < 0 ||
+			    buf_add_char(out, ',') < 0)
+				return 0;
+			first = next;
+		}
+		last = next;
+	}
+	if (put_range(out, &first, &last) < 0 || buf_add_char(out, ']') < 0 ||
+	    buf_add_str(out, rest) < 0)
+		return 0;
+	return i;
+}
+
+/* Fold what can be of the *count items; the new texts are in `arena`. */
+static int
+fold_all(const char **items, size_t *count, struct arena *arena,
+	 struct buf *work)
+{
+	size_t kept = 0, n = 0, at = 0;
+
+	for (size_t i = 0; i < *count; i += n) {
+		const char *item = items[i];
+
+		n = 1;
+		if (i + 1 < *count &&
+		    differ_in_number(item, items[i + 1], &at)) {
+			n = fold(items + i, *count - i, at, work);
+			item = n > 0 ? arena_strndup(arena, work->data,
+						     work->len)
+				     : NULL;
+			if (item == NULL)
+				return -1;
+		}
+		items[kept++] = item;
+	}
+	*count = kept;
+	return 0;
+}
+
+/* Add all items to `out`; on failure it is unchanged. */
+static int
+join(const char *const *items, size_t count, const char *sep, struct buf *out)
+{
+	const size_t seplen = strlen(sep);
+	size_t len = 0;
+
+	for (size_t i = 0; i < count; i++)
+		len += strlen(items[i]) + seplen;
+	if (buf_reserve(out, len) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		if (i > 0)
+			buf_add(out, sep, seplen);
+		buf_add_str(out, items[i]);
+	}
+	return 0;
+}
+
+int
+hostlist_plain(const struct hostlist *h, const char *sep, struct buf *out,
+	       struct error *err)
+{
+	if (join(h->names, h->count, sep, out) < 0)
+		return error_no_memory(err);
+	return 0;
+}
+
+int
+hostlist_text(const struct hostlist *h, struct buf *out, struct error *err)
+{
+	const char **items = mem_alloc(h->count + 1, sizeof(*items));
+	struct arena *arena = arena_new();
+	struct buf work = BUF_INIT;
+	size_t count = h->count, before = 0;
+	int rc = -1;
+
+	if (items == NULL || arena == NULL)
+		goto out;
+	if (count > 0)
+		memcpy(items, h->names, count * sizeof(*items));
+	for (size_t pass = 0; pass < HOSTLIST_GROUPS; pass++) {
+		before = count;
+		if (fold_all(items, &count, arena, &work) < 0)
+			goto out;
+		if (count == before)
+			break;
+	}
+	rc = join(items, count, ",", out);
+out:
+	buf_free(&work);
+	arena_free(arena);
+	mem_free(items);
+	return rc < 0 ? error_no_memory(err) : 0;
+}
