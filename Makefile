@@ -41,14 +41,17 @@ cflags   := $(CFLAGS) -std=c11 -pthread $(warnings)
 sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all \
 	-fno-omit-frame-pointer)$(if $(COV),--coverage -fprofile-update=atomic)
 ldflags  := $(LDFLAGS) -Wl,--as-needed -Wl,-z,relro -Wl,-z,now
-ldlibs   := $(LDLIBS) -lisal $(call lib,jansson) $(call lib,z) -lcrypto -larchive
+ldlibs   := $(LDLIBS) -lisal $(call lib,jansson) $(call lib,z) $(call lib,inih) -lcrypto \
+	-larchive -lm
 
-# What there is to build.  Every file in cmd and testsuite/bench, and each
+# What there is to build.  Every file in cmd (but the parts of scr_env, of
+# which it has several) and testsuite/bench, and each
 # testsuite/gen/gen_*.c, is one program; what else lies in testsuite/gen, and
 # testsuite/bench/common*.c, is linked into its neighbours.
 obj   = $(patsubst %.c,$O/%.o,$1)
 LIB   := $(call obj,$(wildcard lib/*.c lib/*/*.c))
-CMDS  := $(patsubst cmd/%.c,$O/bin/%,$(wildcard cmd/*.c))
+PARTS := $(wildcard cmd/scr_env_*.c)
+CMDS  := $(patsubst cmd/%.c,$O/bin/%,$(filter-out $(PARTS),$(wildcard cmd/*.c)))
 UNIT  := $(patsubst testsuite/unit/%.c,$O/test/%,$(wildcard testsuite/unit/t_*.c))
 FUZZ  := $(patsubst testsuite/fuzz/fuzz_%.c,%,$(wildcard testsuite/fuzz/fuzz_*.c))
 REPLAY := $(FUZZ:%=$O/fuzz/replay_%)
@@ -57,19 +60,27 @@ GENLIB := $(call obj,$(filter-out testsuite/gen/gen_%,$(wildcard testsuite/gen/*
 BENCHLIB := $(call obj,$(wildcard testsuite/bench/common*.c))
 BENCH := $(patsubst testsuite/bench/%.c,$O/bench/%,$(filter-out \
 	testsuite/bench/common%,$(wildcard testsuite/bench/*.c)))
-SHIM  := $(if $(wildcard testsuite/shim/shim.c),$O/shim.so)
+SHIM  := $(if $(wildcard testsuite/shim/shim.c),$O/shim.so) \
+	$(patsubst testsuite/cluster/%.c,$O/%.so,$(wildcard testsuite/cluster/*.c))
 
-all: $(CMDS) ## build the commands (build/plain/bin)
+all: $(CMDS) $O/links ## build the commands (build/plain/bin)
 tests: all $(UNIT) $(REPLAY) $(GENS) $(SHIM) ## build the test programs too
 
 # --- How things are built -----------------------------------------------
 
 link = $Qmkdir -p $(@D) && echo "  LD  $@" && \
-	$(CC) $(cflags) $(sanitize) $(ldflags) -o $@ $(filter %.o %.a,$^) \
-	$(ldlibs)
+	$(CC) $(cflags) $(sanitize) $(ldflags) -o $@ $(filter %.o,$^) \
+	$(filter %.a,$^) $(ldlibs)
 
+$O/bin/scr_env: $(call obj,$(PARTS))
 $O/bin/%: $O/cmd/%.o $O/libcore.a
 	$(link)
+# LLNL's names for verbs of scr_env, which go by the name they are called.
+LINKS := $(addprefix scr_,check_node ckpt_interval crc32 flush_file hostlist \
+	list_dir list_down_nodes log_event log_transfer nodes_file \
+	retries_halt should_exit)
+$O/links: $O/bin/scr_env Makefile
+	$Qfor n in $(LINKS); do ln -sf scr_env $O/bin/$$n || exit 1; done; touch $@
 $O/test/%: $O/testsuite/unit/%.o $O/libcore.a
 	$(link)
 $O/gen/%: $O/testsuite/gen/%.o $(GENLIB) $O/libcore.a
@@ -84,8 +95,18 @@ $O/fuzz/fuzz_%: $O/testsuite/fuzz/fuzz_%.o $O/libcore.a
 $O/shim.so: testsuite/shim/shim.c $O/flags
 	@mkdir -p $(@D); echo "  LD  $@"
 	$Q$(CC) $(cppflags) $(cflags) -fPIC -shared $(ldflags) -o $@ $< -ldl
+# For all programs of one node of the test bed.
+$O/%.so: testsuite/cluster/%.c $O/flags
+	@mkdir -p $(@D); echo "  LD  $@"
+	$Q$(CC) $(cppflags) $(cflags) -fPIC -shared $(ldflags) -o $@ $<
 $O/libcore.a: $(LIB) $O/libcore.list
 	$Qrm -f $@ && $(AR) qcs $@ $(LIB)
+# Where the system's configuration file is; it moves with PREFIX.
+$O/lib/conf.o: private cppflags += -DSCRKIT_SYSCONF='"$(PREFIX)/etc/scr.conf"'
+$O/lib/conf.o: $O/prefix
+$O/prefix: FORCE
+	@mkdir -p $O; echo $(call quote,$(PREFIX)) | cmp -s - $@ || \
+		echo $(call quote,$(PREFIX)) >$@
 $O/%.o: %.c $O/flags
 	@mkdir -p $(@D); echo "  CC  $<"
 	$Q$(CC) $(cppflags) $(if $(filter testsuite/%,$<),-iquote testsuite) \
@@ -104,16 +125,17 @@ quote = '$(subst ','\'',$1)'
 # --- Testing ------------------------------------------------------------
 
 deps: ## install, or name, what building and testing needs
-	@scripts/deps.sh build check lint fuzz
+	@scripts/deps.sh build check cluster lint fuzz
 
 # The trees `make check` tests, and what it runs in each.
 P := build/plain
 S := build/address-undefined
-SUITES ?= unit:$P fuzz:$P bats:$P examples:$P unit:$S fuzz:$S valgrind:$P
+SUITES ?= cluster:$P unit:$P fuzz:$P bats:$P examples:$P unit:$S fuzz:$S \
+	valgrind:$P
 
-check: ## run all tests: units, fuzz replays, commands, examples; plain,
-check: ## with sanitizers and under valgrind
-	@scripts/deps.sh build check
+check: ## run all tests: units, fuzz replays, commands, several nodes,
+check: ## examples; plain, with sanitizers and under valgrind
+	@scripts/deps.sh build check cluster
 	@$(MAKE) --no-print-directory $(JOBS) SAN= COV= tests
 	@$(MAKE) --no-print-directory $(JOBS) SAN=address,undefined COV= tests
 	@testsuite/run.sh $(if $(SLOW),,--quick) \
@@ -174,6 +196,7 @@ install: all ## install commands, man pages and completions (DESTDIR, PREFIX)
 	$Qinstall -d "$D/bin" "$D/share/man/man1" "$D/share/man/man5" \
 		"$D/$(BASHDIR)" "$D/$(ZSHDIR)" "$D/$(FISHDIR)"
 	$Q$(if $(CMDS),install -m 755 $(CMDS) "$D/bin")
+	$Qfor n in $(LINKS); do ln -sf scr_env "$D/bin/$$n" || exit 1; done
 	$Q$(if $(MAN1),install -m 644 $(MAN1) "$D/share/man/man1")
 	$Q$(if $(MAN5),install -m 644 $(MAN5) "$D/share/man/man5")
 	$Qinstall -m 644 share/completions/scrkit.bash "$D/$(BASHDIR)/scrkit"
@@ -183,6 +206,7 @@ install: all ## install commands, man pages and completions (DESTDIR, PREFIX)
 		ln -sf scrkit.fish "$D/$(FISHDIR)/$$n.fish" || exit 1; done
 
 uninstall: ## remove what install put there
+	$Qfor n in $(LINKS); do rm -f "$D/bin/$$n"; done
 	$Qfor n in $(NAMES); do rm -f "$D/bin/$$n" "$D/$(BASHDIR)/$$n" \
 		"$D/$(FISHDIR)/$$n.fish"; done
 	$Qrm -f "$D/$(BASHDIR)/scrkit" "$D/$(ZSHDIR)/_scrkit" \

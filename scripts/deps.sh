@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Check that the tools and libraries of the named groups are there:
-#     scripts/deps.sh [build] [check] [lint] [fuzz]
+#     scripts/deps.sh [build] [check] [cluster] [lint] [fuzz]
 # As root on a system with apt-get what is missing is installed; otherwise the
 # packages to install are named, and the exit status is 1.  When nothing is
-# missing this takes a few milliseconds and says nothing.
+# missing this takes a few milliseconds and says nothing.  What `cluster` lacks
+# is no failure where it may not be installed: its tests are skipped then.
 set -u
 
 missing=()
+daemons= # some of them start daemons
 
 # tool COMMAND PACKAGE: the command must be in the path.
 tool() {
@@ -21,13 +23,53 @@ library() {
 
 libraries() {
 	# One call for the usual case, in which all are there.
-	pkg-config --exists libisal jansson zlib libcrypto libarchive \
+	pkg-config --exists libisal jansson zlib inih libcrypto libarchive \
 		2>/dev/null && return
 	library libisal libisal-dev
 	library jansson libjansson-dev
 	library zlib zlib1g-dev
+	library inih libinih-dev
 	library libcrypto libssl-dev
 	library libarchive libarchive-dev
+}
+
+# What the test bed of several nodes runs, all of it as root.
+cluster() {
+	# (Not in the path of everybody who may ask.)
+	local before=${#missing[@]} PATH=$PATH:/usr/sbin:/sbin
+
+	tool sshd openssh-server
+	tool ssh openssh-client
+	tool pdsh pdsh
+	tool slurmctld slurmctld
+	tool slurmd slurmd
+	tool srun slurm-client
+	tool munged munge
+	tool ip iproute2
+	tool iptables iptables
+	tool findmnt util-linux
+	tool pkill procps
+	[ "${#missing[@]}" -gt "$before" ] || return
+	may_install_daemons && daemons=1 && return
+	echo "tests on several pretend nodes are skipped; they need root, and" >&2
+	echo "    ${missing[*]:before}" >&2
+	missing=("${missing[@]:0:before}")
+}
+
+# Packages with daemons are for root, and not for somebody's own machine: they
+# would be started when it is booted next.
+may_install_daemons() {
+	[ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 &&
+		{ [ -n "${CI-}" ] || [ ! -d /run/systemd/system ]; }
+}
+
+# While this file is there Debian's packages start nothing.
+no_daemons() {
+	local policy=/usr/sbin/policy-rc.d
+
+	[ ! -e "$policy" ] || return 0
+	trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+	printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod 755 "$policy"
 }
 
 group() {
@@ -59,6 +101,7 @@ group() {
 		tool 7zz 7zip
 		tool python3 python3-minimal
 		;;
+	cluster) cluster ;;
 	lint)
 		tool clang-format clang-format
 		tool clang clang
@@ -72,7 +115,7 @@ group() {
 		fuzzer_runtime || missing+=(libclang-rt-dev)
 		;;
 	*)
-		echo "usage: deps.sh [build] [check] [lint] [fuzz]" >&2
+		echo "usage: deps.sh [build] [check] [cluster] [lint] [fuzz]" >&2
 		exit 2
 		;;
 	esac
@@ -111,6 +154,7 @@ if command -v apt-get >/dev/null 2>&1; then
 		export DEBIAN_FRONTEND=noninteractive
 		echo "installing: ${missing[*]}"
 		apt-get -qq update || exit 1
+		[ -z "$daemons" ] || no_daemons || exit 1
 		for i in "${!missing[@]}"; do
 			missing[i]=$(resolve "${missing[i]}")
 		done

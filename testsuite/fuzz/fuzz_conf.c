@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Configuration files: any bytes can be read, and what was understood, written
+ * down again, is understood as the same.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "conf.h"
+#include "conf_impl.h"
+#include "fuzz_tree.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Read the bytes by way of a file that is only in memory. */
+static struct conf *
+read_conf(const void *data, size_t size)
+{
+	struct conf_where w = { .prefix = "/dev/null",
+				.system_file = "/dev/null/none" };
+	struct conf *c = NULL;
+	char path[64];
+	int fd = memfd_create("fuzz_conf", MFD_CLOEXEC);
+
+	fuzz_require(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	w.user_file = path;
+	c = conf_open(&w, NULL);
+	fuzz_require(c != NULL);
+	close(fd);
+	return c;
+}
+
+/* The value such that the grammar gives it back. */
+static void
+write_value(struct buf *out, const char *value)
+{
+	static const char from[] = "\a\b\f\n\r\t\v", to[] = "abfnrtv";
+	const char *at = NULL;
+
+	for (; *value != '\0'; value++) {
+		at = strchr(from, *value);
+		if (at != NULL || strchr(" =#$\\", *value) != NULL)
+			fuzz_require(buf_add_char(out, '\\') == 0);
+		fuzz_require(buf_add_char(out, at ? to[at - from] : *value) ==
+			     0);
+	}
+}
+
+static void
+write_conf(struct buf *out, const struct conf_source *s)
+{
+	const struct conf_group *g = NULL;
+
+	/* A key can begin with what is a byte order mark in the first line. */
+	fuzz_require(buf_add_char(out, '\n') == 0);
+	for (size_t i = 0; i < s->count; i++) {
+		for (size_t j = 0; j < s->keys[i].count; j++) {
+			g = &s->keys[i].groups[j];
+			fuzz_require(buf_printf(out, "%s=", s->keys[i].name) ==
+				     0);
+			write_value(out, g->value);
+			for (size_t k = 0; k < g->npairs; k++) {
+				fuzz_require(buf_printf(out, " %s=",
+							g->pairs[k].key) == 0);
+				write_value(out, g->pairs[k].value);
+			}
+			fuzz_require(buf_add_char(out, '\n') == 0);
+		}
+	}
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct conf *one = read_conf(data, size), *two = NULL;
+	struct buf a = BUF_INIT, b = BUF_INIT;
+	const struct conf_source *s = &one->sources[CONF_USER];
+	const struct conf_group *g = NULL;
+
+	for (size_t i = 0; i < s->count; i++) {
+		fuzz_require(conf_is_set(one, s->keys[i].name));
+		fuzz_require(conf_groups(one, s->keys[i].name, &g) ==
+			     s->keys[i].count);
+	}
+	write_conf(&a, s);
+	two = read_conf(a.data, a.len);
+	fuzz_require(conf_notice(two) == NULL);
+	write_conf(&b, &two->sources[CONF_USER]);
+	fuzz_require(a.len == b.len && memcmp(a.data, b.data, a.len) == 0);
+	buf_free(&a);
+	buf_free(&b);
+	conf_close(two);
+	conf_close(one);
+	return 0;
+}
