@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "job/interval.h"
+
+#include <math.h>
+
+#include "json.h"
+#include "scratch.h"
+
+static char root[128];
+
+/* Read a log of these lines, each with the same day before it. */
+static int
+read_log(const char *const *lines, size_t count, struct interval_stats *s)
+{
+	struct buf text = BUF_INIT;
+	const char *path = fmt("%s/log", root);
+	int rc = -1;
+
+	for (size_t i = 0; i < count; i++)
+		must(buf_printf(&text, "%s%s\n",
+				lines[i][0] == '0' || lines[i][0] == '1'
+					? "2026-11-20T"
+					: "",
+				lines[i]) == 0);
+	write_file(path, text.data, text.len);
+	rc = interval_read(path, s, NULL);
+	buf_free(&text);
+	return rc;
+}
+#define READ(lines, s) read_log(lines, sizeof(lines) / sizeof(lines[0]), s)
+
+static bool
+near(double got, double want)
+{
+	if (fabs(got - want) <= 1e-6 * fabs(want))
+		return true;
+	printf("# got %.9g, expected %.9g\n", got, want);
+	return false;
+}
+
+/* Two runs of 1000 s and 600 s, of four checkpoints of 8 s, two of which were
+ * flushed for 4 s; an output; things that are no cost. */
+static const char *const two_runs[] = {
+	"00:00:00: host=n, jobid=1, event=START, procs=4, nodes=4",
+	"00:00:10: host=n, jobid=1, event=FETCH_SUCCESS, secs=3.0",
+	"00:00:10: host=n, jobid=1, event=COMPUTE_START",
+	"00:05:00: host=n, jobid=1, event=COMPUTE_END, secs=290.0",
+	"00:05:08: host=n, jobid=1, event=CHECKPOINT_END, dset=1, secs=8.0",
+	"00:05:12: host=n, jobid=1, event=FLUSH_SUCCESS, dset=1, secs=4.0",
+	"00:05:08: host=n, jobid=1, xfer=FLUSH_SYNC, dset=1, secs=4.0",
+	"00:06:00: host=n, jobid=1, event=OUTPUT_END, dset=2, secs=70.0",
+	"00:07:00: host=n, jobid=1, event=FLUSH_SUCCESS, dset=2, secs=50.0",
+	"this is no line of a log",
+	"00:10:08: host=n, jobid=1, event=CHECKPOINT_END, dset=3, secs=8.0",
+	"00:16:40: host=n, jobid=1, event=ASYNC_FLUSH_SUCCESS, dset=3, "
+	"secs=99",
+	"00:50:00: host=n, jobid=1, event=RUN_END, secs=3000",
+	"01:00:00: host=n, jobid=1, event=START, procs=4, nodes=4",
+	"01:00:01: host=n, jobid=1, event=REBUILD_SUCCESS, secs=1.0",
+	"01:00:01: host=n, jobid=1, event=RESTART_SUCCESS",
+	"01:05:00: host=n, jobid=1, event=CHECKPOINT_END, dset=4, secs=8.0",
+	"01:05:08: host=n, jobid=1, event=CHECKPOINT_END, dset=5, secs=8.0",
+	"01:05:12: host=n, jobid=1, event=FLUSH_SUCCESS, dset=5, secs=4.0",
+	"01:10:00: host=n, jobid=1, event=HALT, note=\"JOB_HALTED\"",
+	"01:20:00: host=n, jobid=1, event=SCAVENGE_END, secs=600",
+};
+
+static void
+test_sums(void)
+{
+	struct interval_stats s;
+	struct interval i;
+	struct error err = ERROR_INIT;
+	const double c = 10, m = 800, x = c / (2 * m);
+
+	is_int(READ(two_runs, &s), 0, "a log is read");
+	ok(s.lines == 21 && s.unreadable == 1, "... its lines");
+	ok(s.runs.count == 2 && near(s.runs.secs, 1600),
+	   "... runs, to their last line, without what scripts did after");
+	ok(s.checkpoint.count == 4 && near(s.checkpoint.secs, 32),
+	   "... checkpoints");
+	ok(s.flush.count == 2 && near(s.flush.secs, 8),
+	   "... flushes of checkpoints");
+	ok(s.output_flush.count == 1 && near(s.output_flush.secs, 50) &&
+		   s.output.count == 1 && s.async_flush.count == 1,
+	   "... other flushes apart");
+	ok(s.fetch.count == 1 && s.rebuild.count == 1 && s.restart == 1 &&
+		   s.halts == 1,
+	   "... other events");
+	is_int(interval_compute(&s, INTERVAL_YOUNG, &i, &err), 0, "Young");
+	ok(near(i.cost, c) && near(i.mtbi, m), "... cost and interrupts");
+	ok(near(i.seconds, sqrt(2 * c * m)), "... interval");
+	ok(near(i.percent, 100 * c / (i.seconds + c)), "... percent");
+	is_int(interval_compute(&s, INTERVAL_DALY, &i, &err), 0, "Daly");
+	ok(near(i.seconds, sqrt(2 * c * m) * (1 + sqrt(x) / 3 + x / 9) - c),
+	   "... interval");
+	s.runs.secs = 8; /* mtbi 4, cost 10 */
+	is_int(interval_compute(&s, INTERVAL_DALY, &i, &err), 0,
+	       "interrupts that come faster than checkpoints");
+	ok(near(i.seconds, 4), "... one checkpoint each");
+}
+
+static void
+test_without_data(void)
+{
+	static const char *const no_ckpt[] = {
+		"00:00:00: host=n, jobid=1, event=START, procs=4, nodes=4",
+		"00:10:00: host=n, jobid=1, event=COMPUTE_END, secs=600",
+	};
+	static const char *const no_run[] = {
+		"00:00:00: host=n, jobid=1, event=CHECKPOINT_END, secs=1.0",
+	};
+	static const char *const no_time[] = {
+		"00:00:00: host=n, jobid=1, event=START, procs=4, nodes=4",
+		"00:00:00: host=n, jobid=1, event=CHECKPOINT_END, secs=0.0",
+	};
+	struct interval_stats s;
+	struct interval i;
+	struct error err = ERROR_INIT;
+
+	is_int(interval_read(fmt("%s/none", root), &s, &err), -1, "no log");
+	ok(err.kind == ERROR_ABSENT && says(&err, "none"), "... is said");
+	is_int(read_log(NULL, 0, &s), 0, "an empty log");
+	is_int(interval_compute(&s, INTERVAL_DALY, &i, &err), -1, "... no");
+	ok(err.kind == ERROR_ABSENT && says(&err, "no run"), err.text);
+	is_int(READ(no_ckpt, &s), 0, "no checkpoint");
+	is_int(interval_compute(&s, INTERVAL_DALY, &i, &err), -1, "... no");
+	ok(err.kind == ERROR_ABSENT && says(&err, "no checkpoint"), err.text);
+	is_int(READ(no_run, &s), 0, "no start");
+	is_int(interval_compute(&s, INTERVAL_DALY, &i, &err), -1, "... no");
+	is_int(READ(no_time, &s), 0, "no time");
+	is_int(interval_compute(&s, INTERVAL_DALY, &i, &err), -1, "... no");
+	ok(err.kind == ERROR_ABSENT && says(&err, "no time"), err.text);
+}
+
+/* Numbers and lines that are too long. */
+static void
+test_odd(void)
+{
+	struct interval_stats s;
+	char big[4096];
+	const char *lines[] = {
+		"00:00:00: host=n, jobid=1, event=START, procs=4, nodes=4",
+		big,
+		"00:00:01: host=n, jobid=1, event=CHECKPOINT_END, "
+		"secs=99999999999999999999999999999999999999999999999999999",
+		"00:00:02: host=n, jobid=1, event=CHECKPOINT_END, secs=-5",
+		"9999-01-01T00:00:00: host=n, jobid=1, event=COMPUTE_START",
+	};
+
+	memset(big, 'x', sizeof(big));
+	memcpy(big, "00:00:00: host=n, jobid=1, event=HALT, note=", 44);
+	big[sizeof(big) - 1] = '\0';
+	is_int(READ(lines, &s), 0, "an odd log");
+	ok(s.lines == 5 && s.unreadable == 0 && s.halts == 1,
+	   "a line that is too long counts once");
+	ok(s.checkpoint.count == 2 && s.checkpoint.secs == 0,
+	   "times that cannot be are left out");
+	ok(s.runs.count == 1 && s.runs.secs == 0,
+	   "... and a run that took centuries");
+}
+
+static int
+tell(void *arg, struct error *err)
+{
+	struct buf out = BUF_INIT;
+	int rc = interval_text(arg, &out);
+
+	if (rc < 0)
+		error_no_memory(err);
+	buf_free(&out);
+	return rc;
+}
+
+static void
+test_telling(void)
+{
+	struct interval_stats s;
+	struct buf out = BUF_INIT;
+
+	must(READ(two_runs, &s) == 0);
+	is_int(interval_text(&s, &out), 0, "as text");
+	ok(strstr(out.data, "checkpoints: 4, 32.0 s in all, 8.0 s each\n") !=
+			   NULL &&
+		   strstr(out.data, "lines passed over: 1\n") != NULL,
+	   "... figures");
+	ok(strstr(out.data, "failed") == NULL, "... nothing that was not");
+	buf_free(&out);
+	mem_fail_after(0);
+	is_int(tell(&s, NULL), -1, "no memory for the text");
+	mem_fail_after(-1);
+	json_free(interval_json(&s));
+}
+
+/* The log of LLNL's library. */
+static void
+test_golden(void)
+{
+	const char *dir = getenv("SCRKIT_GOLDEN");
+	struct interval_stats s;
+	struct interval i;
+
+	if (dir == NULL ||
+	    !exists(fmt("%s/scr3/xor_4/flushed/prefix/.scr/log", dir))) {
+		skip("a real log", "no golden data");
+		return;
+	}
+	is_int(interval_read(fmt("%s/scr3/xor_4/flushed/prefix/.scr/log", dir),
+			     &s, NULL),
+	       0, "a real log");
+	ok(s.runs.count == 1 && s.checkpoint.count == 1 && s.flush.count == 1 &&
+		   s.unreadable == 0,
+	   "... all its events");
+	is_int(interval_compute(&s, INTERVAL_YOUNG, &i, NULL), 0,
+	       "... an interval");
+}
+
+int
+main(void)
+{
+	setenv("TZ", "UTC", 1);
+	scratch_dir(root, sizeof(root));
+	test_sums();
+	test_without_data();
+	test_odd();
+	test_telling();
+	test_golden();
+	remove_tree(root);
+	return tap_done();
+}

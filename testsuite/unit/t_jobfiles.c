@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "job/jobfiles.h"
+
+#include "conf.h"
+#include "json.h"
+#include "meta/flush.h"
+#include "meta/log.h"
+#include "metatest.h"
+#include "scratch.h"
+
+static char root[128];
+
+static const char two[] = "DATASET>7>DSETDESC>ID>7\n"
+			  "DATASET>7>DSETDESC>JOBID>1000\n"
+			  "DATASET>7>CKPT>1\nDATASET>7>LOCATION>CACHE\n"
+			  "DATASET>7>NAME>ckpt.7\n"
+			  "DATASET>3>OUTPUT>1\nDATASET>3>LOCATION>PFS\n"
+			  "DATASET>3>LOCATION>CACHE\n"
+			  "DATASET>3>LOCATION>SYNC_FLUSHING\n";
+
+/* PREFIX/.scr/NAME from the keys of `text`; NULL: bytes that are none. */
+static void
+put(const char *name, const char *text)
+{
+	struct kvtree *t = NULL;
+
+	if (text == NULL) {
+		write_text(fmt("%s/.scr/%s", root, name), "junk");
+		return;
+	}
+	t = tree_of(text);
+	make_parents(fmt("%s/.scr/x", root));
+	must(kvtree_write_file(t, AT_FDCWD, fmt("%s/.scr/%s", root, name),
+			       NULL) == 0);
+	kvtree_free(t);
+}
+
+static const char *
+where(const struct flush_entry *e, bool first)
+{
+	struct buf b = BUF_INIT;
+	const char *text = NULL;
+
+	must(jobfiles_location(e, first, &b) == 0);
+	text = fmt("%s", b.data);
+	buf_free(&b);
+	return text;
+}
+
+static void
+test_flush(void)
+{
+	struct jobfiles_flush f = { .count = 0 };
+	struct error err = ERROR_INIT;
+	struct json *j = NULL;
+
+	is_int(jobfiles_flush_read(root, &f, &err), -1, "no flush file");
+	is_int(err.kind, ERROR_ABSENT, err.text);
+	jobfiles_flush_free(&f);
+	put(FLUSH_FILE, two);
+	is_int(jobfiles_flush_read(root, &f, &err), 0, "a flush file");
+	ok(f.count == 2 && f.all[0].id == 3, "... its entries");
+	is_str(where(jobfiles_flush_find(&f, 3), false),
+	       "SYNC_FLUSHING PFS CACHE", "all places of a dataset");
+	is_str(where(jobfiles_flush_find(&f, 3), true), "SYNC_FLUSHING",
+	       "... the first of them");
+	is_str(where(jobfiles_flush_find(&f, 7), false), "CACHE", "one place");
+	is_str(where(jobfiles_flush_find(&f, 8), false), "NONE",
+	       "no such dataset");
+	j = jobfiles_flush_json(&f);
+	ok(j != NULL, "as JSON");
+	json_free(j);
+	jobfiles_flush_free(&f);
+	put(FLUSH_FILE, NULL);
+	is_int(jobfiles_flush_read(root, &f, &err), -1, "a damaged one");
+	ok(err.kind == ERROR_CORRUPT && says(&err, FLUSH_FILE), err.text);
+	put(FLUSH_FILE, "DATASET>x>CKPT>1\n");
+	is_int(jobfiles_flush_read(root, &f, &err), -1, "one of nonsense");
+	ok(err.kind == ERROR_CORRUPT && says(&err, FLUSH_FILE), err.text);
+}
+
+static void
+test_nodes(void)
+{
+	struct error err = ERROR_INIT;
+	int64_t n = -1;
+
+	is_int(jobfiles_nodes(root, &n, &err), -1, "no nodes file");
+	is_int(err.kind, ERROR_ABSENT, err.text);
+	put("nodes.scr", "NODES>4\n");
+	ok(jobfiles_nodes(root, &n, &err) == 0 && n == 4, "nodes");
+	put("nodes.scr", "OTHER>4\n");
+	ok(jobfiles_nodes(root, &n, &err) == 0 && n == 0, "no number");
+	put("nodes.scr", "NODES>many\n");
+	is_int(jobfiles_nodes(root, &n, &err), -1, "nonsense");
+	is_int(err.kind, ERROR_CORRUPT, err.text);
+}
+
+static void
+test_log(void)
+{
+	const struct conf_where w = { .prefix = root };
+	const struct log_line l = { .time = 0,
+				    .host = "n1",
+				    .job_id = "7",
+				    .event = "NODE_FAIL",
+				    .note = "n2: dead",
+				    .dataset = -1,
+				    .procs = -1,
+				    .nodes = -1,
+				    .files = -1,
+				    .secs = 1.5,
+				    .bytes = -1 };
+	struct error err = ERROR_INIT;
+	struct buf text = BUF_INIT;
+	struct conf *c = conf_open(&w, NULL);
+	struct stat st;
+
+	must(c != NULL);
+	is_int(jobfiles_log(root, c, &l, &err), 0, "logging is off");
+	ok(!exists(fmt("%s/.scr/log", root)), "... and leaves no log");
+	conf_close(c);
+	write_text(fmt("%s/.scrconf", root),
+		   "SCR_LOG_ENABLE=1\nSCR_LOG_SYSLOG_ENABLE=0\n");
+	c = conf_open(&w, NULL);
+	must(c != NULL);
+	is_int(jobfiles_log(root, c, &l, &err), 0, "a line");
+	is_int(jobfiles_log(root, c, &l, &err), 0, "another");
+	read_whole(fmt("%s/.scr/log", root), &text);
+	is_str(text.data,
+	       "1970-01-01T00:00:00: host=n1, jobid=7, event=NODE_FAIL, "
+	       "note=\"n2: dead\", secs=1.500000\n"
+	       "1970-01-01T00:00:00: host=n1, jobid=7, event=NODE_FAIL, "
+	       "note=\"n2: dead\", secs=1.500000\n",
+	       "... are in the log");
+	ok(stat(fmt("%s/.scr/log", root), &st) == 0 &&
+		   (st.st_mode & 0777) == 0600,
+	   "... which is for its owner");
+	is_int(jobfiles_log(fmt("%s/none", root), c, &l, &err), -1,
+	       "no prefix");
+	ok(err.kind == ERROR_ABSENT && says(&err, "none"), err.text);
+	conf_close(c);
+	buf_free(&text);
+}
+
+static int
+answer(void *arg, const char *id)
+{
+	must(strcmp(id, "1000") == 0);
+	return *(int *)arg;
+}
+
+static const struct prepare_case {
+	const char *name, *flush, *job_id;
+	int runs;
+	bool force;
+	enum jobfiles_left left;
+	bool kept, aside, nodes;
+} cases[] = {
+	{ "nothing there", NULL, "7", 0, false, JOBFILES_NONE, false, false,
+	  false },
+	{ "an old job with unsaved data", two, "7", 0, false, JOBFILES_ASIDE,
+	  false, true, false },
+	{ "an old job, all saved",
+	  "DATASET>7>DSETDESC>JOBID>1000\n"
+	  "DATASET>7>DSETDESC>ID>7\n"
+	  "DATASET>7>LOCATION>PFS\n",
+	  "7", 0, false, JOBFILES_REMOVED, false, false, false },
+	{ "a job that runs", two, "7", 1, false, JOBFILES_RUNNING, true, false,
+	  true },
+	{ "a job that may run", two, "7", -1, false, JOBFILES_RUNNING, true,
+	  false, true },
+	{ "... with force", two, "7", -1, true, JOBFILES_ASIDE, false, true,
+	  false },
+	{ "this very job", two, "1000", 0, false, JOBFILES_OURS, true, false,
+	  true },
+	{ "no owner", "DATASET>7>LOCATION>PFS\n", "7", 1, false,
+	  JOBFILES_REMOVED, false, false, false },
+	{ "damaged", "", "7", 1, false, JOBFILES_ASIDE, false, true, false },
+};
+
+static void
+test_prepare(void)
+{
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct prepare_case *c = &cases[i];
+		struct jobfiles_prepared p;
+		struct error err = ERROR_INIT;
+		int runs = c->runs;
+		const char *flush = fmt("%s/.scr/%s", root, FLUSH_FILE);
+
+		scratch_dir(root, sizeof(root));
+		if (c->flush != NULL)
+			put(FLUSH_FILE, c->flush[0] ? c->flush : NULL);
+		put("nodes.scr", "NODES>4\n");
+		put("halt.scr", "ExitReason>x\n");
+		is_int(jobfiles_prepare(root, c->job_id, answer, &runs,
+					c->force, &p, &err),
+		       0, c->name);
+		is_int(p.left, c->left, "... is seen");
+		ok(exists(flush) == c->kept &&
+			   exists(fmt("%s.bak", flush)) == c->aside,
+		   "... flush file");
+		ok(exists(fmt("%s/.scr/nodes.scr", root)) == c->nodes,
+		   "... nodes file");
+		ok(exists(fmt("%s/.scr/halt.scr", root)),
+		   "... the halt file stays");
+		ok(p.may_run == (c->runs < 0 && !c->force),
+		   "... whether it is certain");
+	}
+}
+
+static void
+test_prepare_new(void)
+{
+	struct jobfiles_prepared p;
+	struct error err = ERROR_INIT;
+
+	scratch_dir(root, sizeof(root));
+	is_int(jobfiles_prepare(fmt("%s/new one/two", root), "7", NULL, NULL,
+				false, &p, &err),
+	       0, "a prefix that is not there");
+	ok(exists(fmt("%s/new one/two/.scr", root)), "... is made");
+	write_text(fmt("%s/file", root), "");
+	is_int(jobfiles_prepare(fmt("%s/file", root), "7", NULL, NULL, false,
+				&p, &err),
+	       -1, "one that is a file");
+	ok(err.kind == ERROR_SYSTEM && says(&err, "file"), err.text);
+}
+
+static int
+read_all(void *arg, struct error *err)
+{
+	struct jobfiles_flush f = { .count = 0 };
+	int rc = jobfiles_flush_read(arg, &f, err);
+
+	jobfiles_flush_free(&f);
+	return rc;
+}
+
+static void
+put_two(void *arg)
+{
+	(void)arg;
+	put(FLUSH_FILE, two);
+}
+
+static int
+prepare(void *arg, struct error *err)
+{
+	struct jobfiles_prepared p;
+
+	return jobfiles_prepare(arg, "7", NULL, NULL, true, &p, err);
+}
+
+int
+main(void)
+{
+	setenv("TZ", "UTC", 1);
+	setenv("SCRKIT_SYSTEM_CONF", "/nonexistent", 1);
+	unsetenv("SCR_LOG_ENABLE");
+	scratch_dir(root, sizeof(root));
+	test_flush();
+	test_nodes();
+	test_log();
+	test_prepare();
+	test_prepare_new();
+	ok(fails_well(prepare, put_two, root), "no memory to prepare");
+	put_two(NULL);
+	ok(fails_well(read_all, NULL, root), "no memory to read");
+	remove_tree(root);
+	return tap_done();
+}
