@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The ways to run commands on nodes, all through the same faults. */
+#include "job/remote.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "remotetest.h"
+
+/* Each way, with a node of its own for each fault. */
+static const struct way {
+	const char *name; /* for remote_choose() */
+	const char *says; /* of a node that refuses */
+	bool pdsh;
+} ways[] = {
+	{ "ssh", "Connection refused", false },
+	{ "pdsh", "Connection refused", true },
+	{ "pdsh:exec", "Connection refused", true },
+	{ "srun", "Connection refused", false },
+	{ "mpiexec", "Connection refused", false },
+};
+
+#define WAYS (sizeof(ways) / sizeof(ways[0]))
+
+#define NODES \
+	"ok1,status3,refuse1,late1,nologin1,chatty1,broken1,mute1,half1," \
+	"silent1,linger1,noisy1,none1"
+
+/* What the command does on each of them. */
+#define COMMAND \
+	"echo \"I am $NODE\"; echo oh >&2\n" \
+	"case $NODE in\n" \
+	"status*) exit 3 ;;\n" \
+	"broken*) printf 'half a li'; sleep 0.1; kill -9 $PPID ;;\n" \
+	"half*) printf 'no newline' ;;\n" \
+	"silent*) sleep 20 ;;\n" \
+	"noisy*) head -c 200000 /dev/zero | tr '\\0' x; echo\n" \
+	"	yes line | head -n 60000; echo end ;;\n" \
+	"none*) exec /no/such/program ;;\n" \
+	"esac"
+
+struct heard {
+	size_t lines[16];
+	size_t longest;
+	char last[16][64];
+};
+
+static void
+hear(void *arg, size_t node, const char *text)
+{
+	struct heard *h = arg;
+
+	if (strlen(text) > h->longest)
+		h->longest = strlen(text);
+	h->lines[node]++;
+	snprintf(h->last[node], sizeof(h->last[node]), "%s", text);
+}
+
+static void
+check_faults(const struct way *w, const struct scene_run *s,
+	     const struct heard *h)
+{
+	const struct remote_result *r = s->r;
+
+	ok(came(&r[0], REMOTE_DONE, 0, NULL), "a node does it");
+	is_str(out_of(&r[0]), "I am ok1\n", "its output");
+	is_str(err_of(&r[0]), "oh\n", "its stderr");
+	ok(came(&r[1], REMOTE_DONE, 3, NULL), "its exit status");
+	ok(came(&r[2], REMOTE_REFUSED, -1, w->says), "a node refuses");
+	ok(r[2].why[strlen(r[2].why) - 1] == 'd', "without a return");
+	ok(came(&r[3], REMOTE_TIMEOUT, -1, "timed out"), "ssh gives up");
+	ok(came(&r[4], REMOTE_REFUSED, -1, "This account is not available."),
+	   "the login refuses, on stdout");
+	ok(came(&r[5], REMOTE_DONE, 0, NULL), "a login says things");
+	is_str(out_of(&r[5]), "I am chatty1\n", "they are not the command's");
+	ok(came(&r[6], REMOTE_KILLED, -1, "cut off"), "a connection breaks");
+	ok(came(&r[6], REMOTE_KILLED, -1, "closed by remote host"),
+	   "and says so");
+	ok(came(&r[7], REMOTE_TIMEOUT, -1, "did not answer within 2 s"),
+	   "a node never answers");
+	ok(came(&r[8], REMOTE_DONE, 0, NULL), "output without newline");
+	is_str(out_of(&r[8]), "I am half1\nno newline", "is as it was");
+	ok(came(&r[9], REMOTE_TIMEOUT, -1, "said nothing for 2 s"),
+	   "a node falls silent");
+	is_str(out_of(&r[9]), "I am silent1\n", "what it said is there");
+	ok(came(&r[10], REMOTE_DONE, 0, NULL), "a connection stays open");
+	ok(came(&r[11], REMOTE_DONE, 0, NULL), "a node prints a lot");
+	ok(r[11].cut && r[11].out.len == s->o.keep, "of which some is kept");
+	is_str(h->last[11], "end", "but every line is heard");
+	/* (pdsh loses what is behind 128 KiB of a line, its end as well.) */
+	ok(h->lines[11] == 60003 || (w->pdsh && h->lines[11] == 60002),
+	   "all of them");
+	ok(came(&r[12], REMOTE_DONE, 127, NULL), "no such command there");
+	ok(strstr(err_of(&r[12]), "not found") != NULL, "its shell says so");
+	ok(s->seconds < 8, "none of it takes longer than its limits");
+}
+
+/* A way at work. */
+struct trial {
+	struct scene_run s;
+	struct heard h;
+	pthread_t thread;
+	bool started;
+	int rc;
+};
+
+static void *
+try_way(void *arg)
+{
+	struct trial *t = arg;
+
+	t->rc = run_line(&t->s, NODES, COMMAND);
+	return NULL;
+}
+
+/* All ways at the same time: most of it is waiting. */
+static void
+test_faults(void)
+{
+	static struct trial trials[WAYS];
+
+	for (size_t i = 0; i < WAYS; i++) {
+		struct trial *t = &trials[i];
+
+		t->s.o = (struct remote_options){ .connect = 2,
+						  .idle = 2,
+						  .polite = 0.2,
+						  .keep = 150000,
+						  .line = hear,
+						  .arg = &t->h };
+		must(remote_choose(ways[i].name, &t->s.o, NULL) == 0);
+		if (ways[i].pdsh && !have_pdsh())
+			continue;
+		t->started = true;
+		must(pthread_create(&t->thread, NULL, try_way, t) == 0);
+	}
+	for (size_t i = 0; i < WAYS; i++) {
+		if (!trials[i].started) {
+			skip(ways[i].name, "pdsh is not installed");
+			continue;
+		}
+		must(pthread_join(trials[i].thread, NULL) == 0);
+		is_int(trials[i].rc, 0, ways[i].name);
+		check_faults(&ways[i], &trials[i].s, &trials[i].h);
+		run_free(&trials[i].s);
+	}
+}
+
+/* Names of all kinds through pdsh, one of them twice. */
+static void
+check_names(struct scene_run *s)
+{
+	is_int(run_line(s,
+			"n1.site.org,n2.site.org,n1.site.org,n007,"
+			"n2.other.org,10.0.0.1,10.0.0.2,fe80::1,x1000c0s0b0n0,"
+			"n00000000000000000012",
+			"echo $NODE"),
+	       0, s->o.module != NULL ? s->o.module : "pdsh");
+	for (size_t i = 0; i < s->nodes.count; i++)
+		if (i != 7 && i != 9)
+			is_str(out_of(&s->r[i]), fmt("%s\n", s->nodes.names[i]),
+			       s->nodes.names[i]);
+	ok(came(&s->r[7], REMOTE_NOT_STARTED, -1, "':'"), "one it cannot take");
+	ok(came(&s->r[9], REMOTE_NOT_STARTED, -1, "zeros"), "and another");
+	run_free(s);
+}
+
+/* How pdsh is told, and how many of them. */
+static void
+test_pdsh(void)
+{
+	struct scene_run s = { .o = { .kind = REMOTE_PDSH, .connect = 3 } };
+	struct buf log = BUF_INIT;
+
+	if (!have_pdsh()) {
+		skip("pdsh", "it is not installed");
+		return;
+	}
+	setenv("PDSH_SSH_ARGS_APPEND", "-oMine=1 -oMine=2", 1);
+	for (int i = 0; i < 2; i++) {
+		s.o.module = i == 0 ? NULL : "ssh";
+		write_text(getenv("STUB_LOG"), "");
+		check_names(&s);
+		buf_clear(&log);
+		read_whole(getenv("STUB_LOG"), &log);
+		ok(strstr(log.data, "-oConnectTimeout=3") != NULL, "its limit");
+		ok(strstr(log.data, "-oMine=2 -oBatchMode=yes") != NULL,
+		   "options for ssh, and the user's before them");
+	}
+	unsetenv("PDSH_SSH_ARGS_APPEND");
+	buf_free(&log);
+
+	s.o.module = "nonsense";
+	is_int(run_line(&s, "a,b", "echo"), 0, "a module that is not there");
+	ok(came(&s.r[1], REMOTE_REFUSED, -1, "nonsense"), "pdsh says so");
+	run_free(&s);
+
+	/* pdsh drops what is behind 128 KiB of a line. */
+	s.o.module = NULL;
+	is_int(run_line(&s, "a,b",
+			"[ $NODE = a ] || head -c 300000 /dev/zero | "
+			"tr '\\0' x; echo end"),
+	       0, "a very long line");
+	ok(!s.r[0].cut && s.r[1].cut, "is known to be cut");
+	ok(came(&s.r[1], REMOTE_DONE, 0, NULL), "and the command's end known");
+	run_free(&s);
+}
+
+static void
+test_flux(void)
+{
+	struct scene_run s = { .o = { .kind = REMOTE_FLUX } };
+
+	is_int(run_line(&s, "b2,head,elsewhere", "echo $NODE"), 0, "flux");
+	is_str(out_of(&s.r[0]), "rank2\n", "its rank");
+	is_str(out_of(&s.r[1]), "rank0\n", "and of another");
+	ok(came(&s.r[2], REMOTE_NOT_STARTED, -1, "Flux"), "not of it");
+	run_free(&s);
+	s.o.programs.flux = "/bin/false";
+	is_int(run_line(&s, "b2", "echo"), -1, "outside of Flux");
+	ok(s.err.kind == ERROR_ABSENT && says(&s.err, "getattr hostlist"),
+	   "it says so");
+	run_free(&s);
+}
+
+static void
+test_srun(void)
+{
+	struct scene_run s = {
+		.o = { .kind = REMOTE_SRUN, .job_id = "77", .connect = 4.2 },
+	};
+	struct buf log = BUF_INIT;
+
+	write_text(getenv("STUB_LOG"), "");
+	is_int(run_line(&s, "n1", "echo hi"), 0, "srun");
+	is_str(out_of(&s.r[0]), "hi\n", "its output");
+	read_whole(getenv("STUB_LOG"), &log);
+	ok(strstr(log.data, " --immediate=5 --jobid=77 --nodelist=n1 ") != NULL,
+	   "its options");
+	buf_free(&log);
+	run_free(&s);
+}
+
+static void
+test_local(void)
+{
+	static const char *const words[] = { "printf", "<%s>\\n", "a  b",
+					     "$HOME",  "it's",	  "",
+					     NULL };
+	static const char *const nothing[] = { "/no/such/program", NULL };
+	static const char *const empty[] = { NULL };
+	struct scene_run s = { .o = { .kind = REMOTE_LOCAL } };
+
+	is_int(run_on(&s, "any,any,one", words), 0, "once a node");
+	for (size_t i = 0; i < 3; i++)
+		is_str(out_of(&s.r[i]), "<a  b>\n<$HOME>\n<it's>\n<>\n",
+		       "without a shell");
+	run_free(&s);
+	is_int(run_line(&s, "a", "cat; kill -9 $$"), 0, "a signal");
+	ok(came(&s.r[0], REMOTE_KILLED, -1, "killed by signal 9"), "is told");
+	run_free(&s);
+	is_int(run_on(&s, "a", nothing), 0, "no such program");
+	ok(came(&s.r[0], REMOTE_NOT_STARTED, -1, "No such file"), "is told");
+	run_free(&s);
+	is_int(run_on(&s, "a", empty), -1, "no command");
+	is_int(s.err.kind, ERROR_USAGE, "is misuse");
+	run_free(&s);
+	is_int(run_on(&s, "", words), 0, "no nodes: nothing to do");
+	run_free(&s);
+}
+
+static void
+test_choose(void)
+{
+	static const struct {
+		const char *name;
+		enum remote_kind kind;
+		const char *module;
+	} names[] = {
+		{ NULL, REMOTE_AUTO, NULL },
+		{ "", REMOTE_AUTO, NULL },
+		{ "auto", REMOTE_AUTO, NULL },
+		{ "jsrun", REMOTE_AUTO, NULL },
+		{ "pdsh", REMOTE_PDSH, NULL },
+		{ "pdsh:rsh", REMOTE_PDSH, "rsh" },
+		{ "ssh", REMOTE_SSH, NULL },
+		{ "mpirun", REMOTE_MPIEXEC, NULL },
+		{ "local", REMOTE_LOCAL, NULL },
+	};
+	static const char *const bad[] = { "rsh", "pdsh:", "sshd", "SSH", " " };
+	struct error err = ERROR_INIT;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct remote_options o = { .kind = REMOTE_FLUX };
+
+		is_int(remote_choose(names[i].name, &o, NULL), 0, "a name");
+		is_int(o.kind, names[i].kind, "its kind");
+		is_str(o.module, names[i].module, "its module");
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct remote_options o = { .kind = REMOTE_FLUX };
+
+		is_int(remote_choose(bad[i], &o, &err), -1, "no such name");
+		ok(err.kind == ERROR_USAGE && says(&err, "pdsh:exec"),
+		   "what there is");
+		is_int(o.kind, REMOTE_FLUX, "nothing is changed");
+	}
+}
+
+/* A PATH with only these programs in it. */
+static void
+only(const char *const *programs)
+{
+	const char *dir = fmt("%s/only", remote_root);
+
+	remove_tree(dir);
+	must(mkdir(dir, 0777) == 0);
+	for (; *programs != NULL; programs++) {
+		const char *to = fmt("%s/%s", dir, *programs);
+
+		write_text(to, "#!/bin/sh\n");
+		must(chmod(to, 0755) == 0);
+	}
+	setenv("PATH", dir, 1);
+}
+
+static void
+test_settle(void)
+{
+	static const struct {
+		const char *nodes, *programs[5], *variable;
+		enum remote_kind kind;
+		const char *why;
+	} cases[] = {
+		{ "a,b",
+		  { "pdsh", "ssh", "srun" },
+		  "SLURM_JOB_ID",
+		  REMOTE_PDSH,
+		  "by pdsh with ssh (" },
+		{ "a,b",
+		  { "pdsh", "srun" },
+		  "SLURM_JOBID",
+		  REMOTE_SRUN,
+		  "SLURM" },
+		{ "a,b", { "ssh", "srun" }, "NONE", REMOTE_SSH, "pdsh is not" },
+		{ "a,b", { "ssh", "flux" }, "FLUX_URI", REMOTE_FLUX, "Flux" },
+		{ "a,b",
+		  { "mpiexec", "pdsh" },
+		  "NONE",
+		  REMOTE_MPIEXEC,
+		  "neither" },
+		{ "localhost",
+		  { "ssh" },
+		  "NONE",
+		  REMOTE_LOCAL,
+		  "this machine" },
+		{ "localhost,localhost",
+		  { NULL },
+		  "NONE",
+		  REMOTE_LOCAL,
+		  "this machine" },
+		{ "localhost,b",
+		  { "srun", "flux", "pdsh" },
+		  "NONE",
+		  REMOTE_AUTO,
+		  NULL },
+	};
+	const char *path = fmt("%s", getenv("PATH"));
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct remote_options o = { .kind = REMOTE_AUTO };
+		struct error err = ERROR_INIT;
+		struct buf said = BUF_INIT;
+		struct hostlist h;
+		int rc = -1;
+
+		must(hostlist_init(&h, NULL) == 0);
+		must(hostlist_add(&h, cases[i].nodes, NULL) == 0);
+		only(cases[i].programs);
+		setenv(cases[i].variable, "1", 1);
+		rc = remote_settle(&h, &o, &said, &err);
+		unsetenv(cases[i].variable);
+		is_int(o.kind, cases[i].kind, "what is taken");
+		if (cases[i].kind == REMOTE_AUTO) {
+			is_int(rc, -1, "no way to the nodes");
+			ok(err.kind == ERROR_ABSENT && says(&err, "install"),
+			   "what to do");
+		} else {
+			ok(rc == 0 && strstr(said.data, cases[i].why) != NULL,
+			   said.data);
+		}
+		buf_free(&said);
+		hostlist_free(&h);
+	}
+	setenv("PATH", path, 1);
+}
+
+static void
+test_absent(void)
+{
+	static const enum remote_kind kinds[] = { REMOTE_PDSH, REMOTE_SSH,
+						  REMOTE_SRUN, REMOTE_FLUX,
+						  REMOTE_MPIEXEC };
+	static const char *const none[] = { "pdsh", NULL };
+	const char *path = fmt("%s", getenv("PATH"));
+
+	only(none);
+	for (size_t i = 0; i < 5; i++) {
+		struct scene_run s = { .o = { .kind = kinds[i] } };
+
+		is_int(run_line(&s, "a,b", "echo"), -1, "not installed");
+		ok(s.err.kind == ERROR_ABSENT && says(&s.err, "PATH"),
+		   "it says so");
+		ok(came(&s.r[1], REMOTE_NOT_STARTED, -1, "nothing was tried"),
+		   "nothing was done");
+		run_free(&s);
+	}
+	setenv("PATH", path, 1);
+}
+
+static void
+test_here(void)
+{
+	char name[256] = "";
+
+	must(gethostname(name, sizeof(name) - 1) == 0);
+	ok(remote_is_here(name), "our name");
+	ok(remote_is_here("localhost"), "localhost");
+	if (strchr(name, '.') == NULL)
+		ok(remote_is_here(fmt("%s.site.org", name)), "with a domain");
+	ok(!remote_is_here(fmt("%sx", name)), "another");
+	ok(!remote_is_here(""), "none");
+}
+
+int
+main(void)
+{
+	remote_setup();
+	test_choose();
+	test_settle();
+	test_absent();
+	test_here();
+	test_local();
+	test_srun();
+	test_flux();
+	test_pdsh();
+	test_faults();
+	remove_tree(remote_root);
+	return tap_done();
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Many nodes, dead ones among them, and a machine that has too little. */
+#include "job/remote.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "remotetest.h"
+#include "str.h"
+
+/* --- What must not be left behind --- */
+
+static size_t
+open_files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	size_t count = 0;
+
+	must(dir != NULL);
+	while (readdir(dir) != NULL)
+		count++;
+	closedir(dir);
+	return count - 3; /* itself, and . and .. */
+}
+
+static bool
+no_children(void)
+{
+	return waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD;
+}
+
+/* Is there a process whose environment says that it is this node? */
+static bool
+is_running(const char *node)
+{
+	const char *want = fmt("NODE=%s", node);
+	DIR *dir = opendir("/proc");
+	struct dirent *e = NULL;
+	bool found = false;
+
+	must(dir != NULL);
+	while (!found && (e = readdir(dir)) != NULL) {
+		char text[8192];
+		ssize_t n = 0;
+		int fd = -1;
+
+		if (e->d_name[0] < '1' || e->d_name[0] > '9')
+			continue;
+		fd = open(fmt("/proc/%s/environ", e->d_name),
+			  O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		n = read(fd, text, sizeof(text));
+		close(fd);
+		found = n > 0 &&
+			memmem(text, (size_t)n, want, strlen(want) + 1) != NULL;
+	}
+	closedir(dir);
+	return found;
+}
+
+/* --- Nodes that do not answer --- */
+
+static struct trial {
+	const char *name;
+	struct scene_run s;
+	pthread_t thread;
+	int rc;
+} trials[] = { { .name = "ssh" }, { .name = "pdsh" }, { .name = "pdsh:ssh" } };
+
+#define TRIALS (sizeof(trials) / sizeof(trials[0]))
+
+static void *
+try_dead(void *arg)
+{
+	struct trial *t = arg;
+
+	t->rc = run_line(&t->s,
+			 "dead0,dead1,dead2,dead3,dead4,dead5,"
+			 "ok[0-9],dead6,ok[10-19],dead7",
+			 "echo hi");
+	return NULL;
+}
+
+static void
+check_dead(struct trial *t)
+{
+	size_t done = 0, late = 0;
+
+	is_int(t->rc, 0, t->name);
+	for (size_t i = 0; i < t->s.nodes.count; i++) {
+		const struct remote_result *r = &t->s.r[i];
+
+		if (str_starts(t->s.nodes.names[i], "ok"))
+			done += came(r, REMOTE_DONE, 0, NULL) &&
+				strcmp(out_of(r), "hi\n") == 0;
+		else
+			late += came(r, REMOTE_TIMEOUT, -1, "did not answer");
+	}
+	is_int((int64_t)done, 20, "all that live did it");
+	is_int((int64_t)late, 8, "the dead are known");
+	ok(t->s.seconds < 10, "soon");
+	run_free(&t->s);
+}
+
+/* All living nodes do it, though dead ones take all places at first. */
+static void
+test_dead(void)
+{
+	const size_t count = have_pdsh() ? TRIALS : 1;
+	const size_t before = open_files();
+
+	for (size_t i = 0; i < count; i++) {
+		trials[i].s.o = (struct remote_options){ .fanout = 6,
+							 .connect = 1.2,
+							 .polite = 0.3 };
+		must(remote_choose(trials[i].name, &trials[i].s.o, NULL) == 0);
+		must(pthread_create(&trials[i].thread, NULL, try_dead,
+				    &trials[i]) == 0);
+	}
+	for (size_t i = 0; i < count; i++) {
+		must(pthread_join(trials[i].thread, NULL) == 0);
+		check_dead(&trials[i]);
+	}
+	if (count < TRIALS)
+		skip("dead nodes with pdsh", "pdsh is not installed");
+	ok(no_children(), "no child is left");
+	ok(open_files() == before, "no file is left open");
+	for (int i = 0; i < 8; i++)
+		ok(!is_running(fmt("dead%d", i)),
+		   "one that ignores TERM is killed");
+}
+
+/* --- All in all --- */
+
+static void
+test_limit(void)
+{
+	struct scene_run s = {
+		.o = { .kind = REMOTE_SSH, .idle = 5, .limit = 0.8 },
+	};
+
+	is_int(run_line(&s, "a,b",
+			"[ $NODE = a ] || while :; do echo; sleep 0.1; done"),
+	       0, "a node works for ever");
+	ok(came(&s.r[0], REMOTE_DONE, 0, NULL), "the other does not");
+	ok(came(&s.r[1], REMOTE_TIMEOUT, -1, "not done within 0.8 s"),
+	   "its time is over");
+	ok(s.r[1].seconds >= 0.8 && s.seconds < 4, "at once");
+	ok(strstr(out_of(&s.r[1]), "\n\n") != NULL, "it did say things");
+	run_free(&s);
+}
+
+static int stops;
+
+static bool
+stop_soon(void)
+{
+	return ++stops > 6;
+}
+
+static void
+test_stop(enum remote_kind kind)
+{
+	struct scene_run s = { .o = { .kind = kind,
+				      .fanout = 3,
+				      .polite = 0.3,
+				      .stop = stop_soon } };
+	const size_t before = open_files();
+	struct sigaction usual;
+
+	stops = 0;
+	is_int(run_line(&s, "ok1,stop2,dead3,mute4,ok5,ok6",
+			"[ $NODE != stop2 ] || sleep 20"),
+	       -1, remote_kind_name(kind));
+	ok(s.err.kind == ERROR_SYSTEM && s.err.errnum == EINTR, "stopped");
+	ok(came(&s.r[1], REMOTE_KILLED, -1, "stopped"), "in the middle");
+	ok(came(&s.r[2], REMOTE_KILLED, -1, "stopped"), "before it began");
+	ok(s.seconds < 6, "soon");
+	ok(no_children() && open_files() == before, "nothing is left");
+	ok(!is_running("dead3") && !is_running("stop2"), "no process either");
+	run_free(&s);
+
+	stops = 100;
+	is_int(run_line(&s, "a,b", "echo"), -1, "at once");
+	ok(came(&s.r[0], REMOTE_NOT_STARTED, -1, "stopped"), "nothing begins");
+	run_free(&s);
+	sigaction(SIGCHLD, NULL, &usual);
+	ok(usual.sa_handler == SIG_DFL, "signals are as they were");
+}
+
+/* --- A machine that has too little --- */
+
+/* With few files the rest waits for those that run; with hardly any, nodes
+ * fail, and are told apart from the others. */
+static void
+test_files(rlim_t more)
+{
+	struct scene_run s = { .o = { .kind = REMOTE_LOCAL, .fanout = 32 } };
+	const size_t have = open_files();
+	struct rlimit old, few;
+	size_t done = 0, failed = 0;
+
+	must(getrlimit(RLIMIT_NOFILE, &old) == 0);
+	few = old;
+	few.rlim_cur = have + more;
+	must(setrlimit(RLIMIT_NOFILE, &few) == 0);
+	is_int(run_line(&s, "n[1-30]", "sleep 0.05; echo hi"), 0,
+	       fmt("%d files", (int)more));
+	must(setrlimit(RLIMIT_NOFILE, &old) == 0);
+	for (size_t i = 0; i < s.nodes.count; i++) {
+		done += s.r[i].state == REMOTE_DONE &&
+			strcmp(out_of(&s.r[i]), "hi\n") == 0;
+		failed += s.r[i].state == REMOTE_NOT_STARTED &&
+			  strstr(s.r[i].why, "Too many open files") != NULL;
+	}
+	if (more > 5)
+		is_int((int64_t)done, 30, "all of them, one after the other");
+	else
+		is_int((int64_t)failed, 30, "none can be started");
+	ok(open_files() == have && no_children(), "nothing is left");
+	run_free(&s);
+}
+
+/* No process to be had, as nobody, because root has no limit. */
+static void
+test_processes(void)
+{
+	const struct rlimit none = { 0, 0 };
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct scene_run s = { .o = { .kind = REMOTE_LOCAL } };
+
+		if (setrlimit(RLIMIT_NPROC, &none) < 0 ||
+		    (geteuid() == 0 && setuid(65534) < 0))
+			_exit(77);
+		if (run_line(&s, "a,b", "echo") != 0 ||
+		    !came(&s.r[1], REMOTE_NOT_STARTED, -1, "cannot start"))
+			_exit(1);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		skip("no processes", "cannot give up root's rights");
+	else
+		is_int(status, 0, "no processes: an error of the node");
+}
+
+static void
+test_sigchld(void)
+{
+	struct scene_run s = { .o = { .kind = REMOTE_LOCAL } };
+	struct sigaction now;
+
+	signal(SIGCHLD, SIG_IGN);
+	is_int(run_line(&s, "a", "exit 7"), 0, "SIGCHLD is ignored");
+	ok(came(&s.r[0], REMOTE_DONE, 7, NULL), "the status is known");
+	sigaction(SIGCHLD, NULL, &now);
+	ok(now.sa_handler == SIG_IGN, "it still is ignored");
+	signal(SIGCHLD, SIG_DFL);
+	run_free(&s);
+}
+
+/* Children find the usual: no signal blocked or ignored, none of our files. */
+static void
+test_surroundings(void)
+{
+	struct scene_run s = { .o = { .kind = REMOTE_LOCAL } };
+	int fd = open("/dev/null", O_RDONLY); /* not closed on exec */
+	sigset_t mask, old;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGTERM);
+	sigprocmask(SIG_BLOCK, &mask, &old);
+	signal(SIGPIPE, SIG_IGN);
+	is_int(run_line(&s, "a",
+			"sed -nE 's/^(Sig(Blk|Ign):).*(.{7})$/\\1\\3/p' "
+			"/proc/self/status; "
+			"ls /proc/self/fd | grep -v '^[0-3]$'"),
+	       0, "look around");
+	is_str(out_of(&s.r[0]), "SigBlk:0000000\nSigIgn:0000000\n",
+	       "signals and files");
+	run_free(&s);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	close(fd);
+}
+
+static int
+once(void *arg, struct error *err)
+{
+	static const char *const argv[] = { "/bin/sh", "-c",
+					    "echo hi; echo oh >&2; "
+					    "[ $NODE = a ] || printf half",
+					    NULL };
+	const enum remote_kind *kind = arg;
+	struct remote_options o = { .kind = *kind };
+	const char *list[] = { "a", "b2" };
+	const struct hostlist nodes = { .names = list, .count = 2 };
+	struct remote_result r[2];
+	int rc = remote_run(&nodes, argv, &o, r, err);
+
+	if (rc == 0)
+		must(strcmp(out_of(&r[1]), "hi\nhalf") == 0);
+	remote_results_free(r, 2);
+	return rc;
+}
+
+static void
+test_no_memory(void)
+{
+	static const enum remote_kind kinds[] = { REMOTE_SRUN, REMOTE_PDSH };
+
+	for (size_t i = 0; i < 2; i++) {
+		enum remote_kind kind = kinds[i];
+
+		if (kind == REMOTE_PDSH && !have_pdsh())
+			continue;
+		ok(fails_well(once, NULL, &kind), remote_kind_name(kind));
+	}
+	ok(no_children(), "no child is left");
+}
+
+/* A thousand nodes, ten of them dead. */
+static void
+test_thousand(enum remote_kind kind)
+{
+	struct scene_run s = {
+		.o = { .kind = kind, .connect = 5, .idle = 10 }
+	};
+	struct buf b = BUF_INIT;
+	size_t done = 0;
+
+	for (int i = 0; i < 1000; i++)
+		must(buf_printf(&b, "%s%d,", i % 100 == 0 ? "dead" : "n", i) ==
+		     0);
+	is_int(run_line(&s, b.data, "echo $NODE"), 0, "a thousand nodes");
+	for (size_t i = 0; i < s.nodes.count; i++)
+		done += s.r[i].state == REMOTE_DONE &&
+			strcmp(out_of(&s.r[i]),
+			       fmt("%s\n", s.nodes.names[i])) == 0;
+	is_int((int64_t)done, 990, "all but the dead");
+	ok(s.seconds < 15, "within the limit and ten seconds");
+	printf("# %s: %.1f s\n", remote_kind_name(kind), s.seconds);
+	run_free(&s);
+	buf_free(&b);
+}
+
+int
+main(void)
+{
+	remote_setup();
+	test_dead();
+	test_limit();
+	test_stop(REMOTE_SSH);
+	if (have_pdsh())
+		test_stop(REMOTE_PDSH);
+	test_files(64);
+	test_files(16);
+	test_files(1);
+	test_processes();
+	test_sigchld();
+	test_surroundings();
+	test_no_memory();
+	if (getenv("SCRKIT_SLOW") != NULL) {
+		test_thousand(REMOTE_SSH);
+		if (have_pdsh())
+			test_thousand(REMOTE_PDSH);
+	}
+	remove_tree(remote_root);
+	return tap_done();
+}

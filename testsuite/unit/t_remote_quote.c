@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Arguments arrive as they are given, whatever is in them. */
+#include "job/remote.h"
+
+#include <stdlib.h>
+
+#include "remotetest.h"
+#include "str.h"
+
+/* Each of them a part of a path at some site, or an attack. */
+static const char *const nasty[] = {
+	"/tmp/x/run 5",
+	"it's",
+	"''",
+	"\"quoted\"",
+	"$HOME",
+	"${HOME}",
+	"$(touch /tmp/never)",
+	"`touch /tmp/never`",
+	"a;b&c|d<e>f(g)h{i,j}k[l]m",
+	"~root",
+	"*",
+	"?[a-z]*",
+	"#no",
+	"a\\b",
+	"\\",
+	"\\\\n",
+	"back\\'slash",
+	"100%h",
+	"%%",
+	"%n%u",
+	"!boo",
+	"a!!b!$",
+	"^x^y",
+	"-n",
+	"--",
+	"-w",
+	"",
+	" ",
+	"\t",
+	"two  blanks ",
+	"umlaut \303\244",
+	"\001\033[1m",
+	"=ls",
+	"A=b",
+	"@scr-0000000000000000:0",
+};
+
+#define COUNT (sizeof(nasty) / sizeof(nasty[0]))
+
+/* printf prints each of its arguments, ended by something not in them. */
+static void
+check(struct scene_run *s, const char *what)
+{
+	const char *argv[COUNT + 3] = { "printf", "<%s>\\n" };
+	struct buf want = BUF_INIT;
+
+	for (size_t i = 0; i < COUNT; i++) {
+		argv[i + 2] = nasty[i];
+		must(buf_printf(&want, "<%s>\n", nasty[i]) == 0);
+	}
+	is_int(run_on(s, "b1,c", argv), 0, what);
+	for (size_t i = 0; i < s->nodes.count; i++) {
+		ok(came(&s->r[i], REMOTE_DONE, 0, NULL), "it is done");
+		is_str(out_of(&s->r[i]), want.data, "all arguments arrive");
+	}
+	run_free(s);
+	buf_free(&want);
+}
+
+/* Every byte there is, alone and between others. */
+static void
+check_bytes(struct scene_run *s, const char *what, bool newline)
+{
+	char texts[255][4];
+	const char *argv[258] = { "printf", "<%s>" };
+	struct buf want = BUF_INIT;
+	size_t n = 2;
+
+	for (int c = 1; c < 256; c++) {
+		if (c == '\n' && !newline)
+			continue;
+		snprintf(texts[c - 1], 4, "%c%c%c", c, 'x', c);
+		argv[n++] = texts[c - 1];
+		must(buf_printf(&want, "<%s>", texts[c - 1]) == 0);
+	}
+	is_int(run_on(s, "b1", argv), 0, what);
+	is_int((int64_t)s->r[0].out.len, (int64_t)want.len, "all bytes");
+	is_mem(out_of(&s->r[0]), want.data,
+	       s->r[0].out.len < want.len ? s->r[0].out.len : want.len,
+	       "as they are");
+	run_free(s);
+	buf_free(&want);
+}
+
+/* A line that a dying node leaves without end does not take in another's. */
+static void
+test_glue(void)
+{
+	struct scene_run s = { .o = { .kind = REMOTE_PDSH, .connect = 10 } };
+	bool whole = true;
+
+	is_int(run_line(&s, "broken1,n2,n3,broken4,n5,n6,n7,n8",
+			"case $NODE in\n"
+			"broken*) printf half; sleep 0.1; kill -9 $PPID ;;\n"
+			"*) for i in 1 2 3 4 5 6 7 8 9; do echo $NODE.$i; "
+			"sleep 0.05; done ;;\n"
+			"esac"),
+	       0, "two nodes die in the middle of a line");
+	for (size_t i = 0; i < s.nodes.count; i++) {
+		const char *name = s.nodes.names[i];
+
+		if (str_starts(name, "broken"))
+			ok(came(&s.r[i], REMOTE_KILLED, -1, "closed by"), name);
+		else
+			whole = whole && came(&s.r[i], REMOTE_DONE, 0, NULL) &&
+				str_starts(out_of(&s.r[i]),
+					   fmt("%s.1\n", name)) &&
+				str_ends(out_of(&s.r[i]),
+					 fmt("%s.8\n%s.9\n", name, name));
+	}
+	ok(whole, "and the others lose nothing");
+	run_free(&s);
+}
+
+int
+main(void)
+{
+	static const struct {
+		const char *name;
+		bool shell; /* a line for the login shell */
+	} ways[] = { { "local", false },    { "ssh", true },
+		     { "srun", false },	    { "mpiexec", false },
+		     { "pdsh", true },	    { "pdsh:ssh", true },
+		     { "pdsh:exec", false } };
+	static const char *const shells[] = { "/bin/sh",      "/bin/bash",
+					      "/bin/tcsh",    "/bin/csh",
+					      "/bin/ksh",     "/bin/zsh",
+					      "/usr/bin/fish" };
+
+	remote_setup();
+	for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); w++) {
+		struct scene_run s = { .o = { .kind = REMOTE_AUTO } };
+
+		must(remote_choose(ways[w].name, &s.o, NULL) == 0);
+		if (s.o.kind == REMOTE_PDSH && !have_pdsh()) {
+			skip(ways[w].name, "pdsh is not installed");
+			continue;
+		}
+		for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]);
+		     i++) {
+			const char *what =
+				fmt("%s, %s", ways[w].name, shells[i]);
+
+			if (i > 0 && !ways[w].shell)
+				break;
+			if (access(shells[i], X_OK) != 0) {
+				skip(what, "not installed");
+				continue;
+			}
+			setenv("LOGIN", shells[i], 1);
+			check(&s, what);
+			check_bytes(&s, what, strstr(shells[i], "csh") == NULL);
+			unsetenv("LOGIN");
+		}
+	}
+	if (have_pdsh())
+		test_glue();
+	remove_tree(remote_root);
+	return tap_done();
+}
