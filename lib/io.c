@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -432,10 +433,10 @@ lock_fd(int fd, int operation)
 /* Open or create a file that is to be locked; through no symbolic link, which
  * could make us create a file anywhere. */
 static int
-open_shared(int dirfd, const char *name, struct error *err)
+open_shared(int dirfd, const char *name, bool create, struct error *err)
 {
-	const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY |
-			  O_NONBLOCK;
+	const int flags = O_RDWR | (create ? O_CREAT : 0) | O_CLOEXEC |
+			  O_NOFOLLOW | O_NOCTTY | O_NONBLOCK;
 	int fd = openat(dirfd, name, flags, 0666);
 
 	if (fd >= 0)
@@ -450,7 +451,7 @@ static int
 lock_file(int dirfd, const char *name, int operation, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	int fd = open_shared(dirfd, name, &why);
+	int fd = open_shared(dirfd, name, true, &why);
 
 	/* Another user's lock file: reading is enough to lock. */
 	if (fd < 0 && why.errnum == EACCES)
@@ -483,19 +484,55 @@ io_trylock(int dirfd, const char *name, bool exclusive, struct error *err)
 			 err);
 }
 
+/* Take both kinds of lock, or neither. */
+static int
+lock_both(int fd)
+{
+	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	if (lock_fd(fd, LOCK_EX | LOCK_NB) < 0)
+		return -1;
+	/* Where there are no such locks, flock() must do. */
+	if (fcntl(fd, F_OFD_SETLK, &whole) == 0 ||
+	    (errno != EAGAIN && errno != EACCES))
+		return 0;
+	flock(fd, LOCK_UN);
+	errno = EWOULDBLOCK;
+	return -1;
+}
+
+/* lock_both(), with pauses of 1, 2, 4 ... 32 ms until it is free. */
+static int
+wait_both(int fd, double seconds)
+{
+	struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (;;) {
+		if (lock_both(fd) == 0)
+			return 0;
+		if (errno != EWOULDBLOCK || seconds <= 0)
+			return -1;
+		nanosleep(&pause, NULL);
+		seconds -= (double)pause.tv_nsec * 1e-9;
+		if (pause.tv_nsec < 32000000)
+			pause.tv_nsec *= 2;
+	}
+}
+
 int
-io_open_locked(int dirfd, const char *name, struct error *err)
+io_open_locked(int dirfd, const char *name, bool create, double seconds,
+	       struct error *err)
 {
 	struct stat st;
 	int fd = -1;
 
 	for (;;) {
-		fd = open_shared(dirfd, name, err);
+		fd = open_shared(dirfd, name, create, err);
 		if (fd < 0)
 			return -1;
 		if (stat_regular(fd, name, &st, err) < 0)
 			break;
-		if (lock_fd(fd, LOCK_EX) < 0) {
+		if (wait_both(fd, seconds) < 0) {
 			error_sys(err, "%s: cannot lock", name);
 			break;
 		}

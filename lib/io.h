@@ -85,10 +85,14 @@ int io_trylock(int dirfd, const char *name, bool exclusive, struct error *err);
 
 /*
  * For halt.scr only (design.md 3: a running LLNL job locks that inode): open
- * or create, lock the file itself exclusively, and give the descriptor;
- * io_rewrite() then replaces the contents in place (write, truncate, fsync).
+ * it, or with `create` make it, lock the file itself exclusively, and give the
+ * descriptor; io_rewrite() then replaces the contents in place (write,
+ * truncate, fsync).  Both flock() and fcntl() locks are taken, for LLNL's
+ * library may be built for either.  Gives up after `seconds`: ERROR_SYSTEM with
+ * errnum EWOULDBLOCK.
  */
-int io_open_locked(int dirfd, const char *name, struct error *err);
+int io_open_locked(int dirfd, const char *name, bool create, double seconds,
+		   struct error *err);
 int io_rewrite(int fd, const char *name, const void *data, size_t len,
 	       struct error *err);
 

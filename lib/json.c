@@ -5,9 +5,12 @@
 #include "json.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <jansson.h>
 #include <pthread.h>
+#include <string.h>
 
+#include "arena.h"
 #include "buf.h"
 #include "error.h"
 #include "mem.h"
@@ -17,6 +20,9 @@ struct json {
 	json_t *value;
 	bool failed; /* something is missing in it */
 };
+
+/* Of a number that is not whole. */
+#define REAL_DIGITS JSON_REAL_PRECISION(6)
 
 static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD in UTF-8 */
 
@@ -301,6 +307,12 @@ json_set_i64(struct json *obj, const char *key, int64_t value)
 }
 
 void
+json_set_real(struct json *obj, const char *key, double value)
+{
+	put(obj, key, "", json_real(value));
+}
+
+void
 json_set_bool(struct json *obj, const char *key, bool value)
 {
 	put(obj, key, "", json_boolean(value));
@@ -341,7 +353,7 @@ json_print(struct json *j, FILE *to, struct error *err)
 		goto out;
 	}
 	/* jansson writes piece by piece: no second copy of the document. */
-	if (json_dumpf(j->value, to, JSON_INDENT(2)) == 0 &&
+	if (json_dumpf(j->value, to, JSON_INDENT(2) | REAL_DIGITS) == 0 &&
 	    putc('\n', to) != EOF)
 		rc = 0;
 	else if (ferror(to))
@@ -351,4 +363,177 @@ json_print(struct json *j, FILE *to, struct error *err)
 out:
 	json_free(j);
 	return rc;
+}
+
+static int
+add_piece(const char *piece, size_t len, void *out)
+{
+	return buf_add(out, piece, len);
+}
+
+int
+json_line(struct json *j, struct buf *out, struct error *err)
+{
+	const size_t before = out->len;
+	int rc = -1;
+
+	if (j != NULL && !j->failed)
+		rc = json_dump_callback(j->value, add_piece, out,
+					JSON_COMPACT | REAL_DIGITS);
+	if (rc < 0) {
+		out->len = before;
+		error_set(err, ERROR_NOMEM, "JSON output: out of memory");
+	}
+	json_free(j);
+	return rc;
+}
+
+/* --- Reading --- */
+
+struct json *
+json_parse(const char *text, size_t len, struct error *err)
+{
+	json_error_t why;
+	json_t *value = NULL;
+	struct json *j = NULL;
+
+	init_once();
+	errno = 0;
+	value = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
+	/* jansson takes lack of memory for bad syntax, but for mem's errno. */
+	if (value == NULL && errno == ENOMEM)
+		error_no_memory(err);
+	else if (value == NULL)
+		error_set(err, ERROR_CORRUPT, "JSON: byte %d: %s", why.position,
+			  why.text);
+	else if ((j = wrap(value)) == NULL)
+		error_no_memory(err);
+	return j;
+}
+
+/* A value is jansson's own, under another name. */
+static const struct json_value *
+value_of(const json_t *v)
+{
+	return v == NULL || json_is_null(v) ? NULL : (const void *)v;
+}
+
+static const json_t *
+own(const struct json_value *v)
+{
+	return (const void *)v;
+}
+
+const struct json_value *
+json_root(const struct json *j)
+{
+	return value_of(j->value);
+}
+
+const struct json_value *
+json_get(const struct json_value *v, const char *key)
+{
+	return value_of(json_object_get(own(v), key));
+}
+
+size_t
+json_count(const struct json_value *v)
+{
+	return json_array_size(own(v));
+}
+
+const struct json_value *
+json_at(const struct json_value *v, size_t i)
+{
+	return value_of(json_array_get(own(v), i));
+}
+
+bool
+json_get_i64(const struct json_value *v, const char *key, int64_t min,
+	     int64_t max, int64_t *out)
+{
+	const json_t *n = own(json_get(v, key));
+	json_int_t i = json_integer_value(n);
+
+	if (!json_is_integer(n) || i < min || i > max)
+		return false;
+	*out = i;
+	return true;
+}
+
+bool
+json_get_u64(const struct json_value *v, const char *key, uint64_t max,
+	     uint64_t *out)
+{
+	int64_t i = 0;
+
+	if (!json_get_i64(v, key, 0, max > INT64_MAX ? INT64_MAX : (int64_t)max,
+			  &i))
+		return false;
+	*out = (uint64_t)i;
+	return true;
+}
+
+bool
+json_get_bool(const struct json_value *v, const char *key, bool *out)
+{
+	const json_t *b = own(json_get(v, key));
+
+	if (!json_is_boolean(b))
+		return false;
+	*out = json_is_true(b);
+	return true;
+}
+
+static int
+hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Undo hex_value(), in place: false if it never made that. */
+static bool
+from_hex(char *text)
+{
+	size_t len = strlen(text);
+
+	for (size_t i = 0; i < len; i += 2) {
+		int high = hex_digit(text[i]), low = hex_digit(text[i + 1]);
+
+		if (high < 0 || low < 0 || high + low == 0)
+			return false;
+		text[i / 2] = (char)(high << 4 | low);
+	}
+	text[len / 2] = '\0';
+	return true;
+}
+
+int
+json_get_str(const struct json_value *v, const char *key, struct arena *a,
+	     const char **out, struct error *err)
+{
+	const json_t *s = own(json_get(v, key)), *hex = NULL;
+	struct buf name = BUF_INIT;
+	char *text = NULL;
+
+	*out = NULL;
+	if (s == NULL)
+		return 0;
+	if (buf_add_str(&name, key) == 0 && buf_add_str(&name, "_hex") == 0) {
+		hex = own(json_get(v, name.data));
+		s = hex != NULL ? hex : s;
+		text = arena_strdup(a, json_is_string(s) ? json_string_value(s)
+							 : "");
+	}
+	buf_free(&name);
+	if (text == NULL)
+		return error_no_memory(err);
+	if (!json_is_string(s) || strlen(text) != json_string_length(s) ||
+	    (hex != NULL && !from_hex(text)))
+		return error_set(err, ERROR_CORRUPT, "JSON: %s: not a text",
+				 key);
+	*out = text;
+	return 0;
 }

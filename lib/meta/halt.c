@@ -23,13 +23,23 @@ read_number(const struct kvtree *t, const char *key, int64_t *out,
 }
 
 int
+halt_read_checkpoints(const struct kvtree *t, int64_t *out, struct error *err)
+{
+	if (kvtree_i64(t, "CheckpointsLeft", INT64_MIN, INT64_MAX, out, err) <
+	    0)
+		return -1;
+	if (*out > INT32_MAX && *out <= UINT32_MAX)
+		*out -= INT64_C(1) << 32;
+	return 0;
+}
+
+int
 halt_read(const struct kvtree *t, struct halt *out, struct error *err)
 {
 	const struct {
 		const char *key;
 		int64_t *to;
 	} numbers[] = {
-		{ "CheckpointsLeft", &out->checkpoints_left },
 		{ "ExitBefore", &out->exit_before },
 		{ "ExitAfter", &out->exit_after },
 		{ "HaltSeconds", &out->halt_seconds },
@@ -40,6 +50,13 @@ halt_read(const struct kvtree *t, struct halt *out, struct error *err)
 	out->reason = NULL;
 	if (k != NULL && value_str(k, &out->reason, err) < 0)
 		return -1;
+	out->checkpoints_left = -1;
+	if (kvtree_get(t, "CheckpointsLeft") != NULL) {
+		if (halt_read_checkpoints(t, &out->checkpoints_left, err) < 0)
+			return -1;
+		if (out->checkpoints_left < 0)
+			out->checkpoints_left = 0;
+	}
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		if (read_number(t, numbers[i].key, numbers[i].to, err) < 0)
 			return -1;

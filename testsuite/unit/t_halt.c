@@ -30,6 +30,15 @@ test_read(void)
 	ok(halt_read(t, &h, NULL) == 0 && h.checkpoints_left == 0,
 	   "less than none left is none");
 	kvtree_clear(t);
+	tree_add(t, "CheckpointsLeft>4294967295\n");
+	ok(halt_read(t, &h, NULL) == 0 && h.checkpoints_left == 0 &&
+		   halt_read_checkpoints(t, &h.checkpoints_left, NULL) == 0 &&
+		   h.checkpoints_left == -1,
+	   "... also as LLNL's tool writes it");
+	kvtree_clear(t);
+	is_int(halt_read_checkpoints(t, &h.checkpoints_left, &err), -1,
+	       "no count");
+	is_int(err.kind, ERROR_ABSENT, "... is absent");
 	tree_add(t, "ExitAfter>soon\n");
 	is_int(halt_read(t, &h, &err), -1, "no number");
 	is_int(err.kind, ERROR_CORRUPT, err.text);

@@ -135,7 +135,7 @@ test_rewrite(int dir)
 	struct error err = ERROR_INIT;
 	struct stat a, b;
 	mode_t old = umask(022);
-	int fd = io_open_locked(dir, "halt", &err);
+	int fd = io_open_locked(dir, "halt", true, 10, &err);
 
 	ok(fd >= 0, "io_open_locked()");
 	is_int(mode_of(dir, "halt"), 0644, "makes the file");
@@ -155,10 +155,11 @@ test_rewrite(int dir)
 	       "a closed file to truncate");
 	is_str(err.text, "halt: cannot truncate: Bad file descriptor",
 	       "is told");
-	is_int(io_open_locked(dir, "lock_link", &err), -1, "a symbolic link");
+	is_int(io_open_locked(dir, "lock_link", true, 10, &err), -1,
+	       "a symbolic link");
 	is_int(err.kind, ERROR_UNSAFE, "is unsafe");
 	mkfifoat(dir, "fifo", 0666);
-	is_int(io_open_locked(dir, "fifo", &err), -1, "a FIFO");
+	is_int(io_open_locked(dir, "fifo", true, 10, &err), -1, "a FIFO");
 	is_int(err.kind, ERROR_CORRUPT, "is no regular file");
 	umask(old);
 }
@@ -170,12 +171,12 @@ test_removed(int dir)
 {
 	struct error err = ERROR_INIT;
 	struct stat a, b;
-	int fd = io_open_locked(dir, "gone", &err);
+	int fd = io_open_locked(dir, "gone", true, 10, &err);
 	pid_t pid = fork();
 
 	if (pid == 0) {
 		close(fd);
-		fd = io_open_locked(dir, "gone", NULL);
+		fd = io_open_locked(dir, "gone", true, 10, NULL);
 		_exit(fd < 0 || fstat(fd, &a) < 0 ||
 		      fstatat(dir, "gone", &b, 0) < 0 || a.st_ino != b.st_ino);
 	}
@@ -183,6 +184,38 @@ test_removed(int dir)
 	unlinkat(dir, "gone", 0);
 	close(fd);
 	is_int(wait_for(pid), 0, "a file removed meanwhile is opened anew");
+}
+
+/* A holder that does not let go, by either kind of lock. */
+static void
+test_give_up(int dir)
+{
+	struct flock read = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+	struct error err = ERROR_INIT;
+	int fd = -1, held = -1;
+
+	is_int(io_open_locked(dir, "none", false, 0, &err), -1,
+	       "a file that is not there, not to be made");
+	is_int(err.kind, ERROR_ABSENT, "is absent");
+	ok(!exists(dir, "none"), "and stays so");
+	put_file(dir, "held", "x");
+	held = io_lock(dir, "held", false, &err);
+	is_int(io_open_locked(dir, "held", true, 0.05, &err), -1,
+	       "a shared flock() of somebody else");
+	is_int(err.errnum, EWOULDBLOCK, "is waited for in vain");
+	close(held);
+	held = openat(dir, "held", O_RDWR | O_CLOEXEC);
+	ok(fcntl(held, F_OFD_SETLK, &read) == 0, "a shared fcntl() lock");
+	is_int(io_open_locked(dir, "held", true, 0.05, &err), -1,
+	       "keeps us out, too");
+	is_int(err.errnum, EWOULDBLOCK, "and is waited for in vain");
+	fd = io_lock(dir, "held", true, &err);
+	ok(fd >= 0, "flock() is not kept meanwhile");
+	close(fd);
+	close(held);
+	fd = io_open_locked(dir, "held", false, 0, &err);
+	ok(fd >= 0, "but then");
+	close(fd);
 }
 
 int
@@ -204,6 +237,7 @@ main(void)
 	test_wait(dir);
 	test_rewrite(dir);
 	test_removed(dir);
+	test_give_up(dir);
 	close(dir);
 	nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	return tap_done();

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scr_halt - tell a running job when to stop, or stop it now.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "app.h"
+#include "buf.h"
+#include "conf.h"
+#include "error.h"
+#include "job/halt.h"
+#include "job/resmgr.h"
+#include "job/step.h"
+#include "json.h"
+#include "meta/kvtree.h"
+#include "num.h"
+#include "opt.h"
+#include "str.h"
+#include "when.h"
+
+#define NOT_GIVEN UINT64_MAX
+
+/* In the order in which LLNL's tool tells that it sets or unsets them. */
+enum { CHECKPOINTS, AFTER, BEFORE, SECONDS, REASON, CONDITIONS };
+
+static const char *const keys[CONDITIONS] = {
+	[CHECKPOINTS] = "CheckpointsLeft", [AFTER] = "ExitAfter",
+	[BEFORE] = "ExitBefore",	   [SECONDS] = "HaltSeconds",
+	[REASON] = "ExitReason",
+};
+
+struct settings {
+	/* As given. */
+	const char *before, *after, *seconds, *reason;
+	uint64_t checkpoints, grace, pid;
+	const char *job_id, *resmgr;
+	bool immediate, list, remove, force, dry_run, json;
+	bool unset[CONDITIONS];
+	/* What follows from it. */
+	bool set[CONDITIONS], changes;
+	int64_t values[CONDITIONS]; /* of those that are numbers */
+	int64_t now;
+	struct json *prefixes; /* or NULL */
+};
+
+static const struct app_info info = {
+	.name = "scr_halt",
+	.summary = "tell a job that uses SCR when to stop, or stop it now",
+	.usage = "[OPTION]... [DIR]...",
+	.notes = "DIR is the job's prefix directory (default $SCR_PREFIX, then "
+		 ".).  Without a\ncondition the job stops after its next "
+		 "successful checkpoint.\n"
+		 "TIME: 2026-11-21T10:00:00, '12:00pm today', '8:30am "
+		 "tomorrow', now+2h, 'in 30m'.\n"
+		 "Exit status: 0 done; 1 failed; 2 usage; 3 a halt file that "
+		 "is listed is damaged.",
+};
+
+/* --- Changing the halt file --- */
+
+/* Set and unset what was asked for, in the order that leaves the keys as
+ * LLNL's tool does (formats.md 14.4). */
+static int
+change(struct kvtree *t, void *arg, struct error *err)
+{
+	static const int order[] = { REASON, CHECKPOINTS, BEFORE, AFTER,
+				     SECONDS };
+	const struct settings *s = arg;
+
+	for (size_t i = 0; i < CONDITIONS; i++) {
+		const int c = order[i];
+
+		if (s->unset[c])
+			kvtree_remove(t, keys[c]);
+		if (s->set[c] &&
+		    (c == REASON ? halt_set_reason(t, s->reason, err)
+				 : halt_set_number(t, keys[c], s->values[c],
+						   err)) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* LLNL's library takes its parameter only where there is no halt file. */
+static void
+warn_halt_seconds(const char *prefix, const struct halt_state *state)
+{
+	const struct conf_where where = { .prefix = prefix };
+	struct conf *c = NULL;
+	uint64_t secs = 0;
+
+	if (!state->created || state->is.halt_seconds >= 0)
+		return;
+	c = conf_open(&where, NULL);
+	if (c != NULL && conf_u64(c, "SCR_HALT_SECONDS", 0, &secs, NULL) == 0 &&
+	    secs > 0)
+		app_warn("%s: from now on SCR's library ignores "
+			 "SCR_HALT_SECONDS=%" PRIu64
+			 ": scr_halt --seconds %" PRIu64 " sets it here",
+			 prefix, secs, secs);
+	conf_close(c);
+}
+
+/* --- Telling --- */
+
+static void
+print(struct buf *text)
+{
+	if (text->len > 0 && app_verbosity() >= 0)
+		fwrite(text->data, 1, text->len, stdout);
+	buf_free(text);
+}
+
+static int
+tell(const struct settings *s, const char *prefix,
+     const struct halt_state *state, struct error *err)
+{
+	struct buf text = BUF_INIT;
+
+	if (s->prefixes != NULL) {
+		json_push(s->prefixes, halt_json(prefix, state, s->now));
+		return 0;
+	}
+	for (int c = 0; c < CONDITIONS; c++)
+		if ((s->set[c] || s->unset[c]) &&
+		    buf_printf(&text, "%s %s\n",
+			       s->set[c] ? "Setting" : "Unsetting",
+			       keys[c]) < 0)
+			goto no_memory;
+	if (s->changes && buf_add_char(&text, '\n') < 0)
+		goto no_memory;
+	if (halt_text(state, &text, err) < 0) {
+		buf_free(&text);
+		return -1;
+	}
+	if (app_verbosity() > 0 && !state->damaged &&
+	    halt_due(&state->is, s->now, -1, 0, &text, err) < 0) {
+		buf_free(&text);
+		return -1;
+	}
+	print(&text);
+	return 0;
+no_memory:
+	buf_free(&text);
+	return error_no_memory(err);
+}
+
+/* --- One prefix --- */
+
+static int
+remove_one(const struct settings *s, const char *prefix, struct error *err)
+{
+	struct halt_state state;
+	bool was = false;
+	int rc = halt_remove(prefix, s->dry_run, &was, err);
+
+	if (rc < 0)
+		return -1;
+	if (!was)
+		app_warn("%s: there is no halt file", prefix);
+	else if (s->dry_run)
+		app_warn("%s: the halt file would be removed", prefix);
+	if (!s->list && s->prefixes == NULL)
+		return 0;
+	rc = halt_load(prefix, &state, err);
+	if (rc == 0) {
+		rc = tell(s, prefix, &state, err);
+		halt_state_free(&state);
+	}
+	return rc;
+}
+
+static int
+change_or_list(struct settings *s, const char *prefix, struct error *err)
+{
+	const unsigned flags =
+		(s->force ? HALT_FORCE : 0u) | (s->dry_run ? HALT_DRY_RUN : 0u);
+	struct halt_state state;
+	bool create = false;
+	int rc = 0;
+
+	for (int c = 0; c < CONDITIONS; c++)
+		create = create || s->set[c];
+	rc = s->changes
+		     ? halt_update(prefix, flags | (create ? HALT_CREATE : 0u),
+				   change, s, &state, err)
+		     : halt_load(prefix, &state, err);
+	if (rc < 0)
+		return -1;
+	rc = tell(s, prefix, &state, err);
+	if (rc == 0 && state.damaged)
+		rc = error_set(err, ERROR_DAMAGED,
+			       "%s: damaged, so jobs will stop; --remove it, "
+			       "or set conditions with --force: %s",
+			       state.path.data, state.why.text);
+	else if (rc == 0 && !s->dry_run)
+		warn_halt_seconds(prefix, &state);
+	halt_state_free(&state);
+	return rc;
+}
+
+static int
+one(struct settings *s, const char *prefix)
+{
+	struct error err = ERROR_INIT;
+	int rc = s->remove ? remove_one(s, prefix, &err)
+			   : change_or_list(s, prefix, &err);
+
+	return rc < 0 ? app_report(STATUS_OK, &err) : STATUS_OK;
+}
+
+/* --- Stopping at once --- */
+
+struct target {
+	struct step_where where;
+	struct conf *conf;
+	struct resmgr *manager;
+};
+
+static void
+target_close(struct target *t)
+{
+	resmgr_close(t->manager);
+	conf_close(t->conf);
+}
+
+/* Which steps of which job?  Before the halt file is written. */
+static int
+target_open(struct target *t, const struct settings *s, const char *prefix,
+	    struct error *err)
+{
+	const struct conf_where where = { .prefix = prefix };
+
+	t->where = (struct step_where){
+		.pid = (int64_t)s->pid,
+		.grace = (double)s->grace,
+		.dry_run = s->dry_run,
+		.stop = app_stop,
+		.log = app_log,
+	};
+	if (s->pid == 0) {
+		t->conf = conf_open(&where, err);
+		if (t->conf == NULL)
+			return -1;
+		t->manager = resmgr_open(t->conf, s->resmgr, err);
+		if (t->manager == NULL)
+			return -1;
+		t->where.manager = resmgr_name(t->manager);
+		t->where.around = s->job_id == NULL;
+		t->where.job_id = s->job_id;
+		if (t->where.job_id == NULL)
+			t->where.job_id = conf_get(t->conf, "SCR_JOB_ID");
+		if (t->where.job_id == NULL)
+			t->where.job_id = resmgr_job_id(t->manager);
+	}
+	return step_check(&t->where, err);
+}
+
+static int
+stop_now(const struct target *t, struct error *err)
+{
+	struct step_result r;
+
+	if (step_stop(&t->where, &r, err) < 0)
+		return -1;
+	if (r.found == 0)
+		app_warn("nothing of the job runs just now");
+	else if (!t->where.dry_run)
+		app_warn("stopped %zu %s%s; the allocation and its caches "
+			 "stay",
+			 r.found,
+			 t->where.pid > 0 ? "process"
+					  : str_plural(r.found, "step"),
+			 r.killed > 0 ? ", by SIGKILL" : "");
+	return 0;
+}
+
+/* --- All of it --- */
+
+static int
+run(struct settings *s, const char *const *dirs, size_t count)
+{
+	struct target target = { .conf = NULL };
+	struct error err = ERROR_INIT;
+	int status = STATUS_OK;
+
+	if (s->immediate && target_open(&target, s, dirs[0], &err) < 0) {
+		status = app_report(STATUS_OK, &err);
+		target_close(&target);
+		return status;
+	}
+	s->prefixes = s->json ? json_new_array() : NULL;
+	for (size_t i = 0; i < count; i++)
+		status = error_worse_status(status, one(s, dirs[i]));
+	if (s->immediate && status != STATUS_OK)
+		app_error("the job was not stopped: it would be restarted");
+	else if (s->immediate && stop_now(&target, &err) < 0)
+		status = app_report(status, &err);
+	if (s->json && json_print(s->prefixes, stdout, &err) < 0)
+		status = app_report(status, &err);
+	target_close(&target);
+	return status;
+}
+
+/* --- The command line --- */
+
+static void
+read_time(struct settings *s, const char *option, const char *text, int which)
+{
+	struct error err = ERROR_INIT;
+
+	if (text == NULL)
+		return;
+	if (when_parse(text, s->now, &s->values[which], &err) < 0)
+		app_usage("%s: %s", option, err.text);
+	s->set[which] = true;
+}
+
+/* What is asked for, and does it go together? */
+static void
+settle(struct settings *s)
+{
+	static const char *const names[CONDITIONS] = {
+		"checkpoints", "after", "before", "seconds", "reason",
+	};
+	struct error err = ERROR_INIT;
+	uint64_t secs = 0;
+	bool any = false;
+
+	s->now = (int64_t)time(NULL);
+	s->set[CHECKPOINTS] = s->checkpoints != NOT_GIVEN;
+	s->values[CHECKPOINTS] = (int64_t)s->checkpoints;
+	read_time(s, "--before", s->before, BEFORE);
+	read_time(s, "--after", s->after, AFTER);
+	if (s->seconds != NULL) {
+		if (when_span(s->seconds, &secs, &err) < 0)
+			app_usage("--seconds: %s", err.text);
+		if (secs > INT32_MAX)
+			app_usage("--seconds: %s: more than %d", s->seconds,
+				  INT32_MAX);
+		s->set[SECONDS] = true;
+		s->values[SECONDS] = (int64_t)secs;
+	}
+	if (s->reason != NULL && s->reason[0] == '\0')
+		app_usage("--reason: must not be empty");
+	s->set[REASON] = s->reason != NULL;
+	for (int c = 0; c < CONDITIONS; c++) {
+		if (s->set[c] && s->unset[c])
+			app_usage("--%s and --unset-%s contradict each other",
+				  names[c], names[c]);
+		any = any || s->set[c] || s->unset[c];
+	}
+	if (s->remove && (any || s->immediate || s->force))
+		app_usage("--remove goes with --list, --json and --dry-run "
+			  "only");
+	if (s->immediate && s->unset[REASON])
+		app_usage("--immediate needs a reason");
+	/* A reason of our own, where none was given and one is wanted. */
+	if (s->reason == NULL &&
+	    (s->immediate || (!any && !s->list && !s->remove))) {
+		s->reason = HALT_DEFAULT_REASON;
+		s->set[REASON] = true;
+	}
+	s->changes = any || s->set[REASON];
+	if (s->force && !s->changes)
+		app_usage("--force: there is nothing to set");
+	if (!s->immediate && (s->pid > 0 || s->job_id != NULL ||
+			      s->resmgr != NULL || s->grace != NOT_GIVEN))
+		app_usage("--grace, --job-id, --pid and --resource-manager go "
+			  "with "
+			  "--immediate only");
+	if (s->pid > 0 && (s->job_id != NULL || s->resmgr != NULL))
+		app_usage("--pid takes the place of --job-id and "
+			  "--resource-manager");
+	if (s->grace == NOT_GIVEN)
+		s->grace = 30;
+}
+
+static char **
+parse(struct settings *s, int argc, char **argv, int *count)
+{
+	const struct opt opts[] = {
+		OPT_GROUP("When to stop"),
+		OPT_U64('c', "checkpoints", &s->checkpoints, "N", 0, INT32_MAX,
+			"after N more successful checkpoints"),
+		OPT_STRING('b', "before", &s->before, "TIME", OPT_ANY,
+			   "in time before TIME: HaltSeconds earlier"),
+		OPT_STRING('a', "after", &s->after, "TIME", OPT_ANY,
+			   "after the first checkpoint after TIME"),
+		OPT_STRING('s', "seconds", &s->seconds, "N", OPT_ANY,
+			   "HaltSeconds: that long before the end of the "
+			   "allocation, and before --before (3600, 30m, 2h)"),
+		OPT_STRING('R', "reason", &s->reason, "TEXT", OPT_ANY,
+			   "after the next checkpoint, for this reason"),
+		OPT_FLAG('i', "immediate", &s->immediate,
+			 "now: stop what runs, but not the allocation"),
+		OPT_GROUP("Other than setting"),
+		OPT_FLAG('l', "list", &s->list, "list the settings"),
+		OPT_FLAG(0, "unset-checkpoints", &s->unset[CHECKPOINTS],
+			 "take back --checkpoints"),
+		OPT_FLAG(0, "unset-before", &s->unset[BEFORE],
+			 "take back --before"),
+		OPT_FLAG(0, "unset-after", &s->unset[AFTER],
+			 "take back --after"),
+		OPT_FLAG(0, "unset-seconds", &s->unset[SECONDS],
+			 "take back --seconds"),
+		OPT_FLAG(0, "unset-reason", &s->unset[REASON],
+			 "take back --reason, or the reason a job left"),
+		OPT_FLAG('r', "remove", &s->remove,
+			 "remove the halt file, so that a job may run"),
+		OPT_GROUP("What --immediate stops"),
+		OPT_STRING(0, "job-id", &s->job_id, "ID", OPT_ANY,
+			   "the job (default: $SCR_JOB_ID, then the one this "
+			   "is in)"),
+		OPT_STRING(0, "resource-manager", &s->resmgr,
+			   "slurm|lsf|flux|pbs", OPT_WORDS,
+			   "resource manager (default: found out)"),
+		OPT_U64(0, "pid", &s->pid, "PID", 2, INT32_MAX,
+			"a process of this machine: mpiexec, say"),
+		OPT_U64(0, "grace", &s->grace, "SECONDS", 0, 86400,
+			"between SIGTERM and SIGKILL (default 30)"),
+		OPT_GROUP("How"),
+		OPT_FLAG('f', "force", &s->force,
+			 "replace a damaged halt file"),
+		OPT_FLAG('n', "dry-run", &s->dry_run,
+			 "only say what would be done"),
+		OPT_FLAG(0, "json", &s->json, "print JSON"),
+		OPT_END,
+	};
+
+	argv = app_start(&info, argc, argv, opts, count);
+	settle(s);
+	return argv;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct settings s = { .checkpoints = NOT_GIVEN, .grace = NOT_GIVEN };
+	const char *prefix = NULL;
+	int count = 0;
+
+	argv = parse(&s, argc, argv, &count);
+	app_catch_signals();
+	if (count > 0)
+		return app_finish(
+			run(&s, (const char *const *)argv, (size_t)count));
+	prefix = app_prefix(NULL);
+	return app_finish(run(&s, &prefix, 1));
+}

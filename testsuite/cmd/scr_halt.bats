@@ -1,0 +1,420 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154,SC2164,SC2030,SC2031 # bats sets them; plain names
+# scr_halt: conditions set, listed, taken back; damaged files; the file shared
+# with a running job; --immediate.
+
+load helper
+
+setup()
+{
+	: "${GEN:=$TESTSUITE/../build/plain/gen}"
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export TZ=UTC
+	unset SLURM_JOB_ID SLURM_STEP_ID FLUX_ENCLOSING_ID LSB_JOBID PBS_JOBID \
+		FLUX_URI FLUX_JOB_ID "${!SCR_@}"
+	mkdir p
+	FILE=p/.scr/halt.scr
+}
+
+# The settings of prefix $1, without the heading.
+settings()
+{
+	scr_halt --list "${1:-p}" | sed 1d
+}
+
+# --- Usage ---
+
+@test "what makes no sense is refused, and nothing is written" {
+	local bad
+
+	for bad in '-c x' '-c -1' '-c 1.5' '-c 2147483648' '-b soonish' \
+		'-a 25:00' '-s never' '-s 2147483648' '--remove -c 1' \
+		'-r --immediate' '-c 1 --unset-checkpoints' '--force -l' \
+		'--grace 5' '--pid 77' '--job-id 5 -l' \
+		'-i --pid 1' '-i --pid 77 --job-id 5' \
+		'-i --unset-reason' '--frobnicate' '-c'; do
+		# shellcheck disable=SC2086 # words
+		try scr_halt p $bad
+		assert_usage_error
+		[[ ! -e p/.scr ]] || failed "$bad made something"
+	done
+	try scr_halt p --reason ''
+	assert_usage_error --reason
+	try scr_halt p -b '2026-13-01T00:00:00'
+	assert_usage_error --before "2026-13-01T00:00:00"
+	try scr_halt -i p
+	assert_status 2
+	assert_stderr_one_line "--pid"
+	try scr_halt -i p --resource-manager quux
+	assert_status 2
+	assert_stderr_one_line quux
+	[[ ! -e p/.scr ]]
+}
+
+@test "help and version" {
+	try scr_halt --help
+	assert_status 0
+	assert_output_has --checkpoints --immediate --unset-before --remove
+	try scr_halt --version
+	assert_status 0
+}
+
+# --- Setting ---
+
+@test "without a condition: after the next checkpoint, before the first run" {
+	try scr_halt p
+	assert_status 0
+	assert_stderr_empty
+	assert_output_is "Setting ExitReason
+
+Halt file settings for $FILE:
+  ExitReason:      JOB_HALTED"
+	[[ $(stat -c %a "$FILE") == 644 ]]
+}
+
+@test "zero is zero" {
+	scr_halt -q p -c 0 -s 0
+	run settings
+	assert_output_is "  CheckpointsLeft: 0
+  HaltSeconds:     0"
+}
+
+@test "conditions combine, options after directories are options" {
+	scr_halt -q p --checkpoints 10
+	scr_halt -q p --before 2033-05-18T03:33:20
+	scr_halt p --quiet -R 'disk full' -s 1h
+	run settings
+	assert_output_is "  ExitReason:      disk full
+  CheckpointsLeft: 10
+  ExitBefore:      Wed May 18 03:33:20 2033
+  HaltSeconds:     3600
+  ExitBefore - HaltSeconds: Wed May 18 02:33:20 2033"
+	scr_halt -q p --unset-reason --unset-before -c 3
+	run settings
+	assert_output_is "  CheckpointsLeft: 3
+  HaltSeconds:     3600"
+}
+
+@test "the times that the guide promises, and those beyond 2038" {
+	local now soon
+
+	scr_halt -q p -a '12:00pm today'
+	run settings
+	assert_output_has "$(date +%Y)" "12:00:00"
+	scr_halt -q p -a '8:30am tomorrow'
+	run settings
+	assert_output_has "$(LC_ALL=C date -d tomorrow '+%a %b %e') 08:30:00"
+	now=$(date +%s)
+	scr_halt -q p -a now+2h
+	soon=$(scr_halt -l --json p | sed -n 's/.*"exit_after": \(.*\),/\1/p')
+	((soon >= now + 7200 && soon <= now + 7205))
+	scr_halt -q p -a 'in 30m'
+	scr_halt -q p -a 2138-11-19T09:46:40
+	run settings
+	assert_output_is "  ExitAfter:       Wed Nov 19 09:46:40 2138"
+	run -0 scr_inspect -m tree "$FILE"
+	assert_output_has "$(date -d 2138-11-19T09:46:40 +%s)"
+}
+
+@test "setting and listing together, a dry run, quiet" {
+	try scr_halt -n -c 7 p
+	assert_output_has "CheckpointsLeft: 7"
+	[[ ! -e p/.scr ]]
+	try scr_halt -l -c 7 p
+	assert_status 0
+	assert_output_has "Setting CheckpointsLeft" "CheckpointsLeft: 7"
+	try scr_halt -q -c 8 p
+	assert_output_is ""
+	assert_stderr_empty
+	try scr_halt -n -r p
+	assert_stderr_one_line "would be removed"
+	[[ -e $FILE ]]
+}
+
+@test "several prefixes; the default is SCR_PREFIX, then the working directory" {
+	mkdir q
+	scr_halt -q p q -c 2
+	[[ -e $FILE && -e q/.scr/halt.scr ]]
+	try scr_halt -l p none q
+	assert_status 1
+	assert_stderr_one_line "none: cannot open the prefix directory"
+	assert_output_has "for $FILE:" "for q/.scr/halt.scr:"
+	scr_halt -q -c 3
+	[[ -e .scr/halt.scr ]]
+	SCR_PREFIX=$PWD/q scr_halt -q -c 4
+	run settings q
+	assert_output_is "  CheckpointsLeft: 4"
+}
+
+@test "a prefix with blanks and quotes" {
+	mkdir "a 'b\$c"
+	scr_halt -q "a 'b\$c" -c 1
+	run settings "a 'b\$c"
+	assert_output_is "  CheckpointsLeft: 1"
+}
+
+@test "nothing to unset: no file is made, for a file changes what a job does" {
+	try scr_halt p --unset-reason
+	assert_status 0
+	assert_output_has "  None"
+	[[ ! -e p/.scr ]]
+}
+
+@test "SCR_HALT_SECONDS, which a halt file hides, is spoken of" {
+	SCR_HALT_SECONDS=3600 try scr_halt p -c 5
+	assert_status 0
+	assert_stderr_one_line SCR_HALT_SECONDS=3600 "--seconds 3600"
+	SCR_HALT_SECONDS=3600 try scr_halt p -c 4
+	assert_stderr_empty
+	scr_halt -r p
+	echo SCR_HALT_SECONDS=60 >p/.scrconf
+	try scr_halt p -c 5
+	assert_stderr_one_line SCR_HALT_SECONDS=60
+	scr_halt -r p
+	try scr_halt p -c 5 -s 60
+	assert_stderr_empty
+}
+
+# --- Removing ---
+
+@test "the file is removed, and that it is not there is no failure" {
+	scr_halt -q p
+	try scr_halt --remove p
+	assert_status 0
+	assert_stderr_empty
+	[[ ! -e $FILE ]]
+	try scr_halt --remove p
+	assert_status 0
+	assert_stderr_one_line "p: there is no halt file"
+	try scr_halt -r -l p
+	assert_output_has "  None"
+}
+
+# --- Listing ---
+
+@test "a list of nothing, and JSON" {
+	try scr_halt -l p
+	assert_status 0
+	assert_output_is "Halt file settings for $FILE:
+  None"
+	[[ ! -e p/.scr ]]
+	scr_halt -q p -b 2033-05-18T03:33:20 -s 600
+	try scr_halt --json -l p
+	assert_status 0
+	printf '%s' "$output" | perl -MJSON::PP -e '
+		my $all = decode_json(join "", <STDIN>);
+		my $p = $$all[0];
+		$$p{prefix} eq "p" && $$p{exists} && !$$p{halt} &&
+			$$p{exit_before} == 2000000000 &&
+			$$p{exit_before_text} eq "2033-05-18T03:33:20" &&
+			$$p{stop_at} == 1999999400 &&
+			!defined $$p{reason} && !defined $$p{damage} &&
+			@{$$p{why}} == 0 or die;'
+	scr_halt -q p -c 0
+	try scr_halt -lv p
+	assert_output_has "HALT RUN: No checkpoints remaining."
+}
+
+# --- Damage ---
+
+@test "a damaged file is told, means stop, and is not changed without force" {
+	mkdir p/.scr
+	echo junk >"$FILE"
+	try scr_halt -l p
+	assert_status 3
+	assert_output_is "Halt file settings for $FILE:
+  Damaged"
+	assert_stderr_one_line "$FILE: damaged" "will stop" "--remove" "--force"
+	try scr_halt -l --json p
+	assert_status 3
+	assert_output_has '"halt": true' '"damage": "not a kvtree file'
+	try scr_halt -c 5 p
+	assert_status 1
+	assert_stderr_one_line "$FILE: damaged" "--force"
+	[[ $(cat "$FILE") == junk ]]
+	try scr_halt -c 5 --force p
+	assert_status 0
+	[[ $(cat "$FILE.bak") == junk ]]
+	run settings
+	assert_output_is "  CheckpointsLeft: 5"
+	echo junk >"$FILE"
+	try scr_halt -r p
+	assert_status 0
+	[[ ! -e $FILE ]]
+}
+
+@test "a full disk is told, and leaves no file that is half one" {
+	((EUID == 0)) || skip "needs root for a small file system"
+	mkdir small
+	mount -t tmpfs -o size=4k none small 2>/dev/null ||
+		skip "no file systems can be mounted here"
+	head -c 4096 /dev/zero >small/fill
+	try scr_halt small -c 1
+	ls small/.scr >left
+	umount small
+	assert_status 1
+	assert_stderr_one_line small/.scr/halt.scr "No space left"
+	[[ ! -s left ]]
+}
+
+# --- Together with a running job ---
+
+@test "two commands and a running job lose nothing of each other" {
+	local rounds=60 start=1000000 i pids=()
+
+	[[ -z ${SCRKIT_SLOW-} ]] || rounds=1000
+	scr_halt -q p -c "$start"
+	"$GEN/gen_halt_update" --rounds "$rounds" "$FILE" &
+	pids+=($!)
+	for ((i = 1; i <= rounds; i++)); do
+		scr_halt -q p -b "@$((2000000000 + i))" || exit 1
+		scr_halt -l p >b.txt || exit 1
+		grep -q "ExitBefore: .*$(date -d "@$((2000000000 + i))" +%T)" \
+			b.txt || exit 1
+	done &
+	pids+=($!)
+	for ((i = 1; i <= rounds; i++)); do
+		scr_halt -q p -s "$i" || exit 1
+		scr_halt -l p >s.txt || exit 1
+		grep -q "HaltSeconds: *$i\$" s.txt || exit 1
+	done &
+	pids+=($!)
+	for i in "${pids[@]}"; do
+		wait "$i" || failed "one of three lost something"
+	done
+	run settings
+	assert_output_has "CheckpointsLeft: $((start - rounds))" \
+		"HaltSeconds:     $rounds"
+	run -0 scr_inspect -m tree "$FILE"
+	assert_output_has "$((2000000000 + rounds))"
+}
+
+@test "a job whose library locks by fcntl() loses nothing either" {
+	local rounds=40 i pid
+
+	scr_halt -q p -c 1000
+	"$GEN/gen_halt_update" --fcntl --rounds "$rounds" "$FILE" &
+	pid=$!
+	for ((i = 1; i <= rounds; i++)); do
+		scr_halt -q p -s "$i"
+	done
+	wait "$pid"
+	run settings
+	assert_output_is "  CheckpointsLeft: $((1000 - rounds))
+  HaltSeconds:     $rounds"
+}
+
+# (bats has its own use for $i.)
+@test "killed at any moment, the file is old or new, or told as damaged" {
+	local round
+
+	scr_halt -q p -c 1000
+	for ((round = 0; round < 30; round++)); do
+		bash -c 'timeout -s KILL "0.00$1" scr_halt -q p -c "$2"' - \
+			"$((1 + round % 9))" "$round" 2>/dev/null || true
+		try scr_halt -l p
+		((status == 0 || status == 3)) || failed "status"
+		((status == 0)) || scr_halt -q -f p -c 0
+	done
+	scr_halt -q p -c 5
+}
+
+# --- At once ---
+
+# Stand-ins for SLURM: a step is a file in steps/, whose contents say which
+# signal ends it.
+slurm()
+{
+	mkdir -p bin steps
+	cat >bin/squeue <<-'END'
+		#!/bin/sh
+		[ "$*" = "-h -s -j 77 -o %i" ] || exit 1
+		ls "${0%/*}/../steps"
+	END
+	cat >bin/scancel <<-'END'
+		#!/bin/sh
+		cd "${0%/*}/.." || exit 1
+		echo "$*" >>calls
+		sig=${1#--signal=}
+		shift
+		cat p/.scr/halt.scr >halt.seen 2>/dev/null
+		for id; do
+			if grep -q "$sig" "steps/$id"; then rm "steps/$id"; fi
+		done
+	END
+	chmod +x bin/*
+	PATH=$PWD/bin:$PATH
+	echo TERM >steps/77.0
+	touch steps/77.batch steps/77.extern
+	export SLURM_JOB_ID=77
+}
+
+@test "--immediate writes the condition, then stops the steps" {
+	slurm
+	try scr_halt -i p
+	assert_status 0
+	assert_stderr_has "stopping step 77.0" "stopped 1 step" "allocation"
+	assert_output_has "ExitReason:      JOB_HALTED"
+	run -0 ls steps
+	assert_output_is $'77.batch\n77.extern'
+	[[ $(cat calls) == "--signal=TERM 77.0" ]]
+	cmp halt.seen "$FILE" # it was there before the signal
+	try scr_halt -i p
+	assert_status 0
+	assert_stderr_one_line "nothing of the job runs"
+}
+
+@test "--immediate with conditions, another job's id, a stubborn step" {
+	slurm
+	unset SLURM_JOB_ID
+	echo KILL >steps/77.0
+	try scr_halt -i p --job-id 77 --resource-manager slurm --grace 1 -R 'bad node' \
+		--unset-seconds
+	assert_status 0
+	assert_stderr_has "killing step 77.0" "by SIGKILL"
+	run settings
+	assert_output_is "  ExitReason:      bad node"
+	[[ ! -e steps/77.0 ]]
+}
+
+@test "--immediate does not stop a job that would be restarted" {
+	slurm
+	mkdir p/.scr
+	echo junk >"$FILE"
+	try scr_halt -i p
+	assert_status 1
+	assert_stderr_has "--force" "was not stopped"
+	[[ -e steps/77.0 && ! -e calls ]]
+	try scr_halt -i --dry-run -f p
+	assert_status 0
+	assert_stderr_has "would stop step 77.0"
+	[[ -e steps/77.0 && $(cat "$FILE") == junk ]]
+}
+
+@test "--immediate, but the manager does not let us" {
+	slurm
+	printf '#!/bin/sh\necho "scancel: error: Access denied" >&2\nexit 1\n' \
+		>bin/scancel
+	try scr_halt -i --grace 1 p
+	assert_status 1
+	assert_stderr_has "Access denied"
+	run settings
+	assert_output_has JOB_HALTED # what could be done is done
+}
+
+@test "--immediate with --pid: a process here, and those it started" {
+	local pid
+
+	setsid -w bash -c 'echo $$ >pid; sleep 60 & wait' &
+	until [[ -s pid ]]; do sleep 0.05; done
+	pid=$(cat pid)
+	try scr_halt -i --pid "$pid" --grace 5 p
+	assert_status 0
+	assert_stderr_has "stopping process $pid" "stopped 1 process"
+	run kill -0 "$pid"
+	((status != 0))
+	try scr_halt -i --pid "$pid" p
+	assert_status 1
+	assert_stderr_one_line "process $pid: there is none such"
+}

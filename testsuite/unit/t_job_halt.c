@@ -1,0 +1,673 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "job/halt.h"
+
+#include <errno.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+
+#include "conf.h"
+#include "json.h"
+#include "unit/scratch.h"
+
+static char root[256];
+
+/* Paths in the scratch directory. */
+static char *
+at(const char *rel)
+{
+	return fmt("%s/%s", root, rel);
+}
+
+#define FILE_AT "p/.scr/halt.scr"
+
+/* --- Changes --- */
+
+struct wish {
+	const char *reason, *key;
+	int64_t value;
+	int fail;
+};
+
+static int
+wish(struct kvtree *t, void *arg, struct error *err)
+{
+	const struct wish *w = arg;
+
+	if (w->reason != NULL && halt_set_reason(t, w->reason, err) < 0)
+		return -1;
+	if (w->key != NULL && halt_set_number(t, w->key, w->value, err) < 0)
+		return -1;
+	return w->fail ? error_set(err, ERROR_USAGE, "not so") : 0;
+}
+
+static int
+set(const char *reason, const char *key, int64_t value, unsigned flags,
+    struct halt_state *s, struct error *err)
+{
+	struct wish w = { reason, key, value, 0 };
+
+	return halt_update(at("p"), flags, wish, &w, s, err);
+}
+
+/* A prefix without anything, and one that has run. */
+static void
+fresh(void)
+{
+	scratch_dir(root, sizeof(root));
+	must(mkdir(at("p"), 0777) == 0);
+}
+
+static void
+test_first(void)
+{
+	struct error err = ERROR_INIT;
+	struct halt_state s;
+
+	fresh();
+	ok(halt_load(at("p"), &s, &err) == 0 && !s.exists && !s.damaged &&
+		   s.is.checkpoints_left == -1,
+	   "before the first run there is nothing");
+	halt_state_free(&s);
+	ok(set(NULL, "ExitAfter", -1, 0, &s, &err) == 0 && !s.exists &&
+		   !exists(at("p/.scr")),
+	   "nothing to take back, nothing is made");
+	halt_state_free(&s);
+	ok(set("why not", NULL, 0, HALT_CREATE | HALT_DRY_RUN, &s, &err) == 0 &&
+		   s.exists && !exists(at("p/.scr")),
+	   "a dry run makes nothing");
+	is_str(s.is.reason, "why not", "... but tells");
+	halt_state_free(&s);
+	ok(set("why not", NULL, 0, HALT_CREATE, &s, &err) == 0 && s.created,
+	   "a first condition makes directory and file");
+	is_str(s.path.data, at(FILE_AT), "... at its place");
+	halt_state_free(&s);
+	ok(set(NULL, "CheckpointsLeft", 0, HALT_CREATE, &s, &err) == 0 &&
+		   !s.created && s.is.checkpoints_left == 0,
+	   "a second one is added");
+	halt_state_free(&s);
+	ok(halt_load(at("p"), &s, &err) == 0 && s.exists &&
+		   s.is.checkpoints_left == 0,
+	   "both are read");
+	is_str(s.is.reason, "why not", "... the first, too");
+	halt_state_free(&s);
+	is_int(halt_load(at("none"), &s, &err), -1, "no such prefix");
+	ok(err.kind == ERROR_ABSENT && says(&err, "none: cannot open"),
+	   "... is told");
+	halt_state_free(&s);
+	is_int(set(NULL, NULL, 0, 0, &s, NULL), 0, "no struct to tell");
+	halt_state_free(&s);
+}
+
+/* A job holds the file open and its lock: ours is the same inode. */
+static void
+test_in_place(void)
+{
+	struct halt_state s;
+	struct buf old = BUF_INIT, new = BUF_INIT;
+	struct stat a, b;
+	struct wish w = { "later", NULL, 0, 1 };
+	struct error err = ERROR_INIT;
+
+	fresh();
+	must(set("first", "ExitAfter", 5, HALT_CREATE, &s, NULL) == 0);
+	halt_state_free(&s);
+	must(stat(at(FILE_AT), &a) == 0);
+	read_whole(at(FILE_AT), &old);
+	must(set(NULL, "ExitAfter", -1, 0, &s, NULL) == 0);
+	halt_state_free(&s);
+	ok(stat(at(FILE_AT), &b) == 0 && a.st_ino == b.st_ino &&
+		   b.st_size < a.st_size,
+	   "rewritten in place, and cut");
+	must(set(NULL, "ExitAfter", 5, 0, &s, NULL) == 0);
+	halt_state_free(&s);
+	read_whole(at(FILE_AT), &old);
+	is_int(halt_update(at("p"), HALT_CREATE, wish, &w, &s, &err), -1,
+	       "a change that fails");
+	is_str(err.text, "not so", "... says why");
+	read_whole(at(FILE_AT), &new);
+	ok(old.len == new.len &&memcmp(old.data, new.data, old.len) == 0,
+	   "... leaves the file");
+	must(unlink(at(FILE_AT)) == 0);
+	ok(halt_update(at("p"), HALT_CREATE, wish, &w, &s, NULL) < 0 &&
+		   !exists(at(FILE_AT)),
+	   "... and makes none");
+	buf_free(&old);
+	buf_free(&new);
+}
+
+static void
+test_damaged(void)
+{
+	struct error err = ERROR_INIT;
+	struct halt_state s;
+	struct buf raw = BUF_INIT;
+
+	fresh();
+	write_text(at(FILE_AT), "junk\n");
+	ok(halt_load(at("p"), &s, &err) == 0 && s.exists && s.damaged &&
+		   s.why.kind == ERROR_CORRUPT && s.is.reason == NULL,
+	   "junk is damaged");
+	halt_state_free(&s);
+	is_int(set("x", NULL, 0, HALT_CREATE, &s, &err), -1,
+	       "... and is not changed");
+	ok(err.kind == ERROR_CORRUPT && says(&err, "--force"), "... so");
+	read_whole(at(FILE_AT), &raw);
+	is_str(raw.data, "junk\n", "... really");
+	ok(set("x", NULL, 0, HALT_CREATE | HALT_FORCE, &s, &err) == 0 &&
+		   !s.damaged && !s.created,
+	   "by force it is");
+	is_str(s.is.reason, "x", "... with the new condition");
+	halt_state_free(&s);
+	read_whole(at(FILE_AT ".bak"), &raw);
+	is_str(raw.data, "junk\n", "... and is kept aside");
+	/* A value that is none. */
+	must(set("y", "ExitAfter", 7, 0, &s, NULL) == 0);
+	halt_state_free(&s);
+	read_whole(at(FILE_AT), &raw);
+	flip(at(FILE_AT), -1);
+	ok(halt_load(at("p"), &s, NULL) == 0 && s.damaged, "a wrong checksum");
+	halt_state_free(&s);
+	write_file(at(FILE_AT), raw.data, raw.len);
+	must(truncate(at(FILE_AT), (off_t)raw.len + 9) == 0);
+	ok(halt_load(at("p"), &s, NULL) == 0 && !s.damaged &&
+		   s.is.exit_after == 7,
+	   "bytes behind the image are not");
+	halt_state_free(&s);
+	must(truncate(at(FILE_AT), (off_t)raw.len - 1) == 0);
+	ok(halt_load(at("p"), &s, NULL) == 0 && s.damaged, "one byte short is");
+	halt_state_free(&s);
+	must(truncate(at(FILE_AT), 0) == 0);
+	ok(halt_load(at("p"), &s, NULL) == 0 && s.exists && !s.damaged,
+	   "an empty file is not");
+	halt_state_free(&s);
+	ok(set("z", NULL, 0, HALT_CREATE, &s, NULL) == 0 && s.created,
+	   "... and takes a condition");
+	halt_state_free(&s);
+	must(truncate(at(FILE_AT), 2 << 20) == 0);
+	ok(halt_load(at("p"), &s, NULL) == 0 && s.damaged,
+	   "2 MiB of zeros are");
+	halt_state_free(&s);
+	ok(set("z", NULL, 0, HALT_CREATE | HALT_FORCE, &s, NULL) == 0,
+	   "... and replaced by force");
+	halt_state_free(&s);
+	buf_free(&raw);
+}
+
+static void
+bad_value(struct kvtree *t, void *arg)
+{
+	must(kvtree_set(t, arg, "soon", NULL) == 0);
+}
+
+static void
+test_bad_value(void)
+{
+	struct halt_state s;
+	struct error err = ERROR_INIT;
+	char key[] = "ExitBefore";
+
+	fresh();
+	must(set("x", NULL, 0, HALT_CREATE, &s, NULL) == 0);
+	halt_state_free(&s);
+	edit_tree(at(FILE_AT), bad_value, key);
+	ok(halt_load(at("p"), &s, NULL) == 0 && s.damaged &&
+		   says(&s.why, "ExitBefore"),
+	   "a value that is none is damage");
+	halt_state_free(&s);
+	is_int(set(NULL, "ExitAfter", 1, HALT_CREATE, &s, &err), -1,
+	       "... is not kept");
+	ok(set(NULL, "ExitAfter", 1, HALT_CREATE | HALT_FORCE, &s, &err) == 0,
+	   "... but by force");
+	halt_state_free(&s);
+	ok(halt_load(at("p"), &s, NULL) == 0 && !s.damaged &&
+		   s.is.exit_after == 1 && s.is.reason == NULL,
+	   "... thrown away");
+	halt_state_free(&s);
+}
+
+static void
+test_odd_files(void)
+{
+	struct halt_state s;
+	struct error err = ERROR_INIT;
+
+	fresh();
+	must(mkdir(at("p/.scr"), 0777) == 0 &&
+	     symlink("/nonexistent/x", at(FILE_AT)) == 0);
+	is_int(halt_load(at("p"), &s, &err), -1, "a symbolic link");
+	ok(err.kind == ERROR_UNSAFE && says(&err, at(FILE_AT)),
+	   "... is unsafe");
+	is_int(set("x", NULL, 0, HALT_CREATE, &s, &err), -1,
+	       "... to write, too");
+	is_int(err.kind, ERROR_UNSAFE, "... so");
+	must(unlink(at(FILE_AT)) == 0 && mkdir(at(FILE_AT), 0777) == 0);
+	ok(halt_load(at("p"), &s, &err) == 0 && s.damaged,
+	   "a directory is damage");
+	halt_state_free(&s);
+	is_int(set("x", NULL, 0, HALT_CREATE, &s, &err), -1,
+	       "... to write, too");
+	must(rmdir(at(FILE_AT)) == 0 && rmdir(at("p/.scr")) == 0);
+	write_text(at("p/.scr"), "no directory");
+	is_int(halt_load(at("p"), &s, &err), -1, ".scr is a file");
+	is_int(set("x", NULL, 0, HALT_CREATE, &s, &err), -1,
+	       "... to write, too");
+	ok(says(&err, "/.scr"), "... is told");
+}
+
+/* Another user's halt file. */
+static void
+test_foreign(void)
+{
+	struct halt_state s;
+	struct error err = ERROR_INIT;
+	pid_t pid = -1;
+	int status = 0;
+
+	fresh();
+	must(set("x", NULL, 0, HALT_CREATE, &s, NULL) == 0);
+	halt_state_free(&s);
+	must(chmod(at(FILE_AT), 0444) == 0 && chmod(root, 0755) == 0 &&
+	     chmod(at("p/.scr"), 0555) == 0);
+	pid = fork();
+	if (pid == 0) {
+		if (geteuid() == 0 &&
+		    (setegid(65534) < 0 || seteuid(65534) < 0))
+			_exit(77);
+		if (halt_load(at("p"), &s, NULL) < 0 || s.damaged ||
+		    s.is.reason == NULL)
+			_exit(1);
+		halt_state_free(&s);
+		if (set("y", NULL, 0, HALT_CREATE, &s, &err) == 0 ||
+		    err.errnum != EACCES || !says(&err, at(FILE_AT)))
+			_exit(2);
+		_exit(0);
+	}
+	must(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	is_int(WEXITSTATUS(status), 0, "one that may only be read is read");
+	must(chmod(at("p/.scr"), 0755) == 0);
+}
+
+/* Somebody who keeps the lock for ever. */
+static void
+test_held(void)
+{
+	struct halt_state s;
+	int fd = -1;
+
+	fresh();
+	must(set("x", NULL, 0, HALT_CREATE, &s, NULL) == 0);
+	halt_state_free(&s);
+	fd = open(at(FILE_AT), O_RDWR | O_CLOEXEC);
+	must(fd >= 0 && flock(fd, LOCK_SH) == 0);
+	ok(halt_load(at("p"), &s, NULL) == 0 && s.is.reason != NULL,
+	   "a file that stays locked is read all the same");
+	halt_state_free(&s);
+	close(fd);
+}
+
+static void
+test_remove(void)
+{
+	struct halt_state s;
+	bool was = true;
+	struct error err = ERROR_INIT;
+
+	fresh();
+	ok(halt_remove(at("p"), false, &was, &err) == 0 && !was,
+	   "nothing to remove, not even .scr");
+	must(set("x", NULL, 0, HALT_CREATE, &s, NULL) == 0);
+	halt_state_free(&s);
+	ok(halt_remove(at("p"), true, &was, &err) == 0 && was &&
+		   exists(at(FILE_AT)),
+	   "a dry run removes nothing");
+	ok(halt_remove(at("p"), false, &was, &err) == 0 && was &&
+		   !exists(at(FILE_AT)),
+	   "it is removed");
+	ok(halt_remove(at("p"), false, &was, &err) == 0 && !was, "... once");
+	write_text(at(FILE_AT), "junk");
+	ok(halt_remove(at("p"), false, &was, &err) == 0 && !exists(at(FILE_AT)),
+	   "junk, too");
+	must(symlink("/nonexistent/x", at(FILE_AT)) == 0);
+	ok(halt_remove(at("p"), false, &was, &err) == 0 && !exists(at(FILE_AT)),
+	   "a symbolic link, itself");
+	is_int(halt_remove(at("none"), false, &was, &err), -1,
+	       "but no prefix is an error");
+}
+
+/* --- Judging --- */
+
+#define NONE \
+	{ \
+		NULL, -1, -1, -1, -1 \
+	}
+
+static void
+test_due(void)
+{
+	static const struct {
+		const char *name;
+		struct halt h;
+		int64_t now, remaining;
+		uint64_t seconds;
+		int count;
+		const char *line; /* is among them */
+	} cases[] = {
+		{ "no condition", NONE, 1000, -1, 0, 0, NULL },
+		{ "a reason",
+		  { "SCR_FINALIZE_CALLED", -1, -1, -1, -1 },
+		  1000,
+		  -1,
+		  0,
+		  1,
+		  "HALT RUN: Reason: SCR_FINALIZE_CALLED.\n" },
+		{ "an empty reason",
+		  { "", -1, -1, -1, -1 },
+		  1,
+		  -1,
+		  0,
+		  0,
+		  NULL },
+		{ "one checkpoint left",
+		  { NULL, 1, -1, -1, -1 },
+		  1,
+		  -1,
+		  0,
+		  0,
+		  NULL },
+		{ "none left",
+		  { NULL, 0, -1, -1, -1 },
+		  1,
+		  -1,
+		  0,
+		  1,
+		  "HALT RUN: No checkpoints remaining.\n" },
+		{ "a second before",
+		  { NULL, -1, 1000, -1, 100 },
+		  899,
+		  -1,
+		  0,
+		  0,
+		  NULL },
+		{ "in time before",
+		  { NULL, -1, 1000, -1, 100 },
+		  900,
+		  -1,
+		  7,
+		  1,
+		  "HALT RUN: Current time (Thu Jan  1 00:15:00 1970) is past "
+		  "ExitBefore-HaltSeconds time (Thu Jan  1 00:15:00 1970).\n" },
+		{ "by the parameter",
+		  { NULL, -1, 1000, -1, -1 },
+		  900,
+		  -1,
+		  100,
+		  1,
+		  "ExitBefore-HaltSeconds" },
+		{ "which the file overrides",
+		  { NULL, -1, 1000, -1, 0 },
+		  900,
+		  -1,
+		  100,
+		  0,
+		  NULL },
+		{ "more seconds than there were",
+		  { NULL, -1, 5, -1, 100 },
+		  0,
+		  -1,
+		  0,
+		  1,
+		  "(Thu Jan  1 00:00:00 1970)" },
+		{ "not yet after",
+		  { NULL, -1, -1, 5000000000, -1 },
+		  4999999999,
+		  -1,
+		  0,
+		  0,
+		  NULL },
+		{ "after, beyond 2038",
+		  { NULL, -1, -1, 5000000000, -1 },
+		  5000000001,
+		  -1,
+		  0,
+		  1,
+		  "HALT RUN: Current time (Fri Jun 11 08:53:21 2128) is past "
+		  "ExitAfter time (Fri Jun 11 08:53:20 2128).\n" },
+		{ "little time left", NONE, 1, 49, 100, 1,
+		  "HALT RUN: Reached time limit: (seconds remaining = 49) <= "
+		  "(SCR_HALT_SECONDS = 100).\n" },
+		{ "enough left", NONE, 1, 101, 100, 0, NULL },
+		{ "nobody minds", NONE, 1, 0, 0, 0, NULL },
+		{ "all at once",
+		  { "a\nb", 0, 10, 10, 5 },
+		  10,
+		  5,
+		  0,
+		  5,
+		  "Reason: a\\nb.\n" },
+		{ "numbers without end",
+		  { NULL, -1, INT64_MAX, INT64_MAX, INT64_MAX },
+		  0,
+		  -1,
+		  UINT64_MAX,
+		  1,
+		  "1970" },
+	};
+	struct buf why = BUF_INIT;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		buf_clear(&why);
+		is_int(halt_due(&cases[i].h, cases[i].now, cases[i].remaining,
+				cases[i].seconds, &why, NULL),
+		       cases[i].count, cases[i].name);
+		if (cases[i].line != NULL)
+			ok(strstr(why.data, cases[i].line) != NULL,
+			   cases[i].line);
+	}
+	is_int(halt_due(&cases[1].h, 1, -1, 0, NULL, NULL), 1,
+	       "nobody wants lines");
+	buf_free(&why);
+}
+
+/* The answer, and the lines, of a check. */
+static void
+check(const struct conf *c, bool want, const char *line, const char *what)
+{
+	struct buf lines = BUF_INIT;
+	struct error err = ERROR_INIT;
+	bool stop = !want;
+
+	ok(halt_check(at("p"), c, 1000, &stop, &lines, &err) == 0 &&
+		   stop == want &&
+		   strstr(lines.len > 0 ? lines.data : "", line) != NULL,
+	   what);
+	if (lines.len > 0)
+		printf("# %s", lines.data);
+	buf_free(&lines);
+}
+
+static void
+test_check(void)
+{
+	const char *const no_file =
+		"scr_retries_halt: CONTINUE RUN: No halt file found.\n";
+	struct halt_state s;
+	struct conf_where where = { .prefix = root };
+	struct conf *c = NULL;
+	struct error err = ERROR_INIT;
+	bool stop = false;
+
+	fresh();
+	check(NULL, false, no_file, "no halt file");
+	must(rmdir(at("p")) == 0);
+	check(NULL, false, no_file, "no prefix");
+	must(mkdir(at("p"), 0777) == 0);
+	must(set("X", NULL, 0, HALT_CREATE, &s, NULL) == 0);
+	halt_state_free(&s);
+	check(NULL, true, "scr_retries_halt: HALT RUN: Reason: X.\n",
+	      "a condition that is met");
+	must(set(NULL, "ExitBefore", 1100, 0, &s, NULL) == 0);
+	halt_state_free(&s);
+	edit_tree(at(FILE_AT), (void (*)(struct kvtree *, void *))kvtree_remove,
+		  (char[]){ "ExitReason" });
+	check(NULL, false, "", "one that is not");
+	setenv("SCR_HALT_SECONDS", "100", 1);
+	c = conf_open(&where, NULL);
+	check(c, true, "ExitBefore-HaltSeconds",
+	      "... unless by SCR_HALT_SECONDS");
+	conf_close(c);
+	setenv("SCR_HALT_SECONDS", "60", 1);
+	setenv("SCR_END_TIME", "1060", 1);
+	c = conf_open(&where, NULL);
+	check(c, true, "(seconds remaining = 60)", "the end is near");
+	conf_close(c);
+	setenv("SCR_END_TIME", "900", 1);
+	c = conf_open(&where, NULL);
+	check(c, true, "(seconds remaining = 0)", "... or past");
+	conf_close(c);
+	setenv("SCR_END_TIME", "-1", 1);
+	c = conf_open(&where, NULL);
+	check(c, false, "", "... or never");
+	conf_close(c);
+	setenv("SCR_HALT_SECONDS", "some", 1);
+	c = conf_open(&where, NULL);
+	is_int(halt_check(at("p"), c, 1000, &stop, NULL, &err), -1,
+	       "a parameter that is no number");
+	ok(stop && err.kind == ERROR_USAGE && says(&err, "SCR_HALT_SECONDS"),
+	   "... is told, and means stop");
+	conf_close(c);
+	unsetenv("SCR_HALT_SECONDS");
+	unsetenv("SCR_END_TIME");
+	write_text(at(FILE_AT), "junk");
+	check(NULL, true, "halt.scr: damaged: ", "a damaged file means stop");
+	must(unlink(at(FILE_AT)) == 0 && symlink("x", at(FILE_AT)) == 0);
+	check(NULL, true, "scr_retries_halt: HALT RUN: ",
+	      "so does one that cannot be read");
+}
+
+/* --- Listing --- */
+
+static void
+test_text(void)
+{
+	struct halt_state s;
+	struct buf text = BUF_INIT;
+	char *out = NULL;
+	size_t len = 0;
+	FILE *f = NULL;
+
+	fresh();
+	must(set("line\nbreak", "ExitBefore", 5000000000, HALT_CREATE, &s,
+		 NULL) == 0);
+	halt_state_free(&s);
+	must(set(NULL, "HaltSeconds", 3600, 0, &s, NULL) == 0);
+	ok(halt_text(&s, &text, NULL) == 0, "a listing");
+	is_str(strchr(text.data, '\n'),
+	       "\n  ExitReason:      line\\nbreak\n"
+	       "  ExitBefore:      Fri Jun 11 08:53:20 2128\n"
+	       "  HaltSeconds:     3600\n"
+	       "  ExitBefore - HaltSeconds: Fri Jun 11 07:53:20 2128\n",
+	       "... as LLNL's");
+	f = open_memstream(&out, &len);
+	must(f != NULL);
+	ok(json_print(halt_json("p", &s, 5000000000), f, NULL) == 0, "as JSON");
+	fclose(f);
+	ok(strstr(out, "\"exit_before\": 5000000000") != NULL &&
+		   strstr(out, "\"exit_before_text\": "
+			       "\"2128-06-11T08:53:20") != NULL &&
+		   strstr(out, "\"stop_at\": 4999996400") != NULL &&
+		   strstr(out, "\"exit_after\": null") != NULL &&
+		   strstr(out, "\"reason\": \"line\\nbreak\"") != NULL &&
+		   strstr(out, "\"halt\": true") != NULL &&
+		   strstr(out, "\"damage\": null") != NULL,
+	   "... with all of it");
+	free(out);
+	halt_state_free(&s);
+	buf_free(&text);
+}
+
+/* --- Memory --- */
+
+static int
+load_it(void *arg, struct error *err)
+{
+	struct halt_state s;
+	int rc = halt_load(arg, &s, err);
+
+	if (rc == 0)
+		halt_state_free(&s);
+	return rc;
+}
+
+static int
+update_it(void *arg, struct error *err)
+{
+	struct wish w = { "another reason", "ExitAfter", 77, 0 };
+	struct halt_state s;
+	int rc = halt_update(arg, HALT_CREATE, wish, &w, &s, err);
+
+	if (rc == 0)
+		halt_state_free(&s);
+	return rc;
+}
+
+static int
+check_it(void *arg, struct error *err)
+{
+	struct buf lines = BUF_INIT;
+	bool stop = false;
+	int rc = halt_check(arg, NULL, 1000, &stop, &lines, err);
+
+	if (!stop)
+		rc = error_set(err, ERROR_LOST, "go on?");
+	buf_free(&lines);
+	return rc;
+}
+
+static int
+text_it(void *arg, struct error *err)
+{
+	struct halt_state s;
+	struct buf text = BUF_INIT;
+	int rc = halt_load(arg, &s, err);
+
+	if (rc == 0) {
+		rc = halt_text(&s, &text, err);
+		halt_state_free(&s);
+	}
+	buf_free(&text);
+	return rc;
+}
+
+static void
+test_memory(void)
+{
+	struct halt_state s;
+
+	fresh();
+	must(set("X", "ExitBefore", 5, HALT_CREATE, &s, NULL) == 0);
+	halt_state_free(&s);
+	ok(fails_well(load_it, NULL, at("p")), "no memory to read");
+	ok(fails_well(update_it, NULL, at("p")), "no memory to change");
+	ok(fails_well(check_it, NULL, at("p")), "no memory to check: stop");
+	ok(fails_well(text_it, NULL, at("p")), "no memory to list");
+}
+
+int
+main(void)
+{
+	setenv("TZ", "UTC", 1);
+	test_first();
+	test_in_place();
+	test_damaged();
+	test_bad_value();
+	test_odd_files();
+	test_foreign();
+	test_held();
+	test_remove();
+	test_due();
+	test_check();
+	test_text();
+	test_memory();
+	remove_tree(root);
+	return tap_done();
+}

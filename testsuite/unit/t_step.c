@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * t_step.c - steps are stopped: by stand-ins for the commands of each manager,
+ * which keep the steps that "run" as files of a directory; and real processes.
+ */
+#include "job/step.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "unit/scratch.h"
+
+static char root[256];
+static char said[4096]; /* what step_stop() logged */
+
+static void
+note(void *arg, const char *line)
+{
+	(void)arg;
+	snprintf(said + strlen(said), sizeof(said) - strlen(said), "%s\n",
+		 line);
+}
+
+/* --- Stand-ins --- */
+
+/*
+ * A step is a file steps/ID; its contents say what it takes to end it: TERM,
+ * KILL or nothing.  `signal` is how each manager's command calls them.
+ */
+static const char head[] =
+	"#!/bin/sh\n"
+	"cd \"${0%/*}/..\" || exit 9\n"
+	"echo \"${0##*/} $*\" >>calls\n"
+	"end() { gone=; for id; do [ -e \"steps/$id\" ] || continue\n"
+	"read -r how <\"steps/$id\"\n"
+	"case $how in $sig | any) gone=\"$gone steps/$id\";; esac\n"
+	"done; [ -z \"$gone\" ] || rm $gone; }\n";
+
+static void
+stand_in(const char *name, const char *script)
+{
+	const char *path = fmt("%s/bin/%s", root, name);
+
+	write_text(path, fmt("%s%s", head, script));
+	must(chmod(path, 0755) == 0);
+}
+
+static void
+step(const char *id, const char *ends)
+{
+	write_text(fmt("%s/steps/%s", root, id), ends);
+}
+
+static bool
+is_step(const char *id)
+{
+	return exists(fmt("%s/steps/%s", root, id));
+}
+
+static bool
+called(const char *words)
+{
+	struct buf b = BUF_INIT;
+	bool yes = false;
+
+	if (exists(fmt("%s/calls", root))) {
+		read_whole(fmt("%s/calls", root), &b);
+		yes = b.len > 0 && strstr(b.data, words) != NULL;
+		if (!yes)
+			printf("# calls:\n# %s\n", b.len > 0 ? b.data : "");
+	}
+	buf_free(&b);
+	return yes;
+}
+
+/* A scratch directory with the commands of all managers. */
+static void
+fresh(void)
+{
+	static char path[1024], before[512];
+
+	scratch_dir(root, sizeof(root));
+	must(mkdir(fmt("%s/steps", root), 0777) == 0);
+	stand_in("squeue", "[ ! -e over ] || { echo 'slurm_load_jobs error: "
+			   "Invalid job id specified' >&2; exit 1; }\n"
+			   "[ ! -e mute ] || exec sleep 60\n"
+			   "[ \"$*\" = '-h -s -j 77 -o %i' ] || exit 8\n"
+			   "ls steps\n");
+	stand_in("scancel", "[ ! -e refuses ] || { echo 'scancel: error: no "
+			    "access' >&2; exit 1; }\n"
+			    "sig=${1#--signal=}; shift; end \"$@\"\n");
+	stand_in("flux", "[ \"$1\" != proxy ] || shift 3\n"
+			 "case $1 in\n"
+			 "jobs) for i in $(ls steps); do echo \"$i "
+			 "\xc6\x92x$i\"; done;;\n"
+			 "job) sig=${3#--signal=SIG}; shift 3; end \"$@\";;\n"
+			 "*) exit 8;; esac\n");
+	stand_in("jslist", "echo '  ID  parent nrs state'; echo ======\n"
+			   "for i in $(ls steps); do echo \"  $i  0  4  "
+			   "Running\"; done\n"
+			   "echo ' 99 0 4 Complete'\n");
+	stand_in("jskill", "sig=TERM; [ \"$1\" != -s ] || { sig=$2; shift 2; "
+			   "}\nend \"$@\"\n");
+	stand_in("apstat", "for i in $(ls steps); do\n"
+			   "echo \"Ap[0]: apid $i, pagg 1, resId 2\"\n"
+			   "case $i in 5*) j=88;; *) j=77;; esac\n"
+			   "echo \"  Batch System ID = $j.sdb\"; done\n");
+	stand_in("apkill", "case $1 in -15) sig=TERM;; -9) sig=KILL;; esac\n"
+			   "shift; end \"$@\"\n");
+	if (before[0] == '\0')
+		snprintf(before, sizeof(before), "%s", getenv("PATH"));
+	snprintf(path, sizeof(path), "%s/bin:%s", root, before);
+	setenv("PATH", path, 1);
+	said[0] = '\0';
+}
+
+static const struct step_where slurm = {
+	.manager = "slurm",
+	.job_id = "77",
+	.around = true,
+	.grace = 0.15,
+	.log = note,
+};
+
+/* --- SLURM --- */
+
+static void
+test_slurm(void)
+{
+	struct step_result r;
+	struct error err = ERROR_INIT;
+
+	fresh();
+	ok(step_stop(&slurm, &r, &err) == 0 && r.found == 0, "nothing runs");
+	step("77.0", "TERM");
+	step("77.1", "any");
+	step("77.batch", "any");
+	step("77.extern", "any");
+	step("77.interactive", "any");
+	step("77.3", "any");
+	step("177.3", "any");
+	setenv("SLURM_JOB_ID", "77", 1);
+	setenv("SLURM_STEP_ID", "3", 1);
+	ok(step_stop(&slurm, &r, &err) == 0 && r.found == 3 && r.killed == 0,
+	   "steps are stopped");
+	ok(!is_step("77.0") && !is_step("77.1"), "... all");
+	ok(is_step("77.batch") && is_step("77.extern") &&
+		   is_step("77.interactive"),
+	   "... but for the allocation");
+	ok(is_step("77.3"), "... and our own");
+	ok(called("scancel --signal=TERM 177.3 77.0 77.1"), "... by SIGTERM");
+	is_str(said,
+	       "stopping step 177.3\nstopping step 77.0\n"
+	       "stopping step 77.1\n",
+	       "... and told");
+	unsetenv("SLURM_JOB_ID");
+	unsetenv("SLURM_STEP_ID");
+}
+
+static void
+test_stubborn(void)
+{
+	struct step_result r;
+	struct error err = ERROR_INIT;
+	struct step_where w = slurm;
+
+	fresh();
+	step("77+1.0", "KILL");
+	step("77_4.1", "TERM");
+	w.dry_run = true;
+	ok(step_stop(&w, &r, &err) == 0 && r.found == 2 && is_step("77+1.0") &&
+		   is_step("77_4.1"),
+	   "a dry run stops nothing");
+	is_str(said, "would stop step 77+1.0\nwould stop step 77_4.1\n",
+	       "... but tells");
+	ok(step_stop(&slurm, &r, &err) == 0 && r.found == 2 && r.killed == 1 &&
+		   !is_step("77+1.0"),
+	   "who ignores SIGTERM is killed");
+	ok(called("scancel --signal=KILL 77+1.0\n"), "... it alone");
+	step("77.5", "nothing");
+	is_int(step_stop(&slurm, &r, &err), -1, "who survives that");
+	ok(says(&err, "step 77.5: runs on"), "... is told");
+	step("77.5", "KILL");
+	w = slurm;
+	w.grace = 0;
+	ok(step_stop(&w, &r, &err) == 0 && r.killed == 1, "without grace");
+	fresh();
+	for (int i = 0; i < 300; i++)
+		step(fmt("77.%d", i), "any");
+	ok(step_stop(&slurm, &r, &err) == 0 && r.found == 300,
+	   "300 steps at once");
+}
+
+static bool
+give_up(void)
+{
+	return true;
+}
+
+static void
+test_silent(void)
+{
+	struct step_result r;
+	struct error err = ERROR_INIT;
+	struct step_where w = slurm;
+
+	fresh();
+	w.answer = 0.3;
+	step("77.0", "nothing");
+	write_text(fmt("%s/mute", root), "");
+	is_int(step_stop(&w, &r, &err), -1, "a manager that does not answer");
+	ok(err.kind == ERROR_SYSTEM && says(&err, "squeue: "), "... is told");
+	remove(fmt("%s/mute", root));
+	write_text(fmt("%s/refuses", root), "");
+	is_int(step_stop(&slurm, &r, &err), -1, "one that refuses");
+	ok(says(&err, "scancel: error: no access"), "... is told");
+	write_text(fmt("%s/over", root), "");
+	ok(step_stop(&slurm, &r, &err) == 0 && r.found == 0,
+	   "a job that is over has no steps");
+	remove(fmt("%s/over", root));
+	remove(fmt("%s/refuses", root));
+	w.stop = give_up;
+	is_int(step_stop(&w, &r, &err), -1, "the user gives up");
+	is_int(err.errnum, EINTR, "... which is told");
+	remove(fmt("%s/bin/squeue", root));
+	is_int(step_stop(&slurm, &r, &err), -1, "no squeue at all");
+	ok(says(&err, "squeue: "), "... is told");
+}
+
+/* --- The others --- */
+
+static void
+test_flux(void)
+{
+	struct step_result r;
+	struct error err = ERROR_INIT;
+	struct step_where w = slurm;
+
+	fresh();
+	w.manager = "flux";
+	step("11", "TERM");
+	step("12", "KILL");
+	step("13", "any");
+	is_int(step_stop(&w, &r, &err), -1, "outside of Flux");
+	ok(err.kind == ERROR_USAGE && is_step("11"), "... nothing is touched");
+	w.around = false;
+	setenv("FLUX_JOB_ID", "\xc6\x92x13", 1);
+	ok(step_stop(&w, &r, &err) == 0 && r.found == 2 && r.killed == 1 &&
+		   is_step("13"),
+	   "another job, and not ourselves");
+	ok(called("flux proxy 77 flux jobs -n -f running -o {id.dec} {id.f58}"),
+	   "... through its proxy");
+	ok(called("flux proxy 77 flux job kill --signal=SIGTERM 11 12\n"),
+	   "... with SIGTERM");
+	unsetenv("FLUX_JOB_ID");
+	fresh();
+	setenv("FLUX_ENCLOSING_ID", "f77", 1);
+	w.around = true;
+	step("11", "TERM");
+	ok(step_stop(&w, &r, &err) == 0 && r.found == 1, "the job around us");
+	ok(called("flux job kill --signal=SIGTERM 11\n") && !called("proxy"),
+	   "... directly");
+	unsetenv("FLUX_ENCLOSING_ID");
+}
+
+static void
+test_lsf(void)
+{
+	struct step_result r;
+	struct error err = ERROR_INIT;
+	struct step_where w = slurm;
+
+	fresh();
+	w.manager = "lsf";
+	step("1", "TERM");
+	step("2", "KILL");
+	ok(step_stop(&w, &r, &err) == 0 && r.found == 2 && r.killed == 1,
+	   "steps of jsrun");
+	ok(called("jskill 1 2\n") && called("jskill -s KILL 2\n"),
+	   "... by jskill");
+	w.around = false;
+	is_int(step_stop(&w, &r, &err), -1, "another job");
+	ok(err.kind == ERROR_USAGE && says(&err, "job 77"), "... is refused");
+	setenv("LSB_JOBID", "77", 1);
+	is_int(step_stop(&w, &r, &err), 0, "unless it is this one");
+	unsetenv("LSB_JOBID");
+}
+
+static void
+test_alps(void)
+{
+	struct step_result r;
+	struct error err = ERROR_INIT;
+	struct step_where w = slurm;
+
+	fresh();
+	w.manager = "pbs";
+	w.job_id = "77.other-name";
+	step("41", "TERM");
+	step("42", "KILL");
+	step("51", "any");
+	ok(step_stop(&w, &r, &err) == 0 && r.found == 2 && r.killed == 1 &&
+		   is_step("51"),
+	   "applications of aprun, of this job alone");
+	ok(called("apkill -15 41 42\n") && called("apkill -9 42\n"),
+	   "... by apkill");
+}
+
+/* --- Processes --- */
+
+/*
+ * A child, which may lead a group of itself and a child of its own, and ignore
+ * SIGTERM with it.  Returns its id when it is ready; *life gives end-of-file
+ * when both are gone.
+ */
+static pid_t
+child(bool leads, bool stubborn, int *life)
+{
+	int ends[2];
+	char byte = 0;
+	pid_t pid = -1;
+
+	must(pipe(ends) == 0);
+	pid = fork();
+	if (pid == 0) {
+		if (leads)
+			setpgid(0, 0);
+		if (stubborn)
+			signal(SIGTERM, SIG_IGN);
+		if ((!leads || fork() > 0) && write(ends[1], "x", 1) != 1)
+			_exit(1);
+		sleep(60);
+		_exit(0);
+	}
+	close(ends[1]);
+	must(pid > 0 && read(ends[0], &byte, 1) == 1);
+	*life = ends[0];
+	return pid;
+}
+
+static void
+test_process(void)
+{
+	struct step_where w = { .grace = 0.2, .log = note };
+	struct step_result r;
+	struct error err = ERROR_INIT;
+	int status = 0, life = -1;
+	char byte = 0;
+
+	said[0] = '\0';
+	w.pid = child(false, false, &life);
+	w.dry_run = true;
+	ok(step_stop(&w, &r, &err) == 0 && r.found == 1 &&
+		   kill((pid_t)w.pid, 0) == 0,
+	   "a dry run stops no process");
+	w.dry_run = false;
+	ok(step_stop(&w, &r, &err) == 0 && r.killed == 0, "a process");
+	ok(waitpid((pid_t)w.pid, &status, 0) == w.pid && WIFSIGNALED(status) &&
+		   WTERMSIG(status) == SIGTERM,
+	   "... is stopped");
+	is_int(step_stop(&w, &r, &err), -1, "... once");
+	is_int(err.kind, ERROR_ABSENT, "... then it is absent");
+	close(life);
+	w.pid = child(true, true, &life);
+	ok(step_stop(&w, &r, &err) == 0 && r.killed == 1, "a stubborn group");
+	ok(waitpid((pid_t)w.pid, &status, 0) == w.pid && WIFSIGNALED(status) &&
+		   WTERMSIG(status) == SIGKILL,
+	   "... is killed");
+	is_int(read(life, &byte, 1), 0, "... all of it");
+	close(life);
+	w.pid = getpid();
+	is_int(step_stop(&w, &r, &err), -1, "ourselves");
+	is_int(err.kind, ERROR_USAGE, "... are refused");
+	w.pid = getppid();
+	is_int(step_check(&w, &err), -1, "so is who started us");
+	w.pid = 1;
+	is_int(step_check(&w, &err), -1, "and init");
+	w.pid = INT64_C(1) << 40;
+	is_int(step_check(&w, &err), -1, "and what is no process id");
+}
+
+static void
+test_check(void)
+{
+	struct error err = ERROR_INIT;
+	struct step_where w = slurm;
+
+	is_int(step_check(&w, &err), 0, "SLURM and a job");
+	w.job_id = NULL;
+	is_int(step_check(&w, &err), -1, "no job");
+	ok(err.kind == ERROR_USAGE && says(&err, "--job-id"), "... is told");
+	w.job_id = "--all";
+	is_int(step_check(&w, &err), -1, "a job that is an option");
+	w.job_id = "77";
+	w.manager = "none";
+	is_int(step_check(&w, &err), -1, "no manager");
+	ok(err.kind == ERROR_USAGE && says(&err, "--pid"), "... is told");
+	w.manager = NULL;
+	is_int(step_check(&w, &err), -1, "not even a name");
+}
+
+/* Memory runs out anywhere: said, and nothing leaks. */
+static int
+stop_it(void *arg, struct error *err)
+{
+	struct step_result r;
+
+	return step_stop(arg, &r, err);
+}
+
+static void
+again(void *arg)
+{
+	(void)arg;
+	step("77.0", "any");
+}
+
+int
+main(void)
+{
+	struct step_where w = slurm;
+
+	unsetenv("SLURM_JOB_ID");
+	unsetenv("SLURM_STEP_ID");
+	test_check();
+	test_slurm();
+	test_stubborn();
+	test_silent();
+	test_flux();
+	test_lsf();
+	test_alps();
+	test_process();
+	fresh();
+	w.log = NULL;
+	w.grace = 0;
+	if (getenv("SCRKIT_VALGRIND") == NULL)
+		ok(fails_well(stop_it, again, &w), "no memory");
+	remove_tree(root);
+	return tap_done();
+}
