@@ -1,232 +1,425 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a path is; which caches lie below it; all datasets of a prefix. */
-#include <fcntl.h>
-#include <ftw.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
+/*
+ * t_survey.c - what a node tells of its cache, whole and damaged; as JSON and
+ * back.
+ */
+#include "job/survey.h"
 
-#include "arena.h"
-#include "dataset/subject.h"
-#include "dataset/survey.h"
-#include "error.h"
-#include "io.h"
-#include "json.h"
-#include "mem.h"
-#include "meta/kvtree.h"
-#include "path.h"
-#include "tap.h"
+#include <inttypes.h>
 
-static char top[4096];
+#include "unit/cachetest.h"
 
-/* The path `rel` below the scratch directory. */
-static const char *
-at(const char *rel)
+static struct cache cache;
+
+static void
+look(struct survey_node *n, const char *cachedir)
 {
-	static char path[8][4352];
-	static int next;
+	const struct survey_where w = {
+		.cntl = cache.cntl,
+		.cachedirs = &cachedir,
+		.ncachedirs = cachedir != NULL,
+	};
 
-	next = (next + 1) % 8;
-	snprintf(path[next], sizeof(path[next]), "%s/%s", top, rel);
-	return path[next];
+	must(survey_node_read(n, &w, NULL) == 0);
 }
 
-/* Make a directory, or an empty file, with all directories above it. */
-static void
-make(const char *rel, bool file)
+static bool
+told(const char *problem, const char *words)
 {
-	char path[4352];
+	struct error e = ERROR_INIT;
 
-	snprintf(path, sizeof(path), "%s", at(rel));
-	for (char *p = path + strlen(top) + 1; *p != '\0'; p++) {
-		if (*p != '/')
-			continue;
-		*p = '\0';
-		mkdir(path, 0755);
-		*p = '/';
+	if (problem == NULL)
+		problem = "(none)";
+	snprintf(e.text, sizeof(e.text), "%s", problem);
+	return says(&e, words);
+}
+
+static void
+test_whole(void)
+{
+	char host[256] = "";
+	struct survey_node n;
+	const struct survey_dataset *d = NULL;
+	const struct survey_rank *r = NULL;
+
+	cache_make(&cache);
+	look(&n, NULL);
+	gethostname(host, sizeof(host) - 1);
+	is_str(n.host, host, "host");
+	is_str(n.cntl, cache.cntl, "control directory");
+	ok(n.problem == NULL, "no problem");
+	is_int((int64_t)n.ndatasets, 1, "one dataset");
+	d = n.datasets;
+	ok(d->id == 5 && d->ckpt && !d->output && !d->bypass, "... its kind");
+	is_str(d->name, "ckpt 5", "... name");
+	is_str(d->dir, cache.dataset, "... directory");
+	is_int(d->world, CACHE_RANKS, "... ranks of the job");
+	ok(d->store != NULL && strchr(d->store, ':') != NULL, "... store");
+	ok(d->problem == NULL, "... no problem");
+	is_int((int64_t)d->nranks, CACHE_RANKS, "... ranks");
+	r = &d->ranks[2];
+	ok(r->rank == 2 && r->map && r->files == 2 && r->bytes == 1200 &&
+		   r->bad == 0 && r->problem == NULL,
+	   "files of a rank");
+	ok(r->red.there && r->mapred.there, "redundancy is there");
+	ok(r->red.type == REDSET_PARTNER && r->red.set == 1 &&
+		   r->red.sets == 1 && r->red.member == 3 &&
+		   r->red.members == 4 && r->red.failures == 1,
+	   "... and where it belongs");
+	survey_node_free(&n);
+}
+
+/* Damage, and who says so. */
+static const struct damage {
+	const char *what, *file; /* below the dataset directory */
+	enum { GONE, SHORT, LINK, JUNK, DIRECTORY } how;
+	int rank;
+	bool map;
+	uint64_t files, bad;
+	bool red, mapred;
+	const char *problem;
+} damages[] = {
+	{ "a file gone", "rank 1.0", GONE, 1, true, 1, 1, true, true,
+	  "No such file" },
+	{ "a file short", "rank 1.0", SHORT, 1, true, 1, 1, true, true,
+	  "50 bytes, expected 1100" },
+	{ "a file a link", "rank 1.0", LINK, 1, true, 1, 1, true, true,
+	  "symbolic link" },
+	{ "a file a directory", "rank 1.0", DIRECTORY, 1, true, 1, 1, true,
+	  true, "not a regular file" },
+	{ "a filemap gone", ".scr/filemap_1", GONE, 1, false, 0, 0, true, true,
+	  "(none)" },
+	{ "a filemap short", ".scr/filemap_1", SHORT, 1, false, 0, 0, true,
+	  true, "filemap_1" },
+	{ "a filemap junk", ".scr/filemap_1", JUNK, 1, false, 0, 0, true, true,
+	  "filemap_1" },
+	{ "a filemap a link", ".scr/filemap_1", LINK, 1, false, 0, 0, true,
+	  true, "symbolic link" },
+	{ "redundancy gone",
+	  ".scr/reddesc.er.1.partner.grp_1_of_1.mem_2_of_4.redset", GONE, 1,
+	  true, 2, 0, false, true, "(none)" },
+	{ "redundancy without a body",
+	  ".scr/reddesc.er.1.partner.grp_1_of_1.mem_2_of_4.redset", SHORT, 1,
+	  true, 2, 0, false, true, "reddesc.er.1.partner" },
+	{ "redundancy of the map junk",
+	  ".scr/reddescmap.er.1.partner.grp_1_of_1.mem_2_of_4.redset", JUNK, 1,
+	  true, 2, 0, true, false, "reddescmap.er.1.partner" },
+	{ "a descriptor gone", ".scr/reddesc.er.1.redset", GONE, 1, true, 2, 0,
+	  true, true, "(none)" },
+};
+
+static void
+do_damage(const struct damage *d)
+{
+	const char *path = fmt("%s/%s", cache.dataset, d->file);
+
+	switch (d->how) {
+	case SHORT:
+		must(truncate(path, 50) == 0);
+		return;
+	case JUNK:
+		write_text(path, "junk, but long enough to be looked at");
+		return;
+	default:
+		must(unlink(path) == 0);
 	}
-	if (file)
-		close(open(path, O_WRONLY | O_CREAT, 0644));
-	else
-		mkdir(path, 0755);
-}
-
-static enum survey_kind
-kind_of(const char *rel, struct survey_place *p, struct arena *a)
-{
-	return survey_look(at(rel), a, p, NULL) < 0 ? (enum survey_kind)99
-						    : p->kind;
+	if (d->how == LINK)
+		must(symlink("/etc/passwd", path) == 0);
+	else if (d->how == DIRECTORY)
+		must(mkdir(path, 0777) == 0);
 }
 
 static void
-test_look(void)
+test_damaged(void)
 {
-	struct arena *a = arena_new();
-	struct survey_place p;
+	for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
+		const struct damage *d = &damages[i];
+		const struct survey_rank *r = NULL;
+		struct survey_node n;
 
-	make("run/.scr/scr.dataset.5", false);
-	make("run/data", true);
-	make("n0/cache/u/scr.7/scr.dataset.5/.scr/filemap_0", true);
-	is_int(kind_of("run", &p, a), SURVEY_PREFIX, "a prefix");
-	is_str(p.prefix, at("run"), "as it was given");
-	is_int(kind_of("run/.scr", &p, a), SURVEY_PREFIX, "its .scr");
-	is_str(p.prefix, at("run"), "is the prefix");
-	is_int(kind_of("run/.scr/scr.dataset.5", &p, a), SURVEY_DATASET,
-	       "a dataset of it");
-	is_int(p.id, 5, "its number");
-	is_str(p.prefix, at("run"), "its prefix");
-	is_int(kind_of("run/data", &p, a), SURVEY_FILE, "a file");
-	is_int(kind_of("n0/cache/u/scr.7/scr.dataset.5", &p, a), SURVEY_CACHE,
-	       "a dataset in a cache");
-	is_int(kind_of("n0/cache/u/scr.7/scr.dataset.5/.scr", &p, a),
-	       SURVEY_CACHE, "its metadata");
-	is_str(p.prefix, at("n0/cache/u/scr.7/scr.dataset.5"), "the cache");
-	is_int(kind_of("n0", &p, a), SURVEY_OTHER, "something above a cache");
-	is_int(kind_of("none", &p, a), 99, "nothing");
-	arena_free(a);
-}
-
-static void
-test_caches(void)
-{
-	struct survey_caches c;
-	size_t found = 0;
-
-	make("n1/cache/u/scr.7/scr.dataset.5/.scr/filemap_1", true);
-	make("n1/cache/u/scr.7/scr.dataset.10/.scr/filemap_1", true);
-	make("n1/cache/u/scr.8/node.3/scr.dataset.5/.scr/filemap_1", true);
-	make("n1/cache/u/scr.8/scr.dataset.05/.scr/filemap_1", true);
-	make("n1/cache/u/scr.8/scr.dataset.6", false); /* no .scr in it */
-	if (symlink(at("n0"), at("n1/link")) < 0)
-		abort();
-	ok(survey_caches_init(&c, NULL) == 0, "init");
-	ok(survey_caches_add(&c, at("n0"), &found, NULL) == 0, "node 0");
-	is_int((int64_t)found, 1, "has one");
-	ok(survey_caches_add(&c, at("n1"), &found, NULL) == 0, "node 1");
-	is_int((int64_t)found, 4, "has three, links not followed");
-	is_int((int64_t)c.count, 3, "datasets");
-	is_int(c.groups[0].id, 5, "the first");
-	is_str(c.groups[0].job, "scr.7", "of job 7");
-	is_int((int64_t)c.groups[0].ndirs, 2, "on two nodes");
-	is_str(c.groups[1].job, "scr.8", "of another job, below node.3");
-	is_int(c.groups[2].id, 10, "by number");
-	survey_caches_fini(&c);
-}
-
-static void
-test_prefix(void)
-{
-	static const struct catalogue_options none = { .memory = 0 };
-	struct error err = ERROR_INIT;
-	struct survey_health h;
-	struct survey s;
-
-	ok(survey_init(&s, at("run"), NULL) == 0, "a prefix without an index");
-	ok(s.index == NULL && s.no_index != NULL, "says so");
-	is_int((int64_t)s.count, 1, "has the directory's dataset");
-	ok(survey_find(&s, "5", NULL) == &s.entries[0], "by number");
-	ok(survey_find(&s, "x", &err) == NULL && err.kind == ERROR_ABSENT,
-	   "not by another name");
-	ok(survey_check(&s, &s.entries[0], &none, &h, NULL) == 0, "check");
-	is_int(h.status, STATUS_LOST, "nothing tells its files");
-	json_free(survey_prefix_json(&s, json_new_array()));
-	json_free(survey_json(&h, true, true));
-	survey_health_fini(&h);
-	survey_fini(&s);
-	ok(survey_init(&s, at("none"), &err) < 0, "no prefix");
-	survey_fini(&s);
-}
-
-static void
-test_subject(void)
-{
-	const char *two[2] = { at("n0"), at("n1/cache/u/scr.7/scr.dataset.5") };
-	const char *bare[2];
-	struct error err = ERROR_INIT;
-	struct subject s;
-
-	ok(subject_find(&s, at("run"), two, 2, NULL) == 0 &&
-		   s.kind == SUBJECT_CACHES && s.ndirs == 2 && s.id == 5,
-	   "two caches");
-	subject_fini(&s);
-	two[1] = at("n1");
-	ok(subject_find(&s, at("run"), two, 2, &err) < 0 &&
-		   err.kind == ERROR_USAGE,
-	   "several datasets");
-	subject_fini(&s);
-	bare[0] = "map";
-	bare[1] = at("n0/x/red.er.0.xor.grp_1_of_1.mem_1_of_2.redset");
-	make("n0/x", false);
-	ok(subject_find_files(&s, NULL, REDSET_XOR, bare, 2, NULL) == 0 &&
-		   s.map && s.nnames == 1,
-	   "a file by hand");
-	is_str(s.dir, at("n0/x"), "its directory");
-	is_str(s.names[0], path_base(bare[1]), "its name in it");
-	subject_fini(&s);
-	ok(subject_find_files(&s, NULL, REDSET_RS, bare, 2, &err) < 0 &&
-		   err.kind == ERROR_USAGE,
-	   "of another type");
-	subject_fini(&s);
-}
-
-static void
-test_memory(void)
-{
-	struct error err = ERROR_INIT;
-	struct survey_caches c;
-	struct survey s;
-	bool good = true;
-	int rc = -1;
-	long n = 0;
-
-	for (; rc < 0 && n < 10000; n++) {
-		size_t found = 0;
-
-		error_clear(&err);
-		mem_fail_after(n);
-		rc = survey_init(&s, at("run"), &err);
-		survey_fini(&s);
-		if (rc == 0) {
-			rc = survey_caches_init(&c, &err);
-			if (rc == 0)
-				rc = survey_caches_add(&c, at("n1"), &found,
-						       &err);
-			survey_caches_fini(&c);
-		}
-		mem_fail_after(-1);
-		good = good && (rc == 0 || err.kind == ERROR_NOMEM);
+		cache_make(&cache);
+		do_damage(d);
+		look(&n, NULL);
+		must(n.ndatasets == 1 && n.datasets[0].nranks == CACHE_RANKS);
+		r = &n.datasets[0].ranks[d->rank];
+		ok(r->map == d->map && r->files == d->files &&
+			   r->bad == d->bad && r->red.there == d->red &&
+			   r->mapred.there == d->mapred,
+		   d->what);
+		ok(told(r->problem, d->problem), "... is told");
+		r = &n.datasets[0].ranks[0];
+		ok(r->files == 2 && r->red.there && r->problem == NULL,
+		   "... and the others are as they were");
+		survey_node_free(&n);
 	}
-	ok(good && rc == 0 && n > 10, "each allocation may fail");
+}
+
+static void
+set_world(struct kvtree *t, void *arg)
+{
+	struct kvtree *k = NULL;
+
+	(void)arg;
+	kvtree_foreach (k, kvtree_get(t, "FILE"))
+		kvtree_set(kvtree_get(k, "META"), "RANKS", "8", NULL);
+}
+
+static void
+set_incomplete(struct kvtree *t, void *arg)
+{
+	struct kvtree *k = kvtree_first(kvtree_get(t, "FILE"));
+
+	(void)arg;
+	kvtree_set(kvtree_get(k, "META"), "COMPLETE", "0", NULL);
+}
+
+static void
+test_contradictions(void)
+{
+	struct survey_node n;
+
+	cache_make(&cache);
+	edit_tree(fmt("%s/.scr/filemap_3", cache.dataset), set_world, NULL);
+	edit_tree(fmt("%s/.scr/filemap_2", cache.dataset), set_incomplete,
+		  NULL);
+	look(&n, NULL);
+	is_int(n.datasets[0].world, CACHE_RANKS, "the first number is kept");
+	ok(told(n.datasets[0].problem, "written by 8 ranks"), "... and told");
+	ok(n.datasets[0].ranks[2].bad == 1 && n.datasets[0].ranks[2].files == 1,
+	   "a file that was never completed is bad");
+	ok(told(n.datasets[0].ranks[2].problem, "never completed"), "... too");
+	survey_node_free(&n);
+}
+
+/* What is found without the index, or in spite of it. */
+static void
+test_lost_index(void)
+{
+	const char *index = NULL, *job = NULL;
+	struct survey_node n;
+
+	cache_make(&cache);
+	index = fmt("%s/" CINDEX_FILE, cache.cntl);
+	job = fmt("%s/ssd/u/scr.1", cache.root);
+	must(unlink(index) == 0);
+	look(&n, NULL);
+	ok(n.ndatasets == 0 && told(n.problem, "No such file"), "no index");
+	survey_node_free(&n);
+	look(&n, job);
+	ok(n.ndatasets == 1 && n.datasets[0].id == 5 &&
+		   n.datasets[0].nranks == CACHE_RANKS &&
+		   n.datasets[0].name == NULL,
+	   "the directory is found without it");
+	survey_node_free(&n);
+	write_text(index, "junk, and no tree of keys at all");
+	look(&n, job);
+	ok(n.ndatasets == 1 && told(n.problem, CINDEX_FILE),
+	   "an index of junk");
+	survey_node_free(&n);
+	cache_index(&cache);
+	look(&n, job);
+	is_int((int64_t)n.ndatasets, 1, "what both know comes once");
+	is_str(n.datasets[0].name, "ckpt 5", "... with its name");
+	survey_node_free(&n);
+	must(rename(cache.dataset, fmt("%s/node.3", job)) == 0);
+	must(mkdir(fmt("%s/v", job), 0777) == 0);
+	look(&n, job);
+	ok(n.ndatasets == 1 && told(n.datasets[0].problem, "cannot open"),
+	   "the index knows what is gone");
+	survey_node_free(&n);
+	must(rename(fmt("%s/node.3", job), fmt("%s/v/x", job)) == 0);
+	must(rename(fmt("%s/v", job), fmt("%s/node.3", job)) == 0);
+	must(rename(fmt("%s/node.3/x", job),
+		    fmt("%s/node.3/scr.dataset.5", job)) == 0);
+	look(&n, job);
+	ok(n.ndatasets == 1 && n.datasets[0].problem == NULL &&
+		   n.datasets[0].nranks == CACHE_RANKS,
+	   "... and it is found in a view of a node");
+	is_str(n.datasets[0].name, "ckpt 5", "... and keeps its name");
+	survey_node_free(&n);
+	look(&n, fmt("%s/nowhere", cache.root));
+	ok(n.problem == NULL, "a cache that is not there is empty");
+	survey_node_free(&n);
+}
+
+/* --- JSON --- */
+
+static bool
+same_json(const struct survey_node *n, const char *text)
+{
+	struct buf again = BUF_INIT;
+	bool same = survey_node_json(n, &again, NULL) == 0 &&
+		    strcmp(again.data, text) == 0;
+
+	buf_free(&again);
+	return same;
+}
+
+static void
+make_line(struct buf *line)
+{
+	struct survey_node n;
+
+	cache_make(&cache);
+	must(unlink(fmt("%s/rank 3.0", cache.dataset)) == 0);
+	must(unlink(fmt("%s/.scr/reddesc.er.2.partner.grp_1_of_1.mem_3_of_4"
+			".redset",
+			cache.dataset)) == 0);
+	look(&n, NULL);
+	/* Bytes that are no UTF-8 survive. */
+	n.datasets[0].name = "ckpt \xff";
+	must(survey_node_json(&n, line, NULL) == 0);
+	survey_node_free(&n);
+}
+
+static void
+test_json(void)
+{
+	struct buf line = BUF_INIT;
+	struct survey_node n;
+	size_t odd = 0, read = 0;
+
+	make_line(&line);
+	ok(memchr(line.data, '\n', line.len) == NULL, "one line");
+	is_int(survey_node_parse(&n, line.data, line.len, NULL), 0, "parsed");
+	ok(same_json(&n, line.data), "... to the same");
+	is_str(n.datasets[0].name, "ckpt \xff", "... to the byte");
+	ok(told(n.datasets[0].ranks[3].problem, "rank 3.0"), "... problems");
+	ok(!n.datasets[0].ranks[2].red.there &&
+		   n.datasets[0].ranks[2].mapred.there,
+	   "... redundancy");
+	survey_node_free(&n);
+	for (size_t len = 0; len < line.len; len++) {
+		struct error err = ERROR_INIT;
+
+		odd += survey_node_parse(&n, line.data, len, &err) == 0 ||
+		       err.kind != ERROR_CORRUPT;
+		survey_node_free(&n);
+	}
+	is_int((int64_t)odd, 0, "cut anywhere it is refused");
+	for (size_t i = 0; i < line.len; i++) {
+		struct error err = ERROR_INIT;
+
+		line.data[i] ^= 1;
+		if (survey_node_parse(&n, line.data, line.len, &err) == 0)
+			read++;
+		else
+			odd += err.kind != ERROR_CORRUPT;
+		survey_node_free(&n);
+		line.data[i] ^= 1;
+	}
+	ok(odd == 0 && read > 0, "each bit flipped: read, or corrupt");
+	buf_free(&line);
+}
+
+#define HEAD "{\"format\":1,\"host\":\"a\",\"datasets\":["
+#define SET "{\"id\":1,\"bypass\":false,\"ckpt\":true,\"output\":false,"
+#define RANK "{\"rank\":3,\"map\":true,\"files\":1,\"bytes\":1,\"bad\":0"
+#define RED \
+	"{\"type\":\"XOR\",\"set\":1,\"sets\":1,\"member\":1,\"members\":2," \
+	"\"failures\":1}"
+
+static void
+test_refused(void)
+{
+	static const struct {
+		const char *text, *says;
+	} bad[] = {
+		{ "", "JSON" },
+		{ "[]", "format" },
+		{ "{}", "format" },
+		{ "null", "JSON" },
+		{ "{\"format\":2,\"host\":\"a\",\"datasets\":[]}", "format" },
+		{ "{\"format\":1,\"datasets\":[]}", "host" },
+		{ "{\"format\":1,\"host\":1,\"datasets\":[]}", "host" },
+		{ "{\"format\":1,\"host\":\"a\"}", "datasets" },
+		{ "{\"format\":1,\"format\":1,\"host\":\"a\"}", "JSON" },
+		{ "{\"format\":1,\"host\":\"a\\u0000b\",\"datasets\":[]}",
+		  "JSON" },
+		{ HEAD "null]}", "id" },
+		{ HEAD "{\"id\":0}]}", "id" },
+		{ HEAD "{\"id\":2147483648}]}", "id" },
+		{ HEAD "{\"id\":1,\"bypass\":0}]}", "bypass" },
+		{ HEAD SET "\"world\":-2}]}", "world" },
+		{ HEAD SET "\"world\":4,\"name\":[]}]}", "name" },
+		{ HEAD SET "\"world\":4,\"ranks\":[{\"rank\":-1}]}]}", "rank" },
+		{ HEAD SET "\"world\":4,\"ranks\":[" RANK "}," RANK "}]}]}",
+		  "rank" },
+		{ HEAD SET "\"world\":4,\"ranks\":[" RANK
+			   ",\"red\":{\"type\":\"RAID\"}}]}]}",
+		  "type" },
+		{ HEAD SET "\"world\":4,\"ranks\":[" RANK
+			   ",\"red\":{\"type\":\"XOR\",\"sets\":1,\"set\":2}}]}"
+			   "]}",
+		  "set" },
+		{ HEAD SET "\"world\":4,\"name\":\"x\",\"name_hex\":\"6\"}]}",
+		  "name" },
+		{ HEAD SET "\"world\":4,\"name\":\"x\",\"name_hex\":\"00\"}]}",
+		  "name" },
+	};
+	static const char good[] = HEAD SET "\"world\":-1,\"ranks\":[" RANK
+					    ",\"red\":" RED "}]}]}";
+	struct survey_node n;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct error err = ERROR_INIT;
+
+		ok(survey_node_parse(&n, bad[i].text, strlen(bad[i].text),
+				     &err) < 0 &&
+			   err.kind == ERROR_CORRUPT && says(&err, bad[i].says),
+		   bad[i].text[0] ? bad[i].text : "nothing at all");
+		survey_node_free(&n);
+	}
+	ok(survey_node_parse(&n, good, strlen(good), NULL) == 0 &&
+		   n.datasets[0].ranks[0].red.there,
+	   "what may be missing");
+	survey_node_free(&n);
+}
+
+/* --- No memory --- */
+
+static int
+read_all(void *arg, struct error *err)
+{
+	const struct survey_where w = { .cntl = cache.cntl };
+	struct survey_node n = { .arena = NULL };
+	int rc = survey_node_read(&n, &w, err);
+
+	(void)arg;
+	survey_node_free(&n);
+	return rc;
 }
 
 static int
-remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+write_and_parse(void *arg, struct error *err)
 {
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
+	const struct buf *line = arg;
+	struct survey_node n = { .arena = NULL };
+	struct buf again = BUF_INIT;
+	int rc = survey_node_parse(&n, line->data, line->len, err);
+
+	if (rc == 0)
+		rc = survey_node_json(&n, &again, err);
+	survey_node_free(&n);
+	buf_free(&again);
+	return rc;
 }
 
 int
 main(void)
 {
-	const char *tmp = getenv("TMPDIR");
-	char dir[4000];
-	struct buf real = BUF_INIT;
+	struct buf line = BUF_INIT;
 
-	snprintf(dir, sizeof(dir), "%s/t_survey.XXXXXX",
-		 tmp != NULL ? tmp : "/tmp");
-	if (mkdtemp(dir) == NULL || path_real(dir, &real, NULL) < 0)
-		abort();
-	snprintf(top, sizeof(top), "%s", real.data);
-	buf_free(&real);
-	test_look();
-	test_caches();
-	test_prefix();
-	test_subject();
-	test_memory();
-	ok(nftw(top, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0,
-	   "nothing is left");
+	test_whole();
+	test_damaged();
+	test_contradictions();
+	test_lost_index();
+	test_json();
+	test_refused();
+	make_line(&line);
+	ok(fails_well(read_all, NULL, NULL), "no memory to look");
+	ok(fails_well(write_and_parse, NULL, &line), "... to pass it on");
+	buf_free(&line);
+	remove_tree(cache.root);
 	return tap_done();
 }

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scr_copy - one node's part of a scavenge.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "job/copy.h"
+#include "job/survey.h"
+#include "json.h"
+#include "meta/dataset.h"
+#include "opt.h"
+#include "par.h"
+#include "progress.h"
+
+/* Bad files that are told without -v. */
+#define BAD_SHOWN 20
+
+#define HEARTBEAT_MAX 86400
+
+struct settings {
+	const char *cntl, *prefix, *ranks, *assign, *moved_from;
+	struct opt_list cachedirs;
+	uint64_t id, buf, jobs, heartbeat;
+	bool list, dry_run, crc;
+	char host[HOST_NAME_MAX + 1];
+	unsigned told;
+};
+
+static const struct app_info info = {
+	.name = "scr_copy",
+	.summary = "copy what this node's cache has of a dataset to the prefix",
+	.usage = "--cntldir DIR --id ID [OPTION]...\n"
+		 "       scr_copy --list --cntldir DIR [--cachedir DIR]...",
+	.notes = "Run on each node, by scr_postrun(1) or by hand; again, it "
+		 "goes on where it ended.\n"
+		 "Exit status: 0 done; 1 failed; 2 usage; 3 a file is missing "
+		 "or damaged, and all\nothers are copied.",
+};
+
+/* --- That it lives --- */
+
+struct heart {
+	const struct settings *s;
+	struct copy_meter meter;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool running, ending;
+};
+
+static void *
+beat(void *arg)
+{
+	struct heart *h = arg;
+	struct timespec next;
+
+	clock_gettime(CLOCK_MONOTONIC, &next);
+	pthread_mutex_lock(&h->lock);
+	while (!h->ending) {
+		next.tv_sec += (time_t)h->s->heartbeat;
+		while (!h->ending &&
+		       pthread_cond_timedwait(&h->wake, &h->lock, &next) == 0)
+			;
+		if (h->ending)
+			break;
+		printf("scr_copy: %s: progress %" PRIuLEAST64 " %" PRIuLEAST64
+		       "\n",
+		       h->s->host, atomic_load(&h->meter.done),
+		       atomic_load(&h->meter.total));
+		fflush(stdout);
+	}
+	pthread_mutex_unlock(&h->lock);
+	return NULL;
+}
+
+static void
+start_heart(struct heart *h)
+{
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&h->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&h->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	/* On a terminal there is a line that tells more. */
+	if (h->s->heartbeat > 0 && app_verbosity() >= 0 &&
+	    !isatty(STDOUT_FILENO))
+		h->running = pthread_create(&h->thread, NULL, beat, h) == 0;
+}
+
+static void
+stop_heart(struct heart *h)
+{
+	pthread_mutex_lock(&h->lock);
+	h->ending = true;
+	pthread_cond_signal(&h->wake);
+	pthread_mutex_unlock(&h->lock);
+	if (h->running)
+		pthread_join(h->thread, NULL);
+	pthread_cond_destroy(&h->wake);
+	pthread_mutex_destroy(&h->lock);
+}
+
+/* --- Verbs --- */
+
+static int
+list(const struct survey_where *w)
+{
+	struct survey_node n = { .arena = NULL };
+	struct error err = ERROR_INIT;
+	struct buf line = BUF_INIT;
+
+	if (survey_node_read(&n, w, &err) == 0 &&
+	    survey_node_json(&n, &line, &err) == 0)
+		printf("%s\n", line.data);
+	buf_free(&line);
+	survey_node_free(&n);
+	return app_report(STATUS_OK, &err);
+}
+
+/* Called one at a time. */
+static void
+tell_bad(void *arg, const char *line)
+{
+	struct settings *s = arg;
+
+	if (s->told < BAD_SHOWN || app_verbosity() > 0)
+		app_error("%s", line);
+	else if (s->told == BAD_SHOWN)
+		app_error("... (-v: all)");
+	s->told++;
+}
+
+static int
+print_result(const struct settings *s, const struct copy_result *r,
+	     double seconds, struct error *err)
+{
+	struct json *j = json_new_object();
+	struct buf line = BUF_INIT;
+	int rc = -1;
+
+	json_set_str(j, "host", s->host);
+	json_set_u64(j, "id", s->id);
+	json_set_u64(j, "files", r->files);
+	json_set_u64(j, "copied", r->copied);
+	json_set_u64(j, "adopted", r->adopted);
+	json_set_u64(j, "skipped", r->skipped);
+	json_set_u64(j, "bytes", r->bytes);
+	json_set_u64(j, "bad", r->bad);
+	json_set_real(j, "seconds", seconds);
+	rc = json_line(j, &line, err);
+	if (rc == 0)
+		printf("%s\n", line.data);
+	buf_free(&line);
+	return rc;
+}
+
+/* Which ranks: *ranks is NULL, or `given`. */
+static int
+choose_ranks(const struct settings *s, const char *prefix, struct arena *a,
+	     struct copy_ranks *given, const struct copy_ranks **ranks,
+	     struct error *err)
+{
+	int dir = -1, rc = -1;
+
+	*ranks = given;
+	if (s->ranks != NULL)
+		return copy_ranks_parse(s->ranks, a, given, err);
+	if (s->assign != NULL) {
+		/* A file on the prefix, by its name there. */
+		dir = open(prefix, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (dir < 0)
+			return error_sys(err, "%s: cannot open", prefix);
+		rc = copy_ranks_assigned(dir, s->assign, s->host, a, given,
+					 err);
+		close(dir);
+		return rc;
+	}
+	*ranks = NULL;
+	return 0;
+}
+
+static double
+now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static int
+copy(struct settings *s, const struct survey_where *w, struct copy_options *o,
+     struct error *err)
+{
+	struct copy_result r = { .files = 0 };
+	struct heart heart = { .s = s };
+	const double start = now();
+	int rc = -1;
+
+	o->meter = &heart.meter;
+	start_heart(&heart);
+	o->progress = progress_start("scr_copy", app_verbosity() < 0);
+	rc = copy_run(w, o, &r, err);
+	progress_end(o->progress);
+	stop_heart(&heart);
+	/* Also of what could not be done to its end. */
+	if (print_result(s, &r, now() - start, rc == 0 ? err : NULL) < 0)
+		rc = -1;
+	if (rc < 0)
+		return STATUS_FAILED;
+	return r.bad > 0 ? STATUS_DAMAGED : STATUS_OK;
+}
+
+static int
+run(struct settings *s, const struct survey_where *w)
+{
+	struct error err = ERROR_INIT;
+	struct arena *a = arena_new();
+	struct copy_ranks given;
+	struct copy_options o = {
+		.prefix = app_prefix(s->prefix),
+		.moved_from = s->moved_from,
+		.id = (int64_t)s->id,
+		.block = (size_t)s->buf,
+		.dry_run = s->dry_run,
+		.stop = app_stop,
+		.log = tell_bad,
+		.log_arg = s,
+	};
+	int status = STATUS_FAILED;
+
+	if (a == NULL)
+		error_no_memory(&err);
+	else if (choose_ranks(s, o.prefix, a, &given, &o.ranks, &err) == 0)
+		o.par = par_new(s->jobs > 0 ? (unsigned)s->jobs : par_cpus(),
+				&err);
+	if (o.par != NULL)
+		status = copy(s, w, &o, &err);
+	par_free(o.par);
+	arena_free(a);
+	app_report(status, &err);
+	printf("scr_copy: %s: Return code: %d\n", s->host, status);
+	return status;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct settings s = { .heartbeat = 1 };
+	const struct opt opts[] = {
+		OPT_GROUP("What to copy:"),
+		OPT_STRING('c', "cntldir", &s.cntl, "DIR", OPT_DIR,
+			   "control directory of the job on this node"),
+		OPT_LIST(0, "cachedir", &s.cachedirs, "DIR", OPT_DIR,
+			 "look for datasets here, too"),
+		OPT_U64('i', "id", &s.id, "ID", 1, DATASET_ID_MAX,
+			"number of the dataset"),
+		OPT_STRING(0, "ranks", &s.ranks, "LIST", OPT_ANY,
+			   "only these ranks: \"0-3,7\""),
+		OPT_STRING(0, "assign", &s.assign, "FILE", OPT_FILE,
+			   "only the ranks that this file on the prefix gives "
+			   "to this host"),
+		OPT_GROUP("How:"),
+		OPT_STRING('d', "prefix", &s.prefix, "DIR", OPT_DIR,
+			   "the prefix directory (default: $SCR_PREFIX, then "
+			   "the working directory)"),
+		OPT_STRING(0, "moved-from", &s.moved_from, "DIR", OPT_DIR,
+			   "where the prefix was when the job ran"),
+		OPT_BYTES('b', "buf", &s.buf, "SIZE", 4096, 1 << 30,
+			  "read and write so many bytes at a time"),
+		OPT_FLAG('r', "crc", &s.crc,
+			 "compute checksums, which is always done"),
+		OPT_U64('j', "jobs", &s.jobs, "N", 1, 1024,
+			"number of threads (default: processors)"),
+		OPT_FLAG('n', "dry-run", &s.dry_run,
+			 "change nothing, count what would be copied"),
+		OPT_U64(0, "heartbeat", &s.heartbeat, "SECONDS", 0,
+			HEARTBEAT_MAX,
+			"print how far it is so often (default: 1; 0: never)"),
+		OPT_GROUP("Instead of copying:"),
+		OPT_FLAG('l', "list", &s.list,
+			 "print what the cache of this node holds, as JSON"),
+		OPT_END,
+	};
+	struct survey_where w = { .cntl = NULL };
+	int count = 0, status = STATUS_OK;
+
+	app_start(&info, argc, argv, opts, &count);
+	app_catch_signals();
+	if (count > 0)
+		app_usage("no arguments are taken");
+	if (s.cntl == NULL && s.cachedirs.count == 0)
+		app_usage("where is the cache?  Give --cntldir or --cachedir");
+	if (!s.list && s.id == 0)
+		app_usage("which dataset?  Give --id");
+	if (s.ranks != NULL && s.assign != NULL)
+		app_usage("--ranks and --assign are two answers");
+	gethostname(s.host, sizeof(s.host) - 1);
+	w.cntl = s.cntl;
+	w.cachedirs = s.cachedirs.items;
+	w.ncachedirs = s.cachedirs.count;
+	status = s.list ? list(&w) : run(&s, &w);
+	opt_list_free(&s.cachedirs);
+	return app_finish(status);
+}

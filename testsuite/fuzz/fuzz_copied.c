@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Records of copied files: what is read can be written, and is then read as
+ * the same; no path leaves the prefix.
+ */
+#include "arena.h"
+#include "fuzz_tree.h"
+#include "meta/copied.h"
+#include "path.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct kvtree *t = fuzz_tree(data, size);
+	struct arena *arena = arena_new();
+	struct buf a = BUF_INIT, b = BUF_INIT;
+	struct copied c;
+
+	if (t != NULL && copied_read(t, arena, &c, NULL) == 0) {
+		for (size_t i = 0; i < c.nfiles; i++)
+			fuzz_require(path_is_clean(c.files[i].path));
+		fuzz_require(copied_encode(&c, &a, NULL) == 0);
+		fuzz_require(kvtree_decode_into(t, a.data, a.len, NULL, NULL) ==
+			     0);
+		fuzz_require(copied_read(t, arena, &c, NULL) == 0);
+		fuzz_require(copied_encode(&c, &b, NULL) == 0 &&
+			     a.len == b.len &&
+			     memcmp(a.data, b.data, a.len) == 0);
+	}
+	buf_free(&a);
+	buf_free(&b);
+	kvtree_free(t);
+	arena_free(arena);
+	return 0;
+}

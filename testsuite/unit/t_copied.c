@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "meta/copied.h"
+
+#include "arena.h"
+#include "metatest.h"
+
+#define A "FILE>ckpt.1/a>"
+#define B "FILE>.scr/scr.dataset.1/b>"
+
+static const char full[] = A "SIZE>7\n" A "CRC>0xda711cb\n" A "MTIME_SECS>5\n" A
+			     "MTIME_NSECS>6\n" B "SIZE>0\n" B "CRC>0\n" B
+			     "MTIME_SECS>0\n" B "MTIME_NSECS>0\n";
+
+static void
+test_round_trip(void)
+{
+	struct kvtree *t = tree_of(full);
+	struct arena *arena = arena_new();
+	struct buf image = BUF_INIT;
+	struct copied c;
+
+	is_int(copied_read(t, arena, &c, NULL), 0, "a record is read");
+	is_int(copied_encode(&c, &image, NULL), 0, "... and written");
+	ok(tree_is(t, image.data, image.len), "... as it was");
+	kvtree_free(t);
+	is_int((int64_t)c.nfiles, 2, "... two files");
+	is_str(c.files[0].path, "ckpt.1/a", "... path");
+	ok(c.files[0].size == 7 && c.files[0].crc == 0xda711cb, "... sum");
+	ok(c.files[0].mtime.tv_sec == 5 && c.files[0].mtime.tv_nsec == 6,
+	   "... time");
+	is_str(c.files[1].path, ".scr/scr.dataset.1/b", "... in order");
+	c.files[0].mtime.tv_sec = -1;
+	buf_clear(&image);
+	ok(copied_encode(&c, &image, NULL) == 0 &&
+		   (t = kvtree_decode(image.data, image.len, NULL, NULL)) !=
+			   NULL &&
+		   copied_read(t, arena, &c, NULL) == 0 &&
+		   c.files[0].mtime.tv_sec == 0,
+	   "a time before 1970 is none");
+	kvtree_clear(t);
+	ok(copied_read(t, arena, &c, NULL) == 0 && c.nfiles == 0,
+	   "an empty one has no files");
+	kvtree_free(t);
+	buf_free(&image);
+	arena_free(arena);
+}
+
+static void
+test_refused(void)
+{
+	static const char *const bad[] = {
+		"FILES>x\n",
+		"FILE>/abs>SIZE>1\n",
+		"FILE>../out>SIZE>1\n",
+		"FILE>a/../../b>SIZE>1\n",
+		"FILE>>SIZE>1\n",
+		A "SIZE>7\n" A "CRC>0x1\n" A "MTIME_SECS>5\n",
+		A "SIZE>7\n" A "MTIME_NSECS>1\n" A "MTIME_SECS>5\n",
+		A "SIZE>-1\n" A "CRC>0x1\n" A "MTIME_SECS>5\n" A
+		  "MTIME_NSECS>1\n",
+		A "SIZE>1\n" A "CRC>0x100000000\n" A "MTIME_SECS>5\n" A
+		  "MTIME_NSECS>1\n",
+		A "SIZE>1\n" A "CRC>0x1\n" A "MTIME_SECS>5\n" A
+		  "MTIME_NSECS>1000000000\n",
+	};
+	struct arena *arena = arena_new();
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct kvtree *t = tree_of(bad[i]);
+		struct error err = ERROR_INIT;
+		struct copied c;
+
+		is_int(copied_read(t, arena, &c, &err), -1, label(bad[i]));
+		is_int(err.kind, ERROR_CORRUPT, err.text);
+		kvtree_free(t);
+	}
+	arena_free(arena);
+}
+
+static void
+read_any(const struct kvtree *t, void *arg)
+{
+	struct error err = ERROR_INIT;
+	struct arena *arena = arena_new();
+	struct copied c;
+
+	if (copied_read(t, arena, &c, &err) < 0 && err.kind != ERROR_CORRUPT)
+		++*(int *)arg;
+	arena_free(arena);
+}
+
+static int
+read_all(void *arg, struct error *err)
+{
+	struct arena *arena = arena_new();
+	struct copied c;
+	int rc = -1;
+
+	if (arena == NULL)
+		return error_no_memory(err);
+	rc = copied_read(arg, arena, &c, err);
+	arena_free(arena);
+	return rc;
+}
+
+static int
+write_all(void *arg, struct error *err)
+{
+	struct buf image = BUF_INIT;
+	int rc = copied_encode(arg, &image, err);
+
+	buf_free(&image);
+	return rc;
+}
+
+static void
+test_damage(void)
+{
+	struct kvtree *t = tree_of(full);
+	struct arena *arena = arena_new();
+	struct copied c;
+	int odd = 0;
+
+	ok(tree_flip_each(t, read_any, &odd) > 50, "flipped bytes");
+	is_int((int64_t)tree_drop_each(t, read_any, &odd), 19, "missing keys");
+	is_int(odd, 0, "... are read or corrupt");
+	ok(fail_each_alloc(read_all, t) > 0, "no memory to read");
+	copied_read(t, arena, &c, NULL);
+	ok(fail_each_alloc(write_all, &c) > 0, "no memory to write");
+	kvtree_free(t);
+	arena_free(arena);
+}
+
+static void
+test_names(void)
+{
+	static const char *const bad[] = {
+		"copied_",	 "copied_1",
+		"copied_01.scr", "copied_-1.scr",
+		"xcopied_1.scr", "copied_1.scr.bak",
+		"copied_.scr",	 "",
+	};
+	char name[COPIED_NAME_MAX];
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		is_int(copied_name_rank(bad[i]), -1, label(bad[i]));
+	is_int(copied_name_rank("copied_0.scr"), 0, "rank 0");
+	is_int(copied_name_rank("copied_12.scr"), 12, "rank 12");
+	is_str(copied_name(name, 12), "copied_12.scr", "... and back");
+}
+
+int
+main(void)
+{
+	test_round_trip();
+	test_refused();
+	test_damage();
+	test_names();
+	return tap_done();
+}

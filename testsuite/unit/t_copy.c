@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * t_copy.c - a cache copied to the prefix: once, again, over what is there
+ * already, interrupted, and with others at the same.
+ */
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "unit/copytest.h"
+
+/* --- Whole caches --- */
+
+static void
+test_copy(void)
+{
+	struct copy_meter meter = { 0 };
+	struct par *par = par_new(3, NULL);
+	char name[COPIED_NAME_MAX];
+
+	cache_make(&cache);
+	is_int(run_with((struct copy_options){ .par = par, .meter = &meter }),
+	       0, "a cache is copied");
+	ok(counts(FILES, 0, 0, 0), "... all of it");
+	ok(all_right(), "... contents, modes, times");
+	ok(meter.total > 0 && meter.done == meter.total, "... was counted");
+	for (int i = 0; i < CACHE_RANKS; i++)
+		ok(same_files(at(fmt(META "/filemap_%d", i)),
+			      fmt("%s/.scr/filemap_%d", cache.dataset, i)) &&
+			   exists(at(fmt(META "/%s", copied_name(name, i)))) &&
+			   exists(at(fmt(META "/reddescmap.er.%d.redset", i))),
+		   "metadata of a rank");
+	ok(same_files(at(META
+			 "/reddesc.er.2.partner.grp_1_of_1.mem_3_of_4.redset"),
+		      fmt("%s/.scr/reddesc.er.2.partner.grp_1_of_1.mem_3_of_4."
+			  "redset",
+			  cache.dataset)),
+	   "redundancy");
+	ok(no_temps(), "nothing else");
+	ok(run() == 0 && counts(0, 0, FILES, 0) && r.bytes == 0,
+	   "again: nothing is copied");
+	must(unlink(target(1, 0)) == 0);
+	ok(run() == 0 && counts(1, 0, FILES - 1, 0) && all_right(),
+	   "what is gone is copied again");
+	flip(target(2, 0), 7);
+	ok(run() == 0 && counts(0, 0, FILES, 0),
+	   "(what was changed without a trace is not seen)");
+	must(utimensat(AT_FDCWD, target(2, 0), NULL, 0) == 0);
+	ok(run() == 0 && counts(1, 0, FILES - 1, 0) && all_right(),
+	   "what was changed is");
+	par_free(par);
+}
+
+static void
+test_ranks(void)
+{
+	struct arena *a = arena_new();
+	struct copy_ranks some;
+
+	cache_make(&cache);
+	must(copy_ranks_parse("1,3", a, &some, NULL) == 0);
+	ok(run_with((struct copy_options){ .ranks = &some }) == 0 &&
+		   counts(14, 0, 0, 0),
+	   "only some ranks");
+	ok(is_right(1, 0) && is_right(3, 0) && !exists(target(0, 0)) &&
+		   !exists(at(META "/filemap_0")),
+	   "... are copied");
+	must(copy_ranks_parse("", a, &some, NULL) == 0);
+	ok(run_with((struct copy_options){ .ranks = &some }) == 0 &&
+		   counts(0, 0, 0, 0),
+	   "none");
+	arena_free(a);
+}
+
+static void
+test_dry_run(void)
+{
+	cache_make(&cache);
+	write_text(target(0, 1), "");
+	ok(run_with((struct copy_options){ .dry_run = true }) == 0,
+	   "a dry run");
+	ok(counts(FILES - CACHE_RANKS - 1, 1, 0, 0),
+	   "... counts, filemaps apart");
+	ok(!exists(at(".scr")) && !exists(target(0, 0)), "... changes nothing");
+}
+
+/* --- What is there already --- */
+
+static void
+test_adopt(void)
+{
+	char outside[128], junk[2000];
+	struct stat st;
+
+	cache_make(&cache);
+	must(run() == 0);
+	for (int i = 0; i < CACHE_RANKS; i++)
+		must(unlink(at(fmt(META "/copied_%d.scr", i))) == 0);
+	must(chmod(target(0, 0), 0600) == 0);
+	ok(run() == 0 && counts(0, FILES - CACHE_RANKS, CACHE_RANKS, 0) &&
+		   all_right(),
+	   "what somebody else has copied is adopted");
+	ok(run() == 0 && counts(0, 0, FILES, 0), "... and remembered");
+
+	cache_make(&cache);
+	snprintf(outside, sizeof(outside), "%s/outside", cache.root);
+	write_text(target(0, 0), "half");
+	memset(junk, 'x', sizeof(junk));
+	write_file(target(1, 0), junk, 1100);
+	write_text(outside, "not ours");
+	make_parents(target(2, 0));
+	must(symlink(outside, target(2, 0)) == 0);
+	ok(run() == 0 && counts(FILES, 0, 0, 0) && all_right(),
+	   "what is there but wrong is replaced: short, other bytes, a link");
+	ok(stat(outside, &st) == 0 && st.st_size == 8,
+	   "... the link, and not where it leads to");
+	must(unlink(target(3, 0)) == 0 && mkdir(target(3, 0), 0777) == 0);
+	ok(run() == 0 && counts(0, 0, FILES - 1, 1) && logged("a directory"),
+	   "a directory stays, and is told");
+}
+
+static void
+test_generations(void)
+{
+	cache_make(&cache);
+	must(run() == 0);
+	/* The same number and names, by another run of the job. */
+	flip(source(1, 0), 3);
+	{
+		struct kvtree *t = NULL, *m = NULL;
+		const char *map = fmt("%s/.scr/filemap_1", cache.dataset);
+
+		t = kvtree_read_file(AT_FDCWD, map, NULL);
+		must(t != NULL);
+		m = kvtree_get2(t, "FILE", source(1, 0));
+		m = kvtree_get(m, "META");
+		must(m != NULL &&
+		     kvtree_set(m, "MTIME_SECS", "1000000077", NULL) == 0 &&
+		     kvtree_write_file(t, AT_FDCWD, map, NULL) == 0);
+		kvtree_free(t);
+	}
+	ok(run() == 0 && r.copied == 2 &&
+		   same_files(source(1, 0), target(1, 0)),
+	   "a newer dataset of the same number is not taken for the old one");
+}
+
+/* --- Interruptions, and others --- */
+
+static int stop_after;
+
+static bool
+stop(void)
+{
+	return stop_after-- <= 0;
+}
+
+static void
+test_stop(void)
+{
+	bool good = true;
+	int runs = 0;
+
+	cache_make(&cache);
+	for (int n = 1;; n++) {
+		stop_after = n;
+		runs++;
+		if (run_with((struct copy_options){ .stop = stop,
+						    .block = 512 }) == 0)
+			break;
+		good = good && err.kind == ERROR_SYSTEM &&
+		       says(&err, "stopped") && no_temps();
+		/* A filemap is there only when all its files are. */
+		for (int i = 0; i < CACHE_RANKS; i++)
+			good = good &&
+			       (!exists(at(fmt(META "/filemap_%d", i))) ||
+				(is_right(i, 0) && is_right(i, 1)));
+	}
+	ok(good && runs > 3, "stopped at any block");
+	ok(all_right(), "... and gone on with");
+	ok(run() == 0 && counts(0, 0, FILES, 0), "... to the end");
+}
+
+static void
+test_left_over(void)
+{
+	char temp[256], victim[128], name[IO_TEMP_MAX];
+	struct stat st;
+
+	cache_make(&cache);
+	snprintf(victim, sizeof(victim), "%s/victim", cache.root);
+	write_text(victim, "somebody's");
+	io_temp_name(name, cache_name(1, 0));
+	snprintf(temp, sizeof(temp), "%s/ckpt/0/%s", cache.prefix, name);
+	write_file(temp, log_text, 2000);
+	ok(run() == 0 && all_right() && no_temps(),
+	   "a longer temporary file of a dead run");
+	for (int hard = 0; hard < 2; hard++) {
+		remove_tree(at("ckpt"));
+		make_parents(temp);
+		must((hard ? link(victim, temp) : symlink(victim, temp)) == 0);
+		ok(run() == 0 && all_right() && stat(victim, &st) == 0 &&
+			   st.st_size == 10,
+		   hard ? "a planted hard link" : "a planted link");
+	}
+}
+
+/* Another process writes the same file: wait, and take what it made. */
+static void
+test_other(void)
+{
+	const struct timespec t = { .tv_nsec = 200000000 };
+	const char *temp = NULL;
+	char name[IO_TEMP_MAX];
+	int status = 0, pipes[2];
+	char go = 0;
+	pid_t child = -1;
+
+	cache_make(&cache);
+	io_temp_name(name, cache_name(1, 0));
+	temp = at(fmt("ckpt/0/%s", name));
+	make_parents(temp);
+	must(pipe(pipes) == 0);
+	child = fork();
+	must(child >= 0);
+	if (child == 0) {
+		int fd = open(temp, O_RDWR | O_CREAT, 0600);
+
+		if (fd < 0 || flock(fd, LOCK_EX) < 0 ||
+		    write(pipes[1], "x", 1) != 1)
+			_exit(1);
+		nanosleep(&t, NULL);
+		_exit(rename(source(1, 0), temp) < 0 ||
+		      link(temp, source(1, 0)) < 0 ||
+		      rename(temp, target(1, 0)) < 0);
+	}
+	must(read(pipes[0], &go, 1) == 1);
+	ok(run() == 0 && r.bad == 0 && r.adopted == 1 &&
+		   same_files(source(1, 0), target(1, 0)) && no_temps(),
+	   "a file that another process is writing");
+	must(waitpid(child, &status, 0) == child && status == 0);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+static void
+put_right(void *arg)
+{
+	(void)arg;
+	remove_tree(at("ckpt"));
+	remove_tree(at(".scr"));
+}
+
+static int
+run_all(void *arg, struct error *e)
+{
+	struct copy_range first = { 0, 0 };
+	const struct copy_ranks ranks = { 1, &first };
+	int rc = run_with((struct copy_options){ .ranks = &ranks });
+
+	(void)arg;
+	*e = err;
+	return rc;
+}
+
+/* --- Lists of ranks --- */
+
+static void
+test_lists(void)
+{
+	static const char *const bad[] = { "x",	  "1-",	  "-1",		 "3-1",
+					   "1,",  ",1",	  "01",		 "1 ",
+					   "1;2", "1--2", "999999999999" };
+	struct arena *a = arena_new();
+	struct copy_ranks list;
+	const char *file = fmt("%s/shares", cache.root);
+
+	ok(copy_ranks_parse("7,0-3,2-5,20-30,25", a, &list, NULL) == 0 &&
+		   list.count == 3,
+	   "a list");
+	ok(copy_ranks_has(&list, 0) && copy_ranks_has(&list, 5) &&
+		   copy_ranks_has(&list, 7) && copy_ranks_has(&list, 30) &&
+		   !copy_ranks_has(&list, 6) && !copy_ranks_has(&list, 31) &&
+		   !copy_ranks_has(&list, -1),
+	   "... and what is in it");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		error_clear(&err);
+		ok(copy_ranks_parse(bad[i], a, &list, &err) < 0 &&
+			   err.kind == ERROR_USAGE && says(&err, bad[i]),
+		   bad[i]);
+	}
+	write_text(file, "n1 0-3\nn10 8\n\nn2\t4,5 \r\nn1 9\nn3\nn4 x\nn5 7");
+	ok(copy_ranks_assigned(AT_FDCWD, file, "n1", a, &list, NULL) == 0 &&
+		   list.count == 2 && copy_ranks_has(&list, 9),
+	   "shares: several lines of one host");
+	ok(copy_ranks_assigned(AT_FDCWD, file, "n2", a, &list, NULL) == 0 &&
+		   list.count == 1 && copy_ranks_has(&list, 5),
+	   "... tabs and blanks");
+	ok(copy_ranks_assigned(AT_FDCWD, file, "n5", a, &list, NULL) == 0 &&
+		   list.count == 1,
+	   "... no newline at the end");
+	ok(copy_ranks_assigned(AT_FDCWD, file, "n3", a, &list, NULL) == 0 &&
+		   list.count == 0,
+	   "... no ranks");
+	ok(copy_ranks_assigned(AT_FDCWD, file, "n", a, &list, NULL) == 0 &&
+		   list.count == 0,
+	   "... no such host");
+	error_clear(&err);
+	ok(copy_ranks_assigned(AT_FDCWD, file, "n4", a, &list, &err) < 0 &&
+		   says(&err, "n4"),
+	   "... no number");
+	arena_free(a);
+}
+
+int
+main(void)
+{
+	begin();
+	test_copy();
+	test_ranks();
+	test_dry_run();
+	test_adopt();
+	test_generations();
+	test_stop();
+	test_left_over();
+	test_other();
+	cache_make(&cache);
+	test_lists();
+	ok(fails_well(run_all, put_right, NULL), "no memory");
+	return finish();
+}
