@@ -64,6 +64,17 @@ listed()
 	}' | sort -u
 }
 
+# What binary $1 says of its options and, if --help lists verbs ("Verbs", then
+# lines with two blanks before each), of those of the verbs.
+dump()
+{
+	"$1" --dump-options || return 1
+	for verb in $("$1" --help | sed -n \
+		'/^Verbs/,/^$/s/^  \([a-z][a-z0-9-]*\)  .*/\1/p'); do
+		"$1" "$verb" --dump-options || return 1
+	done
+}
+
 # Lines of $1 that are not in $2, with $3 before and $4 behind them.
 missing()
 {
@@ -78,7 +89,7 @@ problems=
 for binary in "$@"; do
 	name=${binary##*/}
 	page=$mandir/$name.1
-	dump=$("$binary" --dump-options) || {
+	dump=$(dump "$binary") || {
 		echo "${0##*/}: $binary --dump-options failed" >&2
 		exit 1
 	}

@@ -245,12 +245,18 @@ check_sizes() {
 	return "$bad"
 }
 
+# The programs: files in cmd that have a main().
+commands() {
+	files 'cmd/*.c' | xargs -d '\n' -r grep -l '^main(' |
+		sed 's|cmd/\(.*\)\.c|\1|'
+}
+
 # --- What users read ---------------------------------------------------------------
 
 check_options() {
 	local names
 
-	mapfile -t names < <(files 'cmd/*.c' | sed 's|cmd/\(.*\)\.c|\1|')
+	mapfile -t names < <(commands)
 	[ "${#names[@]}" -gt 0 ] || return 0
 	scripts/check-options.sh man "${names[@]/#/$tree/bin/}"
 }
@@ -258,7 +264,7 @@ check_options() {
 check_completions() {
 	local bad=0 shell file names
 
-	mapfile -t names < <(files 'cmd/*.c' | sed 's|cmd/\(.*\)\.c|\1|')
+	mapfile -t names < <(commands)
 	[ "${#names[@]}" -gt 0 ] || return 0
 	for shell in bash:scrkit.bash zsh:_scrkit fish:scrkit.fish; do
 		file=share/completions/${shell#*:}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scr_env - the small questions of batch scripts: what is the job, which nodes
+ * are down, shall it go on, what is in its files.  Each is a verb; most are
+ * also there under the name and with the options of LLNL's program.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app.h"
+#include "buf.h"
+#include "error.h"
+#include "json.h"
+#include "path.h"
+#include "scr_env.h"
+#include "str.h"
+
+static const struct env_tool tools[] = {
+	{ "job-id", NULL, "[OPTION]...", "print the id of the job",
+	  env_job_id },
+	{ "user", NULL, "[OPTION]...", "print the user's name", env_user },
+	{ "end-time", NULL, "[OPTION]...",
+	  "print when the job ends, in seconds since 1970; 0 unknown, -1 never",
+	  env_end_time },
+	{ "nodes", NULL, "[-c|-e] [OPTION]...", "print the nodes of the job",
+	  env_nodes },
+	{ "cntl-dir", NULL, "[-b] [OPTION]...",
+	  "print the control directory of the job", env_cntl_dir },
+	{ "cache-dir", NULL, "[-b] [OPTION]...",
+	  "print the cache directories of the job, one a line", env_cache_dir },
+	{ NULL, "scr_list_dir", "[-b] [OPTION]... control|cache",
+	  "print the directories of the job", env_list_dir },
+	{ "conf", NULL, "[OPTION]... [NAME]...",
+	  "print SCR parameters, and where they come from", env_conf },
+	{ "hostlist", "scr_hostlist", "[OPTION]... LIST...",
+	  "print the union of node lists, or what else is to be made of them",
+	  env_hostlist },
+	{ "down-nodes", "scr_list_down_nodes", "[OPTION]... [LIST]...",
+	  "print the nodes that cannot be used", env_down_nodes },
+	{ "check-node", "scr_check_node", "[OPTION]...",
+	  "test the directories of this node", env_check_node },
+	{ "should-exit", "scr_should_exit", "[OPTION]...",
+	  "exit 0 if no more runs shall be started, 1 if they may",
+	  env_should_exit },
+	{ "retries-halt", "scr_retries_halt", "[OPTION]...",
+	  "exit 0 if a halt condition is met, 1 if none is", env_retries_halt },
+	{ "flush-file", "scr_flush_file", "[OPTION]...",
+	  "tell which datasets are in cache and which on the file system",
+	  env_flush_file },
+	{ "nodes-file", "scr_nodes_file", "[OPTION]...",
+	  "print how many nodes the last run had", env_nodes_file },
+	{ "log-event", "scr_log_event", "-T TYPE [OPTION]...",
+	  "add an event to the log", env_log_event },
+	{ "log-transfer", "scr_log_transfer", "-T TYPE [OPTION]...",
+	  "add a transfer to the log", env_log_transfer },
+	{ "interval", "scr_ckpt_interval", "[OPTION]...",
+	  "work out from the log how often to checkpoint", env_interval },
+	{ "crc32", "scr_crc32", "FILE...", "print the CRC-32 of files",
+	  env_crc32 },
+};
+#define TOOLS (sizeof(tools) / sizeof(tools[0]))
+
+char **
+env_start(const struct env_call *c, const struct opt *opts, int *count)
+{
+	const char *verb = c->llnl ? NULL : c->tool->verb;
+	char usage[256];
+	struct app_info info = {
+		.name = c->llnl ? c->tool->llnl : "scr_env",
+		.summary = c->tool->summary,
+		.usage = usage,
+	};
+
+	snprintf(usage, sizeof(usage), "%s%s%s", verb != NULL ? verb : "",
+		 verb != NULL ? " " : "", c->tool->usage);
+	return app_start(&info, c->argc, c->argv, opts, count);
+}
+
+void
+env_no_arguments(char **args, int count)
+{
+	if (count > 0)
+		app_usage("%s: nothing but options is expected", args[0]);
+}
+
+int
+env_finish(int rc, struct buf *out, struct error *err)
+{
+	int status = STATUS_OK;
+
+	if (rc == 0 && out->len > 0)
+		fwrite(out->data, 1, out->len, stdout);
+	if (rc < 0)
+		status = app_report(STATUS_OK, err);
+	buf_free(out);
+	return status;
+}
+
+int
+env_finish_json(struct json *j)
+{
+	struct error err = ERROR_INIT;
+
+	if (json_print(j, stdout, &err) < 0)
+		return app_report(STATUS_OK, &err);
+	return STATUS_OK;
+}
+
+int
+env_open_job(struct job *j, const struct job_where *w, struct error *err)
+{
+	struct buf text = BUF_INIT;
+
+	if (job_open(j, w, err) < 0)
+		return -1;
+	if (job_notice(j, &text) == 0)
+		app_warn_lines(text.data);
+	buf_clear(&text);
+	if (app_verbosity() > 0 && job_describe(j, &text) == 0)
+		app_warn_lines(text.data);
+	buf_free(&text);
+	return 0;
+}
+
+/* --- Without a verb --- */
+
+static void
+list_verbs(struct buf *out)
+{
+	buf_add_str(out, "Verbs, each with options of its own (scr_env VERB "
+			 "--help):\n");
+	for (size_t i = 0; i < TOOLS; i++)
+		if (tools[i].verb != NULL)
+			buf_printf(out, "  %-12s  %s\n", tools[i].verb,
+				   tools[i].summary);
+	buf_add_str(out, "\nExit status, unless a verb says otherwise: 0 done; "
+			 "1 failed; 2 usage.");
+}
+
+/* The options that LLNL's scr_env has: each asks a question. */
+static int
+without_verb(int argc, char **argv)
+{
+	struct job_where w = { .prefix = NULL };
+	const struct env_look l = { .plain = true };
+	bool want[ENV_CACHE + 1] = { false };
+	enum env_question q[ENV_CACHE + 1];
+	const struct opt opts[] = {
+		OPT_GROUP("Questions"),
+		OPT_FLAG('u', "user", &want[ENV_USER], "print the user"),
+		OPT_FLAG('j', "jobid", &want[ENV_JOB_ID], "print the job's id"),
+		OPT_FLAG('e', "endtime", &want[ENV_END_TIME],
+			 "print when it ends, in seconds since 1970"),
+		OPT_FLAG('n', "nodes", &want[ENV_NODES],
+			 "print its nodes, with commas between"),
+		OPT_FLAG('d', "down", &want[ENV_DOWN],
+			 "print those the resource manager calls down"),
+		OPT_FLAG('r', "runnodes", &want[ENV_RUN_NODES],
+			 "print how many nodes the last run had"),
+		OPT_GROUP("Which job"),
+		ENV_PREFIX(w),
+		OPT_END,
+	};
+	struct buf verbs = BUF_INIT;
+	struct app_info info = {
+		.name = "scr_env",
+		.summary = "answer the small questions of batch scripts",
+		.usage =
+			"VERB [OPTION]... [ARGUMENT]...\n"
+			"       scr_env [-u] [-j] [-e] [-n] [-d] [-r] [-p DIR]",
+	};
+	size_t n = 0;
+	int count = 0;
+
+	list_verbs(&verbs);
+	info.notes = verbs.data;
+	argv = app_start(&info, argc, argv, opts, &count);
+	buf_free(&verbs);
+	if (count > 0)
+		app_usage("%s: no such verb", argv[0]);
+	for (int i = 0; i <= ENV_CACHE; i++)
+		if (want[i])
+			q[n++] = (enum env_question)i;
+	if (n == 0)
+		app_usage("what is asked?");
+	return env_ask(&w, q, n, &l);
+}
+
+/* LLNL's names may end in .py. */
+static bool
+is_named(const char *name, const char *llnl)
+{
+	const size_t len = llnl != NULL ? strlen(llnl) : 0;
+
+	return len > 0 && strncmp(name, llnl, len) == 0 &&
+	       (name[len] == '\0' || str_eq(name + len, ".py"));
+}
+
+int
+main(int argc, char **argv)
+{
+	const char *name = argc > 0 ? path_base(argv[0]) : "scr_env";
+	struct env_call c = { .argc = argc, .argv = argv };
+
+	for (size_t i = 0; i < TOOLS; i++) {
+		const struct env_tool *t = &tools[i];
+
+		c.tool = t;
+		c.llnl = is_named(name, t->llnl);
+		if (c.llnl)
+			return app_finish(t->run(&c));
+		if (t->verb == NULL || argc < 2 || !str_eq(argv[1], t->verb))
+			continue;
+		c.argc = argc - 1;
+		c.argv = argv + 1;
+		return app_finish(t->run(&c));
+	}
+	return app_finish(without_verb(argc, argv));
+}

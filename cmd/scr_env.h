@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scr_env.h - what the files of scr_env share.
+ */
+#ifndef CMD_SCR_ENV_H
+#define CMD_SCR_ENV_H
+
+#include <stdbool.h>
+
+#include "job/job.h"
+#include "opt.h"
+
+struct buf;
+struct error;
+struct hostlist;
+struct json;
+
+/* How a verb was called: behind scr_env, or by LLNL's name. */
+struct env_call {
+	const struct env_tool *tool;
+	bool llnl;
+	int argc;
+	char **argv;
+};
+
+struct env_tool {
+	const char *verb, *llnl; /* NULL: LLNL has no such program, or there is
+				    no such verb */
+	const char *usage, *summary;
+	int (*run)(const struct env_call *c); /* returns an exit status */
+};
+
+/* What is asked about the job. */
+enum env_question {
+	ENV_USER,
+	ENV_JOB_ID,
+	ENV_END_TIME,
+	ENV_NODES,
+	ENV_DOWN,      /* nodes: as the resource manager says */
+	ENV_RUN_NODES, /* how many the last run had */
+	ENV_CNTL,
+	ENV_CACHE,
+};
+
+/* How the answer shall look. */
+struct env_look {
+	bool plain; /* nodes: one by one */
+	bool count; /* nodes: how many */
+	bool base;  /* directories: without user and job */
+	bool line;  /* directories: all on one line */
+};
+
+/* Answer `count` questions, a line each.  Returns an exit status. */
+int env_ask(const struct job_where *w, const enum env_question *q, size_t count,
+	    const struct env_look *l);
+
+/* app_start() for a verb. */
+char **env_start(const struct env_call *c, const struct opt *opts, int *count);
+
+/* A usage error unless there are no arguments. */
+void env_no_arguments(char **args, int count);
+
+/* Open the job, and warn of what is strange in its configuration. */
+int env_open_job(struct job *j, const struct job_where *w, struct error *err);
+
+/* Print `out`, or report *err if rc < 0; free `out`.  Returns an exit
+ * status. */
+int env_finish(int rc, struct buf *out, struct error *err);
+
+/* The same for a JSON document. */
+int env_finish_json(struct json *j);
+
+/* Add a list of nodes as a line; an empty one as nothing, or as 0. */
+int env_tell_nodes(const struct hostlist *h, const struct env_look *l,
+		   struct buf *out, struct error *err);
+
+/* Options that say which job is meant. */
+#define ENV_PREFIX(w) \
+	OPT_STRING('p', "prefix", &(w).prefix, "DIR", OPT_DIR, \
+		   "prefix directory (default $SCR_PREFIX, then .)")
+#define ENV_JOB_OPTIONS(w) \
+	OPT_GROUP("Which job"), ENV_PREFIX(w), \
+		OPT_STRING( \
+			0, "job-id", &(w).job_id, "ID", OPT_ANY, \
+			"job (default SCR_JOB_ID, then the one around us)"), \
+		OPT_STRING(0, "user", &(w).user, "NAME", OPT_ANY, \
+			   "user (default SCR_USER_NAME, then $USER)"), \
+		OPT_STRING( \
+			0, "nodes", &(w).nodes, "LIST", OPT_ANY, \
+			"its nodes (default SCR_NODELIST, then the job's)"), \
+		OPT_STRING(0, "resmgr", &(w).resmgr, \
+			   "auto|slurm|lsf|flux|pbs|none", OPT_WORDS, \
+			   "resource manager (default: found)"), \
+		OPT_STRING(0, "conf", &(w).conf_file, "FILE", OPT_FILE, \
+			   "user's configuration file")
+
+/* --- The verbs --- */
+
+/* scr_env_job.c */
+int env_user(const struct env_call *c);
+int env_job_id(const struct env_call *c);
+int env_end_time(const struct env_call *c);
+int env_nodes(const struct env_call *c);
+int env_cntl_dir(const struct env_call *c);
+int env_cache_dir(const struct env_call *c);
+int env_list_dir(const struct env_call *c);
+int env_conf(const struct env_call *c);
+int env_hostlist(const struct env_call *c);
+
+/* scr_env_nodes.c */
+int env_down_nodes(const struct env_call *c);
+int env_check_node(const struct env_call *c);
+int env_should_exit(const struct env_call *c);
+int env_retries_halt(const struct env_call *c);
+
+/* scr_env_files.c */
+int env_flush_file(const struct env_call *c);
+int env_nodes_file(const struct env_call *c);
+int env_log_event(const struct env_call *c);
+int env_log_transfer(const struct env_call *c);
+int env_interval(const struct env_call *c);
+int env_crc32(const struct env_call *c);
+
+#endif /* CMD_SCR_ENV_H */

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scr_env_files.c - verbs of scr_env: files of a prefix, and checksums.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "buf.h"
+#include "conf.h"
+#include "crc.h"
+#include "error.h"
+#include "job/interval.h"
+#include "job/jobfiles.h"
+#include "json.h"
+#include "meta/dataset.h"
+#include "meta/flush.h"
+#include "meta/log.h"
+#include "num.h"
+#include "path.h"
+#include "scr_env.h"
+#include "str.h"
+#include "when.h"
+
+/* What scripts put where seconds, or a percentage, cannot be worked out. */
+#define PERCENT_OTHERWISE "10.0"
+
+#define CRC_BLOCK 65536
+
+/* --- Flush file --- */
+
+enum flush_verb {
+	FLUSH_NOTHING,
+	FLUSH_LIST_OUTPUT,
+	FLUSH_LIST_CKPT,
+	FLUSH_NEED,
+	FLUSH_LATEST,
+	FLUSH_LOCATION,
+	FLUSH_NAME,
+	FLUSH_JSON,
+};
+
+struct flush_request {
+	int verb;
+	bool llnl;
+	int64_t id; /* 0: none */
+	uint64_t before;
+};
+
+/* Ids of the datasets of one kind; checkpoints newest first. */
+static int
+list_ids(const struct jobfiles_flush *f, const struct flush_request *r,
+	 struct buf *out)
+{
+	const bool outputs = r->verb == FLUSH_LIST_OUTPUT;
+	const size_t start = out->len;
+
+	for (size_t i = 0; i < f->count; i++) {
+		const struct flush_entry *e =
+			&f->all[outputs ? i : f->count - 1 - i];
+
+		if (outputs ? !e->is_output : !e->is_ckpt)
+			continue;
+		if (r->before > 0 && (uint64_t)e->id >= r->before)
+			continue;
+		if (buf_printf(out, "%s%" PRId64, out->len > start ? " " : "",
+			       e->id) < 0)
+			return -1;
+	}
+	return out->len > start ? buf_add_char(out, '\n') : 0;
+}
+
+/* Text, and the exit status: 1 is "no" or "none". */
+static int
+flush_answer(const struct jobfiles_flush *f, const struct flush_request *r,
+	     struct buf *out)
+{
+	const struct flush_entry *e =
+		r->verb == FLUSH_LATEST
+			? (f->count > 0 ? &f->all[f->count - 1] : NULL)
+			: jobfiles_flush_find(f, r->id);
+	int rc = 0, status = e != NULL ? STATUS_OK : STATUS_FAILED;
+
+	switch (r->verb) {
+	case FLUSH_LIST_OUTPUT:
+	case FLUSH_LIST_CKPT:
+		rc = list_ids(f, r, out);
+		/* An empty list is an answer, but LLNL's scripts test for 1. */
+		status = out->len == 0 && r->llnl ? STATUS_FAILED : STATUS_OK;
+		break;
+	case FLUSH_NEED:
+		if (e != NULL && !flush_needed(e))
+			status = STATUS_FAILED;
+		break;
+	case FLUSH_LATEST:
+		if (e != NULL)
+			rc = buf_printf(out, "%" PRId64 "\n", e->id);
+		break;
+	case FLUSH_LOCATION:
+		rc = jobfiles_location(e, r->llnl, out);
+		if (rc == 0)
+			rc = buf_add_char(out, '\n');
+		break;
+	default: /* FLUSH_NAME */
+		if (e != NULL && e->name == NULL)
+			status = STATUS_FAILED;
+		else if (e != NULL)
+			rc = buf_printf(out, "%s\n", e->name);
+	}
+	return rc < 0 ? -1 : status;
+}
+
+static int
+flush_file(const char *prefix, const struct flush_request *r)
+{
+	struct jobfiles_flush f = { .count = 0 };
+	struct error err = ERROR_INIT;
+	struct buf out = BUF_INIT;
+	int status = STATUS_OK;
+
+	if (jobfiles_flush_read(prefix, &f, &err) < 0)
+		return app_report(STATUS_OK, &err);
+	if (r->verb == FLUSH_JSON) {
+		status = env_finish_json(jobfiles_flush_json(&f));
+		jobfiles_flush_free(&f);
+		return status;
+	}
+	status = flush_answer(&f, r, &out);
+	jobfiles_flush_free(&f);
+	if (status < 0)
+		error_no_memory(&err);
+	else if (status != STATUS_OK && r->id > 0 && r->verb != FLUSH_NEED)
+		app_note("dataset %" PRId64 ": not in the flush file", r->id);
+	return error_worse_status(env_finish(status < 0 ? -1 : 0, &out, &err),
+				  status < 0 ? STATUS_FAILED : status);
+}
+
+/* --resume and --summary: AXL's and, for better or worse, nobody's. */
+static void
+refuse_old(bool resume, bool summary, const char *id)
+{
+	if (resume)
+		app_usage("--resume: transfers of AXL are not continued; "
+			  "scr_postrun takes over what they finished, and "
+			  "copies the rest");
+	if (summary)
+		app_usage("--summary: nothing is declared complete unseen; "
+			  "scr_index --build %s looks, and writes the summary",
+			  id != NULL ? id : "ID");
+}
+
+int
+env_flush_file(const struct env_call *c)
+{
+	struct flush_request r = { .llnl = c->llnl };
+	const char *prefix = NULL, *dir = NULL, *id = NULL;
+	bool resume = false, summary = false;
+	struct error err = ERROR_INIT;
+	int count = 0;
+	const struct opt opts[] = {
+		OPT_GROUP("What to tell"),
+		OPT_VERB('o', "list-output", &r.verb, FLUSH_LIST_OUTPUT,
+			 "ids of output datasets, oldest first"),
+		OPT_VERB('c', "list-ckpt", &r.verb, FLUSH_LIST_CKPT,
+			 "ids of checkpoints, newest first"),
+		OPT_U64('b', "before", &r.before, "ID", 1, DATASET_ID_MAX,
+			"list only those with smaller ids"),
+		OPT_VERB_ARG('n', "need-flush", &r.verb, FLUSH_NEED, &id, "ID",
+			     OPT_ANY,
+			     "status 0 if it is in cache only, else 1"),
+		OPT_VERB('l', "latest", &r.verb, FLUSH_LATEST,
+			 "id of the newest dataset"),
+		OPT_VERB_ARG('L', "location", &r.verb, FLUSH_LOCATION, &id,
+			     "ID", OPT_ANY,
+			     "where it is: SYNC_FLUSHING FLUSHING PFS CACHE"),
+		OPT_VERB_ARG('s', "name", &r.verb, FLUSH_NAME, &id, "ID",
+			     OPT_ANY, "its name"),
+		OPT_VERB(0, "json", &r.verb, FLUSH_JSON, "all, as JSON"),
+		OPT_FLAG('r', "resume", &resume, NULL),
+		OPT_FLAG('S', "summary", &summary, NULL),
+		OPT_GROUP("Where"),
+		OPT_STRING('p', "prefix", &prefix, "DIR", OPT_DIR,
+			   "prefix directory (default $SCR_PREFIX, then .)"),
+		OPT_STRING('d', "dir", &dir, "DIR", OPT_DIR, "the same"),
+		OPT_END,
+	};
+	char **args = env_start(c, opts, &count);
+
+	env_no_arguments(args, count);
+	refuse_old(resume, summary, id);
+	if (r.verb == FLUSH_NOTHING)
+		app_usage("what is asked? --list-ckpt, --location ID ...");
+	if (r.before > 0 && r.verb != FLUSH_LIST_OUTPUT &&
+	    r.verb != FLUSH_LIST_CKPT)
+		app_usage("--before goes with --list-output or --list-ckpt");
+	if (id != NULL && num_i64(id, 1, DATASET_ID_MAX, &r.id, &err) < 0)
+		app_usage("dataset: %s", err.text);
+	return flush_file(app_prefix(dir != NULL ? dir : prefix), &r);
+}
+
+/* --- Nodes file --- */
+
+int
+env_nodes_file(const struct env_call *c)
+{
+	const char *prefix = NULL, *dir = NULL;
+	struct error err = ERROR_INIT;
+	struct buf out = BUF_INIT;
+	int64_t n = 0;
+	int count = 0, rc = 0;
+	const struct opt opts[] = {
+		OPT_STRING('p', "prefix", &prefix, "DIR", OPT_DIR,
+			   "prefix directory (default $SCR_PREFIX, then .)"),
+		OPT_STRING('d', "dir", &dir, "DIR", OPT_DIR, "the same"),
+		OPT_END,
+	};
+	char **args = env_start(c, opts, &count);
+
+	env_no_arguments(args, count);
+	rc = jobfiles_nodes(app_prefix(dir != NULL ? dir : prefix), &n, &err);
+	if (rc == 0 && buf_printf(&out, "%" PRId64 "\n", n) < 0)
+		rc = error_no_memory(&err);
+	rc = env_finish(rc, &out, &err);
+	/* 0 and status 1: the file does not say. */
+	return rc == STATUS_OK && n == 0 ? STATUS_FAILED : rc;
+}
+
+/* --- Log --- */
+
+/* Seconds since 1970, or a time as people write it. */
+static int64_t
+take_time(const char *text)
+{
+	struct error err = ERROR_INIT;
+	const int64_t now = (int64_t)time(NULL);
+	int64_t t = now;
+
+	if (text == NULL || num_i64(text, 0, WHEN_MAX, &t, NULL) == 0)
+		return t;
+	if (when_parse(text, now, &t, &err) < 0)
+		app_usage("--start: %s", err.text);
+	return t;
+}
+
+static double
+take_seconds(const char *text)
+{
+	char *end = NULL;
+	double secs = -1;
+
+	if (text == NULL)
+		return -1;
+	secs = strtod(text, &end);
+	if (end == text || *end != '\0' || !isfinite(secs) || secs < 0)
+		app_usage("--secs: %s: not a number of seconds", text);
+	return secs;
+}
+
+static int
+add_to_log(const struct job_where *w, struct log_line *l)
+{
+	char host[HOST_NAME_MAX + 1] = "localhost";
+	struct error err = ERROR_INIT;
+	struct job j;
+
+	(void)gethostname(host, sizeof(host) - 1);
+	l->host = host;
+	if (env_open_job(&j, w, &err) < 0)
+		return app_report(STATUS_OK, &err);
+	l->job_id = j.id;
+	(void)jobfiles_log(j.prefix, j.conf, l, &err);
+	job_close(&j);
+	return app_report(STATUS_OK, &err);
+}
+
+static int
+log_line(const struct env_call *c, bool transfer)
+{
+	struct log_line l = { .procs = -1, .nodes = -1, .bytes = -1 };
+	struct job_where w = { .prefix = NULL };
+	const char *type = NULL, *start = NULL, *secs = NULL, *unused = NULL;
+	uint64_t id = 0, bytes = UINT64_MAX, files = UINT64_MAX;
+	int count = 0;
+	struct opt opts[] = {
+		OPT_STRING('T', "type", &type, "TYPE", OPT_ANY,
+			   "what happened, as RUN_START or FLUSH_SYNC"),
+		OPT_STRING('N', "note", &l.note, "TEXT", OPT_ANY, "note"),
+		OPT_U64('D', "dset", &id, "ID", 0, DATASET_ID_MAX, "dataset"),
+		OPT_STRING('n', "name", &l.name, "NAME", OPT_ANY, "its name"),
+		OPT_STRING('S', "start", &start, "TIME", OPT_ANY,
+			   "when it began (default now)"),
+		OPT_STRING('L', "secs", &secs, "SECONDS", OPT_ANY,
+			   "how long it took"),
+		OPT_GROUP("Which job"),
+		ENV_PREFIX(w),
+		OPT_STRING('i', "jobid", &w.job_id, "ID", OPT_ANY,
+			   "job (default SCR_JOB_ID, then the one around us)"),
+		OPT_STRING('u', "user", &unused, "NAME", OPT_ANY, NULL),
+		OPT_STRING('j', "jobname", &unused, "NAME", OPT_ANY, NULL),
+		OPT_STRING('s', "jobstart", &unused, "TIME", OPT_ANY, NULL),
+		OPT_GROUP("Transfers"),
+		OPT_STRING('X', "from", &l.from, "DIR", OPT_ANY, "from where"),
+		OPT_STRING('Y', "to", &l.to, "DIR", OPT_ANY, "to where"),
+		OPT_BYTES('B', "bytes", &bytes, "SIZE", 0, UINT64_MAX - 1,
+			  "how many bytes"),
+		OPT_U64('F', "files", &files, "N", 0, INT64_MAX,
+			"how many files"),
+		OPT_END,
+	};
+	const struct opt end = OPT_END;
+	char **args = NULL;
+
+	if (!transfer)
+		opts[sizeof(opts) / sizeof(opts[0]) - 6] = end;
+	args = env_start(c, opts, &count);
+	env_no_arguments(args, count);
+	if (type == NULL)
+		app_usage("what happened? --type TYPE");
+	*(transfer ? &l.xfer : &l.event) = type;
+	l.time = take_time(start);
+	l.secs = take_seconds(secs);
+	l.dataset = id > 0 ? (int64_t)id : -1;
+	l.files = files == UINT64_MAX ? -1 : (int64_t)files;
+	if (bytes != UINT64_MAX)
+		l.bytes = (double)bytes;
+	return add_to_log(&w, &l);
+}
+
+int
+env_log_event(const struct env_call *c)
+{
+	return log_line(c, false);
+}
+
+int
+env_log_transfer(const struct env_call *c)
+{
+	return log_line(c, true);
+}
+
+/* --- Checkpoint interval --- */
+
+struct interval_request {
+	bool stats, percent, json;
+	enum interval_model model;
+};
+
+static int
+tell_interval(const struct interval_stats *s, const struct interval_request *r,
+	      struct error *err)
+{
+	struct buf out = BUF_INIT;
+	struct interval i;
+	int rc = r->stats ? interval_text(s, &out) : 0;
+
+	if (rc < 0)
+		error_no_memory(err);
+	if (rc == 0)
+		rc = interval_compute(s, r->model, &i, err);
+	if (r->stats && out.len > 0)
+		fwrite(out.data, 1, out.len, stdout);
+	buf_free(&out);
+	if (rc < 0)
+		return -1;
+	app_note("a checkpoint costs %.1f s, an interrupt comes each %.0f s",
+		 i.cost, i.mtbi);
+	if (r->percent)
+		printf("%.1f\n", i.percent);
+	else
+		printf("%.0f\n", i.seconds < 1 ? 1 : i.seconds);
+	return 0;
+}
+
+/* Figures, and the interval if there is one. */
+static int
+tell_interval_json(const struct interval_stats *s, enum interval_model model)
+{
+	static const char *const names[] = { "daly", "young" };
+	struct json *j = interval_json(s);
+	struct interval i;
+	const bool known = interval_compute(s, model, &i, NULL) == 0;
+
+	json_set_str(j, "model", names[model]);
+	if (known) {
+		json_set_u64(j, "cost_milliseconds", (uint64_t)(i.cost * 1000));
+		json_set_u64(j, "seconds_between_interrupts", (uint64_t)i.mtbi);
+		json_set_u64(j, "interval_seconds",
+			     (uint64_t)(i.seconds < 1 ? 1 : i.seconds));
+		json_set_u64(j, "overhead_percent", (uint64_t)i.percent);
+	} else {
+		json_set_null(j, "interval_seconds");
+	}
+	return error_worse_status(env_finish_json(j),
+				  known ? STATUS_OK : STATUS_FAILED);
+}
+
+int
+env_interval(const struct env_call *c)
+{
+	struct interval_request r = { .model = INTERVAL_DALY };
+	const char *prefix = NULL, *file = NULL, *model = "daly";
+	struct error err = ERROR_INIT;
+	struct interval_stats s;
+	struct buf path = BUF_INIT;
+	int count = 0, rc = 0;
+	const struct opt opts[] = {
+		OPT_FLAG(0, "stats", &r.stats, "what the log tells, too"),
+		OPT_STRING(0, "model", &model, "daly|young", OPT_WORDS,
+			   "by which formula (default daly)"),
+		OPT_FLAG(0, "percent", &r.percent,
+			 "not the seconds between checkpoints, but the part "
+			 "of the time these then take"),
+		OPT_FLAG(0, "json", &r.json, "print JSON"),
+		OPT_STRING('p', "prefix", &prefix, "DIR", OPT_DIR,
+			   "prefix directory (default $SCR_PREFIX, then .)"),
+		OPT_STRING(0, "logfile", &file, "FILE", OPT_FILE,
+			   "log (default PREFIX/.scr/log)"),
+		OPT_END,
+	};
+	char **args = env_start(c, opts, &count);
+
+	env_no_arguments(args, count);
+	if (!str_eq(model, "daly") && !str_eq(model, "young"))
+		app_usage("--model: %s is neither daly nor young", model);
+	if (str_eq(model, "young"))
+		r.model = INTERVAL_YOUNG;
+	if (file == NULL)
+		rc = path_join(&path, app_prefix(prefix), ".scr/log", &err);
+	if (rc == 0)
+		rc = interval_read(file != NULL ? file : path.data, &s, &err);
+	buf_free(&path);
+	if (rc == 0 && r.json)
+		return tell_interval_json(&s, r.model);
+	if (rc == 0)
+		rc = tell_interval(&s, &r, &err);
+	if (rc == 0)
+		return STATUS_OK;
+	/* Scripts put what LLNL's prints into SCR_CHECKPOINT_OVERHEAD. */
+	if (c->llnl && r.percent) {
+		app_warn("%s; " PERCENT_OTHERWISE " is assumed", err.text);
+		printf(PERCENT_OTHERWISE "\n");
+		return STATUS_OK;
+	}
+	return app_report(STATUS_OK, &err);
+}
+
+/* --- Checksums --- */
+
+static int
+sum_file(const char *name, uint32_t *crc, struct error *err)
+{
+	const int fd = open(name, O_RDONLY | O_CLOEXEC);
+	char block[CRC_BLOCK];
+	ssize_t n = 0;
+
+	*crc = 0;
+	if (fd < 0)
+		return error_sys(err, "%s", name);
+	do {
+		n = read(fd, block, sizeof(block));
+		if (n > 0)
+			*crc = crc_update(*crc, block, (size_t)n);
+	} while (n > 0 || (n < 0 && errno == EINTR));
+	if (n < 0)
+		error_sys(err, "%s: cannot read", name);
+	close(fd);
+	return n < 0 ? -1 : 0;
+}
+
+int
+env_crc32(const struct env_call *c)
+{
+	const struct opt opts[] = { OPT_END };
+	struct error err = ERROR_INIT;
+	int count = 0, status = STATUS_OK;
+	char **args = env_start(c, opts, &count);
+	uint32_t crc = 0;
+
+	if (count == 0)
+		app_usage("which file?");
+	for (; *args != NULL; args++) {
+		if (sum_file(*args, &crc, &err) < 0)
+			status = app_report(status, &err);
+		else if (count == 1)
+			printf("%" PRIx32 "\n", crc);
+		else
+			printf("%08" PRIx32 "  %s\n", crc, *args);
+	}
+	return status;
+}

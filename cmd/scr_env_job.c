@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scr_env_job.c - verbs of scr_env: the job, its parameters, node lists.
+ */
+#include <inttypes.h>
+#include <stdint.h>
+
+#include "app.h"
+#include "buf.h"
+#include "conf.h"
+#include "error.h"
+#include "hostlist.h"
+#include "job/jobfiles.h"
+#include "job/resmgr.h"
+#include "json.h"
+#include "num.h"
+#include "scr_env.h"
+#include "str.h"
+
+/* --- The job --- */
+
+int
+env_tell_nodes(const struct hostlist *h, const struct env_look *l,
+	       struct buf *out, struct error *err)
+{
+	if (l->count)
+		return buf_printf(out, "%zu\n", h->count) < 0
+			       ? error_no_memory(err)
+			       : 0;
+	if (h->count == 0)
+		return 0;
+	if ((l->plain ? hostlist_plain(h, ",", out, err)
+		      : hostlist_text(h, out, err)) < 0)
+		return -1;
+	return buf_add_char(out, '\n') < 0 ? error_no_memory(err) : 0;
+}
+
+static int
+tell_dirs(const struct job_cache *dirs, size_t count, const struct env_look *l,
+	  struct buf *out, struct error *err)
+{
+	for (size_t i = 0; i < count; i++)
+		if (buf_printf(out, "%s%s",
+			       l->base ? dirs[i].base : dirs[i].dir,
+			       l->line && i + 1 < count ? " " : "\n") < 0)
+			return error_no_memory(err);
+	return 0;
+}
+
+static int
+tell_down(struct job *j, const struct env_look *l, struct buf *out,
+	  struct error *err)
+{
+	struct hostlist down;
+	int rc = -1;
+
+	if (job_nodes(j, err) < 0 || hostlist_init(&down, err) < 0)
+		return -1;
+	rc = resmgr_down(j->rm, &j->nodes, &down, err);
+	if (rc == 0)
+		rc = env_tell_nodes(&down, l, out, err);
+	hostlist_free(&down);
+	return rc;
+}
+
+static int
+answer(struct job *j, enum env_question q, const struct env_look *l,
+       struct buf *out, struct error *err)
+{
+	int64_t n = 0;
+	int rc = 0;
+
+	switch (q) {
+	case ENV_NODES:
+		rc = job_nodes(j, err);
+		return rc < 0 ? rc : env_tell_nodes(&j->nodes, l, out, err);
+	case ENV_DOWN:
+		return tell_down(j, l, out, err);
+	case ENV_CNTL:
+		/* LLNL's name gives them all, the others' users want one. */
+		return tell_dirs(j->cntls, l->line ? j->ncntls : 1, l, out,
+				 err);
+	case ENV_CACHE:
+		return tell_dirs(j->caches, j->ncaches, l, out, err);
+	case ENV_END_TIME:
+		if (job_end_time(j, &n, err) < 0)
+			return -1;
+		break;
+	case ENV_RUN_NODES:
+		if (jobfiles_nodes(j->prefix, &n, err) < 0)
+			return -1;
+		break;
+	case ENV_USER:
+	case ENV_JOB_ID:
+		rc = buf_printf(out, "%s\n", q == ENV_USER ? j->user : j->id);
+		return rc < 0 ? error_no_memory(err) : 0;
+	}
+	rc = buf_printf(out, "%" PRId64 "\n", n);
+	return rc < 0 ? error_no_memory(err) : 0;
+}
+
+int
+env_ask(const struct job_where *w, const enum env_question *q, size_t count,
+	const struct env_look *l)
+{
+	struct error err = ERROR_INIT;
+	struct buf out = BUF_INIT;
+	struct job j;
+	int rc = env_open_job(&j, w, &err);
+
+	if (rc < 0)
+		return app_report(STATUS_OK, &err);
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = answer(&j, q[i], l, &out, &err);
+	job_close(&j);
+	return env_finish(rc, &out, &err);
+}
+
+/* One question, with no options but those of the job. */
+static int
+ask_one(const struct env_call *c, enum env_question q)
+{
+	struct job_where w = { .prefix = NULL };
+	const struct env_look l = { .plain = false };
+	const struct opt opts[] = { ENV_JOB_OPTIONS(w), OPT_END };
+	int count = 0;
+	char **args = env_start(c, opts, &count);
+
+	env_no_arguments(args, count);
+	return env_ask(&w, &q, 1, &l);
+}
+
+int
+env_user(const struct env_call *c)
+{
+	return ask_one(c, ENV_USER);
+}
+
+int
+env_job_id(const struct env_call *c)
+{
+	return ask_one(c, ENV_JOB_ID);
+}
+
+int
+env_end_time(const struct env_call *c)
+{
+	return ask_one(c, ENV_END_TIME);
+}
+
+int
+env_nodes(const struct env_call *c)
+{
+	struct job_where w = { .prefix = NULL };
+	struct env_look l = { .plain = false };
+	const enum env_question q = ENV_NODES;
+	const struct opt opts[] = {
+		OPT_FLAG('e', "expand", &l.plain,
+			 "every name, with commas between"),
+		OPT_FLAG('c', "count", &l.count, "only how many there are"),
+		ENV_JOB_OPTIONS(w),
+		OPT_END,
+	};
+	int count = 0;
+	char **args = env_start(c, opts, &count);
+
+	env_no_arguments(args, count);
+	return env_ask(&w, &q, 1, &l);
+}
+
+/* `q` NULL: the argument says which directories. */
+static int
+ask_dirs(const struct env_call *c, const enum env_question *q)
+{
+	struct job_where w = { .prefix = NULL };
+	struct env_look l = { .line = q == NULL };
+	enum env_question which = ENV_CNTL;
+	const struct opt opts[] = {
+		OPT_FLAG('b', "base", &l.base, "without user and job"),
+		ENV_JOB_OPTIONS(w),
+		OPT_END,
+	};
+	int count = 0;
+	char **args = env_start(c, opts, &count);
+
+	if (q != NULL) {
+		env_no_arguments(args, count);
+		return env_ask(&w, q, 1, &l);
+	}
+	if (count != 1)
+		app_usage("which directories? control or cache");
+	if (str_eq(args[0], "cache"))
+		which = ENV_CACHE;
+	else if (!str_eq(args[0], "control"))
+		app_usage("%s: neither control nor cache", args[0]);
+	return env_ask(&w, &which, 1, &l);
+}
+
+int
+env_cntl_dir(const struct env_call *c)
+{
+	const enum env_question q = ENV_CNTL;
+
+	return ask_dirs(c, &q);
+}
+
+int
+env_cache_dir(const struct env_call *c)
+{
+	const enum env_question q = ENV_CACHE;
+
+	return ask_dirs(c, &q);
+}
+
+int
+env_list_dir(const struct env_call *c)
+{
+	return ask_dirs(c, NULL);
+}
+
+/* --- Parameters --- */
+
+struct telling {
+	const struct conf *conf;
+	bool value; /* nothing but the value */
+	struct json *list;
+	struct buf out;
+};
+
+static int
+tell_parameter(struct telling *t, const char *key, const char *text)
+{
+	struct json *j = NULL;
+
+	if (t->list == NULL)
+		return t->value ? buf_printf(&t->out, "%s\n", text)
+				: buf_printf(&t->out, "%s=%s\t%s\n", key, text,
+					     conf_source(t->conf, key));
+	j = json_new_object();
+	json_set_str(j, "name", key);
+	json_set_str(j, "value", text);
+	json_set_str(j, "source", conf_source(t->conf, key));
+	json_push(t->list, j);
+	return 0;
+}
+
+/* A parameter of several lines or properties: each as it stands. */
+static int
+tell_group(struct telling *t, const char *key, const struct conf_group *g)
+{
+	struct buf text = BUF_INIT;
+	int rc = buf_add_str(&text, g->value);
+
+	for (size_t i = 0; i < g->npairs && rc == 0; i++)
+		rc = buf_printf(&text, " %s=%s", g->pairs[i].key,
+				g->pairs[i].value);
+	if (rc == 0)
+		rc = tell_parameter(t, key, text.data);
+	buf_free(&text);
+	return rc;
+}
+
+static int
+tell_key(struct telling *t, const char *key, struct error *err)
+{
+	const struct conf_group *groups = NULL;
+	const size_t count = conf_groups(t->conf, key, &groups);
+	const char *value = conf_get(t->conf, key);
+	const char *source = conf_source(t->conf, key);
+	int rc = 0;
+
+	if (value == NULL)
+		return error_set(err, ERROR_ABSENT,
+				 "%s: not set, and nothing is built in", key);
+	if (count == 0 || str_eq(source, "environment"))
+		rc = tell_parameter(t, key, value);
+	for (size_t i = 0; i < count && !str_eq(source, "environment"); i++)
+		if (rc == 0)
+			rc = tell_group(t, key, &groups[i]);
+	return rc < 0 ? error_no_memory(err) : 0;
+}
+
+int
+env_conf(const struct env_call *c)
+{
+	struct job_where w = { .prefix = NULL };
+	struct telling t = { .value = false };
+	struct error err = ERROR_INIT;
+	bool as_json = false;
+	int count = 0, status = STATUS_OK;
+	const struct opt opts[] = {
+		OPT_FLAG(0, "value", &t.value, "only the value"),
+		OPT_FLAG(0, "json", &as_json, "print JSON"),
+		ENV_JOB_OPTIONS(w),
+		OPT_END,
+	};
+	char **args = env_start(c, opts, &count);
+	struct job j;
+
+	if (env_open_job(&j, &w, &err) < 0)
+		return app_report(STATUS_OK, &err);
+	t.conf = j.conf;
+	t.list = as_json ? json_new_array() : NULL;
+	for (size_t i = 0; count == 0 && i < conf_builtins(); i++) {
+		const char *value = NULL, *key = conf_builtin(i, &value);
+
+		if (tell_key(&t, key, &err) < 0)
+			status = app_report(status, &err);
+	}
+	for (; *args != NULL; args++)
+		if (tell_key(&t, *args, &err) < 0)
+			status = app_report(status, &err);
+	job_close(&j);
+	if (as_json)
+		return error_worse_status(status, env_finish_json(t.list));
+	return error_worse_status(status, env_finish(0, &t.out, &err));
+}
+
+/* --- Node lists --- */
+
+/* What is made of the lists in the arguments. */
+enum operation { OP_UNION, OP_MINUS, OP_BOTH };
+
+static int
+combine(struct hostlist *h, char **args, enum operation op, struct error *err)
+{
+	struct hostlist other;
+	int rc = hostlist_add(h, args[0], err);
+
+	for (size_t i = 1; rc == 0 && args[i] != NULL; i++) {
+		if (op == OP_UNION) {
+			rc = hostlist_add(h, args[i], err);
+			continue;
+		}
+		if (hostlist_init(&other, err) < 0)
+			return -1;
+		rc = hostlist_add(&other, args[i], err);
+		if (rc == 0)
+			rc = op == OP_MINUS ? hostlist_minus(h, &other, err)
+					    : hostlist_both(h, &other, err);
+		hostlist_free(&other);
+	}
+	return rc;
+}
+
+/* A number as an option has it, not 0; without the option it is 0. */
+static int64_t
+signed_number(const char *option, const char *text)
+{
+	struct error err = ERROR_INIT;
+	int64_t n = 0;
+
+	if (text == NULL)
+		return 0;
+	if (num_i64(text, -(int64_t)HOSTLIST_MAX, HOSTLIST_MAX, &n, &err) < 0)
+		app_usage("%s: %s", option, err.text);
+	if (n == 0)
+		app_usage("%s: nodes are counted from 1, or from -1", option);
+	return n;
+}
+
+struct list_request {
+	enum operation op;
+	bool repeats;
+	int64_t nth, keep;
+	const char *separator; /* not NULL: every name */
+	struct env_look look;
+};
+
+static int
+list_answer(char **args, const struct list_request *r, struct buf *out,
+	    struct error *err)
+{
+	struct hostlist h;
+	const char *name = NULL;
+	int rc = -1;
+
+	if (hostlist_init(&h, err) < 0)
+		return -1;
+	if (combine(&h, args, r->op, err) < 0 ||
+	    (!r->repeats && hostlist_uniq(&h, err) < 0))
+		goto out;
+	if (r->keep != 0)
+		hostlist_keep(&h, r->keep);
+	if (r->nth != 0) {
+		name = hostlist_nth(&h, r->nth);
+		rc = name == NULL ? error_set(err, ERROR_ABSENT,
+					      "there is no node %" PRId64
+					      " in a list of %zu",
+					      r->nth, h.count)
+				  : buf_printf(out, "%s\n", name);
+	} else if (r->separator != NULL && !r->look.count && h.count > 0) {
+		rc = hostlist_plain(&h, r->separator, out, err);
+		if (rc == 0)
+			rc = buf_add_char(out, '\n');
+	} else {
+		rc = env_tell_nodes(&h, &r->look, out, err);
+	}
+out:
+	hostlist_free(&h);
+	if (rc < 0 && err->kind == ERROR_NONE)
+		error_no_memory(err);
+	return rc;
+}
+
+int
+env_hostlist(const struct env_call *c)
+{
+	struct list_request r = { .op = OP_UNION };
+	const char *nth = NULL, *keep = NULL;
+	int op = OP_UNION, count = 0;
+	const struct opt opts[] = {
+		OPT_GROUP("Lists: of several the union, or"),
+		OPT_VERB('m', "minus", &op, OP_MINUS,
+			 "of the first what is in no other"),
+		OPT_VERB('i', "intersect", &op, OP_BOTH, "what is in all"),
+		OPT_GROUP("What to print of it"),
+		OPT_FLAG('e', "expand", &r.look.plain, "every name"),
+		OPT_STRING('d', "delimiter", &r.separator, "TEXT", OPT_ANY,
+			   "between the names of --expand (default a comma)"),
+		OPT_FLAG('c', "count", &r.look.count, "how many there are"),
+		OPT_STRING('n', "nth", &nth, "N", OPT_ANY,
+			   "the Nth, from 1; from the end: -1"),
+		OPT_STRING('s', "size", &keep, "N", OPT_ANY,
+			   "only the first N, or the last -N"),
+		OPT_FLAG(0, "repeats", &r.repeats,
+			 "keep a name as often as it is there"),
+		OPT_END,
+	};
+	struct error err = ERROR_INIT;
+	struct buf out = BUF_INIT;
+	char **args = env_start(c, opts, &count);
+
+	if (count == 0)
+		app_usage("which nodes? give a list, as node[1-4,7]");
+	if (!r.look.plain)
+		r.separator = NULL;
+	r.op = (enum operation)op;
+	r.nth = signed_number("--nth", nth);
+	r.keep = signed_number("--size", keep);
+	return env_finish(list_answer(args, &r, &out, &err), &out, &err);
+}

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scr_env_nodes.c - verbs of scr_env: which nodes are fit, and shall the job
+ * go on.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "arena.h"
+#include "buf.h"
+#include "conf.h"
+#include "error.h"
+#include "hostlist.h"
+#include "job/halt.h"
+#include "job/health.h"
+#include "job/jobfiles.h"
+#include "job/relaunch.h"
+#include "job/remote.h"
+#include "json.h"
+#include "mem.h"
+#include "meta/log.h"
+#include "num.h"
+#include "scr_env.h"
+#include "str.h"
+
+/* Seconds a node has to answer, and that a way to it may take. */
+#define ANSWER_SECS 20
+#define CONNECT_SECS 10
+
+/* --- Which nodes are fit --- */
+
+struct down_request {
+	struct job_where where;
+	const char *remote, *launcher, *down, *seconds;
+	uint64_t timeout, fanout;
+	bool reason, log, free, read, json;
+	const char *helper;
+};
+
+/* SCR_NODE_TESTS, LLNL's list of tests: without dir_capacity no directory is
+ * looked at; that a node answers is always tested. */
+static bool
+reach_only(const struct conf *c)
+{
+	const char *tests = conf_get(c, "SCR_NODE_TESTS");
+	bool dirs = tests == NULL;
+
+	for (size_t n = 0; tests != NULL && *tests != '\0'; tests += n) {
+		tests += strspn(tests, ", \t");
+		n = strcspn(tests, ", \t");
+		if (n == 12 && strncmp(tests, "dir_capacity", n) == 0)
+			dirs = true;
+		else if (n > 0 && strncmp(tests, "ping", n) != 0 &&
+			 strncmp(tests, "echo", n) != 0)
+			app_warn("SCR_NODE_TESTS from %s: there is no test "
+				 "%.*s",
+				 conf_source(c, "SCR_NODE_TESTS"), (int)n,
+				 tests);
+	}
+	return !dirs;
+}
+
+/* An event for each node that is down.  A log that cannot be written is told,
+ * but changes no answer. */
+static void
+log_down(const struct job *j, const struct hostlist *nodes,
+	 const struct health *h, enum health_use use, double secs)
+{
+	char host[HOST_NAME_MAX + 1] = "localhost";
+	struct log_line l = { .time = (int64_t)time(NULL),
+			      .host = host,
+			      .job_id = j->id,
+			      .event = "NODE_FAIL",
+			      .dataset = -1,
+			      .procs = -1,
+			      .nodes = -1,
+			      .files = -1,
+			      .secs = secs,
+			      .bytes = -1 };
+	struct error err = ERROR_INIT;
+	struct buf note = BUF_INIT;
+
+	(void)gethostname(host, sizeof(host) - 1);
+	for (size_t i = 0; i < h->count && err.kind == ERROR_NONE; i++) {
+		if (health_good(h->nodes[i].state, use))
+			continue;
+		buf_clear(&note);
+		if (buf_printf(&note, "%s: %s", nodes->names[i],
+			       h->nodes[i].why) < 0)
+			break;
+		l.note = note.data;
+		(void)jobfiles_log(j->prefix, j->conf, &l, &err);
+	}
+	if (err.kind != ERROR_NONE)
+		app_warn("%s", err.text);
+	buf_free(&note);
+}
+
+static int
+set_remote(struct job *j, const struct down_request *r,
+	   const struct hostlist *nodes, struct remote_options *o,
+	   struct error *err)
+{
+	struct buf said = BUF_INIT;
+	const char *name = r->remote;
+	int rc = -1;
+
+	if (name == NULL)
+		name = r->launcher;
+	if (name == NULL)
+		name = conf_get(j->conf, "SCR_REMOTE");
+	if (remote_choose(name, o, err) < 0)
+		return -1;
+	o->fanout = (unsigned)r->fanout;
+	o->limit = (double)r->timeout;
+	o->connect = r->timeout < CONNECT_SECS ? o->limit : CONNECT_SECS;
+	o->job_id = r->where.job_id;
+	o->stop = app_stop;
+	rc = nodes->count > 0 ? remote_settle(nodes, o, &said, err) : 0;
+	if (rc == 0 && said.len > 0)
+		app_note("%s", said.data);
+	buf_free(&said);
+	return rc;
+}
+
+static int
+tell_health(const struct down_request *r, const struct hostlist *nodes,
+	    const struct health *h, enum health_use use, struct buf *out,
+	    struct error *err)
+{
+	const struct env_look look = { .plain = false };
+	struct hostlist down;
+	int rc = -1;
+
+	if (r->json)
+		return json_print(health_json(h, nodes, use), stdout, err);
+	if (r->reason)
+		return health_reasons(h, nodes, use, out, err);
+	if (hostlist_init(&down, err) < 0)
+		return -1;
+	if (health_bad_nodes(h, nodes, use, &down, err) == 0)
+		rc = env_tell_nodes(&down, &look, out, err);
+	hostlist_free(&down);
+	return rc;
+}
+
+/* Ask about the job's nodes, and tell. */
+static int
+find_down(struct job *j, const struct down_request *r, double secs,
+	  struct buf *out, struct error *err)
+{
+	struct arena *arena = arena_new();
+	struct remote_options remote = { .kind = REMOTE_AUTO };
+	struct health_options o = {
+		.use = r->read ? HEALTH_READ : HEALTH_RUN,
+		.reach_only = reach_only(j->conf),
+		.free = r->free,
+		.helper = r->helper,
+		.remote = &remote,
+	};
+	struct hostlist down = { .count = 0 };
+	struct health h = { .count = 0 };
+	int rc = -1;
+
+	if (arena == NULL)
+		return error_no_memory(err);
+	if (job_nodes(j, err) < 0 || hostlist_init(&down, err) < 0)
+		goto out;
+	if (r->down != NULL && hostlist_add(&down, r->down, err) < 0) {
+		error_wrap(err, "--down");
+		goto out;
+	}
+	o.down = &down;
+	o.dirs = health_job_dirs(j, arena, &o.ndirs, err);
+	if (o.dirs == NULL || set_remote(j, r, &j->nodes, &remote, err) < 0 ||
+	    health_check(j, &j->nodes, &o, &h, err) < 0)
+		goto out;
+	rc = tell_health(r, &j->nodes, &h, o.use, out, err);
+	if (r->log)
+		log_down(j, &j->nodes, &h, o.use, secs);
+out:
+	health_free(&h);
+	hostlist_free(&down);
+	arena_free(arena);
+	return rc;
+}
+
+/* The arguments joined by commas: the nodes to ask about. */
+static int
+join(char **args, struct buf *out)
+{
+	for (size_t i = 0; args[i] != NULL; i++)
+		if (buf_printf(out, "%s%s", i > 0 ? "," : "", args[i]) < 0)
+			return -1;
+	return 0;
+}
+
+/* Run down-nodes with what the options said. */
+static int
+down_nodes(struct down_request *r, char **args, double secs)
+{
+	struct error err = ERROR_INIT;
+	struct buf list = BUF_INIT, out = BUF_INIT;
+	struct job j;
+	int rc = join(args, &list);
+
+	if (rc < 0)
+		error_no_memory(&err);
+	else if (args[0] != NULL)
+		r->where.nodes = list.data;
+	if (rc == 0)
+		rc = env_open_job(&j, &r->where, &err);
+	if (rc == 0) {
+		app_catch_signals();
+		rc = find_down(&j, r, secs, &out, &err);
+		job_close(&j);
+	}
+	buf_free(&list);
+	return env_finish(rc, &out, &err);
+}
+
+int
+env_down_nodes(const struct env_call *c)
+{
+	struct down_request r = { .timeout = ANSWER_SECS };
+	uint64_t secs = UINT64_MAX;
+	const struct opt opts[] = {
+		OPT_FLAG('r', "reason", &r.reason, "a line with NODE: REASON"),
+		OPT_FLAG('f', "free", &r.free,
+			 "sizes are of free space, not of the file system"),
+		OPT_STRING('d', "down", &r.down, "LIST", OPT_ANY,
+			   "nodes that are down, not to be asked"),
+		OPT_FLAG(0, "read", &r.read,
+			 "list only those from which no data can be read"),
+		OPT_FLAG('l', "log", &r.log,
+			 "add an event for each to the log"),
+		OPT_U64('s', "secs", &secs, "N", 0, INT32_MAX,
+			"seconds to put into these events"),
+		OPT_FLAG(0, "json", &r.json, "print JSON, of all nodes"),
+		OPT_GROUP("How to ask"),
+		OPT_STRING('j', "joblauncher", &r.launcher, "NAME", OPT_ANY,
+			   "as --remote"),
+		OPT_STRING(0, "remote", &r.remote,
+			   "auto|pdsh|ssh|srun|flux|mpiexec|local", OPT_WORDS,
+			   "by which program (default SCR_REMOTE, then found)"),
+		OPT_U64(0, "fanout", &r.fanout, "N", 1, REMOTE_FANOUT_MAX,
+			"nodes at a time (default 64)"),
+		OPT_U64(0, "timeout", &r.timeout, "SECONDS", 1, 86400,
+			"that a node may take (default 20)"),
+		OPT_STRING(0, "helper", &r.helper, "FILE", OPT_FILE,
+			   "scr_env as the nodes have it (default: as here)"),
+		ENV_JOB_OPTIONS(r.where),
+		OPT_END,
+	};
+	char **args = env_start(c, opts, NULL);
+
+	return down_nodes(&r, args, secs == UINT64_MAX ? -1 : (double)secs);
+}
+
+/* --- On the node --- */
+
+/* "DIR" or "DIR:BYTES", cut up in place. */
+static void
+take_dir(struct health_dir *d, char *text, bool is_cntl)
+{
+	char *colon = strrchr(text, ':');
+
+	*d = (struct health_dir){ .path = text, .is_cntl = is_cntl };
+	if (colon != NULL &&
+	    num_bytes(colon + 1, UINT64_MAX, &d->bytes, NULL) == 0)
+		*colon = '\0';
+}
+
+/* Directories of an option; under LLNL's name an item may be several. */
+static int
+take_dirs(struct health_dir *to, size_t *n, const struct opt_list *list,
+	  bool is_cntl, bool split, struct arena *a)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		char *rest = arena_strdup(a, list->items[i]), *one = NULL;
+
+		if (rest == NULL)
+			return -1;
+		while ((one = split ? strsep(&rest, ",") : rest) != NULL) {
+			if (one[0] != '\0')
+				take_dir(&to[(*n)++], one, is_cntl);
+			if (!split)
+				break;
+		}
+	}
+	return 0;
+}
+
+/* No item holds more directories than it has bytes. */
+static size_t
+most_dirs(const struct opt_list *list)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		n += strlen(list->items[i]) / 2 + 1;
+	return n;
+}
+
+static int
+check_node(const struct health_test *t, struct buf *out)
+{
+	struct error err = ERROR_INIT;
+	struct buf lines = BUF_INIT;
+	const int state = health_test_dirs(t, &lines, &err);
+	int rc = state < 0 ? -1 : 0;
+
+	if (state == HEALTH_OK)
+		rc = buf_add_str(out, "scr_check_node: PASS\n");
+	for (char *p = lines.data; rc == 0 && p != NULL && *p != '\0';) {
+		const size_t len = strcspn(p, "\n");
+
+		rc = buf_printf(out, "scr_check_node: FAIL: %.*s\n", (int)len,
+				p);
+		p += len + (p[len] == '\n');
+	}
+	buf_free(&lines);
+	if (rc < 0)
+		error_no_memory(&err);
+	rc = env_finish(rc, out, &err);
+	return rc == STATUS_OK && state != HEALTH_OK ? STATUS_FAILED : rc;
+}
+
+int
+env_check_node(const struct env_call *c)
+{
+	struct opt_list cntl = { .count = 0 }, cache = { .count = 0 };
+	struct health_test t = { .use = HEALTH_RUN };
+	struct health_dir *dirs = NULL;
+	struct buf out = BUF_INIT;
+	bool look = false;
+	int count = 0, status = STATUS_FAILED;
+	const struct opt opts[] = {
+		OPT_LIST(0, "cntl", &cntl, "DIR[:SIZE]", OPT_DIR,
+			 "control directory, and what its file system has"),
+		OPT_LIST(0, "cache", &cache, "DIR[:SIZE]", OPT_DIR,
+			 "the same for a cache directory"),
+		OPT_FLAG('f', "free", &t.free,
+			 "sizes are of free space, not of the file system"),
+		OPT_FLAG(0, "read", &look,
+			 "only look whether they can be read"),
+		OPT_END,
+	};
+	char **args = env_start(c, opts, &count);
+	struct arena *a = arena_new();
+
+	env_no_arguments(args, count);
+	if (look)
+		t.use = HEALTH_READ;
+	if (a != NULL)
+		dirs = arena_alloc(a, most_dirs(&cntl) + most_dirs(&cache) + 1,
+				   sizeof(*dirs));
+	t.dirs = dirs;
+	if (dirs != NULL &&
+	    take_dirs(dirs, &t.count, &cntl, true, c->llnl, a) == 0 &&
+	    take_dirs(dirs, &t.count, &cache, false, c->llnl, a) == 0)
+		status = check_node(&t, &out);
+	else
+		app_error("out of memory");
+	opt_list_free(&cntl);
+	opt_list_free(&cache);
+	arena_free(a);
+	return status;
+}
+
+/* --- Shall the job go on? --- */
+
+/* "Stop" is status 0 and "go on" is 1, so a failure has to be another: a loop
+ * that takes it for "go on" would run for ever. */
+#define STATUS_STOP 0
+#define STATUS_GO_ON 1
+#define STATUS_UNKNOWN 2
+
+int
+env_should_exit(const struct env_call *c)
+{
+	struct relaunch r = { .runs = -1, .now = (int64_t)time(NULL) };
+	struct hostlist down = { .count = 0 };
+	struct job_where w = { .prefix = NULL };
+	struct error err = ERROR_INIT;
+	struct buf lines = BUF_INIT;
+	const char *list = NULL;
+	uint64_t runs = UINT64_MAX;
+	bool stop = false;
+	int count = 0, rc = -1;
+	const struct opt opts[] = {
+		OPT_STRING(0, "down", &list, "LIST", OPT_ANY,
+			   "nodes that are down"),
+		OPT_U64(0, "min-nodes", &r.min_nodes, "N", 1, HOSTLIST_MAX,
+			"needed (default SCR_MIN_NODES, as last run, all)"),
+		OPT_U64(0, "runs", &runs, "N", 0, INT32_MAX,
+			"runs that are left"),
+		ENV_JOB_OPTIONS(w),
+		OPT_END,
+	};
+	char **args = env_start(c, opts, &count);
+	struct job j;
+
+	env_no_arguments(args, count);
+	if (runs != UINT64_MAX)
+		r.runs = (int64_t)runs;
+	if (env_open_job(&j, &w, &err) < 0) {
+		app_report(STATUS_OK, &err);
+		return STATUS_UNKNOWN;
+	}
+	if (hostlist_init(&down, &err) == 0 &&
+	    (list == NULL || hostlist_add(&down, list, &err) == 0)) {
+		r.down = list != NULL ? &down : NULL;
+		rc = relaunch_check(&j, &r, &stop, &lines, &err);
+	}
+	hostlist_free(&down);
+	job_close(&j);
+	if (rc == 0 && app_verbosity() < 0)
+		buf_clear(&lines);
+	if (env_finish(rc, &lines, &err) != STATUS_OK)
+		return STATUS_UNKNOWN;
+	return stop ? STATUS_STOP : STATUS_GO_ON;
+}
+
+int
+env_retries_halt(const struct env_call *c)
+{
+	struct job_where w = { .prefix = NULL };
+	struct error err = ERROR_INIT;
+	struct buf lines = BUF_INIT;
+	bool stop = true;
+	int count = 0, rc = -1;
+	const struct opt opts[] = {
+		OPT_STRING('d', "dir", &w.prefix, "DIR", OPT_DIR,
+			   "as --prefix"),
+		ENV_JOB_OPTIONS(w),
+		OPT_END,
+	};
+	char **args = env_start(c, opts, &count);
+	struct job j;
+
+	env_no_arguments(args, count);
+	/* As LLNL's: if it cannot be told, the answer is to stop. */
+	if (env_open_job(&j, &w, &err) < 0) {
+		app_report(STATUS_OK, &err);
+		return STATUS_STOP;
+	}
+	rc = halt_check(j.prefix, j.conf, (int64_t)time(NULL), &stop, &lines,
+			&err);
+	job_close(&j);
+	if (env_finish(rc, &lines, &err) != STATUS_OK)
+		return STATUS_STOP;
+	return stop ? STATUS_STOP : STATUS_GO_ON;
+}

@@ -1,0 +1,165 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# scr_prerun: a prefix is made ready; what is another job's is left alone.
+
+load helper
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export TZ=UTC USER=me SCRKIT_SYSTEM_CONF=/nonexistent
+	local name
+
+	for name in ${!SLURM*} ${!LSB*} ${!FLUX*} ${!PBS*} ${!SCR_*}; do
+		unset "$name"
+	done
+}
+
+# A prefix with a flush file of job 1000: all saved; or not.
+prefix() {
+	local dir
+
+	dir=$(golden scr3)
+	rm -rf p
+	case $1 in
+	saved) cp -a "$dir/index_multi/prefix_after_run" p ;;
+	unsaved) cp -a "$dir/xor_4/cache/prefix" p ;;
+	esac
+	chmod -R u+w p
+}
+
+# SLURM, in which these jobs are running (their states, too).
+slurm() {
+	mkdir -p stub
+	printf '#!/bin/sh\ncat <<END\n%s\nEND\n' "$1" >stub/squeue
+	chmod +x stub/squeue
+	PATH=$PWD/stub:$PATH
+	export SLURM_JOB_ID=7 SLURM_JOBID=7
+}
+
+@test "usage errors" {
+	try scr_prerun extra
+	assert_usage_error "extra: nothing but options"
+	try scr_prerun --resmgr condor
+	assert_status 2
+	assert_stderr_one_line condor
+}
+
+@test "makes the prefix, needs neither pdsh nor a resource manager" {
+	try env PATH="$BIN" "$BIN/scr_prerun" -p "a new/one"
+	assert_status 0
+	assert_stderr_empty
+	assert_output_is ''
+	[ -d "a new/one/.scr" ]
+	SCR_PREFIX=two try scr_prerun
+	assert_status 0
+	[ -d two/.scr ]
+}
+
+@test "SCR_ENABLE=0, also from a file: nothing is done" {
+	SCR_ENABLE=0 try scr_prerun -p p
+	assert_status 0
+	[ ! -e p ]
+	mkdir q
+	echo SCR_ENABLE=0 >q/.scrconf
+	try scr_prerun -p q
+	assert_status 0
+	[ ! -e q/.scr ]
+}
+
+@test "files of a job that has ended go, halt and index stay" {
+	prefix saved
+	slurm '7 R'
+	try scr_prerun -p p
+	assert_status 0
+	assert_stderr_empty
+	[ ! -e p/.scr/flush.scr ] && [ ! -e p/.scr/nodes.scr ]
+	[ ! -e p/.scr/flush.scr.bak ]
+	[ -e p/.scr/halt.scr ] && [ -e p/.scr/index.scr ]
+}
+
+@test "what was never saved is kept aside" {
+	prefix unsaved
+	cp p/.scr/flush.scr old
+	slurm '7 R'
+	try scr_prerun -p p
+	assert_status 0
+	assert_stderr_one_line flush.scr.bak
+	[ ! -e p/.scr/flush.scr ]
+	cmp old p/.scr/flush.scr.bak
+}
+
+@test "C: a second job on the prefix keeps the first one's files" {
+	prefix unsaved
+	slurm $'7 R\n1000 R'
+	try scr_prerun -p p
+	assert_status 0
+	assert_stderr_one_line "job 1000 runs"
+	[ -e p/.scr/flush.scr ] && [ -e p/.scr/nodes.scr ]
+	# One that is just being cleaned up has ended.
+	slurm $'7 R\n1000 CG'
+	try scr_prerun -p p
+	[ ! -e p/.scr/flush.scr ]
+}
+
+@test "not known whether it runs: kept, unless forced" {
+	prefix unsaved
+	try scr_prerun -p p --job-id 7
+	assert_status 0
+	assert_stderr_one_line "job 1000, which may still run" --force
+	[ -e p/.scr/flush.scr ]
+	try scr_prerun -p p --job-id 7 --force
+	assert_status 0
+	[ ! -e p/.scr/flush.scr ] && [ -e p/.scr/flush.scr.bak ]
+}
+
+@test "this very job's files are kept: a script may prepare twice" {
+	prefix unsaved
+	SCR_JOB_ID=1000 try scr_prerun -p p
+	assert_status 0
+	assert_stderr_empty
+	[ -e p/.scr/flush.scr ] && [ -e p/.scr/nodes.scr ]
+}
+
+@test "LSF, PBS and Flux say whether a job runs" {
+	mkdir stub
+	PATH=$PWD/stub:$PATH
+	printf '#!/bin/sh\necho "1000 RUN"\necho "7 RUN"\n' >stub/bjobs
+	printf '%s\n' '#!/bin/sh' \
+		'echo "Job id  Name  User  Time Use S Queue"' \
+		'echo "------- ----- ----- -------- - -----"' \
+		'echo "1000.srv  a   me    00:00:00 R batch"' >stub/qstat
+	printf '#!/bin/sh\necho "f1000 1000"\n' >stub/flux
+	chmod +x stub/*
+	prefix unsaved
+	LSB_JOBID=7 try scr_prerun -p p --resmgr lsf --job-id 7
+	assert_stderr_has "job 1000 runs"
+	PBS_JOBID=7.srv try scr_prerun -p p --resmgr pbs --job-id 7
+	assert_stderr_has "job 1000 runs"
+	FLUX_JOB_ID=f7 try scr_prerun -p p --resmgr flux --job-id 7
+	assert_stderr_has "job 1000 runs"
+	printf '#!/bin/sh\necho "7 RUN"\necho "1000 DONE"\n' >stub/bjobs
+	LSB_JOBID=7 try scr_prerun -p p --resmgr lsf --job-id 7
+	[ ! -e p/.scr/flush.scr ]
+}
+
+@test "a damaged flush file is kept aside" {
+	prefix saved
+	echo junk >p/.scr/flush.scr
+	try scr_prerun -p p
+	assert_status 0
+	assert_stderr_one_line flush.scr.bak
+	[ "$(cat p/.scr/flush.scr.bak)" = junk ]
+}
+
+@test "a prefix that cannot be made" {
+	: >file
+	try scr_prerun -p file
+	assert_status 1
+	assert_stderr_one_line file
+	[ "$(id -u)" != 0 ] || skip "root may write anywhere"
+	mkdir ro
+	chmod 500 ro
+	try scr_prerun -p ro/p
+	assert_status 1
+	assert_stderr_one_line ro/p
+}
