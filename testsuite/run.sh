@@ -11,6 +11,8 @@
 #     valgrind  the same under valgrind, without SCRKIT_SLOW
 #     fuzz      TREE/fuzz/replay_X with the files of testsuite/data/corpus/X
 #     bats      testsuite/cmd/*.bats and testsuite/golden/*.bats
+#     cluster   testsuite/cluster/*.bats, on several pretend nodes; skipped
+#               where there can be none
 #     examples  examples/*.sh: exit status 0, or 77 for "skipped"
 #
 # Tests see these variables:
@@ -89,7 +91,7 @@ run_one() {
 			--log-file="$scratch/$1.vg.%p" "$file")
 		;;
 	fuzz) args=("$file" "testsuite/data/corpus/${file##*/replay_}") ;;
-	bats) args=(bats --tap "$file") ;;
+	bats | cluster) args=(bats --tap "$file") ;;
 	examples) args=("$file") ;;
 	esac
 	# Not in the foreground, so that it can be ended when this is; the
@@ -236,6 +238,7 @@ for arg; do
 	unit:* | valgrind:*) add "${arg%%:*}" "$tree" "$tree"/test/t_* ;;
 	fuzz:*) add fuzz "$tree" "$tree"/fuzz/replay_* ;;
 	bats:*) add bats "$tree" testsuite/cmd/*.bats testsuite/golden/*.bats ;;
+	cluster:*) add cluster "$tree" testsuite/cluster/*.bats ;;
 	examples:*) add examples "$tree" examples/*.sh ;;
 	*) usage ;;
 	esac

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2034 # set for those who load it
+#
+# bed.bash - tests on several pretend nodes: `load bed`.  One bed for each file
+# of tests, brought up in setup_file (or for a single test, in it):
+#
+#     setup_file() { bed_up 4; }
+#
+#     @test "the dead node is named" {
+#             bed_lay xor_4
+#             bed_kill node2
+#             try on login env "${lay_env[@]}" scr_postrun ...
+#             assert_status 0
+#     }
+#
+# The commands under test come first in PATH on every node.  A file that has its
+# own setup, teardown or teardown_file calls bed_ready, bed_wipe or bed_down in
+# it.  golden.bash and helper.bash are loaded, too.
+
+load ../golden/golden
+
+BED=$TESTSUITE/cluster/bed.sh
+export BED
+
+# bed_up [N]: a bed of login and node1..nodeN (4).  It ends with the process that
+# called this, come what may.  Where there can be none, each test of the file is
+# skipped (by bed_ready, for bats cannot skip in setup_file).  $BED_DIR/pfs is
+# /pfs, seen from the machine.
+bed_up()
+{
+	local reason tree
+
+	if ! reason=$("$BED" check); then
+		unset BED_DIR
+		export BED_MISSING="no test bed: $reason"
+		[[ -z ${BATS_TEST_TMPDIR-} ]] || bed_ready
+		return 0
+	fi
+	tree=$(cd "$BIN/.." && pwd)
+	export BED_DIR=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}/bed
+	BED_TIE=$$ BED_LIFE=${TEST_TIMEOUT:-900} BED_PRELOAD=$tree \
+		BED_SHARE=$(cd "$TESTSUITE/.." && pwd) BED_WRITE=$tree \
+		BED_PATH=$tree/bin:$tree/gen "$BED" up "${1:-4}"
+}
+
+# bed_ready: skip the test if there is no bed.
+bed_ready()
+{
+	[[ -z ${BED_MISSING-} ]] || skip "$BED_MISSING"
+}
+
+# bed_down: the end of it, and of all that is on it.
+bed_down()
+{
+	[[ -z ${BED_DIR-} ]] || "$BED" down
+}
+
+setup() { bed_ready; }
+teardown() { bed_wipe; }
+teardown_file() { bed_down; }
+
+# bed_slurm_up: SLURM on it (once; nodes that are revived join again).  Where it
+# is not installed, the test is skipped.
+bed_slurm_up()
+{
+	local reason
+
+	reason=$("$BED" check slurm) || skip "no SLURM: $reason"
+	"$BED" slurm-up
+}
+
+# bed_slurm_lost NODE...: SLURM takes dead nodes for down now, which else takes it
+# more than 15 seconds to find out.
+bed_slurm_lost()
+{
+	local node
+
+	for node; do
+		"$BED" exec login scontrol update "nodename=$node" state=down \
+			reason=lost || return
+	done
+}
+
+# on NODE CMD...: run a command there, with the input, output and status it would
+# have here; it is killed, with status 124, when it takes longer than BED_LIMIT
+# seconds (60).  It may go on in the background: bats does not wait for it.
+on()
+{
+	timeout -k 2 "${BED_LIMIT:-60}" "$BED" exec "$@" 3>&-
+}
+
+# bed_each CMD NODE...: one of bed.sh's commands without further arguments, for
+# each of these nodes.
+bed_each()
+{
+	local command=$1 node
+
+	shift
+	for node; do
+		"$BED" "$command" "$node" || return
+	done
+}
+
+# Silent death, like a power cut: what was sent to them gets no answer.
+bed_kill() { bed_each kill "$@"; }
+
+# A death that peers notice: their connections are closed.
+bed_kill_soft()
+{
+	local node
+
+	for node; do
+		"$BED" kill "$node" soft || return
+	done
+}
+
+# Back, with empty storage.
+bed_revive() { bed_each revive "$@"; }
+
+# All processes of these nodes stop, and go on.
+bed_freeze() { bed_each freeze "$@"; }
+bed_thaw() { bed_each thaw "$@"; }
+
+# The network of these nodes is cut, and comes back.
+bed_unplug() { bed_each unplug "$@"; }
+bed_plug() { bed_each plug "$@"; }
+
+# Their ssh refuses connections; or does not answer at all.
+bed_refuse() { bed_each refuse "$@"; }
+bed_accept() { bed_each accept "$@"; }
+bed_mute() { bed_each mute "$@"; }
+bed_unmute() { bed_each unmute "$@"; }
+
+# NODE [DIR], DIR is /ssd: no room left, and room again.
+bed_fill() { "$BED" fill "$@"; }
+bed_drain() { "$BED" drain "$@"; }
+
+# NODE [DIR]: cannot be written, and can be again.
+bed_readonly() { "$BED" readonly "$@"; }
+bed_writable() { "$BED" writable "$@"; }
+
+# NODE BYTES_PER_SECOND [DIR [FSYNC_MS]]; NODE BYTES ERRNO [DIR]: writing fails
+# after so many bytes of a process; NODE: both no longer.
+bed_slow() { "$BED" slow "$@"; }
+bed_broken() { "$BED" broken "$@"; }
+bed_fast() { "$BED" fast "$@"; }
+
+# Undo all faults; bed_wipe: and empty all storage, unlay what was laid.
+bed_heal() { "$BED" heal; }
+bed_wipe()
+{
+	[[ ! -e ${BED_DIR-}/committed ]] || "$BED" wipe
+}
+
+# bed_lay [-s] CASE [DIR]: lay out the golden snapshot `cache` of CASE, as it was
+# when its job ended: node K of the case is node K+1 here.  On each of them,
+# below the paths that its metadata have,
+#
+#     /tmp/scrgold/CASE/local         is /ssd/CASE (the cache, in cache/)
+#     /tmp/scrgold/CASE/local/cntl    is /dev/shm/CASE (the control directory)
+#     /tmp/scrgold/CASE/prefix        is /pfs/DIR, DIR is CASE/prefix; on all
+#                                     nodes and login
+#
+# so that what befalls /ssd befalls the cache, and a revived node has the
+# directories, but nothing in them.  With -s all nodes have the cache in common,
+# in /pfs/CASE/local.  Sets
+#
+#     lay_prefix   the prefix on the nodes, as recorded
+#     lay_pfs      the same, seen from the machine
+#     lay_cache, lay_cntl   the base directories
+#     lay_env      an array: SCR_* as the job had them, for
+#                  `on login env "${lay_env[@]}" CMD...`
+bed_lay()
+{
+	local shared='' case snap root node count nodes=() at i
+
+	[[ $1 != -s ]] || { shared=1 && shift; }
+	case=$1
+	snap=$BATS_FILE_TMPDIR/lay.$case
+	[[ -d $snap ]] || snapshot "$case" cache "$snap"
+	count=$(find "$snap/nodes" -mindepth 1 -maxdepth 1 | wc -l)
+	root=/tmp/scrgold/$case
+	for ((i = 1; i <= count; i++)); do
+		nodes+=("node$i")
+	done
+	at=/ssd/$case
+	[[ -z $shared ]] || at=/pfs/$case/local
+	{
+		for node in "${nodes[@]}"; do
+			printf '%s\t%s\t%s\n' "$node" "$at" "$root/local" \
+				"$node" "/dev/shm/$case" "$root/local/cntl"
+		done
+		for node in $("$BED" status | cut -d ' ' -f 1); do
+			printf '%s\t%s\t%s\n' "$node" \
+				"/pfs/${2:-$case/prefix}" "$root/prefix"
+		done
+	} | "$BED" bind
+	for ((i = 1; i <= count; i++)); do
+		tar -C "$snap/nodes/node$((i - 1))" -cf - . |
+			on "node$i" tar -C "$root/local" --no-overwrite-dir -xf -
+	done
+	cp -a "$snap/prefix/." "$BED_DIR/pfs/${2:-$case/prefix}"
+	lay_prefix=$root/prefix
+	lay_pfs=$BED_DIR/pfs/${2:-$case/prefix}
+	lay_cache=$root/local/cache
+	lay_cntl=$root/local/cntl
+	lay_env=(SCR_USER_NAME=golduser SCR_JOB_ID=1000 SCR_JOB_NAME=goldjob
+		SCR_CLUSTER_NAME=goldcluster SCR_CONF_FILE=/dev/null
+		"SCR_PREFIX=$lay_prefix" "SCR_CACHE_BASE=$lay_cache"
+		"SCR_CNTL_BASE=$lay_cntl" SCR_CACHE_BYPASS=0 SCR_CACHE_SIZE=4
+		"SCR_NODELIST=$(IFS=, && echo "${nodes[*]}")")
+}

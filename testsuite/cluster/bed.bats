@@ -1,0 +1,380 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154 # bats and bed_lay set them
+# shellcheck disable=SC2016,SC2030,SC2031 # for shells there; for one test
+# The test bed itself: it does what tests on it count on, and leaves nothing.
+
+load bed
+
+setup_file() { bed_up 4; }
+
+# seconds CMD...: how many whole seconds it takes; the status is lost.
+seconds()
+{
+	local start=$SECONDS
+
+	"$@" >/dev/null 2>&1
+	echo $((SECONDS - start))
+}
+
+# The machine's processes of the bed in $1: "PID START".
+processes()
+{
+	local pids more
+
+	read -r pids _ <"$1/outer"
+	more=$pids
+	while more=$(ps -o pid= --ppid "${more//[^0-9]/,}" | tr -d ' '); do
+		[[ -n $more ]] || break
+		pids+=$'\n'$more
+	done
+	for more in $pids; do
+		stat -c "$more %Y" "/proc/$more"
+	done
+}
+
+# The network and process namespaces of these.
+namespaces()
+{
+	local pid
+
+	while read -r pid _; do
+		readlink "/proc/$pid/ns/net" "/proc/$pid/ns/pid"
+	done <<<"$1" | sort -u
+}
+
+# gone DIR PROCESSES NAMESPACES: nothing of them is left, in two seconds.
+gone()
+{
+	local i pid start left
+
+	for ((i = 0; i < 20; i++)); do
+		left=
+		while read -r pid start; do
+			[[ -z $start || ! -e /proc/$pid/exe ]] ||
+				[[ $(stat -c %Y "/proc/$pid") != "$start" ]] ||
+				left+=" $pid"
+		done <<<"$2"
+		[[ -n $left ]] || break
+		sleep 0.1
+	done
+	[[ -z $left ]] || failed "processes left:$left"
+	! grep -sF "$1" /proc/[0-9]*/mountinfo || failed "mounts left"
+	[[ -z $3 ]] || ! readlink /proc/[0-9]*/ns/* | grep -Fx "$3" ||
+		failed "namespaces left"
+}
+
+# --- What there is ---------------------------------------------------------------
+
+@test "a command on a node: its arguments, input, output and status" {
+	try on node3 sh -c 'hostname; cat; echo "$1" >&2; exit 7' - 'a "b" $c' \
+		<<<hello
+	assert_status 7
+	assert_output_is $'node3\nhello'
+	[[ $stderr == 'a "b" $c' ]]
+	cd "$BIN"
+	[[ $(on node1 pwd) == "$(pwd)" ]]
+	try on node9 true
+	assert_status 1
+	assert_stderr_one_line node9
+}
+
+@test "pdsh over ssh reaches all nodes, and has the commands of this build" {
+	try on login pdsh -S -R ssh -w 'node[1-4]' 'command -v scr_index'
+	assert_status 0
+	diff <(printf "node%s: $(cd "$BIN" && pwd)/scr_index\n" 1 2 3 4) \
+		<(sort <<<"$output")
+	try on node2 ssh node4 'scr_index --version && hostname'
+	assert_status 0
+	assert_output_has scr_index node4
+}
+
+@test "storage: a node's own, and shared by all" {
+	for dir in /ssd /dev/shm /tmp /root /etc; do
+		on node2 sh -c "echo mine >$dir/bed.test"
+		try on node1 ls "$dir/bed.test"
+		assert_status 2
+		[[ ! -e $dir/bed.test ]]
+	done
+	on node2 sh -c 'echo ours >/pfs/f'
+	[[ $(on node1 cat /pfs/f) == ours && $(cat "$BED_DIR/pfs/f") == ours ]]
+	bed_wipe
+	[[ -z $(on node2 find /ssd /dev/shm /tmp /pfs -type f -xdev) ]]
+}
+
+# --- Death -----------------------------------------------------------------------
+
+@test "silent death: connections hang, new ones time out; back and empty" {
+	on node2 sh -c 'echo x >/ssd/f; echo x >/dev/shm/f'
+	on login ssh node2 'sleep 60' &
+	sleep 0.7
+	bed_kill node2
+	try on login pdsh -S -t 1 -R ssh -w 'node[1-2]' hostname
+	((status != 0))
+	assert_output_is "node1: node1"
+	assert_stderr_has "node2" "timed out"
+	kill -0 $! || failed "ssh noticed"
+	try on node2 true
+	assert_status 1
+	assert_stderr_one_line "node2 is down"
+	"$BED" status | grep -qx "node2 down, to be healed by: revive"
+	bed_revive node2
+	[[ -z $(on login ssh node2 find /ssd /dev/shm -type f) ]]
+	[[ $("$BED" status | grep -c ' up$') == 5 ]]
+	on login pkill -x ssh
+	wait $! || true
+}
+
+@test "noisy death: connections end at once" {
+	on login ssh node2 'sleep 60' &
+	sleep 0.7
+	bed_kill_soft node2
+	[[ $(seconds wait $!) -le 3 ]]
+	bed_heal
+	on login ssh node2 true
+}
+
+@test "cut off, refusing, silent, frozen; and healed" {
+	ssh=(on login ssh -o ConnectTimeout=1 node3 true)
+	for fault in unplug:'timed out' refuse:refused mute:'timed out' \
+		freeze:'timed out'; do
+		"bed_${fault%:*}" node3
+		try "${ssh[@]}"
+		assert_status 255
+		assert_stderr_has "${fault#*:}"
+		bed_heal
+		try "${ssh[@]}"
+		assert_status 0
+	done
+	bed_unplug node1 node2
+	bed_plug node1 node2
+	bed_freeze node1
+	bed_thaw node1
+	bed_refuse node1
+	bed_accept node1
+	bed_mute node1
+	bed_unmute node1
+	on login ssh node1 true
+	[[ $("$BED" status) != *healed* ]]
+}
+
+# --- Storage ---------------------------------------------------------------------
+
+@test "full: no room on one node, or in what all share; then room again" {
+	on node1 sh -c 'head -c 100000 /dev/zero >/ssd/f'
+	bed_fill node1
+	bed_fill node1 /pfs
+	try on node1 dd if=/dev/zero of=/ssd/g bs=4k count=1
+	assert_status 1
+	assert_stderr_has "No space left"
+	try on node2 dd if=/dev/zero of=/pfs/g bs=4k count=1
+	assert_stderr_has "No space left"
+	on node2 sh -c 'echo x >/ssd/f'
+	[[ $(on node1 stat -c %s /ssd/f) == 100000 ]]
+	bed_drain node1
+	on node1 sh -c 'head -c 9000000 /dev/zero >/ssd/g'
+	bed_heal
+	on node2 sh -c 'head -c 9000000 /dev/zero >/pfs/g'
+}
+
+@test "read-only: the node's own storage, or its view of the shared" {
+	for dir in /ssd /pfs; do
+		bed_readonly node1 "$dir"
+		try on node1 touch "$dir/f"
+		assert_status 1
+		assert_stderr_has "Read-only"
+		on node2 touch "$dir/f"
+		bed_writable node1 "$dir"
+		on node1 touch "$dir/f"
+	done
+}
+
+@test "slow or broken storage" {
+	on node1 dd if=/dev/zero of=/ssd/f bs=1M count=1
+	bed_slow node1 1000000
+	[[ $(seconds on node1 cp /ssd/f /tmp/f) -ge 1 ]]
+	[[ $(seconds on node1 cp /tmp/f /pfs/f) -le 1 ]]
+	bed_broken node1 1500000 5
+	try on node1 dd if=/dev/zero of=/ssd/f bs=1M count=2
+	assert_status 1
+	assert_stderr_has "Input/output error"
+	on login ssh node1 true
+	bed_fast node1
+	on node1 dd if=/dev/zero of=/ssd/f bs=1M count=2
+}
+
+# --- Golden caches ---------------------------------------------------------------
+
+# What lies on the nodes now, as the list of the snapshot has it.
+laid()
+{
+	local i
+
+	for i in 0 1 2 3; do
+		on "node$((i + 1))" sh -c \
+			'cd "$1/.." && find local -type f -exec sha256sum {} +' - \
+			"${lay_cache%/*}" | sed "s,  local,  nodes/node$i,"
+	done
+	(cd "$lay_pfs/.." && find prefix -type f -exec sha256sum {} +)
+}
+
+@test "a golden cache, laid out as its job left it" {
+	from=$(golden scr3/xor_4)
+	bed_lay xor_4
+	diff <(sort "$from/cache.sha256") <(laid | sort)
+	# Times too, by which files are known to be unchanged.
+	[[ $(on node2 stat -c %Y "$lay_cache/golduser/scr.1000/scr.dataset.1/rank_1.ckpt") == \
+		$(awk '/node1.*rank_1.ckpt$/ { print int($5) }' "$from/cache.stat.txt") ]]
+	on node2 test -e "$lay_prefix/.scr/flush.scr"
+	# The metadata's paths lead to the files.
+	path=$(on node2 scr_inspect -m tree \
+		"$lay_cache/golduser/scr.1000/scr.dataset.1/.scr/filemap_1" |
+		sed -n 's,^ *\(/tmp/scrgold.*/rank_1.ckpt\)$,\1,p')
+	on node2 test -s "${path%%$'\n'*}"
+	# It is on /ssd, and lost with the node.
+	bed_fill node1
+	try on node1 dd if=/dev/zero "of=$lay_cache/f" bs=4k count=1
+	assert_stderr_has "No space left"
+	bed_kill node1
+	bed_revive node1
+	[[ -z $(on node1 find "${lay_cache%/*}" -type f) ]]
+	on node1 test -e "$lay_prefix/.scr/flush.scr"
+}
+
+@test "a golden cache in a directory that all nodes share; a prefix with blanks" {
+	bed_lay -s rs2_4 "other place/p"
+	dir=$lay_cache/golduser/scr.1000/scr.dataset.1
+	for i in 0 1 2 3; do
+		on node1 test -s "$dir/rank_$i.ckpt"
+	done
+	[[ $(on node1 stat -c %d:%i "$dir") == $(on node4 stat -c %d:%i "$dir") ]]
+	[[ -e "$BED_DIR/pfs/other place/p/.scr/flush.scr" ]]
+	[[ $(on node3 env "${lay_env[@]}" sh -c 'ls "$SCR_PREFIX/.scr"') == *flush.scr* ]]
+}
+
+# --- SLURM -----------------------------------------------------------------------
+
+@test "SLURM: a step on four nodes; one dies, is given up, and comes back" {
+	bed_slurm_up
+	try on login srun -N4 sh -c 'echo "$(hostname) $(command -v scr_index)"'
+	assert_status 0
+	diff <(printf "node%s $(cd "$BIN" && pwd)/scr_index\n" 1 2 3 4) \
+		<(sort <<<"$output")
+	bed_kill node4
+	try on login srun -N3 -x node4 hostname
+	assert_status 0
+	assert_line_count 3
+	# By itself it takes SLURM more than 15 seconds.
+	if [[ -n ${SCRKIT_SLOW-} ]]; then
+		for ((i = 0; i < 100; i++)); do
+			[[ $(on login sinfo -h -n node4 -N -o %t) != down* ]] ||
+				break
+			sleep 0.3
+		done
+	else
+		bed_slurm_lost node4
+	fi
+	[[ $(on login sinfo -h -t down -N -o %n) == node4 ]]
+	bed_revive node4
+	try on login srun -N4 hostname
+	assert_status 0
+	assert_line_count 4
+}
+
+# --- MPI -------------------------------------------------------------------------
+
+@test "MPI over four nodes" {
+	command -v mpicc mpiexec >/dev/null || skip "no MPI here"
+	cp "$BIN/../finshim.so" "$BED_DIR/pfs"
+	mpicc -o "$BED_DIR/pfs/sum" -x c - <<-'END'
+		#include <mpi.h>
+		#include <stdio.h>
+		int main(int argc, char **argv)
+		{
+			int rank, sum;
+			MPI_Init(&argc, &argv);
+			MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+			MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+			printf("%d\n", sum);
+			return MPI_Finalize();
+		}
+	END
+	try on login mpiexec -genv LD_PRELOAD /pfs/finshim.so -launcher ssh \
+		-hosts node1,node2,node3,node4 -n 8 /pfs/sum
+	assert_status 0
+	assert_line_count 8
+	assert_output_has 28
+}
+
+# --- Nothing is left -------------------------------------------------------------
+
+@test "two beds at once, with the same addresses" {
+	BED_DIR=$BATS_TEST_TMPDIR/two BED_TIE=$$ "$BED" up 2
+	BED_DIR=$BATS_TEST_TMPDIR/two "$BED" exec node1 touch /pfs/two /ssd/two
+	BED_DIR=$BATS_TEST_TMPDIR/two "$BED" exec login ssh node1 test -e /pfs/two
+	try on login ssh node1 ls /pfs/two /ssd/two
+	assert_status 2
+	try "$BED" up 2
+	assert_status 1
+	assert_stderr_one_line "up already"
+	all=$(BED_DIR=$BATS_TEST_TMPDIR/two processes "$BATS_TEST_TMPDIR/two")
+	BED_DIR=$BATS_TEST_TMPDIR/two "$BED" down
+	gone "$BATS_TEST_TMPDIR/two" "$all" ""
+	on login ssh node4 true
+}
+
+@test "kill -9 of the one process that holds a bed up leaves nothing" {
+	export BED_DIR=$BATS_TEST_TMPDIR/own
+	bed_up 3
+	dir=$BED_DIR
+	on login ssh node2 sleep 60 3>&- &
+	sleep 0.5
+	all=$(processes "$dir")
+	spaces=$(namespaces "$all")
+	(($(wc -l <<<"$all") >= 8 && $(wc -l <<<"$spaces") >= 10))
+	read -r pid _ <"$dir/outer"
+	kill -KILL "$pid"
+	gone "$dir" "$all" "$spaces"
+	[[ ! -e $dir/pfs/. ]]
+	try "$BED" status
+	assert_status 1
+	bed_down
+	try "$BED" exec node1 true
+	assert_stderr_one_line "not up"
+}
+
+@test "a bed goes with the process it is tied to, and when its time is over" {
+	export BED_DIR=$BATS_TEST_TMPDIR/own
+	sleep 60 3>&- &
+	BED_TIE=$! "$BED" up 1
+	all=$(processes "$BED_DIR")
+	kill $!
+	sleep 1.2
+	gone "$BED_DIR" "$all" ""
+	BED_LIFE=2 BED_TIE=$$ "$BED" up 1
+	all=$(processes "$BED_DIR")
+	"$BED" exec node1 true
+	sleep 2.2
+	gone "$BED_DIR" "$all" ""
+	bed_down
+}
+
+@test "up is ended half-way, by TERM or KILL: nothing is left" {
+	export BED_DIR=$BATS_TEST_TMPDIR/own BED_TIE=$$
+	for at in TERM:0.05 KILL:0.1 TERM:0.2 KILL:0.25; do
+		"$BED" up 4 3>&- 2>/dev/null &
+		sleep "${at#*:}"
+		# With some luck it was quick enough.
+		kill -s "${at%:*}" $! || "$BED" down
+		wait $! || true
+		for ((i = 0; i < 30; i++)); do
+			grep -qsF "$BED_DIR" /proc/[0-9]*/mountinfo ||
+				break
+			sleep 0.1
+		done
+		((i < 30)) || failed "mounts left after $at"
+		! grep -lszxF "BED_DIR=$BED_DIR" /proc/[0-9]*/environ ||
+			failed "processes left after $at"
+		"$BED" down
+	done
+}
