@@ -99,7 +99,8 @@ look(struct build *b, struct error *err)
 	if (b->plan == NULL)
 		return 0;
 	if (catalogue_sums_init(&b->sums, b->plan, b->have_old ? &b->old : NULL,
-				err) < 0)
+				err) < 0 ||
+	    catalogue_copied_take(b->c, &b->dir, b->plan, &b->sums, err) < 0)
 		return -1;
 	if (!b->o->checksums)
 		return 0;
@@ -327,6 +328,8 @@ build_plan(struct build *b, struct error *err)
 			      err);
 	if (ranks_of_plan(b, &r, err) == 0)
 		rc = record(b, &r, p->moved ? p->recorded_root : NULL, err);
+	if (rc == 0)
+		rc = catalogue_copied_sweep(&b->dir, err);
 	rank2file_free(&r);
 	return rc;
 }

@@ -25,6 +25,7 @@
 #include "error.h"
 #include "io.h"
 #include "mem.h"
+#include "meta/copied.h"
 #include "meta/filemap.h"
 #include "meta/index.h"
 #include "meta/redset.h"
@@ -115,6 +116,7 @@ is_ours(const char *name)
 	       str_eq(name, "rank2file") ||
 	       str_glob(name, "rank2file.[0-9]*.[0-9]*") ||
 	       str_eq(name, SUMMARY_FILE) || str_glob(name, "scavenge.[oe]*") ||
+	       str_eq(name, "scavenge.shares") || copied_name_rank(name) >= 0 ||
 	       str_glob(name, "rank_[0-9]*.state_file") ||
 	       hidden_is_part(name) || str_eq(name, PLAN_MARK) ||
 	       str_eq(name, EXPORT_MANIFEST) || io_is_temp(name);

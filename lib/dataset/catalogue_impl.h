@@ -276,6 +276,17 @@ int catalogue_sums_again(struct catalogue *c, struct plan *p,
 			 struct catalogue_sums *s, const bool *rebuilt,
 			 const struct catalogue_options *o, struct error *err);
 
+/* --- catalogue_copied.c --- */
+
+/* The same from copied_R.scr in the dataset's directory: of files that are as
+ * they were when they were copied. */
+int catalogue_copied_take(struct catalogue *c, const struct catalogue_dir *d,
+			  struct plan *p, struct catalogue_sums *sums,
+			  struct error *err);
+
+/* Remove them: what they say is in rank2file. */
+int catalogue_copied_sweep(struct catalogue_dir *d, struct error *err);
+
 /* --- catalogue_record.c --- */
 
 /* Write what is to be known of a whole dataset; each step is skipped where the

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scr_postrun - save what a job left in the caches of its nodes.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "buf.h"
+#include "conf.h"
+#include "error.h"
+#include "hostlist.h"
+#include "job/job.h"
+#include "job/scavenge.h"
+#include "json.h"
+#include "opt.h"
+#include "par.h"
+#include "progress.h"
+
+/* How long a node may be silent, unless told otherwise. */
+#define CONNECT_SECONDS 10
+#define IDLE_SECONDS 30
+#define FANOUT 64
+
+struct settings {
+	struct job_where where;
+	const char *remote, *down, *copy, *moved_from;
+	bool plan, json, containers, no_containers;
+	uint64_t id, fanout, connect, idle, limit, jobs, keep, rate;
+};
+
+static const struct app_info info = {
+	.name = "scr_postrun",
+	.summary = "save what a job left in the caches of its nodes",
+	.usage = "[OPTION]...",
+	.notes = "Exit status: 0 the newest checkpoint and all output are "
+		 "saved, 3 an older\ncheckpoint is, 4 something is lost, 1 "
+		 "could not act: run it again.",
+};
+
+static void
+parse(struct settings *s, int argc, char **argv)
+{
+	const struct opt opts[] = {
+		OPT_GROUP("What to do"),
+		OPT_FLAG('n', "plan", &s->plan,
+			 "only tell what can be saved; copy nothing"),
+		OPT_U64('i', "id", &s->id, "ID", 1, INT64_MAX,
+			"save what there is of dataset ID, and no other"),
+		OPT_FLAG(0, "containers", &s->containers,
+			 "pack what was saved (SCR_USE_CONTAINERS)"),
+		OPT_FLAG(0, "no-containers", &s->no_containers,
+			 "leave it as files"),
+		OPT_U64(0, "keep", &s->keep, "N", 1, INT64_MAX,
+			"delete all but the N newest checkpoints afterwards "
+			"(SCR_PREFIX_SIZE)"),
+		OPT_GROUP("Which job"),
+		OPT_STRING('p', "prefix", &s->where.prefix, "DIR", OPT_DIR,
+			   "prefix directory (default $SCR_PREFIX, then .)"),
+		OPT_STRING('J', "job-id", &s->where.job_id, "ID", OPT_ANY,
+			   "the job whose caches they are"),
+		OPT_STRING('u', "user", &s->where.user, "NAME", OPT_ANY,
+			   "whose job it was"),
+		OPT_STRING('w', "nodes", &s->where.nodes, "LIST", OPT_ANY,
+			   "its nodes, node[1-4] for example"),
+		OPT_STRING('d', "down", &s->down, "LIST", OPT_ANY,
+			   "nodes that are down: they are not asked"),
+		OPT_STRING('c', "cntldir", &s->where.cntl_base, "DIR", OPT_DIR,
+			   "base of the control directory (SCR_CNTL_BASE)"),
+		OPT_STRING(0, "cachedir", &s->where.cache_base, "DIR", OPT_DIR,
+			   "base of the cache directory (SCR_CACHE_BASE)"),
+		OPT_STRING(0, "resource-manager", &s->where.resmgr, "NAME",
+			   OPT_ANY, "slurm, lsf, flux, pbs or none"),
+		OPT_STRING(0, "conf", &s->where.conf_file, "FILE", OPT_FILE,
+			   "configuration file (SCR_CONF_FILE)"),
+		OPT_STRING(0, "moved-from", &s->moved_from, "DIR", OPT_ANY,
+			   "where the prefix was when the job wrote it"),
+		OPT_GROUP("How"),
+		OPT_STRING('r', "remote", &s->remote, "NAME", OPT_ANY,
+			   "pdsh, ssh, srun, flux, mpiexec or local"),
+		OPT_STRING('j', "launcher", &s->remote, "NAME", OPT_ANY, NULL),
+		OPT_U64('f', "fanout", &s->fanout, "N", 1, 4096,
+			"nodes worked on at a time (default 64)"),
+		OPT_U64('t', "connect-timeout", &s->connect, "SECONDS", 1,
+			86400, "for reaching a node (default 10)"),
+		OPT_U64(0, "node-timeout", &s->idle, "SECONDS", 2, 86400,
+			"silence after which a node is dead (default 30)"),
+		OPT_U64(0, "limit", &s->limit, "SECONDS", 1, UINT32_MAX,
+			"for all of one step on the nodes (default: none)"),
+		OPT_U64(0, "jobs", &s->jobs, "N", 1, 1024,
+			"threads for rebuilding"),
+		OPT_STRING(0, "copy-program", &s->copy, "FILE", OPT_FILE,
+			   "scr_copy, as the nodes find it"),
+		OPT_FLAG(0, "json", &s->json, "the result as JSON"),
+		OPT_END
+	};
+	int count = 0;
+	char **args = NULL;
+
+	*s = (struct settings){
+		.fanout = FANOUT,
+		.connect = CONNECT_SECONDS,
+		.idle = IDLE_SECONDS,
+	};
+	args = app_start(&info, argc, argv, opts, &count);
+	if (count > 0)
+		app_usage("%s: what is that?", args[0]);
+	if (s->containers && s->no_containers)
+		app_usage("--containers and --no-containers exclude each "
+			  "other");
+}
+
+/* scr_copy beside this program. */
+static const char *
+find_copy(char *to, size_t size)
+{
+	ssize_t n = readlink("/proc/self/exe", to, size - sizeof("scr_copy"));
+	char *slash = NULL;
+
+	if (n <= 0)
+		return "scr_copy";
+	to[n] = '\0';
+	slash = strrchr(to, '/');
+	if (slash == NULL)
+		return "scr_copy";
+	memcpy(slash + 1, "scr_copy", sizeof("scr_copy"));
+	return to;
+}
+
+/* What the configuration has that is no good; and for -v what is taken from
+ * where. */
+static void
+tell_job(const struct job *job)
+{
+	struct buf text = BUF_INIT;
+
+	if (job_notice(job, &text) == 0)
+		app_warn_lines(text.data);
+	buf_clear(&text);
+	if (app_verbosity() > 0 && job_describe(job, &text) == 0)
+		fputs(text.data, stderr);
+	buf_free(&text);
+}
+
+/* --- Settings --- */
+
+static int
+fill_options(const struct settings *s, const struct conf *c,
+	     struct scavenge_options *o, struct error *err)
+{
+	bool containers = false;
+
+	if (conf_bool(c, "SCR_USE_CONTAINERS", false, &containers, err) < 0 ||
+	    conf_bytes(c, "SCR_CONTAINER_SIZE", 0, &o->container_size, err) <
+		    0 ||
+	    conf_u64(c, "SCR_PREFIX_SIZE", 0, &o->keep, err) < 0 ||
+	    conf_bytes(c, "SCR_FILE_BUF_SIZE", 0, &o->buffer, err) < 0)
+		return -1;
+	o->containers = (containers || s->containers) && !s->no_containers;
+	if (s->keep > 0)
+		o->keep = s->keep;
+	o->only = (int64_t)s->id;
+	o->remote = (struct remote_options){
+		.fanout = (unsigned)s->fanout,
+		.connect = (double)s->connect,
+		.idle = (double)s->idle,
+		.limit = (double)s->limit,
+		.stop = app_stop,
+	};
+	return remote_choose(s->remote != NULL ? s->remote
+					       : conf_get(c, "SCR_REMOTE"),
+			     &o->remote, err);
+}
+
+/* --- Output --- */
+
+static void
+print_plan(const struct scavenge *s, struct error *err)
+{
+	struct buf text = BUF_INIT;
+
+	if (scavenge_plan_text(&s->plan, 0, &text, err) == 0)
+		fputs(text.data, stdout);
+	buf_free(&text);
+}
+
+static void
+print_times(const struct scavenge *s)
+{
+	app_debug("asking %.2f s, copying %.2f s, rebuilding %.2f s, packing "
+		  "%.2f s",
+		  s->seconds[SCAVENGE_ASK], s->seconds[SCAVENGE_COPY],
+		  s->seconds[SCAVENGE_BUILD], s->seconds[SCAVENGE_PACK]);
+}
+
+static int
+print_result(const struct scavenge *s, const struct settings *set,
+	     struct error *err)
+{
+	struct buf text = BUF_INIT;
+	struct json *j = NULL;
+	int rc = 0;
+
+	if (set->json) {
+		j = scavenge_json(s);
+		return j == NULL ? error_no_memory(err)
+				 : json_print(j, stdout, err);
+	}
+	if (set->plan)
+		print_plan(s, err);
+	rc = scavenge_verdict(s, &text, err);
+	if (rc == 0)
+		printf("scr_postrun: %s\n", text.data);
+	buf_free(&text);
+	return rc;
+}
+
+static int
+work(const struct settings *set, struct job *job,
+     const struct scavenge_options *o, struct error *err)
+{
+	struct scavenge s;
+	int rc = scavenge_open(&s, job, o, err), status = STATUS_FAILED;
+
+	if (rc == 0 && !set->plan)
+		rc = scavenge_run(&s, err);
+	if (rc == 0) {
+		status = scavenge_status(&s);
+		if (print_result(&s, set, err) < 0)
+			status = STATUS_FAILED;
+	}
+	print_times(&s);
+	scavenge_close(&s);
+	return status;
+}
+
+static int
+run(const struct settings *set, struct job *job, struct error *err)
+{
+	struct catalogue_options look = {
+		.moved_from = set->moved_from,
+		.stop = app_stop,
+		.log = app_log,
+		.detail = app_verbosity() > 0 ? app_log_note : NULL,
+	};
+	char copy[4096];
+	struct scavenge_options o = { .catalogue = &look };
+	struct hostlist down = { .count = 0 };
+	struct buf said = BUF_INIT;
+	int status = STATUS_FAILED;
+
+	if (hostlist_init(&down, err) < 0)
+		return STATUS_FAILED;
+	if ((set->down != NULL && hostlist_add(&down, set->down, err) < 0) ||
+	    job_nodes(job, err) < 0 ||
+	    fill_options(set, job->conf, &o, err) < 0)
+		goto out;
+	if (remote_settle(&job->nodes, &o.remote, &said, err) < 0)
+		goto out;
+	if (said.len > 0)
+		app_note("%s", said.data);
+	tell_job(job);
+	o.down = &down;
+	o.copy = set->copy != NULL ? set->copy : find_copy(copy, sizeof(copy));
+	look.par =
+		par_new(set->jobs > 0 ? (unsigned)set->jobs : par_cpus(), err);
+	if (look.par == NULL)
+		goto out;
+	look.progress =
+		progress_start("saving", app_verbosity() < 0 || set->plan);
+	status = work(set, job, &o, err);
+	progress_end(look.progress);
+	par_free(look.par);
+out:
+	buf_free(&said);
+	hostlist_free(&down);
+	return status;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct error err = ERROR_INIT;
+	struct settings s;
+	struct job job;
+	bool enabled = true;
+	int status = STATUS_FAILED;
+
+	parse(&s, argc, argv);
+	app_catch_signals();
+	if (job_open(&job, &s.where, &err) < 0)
+		return app_finish(app_report(STATUS_FAILED, &err));
+	if (conf_bool(job.conf, "SCR_ENABLE", true, &enabled, &err) == 0)
+		status = enabled ? run(&s, &job, &err) : STATUS_OK;
+	if (!enabled)
+		app_note("SCR_ENABLE is 0: nothing is done");
+	status = app_report(status, &err);
+	job_close(&job);
+	return app_finish(status);
+}

@@ -1,0 +1,207 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154 # bats and bed_lay set them
+# What is left in the caches of a dead job is saved: by real pdsh and ssh, from
+# nodes that died, hang, are full or cut off.
+
+load bed
+
+setup_file() { bed_up 4; }
+
+# post ARG...: scr_postrun on the login node, as the job's batch script would.
+post()
+{
+	on login env "${lay_env[@]}" scr_postrun -r "${remote:-pdsh}" -t 2 \
+		--node-timeout 5 "$@"
+}
+
+# The files of the dataset are those that the job wrote, all of them.
+assert_saved()
+{
+	local from
+
+	from=$(golden "scr3/$1")
+	grep -E ' [^ ]*prefix/' "$from/rebuilt.sha256" |
+		grep -v '/\.scr/' | sed 's|  .*prefix/|  |' >"$BATS_TEST_TMPDIR/want"
+	[[ -s $BATS_TEST_TMPDIR/want ]]
+	(cd "$lay_pfs" && sha256sum --quiet -c "$BATS_TEST_TMPDIR/want")
+}
+
+# The index names it, valid and as the restart point.
+assert_indexed()
+{
+	run on login scr_index -p "$lay_prefix"
+	assert_status 0
+	assert_output_has "1 YES" "*"
+}
+
+@test "one node of an XOR set dead: saved, rebuilt, indexed, current" {
+	bed_lay xor_8n4
+	bed_kill node3
+	run post
+	assert_status 0
+	assert_output_has "is saved" "1 of 4 nodes dead"
+	assert_saved xor_8n4
+	assert_indexed
+	run on login scr_index -p "$lay_prefix" --verify --deep
+	assert_status 0
+}
+
+# Each scheme of the golden data loses what it can bear, and is asked through
+# each way there is to the nodes.
+saves() # REMOTE CASE NODE...
+{
+	local remote=$1 case=$2 start
+
+	shift 2
+	bed_lay "$case"
+	bed_kill "$@"
+	start=$SECONDS
+	run post
+	assert_status 0
+	assert_output_has "is saved" "$# of 4 nodes dead"
+	# Asking and copying: the dead cost their time limit once.
+	((SECONDS - start < 10))
+	assert_saved "$case"
+	assert_indexed
+}
+
+@test "Reed-Solomon, two nodes dead, by ssh" {
+	saves ssh rs2_8n4 node1 node4
+}
+
+@test "PARTNER, two nodes dead that are no neighbours" {
+	saves pdsh partner_8n4 node1 node3
+}
+
+@test "SINGLE: nothing dead, saved; one dead, lost and said so" {
+	bed_lay single_8n4
+	run post
+	assert_status 0
+	assert_saved single_8n4
+	bed_wipe
+	bed_lay single_8n4
+	bed_kill node2
+	run post
+	assert_status 4
+	assert_output_has "LOST" "ranks 2 3" "1 of 4 nodes dead"
+	# Nothing was copied in vain.
+	[[ ! -e $lay_pfs/rank_0.ckpt ]]
+}
+
+@test "two nodes of an XOR set dead: status 4, and when one is back, 0" {
+	bed_lay xor_8n4
+	bed_unplug node1 node2
+	run post
+	assert_status 4
+	assert_output_has "LOST" "set 1 of 2 (XOR"
+	# D1, D5: what failed once can be done later, with an honest status.
+	bed_plug node2
+	run post
+	assert_status 0
+	assert_saved xor_8n4
+	assert_indexed
+}
+
+@test "a plan tells, and copies nothing" {
+	bed_lay xor_8n4
+	bed_kill node2
+	find "$lay_pfs" | sort >"$BATS_TEST_TMPDIR/before"
+	run post --plan
+	assert_status 0
+	assert_output_has "recoverable" "6/8" "can be saved"
+	find "$lay_pfs" | grep -v scavenge.lock | sort |
+		diff "$BATS_TEST_TMPDIR/before" -
+	run post --plan --json
+	assert_status 0
+	assert_output_has '"state": "recoverable"' '"ranks_missing": 2' \
+		'"state": "dead"' '"status": 0'
+}
+
+@test "D3: caches that are full, or cannot be written, are read" {
+	bed_lay xor_8n4
+	bed_fill node1
+	bed_fill node2
+	bed_readonly node3
+	run post
+	assert_status 0
+	[[ $output != *dead* ]]
+	assert_saved xor_8n4
+}
+
+@test "D4: a prefix with blanks" {
+	bed_lay xor_8n4 "run 5/p q"
+	bed_kill node4
+	lay_env+=("SCR_PREFIX=/pfs/run 5/p q")
+	run post --moved-from "$lay_prefix"
+	assert_status 0
+	lay_prefix="/pfs/run 5/p q"
+	assert_saved xor_8n4
+	assert_indexed
+}
+
+@test "a second run copies nothing, and says the same" {
+	local before
+
+	bed_lay xor_8n4
+	run post
+	assert_status 0
+	before=$(cd "$lay_pfs" && stat -c '%n %i %Y' -- *)
+	run post
+	assert_status 0
+	assert_output_has "is saved"
+	[[ $output != *copied* ]]
+	[[ $(cd "$lay_pfs" && stat -c '%n %i %Y' -- *) == "$before" ]]
+}
+
+@test "a node hangs, another refuses: both cost their time limit" {
+	local start=$SECONDS
+
+	bed_lay rs2_8n4
+	bed_freeze node2
+	bed_refuse node3
+	run post
+	bed_thaw node2
+	assert_status 0
+	assert_output_has "2 of 4 nodes dead"
+	((SECONDS - start < 25))
+	assert_saved rs2_8n4
+}
+
+@test "nobody answers: status 1, and the caches are as they were" {
+	bed_lay xor_8n4
+	bed_unplug node1 node2 node3 node4
+	run post
+	assert_status 1
+	assert_output_has "none of 4 nodes answered"
+	bed_plug node1 node2 node3 node4
+	run post
+	assert_status 0
+	assert_saved xor_8n4
+}
+
+@test "one cache for all nodes: copied once, the work split" {
+	bed_lay -s xor_8n4
+	bed_kill node2
+	run post -v
+	assert_status 0
+	assert_saved xor_8n4
+	cat "$lay_pfs"/.scr/scr.dataset.1/scavenge.o1000
+	[[ $(grep -c '"copied":[1-9]' \
+		"$lay_pfs"/.scr/scr.dataset.1/scavenge.o1000) -ge 2 ]]
+}
+
+@test "into containers when the job wants them" {
+	bed_lay xor_8n4
+	bed_kill node3
+	lay_env+=(SCR_USE_CONTAINERS=1)
+	run post
+	assert_status 0
+	[[ -n $(ls "$lay_pfs"/.scr/scr.dataset.1/.scr) ]]
+	run on login scr_container -p "$lay_prefix" verify 1
+	assert_status 0
+	run on login scr_container -p "$lay_prefix" extract -C /pfs/out 1
+	assert_status 0
+	lay_pfs=$BED_DIR/pfs/out
+	assert_saved xor_8n4
+}
