@@ -316,15 +316,14 @@ add_flush(struct scavenge *s, struct error *err)
 			continue;
 		d = scavenge_plan_dataset(&s->plan, &like, err);
 		rc = d == NULL ? -1 : 0;
-		if (d != NULL && e->on_pfs)
-			d->done = true;
 	}
 	mem_free(list);
 	kvtree_free(t);
 	return rc;
 }
 
-/* What the index calls valid is on the prefix. */
+/* What the index calls valid is on the prefix; what flush.scr says is not
+ * enough for a job to restart from. */
 static int
 mark_saved(struct scavenge *s, struct error *err)
 {

@@ -173,6 +173,37 @@ last_words(const struct remote_result *r, char *to, size_t size)
 	return to;
 }
 
+/* The next line, or NULL. */
+static const char *
+after(const char *line)
+{
+	const char *end = strchr(line, '\n');
+
+	return end != NULL ? end + 1 : NULL;
+}
+
+/* The bytes that a node says, at its end, that it has copied: its last line of
+ * JSON.  What it said on its way was for the progress. */
+static uint64_t
+bytes_copied(const struct remote_result *r, uint64_t otherwise)
+{
+	const char *line = r->out.data, *last = NULL;
+	struct json *j = NULL;
+	uint64_t bytes = otherwise;
+
+	for (; line != NULL && *line != '\0'; line = after(line))
+		if (*line == '{')
+			last = line;
+	if (last == NULL)
+		return otherwise;
+	j = json_parse(last, strcspn(last, "\n"), NULL);
+	if (j == NULL)
+		return otherwise;
+	(void)json_get_u64(json_root(j), "bytes", UINT64_MAX, &bytes);
+	json_free(j);
+	return bytes;
+}
+
 /* Count what was done; nodes that failed are out of it from now on. */
 static int
 take_results(struct copying *c, const struct remote_result *r, bool *again,
@@ -184,7 +215,7 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 	for (size_t i = 0; i < c->count; i++) {
 		struct scavenge_node *n = &s->nodes[c->nodes[i]];
 
-		s->copied += c->done[i];
+		s->copied += bytes_copied(&r[i], c->done[i]);
 		if (r[i].state == REMOTE_DONE && r[i].status == STATUS_OK)
 			continue;
 		scavenge_say(s, "%s: dataset %" PRId64 ": %s", n->name,

@@ -86,7 +86,7 @@ saves() # REMOTE CASE NODE...
 	assert_status 4
 	assert_output_has "LOST" "ranks 2 3" "1 of 4 nodes dead"
 	# Nothing was copied in vain.
-	[[ ! -e $lay_pfs/rank_0.ckpt ]]
+	[[ ! -e $lay_pfs/ckpt.1/rank_0.ckpt ]]
 }
 
 @test "two nodes of an XOR set dead: status 4, and when one is back, 0" {
@@ -204,4 +204,33 @@ saves() # REMOTE CASE NODE...
 	assert_status 0
 	lay_pfs=$BED_DIR/pfs/out
 	assert_saved xor_8n4
+}
+
+# In an allocation of real SLURM: nodes, and which of them are down, are what it
+# says; srun is the way to them.
+@test "under SLURM, over srun, with a dead node" {
+	local i
+
+	bed_slurm_up
+	bed_lay xor_8n4
+	on login env "${lay_env[@]}" env -u SCR_NODELIST \
+		salloc -Q -N4 --no-kill sh -c '
+			touch /pfs/ready
+			while [ ! -e /pfs/go ]; do sleep 0.1; done
+			scr_postrun -v -r srun -t 5 --node-timeout 5' \
+		>"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
+	for ((i = 0; i < 100; i++)); do
+		[[ ! -e $BED_DIR/pfs/ready ]] || break
+		sleep 0.1
+	done
+	bed_kill node3
+	bed_slurm_lost node3
+	touch "$BED_DIR/pfs/go"
+	wait $! || status=$?
+	cat "$BATS_TEST_TMPDIR/out"
+	((${status:-0} == 0))
+	grep -q "nodes: 3: node\[1-2,4\] (slurm)" "$BATS_TEST_TMPDIR/out"
+	grep -Eq "; [1-9][^ ]* KiB copied" "$BATS_TEST_TMPDIR/out"
+	assert_saved xor_8n4
+	assert_indexed
 }
