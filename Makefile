@@ -42,7 +42,7 @@ sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all \
 	-fno-omit-frame-pointer)$(if $(COV),--coverage -fprofile-update=atomic)
 ldflags  := $(LDFLAGS) -Wl,--as-needed -Wl,-z,relro -Wl,-z,now
 ldlibs   := $(LDLIBS) -lisal $(call lib,jansson) $(call lib,z) $(call lib,inih) -lcrypto \
-	-larchive -lm
+	-larchive $(call lib,m)
 
 # What there is to build.  Every file in cmd (but the parts of scr_env, of
 # which it has several) and testsuite/bench, and each

@@ -201,25 +201,26 @@ now(void)
 }
 
 static int
-copy(struct settings *s, const struct survey_where *w, struct copy_options *o,
-     struct error *err)
+copy(struct settings *s, const struct survey_where *w,
+     const struct copy_options *options, struct error *err)
 {
+	struct copy_options o = *options;
 	struct copy_result r = { .files = 0 };
 	struct heart heart = { .s = s };
 	const double start = now();
 	int rc = -1;
 
-	o->meter = &heart.meter;
+	o.meter = &heart.meter;
 	start_heart(&heart);
-	o->progress = progress_start("scr_copy", app_verbosity() < 0);
-	rc = copy_run(w, o, &r, err);
-	progress_end(o->progress);
+	o.progress = progress_start("scr_copy", app_verbosity() < 0);
+	rc = copy_run(w, &o, &r, err);
+	progress_end(o.progress);
 	stop_heart(&heart);
 	/* Also of what could not be done to its end. */
 	if (print_result(s, &r, now() - start, rc == 0 ? err : NULL) < 0)
 		rc = -1;
 	if (rc < 0)
-		return STATUS_FAILED;
+		return error_status(err->kind);
 	return r.bad > 0 ? STATUS_DAMAGED : STATUS_OK;
 }
 
@@ -239,7 +240,7 @@ run(struct settings *s, const struct survey_where *w)
 		.log = tell_bad,
 		.log_arg = s,
 	};
-	int status = STATUS_FAILED;
+	int status = STATUS_OK;
 
 	if (a == NULL)
 		error_no_memory(&err);
@@ -250,7 +251,7 @@ run(struct settings *s, const struct survey_where *w)
 		status = copy(s, w, &o, &err);
 	par_free(o.par);
 	arena_free(a);
-	app_report(status, &err);
+	status = app_report(status, &err);
 	printf("scr_copy: %s: Return code: %d\n", s->host, status);
 	return status;
 }

@@ -251,6 +251,10 @@ target_open(struct target *t, const struct settings *s, const char *prefix,
 			return -1;
 		t->where.manager = resmgr_name(t->manager);
 		t->where.around = s->job_id == NULL;
+		if (s->job_id != NULL && s->resmgr == NULL &&
+		    step_manager_here() != NULL &&
+		    str_eq(t->where.manager, "none"))
+			t->where.manager = step_manager_here();
 		t->where.job_id = s->job_id;
 		if (t->where.job_id == NULL)
 			t->where.job_id = conf_get(t->conf, "SCR_JOB_ID");

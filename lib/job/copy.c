@@ -127,6 +127,20 @@ read_map(struct copier *c, struct copy_rank *r, const struct survey_slot *slot,
 	return 0;
 }
 
+/* Metadata on the prefix are for those for whom they were in the cache. */
+static mode_t
+mode_of(const struct copy_rank *r)
+{
+	char name[64];
+	struct stat st;
+
+	if (fstatat(r->dir->meta, filemap_name(name, sizeof(name), r->rank),
+		    &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !S_ISREG(st.st_mode))
+		return 0644;
+	return (st.st_mode & 0666) | 0600;
+}
+
 static int
 add_ranks(struct copier *c, const struct choice *all, size_t count,
 	  struct error *err)
@@ -142,6 +156,7 @@ add_ranks(struct copier *c, const struct choice *all, size_t count,
 		r->rank = all[i].slot->rank;
 		r->dir = all[i].dir;
 		r->slot = all[i].slot;
+		r->mode = mode_of(r);
 		c->nranks++;
 		rc = read_map(c, r, r->slot, t, err);
 		if (rc == 0)

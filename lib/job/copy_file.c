@@ -364,14 +364,12 @@ copy_data(struct job *j, bool *busy, struct error *err)
 	return rc == 0 ? bad(j, &j->why, err) : -1;
 }
 
-/* Another process writes it: see what comes of that. */
-static int
-wait_for_other(struct job *j, struct error *err)
+int
+copy_wait(const struct copier *c, struct error *err)
 {
 	const struct timespec t = { .tv_nsec = BUSY_NSEC };
 
-	/* It may wait for one of ours. */
-	if (copy_settle(j->c, j->w, err) < 0 || stopped(j->c, err) < 0)
+	if (stopped(c, err) < 0)
 		return -1;
 	nanosleep(&t, NULL);
 	return 0;
@@ -515,7 +513,9 @@ copy_item(void *arg, size_t i, unsigned worker, struct error *err)
 	do {
 		rc = copy_or_adopt(&j, &busy, err);
 		if (rc < 0 && busy)
-			rc = wait_for_other(&j, err);
+			rc = copy_settle(c, j.w, err);
+		if (rc == 0 && busy)
+			rc = copy_wait(c, err);
 	} while (rc == 0 && busy);
 	if (j.from >= 0)
 		close(j.from);

@@ -46,6 +46,7 @@ struct copy_rank {
 	int64_t rank;
 	const struct survey_dir *dir; /* where it lies */
 	const struct survey_slot *slot;
+	mode_t mode; /* of what is written for it: that of its filemap */
 	bool has_map;
 	bool map_here; /* it comes from the cache, and not from the prefix */
 	struct filemap map;
@@ -136,6 +137,10 @@ int copy_settle(struct copier *c, struct copy_worker *w, struct error *err);
 
 /* Give up what it has written. */
 void copy_forget(struct copier *c, struct copy_worker *w);
+
+/* Another process writes the same file: wait a moment, hold nothing that it
+ * may wait for.  -1: stopped. */
+int copy_wait(const struct copier *c, struct error *err);
 
 /* Tell of a bad file. */
 void copy_blame(struct copier *c, const char *text);

@@ -4,6 +4,7 @@
  */
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -46,23 +47,49 @@ out:
 	return rc;
 }
 
-/* Replace `name`, unless it is the same already: *same. */
-static int
-put(struct copier *c, const char *name, const struct buf *image, bool *same,
-    struct error *err)
+static bool
+is_there(const struct copier *c, const char *name, const struct buf *image)
 {
 	struct buf old = BUF_INIT;
-
-	*same = io_read_file(c->meta_fd, name, RECORD_MAX, &old, NULL) == 0 &&
+	bool same =
+		io_read_file(c->meta_fd, name, RECORD_MAX, &old, NULL) == 0 &&
 		old.len == image->len &&
 		memcmp(old.data, image->data, old.len) == 0;
+
 	buf_free(&old);
-	if (*same)
-		return 0;
-	if (io_replace(c->meta_fd, name, image->data, image->len, 0666, err) <
-	    0)
-		return error_wrap(err, "%s", c->meta);
-	return 0;
+	return same;
+}
+
+/* Replace `name`, unless it is the same already: *same.  As io_replace() does,
+ * but another process may be at it. */
+static int
+put(struct copier *c, const struct copy_rank *r, const char *name,
+    const struct buf *image, bool *same, struct error *err)
+{
+	bool busy = false;
+	int fd = -1, rc = -1;
+
+	do {
+		*same = is_there(c, name, image);
+		if (*same)
+			return 0;
+		fd = copy_temp_open(c->meta_fd, name, &busy, err);
+		if (fd < 0 && (!busy || copy_wait(c, err) < 0))
+			return -1;
+	} while (fd < 0);
+	if (io_pwrite(fd, name, image->data, image->len, 0, err) < 0)
+		;
+	else if (fchmod(fd, r->mode) < 0)
+		error_sys(err, "%s: cannot change the mode", name);
+	else if (io_fsync(fd, name, err) == 0 &&
+		 copy_temp_commit(fd, c->meta_fd, name, name, err) == 0)
+		rc = io_sync_dir(c->meta_fd, name, err);
+	if (rc < 0) {
+		copy_temp_discard(fd, c->meta_fd, name);
+		error_wrap(err, "%s", c->meta);
+	}
+	close(fd);
+	return rc;
 }
 
 int
@@ -100,7 +127,7 @@ copy_rank_record(struct copier *c, struct copy_rank *r, struct error *err)
 	if (list.nfiles > 0)
 		rc = copied_encode(&list, &image, err);
 	if (list.nfiles > 0 && rc == 0)
-		rc = put(c, copied_name(name, r->rank), &image, &same, err);
+		rc = put(c, r, copied_name(name, r->rank), &image, &same, err);
 out:
 	buf_free(&image);
 	arena_free(a);
@@ -245,8 +272,8 @@ copy_rank_finish(struct copier *c, struct copy_rank *r, struct error *err)
 	if (!r->map_here)
 		return 0;
 	/* To the letter: redundancy was computed over these bytes. */
-	if (put(c, filemap_name(name, sizeof(name), r->rank), &r->image, &same,
-		err) < 0)
+	if (put(c, r, filemap_name(name, sizeof(name), r->rank), &r->image,
+		&same, err) < 0)
 		return -1;
 	pthread_mutex_lock(&c->lock);
 	c->r->skipped += same;

@@ -24,6 +24,25 @@
 #define READ_TRIES 5
 #define READ_PAUSE 20000000 /* ns */
 
+/* An error as it is, for the caller.  Returns -1. */
+static int
+give(struct error *err, const struct error *why)
+{
+	if (err != NULL)
+		*err = *why;
+	return -1;
+}
+
+/* The same for one that begins with the file's name alone. */
+static int
+give_file(struct error *err, const char *prefix, const struct error *why)
+{
+	error_set(err, why->kind, "%s/" SCR_DIR "/%s", prefix, why->text);
+	if (err != NULL)
+		err->errnum = why->errnum;
+	return -1;
+}
+
 /* --- States --- */
 
 void
@@ -114,7 +133,7 @@ read_once(int fd, struct halt_state *s, struct buf *raw, struct error *err)
 	if (io_read_fd(fd, s->path.data, HALT_MAX, raw, &why) == 0)
 		return state_decode(s, raw, err);
 	if (why.kind != ERROR_CORRUPT)
-		return error_set(err, why.kind, "%s", why.text);
+		return give(err, &why);
 	s->exists = s->damaged = true;
 	s->why = why;
 	return 0;
@@ -144,7 +163,7 @@ read_unlocked(int dir, struct halt_state *s, struct buf *raw, struct error *err)
 }
 
 static int
-read_file(int dir, struct halt_state *s, struct error *err)
+read_file(int dir, const char *prefix, struct halt_state *s, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct buf raw = BUF_INIT;
@@ -156,9 +175,7 @@ read_file(int dir, struct halt_state *s, struct error *err)
 	else if (why.kind == ERROR_SYSTEM)
 		rc = read_unlocked(dir, s, &raw, err);
 	else if (why.kind != ERROR_ABSENT)
-		rc = error_set(err, why.kind, "%.*s%s",
-			       (int)(s->path.len - strlen(HALT_FILE)),
-			       s->path.data, why.text);
+		rc = give_file(err, prefix, &why);
 	if (fd >= 0)
 		close(fd);
 	buf_free(&raw);
@@ -175,12 +192,12 @@ halt_load(const char *prefix, struct halt_state *out, struct error *err)
 		return -1;
 	dir = open_scr(prefix, false, &why);
 	if (dir >= 0) {
-		rc = read_file(dir, out, err);
+		rc = read_file(dir, prefix, out, err);
 		close(dir);
 	} else if (why.kind == ERROR_NONE) {
 		rc = 0;
 	} else {
-		error_set(err, why.kind, "%s", why.text);
+		give(err, &why);
 	}
 	if (rc < 0)
 		halt_state_free(out);
@@ -295,11 +312,9 @@ halt_update(const char *prefix, unsigned flags,
 			     (dir >= 0 && why.kind == ERROR_ABSENT))) {
 		rc = 0; /* nothing to change */
 	} else if (dir >= 0) {
-		error_set(err, why.kind, "%s/" SCR_DIR "/%s", prefix, why.text);
-		if (err != NULL)
-			err->errnum = why.errnum;
+		give_file(err, prefix, &why);
 	} else {
-		error_set(err, why.kind, "%s", why.text);
+		give(err, &why);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -319,17 +334,14 @@ halt_remove(const char *prefix, bool dry_run, bool *was, struct error *err)
 
 	*was = false;
 	if (dir < 0)
-		return why.kind == ERROR_NONE
-			       ? 0
-			       : error_set(err, why.kind, "%s", why.text);
+		return why.kind == ERROR_NONE ? 0 : give(err, &why);
 	*was = fstatat(dir, HALT_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	if (*was && !dry_run) {
 		/* Under the lock, where one can be had: a change that somebody
 		 * is at making must not vanish half made. */
 		fd = io_open_locked(dir, HALT_FILE, false, HALT_WAIT, &why);
 		if (why.errnum == EWOULDBLOCK)
-			rc = error_set(err, why.kind, "%s/" SCR_DIR "/%s",
-				       prefix, why.text);
+			rc = give_file(err, prefix, &why);
 		else if (unlinkat(dir, HALT_FILE, 0) < 0 && errno != ENOENT)
 			rc = error_sys(err,
 				       "%s/" SCR_DIR "/" HALT_FILE

@@ -137,7 +137,7 @@ void remote_proc_push(const struct remote_run *run, struct remote_proc *p,
 void remote_proc_drain(struct remote_run *run, struct remote_proc *p);
 
 struct remote_proc *remote_proc_new(size_t nodes);
-void remote_proc_free(struct remote_proc *p);
+void remote_proc_free(const struct remote_run *run, struct remote_proc *p);
 
 /* --- remote_node.c --- */
 

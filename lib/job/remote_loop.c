@@ -121,7 +121,7 @@ start(struct remote_run *run, size_t max)
 					: remote_kind_name(run->kind),
 				strerror(rc));
 out:
-	remote_proc_free(p);
+	remote_proc_free(run, p);
 }
 
 static void
@@ -250,7 +250,7 @@ sweep(struct remote_run *run)
 		*link = p->next;
 		for (size_t i = 0; i < p->count; i++)
 			run->nodes[p->nodes[i]].proc = NULL;
-		remote_proc_free(p);
+		remote_proc_free(run, p);
 		run->nprocs--;
 		run->short_of = false;
 	}

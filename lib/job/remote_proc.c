@@ -32,6 +32,40 @@
 /* Bytes of a list of children. */
 #define CHILDREN ((size_t)4 << 10)
 
+static void
+close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* Closing alone is not enough: a child that another thread starts just now has
+ * copies of all for a moment, and while there is one it is still heard of. */
+static void
+close_watched(const struct remote_run *run, int *fd)
+{
+	if (*fd >= 0)
+		(void)epoll_ctl(run->epoll, EPOLL_CTL_DEL, *fd, NULL);
+	close_fd(fd);
+}
+
+void
+remote_proc_free(const struct remote_run *run, struct remote_proc *p)
+{
+	if (p == NULL)
+		return;
+	close_watched(run, &p->pidfd);
+	close_watched(run, &p->out.fd);
+	close_watched(run, &p->err.fd);
+	buf_free(&p->out.part);
+	buf_free(&p->err.part);
+	buf_free(&p->words);
+	map_free(p->labels);
+	arena_free(p->arena);
+	mem_free(p);
+}
+
 struct remote_proc *
 remote_proc_new(size_t nodes)
 {
@@ -45,36 +79,11 @@ remote_proc_new(size_t nodes)
 	if (p->arena != NULL)
 		p->nodes = arena_alloc(p->arena, nodes, sizeof(*p->nodes));
 	if (p->nodes == NULL) {
-		remote_proc_free(p);
+		arena_free(p->arena);
+		mem_free(p);
 		return NULL;
 	}
 	return p;
-}
-
-/* (A descriptor that is closed leaves the epoll set by itself, and no child
- * has a copy.) */
-static void
-close_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
-void
-remote_proc_free(struct remote_proc *p)
-{
-	if (p == NULL)
-		return;
-	close_fd(&p->pidfd);
-	close_fd(&p->out.fd);
-	close_fd(&p->err.fd);
-	buf_free(&p->out.part);
-	buf_free(&p->err.part);
-	buf_free(&p->words);
-	map_free(p->labels);
-	arena_free(p->arena);
-	mem_free(p);
 }
 
 /* --- Starting --- */
@@ -215,10 +224,10 @@ remote_proc_start(struct remote_run *run, struct remote_proc *p)
 	if (p->pidfd >= 0 && watch(run, p, p->pidfd) != 0)
 		close_fd(&p->pidfd);
 out:
-	for (int i = 0; i < 2; i++) {
-		close_fd(&out[i]);
-		close_fd(&err[i]);
-	}
+	close_watched(run, &out[0]);
+	close_watched(run, &err[0]);
+	close_fd(&out[1]);
+	close_fd(&err[1]);
 	return rc;
 }
 
@@ -281,14 +290,14 @@ read_stream(struct remote_run *run, struct remote_proc *p,
 	char *to = run->buffer + (s == &p->err ? REMOTE_BUFFER : 0);
 
 	if (run->failed)
-		close_fd(&s->fd);
+		close_watched(run, &s->fd);
 	while (s->fd >= 0 && times-- > 0 && !run->failed) {
 		ssize_t n = read(s->fd, to, REMOTE_BUFFER);
 
 		if (n > 0) {
 			take(run, p, s, to, (size_t)n);
 		} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-			close_fd(&s->fd);
+			close_watched(run, &s->fd);
 		} else if (errno == EAGAIN) {
 			break;
 		}
@@ -302,7 +311,7 @@ flush_stream(struct remote_run *run, struct remote_proc *p,
 {
 	if (s->part.len > 0 && !run->failed)
 		give(run, p, s == &p->err, s->part.data, s->part.len, false);
-	close_fd(&s->fd);
+	close_watched(run, &s->fd);
 }
 
 /* Has it ended?  What is left of a group that was to be ended goes with it;

@@ -27,6 +27,14 @@
 /* Bytes of a /proc/PID/stat: much more than it has. */
 #define STAT_MAX 4096
 
+int
+step_give(struct error *err, const struct error *why)
+{
+	if (err != NULL)
+		*err = *why;
+	return -1;
+}
+
 /* --- Commands of the manager --- */
 
 bool
@@ -199,7 +207,7 @@ await_end(const struct step_where *w, const struct step_manager *m,
 			rc = pause_look(w, end - seconds_now(), err);
 	}
 	if (rc == 0 && !answered && why.kind != ERROR_NONE)
-		return error_set(err, why.kind, "%s", why.text);
+		return step_give(err, &why);
 	return rc;
 }
 
@@ -217,7 +225,7 @@ end_steps(const struct step_where *w, const struct step_manager *m,
 	if (steps->count == 0)
 		return 0;
 	if (rc < 0)
-		return error_set(err, why.kind, "%s", why.text);
+		return step_give(err, &why);
 	r->killed = steps->count;
 	rc = signal_steps(w, m, steps, true, &why);
 	if (await_end(w, m, steps, w->grace, err) < 0)
@@ -225,7 +233,7 @@ end_steps(const struct step_where *w, const struct step_manager *m,
 	if (steps->count == 0)
 		return 0;
 	if (rc < 0)
-		return error_set(err, why.kind, "%s", why.text);
+		return step_give(err, &why);
 	return error_set(err, ERROR_SYSTEM,
 			 "step %s: runs on, %.0f s after SIGKILL",
 			 steps->names[0], w->grace);

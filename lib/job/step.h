@@ -45,6 +45,10 @@ struct step_result {
 	size_t killed; /* of these needed SIGKILL */
 };
 
+/* The manager whose commands are in PATH, for a job that is not the one around
+ * us, where no environment tells; NULL: none. */
+const char *step_manager_here(void);
+
 /* Can step_stop() be asked this at all?  ERROR_USAGE: what is missing. */
 int step_check(const struct step_where *w, struct error *err);
 

@@ -30,8 +30,12 @@ bool step_add_word(struct step_command *c, const char *word);
 int step_run(const struct step_where *w, const struct step_command *c,
 	     struct buf *out, struct error *err);
 
+/* An error as it is, for the caller.  Returns -1. */
+int step_give(struct error *err, const struct error *why);
+
 struct step_manager {
-	const char *name; /* of resmgr_name() */
+	const char *name;    /* of resmgr_name() */
+	const char *command; /* that lists the steps */
 	/* ERROR_USAGE: that job cannot be reached from here.  May be NULL. */
 	int (*check)(const struct step_where *w, struct error *err);
 	/* Add the steps that may be stopped to `out`. */

@@ -9,6 +9,7 @@
 
 #include "error.h"
 #include "hostlist.h"
+#include "job/resmgr_impl.h"
 #include "job/step_impl.h"
 #include "str.h"
 
@@ -110,7 +111,7 @@ slurm_list(const struct step_where *w, struct hostlist *out, struct error *err)
 	/* The job itself is over: then nothing of it runs. */
 	if (strstr(why.text, "Invalid job id") != NULL)
 		return 0;
-	return error_set(err, why.kind, "%s", why.text);
+	return step_give(err, &why);
 }
 
 static void
@@ -308,18 +309,29 @@ alps_signal(const struct step_where *w, bool hard, struct step_command *c)
 
 /* --- All of them --- */
 
+static const struct step_manager managers[] = {
+	{ "slurm", "squeue", NULL, slurm_list, slurm_signal },
+	{ "flux", "flux", flux_check, flux_list, flux_signal },
+	{ "lsf", "jslist", lsf_check, lsf_list, lsf_signal },
+	{ "pbs", "apstat", NULL, alps_list, alps_signal },
+};
+
+#define MANAGERS (sizeof(managers) / sizeof(managers[0]))
+
 const struct step_manager *
 step_manager_find(const char *name)
 {
-	static const struct step_manager all[] = {
-		{ "slurm", NULL, slurm_list, slurm_signal },
-		{ "flux", flux_check, flux_list, flux_signal },
-		{ "lsf", lsf_check, lsf_list, lsf_signal },
-		{ "pbs", NULL, alps_list, alps_signal },
-	};
+	for (size_t i = 0; i < MANAGERS; i++)
+		if (name != NULL && str_eq(name, managers[i].name))
+			return &managers[i];
+	return NULL;
+}
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (name != NULL && str_eq(name, all[i].name))
-			return &all[i];
+const char *
+step_manager_here(void)
+{
+	for (size_t i = 0; i < MANAGERS; i++)
+		if (resmgr_has(managers[i].command))
+			return managers[i].name;
 	return NULL;
 }

@@ -238,7 +238,7 @@ survey_node_dirs(const struct survey_where *w, struct arena *a,
 struct looking {
 	struct arena *arena;   /* what is kept */
 	struct arena *scratch; /* of one file */
-	struct survey_dir *dir;
+	struct survey_dir dir;
 	struct survey_dataset *d;
 	struct kvtree *tree;
 	struct buf raw;
@@ -275,7 +275,7 @@ static int
 read_red(struct looking *l, const char *name, const struct redset_name *n,
 	 struct survey_red *out, struct error *err)
 {
-	int fd = survey_dir_meta(l->dir, name, err), rc = -1;
+	int fd = survey_dir_meta(&l->dir, name, err), rc = -1;
 	struct redset_header h;
 	struct stat st;
 	uint64_t body = 0;
@@ -333,7 +333,7 @@ look_at_files(struct looking *l, const struct filemap *m, struct survey_rank *r,
 {
 	for (size_t i = 0; i < m->nfiles; i++) {
 		struct error why = ERROR_INIT;
-		int fd = survey_dir_file(l->dir, &m->files[i], &why);
+		int fd = survey_dir_file(&l->dir, &m->files[i], &why);
 
 		if (fd >= 0) {
 			close(fd);
@@ -355,7 +355,7 @@ look_at_map(struct looking *l, struct survey_rank *r, struct error *err)
 	struct filemap m;
 
 	arena_reset(l->scratch);
-	if (survey_dir_map(l->dir->meta, r->rank, &l->raw, l->tree, l->scratch,
+	if (survey_dir_map(l->dir.meta, r->rank, &l->raw, l->tree, l->scratch,
 			   &m, &why) < 0)
 		return note(l->arena, &r->problem, &why, err);
 	r->map = true;
@@ -382,7 +382,7 @@ identify(struct looking *l, struct error *err)
 {
 	struct stat st;
 
-	if (fstat(l->dir->fd, &st) < 0)
+	if (fstat(l->dir.fd, &st) < 0)
 		return 0;
 	l->d->store =
 		arena_printf(l->arena, "%ju:%jd.%09ld", (uintmax_t)st.st_ino,
@@ -397,11 +397,11 @@ look_at_dir(struct looking *l, struct error *err)
 
 	if (identify(l, err) < 0)
 		return -1;
-	d->ranks = arena_alloc(l->arena, l->dir->count + 1, sizeof(*d->ranks));
+	d->ranks = arena_alloc(l->arena, l->dir.count + 1, sizeof(*d->ranks));
 	if (d->ranks == NULL)
 		return error_no_memory(err);
-	for (size_t i = 0; i < l->dir->count; i++) {
-		const struct survey_slot *s = &l->dir->slots[i];
+	for (size_t i = 0; i < l->dir.count; i++) {
+		const struct survey_slot *s = &l->dir.slots[i];
 		struct survey_rank *r = &d->ranks[d->nranks++];
 
 		r->rank = s->rank;
@@ -416,7 +416,6 @@ static int
 look_at_dataset(struct looking *l, const struct survey_found *f,
 		struct survey_dataset *d, struct error *err)
 {
-	struct survey_dir dir;
 	struct error why = ERROR_INIT;
 	int rc = 0;
 
@@ -432,12 +431,11 @@ look_at_dataset(struct looking *l, const struct survey_found *f,
 	};
 	if (f->dir == NULL)
 		return 0;
-	l->dir = &dir;
 	l->d = d;
-	rc = survey_dir_open(&dir, f->dir, &why) < 0
+	rc = survey_dir_open(&l->dir, f->dir, &why) < 0
 		     ? note(l->arena, &d->problem, &why, err)
 		     : look_at_dir(l, err);
-	survey_dir_close(&dir);
+	survey_dir_close(&l->dir);
 	return rc;
 }
 

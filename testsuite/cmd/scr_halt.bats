@@ -369,7 +369,7 @@ slurm()
 	slurm
 	unset SLURM_JOB_ID
 	echo KILL >steps/77.0
-	try scr_halt -i p --job-id 77 --resource-manager slurm --grace 1 -R 'bad node' \
+	try scr_halt -i p --job-id 77 --grace 1 -R 'bad node' \
 		--unset-seconds
 	assert_status 0
 	assert_stderr_has "killing step 77.0" "by SIGKILL"

@@ -159,7 +159,7 @@ test_notices(void)
 	ok(strstr(conf_notice(c), "\nA is odd\n") != NULL, "a notice added");
 	conf_close(c);
 
-	c = conf_of("A=1\nB=\0002\nC=3\n", 15);
+	c = conf_of("A=1\nB=\0002\nC=3\n", 13);
 	ok(conf_get(c, "A") && !conf_get(c, "B") && conf_get(c, "C"),
 	   "a NUL costs its line");
 	ok(strstr(conf_notice(c), ":2: ") && strstr(conf_notice(c), "NUL"),

@@ -51,7 +51,7 @@ test_dirs(void)
 	ok(rmdir(dir) == 0 && mkdir(dir, 0700) == 0, "... empty");
 	is_int(test_one(dir, UINT64_C(1) << 60, false, HEALTH_RUN, &out),
 	       HEALTH_SMALL, "no file system is that large");
-	ok(strstr(out.data, "1.0 EiB needed") != NULL, out.data);
+	ok(strstr(out.data, "1.0 EiB needed") != NULL, "... it is said");
 	is_int(test_one(dir, UINT64_C(1) << 60, false, HEALTH_READ, &out),
 	       HEALTH_OK, "... which is no harm to a reader");
 	is_int(test_one(dir, 1, true, HEALTH_RUN, &out), HEALTH_OK,
@@ -63,7 +63,7 @@ test_dirs(void)
 	       HEALTH_MISSING, "a file above it");
 	is_int(test_one("a/b", 0, false, HEALTH_RUN, &out), HEALTH_MISSING,
 	       "a relative path");
-	ok(strstr(out.data, "not an absolute path") != NULL, out.data);
+	ok(strstr(out.data, "not an absolute path") != NULL, "... it is said");
 	is_int(test_one("/proc/none/x", 0, false, HEALTH_RUN, &out),
 	       HEALTH_MISSING, "where nothing can be made");
 	is_int(test_one("/proc/self", 0, false, HEALTH_READ, &out), HEALTH_OK,
@@ -100,7 +100,7 @@ test_full(void)
 	write_file(fmt("%s/y", dir), block, 64 << 10);
 	is_int(test_one(dir, 200 << 10, false, HEALTH_RUN, &out), HEALTH_FULL,
 	       "a full one");
-	ok(strstr(out.data, "No space left on device") != NULL, out.data);
+	ok(strstr(out.data, "No space left on device") != NULL, "... why");
 	is_int(test_one(dir, 200 << 10, false, HEALTH_READ, &out), HEALTH_OK,
 	       "... can be read");
 	must(mount("none", dir, "tmpfs", MS_REMOUNT | MS_RDONLY, "") == 0);

@@ -52,8 +52,7 @@ static const char *const two_runs[] = {
 	"00:07:00: host=n, jobid=1, event=FLUSH_SUCCESS, dset=2, secs=50.0",
 	"this is no line of a log",
 	"00:10:08: host=n, jobid=1, event=CHECKPOINT_END, dset=3, secs=8.0",
-	"00:16:40: host=n, jobid=1, event=ASYNC_FLUSH_SUCCESS, dset=3, "
-	"secs=99",
+	"00:16:40: host=n, event=ASYNC_FLUSH_SUCCESS, dset=3, secs=99",
 	"00:50:00: host=n, jobid=1, event=RUN_END, secs=3000",
 	"01:00:00: host=n, jobid=1, event=START, procs=4, nodes=4",
 	"01:00:01: host=n, jobid=1, event=REBUILD_SUCCESS, secs=1.0",

@@ -128,6 +128,22 @@ static const struct step_where slurm = {
 /* --- SLURM --- */
 
 static void
+test_here(void)
+{
+	char *before = mem_strdup(getenv("PATH"));
+
+	fresh();
+	is_str(step_manager_here(), "slurm", "a manager by its commands");
+	setenv("PATH", fmt("%s/bin", root), 1);
+	remove(fmt("%s/bin/squeue", root));
+	is_str(step_manager_here(), "flux", "... the next");
+	setenv("PATH", fmt("%s/steps", root), 1);
+	is_str(step_manager_here(), NULL, "... or none");
+	setenv("PATH", before, 1);
+	mem_free(before);
+}
+
+static void
 test_slurm(void)
 {
 	struct step_result r;
@@ -426,6 +442,7 @@ main(void)
 	unsetenv("SLURM_JOB_ID");
 	unsetenv("SLURM_STEP_ID");
 	test_check();
+	test_here();
 	test_slurm();
 	test_stubborn();
 	test_silent();

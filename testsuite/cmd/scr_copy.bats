@@ -1,0 +1,364 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+
+load ../golden/golden
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	host=$(uname -n)
+	args=(--ranks 8 --nodes 4 --files 2 --recorded-prefix "$PWD/p q")
+}
+
+# make OPTION...: a dataset in the caches of 4 nodes, and none of it on the
+# prefix, whose name has a blank.
+make() {
+	"$GEN/gen_dataset" --prefix "p q" --nodes-dir nodes "${args[@]}" \
+		--layout cache "$@"
+}
+
+# The prefix is what the job meant it to be.
+assert_right() {
+	"$GEN/gen_dataset" --prefix "p q" "${args[@]}" "$@" --check
+}
+
+# cmd: what node NODE does in a scavenge.
+on() {
+	local node=nodes/node$1/
+
+	cmd=(scr_copy --cntldir "$node"cntl/genuser/scr.1000
+		--cachedir "$node"cache/genuser/scr.1000
+		--id 1 --prefix "p q")
+}
+
+# copy NODE OPTION...
+copy() {
+	on "$1"
+	shift
+	"${cmd[@]}" "$@"
+}
+
+# A value of the result.
+result() {
+	grep '^{"host"' <<<"$output" | grep -o "\"$1\":[0-9]*" | cut -d: -f2
+}
+
+no_temps() {
+	[[ -z $(find "p q" -name '.scrkit-*.tmp') ]]
+}
+
+# Mounts of a test's own: in_namespace COMMAND...
+in_namespace() {
+	unshare -m true 2>/dev/null || skip "may not make a mount namespace"
+	unshare -m --propagation private "$@"
+}
+
+# --- Usage -------------------------------------------------------------------
+
+@test "usage errors: where, what, twice" {
+	try scr_copy --id 1
+	assert_usage_error --cntldir
+	try scr_copy --cntldir x
+	assert_usage_error --id
+	try scr_copy --cntldir x --id 0
+	assert_usage_error
+	try scr_copy --cntldir x --id 1x
+	assert_usage_error 1x
+	try scr_copy --cntldir x --id 1 more
+	assert_usage_error "no arguments"
+	try scr_copy --cntldir x --id 1 --ranks 1 --assign y
+	assert_usage_error --assign
+	try scr_copy --cntldir x --id 1 --buf 1
+	assert_usage_error
+	try scr_copy --help
+	assert_status 0
+	assert_output_has "Usage: scr_copy" --assign --heartbeat "Exit status"
+}
+
+@test "LLNL's options, its line at the end" {
+	make
+	try scr_copy -c nodes/node1/cntl/genuser/scr.1000 \
+		--cachedir nodes/node1/cache/genuser/scr.1000 -i 1 \
+		-d "p q" -b 1MB -r
+	assert_status 0
+	assert_output_has "scr_copy: $host: Return code: 0"
+	[[ ${output##*$'\n'} == "scr_copy: $host: Return code: 0" ]]
+}
+
+@test "what is not there is said in a line" {
+	make
+	try copy 0 --id 7
+	assert_status 1
+	assert_stderr_one_line "dataset 7" "not in the cache"
+	assert_output_has "Return code: 1"
+	try copy 0 --prefix nowhere
+	assert_status 1
+	assert_stderr_one_line nowhere
+	try scr_copy --cntldir nowhere --id 1 --prefix "p q"
+	assert_status 1
+	assert_stderr_one_line nowhere/cindex.scrinfo
+	try copy 0 --ranks 1-
+	assert_status 2
+	assert_stderr_one_line '"1-"'
+	try copy 0 --assign nofile
+	assert_status 1
+	assert_stderr_one_line nofile
+}
+
+# --- What is there -----------------------------------------------------------
+
+@test "--list: one line of JSON" {
+	make --size 1000 --type RS
+	try scr_copy --list --cntldir nodes/node1/cntl/genuser/scr.1000 \
+		--cachedir nodes/node1/cache/genuser/scr.1000
+	assert_status 0
+	assert_stderr_empty
+	assert_line_count 1
+	[[ $output =~ \"store\":\"([0-9]+:[0-9.]+)\" ]]
+	output=${output/"${BASH_REMATCH[1]}"/S}
+	red='"map":true,"files":2,"bytes":2000,"bad":0'
+	red+=',"red":{"type":"RS","set":N,"sets":2,"member":2,"members":4,"failures":2}'
+	red+=',"mapred":{"type":"RS","set":N,"sets":2,"member":2,"members":4,"failures":2}'
+	assert_output_is "{\"format\":1,\"host\":\"$host\",$(
+		)\"cntl\":\"nodes/node1/cntl/genuser/scr.1000\",\"datasets\":[$(
+		){\"id\":1,\"name\":\"ckpt.1\",$(
+		)\"dir\":\"nodes/node1/cache/genuser/scr.1000/scr.dataset.1\",$(
+		)\"bypass\":false,\"ckpt\":true,\"output\":false,\"world\":8,$(
+		)\"store\":\"S\",\"ranks\":[{\"rank\":2,${red//N/1}},$(
+		){\"rank\":3,${red//N/2}}],\"problem\":null}],\"problem\":null}"
+	try scr_copy --list --cntldir nowhere
+	assert_status 0
+	assert_output_has '"datasets":[],"problem":"nowhere/cindex.scrinfo'
+}
+
+@test "--dry-run changes nothing" {
+	make --size 1000
+	before=$(tree_stat "p q")
+	try copy 0 --dry-run
+	assert_status 0
+	(($(result copied) == 12 && $(result bytes) > 4000))
+	[[ $(tree_stat "p q") == "$before" ]]
+}
+
+# --- Copying -----------------------------------------------------------------
+
+@test "all nodes, every scheme: the files are the job's; again: nothing" {
+	for type in XOR PARTNER RS SINGLE; do
+		rm -rf "p q" nodes
+		make --type $type --size 100000,5000
+		for n in 0 1 2 3; do
+			try copy $n
+			assert_status 0
+			assert_stderr_empty
+			(($(result bad) == 0))
+			(($(result copied) == $(result files)))
+		done
+		no_temps
+		assert_right --type $type --size 100000,5000
+		before=$(tree_stat "p q")
+		try copy 2
+		assert_status 0
+		(($(result copied) == 0 && $(result bytes) == 0))
+		[[ $(tree_stat "p q") == "$before" ]]
+		try scr_index -p "p q" --build 1
+		assert_status 0
+	done
+}
+
+@test "a node lost: the others' copies are enough" {
+	make --size 100000,5000
+	for n in 0 1 3; do copy $n; done
+	try scr_index -p "p q" --build 1
+	assert_status 0
+	assert_right --size 100000,5000
+}
+
+# The snapshots of caches that LLNL's library left, copied from the nodes that
+# its own scr_copy was run on: the same prefix.
+golden_copy() {
+	local case=$1 user=golduser/scr.1000 n lost
+
+	snapshot "$case" cache c
+	snapshot "$case" scavenged theirs
+	mv c/prefix p
+	lost=$(sed -n "s/.*lost_nodes='\([0-9 ]*\)'.*/\1/p" \
+		"$SCRKIT_GOLDEN/scr3/$case/PARAMS.txt")
+	for n in c/nodes/node*; do
+		[[ " $lost " != *" ${n#c/nodes/node} "* ]] || continue
+		scr_copy --cntldir "$n/cntl/$user" \
+			--cachedir "$n/cache/$user" --id 1 --prefix p \
+			--moved-from "/tmp/scrgold/$case/prefix"
+	done
+	diff -r -x 'copied_*' -x 'scavenge.*' -x log -x halt.scr \
+		p theirs/prefix
+	try scr_index -p p --moved-from "/tmp/scrgold/$case/prefix" --build 1
+	assert_status 0
+	(cd p && sed -n 's|  \(\./\)\{0,1\}prefix/ckpt|  ckpt|p' \
+		"$SCRKIT_GOLDEN/scr3/$case/rebuilt.sha256" |
+		grep '  ckpt' | sha256sum -c --quiet)
+	rm -rf c p theirs
+}
+
+@test "golden caches give what LLNL's scavenge gave" {
+	golden scr3/xor_4 >/dev/null
+	golden_copy xor_4
+	whole_collection || return 0
+	for case in xor_8n4 rs2_8n4 partner_8n4 partner_4 rs2_4; do
+		golden_copy $case
+	done
+}
+
+@test "several nodes with one cache: each its share" {
+	make --size 1000
+	printf '%s\n' "other 0" "$host 1" >"p q/shares"
+	try copy 0 --assign shares
+	assert_status 0
+	[[ -e "p q/.scr/scr.dataset.1/filemap_1" ]]
+	[[ ! -e "p q/.scr/scr.dataset.1/filemap_0" ]]
+	try copy 0 --ranks 0
+	assert_status 0
+	[[ -e "p q/.scr/scr.dataset.1/filemap_0" ]]
+}
+
+@test "two at once: both right, nothing done by halves" {
+	make --size 3000000 --crc
+	on 0
+	for i in 1 2 3 4; do
+		"${cmd[@]}" >out.$i 2>err.$i &
+		pids[i]=$!
+	done
+	for i in 1 2 3 4; do wait "${pids[i]}"; done
+	cat err.* >all
+	[[ ! -s all ]]
+	no_temps
+	for n in 1 2 3; do copy $n; done
+	assert_right --size 3000000 --crc
+}
+
+# --- Faults ------------------------------------------------------------------
+
+@test "a damaged file: told, not put in place, exit 3" {
+	make --size 10000 --crc
+	dir=nodes/node1/cache/genuser/scr.1000/scr.dataset.1
+	printf xxxx | dd of=$dir/rank_2_0.ckpt bs=1 seek=77 conv=notrunc \
+		status=none
+	rm $dir/rank_3_1.ckpt
+	try copy 1
+	assert_status 3
+	assert_output_has "Return code: 3"
+	assert_stderr_has "rank 2: rank_2_0.ckpt: checksum" \
+		"rank 3: rank_3_1.ckpt: cannot open"
+	(($(result bad) == 2))
+	for n in 0 2 3; do copy $n; done
+	try scr_index -p "p q" --build 1
+	assert_status 0
+	assert_right --size 10000 --crc
+}
+
+@test "killed at 20 moments: no file but whole ones, and it goes on" {
+	make --size 2000000
+	on 1
+	dir=nodes/node1/cache/genuser/scr.1000/scr.dataset.1
+	for i in $(seq 20); do
+		"${cmd[@]}" >/dev/null 2>&1 &
+		pid=$!
+		sleep "0.0$((RANDOM % 60 + 10))"
+		kill -9 $pid 2>/dev/null || true
+		wait $pid 2>/dev/null || true
+		while IFS= read -r file; do
+			cmp "$file" "$dir/${file##*/}"
+		done < <(find "p q" -name '*.ckpt')
+		for map in "p q"/.scr/scr.dataset.1/filemap_*; do
+			[[ -e $map ]] || continue
+			cmp "$map" "$dir/.scr/${map##*/}"
+			rank=${map##*_}
+			(($(find "p q" -name "rank_${rank}_*.ckpt" |
+				wc -l) == 2))
+		done
+		# So that there is something to do.
+		((i % 4)) || rm -rf "p q"/ckpt.1 "p q"/.scr/scr.dataset.1
+	done
+	for n in 0 1 2 3; do copy $n; done
+	no_temps
+	assert_right --size 2000000
+}
+
+@test "SIGTERM: stops, says so, goes on" {
+	make --size 20000000
+	on 1
+	stopped=0
+	for i in $(seq 10); do
+		"${cmd[@]}" --jobs 1 --buf 4K >out 2>err &
+		pid=$!
+		# It has begun.
+		while kill -0 $pid 2>/dev/null && no_temps; do :; done
+		kill -TERM $pid 2>/dev/null || true
+		status=0
+		wait $pid || status=$?
+		((status != 0)) || break
+		((status == 1))
+		grep -q "scr_copy: stopped" err
+		grep -q "Return code: 1" out
+		no_temps
+		stopped=$((stopped + 1))
+	done
+	((stopped > 0))
+	copy 1
+	no_temps
+}
+
+@test "it lives: a line a second, also while it waits" {
+	make --size 1000
+	copy 0 >/dev/null
+	file=$(find "p q" -name rank_0_0.ckpt)
+	rm "$file"
+	# What another process holds: io_temp_name() of that file.
+	temp=${file%/*}/.scrkit-738304d9e1511fed.tmp
+	: >"$temp"
+	flock "$temp" sleep 2.5 &
+	sleep 0.2
+	try copy 0
+	assert_status 0
+	assert_output_has "scr_copy: $host: progress "
+	(($(result copied) == 1))
+	wait
+	no_temps
+	try copy 0 --quiet
+	assert_status 0
+	assert_output_lacks progress
+}
+
+@test "a full prefix: how much is missing; with room again it goes on" {
+	make --size 600000
+	# shellcheck disable=SC2016 # for the shell in there
+	in_namespace bash -c '
+		mount -t tmpfs -o size=2m none "p q" && cd "$0" || exit 9
+		node=nodes/node1
+		copy() {
+			scr_copy --cntldir $node/cntl/genuser/scr.1000 \
+				--cachedir $node/cache/genuser/scr.1000 \
+				--id 1 --prefix "p q" "$@"
+		}
+		copy --jobs 1 >out 2>err
+		[[ $? == 1 ]] || exit 1
+		grep -q "p q: full: .* still to be copied, .* free" err ||
+			exit 2
+		[[ -z $(find "p q" -name "*.tmp") ]] || exit 3
+		(($(find "p q" -name "*.ckpt" | wc -l) > 0)) || exit 4
+		mount -o remount,size=20m "p q" && copy >out2 || exit 5
+		grep -q "\"skipped\":[1-9]" out2 || exit 6
+	' "$PWD"
+}
+
+@test "a read-only prefix: one line, exit 1" {
+	make --size 1000
+	# shellcheck disable=SC2016 # for the shell in there
+	in_namespace bash -c '
+		mount --bind "p q" "p q" && mount -o remount,bind,ro "p q" &&
+			cd "$0" || exit 9
+		scr_copy --cntldir nodes/node1/cntl/genuser/scr.1000 \
+			--cachedir nodes/node1/cache/genuser/scr.1000 \
+			--id 1 --prefix "p q" >out 2>err
+		[[ $? == 1 && $(wc -l <err) == 1 ]] &&
+			grep -q "Read-only file system" err
+	' "$PWD"
+}
