@@ -6,6 +6,7 @@
 #include "buf.h"
 #include "conf.h"
 #include "error.h"
+#include "job/halt.h"
 #include "job/job.h"
 #include "job/jobfiles.h"
 #include "job/resmgr.h"
@@ -64,7 +65,7 @@ prepare(struct job *j, bool force, struct error *err)
 {
 	struct jobfiles_prepared p;
 	struct buf text = BUF_INIT;
-	bool enabled = true;
+	bool enabled = true, finished = false;
 
 	if (conf_bool(j->conf, "SCR_ENABLE", true, &enabled, err) < 0)
 		return -1;
@@ -75,6 +76,11 @@ prepare(struct job *j, bool force, struct error *err)
 	if (jobfiles_prepare(j->prefix, j->id, runs, j->rm, force, &p, err) < 0)
 		return -1;
 	tell(j, &p);
+	if (halt_begin(j->prefix, &finished, err) < 0)
+		return -1;
+	if (finished)
+		app_note("the job before had finished: no reason to halt any "
+			 "more");
 	if (job_notice(j, &text) == 0)
 		app_warn_lines(text.data);
 	buf_free(&text);

@@ -158,6 +158,8 @@ read_file(struct conf *c, struct conf_source *s, const char *path, bool must,
 		if (err != NULL)
 			*err = why;
 		rc = -1;
+	} else if (str_eq(path, "/dev/null")) {
+		rc = 0; /* how people say "none" */
 	} else if (named ||
 		   (why.kind != ERROR_ABSENT && why.errnum != ENOTDIR)) {
 		conf_complain(c, "%s; the settings in it are not used",

@@ -11,8 +11,12 @@
 #include "io.h"
 #include "meta/kvtree.h"
 #include "path.h"
+#include "str.h"
 
 #define SCR_DIR ".scr"
+/* The library writes it when the application ends by itself. */
+#define HALT_FINISHED "SCR_FINALIZE_CALLED"
+
 #define BACKUP HALT_FILE ".bak"
 
 /* Far more than any halt file has. */
@@ -323,6 +327,38 @@ halt_update(const char *prefix, unsigned flags,
 	if (rc < 0)
 		halt_state_free(out);
 	return rc;
+}
+
+static int
+forget_finish(struct kvtree *t, void *was, struct error *err)
+{
+	struct halt h;
+
+	if (halt_read(t, &h, err) < 0)
+		return -1;
+	*(bool *)was = h.reason != NULL && str_eq(h.reason, HALT_FINISHED);
+	return *(bool *)was ? halt_set_reason(t, NULL, err) : 0;
+}
+
+int
+halt_begin(const char *prefix, bool *was, struct error *err)
+{
+	struct halt_state s;
+	int rc = halt_load(prefix, &s, err);
+
+	*was = false;
+	if (rc < 0)
+		return -1;
+	/* Mostly there is nothing to change, and so nothing to write. */
+	if (s.exists && !s.damaged && s.is.reason != NULL &&
+	    str_eq(s.is.reason, HALT_FINISHED)) {
+		halt_state_free(&s);
+		rc = halt_update(prefix, 0, forget_finish, was, &s, err);
+		if (rc < 0)
+			return -1;
+	}
+	halt_state_free(&s);
+	return 0;
 }
 
 int

@@ -68,6 +68,13 @@ int halt_update(const char *prefix, unsigned flags,
 		int (*fn)(struct kvtree *t, void *arg, struct error *err),
 		void *arg, struct halt_state *out, struct error *err);
 
+/*
+ * A new job begins: the reason SCR_FINALIZE_CALLED, by which the one before said
+ * that it had finished on purpose, goes; nothing else does.  *was: it was there.
+ * A damaged file is left (halt_check() tells of it).
+ */
+int halt_begin(const char *prefix, bool *was, struct error *err);
+
 /* Remove the halt file, damaged or not; *was: there was one.  With `dry_run`
  * only look. */
 int halt_remove(const char *prefix, bool dry_run, bool *was, struct error *err);

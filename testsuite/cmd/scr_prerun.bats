@@ -163,3 +163,25 @@ slurm() {
 	assert_status 1
 	assert_stderr_one_line ro/p
 }
+
+# The library ignores that reason when it starts; a loop of runs would not.
+@test "the job before had finished: its reason to halt goes, others stay" {
+	mkdir p
+	try scr_halt --reason SCR_FINALIZE_CALLED --checkpoints 5 p
+	assert_status 0
+	try scr_retries_halt --dir p
+	assert_status 0
+	try scr_prerun -v -p p
+	assert_status 0
+	assert_stderr_has "had finished"
+	try scr_retries_halt --dir p
+	assert_status 1
+	try scr_halt --list p
+	assert_output_has "CheckpointsLeft"
+	try scr_halt --reason "stop it" p
+	try scr_prerun -p p
+	assert_status 0
+	try scr_retries_halt --dir p
+	assert_status 0
+	assert_output_has "stop it"
+}
