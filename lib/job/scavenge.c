@@ -190,7 +190,9 @@ take_survey(struct scavenge *s, uint32_t node, const struct remote_result *r,
 	if (n->host == NULL)
 		rc = error_no_memory(err);
 	s->alive++;
-	if (v.problem != NULL)
+	/* A spare node has no cache, and that is nothing to tell. */
+	if (v.problem != NULL &&
+	    (v.ndatasets > 0 || !str_ends(v.problem, strerror(ENOENT))))
 		scavenge_say(s, "%s: %s", n->name, v.problem);
 	for (size_t i = 0; rc == 0 && i < v.ndatasets; i++)
 		rc = take_dataset(s, node, &v.datasets[i], err);

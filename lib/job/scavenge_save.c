@@ -19,12 +19,14 @@
 #include "hostlist.h"
 #include "io.h"
 #include "job/job.h"
+#include "job/jobfiles.h"
 #include "job/scavenge_impl.h"
 #include "json.h"
 #include "mem.h"
 #include "meta/flush.h"
 #include "meta/index.h"
 #include "meta/kvtree.h"
+#include "meta/log.h"
 #include "num.h"
 #include "path.h"
 #include "progress.h"
@@ -431,9 +433,38 @@ build(struct scavenge *s, struct scavenge_dataset *d, struct error *err)
 	return 0;
 }
 
+/* SCAVENGE_START, SCAVENGE_END: as LLNL's scripts have them in the log. */
+static void
+log_event(const struct scavenge *s, const struct scavenge_dataset *d,
+	  const char *event, double secs)
+{
+	struct error why = ERROR_INIT;
+	char host[256] = "";
+	const struct log_line l = {
+		.time = (int64_t)time(NULL),
+		.host = host,
+		.job_id = s->job->id,
+		.event = event,
+		.name = d->name,
+		.dataset = d->id,
+		.procs = -1,
+		.nodes = -1,
+		.files = -1,
+		.secs = secs,
+		.bytes = -1,
+	};
+
+	(void)gethostname(host, sizeof(host) - 1);
+	if (jobfiles_log(s->job->prefix, s->job->conf, &l, &why) < 0)
+		scavenge_say(s, "%s", why.text);
+}
+
 int
 scavenge_save(struct scavenge *s, struct scavenge_dataset *d, struct error *err)
 {
+	const double start = scavenge_now();
+	int rc = -1;
+
 	if (d->state == SCAVENGE_LOST && s->o->only != d->id) {
 		scavenge_say(s, "dataset %" PRId64 "%s%s: lost: %s", d->id,
 			     d->name ? " " : "", d->name ? d->name : "",
@@ -441,9 +472,12 @@ scavenge_save(struct scavenge *s, struct scavenge_dataset *d, struct error *err)
 		return 0;
 	}
 	s->blocked = NULL;
-	if (copy_all(s, d, err) < 0)
-		return -1;
-	return build(s, d, err);
+	log_event(s, d, "SCAVENGE_START", -1);
+	rc = copy_all(s, d, err);
+	if (rc == 0)
+		rc = build(s, d, err);
+	log_event(s, d, "SCAVENGE_END", scavenge_now() - start);
+	return rc;
 }
 
 /* --- The index --- */

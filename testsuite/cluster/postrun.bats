@@ -38,9 +38,13 @@ assert_indexed()
 @test "one node of an XOR set dead: saved, rebuilt, indexed, current" {
 	bed_lay xor_8n4
 	bed_kill node3
+	lay_env+=(SCR_LOG_ENABLE=1)
 	run post
 	assert_status 0
 	assert_output_has "is saved" "1 of 4 nodes dead"
+	grep -q "event=SCAVENGE_START, dset=1, name=\"ckpt.1\"" "$lay_pfs/.scr/log"
+	grep -q "event=SCAVENGE_END, dset=1, name=\"ckpt.1\", secs=" \
+		"$lay_pfs/.scr/log"
 	assert_saved xor_8n4
 	assert_indexed
 	run on login scr_index -p "$lay_prefix" --verify --deep
@@ -233,4 +237,14 @@ saves() # REMOTE CASE NODE...
 	grep -Eq "; [1-9][^ ]* KiB copied" "$BATS_TEST_TMPDIR/out"
 	assert_saved xor_8n4
 	assert_indexed
+}
+
+@test "spare nodes have nothing, and that is no trouble" {
+	bed_lay xor_8n4
+	bed_kill node4
+	bed_revive node4
+	run post
+	assert_status 0
+	[[ $output != *node4* ]]
+	assert_saved xor_8n4
 }
