@@ -261,7 +261,7 @@ main(int argc, char **argv)
 {
 	struct settings s = { .heartbeat = 1 };
 	const struct opt opts[] = {
-		OPT_GROUP("What to copy:"),
+		OPT_GROUP("What to copy"),
 		OPT_STRING('c', "cntldir", &s.cntl, "DIR", OPT_DIR,
 			   "control directory of the job on this node"),
 		OPT_LIST(0, "cachedir", &s.cachedirs, "DIR", OPT_DIR,
@@ -273,7 +273,7 @@ main(int argc, char **argv)
 		OPT_STRING(0, "assign", &s.assign, "FILE", OPT_FILE,
 			   "only the ranks that this file on the prefix gives "
 			   "to this host"),
-		OPT_GROUP("How:"),
+		OPT_GROUP("How"),
 		OPT_STRING('d', "prefix", &s.prefix, "DIR", OPT_DIR,
 			   "the prefix directory (default: $SCR_PREFIX, then "
 			   "the working directory)"),
@@ -290,7 +290,7 @@ main(int argc, char **argv)
 		OPT_U64(0, "heartbeat", &s.heartbeat, "SECONDS", 0,
 			HEARTBEAT_MAX,
 			"print how far it is so often (default: 1; 0: never)"),
-		OPT_GROUP("Instead of copying:"),
+		OPT_GROUP("Instead of copying"),
 		OPT_FLAG('l', "list", &s.list,
 			 "print what the cache of this node holds, as JSON"),
 		OPT_END,

@@ -117,6 +117,9 @@ env_open_job(struct job *j, const struct job_where *w, struct error *err)
 	if (job_notice(j, &text) == 0)
 		app_warn_lines(text.data);
 	buf_clear(&text);
+	/* To be told of, too; who needs them reports that there are none. */
+	if (app_verbosity() > 0)
+		job_nodes(j, NULL);
 	if (app_verbosity() > 0 && job_describe(j, &text) == 0)
 		app_warn_lines(text.data);
 	buf_free(&text);

@@ -69,9 +69,9 @@ int halt_update(const char *prefix, unsigned flags,
 		void *arg, struct halt_state *out, struct error *err);
 
 /*
- * A new job begins: the reason SCR_FINALIZE_CALLED, by which the one before said
- * that it had finished on purpose, goes; nothing else does.  *was: it was there.
- * A damaged file is left (halt_check() tells of it).
+ * A new job begins: the reason SCR_FINALIZE_CALLED, by which the one before
+ * said that it had finished on purpose, goes; nothing else does.  *was: it was
+ * there.  A damaged file is left (halt_check() tells of it).
  */
 int halt_begin(const char *prefix, bool *was, struct error *err);
 

@@ -57,8 +57,8 @@ struct remote_options {
 	const char *job_id;		 /* srun's --jobid; NULL: around us */
 	unsigned fanout;		 /* 0: REMOTE_FANOUT */
 	/* Seconds; 0: no limit.  From the start of a node's process to the
-	 * command's beginning (ssh and pdsh have up to 2 more to say why); between
-	 * two signs of life of the command; in all. */
+	 * command's beginning (ssh and pdsh have up to 2 more to say why);
+	 * between two signs of life of the command; in all. */
 	double connect, idle, limit;
 	double polite; /* seconds between TERM and KILL; 0: 2 */
 	size_t keep;   /* bytes of each output, and of a line; 0: REMOTE_KEEP */

@@ -41,6 +41,9 @@
 	"-oBatchMode=yes -oServerAliveInterval=2 -oServerAliveCountMax=2"
 #define PDSH_SSH_VARIABLE "PDSH_SSH_ARGS_APPEND"
 
+/* Descriptors that pdsh needs for so many nodes. */
+#define PDSH_FILES(n) (8 * (n) + 128)
+
 /* Words before the command, and bytes of a list of nodes in one of them. */
 #define WORDS 32
 #define LIST_BYTES ((size_t)32 << 10)
@@ -372,10 +375,19 @@ add_list(struct words *w, const struct remote_run *run,
 	buf_free(&b);
 }
 
+/*
+ * For each command pdsh closes all descriptors there could be, open or not:
+ * where the limit is a million that costs more than the command.  So it gets
+ * those it needs, with a margin.
+ */
 static void
 add_pdsh(struct words *w, const struct remote_run *run,
 	 const struct remote_proc *p)
 {
+	add(w, "/bin/sh");
+	add(w, "-c");
+	add(w, "ulimit -Sn $0 2>/dev/null; exec \"$@\"");
+	add(w, arena_printf(w->arena, "%zu", PDSH_FILES(p->count)));
 	add(w, run->program);
 	add(w, "-S");
 	add(w, "-R");

@@ -89,6 +89,7 @@ struct remote_run {
 	bool ending, stopped; /* nothing is started any more; by stop() */
 	bool short_of;	      /* descriptors or processes: wait for some */
 	char *buffer;	      /* 2 * REMOTE_BUFFER bytes to read into */
+	bool no_pidfd;	      /* the kernel has none */
 	bool failed;	      /* no memory */
 };
 

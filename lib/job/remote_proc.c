@@ -161,7 +161,6 @@ static int
 spawn(const struct remote_run *run, struct remote_proc *p, const char **argv,
       int out, int err)
 {
-	const char *program = run->program != NULL ? run->program : argv[0];
 	char **env = run->env != NULL ? run->env : environ;
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
@@ -177,7 +176,7 @@ spawn(const struct remote_run *run, struct remote_proc *p, const char **argv,
 	if (rc == 0)
 		rc = set_attributes(&attr);
 	if (rc == 0)
-		rc = posix_spawnp(&p->pid, program, &files, &attr,
+		rc = posix_spawnp(&p->pid, argv[0], &files, &attr,
 				  (char *const *)argv, env);
 	posix_spawnattr_destroy(&attr);
 out_files:
@@ -220,7 +219,10 @@ remote_proc_start(struct remote_run *run, struct remote_proc *p)
 	p->err.fd = err[0];
 	out[0] = err[0] = -1;
 	/* Without one (an old kernel, too many files) it is asked each turn. */
-	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+	if (!run->no_pidfd)
+		p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+	if (p->pidfd < 0 && errno == ENOSYS)
+		run->no_pidfd = true;
 	if (p->pidfd >= 0 && watch(run, p, p->pidfd) != 0)
 		close_fd(&p->pidfd);
 out:

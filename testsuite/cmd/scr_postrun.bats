@@ -57,7 +57,7 @@ indexed() {
 	assert_stderr_one_line telepathy
 	try scr_postrun -p . -w 'n[1-'
 	assert_status 2
-	assert_stderr_has 'n[1-'
+	assert_stderr_one_line 'node list'
 }
 
 @test "--help and --version exit 0" {

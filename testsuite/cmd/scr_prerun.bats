@@ -39,7 +39,7 @@ slurm() {
 @test "usage errors" {
 	try scr_prerun extra
 	assert_usage_error "extra: nothing but options"
-	try scr_prerun --resmgr condor
+	try scr_prerun --resource-manager condor
 	assert_status 2
 	assert_stderr_one_line condor
 }
@@ -131,13 +131,14 @@ slurm() {
 	printf '#!/bin/sh\necho "f1000 1000"\n' >stub/flux
 	chmod +x stub/*
 	prefix unsaved
-	LSB_JOBID=7 try scr_prerun -p p --resmgr lsf --job-id 7
+	LSB_JOBID=7 try scr_prerun -p p --resource-manager lsf --job-id 7
 	assert_stderr_has "job 1000 runs"
-	PBS_JOBID=7.srv try scr_prerun -p p --resmgr pbs --job-id 7
+	PBS_JOBID=7.srv try scr_prerun -p p --resource-manager pbs --job-id 7
 	assert_stderr_has "job 1000 runs"
-	FLUX_JOB_ID=f7 try scr_prerun -p p --resmgr flux --job-id 7
+	FLUX_JOB_ID=f7 try scr_prerun -p p --resource-manager flux --job-id 7
 	assert_stderr_has "job 1000 runs"
 	printf '#!/bin/sh\necho "7 RUN"\necho "1000 DONE"\n' >stub/bjobs
+	# the option as it was once called
 	LSB_JOBID=7 try scr_prerun -p p --resmgr lsf --job-id 7
 	[ ! -e p/.scr/flush.scr ]
 }

@@ -225,6 +225,7 @@ newer()
 {
 	local d=p/.scr/scr.dataset.1 golden rank path n=0
 
+	golden "containers/$1/scr.dataset.1/.scr/ctr.0.scr" >/dev/null
 	golden=$(golden "containers/$1")
 	mkdir -p "$d" raw
 	cp -r "$golden/." raw

@@ -260,7 +260,10 @@ test_local(void)
 	ok(came(&s.r[0], REMOTE_KILLED, -1, "killed by signal 9"), "is told");
 	run_free(&s);
 	is_int(run_on(&s, "a", nothing), 0, "no such program");
-	ok(came(&s.r[0], REMOTE_NOT_STARTED, -1, "No such file"), "is told");
+	/* (valgrind's fork cannot tell why its child failed.) */
+	if (getenv("SCRKIT_VALGRIND") == NULL)
+		ok(came(&s.r[0], REMOTE_NOT_STARTED, -1, "No such file"),
+		   "is told");
 	run_free(&s);
 	is_int(run_on(&s, "a", empty), -1, "no command");
 	is_int(s.err.kind, ERROR_USAGE, "is misuse");
