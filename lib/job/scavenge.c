@@ -252,7 +252,10 @@ ask(struct scavenge *s, struct error *err)
 	uint32_t *which = NULL;
 	size_t argc = 0;
 	const char **argv = scavenge_argv(s, &argc, 1, err);
+	struct remote_options remote = s->o->remote;
 	int rc = -1;
+
+	remote.keep = SURVEY_NODE_MAX;
 
 	if (argv == NULL || hostlist_init(&list, err) < 0)
 		return -1;
@@ -267,7 +270,7 @@ ask(struct scavenge *s, struct error *err)
 	}
 	if (list.count == 0)
 		rc = 0;
-	else if (remote_run(&list, argv, &s->o->remote, results, err) == 0)
+	else if (remote_run(&list, argv, &remote, results, err) == 0)
 		rc = take_answers(s, results, list.count, which, err);
 out:
 	if (results != NULL)
@@ -407,7 +410,7 @@ scavenge_open(struct scavenge *s, struct job *job,
 		return -1;
 	find_newest(s);
 	s->seconds[SCAVENGE_ASK] = scavenge_now() - start;
-	if (s->alive > 0 || s->plan.count == 0)
+	if (s->alive > 0)
 		return 0;
 	return error_set(
 		err, ERROR_SYSTEM,

@@ -393,6 +393,16 @@ pack_saved(struct scavenge *s, const struct scavenge_dataset *d,
 	return rc;
 }
 
+/* `text` without the "dataset ID: " that some begin with. */
+static const char *
+without_id(const char *text, int64_t id)
+{
+	char start[48];
+	int n = snprintf(start, sizeof(start), "dataset %" PRId64 ": ", id);
+
+	return strncmp(text, start, (size_t)n) == 0 ? text + n : text;
+}
+
 static int
 build(struct scavenge *s, struct scavenge_dataset *d, struct error *err)
 {
@@ -417,7 +427,8 @@ build(struct scavenge *s, struct scavenge_dataset *d, struct error *err)
 				d->id, s->blocked->name, s->blocked->why);
 		d->state = SCAVENGE_LOST;
 		d->why = arena_strdup(s->arena,
-				      rc < 0 ? why.text : "cannot be rebuilt");
+				      rc < 0 ? without_id(why.text, d->id)
+					     : "cannot be rebuilt");
 		if (d->why == NULL)
 			return error_no_memory(err);
 		scavenge_say(s, "dataset %" PRId64 ": %s", d->id, d->why);

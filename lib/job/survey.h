@@ -140,7 +140,8 @@ int survey_node_read(struct survey_node *n, const struct survey_where *w,
 		     struct error *err);
 void survey_node_free(struct survey_node *n);
 
-/* As one line of JSON, without newline, appended to `out`. */
+/* As JSON, without a newline at its end, appended to `out`: one line, or where
+ * that would be long several. */
 int survey_node_json(const struct survey_node *n, struct buf *out,
 		     struct error *err);
 

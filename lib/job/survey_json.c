@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "arena.h"
+#include "buf.h"
 #include "error.h"
 #include "job/survey.h"
 #include "json.h"
@@ -77,11 +78,52 @@ dataset_object(const struct survey_dataset *d)
 	return j;
 }
 
+/* pdsh cuts lines at 128 KiB. */
+#define LINE_MAX_BYTES ((size_t)64 << 10)
+
+/*
+ * Make several lines of what stands from `start` on, if it is long: JSON does
+ * not mind a newline behind a comma, outside of strings.
+ */
+static int
+break_lines(struct buf *out, size_t start, struct error *err)
+{
+	struct buf whole = BUF_INIT;
+	bool string = false;
+	size_t line = 0;
+	int rc = 0;
+
+	if (out->len - start <= LINE_MAX_BYTES)
+		return 0;
+	for (size_t i = start; i < out->len && rc == 0; i++) {
+		const char c = out->data[i];
+
+		rc = buf_add_char(&whole, c);
+		line++;
+		if (string && c == '\\' && i + 1 < out->len && rc == 0) {
+			rc = buf_add_char(&whole, out->data[++i]);
+			line++;
+		} else if (c == '"') {
+			string = !string;
+		} else if (!string && c == ',' && line > LINE_MAX_BYTES / 2 &&
+			   rc == 0) {
+			rc = buf_add_char(&whole, '\n');
+			line = 0;
+		}
+	}
+	out->len = start;
+	if (rc == 0)
+		rc = buf_add(out, whole.data, whole.len);
+	buf_free(&whole);
+	return rc < 0 ? error_no_memory(err) : 0;
+}
+
 int
 survey_node_json(const struct survey_node *n, struct buf *out,
 		 struct error *err)
 {
 	struct json *j = json_new_object(), *list = json_new_array();
+	const size_t start = out->len;
 
 	json_set_u64(j, "format", FORMAT);
 	json_set_str(j, "host", n->host);
@@ -90,7 +132,7 @@ survey_node_json(const struct survey_node *n, struct buf *out,
 		json_push(list, dataset_object(&n->datasets[i]));
 	json_set(j, "datasets", list);
 	json_set_str(j, "problem", n->problem);
-	return json_line(j, out, err);
+	return json_line(j, out, err) < 0 ? -1 : break_lines(out, start, err);
 }
 
 /* --- Reading --- */

@@ -272,6 +272,53 @@ make_line(struct buf *line)
 	survey_node_free(&n);
 }
 
+/* So many ranks that it takes several lines: none is too long for pdsh, and
+ * what is in strings stays as it is. */
+static void
+test_long(void)
+{
+	enum { RANKS = 2000 };
+	struct survey_rank *ranks = calloc(RANKS, sizeof(*ranks));
+	struct survey_dataset d = {
+		.id = 1,
+		.name = "a \"b\\\",{\",",
+		.dir = "/ssd",
+		.world = RANKS,
+		.store = "1:2",
+		.nranks = RANKS,
+		.ranks = ranks,
+	};
+	const struct survey_node n = {
+		.host = "n", .cntl = "/c", .ndatasets = 1, .datasets = &d
+	};
+	struct survey_node got;
+	struct buf text = BUF_INIT;
+	size_t longest = 0, line = 0;
+
+	must(ranks != NULL);
+	for (size_t i = 0; i < RANKS; i++) {
+		ranks[i].rank = (int64_t)i;
+		ranks[i].problem = "a problem, \"quoted\", and \\ more of it";
+	}
+	must(survey_node_json(&n, &text, NULL) == 0);
+	for (const char *p = text.data; *p != '\0'; p = p + line + 1) {
+		line = strcspn(p, "\n");
+		longest = line > longest ? line : longest;
+		if (p[line] == '\0')
+			break;
+	}
+	ok(text.len > 128 << 10 && longest < 100 << 10, "in several lines");
+	ok(survey_node_parse(&got, text.data, text.len, NULL) == 0 &&
+		   got.datasets[0].nranks == RANKS &&
+		   strcmp(got.datasets[0].name, d.name) == 0 &&
+		   strcmp(got.datasets[0].ranks[RANKS - 1].problem,
+			  ranks[0].problem) == 0,
+	   "and read again");
+	survey_node_free(&got);
+	buf_free(&text);
+	free(ranks);
+}
+
 static void
 test_json(void)
 {
@@ -415,6 +462,7 @@ main(void)
 	test_contradictions();
 	test_lost_index();
 	test_json();
+	test_long();
 	test_refused();
 	make_line(&line);
 	ok(fails_well(read_all, NULL, NULL), "no memory to look");
