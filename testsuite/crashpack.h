@@ -334,8 +334,7 @@ item_right(struct pack_scene *x, const struct tree_entry *now, bool temps)
 		return true; /* the commands tell whether it is right */
 	if (p != NULL)
 		return same_item(now, p);
-	return is_lock(now->path) ||
-	       (temps && io_is_temp(path_base(now->path))) ||
+	return is_lock(now->path) || (temps && is_temporary(now->path)) ||
 	       (x->whole != NULL &&
 		str_eq(now->path, CRASH_META "rebuild.scr"));
 }

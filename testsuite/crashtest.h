@@ -278,6 +278,21 @@ on_the_way(struct scene *s, const struct tree_entry *now)
 	return good;
 }
 
+/* A temporary file, or one in a directory on its way? */
+static inline bool
+is_temporary(const char *path)
+{
+	char name[256];
+
+	for (const char *p = path; p != NULL; p = strchr(p, '/')) {
+		p += *p == '/';
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(p, "/"), p);
+		if (io_is_temp(name))
+			return true;
+	}
+	return false;
+}
+
 /* One entry that is there: is it as before, or as after? */
 static inline bool
 entry_right(struct scene *s, const struct tree_entry *now, bool temps)
@@ -289,7 +304,7 @@ entry_right(struct scene *s, const struct tree_entry *now, bool temps)
 	    (b != NULL && same_entry(now, b)))
 		return true;
 	if (a == NULL && b == NULL &&
-	    (is_lock(now->path) || (temps && io_is_temp(path_base(now->path)))))
+	    (is_lock(now->path) || (temps && is_temporary(now->path))))
 		return true;
 	return is_index(now->path) && on_the_way(s, now);
 }
@@ -422,7 +437,8 @@ run_again(struct scene *s, const struct tree *now)
 	for (size_t i = 0; i < then.count; i++) {
 		const char *base = path_base(then.list[i].path);
 
-		if (!io_is_temp(base) && !str_starts(base, ".scrkit."))
+		if (!is_temporary(then.list[i].path) &&
+		    !str_starts(base, ".scrkit."))
 			continue;
 		tell(s, "left behind", then.list[i].path);
 		good = false;
