@@ -152,6 +152,19 @@ storage() {
 	[ "$(env -u USER scr_env user | wc -l)" = 1 ]
 }
 
+@test "--resource-manager, and --resmgr as it was once called" {
+	export SLURM_JOB_ID=9
+	try scr_env job-id --resource-manager slurm
+	assert_output_is 9
+	try scr_env job-id --resource-manager none
+	assert_output_is defjobid
+	try scr_env job-id --resmgr none
+	assert_output_is defjobid
+	try scr_env job-id --resource-manager condor
+	assert_status 2
+	assert_stderr_one_line condor
+}
+
 @test "nodes: given, set, or none" {
 	try scr_env nodes --nodes 'r1i0n[0-3],vm'
 	assert_output_is 'r1i0n[0-3],vm'

@@ -1,0 +1,633 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them; plain names
+# The lesser defects known of LLNL's tools, B (a command that cannot be used),
+# C (wrong or unsafe) and D (rough): ours does the right thing.  D1 to D15 need
+# nodes: testsuite/cluster/defects.bats.
+#
+# Not here, for we have no such command: what is wrong with scr_run, its
+# launchers and SCR_RUNS, and scr_have_restart.
+
+load helper
+
+: "${GEN:=$BIN/../gen}"
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export TZ=UTC USER=me SCRKIT_SYSTEM_CONF=/nonexistent
+	local name
+
+	for name in ${!SLURM*} ${!LSB*} ${!FLUX*} ${!PBS*} ${!SCR_*}; do
+		unset "$name"
+	done
+}
+
+# A program NAME in stub/, which comes first in PATH; its text from stdin.
+stub() {
+	mkdir -p stub
+	cat >"stub/$1"
+	chmod +x "stub/$1"
+	[[ $PATH == "$PWD/stub:"* ]] || PATH=$PWD/stub:$PATH
+}
+
+# A node is this machine; gone* cannot be reached.
+stub_ssh() {
+	stub ssh <<-'END'
+		#!/bin/sh
+		while :; do
+			case $1 in
+			-o | -l | -p) shift 2 ;;
+			-*) shift ;;
+			*) break ;;
+			esac
+		done
+		case $1 in
+		gone*)
+			echo "ssh: connect to host $1 port 22: No route" >&2
+			exit 255 ;;
+		esac
+		shift
+		exec sh -c "$*"
+	END
+}
+
+# cached OPTION...: prefix p, its dataset in the cache of a node that is this
+# machine, and what a job sets to have it found.
+cached() {
+	"$GEN/gen_dataset" --prefix p --nodes 1 --ranks 4 --size 1000 --crc \
+		--type SINGLE --layout cache --recorded-prefix "$PWD/p" "$@"
+	export SCR_CNTL_BASE=$PWD/nodes/node0/cntl
+	export SCR_CACHE_BASE=$PWD/nodes/node0/cache
+	export SCR_USER_NAME=genuser SCR_JOB_ID=1000 SCR_NODELIST=localhost
+	CACHE=$SCR_CACHE_BASE/genuser/scr.1000/scr.dataset.1
+}
+
+# A prefix whose dataset was saved, but for what lost nodes had.
+saved() {
+	"$GEN/gen_dataset" --prefix p --ranks 8 --nodes 4 --size 1000 "$@"
+}
+
+# --- B ---
+
+@test "B: scr_prerun without pdsh" {
+	try env PATH="$PWD/nothing" "$BIN/scr_prerun" -p p
+	assert_status 0
+	assert_stderr_empty
+	[[ -d p/.scr ]]
+}
+
+@test "B: no resource manager: SCR_NODELIST, SCR_JOB_ID, SCR_USER_NAME" {
+	cached
+	try scr_env -u -j -n
+	assert_output_is $'genuser\n1000\nlocalhost'
+	try scr_list_dir control
+	assert_output_is "$SCR_CNTL_BASE/genuser/scr.1000"
+	try scr_postrun -p p --resource-manager none
+	assert_status 0
+	assert_output_has "ckpt.1 (dataset 1) is saved"
+}
+
+@test "B: no resource manager, and no nodes named: said what to do" {
+	try scr_postrun -p .
+	assert_status 1
+	assert_stderr_one_line "--nodes" SCR_NODELIST
+	assert_output_is ''
+}
+
+# LLNL's scr_scavenge.py -j NODES -i ID -f CNTLDIR -p PREFIX.
+@test "B: scr_scavenge: one dataset of a job by itself" {
+	cached
+	unset SCR_NODELIST SCR_CNTL_BASE SCR_CACHE_BASE
+	try scr_postrun -p p --nodes localhost --id 1 \
+		--cntldir nodes/node0/cntl --cachedir nodes/node0/cache
+	assert_status 0
+	"$GEN/gen_dataset" --prefix p --nodes 1 --ranks 4 --size 1000 --crc \
+		--type SINGLE --layout cache --recorded-prefix "$PWD/p" --check
+	try scr_postrun -p p --nodes localhost --id 2 \
+		--cntldir nodes/node0/cntl --cachedir nodes/node0/cache
+	assert_status 1
+	assert_stderr_one_line "dataset 2"
+}
+
+@test "B: scr_kill_jobstep: a job's step is stopped" {
+	mkdir p
+	stub squeue <<-'END'
+		#!/bin/sh
+		[ -e stopped ] || echo 77.0
+	END
+	stub scancel <<-'END'
+		#!/bin/sh
+		echo "$*" >stopped
+	END
+	try scr_halt --immediate --job-id 77 --resource-manager slurm p
+	assert_status 0
+	[[ $(cat stopped) == "--signal=TERM 77.0" ]]
+}
+
+# LLNL's scr_poststage.py finishes what the job's flush had begun.
+@test "B: scr_poststage: files that are on the prefix are taken as they are" {
+	cached
+	mkdir p/ckpt.1
+	cp "$CACHE"/rank_[0-2].ckpt p/ckpt.1
+	try scr_postrun -p p
+	assert_status 0
+	grep -q '"adopted":3,' p/.scr/scr.dataset.1/scavenge.o1000
+	try scr_index -p p
+	assert_output_has "1 YES" "* ckpt.1"
+}
+
+@test "B: scr_inspect: what could still be saved, before it is" {
+	saved --lose 1
+	try scr_inspect p
+	assert_status 3
+	assert_output_has "can be rebuilt" "scr_index -p p --build 1"
+	rm -r p
+	saved --lose 1,2
+	try scr_inspect p
+	assert_status 4
+	assert_output_has "cannot be rebuilt" "set 1 of 2"
+	# In the caches, too.
+	cached --id 2
+	try scr_postrun -p p --plan
+	assert_status 0
+	assert_output_has "complete" "4/4"
+	[[ ! -e p/.scr/scr.dataset.2 ]]
+}
+
+@test "B: scr_ckpt_interval: numbers, from what the log tells" {
+	local at=2026-11-20T line
+
+	mkdir -p p/.scr
+	for line in "00:00:00: host=n, jobid=1, event=START, procs=4, nodes=4" \
+		"00:10:08: host=n, jobid=1, event=CHECKPOINT_END, secs=8.0" \
+		"00:20:08: host=n, jobid=1, event=CHECKPOINT_END, secs=8.0" \
+		"01:00:00: host=n, jobid=1, event=START, procs=4, nodes=4" \
+		"01:30:00: host=n, jobid=1, event=CHECKPOINT_END, secs=8.0"; do
+		echo "$at$line"
+	done >p/.scr/log
+	try scr_ckpt_interval --prefix p
+	assert_status 0
+	[[ $output =~ ^[1-9][0-9]+$ ]] || failed "seconds"
+	line=$output
+	try scr_ckpt_interval --prefix p --model young
+	[[ $output =~ ^[1-9][0-9]+$ && $output != "$line" ]] || failed "young"
+	try scr_ckpt_interval --prefix p --percent
+	[[ $output =~ ^[0-9]+\.[0-9]$ && $output != 10.0 ]] || failed "percent"
+}
+
+@test "B: scr_halt before the first run" {
+	mkdir p
+	try scr_halt --checkpoints 3 p
+	assert_status 0
+	try scr_halt --list p
+	assert_output_has "CheckpointsLeft: 3"
+}
+
+@test "B: scr_halt -r, and there is no file" {
+	mkdir p
+	try scr_halt -r p
+	assert_status 0
+	assert_stderr_one_line "there is no halt file"
+}
+
+@test "B: USER unset" {
+	local me
+
+	me=$(id -un)
+	cached
+	unset USER SCR_USER_NAME
+	try scr_list_dir control
+	assert_status 0
+	assert_output_is "$SCR_CNTL_BASE/$me/scr.1000"
+	try scr_postrun -p p --user genuser
+	assert_status 0
+	assert_output_has "is saved"
+}
+
+@test "B: ping absent: no node is down for that" {
+	stub_ssh
+	# PATH has nothing but what the stub itself needs.
+	ln -s "$(command -v sh)" stub
+	export SCR_CNTL_BASE=$PWD/cntl SCR_CACHE_BASE=$PWD/cache
+	try env "PATH=$BIN:$PWD/stub" scr_list_down_nodes -r --remote ssh n1 n2
+	assert_status 0
+	assert_output_is ''
+	assert_stderr_empty
+}
+
+# --- C: scr_halt ---
+
+@test "C: scr_halt -i stops what runs" {
+	local pid
+
+	mkdir p
+	setsid sleep 60 3>&- &
+	pid=$!
+	try scr_halt -i --pid "$pid" --grace 5 p
+	assert_status 0
+	! kill -0 "$pid" 2>/dev/null || ! wait "$pid"
+	run kill -0 "$pid"
+	[[ $status != 0 ]]
+}
+
+@test "C: scr_halt -c 0 and -s 0 are not 'halt at the next checkpoint'" {
+	mkdir p
+	try scr_halt -c 0 p
+	assert_output_has "CheckpointsLeft: 0"
+	assert_output_lacks JOB_HALTED
+	scr_halt -q -r p
+	try scr_halt -s 0 p
+	assert_output_has "HaltSeconds:     0"
+	assert_output_lacks JOB_HALTED
+}
+
+@test "C: scr_halt -l with settings keeps the settings" {
+	mkdir p
+	try scr_halt -l -c 7 p
+	assert_status 0
+	try scr_halt -l p
+	assert_output_has "CheckpointsLeft: 7"
+}
+
+@test "C: scr_halt: options after a directory are options" {
+	mkdir p
+	try scr_halt p --checkpoints 7 --verbose
+	assert_status 0
+	assert_output_has "CheckpointsLeft: 7"
+	assert_output_lacks "--verbose"
+}
+
+# --- C: scr_index ---
+
+@test "C: scr_index -c NAME is --current" {
+	saved --layout both
+	scr_index -q -p p --build 1
+	try scr_index -p p -c ckpt.1
+	assert_status 0
+	try scr_index -p p
+	assert_output_has "* ckpt.1"
+}
+
+@test "C: scr_index --drop x --add y does not do one of the two" {
+	saved
+	scr_index -q -p p --build 1
+	scr_index -p p >before
+	try scr_index -p p --drop ckpt.1 --add ckpt.1
+	assert_usage_error "--drop" "--add"
+	scr_index -p p | diff before -
+}
+
+@test "C: scr_index --build abc is not --build 0" {
+	mkdir p
+	try scr_index -p p --build abc
+	assert_usage_error '"abc"'
+	[[ ! -e p/.scr ]]
+}
+
+# (Apart from bats, which makes each command of a test slow.)
+@test "C: --help exits 0, and so does --version (D), in every command" {
+	bash -e <<-'END'
+		for path in "$BIN"/scr_*; do
+			name=${path##*/}
+			echo "$name"
+			"$name" --help >out 2>err
+			grep -q "^Usage: $name" out
+			"$name" --version >out 2>>err
+			[[ $(wc -l <out) == 1 && ! -s err ]]
+		done
+	END
+}
+
+@test "C: scr_index's manual page is about this program" {
+	local page=$TESTSUITE/../man/scr_index.1
+
+	scr_index --dump-options | awk -F'\t' '
+		$5 == "shown" && $2 != "-" { print $2 }' | sort >has
+	sed -n '/^\.Sh DESCRIPTION/,/^\.Sh EXIT/s/^\.It //p' "$page" |
+		grep -o 'Fl -[a-z-]*' | sed 's/^Fl -//' | sort -u >told
+	diff has told
+}
+
+# --- C: scr_should_exit, scr_retries_halt ---
+
+@test "C: scr_should_exit: an internal error is no 'keep going'" {
+	mkdir p
+	try scr_should_exit -p p --down n1 # nobody knows the nodes
+	assert_status 2
+	assert_stderr_one_line SCR_NODELIST
+	mkdir p/.scr
+	echo junk >p/.scr/nodes.scr
+	SCR_NODELIST='n[1-3]' try scr_should_exit -p p --down n1
+	assert_status 2
+	assert_stderr_one_line nodes.scr
+}
+
+@test "C: scr_should_exit -p: the configuration is that of the prefix" {
+	mkdir p
+	echo SCR_MIN_NODES=1 >.scrconf
+	echo SCR_MIN_NODES=3 >p/.scrconf
+	SCR_NODELIST='n[1-3]' try scr_should_exit -p p --down n1
+	assert_status 0
+	assert_output_is 'nodes_remaining=2 < nodes_needed=3'
+}
+
+@test "C: scr_retries_halt is the same wherever it is called" {
+	local there
+
+	mkdir p elsewhere
+	scr_halt -q -b now+50s p
+	echo SCR_HALT_SECONDS=1000 >p/.scrconf
+	echo SCR_HALT_SECONDS=1 >elsewhere/.scrconf
+	for there in . p elsewhere; do
+		(cd "$there" && scr_retries_halt --dir "$BATS_TEST_TMPDIR/p")
+	done
+}
+
+# --- C: values ---
+
+@test "C: a value that is missing is a usage error, not a crash" {
+	bash <<-'END'
+		for path in "$BIN"/scr_*; do
+			options=$("$path" --dump-options | awk -F'\t' '
+				$3 == "-" { next }
+				$2 != "-" { print "--" $2 }
+				$1 != "-" { print "-" $1 }')
+			for option in $options; do
+				out=$("$path" "$option" 2>&1)
+				rc=$?
+				if [[ "$rc $out" != "2 "*"needs a value"* ]]
+				then
+					echo "$path $option: $rc: $out"
+					exit 1
+				fi
+			done
+		done
+	END
+}
+
+@test "C: what is not named need not be: scr_log_event, scr_log_transfer" {
+	mkdir -p p
+	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0
+	scr_log_event -p p -T RUN_START
+	scr_log_transfer -p p -T FLUSH_SYNC
+	grep -q 'event=RUN_START' p/.scr/log
+	grep -q 'xfer=FLUSH_SYNC' p/.scr/log
+}
+
+@test "C: large numbers are what they are, or refused" {
+	mkdir -p p/.scr
+	SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0 scr_log_transfer -p p -T X \
+		-B 3000000000 -F 5
+	grep -q 'bytes=3000000000\.' p/.scr/log
+	try scr_halt -a 2138-11-19T09:46:40 p
+	assert_output_has "ExitAfter:       Wed Nov 19 09:46:40 2138"
+	try scr_retries_halt --dir p
+	assert_status 1 # it is not yet
+	# Four thousand million and one is not one.
+	try scr_halt -c 4294967297 p
+	assert_usage_error 4294967297
+	try scr_flush_file --dir p --location 4294967297
+	assert_usage_error 4294967297
+	try scr_index -p p --build 4294967297
+	assert_usage_error 4294967297
+}
+
+# --- C: settings ---
+
+@test "C: settings in the prefix's file: SCR_ENABLE" {
+	cached
+	echo SCR_ENABLE=0 >p/.scrconf
+	try scr_prerun -p p -v
+	assert_status 0
+	[[ -e p/.scr/flush.scr ]]
+	try scr_postrun -p p
+	assert_status 0
+	[[ ! -e p/.scr/scr.dataset.1 ]]
+}
+
+@test "C: settings in the prefix's file: which job, which nodes" {
+	mkdir p
+	printf '%s\n' 'SCR_JOB_ID=55' 'SCR_USER_NAME=you' \
+		'SCR_NODELIST=n[1-4]' 'SCR_EXCLUDE_NODES=n2' \
+		'SCR_NODE_TESTS=echo' 'SCR_MIN_NODES=4' \
+		'SCR_CNTL_BASE=/cntl' 'SCR_CACHE_BASE=/ssd' >p/.scrconf
+	try scr_env -p p -u -j -n
+	assert_output_is $'you\n55\nn1,n2,n3,n4'
+	try scr_list_dir -p p cache
+	assert_output_is /ssd/you/scr.55
+	try scr_should_exit -p p --down n1
+	assert_status 0
+	assert_output_is 'nodes_remaining=3 < nodes_needed=4'
+	stub_ssh
+	# /cntl is not there; with the tests named, nobody looks.
+	try scr_list_down_nodes -p p --remote ssh
+	assert_status 0
+	assert_output_is n2
+}
+
+@test "C: settings in the prefix's file: log, halt, buffer" {
+	cached
+	printf '%s\n' SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0 \
+		SCR_HALT_SECONDS=600 >p/.scrconf
+	scr_log_event -p p -T RUN_START
+	grep -q RUN_START p/.scr/log
+	scr_halt -q -b now+5m p
+	try scr_retries_halt --dir p
+	assert_status 0
+	echo SCR_FILE_BUF_SIZE=few >>p/.scrconf
+	try scr_postrun -p p
+	assert_status 2
+	assert_stderr_one_line SCR_FILE_BUF_SIZE few p/.scrconf
+	[[ ! -e p/.scr/scr.dataset.1 ]]
+}
+
+# --- C: scavenge ---
+
+@test "C: a second scr_postrun copies nothing, and the flush file knows" {
+	cached
+	try scr_flush_file --dir p --need-flush 1
+	assert_status 0
+	try scr_postrun -p p
+	assert_status 0
+	assert_output_has copied
+	try scr_flush_file --dir p --need-flush 1
+	assert_status 1
+	try scr_env flush-file -p p --location 1
+	assert_output_is 'PFS CACHE'
+	find p -name 'rank_*' -printf '%p %i %C@\n' | sort >before
+	[[ -s before ]]
+	try scr_postrun -p p
+	assert_status 0
+	assert_output_lacks copied
+	find p -name 'rank_*' -printf '%p %i %C@\n' | sort | diff before -
+}
+
+@test "C: scr_prerun of a second job keeps the files of the first" {
+	cached
+	stub squeue <<-'END'
+		#!/bin/sh
+		echo "7 R"
+		echo "1000 R"
+	END
+	export SCR_JOB_ID=7 SLURM_JOB_ID=7 SLURM_JOBID=7
+	try scr_prerun -p p
+	assert_status 0
+	assert_stderr_one_line "job 1000 runs"
+	[[ -e p/.scr/flush.scr && -e p/.scr/nodes.scr ]]
+}
+
+@test "C: errors are on stderr, and stdout is empty" {
+	local line
+
+	mkdir -p p/.scr
+	echo junk >p/.scr/index.scr
+	echo junk >junk
+	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0
+	while read -r line; do
+		# shellcheck disable=SC2086 # words
+		try $line
+		[[ $status != 0 ]] || failed "$line: status"
+		[[ -z $output ]] || failed "$line: stdout"
+		[[ $stderr == "${line%% *}: "* ]] || failed "$line: stderr"
+	done <<-'END'
+		scr_archive export -p p 9
+		scr_container -p p list 9
+		scr_copy --list --cntldir none --nonsense
+		scr_crc32 none
+		scr_env nodes
+		scr_env nothing
+		scr_flush_file --dir p --latest
+		scr_halt --list none
+		scr_hostlist n[1-
+		scr_index -p none
+		scr_index -p p --add nothing
+		scr_index -p p --build 9
+		scr_inspect -m tree junk
+		scr_inspect none
+		scr_list_dir nothing
+		scr_list_down_nodes
+		scr_log_event -p none -T X
+		scr_log_transfer -p none -T X
+		scr_postrun -p p
+		scr_postrun -p p -w n[1-
+		scr_prerun -p junk
+		scr_rebuild -p p 9
+		scr_retries_halt --nonsense
+		scr_should_exit -p p --down n[1-
+	END
+}
+
+@test "C: no tables of redundancy in summary.scr, whatever the ranks" {
+	local small
+
+	saved --type RS -k 2 --lose 1
+	scr_index -q -p p --build 1
+	try scr_inspect -m tree p/.scr/scr.dataset.1/summary.scr
+	run ! grep -E '^  [A-Z]*(RS|XOR|PARTNER)$' <<<"$output"
+	assert_output_is ''
+	small=$(stat -c %s p/.scr/scr.dataset.1/summary.scr)
+	"$GEN/gen_dataset" --prefix q --ranks 64 --nodes 32 --size 1000 \
+		--type RS -k 2 --lose 1
+	scr_index -q -p q --build 1
+	# (A number or two has a digit more.)
+	(($(stat -c %s q/.scr/scr.dataset.1/summary.scr) <= small + 16))
+}
+
+@test "C: what the nodes say on stderr is told, through pdsh as well" {
+	local remote
+
+	cached
+	printf xxxx | dd of="$CACHE/rank_2.ckpt" bs=1 seek=77 conv=notrunc \
+		status=none
+	stub_ssh
+	for remote in local ssh pdsh; do
+		[[ $remote != pdsh ]] || command -v pdsh >/dev/null || continue
+		cp -r p q
+		try scr_postrun -p q --moved-from "$PWD/p" -w n1 -r $remote
+		assert_status 4
+		assert_stderr_has "n1: dataset 1: scr_copy: rank 2: rank_2.ckpt"
+		rm -r q
+	done
+	try scr_postrun -p p -w n1,gone1 -r ssh
+	assert_stderr_has "gone1: ssh: connect to host gone1 port 22: No route"
+}
+
+# Whatever the number of sets.
+@test "C: a rebuild starts no processes, and no more threads than it may" {
+	command -v strace >/dev/null || skip "no strace"
+	strace -f -o /dev/null true 2>/dev/null || skip "may not trace"
+	"$GEN/gen_dataset" --prefix p --ranks 32 --nodes 32 --set-size 4 \
+		--size 1000 --lose 0,4,8,12,16,20,24,28
+	try env PATH="$PATH" strace -qq -f -e trace=process -o calls \
+		"$BIN/scr_index" -p p --build 1 --jobs 2
+	assert_status 0
+	assert_stderr_has "rebuilt 8 files"
+	(($(grep -c 'execve(' calls) == 1)) || failed "$(cat calls)"
+	# At a time: those that began less those that ended.
+	awk '/clone3?\(/ { now++ } / exit\(/ { now-- }
+		now > most { most = now } END { exit most > 2 }' calls
+}
+
+# Nobody answered, so nobody knows: that is no "nothing to save".
+@test "C: all nodes unreachable, and no flush file" {
+	mkdir p
+	stub_ssh
+	try scr_postrun -p p -w gone1,gone2 -r ssh
+	assert_status 1
+	assert_output_is ''
+	assert_stderr_has "none of 2 nodes answered"
+}
+
+# --- D ---
+
+@test "D: scr_list_down_nodes: none is no line" {
+	stub_ssh
+	SCR_NODE_TESTS="echo" try scr_list_down_nodes --remote ssh n1 n2
+	assert_status 0
+	SCR_NODE_TESTS="echo" scr_list_down_nodes --remote ssh n1 n2 >out
+	[[ ! -s out ]]
+	SCR_NODE_TESTS="echo" scr_list_down_nodes --remote ssh n1 gone1 >out
+	[[ $(cat out) == gone1 && $(wc -l <out) == 1 ]]
+}
+
+@test "D: scr_env: each value a line" {
+	SCR_JOB_ID=5 SCR_NODELIST=n1 scr_env -u -j -n >out
+	[[ $(wc -l <out) == 3 ]]
+	printf 'me\n5\nn1\n' | cmp - out
+}
+
+@test "D: scr_flush_file: two operations are refused, an empty list is one" {
+	cached
+	try scr_flush_file --dir p --latest --list-ckpt
+	assert_usage_error --latest --list-ckpt
+	try scr_env flush-file -p p --list-output
+	assert_status 0
+	assert_output_is ''
+}
+
+@test "D: scr_flush_file --location: all places" {
+	cached
+	scr_postrun -q -p p
+	try scr_env flush-file -p p --location 1
+	assert_output_is 'PFS CACHE'
+}
+
+@test "D: scr_check_node: sizes with units" {
+	try scr_check_node --cntl "$PWD/a:1K" --cache "$PWD/b:4096"
+	assert_status 0
+	try scr_check_node --cntl "$PWD/a:900PB"
+	assert_status 1
+	assert_output_has iB "900.0 PiB needed"
+}
+
+@test "D: scr_env -v tells the nodes as well" {
+	SCR_NODELIST='n[1-3]' try scr_env user -v
+	assert_status 0
+	assert_output_is me
+	assert_stderr_has 'nodes: 3: n[1-3] (SCR_NODELIST from environment)'
+	# That there are none is no matter of who does not ask.
+	try scr_env user -v
+	assert_status 0
+	assert_stderr_has "prefix: "
+	[[ $stderr != *"nodes: "* ]]
+}
