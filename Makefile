@@ -147,7 +147,7 @@ coverage: ## run the tests for line coverage of lib/; fails below 90 %
 	@scripts/coverage.sh build/coverage
 
 bench: ## measure speed against bare reference programs (minutes)
-	@scripts/deps.sh build
+	@scripts/deps.sh build bed
 	@$(MAKE) --no-print-directory $(JOBS) SAN= COV= bench-programs
 	@testsuite/bench/run.sh build/plain
 bench-programs: all $(GENS) $(BENCH)
@@ -170,15 +170,16 @@ ci: ## everything: lint, check, coverage
 	@$(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory coverage
 
-demo: ## lose a node, rebuild its files: a tour on four pretend nodes
-	@scripts/deps.sh build
+demo: ## a node is lost, and nothing else: a tour on four pretend nodes
+	@scripts/deps.sh build bed
 	@$(MAKE) --no-print-directory $(JOBS) -s SAN= COV= all $(GENS:$O/%=$P/%)
 	@scripts/demo.sh build/plain
 
+NAMED = $(sort $(CMDS) $(LINKS:%=$O/bin/%))
 completions: all ## regenerate share/completions from the option tables
-	@scripts/completions.sh bash $(CMDS) >share/completions/scrkit.bash
-	@scripts/completions.sh zsh $(CMDS) >share/completions/_scrkit
-	@scripts/completions.sh fish $(CMDS) >share/completions/scrkit.fish
+	@scripts/completions.sh bash $(NAMED) >share/completions/scrkit.bash
+	@scripts/completions.sh zsh $(NAMED) >share/completions/_scrkit
+	@scripts/completions.sh fish $(NAMED) >share/completions/scrkit.fish
 
 # --- Installing ---------------------------------------------------------
 
@@ -190,7 +191,7 @@ MAN5 := $(wildcard man/*.5)
 BASHDIR := share/bash-completion/completions
 ZSHDIR  := share/zsh/site-functions
 FISHDIR := share/fish/vendor_completions.d
-NAMES   := $(notdir $(CMDS))
+NAMES   := $(notdir $(CMDS)) $(LINKS)
 
 install: all ## install commands, man pages and completions (DESTDIR, PREFIX)
 	$Qinstall -d "$D/bin" "$D/share/man/man1" "$D/share/man/man5" \
@@ -206,7 +207,6 @@ install: all ## install commands, man pages and completions (DESTDIR, PREFIX)
 		ln -sf scrkit.fish "$D/$(FISHDIR)/$$n.fish" || exit 1; done
 
 uninstall: ## remove what install put there
-	$Qfor n in $(LINKS); do rm -f "$D/bin/$$n"; done
 	$Qfor n in $(NAMES); do rm -f "$D/bin/$$n" "$D/$(BASHDIR)/$$n" \
 		"$D/$(FISHDIR)/$$n.fish"; done
 	$Qrm -f "$D/$(BASHDIR)/scrkit" "$D/$(ZSHDIR)/_scrkit" \

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Check that the tools and libraries of the named groups are there:
-#     scripts/deps.sh [build] [check] [cluster] [lint] [fuzz]
+#     scripts/deps.sh [build] [check] [bed] [cluster] [lint] [fuzz]
 # As root on a system with apt-get what is missing is installed; otherwise the
 # packages to install are named, and the exit status is 1.  When nothing is
-# missing this takes a few milliseconds and says nothing.  What `cluster` lacks
-# is no failure where it may not be installed: its tests are skipped then.
+# missing this takes a few milliseconds and says nothing.  `cluster` is the test
+# bed of several nodes, `bed` the same without SLURM.  What they lack is no
+# failure where it may not be installed: what runs on it is skipped then.
 set -u
 
 missing=()
@@ -34,24 +35,26 @@ libraries() {
 }
 
 # What the test bed of several nodes runs, all of it as root.
-cluster() {
+bed() { # [slurm]
 	# (Not in the path of everybody who may ask.)
 	local before=${#missing[@]} PATH=$PATH:/usr/sbin:/sbin
 
 	tool sshd openssh-server
 	tool ssh openssh-client
 	tool pdsh pdsh
-	tool slurmctld slurmctld
-	tool slurmd slurmd
-	tool srun slurm-client
-	tool munged munge
+	if [ "${1-}" = slurm ]; then
+		tool slurmctld slurmctld
+		tool slurmd slurmd
+		tool srun slurm-client
+		tool munged munge
+	fi
 	tool ip iproute2
 	tool iptables iptables
 	tool findmnt util-linux
 	tool pkill procps
 	[ "${#missing[@]}" -gt "$before" ] || return
 	may_install_daemons && daemons=1 && return
-	echo "tests on several pretend nodes are skipped; they need root, and" >&2
+	echo "what runs on several pretend nodes is skipped; it needs root, and" >&2
 	echo "    ${missing[*]:before}" >&2
 	missing=("${missing[@]:0:before}")
 }
@@ -101,7 +104,8 @@ group() {
 		tool 7zz 7zip
 		tool python3 python3-minimal
 		;;
-	cluster) cluster ;;
+	bed) bed ;;
+	cluster) bed slurm ;;
 	lint)
 		tool clang-format clang-format
 		tool clang clang
@@ -115,7 +119,8 @@ group() {
 		fuzzer_runtime || missing+=(libclang-rt-dev)
 		;;
 	*)
-		echo "usage: deps.sh [build] [check] [cluster] [lint] [fuzz]" >&2
+		echo "usage: deps.sh [build] [check] [bed] [cluster] [lint]" \
+			"[fuzz]" >&2
 		exit 2
 		;;
 	esac

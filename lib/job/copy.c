@@ -28,6 +28,10 @@
 
 /* Blocks are whole pages, so that the kernel copies page by page. */
 #define BLOCK_ALIGN ((size_t)4096)
+/* What is read is still in the processor's cache when it is summed up and
+ * written; with the 32 MiB that SCR_FILE_BUF_SIZE has unless it is set, it
+ * would come from memory each time.  The kernel gathers what is written. */
+#define BLOCK_MAX ((size_t)1 << 20)
 
 /* --- Where it is --- */
 
@@ -329,6 +333,14 @@ find_items(struct copier *c, struct error *err)
 
 /* --- All of it --- */
 
+static size_t
+block_size(size_t wanted)
+{
+	if (wanted == 0)
+		return COPY_BLOCK;
+	return wanted < BLOCK_MAX ? wanted : BLOCK_MAX;
+}
+
 static int
 make_workers(struct copier *c, struct error *err)
 {
@@ -462,7 +474,7 @@ copy_run(const struct survey_where *w, const struct copy_options *o,
 		.o = o,
 		.r = r,
 		.arena = arena_new(),
-		.block = o->block > 0 ? o->block : COPY_BLOCK,
+		.block = block_size(o->block),
 		.prefix_fd = -1,
 		.meta_fd = -1,
 		.lock = PTHREAD_MUTEX_INITIALIZER,

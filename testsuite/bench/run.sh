@@ -15,10 +15,13 @@ tree=$(cd "$1" && pwd) || exit 1
 pattern=${2:-}
 rounds=${BENCH_ROUNDS:-5}
 size=${BENCH_SIZE:-268435456}
+bed=$(cd "$(dirname "$0")/../cluster" && pwd)/bed.sh
 bin=$tree/bin gen=$tree/gen bench=$tree/bench
 tmp=$(mktemp -d "${BENCH_TMP:-/dev/shm}/scrkit-bench.XXXXXX") || exit 1
 disk=$(mktemp -d "${BENCH_DISK:-$tree}/scrkit-bench.XXXXXX") || exit 1
-trap 'rm -rf "$tmp" "$disk"' EXIT
+export BED_DIR=${TMPDIR:-/tmp}/scrkit-bench-bed.$$
+trap '[ ! -e "$BED_DIR" ] || { "$bed" down; rm -rf "$BED_DIR"; }
+	rm -rf "$tmp" "$disk"' EXIT
 missed=0
 
 note() { printf '# %s\n' "$*"; }
@@ -231,6 +234,100 @@ packs() {
 	rm -rf "$tmp/m"
 }
 
+# Four nodes with a job's checkpoint in their caches, $size bytes of files each
+# and parity with it.
+nodes_up() {
+	local k from
+
+	BED_TIE=$$ BED_LIFE=3600 BED_SHARE=$tree BED_PATH=$bin BED_WRITE='' \
+		BED_SSD=$((size * 2 >> 20))m BED_PFS=$((size * 8 >> 20))m \
+		"$bed" up 4 || return
+	"$gen/gen_dataset" -q -p "$tmp/p" --nodes-dir "$tmp/n" -n 8 -m 4 -t XOR \
+		-s $((size / 2)) --crc --layout cache --recorded-prefix /pfs/p ||
+		return
+	mkdir -p "$tmp/cache/root/scr.1000"
+	for k in 1 2 3 4; do
+		from=$tmp/n/node$((k - 1))
+		mv "$from"/c*/genuser/scr.1000/* "$tmp/cache/root/scr.1000"
+		tar -C "$tmp/cache" -cf - . | "$bed" exec "node$k" \
+			tar -C /ssd --no-overwrite-dir -xf - || return
+		rm -rf "$tmp/cache/root/scr.1000"/*
+	done
+}
+
+# What is on /pfs before each run: nothing, or the prefix as the job left it.
+nodes_clear="rm -rf $BED_DIR/pfs/*; mkdir $BED_DIR/pfs/ref"
+nodes_clear+="; cp -a $tmp/p $BED_DIR/pfs/p"
+
+# phase NAME GOAL A B: as pairs does, but of A, which tells it itself, only the
+# copying counts; and there is no processor time, which others spend.
+phase() {
+	local i a b start
+
+	for ((i = -1; i < rounds; i++)); do
+		sh -c "$nodes_clear"
+		a=$(sh -c "$3" | grep -o '"copy": *[0-9]*') || return
+		sh -c "$nodes_clear"
+		start=$EPOCHREALTIME
+		sh -c "$4" || return
+		b=$EPOCHREALTIME
+		((i < 0)) || echo "${a##*[!0-9]} $start $b"
+	done | awk -v name="$1" -v goal="$2" '
+		function sort(v, n,  i, j, x) {
+			for (i = 2; i <= n; i++) {
+				x = v[i]
+				for (j = i - 1; j > 0 && v[j] > x; j--)
+					v[j + 1] = v[j]
+				v[j + 1] = x
+			}
+		}
+		function median(v, n) {
+			sort(v, n)
+			return (v[int((n + 1) / 2)] + v[int(n / 2) + 1]) / 2
+		}
+		{ a[NR] = $1 / 1000; b[NR] = $3 - $2; r[NR] = a[NR] / b[NR] }
+		END {
+			if (NR == 0)
+				exit 1
+			m = median(r, NR)
+			printf "%s\t%.4f\t%.4f\t%.2f\t%.2f..%.2f\t-\t%s\t%s\n",
+				name, median(a, NR), median(b, NR), m,
+				r[1], r[NR], goal, goal == "-" ? "-" : m <= goal + 0 ? "met" : "MISSED"
+		}' >"$tmp/phase" || return
+	cat "$tmp/phase"
+	! grep -q MISSED "$tmp/phase" || missed=$((missed + 1))
+}
+
+scavenges() {
+	local on="$bed exec login" reason dir=/ssd/root/scr.1000/scr.dataset.1
+	local ours cp
+
+	note "node lists of 100,000 hosts, seconds (goal: under 0.5)"
+	"$bench/bench_hostlist"
+	if ! reason=$("$bed" check); then
+		note "no scavenge measured: $reason"
+		return
+	fi
+	note "scavenge of 4 x $((size >> 20)) MiB and parity, from 4 pretend nodes that share this machine, checksums on,"
+	note "against cp and sync of the same files, started on the same nodes by the same pdsh and ssh, without checksums."
+	note "whole: with asking the nodes and the index, which take a time of their own; copy: what scr_postrun says of its copying."
+	if ! nodes_up; then
+		note "the nodes did not come up"
+		missed=$((missed + 1))
+		return
+	fi
+	ours="$on env -C /pfs/p SCR_JOB_ID=1000 SCR_NODELIST=node[1-4] SCR_CACHE_BASE=/ssd SCR_CNTL_BASE=/ssd scr_postrun -q -r pdsh --json"
+	cp="$on pdsh -S -R ssh -w node[1-4] 'cd /pfs/ref && cp -p $dir/rank_* $dir/.scr/* . && sync -f .'"
+	measure scavenge-whole - -s "$nodes_clear" -a "$ours >$tmp/a" \
+		-t "$nodes_clear" -b "$cp"
+	phase scavenge-copy 1.11 "$ours" "$cp" || {
+		note "scavenge-copy failed"
+		missed=$((missed + 1))
+	}
+	phase "scavenge-copy A/A" - "a=\$(date +%s%N); $cp; b=\$(date +%s%N); echo '\"copy\":'\$(((b - a) / 1000000))" "$cp"
+	"$bed" down
+}
+
 startup() {
 	local c
 	note "start-up, twenty times, against a trivial program"
@@ -244,7 +341,7 @@ startup() {
 }
 
 printf 'name\tours\treference\tratio\tleast..greatest\tcpu ratio\tgoal\tverdict\n'
-for part in kernels rebuilds cold index builds packs startup; do
+for part in kernels rebuilds cold index builds packs scavenges startup; do
 	if wanted "$part"; then $part; fi
 done
 note "$missed missed"
