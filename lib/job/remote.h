@@ -57,7 +57,7 @@ struct remote_options {
 	const char *job_id;		 /* srun's --jobid; NULL: around us */
 	unsigned fanout;		 /* 0: REMOTE_FANOUT */
 	/* Seconds; 0: no limit.  From the start of a node's process to the
-	 * command's beginning (ssh and pdsh have up to 2 more to say why);
+	 * command's beginning (ssh and pdsh have up to 1 more to say why);
 	 * between two signs of life of the command; in all. */
 	double connect, idle, limit;
 	double polite; /* seconds between TERM and KILL; 0: 2 */

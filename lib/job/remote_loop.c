@@ -25,7 +25,7 @@
 
 /* What ssh and pdsh get longer than they know, to say why themselves: a half
  * more, at most this, s. */
-#define CONNECT_MORE 2.0
+#define CONNECT_MORE 1.0
 
 /* pdsh is started for several nodes at a time, a quarter of all places. */
 #define BATCH 4
