@@ -5,6 +5,8 @@
 # all the commands, made of what each `BINARY --dump-options` says (opt.h).
 # Hidden options are left out.  Verbs, behind which a command wants datasets,
 # are found in the usage lines of --help: "Usage: NAME pack|unpack [OPTION]...".
+# Verbs that have options of their own are listed there behind the line "Verbs",
+# each with two blanks before it; their options are asked for one by one.
 
 set -eu
 
@@ -27,20 +29,41 @@ dump_verbs()
 	}'
 }
 
+# Print the verbs of command $1 that have options of their own.
+own_verbs()
+{
+	"$1" --help | sed -n '/^Verbs/,/^$/s/^  \([a-z][a-z0-9-]*\)  .*/\1/p'
+}
+
+# Print the options of command $1, under the name $2; behind it a verb, if any.
+dump_options()
+{
+	binary=$1 name=$2
+	shift 2
+	text=$("$binary" "$@" --dump-options) || {
+		echo "${0##*/}: $binary $* --dump-options failed" >&2
+		return 1
+	}
+	printf '%s\n' "$text" | awk -v name="$name${1:+ $1}" '{
+		print name "\t" $0
+	}'
+}
+
 # Print the verbs and the options of all commands.  Options: the command's
-# name, a tab, the line as it was dumped.
+# name, a tab, the line as it was dumped; those of a verb with "NAME VERB" for
+# the name.  Behind the verbs that have options of their own stands "own".
 dump_all()
 {
-	for binary in "$@"; do
-		name=${binary##*/}
-		text=$("$binary" --dump-options) || {
-			echo "${0##*/}: $binary --dump-options failed" >&2
-			return 1
-		}
-		dump_verbs "$binary" "$name"
-		printf '%s\n' "$text" | awk -v name="$name" '{
-			print name "\t" $0
-		}'
+	for command in "$@"; do
+		dump_verbs "$command" "${command##*/}"
+		verbs=$(own_verbs "$command" | paste -sd ' ' -)
+		[ -z "$verbs" ] ||
+			printf '%s\tverbs\t%s\town\n' "${command##*/}" "$verbs"
+		dump_options "$command" "${command##*/}" || return 1
+		for verb in $verbs; do
+			dump_options "$command" "${command##*/}" "$verb" ||
+				return 1
+		done
 	done
 }
 
@@ -82,9 +105,9 @@ _scrkit_datasets()
 _scrkit()
 {
 	local IFS=$' \t\n' i cur word kind="" words="" options="" verbs=""
-	local place=0 ended=""
+	local place=0 ended="" own="" command=${1##*/}
 	COMPREPLY=()
-	_scrkit_options "${1##*/}" ""
+	_scrkit_options "$command" ""
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		word=${COMP_WORDS[i]}
 		if [[ -n $ended ]]; then
@@ -96,7 +119,10 @@ _scrkit()
 		elif [[ $word == "--" ]]; then
 			ended=1
 		elif [[ $word == -* ]]; then
-			_scrkit_options "${1##*/}" "$word"
+			_scrkit_options "$command" "$word"
+		elif [[ -n $own && " $verbs " == *" $word "* ]]; then
+			command+=" $word" own="" verbs=""
+			_scrkit_options "$command" ""
 		else
 			place=$((place + 1))
 		fi
@@ -131,7 +157,9 @@ _scrkit()
 END
 }
 
-# $options, $verbs: what can be offered; $kind: what follows the option $2.
+# $options, $verbs: what can be offered; $own: the verbs have options of their
+# own, and nothing is known of what follows them; $kind: what follows the
+# option $2.
 bash_options()
 {
 	awk -F '\t' '
@@ -140,7 +168,7 @@ bash_options()
 			return
 		print "\t\toptions=" q options q
 		if (verbs != "")
-			print "\t\tverbs=" q verbs q
+			print "\t\tverbs=" q verbs q own
 		print "\t\tcase $2 in"
 		printf "%s", values
 		print "\t\tesac"
@@ -155,11 +183,15 @@ bash_options()
 	$1 != command {
 		end_command()
 		command = $1
-		commands = commands " " command
-		options = values = verbs = ""
-		print "\t" command ")"
+		if (command !~ / /)
+			commands = commands " " command
+		options = values = verbs = own = ""
+		print "\t" (command ~ / / ? q command q : command) ")"
 	}
-	$2 == "verbs" { verbs = $3 }
+	$2 == "verbs" {
+		verbs = $3
+		own = $4 != "" ? " own=1" : ""
+	}
 	$6 == "shown" {
 		long = $3 != "-" ? "--" $3 : ""
 		short = $2 != "-" ? "-" $2 : ""
@@ -208,6 +240,23 @@ _scrkit_datasets()
 END
 }
 
+# A command and a verb with options of its own: $command, as if they were one
+# word.
+zsh_verbs()
+{
+	awk -F '\t' '
+	BEGIN { print "local command=$service" }
+	$2 == "verbs" && $4 != "" {
+		gsub(/ /, "|", $3)
+		print "if [[ $service == " $1 " && $words[2] == (" $3 ") ]] &&"
+		print "\t(( CURRENT > 2 )); then"
+		print "\tcommand=\"" $1 " $words[2]\""
+		print "\tshift words"
+		print "\t(( CURRENT-- ))"
+		print "fi"
+	}'
+}
+
 zsh_options()
 {
 	awk -F '\t' '
@@ -222,8 +271,9 @@ zsh_options()
 	function end_command() {
 		if (command == "")
 			return
-		if (verbs != "") {
+		if (verbs != "")
 			print "\t\t" quoted("1:verb:(" verbs ")") " \\"
+		if (verbs != "" && !own) {
 			print "\t\t" quoted("*:dataset:" \
 				"{_scrkit_datasets || _files}")
 		} else {
@@ -241,16 +291,19 @@ zsh_options()
 		action["file"] = "_files"
 		action["dir"] = "_files -/"
 		action["dataset"] = "_scrkit_datasets"
-		print "case $service in"
+		print "case $command in"
 	}
 	$1 != command {
 		end_command()
 		command = $1
-		verbs = ""
-		print command ")"
+		verbs = own = ""
+		print (command ~ / / ? quoted(command) : command) ")"
 		print "\t_arguments -s -S \\"
 	}
-	$2 == "verbs" { verbs = $3 }
+	$2 == "verbs" {
+		verbs = $3
+		own = $4
+	}
 	$6 == "shown" {
 		value = ""
 		if ($4 != "-") {
@@ -298,6 +351,12 @@ function __scrkit_datasets
 	scr_index --names-only --all $option 2>/dev/null
 end
 
+# Is the word behind the command one of these?
+function __scrkit_verb
+	set -l words (commandline -opc)
+	test (count $words) -ge 2; and contains -- $words[2] $argv
+end
+
 END
 }
 
@@ -315,7 +374,19 @@ fish_options()
 		value["dir"] = " -x -a " quoted("(__fish_complete_directories)")
 		value["dataset"] = " -x -a " quoted("(__scrkit_datasets)")
 	}
-	$2 == "verbs" {
+	$1 != command {
+		command = $1
+		own = ""
+		split(command, name, " ")
+		if (name[2] != "")
+			own = " -n " quoted("__scrkit_verb " name[2])
+	}
+	$2 == "verbs" && $4 != "" {
+		print "complete -c " $1 " -x -n " \
+			quoted("not __scrkit_verb " $3) " -a " quoted($3)
+		own = " -n " quoted("not __scrkit_verb " $3)
+	}
+	$2 == "verbs" && $4 == "" {
 		seen = "__fish_seen_subcommand_from " $3
 		print "complete -c " $1 " -x -n " quoted("not " seen) \
 			" -a " quoted($3)
@@ -323,7 +394,7 @@ fish_options()
 			" -a " quoted("(__scrkit_datasets)")
 	}
 	$6 == "shown" {
-		line = "complete -c " $1
+		line = "complete -c " name[1] own
 		if ($2 != "-")
 			line = line " -s " $2
 		if ($3 != "-")
@@ -362,6 +433,7 @@ zsh)
 	done
 	# shellcheck disable=SC2086 # words on purpose
 	zsh_engine $names
+	printf '%s\n' "$table" | zsh_verbs
 	;;
 *) "${shell}_engine" ;;
 esac

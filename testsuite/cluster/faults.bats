@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2154 # bats and bed_lay set them
+# shellcheck disable=SC2119,SC2120 # post takes options, and mostly has none
 # What goes wrong while a scavenge is at work.  At the end there is always the
 # best that the survivors allow, and an honest status.
 
