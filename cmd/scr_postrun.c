@@ -156,7 +156,8 @@ fill_options(const struct settings *s, const struct conf *c,
 	    conf_bytes(c, "SCR_CONTAINER_SIZE", 0, &o->container_size, err) <
 		    0 ||
 	    conf_u64(c, "SCR_PREFIX_SIZE", 0, &o->keep, err) < 0 ||
-	    conf_bytes(c, "SCR_FILE_BUF_SIZE", 0, &o->buffer, err) < 0)
+	    (conf_is_set(c, "SCR_FILE_BUF_SIZE") &&
+	     conf_bytes(c, "SCR_FILE_BUF_SIZE", 0, &o->buffer, err) < 0))
 		return -1;
 	o->containers = (containers || s->containers) && !s->no_containers;
 	if (s->keep > 0)

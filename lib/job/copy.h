@@ -66,7 +66,7 @@ struct copy_options {
 	int64_t id;
 	const struct copy_ranks *ranks; /* NULL: all that are here */
 	struct par *par;
-	size_t block; /* bytes read at a time; 0: COPY_BLOCK */
+	size_t block; /* bytes read at a time, 1 MiB at most; 0: COPY_BLOCK */
 	bool dry_run; /* look only; what has the right size counts as adopted */
 	bool (*stop)(void); /* asked between blocks; or NULL */
 	void (*log)(void *arg, const char *line); /* each bad file; or NULL */
