@@ -179,7 +179,7 @@ change_or_list(struct settings *s, const char *prefix, struct error *err)
 {
 	const unsigned flags =
 		(s->force ? HALT_FORCE : 0u) | (s->dry_run ? HALT_DRY_RUN : 0u);
-	struct halt_state state;
+	struct halt_state state = { .damaged = false };
 	bool create = false;
 	int rc = 0;
 
