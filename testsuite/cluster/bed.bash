@@ -123,7 +123,21 @@ bed_thaw() { bed_each thaw "$@"; }
 
 # The network of these nodes is cut, and comes back.
 bed_unplug() { bed_each unplug "$@"; }
-bed_plug() { bed_each plug "$@"; }
+# (Back means that login reaches them: a failed search for an address is
+# remembered for a second or two.)
+bed_plug()
+{
+	local node i
+
+	bed_each plug "$@" || return
+	for node; do
+		for ((i = 0; i < 50; i++)); do
+			! on login timeout 1 bash -c \
+				": <>/dev/tcp/$node/22" 2>/dev/null || break
+			sleep 0.2
+		done
+	done
+}
 
 # Their ssh refuses connections; or does not answer at all.
 bed_refuse() { bed_each refuse "$@"; }
