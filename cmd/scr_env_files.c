@@ -265,18 +265,19 @@ take_seconds(const char *text)
 }
 
 static int
-add_to_log(const struct job_where *w, struct log_line *l)
+add_to_log(const struct job_where *w, const struct log_line *l)
 {
+	struct log_line full = *l;
 	char host[HOST_NAME_MAX + 1] = "localhost";
 	struct error err = ERROR_INIT;
 	struct job j;
 
 	(void)gethostname(host, sizeof(host) - 1);
-	l->host = host;
+	full.host = host;
 	if (env_open_job(&j, w, &err) < 0)
 		return app_report(STATUS_OK, &err);
-	l->job_id = j.id;
-	(void)jobfiles_log(j.prefix, j.conf, l, &err);
+	full.job_id = j.id;
+	(void)jobfiles_log(j.prefix, j.conf, &full, &err);
 	job_close(&j);
 	return app_report(STATUS_OK, &err);
 }
@@ -358,7 +359,7 @@ tell_interval(const struct interval_stats *s, const struct interval_request *r,
 	      struct error *err)
 {
 	struct buf out = BUF_INIT;
-	struct interval i;
+	struct interval i = { .cost = 0 };
 	int rc = r->stats ? interval_text(s, &out) : 0;
 
 	if (rc < 0)

@@ -249,6 +249,8 @@ interval_text(const struct interval_stats *s, struct buf *out)
 	list_figures(s, all);
 	for (size_t i = 0; i < FIGURES && rc == 0; i++) {
 		const struct interval_sum *sum = all[i].sum;
+		const uint64_t *count =
+			sum != NULL ? &sum->count : all[i].count;
 
 		if (sum != NULL && sum->count > 0)
 			rc = buf_printf(out,
@@ -256,10 +258,9 @@ interval_text(const struct interval_stats *s, struct buf *out)
 					"%.1f s each\n",
 					all[i].words, sum->count, sum->secs,
 					sum->secs / (double)sum->count);
-		else if (all[i].count == NULL || *all[i].count > 0)
+		else if (count != NULL && (sum != NULL || *count > 0))
 			rc = buf_printf(out, "%s: %" PRIu64 "\n", all[i].words,
-					sum != NULL ? sum->count
-						    : *all[i].count);
+					*count);
 	}
 	if (rc == 0 && s->unreadable > 0)
 		rc = buf_printf(out, "lines passed over: %" PRIu64 "\n",

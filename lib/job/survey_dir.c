@@ -234,7 +234,7 @@ survey_dir_file(const struct survey_dir *d, const struct filemap_file *f,
 		struct error *err)
 {
 	const char *base = path_base(f->cache_path);
-	struct stat st;
+	struct stat st = { .st_size = 0 };
 	int fd = -1;
 
 	if (!f->complete)

@@ -271,6 +271,9 @@ test_foreign(void)
 		if (geteuid() == 0 &&
 		    (setegid(65534) < 0 || seteuid(65534) < 0))
 			_exit(77);
+		/* The scratch directory may lie where only we can go. */
+		if (faccessat(AT_FDCWD, at("p/.scr"), X_OK, AT_EACCESS) < 0)
+			_exit(77);
 		if (halt_load(at("p"), &s, NULL) < 0 || s.damaged ||
 		    s.is.reason == NULL)
 			_exit(1);
@@ -281,7 +284,11 @@ test_foreign(void)
 		_exit(0);
 	}
 	must(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
-	is_int(WEXITSTATUS(status), 0, "one that may only be read is read");
+	if (WEXITSTATUS(status) == 77)
+		skip("one that may only be read is read", "no other user");
+	else
+		is_int(WEXITSTATUS(status), 0,
+		       "one that may only be read is read");
 	must(chmod(at("p/.scr"), 0755) == 0);
 }
 
