@@ -224,3 +224,16 @@ bed_lay()
 		"SCR_CNTL_BASE=$lay_cntl" SCR_CACHE_BYPASS=0 SCR_CACHE_SIZE=4
 		"SCR_NODELIST=$(IFS=, && echo "${nodes[*]}")")
 }
+
+# assert_saved CASE: the prefix has the files that the job of this case wrote, all
+# of them, as LLNL's tools rebuilt them.
+assert_saved()
+{
+	local from
+
+	from=$(golden "scr3/$1")
+	grep -E ' [^ ]*prefix/' "$from/rebuilt.sha256" |
+		grep -v '/\.scr/' | sed 's|  .*prefix/|  |' >"$BATS_TEST_TMPDIR/want"
+	[[ -s $BATS_TEST_TMPDIR/want ]]
+	(cd "$lay_pfs" && sha256sum --quiet -c "$BATS_TEST_TMPDIR/want")
+}

@@ -15,17 +15,6 @@ post()
 		--node-timeout 5 "$@"
 }
 
-assert_saved()
-{
-	local from
-
-	from=$(golden "scr3/$1")
-	grep -E ' [^ ]*prefix/' "$from/rebuilt.sha256" |
-		grep -v '/\.scr/' | sed 's|  .*prefix/|  |' >"$BATS_TEST_TMPDIR/want"
-	[[ -s $BATS_TEST_TMPDIR/want ]]
-	(cd "$lay_pfs" && sha256sum --quiet -c "$BATS_TEST_TMPDIR/want")
-}
-
 @test "D1: a failed build does not stick" {
 	bed_lay xor_8n4
 	bed_unplug node1 node2

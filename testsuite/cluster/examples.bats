@@ -8,17 +8,6 @@ load bed
 
 setup_file() { bed_up 4; }
 
-assert_saved()
-{
-	local from
-
-	from=$(golden "scr3/$1")
-	grep -E ' [^ ]*prefix/' "$from/rebuilt.sha256" |
-		grep -v '/\.scr/' | sed 's|  .*prefix/|  |' >"$BATS_TEST_TMPDIR/want"
-	[[ -s $BATS_TEST_TMPDIR/want ]]
-	(cd "$lay_pfs" && sha256sum --quiet -c "$BATS_TEST_TMPDIR/want")
-}
-
 # wait_for FILE: until it is there on /pfs.
 wait_for()
 {

@@ -15,17 +15,6 @@ post()
 		--node-timeout 4 "$@"
 }
 
-assert_saved()
-{
-	local from
-
-	from=$(golden "scr3/$1")
-	grep -E ' [^ ]*prefix/' "$from/rebuilt.sha256" |
-		grep -v '/\.scr/' | sed 's|  .*prefix/|  |' >"$BATS_TEST_TMPDIR/want"
-	[[ -s $BATS_TEST_TMPDIR/want ]]
-	(cd "$lay_pfs" && sha256sum --quiet -c "$BATS_TEST_TMPDIR/want")
-}
-
 # Valid in the index, whole, with parity, and nothing half-written about.
 assert_whole()
 {

@@ -16,18 +16,6 @@ post()
 		--node-timeout 5 "$@"
 }
 
-# The files of the dataset are those that the job wrote, all of them.
-assert_saved()
-{
-	local from
-
-	from=$(golden "scr3/$1")
-	grep -E ' [^ ]*prefix/' "$from/rebuilt.sha256" |
-		grep -v '/\.scr/' | sed 's|  .*prefix/|  |' >"$BATS_TEST_TMPDIR/want"
-	[[ -s $BATS_TEST_TMPDIR/want ]]
-	(cd "$lay_pfs" && sha256sum --quiet -c "$BATS_TEST_TMPDIR/want")
-}
-
 # The index names it, valid and as the restart point.
 assert_indexed()
 {
