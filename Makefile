@@ -44,14 +44,14 @@ ldflags  := $(LDFLAGS) -Wl,--as-needed -Wl,-z,relro -Wl,-z,now
 ldlibs   := $(LDLIBS) -lisal $(call lib,jansson) $(call lib,z) $(call lib,inih) -lcrypto \
 	-larchive $(call lib,m)
 
-# What there is to build.  Every file in cmd (but the parts of scr_env, of
-# which it has several) and testsuite/bench, and each
+# What there is to build.  Every file in cmd and testsuite/bench, and each
 # testsuite/gen/gen_*.c, is one program; what else lies in testsuite/gen, and
-# testsuite/bench/common*.c, is linked into its neighbours.
+# testsuite/bench/common*.c, is linked into its neighbours.  cmd/env has the
+# verbs of scr_env.
 obj   = $(patsubst %.c,$O/%.o,$1)
 LIB   := $(call obj,$(wildcard lib/*.c lib/*/*.c))
-PARTS := $(wildcard cmd/scr_env_*.c)
-CMDS  := $(patsubst cmd/%.c,$O/bin/%,$(filter-out $(PARTS),$(wildcard cmd/*.c)))
+VERBS := $(wildcard cmd/env/*.c)
+CMDS  := $(patsubst cmd/%.c,$O/bin/%,$(wildcard cmd/*.c))
 UNIT  := $(patsubst testsuite/unit/%.c,$O/test/%,$(wildcard testsuite/unit/t_*.c))
 FUZZ  := $(patsubst testsuite/fuzz/fuzz_%.c,%,$(wildcard testsuite/fuzz/fuzz_*.c))
 REPLAY := $(FUZZ:%=$O/fuzz/replay_%)
@@ -72,7 +72,7 @@ link = $Qmkdir -p $(@D) && echo "  LD  $@" && \
 	$(CC) $(cflags) $(sanitize) $(ldflags) -o $@ $(filter %.o,$^) \
 	$(filter %.a,$^) $(ldlibs)
 
-$O/bin/scr_env: $(call obj,$(PARTS))
+$O/bin/scr_env: $(call obj,$(VERBS))
 $O/bin/%: $O/cmd/%.o $O/libcore.a
 	$(link)
 # LLNL's names for verbs of scr_env, which go by the name they are called.

@@ -10,10 +10,10 @@
 
 #include "app.h"
 #include "buf.h"
+#include "env/env.h"
 #include "error.h"
 #include "json.h"
 #include "path.h"
-#include "scr_env.h"
 #include "str.h"
 
 static const struct env_tool tools[] = {

@@ -98,6 +98,7 @@ rooms_below() {
 	lib/dataset) echo '((dataset|container|meta|encode)/)?[^/]*' ;;
 	lib/job) echo '((job|dataset|container|meta|encode)/)?[^/]*' ;;
 	lib/scr) echo '((scr|dataset|container|meta|encode)/)?[^/]*' ;;
+	cmd) echo '((env|job|scr|dataset|container|meta|encode)/)?[^/]*' ;;
 	*) echo '((job|scr|dataset|container|meta|encode)/)?[^/]*' ;;
 	esac
 }

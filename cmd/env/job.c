@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scr_env_job.c - verbs of scr_env: the job, its parameters, node lists.
+ * job.c - verbs of scr_env: the job, its parameters, node lists.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -8,13 +8,13 @@
 #include "app.h"
 #include "buf.h"
 #include "conf.h"
+#include "env.h"
 #include "error.h"
 #include "hostlist.h"
 #include "job/jobfiles.h"
 #include "job/resmgr.h"
 #include "json.h"
 #include "num.h"
-#include "scr_env.h"
 #include "str.h"
 
 /* --- The job --- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scr_env_nodes.c - verbs of scr_env: which nodes are fit, and shall the job
+ * nodes.c - verbs of scr_env: which nodes are fit, and shall the job
  * go on.
  */
 #include <limits.h>
@@ -13,6 +13,7 @@
 #include "arena.h"
 #include "buf.h"
 #include "conf.h"
+#include "env.h"
 #include "error.h"
 #include "hostlist.h"
 #include "job/halt.h"
@@ -24,7 +25,6 @@
 #include "mem.h"
 #include "meta/log.h"
 #include "num.h"
-#include "scr_env.h"
 #include "str.h"
 
 /* Seconds a node has to answer, and that a way to it may take. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scr_env_files.c - verbs of scr_env: files of a prefix, and checksums.
+ * files.c - verbs of scr_env: files of a prefix, and checksums.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +17,7 @@
 #include "buf.h"
 #include "conf.h"
 #include "crc.h"
+#include "env.h"
 #include "error.h"
 #include "job/interval.h"
 #include "job/jobfiles.h"
@@ -26,7 +27,6 @@
 #include "meta/log.h"
 #include "num.h"
 #include "path.h"
-#include "scr_env.h"
 #include "str.h"
 #include "when.h"
 

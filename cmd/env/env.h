@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scr_env.h - what the files of scr_env share.
+ * env.h - what the files of scr_env share.
  */
-#ifndef CMD_SCR_ENV_H
-#define CMD_SCR_ENV_H
+#ifndef CMD_ENV_ENV_H
+#define CMD_ENV_ENV_H
 
 #include <stdbool.h>
 
@@ -97,7 +97,7 @@ int env_tell_nodes(const struct hostlist *h, const struct env_look *l,
 
 /* --- The verbs --- */
 
-/* scr_env_job.c */
+/* job.c */
 int env_user(const struct env_call *c);
 int env_job_id(const struct env_call *c);
 int env_end_time(const struct env_call *c);
@@ -108,13 +108,13 @@ int env_list_dir(const struct env_call *c);
 int env_conf(const struct env_call *c);
 int env_hostlist(const struct env_call *c);
 
-/* scr_env_nodes.c */
+/* nodes.c */
 int env_down_nodes(const struct env_call *c);
 int env_check_node(const struct env_call *c);
 int env_should_exit(const struct env_call *c);
 int env_retries_halt(const struct env_call *c);
 
-/* scr_env_files.c */
+/* files.c */
 int env_flush_file(const struct env_call *c);
 int env_nodes_file(const struct env_call *c);
 int env_log_event(const struct env_call *c);
@@ -122,4 +122,4 @@ int env_log_transfer(const struct env_call *c);
 int env_interval(const struct env_call *c);
 int env_crc32(const struct env_call *c);
 
-#endif /* CMD_SCR_ENV_H */
+#endif /* CMD_ENV_ENV_H */
