@@ -14,9 +14,6 @@
 /* How much of a refused text is quoted. */
 #define QUOTE_MAX 48
 
-/* What separates names. */
-static const char separators[] = ", \t\r\n\v\f";
-
 /* Numbers lo..hi, each with `width` digits at least. */
 struct range {
 	uint64_t lo, hi;
@@ -67,6 +64,12 @@ is_name_char(char c)
 	return is_digit(c) || (c >= 'a' && c <= 'z') ||
 	       (c >= 'A' && c <= 'Z') ||
 	       (c != '\0' && strchr(".-_:%+", c) != NULL);
+}
+
+static bool
+is_separator(char c)
+{
+	return c != '\0' && strchr(", \t\r\n\v\f", c) != NULL;
 }
 
 /* --- Adding --- */
@@ -275,7 +278,7 @@ read_item(struct item *it, const char *text, const char **s, struct error *err)
 	}
 	if (**s == ']')
 		return refuse(err, text, *s, "there is no '[' to this ']'");
-	if (**s != '\0' && strchr(separators, **s) == NULL)
+	if (**s != '\0' && !is_separator(**s))
 		return refuse(err, text, *s, "no node name has this character");
 	if (*start == '-' || *start == '.')
 		return refuse(err, text, start,
@@ -328,7 +331,8 @@ hostlist_add(struct hostlist *h, const char *text, struct error *err)
 	int rc = 0;
 
 	while (rc == 0) {
-		s += strspn(s, separators);
+		while (is_separator(*s))
+			s++;
 		if (*s == '\0')
 			break;
 		rc = read_item(&it, text, &s, err);

@@ -25,17 +25,6 @@
 #include "tap.h"
 #include "treetest.h"
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#elif defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
 /* A run that takes longer hangs. */
 #define RUN_LIMIT 60
 

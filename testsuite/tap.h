@@ -10,7 +10,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* 1 if this is built with the address sanitizer, else 0. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
 
 static int tap_count, tap_failed;
 
@@ -82,6 +95,13 @@ skip(const char *what, const char *why)
 	tap_count++;
 	printf("ok %d - %s # SKIP %s\n", tap_count, what, why);
 	fflush(stdout); /* a child must not print it again */
+}
+
+/* Does a time say something here: neither sanitizer nor valgrind? */
+static inline bool
+tap_timed(void)
+{
+	return !SANITIZED && getenv("SCRKIT_VALGRIND") == NULL;
 }
 
 static inline int

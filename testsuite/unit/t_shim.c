@@ -16,14 +16,6 @@
 
 #include "tap.h"
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED
-#endif
-#elif defined(__SANITIZE_ADDRESS__)
-#define SANITIZED
-#endif
-
 /* --- The worker --- */
 
 /* Its exit status: 0, or 100 + the errno that stopped it. */
@@ -171,7 +163,7 @@ main(int argc, char **argv)
 
 	if (argc == 3 && strcmp(argv[1], "--work") == 0)
 		return work(argv[2]);
-#ifdef SANITIZED
+#if SANITIZED
 	skip("fault shim", "its preloading and a sanitizer's do not mix");
 	return tap_done();
 #endif
