@@ -12,11 +12,13 @@
 #include "conf.h"
 #include "error.h"
 #include "hostlist.h"
+#include "job/interval.h"
 #include "job/job.h"
 #include "job/scavenge.h"
 #include "json.h"
 #include "opt.h"
 #include "par.h"
+#include "path.h"
 #include "progress.h"
 
 /* How long a node may be silent, unless told otherwise. */
@@ -28,7 +30,7 @@ struct settings {
 	struct job_where where;
 	const char *remote, *down, *copy, *moved_from;
 	bool plan, json, containers, no_containers;
-	uint64_t id, fanout, connect, idle, limit, jobs, keep, rate;
+	uint64_t id, fanout, connect, idle, limit, jobs, keep;
 };
 
 static const struct app_info info = {
@@ -182,7 +184,7 @@ print_plan(const struct scavenge *s, struct error *err)
 {
 	struct buf text = BUF_INIT;
 
-	if (scavenge_plan_text(&s->plan, 0, &text, err) == 0)
+	if (scavenge_plan_text(&s->plan, s->o->rate, &text, err) == 0)
 		fputs(text.data, stdout);
 	buf_free(&text);
 }
@@ -236,6 +238,21 @@ work(const struct settings *set, struct job *job,
 	return status;
 }
 
+/* As fast as it went before; without a log nobody knows. */
+static double
+expected_rate(const struct job *job)
+{
+	struct interval_stats past;
+	struct buf log = BUF_INIT;
+	double rate = 0;
+
+	if (path_join(&log, job->prefix, ".scr/log", NULL) == 0 &&
+	    interval_read(log.data, &past, NULL) == 0)
+		rate = interval_scavenge_rate(&past);
+	buf_free(&log);
+	return rate;
+}
+
 static int
 run(const struct settings *set, struct job *job, struct error *err)
 {
@@ -262,6 +279,8 @@ run(const struct settings *set, struct job *job, struct error *err)
 	if (said.len > 0)
 		app_note("%s", said.data);
 	tell_job(job);
+	if (set->plan)
+		o.rate = expected_rate(job);
 	o.down = &down;
 	o.copy = set->copy != NULL ? set->copy : find_copy(copy, sizeof(copy));
 	look.par =

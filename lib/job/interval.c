@@ -20,6 +20,12 @@
 /* Nobody's clock: a run that took longer has a wrong time stamp in it. */
 #define RUN_SECS_MAX (10.0 * 365 * 86400)
 
+/* Nobody's memory: a transfer of more is no transfer. */
+#define BYTES_MAX 1e18
+
+/* What an earlier transfer still counts for, next to the one behind it. */
+#define FADE 0.5
+
 struct reading {
 	struct interval_stats *s;
 	int64_t recent[RECENT];
@@ -74,6 +80,8 @@ take_time(struct reading *r, const struct log_line *l)
 	if (l->event != NULL &&
 	    (str_eq(l->event, "RUN_END") || str_starts(l->event, "SCAVENGE_")))
 		return;
+	if (l->xfer != NULL && str_eq(l->xfer, LOG_SCAVENGE))
+		return;
 	if (l->xfer != NULL && l->secs > 0 && l->secs < RUN_SECS_MAX)
 		end += l->secs;
 	if (end > r->last)
@@ -121,6 +129,22 @@ take_event(struct reading *r, const struct log_line *l)
 }
 
 static void
+take_transfer(struct interval_stats *s, const struct log_line *l)
+{
+	struct interval_speed *to = str_eq(l->xfer, LOG_SCAVENGE)
+					    ? &s->scavenging
+				    : str_eq(l->xfer, "FLUSH_SYNC")
+					    ? &s->flushing
+					    : NULL;
+
+	if (to == NULL || !(l->bytes > 0 && l->bytes < BYTES_MAX) ||
+	    !(l->secs > 0 && l->secs < RUN_SECS_MAX))
+		return;
+	to->bytes = to->bytes * FADE + l->bytes;
+	to->secs = to->secs * FADE + l->secs;
+}
+
+static void
 take_line(struct reading *r, char *line)
 {
 	struct log_line l;
@@ -133,6 +157,8 @@ take_line(struct reading *r, char *line)
 	take_time(r, &l);
 	if (l.event != NULL)
 		take_event(r, &l);
+	else
+		take_transfer(r->s, &l);
 }
 
 int
@@ -162,6 +188,15 @@ interval_read(const char *path, struct interval_stats *out, struct error *err)
 		rc = error_sys(err, "%s: cannot read", path);
 	fclose(f);
 	return rc;
+}
+
+double
+interval_scavenge_rate(const struct interval_stats *s)
+{
+	const struct interval_speed *v =
+		s->scavenging.secs > 0 ? &s->scavenging : &s->flushing;
+
+	return v->secs > 0 ? v->bytes / v->secs : 0;
 }
 
 /* Equation 37; from an interval of 2 M on a checkpoint costs more than it can

@@ -20,6 +20,12 @@ struct interval_sum {
 	double secs;
 };
 
+/* How fast something was written to the prefix, recent transfers weighing
+ * most. */
+struct interval_speed {
+	double bytes, secs; /* 0: never done */
+};
+
 struct interval_stats {
 	uint64_t lines, unreadable; /* of the log */
 	struct interval_sum runs;   /* a START and all up to the next one */
@@ -30,6 +36,7 @@ struct interval_stats {
 	struct interval_sum fetch, rebuild;
 	uint64_t flush_failed, fetch_failed, rebuild_failed;
 	uint64_t restart, restart_failed, halts, node_failures;
+	struct interval_speed flushing, scavenging;
 };
 
 /*
@@ -38,6 +45,10 @@ struct interval_stats {
  */
 int interval_read(const char *path, struct interval_stats *out,
 		  struct error *err);
+
+/* Bytes per second that a scavenge can be expected to copy: as the last ones
+ * did, or else as the job flushed.  0: the log does not tell. */
+double interval_scavenge_rate(const struct interval_stats *s);
 
 enum interval_model { INTERVAL_DALY, INTERVAL_YOUNG };
 

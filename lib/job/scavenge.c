@@ -282,10 +282,30 @@ out:
 
 /* --- What else is known --- */
 
-/* Datasets that the job says are in its caches: they are missed if no node has
- * them. */
+/* What flush.scr says of one dataset: it is missed if no node has it, unless it
+ * is on the prefix; then it counts as saved, also when all caches are gone. */
 static int
-add_flush(struct scavenge *s, struct error *err)
+add_flushed(struct scavenge *s, const struct flush_entry *e,
+	    const struct index *ix, struct error *err)
+{
+	const struct scavenge_dataset like = {
+		.id = e->id,
+		.name = e->name,
+		.ckpt = e->is_ckpt,
+		.output = e->is_output,
+		.world = -1,
+	};
+	struct index_entry k;
+
+	if (scavenge_plan_find(&s->plan, e->id) == NULL && !flush_needed(e) &&
+	    (ix == NULL || index_find_id(ix, e->id, &k, NULL) < 0 ||
+	     !index_entry_valid(&k)))
+		return 0;
+	return scavenge_plan_dataset(&s->plan, &like, err) == NULL ? -1 : 0;
+}
+
+static int
+add_flush(struct scavenge *s, const struct index *ix, struct error *err)
 {
 	const int dir = catalogue_scr_fd(s->prefix);
 	struct error why = ERROR_INIT;
@@ -301,27 +321,13 @@ add_flush(struct scavenge *s, struct error *err)
 		return why.kind == ERROR_NOMEM ? error_no_memory(err) : 0;
 	}
 	list = flush_entries(t, &count, &why);
-	if (list == NULL && count != 0) {
+	s->flush_known = list != NULL || count == 0;
+	if (!s->flush_known) {
 		scavenge_say(s, "%s: not used", why.text);
 		count = 0;
 	}
-	for (size_t i = 0; i < count && rc == 0; i++) {
-		const struct flush_entry *e = &list[i];
-		const struct scavenge_dataset like = {
-			.id = e->id,
-			.name = e->name,
-			.ckpt = e->is_ckpt,
-			.output = e->is_output,
-			.world = -1,
-		};
-		struct scavenge_dataset *d =
-			scavenge_plan_find(&s->plan, e->id);
-
-		if (d == NULL && !flush_needed(e))
-			continue;
-		d = scavenge_plan_dataset(&s->plan, &like, err);
-		rc = d == NULL ? -1 : 0;
-	}
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = add_flushed(s, &list[i], ix, err);
 	mem_free(list);
 	kvtree_free(t);
 	return rc;
@@ -329,23 +335,35 @@ add_flush(struct scavenge *s, struct error *err)
 
 /* What the index calls valid is on the prefix; what flush.scr says is not
  * enough for a job to restart from. */
-static int
-mark_saved(struct scavenge *s, struct error *err)
+static void
+mark_saved(struct scavenge *s, const struct index *ix)
 {
-	struct error why = ERROR_INIT;
-	struct index *ix = catalogue_read(s->prefix, &why);
-
-	if (ix == NULL)
-		return why.kind == ERROR_NOMEM ? error_no_memory(err) : 0;
-	for (size_t i = 0; i < s->plan.count; i++) {
+	for (size_t i = 0; ix != NULL && i < s->plan.count; i++) {
 		struct scavenge_dataset *d = &s->plan.datasets[i];
 		struct index_entry e;
 
 		if (index_find_id(ix, d->id, &e, NULL) == 0)
 			d->done = index_entry_valid(&e);
 	}
+}
+
+/* flush.scr and the index: what should be in the caches, and what is saved. */
+static int
+add_known(struct scavenge *s, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct index *ix = catalogue_read(s->prefix, &why);
+	int rc = -1;
+
+	if (ix == NULL && why.kind == ERROR_NOMEM)
+		return error_no_memory(err);
+	if (add_flush(s, ix, err) == 0 &&
+	    scavenge_plan_settle(&s->plan, err) == 0) {
+		mark_saved(s, ix);
+		rc = 0;
+	}
 	index_free(ix);
-	return 0;
+	return rc;
 }
 
 static void
@@ -405,13 +423,20 @@ scavenge_open(struct scavenge *s, struct job *job,
 		return -1;
 	s->prefix = catalogue_open(job->prefix, err);
 	if (s->prefix == NULL || take_lock(s, err) < 0 || ask(s, err) < 0 ||
-	    add_flush(s, err) < 0 || scavenge_plan_settle(&s->plan, err) < 0 ||
-	    mark_saved(s, err) < 0)
+	    add_known(s, err) < 0)
 		return -1;
 	find_newest(s);
 	s->seconds[SCAVENGE_ASK] = scavenge_now() - start;
 	if (s->alive > 0)
 		return 0;
+	/* All is saved that the job has said it has. */
+	if (s->flush_known && scavenge_status(s) == STATUS_OK) {
+		scavenge_say(s,
+			     "none of %zu nodes answered; by " FLUSH_FILE
+			     " nothing is left to save",
+			     job->nodes.count);
+		return 0;
+	}
 	return error_set(
 		err, ERROR_SYSTEM,
 		"none of %zu nodes answered: nothing can be saved now; "

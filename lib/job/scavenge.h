@@ -31,6 +31,7 @@ struct scavenge_options {
 	uint64_t container_size; /* bytes, 0: as pack() likes */
 	uint64_t keep;		 /* checkpoints to keep on the prefix; 0: all */
 	uint64_t buffer; /* bytes a node reads at a time; 0: its own choice */
+	double rate; /* bytes per second to be expected; 0: not known */
 	const struct catalogue_options *catalogue; /* log, progress, stop, .. */
 };
 
@@ -65,6 +66,7 @@ struct scavenge {
 	size_t alive, dead, skipped;
 	struct arena *arena;
 	int lock;
+	bool flush_known; /* flush.scr could be read */
 	const struct scavenge_node *blocked; /* lives, and could not copy */
 	/* What came of it. */
 	int64_t newest; /* checkpoint in the caches; 0: none */
@@ -79,7 +81,8 @@ struct scavenge {
 /*
  * Ask the job's nodes (job_nodes() was called), and plan.  Nodes that do not
  * answer are told to the log.  For scavenge_close(), also on failure.
- * ERROR_SYSTEM: no node answered although something is to be saved.
+ * ERROR_SYSTEM: no node answered, and flush.scr does not say that nothing is
+ * left to save.
  */
 int scavenge_open(struct scavenge *s, struct job *job,
 		  const struct scavenge_options *o, struct error *err);

@@ -444,36 +444,56 @@ build(struct scavenge *s, struct scavenge_dataset *d, struct error *err)
 	return 0;
 }
 
+static void
+log_line(const struct scavenge *s, const struct scavenge_dataset *d,
+	 struct log_line *l)
+{
+	struct error why = ERROR_INIT;
+	char host[256] = "";
+
+	(void)gethostname(host, sizeof(host) - 1);
+	l->time = (int64_t)time(NULL);
+	l->host = host;
+	l->job_id = s->job->id;
+	l->name = d->name;
+	l->dataset = d->id;
+	l->procs = l->nodes = l->files = -1;
+	if (jobfiles_log(s->job->prefix, s->job->conf, l, &why) < 0)
+		scavenge_say(s, "%s", why.text);
+}
+
 /* SCAVENGE_START, SCAVENGE_END: as LLNL's scripts have them in the log. */
 static void
 log_event(const struct scavenge *s, const struct scavenge_dataset *d,
 	  const char *event, double secs)
 {
-	struct error why = ERROR_INIT;
-	char host[256] = "";
-	const struct log_line l = {
-		.time = (int64_t)time(NULL),
-		.host = host,
-		.job_id = s->job->id,
-		.event = event,
-		.name = d->name,
-		.dataset = d->id,
-		.procs = -1,
-		.nodes = -1,
-		.files = -1,
+	struct log_line l = { .event = event, .secs = secs, .bytes = -1 };
+
+	log_line(s, d, &l);
+}
+
+/* How fast it went, for the estimate of the next plan. */
+static void
+log_transfer(const struct scavenge *s, const struct scavenge_dataset *d,
+	     uint64_t bytes, double secs)
+{
+	struct log_line l = {
+		.xfer = LOG_SCAVENGE,
+		.to = s->job->prefix_real,
 		.secs = secs,
-		.bytes = -1,
+		.bytes = (double)bytes,
 	};
 
-	(void)gethostname(host, sizeof(host) - 1);
-	if (jobfiles_log(s->job->prefix, s->job->conf, &l, &why) < 0)
-		scavenge_say(s, "%s", why.text);
+	if (bytes > 0)
+		log_line(s, d, &l);
 }
 
 int
 scavenge_save(struct scavenge *s, struct scavenge_dataset *d, struct error *err)
 {
 	const double start = scavenge_now();
+	const double spent = s->seconds[SCAVENGE_COPY];
+	const uint64_t copied = s->copied;
 	int rc = -1;
 
 	if (d->state == SCAVENGE_LOST && s->o->only != d->id) {
@@ -485,6 +505,8 @@ scavenge_save(struct scavenge *s, struct scavenge_dataset *d, struct error *err)
 	s->blocked = NULL;
 	log_event(s, d, "SCAVENGE_START", -1);
 	rc = copy_all(s, d, err);
+	log_transfer(s, d, s->copied - copied,
+		     s->seconds[SCAVENGE_COPY] - spent);
 	if (rc == 0)
 		rc = build(s, d, err);
 	log_event(s, d, "SCAVENGE_END", scavenge_now() - start);

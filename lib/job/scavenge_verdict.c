@@ -142,7 +142,7 @@ scavenge_json(const struct scavenge *s)
 		json_push(list, k);
 	}
 	json_set(j, "nodes", list);
-	json_set(j, "datasets", scavenge_plan_json(&s->plan, 0));
+	json_set(j, "datasets", scavenge_plan_json(&s->plan, s->o->rate));
 	json_set_i64(j, "newest", o.newest);
 	json_set_i64(j, "saved", o.saved);
 	json_set_u64(j, "outputs", o.outputs);

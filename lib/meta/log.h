@@ -14,6 +14,8 @@ struct error;
 
 #define LOG_LINE_MAX 1023 /* bytes without the newline; longer ones are cut */
 
+#define LOG_SCAVENGE "SCAVENGE" /* our xfer: what a scavenge has copied */
+
 /* One line; strings are borrowed from the buffer given to log_parse(), NULL
  * or -1 for what the line does not have. */
 struct log_line {

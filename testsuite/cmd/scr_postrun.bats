@@ -227,8 +227,46 @@ indexed() {
 @test "--moved-from: the prefix is somewhere else now" {
 	checkpoints 1
 	mv p q
-	args[1]=q
-	try scr_postrun "${args[@]}" --moved-from "$PWD/p"
+	try scr_postrun "${args[@]}" -p q --moved-from "$PWD/p"
 	assert_status 0
 	[[ -e q/ckpt.1/rank_1.ckpt && ! -e p ]]
+}
+
+# What answers here is no scr_copy.
+@test "no node answers: that is no failure if all has been saved before" {
+	checkpoints 1 2
+	try scr_postrun "${args[@]}" --copy-program false
+	assert_status 1
+	assert_stderr_has "none of 1 nodes answered" "run it again"
+	try scr_postrun "${args[@]}"
+	assert_status 0
+	# Dataset 1 needs a flush, the job says: an older one is not missed.
+	try scr_postrun "${args[@]}" --copy-program false
+	assert_status 0
+	assert_output_has "newest checkpoint ckpt.2 (dataset 2) is saved"
+	assert_stderr_has "none of 1 nodes answered" "nothing is left to save"
+	rm -r local/cache
+	try scr_postrun "${args[@]}"
+	assert_status 0
+	assert_output_has "newest checkpoint ckpt.2 (dataset 2) is saved"
+	# No word of the job, no promise.
+	rm p/.scr/flush.scr
+	try scr_postrun "${args[@]}" --copy-program false
+	assert_status 1
+}
+
+@test "--plan estimates the time from the last copies" {
+	checkpoints 1
+	SCR_LOG_ENABLE=1 try scr_postrun "${args[@]}"
+	assert_status 0
+	grep -q "xfer=SCAVENGE.* bytes=[1-9]" p/.scr/log
+	checkpoints 2
+	printf '%s: host=n, jobid=1, xfer=SCAVENGE, dset=1, secs=%s\n' \
+		2026-11-20T12:00:00 '1000000.000000, bytes=1.000000' >p/.scr/log
+	try scr_postrun "${args[@]}" --plan
+	assert_status 0
+	grep -Eq '^ *2 complete .* [0-9.]+ h +ckpt\.2$' <<<"$output"
+	rm p/.scr/log
+	try scr_postrun "${args[@]}" --plan
+	grep -Eq '^ *2 complete .* \? +ckpt\.2$' <<<"$output"
 }

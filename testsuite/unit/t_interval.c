@@ -64,6 +64,46 @@ static const char *const two_runs[] = {
 	"01:20:00: host=n, jobid=1, event=SCAVENGE_END, secs=600",
 };
 
+/* The last transfers count most; a scavenge is no part of a run. */
+static void
+test_rate(void)
+{
+	static const char *const flushes[] = {
+		"00:00:00: host=n, jobid=1, event=START, procs=4, nodes=4",
+		"00:00:10: host=n, jobid=1, xfer=FLUSH_SYNC, dset=1, "
+		"secs=4.0, bytes=400.000000, files=4",
+		"00:00:20: host=n, jobid=1, xfer=FLUSH_SYNC, dset=2, "
+		"secs=2.0, bytes=2000.000000, files=4",
+		"00:00:30: host=n, jobid=1, xfer=WRITE, dset=2, secs=1.0, "
+		"bytes=9.000000",
+		"00:00:30: host=n, jobid=1, xfer=FLUSH_SYNC, dset=3, secs=0, "
+		"bytes=7.000000",
+		"00:00:30: host=n, jobid=1, xfer=FLUSH_SYNC, dset=3, "
+		"secs=1.0, bytes=-7.000000",
+		"00:00:30: host=n, jobid=1, xfer=FLUSH_SYNC, dset=3, "
+		"secs=1.0, bytes=nan",
+		"00:00:30: host=n, jobid=1, xfer=FLUSH_SYNC, dset=3, "
+		"secs=1.0, bytes=1e30",
+	};
+	static const char *const scavenge[] = {
+		"00:00:00: host=n, jobid=1, event=START, procs=4, nodes=4",
+		"00:00:20: host=n, jobid=1, xfer=FLUSH_SYNC, dset=2, "
+		"secs=2.0, bytes=2000.000000, files=4",
+		"00:09:00: host=n, jobid=1, xfer=SCAVENGE, to=/p, dset=3, "
+		"secs=50.0, bytes=100.000000",
+	};
+	struct interval_stats s;
+
+	is_int(READ(flushes, &s), 0, "transfers are read");
+	ok(near(interval_scavenge_rate(&s), 2200.0 / 4.0),
+	   "the rate of flushes");
+	is_int(READ(scavenge, &s), 0, "a scavenge is read");
+	ok(near(interval_scavenge_rate(&s), 2), "the rate of a scavenge");
+	ok(near(s.runs.secs, 22), "... makes no run longer");
+	is_int(READ(two_runs, &s), 0, "transfers without bytes are read");
+	ok(interval_scavenge_rate(&s) <= 0, "... and tell no rate");
+}
+
 static void
 test_sums(void)
 {
@@ -220,6 +260,7 @@ main(void)
 	setenv("TZ", "UTC", 1);
 	scratch_dir(root, sizeof(root));
 	test_sums();
+	test_rate();
 	test_without_data();
 	test_odd();
 	test_telling();
