@@ -131,11 +131,10 @@ take_event(struct reading *r, const struct log_line *l)
 static void
 take_transfer(struct interval_stats *s, const struct log_line *l)
 {
-	struct interval_speed *to = str_eq(l->xfer, LOG_SCAVENGE)
-					    ? &s->scavenging
-				    : str_eq(l->xfer, "FLUSH_SYNC")
-					    ? &s->flushing
-					    : NULL;
+	struct interval_speed *to =
+		str_eq(l->xfer, LOG_SCAVENGE)	? &s->scavenging
+		: str_eq(l->xfer, "FLUSH_SYNC") ? &s->flushing
+						: NULL;
 
 	if (to == NULL || !(l->bytes > 0 && l->bytes < BYTES_MAX) ||
 	    !(l->secs > 0 && l->secs < RUN_SECS_MAX))

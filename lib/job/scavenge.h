@@ -31,7 +31,7 @@ struct scavenge_options {
 	uint64_t container_size; /* bytes, 0: as pack() likes */
 	uint64_t keep;		 /* checkpoints to keep on the prefix; 0: all */
 	uint64_t buffer; /* bytes a node reads at a time; 0: its own choice */
-	double rate; /* bytes per second to be expected; 0: not known */
+	double rate;	 /* bytes per second to be expected; 0: not known */
 	const struct catalogue_options *catalogue; /* log, progress, stop, .. */
 };
 
@@ -66,7 +66,7 @@ struct scavenge {
 	size_t alive, dead, skipped;
 	struct arena *arena;
 	int lock;
-	bool flush_known; /* flush.scr could be read */
+	bool flush_known;		     /* flush.scr could be read */
 	const struct scavenge_node *blocked; /* lives, and could not copy */
 	/* What came of it. */
 	int64_t newest; /* checkpoint in the caches; 0: none */
