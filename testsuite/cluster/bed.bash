@@ -237,3 +237,38 @@ assert_saved()
 	[[ -s $BATS_TEST_TMPDIR/want ]]
 	(cd "$lay_pfs" && sha256sum --quiet -c "$BATS_TEST_TMPDIR/want")
 }
+
+# post ARG...: scr_postrun on the login node, as the job's batch script would; by
+# way of $remote (pdsh).
+post()
+{
+	on login env "${lay_env[@]}" scr_postrun -r "${remote:-pdsh}" -t 2 \
+		--node-timeout 5 "$@"
+}
+
+# post_in_slurm "NODE..." ARG...: the same in an allocation of all nodes, which
+# these do not outlive; by way of srun.
+post_in_slurm()
+{
+	local dead i status=0
+
+	IFS=' ' read -ra dead <<<"$1"
+	shift
+	rm -f "$BED_DIR/pfs/ready" "$BED_DIR/pfs/go"
+	on login env "${lay_env[@]}" env -u SCR_NODELIST \
+		salloc -Q -N4 --no-kill sh -c '
+			touch /pfs/ready
+			while [ ! -e /pfs/go ]; do sleep 0.1; done
+			exec scr_postrun -r srun -t 5 --node-timeout 5 "$@"' - "$@" 3>&- &
+	for ((i = 0; i < 100; i++)); do
+		[[ ! -e $BED_DIR/pfs/ready ]] || break
+		sleep 0.1
+	done
+	bed_kill "${dead[@]}"
+	[[ -z ${lost-} ]] || bed_slurm_lost "${dead[@]}"
+	touch "$BED_DIR/pfs/go"
+	wait $! || status=$?
+	# Else it waits for what their steps would say, a minute and more.
+	[[ -n ${lost-} ]] || bed_slurm_lost "${dead[@]}"
+	return $status
+}

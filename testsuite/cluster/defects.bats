@@ -9,12 +9,6 @@ load bed
 
 setup_file() { bed_up 4; }
 
-post()
-{
-	on login env "${lay_env[@]}" scr_postrun -r "${remote:-pdsh}" -t 2 \
-		--node-timeout 5 "$@"
-}
-
 @test "D1: a failed build does not stick" {
 	bed_lay xor_8n4
 	bed_unplug node1 node2

@@ -9,12 +9,6 @@ load bed
 
 setup_file() { bed_up 4; }
 
-post()
-{
-	on login env "${lay_env[@]}" scr_postrun -r "${remote:-pdsh}" -t 2 \
-		--node-timeout 4 "$@"
-}
-
 # Valid in the index, whole, with parity, and nothing half-written about.
 assert_whole()
 {
