@@ -110,20 +110,6 @@ bury(struct scavenge *s, uint32_t node, enum scavenge_node_state state,
 	return 0;
 }
 
-static struct scavenge_red
-red_of(const struct survey_red *r)
-{
-	return (struct scavenge_red){
-		.there = r->there,
-		.type = r->type,
-		.set = r->set,
-		.sets = r->sets,
-		.member = r->member,
-		.members = r->members,
-		.failures = r->failures,
-	};
-}
-
 static int
 take_dataset(struct scavenge *s, uint32_t node, const struct survey_dataset *v,
 	     struct error *err)
@@ -143,22 +129,10 @@ take_dataset(struct scavenge *s, uint32_t node, const struct survey_dataset *v,
 	if (v->problem != NULL)
 		scavenge_say(s, "%s: dataset %" PRId64 ": %s",
 			     s->nodes[node].name, v->id, v->problem);
-	for (size_t i = 0; d != NULL && i < v->nranks; i++) {
-		const struct survey_rank *r = &v->ranks[i];
-		const struct scavenge_found f = {
-			.rank = r->rank < SCAVENGE_MAX_RANKS ? (uint32_t)r->rank
-							     : SCAVENGE_NONE,
-			.map = r->map,
-			.files = r->files,
-			.bytes = r->bytes,
-			.bad = r->bad,
-			.red = red_of(&r->red),
-			.mapred = red_of(&r->mapred),
-		};
-
-		if (scavenge_plan_found(&s->plan, d, node, &f, &why) < 0)
+	for (size_t i = 0; d != NULL && i < v->nranks; i++)
+		if (scavenge_plan_found(&s->plan, d, node, &v->ranks[i], &why) <
+		    0)
 			d = NULL;
-	}
 	if (d != NULL)
 		return 0;
 	if (why.kind == ERROR_NOMEM)

@@ -22,7 +22,7 @@
 
 /* A member of a set that somebody has. */
 struct seat {
-	const struct scavenge_red *red;
+	const struct survey_red *red;
 	bool whole; /* what the set protects is there */
 };
 
@@ -49,8 +49,8 @@ is_whole(const struct judge *j, const struct scavenge_rank *r)
 static int
 by_seat(const void *a, const void *b)
 {
-	const struct scavenge_red *x = ((const struct seat *)a)->red;
-	const struct scavenge_red *y = ((const struct seat *)b)->red;
+	const struct survey_red *x = ((const struct seat *)a)->red;
+	const struct survey_red *y = ((const struct seat *)b)->red;
 	const uint32_t kx[] = { x->type, x->sets, x->set, x->members,
 				x->member };
 	const uint32_t ky[] = { y->type, y->sets, y->set, y->members,
@@ -63,7 +63,7 @@ by_seat(const void *a, const void *b)
 }
 
 static bool
-same_set(const struct scavenge_red *x, const struct scavenge_red *y)
+same_set(const struct survey_red *x, const struct survey_red *y)
 {
 	return x->type == y->type && x->sets == y->sets && x->set == y->set &&
 	       x->members == y->members;
@@ -100,7 +100,7 @@ is_there(const struct seat *s, size_t n, uint32_t m)
 static bool
 has_partner(const struct seat *s, size_t n, uint32_t m)
 {
-	const struct scavenge_red *r = s[0].red;
+	const struct survey_red *r = s[0].red;
 	uint32_t copies = r->failures > 0 ? r->failures : 1;
 
 	for (uint32_t i = 1; i <= copies && i < r->members; i++)
@@ -113,7 +113,7 @@ has_partner(const struct seat *s, size_t n, uint32_t m)
 static uint32_t
 count_lost(const struct seat *s, size_t n, uint32_t *beyond)
 {
-	const struct scavenge_red *r = s[0].red;
+	const struct survey_red *r = s[0].red;
 	const uint32_t checks = r->type == REDSET_XOR ? 1 : r->failures;
 	uint32_t lost = 0, gone = 0;
 	size_t at = 0;
@@ -140,7 +140,7 @@ count_lost(const struct seat *s, size_t n, uint32_t *beyond)
 }
 
 static int
-tell_set(struct judge *j, const struct scavenge_red *r, uint32_t lost,
+tell_set(struct judge *j, const struct survey_red *r, uint32_t lost,
 	 struct error *err)
 {
 	struct buf text = BUF_INIT;
@@ -196,7 +196,7 @@ look_at_ranks(struct judge *j, uint32_t *alone, struct error *err)
 		return error_no_memory(err);
 	for (uint32_t i = 0; i < d->nranks; i++) {
 		const struct scavenge_rank *r = &d->ranks[i];
-		const struct scavenge_red *red = NULL;
+		const struct survey_red *red = NULL;
 
 		if (r->best == NULL)
 			continue;

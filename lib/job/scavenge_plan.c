@@ -128,7 +128,7 @@ make_room(struct scavenge_dataset *d, uint32_t rank, struct error *err)
 }
 
 static bool
-is_possible(const struct scavenge_red *r)
+is_possible(const struct survey_red *r)
 {
 	return !r->there ||
 	       (r->type < REDSET_TYPES && r->set >= 1 && r->set <= r->sets &&
@@ -139,24 +139,25 @@ is_possible(const struct scavenge_red *r)
 
 int
 scavenge_plan_found(struct scavenge_plan *p, struct scavenge_dataset *d,
-		    uint32_t node, const struct scavenge_found *f,
+		    uint32_t node, const struct survey_rank *f,
 		    struct error *err)
 {
 	struct scavenge_holder *h = NULL;
 
-	if (f->rank >= SCAVENGE_MAX_RANKS || node >= p->nnodes ||
+	if (f->rank < 0 || f->rank >= SCAVENGE_MAX_RANKS || node >= p->nnodes ||
 	    (d->world >= 0 && f->rank >= d->world) || !is_possible(&f->red) ||
 	    !is_possible(&f->mapred))
 		return error_set(err, ERROR_CORRUPT,
-				 "dataset %" PRId64 ": rank %" PRIu32
+				 "dataset %" PRId64 ": rank %" PRId64
 				 " with a place in a set that cannot be",
 				 d->id, f->rank);
-	if (make_room(d, f->rank, err) < 0)
+	if (make_room(d, (uint32_t)f->rank, err) < 0)
 		return -1;
 	h = arena_alloc(p->arena, 1, sizeof(*h));
 	if (h == NULL)
 		return error_no_memory(err);
 	*h = (struct scavenge_holder){ *f, node, d->ranks[f->rank].holders };
+	h->found.problem = NULL;
 	d->ranks[f->rank].holders = h;
 	return 0;
 }
@@ -175,7 +176,7 @@ static bool
 is_better(const struct scavenge_holder *a, const struct scavenge_holder *b,
 	  const uint64_t *load)
 {
-	const struct scavenge_found *x = &a->found, *y = &b->found;
+	const struct survey_rank *x = &a->found, *y = &b->found;
 
 	if (x->map != y->map)
 		return x->map;

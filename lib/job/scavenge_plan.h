@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "meta/redset.h"
+#include "job/survey.h"
 
 struct arena;
 struct buf;
@@ -26,27 +26,8 @@ struct json;
 /* No job has more ranks: a survey that claims so is wrong. */
 #define SCAVENGE_MAX_RANKS ((uint32_t)1 << 24)
 
-/* One rank's place in a redundancy set, as the name of its file says. */
-struct scavenge_red {
-	bool there;
-	enum redset_type type;
-	uint32_t set, sets;	  /* 1-based number of the set, of how many */
-	uint32_t member, members; /* 1-based */
-	uint32_t failures;	  /* replicas or check chunks */
-};
-
-/* What one node has of one rank. */
-struct scavenge_found {
-	uint32_t rank;
-	bool map;	/* the filemap is there, and readable */
-	uint64_t files; /* there, and as long as they should be */
-	uint64_t bytes; /* of these */
-	uint64_t bad;	/* missing, short or never completed */
-	struct scavenge_red red, mapred;
-};
-
 struct scavenge_holder {
-	struct scavenge_found found;
+	struct survey_rank found; /* its problem is not kept: NULL */
 	uint32_t node;
 	struct scavenge_holder *next;
 };
@@ -104,7 +85,7 @@ scavenge_plan_dataset(struct scavenge_plan *p,
 
 /* `node` has this of a rank.  ERROR_CORRUPT: numbers that cannot be. */
 int scavenge_plan_found(struct scavenge_plan *p, struct scavenge_dataset *d,
-			uint32_t node, const struct scavenge_found *f,
+			uint32_t node, const struct survey_rank *f,
 			struct error *err);
 
 /* The dataset, or NULL. */
