@@ -2,11 +2,6 @@
 /*
  * plan_root.c - from the absolute paths in metadata to paths below the root
  * that the dataset has now.
- *
- * LLNL records where files were when they were written, and nothing says how
- * much of that path is the prefix.  If the prefix has moved, the recorded root
- * is the one directory above all recorded files under which those that are
- * present resolve, with the right sizes.
  */
 #include <errno.h>
 #include <limits.h>
@@ -16,87 +11,33 @@
 #include "arena.h"
 #include "buf.h"
 #include "dataset/plan_impl.h"
+#include "dataset/recorded.h"
 #include "error.h"
 #include "map.h"
 #include "mem.h"
 #include "par.h"
 #include "path.h"
 
-/* Files looked at to find the recorded root. */
-#define ROOT_SAMPLE 256
-
 /* Files a worker takes at a time. */
 #define STAT_BATCH 64
 
 /* --- The recorded root --- */
 
-struct sample {
-	const struct filemap_file *file[ROOT_SAMPLE];
-	size_t count;
-	struct buf common; /* longest directory above all PATHs */
-	bool unsafe;	   /* a link leads out of the prefix on some path */
-};
-
-/* Cut `common` back to what it shares, by whole components, with `dir`. */
-static void
-cut_common(struct buf *common, const char *dir)
-{
-	size_t i = 0, cut = 0;
-
-	while (i < common->len && common->data[i] == dir[i] && dir[i] != '\0') {
-		i++;
-		if ((i == common->len || common->data[i] == '/') &&
-		    (dir[i] == '/' || dir[i] == '\0'))
-			cut = i;
-	}
-	common->len = cut;
-	common->data[cut] = '\0';
-}
-
-/* Every file on the prefix takes part in `common`; some are kept. */
+/* All files on the prefix. */
 static int
-take_sample(const struct planner *w, struct sample *s, struct error *err)
+show_files(const struct planner *w, struct recorded *r, struct error *err)
 {
-	struct buf dir = BUF_INIT;
-	size_t total = 0, step = 1, seen = 0;
-	const char *last = NULL;
-	int rc = -1;
-	bool first = true;
+	for (int64_t i = 0; i < w->p.nranks; i++) {
+		const struct filemap *m = &w->filemaps[i];
 
-	for (int64_t r = 0; r < w->p.nranks; r++)
-		if (w->p.ranks[r].map_known)
-			total += w->filemaps[r].nfiles;
-	step = total / ROOT_SAMPLE + 1;
-	for (int64_t r = 0; r < w->p.nranks; r++) {
-		const struct filemap *m = &w->filemaps[r];
-
-		for (size_t i = 0; w->p.ranks[r].map_known && i < m->nfiles;
-		     i++) {
-			const struct filemap_file *f = &m->files[i];
-
-			if (f->dir == NULL || f->name == NULL)
-				continue;
-			if (seen++ % step == 0 && s->count < ROOT_SAMPLE)
-				s->file[s->count++] = f;
-			/* Most files share the directory of the one before. */
-			if (last != NULL && strcmp(last, f->dir) == 0)
-				continue;
-			last = f->dir;
-			if (path_normal(f->dir, &dir, err) < 0)
-				goto out;
-			if (first &&
-			    buf_add(&s->common, dir.data, dir.len) < 0) {
-				error_no_memory(err);
-				goto out;
-			}
-			first = false;
-			cut_common(&s->common, dir.data);
-		}
+		for (size_t j = 0; w->p.ranks[i].map_known && j < m->nfiles;
+		     j++)
+			if (m->files[j].dir != NULL &&
+			    m->files[j].name != NULL &&
+			    recorded_show(r, &m->files[j], err) < 0)
+				return -1;
 	}
-	rc = 0;
-out:
-	buf_free(&dir);
-	return rc;
+	return 0;
 }
 
 /* Does failing so say that the file is not there?  What is short, or broken,
@@ -108,109 +49,80 @@ is_answer(const struct error *why)
 	       why->errnum == ENAMETOOLONG;
 }
 
-/* How many files of the sample are below the prefix if `root` was its name? */
+struct looking {
+	const struct planner *w;
+	bool unsafe; /* a link leads out of the prefix on some path */
+};
+
 static int
-count_hits(const struct planner *w, struct sample *s, const char *root,
-	   size_t *hits, struct error *err)
+is_present(void *arg, const char *rel, const struct filemap_file *f,
+	   struct error *err)
 {
-	struct buf full = BUF_INIT, norm = BUF_INIT;
+	struct looking *l = arg;
+	const struct planner *w = l->w;
 	struct error why = ERROR_INIT;
-	int rc = -1;
+	struct stat st;
 
-	*hits = 0;
-	for (size_t i = 0; i < s->count; i++) {
-		const struct filemap_file *f = s->file[i];
-		const char *rel = NULL;
-		struct stat st;
-
-		if (path_join(&full, f->dir, f->name, err) < 0 ||
-		    path_normal(full.data, &norm, err) < 0)
-			goto out;
-		rel = path_below(norm.data, root);
-		if (rel == NULL || !path_is_clean(rel))
-			continue;
-		if (f->attr.has_size &&
-		    plan_packed_knows(&w->p, rel, f->attr.size)) {
-			(*hits)++;
-			continue;
-		}
-		error_clear(&why);
-		if (path_stat_beneath(w->p.places[0].root_fd, rel, &st, &why) <
-		    0) {
-			if (is_answer(&why)) {
-				s->unsafe =
-					s->unsafe || why.kind == ERROR_UNSAFE;
-				continue;
-			}
-			error_set(err, why.kind, "%s", why.text);
-			goto out;
-		}
-		if (S_ISREG(st.st_mode) &&
-		    (!f->attr.has_size || (uint64_t)st.st_size == f->attr.size))
-			(*hits)++;
+	if (f->attr.has_size && plan_packed_knows(&w->p, rel, f->attr.size))
+		return 1;
+	if (path_stat_beneath(w->p.places[0].root_fd, rel, &st, &why) < 0) {
+		if (!is_answer(&why))
+			return error_set(err, why.kind, "%s", why.text);
+		l->unsafe = l->unsafe || why.kind == ERROR_UNSAFE;
+		return 0;
 	}
-	rc = 0;
-out:
-	buf_free(&norm);
-	buf_free(&full);
-	return rc;
+	return S_ISREG(st.st_mode) &&
+	       (!f->attr.has_size || (uint64_t)st.st_size == f->attr.size);
 }
 
 static int
-cannot_tell(const struct planner *w, const struct sample *s, const char *how,
+cannot_tell(const struct planner *w, const struct recorded *r, const char *how,
 	    struct error *err)
 {
 	return error_set(err, ERROR_USAGE,
 			 "%s: the metadata name files below %s; %s: say what "
 			 "the prefix was called then with --moved-from",
 			 w->p.places[0].root,
-			 s->common.len > 0 ? s->common.data : "/", how);
+			 r->common.len > 0 ? r->common.data : "/", how);
 }
 
-/* Try every directory from `common` up to the one below "/". */
 static int
-infer_root(struct planner *w, struct sample *s, struct error *err)
+set_root(struct planner *w, const char *root, struct error *err)
 {
-	char *root = arena_strdup(w->p.arena, s->common.data);
-	size_t best = 0;
+	w->p.recorded_root = arena_strdup(w->p.arena, root);
+	return w->p.recorded_root == NULL ? error_no_memory(err) : 0;
+}
+
+static int
+infer_root(struct planner *w, const struct recorded *r, struct error *err)
+{
+	struct looking l = { .w = w };
+	struct buf root = BUF_INIT;
+	size_t hits = 0;
 	bool tie = false;
-	char *cut = NULL;
+	int rc = recorded_infer(r, is_present, &l, &root, &hits, &tie, err);
 
-	if (root == NULL)
-		return error_no_memory(err);
-	while (root[0] == '/' && root[1] != '\0') {
-		size_t hits = 0;
-
-		if (count_hits(w, s, root, &hits, err) < 0)
-			return -1;
-		tie = hits == best ? tie || hits > 0 : hits < best && tie;
-		if (hits > best) {
-			best = hits;
-			w->p.recorded_root = arena_strdup(w->p.arena, root);
-			if (w->p.recorded_root == NULL)
-				return error_no_memory(err);
-		}
-		cut = strrchr(root, '/');
-		*cut = '\0';
-	}
-	if (best == 0 && s->unsafe)
-		return error_set(err, ERROR_UNSAFE,
-				 "%s: the files below %s cannot be reached: a "
-				 "symbolic link on the way leads out of the "
-				 "prefix",
-				 w->p.places[0].root, s->common.data);
-	if (best == 0)
-		return cannot_tell(w, s, "none of them is here", err);
-	if (tie)
-		return cannot_tell(w, s, "they fit here in several ways", err);
-	w->p.moved = true;
-	return 0;
+	if (rc == 0 && hits == 0 && l.unsafe)
+		rc = error_set(err, ERROR_UNSAFE,
+			       "%s: the files below %s cannot be reached: a "
+			       "symbolic link on the way leads out of the "
+			       "prefix",
+			       w->p.places[0].root, r->common.data);
+	else if (rc == 0 && hits == 0)
+		rc = cannot_tell(w, r, "none of them is here", err);
+	else if (rc == 0 && tie)
+		rc = cannot_tell(w, r, "they fit here in several ways", err);
+	if (rc == 0)
+		rc = set_root(w, root.data, err);
+	w->p.moved = rc == 0;
+	buf_free(&root);
+	return rc;
 }
 
 /* Is everything recorded below where the prefix is now, as the system spells
  * it or as the caller does? */
 static int
-is_here(struct planner *w, const struct sample *s, bool *here,
+is_here(struct planner *w, const struct recorded *r, bool *here,
 	struct error *err)
 {
 	const char *root = w->p.places[0].root;
@@ -219,16 +131,12 @@ is_here(struct planner *w, const struct sample *s, bool *here,
 
 	if (path_real(root, &name, err) < 0)
 		goto out;
-	if (path_below(s->common.data, name.data) == NULL &&
+	if (path_below(r->common.data, name.data) == NULL &&
 	    path_normal(root, &name, err) < 0)
 		goto out;
 	*here = name.data[0] == '/' &&
-		path_below(s->common.data, name.data) != NULL;
-	rc = 0;
-	if (*here) {
-		w->p.recorded_root = arena_strdup(w->p.arena, name.data);
-		rc = w->p.recorded_root == NULL ? error_no_memory(err) : 0;
-	}
+		path_below(r->common.data, name.data) != NULL;
+	rc = *here ? set_root(w, name.data, err) : 0;
 out:
 	buf_free(&name);
 	return rc;
@@ -240,11 +148,9 @@ given_root(struct planner *w, const char *from, struct error *err)
 	struct buf norm = BUF_INIT;
 	int rc = -1;
 
-	if (path_normal(from, &norm, err) == 0) {
-		w->p.recorded_root = arena_strdup(w->p.arena, norm.data);
-		rc = w->p.recorded_root == NULL ? error_no_memory(err) : 0;
-		w->p.moved = true;
-	}
+	if (path_normal(from, &norm, err) == 0)
+		rc = set_root(w, norm.data, err);
+	w->p.moved = true;
 	buf_free(&norm);
 	return rc;
 }
@@ -252,32 +158,32 @@ given_root(struct planner *w, const char *from, struct error *err)
 static int
 find_root(struct planner *w, struct error *err)
 {
-	struct sample s = { .count = 0, .common = BUF_INIT };
+	struct recorded r = { .seen = 0 };
 	const char *recorded = NULL;
 	bool here = false;
 	int rc = -1;
 
 	if (w->o->moved_from != NULL)
 		return given_root(w, w->o->moved_from, err);
-	if (take_sample(w, &s, err) < 0)
+	if (show_files(w, &r, err) < 0)
 		goto out;
-	if (s.count == 0) {
+	if (r.seen == 0) {
 		rc = 0; /* no file, no question */
 		goto out;
 	}
-	if (is_here(w, &s, &here, err) < 0)
+	if (is_here(w, &r, &here, err) < 0)
 		goto out;
-	for (int64_t r = 0; !here && recorded == NULL && r < w->p.nranks; r++)
-		if (w->p.ranks[r].map_known)
-			recorded = w->filemaps[r].prefix;
+	for (int64_t i = 0; !here && recorded == NULL && i < w->p.nranks; i++)
+		if (w->p.ranks[i].map_known)
+			recorded = w->filemaps[i].prefix;
 	if (here)
 		rc = 0;
-	else if (recorded != NULL && path_below(s.common.data, recorded))
+	else if (recorded != NULL && path_below(r.common.data, recorded))
 		rc = given_root(w, recorded, err);
 	else
-		rc = infer_root(w, &s, err);
+		rc = infer_root(w, &r, err);
 out:
-	buf_free(&s.common);
+	recorded_free(&r);
 	return rc;
 }
 

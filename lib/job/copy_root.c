@@ -1,32 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copy_root.c - from the absolute paths in filemaps to paths below the prefix.
- *
- * Nothing says how much of a recorded path is the prefix (formats.md 4.2), and
- * it may be called something else now: by another name of the same directory,
- * or because it was moved.
+ * copy_root.c - from the absolute paths in filemaps to paths below the prefix,
+ * which may be called something else now: by another name of the same
+ * directory, or because it was moved.
  */
-#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "arena.h"
+#include "dataset/recorded.h"
 #include "error.h"
 #include "job/copy_impl.h"
 #include "path.h"
-
-/* Files looked at to find the recorded root. */
-#define ROOT_SAMPLE 256
-
-struct search {
-	struct copier *c;
-	struct buf common;  /* longest directory above all files */
-	bool any, here;	    /* there are files; one lies below a known name */
-	const char *prefix; /* our key in a filemap, or NULL */
-	const struct filemap_file *sample[ROOT_SAMPLE];
-	size_t nsample;
-	struct buf dir; /* scratch */
-};
 
 /* What lies below the prefix by one of the names it is known to have had. */
 static const char *
@@ -40,83 +25,42 @@ below_known(const struct copier *c, const char *path)
 	return rel;
 }
 
-/* Cut `common` back to what it shares, by whole components, with `dir`. */
-static void
-cut_common(struct buf *common, const char *dir)
-{
-	size_t i = 0, cut = 0;
-
-	while (i < common->len && common->data[i] == dir[i] && dir[i] != '\0') {
-		i++;
-		if ((i == common->len || common->data[i] == '/') &&
-		    (dir[i] == '/' || dir[i] == '\0'))
-			cut = i;
-	}
-	common->len = cut;
-	common->data[cut] = '\0';
-}
-
+/* All files there are; *here: one of them lies below a known name.  *prefix is
+ * our key in a filemap, or NULL. */
 static int
-look_at(struct search *s, const struct filemap_file *f, struct error *err)
+show_files(const struct copier *c, struct recorded *r, bool *here,
+	   const char **prefix, struct error *err)
 {
-	if (f->dir == NULL || f->name == NULL || f->dir[0] != '/')
-		return 0;
-	if (path_normal(f->dir, &s->dir, err) < 0)
-		return -1;
-	s->here = s->here || below_known(s->c, s->dir.data) != NULL;
-	if (!s->any && buf_add(&s->common, s->dir.data, s->dir.len) < 0)
-		return error_no_memory(err);
-	s->any = true;
-	cut_common(&s->common, s->dir.data);
-	if (s->nsample < ROOT_SAMPLE)
-		s->sample[s->nsample++] = f;
-	return 0;
-}
+	for (size_t i = 0; i < c->nranks; i++) {
+		const struct filemap *m = &c->ranks[i].map;
 
-static int
-look_at_all(struct search *s, struct error *err)
-{
-	const struct copier *c = s->c;
+		if (*prefix == NULL)
+			*prefix = m->prefix;
+		for (size_t j = 0; j < m->nfiles; j++) {
+			const struct filemap_file *f = &m->files[j];
 
-	for (size_t r = 0; r < c->nranks; r++) {
-		const struct filemap *m = &c->ranks[r].map;
-
-		if (s->prefix == NULL)
-			s->prefix = m->prefix;
-		for (size_t i = 0; i < m->nfiles; i++)
-			if (look_at(s, &m->files[i], err) < 0)
+			if (f->dir == NULL || f->name == NULL ||
+			    f->dir[0] != '/')
+				continue;
+			if (recorded_show(r, f, err) < 0)
 				return -1;
+			*here = *here || below_known(c, r->dir.data) != NULL;
+		}
 	}
 	return 0;
 }
 
-/* How many files of the sample are below the prefix if `root` was its name? */
 static int
-count_hits(struct search *s, const char *root, size_t *hits, struct error *err)
+is_copied(void *arg, const char *rel, const struct filemap_file *f,
+	  struct error *err)
 {
-	struct buf full = BUF_INIT;
+	const struct copier *c = arg;
 	struct stat st;
-	int rc = 0;
 
-	*hits = 0;
-	for (size_t i = 0; i < s->nsample && rc == 0; i++) {
-		const struct filemap_file *f = s->sample[i];
-		const char *rel = NULL;
-
-		rc = path_join(&full, f->dir, f->name, err);
-		if (rc == 0)
-			rc = path_normal(full.data, &s->dir, err);
-		if (rc < 0)
-			break;
-		rel = path_below(s->dir.data, root);
-		*hits += rel != NULL && path_is_clean(rel) &&
-			 path_stat_beneath(s->c->prefix_fd, rel, &st, NULL) ==
-				 0 &&
-			 S_ISREG(st.st_mode) && f->attr.has_size &&
-			 (uint64_t)st.st_size == f->attr.size;
-	}
-	buf_free(&full);
-	return rc;
+	(void)err;
+	return path_stat_beneath(c->prefix_fd, rel, &st, NULL) == 0 &&
+	       S_ISREG(st.st_mode) && f->attr.has_size &&
+	       (uint64_t)st.st_size == f->attr.size;
 }
 
 /* Is `path` the very directory that the prefix is? */
@@ -129,60 +73,55 @@ is_prefix(const struct copier *c, const char *path)
 	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/*
- * Try every directory from the common one up: the same directory by another
- * name, or the one under which most files that are there already resolve.
- */
-static int
-infer(struct search *s, const char **root, struct error *err)
+/* The same directory by another name: the longest part of `common` that is. */
+static bool
+other_name(const struct copier *c, const struct recorded *r, struct buf *name)
 {
-	char *path = arena_strdup(s->c->arena, s->common.data);
-	size_t best = 0, hits = 0;
-	bool tie = false;
-	char *cut = NULL;
-
-	*root = NULL;
-	if (path == NULL)
-		return error_no_memory(err);
-	while (path[0] == '/' && path[1] != '\0') {
-		if (count_hits(s, path, &hits, err) < 0)
-			return -1;
-		if (hits > best || is_prefix(s->c, path)) {
-			*root = arena_strdup(s->c->arena, path);
-			if (*root == NULL)
-				return error_no_memory(err);
-		}
-		if (is_prefix(s->c, path))
-			return 0;
-		tie = hits == best ? tie || hits > 0 : hits < best && tie;
-		best = hits > best ? hits : best;
-		cut = strrchr(path, '/');
-		*cut = '\0';
+	buf_clear(name);
+	if (buf_add(name, r->common.data, r->common.len) < 0)
+		return false;
+	while (name->len > 1 && name->data[0] == '/') {
+		if (is_prefix(c, name->data))
+			return true;
+		name->len = (size_t)(strrchr(name->data, '/') - name->data);
+		name->data[name->len] = '\0';
 	}
-	if (tie)
-		*root = NULL;
-	return 0;
+	return false;
 }
 
+/* None of the files is below a name that we know: the prefix was moved, or is
+ * mounted elsewhere. */
 static int
-moved(struct search *s, struct error *err)
+find_moved(struct copier *c, const struct recorded *r, const char *prefix,
+	   struct error *err)
 {
-	struct copier *c = s->c;
-	const char *root = NULL;
+	struct buf root = BUF_INIT;
+	const char *found = NULL;
+	size_t hits = 0;
+	bool tie = false;
+	int rc = 0;
 
-	if (infer(s, &root, err) < 0)
-		return -1;
-	if (root == NULL && s->prefix != NULL &&
-	    path_below(s->common.data, s->prefix) != NULL)
-		root = s->prefix;
-	c->roots[2] = root;
-	if (root != NULL)
-		return 0;
-	return error_set(err, ERROR_USAGE,
-			 "%s: the filemaps name files below %s: say what the "
-			 "prefix was called then with --moved-from",
-			 c->o->prefix,
-			 s->common.len > 0 ? s->common.data : "/");
+	if (other_name(c, r, &root)) {
+		found = root.data;
+	} else {
+		rc = recorded_infer(r, is_copied, c, &root, &hits, &tie, err);
+		if (hits > 0 && !tie)
+			found = root.data;
+		else if (prefix != NULL && path_below(r->common.data, prefix))
+			found = prefix;
+	}
+	if (rc == 0 && found != NULL) {
+		c->roots[2] = arena_strdup(c->arena, found);
+		rc = c->roots[2] == NULL ? error_no_memory(err) : 0;
+	} else if (rc == 0) {
+		rc = error_set(err, ERROR_USAGE,
+			       "%s: the filemaps name files below %s: say what "
+			       "the prefix was called then with --moved-from",
+			       c->o->prefix,
+			       r->common.len > 0 ? r->common.data : "/");
+	}
+	buf_free(&root);
+	return rc;
 }
 
 /* `path`, or what the system makes of it, as name number `i`. */
@@ -205,20 +144,19 @@ add_root(struct copier *c, size_t i, const char *path, bool resolve,
 int
 copy_find_roots(struct copier *c, struct error *err)
 {
-	struct search s = { .c = c, .common = BUF_INIT, .dir = BUF_INIT };
+	struct recorded r = { .seen = 0 };
+	const char *prefix = NULL;
+	bool here = false;
 	int rc = -1;
 
 	/* What the user says goes alone. */
 	if (c->o->moved_from != NULL)
 		return add_root(c, 0, c->o->moved_from, false, err);
-	if (add_root(c, 0, c->o->prefix, true, err) < 0 ||
-	    add_root(c, 1, c->o->prefix, false, err) < 0 ||
-	    look_at_all(&s, err) < 0)
-		goto out;
-	rc = s.here || !s.any ? 0 : moved(&s, err);
-out:
-	buf_free(&s.dir);
-	buf_free(&s.common);
+	if (add_root(c, 0, c->o->prefix, true, err) == 0 &&
+	    add_root(c, 1, c->o->prefix, false, err) == 0 &&
+	    show_files(c, &r, &here, &prefix, err) == 0)
+		rc = here || r.seen == 0 ? 0 : find_moved(c, &r, prefix, err);
+	recorded_free(&r);
 	return rc;
 }
 
