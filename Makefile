@@ -199,6 +199,8 @@ install: all ## install commands, man pages and completions (DESTDIR, PREFIX)
 	$Q$(if $(CMDS),install -m 755 $(CMDS) "$D/bin")
 	$Qfor n in $(LINKS); do ln -sf scr_env "$D/bin/$$n" || exit 1; done
 	$Q$(if $(MAN1),install -m 644 $(MAN1) "$D/share/man/man1")
+	$Qfor n in $(LINKS); do ln -sf scr_env.1 "$D/share/man/man1/$$n.1" || \
+		exit 1; done
 	$Q$(if $(MAN5),install -m 644 $(MAN5) "$D/share/man/man5")
 	$Qinstall -m 644 share/completions/scrkit.bash "$D/$(BASHDIR)/scrkit"
 	$Qinstall -m 644 share/completions/_scrkit "$D/$(ZSHDIR)/_scrkit"
@@ -211,7 +213,8 @@ uninstall: ## remove what install put there
 		"$D/$(FISHDIR)/$$n.fish"; done
 	$Qrm -f "$D/$(BASHDIR)/scrkit" "$D/$(ZSHDIR)/_scrkit" \
 		"$D/$(FISHDIR)/scrkit.fish"
-	$Qfor m in $(notdir $(MAN1)); do rm -f "$D/share/man/man1/$$m"; done
+	$Qfor m in $(notdir $(MAN1)) $(LINKS:%=%.1); do \
+		rm -f "$D/share/man/man1/$$m"; done
 	$Qfor m in $(notdir $(MAN5)); do rm -f "$D/share/man/man5/$$m"; done
 
 clean: ## remove what was built
