@@ -5,8 +5,8 @@
 # As root on a system with apt-get what is missing is installed; otherwise the
 # packages to install are named, and the exit status is 1.  When nothing is
 # missing this takes a few milliseconds and says nothing.  `cluster` is the test
-# bed of several nodes, `bed` the same without SLURM.  What they lack is no
-# failure where it may not be installed: what runs on it is skipped then.
+# bed of several nodes, `bed` the same without SLURM and MPICH.  What they lack
+# is no failure where it may not be installed: what runs on it is skipped then.
 set -u
 
 missing=()
@@ -47,6 +47,8 @@ bed() { # [slurm]
 		tool slurmd slurmd
 		tool srun slurm-client
 		tool munged munge
+		tool mpiexec mpich
+		tool mpicc libmpich-dev
 	fi
 	tool ip iproute2
 	tool iptables iptables
@@ -103,6 +105,12 @@ group() {
 		tool xz xz-utils
 		tool 7zz 7zip
 		tool python3 python3-minimal
+		# Completions are tried in these, and what passes through the
+		# login shells of nodes.
+		tool zsh zsh
+		tool fish fish
+		tool tcsh tcsh
+		tool mksh mksh
 		;;
 	bed) bed ;;
 	cluster) bed slurm ;;
