@@ -242,12 +242,12 @@ nodes_up() {
 	BED_TIE=$$ BED_LIFE=3600 BED_SHARE=$tree BED_PATH=$bin BED_WRITE='' \
 		BED_SSD=$((size * 2 >> 20))m BED_PFS=$((size * 8 >> 20))m \
 		"$bed" up 4 || return
-	"$gen/gen_dataset" -q -p "$tmp/p" --nodes-dir "$tmp/n" -n 8 -m 4 -t XOR \
+	"$gen/gen_dataset" -q -p "$tmp/job" --nodes-dir "$tmp/nodes" -n 8 -m 4 -t XOR \
 		-s $((size / 2)) --crc --layout cache --recorded-prefix /pfs/p ||
 		return
 	mkdir -p "$tmp/cache/root/scr.1000"
 	for k in 1 2 3 4; do
-		from=$tmp/n/node$((k - 1))
+		from=$tmp/nodes/node$((k - 1))
 		mv "$from"/c*/genuser/scr.1000/* "$tmp/cache/root/scr.1000"
 		tar -C "$tmp/cache" -cf - . | "$bed" exec "node$k" \
 			tar -C /ssd --no-overwrite-dir -xf - || return
@@ -257,7 +257,7 @@ nodes_up() {
 
 # What is on /pfs before each run: nothing, or the prefix as the job left it.
 nodes_clear="rm -rf $BED_DIR/pfs/*; mkdir $BED_DIR/pfs/ref"
-nodes_clear+="; cp -a $tmp/p $BED_DIR/pfs/p"
+nodes_clear+="; cp -a $tmp/job $BED_DIR/pfs/p"
 
 # phase NAME GOAL A B: as pairs does, but of A, which tells it itself, only the
 # copying counts; and there is no processor time, which others spend.

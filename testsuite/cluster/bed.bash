@@ -247,7 +247,7 @@ post()
 }
 
 # post_in_slurm "NODE..." ARG...: the same in an allocation of all nodes, which
-# these do not outlive; by way of srun.
+# these do not outlive; by way of $remote (srun).
 post_in_slurm()
 {
 	local dead i status=0
@@ -259,7 +259,8 @@ post_in_slurm()
 		salloc -Q -N4 --no-kill sh -c '
 			touch /pfs/ready
 			while [ ! -e /pfs/go ]; do sleep 0.1; done
-			exec scr_postrun -r srun -t 5 --node-timeout 5 "$@"' - "$@" 3>&- &
+			exec scr_postrun -t 5 --node-timeout 5 -r "$@"' - \
+		"${remote:-srun}" "$@" 3>&- &
 	for ((i = 0; i < 100; i++)); do
 		[[ ! -e $BED_DIR/pfs/ready ]] || break
 		sleep 0.1

@@ -42,7 +42,7 @@ saves() # REMOTE CASE [NODE...]
 	shift 2
 	bed_lay "$case"
 	start=$SECONDS
-	if [[ $remote == srun ]]; then
+	if [[ $remote == srun || $remote == pdsh:exec ]]; then
 		run post_in_slurm "$*" -vv
 	else
 		bed_kill "$@"
@@ -72,8 +72,9 @@ saves() # REMOTE CASE [NODE...]
 	local remote
 
 	[[ -n ${SCRKIT_SLOW-} ]] || skip "slow: one way for each scheme"
+	command -v mpiexec >/dev/null || skip "no MPI here"
 	bed_slurm_up
-	for remote in pdsh ssh srun; do
+	for remote in pdsh ssh mpiexec srun pdsh:exec; do
 		saves "$remote" xor_8n4 node3
 		bed_wipe
 		saves "$remote" rs2_8n4 node1 node4
