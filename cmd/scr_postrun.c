@@ -192,8 +192,8 @@ print_plan(const struct scavenge *s, struct error *err)
 static void
 print_times(const struct scavenge *s)
 {
-	app_debug("asking %.2f s, copying %.2f s, rebuilding %.2f s, packing "
-		  "%.2f s",
+	app_debug("asking %.3f s, copying %.3f s, rebuilding %.3f s, packing "
+		  "%.3f s",
 		  s->seconds[SCAVENGE_ASK], s->seconds[SCAVENGE_COPY],
 		  s->seconds[SCAVENGE_BUILD], s->seconds[SCAVENGE_PACK]);
 }

@@ -445,7 +445,9 @@ when_text(char to[static WHEN_TEXT], int64_t t)
 	struct tm tm;
 
 	tzset();
+	/* East of UTC it is the year 10000 before WHEN_MAX is over. */
 	if (t < 0 || t > WHEN_MAX || localtime_r(&time, &tm) == NULL ||
+	    tm.tm_year > 9999 - 1900 ||
 	    strftime(to, WHEN_TEXT, "%Y-%m-%dT%H:%M:%S", &tm) == 0)
 		snprintf(to, WHEN_TEXT, "@%" PRId64, t);
 	return to;

@@ -45,7 +45,8 @@ int when_parse(const char *text, int64_t now, int64_t *out, struct error *err);
 /* Seconds, up to WHEN_MAX. */
 int when_span(const char *text, uint64_t *secs, struct error *err);
 
-/* "2026-11-21T10:00:00", the local time; outside 0..WHEN_MAX "@SECONDS".
+/* "2026-11-21T10:00:00", the local time; "@SECONDS" outside 0..WHEN_MAX, or
+ * where the year has five digits.
  * Returns `to`. */
 #define WHEN_TEXT 32
 char *when_text(char to[static WHEN_TEXT], int64_t t);

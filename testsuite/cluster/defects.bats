@@ -85,7 +85,7 @@ setup_file() { bed_up 4; }
 	assert_status 1
 	assert_output_has flux
 	remote=mpirun
-	if ! on login command -v mpiexec >/dev/null; then
+	if ! on login sh -c 'command -v mpiexec' >/dev/null; then
 		run post
 		assert_status 1
 		assert_output_has mpiexec
