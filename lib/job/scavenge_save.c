@@ -446,19 +446,19 @@ build(struct scavenge *s, struct scavenge_dataset *d, struct error *err)
 
 static void
 log_line(const struct scavenge *s, const struct scavenge_dataset *d,
-	 struct log_line *l)
+	 struct log_line l)
 {
 	struct error why = ERROR_INIT;
 	char host[256] = "";
 
 	(void)gethostname(host, sizeof(host) - 1);
-	l->time = (int64_t)time(NULL);
-	l->host = host;
-	l->job_id = s->job->id;
-	l->name = d->name;
-	l->dataset = d->id;
-	l->procs = l->nodes = l->files = -1;
-	if (jobfiles_log(s->job->prefix, s->job->conf, l, &why) < 0)
+	l.time = (int64_t)time(NULL);
+	l.host = host;
+	l.job_id = s->job->id;
+	l.name = d->name;
+	l.dataset = d->id;
+	l.procs = l.nodes = l.files = -1;
+	if (jobfiles_log(s->job->prefix, s->job->conf, &l, &why) < 0)
 		scavenge_say(s, "%s", why.text);
 }
 
@@ -467,9 +467,9 @@ static void
 log_event(const struct scavenge *s, const struct scavenge_dataset *d,
 	  const char *event, double secs)
 {
-	struct log_line l = { .event = event, .secs = secs, .bytes = -1 };
+	const struct log_line l = { .event = event, .secs = secs, .bytes = -1 };
 
-	log_line(s, d, &l);
+	log_line(s, d, l);
 }
 
 /* How fast it went, for the estimate of the next plan. */
@@ -477,7 +477,7 @@ static void
 log_transfer(const struct scavenge *s, const struct scavenge_dataset *d,
 	     uint64_t bytes, double secs)
 {
-	struct log_line l = {
+	const struct log_line l = {
 		.xfer = LOG_SCAVENGE,
 		.to = s->job->prefix_real,
 		.secs = secs,
@@ -485,7 +485,7 @@ log_transfer(const struct scavenge *s, const struct scavenge_dataset *d,
 	};
 
 	if (bytes > 0)
-		log_line(s, d, &l);
+		log_line(s, d, l);
 }
 
 int

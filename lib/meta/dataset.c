@@ -233,7 +233,8 @@ dataset_table(const struct kvtree *table, size_t size,
 	kvtree_foreach (k, table) {
 		uint64_t id = 0;
 
-		if (!value_number(kvtree_key(k), DATASET_ID_MAX, &id)) {
+		if (!value_number(kvtree_key(k), DATASET_ID_MAX, &id) ||
+		    id == 0) {
 			value_bad(err, kvtree_key(k), "not a dataset id");
 			goto fail;
 		}

@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* An hour of the clock comes twice a year: of its moments, the first is read. */
+/* An hour of the clock comes twice a year: the first of its moments is read. */
 #define TWICE 3600
 
 static void
