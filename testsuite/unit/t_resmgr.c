@@ -277,7 +277,8 @@ sinfo_hangs(void)
 	if (pid > 0)
 		return pid;
 	r = impatient(&c);
-	good = str_eq(down_of(r, "node[1-4]"), "") && notes(r, "sinfo: no answer in time");
+	good = str_eq(down_of(r, "node[1-4]"), "") &&
+	       notes(r, "sinfo: no answer in time");
 	resmgr_close(r);
 	conf_close(c);
 	_exit(good ? 0 : 1);
