@@ -17,6 +17,15 @@ tool() {
 	command -v "$1" >/dev/null 2>&1 || missing+=("$2")
 }
 
+# extra COMMAND PACKAGE: is installed where we may; else what tries it is skipped.
+extra() {
+	! may_install || tool "$1" "$2"
+}
+
+may_install() {
+	[ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1
+}
+
 # library PKG-CONFIG-NAME PACKAGE: the development files must be there.
 library() {
 	pkg-config --exists "$1" 2>/dev/null || missing+=("$2")
@@ -47,8 +56,6 @@ bed() { # [slurm]
 		tool slurmd slurmd
 		tool srun slurm-client
 		tool munged munge
-		tool mpiexec mpich
-		tool mpicc libmpich-dev
 	fi
 	tool ip iproute2
 	tool iptables iptables
@@ -64,7 +71,7 @@ bed() { # [slurm]
 # Packages with daemons are for root, and not for somebody's own machine: they
 # would be started when it is booted next.
 may_install_daemons() {
-	[ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 &&
+	may_install &&
 		{ [ -n "${CI-}" ] || [ ! -d /run/systemd/system ]; }
 }
 
@@ -107,13 +114,17 @@ group() {
 		tool python3 python3-minimal
 		# Completions are tried in these, and what passes through the
 		# login shells of nodes.
-		tool zsh zsh
-		tool fish fish
-		tool tcsh tcsh
-		tool mksh mksh
+		extra zsh zsh
+		extra fish fish
+		extra tcsh tcsh
+		extra mksh mksh
 		;;
 	bed) bed ;;
-	cluster) bed slurm ;;
+	cluster)
+		bed slurm
+		extra mpiexec mpich
+		extra mpicc libmpich-dev
+		;;
 	lint)
 		tool clang-format clang-format
 		tool clang clang
