@@ -388,8 +388,7 @@ env_should_exit(const struct env_call *c)
 	struct job_where w = { .prefix = NULL };
 	struct error err = ERROR_INIT;
 	struct buf lines = BUF_INIT;
-	const char *list = NULL;
-	uint64_t runs = UINT64_MAX;
+	const char *list = NULL, *runs = NULL;
 	bool stop = false;
 	int count = 0, rc = -1;
 	const struct opt opts[] = {
@@ -397,8 +396,8 @@ env_should_exit(const struct env_call *c)
 			   "nodes that are down"),
 		OPT_U64(0, "min-nodes", &r.min_nodes, "N", 1, HOSTLIST_MAX,
 			"needed (default SCR_MIN_NODES, as last run, all)"),
-		OPT_U64(0, "runs", &runs, "N", 0, INT32_MAX,
-			"runs that are left"),
+		OPT_STRING(0, "runs", &runs, "N", OPT_ANY,
+			   "runs that are left; -1: any number"),
 		ENV_JOB_OPTIONS(w),
 		OPT_END,
 	};
@@ -406,8 +405,8 @@ env_should_exit(const struct env_call *c)
 	struct job j;
 
 	env_no_arguments(args, count);
-	if (runs != UINT64_MAX)
-		r.runs = (int64_t)runs;
+	if (runs != NULL && num_i64(runs, -1, INT32_MAX, &r.runs, &err) < 0)
+		app_usage("option '--runs': %s", err.text);
 	if (env_open_job(&j, &w, &err) < 0) {
 		app_report(STATUS_OK, &err);
 		return STATUS_UNKNOWN;

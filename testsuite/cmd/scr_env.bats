@@ -360,6 +360,12 @@ storage() {
 	assert_output_is ''
 	try scr_should_exit -p p --runs 1
 	assert_status 1
+	try scr_should_exit -p p --runs -1
+	assert_status 1
+	try scr_should_exit -p p --runs -2
+	assert_usage_error -2
+	try scr_should_exit -p p --runs many
+	assert_usage_error many
 	try scr_should_exit -p p --runs 0
 	assert_status 0
 	assert_output_is 'runs_remaining=0'
