@@ -12,8 +12,9 @@ setup() {
 	to=$BATS_TEST_TMPDIR/to
 }
 
+# As the tree was built: with other flags than ours, maybe.
 make_in() {
-	make -C "$root" --no-print-directory O="$tree" DESTDIR="$to" \
+	make -o all -C "$root" --no-print-directory O="$tree" DESTDIR="$to" \
 		PREFIX=/opt/scr "$@"
 }
 
