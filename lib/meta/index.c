@@ -118,22 +118,43 @@ check_name(const struct kvtree *table, const struct kvtree *k,
 	return check_id(entry, desc, err);
 }
 
+/* The name that an entry has must not be that of another; it may be missing in
+ * the NAME table. */
+static int
+check_own_name(const struct kvtree *names, const struct kvtree *entry,
+	       const struct kvtree *desc, struct error *err)
+{
+	const char *name = kvtree_value(desc, "NAME");
+	const struct kvtree *k = name != NULL ? kvtree_get(names, name) : NULL;
+	const char *id = kvtree_value(k, "DSET");
+
+	if (k == NULL || (id != NULL && strcmp(id, kvtree_key(entry)) == 0))
+		return 0;
+	return value_bad(err, kvtree_key(k),
+			 "in NAME: another dataset has this name");
+}
+
 static int
 check_tables(const struct kvtree *tree, struct error *err)
 {
 	const struct kvtree *table = kvtree_get(tree, "DSET"), *k = NULL;
+	const struct kvtree *names = kvtree_get(tree, "NAME");
 	const struct kvtree *guess = kvtree_first(table);
 	size_t proven = 0;
 
-	kvtree_foreach (k, kvtree_get(tree, "NAME"))
+	kvtree_foreach (k, names)
 		if (check_name(table, k, &guess, &proven, err) < 0)
 			return -1;
 	/* As many entries as names confirmed by them: each was looked at. */
 	if (table == NULL || proven == kvtree_count(table))
 		return 0;
-	kvtree_foreach (k, table)
-		if (check_id(k, kvtree_get(k, "DSET"), err) < 0)
+	kvtree_foreach (k, table) {
+		const struct kvtree *desc = kvtree_get(k, "DSET");
+
+		if (check_id(k, desc, err) < 0 ||
+		    check_own_name(names, k, desc, err) < 0)
 			return -1;
+	}
 	return 0;
 }
 

@@ -186,6 +186,9 @@ test_refused(void)
 		("VERSION>2\nNAME>a>DSET>1\nDSET>1>DSET>NAME>a\n"
 		 "DSET>1>DSET>ID>2\n"),
 		"VERSION>2\nDSET>1>DSET>ID>2\n",
+		/* To drop `a` would drop the nameless 2. */
+		("VERSION>2\nNAME>a>DSET>2\nDSET>1>DSET>NAME>a\n"
+		 "DSET>2>COMPLETE>1\n"),
 	};
 	struct error err = ERROR_INIT;
 	struct index_entry e;
