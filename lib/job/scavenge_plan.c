@@ -199,6 +199,7 @@ share_out(const struct scavenge_plan *p, struct scavenge_dataset *d,
 	d->files = d->bytes = 0;
 	for (uint32_t i = 0; i < d->nranks; i++) {
 		struct scavenge_rank *r = &d->ranks[i];
+		uint64_t bytes = 0;
 
 		r->best = NULL;
 		for (struct scavenge_holder *h = r->holders; h; h = h->next)
@@ -208,9 +209,10 @@ share_out(const struct scavenge_plan *p, struct scavenge_dataset *d,
 		if (r->best == NULL)
 			continue;
 		/* A rank without bytes is some work, too. */
-		load[r->best->node] += r->best->found.bytes + 1;
+		bytes = r->best->found.bytes + r->best->found.redundancy;
+		load[r->best->node] += bytes + 1;
 		d->files += r->best->found.files;
-		d->bytes += r->best->found.bytes;
+		d->bytes += bytes;
 	}
 }
 

@@ -55,9 +55,10 @@ struct scavenge_dataset {
 	struct scavenge_rank *ranks;
 	/* Set by scavenge_plan_settle(): */
 	enum scavenge_state state;
-	const char *why;       /* SCAVENGE_LOST: one clause */
-	uint32_t missing;      /* ranks of which something is missing */
-	uint64_t files, bytes; /* to be copied */
+	const char *why;  /* SCAVENGE_LOST: one clause */
+	uint32_t missing; /* ranks of which something is missing */
+	uint64_t files;	  /* to be copied */
+	uint64_t bytes;	  /* of these, and of their redundancy */
 };
 
 struct scavenge_plan {

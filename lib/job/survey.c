@@ -270,10 +270,10 @@ read_header(struct looking *l, int fd, const char *name, uint32_t owner,
 	return 0;
 }
 
-/* Is redundancy file `name` whole? */
+/* Is redundancy file `name` whole?  Then its size is added to *bytes. */
 static int
 read_red(struct looking *l, const char *name, const struct redset_name *n,
-	 struct survey_red *out, struct error *err)
+	 struct survey_red *out, uint64_t *bytes, struct error *err)
 {
 	int fd = survey_dir_meta(&l->dir, name, err), rc = -1;
 	struct redset_header h;
@@ -301,6 +301,7 @@ read_red(struct looking *l, const char *name, const struct redset_name *n,
 			true,	   n->type,    n->set,		n->sets,
 			n->member, n->members, h.desc.failures,
 		};
+		*bytes += (uint64_t)st.st_size;
 		rc = 0;
 	}
 	close(fd);
@@ -320,7 +321,8 @@ look_at_reds(struct looking *l, const struct survey_slot *s,
 		if (!redset_name_parse(s->red[i], &n, NULL) || n.descriptor)
 			continue;
 		to = n.map ? &r->mapred : &r->red;
-		if (!to->there && read_red(l, s->red[i], &n, to, &why) < 0 &&
+		if (!to->there &&
+		    read_red(l, s->red[i], &n, to, &r->redundancy, &why) < 0 &&
 		    note(l->arena, &r->problem, &why, err) < 0)
 			return -1;
 	}

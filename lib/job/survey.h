@@ -112,6 +112,7 @@ struct survey_rank {
 	uint64_t files, bytes;	       /* there, of the right size, completed */
 	uint64_t bad;		       /* missing, short, never completed */
 	struct survey_red red, mapred; /* of its data, of its filemap */
+	uint64_t redundancy;	       /* bytes of the files of these */
 	const char *problem;
 };
 

@@ -52,6 +52,7 @@ rank_json(const struct survey_rank *r)
 		json_set(j, "mapred", red_json(&r->mapred));
 	else
 		json_set_null(j, "mapred");
+	json_set_u64(j, "redundancy", r->redundancy);
 	/* There are many ranks, and mostly no problem. */
 	if (r->problem != NULL)
 		json_set_str(j, "problem", r->problem);
@@ -207,6 +208,8 @@ parse_rank(const struct json_value *v, struct arena *a, struct survey_rank *r,
 		return bad(err, "bytes");
 	if (!json_get_u64(v, "bad", INT64_MAX, &r->bad))
 		return bad(err, "bad");
+	if (!json_get_u64(v, "redundancy", INT64_MAX, &r->redundancy))
+		return bad(err, "redundancy");
 	if (parse_red(json_get(v, "red"), a, &r->red, err) < 0 ||
 	    parse_red(json_get(v, "mapred"), a, &r->mapred, err) < 0)
 		return -1;

@@ -107,6 +107,8 @@ in_namespace() {
 # --- What is there -----------------------------------------------------------
 
 @test "--list: one line of JSON" {
+	local r bytes ranks=''
+
 	make --size 1000 --type RS
 	try scr_copy --list --cntldir nodes/node1/cntl/genuser/scr.1000 \
 		--cachedir nodes/node1/cache/genuser/scr.1000
@@ -118,13 +120,21 @@ in_namespace() {
 	red='"map":true,"files":2,"bytes":2000,"bad":0'
 	red+=',"red":{"type":"RS","set":N,"sets":2,"member":2,"members":4,"failures":2}'
 	red+=',"mapred":{"type":"RS","set":N,"sets":2,"member":2,"members":4,"failures":2}'
+	red+=',"redundancy":B'
+	for r in 2 3; do
+		bytes=$(find nodes/node1/cache -name "*.er.$r.*grp*" \
+			-printf '%s\n' | awk '{ n += $1 } END { print n }')
+		((bytes > 1000))
+		ranks+=${ranks:+,}"{\"rank\":$r,${red//N/$((r - 1))}}"
+		ranks=${ranks/B/$bytes}
+	done
 	assert_output_is "{\"format\":1,\"host\":\"$host\",$(
 		)\"cntl\":\"nodes/node1/cntl/genuser/scr.1000\",\"datasets\":[$(
 		){\"id\":1,\"name\":\"ckpt.1\",$(
 		)\"dir\":\"nodes/node1/cache/genuser/scr.1000/scr.dataset.1\",$(
 		)\"bypass\":false,\"ckpt\":true,\"output\":false,\"world\":8,$(
-		)\"store\":\"S\",\"ranks\":[{\"rank\":2,${red//N/1}},$(
-		){\"rank\":3,${red//N/2}}],\"problem\":null}],\"problem\":null}"
+		)\"store\":\"S\",\"ranks\":[$ranks],$(
+		)\"problem\":null}],\"problem\":null}"
 	try scr_copy --list --cntldir nowhere
 	assert_status 0
 	assert_output_has '"datasets":[],"problem":"nowhere/cindex.scrinfo'

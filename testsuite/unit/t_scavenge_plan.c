@@ -57,6 +57,7 @@ add_rank(struct scavenge_plan *p, const struct job *j, int64_t id,
 		.map = true,
 		.files = 2 - bad,
 		.bytes = 1000 * (2 - bad),
+		.redundancy = 100,
 		.bad = bad,
 		.red = seat_of(j, rank),
 		.mapred = seat_of(j, rank),
@@ -158,7 +159,7 @@ bad_files(void)
 	must(scavenge_plan_settle(&p, NULL) == 0);
 	d = scavenge_plan_find(&p, 1);
 	ok(d->state == SCAVENGE_RECOVERABLE && d->missing == 1 &&
-		   d->files == 7 && d->bytes == 7000,
+		   d->files == 7 && d->bytes == 7400,
 	   "one short file comes back, the rest is copied");
 	scavenge_plan_lose(&p, 0);
 	must(scavenge_plan_settle(&p, NULL) == 0);
@@ -225,7 +226,7 @@ shared(void)
 			add_rank(&p, &j, 3, n, r, 0);
 	must(scavenge_plan_settle(&p, NULL) == 0);
 	d = scavenge_plan_find(&p, 3);
-	ok(d->state == SCAVENGE_COMPLETE && d->bytes == 32000,
+	ok(d->state == SCAVENGE_COMPLETE && d->bytes == 33600,
 	   "copied once, whoever has it");
 	must(scavenge_plan_nodes(&p, d, &nodes, &count, NULL) == 0);
 	is_int((int64_t)count, 4, "all four have something to do");
@@ -336,7 +337,7 @@ reports(void)
 	is_str(text.data,
 	       "DSET STATE       KIND               RANKS     TO COPY    TIME"
 	       "  NAME\n"
-	       "  12 recoverable checkpoint           6/8    11.7 KiB   2 min"
+	       "  12 recoverable checkpoint           6/8    12.3 KiB   2 min"
 	       "  ckpt\n"
 	       "   5 saved       checkpoint           6/8         0 B     0 s"
 	       "  ckpt\n",

@@ -66,6 +66,7 @@ test_whole(void)
 		   r->red.sets == 1 && r->red.member == 3 &&
 		   r->red.members == 4 && r->red.failures == 1,
 	   "... and where it belongs");
+	ok(r->redundancy > 1000, "... with the copy of another rank");
 	survey_node_free(&n);
 }
 
@@ -361,7 +362,8 @@ test_json(void)
 
 #define HEAD "{\"format\":1,\"host\":\"a\",\"datasets\":["
 #define SET "{\"id\":1,\"bypass\":false,\"ckpt\":true,\"output\":false,"
-#define RANK "{\"rank\":3,\"map\":true,\"files\":1,\"bytes\":1,\"bad\":0"
+#define FILES "{\"rank\":3,\"map\":true,\"files\":1,\"bytes\":1,\"bad\":0"
+#define RANK FILES ",\"redundancy\":9"
 #define RED \
 	"{\"type\":\"XOR\",\"set\":1,\"sets\":1,\"member\":1,\"members\":2," \
 	"\"failures\":1}"
@@ -392,6 +394,8 @@ test_refused(void)
 		{ HEAD SET "\"world\":4,\"ranks\":[{\"rank\":-1}]}]}", "rank" },
 		{ HEAD SET "\"world\":4,\"ranks\":[" RANK "}," RANK "}]}]}",
 		  "rank" },
+		{ HEAD SET "\"world\":4,\"ranks\":[" FILES "}]}]}",
+		  "redundancy" },
 		{ HEAD SET "\"world\":4,\"ranks\":[" RANK
 			   ",\"red\":{\"type\":\"RAID\"}}]}]}",
 		  "type" },
