@@ -12,15 +12,7 @@ load helper
 
 : "${GEN:=$BIN/../gen}"
 
-setup() {
-	cd "$BATS_TEST_TMPDIR" || return 1
-	export TZ=UTC USER=me SCRKIT_SYSTEM_CONF=/nonexistent
-	local name
-
-	for name in ${!SLURM*} ${!LSB*} ${!FLUX*} ${!PBS*} ${!SCR_*}; do
-		unset "$name"
-	done
-}
+setup() { in_no_job; }
 
 # A program NAME in stub/, which comes first in PATH; its text from stdin.
 stub() {

@@ -144,3 +144,16 @@ tree_stat()
 		\( -type d -printf '%P/ %y %m %U %G\n' \) -o \
 		-printf '%P %y %m %U %G %s %T@ %l\n' | sort
 }
+
+# in_no_job: in the test's directory, with nothing around us of a job, of a
+# resource manager, or of the system's configuration.
+in_no_job()
+{
+	local name
+
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export TZ=UTC USER=me SCRKIT_SYSTEM_CONF=/nonexistent
+	for name in ${!SLURM*} ${!LSB*} ${!FLUX*} ${!PBS*} ${!SCR_*}; do
+		unset "$name"
+	done
+}

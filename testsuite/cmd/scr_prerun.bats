@@ -4,15 +4,7 @@
 
 load helper
 
-setup() {
-	cd "$BATS_TEST_TMPDIR" || return 1
-	export TZ=UTC USER=me SCRKIT_SYSTEM_CONF=/nonexistent
-	local name
-
-	for name in ${!SLURM*} ${!LSB*} ${!FLUX*} ${!PBS*} ${!SCR_*}; do
-		unset "$name"
-	done
-}
+setup() { in_no_job; }
 
 # A prefix with a flush file of job 1000: all saved; or not.
 prefix() {
