@@ -214,7 +214,9 @@ node() {
 	: "$answer"
 	no_ipv6
 	ip link set lo up && ip link set eth0 up &&
-		ip addr add "$(address "$name")/24" dev eth0 || exit 1
+		ip addr add "$(address "$name")/24" dev eth0 noprefixroute || exit 1
+	# Or else each greeting of ssh waits twice 40 ms for an acknowledgement.
+	ip route add "$net.0/24" dev eth0 quickack 1 || exit 1
 	node_environment
 	/usr/sbin/sshd -f /etc/ssh/bed_sshd_config || exit 1
 	echo ready >&6
