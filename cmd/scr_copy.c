@@ -13,6 +13,7 @@
 #include "app.h"
 #include "arena.h"
 #include "buf.h"
+#include "clock.h"
 #include "error.h"
 #include "job/copy.h"
 #include "job/survey.h"
@@ -191,15 +192,6 @@ choose_ranks(const struct settings *s, const char *prefix, struct arena *a,
 	return 0;
 }
 
-static double
-now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static int
 copy(struct settings *s, const struct survey_where *w,
      const struct copy_options *options, struct error *err)
@@ -207,7 +199,7 @@ copy(struct settings *s, const struct survey_where *w,
 	struct copy_options o = *options;
 	struct copy_result r = { .files = 0 };
 	struct heart heart = { .s = s };
-	const double start = now();
+	const double start = clock_seconds();
 	int rc = -1;
 
 	o.meter = &heart.meter;
@@ -217,7 +209,8 @@ copy(struct settings *s, const struct survey_where *w,
 	progress_end(o.progress);
 	stop_heart(&heart);
 	/* Also of what could not be done to its end. */
-	if (print_result(s, &r, now() - start, rc == 0 ? err : NULL) < 0)
+	if (print_result(s, &r, clock_seconds() - start, rc == 0 ? err : NULL) <
+	    0)
 		rc = -1;
 	if (rc < 0)
 		return error_status(err->kind);

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "mem.h"
 #include "str.h"
 
@@ -32,7 +33,7 @@
 struct progress {
 	atomic_uint_least64_t done, total; /* bytes */
 	char *what;
-	struct timespec start;
+	double start;
 	pthread_t thread;
 	bool running; /* there is a thread */
 	bool draw;    /* once a second */
@@ -124,16 +125,6 @@ progress_text(const char *what, uint64_t done, uint64_t total, double seconds,
 	return size > 0 && n >= (int)size ? (int)size - 1 : n;
 }
 
-static double
-seconds_since(const struct timespec *start)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)(now.tv_sec - start->tv_sec) +
-	       (double)(now.tv_nsec - start->tv_nsec) / 1e9;
-}
-
 static unsigned
 columns(void)
 {
@@ -181,7 +172,7 @@ show(struct progress *p, bool asked)
 	progress_text(p->what,
 		      atomic_load_explicit(&p->done, memory_order_relaxed),
 		      atomic_load_explicit(&p->total, memory_order_relaxed),
-		      seconds_since(&p->start), line, size);
+		      clock_seconds() - p->start, line, size);
 	n = snprintf(out, sizeof(out), p->draw ? "\r%s" ERASE "\r" : "%s\n",
 		     line);
 	put(out, (size_t)n);
@@ -232,7 +223,7 @@ progress_start(const char *what, bool quiet)
 		return NULL;
 	}
 	p->draw = !quiet && can_draw();
-	clock_gettime(CLOCK_MONOTONIC, &p->start);
+	p->start = clock_seconds();
 	/* The new thread inherits the mask that is set when it is made. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &p->old_mask);

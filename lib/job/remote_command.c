@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "clock.h"
 #include "hostlist.h"
 #include "job/remote_impl.h"
 #include "map.h"
@@ -112,7 +113,8 @@ make_token(char *to)
 	uint64_t random = 0;
 
 	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
-		random = (uint64_t)(remote_now() * 1e9) * 0x9e3779b97f4a7c15u;
+		random =
+			(uint64_t)(clock_seconds() * 1e9) * 0x9e3779b97f4a7c15u;
 	snprintf(to, REMOTE_TOKEN, "@scr-%016llx:", (unsigned long long)random);
 }
 

@@ -95,8 +95,6 @@ struct remote_run {
 
 #define REMOTE_BUFFER ((size_t)64 << 10)
 
-double remote_now(void);
-
 /* --- remote_find.c --- */
 
 /* The path of the executable: `given` if it holds '/', else the first `given`

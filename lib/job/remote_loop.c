@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <time.h>
 
+#include "clock.h"
 #include "hostlist.h"
 #include "job/remote_impl.h"
 #include "mem.h"
@@ -29,15 +29,6 @@
 
 /* pdsh is started for several nodes at a time, a quarter of all places. */
 #define BATCH 4
-
-double
-remote_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 /* --- Starting --- */
 
@@ -72,7 +63,7 @@ gather(struct remote_run *run, struct remote_proc *p, size_t max)
 static void
 adopt(struct remote_run *run, struct remote_proc *p)
 {
-	const double now = remote_now();
+	const double now = clock_seconds();
 
 	for (size_t i = 0; i < p->count; i++) {
 		struct remote_node *n = &run->nodes[p->nodes[i]];
@@ -216,7 +207,7 @@ check_limits(struct remote_run *run, double now)
 static void
 end_all(struct remote_run *run, const char *why)
 {
-	const double now = remote_now();
+	const double now = clock_seconds();
 
 	run->ending = true;
 	for (size_t i = 0; i < run->count; i++) {
@@ -270,7 +261,7 @@ remote_loop(struct remote_run *run, struct error *err)
 			start_more(run);
 		if (run->procs != NULL)
 			listen_to_all(run);
-		check_limits(run, remote_now());
+		check_limits(run, clock_seconds());
 		sweep(run);
 	}
 	if (run->failed)

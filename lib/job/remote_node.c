@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "clock.h"
 #include "job/remote_impl.h"
 #include "str.h"
 
@@ -33,7 +34,7 @@ remote_node_end(struct remote_run *run, struct remote_node *n,
 	r->status = status;
 	r->why = NULL;
 	if (n->start > 0)
-		r->seconds = remote_now() - n->start;
+		r->seconds = clock_seconds() - n->start;
 	if (fmt != NULL) {
 		va_start(ap, fmt);
 		vsnprintf(raw, sizeof(raw), fmt, ap);
@@ -102,7 +103,7 @@ remote_node_out(struct remote_run *run, struct remote_node *n, char *text,
 
 	if (n->phase == REMOTE_ENDED)
 		return;
-	n->last = remote_now();
+	n->last = clock_seconds();
 	if (run->kind != REMOTE_LOCAL)
 		mark = memmem(text, len, run->token, token);
 	if (n->phase == REMOTE_STARTING) {
@@ -139,7 +140,7 @@ remote_node_err(struct remote_run *run, struct remote_node *n, const char *text,
 			keep(run, n, &n->result->err, text, len, whole);
 		return;
 	}
-	n->last = remote_now();
+	n->last = clock_seconds();
 	keep(run, n, &n->result->err, text, len, whole);
 	remember(run, n, text, len, true);
 }

@@ -13,6 +13,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "clock.h"
 #include "error.h"
 #include "hostlist.h"
 #include "io.h"
@@ -381,7 +382,7 @@ int
 scavenge_open(struct scavenge *s, struct job *job,
 	      const struct scavenge_options *o, struct error *err)
 {
-	const double start = scavenge_now();
+	const double start = clock_seconds();
 
 	*s = (struct scavenge){ .job = job, .o = o, .lock = -1 };
 	s->arena = arena_new();
@@ -400,7 +401,7 @@ scavenge_open(struct scavenge *s, struct job *job,
 	    add_known(s, err) < 0)
 		return -1;
 	find_newest(s);
-	s->seconds[SCAVENGE_ASK] = scavenge_now() - start;
+	s->seconds[SCAVENGE_ASK] = clock_seconds() - start;
 	if (s->alive > 0)
 		return 0;
 	/* All is saved that the job has said it has. */

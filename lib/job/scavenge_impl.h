@@ -20,9 +20,6 @@ void scavenge_say(const struct scavenge *s, const char *fmt, ...)
 /* Shall it stop?  s->stopped then stays. */
 bool scavenge_stop(struct scavenge *s);
 
-/* Seconds of a clock that only goes on. */
-double scavenge_now(void);
-
 /* The command line of scr_copy, with room for `more` arguments; *count of them
  * are there.  In the arena. */
 const char **scavenge_argv(struct scavenge *s, size_t *count, size_t more,

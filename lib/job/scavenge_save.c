@@ -14,6 +14,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "clock.h"
 #include "dataset/pack.h"
 #include "error.h"
 #include "hostlist.h"
@@ -36,15 +37,6 @@
 /* Nodes that die while they copy what others have, too, are replaced so many
  * times. */
 #define ROUNDS 3
-
-double
-scavenge_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 /* --- Copying --- */
 
@@ -319,7 +311,7 @@ make_dir(const struct scavenge *s, int64_t id, char name[static DIR_NAME],
 static int
 copy_all(struct scavenge *s, struct scavenge_dataset *d, struct error *err)
 {
-	const double start = scavenge_now();
+	const double start = clock_seconds();
 	char dir[DIR_NAME], shares[2 * DIR_NAME];
 	struct copying c = { .s = s, .d = d };
 	bool again = true;
@@ -340,7 +332,7 @@ copy_all(struct scavenge *s, struct scavenge_dataset *d, struct error *err)
 		again = again && is_shared(&c);
 	}
 	(void)unlinkat(catalogue_prefix_fd(s->prefix), shares, 0);
-	s->seconds[SCAVENGE_COPY] += scavenge_now() - start;
+	s->seconds[SCAVENGE_COPY] += clock_seconds() - start;
 	if (s->stopped)
 		return error_set(err, ERROR_SYSTEM,
 				 "stopped; run it again, and it goes on");
@@ -378,7 +370,7 @@ pack_saved(struct scavenge *s, const struct scavenge_dataset *d,
 		.size = s->o->container_size,
 		.o = s->o->catalogue,
 	};
-	const double start = scavenge_now();
+	const double start = clock_seconds();
 	struct pack_result r;
 	struct packed p;
 	char id[NUM_TEXT];
@@ -389,7 +381,7 @@ pack_saved(struct scavenge *s, const struct scavenge_dataset *d,
 		return -1;
 	rc = pack(&p, &po, &r, err);
 	packed_close(&p);
-	s->seconds[SCAVENGE_PACK] += scavenge_now() - start;
+	s->seconds[SCAVENGE_PACK] += clock_seconds() - start;
 	return rc;
 }
 
@@ -406,12 +398,12 @@ without_id(const char *text, int64_t id)
 static int
 build(struct scavenge *s, struct scavenge_dataset *d, struct error *err)
 {
-	const double start = scavenge_now();
+	const double start = clock_seconds();
 	struct error why = ERROR_INIT;
 	struct build_result r;
 	int rc = catalogue_build(s->prefix, d->id, s->o->catalogue, &r, &why);
 
-	s->seconds[SCAVENGE_BUILD] += scavenge_now() - start;
+	s->seconds[SCAVENGE_BUILD] += clock_seconds() - start;
 	if (scavenge_stop(s))
 		return error_set(err, ERROR_SYSTEM,
 				 "stopped; run it again, and it goes on");
@@ -491,7 +483,7 @@ log_transfer(const struct scavenge *s, const struct scavenge_dataset *d,
 int
 scavenge_save(struct scavenge *s, struct scavenge_dataset *d, struct error *err)
 {
-	const double start = scavenge_now();
+	const double start = clock_seconds();
 	const double spent = s->seconds[SCAVENGE_COPY];
 	const uint64_t copied = s->copied;
 	int rc = -1;
@@ -509,7 +501,7 @@ scavenge_save(struct scavenge *s, struct scavenge_dataset *d, struct error *err)
 		     s->seconds[SCAVENGE_COPY] - spent);
 	if (rc == 0)
 		rc = build(s, d, err);
-	log_event(s, d, "SCAVENGE_END", scavenge_now() - start);
+	log_event(s, d, "SCAVENGE_END", clock_seconds() - start);
 	return rc;
 }
 

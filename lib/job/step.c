@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "error.h"
 #include "hostlist.h"
 #include "io.h"
@@ -154,15 +155,6 @@ signal_steps(const struct step_where *w, const struct step_manager *m,
 	return rc;
 }
 
-static double
-seconds_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* A pause between two looks; -1: the user wants no more of it. */
 static int
 pause_look(const struct step_where *w, double left, struct error *err)
@@ -187,14 +179,14 @@ static int
 await_end(const struct step_where *w, const struct step_manager *m,
 	  struct hostlist *steps, double seconds, struct error *err)
 {
-	const double end = seconds_now() + seconds;
+	const double end = clock_seconds() + seconds;
 	struct error why = ERROR_INIT;
 	struct hostlist now;
 	bool answered = false, over = false;
 	int rc = 0;
 
 	while (rc == 0 && steps->count > 0 && !over) {
-		over = seconds_now() >= end; /* then look once more */
+		over = clock_seconds() >= end; /* then look once more */
 		if (hostlist_init(&now, err) < 0)
 			return -1;
 		error_clear(&why);
@@ -204,7 +196,7 @@ await_end(const struct step_where *w, const struct step_manager *m,
 		}
 		hostlist_free(&now);
 		if (rc == 0 && steps->count > 0 && !over)
-			rc = pause_look(w, end - seconds_now(), err);
+			rc = pause_look(w, end - clock_seconds(), err);
 	}
 	if (rc == 0 && !answered && why.kind != ERROR_NONE)
 		return step_give(err, &why);
@@ -333,10 +325,10 @@ signal_process(const struct step_where *w, pid_t who, int sig,
 static int
 await_process(const struct step_where *w, pid_t who, struct error *err)
 {
-	const double end = seconds_now() + w->grace;
+	const double end = clock_seconds() + w->grace;
 
-	while (runs(who) && seconds_now() < end)
-		if (pause_look(w, (end - seconds_now()) / 4, err) < 0)
+	while (runs(who) && clock_seconds() < end)
+		if (pause_look(w, (end - clock_seconds()) / 4, err) < 0)
 			return -1;
 	return 0;
 }
