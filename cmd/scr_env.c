@@ -162,7 +162,7 @@ without_verb(int argc, char **argv)
 		OPT_FLAG('r', "runnodes", &want[ENV_RUN_NODES],
 			 "print how many nodes the last run had"),
 		OPT_GROUP("Which job"),
-		ENV_PREFIX(w),
+		ENV_PREFIX(w.prefix),
 		OPT_END,
 	};
 	struct buf verbs = BUF_INIT;

@@ -74,12 +74,16 @@ int env_finish_json(struct json *j);
 int env_tell_nodes(const struct hostlist *h, const struct env_look *l,
 		   struct buf *out, struct error *err);
 
-/* Options that say which job is meant. */
-#define ENV_PREFIX(w) \
-	OPT_STRING('p', "prefix", &(w).prefix, "DIR", OPT_DIR, \
+/* Options that say which job is meant, or, for some of LLNL's programs by two
+ * names, which prefix. */
+#define ENV_PREFIX(prefix) \
+	OPT_STRING('p', "prefix", &(prefix), "DIR", OPT_DIR, \
 		   "prefix directory (default $SCR_PREFIX, then .)")
+#define ENV_PREFIX_OR_DIR(prefix, dir) \
+	ENV_PREFIX(prefix), \
+		OPT_STRING('d', "dir", &(dir), "DIR", OPT_DIR, "the same")
 #define ENV_JOB_OPTIONS(w) \
-	OPT_GROUP("Which job"), ENV_PREFIX(w), \
+	OPT_GROUP("Which job"), ENV_PREFIX((w).prefix), \
 		OPT_STRING( \
 			0, "job-id", &(w).job_id, "ID", OPT_ANY, \
 			"job (default SCR_JOB_ID, then the one around us)"), \

@@ -187,9 +187,7 @@ env_flush_file(const struct env_call *c)
 		OPT_FLAG('r', "resume", &resume, NULL),
 		OPT_FLAG('S', "summary", &summary, NULL),
 		OPT_GROUP("Where"),
-		OPT_STRING('p', "prefix", &prefix, "DIR", OPT_DIR,
-			   "prefix directory (default $SCR_PREFIX, then .)"),
-		OPT_STRING('d', "dir", &dir, "DIR", OPT_DIR, "the same"),
+		ENV_PREFIX_OR_DIR(prefix, dir),
 		OPT_END,
 	};
 	char **args = env_start(c, opts, &count);
@@ -217,9 +215,7 @@ env_nodes_file(const struct env_call *c)
 	int64_t n = 0;
 	int count = 0, rc = 0;
 	const struct opt opts[] = {
-		OPT_STRING('p', "prefix", &prefix, "DIR", OPT_DIR,
-			   "prefix directory (default $SCR_PREFIX, then .)"),
-		OPT_STRING('d', "dir", &dir, "DIR", OPT_DIR, "the same"),
+		ENV_PREFIX_OR_DIR(prefix, dir),
 		OPT_END,
 	};
 	char **args = env_start(c, opts, &count);
@@ -301,7 +297,7 @@ log_line(const struct env_call *c, bool transfer)
 		OPT_STRING('L', "secs", &secs, "SECONDS", OPT_ANY,
 			   "how long it took"),
 		OPT_GROUP("Which job"),
-		ENV_PREFIX(w),
+		ENV_PREFIX(w.prefix),
 		OPT_STRING('i', "jobid", &w.job_id, "ID", OPT_ANY,
 			   "job (default SCR_JOB_ID, then the one around us)"),
 		OPT_STRING('u', "user", &unused, "NAME", OPT_ANY, NULL),
@@ -420,8 +416,7 @@ env_interval(const struct env_call *c)
 			 "not the seconds between checkpoints, but the part "
 			 "of the time these then take"),
 		OPT_FLAG(0, "json", &r.json, "print JSON"),
-		OPT_STRING('p', "prefix", &prefix, "DIR", OPT_DIR,
-			   "prefix directory (default $SCR_PREFIX, then .)"),
+		ENV_PREFIX(prefix),
 		OPT_STRING(0, "logfile", &file, "FILE", OPT_FILE,
 			   "log (default PREFIX/.scr/log)"),
 		OPT_END,
