@@ -20,6 +20,9 @@
 #define TEMP_SUFFIX ".tmp"
 #define TEMP_DIGITS 16
 
+/* A file's end below this is left to fsync(2). */
+#define BEHIND_MIN 65536
+
 /* Fill `st`; what is not a regular file is ERROR_CORRUPT. */
 static int
 stat_regular(int fd, const char *name, struct stat *st, struct error *err)
@@ -199,6 +202,17 @@ io_pwrite(int fd, const char *name, const void *data, size_t len, uint64_t off,
 		len -= (size_t)put;
 	}
 	return 0;
+}
+
+void
+io_write_behind(int fd, uint64_t off, size_t len, bool last)
+{
+	const uint64_t from = off / IO_BEHIND * IO_BEHIND, end = off + len;
+	const uint64_t to = last ? end : end / IO_BEHIND * IO_BEHIND;
+
+	if (from + (last ? BEHIND_MIN : 1) <= to)
+		(void)sync_file_range(fd, (off64_t)from, (off64_t)(to - from),
+				      SYNC_FILE_RANGE_WRITE);
 }
 
 /* Length of the directory part of `name`, with its slash. */

@@ -40,6 +40,15 @@ int io_pwrite(int fd, const char *name, const void *data, size_t len,
 	      uint64_t off, struct error *err);
 
 /*
+ * `len` bytes at `off` have been written: have the kernel take them to the disk
+ * meanwhile, so that fsync(2) need not wait for all of it.  That begins when a
+ * step of IO_BEHIND bytes of the file is full, or, with `last`, when the file
+ * is, if it is worth it.  A hint, which cannot fail.
+ */
+#define IO_BEHIND ((uint64_t)4 << 20)
+void io_write_behind(int fd, uint64_t off, size_t len, bool last);
+
+/*
  * Replace (or create) `name` with `len` bytes, all or nothing: a temporary
  * file in the same directory, fsync, rename, fsync of the directory.  An
  * existing file's mode is kept, else `mode` & ~umask.  A crash at any point

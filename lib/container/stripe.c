@@ -15,10 +15,6 @@
 #include "mem.h"
 #include "path.h"
 
-/* Start writing back a file once this much of it was written, so that the
- * final fsync does not have to wait for all of it. */
-#define WRITEBACK_STEP ((uint64_t)4 << 20)
-
 /* Smaller parts are read at once: nothing is to be read ahead. */
 #define READ_AHEAD_MIN ((uint64_t)1 << 20)
 
@@ -386,9 +382,7 @@ write_part(const struct stripe_part *p, struct stripe_cache *c, uint64_t at,
 		return 0;
 	if (io_pwrite(s->fd, p->path, data, len, off, err) < 0)
 		return -1;
-	if (off / WRITEBACK_STEP != (off + len) / WRITEBACK_STEP)
-		(void)sync_file_range(s->fd, (off64_t)off, (off64_t)len,
-				      SYNC_FILE_RANGE_WRITE);
+	io_write_behind(s->fd, off, len, false);
 	return c->files == NULL || s->to - s->from < p->len
 		       ? 0
 		       : hand_over(c, s, err);

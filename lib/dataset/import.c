@@ -155,6 +155,8 @@ fill(struct importing *x, const struct target *t, uint64_t *size,
 		if (hash_update(x->hash, x->block, got, err) < 0 ||
 		    io_pwrite(fd, t->temp, x->block, got, *size, err) < 0)
 			rc = -1;
+		else
+			io_write_behind(fd, *size, got, false);
 		*size += got;
 		progress_add(x->o->progress, got);
 	}

@@ -328,6 +328,7 @@ pump(struct job *j, int to, struct error *err)
 		crc = crc_update(crc, j->w->block, n);
 		if (io_pwrite(to, j->it->rel, j->w->block, n, at, err) < 0)
 			return -1;
+		io_write_behind(to, at, n, at + n == size);
 		tell(j, n);
 	}
 	if (j->it->file != NULL && j->it->file->has_crc &&

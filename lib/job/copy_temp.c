@@ -23,21 +23,30 @@
 /* Others that come and go at the same moment shall not keep us for ever. */
 #define TRIES 100
 
+static bool
+has_name(const struct stat *file, int dirfd, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       st.st_dev == file->st_dev && st.st_ino == file->st_ino;
+}
+
 /* Is `name` the file that is open as `fd`? */
 static bool
 is_named(int fd, int dirfd, const char *name)
 {
-	struct stat a, b;
+	struct stat st;
 
-	return fstat(fd, &a) == 0 &&
-	       fstatat(dirfd, name, &b, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	return fstat(fd, &st) == 0 && has_name(&st, dirfd, name);
 }
 
 /*
  * Is the file, which is locked, ours to be written from its start?  It may be
  * what a run that was killed has left; but no hard link to something else that
- * somebody planted, nor what another process has put in place meanwhile.
+ * somebody planted, nor what another process has put in place meanwhile.  What
+ * need not be changed is not: on a parallel file system each change is a message
+ * to a server.
  */
 static bool
 is_usable(int fd, int dirfd, const char *name, bool is_new)
@@ -46,8 +55,9 @@ is_usable(int fd, int dirfd, const char *name, bool is_new)
 
 	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
 	       (is_new || st.st_uid == geteuid()) &&
-	       is_named(fd, dirfd, name) && ftruncate(fd, 0) == 0 &&
-	       fchmod(fd, 0600) == 0;
+	       has_name(&st, dirfd, name) &&
+	       (st.st_size == 0 || ftruncate(fd, 0) == 0) &&
+	       ((st.st_mode & 07777) == 0600 || fchmod(fd, 0600) == 0);
 }
 
 /* One try: a descriptor; -1: try again, unless *busy or an error is set. */
