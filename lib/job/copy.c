@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "clock.h"
 #include "error.h"
 #include "io.h"
 #include "job/copy_impl.h"
@@ -181,7 +182,8 @@ find_ranks(struct copier *c, struct error *err)
 		max += c->dirs[d].count;
 	all = mem_calloc(max + 1, sizeof(*all));
 	c->ranks = arena_alloc(c->arena, max + 1, sizeof(*c->ranks));
-	if (all == NULL || c->ranks == NULL) {
+	c->waiting = arena_alloc(c->arena, max + 1, sizeof(*c->waiting));
+	if (all == NULL || c->ranks == NULL || c->waiting == NULL) {
 		error_no_memory(err);
 		goto out;
 	}
@@ -387,9 +389,10 @@ settle_all(struct copier *c, int rc, struct error *err)
 	for (unsigned i = 0; i < c->nworkers; i++)
 		if (copy_settle(c, &c->workers[i], rc == 0 ? err : NULL) < 0)
 			rc = -1;
-	for (size_t i = 0; rc < 0 && i < c->nranks; i++)
-		if (atomic_load(&c->ranks[i].left) > 0)
-			(void)copy_rank_record(c, &c->ranks[i], NULL);
+	if (copy_rank_finish_all(c, rc == 0 ? err : NULL) < 0)
+		rc = -1;
+	if (rc < 0)
+		(void)copy_rank_record(c, NULL);
 	return rc;
 }
 
@@ -477,6 +480,7 @@ copy_run(const struct survey_where *w, const struct copy_options *o,
 		.block = block_size(o->block),
 		.prefix_fd = -1,
 		.meta_fd = -1,
+		.finished = clock_seconds(),
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.sync = PTHREAD_MUTEX_INITIALIZER,
 	};

@@ -95,7 +95,10 @@ struct copier {
 	unsigned nworkers;
 	pthread_mutex_t lock; /* of what follows */
 	struct copy_result *r;
-	uint64_t unsettled;   /* bytes that still have to get there */
+	uint64_t unsettled; /* bytes that still have to get there */
+	size_t nwaiting;
+	size_t *waiting;      /* ranks that are settled, but not finished */
+	double finished;      /* when some were taken to be, clock_seconds() */
 	pthread_mutex_t sync; /* of the places */
 };
 
@@ -156,10 +159,14 @@ void copy_touch(struct copier *c, const struct copy_item *it);
 /* Read what was copied before; what cannot be read was not. */
 int copy_rank_recall(struct copier *c, struct copy_rank *r, struct error *err);
 
-/* All of the rank's items are settled: copied_R.scr, then the filemap. */
+/* All of the rank's items are settled: now, or together with others later,
+ * copied_R.scr and the filemap are written. */
 int copy_rank_finish(struct copier *c, struct copy_rank *r, struct error *err);
 
-/* copied_R.scr alone, for a rank that is not finished. */
-int copy_rank_record(struct copier *c, struct copy_rank *r, struct error *err);
+/* Now all that waits. */
+int copy_rank_finish_all(struct copier *c, struct error *err);
+
+/* copied_R.scr alone, of the ranks that are not finished. */
+int copy_rank_record(struct copier *c, struct error *err);
 
 #endif /* JOB_COPY_IMPL_H */

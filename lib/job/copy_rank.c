@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copy_rank.c - what is written for a rank when all its files are in place.
+ * copy_rank.c - what is written for ranks when all their files are in place.
  */
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "arena.h"
+#include "clock.h"
 #include "error.h"
 #include "io.h"
 #include "job/copy_impl.h"
@@ -17,6 +19,15 @@
 
 /* No record of files, nor filemap, is larger. */
 #define RECORD_MAX ((size_t)256 << 20)
+#define RECORD_NAME_MAX 64
+
+/*
+ * Ranks are finished together, this many or those of this time: each sync of a
+ * directory makes a parallel file system's server write its log.  What a run
+ * that is killed has not recorded, the next one reads to see that it is right.
+ */
+#define GROUP_MAX 64
+#define GROUP_SECONDS 1.0
 
 /* --- Records --- */
 
@@ -60,40 +71,92 @@ is_there(const struct copier *c, const char *name, const struct buf *image)
 	return same;
 }
 
-/* Replace `name`, unless it is the same already: *same.  As io_replace() does,
- * but another process may be at it. */
-static int
-put(struct copier *c, const struct copy_rank *r, const char *name,
-    const struct buf *image, bool *same, struct error *err)
+/* --- Putting them there --- */
+
+/* A record that is written, but not in place. */
+struct record {
+	int fd; /* of its temporary file */
+	char name[RECORD_NAME_MAX];
+};
+
+struct records {
+	size_t count;
+	struct record list[2 * GROUP_MAX]; /* two for each rank */
+};
+
+static void
+forget_records(struct copier *c, struct records *w)
 {
+	for (size_t i = 0; i < w->count; i++) {
+		if (w->list[i].fd < 0)
+			continue;
+		copy_temp_discard(w->list[i].fd, c->meta_fd, w->list[i].name);
+		close(w->list[i].fd);
+	}
+	w->count = 0;
+}
+
+/* As io_replace() does, but of many the first sync does most of the work. */
+static int
+commit_records(struct copier *c, struct records *w, struct error *err)
+{
+	int rc = 0;
+
+	if (w->count == 0)
+		return 0;
+	for (size_t i = 0; i < w->count && rc == 0; i++)
+		rc = io_fsync(w->list[i].fd, w->list[i].name, err);
+	for (size_t i = 0; i < w->count && rc == 0; i++) {
+		struct record *r = &w->list[i];
+
+		rc = copy_temp_commit(r->fd, c->meta_fd, r->name, r->name, err);
+		if (rc == 0) {
+			close(r->fd);
+			r->fd = -1;
+		}
+	}
+	if (rc == 0)
+		rc = io_sync_dir(c->meta_fd, ".", err);
+	forget_records(c, w);
+	return rc < 0 ? error_wrap(err, "%s", c->meta) : 0;
+}
+
+/* Write `name`, unless it is the same already: *same.  Another process may be
+ * at it. */
+static int
+write_record(struct copier *c, struct records *w, const struct copy_rank *r,
+	     const char *name, const struct buf *image, bool *same,
+	     struct error *err)
+{
+	struct record *record = NULL;
 	bool busy = false;
-	int fd = -1, rc = -1;
+	int fd = -1;
 
 	do {
 		*same = is_there(c, name, image);
 		if (*same)
 			return 0;
 		fd = copy_temp_open(c->meta_fd, name, &busy, err);
-		if (fd < 0 && (!busy || copy_wait(c, err) < 0))
+		/* Who waits holds nothing that others may wait for. */
+		if (fd < 0 && (!busy || commit_records(c, w, err) < 0 ||
+			       copy_wait(c, err) < 0))
 			return -1;
 	} while (fd < 0);
+	record = &w->list[w->count++];
+	record->fd = fd;
+	snprintf(record->name, sizeof(record->name), "%s", name);
 	if (io_pwrite(fd, name, image->data, image->len, 0, err) < 0)
-		;
-	else if (fchmod(fd, r->mode) < 0)
-		error_sys(err, "%s: cannot change the mode", name);
-	else if (io_fsync(fd, name, err) == 0 &&
-		 copy_temp_commit(fd, c->meta_fd, name, name, err) == 0)
-		rc = io_sync_dir(c->meta_fd, name, err);
-	if (rc < 0) {
-		copy_temp_discard(fd, c->meta_fd, name);
-		error_wrap(err, "%s", c->meta);
-	}
-	close(fd);
-	return rc;
+		return error_wrap(err, "%s", c->meta);
+	if (fchmod(fd, r->mode) < 0)
+		return error_sys(err, "%s/%s: cannot change the mode", c->meta,
+				 name);
+	return 0;
 }
 
-int
-copy_rank_record(struct copier *c, struct copy_rank *r, struct error *err)
+/* copied_R.scr: what of the rank is in place. */
+static int
+write_copied(struct copier *c, struct records *w, const struct copy_rank *r,
+	     struct error *err)
 {
 	struct arena *a = arena_new();
 	struct buf image = BUF_INIT;
@@ -127,11 +190,33 @@ copy_rank_record(struct copier *c, struct copy_rank *r, struct error *err)
 	if (list.nfiles > 0)
 		rc = copied_encode(&list, &image, err);
 	if (list.nfiles > 0 && rc == 0)
-		rc = put(c, r, copied_name(name, r->rank), &image, &same, err);
+		rc = write_record(c, w, r, copied_name(name, r->rank), &image,
+				  &same, err);
 out:
 	buf_free(&image);
 	arena_free(a);
 	return rc;
+}
+
+/* To the letter: redundancy was computed over these bytes. */
+static int
+write_map(struct copier *c, struct records *w, const struct copy_rank *r,
+	  struct error *err)
+{
+	char name[RECORD_NAME_MAX];
+	bool same = false;
+
+	if (!r->map_here)
+		return 0;
+	if (write_record(c, w, r, filemap_name(name, sizeof(name), r->rank),
+			 &r->image, &same, err) < 0)
+		return -1;
+	pthread_mutex_lock(&c->lock);
+	c->r->skipped += same;
+	c->r->copied += !same;
+	c->r->bytes += same ? 0 : r->image.len;
+	pthread_mutex_unlock(&c->lock);
+	return 0;
 }
 
 /* --- Directories --- */
@@ -259,26 +344,87 @@ sync_places(struct copier *c, const struct copy_rank *r, struct error *err)
 	return rc;
 }
 
-/* --- The end of a rank --- */
+/* --- The end of ranks --- */
+
+/* All that `group` has copied is known to be on disk before the filemaps say
+ * so: each directory is synced once for all. */
+static int
+finish_group(struct copier *c, const size_t *group, size_t count,
+	     struct error *err)
+{
+	struct records w = { .count = 0 };
+	int rc = 0;
+
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = sync_places(c, &c->ranks[group[i]], err);
+	for (size_t i = 0; i < count && rc == 0; i++) {
+		const struct copy_rank *r = &c->ranks[group[i]];
+
+		rc = write_copied(c, &w, r, err);
+		if (rc == 0)
+			rc = write_map(c, &w, r, err);
+	}
+	if (rc == 0)
+		rc = commit_records(c, &w, err);
+	forget_records(c, &w);
+	return rc;
+}
+
+/* Take ranks off the waiting ones: enough for a group, or any with `all`. */
+static size_t
+take_group(struct copier *c, bool all, size_t group[static GROUP_MAX])
+{
+	const double now = clock_seconds();
+	size_t n = 0;
+
+	pthread_mutex_lock(&c->lock);
+	if (all || c->nwaiting >= GROUP_MAX ||
+	    now - c->finished >= GROUP_SECONDS) {
+		while (n < GROUP_MAX && c->nwaiting > 0)
+			group[n++] = c->waiting[--c->nwaiting];
+		c->finished = now;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return n;
+}
 
 int
 copy_rank_finish(struct copier *c, struct copy_rank *r, struct error *err)
 {
-	char name[64];
-	bool same = false;
+	size_t group[GROUP_MAX];
 
-	if (sync_places(c, r, err) < 0 || copy_rank_record(c, r, err) < 0)
-		return -1;
-	if (!r->map_here)
-		return 0;
-	/* To the letter: redundancy was computed over these bytes. */
-	if (put(c, r, filemap_name(name, sizeof(name), r->rank), &r->image,
-		&same, err) < 0)
-		return -1;
 	pthread_mutex_lock(&c->lock);
-	c->r->skipped += same;
-	c->r->copied += !same;
-	c->r->bytes += same ? 0 : r->image.len;
+	c->waiting[c->nwaiting++] = (size_t)(r - c->ranks);
 	pthread_mutex_unlock(&c->lock);
+	return finish_group(c, group, take_group(c, false, group), err);
+}
+
+int
+copy_rank_finish_all(struct copier *c, struct error *err)
+{
+	size_t group[GROUP_MAX], n = 0;
+
+	while ((n = take_group(c, true, group)) > 0)
+		if (finish_group(c, group, n, err) < 0)
+			return -1;
 	return 0;
+}
+
+int
+copy_rank_record(struct copier *c, struct error *err)
+{
+	struct records w = { .count = 0 };
+	int rc = 0;
+
+	for (size_t i = 0; i < c->nranks && rc == 0; i++) {
+		if (atomic_load(&c->ranks[i].left) == 0)
+			continue;
+		rc = write_copied(c, &w, &c->ranks[i], err);
+		if (rc == 0 && w.count >= GROUP_MAX)
+			rc = commit_records(c, &w, err);
+	}
+	if (rc == 0)
+		rc = commit_records(c, &w, err);
+	forget_records(c, &w);
+	return rc;
 }

@@ -45,8 +45,8 @@ is_named(int fd, int dirfd, const char *name)
  * Is the file, which is locked, ours to be written from its start?  It may be
  * what a run that was killed has left; but no hard link to something else that
  * somebody planted, nor what another process has put in place meanwhile.  What
- * need not be changed is not: on a parallel file system each change is a message
- * to a server.
+ * need not be changed is not: to a parallel file system each change is one more
+ * message.
  */
 static bool
 is_usable(int fd, int dirfd, const char *name, bool is_new)
