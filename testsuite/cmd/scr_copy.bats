@@ -174,6 +174,45 @@ in_namespace() {
 	done
 }
 
+# More than are finished at a time: their directories are synced a few times for
+# all, not for each.
+@test "200 ranks of a node: all recorded, few syncs of directories" {
+	local dirs
+
+	make --ranks 200 --nodes 1 --type SINGLE --size 300
+	on 0
+	if command -v strace >/dev/null && strace true 2>/dev/null; then
+		try strace -f -y -e trace=fsync -o trace "${cmd[@]}"
+		dirs=$(grep -c 'fsync([0-9]*<.*/\(ckpt\.1\|scr\.dataset\.1\)>' trace)
+		((dirs > 0 && dirs <= 40))
+	else
+		try "${cmd[@]}"
+	fi
+	assert_status 0
+	assert_right --ranks 200 --nodes 1 --type SINGLE --size 300
+	(($(find "p q" -name 'copied_*.scr' | wc -l) == 200))
+	(($(find "p q" -name 'filemap_*' | wc -l) == 200))
+	no_temps
+	try copy 0
+	assert_status 0
+	[[ $(result copied),$(result adopted),$(result bad) == 0,0,0 ]]
+}
+
+# A rank that cannot be finished takes none of the others' files along.
+@test "a record that cannot be written: the others' files are there" {
+	make --ranks 100 --nodes 1 --type SINGLE --size 300
+	mkdir -p "p q/.scr/scr.dataset.1/filemap_7/x"
+	try copy 0
+	assert_status 1
+	assert_stderr_has filemap_7
+	no_temps
+	rm -r "p q/.scr/scr.dataset.1/filemap_7"
+	try copy 0
+	assert_status 0
+	assert_right --ranks 100 --nodes 1 --type SINGLE --size 300
+	(($(find "p q" -name 'filemap_*' | wc -l) == 100))
+}
+
 @test "a node lost: the others' copies are enough" {
 	make --size 100000,5000
 	for n in 0 1 3; do copy $n; done
