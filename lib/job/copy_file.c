@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "crc.h"
 #include "error.h"
 #include "io.h"
@@ -308,6 +309,20 @@ adopt(struct job *j, struct error *err)
 
 /* --- Copying --- */
 
+/* While a long file is copied: see to what has waited long enough. */
+static int
+settle_due(struct job *j, struct error *err)
+{
+	const double now = clock_seconds();
+
+	if (now - j->w->looked < COPY_SECONDS)
+		return 0;
+	j->w->looked = now;
+	return copy_settle(j->c, j->w, err) < 0
+		       ? -1
+		       : copy_rank_finish_due(j->c, err);
+}
+
 /* Read, sum up, write: 1: done; 0: the file in the cache is bad, as j->why
  * says; -1. */
 static int
@@ -320,7 +335,7 @@ pump(struct job *j, int to, struct error *err)
 
 	for (uint64_t at = 0; at < size; at += n) {
 		n = size - at < c->block ? (size_t)(size - at) : c->block;
-		if (stopped(c, err) < 0)
+		if (stopped(c, err) < 0 || settle_due(j, err) < 0)
 			return -1;
 		if (io_pread(j->from, j->it->from, j->w->block, n, at,
 			     &j->why) < 0)

@@ -62,6 +62,10 @@ struct copy_rank {
 #define COPY_FULL_MAX 16
 #define COPY_FULL_BYTES ((uint64_t)64 << 20)
 
+/* What is whole does not wait longer for others, s: the node may die, and what
+ * has no name or no filemap by then is lost with it. */
+#define COPY_SECONDS 1.0
+
 struct copy_full {
 	struct copy_item *item;
 	int fd;
@@ -74,6 +78,7 @@ struct copy_worker {
 	struct copy_full full[COPY_FULL_MAX];
 	size_t nfull;
 	uint64_t full_bytes;
+	double looked; /* for what waits, clock_seconds() */
 };
 
 struct copier {
@@ -162,6 +167,9 @@ int copy_rank_recall(struct copier *c, struct copy_rank *r, struct error *err);
 /* All of the rank's items are settled: now, or together with others later,
  * copied_R.scr and the filemap are written. */
 int copy_rank_finish(struct copier *c, struct copy_rank *r, struct error *err);
+
+/* What waits, if it is time. */
+int copy_rank_finish_due(struct copier *c, struct error *err);
 
 /* Now all that waits. */
 int copy_rank_finish_all(struct copier *c, struct error *err);

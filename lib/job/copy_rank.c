@@ -21,13 +21,9 @@
 #define RECORD_MAX ((size_t)256 << 20)
 #define RECORD_NAME_MAX 64
 
-/*
- * Ranks are finished together, this many or those of this time: each sync of a
- * directory makes a parallel file system's server write its log.  What a run
- * that is killed has not recorded, the next one reads to see that it is right.
- */
+/* Ranks are finished together, this many or those of COPY_SECONDS: each sync of
+ * a directory makes a parallel file system's server write its log. */
 #define GROUP_MAX 64
-#define GROUP_SECONDS 1.0
 
 /* --- Records --- */
 
@@ -82,6 +78,8 @@ struct record {
 struct records {
 	size_t count;
 	struct record list[2 * GROUP_MAX]; /* two for each rank */
+	/* The filemaps among them, for the result. */
+	uint64_t skipped, copied, bytes;
 };
 
 static void
@@ -211,11 +209,9 @@ write_map(struct copier *c, struct records *w, const struct copy_rank *r,
 	if (write_record(c, w, r, filemap_name(name, sizeof(name), r->rank),
 			 &r->image, &same, err) < 0)
 		return -1;
-	pthread_mutex_lock(&c->lock);
-	c->r->skipped += same;
-	c->r->copied += !same;
-	c->r->bytes += same ? 0 : r->image.len;
-	pthread_mutex_unlock(&c->lock);
+	w->skipped += same;
+	w->copied += !same;
+	w->bytes += same ? 0 : r->image.len;
 	return 0;
 }
 
@@ -367,10 +363,18 @@ finish_group(struct copier *c, const size_t *group, size_t count,
 	if (rc == 0)
 		rc = commit_records(c, &w, err);
 	forget_records(c, &w);
-	return rc;
+	if (rc < 0)
+		return -1;
+	pthread_mutex_lock(&c->lock);
+	c->r->skipped += w.skipped;
+	c->r->copied += w.copied;
+	c->r->bytes += w.bytes;
+	pthread_mutex_unlock(&c->lock);
+	return 0;
 }
 
-/* Take ranks off the waiting ones: enough for a group, or any with `all`. */
+/* Take ranks off the waiting ones: if they are a group or it is time, or any
+ * with `all`. */
 static size_t
 take_group(struct copier *c, bool all, size_t group[static GROUP_MAX])
 {
@@ -379,7 +383,7 @@ take_group(struct copier *c, bool all, size_t group[static GROUP_MAX])
 
 	pthread_mutex_lock(&c->lock);
 	if (all || c->nwaiting >= GROUP_MAX ||
-	    now - c->finished >= GROUP_SECONDS) {
+	    now - c->finished >= COPY_SECONDS) {
 		while (n < GROUP_MAX && c->nwaiting > 0)
 			group[n++] = c->waiting[--c->nwaiting];
 		c->finished = now;
@@ -389,14 +393,21 @@ take_group(struct copier *c, bool all, size_t group[static GROUP_MAX])
 }
 
 int
-copy_rank_finish(struct copier *c, struct copy_rank *r, struct error *err)
+copy_rank_finish_due(struct copier *c, struct error *err)
 {
 	size_t group[GROUP_MAX];
+	size_t n = take_group(c, false, group);
 
+	return n == 0 ? 0 : finish_group(c, group, n, err);
+}
+
+int
+copy_rank_finish(struct copier *c, struct copy_rank *r, struct error *err)
+{
 	pthread_mutex_lock(&c->lock);
 	c->waiting[c->nwaiting++] = (size_t)(r - c->ranks);
 	pthread_mutex_unlock(&c->lock);
-	return finish_group(c, group, take_group(c, false, group), err);
+	return copy_rank_finish_due(c, err);
 }
 
 int

@@ -180,6 +180,34 @@ test_stop(void)
 	ok(run() == 0 && counts(0, 0, FILES, 0), "... to the end");
 }
 
+static int looks;
+static bool early;
+
+/* Called at each block: one takes its time. */
+static bool
+dawdle(void)
+{
+	const struct timespec t = { .tv_sec = 1, .tv_nsec = 100000000 };
+
+	if (++looks == 25)
+		nanosleep(&t, NULL);
+	early = early || (exists(at(META "/filemap_0")) &&
+			  !exists(target(CACHE_RANKS - 1, 1)));
+	return false;
+}
+
+/* Should the node die now, what it has copied is of use. */
+static void
+test_waiting(void)
+{
+	cache_make(&cache);
+	ok(run_with((struct copy_options){ .stop = dawdle, .block = 512 }) ==
+			   0 &&
+		   looks > 50 && early,
+	   "a rank does not wait for all others");
+	ok(all_right() && no_temps(), "... and all get there");
+}
+
 static void
 test_left_over(void)
 {
@@ -321,6 +349,7 @@ main(void)
 	test_adopt();
 	test_generations();
 	test_stop();
+	test_waiting();
 	test_left_over();
 	test_other();
 	cache_make(&cache);
