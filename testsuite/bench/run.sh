@@ -34,8 +34,8 @@ measure() {
 	local line
 	line=$("$bench/pairs" "$1" "$2" "$rounds" "${@:3}" 2>&1 | tail -n 1)
 	printf '%s\n' "$line"
-	[[ $line == *MISSED* ]] && missed=$((missed + 1))
-	return 0
+	# No figure at all is one missed, too.
+	[[ $line == *$'\t'* && $line != *MISSED* ]] || missed=$((missed + 1))
 }
 # The reference against itself.
 noise() { measure "$1 A/A" - -a "$2" -b "$2"; }
