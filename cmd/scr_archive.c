@@ -10,14 +10,14 @@
 #include <unistd.h>
 
 #include "app.h"
-#include "dataset/export.h"
-#include "dataset/report_packed.h"
+#include "catalogue/export.h"
 #include "error.h"
 #include "json.h"
 #include "opt.h"
 #include "par.h"
 #include "path.h"
 #include "progress.h"
+#include "report/packing.h"
 #include "str.h"
 
 struct settings {

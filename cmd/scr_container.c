@@ -11,16 +11,16 @@
 
 #include "app.h"
 #include "buf.h"
-#include "dataset/extract.h"
-#include "dataset/pack.h"
-#include "dataset/packed.h"
-#include "dataset/report_packed.h"
+#include "container/extract.h"
+#include "container/pack.h"
+#include "container/packed.h"
 #include "error.h"
 #include "json.h"
 #include "mem.h"
 #include "opt.h"
 #include "par.h"
 #include "progress.h"
+#include "report/packing.h"
 #include "str.h"
 
 /* Files of a list, and flaws, that are told without -v. */

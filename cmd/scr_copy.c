@@ -15,13 +15,13 @@
 #include "buf.h"
 #include "clock.h"
 #include "error.h"
-#include "job/copy.h"
-#include "job/survey.h"
 #include "json.h"
 #include "meta/dataset.h"
 #include "opt.h"
 #include "par.h"
 #include "progress.h"
+#include "scavenge/copy.h"
+#include "scavenge/nodecache.h"
 
 /* Bad files that are told without -v. */
 #define BAD_SHOWN 20

@@ -9,8 +9,7 @@
 
 #include "app.h"
 #include "buf.h"
-#include "dataset/catalogue.h"
-#include "dataset/report.h"
+#include "catalogue/catalogue.h"
 #include "error.h"
 #include "json.h"
 #include "mem.h"
@@ -19,6 +18,7 @@
 #include "opt.h"
 #include "par.h"
 #include "progress.h"
+#include "report/report.h"
 #include "str.h"
 
 /* Problems of one dataset that are told without -v. */

@@ -12,14 +12,14 @@
 #include "conf.h"
 #include "error.h"
 #include "hostlist.h"
-#include "job/interval.h"
-#include "job/job.h"
-#include "job/scavenge.h"
 #include "json.h"
 #include "opt.h"
 #include "par.h"
 #include "path.h"
 #include "progress.h"
+#include "scavenge/scavenge.h"
+#include "site/interval.h"
+#include "site/job.h"
 
 /* How long a node may be silent, unless told otherwise. */
 #define CONNECT_SECONDS 10

@@ -6,12 +6,12 @@
 #include "buf.h"
 #include "conf.h"
 #include "error.h"
-#include "job/halt.h"
-#include "job/job.h"
-#include "job/jobfiles.h"
-#include "job/resmgr.h"
-#include "job/resmgr_runs.h"
 #include "opt.h"
+#include "site/halt.h"
+#include "site/job.h"
+#include "site/jobfiles.h"
+#include "site/resmgr.h"
+#include "site/resmgr_runs.h"
 
 static const struct app_info info = {
 	.name = "scr_prerun",

@@ -8,17 +8,17 @@
 
 #include "app.h"
 #include "buf.h"
-#include "dataset/plan.h"
-#include "dataset/plan_json.h"
-#include "dataset/protect.h"
-#include "dataset/report.h"
-#include "dataset/subject.h"
+#include "catalogue/protect.h"
+#include "catalogue/subject.h"
 #include "error.h"
 #include "json.h"
 #include "opt.h"
 #include "par.h"
 #include "path.h"
 #include "progress.h"
+#include "report/plan_json.h"
+#include "report/report.h"
+#include "rescue/plan.h"
 #include "str.h"
 
 /* Lines about files with --dry-run. */

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "dataset/catalogue.h"
+#include "catalogue/catalogue.h"
 #include "error.h"
 #include "meta/index.h"
 #include "meta/kvtree.h"

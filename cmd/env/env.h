@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-#include "job/job.h"
 #include "opt.h"
+#include "site/job.h"
 
 struct buf;
 struct error;

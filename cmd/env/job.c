@@ -11,10 +11,10 @@
 #include "env.h"
 #include "error.h"
 #include "hostlist.h"
-#include "job/jobfiles.h"
-#include "job/resmgr.h"
 #include "json.h"
 #include "num.h"
+#include "site/jobfiles.h"
+#include "site/resmgr.h"
 #include "str.h"
 
 /* --- The job --- */

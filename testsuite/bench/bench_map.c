@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "container/extract.h"
+#include "container/packed.h"
 #include "container/segmap.h"
-#include "dataset/extract.h"
-#include "dataset/packed.h"
 #include "error.h"
 #include "meta/kvtree.h"
 #include "meta/rank2file.h"

@@ -10,7 +10,7 @@
 #include "mem.h"
 #include "meta/cindex.h"
 #include "meta/flush.h"
-#include "meta/halt.h"
+#include "meta/haltfile.h"
 #include "meta/index.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

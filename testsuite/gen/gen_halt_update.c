@@ -19,7 +19,7 @@
 #include "buf.h"
 #include "error.h"
 #include "io.h"
-#include "meta/halt.h"
+#include "meta/haltfile.h"
 #include "meta/kvtree.h"
 #include "opt.h"
 

@@ -12,10 +12,10 @@
 
 #include "arena.h"
 #include "crc.h"
-#include "job/survey.h"
 #include "meta/cindex.h"
 #include "meta/filemap.h"
 #include "meta/redset.h"
+#include "scavenge/nodecache.h"
 #include "unit/scratch.h"
 
 #define CACHE_RANKS 4

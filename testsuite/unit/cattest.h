@@ -6,7 +6,7 @@
 #ifndef UNIT_CATTEST_H
 #define UNIT_CATTEST_H
 
-#include "dataset/catalogue.h"
+#include "catalogue/catalogue.h"
 #include "meta/index.h"
 #include "meta/summary.h"
 #include "metatest.h"

@@ -6,9 +6,9 @@
 #ifndef UNIT_COPYTEST_H
 #define UNIT_COPYTEST_H
 
-#include "job/copy.h"
 #include "meta/copied.h"
 #include "par.h"
+#include "scavenge/copy.h"
 #include "unit/cachetest.h"
 
 /* Of each rank: two files, four of redundancy, the filemap. */

@@ -6,9 +6,9 @@
 #define UNIT_CTRTEST_H
 
 #include "crc.h"
-#include "dataset/report.h"
-#include "dataset/report_containers.h"
-#include "dataset/survey.h"
+#include "report/containers.h"
+#include "report/overview.h"
+#include "report/report.h"
 #include "unit/maptest.h"
 
 #define DIR ".scr/scr.dataset.7"

@@ -19,7 +19,7 @@
 #include <time.h>
 
 #include "hostlist.h"
-#include "job/remote.h"
+#include "remote/remote.h"
 #include "scratch.h"
 
 static const char remote_stub[] =

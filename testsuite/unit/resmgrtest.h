@@ -9,8 +9,8 @@
 #include <time.h>
 
 #include "hostlist.h"
-#include "job/resmgr.h"
 #include "scratch.h"
+#include "site/resmgr.h"
 
 static char root[128];
 

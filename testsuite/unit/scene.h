@@ -24,7 +24,6 @@
 #include "arena.h"
 #include "buf.h"
 #include "crc.h"
-#include "dataset/plan.h"
 #include "encode/code.h"
 #include "encode/field.h"
 #include "error.h"
@@ -32,6 +31,7 @@
 #include "meta/filemap.h"
 #include "meta/kvtree.h"
 #include "meta/redset.h"
+#include "rescue/plan.h"
 #include "unit/scratch.h"
 
 #define SCENE_ID 7

@@ -4,7 +4,7 @@
  * and the block, the same bytes come out; and what happens when something is in
  * the way.  (Which jobs there are is t_solve's business.)
  */
-#include "dataset/compute.h"
+#include "rescue/compute.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -12,9 +12,9 @@
 
 #include "arena.h"
 #include "crc.h"
-#include "dataset/solve.h"
 #include "par.h"
 #include "progress.h"
+#include "rescue/solve.h"
 #include "unit/scratch.h"
 
 #define MEMBERS 300 /* most */

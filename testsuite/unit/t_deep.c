@@ -3,11 +3,11 @@
  * t_deep.c - redundancy against data: a byte that was changed anywhere is
  * found, and whose it is as far as that can be known.
  */
-#include "dataset/deep.h"
+#include "rescue/deep.h"
 
-#include "dataset/rebuild.h"
 #include "par.h"
 #include "progress.h"
+#include "rescue/rebuild.h"
 #include "unit/scene.h"
 
 /* The result of a check of all there is; the plan goes with it. */

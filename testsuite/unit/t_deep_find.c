@@ -3,7 +3,7 @@
  * t_deep_find.c - findings as threads come upon them, in any order.  (What is
  * found: t_deep.)
  */
-#include "dataset/deep_impl.h"
+#include "rescue/deep_impl.h"
 
 #include "unit/scene.h"
 

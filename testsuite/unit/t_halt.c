@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "meta/halt.h"
+#include "meta/haltfile.h"
 
 #include "metatest.h"
 

@@ -4,7 +4,7 @@
  * that runs the command here, and by a helper that answers as the node's name
  * says.
  */
-#include "job/health.h"
+#include "site/health.h"
 
 #include <errno.h>
 #include <sys/mount.h>
@@ -12,10 +12,10 @@
 
 #include "arena.h"
 #include "hostlist.h"
-#include "job/job.h"
-#include "job/remote.h"
 #include "json.h"
+#include "remote/remote.h"
 #include "scratch.h"
+#include "site/job.h"
 
 static char root[128];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "job/interval.h"
+#include "site/interval.h"
 
 #include <math.h>
 

@@ -3,14 +3,14 @@
  * The job around us: which of option, parameter and resource manager wins, and
  * where a job has its directories.
  */
-#include "job/job.h"
+#include "site/job.h"
 
 #include <pwd.h>
 #include <time.h>
 
 #include "conf.h"
-#include "job/resmgr.h"
 #include "scratch.h"
+#include "site/resmgr.h"
 #include "str.h"
 
 static char root[128];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "job/halt.h"
+#include "site/halt.h"
 
 #include <errno.h>
 #include <sys/file.h>

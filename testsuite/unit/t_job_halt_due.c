@@ -3,8 +3,8 @@
  * t_job_halt_due.c - conditions judged and listed; t_job_halt.c has the file.
  */
 #include "conf.h"
-#include "job/halt.h"
 #include "json.h"
+#include "site/halt.h"
 #include "unit/scratch.h"
 
 static char root[256];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "job/jobfiles.h"
+#include "site/jobfiles.h"
 
 #include "conf.h"
 #include "json.h"

@@ -9,7 +9,7 @@
 #include "meta/cindex.h"
 #include "meta/filemap.h"
 #include "meta/flush.h"
-#include "meta/halt.h"
+#include "meta/haltfile.h"
 #include "meta/index.h"
 #include "meta/log.h"
 #include "meta/redset.h"

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "dataset/metafile.h"
 #include "error.h"
 #include "io.h"
 #include "json.h"
 #include "mem.h"
 #include "meta/kvtree.h"
+#include "report/metafile.h"
 #include "tap.h"
 
 static char dir[4096];

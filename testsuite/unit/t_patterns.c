@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 #include "buf.h"
-#include "dataset/plan.h"
-#include "dataset/rebuild.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
 #include "par.h"
+#include "rescue/plan.h"
+#include "rescue/rebuild.h"
 #include "tap.h"
 
 #define FILES_MAX 200

@@ -4,7 +4,7 @@
  * state.  (Redundancy files: t_plan_sets, t_plan_open; roots: t_plan_root;
  * files given by hand: t_plan_files; crafted input: t_plan_limits.)
  */
-#include "dataset/plan.h"
+#include "rescue/plan.h"
 
 #include "unit/scene.h"
 

@@ -4,10 +4,10 @@
  * helpers take them: with a prefix and its filemaps, and with nothing but the
  * headers.
  */
-#include "dataset/plan.h"
+#include "rescue/plan.h"
 
-#include "dataset/rebuild.h"
 #include "path.h"
+#include "rescue/rebuild.h"
 #include "unit/scene.h"
 
 #define OLD "/cache/scr.dataset.7" /* where the headers say the files are */

@@ -3,14 +3,14 @@
  * t_plan_limits.c - a plan where names ask for more than there can be, and
  * where memory runs out.
  */
-#include "dataset/plan.h"
+#include "rescue/plan.h"
 
 #include <sys/resource.h>
 #include <time.h>
 
 #include <errno.h>
 
-#include "dataset/plan_impl.h"
+#include "rescue/plan_impl.h"
 #include "unit/scene.h"
 
 static struct scene scene = {

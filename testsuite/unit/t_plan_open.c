@@ -4,9 +4,9 @@
  * contradict each other and the filemaps: what is made of them, and that what
  * can be rebuilt with them is.
  */
-#include "dataset/plan.h"
+#include "rescue/plan.h"
 
-#include "dataset/rebuild.h"
+#include "rescue/rebuild.h"
 #include "unit/scene.h"
 
 static struct scene xor4 = {

@@ -4,9 +4,9 @@
  * be reached: what the prefix was called then is found out, or it is said that
  * it cannot be.
  */
-#include "dataset/plan.h"
+#include "rescue/plan.h"
 
-#include "dataset/rebuild.h"
+#include "rescue/rebuild.h"
 #include "unit/scene.h"
 
 static struct scene moved = {

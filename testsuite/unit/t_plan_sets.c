@@ -4,9 +4,9 @@
  * members, have vanished as a whole, have older ones beside them, or lie in
  * the caches of several nodes.
  */
-#include "dataset/plan.h"
+#include "rescue/plan.h"
 
-#include "dataset/rebuild.h"
+#include "rescue/rebuild.h"
 #include "unit/scene.h"
 
 /* Plan, sentence and status. */

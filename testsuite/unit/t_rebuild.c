@@ -3,7 +3,7 @@
  * t_rebuild.c - plans carried out: what was lost is back as it was, and what
  * could not be done has changed nothing.  (Checksums: t_rebuild_sums.)
  */
-#include "dataset/rebuild.h"
+#include "rescue/rebuild.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
  * t_rebuild_sums.c - recorded checksums: files that are there but damaged are
  * found while a plan is made or carried out, and become something to rebuild.
  */
-#include "dataset/rebuild.h"
+#include "rescue/rebuild.h"
 
 #include "par.h"
 #include "progress.h"

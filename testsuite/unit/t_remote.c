@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The ways to run commands on nodes, all through the same faults. */
-#include "job/remote.h"
+#include "remote/remote.h"
 
 #include <pthread.h>
 #include <stdlib.h>

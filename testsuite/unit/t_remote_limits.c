@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Many nodes, dead ones among them, and a machine that has too little. */
-#include "job/remote.h"
+#include "remote/remote.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Arguments arrive as they are given, whatever is in them. */
-#include "job/remote.h"
+#include "remote/remote.h"
 
 #include <stdlib.h>
 

@@ -4,15 +4,15 @@
 
 #include "arena.h"
 #include "buf.h"
-#include "dataset/deep.h"
-#include "dataset/plan.h"
-#include "dataset/plan_json.h"
-#include "dataset/rebuild.h"
-#include "dataset/report.h"
-#include "dataset/survey.h"
 #include "error.h"
 #include "json.h"
 #include "mem.h"
+#include "report/overview.h"
+#include "report/plan_json.h"
+#include "report/report.h"
+#include "rescue/deep.h"
+#include "rescue/plan.h"
+#include "rescue/rebuild.h"
 #include "tap.h"
 
 #define N 4

@@ -3,8 +3,8 @@
  * t_report_containers.c - how containers are, against what is known of each
  * byte of them.
  */
-#include "dataset/plan.h"
 #include "json.h"
+#include "rescue/plan.h"
 #include "unit/ctrtest.h"
 
 /* --- Looking --- */

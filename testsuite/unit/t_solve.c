@@ -8,14 +8,14 @@
 #include <string.h>
 
 #include "arena.h"
-#include "container/stripe.h"
-#include "dataset/compute.h"
-#include "dataset/solve.h"
 #include "encode/code.h"
 #include "error.h"
 #include "mem.h"
 #include "par.h"
+#include "rescue/compute.h"
+#include "rescue/solve.h"
 #include "tap.h"
+#include "transfer/stripe.h"
 
 #define N_MAX 9
 #define BYTES_MAX 4000

@@ -3,7 +3,7 @@
  * t_step.c - steps are stopped: by stand-ins for the commands of each manager,
  * which keep the steps that "run" as files of a directory; and real processes.
  */
-#include "job/step.h"
+#include "site/step.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
  * t_stripe.c - byte strings that lie in pieces, against the same string in one
  * piece of memory; and the checksums that are taken on the way.
  */
-#include "container/stripe.h"
+#include "transfer/stripe.h"
 
 #include <signal.h>
 #include <sys/resource.h>

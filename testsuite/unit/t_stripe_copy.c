@@ -3,8 +3,8 @@
  * t_stripe_copy.c - one byte string copied to another, both cut at random: the
  * bytes arrive, and each part has its checksum, summed up once or twice.
  */
-#include "container/stripe.h"
 #include "crc.h"
+#include "transfer/stripe.h"
 #include "unit/scratch.h"
 
 static char root[96];

@@ -3,7 +3,7 @@
  * t_target.c - temporary files on their way to being the real ones: nothing is
  * seen before the commit, nothing is left after a failure.
  */
-#include "dataset/target.h"
+#include "transfer/target.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -9,11 +9,11 @@
 #include <sys/xattr.h>
 
 #include "arena.h"
-#include "container/stripe.h"
-#include "container/transfer.h"
 #include "crc.h"
-#include "dataset/target.h"
 #include "par.h"
+#include "transfer/stripe.h"
+#include "transfer/target.h"
+#include "transfer/transfer.h"
 #include "unit/scratch.h"
 
 enum { FILES = 400, BYTES = 24 << 20 };

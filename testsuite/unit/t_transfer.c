@@ -4,7 +4,7 @@
  * elsewhere; what cannot be read, or written, on the way; and the checksums
  * that SCR 1.1.8 recorded of what it packed ($SCRKIT_GOLDEN).
  */
-#include "container/transfer.h"
+#include "transfer/transfer.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * add.c - scr_index --add: index a dataset by the name in its
+ * summary.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "catalogue/catalogue_impl.h"
+#include "error.h"
+#include "mem.h"
+#include "meta/kvtree.h"
+#include "meta/summary.h"
+#include "str.h"
+
+/* A name in a message. */
+#define SHOWN_MAX 256
+
+/* --- Which one? --- */
+
+struct search {
+	struct catalogue *c;
+	const char *name;
+	struct kvtree *tree;
+	struct buf raw;
+	int64_t found;	     /* -1: none so far */
+	char hits[256];	     /* ids, for a message */
+	size_t nhits, nread; /* summaries that bear the name; could be read */
+};
+
+static int
+look_at(struct search *s, int64_t id, struct error *err)
+{
+	char name[CATALOGUE_DIR_NAME + sizeof(SUMMARY_FILE) + 1];
+	struct error why = ERROR_INIT;
+	struct summary sum;
+	const char *bears = NULL;
+	size_t len = strlen(s->hits);
+
+	snprintf(name, sizeof(name), "scr.dataset.%" PRId64 "/%s", id,
+		 SUMMARY_FILE);
+	if (catalogue_read_tree(s->c->scr_fd, name, s->tree, &s->raw, NULL,
+				&why) < 0 ||
+	    summary_read(s->tree, &sum, &why) < 0) {
+		if (why.kind != ERROR_NOMEM)
+			return 0; /* not the one: its name is not known */
+		if (err != NULL)
+			*err = why;
+		return -1;
+	}
+	s->nread++;
+	bears = kvtree_value(sum.desc, "NAME");
+	if (bears == NULL || !str_eq(bears, s->name))
+		return 0;
+	s->found = id;
+	s->nhits++;
+	snprintf(s->hits + len, sizeof(s->hits) - len, " %" PRId64, id);
+	return 0;
+}
+
+/* The dataset whose summary bears the name: exactly one. */
+static int
+find(struct search *s, struct error *err)
+{
+	char shown[SHOWN_MAX];
+	size_t count = 0;
+	int64_t *ids = catalogue_dirs(s->c, &count, err);
+	int rc = count == (size_t)-1 ? -1 : 0;
+
+	for (size_t i = 0; rc == 0 && i < count; i++)
+		rc = look_at(s, ids[i], err);
+	mem_free(ids);
+	if (rc < 0)
+		return -1;
+	str_printable(shown, sizeof(shown), s->name);
+	if (s->nhits == 0)
+		return error_set(err, ERROR_ABSENT,
+				 "%s: none of %zu %s in %s/.scr bears this "
+				 "name; a dataset without one needs --build ID",
+				 shown, s->nread,
+				 s->nread == 1 ? "summary" : "summaries",
+				 s->c->path);
+	if (s->nhits > 1)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: several datasets bear this name:%s; "
+				 "choose one with --build ID",
+				 shown, s->hits);
+	return 0;
+}
+
+/* --- Is it there? --- */
+
+/* By its filemaps.  1: it has none. */
+static int
+check_plan(struct catalogue *c, const struct catalogue_dir *d,
+	   const struct catalogue_options *o, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct plan *p = catalogue_plan(
+		c, d->id, o->checksums ? PLAN_CHECKSUMS : 0u, o, &why);
+	int rc = 0;
+
+	if (p == NULL && why.kind == ERROR_ABSENT)
+		return 1;
+	if (p == NULL) {
+		if (err != NULL)
+			*err = why;
+		return -1;
+	}
+	if (catalogue_flush_knows(d, p)) {
+		rc = 1;
+	} else if (!catalogue_data_whole(p)) {
+		rc = plan_error(p, err);
+		if (err != NULL && err->kind == ERROR_DAMAGED)
+			error_wrap(err,
+				   "not added, --build %" PRId64 " mends it",
+				   d->id);
+	}
+	plan_free(p);
+	return rc;
+}
+
+/* By its rank2file, which LLNL's fetch needs anyway. */
+static int
+check_ranks(struct catalogue *c, const struct catalogue_dir *d,
+	    const struct dataset *view, bool has_maps,
+	    const struct catalogue_options *o, struct error *err)
+{
+	struct catalogue_files files = { .list = NULL };
+	struct rank2file r;
+	int rc = -1;
+
+	if (rank2file_load(d->fd, CATALOGUE_RANK2FILE, &r, err) < 0)
+		return error_wrap(err, "%s: not added, try --build %" PRId64,
+				  d->name, d->id);
+	if (catalogue_files_from(&r, d->fd, &files, err) == 0 &&
+	    catalogue_files_check(c, &files, o->checksums, o, err) == 0)
+		rc = catalogue_files_whole(&r, &files, has_maps ? NULL : view,
+					   false, err);
+	catalogue_files_free(&files);
+	rank2file_free(&r);
+	return rc < 0 ? error_wrap(err, "%s: not added", d->name) : 0;
+}
+
+static int
+add(struct catalogue *c, const struct catalogue_dir *d,
+    const struct catalogue_options *o, struct error *err)
+{
+	struct catalogue_desc desc = { .tree = NULL };
+	int complete = -1, maps = 0, rc = -1;
+
+	if (catalogue_read_summary(d, &desc, &complete, err) < 0)
+		return error_wrap(err, "%s", d->name);
+	if (complete != 1) {
+		error_set(err, ERROR_DAMAGED,
+			  "%s: its summary does not say that it is complete; "
+			  "--build %" PRId64 " can tell",
+			  d->name, d->id);
+		goto out;
+	}
+	if (catalogue_check_given_up(d, &desc, err) < 0)
+		goto out;
+	maps = check_plan(c, d, o, err);
+	if (maps < 0 || check_ranks(c, d, &desc.view, maps == 0, o, err) < 0)
+		goto out;
+	rc = catalogue_record_entry(c, &desc, NULL, true, o, err);
+out:
+	catalogue_desc_free(&desc);
+	return rc;
+}
+
+int
+catalogue_add(struct catalogue *c, const char *name,
+	      const struct catalogue_options *o, int64_t *id, struct error *err)
+{
+	struct search s = { .c = c, .name = name, .found = -1 };
+	struct catalogue_dir d = CATALOGUE_DIR_INIT;
+	int rc = -1;
+
+	*id = -1;
+	s.tree = kvtree_new(err);
+	if (s.tree == NULL)
+		return -1;
+	if (find(&s, err) == 0 &&
+	    catalogue_dir_open(c, s.found, &d, err) == 0 &&
+	    catalogue_dir_lock(c, &d, o, err) == 0) {
+		*id = s.found;
+		rc = add(c, &d, o, err);
+	}
+	catalogue_dir_close(&d);
+	kvtree_free(s.tree);
+	buf_free(&s.raw);
+	return rc;
+}

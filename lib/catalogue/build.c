@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * build.c - scr_index --build: look, mend, record.
+ *
+ * Nothing on disk changes before it is known that the dataset can be made
+ * whole, and the index entry comes last: whatever happens on the way, what was
+ * valid stays so, and the same build can be run again.
+ */
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "catalogue/catalogue_impl.h"
+#include "error.h"
+#include "mem.h"
+#include "meta/index.h"
+#include "rescue/deep.h"
+#include "str.h"
+
+struct build {
+	struct catalogue *c;
+	const struct catalogue_options *o;
+	struct build_result *out;
+	struct catalogue_dir dir;
+	struct index *ix; /* as it was at first; NULL: none to be used */
+	struct plan *plan;
+	struct rank2file old; /* as it was at first */
+	bool have_old;
+	struct catalogue_sums sums;
+	bool *rebuilt; /* by file of the plan */
+	struct catalogue_desc desc;
+	bool changed; /* anything was written */
+};
+
+/* --- What is there --- */
+
+/* The index and rank2file, as far as they can be read. */
+static int
+read_old(struct build *b, struct error *err)
+{
+	enum catalogue_state state = CATALOGUE_GOOD;
+	struct error why = ERROR_INIT;
+
+	if (catalogue_load(b->c, &b->ix, &state, &why) < 0)
+		goto fail;
+	error_clear(&why);
+	if (rank2file_load(b->dir.fd, CATALOGUE_RANK2FILE, &b->old, &why) ==
+	    0) {
+		b->have_old = true;
+		return 0;
+	}
+	if (why.kind == ERROR_CORRUPT)
+		catalogue_say(b->o, "%s: %s: not used", b->dir.name, why.text);
+	else if (why.kind != ERROR_ABSENT)
+		goto fail;
+	return 0;
+fail:
+	if (err != NULL)
+		*err = why;
+	return -1;
+}
+
+/* Plan the dataset; b->plan stays NULL where it has no filemaps and no
+ * redundancy files. */
+static int
+make_plan(struct build *b, struct error *err)
+{
+	struct error why = ERROR_INIT;
+
+	b->plan =
+		catalogue_plan(b->c, b->dir.id,
+			       (b->o->deep ? PLAN_HEADERS : 0u) |
+				       (b->o->checksums ? PLAN_CHECKSUMS : 0u),
+			       b->o, &why);
+	if (b->plan != NULL || (why.kind == ERROR_ABSENT && b->have_old))
+		return 0;
+	if (err != NULL)
+		*err = why;
+	return -1;
+}
+
+static void
+forget_plan(struct build *b)
+{
+	catalogue_sums_fini(&b->sums);
+	mem_free(b->rebuilt);
+	plan_free(b->plan);
+	b->rebuilt = NULL;
+	b->plan = NULL;
+}
+
+/* Plan, with the checksums that rank2file has. */
+static int
+look(struct build *b, struct error *err)
+{
+	if (make_plan(b, err) < 0)
+		return -1;
+	if (b->plan == NULL)
+		return 0;
+	if (catalogue_sums_init(&b->sums, b->plan, b->have_old ? &b->old : NULL,
+				err) < 0 ||
+	    catalogue_copied_take(b->c, &b->dir, b->plan, &b->sums, err) < 0)
+		return -1;
+	if (!b->o->checksums)
+		return 0;
+	return catalogue_sums_read(b->c, b->plan, &b->sums, CATALOGUE_ALL, b->o,
+				   err);
+}
+
+/* --- Does the redundancy agree? --- */
+
+/*
+ * Act on what the deep check found: what is known to be wrong is an erasure
+ * from now on.  ERROR_DAMAGED: nobody can tell what is wrong.
+ */
+static int
+act_on(struct build *b, const struct deep_result *r, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int rc = 0;
+
+	for (size_t i = 0; i < r->nfindings; i++) {
+		const struct deep_finding *f = &r->findings[i];
+
+		deep_error(b->plan, f, &why);
+		if (f->member == PLAN_NONE ||
+		    (!f->in_body && f->file == PLAN_NONE))
+			return error_set(err, ERROR_DAMAGED, "%s: %s",
+					 b->dir.name, why.text);
+		catalogue_say(b->o, "%s: %s", b->dir.name, why.text);
+	}
+	for (size_t i = 0; i < r->nfindings && rc == 0; i++) {
+		const struct deep_finding *f = &r->findings[i];
+
+		rc = f->in_body
+			     ? plan_mark_body(b->plan, f->set, f->member, err)
+			     : plan_mark(b->plan, f->file, FILE_WRONG_CRC, err);
+	}
+	return rc;
+}
+
+static int
+look_deep(struct build *b, struct error *err)
+{
+	struct deep_result r = { .nfindings = 0 };
+	int rc = -1;
+
+	if (deep_check(b->plan, b->o->par, b->o->memory, b->o->progress, &r,
+		       err) < 0)
+		return -1;
+	rc = act_on(b, &r, err);
+	deep_free(&r);
+	return rc;
+}
+
+/* --- Datasets with a plan --- */
+
+/* Is anything to be written by the rebuild? */
+static bool
+needs_rebuild(const struct plan *p)
+{
+	return p->files_rebuild + p->maps_missing + p->red_missing > 0 ||
+	       p->verdict != SET_WHOLE;
+}
+
+static int
+mend(struct build *b, struct error *err)
+{
+	struct rebuild_options ro = {
+		.par = b->o->par,
+		.memory = b->o->memory,
+		/* The data are all there: what cannot be restored is
+		 * redundancy. */
+		.partial = b->plan->verdict == SET_LOST,
+		.progress = b->o->progress,
+		.stop = b->o->stop,
+		.log = b->o->detail,
+		.log_arg = b->o->log_arg,
+	};
+	size_t n = b->plan->nfiles;
+
+	b->rebuilt = mem_calloc(n > 0 ? n : 1, sizeof(*b->rebuilt));
+	if (b->rebuilt == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < n; i++)
+		b->rebuilt[i] = b->plan->files[i].fate == FATE_REBUILD;
+	if (!needs_rebuild(b->plan))
+		return 0;
+	if (rebuild(b->plan, &ro, &b->out->rebuild, err) < 0)
+		return -1;
+	b->changed =
+		b->changed || b->out->rebuild.files + b->out->rebuild.maps > 0;
+	/* Files found damaged on the way have become erasures, too. */
+	for (size_t i = 0; i < n; i++)
+		b->rebuilt[i] =
+			b->rebuilt[i] || b->plan->files[i].fate == FATE_REBUILD;
+	if (!b->o->checksums)
+		return 0;
+	return catalogue_sums_again(b->c, b->plan, &b->sums, b->rebuilt, b->o,
+				    err);
+}
+
+/* The rank2file of the plan: files in the order of the filemaps, as LLNL's
+ * tool writes it. */
+static int
+ranks_of_plan(const struct build *b, struct rank2file *out, struct error *err)
+{
+	const struct plan *p = b->plan;
+	struct rank2file_file *files = NULL;
+
+	out->arena = arena_new();
+	if (out->arena == NULL)
+		goto no_memory;
+	out->nranks = (size_t)p->nranks;
+	out->ranks = arena_alloc(out->arena, out->nranks, sizeof(*out->ranks));
+	files = arena_alloc(out->arena, p->nfiles + 1, sizeof(*files));
+	if (out->ranks == NULL || files == NULL)
+		goto no_memory;
+	for (size_t i = 0; i < p->nfiles; i++)
+		files[i] = (struct rank2file_file){
+			.path = p->files[i].path,
+			.has_size = b->sums.list[i].known,
+			.has_crc = b->sums.list[i].known,
+			.size = p->files[i].attr.size,
+			.crc = b->sums.list[i].crc,
+		};
+	for (size_t i = 0; i < out->nranks; i++)
+		out->ranks[i] = (struct rank2file_rank){
+			.present = true,
+			.nfiles = p->ranks[i].nfiles,
+			.files = files + p->ranks[i].first_file,
+		};
+	return 0;
+no_memory:
+	return error_no_memory(err);
+}
+
+/* What the user should know of a descriptor. */
+static void
+tell_desc(const struct build *b)
+{
+	const struct dataset *v = &b->desc.view;
+	char shown[256];
+
+	if (b->desc.from == CATALOGUE_COMPOSED)
+		catalogue_say(b->o,
+			      "%s: no descriptor anywhere: taken for %s %s, by "
+			      "the log and the names of its files",
+			      b->dir.name, v->is_ckpt ? "checkpoint" : "output",
+			      str_printable(shown, sizeof(shown), v->name));
+	if (v->files >= 0 && (v->files != (int64_t)b->plan->nfiles ||
+			      v->bytes != b->plan->bytes))
+		catalogue_say(
+			b->o,
+			"%s: its descriptor says %" PRId64 " files of %" PRIu64
+			" bytes, its filemaps %zu files of %" PRIu64 " bytes",
+			b->dir.name, v->files, v->bytes, b->plan->nfiles,
+			b->plan->bytes);
+}
+
+/* Rank2file, summary, index entry. */
+static int
+record(struct build *b, const struct rank2file *r, const char *root,
+       struct error *err)
+{
+	if (catalogue_record_ranks(&b->dir, b->have_old ? &b->old : NULL, r,
+				   &b->changed, err) < 0 ||
+	    catalogue_record_summary(&b->dir, &b->desc, &b->changed, err) < 0)
+		return -1;
+	return catalogue_record_entry(b->c, &b->desc, root, b->changed, b->o,
+				      err);
+}
+
+static int
+describe(struct build *b, struct error *err)
+{
+	if (catalogue_describe(b->c, &b->dir, b->ix, b->plan, b->o, &b->desc,
+			       err) < 0 ||
+	    catalogue_check_given_up(&b->dir, &b->desc, err) < 0)
+		return -1;
+	b->out->descriptor_guessed = b->desc.from == CATALOGUE_COMPOSED;
+	memcpy(b->out->name, b->desc.view.name,
+	       strnlen(b->desc.view.name, sizeof(b->out->name) - 1));
+	return 0;
+}
+
+static int
+build_plan(struct build *b, struct error *err)
+{
+	struct rank2file r = { .arena = NULL };
+	struct plan *p = b->plan;
+	int rc = -1;
+
+	b->out->ranks = p->nranks > 0 ? (size_t)p->nranks : 0;
+	b->out->files = p->nfiles;
+	b->out->bytes = p->bytes;
+	if (p->nranks <= 0)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: nothing tells how many ranks there were",
+				 b->dir.name);
+	if (plan_status(p) == STATUS_LOST) {
+		plan_error(p, err);
+		if (!catalogue_data_whole(p))
+			return -1;
+		catalogue_say(b->o,
+			      "%s: all its files are there, but they have lost "
+			      "their redundancy: %s",
+			      b->dir.name, err != NULL ? err->text : "");
+		error_clear(err);
+	}
+	if (describe(b, err) < 0)
+		return -1;
+	tell_desc(b);
+	if (b->o->dry_run) {
+		b->out->rebuild.files = p->files_rebuild;
+		b->out->rebuild.maps = p->maps_missing;
+		b->out->rebuild.redundancy = p->red_missing;
+		if (needs_rebuild(p))
+			b->out->status = STATUS_DAMAGED;
+		return 0;
+	}
+	if (mend(b, err) < 0)
+		return -1;
+	/* Of a packed dataset rank2file is the map: it stays as it is. */
+	if (p->packed != NULL && b->have_old)
+		return record(b, &b->old, p->moved ? p->recorded_root : NULL,
+			      err);
+	if (ranks_of_plan(b, &r, err) == 0)
+		rc = record(b, &r, p->moved ? p->recorded_root : NULL, err);
+	if (rc == 0)
+		rc = catalogue_copied_sweep(&b->dir, err);
+	rank2file_free(&r);
+	return rc;
+}
+
+/* --- Datasets with nothing but a rank2file --- */
+
+/* Put what was found into the rank2file; *news: it did not say so. */
+static void
+add_sums(struct rank2file *r, const struct catalogue_files *f, bool *news)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->nranks; i++) {
+		for (size_t k = 0; k < r->ranks[i].nfiles; k++, n++) {
+			struct rank2file_file *to = &r->ranks[i].files[k];
+
+			if (!f->list[n].summed || (to->has_size && to->has_crc))
+				continue;
+			*news = true;
+			to->node = NULL; /* it has these keys, and segments */
+			to->has_size = to->has_crc = true;
+			to->size = f->list[n].found_size;
+			to->crc = f->list[n].found_crc;
+		}
+	}
+}
+
+static int
+build_flushed(struct build *b, struct error *err)
+{
+	struct catalogue_files files = { .list = NULL };
+	struct catalogue_desc s = { .tree = NULL };
+	struct catalogue_tally t;
+	int complete = -1, rc = -1;
+	bool news = false;
+
+	/* Only a summary says that the flush came to its end. */
+	if (catalogue_read_summary(&b->dir, &s, &complete, NULL) < 0)
+		complete = -1;
+	catalogue_desc_free(&s);
+	if (describe(b, err) < 0 ||
+	    catalogue_files_from(&b->old, b->dir.fd, &files, err) < 0 ||
+	    catalogue_files_check(b->c, &files, b->o->checksums, b->o, err) < 0)
+		goto out;
+	catalogue_files_tally(&files, &t);
+	b->out->ranks = b->old.nranks;
+	b->out->files = t.files;
+	b->out->bytes = t.bytes;
+	if (catalogue_files_whole(&b->old, &files, &b->desc.view, complete != 1,
+				  err) < 0) {
+		error_wrap(err, "%s", b->dir.name);
+		goto out;
+	}
+	rc = 0;
+	if (b->o->dry_run)
+		goto out;
+	add_sums(&b->old, &files, &news);
+	b->have_old = !news; /* to be written, if there are news */
+	rc = record(b, &b->old, NULL, err);
+out:
+	catalogue_files_free(&files);
+	return rc;
+}
+
+/* --- All of it --- */
+
+static int
+build(struct build *b, int64_t id, struct error *err)
+{
+	if (catalogue_dir_open(b->c, id, &b->dir, err) < 0)
+		return -1;
+	if (!b->o->dry_run && catalogue_dir_lock(b->c, &b->dir, b->o, err) < 0)
+		return -1;
+	if (read_old(b, err) < 0 || look(b, err) < 0)
+		return -1;
+	if (b->plan != NULL && b->have_old &&
+	    catalogue_flush_knows(&b->dir, b->plan))
+		forget_plan(b);
+	if (b->plan == NULL)
+		return build_flushed(b, err);
+	if (b->o->deep && look_deep(b, err) < 0)
+		return -1;
+	return build_plan(b, err);
+}
+
+int
+catalogue_build(struct catalogue *c, int64_t id,
+		const struct catalogue_options *o, struct build_result *out,
+		struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct build b = {
+		.c = c,
+		.o = o,
+		.out = out,
+		.dir = CATALOGUE_DIR_INIT,
+	};
+	int rc = -1;
+
+	memset(out, 0, sizeof(*out));
+	out->status = STATUS_OK;
+	out->dry_run = o->dry_run;
+	c->building = id;
+	rc = build(&b, id, &why);
+	c->building = 0;
+	if (rc < 0)
+		out->status = error_status(why.kind);
+	forget_plan(&b);
+	catalogue_desc_free(&b.desc);
+	if (b.have_old || b.old.arena != NULL)
+		rank2file_free(&b.old);
+	index_free(b.ix);
+	catalogue_dir_close(&b.dir);
+	if (rc < 0 && err != NULL)
+		*err = why;
+	return rc;
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "catalogue/catalogue.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "catalogue/catalogue_impl.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/index.h"
+#include "meta/kvtree.h"
+#include "num.h"
+#include "path.h"
+#include "str.h"
+
+#define SCR_DIR ".scr"
+
+/* --- The prefix --- */
+
+struct catalogue *
+catalogue_open(const char *path, struct error *err)
+{
+	struct catalogue *c = mem_calloc(1, sizeof(*c));
+	struct error why = ERROR_INIT;
+
+	if (c == NULL) {
+		error_set(err, ERROR_NOMEM, "%s: out of memory", path);
+		return NULL;
+	}
+	c->scr_fd = -1;
+	c->prefix_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (c->prefix_fd < 0) {
+		error_sys(err, "%s: cannot open the prefix directory", path);
+		goto fail;
+	}
+	c->path = mem_strdup(path);
+	if (c->path == NULL) {
+		error_set(err, ERROR_NOMEM, "%s: out of memory", path);
+		goto fail;
+	}
+	if (catalogue_open_scr(c, false, &why) < 0 &&
+	    why.kind != ERROR_ABSENT) {
+		if (err != NULL)
+			*err = why;
+		goto fail;
+	}
+	return c;
+fail:
+	catalogue_close(c);
+	return NULL;
+}
+
+void
+catalogue_close(struct catalogue *c)
+{
+	if (c == NULL)
+		return;
+	if (c->scr_fd >= 0)
+		close(c->scr_fd);
+	if (c->prefix_fd >= 0)
+		close(c->prefix_fd);
+	buf_free(&c->notice);
+	mem_free(c->path);
+	mem_free(c);
+}
+
+const char *
+catalogue_path(const struct catalogue *c)
+{
+	return c->path;
+}
+
+int
+catalogue_prefix_fd(const struct catalogue *c)
+{
+	return c->prefix_fd;
+}
+
+int
+catalogue_scr_fd(const struct catalogue *c)
+{
+	return c->scr_fd;
+}
+
+const char *
+catalogue_notice(const struct catalogue *c)
+{
+	return c->notice.len > 0 ? c->notice.data : NULL;
+}
+
+int
+catalogue_open_scr(struct catalogue *c, bool make, struct error *err)
+{
+	if (c->scr_fd >= 0)
+		return 0;
+	if (make) {
+		if (mkdirat(c->prefix_fd, SCR_DIR, 0777) == 0) {
+			if (io_sync_dir(c->prefix_fd, c->path, err) < 0)
+				return -1;
+		} else if (errno != EEXIST) {
+			return error_sys(err, "%s/%s: cannot make", c->path,
+					 SCR_DIR);
+		}
+	}
+	c->scr_fd = path_open_beneath(c->prefix_fd, SCR_DIR,
+				      O_RDONLY | O_DIRECTORY, 0, err);
+	return c->scr_fd < 0 ? error_wrap(err, "%s", c->path) : 0;
+}
+
+/* --- Dataset directories --- */
+
+int
+catalogue_dir_open(struct catalogue *c, int64_t id, struct catalogue_dir *d,
+		   struct error *err)
+{
+	struct error why = ERROR_INIT;
+
+	d->id = id;
+	d->fd = d->lock = -1;
+	snprintf(d->name, sizeof(d->name), "scr.dataset.%" PRId64, id);
+	if (c->scr_fd >= 0)
+		d->fd = path_open_beneath(c->scr_fd, d->name,
+					  O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
+					  0, &why);
+	if (d->fd >= 0)
+		return 0;
+	if (c->scr_fd < 0 || why.kind == ERROR_ABSENT)
+		return error_set(err, ERROR_ABSENT,
+				 "%s/%s/%s: there is no such dataset", c->path,
+				 SCR_DIR, d->name);
+	return error_set(err, why.kind, "%s/%s/%s", c->path, SCR_DIR, why.text);
+}
+
+int
+catalogue_dir_lock(struct catalogue *c, struct catalogue_dir *d,
+		   const struct catalogue_options *o, struct error *err)
+{
+	struct error why = ERROR_INIT;
+
+	d->lock = catalogue_lock(d->fd, d->name, o, &why);
+	if (d->lock != -1)
+		return 0;
+	return error_set(err, why.kind, "%s/%s/%s", c->path, SCR_DIR, why.text);
+}
+
+void
+catalogue_dir_close(struct catalogue_dir *d)
+{
+	catalogue_unlock(d->fd, d->lock);
+	if (d->fd >= 0)
+		close(d->fd);
+	d->fd = d->lock = -1;
+}
+
+int
+catalogue_each_name(int fd, const char *what,
+		    int (*fn)(void *arg, const char *name, struct error *err),
+		    void *arg, struct error *err)
+{
+	/* Not dup(): the offset would be shared. */
+	int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct dirent *de = NULL;
+	DIR *dir = NULL;
+	int rc = 0;
+
+	if (own < 0)
+		return error_sys(err, "%s: cannot open", what);
+	dir = fdopendir(own);
+	if (dir == NULL) {
+		error_sys(err, "%s: cannot read", what);
+		close(own);
+		return -1;
+	}
+	errno = 0;
+	while (rc == 0 && (de = readdir(dir)) != NULL) {
+		if (!str_eq(de->d_name, ".") && !str_eq(de->d_name, ".."))
+			rc = fn(arg, de->d_name, err);
+		errno = 0;
+	}
+	if (rc == 0 && errno != 0)
+		rc = error_sys(err, "%s: cannot read", what);
+	closedir(dir);
+	return rc;
+}
+
+struct id_list {
+	int64_t *ids;
+	size_t count;
+};
+
+static int
+add_id(void *arg, const char *name, struct error *err)
+{
+	struct id_list *l = arg;
+	int64_t id = dataset_dir_id(name);
+	void *more = NULL;
+
+	if (id < 0)
+		return 0;
+	/* Full when the count is a power of two. */
+	if ((l->count & (l->count - 1)) == 0) {
+		more = mem_realloc(l->ids, l->count ? l->count * 2 : 1,
+				   sizeof(*l->ids));
+		if (more == NULL)
+			return error_no_memory(err);
+		l->ids = more;
+	}
+	l->ids[l->count++] = id;
+	return 0;
+}
+
+static int
+by_id(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+int64_t *
+catalogue_dirs(struct catalogue *c, size_t *count, struct error *err)
+{
+	struct id_list l = { .ids = NULL };
+
+	*count = 0;
+	if (c->scr_fd < 0)
+		return NULL;
+	if (catalogue_each_name(c->scr_fd, SCR_DIR, add_id, &l, err) < 0) {
+		error_wrap(err, "%s", c->path);
+		mem_free(l.ids);
+		*count = (size_t)-1;
+		return NULL;
+	}
+	if (l.count > 0)
+		qsort(l.ids, l.count, sizeof(*l.ids), by_id);
+	*count = l.count;
+	return l.ids;
+}
+
+int64_t
+catalogue_resolve(struct catalogue *c, const struct index *ix, const char *text,
+		  struct error *err)
+{
+	struct catalogue_dir d = CATALOGUE_DIR_INIT;
+	struct index_entry e;
+	char shown[256];
+	int64_t id = -1;
+
+	if (ix != NULL && index_find_name(ix, text, &e, NULL) == 0)
+		return e.id;
+	if (num_i64(text, 1, DATASET_ID_MAX, &id, NULL) == 0) {
+		if (ix != NULL && index_find_id(ix, id, &e, NULL) == 0)
+			return id;
+		if (catalogue_dir_open(c, id, &d, NULL) == 0) {
+			catalogue_dir_close(&d);
+			return id;
+		}
+	}
+	return error_set(err, ERROR_ABSENT, "%s: no dataset of this name%s",
+			 str_printable(shown, sizeof(shown), text),
+			 id > 0 ? " or number" : "");
+}
+
+/* --- Helpers --- */
+
+int
+catalogue_read_tree(int dirfd, const char *rel, struct kvtree *into,
+		    struct buf *scratch, struct stat *st, struct error *err)
+{
+	int rc = -1;
+	/* O_NONBLOCK: a FIFO in the place of a file must not stop us. */
+	int fd = path_open_beneath(dirfd, rel, O_RDONLY | O_NONBLOCK, 0, err);
+
+	if (fd < 0)
+		return -1;
+	if (st != NULL && fstat(fd, st) < 0) {
+		error_sys(err, "%s: cannot stat", rel);
+		goto out;
+	}
+	if (io_read_fd(fd, rel, KVTREE_MAX_ENCODED, scratch, err) < 0)
+		goto out;
+	rc = kvtree_decode_into(into, scratch->data, scratch->len, NULL, err);
+	if (rc < 0)
+		error_wrap(err, "%s", rel);
+out:
+	close(fd);
+	return rc;
+}
+
+void
+catalogue_notify(struct catalogue *c, const char *fmt, ...)
+{
+	char text[4096];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	buf_clear(&c->notice);
+	/* Without memory there is no notice, but still the work itself. */
+	(void)buf_add_str(&c->notice, text);
+}
+
+void
+catalogue_say(const struct catalogue_options *o, const char *fmt, ...)
+{
+	char text[ERROR_TEXT_MAX + 256];
+	va_list ap;
+
+	if (o->log == NULL)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	o->log(o->log_arg, text);
+}
+
+bool
+catalogue_stopped(const struct catalogue_options *o)
+{
+	return o->stop != NULL && o->stop();
+}

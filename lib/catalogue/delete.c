@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * delete.c - scr_index --delete.
+ *
+ * The order makes an interruption harmless: first the index says that the
+ * dataset is not complete, then its summary goes (from which a lost index
+ * would be made anew), then the files, then the metadata that name them, and
+ * the index entry last.  Half of the metadata may not tell any more which
+ * files there were: before they go, a mark says that the files are gone.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "catalogue/catalogue_impl.h"
+#include "catalogue/export.h"
+#include "container/hidden.h"
+#include "container/packed.h"
+#include "container/segmap.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/copied.h"
+#include "meta/filemap.h"
+#include "meta/index.h"
+#include "meta/redset.h"
+#include "meta/summary.h"
+#include "rescue/plan_impl.h"
+#include "str.h"
+
+/* The mark, in the dataset's directory. */
+#define GONE_MARK ".scrkit.gone"
+
+struct deletion {
+	struct catalogue *c;
+	const struct catalogue_options *o;
+	struct delete_result *out;
+	int64_t id;
+	struct catalogue_dir dir; /* fd -1: there is no directory */
+	int containers;		  /* their directory, while it is open */
+	bool in_index;
+};
+
+/* --- The index entry --- */
+
+/* Choose another restart point, as index_remove() does: the latest earlier
+ * checkpoint that is valid. */
+static int
+promote(struct index *ix, int64_t id, struct error *err)
+{
+	size_t count = 0, i = 0;
+	struct index_entry *list = index_entries(ix, &count, err);
+	const char *name = NULL;
+	int rc = -1;
+
+	if (count == (size_t)-1)
+		return -1;
+	for (i = 0; i < count && name == NULL; i++)
+		if (list[i].id < id && index_entry_valid(&list[i]) &&
+		    list[i].desc.is_ckpt)
+			name = list[i].name;
+	rc = index_set_current(ix, name, err);
+	mem_free(list);
+	return rc;
+}
+
+/* COMPLETE = 0: nobody shall restart from it now. */
+static int
+mark_entry(struct index *ix, void *arg, struct error *err)
+{
+	struct deletion *d = arg;
+	struct index_entry e;
+	bool current = false;
+
+	d->in_index = index_find_id(ix, d->id, &e, NULL) == 0;
+	if (!d->in_index)
+		return 1;
+	current = e.current;
+	if (e.complete == 0 && !current)
+		return 1;
+	if (index_set_extra(ix, d->id, "COMPLETE", "0", err) < 0)
+		return -1;
+	return current ? promote(ix, d->id, err) : 0;
+}
+
+static int
+remove_entry(struct index *ix, void *arg, struct error *err)
+{
+	const struct deletion *d = arg;
+	struct index_entry e;
+
+	if (index_find_id(ix, d->id, &e, NULL) < 0)
+		return 1;
+	return catalogue_forget(ix, d->id, err);
+}
+
+/* --- The metadata directory --- */
+
+/* Is `name` one that the library, its tools or ours put into a dataset's
+ * directory? */
+static bool
+is_ours(const char *name)
+{
+	struct redset_name n;
+
+	return filemap_name_rank(name) >= 0 ||
+	       redset_name_parse(name, &n, NULL) ||
+	       str_glob(name, "reddesc.er.er") ||
+	       str_glob(name, "reddescmap.er.er") ||
+	       str_glob(name, "reddesc.er.shuffile") ||
+	       str_glob(name, "reddescmap.er.shuffile") ||
+	       str_eq(name, "rank2file") ||
+	       str_glob(name, "rank2file.[0-9]*.[0-9]*") ||
+	       str_eq(name, SUMMARY_FILE) || str_glob(name, "scavenge.[oe]*") ||
+	       str_eq(name, "scavenge.shares") || copied_name_rank(name) >= 0 ||
+	       str_glob(name, "rank_[0-9]*.state_file") ||
+	       hidden_is_part(name) || str_eq(name, PLAN_MARK) ||
+	       str_eq(name, EXPORT_MANIFEST) || io_is_temp(name);
+}
+
+/* Remove one container; anything else in their directory stays. */
+static int
+remove_container(void *arg, const char *name, struct error *err)
+{
+	struct deletion *d = arg;
+	struct stat st;
+	int rc = 0;
+
+	if (!segmap_is_container(name) ||
+	    fstatat(d->containers, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	d->out->files++;
+	d->out->bytes += (uint64_t)st.st_size;
+	if (!d->o->dry_run && unlinkat(d->containers, name, 0) < 0 &&
+	    errno != ENOENT)
+		rc = error_sys(err, "%s/%s/%s: cannot remove", d->dir.name,
+			       SEGMAP_DIR, name);
+	return rc;
+}
+
+/* Containers, and their directory. */
+static int
+remove_containers(struct deletion *d, struct error *err)
+{
+	int rc = 0;
+
+	d->containers = openat(d->dir.fd, SEGMAP_DIR,
+			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (d->containers < 0)
+		return 0; /* there is none */
+	rc = catalogue_each_name(d->containers, SEGMAP_DIR, remove_container, d,
+				 err);
+	close(d->containers);
+	if (rc == 0 && !d->o->dry_run)
+		(void)unlinkat(d->dir.fd, SEGMAP_DIR, AT_REMOVEDIR);
+	return rc;
+}
+
+struct listing {
+	struct arena *arena;
+	const char **names;
+	size_t count, cap;
+	size_t foreign;
+	char first[256]; /* of the foreign */
+};
+
+static int
+list_name(void *arg, const char *name, struct error *err)
+{
+	struct listing *l = arg;
+	void *more = NULL;
+
+	if (str_eq(name, CATALOGUE_DIR_LOCK) || str_eq(name, GONE_MARK) ||
+	    str_eq(name, SEGMAP_DIR))
+		return 0; /* they go first, or last */
+	if (!is_ours(name)) {
+		if (l->foreign++ == 0)
+			str_printable(l->first, sizeof(l->first), name);
+		return 0;
+	}
+	if (l->count == l->cap) {
+		size_t cap = l->cap > 0 ? l->cap * 2 : 64;
+
+		more = mem_realloc(l->names, cap, sizeof(*l->names));
+		if (more == NULL)
+			return error_no_memory(err);
+		l->names = more;
+		l->cap = cap;
+	}
+	l->names[l->count] = arena_strdup(l->arena, name);
+	if (l->names[l->count] == NULL)
+		return error_no_memory(err);
+	l->count++;
+	return 0;
+}
+
+/* Unlink `name` in the dataset's directory; not there: fine. */
+static int
+remove_name(struct deletion *d, const char *name, struct error *err)
+{
+	/* EISDIR: a directory of this name is none of ours. */
+	if (unlinkat(d->dir.fd, name, 0) == 0 || errno == ENOENT ||
+	    errno == EISDIR)
+		return 0;
+	return error_sys(err, "%s/%s: cannot remove", d->dir.name, name);
+}
+
+static int
+remove_names(struct deletion *d, const struct listing *l, struct error *err)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (remove_name(d, l->names[i], err) < 0)
+			return -1;
+	if (remove_name(d, GONE_MARK, err) < 0)
+		return -1;
+	if (l->foreign > 0) {
+		catalogue_say(d->o,
+			      "%s stays: it holds %zu %s that no dataset has, "
+			      "such as %s",
+			      d->dir.name, l->foreign,
+			      str_plural(l->foreign, "file"), l->first);
+		return 0;
+	}
+	if (remove_name(d, CATALOGUE_DIR_LOCK, err) < 0)
+		return -1;
+	if (unlinkat(d->c->scr_fd, d->dir.name, AT_REMOVEDIR) == 0)
+		d->out->dirs++;
+	else if (errno == ENOTEMPTY || errno == EEXIST)
+		catalogue_say(d->o, "%s stays: it is not empty", d->dir.name);
+	else if (errno != ENOENT)
+		return error_sys(err, "%s: cannot remove", d->dir.name);
+	return 0;
+}
+
+/* Say that the files are gone. */
+static int
+put_mark(struct deletion *d, struct error *err)
+{
+	int fd = openat(d->dir.fd, GONE_MARK,
+			O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return error_sys(err, "%s/%s: cannot make", d->dir.name,
+				 GONE_MARK);
+	close(fd);
+	return io_sync_dir(d->dir.fd, d->dir.name, err);
+}
+
+static int
+remove_meta(struct deletion *d, struct error *err)
+{
+	struct listing l = { .arena = arena_new() };
+	int rc = -1;
+
+	if (l.arena == NULL)
+		return error_no_memory(err);
+	rc = catalogue_each_name(d->dir.fd, d->dir.name, list_name, &l, err);
+	if (rc == 0 && !d->o->dry_run) {
+		rc = put_mark(d, err);
+		if (rc == 0)
+			rc = remove_names(d, &l, err);
+	} else if (rc == 0 && l.foreign == 0)
+		d->out->dirs++;
+	mem_free(l.names);
+	arena_free(l.arena);
+	return rc;
+}
+
+/* --- The files --- */
+
+static int
+remove_files(struct deletion *d, const struct catalogue_claims *k,
+	     struct error *err)
+{
+	struct eraser *e =
+		catalogue_eraser_new(d->c->prefix_fd, d->o, d->out, err);
+	size_t shared = 0;
+	int rc = e != NULL ? 0 : -1;
+
+	for (size_t i = 0; rc == 0 && i < k->count; i++) {
+		if (catalogue_stopped(d->o))
+			rc = error_set(err, ERROR_SYSTEM, "interrupted");
+		else if (k->list[i].shared)
+			shared++;
+		else
+			rc = catalogue_erase(e, k->list[i].path, err);
+	}
+	if (rc == 0)
+		rc = catalogue_erase_dirs(e, err);
+	catalogue_eraser_free(e);
+	d->out->kept += shared + k->refused;
+	if (shared > 0)
+		catalogue_say(
+			d->o, "%s: %zu %s another dataset, too, left alone",
+			d->dir.name, shared,
+			shared == 1 ? "file belongs to" : "files belong to");
+	return rc;
+}
+
+/* Say that the dataset is going, where anybody might look for it. */
+static int
+announce(struct deletion *d, struct error *err)
+{
+	if (catalogue_change(d->c, mark_entry, d, err) < 0)
+		return -1;
+	if (d->dir.fd < 0)
+		return 0;
+	if (unlinkat(d->dir.fd, SUMMARY_FILE, 0) < 0) {
+		if (errno == ENOENT)
+			return 0;
+		return error_sys(err, "%s/%s: cannot remove", d->dir.name,
+				 SUMMARY_FILE);
+	}
+	return io_sync_dir(d->dir.fd, d->dir.name, err);
+}
+
+/* All but the index entry. */
+static int
+remove_dataset(struct deletion *d, const struct index *ix, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct catalogue_claims k;
+	int rc = -1;
+
+	/* On failure `k` is empty, which is right where the mark is. */
+	if (catalogue_claims_init(d->c, &d->dir, d->o, &k, &why) < 0 &&
+	    (why.kind != ERROR_CORRUPT ||
+	     faccessat(d->dir.fd, GONE_MARK, F_OK, AT_SYMLINK_NOFOLLOW) < 0)) {
+		if (err != NULL)
+			*err = why;
+		return -1;
+	}
+	if (catalogue_claims_share(d->c, d->id, ix, d->o, &k, err) == 0 &&
+	    (d->o->dry_run || announce(d, err) == 0) &&
+	    remove_files(d, &k, err) == 0 && remove_containers(d, err) == 0 &&
+	    remove_meta(d, err) == 0)
+		rc = 0;
+	catalogue_claims_fini(&k);
+	return rc;
+}
+
+/* --- All of it --- */
+
+/* Open the directory, if there is one. */
+static int
+open_dataset(struct deletion *d, struct error *err)
+{
+	struct error why = ERROR_INIT;
+
+	if (catalogue_dir_open(d->c, d->id, &d->dir, &why) == 0) {
+		if (d->o->dry_run)
+			return 0;
+		return catalogue_dir_lock(d->c, &d->dir, d->o, err);
+	}
+	if (why.kind == ERROR_ABSENT)
+		return 0;
+	if (err != NULL)
+		*err = why;
+	return -1;
+}
+
+static int
+delete_all(struct deletion *d, const struct index *ix, struct error *err)
+{
+	struct index_entry e;
+
+	if (d->dir.fd < 0) {
+		if (ix == NULL || index_find_id(ix, d->id, &e, NULL) < 0)
+			return error_set(err, ERROR_ABSENT,
+					 "dataset %" PRId64
+					 ": there is no such dataset",
+					 d->id);
+		if (e.name != NULL && packed_is_old(d->c, e.name))
+			return error_set(err, ERROR_USAGE,
+					 "%s: in the layout of SCR 1.1.8, in a "
+					 "directory of its own: remove that by "
+					 "hand, and then the entry with "
+					 "scr_index --drop",
+					 e.name);
+		catalogue_say(d->o,
+			      "dataset %" PRId64
+			      ": its metadata are gone: files it may have had "
+			      "are left alone",
+			      d->id);
+	} else if (remove_dataset(d, ix, err) < 0) {
+		return -1;
+	}
+	if (d->o->dry_run || ix == NULL)
+		return 0;
+	return catalogue_change(d->c, remove_entry, d, err);
+}
+
+int
+catalogue_delete(struct catalogue *c, int64_t id,
+		 const struct catalogue_options *o, struct delete_result *out,
+		 struct error *err)
+{
+	struct deletion d = {
+		.c = c,
+		.o = o,
+		.out = out,
+		.id = id,
+		.dir = CATALOGUE_DIR_INIT,
+	};
+	struct error why = ERROR_INIT;
+	struct index *ix = NULL;
+	int rc = -1;
+
+	memset(out, 0, sizeof(*out));
+	if (open_dataset(&d, err) < 0)
+		goto out;
+	/* An index made from the directories is as good for this. */
+	ix = catalogue_read(c, &why);
+	if (ix == NULL && why.kind != ERROR_ABSENT) {
+		if (err != NULL)
+			*err = why;
+		goto out;
+	}
+	rc = delete_all(&d, ix, err);
+out:
+	index_free(ix);
+	catalogue_dir_close(&d.dir);
+	return rc;
+}

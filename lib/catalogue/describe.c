@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * describe.c - where a dataset's descriptor comes from: flush.scr,
+ * an earlier summary, the index; else it is composed from the log of the job,
+ * the paths of the files and what the plan counts.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "catalogue/catalogue_impl.h"
+#include "error.h"
+#include "io.h"
+#include "meta/flush.h"
+#include "meta/index.h"
+#include "meta/kvtree.h"
+#include "meta/log.h"
+#include "meta/summary.h"
+#include "path.h"
+#include "str.h"
+
+#define LOG_FILE "log"
+
+/* The log is read in pieces of this size; it may have grown for years. */
+#define LOG_BLOCK ((size_t)64 << 10)
+
+/* Names of users and jobs taken from a path are not longer. */
+#define PART_MAX 256
+
+void
+catalogue_desc_free(struct catalogue_desc *d)
+{
+	kvtree_free(d->tree);
+	d->tree = NULL;
+}
+
+/* --- Descriptors that somebody wrote --- */
+
+/* The last child of `t`, or NULL. */
+static const struct kvtree *
+last_child(const struct kvtree *t)
+{
+	const struct kvtree *k = NULL, *last = NULL;
+
+	kvtree_foreach (k, t)
+		last = k;
+	return last;
+}
+
+/*
+ * Copy descriptor `from` in the library's order, which begins with ID: a
+ * summary by `scr_index --build` has it backwards (formats.md 3.1), and would
+ * turn round with each build.
+ */
+static struct kvtree *
+copy_desc(const struct kvtree *from, struct error *err)
+{
+	const struct kvtree *first = kvtree_first(from), *k = NULL;
+	const struct kvtree *last = last_child(from);
+	struct kvtree *to = kvtree_new(err), *sub = NULL;
+	bool backwards = last != NULL && str_eq(kvtree_key(last), "ID") &&
+			 !str_eq(kvtree_key(first), "ID");
+
+	if (to == NULL)
+		return NULL;
+	kvtree_foreach (k, from) {
+		sub = backwards ? kvtree_put_first(to, kvtree_key(k), err)
+				: kvtree_put(to, kvtree_key(k), err);
+		if (sub == NULL || kvtree_merge(sub, k, err) < 0) {
+			kvtree_free(to);
+			return NULL;
+		}
+	}
+	return to;
+}
+
+/*
+ * Take over descriptor `from` of dataset `id`, if it is one: ERROR_CORRUPT.
+ * `name`: to be used if it has none; may be NULL.
+ */
+static int
+adopt(const struct kvtree *from, int64_t id, const char *name,
+      struct catalogue_desc *out, struct error *err)
+{
+	struct dataset view;
+	char shown[PART_MAX];
+
+	if (dataset_read(from, &view, err) < 0)
+		return -1;
+	if (view.id != id)
+		return error_set(err, ERROR_CORRUPT,
+				 "the descriptor is that of dataset %" PRId64,
+				 view.id);
+	if (view.name == NULL && name == NULL)
+		return error_set(err, ERROR_CORRUPT,
+				 "the descriptor has no NAME");
+	if (!dataset_name_ok(view.name != NULL ? view.name : name))
+		return error_set(
+			err, ERROR_CORRUPT, "\"%s\" is no name for a dataset",
+			str_printable(shown, sizeof(shown),
+				      view.name != NULL ? view.name : name));
+	out->tree = copy_desc(from, err);
+	if (out->tree == NULL)
+		return -1;
+	if ((view.name == NULL &&
+	     kvtree_set(out->tree, "NAME", name, err) < 0) ||
+	    dataset_read(out->tree, &out->view, err) < 0) {
+		catalogue_desc_free(out);
+		return -1;
+	}
+	return 0;
+}
+
+/* DSETDESC of flush.scr: LLNL's only source (formats.md 10). */
+static int
+from_flush(struct catalogue *c, int64_t id, struct catalogue_desc *out,
+	   struct error *err)
+{
+	struct kvtree *tree = kvtree_new(err);
+	struct buf raw = BUF_INIT;
+	struct flush_entry e;
+	int rc = -1;
+
+	if (tree == NULL)
+		return -1;
+	if (catalogue_read_tree(c->scr_fd, FLUSH_FILE, tree, &raw, NULL, err) ==
+	    0) {
+		rc = flush_find(tree, id, &e, err);
+		if (rc == 0 && e.desc == NULL) /* a fetched dataset */
+			rc = error_set(err, ERROR_ABSENT, "no descriptor");
+		if (rc == 0)
+			rc = adopt(e.desc, id, e.name, out, err);
+		if (rc < 0)
+			error_wrap(err, "%s", FLUSH_FILE);
+	}
+	out->from = CATALOGUE_FLUSH;
+	buf_free(&raw);
+	kvtree_free(tree);
+	return rc;
+}
+
+int
+catalogue_read_summary(const struct catalogue_dir *d,
+		       struct catalogue_desc *out, int *complete,
+		       struct error *err)
+{
+	struct kvtree *tree = kvtree_new(err);
+	struct buf raw = BUF_INIT;
+	struct summary s;
+	int rc = -1;
+
+	*complete = -1;
+	if (tree == NULL)
+		return -1;
+	if (catalogue_read_tree(d->fd, SUMMARY_FILE, tree, &raw, NULL, err) ==
+	    0) {
+		rc = summary_read(tree, &s, err);
+		if (rc == 0 && s.desc == NULL)
+			rc = error_set(err, ERROR_CORRUPT, "no descriptor");
+		if (rc == 0)
+			rc = adopt(s.desc, d->id, NULL, out, err);
+		if (rc == 0)
+			*complete = s.complete;
+		else
+			error_wrap(err, "%s", SUMMARY_FILE);
+	}
+	out->from = CATALOGUE_SUMMARY;
+	buf_free(&raw);
+	kvtree_free(tree);
+	return rc;
+}
+
+static int
+from_index(struct index *ix, int64_t id, struct catalogue_desc *out,
+	   struct error *err)
+{
+	struct index_entry e;
+
+	out->from = CATALOGUE_ENTRY;
+	if (ix == NULL)
+		return error_set(err, ERROR_ABSENT, "no index");
+	if (index_find_id(ix, id, &e, err) < 0)
+		return -1;
+	return adopt(catalogue_entry_desc(ix, id), id, e.name, out, err);
+}
+
+/* --- A descriptor out of traces --- */
+
+struct traces {
+	char user[PART_MAX], job[PART_MAX]; /* "" if unknown */
+	char name[1024];		    /* from the log; "" */
+	bool from_log, same_job;
+	bool is_ckpt, is_output;
+};
+
+/* The component of `path` that ends before `end`, into `to`; returns where it
+ * starts, or NULL. */
+static const char *
+component_before(const char *path, const char *end, char *to, size_t size)
+{
+	const char *start = end;
+	size_t len = 0;
+
+	while (start > path && start[-1] != '/')
+		start--;
+	len = (size_t)(end - start);
+	if (len == 0 || len >= size)
+		return NULL;
+	memcpy(to, start, len);
+	to[len] = '\0';
+	return start;
+}
+
+/*
+ * .../USER/scr.JOBID/[node.N/]scr.dataset.ID/...: the cache directory that a
+ * file lay in (formats.md 2) tells the user and the job.
+ */
+static bool
+read_cache_path(const char *path, const char *dir, struct traces *t)
+{
+	char part[PART_MAX], user[PART_MAX], needle[CATALOGUE_DIR_NAME + 2];
+	const char *at = NULL;
+
+	snprintf(needle, sizeof(needle), "/%s/", dir);
+	at = strstr(path, needle);
+	if (at != NULL)
+		at = component_before(path, at, part, sizeof(part));
+	if (at != NULL && at > path && str_starts(part, "node."))
+		at = component_before(path, at - 1, part, sizeof(part));
+	if (at == NULL || at == path || !str_starts(part, "scr.") ||
+	    component_before(path, at - 1, user, sizeof(user)) == NULL ||
+	    !dataset_name_ok(user) || !dataset_name_ok(part + 4))
+		return false;
+	snprintf(t->user, sizeof(t->user), "%s", user);
+	snprintf(t->job, sizeof(t->job), "%s", part + 4);
+	return true;
+}
+
+/* Look for a cache path in the filemaps, else in the redundancy headers: in
+ * bypass mode the files were never in the cache, but the filemaps were. */
+static void
+trace_paths(const struct plan *p, const char *dir, struct traces *t)
+{
+	for (size_t i = 0; i < p->nfiles; i++)
+		if (p->files[i].cache_path != NULL &&
+		    read_cache_path(p->files[i].cache_path, dir, t))
+			return;
+	for (size_t i = 0; i < p->nsets; i++) {
+		const struct plan_set *s = &p->sets[i];
+
+		if (!s->opened || s->members == NULL)
+			continue;
+		for (uint32_t m = 0; m < s->n; m++) {
+			const struct redset_member *r = &s->members[m].list;
+
+			if (r->known && r->nfiles > 0 &&
+			    read_cache_path(r->files[0].path, dir, t))
+				return;
+		}
+	}
+}
+
+/* CHECKPOINT_START, OUTPUT_END and so on tell kind and name. */
+static void
+trace_line(char *line, int64_t id, struct traces *t)
+{
+	struct log_line l;
+	bool ckpt = false, same_job = false;
+
+	/* Of a long log few lines are about one dataset: look first. */
+	if (strstr(line, ", dset=") == NULL || log_parse(line, &l, NULL) < 0 ||
+	    l.dataset != id || l.event == NULL || l.name == NULL)
+		return;
+	ckpt = str_starts(l.event, "CHECKPOINT_");
+	if ((!ckpt && !str_starts(l.event, "OUTPUT_")) ||
+	    !dataset_name_ok(l.name))
+		return;
+	/* Numbers begin anew when a prefix is cleaned: the job decides, then
+	 * the later line. */
+	same_job = l.job_id != NULL && str_eq(l.job_id, t->job);
+	if (t->same_job && !same_job)
+		return;
+	t->same_job = same_job;
+	t->from_log = true;
+	t->is_ckpt = ckpt;
+	t->is_output = !ckpt;
+	snprintf(t->name, sizeof(t->name), "%s", l.name);
+}
+
+/* Hand over the whole lines in `b`, and keep what follows the last. */
+static void
+take_lines(struct buf *b, int64_t id, struct traces *t)
+{
+	char *line = b->data, *end = NULL;
+	size_t rest = 0;
+
+	while ((end = memchr(line, '\n', b->len - (size_t)(line - b->data))) !=
+	       NULL) {
+		*end = '\0';
+		trace_line(line, id, t);
+		line = end + 1;
+	}
+	rest = b->len - (size_t)(line - b->data);
+	/* No line is longer: this is no log, or not any more. */
+	if (rest > LOG_LINE_MAX)
+		rest = 0;
+	memmove(b->data, line, rest);
+	b->len = rest;
+	b->data[rest] = '\0';
+}
+
+static void
+trace_log(struct catalogue *c, int64_t id, struct traces *t)
+{
+	struct buf b = BUF_INIT;
+	ssize_t n = 0;
+	int fd = path_open_beneath(c->scr_fd, LOG_FILE, O_RDONLY | O_NONBLOCK,
+				   0, NULL);
+
+	/* A log that cannot be read is one that was never written. */
+	while (fd >= 0 && buf_reserve(&b, LOG_BLOCK) == 0) {
+		n = read(fd, b.data + b.len, LOG_BLOCK);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		b.len += (size_t)n;
+		b.data[b.len] = '\0';
+		take_lines(&b, id, t);
+	}
+	buf_free(&b);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* The directory that all files of the dataset lie in, if it has a good name:
+ * most applications name it as they name the dataset. */
+static bool
+common_dir(const struct plan *p, char *to, size_t size)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const char *path = p->files[i].path;
+		size_t n = path != NULL ? strcspn(path, "/") : 0;
+
+		if (n == 0 || path[n] != '/' || n >= size ||
+		    (len > 0 && (n != len || memcmp(path, to, n) != 0)))
+			return false;
+		memcpy(to, path, n);
+		to[n] = '\0';
+		len = n;
+	}
+	return len > 0 && dataset_name_ok(to);
+}
+
+/* Is `name` that of another dataset?  It would lose its entry. */
+static bool
+is_taken(const struct index *ix, const char *name, int64_t id)
+{
+	struct index_entry e;
+
+	return ix != NULL && index_find_name(ix, name, &e, NULL) == 0 &&
+	       e.id != id;
+}
+
+/* Microseconds since the epoch of the earliest change of a file; -1: none is
+ * recorded. */
+static int64_t
+earliest(const struct plan *p)
+{
+	int64_t first = -1, t = 0;
+
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const struct attr *a = &p->files[i].attr;
+
+		if (!a->has_times || a->ctime.tv_sec <= 0 ||
+		    a->ctime.tv_sec > INT64_MAX / 2000000)
+			continue;
+		t = (int64_t)a->ctime.tv_sec * 1000000 +
+		    a->ctime.tv_nsec / 1000;
+		if (first < 0 || t < first)
+			first = t;
+	}
+	return first;
+}
+
+static int
+compose(struct catalogue *c, const struct catalogue_dir *d,
+	const struct index *ix, const struct plan *p,
+	struct catalogue_desc *out, struct error *err)
+{
+	struct traces t = { .is_ckpt = true };
+	struct dataset v;
+
+	trace_paths(p, d->name, &t);
+	trace_log(c, d->id, &t);
+	if (!t.from_log && !common_dir(p, t.name, sizeof(t.name)))
+		t.name[0] = '\0';
+	if (t.name[0] == '\0' || is_taken(ix, t.name, d->id))
+		snprintf(t.name, sizeof(t.name), "%s", d->name);
+	v = (struct dataset){
+		.id = d->id,
+		.name = t.name,
+		.is_ckpt = t.is_ckpt,
+		.is_output = t.is_output,
+		/* LLNL's fetch needs a number (formats.md 3.3); how many
+		 * checkpoints there were before is not known. */
+		.ckpt_id = t.is_ckpt ? d->id : -1,
+		.created_us = earliest(p),
+		.user = t.user[0] != '\0' ? t.user : NULL,
+		.job_id = t.job[0] != '\0' ? t.job : NULL,
+		.files = (int64_t)p->nfiles,
+		.bytes = p->bytes,
+		.complete = 1,
+	};
+	out->from = CATALOGUE_COMPOSED;
+	out->tree = kvtree_new(err);
+	if (out->tree == NULL)
+		return -1;
+	if (dataset_write(out->tree, &v, err) < 0 ||
+	    dataset_read(out->tree, &out->view, err) < 0) {
+		catalogue_desc_free(out);
+		return -1;
+	}
+	return 0;
+}
+
+/* --- The search --- */
+
+/* What one source said: found, not found (1; a reason other than absence is
+ * told), or an error that ends the search. */
+static int
+judge(int rc, const struct catalogue_options *o, struct error *why,
+      struct error *err)
+{
+	if (rc == 0)
+		return 0;
+	if (why->kind == ERROR_NOMEM || why->kind == ERROR_SYSTEM) {
+		if (err != NULL)
+			*err = *why;
+		return -1;
+	}
+	if (why->kind != ERROR_ABSENT)
+		catalogue_say(o, "%s: not used", why->text);
+	error_clear(why);
+	return 1;
+}
+
+int
+catalogue_describe(struct catalogue *c, const struct catalogue_dir *d,
+		   struct index *ix, const struct plan *p,
+		   const struct catalogue_options *o,
+		   struct catalogue_desc *out, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int complete = -1, rc = 0;
+
+	out->tree = NULL;
+	rc = judge(from_flush(c, d->id, out, &why), o, &why, err);
+	if (rc > 0)
+		rc = judge(catalogue_read_summary(d, out, &complete, &why), o,
+			   &why, err);
+	if (rc > 0)
+		rc = judge(from_index(ix, d->id, out, &why), o, &why, err);
+	if (rc <= 0)
+		return rc;
+	if (p == NULL)
+		return error_set(err, ERROR_ABSENT,
+				 "%s: nothing says what dataset this is",
+				 d->name);
+	return compose(c, d, ix, p, out, err);
+}

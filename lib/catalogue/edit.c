@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * edit.c - drop, drop after, current: changes of the index alone.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "catalogue/catalogue_impl.h"
+#include "error.h"
+#include "json.h"
+#include "mem.h"
+#include "meta/index.h"
+#include "str.h"
+
+static void
+tell_dropped(struct catalogue_edit *e, const char *name)
+{
+	e->count++;
+	if (e->names != NULL && name != NULL)
+		json_push_str(e->names, name);
+}
+
+/* Drop all above id `keep`; index_entries() gives the newest first, so that
+ * CURRENT moves back step by step. */
+static int
+drop_above(struct index *ix, int64_t keep, struct catalogue_edit *e,
+	   struct error *err)
+{
+	size_t count = 0;
+	struct index_entry *list = index_entries(ix, &count, err);
+	int rc = count == (size_t)-1 ? -1 : 0;
+
+	for (size_t i = 0; rc == 0 && i < count && list[i].id > keep; i++) {
+		tell_dropped(e, list[i].name);
+		rc = catalogue_forget(ix, list[i].id, err);
+	}
+	mem_free(list);
+	return rc;
+}
+
+static int
+set_current(struct index *ix, struct catalogue_edit *e, struct error *err)
+{
+	struct index_entry entry;
+	char shown[256];
+
+	if (index_find_name(ix, e->name, &entry, err) < 0)
+		return -1;
+	if (!entry.desc.is_ckpt)
+		return error_set(err, ERROR_ABSENT,
+				 "%s: no checkpoint, so nothing to restart "
+				 "from",
+				 str_printable(shown, sizeof(shown), e->name));
+	index_entry_reason(&entry, e->reason, sizeof(e->reason));
+	if (entry.current)
+		return 1;
+	return index_set_current(ix, e->name, err);
+}
+
+static int
+edit(struct index *ix, struct catalogue_edit *e, struct error *err)
+{
+	struct index_entry entry;
+
+	switch (e->kind) {
+	case CATALOGUE_DROP:
+		if (index_remove(ix, e->name, err) < 0)
+			return -1;
+		tell_dropped(e, e->name);
+		return 0;
+	case CATALOGUE_DROP_AFTER:
+		if (index_find_name(ix, e->name, &entry, err) < 0 ||
+		    drop_above(ix, entry.id, e, err) < 0)
+			return -1;
+		return e->count == 0;
+	case CATALOGUE_DROP_ALL:
+		if (drop_above(ix, 0, e, err) < 0)
+			return -1;
+		return index_set_current(ix, NULL, err);
+	case CATALOGUE_CURRENT:
+		return set_current(ix, e, err);
+	case CATALOGUE_UNCURRENT:
+		break;
+	}
+	if (index_current(ix) == NULL)
+		return 1;
+	return index_set_current(ix, NULL, err);
+}
+
+/* One change, and what it does to the restart point. */
+static int
+edit_locked(struct index *ix, void *arg, struct error *err)
+{
+	struct catalogue_edit *e = arg;
+	const char *now = index_current(ix);
+	char before[sizeof(e->current)];
+	int rc = -1;
+
+	snprintf(before, sizeof(before), "%s", now != NULL ? now : "");
+	rc = edit(ix, e, err);
+	if (rc < 0)
+		return -1;
+	now = index_current(ix);
+	snprintf(e->current, sizeof(e->current), "%s", now != NULL ? now : "");
+	e->moved = strcmp(e->current, before) != 0;
+	return rc;
+}
+
+int
+catalogue_edit(struct catalogue *c, struct catalogue_edit *e, struct error *err)
+{
+	e->count = 0;
+	e->current[0] = e->reason[0] = '\0';
+	e->moved = false;
+	return catalogue_change(c, edit_locked, e, err);
+}
+
+int
+catalogue_edit_text(const struct catalogue_edit *e, struct buf *out)
+{
+	char shown[4200];
+
+	if (e->kind == CATALOGUE_UNCURRENT)
+		return 0;
+	if (e->kind == CATALOGUE_CURRENT) {
+		if (e->reason[0] == '\0')
+			return 0;
+		return buf_printf(out,
+				  "%s is marked NO (%s): a job may not be able "
+				  "to restart from it",
+				  str_printable(shown, sizeof(shown), e->name),
+				  e->reason);
+	}
+	if (!e->moved)
+		return 0;
+	if (e->current[0] == '\0')
+		return buf_add_str(out, "there is no restart point any more");
+	return buf_printf(out, "the restart point is %s now",
+			  str_printable(shown, sizeof(shown), e->current));
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * erase.c - files and directories taken away, through no link.
+ *
+ * Stricter than path.h: a link to a neighbour stays below the prefix, but the
+ * file behind it may be that of another dataset under another name.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "catalogue/catalogue_impl.h"
+#include "error.h"
+#include "map.h"
+#include "mem.h"
+#include "str.h"
+
+struct eraser {
+	int root;
+	const struct catalogue_options *o;
+	struct delete_result *out;
+	struct arena *arena;
+	char last[PATH_MAX]; /* the directory that `fd` is */
+	int fd;		     /* -1: none */
+	const char **dirs;   /* above the files */
+	size_t ndirs, dirs_cap;
+	struct map *seen;   /* of dirs */
+	struct map *doomed; /* dry run: all that would be gone */
+};
+
+struct eraser *
+catalogue_eraser_new(int root, const struct catalogue_options *o,
+		     struct delete_result *out, struct error *err)
+{
+	struct eraser *e = mem_calloc(1, sizeof(*e));
+
+	if (e == NULL) {
+		error_no_memory(err);
+		return NULL;
+	}
+	e->root = root;
+	e->o = o;
+	e->out = out;
+	e->fd = -1;
+	e->arena = arena_new();
+	e->seen = map_new();
+	e->doomed = map_new();
+	if (e->arena != NULL && e->seen != NULL && e->doomed != NULL)
+		return e;
+	catalogue_eraser_free(e);
+	error_no_memory(err);
+	return NULL;
+}
+
+void
+catalogue_eraser_free(struct eraser *e)
+{
+	if (e == NULL)
+		return;
+	if (e->fd >= 0)
+		close(e->fd);
+	map_free(e->seen);
+	map_free(e->doomed);
+	mem_free(e->dirs);
+	arena_free(e->arena);
+	mem_free(e);
+}
+
+/* --- The way to a file --- */
+
+/* Open directory `dir` ("": the root) through no link: a descriptor, or -1
+ * and errno; ENOTDIR for a link in the way. */
+static int
+open_dir(int root, const char *dir)
+{
+	const int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	char name[NAME_MAX + 1];
+	int fd = openat(root, ".", flags), next = -1;
+	size_t n = 0;
+
+	while (fd >= 0 && *dir != '\0') {
+		n = strcspn(dir, "/");
+		if (n > NAME_MAX) {
+			close(fd);
+			errno = ENAMETOOLONG;
+			return -1;
+		}
+		memcpy(name, dir, n);
+		name[n] = '\0';
+		next = openat(fd, name, flags);
+		close(fd);
+		fd = next;
+		dir += n + (dir[n] == '/');
+	}
+	return fd;
+}
+
+/* The directory that holds `path`, borrowed, and its last component. */
+static int
+parent(struct eraser *e, const char *path, const char **base)
+{
+	const char *slash = strrchr(path, '/');
+	size_t n = slash != NULL ? (size_t)(slash - path) : 0;
+
+	*base = slash != NULL ? slash + 1 : path;
+	if (e->fd >= 0 && strlen(e->last) == n && memcmp(e->last, path, n) == 0)
+		return e->fd;
+	if (e->fd >= 0)
+		close(e->fd);
+	memcpy(e->last, path, n); /* a clean path is shorter than PATH_MAX */
+	e->last[n] = '\0';
+	e->fd = open_dir(e->root, e->last);
+	return e->fd;
+}
+
+/* Note the directories above `path`. */
+static int
+note_dirs(struct eraser *e, const char *path, struct error *err)
+{
+	size_t n = strlen(path);
+	char dir[PATH_MAX];
+	const char *copy = NULL;
+	char *slash = NULL;
+	void *more = NULL;
+
+	memcpy(dir, path, n + 1);
+	while ((slash = strrchr(dir, '/')) != NULL) {
+		*slash = '\0';
+		if (map_get(e->seen, dir) != MAP_NONE)
+			return 0;
+		if (e->ndirs == e->dirs_cap) {
+			size_t cap = e->dirs_cap > 0 ? e->dirs_cap * 2 : 64;
+
+			more = mem_realloc(e->dirs, cap, sizeof(*e->dirs));
+			if (more == NULL)
+				return error_no_memory(err);
+			e->dirs = more;
+			e->dirs_cap = cap;
+		}
+		copy = arena_strdup(e->arena, dir);
+		if (copy == NULL || map_put(e->seen, copy, e->ndirs) < 0)
+			return error_no_memory(err);
+		e->dirs[e->ndirs++] = copy;
+	}
+	return 0;
+}
+
+/* --- Files --- */
+
+/* Something is there that we do not take away. */
+static void
+keep(struct eraser *e, const char *path, const char *why)
+{
+	char shown[256];
+
+	e->out->kept++;
+	catalogue_say(e->o, "%s: %s, left alone",
+		      str_printable(shown, sizeof(shown), path), why);
+}
+
+static int
+doom(struct eraser *e, const char *path, struct error *err)
+{
+	const char *copy = arena_strdup(e->arena, path);
+
+	if (copy == NULL || map_put(e->doomed, copy, 0) < 0)
+		return error_no_memory(err);
+	return 0;
+}
+
+int
+catalogue_erase(struct eraser *e, const char *path, struct error *err)
+{
+	const char *base = NULL;
+	struct stat st;
+	int fd = -1;
+
+	if (note_dirs(e, path, err) < 0)
+		return -1;
+	fd = parent(e, path, &base);
+	if (fd < 0 || fstatat(fd, base, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (errno == ENOENT)
+			return 0;
+		if (errno != ENOTDIR && errno != ELOOP)
+			return error_sys(err, "%s: cannot remove", path);
+		keep(e, path, "a link or a file is in the way to it");
+		return 0;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		keep(e, path, "not a plain file");
+		return 0;
+	}
+	if (e->o->dry_run) {
+		if (doom(e, path, err) < 0)
+			return -1;
+	} else if (unlinkat(fd, base, 0) < 0) {
+		return errno == ENOENT
+			       ? 0
+			       : error_sys(err, "%s: cannot remove", path);
+	}
+	e->out->files++;
+	if (st.st_nlink == 1) /* else the bytes have another name */
+		e->out->bytes += (uint64_t)st.st_size;
+	return 0;
+}
+
+/* --- Directories --- */
+
+/* The deeper a directory, the earlier: what lies below has a longer path. */
+static int
+longer_first(const void *a, const void *b)
+{
+	size_t x = strlen(*(const char *const *)a);
+	size_t y = strlen(*(const char *const *)b);
+
+	return (x < y) - (x > y);
+}
+
+struct emptiness {
+	struct eraser *e;
+	const char *dir;
+	struct buf path;
+};
+
+/* Would this entry survive? */
+static int
+survives(void *arg, const char *name, struct error *err)
+{
+	struct emptiness *m = arg;
+
+	buf_clear(&m->path);
+	if (buf_printf(&m->path, "%s/%s", m->dir, name) < 0)
+		return error_no_memory(err);
+	return map_get(m->e->doomed, m->path.data) == MAP_NONE;
+}
+
+/* A dry run's answer to "would it be empty?" */
+static int
+pretend(struct eraser *e, const char *dir, struct error *err)
+{
+	struct emptiness m = { .e = e, .dir = dir };
+	int fd = open_dir(e->root, dir), rc = 1;
+
+	if (fd < 0)
+		return 0;
+	rc = catalogue_each_name(fd, dir, survives, &m, err);
+	buf_free(&m.path);
+	close(fd);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	e->out->dirs++;
+	return doom(e, dir, err);
+}
+
+static void
+remove_dir(struct eraser *e, const char *dir)
+{
+	const char *base = NULL;
+	char shown[256];
+	int fd = parent(e, dir, &base);
+
+	if (fd >= 0 && unlinkat(fd, base, AT_REMOVEDIR) == 0) {
+		e->out->dirs++;
+		return;
+	}
+	/* Not empty, gone, a link, a mount point: all as it should be. */
+	if (errno == ENOTEMPTY || errno == EEXIST || errno == ENOENT ||
+	    errno == ENOTDIR || errno == ELOOP || errno == EBUSY)
+		return;
+	catalogue_say(e->o, "%s: cannot remove the directory: %s",
+		      str_printable(shown, sizeof(shown), dir),
+		      strerror(errno));
+}
+
+int
+catalogue_erase_dirs(struct eraser *e, struct error *err)
+{
+	if (e->ndirs > 0)
+		qsort(e->dirs, e->ndirs, sizeof(*e->dirs), longer_first);
+	for (size_t i = 0; i < e->ndirs; i++) {
+		if (!e->o->dry_run)
+			remove_dir(e, e->dirs[i]);
+		else if (pretend(e, e->dirs[i], err) < 0)
+			return -1;
+	}
+	return 0;
+}

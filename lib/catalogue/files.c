@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * files.c - lists of files: are they there, are they right.  For
+ * datasets that only a rank2file describes; where there are filemaps the plan
+ * does this.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "catalogue/catalogue_impl.h"
+#include "container/segmap.h"
+#include "crc.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "par.h"
+#include "path.h"
+#include "progress.h"
+#include "str.h"
+
+/* Files handed to a worker at a time for stat. */
+#define STAT_BATCH 64
+
+/* Bytes read at a time. */
+#define SUM_BLOCK ((size_t)1 << 20)
+
+/* A path in a message. */
+#define SHOWN_MAX 512
+
+int
+catalogue_files_from(const struct rank2file *r, int dirfd,
+		     struct catalogue_files *out, struct error *err)
+{
+	const bool packed = segmap_is_packed(r);
+	size_t n = 0;
+
+	out->count = 0;
+	out->dirfd = dirfd;
+	for (size_t i = 0; i < r->nranks; i++)
+		n += r->ranks[i].nfiles;
+	out->list = mem_calloc(n > 0 ? n : 1, sizeof(*out->list));
+	if (out->list == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < r->nranks; i++) {
+		for (size_t k = 0; k < r->ranks[i].nfiles; k++) {
+			const struct rank2file_file *f = &r->ranks[i].files[k];
+
+			out->list[out->count++] = (struct catalogue_file){
+				.path = f->path,
+				.rank = (uint32_t)i,
+				.has_size = f->has_size,
+				.has_crc = f->has_crc,
+				.may_lack =
+					packed && f->has_size && f->size == 0,
+				.size = f->size,
+				.crc = f->crc,
+				.nsegs = f->nsegs,
+				.segs = f->segs,
+			};
+		}
+	}
+	return 0;
+}
+
+void
+catalogue_files_free(struct catalogue_files *f)
+{
+	mem_free(f->list);
+	f->list = NULL;
+	f->count = 0;
+}
+
+/* --- Looking --- */
+
+/* The container a worker looked at last: most files share it with the one
+ * before. */
+struct lately {
+	const char *name;
+	uint64_t size;
+};
+
+struct checker {
+	struct catalogue *c;
+	struct catalogue_file *list;
+	int dirfd;		   /* of containers */
+	struct pathcache **caches; /* one a worker */
+	struct lately *lately;	   /* one a worker */
+	char **blocks;		   /* one a worker; NULL: only stat */
+	const struct catalogue_options *o;
+};
+
+/* What an error means for the file: a state, or -1 for one that says nothing
+ * about it (EIO, EACCES, no memory). */
+static int
+state_of_error(struct catalogue_file *f, struct error *why, struct error *err)
+{
+	if (why->kind == ERROR_ABSENT || why->errnum == ENOTDIR) {
+		f->state = FILE_MISSING;
+		return 0;
+	}
+	if (why->kind == ERROR_UNSAFE || why->errnum == ENAMETOOLONG) {
+		f->state = FILE_WRONG_TYPE;
+		f->unsafe = true;
+		return 0;
+	}
+	if (err != NULL)
+		*err = *why;
+	return -1;
+}
+
+/* How long is the container?  *size 0: it is not there. */
+static int
+container_size(struct checker *k, const char *name, struct lately *l,
+	       struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct stat st;
+
+	if (l->name != NULL && str_eq(l->name, name))
+		return 0;
+	l->name = name;
+	l->size = 0;
+	if (path_stat_beneath(k->dirfd, name, &st, &why) == 0) {
+		if (S_ISREG(st.st_mode))
+			l->size = (uint64_t)st.st_size;
+		return 0;
+	}
+	if (why.kind == ERROR_ABSENT || why.kind == ERROR_UNSAFE ||
+	    why.errnum == ENOTDIR)
+		return 0;
+	return error_set(err, why.kind, "%s", why.text);
+}
+
+/* A file in containers: are all stretches there? */
+static int
+stat_packed(struct checker *k, struct catalogue_file *f, unsigned worker,
+	    struct error *err)
+{
+	struct lately *l = &k->lately[worker];
+
+	f->found_size = 0;
+	f->state = FILE_PRESENT;
+	for (size_t i = 0; i < f->nsegs; i++) {
+		const struct rank2file_seg *s = &f->segs[i];
+
+		if (container_size(k, s->file, l, err) < 0)
+			return -1;
+		if (s->len > l->size || s->off > l->size - s->len)
+			f->state = FILE_MISSING;
+		f->found_size += s->len;
+	}
+	if (f->has_size && f->size != f->found_size)
+		f->state = FILE_WRONG_SIZE;
+	return 0;
+}
+
+static int
+stat_one(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct checker *k = arg;
+	struct catalogue_file *f = &k->list[i];
+	struct error why = ERROR_INIT;
+	struct stat st;
+
+	if (f->nsegs > 0)
+		return stat_packed(k, f, worker, err);
+	if (pathcache_stat(k->caches[worker], f->path, &st, &why) < 0) {
+		if (f->may_lack && why.kind == ERROR_ABSENT) {
+			f->state = FILE_PRESENT;
+			f->may_lack = true;
+			return 0;
+		}
+		return state_of_error(f, &why, err);
+	}
+	f->may_lack = false;
+	f->found_size = (uint64_t)st.st_size;
+	if (!S_ISREG(st.st_mode))
+		f->state = FILE_WRONG_TYPE;
+	else if (f->has_size && f->size != f->found_size)
+		f->state = FILE_WRONG_SIZE;
+	else
+		f->state = FILE_PRESENT;
+	return 0;
+}
+
+/* Go on with the checksum of `f`: `len` bytes at `off` of `fd`. */
+static int
+sum_fd(struct checker *k, int fd, const struct catalogue_file *f, uint64_t off,
+       uint64_t len, char *block, uint32_t *crc, struct error *err)
+{
+	const uint64_t end = off + len;
+	size_t n = 0;
+
+	for (; off < end; off += n) {
+		if (catalogue_stopped(k->o))
+			return error_set(err, ERROR_SYSTEM, "interrupted");
+		n = end - off < SUM_BLOCK ? (size_t)(end - off) : SUM_BLOCK;
+		if (io_pread(fd, f->path, block, n, off, err) < 0)
+			return -1;
+		*crc = crc_update(*crc, block, n);
+		progress_add(k->o->progress, n);
+	}
+	return 0;
+}
+
+/* The checksum of a file in containers. */
+static int
+sum_packed(struct checker *k, struct catalogue_file *f, char *block,
+	   struct error *err)
+{
+	for (size_t i = 0; i < f->nsegs; i++) {
+		const struct rank2file_seg *s = &f->segs[i];
+		int fd = path_open_beneath(k->dirfd, s->file,
+					   O_RDONLY | O_NONBLOCK | O_NOCTTY, 0,
+					   err);
+		int rc = fd < 0 ? -1
+				: sum_fd(k, fd, f, s->off, s->len, block,
+					 &f->found_crc, err);
+
+		if (fd >= 0)
+			close(fd);
+		if (rc < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+sum_one(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct checker *k = arg;
+	struct catalogue_file *f = &k->list[i];
+	struct error why = ERROR_INIT;
+	int fd = -1, rc = -1;
+
+	if (f->may_lack || f->state != FILE_PRESENT)
+		return 0;
+	f->found_crc = 0;
+	if (f->nsegs > 0) {
+		rc = sum_packed(k, f, k->blocks[worker], err);
+	} else {
+		fd = path_open_beneath(k->c->prefix_fd, f->path,
+				       O_RDONLY | O_NONBLOCK | O_NOCTTY, 0,
+				       &why);
+		if (fd < 0)
+			return state_of_error(f, &why, err);
+		rc = sum_fd(k, fd, f, 0, f->found_size, k->blocks[worker],
+			    &f->found_crc, err);
+		close(fd);
+	}
+	if (rc < 0)
+		return -1;
+	f->summed = true;
+	if (f->has_crc && f->crc != f->found_crc)
+		f->state = FILE_WRONG_CRC;
+	return 0;
+}
+
+/* fn for all files, on the threads of o->par if there are any. */
+static int
+for_all(struct checker *k, size_t count, size_t batch,
+	int (*fn)(void *, size_t, unsigned, struct error *), struct error *err)
+{
+	if (k->o->par != NULL)
+		return par_for(k->o->par, count, batch, fn, k, err);
+	for (size_t i = 0; i < count; i++)
+		if (fn(k, i, 0, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* Stat all, then read what has to be read. */
+static int
+check_all(struct checker *k, size_t count, bool sum, struct error *err)
+{
+	if (for_all(k, count, STAT_BATCH, stat_one, err) < 0)
+		return -1;
+	if (!sum)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		if (k->list[i].state == FILE_PRESENT)
+			progress_expect(k->o->progress, k->list[i].found_size);
+	return for_all(k, count, 1, sum_one, err);
+}
+
+int
+catalogue_files_check(struct catalogue *c, struct catalogue_files *f, bool sum,
+		      const struct catalogue_options *o, struct error *err)
+{
+	struct checker k = {
+		.c = c,
+		.list = f->list,
+		.dirfd = f->dirfd,
+		.o = o,
+	};
+	unsigned n = o->par != NULL ? par_threads(o->par) : 1, i = 0;
+	int rc = -1;
+
+	k.caches = mem_calloc(n, sizeof(*k.caches));
+	k.blocks = mem_calloc(n, sizeof(*k.blocks));
+	k.lately = mem_calloc(n, sizeof(*k.lately));
+	if (k.caches == NULL || k.blocks == NULL || k.lately == NULL)
+		goto no_memory;
+	for (i = 0; i < n; i++) {
+		k.caches[i] = pathcache_new(c->prefix_fd);
+		if (sum)
+			k.blocks[i] = mem_aligned(64, SUM_BLOCK);
+		if (k.caches[i] == NULL || (sum && k.blocks[i] == NULL))
+			goto no_memory;
+	}
+	rc = check_all(&k, f->count, sum, err);
+	goto out;
+no_memory:
+	error_no_memory(err);
+out:
+	for (i = 0; i < n; i++) {
+		if (k.caches != NULL)
+			pathcache_free(k.caches[i]);
+		if (k.blocks != NULL)
+			mem_free(k.blocks[i]);
+	}
+	mem_free(k.caches);
+	mem_free(k.lately);
+	mem_free(k.blocks);
+	return rc;
+}
+
+/* --- Judging --- */
+
+const char *
+catalogue_file_problem(const struct catalogue_file *f, char *to, size_t size)
+{
+	char path[SHOWN_MAX];
+
+	str_printable(path, sizeof(path), f->path);
+	if (f->unsafe)
+		snprintf(to, size,
+			 "%s: not a path below the prefix, or a link leads out "
+			 "of it (rank %" PRIu32 ")",
+			 path, f->rank);
+	else if (f->state == FILE_WRONG_SIZE)
+		snprintf(to, size,
+			 "%s: %" PRIu64 " bytes, should be %" PRIu64
+			 " (rank %" PRIu32 ")",
+			 path, f->found_size, f->size, f->rank);
+	else
+		snprintf(to, size, "%s: %s (rank %" PRIu32 ")", path,
+			 file_state_name(f->state), f->rank);
+	return to;
+}
+
+void
+catalogue_files_tally(const struct catalogue_files *f,
+		      struct catalogue_tally *t)
+{
+	*t = (struct catalogue_tally){ .files = f->count };
+	for (size_t i = 0; i < f->count; i++) {
+		const struct catalogue_file *e = &f->list[i];
+
+		if (e->state != FILE_PRESENT) {
+			t->unsafe = t->unsafe || e->unsafe;
+			if (t->bad++ == 0)
+				t->first = e;
+			continue;
+		}
+		t->bytes += e->found_size;
+		t->unchecked += !e->has_size;
+		t->summed += e->summed && e->has_crc;
+	}
+}
+
+/* Do all ranks have an entry? */
+static int
+all_ranks(const struct rank2file *r, struct error *err)
+{
+	for (size_t i = 0; i < r->nranks; i++)
+		if (!r->ranks[i].present)
+			return error_set(err, ERROR_LOST,
+					 "rank2file has no entry for rank %zu "
+					 "of %zu",
+					 i, r->nranks);
+	return 0;
+}
+
+/* Does what is there add up to what the descriptor says? */
+static int
+adds_up(const struct catalogue_tally *t, const struct dataset *view, bool must,
+	struct error *err)
+{
+	bool known = view != NULL && view->files >= 0;
+
+	if (t->unchecked == 0)
+		return 0; /* each file has been compared by itself */
+	if (!known)
+		return must ? error_set(err, ERROR_LOST,
+					"nothing records the size of its "
+					"files, so it cannot be told whether "
+					"they are complete")
+			    : 0;
+	if ((uint64_t)view->files != t->files)
+		return must ? error_set(err, ERROR_LOST,
+					"rank2file names %zu files, the "
+					"descriptor counts %" PRId64,
+					t->files, view->files)
+			    : 0;
+	if (view->bytes != t->bytes)
+		return error_set(err, ERROR_LOST,
+				 "its %zu %s add up to %" PRIu64
+				 " bytes, the descriptor says %" PRIu64
+				 ": one was cut or overwritten",
+				 t->files, str_plural(t->files, "file"),
+				 t->bytes, view->bytes);
+	return 0;
+}
+
+int
+catalogue_files_whole(const struct rank2file *r,
+		      const struct catalogue_files *f,
+		      const struct dataset *view, bool must_add_up,
+		      struct error *err)
+{
+	struct catalogue_tally t;
+	char text[ERROR_TEXT_MAX / 2];
+
+	if (all_ranks(r, err) < 0)
+		return -1;
+	catalogue_files_tally(f, &t);
+	if (t.bad > 0)
+		return error_set(
+			err, t.unsafe ? ERROR_UNSAFE : ERROR_LOST,
+			"%zu of %zu %s missing or wrong, the first: "
+			"%s",
+			t.bad, t.files, str_plural(t.files, "file"),
+			catalogue_file_problem(t.first, text, sizeof(text)));
+	return adds_up(&t, view, must_add_up, err);
+}

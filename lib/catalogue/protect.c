@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "catalogue/protect.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "container/packed.h"
+#include "error.h"
+#include "meta/filemap.h"
+#include "meta/kvtree.h"
+#include "path.h"
+#include "rescue/plan.h"
+#include "str.h"
+
+#define SHOWN_MAX 256
+
+/* --- Filemaps --- */
+
+struct mapping {
+	const struct packed *p;
+	const char *root; /* the prefix, absolute */
+	struct buf path, dir;
+};
+
+static int
+add_file(struct mapping *m, size_t i, struct kvtree *t, struct error *err)
+{
+	const struct segmap_file *f = &m->p->map.files[i];
+	struct filemap_file e = {
+		.complete = true,
+		.ranks = (int64_t)m->p->r2f.nranks,
+		.has_crc = f->has_crc,
+		.crc = f->crc,
+		.name = path_base(f->path),
+	};
+
+	if (packed_attr(m->p, i, &e.attr, err) < 0 ||
+	    path_join(&m->path, m->root, f->path, err) < 0 ||
+	    path_join(&m->dir, m->root, f->path, err) < 0)
+		return -1;
+	if (!e.attr.has_size) {
+		e.attr.has_size = true;
+		e.attr.size = f->size;
+	}
+	m->dir.data[path_base(m->dir.data) - m->dir.data - 1] = '\0';
+	e.cache_path = e.orig = m->path.data;
+	e.dir = m->dir.data;
+	return filemap_add(t, &e, err);
+}
+
+/* The filemap of one rank, whose files are `first` to `end` - 1. */
+static int
+write_map(struct mapping *m, uint32_t rank, size_t first, size_t end,
+	  struct error *err)
+{
+	struct kvtree *t = kvtree_new(err);
+	char name[64];
+	int rc = t == NULL ? -1 : 0;
+
+	/* Our key: where the prefix was. */
+	if (rc == 0)
+		rc = kvtree_set(t, "PREFIX", m->root, err);
+	if (rc == 0 && kvtree_put(t, "FILE", err) == NULL)
+		rc = -1;
+	for (size_t i = first; i < end && rc == 0; i++)
+		rc = add_file(m, i, t, err);
+	if (rc == 0)
+		rc = kvtree_write_file(t, m->p->meta_fd,
+				       filemap_name(name, sizeof(name), rank),
+				       err);
+	kvtree_free(t);
+	return rc;
+}
+
+/* Filemaps of all ranks; those that an interrupted run wrote are the same. */
+static int
+write_maps(struct catalogue *c, int64_t id, const struct catalogue_options *o,
+	   struct error *err)
+{
+	struct mapping m = { .path = BUF_INIT, .dir = BUF_INIT };
+	struct buf root = BUF_INIT;
+	struct packed p;
+	char text[32];
+	size_t at = 0;
+	int rc = -1;
+
+	snprintf(text, sizeof(text), "%" PRId64, id);
+	if (packed_open(&p, c, text, false, o, err) < 0)
+		return -1;
+	if (p.layout != 3) {
+		error_set(err, ERROR_USAGE,
+			  "%s: this layout has no place for redundancy",
+			  p.name);
+		goto out;
+	}
+	if (path_real(catalogue_path(c), &root, err) < 0)
+		goto out;
+	m.p = &p;
+	m.root = root.data;
+	rc = 0;
+	for (uint32_t r = 0; r < p.r2f.nranks && rc == 0; r++) {
+		size_t first = at;
+
+		while (at < p.map.nfiles && p.map.files[at].rank == r)
+			at++;
+		rc = write_map(&m, r, first, at, err);
+	}
+out:
+	buf_free(&m.path);
+	buf_free(&m.dir);
+	buf_free(&root);
+	packed_close(&p);
+	return rc;
+}
+
+/* --- All --- */
+
+/* A plan; where there is no filemap yet they are made. */
+static struct plan *
+make_plan(struct catalogue *c, int64_t id, const struct catalogue_options *o,
+	  struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct plan *p = catalogue_plan(c, id, 0, o, &why);
+	bool some = p == NULL && why.kind == ERROR_ABSENT;
+
+	for (int64_t i = 0; p != NULL && p->nsets == 0 && i < p->nranks; i++)
+		some = some || !p->ranks[i].map_known;
+	if (!some) {
+		if (p == NULL && err != NULL)
+			*err = why;
+		return p;
+	}
+	plan_free(p);
+	if (o->dry_run) {
+		error_set(err, ERROR_USAGE,
+			  "dataset %" PRId64 ": has no filemaps yet; what its "
+			  "redundancy would be can be told only when they are "
+			  "made",
+			  id);
+		return NULL;
+	}
+	if (write_maps(c, id, o, err) < 0)
+		return NULL;
+	return catalogue_plan(c, id, 0, o, err);
+}
+
+int
+protect(struct catalogue *c, int64_t id, const struct protect_options *po,
+	struct rebuild_result *out, struct error *err)
+{
+	const struct catalogue_options *o = po->o;
+	const struct rebuild_options ro = {
+		.par = o->par,
+		.memory = o->memory,
+		.progress = o->progress,
+		.stop = o->stop,
+		.log = o->detail,
+		.log_arg = o->log_arg,
+	};
+	struct plan *p = make_plan(c, id, o, err);
+	int rc = -1;
+
+	memset(out, 0, sizeof(*out));
+	if (p == NULL)
+		return -1;
+	if (plan_protect(p, po->type, po->set_size,
+			 po->failures > 0 ? po->failures : 2, err) == 0)
+		rc = o->dry_run ? 0 : rebuild(p, &ro, out, err);
+	if (rc == 0 && o->dry_run) {
+		out->redundancy = p->red_missing;
+		out->bytes_written = p->bytes_written;
+	}
+	plan_free(p);
+	return rc;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * record.c - rank2file and summary of a whole dataset written, its
+ * index entry made.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "catalogue/catalogue_impl.h"
+#include "error.h"
+#include "mem.h"
+#include "meta/index.h"
+#include "meta/kvtree.h"
+#include "meta/summary.h"
+#include "str.h"
+
+/* --- rank2file --- */
+
+static bool
+same_file(const struct rank2file_file *a, const struct rank2file_file *b)
+{
+	if (a->nsegs != b->nsegs)
+		return false;
+	for (size_t i = 0; i < a->nsegs; i++)
+		if (a->segs[i].off != b->segs[i].off ||
+		    a->segs[i].len != b->segs[i].len ||
+		    !str_eq(a->segs[i].file, b->segs[i].file))
+			return false;
+	return a->has_size == b->has_size && a->has_crc == b->has_crc &&
+	       (!a->has_size || a->size == b->size) &&
+	       (!a->has_crc || a->crc == b->crc) && str_eq(a->path, b->path);
+}
+
+/* Does the rank2file `old` say what `r` says? */
+static bool
+same_ranks(const struct rank2file *old, const struct rank2file *r)
+{
+	/* Beyond one part LLNL's scr_index writes a RANKS that LLNL's reader
+	 * does not take (formats.md 13): better written anew. */
+	if (old->nranks != r->nranks ||
+	    (r->nranks > RANK2FILE_PART_RANKS && r->containers == NULL))
+		return false;
+	for (size_t i = 0; i < r->nranks; i++) {
+		const struct rank2file_rank *a = &old->ranks[i];
+		const struct rank2file_rank *b = &r->ranks[i];
+
+		if (!a->present || a->nfiles != b->nfiles)
+			return false;
+		for (size_t k = 0; k < a->nfiles; k++)
+			if (!same_file(&a->files[k], &b->files[k]))
+				return false;
+	}
+	return true;
+}
+
+int
+catalogue_record_ranks(const struct catalogue_dir *d,
+		       const struct rank2file *old, const struct rank2file *r,
+		       bool *changed, struct error *err)
+{
+	if (old != NULL && same_ranks(old, r))
+		return 0;
+	*changed = true;
+	if (rank2file_store(d->fd, CATALOGUE_RANK2FILE, r, err) < 0)
+		return error_wrap(err, "%s", d->name);
+	return 0;
+}
+
+/* --- Summary --- */
+
+static int
+same_tree(const struct kvtree *a, const struct kvtree *b, bool *same,
+	  struct error *err)
+{
+	struct buf x = BUF_INIT, y = BUF_INIT;
+	int rc = 0;
+
+	*same = false;
+	if (a != NULL) {
+		rc = kvtree_encode(a, &x, err);
+		if (rc == 0)
+			rc = kvtree_encode(b, &y, err);
+		*same = rc == 0 && x.len == y.len &&
+			memcmp(x.data, y.data, x.len) == 0;
+	}
+	buf_free(&x);
+	buf_free(&y);
+	return rc;
+}
+
+/* Does the summary that is there say what is to be said?  Whoever wrote it:
+ * LLNL's flush uses another order of the keys. */
+static int
+summary_good(const struct catalogue_dir *d, const struct catalogue_desc *desc,
+	     bool *good, struct error *err)
+{
+	struct catalogue_desc there = { .tree = NULL };
+	int complete = -1, rc = 0;
+
+	*good = false;
+	if (catalogue_read_summary(d, &there, &complete, NULL) == 0 &&
+	    complete == 1)
+		rc = same_tree(there.tree, desc->tree, good, err);
+	catalogue_desc_free(&there);
+	return rc;
+}
+
+int
+catalogue_record_summary(const struct catalogue_dir *d,
+			 const struct catalogue_desc *desc, bool *changed,
+			 struct error *err)
+{
+	struct kvtree *tree = NULL;
+	bool good = false;
+	int rc = -1;
+
+	if (summary_good(d, desc, &good, err) < 0 || good)
+		return good ? 0 : -1;
+	*changed = true;
+	tree = summary_build(desc->tree, 1, err);
+	if (tree != NULL)
+		rc = kvtree_write_file(tree, d->fd, SUMMARY_FILE, err);
+	kvtree_free(tree);
+	return rc < 0 ? error_wrap(err, "%s", d->name) : 0;
+}
+
+/* --- The index entry --- */
+
+struct entry_job {
+	const struct catalogue_desc *desc;
+	const char *root;
+	bool changed;
+	const struct catalogue_options *o;
+};
+
+/* Is there an entry that says all there is to say?  A new one would only
+ * forget when the dataset was fetched. */
+static int
+entry_good(const struct entry_job *j, struct index *ix, bool *good,
+	   struct error *err)
+{
+	int64_t id = j->desc->view.id;
+	const char *root = index_extra(ix, id, CATALOGUE_ROOT);
+	struct index_entry e;
+	bool same = false;
+
+	*good = false;
+	if (j->changed || index_find_id(ix, id, &e, NULL) < 0 ||
+	    !index_entry_valid(&e))
+		return 0;
+	if (j->root != NULL && (root == NULL || !str_eq(root, j->root)))
+		return 0;
+	if (same_tree(catalogue_entry_desc(ix, id), j->desc->tree, &same, err) <
+	    0)
+		return -1;
+	*good = same;
+	return 0;
+}
+
+/* What goes with the new entry, for the log. */
+static void
+tell_replaced(const struct entry_job *j, const struct index *ix)
+{
+	const struct dataset *v = &j->desc->view;
+	char shown[256], stamp[64];
+	struct index_entry e;
+
+	if (index_find_id(ix, v->id, &e, NULL) == 0 && e.failed != NULL)
+		catalogue_say(j->o,
+			      "dataset %" PRId64
+			      ": the mark of the failed fetch of %s is gone",
+			      v->id,
+			      str_printable(stamp, sizeof(stamp), e.failed));
+	if (index_find_name(ix, v->name, &e, NULL) == 0 && e.id != v->id)
+		catalogue_say(j->o,
+			      "dataset %" PRId64 " had the name %s, too, and "
+			      "is no longer in the index",
+			      e.id,
+			      str_printable(shown, sizeof(shown), v->name));
+}
+
+static int
+put_entry(struct index *ix, void *arg, struct error *err)
+{
+	const struct entry_job *j = arg;
+	const int64_t id = j->desc->view.id;
+	const char *root = index_extra(ix, id, CATALOGUE_ROOT);
+	char stamp[INDEX_STAMP_SIZE], *kept = NULL;
+	bool good = false;
+	int rc = -1;
+
+	if (entry_good(j, ix, &good, err) < 0)
+		return -1;
+	if (good)
+		return 1;
+	if (j->root != NULL)
+		root = j->root;
+	if (root != NULL) {
+		/* It may be part of the entry that goes. */
+		kept = mem_strdup(root);
+		if (kept == NULL)
+			return error_no_memory(err);
+	}
+	tell_replaced(j, ix);
+	rc = index_add(ix, j->desc->tree, 1, index_stamp(stamp, -1), err);
+	if (rc == 0 && kept != NULL)
+		rc = index_set_extra(ix, id, CATALOGUE_ROOT, kept, err);
+	mem_free(kept);
+	return rc;
+}
+
+int
+catalogue_record_entry(struct catalogue *c, const struct catalogue_desc *desc,
+		       const char *root, bool changed,
+		       const struct catalogue_options *o, struct error *err)
+{
+	struct entry_job j = {
+		.desc = desc,
+		.root = root,
+		.changed = changed,
+		.o = o,
+	};
+
+	return catalogue_change(c, put_entry, &j, err);
+}

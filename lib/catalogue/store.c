@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * store.c - reading, changing, and re-making index.scr.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "catalogue/catalogue_impl.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/filemap.h"
+#include "meta/index.h"
+#include "meta/kvtree.h"
+#include "meta/redset.h"
+#include "meta/summary.h"
+#include "str.h"
+
+/* Ids named in a notice; of more only the number is told. */
+#define TELL_MAX 20
+
+/* Names tried for a damaged index; somebody should have looked by then. */
+#define BACKUPS_MAX 1000
+
+int
+catalogue_load(struct catalogue *c, struct index **ix,
+	       enum catalogue_state *state, struct error *err)
+{
+	struct kvtree *tree = kvtree_new(err);
+	struct buf raw = BUF_INIT;
+	struct error why = ERROR_INIT;
+	int rc = -1;
+
+	*ix = NULL;
+	*state = CATALOGUE_GOOD;
+	if (tree == NULL)
+		return -1;
+	/* Another process may have made .scr since the prefix was opened. */
+	rc = catalogue_open_scr(c, false, &why);
+	if (rc == 0)
+		rc = catalogue_read_tree(c->scr_fd, CATALOGUE_INDEX, tree, &raw,
+					 NULL, &why);
+	buf_free(&raw);
+	if (rc == 0) {
+		*ix = index_from_tree(tree, &why);
+		if (*ix != NULL) {
+			if (index_is_old(*ix))
+				*state = CATALOGUE_OLD;
+			return 0;
+		}
+		error_wrap(&why, "%s", CATALOGUE_INDEX);
+	} else {
+		kvtree_free(tree);
+	}
+	if (err != NULL)
+		*err = why;
+	/* Only bytes that break the format make a damaged index; one that
+	 * cannot be read now may be all right (EIO, EACCES, no memory). */
+	if (why.kind == ERROR_ABSENT)
+		*state = CATALOGUE_MISSING;
+	else if (why.kind == ERROR_CORRUPT)
+		*state = CATALOGUE_DAMAGED;
+	else
+		return error_wrap(err, "%s", c->path);
+	return 0;
+}
+
+const struct kvtree *
+catalogue_entry_desc(struct index *ix, int64_t id)
+{
+	const struct kvtree *tree = index_tree(ix, NULL);
+	char key[32];
+
+	snprintf(key, sizeof(key), "%" PRId64, id);
+	return kvtree_get(kvtree_get2(tree, "DSET", key), "DSET");
+}
+
+int
+catalogue_forget(struct index *ix, int64_t id, struct error *err)
+{
+	struct kvtree *table = NULL;
+	struct index_entry e;
+	char key[32];
+
+	if (index_find_id(ix, id, &e, err) < 0)
+		return -1;
+	if (e.name != NULL)
+		return index_remove(ix, e.name, err);
+	/* An entry without a name: nothing else refers to it. */
+	snprintf(key, sizeof(key), "%" PRId64, id);
+	table = kvtree_get(index_tree(ix, err), "DSET");
+	if (table != NULL)
+		kvtree_remove(table, key);
+	return 0;
+}
+
+/* --- An index out of the dataset directories --- */
+
+struct remake {
+	struct catalogue *c;
+	struct index *ix;
+	struct kvtree *tree; /* of one summary after another */
+	struct buf raw;
+	size_t added, left;
+	char left_ids[TELL_MAX * 12 + 1];
+	size_t left_len;
+};
+
+/* Is this metadata that --build could work with? */
+static int
+buildable(void *arg, const char *name, struct error *err)
+{
+	struct redset_name n;
+
+	(void)arg;
+	(void)err;
+	return str_eq(name, CATALOGUE_RANK2FILE) ||
+	       filemap_name_rank(name) >= 0 ||
+	       redset_name_parse(name, &n, NULL);
+}
+
+/* This dataset has no summary that could be used. */
+static void
+leave(struct remake *r, int64_t id)
+{
+	struct catalogue_dir d = CATALOGUE_DIR_INIT;
+	bool worth =
+		catalogue_dir_open(r->c, id, &d, NULL) == 0 &&
+		catalogue_each_name(d.fd, d.name, buildable, NULL, NULL) > 0;
+
+	catalogue_dir_close(&d);
+	if (!worth)
+		return;
+	if (r->left++ < TELL_MAX)
+		r->left_len += (size_t)snprintf(
+			r->left_ids + r->left_len,
+			sizeof(r->left_ids) - r->left_len, " %" PRId64, id);
+}
+
+/* Index dataset `id` by its summary. */
+static int
+take_summary(struct remake *r, int64_t id, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	char name[CATALOGUE_DIR_NAME + sizeof(SUMMARY_FILE) + 1];
+	char stamp[INDEX_STAMP_SIZE];
+	struct summary s = { .complete = -1 };
+	struct dataset view = { .id = 0 };
+	struct stat st;
+	int rc = -1;
+
+	snprintf(name, sizeof(name), "scr.dataset.%" PRId64 "/%s", id,
+		 SUMMARY_FILE);
+	rc = catalogue_read_tree(r->c->scr_fd, name, r->tree, &r->raw, &st,
+				 &why);
+	if (rc == 0)
+		rc = summary_read(r->tree, &s, &why);
+	if (rc == 0)
+		rc = dataset_read(s.desc, &view, &why);
+	if (rc < 0 && (why.kind == ERROR_NOMEM ||
+		       (why.kind == ERROR_SYSTEM && why.errnum == EIO))) {
+		if (err != NULL)
+			*err = why;
+		return error_wrap(err, "%s", r->c->path);
+	}
+	/* LLNL's tool leaves a summary without COMPLETE behind when it
+	 * failed, and one without DSET when flush.scr was gone (formats.md
+	 * 13). */
+	if (rc < 0 || s.complete < 0 || view.id != id || view.name == NULL ||
+	    !dataset_name_ok(view.name)) {
+		leave(r, id);
+		return 0;
+	}
+	index_stamp(stamp, st.st_mtime);
+	if (index_add(r->ix, s.desc, s.complete, stamp, err) < 0)
+		return -1;
+	r->added++;
+	return 0;
+}
+
+static int
+take_all(struct remake *r, struct error *err)
+{
+	size_t count = 0;
+	int64_t *ids = catalogue_dirs(r->c, &count, err);
+	int rc = count == (size_t)-1 ? -1 : 0;
+
+	/* Ascending: of two datasets of one name the newer stays. */
+	for (size_t i = 0; rc == 0 && i < count; i++)
+		if (ids[i] != r->c->building)
+			rc = take_summary(r, ids[i], err);
+	mem_free(ids);
+	return rc;
+}
+
+/* Sentences for the notice: `why` the index was made anew, what became of it,
+ * and a last line, or NULL. */
+static void
+tell(const struct remake *r, const char *why, const char *what,
+     const char *last)
+{
+	char left[sizeof(r->left_ids) + 160] = "";
+	char more[48] = "";
+
+	if (r->left > TELL_MAX)
+		snprintf(more, sizeof(more), " and %zu more",
+			 r->left - TELL_MAX);
+	if (r->left > 0)
+		snprintf(left, sizeof(left),
+			 "\n%s%s%s: not listed, for want of a good summary: "
+			 "scr_index --build ID puts %s into the index",
+			 str_plural(r->left, "dataset"), r->left_ids, more,
+			 r->left == 1 ? "it" : "them");
+	catalogue_notify(
+		r->c,
+		"%s: %s from the summaries in the dataset "
+		"directories: %zu %s%s%s%s%s",
+		why, what, r->added, str_plural(r->added, "dataset"),
+		r->added > 0 ? ", none marked current (--current)" : "", left,
+		last != NULL ? "\n" : "", last != NULL ? last : "");
+}
+
+/* Make r->ix from the dataset directories. */
+static int
+remake(struct remake *r, struct error *err)
+{
+	int rc = -1;
+
+	r->ix = index_new(err);
+	r->tree = r->ix != NULL ? kvtree_new(err) : NULL;
+	if (r->tree != NULL)
+		rc = take_all(r, err);
+	kvtree_free(r->tree);
+	buf_free(&r->raw);
+	if (rc < 0) {
+		index_free(r->ix);
+		r->ix = NULL;
+	}
+	return rc;
+}
+
+struct index *
+catalogue_read(struct catalogue *c, struct error *err)
+{
+	enum catalogue_state state = CATALOGUE_GOOD;
+	struct remake r = { .c = c };
+	struct error why = ERROR_INIT;
+	struct index *ix = NULL;
+
+	if (catalogue_load(c, &ix, &state, &why) < 0) {
+		if (err != NULL)
+			*err = why;
+		return NULL;
+	}
+	if (ix != NULL)
+		return ix;
+	if (remake(&r, err) < 0)
+		return NULL;
+	if (state == CATALOGUE_DAMAGED) {
+		tell(&r, why.text, "this list is made",
+		     "the next change of the index keeps the damaged file as " CATALOGUE_INDEX
+		     ".bak and writes a new one");
+		return r.ix;
+	}
+	if (r.added + r.left > 0) {
+		tell(&r, "there is no " CATALOGUE_INDEX, "this list is made",
+		     NULL);
+		return r.ix;
+	}
+	index_free(r.ix);
+	error_set(err, ERROR_ABSENT,
+		  "%s: no index and no datasets: is this the prefix directory "
+		  "of a job? name another with --prefix DIR",
+		  c->path);
+	return NULL;
+}
+
+/* --- Changes --- */
+
+/* Take the name of the damaged index for a copy; `to`: which. */
+static int
+back_up(struct catalogue *c, char *to, size_t size, struct error *err)
+{
+	struct stat st;
+	int rc = -1;
+
+	for (int n = 0; n < BACKUPS_MAX; n++) {
+		if (n == 0)
+			snprintf(to, size, "%s.bak", CATALOGUE_INDEX);
+		else
+			snprintf(to, size, "%s.bak.%d", CATALOGUE_INDEX, n);
+		/* A link, so that at no moment there is no index. */
+		rc = linkat(c->scr_fd, CATALOGUE_INDEX, c->scr_fd, to, 0);
+		if (rc == 0 || errno == EEXIST) {
+			if (rc == 0)
+				return io_sync_dir(c->scr_fd, to, err);
+			continue;
+		}
+		/* No hard links here: the name itself.  Nobody else looks for
+		 * a name for a backup: we hold the lock. */
+		if (fstatat(c->scr_fd, to, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			continue;
+		if (renameat(c->scr_fd, CATALOGUE_INDEX, c->scr_fd, to) == 0)
+			return io_sync_dir(c->scr_fd, to, err);
+		break;
+	}
+	return error_sys(err, "%s/.scr/%s: cannot keep the index as %s",
+			 c->path, CATALOGUE_INDEX, to);
+}
+
+/* Has this very file been kept already, by a run that came no further? */
+static bool
+kept_before(struct catalogue *c)
+{
+	struct stat now, bak;
+
+	return fstatat(c->scr_fd, CATALOGUE_INDEX, &now, AT_SYMLINK_NOFOLLOW) ==
+		       0 &&
+	       fstatat(c->scr_fd, CATALOGUE_INDEX ".bak", &bak,
+		       AT_SYMLINK_NOFOLLOW) == 0 &&
+	       now.st_dev == bak.st_dev && now.st_ino == bak.st_ino;
+}
+
+/* Write `r` or `ix`: an index that is damaged, or an old one, is kept first. */
+static int
+write_index(struct catalogue *c, struct index *ix, const struct remake *r,
+	    enum catalogue_state state, const char *why, struct error *err)
+{
+	char kept[64] = CATALOGUE_INDEX ".bak", last[128];
+	struct kvtree *tree = index_tree(ix, err);
+
+	if (tree == NULL)
+		return -1;
+	if ((state == CATALOGUE_DAMAGED || state == CATALOGUE_OLD) &&
+	    !kept_before(c) && back_up(c, kept, sizeof(kept), err) < 0)
+		return -1;
+	if (kvtree_write_file(tree, c->scr_fd, CATALOGUE_INDEX, err) < 0)
+		return error_wrap(err, "%s/.scr", c->path);
+	snprintf(last, sizeof(last), "the damaged file is kept as %s", kept);
+	if (state == CATALOGUE_DAMAGED)
+		tell(r, why, "a new index was made", last);
+	else if (state == CATALOGUE_OLD)
+		catalogue_notify(c,
+				 "%s was of SCR 1.1.8: it is kept as %s, and a "
+				 "new one with the same datasets was made",
+				 CATALOGUE_INDEX, kept);
+	else if (state == CATALOGUE_MISSING && r->added + r->left > 0)
+		tell(r, "there was no " CATALOGUE_INDEX, "a new index was made",
+		     NULL);
+	return 0;
+}
+
+/* Wait for the lock of the index: a descriptor, or -2 where the file system
+ * has no locks, and LLNL's own library works without any, too. */
+static int
+lock_index(struct catalogue *c, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int fd = io_lock(c->scr_fd, CATALOGUE_LOCK, true, &why);
+
+	if (fd >= 0)
+		return fd;
+	if (catalogue_no_locks(&why))
+		return -2;
+	if (err != NULL)
+		*err = why;
+	error_wrap(err, "%s/.scr", c->path);
+	return -1;
+}
+
+int
+catalogue_change(struct catalogue *c,
+		 int (*change)(struct index *ix, void *arg, struct error *err),
+		 void *arg, struct error *err)
+{
+	enum catalogue_state state = CATALOGUE_GOOD;
+	struct remake r = { .c = c };
+	struct error why = ERROR_INIT;
+	struct index *ix = NULL;
+	int lock = -1, rc = -1;
+
+	if (catalogue_open_scr(c, true, err) < 0)
+		return -1;
+	lock = lock_index(c, err);
+	if (lock == -1)
+		return -1;
+	if (catalogue_load(c, &ix, &state, &why) < 0) {
+		if (err != NULL)
+			*err = why;
+		goto out;
+	}
+	if (ix == NULL) {
+		if (remake(&r, err) < 0)
+			goto out;
+		ix = r.ix;
+	}
+	rc = change(ix, arg, err);
+	/* A damaged index is repaired even where nothing else is to do. */
+	if (rc == 0 || (rc > 0 && state == CATALOGUE_DAMAGED))
+		rc = write_index(c, ix, &r, state, why.text, err);
+	else if (rc > 0)
+		rc = 0;
+out:
+	index_free(ix);
+	if (lock >= 0)
+		close(lock);
+	return rc;
+}

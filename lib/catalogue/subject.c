@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * subject.c - from arguments to a dataset, its locks and its plan.
+ */
+#include "catalogue/subject.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "error.h"
+#include "mem.h"
+#include "path.h"
+#include "rescue/plan.h"
+#include "str.h"
+
+/* The lock of one metadata directory. */
+struct subject_lock {
+	int dirfd, lock;
+};
+
+static int
+subject_init(struct subject *s, struct error *err)
+{
+	*s = (struct subject){ .id = -1, .arena = arena_new() };
+	if (s->arena == NULL)
+		return error_no_memory(err);
+	return survey_caches_init(&s->caches, err);
+}
+
+void
+subject_fini(struct subject *s)
+{
+	for (size_t i = 0; i < s->nlocks; i++) {
+		catalogue_unlock(s->locks[i].dirfd, s->locks[i].lock);
+		close(s->locks[i].dirfd);
+	}
+	mem_free(s->locks);
+	survey_caches_fini(&s->caches);
+	arena_free(s->arena);
+	*s = (struct subject){ .id = -1 };
+}
+
+/* --- Names, numbers, directories --- */
+
+/* A name may stand in the index, but also in a summary or flush.scr only: then
+ * the dataset has just been scavenged. */
+static int
+by_name(struct subject *s, const char *prefix, const char *name,
+	struct error *err)
+{
+	const struct survey_entry *e = NULL;
+	struct error why = ERROR_INIT;
+	struct survey all;
+	char shown[256];
+	int rc = survey_init(&all, prefix, err);
+
+	s->kind = SUBJECT_PREFIX;
+	s->prefix = prefix;
+	if (rc == 0) {
+		e = survey_find(&all, name, &why);
+		if (e != NULL)
+			s->id = e->id;
+		else
+			rc = error_set(
+				err, ERROR_ABSENT,
+				"%s: no dataset of this name or number "
+				"in %s: scr_inspect shows what is there",
+				str_printable(shown, sizeof(shown), name),
+				prefix);
+	}
+	survey_fini(&all);
+	return rc;
+}
+
+/* All that was found in s->caches must be one dataset. */
+static int
+by_caches(struct subject *s, struct error *err)
+{
+	const struct survey_group *g = s->caches.groups;
+
+	if (s->caches.count > 1)
+		return error_set(err, ERROR_USAGE,
+				 "%zu datasets lie there, scr.dataset.%" PRId64
+				 " of %s the first: name the directories of "
+				 "one",
+				 s->caches.count, g->id, g->job);
+	s->kind = SUBJECT_CACHES;
+	s->id = g->id;
+	s->dirs = g->dirs;
+	s->ndirs = g->ndirs;
+	return 0;
+}
+
+static int
+by_dirs(struct subject *s, const char *const *args, size_t count,
+	struct error *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct error why = ERROR_INIT;
+		size_t found = 0;
+
+		if (survey_caches_add(&s->caches, args[i], &found, &why) < 0 &&
+		    why.kind != ERROR_ABSENT)
+			return error_set(err, why.kind, "%s", why.text);
+		if (found == 0)
+			return error_set(err, ERROR_USAGE,
+					 "%s: no dataset directory of a cache; "
+					 "several arguments must be those, of "
+					 "one dataset",
+					 args[i]);
+	}
+	return by_caches(s, err);
+}
+
+int
+subject_find(struct subject *s, const char *prefix, const char *const *args,
+	     size_t count, struct error *err)
+{
+	struct survey_place at = { .kind = SURVEY_FILE };
+	struct error why = ERROR_INIT;
+	size_t found = 0;
+	int rc = -1;
+
+	if (subject_init(s, err) < 0)
+		return -1;
+	if (count > 1)
+		return by_dirs(s, args, count, err);
+	rc = survey_look(args[0], s->arena, &at, &why);
+	if (rc < 0 && why.kind != ERROR_ABSENT)
+		return error_set(err, why.kind, "%s", why.text);
+	if (rc == 0 && at.kind == SURVEY_DATASET) {
+		s->kind = SUBJECT_PREFIX;
+		s->prefix = at.prefix;
+		s->id = at.id;
+		return 0;
+	}
+	if (rc == 0 && at.kind == SURVEY_CACHE)
+		return by_dirs(s, args, 1, err);
+	/* A checkpoint is often called what its directory is called: the name
+	 * goes first, then what may lie below the directory. */
+	if (by_name(s, prefix, args[0], err) == 0)
+		return 0;
+	if (rc < 0 || at.kind != SURVEY_OTHER)
+		return -1;
+	if (survey_caches_add(&s->caches, args[0], &found, &why) < 0 ||
+	    found == 0)
+		return -1;
+	error_clear(err);
+	return by_caches(s, err);
+}
+
+/* --- Files given by hand --- */
+
+static int
+check_name(enum redset_type type, const char *name, struct error *err)
+{
+	struct redset_name n;
+	size_t stem = 0;
+
+	if (!redset_name_parse(path_base(name), &n, &stem))
+		return error_set(err, ERROR_USAGE,
+				 "%s: not the name of a redundancy file", name);
+	if (!n.descriptor && n.type != type)
+		return error_set(
+			err, ERROR_USAGE, "%s: a file of type %s, not %s", name,
+			redset_type_name(n.type), redset_type_name(type));
+	return 0;
+}
+
+/* Shorten `dir` until `name` lies below it. */
+static void
+cut_dir(char *dir, const char *name)
+{
+	while (dir[0] != '\0' && path_below(name, dir) == NULL) {
+		char *slash = strrchr(dir, '/');
+
+		*(slash != NULL ? slash : dir) = '\0';
+	}
+}
+
+/* The names in their normal form; *outside: one of them is not below the
+ * working directory. */
+static int
+take_names(struct subject *s, enum redset_type type, const char *const *args,
+	   bool *outside, struct error *err)
+{
+	struct buf norm = BUF_INIT;
+	int rc = -1;
+
+	for (size_t i = 0; i < s->nnames; i++) {
+		if (check_name(type, args[i], err) < 0 ||
+		    path_normal(args[i], &norm, err) < 0)
+			goto out;
+		*outside = *outside || !path_is_clean(norm.data);
+		s->names[i] = arena_strdup(s->arena, norm.data);
+		if (s->names[i] == NULL) {
+			error_no_memory(err);
+			goto out;
+		}
+	}
+	rc = 0;
+out:
+	buf_free(&norm);
+	return rc;
+}
+
+/* Find the directory that all names share: "." where they are below the
+ * working directory, as LLNL's tools want them. */
+static int
+split_names(struct subject *s, bool outside, struct error *err)
+{
+	char *dir = NULL, *slash = NULL;
+
+	s->dir = ".";
+	if (!outside)
+		return 0;
+	dir = arena_strdup(s->arena, s->names[0]);
+	if (dir == NULL)
+		return error_no_memory(err);
+	slash = strrchr(dir, '/');
+	*(slash != NULL ? slash : dir) = '\0';
+	for (size_t i = 0; i < s->nnames; i++)
+		cut_dir(dir, s->names[i]);
+	if (dir[0] == '\0')
+		return error_set(err, ERROR_USAGE,
+				 "%s and %s: not in one directory", s->names[0],
+				 s->names[s->nnames - 1]);
+	for (size_t i = 0; i < s->nnames; i++)
+		s->names[i] = path_below(s->names[i], dir);
+	s->dir = dir;
+	return 0;
+}
+
+/* Does the first word say what follows? */
+static bool
+is_word(const char *text)
+{
+	static const char *const words[] = { "map", "xor", "rs", "partner" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (str_eq(text, words[i]))
+			return true;
+	return false;
+}
+
+int
+subject_find_files(struct subject *s, const char *prefix, enum redset_type type,
+		   const char *const *args, size_t count, struct error *err)
+{
+	struct survey_place at;
+	bool outside = false;
+
+	if (subject_init(s, err) < 0)
+		return -1;
+	s->kind = SUBJECT_FILES;
+	if (count > 0 && is_word(args[0])) {
+		s->map = str_eq(args[0], "map");
+		args++;
+		count--;
+	}
+	if (count == 0)
+		return error_set(err, ERROR_USAGE, "no redundancy file given");
+	s->nnames = count;
+	s->names = arena_alloc(s->arena, count, sizeof(*s->names));
+	if (s->names == NULL)
+		return error_no_memory(err);
+	if (take_names(s, type, args, &outside, err) < 0 ||
+	    split_names(s, outside, err) < 0 ||
+	    survey_look(s->dir, s->arena, &at, err) < 0)
+		return -1;
+	s->prefix = prefix;
+	if (prefix == NULL && at.kind == SURVEY_DATASET)
+		s->prefix = at.prefix;
+	return 0;
+}
+
+/* --- Locks --- */
+
+/* A directory that is not there is left to the plan to tell. */
+static int
+lock_dir(struct subject *s, const char *dir, const struct catalogue_options *o,
+	 struct error *err)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), lock = -1;
+
+	if (fd < 0)
+		return 0;
+	lock = catalogue_lock(fd, dir, o, err);
+	if (lock == -1) {
+		close(fd);
+		return -1;
+	}
+	s->locks[s->nlocks++] = (struct subject_lock){ fd, lock };
+	return 0;
+}
+
+int
+subject_lock(struct subject *s, const struct catalogue_options *o,
+	     struct error *err)
+{
+	const char *dir = s->dir;
+
+	s->locks = mem_calloc(s->ndirs + 1, sizeof(*s->locks));
+	if (s->locks == NULL)
+		return error_no_memory(err);
+	if (s->kind == SUBJECT_PREFIX)
+		dir = arena_printf(s->arena, "%s/.scr/scr.dataset.%" PRId64,
+				   s->prefix, s->id);
+	if (s->kind != SUBJECT_CACHES)
+		return dir == NULL ? error_no_memory(err)
+				   : lock_dir(s, dir, o, err);
+	for (size_t i = 0; i < s->ndirs; i++) {
+		dir = arena_printf(s->arena, "%s/.scr", s->dirs[i]);
+		if (dir == NULL)
+			return error_no_memory(err);
+		if (lock_dir(s, dir, o, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* --- The plan --- */
+
+struct plan *
+subject_plan(const struct subject *s, bool checksums,
+	     const struct catalogue_options *o, struct error *err)
+{
+	const struct plan_options po = {
+		.flags = PLAN_HEADERS | (checksums ? PLAN_CHECKSUMS : 0u),
+		.moved_from = o->moved_from,
+		.par = o->par,
+		.progress = o->progress,
+	};
+	struct error why = ERROR_INIT;
+	struct catalogue *c = NULL;
+	struct plan *p = NULL;
+
+	if (s->kind == SUBJECT_FILES)
+		return plan_files(s->dir, s->prefix, s->names, s->nnames,
+				  s->map, &po, err);
+	if (s->kind == SUBJECT_CACHES)
+		return plan_caches(s->dirs, s->ndirs, &po, err);
+	c = catalogue_open(s->prefix, err);
+	if (c == NULL)
+		return NULL;
+	p = catalogue_plan(c, s->id, po.flags, o, &why);
+	catalogue_close(c);
+	if (p == NULL && why.kind == ERROR_ABSENT)
+		error_set(err, ERROR_ABSENT,
+			  "%s: there is nothing to rebuild it from; scr_index "
+			  "--verify checks what was flushed",
+			  why.text);
+	else if (p == NULL)
+		error_set(err, why.kind, "%s", why.text);
+	return p;
+}
+
+int
+subject_add_rebuilt(struct subject *s, const struct plan *p, struct error *err)
+{
+	const char **names = NULL;
+	size_t n = 0;
+
+	if (s->kind != SUBJECT_FILES)
+		return 0;
+	for (size_t i = 0; i < p->nsets; i++)
+		n += p->sets[i].n;
+	names = arena_alloc(s->arena, n + 1, sizeof(*names));
+	if (names == NULL)
+		return error_no_memory(err);
+	n = 0;
+	for (size_t i = 0; i < p->nsets; i++) {
+		for (uint32_t m = 0; m < p->sets[i].n; m++) {
+			const char *name = p->sets[i].members[m].name;
+
+			if (name == NULL)
+				continue;
+			names[n] = arena_strdup(s->arena, name);
+			if (names[n++] == NULL)
+				return error_no_memory(err);
+		}
+	}
+	s->names = names;
+	s->nnames = n;
+	return 0;
+}

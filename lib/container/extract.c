@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "container/extract.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "error.h"
+#include "map.h"
+#include "mem.h"
+#include "path.h"
+#include "progress.h"
+#include "str.h"
+#include "transfer/target.h"
+#include "transfer/transfer.h"
+
+#define SHOWN_MAX 512
+
+/* Bytes written at a time. */
+#define CAT_BLOCK ((size_t)1 << 20)
+
+/* --- Which --- */
+
+static int
+choose(const struct packed *p, const struct map *by, const char *name,
+       bool *only, struct error *err)
+{
+	size_t at = map_get(by, name), found = 0;
+	char shown[SHOWN_MAX];
+
+	if (at != MAP_NONE) {
+		only[at] = true;
+		return 0;
+	}
+	for (size_t i = 0; i < p->map.nfiles; i++)
+		if (str_glob(p->map.files[i].path, name)) {
+			only[i] = true;
+			found++;
+		}
+	if (found > 0)
+		return 0;
+	return error_set(err, ERROR_ABSENT, "%s: no file of dataset %s",
+			 str_printable(shown, sizeof(shown), name), p->name);
+}
+
+int
+extract_choose(const struct packed *p, const char *const *names, size_t count,
+	       bool *only, struct error *err)
+{
+	struct map *by = NULL;
+	int rc = 0;
+
+	if (count == 0) {
+		memset(only, true, p->map.nfiles);
+		return 0;
+	}
+	by = segmap_by_path(&p->map);
+	if (by == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = choose(p, by, names[i], only, err);
+	map_free(by);
+	return rc;
+}
+
+/* --- One --- */
+
+static int
+write_all(int fd, const unsigned char *data, size_t len, struct error *err)
+{
+	while (len > 0) {
+		ssize_t n = write(fd, data, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return error_sys(err, "cannot write the file's bytes");
+		data += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static int
+copy_out(const struct stripe *s, uint64_t size, int fd,
+	 struct stripe_cache *cache, unsigned char *block,
+	 const struct catalogue_options *o, struct error *err)
+{
+	for (uint64_t off = 0; off < size; off += CAT_BLOCK) {
+		size_t len = size - off < CAT_BLOCK ? (size_t)(size - off)
+						    : CAT_BLOCK;
+
+		if (o->stop != NULL && o->stop()) {
+			errno = EINTR;
+			return error_sys(err, "stopped");
+		}
+		if (stripe_read(s, cache, off, block, len, err) < 0 ||
+		    write_all(fd, block, len, err) < 0)
+			return -1;
+		progress_add(o->progress, len);
+	}
+	return 0;
+}
+
+int
+extract_cat(const struct packed *p, size_t file, int fd,
+	    const struct catalogue_options *o, struct error *err)
+{
+	const struct segmap_file *f = &p->map.files[file];
+	struct stripe_sum sum = { .size = 0 };
+	struct stripe_cache *cache = stripe_cache_new(16, false, &sum);
+	unsigned char *block = mem_aligned(4096, CAT_BLOCK);
+	struct arena *arena = arena_new();
+	struct stripe s = { 0, NULL };
+	int rc = -1;
+
+	if (cache == NULL || block == NULL || arena == NULL) {
+		error_no_memory(err);
+		goto out;
+	}
+	if (packed_refuse_marked(p, err) < 0 ||
+	    packed_measure(p, file, err) < 0)
+		goto out;
+	sum.size = f->size;
+	progress_expect(o->progress, f->size);
+	if (packed_file(p, file, arena, &s, err) < 0 ||
+	    copy_out(&s, f->size, fd, cache, block, o, err) < 0)
+		goto out;
+	stripe_cache_drop(cache);
+	rc = f->has_crc && sum.crc != f->crc ? segmap_wrong_sum(f, sum.crc, err)
+					     : 0;
+out:
+	stripe_cache_free(cache); /* it still looks at the parts */
+	arena_free(arena);
+	mem_free(block);
+	return rc;
+}
+
+/* --- Many --- */
+
+struct extraction {
+	const struct packed *p;
+	const struct catalogue_options *o;
+	int dir;
+	struct pathcache *parents;
+	struct targets targets;
+	struct arena *arena;
+	struct stripe from, to; /* the files wanted, end to end */
+	uint64_t len;
+};
+
+/* What is there already, be it a link, is left unless `force` and a file. */
+static int
+in_the_way(struct extraction *x, const struct segmap_file *f, bool force,
+	   struct error *err)
+{
+	struct error why = ERROR_INIT;
+	char shown[SHOWN_MAX];
+	const char *base = NULL;
+	struct stat st;
+	int parent = -1, rc = 0;
+
+	if (pathcache_vacant(x->parents, f->path))
+		return 0;
+	parent = pathcache_parent(x->parents, f->path, &base, &why);
+	if (parent < 0 && why.kind == ERROR_ABSENT)
+		return 0;
+	if (parent < 0)
+		return error_set(err, why.kind, "%s", why.text);
+	if (fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (errno != ENOENT)
+			rc = error_sys(err, "%s: cannot stat", f->path);
+	} else if (!force || !S_ISREG(st.st_mode)) {
+		errno = EEXIST;
+		rc = error_sys(err, "%s (--force replaces files)",
+			       str_printable(shown, sizeof(shown), f->path));
+	}
+	return rc;
+}
+
+/* Add a part of a file that begins at `at`: to the last one, where it goes on
+ * in the same container. */
+static void
+add_part(struct stripe *to, const struct stripe_part *part, uint64_t at)
+{
+	struct stripe_part *last =
+		to->nparts > 0 ? &to->parts[to->nparts - 1] : NULL;
+
+	assert(to->parts != NULL);
+	if (last != NULL && last->path == part->path &&
+	    last->off + last->len == part->off &&
+	    last->start + last->len == at + part->start) {
+		last->len += part->len;
+		return;
+	}
+	to->parts[to->nparts] = *part;
+	to->parts[to->nparts].start += at;
+	to->parts[to->nparts++].sum = STRIPE_NO_SUM;
+}
+
+static int
+add_file(struct extraction *x, size_t i, bool force, struct error *err)
+{
+	const struct packed *p = x->p;
+	const struct segmap_file *f = &p->map.files[i];
+	const struct target *t = NULL;
+	struct stripe s = { 0, NULL };
+
+	if (packed_measure(p, i, err) < 0 || in_the_way(x, f, force, err) < 0)
+		return -1;
+	t = targets_add(&x->targets,
+			&(struct target){
+				.kind = TARGET_FILE,
+				.filled = true,
+				.dirfd = x->dir,
+				.path = f->path,
+				.size = f->size,
+				.attr = i < p->hidden.nattrs
+						? &p->hidden.attrs[i]
+						: NULL,
+			},
+			err);
+	if (t == NULL || packed_file(p, i, x->arena, &s, err) < 0)
+		return -1;
+	for (size_t k = 0; k < s.nparts; k++)
+		add_part(&x->from, &s.parts[k], x->len);
+	if (f->size > 0)
+		x->to.parts[x->to.nparts++] = (struct stripe_part){
+			.start = x->len,
+			.len = f->size,
+			.dirfd = x->dir,
+			.path = f->path,
+			.sum = i,
+			.file = (size_t)(t - x->targets.list),
+		};
+	x->len += f->size;
+	return 0;
+}
+
+static int
+copy_all(struct extraction *x, struct error *err)
+{
+	const struct segmap *m = &x->p->map;
+	struct transfer_options t = {
+		.par = x->o->par,
+		.memory = x->o->memory,
+		.progress = x->o->progress,
+		.stop = x->o->stop,
+		.sums_to = mem_calloc(m->nfiles + 1, sizeof(*t.sums_to)),
+	};
+	int rc = -1;
+
+	if (t.sums_to == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < m->nfiles; i++)
+		t.sums_to[i].size = m->files[i].size;
+	progress_expect(t.progress, x->len);
+	/* Preparing takes away what an interrupted run left: that is room. */
+	if (targets_prepare(&x->targets, x->o->par, err) < 0 ||
+	    targets_check_space(&x->targets, err) < 0 ||
+	    targets_transfer(&x->targets, &x->from, &x->to, x->len, &t, err) <
+		    0)
+		goto out;
+	rc = 0;
+	for (size_t k = 0; k < x->to.nparts && rc == 0; k++) {
+		size_t i = x->to.parts[k].sum;
+
+		if (m->files[i].has_crc && t.sums_to[i].crc != m->files[i].crc)
+			rc = segmap_wrong_sum(&m->files[i], t.sums_to[i].crc,
+					      err);
+	}
+	if (rc == 0)
+		rc = targets_commit(&x->targets, x->o->par, err);
+out:
+	mem_free(t.sums_to);
+	return rc;
+}
+
+static int
+list_all(struct extraction *x, const bool *only, bool force, size_t *count,
+	 struct error *err)
+{
+	const struct segmap *m = &x->p->map;
+
+	x->from.parts = arena_alloc(x->arena, m->nsegs + m->nfiles + 1,
+				    sizeof(*x->from.parts));
+	x->to.parts =
+		arena_alloc(x->arena, m->nfiles + 1, sizeof(*x->to.parts));
+	if (x->from.parts == NULL || x->to.parts == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < m->nfiles; i++) {
+		if (!only[i])
+			continue;
+		(*count)++;
+		if (add_file(x, i, force, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+extract_files(const struct packed *p, const bool *only, const char *dir,
+	      bool force, const struct catalogue_options *o, size_t *count,
+	      uint64_t *bytes, struct error *err)
+{
+	struct extraction x = { .p = p, .o = o, .dir = -1 };
+	int rc = -1;
+
+	*count = 0;
+	*bytes = 0;
+	if (packed_refuse_marked(p, err) < 0 ||
+	    targets_init(&x.targets, err) < 0)
+		return -1;
+	x.arena = arena_new();
+	if (x.arena == NULL) {
+		error_no_memory(err);
+		goto out;
+	}
+	if (mkdir(dir, 0777) < 0 && errno != EEXIST) {
+		error_sys(err, "%s: cannot make", dir);
+		goto out;
+	}
+	x.dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (x.dir < 0) {
+		error_sys(err, "%s: cannot open", dir);
+		goto out;
+	}
+	x.parents = pathcache_new(x.dir);
+	if (x.parents == NULL)
+		error_no_memory(err);
+	else if (list_all(&x, only, force, count, err) == 0 &&
+		 copy_all(&x, err) == 0)
+		rc = 0;
+	*bytes = x.len;
+out:
+	targets_discard(&x.targets);
+	targets_fini(&x.targets);
+	pathcache_free(x.parents);
+	if (x.dir >= 0)
+		close(x.dir);
+	arena_free(x.arena);
+	return rc;
+}

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pack.c - files into containers.
+ *
+ *   look     all files there, as long as recorded; attributes kept
+ *   cut      order, segment map, room on the file system
+ *   write    files -> containers, summing up both
+ *   confirm  containers read again, sums compared
+ *   switch   packed.*.scr, parts of rank2file, and by one rename its top file
+ *   sweep    originals away
+ */
+#include "container/pack.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "catalogue/catalogue_impl.h"
+#include "container/pack_impl.h"
+#include "error.h"
+#include "io.h"
+#include "map.h"
+#include "mem.h"
+#include "meta/kvtree.h"
+#include "path.h"
+#include "progress.h"
+#include "str.h"
+#include "transfer/transfer.h"
+
+#define SHOWN_MAX 512
+
+void
+pack_fini(struct packing *w)
+{
+	segmap_free(&w->map);
+	hidden_free(&w->hidden);
+	mem_free(w->stats);
+	mem_free(w->file_sums);
+	mem_free(w->container_sums);
+	mem_free(w->red_stats);
+	mem_free(w->from);
+	pathcache_free(w->parents);
+	pathcache_free(w->meta);
+	arena_free(w->arena);
+	*w = (struct packing){ .arena = NULL };
+}
+
+/* --- Looking --- */
+
+/* Why a file cannot be packed. */
+static int
+bad_file(const struct segmap_file *f, const char *why, struct error *err)
+{
+	char shown[SHOWN_MAX];
+
+	return error_set(err, ERROR_DAMAGED, "%s (rank %" PRIu32 "): %s",
+			 str_printable(shown, sizeof(shown), f->path), f->rank,
+			 why);
+}
+
+/* stat one file: a plain one, through no link, as long as recorded. */
+static int
+look_at(struct packing *w, size_t i, struct error *err)
+{
+	struct segmap_file *f = &w->map.files[i];
+	struct error why = ERROR_INIT;
+	struct stat *st = &w->stats[i];
+	const char *base = NULL;
+	int parent = pathcache_parent(w->parents, f->path, &base, &why);
+	char text[128];
+
+	if (parent < 0)
+		return why.kind == ERROR_ABSENT
+			       ? bad_file(f, "missing", err)
+			       : error_set(err, why.kind, "%s", why.text);
+	if (fstatat(parent, base, st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT
+			       ? bad_file(f, "missing", err)
+			       : error_sys(err, "%s: cannot stat", f->path);
+	if (!S_ISREG(st->st_mode))
+		return bad_file(f,
+				"not a plain file, and nothing else can be "
+				"packed",
+				err);
+	if (f->has_size && f->size != (uint64_t)st->st_size) {
+		snprintf(text, sizeof(text),
+			 "%" PRIu64 " bytes long, should be %" PRIu64,
+			 (uint64_t)st->st_size, f->size);
+		return bad_file(f, text, err);
+	}
+	f->size = (uint64_t)st->st_size;
+	f->has_size = true;
+	attr_from_stat(&w->hidden.attrs[i], st);
+	return 0;
+}
+
+/* Two ranks that name one file would have it twice, and get one back. */
+static int
+refuse_twins(const struct packing *w, struct error *err)
+{
+	struct map *by = map_new();
+	char shown[SHOWN_MAX];
+	int rc = 0;
+
+	if (by == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < w->map.nfiles && rc == 0; i++) {
+		const struct segmap_file *f = &w->map.files[i];
+		size_t twin = map_get(by, f->path);
+
+		if (twin != MAP_NONE)
+			rc = error_set(
+				err, ERROR_USAGE,
+				"%s: is a file of rank %" PRIu32
+				" and of rank %" PRIu32 ": cannot be packed",
+				str_printable(shown, sizeof(shown), f->path),
+				w->map.files[twin].rank, f->rank);
+		else if (map_put(by, f->path, i) < 0)
+			rc = error_no_memory(err);
+	}
+	map_free(by);
+	return rc;
+}
+
+static int
+look(struct packing *w, struct error *err)
+{
+	const struct segmap *from = &w->p->map;
+
+	for (size_t i = 0; i < w->p->r2f.nranks; i++)
+		if (!w->p->r2f.ranks[i].present ||
+		    w->p->r2f.ranks[i].expected > w->p->r2f.ranks[i].nfiles)
+			return error_set(err, ERROR_DAMAGED,
+					 "%s: does not know all files of rank "
+					 "%zu: build the dataset again "
+					 "(scr_index --build)",
+					 w->p->dir, i);
+	if (segmap_init(&w->map, from->nfiles, err) < 0 ||
+	    hidden_init(&w->hidden, err) < 0)
+		return -1;
+	w->stats = mem_calloc(from->nfiles + 1, sizeof(*w->stats));
+	w->hidden.attrs =
+		mem_calloc(from->nfiles + 1, sizeof(*w->hidden.attrs));
+	if (w->stats == NULL || w->hidden.attrs == NULL)
+		return error_no_memory(err);
+	w->map.nfiles = w->hidden.nattrs = from->nfiles;
+	memcpy(w->map.files, from->files, from->nfiles * sizeof(*from->files));
+	if (refuse_twins(w, err) < 0)
+		return -1;
+	w->distinct = true;
+	if (pack_sort(w, err) < 0)
+		return -1;
+	for (size_t i = 0; i < w->map.nfiles; i++)
+		if (look_at(w, i, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* --- Room --- */
+
+int
+pack_check_room(int fd, uint64_t need, const char *what, struct error *err)
+{
+	struct statvfs fs;
+	char a[32], b[32];
+	uint64_t have = 0;
+
+	if (fstatvfs(fd, &fs) < 0 || fs.f_blocks == 0)
+		return 0; /* some file systems do not tell */
+	have = (uint64_t)fs.f_bavail * fs.f_frsize;
+	if (have >= need)
+		return 0;
+	errno = ENOSPC;
+	return error_sys(err, "%s needed for %s, %s free",
+			 str_bytes(a, sizeof(a), need), what,
+			 str_bytes(b, sizeof(b), have));
+}
+
+/* --- Writing --- */
+
+/* Nobody wrote to the originals meanwhile? */
+static int
+look_again(const struct packing *w, struct error *err)
+{
+	char shown[SHOWN_MAX];
+
+	for (size_t i = 0; i < w->map.nfiles; i++) {
+		const char *path = w->map.files[i].path, *base = NULL;
+		int parent = pathcache_parent(w->parents, path, &base, err);
+		struct stat st;
+
+		if (parent < 0)
+			return -1;
+		if (fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			return error_sys(err, "%s: cannot stat", path);
+		if (!pack_same_file(&st, &w->stats[i]))
+			return error_set(
+				err, ERROR_SYSTEM,
+				"%s: changed while it was packed",
+				str_printable(shown, sizeof(shown), path));
+	}
+	return 0;
+}
+
+/* --- Switching --- */
+
+int
+pack_switch(struct packing *w, bool plain, struct error *err)
+{
+	struct packed *p = w->p;
+	struct rank2file r;
+	int rc = -1;
+
+	if (segmap_write(&w->map, p->r2f.nranks, plain, &r, err) < 0)
+		return -1;
+	r.generation = p->r2f.unused;
+	r.uncounted = p->layout == 1;
+	r.distinct = w->distinct;
+	if ((plain ||
+	     hidden_store(&w->hidden, p->meta_fd, &w->map, &r, err) == 0) &&
+	    rank2file_store(p->meta_fd, p->base, &r, err) == 0 &&
+	    hidden_sweep(p->meta_fd, &r, err) == 0)
+		rc = 0;
+	/* Those of other generations are gone; this one is not to be written
+	 * over by the next switch of a repack. */
+	p->r2f.unused = r.generation == 0;
+	rank2file_free(&r);
+	return rc < 0 ? error_wrap(err, "%s", p->dir) : 0;
+}
+
+/* --- Sweeping --- */
+
+bool
+pack_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev &&
+	       a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Remove one original, unless it is no longer what was packed. */
+static int
+remove_original(struct packing *w, struct pathcache *dir, const char *path,
+		const struct stat *was, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	const char *base = NULL;
+	int parent = pathcache_parent(dir, path, &base, &why);
+	struct stat st;
+	int rc = 0;
+
+	if (parent < 0)
+		return why.kind == ERROR_ABSENT
+			       ? 0
+			       : error_set(err, why.kind, "%s", why.text);
+	if (fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (errno != ENOENT)
+			rc = error_sys(err, "%s: cannot stat", path);
+	} else if (!pack_same_file(&st, was)) {
+		w->out->left++;
+		catalogue_say(w->po->o,
+			      "%s: changed since it was packed: left there",
+			      path);
+	} else if (unlinkat(parent, base, 0) < 0) {
+		rc = error_sys(err, "%s: cannot remove", path);
+	} else {
+		w->out->removed++;
+	}
+	return rc;
+}
+
+static int
+remove_originals(struct packing *w, struct error *err)
+{
+	/* Empty files stay what they are: they have no segment. */
+	for (size_t i = 0; i < w->map.nfiles; i++)
+		if (w->map.files[i].nsegs > 0 &&
+		    remove_original(w, w->parents, w->map.files[i].path,
+				    &w->stats[i], err) < 0)
+			return -1;
+	for (size_t i = 0; i < w->hidden.nfiles; i++)
+		if (remove_original(w, w->meta, w->hidden.files[i].name,
+				    &w->red_stats[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+/* --- All of it --- */
+
+/* Metadata files that are packed, and there as files all the same. */
+static int
+sweep_hidden(struct packing *w, struct error *err)
+{
+	const struct packed *p = w->p;
+
+	for (size_t i = 0; i < p->hidden.nfiles; i++) {
+		const struct hidden_file *f = &p->hidden.files[i];
+		bool same = false;
+		struct stat st;
+
+		if (fstatat(p->meta_fd, f->name, &st, AT_SYMLINK_NOFOLLOW) <
+			    0 ||
+		    !S_ISREG(st.st_mode) ||
+		    (uint64_t)st.st_size != f->attr.size)
+			continue;
+		if (pack_compare_hidden(p, f, w->po->o, &same, err) < 0)
+			return -1;
+		if (same && remove_original(w, w->meta, f->name, &st, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* What an interrupted run left, and (not with --keep) originals that hold the
+ * very bytes that are packed, and have their times. */
+static int
+sweep_leftovers(struct packing *w, struct error *err)
+{
+	const struct packed *p = w->p;
+
+	w->out->done_before = true;
+	if (pack_sweep(p, &p->map, &p->hidden.red, &w->out->removed, err) < 0 ||
+	    pack_sweep_parts(p, err) < 0)
+		return -1;
+	if (w->po->keep)
+		return 0;
+	if (sweep_hidden(w, err) < 0)
+		return -1;
+	for (size_t i = 0; i < p->map.nfiles; i++) {
+		const struct segmap_file *f = &p->map.files[i];
+		const struct attr *a =
+			p->hidden.nattrs > i ? &p->hidden.attrs[i] : NULL;
+		struct stat st;
+		bool same = false;
+
+		if (pack_sweep_temp(p, f->path, err) < 0)
+			return -1;
+		if (f->nsegs == 0 || a == NULL || !a->has_times ||
+		    path_stat_beneath(p->file_fd, f->path, &st, NULL) < 0)
+			continue;
+		if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != f->size ||
+		    st.st_mtim.tv_sec != a->mtime.tv_sec ||
+		    st.st_mtim.tv_nsec != a->mtime.tv_nsec) {
+			w->out->left++;
+			continue;
+		}
+		if (pack_compare(p, i, w->po->o, &same, err) < 0)
+			return -1;
+		if (!same)
+			w->out->left++;
+		else if (remove_original(w, w->parents, f->path, &st, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* After a failure: what was written, unless the new map is in place. */
+static void
+take_back(const struct packing *w)
+{
+	const struct segmap none = { .ncontainers = 0 };
+	const struct packed *p = w->p;
+	struct rank2file now;
+
+	if (rank2file_load(p->meta_fd, p->base, &now, NULL) < 0)
+		return;
+	if (!segmap_is_packed(&now)) {
+		(void)pack_sweep(p, &none, &none, NULL, NULL);
+		(void)pack_sweep_parts(p, NULL);
+		if (p->layout == 3)
+			(void)unlinkat(p->root_fd, SEGMAP_DIR, AT_REMOVEDIR);
+	}
+	rank2file_free(&now);
+}
+
+/* What a copy in the old layout has besides. */
+static int
+finish_old(struct packing *w, struct error *err)
+{
+	return w->copied == NULL ? 0 : pack_old_finish(w, w->copied, err);
+}
+
+static int
+pack_new(struct packing *w, struct error *err)
+{
+	const struct pack_options *po = w->po;
+	struct packed *p = w->p;
+	const struct segmap none = { .ncontainers = 0 };
+	uint64_t size = po->size > 0 ? po->size : SEGMAP_SIZE_DEFAULT;
+
+	if (look(w, err) < 0 ||
+	    segmap_cut(&w->map, SEGMAP_DATA, size, 0, err) < 0 ||
+	    (po->redundancy && pack_hidden_list(w, size, err) < 0))
+		return -1;
+	if (pack_check_room(p->root_fd, w->map.bytes + w->hidden.red.bytes,
+			    "the containers", err) < 0)
+		return -1;
+	if (po->o->dry_run)
+		return 0;
+	if (pack_make_dir(p, err) < 0 ||
+	    pack_sweep(p, &none, &none, NULL, err) < 0 ||
+	    pack_sweep_parts(p, err) < 0 ||
+	    pack_write(w, &w->map, p->file_fd, err) < 0 ||
+	    (po->redundancy &&
+	     pack_write(w, &w->hidden.red, p->meta_fd, err) < 0) ||
+	    look_again(w, err) < 0 || finish_old(w, err) < 0 ||
+	    pack_switch(w, false, err) < 0) {
+		take_back(w);
+		return -1;
+	}
+	return po->keep ? 0 : remove_originals(w, err);
+}
+
+/* --layout 1: see pack_old.c. */
+static int
+pack_copy(struct packing *w, struct error *err)
+{
+	struct packed *p = w->p, q;
+	int rc = pack_old_open(&q, p, err);
+
+	w->p = &q;
+	w->copied = p;
+	if (rc == 0)
+		rc = pack_new(w, err);
+	w->p = p;
+	pack_old_close(&q);
+	return rc;
+}
+
+int
+pack(struct packed *p, const struct pack_options *po, struct pack_result *out,
+     struct error *err)
+{
+	struct packing w = {
+		.p = p,
+		.po = po,
+		.out = out,
+		.arena = arena_new(),
+	};
+	const struct segmap *m = p->is_packed ? &p->map : &w.map;
+	int rc = -1;
+
+	*out = (struct pack_result){ .files = 0 };
+	w.parents = pathcache_new(p->file_fd);
+	w.meta = pathcache_new(p->meta_fd);
+	if (w.arena == NULL || w.parents == NULL || w.meta == NULL)
+		error_no_memory(err);
+	else if (po->layout == 1 && p->layout == 3)
+		rc = pack_copy(&w, err);
+	else if (p->is_packed)
+		rc = po->o->dry_run ? 0 : sweep_leftovers(&w, err);
+	else
+		rc = pack_new(&w, err);
+	out->done_before = p->is_packed;
+	out->bytes = m->bytes;
+	out->containers = m->ncontainers + w.hidden.red.ncontainers;
+	out->hidden = w.hidden.nfiles;
+	for (size_t i = 0; i < m->nfiles; i++)
+		out->files += m->files[i].nsegs > 0;
+	pack_fini(&w);
+	return rc;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pack_compare.c - is the file at that path what is packed?
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "container/pack_impl.h"
+#include "error.h"
+#include "io.h"
+#include "meta/kvtree.h"
+#include "transfer/transfer.h"
+
+/* The checksum of a string of `len` bytes. */
+static int
+sum_of(const struct stripe *s, uint64_t len, const struct catalogue_options *o,
+       uint32_t *crc, struct error *err)
+{
+	struct stripe_sum sum = { .size = len };
+	const struct stripe none = { 0, NULL };
+	const struct transfer_options t = {
+		.par = o->par,
+		.memory = o->memory,
+		.sums = &sum,
+		.stop = o->stop,
+	};
+
+	if (transfer(s, &none, len, &t, err) < 0)
+		return -1;
+	*crc = sum.crc;
+	return 0;
+}
+
+int
+pack_compare(const struct packed *p, size_t file,
+	     const struct catalogue_options *o, bool *same, struct error *err)
+{
+	const struct segmap_file *f = &p->map.files[file];
+	struct stripe_part part = {
+		.len = f->size,
+		.dirfd = p->file_fd,
+		.path = f->path,
+	};
+	const struct stripe there = { f->size > 0, &part };
+	struct stripe packed = { 0, NULL };
+	struct arena *arena = NULL;
+	uint32_t has = 0, wants = f->crc;
+	int rc = sum_of(&there, f->size, o, &has, err);
+
+	if (rc == 0 && !f->has_crc) {
+		arena = arena_new();
+		rc = arena == NULL ? error_no_memory(err)
+				   : packed_file(p, file, arena, &packed, err);
+		if (rc == 0)
+			rc = sum_of(&packed, f->size, o, &wants, err);
+		arena_free(arena);
+	}
+	*same = rc == 0 && has == wants;
+	return rc;
+}
+
+/* A small one, which is packed as a tree. */
+static int
+compare_tree(const struct packed *p, const struct hidden_file *f, bool *same,
+	     struct error *err)
+{
+	struct buf there = BUF_INIT, packed = BUF_INIT;
+	int rc = io_read_file(p->meta_fd, f->name, KVTREE_MAX_ENCODED, &there,
+			      err);
+
+	if (rc == 0)
+		rc = kvtree_encode(f->tree, &packed, err);
+	*same = rc == 0 && there.len == packed.len &&
+		memcmp(there.data, packed.data, there.len) == 0;
+	buf_free(&packed);
+	buf_free(&there);
+	return rc;
+}
+
+int
+pack_compare_hidden(const struct packed *p, const struct hidden_file *f,
+		    const struct catalogue_options *o, bool *same,
+		    struct error *err)
+{
+	const struct segmap_file *s = NULL;
+	struct stripe_part part = { .dirfd = p->meta_fd, .path = f->name };
+	struct stripe there = { 1, &part };
+	uint32_t crc = 0;
+	int rc = 0;
+
+	if (f->tree != NULL)
+		return compare_tree(p, f, same, err);
+	s = &p->hidden.red.files[f->at];
+	part.len = s->size;
+	there.nparts = s->size > 0;
+	rc = sum_of(&there, s->size, o, &crc, err);
+	*same = rc == 0 && s->has_crc && crc == s->crc;
+	return rc;
+}

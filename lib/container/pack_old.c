@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pack_old.c - a packed copy in the layout of SCR 1.1.8, for that reader:
+ * PREFIX/scr.dataset.ID with containers, metadata and empty files
+ * (containers.md 1).  The dataset itself stays as it is.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "catalogue/catalogue_impl.h"
+#include "container/pack_impl.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/dataset.h"
+#include "meta/kvtree.h"
+#include "meta/summary.h"
+#include "path.h"
+
+#define OLD_RANKS "rank2file.scr"
+
+static int
+make_dir(int at, const char *name, int *fd, struct error *err)
+{
+	if (mkdirat(at, name, 0777) < 0 && errno != EEXIST)
+		return error_sys(err, "%s: cannot make", name);
+	*fd = path_open_beneath(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
+				0, err);
+	return *fd < 0 ? -1 : 0;
+}
+
+int
+pack_old_open(struct packed *q, const struct packed *p, struct error *err)
+{
+	*q = *p;
+	q->layout = 1;
+	q->is_packed = false;
+	q->base = OLD_RANKS;
+	q->r2f.unused = 0; /* nothing is there yet */
+	q->root_fd = q->meta_fd = -1;
+	q->root = arena_printf(p->arena, "scr.dataset.%" PRId64, p->id);
+	q->dir = arena_printf(p->arena, "scr.dataset.%" PRId64 "/" SEGMAP_DIR,
+			      p->id);
+	if (q->root == NULL || q->dir == NULL)
+		return error_no_memory(err);
+	if (p->is_packed)
+		return error_set(err, ERROR_USAGE,
+				 "%s: is packed already: unpack it first",
+				 p->name);
+	if (make_dir(p->prefix_fd, q->root, &q->root_fd, err) < 0 ||
+	    make_dir(q->root_fd, SEGMAP_DIR, &q->meta_fd, err) < 0)
+		return -1;
+	if (faccessat(q->meta_fd, OLD_RANKS, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+		errno = EEXIST;
+		return error_sys(err, "%s", q->root);
+	}
+	return 0;
+}
+
+void
+pack_old_close(struct packed *q)
+{
+	if (q->meta_fd >= 0)
+		close(q->meta_fd);
+	if (q->root_fd >= 0)
+		close(q->root_fd);
+}
+
+/* A file of no bytes has no segment: it is a file of its own. */
+static int
+make_empty(const struct packed *q, const char *path, const struct attr *a,
+	   struct error *err)
+{
+	const char *base = NULL;
+	int parent = path_open_parent(q->root_fd, path, true, 0777, &base, err);
+	int fd = -1, rc = -1;
+
+	if (parent < 0)
+		return -1;
+	fd = openat(parent, base,
+		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+		    0666);
+	if (fd < 0)
+		error_sys(err, "%s: cannot make", path);
+	else
+		rc = attr_apply(a, fd, path, err);
+	if (fd >= 0)
+		close(fd);
+	close(parent);
+	return rc;
+}
+
+/* The descriptor in the words of 1.1.8. */
+static int
+write_desc(struct kvtree *t, const struct dataset *d, struct error *err)
+{
+	if (kvtree_set_i64(t, "ID", d->id, err) < 0 ||
+	    (d->name != NULL && kvtree_set(t, "NAME", d->name, err) < 0) ||
+	    (d->created_us >= 0 &&
+	     kvtree_set_i64(t, "CREATED", d->created_us, err) < 0) ||
+	    (d->user != NULL && kvtree_set(t, "USER", d->user, err) < 0) ||
+	    (d->job_name != NULL &&
+	     kvtree_set(t, "JOBNAME", d->job_name, err) < 0) ||
+	    (d->job_id != NULL && kvtree_set(t, "JOBID", d->job_id, err) < 0) ||
+	    (d->cluster != NULL &&
+	     kvtree_set(t, "CLUSTER", d->cluster, err) < 0) ||
+	    (d->ckpt_id >= 0 &&
+	     kvtree_set_i64(t, "CKPT", d->ckpt_id, err) < 0) ||
+	    (d->files >= 0 && (kvtree_set_i64(t, "FILES", d->files, err) < 0 ||
+			       kvtree_set_u64(t, "SIZE", d->bytes, err) < 0)))
+		return -1;
+	return kvtree_set_u64(t, "COMPLETE", 1, err);
+}
+
+static int
+write_summary(const struct packed *q, const struct packed *p, struct error *err)
+{
+	struct kvtree *from = kvtree_read_file(p->meta_fd, SUMMARY_FILE, err);
+	struct kvtree *to = kvtree_new(err), *desc = NULL;
+	struct summary s;
+	struct dataset d;
+	int rc = -1;
+
+	if (from == NULL || to == NULL || summary_read(from, &s, err) < 0 ||
+	    dataset_read(s.desc, &d, err) < 0)
+		goto out;
+	desc = kvtree_put(to, "DSET", err);
+	if (desc != NULL && write_desc(desc, &d, err) == 0 &&
+	    kvtree_set_u64(to, "COMPLETE", 1, err) == 0 &&
+	    kvtree_set_u64(to, "VERSION", SUMMARY_VERSION, err) == 0)
+		rc = kvtree_write_file(to, q->meta_fd, SUMMARY_FILE, err);
+out:
+	kvtree_free(to);
+	kvtree_free(from);
+	return rc;
+}
+
+int
+pack_old_finish(const struct packing *w, const struct packed *p,
+		struct error *err)
+{
+	for (size_t i = 0; i < w->map.nfiles; i++)
+		if (w->map.files[i].size == 0 &&
+		    make_empty(w->p, w->map.files[i].path, &w->hidden.attrs[i],
+			       err) < 0)
+			return -1;
+	return write_summary(w->p, p, err);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pack_order.c - in which order the files of a dataset are packed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "catalogue/catalogue_impl.h"
+#include "container/pack_impl.h"
+#include "error.h"
+#include "mem.h"
+#include "meta/redset.h"
+#include "str.h"
+
+/* A file, its node and its place in the list as it is. */
+struct item {
+	struct segmap_file file;
+	uint32_t node;
+	size_t at;
+	const char *container; /* where it begins, or the one behind it */
+	size_t turn;	       /* of this one, where names do not tell */
+	uint64_t off;
+};
+
+static int
+by_node(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	if (x->node != y->node)
+		return x->node < y->node ? -1 : 1;
+	if (x->file.rank != y->file.rank)
+		return x->file.rank < y->file.rank ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* By number: "ctr.9.scr" before "ctr.10.scr". */
+static int
+by_place(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+	int c = 0;
+
+	if (x->turn != y->turn)
+		return x->turn < y->turn ? -1 : 1;
+	if (x->container != NULL && y->container != NULL)
+		c = str_natural(x->container, y->container);
+	if (c != 0)
+		return c;
+	if (x->off != y->off)
+		return x->off < y->off ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	return strcmp(x->file.path, y->file.path);
+}
+
+/*
+ * Which ranks shared a node no file says.  The members of a redundancy set are
+ * all on different nodes, though, and where all sets are of one size, and as
+ * large as there were nodes, the n-th members of all sets were together.  The
+ * names of the redundancy files tell all of that.
+ */
+struct nodes {
+	uint32_t *node; /* by rank; UINT32_MAX: not known */
+	size_t nranks, known;
+	uint32_t size; /* of all sets */
+	bool differ;
+};
+
+static void
+note_name(struct nodes *n, const char *name)
+{
+	struct redset_name r;
+
+	if (!redset_name_parse(name, &r, NULL) || r.descriptor || r.map ||
+	    r.rank >= n->nranks)
+		return;
+	n->differ = n->differ || r.members < 2 ||
+		    (n->size != 0 && r.members != n->size);
+	n->size = r.members;
+	n->known += n->node[r.rank] == UINT32_MAX;
+	n->node[r.rank] = r.member;
+}
+
+static int
+note_entry(void *arg, const char *name, struct error *err)
+{
+	(void)err;
+	note_name(arg, name);
+	return 0;
+}
+
+static int
+find_nodes(struct packing *w, uint32_t *node, struct error *err)
+{
+	const struct packed *p = w->p;
+	const struct catalogue_options *o = w->po->o;
+	struct nodes n = { .node = node, .nranks = p->r2f.nranks };
+
+	memset(node, 0xff, n.nranks * sizeof(*node));
+	/* (A repack has taken over what is packed.) */
+	for (size_t i = 0; i < w->hidden.nfiles; i++)
+		note_name(&n, w->hidden.files[i].name);
+	if (catalogue_each_name(p->meta_fd, p->dir, note_entry, &n, err) < 0)
+		return -1;
+	if (n.known == n.nranks && !n.differ)
+		return 0;
+	memset(node, 0, n.nranks * sizeof(*node));
+	if (o->detail != NULL)
+		o->detail(o->log_arg, "nothing tells which ranks shared a "
+				      "node: packed by rank");
+	return 0;
+}
+
+/* Where the files lie now; an empty one with the next.  In the midst of a
+ * repack those that have moved are the first, and in containers with the
+ * highest numbers: then these count as they are listed. */
+static void
+find_places(const struct packed *p, struct item *items)
+{
+	const char *container = NULL;
+	size_t turn = 0;
+	uint64_t off = 0;
+
+	for (size_t i = p->map.nfiles; i-- > 0;) {
+		const struct segmap_file *f = &p->map.files[i];
+
+		if (f->nsegs > 0) {
+			const struct segment *s = &p->map.segs[f->first];
+
+			container = p->map.containers[s->container].name;
+			turn = p->map.moving ? s->container : 0;
+			off = s->off;
+		}
+		items[i].container = container;
+		items[i].turn = turn;
+		items[i].off = off;
+	}
+}
+
+static int
+sort_attrs(struct packing *w, struct error *err)
+{
+	const size_t n = w->map.nfiles;
+	struct attr *to = NULL;
+
+	if (w->hidden.nattrs != n || n == 0)
+		return 0;
+	to = mem_calloc(n, sizeof(*to));
+	if (to == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < n; i++)
+		to[i] = w->hidden.attrs[w->from[i]];
+	mem_free(w->hidden.attrs);
+	w->hidden.attrs = to;
+	return 0;
+}
+
+int
+pack_sort(struct packing *w, struct error *err)
+{
+	const size_t n = w->map.nfiles, nranks = w->p->r2f.nranks;
+	struct item *items = mem_calloc(n + 1, sizeof(*items));
+	uint32_t *node = mem_calloc(nranks + 1, sizeof(*node));
+	enum pack_order order = w->po->order;
+	int rc = -1;
+
+	w->from = mem_calloc(n + 1, sizeof(*w->from));
+	if (items == NULL || node == NULL || w->from == NULL) {
+		error_no_memory(err);
+		goto out;
+	}
+	if (order == PACK_AS_IS && !w->p->is_packed)
+		order = PACK_NODE;
+	if (order == PACK_NODE && find_nodes(w, node, err) < 0)
+		goto out;
+	for (size_t i = 0; i < n; i++)
+		items[i] = (struct item){
+			.file = w->map.files[i],
+			.node = node[w->map.files[i].rank],
+			.at = i,
+		};
+	if (order == PACK_AS_IS)
+		find_places(w->p, items);
+	qsort(items, n, sizeof(*items),
+	      order == PACK_NAME    ? by_name
+	      : order == PACK_AS_IS ? by_place
+				    : by_node);
+	for (size_t i = 0; i < n; i++) {
+		w->map.files[i] = items[i].file;
+		w->from[i] = items[i].at;
+	}
+	rc = sort_attrs(w, err);
+out:
+	mem_free(node);
+	mem_free(items);
+	return rc;
+}

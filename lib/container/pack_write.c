@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pack_write.c - containers made, filled, and read again.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "container/pack_impl.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "path.h"
+#include "progress.h"
+#include "str.h"
+#include "transfer/transfer.h"
+
+#define SHOWN_MAX 512
+
+/* The directory of the containers.  In layout 1 that of the metadata. */
+int
+pack_make_dir(const struct packed *p, struct error *err)
+{
+	if (mkdirat(p->root_fd, SEGMAP_DIR, 0777) == 0)
+		return io_sync_dir(p->root_fd, p->root, err);
+	if (errno != EEXIST)
+		return error_sys(err, "%s/%s: cannot make", p->root,
+				 SEGMAP_DIR);
+	return 0;
+}
+
+/*
+ * Containers may be read and written by those who may so all files in them,
+ * and belong to whom they all belong to.
+ */
+static void
+find_access(const struct hidden *h, struct attr *a)
+{
+	*a = (struct attr){ .mode = 0666 };
+	for (size_t i = 0; i < h->nattrs + h->nfiles; i++) {
+		const struct attr *f = i < h->nattrs
+					       ? &h->attrs[i]
+					       : &h->files[i - h->nattrs].attr;
+
+		if (!f->has_owner)
+			continue;
+		if (!a->has_owner) {
+			a->uid = f->uid;
+			a->gid = f->gid;
+		}
+		a->has_owner = true;
+		a->mode &= f->mode;
+		if (f->uid != a->uid)
+			a->uid = geteuid();
+		if (f->gid != a->gid)
+			a->gid = getegid();
+	}
+	a->mode = (a->mode & 0666) | 0600;
+}
+
+/* Empty files of the right names; what an interrupted run left is in them. */
+int
+pack_make_containers(const struct packing *w, const struct segmap *m,
+		     struct error *err)
+{
+	struct attr a;
+
+	find_access(&w->hidden, &a);
+	for (size_t i = 0; i < m->ncontainers; i++) {
+		const char *name = m->containers[i].name;
+		/* Private until it has its owner. */
+		int fd = path_open_beneath(w->p->root_fd, name,
+					   O_WRONLY | O_CREAT | O_TRUNC |
+						   O_NOFOLLOW,
+					   a.has_owner ? 0600 : 0666, err);
+		int rc = 0;
+
+		if (fd < 0)
+			return -1;
+		if (a.has_owner)
+			rc = attr_apply(&a, fd, name, err);
+		close(fd);
+		if (rc < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+pack_sync_containers(const struct packed *p, const struct segmap *m,
+		     struct error *err)
+{
+	int fd = -1, rc = 0;
+
+	for (size_t i = 0; i < m->ncontainers && rc == 0; i++) {
+		const char *name = m->containers[i].name;
+
+		fd = path_open_beneath(p->root_fd, name, O_WRONLY, 0, err);
+		if (fd < 0)
+			return -1;
+		rc = io_fsync(fd, name, err);
+		/* What is read again should come from where it will last. */
+		if (rc == 0)
+			(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+		close(fd);
+	}
+	if (rc < 0)
+		return -1;
+	fd = path_open_beneath(p->root_fd, SEGMAP_DIR, O_RDONLY | O_DIRECTORY,
+			       0, err);
+	if (fd < 0)
+		return -1;
+	rc = io_sync_dir(fd, SEGMAP_DIR, err);
+	close(fd);
+	return rc;
+}
+
+static struct transfer_options
+options(const struct packing *w)
+{
+	const struct catalogue_options *o = w->po->o;
+
+	return (struct transfer_options){
+		.par = o->par,
+		.memory = o->memory,
+		.progress = o->progress,
+		.stop = o->stop,
+	};
+}
+
+/* Fresh sums for files and containers of `m`. */
+static int
+new_sums(struct packing *w, const struct segmap *m, struct error *err)
+{
+	mem_free(w->file_sums);
+	mem_free(w->container_sums);
+	w->file_sums = mem_calloc(m->nfiles + 1, sizeof(*w->file_sums));
+	w->container_sums =
+		mem_calloc(m->ncontainers + 1, sizeof(*w->container_sums));
+	if (w->file_sums == NULL || w->container_sums == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < m->nfiles; i++)
+		w->file_sums[i].size = m->files[i].size;
+	for (size_t i = 0; i < m->ncontainers; i++)
+		w->container_sums[i].size = m->containers[i].size;
+	return 0;
+}
+
+/* Take over the sums of what was read, or refuse it. */
+static int
+take_sums(struct packing *w, struct segmap *m, struct error *err)
+{
+	for (size_t i = 0; i < m->nfiles; i++) {
+		struct segmap_file *f = &m->files[i];
+		uint32_t crc = w->file_sums[i].crc;
+
+		if (f->has_crc && f->size > 0 && f->crc != crc)
+			return segmap_wrong_sum(f, crc, err);
+		f->has_crc = true;
+		f->crc = f->size > 0 ? crc : 0;
+	}
+	for (size_t i = 0; i < m->ncontainers; i++) {
+		m->containers[i].has_crc = true;
+		m->containers[i].crc = w->container_sums[i].crc;
+	}
+	return 0;
+}
+
+/* Read the containers again: are they what was written? */
+static int
+confirm(struct packing *w, const struct segmap *m, struct error *err)
+{
+	struct transfer_options t = options(w);
+	struct stripe from = { 0, NULL }, none = { 0, NULL };
+
+	if (new_sums(w, m, err) < 0 ||
+	    packed_containers(w->p, m, false, w->arena, &from, err) < 0)
+		return -1;
+	progress_expect(t.progress, m->bytes);
+	t.sums = w->container_sums;
+	if (transfer(&from, &none, m->bytes, &t, err) < 0)
+		return -1;
+	for (size_t i = 0; i < m->ncontainers; i++)
+		if (w->container_sums[i].seen != m->containers[i].size ||
+		    w->container_sums[i].crc != m->containers[i].crc)
+			return error_set(err, ERROR_CORRUPT,
+					 "%s: what was read again is not what "
+					 "was written; the originals are "
+					 "untouched",
+					 m->containers[i].name);
+	return 0;
+}
+
+int
+pack_write(struct packing *w, struct segmap *m, int dirfd, struct error *err)
+{
+	struct transfer_options t = options(w);
+	struct stripe from = { 0, NULL }, to = { 0, NULL };
+
+	if (pack_make_containers(w, m, err) < 0 || new_sums(w, m, err) < 0 ||
+	    packed_files(m, dirfd, NULL, w->arena, &from, err) < 0 ||
+	    packed_containers(w->p, m, false, w->arena, &to, err) < 0)
+		return -1;
+	progress_expect(t.progress, m->bytes);
+	t.sums = w->file_sums;
+	t.sums_to = w->container_sums;
+	if (transfer(&from, &to, m->bytes, &t, err) < 0 ||
+	    take_sums(w, m, err) < 0 || pack_sync_containers(w->p, m, err) < 0)
+		return -1;
+	/* Nothing is to be removed: then nothing is at stake, either. */
+	return w->po->keep ? 0 : confirm(w, m, err);
+}

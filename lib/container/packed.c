@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "container/packed.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "catalogue/catalogue_impl.h"
+#include "error.h"
+#include "mem.h"
+#include "meta/index.h"
+#include "meta/kvtree.h"
+#include "path.h"
+#include "str.h"
+
+#define RANK2FILE_OLD "rank2file.scr" /* in layout 1 */
+
+#define SHOWN_MAX 512
+
+/* --- Finding it --- */
+
+/* A directory beneath `root`; *fd stays -1 where it is not there. */
+static int
+open_dir(int root, const char *rel, int *fd, struct error *err)
+{
+	struct error why = ERROR_INIT;
+
+	*fd = path_open_beneath(root, rel, O_RDONLY | O_DIRECTORY, 0, &why);
+	if (*fd >= 0 || why.kind == ERROR_ABSENT)
+		return 0;
+	return error_set(err, why.kind, "%s", why.text);
+}
+
+/* Layout 1: PREFIX/NAME has a .scr with a rank2file.scr. */
+static int
+open_old(struct packed *p, const char *dir, bool *found, struct error *err)
+{
+	struct stat st;
+
+	*found = false;
+	if (!path_is_clean(dir) || path_below(dir, ".scr") != NULL)
+		return 0;
+	if (open_dir(p->prefix_fd, dir, &p->root_fd, NULL) < 0 ||
+	    p->root_fd < 0)
+		return 0;
+	if (open_dir(p->root_fd, SEGMAP_DIR, &p->meta_fd, err) < 0)
+		return -1;
+	if (p->meta_fd < 0 ||
+	    fstatat(p->meta_fd, RANK2FILE_OLD, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		close(p->root_fd);
+		if (p->meta_fd >= 0)
+			close(p->meta_fd);
+		p->root_fd = p->meta_fd = -1;
+		return 0;
+	}
+	p->layout = 1;
+	p->base = RANK2FILE_OLD;
+	p->file_fd = p->root_fd;
+	p->name = p->root = arena_strdup(p->arena, dir);
+	p->dir = arena_printf(p->arena, "%s/" SEGMAP_DIR, dir);
+	p->id = dataset_dir_id(path_base(dir));
+	if (p->id < 0)
+		p->id = 0;
+	*found = true;
+	return p->root == NULL || p->dir == NULL ? error_no_memory(err) : 0;
+}
+
+bool
+packed_is_old(struct catalogue *c, const char *name)
+{
+	struct packed p = {
+		.prefix_fd = catalogue_prefix_fd(c),
+		.meta_fd = -1,
+		.root_fd = -1,
+		.arena = arena_new(),
+	};
+	bool found = false;
+
+	if (p.arena != NULL && open_old(&p, name, &found, NULL) < 0)
+		found = false;
+	if (p.meta_fd >= 0)
+		close(p.meta_fd);
+	if (p.root_fd >= 0)
+		close(p.root_fd);
+	arena_free(p.arena);
+	return found;
+}
+
+/* Layout 3: dataset `id`; `name` (or NULL) is how the index calls it. */
+static int
+open_new(struct packed *p, int64_t id, const char *name, struct error *err)
+{
+	p->layout = 3;
+	p->id = id;
+	p->base = CATALOGUE_RANK2FILE;
+	p->dir = arena_printf(p->arena, ".scr/scr.dataset.%" PRId64, id);
+	p->root = p->dir;
+	p->name = name != NULL ? arena_strdup(p->arena, name) : p->dir;
+	if (p->dir == NULL || p->name == NULL)
+		return error_no_memory(err);
+	p->meta_fd = path_open_beneath(p->prefix_fd, p->dir,
+				       O_RDONLY | O_DIRECTORY, 0, err);
+	p->root_fd = p->meta_fd;
+	p->file_fd = p->prefix_fd;
+	return p->meta_fd < 0 ? -1 : 0;
+}
+
+/* A directory of layout 1 comes first: that is what was said.  The index of
+ * SCR 1.1.8 has its datasets' directories for names. */
+static int
+find(struct packed *p, struct catalogue *c, const char *what, struct error *err)
+{
+	struct index_entry e = { .name = NULL };
+	struct index *ix = NULL;
+	struct error why = ERROR_INIT;
+	bool found = false;
+	int64_t id = 0;
+	int rc = -1;
+
+	if (open_old(p, what, &found, err) < 0)
+		return -1;
+	if (found)
+		return 0;
+	ix = catalogue_read(c, NULL);
+	id = catalogue_resolve(c, ix, what, err);
+	if (id < 0)
+		goto out;
+	if (ix != NULL && index_find_id(ix, id, &e, NULL) < 0)
+		e.name = NULL;
+	rc = open_new(p, id, e.name, &why);
+	if (rc < 0 && why.kind == ERROR_ABSENT && e.name != NULL &&
+	    open_old(p, e.name, &found, &why) == 0 && found) {
+		p->id = id;
+		rc = 0;
+	}
+	if (rc < 0 && err != NULL)
+		*err = why;
+out:
+	index_free(ix);
+	return rc;
+}
+
+/* --- Its map --- */
+
+static int
+load(struct packed *p, struct par *par, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	char shown[SHOWN_MAX];
+
+	if (rank2file_load_par(p->meta_fd, p->base, par, &p->r2f, &why) < 0) {
+		if (why.kind == ERROR_ABSENT)
+			return error_set(
+				err, ERROR_ABSENT,
+				"%s: has no %s: put it into the index first "
+				"(scr_index --build %" PRId64 ")",
+				str_printable(shown, sizeof(shown), p->name),
+				p->base, p->id);
+		return error_set(err, why.kind, "%s: %s", p->dir, why.text);
+	}
+	p->is_packed = segmap_is_packed(&p->r2f);
+	if (segmap_read_par(&p->map, &p->r2f, par, err) < 0 ||
+	    hidden_load(&p->hidden, p->meta_fd, &p->r2f, &p->map, err) < 0)
+		return error_wrap(err, "%s", p->dir);
+	return 0;
+}
+
+int
+packed_open(struct packed *p, struct catalogue *c, const char *what, bool lock,
+	    const struct catalogue_options *o, struct error *err)
+{
+	int rc = -1;
+
+	*p = (struct packed){
+		.prefix_fd = catalogue_prefix_fd(c),
+		.meta_fd = -1,
+		.root_fd = -1,
+		.file_fd = -1,
+		.lock = -1,
+		.arena = arena_new(),
+	};
+	if (p->arena == NULL)
+		return error_no_memory(err);
+	if (find(p, c, what, err) < 0)
+		goto out;
+	if (lock) {
+		p->lock = catalogue_lock(p->meta_fd, p->dir, o, err);
+		if (p->lock == -1)
+			goto out;
+	}
+	rc = load(p, o->par, err);
+out:
+	if (rc < 0)
+		packed_close(p);
+	return rc;
+}
+
+void
+packed_close(struct packed *p)
+{
+	hidden_free(&p->hidden);
+	segmap_free(&p->map);
+	if (p->r2f.arena != NULL)
+		rank2file_free(&p->r2f);
+	if (p->meta_fd >= 0)
+		catalogue_unlock(p->meta_fd, p->lock);
+	if (p->root_fd >= 0 && p->root_fd != p->meta_fd)
+		close(p->root_fd);
+	if (p->meta_fd >= 0)
+		close(p->meta_fd);
+	arena_free(p->arena);
+	*p = (struct packed){ .meta_fd = -1, .root_fd = -1, .lock = -1 };
+}
+
+/* --- Strings --- */
+
+/* Does `s` go on where `last` ends? */
+static bool
+follows(const struct stripe_part *last, const struct segment *s,
+	const char *name)
+{
+	return last->path == name && last->off + last->len == s->off;
+}
+
+int
+packed_containers(const struct packed *p, const struct segmap *m, bool create,
+		  struct arena *arena, struct stripe *out, struct error *err)
+{
+	struct stripe_part *last = NULL;
+	uint64_t at = 0;
+
+	out->nparts = 0;
+	out->parts = arena_alloc(arena, m->nsegs + 1, sizeof(*out->parts));
+	if (out->parts == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < m->nsegs; i++) {
+		const struct segment *s = &m->segs[i];
+		const char *name = m->containers[s->container].name;
+
+		if (last != NULL && follows(last, s, name)) {
+			last->len += s->len;
+		} else {
+			last = &out->parts[out->nparts++];
+			*last = (struct stripe_part){
+				.start = at,
+				.len = s->len,
+				.dirfd = p->root_fd,
+				.path = name,
+				.off = s->off,
+				.create = create,
+				.sum = s->container,
+				.sum_off = s->off,
+			};
+		}
+		at += s->len;
+	}
+	return 0;
+}
+
+static int
+file_parts(const struct segmap *m, int dirfd, bool paths, const bool *use,
+	   struct arena *arena, struct stripe *out, struct error *err)
+{
+	out->nparts = 0;
+	out->parts = arena_alloc(arena, m->nfiles + 1, sizeof(*out->parts));
+	if (out->parts == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < m->nfiles; i++) {
+		const struct segmap_file *f = &m->files[i];
+
+		if (f->nsegs == 0 || (use != NULL && !use[i]))
+			continue;
+		out->parts[out->nparts++] = (struct stripe_part){
+			.start = f->start,
+			/* as long as its segments, whatever SIZE says */
+			.len = (i + 1 < m->nfiles ? m->files[i + 1].start
+						  : m->bytes) -
+			       f->start,
+			.dirfd = dirfd,
+			.path = paths ? f->path : NULL,
+			.sum = i,
+		};
+	}
+	return 0;
+}
+
+int
+packed_files(const struct segmap *m, int dirfd, const bool *use,
+	     struct arena *arena, struct stripe *out, struct error *err)
+{
+	return file_parts(m, dirfd, true, use, arena, out, err);
+}
+
+int
+packed_sinks(const struct segmap *m, struct arena *arena, struct stripe *out,
+	     struct error *err)
+{
+	return file_parts(m, -1, false, NULL, arena, out, err);
+}
+
+int
+packed_measure(const struct packed *p, size_t file, struct error *err)
+{
+	struct segmap_file *f = &p->map.files[file];
+	struct stat st;
+
+	if (f->nsegs > 0 || f->has_size)
+		return 0;
+	if (path_stat_beneath(p->file_fd, f->path, &st, err) < 0)
+		return -1;
+	f->size = (uint64_t)st.st_size;
+	f->has_size = true;
+	return 0;
+}
+
+int
+packed_attr(const struct packed *p, size_t file, struct attr *out,
+	    struct error *err)
+{
+	const struct segmap_file *f = &p->map.files[file];
+	struct error why = ERROR_INIT;
+	char shown[SHOWN_MAX];
+	struct stat st;
+
+	*out = file < p->hidden.nattrs ? p->hidden.attrs[file]
+				       : (struct attr){ .has_size = false };
+	if (f->nsegs == 0) {
+		if (path_stat_beneath(p->file_fd, f->path, &st, &why) == 0)
+			attr_from_stat(out, &st);
+		else if (why.kind != ERROR_ABSENT)
+			return error_set(err, why.kind, "%s", why.text);
+		/* One that is packed has no need of its empty files. */
+		else if (!p->is_packed || f->size > 0)
+			return error_set(err, ERROR_DAMAGED, "%s", why.text);
+	}
+	if (out->has_size && f->has_size && out->size != f->size)
+		return error_set(err, ERROR_DAMAGED,
+				 "%s: %" PRIu64
+				 " bytes long, should be %" PRIu64,
+				 str_printable(shown, sizeof(shown), f->path),
+				 out->size, f->size);
+	return 0;
+}
+
+/* The segments of a file of `m`, from 0. */
+static int
+seg_parts(const struct packed *p, const struct segmap *m,
+	  const struct segmap_file *f, struct arena *arena, struct stripe *out,
+	  struct error *err)
+{
+	uint64_t at = 0;
+
+	out->nparts = 0;
+	out->parts = arena_alloc(arena, f->nsegs + 1, sizeof(*out->parts));
+	if (out->parts == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < f->nsegs; i++) {
+		const struct segment *s = &m->segs[f->first + i];
+
+		out->parts[out->nparts++] = (struct stripe_part){
+			.start = at,
+			.len = s->len,
+			.dirfd = p->root_fd,
+			.path = m->containers[s->container].name,
+			.off = s->off,
+			.sum = 0,
+			.sum_off = at,
+		};
+		at += s->len;
+	}
+	return 0;
+}
+
+int
+packed_hidden(const struct packed *p, const struct hidden_file *f,
+	      struct arena *arena, struct stripe *out, struct error *err)
+{
+	return seg_parts(p, &p->hidden.red, &p->hidden.red.files[f->at], arena,
+			 out, err);
+}
+
+int
+packed_file(const struct packed *p, size_t file, struct arena *arena,
+	    struct stripe *out, struct error *err)
+{
+	const struct segmap_file *f = &p->map.files[file];
+
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < f->nsegs; i++)
+		sum += p->map.segs[f->first + i].len;
+	if (f->nsegs > 0 && sum != f->size)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: its segments have %" PRIu64
+				 " bytes, it has %" PRIu64,
+				 f->path, sum, f->size);
+	if (seg_parts(p, &p->map, f, arena, out, err) < 0)
+		return -1;
+	if (f->nsegs == 0 && f->size > 0)
+		out->parts[out->nparts++] = (struct stripe_part){
+			.len = f->size,
+			.dirfd = p->file_fd,
+			.path = f->path,
+			.sum = 0,
+		};
+	return 0;
+}

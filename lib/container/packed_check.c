@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * packed_check.c - is a packed dataset whole?  First the map alone, then what
+ * stat tells of the containers, last every byte: one pass over the containers
+ * sums up files and containers both.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "container/packed.h"
+#include "error.h"
+#include "map.h"
+#include "mem.h"
+#include "path.h"
+#include "progress.h"
+#include "rescue/plan.h"
+#include "str.h"
+#include "transfer/transfer.h"
+
+#define SHOWN_MAX 512
+
+struct checker {
+	const struct packed *p;
+	const struct segmap *m; /* of the files, or */
+	bool red;		/* of packed metadata */
+	bool *bad;		/* by file of it */
+	size_t files_bad;
+	const struct catalogue_options *o;
+	void (*tell)(void *arg, const struct packed_flaw *f);
+	void *arg;
+	struct packed_health *out;
+	bool *container_bad;
+	struct pathcache *dirs; /* of files that are not packed */
+	struct arena *arena;
+};
+
+void
+packed_health_free(struct packed_health *h)
+{
+	mem_free(h->bad);
+	h->bad = NULL;
+}
+
+__attribute__((format(printf, 4, 5))) static void
+say(struct checker *c, size_t file, size_t container, const char *fmt, ...)
+{
+	struct packed_flaw flaw = { .name = NULL };
+	char text[2 * SHOWN_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (file != SIZE_MAX && !c->bad[file]) {
+		c->bad[file] = true;
+		c->files_bad++;
+	}
+	if (container != SIZE_MAX && !c->container_bad[container]) {
+		c->container_bad[container] = true;
+		c->out->containers_bad++;
+	}
+	if (c->tell == NULL)
+		return;
+	flaw.text = text;
+	flaw.file = c->red ? SIZE_MAX : file;
+	flaw.container = c->red ? SIZE_MAX : container;
+	if (container != SIZE_MAX)
+		flaw.name = c->m->containers[container].name;
+	c->tell(c->arg, &flaw);
+}
+
+/* --- The map --- */
+
+static int
+tell_map(void *arg, const struct segmap_finding *f)
+{
+	struct checker *c = arg;
+	const bool gap = f->flaw == SEGMAP_GAP;
+	char text[2 * SHOWN_MAX];
+
+	c->out->map_flaws++;
+	segmap_flaw_text(c->m, f, text, sizeof(text));
+	say(c, gap ? SIZE_MAX : f->file, SIZE_MAX, "%s", text);
+	if (!gap && f->other != SIZE_MAX && !c->bad[f->other]) {
+		c->bad[f->other] = true;
+		c->files_bad++;
+	}
+	return 0;
+}
+
+/* --- Sizes --- */
+
+/* What is wrong with a container as stat sees it; "" if nothing is, NULL: an
+ * error of our own. */
+static const char *
+container_flaw(struct checker *c, size_t i, uint64_t *have, char *to,
+	       size_t size, struct error *err)
+{
+	const struct segmap_container *ctr = &c->m->containers[i];
+	struct error why = ERROR_INIT;
+	struct stat st;
+
+	*have = 0;
+	to[0] = '\0';
+	if (path_stat_beneath(c->p->root_fd, ctr->name, &st, &why) < 0) {
+		if (why.kind != ERROR_ABSENT && why.errnum != ENOTDIR) {
+			error_set(err, why.kind, "%s: %s", c->p->root,
+				  why.text);
+			return NULL;
+		}
+		snprintf(to, size, "missing");
+	} else if (!S_ISREG(st.st_mode)) {
+		snprintf(to, size, "not a regular file");
+	} else {
+		*have = (uint64_t)st.st_size;
+		if (*have < ctr->used)
+			snprintf(to, size,
+				 "%" PRIu64 " bytes long, its files need "
+				 "%" PRIu64,
+				 *have, ctr->used);
+		else if (ctr->has_size && *have != ctr->size)
+			snprintf(to, size,
+				 "%" PRIu64 " bytes long, recorded are "
+				 "%" PRIu64,
+				 *have, ctr->size);
+	}
+	return to;
+}
+
+/* Files of which a segment lies beyond what there is of its container. */
+static void
+tell_cut(struct checker *c, const uint64_t *have)
+{
+	const struct segmap *m = c->m;
+	char shown[SHOWN_MAX];
+
+	for (size_t i = 0; i < m->nfiles; i++) {
+		const struct segmap_file *f = &m->files[i];
+
+		for (size_t k = 0; k < f->nsegs && !c->bad[i]; k++) {
+			const struct segment *s = &m->segs[f->first + k];
+
+			if (s->off + s->len > have[s->container])
+				say(c, i, SIZE_MAX,
+				    "%s (rank %" PRIu32
+				    "): damaged: bytes %" PRIu64 " to %" PRIu64
+				    " of %s are not there",
+				    str_printable(shown, sizeof(shown),
+						  f->path),
+				    f->rank, s->off, s->off + s->len - 1,
+				    m->containers[s->container].name);
+		}
+	}
+}
+
+static int
+check_containers(struct checker *c, struct error *err)
+{
+	const struct segmap *m = c->m;
+	uint64_t *have = mem_calloc(m->ncontainers + 1, sizeof(*have));
+	char text[SHOWN_MAX];
+	int rc = 0;
+
+	if (have == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < m->ncontainers && rc == 0; i++) {
+		const char *flaw =
+			container_flaw(c, i, &have[i], text, sizeof(text), err);
+
+		if (flaw == NULL)
+			rc = -1;
+		else if (*flaw != '\0')
+			say(c, SIZE_MAX, i, "%s: %s", m->containers[i].name,
+			    flaw);
+	}
+	if (rc == 0)
+		tell_cut(c, have);
+	mem_free(have);
+	return rc;
+}
+
+/* A file of its own: there, and as long as it should be?  Nothing there, and
+ * no bytes recorded, is an empty file as well. */
+static int
+check_plain(struct checker *c, size_t i, struct error *err)
+{
+	const struct segmap_file *f = &c->p->map.files[i];
+	struct error why = ERROR_INIT;
+	char shown[SHOWN_MAX];
+	struct stat st;
+
+	str_printable(shown, sizeof(shown), f->path);
+	if (pathcache_stat(c->dirs, f->path, &st, &why) < 0) {
+		if (why.kind == ERROR_ABSENT && c->p->is_packed &&
+		    f->has_size && f->size == 0)
+			return 0;
+		if (why.kind != ERROR_ABSENT && why.kind != ERROR_UNSAFE &&
+		    why.errnum != ENOTDIR)
+			return error_set(err, why.kind, "%s", why.text);
+		say(c, i, SIZE_MAX, "%s (rank %" PRIu32 "): %s", shown, f->rank,
+		    why.kind == ERROR_UNSAFE ? "leaves the prefix" : "missing");
+	} else if (!S_ISREG(st.st_mode)) {
+		say(c, i, SIZE_MAX, "%s (rank %" PRIu32 "): not a file", shown,
+		    f->rank);
+	} else if (f->has_size && (uint64_t)st.st_size != f->size) {
+		say(c, i, SIZE_MAX,
+		    "%s (rank %" PRIu32 "): %" PRIu64
+		    " bytes long, should be %" PRIu64,
+		    shown, f->rank, (uint64_t)st.st_size, f->size);
+	}
+	return 0;
+}
+
+static int
+check_files(struct checker *c, struct error *err)
+{
+	const struct segmap *m = c->m;
+
+	for (size_t i = 0; i < m->nfiles; i++) {
+		c->out->bytes += m->files[i].size;
+		c->out->no_sum += !m->files[i].has_crc && m->files[i].size > 0;
+		if (m->files[i].nsegs == 0 && check_plain(c, i, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* --- Checksums --- */
+
+struct sums {
+	struct stripe_sum *file, *container;
+};
+
+static int
+skip_unreadable(void *arg, const struct error *why)
+{
+	(void)arg;
+	return why->kind == ERROR_NOMEM || why->errnum == EMFILE ||
+			       why->errnum == ENFILE
+		       ? -1
+		       : 0;
+}
+
+static void
+compare(struct checker *c, const struct sums *s)
+{
+	const struct segmap *m = c->m;
+	char shown[SHOWN_MAX];
+
+	for (size_t i = 0; i < m->nfiles; i++) {
+		const struct segmap_file *f = &m->files[i];
+
+		if (f->nsegs == 0 || c->bad[i])
+			continue;
+		if (s->file[i].seen == f->size &&
+		    (!f->has_crc || s->file[i].crc == f->crc))
+			continue;
+		if (s->file[i].seen != f->size)
+			say(c, i, SIZE_MAX,
+			    "%s (rank %" PRIu32 "): cannot be read whole",
+			    str_printable(shown, sizeof(shown), f->path),
+			    f->rank);
+		else if (f->has_crc && s->file[i].crc != f->crc)
+			say(c, i, SIZE_MAX, "%s",
+			    segmap_sum_text(f, s->file[i].crc, shown,
+					    sizeof(shown)));
+	}
+	for (size_t i = 0; i < m->ncontainers; i++) {
+		const struct segmap_container *k = &m->containers[i];
+
+		if (c->container_bad[i] || !k->has_crc ||
+		    s->container[i].seen != k->size ||
+		    s->container[i].crc == k->crc)
+			continue;
+		say(c, SIZE_MAX, i,
+		    "%s: checksum is 0x%08" PRIx32 ", should be 0x%08" PRIx32,
+		    k->name, (uint32_t)s->container[i].crc, k->crc);
+	}
+}
+
+/* Plain files that have a checksum, one after another in a string. */
+static int
+plain_string(const struct packed *p, struct arena *arena, struct stripe *out,
+	     uint64_t *len, struct error *err)
+{
+	*len = 0;
+	out->parts = arena_alloc(arena, p->map.nfiles + 1, sizeof(*out->parts));
+	if (out->parts == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < p->map.nfiles; i++) {
+		const struct segmap_file *f = &p->map.files[i];
+
+		if (f->nsegs > 0 || f->size == 0 || !f->has_crc)
+			continue;
+		out->parts[out->nparts++] = (struct stripe_part){
+			.start = *len,
+			.len = f->size,
+			.dirfd = p->file_fd,
+			.path = f->path,
+			.sum = i,
+		};
+		*len += f->size;
+	}
+	return 0;
+}
+
+static void
+compare_plain(struct checker *c, const struct stripe *plain,
+	      const struct stripe_sum *sums)
+{
+	char shown[SHOWN_MAX];
+
+	for (size_t k = 0; k < plain->nparts; k++) {
+		size_t i = plain->parts[k].sum;
+		const struct segmap_file *f = &c->p->map.files[i];
+
+		if (!c->bad[i] &&
+		    (sums[i].seen != f->size || sums[i].crc != f->crc))
+			say(c, i, SIZE_MAX, "%s",
+			    segmap_sum_text(f, sums[i].crc, shown,
+					    sizeof(shown)));
+	}
+}
+
+static int
+check_sums(struct checker *c, struct error *err)
+{
+	const struct segmap *m = c->m;
+	struct stripe from = { 0, NULL }, sinks = { 0, NULL };
+	struct stripe plain = { 0, NULL }, none = { 0, NULL };
+	struct sums s = {
+		.file = mem_calloc(m->nfiles + 1, sizeof(*s.file)),
+		.container =
+			mem_calloc(m->ncontainers + 1, sizeof(*s.container)),
+	};
+	struct transfer_options t = {
+		.par = c->o->par,
+		.memory = c->o->memory,
+		.progress = c->o->progress,
+		.stop = c->o->stop,
+		.unreadable = skip_unreadable,
+	};
+	uint64_t len = 0;
+	int rc = -1;
+
+	if (s.file == NULL || s.container == NULL) {
+		error_no_memory(err);
+		goto out;
+	}
+	for (size_t i = 0; i < m->nfiles; i++)
+		s.file[i].size = m->files[i].size;
+	for (size_t i = 0; i < m->ncontainers; i++)
+		s.container[i].size = m->containers[i].has_size
+					      ? m->containers[i].size
+					      : m->containers[i].used;
+	if (packed_containers(c->p, m, false, c->arena, &from, err) < 0 ||
+	    packed_sinks(m, c->arena, &sinks, err) < 0 ||
+	    (!c->red && plain_string(c->p, c->arena, &plain, &len, err) < 0))
+		goto out;
+	progress_expect(t.progress, m->bytes + len);
+	t.sums = s.container;
+	t.sums_to = s.file;
+	if (transfer(&from, &sinks, m->bytes, &t, err) < 0)
+		goto out;
+	t.sums = s.file;
+	t.sums_to = NULL;
+	if (transfer(&plain, &none, len, &t, err) < 0)
+		goto out;
+	c->out->read += m->bytes + len;
+	compare(c, &s);
+	compare_plain(c, &plain, s.file);
+	rc = 0;
+out:
+	mem_free(s.file);
+	mem_free(s.container);
+	return rc;
+}
+
+static int
+check(struct checker *c, bool sums, struct error *err)
+{
+	c->container_bad =
+		mem_calloc(c->m->ncontainers + 1, sizeof(*c->container_bad));
+	if (c->container_bad == NULL)
+		return error_no_memory(err);
+	if (segmap_check(c->m, tell_map, c, err) < 0 ||
+	    check_containers(c, err) < 0 ||
+	    (!c->red && check_files(c, err) < 0) ||
+	    (sums && check_sums(c, err) < 0)) {
+		mem_free(c->container_bad);
+		return -1;
+	}
+	mem_free(c->container_bad);
+	return 0;
+}
+
+/* The containers of metadata, if there are any. */
+static int
+check_red(const struct checker *data, bool sums, struct error *err)
+{
+	const struct segmap *m = &data->p->hidden.red;
+	struct checker c = *data;
+	int rc = -1;
+
+	c.m = m;
+	c.red = true;
+	c.files_bad = 0;
+	c.bad = mem_calloc(m->nfiles + 1, sizeof(*c.bad));
+	if (c.bad == NULL)
+		return error_no_memory(err);
+	rc = check(&c, sums, err);
+	c.out->containers += m->ncontainers;
+	c.out->hidden_bad = c.files_bad;
+	mem_free(c.bad);
+	return rc;
+}
+
+/* A rebuild that was interrupted has left stretches half written. */
+static void
+check_mark(struct checker *c)
+{
+	struct stat st;
+
+	if (c->p->layout != 3 ||
+	    fstatat(c->p->meta_fd, PACKED_MARK, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	c->out->unfinished = true;
+	say(c, SIZE_MAX, SIZE_MAX,
+	    "%s: a rebuild inside the containers was not finished: run "
+	    "scr_rebuild again",
+	    PACKED_MARK);
+}
+
+int
+packed_check(const struct packed *p, bool sums,
+	     const struct catalogue_options *o,
+	     void (*tell)(void *arg, const struct packed_flaw *f), void *arg,
+	     struct packed_health *out, struct error *err)
+{
+	struct checker c = {
+		.p = p,
+		.m = &p->map,
+		.o = o,
+		.tell = tell,
+		.arg = arg,
+		.out = out,
+		.dirs = pathcache_new(p->file_fd),
+		.arena = arena_new(),
+	};
+	int rc = -1;
+
+	*out = (struct packed_health){
+		.files = p->map.nfiles,
+		.containers = p->map.ncontainers,
+		.bad = mem_calloc(p->map.nfiles + 1, sizeof(*out->bad)),
+	};
+	c.bad = out->bad;
+	if (c.arena == NULL || c.dirs == NULL || out->bad == NULL) {
+		error_no_memory(err);
+		goto out;
+	}
+	check_mark(&c);
+	rc = check(&c, sums, err);
+	out->files_bad = c.files_bad;
+	if (rc == 0 && p->hidden.red.nfiles > 0)
+		rc = check_red(&c, sums, err);
+out:
+	pathcache_free(c.dirs);
+	arena_free(c.arena);
+	return rc;
+}
+
+/* --- What then --- */
+
+bool
+packed_healthy(const struct packed_health *h)
+{
+	return h->files_bad + h->containers_bad + h->hidden_bad +
+			       h->map_flaws ==
+		       0 &&
+	       !h->unfinished;
+}
+
+int
+packed_outlook(const struct packed *p, struct catalogue *c,
+	       const struct packed_health *h, const struct catalogue_options *o,
+	       struct buf *text, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct plan *plan = NULL;
+	struct map *by = NULL;
+	int status = STATUS_LOST, rc = 0;
+
+	if (p->layout == 3 && h->map_flaws == 0)
+		plan = catalogue_plan(c, p->id, PLAN_HEADERS, o, &why);
+	by = plan == NULL ? NULL : segmap_by_path(&p->map);
+	for (size_t i = 0; by != NULL && i < plan->nfiles && rc == 0; i++) {
+		size_t at = map_get(by, plan->files[i].path);
+
+		if (at != MAP_NONE && h->bad[at] &&
+		    plan->files[i].state == FILE_PRESENT)
+			rc = plan_mark(plan, i, FILE_WRONG_CRC, err);
+	}
+	map_free(by);
+	if (plan != NULL && rc == 0 && plan_status(plan) != STATUS_LOST)
+		status = STATUS_DAMAGED;
+	if (h->files_bad == 0 && h->map_flaws == 0)
+		status = STATUS_DAMAGED; /* all data are there */
+	plan_free(plan);
+	if (rc < 0)
+		return error_status(err->kind);
+	if (status == STATUS_DAMAGED && h->files_bad + h->hidden_bad == 0 &&
+	    !h->unfinished)
+		rc = buf_add_str(text, "all data are there\n");
+	else if (status == STATUS_DAMAGED)
+		rc = buf_printf(
+			text, "%s: scr_rebuild %s %" PRId64 "\n",
+			h->files_bad == 0 ? "all data are there"
+					  : "its redundancy can repair it",
+			h->hidden_bad > 0 ? "--deep" : "--checksums", p->id);
+	else
+		rc = buf_add_str(text, "no redundancy can repair it\n");
+	return rc < 0 ? error_status(ERROR_NOMEM) : status;
+}
+
+int
+packed_refuse_marked(const struct packed *p, struct error *err)
+{
+	struct stat st;
+
+	if (fstatat(p->meta_fd, PACKED_MARK, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return error_set(err, ERROR_DAMAGED,
+				 "%s: a rebuild of it was interrupted: run "
+				 "that again first (scr_rebuild %" PRId64 ")",
+				 p->name, p->id);
+	return errno == ENOENT ? 0
+			       : error_sys(err, "%s: cannot stat", PACKED_MARK);
+}

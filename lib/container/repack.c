@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * repack.c - containers into others, without a second copy of all of them.
+ *
+ * The new containers are filled one batch after another.  When a batch is on
+ * disk and confirmed, a map that names it is put in place by one rename; only
+ * then the old bytes it replaces are given back, by removing containers that
+ * nothing is left in, and by holes in others.  Between two batches some bytes
+ * of a file lie here and some there: a valid map like any other, but for the
+ * holes (MOVING).  Numbers of containers start at 0 again in the end.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "catalogue/catalogue_impl.h"
+#include "container/pack_impl.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "num.h"
+#include "path.h"
+#include "progress.h"
+#include "str.h"
+#include "transfer/transfer.h"
+
+#define SHOWN_MAX 512
+
+/* A batch is this part of all bytes, but at least one container. */
+#define BATCH_SHARE 8
+
+struct repacking {
+	struct packing w;	  /* w.map: as it is on disk just now */
+	const struct segmap *old; /* as it was */
+	struct segmap next;	  /* as it is to be; files in this order */
+	struct stripe_sum *sums;  /* of the files, over all batches */
+	uint64_t moved;		  /* bytes of next that are in place */
+};
+
+/* --- Maps --- */
+
+/* File i of next, as it was. */
+static const struct segmap_file *
+old_file(const struct repacking *r, size_t i)
+{
+	return &r->old->files[r->w.from[i]];
+}
+
+/* How many bytes of file i have moved? */
+static uint64_t
+moved_of(const struct repacking *r, size_t i)
+{
+	const struct segmap_file *f = &r->next.files[i];
+
+	if (r->moved <= f->start)
+		return 0;
+	return r->moved - f->start < f->size ? r->moved - f->start : f->size;
+}
+
+/* Add the segments of `f` that cover its bytes from ... to - 1, with the
+ * numbers of their containers raised by `shift`. */
+static void
+add_segs(struct segmap *to, const struct segmap *m, const struct segmap_file *f,
+	 uint64_t from, uint64_t end, uint32_t shift)
+{
+	uint64_t at = 0;
+
+	for (size_t k = 0; k < f->nsegs; k++) {
+		const struct segment *s = &m->segs[f->first + k];
+		uint64_t a = from > at ? from - at : 0;
+		uint64_t b = end > at ? end - at : 0;
+
+		if (b > s->len)
+			b = s->len;
+		if (a < b)
+			to->segs[to->nsegs++] =
+				(struct segment){ s->container + shift,
+						  s->off + a, b - a };
+		at += s->len;
+	}
+}
+
+/* Leave out containers in which nothing lies. */
+static int
+compact(struct segmap *m, struct error *err)
+{
+	uint32_t *number = mem_calloc(m->ncontainers + 1, sizeof(*number));
+	uint32_t n = 0;
+
+	if (number == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < m->nsegs; i++)
+		number[m->segs[i].container] = 1;
+	for (size_t i = 0; i < m->ncontainers; i++) {
+		if (number[i] == 0)
+			continue;
+		number[i] = n;
+		m->containers[n++] = m->containers[i];
+	}
+	for (size_t i = 0; i < m->nsegs; i++)
+		m->segs[i].container = number[m->segs[i].container];
+	m->ncontainers = n;
+	mem_free(number);
+	return 0;
+}
+
+/* w.map anew: what has moved lies in the new containers, the rest in the old
+ * ones, whose checksums then say nothing any more.  The new ones stand first,
+ * as what lies in them does: so an interrupted repack knows the order. */
+static int
+compose(struct repacking *r, struct error *err)
+{
+	struct segmap *m = &r->w.map;
+	const struct segmap *next = &r->next, *old = r->old;
+	const uint32_t shift = (uint32_t)next->ncontainers;
+
+	segmap_free(m);
+	if (segmap_init(m, next->nfiles, err) < 0)
+		return -1;
+	m->containers = mem_calloc(old->ncontainers + next->ncontainers + 1,
+				   sizeof(*m->containers));
+	m->segs = mem_calloc(old->nsegs + next->nsegs + next->nfiles + 1,
+			     sizeof(*m->segs));
+	if (m->containers == NULL || m->segs == NULL)
+		return error_no_memory(err);
+	m->nfiles = next->nfiles;
+	m->bytes = next->bytes;
+	m->container_size = next->container_size;
+	m->moving = r->moved < next->bytes;
+	m->ncontainers = old->ncontainers + next->ncontainers;
+	for (size_t i = 0; i < next->ncontainers; i++)
+		m->containers[i] = next->containers[i];
+	for (size_t i = 0; i < old->ncontainers; i++) {
+		m->containers[shift + i] = old->containers[i];
+		if (r->moved > 0)
+			m->containers[shift + i].has_crc = false;
+	}
+	for (size_t i = 0; i < next->nfiles; i++) {
+		struct segmap_file *f = &m->files[i];
+		uint64_t moved = moved_of(r, i);
+
+		*f = next->files[i];
+		f->first = m->nsegs;
+		add_segs(m, next, &next->files[i], 0, moved, 0);
+		add_segs(m, old, old_file(r, i), moved, f->size, shift);
+		f->nsegs = m->nsegs - f->first;
+	}
+	return compact(m, err);
+}
+
+/* --- A batch --- */
+
+/* Bytes from ... end - 1 of next where they lie now, as a string from 0. */
+static int
+source(const struct repacking *r, uint64_t from, uint64_t end,
+       struct stripe *out, struct error *err)
+{
+	const struct segmap *old = r->old;
+	uint64_t at = 0;
+
+	out->nparts = 0;
+	out->parts =
+		arena_alloc(r->w.arena, old->nsegs + 1, sizeof(*out->parts));
+	if (out->parts == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < r->next.nfiles; i++) {
+		const struct segmap_file *f = &r->next.files[i];
+		const struct segmap_file *o = old_file(r, i);
+		uint64_t pos = f->start; /* of the segment, in next */
+
+		for (size_t k = 0; k < o->nsegs; k++, pos += at) {
+			const struct segment *s = &old->segs[o->first + k];
+			uint64_t a = from > pos ? from - pos : 0;
+			uint64_t b = end > pos ? end - pos : 0;
+
+			at = s->len;
+			b = b < at ? b : at;
+			if (a >= b)
+				continue;
+			out->parts[out->nparts++] = (struct stripe_part){
+				.start = pos + a - from,
+				.len = b - a,
+				.dirfd = r->w.p->root_fd,
+				.path = old->containers[s->container].name,
+				.off = s->off + a,
+				.sum = i,
+				.sum_off = pos + a - f->start,
+			};
+		}
+	}
+	return 0;
+}
+
+/* New containers a ... b - 1 as a string from 0. */
+static int
+containers(const struct repacking *r, size_t a, size_t b, struct stripe *out,
+	   struct error *err)
+{
+	uint64_t at = 0;
+
+	out->nparts = 0;
+	out->parts = arena_alloc(r->w.arena, b - a + 1, sizeof(*out->parts));
+	if (out->parts == NULL)
+		return error_no_memory(err);
+	for (size_t i = a; i < b; i++) {
+		const struct segmap_container *c = &r->next.containers[i];
+
+		out->parts[out->nparts++] = (struct stripe_part){
+			.start = at,
+			.len = c->size,
+			.dirfd = r->w.p->root_fd,
+			.path = c->name,
+			.sum = i,
+		};
+		at += c->size;
+	}
+	return 0;
+}
+
+/* Files whose last byte came with this batch: are they what is recorded?  Then
+ * the old bytes are still there. */
+static int
+check_files(const struct repacking *r, uint64_t from, uint64_t end,
+	    struct error *err)
+{
+	for (size_t i = 0; i < r->next.nfiles; i++) {
+		const struct segmap_file *f = &r->next.files[i];
+		uint64_t last = f->start + f->size;
+
+		if (!f->has_crc || last <= from || last > end ||
+		    r->sums[i].seen != f->size || r->sums[i].crc == f->crc)
+			continue;
+		return segmap_wrong_sum(f, r->sums[i].crc, err);
+	}
+	return 0;
+}
+
+/* Make, fill, sync and read again containers a ... b - 1. */
+static int
+fill(struct repacking *r, size_t a, size_t b, uint64_t from, uint64_t end,
+     struct error *err)
+{
+	const struct catalogue_options *o = r->w.po->o;
+	struct transfer_options t = {
+		.par = o->par,
+		.memory = o->memory,
+		.sums = r->sums,
+		.progress = o->progress,
+		.stop = o->stop,
+	};
+	struct segmap some = r->next; /* those of this batch */
+	struct stripe src = { 0, NULL }, to = { 0, NULL }, none = { 0, NULL };
+	struct stripe_sum *sums =
+		mem_calloc(r->next.ncontainers + 1, sizeof(*sums));
+	int rc = -1;
+
+	if (sums == NULL)
+		return error_no_memory(err);
+	some.containers += a;
+	some.ncontainers = b - a;
+	for (size_t i = a; i < b; i++)
+		sums[i].size = r->next.containers[i].size;
+	t.sums_to = sums;
+	if (pack_make_containers(&r->w, &some, err) < 0 ||
+	    source(r, from, end, &src, err) < 0 ||
+	    containers(r, a, b, &to, err) < 0 ||
+	    transfer(&src, &to, end - from, &t, err) < 0 ||
+	    check_files(r, from, end, err) < 0 ||
+	    pack_sync_containers(r->w.p, &some, err) < 0)
+		goto out;
+	for (size_t i = a; i < b; i++) {
+		r->next.containers[i].has_crc = true;
+		r->next.containers[i].crc = sums[i].crc;
+		sums[i].crc = 0;
+		sums[i].seen = 0;
+	}
+	t.sums = sums;
+	t.sums_to = NULL;
+	if (transfer(&to, &none, end - from, &t, err) < 0)
+		goto out;
+	rc = 0;
+	for (size_t i = a; i < b && rc == 0; i++)
+		if (sums[i].crc != r->next.containers[i].crc ||
+		    sums[i].seen != sums[i].size)
+			rc = error_set(err, ERROR_CORRUPT,
+				       "%s: what was read again is not what "
+				       "was written",
+				       r->next.containers[i].name);
+out:
+	mem_free(sums);
+	return rc;
+}
+
+/* --- Giving back --- */
+
+/* Holes where the bytes from ... end - 1 of next were.  File systems that
+ * cannot make any give the room back when the container goes. */
+static void
+punch(const struct repacking *r, uint64_t from, uint64_t end)
+{
+	struct stripe was = { 0, NULL };
+
+	if (source(r, from, end, &was, NULL) < 0)
+		return;
+	for (size_t i = 0; i < was.nparts; i++) {
+		const struct stripe_part *p = &was.parts[i];
+		int fd =
+			path_open_beneath(p->dirfd, p->path, O_WRONLY, 0, NULL);
+
+		if (fd < 0)
+			continue; /* gone as a whole */
+		(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+				(off_t)p->off, (off_t)p->len);
+		close(fd);
+	}
+}
+
+/* Put the map in place, and give back what it does not need. */
+static int
+put_map(struct repacking *r, struct error *err)
+{
+	if (compose(r, err) < 0 || pack_switch(&r->w, false, err) < 0)
+		return -1;
+	return pack_sweep(r->w.p, &r->w.map, &r->w.hidden.red,
+			  &r->w.out->removed, err);
+}
+
+static int
+move_all(struct repacking *r, struct error *err)
+{
+	const struct segmap *next = &r->next;
+	uint64_t batch = next->bytes / BATCH_SHARE;
+	size_t a = 0, b = 0;
+
+	while (a < next->ncontainers) {
+		uint64_t from = r->moved, end = from;
+
+		for (b = a;
+		     b < next->ncontainers && (b == a || end - from < batch);
+		     b++)
+			end += next->containers[b].size;
+		if (pack_check_room(r->w.p->root_fd, end - from,
+				    "the next containers", err) < 0 ||
+		    fill(r, a, b, from, end, err) < 0)
+			return -1;
+		r->moved = end;
+		if (put_map(r, err) < 0)
+			return -1;
+		punch(r, from, end);
+		a = b;
+	}
+	return 0;
+}
+
+/* --- Numbers --- */
+
+static uint64_t
+number_of(const char *name)
+{
+	const char *dot = strchr(path_base(name), '.');
+	uint64_t n = 0;
+
+	while (dot != NULL && dot[1] >= '0' && dot[1] <= '9') {
+		n = n * 10 + (uint64_t)(dot[1] - '0');
+		dot++;
+	}
+	return n;
+}
+
+/* A first number such that neither the old containers nor those that count
+ * from 0 are in the way. */
+static size_t
+first_free(const struct segmap *old, size_t count)
+{
+	uint64_t first = count;
+
+	for (size_t i = 0; i < old->ncontainers; i++)
+		if (number_of(old->containers[i].name) + 1 > first)
+			first = number_of(old->containers[i].name) + 1;
+	return (size_t)first;
+}
+
+/* Second names, counting from 0, for all containers; where the file system has
+ * no such thing the numbers stay what they are: 1. */
+static int
+link_all(struct repacking *r, struct segmap *to, struct error *err)
+{
+	const struct packed *p = r->w.p;
+
+	for (size_t i = 0; i < to->ncontainers; i++) {
+		const char *name = arena_printf(
+			r->w.arena, SEGMAP_DIR "/" SEGMAP_DATA ".%zu.scr", i);
+
+		if (name == NULL)
+			return error_no_memory(err);
+		if (str_eq(name, to->containers[i].name))
+			continue;
+		if (linkat(p->root_fd, to->containers[i].name, p->root_fd, name,
+			   0) < 0)
+			return errno == EPERM || errno == EOPNOTSUPP ||
+					       errno == ENOSYS ||
+					       errno == EMLINK
+				       ? 1
+				       : error_sys(err, "%s: cannot link",
+						   name);
+		to->containers[i].name = name;
+	}
+	return 0;
+}
+
+static int
+renumber(struct repacking *r, struct error *err)
+{
+	struct packing *w = &r->w;
+	int fd = -1, rc = link_all(r, &w->map, err);
+
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	fd = path_open_beneath(w->p->root_fd, SEGMAP_DIR,
+			       O_RDONLY | O_DIRECTORY, 0, err);
+	if (fd < 0)
+		return -1;
+	rc = io_sync_dir(fd, SEGMAP_DIR, err);
+	close(fd);
+	if (rc < 0 || pack_switch(w, false, err) < 0)
+		return -1;
+	return pack_sweep(w->p, &w->map, &w->hidden.red, NULL, err);
+}
+
+/* --- All of it --- */
+
+/* Is it so already, but for the numbers of the containers? */
+static bool
+same_layout(const struct segmap *a, const struct segmap *b, const size_t *from)
+{
+	if (a->moving || a->nsegs != b->nsegs || a->bytes != b->bytes)
+		return false;
+	for (size_t i = 0; i < b->nfiles; i++) {
+		const struct segmap_file *x = &a->files[from[i]];
+		const struct segmap_file *y = &b->files[i];
+
+		if (x->nsegs != y->nsegs)
+			return false;
+		for (size_t k = 0; k < x->nsegs; k++) {
+			const struct segment *s = &a->segs[x->first + k];
+			const struct segment *t = &b->segs[y->first + k];
+
+			if (s->off != t->off || s->len != t->len)
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool
+numbered_from_zero(const struct segmap *m)
+{
+	for (size_t i = 0; i < m->ncontainers; i++)
+		if (number_of(m->containers[i].name) >= m->ncontainers)
+			return false;
+	return true;
+}
+
+/* Files of next, without those that are no part of any container. */
+static int
+plan_next(struct repacking *r, struct error *err)
+{
+	const struct packed *p = r->w.p;
+	struct packing *w = &r->w;
+	uint64_t size = w->po->size > 0		    ? w->po->size
+			: p->map.container_size > 0 ? p->map.container_size
+						    : SEGMAP_SIZE_DEFAULT;
+
+	/* To be sorted, with attributes: then the map that is wanted. */
+	if (segmap_init(&w->map, p->map.nfiles, err) < 0)
+		return -1;
+	w->map.nfiles = p->map.nfiles;
+	memcpy(w->map.files, p->map.files,
+	       p->map.nfiles * sizeof(*p->map.files));
+	for (size_t i = 0; i < w->map.nfiles; i++)
+		if (w->map.files[i].nsegs == 0 && w->map.files[i].size > 0)
+			return error_set(err, ERROR_USAGE,
+					 "%s: not all its files are packed: "
+					 "unpack it first",
+					 p->name);
+	if (pack_sort(w, err) < 0)
+		return -1;
+	if (segmap_init(&r->next, w->map.nfiles, err) < 0)
+		return -1;
+	r->next.nfiles = w->map.nfiles;
+	memcpy(r->next.files, w->map.files,
+	       w->map.nfiles * sizeof(*w->map.files));
+	if (segmap_cut(&r->next, SEGMAP_DATA, size, 0, err) < 0)
+		return -1;
+	for (size_t i = 0; i < r->next.ncontainers; i++) {
+		r->next.containers[i].name = arena_printf(
+			w->arena, SEGMAP_DIR "/" SEGMAP_DATA ".%zu.scr",
+			first_free(r->old, r->next.ncontainers) + i);
+		if (r->next.containers[i].name == NULL)
+			return error_no_memory(err);
+	}
+	r->sums = mem_calloc(r->next.nfiles + 1, sizeof(*r->sums));
+	if (r->sums == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < r->next.nfiles; i++)
+		r->sums[i].size = r->next.files[i].size;
+	return 0;
+}
+
+static int
+work(struct repacking *r, struct error *err)
+{
+	struct packing *w = &r->w;
+	struct packed *p = w->p;
+	struct packed_health h;
+	int rc = packed_check(p, false, w->po->o, NULL, NULL, &h, err);
+
+	if (rc == 0 && !packed_healthy(&h))
+		rc = error_set(err, ERROR_DAMAGED,
+			       "%s: is damaged: see scr_container verify",
+			       p->name);
+	packed_health_free(&h);
+	if (rc < 0 || plan_next(r, err) < 0)
+		return -1;
+	w->out->containers = r->next.ncontainers;
+	w->out->done_before = same_layout(r->old, &r->next, w->from) &&
+			      numbered_from_zero(r->old);
+	if (w->po->o->dry_run)
+		return 0;
+	if (pack_sweep(p, &p->map, &w->hidden.red, NULL, err) < 0 ||
+	    pack_sweep_parts(p, err) < 0)
+		return -1;
+	if (w->out->done_before)
+		return 0;
+	progress_expect(w->po->o->progress, 2 * r->next.bytes);
+	if (same_layout(r->old, &r->next, w->from)) {
+		if (compose(r, err) < 0)
+			return -1;
+		w->map.moving = false;
+	} else if (move_all(r, err) < 0) {
+		return -1;
+	}
+	return renumber(r, err);
+}
+
+int
+repack(struct packed *p, const struct pack_options *po, struct pack_result *out,
+       struct error *err)
+{
+	struct repacking r = {
+		.w = { .p = p, .po = po, .out = out, .arena = arena_new() },
+		.old = &p->map,
+	};
+	int rc = -1;
+
+	*out = (struct pack_result){ .bytes = p->map.bytes };
+	for (size_t i = 0; i < p->map.nfiles; i++)
+		out->files += p->map.files[i].nsegs > 0;
+	/* What stands beside the map goes on as it is. */
+	r.w.hidden = p->hidden;
+	p->hidden = (struct hidden){ .arena = NULL };
+	if (r.w.arena == NULL)
+		error_no_memory(err);
+	else if (!p->is_packed)
+		error_set(err, ERROR_USAGE, "%s: is not packed", p->name);
+	else
+		rc = work(&r, err);
+	segmap_free(&r.next);
+	mem_free(r.sums);
+	pack_fini(&r.w);
+	return rc;
+}

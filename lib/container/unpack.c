@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * unpack.c - containers into files.
+ *
+ *   look    what is in the way, what is there already
+ *   write   containers -> temporary files beside the targets
+ *   commit  modes, owners, times; synced; renamed
+ *   switch  rank2file without segments, by one rename
+ *   sweep   containers and packed.*.scr away
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "catalogue/catalogue_impl.h"
+#include "container/pack_impl.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/kvtree.h"
+#include "par.h"
+#include "path.h"
+#include "progress.h"
+#include "str.h"
+#include "transfer/target.h"
+#include "transfer/transfer.h"
+
+#define SHOWN_MAX 512
+
+struct unpacking {
+	struct packing w;
+	struct targets targets;
+	struct stripe data, red; /* where the bytes go */
+	bool *have;		 /* by file: there, and right */
+};
+
+/* --- Looking --- */
+
+/* Is there something at the path of file `i`?  *have: the very same. */
+static int
+look_at(struct unpacking *u, size_t i, bool *have, struct error *err)
+{
+	const struct packed *p = u->w.p;
+	const struct segmap_file *f = &p->map.files[i];
+	struct error why = ERROR_INIT;
+	char shown[SHOWN_MAX];
+	struct stat st;
+
+	*have = false;
+	if (pathcache_vacant(u->w.parents, f->path))
+		return 0;
+	str_printable(shown, sizeof(shown), f->path);
+	if (pathcache_stat(u->w.parents, f->path, &st, &why) < 0) {
+		if (why.kind == ERROR_ABSENT)
+			return 0;
+		return error_set(err, why.kind, "%s", why.text);
+	}
+	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size &&
+	    pack_compare(p, i, u->w.po->o, have, err) < 0)
+		return -1;
+	if (*have || (u->w.po->force && S_ISREG(st.st_mode)))
+		return 0;
+	errno = EEXIST;
+	return error_sys(err,
+			 "%s: is there, and not what is packed (--force "
+			 "replaces files)",
+			 shown);
+}
+
+/* A target for file `i`, and a part of the string that leads to it. */
+static int
+add_target(struct unpacking *u, size_t i, struct error *err)
+{
+	const struct packed *p = u->w.p;
+	const struct segmap_file *f = &p->map.files[i];
+	const struct attr *a =
+		i < p->hidden.nattrs ? &p->hidden.attrs[i] : NULL;
+	const struct target *t = targets_add(&u->targets,
+					     &(struct target){
+						     .kind = TARGET_FILE,
+						     .filled = true,
+						     .dirfd = p->file_fd,
+						     .path = f->path,
+						     .size = f->size,
+						     .attr = a,
+					     },
+					     err);
+
+	if (t == NULL)
+		return -1;
+	if (f->nsegs > 0)
+		u->data.parts[u->data.nparts++] = (struct stripe_part){
+			.start = f->start,
+			.len = f->size,
+			.dirfd = p->file_fd,
+			.path = f->path,
+			.sum = i,
+			.file = (size_t)(t - u->targets.list),
+		};
+	return 0;
+}
+
+static int
+look(struct unpacking *u, struct error *err)
+{
+	const struct packed *p = u->w.p;
+
+	u->have = mem_calloc(p->map.nfiles + 1, sizeof(*u->have));
+	u->data.parts = arena_alloc(u->w.arena, p->map.nfiles + 1,
+				    sizeof(*u->data.parts));
+	if (u->have == NULL || u->data.parts == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < p->map.nfiles; i++) {
+		const struct segmap_file *f = &p->map.files[i];
+		bool have = false;
+
+		/* One without segments is there as it is, or empty. */
+		if (f->nsegs == 0 && f->size > 0)
+			continue;
+		if (look_at(u, i, &have, err) < 0)
+			return -1;
+		u->have[i] = have;
+		u->w.out->adopted += have;
+		if (!have && add_target(u, i, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* --- Metadata files --- */
+
+static int
+add_hidden_tree(struct unpacking *u, const struct hidden_file *f,
+		struct error *err)
+{
+	struct buf raw = BUF_INIT;
+	void *image = NULL;
+	int rc = -1;
+
+	if (kvtree_encode(f->tree, &raw, err) < 0)
+		goto out;
+	image = arena_alloc(u->w.arena, raw.len, 1);
+	if (image == NULL) {
+		error_no_memory(err);
+		goto out;
+	}
+	memcpy(image, raw.data, raw.len);
+	if (targets_add(&u->targets,
+			&(struct target){
+				.kind = TARGET_MAP,
+				.dirfd = u->w.p->meta_fd,
+				.path = f->name,
+				.size = raw.len,
+				.attr = &f->attr,
+				.image = image,
+				.image_size = raw.len,
+			},
+			err) != NULL)
+		rc = 0;
+out:
+	buf_free(&raw);
+	return rc;
+}
+
+static int
+add_hidden_file(struct unpacking *u, const struct hidden_file *f,
+		struct error *err)
+{
+	const struct packed *p = u->w.p;
+	const struct segmap_file *s = &p->hidden.red.files[f->at];
+	const struct target *t = targets_add(&u->targets,
+					     &(struct target){
+						     .kind = TARGET_REDUNDANCY,
+						     .filled = true,
+						     .dirfd = p->meta_fd,
+						     .path = f->name,
+						     .size = s->size,
+						     .attr = &f->attr,
+					     },
+					     err);
+
+	if (t == NULL)
+		return -1;
+	if (s->nsegs > 0)
+		u->red.parts[u->red.nparts++] = (struct stripe_part){
+			.start = s->start,
+			.len = s->size,
+			.dirfd = p->meta_fd,
+			.path = t->temp,
+			.sum = f->at,
+			.file = (size_t)(t - u->targets.list),
+		};
+	return 0;
+}
+
+/* Those that are there as files (restored by a rebuild) are newer. */
+static int
+look_hidden(struct unpacking *u, struct error *err)
+{
+	const struct hidden *h = &u->w.p->hidden;
+	struct stat st;
+
+	u->red.parts = arena_alloc(u->w.arena, h->red.nfiles + 1,
+				   sizeof(*u->red.parts));
+	if (u->red.parts == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < h->nfiles; i++) {
+		const struct hidden_file *f = &h->files[i];
+
+		if (fstatat(u->w.p->meta_fd, f->name, &st,
+			    AT_SYMLINK_NOFOLLOW) == 0)
+			continue;
+		u->w.out->hidden++;
+		if ((f->tree != NULL ? add_hidden_tree(u, f, err)
+				     : add_hidden_file(u, f, err)) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* --- Writing --- */
+
+/* Are all files of `m` that were written as recorded? */
+static int
+compare(const struct segmap *m, const struct stripe *to,
+	const struct stripe_sum *sums, struct error *err)
+{
+	for (size_t i = 0; i < to->nparts; i++) {
+		const struct segmap_file *f = &m->files[to->parts[i].sum];
+		const struct stripe_sum *s = &sums[to->parts[i].sum];
+
+		if (s->seen == f->size && (!f->has_crc || s->crc == f->crc))
+			continue;
+		return segmap_wrong_sum(f, s->crc, err);
+	}
+	return 0;
+}
+
+/* Parts of `to` one behind the other, and those of `from` that go there. */
+static int
+write_files(struct unpacking *u, const struct segmap *m, struct stripe *to,
+	    struct error *err)
+{
+	const struct catalogue_options *o = u->w.po->o;
+	struct stripe from = { 0, NULL };
+	struct transfer_options t = {
+		.par = o->par,
+		.memory = o->memory,
+		.progress = o->progress,
+		.stop = o->stop,
+	};
+	int rc = -1;
+
+	if (packed_containers(u->w.p, m, false, u->w.arena, &from, err) < 0)
+		return -1;
+	t.sums_to = mem_calloc(m->nfiles + 1, sizeof(*t.sums_to));
+	if (t.sums_to == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < m->nfiles; i++)
+		t.sums_to[i].size = m->files[i].size;
+	progress_expect(t.progress, m->bytes);
+	if (to->nparts == 0 ||
+	    (targets_transfer(&u->targets, &from, to, m->bytes, &t, err) == 0 &&
+	     compare(m, to, t.sums_to, err) == 0))
+		rc = 0;
+	mem_free(t.sums_to);
+	return rc;
+}
+
+/* --- Sweeping --- */
+
+/* Files of each rank in the order of their places: so they can be packed again
+ * as they were.  (SCR 1.1.8 lists them in any.) */
+static int
+restore_order(struct unpacking *u, struct error *err)
+{
+	const struct segmap *from = &u->w.p->map;
+	struct segmap *to = &u->w.map;
+
+	if (segmap_init(to, from->nfiles, err) < 0)
+		return -1;
+	to->nfiles = from->nfiles;
+	memcpy(to->files, from->files, from->nfiles * sizeof(*from->files));
+	/* In the midst of a repack places say nothing, but ours are sorted. */
+	return from->moving ? 0 : segmap_sort(from, to->files, err);
+}
+
+/* Containers, and their directory. */
+static int
+sweep(struct unpacking *u, struct error *err)
+{
+	const struct segmap none = { .ncontainers = 0 };
+	const struct packed *p = u->w.p;
+
+	if (pack_sweep(p, &none, &none, &u->w.out->removed, err) < 0)
+		return -1;
+	/* Something else may be in it. */
+	if (p->layout == 3 &&
+	    unlinkat(p->root_fd, SEGMAP_DIR, AT_REMOVEDIR) < 0 &&
+	    errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST)
+		return error_sys(err, "%s/%s: cannot remove", p->root,
+				 SEGMAP_DIR);
+	return 0;
+}
+
+/* --- All of it --- */
+
+static int
+work(struct unpacking *u, struct error *err)
+{
+	struct packing *w = &u->w;
+	const struct packed *p = w->p;
+	uint64_t need = 0;
+
+	if (packed_refuse_marked(p, err) < 0 || look(u, err) < 0 ||
+	    look_hidden(u, err) < 0)
+		return -1;
+	for (size_t i = 0; i < u->targets.count; i++)
+		need += u->targets.list[i].size;
+	/* Preparing takes away what an interrupted run left, so it comes first;
+	 * itself it needs next to nothing. */
+	if (!w->po->o->dry_run &&
+	    targets_prepare(&u->targets, w->po->o->par, err) < 0)
+		return -1;
+	if (pack_check_room(p->file_fd, need, "the files", err) < 0)
+		return -1;
+	if (w->po->o->dry_run)
+		return 0;
+	if (write_files(u, &p->map, &u->data, err) < 0 ||
+	    write_files(u, &p->hidden.red, &u->red, err) < 0 ||
+	    targets_commit(&u->targets, w->po->o->par, err) < 0 ||
+	    restore_order(u, err) < 0 || pack_switch(w, true, err) < 0)
+		return -1;
+	return sweep(u, err);
+}
+
+int
+unpack(struct packed *p, const struct pack_options *po, struct pack_result *out,
+       struct error *err)
+{
+	struct unpacking u = {
+		.w = { .p = p, .po = po, .out = out, .arena = arena_new() },
+	};
+	int rc = -1;
+
+	*out = (struct pack_result){ .done_before = !p->is_packed };
+	u.w.parents = pathcache_new(p->file_fd);
+	if (u.w.arena == NULL || u.w.parents == NULL ||
+	    targets_init(&u.targets, err) < 0) {
+		pack_fini(&u.w);
+		return error_no_memory(err);
+	}
+	out->bytes = p->map.bytes;
+	out->containers = p->map.ncontainers + p->hidden.red.ncontainers;
+	for (size_t i = 0; i < p->map.nfiles; i++)
+		out->files += p->map.files[i].nsegs > 0;
+	if (po->o->dry_run || pack_sweep_parts(p, err) == 0)
+		rc = p->is_packed     ? work(&u, err)
+		     : po->o->dry_run ? 0
+				      : sweep(&u, err);
+	targets_discard(&u.targets);
+	targets_fini(&u.targets);
+	mem_free(u.have);
+	pack_fini(&u.w);
+	return rc;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "meta/haltfile.h"
+
+#include <stddef.h>
+
+#include "meta/kvtree.h"
+#include "meta/value.h"
+
+/* A number that may be missing.  LLNL's tool writes whatever it is given
+ * (formats.md 13): below zero, a time or a count is as good as reached. */
+static int
+read_number(const struct kvtree *t, const char *key, int64_t *out,
+	    struct error *err)
+{
+	*out = -1;
+	if (kvtree_get(t, key) == NULL)
+		return 0;
+	if (kvtree_i64(t, key, INT64_MIN, INT64_MAX, out, err) < 0)
+		return -1;
+	if (*out < 0)
+		*out = 0;
+	return 0;
+}
+
+int
+halt_read_checkpoints(const struct kvtree *t, int64_t *out, struct error *err)
+{
+	if (kvtree_i64(t, "CheckpointsLeft", INT64_MIN, INT64_MAX, out, err) <
+	    0)
+		return -1;
+	if (*out > INT32_MAX && *out <= UINT32_MAX)
+		*out -= INT64_C(1) << 32;
+	return 0;
+}
+
+int
+halt_read(const struct kvtree *t, struct halt *out, struct error *err)
+{
+	const struct {
+		const char *key;
+		int64_t *to;
+	} numbers[] = {
+		{ "ExitBefore", &out->exit_before },
+		{ "ExitAfter", &out->exit_after },
+		{ "HaltSeconds", &out->halt_seconds },
+	};
+	const struct kvtree *k = kvtree_get(t, "ExitReason");
+	size_t i = 0;
+
+	out->reason = NULL;
+	if (k != NULL && value_str(k, &out->reason, err) < 0)
+		return -1;
+	out->checkpoints_left = -1;
+	if (kvtree_get(t, "CheckpointsLeft") != NULL) {
+		if (halt_read_checkpoints(t, &out->checkpoints_left, err) < 0)
+			return -1;
+		if (out->checkpoints_left < 0)
+			out->checkpoints_left = 0;
+	}
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (read_number(t, numbers[i].key, numbers[i].to, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* Where LLNL's tool leaves a key it sets: first (formats.md 1.4). */
+static int
+set_first(struct kvtree *t, const char *key, const char *value,
+	  struct error *err)
+{
+	struct kvtree *k = NULL;
+
+	kvtree_remove(t, key);
+	if (value == NULL)
+		return 0;
+	k = kvtree_put_first(t, key, err);
+	return k == NULL || kvtree_put(k, value, err) == NULL ? -1 : 0;
+}
+
+int
+halt_set_reason(struct kvtree *t, const char *reason, struct error *err)
+{
+	return set_first(t, "ExitReason", reason, err);
+}
+
+int
+halt_set_number(struct kvtree *t, const char *key, int64_t value,
+		struct error *err)
+{
+	char text[VALUE_NUMBER];
+
+	return set_first(t, key,
+			 value < 0 ? NULL : value_text(text, (uint64_t)value),
+			 err);
+}

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * command.c - how each of the programs is told to run a command on a
+ * node.
+ *
+ * All but the local one run it below a shell of ours there, which prints a
+ * marker before and, with the exit status, after it.  It gets the command as
+ * separate arguments, so that nothing in them means anything to it.  ssh and
+ * pdsh hand one line to the login shell, whichever that is: quoted() writes
+ * arguments such that shells of sh's and csh's families and fish agree on it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "clock.h"
+#include "hostlist.h"
+#include "map.h"
+#include "remote/remote_impl.h"
+#include "str.h"
+
+/* $0 is the marker. */
+#define SCRIPT "echo \"$0+\"; \"$@\" </dev/null; echo \"$0$?\""
+
+/* No options of ssh's own configuration make it ask, or wait on a dead node. */
+#define SSH_OPTIONS \
+	"-oBatchMode=yes", "-oServerAliveInterval=2", "-oServerAliveCountMax=2"
+
+/*
+ * What pdsh's module exec runs, $0 the program: a line that was cut off with
+ * the connection gets an end, as pdsh prints it without, and the next line of
+ * another node would be lost in it.  Users' options for pdsh's ssh are kept.
+ */
+#define WRAP(options) "\"$0\" " options "\"$@\" || { s=$?; echo; exit $s; }"
+#define WRAP_SSH WRAP("$PDSH_SSH_ARGS_APPEND ")
+
+/* For pdsh's own module ssh. */
+#define PDSH_SSH \
+	"-oBatchMode=yes -oServerAliveInterval=2 -oServerAliveCountMax=2"
+#define PDSH_SSH_VARIABLE "PDSH_SSH_ARGS_APPEND"
+
+/* Descriptors that pdsh needs for so many nodes. */
+#define PDSH_FILES(n) (8 * (n) + 128)
+
+/* Words before the command, and bytes of a list of nodes in one of them. */
+#define WORDS 32
+#define LIST_BYTES ((size_t)32 << 10)
+
+/* Digits from a zero on that pdsh keeps, with a margin. */
+#define PDSH_DIGITS 12
+
+/* How long Flux may take to name its nodes, s. */
+#define FLUX_ANSWER 10.0
+
+/* --- Quoting --- */
+
+/* Words without quotes: nothing here means anything to any shell. */
+static bool
+is_plain(const char *s)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		"0123456789_./:,+-@";
+
+	return s[0] != '\0' && s[strspn(s, plain)] == '\0';
+}
+
+/* Add one word.  In single quotes only these three mean something to one shell
+ * or another; outside of them a backslash before them is the same to all. */
+static int
+quoted(struct buf *b, const char *s)
+{
+	if (is_plain(s))
+		return buf_add_str(b, s);
+	if (buf_add_char(b, '\'') < 0)
+		return -1;
+	for (; *s != '\0'; s++) {
+		const bool special = *s == '\'' || *s == '\\' || *s == '!';
+
+		if ((special && buf_add_str(b, "'\\") < 0) ||
+		    buf_add_char(b, *s) < 0 ||
+		    (special && buf_add_char(b, '\'') < 0))
+			return -1;
+	}
+	return buf_add_char(b, '\'');
+}
+
+/* pdsh puts names in the place of %h and the like: %% is a plain one. */
+static const char *
+percents(struct arena *a, const char *s)
+{
+	size_t n = 0;
+	char *to = NULL, *p = NULL;
+
+	for (const char *q = s; *q != '\0'; q++)
+		n += *q == '%';
+	p = to = arena_alloc(a, strlen(s) + n + 1, 1);
+	for (; p != NULL && *s != '\0'; *p++ = *s++)
+		if (*s == '%')
+			*p++ = '%';
+	return to;
+}
+
+/* --- Preparing --- */
+
+/* Nothing that a command prints by chance. */
+static void
+make_token(char *to)
+{
+	uint64_t random = 0;
+
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
+		random =
+			(uint64_t)(clock_seconds() * 1e9) * 0x9e3779b97f4a7c15u;
+	snprintf(to, REMOTE_TOKEN, "@scr-%016llx:", (unsigned long long)random);
+}
+
+static int
+make_line(struct remote_run *run)
+{
+	struct buf b = BUF_INIT;
+	int rc = -1;
+
+	if (buf_add_str(&b, "exec /bin/sh -c ") < 0 || quoted(&b, SCRIPT) < 0 ||
+	    buf_add_char(&b, ' ') < 0 || quoted(&b, run->token) < 0)
+		goto out;
+	for (size_t i = 0; run->argv[i] != NULL; i++)
+		if (buf_add_char(&b, ' ') < 0 || quoted(&b, run->argv[i]) < 0)
+			goto out;
+	run->line = run->kind == REMOTE_PDSH
+			    ? percents(run->arena, b.data)
+			    : arena_strndup(run->arena, b.data, b.len);
+	rc = run->line != NULL ? 0 : -1;
+out:
+	buf_free(&b);
+	return rc;
+}
+
+/* Our environment, and in it the options of ssh that pdsh passes on. */
+static int
+make_env(struct remote_run *run)
+{
+	const size_t len = strlen(PDSH_SSH_VARIABLE);
+	const char *had = getenv(PDSH_SSH_VARIABLE);
+	size_t n = 0, count = 0;
+
+	while (environ != NULL && environ[n] != NULL)
+		n++;
+	run->env = arena_alloc(run->arena, n + 2, sizeof(*run->env));
+	if (run->env == NULL)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(environ[i], PDSH_SSH_VARIABLE "=", len + 1) != 0)
+			run->env[count++] = environ[i];
+	run->env[count] =
+		arena_printf(run->arena, "%s=%s%s%s", PDSH_SSH_VARIABLE,
+			     had ? had : "", had ? " " : "", PDSH_SSH);
+	return run->env[count] != NULL ? 0 : -1;
+}
+
+/* Fill run->ranks from the list of hosts, in the order of ranks. */
+static int
+take_ranks(struct remote_run *run, const char *text, struct error *err)
+{
+	struct hostlist list;
+	int rc = hostlist_init(&list, err);
+
+	if (rc < 0)
+		return -1;
+	rc = hostlist_add(&list, text != NULL ? text : "", err);
+	for (size_t i = 0; i < list.count && rc == 0; i++) {
+		const char *name = arena_strdup(run->arena, list.names[i]);
+
+		/* Several brokers on a node: the first will do. */
+		if (name != NULL && map_get(run->ranks, name) != MAP_NONE)
+			continue;
+		if (name == NULL || map_put(run->ranks, name, i) < 0)
+			rc = error_no_memory(err);
+	}
+	hostlist_free(&list);
+	return rc;
+}
+
+/*
+ * Flux knows its nodes by rank: which is whose stands in the broker's attribute
+ * `hostlist` (flux-broker-attributes(7)).
+ */
+static int
+find_ranks(struct remote_run *run, struct error *err)
+{
+	const char *const argv[] = { run->program, "getattr", "hostlist",
+				     NULL };
+	const struct remote_options o = { .kind = REMOTE_LOCAL,
+					  .limit = FLUX_ANSWER,
+					  .stop = run->o->stop };
+	const char *here[] = { "localhost" };
+	const struct hostlist one = { .names = here, .count = 1 };
+	struct remote_result r = { .state = REMOTE_DONE };
+	int rc = -1;
+
+	run->ranks = map_new();
+	if (run->ranks == NULL)
+		return error_no_memory(err);
+	if (remote_run(&one, argv, &o, &r, err) < 0)
+		goto out;
+	if (r.state != REMOTE_DONE || r.status != 0)
+		rc = error_set(err, ERROR_ABSENT,
+			       "flux getattr hostlist: %s: not inside an "
+			       "instance of Flux?",
+			       r.why != NULL ? r.why : "failed");
+	else if (take_ranks(run, r.out.data, err) < 0)
+		rc = error_wrap(err, "flux getattr hostlist");
+	else
+		rc = 0;
+out:
+	remote_result_free(&r);
+	return rc;
+}
+
+static int
+find_programs(struct remote_run *run, struct error *err)
+{
+	const struct remote_programs *p = &run->o->programs;
+	const char *given[] = { NULL,	 p->pdsh, p->ssh,
+				p->srun, p->flux, p->mpiexec };
+	const char *name = remote_kind_name(run->kind);
+	const char *module = run->o->module;
+
+	if (run->kind == REMOTE_LOCAL)
+		return 0;
+	run->program = remote_find(given[run->kind], name, run->arena, err);
+	if (run->program == NULL)
+		return -1;
+	if (run->kind != REMOTE_PDSH)
+		return 0;
+	if (module == NULL)
+		run->inner = remote_find(p->ssh, "ssh", run->arena, err);
+	else if (strcmp(module, "exec") == 0)
+		run->inner = remote_find(p->srun, "srun", run->arena, err);
+	else
+		return strcmp(module, "ssh") == 0 &&
+				       remote_find(NULL, "ssh", run->arena,
+						   err) == NULL
+			       ? -1
+			       : 0;
+	return run->inner != NULL ? 0 : -1;
+}
+
+int
+remote_command_init(struct remote_run *run, struct error *err)
+{
+	run->arena = arena_new();
+	if (run->arena == NULL)
+		return error_no_memory(err);
+	if (find_programs(run, err) < 0)
+		return -1;
+	make_token(run->token);
+	if (make_line(run) < 0 || (run->kind == REMOTE_PDSH &&
+				   run->inner == NULL && make_env(run) < 0))
+		return error_no_memory(err);
+	return run->kind == REMOTE_FLUX ? find_ranks(run, err) : 0;
+}
+
+void
+remote_command_fini(struct remote_run *run)
+{
+	map_free(run->ranks);
+	arena_free(run->arena);
+}
+
+/* --- Command lines --- */
+
+/* A command line that is put together; full or without memory, `bad`. */
+struct words {
+	const char **list;
+	size_t count, room;
+	struct arena *arena;
+	bool bad;
+};
+
+static void
+add(struct words *w, const char *word)
+{
+	if (word == NULL || w->count + 1 >= w->room)
+		w->bad = true;
+	else
+		w->list[w->count++] = word;
+}
+
+static void
+add_all(struct words *w, const char *const *words)
+{
+	for (; *words != NULL; words++)
+		add(w, *words);
+}
+
+/* Whole seconds for programs that take no others, at least 1. */
+static unsigned long
+whole(double seconds)
+{
+	const unsigned long n =
+		seconds < 1e8 ? (unsigned long)seconds : 100000000ul;
+
+	return n < 1 || (double)n < seconds ? n + 1 : n;
+}
+
+/* Our shell and the command for it, as words. */
+static void
+add_command(struct words *w, const struct remote_run *run)
+{
+	add(w, "/bin/sh");
+	add(w, "-c");
+	add(w, SCRIPT);
+	add(w, run->token);
+	add_all(w, run->argv);
+}
+
+/* Beside what runs there (the application's step holds the node), at once or
+ * not at all, without MPI and stdin. */
+static void
+add_srun(struct words *w, const struct remote_run *run, const char *program,
+	 const char *node)
+{
+	add(w, program);
+	add(w, "--overlap");
+	add(w, "--nodes=1");
+	add(w, "--ntasks=1");
+	add(w, "--mpi=none");
+	add(w, "--input=none");
+	if (run->o->connect > 0)
+		add(w, arena_printf(w->arena, "--immediate=%lu",
+				    whole(run->o->connect)));
+	if (run->o->job_id != NULL)
+		add(w, arena_printf(w->arena, "--jobid=%s", run->o->job_id));
+	add(w, arena_printf(w->arena, "--nodelist=%s", node));
+}
+
+static void
+add_ssh(struct words *w, const struct remote_run *run, const char *program,
+	const char *node)
+{
+	static const char *const options[] = { SSH_OPTIONS, "-n", "-x",
+					       "-a",	    "-T", NULL };
+
+	add(w, program);
+	add_all(w, options);
+	if (run->o->connect > 0)
+		add(w, arena_printf(w->arena, "-oConnectTimeout=%lu",
+				    whole(run->o->connect)));
+	add(w, "--");
+	add(w, node);
+	add(w, run->line);
+}
+
+/* -w as often as it takes: a single argument cannot be of any length. */
+static void
+add_list(struct words *w, const struct remote_run *run,
+	 const struct remote_proc *p)
+{
+	struct buf b = BUF_INIT;
+
+	for (size_t i = 0; i < p->count; i++) {
+		const char *name = run->nodes[p->nodes[i]].name;
+
+		if ((b.len > 0 && buf_add_char(&b, ',') < 0) ||
+		    buf_add_str(&b, name) < 0)
+			w->bad = true;
+		if (b.len > LIST_BYTES || i + 1 == p->count) {
+			add(w, "-w");
+			add(w, arena_strndup(w->arena, b.data, b.len));
+			buf_clear(&b);
+		}
+	}
+	buf_free(&b);
+}
+
+/*
+ * For each command pdsh closes all descriptors there could be, open or not:
+ * where the limit is a million that costs more than the command.  So it gets
+ * those it needs, with a margin.
+ */
+static void
+add_pdsh(struct words *w, const struct remote_run *run,
+	 const struct remote_proc *p)
+{
+	add(w, "/bin/sh");
+	add(w, "-c");
+	add(w, "ulimit -Sn $0 2>/dev/null; exec \"$@\"");
+	add(w, arena_printf(w->arena, "%zu", PDSH_FILES(p->count)));
+	add(w, run->program);
+	add(w, "-S");
+	add(w, "-R");
+	add(w, run->inner != NULL ? "exec" : run->o->module);
+	add(w, "-f");
+	add(w, arena_printf(w->arena, "%zu", p->count));
+	/* (Its module exec connects to nothing, and refuses it.) */
+	if (run->o->connect > 0 && run->inner == NULL) {
+		add(w, "-t");
+		add(w, arena_printf(w->arena, "%lu", whole(run->o->connect)));
+	}
+	/* We end what takes too long ourselves; this is for the case that we
+	 * are no more. */
+	if (run->o->limit > 0) {
+		add(w, "-u");
+		add(w,
+		    arena_printf(w->arena, "%lu", whole(run->o->limit) + 10));
+	}
+	add_list(w, run, p);
+	if (run->inner == NULL) {
+		add(w, run->line);
+		return;
+	}
+	add(w, "/bin/sh");
+	add(w, "-c");
+	add(w, run->o->module == NULL ? WRAP_SSH : WRAP(""));
+	if (run->o->module == NULL) {
+		add_ssh(w, run, run->inner, "%h");
+	} else {
+		add_srun(w, run, run->inner, "%h");
+		/* (The line: pdsh ends at a word that is empty.) */
+		add(w, "/bin/sh");
+		add(w, "-c");
+		add(w, run->line);
+	}
+}
+
+const char **
+remote_command_argv(const struct remote_run *run, const struct remote_proc *p)
+{
+	const char *node = run->nodes[p->nodes[0]].name;
+	struct words w = { .arena = p->arena, .room = WORDS };
+
+	while (run->argv[w.room - WORDS] != NULL)
+		w.room++;
+	w.room += p->count * (HOSTLIST_NAME_MAX + 1) / LIST_BYTES * 2 + 2;
+	w.list = arena_alloc(p->arena, w.room, sizeof(*w.list));
+	if (w.list == NULL)
+		return NULL;
+	switch (run->kind) {
+	case REMOTE_PDSH:
+		add_pdsh(&w, run, p);
+		break;
+	case REMOTE_SSH:
+		add_ssh(&w, run, run->program, node);
+		break;
+	case REMOTE_SRUN:
+		add_srun(&w, run, run->program, node);
+		add_command(&w, run);
+		break;
+	case REMOTE_FLUX:
+		add(&w, run->program);
+		add(&w, "exec");
+		add(&w, "--noinput");
+		add(&w, "--rank");
+		add(&w,
+		    arena_printf(p->arena, "%zu", map_get(run->ranks, node)));
+		add_command(&w, run);
+		break;
+	case REMOTE_MPIEXEC:
+		add(&w, run->program);
+		add(&w, "-n");
+		add(&w, "1");
+		add(&w, "-host");
+		add(&w, node);
+		add_command(&w, run);
+		break;
+	default:
+		add_all(&w, run->argv);
+		break;
+	}
+	return w.bad ? NULL : w.list;
+}
+
+/* pdsh takes the digits for a number, and its zeros are of limited count. */
+static bool
+many_zeros(const char *name)
+{
+	for (size_t n = 0; *name != '\0'; name += n > 0 ? n : 1) {
+		n = strspn(name, "0123456789");
+		if (*name == '0' && n > PDSH_DIGITS)
+			return true;
+	}
+	return false;
+}
+
+const char *
+remote_command_objection(const struct remote_run *run, const char *name)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		"0123456789_.:%+-";
+	const size_t len = strlen(name);
+
+	if (run->kind == REMOTE_LOCAL)
+		return NULL;
+	if (len == 0 || len > HOSTLIST_NAME_MAX || name[0] == '-' ||
+	    name[strspn(name, plain)] != '\0')
+		return "not the name of a host";
+	/* A module's name before it, a name to put in; a count behind it. */
+	if (run->kind == REMOTE_PDSH && strpbrk(name, ":%") != NULL)
+		return "pdsh takes no names with ':' or '%'";
+	if (run->kind == REMOTE_PDSH && many_zeros(name))
+		return "pdsh takes no names with so many zeros";
+	if (run->kind == REMOTE_MPIEXEC && strchr(name, ':') != NULL)
+		return "mpiexec takes no names with ':'";
+	if (run->kind == REMOTE_FLUX && map_get(run->ranks, name) == MAP_NONE)
+		return "no node of this instance of Flux";
+	return NULL;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * loop.c - start processes while there are nodes and room, listen to
+ * all of them, and end what takes too long.
+ *
+ * A node given up frees its place at once.  pdsh therefore gets only as many
+ * nodes as it runs at a time: none waits in it behind the dead ones of others.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "clock.h"
+#include "hostlist.h"
+#include "mem.h"
+#include "remote/remote_impl.h"
+
+/* Waits at most, s: stop() is asked as often; and for processes that have to be
+ * asked whether they ended. */
+#define TURN 0.1
+#define TURN_ASK 0.01
+
+/* Events taken at a time. */
+#define EVENTS 64
+
+/* What ssh and pdsh get longer than they know, to say why themselves: a half
+ * more, at most this, s. */
+#define CONNECT_MORE 1.0
+
+/* pdsh is started for several nodes at a time, a quarter of all places. */
+#define BATCH 4
+
+/* --- Starting --- */
+
+/* Take waiting nodes for a process, at most `max`; -1: no memory. */
+static int
+gather(struct remote_run *run, struct remote_proc *p, size_t max)
+{
+	for (size_t i = run->first; i < run->count && p->count < max; i++) {
+		struct remote_node *n = &run->nodes[i];
+		const char *no = NULL;
+		int fits = 1;
+
+		if (n->phase != REMOTE_WAITING)
+			continue;
+		no = remote_command_objection(run, n->name);
+		if (no != NULL) {
+			remote_node_end(run, n, REMOTE_NOT_STARTED, -1, "%s",
+					no);
+			continue;
+		}
+		if (run->kind == REMOTE_PDSH)
+			fits = remote_pdsh_label(p, n->name, i);
+		if (fits < 0)
+			return -1;
+		if (fits > 0)
+			p->nodes[p->count++] = i;
+	}
+	return 0;
+}
+
+/* The process runs: so do its nodes. */
+static void
+adopt(struct remote_run *run, struct remote_proc *p)
+{
+	const double now = clock_seconds();
+
+	for (size_t i = 0; i < p->count; i++) {
+		struct remote_node *n = &run->nodes[p->nodes[i]];
+
+		n->phase = run->kind == REMOTE_LOCAL ? REMOTE_RUNNING
+						     : REMOTE_STARTING;
+		n->start = n->last = now;
+		n->proc = p;
+	}
+	p->open = p->count;
+	p->next = run->procs;
+	run->procs = p;
+	run->nprocs++;
+	run->waiting -= p->count;
+	run->active += p->count;
+}
+
+/* Start a process for up to `max` nodes. */
+static void
+start(struct remote_run *run, size_t max)
+{
+	struct remote_proc *p = remote_proc_new(max);
+	int rc = 0;
+
+	if (p == NULL || gather(run, p, max) < 0) {
+		remote_node_no_memory(run);
+		goto out;
+	}
+	if (p->count == 0)
+		goto out;
+	rc = remote_proc_start(run, p);
+	if (rc == 0) {
+		adopt(run, p);
+		return;
+	}
+	if (run->failed)
+		goto out;
+	/* Those that run will give back what is missing. */
+	run->short_of = run->procs != NULL && (rc == EMFILE || rc == ENFILE ||
+					       rc == EAGAIN || rc == ENOMEM);
+	for (size_t i = 0; i < p->count && !run->short_of; i++)
+		remote_node_end(run, &run->nodes[p->nodes[i]],
+				REMOTE_NOT_STARTED, -1, "cannot start %s: %s",
+				run->kind == REMOTE_LOCAL
+					? run->argv[0]
+					: remote_kind_name(run->kind),
+				strerror(rc));
+out:
+	remote_proc_free(run, p);
+}
+
+static void
+start_more(struct remote_run *run)
+{
+	while (run->waiting > 0 && run->active < run->fanout &&
+	       !run->short_of && !run->failed &&
+	       run->nprocs < 2 * (size_t)run->fanout) {
+		size_t room = run->fanout - run->active;
+
+		if (run->kind != REMOTE_PDSH)
+			room = 1;
+		else if (room > run->waiting)
+			room = run->waiting;
+		else if (run->active > 0 && room < run->fanout / BATCH)
+			return;
+		while (run->nodes[run->first].phase != REMOTE_WAITING)
+			run->first++;
+		start(run, room);
+	}
+}
+
+/* --- Listening --- */
+
+static void
+listen_to_all(struct remote_run *run)
+{
+	struct epoll_event events[EVENTS];
+	double turn = TURN;
+	int n = 0;
+
+	for (struct remote_proc *p = run->procs; p != NULL; p = p->next)
+		if (p->pidfd < 0)
+			turn = TURN_ASK;
+	n = epoll_wait(run->epoll, events, EVENTS, (int)(turn * 1000));
+	for (int i = 0; i < n; i++)
+		((struct remote_proc *)events[i].data.ptr)->ready = true;
+	for (struct remote_proc *p = run->procs; p != NULL; p = p->next) {
+		if ((p->ready || p->pidfd < 0) && !p->exited)
+			remote_proc_read(run, p);
+		p->ready = false;
+	}
+}
+
+/* --- Limits --- */
+
+static void
+give_up(struct remote_run *run, struct remote_node *n, const char *what,
+	double seconds)
+{
+	n->proc->overdue = true;
+	remote_node_end(run, n, REMOTE_TIMEOUT, -1, "%s %g s", what, seconds);
+}
+
+static void
+check_node(struct remote_run *run, struct remote_node *n, double now)
+{
+	const struct remote_options *o = run->o;
+	const bool srun = run->kind == REMOTE_PDSH && o->module != NULL &&
+			  strcmp(o->module, "exec") == 0;
+	double more = 0;
+
+	if (n->phase == REMOTE_ENDED)
+		return;
+	if (run->kind == REMOTE_SSH || (run->kind == REMOTE_PDSH && !srun))
+		more = o->connect / 2 < CONNECT_MORE ? o->connect / 2
+						     : CONNECT_MORE;
+	if (o->limit > 0 && now - n->start > o->limit)
+		give_up(run, n, "was not done within", o->limit);
+	else if (n->phase == REMOTE_STARTING && o->connect > 0) {
+		if (now - n->start > o->connect + more)
+			give_up(run, n, "did not answer within", o->connect);
+	} else if (o->idle > 0 && now - n->last > o->idle) {
+		give_up(run, n, "said nothing for", o->idle);
+	}
+}
+
+/* A process whose nodes are through has no more to do. */
+static void
+check_limits(struct remote_run *run, double now)
+{
+	for (struct remote_proc *p = run->procs; p != NULL; p = p->next) {
+		for (size_t i = 0; i < p->count && p->open > 0; i++)
+			check_node(run, &run->nodes[p->nodes[i]], now);
+		if (p->open == 0 && p->push_at <= 0)
+			p->push_at = p->overdue ? now : now + REMOTE_GRACE;
+		remote_proc_push(run, p, now);
+	}
+}
+
+/* Nothing more is started, and what runs is ended. */
+static void
+end_all(struct remote_run *run, const char *why)
+{
+	const double now = clock_seconds();
+
+	run->ending = true;
+	for (size_t i = 0; i < run->count; i++) {
+		struct remote_node *n = &run->nodes[i];
+		const bool waits = n->phase == REMOTE_WAITING;
+
+		remote_node_end(run, n,
+				waits ? REMOTE_NOT_STARTED : REMOTE_KILLED, -1,
+				"%s", why);
+	}
+	for (struct remote_proc *p = run->procs; p != NULL; p = p->next)
+		if (p->pushed == 0)
+			p->push_at = now;
+}
+
+/* --- All of it --- */
+
+/* Forget the processes that have ended. */
+static void
+sweep(struct remote_run *run)
+{
+	struct remote_proc **link = &run->procs;
+
+	while (*link != NULL) {
+		struct remote_proc *p = *link;
+
+		if (!p->exited) {
+			link = &p->next;
+			continue;
+		}
+		*link = p->next;
+		for (size_t i = 0; i < p->count; i++)
+			run->nodes[p->nodes[i]].proc = NULL;
+		remote_proc_free(run, p);
+		run->nprocs--;
+		run->short_of = false;
+	}
+}
+
+int
+remote_loop(struct remote_run *run, struct error *err)
+{
+	while (run->waiting > 0 || run->procs != NULL) {
+		if (!run->ending && run->o->stop != NULL && run->o->stop()) {
+			run->stopped = true;
+			end_all(run, "stopped");
+		}
+		if (!run->ending && run->failed)
+			end_all(run, "out of memory");
+		if (!run->ending)
+			start_more(run);
+		if (run->procs != NULL)
+			listen_to_all(run);
+		check_limits(run, clock_seconds());
+		sweep(run);
+	}
+	if (run->failed)
+		return error_no_memory(err);
+	if (run->stopped) {
+		errno = EINTR;
+		return error_sys(err, "commands on the nodes were stopped");
+	}
+	return 0;
+}

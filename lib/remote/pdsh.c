@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pdsh.c - whose the lines are that pdsh prints.
+ *
+ *	n1: text                             a node's line, on both streams
+ *	pdsh@here: n1: ssh exited with ...   what became of it, on stderr
+ *
+ * pdsh leaves out the domain where it finds it in all names, so nodes are told
+ * apart by what is before the first dot, and those that are alike in that are
+ * given to different processes.  An address is whole.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "arena.h"
+#include "map.h"
+#include "remote/remote_impl.h"
+#include "str.h"
+
+/* pdsh cuts off lines at 128 KiB. */
+#define LINE_CUT ((size_t)131000)
+
+/* Bytes of a name that are in the label. */
+static size_t
+label_length(const char *name, size_t len)
+{
+	const char *dot = memchr(name, '.', len);
+	size_t digits = 0;
+
+	while (digits < len && strchr("0123456789.", name[digits]) != NULL)
+		digits++;
+	return dot == NULL || digits == len ? len : (size_t)(dot - name);
+}
+
+int
+remote_pdsh_label(struct remote_proc *p, const char *name, size_t at)
+{
+	const char *label = NULL;
+
+	if (p->labels == NULL)
+		p->labels = map_new();
+	if (p->labels == NULL)
+		return -1;
+	label = arena_strndup(p->arena, name, label_length(name, strlen(name)));
+	if (label == NULL)
+		return -1;
+	if (map_get(p->labels, label) != MAP_NONE)
+		return 0;
+	return map_put(p->labels, label, at) < 0 ? -1 : 1;
+}
+
+/* The node whose label *text begins with, which is then behind it; NULL: it
+ * does not. */
+static struct remote_node *
+owner(struct remote_run *run, const struct remote_proc *p, char **text,
+      size_t *len)
+{
+	const char *colon = memchr(*text, ':', *len);
+	size_t label = colon != NULL ? (size_t)(colon - *text) : *len;
+	char name[REMOTE_LABEL];
+	size_t at = MAP_NONE;
+
+	if (colon == NULL || label >= sizeof(name) || label + 1 >= *len ||
+	    colon[1] != ' ')
+		return NULL;
+	snprintf(name, sizeof(name), "%.*s", (int)label_length(*text, label),
+		 *text);
+	at = map_get(p->labels, name);
+	if (at == MAP_NONE)
+		return NULL;
+	*text += label + 2;
+	*len -= label + 2;
+	return &run->nodes[at];
+}
+
+/* Remember its last line about no node: why it did nothing for any. */
+static void
+remember(struct remote_run *run, struct remote_proc *p, const char *text,
+	 size_t len)
+{
+	buf_clear(&p->words);
+	if (buf_add(&p->words, text, len) < 0)
+		remote_node_no_memory(run);
+}
+
+void
+remote_pdsh_out(struct remote_run *run, struct remote_proc *p, char *text,
+		size_t len, bool whole)
+{
+	const bool cut = len >= LINE_CUT || p->out.cut;
+	struct remote_node *n = owner(run, p, &text, &len);
+
+	if (n == NULL)
+		return;
+	if (cut)
+		n->result->cut = true;
+	remote_node_out(run, n, text, len, whole);
+}
+
+/* pdsh's own words: what became of a node, or why it does nothing at all. */
+static void
+pdsh_says(struct remote_run *run, struct remote_proc *p, char *text, size_t len)
+{
+	char *behind = memmem(text, len, ": ", 2);
+	struct remote_node *n = NULL;
+
+	if (behind != NULL) {
+		len -= (size_t)(behind + 2 - text);
+		text = behind + 2;
+		n = owner(run, p, &text, &len);
+	}
+	if (n == NULL) {
+		remember(run, p, text, len);
+		return;
+	}
+	/* With this it is through, but its last line on stdout was before. */
+	remote_proc_drain(run, p);
+	remote_node_lost(run, n, -1, text);
+}
+
+void
+remote_pdsh_err(struct remote_run *run, struct remote_proc *p, char *text,
+		size_t len, bool whole)
+{
+	char *own = memmem(text, len, "pdsh@", 5);
+	size_t before = own != NULL ? (size_t)(own - text) : len;
+	size_t rest = len - before;
+	struct remote_node *n = NULL;
+
+	/* Its words may stand behind a node's that had no newline. */
+	if (before > 0) {
+		n = owner(run, p, &text, &before);
+		if (n != NULL)
+			remote_node_err(run, n, text, before,
+					whole && own == NULL);
+		else
+			remember(run, p, text, before);
+	}
+	if (own != NULL)
+		pdsh_says(run, p, own, rest);
+}

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * proc.c - one process that serves one or more nodes: how it is
+ * started, read, and ended.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "map.h"
+#include "mem.h"
+#include "remote/remote_impl.h"
+
+/* Reads of one stream in a turn: a node that prints without end must not keep
+ * the others from being read. */
+#define TURN 4
+
+/* After its end what is in the pipe is read, at most this much: another that
+ * has the pipe may print on. */
+#define REST 64
+
+/* Bytes of a list of children. */
+#define CHILDREN ((size_t)4 << 10)
+
+static void
+close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* Closing alone is not enough: a child that another thread starts just now has
+ * copies of all for a moment, and while there is one it is still heard of. */
+static void
+close_watched(const struct remote_run *run, int *fd)
+{
+	if (*fd >= 0)
+		(void)epoll_ctl(run->epoll, EPOLL_CTL_DEL, *fd, NULL);
+	close_fd(fd);
+}
+
+void
+remote_proc_free(const struct remote_run *run, struct remote_proc *p)
+{
+	if (p == NULL)
+		return;
+	close_watched(run, &p->pidfd);
+	close_watched(run, &p->out.fd);
+	close_watched(run, &p->err.fd);
+	buf_free(&p->out.part);
+	buf_free(&p->err.part);
+	buf_free(&p->words);
+	map_free(p->labels);
+	arena_free(p->arena);
+	mem_free(p);
+}
+
+struct remote_proc *
+remote_proc_new(size_t nodes)
+{
+	struct remote_proc *p = mem_calloc(1, sizeof(*p));
+
+	if (p == NULL)
+		return NULL;
+	p->pid = -1;
+	p->pidfd = p->out.fd = p->err.fd = -1;
+	p->arena = arena_new();
+	if (p->arena != NULL)
+		p->nodes = arena_alloc(p->arena, nodes, sizeof(*p->nodes));
+	if (p->nodes == NULL) {
+		arena_free(p->arena);
+		mem_free(p);
+		return NULL;
+	}
+	return p;
+}
+
+/* --- Starting --- */
+
+/* A pipe of which ours, fds[0], does not block, and neither end is one of the
+ * child's first three, where it would be in the way. */
+static int
+make_pipe(int fds[2])
+{
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -1;
+	for (int i = 0; i < 2; i++) {
+		int fd = fds[i];
+
+		if (fd > STDERR_FILENO)
+			continue;
+		fds[i] = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+		close(fd);
+	}
+	if (fds[0] >= 0 && fds[1] >= 0 &&
+	    fcntl(fds[0], F_SETFL, O_NONBLOCK) == 0)
+		return 0;
+	close_fd(&fds[0]);
+	close_fd(&fds[1]);
+	return -1;
+}
+
+static int
+set_files(posix_spawn_file_actions_t *files, int out, int err)
+{
+	int rc = posix_spawn_file_actions_addopen(files, STDIN_FILENO,
+						  "/dev/null", O_RDONLY, 0);
+
+	if (rc == 0)
+		rc = posix_spawn_file_actions_adddup2(files, out,
+						      STDOUT_FILENO);
+	if (rc == 0)
+		rc = posix_spawn_file_actions_adddup2(files, err,
+						      STDERR_FILENO);
+#if __GLIBC_PREREQ(2, 34)
+	/* What a caller of ours left open is not for hundreds of children. */
+	if (rc == 0)
+		rc = posix_spawn_file_actions_addclosefrom_np(
+			files, STDERR_FILENO + 1);
+#endif
+	return rc;
+}
+
+/* A process group of its own, and no signal ignored or blocked that ends
+ * things. */
+static int
+set_attributes(posix_spawnattr_t *attr)
+{
+	sigset_t none, usual;
+	int rc = 0;
+
+	sigemptyset(&none);
+	sigemptyset(&usual);
+	sigaddset(&usual, SIGPIPE);
+	sigaddset(&usual, SIGTERM);
+	sigaddset(&usual, SIGCHLD);
+	rc = posix_spawnattr_setsigmask(attr, &none);
+	if (rc == 0)
+		rc = posix_spawnattr_setsigdefault(attr, &usual);
+	if (rc == 0)
+		rc = posix_spawnattr_setpgroup(attr, 0);
+	if (rc == 0)
+		rc = posix_spawnattr_setflags(
+			attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
+				      POSIX_SPAWN_SETSIGDEF);
+	return rc;
+}
+
+static int
+spawn(const struct remote_run *run, struct remote_proc *p, const char **argv,
+      int out, int err)
+{
+	char **env = run->env != NULL ? run->env : environ;
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attr;
+	int rc = 0;
+
+	rc = posix_spawn_file_actions_init(&files);
+	if (rc != 0)
+		return rc;
+	rc = posix_spawnattr_init(&attr);
+	if (rc != 0)
+		goto out_files;
+	rc = set_files(&files, out, err);
+	if (rc == 0)
+		rc = set_attributes(&attr);
+	if (rc == 0)
+		rc = posix_spawnp(&p->pid, argv[0], &files, &attr,
+				  (char *const *)argv, env);
+	posix_spawnattr_destroy(&attr);
+out_files:
+	posix_spawn_file_actions_destroy(&files);
+	return rc;
+}
+
+static int
+watch(const struct remote_run *run, struct remote_proc *p, int fd)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.ptr = p };
+
+	return epoll_ctl(run->epoll, EPOLL_CTL_ADD, fd, &e) < 0 ? errno : 0;
+}
+
+int
+remote_proc_start(struct remote_run *run, struct remote_proc *p)
+{
+	const char **argv = remote_command_argv(run, p);
+	int out[2] = { -1, -1 }, err[2] = { -1, -1 };
+	int rc = 0;
+
+	if (argv == NULL) {
+		remote_node_no_memory(run);
+		return ENOMEM;
+	}
+	if (make_pipe(out) < 0 || make_pipe(err) < 0) {
+		rc = errno;
+		goto out;
+	}
+	/* Watched before it is started: nothing can fail after that. */
+	rc = watch(run, p, out[0]);
+	if (rc == 0)
+		rc = watch(run, p, err[0]);
+	if (rc == 0)
+		rc = spawn(run, p, argv, out[1], err[1]);
+	if (rc != 0)
+		goto out;
+	p->out.fd = out[0];
+	p->err.fd = err[0];
+	out[0] = err[0] = -1;
+	/* Without one (an old kernel, too many files) it is asked each turn. */
+	if (!run->no_pidfd)
+		p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+	if (p->pidfd < 0 && errno == ENOSYS)
+		run->no_pidfd = true;
+	if (p->pidfd >= 0 && watch(run, p, p->pidfd) != 0)
+		close_fd(&p->pidfd);
+out:
+	close_watched(run, &out[0]);
+	close_watched(run, &err[0]);
+	close_fd(&out[1]);
+	close_fd(&err[1]);
+	return rc;
+}
+
+/* --- Reading --- */
+
+static void
+give(struct remote_run *run, struct remote_proc *p, bool err, char *text,
+     size_t len, bool whole)
+{
+	struct remote_node *n = &run->nodes[p->nodes[0]];
+
+	if (p->labels != NULL && err)
+		remote_pdsh_err(run, p, text, len, whole);
+	else if (p->labels != NULL)
+		remote_pdsh_out(run, p, text, len, whole);
+	else if (err)
+		remote_node_err(run, n, text, len, whole);
+	else
+		remote_node_out(run, n, text, len, whole);
+}
+
+/* Hand on the whole lines of these bytes, and keep what is behind them. */
+static void
+take(struct remote_run *run, struct remote_proc *p, struct remote_stream *s,
+     char *data, size_t len)
+{
+	/* A label, too, and the marker. */
+	const size_t max = run->keep + REMOTE_LABEL + REMOTE_TOKEN;
+
+	while (len > 0 && !run->failed) {
+		char *nl = memchr(data, '\n', len);
+		size_t n = nl != NULL ? (size_t)(nl - data) : len;
+		size_t room = max > s->part.len ? max - s->part.len : 0;
+
+		if (n > room)
+			s->cut = true;
+		if (nl != NULL && s->part.len == 0 && n <= room) {
+			*nl = '\0';
+			give(run, p, s == &p->err, data, n, true);
+		} else if (buf_add(&s->part, data, n < room ? n : room) < 0) {
+			remote_node_no_memory(run);
+		} else if (nl != NULL) {
+			give(run, p, s == &p->err, s->part.data, s->part.len,
+			     true);
+			buf_clear(&s->part);
+			s->cut = false;
+		}
+		n += nl != NULL;
+		data += n;
+		len -= n;
+	}
+}
+
+/* Read `times` buffers or until there is no more; at the end, close it. */
+static void
+read_stream(struct remote_run *run, struct remote_proc *p,
+	    struct remote_stream *s, int times)
+{
+	/* One each: lines of stderr can ask for all of stdout. */
+	char *to = run->buffer + (s == &p->err ? REMOTE_BUFFER : 0);
+
+	if (run->failed)
+		close_watched(run, &s->fd);
+	while (s->fd >= 0 && times-- > 0 && !run->failed) {
+		ssize_t n = read(s->fd, to, REMOTE_BUFFER);
+
+		if (n > 0) {
+			take(run, p, s, to, (size_t)n);
+		} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+			close_watched(run, &s->fd);
+		} else if (errno == EAGAIN) {
+			break;
+		}
+	}
+}
+
+/* What stood behind the last newline. */
+static void
+flush_stream(struct remote_run *run, struct remote_proc *p,
+	     struct remote_stream *s)
+{
+	if (s->part.len > 0 && !run->failed)
+		give(run, p, s == &p->err, s->part.data, s->part.len, false);
+	close_watched(run, &s->fd);
+}
+
+/* Has it ended?  What is left of a group that was to be ended goes with it;
+ * until the first is waited for the number is nobody else's. */
+static bool
+has_ended(struct remote_proc *p)
+{
+	siginfo_t info = { .si_pid = 0 };
+	const int rc =
+		waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT);
+
+	if (rc == 0 && info.si_pid == 0)
+		return false;
+	if (rc == 0 && p->pushed > 0)
+		kill(-p->pid, SIGKILL);
+	p->exited = true;
+	if (waitpid(p->pid, &p->status, WNOHANG) != p->pid)
+		p->status = -1; /* somebody else has waited for it */
+	return true;
+}
+
+void
+remote_proc_drain(struct remote_run *run, struct remote_proc *p)
+{
+	read_stream(run, p, &p->out, REST);
+}
+
+void
+remote_proc_read(struct remote_run *run, struct remote_proc *p)
+{
+	const bool ended = has_ended(p);
+	const int times = ended ? REST : TURN;
+
+	read_stream(run, p, &p->err, times);
+	read_stream(run, p, &p->out, times);
+	if (!ended)
+		return;
+	flush_stream(run, p, &p->err);
+	flush_stream(run, p, &p->out);
+	for (size_t i = 0; i < p->count && !run->failed; i++)
+		remote_node_lost(run, &run->nodes[p->nodes[i]], p->status,
+				 p->words.data);
+}
+
+/* --- Ending --- */
+
+/* Signal the processes in this list of /proc, and their groups.  A number that
+ * may have been cut has no blank behind it. */
+static int
+signal_list(int dir, const char *name, int sig)
+{
+	char path[300], text[CHILDREN + 1], *end = NULL;
+	ssize_t len = 0;
+	int fd = -1, count = 0;
+
+	snprintf(path, sizeof(path), "%s/children", name);
+	fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	len = read(fd, text, CHILDREN);
+	close(fd);
+	text[len > 0 ? len : 0] = '\0';
+	for (char *p = text;; p = end) {
+		long pid = strtol(p, &end, 10);
+
+		if (end == p || *end != ' ' || pid <= 1)
+			return count;
+		if (kill((pid_t)-pid, sig) < 0)
+			kill((pid_t)pid, sig);
+		count++;
+	}
+}
+
+/*
+ * Signal the children of pdsh, and say how many there are: they have sessions
+ * of their own, and it passes on no KILL.  While it lives their numbers are
+ * nobody else's.
+ */
+static int
+signal_children(pid_t pid, int sig)
+{
+	struct dirent *e = NULL;
+	char name[64];
+	DIR *dir = NULL;
+	int count = 0;
+
+	snprintf(name, sizeof(name), "/proc/%d/task", (int)pid);
+	dir = opendir(name);
+	while (dir != NULL && (e = readdir(dir)) != NULL)
+		if (e->d_name[0] != '.')
+			count += signal_list(dirfd(dir), e->d_name, sig);
+	if (dir != NULL)
+		closedir(dir);
+	return count;
+}
+
+/* What pdsh cannot be made to end it waits for: so its children first. */
+static void
+push(struct remote_proc *p, int sig, bool itself)
+{
+	int count = 0;
+
+	if (p->labels != NULL)
+		count = signal_children(p->pid, sig);
+	if (count == 0 || itself)
+		kill(-p->pid, sig);
+}
+
+void
+remote_proc_push(const struct remote_run *run, struct remote_proc *p,
+		 double now)
+{
+	if (p->push_at <= 0 || now < p->push_at || p->exited)
+		return;
+	switch (p->pushed++) {
+	case 0:
+		push(p, SIGTERM, false);
+		p->push_at = now + run->polite;
+		break;
+	case 1:
+		push(p, SIGKILL, false);
+		p->push_at = now + REMOTE_FINAL;
+		break;
+	case 2:
+		push(p, SIGKILL, true);
+		p->push_at = now + REMOTE_FINAL;
+		break;
+	default: /* it hangs in the kernel: not worth the wait */
+		p->exited = true;
+		break;
+	}
+}

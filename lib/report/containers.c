@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * containers.c - how containers are: from the map, from what stat tells,
+ * from a plan and, if asked for, from checksums; and that as JSON.
+ */
+#include "report/containers.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "json.h"
+#include "map.h"
+#include "mem.h"
+#include "meta/redset.h"
+#include "path.h"
+#include "rescue/plan.h"
+#include "str.h"
+
+#define DATA 0
+#define REDUNDANCY 1
+
+const char *
+container_state_name(enum container_state s)
+{
+	static const char *const names[CONTAINER_STATES] = {
+		[CONTAINER_WHOLE] = "whole",
+		[CONTAINER_MISSING] = "missing",
+		[CONTAINER_TYPE] = "not a file",
+		[CONTAINER_SHORT] = "truncated",
+		[CONTAINER_LONG] = "too long",
+		[CONTAINER_MAP] = "wrong map",
+		[CONTAINER_UNDONE] = "half rebuilt",
+		[CONTAINER_SUM] = "wrong checksum",
+	};
+
+	return names[s];
+}
+
+/* --- The list --- */
+
+static int
+by_name(const void *a, const void *b)
+{
+	const struct container *x = a, *y = b;
+
+	return str_natural(x->name, y->name);
+}
+
+/* The place of a map's container in the list. */
+static struct container *
+listed(const struct containers *k, const struct containers_part *part,
+       size_t container)
+{
+	return &k->list[part->pos[container]];
+}
+
+/* What the map says of its containers, listed from `first` on. */
+static void
+list_part(struct containers *k, int which, size_t first)
+{
+	struct containers_part *part = &k->parts[which];
+	const struct segmap *m = part->map;
+
+	for (size_t i = 0; i < m->ncontainers; i++) {
+		const struct segmap_container *c = &m->containers[i];
+
+		k->list[first + i] = (struct container){
+			.name = c->name,
+			.size = c->has_size ? c->size : c->used,
+			.at = i,
+			.redundancy = which == REDUNDANCY,
+		};
+	}
+	/* Maps need not have them in any order. */
+	qsort(k->list + first, m->ncontainers, sizeof(*k->list), by_name);
+	for (size_t i = 0; i < m->ncontainers; i++)
+		part->pos[k->list[first + i].at] = first + i;
+	for (size_t i = 0; i < m->nfiles; i++) {
+		const struct segmap_file *f = &m->files[i];
+		const struct container *last = NULL;
+
+		for (size_t s = f->first; s < f->first + f->nsegs; s++) {
+			struct container *c =
+				listed(k, part, m->segs[s].container);
+
+			c->used += m->segs[s].len;
+			c->files += c != last;
+			last = c;
+		}
+	}
+}
+
+static int
+make_lists(struct containers *k, struct error *err)
+{
+	const struct segmap *const maps[2] = { &k->packed.map,
+					       &k->packed.hidden.red };
+	struct segmap *red = &k->packed.hidden.red;
+	struct redset_name name;
+	bool failed = false;
+
+	for (int i = 0; i < 2; i++) {
+		struct containers_part *part = &k->parts[i];
+		size_t n = maps[i]->ncontainers;
+
+		part->map = maps[i];
+		part->pos = mem_calloc(n + 1, sizeof(*part->pos));
+		part->bad = mem_calloc(maps[i]->nsegs + 1, sizeof(bool));
+		failed |= part->pos == NULL || part->bad == NULL;
+		k->count += n;
+	}
+	k->list = mem_calloc(k->count + 1, sizeof(*k->list));
+	if (failed || k->list == NULL)
+		return error_no_memory(err);
+	/* Whose they are only their names tell. */
+	for (size_t i = 0; i < red->nfiles; i++)
+		if (redset_name_parse(red->files[i].path, &name, NULL))
+			red->files[i].rank = name.rank;
+	list_part(k, DATA, 0);
+	list_part(k, REDUNDANCY, maps[DATA]->ncontainers);
+	return 0;
+}
+
+struct containers *
+containers_open(struct catalogue *c, const char *what,
+		const struct catalogue_options *o, struct error *err)
+{
+	struct containers *k = mem_calloc(1, sizeof(*k));
+
+	if (k == NULL) {
+		error_no_memory(err);
+		return NULL;
+	}
+	if (packed_open(&k->packed, c, what, false, o, err) < 0) {
+		mem_free(k);
+		return NULL;
+	}
+	if (!k->packed.is_packed)
+		error_set(err, ERROR_ABSENT, "%s: not packed", what);
+	else if (make_lists(k, err) == 0)
+		return k;
+	containers_free(k);
+	return NULL;
+}
+
+void
+containers_free(struct containers *k)
+{
+	if (k == NULL)
+		return;
+	packed_close(&k->packed);
+	for (int i = 0; i < 2; i++) {
+		mem_free(k->parts[i].pos);
+		mem_free(k->parts[i].bad);
+	}
+	mem_free(k->list);
+	mem_free(k);
+}
+
+/* --- Looking --- */
+
+struct looking {
+	struct containers *k;
+	const struct containers_look *l;
+	int which;     /* the map that is looked at */
+	bool *bad;     /* by file: known before checksums are */
+	bool *bad_sum; /* by file: its checksum is wrong */
+	bool *good;    /* by container of the data: its checksum is right */
+};
+
+static void
+spoil(struct container *c, enum container_state s)
+{
+	if (c->state == CONTAINER_WHOLE)
+		c->state = s;
+}
+
+static int
+look_at_container(const struct packed *p, struct container *c, uint64_t used,
+		  struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct stat st;
+
+	if (path_stat_beneath(p->root_fd, c->name, &st, &why) < 0) {
+		if (why.kind != ERROR_ABSENT && why.errnum != ENOTDIR)
+			return error_set(err, why.kind, "%s: %s", p->root,
+					 why.text);
+		c->state = CONTAINER_MISSING;
+		return 0;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		c->state = CONTAINER_TYPE;
+		return 0;
+	}
+	c->have = (uint64_t)st.st_size;
+	if (c->have < used || c->have < c->size)
+		c->state = CONTAINER_SHORT;
+	else if (c->have > c->size)
+		c->state = CONTAINER_LONG;
+	return 0;
+}
+
+/* All segments of a file. */
+static void
+spoil_file(struct containers_part *part, size_t file)
+{
+	const struct segmap_file *f = &part->map->files[file];
+
+	if (f->nsegs > 0)
+		memset(part->bad + f->first, true, f->nsegs * sizeof(bool));
+}
+
+static int
+note_flaw(void *arg, const struct segmap_finding *f)
+{
+	struct looking *l = arg;
+	struct containers_part *part = &l->k->parts[l->which];
+
+	/* Bytes of no file harm none. */
+	if (f->flaw == SEGMAP_GAP)
+		return 0;
+	if (f->flaw != SEGMAP_SUM)
+		spoil(listed(l->k, part, f->container), CONTAINER_MAP);
+	if (f->file != SIZE_MAX)
+		spoil_file(part, f->file);
+	if (f->other != SIZE_MAX)
+		spoil_file(part, f->other);
+	return 0;
+}
+
+static int
+look_at_part(struct looking *l, int which, struct error *err)
+{
+	const struct containers_part *part = &l->k->parts[which];
+	const struct segmap *m = part->map;
+
+	for (size_t i = 0; i < m->ncontainers; i++)
+		if (look_at_container(&l->k->packed, listed(l->k, part, i),
+				      m->containers[i].used, err) < 0)
+			return -1;
+	l->which = which;
+	return segmap_check(m, note_flaw, l, err);
+}
+
+/* What a plan knows: wrong checksums if it read the files, and stretches that
+ * a rebuild had not finished.  *wrong counts the former. */
+static int
+ask_plan(struct looking *l, size_t *wrong, struct error *err)
+{
+	struct containers_part *part = &l->k->parts[DATA];
+	const struct segmap *m = part->map;
+	const struct plan *p = l->l->plan;
+	struct map *by = segmap_by_path(m);
+
+	*wrong = 0;
+	if (by == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
+		size_t at = map_get(by, f->path);
+
+		if (at == MAP_NONE || f->nsegs != m->files[at].nsegs)
+			continue;
+		if (f->state == FILE_WRONG_CRC) {
+			l->bad_sum[at] = true;
+			++*wrong;
+		}
+		for (size_t s = 0; s < f->nsegs; s++) {
+			const struct segment *seg =
+				&m->segs[m->files[at].first + s];
+			struct container *c =
+				listed(l->k, part, seg->container);
+
+			if (!f->segs[s].gone || seg->off + seg->len > c->have)
+				continue;
+			part->bad[m->files[at].first + s] = true;
+			spoil(c, CONTAINER_UNDONE);
+		}
+	}
+	map_free(by);
+	return 0;
+}
+
+static void
+tell(const struct looking *l, const char *what)
+{
+	if (l->l->tell != NULL)
+		l->l->tell(l->l->arg, what);
+}
+
+static void
+tell_any(void *arg, const struct packed_flaw *f)
+{
+	tell(arg, f->text);
+}
+
+/* Only what was not known before the checksums were. */
+static void
+tell_sum(void *arg, const struct packed_flaw *f)
+{
+	struct looking *l = arg;
+	struct container *c = NULL;
+
+	if (f->file != SIZE_MAX) {
+		if (l->bad[f->file])
+			return;
+		l->bad_sum[f->file] = true;
+	} else if (f->container != SIZE_MAX) {
+		c = listed(l->k, &l->k->parts[DATA], f->container);
+		if (c->state != CONTAINER_WHOLE)
+			return;
+		l->good[f->container] = false;
+		c->state = CONTAINER_SUM;
+	} else {
+		return;
+	}
+	tell(l, f->text);
+}
+
+static int
+check(struct looking *l, struct error *err)
+{
+	struct containers *k = l->k;
+	const struct segmap *m = &k->packed.map;
+	struct packed_health *h = &k->health;
+	int rc = packed_check(&k->packed, false, l->l->o,
+			      l->l->all ? tell_any : NULL, l, h, err);
+
+	for (size_t i = 0; rc == 0 && i < m->nfiles; i++)
+		l->bad[i] = h->bad[i];
+	packed_health_free(h);
+	if (rc < 0 || !l->l->sums)
+		return rc;
+	for (size_t i = 0; i < m->ncontainers; i++)
+		l->good[i] =
+			m->containers[i].has_crc &&
+			listed(k, &k->parts[DATA], i)->state == CONTAINER_WHOLE;
+	rc = packed_check(&k->packed, true, l->l->o, tell_sum, l, h, err);
+	packed_health_free(h);
+	return rc;
+}
+
+/* Which segments of files with wrong checksums are to blame: any, but for
+ * those in containers of which all bytes are right. */
+static int
+blame(struct looking *l, struct error *err)
+{
+	struct containers_part *part = &l->k->parts[DATA];
+	const struct segmap *m = part->map;
+	bool *explained = mem_calloc(m->ncontainers + 1, sizeof(bool));
+
+	if (explained == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < m->nfiles; i++) {
+		const struct segmap_file *f = &m->files[i];
+
+		for (size_t s = f->first; s < f->first + f->nsegs; s++) {
+			uint32_t at = m->segs[s].container;
+
+			explained[at] |= part->bad[s] || l->bad_sum[i];
+			if (!l->bad_sum[i] || l->good[at])
+				continue;
+			part->bad[s] = true;
+			spoil(listed(l->k, part, at), CONTAINER_SUM);
+		}
+	}
+	/* No file has a wrong checksum, or none has any: each is in doubt. */
+	for (size_t s = 0; s < m->nsegs; s++) {
+		uint32_t at = m->segs[s].container;
+
+		if (listed(l->k, part, at)->state == CONTAINER_SUM &&
+		    !explained[at])
+			part->bad[s] = true;
+	}
+	mem_free(explained);
+	return 0;
+}
+
+static int
+look(struct looking *l, struct error *err)
+{
+	size_t wrong = 0;
+
+	if (look_at_part(l, DATA, err) < 0 ||
+	    look_at_part(l, REDUNDANCY, err) < 0)
+		return -1;
+	if (l->l->plan != NULL && ask_plan(l, &wrong, err) < 0)
+		return -1;
+	/* A plan has read all files: once more only to tell where it is. */
+	if (l->l->all || (l->l->sums && (l->l->plan == NULL || wrong > 0)))
+		return check(l, err);
+	return 0;
+}
+
+int
+containers_look(struct containers *k, const struct containers_look *how,
+		struct error *err)
+{
+	struct looking l = {
+		.k = k,
+		.l = how,
+		.bad = mem_calloc(k->packed.map.nfiles + 1, sizeof(bool)),
+		.bad_sum = mem_calloc(k->packed.map.nfiles + 1, sizeof(bool)),
+		.good = mem_calloc(k->packed.map.ncontainers + 1, sizeof(bool)),
+	};
+	int rc = -1;
+
+	if (l.bad == NULL || l.bad_sum == NULL || l.good == NULL)
+		error_no_memory(err);
+	else if (look(&l, err) == 0 && blame(&l, err) == 0)
+		rc = 0;
+	mem_free(l.bad);
+	mem_free(l.bad_sum);
+	mem_free(l.good);
+	if (rc < 0)
+		return -1;
+	for (size_t i = 0; i < k->count; i++)
+		k->damaged += k->list[i].state != CONTAINER_WHOLE;
+	k->looked = true;
+	return 0;
+}
+
+/* --- What is in them --- */
+
+static int
+by_place(const void *a, const void *b)
+{
+	const struct container_span *x = a, *y = b;
+
+	if (x->off != y->off)
+		return x->off < y->off ? -1 : 1;
+	return x->len < y->len ? -1 : x->len > y->len;
+}
+
+/* The segments of one map, cut where their container ends: what is there, and
+ * what is not.  Without `to` they are only counted, in first[pos + 1]. */
+static void
+collect(const struct containers *k, const struct containers_part *part,
+	struct container_span *to, size_t *first)
+{
+	const struct segmap *m = part->map;
+
+	for (size_t i = 0; i < m->nfiles; i++) {
+		const struct segmap_file *f = &m->files[i];
+		uint64_t at = 0;
+
+		for (size_t s = f->first; s < f->first + f->nsegs; s++) {
+			const struct segment *seg = &m->segs[s];
+			size_t pos = part->pos[seg->container];
+			uint64_t have = k->list[pos].have;
+			bool cut =
+				have > seg->off && have < seg->off + seg->len;
+			struct container_span span = {
+				.file = f,
+				.off = seg->off,
+				.len = cut ? have - seg->off : seg->len,
+				.at = at,
+				.bad = part->bad[s] || have <= seg->off,
+			};
+
+			at += seg->len;
+			if (to == NULL) {
+				first[pos + 1] += cut ? 2 : 1;
+				continue;
+			}
+			to[first[pos]++] = span;
+			if (!cut)
+				continue;
+			span.off += span.len;
+			span.at += span.len;
+			span.len = seg->len - span.len;
+			span.bad = true;
+			to[first[pos]++] = span;
+		}
+	}
+}
+
+int
+container_spans(const struct containers *k, struct container_spans *out,
+		struct error *err)
+{
+	out->spans = NULL;
+	out->first = mem_calloc(k->count + 2, sizeof(*out->first));
+	if (out->first == NULL)
+		return error_no_memory(err);
+	for (int i = 0; i < 2; i++)
+		collect(k, &k->parts[i], NULL, out->first);
+	for (size_t i = 0; i < k->count; i++)
+		out->first[i + 1] += out->first[i];
+	out->spans = mem_calloc(out->first[k->count] + 1, sizeof(*out->spans));
+	if (out->spans == NULL)
+		return error_no_memory(err);
+	for (int i = 0; i < 2; i++)
+		collect(k, &k->parts[i], out->spans, out->first);
+	/* Each has moved on to where the next one begins. */
+	memmove(out->first + 1, out->first, k->count * sizeof(*out->first));
+	out->first[0] = 0;
+	for (size_t i = 0; i < k->count; i++)
+		qsort(out->spans + out->first[i],
+		      out->first[i + 1] - out->first[i], sizeof(*out->spans),
+		      by_place);
+	return 0;
+}
+
+void
+container_spans_free(struct container_spans *s)
+{
+	mem_free(s->spans);
+	mem_free(s->first);
+	*s = (struct container_spans){ .spans = NULL };
+}
+
+/* --- JSON --- */
+
+static struct json *
+container_json(const struct container *c)
+{
+	struct json *j = json_new_object();
+
+	json_set_str(j, "name", c->name);
+	json_set_str(j, "holds", c->redundancy ? "redundancy" : "data");
+	json_set_u64(j, "size", c->size);
+	if (c->state != CONTAINER_MISSING && c->state != CONTAINER_TYPE)
+		json_set_u64(j, "found_size", c->have);
+	json_set_u64(j, "used", c->used);
+	json_set_u64(j, "files", c->files);
+	json_set_str(j, "state", container_state_name(c->state));
+	return j;
+}
+
+static struct json *
+segments_json(const struct containers *k, const struct containers_part *part,
+	      const struct segmap_file *f)
+{
+	struct json *j = json_new_object(), *list = json_new_array();
+
+	json_set_u64(j, "rank", f->rank);
+	json_set_str(j, "path", f->path);
+	json_set_u64(j, "size", f->size);
+	for (size_t i = f->first; i < f->first + f->nsegs; i++) {
+		const struct segment *s = &part->map->segs[i];
+		struct json *e = json_new_object();
+
+		json_set_str(e, "container",
+			     part->map->containers[s->container].name);
+		json_set_u64(e, "offset", s->off);
+		json_set_u64(e, "length", s->len);
+		if (part->bad[i] ||
+		    s->off + s->len > listed(k, part, s->container)->have)
+			json_set_bool(e, "damaged", true);
+		json_push(list, e);
+	}
+	json_set(j, "segments", list);
+	return j;
+}
+
+void
+report_containers_json(const struct containers *k, bool segments,
+		       struct json *to)
+{
+	const struct packed *p = &k->packed;
+	struct json *list = json_new_array(), *files = NULL;
+
+	json_set_i64(to, "layout", p->layout);
+	if (p->map.container_size > 0)
+		json_set_u64(to, "container_size", p->map.container_size);
+	json_set_u64(to, "packed_bytes", p->map.bytes);
+	json_set_u64(to, "packed_metadata", p->hidden.nfiles);
+	for (size_t i = 0; i < k->count; i++)
+		json_push(list, container_json(&k->list[i]));
+	json_set(to, "containers", list);
+	if (!segments)
+		return;
+	files = json_new_array();
+	for (size_t i = 0; i < p->map.nfiles; i++)
+		json_push(files,
+			  segments_json(k, &k->parts[DATA], &p->map.files[i]));
+	json_set(to, "packed_files", files);
+}

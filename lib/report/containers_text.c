@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * containers_text.c - containers as a line, a table and a picture for
+ * the terminal.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "buf.h"
+#include "container/segmap.h"
+#include "error.h"
+#include "mem.h"
+#include "path.h"
+#include "report/containers.h"
+#include "report/overview.h"
+#include "report/report_impl.h"
+#include "str.h"
+
+/* Rows of a table of damaged containers. */
+#define DAMAGED_SHOWN 40
+
+/* More containers than ALONE_MAX: neighbours that are alike share a row; and
+ * more rows than ROWS_MAX are not drawn. */
+#define ALONE_MAX 40
+#define ROWS_MAX 200
+
+#define LABEL 18      /* columns of "  ctr.1000-1999   " */
+#define STATE 16      /* of "  wrong checksum" */
+#define WIDTH 80      /* where nothing tells it */
+#define CELLS_MIN 8   /* narrower: states are left out */
+#define CELLS_MAX 400 /* wider is not clearer */
+
+/* --- Rows of pictures --- */
+
+static bool
+alike(const struct container *a, const struct container *b)
+{
+	return a->redundancy == b->redundancy && a->size == b->size &&
+	       a->state == b->state &&
+	       (a->state == CONTAINER_WHOLE || a->state == CONTAINER_MISSING);
+}
+
+size_t
+container_rows(const struct containers *k, size_t most,
+	       struct container_row *rows)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < k->count; i++)
+		if (k->count > most && n > 0 &&
+		    alike(&k->list[i - 1], &k->list[i]))
+			rows[n - 1].last = i;
+		else
+			rows[n++] = (struct container_row){ i, i };
+	return n;
+}
+
+/* The name without directory and ".scr". */
+static void
+short_name(const struct container *c, char *to, size_t size)
+{
+	size_t len = 0;
+
+	str_printable(to, size, path_base(c->name));
+	len = strlen(to);
+	if (segmap_is_container(to) && len > 4)
+		to[len - 4] = '\0';
+}
+
+char *
+container_row_name(const struct containers *k, const struct container_row *r,
+		   char *to, size_t size)
+{
+	char last[256];
+	const char *number = NULL;
+	size_t len = 0;
+
+	short_name(&k->list[r->first], to, size);
+	if (r->last == r->first)
+		return to;
+	short_name(&k->list[r->last], last, sizeof(last));
+	number = strrchr(last, '.');
+	len = strlen(to);
+	snprintf(to + len, size - len, "-%s",
+		 number != NULL ? number + 1 : last);
+	return to;
+}
+
+char *
+container_row_state(const struct containers *k, const struct container_row *r,
+		    char *to, size_t size)
+{
+	const char *state = container_state_name(k->list[r->first].state);
+
+	if (r->last > r->first)
+		snprintf(to, size, "%zu %s", r->last - r->first + 1, state);
+	else if (k->list[r->first].state != CONTAINER_WHOLE)
+		snprintf(to, size, "%s", state);
+	else
+		to[0] = '\0';
+	return to;
+}
+
+/* --- A line, a table --- */
+
+int
+report_containers_line(const struct containers *k, struct buf *out,
+		       struct error *err)
+{
+	struct report_out o = { .buf = out };
+	const struct packed *p = &k->packed;
+	size_t files = 0;
+	char text[32];
+
+	for (size_t i = 0; i < p->map.nfiles; i++)
+		files += p->map.files[i].nsegs > 0;
+	report_put(&o, "%zu", p->map.ncontainers);
+	if (p->map.container_size > 0)
+		report_put(
+			&o, " of %s",
+			str_bytes(text, sizeof(text), p->map.container_size));
+	report_put(&o, ", %s in %zu %s",
+		   str_bytes(text, sizeof(text), p->map.bytes), files,
+		   str_plural(files, "file"));
+	if (p->hidden.red.ncontainers > 0)
+		report_put(&o, ", redundancy in %zu more",
+			   p->hidden.red.ncontainers);
+	if (p->hidden.nfiles > 0)
+		report_put(&o, ", metadata packed too");
+	if (p->map.moving)
+		report_put(&o, "; a repack was interrupted");
+	if (k->damaged > 0)
+		report_put(&o, "; %zu damaged", k->damaged);
+	return report_end(&o, err);
+}
+
+static void
+container_cells(struct report_table *t, const struct containers *k,
+		const struct container *c)
+{
+	uint64_t full = k->packed.map.container_size;
+	char bytes[32];
+
+	full = full < c->size ? c->size : full;
+	report_cell_name(t, c->name);
+	report_cell(t, "%s", str_bytes(bytes, sizeof(bytes), c->size));
+	report_cell(t, "%.1f %%",
+		    full > 0 ? 100.0 * (double)c->used / (double)full : 0.0);
+	report_cell(t, "%zu", c->files);
+	if (c->state == CONTAINER_SHORT || c->state == CONTAINER_LONG)
+		report_cell(t, "%s: %" PRIu64 " B, not %" PRIu64,
+			    container_state_name(c->state), c->have, c->size);
+	else
+		report_cell(t, "%s", container_state_name(c->state));
+}
+
+int
+report_containers_table(const struct containers *k, bool all, struct buf *out,
+			struct error *err)
+{
+	static const char *const heads[] = { "CONTAINER", "SIZE", "FILL",
+					     "FILES", "STATE" };
+	const unsigned columns = sizeof(heads) / sizeof(heads[0]);
+	struct report_out o = { .buf = out };
+	struct report_table t;
+	size_t rows = 0, most = all ? SIZE_MAX : DAMAGED_SHOWN;
+
+	report_table_start(&t, columns, 1U << 1 | 1U << 2 | 1U << 3);
+	for (unsigned c = 0; c < columns; c++)
+		report_cell(&t, "%s", heads[c]);
+	for (size_t i = 0; i < k->count; i++)
+		if ((all || k->list[i].state != CONTAINER_WHOLE) &&
+		    rows++ < most)
+			container_cells(&t, k, &k->list[i]);
+	if (rows == 0)
+		t.count = 0;
+	if (report_table_end(&t, 2, out, err) < 0)
+		return -1;
+	if (rows > most)
+		report_put(&o, "  ... and %zu more (-v: all)\n", rows - most);
+	return report_end(&o, err);
+}
+
+/* --- The picture --- */
+
+enum look { LOOK_ODD, LOOK_EVEN, LOOK_MANY, LOOK_NONE, LOOK_BAD, LOOKS };
+
+static const struct {
+	const char *utf8, *ascii, *color, *meaning;
+} looks[LOOKS] = {
+	[LOOK_ODD] = { "\u2588", "#", "32", NULL },
+	[LOOK_EVEN] = { "\u2592", "=", "36", "one file, the next" },
+	[LOOK_MANY] = { "\u2591", "%", "34", "several small ones" },
+	[LOOK_NONE] = { "\u00b7", ".", "2", "of no file" },
+	[LOOK_BAD] = { "\u00d7", "X", "31", "missing or wrong" },
+};
+
+struct canvas {
+	struct report_out *o;
+	const struct containers *k;
+	const struct report_style *style;
+	const struct container_spans *spans;
+	unsigned cells;			/* of the largest container */
+	bool states;			/* there is room for them */
+	uint64_t room;			/* its bytes */
+	const struct segmap_file *last; /* whose cell was drawn last, */
+	enum look shade;		/* and how */
+	bool seen[LOOKS];
+};
+
+static void
+put_look(struct canvas *d, enum look l, unsigned count)
+{
+	const char *text = d->style->utf8 ? looks[l].utf8 : looks[l].ascii;
+
+	if (count == 0)
+		return;
+	d->seen[l] = true;
+	if (d->style->color)
+		report_put(d->o, "\033[%sm", looks[l].color);
+	for (; count > 0; count--)
+		report_put(d->o, "%s", text);
+	if (d->style->color)
+		report_put(d->o, "\033[0m");
+}
+
+/* Where cell `i` of `n` begins in `size` bytes. */
+static uint64_t
+cell_start(uint64_t size, unsigned i, unsigned n)
+{
+	return size / n * i + size % n * i / n;
+}
+
+/* What the bytes from `lo` to `hi` look like; *at is the first span of the
+ * container `end` that may reach them. */
+static enum look
+look_of(struct canvas *d, size_t *at, size_t end, uint64_t lo, uint64_t hi)
+{
+	const struct container_span *s = d->spans->spans;
+	const struct segmap_file *most = NULL, *last = NULL;
+	uint64_t best = 0;
+	unsigned files = 0;
+
+	while (*at < end && s[*at].off + s[*at].len <= lo)
+		++*at;
+	for (size_t i = *at; i < end && s[i].off < hi; i++) {
+		uint64_t from = s[i].off > lo ? s[i].off : lo;
+		uint64_t to = s[i].off + s[i].len;
+
+		to = to < hi ? to : hi;
+		if (to <= from)
+			continue;
+		if (s[i].bad)
+			return LOOK_BAD;
+		files += s[i].file != last;
+		last = s[i].file;
+		if (to - from > best) {
+			best = to - from;
+			most = s[i].file;
+		}
+	}
+	if (most == NULL)
+		return LOOK_NONE;
+	if (files > 2)
+		return LOOK_MANY;
+	if (d->last != most)
+		d->shade = d->shade == LOOK_ODD ? LOOK_EVEN : LOOK_ODD;
+	d->last = most;
+	return d->shade;
+}
+
+static unsigned
+cells_of(const struct canvas *d, const struct container *c)
+{
+	double part = (double)c->size / (double)d->room;
+	unsigned n = (unsigned)(part * d->cells + 0.999);
+
+	if (c->size == 0)
+		return 0;
+	return n < 1 ? 1 : n > d->cells ? d->cells : n;
+}
+
+static void
+put_bar(struct canvas *d, const struct container_row *r)
+{
+	const struct container *c = &d->k->list[r->first];
+	unsigned n = cells_of(d, c), run = 0;
+	size_t at = d->spans->first[r->first];
+	enum look before = LOOK_NONE;
+
+	if (c->state == CONTAINER_MISSING || c->state == CONTAINER_TYPE ||
+	    r->last > r->first) {
+		put_look(d, c->state == CONTAINER_WHOLE ? LOOK_MANY : LOOK_BAD,
+			 n);
+		return;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t lo = cell_start(c->size, i, n);
+		uint64_t hi = cell_start(c->size, i + 1, n);
+		enum look l = look_of(d, &at, d->spans->first[r->first + 1], lo,
+				      hi > lo ? hi : lo + 1);
+
+		if (l != before) {
+			put_look(d, before, run);
+			run = 0;
+		}
+		before = l;
+		run++;
+	}
+	put_look(d, before, run);
+}
+
+static void
+put_row(struct canvas *d, const struct container_row *r)
+{
+	char name[256], state[64];
+	unsigned wide = 0;
+
+	container_row_name(d->k, r, name, sizeof(name));
+	container_row_state(d->k, r, state, sizeof(state));
+	report_put(d->o, "  ");
+	for (const char *s = name; *s != '\0'; s++) {
+		if (((unsigned char)*s & 0xc0) != 0x80 && wide++ >= LABEL - 4)
+			break;
+		report_put(d->o, "%c", *s);
+	}
+	wide = wide > LABEL - 4 ? LABEL - 4 : wide;
+	report_put(d->o, "%*s", (int)(LABEL - 2 - wide), "");
+	put_bar(d, r);
+	if (d->states && state[0] != '\0')
+		report_put(d->o, "%*s  %s",
+			   (int)(d->cells - cells_of(d, &d->k->list[r->first])),
+			   "", state);
+	report_put(d->o, "\n");
+}
+
+static void
+put_legend(struct canvas *d)
+{
+	unsigned width = d->style->width > 0 ? d->style->width : WIDTH;
+	unsigned column = LABEL;
+
+	/* The two shades are explained together. */
+	d->seen[LOOK_EVEN] |= d->seen[LOOK_ODD];
+	report_put(d->o, "%-*s", LABEL, "");
+	for (int l = LOOK_EVEN; l < LOOKS; l++) {
+		unsigned len = (unsigned)strlen(looks[l].meaning) + 2;
+
+		len += l == LOOK_EVEN ? 2 : 0;
+		if (!d->seen[l])
+			continue;
+		if (column > LABEL && column + 3 + len > width) {
+			report_put(d->o, "\n%-*s", LABEL, "");
+			column = LABEL;
+		}
+		if (column > LABEL)
+			report_put(d->o, "   ");
+		column += len + (column > LABEL ? 3 : 0);
+		if (l == LOOK_EVEN) {
+			put_look(d, LOOK_ODD, 1);
+			report_put(d->o, " ");
+		}
+		put_look(d, (enum look)l, 1);
+		report_put(d->o, " %s", looks[l].meaning);
+	}
+	report_put(d->o, "\n");
+}
+
+static void
+set_scale(struct canvas *d, const struct container_row *rows, size_t count)
+{
+	unsigned width = d->style->width > 0 ? d->style->width : WIDTH;
+	char state[64];
+
+	d->cells = width > LABEL ? width - LABEL : 1;
+	for (size_t i = 0; i < count; i++)
+		d->states |= container_row_state(d->k, &rows[i], state,
+						 sizeof(state))[0] != '\0';
+	if (d->cells < CELLS_MIN + STATE)
+		d->states = false;
+	if (d->states)
+		d->cells -= STATE;
+	if (d->cells > CELLS_MAX)
+		d->cells = CELLS_MAX;
+	for (size_t i = 0; i < d->k->count; i++)
+		if (d->k->list[i].size > d->room)
+			d->room = d->k->list[i].size;
+}
+
+int
+report_containers_map(const struct containers *k,
+		      const struct report_style *style, struct buf *out,
+		      struct error *err)
+{
+	struct report_out o = { .buf = out };
+	struct container_spans spans = { .spans = NULL };
+	struct canvas d = {
+		.o = &o, .k = k, .style = style, .spans = &spans, .room = 1
+	};
+	struct container_row *rows = mem_calloc(k->count + 1, sizeof(*rows));
+	size_t count = 0, shown = 0;
+	char bytes[32];
+	int rc = -1;
+
+	if (rows == NULL) {
+		error_no_memory(err);
+		goto out;
+	}
+	if (container_spans(k, &spans, err) < 0)
+		goto out;
+	count = container_rows(k, ALONE_MAX, rows);
+	shown = count < ROWS_MAX ? count : ROWS_MAX;
+	set_scale(&d, rows, shown);
+	report_put(&o, "  bytes by container (a full row: %s)\n",
+		   str_bytes(bytes, sizeof(bytes), d.room));
+	for (size_t i = 0; i < shown; i++) {
+		if (i > 0 && k->list[rows[i].first].redundancy &&
+		    !k->list[rows[i - 1].first].redundancy)
+			report_put(&o, "  and of the redundancy\n");
+		put_row(&d, &rows[i]);
+	}
+	if (shown < count)
+		report_put(&o, "  ... and %zu more\n",
+			   k->count - rows[shown].first);
+	put_legend(&d);
+	rc = report_end(&o, err);
+out:
+	container_spans_free(&spans);
+	mem_free(rows);
+	return rc;
+}
+
+/* --- All about one dataset --- */
+
+/* Put `text` into `to` at `pos`. */
+static int
+weave(struct buf *to, size_t pos, const struct buf *text, struct error *err)
+{
+	if (text->len == 0)
+		return 0;
+	if (buf_reserve(to, text->len) < 0)
+		return error_no_memory(err);
+	memmove(to->data + pos + text->len, to->data + pos, to->len - pos + 1);
+	memcpy(to->data + pos, text->data, text->len);
+	to->len += text->len;
+	return 0;
+}
+
+/* Where in the report of a dataset `mark` stands, behind its newline; names
+ * from metadata have none.  Without it: the end. */
+static size_t
+find_line(const struct buf *report, size_t from, const char *mark)
+{
+	const char *at = strstr(report->data + from, mark);
+
+	return at != NULL ? (size_t)(at - report->data) + 1 : report->len;
+}
+
+static int
+weave_in(const struct containers *k, const struct report_choice *c, bool all,
+	 struct buf *report, struct error *err)
+{
+	struct report_out o = { .buf = report };
+	struct buf text = BUF_INIT;
+	int rc = -1;
+
+	if (buf_add_str(&text, "  containers  ") < 0 ||
+	    report_containers_line(k, &text, NULL) < 0 ||
+	    buf_add_char(&text, '\n') < 0) {
+		error_no_memory(err);
+		goto out;
+	}
+	if (weave(report, find_line(report, 0, "\n  state       "), &text,
+		  err) < 0)
+		goto out;
+	buf_clear(&text);
+	if (c->map) {
+		if (buf_add_char(&text, '\n') < 0) {
+			error_no_memory(err);
+			goto out;
+		}
+		if (report_containers_map(k, &c->style, &text, err) < 0 ||
+		    weave(report,
+			  find_line(report,
+				    find_line(report, 0, "\n  ranks by set ("),
+				    "\n\n"),
+			  &text, err) < 0)
+			goto out;
+	}
+	if (all || k->damaged > 0)
+		report_put(&o, "\n");
+	rc = report_containers_table(k, all, report, err);
+	if (rc == 0)
+		rc = report_end(&o, err);
+out:
+	buf_free(&text);
+	return rc;
+}
+
+int
+report_containers_detail(struct survey_health *h, const struct report_choice *c,
+			 bool all, struct buf *out, struct error *err)
+{
+	struct buf report = BUF_INIT;
+	int rc = report_detail(h, c, &report, err);
+
+	if (rc == 0 && h->containers != NULL)
+		rc = weave_in(h->containers, c, all, &report, err);
+	if (rc == 0 && buf_add(out, report.data, report.len) < 0)
+		rc = error_no_memory(err);
+	buf_free(&report);
+	return rc;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * metafile.c - what a metadata file is, and what it says.
+ */
+#include "report/metafile.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "io.h"
+#include "json.h"
+#include "mem.h"
+#include "meta/kvtree.h"
+#include "meta/log.h"
+#include "meta/redset.h"
+#include "path.h"
+#include "str.h"
+
+/* No log that a person wants to see whole is larger. */
+#define LOG_MAX ((size_t)256 << 20)
+
+/* Of a file that is no kvtree so much is read to say why. */
+#define TASTE ((uint64_t)4096)
+
+/* --- Reading --- */
+
+/* Do these bytes start like a kvtree file? (formats.md 1.1) */
+static bool
+has_magic(const unsigned char *head, size_t len)
+{
+	static const unsigned char magic[4] = { 0x95, 0x1f, 0xc3, 0xf5 };
+
+	return len >= sizeof(magic) && memcmp(head, magic, sizeof(magic)) == 0;
+}
+
+/* The image, and nothing of the body that may follow: that can be huge. */
+static int
+read_tree(int fd, const char *path, uint64_t size, const unsigned char *head,
+	  size_t len, struct metafile *out, struct error *err)
+{
+	struct buf raw = BUF_INIT;
+	size_t want = 0, used = 0;
+	int rc = -1;
+
+	if (len < KVTREE_HEADER_SIZE || kvtree_peek(head, len, &want, err) < 0)
+		want = (size_t)(size < TASTE ? size : TASTE);
+	error_clear(err);
+	if (want > size)
+		want = (size_t)size;
+	if (buf_reserve(&raw, want + 1) < 0) {
+		error_no_memory(err);
+		goto out;
+	}
+	if (io_pread(fd, path, raw.data, want, 0, err) < 0)
+		goto out;
+	out->tree = kvtree_decode(raw.data, want, &used, err);
+	if (out->tree == NULL) {
+		error_wrap(err, "%s", path);
+		goto out;
+	}
+	out->image = used;
+	out->trailing = size - used;
+	rc = 0;
+out:
+	buf_free(&raw);
+	return rc;
+}
+
+/* Does the text begin with a line of a log? (formats.md 9) */
+static bool
+is_log(const struct buf *text)
+{
+	char line[LOG_LINE_MAX + 1];
+	size_t len = text->data ? strcspn(text->data, "\n") : 0;
+	struct log_line l;
+
+	if (len == 0 || len > LOG_LINE_MAX)
+		return false;
+	memcpy(line, text->data, len);
+	line[len] = '\0';
+	return log_parse(line, &l, NULL) == 0;
+}
+
+static int
+read_log(int fd, const char *path, uint64_t size, struct metafile *out,
+	 struct error *err)
+{
+	if (size > 0 && size <= LOG_MAX) {
+		if (io_read_fd(fd, path, LOG_MAX, &out->text, err) < 0)
+			return -1;
+		if (memchr(out->text.data, '\0', out->text.len) == NULL &&
+		    is_log(&out->text))
+			return 0;
+	}
+	return error_set(err, ERROR_CORRUPT,
+			 "%s: %s: neither a kvtree file (which starts with the "
+			 "bytes 95 1f c3 f5) nor the log of a job",
+			 path, size == 0 ? "empty" : "not metadata of SCR");
+}
+
+static int
+read_fd(int fd, const char *path, struct metafile *out, struct error *err)
+{
+	unsigned char head[KVTREE_HEADER_SIZE] = { 0 };
+	size_t len = sizeof(head);
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return error_sys(err, "%s: cannot look", path);
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, ERROR_CORRUPT, "%s: not a regular file",
+				 path);
+	if ((uint64_t)st.st_size < len)
+		len = (size_t)st.st_size;
+	if (io_pread(fd, path, head, len, 0, err) < 0)
+		return -1;
+	if (has_magic(head, len))
+		return read_tree(fd, path, (uint64_t)st.st_size, head, len, out,
+				 err);
+	return read_log(fd, path, (uint64_t)st.st_size, out, err);
+}
+
+int
+metafile_read(const char *path, struct metafile *out, struct error *err)
+{
+	struct redset_name n;
+	size_t stem = 0;
+	struct error why = ERROR_INIT;
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int rc = -1;
+
+	*out = (struct metafile){ .text = BUF_INIT };
+	if (fd < 0)
+		return error_sys(err, "%s: cannot open", path);
+	out->redundancy =
+		redset_name_parse(path_base(path), &n, &stem) && !n.descriptor;
+	rc = read_fd(fd, path, out, &why);
+	close(fd);
+	if (rc < 0) {
+		error_set(err, why.kind, "%s", why.text);
+		metafile_fini(out);
+	}
+	return rc;
+}
+
+void
+metafile_fini(struct metafile *f)
+{
+	kvtree_free(f->tree);
+	buf_free(&f->text);
+	f->tree = NULL;
+}
+
+/* --- Text --- */
+
+/* Append `text` line by line, nothing in it able to drive a terminal. */
+static int
+add_printable(struct buf *out, const char *text, struct error *err)
+{
+	size_t room = 0;
+	char *line = NULL, *shown = NULL;
+	int rc = -1;
+
+	while (*text != '\0') {
+		size_t len = strcspn(text, "\n");
+
+		if (4 * len + 1 > room) {
+			room = 4 * len + 256;
+			mem_free(shown);
+			shown = mem_alloc(room, 1);
+		}
+		line = mem_alloc(len + 1, 1);
+		if (line == NULL || shown == NULL)
+			goto out;
+		memcpy(line, text, len);
+		line[len] = '\0';
+		str_printable(shown, room, line);
+		if (buf_add_str(out, shown) < 0 || buf_add_char(out, '\n') < 0)
+			goto out;
+		mem_free(line);
+		line = NULL;
+		text += len + (text[len] == '\n');
+	}
+	rc = 0;
+out:
+	mem_free(line);
+	mem_free(shown);
+	return rc < 0 ? error_no_memory(err) : 0;
+}
+
+int
+metafile_print(struct metafile *f, const struct metafile_options *o,
+	       struct buf *out, struct error *err)
+{
+	struct buf text = BUF_INIT;
+	const char *from = f->text.data;
+	int rc = -1;
+
+	if (f->tree != NULL) {
+		if (o->sort && kvtree_sort(f->tree, err) < 0)
+			goto out;
+		if (kvtree_print(f->tree, o->tree ? KVTREE_TREE : KVTREE_KEYVAL,
+				 &text, err) < 0)
+			goto out;
+		from = text.data;
+	}
+	rc = 0;
+	if (from != NULL && o->terminal)
+		rc = add_printable(out, from, err);
+	else if (from != NULL && buf_add_str(out, from) < 0)
+		rc = error_no_memory(err);
+	if (rc == 0 && f->redundancy && f->tree != NULL && !o->exact &&
+	    buf_printf(out, "  (then %" PRIu64 " bytes of redundancy)\n",
+		       f->trailing) < 0)
+		rc = error_no_memory(err);
+out:
+	buf_free(&text);
+	return rc;
+}
+
+/* --- JSON --- */
+
+static void
+set_text(struct json *j, const char *key, const char *value)
+{
+	if (value != NULL)
+		json_set_str(j, key, value);
+}
+
+static void
+set_number(struct json *j, const char *key, int64_t value)
+{
+	if (value >= 0)
+		json_set_i64(j, key, value);
+}
+
+static struct json *
+line_json(char *line)
+{
+	struct json *j = json_new_object();
+	struct log_line l;
+
+	if (log_parse(line, &l, NULL) < 0) {
+		json_set_str(j, "unparsed", line);
+		return j;
+	}
+	json_set_i64(j, "time", l.time);
+	set_text(j, "host", l.host);
+	set_text(j, "job", l.job_id);
+	set_text(j, "event", l.event);
+	set_text(j, "transfer", l.xfer);
+	set_text(j, "note", l.note);
+	set_text(j, "name", l.name);
+	set_text(j, "from", l.from);
+	set_text(j, "to", l.to);
+	set_number(j, "dataset", l.dataset);
+	set_number(j, "procs", l.procs);
+	set_number(j, "nodes", l.nodes);
+	set_number(j, "files", l.files);
+	if (l.secs >= 0)
+		set_number(j, "microseconds", (int64_t)(l.secs * 1e6 + 0.5));
+	if (l.bytes >= 0)
+		set_number(j, "bytes", (int64_t)l.bytes);
+	return j;
+}
+
+static struct json *
+lines_json(const char *text)
+{
+	struct json *list = json_new_array();
+	struct buf line = BUF_INIT;
+
+	while (*text != '\0') {
+		size_t len = strcspn(text, "\n");
+
+		buf_clear(&line);
+		if (buf_add(&line, text, len) < 0 ||
+		    buf_add_char(&line, '\0') < 0) {
+			json_push(list, NULL);
+			break;
+		}
+		json_push(list, line_json(line.data));
+		text += len + (text[len] == '\n');
+	}
+	buf_free(&line);
+	return list;
+}
+
+struct json *
+metafile_json(const struct metafile *f, const char *path)
+{
+	struct json *j = json_new_object();
+
+	json_set_str(j, "file", path);
+	if (f->tree == NULL) {
+		json_set_str(j, "format", "log");
+		json_set(j, "lines", lines_json(f->text.data));
+		return j;
+	}
+	json_set_str(j, "format", f->redundancy ? "redundancy" : "kvtree");
+	json_set_u64(j, "image_bytes", f->image);
+	json_set_u64(j, f->redundancy ? "body_bytes" : "trailing_bytes",
+		     f->trailing);
+	json_set(j, "tree", kvtree_json(f->tree));
+	return j;
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * overview.c - what a path is, and which cache directories lie below it.
+ */
+#include "report/overview.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "error.h"
+#include "mem.h"
+#include "meta/dataset.h"
+#include "meta/filemap.h"
+#include "meta/redset.h"
+#include "path.h"
+#include "str.h"
+
+/* NODE/CACHE/USER/scr.JOB/node.N/scr.dataset.ID (formats.md 2), with one level
+ * to spare. */
+#define SEARCH_DEPTH 7
+
+/* --- One path --- */
+
+/* Does directory `path`/`sub` hold filemaps or redundancy files? */
+static bool
+has_metadata(const char *path, const char *sub)
+{
+	struct redset_name n;
+	struct dirent *de = NULL;
+	struct buf full = BUF_INIT;
+	DIR *dir = NULL;
+	bool found = false;
+
+	if (path_join(&full, path, sub, NULL) == 0)
+		dir = opendir(full.data);
+	buf_free(&full);
+	while (dir != NULL && !found && (de = readdir(dir)) != NULL)
+		found = filemap_name_rank(de->d_name) >= 0 ||
+			redset_name_parse(de->d_name, &n, NULL);
+	if (dir != NULL)
+		closedir(dir);
+	return found;
+}
+
+static bool
+is_dir(const char *path, const char *sub)
+{
+	struct buf full = BUF_INIT;
+	struct stat st;
+	bool yes = path_join(&full, path, sub, NULL) == 0 &&
+		   stat(full.data, &st) == 0 && S_ISDIR(st.st_mode);
+
+	buf_free(&full);
+	return yes;
+}
+
+/* `path` without its last `n` components, into `a`. */
+static const char *
+above(const char *path, int n, struct arena *a)
+{
+	char *copy = arena_strdup(a, path);
+
+	for (; copy != NULL && n > 0; n--) {
+		char *slash = strrchr(copy, '/');
+
+		if (slash == NULL || slash == copy)
+			return arena_strdup(a, "/");
+		*slash = '\0';
+	}
+	return copy;
+}
+
+/* From the real path: "." and links tell nothing by their names. */
+static int
+judge_dir(const char *path, const char *real, struct arena *a,
+	  struct survey_place *out, struct error *err)
+{
+	const char *base = path_base(real);
+	const char *parent = above(real, 1, a);
+
+	if (parent == NULL)
+		return error_no_memory(err);
+	out->id = dataset_dir_id(base);
+	out->kind = SURVEY_OTHER;
+	if (out->id >= 0 && str_eq(path_base(parent), ".scr")) {
+		out->kind = SURVEY_DATASET;
+		out->prefix = above(real, 2, a);
+	} else if (str_eq(base, ".scr")) {
+		/* PREFIX/.scr, or that of a cache's dataset. */
+		out->id = dataset_dir_id(path_base(parent));
+		out->kind = out->id >= 0 && has_metadata(parent, ".scr")
+				    ? SURVEY_CACHE
+				    : SURVEY_PREFIX;
+		out->prefix = parent;
+	} else if (out->id >= 0 && is_dir(path, ".scr")) {
+		out->kind = SURVEY_CACHE;
+		out->prefix = arena_strdup(a, path);
+	} else if (is_dir(path, ".scr")) {
+		out->kind = SURVEY_PREFIX;
+		out->prefix = arena_strdup(a, path);
+	}
+	if (out->kind != SURVEY_OTHER && out->prefix == NULL)
+		return error_no_memory(err);
+	return 0;
+}
+
+int
+survey_look(const char *path, struct arena *a, struct survey_place *out,
+	    struct error *err)
+{
+	struct buf real = BUF_INIT;
+	struct stat st;
+	int rc = -1;
+
+	*out = (struct survey_place){ .kind = SURVEY_FILE, .id = -1 };
+	if (stat(path, &st) < 0)
+		return error_sys(err, "%s: cannot look", path);
+	if (!S_ISDIR(st.st_mode))
+		return 0;
+	if (path_real(path, &real, err) == 0)
+		rc = judge_dir(path, real.data, a, out, err);
+	buf_free(&real);
+	return rc;
+}
+
+/* --- Caches --- */
+
+int
+survey_caches_init(struct survey_caches *c, struct error *err)
+{
+	*c = (struct survey_caches){ .arena = arena_new() };
+	return c->arena == NULL ? error_no_memory(err) : 0;
+}
+
+void
+survey_caches_fini(struct survey_caches *c)
+{
+	for (size_t i = 0; i < c->count; i++)
+		mem_free(c->groups[i].dirs);
+	mem_free(c->groups);
+	arena_free(c->arena);
+	*c = (struct survey_caches){ .arena = NULL };
+}
+
+/* Name of the job's directory, above the one of dataset or node. */
+static const char *
+job_name(const char *dir, struct arena *a)
+{
+	struct buf real = BUF_INIT;
+	const char *job = NULL, *parent = NULL;
+
+	if (path_real(dir, &real, NULL) == 0)
+		parent = above(real.data, 1, a);
+	if (parent != NULL && str_starts(path_base(parent), "node."))
+		parent = above(parent, 1, a);
+	if (parent != NULL)
+		job = path_base(parent);
+	buf_free(&real);
+	return job;
+}
+
+static struct survey_group *
+group_for(struct survey_caches *c, int64_t id, const char *job)
+{
+	size_t i = 0, cap = c->cap > 0 ? c->cap * 2 : 8;
+	void *p = NULL;
+
+	while (i < c->count && (c->groups[i].id < id ||
+				(c->groups[i].id == id &&
+				 str_natural(c->groups[i].job, job) < 0)))
+		i++;
+	if (i < c->count && c->groups[i].id == id &&
+	    str_eq(c->groups[i].job, job))
+		return &c->groups[i];
+	if (c->count == c->cap) {
+		p = mem_realloc(c->groups, cap, sizeof(*c->groups));
+		if (p == NULL)
+			return NULL;
+		c->groups = p;
+		c->cap = cap;
+	}
+	memmove(&c->groups[i + 1], &c->groups[i],
+		(c->count++ - i) * sizeof(*c->groups));
+	c->groups[i] = (struct survey_group){ .id = id, .job = job };
+	return &c->groups[i];
+}
+
+static int
+add_dir(struct survey_caches *c, int64_t id, const char *dir, struct error *err)
+{
+	const char *copy = arena_strdup(c->arena, dir);
+	const char *job = job_name(dir, c->arena);
+	struct survey_group *g = NULL;
+	size_t cap = 0;
+	void *p = NULL;
+
+	if (copy != NULL && job != NULL)
+		g = group_for(c, id, job);
+	if (g == NULL)
+		return error_no_memory(err);
+	if (g->ndirs == g->cap) {
+		cap = g->cap > 0 ? g->cap * 2 : 4;
+		p = mem_realloc(g->dirs, cap, sizeof(*g->dirs));
+		if (p == NULL)
+			return error_no_memory(err);
+		g->dirs = p;
+		g->cap = cap;
+	}
+	g->dirs[g->ndirs++] = copy;
+	return 0;
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+	return str_natural(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Names of the sub-directories of `path` worth a look, sorted, in `a`; links
+ * are not followed: they lead anywhere.  NULL with -1 in *count: no memory. */
+static const char **
+list_dirs(const char *path, struct arena *a, size_t *count)
+{
+	const char **names = NULL;
+	struct dirent *de = NULL;
+	size_t cap = 0;
+	struct stat st;
+	DIR *dir = opendir(path);
+
+	*count = 0;
+	while (dir != NULL && (de = readdir(dir)) != NULL) {
+		if (de->d_name[0] == '.' ||
+		    fstatat(dirfd(dir), de->d_name, &st, AT_SYMLINK_NOFOLLOW) <
+			    0 ||
+		    !S_ISDIR(st.st_mode))
+			continue;
+		if (*count == cap) {
+			size_t more = cap > 0 ? cap * 2 : 16;
+			void *p = mem_realloc(names, more, sizeof(*names));
+
+			if (p == NULL)
+				goto fail;
+			names = p;
+			cap = more;
+		}
+		names[*count] = arena_strdup(a, de->d_name);
+		if (names[(*count)++] == NULL)
+			goto fail;
+	}
+	if (dir != NULL)
+		closedir(dir);
+	if (*count > 1)
+		qsort(names, *count, sizeof(*names), by_name);
+	return names;
+fail:
+	closedir(dir);
+	mem_free(names);
+	*count = (size_t)-1;
+	return NULL;
+}
+
+static int
+search(struct survey_caches *c, const char *path, int depth, size_t *found,
+       struct error *err)
+{
+	struct buf full = BUF_INIT;
+	const char **names = NULL;
+	size_t count = 0;
+	int rc = 0;
+
+	names = list_dirs(path, c->arena, &count);
+	if (count == (size_t)-1)
+		return error_no_memory(err);
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		int64_t id = dataset_dir_id(names[i]);
+
+		rc = path_join(&full, path, names[i], err);
+		if (rc < 0)
+			break;
+		if (id >= 0 && is_dir(full.data, ".scr")) {
+			rc = add_dir(c, id, full.data, err);
+			(*found)++;
+		} else if (depth > 1) {
+			rc = search(c, full.data, depth - 1, found, err);
+		}
+	}
+	mem_free(names);
+	buf_free(&full);
+	return rc;
+}
+
+int
+survey_caches_add(struct survey_caches *c, const char *path, size_t *found,
+		  struct error *err)
+{
+	struct survey_place at;
+
+	if (survey_look(path, c->arena, &at, err) < 0)
+		return -1;
+	if (at.kind == SURVEY_CACHE) {
+		(*found)++;
+		return add_dir(c, at.id, at.prefix, err);
+	}
+	if (at.kind != SURVEY_OTHER)
+		return 0;
+	return search(c, path, SEARCH_DEPTH, found, err);
+}

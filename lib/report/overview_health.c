@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * overview_health.c - how one dataset is, on a prefix or in caches; and that as
+ * JSON.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "arena.h"
+#include "json.h"
+#include "meta/dataset.h"
+#include "report/containers.h"
+#include "report/overview.h"
+#include "report/plan_json.h"
+#include "report/report.h"
+#include "rescue/plan.h"
+
+int
+survey_plan_status(const struct plan *p)
+{
+	if (p->verdict != SET_LOST)
+		return plan_status(p);
+	for (int64_t i = 0; i < p->nranks; i++)
+		if (!p->ranks[i].map_known)
+			return STATUS_LOST;
+	if (p->nranks <= 0 || p->files_lost + p->maps_lost > 0)
+		return STATUS_LOST;
+	return STATUS_DAMAGED;
+}
+
+static void
+add_problem(void *arg, const char *what)
+{
+	struct survey_health *h = arg;
+
+	/* A line that cannot be kept: the verdict tells all the same. */
+	if (h->problems.len > 0)
+		(void)buf_add_char(&h->problems, '\n');
+	(void)buf_add_str(&h->problems, what);
+}
+
+static void
+set_why(struct survey_health *h, const char *text)
+{
+	snprintf(h->why, sizeof(h->why), "%s", text);
+}
+
+/* The first of the problems stands for all. */
+static void
+first_problem(struct survey_health *h)
+{
+	const char *text = h->problems.data != NULL ? h->problems.data : "";
+	int len = (int)strcspn(text, "\n");
+
+	snprintf(h->why, sizeof(h->why), "%.*s%s", len > 900 ? 900 : len, text,
+		 text[len] == '\n' ? " (and more)" : "");
+}
+
+/* What kept us from looking: about the dataset, or about the machine? */
+static int
+could_not(struct survey_health *h, const struct error *why, struct error *err)
+{
+	if (why->kind == ERROR_NOMEM || why->kind == ERROR_SYSTEM)
+		return error_set(err, why->kind, "%s", why->text);
+	h->status = error_status(why->kind);
+	if (h->status == STATUS_USAGE) /* "give --moved-from" */
+		h->status = STATUS_FAILED;
+	set_why(h, why->text);
+	return 0;
+}
+
+static void
+judge_plan(struct survey_health *h)
+{
+	struct error why = ERROR_INIT;
+
+	char lacks[256];
+
+	h->status = survey_plan_status(h->plan);
+	if (plan_status(h->plan) == STATUS_DAMAGED)
+		snprintf(h->why, sizeof(h->why),
+			 "%s missing or wrong, and can be rebuilt",
+			 report_lacks(h->plan, lacks, sizeof(lacks)));
+	else if (plan_error(h->plan, &why) < 0)
+		set_why(h, why.text);
+}
+
+static int
+check_deep(struct survey_health *h, const struct catalogue_options *o,
+	   struct error *err)
+{
+	struct error why = ERROR_INIT;
+
+	if (!o->deep || h->plan == NULL)
+		return 0;
+	if (deep_check(h->plan, o->par, o->memory, o->progress, &h->deep, err) <
+	    0)
+		return -1;
+	h->deep_done = true;
+	if (h->deep.nfindings == 0)
+		return 0;
+	if (h->status == STATUS_OK) {
+		deep_error(h->plan, &h->deep.findings[0], &why);
+		set_why(h, why.text);
+	}
+	h->status = error_worse_status(h->status, STATUS_DAMAGED);
+	return 0;
+}
+
+static unsigned
+plan_flags(const struct catalogue_options *o)
+{
+	return PLAN_HEADERS | (o->checksums ? PLAN_CHECKSUMS : 0u);
+}
+
+/* --- Containers --- */
+
+/* Open them, where there are any.  Where their map cannot be read what reads
+ * it for the dataset's files has told. */
+static int
+open_containers(struct survey *s, const struct catalogue_options *o,
+		struct survey_health *h, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	char dir[96], id[32];
+	const char *const names[2] = { id, h->entry->name };
+	int scr = catalogue_scr_fd(s->catalogue);
+	struct stat st;
+
+	snprintf(id, sizeof(id), "%" PRId64, h->id);
+	snprintf(dir, sizeof(dir), "scr.dataset.%s/" SEGMAP_DIR, id);
+	if (scr < 0 || fstatat(scr, dir, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !S_ISDIR(st.st_mode))
+		return 0;
+	/* What looks like a number may be the name of another dataset. */
+	for (int i = 0; i < 2 && h->containers == NULL; i++) {
+		struct containers *k = NULL;
+
+		if (names[i] == NULL)
+			break;
+		k = containers_open(s->catalogue, names[i], o, &why);
+		if (k == NULL &&
+		    (why.kind == ERROR_NOMEM || why.kind == ERROR_SYSTEM))
+			return error_set(err, why.kind, "%s", why.text);
+		if (k != NULL &&
+		    (k->packed.layout != 3 || k->packed.id != h->id)) {
+			containers_free(k);
+			k = NULL;
+		}
+		h->containers = k;
+	}
+	return 0;
+}
+
+/* Without redundancy what is wrong is lost, unless it is in no file. */
+static void
+judge_containers(struct survey_health *h, bool damaged)
+{
+	const struct containers_part *data = &h->containers->parts[0];
+
+	for (size_t i = 0; damaged && i < data->map->nsegs; i++)
+		if (data->bad[i])
+			h->status = STATUS_LOST;
+	if (damaged)
+		h->status = error_worse_status(h->status, STATUS_DAMAGED);
+}
+
+int
+survey_check_containers(struct survey *s, const struct catalogue_options *o,
+			struct survey_health *h, struct error *err)
+{
+	const struct containers_look look = {
+		.plan = h->plan,
+		.o = o,
+		.sums = o->checksums,
+	};
+
+	if (h->entry == NULL || !h->entry->has_dir)
+		return 0;
+	if (h->containers == NULL && open_containers(s, o, h, err) < 0)
+		return -1;
+	if (h->containers == NULL)
+		return 0;
+	if (!h->containers->looked &&
+	    containers_look(h->containers, &look, err) < 0)
+		return -1;
+	if (h->containers->damaged > 0 && h->status == STATUS_OK) {
+		h->status = STATUS_DAMAGED;
+		snprintf(h->why, sizeof(h->why),
+			 "%zu of %zu containers damaged, but no file that is "
+			 "known to be",
+			 h->containers->damaged, h->containers->count);
+	}
+	return 0;
+}
+
+/* --- On a prefix --- */
+
+/* Without a plan: what rank2file names.  Bytes in containers are read once,
+ * for the checksums of files and containers both. */
+static int
+check_files(struct survey *s, const struct catalogue_options *o,
+	    struct survey_health *h, struct error *err)
+{
+	struct catalogue_options quick = *o;
+	const struct containers_look look = {
+		.o = o,
+		.sums = true,
+		.tell = add_problem,
+		.arg = h,
+	};
+	struct error why = ERROR_INIT;
+	size_t told = 0;
+
+	buf_clear(&h->problems);
+	if (o->checksums && open_containers(s, o, h, err) < 0)
+		return -1;
+	if (h->containers != NULL)
+		quick.checksums = false;
+	if (catalogue_verify(s->catalogue, h->id, &quick, add_problem, h,
+			     &h->verify, &why) < 0)
+		return could_not(h, &why, err);
+	h->status = h->verify.status;
+	told = h->problems.len;
+	if (h->containers != NULL) {
+		if (containers_look(h->containers, &look, err) < 0)
+			return -1;
+		judge_containers(h, h->problems.len > told);
+	}
+	first_problem(h);
+	return 0;
+}
+
+static int
+check_dir(struct survey *s, const struct survey_entry *e,
+	  const struct catalogue_options *o, struct survey_health *h,
+	  struct error *err)
+{
+	struct error why = ERROR_INIT;
+
+	h->plan = catalogue_plan(s->catalogue, e->id, plan_flags(o), o, &why);
+	if (h->plan == NULL && why.kind == ERROR_ABSENT) {
+		h->absent = e->indexed && !e->finished;
+		return h->absent ? 0 : check_files(s, o, h, err);
+	}
+	if (h->plan == NULL)
+		return could_not(h, &why, err);
+	judge_plan(h);
+	if (h->status != STATUS_LOST)
+		return check_deep(h, o, err);
+	/* A flush may have brought everything home beside the remains of a
+	 * scavenge. */
+	if (check_files(s, o, h, err) < 0)
+		return -1;
+	if (h->status == STATUS_OK) {
+		plan_free(h->plan);
+		h->plan = NULL;
+		return 0;
+	}
+	judge_plan(h);
+	return check_deep(h, o, err);
+}
+
+int
+survey_check(struct survey *s, const struct survey_entry *e,
+	     const struct catalogue_options *o, struct survey_health *out,
+	     struct error *err)
+{
+	*out = (struct survey_health){ .id = e->id, .entry = e };
+	if (e->has_dir) {
+		if (check_dir(s, e, o, out, err) < 0)
+			return -1;
+		return o->checksums ? survey_check_containers(s, o, out, err)
+				    : 0;
+	}
+	/* Never flushed, or given up by the job itself: nothing is missing. */
+	if (!e->indexed || !e->valid) {
+		out->absent = true;
+		return 0;
+	}
+	if (e->name != NULL && packed_is_old(s->catalogue, e->name)) {
+		if (survey_check_old(s, e->name, o, out, err) < 0)
+			return -1;
+		out->id = e->id;
+		out->entry = e;
+		return 0;
+	}
+	out->status = STATUS_LOST;
+	set_why(out, "its metadata directory is gone: nothing tells its files");
+	return 0;
+}
+
+int
+survey_check_old(struct survey *s, const char *name,
+		 const struct catalogue_options *o, struct survey_health *out,
+		 struct error *err)
+{
+	const struct containers_look look = {
+		.o = o,
+		.sums = o->checksums,
+		.all = true,
+		.tell = add_problem,
+		.arg = out,
+	};
+	struct error why = ERROR_INIT;
+	struct containers *k = containers_open(s->catalogue, name, o, &why);
+	struct survey_entry *e = NULL;
+
+	*out = (struct survey_health){ .containers = k };
+	if (k == NULL && why.kind != ERROR_ABSENT)
+		return error_set(err, why.kind, "%s", why.text);
+	if (k == NULL || k->packed.layout != 1)
+		return survey_find(s, name, err) == NULL
+			       ? -1
+			       : error_set(err, ERROR_ABSENT,
+					   "%s: not of SCR 1.1", name);
+	e = arena_alloc(k->packed.arena, 1, sizeof(*e));
+	if (e == NULL)
+		return error_no_memory(err);
+	out->id = k->packed.id;
+	*e = (struct survey_entry){
+		.id = out->id,
+		.name = k->packed.name,
+		.reason = "",
+		.has_dir = true,
+	};
+	out->entry = e;
+	if (containers_look(k, &look, err) < 0)
+		return -1;
+	out->verify = (struct verify_result){
+		.files = k->health.files,
+		.bad_files = k->health.files_bad,
+		.bytes = k->health.bytes,
+	};
+	if (k->health.files_bad > 0)
+		out->status = STATUS_LOST;
+	judge_containers(out, out->problems.len > 0);
+	out->verify.status = out->status;
+	first_problem(out);
+	return 0;
+}
+
+/* --- In caches --- */
+
+int
+survey_check_group(const struct survey_group *g,
+		   const struct catalogue_options *o, struct survey_health *out,
+		   struct error *err)
+{
+	const struct plan_options po = {
+		.flags = plan_flags(o),
+		.moved_from = o->moved_from,
+		.par = o->par,
+		.progress = o->progress,
+	};
+	struct error why = ERROR_INIT;
+
+	*out = (struct survey_health){ .id = g->id, .group = g };
+	out->plan = plan_caches(g->dirs, g->ndirs, &po, &why);
+	if (out->plan == NULL)
+		return could_not(out, &why, err);
+	judge_plan(out);
+	return check_deep(out, o, err);
+}
+
+void
+survey_health_fini(struct survey_health *h)
+{
+	if (h->deep_done)
+		deep_free(&h->deep);
+	plan_free(h->plan);
+	buf_free(&h->problems);
+	containers_free(h->containers);
+	h->plan = NULL;
+	h->containers = NULL;
+	h->deep_done = false;
+}
+
+const char *
+survey_state(const struct survey_health *h)
+{
+	if (h->absent && h->entry != NULL && h->entry->in_cache)
+		return "in cache";
+	return h->absent ? "not complete" : report_state(h->status);
+}
+
+/* --- JSON --- */
+
+static void
+entry_json(const struct survey_entry *e, struct json *j)
+{
+	if (e->desc.id > 0)
+		dataset_json(&e->desc, j);
+	else
+		json_set_i64(j, "id", e->id);
+	json_set_bool(j, "indexed", e->indexed);
+	json_set_bool(j, "valid", e->valid);
+	json_set_bool(j, "current", e->current);
+	json_set_bool(j, "on_prefix", e->has_dir);
+	json_set_bool(j, "in_cache", e->in_cache);
+}
+
+/* The lines of h->problems. */
+static struct json *
+problems_json(const struct survey_health *h)
+{
+	struct json *list = json_new_array();
+	const char *at = h->problems.data;
+	struct buf line = BUF_INIT;
+
+	while (at != NULL && *at != '\0') {
+		size_t len = strcspn(at, "\n");
+
+		buf_clear(&line);
+		if (buf_add(&line, at, len) == 0)
+			json_push_str(list, line.data);
+		at += len + (at[len] == '\n');
+	}
+	buf_free(&line);
+	return list;
+}
+
+struct json *
+survey_json(const struct survey_health *h, bool detail, bool all_files)
+{
+	struct json *j = json_new_object();
+	char text[512];
+
+	if (h->entry != NULL) {
+		entry_json(h->entry, j);
+	} else {
+		json_set_i64(j, "id", h->id);
+		json_set_str(j, "job", h->group->job);
+	}
+	json_set_str(j, "state", survey_state(h));
+	if (h->why[0] != '\0')
+		json_set_str(j, "reason", h->why);
+	if (h->plan != NULL) {
+		json_set_str(j, "redundancy",
+			     report_scheme(h->plan, text, sizeof(text)));
+		json_set_str(j, "could_lose",
+			     report_spare(h->plan, false, text, sizeof(text)));
+		if (detail)
+			json_set(j, "plan", plan_json(h->plan, all_files));
+	} else if (h->problems.len > 0) {
+		json_set(j, "problems", problems_json(h));
+	}
+	if (h->deep_done)
+		json_set(j, "deep", plan_json_deep(h->plan, &h->deep));
+	if (detail && h->containers != NULL)
+		report_containers_json(h->containers, all_files, j);
+	return j;
+}
+
+static struct json *
+halt_json(const struct halt *h)
+{
+	const struct {
+		const char *key;
+		int64_t value;
+	} numbers[] = {
+		{ "checkpoints_left", h->checkpoints_left },
+		{ "exit_before", h->exit_before },
+		{ "exit_after", h->exit_after },
+		{ "halt_seconds", h->halt_seconds },
+	};
+	struct json *j = json_new_object();
+
+	if (h->reason != NULL)
+		json_set_str(j, "reason", h->reason);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (numbers[i].value >= 0)
+			json_set_i64(j, numbers[i].key, numbers[i].value);
+	return j;
+}
+
+struct json *
+survey_prefix_json(const struct survey *s, struct json *datasets)
+{
+	struct json *j = json_new_object();
+	const char *current = s->index ? index_current(s->index) : NULL;
+
+	json_set_str(j, "prefix", catalogue_path(s->catalogue));
+	json_set_bool(j, "has_index", s->index != NULL);
+	if (current != NULL)
+		json_set_str(j, "current", current);
+	if (s->has_halt)
+		json_set(j, "halt", halt_json(&s->halt));
+	if (s->nodes >= 0)
+		json_set_i64(j, "nodes", s->nodes);
+	json_set(j, "datasets", datasets);
+	return j;
+}

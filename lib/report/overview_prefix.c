@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * overview_prefix.c - all datasets of a prefix, whoever knows of them, and how
+ * they are.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/cindex.h"
+#include "meta/flush.h"
+#include "meta/kvtree.h"
+#include "meta/summary.h"
+#include "num.h"
+#include "path.h"
+#include "report/overview.h"
+#include "str.h"
+
+/* Room for why an entry is not valid. */
+#define REASON_MAX 256
+
+static void
+note(struct survey *s, const char *text)
+{
+	/* A note that cannot be kept must not make the survey fail. */
+	(void)(buf_add_str(&s->notes, text) == 0 &&
+	       buf_add_char(&s->notes, '\n'));
+}
+
+/* --- Entries --- */
+
+static int
+by_id(const void *a, const void *b)
+{
+	const struct survey_entry *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* The entry of dataset `id` among the first `count`, which are sorted. */
+static struct survey_entry *
+entry_of(struct survey *s, size_t count, int64_t id)
+{
+	struct survey_entry key = { .id = id };
+
+	return count == 0
+		       ? NULL
+		       : bsearch(&key, s->entries, count, sizeof(key), by_id);
+}
+
+/* Room for `more` new entries. */
+static int
+make_room(struct survey *s, size_t more, struct error *err)
+{
+	void *p = mem_realloc(s->entries, s->count + more + 1,
+			      sizeof(*s->entries));
+
+	if (p == NULL)
+		return error_no_memory(err);
+	s->entries = p;
+	memset(s->entries + s->count, 0, (more + 1) * sizeof(*s->entries));
+	return 0;
+}
+
+/* The entry of dataset `id`, a new one behind all others if need be. */
+static struct survey_entry *
+need_entry(struct survey *s, size_t sorted, int64_t id)
+{
+	struct survey_entry *e = entry_of(s, sorted, id);
+
+	if (e == NULL) {
+		e = &s->entries[s->count++];
+		e->id = id;
+		e->reason = "";
+	}
+	return e;
+}
+
+static void
+sort_entries(struct survey *s)
+{
+	if (s->count > 1)
+		qsort(s->entries, s->count, sizeof(*s->entries), by_id);
+}
+
+/* Keep a descriptor whose strings go away with their tree. */
+static int
+keep_desc(struct survey *s, struct survey_entry *e, const struct dataset *d,
+	  struct error *err)
+{
+	const char **const strings[] = { &e->desc.name, &e->desc.user,
+					 &e->desc.job_name, &e->desc.job_id,
+					 &e->desc.cluster };
+
+	e->desc = *d;
+	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
+		if (*strings[i] == NULL)
+			continue;
+		*strings[i] = arena_strdup(s->arena, *strings[i]);
+		if (*strings[i] == NULL)
+			return error_no_memory(err);
+	}
+	if (e->name == NULL)
+		e->name = e->desc.name;
+	return 0;
+}
+
+/* --- Index --- */
+
+static int
+take_index(struct survey *s, struct error *err)
+{
+	struct index_entry *list = NULL;
+	char reason[REASON_MAX];
+	size_t count = 0;
+	int rc = -1;
+
+	if (s->index == NULL)
+		return 0;
+	list = index_entries(s->index, &count, err);
+	if (count == (size_t)-1)
+		return -1;
+	if (make_room(s, count, err) < 0)
+		goto out;
+	for (size_t i = 0; i < count; i++) {
+		struct survey_entry *e = need_entry(s, 0, list[i].id);
+
+		e->name = list[i].name;
+		e->desc = list[i].desc;
+		e->indexed = true;
+		e->current = list[i].current;
+		e->valid = index_entry_valid(&list[i]);
+		e->finished = list[i].complete == 1;
+		index_entry_reason(&list[i], reason, sizeof(reason));
+		e->reason = arena_strdup(s->arena, reason);
+		if (e->reason == NULL) {
+			error_no_memory(err);
+			goto out;
+		}
+	}
+	sort_entries(s);
+	rc = 0;
+out:
+	mem_free(list);
+	return rc;
+}
+
+static int
+read_index(struct survey *s, struct error *err)
+{
+	struct error why = ERROR_INIT;
+
+	s->index = catalogue_read(s->catalogue, &why);
+	if (s->index == NULL && why.kind == ERROR_NOMEM)
+		return error_set(err, why.kind, "%s", why.text);
+	if (s->index == NULL) {
+		s->no_index = arena_strdup(s->arena, why.text);
+		return s->no_index == NULL ? error_no_memory(err) : 0;
+	}
+	if (catalogue_notice(s->catalogue) == NULL)
+		return take_index(s, err);
+	/* A prefix that a scavenge has filled has no index yet: that is no
+	 * damage, and each dataset says that it is not indexed. */
+	s->remade = faccessat(catalogue_scr_fd(s->catalogue), "index.scr", F_OK,
+			      AT_SYMLINK_NOFOLLOW) == 0;
+	if (s->remade) {
+		note(s, catalogue_notice(s->catalogue));
+		return take_index(s, err);
+	}
+	index_free(s->index);
+	s->index = NULL;
+	s->no_index = "there is no index.scr";
+	return 0;
+}
+
+/* --- Directories --- */
+
+/* Read kvtree file `name` below PREFIX/.scr.  NULL where there is none or it
+ * is no good, which is noted. */
+static struct kvtree *
+read_tree(struct survey *s, const char *name)
+{
+	struct error why = ERROR_INIT;
+	struct kvtree *tree = NULL;
+	struct buf raw = BUF_INIT;
+	int dir = catalogue_scr_fd(s->catalogue);
+	int fd = dir < 0 ? -1
+			 : path_open_beneath(dir, name, O_RDONLY | O_NONBLOCK,
+					     0, &why);
+
+	if (fd >= 0 &&
+	    io_read_fd(fd, name, KVTREE_MAX_ENCODED, &raw, &why) == 0) {
+		tree = kvtree_decode(raw.data, raw.len, NULL, &why);
+		if (tree == NULL)
+			error_wrap(&why, "%s", name);
+	}
+	if (fd >= 0)
+		close(fd);
+	if (why.kind != ERROR_NONE && why.kind != ERROR_ABSENT)
+		note(s, why.text);
+	buf_free(&raw);
+	return tree;
+}
+
+static int
+take_summary(struct survey *s, struct survey_entry *e, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct kvtree *tree = NULL;
+	struct summary sum;
+	struct dataset d;
+	char name[80];
+	int rc = 0;
+
+	snprintf(name, sizeof(name), "scr.dataset.%" PRId64 "/%s", e->id,
+		 SUMMARY_FILE);
+	tree = read_tree(s, name);
+	if (tree != NULL && summary_read(tree, &sum, &why) == 0 &&
+	    dataset_read(sum.desc, &d, &why) == 0 && d.id == e->id)
+		rc = keep_desc(s, e, &d, err);
+	kvtree_free(tree);
+	return rc;
+}
+
+static int
+take_dirs(struct survey *s, struct error *err)
+{
+	size_t count = 0, sorted = s->count;
+	int64_t *ids = catalogue_dirs(s->catalogue, &count, err);
+	int rc = count == (size_t)-1 ? -1 : make_room(s, count, err);
+
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		struct survey_entry *e = need_entry(s, sorted, ids[i]);
+
+		e->has_dir = true;
+		if (e->desc.id == 0)
+			rc = take_summary(s, e, err);
+	}
+	sort_entries(s);
+	mem_free(ids);
+	return rc;
+}
+
+/* --- flush.scr, halt.scr, nodes.scr --- */
+
+static int
+take_flush(struct survey *s, struct error *err)
+{
+	struct kvtree *tree = read_tree(s, FLUSH_FILE);
+	struct error why = ERROR_INIT;
+	struct flush_entry *list = NULL;
+	size_t count = 0, sorted = s->count;
+	int rc = 0;
+
+	list = tree != NULL ? flush_entries(tree, &count, &why) : NULL;
+	if (count == (size_t)-1) {
+		note(s, why.text);
+		count = 0;
+	}
+	rc = make_room(s, count, err);
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		struct survey_entry *e = need_entry(s, sorted, list[i].id);
+		struct dataset d;
+
+		e->in_cache = list[i].in_cache;
+		e->on_pfs = list[i].on_pfs;
+		e->flushing = list[i].flushing || list[i].sync_flushing;
+		if (e->desc.id == 0 && list[i].desc != NULL &&
+		    dataset_read(list[i].desc, &d, NULL) == 0 && d.id == e->id)
+			rc = keep_desc(s, e, &d, err);
+		if (rc == 0 && e->name == NULL && list[i].name != NULL) {
+			e->name = arena_strdup(s->arena, list[i].name);
+			rc = e->name == NULL ? error_no_memory(err) : 0;
+		}
+	}
+	sort_entries(s);
+	mem_free(list);
+	kvtree_free(tree);
+	return rc;
+}
+
+static void
+take_state(struct survey *s)
+{
+	struct error why = ERROR_INIT;
+	struct kvtree *nodes = read_tree(s, NODES_FILE);
+
+	s->nodes = -1;
+	if (nodes != NULL && nodes_read(nodes, &s->nodes, &why) < 0) {
+		error_wrap(&why, "%s", NODES_FILE);
+		note(s, why.text);
+		s->nodes = -1;
+	}
+	kvtree_free(nodes);
+	error_clear(&why);
+	s->halt_tree = read_tree(s, HALT_FILE);
+	if (s->halt_tree == NULL)
+		return;
+	s->has_halt = halt_read(s->halt_tree, &s->halt, &why) == 0;
+	if (!s->has_halt) {
+		error_wrap(&why, "%s", HALT_FILE);
+		note(s, why.text);
+	}
+}
+
+/* --- All of it --- */
+
+int
+survey_init(struct survey *s, const char *path, struct error *err)
+{
+	*s = (struct survey){ .nodes = -1, .notes = BUF_INIT };
+	s->arena = arena_new();
+	if (s->arena == NULL)
+		return error_no_memory(err);
+	s->catalogue = catalogue_open(path, err);
+	if (s->catalogue == NULL)
+		return -1;
+	if (read_index(s, err) < 0 || take_dirs(s, err) < 0 ||
+	    take_flush(s, err) < 0)
+		return -1;
+	take_state(s);
+	return 0;
+}
+
+void
+survey_fini(struct survey *s)
+{
+	mem_free(s->entries);
+	kvtree_free(s->halt_tree);
+	index_free(s->index);
+	catalogue_close(s->catalogue);
+	arena_free(s->arena);
+	buf_free(&s->notes);
+	*s = (struct survey){ .nodes = -1 };
+}
+
+const struct survey_entry *
+survey_find(const struct survey *s, const char *text, struct error *err)
+{
+	char shown[256];
+	int64_t id = -1;
+
+	/* Names first, as everywhere: a dataset may be called "7". */
+	for (size_t i = s->count; i > 0; i--)
+		if (s->entries[i - 1].name != NULL &&
+		    str_eq(s->entries[i - 1].name, text))
+			return &s->entries[i - 1];
+	if (num_i64(text, 1, DATASET_ID_MAX, &id, NULL) == 0)
+		for (size_t i = 0; i < s->count; i++)
+			if (s->entries[i].id == id)
+				return &s->entries[i];
+	error_set(err, ERROR_ABSENT, "%s: no dataset of this name%s in %s",
+		  str_printable(shown, sizeof(shown), text),
+		  id > 0 ? " or number" : "", catalogue_path(s->catalogue));
+	return NULL;
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/packing.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "buf.h"
+#include "error.h"
+#include "json.h"
+#include "mem.h"
+#include "str.h"
+
+#define SHOWN_MAX 512
+
+/* Segments named in a line for people; the rest is counted. */
+#define SEGS_SHOWN 4
+
+/* --- The map --- */
+
+/* Bytes of each container that belong to files, and how many files. */
+struct fill {
+	uint64_t bytes;
+	size_t files;
+};
+
+static struct fill *
+measure(const struct segmap *m)
+{
+	struct fill *fill = mem_calloc(m->ncontainers + 1, sizeof(*fill));
+
+	for (size_t i = 0; fill != NULL && i < m->nfiles; i++) {
+		const struct segmap_file *f = &m->files[i];
+		uint32_t last = UINT32_MAX;
+
+		for (size_t k = 0; k < f->nsegs; k++) {
+			const struct segment *s = &m->segs[f->first + k];
+
+			fill[s->container].bytes += s->len;
+			fill[s->container].files += s->container != last;
+			last = s->container;
+		}
+	}
+	return fill;
+}
+
+static int
+file_line(const struct segmap *m, const struct segmap_file *f, struct buf *out)
+{
+	char shown[SHOWN_MAX];
+	int rc = buf_printf(out, "%8" PRIu32 " %12" PRIu64 "  %s", f->rank,
+			    f->size,
+			    str_printable(shown, sizeof(shown), f->path));
+
+	for (size_t k = 0; rc == 0 && k < f->nsegs && k < SEGS_SHOWN; k++) {
+		const struct segment *s = &m->segs[f->first + k];
+
+		rc = buf_printf(out, "%s%s %" PRIu64 "+%" PRIu64,
+				k == 0 ? "  " : ", ",
+				str_printable(shown, sizeof(shown),
+					      m->containers[s->container].name),
+				s->off, s->len);
+	}
+	if (rc == 0 && f->nsegs > SEGS_SHOWN)
+		rc = buf_printf(out, ", and %zu more", f->nsegs - SEGS_SHOWN);
+	return rc == 0 ? buf_add_char(out, '\n') : rc;
+}
+
+static int
+container_lines(const struct segmap *m, struct buf *out)
+{
+	struct fill *fill = measure(m);
+	char shown[SHOWN_MAX];
+	int rc = fill == NULL ? -1 : 0;
+
+	for (size_t i = 0; rc == 0 && i < m->ncontainers; i++) {
+		const struct segmap_container *c = &m->containers[i];
+		uint64_t size = c->has_size ? c->size : c->used;
+		uint64_t room =
+			m->container_size > size ? m->container_size : size;
+
+		rc = buf_printf(
+			out, "%12" PRIu64 " %12" PRIu64 " %5.1f %% %7zu", size,
+			fill[i].bytes,
+			room > 0 ? 100.0 * (double)fill[i].bytes / (double)room
+				 : 0.0,
+			fill[i].files);
+		if (rc == 0 && c->has_crc)
+			rc = buf_printf(out, "  0x%08" PRIx32, c->crc);
+		else if (rc == 0)
+			rc = buf_add_str(out, "           -");
+		if (rc == 0)
+			rc = buf_printf(
+				out, "  %s\n",
+				str_printable(shown, sizeof(shown), c->name));
+	}
+	mem_free(fill);
+	return rc;
+}
+
+static int
+head_line(const struct packed *p, struct buf *out)
+{
+	const struct segmap *m = &p->map;
+	char shown[SHOWN_MAX], bytes[32], size[32];
+
+	str_printable(shown, sizeof(shown), p->name);
+	str_bytes(bytes, sizeof(bytes), m->bytes);
+	if (!p->is_packed)
+		return buf_printf(out, "%s: %zu %s, not packed\n", shown,
+				  m->nfiles, str_plural(m->nfiles, "file"));
+	if (buf_printf(out, "%s: %zu %s, %s in %zu %s", shown, m->nfiles,
+		       str_plural(m->nfiles, "file"), bytes, m->ncontainers,
+		       str_plural(m->ncontainers, "container")) < 0)
+		return -1;
+	if (m->container_size > 0 &&
+	    buf_printf(out, " of %s",
+		       str_bytes(size, sizeof(size), m->container_size)) < 0)
+		return -1;
+	if (p->hidden.nfiles > 0 &&
+	    buf_printf(out, "; %zu metadata files packed too",
+		       p->hidden.nfiles) < 0)
+		return -1;
+	if (m->moving && buf_add_str(out, "; a repack was interrupted: run it "
+					  "again") < 0)
+		return -1;
+	return buf_add_char(out, '\n');
+}
+
+int
+report_map_text(const struct packed *p, const bool *only, size_t most,
+		struct buf *out, struct error *err)
+{
+	const struct segmap *m = &p->map;
+	size_t shown = 0, wanted = 0;
+	int rc = head_line(p, out);
+
+	if (rc == 0)
+		rc = buf_add_str(out, "\n    RANK         SIZE  FILE  WHERE\n");
+	for (size_t i = 0; rc == 0 && i < m->nfiles; i++) {
+		if (only != NULL && !only[i])
+			continue;
+		wanted++;
+		if (most > 0 && shown >= most)
+			continue;
+		shown++;
+		rc = file_line(m, &m->files[i], out);
+	}
+	if (rc == 0 && shown < wanted)
+		rc = buf_printf(out, "... and %zu more (-v: all)\n",
+				wanted - shown);
+	if (rc == 0 && p->is_packed)
+		rc = buf_add_str(out, "\n        SIZE         USED  FILL   "
+				      "FILES       CRC-32  CONTAINER\n");
+	if (rc == 0 && p->is_packed)
+		rc = container_lines(m, out);
+	if (rc == 0 && p->hidden.red.ncontainers > 0)
+		rc = container_lines(&p->hidden.red, out);
+	return rc < 0 ? error_no_memory(err) : 0;
+}
+
+static struct json *
+file_json(const struct segmap *m, const struct segmap_file *f)
+{
+	struct json *j = json_new_object(), *segs = json_new_array();
+
+	json_set_str(j, "path", f->path);
+	json_set_u64(j, "rank", f->rank);
+	if (f->has_size || f->nsegs > 0)
+		json_set_u64(j, "size", f->size);
+	if (f->has_crc)
+		json_set_u64(j, "crc", f->crc);
+	for (size_t k = 0; k < f->nsegs; k++) {
+		const struct segment *s = &m->segs[f->first + k];
+		struct json *e = json_new_object();
+
+		json_set_str(e, "container", m->containers[s->container].name);
+		json_set_u64(e, "offset", s->off);
+		json_set_u64(e, "length", s->len);
+		json_push(segs, e);
+	}
+	json_set(j, "segments", segs);
+	return j;
+}
+
+static void
+push_containers(struct json *list, const struct segmap *m)
+{
+	struct fill *fill = measure(m);
+
+	for (size_t i = 0; fill != NULL && i < m->ncontainers; i++) {
+		const struct segmap_container *c = &m->containers[i];
+		struct json *e = json_new_object();
+
+		json_set_str(e, "name", c->name);
+		json_set_u64(e, "size", c->has_size ? c->size : c->used);
+		json_set_u64(e, "used", fill[i].bytes);
+		json_set_u64(e, "files", fill[i].files);
+		if (c->has_crc)
+			json_set_u64(e, "crc", c->crc);
+		json_push(list, e);
+	}
+	mem_free(fill);
+}
+
+struct json *
+report_map_json(const struct packed *p, const bool *only)
+{
+	struct json *j = json_new_object(), *files = json_new_array();
+	struct json *containers = json_new_array();
+
+	json_set_str(j, "name", p->name);
+	if (p->id > 0)
+		json_set_i64(j, "id", p->id);
+	json_set_i64(j, "layout", p->layout);
+	json_set_bool(j, "packed", p->is_packed);
+	json_set_u64(j, "bytes", p->map.bytes);
+	if (p->map.container_size > 0)
+		json_set_u64(j, "container_size", p->map.container_size);
+	json_set_str(j, "directory", p->root);
+	json_set_u64(j, "packed_metadata", p->hidden.nfiles);
+	json_set_bool(j, "moving", p->map.moving);
+	for (size_t i = 0; i < p->map.nfiles; i++)
+		if (only == NULL || only[i])
+			json_push(files, file_json(&p->map, &p->map.files[i]));
+	push_containers(containers, &p->map);
+	push_containers(containers, &p->hidden.red);
+	json_set(j, "files", files);
+	json_set(j, "containers", containers);
+	return j;
+}
+
+/* --- Results --- */
+
+int
+report_pack_text(const struct packed *p, const char *done,
+		 const struct pack_result *r, bool dry_run, struct buf *out)
+{
+	char shown[SHOWN_MAX], bytes[32];
+	int rc = 0;
+
+	str_printable(shown, sizeof(shown), p->name);
+	str_bytes(bytes, sizeof(bytes), r->bytes);
+	if (r->done_before)
+		rc = buf_printf(out, "%s: is %s already", shown, done);
+	else
+		rc = buf_printf(out, "%s: %s%zu %s (%s), %zu %s%s", shown,
+				dry_run ? "would be " : "", r->files,
+				str_plural(r->files, "file"), bytes,
+				r->containers,
+				str_plural(r->containers, "container"),
+				r->hidden > 0 ? ", metadata too" : "");
+	if (rc == 0 && !r->done_before)
+		rc = buf_printf(out, " %s", done);
+	if (rc == 0 && r->adopted > 0)
+		rc = buf_printf(out, ", %zu were there already", r->adopted);
+	if (rc == 0 && r->removed > 0 && r->done_before)
+		rc = buf_printf(out, ", %zu left-over %s removed", r->removed,
+				str_plural(r->removed, "file"));
+	if (rc == 0 && r->left > 0)
+		rc = buf_printf(out,
+				", %zu %s left, not the same as what is packed",
+				r->left, str_plural(r->left, "file"));
+	return rc == 0 ? buf_add_char(out, '\n') : rc;
+}
+
+struct json *
+report_pack_json(const struct pack_result *r)
+{
+	struct json *j = json_new_object();
+
+	json_set_u64(j, "files", r->files);
+	json_set_u64(j, "bytes", r->bytes);
+	json_set_u64(j, "containers", r->containers);
+	json_set_u64(j, "metadata_files", r->hidden);
+	json_set_u64(j, "adopted", r->adopted);
+	json_set_u64(j, "removed", r->removed);
+	json_set_u64(j, "left", r->left);
+	json_set_bool(j, "done_before", r->done_before);
+	return j;
+}
+
+int
+report_health_text(const struct packed *p, const struct packed_health *h,
+		   struct buf *out)
+{
+	char shown[SHOWN_MAX], bytes[32];
+	bool good = packed_healthy(h);
+
+	str_printable(shown, sizeof(shown), p->name);
+	str_bytes(bytes, sizeof(bytes), h->bytes);
+	if (good)
+		return buf_printf(
+			out, "%s: whole: %zu %s, %s, %zu %s%s\n", shown,
+			h->files, str_plural(h->files, "file"), bytes,
+			h->containers, str_plural(h->containers, "container"),
+			h->no_sum > 0 ? "; not all have checksums" : "");
+	return buf_printf(out,
+			  "%s: damaged: %zu of %zu %s, %zu of %zu %s, %zu "
+			  "flaws of the map\n",
+			  shown, h->files_bad, h->files,
+			  str_plural(h->files, "file"), h->containers_bad,
+			  h->containers, str_plural(h->containers, "container"),
+			  h->map_flaws);
+}
+
+struct json *
+report_health_json(const struct packed_health *h)
+{
+	struct json *j = json_new_object();
+
+	json_set_u64(j, "files", h->files);
+	json_set_u64(j, "files_bad", h->files_bad);
+	json_set_u64(j, "redundancy_files_bad", h->hidden_bad);
+	json_set_u64(j, "containers", h->containers);
+	json_set_u64(j, "containers_bad", h->containers_bad);
+	json_set_u64(j, "map_flaws", h->map_flaws);
+	json_set_u64(j, "without_checksum", h->no_sum);
+	json_set_u64(j, "bytes", h->bytes);
+	json_set_u64(j, "bytes_read", h->read);
+	return j;
+}
+
+struct json *
+report_archive_json(const struct export_result *r)
+{
+	struct json *j = json_new_object();
+
+	json_set_i64(j, "id", r->id);
+	json_set_u64(j, "files", r->files);
+	json_set_u64(j, "bytes", r->bytes);
+	json_set_u64(j, "metadata_files", r->hidden);
+	return j;
+}

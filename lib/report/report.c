@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * report.c - plans as text: what a dataset is, what it lacks, what can be
+ * done.
+ */
+#include "report/report.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "error.h"
+#include "mem.h"
+#include "meta/dataset.h"
+#include "report/overview.h"
+#include "report/report_impl.h"
+#include "rescue/deep.h"
+#include "rescue/rebuild.h"
+#include "str.h"
+
+/* Room for a path made printable, for a list of ranks, and for a clause. */
+#define PATH_TEXT 1024
+#define RANKS_TEXT 120
+#define CLAUSE_TEXT 512
+
+/* --- Small things --- */
+
+void
+report_put(struct report_out *o, const char *fmt, ...)
+{
+	char text[ERROR_TEXT_MAX + PATH_TEXT];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (buf_add_str(o->buf, text) < 0)
+		o->failed = true;
+}
+
+int
+report_end(const struct report_out *o, struct error *err)
+{
+	return o->failed ? error_no_memory(err) : 0;
+}
+
+const char *
+report_state(int status)
+{
+	switch (status) {
+	case STATUS_OK:
+		return "whole";
+	case STATUS_DAMAGED:
+		return "damaged";
+	case STATUS_LOST:
+		return "lost";
+	default:
+		return "unknown";
+	}
+}
+
+bool
+report_unused(const struct plan_set *s)
+{
+	return s->n > 0 && !s->opened;
+}
+
+bool
+report_has_data_sets(const struct plan *p)
+{
+	for (size_t i = 0; i < p->nsets; i++)
+		if (!p->sets[i].map)
+			return true;
+	return false;
+}
+
+static enum fate
+worse_fate(enum fate a, enum fate b)
+{
+	return a > b ? a : b;
+}
+
+enum report_cell_state
+report_member(const struct plan *p, const struct plan_set *s, uint32_t m)
+{
+	const struct plan_member *pm = &s->members[m];
+	enum fate data = FATE_KEEP;
+
+	if (pm->rank == PLAN_NONE)
+		return s->verdict == SET_LOST ? REPORT_LOST : REPORT_REBUILD;
+	if (pm->rank < p->nranks) {
+		const struct plan_rank *r = &p->ranks[pm->rank];
+
+		if (s->map)
+			data = r->map.fate;
+		else if (!r->map_known && r->map.fate == FATE_LOST)
+			data = FATE_LOST;
+		for (size_t f = 0; !s->map && f < r->nfiles; f++)
+			data = worse_fate(data,
+					  p->files[r->first_file + f].fate);
+	}
+	/* Sets given by hand: files are listed by member only. */
+	for (size_t f = 0; pm->files != NULL && f < pm->list.nfiles; f++)
+		if (pm->files[f] != PLAN_NONE)
+			data = worse_fate(data, p->files[pm->files[f]].fate);
+	if (data != FATE_KEEP)
+		return data == FATE_LOST ? REPORT_LOST : REPORT_REBUILD;
+	return pm->fate == FATE_KEEP ? REPORT_WHOLE : REPORT_REDUNDANCY;
+}
+
+/* "ranks 0-3 8", cut where it is too long to read. */
+static const char *
+ranks_text(struct plan *p, const uint32_t *ranks, size_t n, char *to,
+	   size_t size)
+{
+	const char *list = plan_ranks_text(p, ranks, n);
+	const char *word = str_plural(n, "rank");
+	size_t room = RANKS_TEXT;
+
+	if (strlen(list) <= room) {
+		snprintf(to, size, "%s %s", word, list);
+		return to;
+	}
+	while (room > 0 && list[room] != ' ')
+		room--;
+	snprintf(to, size, "%s %.*s ... (%zu in all)", word, (int)room, list,
+		 n);
+	return to;
+}
+
+/* --- Clauses --- */
+
+char *
+report_lacks(const struct plan *p, char *to, size_t size)
+{
+	char part[3][96], bytes[32];
+	size_t n = 0, nred = 0, len = 0;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < p->nfiles; i++)
+		if (p->files[i].fate != FATE_KEEP)
+			sum += p->files[i].attr.size;
+	/* The plan counts what can be restored; here it is what lacks. */
+	for (size_t i = 0; i < p->nsets; i++)
+		for (uint32_t m = 0; m < p->sets[i].n; m++)
+			nred += p->sets[i].members[m].fate != FATE_KEEP;
+	if (p->files_missing > 0)
+		snprintf(part[n++], sizeof(part[0]), "%zu %s (%s)",
+			 p->files_missing, str_plural(p->files_missing, "file"),
+			 str_bytes(bytes, sizeof(bytes), sum));
+	if (p->maps_missing > 0)
+		snprintf(part[n++], sizeof(part[0]), "%zu %s", p->maps_missing,
+			 str_plural(p->maps_missing, "filemap"));
+	if (nred > 0)
+		snprintf(part[n++], sizeof(part[0]), "%zu redundancy %s", nred,
+			 str_plural(nred, "file"));
+	snprintf(to, size, "nothing");
+	for (size_t i = 0; i < n && len < size; i++)
+		len += (size_t)snprintf(to + len, size - len, "%s%s",
+					i == 0	     ? ""
+					: i == n - 1 ? " and "
+						     : ", ",
+					part[i]);
+	return to;
+}
+
+char *
+report_scheme(const struct plan *p, char *to, size_t size)
+{
+	bool data = report_has_data_sets(p);
+	const struct plan_set *first = NULL;
+	uint32_t small = UINT32_MAX, large = 0, count = 0;
+	char checks[24] = "", members[64];
+
+	for (size_t i = 0; i < p->nsets; i++) {
+		const struct plan_set *s = &p->sets[i];
+
+		if (s->map == data || report_unused(s))
+			continue;
+		count++;
+		if (s->n == 0)
+			continue;
+		if (first == NULL)
+			first = s;
+		small = s->n < small ? s->n : small;
+		large = s->n > large ? s->n : large;
+	}
+	if (first == NULL) {
+		snprintf(to, size, "none");
+		return to;
+	}
+	if (first->type == REDSET_RS && first->opened)
+		snprintf(checks, sizeof(checks), " k=%u", first->failures);
+	else if (first->type == REDSET_PARTNER && first->failures > 1)
+		snprintf(checks, sizeof(checks), " x%u", first->failures);
+	if (first->type == REDSET_SINGLE)
+		snprintf(members, sizeof(members),
+			 " (no copy and no parity is kept)");
+	else if (small == large)
+		snprintf(members, sizeof(members), ", %u %s of %u", count,
+			 str_plural(count, "set"), small);
+	else
+		snprintf(members, sizeof(members), ", %u %s of %u to %u", count,
+			 str_plural(count, "set"), small, large);
+	snprintf(to, size, "%s%s%s%s", redset_type_name(first->type), checks,
+		 members, data ? "" : ", over the filemaps only");
+	return to;
+}
+
+uint32_t
+report_survives(const struct plan_set *s)
+{
+	return s->type == REDSET_SINGLE ? 0 : s->failures;
+}
+
+char *
+report_spare(const struct plan *p, bool rebuilt, char *to, size_t size)
+{
+	uint32_t least = UINT32_MAX, most = 0;
+
+	/* Of sets over filemaps as well: without them data have no names. */
+	for (size_t i = 0; i < p->nsets; i++) {
+		const struct plan_set *s = &p->sets[i];
+		uint32_t spare = rebuilt ? report_survives(s) : s->spare;
+
+		if (report_unused(s))
+			continue;
+		if (s->verdict == SET_LOST || s->n == 0)
+			spare = 0;
+		least = spare < least ? spare : least;
+		most = spare > most ? spare : most;
+	}
+	if (p->nsets == 0 || most == 0)
+		snprintf(to, size, "nothing");
+	else if (least == most)
+		snprintf(to, size, "any %u %s of each set", least,
+			 str_plural(least, "rank"));
+	else if (least == 0)
+		snprintf(to, size, "nothing of some sets, %u %s of others",
+			 most, str_plural(most, "rank"));
+	else
+		snprintf(to, size, "any %u %s of each set, of some up to %u",
+			 least, str_plural(least, "rank"), most);
+	return to;
+}
+
+/* `text` as one word of a shell command; it has to be printable. */
+static void
+quote(const char *text, char *to, size_t size)
+{
+	static const char safe[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				   "abcdefghijklmnopqrstuvwxyz"
+				   "0123456789/._-+,:@%=";
+	bool plain = text[strspn(text, safe)] == '\0';
+	size_t len = 0;
+
+	if (plain) {
+		snprintf(to, size, "%s", text);
+		return;
+	}
+	to[len++] = '\'';
+	/* A quote takes four bytes, and the last two are kept free. */
+	for (; *text != '\0' && len + 6 < size; text++) {
+		if (*text == '\'')
+			len += (size_t)snprintf(to + len, size - len, "'\\''");
+		else
+			to[len++] = *text;
+	}
+	to[len++] = '\'';
+	to[len] = '\0';
+}
+
+char *
+report_command(const char *command, const char *prefix, int64_t id, char *to,
+	       size_t size)
+{
+	const char *rest = strchr(command, ' ');
+	int verb = rest != NULL ? (int)(rest - command) : (int)strlen(command);
+	char shown[PATH_TEXT], word[PATH_TEXT + 8];
+
+	str_printable(shown, sizeof(shown), prefix);
+	quote(shown, word, sizeof(word));
+	if (str_eq(prefix, "."))
+		snprintf(to, size, "%s %" PRId64, command, id);
+	else
+		snprintf(to, size, "%.*s -p %s%s %" PRId64, verb, command, word,
+			 command + verb, id);
+	return to;
+}
+
+/* --- Summary --- */
+
+/* "checkpoint 3 and output" */
+static void
+kind_text(const struct dataset *d, char *to, size_t size)
+{
+	char ckpt[48] = "";
+
+	if (d->is_ckpt && d->ckpt_id >= 0)
+		snprintf(ckpt, sizeof(ckpt), "checkpoint %" PRId64, d->ckpt_id);
+	else if (d->is_ckpt)
+		snprintf(ckpt, sizeof(ckpt), "checkpoint");
+	snprintf(to, size, "%s%s%s", ckpt,
+		 d->is_ckpt && d->is_output ? " and " : "",
+		 d->is_output ? "output" : "");
+}
+
+static void
+put_kind(struct report_out *o, const struct dataset *d)
+{
+	char kind[80], when[64] = "", name[128];
+	time_t t = (time_t)(d->created_us / 1000000);
+	struct tm tm;
+
+	kind_text(d, kind, sizeof(kind));
+	if (d->created_us > 0 && localtime_r(&t, &tm) != NULL)
+		strftime(when, sizeof(when), ", made %Y-%m-%d %H:%M:%S", &tm);
+	report_put(o, "  kind        %s%s", kind[0] != '\0' ? kind : "unknown",
+		   when);
+	if (d->user != NULL)
+		report_put(o, " by %s",
+			   str_printable(name, sizeof(name), d->user));
+	if (d->job_id != NULL)
+		report_put(o, ", job %s",
+			   str_printable(name, sizeof(name), d->job_id));
+	report_put(o, "\n");
+}
+
+static void
+put_where(struct report_out *o, const struct plan *p)
+{
+	char root[PATH_TEXT];
+
+	str_printable(root, sizeof(root), p->places[0].root);
+	if (p->nplaces > 1)
+		report_put(o, "  where       %zu directories: %s and so on\n",
+			   p->nplaces, root);
+	else
+		report_put(o, "  where       %s\n", root);
+	if (p->moved && p->recorded_root != NULL)
+		report_put(o, "  moved       it was written as %s\n",
+			   str_printable(root, sizeof(root), p->recorded_root));
+}
+
+/* World ranks that lack something, ascending; for mem_free(). */
+static uint32_t *
+lacking_ranks(const struct plan *p, size_t *count)
+{
+	size_t n = p->nranks > 0 ? (size_t)p->nranks : 0, k = 0;
+	bool *lacks = mem_calloc(n + 1, sizeof(*lacks));
+	uint32_t *ranks = mem_alloc(n + 1, sizeof(*ranks));
+
+	*count = 0;
+	if (lacks == NULL || ranks == NULL) {
+		mem_free(lacks);
+		mem_free(ranks);
+		return NULL;
+	}
+	for (size_t i = 0; i < n; i++)
+		lacks[i] = p->ranks[i].map.fate != FATE_KEEP;
+	for (size_t i = 0; i < p->nfiles; i++)
+		if (p->files[i].fate != FATE_KEEP && p->files[i].rank < n)
+			lacks[p->files[i].rank] = true;
+	for (size_t i = 0; i < p->nsets; i++)
+		for (uint32_t m = 0; m < p->sets[i].n; m++)
+			if (p->sets[i].members[m].fate != FATE_KEEP &&
+			    p->sets[i].members[m].rank < n)
+				lacks[p->sets[i].members[m].rank] = true;
+	for (size_t i = 0; i < n; i++)
+		if (lacks[i])
+			ranks[k++] = (uint32_t)i;
+	mem_free(lacks);
+	*count = k;
+	return ranks;
+}
+
+/* "damaged: ranks 4 5 lack ...; all of it can be rebuilt", and what follows
+ * from it. */
+static void
+put_damage(struct report_out *o, struct plan *p)
+{
+	char who[RANKS_TEXT + 64], what[CLAUSE_TEXT], spare[CLAUSE_TEXT];
+	char later[CLAUSE_TEXT];
+	struct error why = ERROR_INIT;
+	size_t n = 0;
+	uint32_t *ranks = lacking_ranks(p, &n);
+
+	if (ranks == NULL) {
+		o->failed = true;
+		return;
+	}
+	ranks_text(p, ranks, n, who, sizeof(who));
+	mem_free(ranks);
+	report_put(o, ": %s %s %s", who, n == 1 ? "lacks" : "lack",
+		   report_lacks(p, what, sizeof(what)));
+	report_spare(p, false, spare, sizeof(spare));
+	report_spare(p, true, later, sizeof(later));
+	if (plan_status(p) == STATUS_DAMAGED) {
+		report_put(o,
+			   "; all of it can be rebuilt\n"
+			   "  could lose  %s; after a rebuild %s\n",
+			   spare, later);
+		return;
+	}
+	plan_error(p, &why);
+	if (survey_plan_status(p) == STATUS_DAMAGED)
+		report_put(o,
+			   "; no data are lost\n"
+			   "  because     %s\n"
+			   "  could lose  %s\n",
+			   why.text, spare);
+	else
+		report_put(o, "\n  because     %s\n", why.text);
+}
+
+static void
+put_state(struct report_out *o, struct plan *p)
+{
+	char spare[CLAUSE_TEXT];
+
+	report_put(o, "  state       %s", report_state(survey_plan_status(p)));
+	if (plan_status(p) == STATUS_OK)
+		report_put(o, "\n  could lose  %s\n",
+			   report_spare(p, false, spare, sizeof(spare)));
+	else
+		put_damage(o, p);
+}
+
+int
+report_summary(struct plan *p, const struct dataset *d, struct buf *out,
+	       struct error *err)
+{
+	struct report_out o = { .buf = out };
+	char text[PATH_TEXT], bytes[32];
+
+	if (p->id > 0)
+		report_put(&o, "dataset %" PRId64, p->id);
+	else
+		report_put(&o, "dataset");
+	if (d != NULL && d->name != NULL)
+		report_put(&o, "  %s",
+			   str_printable(text, sizeof(text), d->name));
+	report_put(&o, "\n");
+	if (d != NULL && d->id > 0)
+		put_kind(&o, d);
+	put_where(&o, p);
+	if (p->nranks >= 0)
+		report_put(&o, "  size        %" PRId64 " %s, %zu %s, %s\n",
+			   p->nranks, str_plural(p->nranks, "rank"), p->nfiles,
+			   str_plural(p->nfiles, "file"),
+			   str_bytes(bytes, sizeof(bytes), p->bytes));
+	report_put(&o, "  redundancy  %s\n",
+		   report_scheme(p, text, sizeof(text)));
+	put_state(&o, p);
+	return report_end(&o, err);
+}
+
+/* --- Rebuilds and deep checks --- */
+
+int
+report_rebuilt(const struct rebuild_result *r, struct buf *out,
+	       struct error *err)
+{
+	struct report_out o = { .buf = out };
+	char bytes[32];
+
+	report_put(&o,
+		   "rebuilt: %zu %s, %zu %s, %zu redundancy %s, %zu %s; %s "
+		   "written",
+		   r->files, str_plural(r->files, "file"), r->maps,
+		   str_plural(r->maps, "filemap"), r->redundancy,
+		   str_plural(r->redundancy, "file"), r->descriptors,
+		   str_plural(r->descriptors, "descriptor"),
+		   str_bytes(bytes, sizeof(bytes), r->bytes_written));
+	if (r->crc_checked > 0)
+		report_put(&o, "; %zu %s compared", r->crc_checked,
+			   str_plural(r->crc_checked, "checksum"));
+	if (r->crc_wrong > 0)
+		report_put(&o, ", %zu wrong %s repaired", r->crc_wrong,
+			   str_plural(r->crc_wrong, "file"));
+	report_put(&o, "\n");
+	return report_end(&o, err);
+}
+
+int
+report_deep(const struct plan *p, const struct deep_result *r, struct buf *out,
+	    struct error *err)
+{
+	struct report_out o = { .buf = out };
+	char bytes[32];
+
+	for (size_t i = 0; i < r->nfindings; i++) {
+		struct error text = ERROR_INIT;
+
+		deep_error(p, &r->findings[i], &text);
+		report_put(&o, "  deep check  %s\n", text.text);
+	}
+	report_put(&o, "  deep check  %zu %s read (%s): %s", r->sets_checked,
+		   str_plural(r->sets_checked, "set"),
+		   str_bytes(bytes, sizeof(bytes), r->bytes_read),
+		   r->nfindings > 0	 ? "see above"
+		   : r->sets_checked > 0 ? "data and redundancy agree"
+					 : "nothing to compare");
+	if (r->sets_skipped > 0)
+		report_put(&o, "; %zu %s not compared, something is missing",
+			   r->sets_skipped, str_plural(r->sets_skipped, "set"));
+	report_put(&o, "\n");
+	return report_end(&o, err);
+}

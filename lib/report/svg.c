@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * svg.c - the containers of a dataset as an SVG picture: a row for each,
+ * a rectangle for each stretch of a file, whose name shows where the pointer
+ * rests.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "buf.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "report/containers.h"
+#include "report/overview.h"
+#include "report/report_impl.h"
+#include "str.h"
+
+/* Pixels. */
+#define LEFT 150
+#define BAR 860
+#define RIGHT 190
+#define TOP 132 /* heading, legend, scale */
+#define ROW 18
+#define PITCH 22
+#define SECTION 26 /* heading of the redundancy */
+#define THIN 4	   /* too thin to tell from its neighbour */
+
+/* Rectangles, more or less; rows; and containers that each have a row. */
+#define BOXES_MAX 20000
+#define ROWS_MAX 1000
+#define ALONE_MAX 200
+
+#define NAME_TEXT 512
+#define LABEL_MAX 18 /* characters in LEFT pixels */
+
+#define HUES 8
+
+/* How neighbours become one rectangle. */
+enum merging {
+	MERGE_NONE,
+	MERGE_RANK, /* thin ones of one rank, all of them good or bad */
+	MERGE_KIND, /* of any rank */
+	MERGE_ALL,  /* good and bad, until they are few enough */
+};
+
+struct drawing {
+	struct report_out *o;
+	const struct containers *k;
+	struct container_spans spans;
+	struct container_row *rows;
+	size_t count, shown; /* rows */
+	uint64_t room;	     /* bytes of a full row */
+	enum merging merging;
+	double thin; /* pixels */
+	const struct segmap_file *last;
+	bool shade;
+};
+
+/* --- XML --- */
+
+/* Printable UTF-8 as text of an element. */
+static void
+put_escaped(struct report_out *o, const char *text)
+{
+	for (const char *s = text; *s != '\0'; s++) {
+		const char *as = *s == '&'   ? "&amp;"
+				 : *s == '<' ? "&lt;"
+				 : *s == '>' ? "&gt;"
+				 : *s == '"' ? "&quot;"
+					     : NULL;
+
+		/* U+FFFE and U+FFFF are UTF-8, and yet no characters. */
+		if (strncmp(s, "\xef\xbf\xbe", 3) == 0 ||
+		    strncmp(s, "\xef\xbf\xbf", 3) == 0) {
+			as = "\xef\xbf\xbd";
+			s += 2;
+		}
+		if (as != NULL)
+			report_put(o, "%s", as);
+		else if (buf_add_char(o->buf, *s) < 0)
+			o->failed = true;
+	}
+}
+
+static void
+put_text(struct report_out *o, const char *text)
+{
+	char shown[NAME_TEXT];
+
+	put_escaped(o, str_printable(shown, sizeof(shown), text));
+}
+
+/* A path: its end tells more than its beginning. */
+static void
+put_path(struct report_out *o, const char *path)
+{
+	size_t len = strlen(path), most = NAME_TEXT / 4 - 1;
+
+	if (len > most) {
+		report_put(o, "...");
+		path += len - most;
+	}
+	put_text(o, path);
+}
+
+/* NAME="PIXELS", in hundredths, whatever the locale's decimal point is. */
+static void
+put_px(struct report_out *o, const char *name, double px)
+{
+	unsigned hundredths = (unsigned)(px * 100 + 0.5);
+
+	report_put(o, " %s=\"%u.%02u\"", name, hundredths / 100,
+		   hundredths % 100);
+}
+
+/* --- Rectangles --- */
+
+static double
+width_of(const struct drawing *d, uint64_t len)
+{
+	double part = (double)len / (double)d->room;
+
+	return part > 1 ? BAR : part * BAR;
+}
+
+/* Spans from `from` on, up to the one that is returned, are one rectangle. */
+static size_t
+box_end(const struct drawing *d, size_t from, size_t end)
+{
+	const struct container_span *s = d->spans.spans;
+	const struct container_span *a = &s[from];
+	size_t i = from + 1;
+
+	if (d->merging == MERGE_NONE || width_of(d, a->len) >= d->thin)
+		return i;
+	for (; i < end; i++) {
+		if (width_of(d, s[i].len) >= d->thin ||
+		    width_of(d, s[i].off - a->off) >= d->thin)
+			break;
+		if (d->merging <= MERGE_KIND && s[i].bad != a->bad)
+			break;
+		if (d->merging == MERGE_RANK &&
+		    s[i].file->rank != a->file->rank)
+			break;
+	}
+	return i;
+}
+
+/* How many rectangles it would be. */
+static size_t
+count_boxes(const struct drawing *d)
+{
+	size_t n = 0;
+
+	for (size_t r = 0; r < d->shown; r++) {
+		size_t end = d->spans.first[d->rows[r].first + 1];
+
+		if (d->rows[r].last > d->rows[r].first)
+			continue;
+		for (size_t i = d->spans.first[d->rows[r].first]; i < end;
+		     i = box_end(d, i, end))
+			n++;
+	}
+	return n;
+}
+
+static void
+choose_merging(struct drawing *d)
+{
+	d->thin = THIN;
+	for (int m = MERGE_NONE; m <= MERGE_ALL; m++) {
+		d->merging = (enum merging)m;
+		if (count_boxes(d) <= BOXES_MAX)
+			return;
+	}
+	/* Of two neighbours one is not thin, or both together are not. */
+	d->thin = 4.0 * BAR * (double)d->shown / BOXES_MAX;
+	if (d->thin < THIN)
+		d->thin = THIN;
+}
+
+/* What is in spans[from] ... spans[to - 1]. */
+struct box {
+	size_t from, to;
+	size_t files, bad; /* the bad ones among them */
+	bool ranks;	   /* of more than one rank */
+	uint64_t off, end;
+};
+
+static struct box
+box_of(const struct drawing *d, size_t from, size_t to)
+{
+	const struct container_span *s = d->spans.spans;
+	struct box b = { .from = from, .to = to, .off = s[from].off };
+
+	for (size_t i = from; i < to; i++) {
+		bool new = i == from || s[i].file != s[i - 1].file;
+
+		b.files += new;
+		b.bad += s[i].bad && (new || !s[i - 1].bad);
+		b.ranks |= s[i].file->rank != s[from].file->rank;
+		if (s[i].off + s[i].len > b.end)
+			b.end = s[i].off + s[i].len;
+	}
+	return b;
+}
+
+static void
+put_tip(struct drawing *d, const struct box *b, const struct container *c)
+{
+	const struct container_span *s = &d->spans.spans[b->from];
+	const struct container_span *last = &d->spans.spans[b->to - 1];
+
+	report_put(d->o, "<title>");
+	if (b->files == 1) {
+		put_path(d->o, s->file->path);
+		report_put(d->o,
+			   "\nrank %" PRIu32 ", %" PRIu64
+			   " bytes from byte %" PRIu64 " of %" PRIu64,
+			   s->file->rank, b->end - b->off, s->at,
+			   s->file->size);
+	} else {
+		report_put(d->o, "%zu files of rank", b->files);
+		report_put(d->o,
+			   b->ranks ? "s %" PRIu32 " to %" PRIu32 "\n"
+				    : " %" PRIu32 "\n",
+			   s->file->rank, last->file->rank);
+		put_path(d->o, s->file->path);
+		report_put(d->o, " ... ");
+		put_path(d->o, last->file->path);
+		report_put(d->o, "\n%" PRIu64 " bytes", b->end - b->off);
+	}
+	report_put(d->o, " at offset %" PRIu64 " of ", b->off);
+	put_path(d->o, c->name);
+	if (b->bad > 0 && b->files > 1)
+		report_put(d->o, "\n%zu missing or wrong", b->bad);
+	else if (b->bad > 0)
+		report_put(d->o, "\nmissing or wrong");
+	report_put(d->o, "</title>");
+}
+
+static void
+put_box(struct drawing *d, const struct box *b, const struct container *c,
+	double y)
+{
+	const struct segmap_file *f = d->spans.spans[b->from].file;
+	double x = width_of(d, b->off), w = width_of(d, b->end) - x;
+
+	report_put(d->o, "<rect class=\"");
+	if (b->bad > 0)
+		report_put(d->o, "bad");
+	else if (b->ranks)
+		report_put(d->o, "m%c", d->shade ? 'a' : 'b');
+	else
+		report_put(d->o, "r%u%c", (unsigned)(f->rank % HUES),
+			   d->shade ? 'a' : 'b');
+	report_put(d->o, "\"");
+	/* What is wrong has to be seen, however small it is. */
+	if (b->bad > 0 && w < 2)
+		w = 2;
+	put_px(d->o, "x", LEFT + x);
+	put_px(d->o, "y", y);
+	put_px(d->o, "width", w);
+	report_put(d->o, " height=\"%d\">", ROW);
+	put_tip(d, b, c);
+	report_put(d->o, "</rect>\n");
+}
+
+/* All of a container; the bad ones last, on top of what they touch. */
+static void
+put_boxes(struct drawing *d, size_t container, double y)
+{
+	const struct container *c = &d->k->list[container];
+	size_t end = d->spans.first[container + 1], to = 0;
+
+	for (int bad = 0; bad < 2; bad++) {
+		for (size_t i = d->spans.first[container]; i < end; i = to) {
+			struct box b;
+
+			to = box_end(d, i, end);
+			b = box_of(d, i, to);
+			if ((b.bad > 0) != (bad == 1))
+				continue;
+			if (d->last != d->spans.spans[i].file)
+				d->shade = !d->shade;
+			d->last = d->spans.spans[to - 1].file;
+			put_box(d, &b, c, y);
+		}
+	}
+}
+
+/* --- Rows --- */
+
+/* The container itself: what shows of it belongs to no file. */
+static void
+put_frame(struct drawing *d, const struct container_row *r, double y)
+{
+	const struct container *c = &d->k->list[r->first];
+	const bool shared = r->last > r->first;
+	double w = width_of(d, c->size);
+	size_t files = 0;
+
+	for (size_t i = r->first; i <= r->last; i++)
+		files += d->k->list[i].files;
+	report_put(d->o, "<rect class=\"%s\"",
+		   shared && c->state == CONTAINER_WHOLE ? "ma"
+		   : shared				 ? "bad"
+							 : "none");
+	put_px(d->o, "x", LEFT);
+	put_px(d->o, "y", y);
+	put_px(d->o, "width", w < 1 ? 1 : w);
+	report_put(d->o, " height=\"%d\"><title>", ROW);
+	put_path(d->o, c->name);
+	if (shared) {
+		report_put(d->o, " to ");
+		put_path(d->o, d->k->list[r->last].name);
+	}
+	report_put(d->o, "\n%s%" PRIu64 " bytes, parts of %zu %s\n%s</title>",
+		   shared ? "each " : "", c->size, files,
+		   str_plural(files, "file"), container_state_name(c->state));
+	report_put(d->o, "</rect>\n");
+}
+
+static void
+put_row(struct drawing *d, const struct container_row *r, double y)
+{
+	char text[256];
+	size_t len = 0;
+
+	report_put(d->o, "<text class=\"mono\" text-anchor=\"end\" x=\"%d\"",
+		   LEFT - 10);
+	put_px(d->o, "y", y + 13);
+	report_put(d->o, ">");
+	container_row_name(d->k, r, text, sizeof(text));
+	if (strlen(text) > LABEL_MAX) {
+		for (len = LABEL_MAX;
+		     ((unsigned char)text[len] & 0xc0) == 0x80;)
+			len--;
+		text[len] = '\0';
+	}
+	put_escaped(d->o, text);
+	report_put(d->o, "</text>\n");
+	put_frame(d, r, y);
+	if (r->last == r->first)
+		put_boxes(d, r->first, y);
+	container_row_state(d->k, r, text, sizeof(text));
+	if (text[0] == '\0')
+		return;
+	report_put(d->o, "<text class=\"%s\" x=\"%d\"",
+		   d->k->list[r->first].state == CONTAINER_WHOLE ? "dim"
+								 : "alarm",
+		   LEFT + BAR + 10);
+	put_px(d->o, "y", y + 13);
+	report_put(d->o, ">");
+	put_escaped(d->o, text);
+	report_put(d->o, "</text>\n");
+}
+
+/* Does row `i` begin the redundancy? */
+static bool
+begins_section(const struct drawing *d, size_t i)
+{
+	return d->k->list[d->rows[i].first].redundancy &&
+	       (i == 0 || !d->k->list[d->rows[i - 1].first].redundancy);
+}
+
+static void
+put_rows(struct drawing *d)
+{
+	double y = TOP;
+
+	for (size_t i = 0; i < d->shown; i++, y += PITCH) {
+		if (begins_section(d, i)) {
+			report_put(d->o, "<text x=\"%d\"", LEFT);
+			put_px(d->o, "y", y + 15);
+			report_put(d->o, ">redundancy</text>\n");
+			y += SECTION;
+		}
+		put_row(d, &d->rows[i], y);
+	}
+	if (d->shown == d->count)
+		return;
+	report_put(d->o, "<text x=\"%d\"", LEFT);
+	put_px(d->o, "y", y + 13);
+	report_put(d->o, ">... and %zu more containers</text>\n",
+		   d->k->count - d->rows[d->shown].first);
+}
+
+/* --- All of it --- */
+
+static void
+put_style(struct report_out *o)
+{
+	static const char *const hues[HUES + 1][2] = {
+		{ "#4e79a7", "#86a8cc" }, { "#59a14f", "#95c78d" },
+		{ "#8067b0", "#b09fd3" }, { "#3a9a94", "#7cc2bd" },
+		{ "#9c755f", "#c4a693" }, { "#5f6b7a", "#98a2ae" },
+		{ "#9c9a3c", "#c6c47a" }, { "#b07aa1", "#d4a6c8" },
+		{ "#6f6f6f", "#9a9a9a" },
+	};
+
+	report_put(o,
+		   "<style>text{font-size:13px;fill:#222}"
+		   ".head{font-size:18px;font-weight:bold}"
+		   ".mono{font-family:monospace}.dim{fill:#666}"
+		   ".alarm{fill:#b00020;font-weight:bold}"
+		   ".none{fill:#f4f4f4;stroke:#bbb;stroke-width:.5}"
+		   ".bad{fill:url(#hatch);stroke:#b00020;stroke-width:.5}\n");
+	for (int i = 0; i < HUES; i++)
+		report_put(o, ".r%da{fill:%s}.r%db{fill:%s}\n", i, hues[i][0],
+			   i, hues[i][1]);
+	report_put(o, ".ma{fill:%s}.mb{fill:%s}</style>\n", hues[HUES][0],
+		   hues[HUES][1]);
+	report_put(o, "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" "
+		      "patternUnits=\"userSpaceOnUse\" "
+		      "patternTransform=\"rotate(45)\">"
+		      "<rect width=\"6\" height=\"6\" fill=\"#ffd7d9\"/>"
+		      "<rect width=\"3\" height=\"6\" fill=\"#d0021b\"/>"
+		      "</pattern></defs>\n");
+}
+
+static void
+put_legend(struct drawing *d)
+{
+	static const struct {
+		const char *classes[2], *meaning;
+		int width;
+	} keys[] = {
+		{ { "r0a", "r0b" }, "files, one colour for a rank", 235 },
+		{ { "ma", "mb" }, "many small files, or containers", 270 },
+		{ { "none", NULL }, "of no file", 115 },
+		{ { "bad", NULL }, "missing or wrong", 0 },
+	};
+	int x = LEFT;
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		int at = x;
+
+		for (int c = 0; c < 2 && keys[i].classes[c] != NULL; c++) {
+			report_put(d->o,
+				   "<rect class=\"%s\" x=\"%d\" y=\"74\" "
+				   "width=\"16\" height=\"12\"/>",
+				   keys[i].classes[c], at);
+			at += 16;
+		}
+		report_put(d->o, "<text x=\"%d\" y=\"85\">%s</text>\n", at + 6,
+			   keys[i].meaning);
+		x += keys[i].width;
+	}
+}
+
+static int
+put_head(struct drawing *d, const char *name, struct error *err)
+{
+	struct buf line = BUF_INIT;
+	char bytes[32];
+	size_t height = TOP + d->shown * PITCH + 16;
+	int rc = report_containers_line(d->k, &line, err);
+
+	if (rc < 0)
+		goto out;
+	for (size_t i = 0; i < d->shown; i++)
+		height += begins_section(d, i) ? SECTION : 0;
+	height += d->shown < d->count ? PITCH : 0;
+	report_put(d->o,
+		   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+		   "<svg xmlns=\"http://www.w3.org/2000/svg\" "
+		   "width=\"%d\" height=\"%zu\" viewBox=\"0 0 %d %zu\" "
+		   "font-family=\"sans-serif\">\n<title>",
+		   LEFT + BAR + RIGHT, height, LEFT + BAR + RIGHT, height);
+	put_text(d->o, name);
+	report_put(d->o, "</title>\n");
+	put_style(d->o);
+	report_put(d->o, "<rect width=\"100%%\" height=\"100%%\" "
+			 "fill=\"#fff\"/>\n"
+			 "<text class=\"head\" x=\"16\" y=\"30\">");
+	put_text(d->o, name);
+	report_put(d->o, "</text>\n<text x=\"16\" y=\"54\">Containers: ");
+	put_escaped(d->o, line.data);
+	report_put(d->o, "</text>\n");
+	put_legend(d);
+	report_put(d->o,
+		   "<text class=\"dim\" x=\"%d\" y=\"%d\">0</text>"
+		   "<text class=\"dim\" text-anchor=\"end\" x=\"%d\" "
+		   "y=\"%d\">%s</text>\n",
+		   LEFT, TOP - 8, LEFT + BAR, TOP - 8,
+		   str_bytes(bytes, sizeof(bytes), d->room));
+out:
+	buf_free(&line);
+	return rc;
+}
+
+static int
+draw(struct drawing *d, const char *name, struct error *err)
+{
+	const struct containers *k = d->k;
+
+	d->rows = mem_calloc(k->count + 1, sizeof(*d->rows));
+	if (d->rows == NULL)
+		return error_no_memory(err);
+	if (container_spans(k, &d->spans, err) < 0)
+		return -1;
+	d->count = container_rows(k, ALONE_MAX, d->rows);
+	d->shown = d->count < ROWS_MAX ? d->count : ROWS_MAX;
+	for (size_t i = 0; i < k->count; i++)
+		if (k->list[i].size > d->room)
+			d->room = k->list[i].size;
+	choose_merging(d);
+	if (put_head(d, name, err) < 0)
+		return -1;
+	put_rows(d);
+	report_put(d->o, "</svg>\n");
+	return report_end(d->o, err);
+}
+
+int
+report_svg(const struct survey_health *h, struct buf *out, struct error *err)
+{
+	const char *name = h->entry != NULL ? h->entry->name : NULL;
+	struct report_out o = { .buf = out };
+	struct drawing d = { .o = &o, .k = h->containers, .room = 1 };
+	char title[NAME_TEXT];
+	int rc = -1;
+
+	if (h->containers == NULL)
+		return error_set(
+			err, ERROR_USAGE,
+			"dataset %" PRId64 ": no containers to draw: %s", h->id,
+			h->plan == NULL && h->why[0] != '\0'
+				? h->why
+				: "it is not packed");
+	snprintf(title, sizeof(title), "dataset %" PRId64 "  %s", h->id,
+		 name != NULL ? name : "");
+	rc = draw(&d, title, err);
+	container_spans_free(&d.spans);
+	mem_free(d.rows);
+	return rc;
+}
+
+int
+report_svg_save(const char *path, const struct buf *svg, struct error *err)
+{
+	struct stat st;
+
+	/* It would be replaced, which is not meant of a device or a pipe. */
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return error_set(err, ERROR_USAGE, "%s: not a regular file",
+				 path);
+	return io_replace(AT_FDCWD, path, svg->data, svg->len, 0666, err);
+}

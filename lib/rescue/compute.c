@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * compute.c - blocks of jobs, handed out to workers.
+ *
+ * Each worker reads, computes and writes its own block; with several workers
+ * the input of one overlaps the arithmetic and output of another.
+ */
+#include "rescue/compute.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "encode/code.h"
+#include "error.h"
+#include "mem.h"
+#include "par.h"
+#include "progress.h"
+#include "rescue/solve.h"
+
+/* Blocks a worker takes at a time: neighbours share open files, read-ahead and
+ * running checksums. */
+#define BLOCK_BATCH 8
+
+struct worker {
+	unsigned char *memory; /* buffers of one block's strings, end to end */
+	struct stripe_cache *in, *out;
+};
+
+/* A job of a set, and how many blocks stand before it in the whole list. */
+struct item {
+	uint32_t set;
+	uint32_t job;
+	uint64_t first;
+};
+
+struct run {
+	const struct compute_set *sets;
+	const struct compute_options *o;
+	struct item *items;
+	size_t nitems;
+	size_t block;
+	size_t width; /* most strings a job has */
+	struct worker *workers;
+	unsigned nworkers;
+};
+
+static const struct solve_job *
+item_job(const struct run *r, const struct item *it)
+{
+	return &r->sets[it->set].solution->jobs[it->job];
+}
+
+static const struct item *
+find_item(const struct run *r, uint64_t block)
+{
+	size_t lo = 0, hi = r->nitems;
+
+	while (hi - lo > 1) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (r->items[mid].first <= block)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return &r->items[lo];
+}
+
+/* One block of a job's strings. */
+struct block {
+	const struct compute_set *set;
+	const struct solve_job *job;
+	uint64_t off; /* in each string, from where the job starts */
+	size_t len;
+	void *in[CODE_MAX], *out[CODE_MAX]; /* in memory; copies: in[0] alone */
+};
+
+static int
+read_inputs(const struct run *r, struct worker *w, struct block *b,
+	    struct error *err)
+{
+	for (uint32_t i = 0; i < b->job->nin; i++) {
+		const struct solve_ref *ref = &b->job->in[i];
+		const struct stripe *s = ref->body ? &b->set->body[ref->member]
+						   : &b->set->data[ref->member];
+
+		b->in[i] = w->memory + i * r->block;
+		if (stripe_read(s, w->in, ref->off + b->off, b->in[i], b->len,
+				err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void
+compute_outputs(const struct run *r, struct worker *w, struct block *b)
+{
+	for (uint32_t i = 0; i < b->job->nout; i++)
+		b->out[i] = w->memory + (b->job->nin + i) * r->block;
+	recipe_run(b->job->recipe, b->len, b->in, b->out);
+}
+
+/* Copies may go to more places than a code has members. */
+static int
+write_outputs(struct worker *w, const struct block *b, struct error *err)
+{
+	assert(b->job->nin > 0); /* nothing comes from nothing */
+	for (uint32_t i = 0; i < b->job->nout; i++) {
+		const struct solve_ref *ref = &b->job->out[i];
+		const struct stripe *s =
+			ref->body ? &b->set->new_body[ref->member]
+				  : &b->set->new_data[ref->member];
+		const void *from =
+			b->job->recipe != NULL ? b->out[i] : b->in[0];
+
+		if (stripe_write(s, w->out, ref->off + b->off, from, b->len,
+				 err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+run_block(void *arg, size_t block, unsigned worker, struct error *err)
+{
+	struct run *r = arg;
+	const struct item *it = find_item(r, block);
+	const struct solve_job *j = item_job(r, it);
+	struct worker *w = &r->workers[worker];
+	struct block b;
+
+	if (r->o->stop != NULL && r->o->stop()) {
+		errno = EINTR;
+		return error_sys(err, "stopped");
+	}
+	b.set = &r->sets[it->set];
+	b.job = j;
+	b.off = (block - it->first) * (uint64_t)r->block;
+	b.len = j->len - b.off < r->block ? (size_t)(j->len - b.off) : r->block;
+	if (read_inputs(r, w, &b, err) < 0)
+		return -1;
+	if (j->recipe != NULL)
+		compute_outputs(r, w, &b);
+	if (write_outputs(w, &b, err) < 0)
+		return -1;
+	progress_add(r->o->progress, (uint64_t)b.len * (j->nin + j->nout));
+	return 0;
+}
+
+/* The list of jobs with the running number of blocks; returns their sum. */
+static int
+list_items(struct run *r, size_t nsets, uint64_t *blocks, struct error *err)
+{
+	size_t n = 0;
+
+	for (size_t s = 0; s < nsets; s++)
+		n += r->sets[s].solution->njobs;
+	r->items = mem_alloc(n ? n : 1, sizeof(*r->items));
+	if (r->items == NULL)
+		return error_no_memory(err);
+	*blocks = 0;
+	for (size_t s = 0; s < nsets; s++) {
+		for (size_t j = 0; j < r->sets[s].solution->njobs; j++) {
+			struct item *it = &r->items[r->nitems++];
+
+			it->set = (uint32_t)s;
+			it->job = (uint32_t)j;
+			it->first = *blocks;
+			*blocks += (item_job(r, it)->len + r->block - 1) /
+				   r->block;
+		}
+	}
+	return 0;
+}
+
+/* As large a block as the strings of the widest job leave room for. */
+static void
+choose_block(struct run *r, size_t nsets)
+{
+	uint64_t each = r->o->memory ? r->o->memory / r->nworkers
+				     : COMPUTE_WORKER_MEMORY;
+
+	r->width = 1;
+	for (size_t s = 0; s < nsets; s++) {
+		const struct solution *sol = r->sets[s].solution;
+
+		for (size_t j = 0; j < sol->njobs; j++) {
+			size_t n =
+				sol->jobs[j].nin +
+				(sol->jobs[j].recipe ? sol->jobs[j].nout : 0);
+
+			r->width = n > r->width ? n : r->width;
+		}
+	}
+	each = each / r->width & ~(uint64_t)(COMPUTE_BLOCK_MIN - 1);
+	r->block = COMPUTE_BLOCK;
+	if (each < r->block)
+		r->block = each > COMPUTE_BLOCK_MIN ? (size_t)each
+						    : COMPUTE_BLOCK_MIN;
+}
+
+static int
+start_workers(struct run *r, struct error *err)
+{
+	size_t slots = stripe_cache_slots(r->nworkers, 256);
+
+	r->workers = mem_calloc(r->nworkers, sizeof(*r->workers));
+	if (r->workers == NULL)
+		return error_no_memory(err);
+	for (unsigned i = 0; i < r->nworkers; i++) {
+		struct worker *w = &r->workers[i];
+
+		w->memory = mem_aligned(4096, r->width * r->block);
+		w->in = stripe_cache_new(slots, false, r->o->sums);
+		w->out = stripe_cache_new(slots, true, r->o->new_sums);
+		if (w->memory == NULL || w->in == NULL || w->out == NULL)
+			return error_no_memory(err);
+	}
+	return 0;
+}
+
+int
+compute(const struct compute_set *sets, size_t nsets,
+	const struct compute_options *o, struct error *err)
+{
+	struct run r = { .sets = sets, .o = o, .nworkers = 1 };
+	struct par *own = NULL, *par = o->par;
+	uint64_t blocks = 0;
+	int rc = -1;
+
+	if (par == NULL) {
+		par = own = par_new(1, err);
+		if (own == NULL)
+			return -1;
+	}
+	r.nworkers = par_threads(par);
+	choose_block(&r, nsets);
+	if (list_items(&r, nsets, &blocks, err) < 0)
+		goto out;
+	if (blocks > 0 && start_workers(&r, err) < 0)
+		goto out;
+	rc = par_for(par, (size_t)blocks, BLOCK_BATCH, run_block, &r, err);
+out:
+	for (unsigned i = 0; r.workers != NULL && i < r.nworkers; i++) {
+		stripe_cache_free(r.workers[i].in);
+		stripe_cache_free(r.workers[i].out);
+		mem_free(r.workers[i].memory);
+	}
+	mem_free(r.workers);
+	mem_free(r.items);
+	par_free(own);
+	return rc;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * deep_find.c - what does not add up, whose fault it is, and how to say so.
+ */
+#include "rescue/deep.h"
+
+#include "error.h"
+#include "mem.h"
+#include "rescue/deep_impl.h"
+
+struct code
+deep_code(const struct plan_set *s)
+{
+	return (struct code){
+		.type = s->type == REDSET_RS ? CODE_RS : CODE_XOR,
+		.n = s->n,
+		.k = s->failures,
+	};
+}
+
+/* --- Findings --- */
+
+/* One finding for each culprit of a set, with the place of its first wrong
+ * byte. */
+int
+deep_found(struct deep *d, const struct deep_finding *f, struct error *err)
+{
+	struct deep_result *out = d->out;
+	/* Each pair of a PARTNER set may go wrong for itself. */
+	bool partner = d->p->sets[f->set].type == REDSET_PARTNER;
+	struct deep_finding *old = NULL;
+	int rc = 0;
+
+	pthread_mutex_lock(&d->lock);
+	for (size_t i = 0; i < out->nfindings && old == NULL; i++)
+		if (out->findings[i].set == f->set &&
+		    out->findings[i].member == f->member &&
+		    out->findings[i].in_body == f->in_body &&
+		    (!partner || out->findings[i].stripe == f->stripe))
+			old = &out->findings[i];
+	if (old != NULL) {
+		uint64_t bytes = old->bytes + f->bytes;
+
+		if (f->stripe < old->stripe ||
+		    (f->stripe == old->stripe && f->first < old->first))
+			*old = *f;
+		old->bytes = bytes;
+	} else {
+		if (out->nfindings == d->findings_cap) {
+			size_t cap = d->findings_cap ? d->findings_cap * 2 : 8;
+			void *p = mem_realloc(out->findings, cap,
+					      sizeof(*out->findings));
+
+			if (p == NULL) {
+				rc = error_no_memory(err);
+				goto unlock;
+			}
+			out->findings = p;
+			d->findings_cap = cap;
+		}
+		out->findings[out->nfindings++] = *f;
+	}
+unlock:
+	pthread_mutex_unlock(&d->lock);
+	return rc;
+}
+
+/* The file that holds byte `off` of a member's data string. */
+void
+deep_place(const struct plan *p, struct deep_finding *f, uint64_t off)
+{
+	const struct plan_member *m = &p->sets[f->set].members[f->member];
+	uint64_t at = 0;
+
+	for (size_t i = 0; m->files != NULL && i < m->list.nfiles; i++) {
+		uint64_t size = m->list.files[i].attr.size;
+
+		if (off >= at && off < at + size) {
+			f->file = m->files[i];
+			f->file_off = off - at;
+			return;
+		}
+		at += size;
+	}
+}
+
+void
+deep_blame(const struct deep *d, struct deep_finding *f, uint32_t member)
+{
+	const struct plan_set *s = &d->p->sets[f->set];
+	const struct code c = deep_code(s);
+	struct code_slot slot = code_slot(&c, member, f->stripe);
+
+	f->member = member;
+	f->in_body = slot.check;
+	if (!slot.check)
+		deep_place(d->p, f, slot.index * s->chunk + f->first);
+}
+
+/* --- Recorded checksums --- */
+
+/* Is the file proven right (1), proven wrong (-1), or neither (0)? */
+static int
+proof(const struct deep *d, uint32_t file)
+{
+	const struct plan_file *f = &d->p->files[file];
+
+	if (!f->has_crc || d->sums[file].seen != f->attr.size)
+		return 0;
+	return d->sums[file].crc == f->crc ? 1 : -1;
+}
+
+/* It is this file; is its first wrong byte the one that was found? */
+static void
+blame_file(const struct deep *d, struct deep_finding *f, uint32_t member,
+	   uint32_t file)
+{
+	if (d->p->sets[f->set].type != REDSET_PARTNER) {
+		deep_blame(d, f, member);
+	} else {
+		f->member = member;
+		deep_place(d->p, f, f->first);
+	}
+	f->in_body = false;
+	if (f->file != file)
+		f->file_off = 0;
+	f->file = file;
+}
+
+/* A finding nobody could be blamed for: are all files of the set but one
+ * proven right, or is one proven wrong? */
+void
+deep_decide(const struct deep *d, struct deep_finding *f)
+{
+	const struct plan_set *s = &d->p->sets[f->set];
+	bool all_right = true;
+
+	for (uint32_t m = 0; m < s->n; m++) {
+		const struct plan_member *pm = &s->members[m];
+
+		if (s->type == REDSET_PARTNER && m != f->stripe)
+			continue;
+		for (size_t i = 0; pm->files != NULL && i < pm->list.nfiles;
+		     i++) {
+			int p = proof(d, pm->files[i]);
+
+			all_right &= p > 0 || pm->list.files[i].attr.size == 0;
+			if (p >= 0)
+				continue;
+			blame_file(d, f, m, pm->files[i]);
+			return;
+		}
+		all_right &= pm->files != NULL;
+	}
+	/* With one check in a stripe it is that of the member of its number. */
+	if (!all_right || (s->type == REDSET_RS && s->failures > 1))
+		return;
+	f->member = s->type == REDSET_PARTNER ? f->holder : f->stripe;
+	f->in_body = true;
+}
+
+void
+deep_free(struct deep_result *r)
+{
+	mem_free(r->findings);
+	r->findings = NULL;
+	r->nfindings = 0;
+}
+
+int
+deep_error(const struct plan *p, const struct deep_finding *f,
+	   struct error *err)
+{
+	const struct plan_set *s = &p->sets[f->set];
+	const char *kind = redset_type_name(s->type);
+	const char *over = s->map ? " over filemaps" : "";
+	const struct plan_member *m = NULL;
+
+	if (f->member == PLAN_NONE && s->type == REDSET_PARTNER)
+		return error_set(err, ERROR_DAMAGED,
+				 "set %u of %u (%s%s): the data of rank %u and "
+				 "their copy at rank %u differ from byte %llu "
+				 "on; it cannot be told which is wrong",
+				 s->number, s->sets, kind, over,
+				 s->members[f->stripe].rank,
+				 s->members[f->holder].rank,
+				 (unsigned long long)f->first);
+	if (f->member == PLAN_NONE)
+		return error_set(
+			err, ERROR_DAMAGED,
+			"set %u of %u (%s%s) does not add up: %llu %s differ, "
+			"the first at offset %llu of stripe %u; it cannot be "
+			"told which member is wrong",
+			s->number, s->sets, kind, over,
+			(unsigned long long)f->bytes,
+			f->bytes == 1 ? "byte" : "bytes",
+			(unsigned long long)f->first, f->stripe);
+	m = &s->members[f->member];
+	if (f->in_body)
+		return error_set(err, ERROR_DAMAGED,
+				 "%s: contents are wrong: set %u of %u (%s%s) "
+				 "adds up without it",
+				 m->name, s->number, s->sets, kind, over);
+	if (f->file != PLAN_NONE)
+		return error_set(
+			err, ERROR_DAMAGED,
+			"%s of rank %u: contents are wrong, the first "
+			"difference is at byte %llu: set %u of %u (%s) "
+			"adds up without it",
+			p->files[f->file].path, m->rank,
+			(unsigned long long)f->file_off, s->number, s->sets,
+			kind);
+	return error_set(
+		err, ERROR_DAMAGED,
+		"rank %u: contents are wrong: set %u of %u (%s%s) adds "
+		"up without it",
+		m->rank, s->number, s->sets, kind, over);
+}

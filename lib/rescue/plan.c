@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan.c - the order in which a plan comes about, its totals, and its words.
+ *
+ * names -> filemaps -> sets over filemaps (lost filemaps come back in memory)
+ * -> files -> what is on disk -> sets over files -> verdicts.
+ */
+#include "rescue/plan.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/dataset.h"
+#include "par.h"
+#include "path.h"
+#include "rescue/plan_impl.h"
+#include "str.h"
+
+/* --- Life --- */
+
+static const struct plan_options no_options = { .flags = 0 };
+
+static struct planner *
+planner_new(const struct plan_options *o, size_t nplaces, struct error *err)
+{
+	struct planner *w = mem_calloc(1, sizeof(*w));
+
+	if (w == NULL) {
+		error_no_memory(err);
+		return NULL;
+	}
+	w->o = o != NULL ? o : &no_options;
+	w->par = w->o->par;
+	if (w->par == NULL)
+		w->par = w->own_par = par_new(1, err);
+	w->p.arena = arena_new();
+	w->p.places = mem_calloc(nplaces, sizeof(*w->p.places));
+	if (w->par != NULL) {
+		w->nworkers = par_threads(w->par);
+		w->arenas = mem_calloc(w->nworkers, sizeof(*w->arenas));
+	}
+	if (w->par == NULL || w->p.arena == NULL || w->p.places == NULL ||
+	    w->arenas == NULL)
+		goto fail;
+	for (unsigned i = 0; i < w->nworkers; i++) {
+		w->arenas[i] = arena_new();
+		if (w->arenas[i] == NULL)
+			goto fail;
+	}
+	return w;
+fail:
+	error_no_memory(err);
+	plan_free(&w->p);
+	return NULL;
+}
+
+void
+plan_free(struct plan *p)
+{
+	struct planner *w = (struct planner *)p;
+
+	if (p == NULL)
+		return;
+	for (size_t i = 0; i < p->nsets; i++)
+		if (p->sets[i].solved)
+			solution_free(&p->sets[i].solution);
+	for (size_t i = 0; p->places != NULL && i < p->nplaces; i++) {
+		if (p->places[i].root_fd >= 0)
+			close(p->places[i].root_fd);
+		if (p->places[i].meta_fd >= 0)
+			close(p->places[i].meta_fd);
+	}
+	for (unsigned i = 0; w->arenas != NULL && i < w->nworkers; i++)
+		arena_free(w->arenas[i]);
+	mem_free(w->arenas);
+	mem_free(w->maps);
+	mem_free(w->reds);
+	mem_free(w->filemaps);
+	mem_free(p->places);
+	mem_free(p->ranks);
+	mem_free(p->files);
+	mem_free(p->sets);
+	plan_packed_free(p->packed);
+	arena_free(p->arena);
+	par_free(w->own_par);
+	mem_free(w);
+}
+
+/* A place: `root` is opened as given, `meta` beneath it. */
+static int
+add_place(struct planner *w, const char *root, const char *meta, bool cache,
+	  struct error *err)
+{
+	struct place *pl = &w->p.places[w->p.nplaces++];
+
+	pl->cache = cache;
+	pl->meta_fd = -1;
+	pl->root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (pl->root_fd < 0)
+		return error_sys(err, "%s: cannot open", root);
+	pl->root = arena_strdup(w->p.arena, root);
+	pl->meta = arena_printf(w->p.arena, "%s/%s", root, meta);
+	if (pl->root == NULL || pl->meta == NULL)
+		return error_no_memory(err);
+	if (strcmp(meta, ".") == 0)
+		pl->meta_fd = openat(pl->root_fd, ".",
+				     O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	else
+		pl->meta_fd = path_open_beneath(pl->root_fd, meta,
+						O_RDONLY | O_DIRECTORY, 0, err);
+	if (pl->meta_fd >= 0)
+		return 0;
+	if (strcmp(meta, ".") == 0)
+		return error_sys(err, "%s: cannot open", root);
+	return error_wrap(err, "%s", root);
+}
+
+/* --- Totals --- */
+
+static void
+count_files(struct planner *w)
+{
+	struct plan *p = &w->p;
+
+	p->bytes = 0;
+	p->files_missing = p->files_rebuild = p->files_lost = 0;
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
+
+		if (!plan_concerns(w, &p->ranks[f->rank]))
+			continue;
+		p->bytes += f->attr.size;
+		p->files_missing +=
+			f->state != FILE_PRESENT && f->state != FILE_ELSEWHERE;
+		p->files_rebuild += f->fate == FATE_REBUILD;
+		p->files_lost += f->fate == FATE_LOST;
+	}
+}
+
+static void
+count_ranks(struct planner *w)
+{
+	struct plan *p = &w->p;
+
+	p->maps_missing = p->maps_lost = p->ranks_lost = 0;
+	for (int64_t i = 0; i < p->nranks; i++) {
+		const struct plan_rank *r = &p->ranks[i];
+		bool lost = r->map.fate == FATE_LOST;
+
+		p->maps_missing += r->map.fate != FATE_KEEP;
+		p->maps_lost += lost;
+		for (size_t f = 0; !lost && f < r->nfiles; f++)
+			lost = p->files[r->first_file + f].fate == FATE_LOST;
+		p->ranks_lost += lost;
+	}
+}
+
+static void
+count_sets(struct plan *p)
+{
+	p->red_missing = 0;
+	p->bytes_read = p->bytes_written = 0;
+	for (size_t i = 0; i < p->nsets; i++) {
+		const struct plan_set *s = &p->sets[i];
+
+		if (s->verdict > p->verdict)
+			p->verdict = s->verdict;
+		for (uint32_t m = 0; m < s->n; m++)
+			p->red_missing += s->members[m].fate == FATE_REBUILD;
+		for (size_t j = 0; s->solved && j < s->solution.njobs; j++) {
+			const struct solve_job *job = &s->solution.jobs[j];
+
+			p->bytes_read += job->len * job->nin;
+			p->bytes_written += job->len * job->nout;
+		}
+	}
+}
+
+void
+plan_finish(struct planner *w)
+{
+	struct plan *p = &w->p;
+
+	plan_settle(w);
+	p->verdict = SET_WHOLE;
+	count_files(w);
+	count_ranks(w);
+	count_sets(p);
+	if (p->files_rebuild + p->maps_missing > 0 && p->verdict == SET_WHOLE)
+		p->verdict = SET_REBUILDABLE;
+	if (p->files_lost + p->maps_lost > 0)
+		p->verdict = SET_LOST;
+}
+
+/* --- Making one --- */
+
+static int
+make(struct planner *w, struct error *err)
+{
+	if (plan_scan_maps(w, err) < 0 || plan_make_sets(w, err) < 0)
+		return -1;
+	if (w->nmaps == 0 && w->nreds == 0)
+		return error_set(err, ERROR_ABSENT,
+				 "%s: no filemap and no redundancy file",
+				 w->p.places[0].meta);
+	if (!w->bare && (plan_solve_sets(w, true, err) < 0 ||
+			 plan_restore_maps(w, err) < 0))
+		return -1;
+	if (w->maps_only) {
+		plan_finish(w);
+		return 0;
+	}
+	if (!w->bare &&
+	    (plan_map_files(w, err) < 0 || plan_place_packed(w, err) < 0 ||
+	     plan_stat_files(w, 0, err) < 0))
+		return -1;
+	if ((w->o->flags & PLAN_CHECKSUMS) && !w->bare &&
+	    plan_check_all(w, err) < 0)
+		return -1;
+	if (plan_solve_sets(w, false, err) < 0)
+		return -1;
+	plan_finish(w);
+	return 0;
+}
+
+/* The plan, or its remains freed.  Options are only borrowed while it is
+ * made; the pool of the caller may be gone by the next call. */
+static struct plan *
+made(struct planner *w, int rc)
+{
+	if (rc < 0) {
+		plan_free(&w->p);
+		return NULL;
+	}
+	w->o = &no_options;
+	if (w->own_par == NULL)
+		w->par = NULL;
+	return &w->p;
+}
+
+struct plan *
+plan_prefix(const char *prefix, int64_t id, const struct plan_options *o,
+	    struct error *err)
+{
+	struct planner *w = planner_new(o, 1, err);
+	char meta[64];
+	int rc = -1;
+
+	if (w == NULL)
+		return NULL;
+	snprintf(meta, sizeof(meta), ".scr/scr.dataset.%lld", (long long)id);
+	w->p.id = id;
+	if (add_place(w, prefix, meta, false, err) == 0 &&
+	    plan_load_packed(w, err) == 0 && plan_scan_dir(w, 0, err) == 0 &&
+	    plan_scan_packed(w, err) == 0)
+		rc = make(w, err);
+	return made(w, rc);
+}
+
+struct plan *
+plan_caches(const char *const *dirs, size_t ndirs, const struct plan_options *o,
+	    struct error *err)
+{
+	struct planner *w = planner_new(o, ndirs ? ndirs : 1, err);
+	struct buf norm = BUF_INIT;
+	int rc = -1;
+
+	if (w == NULL)
+		return NULL;
+	w->p.id = -1;
+	for (size_t i = 0; i < ndirs; i++) {
+		if (add_place(w, dirs[i], ".scr", true, err) < 0 ||
+		    plan_scan_dir(w, (uint32_t)i, err) < 0)
+			goto out;
+		if (path_normal(dirs[i], &norm, err) < 0)
+			goto out;
+		if (w->p.id < 0)
+			w->p.id = dataset_dir_id(path_base(norm.data));
+	}
+	if (ndirs == 0)
+		error_set(err, ERROR_USAGE, "no cache directory given");
+	else
+		rc = make(w, err);
+out:
+	buf_free(&norm);
+	return made(w, rc);
+}
+
+/* The number in the name of the directory, else -1. */
+static int
+id_of_dir(const char *dir, int64_t *id, struct error *err)
+{
+	struct buf real = BUF_INIT;
+
+	if (path_real(dir, &real, err) < 0)
+		return -1;
+	*id = dataset_dir_id(path_base(real.data));
+	buf_free(&real);
+	return 0;
+}
+
+struct plan *
+plan_files(const char *dir, const char *prefix, const char *const *names,
+	   size_t nnames, bool map, const struct plan_options *o,
+	   struct error *err)
+{
+	struct plan_options all = o != NULL ? *o : no_options;
+	struct planner *w = NULL;
+	int rc = -1;
+
+	all.flags |= PLAN_HEADERS;
+	w = planner_new(&all, 1, err);
+	if (w == NULL)
+		return NULL;
+	w->p.id = -1;
+	w->by_hand = true;
+	w->maps_only = map;
+	w->bare = prefix == NULL && !map;
+	if (add_place(w, dir, ".", false, err) < 0 ||
+	    id_of_dir(dir, &w->p.id, err) < 0)
+		goto out;
+	if (map) {
+		if (plan_scan_dir(w, 0, err) < 0)
+			goto out;
+		w->nreds = 0; /* only the files named take part */
+	} else if (prefix != NULL) {
+		int fd = open(prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		if (fd < 0) {
+			error_sys(err, "%s: cannot open", prefix);
+			goto out;
+		}
+		close(w->p.places[0].root_fd);
+		w->p.places[0].root_fd = fd;
+		w->p.places[0].root = arena_strdup(w->p.arena, prefix);
+		if (w->p.places[0].root == NULL || plan_scan_dir(w, 0, err) < 0)
+			goto out;
+		w->nreds = 0; /* only the files named take part */
+	}
+	for (size_t i = 0; i < nnames; i++)
+		if (plan_scan_name(w, names[i], map, err) < 0)
+			goto out;
+	rc = make(w, err);
+out:
+	return made(w, rc);
+}
+
+int
+plan_mark(struct plan *p, size_t file, enum file_state state, struct error *err)
+{
+	struct planner *w = (struct planner *)p;
+	const struct plan_rank *r = NULL;
+
+	p->files[file].state = state;
+	r = &p->ranks[p->files[file].rank];
+	if (r->data_set != PLAN_NONE) {
+		struct plan_set *s = &p->sets[r->data_set];
+
+		if (!s->opened && plan_reopen_set(w, r->data_set, err) < 0)
+			return -1;
+		if (plan_solve_set(w, s, p->arena, err) < 0)
+			return -1;
+	}
+	plan_finish(w);
+	return 0;
+}
+
+int
+plan_mark_body(struct plan *p, uint32_t set, uint32_t member, struct error *err)
+{
+	struct planner *w = (struct planner *)p;
+	struct plan_set *s = &p->sets[set];
+
+	if (!s->opened && plan_reopen_set(w, set, err) < 0)
+		return -1;
+	s->members[member].state = RED_DAMAGED;
+	s->members[member].problem = "its contents are wrong";
+	if (plan_make_header(s, member, p->arena, err) < 0 ||
+	    plan_solve_set(w, s, p->arena, err) < 0)
+		return -1;
+	plan_finish(w);
+	return 0;
+}
+
+/* --- Words --- */
+
+const char *
+file_state_name(enum file_state s)
+{
+	static const char *const names[FILE_STATES] = {
+		"present",	"missing",	  "wrong size",
+		"not a file",	"wrong checksum", "never completed",
+		"not in cache",
+	};
+
+	return (unsigned)s < FILE_STATES ? names[s] : "unknown";
+}
+
+const char *
+red_state_name(enum red_state s)
+{
+	static const char *const names[] = {
+		"present", "missing", "header damaged", "damaged", "unchecked",
+	};
+
+	return (unsigned)s < sizeof(names) / sizeof(names[0]) ? names[s]
+							      : "unknown";
+}
+
+int
+plan_status(const struct plan *p)
+{
+	if (p->verdict == SET_LOST)
+		return STATUS_LOST;
+	return p->verdict == SET_REBUILDABLE ? STATUS_DAMAGED : STATUS_OK;
+}
+
+static int
+compare_u32(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+const char *
+plan_ranks_in(struct arena *a, uint32_t *ranks, size_t count)
+{
+	struct buf text = BUF_INIT;
+	const char *out = NULL;
+
+	qsort(ranks, count, sizeof(*ranks), compare_u32);
+	for (size_t i = 0; i < count;) {
+		size_t end = i + 1;
+
+		while (end < count && ranks[end] <= ranks[end - 1] + 1)
+			end++;
+		if (buf_printf(&text, i ? " %u" : "%u", ranks[i]) < 0)
+			goto out;
+		if (ranks[end - 1] > ranks[i] &&
+		    buf_printf(&text,
+			       ranks[end - 1] > ranks[i] + 1 ? "-%u" : " %u",
+			       ranks[end - 1]) < 0)
+			goto out;
+		i = end;
+	}
+	out = arena_strdup(a, text.len ? text.data : "");
+out:
+	buf_free(&text);
+	return out;
+}
+
+const char *
+plan_ranks_text(struct plan *p, const uint32_t *ranks, size_t count)
+{
+	uint32_t *copy = mem_alloc(count + 1, sizeof(*copy));
+	const char *text = NULL;
+
+	if (copy != NULL && count > 0)
+		memcpy(copy, ranks, count * sizeof(*copy));
+	if (copy != NULL)
+		text = plan_ranks_in(p->arena, copy, count);
+	mem_free(copy);
+	return text != NULL ? text : "?";
+}
+
+/* A rank that has lost its filemap, and is in no set of which anything is
+ * left.  Sets are numbered by their first ranks: if sets vanished, the first
+ * such rank was in the first of them. */
+static int
+lost_map(const struct plan *p, int64_t rank, struct error *err)
+{
+	const char *verb = p->ranks_lost == 1 ? "is" : "are";
+
+	for (size_t i = 0; i < p->nsets; i++) {
+		const struct plan_set *s = &p->sets[i];
+
+		if (s->n == 0 && s->map && s->verdict == SET_LOST)
+			return error_set(
+				err, ERROR_LOST,
+				"dataset %lld: nothing is left of set %u of %u "
+				"(%s over filemaps), to which rank %lld "
+				"belongs; %zu of %lld ranks %s lost",
+				(long long)p->id, s->number, s->sets,
+				redset_type_name(s->type), (long long)rank,
+				p->ranks_lost, (long long)p->nranks, verb);
+	}
+	return error_set(err, ERROR_LOST,
+			 "dataset %lld: the filemap of rank %lld is lost (%s) "
+			 "and nothing is left to rebuild it from; %zu of %lld "
+			 "ranks %s lost",
+			 (long long)p->id, (long long)rank,
+			 p->ranks[rank].map.why, p->ranks_lost,
+			 (long long)p->nranks, verb);
+}
+
+/* The first lost thing that is in no set. */
+static int
+lost_outside(const struct plan *p, struct error *err)
+{
+	for (int64_t i = 0; i < p->nranks; i++) {
+		const struct plan_rank *r = &p->ranks[i];
+
+		if (r->map.fate == FATE_LOST)
+			return lost_map(p, i, err);
+		for (size_t f = 0; f < r->nfiles; f++) {
+			const struct plan_file *pf =
+				&p->files[r->first_file + f];
+
+			if (pf->fate == FATE_LOST)
+				return error_set(
+					err, ERROR_LOST,
+					"dataset %lld: %s of rank %lld: %s, and "
+					"nothing is left to rebuild it from",
+					(long long)p->id, pf->path,
+					(long long)i,
+					file_state_name(pf->state));
+		}
+	}
+	return error_set(err, ERROR_LOST, "dataset %lld: data are lost",
+			 (long long)p->id);
+}
+
+/* "; NAME: what is wrong", if a file of the set is there but no good: somebody
+ * might be able to help.  Else "". */
+static const char *
+first_problem(const struct plan *p, const struct plan_set *s, char *to,
+	      size_t size)
+{
+	const char *name = NULL, *why = NULL;
+
+	to[0] = '\0';
+	for (uint32_t i = 0; i < s->n && why == NULL; i++) {
+		const struct plan_member *m = &s->members[i];
+
+		name = m->name;
+		why = m->problem;
+		if (why == NULL && s->map && m->rank < p->nranks) {
+			name = p->ranks[m->rank].map.name;
+			why = p->ranks[m->rank].map.why;
+		}
+		if (name == NULL)
+			why = NULL; /* simply missing */
+	}
+	if (why != NULL && str_starts(why, name))
+		snprintf(to, size, "; %s", why);
+	else if (why != NULL)
+		snprintf(to, size, "; %s: %s", name, why);
+	return to;
+}
+
+int
+plan_error(const struct plan *p, struct error *err)
+{
+	char problem[ERROR_TEXT_MAX / 2];
+
+	if (p->verdict == SET_WHOLE)
+		return 0;
+	if (p->verdict == SET_REBUILDABLE)
+		return error_set(err, ERROR_DAMAGED,
+				 "dataset %lld: %zu %s, %zu %s and %zu "
+				 "redundancy %s are missing and can be rebuilt",
+				 (long long)p->id, p->files_rebuild,
+				 p->files_rebuild == 1 ? "file" : "files",
+				 p->maps_missing,
+				 p->maps_missing == 1 ? "filemap" : "filemaps",
+				 p->red_missing,
+				 p->red_missing == 1 ? "file" : "files");
+	for (size_t i = 0; i < p->nsets; i++) {
+		const struct plan_set *s = &p->sets[i];
+
+		if (s->verdict != SET_LOST || s->n == 0)
+			continue;
+		return error_set(err, ERROR_LOST,
+				 "dataset %lld: set %u of %u (%s%s) cannot be "
+				 "rebuilt: %s%s",
+				 (long long)p->id, s->number, s->sets,
+				 redset_type_name(s->type),
+				 s->map ? " over filemaps" : "", s->reason,
+				 first_problem(p, s, problem, sizeof(problem)));
+	}
+	return lost_outside(p, err);
+}

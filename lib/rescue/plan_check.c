@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan_check.c - read the files whose checksum is recorded, and compare.
+ *
+ * Files are cut into stretches, so that a few large files keep all workers
+ * busy; the parts of a sum may arrive in any order (crc.h).
+ */
+#include <string.h>
+
+#include "error.h"
+#include "mem.h"
+#include "par.h"
+#include "progress.h"
+#include "rescue/plan_impl.h"
+#include "transfer/stripe.h"
+
+/* What a worker takes at a time, and reads at a time. */
+#define CHECK_STRETCH ((uint64_t)16 << 20)
+#define CHECK_BLOCK ((size_t)256 << 10)
+
+struct check_item {
+	uint32_t file;
+	uint64_t off;
+};
+
+struct check {
+	struct plan *p;
+	struct par *par;
+	struct progress *progress;
+	bool *look; /* by file: to be read */
+	struct check_item *items;
+	size_t nitems, cap;
+	struct stripe_sum *sums;      /* by file */
+	struct stripe *files;	      /* by file */
+	struct stripe_part *parts;    /* of all */
+	struct stripe_cache **caches; /* by worker */
+	unsigned char **blocks;
+};
+
+static int
+add_item(struct check *c, uint32_t file, uint64_t off, struct error *err)
+{
+	if (c->nitems == c->cap) {
+		size_t cap = c->cap ? c->cap * 2 : 256;
+		void *p = mem_realloc(c->items, cap, sizeof(*c->items));
+
+		if (p == NULL)
+			return error_no_memory(err);
+		c->items = p;
+		c->cap = cap;
+	}
+	c->items[c->nitems++] = (struct check_item){ file, off };
+	return 0;
+}
+
+static int
+list_items(struct check *c, struct error *err)
+{
+	const struct plan *p = c->p;
+	struct stripe_part *part = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->nfiles; i++)
+		n += plan_file_nparts(&p->files[i]);
+	c->sums = mem_calloc(p->nfiles + 1, sizeof(*c->sums));
+	c->files = mem_calloc(p->nfiles + 1, sizeof(*c->files));
+	c->parts = part = mem_calloc(n + 1, sizeof(*c->parts));
+	if (c->sums == NULL || c->files == NULL || c->parts == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
+
+		c->look[i] &= f->state == FILE_PRESENT && f->has_crc;
+		if (!c->look[i])
+			continue;
+		c->sums[i].size = f->attr.size;
+		c->files[i].parts = part;
+		c->files[i].nparts = plan_file_parts(p, i, 0, i, part);
+		part += c->files[i].nparts;
+		progress_expect(c->progress, f->attr.size);
+		for (uint64_t off = 0; off < f->attr.size; off += CHECK_STRETCH)
+			if (add_item(c, (uint32_t)i, off, err) < 0)
+				return -1;
+	}
+	return 0;
+}
+
+static int
+check_item(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct check *c = arg;
+	const struct check_item *it = &c->items[i];
+	const struct stripe *s = &c->files[it->file];
+	const uint64_t size = c->p->files[it->file].attr.size;
+	uint64_t end = it->off + CHECK_STRETCH;
+	struct error local = ERROR_INIT;
+
+	if (end > size)
+		end = size;
+	for (uint64_t off = it->off; off < end; off += CHECK_BLOCK) {
+		size_t len = end - off < CHECK_BLOCK ? (size_t)(end - off)
+						     : CHECK_BLOCK;
+
+		if (stripe_read(s, c->caches[worker], off, c->blocks[worker],
+				len, &local) < 0) {
+			if (!plan_blames_file(&local))
+				return error_set(err, local.kind, "%s",
+						 local.text);
+			return 0; /* unreadable, not all seen: an erasure */
+		}
+		progress_add(c->progress, len);
+	}
+	return 0;
+}
+
+static int
+start(struct check *c, struct error *err)
+{
+	unsigned n = par_threads(c->par);
+
+	c->caches = mem_calloc(n, sizeof(*c->caches));
+	c->blocks = mem_calloc(n, sizeof(*c->blocks));
+	if (c->caches == NULL || c->blocks == NULL)
+		return error_no_memory(err);
+	for (unsigned i = 0; i < n; i++) {
+		c->caches[i] = stripe_cache_new(16, false, c->sums);
+		c->blocks[i] = mem_aligned(4096, CHECK_BLOCK);
+		if (c->caches[i] == NULL || c->blocks[i] == NULL)
+			return error_no_memory(err);
+	}
+	return 0;
+}
+
+static int
+run_check(struct check *c, struct error *err)
+{
+	if (list_items(c, err) < 0 || start(c, err) < 0)
+		return -1;
+	if (par_for(c->par, c->nitems, 0, check_item, c, err) < 0)
+		return -1;
+	for (unsigned i = 0; i < par_threads(c->par); i++)
+		stripe_cache_drop(c->caches[i]);
+	return 0;
+}
+
+static void
+end_check(struct check *c)
+{
+	for (unsigned i = 0; i < par_threads(c->par); i++) {
+		if (c->caches != NULL)
+			stripe_cache_free(c->caches[i]);
+		if (c->blocks != NULL)
+			mem_free(c->blocks[i]);
+	}
+	mem_free(c->caches);
+	mem_free(c->blocks);
+	mem_free(c->items);
+	mem_free(c->sums);
+	mem_free(c->files);
+	mem_free(c->parts);
+}
+
+int
+plan_check_files(struct plan *p, struct par *par, struct progress *progress,
+		 bool *look, struct error *err)
+{
+	struct check c = {
+		.p = p,
+		.par = par,
+		.progress = progress,
+		.look = look,
+	};
+	int rc = run_check(&c, err);
+
+	for (size_t i = 0; rc == 0 && i < p->nfiles; i++)
+		look[i] = look[i] && (c.sums[i].seen != p->files[i].attr.size ||
+				      c.sums[i].crc != p->files[i].crc);
+	end_check(&c);
+	return rc;
+}
+
+int
+plan_check_all(struct planner *w, struct error *err)
+{
+	bool *look = mem_alloc(w->p.nfiles + 1, sizeof(*look));
+	int rc = -1;
+
+	if (look == NULL)
+		return error_no_memory(err);
+	memset(look, true, w->p.nfiles);
+	rc = plan_check_files(&w->p, w->par, w->o->progress, look, err);
+	for (size_t i = 0; rc == 0 && i < w->p.nfiles; i++)
+		if (look[i])
+			w->p.files[i].state = FILE_WRONG_CRC;
+	mem_free(look);
+	return rc;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan_impl.h - what the parts of the planner share.  Private to
+ * lib/dataset/plan*.c.
+ *
+ *   plan_scan.c  directories -> names -> filemaps
+ *   plan_packed.c  the same out of containers
+ *   plan_root.c  recorded paths -> paths below the root
+ *   plan_set.c   names -> sets -> headers -> lists -> solution
+ *   plan.c       the order of things, states, totals, words
+ */
+#ifndef RESCUE_PLAN_IMPL_H
+#define RESCUE_PLAN_IMPL_H
+
+#include "container/packed.h"
+#include "meta/filemap.h"
+#include "rescue/plan.h"
+
+/* A set this large is no set: limits what a crafted name can ask for. */
+#define PLAN_SET_MAX 4096
+
+/* More ranks than any job: limits what a crafted filemap can ask for. */
+#define PLAN_RANKS_MAX ((int64_t)4 << 20)
+
+/* Sets of which no file is left are listed up to this number. */
+#define PLAN_GONE_MAX 1024
+
+struct buf;
+struct hidden_file;
+struct stripe_part;
+
+/* Stretches of containers that a rebuild is writing. */
+#define PLAN_MARK PACKED_MARK
+
+struct map_entry {
+	int64_t rank;
+	uint32_t place;
+	const char *name;
+	const struct hidden_file *hidden; /* packed; NULL: a file */
+};
+
+struct red_entry {
+	struct redset_name n;
+	uint32_t place;
+	const char *name; /* path below the place's metadata directory */
+	bool absent;	  /* named by hand, but not there */
+	const struct hidden_file *hidden; /* packed; NULL: a file */
+};
+
+struct planner {
+	struct plan p; /* first: a plan is a planner */
+	const struct plan_options *o;
+	struct par *par, *own_par;
+	struct arena **arenas; /* one a worker */
+	unsigned nworkers;
+
+	struct map_entry *maps;
+	size_t nmaps, maps_cap;
+	struct red_entry *reds;
+	size_t nreds, reds_cap;
+	struct filemap *filemaps; /* by rank; valid where rank.map_known */
+	size_t ranks_cap;
+	size_t files_cap, sets_cap;
+	const char *stem; /* of files given by hand; NULL: the usual */
+	bool bare;	  /* no filemaps: files stand in the headers */
+	bool by_hand;	  /* only the sets of the files named are judged */
+	bool maps_only;	  /* and those protect filemaps */
+};
+
+/* --- plan_scan.c --- */
+
+/*
+ * Is the file itself to blame that it could not be read?  Then it is an
+ * erasure.  One that we may not read, or for which descriptors or memory were
+ * short, is not: it must neither be called lost nor be replaced.
+ */
+bool plan_blames_file(const struct error *e);
+
+/* Add the names of one metadata directory. */
+int plan_scan_dir(struct planner *w, uint32_t place, struct error *err);
+
+/* Add one name, if it is one of ours; `hidden`: a packed one. */
+int plan_scan_one(struct planner *w, uint32_t place, const char *name,
+		  const struct hidden_file *hidden, struct error *err);
+
+/* Add one name given by hand. */
+int plan_scan_name(struct planner *w, const char *name, bool map,
+		   struct error *err);
+
+/* Read all filemaps; sets nranks, ranks[].map, map_known, filemaps[]. */
+int plan_scan_maps(struct planner *w, struct error *err);
+
+/* Make ranks[] at least n long; ERROR_CORRUPT beyond all bounds. */
+int plan_need_ranks(struct planner *w, int64_t n, struct error *err);
+
+/* Take the contents of a filemap of `rank`: *why is set if it is no good. */
+int plan_take_map(struct planner *w, uint32_t rank, const void *image,
+		  size_t size, const char **why, struct error *err);
+
+/* --- plan_packed.c --- */
+
+/* Read map and marks of place 0, if it has containers; then their names. */
+int plan_load_packed(struct planner *w, struct error *err);
+void plan_packed_free(struct plan_packed *k);
+int plan_scan_packed(struct planner *w, struct error *err);
+
+/* Is a metadata file of that name packed? */
+bool plan_has_packed(const struct plan *p, const char *name);
+
+/* Where a packed metadata file lies; NULL: it is a tree in memory. */
+const struct plan_seg *plan_hidden_segs(const struct plan *p,
+					const struct hidden_file *f, size_t *n);
+
+/* Its contents.  ERROR_CORRUPT: not all of it is there. */
+int plan_hidden_image(const struct plan *p, const struct hidden_file *f,
+		      struct buf *out, struct error *err);
+
+/* Segments: are all there, how long are they, bytes of them. */
+bool plan_segs_good(const struct plan_seg *segs, size_t n);
+uint64_t plan_segs_size(const struct plan_seg *segs, size_t n);
+int plan_segs_read(const struct plan *p, const struct plan_seg *segs, size_t n,
+		   uint64_t off, void *data, size_t len, struct error *err);
+
+/* Bytes from ... from + len - 1 of what lies in segments as parts of a string
+ * that begin at `start`; at most n.  Returns how many. */
+size_t plan_segs_parts(const struct plan_seg *segs, size_t n, int dirfd,
+		       uint64_t from, uint64_t len, uint64_t start, size_t sum,
+		       struct stripe_part *out);
+
+/* The parts of a whole file, at most plan_file_nparts(). */
+size_t plan_file_parts(const struct plan *p, size_t file, uint64_t start,
+		       size_t sum, struct stripe_part *out);
+static inline size_t
+plan_file_nparts(const struct plan_file *f)
+{
+	return f->nsegs > 0 ? f->nsegs : 1;
+}
+
+/* Find the segments of all files of the plan; then the state of one. */
+int plan_place_packed(struct planner *w, struct error *err);
+enum file_state plan_packed_state(struct plan_file *f);
+
+/* Does the map have a file of that path and size? */
+bool plan_packed_knows(const struct plan *p, const char *path, uint64_t size);
+
+/* Before and after a rebuild writes into containers: mark what is to be
+ * written, make them long enough; sync them, and take the mark away.
+ * *marked: there is something to be written there. */
+int plan_begin_packed(struct plan *p, bool *marked, struct error *err);
+int plan_end_packed(struct plan *p, struct error *err);
+
+/* --- plan_root.c --- */
+
+/* Make files[] from the filemaps: paths below the root of their place.  Finds
+ * out the recorded root first. */
+int plan_map_files(struct planner *w, struct error *err);
+
+/* Path below the place's root for a path in a redundancy header (bare). */
+const char *plan_bare_path(struct planner *w, const char *path,
+			   struct error *err);
+
+/* Append a file; returns its index or SIZE_MAX. */
+size_t plan_add_file(struct planner *w, const struct plan_file *f,
+		     struct error *err);
+
+/* stat all files from `first` on: sets state. */
+int plan_stat_files(struct planner *w, size_t first, struct error *err);
+
+/* --- plan_set.c --- */
+
+/* Make sets[] from the names. */
+int plan_make_sets(struct planner *w, struct error *err);
+
+/* Tell the rank of a member which set it is in. */
+void plan_claim_rank(struct planner *w, uint32_t set, uint32_t member);
+
+/* Is the rank in one of the sets given by hand?  Else always. */
+bool plan_concerns(const struct planner *w, const struct plan_rank *r);
+
+/* Verdicts for what is in no set. */
+void plan_settle(struct planner *w);
+
+/* --- plan_open.c --- */
+
+/*
+ * Read the headers of a set: lists, ranks, bodies; images of the files that
+ * will have to be written.  What cannot be read is a state of its member, not
+ * an error.
+ */
+int plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
+		  struct error *err);
+
+/* Make the header image of a member whose file has to be written anew. */
+int plan_make_header(struct plan_set *s, uint32_t member, struct arena *arena,
+		     struct error *err);
+
+/* Bytes of the body a member's redundancy file should have. */
+uint64_t plan_body_size(const struct plan_set *s, const struct plan_member *m);
+
+/* --- plan_solve.c --- */
+
+/* Open and solve all sets of one kind that lack something (PLAN_HEADERS: all).
+ */
+int plan_solve_sets(struct planner *w, bool map, struct error *err);
+
+/* Solve one opened set anew: verdict, fates. */
+int plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
+		   struct error *err);
+
+/* Open a set after the plan was made: one of its files turned out bad. */
+int plan_reopen_set(struct planner *w, uint32_t set, struct error *err);
+
+/* --- plan_reason.c --- */
+
+/* A sentence, or a shorter one where there was no memory for it. */
+const char *plan_or_brief(const char *text, const char *brief);
+
+/* "ranks 1 3 are missing, the scheme survives 1": a set without a solution.
+ * any[i]: member i lacks a file. */
+const char *plan_explain(const struct plan_set *s,
+			 const struct solve_member *losses, const bool *any,
+			 struct arena *arena);
+
+/* Lists of files that nobody has make a set unsolvable: name the ranks whose
+ * they are, and all that lack something.  NULL: there are none. */
+const char *plan_unknown_lists(const struct plan_set *s, const bool *any,
+			       struct arena *arena);
+
+/* --- plan_check.c --- */
+
+/* Read every present file that has a recorded checksum; a wrong one changes
+ * its state. */
+int plan_check_all(struct planner *w, struct error *err);
+
+/* The same for those files i for which look[i] is set; it stays set where the
+ * file is wrong, whose state is not changed. */
+int plan_check_files(struct plan *p, struct par *par, struct progress *progress,
+		     bool *look, struct error *err);
+
+/* A new set at the end, all zero; NULL: ERROR_NOMEM. */
+struct plan_set *plan_push_set(struct planner *w, struct error *err);
+
+/* Name the files of a member by its rank; see plan_open_set(). */
+int plan_name_member(struct planner *w, struct plan_set *s, uint32_t member,
+		     struct arena *arena, struct error *err);
+
+/* --- plan.c --- */
+
+/* Verdicts and totals. */
+void plan_finish(struct planner *w);
+
+/* plan_ranks_text() into any arena; NULL: ENOMEM. */
+const char *plan_ranks_in(struct arena *a, uint32_t *ranks, size_t count);
+
+/* --- plan_strings.c --- */
+
+struct stripe;
+
+/*
+ * The strings of a set's members, n each, from `arena`: data (files that are
+ * present; others are gaps) and body (redundancy files that can be read).
+ * Parts are numbered for checksums by their file where it has a recorded one
+ * and `sums` is set.
+ */
+int plan_strings(const struct plan *p, const struct plan_set *s, bool sums,
+		 struct arena *arena, struct stripe **data,
+		 struct stripe **body, struct error *err);
+
+/* Rebuild lost filemaps in memory, and read them. */
+int plan_restore_maps(struct planner *w, struct error *err);
+
+#endif /* RESCUE_PLAN_IMPL_H */

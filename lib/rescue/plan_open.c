@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan_open.c - the headers of a set's redundancy files (formats.md 5.3): who
+ * is in the set, which files each member has, where the bodies are.
+ *
+ * Each member's header holds its own list and those of its left neighbours, so
+ * a lost member's list, and with it its whole header, comes back from its
+ * right neighbours.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/kvtree.h"
+#include "meta/value.h"
+#include "path.h"
+#include "rescue/plan_impl.h"
+
+/* The member is no good because of `local`, unless that is our own trouble. */
+static int
+bad_member(struct plan_member *m, enum red_state state, struct arena *arena,
+	   const struct error *local, struct error *err)
+{
+	if (!plan_blames_file(local))
+		return error_set(err, local->kind, "%s", local->text);
+	m->state = state;
+	m->problem = arena_strdup(arena, local->text);
+	return m->problem == NULL ? error_no_memory(err) : 0;
+}
+
+static void
+bad_member_text(struct plan_member *m, const char *problem)
+{
+	m->state = RED_DAMAGED;
+	m->problem = problem;
+}
+
+/* Is `tree` the header of this member?  0, or -1 and why not. */
+static int
+read_view(const struct kvtree *tree, size_t size, uint32_t member,
+	  struct arena *arena, struct redset_header *h, struct error *why)
+{
+	char key[VALUE_NUMBER];
+
+	if (redset_header_read(tree, size, member, arena, h, why) < 0)
+		return -1;
+	/* It lists its neighbours, too: RANK tells whose it is. */
+	if (kvtree_get2(tree, "RANK", value_text(key, member)) == NULL)
+		return error_set(why, ERROR_CORRUPT,
+				 "its header is that of another member");
+	return 0;
+}
+
+/* The first `len` bytes of a member's file, or of its segments. */
+static int
+read_start(const struct plan *p, const struct plan_member *m, int fd,
+	   void *data, size_t len, struct error *why)
+{
+	if (m->nsegs == 0)
+		return io_pread(fd, m->name, data, len, 0, why);
+	if (len > m->file_size)
+		return error_set(why, ERROR_CORRUPT, "%s: too short", m->name);
+	return plan_segs_read(p, m->segs, m->nsegs, 0, data, len, why);
+}
+
+/*
+ * Read image and view.  -1: *why, and *state: an image that cannot be read may
+ * have a good body behind it; one that can, but is not this member's, has
+ * somebody else's.
+ */
+static int
+read_image(const struct plan *p, const struct plan_member *m, uint32_t member,
+	   int fd, struct arena *arena, struct redset_header *h,
+	   enum red_state *state, struct error *why)
+{
+	unsigned char head[KVTREE_HEADER_SIZE];
+	struct kvtree *tree = NULL;
+	struct buf raw = BUF_INIT;
+	size_t size = 0;
+	int rc = -1;
+
+	*state = RED_HEADER_DAMAGED;
+	if (read_start(p, m, fd, head, sizeof(head), why) < 0 ||
+	    kvtree_peek(head, sizeof(head), &size, why) < 0)
+		return -1;
+	if (size > m->file_size)
+		return error_set(why, ERROR_CORRUPT,
+				 "%s: header needs %zu bytes, the file has "
+				 "%llu",
+				 m->name, size,
+				 (unsigned long long)m->file_size);
+	if (buf_reserve(&raw, size) < 0) {
+		error_no_memory(why);
+		goto out;
+	}
+	if (read_start(p, m, fd, raw.data, size, why) < 0)
+		goto out;
+	tree = kvtree_decode(raw.data, size, NULL, why);
+	if (tree != NULL) {
+		*state = RED_DAMAGED;
+		rc = read_view(tree, size, member, arena, h, why);
+	}
+	if (rc < 0)
+		error_wrap(why, "%s", m->name);
+out:
+	kvtree_free(tree);
+	buf_free(&raw);
+	return rc;
+}
+
+/* Open the member's file, and measure it; a packed one has only a size.
+ * 1: it is no good. */
+static int
+open_member(const struct planner *w, struct plan_member *m, struct arena *arena,
+	    int *fd, struct error *err)
+{
+	struct error local = ERROR_INIT;
+	struct stat st;
+
+	*fd = -1;
+	if (m->nsegs > 0) {
+		m->file_size = plan_segs_size(m->segs, m->nsegs);
+		return 0;
+	}
+	*fd = path_open_beneath(w->p.places[m->place].meta_fd, m->name,
+				O_RDONLY | O_NONBLOCK, 0, &local);
+	if (*fd < 0)
+		return bad_member(m, RED_DAMAGED, arena, &local, err) < 0 ? -1
+									  : 1;
+	if (fstat(*fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		bad_member_text(m, "not a regular file");
+		return 1;
+	}
+	m->file_size = (uint64_t)st.st_size;
+	return 0;
+}
+
+static int
+read_header(const struct planner *w, struct plan_set *s, uint32_t member,
+	    struct arena *arena, struct error *err)
+{
+	struct plan_member *m = &s->members[member];
+	struct redset_header *h = arena_alloc(arena, 1, sizeof(*h));
+	struct error local = ERROR_INIT;
+	enum red_state state = RED_DAMAGED;
+	int fd = -1, rc = -1;
+
+	if (h == NULL)
+		return error_no_memory(err);
+	rc = open_member(w, m, arena, &fd, err);
+	if (rc != 0) {
+		rc = rc < 0 ? -1 : 0;
+		goto out;
+	}
+	if (read_image(&w->p, m, member, fd, arena, h, &state, &local) < 0) {
+		/* A body behind a bad header is used where it is a file. */
+		rc = bad_member(m, m->nsegs > 0 ? RED_DAMAGED : state, arena,
+				&local, err);
+		goto out;
+	}
+	rc = 0;
+	if (h->desc.type != s->type || h->desc.members != s->n ||
+	    h->desc.member != member || h->desc.rank != m->rank ||
+	    h->desc.sets != s->sets || h->desc.set + 1 != s->number) {
+		bad_member_text(m, "its header belongs to another file");
+		goto out;
+	}
+	m->read = h;
+	m->state = RED_PRESENT;
+	m->body_start = h->size;
+	m->list = h->members[member];
+out:
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static bool
+same_set(const struct redset_header *a, const struct redset_header *b)
+{
+	return a->chunk == b->chunk && a->desc.failures == b->desc.failures &&
+	       a->desc.sets == b->desc.sets && a->desc.set == b->desc.set &&
+	       a->desc.ranks == b->desc.ranks;
+}
+
+/* The header that most of the others agree with, if more than half do (Boyer
+ * and Moore's vote); else one of them. */
+static const struct redset_header *
+majority(const struct plan_set *s)
+{
+	const struct redset_header *best = NULL, *h = NULL;
+	size_t votes = 0;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		h = s->members[i].read;
+		if (h == NULL)
+			continue;
+		if (votes == 0)
+			best = h;
+		votes = same_set(h, best) ? votes + 1 : votes - 1;
+	}
+	return best;
+}
+
+/* What the headers agree on; one that disagrees with the most is out. */
+static void
+agree(struct plan_set *s)
+{
+	const struct redset_header *right = majority(s);
+
+	if (right != NULL) {
+		s->failures = right->desc.failures;
+		s->chunk = right->chunk;
+	}
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct plan_member *m = &s->members[i];
+
+		if (m->read == NULL ||
+		    (right != NULL && same_set(m->read, right)))
+			continue;
+		bad_member_text(m, "contradicts the rest of its set");
+		m->read = NULL;
+		m->list.known = false;
+	}
+}
+
+/* Lists of members whose own header is gone, from their right neighbours. */
+static void
+inherit_lists(struct plan_set *s)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct plan_member *m = &s->members[i];
+
+		for (uint32_t d = 1; d < s->n && !m->list.known; d++) {
+			const struct redset_header *h =
+				s->members[(i + d) % s->n].read;
+
+			if (h != NULL && h->members[i].known)
+				m->list = h->members[i];
+		}
+		if (m->rank == PLAN_NONE && m->list.known)
+			m->rank = m->list.desc.rank;
+	}
+}
+
+/* World ranks by member: XOR and RS headers have the table, the rest have
+ * their own. */
+static const uint32_t *
+rank_table(const struct plan_set *s)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->members[i].read != NULL &&
+		    s->members[i].read->ranks != NULL)
+			return s->members[i].read->ranks;
+	return s->ranks;
+}
+
+/* Names of the member's files; a descriptor stands beside its big sister. */
+int
+plan_name_member(struct planner *w, struct plan_set *s, uint32_t member,
+		 struct arena *arena, struct error *err)
+{
+	struct plan_member *m = &s->members[member];
+	struct redset_name n = {
+		.map = s->map,
+		.rank = m->rank,
+		.type = s->type,
+		.set = s->number,
+		.sets = s->sets,
+		.member = member + 1,
+		.members = s->n,
+	};
+	char text[512];
+
+	if (m->rank == PLAN_NONE)
+		return 0;
+	if (m->name == NULL) {
+		m->place = m->rank < w->p.nranks ? w->p.ranks[m->rank].map.place
+						 : 0;
+		m->name = arena_strdup(
+			arena,
+			redset_name_format(text, sizeof(text), &n, w->stem));
+		if (m->name == NULL)
+			return error_no_memory(err);
+	}
+	n.descriptor = true;
+	redset_name_format(text, sizeof(text), &n, w->stem);
+	m->descriptor.place = m->place;
+	m->descriptor.name = arena_printf(arena, "%.*s%s",
+					  (int)(path_base(m->name) - m->name),
+					  m->name, text);
+	return m->descriptor.name == NULL ? error_no_memory(err) : 0;
+}
+
+/* The encoded form of a tree, into the arena. */
+static int
+keep_image(struct kvtree *tree, struct arena *arena, const void **image,
+	   size_t *size, struct error *err)
+{
+	struct buf raw = BUF_INIT;
+	void *copy = NULL;
+	int rc = -1;
+
+	if (tree == NULL || kvtree_encode(tree, &raw, err) < 0)
+		goto out;
+	copy = arena_alloc(arena, raw.len, 1);
+	if (copy == NULL) {
+		error_no_memory(err);
+		goto out;
+	}
+	memcpy(copy, raw.data, raw.len);
+	*image = copy;
+	*size = raw.len;
+	rc = 0;
+out:
+	buf_free(&raw);
+	kvtree_free(tree);
+	return rc;
+}
+
+/* What the builders of headers want to know of the whole set. */
+struct facts {
+	struct redset_member *lists;
+	struct redset_desc *descs;
+	const uint32_t *ranks;
+};
+
+static void
+facts_fini(struct facts *f)
+{
+	mem_free(f->lists);
+	mem_free(f->descs);
+}
+
+static int
+facts_init(struct facts *f, const struct plan_set *s, struct error *err)
+{
+	f->ranks = rank_table(s);
+	f->lists = mem_calloc(s->n, sizeof(*f->lists));
+	f->descs = mem_calloc(s->n, sizeof(*f->descs));
+	if (f->lists == NULL || f->descs == NULL) {
+		facts_fini(f);
+		return error_no_memory(err);
+	}
+	for (uint32_t i = 0; i < s->n; i++) {
+		f->lists[i] = s->members[i].list;
+		f->descs[i] = s->members[i].list.desc;
+	}
+	return 0;
+}
+
+/* Images of header and descriptor for a member that lacks them. */
+static int
+make_images(struct plan_set *s, uint32_t member, const struct facts *f,
+	    struct arena *arena, struct error *err)
+{
+	struct plan_member *m = &s->members[member];
+	struct error local = ERROR_INIT;
+
+	if (keep_image(redset_header_build(f->lists, f->ranks, s->chunk, member,
+					   &local),
+		       arena, &m->header, &m->header_size, &local) < 0) {
+		if (local.kind == ERROR_LOST)
+			return 0; /* the set will be found unsolvable */
+		return error_set(err, local.kind, "%s", local.text);
+	}
+	m->body_start = m->header_size;
+	return keep_image(redset_descriptor_build(f->descs, member, err), arena,
+			  &m->descriptor.image, &m->descriptor.image_size, err);
+}
+
+int
+plan_make_header(struct plan_set *s, uint32_t member, struct arena *arena,
+		 struct error *err)
+{
+	struct facts f;
+	int rc = -1;
+
+	if (s->members[member].header != NULL)
+		return 0;
+	if (facts_init(&f, s, err) < 0)
+		return -1;
+	rc = make_images(s, member, &f, arena, err);
+	facts_fini(&f);
+	return rc;
+}
+
+/* Is the file as long as its header and the lists say? */
+static void
+check_size(const struct plan_set *s, uint32_t member,
+	   const struct redset_member *lists)
+{
+	struct plan_member *m = &s->members[member];
+	struct error why = ERROR_INIT;
+	uint64_t body = 0;
+
+	if (redset_body_size(lists, s->chunk, member, &body, &why) < 0) {
+		/* A list that is lost (ERROR_LOST) is no flaw of this file. */
+		if (why.kind == ERROR_CORRUPT)
+			bad_member_text(m, "impossible sizes in its header");
+	} else if (m->file_size < m->body_start + body) {
+		bad_member_text(m, "truncated");
+	}
+}
+
+/* The body behind a damaged header is where it should be if the size is. */
+static void
+check_salvage(const struct plan_set *s, uint32_t member,
+	      const struct redset_member *lists)
+{
+	struct plan_member *m = &s->members[member];
+	uint64_t body = 0;
+
+	if (m->header == NULL ||
+	    redset_body_size(lists, s->chunk, member, &body, NULL) < 0 ||
+	    m->file_size != m->body_start + body)
+		m->state = RED_DAMAGED;
+}
+
+static int
+settle_member(struct plan_set *s, uint32_t member, const struct facts *f,
+	      struct arena *arena, struct error *err)
+{
+	struct plan_member *m = &s->members[member];
+
+	if (m->state == RED_PRESENT)
+		check_size(s, member, f->lists);
+	if (m->state == RED_PRESENT)
+		return 0;
+	if (make_images(s, member, f, arena, err) < 0)
+		return -1;
+	if (m->state == RED_HEADER_DAMAGED)
+		check_salvage(s, member, f->lists);
+	return 0;
+}
+
+int
+plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
+	      struct error *err)
+{
+	struct facts f;
+	int rc = -1;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->members[i].state == RED_UNCHECKED &&
+		    read_header(w, s, i, arena, err) < 0)
+			return -1;
+	agree(s);
+	inherit_lists(s);
+	if (facts_init(&f, s, err) < 0)
+		return -1;
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct plan_member *m = &s->members[i];
+
+		if (m->rank == PLAN_NONE && f.ranks != NULL)
+			m->rank = f.ranks[i];
+		if (plan_name_member(w, s, i, arena, err) < 0)
+			goto out;
+	}
+	for (uint32_t i = 0; i < s->n; i++)
+		if (settle_member(s, i, &f, arena, err) < 0)
+			goto out;
+	s->opened = true;
+	rc = 0;
+out:
+	facts_fini(&f);
+	return rc;
+}
+
+uint64_t
+plan_body_size(const struct plan_set *s, const struct plan_member *m)
+{
+	uint32_t at = (uint32_t)(m - s->members);
+	uint64_t size = 0;
+
+	switch (s->type) {
+	case REDSET_XOR:
+		return s->chunk;
+	case REDSET_RS:
+		return s->chunk * s->failures;
+	case REDSET_PARTNER:
+		for (uint32_t d = 1; d <= s->failures && d < s->n; d++)
+			size += s->members[(at + s->n - d) % s->n].list.bytes;
+		return size;
+	default:
+		return 0;
+	}
+}

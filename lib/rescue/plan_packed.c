@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan_packed.c - plans of packed datasets: where files and redundancy lie in
+ * containers, and which stretches of those are there (containers.md 1, 2).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "io.h"
+#include "map.h"
+#include "mem.h"
+#include "meta/kvtree.h"
+#include "meta/value.h"
+#include "path.h"
+#include "rescue/plan_packed_impl.h"
+#include "str.h"
+#include "transfer/stripe.h"
+
+#define MAP_MAX_SIZE ((uint64_t)256 << 20)
+
+void
+plan_packed_free(struct plan_packed *k)
+{
+	if (k == NULL)
+		return;
+	mem_free(k->data.have);
+	mem_free(k->data.segs);
+	mem_free(k->red.have);
+	mem_free(k->red.segs);
+	mem_free(k->marks);
+	kvtree_free(k->mark_tree);
+	map_free(k->by_path);
+	hidden_free(&k->hidden);
+	segmap_free(&k->map);
+	if (k->r2f.arena != NULL)
+		rank2file_free(&k->r2f);
+	mem_free(k);
+}
+
+/* --- Marks --- */
+
+static int
+by_place(const void *a, const void *b)
+{
+	const struct plan_mark *x = a, *y = b;
+	int c = strcmp(x->container, y->container);
+
+	if (c != 0)
+		return c;
+	return x->off < y->off ? -1 : x->off > y->off;
+}
+
+static int
+read_marks(struct plan_packed *k, struct error *err)
+{
+	const struct kvtree *file = NULL, *off = NULL;
+	size_t n = 0;
+
+	kvtree_foreach (file, kvtree_get(k->mark_tree, "FILE"))
+		n += kvtree_count(file);
+	k->marks = mem_calloc(n + 1, sizeof(*k->marks));
+	if (k->marks == NULL)
+		return error_no_memory(err);
+	kvtree_foreach (file, kvtree_get(k->mark_tree, "FILE")) {
+		kvtree_foreach (off, file) {
+			struct plan_mark *m = &k->marks[k->nmarks++];
+
+			m->container = kvtree_key(file);
+			if (!value_number(kvtree_key(off), INT64_MAX,
+					  &m->off) ||
+			    kvtree_u64(off, "LENGTH", INT64_MAX, &m->len, err) <
+				    0)
+				return error_set(err, ERROR_CORRUPT,
+						 "%s: not a mark of a rebuild",
+						 PLAN_MARK);
+		}
+	}
+	qsort(k->marks, k->nmarks, sizeof(*k->marks), by_place);
+	return 0;
+}
+
+static int
+load_marks(struct plan_packed *k, int meta_fd, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct buf raw = BUF_INIT;
+	int fd = path_open_beneath(meta_fd, PLAN_MARK, O_RDONLY | O_NONBLOCK, 0,
+				   &why);
+	int rc = -1;
+
+	if (fd < 0)
+		return why.kind == ERROR_ABSENT
+			       ? 0
+			       : error_set(err, why.kind, "%s", why.text);
+	if (io_read_fd(fd, PLAN_MARK, KVTREE_MAX_ENCODED, &raw, err) == 0)
+		k->mark_tree = kvtree_decode(raw.data, raw.len, NULL, err);
+	close(fd);
+	buf_free(&raw);
+	if (k->mark_tree != NULL)
+		rc = read_marks(k, err);
+	return rc < 0 ? error_wrap(err, "%s", PLAN_MARK) : 0;
+}
+
+/* Is any of these bytes marked?  Marks of one container do not overlap. */
+static bool
+is_marked(const struct plan_packed *k, const struct plan_seg *s)
+{
+	size_t lo = 0, hi = k->nmarks;
+	const struct plan_mark end = { s->path, s->off + s->len - 1, 0 };
+
+	/* The last mark that begins at or before the last byte. */
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (by_place(&k->marks[mid], &end) <= 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == 0 || strcmp(k->marks[lo - 1].container, s->path) != 0)
+		return false;
+	return k->marks[lo - 1].off + k->marks[lo - 1].len > s->off;
+}
+
+/* --- Views --- */
+
+static int
+make_view(const struct plan_packed *k, struct plan_view *v,
+	  const struct segmap *m, int meta_fd, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct stat st;
+
+	v->map = m;
+	v->have = mem_calloc(m->ncontainers + 1, sizeof(*v->have));
+	v->segs = mem_calloc(m->nsegs + 1, sizeof(*v->segs));
+	if (v->have == NULL || v->segs == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < m->ncontainers; i++) {
+		error_clear(&why);
+		if (path_stat_beneath(meta_fd, m->containers[i].name, &st,
+				      &why) == 0) {
+			if (S_ISREG(st.st_mode))
+				v->have[i] = (uint64_t)st.st_size;
+		} else if (why.kind != ERROR_ABSENT && why.errnum != ENOTDIR) {
+			return error_set(err, why.kind, "%s", why.text);
+		}
+	}
+	for (size_t i = 0; i < m->nsegs; i++) {
+		const struct segment *s = &m->segs[i];
+		struct plan_seg *to = &v->segs[i];
+
+		*to = (struct plan_seg){
+			.path = m->containers[s->container].name,
+			.off = s->off,
+			.len = s->len,
+		};
+		to->gone = s->off + s->len > v->have[s->container] ||
+			   (k->nmarks > 0 && is_marked(k, to));
+	}
+	return 0;
+}
+
+/* Containers are in a directory of their own: where there is none nothing is
+ * packed, and rank2file need not be read. */
+static bool
+has_containers(const struct place *pl)
+{
+	struct stat st;
+
+	return fstatat(pl->meta_fd, SEGMAP_DIR, &st, AT_SYMLINK_NOFOLLOW) ==
+		       0 &&
+	       S_ISDIR(st.st_mode);
+}
+
+static int
+load(struct planner *w, struct plan_packed *k, struct error *err)
+{
+	const struct place *pl = &w->p.places[0];
+	struct error why = ERROR_INIT;
+
+	if (rank2file_load(pl->meta_fd, "rank2file", &k->r2f, &why) < 0)
+		return why.kind == ERROR_ABSENT
+			       ? 1
+			       : error_set(err, why.kind, "%s", why.text);
+	if (!segmap_is_packed(&k->r2f))
+		return 1;
+	if (segmap_read(&k->map, &k->r2f, err) < 0 ||
+	    hidden_load(&k->hidden, pl->meta_fd, &k->r2f, &k->map, err) < 0 ||
+	    load_marks(k, pl->meta_fd, err) < 0 ||
+	    make_view(k, &k->data, &k->map, pl->meta_fd, err) < 0 ||
+	    make_view(k, &k->red, &k->hidden.red, pl->meta_fd, err) < 0)
+		return -1;
+	k->by_path = segmap_by_path(&k->map);
+	return k->by_path == NULL ? error_no_memory(err) : 0;
+}
+
+int
+plan_load_packed(struct planner *w, struct error *err)
+{
+	struct plan_packed *k = NULL;
+	int rc = 0;
+
+	if (!has_containers(&w->p.places[0]))
+		return 0;
+	k = mem_calloc(1, sizeof(*k));
+	if (k == NULL)
+		return error_no_memory(err);
+	rc = load(w, k, err);
+	if (rc == 0) {
+		w->p.packed = k;
+		return 0;
+	}
+	plan_packed_free(k);
+	return rc < 0 ? error_wrap(err, "%s", w->p.places[0].meta) : 0;
+}
+
+/* --- Names --- */
+
+/* Names that are there as files: what was restored as such is newer. */
+static struct map *
+names_there(const struct planner *w)
+{
+	struct map *m = map_new();
+
+	for (size_t i = 0; m != NULL && i < w->nmaps; i++)
+		if (map_put(m, w->maps[i].name, 0) < 0)
+			goto fail;
+	for (size_t i = 0; m != NULL && i < w->nreds; i++)
+		if (map_put(m, w->reds[i].name, 0) < 0)
+			goto fail;
+	return m;
+fail:
+	map_free(m);
+	return NULL;
+}
+
+int
+plan_scan_packed(struct planner *w, struct error *err)
+{
+	const struct hidden *h = NULL;
+	struct map *there = NULL;
+	int rc = 0;
+
+	if (w->p.packed == NULL)
+		return 0;
+	h = &w->p.packed->hidden;
+	there = names_there(w);
+	if (there == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < h->nfiles && rc == 0; i++)
+		if (map_get(there, h->files[i].name) == MAP_NONE)
+			rc = plan_scan_one(w, 0, h->files[i].name, &h->files[i],
+					   err);
+	map_free(there);
+	return rc;
+}
+
+bool
+plan_has_packed(const struct plan *p, const char *name)
+{
+	return p->packed != NULL && hidden_find(&p->packed->hidden, name);
+}
+
+const struct plan_seg *
+plan_hidden_segs(const struct plan *p, const struct hidden_file *f, size_t *n)
+{
+	const struct segmap_file *s = NULL;
+
+	*n = 0;
+	if (f == NULL || f->tree != NULL)
+		return NULL;
+	s = &p->packed->hidden.red.files[f->at];
+	*n = s->nsegs;
+	return p->packed->red.segs + s->first;
+}
+
+bool
+plan_segs_good(const struct plan_seg *segs, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (segs[i].gone)
+			return false;
+	return true;
+}
+
+uint64_t
+plan_segs_size(const struct plan_seg *segs, size_t n)
+{
+	uint64_t size = 0;
+
+	for (size_t i = 0; i < n; i++)
+		size += segs[i].len;
+	return size;
+}
+
+size_t
+plan_segs_parts(const struct plan_seg *segs, size_t n, int dirfd, uint64_t from,
+		uint64_t len, uint64_t start, size_t sum,
+		struct stripe_part *out)
+{
+	const uint64_t base = from;
+	uint64_t at = 0; /* of the segment, in the file */
+	size_t count = 0;
+
+	for (size_t i = 0; i < n && len > 0; i++) {
+		const struct plan_seg *s = &segs[i];
+		uint64_t skip = from > at ? from - at : 0, take = 0;
+
+		if (skip < s->len) {
+			take = s->len - skip < len ? s->len - skip : len;
+			out[count++] = (struct stripe_part){
+				.start = start,
+				.len = take,
+				.dirfd = dirfd,
+				.path = s->path,
+				.off = s->off + skip,
+				.sum = sum,
+				.sum_off = at + skip - base,
+			};
+			start += take;
+			len -= take;
+			from += take;
+		}
+		at += s->len;
+	}
+	return count;
+}
+
+int
+plan_segs_read(const struct plan *p, const struct plan_seg *segs, size_t n,
+	       uint64_t off, void *data, size_t len, struct error *err)
+{
+	struct stripe_part *parts = mem_calloc(n + 1, sizeof(*parts));
+	struct stripe_cache *cache = stripe_cache_new(1, false, NULL);
+	struct stripe s = { 0, parts };
+	int rc = -1;
+
+	if (parts == NULL || cache == NULL) {
+		error_no_memory(err);
+		goto out;
+	}
+	s.nparts = plan_segs_parts(segs, n, p->places[0].meta_fd, off, len, 0,
+				   STRIPE_NO_SUM, parts);
+	rc = stripe_read(&s, cache, 0, data, len, err);
+out:
+	stripe_cache_free(cache);
+	mem_free(parts);
+	return rc;
+}
+
+int
+plan_hidden_image(const struct plan *p, const struct hidden_file *f,
+		  struct buf *out, struct error *err)
+{
+	const struct plan_seg *segs = NULL;
+	uint64_t size = 0;
+	size_t n = 0;
+
+	buf_clear(out);
+	if (f->tree != NULL)
+		return kvtree_encode(f->tree, out, err);
+	segs = plan_hidden_segs(p, f, &n);
+	size = plan_segs_size(segs, n);
+	if (size > MAP_MAX_SIZE || !plan_segs_good(segs, n))
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: its container is not whole", f->name);
+	if (buf_reserve(out, (size_t)size) < 0)
+		return error_no_memory(err);
+	out->len = (size_t)size;
+	return plan_segs_read(p, segs, n, 0, out->data, (size_t)size, err);
+}
+
+/* --- Files --- */
+
+/* The place in the map of a file of a rank; several ranks have no file
+ * together. */
+static const struct segmap_file *
+find_file(const struct plan_packed *k, const struct plan_file *f)
+{
+	size_t at = map_get(k->by_path, f->path);
+
+	if (at == MAP_NONE || k->map.files[at].rank != f->rank)
+		return NULL;
+	return &k->map.files[at];
+}
+
+int
+plan_place_packed(struct planner *w, struct error *err)
+{
+	const struct plan_packed *k = w->p.packed;
+
+	(void)err;
+	if (k == NULL)
+		return 0;
+	for (size_t i = 0; i < w->p.nfiles; i++) {
+		struct plan_file *f = &w->p.files[i];
+		const struct segmap_file *s = find_file(k, f);
+
+		if (s == NULL || f->state == FILE_INCOMPLETE)
+			continue;
+		if (s->has_crc && !f->has_crc && s->size == f->attr.size) {
+			f->has_crc = true;
+			f->crc = s->crc;
+		}
+		f->packed = true;
+		f->segs = k->data.segs + s->first;
+		f->nsegs = s->nsegs;
+	}
+	return 0;
+}
+
+enum file_state
+plan_packed_state(struct plan_file *f)
+{
+	f->found_size = plan_segs_size(f->segs, f->nsegs);
+	if (f->found_size != f->attr.size)
+		return FILE_WRONG_SIZE;
+	return plan_segs_good(f->segs, f->nsegs) ? FILE_PRESENT : FILE_MISSING;
+}
+
+bool
+plan_packed_knows(const struct plan *p, const char *path, uint64_t size)
+{
+	size_t at = 0;
+
+	if (p->packed == NULL)
+		return false;
+	at = map_get(p->packed->by_path, path);
+	return at != MAP_NONE && p->packed->map.files[at].size == size;
+}
+
+size_t
+plan_file_parts(const struct plan *p, size_t file, uint64_t start, size_t sum,
+		struct stripe_part *out)
+{
+	const struct plan_file *f = &p->files[file];
+	const struct place *pl = &p->places[f->place];
+
+	if (f->attr.size == 0)
+		return 0;
+	if (f->nsegs > 0)
+		return plan_segs_parts(f->segs, f->nsegs, pl->meta_fd, 0,
+				       f->attr.size, start, sum, out);
+	out[0] = (struct stripe_part){
+		.start = start,
+		.len = f->attr.size,
+		.dirfd = pl->root_fd,
+		.path = f->path,
+		.sum = sum,
+	};
+	return 1;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan_packed_impl.h - what a plan knows of containers.  Private to
+ * plan_packed.c (reading) and plan_packed_write.c (a rebuild in place).
+ */
+#ifndef RESCUE_PLAN_PACKED_IMPL_H
+#define RESCUE_PLAN_PACKED_IMPL_H
+
+#include "container/hidden.h"
+#include "container/segmap.h"
+#include "meta/rank2file.h"
+#include "rescue/plan_impl.h"
+
+/* A stretch that a rebuild had not finished. */
+struct plan_mark {
+	const char *container;
+	uint64_t off, len;
+};
+
+/* One segment map, what there is of its containers, its segments as the rest
+ * of the plan sees them. */
+struct plan_view {
+	const struct segmap *map;
+	uint64_t *have; /* bytes, by container */
+	struct plan_seg *segs;
+};
+
+struct plan_packed {
+	struct rank2file r2f;
+	struct segmap map;
+	struct hidden hidden;
+	struct map *by_path;
+	struct plan_view data, red;
+	struct kvtree *mark_tree;
+	struct plan_mark *marks; /* by container, then offset */
+	size_t nmarks;
+};
+
+#endif /* RESCUE_PLAN_PACKED_IMPL_H */

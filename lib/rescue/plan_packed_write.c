@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan_packed_write.c - a rebuild inside containers.
+ *
+ * It writes in place: what it overwrites is missing or wrong as it is.  Which
+ * stretches are not to be trusted, a mark on disk says (PLAN_MARK), before the
+ * first byte is written and until all are on disk; so a hole, or half a file,
+ * is never taken for data after an interruption:
+ *
+ *   FILE -> container -> offset -> LENGTH
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "io.h"
+#include "meta/kvtree.h"
+#include "meta/value.h"
+#include "path.h"
+#include "rescue/plan_packed_impl.h"
+
+static int
+mark_seg(struct kvtree *list, const struct plan_seg *s, struct error *err)
+{
+	char key[VALUE_NUMBER];
+	struct kvtree *t = kvtree_put(list, s->path, err);
+
+	if (t != NULL)
+		t = kvtree_put(t, value_text(key, s->off), err);
+	return t == NULL ? -1 : kvtree_set_u64(t, "LENGTH", s->len, err);
+}
+
+static int
+mark_segs(struct kvtree *list, const struct plan_seg *segs, size_t n,
+	  struct error *err)
+{
+	for (size_t i = 0; i < n; i++)
+		if (mark_seg(list, &segs[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+/* All that is not there: no matter whether a file of the plan lies there. */
+static int
+mark_gone(struct kvtree *list, const struct plan_view *v, struct error *err)
+{
+	for (size_t i = 0; i < v->map->nsegs; i++)
+		if (v->segs[i].gone && mark_seg(list, &v->segs[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+/* Call fn for the segments of all that is rebuilt inside containers. */
+static int
+each_rebuilt(const struct plan *p,
+	     int (*fn)(void *arg, const struct plan_seg *segs, size_t n,
+		       struct error *err),
+	     void *arg, struct error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < p->nfiles && rc == 0; i++)
+		if (p->files[i].nsegs > 0 && p->files[i].fate == FATE_REBUILD)
+			rc = fn(arg, p->files[i].segs, p->files[i].nsegs, err);
+	for (size_t i = 0; i < p->nsets; i++) {
+		for (uint32_t k = 0; k < p->sets[i].n && rc == 0; k++) {
+			const struct plan_member *m = &p->sets[i].members[k];
+
+			if (m->nsegs > 0 && m->fate == FATE_REBUILD)
+				rc = fn(arg, m->segs, m->nsegs, err);
+		}
+	}
+	return rc;
+}
+
+struct marking {
+	struct kvtree *list;
+	size_t count;
+};
+
+static int
+mark_rebuilt(void *arg, const struct plan_seg *segs, size_t n,
+	     struct error *err)
+{
+	struct marking *m = arg;
+
+	m->count++;
+	return mark_segs(m->list, segs, n, err);
+}
+
+/* Containers as long as their files need. */
+static int
+lengthen(const struct plan *p, const struct plan_view *v, struct error *err)
+{
+	const struct segmap *m = v->map;
+
+	for (size_t i = 0; i < m->ncontainers; i++) {
+		const struct segmap_container *c = &m->containers[i];
+		uint64_t size =
+			c->has_size && c->size > c->used ? c->size : c->used;
+		int fd = -1, rc = 0;
+
+		if (v->have[i] >= size)
+			continue;
+		fd = path_open_beneath(p->places[0].meta_fd, c->name,
+				       O_WRONLY | O_CREAT | O_NOFOLLOW, 0666,
+				       err);
+		if (fd < 0)
+			return -1;
+		if (ftruncate(fd, (off_t)size) < 0)
+			rc = error_sys(err,
+				       "%s: cannot make %" PRIu64 " bytes long",
+				       c->name, size);
+		close(fd);
+		if (rc < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+plan_begin_packed(struct plan *p, bool *marked, struct error *err)
+{
+	struct plan_packed *k = p->packed;
+	const int dirfd = p->places[0].meta_fd;
+	struct marking m = { .count = 0 };
+	struct kvtree *t = NULL;
+	int rc = -1;
+
+	*marked = false;
+	if (k == NULL)
+		return 0;
+	t = kvtree_new(err);
+	if (t != NULL)
+		m.list = kvtree_put(t, "FILE", err);
+	if (m.list == NULL || mark_gone(m.list, &k->data, err) < 0 ||
+	    mark_gone(m.list, &k->red, err) < 0 ||
+	    each_rebuilt(p, mark_rebuilt, &m, err) < 0)
+		goto out;
+	rc = 0;
+	if (m.count == 0)
+		goto out;
+	rc = kvtree_write_file(t, dirfd, PLAN_MARK, err);
+	if (rc == 0 && mkdirat(dirfd, SEGMAP_DIR, 0777) < 0 && errno != EEXIST)
+		rc = error_sys(err, "%s: cannot make", SEGMAP_DIR);
+	if (rc == 0)
+		rc = lengthen(p, &k->data, err);
+	if (rc == 0)
+		rc = lengthen(p, &k->red, err);
+	*marked = rc == 0;
+out:
+	kvtree_free(t);
+	return rc;
+}
+
+static int
+sync_containers(const struct plan *p, const struct segmap *m, struct error *err)
+{
+	for (size_t i = 0; i < m->ncontainers; i++) {
+		const char *name = m->containers[i].name;
+		int fd = path_open_beneath(p->places[0].meta_fd, name, O_WRONLY,
+					   0, err);
+		int rc = fd < 0 ? -1 : io_fsync(fd, name, err);
+
+		if (fd >= 0)
+			close(fd);
+		if (rc < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+sync_names(const struct plan *p, struct error *err)
+{
+	int fd = path_open_beneath(p->places[0].meta_fd, SEGMAP_DIR,
+				   O_RDONLY | O_DIRECTORY, 0, err);
+	int rc = fd < 0 ? -1 : io_sync_dir(fd, SEGMAP_DIR, err);
+
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+/* They are there from now on. */
+static int
+found_again(void *arg, const struct plan_seg *segs, size_t n, struct error *err)
+{
+	struct plan_packed *k = arg;
+
+	(void)err;
+	for (size_t i = 0; i < n; i++) {
+		struct plan_view *v =
+			segs >= k->data.segs &&
+					segs < k->data.segs + k->map.nsegs
+				? &k->data
+				: &k->red;
+
+		v->segs[segs - v->segs + (ptrdiff_t)i].gone = false;
+	}
+	return 0;
+}
+
+int
+plan_end_packed(struct plan *p, struct error *err)
+{
+	struct plan_packed *k = p->packed;
+	const int dirfd = p->places[0].meta_fd;
+	struct kvtree *t = kvtree_new(err), *list = NULL;
+	int rc = -1;
+
+	if (t != NULL)
+		list = kvtree_put(t, "FILE", err);
+	if (list == NULL || sync_containers(p, &k->map, err) < 0 ||
+	    sync_containers(p, &k->hidden.red, err) < 0 ||
+	    sync_names(p, err) < 0 ||
+	    each_rebuilt(p, found_again, k, err) < 0 ||
+	    mark_gone(list, &k->data, err) < 0 ||
+	    mark_gone(list, &k->red, err) < 0)
+		goto out;
+	if (kvtree_count(list) > 0)
+		rc = kvtree_write_file(t, dirfd, PLAN_MARK, err);
+	else if (unlinkat(dirfd, PLAN_MARK, 0) < 0 && errno != ENOENT)
+		error_sys(err, "%s: cannot remove", PLAN_MARK);
+	else
+		rc = io_sync_dir(dirfd, p->places[0].meta, err);
+out:
+	kvtree_free(t);
+	return rc;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan_protect.c - redundancy for a dataset that has none.
+ *
+ * Nothing is special about it: sets are put into the plan of which every
+ * redundancy file is missing and all data are there, and the rebuild does the
+ * rest.  Set g of G has the ranks g, g + G, g + 2 G ...: what lies together in
+ * a container, or on a node, is not in one set.
+ */
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "arena.h"
+#include "encode/code.h"
+#include "error.h"
+#include "mem.h"
+#include "path.h"
+#include "rescue/plan_impl.h"
+#include "str.h"
+
+#define SET_SIZE_DEFAULT 8
+
+struct protection {
+	struct planner *w;
+	enum redset_type type;
+	uint32_t nsets, failures;
+};
+
+static uint32_t
+members_of(const struct protection *t, uint32_t set)
+{
+	uint32_t n = (uint32_t)t->w->p.nranks;
+
+	return n / t->nsets + (set < n % t->nsets);
+}
+
+/* All data there? */
+static int
+check_data(const struct plan *p, struct error *err)
+{
+	char shown[256];
+
+	for (int64_t i = 0; i < p->nranks; i++)
+		if (!p->ranks[i].map_known)
+			return error_set(err, ERROR_DAMAGED,
+					 "dataset %" PRId64
+					 ": the filemap of rank %" PRId64
+					 " is missing: build it first",
+					 p->id, i);
+	for (size_t i = 0; i < p->nfiles; i++)
+		if (p->files[i].state != FILE_PRESENT)
+			return error_set(err, ERROR_DAMAGED,
+					 "%s (rank %" PRIu32
+					 "): %s: only a whole dataset can be "
+					 "protected",
+					 str_printable(shown, sizeof(shown),
+						       p->files[i].path),
+					 p->files[i].rank,
+					 file_state_name(p->files[i].state));
+	return 0;
+}
+
+/* Sets that are there must be those that an interrupted run began. */
+static int
+check_sets(const struct protection *t, struct error *err)
+{
+	const struct plan *p = &t->w->p;
+
+	for (size_t i = 0; i < p->nsets; i++) {
+		const struct plan_set *s = &p->sets[i];
+		bool same = s->type == t->type && s->sets == t->nsets &&
+			    (s->n == 0 || s->n == members_of(t, s->number - 1));
+
+		for (uint32_t m = 0; m < s->n && same; m++)
+			same = s->members[m].rank == PLAN_NONE ||
+			       s->members[m].rank ==
+				       s->number - 1 + m * t->nsets;
+		if (!same)
+			return error_set(err, ERROR_USAGE,
+					 "dataset %" PRId64
+					 ": has redundancy already (%s)",
+					 p->id, redset_type_name(s->type));
+	}
+	return 0;
+}
+
+static void
+forget_sets(struct planner *w)
+{
+	for (size_t i = 0; i < w->p.nsets; i++)
+		if (w->p.sets[i].solved)
+			solution_free(&w->p.sets[i].solution);
+	w->p.nsets = 0;
+	for (int64_t i = 0; i < w->p.nranks; i++)
+		w->p.ranks[i].data_set = w->p.ranks[i].map_set = PLAN_NONE;
+}
+
+/* --- Lists --- */
+
+static int
+list_data(struct planner *w, struct plan_member *m, struct error *err)
+{
+	const struct plan_rank *r = &w->p.ranks[m->rank];
+	struct redset_member *l = &m->list;
+
+	l->nfiles = r->nfiles;
+	l->files = arena_alloc(w->p.arena, r->nfiles + 1, sizeof(*l->files));
+	m->files = arena_alloc(w->p.arena, r->nfiles + 1, sizeof(*m->files));
+	if (l->files == NULL || m->files == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < r->nfiles; i++) {
+		const struct plan_file *f = &w->p.files[r->first_file + i];
+
+		l->files[i] = (struct redset_file){ f->cache_path, f->attr };
+		l->bytes += f->attr.size;
+		m->files[i] = (uint32_t)(r->first_file + i);
+	}
+	return 0;
+}
+
+static int
+list_map(struct planner *w, struct plan_member *m, struct error *err)
+{
+	const struct plan_meta *map = &w->p.ranks[m->rank].map;
+	const struct place *pl = &w->p.places[map->place];
+	struct redset_file *f = arena_alloc(w->p.arena, 1, sizeof(*f));
+	struct stat st;
+
+	if (f == NULL)
+		return error_no_memory(err);
+	if (path_stat_beneath(pl->meta_fd, map->name, &st, err) < 0)
+		return -1;
+	attr_from_stat(&f->attr, &st);
+	f->path = arena_printf(w->p.arena, "%s/%s", pl->meta, map->name);
+	m->list.files = f;
+	m->list.nfiles = 1;
+	m->list.bytes = f->attr.size;
+	return f->path == NULL ? error_no_memory(err) : 0;
+}
+
+static int
+make_member(struct protection *t, struct plan_set *s, uint32_t member,
+	    struct error *err)
+{
+	struct planner *w = t->w;
+	struct plan_member *m = &s->members[member];
+
+	m->rank = s->number - 1 + member * t->nsets;
+	m->state = RED_MISSING;
+	m->list.known = true;
+	m->list.desc = (struct redset_desc){
+		.type = t->type,
+		.enabled = true,
+		.set = s->number - 1,
+		.sets = t->nsets,
+		.member = member,
+		.members = s->n,
+		.rank = m->rank,
+		.ranks = (uint32_t)w->p.nranks,
+		.failures = t->failures,
+	};
+	if ((s->map ? list_map(w, m, err) : list_data(w, m, err)) < 0)
+		return -1;
+	return plan_name_member(w, s, member, w->p.arena, err);
+}
+
+/* --- Sets --- */
+
+static int
+make_set(struct protection *t, uint32_t number, bool map, struct error *err)
+{
+	struct planner *w = t->w;
+	struct plan_set *s = plan_push_set(w, err);
+	struct code c = { .k = t->failures };
+	uint32_t *ranks = NULL;
+	uint64_t longest = 0;
+
+	if (s == NULL)
+		return -1;
+	s->map = map;
+	s->type = t->type;
+	s->number = number + 1;
+	s->sets = t->nsets;
+	s->failures = t->failures;
+	s->opened = true;
+	s->n = members_of(t, number);
+	s->members = arena_alloc(w->p.arena, s->n, sizeof(*s->members));
+	s->ranks = ranks = arena_alloc(w->p.arena, s->n, sizeof(*ranks));
+	if (s->members == NULL || ranks == NULL)
+		return error_no_memory(err);
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (make_member(t, s, i, err) < 0)
+			return -1;
+		ranks[i] = s->members[i].rank;
+		if (s->members[i].list.bytes > longest)
+			longest = s->members[i].list.bytes;
+	}
+	c.type = t->type == REDSET_RS ? CODE_RS : CODE_XOR;
+	c.n = s->n;
+	if (code_check(&c, err) < 0)
+		return -1;
+	s->chunk = code_chunk_size(&c, longest);
+	for (uint32_t i = 0; i < s->n; i++) {
+		plan_claim_rank(w, (uint32_t)(w->p.nsets - 1), i);
+		if (plan_make_header(s, i, w->p.arena, err) < 0)
+			return -1;
+	}
+	return plan_solve_set(w, s, w->p.arena, err);
+}
+
+int
+plan_protect(struct plan *p, enum redset_type type, uint32_t size,
+	     uint32_t failures, struct error *err)
+{
+	struct protection t = {
+		.w = (struct planner *)p,
+		.type = type,
+		.failures = type == REDSET_XOR ? 1 : failures,
+	};
+
+	size = size == 0 ? SET_SIZE_DEFAULT : size;
+	if (p->nranks <= 0)
+		return error_set(err, ERROR_USAGE,
+				 "dataset %" PRId64 ": has no ranks", p->id);
+	/* No set smaller than asked for, unless there are too few ranks. */
+	t.nsets = (uint32_t)p->nranks / size;
+	t.nsets = t.nsets == 0 ? 1 : t.nsets;
+	if (members_of(&t, t.nsets - 1) < 2 ||
+	    members_of(&t, t.nsets - 1) <= t.failures)
+		return error_set(err, ERROR_USAGE,
+				 "dataset %" PRId64 ": sets of %" PRIu32
+				 " ranks cannot survive %" PRIu32 " failures",
+				 p->id, members_of(&t, t.nsets - 1),
+				 t.failures);
+	if (check_data(p, err) < 0 || check_sets(&t, err) < 0)
+		return -1;
+	forget_sets(t.w);
+	for (int map = 1; map >= 0; map--)
+		for (uint32_t g = 0; g < t.nsets; g++)
+			if (make_set(&t, g, map, err) < 0)
+				return -1;
+	plan_finish(t.w);
+	return 0;
+}

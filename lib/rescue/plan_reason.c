@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan_reason.c - why a set is lost, in one clause.
+ */
+#include "arena.h"
+#include "rescue/plan_impl.h"
+
+const char *
+plan_or_brief(const char *text, const char *brief)
+{
+	return text != NULL ? text : brief;
+}
+
+const char *
+plan_explain(const struct plan_set *s, const struct solve_member *losses,
+	     const bool *any, struct arena *arena)
+{
+	static const char brief[] = "too many members are missing";
+	uint32_t ranks[PLAN_SET_MAX];
+	const char *names = NULL, *text = NULL;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		if ((any[i] || losses[i].body_lost) &&
+		    s->members[i].rank != PLAN_NONE)
+			ranks[n++] = s->members[i].rank;
+	names = plan_ranks_in(arena, ranks, n);
+	if (names == NULL)
+		return brief;
+	if (s->type == REDSET_SINGLE)
+		text = arena_printf(arena,
+				    "%s %s missing, and SINGLE keeps no "
+				    "redundancy",
+				    n == 1 ? "rank" : "ranks", names);
+	else if (s->type == REDSET_PARTNER)
+		text = arena_printf(
+			arena,
+			"ranks %s are missing: both a rank and %s of its data",
+			names, s->failures == 1 ? "the copy" : "every copy");
+	else
+		text = arena_printf(
+			arena, "ranks %s are missing, the scheme survives %u",
+			names, s->failures);
+	return plan_or_brief(text, brief);
+}
+
+const char *
+plan_unknown_lists(const struct plan_set *s, const bool *any,
+		   struct arena *arena)
+{
+	uint32_t ranks[PLAN_SET_MAX], all[PLAN_SET_MAX];
+	const char *names = NULL, *all_names = NULL, *text = NULL;
+	size_t n = 0, nall = 0, nameless = 0;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct plan_member *m = &s->members[i];
+		bool unknown =
+			!m->list.known && (any[i] || s->type != REDSET_SINGLE);
+
+		if (unknown && m->rank == PLAN_NONE)
+			nameless++;
+		else if (unknown)
+			ranks[n++] = m->rank;
+		if ((unknown || any[i]) && m->rank != PLAN_NONE)
+			all[nall++] = m->rank;
+	}
+	if (n + nameless == 0)
+		return NULL;
+	names = plan_ranks_in(arena, ranks, n);
+	all_names = plan_ranks_in(arena, all, nall);
+	if (names == NULL || all_names == NULL)
+		text = NULL;
+	else if (nameless > 0)
+		text = arena_printf(arena,
+				    "%s%s%s%zu of its %u members are missing, "
+				    "and with them what tells their files",
+				    nall > 0 ? "ranks " : "", all_names,
+				    nall > 0 ? " and another " : "", nameless,
+				    s->n);
+	else if (n == nall)
+		text = arena_printf(arena,
+				    "%s %s and the neighbours that know their "
+				    "files are missing",
+				    n == 1 ? "rank" : "ranks", names);
+	else
+		text = arena_printf(arena,
+				    "ranks %s are missing, and with them what "
+				    "tells the files of %s %s",
+				    all_names, n == 1 ? "rank" : "ranks",
+				    names);
+	return plan_or_brief(text, "lists of files are lost");
+}

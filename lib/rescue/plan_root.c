@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan_root.c - from the absolute paths in metadata to paths below the root
+ * that the dataset has now.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "map.h"
+#include "mem.h"
+#include "par.h"
+#include "path.h"
+#include "rescue/plan_impl.h"
+#include "rescue/recorded.h"
+
+/* Files a worker takes at a time. */
+#define STAT_BATCH 64
+
+/* --- The recorded root --- */
+
+/* All files on the prefix. */
+static int
+show_files(const struct planner *w, struct recorded *r, struct error *err)
+{
+	for (int64_t i = 0; i < w->p.nranks; i++) {
+		const struct filemap *m = &w->filemaps[i];
+
+		for (size_t j = 0; w->p.ranks[i].map_known && j < m->nfiles;
+		     j++)
+			if (m->files[j].dir != NULL &&
+			    m->files[j].name != NULL &&
+			    recorded_show(r, &m->files[j], err) < 0)
+				return -1;
+	}
+	return 0;
+}
+
+/* Does failing so say that the file is not there?  What is short, or broken,
+ * must not be taken for a wrong guess. */
+static bool
+is_answer(const struct error *why)
+{
+	return plan_blames_file(why) || why->errnum == EACCES ||
+	       why->errnum == ENAMETOOLONG;
+}
+
+struct looking {
+	const struct planner *w;
+	bool unsafe; /* a link leads out of the prefix on some path */
+};
+
+static int
+is_present(void *arg, const char *rel, const struct filemap_file *f,
+	   struct error *err)
+{
+	struct looking *l = arg;
+	const struct planner *w = l->w;
+	struct error why = ERROR_INIT;
+	struct stat st;
+
+	if (f->attr.has_size && plan_packed_knows(&w->p, rel, f->attr.size))
+		return 1;
+	if (path_stat_beneath(w->p.places[0].root_fd, rel, &st, &why) < 0) {
+		if (!is_answer(&why))
+			return error_set(err, why.kind, "%s", why.text);
+		l->unsafe = l->unsafe || why.kind == ERROR_UNSAFE;
+		return 0;
+	}
+	return S_ISREG(st.st_mode) &&
+	       (!f->attr.has_size || (uint64_t)st.st_size == f->attr.size);
+}
+
+static int
+cannot_tell(const struct planner *w, const struct recorded *r, const char *how,
+	    struct error *err)
+{
+	return error_set(err, ERROR_USAGE,
+			 "%s: the metadata name files below %s; %s: say what "
+			 "the prefix was called then with --moved-from",
+			 w->p.places[0].root,
+			 r->common.len > 0 ? r->common.data : "/", how);
+}
+
+static int
+set_root(struct planner *w, const char *root, struct error *err)
+{
+	w->p.recorded_root = arena_strdup(w->p.arena, root);
+	return w->p.recorded_root == NULL ? error_no_memory(err) : 0;
+}
+
+static int
+infer_root(struct planner *w, const struct recorded *r, struct error *err)
+{
+	struct looking l = { .w = w };
+	struct buf root = BUF_INIT;
+	size_t hits = 0;
+	bool tie = false;
+	int rc = recorded_infer(r, is_present, &l, &root, &hits, &tie, err);
+
+	if (rc == 0 && hits == 0 && l.unsafe)
+		rc = error_set(err, ERROR_UNSAFE,
+			       "%s: the files below %s cannot be reached: a "
+			       "symbolic link on the way leads out of the "
+			       "prefix",
+			       w->p.places[0].root, r->common.data);
+	else if (rc == 0 && hits == 0)
+		rc = cannot_tell(w, r, "none of them is here", err);
+	else if (rc == 0 && tie)
+		rc = cannot_tell(w, r, "they fit here in several ways", err);
+	if (rc == 0)
+		rc = set_root(w, root.data, err);
+	w->p.moved = rc == 0;
+	buf_free(&root);
+	return rc;
+}
+
+/* Is everything recorded below where the prefix is now, as the system spells
+ * it or as the caller does? */
+static int
+is_here(struct planner *w, const struct recorded *r, bool *here,
+	struct error *err)
+{
+	const char *root = w->p.places[0].root;
+	struct buf name = BUF_INIT;
+	int rc = -1;
+
+	if (path_real(root, &name, err) < 0)
+		goto out;
+	if (path_below(r->common.data, name.data) == NULL &&
+	    path_normal(root, &name, err) < 0)
+		goto out;
+	*here = name.data[0] == '/' &&
+		path_below(r->common.data, name.data) != NULL;
+	rc = *here ? set_root(w, name.data, err) : 0;
+out:
+	buf_free(&name);
+	return rc;
+}
+
+static int
+given_root(struct planner *w, const char *from, struct error *err)
+{
+	struct buf norm = BUF_INIT;
+	int rc = -1;
+
+	if (path_normal(from, &norm, err) == 0)
+		rc = set_root(w, norm.data, err);
+	w->p.moved = true;
+	buf_free(&norm);
+	return rc;
+}
+
+static int
+find_root(struct planner *w, struct error *err)
+{
+	struct recorded r = { .seen = 0 };
+	const char *recorded = NULL;
+	bool here = false;
+	int rc = -1;
+
+	if (w->o->moved_from != NULL)
+		return given_root(w, w->o->moved_from, err);
+	if (show_files(w, &r, err) < 0)
+		goto out;
+	if (r.seen == 0) {
+		rc = 0; /* no file, no question */
+		goto out;
+	}
+	if (is_here(w, &r, &here, err) < 0)
+		goto out;
+	for (int64_t i = 0; !here && recorded == NULL && i < w->p.nranks; i++)
+		if (w->p.ranks[i].map_known)
+			recorded = w->filemaps[i].prefix;
+	if (here)
+		rc = 0;
+	else if (recorded != NULL && path_below(r.common.data, recorded))
+		rc = given_root(w, recorded, err);
+	else
+		rc = infer_root(w, &r, err);
+out:
+	recorded_free(&r);
+	return rc;
+}
+
+/* --- Files --- */
+
+size_t
+plan_add_file(struct planner *w, const struct plan_file *f, struct error *err)
+{
+	if (w->p.nfiles == w->files_cap) {
+		size_t cap = w->files_cap ? w->files_cap * 2 : 256;
+		void *p = mem_realloc(w->p.files, cap, sizeof(*w->p.files));
+
+		if (p == NULL || w->p.nfiles >= PLAN_NONE / 2) {
+			error_no_memory(err);
+			return SIZE_MAX;
+		}
+		w->p.files = p;
+		w->files_cap = cap;
+	}
+	w->p.files[w->p.nfiles] = *f;
+	return w->p.nfiles++;
+}
+
+/* What map_rank() keeps from file to file: most share a directory. */
+struct mapper {
+	struct buf dir;	 /* PATH of the last file, as recorded */
+	struct buf norm; /* the same, normal form */
+	const char *rel; /* the part below the root: in `norm` */
+};
+
+static int
+outside(const struct planner *w, const struct filemap_file *f, int64_t rank,
+	struct error *err)
+{
+	return error_set(err, ERROR_UNSAFE,
+			 "filemap_%lld: %s/%s lies outside the prefix %s",
+			 (long long)rank, f->dir, f->name, w->p.recorded_root);
+}
+
+static int
+change_dir(const struct planner *w, struct mapper *m,
+	   const struct filemap_file *f, int64_t rank, struct error *err)
+{
+	size_t len = strlen(f->dir);
+
+	if (m->dir.data != NULL && m->dir.len == len &&
+	    memcmp(m->dir.data, f->dir, len) == 0)
+		return 0;
+	m->rel = NULL;
+	buf_clear(&m->dir);
+	if (buf_add(&m->dir, f->dir, len) < 0)
+		return error_no_memory(err);
+	if (path_normal(f->dir, &m->norm, err) < 0)
+		return -1;
+	/* find_root() has found one, for this file among others. */
+	m->rel = path_below(m->norm.data, w->p.recorded_root);
+	if (m->rel != NULL && m->rel[0] != '\0' && !path_is_clean(m->rel))
+		m->rel = NULL;
+	if (m->rel != NULL)
+		return 0;
+	buf_free(&m->dir); /* not to be taken for a good one */
+	return outside(w, f, rank, err);
+}
+
+/* PATH and NAME as a path below the prefix. */
+static const char *
+prefix_path(struct planner *w, struct mapper *m, const struct filemap_file *f,
+	    int64_t rank, struct error *err)
+{
+	size_t dir = 0, name = 0;
+	char *rel = NULL;
+
+	if (f->dir == NULL || f->name == NULL) {
+		error_set(err, ERROR_CORRUPT,
+			  "filemap_%lld: %s has no PATH or NAME",
+			  (long long)rank, f->cache_path);
+		return NULL;
+	}
+	if (change_dir(w, m, f, rank, err) < 0)
+		return NULL;
+	dir = strlen(m->rel);
+	name = strlen(f->name);
+	rel = arena_alloc(w->p.arena, dir + name + 2, 1);
+	if (rel == NULL) {
+		error_no_memory(err);
+		return NULL;
+	}
+	memcpy(rel, m->rel, dir);
+	if (dir > 0)
+		rel[dir++] = '/';
+	memcpy(rel + dir, f->name, name + 1);
+	if (dir + name >= PATH_MAX || !path_is_clean(rel + dir)) {
+		outside(w, f, rank, err);
+		return NULL;
+	}
+	if (path_below(rel, ".scr") != NULL) {
+		error_set(err, ERROR_UNSAFE,
+			  "filemap_%lld: %s: no file of a job lies among the "
+			  "metadata",
+			  (long long)rank, rel);
+		return NULL;
+	}
+	return rel;
+}
+
+/* A file of a cache lies in the dataset directory itself, by its base name
+ * (formats.md 2); one with the prefix's directory was never there (bypass). */
+static const char *
+cache_path(struct planner *w, const struct filemap_file *f, int64_t rank,
+	   enum file_state *state, struct error *err)
+{
+	const char *base = path_base(f->cache_path);
+	size_t dir = (size_t)(base - f->cache_path);
+
+	if (!path_is_clean(base) || base == f->cache_path) {
+		error_set(err, ERROR_UNSAFE,
+			  "filemap_%lld: %s is no path of a file in a cache",
+			  (long long)rank, f->cache_path);
+		return NULL;
+	}
+	if (f->dir != NULL && dir == strlen(f->dir) + 1 &&
+	    memcmp(f->dir, f->cache_path, dir - 1) == 0)
+		*state = FILE_ELSEWHERE;
+	base = arena_strdup(w->p.arena, base);
+	if (base == NULL)
+		error_no_memory(err);
+	return base;
+}
+
+static int
+map_rank(struct planner *w, int64_t rank, struct mapper *mapper,
+	 struct error *err)
+{
+	struct plan_rank *r = &w->p.ranks[rank];
+	const struct filemap *m = &w->filemaps[rank];
+	bool cache = w->p.places[r->map.place].cache;
+
+	r->first_file = w->p.nfiles;
+	r->nfiles = m->nfiles;
+	for (size_t i = 0; i < m->nfiles; i++) {
+		const struct filemap_file *f = &m->files[i];
+		struct plan_file pf = {
+			.rank = (uint32_t)rank,
+			.place = r->map.place,
+			.cache_path = f->cache_path,
+			.attr = f->attr,
+			.has_crc = f->has_crc,
+			.crc = f->crc,
+			.state = f->complete ? FILE_MISSING : FILE_INCOMPLETE,
+		};
+
+		if (!f->attr.has_size)
+			return error_set(err, ERROR_CORRUPT,
+					 "filemap_%lld: %s has no SIZE",
+					 (long long)rank, f->cache_path);
+		pf.path = cache ? cache_path(w, f, rank, &pf.state, err)
+				: prefix_path(w, mapper, f, rank, err);
+		if (pf.path == NULL || plan_add_file(w, &pf, err) == SIZE_MAX)
+			return -1;
+	}
+	return 0;
+}
+
+int
+plan_map_files(struct planner *w, struct error *err)
+{
+	struct mapper m = { .dir = BUF_INIT, .norm = BUF_INIT };
+	int rc = 0;
+
+	if (!w->p.places[0].cache)
+		rc = find_root(w, err);
+	for (int64_t r = 0; r < w->p.nranks && rc == 0; r++)
+		if (w->p.ranks[r].map_known)
+			rc = map_rank(w, r, &m, err);
+	buf_free(&m.norm);
+	buf_free(&m.dir);
+	return rc;
+}
+
+const char *
+plan_bare_path(struct planner *w, const char *path, struct error *err)
+{
+	struct buf norm = BUF_INIT, root = BUF_INIT;
+	const char *rel = NULL, *from = w->o->moved_from;
+
+	if (path_normal(path, &norm, err) < 0)
+		goto out;
+	if (from == NULL) {
+		if (path_real(w->p.places[0].root, &root, err) < 0)
+			goto out;
+	} else if (path_normal(from, &root, err) < 0) {
+		goto out;
+	}
+	rel = path_below(norm.data, root.data);
+	if (rel == NULL || !path_is_clean(rel)) {
+		error_set(err, ERROR_UNSAFE,
+			  "%s lies outside %s: say what that directory was "
+			  "called then with --moved-from",
+			  norm.data, root.data);
+		rel = NULL;
+		goto out;
+	}
+	rel = arena_strdup(w->p.arena, rel);
+	if (rel == NULL)
+		error_no_memory(err);
+out:
+	buf_free(&root);
+	buf_free(&norm);
+	return rel;
+}
+
+/* --- What is on disk --- */
+
+struct stat_job {
+	struct planner *w;
+	size_t first;
+	struct pathcache **caches; /* worker * nplaces + place */
+};
+
+static int
+stat_file(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct stat_job *job = arg;
+	struct planner *w = job->w;
+	struct plan_file *f = &w->p.files[job->first + i];
+	struct error local = ERROR_INIT;
+	struct stat st;
+
+	if (f->state != FILE_MISSING)
+		return 0;
+	if (f->nsegs > 0) {
+		f->state = plan_packed_state(f);
+		return 0;
+	}
+	if (pathcache_stat(job->caches[worker * w->p.nplaces + f->place],
+			   f->path, &st, &local) < 0) {
+		if (local.kind == ERROR_ABSENT) {
+			/* No file, no segment: empty (containers.md 1). */
+			if (f->packed && f->attr.size == 0)
+				f->state = FILE_PRESENT;
+			return 0;
+		}
+		if (local.kind == ERROR_SYSTEM && local.errnum == ENOTDIR)
+			return 0;
+		return error_set(err, local.kind, "%s", local.text);
+	}
+	f->found_size = (uint64_t)st.st_size;
+	if (!S_ISREG(st.st_mode))
+		f->state = FILE_WRONG_TYPE;
+	else if (f->found_size != f->attr.size)
+		f->state = FILE_WRONG_SIZE;
+	else
+		f->state = FILE_PRESENT;
+	return 0;
+}
+
+int
+plan_stat_files(struct planner *w, size_t first, struct error *err)
+{
+	struct stat_job job = { .w = w, .first = first };
+	size_t n = (size_t)w->nworkers * w->p.nplaces;
+	int rc = -1;
+
+	job.caches = mem_calloc(n, sizeof(*job.caches));
+	if (job.caches == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < n; i++) {
+		job.caches[i] =
+			pathcache_new(w->p.places[i % w->p.nplaces].root_fd);
+		if (job.caches[i] == NULL) {
+			error_no_memory(err);
+			goto out;
+		}
+	}
+	rc = par_for(w->par, w->p.nfiles - first, STAT_BATCH, stat_file, &job,
+		     err);
+out:
+	for (size_t i = 0; i < n; i++)
+		pathcache_free(job.caches[i]);
+	mem_free(job.caches);
+	return rc;
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan_scan.c - which metadata files are there, and what the filemaps say.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/kvtree.h"
+#include "par.h"
+#include "path.h"
+#include "rescue/plan_impl.h"
+
+/* Filemaps handed to a worker at a time. */
+#define MAP_BATCH 16
+
+/* No filemap of one rank is larger. */
+#define MAP_MAX_SIZE ((size_t)256 << 20)
+
+/* --- Names --- */
+
+static int
+add_map(struct planner *w, int64_t rank, uint32_t place, const char *name,
+	const struct hidden_file *hidden, struct error *err)
+{
+	if (w->nmaps == w->maps_cap) {
+		size_t cap = w->maps_cap ? w->maps_cap * 2 : 64;
+		void *m = mem_realloc(w->maps, cap, sizeof(*w->maps));
+
+		if (m == NULL)
+			return error_no_memory(err);
+		w->maps = m;
+		w->maps_cap = cap;
+	}
+	name = arena_strdup(w->p.arena, name);
+	if (name == NULL)
+		return error_no_memory(err);
+	w->maps[w->nmaps++] = (struct map_entry){ rank, place, name, hidden };
+	return 0;
+}
+
+static int
+add_red(struct planner *w, const struct red_entry *e, struct error *err)
+{
+	if (w->nreds == w->reds_cap) {
+		size_t cap = w->reds_cap ? w->reds_cap * 2 : 64;
+		void *m = mem_realloc(w->reds, cap, sizeof(*w->reds));
+
+		if (m == NULL)
+			return error_no_memory(err);
+		w->reds = m;
+		w->reds_cap = cap;
+	}
+	w->reds[w->nreds] = *e;
+	w->reds[w->nreds].name = arena_strdup(w->p.arena, e->name);
+	if (w->reds[w->nreds].name == NULL)
+		return error_no_memory(err);
+	w->nreds++;
+	return 0;
+}
+
+bool
+plan_blames_file(const struct error *e)
+{
+	switch (e->kind) {
+	case ERROR_NOMEM:
+		return false;
+	case ERROR_SYSTEM:
+		break;
+	default:
+		return true;
+	}
+	switch (e->errnum) {
+	case EIO: /* a bad medium ... */
+	case EBADMSG:
+	case EUCLEAN:
+	case ENXIO: /* ... or no regular file */
+	case ENODEV:
+	case ENOTDIR:
+	case EISDIR:
+		return true;
+	default:
+		return false;
+	}
+}
+
+int
+plan_scan_one(struct planner *w, uint32_t place, const char *name,
+	      const struct hidden_file *hidden, struct error *err)
+{
+	struct red_entry e = { .place = place, .name = name, .hidden = hidden };
+	int64_t rank = filemap_name_rank(name);
+
+	if (rank >= 0)
+		return add_map(w, rank, place, name, hidden, err);
+	if (redset_name_parse(name, &e.n, NULL) && !e.n.descriptor)
+		return add_red(w, &e, err);
+	return 0;
+}
+
+int
+plan_scan_dir(struct planner *w, uint32_t place, struct error *err)
+{
+	const struct place *pl = &w->p.places[place];
+	struct dirent *de = NULL;
+	DIR *dir = NULL;
+	int fd = openat(pl->meta_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int rc = 0;
+
+	if (fd < 0)
+		return error_sys(err, "%s: cannot open", pl->meta);
+	dir = fdopendir(fd);
+	if (dir == NULL) {
+		error_sys(err, "%s: cannot read", pl->meta);
+		close(fd);
+		return -1;
+	}
+	errno = 0;
+	while (rc == 0 && (de = readdir(dir)) != NULL) {
+		rc = plan_scan_one(w, place, de->d_name, NULL, err);
+		errno = 0;
+	}
+	if (rc == 0 && errno != 0)
+		rc = error_sys(err, "%s: cannot read", pl->meta);
+	closedir(dir);
+	return rc;
+}
+
+int
+plan_scan_name(struct planner *w, const char *name, bool map, struct error *err)
+{
+	struct red_entry e = { .place = 0, .name = name };
+	struct error local = ERROR_INIT;
+	struct stat st;
+	size_t stem = 0;
+
+	if (!path_is_clean(name))
+		return error_set(err, ERROR_UNSAFE,
+				 "%s: not a plain path below the directory",
+				 name);
+	if (!redset_name_parse(path_base(name), &e.n, &stem))
+		return error_set(err, ERROR_USAGE,
+				 "%s: not the name of a redundancy file", name);
+	if (e.n.descriptor)
+		return 0;
+	e.n.map = map;
+	if (w->stem == NULL)
+		w->stem = arena_strndup(w->p.arena, path_base(name), stem);
+	if (w->stem == NULL)
+		return error_no_memory(err);
+	if (path_stat_beneath(w->p.places[0].meta_fd, name, &st, &local) < 0) {
+		if (local.kind != ERROR_ABSENT)
+			return error_set(err, local.kind, "%s", local.text);
+		e.absent = true; /* one to be rebuilt */
+	}
+	return add_red(w, &e, err);
+}
+
+/* --- Ranks --- */
+
+int
+plan_need_ranks(struct planner *w, int64_t n, struct error *err)
+{
+	size_t have = w->ranks_cap, cap = have ? have : 64;
+
+	if (n > PLAN_RANKS_MAX)
+		return error_set(err, ERROR_CORRUPT,
+				 "rank %lld is beyond any job",
+				 (long long)n - 1);
+	while (cap < (size_t)n)
+		cap *= 2;
+	if (cap > have) {
+		void *r = mem_realloc(w->p.ranks, cap, sizeof(*w->p.ranks));
+		void *f = NULL;
+
+		if (r == NULL)
+			return error_no_memory(err);
+		w->p.ranks = r;
+		f = mem_realloc(w->filemaps, cap, sizeof(*w->filemaps));
+		if (f == NULL)
+			return error_no_memory(err);
+		w->filemaps = f;
+		memset(w->p.ranks + have, 0,
+		       (cap - have) * sizeof(*w->p.ranks));
+		memset(w->filemaps + have, 0,
+		       (cap - have) * sizeof(*w->filemaps));
+		for (size_t i = have; i < cap; i++) {
+			w->p.ranks[i].data_set = PLAN_NONE;
+			w->p.ranks[i].map_set = PLAN_NONE;
+			w->p.ranks[i].map.why = "missing";
+			w->filemaps[i].ranks = -1;
+		}
+		w->ranks_cap = cap;
+	}
+	if (n > w->p.nranks)
+		w->p.nranks = n;
+	return 0;
+}
+
+/* --- Filemaps --- */
+
+struct map_reader {
+	struct kvtree *tree;
+	struct buf raw;
+};
+
+struct map_job {
+	struct planner *w;
+	struct map_reader *readers;
+};
+
+static int
+parse_map(struct kvtree *tree, struct arena *arena, struct filemap *out,
+	  const char **why, struct error *err)
+{
+	struct error local = ERROR_INIT;
+
+	if (filemap_read(tree, arena, out, &local) == 0)
+		return 0;
+	if (local.kind == ERROR_NOMEM)
+		return error_set(err, ERROR_NOMEM, "%s", local.text);
+	*why = arena_strdup(arena, local.text);
+	return *why == NULL ? error_no_memory(err) : 0;
+}
+
+/* The name came from the directory itself and has no slash, so only a link
+ * could lead out of it: the costly call is needed for that alone. */
+static int
+open_map(const struct place *pl, const char *name, struct error *err)
+{
+	int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;
+	int fd = openat(pl->meta_fd, name, flags | O_NOFOLLOW);
+
+	if (fd >= 0)
+		return fd;
+	if (errno == ELOOP)
+		return path_open_beneath(pl->meta_fd, name, flags, 0, err);
+	return error_sys(err, "%s: cannot open", name);
+}
+
+/* A packed filemap: it stays in memory, for the sets over filemaps. */
+static int
+read_hidden(const struct map_job *job, const struct map_entry *e,
+	    struct map_reader *rd, struct arena *arena, struct plan_meta *m,
+	    struct error *why)
+{
+	void *image = NULL;
+
+	if (plan_hidden_image(&job->w->p, e->hidden, &rd->raw, why) < 0)
+		return -1;
+	image = arena_alloc(arena, rd->raw.len + 1, 1);
+	if (image == NULL)
+		return error_no_memory(why);
+	memcpy(image, rd->raw.data, rd->raw.len);
+	m->image = image;
+	m->image_size = rd->raw.len;
+	return 0;
+}
+
+/* One filemap; a bad one is not an error but a filemap that is missing. */
+static int
+read_map(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct map_job *job = arg;
+	struct planner *w = job->w;
+	struct map_reader *rd = &job->readers[worker];
+	const struct map_entry *e = &w->maps[i];
+	struct plan_rank *r = &w->p.ranks[e->rank];
+	struct error local = ERROR_INIT;
+	const char *why = NULL;
+	int fd = -1, rc = -1;
+
+	if (r->map.name != e->name)
+		return 0; /* a second one of the same rank */
+	if (e->hidden != NULL)
+		rc = read_hidden(job, e, rd, w->arenas[worker], &r->map,
+				 &local);
+	else
+		fd = open_map(&w->p.places[e->place], e->name, &local);
+	if (fd >= 0)
+		rc = io_read_fd(fd, e->name, MAP_MAX_SIZE, &rd->raw, &local);
+	if (rc == 0)
+		rc = kvtree_decode_into(rd->tree, rd->raw.data, rd->raw.len,
+					NULL, &local);
+	if (fd >= 0)
+		close(fd);
+	if (rc == 0) {
+		rc = parse_map(rd->tree, w->arenas[worker],
+			       &w->filemaps[e->rank], &why, err);
+		if (rc < 0)
+			return -1;
+	} else if (!plan_blames_file(&local)) {
+		return error_set(err, local.kind, "%s", local.text);
+	} else {
+		why = arena_strdup(w->arenas[worker], local.text);
+		if (why == NULL)
+			return error_no_memory(err);
+	}
+	r->map.why = why;
+	r->map_known = why == NULL;
+	return 0;
+}
+
+int
+plan_take_map(struct planner *w, uint32_t rank, const void *image, size_t size,
+	      const char **why, struct error *err)
+{
+	struct error local = ERROR_INIT;
+	struct kvtree *tree = kvtree_decode(image, size, NULL, &local);
+	int rc = 0;
+
+	*why = NULL;
+	if (tree == NULL) {
+		*why = arena_strdup(w->p.arena, local.text);
+		return *why == NULL || local.kind == ERROR_NOMEM
+			       ? error_no_memory(err)
+			       : 0;
+	}
+	rc = parse_map(tree, w->p.arena, &w->filemaps[rank], why, err);
+	kvtree_free(tree);
+	return rc;
+}
+
+/* RANKS of all filemaps must be the same; it is the size of the job. */
+static int
+agree_on_ranks(struct planner *w, struct error *err)
+{
+	int64_t said = -1, by = 0;
+
+	for (size_t i = 0; i < w->nmaps; i++) {
+		int64_t rank = w->maps[i].rank;
+		int64_t ranks = w->filemaps[rank].ranks;
+
+		if (!w->p.ranks[rank].map_known || ranks < 0)
+			continue;
+		if (said >= 0 && ranks != said)
+			return error_set(
+				err, ERROR_CORRUPT,
+				"filemap_%lld says the job had %lld ranks, "
+				"filemap_%lld says %lld: files of two runs are "
+				"mixed here",
+				(long long)by, (long long)said, (long long)rank,
+				(long long)ranks);
+		said = ranks;
+		by = rank;
+	}
+	if (said >= 0 && said < w->p.nranks)
+		return error_set(err, ERROR_CORRUPT,
+				 "there is a filemap_%lld, but the job had "
+				 "%lld ranks",
+				 (long long)w->p.nranks - 1, (long long)said);
+	return said < 0 ? 0 : plan_need_ranks(w, said, err);
+}
+
+int
+plan_scan_maps(struct planner *w, struct error *err)
+{
+	struct map_job job = { .w = w };
+	int rc = -1;
+
+	for (size_t i = 0; i < w->nmaps; i++) {
+		const struct map_entry *e = &w->maps[i];
+		struct plan_meta *m = NULL;
+
+		if (plan_need_ranks(w, e->rank + 1, err) < 0)
+			return -1;
+		m = &w->p.ranks[e->rank].map;
+		if (m->name != NULL)
+			continue;
+		m->name = e->name;
+		m->place = e->place;
+	}
+	job.readers = mem_calloc(w->nworkers, sizeof(*job.readers));
+	if (job.readers == NULL)
+		return error_no_memory(err);
+	for (unsigned i = 0; i < w->nworkers; i++) {
+		job.readers[i].tree = kvtree_new(err);
+		if (job.readers[i].tree == NULL)
+			goto out;
+	}
+	if (par_for(w->par, w->nmaps, MAP_BATCH, read_map, &job, err) < 0)
+		goto out;
+	rc = agree_on_ranks(w, err);
+out:
+	for (unsigned i = 0; i < w->nworkers; i++) {
+		kvtree_free(job.readers[i].tree);
+		buf_free(&job.readers[i].raw);
+	}
+	mem_free(job.readers);
+	return rc;
+}

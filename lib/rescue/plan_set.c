@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan_set.c - redundancy sets: from the names of their files to what each
+ * member has, and which of it can be computed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "error.h"
+#include "mem.h"
+#include "rescue/plan_impl.h"
+
+/* --- Names to sets --- */
+
+/* Negative, zero, positive: do the entries belong to the same set? */
+static int
+compare_set(const struct redset_name *a, const struct redset_name *b)
+{
+	if (a->map != b->map)
+		return a->map ? -1 : 1;
+	if (a->type != b->type)
+		return a->type < b->type ? -1 : 1;
+	if (a->sets != b->sets)
+		return a->sets < b->sets ? -1 : 1;
+	if (a->set != b->set)
+		return a->set < b->set ? -1 : 1;
+	if (a->members != b->members)
+		return a->members < b->members ? -1 : 1;
+	return 0;
+}
+
+static int
+compare_red(const void *x, const void *y)
+{
+	const struct red_entry *a = x, *b = y;
+	int c = compare_set(&a->n, &b->n);
+
+	if (c == 0 && a->n.member != b->n.member)
+		c = a->n.member < b->n.member ? -1 : 1;
+	if (c == 0 && a->place != b->place)
+		c = a->place < b->place ? -1 : 1;
+	return c ? c : strcmp(a->name, b->name);
+}
+
+static int
+start_set(struct planner *w, struct plan_set *s, const struct red_entry *e,
+	  struct error *err)
+{
+	if (e->n.members > PLAN_SET_MAX)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: a set of %u members is beyond any job",
+				 e->name, e->n.members);
+	*s = (struct plan_set){
+		.map = e->n.map,
+		.type = e->n.type,
+		.number = e->n.set,
+		.sets = e->n.sets,
+		.n = e->n.members,
+	};
+	s->members = arena_alloc(w->p.arena, s->n, sizeof(*s->members));
+	if (s->members == NULL)
+		return error_no_memory(err);
+	for (uint32_t i = 0; i < s->n; i++) {
+		s->members[i].rank = PLAN_NONE;
+		s->members[i].state = RED_MISSING;
+	}
+	return 0;
+}
+
+static int
+add_member(struct planner *w, struct plan_set *s, const struct red_entry *e,
+	   struct error *err)
+{
+	struct plan_member *m = &s->members[e->n.member - 1];
+
+	if (m->name != NULL)
+		return 0; /* the same in a second place: one is enough */
+	if (plan_need_ranks(w, (int64_t)e->n.rank + 1, err) < 0)
+		return -1;
+	m->rank = e->n.rank;
+	m->name = e->name;
+	m->place = e->place;
+	m->state = e->absent ? RED_MISSING : RED_UNCHECKED;
+	m->segs = plan_hidden_segs(&w->p, e->hidden, &m->nsegs);
+	if (!plan_segs_good(m->segs, m->nsegs)) {
+		m->state = RED_DAMAGED;
+		m->problem = "its container is not whole";
+	}
+	return 0;
+}
+
+static uint64_t
+present(const struct plan_set *s)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		n += s->members[i].state != RED_MISSING;
+	return n;
+}
+
+/* Has `a` a larger part of its members than `b`? */
+static bool
+more_is_left(const struct plan_set *a, const struct plan_set *b)
+{
+	return present(a) * b->n > present(b) * a->n;
+}
+
+/*
+ * Which set does each rank belong to?  Files of an older attempt with other
+ * sets may lie beside the newer ones: the set of which more is left wins, the
+ * first of two.
+ */
+void
+plan_claim_rank(struct planner *w, uint32_t set, uint32_t member)
+{
+	const struct plan_set *s = &w->p.sets[set];
+	uint32_t rank = s->members[member].rank;
+	struct plan_rank *r = NULL;
+	uint32_t *claim = NULL;
+
+	if (rank == PLAN_NONE || rank >= w->p.nranks)
+		return;
+	r = &w->p.ranks[rank];
+	claim = s->map ? &r->map_set : &r->data_set;
+	if (*claim != PLAN_NONE &&
+	    (*claim == set || !more_is_left(s, &w->p.sets[*claim])))
+		return;
+	*claim = set;
+	*(s->map ? &r->map_member : &r->data_member) = member;
+}
+
+struct plan_set *
+plan_push_set(struct planner *w, struct error *err)
+{
+	if (w->p.nsets == w->sets_cap) {
+		size_t cap = w->sets_cap ? w->sets_cap * 2 : 16;
+		void *p = mem_realloc(w->p.sets, cap, sizeof(*w->p.sets));
+
+		if (p == NULL) {
+			error_no_memory(err);
+			return NULL;
+		}
+		w->p.sets = p;
+		w->sets_cap = cap;
+	}
+	memset(&w->p.sets[w->p.nsets], 0, sizeof(*w->p.sets));
+	return &w->p.sets[w->p.nsets++];
+}
+
+/*
+ * Sets that the names count, but of which no file is left, are remembered
+ * without members.  The sets of this kind are those from `first` to the end,
+ * by number.
+ */
+static int
+add_gone(struct planner *w, size_t first, struct error *err)
+{
+	size_t end = w->p.nsets, gone = 0;
+	struct plan_set like = w->p.sets[first];
+	uint32_t next = 1;
+
+	if (w->by_hand)
+		return 0;
+
+	for (size_t i = first; i <= end; i++) {
+		uint32_t upto = i < end ? w->p.sets[i].number : like.sets + 1;
+
+		for (; next < upto && gone < PLAN_GONE_MAX; next++, gone++) {
+			struct plan_set *s = plan_push_set(w, err);
+
+			if (s == NULL)
+				return -1;
+			s->map = like.map;
+			s->type = like.type;
+			s->sets = like.sets;
+			s->number = next;
+		}
+		next = upto + 1;
+	}
+	return 0;
+}
+
+static bool
+same_kind(const struct redset_name *a, const struct redset_name *b)
+{
+	return a->map == b->map && a->type == b->type && a->sets == b->sets;
+}
+
+/* The set that entry i starts, after what its predecessor's kind lacks. */
+static int
+next_set(struct planner *w, size_t i, size_t *first, struct error *err)
+{
+	const struct red_entry *e = &w->reds[i];
+	struct plan_set *s = NULL;
+
+	if (i > 0 && !same_kind(&w->reds[i - 1].n, &e->n)) {
+		if (add_gone(w, *first, err) < 0)
+			return -1;
+		*first = w->p.nsets;
+	}
+	s = plan_push_set(w, err);
+	return s == NULL ? -1 : start_set(w, s, e, err);
+}
+
+bool
+plan_concerns(const struct planner *w, const struct plan_rank *r)
+{
+	if (!w->by_hand)
+		return true;
+	return (w->maps_only ? r->map_set : r->data_set) != PLAN_NONE;
+}
+
+int
+plan_make_sets(struct planner *w, struct error *err)
+{
+	size_t first = 0, members = 0;
+
+	if (w->nreds == 0)
+		return 0;
+	qsort(w->reds, w->nreds, sizeof(*w->reds), compare_red);
+	for (size_t i = 0; i < w->nreds; i++) {
+		const struct red_entry *e = &w->reds[i];
+
+		if (i == 0 || compare_set(&w->reds[i - 1].n, &e->n) != 0) {
+			/* Names cost nothing, memory for members does. */
+			members += e->n.members;
+			if (members > 64 * w->nreds + PLAN_SET_MAX)
+				return error_set(err, ERROR_CORRUPT,
+						 "%s: its set has far more "
+						 "members than there are files",
+						 e->name);
+			if (next_set(w, i, &first, err) < 0)
+				return -1;
+		}
+		if (add_member(w, &w->p.sets[w->p.nsets - 1], e, err) < 0)
+			return -1;
+	}
+	if (add_gone(w, first, err) < 0)
+		return -1;
+	for (size_t i = 0; i < w->p.nsets; i++)
+		for (uint32_t m = 0; m < w->p.sets[i].n; m++)
+			plan_claim_rank(w, (uint32_t)i, m);
+	return 0;
+}
+
+/* --- Ranks without a set --- */
+
+/* A vanished set matters if a rank that may have been in it lacks something. */
+static void
+settle_gone(struct planner *w, bool map, bool matters)
+{
+	for (size_t i = 0; i < w->p.nsets; i++) {
+		struct plan_set *s = &w->p.sets[i];
+
+		if (s->n > 0 || s->map != map)
+			continue;
+		s->verdict = matters ? SET_LOST : SET_WHOLE;
+		s->reason = matters ? "no redundancy file of it survived"
+				    : "no redundancy file of it is left";
+	}
+}
+
+void
+plan_settle(struct planner *w)
+{
+	bool map_lost = false, data_lost = false;
+
+	for (int64_t i = 0; i < w->p.nranks; i++) {
+		struct plan_rank *r = &w->p.ranks[i];
+
+		if (!plan_concerns(w, r))
+			continue;
+		if (!r->map_known && !w->bare)
+			r->map.fate = FATE_LOST;
+		map_lost |= !r->map_known && r->map_set == PLAN_NONE;
+		data_lost |= !r->map_known && r->data_set == PLAN_NONE;
+		for (size_t f = 0; f < r->nfiles; f++) {
+			struct plan_file *pf = &w->p.files[r->first_file + f];
+
+			if (pf->state == FILE_PRESENT ||
+			    pf->state == FILE_ELSEWHERE)
+				continue;
+			/* Its set, if there is one, does not know it. */
+			if (pf->fate == FATE_KEEP)
+				pf->fate = FATE_LOST;
+			data_lost |= r->data_set == PLAN_NONE;
+		}
+	}
+	settle_gone(w, true, map_lost);
+	settle_gone(w, false, data_lost);
+}

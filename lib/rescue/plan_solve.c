@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan_solve.c - what each set lacks, and whether it can be computed.
+ */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "arena.h"
+#include "error.h"
+#include "mem.h"
+#include "par.h"
+#include "path.h"
+#include "rescue/compute.h"
+#include "rescue/plan_impl.h"
+#include "transfer/stripe.h"
+
+static bool
+file_lost(const struct plan_file *f)
+{
+	return f->state != FILE_PRESENT && f->state != FILE_ELSEWHERE;
+}
+
+/* --- Does a set need a look? --- */
+
+static bool
+rank_lacks(const struct planner *w, uint32_t rank, bool map)
+{
+	const struct plan_rank *r = NULL;
+
+	if (rank >= w->p.nranks)
+		return true;
+	r = &w->p.ranks[rank];
+	if (!r->map_known && !w->bare)
+		return true;
+	for (size_t i = 0; !map && i < r->nfiles; i++)
+		if (file_lost(&w->p.files[r->first_file + i]))
+			return true;
+	return false;
+}
+
+static bool
+set_lacks(const struct planner *w, const struct plan_set *s)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct plan_member *m = &s->members[i];
+
+		if (m->state == RED_MISSING || rank_lacks(w, m->rank, s->map))
+			return true;
+	}
+	return false;
+}
+
+/* --- Lists to files --- */
+
+/* The file of `rank` with this path in cache.  Header lists mostly stand in
+ * the reverse order of the filemap (formats.md 5.3): `guess` first. */
+static uint32_t
+find_file(const struct planner *w, uint32_t rank, const char *cache_path,
+	  size_t guess)
+{
+	const struct plan_rank *r = &w->p.ranks[rank];
+
+	for (size_t i = 0; i < r->nfiles; i++) {
+		size_t f = r->first_file + (guess + i) % r->nfiles;
+
+		if (strcmp(w->p.files[f].cache_path, cache_path) == 0)
+			return (uint32_t)f;
+	}
+	return PLAN_NONE;
+}
+
+/* A file that only a header names, for a set given by hand. */
+static int
+bare_file(struct planner *w, struct plan_member *m, size_t i, struct error *err)
+{
+	const struct redset_file *rf = &m->list.files[i];
+	struct plan_file f = {
+		.rank = m->rank,
+		.place = 0,
+		.path = plan_bare_path(w, rf->path, err),
+		.cache_path = rf->path,
+		.attr = rf->attr,
+		.state = FILE_MISSING,
+	};
+	size_t at = f.path ? plan_add_file(w, &f, err) : SIZE_MAX;
+
+	m->files[i] = (uint32_t)at;
+	return at == SIZE_MAX ? -1 : 0;
+}
+
+static int
+link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
+	    struct error *err)
+{
+	static const char brief[] =
+		"filemaps and headers contradict each other";
+	size_t n = m->list.nfiles;
+
+	if (!m->list.known || m->files != NULL)
+		return 0;
+	m->files = arena_alloc(w->p.arena, n, sizeof(*m->files));
+	if (m->files == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < n; i++) {
+		const struct redset_file *rf = &m->list.files[i];
+		const struct plan_file *f = NULL;
+
+		m->files[i] = PLAN_NONE;
+		if (w->bare) {
+			if (bare_file(w, m, i, err) < 0)
+				return -1;
+			continue;
+		}
+		if (m->rank >= w->p.nranks || !w->p.ranks[m->rank].map_known)
+			continue;
+		m->files[i] = find_file(w, m->rank, rf->path, n - 1 - i);
+		if (m->files[i] == PLAN_NONE) {
+			s->flaw = plan_or_brief(
+				arena_printf(w->p.arena,
+					     "filemap_%u does not name %s",
+					     m->rank, rf->path),
+				brief);
+			continue;
+		}
+		f = &w->p.files[m->files[i]];
+		if (f->attr.size != rf->attr.size)
+			s->flaw = plan_or_brief(
+				arena_printf(
+					w->p.arena,
+					"filemap_%u says %s has %llu bytes, "
+					"the redundancy file %llu",
+					m->rank, f->path,
+					(unsigned long long)f->attr.size,
+					(unsigned long long)rf->attr.size),
+				brief);
+	}
+	return 0;
+}
+
+/* --- Losses --- */
+
+static bool
+map_lost(const struct planner *w, const struct plan_member *m)
+{
+	return m->rank >= w->p.nranks || !w->p.ranks[m->rank].map_known ||
+	       w->p.ranks[m->rank].map.fate == FATE_REBUILD;
+}
+
+static bool
+member_file_lost(const struct planner *w, const struct plan_set *s,
+		 const struct plan_member *m, size_t i)
+{
+	if (s->map)
+		return map_lost(w, m);
+	return m->files == NULL || m->files[i] == PLAN_NONE ||
+	       file_lost(&w->p.files[m->files[i]]);
+}
+
+/* Lost ranges of a member's data string; *any also for files of no bytes. */
+static int
+member_losses(const struct planner *w, const struct plan_set *s,
+	      const struct plan_member *m, struct arena *arena,
+	      struct solve_member *out, bool *any, struct error *err)
+{
+	struct solve_range *ranges = NULL;
+	uint64_t at = 0;
+
+	out->bytes = m->list.bytes;
+	ranges = arena_alloc(arena, m->list.nfiles + 1, sizeof(*ranges));
+	if (ranges == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < m->list.nfiles; i++) {
+		uint64_t size = m->list.files[i].attr.size;
+
+		if (member_file_lost(w, s, m, i)) {
+			*any = true;
+			if (size > 0 && out->nlost > 0 &&
+			    ranges[out->nlost - 1].to == at)
+				ranges[out->nlost - 1].to = at + size;
+			else if (size > 0)
+				ranges[out->nlost++] =
+					(struct solve_range){ .from = at,
+							      .to = at + size };
+		}
+		at += size;
+	}
+	out->lost = ranges;
+	return 0;
+}
+
+/* --- Fates --- */
+
+static bool
+range_lost(const struct solution *sol, uint32_t member, bool body,
+	   uint64_t from, uint64_t to)
+{
+	for (size_t i = 0; from < to && i < sol->nlost; i++) {
+		const struct solve_lost *l = &sol->lost[i];
+
+		if (l->member == member && l->body == body &&
+		    l->range.from < to && from < l->range.to)
+			return true;
+	}
+	return false;
+}
+
+static enum fate
+fate_of(const struct plan_set *s, bool lost)
+{
+	return lost || !s->solved ? FATE_LOST : FATE_REBUILD;
+}
+
+static void
+member_fates(struct planner *w, struct plan_set *s, uint32_t member)
+{
+	struct plan_member *m = &s->members[member];
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < m->list.nfiles; i++) {
+		uint64_t size = m->list.files[i].attr.size;
+		bool lost =
+			range_lost(&s->solution, member, false, at, at + size);
+		struct plan_file *f = NULL;
+
+		at += size;
+		if (s->map) {
+			if (map_lost(w, m) && m->rank < w->p.nranks)
+				w->p.ranks[m->rank].map.fate = fate_of(s, lost);
+			continue;
+		}
+		if (m->files == NULL || m->files[i] == PLAN_NONE)
+			continue;
+		f = &w->p.files[m->files[i]];
+		if (f->state == FILE_INCOMPLETE)
+			f->fate = FATE_LOST;
+		else
+			f->fate = file_lost(f) ? fate_of(s, lost) : FATE_KEEP;
+		if (f->state == FILE_INCOMPLETE)
+			s->verdict = SET_LOST;
+	}
+	m->fate = FATE_KEEP;
+	if (m->state != RED_PRESENT && m->state != RED_UNCHECKED &&
+	    s->type != REDSET_SINGLE)
+		m->fate = fate_of(s, m->header == NULL ||
+					     range_lost(&s->solution, member,
+							true, 0, UINT64_MAX));
+}
+
+/* --- One set --- */
+
+static void
+forget_solution(struct plan_set *s)
+{
+	if (s->solved)
+		solution_free(&s->solution);
+	s->solved = false;
+}
+
+static int
+try_solve(struct plan_set *s, struct solve_member *losses, bool salvage,
+	  struct error *err)
+{
+	struct solve_set set = {
+		.type = s->type,
+		.n = s->n,
+		.failures = s->failures,
+		.chunk = s->chunk,
+		.member = losses,
+	};
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		enum red_state st = s->members[i].state;
+
+		losses[i].body_lost = st == RED_MISSING || st == RED_DAMAGED ||
+				      (st == RED_HEADER_DAMAGED && !salvage);
+	}
+	forget_solution(s);
+	if (solve(&set, &s->solution, err) < 0)
+		return -1;
+	s->solved = true;
+	s->salvage = salvage;
+	s->spare = solve_spare(&set);
+	return 0;
+}
+
+static void
+judge(struct planner *w, struct plan_set *s, const struct solve_member *losses,
+      const bool *any, struct arena *arena)
+{
+	s->missing = 0;
+	for (uint32_t i = 0; i < s->n; i++) {
+		enum red_state st = s->members[i].state;
+
+		/* Not losses[i].body_lost: try_solve() may not have run. */
+		s->missing += any[i] || st == RED_HEADER_DAMAGED ||
+			      (s->type != REDSET_SINGLE &&
+			       (st == RED_MISSING || st == RED_DAMAGED));
+	}
+	if (s->missing == 0) {
+		s->reason = NULL;
+		s->verdict = SET_WHOLE;
+	} else if (s->reason != NULL) {
+		s->verdict = SET_LOST;
+	} else if (s->solution.nlost > 0) {
+		s->verdict = SET_LOST;
+		s->reason = plan_explain(s, losses, any, arena);
+	} else {
+		s->verdict = SET_REBUILDABLE;
+	}
+	for (uint32_t i = 0; i < s->n; i++)
+		member_fates(w, s, i);
+	if (s->verdict == SET_LOST && s->reason == NULL)
+		s->reason = "a file was never completed";
+}
+
+int
+plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
+	       struct error *err)
+{
+	struct solve_member *losses = NULL;
+	bool *any = NULL;
+	int rc = -1;
+
+	losses = mem_calloc(s->n, sizeof(*losses));
+	any = mem_calloc(s->n, sizeof(*any));
+	if (losses == NULL || any == NULL) {
+		error_no_memory(err);
+		goto out;
+	}
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct plan_member *m = &s->members[i];
+
+		if (!m->list.known)
+			any[i] = m->rank == PLAN_NONE ||
+				 rank_lacks(w, m->rank, s->map);
+		else if (member_losses(w, s, m, arena, &losses[i], &any[i],
+				       err) < 0)
+			goto out;
+	}
+	forget_solution(s);
+	s->reason = s->flaw ? s->flaw : plan_unknown_lists(s, any, arena);
+	if (s->reason == NULL) {
+		if (try_solve(s, losses, false, err) < 0)
+			goto out;
+		/* Parity behind a damaged header is better than none. */
+		if (s->solution.nlost > 0 &&
+		    try_solve(s, losses, true, err) < 0)
+			goto out;
+	}
+	judge(w, s, losses, any, arena);
+	rc = 0;
+out:
+	mem_free(any);
+	mem_free(losses);
+	return rc;
+}
+
+/* --- All sets of a kind --- */
+
+struct set_job {
+	struct planner *w;
+	size_t *sets, count;
+};
+
+static int
+open_one(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct set_job *job = arg;
+
+	return plan_open_set(job->w, &job->w->p.sets[job->sets[i]],
+			     job->w->arenas[worker], err);
+}
+
+static int
+solve_one(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct set_job *job = arg;
+
+	return plan_solve_set(job->w, &job->w->p.sets[job->sets[i]],
+			      job->w->arenas[worker], err);
+}
+
+/* A filemap that is not the one its set protects is as good as missing. */
+static int
+check_map(struct planner *w, const struct plan_member *m, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct plan_rank *r = NULL;
+	struct stat st = { .st_size = 0 };
+	int rc = 0;
+
+	if (!m->list.known || m->rank >= w->p.nranks)
+		return 0;
+	r = &w->p.ranks[m->rank];
+	if (!r->map_known || r->map.fate != FATE_KEEP)
+		return 0;
+	if (r->map.image != NULL) /* packed */
+		st.st_size = (off_t)r->map.image_size;
+	else
+		rc = path_stat_beneath(w->p.places[r->map.place].meta_fd,
+				       r->map.name, &st, &why);
+	if (rc < 0 && !plan_blames_file(&why))
+		return error_set(err, why.kind, "%s", why.text);
+	if (rc == 0 && (uint64_t)st.st_size == m->list.bytes)
+		return 0;
+	r->map_known = false;
+	r->map.why = "not as long as its redundancy set says";
+	return 0;
+}
+
+/* What an opened set tells of the ranks: which there are, and that they are
+ * its members. */
+static int
+claim_members(struct planner *w, size_t set, struct error *err)
+{
+	const struct plan_set *s = &w->p.sets[set];
+
+	for (uint32_t m = 0; m < s->n; m++) {
+		const struct plan_member *pm = &s->members[m];
+
+		if (pm->rank != PLAN_NONE && pm->list.known &&
+		    plan_need_ranks(w, pm->list.desc.ranks, err) < 0)
+			return -1;
+		plan_claim_rank(w, (uint32_t)set, m);
+	}
+	return 0;
+}
+
+static int
+link_members(struct planner *w, size_t set, struct error *err)
+{
+	struct plan_set *s = &w->p.sets[set];
+
+	for (uint32_t m = 0; m < s->n; m++)
+		if ((s->map ? check_map(w, &s->members[m], err)
+			    : link_member(w, s, &s->members[m], err)) < 0)
+			return -1;
+	return 0;
+}
+
+/* Files of an older attempt: its ranks belong to another set. */
+static bool
+superseded(const struct planner *w, size_t set)
+{
+	const struct plan_set *s = &w->p.sets[set];
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		uint32_t rank = s->members[i].rank;
+
+		if (rank == PLAN_NONE || rank >= w->p.nranks)
+			continue;
+		if ((s->map ? w->p.ranks[rank].map_set
+			    : w->p.ranks[rank].data_set) != set)
+			return true;
+	}
+	return false;
+}
+
+/* What concerns several sets at once, one after another: who is in them, and
+ * (files given by hand) the list of files.  Sets that turn out to be of an
+ * older attempt leave the list. */
+static int
+join_sets(struct planner *w, struct set_job *job, struct error *err)
+{
+	size_t first = w->p.nfiles, kept = 0;
+
+	for (size_t i = 0; i < job->count; i++)
+		if (claim_members(w, job->sets[i], err) < 0)
+			return -1;
+	for (size_t i = 0; i < job->count; i++)
+		if (!superseded(w, job->sets[i]))
+			job->sets[kept++] = job->sets[i];
+	job->count = kept;
+	for (size_t i = 0; i < kept; i++)
+		if (link_members(w, job->sets[i], err) < 0)
+			return -1;
+	return w->bare ? plan_stat_files(w, first, err) : 0;
+}
+
+int
+plan_solve_sets(struct planner *w, bool map, struct error *err)
+{
+	struct set_job job = { .w = w };
+	int rc = -1;
+
+	job.sets = mem_alloc(w->p.nsets + 1, sizeof(*job.sets));
+	if (job.sets == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < w->p.nsets; i++) {
+		const struct plan_set *s = &w->p.sets[i];
+
+		if (s->map != map || s->n == 0 || superseded(w, i))
+			continue;
+		if ((w->o->flags & PLAN_HEADERS) || set_lacks(w, s))
+			job.sets[job.count++] = i;
+	}
+	if (par_for(w->par, job.count, 0, open_one, &job, err) == 0 &&
+	    join_sets(w, &job, err) == 0)
+		rc = par_for(w->par, job.count, 0, solve_one, &job, err);
+	mem_free(job.sets);
+	return rc;
+}
+
+int
+plan_reopen_set(struct planner *w, uint32_t set, struct error *err)
+{
+	if (plan_open_set(w, &w->p.sets[set], w->p.arena, err) < 0 ||
+	    claim_members(w, set, err) < 0)
+		return -1;
+	return link_members(w, set, err);
+}

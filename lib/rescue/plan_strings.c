@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan_strings.c - the members of a set as strings to read; and with them,
+ * lost filemaps brought back in memory.
+ */
+#include <string.h>
+
+#include "arena.h"
+#include "error.h"
+#include "mem.h"
+#include "rescue/compute.h"
+#include "rescue/plan_impl.h"
+
+/* No filemap of one rank is larger. */
+#define MAP_MAX_SIZE ((uint64_t)256 << 20)
+
+/* The filemap of a member, which is its data; 0: it is not there. */
+static size_t
+map_part(const struct plan *p, const struct plan_member *m, uint64_t at,
+	 uint64_t len, struct stripe_part *out)
+{
+	const struct plan_rank *r = &p->ranks[m->rank];
+
+	if (!r->map_known)
+		return 0;
+	*out = (struct stripe_part){
+		.start = at,
+		.len = len,
+		.mem = (unsigned char *)(uintptr_t)r->map.image,
+		.dirfd = p->places[r->map.place].meta_fd,
+		.path = r->map.name,
+		.sum = STRIPE_NO_SUM,
+	};
+	return out->mem != NULL || r->map.fate == FATE_KEEP;
+}
+
+/* The parts of file i of a member; 0: it is not there. */
+static size_t
+data_parts(const struct plan *p, const struct plan_member *m, size_t i,
+	   bool sums, uint64_t at, struct stripe_part *out)
+{
+	const struct plan_file *f = NULL;
+
+	if (m->files == NULL || m->files[i] == PLAN_NONE)
+		return 0;
+	f = &p->files[m->files[i]];
+	if (f->state != FILE_PRESENT)
+		return 0;
+	return plan_file_parts(p, m->files[i], at,
+			       sums && f->has_crc ? m->files[i] : STRIPE_NO_SUM,
+			       out);
+}
+
+/* Parts that the files of a member have at most. */
+static size_t
+room_for(const struct plan *p, const struct plan_member *m)
+{
+	size_t n = m->list.nfiles;
+
+	for (size_t i = 0; m->files != NULL && i < m->list.nfiles; i++)
+		if (m->files[i] != PLAN_NONE)
+			n += p->files[m->files[i]].nsegs;
+	return n;
+}
+
+static int
+data_string(const struct plan *p, const struct plan_set *s,
+	    const struct plan_member *m, bool sums, struct arena *arena,
+	    struct stripe *out, struct error *err)
+{
+	uint64_t at = 0;
+
+	out->parts =
+		arena_alloc(arena, room_for(p, m) + 1, sizeof(*out->parts));
+	if (out->parts == NULL)
+		return error_no_memory(err);
+	if (s->map && m->rank >= p->nranks)
+		return 0;
+	for (size_t i = 0; i < m->list.nfiles; i++) {
+		struct stripe_part *to = &out->parts[out->nparts];
+		uint64_t len = m->list.files[i].attr.size;
+
+		if (len > 0)
+			out->nparts +=
+				s->map ? map_part(p, m, at, len, to)
+				       : data_parts(p, m, i, sums, at, to);
+		at += len;
+	}
+	return 0;
+}
+
+static int
+body_string(const struct plan *p, const struct plan_member *m,
+	    struct arena *arena, struct stripe *out, struct error *err)
+{
+	bool readable =
+		m->state == RED_PRESENT || m->state == RED_HEADER_DAMAGED;
+
+	out->parts = arena_alloc(arena, m->nsegs + 1, sizeof(*out->parts));
+	if (out->parts == NULL)
+		return error_no_memory(err);
+	if (!readable || m->file_size <= m->body_start)
+		return 0;
+	if (m->nsegs > 0) {
+		out->nparts = plan_segs_parts(
+			m->segs, m->nsegs, p->places[m->place].meta_fd,
+			m->body_start, m->file_size - m->body_start, 0,
+			STRIPE_NO_SUM, out->parts);
+		return 0;
+	}
+	out->parts[0] = (struct stripe_part){
+		.len = m->file_size - m->body_start,
+		.dirfd = p->places[m->place].meta_fd,
+		.path = m->name,
+		.off = m->body_start,
+		.sum = STRIPE_NO_SUM,
+	};
+	out->nparts = 1;
+	return 0;
+}
+
+int
+plan_strings(const struct plan *p, const struct plan_set *s, bool sums,
+	     struct arena *arena, struct stripe **data, struct stripe **body,
+	     struct error *err)
+{
+	*data = arena_alloc(arena, s->n, sizeof(**data));
+	*body = arena_alloc(arena, s->n, sizeof(**body));
+	if (*data == NULL || *body == NULL)
+		return error_no_memory(err);
+	for (uint32_t i = 0; i < s->n; i++)
+		if (data_string(p, s, &s->members[i], sums, arena, &(*data)[i],
+				err) < 0 ||
+		    body_string(p, &s->members[i], arena, &(*body)[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+/* --- Filemaps brought back --- */
+
+/* Memory for the lost filemaps of a set, and strings that end there. */
+static int
+map_targets(struct planner *w, struct plan_set *s, struct stripe *out,
+	    struct error *err)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct plan_member *m = &s->members[i];
+		struct plan_rank *r = NULL;
+
+		if (m->rank >= w->p.nranks)
+			continue;
+		r = &w->p.ranks[m->rank];
+		if (r->map_known || r->map.fate != FATE_REBUILD)
+			continue;
+		if (m->list.nfiles != 1 || m->list.bytes > MAP_MAX_SIZE)
+			return error_set(err, ERROR_CORRUPT,
+					 "%s: protects no filemap", m->name);
+		r->map.image = arena_alloc(w->p.arena, m->list.bytes + 1, 1);
+		out[i].parts =
+			arena_alloc(w->p.arena, 1, sizeof(*out[i].parts));
+		if (r->map.image == NULL || out[i].parts == NULL)
+			return error_no_memory(err);
+		r->map.image_size = m->list.bytes;
+		out[i].parts[0] = (struct stripe_part){
+			.len = m->list.bytes,
+			.mem = (unsigned char *)(uintptr_t)r->map.image,
+			.sum = STRIPE_NO_SUM,
+		};
+		out[i].nparts = m->list.bytes > 0;
+	}
+	return 0;
+}
+
+/* Read what came back.  A name is needed to write it later. */
+static int
+take_targets(struct planner *w, struct plan_set *s, struct error *err)
+{
+	char name[64];
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct plan_member *m = &s->members[i];
+		struct plan_rank *r = NULL;
+		const char *why = NULL;
+
+		if (m->rank >= w->p.nranks)
+			continue;
+		r = &w->p.ranks[m->rank];
+		if (r->map_known || r->map.image == NULL)
+			continue;
+		if (plan_take_map(w, m->rank, r->map.image, r->map.image_size,
+				  &why, err) < 0)
+			return -1;
+		if (why != NULL) {
+			r->map.fate = FATE_LOST;
+			r->map.why = arena_printf(
+				w->p.arena, "rebuilt, but no filemap: %s", why);
+			s->verdict = SET_LOST;
+			s->reason = r->map.why;
+			continue;
+		}
+		r->map_known = true;
+		if (r->map.name == NULL) {
+			r->map.place = m->place;
+			r->map.name = arena_strdup(
+				w->p.arena,
+				filemap_name(name, sizeof(name), m->rank));
+		}
+		if (r->map.name == NULL)
+			return error_no_memory(err);
+	}
+	return 0;
+}
+
+static int
+restore_set(struct planner *w, struct plan_set *s, struct error *err)
+{
+	struct compute_options o = { .par = w->par };
+	struct stripe *data = NULL, *body = NULL, *to = NULL, *none = NULL;
+	struct compute_set set = { .solution = &s->solution };
+
+	to = arena_alloc(w->p.arena, s->n, sizeof(*to));
+	none = arena_alloc(w->p.arena, s->n, sizeof(*none));
+	if (to == NULL || none == NULL)
+		return error_no_memory(err);
+	if (plan_strings(&w->p, s, false, w->p.arena, &data, &body, err) < 0 ||
+	    map_targets(w, s, to, err) < 0)
+		return -1;
+	set.data = data;
+	set.body = body;
+	set.new_data = to;
+	set.new_body = none;
+	if (compute(&set, 1, &o, err) < 0)
+		return -1;
+	return take_targets(w, s, err);
+}
+
+int
+plan_restore_maps(struct planner *w, struct error *err)
+{
+	for (size_t i = 0; i < w->p.nsets; i++) {
+		struct plan_set *s = &w->p.sets[i];
+
+		if (s->map && s->solved && s->verdict == SET_REBUILDABLE &&
+		    restore_set(w, s, err) < 0)
+			return -1;
+	}
+	return 0;
+}

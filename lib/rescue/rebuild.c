@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rebuild.c - a plan carried out: list what has to be written, compute it,
+ * check the sums, put it in place.
+ */
+#include "rescue/rebuild.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "par.h"
+#include "path.h"
+#include "progress.h"
+#include "rescue/compute.h"
+#include "rescue/rebuild_impl.h"
+#include "transfer/stripe.h"
+#include "transfer/target.h"
+#include "transfer/transfer.h"
+
+/* Each round marks at least one more file as damaged; so many damaged files
+ * in the sets of one dataset are a broken disk, not a flipped bit. */
+#define REBUILD_ROUNDS 64
+
+void
+rebuild_say(const struct rebuild_run *r, const char *fmt, ...)
+{
+	struct error text = ERROR_INIT;
+	va_list ap;
+
+	if (r->o->log == NULL)
+		return;
+	va_start(ap, fmt);
+	error_vset(&text, ERROR_NONE, fmt, ap);
+	va_end(ap);
+	r->o->log(r->o->log_arg, text.text);
+}
+
+bool
+rebuild_wants(const struct rebuild_run *r, const struct plan_set *s)
+{
+	if (!s->solved || s->verdict == SET_WHOLE)
+		return false;
+	return s->verdict == SET_REBUILDABLE || r->o->partial;
+}
+
+/* --- What has to be written --- */
+
+/* The temporary file of a lost data file, as a part of its member's string. */
+static int
+file_target(struct rebuild_run *r, uint32_t index, uint64_t at,
+	    struct stripe *out, struct error *err)
+{
+	const struct plan_file *f = &r->p->files[index];
+	const struct place *pl = &r->p->places[f->place];
+	const struct target *t = NULL;
+
+	if (f->nsegs > 0) { /* in place: what is there is of no use */
+		r->in_place++;
+		out->nparts += plan_file_parts(
+			r->p, index, at, f->has_crc ? index : STRIPE_NO_SUM,
+			out->parts + out->nparts);
+		return 0;
+	}
+	t = targets_add(&r->targets,
+			&(struct target){
+				.kind = TARGET_FILE,
+				.dirfd = pl->root_fd,
+				.path = f->path,
+				.size = f->attr.size,
+				.attr = &f->attr,
+			},
+			err);
+	if (t == NULL)
+		return -1;
+	if (f->attr.size == 0)
+		return 0;
+	out->parts[out->nparts++] = (struct stripe_part){
+		.start = at,
+		.len = f->attr.size,
+		.dirfd = pl->root_fd,
+		.path = t->temp,
+		.sum = f->has_crc ? index : STRIPE_NO_SUM,
+	};
+	return 0;
+}
+
+static int
+data_targets(struct rebuild_run *r, const struct plan_member *m,
+	     struct stripe *out, struct error *err)
+{
+	uint64_t at = 0;
+	size_t room = 1;
+
+	for (size_t i = 0; m->files != NULL && i < m->list.nfiles; i++)
+		if (m->files[i] != PLAN_NONE)
+			room += plan_file_nparts(&r->p->files[m->files[i]]);
+	out->parts = arena_alloc(r->arena, room, sizeof(*out->parts));
+	if (out->parts == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; m->files != NULL && i < m->list.nfiles; i++) {
+		uint32_t f = m->files[i];
+
+		if (f != PLAN_NONE && r->p->files[f].fate == FATE_REBUILD &&
+		    file_target(r, f, at, out, err) < 0)
+			return -1;
+		at += m->list.files[i].attr.size;
+	}
+	return 0;
+}
+
+/* A packed redundancy file: its header now, its body as it is computed. */
+static int
+packed_body_target(struct rebuild_run *r, const struct plan_set *s,
+		   const struct plan_member *m, struct stripe *out,
+		   struct error *err)
+{
+	const int dirfd = r->p->places[m->place].meta_fd;
+	const uint64_t body = plan_body_size(s, m);
+
+	if (plan_segs_size(m->segs, m->nsegs) != m->header_size + body)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: packed as %" PRIu64 " bytes, but it has "
+				 "%" PRIu64 ": unpack the dataset first",
+				 m->name, plan_segs_size(m->segs, m->nsegs),
+				 m->header_size + body);
+	r->in_place++;
+	out->parts = arena_alloc(r->arena, m->nsegs + 1, sizeof(*out->parts));
+	if (out->parts == NULL)
+		return error_no_memory(err);
+	out->nparts = plan_segs_parts(m->segs, m->nsegs, dirfd, m->header_size,
+				      body, 0, STRIPE_NO_SUM, out->parts);
+	return 0;
+}
+
+static int
+body_target(struct rebuild_run *r, const struct plan_set *s,
+	    const struct plan_member *m, struct stripe *out, struct error *err)
+{
+	const struct place *pl = &r->p->places[m->place];
+	const struct target *t = NULL;
+	struct target d = {
+		.kind = TARGET_DESCRIPTOR,
+		.dirfd = pl->meta_fd,
+		.path = m->descriptor.name,
+		.size = m->descriptor.image_size,
+		.image = m->descriptor.image,
+		.image_size = m->descriptor.image_size,
+	};
+	struct target b = {
+		.kind = TARGET_REDUNDANCY,
+		.dirfd = pl->meta_fd,
+		.path = m->name,
+		.image = m->header,
+		.image_size = m->header_size,
+	};
+	struct stat st;
+
+	if (m->fate != FATE_REBUILD || m->name == NULL)
+		return 0;
+	if (m->nsegs > 0)
+		return packed_body_target(r, s, m, out, err);
+	b.size = m->header_size + plan_body_size(s, m);
+	t = targets_add(&r->targets, &b, err);
+	if (t == NULL)
+		return -1;
+	out->parts = arena_alloc(r->arena, 1, sizeof(*out->parts));
+	if (out->parts == NULL)
+		return error_no_memory(err);
+	if (b.size > m->header_size) {
+		out->parts[0] = (struct stripe_part){
+			.len = b.size - m->header_size,
+			.dirfd = pl->meta_fd,
+			.path = t->temp,
+			.off = m->header_size,
+			.sum = STRIPE_NO_SUM,
+		};
+		out->nparts = 1;
+	}
+	if (d.path != NULL && d.image != NULL &&
+	    !plan_has_packed(r->p, d.path) &&
+	    path_stat_beneath(d.dirfd, d.path, &st, NULL) < 0 &&
+	    targets_add(&r->targets, &d, err) == NULL)
+		return -1;
+	return 0;
+}
+
+static int
+map_target(struct rebuild_run *r, const struct plan_member *m,
+	   struct error *err)
+{
+	const struct plan_rank *pr = NULL;
+	struct target t = { .kind = TARGET_MAP };
+
+	if (m->rank >= r->p->nranks)
+		return 0;
+	pr = &r->p->ranks[m->rank];
+	if (pr->map.fate != FATE_REBUILD || pr->map.image == NULL)
+		return 0;
+	t.dirfd = r->p->places[pr->map.place].meta_fd;
+	t.path = pr->map.name;
+	t.size = pr->map.image_size;
+	t.image = pr->map.image;
+	t.image_size = pr->map.image_size;
+	t.attr = &m->list.files[0].attr;
+	return targets_add(&r->targets, &t, err) == NULL ? -1 : 0;
+}
+
+static int
+set_targets(struct rebuild_run *r, const struct plan_set *s, struct error *err)
+{
+	struct compute_set *c = &r->sets[r->nsets++];
+	struct stripe *data = NULL, *body = NULL, *to = NULL, *to_body = NULL;
+
+	to = arena_alloc(r->arena, s->n, sizeof(*to));
+	to_body = arena_alloc(r->arena, s->n, sizeof(*to_body));
+	if (to == NULL || to_body == NULL)
+		return error_no_memory(err);
+	if (plan_strings(r->p, s, true, r->arena, &data, &body, err) < 0)
+		return -1;
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct plan_member *m = &s->members[i];
+
+		/* Lost filemaps were computed while the plan was made. */
+		if ((s->map ? map_target(r, m, err)
+			    : data_targets(r, m, &to[i], err)) < 0 ||
+		    body_target(r, s, m, &to_body[i], err) < 0)
+			return -1;
+	}
+	*c = (struct compute_set){
+		.solution = &s->solution,
+		.data = data,
+		.body = body,
+		.new_data = to,
+		.new_body = to_body,
+	};
+	return 0;
+}
+
+/* --- Contents --- */
+
+/* The body of a redundancy file whose header was damaged, to its new place. */
+static int
+copy_body(struct rebuild_run *r, const struct place *pl,
+	  const struct plan_member *m, const struct stripe *to,
+	  struct error *err)
+{
+	struct stripe_part from = {
+		.len = to->nparts ? to->parts[0].len : 0,
+		.dirfd = pl->meta_fd,
+		.path = m->name,
+		.off = m->body_start,
+		.sum = STRIPE_NO_SUM,
+	};
+	const struct stripe src = { 1, &from };
+	const struct transfer_options how = { .stop = r->o->stop };
+
+	if (transfer(&src, to, from.len, &how, err) < 0)
+		return -1;
+	rebuild_say(r,
+		    "%s: header was damaged and is written anew; its contents, "
+		    "which nothing else can confirm, were used",
+		    m->name);
+	return 0;
+}
+
+static int
+copy_bodies(struct rebuild_run *r, struct error *err)
+{
+	size_t c = 0;
+
+	for (size_t i = 0; i < r->p->nsets; i++) {
+		const struct plan_set *s = &r->p->sets[i];
+
+		if (!rebuild_wants(r, s))
+			continue;
+		for (uint32_t m = 0; m < s->n; m++) {
+			const struct plan_member *pm = &s->members[m];
+
+			if (s->salvage && pm->state == RED_HEADER_DAMAGED &&
+			    pm->fate == FATE_REBUILD &&
+			    copy_body(r, &r->p->places[pm->place], pm,
+				      &r->sets[c].new_body[m], err) < 0)
+				return -1;
+		}
+		c++;
+	}
+	return 0;
+}
+
+/* --- Rounds --- */
+
+static int
+list_targets(struct rebuild_run *r, struct error *err)
+{
+	r->sets = mem_calloc(r->p->nsets + 1, sizeof(*r->sets));
+	if (r->sets == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < r->p->nsets; i++)
+		if (rebuild_wants(r, &r->p->sets[i]) &&
+		    set_targets(r, &r->p->sets[i], err) < 0)
+			return -1;
+	return rebuild_make_sums(r, err);
+}
+
+/* Headers of packed redundancy files. */
+static int
+write_headers(struct rebuild_run *r, struct error *err)
+{
+	struct stripe_cache *c = NULL;
+	struct stripe s = { 0, NULL };
+	int rc = 0;
+
+	for (size_t i = 0; i < r->p->nsets && rc == 0; i++) {
+		const struct plan_set *set = &r->p->sets[i];
+
+		for (uint32_t k = 0; k < set->n && rc == 0; k++) {
+			const struct plan_member *m = &set->members[k];
+
+			if (m->nsegs == 0 || m->fate != FATE_REBUILD ||
+			    !rebuild_wants(r, set))
+				continue;
+			s.parts = arena_alloc(r->arena, m->nsegs + 1,
+					      sizeof(*s.parts));
+			c = stripe_cache_new(1, true, NULL);
+			if (s.parts == NULL || c == NULL) {
+				rc = error_no_memory(err);
+			} else {
+				s.nparts = plan_segs_parts(
+					m->segs, m->nsegs,
+					r->p->places[m->place].meta_fd, 0,
+					m->header_size, 0, STRIPE_NO_SUM,
+					s.parts);
+				rc = stripe_write(&s, c, 0, m->header,
+						  m->header_size, err);
+			}
+			stripe_cache_free(c);
+		}
+	}
+	return rc;
+}
+
+/* What was written in place. */
+static void
+count_in_place(struct rebuild_run *r)
+{
+	for (size_t i = 0; i < r->p->nfiles; i++) {
+		const struct plan_file *f = &r->p->files[i];
+
+		if (f->nsegs == 0 || f->fate != FATE_REBUILD)
+			continue;
+		r->result->files++;
+		r->result->bytes_written += f->attr.size;
+	}
+	for (size_t i = 0; i < r->p->nsets; i++)
+		for (uint32_t m = 0; m < r->p->sets[i].n; m++)
+			if (r->p->sets[i].members[m].nsegs > 0 &&
+			    r->p->sets[i].members[m].fate == FATE_REBUILD)
+				r->result->redundancy++;
+}
+
+static void
+count_results(struct rebuild_run *r)
+{
+	if (r->in_place > 0)
+		count_in_place(r);
+	for (size_t i = 0; i < r->targets.count; i++) {
+		switch (r->targets.list[i].kind) {
+		case TARGET_FILE:
+			r->result->files++;
+			break;
+		case TARGET_REDUNDANCY:
+			r->result->redundancy++;
+			break;
+		case TARGET_DESCRIPTOR:
+			r->result->descriptors++;
+			break;
+		default:
+			r->result->maps++;
+		}
+		r->result->bytes_written += r->targets.list[i].size;
+	}
+}
+
+/* One attempt.  1: something turned out damaged, plan changed, try again. */
+static int
+attempt(struct rebuild_run *r, struct error *err)
+{
+	const struct compute_options co = {
+		.par = r->par,
+		.memory = r->o->memory,
+		.sums = r->sums,
+		.new_sums = r->new_sums,
+		.progress = r->o->progress,
+		.stop = r->o->stop,
+	};
+	long bad = 0;
+
+	bool marked = false;
+
+	if (targets_check_space(&r->targets, err) < 0 ||
+	    plan_begin_packed(r->p, &marked, err) < 0 ||
+	    write_headers(r, err) < 0 ||
+	    targets_prepare(&r->targets, r->par, err) < 0 ||
+	    copy_bodies(r, err) < 0 || compute(r->sets, r->nsets, &co, err) < 0)
+		return -1;
+	r->result->bytes_read += r->p->bytes_read;
+	bad = rebuild_check_sums(r, err);
+	if (bad != 0)
+		return bad < 0 ? -1 : 1;
+	if (targets_commit(&r->targets, r->par, err) < 0 ||
+	    (marked && plan_end_packed(r->p, err) < 0))
+		return -1;
+	count_results(r);
+	return 0;
+}
+
+static int
+round_once(struct rebuild_run *r, struct error *err)
+{
+	int rc = -1;
+
+	r->arena = arena_new();
+	r->nsets = 0;
+	r->in_place = 0;
+	if (r->arena == NULL || targets_init(&r->targets, err) < 0) {
+		arena_free(r->arena);
+		return error_no_memory(err);
+	}
+	if (list_targets(r, err) == 0) {
+		progress_expect(r->o->progress,
+				r->p->bytes_read + r->p->bytes_written);
+		rc = attempt(r, err);
+	}
+	targets_discard(&r->targets);
+	targets_fini(&r->targets);
+	mem_free(r->sets);
+	mem_free(r->sums);
+	mem_free(r->new_sums);
+	mem_free(r->look);
+	r->sets = NULL;
+	r->sums = r->new_sums = NULL;
+	r->look = NULL;
+	arena_free(r->arena);
+	return rc;
+}
+
+int
+rebuild(struct plan *p, const struct rebuild_options *o,
+	struct rebuild_result *result, struct error *err)
+{
+	static const struct rebuild_options none = { .memory = 0 };
+	struct rebuild_result scratch = { .files = 0 };
+	struct rebuild_run r = { .p = p, .o = o ? o : &none };
+	struct par *own = NULL;
+	int rc = 1;
+
+	r.result = result ? result : &scratch;
+	*r.result = scratch;
+	r.par = r.o->par;
+	if (r.par == NULL)
+		r.par = own = par_new(1, err);
+	if (r.par == NULL)
+		return -1;
+	for (int i = 0; rc == 1 && i < REBUILD_ROUNDS; i++) {
+		if (plan_status(p) == STATUS_LOST && !r.o->partial)
+			rc = plan_error(p, err);
+		else if (plan_status(p) == STATUS_OK)
+			rc = 0;
+		else
+			rc = round_once(&r, err);
+	}
+	if (rc == 1)
+		rc = error_set(err, ERROR_CORRUPT,
+			       "dataset %lld: too many damaged files",
+			       (long long)p->id);
+	par_free(own);
+	return rc;
+}

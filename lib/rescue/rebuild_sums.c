@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rebuild_sums.c - recorded checksums, compared with what was read and with
+ * what came out of it.
+ */
+#include <string.h>
+
+#include "error.h"
+#include "mem.h"
+#include "rescue/rebuild_impl.h"
+
+int
+rebuild_make_sums(struct rebuild_run *r, struct error *err)
+{
+	size_t n = r->p->nfiles;
+	bool any = false;
+
+	for (size_t i = 0; i < n && !any; i++)
+		any = r->p->files[i].has_crc;
+	if (!any)
+		return 0;
+	r->sums = mem_calloc(n, sizeof(*r->sums));
+	r->new_sums = mem_calloc(n, sizeof(*r->new_sums));
+	r->look = mem_calloc(n, sizeof(*r->look));
+	if (r->sums == NULL || r->new_sums == NULL || r->look == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < n; i++)
+		r->sums[i].size = r->new_sums[i].size =
+			r->p->files[i].attr.size;
+	return 0;
+}
+
+static int
+mark_damaged(struct rebuild_run *r, size_t file, struct error *err)
+{
+	const struct plan_file *f = &r->p->files[file];
+
+	rebuild_say(r, "%s: its checksum is not the recorded 0x%08x: damaged",
+		    f->path, f->crc);
+	r->result->crc_wrong++;
+	return plan_mark(r->p, file, FILE_WRONG_CRC, err);
+}
+
+/* Files that were read as a whole and are not what was recorded.  Returns how
+ * many were marked, -1 on failure. */
+static long
+mark_bad_inputs(struct rebuild_run *r, struct error *err)
+{
+	long marked = 0;
+
+	for (size_t i = 0; r->sums != NULL && i < r->p->nfiles; i++) {
+		const struct plan_file *f = &r->p->files[i];
+		uint64_t seen = r->sums[i].seen;
+
+		if (!f->has_crc || f->state != FILE_PRESENT || seen == 0 ||
+		    seen != f->attr.size)
+			continue;
+		r->result->crc_checked++;
+		if (r->sums[i].crc == f->crc)
+			continue;
+		if (mark_damaged(r, i, err) < 0)
+			return -1;
+		marked++;
+	}
+	return marked;
+}
+
+/* Read the files with look[i] as a whole, and mark those that are wrong. */
+static long
+look_again(struct rebuild_run *r, bool *look, struct error *err)
+{
+	long marked = 0;
+
+	if (plan_check_files(r->p, r->par, r->o->progress, look, err) < 0)
+		return -1;
+	for (size_t i = 0; i < r->p->nfiles; i++) {
+		if (look[i] && mark_damaged(r, i, err) < 0)
+			return -1;
+		marked += look[i];
+	}
+	return marked;
+}
+
+/* A rebuilt file that is not what was recorded: what it was made from is
+ * damaged.  Look for a damaged file among them. */
+static long
+find_culprit(struct rebuild_run *r, const struct plan_file *f,
+	     struct error *err)
+{
+	uint32_t set = r->p->ranks[f->rank].data_set;
+
+	for (size_t i = 0; i < r->p->nfiles; i++)
+		r->look[i] = r->p->ranks[r->p->files[i].rank].data_set == set;
+	return look_again(r, r->look, err);
+}
+
+static long
+check_outputs(struct rebuild_run *r, struct error *err)
+{
+	long marked = 0;
+
+	for (size_t i = 0; r->new_sums != NULL && i < r->p->nfiles; i++) {
+		const struct plan_file *f = &r->p->files[i];
+
+		if (!f->has_crc || f->fate != FATE_REBUILD ||
+		    r->new_sums[i].seen != f->attr.size)
+			continue;
+		r->result->crc_checked++;
+		if (r->new_sums[i].crc == f->crc)
+			continue;
+		marked = find_culprit(r, f, err);
+		if (marked != 0)
+			return marked;
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: what was computed does not have the "
+				 "recorded checksum 0x%08x: the rest of its "
+				 "set is damaged, and it cannot be told where",
+				 f->path, f->crc);
+	}
+	return 0;
+}
+
+/* Was something of the set computed that no checksum confirms? */
+static bool
+unconfirmed(const struct rebuild_run *r, const struct plan_set *s)
+{
+	for (uint32_t m = 0; m < s->n; m++) {
+		const struct plan_member *pm = &s->members[m];
+
+		if (pm->fate == FATE_REBUILD)
+			return true;
+		for (size_t i = 0; pm->files && i < pm->list.nfiles; i++) {
+			uint32_t f = pm->files[i];
+
+			if (f != PLAN_NONE && !r->p->files[f].has_crc &&
+			    r->p->files[f].fate == FATE_REBUILD)
+				return true;
+		}
+	}
+	return false;
+}
+
+static void
+look_at_parts(struct rebuild_run *r, const struct plan_member *m)
+{
+	for (size_t i = 0; m->files != NULL && i < m->list.nfiles; i++) {
+		uint32_t f = m->files[i];
+
+		if (f == PLAN_NONE || !r->p->files[f].has_crc ||
+		    r->p->files[f].state != FILE_PRESENT ||
+		    r->sums[f].seen == 0 ||
+		    r->sums[f].seen == r->p->files[f].attr.size)
+			continue;
+		r->look[f] = true;
+		r->result->crc_checked++;
+	}
+}
+
+/* Files of which only parts were needed: where nothing else would show it, a
+ * damaged one must not go into redundancy unseen. */
+static long
+check_rest(struct rebuild_run *r, struct error *err)
+{
+	if (r->sums == NULL)
+		return 0;
+	memset(r->look, false, r->p->nfiles);
+	for (size_t i = 0; i < r->p->nsets; i++) {
+		const struct plan_set *s = &r->p->sets[i];
+
+		if (s->map || !rebuild_wants(r, s) || !unconfirmed(r, s))
+			continue;
+		for (uint32_t m = 0; m < s->n; m++)
+			look_at_parts(r, &s->members[m]);
+	}
+	return look_again(r, r->look, err);
+}
+
+long
+rebuild_check_sums(struct rebuild_run *r, struct error *err)
+{
+	long bad = mark_bad_inputs(r, err);
+
+	if (bad == 0)
+		bad = check_outputs(r, err);
+	if (bad == 0)
+		bad = check_rest(r, err);
+	return bad;
+}

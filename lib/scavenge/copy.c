@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * copy.c - a dataset from the cache of a node to the prefix: what there is to
+ * do, and that it is done.
+ */
+#include "scavenge/copy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "clock.h"
+#include "error.h"
+#include "io.h"
+#include "map.h"
+#include "mem.h"
+#include "meta/kvtree.h"
+#include "par.h"
+#include "progress.h"
+#include "scavenge/copy_impl.h"
+#include "str.h"
+
+/* Blocks are whole pages, so that the kernel copies page by page. */
+#define BLOCK_ALIGN ((size_t)4096)
+/* What is read is still in the processor's cache when it is summed up and
+ * written; with the 32 MiB that SCR_FILE_BUF_SIZE has unless it is set, it
+ * would come from memory each time.  The kernel gathers what is written. */
+#define BLOCK_MAX ((size_t)1 << 20)
+
+/* --- Where it is --- */
+
+static int
+absent(const struct copier *c, const char *why, struct error *err)
+{
+	return error_set(err, ERROR_ABSENT,
+			 "dataset %" PRId64 ": not in the cache of this node%s"
+			 "%s",
+			 c->o->id, why != NULL ? ": " : "", why ? why : "");
+}
+
+/* Open all its directories. */
+static int
+open_dirs(struct copier *c, const struct survey_where *w, struct error *err)
+{
+	struct survey_found *found = NULL;
+	struct error why = ERROR_INIT;
+	const char *problem = NULL;
+	size_t count = 0;
+
+	if (survey_node_dirs(w, c->arena, &found, &count, &problem, err) < 0)
+		return -1;
+	c->dirs = arena_alloc(c->arena, count + 1, sizeof(*c->dirs));
+	if (c->dirs == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < count; i++) {
+		if (found[i].id != c->o->id)
+			continue;
+		if (found[i].problem != NULL)
+			problem = found[i].problem;
+		if (found[i].dir == NULL)
+			continue;
+		if (survey_dir_open(&c->dirs[c->ndirs], found[i].dir, &why) ==
+		    0) {
+			c->ndirs++;
+			continue;
+		}
+		survey_dir_close(&c->dirs[c->ndirs]);
+		if (why.kind == ERROR_NOMEM)
+			return error_no_memory(err);
+		copy_blame(c, why.text);
+		problem = "it cannot be read";
+	}
+	return c->ndirs > 0 ? 0 : absent(c, problem, err);
+}
+
+/* --- Ranks --- */
+
+struct choice {
+	const struct survey_dir *dir;
+	const struct survey_slot *slot;
+};
+
+/* By rank; of two views of one, that with a filemap first. */
+static int
+compare_choice(const void *x, const void *y)
+{
+	const struct choice *a = x, *b = y;
+
+	if (a->slot->rank != b->slot->rank)
+		return a->slot->rank < b->slot->rank ? -1 : 1;
+	if (a->slot->map != b->slot->map)
+		return a->slot->map ? -1 : 1;
+	return (a->dir > b->dir) - (a->dir < b->dir);
+}
+
+/* The filemap: the cache's, or, where that is damaged, what was rebuilt of it
+ * on the prefix meanwhile. */
+static int
+read_map(struct copier *c, struct copy_rank *r, const struct survey_slot *slot,
+	 struct kvtree *t, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	char text[ERROR_TEXT_MAX];
+
+	if (slot->map && survey_dir_map(r->dir->meta, r->rank, &r->image, t,
+					c->arena, &r->map, &why) == 0) {
+		r->has_map = r->map_here = true;
+		return 0;
+	}
+	if (slot->map && why.kind != ERROR_NOMEM) {
+		snprintf(text, sizeof(text), "rank %" PRId64 ": %.900s",
+			 r->rank, why.text);
+		copy_blame(c, text);
+		c->r->bad++;
+	}
+	if (why.kind != ERROR_NOMEM && c->meta_fd >= 0) {
+		error_clear(&why);
+		r->has_map = survey_dir_map(c->meta_fd, r->rank, &r->image, t,
+					    c->arena, &r->map, &why) == 0;
+	}
+	if (why.kind == ERROR_NOMEM)
+		return error_no_memory(err);
+	if (!r->has_map)
+		r->map = (struct filemap){ .ranks = -1 };
+	return 0;
+}
+
+/* Metadata on the prefix are for those for whom they were in the cache. */
+static mode_t
+mode_of(const struct copy_rank *r)
+{
+	char name[64];
+	struct stat st;
+
+	if (fstatat(r->dir->meta, filemap_name(name, sizeof(name), r->rank),
+		    &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !S_ISREG(st.st_mode))
+		return 0644;
+	return (st.st_mode & 0666) | 0600;
+}
+
+static int
+add_ranks(struct copier *c, const struct choice *all, size_t count,
+	  struct error *err)
+{
+	struct kvtree *t = kvtree_new(err);
+	int rc = t == NULL ? -1 : 0;
+
+	for (size_t i = 0; i < count && rc == 0; i++) {
+		struct copy_rank *r = &c->ranks[c->nranks];
+
+		if (i > 0 && all[i - 1].slot->rank == all[i].slot->rank)
+			continue;
+		r->rank = all[i].slot->rank;
+		r->dir = all[i].dir;
+		r->slot = all[i].slot;
+		r->mode = mode_of(r);
+		c->nranks++;
+		rc = read_map(c, r, r->slot, t, err);
+		if (rc == 0)
+			rc = copy_rank_recall(c, r, err);
+	}
+	kvtree_free(t);
+	return rc;
+}
+
+static int
+find_ranks(struct copier *c, struct error *err)
+{
+	struct choice *all = NULL;
+	size_t max = 0, n = 0;
+	int rc = -1;
+
+	for (size_t d = 0; d < c->ndirs; d++)
+		max += c->dirs[d].count;
+	all = mem_calloc(max + 1, sizeof(*all));
+	c->ranks = arena_alloc(c->arena, max + 1, sizeof(*c->ranks));
+	c->waiting = arena_alloc(c->arena, max + 1, sizeof(*c->waiting));
+	if (all == NULL || c->ranks == NULL || c->waiting == NULL) {
+		error_no_memory(err);
+		goto out;
+	}
+	for (size_t d = 0; d < c->ndirs; d++) {
+		for (size_t i = 0; i < c->dirs[d].count; i++) {
+			const struct survey_slot *s = &c->dirs[d].slots[i];
+
+			if (c->o->ranks == NULL ||
+			    copy_ranks_has(c->o->ranks, s->rank))
+				all[n++] = (struct choice){ &c->dirs[d], s };
+		}
+	}
+	qsort(all, n, sizeof(*all), compare_choice);
+	rc = add_ranks(c, all, n, err);
+out:
+	mem_free(all);
+	return rc;
+}
+
+/* --- Files --- */
+
+static struct copy_item *
+add_item(struct copier *c, struct copy_rank *r, struct error *err)
+{
+	if (c->nitems == c->items_cap) {
+		size_t cap = c->items_cap ? c->items_cap * 2 : 256;
+		void *p = mem_realloc(c->items, cap, sizeof(*c->items));
+
+		if (p == NULL) {
+			error_no_memory(err);
+			return NULL;
+		}
+		c->items = p;
+		c->items_cap = cap;
+	}
+	r->count++;
+	c->items[c->nitems] = (struct copy_item){
+		.rank = (size_t)(r - c->ranks),
+	};
+	return &c->items[c->nitems++];
+}
+
+/* It is not even tried. */
+static void
+refuse(struct copier *c, struct copy_item *it, const char *why)
+{
+	char text[ERROR_TEXT_MAX];
+
+	snprintf(text, sizeof(text), "rank %" PRId64 ": %.900s",
+		 c->ranks[it->rank].rank, why);
+	copy_blame(c, text);
+	it->state = COPY_BAD;
+}
+
+static int
+add_file(struct copier *c, struct copy_rank *r, const struct filemap_file *f,
+	 struct error *err)
+{
+	struct copy_item *it = add_item(c, r, err);
+	struct error why = ERROR_INIT;
+
+	if (it == NULL)
+		return -1;
+	it->file = f;
+	it->from = path_base(f->cache_path);
+	it->bypass = survey_dir_bypass(f);
+	it->rel = copy_rel(c, f, &why);
+	if (why.kind == ERROR_NOMEM)
+		return error_no_memory(err);
+	if (it->rel != NULL && !f->attr.has_size)
+		error_set(&why, ERROR_CORRUPT, "%s: no SIZE recorded", it->rel);
+	else if (it->rel != NULL && !f->complete)
+		error_set(&why, ERROR_DAMAGED, "%s: was never completed",
+			  it->rel);
+	if (why.kind != ERROR_NONE)
+		refuse(c, it, why.text);
+	return 0;
+}
+
+static int
+add_red(struct copier *c, struct copy_rank *r, const char *name,
+	struct error *err)
+{
+	struct copy_item *it = add_item(c, r, err);
+	struct stat st;
+
+	if (it == NULL)
+		return -1;
+	it->from = name;
+	it->rel = arena_printf(c->arena, "%s/%s", c->meta, name);
+	if (it->rel == NULL)
+		return error_no_memory(err);
+	if (fstatat(r->dir->meta, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISREG(st.st_mode))
+		attr_from_stat(&it->attr, &st);
+	else
+		refuse(c, it, name);
+	return 0;
+}
+
+/* One place, two files: the first one gets it. */
+static int
+find_doubles(struct copier *c, struct error *err)
+{
+	struct map *seen = map_new();
+	int rc = seen == NULL ? error_no_memory(err) : 0;
+
+	for (size_t i = 0; i < c->nitems && rc == 0; i++) {
+		struct copy_item *it = &c->items[i];
+
+		if (it->state == COPY_BAD)
+			continue;
+		if (map_get(seen, it->rel) != MAP_NONE)
+			refuse(c, it, "its place is that of another file");
+		else if (map_put(seen, it->rel, i) < 0)
+			rc = error_no_memory(err);
+	}
+	map_free(seen);
+	return rc;
+}
+
+static int
+find_items(struct copier *c, struct error *err)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < c->nranks; i++) {
+		struct copy_rank *r = &c->ranks[i];
+
+		r->first = c->nitems;
+		for (size_t k = 0; k < r->map.nfiles; k++)
+			if (add_file(c, r, &r->map.files[k], err) < 0)
+				return -1;
+		for (size_t k = 0; k < r->slot->nred; k++)
+			if (add_red(c, r, r->slot->red[k], err) < 0)
+				return -1;
+		atomic_init(&r->left, r->count);
+	}
+	if (find_doubles(c, err) < 0 || copy_find_places(c, err) < 0)
+		return -1;
+	for (size_t i = 0; i < c->nitems; i++)
+		bytes += copy_item_bytes(&c->items[i]);
+	c->unsettled = bytes;
+	if (c->o->meter != NULL)
+		atomic_store(&c->o->meter->total, bytes);
+	progress_expect(c->o->progress, bytes);
+	return 0;
+}
+
+/* --- All of it --- */
+
+static size_t
+block_size(size_t wanted)
+{
+	if (wanted == 0)
+		return COPY_BLOCK;
+	return wanted < BLOCK_MAX ? wanted : BLOCK_MAX;
+}
+
+static int
+make_workers(struct copier *c, struct error *err)
+{
+	c->nworkers = par_threads(c->o->par);
+	c->workers = mem_calloc(c->nworkers, sizeof(*c->workers));
+	if (c->workers == NULL)
+		return error_no_memory(err);
+	for (unsigned i = 0; i < c->nworkers; i++) {
+		struct copy_worker *w = &c->workers[i];
+
+		w->parents = pathcache_new(c->prefix_fd);
+		w->block = mem_aligned(BLOCK_ALIGN, c->block);
+		w->other = mem_aligned(BLOCK_ALIGN, c->block);
+		if (w->parents == NULL || w->block == NULL || w->other == NULL)
+			return error_no_memory(err);
+	}
+	return 0;
+}
+
+/* Say what a full file system lacks. */
+static int
+explain(const struct copier *c, struct error *err)
+{
+	struct statvfs fs;
+	uint64_t have = 0;
+	char a[32], b[32];
+
+	if (err == NULL || err->kind != ERROR_SYSTEM ||
+	    (err->errnum != ENOSPC && err->errnum != EDQUOT))
+		return -1;
+	if (fstatvfs(c->prefix_fd, &fs) == 0)
+		have = (uint64_t)fs.f_bavail * fs.f_frsize;
+	return error_wrap(err,
+			  "%s: full: %s still to be copied, %s free; make room "
+			  "and run it again",
+			  c->o->prefix, str_bytes(a, sizeof(a), c->unsettled),
+			  str_bytes(b, sizeof(b), have));
+}
+
+/* What is written gets into place, and is remembered, also if others failed. */
+static int
+settle_all(struct copier *c, int rc, struct error *err)
+{
+	for (unsigned i = 0; i < c->nworkers; i++)
+		if (copy_settle(c, &c->workers[i], rc == 0 ? err : NULL) < 0)
+			rc = -1;
+	if (copy_rank_finish_all(c, rc == 0 ? err : NULL) < 0)
+		rc = -1;
+	if (rc < 0)
+		(void)copy_rank_record(c, NULL);
+	return rc;
+}
+
+static int
+copy_all(struct copier *c, struct error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < c->nranks && rc == 0 && !c->o->dry_run; i++)
+		if (c->ranks[i].count == 0)
+			rc = copy_rank_finish(c, &c->ranks[i], err);
+	if (rc == 0)
+		rc = par_for(c->o->par, c->nitems, 1, copy_item, c, err);
+	if (!c->o->dry_run)
+		rc = settle_all(c, rc, err);
+	return rc == 0 ? 0 : explain(c, err);
+}
+
+/* Open the prefix, and the directory of the dataset's metadata in it. */
+static int
+open_prefix(struct copier *c, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	const char *base = NULL;
+	char below[80];
+	int fd = -1;
+
+	c->prefix_fd = open(c->o->prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (c->prefix_fd < 0)
+		return error_sys(err, "%s: cannot open", c->o->prefix);
+	snprintf(c->meta, sizeof(c->meta), ".scr/scr.dataset.%" PRId64,
+		 c->o->id);
+	snprintf(below, sizeof(below), "%s/x", c->meta);
+	fd = path_open_parent(c->prefix_fd, below, !c->o->dry_run, 0777, &base,
+			      &why);
+	if (fd >= 0) {
+		/* One that can be synced. */
+		c->meta_fd =
+			openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (c->meta_fd < 0)
+			error_sys(&why, "%s: cannot open", c->meta);
+		close(fd);
+	}
+	if (c->meta_fd >= 0 || (c->o->dry_run && why.kind == ERROR_ABSENT))
+		return 0;
+	if (err != NULL)
+		*err = why;
+	return error_wrap(err, "%s", c->o->prefix);
+}
+
+static void
+close_all(struct copier *c)
+{
+	for (unsigned i = 0; c->workers != NULL && i < c->nworkers; i++) {
+		pathcache_free(c->workers[i].parents);
+		mem_free(c->workers[i].block);
+		mem_free(c->workers[i].other);
+	}
+	mem_free(c->workers);
+	mem_free(c->items);
+	mem_free(c->places);
+	for (size_t i = 0; i < c->nranks; i++) {
+		buf_free(&c->ranks[i].image);
+		map_free(c->ranks[i].old_by_path);
+	}
+	for (size_t i = 0; i < c->ndirs; i++)
+		survey_dir_close(&c->dirs[i]);
+	if (c->meta_fd >= 0)
+		close(c->meta_fd);
+	if (c->prefix_fd >= 0)
+		close(c->prefix_fd);
+	pthread_mutex_destroy(&c->sync);
+	pthread_mutex_destroy(&c->lock);
+	arena_free(c->arena);
+}
+
+int
+copy_run(const struct survey_where *w, const struct copy_options *o,
+	 struct copy_result *r, struct error *err)
+{
+	struct copier c = {
+		.o = o,
+		.r = r,
+		.arena = arena_new(),
+		.block = block_size(o->block),
+		.prefix_fd = -1,
+		.meta_fd = -1,
+		.finished = clock_seconds(),
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.sync = PTHREAD_MUTEX_INITIALIZER,
+	};
+	int rc = -1;
+
+	*r = (struct copy_result){ .files = 0 };
+	if (c.arena == NULL)
+		error_no_memory(err);
+	else if (open_dirs(&c, w, err) == 0 && open_prefix(&c, err) == 0 &&
+		 find_ranks(&c, err) == 0 && copy_find_roots(&c, err) == 0 &&
+		 find_items(&c, err) == 0 && make_workers(&c, err) == 0)
+		rc = copy_all(&c, err);
+	r->files = r->copied + r->adopted + r->skipped + r->bad;
+	close_all(&c);
+	return rc;
+}

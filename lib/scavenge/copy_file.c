@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * copy_file.c - one file, from the cache to its place.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "crc.h"
+#include "error.h"
+#include "io.h"
+#include "map.h"
+#include "progress.h"
+#include "scavenge/copy_impl.h"
+
+/* How often to look whether another process has done its copy. */
+#define BUSY_NSEC 20000000
+
+/* One file on its way. */
+struct job {
+	struct copier *c;
+	struct copy_item *it;
+	struct copy_worker *w;
+	int from;	  /* in the cache, or -1 */
+	struct error why; /* it cannot be read */
+	int parent; /* directory of the target; borrowed from w->parents */
+	const char *base;
+	bool there; /* the target is, with `st` */
+	struct stat st;
+	uint64_t told; /* bytes that the meter knows of */
+};
+
+/* --- Small things --- */
+
+static uint64_t
+size_of(const struct copy_item *it)
+{
+	return it->file != NULL ? it->file->attr.size : it->attr.size;
+}
+
+static const struct attr *
+attr_of(const struct copy_item *it)
+{
+	return it->file != NULL ? &it->file->attr : &it->attr;
+}
+
+uint64_t
+copy_item_bytes(const struct copy_item *it)
+{
+	return it->bypass ? 0 : size_of(it);
+}
+
+static int
+stopped(const struct copier *c, struct error *err)
+{
+	if (c->o->stop == NULL || !c->o->stop())
+		return 0;
+	return error_set(err, ERROR_SYSTEM,
+			 "stopped: run it again, and it goes on");
+}
+
+static void
+tell(struct job *j, uint64_t bytes)
+{
+	const struct copy_options *o = j->c->o;
+
+	j->told += bytes;
+	if (o->meter != NULL)
+		atomic_fetch_add(&o->meter->done, bytes);
+	progress_add(o->progress, bytes);
+}
+
+void
+copy_blame(struct copier *c, const char *text)
+{
+	pthread_mutex_lock(&c->lock);
+	if (c->o->log != NULL)
+		c->o->log(c->o->log_arg, text);
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* --- Done with one --- */
+
+static int
+settle_item(struct copier *c, struct copy_item *it, enum copy_state state,
+	    struct error *err)
+{
+	struct copy_rank *r = &c->ranks[it->rank];
+
+	it->state = state;
+	pthread_mutex_lock(&c->lock);
+	c->r->copied += state == COPY_COPIED;
+	c->r->adopted += state == COPY_ADOPTED;
+	c->r->skipped += state == COPY_SKIPPED;
+	c->r->bad += state == COPY_BAD;
+	c->r->bytes += state == COPY_COPIED ? size_of(it) : 0;
+	c->unsettled -= copy_item_bytes(it);
+	pthread_mutex_unlock(&c->lock);
+	/* Who settles the last one has seen what all others did. */
+	if (atomic_fetch_sub(&r->left, 1) > 1 || c->o->dry_run)
+		return 0;
+	return copy_rank_finish(c, r, err);
+}
+
+/* `state` is final without any writing. */
+static int
+done(struct job *j, enum copy_state state, struct error *err)
+{
+	const uint64_t bytes = copy_item_bytes(j->it);
+
+	if (bytes > j->told)
+		tell(j, bytes - j->told);
+	return settle_item(j->c, j->it, state, err);
+}
+
+static int
+bad(struct job *j, const struct error *why, struct error *err)
+{
+	char text[ERROR_TEXT_MAX];
+
+	if (why->kind == ERROR_NOMEM)
+		return error_no_memory(err);
+	snprintf(text, sizeof(text), "rank %" PRId64 ": %.900s",
+		 j->c->ranks[j->it->rank].rank, why->text);
+	copy_blame(j->c, text);
+	return done(j, COPY_BAD, err);
+}
+
+static int
+commit(struct copier *c, struct copy_worker *w, struct copy_full *f,
+       struct error *err)
+{
+	struct copy_item *it = f->item;
+	const char *base = NULL;
+	struct stat st;
+	int parent = pathcache_parent(w->parents, it->rel, &base, err);
+
+	if (parent < 0 ||
+	    copy_temp_commit(f->fd, parent, base, it->rel, err) < 0)
+		return -1;
+	copy_touch(c, it);
+	/* As the file system has it: some keep whole seconds only. */
+	if (fstat(f->fd, &st) < 0)
+		return error_sys(err, "%s: cannot stat", it->rel);
+	it->mtime = st.st_mtim;
+	it->has_sum = true;
+	return settle_item(c, it, COPY_COPIED, err);
+}
+
+int
+copy_settle(struct copier *c, struct copy_worker *w, struct error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < w->nfull && rc == 0; i++)
+		rc = io_fsync(w->full[i].fd, w->full[i].item->rel, err);
+	for (size_t i = 0; i < w->nfull && rc == 0; i++) {
+		rc = commit(c, w, &w->full[i], err);
+		if (rc == 0) {
+			close(w->full[i].fd);
+			w->full[i].fd = -1;
+		}
+	}
+	if (rc < 0)
+		copy_forget(c, w);
+	w->nfull = 0;
+	w->full_bytes = 0;
+	return rc;
+}
+
+void
+copy_forget(struct copier *c, struct copy_worker *w)
+{
+	(void)c;
+	for (size_t i = 0; i < w->nfull; i++) {
+		const char *base = NULL;
+		int parent = -1;
+
+		if (w->full[i].fd < 0)
+			continue;
+		parent = pathcache_parent(w->parents, w->full[i].item->rel,
+					  &base, NULL);
+		if (parent >= 0)
+			copy_temp_discard(w->full[i].fd, parent, base);
+		close(w->full[i].fd);
+	}
+	w->nfull = 0;
+	w->full_bytes = 0;
+}
+
+/* --- What is there already --- */
+
+/* The checksum of `size` bytes. */
+static int
+sum_up(struct job *j, int fd, uint64_t size, uint32_t *crc, struct error *err)
+{
+	size_t n = 0;
+
+	*crc = 0;
+	for (uint64_t at = 0; at < size; at += n) {
+		n = size - at < j->c->block ? (size_t)(size - at) : j->c->block;
+		if (stopped(j->c, err) < 0 ||
+		    io_pread(fd, j->it->rel, j->w->block, n, at, err) < 0)
+			return -1;
+		*crc = crc_update(*crc, j->w->block, n);
+	}
+	return 0;
+}
+
+/* Are both files the same, as far as both can be read?  And the checksum. */
+static bool
+is_same(struct job *j, int fd, uint64_t size, uint32_t *crc)
+{
+	size_t n = 0;
+
+	*crc = 0;
+	for (uint64_t at = 0; at < size; at += n) {
+		n = size - at < j->c->block ? (size_t)(size - at) : j->c->block;
+		if (stopped(j->c, NULL) < 0 ||
+		    io_pread(j->from, j->it->from, j->w->block, n, at, NULL) <
+			    0 ||
+		    io_pread(fd, j->it->rel, j->w->other, n, at, NULL) < 0 ||
+		    memcmp(j->w->block, j->w->other, n) != 0)
+			return false;
+		*crc = crc_update(*crc, j->w->block, n);
+	}
+	return true;
+}
+
+/* Was it copied by us, and has not been touched since? */
+static bool
+is_ours(struct job *j)
+{
+	const struct copy_rank *r = &j->c->ranks[j->it->rank];
+	const struct attr *a = attr_of(j->it);
+	const struct copied_file *f = NULL;
+	size_t at = r->old_by_path == NULL
+			    ? MAP_NONE
+			    : map_get(r->old_by_path, j->it->rel);
+
+	if (at == MAP_NONE)
+		return false;
+	f = &r->old.files[at];
+	if (f->size != size_of(j->it) ||
+	    f->mtime.tv_sec != j->st.st_mtim.tv_sec ||
+	    f->mtime.tv_nsec != j->st.st_mtim.tv_nsec)
+		return false;
+	/* The file that we copied, and not one of an earlier dataset of the
+	 * same number?  Its time was set to what the filemap says. */
+	if (!a->has_times || a->mtime.tv_sec != f->mtime.tv_sec)
+		return false;
+	if (j->it->file != NULL && j->it->file->has_crc &&
+	    j->it->file->crc != f->crc)
+		return false;
+	j->it->crc = f->crc;
+	j->it->mtime = f->mtime;
+	j->it->has_sum = true;
+	return true;
+}
+
+/*
+ * Is the target, which has the right size, right?  With a recorded checksum it
+ * can be told without the file in the cache.
+ */
+static bool
+is_right(struct job *j, int fd)
+{
+	const struct filemap_file *f = j->it->file;
+	uint32_t crc = 0;
+
+	if (f != NULL && f->has_crc) {
+		if (sum_up(j, fd, size_of(j->it), &crc, NULL) < 0 ||
+		    crc != f->crc)
+			return false;
+	} else if (j->from < 0 || !is_same(j, fd, size_of(j->it), &crc)) {
+		return false;
+	}
+	j->it->crc = crc;
+	return true;
+}
+
+/* 1: taken over; 0: it is not right; -1. */
+static int
+adopt(struct job *j, struct error *err)
+{
+	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	int fd = openat(j->parent, j->base, flags), rc = 0;
+	struct stat st;
+
+	if (fd < 0)
+		return 0; /* it will be replaced */
+	/* One that is another user's, say, is replaced. */
+	if (is_right(j, fd) &&
+	    attr_apply(attr_of(j->it), fd, j->it->rel, NULL) == 0)
+		rc = io_fsync(fd, j->it->rel, err) < 0 ? -1 : 1;
+	if (rc == 1 && fstat(fd, &st) == 0) {
+		j->it->mtime = st.st_mtim;
+		j->it->has_sum = true;
+	}
+	close(fd);
+	return rc;
+}
+
+/* --- Copying --- */
+
+/* While a long file is copied: see to what has waited long enough. */
+static int
+settle_due(struct job *j, struct error *err)
+{
+	const double now = clock_seconds();
+
+	if (now - j->w->looked < COPY_SECONDS)
+		return 0;
+	j->w->looked = now;
+	return copy_settle(j->c, j->w, err) < 0
+		       ? -1
+		       : copy_rank_finish_due(j->c, err);
+}
+
+/* Read, sum up, write: 1: done; 0: the file in the cache is bad, as j->why
+ * says; -1. */
+static int
+pump(struct job *j, int to, struct error *err)
+{
+	struct copier *c = j->c;
+	const uint64_t size = size_of(j->it);
+	uint32_t crc = 0;
+	size_t n = 0;
+
+	for (uint64_t at = 0; at < size; at += n) {
+		n = size - at < c->block ? (size_t)(size - at) : c->block;
+		if (stopped(c, err) < 0 || settle_due(j, err) < 0)
+			return -1;
+		if (io_pread(j->from, j->it->from, j->w->block, n, at,
+			     &j->why) < 0)
+			return 0;
+		crc = crc_update(crc, j->w->block, n);
+		if (io_pwrite(to, j->it->rel, j->w->block, n, at, err) < 0)
+			return -1;
+		io_write_behind(to, at, n, at + n == size);
+		tell(j, n);
+	}
+	if (j->it->file != NULL && j->it->file->has_crc &&
+	    j->it->file->crc != crc) {
+		error_set(&j->why, ERROR_DAMAGED,
+			  "%s: checksum 0x%08" PRIx32 ", expected 0x%08" PRIx32,
+			  j->it->from, crc, j->it->file->crc);
+		return 0;
+	}
+	j->it->crc = crc;
+	return attr_apply(attr_of(j->it), to, j->it->rel, err) < 0 ? -1 : 1;
+}
+
+/* The same into a temporary file, which is then one of the worker's. */
+static int
+copy_data(struct job *j, bool *busy, struct error *err)
+{
+	struct copy_worker *w = j->w;
+	int to = copy_temp_open(j->parent, j->base, busy, err);
+	int rc = to < 0 ? -1 : pump(j, to, err);
+
+	if (rc == 1) {
+		w->full[w->nfull++] = (struct copy_full){ j->it, to };
+		w->full_bytes += size_of(j->it);
+		return w->nfull < COPY_FULL_MAX &&
+				       w->full_bytes < COPY_FULL_BYTES
+			       ? 0
+			       : copy_settle(j->c, w, err);
+	}
+	if (to >= 0) {
+		copy_temp_discard(to, j->parent, j->base);
+		close(to);
+	}
+	return rc == 0 ? bad(j, &j->why, err) : -1;
+}
+
+int
+copy_wait(const struct copier *c, struct error *err)
+{
+	const struct timespec t = { .tv_nsec = BUSY_NSEC };
+
+	if (stopped(c, err) < 0)
+		return -1;
+	nanosleep(&t, NULL);
+	return 0;
+}
+
+/* --- One item --- */
+
+/* The directory of the target, and what is there. */
+static int
+find_target(struct job *j, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int own = -1;
+
+	j->there = false;
+	j->parent = pathcache_parent(j->w->parents, j->it->rel, &j->base, &why);
+	if (j->parent < 0 && why.kind == ERROR_ABSENT && !j->c->o->dry_run) {
+		own = path_open_parent(j->c->prefix_fd, j->it->rel, true, 0777,
+				       &j->base, &why);
+		if (own >= 0) {
+			error_clear(&why);
+			close(own);
+			j->parent = pathcache_parent(j->w->parents, j->it->rel,
+						     &j->base, &why);
+		}
+	}
+	if (j->parent < 0) {
+		if (why.kind == ERROR_ABSENT && j->c->o->dry_run)
+			return 0;
+		*err = why;
+		return -1;
+	}
+	j->there =
+		fstatat(j->parent, j->base, &j->st, AT_SYMLINK_NOFOLLOW) == 0;
+	return 0;
+}
+
+static bool
+may_be_right(const struct job *j)
+{
+	return j->there && S_ISREG(j->st.st_mode) &&
+	       (uint64_t)j->st.st_size == size_of(j->it);
+}
+
+/* A file that the job wrote to the prefix itself. */
+static int
+check_bypass(struct job *j, struct error *err)
+{
+	struct stat st;
+
+	if (!j->it->file->complete) {
+		error_set(&j->why, ERROR_DAMAGED, "%s: was never completed",
+			  j->it->rel);
+		return bad(j, &j->why, err);
+	}
+	if (path_stat_beneath(j->c->prefix_fd, j->it->rel, &st, &j->why) < 0)
+		return bad(j, &j->why, err);
+	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == size_of(j->it))
+		return done(j, COPY_SKIPPED, err);
+	error_set(&j->why, ERROR_DAMAGED,
+		  "%s: %" PRIu64 " bytes, expected %" PRIu64, j->it->rel,
+		  (uint64_t)st.st_size, size_of(j->it));
+	return bad(j, &j->why, err);
+}
+
+static int
+pass_on(struct error *err, const struct error *why)
+{
+	if (err != NULL)
+		*err = *why;
+	return -1;
+}
+
+/* Can this one not have its place, whatever becomes of the others? */
+static bool
+in_the_way(const struct error *why)
+{
+	return why->kind == ERROR_UNSAFE || why->errnum == ENOTDIR ||
+	       why->errnum == ENAMETOOLONG;
+}
+
+static int
+copy_or_adopt(struct job *j, bool *busy, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int rc = 0;
+
+	*busy = false;
+	if (find_target(j, &why) < 0)
+		return in_the_way(&why) ? bad(j, &why, err)
+					: pass_on(err, &why);
+	if (may_be_right(j)) {
+		if (is_ours(j))
+			return done(j, COPY_SKIPPED, err);
+		rc = j->c->o->dry_run ? 1 : adopt(j, err);
+		if (rc != 0)
+			return rc < 0 ? -1 : done(j, COPY_ADOPTED, err);
+	}
+	if (j->from < 0)
+		return bad(j, &j->why, err);
+	if (j->there && S_ISDIR(j->st.st_mode)) {
+		error_set(&j->why, ERROR_DAMAGED,
+			  "%s: a directory is in its place", j->it->rel);
+		return bad(j, &j->why, err);
+	}
+	if (j->c->o->dry_run)
+		return done(j, COPY_COPIED, err);
+	return copy_data(j, busy, err);
+}
+
+static int
+open_source(struct job *j)
+{
+	const struct survey_dir *d = j->c->ranks[j->it->rank].dir;
+
+	return j->it->file != NULL ? survey_dir_file(d, j->it->file, &j->why)
+				   : survey_dir_meta(d, j->it->from, &j->why);
+}
+
+int
+copy_item(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct copier *c = arg;
+	struct job j = {
+		.c = c,
+		.it = &c->items[i],
+		.w = &c->workers[worker],
+		.from = -1,
+		.why = ERROR_INIT,
+	};
+	bool busy = false;
+	int rc = 0;
+
+	if (stopped(c, err) < 0)
+		return -1;
+	if (j.it->state != COPY_WAITING) /* refused, or there twice */
+		return done(&j, j.it->state, err);
+	if (j.it->bypass)
+		return check_bypass(&j, err);
+	j.from = open_source(&j);
+	do {
+		rc = copy_or_adopt(&j, &busy, err);
+		if (rc < 0 && busy)
+			rc = copy_settle(c, j.w, err);
+		if (rc == 0 && busy)
+			rc = copy_wait(c, err);
+	} while (rc == 0 && busy);
+	if (j.from >= 0)
+		close(j.from);
+	return rc;
+}

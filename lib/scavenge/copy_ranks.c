@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * copy_ranks.c - sets of ranks, as people and plans write them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/value.h"
+#include "path.h"
+#include "scavenge/copy.h"
+
+/* Who copies what, for any number of nodes. */
+#define ASSIGN_MAX ((size_t)256 << 20)
+
+static int
+bad_ranks(const char *text, size_t len, struct error *err)
+{
+	return error_set(err, ERROR_USAGE,
+			 "\"%.*s\": ranks are written as \"0-3,7\"",
+			 len > 200 ? 200 : (int)len, text);
+}
+
+static int
+compare_range(const void *x, const void *y)
+{
+	const struct copy_range *a = x, *b = y;
+
+	return a->first < b->first ? -1 : a->first > b->first;
+}
+
+/* Sort, and join what touches: then looking up is a bisection. */
+static void
+settle_ranges(struct copy_ranks *r)
+{
+	size_t n = 0;
+
+	if (r->count == 0)
+		return;
+	qsort(r->list, r->count, sizeof(*r->list), compare_range);
+	for (size_t i = 1; i < r->count; i++) {
+		struct copy_range *last = &r->list[n];
+
+		if (r->list[i].first > last->last + 1)
+			r->list[++n] = r->list[i];
+		else if (r->list[i].last > last->last)
+			last->last = r->list[i].last;
+	}
+	r->count = n + 1;
+}
+
+/* One "7" or "0-3"; what stands behind it. */
+static const char *
+scan_range(const char *p, struct copy_range *out)
+{
+	uint64_t first = 0, last = 0;
+
+	p = value_scan(p, REDSET_MAX_RANKS, &first);
+	last = first;
+	if (p != NULL && *p == '-')
+		p = value_scan(p + 1, REDSET_MAX_RANKS, &last);
+	if (p == NULL || last < first || (*p != '\0' && *p != ','))
+		return NULL;
+	out->first = (uint32_t)first;
+	out->last = (uint32_t)last;
+	return p;
+}
+
+int
+copy_ranks_parse(const char *text, struct arena *a, struct copy_ranks *out,
+		 struct error *err)
+{
+	const char *p = text;
+	size_t max = 1;
+
+	for (const char *c = text; *c != '\0'; c++)
+		max += *c == ',';
+	*out = (struct copy_ranks){
+		.list = arena_alloc(a, max, sizeof(*out->list)),
+	};
+	if (out->list == NULL)
+		return error_no_memory(err);
+	while (*p != '\0') {
+		p = scan_range(p, &out->list[out->count]);
+		if (p == NULL || (*p == ',' && p[1] == '\0'))
+			return bad_ranks(text, strlen(text), err);
+		p += *p == ',';
+		out->count++;
+	}
+	settle_ranges(out);
+	return 0;
+}
+
+/* Add the ranks of a line "HOST RANKS" to `list` if it is that of `host`. */
+static int
+take_line(const char *line, size_t len, const char *host, struct buf *list,
+	  struct error *err)
+{
+	const size_t name = strlen(host);
+	const char *end = line + len, *p = line + name;
+
+	if (len <= name || memcmp(line, host, name) != 0 ||
+	    strchr(" \t", *p) == NULL)
+		return 0;
+	while (p < end && (*p == ' ' || *p == '\t'))
+		p++;
+	while (end > p && strchr(" \t\r", end[-1]) != NULL)
+		end--;
+	if (p == end)
+		return 0;
+	if ((list->len > 0 && buf_add_char(list, ',') < 0) ||
+	    buf_add(list, p, (size_t)(end - p)) < 0)
+		return error_no_memory(err);
+	return 0;
+}
+
+int
+copy_ranks_assigned(int dirfd, const char *name, const char *host,
+		    struct arena *a, struct copy_ranks *out, struct error *err)
+{
+	struct buf text = BUF_INIT, list = BUF_INIT;
+	size_t len = 0;
+	int rc = io_read_file(dirfd, name, ASSIGN_MAX, &text, err);
+
+	for (size_t at = 0; rc == 0 && at < text.len; at += len + 1) {
+		const char *line = text.data + at;
+		const char *nl = memchr(line, '\n', text.len - at);
+
+		len = nl != NULL ? (size_t)(nl - line) : text.len - at;
+		rc = take_line(line, len, host, &list, err);
+	}
+	if (rc == 0) {
+		rc = copy_ranks_parse(list.len > 0 ? list.data : "", a, out,
+				      err);
+		if (rc < 0)
+			error_wrap(err, "%s: %s", name, host);
+	}
+	buf_free(&list);
+	buf_free(&text);
+	return rc;
+}
+
+bool
+copy_ranks_has(const struct copy_ranks *r, int64_t rank)
+{
+	size_t low = 0, high = r->count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (rank < r->list[mid].first)
+			high = mid;
+		else if (rank > r->list[mid].last)
+			low = mid + 1;
+		else
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * copy_root.c - from the absolute paths in filemaps to paths below the prefix,
+ * which may be called something else now: by another name of the same
+ * directory, or because it was moved.
+ */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "arena.h"
+#include "error.h"
+#include "path.h"
+#include "rescue/recorded.h"
+#include "scavenge/copy_impl.h"
+
+/* What lies below the prefix by one of the names it is known to have had. */
+static const char *
+below_known(const struct copier *c, const char *path)
+{
+	const char *rel = NULL;
+
+	for (size_t i = 0; i < 3 && rel == NULL; i++)
+		if (c->roots[i] != NULL)
+			rel = path_below(path, c->roots[i]);
+	return rel;
+}
+
+/* All files there are; *here: one of them lies below a known name.  *prefix is
+ * our key in a filemap, or NULL. */
+static int
+show_files(const struct copier *c, struct recorded *r, bool *here,
+	   const char **prefix, struct error *err)
+{
+	for (size_t i = 0; i < c->nranks; i++) {
+		const struct filemap *m = &c->ranks[i].map;
+
+		if (*prefix == NULL)
+			*prefix = m->prefix;
+		for (size_t j = 0; j < m->nfiles; j++) {
+			const struct filemap_file *f = &m->files[j];
+
+			if (f->dir == NULL || f->name == NULL ||
+			    f->dir[0] != '/')
+				continue;
+			if (recorded_show(r, f, err) < 0)
+				return -1;
+			*here = *here || below_known(c, r->dir.data) != NULL;
+		}
+	}
+	return 0;
+}
+
+static int
+is_copied(void *arg, const char *rel, const struct filemap_file *f,
+	  struct error *err)
+{
+	const struct copier *c = arg;
+	struct stat st;
+
+	(void)err;
+	return path_stat_beneath(c->prefix_fd, rel, &st, NULL) == 0 &&
+	       S_ISREG(st.st_mode) && f->attr.has_size &&
+	       (uint64_t)st.st_size == f->attr.size;
+}
+
+/* Is `path` the very directory that the prefix is? */
+static bool
+is_prefix(const struct copier *c, const char *path)
+{
+	struct stat a, b;
+
+	return fstat(c->prefix_fd, &a) == 0 && stat(path, &b) == 0 &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* The same directory by another name: the longest part of `common` that is. */
+static bool
+other_name(const struct copier *c, const struct recorded *r, struct buf *name)
+{
+	buf_clear(name);
+	if (buf_add(name, r->common.data, r->common.len) < 0)
+		return false;
+	while (name->len > 1 && name->data[0] == '/') {
+		if (is_prefix(c, name->data))
+			return true;
+		name->len = (size_t)(strrchr(name->data, '/') - name->data);
+		name->data[name->len] = '\0';
+	}
+	return false;
+}
+
+/* None of the files is below a name that we know: the prefix was moved, or is
+ * mounted elsewhere. */
+static int
+find_moved(struct copier *c, const struct recorded *r, const char *prefix,
+	   struct error *err)
+{
+	struct buf root = BUF_INIT;
+	const char *found = NULL;
+	size_t hits = 0;
+	bool tie = false;
+	int rc = 0;
+
+	if (other_name(c, r, &root)) {
+		found = root.data;
+	} else {
+		rc = recorded_infer(r, is_copied, c, &root, &hits, &tie, err);
+		if (hits > 0 && !tie)
+			found = root.data;
+		else if (prefix != NULL && path_below(r->common.data, prefix))
+			found = prefix;
+	}
+	if (rc == 0 && found != NULL) {
+		c->roots[2] = arena_strdup(c->arena, found);
+		rc = c->roots[2] == NULL ? error_no_memory(err) : 0;
+	} else if (rc == 0) {
+		rc = error_set(err, ERROR_USAGE,
+			       "%s: the filemaps name files below %s: say what "
+			       "the prefix was called then with --moved-from",
+			       c->o->prefix,
+			       r->common.len > 0 ? r->common.data : "/");
+	}
+	buf_free(&root);
+	return rc;
+}
+
+/* `path`, or what the system makes of it, as name number `i`. */
+static int
+add_root(struct copier *c, size_t i, const char *path, bool resolve,
+	 struct error *err)
+{
+	struct buf name = BUF_INIT;
+	int rc = resolve ? path_real(path, &name, err)
+			 : path_normal(path, &name, err);
+
+	if (rc == 0 && name.data[0] == '/') {
+		c->roots[i] = arena_strdup(c->arena, name.data);
+		rc = c->roots[i] == NULL ? error_no_memory(err) : 0;
+	}
+	buf_free(&name);
+	return rc;
+}
+
+int
+copy_find_roots(struct copier *c, struct error *err)
+{
+	struct recorded r = { .seen = 0 };
+	const char *prefix = NULL;
+	bool here = false;
+	int rc = -1;
+
+	/* What the user says goes alone. */
+	if (c->o->moved_from != NULL)
+		return add_root(c, 0, c->o->moved_from, false, err);
+	if (add_root(c, 0, c->o->prefix, true, err) == 0 &&
+	    add_root(c, 1, c->o->prefix, false, err) == 0 &&
+	    show_files(c, &r, &here, &prefix, err) == 0)
+		rc = here || r.seen == 0 ? 0 : find_moved(c, &r, prefix, err);
+	recorded_free(&r);
+	return rc;
+}
+
+const char *
+copy_rel(struct copier *c, const struct filemap_file *f, struct error *err)
+{
+	struct buf full = BUF_INIT, norm = BUF_INIT;
+	const char *rel = NULL, *kept = NULL;
+
+	if (f->dir == NULL || f->name == NULL) {
+		error_set(err, ERROR_CORRUPT, "%s: no PATH or NAME recorded",
+			  f->cache_path);
+		return NULL;
+	}
+	if (path_join(&full, f->dir, f->name, err) < 0 ||
+	    path_normal(full.data, &norm, err) < 0)
+		goto out;
+	rel = below_known(c, norm.data);
+	if (rel == NULL || !path_is_clean(rel)) {
+		error_set(err, ERROR_UNSAFE,
+			  "%s: lies outside of the prefix %s", norm.data,
+			  c->roots[0]);
+	} else if (path_below(rel, ".scr") != NULL) {
+		error_set(err, ERROR_UNSAFE,
+			  "%s: no file of a job lies among the metadata", rel);
+	} else {
+		kept = arena_strdup(c->arena, rel);
+		if (kept == NULL)
+			error_no_memory(err);
+	}
+out:
+	buf_free(&norm);
+	buf_free(&full);
+	return kept;
+}

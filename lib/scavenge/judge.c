@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * judge.c - can what is missing of a dataset come back?
+ *
+ * A verdict from names and sizes alone.  Where they leave it open it is
+ * "recoverable": trying costs a copy, giving up costs the dataset.  A rank
+ * whose files are there, but not its redundancy file, does not say which set it
+ * is of; and of two members that each lost one file both may come back, if the
+ * files do not lie at the same places of the stripes (dataset/solve.h).
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "mem.h"
+#include "scavenge/scavenge_impl.h"
+
+/* Ranks named in a sentence. */
+#define RANKS_TOLD 12
+
+/* A member of a set that somebody has. */
+struct seat {
+	const struct survey_red *red;
+	bool whole; /* what the set protects is there */
+};
+
+struct judge {
+	struct scavenge_plan *p;
+	struct scavenge_dataset *d;
+	bool map; /* about filemaps, else about files */
+	struct seat *seats;
+	size_t nseats;
+	uint32_t lost;	  /* ranks that lack what is protected */
+	uint32_t covered; /* members that sets can bring back */
+	const char *why;
+};
+
+static bool
+is_whole(const struct judge *j, const struct scavenge_rank *r)
+{
+	if (r->best == NULL || !r->best->found.map)
+		return false;
+	return j->map || j->d->bypass || r->best->found.bad == 0;
+}
+
+/* The set, and then the member. */
+static int
+by_seat(const void *a, const void *b)
+{
+	const struct survey_red *x = ((const struct seat *)a)->red;
+	const struct survey_red *y = ((const struct seat *)b)->red;
+	const uint32_t kx[] = { x->type, x->sets, x->set, x->members,
+				x->member };
+	const uint32_t ky[] = { y->type, y->sets, y->set, y->members,
+				y->member };
+
+	for (int i = 0; i < 5; i++)
+		if (kx[i] != ky[i])
+			return kx[i] < ky[i] ? -1 : 1;
+	return 0;
+}
+
+static bool
+same_set(const struct survey_red *x, const struct survey_red *y)
+{
+	return x->type == y->type && x->sets == y->sets && x->set == y->set &&
+	       x->members == y->members;
+}
+
+static const char *
+sentence(struct judge *j, const struct buf *text, struct error *err)
+{
+	const char *s = arena_strdup(j->p->arena, text->data);
+
+	if (s == NULL)
+		error_no_memory(err);
+	return s;
+}
+
+/* Is member `m` one of these seats, its redundancy file with it? */
+static bool
+is_there(const struct seat *s, size_t n, uint32_t m)
+{
+	size_t lo = 0, hi = n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (s[mid].red->member < m)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < n && s[lo].red->member == m;
+}
+
+/* PARTNER: the next ones, as many as there are replicas, have its copy. */
+static bool
+has_partner(const struct seat *s, size_t n, uint32_t m)
+{
+	const struct survey_red *r = s[0].red;
+	uint32_t copies = r->failures > 0 ? r->failures : 1;
+
+	for (uint32_t i = 1; i <= copies && i < r->members; i++)
+		if (is_there(s, n, (m - 1 + i) % r->members + 1))
+			return true;
+	return false;
+}
+
+/* Members that lack something; and that surely no other can give back. */
+static uint32_t
+count_lost(const struct seat *s, size_t n, uint32_t *beyond)
+{
+	const struct survey_red *r = s[0].red;
+	const uint32_t checks = r->type == REDSET_XOR ? 1 : r->failures;
+	uint32_t lost = 0, gone = 0;
+	size_t at = 0;
+
+	*beyond = 0;
+	for (uint32_t m = 1; m <= r->members; m++) {
+		bool whole = false, any = false;
+
+		for (; at < n && s[at].red->member <= m; at++) {
+			whole |= s[at].whole;
+			any = true;
+		}
+		if (whole)
+			continue;
+		lost++;
+		gone += !any;
+		*beyond += r->type == REDSET_PARTNER && !has_partner(s, n, m);
+	}
+	if (r->type == REDSET_SINGLE)
+		*beyond = lost;
+	else if (r->type == REDSET_XOR || r->type == REDSET_RS)
+		*beyond = gone > checks ? gone : 0;
+	return lost;
+}
+
+static int
+tell_set(struct judge *j, const struct survey_red *r, uint32_t lost,
+	 struct error *err)
+{
+	struct buf text = BUF_INIT;
+
+	if (buf_printf(&text,
+		       "set %" PRIu32 " of %" PRIu32 " (%s%s): %" PRIu32
+		       " of %" PRIu32 " members are gone",
+		       r->set, r->sets, redset_type_name(r->type),
+		       j->map ? ", filemaps" : "", lost, r->members) < 0)
+		error_no_memory(err);
+	else
+		j->why = sentence(j, &text, err);
+	buf_free(&text);
+	return j->why == NULL ? -1 : 0;
+}
+
+static int
+tell_ranks(struct judge *j, struct error *err)
+{
+	struct buf text = BUF_INIT;
+	uint32_t told = 0;
+	int rc = buf_add_str(&text, j->lost == 1 ? "rank" : "ranks");
+
+	for (int64_t i = 0; i < j->d->world && rc == 0; i++) {
+		if (i < j->d->nranks && is_whole(j, &j->d->ranks[i]))
+			continue;
+		if (told++ == RANKS_TOLD) {
+			rc = buf_add_str(&text, " ...");
+			break;
+		}
+		rc = buf_printf(&text, " %" PRId64, i);
+	}
+	if (rc == 0)
+		rc = buf_printf(&text, "%s: nothing is left to rebuild %s from",
+				j->map ? " (filemaps)" : "",
+				j->lost == 1 ? "it" : "all of them");
+	if (rc < 0)
+		error_no_memory(err);
+	else
+		j->why = sentence(j, &text, err);
+	buf_free(&text);
+	return j->why == NULL ? -1 : 0;
+}
+
+static int
+look_at_ranks(struct judge *j, uint32_t *alone, struct error *err)
+{
+	const struct scavenge_dataset *d = j->d;
+
+	*alone = 0;
+	j->seats = mem_alloc((size_t)d->nranks + 1, sizeof(*j->seats));
+	if (j->seats == NULL)
+		return error_no_memory(err);
+	for (uint32_t i = 0; i < d->nranks; i++) {
+		const struct scavenge_rank *r = &d->ranks[i];
+		const struct survey_red *red = NULL;
+
+		if (r->best == NULL)
+			continue;
+		red = j->map ? &r->best->found.mapred : &r->best->found.red;
+		if (red->there)
+			j->seats[j->nseats++] =
+				(struct seat){ red, is_whole(j, r) };
+		else
+			*alone += is_whole(j, r);
+	}
+	for (int64_t i = 0; i < d->world; i++)
+		j->lost += i >= d->nranks || !is_whole(j, &d->ranks[i]);
+	return 0;
+}
+
+/* Either all that is protected is there, or comes back, or j->why is set. */
+static int
+judge_kind(struct judge *j, struct error *err)
+{
+	uint32_t alone = 0;
+	uint64_t members = 0;
+
+	if (look_at_ranks(j, &alone, err) < 0)
+		return -1;
+	if (j->lost == 0)
+		return 0;
+	if (j->nseats > 0)
+		qsort(j->seats, j->nseats, sizeof(*j->seats), by_seat);
+	for (size_t i = 0, end = 0; i < j->nseats; i = end) {
+		uint32_t beyond = 0, lost = 0;
+
+		for (end = i + 1; end < j->nseats &&
+				  same_set(j->seats[i].red, j->seats[end].red);)
+			end++;
+		/* Names that claim more members than there are ranks say
+		 * nothing: trying will tell. */
+		members += j->seats[i].red->members;
+		if (members > (uint64_t)j->d->world)
+			return 0;
+		lost = count_lost(&j->seats[i], end - i, &beyond);
+		/* Those without a redundancy file may be of this set. */
+		if (beyond > alone)
+			return tell_set(j, j->seats[i].red, lost, err);
+		j->covered += lost;
+	}
+	return j->covered >= j->lost ? 0 : tell_ranks(j, err);
+}
+
+int
+scavenge_judge(struct scavenge_plan *p, struct scavenge_dataset *d,
+	       struct error *err)
+{
+	int rc = 0;
+
+	d->state = SCAVENGE_COMPLETE;
+	d->why = NULL;
+	d->missing = 0;
+	if (d->world < 0) {
+		d->state = SCAVENGE_LOST;
+		d->why = "no filemap is left to tell its ranks";
+		return 0;
+	}
+	for (int map = 1; map >= 0 && rc == 0; map--) {
+		struct judge j = { .p = p, .d = d, .map = map };
+
+		rc = judge_kind(&j, err);
+		mem_free(j.seats);
+		if (j.lost > d->missing)
+			d->missing = j.lost;
+		if (j.lost > 0)
+			d->state = SCAVENGE_RECOVERABLE;
+		if (d->why == NULL)
+			d->why = j.why;
+	}
+	if (d->why != NULL)
+		d->state = SCAVENGE_LOST;
+	return rc;
+}

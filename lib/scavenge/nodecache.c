@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * nodecache.c - all datasets in the cache of a node, rank by rank.
+ */
+#include "scavenge/nodecache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/cindex.h"
+#include "meta/dataset.h"
+#include "meta/kvtree.h"
+#include "path.h"
+#include "str.h"
+
+/* No header of a redundancy file is larger. */
+#define HEADER_MAX ((size_t)256 << 20)
+
+/* --- Directories --- */
+
+struct finding {
+	const struct survey_where *w;
+	struct arena *arena;
+	struct survey_found *list;
+	size_t count, cap;
+	const char *problem;
+};
+
+/* The first problem is kept: others mostly follow from it. */
+static int
+note(struct arena *a, const char **problem, const struct error *why,
+     struct error *err)
+{
+	if (why->kind == ERROR_NOMEM)
+		return error_no_memory(err);
+	if (*problem == NULL)
+		*problem = arena_strdup(a, why->text);
+	return *problem == NULL ? error_no_memory(err) : 0;
+}
+
+static struct survey_found *
+add_found(struct finding *f, const struct survey_found *new, struct error *err)
+{
+	if (f->count == f->cap) {
+		size_t cap = f->cap ? f->cap * 2 : 16;
+		void *p = mem_realloc(f->list, cap, sizeof(*f->list));
+
+		if (p == NULL) {
+			error_no_memory(err);
+			return NULL;
+		}
+		f->list = p;
+		f->cap = cap;
+	}
+	f->list[f->count] = *new;
+	return &f->list[f->count++];
+}
+
+static int
+copy_str(struct arena *a, const char **s, struct error *err)
+{
+	if (*s == NULL)
+		return 0;
+	*s = arena_strdup(a, *s);
+	return *s == NULL ? error_no_memory(err) : 0;
+}
+
+static int
+add_entry(struct finding *f, const struct cindex_entry *e, struct error *err)
+{
+	struct survey_found *new = add_found(
+		f, &(struct survey_found){ .id = e->id, .bypass = e->bypass },
+		err);
+	struct error why = ERROR_INIT;
+	struct dataset desc;
+
+	if (new == NULL)
+		return -1;
+	if (e->path == NULL || e->path[0] != '/')
+		error_set(&why, ERROR_CORRUPT,
+			  CINDEX_FILE ": dataset %" PRId64 ": no absolute PATH",
+			  e->id);
+	else
+		new->dir = e->path;
+	if (e->desc != NULL && dataset_read(e->desc, &desc, &why) == 0) {
+		new->name = desc.name;
+		new->ckpt = desc.is_ckpt;
+		new->output = desc.is_output;
+	}
+	if (copy_str(f->arena, &new->dir, err) < 0 ||
+	    copy_str(f->arena, &new->name, err) < 0)
+		return -1;
+	return why.kind == ERROR_NONE
+		       ? 0
+		       : note(f->arena, &new->problem, &why, err);
+}
+
+/* What the cache index knows. */
+static int
+read_index(struct finding *f, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct buf path = BUF_INIT;
+	struct cindex_entry *e = NULL;
+	struct kvtree *t = NULL;
+	size_t count = SIZE_MAX;
+	int rc = -1;
+
+	if (path_join(&path, f->w->cntl, CINDEX_FILE, err) < 0)
+		goto out;
+	t = kvtree_read_file(AT_FDCWD, path.data, &why);
+	if (t != NULL)
+		e = cindex_entries(t, &count, &why);
+	if (count == SIZE_MAX) {
+		if (t != NULL)
+			error_wrap(&why, "%s", path.data);
+		rc = note(f->arena, &f->problem, &why, err);
+		goto out;
+	}
+	rc = 0;
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = add_entry(f, &e[i], err);
+out:
+	mem_free(e);
+	kvtree_free(t);
+	buf_free(&path);
+	return rc;
+}
+
+/* A directory that was found: the one the index means, or another. */
+static int
+add_dir(struct finding *f, int64_t id, const char *path, struct error *err)
+{
+	struct survey_found *lost = NULL;
+	struct stat here, there;
+
+	if (stat(path, &here) < 0 || !S_ISDIR(here.st_mode))
+		return 0;
+	for (size_t i = 0; i < f->count; i++) {
+		struct survey_found *e = &f->list[i];
+
+		if (e->id != id)
+			continue;
+		if (e->dir == NULL || stat(e->dir, &there) < 0)
+			lost = lost == NULL ? e : lost;
+		else if (here.st_dev == there.st_dev &&
+			 here.st_ino == there.st_ino)
+			return 0;
+	}
+	if (lost == NULL)
+		lost = add_found(f, &(struct survey_found){ .id = id }, err);
+	if (lost == NULL)
+		return -1;
+	lost->dir = path;
+	return copy_str(f->arena, &lost->dir, err);
+}
+
+/* Datasets in `path`; node.N there are views of one store (formats.md 2). */
+static int
+scan_cache(struct finding *f, const char *path, bool nodes, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct buf below = BUF_INIT;
+	const struct dirent *de = NULL;
+	DIR *dir = opendir(path);
+	int64_t id = -1;
+	int rc = 0;
+
+	if (dir == NULL && errno == ENOENT)
+		return 0; /* a node that never cached anything */
+	if (dir == NULL) {
+		error_sys(&why, "%s: cannot read", path);
+		return note(f->arena, &f->problem, &why, err);
+	}
+	while (rc == 0 && (de = readdir(dir)) != NULL) {
+		id = dataset_dir_id(de->d_name);
+		if (id <= 0 && !(nodes && str_starts(de->d_name, "node.")))
+			continue;
+		rc = path_join(&below, path, de->d_name, err);
+		if (rc == 0)
+			rc = id > 0 ? add_dir(f, id, below.data, err)
+				    : scan_cache(f, below.data, false, err);
+	}
+	closedir(dir);
+	buf_free(&below);
+	return rc;
+}
+
+static int
+compare_found(const void *x, const void *y)
+{
+	const struct survey_found *a = x, *b = y;
+
+	if (a->id != b->id)
+		return a->id < b->id ? -1 : 1;
+	return strcmp(a->dir ? a->dir : "", b->dir ? b->dir : "");
+}
+
+int
+survey_node_dirs(const struct survey_where *w, struct arena *a,
+		 struct survey_found **list, size_t *count,
+		 const char **problem, struct error *err)
+{
+	struct finding f = { .w = w, .arena = a };
+	int rc = w->cntl == NULL ? 0 : read_index(&f, err);
+
+	for (size_t i = 0; i < w->ncachedirs && rc == 0; i++)
+		rc = scan_cache(&f, w->cachedirs[i], true, err);
+	if (rc == 0) {
+		if (f.count > 0)
+			qsort(f.list, f.count, sizeof(*f.list), compare_found);
+		*list = arena_alloc(a, f.count + 1, sizeof(**list));
+		if (*list == NULL)
+			rc = error_no_memory(err);
+		else if (f.count > 0)
+			memcpy(*list, f.list, f.count * sizeof(**list));
+		*count = f.count;
+		*problem = f.problem;
+	}
+	mem_free(f.list);
+	return rc;
+}
+
+/* --- Ranks --- */
+
+struct looking {
+	struct arena *arena;   /* what is kept */
+	struct arena *scratch; /* of one file */
+	struct survey_dir dir;
+	struct survey_dataset *d;
+	struct kvtree *tree;
+	struct buf raw;
+};
+
+/* Read the header that redundancy file `fd` begins with. */
+static int
+read_header(struct looking *l, int fd, const char *name, uint32_t owner,
+	    struct redset_header *h, struct error *err)
+{
+	char head[KVTREE_HEADER_SIZE];
+	size_t size = 0;
+
+	buf_clear(&l->raw);
+	if (io_pread(fd, name, head, sizeof(head), 0, err) < 0)
+		return -1;
+	if (kvtree_peek(head, sizeof(head), &size, err) < 0)
+		return error_wrap(err, "%s", name);
+	if (size > HEADER_MAX)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: a header of %zu bytes", name, size);
+	if (buf_reserve(&l->raw, size) < 0)
+		return error_no_memory(err);
+	if (io_pread(fd, name, l->raw.data, size, 0, err) < 0)
+		return -1;
+	if (kvtree_decode_into(l->tree, l->raw.data, size, NULL, err) < 0 ||
+	    redset_header_read(l->tree, size, owner, l->scratch, h, err) < 0)
+		return error_wrap(err, "%s", name);
+	return 0;
+}
+
+/* Is redundancy file `name` whole?  Then its size is added to *bytes. */
+static int
+read_red(struct looking *l, const char *name, const struct redset_name *n,
+	 struct survey_red *out, uint64_t *bytes, struct error *err)
+{
+	int fd = survey_dir_meta(&l->dir, name, err), rc = -1;
+	struct redset_header h;
+	struct stat st;
+	uint64_t body = 0;
+
+	if (fd < 0)
+		return -1;
+	arena_reset(l->scratch);
+	if (fstat(fd, &st) < 0) {
+		error_sys(err, "%s: cannot stat", name);
+	} else if (read_header(l, fd, name, n->member - 1, &h, err) < 0 ||
+		   redset_body_size(h.members, h.chunk, n->member - 1, &body,
+				    err) < 0) {
+		error_wrap(err, "rank %" PRIu32, n->rank);
+	} else if (h.desc.type != n->type || h.desc.rank != n->rank) {
+		error_set(err, ERROR_CORRUPT,
+			  "%s: its header is that of another file", name);
+	} else if (body > (uint64_t)st.st_size ||
+		   h.size > (uint64_t)st.st_size - body) {
+		error_set(err, ERROR_CORRUPT, "%s: ends at byte %" PRIu64, name,
+			  (uint64_t)st.st_size);
+	} else {
+		*out = (struct survey_red){
+			true,	   n->type,    n->set,		n->sets,
+			n->member, n->members, h.desc.failures,
+		};
+		*bytes += (uint64_t)st.st_size;
+		rc = 0;
+	}
+	close(fd);
+	return rc;
+}
+
+/* The redundancy files of a rank. */
+static int
+look_at_reds(struct looking *l, const struct survey_slot *s,
+	     struct survey_rank *r, struct error *err)
+{
+	for (size_t i = 0; i < s->nred; i++) {
+		struct error why = ERROR_INIT;
+		struct redset_name n;
+		struct survey_red *to = NULL;
+
+		if (!redset_name_parse(s->red[i], &n, NULL) || n.descriptor)
+			continue;
+		to = n.map ? &r->mapred : &r->red;
+		if (!to->there &&
+		    read_red(l, s->red[i], &n, to, &r->redundancy, &why) < 0 &&
+		    note(l->arena, &r->problem, &why, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+look_at_files(struct looking *l, const struct filemap *m, struct survey_rank *r,
+	      struct error *err)
+{
+	for (size_t i = 0; i < m->nfiles; i++) {
+		struct error why = ERROR_INIT;
+		int fd = survey_dir_file(&l->dir, &m->files[i], &why);
+
+		if (fd >= 0) {
+			close(fd);
+			r->files++;
+			r->bytes += m->files[i].attr.size;
+			continue;
+		}
+		r->bad++;
+		if (note(l->arena, &r->problem, &why, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+look_at_map(struct looking *l, struct survey_rank *r, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct filemap m;
+
+	arena_reset(l->scratch);
+	if (survey_dir_map(l->dir.meta, r->rank, &l->raw, l->tree, l->scratch,
+			   &m, &why) < 0)
+		return note(l->arena, &r->problem, &why, err);
+	r->map = true;
+	if (m.ranks >= 0 && l->d->world < 0)
+		l->d->world = m.ranks;
+	if (m.ranks >= 0 && m.ranks != l->d->world) {
+		error_set(&why, ERROR_CORRUPT,
+			  "filemap_%" PRId64 ": written by %" PRId64
+			  " ranks, another by %" PRId64,
+			  r->rank, m.ranks, l->d->world);
+		if (note(l->arena, &l->d->problem, &why, err) < 0)
+			return -1;
+	}
+	return look_at_files(l, &m, r, err);
+}
+
+/*
+ * Two nodes see the same directory where number and time of change are the
+ * same.  Not the device: each node numbers its own, and node-local stores of
+ * one kind get the same number everywhere, and the same inodes.
+ */
+static int
+identify(struct looking *l, struct error *err)
+{
+	struct stat st;
+
+	if (fstat(l->dir.fd, &st) < 0)
+		return 0;
+	l->d->store =
+		arena_printf(l->arena, "%ju:%jd.%09ld", (uintmax_t)st.st_ino,
+			     (intmax_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
+	return l->d->store == NULL ? error_no_memory(err) : 0;
+}
+
+static int
+look_at_dir(struct looking *l, struct error *err)
+{
+	struct survey_dataset *d = l->d;
+
+	if (identify(l, err) < 0)
+		return -1;
+	d->ranks = arena_alloc(l->arena, l->dir.count + 1, sizeof(*d->ranks));
+	if (d->ranks == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < l->dir.count; i++) {
+		const struct survey_slot *s = &l->dir.slots[i];
+		struct survey_rank *r = &d->ranks[d->nranks++];
+
+		r->rank = s->rank;
+		if ((s->map && look_at_map(l, r, err) < 0) ||
+		    look_at_reds(l, s, r, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+look_at_dataset(struct looking *l, const struct survey_found *f,
+		struct survey_dataset *d, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int rc = 0;
+
+	*d = (struct survey_dataset){
+		.id = f->id,
+		.name = f->name,
+		.dir = f->dir,
+		.bypass = f->bypass,
+		.ckpt = f->ckpt,
+		.output = f->output,
+		.world = -1,
+		.problem = f->problem,
+	};
+	if (f->dir == NULL)
+		return 0;
+	l->d = d;
+	rc = survey_dir_open(&l->dir, f->dir, &why) < 0
+		     ? note(l->arena, &d->problem, &why, err)
+		     : look_at_dir(l, err);
+	survey_dir_close(&l->dir);
+	return rc;
+}
+
+int
+survey_node_read(struct survey_node *n, const struct survey_where *w,
+		 struct error *err)
+{
+	struct looking l = { .raw = BUF_INIT };
+	struct survey_found *list = NULL;
+	char host[HOST_NAME_MAX + 1] = "";
+	size_t count = 0;
+	int rc = -1;
+
+	*n = (struct survey_node){ .arena = arena_new() };
+	l.arena = n->arena;
+	l.scratch = arena_new();
+	l.tree = kvtree_new(NULL);
+	if (l.arena == NULL || l.scratch == NULL || l.tree == NULL)
+		goto no_memory;
+	gethostname(host, sizeof(host) - 1);
+	n->host = arena_strdup(n->arena, host);
+	n->cntl = w->cntl == NULL ? NULL : arena_strdup(n->arena, w->cntl);
+	if (n->host == NULL || (w->cntl != NULL && n->cntl == NULL))
+		goto no_memory;
+	if (survey_node_dirs(w, n->arena, &list, &count, &n->problem, err) < 0)
+		goto out;
+	n->datasets = arena_alloc(n->arena, count + 1, sizeof(*n->datasets));
+	if (n->datasets == NULL)
+		goto no_memory;
+	rc = 0;
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = look_at_dataset(&l, &list[i], &n->datasets[n->ndatasets++],
+				     err);
+	goto out;
+no_memory:
+	error_no_memory(err);
+out:
+	buf_free(&l.raw);
+	kvtree_free(l.tree);
+	arena_free(l.scratch);
+	return rc;
+}
+
+void
+survey_node_free(struct survey_node *n)
+{
+	arena_free(n->arena);
+	*n = (struct survey_node){ .arena = NULL };
+}

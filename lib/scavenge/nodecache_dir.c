@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * nodecache_dir.c - one dataset's directory in a cache.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/kvtree.h"
+#include "path.h"
+#include "scavenge/nodecache.h"
+#include "str.h"
+
+/* No filemap is larger: a rank has not a million files. */
+#define MAP_MAX ((size_t)256 << 20)
+
+/* --- What there is --- */
+
+/* One name in .scr that belongs to a rank. */
+struct name {
+	int64_t rank;
+	const char *red; /* NULL: the filemap */
+};
+
+struct names {
+	size_t count, cap;
+	struct name *list;
+};
+
+static int
+add_name(struct names *n, struct arena *a, const char *name)
+{
+	struct redset_name red;
+	struct name new = { .rank = filemap_name_rank(name) };
+
+	if (new.rank < 0) {
+		if (!redset_name_parse(name, &red, NULL))
+			return 0;
+		new.rank = red.rank;
+		new.red = arena_strdup(a, name);
+		if (new.red == NULL)
+			return -1;
+	}
+	if (n->count == n->cap) {
+		size_t cap = n->cap ? n->cap * 2 : 64;
+		void *p = mem_realloc(n->list, cap, sizeof(*n->list));
+
+		if (p == NULL)
+			return -1;
+		n->list = p;
+		n->cap = cap;
+	}
+	n->list[n->count++] = new;
+	return 0;
+}
+
+static int
+compare_name(const void *x, const void *y)
+{
+	const struct name *a = x, *b = y;
+
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	if (a->red == NULL || b->red == NULL)
+		return (a->red != NULL) - (b->red != NULL);
+	return strcmp(a->red, b->red);
+}
+
+/* From names, which are sorted, to slots. */
+static int
+make_slots(struct survey_dir *d, const struct names *n)
+{
+	const char **red = arena_alloc(d->arena, n->count + 1, sizeof(*red));
+
+	d->slots = arena_alloc(d->arena, n->count + 1, sizeof(*d->slots));
+	if (red == NULL || d->slots == NULL)
+		return -1;
+	for (size_t i = 0; i < n->count; i++) {
+		const struct name *name = &n->list[i];
+		struct survey_slot *s = &d->slots[d->count];
+
+		if (i == 0 || n->list[i - 1].rank != name->rank) {
+			*s = (struct survey_slot){ .rank = name->rank,
+						   .red = red };
+			d->count++;
+		} else {
+			s = &d->slots[d->count - 1];
+		}
+		if (name->red == NULL) {
+			s->map = true;
+		} else {
+			*red++ = name->red;
+			s->nred++;
+		}
+	}
+	return 0;
+}
+
+static int
+list_names(struct survey_dir *d, struct names *n, struct error *err)
+{
+	int fd = openat(d->meta, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *de = NULL;
+	int rc = 0;
+
+	if (dir == NULL) {
+		error_sys(err, "%s/.scr: cannot read", d->path);
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	errno = 0;
+	while (rc == 0 && (de = readdir(dir)) != NULL)
+		rc = add_name(n, d->arena, de->d_name);
+	if (rc < 0)
+		error_no_memory(err);
+	else if (errno != 0)
+		rc = error_sys(err, "%s/.scr: cannot read", d->path);
+	closedir(dir);
+	return rc;
+}
+
+int
+survey_dir_open(struct survey_dir *d, const char *path, struct error *err)
+{
+	struct names names = { .count = 0 };
+	int rc = -1;
+
+	*d = (struct survey_dir){ .fd = -1, .meta = -1 };
+	d->arena = arena_new();
+	d->path = d->arena == NULL ? NULL : arena_strdup(d->arena, path);
+	if (d->path == NULL)
+		return error_no_memory(err);
+	d->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (d->fd < 0)
+		return error_sys(err, "%s: cannot open", path);
+	d->meta = openat(d->fd, ".scr",
+			 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (d->meta < 0)
+		return error_sys(err, "%s/.scr: cannot open", path);
+	if (list_names(d, &names, err) < 0)
+		goto out;
+	if (names.count > 0)
+		qsort(names.list, names.count, sizeof(*names.list),
+		      compare_name);
+	rc = make_slots(d, &names) < 0 ? error_no_memory(err) : 0;
+out:
+	mem_free(names.list);
+	return rc;
+}
+
+void
+survey_dir_close(struct survey_dir *d)
+{
+	if (d->meta >= 0)
+		close(d->meta);
+	if (d->fd >= 0)
+		close(d->fd);
+	arena_free(d->arena);
+	*d = (struct survey_dir){ .fd = -1, .meta = -1 };
+}
+
+/* --- Files --- */
+
+/* O_NONBLOCK: a FIFO in the place of a file must not stop us. */
+#define READ_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+
+static int
+open_regular(int dirfd, const char *name, struct stat *st, struct error *err)
+{
+	int fd = openat(dirfd, name, READ_FLAGS);
+
+	if (fd < 0 && errno == ELOOP)
+		return error_set(err, ERROR_UNSAFE, "%s: a symbolic link",
+				 name);
+	if (fd < 0)
+		return error_sys(err, "%s: cannot open", name);
+	if (fstat(fd, st) < 0)
+		error_sys(err, "%s: cannot stat", name);
+	else if (!S_ISREG(st->st_mode))
+		error_set(err, ERROR_DAMAGED, "%s: not a regular file", name);
+	else
+		return fd;
+	close(fd);
+	return -1;
+}
+
+int
+survey_dir_map(int meta, int64_t rank, struct buf *raw, struct kvtree *t,
+	       struct arena *a, struct filemap *out, struct error *err)
+{
+	char name[64];
+	struct stat st;
+	int fd = -1, rc = -1;
+
+	fd = open_regular(meta, filemap_name(name, sizeof(name), rank), &st,
+			  err);
+	if (fd < 0)
+		return -1;
+	if (io_read_fd(fd, name, MAP_MAX, raw, err) == 0) {
+		if (kvtree_decode_into(t, raw->data, raw->len, NULL, err) < 0 ||
+		    filemap_read(t, a, out, err) < 0)
+			error_wrap(err, "%s", name);
+		else
+			rc = 0;
+	}
+	close(fd);
+	return rc;
+}
+
+bool
+survey_dir_bypass(const struct filemap_file *f)
+{
+	size_t len = f->dir == NULL ? 0 : strlen(f->dir);
+
+	return len > 0 && strncmp(f->cache_path, f->dir, len) == 0 &&
+	       f->cache_path[len] == '/' &&
+	       strchr(f->cache_path + len + 1, '/') == NULL;
+}
+
+int
+survey_dir_file(const struct survey_dir *d, const struct filemap_file *f,
+		struct error *err)
+{
+	const char *base = path_base(f->cache_path);
+	struct stat st = { .st_size = 0 };
+	int fd = -1;
+
+	if (!f->complete)
+		return error_set(err, ERROR_DAMAGED, "%s: was never completed",
+				 base);
+	if (!f->attr.has_size)
+		return error_set(err, ERROR_DAMAGED, "%s: no SIZE recorded",
+				 base);
+	if (!path_is_clean(base))
+		return error_set(err, ERROR_UNSAFE,
+				 "%s: no path of a file in a cache",
+				 f->cache_path);
+	/* In cache a file keeps its base name, and no directory (formats.md 2);
+	 * one that is written to the prefix right away lies where it says. */
+	fd = survey_dir_bypass(f)
+		     ? open_regular(AT_FDCWD, f->cache_path, &st, err)
+		     : open_regular(d->fd, base, &st, err);
+	if (fd < 0)
+		return -1;
+	if ((uint64_t)st.st_size == f->attr.size)
+		return fd;
+	close(fd);
+	return error_set(err, ERROR_DAMAGED,
+			 "%s: %" PRIu64 " bytes, expected %" PRIu64, base,
+			 (uint64_t)st.st_size, f->attr.size);
+}
+
+int
+survey_dir_meta(const struct survey_dir *d, const char *name, struct error *err)
+{
+	struct stat st;
+
+	return open_regular(d->meta, name, &st, err);
+}

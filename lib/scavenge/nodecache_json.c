@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * nodecache_json.c - the survey of a node as a line of JSON, and back.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "json.h"
+#include "meta/dataset.h"
+#include "scavenge/nodecache.h"
+
+/* Of the line's form: another one is another meaning. */
+#define FORMAT 1
+
+/* Reed-Solomon sets have 256 members and check chunks in all. */
+#define FAILURES_MAX 65536
+
+/* --- Writing --- */
+
+static struct json *
+red_json(const struct survey_red *r)
+{
+	struct json *j = json_new_object();
+
+	json_set_str(j, "type", redset_type_name(r->type));
+	json_set_u64(j, "set", r->set);
+	json_set_u64(j, "sets", r->sets);
+	json_set_u64(j, "member", r->member);
+	json_set_u64(j, "members", r->members);
+	json_set_u64(j, "failures", r->failures);
+	return j;
+}
+
+static struct json *
+rank_json(const struct survey_rank *r)
+{
+	struct json *j = json_new_object();
+
+	json_set_i64(j, "rank", r->rank);
+	json_set_bool(j, "map", r->map);
+	json_set_u64(j, "files", r->files);
+	json_set_u64(j, "bytes", r->bytes);
+	json_set_u64(j, "bad", r->bad);
+	if (r->red.there)
+		json_set(j, "red", red_json(&r->red));
+	else
+		json_set_null(j, "red");
+	if (r->mapred.there)
+		json_set(j, "mapred", red_json(&r->mapred));
+	else
+		json_set_null(j, "mapred");
+	json_set_u64(j, "redundancy", r->redundancy);
+	/* There are many ranks, and mostly no problem. */
+	if (r->problem != NULL)
+		json_set_str(j, "problem", r->problem);
+	return j;
+}
+
+static struct json *
+dataset_object(const struct survey_dataset *d)
+{
+	struct json *j = json_new_object(), *ranks = json_new_array();
+
+	json_set_i64(j, "id", d->id);
+	json_set_str(j, "name", d->name);
+	json_set_str(j, "dir", d->dir);
+	json_set_bool(j, "bypass", d->bypass);
+	json_set_bool(j, "ckpt", d->ckpt);
+	json_set_bool(j, "output", d->output);
+	json_set_i64(j, "world", d->world);
+	json_set_str(j, "store", d->store);
+	for (size_t i = 0; i < d->nranks; i++)
+		json_push(ranks, rank_json(&d->ranks[i]));
+	json_set(j, "ranks", ranks);
+	json_set_str(j, "problem", d->problem);
+	return j;
+}
+
+/* pdsh cuts lines at 128 KiB. */
+#define LINE_MAX_BYTES ((size_t)64 << 10)
+
+/*
+ * Make several lines of what stands from `start` on, if it is long: JSON does
+ * not mind a newline behind a comma, outside of strings.
+ */
+static int
+break_lines(struct buf *out, size_t start, struct error *err)
+{
+	struct buf whole = BUF_INIT;
+	bool string = false;
+	size_t line = 0;
+	int rc = 0;
+
+	if (out->len - start <= LINE_MAX_BYTES)
+		return 0;
+	for (size_t i = start; i < out->len && rc == 0; i++) {
+		const char c = out->data[i];
+
+		rc = buf_add_char(&whole, c);
+		line++;
+		if (string && c == '\\' && i + 1 < out->len && rc == 0) {
+			rc = buf_add_char(&whole, out->data[++i]);
+			line++;
+		} else if (c == '"') {
+			string = !string;
+		} else if (!string && c == ',' && line > LINE_MAX_BYTES / 2 &&
+			   rc == 0) {
+			rc = buf_add_char(&whole, '\n');
+			line = 0;
+		}
+	}
+	out->len = start;
+	if (rc == 0)
+		rc = buf_add(out, whole.data, whole.len);
+	buf_free(&whole);
+	return rc < 0 ? error_no_memory(err) : 0;
+}
+
+int
+survey_node_json(const struct survey_node *n, struct buf *out,
+		 struct error *err)
+{
+	struct json *j = json_new_object(), *list = json_new_array();
+	const size_t start = out->len;
+
+	json_set_u64(j, "format", FORMAT);
+	json_set_str(j, "host", n->host);
+	json_set_str(j, "cntl", n->cntl);
+	for (size_t i = 0; i < n->ndatasets; i++)
+		json_push(list, dataset_object(&n->datasets[i]));
+	json_set(j, "datasets", list);
+	json_set_str(j, "problem", n->problem);
+	return json_line(j, out, err) < 0 ? -1 : break_lines(out, start, err);
+}
+
+/* --- Reading --- */
+
+static int
+bad(struct error *err, const char *key)
+{
+	return error_set(err, ERROR_CORRUPT,
+			 "survey of a node: \"%s\" is missing or out of range",
+			 key);
+}
+
+static int
+get_u32(const struct json_value *v, const char *key, uint32_t min, uint32_t max,
+	uint32_t *out, struct error *err)
+{
+	uint64_t n = 0;
+
+	if (!json_get_u64(v, key, max, &n) || n < min)
+		return bad(err, key);
+	*out = (uint32_t)n;
+	return 0;
+}
+
+static int
+parse_type(const struct json_value *v, struct arena *a, struct survey_red *r,
+	   struct error *err)
+{
+	const char *type = NULL;
+
+	if (json_get_str(v, "type", a, &type, err) < 0)
+		return -1;
+	for (int t = 0; t < REDSET_TYPES && type != NULL; t++) {
+		if (strcmp(type, redset_type_name((enum redset_type)t)) != 0)
+			continue;
+		r->type = (enum redset_type)t;
+		return 0;
+	}
+	return bad(err, "type");
+}
+
+static int
+parse_red(const struct json_value *v, struct arena *a, struct survey_red *r,
+	  struct error *err)
+{
+	const uint32_t max = REDSET_MAX_RANKS;
+
+	if (v == NULL)
+		return 0;
+	if (parse_type(v, a, r, err) < 0 ||
+	    get_u32(v, "sets", 1, max, &r->sets, err) < 0 ||
+	    get_u32(v, "set", 1, r->sets, &r->set, err) < 0 ||
+	    get_u32(v, "members", 1, max, &r->members, err) < 0 ||
+	    get_u32(v, "member", 1, r->members, &r->member, err) < 0 ||
+	    get_u32(v, "failures", 0, FAILURES_MAX, &r->failures, err) < 0)
+		return -1;
+	r->there = true;
+	return 0;
+}
+
+static int
+parse_rank(const struct json_value *v, struct arena *a, struct survey_rank *r,
+	   struct error *err)
+{
+	if (!json_get_i64(v, "rank", 0, REDSET_MAX_RANKS, &r->rank))
+		return bad(err, "rank");
+	if (!json_get_bool(v, "map", &r->map))
+		return bad(err, "map");
+	if (!json_get_u64(v, "files", INT64_MAX, &r->files))
+		return bad(err, "files");
+	if (!json_get_u64(v, "bytes", INT64_MAX, &r->bytes))
+		return bad(err, "bytes");
+	if (!json_get_u64(v, "bad", INT64_MAX, &r->bad))
+		return bad(err, "bad");
+	if (!json_get_u64(v, "redundancy", INT64_MAX, &r->redundancy))
+		return bad(err, "redundancy");
+	if (parse_red(json_get(v, "red"), a, &r->red, err) < 0 ||
+	    parse_red(json_get(v, "mapred"), a, &r->mapred, err) < 0)
+		return -1;
+	return json_get_str(v, "problem", a, &r->problem, err);
+}
+
+static int
+parse_ranks(const struct json_value *v, struct arena *a,
+	    struct survey_dataset *d, struct error *err)
+{
+	size_t count = json_count(v);
+
+	d->ranks = arena_alloc(a, count + 1, sizeof(*d->ranks));
+	if (d->ranks == NULL)
+		return error_no_memory(err);
+	for (; d->nranks < count; d->nranks++) {
+		struct survey_rank *r = &d->ranks[d->nranks];
+
+		if (parse_rank(json_at(v, d->nranks), a, r, err) < 0)
+			return -1;
+		if (d->nranks > 0 && r->rank <= r[-1].rank)
+			return bad(err, "rank");
+	}
+	return 0;
+}
+
+static int
+parse_dataset(const struct json_value *v, struct arena *a,
+	      struct survey_dataset *d, struct error *err)
+{
+	if (!json_get_i64(v, "id", 1, DATASET_ID_MAX, &d->id))
+		return bad(err, "id");
+	if (!json_get_bool(v, "bypass", &d->bypass))
+		return bad(err, "bypass");
+	if (!json_get_bool(v, "ckpt", &d->ckpt))
+		return bad(err, "ckpt");
+	if (!json_get_bool(v, "output", &d->output))
+		return bad(err, "output");
+	if (!json_get_i64(v, "world", -1, REDSET_MAX_RANKS, &d->world))
+		return bad(err, "world");
+	if (json_get_str(v, "name", a, &d->name, err) < 0 ||
+	    json_get_str(v, "dir", a, &d->dir, err) < 0 ||
+	    json_get_str(v, "store", a, &d->store, err) < 0 ||
+	    json_get_str(v, "problem", a, &d->problem, err) < 0)
+		return -1;
+	return parse_ranks(json_get(v, "ranks"), a, d, err);
+}
+
+static int
+parse_node(const struct json_value *v, struct survey_node *n, struct error *err)
+{
+	const struct json_value *list = json_get(v, "datasets");
+	struct arena *a = n->arena;
+	uint64_t format = 0;
+	size_t count = json_count(list);
+
+	if (!json_get_u64(v, "format", FORMAT, &format) || format != FORMAT)
+		return bad(err, "format");
+	if (json_get_str(v, "host", a, &n->host, err) < 0 ||
+	    json_get_str(v, "cntl", a, &n->cntl, err) < 0 ||
+	    json_get_str(v, "problem", a, &n->problem, err) < 0)
+		return -1;
+	if (n->host == NULL)
+		return bad(err, "host");
+	if (list == NULL)
+		return bad(err, "datasets");
+	n->datasets = arena_alloc(a, count + 1, sizeof(*n->datasets));
+	if (n->datasets == NULL)
+		return error_no_memory(err);
+	for (; n->ndatasets < count; n->ndatasets++)
+		if (parse_dataset(json_at(list, n->ndatasets), a,
+				  &n->datasets[n->ndatasets], err) < 0)
+			return -1;
+	return 0;
+}
+
+int
+survey_node_parse(struct survey_node *n, const char *text, size_t len,
+		  struct error *err)
+{
+	struct json *j = NULL;
+	int rc = -1;
+
+	*n = (struct survey_node){ .arena = arena_new() };
+	if (n->arena == NULL)
+		return error_no_memory(err);
+	if (len > SURVEY_NODE_MAX)
+		return error_set(err, ERROR_CORRUPT,
+				 "survey of a node: %zu bytes long", len);
+	j = json_parse(text, len, err);
+	if (j != NULL)
+		rc = parse_node(json_root(j), n, err);
+	json_free(j);
+	return rc;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * salvage.c - collecting what nodes have, and sharing it out.
+ */
+#include "scavenge/salvage.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "mem.h"
+#include "scavenge/scavenge_impl.h"
+
+const char *
+scavenge_state_name(enum scavenge_state s)
+{
+	static const char *const names[] = { "complete", "recoverable",
+					     "lost" };
+
+	return names[s];
+}
+
+int
+scavenge_plan_init(struct scavenge_plan *p, uint32_t nnodes, struct error *err)
+{
+	*p = (struct scavenge_plan){ .nnodes = nnodes, .arena = arena_new() };
+	if (p->arena != NULL)
+		p->gone = mem_calloc((size_t)nnodes + 1, sizeof(*p->gone));
+	if (p->gone != NULL)
+		return 0;
+	scavenge_plan_free(p);
+	return error_no_memory(err);
+}
+
+void
+scavenge_plan_free(struct scavenge_plan *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		mem_free(p->datasets[i].ranks);
+	mem_free(p->datasets);
+	mem_free(p->gone);
+	arena_free(p->arena);
+	*p = (struct scavenge_plan){ .count = 0 };
+}
+
+struct scavenge_dataset *
+scavenge_plan_find(const struct scavenge_plan *p, int64_t id)
+{
+	/* A cache holds a handful. */
+	for (size_t i = 0; i < p->count; i++)
+		if (p->datasets[i].id == id)
+			return &p->datasets[i];
+	return NULL;
+}
+
+static struct scavenge_dataset *
+add_dataset(struct scavenge_plan *p, int64_t id, struct error *err)
+{
+	if (p->count == p->cap) {
+		size_t cap = p->cap ? 2 * p->cap : 8;
+		void *n = mem_realloc(p->datasets, cap, sizeof(*p->datasets));
+
+		if (n == NULL) {
+			error_no_memory(err);
+			return NULL;
+		}
+		p->datasets = n;
+		p->cap = cap;
+	}
+	p->datasets[p->count] =
+		(struct scavenge_dataset){ .id = id, .world = -1 };
+	return &p->datasets[p->count++];
+}
+
+struct scavenge_dataset *
+scavenge_plan_dataset(struct scavenge_plan *p,
+		      const struct scavenge_dataset *like, struct error *err)
+{
+	struct scavenge_dataset *d = scavenge_plan_find(p, like->id);
+
+	if (d == NULL)
+		d = add_dataset(p, like->id, err);
+	if (d == NULL)
+		return NULL;
+	if (d->name == NULL && like->name != NULL) {
+		d->name = arena_strdup(p->arena, like->name);
+		if (d->name == NULL) {
+			error_no_memory(err);
+			return NULL;
+		}
+	}
+	d->ckpt |= like->ckpt;
+	d->output |= like->output;
+	d->bypass |= like->bypass;
+	if (like->world < 0 || d->world == like->world)
+		return d;
+	if (d->world >= 0 || like->world > SCAVENGE_MAX_RANKS) {
+		error_set(err, ERROR_CORRUPT,
+			  "dataset %" PRId64 ": %" PRId64
+			  " ranks, others say %" PRId64,
+			  d->id, like->world, d->world);
+		return NULL;
+	}
+	d->world = like->world;
+	return d;
+}
+
+static int
+make_room(struct scavenge_dataset *d, uint32_t rank, struct error *err)
+{
+	uint32_t cap = d->nranks ? d->nranks : 16;
+	void *n = NULL;
+
+	while (cap <= rank)
+		cap *= 2;
+	if (cap == d->nranks)
+		return 0;
+	n = mem_realloc(d->ranks, cap, sizeof(*d->ranks));
+	if (n == NULL)
+		return error_no_memory(err);
+	d->ranks = n;
+	memset(&d->ranks[d->nranks], 0, (cap - d->nranks) * sizeof(*d->ranks));
+	d->nranks = cap;
+	return 0;
+}
+
+static bool
+is_possible(const struct survey_red *r)
+{
+	return !r->there ||
+	       (r->type < REDSET_TYPES && r->set >= 1 && r->set <= r->sets &&
+		r->member >= 1 && r->member <= r->members &&
+		r->sets <= SCAVENGE_MAX_RANKS &&
+		r->members <= SCAVENGE_MAX_RANKS);
+}
+
+int
+scavenge_plan_found(struct scavenge_plan *p, struct scavenge_dataset *d,
+		    uint32_t node, const struct survey_rank *f,
+		    struct error *err)
+{
+	struct scavenge_holder *h = NULL;
+
+	if (f->rank < 0 || f->rank >= SCAVENGE_MAX_RANKS || node >= p->nnodes ||
+	    (d->world >= 0 && f->rank >= d->world) || !is_possible(&f->red) ||
+	    !is_possible(&f->mapred))
+		return error_set(err, ERROR_CORRUPT,
+				 "dataset %" PRId64 ": rank %" PRId64
+				 " with a place in a set that cannot be",
+				 d->id, f->rank);
+	if (make_room(d, (uint32_t)f->rank, err) < 0)
+		return -1;
+	h = arena_alloc(p->arena, 1, sizeof(*h));
+	if (h == NULL)
+		return error_no_memory(err);
+	*h = (struct scavenge_holder){ *f, node, d->ranks[f->rank].holders };
+	h->found.problem = NULL;
+	d->ranks[f->rank].holders = h;
+	return 0;
+}
+
+void
+scavenge_plan_lose(struct scavenge_plan *p, uint32_t node)
+{
+	if (node < p->nnodes)
+		p->gone[node] = true;
+}
+
+/* --- Who copies --- */
+
+/* Is `a` of more use than `b`?  Of equals the one with less to do. */
+static bool
+is_better(const struct scavenge_holder *a, const struct scavenge_holder *b,
+	  const uint64_t *load)
+{
+	const struct survey_rank *x = &a->found, *y = &b->found;
+
+	if (x->map != y->map)
+		return x->map;
+	if (x->bad != y->bad)
+		return x->bad < y->bad;
+	if (x->files != y->files)
+		return x->files > y->files;
+	if (x->red.there != y->red.there)
+		return x->red.there;
+	if (load[a->node] != load[b->node])
+		return load[a->node] < load[b->node];
+	return a->node < b->node;
+}
+
+static void
+share_out(const struct scavenge_plan *p, struct scavenge_dataset *d,
+	  uint64_t *load)
+{
+	memset(load, 0, p->nnodes * sizeof(*load));
+	d->files = d->bytes = 0;
+	for (uint32_t i = 0; i < d->nranks; i++) {
+		struct scavenge_rank *r = &d->ranks[i];
+		uint64_t bytes = 0;
+
+		r->best = NULL;
+		for (struct scavenge_holder *h = r->holders; h; h = h->next)
+			if (!p->gone[h->node] &&
+			    (r->best == NULL || is_better(h, r->best, load)))
+				r->best = h;
+		if (r->best == NULL)
+			continue;
+		/* A rank without bytes is some work, too. */
+		bytes = r->best->found.bytes + r->best->found.redundancy;
+		load[r->best->node] += bytes + 1;
+		d->files += r->best->found.files;
+		d->bytes += bytes;
+	}
+}
+
+static int
+by_id(const void *a, const void *b)
+{
+	const struct scavenge_dataset *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+int
+scavenge_plan_settle(struct scavenge_plan *p, struct error *err)
+{
+	uint64_t *load = mem_calloc((size_t)p->nnodes + 1, sizeof(*load));
+	int rc = 0;
+
+	if (load == NULL)
+		return error_no_memory(err);
+	if (p->count > 0)
+		qsort(p->datasets, p->count, sizeof(*p->datasets), by_id);
+	for (size_t i = 0; i < p->count && rc == 0; i++) {
+		share_out(p, &p->datasets[i], load);
+		rc = scavenge_judge(p, &p->datasets[i], err);
+	}
+	mem_free(load);
+	return rc;
+}
+
+int
+scavenge_plan_nodes(const struct scavenge_plan *p,
+		    const struct scavenge_dataset *d, uint32_t **nodes,
+		    size_t *count, struct error *err)
+{
+	bool *has = mem_calloc((size_t)p->nnodes + 1, sizeof(*has));
+	size_t n = 0;
+
+	*count = 0;
+	*nodes = NULL;
+	if (has == NULL)
+		return error_no_memory(err);
+	for (uint32_t i = 0; i < d->nranks; i++)
+		if (d->ranks[i].best != NULL)
+			has[d->ranks[i].best->node] = true;
+	for (uint32_t i = 0; i < p->nnodes; i++)
+		n += has[i];
+	*nodes = arena_alloc(p->arena, n + 1, sizeof(**nodes));
+	for (uint32_t i = 0; *nodes != NULL && i < p->nnodes; i++)
+		if (has[i])
+			(*nodes)[(*count)++] = i;
+	mem_free(has);
+	return *nodes == NULL ? error_no_memory(err) : 0;
+}
+
+int
+scavenge_plan_ranks(const struct scavenge_dataset *d, uint32_t node,
+		    struct buf *out, struct error *err)
+{
+	bool any = false;
+
+	for (uint32_t i = 0, end = 0; i < d->nranks; i = end) {
+		end = i + 1;
+		if (d->ranks[i].best == NULL || d->ranks[i].best->node != node)
+			continue;
+		while (end < d->nranks && d->ranks[end].best != NULL &&
+		       d->ranks[end].best->node == node)
+			end++;
+		if (buf_printf(out, "%s%" PRIu32, any ? "," : "", i) < 0 ||
+		    (end - i > 1 && buf_printf(out, "-%" PRIu32, end - 1) < 0))
+			return error_no_memory(err);
+		any = true;
+	}
+	return 0;
+}

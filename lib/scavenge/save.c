@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * save.c - one dataset from the caches to the prefix: copied by its
+ * nodes, rebuilt and indexed here.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "clock.h"
+#include "container/pack.h"
+#include "error.h"
+#include "hostlist.h"
+#include "io.h"
+#include "json.h"
+#include "mem.h"
+#include "meta/flush.h"
+#include "meta/index.h"
+#include "meta/kvtree.h"
+#include "meta/log.h"
+#include "num.h"
+#include "path.h"
+#include "progress.h"
+#include "scavenge/scavenge_impl.h"
+#include "site/job.h"
+#include "site/jobfiles.h"
+
+#define DIR_NAME 48 /* room for ".scr/scr.dataset.ID" and a name below it */
+
+/* Nodes that die while they copy what others have, too, are replaced so many
+ * times. */
+#define ROUNDS 3
+
+/* --- Copying --- */
+
+struct copying {
+	struct scavenge *s;
+	struct scavenge_dataset *d;
+	uint32_t *nodes; /* that copy in this round */
+	size_t count;
+	uint64_t *done; /* bytes, by number in nodes */
+};
+
+/* "scr_copy: HOST: progress DONE TOTAL": it lives, and so much is there. */
+static void
+hear(void *arg, size_t node, const char *line)
+{
+	struct copying *c = arg;
+	const char *at = strstr(line, ": progress ");
+	uint64_t done = 0;
+	char number[NUM_TEXT];
+	size_t len = 0;
+
+	if (at == NULL || node >= c->count)
+		return;
+	at += strlen(": progress ");
+	len = strcspn(at, " ");
+	if (len == 0 || len >= sizeof(number))
+		return;
+	memcpy(number, at, len);
+	number[len] = '\0';
+	if (num_u64(number, 0, UINT64_MAX, &done, NULL) < 0 ||
+	    done <= c->done[node])
+		return;
+	progress_add(c->s->o->catalogue->progress, done - c->done[node]);
+	c->done[node] = done;
+}
+
+/* Does any rank lie on several living nodes?  Then each has to be told which
+ * are its own. */
+static bool
+is_shared(const struct copying *c)
+{
+	const struct scavenge_plan *p = &c->s->plan;
+
+	for (uint32_t i = 0; i < c->d->nranks; i++) {
+		size_t n = 0;
+
+		for (const struct scavenge_holder *h = c->d->ranks[i].holders;
+		     h != NULL; h = h->next)
+			n += !p->gone[h->node];
+		if (n > 1)
+			return true;
+	}
+	return false;
+}
+
+/* The file that says who copies what. */
+static int
+write_shares(const struct copying *c, const char *name, struct error *err)
+{
+	const struct scavenge *s = c->s;
+	struct buf text = BUF_INIT;
+	int rc = 0;
+
+	for (size_t i = 0; i < c->count && rc == 0; i++) {
+		const struct scavenge_node *n = &s->nodes[c->nodes[i]];
+
+		if (buf_printf(&text, "%s ", n->host) < 0)
+			rc = error_no_memory(err);
+		if (rc == 0)
+			rc = scavenge_plan_ranks(c->d, c->nodes[i], &text, err);
+		if (rc == 0 && buf_add_char(&text, '\n') < 0)
+			rc = error_no_memory(err);
+	}
+	if (rc == 0)
+		rc = io_replace(catalogue_prefix_fd(s->prefix), name, text.data,
+				text.len, 0666, err);
+	buf_free(&text);
+	return rc;
+}
+
+/* What nodes said, for those who look for the reason later: as LLNL's scripts
+ * keep it (formats.md 2). */
+static void
+keep_words(const struct copying *c, const struct remote_result *r)
+{
+	const struct scavenge *s = c->s;
+	struct error why = ERROR_INIT;
+	char name[DIR_NAME];
+
+	for (int e = 0; e < 2; e++) {
+		const int flags =
+			O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
+		struct buf path = BUF_INIT;
+		int fd = -1;
+
+		snprintf(name, sizeof(name), ".scr/scr.dataset.%" PRId64,
+			 c->d->id);
+		if (buf_printf(&path, "%s/scavenge.%c%s", name, e ? 'e' : 'o',
+			       s->job->id) == 0 &&
+		    path_is_clean(path.data))
+			fd = path_open_beneath(catalogue_prefix_fd(s->prefix),
+					       path.data, flags, 0666, &why);
+		for (size_t i = 0; fd >= 0 && i < c->count; i++) {
+			const struct buf *b = e ? &r[i].err : &r[i].out;
+
+			if (b->len > 0)
+				dprintf(fd, "%s\n%.*s\n\n",
+					s->nodes[c->nodes[i]].name, (int)b->len,
+					b->data);
+		}
+		if (fd >= 0)
+			close(fd);
+		buf_free(&path);
+	}
+}
+
+/* A line of a node's stderr says it best. */
+static const char *
+last_words(const struct remote_result *r, char *to, size_t size)
+{
+	const char *from = r->err.data, *nl = NULL;
+
+	if (from == NULL || r->err.len == 0)
+		return r->why != NULL ? r->why : "failed";
+	nl = strchr(from, '\n');
+	snprintf(to, size, "%.*s",
+		 nl != NULL ? (int)(nl - from) : (int)r->err.len, from);
+	return to;
+}
+
+/* The next line, or NULL. */
+static const char *
+after(const char *line)
+{
+	const char *end = strchr(line, '\n');
+
+	return end != NULL ? end + 1 : NULL;
+}
+
+/* The bytes that a node says, at its end, that it has copied: its last line of
+ * JSON.  What it said on its way was for the progress. */
+static uint64_t
+bytes_copied(const struct remote_result *r, uint64_t otherwise)
+{
+	const char *line = r->out.data, *last = NULL;
+	struct json *j = NULL;
+	uint64_t bytes = otherwise;
+
+	for (; line != NULL && *line != '\0'; line = after(line))
+		if (*line == '{')
+			last = line;
+	if (last == NULL)
+		return otherwise;
+	j = json_parse(last, strcspn(last, "\n"), NULL);
+	if (j == NULL)
+		return otherwise;
+	(void)json_get_u64(json_root(j), "bytes", UINT64_MAX, &bytes);
+	json_free(j);
+	return bytes;
+}
+
+/* Count what was done; nodes that failed are out of it from now on. */
+static int
+take_results(struct copying *c, const struct remote_result *r, bool *again,
+	     struct error *err)
+{
+	struct scavenge *s = c->s;
+	char text[512];
+
+	for (size_t i = 0; i < c->count; i++) {
+		struct scavenge_node *n = &s->nodes[c->nodes[i]];
+
+		s->copied += bytes_copied(&r[i], c->done[i]);
+		if (r[i].state == REMOTE_DONE && r[i].status == STATUS_OK)
+			continue;
+		scavenge_say(s, "%s: dataset %" PRId64 ": %s", n->name,
+			     c->d->id, last_words(&r[i], text, sizeof(text)));
+		/* Files that it could not read: redundancy may help. */
+		if (r[i].state == REMOTE_DONE && r[i].status == STATUS_DAMAGED)
+			continue;
+		n->why = arena_strdup(s->arena,
+				      last_words(&r[i], text, sizeof(text)));
+		if (n->why == NULL)
+			return error_no_memory(err);
+		/* One that says why it cannot still lives, and its cache with
+		 * it: the prefix may be full, say. */
+		if (r[i].state == REMOTE_DONE) {
+			s->blocked = n;
+			continue;
+		}
+		n->state = SCAVENGE_NODE_DEAD;
+		s->alive--;
+		s->dead++;
+		scavenge_plan_lose(&s->plan, c->nodes[i]);
+		*again = true;
+	}
+	return 0;
+}
+
+static int
+copy_round(struct copying *c, const char *shares, bool *again,
+	   struct error *err)
+{
+	struct scavenge *s = c->s;
+	struct remote_options remote = s->o->remote;
+	struct remote_result *r = mem_calloc(c->count + 1, sizeof(*r));
+	struct hostlist list = { .count = 0 };
+	size_t argc = 0;
+	const char **argv = scavenge_argv(s, &argc, 12, err);
+	char id[NUM_TEXT], buffer[NUM_TEXT];
+	int rc = -1;
+
+	*again = false;
+	c->done = mem_calloc(c->count + 1, sizeof(*c->done));
+	if (argv == NULL || hostlist_init(&list, err) < 0)
+		goto out;
+	if (r == NULL || c->done == NULL) {
+		error_no_memory(err);
+		goto out;
+	}
+	for (size_t i = 0; i < c->count; i++)
+		if (hostlist_add_name(&list, s->nodes[c->nodes[i]].name, err) <
+		    0)
+			goto out;
+	argv[argc++] = "--prefix";
+	argv[argc++] = s->job->prefix_real;
+	argv[argc++] = "--id";
+	argv[argc++] = num_text(id, (uint64_t)c->d->id);
+	if (s->o->catalogue->moved_from != NULL) {
+		argv[argc++] = "--moved-from";
+		argv[argc++] = s->o->catalogue->moved_from;
+	}
+	if (s->o->buffer > 0) {
+		argv[argc++] = "--buf";
+		argv[argc++] = num_text(buffer, s->o->buffer);
+	}
+	if (is_shared(c)) {
+		if (write_shares(c, shares, err) < 0)
+			goto out;
+		argv[argc++] = "--assign";
+		argv[argc++] = shares;
+	}
+	argv[argc] = NULL;
+	remote.line = hear;
+	remote.arg = c;
+	rc = remote_run(&list, argv, &remote, r, err);
+	keep_words(c, r);
+	if (rc == 0)
+		rc = take_results(c, r, again, err);
+out:
+	if (r != NULL)
+		remote_results_free(r, list.count);
+	mem_free(r);
+	mem_free(c->done);
+	c->done = NULL;
+	hostlist_free(&list);
+	return rc;
+}
+
+static int
+make_dir(const struct scavenge *s, int64_t id, char name[static DIR_NAME],
+	 struct error *err)
+{
+	snprintf(name, DIR_NAME, ".scr/scr.dataset.%" PRId64, id);
+	if (mkdirat(catalogue_prefix_fd(s->prefix), name, 0777) < 0 &&
+	    errno != EEXIST)
+		return error_sys(err, "%s/%s: cannot make", s->job->prefix,
+				 name);
+	return 0;
+}
+
+static int
+copy_all(struct scavenge *s, struct scavenge_dataset *d, struct error *err)
+{
+	const double start = clock_seconds();
+	char dir[DIR_NAME], shares[2 * DIR_NAME];
+	struct copying c = { .s = s, .d = d };
+	bool again = true;
+	int rc = make_dir(s, d->id, dir, err);
+
+	snprintf(shares, sizeof(shares), "%s/scavenge.shares", dir);
+	progress_expect(s->o->catalogue->progress, d->bytes);
+	for (int round = 0; rc == 0 && again && round < ROUNDS; round++) {
+		rc = scavenge_plan_nodes(&s->plan, d, &c.nodes, &c.count, err);
+		if (rc < 0 || c.count == 0)
+			break;
+		rc = copy_round(&c, shares, &again, err);
+		if (rc == 0 && again)
+			rc = scavenge_plan_settle(&s->plan, err);
+		if (scavenge_stop(s))
+			break;
+		/* Only where others can do it is there more to be had. */
+		again = again && is_shared(&c);
+	}
+	(void)unlinkat(catalogue_prefix_fd(s->prefix), shares, 0);
+	s->seconds[SCAVENGE_COPY] += clock_seconds() - start;
+	if (s->stopped)
+		return error_set(err, ERROR_SYSTEM,
+				 "stopped; run it again, and it goes on");
+	return rc;
+}
+
+/* --- Building --- */
+
+/* flush.scr: it is on the parallel file system.  The job's library, if it ever
+ * looks again, need not flush it once more. */
+static void
+mark_flushed(const struct scavenge *s, int64_t id)
+{
+	const int dir = catalogue_scr_fd(s->prefix);
+	struct error why = ERROR_INIT;
+	struct kvtree *t = kvtree_read_file(dir, FLUSH_FILE, &why), *k = NULL;
+	char number[NUM_TEXT];
+
+	if (t == NULL)
+		return;
+	k = kvtree_get2(t, "DATASET", num_text(number, (uint64_t)id));
+	k = kvtree_get(k, "LOCATION");
+	if (k != NULL && kvtree_get(k, "PFS") == NULL &&
+	    (kvtree_put_first(k, "PFS", &why) == NULL ||
+	     kvtree_write_file(t, dir, FLUSH_FILE, &why) < 0))
+		scavenge_say(s, "%s: not changed", why.text);
+	kvtree_free(t);
+}
+
+static int
+pack_saved(struct scavenge *s, const struct scavenge_dataset *d,
+	   struct error *err)
+{
+	const struct pack_options po = {
+		.size = s->o->container_size,
+		.o = s->o->catalogue,
+	};
+	const double start = clock_seconds();
+	struct pack_result r;
+	struct packed p;
+	char id[NUM_TEXT];
+	int rc = -1;
+
+	if (packed_open(&p, s->prefix, num_text(id, (uint64_t)d->id), true,
+			s->o->catalogue, err) < 0)
+		return -1;
+	rc = pack(&p, &po, &r, err);
+	packed_close(&p);
+	s->seconds[SCAVENGE_PACK] += clock_seconds() - start;
+	return rc;
+}
+
+/* `text` without the "dataset ID: " that some begin with. */
+static const char *
+without_id(const char *text, int64_t id)
+{
+	char start[48];
+	int n = snprintf(start, sizeof(start), "dataset %" PRId64 ": ", id);
+
+	return strncmp(text, start, (size_t)n) == 0 ? text + n : text;
+}
+
+static int
+build(struct scavenge *s, struct scavenge_dataset *d, struct error *err)
+{
+	const double start = clock_seconds();
+	struct error why = ERROR_INIT;
+	struct build_result r;
+	int rc = catalogue_build(s->prefix, d->id, s->o->catalogue, &r, &why);
+
+	s->seconds[SCAVENGE_BUILD] += clock_seconds() - start;
+	if (scavenge_stop(s))
+		return error_set(err, ERROR_SYSTEM,
+				 "stopped; run it again, and it goes on");
+	if (rc < 0 || r.status != STATUS_OK) {
+		if (why.kind == ERROR_NOMEM)
+			return error_no_memory(err);
+		if (s->blocked != NULL)
+			return error_set(
+				err, ERROR_SYSTEM,
+				"dataset %" PRId64 ": not all copied: %s: %s; "
+				"it is still in the caches: mend that and run "
+				"it again",
+				d->id, s->blocked->name, s->blocked->why);
+		d->state = SCAVENGE_LOST;
+		d->why = arena_strdup(s->arena,
+				      rc < 0 ? without_id(why.text, d->id)
+					     : "cannot be rebuilt");
+		if (d->why == NULL)
+			return error_no_memory(err);
+		scavenge_say(s, "dataset %" PRId64 ": %s", d->id, d->why);
+		return 0;
+	}
+	d->done = true;
+	s->saved_now++;
+	mark_flushed(s, d->id);
+	/* As files it is saved, packed or not. */
+	if (s->o->containers && pack_saved(s, d, &why) < 0)
+		scavenge_say(s, "dataset %" PRId64 ": %s: it stays as files",
+			     d->id, why.text);
+	return 0;
+}
+
+static void
+log_line(const struct scavenge *s, const struct scavenge_dataset *d,
+	 struct log_line l)
+{
+	struct error why = ERROR_INIT;
+	char host[256] = "";
+
+	(void)gethostname(host, sizeof(host) - 1);
+	l.time = (int64_t)time(NULL);
+	l.host = host;
+	l.job_id = s->job->id;
+	l.name = d->name;
+	l.dataset = d->id;
+	l.procs = l.nodes = l.files = -1;
+	if (jobfiles_log(s->job->prefix, s->job->conf, &l, &why) < 0)
+		scavenge_say(s, "%s", why.text);
+}
+
+/* SCAVENGE_START, SCAVENGE_END: as LLNL's scripts have them in the log. */
+static void
+log_event(const struct scavenge *s, const struct scavenge_dataset *d,
+	  const char *event, double secs)
+{
+	const struct log_line l = { .event = event, .secs = secs, .bytes = -1 };
+
+	log_line(s, d, l);
+}
+
+/* How fast it went, for the estimate of the next plan. */
+static void
+log_transfer(const struct scavenge *s, const struct scavenge_dataset *d,
+	     uint64_t bytes, double secs)
+{
+	const struct log_line l = {
+		.xfer = LOG_SCAVENGE,
+		.to = s->job->prefix_real,
+		.secs = secs,
+		.bytes = (double)bytes,
+	};
+
+	if (bytes > 0)
+		log_line(s, d, l);
+}
+
+int
+scavenge_save(struct scavenge *s, struct scavenge_dataset *d, struct error *err)
+{
+	const double start = clock_seconds();
+	const double spent = s->seconds[SCAVENGE_COPY];
+	const uint64_t copied = s->copied;
+	int rc = -1;
+
+	if (d->state == SCAVENGE_LOST && s->o->only != d->id) {
+		scavenge_say(s, "dataset %" PRId64 "%s%s: lost: %s", d->id,
+			     d->name ? " " : "", d->name ? d->name : "",
+			     d->why);
+		return 0;
+	}
+	s->blocked = NULL;
+	log_event(s, d, "SCAVENGE_START", -1);
+	rc = copy_all(s, d, err);
+	log_transfer(s, d, s->copied - copied,
+		     s->seconds[SCAVENGE_COPY] - spent);
+	if (rc == 0)
+		rc = build(s, d, err);
+	log_event(s, d, "SCAVENGE_END", clock_seconds() - start);
+	return rc;
+}
+
+/* --- The index --- */
+
+int
+scavenge_make_current(struct scavenge *s, const struct scavenge_dataset *d,
+		      struct error *err)
+{
+	struct catalogue_edit e = { .kind = CATALOGUE_CURRENT };
+	struct index *ix = catalogue_read(s->prefix, err);
+	struct index_entry k;
+	int rc = ix == NULL ? -1 : index_find_id(ix, d->id, &k, err);
+
+	if (rc == 0) {
+		e.name = arena_strdup(s->arena, k.name != NULL ? k.name : "");
+		rc = e.name == NULL ? error_no_memory(err)
+		     : k.current    ? 0
+				    : catalogue_edit(s->prefix, &e, err);
+	}
+	index_free(ix);
+	return rc;
+}
+
+int
+scavenge_prune(struct scavenge *s, struct error *err)
+{
+	struct index *ix = catalogue_read(s->prefix, err);
+	size_t count = 0;
+	int64_t *ids = ix == NULL ? NULL
+				  : catalogue_prune(s->prefix, ix, s->o->keep,
+						    false, &count, err);
+	int rc = ix == NULL || count == (size_t)-1 ? -1 : 0;
+
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		struct delete_result r;
+
+		rc = catalogue_delete(s->prefix, ids[i], s->o->catalogue, &r,
+				      err);
+		if (rc == 0)
+			scavenge_say(s,
+				     "dataset %" PRId64
+				     ": deleted, older than the %" PRIu64
+				     " newest",
+				     ids[i], s->o->keep);
+	}
+	mem_free(ids);
+	index_free(ix);
+	return rc;
+}

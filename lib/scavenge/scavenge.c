@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scavenge.c - ask all nodes, and decide what is to be saved in which order.
+ */
+#include "scavenge/scavenge.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "clock.h"
+#include "error.h"
+#include "hostlist.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/flush.h"
+#include "meta/index.h"
+#include "meta/kvtree.h"
+#include "scavenge/nodecache.h"
+#include "scavenge/scavenge_impl.h"
+#include "site/job.h"
+#include "str.h"
+
+#define LOCK_FILE "scavenge.lock"
+
+void
+scavenge_say(const struct scavenge *s, const char *fmt, ...)
+{
+	const struct catalogue_options *o = s->o->catalogue;
+	char line[ERROR_TEXT_MAX];
+	va_list ap;
+
+	if (o->log == NULL)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	o->log(o->log_arg, line);
+}
+
+bool
+scavenge_stop(struct scavenge *s)
+{
+	const struct catalogue_options *o = s->o->catalogue;
+
+	s->stopped = s->stopped || (o->stop != NULL && o->stop());
+	return s->stopped;
+}
+
+/* --- Asking --- */
+
+/* Those that are not said to be down: *list, and which of ours each is. */
+static int
+choose_nodes(struct scavenge *s, struct hostlist *list, uint32_t **which,
+	     struct error *err)
+{
+	const struct hostlist *all = &s->job->nodes;
+	struct hostlist live = { .count = 0 };
+	size_t next = 0;
+	int rc = -1;
+
+	*which = arena_alloc(s->arena, all->count + 1, sizeof(**which));
+	if (*which == NULL)
+		return error_no_memory(err);
+	if (hostlist_init(&live, err) < 0)
+		return -1;
+	if (hostlist_add_list(&live, all, err) < 0 ||
+	    (s->o->down != NULL && hostlist_minus(&live, s->o->down, err) < 0))
+		goto out;
+	for (size_t i = 0; i < all->count; i++) {
+		struct scavenge_node *n = &s->nodes[i];
+
+		n->name = all->names[i];
+		if (next < live.count &&
+		    strcmp(live.names[next], all->names[i]) == 0) {
+			(*which)[next++] = (uint32_t)i;
+			if (hostlist_add_name(list, n->name, err) < 0)
+				goto out;
+			continue;
+		}
+		n->state = SCAVENGE_NODE_SKIPPED;
+		n->why = "specified as down";
+		scavenge_plan_lose(&s->plan, (uint32_t)i);
+		s->skipped++;
+	}
+	rc = 0;
+out:
+	hostlist_free(&live);
+	return rc;
+}
+
+/* A node that cannot be counted on. */
+static int
+bury(struct scavenge *s, uint32_t node, enum scavenge_node_state state,
+     const char *why, struct error *err)
+{
+	struct scavenge_node *n = &s->nodes[node];
+
+	n->state = state;
+	n->why = arena_strdup(s->arena, why);
+	if (n->why == NULL)
+		return error_no_memory(err);
+	s->dead++;
+	scavenge_plan_lose(&s->plan, node);
+	scavenge_say(s, "%s: %s", n->name, why);
+	return 0;
+}
+
+static int
+take_dataset(struct scavenge *s, uint32_t node, const struct survey_dataset *v,
+	     struct error *err)
+{
+	const struct scavenge_dataset like = {
+		.id = v->id,
+		.name = v->name,
+		.ckpt = v->ckpt,
+		.output = v->output,
+		.bypass = v->bypass,
+		.world = v->world,
+	};
+	struct error why = ERROR_INIT;
+	struct scavenge_dataset *d =
+		scavenge_plan_dataset(&s->plan, &like, &why);
+
+	if (v->problem != NULL)
+		scavenge_say(s, "%s: dataset %" PRId64 ": %s",
+			     s->nodes[node].name, v->id, v->problem);
+	for (size_t i = 0; d != NULL && i < v->nranks; i++)
+		if (scavenge_plan_found(&s->plan, d, node, &v->ranks[i], &why) <
+		    0)
+			d = NULL;
+	if (d != NULL)
+		return 0;
+	if (why.kind == ERROR_NOMEM)
+		return error_no_memory(err);
+	/* One node that speaks nonsense does not end it for all. */
+	scavenge_say(s, "%s: %s", s->nodes[node].name, why.text);
+	return 0;
+}
+
+static int
+take_survey(struct scavenge *s, uint32_t node, const struct remote_result *r,
+	    struct error *err)
+{
+	struct scavenge_node *n = &s->nodes[node];
+	struct error why = ERROR_INIT;
+	struct survey_node v;
+	int rc = 0;
+
+	if (survey_node_parse(&v, r->out.data == NULL ? "" : r->out.data,
+			      r->out.len, &why) < 0) {
+		survey_node_free(&v);
+		if (why.kind == ERROR_NOMEM)
+			return error_no_memory(err);
+		return bury(s, node, SCAVENGE_NODE_ODD,
+			    r->why != NULL ? r->why : why.text, err);
+	}
+	n->state = SCAVENGE_NODE_ALIVE;
+	n->host = arena_strdup(s->arena, v.host != NULL ? v.host : n->name);
+	if (n->host == NULL)
+		rc = error_no_memory(err);
+	s->alive++;
+	/* A spare node has no cache, and that is nothing to tell. */
+	if (v.problem != NULL &&
+	    (v.ndatasets > 0 || !str_ends(v.problem, strerror(ENOENT))))
+		scavenge_say(s, "%s: %s", n->name, v.problem);
+	for (size_t i = 0; rc == 0 && i < v.ndatasets; i++)
+		rc = take_dataset(s, node, &v.datasets[i], err);
+	survey_node_free(&v);
+	return rc;
+}
+
+static int
+take_answers(struct scavenge *s, const struct remote_result *r, size_t count,
+	     const uint32_t *which, struct error *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		int rc = 0;
+
+		if (r[i].state == REMOTE_DONE)
+			rc = take_survey(s, which[i], &r[i], err);
+		else
+			rc = bury(s, which[i], SCAVENGE_NODE_DEAD,
+				  r[i].why ? r[i].why : "does not answer", err);
+		if (rc < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* scr_copy with what all its calls have; ended by NULL, with room for `more`
+ * arguments before that. */
+const char **
+scavenge_argv(struct scavenge *s, size_t *count, size_t more, struct error *err)
+{
+	const struct job *j = s->job;
+	const char **argv =
+		arena_alloc(s->arena, 2 * j->ncaches + more + 4, sizeof(*argv));
+	size_t n = 0;
+
+	if (argv == NULL) {
+		error_no_memory(err);
+		return NULL;
+	}
+	argv[n++] = s->o->copy;
+	argv[n++] = "--cntldir";
+	argv[n++] = j->cntl_dir;
+	for (size_t i = 0; i < j->ncaches; i++) {
+		argv[n++] = "--cachedir";
+		argv[n++] = j->caches[i].dir;
+	}
+	argv[n] = NULL;
+	*count = n;
+	return argv;
+}
+
+static int
+ask(struct scavenge *s, struct error *err)
+{
+	struct hostlist list = { .count = 0 };
+	struct remote_result *results = NULL;
+	uint32_t *which = NULL;
+	size_t argc = 0;
+	const char **argv = scavenge_argv(s, &argc, 1, err);
+	struct remote_options remote = s->o->remote;
+	int rc = -1;
+
+	remote.keep = SURVEY_NODE_MAX;
+
+	if (argv == NULL || hostlist_init(&list, err) < 0)
+		return -1;
+	argv[argc++] = "--list";
+	argv[argc] = NULL;
+	if (choose_nodes(s, &list, &which, err) < 0)
+		goto out;
+	results = mem_calloc(list.count + 1, sizeof(*results));
+	if (results == NULL) {
+		error_no_memory(err);
+		goto out;
+	}
+	if (list.count == 0)
+		rc = 0;
+	else if (remote_run(&list, argv, &remote, results, err) == 0)
+		rc = take_answers(s, results, list.count, which, err);
+out:
+	if (results != NULL)
+		remote_results_free(results, list.count);
+	mem_free(results);
+	hostlist_free(&list);
+	return rc;
+}
+
+/* --- What else is known --- */
+
+/* What flush.scr says of one dataset: it is missed if no node has it, unless it
+ * is on the prefix; then it counts as saved, also when all caches are gone. */
+static int
+add_flushed(struct scavenge *s, const struct flush_entry *e,
+	    const struct index *ix, struct error *err)
+{
+	const struct scavenge_dataset like = {
+		.id = e->id,
+		.name = e->name,
+		.ckpt = e->is_ckpt,
+		.output = e->is_output,
+		.world = -1,
+	};
+	struct index_entry k;
+
+	if (scavenge_plan_find(&s->plan, e->id) == NULL && !flush_needed(e) &&
+	    (ix == NULL || index_find_id(ix, e->id, &k, NULL) < 0 ||
+	     !index_entry_valid(&k)))
+		return 0;
+	return scavenge_plan_dataset(&s->plan, &like, err) == NULL ? -1 : 0;
+}
+
+static int
+add_flush(struct scavenge *s, const struct index *ix, struct error *err)
+{
+	const int dir = catalogue_scr_fd(s->prefix);
+	struct error why = ERROR_INIT;
+	struct kvtree *t =
+		dir < 0 ? NULL : kvtree_read_file(dir, FLUSH_FILE, &why);
+	struct flush_entry *list = NULL;
+	size_t count = 0;
+	int rc = 0;
+
+	if (t == NULL) {
+		if (dir >= 0 && why.kind != ERROR_ABSENT)
+			scavenge_say(s, "%s: not used", why.text);
+		return why.kind == ERROR_NOMEM ? error_no_memory(err) : 0;
+	}
+	list = flush_entries(t, &count, &why);
+	s->flush_known = list != NULL || count == 0;
+	if (!s->flush_known) {
+		scavenge_say(s, "%s: not used", why.text);
+		count = 0;
+	}
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = add_flushed(s, &list[i], ix, err);
+	mem_free(list);
+	kvtree_free(t);
+	return rc;
+}
+
+/* What the index calls valid is on the prefix; what flush.scr says is not
+ * enough for a job to restart from. */
+static void
+mark_saved(struct scavenge *s, const struct index *ix)
+{
+	for (size_t i = 0; ix != NULL && i < s->plan.count; i++) {
+		struct scavenge_dataset *d = &s->plan.datasets[i];
+		struct index_entry e;
+
+		if (index_find_id(ix, d->id, &e, NULL) == 0)
+			d->done = index_entry_valid(&e);
+	}
+}
+
+/* flush.scr and the index: what should be in the caches, and what is saved. */
+static int
+add_known(struct scavenge *s, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct index *ix = catalogue_read(s->prefix, &why);
+	int rc = -1;
+
+	if (ix == NULL && why.kind == ERROR_NOMEM)
+		return error_no_memory(err);
+	if (add_flush(s, ix, err) == 0 &&
+	    scavenge_plan_settle(&s->plan, err) == 0) {
+		mark_saved(s, ix);
+		rc = 0;
+	}
+	index_free(ix);
+	return rc;
+}
+
+static void
+find_newest(struct scavenge *s)
+{
+	for (size_t i = 0; i < s->plan.count; i++) {
+		const struct scavenge_dataset *d = &s->plan.datasets[i];
+
+		if (!d->ckpt)
+			continue;
+		if (d->id > s->newest)
+			s->newest = d->id;
+		if (d->done && d->id > s->saved)
+			s->saved = d->id;
+	}
+}
+
+/* --- Opening --- */
+
+static int
+take_lock(struct scavenge *s, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	const int prefix = catalogue_prefix_fd(s->prefix);
+
+	if (mkdirat(prefix, ".scr", 0777) < 0 && errno != EEXIST)
+		return error_sys(err, "%s/.scr: cannot make", s->job->prefix);
+	s->lock = io_trylock(prefix, ".scr/" LOCK_FILE, true, &why);
+	if (s->lock >= 0)
+		return 0;
+	if (why.errnum == EWOULDBLOCK)
+		return error_set(err, ERROR_SYSTEM,
+				 "%s: another scavenge is at work here; wait "
+				 "for it, or end it",
+				 s->job->prefix);
+	scavenge_say(s, "%s: going on without a lock", why.text);
+	return 0;
+}
+
+int
+scavenge_open(struct scavenge *s, struct job *job,
+	      const struct scavenge_options *o, struct error *err)
+{
+	const double start = clock_seconds();
+
+	*s = (struct scavenge){ .job = job, .o = o, .lock = -1 };
+	s->arena = arena_new();
+	if (s->arena == NULL)
+		return error_no_memory(err);
+	s->nodes =
+		arena_alloc(s->arena, job->nodes.count + 1, sizeof(*s->nodes));
+	if (s->nodes == NULL)
+		return error_no_memory(err);
+	if (job->nodes.count >= SCAVENGE_NONE)
+		return error_set(err, ERROR_USAGE, "too many nodes");
+	if (scavenge_plan_init(&s->plan, (uint32_t)job->nodes.count, err) < 0)
+		return -1;
+	s->prefix = catalogue_open(job->prefix, err);
+	if (s->prefix == NULL || take_lock(s, err) < 0 || ask(s, err) < 0 ||
+	    add_known(s, err) < 0)
+		return -1;
+	find_newest(s);
+	s->seconds[SCAVENGE_ASK] = clock_seconds() - start;
+	if (s->alive > 0)
+		return 0;
+	/* All is saved that the job has said it has. */
+	if (s->flush_known && scavenge_status(s) == STATUS_OK) {
+		scavenge_say(s,
+			     "none of %zu nodes answered; by " FLUSH_FILE
+			     " nothing is left to save",
+			     job->nodes.count);
+		return 0;
+	}
+	return error_set(
+		err, ERROR_SYSTEM,
+		"none of %zu nodes answered: nothing can be saved now; "
+		"see that they can be reached (-v tells how it was "
+		"tried), and run it again",
+		job->nodes.count);
+}
+
+void
+scavenge_close(struct scavenge *s)
+{
+	scavenge_plan_free(&s->plan);
+	if (s->prefix != NULL)
+		catalogue_close(s->prefix);
+	if (s->lock >= 0)
+		close(s->lock);
+	arena_free(s->arena);
+	*s = (struct scavenge){ .lock = -1 };
+}
+
+/* --- The order --- */
+
+/* Output, oldest first, until one cannot be saved: *limit is that one.  A job
+ * that went on from a later checkpoint would never write it again. */
+static int
+save_outputs(struct scavenge *s, int64_t *limit, struct error *err)
+{
+	*limit = INT64_MAX;
+	for (size_t i = 0; i < s->plan.count; i++) {
+		struct scavenge_dataset *d = &s->plan.datasets[i];
+
+		if (!d->output || d->done)
+			continue;
+		if (*limit == INT64_MAX && scavenge_save(s, d, err) < 0)
+			return -1;
+		if (d->done) {
+			s->outputs_saved++;
+			continue;
+		}
+		s->outputs_lost++;
+		if (*limit == INT64_MAX)
+			*limit = d->id;
+	}
+	return 0;
+}
+
+static int
+save_checkpoint(struct scavenge *s, int64_t limit, struct error *err)
+{
+	s->saved = 0;
+	for (size_t i = s->plan.count; i-- > 0;) {
+		struct scavenge_dataset *d = &s->plan.datasets[i];
+
+		if (!d->ckpt || d->id >= limit)
+			continue;
+		/* What is output, too, has been tried. */
+		if (!d->done && !d->output && scavenge_save(s, d, err) < 0)
+			return -1;
+		if (!d->done)
+			continue;
+		s->saved = d->id;
+		return scavenge_make_current(s, d, err);
+	}
+	return 0;
+}
+
+int
+scavenge_run(struct scavenge *s, struct error *err)
+{
+	struct scavenge_dataset *d = NULL;
+	int64_t limit = INT64_MAX;
+
+	if (s->o->only > 0) {
+		d = scavenge_plan_find(&s->plan, s->o->only);
+		if (d == NULL)
+			return error_set(err, ERROR_ABSENT,
+					 "dataset %" PRId64
+					 ": no node has it in its cache",
+					 s->o->only);
+		if (scavenge_save(s, d, err) < 0)
+			return -1;
+		find_newest(s);
+		return 0;
+	}
+	if (save_outputs(s, &limit, err) < 0 ||
+	    save_checkpoint(s, limit, err) < 0)
+		return -1;
+	return s->o->keep > 0 ? scavenge_prune(s, err) : 0;
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "site/halt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "io.h"
+#include "meta/kvtree.h"
+#include "path.h"
+#include "str.h"
+
+#define SCR_DIR ".scr"
+/* The library writes it when the application ends by itself. */
+#define HALT_FINISHED "SCR_FINALIZE_CALLED"
+
+#define BACKUP HALT_FILE ".bak"
+
+/* Far more than any halt file has. */
+#define HALT_MAX ((size_t)1 << 20)
+
+/* How long a reader waits for the lock; and where it does without: how often,
+ * and after which pause, it looks again at a file that seems damaged. */
+#define READ_WAIT 1
+#define READ_TRIES 5
+#define READ_PAUSE 20000000 /* ns */
+
+/* An error as it is, for the caller.  Returns -1. */
+static int
+give(struct error *err, const struct error *why)
+{
+	if (err != NULL)
+		*err = *why;
+	return -1;
+}
+
+/* The same for one that begins with the file's name alone. */
+static int
+give_file(struct error *err, const char *prefix, const struct error *why)
+{
+	error_set(err, why->kind, "%s/" SCR_DIR "/%s", prefix, why->text);
+	if (err != NULL)
+		err->errnum = why->errnum;
+	return -1;
+}
+
+/* --- States --- */
+
+void
+halt_state_free(struct halt_state *s)
+{
+	kvtree_free(s->tree);
+	buf_free(&s->path);
+	*s = (struct halt_state){ .exists = false };
+}
+
+static int
+state_init(struct halt_state *s, const char *prefix, struct error *err)
+{
+	*s = (struct halt_state){ .exists = false };
+	s->tree = kvtree_new(err);
+	if (s->tree == NULL)
+		return -1;
+	if (path_join(&s->path, prefix, SCR_DIR "/" HALT_FILE, err) < 0 ||
+	    halt_read(s->tree, &s->is, err) < 0) {
+		halt_state_free(s);
+		return -1;
+	}
+	return 0;
+}
+
+/* What these bytes say; damage is told in *s.  Bytes behind the image are left
+ * over from a longer one (formats.md 1.5). */
+static int
+state_decode(struct halt_state *s, const struct buf *raw, struct error *err)
+{
+	size_t used = 0;
+
+	s->exists = true;
+	s->damaged = false;
+	if (raw->len == 0) {
+		kvtree_clear(s->tree);
+		return halt_read(s->tree, &s->is, err);
+	}
+	if (kvtree_decode_into(s->tree, raw->data, raw->len, &used, &s->why) ==
+		    0 &&
+	    halt_read(s->tree, &s->is, &s->why) == 0)
+		return 0;
+	if (s->why.kind == ERROR_NOMEM)
+		return error_no_memory(err);
+	s->damaged = true;
+	kvtree_clear(s->tree);
+	return halt_read(s->tree, &s->is, err);
+}
+
+/* --- Directories --- */
+
+/*
+ * Open PREFIX/.scr.  Returns its descriptor; -1: an error, or, where *err is
+ * untouched, it is not there and not to be made.
+ */
+static int
+open_scr(const char *prefix, bool make, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int top = open(prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+
+	if (top < 0)
+		return error_sys(err, "%s: cannot open the prefix directory",
+				 prefix);
+	if (make && mkdirat(top, SCR_DIR, 0777) == 0) {
+		if (io_sync_dir(top, prefix, err) < 0)
+			goto out;
+	} else if (make && errno != EEXIST) {
+		error_sys(err, "%s/" SCR_DIR ": cannot make", prefix);
+		goto out;
+	}
+	fd = path_open_beneath(top, SCR_DIR, O_RDONLY | O_DIRECTORY, 0, &why);
+	if (fd < 0 && (make || why.kind != ERROR_ABSENT))
+		error_set(err, why.kind, "%s/%s", prefix, why.text);
+out:
+	close(top);
+	return fd;
+}
+
+/* --- Reading --- */
+
+/* Look once at the open file. */
+static int
+read_once(int fd, struct halt_state *s, struct buf *raw, struct error *err)
+{
+	struct error why = ERROR_INIT;
+
+	if (io_read_fd(fd, s->path.data, HALT_MAX, raw, &why) == 0)
+		return state_decode(s, raw, err);
+	if (why.kind != ERROR_CORRUPT)
+		return give(err, &why);
+	s->exists = s->damaged = true;
+	s->why = why;
+	return 0;
+}
+
+/* Read the file without its lock: somebody may be at writing it, so damage has
+ * to last to be believed. */
+static int
+read_unlocked(int dir, struct halt_state *s, struct buf *raw, struct error *err)
+{
+	const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+	const struct timespec pause = { .tv_nsec = READ_PAUSE };
+	int rc = -1, fd = openat(dir, HALT_FILE, flags);
+
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0)
+		return error_sys(err, "%s: cannot open", s->path.data);
+	for (int i = 0; i < READ_TRIES; i++) {
+		rc = read_once(fd, s, raw, err);
+		if (rc < 0 || !s->damaged)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	close(fd);
+	return rc;
+}
+
+static int
+read_file(int dir, const char *prefix, struct halt_state *s, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct buf raw = BUF_INIT;
+	int fd = io_open_locked(dir, HALT_FILE, false, READ_WAIT, &why);
+	int rc = 0;
+
+	if (fd >= 0)
+		rc = read_once(fd, s, &raw, err);
+	else if (why.kind == ERROR_SYSTEM)
+		rc = read_unlocked(dir, s, &raw, err);
+	else if (why.kind != ERROR_ABSENT)
+		rc = give_file(err, prefix, &why);
+	if (fd >= 0)
+		close(fd);
+	buf_free(&raw);
+	return rc;
+}
+
+int
+halt_load(const char *prefix, struct halt_state *out, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int dir = -1, rc = -1;
+
+	if (state_init(out, prefix, err) < 0)
+		return -1;
+	dir = open_scr(prefix, false, &why);
+	if (dir >= 0) {
+		rc = read_file(dir, prefix, out, err);
+		close(dir);
+	} else if (why.kind == ERROR_NONE) {
+		rc = 0;
+	} else {
+		give(err, &why);
+	}
+	if (rc < 0)
+		halt_state_free(out);
+	return rc;
+}
+
+/* --- Changing --- */
+
+struct change {
+	unsigned flags;
+	int (*fn)(struct kvtree *t, void *arg, struct error *err);
+	void *arg;
+	struct halt_state *s;
+};
+
+/* fn() on what the file says. */
+static int
+change_tree(const struct change *c, struct error *err)
+{
+	if (c->s->damaged && (c->flags & HALT_FORCE) == 0)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: damaged, and not changed without "
+				 "--force: %s",
+				 c->s->path.data, c->s->why.text);
+	if (c->fn(c->s->tree, c->arg, err) < 0)
+		return -1;
+	c->s->damaged = false;
+	c->s->exists = true;
+	return halt_read(c->s->tree, &c->s->is, err);
+}
+
+/* Write the tree; what was there before comes back if that fails. */
+static int
+write_tree(int dir, int fd, struct halt_state *s, const struct buf *old,
+	   struct error *err)
+{
+	struct buf raw = BUF_INIT;
+	int rc = kvtree_encode(s->tree, &raw, err);
+
+	if (rc == 0) {
+		rc = io_rewrite(fd, s->path.data, raw.data, raw.len, err);
+		if (rc < 0 && old->len > 0)
+			(void)io_rewrite(fd, HALT_FILE, old->data, old->len,
+					 NULL);
+	}
+	if (rc == 0 && old->len == 0)
+		rc = io_sync_dir(dir, s->path.data, err);
+	buf_free(&raw);
+	return rc;
+}
+
+/* The file is open and locked. */
+static int
+change_file(int dir, int fd, const struct change *c, struct error *err)
+{
+	struct buf old = BUF_INIT;
+	bool damaged = false;
+	int rc = read_once(fd, c->s, &old, err);
+
+	if (rc == 0) {
+		damaged = c->s->damaged;
+		rc = change_tree(c, err);
+	}
+	/* (The bytes of one that is too large were not kept.) */
+	if (rc == 0 && damaged && old.len > 0)
+		rc = io_replace(dir, BACKUP, old.data, old.len, 0666, err);
+	if (rc == 0) {
+		c->s->created = old.len == 0 && !damaged;
+		rc = write_tree(dir, fd, c->s, &old, err);
+	}
+	/* No file without conditions where there was none: LLNL's library takes
+	 * SCR_HALT_SECONDS only if it finds no file. */
+	if (rc < 0 && old.len == 0 && !damaged)
+		unlinkat(dir, HALT_FILE, 0);
+	buf_free(&old);
+	return rc;
+}
+
+static int
+change_dry(const char *prefix, const struct change *c, struct error *err)
+{
+	if (halt_load(prefix, c->s, err) < 0)
+		return -1;
+	if (!c->s->exists && (c->flags & HALT_CREATE) == 0)
+		return 0;
+	if (change_tree(c, err) == 0)
+		return 0;
+	halt_state_free(c->s);
+	return -1;
+}
+
+int
+halt_update(const char *prefix, unsigned flags,
+	    int (*fn)(struct kvtree *t, void *arg, struct error *err),
+	    void *arg, struct halt_state *out, struct error *err)
+{
+	const struct change c = { flags, fn, arg, out };
+	const bool make = (flags & HALT_CREATE) != 0;
+	struct error why = ERROR_INIT;
+	int dir = -1, fd = -1, rc = -1;
+
+	if ((flags & HALT_DRY_RUN) != 0)
+		return change_dry(prefix, &c, err);
+	if (state_init(out, prefix, err) < 0)
+		return -1;
+	dir = open_scr(prefix, make, &why);
+	if (dir >= 0)
+		fd = io_open_locked(dir, HALT_FILE, make, HALT_WAIT, &why);
+	if (fd >= 0) {
+		rc = change_file(dir, fd, &c, err);
+	} else if (!make && (why.kind == ERROR_NONE ||
+			     (dir >= 0 && why.kind == ERROR_ABSENT))) {
+		rc = 0; /* nothing to change */
+	} else if (dir >= 0) {
+		give_file(err, prefix, &why);
+	} else {
+		give(err, &why);
+	}
+	if (fd >= 0)
+		close(fd);
+	if (dir >= 0)
+		close(dir);
+	if (rc < 0)
+		halt_state_free(out);
+	return rc;
+}
+
+static int
+forget_finish(struct kvtree *t, void *was, struct error *err)
+{
+	struct halt h;
+
+	if (halt_read(t, &h, err) < 0)
+		return -1;
+	*(bool *)was = h.reason != NULL && str_eq(h.reason, HALT_FINISHED);
+	return *(bool *)was ? halt_set_reason(t, NULL, err) : 0;
+}
+
+int
+halt_begin(const char *prefix, bool *was, struct error *err)
+{
+	struct halt_state s;
+	int rc = halt_load(prefix, &s, err);
+
+	*was = false;
+	if (rc < 0)
+		return -1;
+	/* Mostly there is nothing to change, and so nothing to write. */
+	if (s.exists && !s.damaged && s.is.reason != NULL &&
+	    str_eq(s.is.reason, HALT_FINISHED)) {
+		halt_state_free(&s);
+		rc = halt_update(prefix, 0, forget_finish, was, &s, err);
+		if (rc < 0)
+			return -1;
+	}
+	halt_state_free(&s);
+	return 0;
+}
+
+int
+halt_remove(const char *prefix, bool dry_run, bool *was, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct stat st;
+	int dir = open_scr(prefix, false, &why), fd = -1, rc = 0;
+
+	*was = false;
+	if (dir < 0)
+		return why.kind == ERROR_NONE ? 0 : give(err, &why);
+	*was = fstatat(dir, HALT_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	if (*was && !dry_run) {
+		/* Under the lock, where one can be had: a change that somebody
+		 * is at making must not vanish half made. */
+		fd = io_open_locked(dir, HALT_FILE, false, HALT_WAIT, &why);
+		if (why.errnum == EWOULDBLOCK)
+			rc = give_file(err, prefix, &why);
+		else if (unlinkat(dir, HALT_FILE, 0) < 0 && errno != ENOENT)
+			rc = error_sys(err,
+				       "%s/" SCR_DIR "/" HALT_FILE
+				       ": cannot remove",
+				       prefix);
+		if (rc == 0)
+			rc = io_sync_dir(dir, prefix, err);
+	}
+	if (fd >= 0)
+		close(fd);
+	close(dir);
+	return rc;
+}

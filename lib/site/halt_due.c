@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * halt_due.c - which halt conditions are met, and how they are told.
+ */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "conf.h"
+#include "json.h"
+#include "meta/kvtree.h"
+#include "site/halt.h"
+#include "str.h"
+#include "when.h"
+
+#define TOOL "scr_retries_halt: "
+
+/* Room for a time in words. */
+#define TIME_TEXT 64
+
+/* As asctime() has it, without the newline; a time so far off that it has no
+ * date is told in seconds. */
+static const char *
+time_text(char to[static TIME_TEXT], int64_t epoch)
+{
+	time_t at = (time_t)epoch;
+	struct tm tm;
+
+	if (localtime_r(&at, &tm) == NULL ||
+	    strftime(to, TIME_TEXT, "%a %b %e %H:%M:%S %Y", &tm) == 0)
+		snprintf(to, TIME_TEXT, "@%" PRId64, epoch);
+	return to;
+}
+
+/* When ExitBefore stops the job; -1: it does not. */
+static int64_t
+stop_time(const struct halt *h, int64_t halt_seconds)
+{
+	if (h->exit_before < 0)
+		return -1;
+	return h->exit_before > halt_seconds ? h->exit_before - halt_seconds
+					     : 0;
+}
+
+/* The rules of the library and of scr_retries_halt (commands.md 2.3), in their
+ * order; each met one adds a line. */
+
+static int
+due_reason(const struct halt *h, struct buf *why)
+{
+	char text[1024];
+
+	if (h->reason == NULL || h->reason[0] == '\0')
+		return 0;
+	str_printable(text, sizeof(text), h->reason);
+	return buf_printf(why, "HALT RUN: Reason: %s.\n", text) < 0 ? -1 : 1;
+}
+
+static int
+due_checkpoints(const struct halt *h, struct buf *why)
+{
+	if (h->checkpoints_left != 0)
+		return 0;
+	return buf_add_str(why, "HALT RUN: No checkpoints remaining.\n") < 0
+		       ? -1
+		       : 1;
+}
+
+static int
+due_time(int64_t now, int64_t at, const char *what, struct buf *why)
+{
+	char then[TIME_TEXT], current[TIME_TEXT];
+
+	if (at < 0 || now < at)
+		return 0;
+	return buf_printf(why,
+			  "HALT RUN: Current time (%s) is past %s time "
+			  "(%s).\n",
+			  time_text(current, now), what,
+			  time_text(then, at)) < 0
+		       ? -1
+		       : 1;
+}
+
+static int
+due_remaining(int64_t remaining, int64_t halt_seconds, struct buf *why)
+{
+	if (halt_seconds <= 0 || remaining < 0 || remaining > halt_seconds)
+		return 0;
+	return buf_printf(why,
+			  "HALT RUN: Reached time limit: (seconds remaining = "
+			  "%" PRId64 ") <= (SCR_HALT_SECONDS = %" PRId64 ").\n",
+			  remaining, halt_seconds) < 0
+		       ? -1
+		       : 1;
+}
+
+int
+halt_due(const struct halt *h, int64_t now, int64_t remaining,
+	 uint64_t halt_seconds, struct buf *why, struct error *err)
+{
+	struct buf lines = BUF_INIT;
+	int64_t secs = h->halt_seconds >= 0	  ? h->halt_seconds
+		       : halt_seconds > INT64_MAX ? INT64_MAX
+						  : (int64_t)halt_seconds;
+	const int met[] = {
+		due_remaining(remaining, secs, &lines),
+		due_reason(h, &lines),
+		due_checkpoints(h, &lines),
+		due_time(now, stop_time(h, secs), "ExitBefore-HaltSeconds",
+			 &lines),
+		due_time(now, h->exit_after, "ExitAfter", &lines),
+	};
+	int count = 0, rc = 0;
+
+	for (size_t i = 0; i < sizeof(met) / sizeof(met[0]); i++) {
+		if (met[i] < 0)
+			rc = -1;
+		count += met[i];
+	}
+	if (rc == 0 && why != NULL && lines.len > 0)
+		rc = buf_add(why, lines.data, lines.len);
+	buf_free(&lines);
+	return rc < 0 ? error_no_memory(err) : count;
+}
+
+/* --- The question of the relaunch loop --- */
+
+/* Each line of `text` behind the name of the tool. */
+static int
+add_lines(struct buf *to, const char *text, struct error *err)
+{
+	while (*text != '\0') {
+		size_t len = strcspn(text, "\n");
+
+		if (buf_printf(to, TOOL "%.*s\n", (int)len, text) < 0)
+			return error_no_memory(err);
+		text += len + (text[len] == '\n');
+	}
+	return 0;
+}
+
+/* The parameters that matter. */
+static int
+read_conf(const struct conf *c, int64_t now, uint64_t *halt_seconds,
+	  int64_t *remaining, struct error *err)
+{
+	int64_t end = 0;
+
+	*halt_seconds = 0;
+	*remaining = -1;
+	if (c == NULL)
+		return 0;
+	if (conf_u64(c, "SCR_HALT_SECONDS", 0, halt_seconds, err) < 0 ||
+	    conf_i64(c, "SCR_END_TIME", 0, &end, err) < 0)
+		return -1;
+	if (end > 0) /* 0: unknown, -1: no limit */
+		*remaining = end > now ? end - now : 0;
+	return 0;
+}
+
+/* A file that cannot be relied on. */
+static int
+add_bad(struct buf *lines, const char *why, struct error *err)
+{
+	if (buf_printf(lines,
+		       TOOL "HALT RUN: %s: scr_halt --remove makes an end of "
+			    "it.\n",
+		       why) < 0)
+		return error_no_memory(err);
+	return 0;
+}
+
+static int
+check_state(const struct halt_state *s, const struct conf *c, int64_t now,
+	    bool *stop, struct buf *lines, struct error *err)
+{
+	struct buf why = BUF_INIT;
+	char text[ERROR_TEXT_MAX];
+	uint64_t halt_seconds = 0;
+	int64_t remaining = -1;
+	int rc = -1;
+
+	if (s->damaged) {
+		snprintf(text, sizeof(text), "%.600s: damaged: %.300s",
+			 s->path.data, s->why.text);
+		return add_bad(lines, text, err);
+	}
+	if (read_conf(c, now, &halt_seconds, &remaining, err) < 0)
+		return -1;
+	rc = halt_due(&s->is, now, remaining, halt_seconds, &why, err);
+	if (rc > 0)
+		rc = add_lines(lines, why.data, err);
+	else if (rc == 0)
+		*stop = false;
+	if (rc == 0 && !s->exists && !*stop &&
+	    buf_add_str(lines, TOOL "CONTINUE RUN: No halt file found.\n") < 0)
+		rc = error_no_memory(err);
+	buf_free(&why);
+	return rc;
+}
+
+int
+halt_check(const char *prefix, const struct conf *c, int64_t now, bool *stop,
+	   struct buf *lines, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct halt_state s;
+	int rc = -1;
+
+	*stop = true;
+	if (halt_load(prefix, &s, &why) == 0) {
+		rc = check_state(&s, c, now, stop, lines, err);
+		halt_state_free(&s);
+		return rc;
+	}
+	if (why.kind == ERROR_NOMEM)
+		return error_no_memory(err);
+	if (why.kind != ERROR_ABSENT)
+		return add_bad(lines, why.text, err);
+	*stop = false; /* not even a prefix */
+	if (buf_add_str(lines, TOOL "CONTINUE RUN: No halt file found.\n") < 0)
+		return error_no_memory(err);
+	return 0;
+}
+
+/* --- Listings --- */
+
+static int
+text_time(struct buf *out, const char *name, int64_t epoch)
+{
+	char text[TIME_TEXT];
+
+	if (epoch < 0)
+		return 0;
+	return buf_printf(out, "  %-16s %s\n", name, time_text(text, epoch));
+}
+
+static int
+text_number(struct buf *out, const char *name, int64_t n)
+{
+	return buf_printf(out, "  %-16s %" PRId64 "\n", name, n);
+}
+
+/* The form and order of formats.md 12. */
+static int
+text_settings(const struct halt_state *s, struct buf *out)
+{
+	const struct halt *h = &s->is;
+	char reason[1024];
+	int64_t left = 0;
+
+	if (h->reason != NULL &&
+	    buf_printf(out, "  %-16s %s\n", "ExitReason:",
+		       str_printable(reason, sizeof(reason), h->reason)) < 0)
+		return -1;
+	if (halt_read_checkpoints(s->tree, &left, NULL) == 0 &&
+	    text_number(out, "CheckpointsLeft:", left) < 0)
+		return -1;
+	if (text_time(out, "ExitAfter:", h->exit_after) < 0 ||
+	    text_time(out, "ExitBefore:", h->exit_before) < 0)
+		return -1;
+	if (h->halt_seconds < 0)
+		return 0;
+	if (text_number(out, "HaltSeconds:", h->halt_seconds) < 0)
+		return -1;
+	return text_time(out, "ExitBefore - HaltSeconds:",
+			 stop_time(h, h->halt_seconds));
+}
+
+int
+halt_text(const struct halt_state *s, struct buf *out, struct error *err)
+{
+	size_t start = 0;
+	int rc = buf_printf(out, "Halt file settings for %s:\n", s->path.data);
+
+	start = out->len;
+	if (rc == 0 && s->damaged)
+		rc = buf_add_str(out, "  Damaged\n");
+	else if (rc == 0)
+		rc = text_settings(s, out);
+	if (rc == 0 && out->len == start)
+		rc = buf_add_str(out, "  None\n");
+	return rc < 0 ? error_no_memory(err) : 0;
+}
+
+static void
+json_number(struct json *j, const char *key, int64_t n)
+{
+	if (n < 0)
+		json_set_null(j, key);
+	else
+		json_set_i64(j, key, n);
+}
+
+/* Seconds since the epoch, and the same as a date. */
+static void
+json_time(struct json *j, const char *key, int64_t epoch)
+{
+	char text[WHEN_TEXT], name[64];
+
+	json_number(j, key, epoch);
+	snprintf(name, sizeof(name), "%s_text", key);
+	if (epoch < 0)
+		json_set_null(j, name);
+	else
+		json_set_str(j, name, when_text(text, epoch));
+}
+
+struct json *
+halt_json(const char *prefix, const struct halt_state *s, int64_t now)
+{
+	struct json *j = json_new_object(), *met = json_new_array();
+	const struct halt *h = &s->is;
+	struct buf why = BUF_INIT;
+	int due = s->damaged ? 1 : halt_due(h, now, -1, 0, &why, NULL);
+	char *rest = why.data, *line = NULL;
+
+	json_set_str(j, "prefix", prefix);
+	json_set_str(j, "file", s->path.data);
+	json_set_bool(j, "exists", s->exists);
+	if (s->damaged)
+		json_set_str(j, "damage", s->why.text);
+	else
+		json_set_null(j, "damage");
+	if (h->reason != NULL)
+		json_set_str(j, "reason", h->reason);
+	else
+		json_set_null(j, "reason");
+	json_number(j, "checkpoints_left", h->checkpoints_left);
+	json_time(j, "exit_after", h->exit_after);
+	json_time(j, "exit_before", h->exit_before);
+	json_number(j, "halt_seconds", h->halt_seconds);
+	json_time(j, "stop_at",
+		  stop_time(h, h->halt_seconds < 0 ? 0 : h->halt_seconds));
+	json_set_bool(j, "halt", due != 0);
+	while (rest != NULL && (line = strsep(&rest, "\n")) != NULL)
+		if (*line != '\0')
+			json_push_str(met, line);
+	json_set(j, "why", met);
+	buf_free(&why);
+	return j;
+}

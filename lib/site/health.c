@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "site/health.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "conf.h"
+#include "error.h"
+#include "hostlist.h"
+#include "json.h"
+#include "map.h"
+#include "mem.h"
+#include "remote/remote.h"
+#include "site/job.h"
+#include "site/resmgr.h"
+#include "str.h"
+
+/* What `scr_env check-node` begins its lines with, as LLNL's tool does. */
+#define PASS_LINE "scr_check_node: PASS"
+#define FAIL_LINE "scr_check_node: FAIL: "
+
+static const char *const words[HEALTH_STATES] = {
+	[HEALTH_OK] = "ok",
+	[HEALTH_FULL] = "full",
+	[HEALTH_SMALL] = "small",
+	[HEALTH_UNWRITABLE] = "unwritable",
+	[HEALTH_MISSING] = "missing",
+	[HEALTH_UNREACHABLE] = "unreachable",
+	[HEALTH_REPORTED] = "reported",
+	[HEALTH_EXCLUDED] = "excluded",
+	[HEALTH_SPECIFIED] = "specified",
+};
+
+bool
+health_good(enum health_state state, enum health_use use)
+{
+	return state == HEALTH_OK ||
+	       (use == HEALTH_READ && state < HEALTH_MISSING);
+}
+
+const char *
+health_word(enum health_state state)
+{
+	return words[state];
+}
+
+/* --- What is known without asking the nodes --- */
+
+/* The nodes that are in `list` get this state and reason. */
+static int
+mark(struct health *h, const struct hostlist *nodes,
+     const struct hostlist *list, enum health_state state, const char *why,
+     struct error *err)
+{
+	struct map *m = map_new();
+	int rc = 0;
+
+	for (size_t i = 0; m != NULL && i < list->count && rc == 0; i++)
+		rc = map_put(m, list->names[i], 0);
+	if (m == NULL || rc < 0) {
+		map_free(m);
+		return error_no_memory(err);
+	}
+	for (size_t i = 0; i < nodes->count; i++) {
+		if (map_get(m, nodes->names[i]) == MAP_NONE ||
+		    h->nodes[i].state >= state)
+			continue;
+		h->nodes[i].state = state;
+		h->nodes[i].why = why;
+	}
+	map_free(m);
+	return 0;
+}
+
+/* In any order: what the user says is the last word. */
+static int
+mark_known(struct job *j, const struct hostlist *nodes,
+	   const struct health_options *o, struct health *h, struct error *err)
+{
+	const char *text = conf_get(j->conf, "SCR_EXCLUDE_NODES");
+	const char *why = NULL;
+	struct hostlist list;
+	int rc = -1;
+
+	if (hostlist_init(&list, err) < 0)
+		return -1;
+	why = arena_printf(h->arena, "reported down by %s", resmgr_name(j->rm));
+	if (why == NULL) {
+		error_no_memory(err);
+		goto out;
+	}
+	if (resmgr_down(j->rm, nodes, &list, err) < 0 ||
+	    mark(h, nodes, &list, HEALTH_REPORTED, why, err) < 0)
+		goto out;
+	hostlist_free(&list);
+	if (hostlist_init(&list, err) < 0)
+		return -1;
+	if (text != NULL && hostlist_add(&list, text, err) < 0) {
+		error_wrap(err, "SCR_EXCLUDE_NODES from %s",
+			   conf_source(j->conf, "SCR_EXCLUDE_NODES"));
+		goto out;
+	}
+	if (mark(h, nodes, &list, HEALTH_EXCLUDED,
+		 "excluded by SCR_EXCLUDE_NODES", err) < 0)
+		goto out;
+	rc = o->down == NULL ? 0
+			     : mark(h, nodes, o->down, HEALTH_SPECIFIED,
+				    "specified as down", err);
+out:
+	hostlist_free(&list);
+	return rc;
+}
+
+/* --- Asking --- */
+
+/* The command that runs on each node, in `arena`; NULL: ERROR_NOMEM. */
+static const char **
+node_command(const struct health_options *o, struct arena *arena,
+	     struct error *err)
+{
+	const size_t ndirs = o->reach_only ? 0 : o->ndirs;
+	const char **argv = arena_alloc(arena, 5 + 2 * ndirs, sizeof(*argv));
+	char self[PATH_MAX] = "";
+	ssize_t len = 0;
+	size_t n = 0;
+
+	if (argv == NULL)
+		goto no_memory;
+	argv[0] = o->helper;
+	if (o->helper == NULL) {
+		len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+		while (len > 0 && self[len - 1] != '/')
+			len--;
+		argv[0] = arena_printf(arena, "%.*sscr_env",
+				       len > 0 ? (int)len : 0, self);
+	}
+	if (argv[0] == NULL)
+		goto no_memory;
+	argv[++n] = "check-node";
+	if (o->use == HEALTH_READ)
+		argv[++n] = "--read";
+	if (o->free)
+		argv[++n] = "--free";
+	for (size_t i = 0; i < ndirs; i++) {
+		argv[++n] = o->dirs[i].is_cntl ? "--cntl" : "--cache";
+		/* With the size, be it 0: a path may end in ":1". */
+		argv[++n] = arena_printf(arena, "%s:%" PRIu64, o->dirs[i].path,
+					 o->dirs[i].bytes);
+		if (argv[n] == NULL)
+			goto no_memory;
+	}
+	return argv;
+no_memory:
+	error_no_memory(err);
+	return NULL;
+}
+
+/* The state whose word `line` begins with; HEALTH_OK: none. */
+static enum health_state
+state_in(const char *line, size_t len)
+{
+	for (int s = HEALTH_FULL; s < HEALTH_STATES; s++) {
+		const size_t n = strlen(words[s]);
+
+		if (len > n && strncmp(line, words[s], n) == 0 &&
+		    line[n] == ':')
+			return (enum health_state)s;
+	}
+	return HEALTH_OK;
+}
+
+/*
+ * What the node said, noise of its shell's start-up among it.  Adds to `why`,
+ * of several reasons with "; " between them.  Returns a state, HEALTH_STATES
+ * if there is no answer in it, or -1: ENOMEM.
+ */
+static int
+read_answer(const char *text, struct buf *why)
+{
+	const size_t pass = strlen(PASS_LINE), fail = strlen(FAIL_LINE);
+	int worst = HEALTH_STATES, s = 0;
+
+	for (const char *p = text; p != NULL && *p != '\0';) {
+		const size_t len = strcspn(p, "\n");
+
+		if (len == pass && strncmp(p, PASS_LINE, pass) == 0) {
+			worst = worst == HEALTH_STATES ? HEALTH_OK : worst;
+		} else if (len > fail && strncmp(p, FAIL_LINE, fail) == 0) {
+			s = (int)state_in(p + fail, len - fail);
+			if (s != HEALTH_OK &&
+			    (worst == HEALTH_STATES || s > worst))
+				worst = s;
+			if (s != HEALTH_OK &&
+			    buf_printf(why, "%s%.*s", why->len > 0 ? "; " : "",
+				       (int)(len - fail), p + fail) < 0)
+				return -1;
+		}
+		p += len + (p[len] == '\n');
+	}
+	return worst;
+}
+
+/* The first line of `text`, for a message. */
+static const char *
+first_line(const struct buf *text, char *to, size_t size)
+{
+	char raw[256];
+
+	snprintf(raw, sizeof(raw), "%.*s",
+		 text->data != NULL ? (int)strcspn(text->data, "\n") : 0,
+		 text->data != NULL ? text->data : "");
+	return str_printable(to, size, raw);
+}
+
+static int
+judge(struct health_node *n, const struct remote_result *r, struct arena *a,
+      struct error *err)
+{
+	struct buf why = BUF_INIT;
+	char line[1024];
+	int state = HEALTH_STATES;
+
+	if (r->state == REMOTE_DONE)
+		state = read_answer(r->out.data, &why);
+	if (state < 0)
+		goto no_memory;
+	if (state == HEALTH_STATES) {
+		/* A node given up already stays what it was. */
+		state = n->state == HEALTH_OK ? HEALTH_UNREACHABLE
+					      : (int)n->state;
+		first_line(r->err.len > 0 ? &r->err : &r->out, line,
+			   sizeof(line));
+		if (n->why[0] != '\0' && buf_printf(&why, "%s; ", n->why) < 0)
+			goto no_memory;
+		if ((r->state != REMOTE_DONE
+			     ? buf_add_str(&why, r->why != NULL ? r->why
+								: "no answer")
+			     : buf_printf(&why,
+					  "its check failed, status %d%s%s",
+					  r->status, line[0] ? ": " : "",
+					  line)) < 0)
+			goto no_memory;
+	}
+	n->state = (enum health_state)state;
+	n->why = why.len > 0 ? arena_strdup(a, why.data) : "";
+	buf_free(&why);
+	return n->why != NULL ? 0 : error_no_memory(err);
+no_memory:
+	buf_free(&why);
+	return error_no_memory(err);
+}
+
+/* Is there anything to be gained by asking this node? */
+static bool
+to_ask(const struct health_node *n, enum health_use use)
+{
+	return n->state == HEALTH_OK ||
+	       (use == HEALTH_READ && n->state != HEALTH_SPECIFIED);
+}
+
+static int
+ask(const struct hostlist *nodes, const struct health_options *o,
+    struct health *h, struct error *err)
+{
+	struct remote_options remote = { .kind = REMOTE_AUTO };
+	struct remote_result *results = NULL;
+	const char **argv = node_command(o, h->arena, err);
+	struct hostlist asked;
+	size_t k = 0;
+	int rc = 0;
+
+	if (argv == NULL || hostlist_init(&asked, err) < 0)
+		return -1;
+	if (o->remote != NULL)
+		remote = *o->remote;
+	for (size_t i = 0; i < nodes->count && rc == 0; i++)
+		if (to_ask(&h->nodes[i], o->use))
+			rc = hostlist_add_name(&asked, nodes->names[i], err);
+	if (rc < 0 || asked.count == 0)
+		goto out;
+	results = mem_calloc(asked.count, sizeof(*results));
+	if (results == NULL) {
+		rc = error_no_memory(err);
+		goto out;
+	}
+	rc = remote_run(&asked, argv, &remote, results, err);
+	for (size_t i = 0; i < nodes->count && rc == 0; i++)
+		if (to_ask(&h->nodes[i], o->use))
+			rc = judge(&h->nodes[i], &results[k++], h->arena, err);
+	remote_results_free(results, asked.count);
+	mem_free(results);
+out:
+	hostlist_free(&asked);
+	return rc;
+}
+
+int
+health_check(struct job *j, const struct hostlist *nodes,
+	     const struct health_options *o, struct health *out,
+	     struct error *err)
+{
+	memset(out, 0, sizeof(*out));
+	out->arena = arena_new();
+	if (out->arena != NULL)
+		out->nodes = arena_alloc(out->arena, nodes->count + 1,
+					 sizeof(*out->nodes));
+	if (out->nodes == NULL) {
+		health_free(out);
+		return error_no_memory(err);
+	}
+	out->count = nodes->count;
+	for (size_t i = 0; i < nodes->count; i++)
+		out->nodes[i].why = "";
+	if (mark_known(j, nodes, o, out, err) < 0 ||
+	    ask(nodes, o, out, err) < 0) {
+		health_free(out);
+		return -1;
+	}
+	return 0;
+}
+
+void
+health_free(struct health *h)
+{
+	arena_free(h->arena);
+	memset(h, 0, sizeof(*h));
+}
+
+/* --- Around it --- */
+
+struct health_dir *
+health_job_dirs(const struct job *j, struct arena *arena, size_t *count,
+		struct error *err)
+{
+	struct health_dir *dirs =
+		arena_alloc(arena, j->ncaches + 2, sizeof(*dirs));
+	size_t n = 0;
+
+	*count = 0;
+	if (dirs == NULL) {
+		error_no_memory(err);
+		return NULL;
+	}
+	/* The first control directory is the one a run will use. */
+	if (j->ncntls > 0)
+		dirs[n++] = (struct health_dir){ .path = j->cntls[0].base,
+						 .bytes = j->cntls[0].bytes,
+						 .is_cntl = true };
+	for (size_t i = 0; i < j->ncaches; i++)
+		dirs[n++] = (struct health_dir){ .path = j->caches[i].base,
+						 .bytes = j->caches[i].bytes };
+	*count = n;
+	return dirs;
+}
+
+int
+health_bad_nodes(const struct health *h, const struct hostlist *nodes,
+		 enum health_use use, struct hostlist *out, struct error *err)
+{
+	for (size_t i = 0; i < h->count; i++)
+		if (!health_good(h->nodes[i].state, use) &&
+		    hostlist_add_name(out, nodes->names[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+int
+health_reasons(const struct health *h, const struct hostlist *nodes,
+	       enum health_use use, struct buf *out, struct error *err)
+{
+	for (size_t i = 0; i < h->count; i++)
+		if (!health_good(h->nodes[i].state, use) &&
+		    buf_printf(out, "%s: %s\n", nodes->names[i],
+			       h->nodes[i].why) < 0)
+			return error_no_memory(err);
+	return 0;
+}
+
+struct json *
+health_json(const struct health *h, const struct hostlist *nodes,
+	    enum health_use use)
+{
+	struct json *list = json_new_array(), *j = NULL;
+
+	for (size_t i = 0; i < h->count; i++) {
+		j = json_new_object();
+		json_set_str(j, "node", nodes->names[i]);
+		json_set_str(j, "state", words[h->nodes[i].state]);
+		json_set_bool(j, "usable", health_good(h->nodes[i].state, use));
+		json_set_str(j, "reason", h->nodes[i].why);
+		json_push(list, j);
+	}
+	return list;
+}

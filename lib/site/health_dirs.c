@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * health_dirs.c - the part of a health check that runs on the node.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "error.h"
+#include "path.h"
+#include "site/health.h"
+#include "str.h"
+
+/* What is written for a try: a page, as memory file systems count in these. */
+#define TRY_BYTES 4096
+
+/* What is wrong with a directory, and the words for it. */
+struct finding {
+	enum health_state state;
+	char why[256];
+};
+
+static int
+found(struct finding *f, enum health_state state, int errnum)
+{
+	f->state = state;
+	snprintf(f->why, sizeof(f->why), "%s", strerror(errnum));
+	return -1;
+}
+
+/* Which state does this error of a write mean? */
+static enum health_state
+state_of(int errnum)
+{
+	switch (errnum) {
+	case ENOSPC:
+	case EDQUOT:
+		return HEALTH_FULL;
+	case ENOENT:
+	case ENOTDIR:
+		return HEALTH_MISSING;
+	default:
+		return HEALTH_UNWRITABLE;
+	}
+}
+
+/* Make `path`, which gets cut up meanwhile, and what is missing above it. */
+static int
+make_dirs(char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) == 0) {
+		errno = ENOTDIR;
+		return S_ISDIR(st.st_mode) ? 0 : -1;
+	}
+	for (char *p = path + 1;; p++) {
+		const char end = *p;
+
+		if (end != '/' && end != '\0')
+			continue;
+		*p = '\0';
+		if (mkdir(path, 0700) < 0 && errno != EEXIST && end == '\0')
+			return -1;
+		*p = end;
+		if (end == '\0')
+			return 0;
+	}
+}
+
+static int
+have_dir(const char *path, struct finding *f)
+{
+	struct buf copy = BUF_INIT;
+	enum health_state state = HEALTH_MISSING;
+	int rc = -1;
+
+	if (path_normal(path, &copy, NULL) < 0)
+		return found(f, HEALTH_MISSING, ENOMEM);
+	rc = make_dirs(copy.data);
+	if (rc < 0 && state_of(errno) == HEALTH_FULL)
+		state = HEALTH_FULL;
+	if (rc < 0)
+		found(f, state, errno);
+	buf_free(&copy);
+	return rc;
+}
+
+static int
+large_enough(const char *path, uint64_t bytes, bool spare, struct finding *f)
+{
+	char have[32], want[32];
+	struct statvfs fs;
+	double size = 0;
+
+	if (bytes == 0)
+		return 0;
+	if (statvfs(path, &fs) < 0)
+		return found(f, HEALTH_MISSING, errno);
+	size = (double)fs.f_frsize *
+	       (double)(spare ? fs.f_bavail : fs.f_blocks);
+	if (size >= (double)bytes)
+		return 0;
+	f->state = spare ? HEALTH_FULL : HEALTH_SMALL;
+	snprintf(f->why, sizeof(f->why), "%s%s, %s needed",
+		 str_bytes(have, sizeof(have), (uint64_t)size),
+		 spare ? " free" : "", str_bytes(want, sizeof(want), bytes));
+	return -1;
+}
+
+/* Several nodes may share the directory: each has a file of its own. */
+static int
+try_write(int dir, struct finding *f)
+{
+	char name[HOST_NAME_MAX + 64], host[HOST_NAME_MAX + 1] = "";
+	char page[TRY_BYTES];
+	int fd = -1, bad = 0;
+	ssize_t n = 0;
+
+	(void)gethostname(host, sizeof(host) - 1);
+	snprintf(name, sizeof(name), ".scr_check.%s.%ld", host, (long)getpid());
+	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return found(f, state_of(errno), errno);
+	memset(page, 'x', sizeof(page));
+	n = write(fd, page, sizeof(page));
+	if (n < 0)
+		bad = errno;
+	else if ((size_t)n < sizeof(page))
+		bad = ENOSPC;
+	/* Some file systems tell of a full disk only now. */
+	if (bad == 0 && fsync(fd) < 0 && errno != EINVAL)
+		bad = errno;
+	if (close(fd) < 0 && bad == 0)
+		bad = errno;
+	if (unlinkat(dir, name, 0) < 0 && bad == 0)
+		bad = errno;
+	return bad != 0 ? found(f, state_of(bad), bad) : 0;
+}
+
+static void
+test_dir(const struct health_test *t, const struct health_dir *d,
+	 struct finding *f)
+{
+	int fd = -1;
+
+	f->state = HEALTH_OK;
+	if (d->path[0] != '/') {
+		found(f, HEALTH_MISSING, ENOENT);
+		snprintf(f->why, sizeof(f->why), "not an absolute path");
+		return;
+	}
+	if (t->use == HEALTH_RUN && have_dir(d->path, f) < 0)
+		return;
+	fd = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0) {
+		found(f, HEALTH_MISSING, errno);
+		return;
+	}
+	/* Too small is worse than full, and said in its place. */
+	if (t->use == HEALTH_RUN &&
+	    large_enough(d->path, d->bytes, false, f) == 0 &&
+	    try_write(fd, f) == 0 && t->free)
+		(void)large_enough(d->path, d->bytes, true, f);
+	close(fd);
+}
+
+int
+health_test_dirs(const struct health_test *t, struct buf *out,
+		 struct error *err)
+{
+	enum health_state worst = HEALTH_OK;
+	struct finding f;
+
+	for (size_t i = 0; i < t->count; i++) {
+		test_dir(t, &t->dirs[i], &f);
+		if (f.state == HEALTH_OK)
+			continue;
+		if (f.state > worst)
+			worst = f.state;
+		if (buf_printf(out, "%s: %s: %s\n", health_word(f.state),
+			       t->dirs[i].path, f.why) < 0)
+			return error_no_memory(err);
+	}
+	return (int)worst;
+}

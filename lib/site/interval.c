@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "site/interval.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "buf.h"
+#include "error.h"
+#include "json.h"
+#include "meta/log.h"
+#include "str.h"
+
+/* A flush comes soon after its checkpoint: so many of the latest ids are
+ * enough to know which flushes are of checkpoints. */
+#define RECENT 64
+
+/* Nobody's clock: a run that took longer has a wrong time stamp in it. */
+#define RUN_SECS_MAX (10.0 * 365 * 86400)
+
+/* Nobody's memory: a transfer of more is no transfer. */
+#define BYTES_MAX 1e18
+
+/* What an earlier transfer still counts for, next to the one behind it. */
+#define FADE 0.5
+
+struct reading {
+	struct interval_stats *s;
+	int64_t recent[RECENT];
+	size_t next;
+	bool in_run;
+	double start, last; /* of the run, epoch seconds */
+};
+
+static bool
+is_checkpoint(const struct reading *r, int64_t id)
+{
+	for (size_t i = 0; i < RECENT; i++)
+		if (id > 0 && r->recent[i] == id)
+			return true;
+	return false;
+}
+
+static void
+add(struct interval_sum *sum, const struct log_line *l)
+{
+	sum->count++;
+	if (l->secs > 0 && l->secs < RUN_SECS_MAX)
+		sum->secs += l->secs;
+}
+
+static void
+end_run(struct reading *r)
+{
+	const double secs = r->last - r->start;
+
+	if (r->in_run && secs > 0 && secs < RUN_SECS_MAX)
+		r->s->runs.secs += secs;
+	r->in_run = false;
+}
+
+/*
+ * A run begins with START.  What scripts write between two runs (RUN_END, a
+ * scavenge) makes no run longer.  The stamp of a transfer is that of its start.
+ */
+static void
+take_time(struct reading *r, const struct log_line *l)
+{
+	double end = (double)l->time;
+
+	if (l->event != NULL && str_eq(l->event, "START")) {
+		end_run(r);
+		r->in_run = true;
+		r->start = r->last = end;
+		r->s->runs.count++;
+		return;
+	}
+	if (l->event != NULL &&
+	    (str_eq(l->event, "RUN_END") || str_starts(l->event, "SCAVENGE_")))
+		return;
+	if (l->xfer != NULL && str_eq(l->xfer, LOG_SCAVENGE))
+		return;
+	if (l->xfer != NULL && l->secs > 0 && l->secs < RUN_SECS_MAX)
+		end += l->secs;
+	if (end > r->last)
+		r->last = end;
+}
+
+static void
+take_event(struct reading *r, const struct log_line *l)
+{
+	struct interval_stats *s = r->s;
+	struct interval_sum *flush =
+		is_checkpoint(r, l->dataset) ? &s->flush : &s->output_flush;
+	const struct {
+		const char *event;
+		struct interval_sum *sum;
+		uint64_t *count;
+	} table[] = {
+		{ "COMPUTE_END", &s->compute, NULL },
+		{ "CHECKPOINT_END", &s->checkpoint, NULL },
+		{ "OUTPUT_END", &s->output, NULL },
+		{ "FLUSH_SUCCESS", flush, NULL },
+		{ "FLUSH_FAIL", flush, &s->flush_failed },
+		{ "ASYNC_FLUSH_SUCCESS", &s->async_flush, NULL },
+		{ "ASYNC_FLUSH_FAIL", &s->async_flush, &s->flush_failed },
+		{ "FETCH_SUCCESS", &s->fetch, NULL },
+		{ "FETCH_FAIL", &s->fetch, &s->fetch_failed },
+		{ "REBUILD_SUCCESS", &s->rebuild, NULL },
+		{ "REBUILD_FAIL", &s->rebuild, &s->rebuild_failed },
+		{ "RESTART_SUCCESS", NULL, &s->restart },
+		{ "RESTART_FAIL", NULL, &s->restart_failed },
+		{ "HALT", NULL, &s->halts },
+		{ "NODE_FAIL", NULL, &s->node_failures },
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		if (!str_eq(l->event, table[i].event))
+			continue;
+		if (table[i].sum != NULL)
+			add(table[i].sum, l);
+		if (table[i].count != NULL)
+			++*table[i].count;
+	}
+	if (str_eq(l->event, "CHECKPOINT_END"))
+		r->recent[r->next++ % RECENT] = l->dataset;
+}
+
+static void
+take_transfer(struct interval_stats *s, const struct log_line *l)
+{
+	struct interval_speed *to =
+		str_eq(l->xfer, LOG_SCAVENGE)	? &s->scavenging
+		: str_eq(l->xfer, "FLUSH_SYNC") ? &s->flushing
+						: NULL;
+
+	if (to == NULL || !(l->bytes > 0 && l->bytes < BYTES_MAX) ||
+	    !(l->secs > 0 && l->secs < RUN_SECS_MAX))
+		return;
+	to->bytes = to->bytes * FADE + l->bytes;
+	to->secs = to->secs * FADE + l->secs;
+}
+
+static void
+take_line(struct reading *r, char *line)
+{
+	struct log_line l;
+
+	r->s->lines++;
+	if (log_parse(line, &l, NULL) < 0) {
+		r->s->unreadable++;
+		return;
+	}
+	take_time(r, &l);
+	if (l.event != NULL)
+		take_event(r, &l);
+	else
+		take_transfer(r->s, &l);
+}
+
+int
+interval_read(const char *path, struct interval_stats *out, struct error *err)
+{
+	struct reading r = { .s = out };
+	char line[LOG_LINE_MAX + 2];
+	FILE *f = fopen(path, "re");
+	bool whole = true;
+	int rc = 0;
+
+	memset(out, 0, sizeof(*out));
+	if (f == NULL)
+		return error_sys(err, "%s", path);
+	while (fgets(line, sizeof(line), f) != NULL) {
+		const size_t len = strcspn(line, "\n");
+		const bool start = whole;
+
+		/* The rest of a line that is too long is not looked at. */
+		whole = line[len] == '\n';
+		line[len] = '\0';
+		if (start && len > 0)
+			take_line(&r, line);
+	}
+	end_run(&r);
+	if (ferror(f))
+		rc = error_sys(err, "%s: cannot read", path);
+	fclose(f);
+	return rc;
+}
+
+double
+interval_scavenge_rate(const struct interval_stats *s)
+{
+	const struct interval_speed *v =
+		s->scavenging.secs > 0 ? &s->scavenging : &s->flushing;
+
+	return v->secs > 0 ? v->bytes / v->secs : 0;
+}
+
+/* Equation 37; from an interval of 2 M on a checkpoint costs more than it can
+ * save, and the best is one each M. */
+static double
+daly(double cost, double mtbi)
+{
+	const double x = cost / (2 * mtbi);
+
+	if (cost >= 2 * mtbi)
+		return mtbi;
+	return sqrt(2 * cost * mtbi) * (1 + sqrt(x) / 3 + x / 9) - cost;
+}
+
+int
+interval_compute(const struct interval_stats *s, enum interval_model model,
+		 struct interval *out, struct error *err)
+{
+	memset(out, 0, sizeof(*out));
+	if (s->runs.count == 0)
+		return error_set(err, ERROR_ABSENT,
+				 "no interval: the log tells of no run");
+	if (s->checkpoint.count == 0)
+		return error_set(err, ERROR_ABSENT,
+				 "no interval: the log tells of no checkpoint");
+	out->cost = (s->checkpoint.secs + s->flush.secs) /
+		    (double)s->checkpoint.count;
+	out->mtbi = s->runs.secs / (double)s->runs.count;
+	if (out->cost <= 0 || out->mtbi <= 0)
+		return error_set(err, ERROR_ABSENT,
+				 "no interval: the log tells of no time spent "
+				 "in runs or checkpoints");
+	out->seconds = model == INTERVAL_YOUNG ? sqrt(2 * out->cost * out->mtbi)
+					       : daly(out->cost, out->mtbi);
+	out->percent = 100 * out->cost / (out->seconds + out->cost);
+	return 0;
+}
+
+/* --- Telling --- */
+
+struct figure {
+	const char *key, *words;
+	const struct interval_sum *sum;
+	const uint64_t *count;
+};
+
+#define FIGURES 16
+
+static void
+list_figures(const struct interval_stats *s, struct figure to[static FIGURES])
+{
+	const struct figure all[FIGURES] = {
+		{ "runs", "runs", &s->runs, NULL },
+		{ "compute", "compute phases", &s->compute, NULL },
+		{ "checkpoint", "checkpoints", &s->checkpoint, NULL },
+		{ "flush", "flushes of checkpoints", &s->flush, NULL },
+		{ "output", "outputs", &s->output, NULL },
+		{ "output_flush", "flushes of outputs", &s->output_flush,
+		  NULL },
+		{ "async_flush", "asynchronous flushes", &s->async_flush,
+		  NULL },
+		{ "fetch", "fetches", &s->fetch, NULL },
+		{ "rebuild", "rebuilds", &s->rebuild, NULL },
+		{ "restart", "restarts", NULL, &s->restart },
+		{ "flush_failed", "failed flushes", NULL, &s->flush_failed },
+		{ "fetch_failed", "failed fetches", NULL, &s->fetch_failed },
+		{ "rebuild_failed", "failed rebuilds", NULL,
+		  &s->rebuild_failed },
+		{ "restart_failed", "failed restarts", NULL,
+		  &s->restart_failed },
+		{ "halts", "halts", NULL, &s->halts },
+		{ "node_failures", "node failures", NULL, &s->node_failures },
+	};
+
+	memcpy(to, all, sizeof(all));
+}
+
+int
+interval_text(const struct interval_stats *s, struct buf *out)
+{
+	struct figure all[FIGURES];
+	const size_t start = out->len;
+	int rc = 0;
+
+	list_figures(s, all);
+	for (size_t i = 0; i < FIGURES && rc == 0; i++) {
+		const struct interval_sum *sum = all[i].sum;
+		const uint64_t *count =
+			sum != NULL ? &sum->count : all[i].count;
+
+		if (sum != NULL && sum->count > 0)
+			rc = buf_printf(out,
+					"%s: %" PRIu64 ", %.1f s in all, "
+					"%.1f s each\n",
+					all[i].words, sum->count, sum->secs,
+					sum->secs / (double)sum->count);
+		else if (count != NULL && (sum != NULL || *count > 0))
+			rc = buf_printf(out, "%s: %" PRIu64 "\n", all[i].words,
+					*count);
+	}
+	if (rc == 0 && s->unreadable > 0)
+		rc = buf_printf(out, "lines passed over: %" PRIu64 "\n",
+				s->unreadable);
+	if (rc < 0 && out->data != NULL)
+		out->data[out->len = start] = '\0';
+	return rc;
+}
+
+/* The layer has no fractions: milliseconds. */
+struct json *
+interval_json(const struct interval_stats *s)
+{
+	struct json *j = json_new_object(), *one = NULL;
+	struct figure all[FIGURES];
+
+	list_figures(s, all);
+	for (size_t i = 0; i < FIGURES; i++) {
+		if (all[i].sum == NULL) {
+			json_set_u64(j, all[i].key, *all[i].count);
+			continue;
+		}
+		one = json_new_object();
+		json_set_u64(one, "count", all[i].sum->count);
+		json_set_u64(one, "milliseconds",
+			     (uint64_t)(all[i].sum->secs * 1000));
+		json_set(j, all[i].key, one);
+	}
+	json_set_u64(j, "lines", s->lines);
+	json_set_u64(j, "lines_passed_over", s->unreadable);
+	return j;
+}

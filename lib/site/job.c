@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "site/job.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "conf.h"
+#include "error.h"
+#include "path.h"
+#include "site/job_impl.h"
+#include "site/resmgr.h"
+#include "str.h"
+
+/* Of a value in a message. */
+#define QUOTE_MAX 256
+
+/* SCR's library takes this outside of a job. */
+#define DEFAULT_ID "defjobid"
+
+/* --- Who and where --- */
+
+/* The value of `key` and, for people, where it is from; both NULL if it is not
+ * set.  -1: no memory. */
+static int
+parameter(struct job *j, const char *key, const char **value, const char **from)
+{
+	*value = conf_get(j->conf, key);
+	if (*value == NULL)
+		return 0;
+	*from = arena_printf(j->arena, "%s from %s", key,
+			     conf_source(j->conf, key));
+	return *from != NULL ? 0 : -1;
+}
+
+/*
+ * Read the configuration.  The user's file is found by way of the prefix, and
+ * may itself, or the system's, say what that is: then app.conf is read there.
+ */
+static int
+open_conf(struct job *j, const struct job_where *w, struct error *err)
+{
+	struct conf_where where = { .prefix = w->prefix,
+				    .user_file = w->conf_file };
+	struct conf *first = NULL;
+	const char *source = NULL;
+
+	j->conf = conf_open(&where, err);
+	if (j->conf == NULL)
+		return -1;
+	source = conf_source(j->conf, "SCR_PREFIX");
+	if (w->prefix != NULL || source == NULL ||
+	    str_eq(source, "environment"))
+		return 0;
+	first = j->conf;
+	where.prefix = conf_get(first, "SCR_PREFIX");
+	if (str_eq(source, conf_user_file(first)))
+		where.user_file = source;
+	j->conf = conf_open(&where, err);
+	if (j->conf != NULL) {
+		j->prefix = arena_strdup(j->arena, where.prefix);
+		j->prefix_from =
+			arena_printf(j->arena, "SCR_PREFIX from %s", source);
+	}
+	conf_close(first);
+	if (j->conf == NULL)
+		return -1;
+	return j->prefix != NULL && j->prefix_from != NULL
+		       ? 0
+		       : error_no_memory(err);
+}
+
+/* Where the prefix is, also if it does not exist yet. */
+static int
+real_prefix(struct job *j, struct error *err)
+{
+	struct buf path = BUF_INIT, text = BUF_INIT;
+	struct error why = ERROR_INIT;
+	char cwd[PATH_MAX] = "";
+	int rc = path_real(j->prefix, &path, &why);
+
+	if (rc < 0 && why.kind == ERROR_NOMEM) {
+		error_no_memory(err);
+		goto out;
+	}
+	if (rc < 0) {
+		if (j->prefix[0] != '/' && getcwd(cwd, sizeof(cwd)) == NULL)
+			cwd[0] = '\0';
+		rc = path_join(&text, cwd, j->prefix, err);
+		if (rc == 0)
+			rc = path_normal(text.data, &path, err);
+	}
+	if (rc < 0)
+		goto out;
+	j->prefix_real = arena_strdup(j->arena, path.data);
+	if (j->prefix_real == NULL)
+		rc = error_no_memory(err);
+out:
+	buf_free(&text);
+	buf_free(&path);
+	return rc;
+}
+
+static int
+find_prefix(struct job *j, const struct job_where *w, struct error *err)
+{
+	const char *value = NULL;
+
+	if (j->prefix != NULL) /* open_conf() met it */
+		return real_prefix(j, err);
+	if (w->prefix != NULL) {
+		j->prefix = arena_strdup(j->arena, w->prefix);
+		j->prefix_from = "given";
+	} else if (parameter(j, "SCR_PREFIX", &value, &j->prefix_from) < 0) {
+		return error_no_memory(err);
+	} else if (value != NULL) {
+		j->prefix = value;
+	} else {
+		j->prefix = ".";
+		j->prefix_from = "working directory";
+	}
+	if (j->prefix == NULL)
+		return error_no_memory(err);
+	return real_prefix(j, err);
+}
+
+/* The name of the account we run as, or its number. */
+static const char *
+account(struct job *j)
+{
+	struct passwd entry, *found = NULL;
+	struct buf text = BUF_INIT;
+	const char *name = NULL;
+
+	/* Names are short, whatever else is in the entry. */
+	if (buf_reserve(&text, (size_t)16 << 10) < 0)
+		return NULL;
+	(void)getpwuid_r(geteuid(), &entry, text.data, text.cap, &found);
+	if (found != NULL && found->pw_name[0] != '\0')
+		name = arena_strdup(j->arena, found->pw_name);
+	else
+		name = arena_printf(j->arena, "%lu", (unsigned long)geteuid());
+	buf_free(&text);
+	return name;
+}
+
+/* The first of USER and LOGNAME that is set, or NULL. */
+static const char *
+login_name(const char **from)
+{
+	static const char *const names[] = { "USER", "LOGNAME" };
+	const char *value = NULL;
+
+	for (size_t i = 0; i < 2; i++) {
+		value = getenv(names[i]);
+		if (value != NULL && *value != '\0') {
+			*from = i == 0 ? "USER" : "LOGNAME";
+			return value;
+		}
+	}
+	return NULL;
+}
+
+/* What becomes a component of paths must be one. */
+static int
+check_part(const char *what, const char *value, const char *from,
+	   struct error *err)
+{
+	char quote[QUOTE_MAX];
+
+	if (*value != '\0' && strchr(value, '/') == NULL &&
+	    !str_eq(value, ".") && !str_eq(value, ".."))
+		return 0;
+	return error_set(err, ERROR_USAGE,
+			 "%s \"%s\" (%s): becomes part of a path, so it cannot "
+			 "be empty, \".\", \"..\" or have a '/'",
+			 what, str_printable(quote, sizeof(quote), value),
+			 from);
+}
+
+static int
+find_user(struct job *j, const struct job_where *w, struct error *err)
+{
+	const char *value = w->user;
+
+	j->user_from = "given";
+	if (value == NULL &&
+	    parameter(j, "SCR_USER_NAME", &value, &j->user_from) < 0)
+		return error_no_memory(err);
+	if (value == NULL)
+		value = login_name(&j->user_from);
+	if (value == NULL) {
+		value = account(j);
+		j->user_from = "account";
+	}
+	j->user = value != NULL ? arena_strdup(j->arena, value) : NULL;
+	if (j->user == NULL)
+		return error_no_memory(err);
+	return check_part("user", j->user, j->user_from, err);
+}
+
+static int
+find_id(struct job *j, const struct job_where *w, struct error *err)
+{
+	const char *value = w->job_id;
+
+	j->id_from = "given";
+	if (value == NULL &&
+	    parameter(j, "SCR_JOB_ID", &value, &j->id_from) < 0)
+		return error_no_memory(err);
+	if (value == NULL) {
+		value = resmgr_job_id(j->rm);
+		j->id_from = resmgr_name(j->rm);
+	}
+	if (value == NULL) {
+		value = DEFAULT_ID;
+		j->id_from = "not in a job";
+	}
+	j->id = arena_strdup(j->arena, value);
+	if (j->id == NULL)
+		return error_no_memory(err);
+	return check_part("job id", j->id, j->id_from, err);
+}
+
+/* --- Opening --- */
+
+int
+job_open(struct job *j, const struct job_where *w, struct error *err)
+{
+	*j = (struct job){ .prefix = NULL };
+	j->arena = arena_new();
+	if (j->arena == NULL)
+		return error_no_memory(err);
+	if (hostlist_init(&j->nodes, err) < 0 || open_conf(j, w, err) < 0 ||
+	    find_prefix(j, w, err) < 0)
+		goto fail;
+	j->rm = resmgr_open(j->conf, w->resmgr, err);
+	if (j->rm == NULL || find_user(j, w, err) < 0 ||
+	    find_id(j, w, err) < 0 || job_find_dirs(j, w, err) < 0)
+		goto fail;
+	if (w->nodes != NULL) {
+		j->nodes_given = arena_strdup(j->arena, w->nodes);
+		if (j->nodes_given == NULL) {
+			error_no_memory(err);
+			goto fail;
+		}
+	}
+	return 0;
+fail:
+	job_close(j);
+	return -1;
+}
+
+void
+job_close(struct job *j)
+{
+	hostlist_free(&j->nodes);
+	resmgr_close(j->rm);
+	conf_close(j->conf);
+	arena_free(j->arena);
+	*j = (struct job){ .prefix = NULL };
+}
+
+/* --- Nodes and time --- */
+
+/* The nodes of a text that somebody gave. */
+static int
+take_nodes(struct job *j, const char *text, const char *from, struct error *err)
+{
+	if (hostlist_add(&j->nodes, text, err) < 0 ||
+	    hostlist_uniq(&j->nodes, err) < 0)
+		return error_wrap(err, "nodes (%s)", from);
+	if (j->nodes.count == 0)
+		return error_set(err, ERROR_USAGE,
+				 "nodes (%s): the list is empty", from);
+	j->nodes_from = from;
+	return 0;
+}
+
+int
+job_nodes(struct job *j, struct error *err)
+{
+	const char *text = j->nodes_given, *from = "given";
+	struct error why = ERROR_INIT;
+
+	if (j->nodes_known)
+		return 0;
+	if (text == NULL && parameter(j, "SCR_NODELIST", &text, &from) < 0)
+		return error_no_memory(err);
+	if (text != NULL) {
+		if (take_nodes(j, text, from, err) < 0)
+			return -1;
+	} else if (resmgr_nodes(j->rm, &j->nodes, &why) < 0) {
+		return error_set(err, why.kind, "%s%s", why.text,
+				 why.kind == ERROR_ABSENT
+					 ? "; name the nodes with --nodes or "
+					   "SCR_NODELIST"
+					 : "");
+	} else {
+		j->nodes_from = resmgr_name(j->rm);
+	}
+	j->nodes_known = true;
+	return 0;
+}
+
+int
+job_end_time(struct job *j, int64_t *epoch, struct error *err)
+{
+	if (conf_i64(j->conf, "SCR_END_TIME", RESMGR_END_UNKNOWN, epoch, err) <
+	    0)
+		return -1;
+	if (*epoch < RESMGR_END_NEVER)
+		return error_set(err, ERROR_USAGE,
+				 "SCR_END_TIME from %s: %" PRId64
+				 " is no time: expected seconds since 1970, 0 "
+				 "(unknown) or -1 (no limit)",
+				 conf_source(j->conf, "SCR_END_TIME"), *epoch);
+	/* What a script that did not know has set is worth no more. */
+	if (*epoch != RESMGR_END_UNKNOWN)
+		return 0;
+	return resmgr_end_time(j->rm, epoch, err);
+}

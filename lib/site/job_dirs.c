@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * job_dirs.c - where a job keeps its control files and its cache, and what is
+ * to be said about all that job found out.
+ *
+ * SCR's library has a store for each STORE line, for SCR_CACHE_BASE and for
+ * SCR_CNTL_BASE (libscr.md 4.2); the lines CNTLDIR, CACHEDIR and CACHE are for
+ * the commands, and say how large a directory must be.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "conf.h"
+#include "error.h"
+#include "num.h"
+#include "path.h"
+#include "site/job_impl.h"
+#include "site/resmgr.h"
+#include "str.h"
+
+/* Of a value in a message. */
+#define QUOTE_MAX 256
+
+/* A list of directories while it grows. */
+struct dirs {
+	struct job *j;
+	struct job_cache *list;
+	size_t count;
+};
+
+/* The base in normal form, kept: SCR's library does the same with it. */
+static const char *
+normal(struct job *j, const char *base, struct error *err)
+{
+	struct buf text = BUF_INIT;
+	const char *kept = NULL;
+
+	if (path_normal(base, &text, err) == 0) {
+		kept = arena_strdup(j->arena, text.data);
+		if (kept == NULL)
+			error_no_memory(err);
+	}
+	buf_free(&text);
+	return kept;
+}
+
+/* The entry of `base`, made if it is not there; NULL: no memory. */
+static struct job_cache *
+enter(struct dirs *d, const char *base, bool implied, struct error *err)
+{
+	struct job *j = d->j;
+	struct job_cache *new = NULL;
+
+	base = normal(j, base, err);
+	if (base == NULL)
+		return NULL;
+	for (size_t i = 0; i < d->count; i++)
+		if (str_eq(d->list[i].base, base))
+			return &d->list[i];
+	new = &d->list[d->count];
+	new->base = base;
+	new->dir = arena_printf(j->arena, "%s%s%s/scr.%s", base,
+				str_ends(base, "/") ? "" : "/", j->user, j->id);
+	new->implied = implied;
+	if (new->dir == NULL) {
+		error_no_memory(err);
+		return NULL;
+	}
+	d->count++;
+	return new;
+}
+
+/* A property that is a number of bytes; nonsense is told and is none. */
+static uint64_t
+property_bytes(struct job *j, const char *key, const struct conf_group *g)
+{
+	const char *text = conf_property(g, "BYTES");
+	struct error why = ERROR_INIT;
+	uint64_t bytes = 0;
+
+	if (text != NULL && num_bytes(text, UINT64_MAX, &bytes, &why) < 0)
+		conf_complain(j->conf, "%s=%s BYTES=%s: no size is required",
+			      key, g->value, why.text);
+	return bytes;
+}
+
+/* Is the property `key` of the line this word? */
+static bool
+property_is(const struct conf_group *g, const char *key, const char *word)
+{
+	const char *value = conf_property(g, key);
+
+	return value != NULL && str_eq(value, word);
+}
+
+/* Add a directory for each line of `key` that is not disabled. */
+static int
+add_lines(struct dirs *d, const char *key, struct error *err)
+{
+	const struct conf_group *g = NULL;
+	const size_t n = conf_groups(d->j->conf, key, &g);
+	struct job_cache *at = NULL;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (property_is(&g[i], "ENABLED", "0"))
+			continue;
+		at = enter(d, g[i].value, false, err);
+		if (at == NULL)
+			return -1;
+		bytes = property_bytes(d->j, key, &g[i]);
+		if (bytes > at->bytes)
+			at->bytes = bytes;
+		at->per_node |= property_is(&g[i], "VIEW", "GLOBAL");
+		at->shared |=
+			at->per_node || property_is(&g[i], "GROUP", "WORLD");
+	}
+	return 0;
+}
+
+/* Room for all lines of these keys, and for `more`. */
+static int
+start(struct dirs *d, struct job *j, const char *const *keys, size_t more,
+      struct error *err)
+{
+	const struct conf_group *g = NULL;
+	size_t n = more;
+
+	for (; *keys != NULL; keys++)
+		n += conf_groups(j->conf, *keys, &g);
+	*d = (struct dirs){ .j = j };
+	d->list = arena_alloc(j->arena, n, sizeof(*d->list));
+	return d->list != NULL ? 0 : error_no_memory(err);
+}
+
+/* Put the entry of `base` first, or, if it is `given`, alone. */
+static int
+put_first(struct dirs *d, const char *base, bool given, struct error *err)
+{
+	struct job_cache *at = enter(d, base, false, err), first;
+
+	if (at == NULL)
+		return -1;
+	first = *at;
+	memmove(d->list + 1, d->list, (size_t)(at - d->list) * sizeof(*at));
+	d->list[0] = first;
+	if (given)
+		d->count = 1;
+	return 0;
+}
+
+/* Was a STORE line for this base switched off? */
+static bool
+disabled(const struct job *j, const char *base)
+{
+	const struct conf_group *g = NULL;
+	const size_t n = conf_groups(j->conf, "STORE", &g);
+
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(g[i].value, base))
+			return property_is(&g[i], "ENABLED", "0");
+	return false;
+}
+
+static int
+find_cntls(struct job *j, const char *given, struct error *err)
+{
+	static const char *const keys[] = { "CNTLDIR", NULL };
+	const char *base = conf_get(j->conf, "SCR_CNTL_BASE");
+	struct dirs d;
+	int rc = 0;
+
+	if (start(&d, j, keys, 1, err) < 0 || add_lines(&d, keys[0], err) < 0)
+		return -1;
+	if (given != NULL)
+		rc = put_first(&d, given, true, err);
+	else if (conf_is_set(j->conf, "SCR_CNTL_BASE"))
+		rc = put_first(&d, base, false, err);
+	else if (enter(&d, base, true, err) == NULL)
+		rc = -1;
+	j->cntls = d.list;
+	j->ncntls = d.count;
+	if (rc == 0)
+		j->cntl_dir = d.list[0].dir;
+	return rc;
+}
+
+static int
+find_caches(struct job *j, const char *given, struct error *err)
+{
+	static const char *const keys[] = { "STORE", "CACHE", "CACHEDIR",
+					    NULL };
+	const char *base = conf_get(j->conf, "SCR_CACHE_BASE");
+	const bool set = conf_is_set(j->conf, "SCR_CACHE_BASE");
+	struct dirs d;
+	int rc = 0;
+
+	if (start(&d, j, keys, 1, err) < 0)
+		return -1;
+	for (const char *const *key = keys; *key != NULL; key++)
+		if (add_lines(&d, *key, err) < 0)
+			return -1;
+	if (given != NULL)
+		rc = put_first(&d, given, true, err);
+	else if ((set || !disabled(j, base)) &&
+		 enter(&d, base, !set, err) == NULL)
+		rc = -1;
+	j->caches = d.list;
+	j->ncaches = d.count;
+	return rc;
+}
+
+int
+job_find_dirs(struct job *j, const struct job_where *w, struct error *err)
+{
+	if (find_cntls(j, w->cntl_base, err) < 0)
+		return -1;
+	return find_caches(j, w->cache_base, err);
+}
+
+/* --- Telling --- */
+
+int
+job_notice(const struct job *j, struct buf *out)
+{
+	const char *conf = conf_notice(j->conf), *rm = resmgr_notice(j->rm);
+
+	if (conf != NULL && buf_add_str(out, conf) < 0)
+		return -1;
+	return rm != NULL ? buf_add_str(out, rm) : 0;
+}
+
+/* "what: value (from)" */
+static int
+describe(struct buf *out, const char *what, const char *value, const char *from)
+{
+	char quote[QUOTE_MAX];
+
+	return buf_printf(out, "%s: %s (%s)\n", what,
+			  str_printable(quote, sizeof(quote), value), from);
+}
+
+static int
+describe_dirs(struct buf *out, const char *what, const struct job_cache *dirs,
+	      size_t n)
+{
+	char size[32], from[128];
+
+	for (size_t i = 0; i < n; i++) {
+		snprintf(from, sizeof(from), "%s%s%s%s",
+			 dirs[i].implied ? "built in" : "configured",
+			 dirs[i].shared ? ", shared by all nodes" : "",
+			 dirs[i].bytes > 0 ? ", at least " : "",
+			 dirs[i].bytes > 0
+				 ? str_bytes(size, sizeof(size), dirs[i].bytes)
+				 : "");
+		if (describe(out, what, dirs[i].dir, from) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+describe_nodes(struct buf *out, const struct job *j)
+{
+	struct buf text = BUF_INIT;
+	int rc = -1;
+
+	if (hostlist_text(&j->nodes, &text, NULL) == 0 &&
+	    buf_printf(out, "nodes: %zu: %s (%s)\n", j->nodes.count,
+		       text.len > 0 ? text.data : "", j->nodes_from) == 0)
+		rc = 0;
+	buf_free(&text);
+	return rc;
+}
+
+int
+job_describe(const struct job *j, struct buf *out)
+{
+	if (describe(out, "prefix", j->prefix_real, j->prefix_from) < 0 ||
+	    describe(out, "user", j->user, j->user_from) < 0 ||
+	    describe(out, "job id", j->id, j->id_from) < 0 ||
+	    buf_printf(out, "resource manager: %s\n", resmgr_name(j->rm)) < 0 ||
+	    buf_printf(out, "configuration: %s, %s\n", conf_user_file(j->conf),
+		       conf_system_file(j->conf)) < 0 ||
+	    describe_dirs(out, "control directory", j->cntls, j->ncntls) < 0 ||
+	    describe_dirs(out, "cache directory", j->caches, j->ncaches) < 0)
+		return -1;
+	return j->nodes_known ? describe_nodes(out, j) : 0;
+}

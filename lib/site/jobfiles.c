@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "site/jobfiles.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "conf.h"
+#include "error.h"
+#include "io.h"
+#include "json.h"
+#include "mem.h"
+#include "meta/cindex.h"
+#include "meta/dataset.h"
+#include "meta/flush.h"
+#include "meta/kvtree.h"
+#include "meta/log.h"
+#include "path.h"
+#include "str.h"
+
+#define SCR_DIR ".scr"
+#define LOG_FILE "log"
+#define FLUSH_BACKUP FLUSH_FILE ".bak"
+
+/* --- The directory --- */
+
+/* Make `path` and what is missing above it. */
+static int
+make_dirs(const char *path, struct error *err)
+{
+	struct buf copy = BUF_INIT;
+	int rc = -1;
+
+	if (path_normal(path, &copy, err) < 0)
+		return -1;
+	for (char *p = copy.data + 1;; p++) {
+		const char end = *p;
+
+		if (end != '/' && end != '\0')
+			continue;
+		*p = '\0';
+		rc = mkdir(copy.data, 0777);
+		if (rc < 0 && errno == EEXIST)
+			rc = 0;
+		*p = end;
+		if (end == '\0')
+			break;
+	}
+	if (rc < 0)
+		error_sys(err, "%s: cannot be made", path);
+	buf_free(&copy);
+	return rc;
+}
+
+int
+jobfiles_open(const char *prefix, bool make, struct error *err)
+{
+	struct buf path = BUF_INIT;
+	int fd = -1;
+
+	if (path_join(&path, prefix, SCR_DIR, err) < 0)
+		return -1;
+	if (!make || make_dirs(path.data, err) == 0) {
+		fd = open(path.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0)
+			error_sys(err, "%s", path.data);
+	}
+	buf_free(&path);
+	return fd;
+}
+
+/* Read the kvtree file `name` of PREFIX/.scr. */
+static struct kvtree *
+read_tree(const char *prefix, const char *name, struct error *err)
+{
+	struct kvtree *t = NULL;
+	int fd = jobfiles_open(prefix, false, err);
+
+	if (fd < 0)
+		return NULL;
+	t = kvtree_read_file(fd, name, err);
+	if (t == NULL)
+		error_wrap(err, "%s/%s", prefix, SCR_DIR);
+	close(fd);
+	return t;
+}
+
+/* --- Flush file --- */
+
+int
+jobfiles_flush_read(const char *prefix, struct jobfiles_flush *out,
+		    struct error *err)
+{
+	memset(out, 0, sizeof(*out));
+	out->tree = read_tree(prefix, FLUSH_FILE, err);
+	if (out->tree == NULL)
+		return -1;
+	out->all = flush_entries(out->tree, &out->count, err);
+	if (out->count == SIZE_MAX) {
+		out->count = 0;
+		jobfiles_flush_free(out);
+		return error_wrap(err, "%s/%s/%s", prefix, SCR_DIR, FLUSH_FILE);
+	}
+	return 0;
+}
+
+void
+jobfiles_flush_free(struct jobfiles_flush *f)
+{
+	mem_free(f->all);
+	kvtree_free(f->tree);
+	memset(f, 0, sizeof(*f));
+}
+
+const struct flush_entry *
+jobfiles_flush_find(const struct jobfiles_flush *f, int64_t id)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (f->all[i].id == id)
+			return &f->all[i];
+	return NULL;
+}
+
+int
+jobfiles_location(const struct flush_entry *e, bool first, struct buf *out)
+{
+	const struct {
+		bool is;
+		const char *word;
+	} places[] = {
+		{ e != NULL && e->sync_flushing, "SYNC_FLUSHING" },
+		{ e != NULL && e->flushing, "FLUSHING" },
+		{ e != NULL && e->on_pfs, "PFS" },
+		{ e != NULL && e->in_cache, "CACHE" },
+	};
+	size_t told = 0;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (!places[i].is || (first && told > 0))
+			continue;
+		if (buf_printf(out, "%s%s", told++ > 0 ? " " : "",
+			       places[i].word) < 0)
+			return -1;
+	}
+	return told > 0 ? 0 : buf_add_str(out, "NONE");
+}
+
+struct json *
+jobfiles_flush_json(const struct jobfiles_flush *f)
+{
+	struct json *list = json_new_array(), *j = NULL;
+
+	for (size_t i = 0; i < f->count; i++) {
+		const struct flush_entry *e = &f->all[i];
+
+		j = json_new_object();
+		json_set_i64(j, "id", e->id);
+		if (e->name != NULL)
+			json_set_str(j, "name", e->name);
+		else
+			json_set_null(j, "name");
+		json_set_bool(j, "checkpoint", e->is_ckpt);
+		json_set_bool(j, "output", e->is_output);
+		json_set_bool(j, "cache", e->in_cache);
+		json_set_bool(j, "pfs", e->on_pfs);
+		json_set_bool(j, "flushing", e->flushing);
+		json_set_bool(j, "sync_flushing", e->sync_flushing);
+		json_set_bool(j, "needs_flush", flush_needed(e));
+		json_push(list, j);
+	}
+	return list;
+}
+
+/* --- Nodes file --- */
+
+int
+jobfiles_nodes(const char *prefix, int64_t *count, struct error *err)
+{
+	struct kvtree *t = read_tree(prefix, NODES_FILE, err);
+	int rc = 0;
+
+	*count = 0;
+	if (t == NULL)
+		return -1;
+	if (kvtree_get(t, "NODES") != NULL)
+		rc = nodes_read(t, count, err);
+	if (rc < 0)
+		error_wrap(err, "%s/%s/%s", prefix, SCR_DIR, NODES_FILE);
+	kvtree_free(t);
+	return rc;
+}
+
+/* --- Log --- */
+
+/* One write a line: lines of several writers do not mix. */
+static int
+append_log(const char *prefix, const struct buf *line, struct error *err)
+{
+	int dir = -1, fd = -1, rc = -1;
+	ssize_t n = 0;
+
+	/* The log may be the first thing in .scr, but a prefix that is not
+	 * there is a mistake. */
+	if (access(prefix, F_OK) < 0)
+		return error_sys(err, "%s", prefix);
+	dir = jobfiles_open(prefix, true, err);
+	if (dir < 0)
+		return -1;
+	fd = openat(dir, LOG_FILE,
+		    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+	if (fd >= 0) {
+		n = write(fd, line->data, line->len);
+		if (n >= 0 && (size_t)n < line->len)
+			errno = ENOSPC;
+		else if (n >= 0)
+			rc = 0;
+	}
+	if (rc < 0)
+		error_sys(err, "%s/%s/%s: cannot add a line", prefix, SCR_DIR,
+			  LOG_FILE);
+	if (fd >= 0)
+		close(fd);
+	close(dir);
+	return rc;
+}
+
+/* What stands behind the time, which syslog has of its own. */
+static void
+send_syslog(const struct buf *line)
+{
+	const char *text = strstr(line->data, ": ");
+
+	openlog("SCR", 0, LOG_LOCAL7);
+	syslog(LOG_INFO, "%.*s", (int)strcspn(text + 2, "\n"), text + 2);
+	closelog();
+}
+
+int
+jobfiles_log(const char *prefix, const struct conf *c, const struct log_line *l,
+	     struct error *err)
+{
+	bool on = false, text = true, sys = true;
+	struct buf line = BUF_INIT;
+	int rc = 0;
+
+	if (conf_bool(c, "SCR_LOG_ENABLE", false, &on, err) < 0 ||
+	    conf_bool(c, "SCR_LOG_TXT_ENABLE", true, &text, err) < 0 ||
+	    conf_bool(c, "SCR_LOG_SYSLOG_ENABLE", true, &sys, err) < 0)
+		return -1;
+	if (!on)
+		return 0;
+	if (log_format(l, &line) < 0)
+		return error_no_memory(err);
+	if (text)
+		rc = append_log(prefix, &line, err);
+	if (sys)
+		send_syslog(&line);
+	buf_free(&line);
+	return rc;
+}
+
+/* --- Before a job --- */
+
+/* Whose flush file is it?  The job of the newest dataset that names one: what
+ * was fetched has no descriptor. */
+static void
+find_owner(const struct jobfiles_flush *f, char *to, size_t size)
+{
+	struct dataset d;
+
+	to[0] = '\0';
+	for (size_t i = f->count; i-- > 0 && to[0] == '\0';)
+		if (f->all[i].desc != NULL &&
+		    dataset_read(f->all[i].desc, &d, NULL) == 0 &&
+		    d.job_id != NULL && strlen(d.job_id) < size)
+			memcpy(to, d.job_id, strlen(d.job_id) + 1);
+}
+
+static bool
+any_unsaved(const struct jobfiles_flush *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (flush_needed(&f->all[i]))
+			return true;
+	return false;
+}
+
+/* Remove `name`, or give it the name `aside`. */
+static int
+put_away(int dir, const char *name, const char *aside, struct error *err)
+{
+	int rc = aside != NULL ? renameat(dir, name, dir, aside)
+			       : unlinkat(dir, name, 0);
+
+	if (rc < 0 && errno != ENOENT)
+		return error_sys(err, "%s: cannot be put away", name);
+	return 0;
+}
+
+/* The flush file is there, read (`f`) or unreadable (NULL). */
+static enum jobfiles_left
+decide(const struct jobfiles_flush *f, const char *job_id,
+       int (*runs)(void *arg, const char *id), void *arg, bool force,
+       struct jobfiles_prepared *out)
+{
+	int alive = 0;
+
+	if (f == NULL)
+		return JOBFILES_ASIDE;
+	find_owner(f, out->owner, sizeof(out->owner));
+	if (out->owner[0] != '\0' && job_id != NULL && !force) {
+		if (str_eq(out->owner, job_id))
+			return JOBFILES_OURS;
+		alive = runs != NULL ? runs(arg, out->owner) : -1;
+		out->may_run = alive < 0;
+		if (alive != 0)
+			return JOBFILES_RUNNING;
+	}
+	return any_unsaved(f) ? JOBFILES_ASIDE : JOBFILES_REMOVED;
+}
+
+int
+jobfiles_prepare(const char *prefix, const char *job_id,
+		 int (*runs)(void *arg, const char *id), void *arg, bool force,
+		 struct jobfiles_prepared *out, struct error *err)
+{
+	struct jobfiles_flush f = { .count = 0 };
+	struct error why = ERROR_INIT;
+	int dir = jobfiles_open(prefix, true, err), rc = 0;
+
+	memset(out, 0, sizeof(*out));
+	if (dir < 0)
+		return -1;
+	if (jobfiles_flush_read(prefix, &f, &why) == 0)
+		out->left = decide(&f, job_id, runs, arg, force, out);
+	else if (why.kind == ERROR_CORRUPT)
+		out->left = JOBFILES_ASIDE;
+	else if (why.kind != ERROR_ABSENT)
+		rc = error_set(err, why.kind, "%s", why.text);
+	jobfiles_flush_free(&f);
+	if (rc == 0 &&
+	    (out->left == JOBFILES_REMOVED || out->left == JOBFILES_ASIDE))
+		rc = put_away(dir, FLUSH_FILE,
+			      out->left == JOBFILES_ASIDE ? FLUSH_BACKUP : NULL,
+			      err);
+	/* The nodes file does not say whose it is: it goes with the other. */
+	if (rc == 0 && out->left <= JOBFILES_ASIDE)
+		rc = put_away(dir, NODES_FILE, NULL, err);
+	if (rc == 0)
+		rc = io_sync_dir(dir, ".", err);
+	if (rc < 0)
+		error_wrap(err, "%s/%s", prefix, SCR_DIR);
+	close(dir);
+	return rc;
+}

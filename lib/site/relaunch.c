@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "site/relaunch.h"
+
+#include <inttypes.h>
+
+#include "buf.h"
+#include "conf.h"
+#include "error.h"
+#include "hostlist.h"
+#include "site/halt.h"
+#include "site/job.h"
+#include "site/jobfiles.h"
+
+/* How many nodes a run needs; all `have` of them if nobody says. */
+static int
+nodes_needed(struct job *j, const struct relaunch *r, uint64_t have,
+	     uint64_t *out, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int64_t last = 0;
+
+	*out = r->min_nodes;
+	if (*out == 0 && conf_u64(j->conf, "SCR_MIN_NODES", 0, out, err) < 0)
+		return -1;
+	if (*out > 0)
+		return 0;
+	if (jobfiles_nodes(j->prefix, &last, &why) < 0 &&
+	    why.kind != ERROR_ABSENT)
+		return error_set(err, why.kind, "%s", why.text);
+	*out = last > 0 ? (uint64_t)last : have;
+	return 0;
+}
+
+/* Are the nodes that are not down enough? */
+static int
+check_nodes(struct job *j, const struct relaunch *r, bool *stop,
+	    struct buf *lines, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct hostlist left;
+	uint64_t needed = 0;
+	int rc = -1;
+
+	if (job_nodes(j, &why) < 0) {
+		/* Outside of a job nobody knows the nodes, or asked. */
+		if (why.kind == ERROR_ABSENT && r->down == NULL &&
+		    r->min_nodes == 0)
+			return 0;
+		return error_set(err, why.kind, "%s", why.text);
+	}
+	if (hostlist_init(&left, err) < 0)
+		return -1;
+	if (hostlist_add_list(&left, &j->nodes, err) < 0 ||
+	    (r->down != NULL && hostlist_minus(&left, r->down, err) < 0) ||
+	    nodes_needed(j, r, j->nodes.count, &needed, err) < 0)
+		goto out;
+	rc = 0;
+	if (left.count < needed) {
+		*stop = true;
+		if (buf_printf(lines,
+			       "nodes_remaining=%zu < nodes_needed=%" PRIu64
+			       "\n",
+			       left.count, needed) < 0)
+			rc = error_no_memory(err);
+	}
+out:
+	hostlist_free(&left);
+	return rc;
+}
+
+int
+relaunch_check(struct job *j, const struct relaunch *r, bool *stop,
+	       struct buf *lines, struct error *err)
+{
+	const size_t start = lines->len;
+
+	*stop = false;
+	if (halt_check(j->prefix, j->conf, r->now, stop, lines, err) < 0)
+		return -1;
+	/* What it says where nothing is to be halted is no reason to stop. */
+	if (!*stop && lines->data != NULL)
+		lines->data[lines->len = start] = '\0';
+	if (check_nodes(j, r, stop, lines, err) < 0)
+		return -1;
+	if (r->runs == 0) {
+		*stop = true;
+		if (buf_add_str(lines, "runs_remaining=0\n") < 0)
+			return error_no_memory(err);
+	}
+	return 0;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * resmgr_slurm.c - SLURM: scontrol for the job, sinfo for its nodes.
+ */
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "arena.h"
+#include "error.h"
+#include "hostlist.h"
+#include "num.h"
+#include "site/resmgr_impl.h"
+#include "str.h"
+
+/* What may be one argument of a command, less than the kernel's 128 KiB. */
+#define ARGUMENT_MAX ((size_t)100 << 10)
+
+static int
+slurm_open(struct resmgr *r, struct error *err)
+{
+	(void)err;
+	r->id = resmgr_env("SLURM_JOB_ID");
+	if (r->id == NULL)
+		r->id = resmgr_env("SLURM_JOBID");
+	return 0;
+}
+
+/*
+ * The value of " KEY=" in a line of `scontrol --oneliner`, ended with NUL in
+ * place of the blank behind it; NULL: not there.  (Values with blanks are of
+ * no interest here.)
+ */
+static const char *
+field(char *line, const char *key)
+{
+	const size_t len = strlen(key);
+	char *p = line;
+
+	while (p != NULL && *p != '\0') {
+		p += strspn(p, " ");
+		if (strncmp(p, key, len) == 0 && p[len] == '=') {
+			p += len + 1;
+			p[strcspn(p, " ")] = '\0';
+			return p;
+		}
+		p = strchr(p, ' ');
+	}
+	return NULL;
+}
+
+/*
+ * Ask once what scontrol says of the job: one line into r->job.  For an array
+ * or a job of several parts it prints a line for each; ours has our id.
+ */
+static int
+ask_job(struct resmgr *r, struct error *err)
+{
+	const char *argv[] = { "scontrol", "--oneliner", "show",
+			       "job",	   r->id,	 NULL };
+	char *p = NULL, *line = NULL, *copy = NULL;
+	const char *id = NULL;
+	int rc = 0;
+
+	if (r->asked || r->id == NULL)
+		return 0;
+	r->asked = true;
+	rc = resmgr_ask(r, argv, &r->job, err);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	p = r->job.data;
+	while ((line = resmgr_line(&p)) != NULL) {
+		copy = arena_strdup(r->arena, line);
+		if (copy == NULL)
+			return error_no_memory(err);
+		id = field(copy, "JobId");
+		if (id == NULL || !str_eq(id, r->id))
+			continue;
+		copy = arena_strdup(r->arena, line);
+		buf_clear(&r->job);
+		if (copy == NULL || buf_add_str(&r->job, copy) < 0)
+			return error_no_memory(err);
+		return 0;
+	}
+	buf_clear(&r->job);
+	resmgr_note(r, "scontrol: says nothing of job %s", r->id);
+	return 0;
+}
+
+/* A field of the job, or NULL where it is not known. */
+static int
+job_field(struct resmgr *r, const char *key, const char **value,
+	  struct error *err)
+{
+	char *copy = NULL;
+
+	*value = NULL;
+	if (ask_job(r, err) < 0)
+		return -1;
+	if (r->job.len == 0)
+		return 0;
+	copy = arena_strdup(r->arena, r->job.data);
+	if (copy == NULL)
+		return error_no_memory(err);
+	*value = field(copy, key);
+	return 0;
+}
+
+/*
+ * What is in the environment was right when the job began; scontrol leaves out
+ * the nodes that have died since (cluster.md).
+ */
+static int
+slurm_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
+{
+	const char *text = NULL;
+
+	if (job_field(r, "NodeList", &text, err) < 0)
+		return -1;
+	if (text != NULL && *text != '\0' && *text != '(')
+		return hostlist_add(out, text, err);
+	text = resmgr_env("SLURM_JOB_NODELIST");
+	if (text == NULL)
+		text = resmgr_env("SLURM_NODELIST");
+	if (text == NULL)
+		return error_set(err, ERROR_ABSENT,
+				 "slurm: scontrol does not tell the nodes, and "
+				 "SLURM_JOB_NODELIST is not set");
+	resmgr_note(r, "nodes are those the job began with "
+		       "(SLURM_JOB_NODELIST)");
+	return hostlist_add(out, text, err);
+}
+
+/*
+ * Is this state of sinfo the end of what the node had in memory?  Behind the
+ * word are signs: '*' does not answer, '~' saves power, and so on.  A drained
+ * or failing node is up; one that does not answer is down once SLURM says so.
+ */
+static bool
+is_down(const char *state)
+{
+	static const char *const words[] = {
+		"down",	      "powered_down", "powering_down",
+		"power_down", "poweroff",
+	};
+	size_t len = strspn(state, "abcdefghijklmnopqrstuvwxyz_"
+				   "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (len == strlen(words[i]) &&
+		    strncasecmp(state, words[i], len) == 0)
+			return true;
+	return strchr(state + len, '~') != NULL;
+}
+
+/* Lines "NODES STATE"; without a state, what was asked for: down. */
+static int
+read_states(struct resmgr *r, char *text, struct hostlist *out,
+	    struct error *err)
+{
+	char *line = NULL, *state = NULL;
+
+	while ((line = resmgr_line(&text)) != NULL) {
+		line += strspn(line, " \t");
+		state = line + strcspn(line, " \t");
+		if (*state != '\0')
+			*state++ = '\0';
+		state += strspn(state, " \t");
+		if ((*state == '\0' || is_down(state)) &&
+		    resmgr_add(r, out, line, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+slurm_down(struct resmgr *r, const struct hostlist *nodes, struct hostlist *out,
+	   struct error *err)
+{
+	const char *argv[] = { "sinfo",		 "--noheader", "--Node",
+			       "--format=%N %T", NULL,	       NULL };
+	struct buf text = BUF_INIT, list = BUF_INIT;
+	int rc = -1;
+
+	if (buf_add_str(&list, "--nodes=") < 0) {
+		error_no_memory(err);
+		goto out;
+	}
+	if (hostlist_text(nodes, &list, err) < 0)
+		goto out;
+	if (list.len < ARGUMENT_MAX)
+		argv[4] = list.data;
+	rc = resmgr_ask(r, argv, &text, err);
+	if (rc == 0 && text.len > 0)
+		rc = read_states(r, text.data, out, err);
+out:
+	buf_free(&list);
+	buf_free(&text);
+	return rc < 0 ? -1 : 0;
+}
+
+static int
+slurm_end_time(struct resmgr *r, int64_t *epoch, struct error *err)
+{
+	const char *text = NULL, *limit = NULL;
+	struct tm tm = { .tm_isdst = -1 };
+	const char *rest = NULL;
+	time_t at = 0;
+
+	if (job_field(r, "EndTime", &text, err) < 0 ||
+	    job_field(r, "TimeLimit", &limit, err) < 0)
+		return -1;
+	if (limit != NULL && str_eq(limit, "UNLIMITED")) {
+		*epoch = RESMGR_END_NEVER;
+		return 0;
+	}
+	if (text != NULL) {
+		if (str_eq(text, "NONE"))
+			*epoch = RESMGR_END_NEVER;
+		rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+		if (rest == NULL || *rest != '\0')
+			return 0;
+		tm.tm_isdst = -1;
+		at = mktime(&tm);
+		if (at > 0)
+			*epoch = at;
+		return 0;
+	}
+	/* Set since SLURM 22.05, and right unless the limit was changed. */
+	text = resmgr_env("SLURM_JOB_END_TIME");
+	if (text != NULL && num_i64(text, 1, INT64_MAX, epoch, NULL) < 0)
+		resmgr_note(r, "SLURM_JOB_END_TIME is no number");
+	return 0;
+}
+
+const struct resmgr_kind resmgr_slurm = {
+	.name = "slurm",
+	.open = slurm_open,
+	.nodes = slurm_nodes,
+	.down = slurm_down,
+	.end_time = slurm_end_time,
+};

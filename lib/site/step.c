@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "site/step.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "error.h"
+#include "hostlist.h"
+#include "io.h"
+#include "remote/remote.h"
+#include "site/step_impl.h"
+#include "str.h"
+
+/* Seconds for a command of the manager, and between two looks at what still
+ * runs. */
+#define ANSWER 15
+#define LOOK 0.25
+
+/* Bytes of a /proc/PID/stat: much more than it has. */
+#define STAT_MAX 4096
+
+int
+step_give(struct error *err, const struct error *why)
+{
+	if (err != NULL)
+		*err = *why;
+	return -1;
+}
+
+/* --- Commands of the manager --- */
+
+bool
+step_add_word(struct step_command *c, const char *word)
+{
+	if (c->count == STEP_WORDS - 1)
+		return false;
+	c->words[c->count++] = word;
+	c->words[c->count] = NULL;
+	return true;
+}
+
+/* The last line of what a command said, as the reason of its failure. */
+static const char *
+last_line(struct buf *b)
+{
+	char *line = NULL;
+
+	while (b->len > 0 && b->data[b->len - 1] == '\n')
+		b->data[--b->len] = '\0';
+	if (b->len == 0)
+		return NULL;
+	line = strrchr(b->data, '\n');
+	return line != NULL ? line + 1 : b->data;
+}
+
+/* Judge how it ended; its output goes to `out`. */
+static int
+command_result(const struct step_command *c, struct remote_result *r,
+	       struct buf *out, struct error *err)
+{
+	const char *said = NULL;
+	char text[256];
+
+	if (r->state == REMOTE_DONE && r->status == 0) {
+		buf_clear(out);
+		return r->out.len > 0 &&
+				       buf_add(out, r->out.data, r->out.len) < 0
+			       ? error_no_memory(err)
+			       : 0;
+	}
+	said = last_line(&r->err);
+	if (said == NULL && r->state == REMOTE_DONE)
+		return error_set(err, ERROR_SYSTEM, "%s: exit status %d",
+				 c->words[0], r->status);
+	return error_set(err, ERROR_SYSTEM, "%s: %s", c->words[0],
+			 r->state != REMOTE_DONE && r->why != NULL ? r->why
+			 : said != NULL
+				 ? str_printable(text, sizeof(text), said)
+				 : "failed");
+}
+
+int
+step_run(const struct step_where *w, const struct step_command *c,
+	 struct buf *out, struct error *err)
+{
+	const struct remote_options o = {
+		.kind = REMOTE_LOCAL,
+		.fanout = 1,
+		.limit = w->answer > 0 ? w->answer : ANSWER,
+		.stop = w->stop,
+	};
+	struct remote_result result = { .state = REMOTE_NOT_STARTED };
+	struct hostlist here;
+	int rc = -1;
+
+	if (hostlist_init(&here, err) < 0)
+		return -1;
+	if (hostlist_add_name(&here, "localhost", err) == 0 &&
+	    remote_run(&here, c->words, &o, &result, err) == 0)
+		rc = command_result(c, &result, out, err);
+	remote_result_free(&result);
+	hostlist_free(&here);
+	return rc;
+}
+
+/* --- Steps --- */
+
+static void
+say(const struct step_where *w, const char *what, const char *id)
+{
+	char line[512];
+
+	if (w->log == NULL)
+		return;
+	snprintf(line, sizeof(line), "%s %s", what, id);
+	w->log(w->arg, line);
+}
+
+static void
+say_each(const struct step_where *w, const char *what,
+	 const struct hostlist *steps)
+{
+	for (size_t i = 0; i < steps->count; i++)
+		say(w, what, steps->names[i]);
+}
+
+/* Signal all of them, with as many at a time as a command line takes. */
+static int
+signal_steps(const struct step_where *w, const struct step_manager *m,
+	     const struct hostlist *steps, bool hard, struct error *err)
+{
+	struct buf out = BUF_INIT;
+	size_t i = 0;
+	int rc = 0;
+
+	say_each(w, hard ? "killing step" : "stopping step", steps);
+	while (i < steps->count && rc == 0) {
+		struct step_command c = { .count = 0 };
+
+		m->signal(w, hard, &c);
+		while (i < steps->count && step_add_word(&c, steps->names[i]))
+			i++;
+		rc = step_run(w, &c, &out, err);
+	}
+	buf_free(&out);
+	return rc;
+}
+
+/* A pause between two looks; -1: the user wants no more of it. */
+static int
+pause_look(const struct step_where *w, double left, struct error *err)
+{
+	double secs = left < LOOK ? left : LOOK;
+	struct timespec t = { 0, (long)(secs * 1e9) };
+
+	if (secs > 0)
+		nanosleep(&t, NULL);
+	if (w->stop == NULL || !w->stop())
+		return 0;
+	errno = EINTR;
+	return error_sys(err, "steps may still run: interrupted");
+}
+
+/*
+ * Wait until those of `steps` are gone, at most `seconds`; the others stay in
+ * it.  A manager that does not answer now and then is asked again; one that
+ * never did is an error.
+ */
+static int
+await_end(const struct step_where *w, const struct step_manager *m,
+	  struct hostlist *steps, double seconds, struct error *err)
+{
+	const double end = clock_seconds() + seconds;
+	struct error why = ERROR_INIT;
+	struct hostlist now;
+	bool answered = false, over = false;
+	int rc = 0;
+
+	while (rc == 0 && steps->count > 0 && !over) {
+		over = clock_seconds() >= end; /* then look once more */
+		if (hostlist_init(&now, err) < 0)
+			return -1;
+		error_clear(&why);
+		if (m->list(w, &now, &why) == 0) {
+			answered = true;
+			rc = hostlist_both(steps, &now, err);
+		}
+		hostlist_free(&now);
+		if (rc == 0 && steps->count > 0 && !over)
+			rc = pause_look(w, end - clock_seconds(), err);
+	}
+	if (rc == 0 && !answered && why.kind != ERROR_NONE)
+		return step_give(err, &why);
+	return rc;
+}
+
+/* TERM, a while, KILL, a while. */
+static int
+end_steps(const struct step_where *w, const struct step_manager *m,
+	  struct hostlist *steps, struct step_result *r, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int rc = signal_steps(w, m, steps, false, &why);
+
+	/* A step may have ended before its signal came. */
+	if (await_end(w, m, steps, rc < 0 ? 0 : w->grace, err) < 0)
+		return -1;
+	if (steps->count == 0)
+		return 0;
+	if (rc < 0)
+		return step_give(err, &why);
+	r->killed = steps->count;
+	rc = signal_steps(w, m, steps, true, &why);
+	if (await_end(w, m, steps, w->grace, err) < 0)
+		return -1;
+	if (steps->count == 0)
+		return 0;
+	if (rc < 0)
+		return step_give(err, &why);
+	return error_set(err, ERROR_SYSTEM,
+			 "step %s: runs on, %.0f s after SIGKILL",
+			 steps->names[0], w->grace);
+}
+
+static int
+stop_steps(const struct step_where *w, const struct step_manager *m,
+	   struct step_result *r, struct error *err)
+{
+	struct hostlist steps;
+	int rc = -1;
+
+	if (hostlist_init(&steps, err) < 0)
+		return -1;
+	rc = m->list(w, &steps, err);
+	if (rc == 0)
+		r->found = steps.count;
+	if (rc == 0 && w->dry_run)
+		say_each(w, "would stop step", &steps);
+	else if (rc == 0 && steps.count > 0)
+		rc = end_steps(w, m, &steps, r, err);
+	hostlist_free(&steps);
+	return rc;
+}
+
+/* --- A process in place of steps --- */
+
+/* State and group of a process; false: there is none such. */
+static bool
+look_at(const char *id, char *state, long long *group)
+{
+	struct buf raw = BUF_INIT;
+	char path[64];
+	bool seen = false;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/stat", id);
+	if (io_read_file(AT_FDCWD, path, STAT_MAX, &raw, NULL) == 0 &&
+	    raw.len > 0) {
+		/* The name before that may hold anything. */
+		const char *at = strrchr(raw.data, ')');
+
+		seen = at != NULL &&
+		       sscanf(at, ") %c %*d %lld", state, group) == 2;
+	}
+	buf_free(&raw);
+	return seen;
+}
+
+/* Does a process of the group run? */
+static bool
+group_runs(pid_t leader)
+{
+	DIR *all = opendir("/proc");
+	const struct dirent *e = NULL;
+	long long group = 0;
+	char state = 'Z';
+	bool found = false;
+
+	while (all != NULL && !found && (e = readdir(all)) != NULL)
+		found = isdigit((unsigned char)e->d_name[0]) &&
+			look_at(e->d_name, &state, &group) && state != 'Z' &&
+			group == leader;
+	if (all != NULL)
+		closedir(all);
+	return found;
+}
+
+/* Does the process (`who` < 0: one of its group) run?  One that has ended, but
+ * that nobody waited for, does not. */
+static bool
+runs(pid_t who)
+{
+	long long group = 0;
+	char id[32], state = 'Z';
+
+	if (kill(who, 0) < 0 && errno == ESRCH)
+		return false;
+	if (who < 0)
+		return group_runs(-who);
+	snprintf(id, sizeof(id), "%lld", (long long)who);
+	return look_at(id, &state, &group) && state != 'Z';
+}
+
+static int
+signal_process(const struct step_where *w, pid_t who, int sig,
+	       struct error *err)
+{
+	char id[32];
+
+	snprintf(id, sizeof(id), "%lld", (long long)w->pid);
+	say(w, sig == SIGKILL ? "killing process" : "stopping process", id);
+	if (kill(who, sig) == 0 || errno == ESRCH)
+		return 0;
+	return error_sys(err, "process %s: cannot signal", id);
+}
+
+static int
+await_process(const struct step_where *w, pid_t who, struct error *err)
+{
+	const double end = clock_seconds() + w->grace;
+
+	while (runs(who) && clock_seconds() < end)
+		if (pause_look(w, (end - clock_seconds()) / 4, err) < 0)
+			return -1;
+	return 0;
+}
+
+static int
+stop_process(const struct step_where *w, struct step_result *r,
+	     struct error *err)
+{
+	const pid_t pid = (pid_t)w->pid;
+	/* Its group, if it is the first of one: mpiexec and what it began. */
+	const pid_t who = getpgid(pid) == pid ? -pid : pid;
+	char id[32];
+
+	snprintf(id, sizeof(id), "%lld", (long long)w->pid);
+	if (!runs(pid))
+		return error_set(err, ERROR_ABSENT,
+				 "process %s: there is none such", id);
+	r->found = 1;
+	if (w->dry_run) {
+		say(w, "would stop process", id);
+		return 0;
+	}
+	if (signal_process(w, who, SIGTERM, err) < 0 ||
+	    await_process(w, who, err) < 0)
+		return -1;
+	if (!runs(who))
+		return 0;
+	r->killed = 1;
+	if (signal_process(w, who, SIGKILL, err) < 0 ||
+	    await_process(w, who, err) < 0)
+		return -1;
+	return 0;
+}
+
+/* --- Either --- */
+
+int
+step_check(const struct step_where *w, struct error *err)
+{
+	const struct step_manager *m = NULL;
+
+	if (w->pid > 0) {
+		if (w->pid == 1 || w->pid > INT32_MAX || w->pid == getpid() ||
+		    w->pid == getppid() ||
+		    (getpgid((pid_t)w->pid) == w->pid && getpgrp() == w->pid))
+			return error_set(err, ERROR_USAGE,
+					 "process %lld: not one to be stopped",
+					 (long long)w->pid);
+		return 0;
+	}
+	m = step_manager_find(w->manager);
+	if (m == NULL)
+		return error_set(err, ERROR_USAGE,
+				 "no resource manager knows what runs: give "
+				 "--pid of the launcher, or stop it yourself");
+	if (w->job_id == NULL || w->job_id[0] == '\0' || w->job_id[0] == '-')
+		return error_set(err, ERROR_USAGE, "which job? give --job-id");
+	return m->check != NULL ? m->check(w, err) : 0;
+}
+
+int
+step_stop(const struct step_where *w, struct step_result *r, struct error *err)
+{
+	*r = (struct step_result){ .found = 0 };
+	if (step_check(w, err) < 0)
+		return -1;
+	return w->pid > 0
+		       ? stop_process(w, r, err)
+		       : stop_steps(w, step_manager_find(w->manager), r, err);
+}

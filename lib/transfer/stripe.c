@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stripe.c - reading and writing logical byte strings.
+ */
+#include "transfer/stripe.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "crc.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "path.h"
+
+/* Smaller parts are read at once: nothing is to be read ahead. */
+#define READ_AHEAD_MIN ((uint64_t)1 << 20)
+
+/* Neighbouring slots a part may be in. */
+#define SLOT_WAYS 8
+
+/* Sums of stretches that were read, for who writes the same bytes: adding one
+ * to a running sum costs as much as summing up a few kilobytes, so small ones
+ * are not worth it. */
+#define PIECE_MIN ((size_t)16 << 10)
+#define PIECES_MAX 16
+
+struct piece {
+	uint64_t off; /* in the string */
+	size_t len;
+	uint32_t crc;
+};
+
+struct pieces { /* ascending */
+	const struct stripe *to;
+	size_t looks, count;
+	struct piece list[PIECES_MAX];
+};
+
+struct slot {
+	const struct stripe_part *part; /* NULL: free */
+	int fd;				/* -1: in memory */
+	uint64_t from, to;		/* what `crc` covers, in the part */
+	uint32_t crc;
+};
+
+struct stripe_cache {
+	size_t mask;
+	bool write;
+	struct stripe_sum *sums;
+	struct slot *slots;
+	struct crc_shifter shifter;
+	struct pathcache_pair dirs;
+	const struct stripe_files *files; /* NULL: parts are opened here */
+	unsigned worker;
+};
+
+size_t
+stripe_cache_slots(unsigned nworkers, size_t most)
+{
+	struct rlimit limit = { .rlim_cur = 1024 };
+	rlim_t each = 0;
+
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	each = limit.rlim_cur == RLIM_INFINITY ? 1024 : limit.rlim_cur;
+	/* A table is as large as the next power of two. */
+	each = each / 4 / nworkers / 2;
+	return each > most ? most : each > 16 ? (size_t)each : 16;
+}
+
+struct stripe_cache *
+stripe_cache_new(size_t slots, bool write, struct stripe_sum *sums)
+{
+	struct stripe_cache *c = mem_calloc(1, sizeof(*c));
+	size_t size = 16;
+
+	if (c == NULL)
+		return NULL;
+	while (size < slots)
+		size *= 2;
+	c->slots = mem_calloc(size, sizeof(*c->slots));
+	if (c->slots == NULL) {
+		mem_free(c);
+		return NULL;
+	}
+	c->mask = size - 1;
+	c->write = write;
+	c->sums = sums;
+	return c;
+}
+
+void
+stripe_cache_files(struct stripe_cache *c, const struct stripe_files *f,
+		   unsigned worker)
+{
+	c->files = f;
+	c->worker = worker;
+}
+
+/* Add what a slot has summed up to the whole. */
+static void
+flush_sum(const struct stripe_cache *c, struct slot *s)
+{
+	const struct stripe_part *p = s->part;
+	struct stripe_sum *sum = NULL;
+	uint64_t end = 0;
+
+	if (s->to == s->from)
+		return;
+	sum = &c->sums[p->sum];
+	end = p->sum_off + s->to;
+	if (end < sum->size)
+		s->crc = crc_shift(s->crc, sum->size - end);
+	atomic_fetch_xor_explicit(&sum->crc, s->crc, memory_order_relaxed);
+	atomic_fetch_add_explicit(&sum->seen, s->to - s->from,
+				  memory_order_relaxed);
+	s->from = s->to = 0;
+	s->crc = 0;
+}
+
+static void
+empty_slot(const struct stripe_cache *c, struct slot *s)
+{
+	if (s->part == NULL)
+		return;
+	flush_sum(c, s);
+	if (s->fd >= 0)
+		close(s->fd);
+	s->part = NULL;
+}
+
+void
+stripe_cache_drop(struct stripe_cache *c)
+{
+	for (size_t i = 0; i <= c->mask; i++)
+		empty_slot(c, &c->slots[i]);
+}
+
+void
+stripe_cache_free(struct stripe_cache *c)
+{
+	if (c == NULL)
+		return;
+	stripe_cache_drop(c);
+	pathcache_pair_fini(&c->dirs);
+	mem_free(c->slots);
+	mem_free(c);
+}
+
+/* The part's slot, or the one it may take: free if there is one nearby. */
+static struct slot *
+find_slot(struct stripe_cache *c, const struct stripe_part *p)
+{
+	/* Parts stand in arrays: the low bits of the address say little. */
+	uint64_t h = (uint64_t)(uintptr_t)p / sizeof(*p) * 0x9e3779b97f4a7c15u;
+	struct slot *take = &c->slots[(h >> 32) & c->mask];
+
+	for (size_t i = 0; i < SLOT_WAYS; i++) {
+		struct slot *s = &c->slots[((h >> 32) + i) & c->mask];
+
+		if (s->part == p)
+			return s;
+		if (s->part == NULL && take->part != NULL)
+			take = s;
+	}
+	return take;
+}
+
+static int
+open_part(struct stripe_cache *c, const struct stripe_part *p,
+	  struct error *err)
+{
+	int flags = c->write ? O_WRONLY | (p->create ? O_CREAT : 0) : O_RDONLY;
+	mode_t mode = p->create && c->write ? 0600 : 0;
+	struct pathcache *dir = NULL;
+	const char *base = NULL;
+	int parent = -1, fd = -1;
+
+	if (c->files != NULL)
+		return c->files->open(c->files->arg, c->worker, p, err);
+	/* Mostly the directory is that of the file before. */
+	flags |= O_NONBLOCK | O_CLOEXEC;
+	dir = pathcache_pair_at(&c->dirs, p->dirfd);
+	if (dir != NULL)
+		parent = pathcache_parent(dir, p->path, &base, NULL);
+	if (parent >= 0)
+		fd = openat(parent, base, flags | O_NOFOLLOW, mode);
+	/* A link that stays beneath; what else is wrong has its sentence. */
+	return fd >= 0 ? fd
+		       : path_open_beneath(p->dirfd, p->path, flags, mode, err);
+}
+
+/* The slot of a part, its file open; borrowed. */
+static struct slot *
+part_slot(struct stripe_cache *c, const struct stripe_part *p,
+	  struct error *err)
+{
+	struct slot *s = find_slot(c, p);
+	int fd = -1;
+
+	if (s->part == p)
+		return s;
+	if (p->mem == NULL && p->path != NULL) {
+		fd = open_part(c, p, err);
+		if (fd < 0)
+			return NULL;
+		if (!c->write && p->len >= READ_AHEAD_MIN)
+			(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	}
+	empty_slot(c, s);
+	*s = (struct slot){ .part = p, .fd = fd };
+	return s;
+}
+
+static bool
+sums_up(const struct stripe_cache *c, const struct slot *s)
+{
+	return c->sums != NULL && s->part->sum != STRIPE_NO_SUM;
+}
+
+/* Bytes that follow what was summed last only lengthen it; moving a sum to its
+ * place (flush_sum) costs as much as summing some ten kilobytes. */
+static void
+begin_sum(const struct stripe_cache *c, struct slot *s, uint64_t at)
+{
+	if (s->to != at)
+		flush_sum(c, s);
+	if (s->to == s->from)
+		s->from = s->to = at;
+}
+
+static void
+sum_up(const struct stripe_cache *c, struct slot *s, uint64_t at,
+       const void *data, size_t len)
+{
+	begin_sum(c, s, at);
+	s->crc = crc_update(s->crc, data, len);
+	s->to += len;
+}
+
+/* The same with bytes whose sum is known. */
+static void
+add_sum(struct stripe_cache *c, struct slot *s, uint64_t at, uint32_t crc,
+	size_t len)
+{
+	begin_sum(c, s, at);
+	if (s->from < s->to)
+		crc ^= crc_shift_by(&c->shifter, s->crc, len);
+	s->crc = crc;
+	s->to += len;
+}
+
+/* Sum up what was read, `off` in the string, and remember it: by the parts that
+ * it will be written to, unless they are many. */
+static void
+sum_read(struct stripe_cache *c, struct slot *s, uint64_t at,
+	 struct pieces *known, uint64_t off, const unsigned char *data,
+	 size_t len)
+{
+	while (sums_up(c, s) && len > 0) {
+		bool more = known != NULL && known->looks++ < PIECES_MAX;
+		uint64_t left = more ? stripe_cut(known->to, off) - off : len;
+		size_t n = left < len ? (size_t)left : len;
+
+		if (!more || n < PIECE_MIN) {
+			sum_up(c, s, at, data, n);
+		} else {
+			struct piece *p = &known->list[known->count++];
+
+			*p = (struct piece){ off, n, crc_update(0, data, n) };
+			add_sum(c, s, at, p->crc, n);
+		}
+		at += n;
+		off += n;
+		data += n;
+		len -= n;
+	}
+}
+
+/* Sum up what is written, unless it is known. */
+static void
+sum_write(struct stripe_cache *c, struct slot *s, uint64_t at,
+	  const struct pieces *known, uint64_t off, const void *data,
+	  size_t len)
+{
+	size_t first = 0, last = 0;
+	uint64_t end = off;
+
+	if (!sums_up(c, s))
+		return;
+	while (known != NULL && first < known->count &&
+	       known->list[first].off < off)
+		first++;
+	for (last = first; known != NULL && last < known->count &&
+			   known->list[last].off == end && end < off + len;
+	     last++)
+		end += known->list[last].len;
+	if (end != off + len) {
+		sum_up(c, s, at, data, len);
+		return;
+	}
+	for (; first < last; first++) {
+		const struct piece *p = &known->list[first];
+
+		add_sum(c, s, at + (p->off - off), p->crc, p->len);
+	}
+}
+
+/* First part that ends behind `off`. */
+static size_t
+part_at(const struct stripe *s, uint64_t off)
+{
+	size_t lo = 0, hi = s->nparts;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (s->parts[mid].start + s->parts[mid].len > off)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+uint64_t
+stripe_cut(const struct stripe *s, uint64_t off)
+{
+	size_t i = part_at(s, off);
+
+	if (i == s->nparts)
+		return UINT64_MAX;
+	return s->parts[i].start > off ? s->parts[i].start
+				       : s->parts[i].start + s->parts[i].len;
+}
+
+static int
+read_part(const struct stripe_part *p, struct stripe_cache *c, uint64_t at,
+	  struct pieces *known, unsigned char *data, size_t len,
+	  struct error *err)
+{
+	struct slot *s = part_slot(c, p, err);
+
+	if (s == NULL)
+		return -1;
+	if (p->mem != NULL)
+		memcpy(data, p->mem + at, len);
+	else if (io_pread(s->fd, p->path, data, len, p->off + at, err) < 0)
+		return -1;
+	sum_read(c, s, at, known, p->start + at, data, len);
+	return 0;
+}
+
+/* The part is full. */
+static int
+hand_over(const struct stripe_cache *c, struct slot *s, struct error *err)
+{
+	const struct stripe_part *p = s->part;
+	int fd = s->fd;
+
+	s->fd = -1;
+	empty_slot(c, s);
+	return c->files->full(c->files->arg, c->worker, p, fd, err);
+}
+
+static int
+write_part(const struct stripe_part *p, struct stripe_cache *c, uint64_t at,
+	   const struct pieces *known, const unsigned char *data, size_t len,
+	   struct error *err)
+{
+	struct slot *s = part_slot(c, p, err);
+	uint64_t off = p->off + at;
+
+	if (s == NULL)
+		return -1;
+	sum_write(c, s, at, known, p->start + at, data, len);
+	if (p->mem != NULL)
+		memcpy(p->mem + at, data, len);
+	if (p->mem != NULL || p->path == NULL)
+		return 0;
+	if (io_pwrite(s->fd, p->path, data, len, off, err) < 0)
+		return -1;
+	io_write_behind(s->fd, off, len, false);
+	return c->files == NULL || s->to - s->from < p->len
+		       ? 0
+		       : hand_over(c, s, err);
+}
+
+static int
+read_all(const struct stripe *s, struct stripe_cache *c, uint64_t off,
+	 struct pieces *known, unsigned char *to, size_t len, struct error *err)
+{
+	for (size_t i = part_at(s, off); len > 0; i++) {
+		const struct stripe_part *p =
+			i < s->nparts ? &s->parts[i] : NULL;
+		uint64_t at = 0;
+		size_t n = len;
+
+		if (p == NULL || p->start > off) {
+			if (p != NULL && p->start - off < n)
+				n = (size_t)(p->start - off);
+			memset(to, 0, n);
+			off += n;
+			to += n;
+			len -= n;
+			if (p == NULL || len == 0)
+				break;
+		}
+		at = off - p->start;
+		n = p->len - at < len ? (size_t)(p->len - at) : len;
+		if (read_part(p, c, at, known, to, n, err) < 0)
+			return -1;
+		off += n;
+		to += n;
+		len -= n;
+	}
+	return 0;
+}
+
+static int
+write_all(const struct stripe *s, struct stripe_cache *c, uint64_t off,
+	  const struct pieces *known, const unsigned char *from, size_t len,
+	  struct error *err)
+{
+	for (size_t i = part_at(s, off); len > 0 && i < s->nparts; i++) {
+		const struct stripe_part *p = &s->parts[i];
+		uint64_t at = 0;
+		size_t n = 0;
+
+		if (p->start > off) {
+			if (p->start - off >= len)
+				break;
+			n = (size_t)(p->start - off);
+			off += n;
+			from += n;
+			len -= n;
+		}
+		at = off - p->start;
+		n = p->len - at < len ? (size_t)(p->len - at) : len;
+		if (write_part(p, c, at, known, from, n, err) < 0)
+			return -1;
+		off += n;
+		from += n;
+		len -= n;
+	}
+	return 0;
+}
+
+int
+stripe_read(const struct stripe *s, struct stripe_cache *c, uint64_t off,
+	    void *data, size_t len, struct error *err)
+{
+	return read_all(s, c, off, NULL, data, len, err);
+}
+
+int
+stripe_write(const struct stripe *s, struct stripe_cache *c, uint64_t off,
+	     const void *data, size_t len, struct error *err)
+{
+	return write_all(s, c, off, NULL, data, len, err);
+}
+
+int
+stripe_copy(const struct stripe *from, struct stripe_cache *in,
+	    const struct stripe *to, struct stripe_cache *out, uint64_t off,
+	    void *data, size_t len, bool *was_read, struct error *err)
+{
+	struct pieces known = { .to = to };
+	int rc = read_all(from, in, off, &known, data, len, err);
+
+	if (was_read != NULL)
+		*was_read = rc == 0;
+	if (rc < 0)
+		return -1;
+	return write_all(to, out, off, &known, data, len, err);
+}

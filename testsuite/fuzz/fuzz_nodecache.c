@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a node says of its caches: whatever it says, numbers are in their
+ * bounds, and what was understood, said again, is understood as the same.
+ */
+#include <string.h>
+
+#include "buf.h"
+#include "fuzz_tree.h"
+#include "scavenge/nodecache.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void
+check_red(const struct survey_red *r)
+{
+	if (!r->there)
+		return;
+	fuzz_require(r->type < REDSET_TYPES);
+	fuzz_require(r->set >= 1 && r->set <= r->sets);
+	fuzz_require(r->member >= 1 && r->member <= r->members);
+	fuzz_require(r->sets <= REDSET_MAX_RANKS &&
+		     r->members <= REDSET_MAX_RANKS);
+}
+
+static void
+check(const struct survey_node *n)
+{
+	fuzz_require(n->host != NULL);
+	for (size_t i = 0; i < n->ndatasets; i++) {
+		const struct survey_dataset *d = &n->datasets[i];
+
+		fuzz_require(d->id >= 1 && d->world >= -1);
+		for (size_t r = 0; r < d->nranks; r++) {
+			fuzz_require(d->ranks[r].rank >= 0);
+			fuzz_require(r == 0 ||
+				     d->ranks[r].rank > d->ranks[r - 1].rank);
+			check_red(&d->ranks[r].red);
+			check_red(&d->ranks[r].mapred);
+		}
+	}
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct buf a = BUF_INIT, b = BUF_INIT;
+	struct survey_node n;
+
+	if (survey_node_parse(&n, (const char *)data, size, NULL) == 0) {
+		check(&n);
+		fuzz_require(survey_node_json(&n, &a, NULL) == 0);
+		survey_node_free(&n);
+		fuzz_require(survey_node_parse(&n, a.data, a.len, NULL) == 0);
+		fuzz_require(survey_node_json(&n, &b, NULL) == 0);
+		fuzz_require(a.len == b.len &&
+			     memcmp(a.data, b.data, a.len) == 0);
+	}
+	survey_node_free(&n);
+	buf_free(&a);
+	buf_free(&b);
+	return 0;
+}

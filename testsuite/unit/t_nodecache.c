@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * t_nodecache.c - what a node tells of its cache, whole and damaged; as JSON and
+ * back.
+ */
+#include "scavenge/nodecache.h"
+
+#include <inttypes.h>
+
+#include "unit/cachetest.h"
+
+static struct cache cache;
+
+static void
+look(struct survey_node *n, const char *cachedir)
+{
+	const struct survey_where w = {
+		.cntl = cache.cntl,
+		.cachedirs = &cachedir,
+		.ncachedirs = cachedir != NULL,
+	};
+
+	must(survey_node_read(n, &w, NULL) == 0);
+}
+
+static bool
+told(const char *problem, const char *words)
+{
+	struct error e = ERROR_INIT;
+
+	if (problem == NULL)
+		problem = "(none)";
+	snprintf(e.text, sizeof(e.text), "%s", problem);
+	return says(&e, words);
+}
+
+static void
+test_whole(void)
+{
+	char host[256] = "";
+	struct survey_node n;
+	const struct survey_dataset *d = NULL;
+	const struct survey_rank *r = NULL;
+
+	cache_make(&cache);
+	look(&n, NULL);
+	gethostname(host, sizeof(host) - 1);
+	is_str(n.host, host, "host");
+	is_str(n.cntl, cache.cntl, "control directory");
+	ok(n.problem == NULL, "no problem");
+	is_int((int64_t)n.ndatasets, 1, "one dataset");
+	d = n.datasets;
+	ok(d->id == 5 && d->ckpt && !d->output && !d->bypass, "... its kind");
+	is_str(d->name, "ckpt 5", "... name");
+	is_str(d->dir, cache.dataset, "... directory");
+	is_int(d->world, CACHE_RANKS, "... ranks of the job");
+	ok(d->store != NULL && strchr(d->store, ':') != NULL, "... store");
+	ok(d->problem == NULL, "... no problem");
+	is_int((int64_t)d->nranks, CACHE_RANKS, "... ranks");
+	r = &d->ranks[2];
+	ok(r->rank == 2 && r->map && r->files == 2 && r->bytes == 1200 &&
+		   r->bad == 0 && r->problem == NULL,
+	   "files of a rank");
+	ok(r->red.there && r->mapred.there, "redundancy is there");
+	ok(r->red.type == REDSET_PARTNER && r->red.set == 1 &&
+		   r->red.sets == 1 && r->red.member == 3 &&
+		   r->red.members == 4 && r->red.failures == 1,
+	   "... and where it belongs");
+	ok(r->redundancy > 1000, "... with the copy of another rank");
+	survey_node_free(&n);
+}
+
+/* Damage, and who says so. */
+static const struct damage {
+	const char *what, *file; /* below the dataset directory */
+	enum { GONE, SHORT, LINK, JUNK, DIRECTORY } how;
+	int rank;
+	bool map;
+	uint64_t files, bad;
+	bool red, mapred;
+	const char *problem;
+} damages[] = {
+	{ "a file gone", "rank 1.0", GONE, 1, true, 1, 1, true, true,
+	  "No such file" },
+	{ "a file short", "rank 1.0", SHORT, 1, true, 1, 1, true, true,
+	  "50 bytes, expected 1100" },
+	{ "a file a link", "rank 1.0", LINK, 1, true, 1, 1, true, true,
+	  "symbolic link" },
+	{ "a file a directory", "rank 1.0", DIRECTORY, 1, true, 1, 1, true,
+	  true, "not a regular file" },
+	{ "a filemap gone", ".scr/filemap_1", GONE, 1, false, 0, 0, true, true,
+	  "(none)" },
+	{ "a filemap short", ".scr/filemap_1", SHORT, 1, false, 0, 0, true,
+	  true, "filemap_1" },
+	{ "a filemap junk", ".scr/filemap_1", JUNK, 1, false, 0, 0, true, true,
+	  "filemap_1" },
+	{ "a filemap a link", ".scr/filemap_1", LINK, 1, false, 0, 0, true,
+	  true, "symbolic link" },
+	{ "redundancy gone",
+	  ".scr/reddesc.er.1.partner.grp_1_of_1.mem_2_of_4.redset", GONE, 1,
+	  true, 2, 0, false, true, "(none)" },
+	{ "redundancy without a body",
+	  ".scr/reddesc.er.1.partner.grp_1_of_1.mem_2_of_4.redset", SHORT, 1,
+	  true, 2, 0, false, true, "reddesc.er.1.partner" },
+	{ "redundancy of the map junk",
+	  ".scr/reddescmap.er.1.partner.grp_1_of_1.mem_2_of_4.redset", JUNK, 1,
+	  true, 2, 0, true, false, "reddescmap.er.1.partner" },
+	{ "a descriptor gone", ".scr/reddesc.er.1.redset", GONE, 1, true, 2, 0,
+	  true, true, "(none)" },
+};
+
+static void
+do_damage(const struct damage *d)
+{
+	const char *path = fmt("%s/%s", cache.dataset, d->file);
+
+	switch (d->how) {
+	case SHORT:
+		must(truncate(path, 50) == 0);
+		return;
+	case JUNK:
+		write_text(path, "junk, but long enough to be looked at");
+		return;
+	default:
+		must(unlink(path) == 0);
+	}
+	if (d->how == LINK)
+		must(symlink("/etc/passwd", path) == 0);
+	else if (d->how == DIRECTORY)
+		must(mkdir(path, 0777) == 0);
+}
+
+static void
+test_damaged(void)
+{
+	for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
+		const struct damage *d = &damages[i];
+		const struct survey_rank *r = NULL;
+		struct survey_node n;
+
+		cache_make(&cache);
+		do_damage(d);
+		look(&n, NULL);
+		must(n.ndatasets == 1 && n.datasets[0].nranks == CACHE_RANKS);
+		r = &n.datasets[0].ranks[d->rank];
+		ok(r->map == d->map && r->files == d->files &&
+			   r->bad == d->bad && r->red.there == d->red &&
+			   r->mapred.there == d->mapred,
+		   d->what);
+		ok(told(r->problem, d->problem), "... is told");
+		r = &n.datasets[0].ranks[0];
+		ok(r->files == 2 && r->red.there && r->problem == NULL,
+		   "... and the others are as they were");
+		survey_node_free(&n);
+	}
+}
+
+static void
+set_world(struct kvtree *t, void *arg)
+{
+	struct kvtree *k = NULL;
+
+	(void)arg;
+	kvtree_foreach (k, kvtree_get(t, "FILE"))
+		kvtree_set(kvtree_get(k, "META"), "RANKS", "8", NULL);
+}
+
+static void
+set_incomplete(struct kvtree *t, void *arg)
+{
+	struct kvtree *k = kvtree_first(kvtree_get(t, "FILE"));
+
+	(void)arg;
+	kvtree_set(kvtree_get(k, "META"), "COMPLETE", "0", NULL);
+}
+
+static void
+test_contradictions(void)
+{
+	struct survey_node n;
+
+	cache_make(&cache);
+	edit_tree(fmt("%s/.scr/filemap_3", cache.dataset), set_world, NULL);
+	edit_tree(fmt("%s/.scr/filemap_2", cache.dataset), set_incomplete,
+		  NULL);
+	look(&n, NULL);
+	is_int(n.datasets[0].world, CACHE_RANKS, "the first number is kept");
+	ok(told(n.datasets[0].problem, "written by 8 ranks"), "... and told");
+	ok(n.datasets[0].ranks[2].bad == 1 && n.datasets[0].ranks[2].files == 1,
+	   "a file that was never completed is bad");
+	ok(told(n.datasets[0].ranks[2].problem, "never completed"), "... too");
+	survey_node_free(&n);
+}
+
+/* What is found without the index, or in spite of it. */
+static void
+test_lost_index(void)
+{
+	const char *index = NULL, *job = NULL;
+	struct survey_node n;
+
+	cache_make(&cache);
+	index = fmt("%s/" CINDEX_FILE, cache.cntl);
+	job = fmt("%s/ssd/u/scr.1", cache.root);
+	must(unlink(index) == 0);
+	look(&n, NULL);
+	ok(n.ndatasets == 0 && told(n.problem, "No such file"), "no index");
+	survey_node_free(&n);
+	look(&n, job);
+	ok(n.ndatasets == 1 && n.datasets[0].id == 5 &&
+		   n.datasets[0].nranks == CACHE_RANKS &&
+		   n.datasets[0].name == NULL,
+	   "the directory is found without it");
+	survey_node_free(&n);
+	write_text(index, "junk, and no tree of keys at all");
+	look(&n, job);
+	ok(n.ndatasets == 1 && told(n.problem, CINDEX_FILE),
+	   "an index of junk");
+	survey_node_free(&n);
+	cache_index(&cache);
+	look(&n, job);
+	is_int((int64_t)n.ndatasets, 1, "what both know comes once");
+	is_str(n.datasets[0].name, "ckpt 5", "... with its name");
+	survey_node_free(&n);
+	must(rename(cache.dataset, fmt("%s/node.3", job)) == 0);
+	must(mkdir(fmt("%s/v", job), 0777) == 0);
+	look(&n, job);
+	ok(n.ndatasets == 1 && told(n.datasets[0].problem, "cannot open"),
+	   "the index knows what is gone");
+	survey_node_free(&n);
+	must(rename(fmt("%s/node.3", job), fmt("%s/v/x", job)) == 0);
+	must(rename(fmt("%s/v", job), fmt("%s/node.3", job)) == 0);
+	must(rename(fmt("%s/node.3/x", job),
+		    fmt("%s/node.3/scr.dataset.5", job)) == 0);
+	look(&n, job);
+	ok(n.ndatasets == 1 && n.datasets[0].problem == NULL &&
+		   n.datasets[0].nranks == CACHE_RANKS,
+	   "... and it is found in a view of a node");
+	is_str(n.datasets[0].name, "ckpt 5", "... and keeps its name");
+	survey_node_free(&n);
+	look(&n, fmt("%s/nowhere", cache.root));
+	ok(n.problem == NULL, "a cache that is not there is empty");
+	survey_node_free(&n);
+}
+
+/* --- JSON --- */
+
+static bool
+same_json(const struct survey_node *n, const char *text)
+{
+	struct buf again = BUF_INIT;
+	bool same = survey_node_json(n, &again, NULL) == 0 &&
+		    strcmp(again.data, text) == 0;
+
+	buf_free(&again);
+	return same;
+}
+
+static void
+make_line(struct buf *line)
+{
+	struct survey_node n;
+
+	cache_make(&cache);
+	must(unlink(fmt("%s/rank 3.0", cache.dataset)) == 0);
+	must(unlink(fmt("%s/.scr/reddesc.er.2.partner.grp_1_of_1.mem_3_of_4"
+			".redset",
+			cache.dataset)) == 0);
+	look(&n, NULL);
+	/* Bytes that are no UTF-8 survive. */
+	n.datasets[0].name = "ckpt \xff";
+	must(survey_node_json(&n, line, NULL) == 0);
+	survey_node_free(&n);
+}
+
+/* So many ranks that it takes several lines: none is too long for pdsh, and
+ * what is in strings stays as it is. */
+static void
+test_long(void)
+{
+	enum { RANKS = 2000 };
+	struct survey_rank *ranks = calloc(RANKS, sizeof(*ranks));
+	struct survey_dataset d = {
+		.id = 1,
+		.name = "a \"b\\\",{\",",
+		.dir = "/ssd",
+		.world = RANKS,
+		.store = "1:2",
+		.nranks = RANKS,
+		.ranks = ranks,
+	};
+	const struct survey_node n = {
+		.host = "n", .cntl = "/c", .ndatasets = 1, .datasets = &d
+	};
+	struct survey_node got;
+	struct buf text = BUF_INIT;
+	size_t longest = 0, line = 0;
+
+	must(ranks != NULL);
+	for (size_t i = 0; i < RANKS; i++) {
+		ranks[i].rank = (int64_t)i;
+		ranks[i].problem = "a problem, \"quoted\", and \\ more of it";
+	}
+	must(survey_node_json(&n, &text, NULL) == 0);
+	for (const char *p = text.data; *p != '\0'; p = p + line + 1) {
+		line = strcspn(p, "\n");
+		longest = line > longest ? line : longest;
+		if (p[line] == '\0')
+			break;
+	}
+	ok(text.len > 128 << 10 && longest < 100 << 10, "in several lines");
+	ok(survey_node_parse(&got, text.data, text.len, NULL) == 0 &&
+		   got.datasets[0].nranks == RANKS &&
+		   strcmp(got.datasets[0].name, d.name) == 0 &&
+		   strcmp(got.datasets[0].ranks[RANKS - 1].problem,
+			  ranks[0].problem) == 0,
+	   "and read again");
+	survey_node_free(&got);
+	buf_free(&text);
+	free(ranks);
+}
+
+static void
+test_json(void)
+{
+	struct buf line = BUF_INIT;
+	struct survey_node n;
+	size_t odd = 0, read = 0;
+
+	make_line(&line);
+	ok(memchr(line.data, '\n', line.len) == NULL, "one line");
+	is_int(survey_node_parse(&n, line.data, line.len, NULL), 0, "parsed");
+	ok(same_json(&n, line.data), "... to the same");
+	is_str(n.datasets[0].name, "ckpt \xff", "... to the byte");
+	ok(told(n.datasets[0].ranks[3].problem, "rank 3.0"), "... problems");
+	ok(!n.datasets[0].ranks[2].red.there &&
+		   n.datasets[0].ranks[2].mapred.there,
+	   "... redundancy");
+	survey_node_free(&n);
+	for (size_t len = 0; len < line.len; len++) {
+		struct error err = ERROR_INIT;
+
+		odd += survey_node_parse(&n, line.data, len, &err) == 0 ||
+		       err.kind != ERROR_CORRUPT;
+		survey_node_free(&n);
+	}
+	is_int((int64_t)odd, 0, "cut anywhere it is refused");
+	for (size_t i = 0; i < line.len; i++) {
+		struct error err = ERROR_INIT;
+
+		line.data[i] ^= 1;
+		if (survey_node_parse(&n, line.data, line.len, &err) == 0)
+			read++;
+		else
+			odd += err.kind != ERROR_CORRUPT;
+		survey_node_free(&n);
+		line.data[i] ^= 1;
+	}
+	ok(odd == 0 && read > 0, "each bit flipped: read, or corrupt");
+	buf_free(&line);
+}
+
+#define HEAD "{\"format\":1,\"host\":\"a\",\"datasets\":["
+#define SET "{\"id\":1,\"bypass\":false,\"ckpt\":true,\"output\":false,"
+#define FILES "{\"rank\":3,\"map\":true,\"files\":1,\"bytes\":1,\"bad\":0"
+#define RANK FILES ",\"redundancy\":9"
+#define RED \
+	"{\"type\":\"XOR\",\"set\":1,\"sets\":1,\"member\":1,\"members\":2," \
+	"\"failures\":1}"
+
+static void
+test_refused(void)
+{
+	static const struct {
+		const char *text, *says;
+	} bad[] = {
+		{ "", "JSON" },
+		{ "[]", "format" },
+		{ "{}", "format" },
+		{ "null", "JSON" },
+		{ "{\"format\":2,\"host\":\"a\",\"datasets\":[]}", "format" },
+		{ "{\"format\":1,\"datasets\":[]}", "host" },
+		{ "{\"format\":1,\"host\":1,\"datasets\":[]}", "host" },
+		{ "{\"format\":1,\"host\":\"a\"}", "datasets" },
+		{ "{\"format\":1,\"format\":1,\"host\":\"a\"}", "JSON" },
+		{ "{\"format\":1,\"host\":\"a\\u0000b\",\"datasets\":[]}",
+		  "JSON" },
+		{ HEAD "null]}", "id" },
+		{ HEAD "{\"id\":0}]}", "id" },
+		{ HEAD "{\"id\":2147483648}]}", "id" },
+		{ HEAD "{\"id\":1,\"bypass\":0}]}", "bypass" },
+		{ HEAD SET "\"world\":-2}]}", "world" },
+		{ HEAD SET "\"world\":4,\"name\":[]}]}", "name" },
+		{ HEAD SET "\"world\":4,\"ranks\":[{\"rank\":-1}]}]}", "rank" },
+		{ HEAD SET "\"world\":4,\"ranks\":[" RANK "}," RANK "}]}]}",
+		  "rank" },
+		{ HEAD SET "\"world\":4,\"ranks\":[" FILES "}]}]}",
+		  "redundancy" },
+		{ HEAD SET "\"world\":4,\"ranks\":[" RANK
+			   ",\"red\":{\"type\":\"RAID\"}}]}]}",
+		  "type" },
+		{ HEAD SET "\"world\":4,\"ranks\":[" RANK
+			   ",\"red\":{\"type\":\"XOR\",\"sets\":1,\"set\":2}}]}"
+			   "]}",
+		  "set" },
+		{ HEAD SET "\"world\":4,\"name\":\"x\",\"name_hex\":\"6\"}]}",
+		  "name" },
+		{ HEAD SET "\"world\":4,\"name\":\"x\",\"name_hex\":\"00\"}]}",
+		  "name" },
+	};
+	static const char good[] = HEAD SET "\"world\":-1,\"ranks\":[" RANK
+					    ",\"red\":" RED "}]}]}";
+	struct survey_node n;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct error err = ERROR_INIT;
+
+		ok(survey_node_parse(&n, bad[i].text, strlen(bad[i].text),
+				     &err) < 0 &&
+			   err.kind == ERROR_CORRUPT && says(&err, bad[i].says),
+		   bad[i].text[0] ? bad[i].text : "nothing at all");
+		survey_node_free(&n);
+	}
+	ok(survey_node_parse(&n, good, strlen(good), NULL) == 0 &&
+		   n.datasets[0].ranks[0].red.there,
+	   "what may be missing");
+	survey_node_free(&n);
+}
+
+/* --- No memory --- */
+
+static int
+read_all(void *arg, struct error *err)
+{
+	const struct survey_where w = { .cntl = cache.cntl };
+	struct survey_node n = { .arena = NULL };
+	int rc = survey_node_read(&n, &w, err);
+
+	(void)arg;
+	survey_node_free(&n);
+	return rc;
+}
+
+static int
+write_and_parse(void *arg, struct error *err)
+{
+	const struct buf *line = arg;
+	struct survey_node n = { .arena = NULL };
+	struct buf again = BUF_INIT;
+	int rc = survey_node_parse(&n, line->data, line->len, err);
+
+	if (rc == 0)
+		rc = survey_node_json(&n, &again, err);
+	survey_node_free(&n);
+	buf_free(&again);
+	return rc;
+}
+
+int
+main(void)
+{
+	struct buf line = BUF_INIT;
+
+	test_whole();
+	test_damaged();
+	test_contradictions();
+	test_lost_index();
+	test_json();
+	test_long();
+	test_refused();
+	make_line(&line);
+	ok(fails_well(read_all, NULL, NULL), "no memory to look");
+	ok(fails_well(write_and_parse, NULL, &line), "... to pass it on");
+	buf_free(&line);
+	remove_tree(cache.root);
+	return tap_done();
+}
