@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "app.h"
+#include "catalogue/catalogue.h"
 #include "catalogue/export.h"
 #include "error.h"
 #include "json.h"
@@ -53,8 +54,8 @@ export_packed(struct settings *s, const struct packed *p, struct error *err)
 		.format = ARK_PAX,
 		.filter = ARK_NONE,
 		.redundancy = s->redundancy,
-		.threads = par_threads(s->look.par),
-		.o = &s->look,
+		.threads = par_threads(s->look.work.par),
+		.work = &s->look.work,
 	};
 	struct export_result r;
 	struct json *j = NULL;
@@ -87,7 +88,7 @@ export_one(struct settings *s, struct catalogue *c, const char *what)
 	struct packed p;
 
 	/* Locked: nobody shall pack it while it is read. */
-	if (packed_open(&p, c, what, true, &s->look, &err) < 0)
+	if (catalogue_packed_open(c, what, true, &s->look, &p, &err) < 0)
 		return app_report(STATUS_OK, &err);
 	(void)export_packed(s, &p, &err);
 	packed_close(&p);
@@ -137,28 +138,28 @@ run(struct settings *s, const char *const *args, size_t count)
 	int status = STATUS_OK, each = STATUS_OK;
 
 	if (c != NULL)
-		s->look.par = par_new(
+		s->look.work.par = par_new(
 			s->jobs > 0 ? (unsigned)s->jobs : par_cpus(), &err);
-	if (s->look.par == NULL) {
+	if (s->look.work.par == NULL) {
 		catalogue_close(c);
 		return app_report(STATUS_OK, &err);
 	}
 	s->list = s->json ? json_new_array() : NULL;
-	s->look.progress = progress_start(s->exporting ? "export" : "import",
-					  app_verbosity() < 0);
+	s->look.work.progress = progress_start(
+		s->exporting ? "export" : "import", app_verbosity() < 0);
 	for (size_t i = 0; i < count; i++) {
 		each = s->exporting ? export_one(s, c, args[i])
 				    : import_one(s, c, args[i]);
 		status = error_worse_status(status, each);
 	}
-	progress_end(s->look.progress);
+	progress_end(s->look.work.progress);
 	app_warn_lines(catalogue_notice(c));
 	/* Where the archive goes to standard output nothing else does. */
 	if (s->json && s->exporting && to_stdout(s))
 		json_free(s->list);
 	else if (s->json && json_print(s->list, stdout, &err) < 0)
 		status = app_report(status, &err);
-	par_free(s->look.par);
+	par_free(s->look.work.par);
 	catalogue_close(c);
 	return status;
 }
@@ -224,7 +225,7 @@ parse(struct settings *s, const struct app_info *as, int argc, char **argv,
 int
 main(int argc, char **argv)
 {
-	struct settings s = { .look = { .log = app_log } };
+	struct settings s = { .look = { .work = { .log = app_log } } };
 	struct app_info as = info;
 	int count = 0;
 
@@ -232,7 +233,7 @@ main(int argc, char **argv)
 	if (argc > 0 && str_eq(path_base(argv[0]), "scr_container"))
 		as.name = "scr_container";
 	argv = parse(&s, &as, argc, argv, &count);
-	s.look.stop = app_stop;
+	s.look.work.stop = app_stop;
 	app_catch_signals();
 	return app_finish(run(&s, (const char *const *)argv, (size_t)count));
 }

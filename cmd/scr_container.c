@@ -11,6 +11,7 @@
 
 #include "app.h"
 #include "buf.h"
+#include "catalogue/catalogue.h"
 #include "container/extract.h"
 #include "container/pack.h"
 #include "container/packed.h"
@@ -91,7 +92,7 @@ make_over(struct settings *s, struct packed *p, struct error *err)
 		.keep = s->keep || s->layout == 1,
 		.layout = (int)s->layout,
 		.force = s->force,
-		.o = &s->look,
+		.work = &s->look.work,
 	};
 	struct pack_result r;
 	struct buf text = BUF_INIT;
@@ -110,7 +111,8 @@ make_over(struct settings *s, struct packed *p, struct error *err)
 		json_push(s->list, j);
 		return STATUS_OK;
 	}
-	if (report_pack_text(p, done[s->verb], &r, s->look.dry_run, &text) < 0)
+	if (report_pack_text(p, done[s->verb], &r, s->look.work.dry_run,
+			     &text) < 0)
 		return error_status(ERROR_NOMEM);
 	print(&text);
 	return STATUS_OK;
@@ -179,13 +181,15 @@ verify(struct settings *s, struct packed *p, struct catalogue *c,
 	struct json *j = NULL;
 	int status = STATUS_OK;
 
-	if (packed_check(p, !s->fast, &s->look, tell_flaw, &t, &h, err) < 0) {
+	if (packed_check(p, !s->fast, &s->look.work, tell_flaw, &t, &h, err) <
+	    0) {
 		json_free(t.flaws);
 		packed_health_free(&h);
 		return error_status(err->kind);
 	}
 	if (!packed_healthy(&h))
-		status = packed_outlook(p, c, &h, &s->look, &text, err);
+		status = catalogue_packed_outlook(c, p, &h, &s->look, &text,
+						  err);
 	if (s->json) {
 		j = report_health_json(&h);
 		json_set_str(j, "name", p->name);
@@ -218,8 +222,8 @@ cat(struct settings *s, const struct packed *p, const char *const *names,
 		if (extract_choose(p, &names[k], 1, only, err) < 0)
 			return error_status(err->kind);
 		for (size_t i = 0; i < p->map.nfiles; i++)
-			if (only[i] &&
-			    extract_cat(p, i, STDOUT_FILENO, &s->look, err) < 0)
+			if (only[i] && extract_cat(p, i, STDOUT_FILENO,
+						   &s->look.work, err) < 0)
 				return error_status(err->kind);
 	}
 	return STATUS_OK;
@@ -235,7 +239,7 @@ extract(struct settings *s, const struct packed *p, const bool *only,
 	uint64_t bytes = 0;
 	char text[32];
 
-	if (extract_files(p, only, dir, s->force, &s->look, &count, &bytes,
+	if (extract_files(p, only, dir, s->force, &s->look.work, &count, &bytes,
 			  err) < 0)
 		return error_status(err->kind);
 	if (s->json) {
@@ -285,8 +289,8 @@ one(struct settings *s, struct catalogue *c, const char *const *args,
 	struct packed p;
 	int status = STATUS_FAILED;
 
-	if (packed_open(&p, c, args[0], changes && !s->look.dry_run, &s->look,
-			&err) < 0)
+	if (catalogue_packed_open(c, args[0], changes && !s->look.work.dry_run,
+				  &s->look, &p, &err) < 0)
 		return app_report(STATUS_OK, &err);
 	switch (s->verb) {
 	case VERB_PACK:
@@ -317,23 +321,24 @@ run(struct settings *s, const char *const *args, size_t count)
 	int status = STATUS_OK, each = STATUS_OK;
 
 	if (c != NULL)
-		s->look.par = par_new(
+		s->look.work.par = par_new(
 			s->jobs > 0 ? (unsigned)s->jobs : par_cpus(), &err);
-	if (s->look.par == NULL) {
+	if (s->look.work.par == NULL) {
 		catalogue_close(c);
 		return app_report(STATUS_OK, &err);
 	}
 	s->list = s->json ? json_new_array() : NULL;
-	s->look.progress = progress_start("scr_container", app_verbosity() < 0);
+	s->look.work.progress =
+		progress_start("scr_container", app_verbosity() < 0);
 	for (size_t i = 0; i < count && (i == 0 || !files); i++) {
 		each = one(s, c, args + i, count - i);
 		status = error_worse_status(status, each);
 	}
-	progress_end(s->look.progress);
+	progress_end(s->look.work.progress);
 	app_warn_lines(catalogue_notice(c));
 	if (s->json && json_print(s->list, stdout, &err) < 0)
 		status = app_report(status, &err);
-	par_free(s->look.par);
+	par_free(s->look.work.par);
 	catalogue_close(c);
 	return status;
 }
@@ -431,7 +436,7 @@ parse(struct settings *s, int argc, char **argv, int *count)
 		OPT_FLAG(0, "json", &s->json, "print JSON"),
 		OPT_U64('j', "jobs", &s->jobs, "N", 1, 1024,
 			"threads (default: one a processor)"),
-		OPT_BYTES(0, "memory", &s->look.memory, "SIZE", 1 << 16,
+		OPT_BYTES(0, "memory", &s->look.work.memory, "SIZE", 1 << 16,
 			  UINT64_C(1) << 50,
 			  "memory for buffers (default: 256 KiB a thread)"),
 		OPT_END,
@@ -493,14 +498,14 @@ keep(int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-	struct settings s = { .look = { .log = app_log } };
+	struct settings s = { .look = { .work = { .log = app_log } } };
 	char **given = keep(argc, argv);
 	int count = 0, status = 0;
 
 	argv = parse(&s, argc, argv, &count);
-	s.look.detail = app_log_note;
-	s.look.stop = app_stop;
-	s.look.dry_run = s.dry_run;
+	s.look.work.detail = app_log_note;
+	s.look.work.stop = app_stop;
+	s.look.work.dry_run = s.dry_run;
 	app_catch_signals();
 	if (given != NULL && (s.verb == VERB_EXPORT || s.verb == VERB_IMPORT))
 		status = run_helper(given);

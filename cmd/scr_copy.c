@@ -116,17 +116,17 @@ stop_heart(struct heart *h)
 /* --- Verbs --- */
 
 static int
-list(const struct survey_where *w)
+list(const struct nodecache_where *w)
 {
-	struct survey_node n = { .arena = NULL };
+	struct nodecache n = { .arena = NULL };
 	struct error err = ERROR_INIT;
 	struct buf line = BUF_INIT;
 
-	if (survey_node_read(&n, w, &err) == 0 &&
-	    survey_node_json(&n, &line, &err) == 0)
+	if (nodecache_read(&n, w, &err) == 0 &&
+	    nodecache_json(&n, &line, &err) == 0)
 		printf("%s\n", line.data);
 	buf_free(&line);
-	survey_node_free(&n);
+	nodecache_free(&n);
 	return app_report(STATUS_OK, &err);
 }
 
@@ -193,7 +193,7 @@ choose_ranks(const struct settings *s, const char *prefix, struct arena *a,
 }
 
 static int
-copy(struct settings *s, const struct survey_where *w,
+copy(struct settings *s, const struct nodecache_where *w,
      const struct copy_options *options, struct error *err)
 {
 	struct copy_options o = *options;
@@ -218,7 +218,7 @@ copy(struct settings *s, const struct survey_where *w,
 }
 
 static int
-run(struct settings *s, const struct survey_where *w)
+run(struct settings *s, const struct nodecache_where *w)
 {
 	struct error err = ERROR_INIT;
 	struct arena *a = arena_new();
@@ -288,7 +288,7 @@ main(int argc, char **argv)
 			 "print what the cache of this node holds, as JSON"),
 		OPT_END,
 	};
-	struct survey_where w = { .cntl = NULL };
+	struct nodecache_where w = { .cntl = NULL };
 	int count = 0, status = STATUS_OK;
 
 	app_start(&info, argc, argv, opts, &count);

@@ -19,6 +19,7 @@
 #include "par.h"
 #include "progress.h"
 #include "report/report.h"
+#include "report/results.h"
 #include "str.h"
 
 /* Problems of one dataset that are told without -v. */
@@ -195,27 +196,31 @@ options_init(struct catalogue_options *o, const struct settings *s,
 	     struct error *err)
 {
 	*o = (struct catalogue_options){
-		.memory = s->memory,
+		.work = {
+			.memory = s->memory,
+			.dry_run = s->dry_run,
+			.stop = app_stop,
+			.log = app_log,
+			.detail = app_log_note,
+		},
 		.moved_from = s->moved_from,
 		.checksums = s->checksums,
 		.deep = s->deep,
-		.dry_run = s->dry_run,
-		.stop = app_stop,
-		.log = app_log,
-		.detail = app_log_note,
 	};
 	app_catch_signals();
-	o->par = par_new(s->jobs > 0 ? (unsigned)s->jobs : par_cpus(), err);
+	o->work.par =
+		par_new(s->jobs > 0 ? (unsigned)s->jobs : par_cpus(), err);
 	if (s->verb == VERB_BUILD || s->checksums || s->deep)
-		o->progress = progress_start(info.name, app_verbosity() < 0);
-	return o->par != NULL ? 0 : -1;
+		o->work.progress =
+			progress_start(info.name, app_verbosity() < 0);
+	return o->work.par != NULL ? 0 : -1;
 }
 
 static void
 options_fini(struct catalogue_options *o)
 {
-	progress_end(o->progress);
-	par_free(o->par);
+	progress_end(o->work.progress);
+	par_free(o->work.par);
 }
 
 /* Print and free a text. */
@@ -335,11 +340,10 @@ do_build(const struct settings *s, struct catalogue *c)
 	if (options_init(&o, s, &err) == 0)
 		catalogue_build(c, s->id, &o, &r, &err);
 	options_fini(&o);
-	if (err.kind == ERROR_NONE &&
-	    catalogue_build_text(s->id, &r, &text) == 0)
+	if (err.kind == ERROR_NONE && results_build_text(s->id, &r, &text) == 0)
 		app_warn("%s", text.data);
 	buf_free(&text);
-	return finish(s, s->json ? catalogue_build_json(s->id, &r) : NULL,
+	return finish(s, s->json ? results_build_json(s->id, &r) : NULL,
 		      r.status, &err);
 }
 
@@ -385,13 +389,13 @@ delete_one(struct each *w, const struct index_entry *e)
 	int rc = catalogue_delete(w->c, e->id, &w->o, &r, &err);
 
 	if (w->list != NULL) {
-		j = catalogue_delete_json(e->id, e->name, &r);
+		j = results_delete_json(e->id, e->name, &r);
 		json_set_bool(j, "deleted", rc == 0 && !dry_run);
 		if (rc < 0)
 			json_set_str(j, "error", err.text);
 		json_push(w->list, j);
 	} else if (rc == 0 && dry_run) {
-		catalogue_delete_row(e->id, e->name, &r, &row);
+		results_delete_row(e->id, e->name, &r, &row);
 		print(&row);
 	}
 	if (rc == 0 && !dry_run)
@@ -443,7 +447,7 @@ verify_one(struct each *w, const struct index_entry *e)
 		state = report_state(status);
 	}
 	if (w->list != NULL) {
-		j = catalogue_verify_json(e->id, e->name, state, &r);
+		j = results_verify_json(e->id, e->name, state, &r);
 		json_set(j, "problems", p.list);
 		json_push(w->list, j);
 		return status;
@@ -451,7 +455,7 @@ verify_one(struct each *w, const struct index_entry *e)
 	if (p.count > TELL_MAX && app_verbosity() <= 0)
 		app_error("%s: %zu more problems (-v shows all)", p.name,
 			  p.count - TELL_MAX);
-	catalogue_verify_row(e->id, e->name, state, &r, &row);
+	results_verify_row(e->id, e->name, state, &r, &row);
 	print(&row);
 	return status;
 }
@@ -463,9 +467,9 @@ print_head(const struct each *w)
 	struct buf head = BUF_INIT;
 
 	if (w->s->verb == VERB_VERIFY)
-		catalogue_verify_row(0, NULL, NULL, NULL, &head);
+		results_verify_row(0, NULL, NULL, NULL, &head);
 	else if (w->s->dry_run)
-		catalogue_delete_row(0, NULL, NULL, &head);
+		results_delete_row(0, NULL, NULL, &head);
 	print(&head);
 }
 

@@ -21,9 +21,9 @@
 #include "par.h"
 #include "path.h"
 #include "progress.h"
+#include "report/condition.h"
 #include "report/containers.h"
 #include "report/metafile.h"
-#include "report/overview.h"
 #include "report/report.h"
 #include "rescue/plan.h"
 #include "str.h"
@@ -41,7 +41,7 @@ struct inspect {
 	int status;
 	bool drawn; /* the SVG picture is */
 	struct arena *arena;
-	struct survey_caches caches;
+	struct locate_caches caches;
 	struct json *files, *prefixes, *groups, *errors; /* with --json */
 	struct buf out;
 };
@@ -144,7 +144,7 @@ svg_on_stdout(const struct inspect *in)
 }
 
 static int
-draw(struct inspect *in, const struct survey_health *h, struct error *err)
+draw(struct inspect *in, const struct condition *h, struct error *err)
 {
 	struct buf svg = BUF_INIT;
 	int rc = -1;
@@ -165,36 +165,36 @@ draw(struct inspect *in, const struct survey_health *h, struct error *err)
 
 /* `e`, or where the survey has no such the dataset that `name` may be. */
 static int
-show_one(struct inspect *in, struct survey *s, const struct survey_entry *e,
+show_one(struct inspect *in, struct overview *s, const struct overview_entry *e,
 	 const char *name, struct json *list, struct error *err)
 {
 	bool all = in->choice.all_files || app_verbosity() > 0;
-	struct survey_health h;
-	int rc = e != NULL ? survey_check(s, e, &in->look, &h, err)
-			   : survey_check_old(s, name, &in->look, &h, err);
+	struct condition h;
+	int rc = e != NULL ? condition_check(s, e, &in->look, &h, err)
+			   : condition_check_old(s, name, &in->look, &h, err);
 
 	if (rc == 0)
-		rc = survey_check_containers(s, &in->look, &h, err);
+		rc = condition_check_containers(s, &in->look, &h, err);
 	in->status = error_worse_status(in->status, h.status);
 	if (rc == 0 && in->json)
-		json_push(list, survey_json(&h, true, in->choice.all_files));
+		json_push(list, condition_json(&h, true, in->choice.all_files));
 	else if (rc == 0 && !svg_on_stdout(in))
 		rc = report_containers_detail(&h, &in->choice, all, &in->out,
 					      err);
 	flush(in);
 	if (rc == 0 && in->svg != NULL)
 		rc = draw(in, &h, err);
-	survey_health_fini(&h);
+	condition_fini(&h);
 	return rc;
 }
 
 /* The datasets `names` in detail; without any: all.  *old: none of them needed
  * the survey. */
 static int
-show_some(struct inspect *in, struct survey *s, const char *const *names,
+show_some(struct inspect *in, struct overview *s, const char *const *names,
 	  size_t count, struct json *list, bool *old, struct error *err)
 {
-	const struct survey_entry *e = NULL;
+	const struct overview_entry *e = NULL;
 	size_t n = count > 0 ? count : s->count;
 
 	*old = n > 0;
@@ -203,7 +203,8 @@ show_some(struct inspect *in, struct survey *s, const char *const *names,
 				 "--svg: which dataset? there are %zu in %s", n,
 				 catalogue_path(s->catalogue));
 	for (size_t i = 0; i < n; i++) {
-		e = count > 0 ? survey_find(s, names[i], NULL) : &s->entries[i];
+		e = count > 0 ? overview_find(s, names[i], NULL)
+			      : &s->entries[i];
 		if (i > 0 && !in->json)
 			putchar('\n');
 		if (show_one(in, s, e, count > 0 ? names[i] : NULL, list, err) <
@@ -215,25 +216,25 @@ show_some(struct inspect *in, struct survey *s, const char *const *names,
 }
 
 static int
-show_all(struct inspect *in, struct survey *s, struct json *list,
+show_all(struct inspect *in, struct overview *s, struct json *list,
 	 struct error *err)
 {
 	struct report_table t;
 	struct buf reasons = BUF_INIT;
-	struct survey_health h;
+	struct condition h;
 	int rc = report_prefix(s, &in->out, err);
 
 	report_overview_start(&t);
 	for (size_t i = 0; rc == 0 && i < s->count; i++) {
-		rc = survey_check(s, &s->entries[i], &in->look, &h, err);
+		rc = condition_check(s, &s->entries[i], &in->look, &h, err);
 		in->status = error_worse_status(in->status, h.status);
 		if (rc == 0 && in->json)
-			json_push(list, survey_json(&h, false, false));
+			json_push(list, condition_json(&h, false, false));
 		else if (rc == 0)
 			rc = report_reasons(&h, &reasons, err);
 		if (rc == 0)
 			report_overview_row(&t, &h);
-		survey_health_fini(&h);
+		condition_fini(&h);
 	}
 	if (buf_add_char(&in->out, '\n') < 0 ||
 	    report_table_end(&t, 2, &in->out, rc < 0 ? NULL : err) < 0)
@@ -254,8 +255,8 @@ show_prefix(struct inspect *in, const char *path, const char *const *names,
 	    size_t count, struct error *err)
 {
 	struct json *list = in->json ? json_new_array() : NULL;
-	struct survey s;
-	bool old = false, ready = survey_init(&s, path, err) == 0;
+	struct overview s;
+	bool old = false, ready = overview_init(&s, path, err) == 0;
 	int rc = ready ? 0 : -1;
 
 	if (ready && s.index == NULL && s.count == 0 && count == 0)
@@ -272,10 +273,10 @@ show_prefix(struct inspect *in, const char *path, const char *const *names,
 				error_worse_status(in->status, STATUS_DAMAGED);
 	}
 	if (in->json && rc == 0)
-		json_push(in->prefixes, survey_prefix_json(&s, list));
+		json_push(in->prefixes, condition_prefix_json(&s, list));
 	else
 		json_free(list);
-	survey_fini(&s);
+	overview_fini(&s);
 	return rc;
 }
 
@@ -295,11 +296,11 @@ wanted(const struct inspect *in, int64_t id)
 }
 
 static int
-show_group(struct inspect *in, const struct survey_group *g, bool detail,
+show_group(struct inspect *in, const struct locate_group *g, bool detail,
 	   struct report_table *t, struct buf *reasons, struct error *err)
 {
-	struct survey_health h;
-	int rc = survey_check_group(g, &in->look, &h, err);
+	struct condition h;
+	int rc = condition_check_group(g, &in->look, &h, err);
 
 	in->status = error_worse_status(in->status, h.status);
 	/* Where no plan can be made there is nothing more to tell. */
@@ -307,7 +308,7 @@ show_group(struct inspect *in, const struct survey_group *g, bool detail,
 		detail = false;
 	if (rc == 0 && in->json) {
 		json_push(in->groups,
-			  survey_json(&h, detail, in->choice.all_files));
+			  condition_json(&h, detail, in->choice.all_files));
 	} else if (rc == 0 && detail && !svg_on_stdout(in)) {
 		rc = report_detail(&h, &in->choice, &in->out, err);
 	} else if (rc == 0) {
@@ -316,14 +317,14 @@ show_group(struct inspect *in, const struct survey_group *g, bool detail,
 	}
 	if (rc == 0 && in->svg != NULL)
 		rc = draw(in, &h, err);
-	survey_health_fini(&h);
+	condition_fini(&h);
 	return rc;
 }
 
 static int
 show_caches(struct inspect *in, struct error *err)
 {
-	const struct survey_caches *c = &in->caches;
+	const struct locate_caches *c = &in->caches;
 	bool detail = c->count == 1 || in->datasets.count > 0 || detailed(in);
 	struct buf reasons = BUF_INIT;
 	struct report_table t;
@@ -401,7 +402,7 @@ static int
 show_argument(struct inspect *in, const char *arg, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	struct survey_place at;
+	struct locate_place at;
 	size_t found = 0;
 	char id[32];
 	const char *one[1] = { id };
@@ -409,27 +410,27 @@ show_argument(struct inspect *in, const char *arg, struct error *err)
 
 	if (rc <= 0)
 		return rc;
-	if (survey_look(arg, in->arena, &at, &why) < 0) {
+	if (locate_path(arg, in->arena, &at, &why) < 0) {
 		if (why.kind == ERROR_ABSENT)
 			return show_named(in, arg, &why, err);
 		return error_set(err, why.kind, "%s", why.text);
 	}
 	switch (at.kind) {
-	case SURVEY_FILE:
+	case LOCATE_FILE:
 		return in->svg != NULL
 			       ? error_set(err, ERROR_USAGE,
 					   "%s: --svg draws datasets", arg)
 			       : show_file(in, arg, err);
-	case SURVEY_PREFIX:
+	case LOCATE_PREFIX:
 		return show_prefix(in, at.prefix, in->datasets.items,
 				   in->datasets.count, err);
-	case SURVEY_DATASET:
+	case LOCATE_DATASET:
 		snprintf(id, sizeof(id), "%" PRId64, at.id);
 		return show_prefix(in, at.prefix, one, 1, err);
 	default:
 		break;
 	}
-	if (survey_caches_add(&in->caches, arg, &found, err) < 0)
+	if (locate_caches_add(&in->caches, arg, &found, err) < 0)
 		return -1;
 	if (found > 0)
 		return 0;
@@ -484,16 +485,16 @@ run(struct inspect *in, char **args)
 	struct error err = ERROR_INIT;
 
 	in->arena = arena_new();
-	if (in->arena == NULL || survey_caches_init(&in->caches, &err) < 0) {
+	if (in->arena == NULL || locate_caches_init(&in->caches, &err) < 0) {
 		error_set(&err, ERROR_NOMEM, "out of memory");
 		goto out;
 	}
-	in->look.par =
+	in->look.work.par =
 		par_new(in->jobs > 0 ? (unsigned)in->jobs : par_cpus(), &err);
-	if (in->look.par == NULL)
+	if (in->look.work.par == NULL)
 		goto out;
 	if (in->look.deep || in->look.checksums)
-		in->look.progress =
+		in->look.work.progress =
 			progress_start("reading", app_verbosity() < 0);
 	if (in->json) {
 		in->files = json_new_array();
@@ -502,13 +503,13 @@ run(struct inspect *in, char **args)
 		in->errors = json_new_array();
 	}
 	show_arguments(in, args);
-	progress_end(in->look.progress);
+	progress_end(in->look.work.progress);
 	if (in->json)
 		print_json(in, &err);
 out:
 	in->status = app_report(in->status, &err);
-	par_free(in->look.par);
-	survey_caches_fini(&in->caches);
+	par_free(in->look.work.par);
+	locate_caches_fini(&in->caches);
 	arena_free(in->arena);
 	buf_free(&in->out);
 	opt_list_free(&in->datasets);
@@ -549,7 +550,7 @@ parse(struct inspect *in, int argc, char **argv)
 		OPT_FLAG(0, "json", &in->json, "print JSON"),
 		OPT_U64('j', "jobs", &in->jobs, "N", 1, 1024,
 			"threads (default: one a processor)"),
-		OPT_BYTES(0, "memory", &o->memory, "SIZE", 1 << 20,
+		OPT_BYTES(0, "memory", &o->work.memory, "SIZE", 1 << 20,
 			  UINT64_C(1) << 50, "memory for --deep"),
 		OPT_END,
 	};

@@ -184,7 +184,7 @@ print_plan(const struct scavenge *s, struct error *err)
 {
 	struct buf text = BUF_INIT;
 
-	if (scavenge_plan_text(&s->plan, s->o->rate, &text, err) == 0)
+	if (salvage_text(&s->plan, s->o->rate, &text, err) == 0)
 		fputs(text.data, stdout);
 	buf_free(&text);
 }
@@ -257,10 +257,12 @@ static int
 run(const struct settings *set, struct job *job, struct error *err)
 {
 	struct catalogue_options look = {
+		.work = {
+			.stop = app_stop,
+			.log = app_log,
+			.detail = app_verbosity() > 0 ? app_log_note : NULL,
+		},
 		.moved_from = set->moved_from,
-		.stop = app_stop,
-		.log = app_log,
-		.detail = app_verbosity() > 0 ? app_log_note : NULL,
 	};
 	char copy[4096];
 	struct scavenge_options o = { .catalogue = &look };
@@ -283,15 +285,15 @@ run(const struct settings *set, struct job *job, struct error *err)
 		o.rate = expected_rate(job);
 	o.down = &down;
 	o.copy = set->copy != NULL ? set->copy : find_copy(copy, sizeof(copy));
-	look.par =
+	look.work.par =
 		par_new(set->jobs > 0 ? (unsigned)set->jobs : par_cpus(), err);
-	if (look.par == NULL)
+	if (look.work.par == NULL)
 		goto out;
-	look.progress =
+	look.work.progress =
 		progress_start("saving", app_verbosity() < 0 || set->plan);
 	status = work(set, job, &o, err);
-	progress_end(look.progress);
-	par_free(look.par);
+	progress_end(look.work.progress);
+	par_free(look.work.par);
 out:
 	buf_free(&said);
 	hostlist_free(&down);

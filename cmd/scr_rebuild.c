@@ -8,6 +8,7 @@
 
 #include "app.h"
 #include "buf.h"
+#include "catalogue/catalogue.h"
 #include "catalogue/protect.h"
 #include "catalogue/subject.h"
 #include "error.h"
@@ -18,6 +19,7 @@
 #include "progress.h"
 #include "report/plan_json.h"
 #include "report/report.h"
+#include "rescue/deep.h"
 #include "rescue/plan.h"
 #include "str.h"
 
@@ -56,8 +58,8 @@ mark_deep(const struct settings *s, struct plan *p, struct error *err)
 	struct deep_result r = { .nfindings = 0 };
 	int rc = 0;
 
-	if (deep_check(p, s->look.par, s->look.memory, s->look.progress, &r,
-		       err) < 0)
+	if (deep_check(p, s->look.work.par, s->look.work.memory,
+		       s->look.work.progress, &r, err) < 0)
 		return -1;
 	for (size_t i = 0; rc == 0 && i < r.nfindings; i++) {
 		const struct deep_finding *f = &r.findings[i];
@@ -94,8 +96,8 @@ verify(const struct settings *s, const struct subject *t, struct json *j,
 		error_wrap(err, "after the rebuild");
 		goto out;
 	}
-	if (deep_check(p, s->look.par, s->look.memory, s->look.progress, &r,
-		       err) < 0)
+	if (deep_check(p, s->look.work.par, s->look.work.memory,
+		       s->look.work.progress, &r, err) < 0)
 		goto out;
 	if (j != NULL)
 		json_set(j, "verified", plan_json_deep(p, &r));
@@ -193,14 +195,14 @@ carry_out(const struct settings *s, struct subject *t, struct plan *p,
 	  struct json *j, struct error *err)
 {
 	struct rebuild_result r = { .files = 0 };
-	int status = survey_plan_status(p);
+	int status = plan_data_status(p);
 	struct rebuild_options ro = {
-		.par = s->look.par,
-		.memory = s->look.memory,
+		.par = s->look.work.par,
+		.memory = s->look.work.memory,
 		/* While the data are all there, lost redundancy must not keep
 		 * the rest from being restored. */
 		.partial = s->partial || status == STATUS_DAMAGED,
-		.progress = s->look.progress,
+		.progress = s->look.work.progress,
 		.stop = app_stop,
 		.log = app_log,
 	};
@@ -239,7 +241,7 @@ work_on(const struct settings *s, struct subject *t, struct json *j,
 			printf("nothing to rebuild: all files, filemaps and "
 			       "redundancy files are there\n");
 	} else if (s->dry_run) {
-		status = survey_plan_status(p);
+		status = plan_data_status(p);
 		if (show_plan(s, p, j, err) < 0)
 			status = STATUS_FAILED;
 		goto out;
@@ -307,19 +309,19 @@ run(struct settings *s, const char *const *args, size_t count)
 					&err);
 
 	if (rc == 0)
-		s->look.par = par_new(
+		s->look.work.par = par_new(
 			s->jobs > 0 ? (unsigned)s->jobs : par_cpus(), &err);
-	if (s->look.par != NULL &&
+	if (s->look.work.par != NULL &&
 	    (s->dry_run || subject_lock(&t, &s->look, &err) == 0)) {
-		s->look.progress =
+		s->look.work.progress =
 			progress_start("rebuild", app_verbosity() < 0);
 		status = s->protect != NULL ? make_safe(s, &t, j, &err)
 					    : work_on(s, &t, j, &err);
-		progress_end(s->look.progress);
+		progress_end(s->look.work.progress);
 	} else {
 		status = error_status(err.kind);
 	}
-	par_free(s->look.par);
+	par_free(s->look.work.par);
 	subject_fini(&t);
 	if (s->json) {
 		struct error why = ERROR_INIT;
@@ -412,7 +414,7 @@ parse(struct settings *s, int argc, char **argv, int *count)
 		OPT_FLAG(0, "json", &s->json, "print JSON"),
 		OPT_U64('j', "jobs", &s->jobs, "N", 1, 1024,
 			"threads (default: one a processor)"),
-		OPT_BYTES(0, "memory", &o->memory, "SIZE", 1 << 20,
+		OPT_BYTES(0, "memory", &o->work.memory, "SIZE", 1 << 20,
 			  UINT64_C(1) << 50,
 			  "memory for buffers (default: 4 MiB a thread)"),
 		OPT_END,
@@ -432,9 +434,9 @@ main(int argc, char **argv)
 	int count = 0;
 
 	argv = parse(&s, argc, argv, &count);
-	s.look.log = app_log;
-	s.look.dry_run = s.dry_run;
-	s.look.stop = app_stop;
+	s.look.work.log = app_log;
+	s.look.work.dry_run = s.dry_run;
+	s.look.work.stop = app_stop;
 	app_catch_signals();
 	return app_finish(run(&s, (const char *const *)argv, (size_t)count));
 }

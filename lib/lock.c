@@ -6,21 +6,23 @@
  * directory is left as it was found.  So a lock counts only if, once it is
  * taken, the file still has its name.
  */
+#include "lock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "catalogue/catalogue_impl.h"
 #include "error.h"
 #include "io.h"
+#include "work.h"
 
 /* Between two looks whether a lock is free, in nanoseconds. */
 #define LOCK_PAUSE 20000000
 
 bool
-catalogue_no_locks(const struct error *err)
+lock_unsupported(const struct error *err)
 {
 	return err->kind == ERROR_SYSTEM &&
 	       (err->errnum == ENOSYS || err->errnum == ENOLCK ||
@@ -34,8 +36,7 @@ has_name(int dirfd, int fd)
 	struct stat ours, there;
 
 	return fstat(fd, &ours) == 0 &&
-	       fstatat(dirfd, CATALOGUE_DIR_LOCK, &there,
-		       AT_SYMLINK_NOFOLLOW) == 0 &&
+	       fstatat(dirfd, LOCK_FILE, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
@@ -46,7 +47,7 @@ try_lock(int dirfd, struct error *err)
 	int fd = -1;
 
 	for (;;) {
-		fd = io_trylock(dirfd, CATALOGUE_DIR_LOCK, true, err);
+		fd = io_trylock(dirfd, LOCK_FILE, true, err);
 		if (fd < 0 || has_name(dirfd, fd))
 			return fd;
 		close(fd);
@@ -54,8 +55,7 @@ try_lock(int dirfd, struct error *err)
 }
 
 int
-catalogue_lock(int dirfd, const char *what, const struct catalogue_options *o,
-	       struct error *err)
+lock_take(int dirfd, const char *what, const struct work *w, struct error *err)
 {
 	const struct timespec pause = { .tv_nsec = LOCK_PAUSE };
 	struct error why = ERROR_INIT;
@@ -70,23 +70,22 @@ catalogue_lock(int dirfd, const char *what, const struct catalogue_options *o,
 			return fd;
 		if (why.kind != ERROR_SYSTEM || why.errnum != EWOULDBLOCK)
 			break;
-		if (catalogue_stopped(o)) {
+		if (work_stopped(w)) {
 			error_set(err, ERROR_SYSTEM,
 				  "%s: interrupted while waiting", what);
 			return -1;
 		}
 		if (!told)
-			catalogue_say(o,
-				      "%s: somebody else works on it, waiting",
-				      what);
+			work_say(w, "%s: somebody else works on it, waiting",
+				 what);
 		told = true;
 		nanosleep(&pause, NULL);
 	}
-	if (catalogue_no_locks(&why)) {
-		catalogue_say(o,
-			      "%s: this file system has no locks: do not work "
-			      "on one dataset with two commands at once",
-			      what);
+	if (lock_unsupported(&why)) {
+		work_say(w,
+			 "%s: this file system has no locks: do not work "
+			 "on one dataset with two commands at once",
+			 what);
 		return -2;
 	}
 	if (why.kind == ERROR_ABSENT)
@@ -98,12 +97,12 @@ catalogue_lock(int dirfd, const char *what, const struct catalogue_options *o,
 }
 
 void
-catalogue_unlock(int dirfd, int lock)
+lock_give(int dirfd, int lock)
 {
 	if (lock < 0)
 		return;
 	/* Not if somebody removed it, and another one made it anew. */
 	if (has_name(dirfd, lock))
-		(void)unlinkat(dirfd, CATALOGUE_DIR_LOCK, 0);
+		(void)unlinkat(dirfd, LOCK_FILE, 0);
 	close(lock);
 }

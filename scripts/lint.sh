@@ -87,34 +87,63 @@ check_man_pages() {
 
 # --- The shape of the house ------------------------------------------------------
 
-# What a file in room $1 may include with quotes, as an extended pattern of
-# rooms: only its own and those below it.
-rooms_below() {
-	case $1 in
-	lib) echo '[^/]*' ;;
-	lib/meta) echo '(meta/)?[^/]*' ;;
-	lib/encode) echo '(encode/)?[^/]*' ;;
-	lib/container) echo '((container|meta|encode)/)?[^/]*' ;;
-	lib/dataset) echo '((dataset|container|meta|encode)/)?[^/]*' ;;
-	lib/job) echo '((job|dataset|container|meta|encode)/)?[^/]*' ;;
-	lib/scr) echo '((scr|dataset|container|meta|encode)/)?[^/]*' ;;
-	cmd) echo '((env|job|scr|dataset|container|meta|encode)/)?[^/]*' ;;
-	*) echo '((job|scr|dataset|container|meta|encode)/)?[^/]*' ;;
-	esac
-}
+# The rooms of lib and the floor each stands on; rooms of one floor never see
+# each other.
+declare -A floors=([lib]=0 [lib/meta]=1 [lib/encode]=1 [lib/transfer]=2
+	[lib/remote]=2 [lib/container]=3 [lib/site]=3 [lib/rescue]=4
+	[lib/catalogue]=5 [lib/scavenge]=6 [lib/scr]=6 [lib/report]=7)
 
+# A file includes only its own room's headers and those of rooms below it, and
+# report is for commands only.
 check_layers() {
-	local bad=0 rooms file wrong
+	local bad=0 file room floor header other
 
-	for file in $(files 'lib/*.[ch]' 'cmd/*.[ch]'); do
-		rooms=$(rooms_below "${file%/*}")
-		wrong=$(grep -HnE '^#include "' "$file" |
-			grep -vE "#include \"$rooms\"")
-		[ -n "$wrong" ] || continue
-		printf '%s\n' "$wrong"
-		bad=1
+	for file in $(files 'lib/*.[ch]'); do
+		room=${file%/*}
+		floor=${floors[$room]-}
+		[ -n "$floor" ] || { echo "$file: no floor for $room" && bad=1; }
+		while IFS= read -r header; do
+			other=lib/$header
+			other=${other%/*}
+			[ "$other" != "$room" ] || continue
+			[ -n "${floors[$other]-}" ] &&
+				[ "${floors[$other]}" -lt "${floor:-0}" ] && continue
+			echo "$file: includes $header, which is not below it"
+			bad=1
+		done < <(sed -n 's/^#include "\(.*\)"/\1/p' "$file")
 	done
 	return "$bad"
+}
+
+# A module's private header is for the module alone: X_impl.h for X.c and
+# X_*.c, or for the whole room if that bears its name.
+check_private_headers() {
+	local bad=0 file header room module
+
+	for file in $(files 'lib/*.[ch]' 'cmd/*.[ch]' 'testsuite/*.[ch]'); do
+		while IFS= read -r header; do
+			room=lib/$header
+			room=${room%/*}
+			module=${header##*/}
+			module=${module%_impl.h}
+			[ "${file%/*}" = "$room" ] &&
+				{ [ "${room##*/}" = "$module" ] ||
+					[[ ${file##*/} =~ ^$module[_.] ]]; } &&
+				continue
+			[[ $file == testsuite/* ]] && continue
+			echo "$file: includes the private $header"
+			bad=1
+		done < <(sed -n 's/^#include "\(.*_impl\.h\)"/\1/p' "$file")
+	done
+	return "$bad"
+}
+
+# No two modules have one name.
+check_module_names() {
+	local twice
+
+	twice=$(files 'lib/*.c' | sed 's|.*/||' | sort | uniq -d)
+	[ -z "$twice" ] || { echo "two files of one name: $twice" && return 1; }
 }
 
 # foreign PATTERN FILE-PATTERN: headers that match may be included only there.
@@ -139,8 +168,8 @@ check_foreign_headers() {
 	return "$bad"
 }
 
-# Names a module may export: its own, foo_* of foo.c and foo_bar.c, and those of
-# the structs and enums that its headers declare.
+# Names a module may export: its own, foo_* of foo.c and foo_bar.c, those of
+# its room, and those of the structs and enums that its headers declare.
 allowed_prefixes() {
 	local dir=${1%/*} name header stem
 
@@ -148,6 +177,7 @@ allowed_prefixes() {
 	stem=${name%%_*}
 	echo "$name"
 	echo "$stem"
+	[ "$dir" = lib ] || basename "$dir"
 	for header in "$dir/$stem".h "$dir/$stem"_*.h; do
 		[ -e "$header" ] || continue
 		sed -nE 's/^(struct|enum) ([a-z0-9_]+)( \{|; \/\* opaque).*/\2/p' "$header"

@@ -131,7 +131,7 @@ check_ranks(struct catalogue *c, const struct catalogue_dir *d,
 	struct rank2file r;
 	int rc = -1;
 
-	if (rank2file_load(d->fd, CATALOGUE_RANK2FILE, &r, err) < 0)
+	if (rank2file_load(d->fd, RANK2FILE_FILE, &r, err) < 0)
 		return error_wrap(err, "%s: not added, try --build %" PRId64,
 				  d->name, d->id);
 	if (catalogue_files_from(&r, d->fd, &files, err) == 0 &&

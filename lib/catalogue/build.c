@@ -17,6 +17,7 @@
 #include "meta/index.h"
 #include "rescue/deep.h"
 #include "str.h"
+#include "work.h"
 
 struct build {
 	struct catalogue *c;
@@ -45,13 +46,13 @@ read_old(struct build *b, struct error *err)
 	if (catalogue_load(b->c, &b->ix, &state, &why) < 0)
 		goto fail;
 	error_clear(&why);
-	if (rank2file_load(b->dir.fd, CATALOGUE_RANK2FILE, &b->old, &why) ==
-	    0) {
+	if (rank2file_load(b->dir.fd, RANK2FILE_FILE, &b->old, &why) == 0) {
 		b->have_old = true;
 		return 0;
 	}
 	if (why.kind == ERROR_CORRUPT)
-		catalogue_say(b->o, "%s: %s: not used", b->dir.name, why.text);
+		work_say(&b->o->work, "%s: %s: not used", b->dir.name,
+			 why.text);
 	else if (why.kind != ERROR_ABSENT)
 		goto fail;
 	return 0;
@@ -128,7 +129,7 @@ act_on(struct build *b, const struct deep_result *r, struct error *err)
 		    (!f->in_body && f->file == PLAN_NONE))
 			return error_set(err, ERROR_DAMAGED, "%s: %s",
 					 b->dir.name, why.text);
-		catalogue_say(b->o, "%s: %s", b->dir.name, why.text);
+		work_say(&b->o->work, "%s: %s", b->dir.name, why.text);
 	}
 	for (size_t i = 0; i < r->nfindings && rc == 0; i++) {
 		const struct deep_finding *f = &r->findings[i];
@@ -146,8 +147,8 @@ look_deep(struct build *b, struct error *err)
 	struct deep_result r = { .nfindings = 0 };
 	int rc = -1;
 
-	if (deep_check(b->plan, b->o->par, b->o->memory, b->o->progress, &r,
-		       err) < 0)
+	if (deep_check(b->plan, b->o->work.par, b->o->work.memory,
+		       b->o->work.progress, &r, err) < 0)
 		return -1;
 	rc = act_on(b, &r, err);
 	deep_free(&r);
@@ -168,15 +169,15 @@ static int
 mend(struct build *b, struct error *err)
 {
 	struct rebuild_options ro = {
-		.par = b->o->par,
-		.memory = b->o->memory,
+		.par = b->o->work.par,
+		.memory = b->o->work.memory,
 		/* The data are all there: what cannot be restored is
 		 * redundancy. */
 		.partial = b->plan->verdict == SET_LOST,
-		.progress = b->o->progress,
-		.stop = b->o->stop,
-		.log = b->o->detail,
-		.log_arg = b->o->log_arg,
+		.progress = b->o->work.progress,
+		.stop = b->o->work.stop,
+		.log = b->o->work.detail,
+		.log_arg = b->o->work.log_arg,
 	};
 	size_t n = b->plan->nfiles;
 
@@ -244,19 +245,18 @@ tell_desc(const struct build *b)
 	char shown[256];
 
 	if (b->desc.from == CATALOGUE_COMPOSED)
-		catalogue_say(b->o,
-			      "%s: no descriptor anywhere: taken for %s %s, by "
-			      "the log and the names of its files",
-			      b->dir.name, v->is_ckpt ? "checkpoint" : "output",
-			      str_printable(shown, sizeof(shown), v->name));
+		work_say(&b->o->work,
+			 "%s: no descriptor anywhere: taken for %s %s, by "
+			 "the log and the names of its files",
+			 b->dir.name, v->is_ckpt ? "checkpoint" : "output",
+			 str_printable(shown, sizeof(shown), v->name));
 	if (v->files >= 0 && (v->files != (int64_t)b->plan->nfiles ||
 			      v->bytes != b->plan->bytes))
-		catalogue_say(
-			b->o,
-			"%s: its descriptor says %" PRId64 " files of %" PRIu64
-			" bytes, its filemaps %zu files of %" PRIu64 " bytes",
-			b->dir.name, v->files, v->bytes, b->plan->nfiles,
-			b->plan->bytes);
+		work_say(&b->o->work,
+			 "%s: its descriptor says %" PRId64 " files of %" PRIu64
+			 " bytes, its filemaps %zu files of %" PRIu64 " bytes",
+			 b->dir.name, v->files, v->bytes, b->plan->nfiles,
+			 b->plan->bytes);
 }
 
 /* Rank2file, summary, index entry. */
@@ -303,16 +303,16 @@ build_plan(struct build *b, struct error *err)
 		plan_error(p, err);
 		if (!catalogue_data_whole(p))
 			return -1;
-		catalogue_say(b->o,
-			      "%s: all its files are there, but they have lost "
-			      "their redundancy: %s",
-			      b->dir.name, err != NULL ? err->text : "");
+		work_say(&b->o->work,
+			 "%s: all its files are there, but they have lost "
+			 "their redundancy: %s",
+			 b->dir.name, err != NULL ? err->text : "");
 		error_clear(err);
 	}
 	if (describe(b, err) < 0)
 		return -1;
 	tell_desc(b);
-	if (b->o->dry_run) {
+	if (b->o->work.dry_run) {
 		b->out->rebuild.files = p->files_rebuild;
 		b->out->rebuild.maps = p->maps_missing;
 		b->out->rebuild.redundancy = p->red_missing;
@@ -384,7 +384,7 @@ build_flushed(struct build *b, struct error *err)
 		goto out;
 	}
 	rc = 0;
-	if (b->o->dry_run)
+	if (b->o->work.dry_run)
 		goto out;
 	add_sums(&b->old, &files, &news);
 	b->have_old = !news; /* to be written, if there are news */
@@ -401,7 +401,8 @@ build(struct build *b, int64_t id, struct error *err)
 {
 	if (catalogue_dir_open(b->c, id, &b->dir, err) < 0)
 		return -1;
-	if (!b->o->dry_run && catalogue_dir_lock(b->c, &b->dir, b->o, err) < 0)
+	if (!b->o->work.dry_run &&
+	    catalogue_dir_lock(b->c, &b->dir, b->o, err) < 0)
 		return -1;
 	if (read_old(b, err) < 0 || look(b, err) < 0)
 		return -1;
@@ -431,7 +432,7 @@ catalogue_build(struct catalogue *c, int64_t id,
 
 	memset(out, 0, sizeof(*out));
 	out->status = STATUS_OK;
-	out->dry_run = o->dry_run;
+	out->dry_run = o->work.dry_run;
 	c->building = id;
 	rc = build(&b, id, &why);
 	c->building = 0;

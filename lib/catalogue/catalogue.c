@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "catalogue/catalogue.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,8 +12,10 @@
 #include <unistd.h>
 
 #include "catalogue/catalogue_impl.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
+#include "lock.h"
 #include "mem.h"
 #include "meta/index.h"
 #include "meta/kvtree.h"
@@ -146,7 +147,7 @@ catalogue_dir_lock(struct catalogue *c, struct catalogue_dir *d,
 {
 	struct error why = ERROR_INIT;
 
-	d->lock = catalogue_lock(d->fd, d->name, o, &why);
+	d->lock = lock_take(d->fd, d->name, &o->work, &why);
 	if (d->lock != -1)
 		return 0;
 	return error_set(err, why.kind, "%s/%s/%s", c->path, SCR_DIR, why.text);
@@ -155,41 +156,10 @@ catalogue_dir_lock(struct catalogue *c, struct catalogue_dir *d,
 void
 catalogue_dir_close(struct catalogue_dir *d)
 {
-	catalogue_unlock(d->fd, d->lock);
+	lock_give(d->fd, d->lock);
 	if (d->fd >= 0)
 		close(d->fd);
 	d->fd = d->lock = -1;
-}
-
-int
-catalogue_each_name(int fd, const char *what,
-		    int (*fn)(void *arg, const char *name, struct error *err),
-		    void *arg, struct error *err)
-{
-	/* Not dup(): the offset would be shared. */
-	int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct dirent *de = NULL;
-	DIR *dir = NULL;
-	int rc = 0;
-
-	if (own < 0)
-		return error_sys(err, "%s: cannot open", what);
-	dir = fdopendir(own);
-	if (dir == NULL) {
-		error_sys(err, "%s: cannot read", what);
-		close(own);
-		return -1;
-	}
-	errno = 0;
-	while (rc == 0 && (de = readdir(dir)) != NULL) {
-		if (!str_eq(de->d_name, ".") && !str_eq(de->d_name, ".."))
-			rc = fn(arg, de->d_name, err);
-		errno = 0;
-	}
-	if (rc == 0 && errno != 0)
-		rc = error_sys(err, "%s: cannot read", what);
-	closedir(dir);
-	return rc;
 }
 
 struct id_list {
@@ -234,7 +204,7 @@ catalogue_dirs(struct catalogue *c, size_t *count, struct error *err)
 	*count = 0;
 	if (c->scr_fd < 0)
 		return NULL;
-	if (catalogue_each_name(c->scr_fd, SCR_DIR, add_id, &l, err) < 0) {
+	if (dir_each(c->scr_fd, SCR_DIR, add_id, &l, err) < 0) {
 		error_wrap(err, "%s", c->path);
 		mem_free(l.ids);
 		*count = (size_t)-1;
@@ -308,24 +278,4 @@ catalogue_notify(struct catalogue *c, const char *fmt, ...)
 	buf_clear(&c->notice);
 	/* Without memory there is no notice, but still the work itself. */
 	(void)buf_add_str(&c->notice, text);
-}
-
-void
-catalogue_say(const struct catalogue_options *o, const char *fmt, ...)
-{
-	char text[ERROR_TEXT_MAX + 256];
-	va_list ap;
-
-	if (o->log == NULL)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	o->log(o->log_arg, text);
-}
-
-bool
-catalogue_stopped(const struct catalogue_options *o)
-{
-	return o->stop != NULL && o->stop();
 }

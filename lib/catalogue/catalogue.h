@@ -17,15 +17,16 @@
 #include <stdio.h>
 
 #include "rescue/rebuild.h"
+#include "work.h"
 
 struct buf;
 struct error;
 struct index;
 struct index_entry;
 struct json;
-struct par;
+struct packed;
+struct packed_health;
 struct plan;
-struct progress;
 
 struct catalogue; /* opaque: an open prefix */
 
@@ -93,37 +94,12 @@ int catalogue_forget(struct index *ix, int64_t id, struct error *err);
 /* --- Datasets --- */
 
 struct catalogue_options {
-	struct par *par;
-	uint64_t memory;
-	const char *moved_from;
+	struct work work;
+	const char *moved_from; /* recorded root, given by hand; or NULL */
 	bool checksums; /* read every file: compare recorded checksums, and
 			   record those of files that have none (rank2file) */
 	bool deep;	/* check the redundancy against the data first */
-	bool dry_run;
-	struct progress *progress;
-	bool (*stop)(void);
-	void (*log)(void *arg, const char *what); /* what the user should
-							know; NULL */
-	void (*detail)(void *arg,
-		       const char *what); /* each file rebuilt; NULL */
-	void *log_arg;			  /* of both */
 };
-
-/* Lock of one dataset, in the directory of its metadata: whoever changes its
- * files holds it, by catalogue_lock(). */
-#define CATALOGUE_DIR_LOCK ".scrkit.lock"
-
-/*
- * Wait for the lock of the dataset whose metadata are in `dirfd` (`what`, for
- * messages); o->stop ends the wait.  Returns a value for catalogue_unlock(),
- * also where the file system has no locks (o->log tells), or -1: ERROR_ABSENT
- * (deleted while we waited), ERROR_SYSTEM.
- */
-int catalogue_lock(int dirfd, const char *what,
-		   const struct catalogue_options *o, struct error *err);
-
-/* Give it back, and remove the lock file.  A `lock` < 0 is ignored. */
-void catalogue_unlock(int dirfd, int lock);
 
 /* plan_prefix() with PLAN_* `flags`; where the recorded root cannot be told,
  * with the one that the index remembers. */
@@ -177,6 +153,26 @@ int catalogue_verify(struct catalogue *c, int64_t id,
 		     const struct catalogue_options *o,
 		     void (*bad)(void *arg, const char *what), void *arg,
 		     struct verify_result *out, struct error *err);
+
+/* --- Packed datasets --- */
+
+/*
+ * packed_open() for the dataset that `what` names: a name or number in the
+ * index, or a directory of layout 1.
+ */
+int catalogue_packed_open(struct catalogue *c, const char *what, bool lock,
+			  const struct catalogue_options *o, struct packed *p,
+			  struct error *err);
+
+/*
+ * Can redundancy repair what `h` found?  STATUS_DAMAGED or STATUS_LOST, and a
+ * sentence with what to do next into `text`.  On failure of our own the status
+ * of *err.
+ */
+int catalogue_packed_outlook(struct catalogue *c, const struct packed *p,
+			     const struct packed_health *h,
+			     const struct catalogue_options *o,
+			     struct buf *text, struct error *err);
 
 /* --- Removing --- */
 
@@ -266,25 +262,5 @@ struct json *catalogue_list_json(const struct catalogue *c,
 				 const struct index_entry *entries,
 				 size_t count,
 				 const struct catalogue_filter *f);
-
-/* --- Results, for people and programs --- */
-
-/* One line for a dataset that was built, or could be; ends without newline. */
-int catalogue_build_text(int64_t id, const struct build_result *r,
-			 struct buf *out);
-struct json *catalogue_build_json(int64_t id, const struct build_result *r);
-
-/* A table row for what is or would be deleted; `r` NULL: the headings. */
-int catalogue_delete_row(int64_t id, const char *name,
-			 const struct delete_result *r, struct buf *out);
-struct json *catalogue_delete_json(int64_t id, const char *name,
-				   const struct delete_result *r);
-
-/* The same for what was verified; `state` is a word. */
-int catalogue_verify_row(int64_t id, const char *name, const char *state,
-			 const struct verify_result *r, struct buf *out);
-struct json *catalogue_verify_json(int64_t id, const char *name,
-				   const char *state,
-				   const struct verify_result *r);
 
 #endif /* CATALOGUE_CATALOGUE_H */

@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * catalogue_impl.h - what the parts of the catalogue share.  Private to
- * lib/dataset/catalogue*.c.
+ * lib/catalogue.
  *
- *   catalogue.c           the prefix, its directories, small helpers
- *   catalogue_lock.c      one command at a time on a dataset
- *   catalogue_index.c     reading, changing, and re-making index.scr
- *   catalogue_edit.c      drop, drop after, current: the index alone
- *   catalogue_describe.c  where a dataset's descriptor comes from
- *   catalogue_files.c     lists of files: are they there, are they right
- *   catalogue_plan.c      plans, and what they mean here
- *   catalogue_sums.c      checksums recorded in rank2file, for a plan
- *   catalogue_build.c     the parts of catalogue_build() in order
- *   catalogue_record.c    rank2file and summary written, index entry made
- *   catalogue_add.c       catalogue_add()
- *   catalogue_verify.c    catalogue_verify()
- *   catalogue_delete.c    catalogue_delete()
- *   catalogue_claims.c    which files are one dataset's own
- *   catalogue_erase.c     files and directories taken away, through no link
- *   catalogue_list.c      tables, JSON, what to prune: no files
- *   catalogue_report.c    results of build, delete, verify for people and JSON
+ *   catalogue.c the prefix, its directories, small helpers
+ *   store.c     reading, changing, and re-making index.scr
+ *   edit.c      drop, drop after, current: the index alone
+ *   describe.c  where a dataset's descriptor comes from
+ *   files.c     lists of files: are they there, are they right
+ *   whole.c     plans, and what they mean here
+ *   sums.c      checksums recorded in rank2file, for a plan
+ *   build.c     the parts of catalogue_build() in order
+ *   record.c    rank2file and summary written, index entry made
+ *   add.c       catalogue_add()
+ *   verify.c    catalogue_verify()
+ *   delete.c    catalogue_delete()
+ *   claims.c    which files are one dataset's own
+ *   erase.c     files and directories taken away, through no link
+ *   list.c      tables, JSON, what to prune: no files
  */
 #ifndef CATALOGUE_CATALOGUE_IMPL_H
 #define CATALOGUE_CATALOGUE_IMPL_H
@@ -34,9 +32,7 @@
 
 struct kvtree;
 
-#define CATALOGUE_INDEX "index.scr"
 #define CATALOGUE_LOCK "index.lock"
-#define CATALOGUE_RANK2FILE "rank2file"
 
 /* Our key in an index entry: where the prefix was when the metadata of the
  * dataset were written. */
@@ -78,13 +74,6 @@ int catalogue_dir_lock(struct catalogue *c, struct catalogue_dir *d,
 		       const struct catalogue_options *o, struct error *err);
 void catalogue_dir_close(struct catalogue_dir *d);
 
-/* Call fn for each name in directory `fd` but "." and ".."; a return value
- * other than 0 ends it and is returned. */
-int catalogue_each_name(int fd, const char *what,
-			int (*fn)(void *arg, const char *name,
-				  struct error *err),
-			void *arg, struct error *err);
-
 /* Open .scr, or make it if `make`; ERROR_ABSENT. */
 int catalogue_open_scr(struct catalogue *c, bool make, struct error *err);
 
@@ -94,20 +83,11 @@ int catalogue_read_tree(int dirfd, const char *rel, struct kvtree *into,
 			struct buf *scratch, struct stat *st,
 			struct error *err);
 
-/* Does this error mean that the file system has no locks? */
-bool catalogue_no_locks(const struct error *err);
-
 /* Replace the notice. */
 void catalogue_notify(struct catalogue *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* A line for o->log. */
-void catalogue_say(const struct catalogue_options *o, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-
-bool catalogue_stopped(const struct catalogue_options *o);
-
-/* --- catalogue_index.c --- */
+/* --- store.c --- */
 
 enum catalogue_state {
 	CATALOGUE_GOOD,
@@ -124,7 +104,7 @@ int catalogue_load(struct catalogue *c, struct index **ix,
 /* The descriptor in the entry of dataset `id`, borrowed; NULL: none. */
 const struct kvtree *catalogue_entry_desc(struct index *ix, int64_t id);
 
-/* --- catalogue_describe.c --- */
+/* --- describe.c --- */
 
 enum catalogue_source {
 	CATALOGUE_FLUSH,    /* flush.scr */
@@ -157,7 +137,7 @@ int catalogue_read_summary(const struct catalogue_dir *d,
 			   struct catalogue_desc *out, int *complete,
 			   struct error *err);
 
-/* --- catalogue_files.c --- */
+/* --- files.c --- */
 
 struct catalogue_file {
 	const char *path; /* untrusted */
@@ -218,7 +198,7 @@ int catalogue_files_whole(const struct rank2file *r,
 			  const struct dataset *view, bool must_add_up,
 			  struct error *err);
 
-/* --- catalogue_plan.c --- */
+/* --- whole.c --- */
 
 /* plan_prefix(); where the recorded root cannot be told from the files, the
  * one that the index remembers is tried.  NULL: see plan_prefix(). */
@@ -241,7 +221,7 @@ bool catalogue_data_whole(const struct plan *p);
  */
 bool catalogue_flush_knows(const struct catalogue_dir *d, const struct plan *p);
 
-/* --- catalogue_sums.c --- */
+/* --- sums.c --- */
 
 /* What is to be recorded in rank2file of one file. */
 struct catalogue_sum {
@@ -276,7 +256,7 @@ int catalogue_sums_again(struct catalogue *c, struct plan *p,
 			 struct catalogue_sums *s, const bool *rebuilt,
 			 const struct catalogue_options *o, struct error *err);
 
-/* --- catalogue_copied.c --- */
+/* --- sums_copied.c --- */
 
 /* The same from copied_R.scr in the dataset's directory: of files that are as
  * they were when they were copied. */
@@ -287,7 +267,7 @@ int catalogue_copied_take(struct catalogue *c, const struct catalogue_dir *d,
 /* Remove them: what they say is in rank2file. */
 int catalogue_copied_sweep(struct catalogue_dir *d, struct error *err);
 
-/* --- catalogue_record.c --- */
+/* --- record.c --- */
 
 /* Write what is to be known of a whole dataset; each step is skipped where the
  * file says it already.  *changed is set if anything was written. */
@@ -303,7 +283,7 @@ int catalogue_record_entry(struct catalogue *c,
 			   bool changed, const struct catalogue_options *o,
 			   struct error *err);
 
-/* --- catalogue_claims.c --- */
+/* --- claims.c --- */
 
 /* The files of one dataset that may be deleted with it. */
 struct catalogue_claims {
@@ -331,7 +311,7 @@ int catalogue_claims_share(struct catalogue *c, int64_t id,
 			   const struct catalogue_options *o,
 			   struct catalogue_claims *k, struct error *err);
 
-/* --- catalogue_erase.c --- */
+/* --- erase.c --- */
 
 struct eraser; /* opaque */
 

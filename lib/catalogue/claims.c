@@ -13,6 +13,7 @@
 #include "meta/index.h"
 #include "path.h"
 #include "str.h"
+#include "work.h"
 
 /* Paths that are refused and told one by one. */
 #define TELL_MAX 5
@@ -44,9 +45,10 @@ claim(struct catalogue_claims *k, const char *path,
 
 	if (!may_touch(path)) {
 		if (k->refused++ < TELL_MAX)
-			catalogue_say(o, "%s: not below the prefix, left alone",
-				      str_printable(shown, sizeof(shown),
-						    path != NULL ? path : "?"));
+			work_say(&o->work,
+				 "%s: not below the prefix, left alone",
+				 str_printable(shown, sizeof(shown),
+					       path != NULL ? path : "?"));
 		return 0;
 	}
 	if (map_get(k->by_path, path) != MAP_NONE)
@@ -74,7 +76,7 @@ read_both(struct catalogue *c, const struct catalogue_dir *d,
 {
 	struct error local = ERROR_INIT;
 
-	if (rank2file_load(d->fd, CATALOGUE_RANK2FILE, &k->r2f, &local) == 0)
+	if (rank2file_load(d->fd, RANK2FILE_FILE, &k->r2f, &local) == 0)
 		k->have_ranks = true;
 	else if (local.kind != ERROR_ABSENT)
 		*why = local;
@@ -168,7 +170,7 @@ mark_dataset(struct catalogue *c, const struct catalogue_dir *d,
 	struct rank2file r;
 	struct plan *p = NULL;
 
-	if (rank2file_load(d->fd, CATALOGUE_RANK2FILE, &r, &local) == 0) {
+	if (rank2file_load(d->fd, RANK2FILE_FILE, &r, &local) == 0) {
 		for (size_t i = 0; i < r.nranks; i++)
 			for (size_t n = 0; n < r.ranks[i].nfiles; n++)
 				mark(k, r.ranks[i].files[n].path);
@@ -225,10 +227,9 @@ mark_id(struct catalogue *c, int64_t id, const struct index *ix,
 				 ": cannot tell whether it shares files: %s; "
 				 "--build or --drop it first",
 				 id, why.text);
-	catalogue_say(o,
-		      "dataset %" PRId64
-		      ": cannot tell whether it shares files: %s",
-		      id, why.text);
+	work_say(&o->work,
+		 "dataset %" PRId64 ": cannot tell whether it shares files: %s",
+		 id, why.text);
 	return 0;
 }
 

@@ -21,8 +21,10 @@
 #include "container/hidden.h"
 #include "container/packed.h"
 #include "container/segmap.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
+#include "lock.h"
 #include "mem.h"
 #include "meta/copied.h"
 #include "meta/filemap.h"
@@ -31,6 +33,7 @@
 #include "meta/summary.h"
 #include "rescue/plan_impl.h"
 #include "str.h"
+#include "work.h"
 
 /* The mark, in the dataset's directory. */
 #define GONE_MARK ".scrkit.gone"
@@ -135,7 +138,7 @@ remove_container(void *arg, const char *name, struct error *err)
 		return 0;
 	d->out->files++;
 	d->out->bytes += (uint64_t)st.st_size;
-	if (!d->o->dry_run && unlinkat(d->containers, name, 0) < 0 &&
+	if (!d->o->work.dry_run && unlinkat(d->containers, name, 0) < 0 &&
 	    errno != ENOENT)
 		rc = error_sys(err, "%s/%s/%s: cannot remove", d->dir.name,
 			       SEGMAP_DIR, name);
@@ -152,10 +155,9 @@ remove_containers(struct deletion *d, struct error *err)
 			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (d->containers < 0)
 		return 0; /* there is none */
-	rc = catalogue_each_name(d->containers, SEGMAP_DIR, remove_container, d,
-				 err);
+	rc = dir_each(d->containers, SEGMAP_DIR, remove_container, d, err);
 	close(d->containers);
-	if (rc == 0 && !d->o->dry_run)
+	if (rc == 0 && !d->o->work.dry_run)
 		(void)unlinkat(d->dir.fd, SEGMAP_DIR, AT_REMOVEDIR);
 	return rc;
 }
@@ -174,7 +176,7 @@ list_name(void *arg, const char *name, struct error *err)
 	struct listing *l = arg;
 	void *more = NULL;
 
-	if (str_eq(name, CATALOGUE_DIR_LOCK) || str_eq(name, GONE_MARK) ||
+	if (str_eq(name, LOCK_FILE) || str_eq(name, GONE_MARK) ||
 	    str_eq(name, SEGMAP_DIR))
 		return 0; /* they go first, or last */
 	if (!is_ours(name)) {
@@ -218,19 +220,19 @@ remove_names(struct deletion *d, const struct listing *l, struct error *err)
 	if (remove_name(d, GONE_MARK, err) < 0)
 		return -1;
 	if (l->foreign > 0) {
-		catalogue_say(d->o,
-			      "%s stays: it holds %zu %s that no dataset has, "
-			      "such as %s",
-			      d->dir.name, l->foreign,
-			      str_plural(l->foreign, "file"), l->first);
+		work_say(&d->o->work,
+			 "%s stays: it holds %zu %s that no dataset has, "
+			 "such as %s",
+			 d->dir.name, l->foreign,
+			 str_plural(l->foreign, "file"), l->first);
 		return 0;
 	}
-	if (remove_name(d, CATALOGUE_DIR_LOCK, err) < 0)
+	if (remove_name(d, LOCK_FILE, err) < 0)
 		return -1;
 	if (unlinkat(d->c->scr_fd, d->dir.name, AT_REMOVEDIR) == 0)
 		d->out->dirs++;
 	else if (errno == ENOTEMPTY || errno == EEXIST)
-		catalogue_say(d->o, "%s stays: it is not empty", d->dir.name);
+		work_say(&d->o->work, "%s stays: it is not empty", d->dir.name);
 	else if (errno != ENOENT)
 		return error_sys(err, "%s: cannot remove", d->dir.name);
 	return 0;
@@ -258,8 +260,8 @@ remove_meta(struct deletion *d, struct error *err)
 
 	if (l.arena == NULL)
 		return error_no_memory(err);
-	rc = catalogue_each_name(d->dir.fd, d->dir.name, list_name, &l, err);
-	if (rc == 0 && !d->o->dry_run) {
+	rc = dir_each(d->dir.fd, d->dir.name, list_name, &l, err);
+	if (rc == 0 && !d->o->work.dry_run) {
 		rc = put_mark(d, err);
 		if (rc == 0)
 			rc = remove_names(d, &l, err);
@@ -282,7 +284,7 @@ remove_files(struct deletion *d, const struct catalogue_claims *k,
 	int rc = e != NULL ? 0 : -1;
 
 	for (size_t i = 0; rc == 0 && i < k->count; i++) {
-		if (catalogue_stopped(d->o))
+		if (work_stopped(&d->o->work))
 			rc = error_set(err, ERROR_SYSTEM, "interrupted");
 		else if (k->list[i].shared)
 			shared++;
@@ -294,10 +296,10 @@ remove_files(struct deletion *d, const struct catalogue_claims *k,
 	catalogue_eraser_free(e);
 	d->out->kept += shared + k->refused;
 	if (shared > 0)
-		catalogue_say(
-			d->o, "%s: %zu %s another dataset, too, left alone",
-			d->dir.name, shared,
-			shared == 1 ? "file belongs to" : "files belong to");
+		work_say(&d->o->work,
+			 "%s: %zu %s another dataset, too, left alone",
+			 d->dir.name, shared,
+			 shared == 1 ? "file belongs to" : "files belong to");
 	return rc;
 }
 
@@ -335,7 +337,7 @@ remove_dataset(struct deletion *d, const struct index *ix, struct error *err)
 		return -1;
 	}
 	if (catalogue_claims_share(d->c, d->id, ix, d->o, &k, err) == 0 &&
-	    (d->o->dry_run || announce(d, err) == 0) &&
+	    (d->o->work.dry_run || announce(d, err) == 0) &&
 	    remove_files(d, &k, err) == 0 && remove_containers(d, err) == 0 &&
 	    remove_meta(d, err) == 0)
 		rc = 0;
@@ -352,7 +354,7 @@ open_dataset(struct deletion *d, struct error *err)
 	struct error why = ERROR_INIT;
 
 	if (catalogue_dir_open(d->c, d->id, &d->dir, &why) == 0) {
-		if (d->o->dry_run)
+		if (d->o->work.dry_run)
 			return 0;
 		return catalogue_dir_lock(d->c, &d->dir, d->o, err);
 	}
@@ -374,22 +376,22 @@ delete_all(struct deletion *d, const struct index *ix, struct error *err)
 					 "dataset %" PRId64
 					 ": there is no such dataset",
 					 d->id);
-		if (e.name != NULL && packed_is_old(d->c, e.name))
+		if (e.name != NULL && packed_is_old(d->c->prefix_fd, e.name))
 			return error_set(err, ERROR_USAGE,
 					 "%s: in the layout of SCR 1.1.8, in a "
 					 "directory of its own: remove that by "
 					 "hand, and then the entry with "
 					 "scr_index --drop",
 					 e.name);
-		catalogue_say(d->o,
-			      "dataset %" PRId64
-			      ": its metadata are gone: files it may have had "
-			      "are left alone",
-			      d->id);
+		work_say(&d->o->work,
+			 "dataset %" PRId64
+			 ": its metadata are gone: files it may have had "
+			 "are left alone",
+			 d->id);
 	} else if (remove_dataset(d, ix, err) < 0) {
 		return -1;
 	}
-	if (d->o->dry_run || ix == NULL)
+	if (d->o->work.dry_run || ix == NULL)
 		return 0;
 	return catalogue_change(d->c, remove_entry, d, err);
 }

@@ -21,6 +21,7 @@
 #include "meta/summary.h"
 #include "path.h"
 #include "str.h"
+#include "work.h"
 
 #define LOG_FILE "log"
 
@@ -445,7 +446,7 @@ judge(int rc, const struct catalogue_options *o, struct error *why,
 		return -1;
 	}
 	if (why->kind != ERROR_ABSENT)
-		catalogue_say(o, "%s: not used", why->text);
+		work_say(&o->work, "%s: not used", why->text);
 	error_clear(why);
 	return 1;
 }

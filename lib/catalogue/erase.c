@@ -15,10 +15,12 @@
 
 #include "arena.h"
 #include "catalogue/catalogue_impl.h"
+#include "dir.h"
 #include "error.h"
 #include "map.h"
 #include "mem.h"
 #include "str.h"
+#include "work.h"
 
 struct eraser {
 	int root;
@@ -159,8 +161,8 @@ keep(struct eraser *e, const char *path, const char *why)
 	char shown[256];
 
 	e->out->kept++;
-	catalogue_say(e->o, "%s: %s, left alone",
-		      str_printable(shown, sizeof(shown), path), why);
+	work_say(&e->o->work, "%s: %s, left alone",
+		 str_printable(shown, sizeof(shown), path), why);
 }
 
 static int
@@ -195,7 +197,7 @@ catalogue_erase(struct eraser *e, const char *path, struct error *err)
 		keep(e, path, "not a plain file");
 		return 0;
 	}
-	if (e->o->dry_run) {
+	if (e->o->work.dry_run) {
 		if (doom(e, path, err) < 0)
 			return -1;
 	} else if (unlinkat(fd, base, 0) < 0) {
@@ -248,7 +250,7 @@ pretend(struct eraser *e, const char *dir, struct error *err)
 
 	if (fd < 0)
 		return 0;
-	rc = catalogue_each_name(fd, dir, survives, &m, err);
+	rc = dir_each(fd, dir, survives, &m, err);
 	buf_free(&m.path);
 	close(fd);
 	if (rc != 0)
@@ -272,9 +274,8 @@ remove_dir(struct eraser *e, const char *dir)
 	if (errno == ENOTEMPTY || errno == EEXIST || errno == ENOENT ||
 	    errno == ENOTDIR || errno == ELOOP || errno == EBUSY)
 		return;
-	catalogue_say(e->o, "%s: cannot remove the directory: %s",
-		      str_printable(shown, sizeof(shown), dir),
-		      strerror(errno));
+	work_say(&e->o->work, "%s: cannot remove the directory: %s",
+		 str_printable(shown, sizeof(shown), dir), strerror(errno));
 }
 
 int
@@ -283,7 +284,7 @@ catalogue_erase_dirs(struct eraser *e, struct error *err)
 	if (e->ndirs > 0)
 		qsort(e->dirs, e->ndirs, sizeof(*e->dirs), longer_first);
 	for (size_t i = 0; i < e->ndirs; i++) {
-		if (!e->o->dry_run)
+		if (!e->o->work.dry_run)
 			remove_dir(e, e->dirs[i]);
 		else if (pretend(e, e->dirs[i], err) < 0)
 			return -1;

@@ -16,6 +16,7 @@
 #include "buf.h"
 #include "catalogue/catalogue_impl.h"
 #include "container/manifest.h"
+#include "dir.h"
 #include "error.h"
 #include "hash.h"
 #include "io.h"
@@ -27,6 +28,7 @@
 #include "path.h"
 #include "progress.h"
 #include "str.h"
+#include "work.h"
 
 #define BLOCK ((size_t)1 << 20)
 
@@ -87,7 +89,7 @@ put_string(struct exporting *x, const char *path, const struct attr *a,
 	   const struct stripe *s, uint64_t size, struct stripe_sum *sum,
 	   struct error *err)
 {
-	const struct catalogue_options *o = x->eo->o;
+	const struct work *work = x->eo->work;
 	struct stripe_cache *cache =
 		stripe_cache_new(16, false, sum->size > 0 ? sum : NULL);
 	int rc = -1;
@@ -99,7 +101,7 @@ put_string(struct exporting *x, const char *path, const struct attr *a,
 	for (uint64_t off = 0; off < size; off += BLOCK) {
 		size_t len = size - off < BLOCK ? (size_t)(size - off) : BLOCK;
 
-		if (o->stop != NULL && o->stop()) {
+		if (work_stopped(work)) {
 			errno = EINTR;
 			error_sys(err, "stopped");
 			goto out;
@@ -107,7 +109,7 @@ put_string(struct exporting *x, const char *path, const struct attr *a,
 		if (stripe_read(s, cache, off, x->block, len, err) < 0 ||
 		    data(x, x->block, len, err) < 0)
 			goto out;
-		progress_add(o->progress, len);
+		progress_add(work->progress, len);
 	}
 	rc = end(x, path, err);
 out:
@@ -152,7 +154,7 @@ check_files(struct exporting *x, struct error *err)
 			f->size = a.size;
 		if (ark_fits(x->eo->format, f->path, f->size, err) < 0)
 			return -1;
-		progress_expect(x->eo->o->progress, f->size);
+		progress_expect(x->eo->work->progress, f->size);
 	}
 	return 0;
 }
@@ -184,7 +186,7 @@ put_ranks(struct exporting *x, struct error *err)
 
 	if (rc < 0)
 		return -1;
-	rc = rank2file_each(&r, CATALOGUE_RANK2FILE, put_tree, x, err);
+	rc = rank2file_each(&r, RANK2FILE_FILE, put_tree, x, err);
 	rank2file_free(&r);
 	return rc;
 }
@@ -257,7 +259,7 @@ put_redundancy(struct exporting *x, struct error *err)
 	const struct hidden *h = &x->p->hidden;
 	struct stat st;
 
-	if (catalogue_each_name(x->p->meta_fd, x->p->dir, put_name, x, err) < 0)
+	if (dir_each(x->p->meta_fd, x->p->dir, put_name, x, err) < 0)
 		return -1;
 	for (size_t i = 0; i < h->nfiles; i++)
 		if (fstatat(x->p->meta_fd, h->files[i].name, &st,

@@ -21,12 +21,15 @@
 /* In the directory of the dataset's metadata. */
 #define EXPORT_MANIFEST "manifest.sha256"
 
+struct catalogue;
+struct catalogue_options;
+struct work;
 struct export_options {
 	enum ark_format format;
 	enum ark_filter filter;
 	bool redundancy;  /* filemaps and redundancy files, too */
 	unsigned threads; /* for compression */
-	const struct catalogue_options *o;
+	const struct work *work;
 };
 
 struct export_result {

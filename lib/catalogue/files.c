@@ -21,6 +21,7 @@
 #include "path.h"
 #include "progress.h"
 #include "str.h"
+#include "work.h"
 
 /* Files handed to a worker at a time for stat. */
 #define STAT_BATCH 64
@@ -196,13 +197,13 @@ sum_fd(struct checker *k, int fd, const struct catalogue_file *f, uint64_t off,
 	size_t n = 0;
 
 	for (; off < end; off += n) {
-		if (catalogue_stopped(k->o))
+		if (work_stopped(&k->o->work))
 			return error_set(err, ERROR_SYSTEM, "interrupted");
 		n = end - off < SUM_BLOCK ? (size_t)(end - off) : SUM_BLOCK;
 		if (io_pread(fd, f->path, block, n, off, err) < 0)
 			return -1;
 		*crc = crc_update(*crc, block, n);
-		progress_add(k->o->progress, n);
+		progress_add(k->o->work.progress, n);
 	}
 	return 0;
 }
@@ -260,13 +261,13 @@ sum_one(void *arg, size_t i, unsigned worker, struct error *err)
 	return 0;
 }
 
-/* fn for all files, on the threads of o->par if there are any. */
+/* fn for all files, on the threads of o->work.par if there are any. */
 static int
 for_all(struct checker *k, size_t count, size_t batch,
 	int (*fn)(void *, size_t, unsigned, struct error *), struct error *err)
 {
-	if (k->o->par != NULL)
-		return par_for(k->o->par, count, batch, fn, k, err);
+	if (k->o->work.par != NULL)
+		return par_for(k->o->work.par, count, batch, fn, k, err);
 	for (size_t i = 0; i < count; i++)
 		if (fn(k, i, 0, err) < 0)
 			return -1;
@@ -283,7 +284,8 @@ check_all(struct checker *k, size_t count, bool sum, struct error *err)
 		return 0;
 	for (size_t i = 0; i < count; i++)
 		if (k->list[i].state == FILE_PRESENT)
-			progress_expect(k->o->progress, k->list[i].found_size);
+			progress_expect(k->o->work.progress,
+					k->list[i].found_size);
 	return for_all(k, count, 1, sum_one, err);
 }
 
@@ -297,7 +299,7 @@ catalogue_files_check(struct catalogue *c, struct catalogue_files *f, bool sum,
 		.dirfd = f->dirfd,
 		.o = o,
 	};
-	unsigned n = o->par != NULL ? par_threads(o->par) : 1, i = 0;
+	unsigned n = o->work.par != NULL ? par_threads(o->work.par) : 1, i = 0;
 	int rc = -1;
 
 	k.caches = mem_calloc(n, sizeof(*k.caches));

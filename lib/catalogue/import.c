@@ -32,6 +32,7 @@
 #include "progress.h"
 #include "str.h"
 #include "transfer/target.h"
+#include "work.h"
 
 #define BLOCK ((size_t)1 << 20)
 
@@ -70,9 +71,9 @@ meta_kind(const char *name, enum target_kind *kind)
 {
 	struct redset_name n;
 
-	if (str_eq(name, CATALOGUE_RANK2FILE) || str_eq(name, SUMMARY_FILE))
+	if (str_eq(name, RANK2FILE_FILE) || str_eq(name, SUMMARY_FILE))
 		*kind = TARGET_MAP;
-	else if (str_glob(name, CATALOGUE_RANK2FILE ".[0-9]*.[0-9]*"))
+	else if (str_glob(name, RANK2FILE_FILE ".[0-9]*.[0-9]*"))
 		*kind = TARGET_DESCRIPTOR;
 	else if (filemap_name_rank(name) >= 0 ||
 		 redset_name_parse(name, &n, NULL) ||
@@ -144,7 +145,7 @@ fill(struct importing *x, const struct target *t, uint64_t *size,
 
 	*size = 0;
 	while (rc == 0) {
-		if (x->o->stop != NULL && x->o->stop()) {
+		if (work_stopped(&x->o->work)) {
 			errno = EINTR;
 			rc = error_sys(err, "stopped");
 			break;
@@ -158,7 +159,7 @@ fill(struct importing *x, const struct target *t, uint64_t *size,
 		else
 			io_write_behind(fd, *size, got, false);
 		*size += got;
-		progress_add(x->o->progress, got);
+		progress_add(x->o->work.progress, got);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -363,7 +364,7 @@ work(struct importing *x, struct error *err)
 	    compare(x, err) < 0 || check_index(x, err) < 0 ||
 	    look_around(x, err) < 0)
 		return -1;
-	if (targets_commit(&x->targets, x->o->par, err) < 0)
+	if (targets_commit(&x->targets, x->o->work.par, err) < 0)
 		return -1;
 	if (catalogue_build(x->c, x->out->id, x->o, &b, err) < 0)
 		return -1;

@@ -89,7 +89,7 @@ write_maps(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 	int rc = -1;
 
 	snprintf(text, sizeof(text), "%" PRId64, id);
-	if (packed_open(&p, c, text, false, o, err) < 0)
+	if (catalogue_packed_open(c, text, false, o, &p, err) < 0)
 		return -1;
 	if (p.layout != 3) {
 		error_set(err, ERROR_USAGE,
@@ -136,7 +136,7 @@ make_plan(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 		return p;
 	}
 	plan_free(p);
-	if (o->dry_run) {
+	if (o->work.dry_run) {
 		error_set(err, ERROR_USAGE,
 			  "dataset %" PRId64 ": has no filemaps yet; what its "
 			  "redundancy would be can be told only when they are "
@@ -155,12 +155,12 @@ protect(struct catalogue *c, int64_t id, const struct protect_options *po,
 {
 	const struct catalogue_options *o = po->o;
 	const struct rebuild_options ro = {
-		.par = o->par,
-		.memory = o->memory,
-		.progress = o->progress,
-		.stop = o->stop,
-		.log = o->detail,
-		.log_arg = o->log_arg,
+		.par = o->work.par,
+		.memory = o->work.memory,
+		.progress = o->work.progress,
+		.stop = o->work.stop,
+		.log = o->work.detail,
+		.log_arg = o->work.log_arg,
 	};
 	struct plan *p = make_plan(c, id, o, err);
 	int rc = -1;
@@ -170,8 +170,8 @@ protect(struct catalogue *c, int64_t id, const struct protect_options *po,
 		return -1;
 	if (plan_protect(p, po->type, po->set_size,
 			 po->failures > 0 ? po->failures : 2, err) == 0)
-		rc = o->dry_run ? 0 : rebuild(p, &ro, out, err);
-	if (rc == 0 && o->dry_run) {
+		rc = o->work.dry_run ? 0 : rebuild(p, &ro, out, err);
+	if (rc == 0 && o->work.dry_run) {
 		out->redundancy = p->red_missing;
 		out->bytes_written = p->bytes_written;
 	}

@@ -13,6 +13,7 @@
 #include "meta/kvtree.h"
 #include "meta/summary.h"
 #include "str.h"
+#include "work.h"
 
 /* --- rank2file --- */
 
@@ -61,7 +62,7 @@ catalogue_record_ranks(const struct catalogue_dir *d,
 	if (old != NULL && same_ranks(old, r))
 		return 0;
 	*changed = true;
-	if (rank2file_store(d->fd, CATALOGUE_RANK2FILE, r, err) < 0)
+	if (rank2file_store(d->fd, RANK2FILE_FILE, r, err) < 0)
 		return error_wrap(err, "%s", d->name);
 	return 0;
 }
@@ -166,17 +167,15 @@ tell_replaced(const struct entry_job *j, const struct index *ix)
 	struct index_entry e;
 
 	if (index_find_id(ix, v->id, &e, NULL) == 0 && e.failed != NULL)
-		catalogue_say(j->o,
-			      "dataset %" PRId64
-			      ": the mark of the failed fetch of %s is gone",
-			      v->id,
-			      str_printable(stamp, sizeof(stamp), e.failed));
+		work_say(&j->o->work,
+			 "dataset %" PRId64
+			 ": the mark of the failed fetch of %s is gone",
+			 v->id, str_printable(stamp, sizeof(stamp), e.failed));
 	if (index_find_name(ix, v->name, &e, NULL) == 0 && e.id != v->id)
-		catalogue_say(j->o,
-			      "dataset %" PRId64 " had the name %s, too, and "
-			      "is no longer in the index",
-			      e.id,
-			      str_printable(shown, sizeof(shown), v->name));
+		work_say(&j->o->work,
+			 "dataset %" PRId64 " had the name %s, too, and "
+			 "is no longer in the index",
+			 e.id, str_printable(shown, sizeof(shown), v->name));
 }
 
 static int

@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include "catalogue/catalogue_impl.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
+#include "lock.h"
 #include "mem.h"
 #include "meta/filemap.h"
 #include "meta/index.h"
@@ -43,7 +45,7 @@ catalogue_load(struct catalogue *c, struct index **ix,
 	/* Another process may have made .scr since the prefix was opened. */
 	rc = catalogue_open_scr(c, false, &why);
 	if (rc == 0)
-		rc = catalogue_read_tree(c->scr_fd, CATALOGUE_INDEX, tree, &raw,
+		rc = catalogue_read_tree(c->scr_fd, INDEX_FILE, tree, &raw,
 					 NULL, &why);
 	buf_free(&raw);
 	if (rc == 0) {
@@ -53,7 +55,7 @@ catalogue_load(struct catalogue *c, struct index **ix,
 				*state = CATALOGUE_OLD;
 			return 0;
 		}
-		error_wrap(&why, "%s", CATALOGUE_INDEX);
+		error_wrap(&why, "%s", INDEX_FILE);
 	} else {
 		kvtree_free(tree);
 	}
@@ -119,8 +121,7 @@ buildable(void *arg, const char *name, struct error *err)
 
 	(void)arg;
 	(void)err;
-	return str_eq(name, CATALOGUE_RANK2FILE) ||
-	       filemap_name_rank(name) >= 0 ||
+	return str_eq(name, RANK2FILE_FILE) || filemap_name_rank(name) >= 0 ||
 	       redset_name_parse(name, &n, NULL);
 }
 
@@ -129,9 +130,8 @@ static void
 leave(struct remake *r, int64_t id)
 {
 	struct catalogue_dir d = CATALOGUE_DIR_INIT;
-	bool worth =
-		catalogue_dir_open(r->c, id, &d, NULL) == 0 &&
-		catalogue_each_name(d.fd, d.name, buildable, NULL, NULL) > 0;
+	bool worth = catalogue_dir_open(r->c, id, &d, NULL) == 0 &&
+		     dir_each(d.fd, d.name, buildable, NULL, NULL) > 0;
 
 	catalogue_dir_close(&d);
 	if (!worth)
@@ -263,13 +263,12 @@ catalogue_read(struct catalogue *c, struct error *err)
 		return NULL;
 	if (state == CATALOGUE_DAMAGED) {
 		tell(&r, why.text, "this list is made",
-		     "the next change of the index keeps the damaged file as " CATALOGUE_INDEX
+		     "the next change of the index keeps the damaged file as " INDEX_FILE
 		     ".bak and writes a new one");
 		return r.ix;
 	}
 	if (r.added + r.left > 0) {
-		tell(&r, "there is no " CATALOGUE_INDEX, "this list is made",
-		     NULL);
+		tell(&r, "there is no " INDEX_FILE, "this list is made", NULL);
 		return r.ix;
 	}
 	index_free(r.ix);
@@ -291,11 +290,11 @@ back_up(struct catalogue *c, char *to, size_t size, struct error *err)
 
 	for (int n = 0; n < BACKUPS_MAX; n++) {
 		if (n == 0)
-			snprintf(to, size, "%s.bak", CATALOGUE_INDEX);
+			snprintf(to, size, "%s.bak", INDEX_FILE);
 		else
-			snprintf(to, size, "%s.bak.%d", CATALOGUE_INDEX, n);
+			snprintf(to, size, "%s.bak.%d", INDEX_FILE, n);
 		/* A link, so that at no moment there is no index. */
-		rc = linkat(c->scr_fd, CATALOGUE_INDEX, c->scr_fd, to, 0);
+		rc = linkat(c->scr_fd, INDEX_FILE, c->scr_fd, to, 0);
 		if (rc == 0 || errno == EEXIST) {
 			if (rc == 0)
 				return io_sync_dir(c->scr_fd, to, err);
@@ -305,12 +304,12 @@ back_up(struct catalogue *c, char *to, size_t size, struct error *err)
 		 * a name for a backup: we hold the lock. */
 		if (fstatat(c->scr_fd, to, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			continue;
-		if (renameat(c->scr_fd, CATALOGUE_INDEX, c->scr_fd, to) == 0)
+		if (renameat(c->scr_fd, INDEX_FILE, c->scr_fd, to) == 0)
 			return io_sync_dir(c->scr_fd, to, err);
 		break;
 	}
 	return error_sys(err, "%s/.scr/%s: cannot keep the index as %s",
-			 c->path, CATALOGUE_INDEX, to);
+			 c->path, INDEX_FILE, to);
 }
 
 /* Has this very file been kept already, by a run that came no further? */
@@ -319,9 +318,8 @@ kept_before(struct catalogue *c)
 {
 	struct stat now, bak;
 
-	return fstatat(c->scr_fd, CATALOGUE_INDEX, &now, AT_SYMLINK_NOFOLLOW) ==
-		       0 &&
-	       fstatat(c->scr_fd, CATALOGUE_INDEX ".bak", &bak,
+	return fstatat(c->scr_fd, INDEX_FILE, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       fstatat(c->scr_fd, INDEX_FILE ".bak", &bak,
 		       AT_SYMLINK_NOFOLLOW) == 0 &&
 	       now.st_dev == bak.st_dev && now.st_ino == bak.st_ino;
 }
@@ -331,7 +329,7 @@ static int
 write_index(struct catalogue *c, struct index *ix, const struct remake *r,
 	    enum catalogue_state state, const char *why, struct error *err)
 {
-	char kept[64] = CATALOGUE_INDEX ".bak", last[128];
+	char kept[64] = INDEX_FILE ".bak", last[128];
 	struct kvtree *tree = index_tree(ix, err);
 
 	if (tree == NULL)
@@ -339,7 +337,7 @@ write_index(struct catalogue *c, struct index *ix, const struct remake *r,
 	if ((state == CATALOGUE_DAMAGED || state == CATALOGUE_OLD) &&
 	    !kept_before(c) && back_up(c, kept, sizeof(kept), err) < 0)
 		return -1;
-	if (kvtree_write_file(tree, c->scr_fd, CATALOGUE_INDEX, err) < 0)
+	if (kvtree_write_file(tree, c->scr_fd, INDEX_FILE, err) < 0)
 		return error_wrap(err, "%s/.scr", c->path);
 	snprintf(last, sizeof(last), "the damaged file is kept as %s", kept);
 	if (state == CATALOGUE_DAMAGED)
@@ -348,9 +346,9 @@ write_index(struct catalogue *c, struct index *ix, const struct remake *r,
 		catalogue_notify(c,
 				 "%s was of SCR 1.1.8: it is kept as %s, and a "
 				 "new one with the same datasets was made",
-				 CATALOGUE_INDEX, kept);
+				 INDEX_FILE, kept);
 	else if (state == CATALOGUE_MISSING && r->added + r->left > 0)
-		tell(r, "there was no " CATALOGUE_INDEX, "a new index was made",
+		tell(r, "there was no " INDEX_FILE, "a new index was made",
 		     NULL);
 	return 0;
 }
@@ -365,7 +363,7 @@ lock_index(struct catalogue *c, struct error *err)
 
 	if (fd >= 0)
 		return fd;
-	if (catalogue_no_locks(&why))
+	if (lock_unsupported(&why))
 		return -2;
 	if (err != NULL)
 		*err = why;

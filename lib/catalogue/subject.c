@@ -11,7 +11,11 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "buf.h"
+#include "catalogue/catalogue.h"
+#include "catalogue/overview.h"
 #include "error.h"
+#include "lock.h"
 #include "mem.h"
 #include "path.h"
 #include "rescue/plan.h"
@@ -28,18 +32,18 @@ subject_init(struct subject *s, struct error *err)
 	*s = (struct subject){ .id = -1, .arena = arena_new() };
 	if (s->arena == NULL)
 		return error_no_memory(err);
-	return survey_caches_init(&s->caches, err);
+	return locate_caches_init(&s->caches, err);
 }
 
 void
 subject_fini(struct subject *s)
 {
 	for (size_t i = 0; i < s->nlocks; i++) {
-		catalogue_unlock(s->locks[i].dirfd, s->locks[i].lock);
+		lock_give(s->locks[i].dirfd, s->locks[i].lock);
 		close(s->locks[i].dirfd);
 	}
 	mem_free(s->locks);
-	survey_caches_fini(&s->caches);
+	locate_caches_fini(&s->caches);
 	arena_free(s->arena);
 	*s = (struct subject){ .id = -1 };
 }
@@ -52,16 +56,16 @@ static int
 by_name(struct subject *s, const char *prefix, const char *name,
 	struct error *err)
 {
-	const struct survey_entry *e = NULL;
+	const struct overview_entry *e = NULL;
 	struct error why = ERROR_INIT;
-	struct survey all;
+	struct overview all;
 	char shown[256];
-	int rc = survey_init(&all, prefix, err);
+	int rc = overview_init(&all, prefix, err);
 
 	s->kind = SUBJECT_PREFIX;
 	s->prefix = prefix;
 	if (rc == 0) {
-		e = survey_find(&all, name, &why);
+		e = overview_find(&all, name, &why);
 		if (e != NULL)
 			s->id = e->id;
 		else
@@ -72,7 +76,7 @@ by_name(struct subject *s, const char *prefix, const char *name,
 				str_printable(shown, sizeof(shown), name),
 				prefix);
 	}
-	survey_fini(&all);
+	overview_fini(&all);
 	return rc;
 }
 
@@ -80,7 +84,7 @@ by_name(struct subject *s, const char *prefix, const char *name,
 static int
 by_caches(struct subject *s, struct error *err)
 {
-	const struct survey_group *g = s->caches.groups;
+	const struct locate_group *g = s->caches.groups;
 
 	if (s->caches.count > 1)
 		return error_set(err, ERROR_USAGE,
@@ -103,7 +107,7 @@ by_dirs(struct subject *s, const char *const *args, size_t count,
 		struct error why = ERROR_INIT;
 		size_t found = 0;
 
-		if (survey_caches_add(&s->caches, args[i], &found, &why) < 0 &&
+		if (locate_caches_add(&s->caches, args[i], &found, &why) < 0 &&
 		    why.kind != ERROR_ABSENT)
 			return error_set(err, why.kind, "%s", why.text);
 		if (found == 0)
@@ -120,7 +124,7 @@ int
 subject_find(struct subject *s, const char *prefix, const char *const *args,
 	     size_t count, struct error *err)
 {
-	struct survey_place at = { .kind = SURVEY_FILE };
+	struct locate_place at = { .kind = LOCATE_FILE };
 	struct error why = ERROR_INIT;
 	size_t found = 0;
 	int rc = -1;
@@ -129,24 +133,24 @@ subject_find(struct subject *s, const char *prefix, const char *const *args,
 		return -1;
 	if (count > 1)
 		return by_dirs(s, args, count, err);
-	rc = survey_look(args[0], s->arena, &at, &why);
+	rc = locate_path(args[0], s->arena, &at, &why);
 	if (rc < 0 && why.kind != ERROR_ABSENT)
 		return error_set(err, why.kind, "%s", why.text);
-	if (rc == 0 && at.kind == SURVEY_DATASET) {
+	if (rc == 0 && at.kind == LOCATE_DATASET) {
 		s->kind = SUBJECT_PREFIX;
 		s->prefix = at.prefix;
 		s->id = at.id;
 		return 0;
 	}
-	if (rc == 0 && at.kind == SURVEY_CACHE)
+	if (rc == 0 && at.kind == LOCATE_CACHE)
 		return by_dirs(s, args, 1, err);
 	/* A checkpoint is often called what its directory is called: the name
 	 * goes first, then what may lie below the directory. */
 	if (by_name(s, prefix, args[0], err) == 0)
 		return 0;
-	if (rc < 0 || at.kind != SURVEY_OTHER)
+	if (rc < 0 || at.kind != LOCATE_OTHER)
 		return -1;
-	if (survey_caches_add(&s->caches, args[0], &found, &why) < 0 ||
+	if (locate_caches_add(&s->caches, args[0], &found, &why) < 0 ||
 	    found == 0)
 		return -1;
 	error_clear(err);
@@ -251,7 +255,7 @@ int
 subject_find_files(struct subject *s, const char *prefix, enum redset_type type,
 		   const char *const *args, size_t count, struct error *err)
 {
-	struct survey_place at;
+	struct locate_place at;
 	bool outside = false;
 
 	if (subject_init(s, err) < 0)
@@ -270,10 +274,10 @@ subject_find_files(struct subject *s, const char *prefix, enum redset_type type,
 		return error_no_memory(err);
 	if (take_names(s, type, args, &outside, err) < 0 ||
 	    split_names(s, outside, err) < 0 ||
-	    survey_look(s->dir, s->arena, &at, err) < 0)
+	    locate_path(s->dir, s->arena, &at, err) < 0)
 		return -1;
 	s->prefix = prefix;
-	if (prefix == NULL && at.kind == SURVEY_DATASET)
+	if (prefix == NULL && at.kind == LOCATE_DATASET)
 		s->prefix = at.prefix;
 	return 0;
 }
@@ -289,7 +293,7 @@ lock_dir(struct subject *s, const char *dir, const struct catalogue_options *o,
 
 	if (fd < 0)
 		return 0;
-	lock = catalogue_lock(fd, dir, o, err);
+	lock = lock_take(fd, dir, &o->work, err);
 	if (lock == -1) {
 		close(fd);
 		return -1;
@@ -332,8 +336,8 @@ subject_plan(const struct subject *s, bool checksums,
 	const struct plan_options po = {
 		.flags = PLAN_HEADERS | (checksums ? PLAN_CHECKSUMS : 0u),
 		.moved_from = o->moved_from,
-		.par = o->par,
-		.progress = o->progress,
+		.par = o->work.par,
+		.progress = o->work.progress,
 	};
 	struct error why = ERROR_INIT;
 	struct catalogue *c = NULL;

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "catalogue/locate.h"
 #include "meta/redset.h"
-#include "report/overview.h"
 
 enum subject_kind {
 	SUBJECT_PREFIX, /* prefix, id */
@@ -19,6 +19,10 @@ enum subject_kind {
 	SUBJECT_FILES,	/* names in dir; prefix if it is known */
 };
 
+struct arena;
+struct catalogue_options;
+struct error;
+struct plan;
 struct subject_lock; /* opaque */
 
 struct subject {
@@ -33,7 +37,7 @@ struct subject {
 	bool map; /* the files protect filemaps */
 	/* Private. */
 	struct arena *arena;
-	struct survey_caches caches;
+	struct locate_caches caches;
 	struct subject_lock *locks;
 	size_t nlocks;
 };

@@ -11,6 +11,7 @@
 #include "arena.h"
 #include "buf.h"
 #include "catalogue/catalogue_impl.h"
+#include "dir.h"
 #include "error.h"
 #include "meta/copied.h"
 #include "meta/kvtree.h"
@@ -111,7 +112,7 @@ catalogue_copied_take(struct catalogue *c, const struct catalogue_dir *d,
 	if (t.files == NULL || t.arena == NULL || t.tree == NULL)
 		error_no_memory(err);
 	else
-		rc = catalogue_each_name(d->fd, d->name, take_record, &t, err);
+		rc = dir_each(d->fd, d->name, take_record, &t, err);
 	pathcache_free(t.files);
 	arena_free(t.arena);
 	kvtree_free(t.tree);
@@ -133,5 +134,5 @@ remove_record(void *arg, const char *name, struct error *err)
 int
 catalogue_copied_sweep(struct catalogue_dir *d, struct error *err)
 {
-	return catalogue_each_name(d->fd, d->name, remove_record, d, err);
+	return dir_each(d->fd, d->name, remove_record, d, err);
 }

@@ -140,7 +140,8 @@ verify_deep(struct verify *v, struct plan *p, struct error *err)
 	struct deep_result r = { .nfindings = 0 };
 	struct error why = ERROR_INIT;
 
-	if (deep_check(p, v->o->par, v->o->memory, v->o->progress, &r, err) < 0)
+	if (deep_check(p, v->o->work.par, v->o->work.memory,
+		       v->o->work.progress, &r, err) < 0)
 		return -1;
 	for (size_t i = 0; i < r.nfindings; i++) {
 		deep_error(p, &r.findings[i], &why);
@@ -268,14 +269,15 @@ verify_old(struct verify *v, int64_t id, struct error *err)
 	int rc = -1;
 
 	if (ix == NULL || index_find_id(ix, id, &e, NULL) < 0 ||
-	    e.name == NULL || !packed_is_old(v->c, e.name)) {
+	    e.name == NULL || !packed_is_old(v->c->prefix_fd, e.name)) {
 		tell(v, STATUS_LOST, "its metadata directory is gone");
 		rc = 0;
 		goto out;
 	}
-	if (packed_open(&p, v->c, e.name, false, v->o, err) < 0)
+	if (catalogue_packed_open(v->c, e.name, false, v->o, &p, err) < 0)
 		goto out;
-	rc = packed_check(&p, v->o->checksums, v->o, tell_flaw, v, &h, err);
+	rc = packed_check(&p, v->o->checksums, &v->o->work, tell_flaw, v, &h,
+			  err);
 	v->out->files = h.files;
 	v->out->bad_files = h.files_bad;
 	v->out->bytes = h.bytes;
@@ -295,8 +297,7 @@ load_old(struct verify *v, struct error *err)
 {
 	struct error why = ERROR_INIT;
 
-	if (rank2file_load(v->dir.fd, CATALOGUE_RANK2FILE, &v->old, &why) ==
-	    0) {
+	if (rank2file_load(v->dir.fd, RANK2FILE_FILE, &v->old, &why) == 0) {
 		v->have_old = true;
 		return 0;
 	}

@@ -18,6 +18,7 @@
 #include "str.h"
 #include "transfer/target.h"
 #include "transfer/transfer.h"
+#include "work.h"
 
 #define SHOWN_MAX 512
 
@@ -89,27 +90,27 @@ write_all(int fd, const unsigned char *data, size_t len, struct error *err)
 static int
 copy_out(const struct stripe *s, uint64_t size, int fd,
 	 struct stripe_cache *cache, unsigned char *block,
-	 const struct catalogue_options *o, struct error *err)
+	 const struct work *work, struct error *err)
 {
 	for (uint64_t off = 0; off < size; off += CAT_BLOCK) {
 		size_t len = size - off < CAT_BLOCK ? (size_t)(size - off)
 						    : CAT_BLOCK;
 
-		if (o->stop != NULL && o->stop()) {
+		if (work->stop != NULL && work->stop()) {
 			errno = EINTR;
 			return error_sys(err, "stopped");
 		}
 		if (stripe_read(s, cache, off, block, len, err) < 0 ||
 		    write_all(fd, block, len, err) < 0)
 			return -1;
-		progress_add(o->progress, len);
+		progress_add(work->progress, len);
 	}
 	return 0;
 }
 
 int
 extract_cat(const struct packed *p, size_t file, int fd,
-	    const struct catalogue_options *o, struct error *err)
+	    const struct work *work, struct error *err)
 {
 	const struct segmap_file *f = &p->map.files[file];
 	struct stripe_sum sum = { .size = 0 };
@@ -127,9 +128,9 @@ extract_cat(const struct packed *p, size_t file, int fd,
 	    packed_measure(p, file, err) < 0)
 		goto out;
 	sum.size = f->size;
-	progress_expect(o->progress, f->size);
+	progress_expect(work->progress, f->size);
 	if (packed_file(p, file, arena, &s, err) < 0 ||
-	    copy_out(&s, f->size, fd, cache, block, o, err) < 0)
+	    copy_out(&s, f->size, fd, cache, block, work, err) < 0)
 		goto out;
 	stripe_cache_drop(cache);
 	rc = f->has_crc && sum.crc != f->crc ? segmap_wrong_sum(f, sum.crc, err)
@@ -145,7 +146,7 @@ out:
 
 struct extraction {
 	const struct packed *p;
-	const struct catalogue_options *o;
+	const struct work *work;
 	int dir;
 	struct pathcache *parents;
 	struct targets targets;
@@ -247,10 +248,10 @@ copy_all(struct extraction *x, struct error *err)
 {
 	const struct segmap *m = &x->p->map;
 	struct transfer_options t = {
-		.par = x->o->par,
-		.memory = x->o->memory,
-		.progress = x->o->progress,
-		.stop = x->o->stop,
+		.par = x->work->par,
+		.memory = x->work->memory,
+		.progress = x->work->progress,
+		.stop = x->work->stop,
 		.sums_to = mem_calloc(m->nfiles + 1, sizeof(*t.sums_to)),
 	};
 	int rc = -1;
@@ -261,7 +262,7 @@ copy_all(struct extraction *x, struct error *err)
 		t.sums_to[i].size = m->files[i].size;
 	progress_expect(t.progress, x->len);
 	/* Preparing takes away what an interrupted run left: that is room. */
-	if (targets_prepare(&x->targets, x->o->par, err) < 0 ||
+	if (targets_prepare(&x->targets, x->work->par, err) < 0 ||
 	    targets_check_space(&x->targets, err) < 0 ||
 	    targets_transfer(&x->targets, &x->from, &x->to, x->len, &t, err) <
 		    0)
@@ -275,7 +276,7 @@ copy_all(struct extraction *x, struct error *err)
 					      err);
 	}
 	if (rc == 0)
-		rc = targets_commit(&x->targets, x->o->par, err);
+		rc = targets_commit(&x->targets, x->work->par, err);
 out:
 	mem_free(t.sums_to);
 	return rc;
@@ -305,10 +306,10 @@ list_all(struct extraction *x, const bool *only, bool force, size_t *count,
 
 int
 extract_files(const struct packed *p, const bool *only, const char *dir,
-	      bool force, const struct catalogue_options *o, size_t *count,
+	      bool force, const struct work *work, size_t *count,
 	      uint64_t *bytes, struct error *err)
 {
-	struct extraction x = { .p = p, .o = o, .dir = -1 };
+	struct extraction x = { .p = p, .work = work, .dir = -1 };
 	int rc = -1;
 
 	*count = 0;

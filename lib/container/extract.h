@@ -22,7 +22,7 @@ int extract_choose(const struct packed *p, const char *const *names,
 /* Write the bytes of one file to descriptor `fd`, which may be a pipe.
  * ERROR_DAMAGED when its checksum was wrong: it is known only at the end. */
 int extract_cat(const struct packed *p, size_t file, int fd,
-		const struct catalogue_options *o, struct error *err);
+		const struct work *work, struct error *err);
 
 /*
  * Write the files marked in `only` below directory `dir`, which is made, with
@@ -30,7 +30,7 @@ int extract_cat(const struct packed *p, size_t file, int fd,
  * EEXIST, unless `force`.  *count, *bytes: what was written.
  */
 int extract_files(const struct packed *p, const bool *only, const char *dir,
-		  bool force, const struct catalogue_options *o, size_t *count,
+		  bool force, const struct work *work, size_t *count,
 		  uint64_t *bytes, struct error *err);
 
 #endif /* CONTAINER_EXTRACT_H */

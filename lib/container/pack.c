@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "catalogue/catalogue_impl.h"
-#include "container/pack_impl.h"
+#include "container/container_impl.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "map.h"
@@ -33,6 +33,7 @@
 #include "progress.h"
 #include "str.h"
 #include "transfer/transfer.h"
+#include "work.h"
 
 #define SHOWN_MAX 512
 
@@ -266,9 +267,8 @@ remove_original(struct packing *w, struct pathcache *dir, const char *path,
 			rc = error_sys(err, "%s: cannot stat", path);
 	} else if (!pack_same_file(&st, was)) {
 		w->out->left++;
-		catalogue_say(w->po->o,
-			      "%s: changed since it was packed: left there",
-			      path);
+		work_say(w->po->work,
+			 "%s: changed since it was packed: left there", path);
 	} else if (unlinkat(parent, base, 0) < 0) {
 		rc = error_sys(err, "%s: cannot remove", path);
 	} else {
@@ -311,7 +311,7 @@ sweep_hidden(struct packing *w, struct error *err)
 		    !S_ISREG(st.st_mode) ||
 		    (uint64_t)st.st_size != f->attr.size)
 			continue;
-		if (pack_compare_hidden(p, f, w->po->o, &same, err) < 0)
+		if (pack_compare_hidden(p, f, w->po->work, &same, err) < 0)
 			return -1;
 		if (same && remove_original(w, w->meta, f->name, &st, err) < 0)
 			return -1;
@@ -352,7 +352,7 @@ sweep_leftovers(struct packing *w, struct error *err)
 			w->out->left++;
 			continue;
 		}
-		if (pack_compare(p, i, w->po->o, &same, err) < 0)
+		if (pack_compare(p, i, w->po->work, &same, err) < 0)
 			return -1;
 		if (!same)
 			w->out->left++;
@@ -403,7 +403,7 @@ pack_new(struct packing *w, struct error *err)
 	if (pack_check_room(p->root_fd, w->map.bytes + w->hidden.red.bytes,
 			    "the containers", err) < 0)
 		return -1;
-	if (po->o->dry_run)
+	if (po->work->dry_run)
 		return 0;
 	if (pack_make_dir(p, err) < 0 ||
 	    pack_sweep(p, &none, &none, NULL, err) < 0 ||
@@ -456,7 +456,7 @@ pack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 	else if (po->layout == 1 && p->layout == 3)
 		rc = pack_copy(&w, err);
 	else if (p->is_packed)
-		rc = po->o->dry_run ? 0 : sweep_leftovers(&w, err);
+		rc = po->work->dry_run ? 0 : sweep_leftovers(&w, err);
 	else
 		rc = pack_new(&w, err);
 	out->done_before = p->is_packed;

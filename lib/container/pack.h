@@ -33,7 +33,7 @@ struct pack_options {
 	int layout; /* 1: pack a copy in the layout of SCR 1.1.8, and keep the
 			    dataset as it is; else 0 */
 	bool force; /* unpack: over files that differ */
-	const struct catalogue_options *o;
+	const struct work *work;
 };
 
 struct pack_result {

@@ -10,24 +10,25 @@
 
 #include "arena.h"
 #include "buf.h"
-#include "container/pack_impl.h"
+#include "container/container_impl.h"
 #include "error.h"
 #include "io.h"
 #include "meta/kvtree.h"
 #include "transfer/transfer.h"
+#include "work.h"
 
 /* The checksum of a string of `len` bytes. */
 static int
-sum_of(const struct stripe *s, uint64_t len, const struct catalogue_options *o,
+sum_of(const struct stripe *s, uint64_t len, const struct work *work,
        uint32_t *crc, struct error *err)
 {
 	struct stripe_sum sum = { .size = len };
 	const struct stripe none = { 0, NULL };
 	const struct transfer_options t = {
-		.par = o->par,
-		.memory = o->memory,
+		.par = work->par,
+		.memory = work->memory,
 		.sums = &sum,
-		.stop = o->stop,
+		.stop = work->stop,
 	};
 
 	if (transfer(s, &none, len, &t, err) < 0)
@@ -37,8 +38,8 @@ sum_of(const struct stripe *s, uint64_t len, const struct catalogue_options *o,
 }
 
 int
-pack_compare(const struct packed *p, size_t file,
-	     const struct catalogue_options *o, bool *same, struct error *err)
+pack_compare(const struct packed *p, size_t file, const struct work *work,
+	     bool *same, struct error *err)
 {
 	const struct segmap_file *f = &p->map.files[file];
 	struct stripe_part part = {
@@ -50,14 +51,14 @@ pack_compare(const struct packed *p, size_t file,
 	struct stripe packed = { 0, NULL };
 	struct arena *arena = NULL;
 	uint32_t has = 0, wants = f->crc;
-	int rc = sum_of(&there, f->size, o, &has, err);
+	int rc = sum_of(&there, f->size, work, &has, err);
 
 	if (rc == 0 && !f->has_crc) {
 		arena = arena_new();
 		rc = arena == NULL ? error_no_memory(err)
 				   : packed_file(p, file, arena, &packed, err);
 		if (rc == 0)
-			rc = sum_of(&packed, f->size, o, &wants, err);
+			rc = sum_of(&packed, f->size, work, &wants, err);
 		arena_free(arena);
 	}
 	*same = rc == 0 && has == wants;
@@ -84,8 +85,7 @@ compare_tree(const struct packed *p, const struct hidden_file *f, bool *same,
 
 int
 pack_compare_hidden(const struct packed *p, const struct hidden_file *f,
-		    const struct catalogue_options *o, bool *same,
-		    struct error *err)
+		    const struct work *work, bool *same, struct error *err)
 {
 	const struct segmap_file *s = NULL;
 	struct stripe_part part = { .dirfd = p->meta_fd, .path = f->name };
@@ -98,7 +98,7 @@ pack_compare_hidden(const struct packed *p, const struct hidden_file *f,
 	s = &p->hidden.red.files[f->at];
 	part.len = s->size;
 	there.nparts = s->size > 0;
-	rc = sum_of(&there, s->size, o, &crc, err);
+	rc = sum_of(&there, s->size, work, &crc, err);
 	*same = rc == 0 && s->has_crc && crc == s->crc;
 	return rc;
 }

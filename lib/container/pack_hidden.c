@@ -12,8 +12,8 @@
 
 #include "arena.h"
 #include "buf.h"
-#include "catalogue/catalogue_impl.h"
-#include "container/pack_impl.h"
+#include "container/container_impl.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
@@ -158,8 +158,7 @@ pack_hidden_list(struct packing *w, uint64_t size, struct error *err)
 		return error_set(err, ERROR_USAGE,
 				 "%s: this layout has no redundancy",
 				 w->p->name);
-	if (catalogue_each_name(w->p->meta_fd, w->p->dir, add_name, &n, err) <
-	    0)
+	if (dir_each(w->p->meta_fd, w->p->dir, add_name, &n, err) < 0)
 		goto out;
 	if (n.count > 0)
 		qsort(n.list, n.count, sizeof(*n.list), by_rank);

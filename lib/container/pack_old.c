@@ -12,8 +12,7 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "catalogue/catalogue_impl.h"
-#include "container/pack_impl.h"
+#include "container/container_impl.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"

@@ -6,12 +6,13 @@
 #include <string.h>
 
 #include "arena.h"
-#include "catalogue/catalogue_impl.h"
-#include "container/pack_impl.h"
+#include "container/container_impl.h"
+#include "dir.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/redset.h"
 #include "str.h"
+#include "work.h"
 
 /* A file, its node and its place in the list as it is. */
 struct item {
@@ -101,21 +102,22 @@ static int
 find_nodes(struct packing *w, uint32_t *node, struct error *err)
 {
 	const struct packed *p = w->p;
-	const struct catalogue_options *o = w->po->o;
+	const struct work *work = w->po->work;
 	struct nodes n = { .node = node, .nranks = p->r2f.nranks };
 
 	memset(node, 0xff, n.nranks * sizeof(*node));
 	/* (A repack has taken over what is packed.) */
 	for (size_t i = 0; i < w->hidden.nfiles; i++)
 		note_name(&n, w->hidden.files[i].name);
-	if (catalogue_each_name(p->meta_fd, p->dir, note_entry, &n, err) < 0)
+	if (dir_each(p->meta_fd, p->dir, note_entry, &n, err) < 0)
 		return -1;
 	if (n.known == n.nranks && !n.differ)
 		return 0;
 	memset(node, 0, n.nranks * sizeof(*node));
-	if (o->detail != NULL)
-		o->detail(o->log_arg, "nothing tells which ranks shared a "
-				      "node: packed by rank");
+	if (work->detail != NULL)
+		work->detail(work->log_arg,
+			     "nothing tells which ranks shared a "
+			     "node: packed by rank");
 	return 0;
 }
 

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "catalogue/catalogue_impl.h"
-#include "container/pack_impl.h"
+#include "container/container_impl.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "map.h"
@@ -77,8 +77,7 @@ pack_sweep(const struct packed *p, const struct segmap *data,
 	    name_all(s.named, red) < 0)
 		error_no_memory(err);
 	else
-		rc = catalogue_each_name(s.dirfd, SEGMAP_DIR, sweep_name, &s,
-					 err);
+		rc = dir_each(s.dirfd, SEGMAP_DIR, sweep_name, &s, err);
 	close(s.dirfd);
 	map_free(s.named);
 	return rc;
@@ -157,8 +156,7 @@ pack_sweep_parts(const struct packed *p, struct error *err)
 	}
 	if (rc < 0)
 		error_no_memory(err);
-	else if (catalogue_each_name(p->meta_fd, p->dir, sweep_part, &s, err) <
-			 0 ||
+	else if (dir_each(p->meta_fd, p->dir, sweep_part, &s, err) < 0 ||
 		 hidden_sweep(p->meta_fd, &p->r2f, err) < 0)
 		rc = -1;
 	map_free(s.named);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "container/pack_impl.h"
+#include "container/container_impl.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
@@ -17,6 +17,7 @@
 #include "progress.h"
 #include "str.h"
 #include "transfer/transfer.h"
+#include "work.h"
 
 #define SHOWN_MAX 512
 
@@ -121,13 +122,13 @@ pack_sync_containers(const struct packed *p, const struct segmap *m,
 static struct transfer_options
 options(const struct packing *w)
 {
-	const struct catalogue_options *o = w->po->o;
+	const struct work *work = w->po->work;
 
 	return (struct transfer_options){
-		.par = o->par,
-		.memory = o->memory,
-		.progress = o->progress,
-		.stop = o->stop,
+		.par = work->par,
+		.memory = work->memory,
+		.progress = work->progress,
+		.stop = work->stop,
 	};
 }
 

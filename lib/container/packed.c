@@ -9,13 +9,15 @@
 
 #include "arena.h"
 #include "buf.h"
-#include "catalogue/catalogue_impl.h"
+#include "dir.h"
 #include "error.h"
+#include "lock.h"
 #include "mem.h"
-#include "meta/index.h"
+#include "meta/dataset.h"
 #include "meta/kvtree.h"
 #include "path.h"
 #include "str.h"
+#include "work.h"
 
 #define RANK2FILE_OLD "rank2file.scr" /* in layout 1 */
 
@@ -70,10 +72,10 @@ open_old(struct packed *p, const char *dir, bool *found, struct error *err)
 }
 
 bool
-packed_is_old(struct catalogue *c, const char *name)
+packed_is_old(int prefix_fd, const char *name)
 {
 	struct packed p = {
-		.prefix_fd = catalogue_prefix_fd(c),
+		.prefix_fd = prefix_fd,
 		.meta_fd = -1,
 		.root_fd = -1,
 		.arena = arena_new(),
@@ -96,7 +98,7 @@ open_new(struct packed *p, int64_t id, const char *name, struct error *err)
 {
 	p->layout = 3;
 	p->id = id;
-	p->base = CATALOGUE_RANK2FILE;
+	p->base = RANK2FILE_FILE;
 	p->dir = arena_printf(p->arena, ".scr/scr.dataset.%" PRId64, id);
 	p->root = p->dir;
 	p->name = name != NULL ? arena_strdup(p->arena, name) : p->dir;
@@ -107,41 +109,6 @@ open_new(struct packed *p, int64_t id, const char *name, struct error *err)
 	p->root_fd = p->meta_fd;
 	p->file_fd = p->prefix_fd;
 	return p->meta_fd < 0 ? -1 : 0;
-}
-
-/* A directory of layout 1 comes first: that is what was said.  The index of
- * SCR 1.1.8 has its datasets' directories for names. */
-static int
-find(struct packed *p, struct catalogue *c, const char *what, struct error *err)
-{
-	struct index_entry e = { .name = NULL };
-	struct index *ix = NULL;
-	struct error why = ERROR_INIT;
-	bool found = false;
-	int64_t id = 0;
-	int rc = -1;
-
-	if (open_old(p, what, &found, err) < 0)
-		return -1;
-	if (found)
-		return 0;
-	ix = catalogue_read(c, NULL);
-	id = catalogue_resolve(c, ix, what, err);
-	if (id < 0)
-		goto out;
-	if (ix != NULL && index_find_id(ix, id, &e, NULL) < 0)
-		e.name = NULL;
-	rc = open_new(p, id, e.name, &why);
-	if (rc < 0 && why.kind == ERROR_ABSENT && e.name != NULL &&
-	    open_old(p, e.name, &found, &why) == 0 && found) {
-		p->id = id;
-		rc = 0;
-	}
-	if (rc < 0 && err != NULL)
-		*err = why;
-out:
-	index_free(ix);
-	return rc;
 }
 
 /* --- Its map --- */
@@ -170,13 +137,14 @@ load(struct packed *p, struct par *par, struct error *err)
 }
 
 int
-packed_open(struct packed *p, struct catalogue *c, const char *what, bool lock,
-	    const struct catalogue_options *o, struct error *err)
+packed_open(struct packed *p, const struct packed_where *where, bool lock,
+	    const struct work *work, struct error *err)
 {
+	bool found = false;
 	int rc = -1;
 
 	*p = (struct packed){
-		.prefix_fd = catalogue_prefix_fd(c),
+		.prefix_fd = where->prefix_fd,
 		.meta_fd = -1,
 		.root_fd = -1,
 		.file_fd = -1,
@@ -185,15 +153,22 @@ packed_open(struct packed *p, struct catalogue *c, const char *what, bool lock,
 	};
 	if (p->arena == NULL)
 		return error_no_memory(err);
-	if (find(p, c, what, err) < 0)
-		goto out;
-	if (lock) {
-		p->lock = catalogue_lock(p->meta_fd, p->dir, o, err);
-		if (p->lock == -1)
-			goto out;
+	if (where->old == NULL) {
+		rc = open_new(p, where->id, where->name, err);
+	} else {
+		rc = open_old(p, where->old, &found, err);
+		if (rc == 0 && !found)
+			rc = error_set(err, ERROR_ABSENT,
+				       "%s: no dataset in there", where->old);
+		if (where->id > 0)
+			p->id = where->id;
 	}
-	rc = load(p, o->par, err);
-out:
+	if (rc == 0 && lock) {
+		p->lock = lock_take(p->meta_fd, p->dir, work, err);
+		rc = p->lock == -1 ? -1 : 0;
+	}
+	if (rc == 0)
+		rc = load(p, work->par, err);
 	if (rc < 0)
 		packed_close(p);
 	return rc;
@@ -207,7 +182,7 @@ packed_close(struct packed *p)
 	if (p->r2f.arena != NULL)
 		rank2file_free(&p->r2f);
 	if (p->meta_fd >= 0)
-		catalogue_unlock(p->meta_fd, p->lock);
+		lock_give(p->meta_fd, p->lock);
 	if (p->root_fd >= 0 && p->root_fd != p->meta_fd)
 		close(p->root_fd);
 	if (p->meta_fd >= 0)

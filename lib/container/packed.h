@@ -17,13 +17,13 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "catalogue/catalogue.h"
 #include "container/hidden.h"
 #include "container/segmap.h"
 #include "meta/rank2file.h"
 #include "transfer/stripe.h"
 
-struct buf;
+struct par;
+struct work;
 
 /* Stretches of containers that a rebuild is writing: in the directory of the
  * metadata. */
@@ -35,7 +35,7 @@ struct packed {
 	const char *name; /* as the user knows it */
 	const char *dir;  /* of the metadata, from the prefix (messages) */
 	const char *root; /* of the containers, from the prefix */
-	int prefix_fd;	  /* borrowed from the catalogue */
+	int prefix_fd;	  /* borrowed */
 	int meta_fd;	  /* where rank2file and packed.* are */
 	int root_fd;	  /* containers' names start here */
 	int file_fd;	  /* and the paths of files here */
@@ -48,19 +48,26 @@ struct packed {
 	int lock;
 };
 
+/* Where a dataset is; as dataset `id` or, with `old`, in a directory of layout
+ * 1.  Strings are borrowed for the call. */
+struct packed_where {
+	int prefix_fd;	  /* borrowed until packed_close() */
+	int64_t id;	  /* layout 1: 0 where nothing tells */
+	const char *name; /* as the user knows it; NULL: by its directory */
+	const char *old;  /* the directory, from the prefix; NULL: layout 3 */
+};
+
 /*
- * Open the dataset that `what` names (a name or number in the index, or a
- * directory of layout 1) and read its map.  `lock`: keep others from changing
- * it until packed_close().  ERROR_ABSENT: no such dataset, or it has no
- * rank2file; ERROR_CORRUPT, ERROR_UNSAFE.
+ * Open the dataset and read its map.  `lock`: keep others from changing it
+ * until packed_close().  ERROR_ABSENT: no such dataset, or it has no rank2file;
+ * ERROR_CORRUPT, ERROR_UNSAFE.
  */
-int packed_open(struct packed *p, struct catalogue *c, const char *what,
-		bool lock, const struct catalogue_options *o,
-		struct error *err);
+int packed_open(struct packed *p, const struct packed_where *where, bool lock,
+		const struct work *work, struct error *err);
 void packed_close(struct packed *p);
 
-/* Is there a dataset in layout 1 in directory `name`? */
-bool packed_is_old(struct catalogue *c, const char *name);
+/* Is there a dataset in layout 1 in directory `name` of the prefix? */
+bool packed_is_old(int prefix_fd, const char *name);
 
 /* --- Files and containers as strings --- */
 
@@ -121,8 +128,7 @@ struct packed_health {
  * are not packed are looked at, too.  `tell` is called for each flaw.
  * packed_health_free() in any case.
  */
-int packed_check(const struct packed *p, bool sums,
-		 const struct catalogue_options *o,
+int packed_check(const struct packed *p, bool sums, const struct work *work,
 		 void (*tell)(void *arg, const struct packed_flaw *f),
 		 void *arg, struct packed_health *out, struct error *err);
 /* ERROR_DAMAGED: a rebuild in place was interrupted, so some bytes may be
@@ -133,15 +139,5 @@ int packed_refuse_marked(const struct packed *p, struct error *err);
 bool packed_healthy(const struct packed_health *h);
 
 void packed_health_free(struct packed_health *h);
-
-/*
- * Can redundancy repair what `h` found?  STATUS_DAMAGED or STATUS_LOST, and a
- * sentence with what to do next into `text`.  On failure of our own the status
- * of *err.
- */
-int packed_outlook(const struct packed *p, struct catalogue *c,
-		   const struct packed_health *h,
-		   const struct catalogue_options *o, struct buf *text,
-		   struct error *err);
 
 #endif /* CONTAINER_PACKED_H */

@@ -19,9 +19,9 @@
 #include "mem.h"
 #include "path.h"
 #include "progress.h"
-#include "rescue/plan.h"
 #include "str.h"
 #include "transfer/transfer.h"
+#include "work.h"
 
 #define SHOWN_MAX 512
 
@@ -31,7 +31,7 @@ struct checker {
 	bool red;		/* of packed metadata */
 	bool *bad;		/* by file of it */
 	size_t files_bad;
-	const struct catalogue_options *o;
+	const struct work *work;
 	void (*tell)(void *arg, const struct packed_flaw *f);
 	void *arg;
 	struct packed_health *out;
@@ -340,10 +340,10 @@ check_sums(struct checker *c, struct error *err)
 			mem_calloc(m->ncontainers + 1, sizeof(*s.container)),
 	};
 	struct transfer_options t = {
-		.par = c->o->par,
-		.memory = c->o->memory,
-		.progress = c->o->progress,
-		.stop = c->o->stop,
+		.par = c->work->par,
+		.memory = c->work->memory,
+		.progress = c->work->progress,
+		.stop = c->work->stop,
 		.unreadable = skip_unreadable,
 	};
 	uint64_t len = 0;
@@ -438,15 +438,14 @@ check_mark(struct checker *c)
 }
 
 int
-packed_check(const struct packed *p, bool sums,
-	     const struct catalogue_options *o,
+packed_check(const struct packed *p, bool sums, const struct work *work,
 	     void (*tell)(void *arg, const struct packed_flaw *f), void *arg,
 	     struct packed_health *out, struct error *err)
 {
 	struct checker c = {
 		.p = p,
 		.m = &p->map,
-		.o = o,
+		.work = work,
 		.tell = tell,
 		.arg = arg,
 		.out = out,
@@ -485,48 +484,6 @@ packed_healthy(const struct packed_health *h)
 			       h->map_flaws ==
 		       0 &&
 	       !h->unfinished;
-}
-
-int
-packed_outlook(const struct packed *p, struct catalogue *c,
-	       const struct packed_health *h, const struct catalogue_options *o,
-	       struct buf *text, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	struct plan *plan = NULL;
-	struct map *by = NULL;
-	int status = STATUS_LOST, rc = 0;
-
-	if (p->layout == 3 && h->map_flaws == 0)
-		plan = catalogue_plan(c, p->id, PLAN_HEADERS, o, &why);
-	by = plan == NULL ? NULL : segmap_by_path(&p->map);
-	for (size_t i = 0; by != NULL && i < plan->nfiles && rc == 0; i++) {
-		size_t at = map_get(by, plan->files[i].path);
-
-		if (at != MAP_NONE && h->bad[at] &&
-		    plan->files[i].state == FILE_PRESENT)
-			rc = plan_mark(plan, i, FILE_WRONG_CRC, err);
-	}
-	map_free(by);
-	if (plan != NULL && rc == 0 && plan_status(plan) != STATUS_LOST)
-		status = STATUS_DAMAGED;
-	if (h->files_bad == 0 && h->map_flaws == 0)
-		status = STATUS_DAMAGED; /* all data are there */
-	plan_free(plan);
-	if (rc < 0)
-		return error_status(err->kind);
-	if (status == STATUS_DAMAGED && h->files_bad + h->hidden_bad == 0 &&
-	    !h->unfinished)
-		rc = buf_add_str(text, "all data are there\n");
-	else if (status == STATUS_DAMAGED)
-		rc = buf_printf(
-			text, "%s: scr_rebuild %s %" PRId64 "\n",
-			h->files_bad == 0 ? "all data are there"
-					  : "its redundancy can repair it",
-			h->hidden_bad > 0 ? "--deep" : "--checksums", p->id);
-	else
-		rc = buf_add_str(text, "no redundancy can repair it\n");
-	return rc < 0 ? error_status(ERROR_NOMEM) : status;
 }
 
 int

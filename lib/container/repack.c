@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "catalogue/catalogue_impl.h"
-#include "container/pack_impl.h"
+#include "container/container_impl.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
@@ -28,6 +28,7 @@
 #include "progress.h"
 #include "str.h"
 #include "transfer/transfer.h"
+#include "work.h"
 
 #define SHOWN_MAX 512
 
@@ -245,13 +246,13 @@ static int
 fill(struct repacking *r, size_t a, size_t b, uint64_t from, uint64_t end,
      struct error *err)
 {
-	const struct catalogue_options *o = r->w.po->o;
+	const struct work *work = r->w.po->work;
 	struct transfer_options t = {
-		.par = o->par,
-		.memory = o->memory,
+		.par = work->par,
+		.memory = work->memory,
 		.sums = r->sums,
-		.progress = o->progress,
-		.stop = o->stop,
+		.progress = work->progress,
+		.stop = work->stop,
 	};
 	struct segmap some = r->next; /* those of this batch */
 	struct stripe src = { 0, NULL }, to = { 0, NULL }, none = { 0, NULL };
@@ -518,7 +519,7 @@ work(struct repacking *r, struct error *err)
 	struct packing *w = &r->w;
 	struct packed *p = w->p;
 	struct packed_health h;
-	int rc = packed_check(p, false, w->po->o, NULL, NULL, &h, err);
+	int rc = packed_check(p, false, w->po->work, NULL, NULL, &h, err);
 
 	if (rc == 0 && !packed_healthy(&h))
 		rc = error_set(err, ERROR_DAMAGED,
@@ -530,14 +531,14 @@ work(struct repacking *r, struct error *err)
 	w->out->containers = r->next.ncontainers;
 	w->out->done_before = same_layout(r->old, &r->next, w->from) &&
 			      numbered_from_zero(r->old);
-	if (w->po->o->dry_run)
+	if (w->po->work->dry_run)
 		return 0;
 	if (pack_sweep(p, &p->map, &w->hidden.red, NULL, err) < 0 ||
 	    pack_sweep_parts(p, err) < 0)
 		return -1;
 	if (w->out->done_before)
 		return 0;
-	progress_expect(w->po->o->progress, 2 * r->next.bytes);
+	progress_expect(w->po->work->progress, 2 * r->next.bytes);
 	if (same_layout(r->old, &r->next, w->from)) {
 		if (compose(r, err) < 0)
 			return -1;

@@ -16,8 +16,8 @@
 
 #include "arena.h"
 #include "buf.h"
-#include "catalogue/catalogue_impl.h"
-#include "container/pack_impl.h"
+#include "container/container_impl.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
@@ -28,6 +28,7 @@
 #include "str.h"
 #include "transfer/target.h"
 #include "transfer/transfer.h"
+#include "work.h"
 
 #define SHOWN_MAX 512
 
@@ -60,7 +61,7 @@ look_at(struct unpacking *u, size_t i, bool *have, struct error *err)
 		return error_set(err, why.kind, "%s", why.text);
 	}
 	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size &&
-	    pack_compare(p, i, u->w.po->o, have, err) < 0)
+	    pack_compare(p, i, u->w.po->work, have, err) < 0)
 		return -1;
 	if (*have || (u->w.po->force && S_ISREG(st.st_mode)))
 		return 0;
@@ -245,13 +246,13 @@ static int
 write_files(struct unpacking *u, const struct segmap *m, struct stripe *to,
 	    struct error *err)
 {
-	const struct catalogue_options *o = u->w.po->o;
+	const struct work *work = u->w.po->work;
 	struct stripe from = { 0, NULL };
 	struct transfer_options t = {
-		.par = o->par,
-		.memory = o->memory,
-		.progress = o->progress,
-		.stop = o->stop,
+		.par = work->par,
+		.memory = work->memory,
+		.progress = work->progress,
+		.stop = work->stop,
 	};
 	int rc = -1;
 
@@ -323,16 +324,16 @@ work(struct unpacking *u, struct error *err)
 		need += u->targets.list[i].size;
 	/* Preparing takes away what an interrupted run left, so it comes first;
 	 * itself it needs next to nothing. */
-	if (!w->po->o->dry_run &&
-	    targets_prepare(&u->targets, w->po->o->par, err) < 0)
+	if (!w->po->work->dry_run &&
+	    targets_prepare(&u->targets, w->po->work->par, err) < 0)
 		return -1;
 	if (pack_check_room(p->file_fd, need, "the files", err) < 0)
 		return -1;
-	if (w->po->o->dry_run)
+	if (w->po->work->dry_run)
 		return 0;
 	if (write_files(u, &p->map, &u->data, err) < 0 ||
 	    write_files(u, &p->hidden.red, &u->red, err) < 0 ||
-	    targets_commit(&u->targets, w->po->o->par, err) < 0 ||
+	    targets_commit(&u->targets, w->po->work->par, err) < 0 ||
 	    restore_order(u, err) < 0 || pack_switch(w, true, err) < 0)
 		return -1;
 	return sweep(u, err);
@@ -358,10 +359,10 @@ unpack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 	out->containers = p->map.ncontainers + p->hidden.red.ncontainers;
 	for (size_t i = 0; i < p->map.nfiles; i++)
 		out->files += p->map.files[i].nsegs > 0;
-	if (po->o->dry_run || pack_sweep_parts(p, err) == 0)
-		rc = p->is_packed     ? work(&u, err)
-		     : po->o->dry_run ? 0
-				      : sweep(&u, err);
+	if (po->work->dry_run || pack_sweep_parts(p, err) == 0)
+		rc = p->is_packed	 ? work(&u, err)
+		     : po->work->dry_run ? 0
+					 : sweep(&u, err);
 	targets_discard(&u.targets);
 	targets_fini(&u.targets);
 	mem_free(u.have);

@@ -19,6 +19,7 @@
 
 struct index; /* opaque */
 
+#define INDEX_FILE "index.scr"
 #define INDEX_VERSION 2
 #define INDEX_STAMP_SIZE 20 /* "YYYY-MM-DDTHH:MM:SS" with NUL */
 

@@ -18,6 +18,7 @@ struct error;
 struct kvtree;
 struct par;
 
+#define RANK2FILE_FILE "rank2file"
 #define RANK2FILE_PART_RANKS 8192
 #define RANK2FILE_MAX_RANKS 100000000 /* no valid RANKS is larger */
 

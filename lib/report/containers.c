@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "catalogue/catalogue.h"
 #include "error.h"
 #include "json.h"
 #include "map.h"
@@ -135,7 +136,7 @@ containers_open(struct catalogue *c, const char *what,
 		error_no_memory(err);
 		return NULL;
 	}
-	if (packed_open(&k->packed, c, what, false, o, err) < 0) {
+	if (catalogue_packed_open(c, what, false, o, &k->packed, err) < 0) {
 		mem_free(k);
 		return NULL;
 	}
@@ -328,7 +329,7 @@ check(struct looking *l, struct error *err)
 	struct containers *k = l->k;
 	const struct segmap *m = &k->packed.map;
 	struct packed_health *h = &k->health;
-	int rc = packed_check(&k->packed, false, l->l->o,
+	int rc = packed_check(&k->packed, false, &l->l->o->work,
 			      l->l->all ? tell_any : NULL, l, h, err);
 
 	for (size_t i = 0; rc == 0 && i < m->nfiles; i++)
@@ -340,7 +341,8 @@ check(struct looking *l, struct error *err)
 		l->good[i] =
 			m->containers[i].has_crc &&
 			listed(k, &k->parts[DATA], i)->state == CONTAINER_WHOLE;
-	rc = packed_check(&k->packed, true, l->l->o, tell_sum, l, h, err);
+	rc = packed_check(&k->packed, true, &l->l->o->work, tell_sum, l, h,
+			  err);
 	packed_health_free(h);
 	return rc;
 }

@@ -12,13 +12,15 @@
 
 #include "container/packed.h"
 
+struct catalogue;
+struct catalogue_options;
 struct buf;
 struct error;
 struct json;
 struct plan;
 struct report_choice;
 struct report_style;
-struct survey_health;
+struct condition;
 
 /* --- How they are --- */
 
@@ -147,9 +149,8 @@ int report_containers_map(const struct containers *k,
 
 /* report_detail(), with the containers where the dataset has any; `all` of
  * them are listed, or those that are not whole. */
-int report_containers_detail(struct survey_health *h,
-			     const struct report_choice *c, bool all,
-			     struct buf *out, struct error *err);
+int report_containers_detail(struct condition *h, const struct report_choice *c,
+			     bool all, struct buf *out, struct error *err);
 
 /* --- For programs --- */
 
@@ -162,8 +163,7 @@ void report_containers_json(const struct containers *k, bool segments,
  * files there are, it has no more than some ten thousand rectangles: small
  * neighbours become one.  ERROR_USAGE: there are no containers.
  */
-int report_svg(const struct survey_health *h, struct buf *out,
-	       struct error *err);
+int report_svg(const struct condition *h, struct buf *out, struct error *err);
 
 /* Put it into a file, all or nothing.  ERROR_USAGE: it is a device or so. */
 int report_svg_save(const char *path, const struct buf *svg, struct error *err);

@@ -12,8 +12,8 @@
 #include "error.h"
 #include "mem.h"
 #include "path.h"
+#include "report/condition.h"
 #include "report/containers.h"
-#include "report/overview.h"
 #include "report/report_impl.h"
 #include "str.h"
 
@@ -499,7 +499,7 @@ out:
 }
 
 int
-report_containers_detail(struct survey_health *h, const struct report_choice *c,
+report_containers_detail(struct condition *h, const struct report_choice *c,
 			 bool all, struct buf *out, struct error *err)
 {
 	struct buf report = BUF_INIT;

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "error.h"
-#include "report/overview.h"
+#include "meta/index.h"
+#include "report/condition.h"
 #include "report/report_impl.h"
 #include "str.h"
 
@@ -51,7 +52,7 @@ put_halt(struct report_out *o, const struct halt *h)
 }
 
 static bool
-halts(const struct survey *s)
+halts(const struct overview *s)
 {
 	return s->has_halt &&
 	       (s->halt.reason != NULL || s->halt.checkpoints_left >= 0 ||
@@ -60,7 +61,7 @@ halts(const struct survey *s)
 }
 
 int
-report_prefix(const struct survey *s, struct buf *out, struct error *err)
+report_prefix(const struct overview *s, struct buf *out, struct error *err)
 {
 	struct report_out o = { .buf = out };
 	const char *current = s->index ? index_current(s->index) : NULL;
@@ -106,9 +107,9 @@ report_overview_start(struct report_table *t)
 }
 
 static void
-where_cell(struct report_table *t, const struct survey_health *h)
+where_cell(struct report_table *t, const struct condition *h)
 {
-	const struct survey_entry *e = h->entry;
+	const struct overview_entry *e = h->entry;
 
 	if (e == NULL)
 		report_cell(t, "%zu %s", h->group->ndirs,
@@ -121,7 +122,7 @@ where_cell(struct report_table *t, const struct survey_health *h)
 
 /* Number of files and bytes, from the best source there is. */
 static void
-size_cells(struct report_table *t, const struct survey_health *h)
+size_cells(struct report_table *t, const struct condition *h)
 {
 	const struct dataset *d = h->entry != NULL ? &h->entry->desc : NULL;
 	bool known = d != NULL && d->id > 0 && d->files >= 0;
@@ -145,9 +146,9 @@ size_cells(struct report_table *t, const struct survey_health *h)
 }
 
 void
-report_overview_row(struct report_table *t, const struct survey_health *h)
+report_overview_row(struct report_table *t, const struct condition *h)
 {
-	const struct survey_entry *e = h->entry;
+	const struct overview_entry *e = h->entry;
 	const char *name = e != NULL ? e->name : h->group->job;
 	char text[512];
 
@@ -164,18 +165,17 @@ report_overview_row(struct report_table *t, const struct survey_health *h)
 		    h->plan ? report_scheme(h->plan, text, sizeof(text))
 		    : h->verify.files > 0 ? "none"
 					  : "");
-	report_cell(t, "%s", survey_state(h));
+	report_cell(t, "%s", condition_state(h));
 	report_cell(t, "%s",
 		    h->plan ? report_spare(h->plan, false, text, sizeof(text))
 			    : "");
 }
 
 int
-report_reasons(const struct survey_health *h, struct buf *out,
-	       struct error *err)
+report_reasons(const struct condition *h, struct buf *out, struct error *err)
 {
 	struct report_out o = { .buf = out };
-	const struct survey_entry *e = h->entry;
+	const struct overview_entry *e = h->entry;
 	char text[sizeof(h->why) + 64];
 
 	char dataset[48];
@@ -203,11 +203,10 @@ report_reasons(const struct survey_health *h, struct buf *out,
 
 /* What rank2file says of a dataset that has no filemaps. */
 static int
-report_flushed(const struct survey_health *h, struct buf *out,
-	       struct error *err)
+report_flushed(const struct condition *h, struct buf *out, struct error *err)
 {
 	struct report_out o = { .buf = out };
-	const struct survey_entry *e = h->entry;
+	const struct overview_entry *e = h->entry;
 	const char *at = h->problems.data;
 	char text[NAME_TEXT], bytes[32];
 
@@ -222,7 +221,7 @@ report_flushed(const struct survey_health *h, struct buf *out,
 			   "by its rank2file\n",
 			   h->verify.files, str_plural(h->verify.files, "file"),
 			   str_bytes(bytes, sizeof(bytes), h->verify.bytes));
-	report_put(&o, "  state       %s", survey_state(h));
+	report_put(&o, "  state       %s", condition_state(h));
 	if (at == NULL && h->why[0] != '\0')
 		report_put(&o, ": %s",
 			   str_printable(text, sizeof(text), h->why));
@@ -254,7 +253,7 @@ hint_nodes(struct report_out *o, const struct plan *p)
 }
 
 static void
-hint_rebuild(struct report_out *o, const struct survey_health *h)
+hint_rebuild(struct report_out *o, const struct condition *h)
 {
 	const char *prefix = h->plan->places[0].root;
 	char text[NAME_TEXT];
@@ -272,7 +271,7 @@ hint_rebuild(struct report_out *o, const struct survey_health *h)
 }
 
 int
-report_detail(struct survey_health *h, const struct report_choice *c,
+report_detail(struct condition *h, const struct report_choice *c,
 	      struct buf *out, struct error *err)
 {
 	struct report_out o = { .buf = out };

@@ -14,7 +14,7 @@
 #include "error.h"
 #include "mem.h"
 #include "meta/dataset.h"
-#include "report/overview.h"
+#include "report/condition.h"
 #include "report/report_impl.h"
 #include "rescue/deep.h"
 #include "rescue/rebuild.h"
@@ -405,7 +405,7 @@ put_damage(struct report_out *o, struct plan *p)
 		return;
 	}
 	plan_error(p, &why);
-	if (survey_plan_status(p) == STATUS_DAMAGED)
+	if (plan_data_status(p) == STATUS_DAMAGED)
 		report_put(o,
 			   "; no data are lost\n"
 			   "  because     %s\n"
@@ -420,7 +420,7 @@ put_state(struct report_out *o, struct plan *p)
 {
 	char spare[CLAUSE_TEXT];
 
-	report_put(o, "  state       %s", report_state(survey_plan_status(p)));
+	report_put(o, "  state       %s", report_state(plan_data_status(p)));
 	if (plan_status(p) == STATUS_OK)
 		report_put(o, "\n  could lose  %s\n",
 			   report_spare(p, false, spare, sizeof(spare)));

@@ -20,8 +20,8 @@ struct deep_result;
 struct error;
 struct plan;
 struct rebuild_result;
-struct survey;
-struct survey_health;
+struct overview;
+struct condition;
 
 struct report_style {
 	bool utf8, color;
@@ -115,14 +115,14 @@ int report_table_end(struct report_table *t, unsigned indent, struct buf *out,
 /* --- Several datasets --- */
 
 /* A prefix: index, halt conditions, nodes. */
-int report_prefix(const struct survey *s, struct buf *out, struct error *err);
+int report_prefix(const struct overview *s, struct buf *out, struct error *err);
 
 /* The rows of a table of datasets: headings, and one dataset. */
 void report_overview_start(struct report_table *t);
-void report_overview_row(struct report_table *t, const struct survey_health *h);
+void report_overview_row(struct report_table *t, const struct condition *h);
 
 /* Why a dataset is not as it should be, a line for each reason; maybe none. */
-int report_reasons(const struct survey_health *h, struct buf *out,
+int report_reasons(const struct condition *h, struct buf *out,
 		   struct error *err);
 
 struct report_choice {
@@ -131,7 +131,7 @@ struct report_choice {
 };
 
 /* All about one dataset. */
-int report_detail(struct survey_health *h, const struct report_choice *c,
+int report_detail(struct condition *h, const struct report_choice *c,
 		  struct buf *out, struct error *err);
 
 #endif /* REPORT_REPORT_H */

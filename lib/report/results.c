@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * results.c - results of build, delete and verify, for people and as
- * JSON.
+ * results.c - results of build, delete and verify, for people and as JSON.
  */
+#include "report/results.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "catalogue/catalogue_impl.h"
+#include "buf.h"
+#include "error.h"
 #include "json.h"
 #include "str.h"
 
@@ -38,7 +40,7 @@ new_object(int64_t id, const char *name)
 /* --- Build --- */
 
 int
-catalogue_build_text(int64_t id, const struct build_result *r, struct buf *out)
+results_build_text(int64_t id, const struct build_result *r, struct buf *out)
 {
 	const struct rebuild_result *b = &r->rebuild;
 	const size_t red = b->redundancy + b->descriptors;
@@ -62,7 +64,7 @@ catalogue_build_text(int64_t id, const struct build_result *r, struct buf *out)
 }
 
 struct json *
-catalogue_build_json(int64_t id, const struct build_result *r)
+results_build_json(int64_t id, const struct build_result *r)
 {
 	struct json *j = new_object(id, r->name), *b = json_new_object();
 
@@ -91,8 +93,8 @@ catalogue_build_json(int64_t id, const struct build_result *r)
 /* --- Delete --- */
 
 int
-catalogue_delete_row(int64_t id, const char *name,
-		     const struct delete_result *r, struct buf *out)
+results_delete_row(int64_t id, const char *name, const struct delete_result *r,
+		   struct buf *out)
 {
 	char text[SHOWN_MAX], size[32];
 
@@ -104,8 +106,7 @@ catalogue_delete_row(int64_t id, const char *name,
 }
 
 struct json *
-catalogue_delete_json(int64_t id, const char *name,
-		      const struct delete_result *r)
+results_delete_json(int64_t id, const char *name, const struct delete_result *r)
 {
 	struct json *j = new_object(id, name);
 
@@ -121,8 +122,8 @@ catalogue_delete_json(int64_t id, const char *name,
 /* --- Verify --- */
 
 int
-catalogue_verify_row(int64_t id, const char *name, const char *state,
-		     const struct verify_result *r, struct buf *out)
+results_verify_row(int64_t id, const char *name, const char *state,
+		   const struct verify_result *r, struct buf *out)
 {
 	char text[SHOWN_MAX], size[32];
 
@@ -137,8 +138,8 @@ catalogue_verify_row(int64_t id, const char *name, const char *state,
 }
 
 struct json *
-catalogue_verify_json(int64_t id, const char *name, const char *state,
-		      const struct verify_result *r)
+results_verify_json(int64_t id, const char *name, const char *state,
+		    const struct verify_result *r)
 {
 	struct json *j = new_object(id, name);
 

@@ -14,8 +14,8 @@
 #include "error.h"
 #include "io.h"
 #include "mem.h"
+#include "report/condition.h"
 #include "report/containers.h"
-#include "report/overview.h"
 #include "report/report_impl.h"
 #include "str.h"
 
@@ -518,7 +518,7 @@ draw(struct drawing *d, const char *name, struct error *err)
 }
 
 int
-report_svg(const struct survey_health *h, struct buf *out, struct error *err)
+report_svg(const struct condition *h, struct buf *out, struct error *err)
 {
 	const char *name = h->entry != NULL ? h->entry->name : NULL;
 	struct report_out o = { .buf = out };

@@ -423,6 +423,19 @@ plan_status(const struct plan *p)
 	return p->verdict == SET_REBUILDABLE ? STATUS_DAMAGED : STATUS_OK;
 }
 
+int
+plan_data_status(const struct plan *p)
+{
+	if (p->verdict != SET_LOST)
+		return plan_status(p);
+	for (int64_t i = 0; i < p->nranks; i++)
+		if (!p->ranks[i].map_known)
+			return STATUS_LOST;
+	if (p->nranks <= 0 || p->files_lost + p->maps_lost > 0)
+		return STATUS_LOST;
+	return STATUS_DAMAGED;
+}
+
 static int
 compare_u32(const void *a, const void *b)
 {

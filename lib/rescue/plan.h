@@ -258,6 +258,12 @@ int plan_protect(struct plan *p, enum redset_type type, uint32_t size,
 /* Exit status of a plan: STATUS_OK, STATUS_DAMAGED or STATUS_LOST. */
 int plan_status(const struct plan *p);
 
+/*
+ * STATUS_OK, _DAMAGED or _LOST of what matters: a plan that calls a set lost
+ * because its redundancy is gone is only damaged while all its data are there.
+ */
+int plan_data_status(const struct plan *p);
+
 /* One sentence for the worst that was found: "set 2 of 4 (XOR, ranks 1 3 5 7):
  * ranks 3 and 5 are missing, the scheme survives 1".  ERROR_LOST,
  * ERROR_DAMAGED; 0 if all is well. */

@@ -47,14 +47,14 @@ absent(const struct copier *c, const char *why, struct error *err)
 
 /* Open all its directories. */
 static int
-open_dirs(struct copier *c, const struct survey_where *w, struct error *err)
+open_dirs(struct copier *c, const struct nodecache_where *w, struct error *err)
 {
-	struct survey_found *found = NULL;
+	struct nodecache_found *found = NULL;
 	struct error why = ERROR_INIT;
 	const char *problem = NULL;
 	size_t count = 0;
 
-	if (survey_node_dirs(w, c->arena, &found, &count, &problem, err) < 0)
+	if (nodecache_dirs(w, c->arena, &found, &count, &problem, err) < 0)
 		return -1;
 	c->dirs = arena_alloc(c->arena, count + 1, sizeof(*c->dirs));
 	if (c->dirs == NULL)
@@ -66,12 +66,12 @@ open_dirs(struct copier *c, const struct survey_where *w, struct error *err)
 			problem = found[i].problem;
 		if (found[i].dir == NULL)
 			continue;
-		if (survey_dir_open(&c->dirs[c->ndirs], found[i].dir, &why) ==
-		    0) {
+		if (nodecache_dir_open(&c->dirs[c->ndirs], found[i].dir,
+				       &why) == 0) {
 			c->ndirs++;
 			continue;
 		}
-		survey_dir_close(&c->dirs[c->ndirs]);
+		nodecache_dir_close(&c->dirs[c->ndirs]);
 		if (why.kind == ERROR_NOMEM)
 			return error_no_memory(err);
 		copy_blame(c, why.text);
@@ -83,8 +83,8 @@ open_dirs(struct copier *c, const struct survey_where *w, struct error *err)
 /* --- Ranks --- */
 
 struct choice {
-	const struct survey_dir *dir;
-	const struct survey_slot *slot;
+	const struct nodecache_dir *dir;
+	const struct nodecache_slot *slot;
 };
 
 /* By rank; of two views of one, that with a filemap first. */
@@ -103,14 +103,14 @@ compare_choice(const void *x, const void *y)
 /* The filemap: the cache's, or, where that is damaged, what was rebuilt of it
  * on the prefix meanwhile. */
 static int
-read_map(struct copier *c, struct copy_rank *r, const struct survey_slot *slot,
-	 struct kvtree *t, struct error *err)
+read_map(struct copier *c, struct copy_rank *r,
+	 const struct nodecache_slot *slot, struct kvtree *t, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	char text[ERROR_TEXT_MAX];
 
-	if (slot->map && survey_dir_map(r->dir->meta, r->rank, &r->image, t,
-					c->arena, &r->map, &why) == 0) {
+	if (slot->map && nodecache_dir_map(r->dir->meta, r->rank, &r->image, t,
+					   c->arena, &r->map, &why) == 0) {
 		r->has_map = r->map_here = true;
 		return 0;
 	}
@@ -122,8 +122,8 @@ read_map(struct copier *c, struct copy_rank *r, const struct survey_slot *slot,
 	}
 	if (why.kind != ERROR_NOMEM && c->meta_fd >= 0) {
 		error_clear(&why);
-		r->has_map = survey_dir_map(c->meta_fd, r->rank, &r->image, t,
-					    c->arena, &r->map, &why) == 0;
+		r->has_map = nodecache_dir_map(c->meta_fd, r->rank, &r->image,
+					       t, c->arena, &r->map, &why) == 0;
 	}
 	if (why.kind == ERROR_NOMEM)
 		return error_no_memory(err);
@@ -189,7 +189,7 @@ find_ranks(struct copier *c, struct error *err)
 	}
 	for (size_t d = 0; d < c->ndirs; d++) {
 		for (size_t i = 0; i < c->dirs[d].count; i++) {
-			const struct survey_slot *s = &c->dirs[d].slots[i];
+			const struct nodecache_slot *s = &c->dirs[d].slots[i];
 
 			if (c->o->ranks == NULL ||
 			    copy_ranks_has(c->o->ranks, s->rank))
@@ -249,7 +249,7 @@ add_file(struct copier *c, struct copy_rank *r, const struct filemap_file *f,
 		return -1;
 	it->file = f;
 	it->from = path_base(f->cache_path);
-	it->bypass = survey_dir_bypass(f);
+	it->bypass = nodecache_dir_bypass(f);
 	it->rel = copy_rel(c, f, &why);
 	if (why.kind == ERROR_NOMEM)
 		return error_no_memory(err);
@@ -459,7 +459,7 @@ close_all(struct copier *c)
 		map_free(c->ranks[i].old_by_path);
 	}
 	for (size_t i = 0; i < c->ndirs; i++)
-		survey_dir_close(&c->dirs[i]);
+		nodecache_dir_close(&c->dirs[i]);
 	if (c->meta_fd >= 0)
 		close(c->meta_fd);
 	if (c->prefix_fd >= 0)
@@ -470,7 +470,7 @@ close_all(struct copier *c)
 }
 
 int
-copy_run(const struct survey_where *w, const struct copy_options *o,
+copy_run(const struct nodecache_where *w, const struct copy_options *o,
 	 struct copy_result *r, struct error *err)
 {
 	struct copier c = {

@@ -91,7 +91,7 @@ struct copy_result {
  * prefix has moved, and it cannot be told from where), ERROR_SYSTEM (the prefix
  * is full, cannot be written; stopped): what is right stays, and *r counts it.
  */
-int copy_run(const struct survey_where *w, const struct copy_options *o,
+int copy_run(const struct nodecache_where *w, const struct copy_options *o,
 	     struct copy_result *r, struct error *err);
 
 #endif /* SCAVENGE_COPY_H */

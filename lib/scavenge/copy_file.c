@@ -499,10 +499,11 @@ copy_or_adopt(struct job *j, bool *busy, struct error *err)
 static int
 open_source(struct job *j)
 {
-	const struct survey_dir *d = j->c->ranks[j->it->rank].dir;
+	const struct nodecache_dir *d = j->c->ranks[j->it->rank].dir;
 
-	return j->it->file != NULL ? survey_dir_file(d, j->it->file, &j->why)
-				   : survey_dir_meta(d, j->it->from, &j->why);
+	return j->it->file != NULL
+		       ? nodecache_dir_file(d, j->it->file, &j->why)
+		       : nodecache_dir_meta(d, j->it->from, &j->why);
 }
 
 int

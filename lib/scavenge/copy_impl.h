@@ -44,8 +44,8 @@ struct copy_place {
 
 struct copy_rank {
 	int64_t rank;
-	const struct survey_dir *dir; /* where it lies */
-	const struct survey_slot *slot;
+	const struct nodecache_dir *dir; /* where it lies */
+	const struct nodecache_slot *slot;
 	mode_t mode; /* of what is written for it: that of its filemap */
 	bool has_map;
 	bool map_here; /* it comes from the cache, and not from the prefix */
@@ -89,7 +89,7 @@ struct copier {
 	char meta[64];		/* its name */
 	const char *roots[3];	/* names of the prefix in metadata; NULL */
 	size_t ndirs;
-	struct survey_dir *dirs;
+	struct nodecache_dir *dirs;
 	size_t nranks;
 	struct copy_rank *ranks;
 	size_t nitems, items_cap;

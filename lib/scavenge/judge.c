@@ -22,13 +22,13 @@
 
 /* A member of a set that somebody has. */
 struct seat {
-	const struct survey_red *red;
+	const struct nodecache_red *red;
 	bool whole; /* what the set protects is there */
 };
 
 struct judge {
-	struct scavenge_plan *p;
-	struct scavenge_dataset *d;
+	struct salvage *p;
+	struct salvage_dataset *d;
 	bool map; /* about filemaps, else about files */
 	struct seat *seats;
 	size_t nseats;
@@ -38,7 +38,7 @@ struct judge {
 };
 
 static bool
-is_whole(const struct judge *j, const struct scavenge_rank *r)
+is_whole(const struct judge *j, const struct salvage_rank *r)
 {
 	if (r->best == NULL || !r->best->found.map)
 		return false;
@@ -49,8 +49,8 @@ is_whole(const struct judge *j, const struct scavenge_rank *r)
 static int
 by_seat(const void *a, const void *b)
 {
-	const struct survey_red *x = ((const struct seat *)a)->red;
-	const struct survey_red *y = ((const struct seat *)b)->red;
+	const struct nodecache_red *x = ((const struct seat *)a)->red;
+	const struct nodecache_red *y = ((const struct seat *)b)->red;
 	const uint32_t kx[] = { x->type, x->sets, x->set, x->members,
 				x->member };
 	const uint32_t ky[] = { y->type, y->sets, y->set, y->members,
@@ -63,7 +63,7 @@ by_seat(const void *a, const void *b)
 }
 
 static bool
-same_set(const struct survey_red *x, const struct survey_red *y)
+same_set(const struct nodecache_red *x, const struct nodecache_red *y)
 {
 	return x->type == y->type && x->sets == y->sets && x->set == y->set &&
 	       x->members == y->members;
@@ -100,7 +100,7 @@ is_there(const struct seat *s, size_t n, uint32_t m)
 static bool
 has_partner(const struct seat *s, size_t n, uint32_t m)
 {
-	const struct survey_red *r = s[0].red;
+	const struct nodecache_red *r = s[0].red;
 	uint32_t copies = r->failures > 0 ? r->failures : 1;
 
 	for (uint32_t i = 1; i <= copies && i < r->members; i++)
@@ -113,7 +113,7 @@ has_partner(const struct seat *s, size_t n, uint32_t m)
 static uint32_t
 count_lost(const struct seat *s, size_t n, uint32_t *beyond)
 {
-	const struct survey_red *r = s[0].red;
+	const struct nodecache_red *r = s[0].red;
 	const uint32_t checks = r->type == REDSET_XOR ? 1 : r->failures;
 	uint32_t lost = 0, gone = 0;
 	size_t at = 0;
@@ -140,7 +140,7 @@ count_lost(const struct seat *s, size_t n, uint32_t *beyond)
 }
 
 static int
-tell_set(struct judge *j, const struct survey_red *r, uint32_t lost,
+tell_set(struct judge *j, const struct nodecache_red *r, uint32_t lost,
 	 struct error *err)
 {
 	struct buf text = BUF_INIT;
@@ -188,15 +188,15 @@ tell_ranks(struct judge *j, struct error *err)
 static int
 look_at_ranks(struct judge *j, uint32_t *alone, struct error *err)
 {
-	const struct scavenge_dataset *d = j->d;
+	const struct salvage_dataset *d = j->d;
 
 	*alone = 0;
 	j->seats = mem_alloc((size_t)d->nranks + 1, sizeof(*j->seats));
 	if (j->seats == NULL)
 		return error_no_memory(err);
 	for (uint32_t i = 0; i < d->nranks; i++) {
-		const struct scavenge_rank *r = &d->ranks[i];
-		const struct survey_red *red = NULL;
+		const struct salvage_rank *r = &d->ranks[i];
+		const struct nodecache_red *red = NULL;
 
 		if (r->best == NULL)
 			continue;
@@ -246,16 +246,15 @@ judge_kind(struct judge *j, struct error *err)
 }
 
 int
-scavenge_judge(struct scavenge_plan *p, struct scavenge_dataset *d,
-	       struct error *err)
+scavenge_judge(struct salvage *p, struct salvage_dataset *d, struct error *err)
 {
 	int rc = 0;
 
-	d->state = SCAVENGE_COMPLETE;
+	d->state = SALVAGE_COMPLETE;
 	d->why = NULL;
 	d->missing = 0;
 	if (d->world < 0) {
-		d->state = SCAVENGE_LOST;
+		d->state = SALVAGE_LOST;
 		d->why = "no filemap is left to tell its ranks";
 		return 0;
 	}
@@ -267,11 +266,11 @@ scavenge_judge(struct scavenge_plan *p, struct scavenge_dataset *d,
 		if (j.lost > d->missing)
 			d->missing = j.lost;
 		if (j.lost > 0)
-			d->state = SCAVENGE_RECOVERABLE;
+			d->state = SALVAGE_RECOVERABLE;
 		if (d->why == NULL)
 			d->why = j.why;
 	}
 	if (d->why != NULL)
-		d->state = SCAVENGE_LOST;
+		d->state = SALVAGE_LOST;
 	return rc;
 }

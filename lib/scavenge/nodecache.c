@@ -31,9 +31,9 @@
 /* --- Directories --- */
 
 struct finding {
-	const struct survey_where *w;
+	const struct nodecache_where *w;
 	struct arena *arena;
-	struct survey_found *list;
+	struct nodecache_found *list;
 	size_t count, cap;
 	const char *problem;
 };
@@ -50,8 +50,9 @@ note(struct arena *a, const char **problem, const struct error *why,
 	return *problem == NULL ? error_no_memory(err) : 0;
 }
 
-static struct survey_found *
-add_found(struct finding *f, const struct survey_found *new, struct error *err)
+static struct nodecache_found *
+add_found(struct finding *f, const struct nodecache_found *new,
+	  struct error *err)
 {
 	if (f->count == f->cap) {
 		size_t cap = f->cap ? f->cap * 2 : 16;
@@ -80,8 +81,9 @@ copy_str(struct arena *a, const char **s, struct error *err)
 static int
 add_entry(struct finding *f, const struct cindex_entry *e, struct error *err)
 {
-	struct survey_found *new = add_found(
-		f, &(struct survey_found){ .id = e->id, .bypass = e->bypass },
+	struct nodecache_found *new = add_found(
+		f,
+		&(struct nodecache_found){ .id = e->id, .bypass = e->bypass },
 		err);
 	struct error why = ERROR_INIT;
 	struct dataset desc;
@@ -143,13 +145,13 @@ out:
 static int
 add_dir(struct finding *f, int64_t id, const char *path, struct error *err)
 {
-	struct survey_found *lost = NULL;
+	struct nodecache_found *lost = NULL;
 	struct stat here, there;
 
 	if (stat(path, &here) < 0 || !S_ISDIR(here.st_mode))
 		return 0;
 	for (size_t i = 0; i < f->count; i++) {
-		struct survey_found *e = &f->list[i];
+		struct nodecache_found *e = &f->list[i];
 
 		if (e->id != id)
 			continue;
@@ -160,7 +162,7 @@ add_dir(struct finding *f, int64_t id, const char *path, struct error *err)
 			return 0;
 	}
 	if (lost == NULL)
-		lost = add_found(f, &(struct survey_found){ .id = id }, err);
+		lost = add_found(f, &(struct nodecache_found){ .id = id }, err);
 	if (lost == NULL)
 		return -1;
 	lost->dir = path;
@@ -201,7 +203,7 @@ scan_cache(struct finding *f, const char *path, bool nodes, struct error *err)
 static int
 compare_found(const void *x, const void *y)
 {
-	const struct survey_found *a = x, *b = y;
+	const struct nodecache_found *a = x, *b = y;
 
 	if (a->id != b->id)
 		return a->id < b->id ? -1 : 1;
@@ -209,9 +211,9 @@ compare_found(const void *x, const void *y)
 }
 
 int
-survey_node_dirs(const struct survey_where *w, struct arena *a,
-		 struct survey_found **list, size_t *count,
-		 const char **problem, struct error *err)
+nodecache_dirs(const struct nodecache_where *w, struct arena *a,
+	       struct nodecache_found **list, size_t *count,
+	       const char **problem, struct error *err)
 {
 	struct finding f = { .w = w, .arena = a };
 	int rc = w->cntl == NULL ? 0 : read_index(&f, err);
@@ -238,8 +240,8 @@ survey_node_dirs(const struct survey_where *w, struct arena *a,
 struct looking {
 	struct arena *arena;   /* what is kept */
 	struct arena *scratch; /* of one file */
-	struct survey_dir dir;
-	struct survey_dataset *d;
+	struct nodecache_dir dir;
+	struct nodecache_dataset *d;
 	struct kvtree *tree;
 	struct buf raw;
 };
@@ -273,9 +275,9 @@ read_header(struct looking *l, int fd, const char *name, uint32_t owner,
 /* Is redundancy file `name` whole?  Then its size is added to *bytes. */
 static int
 read_red(struct looking *l, const char *name, const struct redset_name *n,
-	 struct survey_red *out, uint64_t *bytes, struct error *err)
+	 struct nodecache_red *out, uint64_t *bytes, struct error *err)
 {
-	int fd = survey_dir_meta(&l->dir, name, err), rc = -1;
+	int fd = nodecache_dir_meta(&l->dir, name, err), rc = -1;
 	struct redset_header h;
 	struct stat st;
 	uint64_t body = 0;
@@ -297,7 +299,7 @@ read_red(struct looking *l, const char *name, const struct redset_name *n,
 		error_set(err, ERROR_CORRUPT, "%s: ends at byte %" PRIu64, name,
 			  (uint64_t)st.st_size);
 	} else {
-		*out = (struct survey_red){
+		*out = (struct nodecache_red){
 			true,	   n->type,    n->set,		n->sets,
 			n->member, n->members, h.desc.failures,
 		};
@@ -310,13 +312,13 @@ read_red(struct looking *l, const char *name, const struct redset_name *n,
 
 /* The redundancy files of a rank. */
 static int
-look_at_reds(struct looking *l, const struct survey_slot *s,
-	     struct survey_rank *r, struct error *err)
+look_at_reds(struct looking *l, const struct nodecache_slot *s,
+	     struct nodecache_rank *r, struct error *err)
 {
 	for (size_t i = 0; i < s->nred; i++) {
 		struct error why = ERROR_INIT;
 		struct redset_name n;
-		struct survey_red *to = NULL;
+		struct nodecache_red *to = NULL;
 
 		if (!redset_name_parse(s->red[i], &n, NULL) || n.descriptor)
 			continue;
@@ -330,12 +332,12 @@ look_at_reds(struct looking *l, const struct survey_slot *s,
 }
 
 static int
-look_at_files(struct looking *l, const struct filemap *m, struct survey_rank *r,
-	      struct error *err)
+look_at_files(struct looking *l, const struct filemap *m,
+	      struct nodecache_rank *r, struct error *err)
 {
 	for (size_t i = 0; i < m->nfiles; i++) {
 		struct error why = ERROR_INIT;
-		int fd = survey_dir_file(&l->dir, &m->files[i], &why);
+		int fd = nodecache_dir_file(&l->dir, &m->files[i], &why);
 
 		if (fd >= 0) {
 			close(fd);
@@ -351,14 +353,14 @@ look_at_files(struct looking *l, const struct filemap *m, struct survey_rank *r,
 }
 
 static int
-look_at_map(struct looking *l, struct survey_rank *r, struct error *err)
+look_at_map(struct looking *l, struct nodecache_rank *r, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct filemap m;
 
 	arena_reset(l->scratch);
-	if (survey_dir_map(l->dir.meta, r->rank, &l->raw, l->tree, l->scratch,
-			   &m, &why) < 0)
+	if (nodecache_dir_map(l->dir.meta, r->rank, &l->raw, l->tree,
+			      l->scratch, &m, &why) < 0)
 		return note(l->arena, &r->problem, &why, err);
 	r->map = true;
 	if (m.ranks >= 0 && l->d->world < 0)
@@ -395,7 +397,7 @@ identify(struct looking *l, struct error *err)
 static int
 look_at_dir(struct looking *l, struct error *err)
 {
-	struct survey_dataset *d = l->d;
+	struct nodecache_dataset *d = l->d;
 
 	if (identify(l, err) < 0)
 		return -1;
@@ -403,8 +405,8 @@ look_at_dir(struct looking *l, struct error *err)
 	if (d->ranks == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < l->dir.count; i++) {
-		const struct survey_slot *s = &l->dir.slots[i];
-		struct survey_rank *r = &d->ranks[d->nranks++];
+		const struct nodecache_slot *s = &l->dir.slots[i];
+		struct nodecache_rank *r = &d->ranks[d->nranks++];
 
 		r->rank = s->rank;
 		if ((s->map && look_at_map(l, r, err) < 0) ||
@@ -415,13 +417,13 @@ look_at_dir(struct looking *l, struct error *err)
 }
 
 static int
-look_at_dataset(struct looking *l, const struct survey_found *f,
-		struct survey_dataset *d, struct error *err)
+look_at_dataset(struct looking *l, const struct nodecache_found *f,
+		struct nodecache_dataset *d, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	int rc = 0;
 
-	*d = (struct survey_dataset){
+	*d = (struct nodecache_dataset){
 		.id = f->id,
 		.name = f->name,
 		.dir = f->dir,
@@ -434,24 +436,24 @@ look_at_dataset(struct looking *l, const struct survey_found *f,
 	if (f->dir == NULL)
 		return 0;
 	l->d = d;
-	rc = survey_dir_open(&l->dir, f->dir, &why) < 0
+	rc = nodecache_dir_open(&l->dir, f->dir, &why) < 0
 		     ? note(l->arena, &d->problem, &why, err)
 		     : look_at_dir(l, err);
-	survey_dir_close(&l->dir);
+	nodecache_dir_close(&l->dir);
 	return rc;
 }
 
 int
-survey_node_read(struct survey_node *n, const struct survey_where *w,
-		 struct error *err)
+nodecache_read(struct nodecache *n, const struct nodecache_where *w,
+	       struct error *err)
 {
 	struct looking l = { .raw = BUF_INIT };
-	struct survey_found *list = NULL;
+	struct nodecache_found *list = NULL;
 	char host[HOST_NAME_MAX + 1] = "";
 	size_t count = 0;
 	int rc = -1;
 
-	*n = (struct survey_node){ .arena = arena_new() };
+	*n = (struct nodecache){ .arena = arena_new() };
 	l.arena = n->arena;
 	l.scratch = arena_new();
 	l.tree = kvtree_new(NULL);
@@ -462,7 +464,7 @@ survey_node_read(struct survey_node *n, const struct survey_where *w,
 	n->cntl = w->cntl == NULL ? NULL : arena_strdup(n->arena, w->cntl);
 	if (n->host == NULL || (w->cntl != NULL && n->cntl == NULL))
 		goto no_memory;
-	if (survey_node_dirs(w, n->arena, &list, &count, &n->problem, err) < 0)
+	if (nodecache_dirs(w, n->arena, &list, &count, &n->problem, err) < 0)
 		goto out;
 	n->datasets = arena_alloc(n->arena, count + 1, sizeof(*n->datasets));
 	if (n->datasets == NULL)
@@ -482,8 +484,8 @@ out:
 }
 
 void
-survey_node_free(struct survey_node *n)
+nodecache_free(struct nodecache *n)
 {
 	arena_free(n->arena);
-	*n = (struct survey_node){ .arena = NULL };
+	*n = (struct nodecache){ .arena = NULL };
 }

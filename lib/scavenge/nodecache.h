@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nodecache.h - what the cache of one node holds: looked up on that node, passed
- * as one line of JSON to where a scavenge is planned.
+ * nodecache.h - what the cache of one node holds: looked up there, and passed as
+ * one line of JSON to where a scavenge is planned.
  *
  * Only metadata are read, and of data files their size.  Whatever is damaged,
  * or cannot be read, is told as a `problem` of the rank, the dataset or the
@@ -23,11 +23,11 @@ struct error;
 struct kvtree;
 
 /* Bytes of the longest line of JSON that is accepted. */
-#define SURVEY_NODE_MAX ((size_t)256 << 20)
+#define NODECACHE_MAX ((size_t)256 << 20)
 
 /* --- Where to look --- */
 
-struct survey_where {
+struct nodecache_where {
 	const char *cntl; /* control directory, with cindex.scrinfo; or NULL */
 	/* Directories that hold scr.dataset.ID, or node.N/scr.dataset.ID: for
 	 * what the cache index does not know, or cannot tell any more. */
@@ -36,7 +36,7 @@ struct survey_where {
 };
 
 /* A directory of one dataset.  Strings are in the arena given. */
-struct survey_found {
+struct nodecache_found {
 	int64_t id;
 	const char *dir;     /* NULL: the index does not say */
 	const char *name;    /* NULL: not known, for it is not in the index */
@@ -48,75 +48,76 @@ struct survey_found {
  * All of them: *count, in *list, by id.  *problem: what is wrong with the
  * cache index, or with a cache directory; NULL: nothing.  -1: ERROR_NOMEM.
  */
-int survey_node_dirs(const struct survey_where *w, struct arena *a,
-		     struct survey_found **list, size_t *count,
-		     const char **problem, struct error *err);
+int nodecache_dirs(const struct nodecache_where *w, struct arena *a,
+		   struct nodecache_found **list, size_t *count,
+		   const char **problem, struct error *err);
 
 /* --- One directory --- */
 
 /* What the directory .scr has of one rank. */
-struct survey_slot {
+struct nodecache_slot {
 	int64_t rank;
 	bool map; /* filemap_<rank> */
 	size_t nred;
 	const char **red; /* names of its redundancy files, descriptors too */
 };
 
-struct survey_dir {
+struct nodecache_dir {
 	struct arena *arena;
 	const char *path;
 	int fd, meta; /* the directory, and .scr in it */
 	size_t count;
-	struct survey_slot *slots; /* by rank */
+	struct nodecache_slot *slots; /* by rank */
 };
 
-/* For survey_dir_close(), in any case. */
-int survey_dir_open(struct survey_dir *d, const char *path, struct error *err);
-void survey_dir_close(struct survey_dir *d);
+/* For nodecache_dir_close(), in any case. */
+int nodecache_dir_open(struct nodecache_dir *d, const char *path,
+		       struct error *err);
+void nodecache_dir_close(struct nodecache_dir *d);
 
 /*
  * Read filemap_<rank> below `meta` into `raw`, its bytes, and `out`, whose
  * strings are in `a`; `t` is for scratch.
  */
-int survey_dir_map(int meta, int64_t rank, struct buf *raw, struct kvtree *t,
-		   struct arena *a, struct filemap *out, struct error *err);
+int nodecache_dir_map(int meta, int64_t rank, struct buf *raw, struct kvtree *t,
+		      struct arena *a, struct filemap *out, struct error *err);
 
 /* Does the file lie in the prefix itself (bypass), by what is recorded? */
-bool survey_dir_bypass(const struct filemap_file *f);
+bool nodecache_dir_bypass(const struct filemap_file *f);
 
 /*
  * Open file `f` of the directory for reading; nothing below it is left through
  * a link.  ERROR_ABSENT, ERROR_DAMAGED: it is there, but not as long as it
  * should be, no file, or was never completed.  -1, or a descriptor.
  */
-int survey_dir_file(const struct survey_dir *d, const struct filemap_file *f,
-		    struct error *err);
+int nodecache_dir_file(const struct nodecache_dir *d,
+		       const struct filemap_file *f, struct error *err);
 
 /* The same for redundancy file `name`, or any other in .scr. */
-int survey_dir_meta(const struct survey_dir *d, const char *name,
-		    struct error *err);
+int nodecache_dir_meta(const struct nodecache_dir *d, const char *name,
+		       struct error *err);
 
 /* --- All of a node --- */
 
 /* A place in a redundancy set, as the name of the file says. */
-struct survey_red {
+struct nodecache_red {
 	bool there; /* the file is, and is whole */
 	enum redset_type type;
 	uint32_t set, sets, member, members; /* numbers from 1 on */
 	uint32_t failures; /* members that may be lost; PARTNER: copies */
 };
 
-struct survey_rank {
+struct nodecache_rank {
 	int64_t rank;
-	bool map;		       /* its filemap can be read */
-	uint64_t files, bytes;	       /* there, of the right size, completed */
-	uint64_t bad;		       /* missing, short, never completed */
-	struct survey_red red, mapred; /* of its data, of its filemap */
-	uint64_t redundancy;	       /* bytes of the files of these */
+	bool map;	       /* its filemap can be read */
+	uint64_t files, bytes; /* there, of the right size, completed */
+	uint64_t bad;	       /* missing, short, never completed */
+	struct nodecache_red red, mapred; /* of its data, of its filemap */
+	uint64_t redundancy;		  /* bytes of the files of these */
 	const char *problem;
 };
 
-struct survey_dataset {
+struct nodecache_dataset {
 	int64_t id;
 	const char *name, *dir; /* NULL: not known */
 	bool bypass, ckpt, output;
@@ -124,31 +125,31 @@ struct survey_dataset {
 	/* Equal on two nodes: they see the same directory. */
 	const char *store;
 	size_t nranks;
-	struct survey_rank *ranks; /* ascending */
+	struct nodecache_rank *ranks; /* ascending */
 	const char *problem;
 };
 
-struct survey_node {
+struct nodecache {
 	struct arena *arena; /* owns all strings */
 	const char *host, *cntl;
 	size_t ndatasets;
-	struct survey_dataset *datasets; /* by id */
+	struct nodecache_dataset *datasets; /* by id */
 	const char *problem;
 };
 
-/* Look.  -1: ERROR_NOMEM only.  For survey_node_free(), in any case. */
-int survey_node_read(struct survey_node *n, const struct survey_where *w,
-		     struct error *err);
-void survey_node_free(struct survey_node *n);
+/* Look.  -1: ERROR_NOMEM only.  For nodecache_free(), in any case. */
+int nodecache_read(struct nodecache *n, const struct nodecache_where *w,
+		   struct error *err);
+void nodecache_free(struct nodecache *n);
 
 /* As JSON, without a newline at its end, appended to `out`: one line, or where
  * that would be long several. */
-int survey_node_json(const struct survey_node *n, struct buf *out,
-		     struct error *err);
+int nodecache_json(const struct nodecache *n, struct buf *out,
+		   struct error *err);
 
 /* And back, from `len` untrusted bytes.  ERROR_CORRUPT names the member.  For
- * survey_node_free(), in any case. */
-int survey_node_parse(struct survey_node *n, const char *text, size_t len,
-		      struct error *err);
+ * nodecache_free(), in any case. */
+int nodecache_parse(struct nodecache *n, const char *text, size_t len,
+		    struct error *err);
 
 #endif /* SCAVENGE_NODECACHE_H */

@@ -78,7 +78,7 @@ compare_name(const void *x, const void *y)
 
 /* From names, which are sorted, to slots. */
 static int
-make_slots(struct survey_dir *d, const struct names *n)
+make_slots(struct nodecache_dir *d, const struct names *n)
 {
 	const char **red = arena_alloc(d->arena, n->count + 1, sizeof(*red));
 
@@ -87,11 +87,11 @@ make_slots(struct survey_dir *d, const struct names *n)
 		return -1;
 	for (size_t i = 0; i < n->count; i++) {
 		const struct name *name = &n->list[i];
-		struct survey_slot *s = &d->slots[d->count];
+		struct nodecache_slot *s = &d->slots[d->count];
 
 		if (i == 0 || n->list[i - 1].rank != name->rank) {
-			*s = (struct survey_slot){ .rank = name->rank,
-						   .red = red };
+			*s = (struct nodecache_slot){ .rank = name->rank,
+						      .red = red };
 			d->count++;
 		} else {
 			s = &d->slots[d->count - 1];
@@ -107,7 +107,7 @@ make_slots(struct survey_dir *d, const struct names *n)
 }
 
 static int
-list_names(struct survey_dir *d, struct names *n, struct error *err)
+list_names(struct nodecache_dir *d, struct names *n, struct error *err)
 {
 	int fd = openat(d->meta, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -132,12 +132,12 @@ list_names(struct survey_dir *d, struct names *n, struct error *err)
 }
 
 int
-survey_dir_open(struct survey_dir *d, const char *path, struct error *err)
+nodecache_dir_open(struct nodecache_dir *d, const char *path, struct error *err)
 {
 	struct names names = { .count = 0 };
 	int rc = -1;
 
-	*d = (struct survey_dir){ .fd = -1, .meta = -1 };
+	*d = (struct nodecache_dir){ .fd = -1, .meta = -1 };
 	d->arena = arena_new();
 	d->path = d->arena == NULL ? NULL : arena_strdup(d->arena, path);
 	if (d->path == NULL)
@@ -161,14 +161,14 @@ out:
 }
 
 void
-survey_dir_close(struct survey_dir *d)
+nodecache_dir_close(struct nodecache_dir *d)
 {
 	if (d->meta >= 0)
 		close(d->meta);
 	if (d->fd >= 0)
 		close(d->fd);
 	arena_free(d->arena);
-	*d = (struct survey_dir){ .fd = -1, .meta = -1 };
+	*d = (struct nodecache_dir){ .fd = -1, .meta = -1 };
 }
 
 /* --- Files --- */
@@ -197,8 +197,8 @@ open_regular(int dirfd, const char *name, struct stat *st, struct error *err)
 }
 
 int
-survey_dir_map(int meta, int64_t rank, struct buf *raw, struct kvtree *t,
-	       struct arena *a, struct filemap *out, struct error *err)
+nodecache_dir_map(int meta, int64_t rank, struct buf *raw, struct kvtree *t,
+		  struct arena *a, struct filemap *out, struct error *err)
 {
 	char name[64];
 	struct stat st;
@@ -220,7 +220,7 @@ survey_dir_map(int meta, int64_t rank, struct buf *raw, struct kvtree *t,
 }
 
 bool
-survey_dir_bypass(const struct filemap_file *f)
+nodecache_dir_bypass(const struct filemap_file *f)
 {
 	size_t len = f->dir == NULL ? 0 : strlen(f->dir);
 
@@ -230,8 +230,8 @@ survey_dir_bypass(const struct filemap_file *f)
 }
 
 int
-survey_dir_file(const struct survey_dir *d, const struct filemap_file *f,
-		struct error *err)
+nodecache_dir_file(const struct nodecache_dir *d, const struct filemap_file *f,
+		   struct error *err)
 {
 	const char *base = path_base(f->cache_path);
 	struct stat st = { .st_size = 0 };
@@ -249,7 +249,7 @@ survey_dir_file(const struct survey_dir *d, const struct filemap_file *f,
 				 f->cache_path);
 	/* In cache a file keeps its base name, and no directory (formats.md 2);
 	 * one that is written to the prefix right away lies where it says. */
-	fd = survey_dir_bypass(f)
+	fd = nodecache_dir_bypass(f)
 		     ? open_regular(AT_FDCWD, f->cache_path, &st, err)
 		     : open_regular(d->fd, base, &st, err);
 	if (fd < 0)
@@ -263,7 +263,8 @@ survey_dir_file(const struct survey_dir *d, const struct filemap_file *f,
 }
 
 int
-survey_dir_meta(const struct survey_dir *d, const char *name, struct error *err)
+nodecache_dir_meta(const struct nodecache_dir *d, const char *name,
+		   struct error *err)
 {
 	struct stat st;
 

@@ -21,7 +21,7 @@
 /* --- Writing --- */
 
 static struct json *
-red_json(const struct survey_red *r)
+red_json(const struct nodecache_red *r)
 {
 	struct json *j = json_new_object();
 
@@ -35,7 +35,7 @@ red_json(const struct survey_red *r)
 }
 
 static struct json *
-rank_json(const struct survey_rank *r)
+rank_json(const struct nodecache_rank *r)
 {
 	struct json *j = json_new_object();
 
@@ -60,7 +60,7 @@ rank_json(const struct survey_rank *r)
 }
 
 static struct json *
-dataset_object(const struct survey_dataset *d)
+dataset_object(const struct nodecache_dataset *d)
 {
 	struct json *j = json_new_object(), *ranks = json_new_array();
 
@@ -120,8 +120,7 @@ break_lines(struct buf *out, size_t start, struct error *err)
 }
 
 int
-survey_node_json(const struct survey_node *n, struct buf *out,
-		 struct error *err)
+nodecache_json(const struct nodecache *n, struct buf *out, struct error *err)
 {
 	struct json *j = json_new_object(), *list = json_new_array();
 	const size_t start = out->len;
@@ -159,7 +158,7 @@ get_u32(const struct json_value *v, const char *key, uint32_t min, uint32_t max,
 }
 
 static int
-parse_type(const struct json_value *v, struct arena *a, struct survey_red *r,
+parse_type(const struct json_value *v, struct arena *a, struct nodecache_red *r,
 	   struct error *err)
 {
 	const char *type = NULL;
@@ -176,7 +175,7 @@ parse_type(const struct json_value *v, struct arena *a, struct survey_red *r,
 }
 
 static int
-parse_red(const struct json_value *v, struct arena *a, struct survey_red *r,
+parse_red(const struct json_value *v, struct arena *a, struct nodecache_red *r,
 	  struct error *err)
 {
 	const uint32_t max = REDSET_MAX_RANKS;
@@ -195,8 +194,8 @@ parse_red(const struct json_value *v, struct arena *a, struct survey_red *r,
 }
 
 static int
-parse_rank(const struct json_value *v, struct arena *a, struct survey_rank *r,
-	   struct error *err)
+parse_rank(const struct json_value *v, struct arena *a,
+	   struct nodecache_rank *r, struct error *err)
 {
 	if (!json_get_i64(v, "rank", 0, REDSET_MAX_RANKS, &r->rank))
 		return bad(err, "rank");
@@ -218,7 +217,7 @@ parse_rank(const struct json_value *v, struct arena *a, struct survey_rank *r,
 
 static int
 parse_ranks(const struct json_value *v, struct arena *a,
-	    struct survey_dataset *d, struct error *err)
+	    struct nodecache_dataset *d, struct error *err)
 {
 	size_t count = json_count(v);
 
@@ -226,7 +225,7 @@ parse_ranks(const struct json_value *v, struct arena *a,
 	if (d->ranks == NULL)
 		return error_no_memory(err);
 	for (; d->nranks < count; d->nranks++) {
-		struct survey_rank *r = &d->ranks[d->nranks];
+		struct nodecache_rank *r = &d->ranks[d->nranks];
 
 		if (parse_rank(json_at(v, d->nranks), a, r, err) < 0)
 			return -1;
@@ -238,7 +237,7 @@ parse_ranks(const struct json_value *v, struct arena *a,
 
 static int
 parse_dataset(const struct json_value *v, struct arena *a,
-	      struct survey_dataset *d, struct error *err)
+	      struct nodecache_dataset *d, struct error *err)
 {
 	if (!json_get_i64(v, "id", 1, DATASET_ID_MAX, &d->id))
 		return bad(err, "id");
@@ -259,7 +258,7 @@ parse_dataset(const struct json_value *v, struct arena *a,
 }
 
 static int
-parse_node(const struct json_value *v, struct survey_node *n, struct error *err)
+parse_node(const struct json_value *v, struct nodecache *n, struct error *err)
 {
 	const struct json_value *list = json_get(v, "datasets");
 	struct arena *a = n->arena;
@@ -287,16 +286,16 @@ parse_node(const struct json_value *v, struct survey_node *n, struct error *err)
 }
 
 int
-survey_node_parse(struct survey_node *n, const char *text, size_t len,
-		  struct error *err)
+nodecache_parse(struct nodecache *n, const char *text, size_t len,
+		struct error *err)
 {
 	struct json *j = NULL;
 	int rc = -1;
 
-	*n = (struct survey_node){ .arena = arena_new() };
+	*n = (struct nodecache){ .arena = arena_new() };
 	if (n->arena == NULL)
 		return error_no_memory(err);
-	if (len > SURVEY_NODE_MAX)
+	if (len > NODECACHE_MAX)
 		return error_set(err, ERROR_CORRUPT,
 				 "survey of a node: %zu bytes long", len);
 	j = json_parse(text, len, err);

@@ -15,7 +15,7 @@
 #include "scavenge/scavenge_impl.h"
 
 const char *
-scavenge_state_name(enum scavenge_state s)
+salvage_state_name(enum salvage_state s)
 {
 	static const char *const names[] = { "complete", "recoverable",
 					     "lost" };
@@ -24,30 +24,30 @@ scavenge_state_name(enum scavenge_state s)
 }
 
 int
-scavenge_plan_init(struct scavenge_plan *p, uint32_t nnodes, struct error *err)
+salvage_init(struct salvage *p, uint32_t nnodes, struct error *err)
 {
-	*p = (struct scavenge_plan){ .nnodes = nnodes, .arena = arena_new() };
+	*p = (struct salvage){ .nnodes = nnodes, .arena = arena_new() };
 	if (p->arena != NULL)
 		p->gone = mem_calloc((size_t)nnodes + 1, sizeof(*p->gone));
 	if (p->gone != NULL)
 		return 0;
-	scavenge_plan_free(p);
+	salvage_free(p);
 	return error_no_memory(err);
 }
 
 void
-scavenge_plan_free(struct scavenge_plan *p)
+salvage_free(struct salvage *p)
 {
 	for (size_t i = 0; i < p->count; i++)
 		mem_free(p->datasets[i].ranks);
 	mem_free(p->datasets);
 	mem_free(p->gone);
 	arena_free(p->arena);
-	*p = (struct scavenge_plan){ .count = 0 };
+	*p = (struct salvage){ .count = 0 };
 }
 
-struct scavenge_dataset *
-scavenge_plan_find(const struct scavenge_plan *p, int64_t id)
+struct salvage_dataset *
+salvage_find(const struct salvage *p, int64_t id)
 {
 	/* A cache holds a handful. */
 	for (size_t i = 0; i < p->count; i++)
@@ -56,8 +56,8 @@ scavenge_plan_find(const struct scavenge_plan *p, int64_t id)
 	return NULL;
 }
 
-static struct scavenge_dataset *
-add_dataset(struct scavenge_plan *p, int64_t id, struct error *err)
+static struct salvage_dataset *
+add_dataset(struct salvage *p, int64_t id, struct error *err)
 {
 	if (p->count == p->cap) {
 		size_t cap = p->cap ? 2 * p->cap : 8;
@@ -71,15 +71,15 @@ add_dataset(struct scavenge_plan *p, int64_t id, struct error *err)
 		p->cap = cap;
 	}
 	p->datasets[p->count] =
-		(struct scavenge_dataset){ .id = id, .world = -1 };
+		(struct salvage_dataset){ .id = id, .world = -1 };
 	return &p->datasets[p->count++];
 }
 
-struct scavenge_dataset *
-scavenge_plan_dataset(struct scavenge_plan *p,
-		      const struct scavenge_dataset *like, struct error *err)
+struct salvage_dataset *
+salvage_dataset(struct salvage *p, const struct salvage_dataset *like,
+		struct error *err)
 {
-	struct scavenge_dataset *d = scavenge_plan_find(p, like->id);
+	struct salvage_dataset *d = salvage_find(p, like->id);
 
 	if (d == NULL)
 		d = add_dataset(p, like->id, err);
@@ -97,7 +97,7 @@ scavenge_plan_dataset(struct scavenge_plan *p,
 	d->bypass |= like->bypass;
 	if (like->world < 0 || d->world == like->world)
 		return d;
-	if (d->world >= 0 || like->world > SCAVENGE_MAX_RANKS) {
+	if (d->world >= 0 || like->world > SALVAGE_MAX_RANKS) {
 		error_set(err, ERROR_CORRUPT,
 			  "dataset %" PRId64 ": %" PRId64
 			  " ranks, others say %" PRId64,
@@ -109,7 +109,7 @@ scavenge_plan_dataset(struct scavenge_plan *p,
 }
 
 static int
-make_room(struct scavenge_dataset *d, uint32_t rank, struct error *err)
+make_room(struct salvage_dataset *d, uint32_t rank, struct error *err)
 {
 	uint32_t cap = d->nranks ? d->nranks : 16;
 	void *n = NULL;
@@ -128,23 +128,22 @@ make_room(struct scavenge_dataset *d, uint32_t rank, struct error *err)
 }
 
 static bool
-is_possible(const struct survey_red *r)
+is_possible(const struct nodecache_red *r)
 {
 	return !r->there ||
 	       (r->type < REDSET_TYPES && r->set >= 1 && r->set <= r->sets &&
 		r->member >= 1 && r->member <= r->members &&
-		r->sets <= SCAVENGE_MAX_RANKS &&
-		r->members <= SCAVENGE_MAX_RANKS);
+		r->sets <= SALVAGE_MAX_RANKS &&
+		r->members <= SALVAGE_MAX_RANKS);
 }
 
 int
-scavenge_plan_found(struct scavenge_plan *p, struct scavenge_dataset *d,
-		    uint32_t node, const struct survey_rank *f,
-		    struct error *err)
+salvage_found(struct salvage *p, struct salvage_dataset *d, uint32_t node,
+	      const struct nodecache_rank *f, struct error *err)
 {
-	struct scavenge_holder *h = NULL;
+	struct salvage_holder *h = NULL;
 
-	if (f->rank < 0 || f->rank >= SCAVENGE_MAX_RANKS || node >= p->nnodes ||
+	if (f->rank < 0 || f->rank >= SALVAGE_MAX_RANKS || node >= p->nnodes ||
 	    (d->world >= 0 && f->rank >= d->world) || !is_possible(&f->red) ||
 	    !is_possible(&f->mapred))
 		return error_set(err, ERROR_CORRUPT,
@@ -156,14 +155,14 @@ scavenge_plan_found(struct scavenge_plan *p, struct scavenge_dataset *d,
 	h = arena_alloc(p->arena, 1, sizeof(*h));
 	if (h == NULL)
 		return error_no_memory(err);
-	*h = (struct scavenge_holder){ *f, node, d->ranks[f->rank].holders };
+	*h = (struct salvage_holder){ *f, node, d->ranks[f->rank].holders };
 	h->found.problem = NULL;
 	d->ranks[f->rank].holders = h;
 	return 0;
 }
 
 void
-scavenge_plan_lose(struct scavenge_plan *p, uint32_t node)
+salvage_lose(struct salvage *p, uint32_t node)
 {
 	if (node < p->nnodes)
 		p->gone[node] = true;
@@ -173,10 +172,10 @@ scavenge_plan_lose(struct scavenge_plan *p, uint32_t node)
 
 /* Is `a` of more use than `b`?  Of equals the one with less to do. */
 static bool
-is_better(const struct scavenge_holder *a, const struct scavenge_holder *b,
+is_better(const struct salvage_holder *a, const struct salvage_holder *b,
 	  const uint64_t *load)
 {
-	const struct survey_rank *x = &a->found, *y = &b->found;
+	const struct nodecache_rank *x = &a->found, *y = &b->found;
 
 	if (x->map != y->map)
 		return x->map;
@@ -192,17 +191,16 @@ is_better(const struct scavenge_holder *a, const struct scavenge_holder *b,
 }
 
 static void
-share_out(const struct scavenge_plan *p, struct scavenge_dataset *d,
-	  uint64_t *load)
+share_out(const struct salvage *p, struct salvage_dataset *d, uint64_t *load)
 {
 	memset(load, 0, p->nnodes * sizeof(*load));
 	d->files = d->bytes = 0;
 	for (uint32_t i = 0; i < d->nranks; i++) {
-		struct scavenge_rank *r = &d->ranks[i];
+		struct salvage_rank *r = &d->ranks[i];
 		uint64_t bytes = 0;
 
 		r->best = NULL;
-		for (struct scavenge_holder *h = r->holders; h; h = h->next)
+		for (struct salvage_holder *h = r->holders; h; h = h->next)
 			if (!p->gone[h->node] &&
 			    (r->best == NULL || is_better(h, r->best, load)))
 				r->best = h;
@@ -219,13 +217,13 @@ share_out(const struct scavenge_plan *p, struct scavenge_dataset *d,
 static int
 by_id(const void *a, const void *b)
 {
-	const struct scavenge_dataset *x = a, *y = b;
+	const struct salvage_dataset *x = a, *y = b;
 
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
 int
-scavenge_plan_settle(struct scavenge_plan *p, struct error *err)
+salvage_settle(struct salvage *p, struct error *err)
 {
 	uint64_t *load = mem_calloc((size_t)p->nnodes + 1, sizeof(*load));
 	int rc = 0;
@@ -243,9 +241,8 @@ scavenge_plan_settle(struct scavenge_plan *p, struct error *err)
 }
 
 int
-scavenge_plan_nodes(const struct scavenge_plan *p,
-		    const struct scavenge_dataset *d, uint32_t **nodes,
-		    size_t *count, struct error *err)
+salvage_nodes(const struct salvage *p, const struct salvage_dataset *d,
+	      uint32_t **nodes, size_t *count, struct error *err)
 {
 	bool *has = mem_calloc((size_t)p->nnodes + 1, sizeof(*has));
 	size_t n = 0;
@@ -268,8 +265,8 @@ scavenge_plan_nodes(const struct scavenge_plan *p,
 }
 
 int
-scavenge_plan_ranks(const struct scavenge_dataset *d, uint32_t node,
-		    struct buf *out, struct error *err)
+salvage_ranks(const struct salvage_dataset *d, uint32_t node, struct buf *out,
+	      struct error *err)
 {
 	bool any = false;
 

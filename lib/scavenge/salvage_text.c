@@ -12,7 +12,7 @@
 #include "str.h"
 
 static const char *
-kind(const struct scavenge_dataset *d)
+kind(const struct salvage_dataset *d)
 {
 	return d->ckpt && d->output ? "both"
 	       : d->output	    ? "output"
@@ -20,9 +20,9 @@ kind(const struct scavenge_dataset *d)
 }
 
 static const char *
-state(const struct scavenge_dataset *d)
+state(const struct salvage_dataset *d)
 {
-	return d->done ? "saved" : scavenge_state_name(d->state);
+	return d->done ? "saved" : salvage_state_name(d->state);
 }
 
 /* "3 s", "2 min", "1.5 h"; nothing where it cannot be told. */
@@ -43,7 +43,7 @@ time_text(uint64_t bytes, double rate, char *to, size_t size)
 }
 
 static int
-row(const struct scavenge_dataset *d, double rate, struct buf *out)
+row(const struct salvage_dataset *d, double rate, struct buf *out)
 {
 	char bytes[32], secs[32], name[64];
 	uint64_t todo = d->done ? 0 : d->bytes;
@@ -73,8 +73,8 @@ row(const struct scavenge_dataset *d, double rate, struct buf *out)
 }
 
 int
-scavenge_plan_text(const struct scavenge_plan *p, double rate, struct buf *out,
-		   struct error *err)
+salvage_text(const struct salvage *p, double rate, struct buf *out,
+	     struct error *err)
 {
 	if (buf_printf(out, "%4s %-11s %-10s %13s %11s %7s  %s\n", "DSET",
 		       "STATE", "KIND", "RANKS", "TO COPY", "TIME", "NAME") < 0)
@@ -86,14 +86,14 @@ scavenge_plan_text(const struct scavenge_plan *p, double rate, struct buf *out,
 }
 
 struct json *
-scavenge_plan_json(const struct scavenge_plan *p, double rate)
+salvage_json(const struct salvage *p, double rate)
 {
 	struct json *all = json_new_array();
 
 	if (all == NULL)
 		return NULL;
 	for (size_t i = 0; i < p->count; i++) {
-		const struct scavenge_dataset *d = &p->datasets[i];
+		const struct salvage_dataset *d = &p->datasets[i];
 		struct json *j = json_new_object();
 		uint64_t bytes = d->done ? 0 : d->bytes;
 

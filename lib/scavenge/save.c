@@ -42,7 +42,7 @@
 
 struct copying {
 	struct scavenge *s;
-	struct scavenge_dataset *d;
+	struct salvage_dataset *d;
 	uint32_t *nodes; /* that copy in this round */
 	size_t count;
 	uint64_t *done; /* bytes, by number in nodes */
@@ -69,7 +69,7 @@ hear(void *arg, size_t node, const char *line)
 	if (num_u64(number, 0, UINT64_MAX, &done, NULL) < 0 ||
 	    done <= c->done[node])
 		return;
-	progress_add(c->s->o->catalogue->progress, done - c->done[node]);
+	progress_add(c->s->o->catalogue->work.progress, done - c->done[node]);
 	c->done[node] = done;
 }
 
@@ -78,12 +78,12 @@ hear(void *arg, size_t node, const char *line)
 static bool
 is_shared(const struct copying *c)
 {
-	const struct scavenge_plan *p = &c->s->plan;
+	const struct salvage *p = &c->s->plan;
 
 	for (uint32_t i = 0; i < c->d->nranks; i++) {
 		size_t n = 0;
 
-		for (const struct scavenge_holder *h = c->d->ranks[i].holders;
+		for (const struct salvage_holder *h = c->d->ranks[i].holders;
 		     h != NULL; h = h->next)
 			n += !p->gone[h->node];
 		if (n > 1)
@@ -106,7 +106,7 @@ write_shares(const struct copying *c, const char *name, struct error *err)
 		if (buf_printf(&text, "%s ", n->host) < 0)
 			rc = error_no_memory(err);
 		if (rc == 0)
-			rc = scavenge_plan_ranks(c->d, c->nodes[i], &text, err);
+			rc = salvage_ranks(c->d, c->nodes[i], &text, err);
 		if (rc == 0 && buf_add_char(&text, '\n') < 0)
 			rc = error_no_memory(err);
 	}
@@ -230,7 +230,7 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 		n->state = SCAVENGE_NODE_DEAD;
 		s->alive--;
 		s->dead++;
-		scavenge_plan_lose(&s->plan, c->nodes[i]);
+		salvage_lose(&s->plan, c->nodes[i]);
 		*again = true;
 	}
 	return 0;
@@ -309,7 +309,7 @@ make_dir(const struct scavenge *s, int64_t id, char name[static DIR_NAME],
 }
 
 static int
-copy_all(struct scavenge *s, struct scavenge_dataset *d, struct error *err)
+copy_all(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 {
 	const double start = clock_seconds();
 	char dir[DIR_NAME], shares[2 * DIR_NAME];
@@ -318,14 +318,14 @@ copy_all(struct scavenge *s, struct scavenge_dataset *d, struct error *err)
 	int rc = make_dir(s, d->id, dir, err);
 
 	snprintf(shares, sizeof(shares), "%s/scavenge.shares", dir);
-	progress_expect(s->o->catalogue->progress, d->bytes);
+	progress_expect(s->o->catalogue->work.progress, d->bytes);
 	for (int round = 0; rc == 0 && again && round < ROUNDS; round++) {
-		rc = scavenge_plan_nodes(&s->plan, d, &c.nodes, &c.count, err);
+		rc = salvage_nodes(&s->plan, d, &c.nodes, &c.count, err);
 		if (rc < 0 || c.count == 0)
 			break;
 		rc = copy_round(&c, shares, &again, err);
 		if (rc == 0 && again)
-			rc = scavenge_plan_settle(&s->plan, err);
+			rc = salvage_settle(&s->plan, err);
 		if (scavenge_stop(s))
 			break;
 		/* Only where others can do it is there more to be had. */
@@ -363,12 +363,12 @@ mark_flushed(const struct scavenge *s, int64_t id)
 }
 
 static int
-pack_saved(struct scavenge *s, const struct scavenge_dataset *d,
+pack_saved(struct scavenge *s, const struct salvage_dataset *d,
 	   struct error *err)
 {
 	const struct pack_options po = {
 		.size = s->o->container_size,
-		.o = s->o->catalogue,
+		.work = &s->o->catalogue->work,
 	};
 	const double start = clock_seconds();
 	struct pack_result r;
@@ -376,8 +376,8 @@ pack_saved(struct scavenge *s, const struct scavenge_dataset *d,
 	char id[NUM_TEXT];
 	int rc = -1;
 
-	if (packed_open(&p, s->prefix, num_text(id, (uint64_t)d->id), true,
-			s->o->catalogue, err) < 0)
+	if (catalogue_packed_open(s->prefix, num_text(id, (uint64_t)d->id),
+				  true, s->o->catalogue, &p, err) < 0)
 		return -1;
 	rc = pack(&p, &po, &r, err);
 	packed_close(&p);
@@ -396,7 +396,7 @@ without_id(const char *text, int64_t id)
 }
 
 static int
-build(struct scavenge *s, struct scavenge_dataset *d, struct error *err)
+build(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 {
 	const double start = clock_seconds();
 	struct error why = ERROR_INIT;
@@ -417,7 +417,7 @@ build(struct scavenge *s, struct scavenge_dataset *d, struct error *err)
 				"it is still in the caches: mend that and run "
 				"it again",
 				d->id, s->blocked->name, s->blocked->why);
-		d->state = SCAVENGE_LOST;
+		d->state = SALVAGE_LOST;
 		d->why = arena_strdup(s->arena,
 				      rc < 0 ? without_id(why.text, d->id)
 					     : "cannot be rebuilt");
@@ -437,7 +437,7 @@ build(struct scavenge *s, struct scavenge_dataset *d, struct error *err)
 }
 
 static void
-log_line(const struct scavenge *s, const struct scavenge_dataset *d,
+log_line(const struct scavenge *s, const struct salvage_dataset *d,
 	 struct log_line l)
 {
 	struct error why = ERROR_INIT;
@@ -456,7 +456,7 @@ log_line(const struct scavenge *s, const struct scavenge_dataset *d,
 
 /* SCAVENGE_START, SCAVENGE_END: as LLNL's scripts have them in the log. */
 static void
-log_event(const struct scavenge *s, const struct scavenge_dataset *d,
+log_event(const struct scavenge *s, const struct salvage_dataset *d,
 	  const char *event, double secs)
 {
 	const struct log_line l = { .event = event, .secs = secs, .bytes = -1 };
@@ -466,7 +466,7 @@ log_event(const struct scavenge *s, const struct scavenge_dataset *d,
 
 /* How fast it went, for the estimate of the next plan. */
 static void
-log_transfer(const struct scavenge *s, const struct scavenge_dataset *d,
+log_transfer(const struct scavenge *s, const struct salvage_dataset *d,
 	     uint64_t bytes, double secs)
 {
 	const struct log_line l = {
@@ -481,14 +481,14 @@ log_transfer(const struct scavenge *s, const struct scavenge_dataset *d,
 }
 
 int
-scavenge_save(struct scavenge *s, struct scavenge_dataset *d, struct error *err)
+scavenge_save(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 {
 	const double start = clock_seconds();
 	const double spent = s->seconds[SCAVENGE_COPY];
 	const uint64_t copied = s->copied;
 	int rc = -1;
 
-	if (d->state == SCAVENGE_LOST && s->o->only != d->id) {
+	if (d->state == SALVAGE_LOST && s->o->only != d->id) {
 		scavenge_say(s, "dataset %" PRId64 "%s%s: lost: %s", d->id,
 			     d->name ? " " : "", d->name ? d->name : "",
 			     d->why);
@@ -508,7 +508,7 @@ scavenge_save(struct scavenge *s, struct scavenge_dataset *d, struct error *err)
 /* --- The index --- */
 
 int
-scavenge_make_current(struct scavenge *s, const struct scavenge_dataset *d,
+scavenge_make_current(struct scavenge *s, const struct salvage_dataset *d,
 		      struct error *err)
 {
 	struct catalogue_edit e = { .kind = CATALOGUE_CURRENT };

@@ -26,7 +26,7 @@
 #include "site/job.h"
 #include "str.h"
 
-#define LOCK_FILE "scavenge.lock"
+#define SCAVENGE_LOCK "scavenge.lock"
 
 void
 scavenge_say(const struct scavenge *s, const char *fmt, ...)
@@ -35,12 +35,12 @@ scavenge_say(const struct scavenge *s, const char *fmt, ...)
 	char line[ERROR_TEXT_MAX];
 	va_list ap;
 
-	if (o->log == NULL)
+	if (o->work.log == NULL)
 		return;
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	o->log(o->log_arg, line);
+	o->work.log(o->work.log_arg, line);
 }
 
 bool
@@ -48,7 +48,7 @@ scavenge_stop(struct scavenge *s)
 {
 	const struct catalogue_options *o = s->o->catalogue;
 
-	s->stopped = s->stopped || (o->stop != NULL && o->stop());
+	s->stopped = s->stopped || (o->work.stop != NULL && o->work.stop());
 	return s->stopped;
 }
 
@@ -85,7 +85,7 @@ choose_nodes(struct scavenge *s, struct hostlist *list, uint32_t **which,
 		}
 		n->state = SCAVENGE_NODE_SKIPPED;
 		n->why = "specified as down";
-		scavenge_plan_lose(&s->plan, (uint32_t)i);
+		salvage_lose(&s->plan, (uint32_t)i);
 		s->skipped++;
 	}
 	rc = 0;
@@ -106,16 +106,16 @@ bury(struct scavenge *s, uint32_t node, enum scavenge_node_state state,
 	if (n->why == NULL)
 		return error_no_memory(err);
 	s->dead++;
-	scavenge_plan_lose(&s->plan, node);
+	salvage_lose(&s->plan, node);
 	scavenge_say(s, "%s: %s", n->name, why);
 	return 0;
 }
 
 static int
-take_dataset(struct scavenge *s, uint32_t node, const struct survey_dataset *v,
-	     struct error *err)
+take_dataset(struct scavenge *s, uint32_t node,
+	     const struct nodecache_dataset *v, struct error *err)
 {
-	const struct scavenge_dataset like = {
+	const struct salvage_dataset like = {
 		.id = v->id,
 		.name = v->name,
 		.ckpt = v->ckpt,
@@ -124,15 +124,13 @@ take_dataset(struct scavenge *s, uint32_t node, const struct survey_dataset *v,
 		.world = v->world,
 	};
 	struct error why = ERROR_INIT;
-	struct scavenge_dataset *d =
-		scavenge_plan_dataset(&s->plan, &like, &why);
+	struct salvage_dataset *d = salvage_dataset(&s->plan, &like, &why);
 
 	if (v->problem != NULL)
 		scavenge_say(s, "%s: dataset %" PRId64 ": %s",
 			     s->nodes[node].name, v->id, v->problem);
 	for (size_t i = 0; d != NULL && i < v->nranks; i++)
-		if (scavenge_plan_found(&s->plan, d, node, &v->ranks[i], &why) <
-		    0)
+		if (salvage_found(&s->plan, d, node, &v->ranks[i], &why) < 0)
 			d = NULL;
 	if (d != NULL)
 		return 0;
@@ -149,12 +147,12 @@ take_survey(struct scavenge *s, uint32_t node, const struct remote_result *r,
 {
 	struct scavenge_node *n = &s->nodes[node];
 	struct error why = ERROR_INIT;
-	struct survey_node v;
+	struct nodecache v;
 	int rc = 0;
 
-	if (survey_node_parse(&v, r->out.data == NULL ? "" : r->out.data,
-			      r->out.len, &why) < 0) {
-		survey_node_free(&v);
+	if (nodecache_parse(&v, r->out.data == NULL ? "" : r->out.data,
+			    r->out.len, &why) < 0) {
+		nodecache_free(&v);
 		if (why.kind == ERROR_NOMEM)
 			return error_no_memory(err);
 		return bury(s, node, SCAVENGE_NODE_ODD,
@@ -171,7 +169,7 @@ take_survey(struct scavenge *s, uint32_t node, const struct remote_result *r,
 		scavenge_say(s, "%s: %s", n->name, v.problem);
 	for (size_t i = 0; rc == 0 && i < v.ndatasets; i++)
 		rc = take_dataset(s, node, &v.datasets[i], err);
-	survey_node_free(&v);
+	nodecache_free(&v);
 	return rc;
 }
 
@@ -230,7 +228,7 @@ ask(struct scavenge *s, struct error *err)
 	struct remote_options remote = s->o->remote;
 	int rc = -1;
 
-	remote.keep = SURVEY_NODE_MAX;
+	remote.keep = NODECACHE_MAX;
 
 	if (argv == NULL || hostlist_init(&list, err) < 0)
 		return -1;
@@ -263,7 +261,7 @@ static int
 add_flushed(struct scavenge *s, const struct flush_entry *e,
 	    const struct index *ix, struct error *err)
 {
-	const struct scavenge_dataset like = {
+	const struct salvage_dataset like = {
 		.id = e->id,
 		.name = e->name,
 		.ckpt = e->is_ckpt,
@@ -272,11 +270,11 @@ add_flushed(struct scavenge *s, const struct flush_entry *e,
 	};
 	struct index_entry k;
 
-	if (scavenge_plan_find(&s->plan, e->id) == NULL && !flush_needed(e) &&
+	if (salvage_find(&s->plan, e->id) == NULL && !flush_needed(e) &&
 	    (ix == NULL || index_find_id(ix, e->id, &k, NULL) < 0 ||
 	     !index_entry_valid(&k)))
 		return 0;
-	return scavenge_plan_dataset(&s->plan, &like, err) == NULL ? -1 : 0;
+	return salvage_dataset(&s->plan, &like, err) == NULL ? -1 : 0;
 }
 
 static int
@@ -314,7 +312,7 @@ static void
 mark_saved(struct scavenge *s, const struct index *ix)
 {
 	for (size_t i = 0; ix != NULL && i < s->plan.count; i++) {
-		struct scavenge_dataset *d = &s->plan.datasets[i];
+		struct salvage_dataset *d = &s->plan.datasets[i];
 		struct index_entry e;
 
 		if (index_find_id(ix, d->id, &e, NULL) == 0)
@@ -332,8 +330,7 @@ add_known(struct scavenge *s, struct error *err)
 
 	if (ix == NULL && why.kind == ERROR_NOMEM)
 		return error_no_memory(err);
-	if (add_flush(s, ix, err) == 0 &&
-	    scavenge_plan_settle(&s->plan, err) == 0) {
+	if (add_flush(s, ix, err) == 0 && salvage_settle(&s->plan, err) == 0) {
 		mark_saved(s, ix);
 		rc = 0;
 	}
@@ -345,7 +342,7 @@ static void
 find_newest(struct scavenge *s)
 {
 	for (size_t i = 0; i < s->plan.count; i++) {
-		const struct scavenge_dataset *d = &s->plan.datasets[i];
+		const struct salvage_dataset *d = &s->plan.datasets[i];
 
 		if (!d->ckpt)
 			continue;
@@ -366,7 +363,7 @@ take_lock(struct scavenge *s, struct error *err)
 
 	if (mkdirat(prefix, ".scr", 0777) < 0 && errno != EEXIST)
 		return error_sys(err, "%s/.scr: cannot make", s->job->prefix);
-	s->lock = io_trylock(prefix, ".scr/" LOCK_FILE, true, &why);
+	s->lock = io_trylock(prefix, ".scr/" SCAVENGE_LOCK, true, &why);
 	if (s->lock >= 0)
 		return 0;
 	if (why.errnum == EWOULDBLOCK)
@@ -392,9 +389,9 @@ scavenge_open(struct scavenge *s, struct job *job,
 		arena_alloc(s->arena, job->nodes.count + 1, sizeof(*s->nodes));
 	if (s->nodes == NULL)
 		return error_no_memory(err);
-	if (job->nodes.count >= SCAVENGE_NONE)
+	if (job->nodes.count >= SALVAGE_NONE)
 		return error_set(err, ERROR_USAGE, "too many nodes");
-	if (scavenge_plan_init(&s->plan, (uint32_t)job->nodes.count, err) < 0)
+	if (salvage_init(&s->plan, (uint32_t)job->nodes.count, err) < 0)
 		return -1;
 	s->prefix = catalogue_open(job->prefix, err);
 	if (s->prefix == NULL || take_lock(s, err) < 0 || ask(s, err) < 0 ||
@@ -423,7 +420,7 @@ scavenge_open(struct scavenge *s, struct job *job,
 void
 scavenge_close(struct scavenge *s)
 {
-	scavenge_plan_free(&s->plan);
+	salvage_free(&s->plan);
 	if (s->prefix != NULL)
 		catalogue_close(s->prefix);
 	if (s->lock >= 0)
@@ -441,7 +438,7 @@ save_outputs(struct scavenge *s, int64_t *limit, struct error *err)
 {
 	*limit = INT64_MAX;
 	for (size_t i = 0; i < s->plan.count; i++) {
-		struct scavenge_dataset *d = &s->plan.datasets[i];
+		struct salvage_dataset *d = &s->plan.datasets[i];
 
 		if (!d->output || d->done)
 			continue;
@@ -463,7 +460,7 @@ save_checkpoint(struct scavenge *s, int64_t limit, struct error *err)
 {
 	s->saved = 0;
 	for (size_t i = s->plan.count; i-- > 0;) {
-		struct scavenge_dataset *d = &s->plan.datasets[i];
+		struct salvage_dataset *d = &s->plan.datasets[i];
 
 		if (!d->ckpt || d->id >= limit)
 			continue;
@@ -481,11 +478,11 @@ save_checkpoint(struct scavenge *s, int64_t limit, struct error *err)
 int
 scavenge_run(struct scavenge *s, struct error *err)
 {
-	struct scavenge_dataset *d = NULL;
+	struct salvage_dataset *d = NULL;
 	int64_t limit = INT64_MAX;
 
 	if (s->o->only > 0) {
-		d = scavenge_plan_find(&s->plan, s->o->only);
+		d = salvage_find(&s->plan, s->o->only);
 		if (d == NULL)
 			return error_set(err, ERROR_ABSENT,
 					 "dataset %" PRId64

@@ -61,7 +61,7 @@ struct scavenge {
 	struct job *job;
 	const struct scavenge_options *o;
 	struct catalogue *prefix;
-	struct scavenge_plan plan;
+	struct salvage plan;
 	struct scavenge_node *nodes; /* of job->nodes */
 	size_t alive, dead, skipped;
 	struct arena *arena;

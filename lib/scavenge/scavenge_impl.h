@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scavenge_impl.h - what the parts of scavenge_plan.h share.
+ * scavenge_impl.h - what the parts of salvage.h share.
  */
 #ifndef SCAVENGE_SCAVENGE_IMPL_H
 #define SCAVENGE_SCAVENGE_IMPL_H
@@ -10,7 +10,7 @@
 struct buf;
 
 /* Set state, why and missing of `d`, whose ranks have been shared out. */
-int scavenge_judge(struct scavenge_plan *p, struct scavenge_dataset *d,
+int scavenge_judge(struct salvage *p, struct salvage_dataset *d,
 		   struct error *err);
 
 /* A line for the log. */
@@ -27,11 +27,11 @@ const char **scavenge_argv(struct scavenge *s, size_t *count, size_t more,
 
 /* Copy, rebuild, index one dataset: d->done tells whether it is saved.  -1:
  * could not act, or stopped. */
-int scavenge_save(struct scavenge *s, struct scavenge_dataset *d,
+int scavenge_save(struct scavenge *s, struct salvage_dataset *d,
 		  struct error *err);
 
 /* It is the checkpoint to restart from. */
-int scavenge_make_current(struct scavenge *s, const struct scavenge_dataset *d,
+int scavenge_make_current(struct scavenge *s, const struct salvage_dataset *d,
 			  struct error *err);
 
 /* Delete checkpoints older than the newest s->o->keep. */

@@ -24,8 +24,8 @@ look_ahead(const struct scavenge *s)
 	int64_t limit = INT64_MAX;
 
 	for (size_t i = 0; i < s->plan.count; i++) {
-		const struct scavenge_dataset *d = &s->plan.datasets[i];
-		bool good = d->done || d->state != SCAVENGE_LOST;
+		const struct salvage_dataset *d = &s->plan.datasets[i];
+		bool good = d->done || d->state != SALVAGE_LOST;
 
 		if (d->output) {
 			o.outputs++;
@@ -54,7 +54,7 @@ scavenge_status(const struct scavenge *s)
 static int
 add_name(const struct scavenge *s, int64_t id, struct buf *out)
 {
-	const struct scavenge_dataset *d = scavenge_plan_find(&s->plan, id);
+	const struct salvage_dataset *d = salvage_find(&s->plan, id);
 	char name[256];
 
 	if (d == NULL || d->name == NULL)
@@ -67,8 +67,7 @@ int
 scavenge_verdict(const struct scavenge *s, struct buf *out, struct error *err)
 {
 	const struct outlook o = look_ahead(s);
-	const struct scavenge_dataset *d =
-		scavenge_plan_find(&s->plan, o.saved);
+	const struct salvage_dataset *d = salvage_find(&s->plan, o.saved);
 	const bool done = d != NULL && d->done;
 	char bytes[32];
 	int rc = 0;
@@ -142,7 +141,7 @@ scavenge_json(const struct scavenge *s)
 		json_push(list, k);
 	}
 	json_set(j, "nodes", list);
-	json_set(j, "datasets", scavenge_plan_json(&s->plan, s->o->rate));
+	json_set(j, "datasets", salvage_json(&s->plan, s->o->rate));
 	json_set_i64(j, "newest", o.newest);
 	json_set_i64(j, "saved", o.saved);
 	json_set_u64(j, "outputs", o.outputs);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "catalogue/catalogue.h"
 #include "container/extract.h"
 #include "container/packed.h"
 #include "container/segmap.h"
@@ -111,21 +112,23 @@ out:
 static int
 read_map(const char *prefix, struct error *err)
 {
-	struct catalogue_options o = { .par = par_new(par_cpus(), err) };
+	struct catalogue_options o = {
+		.work = { .par = par_new(par_cpus(), err) },
+	};
 	struct catalogue *c = catalogue_open(prefix, err);
 	int null = open("/dev/null", O_WRONLY);
 
-	if (c == NULL || o.par == NULL)
+	if (c == NULL || o.work.par == NULL)
 		return -1;
 	for (int i = 0; i < 5; i++) {
 		double start = now(), map = 0, cat = 0;
 		struct packed p;
 
-		if (packed_open(&p, c, "1", false, &o, err) < 0)
+		if (catalogue_packed_open(c, "1", false, &o, &p, err) < 0)
 			return -1;
 		map = now() - start;
 		start = now();
-		if (extract_cat(&p, p.map.nfiles / 3, null, &o, err) < 0)
+		if (extract_cat(&p, p.map.nfiles / 3, null, &o.work, err) < 0)
 			return -1;
 		cat = now() - start;
 		printf("%zu entries\t%.4f s\t%.2f million a second\tone file "
@@ -134,7 +137,7 @@ read_map(const char *prefix, struct error *err)
 		packed_close(&p);
 	}
 	close(null);
-	par_free(o.par);
+	par_free(o.work.par);
 	catalogue_close(c);
 	return 0;
 }

@@ -12,7 +12,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void
-check_red(const struct survey_red *r)
+check_red(const struct nodecache_red *r)
 {
 	if (!r->there)
 		return;
@@ -24,11 +24,11 @@ check_red(const struct survey_red *r)
 }
 
 static void
-check(const struct survey_node *n)
+check(const struct nodecache *n)
 {
 	fuzz_require(n->host != NULL);
 	for (size_t i = 0; i < n->ndatasets; i++) {
-		const struct survey_dataset *d = &n->datasets[i];
+		const struct nodecache_dataset *d = &n->datasets[i];
 
 		fuzz_require(d->id >= 1 && d->world >= -1);
 		for (size_t r = 0; r < d->nranks; r++) {
@@ -45,18 +45,18 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct buf a = BUF_INIT, b = BUF_INIT;
-	struct survey_node n;
+	struct nodecache n;
 
-	if (survey_node_parse(&n, (const char *)data, size, NULL) == 0) {
+	if (nodecache_parse(&n, (const char *)data, size, NULL) == 0) {
 		check(&n);
-		fuzz_require(survey_node_json(&n, &a, NULL) == 0);
-		survey_node_free(&n);
-		fuzz_require(survey_node_parse(&n, a.data, a.len, NULL) == 0);
-		fuzz_require(survey_node_json(&n, &b, NULL) == 0);
+		fuzz_require(nodecache_json(&n, &a, NULL) == 0);
+		nodecache_free(&n);
+		fuzz_require(nodecache_parse(&n, a.data, a.len, NULL) == 0);
+		fuzz_require(nodecache_json(&n, &b, NULL) == 0);
 		fuzz_require(a.len == b.len &&
 			     memcmp(a.data, b.data, a.len) == 0);
 	}
-	survey_node_free(&n);
+	nodecache_free(&n);
 	buf_free(&a);
 	buf_free(&b);
 	return 0;

@@ -104,7 +104,7 @@ be_deaf(void *arg, const char *what)
 	(void)what;
 }
 
-static struct catalogue_options options = { .log = hear };
+static struct catalogue_options options = { .work = { .log = hear } };
 
 static inline int
 build(const char *prefix, struct build_result *r, struct error *err)

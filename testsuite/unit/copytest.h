@@ -42,7 +42,7 @@ logged(const char *words)
 static inline int
 run_with(struct copy_options o)
 {
-	const struct survey_where w = { .cntl = cache.cntl };
+	const struct nodecache_where w = { .cntl = cache.cntl };
 
 	error_clear(&err);
 	log_text[0] = '\0';

@@ -6,8 +6,8 @@
 #define UNIT_CTRTEST_H
 
 #include "crc.h"
+#include "report/condition.h"
 #include "report/containers.h"
-#include "report/overview.h"
 #include "report/report.h"
 #include "unit/maptest.h"
 
@@ -15,7 +15,8 @@
 
 static char place[128];
 
-static const struct catalogue_options options = { .memory = 1 << 20 };
+static const struct catalogue_options options = { .work = { .memory = 1
+								      << 20 } };
 
 /* --- Datasets --- */
 

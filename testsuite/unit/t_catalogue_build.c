@@ -4,6 +4,7 @@
  */
 #include "unit/scene.h"
 
+#include "report/results.h"
 #include "unit/cattest.h"
 
 /* --- Build --- */
@@ -27,7 +28,7 @@ test_build(void)
 	ok(r.descriptor_guessed && heard("no descriptor"),
 	   "... without a descriptor");
 	is_str(r.name, "ckpt", "... named by the directory of its files");
-	catalogue_build_text(SCENE_ID, &r, &text);
+	results_build_text(SCENE_ID, &r, &text);
 	ok(strstr(text.data, "(ckpt): 8 files of 4 ranks") != NULL &&
 		   strstr(text.data, "rebuilt 2 files, 1 filemap and") != NULL,
 	   "... told in a line");
@@ -51,7 +52,7 @@ test_build(void)
 		   err.kind == ERROR_LOST && r.status == STATUS_LOST &&
 		   says(&err, "ranks 1 2") && scene_same(&xor4),
 	   "two lost are too many, and nothing changes");
-	options.dry_run = true;
+	options.work.dry_run = true;
 	ok(build(scene_prefix(&xor4), &r, &err) == -1 && r.dry_run &&
 		   scene_same(&xor4),
 	   "... nor without need to");
@@ -62,7 +63,7 @@ test_build(void)
 		   r.status == STATUS_DAMAGED && r.rebuild.files == 2 &&
 		   scene_same(&xor4),
 	   "a dry run says what would be done");
-	options.dry_run = false;
+	options.work.dry_run = false;
 }
 
 static void
@@ -339,7 +340,7 @@ flushed_anew(void *arg)
 static void
 test_memory(void)
 {
-	options.log = be_deaf;
+	options.work.log = be_deaf;
 	ok(fails_well(build_once, flushed_anew, NULL),
 	   "a flushed dataset without memory");
 	options.checksums = true;
@@ -348,7 +349,7 @@ test_memory(void)
 	   "one with filemaps without memory");
 	ok(fails_well(verify_once, NULL, NULL), "... checked");
 	options.checksums = false;
-	options.log = hear;
+	options.work.log = hear;
 }
 
 int

@@ -183,7 +183,7 @@ test_sums(void)
 	int dir = -1;
 
 	options.checksums = true;
-	options.par = par_new(2, NULL);
+	options.work.par = par_new(2, NULL);
 	scene_make(&xor4);
 	must(build(scene_prefix(&xor4), &r, NULL) == 0);
 	dir = open(scene_meta(&xor4, 0), O_RDONLY | O_DIRECTORY);
@@ -225,8 +225,8 @@ test_sums(void)
 	ok(verify(place, &v, &t) == 0 && v.status == STATUS_LOST &&
 		   strstr(t.last, "wrong checksum") != NULL,
 	   "... a wrong one");
-	par_free(options.par);
-	options.par = NULL;
+	par_free(options.work.par);
+	options.work.par = NULL;
 	options.checksums = false;
 	/* A build that does not read them keeps them. */
 	must(build(place, &r, NULL) == 0);
@@ -269,11 +269,11 @@ test_delete(void)
 	struct index_entry e;
 
 	flushed_anew(NULL);
-	options.dry_run = true;
+	options.work.dry_run = true;
 	ok(delete_once(&r, &err) == 0 && r.files == 3 && r.dirs == 2 &&
 		   r.bytes == 3 && exists(fmt("%s/d/f1", place)),
 	   "a dry run deletes nothing");
-	options.dry_run = false;
+	options.work.dry_run = false;
 	ok(delete_once(&r, &err) == 0 && r.files == 3 && r.dirs == 2 &&
 		   r.bytes == 3 && r.kept == 0,
 	   "a dataset is deleted");
@@ -300,10 +300,10 @@ test_delete(void)
 	   "a dataset without metadata");
 	ok(exists(fmt("%s/d/f1", place)), "... keeps its files");
 
-	options.log = be_deaf;
+	options.work.log = be_deaf;
 	ok(fails_well(delete_once, flushed_anew, &r),
 	   "deleting without memory");
-	options.log = hear;
+	options.work.log = hear;
 }
 
 int

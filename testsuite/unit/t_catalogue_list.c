@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "json.h"
+#include "lock.h"
 #include "unit/cattest.h"
 
 /* --- Ids --- */
@@ -267,47 +268,47 @@ stop_now(void)
 static void
 test_lock(void)
 {
-	struct catalogue_options o = { .log = count_waits };
+	struct catalogue_options o = { .work = { .log = count_waits } };
 	struct error err = ERROR_INIT;
 	int dir = -1, lock = -1, status = 0;
 	pid_t pid = -1;
 
 	scratch_dir(place, sizeof(place));
 	dir = open(place, O_RDONLY | O_DIRECTORY);
-	lock = catalogue_lock(dir, "here", &o, NULL);
-	ok(lock >= 0 && exists(fmt("%s/" CATALOGUE_DIR_LOCK, place)), "a lock");
-	o.stop = stop_now;
-	ok(catalogue_lock(dir, "here", &o, &err) == -1 &&
+	lock = lock_take(dir, "here", &o.work, NULL);
+	ok(lock >= 0 && exists(fmt("%s/" LOCK_FILE, place)), "a lock");
+	o.work.stop = stop_now;
+	ok(lock_take(dir, "here", &o.work, &err) == -1 &&
 		   says(&err, "interrupted"),
 	   "... that keeps others out, until they are stopped");
-	o.stop = NULL;
+	o.work.stop = NULL;
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
-		int mine = catalogue_lock(dir, "there", &o, NULL);
+		int mine = lock_take(dir, "there", &o.work, NULL);
 
 		_exit(mine >= 0 && waits == 1 ? 0 : 1);
 	}
 	usleep(100000);
-	catalogue_unlock(dir, lock);
+	lock_give(dir, lock);
 	must(waitpid(pid, &status, 0) == pid);
 	ok(WIFEXITED(status) && WEXITSTATUS(status) == 0,
 	   "... or until it is given back, with a word to the user");
 	/* The other one ended without unlocking: only its file is left. */
-	lock = catalogue_lock(dir, "here", &o, NULL);
+	lock = lock_take(dir, "here", &o.work, NULL);
 	ok(lock >= 0, "a lock of somebody who died");
-	must(unlink(fmt("%s/" CATALOGUE_DIR_LOCK, place)) == 0);
-	write_text(fmt("%s/" CATALOGUE_DIR_LOCK, place), "another's");
-	catalogue_unlock(dir, lock);
-	ok(exists(fmt("%s/" CATALOGUE_DIR_LOCK, place)),
+	must(unlink(fmt("%s/" LOCK_FILE, place)) == 0);
+	write_text(fmt("%s/" LOCK_FILE, place), "another's");
+	lock_give(dir, lock);
+	ok(exists(fmt("%s/" LOCK_FILE, place)),
 	   "another's lock file is not removed");
-	lock = catalogue_lock(dir, "here", &o, NULL);
-	catalogue_unlock(dir, lock);
-	ok(!exists(fmt("%s/" CATALOGUE_DIR_LOCK, place)), "the own one is");
-	catalogue_unlock(dir, -1);
-	catalogue_unlock(dir, -2);
+	lock = lock_take(dir, "here", &o.work, NULL);
+	lock_give(dir, lock);
+	ok(!exists(fmt("%s/" LOCK_FILE, place)), "the own one is");
+	lock_give(dir, -1);
+	lock_give(dir, -2);
 	remove_tree(place);
-	ok(catalogue_lock(dir, "gone", &o, &err) == -1 &&
+	ok(lock_take(dir, "gone", &o.work, &err) == -1 &&
 		   err.kind == ERROR_ABSENT,
 	   "a directory that was deleted meanwhile");
 	must(mkdir(place, 0777) == 0);

@@ -187,7 +187,7 @@ test_bypass(void)
 static void
 test_cannot(void)
 {
-	const struct survey_where w = { .cntl = cache.cntl };
+	const struct nodecache_where w = { .cntl = cache.cntl };
 	struct copy_options o = { .par = one, .id = 6 };
 
 	cache_make(&cache);

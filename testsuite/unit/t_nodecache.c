@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_nodecache.c - what a node tells of its cache, whole and damaged; as JSON and
- * back.
+ * t_nodecache.c - what a node reports of its cache, whole and damaged; as JSON
+ * and back.
  */
 #include "scavenge/nodecache.h"
 
@@ -12,15 +12,15 @@
 static struct cache cache;
 
 static void
-look(struct survey_node *n, const char *cachedir)
+look(struct nodecache *n, const char *cachedir)
 {
-	const struct survey_where w = {
+	const struct nodecache_where w = {
 		.cntl = cache.cntl,
 		.cachedirs = &cachedir,
 		.ncachedirs = cachedir != NULL,
 	};
 
-	must(survey_node_read(n, &w, NULL) == 0);
+	must(nodecache_read(n, &w, NULL) == 0);
 }
 
 static bool
@@ -38,9 +38,9 @@ static void
 test_whole(void)
 {
 	char host[256] = "";
-	struct survey_node n;
-	const struct survey_dataset *d = NULL;
-	const struct survey_rank *r = NULL;
+	struct nodecache n;
+	const struct nodecache_dataset *d = NULL;
+	const struct nodecache_rank *r = NULL;
 
 	cache_make(&cache);
 	look(&n, NULL);
@@ -67,7 +67,7 @@ test_whole(void)
 		   r->red.members == 4 && r->red.failures == 1,
 	   "... and where it belongs");
 	ok(r->redundancy > 1000, "... with the copy of another rank");
-	survey_node_free(&n);
+	nodecache_free(&n);
 }
 
 /* Damage, and who says so. */
@@ -135,8 +135,8 @@ test_damaged(void)
 {
 	for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
 		const struct damage *d = &damages[i];
-		const struct survey_rank *r = NULL;
-		struct survey_node n;
+		const struct nodecache_rank *r = NULL;
+		struct nodecache n;
 
 		cache_make(&cache);
 		do_damage(d);
@@ -151,7 +151,7 @@ test_damaged(void)
 		r = &n.datasets[0].ranks[0];
 		ok(r->files == 2 && r->red.there && r->problem == NULL,
 		   "... and the others are as they were");
-		survey_node_free(&n);
+		nodecache_free(&n);
 	}
 }
 
@@ -177,7 +177,7 @@ set_incomplete(struct kvtree *t, void *arg)
 static void
 test_contradictions(void)
 {
-	struct survey_node n;
+	struct nodecache n;
 
 	cache_make(&cache);
 	edit_tree(fmt("%s/.scr/filemap_3", cache.dataset), set_world, NULL);
@@ -189,7 +189,7 @@ test_contradictions(void)
 	ok(n.datasets[0].ranks[2].bad == 1 && n.datasets[0].ranks[2].files == 1,
 	   "a file that was never completed is bad");
 	ok(told(n.datasets[0].ranks[2].problem, "never completed"), "... too");
-	survey_node_free(&n);
+	nodecache_free(&n);
 }
 
 /* What is found without the index, or in spite of it. */
@@ -197,7 +197,7 @@ static void
 test_lost_index(void)
 {
 	const char *index = NULL, *job = NULL;
-	struct survey_node n;
+	struct nodecache n;
 
 	cache_make(&cache);
 	index = fmt("%s/" CINDEX_FILE, cache.cntl);
@@ -205,29 +205,29 @@ test_lost_index(void)
 	must(unlink(index) == 0);
 	look(&n, NULL);
 	ok(n.ndatasets == 0 && told(n.problem, "No such file"), "no index");
-	survey_node_free(&n);
+	nodecache_free(&n);
 	look(&n, job);
 	ok(n.ndatasets == 1 && n.datasets[0].id == 5 &&
 		   n.datasets[0].nranks == CACHE_RANKS &&
 		   n.datasets[0].name == NULL,
 	   "the directory is found without it");
-	survey_node_free(&n);
+	nodecache_free(&n);
 	write_text(index, "junk, and no tree of keys at all");
 	look(&n, job);
 	ok(n.ndatasets == 1 && told(n.problem, CINDEX_FILE),
 	   "an index of junk");
-	survey_node_free(&n);
+	nodecache_free(&n);
 	cache_index(&cache);
 	look(&n, job);
 	is_int((int64_t)n.ndatasets, 1, "what both know comes once");
 	is_str(n.datasets[0].name, "ckpt 5", "... with its name");
-	survey_node_free(&n);
+	nodecache_free(&n);
 	must(rename(cache.dataset, fmt("%s/node.3", job)) == 0);
 	must(mkdir(fmt("%s/v", job), 0777) == 0);
 	look(&n, job);
 	ok(n.ndatasets == 1 && told(n.datasets[0].problem, "cannot open"),
 	   "the index knows what is gone");
-	survey_node_free(&n);
+	nodecache_free(&n);
 	must(rename(fmt("%s/node.3", job), fmt("%s/v/x", job)) == 0);
 	must(rename(fmt("%s/v", job), fmt("%s/node.3", job)) == 0);
 	must(rename(fmt("%s/node.3/x", job),
@@ -237,19 +237,19 @@ test_lost_index(void)
 		   n.datasets[0].nranks == CACHE_RANKS,
 	   "... and it is found in a view of a node");
 	is_str(n.datasets[0].name, "ckpt 5", "... and keeps its name");
-	survey_node_free(&n);
+	nodecache_free(&n);
 	look(&n, fmt("%s/nowhere", cache.root));
 	ok(n.problem == NULL, "a cache that is not there is empty");
-	survey_node_free(&n);
+	nodecache_free(&n);
 }
 
 /* --- JSON --- */
 
 static bool
-same_json(const struct survey_node *n, const char *text)
+same_json(const struct nodecache *n, const char *text)
 {
 	struct buf again = BUF_INIT;
-	bool same = survey_node_json(n, &again, NULL) == 0 &&
+	bool same = nodecache_json(n, &again, NULL) == 0 &&
 		    strcmp(again.data, text) == 0;
 
 	buf_free(&again);
@@ -259,7 +259,7 @@ same_json(const struct survey_node *n, const char *text)
 static void
 make_line(struct buf *line)
 {
-	struct survey_node n;
+	struct nodecache n;
 
 	cache_make(&cache);
 	must(unlink(fmt("%s/rank 3.0", cache.dataset)) == 0);
@@ -269,8 +269,8 @@ make_line(struct buf *line)
 	look(&n, NULL);
 	/* Bytes that are no UTF-8 survive. */
 	n.datasets[0].name = "ckpt \xff";
-	must(survey_node_json(&n, line, NULL) == 0);
-	survey_node_free(&n);
+	must(nodecache_json(&n, line, NULL) == 0);
+	nodecache_free(&n);
 }
 
 /* So many ranks that it takes several lines: none is too long for pdsh, and
@@ -279,8 +279,8 @@ static void
 test_long(void)
 {
 	enum { RANKS = 2000 };
-	struct survey_rank *ranks = calloc(RANKS, sizeof(*ranks));
-	struct survey_dataset d = {
+	struct nodecache_rank *ranks = calloc(RANKS, sizeof(*ranks));
+	struct nodecache_dataset d = {
 		.id = 1,
 		.name = "a \"b\\\",{\",",
 		.dir = "/ssd",
@@ -289,10 +289,10 @@ test_long(void)
 		.nranks = RANKS,
 		.ranks = ranks,
 	};
-	const struct survey_node n = {
+	const struct nodecache n = {
 		.host = "n", .cntl = "/c", .ndatasets = 1, .datasets = &d
 	};
-	struct survey_node got;
+	struct nodecache got;
 	struct buf text = BUF_INIT;
 	size_t longest = 0, line = 0;
 
@@ -301,7 +301,7 @@ test_long(void)
 		ranks[i].rank = (int64_t)i;
 		ranks[i].problem = "a problem, \"quoted\", and \\ more of it";
 	}
-	must(survey_node_json(&n, &text, NULL) == 0);
+	must(nodecache_json(&n, &text, NULL) == 0);
 	for (const char *p = text.data; *p != '\0'; p = p + line + 1) {
 		line = strcspn(p, "\n");
 		longest = line > longest ? line : longest;
@@ -309,13 +309,13 @@ test_long(void)
 			break;
 	}
 	ok(text.len > 128 << 10 && longest < 100 << 10, "in several lines");
-	ok(survey_node_parse(&got, text.data, text.len, NULL) == 0 &&
+	ok(nodecache_parse(&got, text.data, text.len, NULL) == 0 &&
 		   got.datasets[0].nranks == RANKS &&
 		   strcmp(got.datasets[0].name, d.name) == 0 &&
 		   strcmp(got.datasets[0].ranks[RANKS - 1].problem,
 			  ranks[0].problem) == 0,
 	   "and read again");
-	survey_node_free(&got);
+	nodecache_free(&got);
 	buf_free(&text);
 	free(ranks);
 }
@@ -324,36 +324,36 @@ static void
 test_json(void)
 {
 	struct buf line = BUF_INIT;
-	struct survey_node n;
+	struct nodecache n;
 	size_t odd = 0, read = 0;
 
 	make_line(&line);
 	ok(memchr(line.data, '\n', line.len) == NULL, "one line");
-	is_int(survey_node_parse(&n, line.data, line.len, NULL), 0, "parsed");
+	is_int(nodecache_parse(&n, line.data, line.len, NULL), 0, "parsed");
 	ok(same_json(&n, line.data), "... to the same");
 	is_str(n.datasets[0].name, "ckpt \xff", "... to the byte");
 	ok(told(n.datasets[0].ranks[3].problem, "rank 3.0"), "... problems");
 	ok(!n.datasets[0].ranks[2].red.there &&
 		   n.datasets[0].ranks[2].mapred.there,
 	   "... redundancy");
-	survey_node_free(&n);
+	nodecache_free(&n);
 	for (size_t len = 0; len < line.len; len++) {
 		struct error err = ERROR_INIT;
 
-		odd += survey_node_parse(&n, line.data, len, &err) == 0 ||
+		odd += nodecache_parse(&n, line.data, len, &err) == 0 ||
 		       err.kind != ERROR_CORRUPT;
-		survey_node_free(&n);
+		nodecache_free(&n);
 	}
 	is_int((int64_t)odd, 0, "cut anywhere it is refused");
 	for (size_t i = 0; i < line.len; i++) {
 		struct error err = ERROR_INIT;
 
 		line.data[i] ^= 1;
-		if (survey_node_parse(&n, line.data, line.len, &err) == 0)
+		if (nodecache_parse(&n, line.data, line.len, &err) == 0)
 			read++;
 		else
 			odd += err.kind != ERROR_CORRUPT;
-		survey_node_free(&n);
+		nodecache_free(&n);
 		line.data[i] ^= 1;
 	}
 	ok(odd == 0 && read > 0, "each bit flipped: read, or corrupt");
@@ -410,21 +410,21 @@ test_refused(void)
 	};
 	static const char good[] = HEAD SET "\"world\":-1,\"ranks\":[" RANK
 					    ",\"red\":" RED "}]}]}";
-	struct survey_node n;
+	struct nodecache n;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct error err = ERROR_INIT;
 
-		ok(survey_node_parse(&n, bad[i].text, strlen(bad[i].text),
-				     &err) < 0 &&
+		ok(nodecache_parse(&n, bad[i].text, strlen(bad[i].text), &err) <
+				   0 &&
 			   err.kind == ERROR_CORRUPT && says(&err, bad[i].says),
 		   bad[i].text[0] ? bad[i].text : "nothing at all");
-		survey_node_free(&n);
+		nodecache_free(&n);
 	}
-	ok(survey_node_parse(&n, good, strlen(good), NULL) == 0 &&
+	ok(nodecache_parse(&n, good, strlen(good), NULL) == 0 &&
 		   n.datasets[0].ranks[0].red.there,
 	   "what may be missing");
-	survey_node_free(&n);
+	nodecache_free(&n);
 }
 
 /* --- No memory --- */
@@ -432,12 +432,12 @@ test_refused(void)
 static int
 read_all(void *arg, struct error *err)
 {
-	const struct survey_where w = { .cntl = cache.cntl };
-	struct survey_node n = { .arena = NULL };
-	int rc = survey_node_read(&n, &w, err);
+	const struct nodecache_where w = { .cntl = cache.cntl };
+	struct nodecache n = { .arena = NULL };
+	int rc = nodecache_read(&n, &w, err);
 
 	(void)arg;
-	survey_node_free(&n);
+	nodecache_free(&n);
 	return rc;
 }
 
@@ -445,13 +445,13 @@ static int
 write_and_parse(void *arg, struct error *err)
 {
 	const struct buf *line = arg;
-	struct survey_node n = { .arena = NULL };
+	struct nodecache n = { .arena = NULL };
 	struct buf again = BUF_INIT;
-	int rc = survey_node_parse(&n, line->data, line->len, err);
+	int rc = nodecache_parse(&n, line->data, line->len, err);
 
 	if (rc == 0)
-		rc = survey_node_json(&n, &again, err);
-	survey_node_free(&n);
+		rc = nodecache_json(&n, &again, err);
+	nodecache_free(&n);
 	buf_free(&again);
 	return rc;
 }

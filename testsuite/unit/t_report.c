@@ -7,7 +7,7 @@
 #include "error.h"
 #include "json.h"
 #include "mem.h"
-#include "report/overview.h"
+#include "report/condition.h"
 #include "report/plan_json.h"
 #include "report/report.h"
 #include "rescue/deep.h"
@@ -139,7 +139,7 @@ test_whole(void)
 	ok(report_files(&s.p, true, 3, &b, NULL) == 0 &&
 		   has(&b, "... and 5 more"),
 	   "a limit");
-	is_int(survey_plan_status(&s.p), STATUS_OK, "status");
+	is_int(plan_data_status(&s.p), STATUS_OK, "status");
 	sample_fini(&s);
 	buf_free(&b);
 }
@@ -171,7 +171,7 @@ test_damaged(void)
 	ok(report_sets(&s.p, &b, NULL) == 0 && has(&b, "0 of 1") &&
 		   has(&b, "can be rebuilt"),
 	   "sets");
-	is_int(survey_plan_status(&s.p), STATUS_DAMAGED, "status");
+	is_int(plan_data_status(&s.p), STATUS_DAMAGED, "status");
 	sample_fini(&s);
 	buf_free(&b);
 }
@@ -194,12 +194,12 @@ test_lost(void)
 	ok(report_map(&s.p, &utf8, &b, NULL) == 0 &&
 		   has(&b, "1 \033[31m\u00d7\033[0m"),
 	   "map in colours");
-	is_int(survey_plan_status(&s.p), STATUS_LOST, "status");
+	is_int(plan_data_status(&s.p), STATUS_LOST, "status");
 	/* Only redundancy, and all of it. */
 	s.files[1].fate = s.files[3].fate = FATE_KEEP;
 	s.files[1].state = s.files[3].state = FILE_PRESENT;
 	s.p.files_lost = s.p.files_missing = 0;
-	is_int(survey_plan_status(&s.p), STATUS_DAMAGED,
+	is_int(plan_data_status(&s.p), STATUS_DAMAGED,
 	       "lost redundancy is damage");
 	/* A set of which nothing is left. */
 	s.set.n = 0;

@@ -249,24 +249,25 @@ not_packed(void)
 static void
 surveyed(void)
 {
-	static const struct catalogue_options sums = { .memory = 1 << 20,
-						       .checksums = true };
+	static const struct catalogue_options sums = {
+		.work = { .memory = 1 << 20 }, .checksums = true
+	};
 	struct report_choice choice = { .map = true };
-	struct survey_health h;
-	struct survey s;
+	struct condition h;
+	struct overview s;
 	struct buf b = BUF_INIT;
 	char *at = NULL;
 
 	small();
 	flip(ctr(0), 0);
-	must(survey_init(&s, place, NULL) == 0 && s.count == 1);
-	ok(survey_check(&s, &s.entries[0], &options, &h, NULL) == 0 &&
+	must(overview_init(&s, place, NULL) == 0 && s.count == 1);
+	ok(condition_check(&s, &s.entries[0], &options, &h, NULL) == 0 &&
 		   h.containers == NULL &&
-		   survey_check_containers(&s, &options, &h, NULL) == 0 &&
+		   condition_check_containers(&s, &options, &h, NULL) == 0 &&
 		   h.containers != NULL && h.containers->damaged == 0,
 	   "a survey looks at containers");
-	survey_health_fini(&h);
-	ok(survey_check(&s, &s.entries[0], &sums, &h, NULL) == 0 &&
+	condition_fini(&h);
+	ok(condition_check(&s, &s.entries[0], &sums, &h, NULL) == 0 &&
 		   h.status == STATUS_LOST && h.containers != NULL &&
 		   h.containers->damaged == 1 &&
 		   strstr(h.problems.data, "d/a (rank 0): checksum is") != NULL,
@@ -278,12 +279,12 @@ surveyed(void)
 		   strstr(b.data, "\n\n  bytes by container") != NULL &&
 		   strstr(b.data, "\n\n  CONTAINER ") != NULL,
 	   "the line stands before the state, then picture and table");
-	json_free(survey_json(&h, true, true));
-	survey_health_fini(&h);
-	ok(survey_check_old(&s, "nothing", &options, &h, NULL) < 0,
+	json_free(condition_json(&h, true, true));
+	condition_fini(&h);
+	ok(condition_check_old(&s, "nothing", &options, &h, NULL) < 0,
 	   "no dataset of the old layout");
-	survey_health_fini(&h);
-	survey_fini(&s);
+	condition_fini(&h);
+	overview_fini(&s);
 	buf_free(&b);
 }
 
@@ -296,7 +297,7 @@ everything(void *arg, struct error *err)
 		.all = true,
 	};
 	struct catalogue *c = catalogue_open(place, err);
-	struct survey_health h = { .id = 7 };
+	struct condition h = { .id = 7 };
 	struct containers *k = NULL;
 	struct buf b = BUF_INIT;
 	int rc = -1;
@@ -321,18 +322,19 @@ static int
 survey_all(void *arg, struct error *err)
 {
 	const struct report_choice choice = { .map = true, .all_files = true };
-	static const struct catalogue_options sums = { .memory = 1 << 20,
-						       .checksums = true };
-	struct survey_health h = { .id = 0 };
-	struct survey *s = arg;
+	static const struct catalogue_options sums = {
+		.work = { .memory = 1 << 20 }, .checksums = true
+	};
+	struct condition h = { .id = 0 };
+	struct overview *s = arg;
 	struct buf b = BUF_INIT;
-	int rc = survey_check(s, &s->entries[0], &sums, &h, err);
+	int rc = condition_check(s, &s->entries[0], &sums, &h, err);
 
 	if (rc == 0)
-		rc = survey_check_containers(s, &sums, &h, err);
+		rc = condition_check_containers(s, &sums, &h, err);
 	if (rc == 0)
 		rc = report_containers_detail(&h, &choice, true, &b, err);
-	survey_health_fini(&h);
+	condition_fini(&h);
 	buf_free(&b);
 	return rc;
 }
@@ -340,15 +342,15 @@ survey_all(void *arg, struct error *err)
 static void
 no_memory_left(void)
 {
-	struct survey s;
+	struct overview s;
 
 	small();
 	flip(ctr(0), 0);
 	must(truncate(ctr(2), 1) == 0);
 	ok(fails_well(everything, NULL, NULL), "each allocation may fail");
-	must(survey_init(&s, place, NULL) == 0);
+	must(overview_init(&s, place, NULL) == 0);
 	ok(fails_well(survey_all, NULL, &s), "those of a survey, too");
-	survey_fini(&s);
+	overview_fini(&s);
 }
 
 int

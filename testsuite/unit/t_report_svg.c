@@ -214,7 +214,7 @@ count(const char *text, const char *what)
 static void
 svg_small(void)
 {
-	struct survey_health h = { .id = 7 };
+	struct condition h = { .id = 7 };
 	struct error err = ERROR_INIT;
 	struct opened o;
 	struct buf b = BUF_INIT;
@@ -251,7 +251,7 @@ svg_small(void)
 static void
 svg_names(void)
 {
-	struct survey_health h = { .id = 7 };
+	struct condition h = { .id = 7 };
 	char path[3000];
 	struct opened o;
 	struct buf b = BUF_INIT;
@@ -299,7 +299,7 @@ svg_many(void)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct survey_health h = { .id = 7 };
+		struct condition h = { .id = 7 };
 		size_t n = cases[i].nfiles, boxes = 0;
 		struct opened o;
 		struct buf b = BUF_INIT;

@@ -21,13 +21,13 @@ struct job {
 	uint32_t failures;
 };
 
-static struct survey_red
+static struct nodecache_red
 seat_of(const struct job *j, uint32_t rank)
 {
 	uint32_t node = rank / j->per, row = rank % j->per;
 	uint32_t size = j->type == REDSET_SINGLE ? 1 : j->size;
 
-	return (struct survey_red){
+	return (struct nodecache_red){
 		.there = true,
 		.type = j->type,
 		.set = node / size * j->per + row + 1,
@@ -38,21 +38,21 @@ seat_of(const struct job *j, uint32_t rank)
 	};
 }
 
-static struct scavenge_dataset *
-dataset(struct scavenge_plan *p, int64_t id, int64_t world)
+static struct salvage_dataset *
+dataset(struct salvage *p, int64_t id, int64_t world)
 {
-	const struct scavenge_dataset like = {
+	const struct salvage_dataset like = {
 		.id = id, .name = "ckpt", .ckpt = true, .world = world
 	};
 
-	return scavenge_plan_dataset(p, &like, NULL);
+	return salvage_dataset(p, &like, NULL);
 }
 
 static void
-add_rank(struct scavenge_plan *p, const struct job *j, int64_t id,
-	 uint32_t node, uint32_t rank, uint64_t bad)
+add_rank(struct salvage *p, const struct job *j, int64_t id, uint32_t node,
+	 uint32_t rank, uint64_t bad)
 {
-	struct survey_rank f = {
+	struct nodecache_rank f = {
 		.rank = rank,
 		.map = true,
 		.files = 2 - bad,
@@ -62,15 +62,15 @@ add_rank(struct scavenge_plan *p, const struct job *j, int64_t id,
 		.red = seat_of(j, rank),
 		.mapred = seat_of(j, rank),
 	};
-	struct scavenge_dataset *d = dataset(p, id, j->nodes * j->per);
+	struct salvage_dataset *d = dataset(p, id, j->nodes * j->per);
 
-	must(d != NULL && scavenge_plan_found(p, d, node, &f, NULL) == 0);
+	must(d != NULL && salvage_found(p, d, node, &f, NULL) == 0);
 }
 
 static void
-fill(struct scavenge_plan *p, const struct job *j, int64_t id)
+fill(struct salvage *p, const struct job *j, int64_t id)
 {
-	must(scavenge_plan_init(p, j->nodes, NULL) == 0);
+	must(salvage_init(p, j->nodes, NULL) == 0);
 	for (uint32_t n = 0; n < j->nodes; n++)
 		for (uint32_t r = 0; r < j->per; r++)
 			add_rank(p, j, id, n, n * j->per + r, 0);
@@ -84,64 +84,64 @@ verdicts(void)
 	static const struct {
 		struct job job;
 		uint32_t gone[4]; /* nodes + 1 */
-		enum scavenge_state want;
+		enum salvage_state want;
 		const char *says;
 	} cases[] = {
-		{ { 4, 2, 4, REDSET_XOR, 1 }, { 0 }, SCAVENGE_COMPLETE, "" },
-		{ { 4, 2, 4, REDSET_XOR, 1 }, { 3 }, SCAVENGE_RECOVERABLE, "" },
+		{ { 4, 2, 4, REDSET_XOR, 1 }, { 0 }, SALVAGE_COMPLETE, "" },
+		{ { 4, 2, 4, REDSET_XOR, 1 }, { 3 }, SALVAGE_RECOVERABLE, "" },
 		{ { 4, 2, 4, REDSET_XOR, 1 },
 		  { 2, 3 },
-		  SCAVENGE_LOST,
+		  SALVAGE_LOST,
 		  "set 1 of 2 (XOR, filemaps): 2 of 4 members are gone" },
 		{ { 4, 2, 2, REDSET_XOR, 1 },
 		  { 1, 3 },
-		  SCAVENGE_RECOVERABLE,
+		  SALVAGE_RECOVERABLE,
 		  "" },
 		{ { 4, 2, 2, REDSET_XOR, 1 },
 		  { 1, 2 },
-		  SCAVENGE_LOST,
+		  SALVAGE_LOST,
 		  "ranks 0 1 2 3 (filemaps): nothing is left to rebuild all" },
 		{ { 4, 2, 4, REDSET_RS, 2 },
 		  { 1, 4 },
-		  SCAVENGE_RECOVERABLE,
+		  SALVAGE_RECOVERABLE,
 		  "" },
 		{ { 4, 1, 4, REDSET_RS, 2 },
 		  { 1, 2, 4 },
-		  SCAVENGE_LOST,
+		  SALVAGE_LOST,
 		  "set 1 of 1 (RS, filemaps): 3 of 4 members are gone" },
 		{ { 4, 2, 4, REDSET_PARTNER, 1 },
 		  { 1, 3 },
-		  SCAVENGE_RECOVERABLE,
+		  SALVAGE_RECOVERABLE,
 		  "" },
-		{ { 4, 2, 4, REDSET_PARTNER, 1 }, { 4, 1 }, SCAVENGE_LOST, "" },
+		{ { 4, 2, 4, REDSET_PARTNER, 1 }, { 4, 1 }, SALVAGE_LOST, "" },
 		{ { 4, 2, 4, REDSET_PARTNER, 2 },
 		  { 4, 1 },
-		  SCAVENGE_RECOVERABLE,
+		  SALVAGE_RECOVERABLE,
 		  "" },
-		{ { 4, 1, 1, REDSET_SINGLE, 0 }, { 0 }, SCAVENGE_COMPLETE, "" },
+		{ { 4, 1, 1, REDSET_SINGLE, 0 }, { 0 }, SALVAGE_COMPLETE, "" },
 		{ { 4, 1, 1, REDSET_SINGLE, 0 },
 		  { 2 },
-		  SCAVENGE_LOST,
+		  SALVAGE_LOST,
 		  "rank 1 (filemaps): nothing is left to rebuild it from" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct scavenge_plan p;
-		const struct scavenge_dataset *d = NULL;
+		struct salvage p;
+		const struct salvage_dataset *d = NULL;
 
 		fill(&p, &cases[i].job, 7);
 		for (int k = 0; k < 4 && cases[i].gone[k] > 0; k++)
-			scavenge_plan_lose(&p, cases[i].gone[k] - 1);
-		must(scavenge_plan_settle(&p, NULL) == 0);
-		d = scavenge_plan_find(&p, 7);
-		is_str(scavenge_state_name(d->state),
-		       scavenge_state_name(cases[i].want), fmt("case %zu", i));
-		ok((d->why == NULL) == (d->state != SCAVENGE_LOST) &&
+			salvage_lose(&p, cases[i].gone[k] - 1);
+		must(salvage_settle(&p, NULL) == 0);
+		d = salvage_find(&p, 7);
+		is_str(salvage_state_name(d->state),
+		       salvage_state_name(cases[i].want), fmt("case %zu", i));
+		ok((d->why == NULL) == (d->state != SALVAGE_LOST) &&
 			   (d->why == NULL ||
 			    strncmp(d->why, cases[i].says,
 				    strlen(cases[i].says)) == 0),
 		   d->why ? d->why : "... and no reason needed");
-		scavenge_plan_free(&p);
+		salvage_free(&p);
 	}
 }
 
@@ -150,46 +150,45 @@ static void
 bad_files(void)
 {
 	const struct job j = { 4, 1, 4, REDSET_XOR, 1 };
-	struct scavenge_plan p;
-	const struct scavenge_dataset *d = NULL;
+	struct salvage p;
+	const struct salvage_dataset *d = NULL;
 
-	must(scavenge_plan_init(&p, 4, NULL) == 0);
+	must(salvage_init(&p, 4, NULL) == 0);
 	for (uint32_t n = 0; n < 4; n++)
 		add_rank(&p, &j, 1, n, n, n == 2);
-	must(scavenge_plan_settle(&p, NULL) == 0);
-	d = scavenge_plan_find(&p, 1);
-	ok(d->state == SCAVENGE_RECOVERABLE && d->missing == 1 &&
+	must(salvage_settle(&p, NULL) == 0);
+	d = salvage_find(&p, 1);
+	ok(d->state == SALVAGE_RECOVERABLE && d->missing == 1 &&
 		   d->files == 7 && d->bytes == 7400,
 	   "one short file comes back, the rest is copied");
-	scavenge_plan_lose(&p, 0);
-	must(scavenge_plan_settle(&p, NULL) == 0);
-	ok(d->state == SCAVENGE_RECOVERABLE && d->missing == 2,
+	salvage_lose(&p, 0);
+	must(salvage_settle(&p, NULL) == 0);
+	ok(d->state == SALVAGE_RECOVERABLE && d->missing == 2,
 	   "with a dead node it may still");
-	scavenge_plan_lose(&p, 1);
-	must(scavenge_plan_settle(&p, NULL) == 0);
-	ok(d->state == SCAVENGE_LOST && d->missing == 3, "with two it cannot");
+	salvage_lose(&p, 1);
+	must(salvage_settle(&p, NULL) == 0);
+	ok(d->state == SALVAGE_LOST && d->missing == 3, "with two it cannot");
 	is_str(d->why, "set 1 of 1 (XOR, filemaps): 2 of 4 members are gone",
 	       "... so");
-	scavenge_plan_free(&p);
+	salvage_free(&p);
 
 	/* Redundancy files lost, data not. */
-	must(scavenge_plan_init(&p, 4, NULL) == 0);
+	must(salvage_init(&p, 4, NULL) == 0);
 	for (uint32_t n = 0; n < 4; n++) {
-		struct survey_rank f = { .rank = n, .map = true };
+		struct nodecache_rank f = { .rank = n, .map = true };
 
-		must(scavenge_plan_found(&p, dataset(&p, 1, 4), n, &f, NULL) ==
-		     0);
+		must(salvage_found(&p, dataset(&p, 1, 4), n, &f, NULL) == 0);
 	}
-	must(scavenge_plan_settle(&p, NULL) == 0);
-	ok(scavenge_plan_find(&p, 1)->state == SCAVENGE_COMPLETE,
+	must(salvage_settle(&p, NULL) == 0);
+	ok(salvage_find(&p, 1)->state == SALVAGE_COMPLETE,
 	   "without redundancy files, but with all data: complete");
-	scavenge_plan_free(&p);
+	salvage_free(&p);
 
 	/* One has lost its data, another only its redundancy file: of which
 	 * set that is, nobody says. */
-	must(scavenge_plan_init(&p, 4, NULL) == 0);
+	must(salvage_init(&p, 4, NULL) == 0);
 	for (uint32_t n = 0; n < 4; n++) {
-		struct survey_rank f = {
+		struct nodecache_rank f = {
 			.rank = n,
 			.map = true,
 			.red = seat_of(&j, n),
@@ -198,13 +197,12 @@ bad_files(void)
 		};
 
 		f.red.there = n != 2;
-		must(scavenge_plan_found(&p, dataset(&p, 1, 4), n, &f, NULL) ==
-		     0);
+		must(salvage_found(&p, dataset(&p, 1, 4), n, &f, NULL) == 0);
 	}
-	must(scavenge_plan_settle(&p, NULL) == 0);
-	ok(scavenge_plan_find(&p, 1)->state == SCAVENGE_RECOVERABLE,
+	must(salvage_settle(&p, NULL) == 0);
+	ok(salvage_find(&p, 1)->state == SALVAGE_RECOVERABLE,
 	   "where it cannot be told, it is tried");
-	scavenge_plan_free(&p);
+	salvage_free(&p);
 }
 
 /* --- Who copies --- */
@@ -214,21 +212,21 @@ static void
 shared(void)
 {
 	const struct job j = { 4, 4, 4, REDSET_XOR, 1 };
-	struct scavenge_plan p;
+	struct salvage p;
 	struct buf text = BUF_INIT;
 	uint32_t *nodes = NULL;
 	size_t count = 0, copied = 0;
-	struct scavenge_dataset *d = NULL;
+	struct salvage_dataset *d = NULL;
 
-	must(scavenge_plan_init(&p, 4, NULL) == 0);
+	must(salvage_init(&p, 4, NULL) == 0);
 	for (uint32_t n = 0; n < 4; n++)
 		for (uint32_t r = 0; r < 16; r++)
 			add_rank(&p, &j, 3, n, r, 0);
-	must(scavenge_plan_settle(&p, NULL) == 0);
-	d = scavenge_plan_find(&p, 3);
-	ok(d->state == SCAVENGE_COMPLETE && d->bytes == 33600,
+	must(salvage_settle(&p, NULL) == 0);
+	d = salvage_find(&p, 3);
+	ok(d->state == SALVAGE_COMPLETE && d->bytes == 33600,
 	   "copied once, whoever has it");
-	must(scavenge_plan_nodes(&p, d, &nodes, &count, NULL) == 0);
+	must(salvage_nodes(&p, d, &nodes, &count, NULL) == 0);
 	is_int((int64_t)count, 4, "all four have something to do");
 	for (uint32_t n = 0; n < 4; n++) {
 		uint32_t ranks = 0;
@@ -238,30 +236,29 @@ shared(void)
 		copied += ranks == 4;
 	}
 	is_int((int64_t)copied, 4, "each as much as the others");
-	scavenge_plan_lose(&p, 1);
-	must(scavenge_plan_settle(&p, NULL) == 0);
-	must(scavenge_plan_nodes(&p, d, &nodes, &count, NULL) == 0);
+	salvage_lose(&p, 1);
+	must(salvage_settle(&p, NULL) == 0);
+	must(salvage_nodes(&p, d, &nodes, &count, NULL) == 0);
 	ok(count == 3 && nodes[0] == 0 && nodes[1] == 2 && nodes[2] == 3 &&
-		   d->state == SCAVENGE_COMPLETE,
+		   d->state == SALVAGE_COMPLETE,
 	   "one dies: the others do its part");
-	scavenge_plan_free(&p);
+	salvage_free(&p);
 
 	fill(&p, &j, 3);
-	must(scavenge_plan_settle(&p, NULL) == 0);
-	d = scavenge_plan_find(&p, 3);
-	must(scavenge_plan_ranks(d, 2, &text, NULL) == 0);
+	must(salvage_settle(&p, NULL) == 0);
+	d = salvage_find(&p, 3);
+	must(salvage_ranks(d, 2, &text, NULL) == 0);
 	is_str(text.data, "8-11", "a node's ranks");
-	scavenge_plan_free(&p);
-	must(scavenge_plan_init(&p, 2, NULL) == 0);
+	salvage_free(&p);
+	must(salvage_init(&p, 2, NULL) == 0);
 	for (uint32_t r = 0; r < 9; r++)
 		add_rank(&p, &j, 3, r % 3 == 1, r, 0);
-	must(scavenge_plan_settle(&p, NULL) == 0);
+	must(salvage_settle(&p, NULL) == 0);
 	buf_clear(&text);
-	must(scavenge_plan_ranks(scavenge_plan_find(&p, 3), 0, &text, NULL) ==
-	     0);
+	must(salvage_ranks(salvage_find(&p, 3), 0, &text, NULL) == 0);
 	is_str(text.data, "0,2-3,5-6,8", "... in stretches");
 	buf_free(&text);
-	scavenge_plan_free(&p);
+	salvage_free(&p);
 }
 
 /* --- Odd input --- */
@@ -271,49 +268,49 @@ odd(void)
 {
 	const struct job j = { 4, 1, 4, REDSET_XOR, 1 };
 	struct error err = ERROR_INIT;
-	struct scavenge_plan p;
-	struct scavenge_dataset *d = NULL;
-	struct survey_rank f = { .rank = 4 };
+	struct salvage p;
+	struct salvage_dataset *d = NULL;
+	struct nodecache_rank f = { .rank = 4 };
 	struct buf text = BUF_INIT;
 
-	must(scavenge_plan_init(&p, 4, NULL) == 0);
-	must(scavenge_plan_settle(&p, NULL) == 0);
-	must(scavenge_plan_text(&p, 0, &text, NULL) == 0);
+	must(salvage_init(&p, 4, NULL) == 0);
+	must(salvage_settle(&p, NULL) == 0);
+	must(salvage_text(&p, 0, &text, NULL) == 0);
 	is_str(text.data,
 	       "DSET STATE       KIND               RANKS     TO COPY    TIME"
 	       "  NAME\n",
 	       "nothing at all: a heading");
 	d = dataset(&p, 1, 4);
-	ok(scavenge_plan_found(&p, d, 0, &f, &err) < 0 &&
-		   err.kind == ERROR_CORRUPT,
+	ok(salvage_found(&p, d, 0, &f, &err) < 0 && err.kind == ERROR_CORRUPT,
 	   "a rank beyond the job is refused");
 	f.rank = 0;
-	ok(scavenge_plan_found(&p, d, 4, &f, NULL) < 0, "so is a node");
-	f.red = (struct survey_red){
+	ok(salvage_found(&p, d, 4, &f, NULL) < 0, "so is a node");
+	f.red = (struct nodecache_red){
 		.there = true, .set = 1, .sets = 1, .member = 5, .members = 4
 	};
-	ok(scavenge_plan_found(&p, d, 0, &f, NULL) < 0,
+	ok(salvage_found(&p, d, 0, &f, NULL) < 0,
 	   "and a member beyond its set");
 	ok(dataset(&p, 1, 5) == NULL && dataset(&p, 1, -1) != NULL,
 	   "two sizes of one job contradict each other");
 	/* Far more members than ranks: no endless work, and it is tried. */
-	f.red = f.mapred = (struct survey_red){ .there = true,
-						.type = REDSET_PARTNER,
-						.set = 1,
-						.sets = 1,
-						.member = 1,
-						.members = SCAVENGE_MAX_RANKS };
+	f.red = f.mapred =
+		(struct nodecache_red){ .there = true,
+					.type = REDSET_PARTNER,
+					.set = 1,
+					.sets = 1,
+					.member = 1,
+					.members = SALVAGE_MAX_RANKS };
 	f.map = true;
-	must(scavenge_plan_found(&p, d, 0, &f, NULL) == 0);
-	must(scavenge_plan_settle(&p, NULL) == 0);
-	ok(d->state == SCAVENGE_RECOVERABLE, "sets that cannot be say nothing");
+	must(salvage_found(&p, d, 0, &f, NULL) == 0);
+	must(salvage_settle(&p, NULL) == 0);
+	ok(d->state == SALVAGE_RECOVERABLE, "sets that cannot be say nothing");
 	d = dataset(&p, 2, -1);
-	must(d != NULL && scavenge_plan_settle(&p, NULL) == 0);
-	d = scavenge_plan_find(&p, 2);
-	ok(d->state == SCAVENGE_LOST && d->why != NULL,
+	must(d != NULL && salvage_settle(&p, NULL) == 0);
+	d = salvage_find(&p, 2);
+	ok(d->state == SALVAGE_LOST && d->why != NULL,
 	   "nobody knows how many ranks: lost, and why");
 	buf_free(&text);
-	scavenge_plan_free(&p);
+	salvage_free(&p);
 	(void)j;
 }
 
@@ -321,19 +318,19 @@ static void
 reports(void)
 {
 	const struct job j = { 4, 2, 4, REDSET_XOR, 1 };
-	struct scavenge_plan p;
+	struct salvage p;
 	struct buf text = BUF_INIT;
 	struct json *json = NULL;
-	struct scavenge_dataset *d = NULL;
+	struct salvage_dataset *d = NULL;
 
 	fill(&p, &j, 5);
 	for (uint32_t r = 0; r < 8; r++)
 		add_rank(&p, &j, 12, r / 2, r, 0);
-	scavenge_plan_lose(&p, 3);
-	must(scavenge_plan_settle(&p, NULL) == 0);
-	d = scavenge_plan_find(&p, 5);
+	salvage_lose(&p, 3);
+	must(salvage_settle(&p, NULL) == 0);
+	d = salvage_find(&p, 5);
 	d->done = true;
-	must(scavenge_plan_text(&p, 100, &text, NULL) == 0);
+	must(salvage_text(&p, 100, &text, NULL) == 0);
 	is_str(text.data,
 	       "DSET STATE       KIND               RANKS     TO COPY    TIME"
 	       "  NAME\n"
@@ -342,26 +339,26 @@ reports(void)
 	       "   5 saved       checkpoint           6/8         0 B     0 s"
 	       "  ckpt\n",
 	       "as text, the newest first");
-	json = scavenge_plan_json(&p, 0);
+	json = salvage_json(&p, 0);
 	must(json != NULL);
 	json_free(json);
 	buf_free(&text);
-	scavenge_plan_free(&p);
+	salvage_free(&p);
 }
 
 /* What a node of job `j` answers when it is asked: a line of JSON. */
 static void
 answer(const struct job *j, uint32_t node, struct buf *out)
 {
-	struct survey_rank *ranks = calloc(j->per, sizeof(*ranks));
-	struct survey_dataset d[3];
-	struct survey_node n = { .ndatasets = 3, .datasets = d };
+	struct nodecache_rank *ranks = calloc(j->per, sizeof(*ranks));
+	struct nodecache_dataset d[3];
+	struct nodecache n = { .ndatasets = 3, .datasets = d };
 
 	must(ranks != NULL);
 	n.host = fmt("node%u", node);
 	n.cntl = "/dev/shm/user/scr.1000";
 	for (uint32_t i = 0; i < j->per; i++) {
-		ranks[i] = (struct survey_rank){
+		ranks[i] = (struct nodecache_rank){
 			.rank = (int64_t)node * j->per + i,
 			.map = true,
 			.files = 2,
@@ -371,7 +368,7 @@ answer(const struct job *j, uint32_t node, struct buf *out)
 		ranks[i].mapred = ranks[i].red;
 	}
 	for (size_t i = 0; i < 3; i++)
-		d[i] = (struct survey_dataset){
+		d[i] = (struct nodecache_dataset){
 			.id = (int64_t)i + 1,
 			.name = "timestep.000042",
 			.dir = "/ssd/user/scr.1000/scr.dataset.1",
@@ -381,27 +378,27 @@ answer(const struct job *j, uint32_t node, struct buf *out)
 			.nranks = j->per,
 			.ranks = ranks,
 		};
-	must(survey_node_json(&n, out, NULL) == 0);
+	must(nodecache_json(&n, out, NULL) == 0);
 	free(ranks);
 }
 
 /* Read the answer as a scavenge does. */
 static void
-take(struct scavenge_plan *p, uint32_t node, const struct buf *text)
+take(struct salvage *p, uint32_t node, const struct buf *text)
 {
-	struct survey_node n;
+	struct nodecache n;
 
-	must(survey_node_parse(&n, text->data, text->len, NULL) == 0);
+	must(nodecache_parse(&n, text->data, text->len, NULL) == 0);
 	for (size_t i = 0; i < n.ndatasets; i++) {
-		const struct survey_dataset *v = &n.datasets[i];
-		struct scavenge_dataset *d = dataset(p, v->id, v->world);
+		const struct nodecache_dataset *v = &n.datasets[i];
+		struct salvage_dataset *d = dataset(p, v->id, v->world);
 
 		must(d != NULL);
 		for (size_t r = 0; r < v->nranks; r++)
-			must(scavenge_plan_found(p, d, node, &v->ranks[r],
-						 NULL) == 0);
+			must(salvage_found(p, d, node, &v->ranks[r], NULL) ==
+			     0);
 	}
-	survey_node_free(&n);
+	nodecache_free(&n);
 }
 
 /*
@@ -417,7 +414,7 @@ many(void)
 	const struct job j = { all ? 10000 : few, 16, 8, REDSET_XOR, 1 };
 	const uint32_t lost = j.nodes * 3 / 100;
 	struct buf *texts = calloc(j.nodes, sizeof(*texts));
-	struct scavenge_plan p;
+	struct salvage p;
 	struct timespec from, to;
 	struct rusage use;
 	double secs = 0;
@@ -429,12 +426,12 @@ many(void)
 		bytes += texts[n].len;
 	}
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
-	must(scavenge_plan_init(&p, j.nodes, NULL) == 0);
+	must(salvage_init(&p, j.nodes, NULL) == 0);
 	for (uint32_t n = 0; n < j.nodes; n++)
 		take(&p, n, &texts[n]);
 	for (uint32_t n = 0; n < lost; n++)
-		scavenge_plan_lose(&p, n * 8 + n % 8);
-	must(scavenge_plan_settle(&p, NULL) == 0);
+		salvage_lose(&p, n * 8 + n % 8);
+	must(salvage_settle(&p, NULL) == 0);
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
 	secs = (double)(to.tv_sec - from.tv_sec) +
 	       (double)(to.tv_nsec - from.tv_nsec) / 1e9;
@@ -443,12 +440,12 @@ many(void)
 	       "%ld MiB\n",
 	       j.nodes, j.nodes * j.per, bytes / 1000000, secs,
 	       use.ru_maxrss / 1024);
-	ok(scavenge_plan_find(&p, 2)->state == SCAVENGE_RECOVERABLE &&
-		   scavenge_plan_find(&p, 2)->missing == lost * 16,
+	ok(salvage_find(&p, 2)->state == SALVAGE_RECOVERABLE &&
+		   salvage_find(&p, 2)->missing == lost * 16,
 	   "one node of a set gone, in 3 of 100 sets");
 	ok(use.ru_maxrss < 1024 * 1024, "in less than a gigabyte");
 	ok(secs < 10 || !all, "in less than ten seconds");
-	scavenge_plan_free(&p);
+	salvage_free(&p);
 	for (uint32_t n = 0; n < j.nodes; n++)
 		buf_free(&texts[n]);
 	free(texts);

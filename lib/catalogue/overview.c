@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * overview_prefix.c - all datasets of a prefix, whoever knows of them, and how
- * they are.
+ * overview.c - all datasets of a prefix, whoever knows of them.
  */
+#include "catalogue/overview.h"
+
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,23 +12,24 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "catalogue/catalogue.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
 #include "meta/cindex.h"
 #include "meta/flush.h"
+#include "meta/index.h"
 #include "meta/kvtree.h"
 #include "meta/summary.h"
 #include "num.h"
 #include "path.h"
-#include "report/overview.h"
 #include "str.h"
 
 /* Room for why an entry is not valid. */
 #define REASON_MAX 256
 
 static void
-note(struct survey *s, const char *text)
+note(struct overview *s, const char *text)
 {
 	/* A note that cannot be kept must not make the survey fail. */
 	(void)(buf_add_str(&s->notes, text) == 0 &&
@@ -39,16 +41,16 @@ note(struct survey *s, const char *text)
 static int
 by_id(const void *a, const void *b)
 {
-	const struct survey_entry *x = a, *y = b;
+	const struct overview_entry *x = a, *y = b;
 
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
 /* The entry of dataset `id` among the first `count`, which are sorted. */
-static struct survey_entry *
-entry_of(struct survey *s, size_t count, int64_t id)
+static struct overview_entry *
+entry_of(struct overview *s, size_t count, int64_t id)
 {
-	struct survey_entry key = { .id = id };
+	struct overview_entry key = { .id = id };
 
 	return count == 0
 		       ? NULL
@@ -57,7 +59,7 @@ entry_of(struct survey *s, size_t count, int64_t id)
 
 /* Room for `more` new entries. */
 static int
-make_room(struct survey *s, size_t more, struct error *err)
+make_room(struct overview *s, size_t more, struct error *err)
 {
 	void *p = mem_realloc(s->entries, s->count + more + 1,
 			      sizeof(*s->entries));
@@ -70,10 +72,10 @@ make_room(struct survey *s, size_t more, struct error *err)
 }
 
 /* The entry of dataset `id`, a new one behind all others if need be. */
-static struct survey_entry *
-need_entry(struct survey *s, size_t sorted, int64_t id)
+static struct overview_entry *
+need_entry(struct overview *s, size_t sorted, int64_t id)
 {
-	struct survey_entry *e = entry_of(s, sorted, id);
+	struct overview_entry *e = entry_of(s, sorted, id);
 
 	if (e == NULL) {
 		e = &s->entries[s->count++];
@@ -84,7 +86,7 @@ need_entry(struct survey *s, size_t sorted, int64_t id)
 }
 
 static void
-sort_entries(struct survey *s)
+sort_entries(struct overview *s)
 {
 	if (s->count > 1)
 		qsort(s->entries, s->count, sizeof(*s->entries), by_id);
@@ -92,7 +94,7 @@ sort_entries(struct survey *s)
 
 /* Keep a descriptor whose strings go away with their tree. */
 static int
-keep_desc(struct survey *s, struct survey_entry *e, const struct dataset *d,
+keep_desc(struct overview *s, struct overview_entry *e, const struct dataset *d,
 	  struct error *err)
 {
 	const char **const strings[] = { &e->desc.name, &e->desc.user,
@@ -115,7 +117,7 @@ keep_desc(struct survey *s, struct survey_entry *e, const struct dataset *d,
 /* --- Index --- */
 
 static int
-take_index(struct survey *s, struct error *err)
+take_index(struct overview *s, struct error *err)
 {
 	struct index_entry *list = NULL;
 	char reason[REASON_MAX];
@@ -130,7 +132,7 @@ take_index(struct survey *s, struct error *err)
 	if (make_room(s, count, err) < 0)
 		goto out;
 	for (size_t i = 0; i < count; i++) {
-		struct survey_entry *e = need_entry(s, 0, list[i].id);
+		struct overview_entry *e = need_entry(s, 0, list[i].id);
 
 		e->name = list[i].name;
 		e->desc = list[i].desc;
@@ -153,7 +155,7 @@ out:
 }
 
 static int
-read_index(struct survey *s, struct error *err)
+read_index(struct overview *s, struct error *err)
 {
 	struct error why = ERROR_INIT;
 
@@ -185,7 +187,7 @@ read_index(struct survey *s, struct error *err)
 /* Read kvtree file `name` below PREFIX/.scr.  NULL where there is none or it
  * is no good, which is noted. */
 static struct kvtree *
-read_tree(struct survey *s, const char *name)
+read_tree(struct overview *s, const char *name)
 {
 	struct error why = ERROR_INIT;
 	struct kvtree *tree = NULL;
@@ -210,7 +212,7 @@ read_tree(struct survey *s, const char *name)
 }
 
 static int
-take_summary(struct survey *s, struct survey_entry *e, struct error *err)
+take_summary(struct overview *s, struct overview_entry *e, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct kvtree *tree = NULL;
@@ -230,14 +232,14 @@ take_summary(struct survey *s, struct survey_entry *e, struct error *err)
 }
 
 static int
-take_dirs(struct survey *s, struct error *err)
+take_dirs(struct overview *s, struct error *err)
 {
 	size_t count = 0, sorted = s->count;
 	int64_t *ids = catalogue_dirs(s->catalogue, &count, err);
 	int rc = count == (size_t)-1 ? -1 : make_room(s, count, err);
 
 	for (size_t i = 0; rc == 0 && i < count; i++) {
-		struct survey_entry *e = need_entry(s, sorted, ids[i]);
+		struct overview_entry *e = need_entry(s, sorted, ids[i]);
 
 		e->has_dir = true;
 		if (e->desc.id == 0)
@@ -251,7 +253,7 @@ take_dirs(struct survey *s, struct error *err)
 /* --- flush.scr, halt.scr, nodes.scr --- */
 
 static int
-take_flush(struct survey *s, struct error *err)
+take_flush(struct overview *s, struct error *err)
 {
 	struct kvtree *tree = read_tree(s, FLUSH_FILE);
 	struct error why = ERROR_INIT;
@@ -266,7 +268,7 @@ take_flush(struct survey *s, struct error *err)
 	}
 	rc = make_room(s, count, err);
 	for (size_t i = 0; rc == 0 && i < count; i++) {
-		struct survey_entry *e = need_entry(s, sorted, list[i].id);
+		struct overview_entry *e = need_entry(s, sorted, list[i].id);
 		struct dataset d;
 
 		e->in_cache = list[i].in_cache;
@@ -287,7 +289,7 @@ take_flush(struct survey *s, struct error *err)
 }
 
 static void
-take_state(struct survey *s)
+take_state(struct overview *s)
 {
 	struct error why = ERROR_INIT;
 	struct kvtree *nodes = read_tree(s, NODES_FILE);
@@ -313,9 +315,9 @@ take_state(struct survey *s)
 /* --- All of it --- */
 
 int
-survey_init(struct survey *s, const char *path, struct error *err)
+overview_init(struct overview *s, const char *path, struct error *err)
 {
-	*s = (struct survey){ .nodes = -1, .notes = BUF_INIT };
+	*s = (struct overview){ .nodes = -1, .notes = BUF_INIT };
 	s->arena = arena_new();
 	if (s->arena == NULL)
 		return error_no_memory(err);
@@ -330,7 +332,7 @@ survey_init(struct survey *s, const char *path, struct error *err)
 }
 
 void
-survey_fini(struct survey *s)
+overview_fini(struct overview *s)
 {
 	mem_free(s->entries);
 	kvtree_free(s->halt_tree);
@@ -338,11 +340,11 @@ survey_fini(struct survey *s)
 	catalogue_close(s->catalogue);
 	arena_free(s->arena);
 	buf_free(&s->notes);
-	*s = (struct survey){ .nodes = -1 };
+	*s = (struct overview){ .nodes = -1 };
 }
 
-const struct survey_entry *
-survey_find(const struct survey *s, const char *text, struct error *err)
+const struct overview_entry *
+overview_find(const struct overview *s, const char *text, struct error *err)
 {
 	char shown[256];
 	int64_t id = -1;

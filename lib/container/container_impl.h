@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pack_impl.h - what packing, unpacking and repacking share.  Private to
+ * container_impl.h - what packing, unpacking and repacking share.  Private to
  * lib/dataset/pack*.c and unpack.c.
  *
  *   pack.c         pack()
@@ -13,8 +13,8 @@
  *   unpack.c       unpack()
  *   repack.c       repack()
  */
-#ifndef CONTAINER_PACK_IMPL_H
-#define CONTAINER_PACK_IMPL_H
+#ifndef CONTAINER_CONTAINER_IMPL_H
+#define CONTAINER_CONTAINER_IMPL_H
 
 #include "container/pack.h"
 
@@ -78,14 +78,12 @@ int pack_sweep_temp(const struct packed *p, const char *path,
 bool pack_same_file(const struct stat *a, const struct stat *b);
 
 /* Has the file at the path of `file` the contents that are packed? */
-int pack_compare(const struct packed *p, size_t file,
-		 const struct catalogue_options *o, bool *same,
-		 struct error *err);
+int pack_compare(const struct packed *p, size_t file, const struct work *work,
+		 bool *same, struct error *err);
 
 /* The same for a packed file of the metadata directory. */
 int pack_compare_hidden(const struct packed *p, const struct hidden_file *f,
-			const struct catalogue_options *o, bool *same,
-			struct error *err);
+			const struct work *work, bool *same, struct error *err);
 
 /* The directory for a copy of `p` in the old layout; pack_old_close() in any
  * case.  ERROR_SYSTEM, EEXIST: there is one. */
@@ -96,4 +94,4 @@ void pack_old_close(struct packed *q);
 int pack_old_finish(const struct packing *w, const struct packed *p,
 		    struct error *err);
 
-#endif /* CONTAINER_PACK_IMPL_H */
+#endif /* CONTAINER_CONTAINER_IMPL_H */

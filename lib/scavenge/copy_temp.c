@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * put.c - the file that is written in the place of another, by one
+ * copy_temp.c - the file that is written in the place of another, by one
  * process at a time.
  *
  * Two may want to: nodes that share a cache, or a scavenge that is started

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * overview.c - what a path is, and which cache directories lie below it.
+ * locate.c - what a path is, and which cache directories lie below it.
  */
-#include "report/overview.h"
+#include "catalogue/locate.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "buf.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/dataset.h"
@@ -79,7 +80,7 @@ above(const char *path, int n, struct arena *a)
 /* From the real path: "." and links tell nothing by their names. */
 static int
 judge_dir(const char *path, const char *real, struct arena *a,
-	  struct survey_place *out, struct error *err)
+	  struct locate_place *out, struct error *err)
 {
 	const char *base = path_base(real);
 	const char *parent = above(real, 1, a);
@@ -87,38 +88,38 @@ judge_dir(const char *path, const char *real, struct arena *a,
 	if (parent == NULL)
 		return error_no_memory(err);
 	out->id = dataset_dir_id(base);
-	out->kind = SURVEY_OTHER;
+	out->kind = LOCATE_OTHER;
 	if (out->id >= 0 && str_eq(path_base(parent), ".scr")) {
-		out->kind = SURVEY_DATASET;
+		out->kind = LOCATE_DATASET;
 		out->prefix = above(real, 2, a);
 	} else if (str_eq(base, ".scr")) {
 		/* PREFIX/.scr, or that of a cache's dataset. */
 		out->id = dataset_dir_id(path_base(parent));
 		out->kind = out->id >= 0 && has_metadata(parent, ".scr")
-				    ? SURVEY_CACHE
-				    : SURVEY_PREFIX;
+				    ? LOCATE_CACHE
+				    : LOCATE_PREFIX;
 		out->prefix = parent;
 	} else if (out->id >= 0 && is_dir(path, ".scr")) {
-		out->kind = SURVEY_CACHE;
+		out->kind = LOCATE_CACHE;
 		out->prefix = arena_strdup(a, path);
 	} else if (is_dir(path, ".scr")) {
-		out->kind = SURVEY_PREFIX;
+		out->kind = LOCATE_PREFIX;
 		out->prefix = arena_strdup(a, path);
 	}
-	if (out->kind != SURVEY_OTHER && out->prefix == NULL)
+	if (out->kind != LOCATE_OTHER && out->prefix == NULL)
 		return error_no_memory(err);
 	return 0;
 }
 
 int
-survey_look(const char *path, struct arena *a, struct survey_place *out,
+locate_path(const char *path, struct arena *a, struct locate_place *out,
 	    struct error *err)
 {
 	struct buf real = BUF_INIT;
 	struct stat st;
 	int rc = -1;
 
-	*out = (struct survey_place){ .kind = SURVEY_FILE, .id = -1 };
+	*out = (struct locate_place){ .kind = LOCATE_FILE, .id = -1 };
 	if (stat(path, &st) < 0)
 		return error_sys(err, "%s: cannot look", path);
 	if (!S_ISDIR(st.st_mode))
@@ -132,20 +133,20 @@ survey_look(const char *path, struct arena *a, struct survey_place *out,
 /* --- Caches --- */
 
 int
-survey_caches_init(struct survey_caches *c, struct error *err)
+locate_caches_init(struct locate_caches *c, struct error *err)
 {
-	*c = (struct survey_caches){ .arena = arena_new() };
+	*c = (struct locate_caches){ .arena = arena_new() };
 	return c->arena == NULL ? error_no_memory(err) : 0;
 }
 
 void
-survey_caches_fini(struct survey_caches *c)
+locate_caches_fini(struct locate_caches *c)
 {
 	for (size_t i = 0; i < c->count; i++)
 		mem_free(c->groups[i].dirs);
 	mem_free(c->groups);
 	arena_free(c->arena);
-	*c = (struct survey_caches){ .arena = NULL };
+	*c = (struct locate_caches){ .arena = NULL };
 }
 
 /* Name of the job's directory, above the one of dataset or node. */
@@ -165,8 +166,8 @@ job_name(const char *dir, struct arena *a)
 	return job;
 }
 
-static struct survey_group *
-group_for(struct survey_caches *c, int64_t id, const char *job)
+static struct locate_group *
+group_for(struct locate_caches *c, int64_t id, const char *job)
 {
 	size_t i = 0, cap = c->cap > 0 ? c->cap * 2 : 8;
 	void *p = NULL;
@@ -187,16 +188,16 @@ group_for(struct survey_caches *c, int64_t id, const char *job)
 	}
 	memmove(&c->groups[i + 1], &c->groups[i],
 		(c->count++ - i) * sizeof(*c->groups));
-	c->groups[i] = (struct survey_group){ .id = id, .job = job };
+	c->groups[i] = (struct locate_group){ .id = id, .job = job };
 	return &c->groups[i];
 }
 
 static int
-add_dir(struct survey_caches *c, int64_t id, const char *dir, struct error *err)
+add_dir(struct locate_caches *c, int64_t id, const char *dir, struct error *err)
 {
 	const char *copy = arena_strdup(c->arena, dir);
 	const char *job = job_name(dir, c->arena);
-	struct survey_group *g = NULL;
+	struct locate_group *g = NULL;
 	size_t cap = 0;
 	void *p = NULL;
 
@@ -266,7 +267,7 @@ fail:
 }
 
 static int
-search(struct survey_caches *c, const char *path, int depth, size_t *found,
+search(struct locate_caches *c, const char *path, int depth, size_t *found,
        struct error *err)
 {
 	struct buf full = BUF_INIT;
@@ -296,18 +297,18 @@ search(struct survey_caches *c, const char *path, int depth, size_t *found,
 }
 
 int
-survey_caches_add(struct survey_caches *c, const char *path, size_t *found,
+locate_caches_add(struct locate_caches *c, const char *path, size_t *found,
 		  struct error *err)
 {
-	struct survey_place at;
+	struct locate_place at;
 
-	if (survey_look(path, c->arena, &at, err) < 0)
+	if (locate_path(path, c->arena, &at, err) < 0)
 		return -1;
-	if (at.kind == SURVEY_CACHE) {
+	if (at.kind == LOCATE_CACHE) {
 		(*found)++;
 		return add_dir(c, at.id, at.prefix, err);
 	}
-	if (at.kind != SURVEY_OTHER)
+	if (at.kind != LOCATE_OTHER)
 		return 0;
 	return search(c, path, SEARCH_DEPTH, found, err);
 }

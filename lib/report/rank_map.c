@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * map.c - the ranks of a dataset as a picture: a row for each set, a
+ * rank_map.c - the ranks of a dataset as a picture: a row for each set, a
  * cell for each member, so that a lost node shows as a column of holes.
  */
 #include <inttypes.h>

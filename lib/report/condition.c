@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * overview_health.c - how one dataset is, on a prefix or in caches; and that as
+ * condition.c - how one dataset is, on a prefix or in caches; and that as
  * JSON.
  */
+#include "report/condition.h"
+
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,29 +14,16 @@
 #include "arena.h"
 #include "json.h"
 #include "meta/dataset.h"
+#include "meta/index.h"
 #include "report/containers.h"
-#include "report/overview.h"
 #include "report/plan_json.h"
 #include "report/report.h"
 #include "rescue/plan.h"
 
-int
-survey_plan_status(const struct plan *p)
-{
-	if (p->verdict != SET_LOST)
-		return plan_status(p);
-	for (int64_t i = 0; i < p->nranks; i++)
-		if (!p->ranks[i].map_known)
-			return STATUS_LOST;
-	if (p->nranks <= 0 || p->files_lost + p->maps_lost > 0)
-		return STATUS_LOST;
-	return STATUS_DAMAGED;
-}
-
 static void
 add_problem(void *arg, const char *what)
 {
-	struct survey_health *h = arg;
+	struct condition *h = arg;
 
 	/* A line that cannot be kept: the verdict tells all the same. */
 	if (h->problems.len > 0)
@@ -43,14 +32,14 @@ add_problem(void *arg, const char *what)
 }
 
 static void
-set_why(struct survey_health *h, const char *text)
+set_why(struct condition *h, const char *text)
 {
 	snprintf(h->why, sizeof(h->why), "%s", text);
 }
 
 /* The first of the problems stands for all. */
 static void
-first_problem(struct survey_health *h)
+first_problem(struct condition *h)
 {
 	const char *text = h->problems.data != NULL ? h->problems.data : "";
 	int len = (int)strcspn(text, "\n");
@@ -61,7 +50,7 @@ first_problem(struct survey_health *h)
 
 /* What kept us from looking: about the dataset, or about the machine? */
 static int
-could_not(struct survey_health *h, const struct error *why, struct error *err)
+could_not(struct condition *h, const struct error *why, struct error *err)
 {
 	if (why->kind == ERROR_NOMEM || why->kind == ERROR_SYSTEM)
 		return error_set(err, why->kind, "%s", why->text);
@@ -73,13 +62,13 @@ could_not(struct survey_health *h, const struct error *why, struct error *err)
 }
 
 static void
-judge_plan(struct survey_health *h)
+judge_plan(struct condition *h)
 {
 	struct error why = ERROR_INIT;
 
 	char lacks[256];
 
-	h->status = survey_plan_status(h->plan);
+	h->status = plan_data_status(h->plan);
 	if (plan_status(h->plan) == STATUS_DAMAGED)
 		snprintf(h->why, sizeof(h->why),
 			 "%s missing or wrong, and can be rebuilt",
@@ -89,15 +78,15 @@ judge_plan(struct survey_health *h)
 }
 
 static int
-check_deep(struct survey_health *h, const struct catalogue_options *o,
+check_deep(struct condition *h, const struct catalogue_options *o,
 	   struct error *err)
 {
 	struct error why = ERROR_INIT;
 
 	if (!o->deep || h->plan == NULL)
 		return 0;
-	if (deep_check(h->plan, o->par, o->memory, o->progress, &h->deep, err) <
-	    0)
+	if (deep_check(h->plan, o->work.par, o->work.memory, o->work.progress,
+		       &h->deep, err) < 0)
 		return -1;
 	h->deep_done = true;
 	if (h->deep.nfindings == 0)
@@ -121,8 +110,8 @@ plan_flags(const struct catalogue_options *o)
 /* Open them, where there are any.  Where their map cannot be read what reads
  * it for the dataset's files has told. */
 static int
-open_containers(struct survey *s, const struct catalogue_options *o,
-		struct survey_health *h, struct error *err)
+open_containers(struct overview *s, const struct catalogue_options *o,
+		struct condition *h, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	char dir[96], id[32];
@@ -157,7 +146,7 @@ open_containers(struct survey *s, const struct catalogue_options *o,
 
 /* Without redundancy what is wrong is lost, unless it is in no file. */
 static void
-judge_containers(struct survey_health *h, bool damaged)
+judge_containers(struct condition *h, bool damaged)
 {
 	const struct containers_part *data = &h->containers->parts[0];
 
@@ -169,8 +158,9 @@ judge_containers(struct survey_health *h, bool damaged)
 }
 
 int
-survey_check_containers(struct survey *s, const struct catalogue_options *o,
-			struct survey_health *h, struct error *err)
+condition_check_containers(struct overview *s,
+			   const struct catalogue_options *o,
+			   struct condition *h, struct error *err)
 {
 	const struct containers_look look = {
 		.plan = h->plan,
@@ -202,8 +192,8 @@ survey_check_containers(struct survey *s, const struct catalogue_options *o,
 /* Without a plan: what rank2file names.  Bytes in containers are read once,
  * for the checksums of files and containers both. */
 static int
-check_files(struct survey *s, const struct catalogue_options *o,
-	    struct survey_health *h, struct error *err)
+check_files(struct overview *s, const struct catalogue_options *o,
+	    struct condition *h, struct error *err)
 {
 	struct catalogue_options quick = *o;
 	const struct containers_look look = {
@@ -235,8 +225,8 @@ check_files(struct survey *s, const struct catalogue_options *o,
 }
 
 static int
-check_dir(struct survey *s, const struct survey_entry *e,
-	  const struct catalogue_options *o, struct survey_health *h,
+check_dir(struct overview *s, const struct overview_entry *e,
+	  const struct catalogue_options *o, struct condition *h,
 	  struct error *err)
 {
 	struct error why = ERROR_INIT;
@@ -265,15 +255,15 @@ check_dir(struct survey *s, const struct survey_entry *e,
 }
 
 int
-survey_check(struct survey *s, const struct survey_entry *e,
-	     const struct catalogue_options *o, struct survey_health *out,
-	     struct error *err)
+condition_check(struct overview *s, const struct overview_entry *e,
+		const struct catalogue_options *o, struct condition *out,
+		struct error *err)
 {
-	*out = (struct survey_health){ .id = e->id, .entry = e };
+	*out = (struct condition){ .id = e->id, .entry = e };
 	if (e->has_dir) {
 		if (check_dir(s, e, o, out, err) < 0)
 			return -1;
-		return o->checksums ? survey_check_containers(s, o, out, err)
+		return o->checksums ? condition_check_containers(s, o, out, err)
 				    : 0;
 	}
 	/* Never flushed, or given up by the job itself: nothing is missing. */
@@ -281,8 +271,9 @@ survey_check(struct survey *s, const struct survey_entry *e,
 		out->absent = true;
 		return 0;
 	}
-	if (e->name != NULL && packed_is_old(s->catalogue, e->name)) {
-		if (survey_check_old(s, e->name, o, out, err) < 0)
+	if (e->name != NULL &&
+	    packed_is_old(catalogue_prefix_fd(s->catalogue), e->name)) {
+		if (condition_check_old(s, e->name, o, out, err) < 0)
 			return -1;
 		out->id = e->id;
 		out->entry = e;
@@ -294,9 +285,9 @@ survey_check(struct survey *s, const struct survey_entry *e,
 }
 
 int
-survey_check_old(struct survey *s, const char *name,
-		 const struct catalogue_options *o, struct survey_health *out,
-		 struct error *err)
+condition_check_old(struct overview *s, const char *name,
+		    const struct catalogue_options *o, struct condition *out,
+		    struct error *err)
 {
 	const struct containers_look look = {
 		.o = o,
@@ -307,13 +298,13 @@ survey_check_old(struct survey *s, const char *name,
 	};
 	struct error why = ERROR_INIT;
 	struct containers *k = containers_open(s->catalogue, name, o, &why);
-	struct survey_entry *e = NULL;
+	struct overview_entry *e = NULL;
 
-	*out = (struct survey_health){ .containers = k };
+	*out = (struct condition){ .containers = k };
 	if (k == NULL && why.kind != ERROR_ABSENT)
 		return error_set(err, why.kind, "%s", why.text);
 	if (k == NULL || k->packed.layout != 1)
-		return survey_find(s, name, err) == NULL
+		return overview_find(s, name, err) == NULL
 			       ? -1
 			       : error_set(err, ERROR_ABSENT,
 					   "%s: not of SCR 1.1", name);
@@ -321,7 +312,7 @@ survey_check_old(struct survey *s, const char *name,
 	if (e == NULL)
 		return error_no_memory(err);
 	out->id = k->packed.id;
-	*e = (struct survey_entry){
+	*e = (struct overview_entry){
 		.id = out->id,
 		.name = k->packed.name,
 		.reason = "",
@@ -346,19 +337,19 @@ survey_check_old(struct survey *s, const char *name,
 /* --- In caches --- */
 
 int
-survey_check_group(const struct survey_group *g,
-		   const struct catalogue_options *o, struct survey_health *out,
-		   struct error *err)
+condition_check_group(const struct locate_group *g,
+		      const struct catalogue_options *o, struct condition *out,
+		      struct error *err)
 {
 	const struct plan_options po = {
 		.flags = plan_flags(o),
 		.moved_from = o->moved_from,
-		.par = o->par,
-		.progress = o->progress,
+		.par = o->work.par,
+		.progress = o->work.progress,
 	};
 	struct error why = ERROR_INIT;
 
-	*out = (struct survey_health){ .id = g->id, .group = g };
+	*out = (struct condition){ .id = g->id, .group = g };
 	out->plan = plan_caches(g->dirs, g->ndirs, &po, &why);
 	if (out->plan == NULL)
 		return could_not(out, &why, err);
@@ -367,7 +358,7 @@ survey_check_group(const struct survey_group *g,
 }
 
 void
-survey_health_fini(struct survey_health *h)
+condition_fini(struct condition *h)
 {
 	if (h->deep_done)
 		deep_free(&h->deep);
@@ -380,7 +371,7 @@ survey_health_fini(struct survey_health *h)
 }
 
 const char *
-survey_state(const struct survey_health *h)
+condition_state(const struct condition *h)
 {
 	if (h->absent && h->entry != NULL && h->entry->in_cache)
 		return "in cache";
@@ -390,7 +381,7 @@ survey_state(const struct survey_health *h)
 /* --- JSON --- */
 
 static void
-entry_json(const struct survey_entry *e, struct json *j)
+entry_json(const struct overview_entry *e, struct json *j)
 {
 	if (e->desc.id > 0)
 		dataset_json(&e->desc, j);
@@ -405,7 +396,7 @@ entry_json(const struct survey_entry *e, struct json *j)
 
 /* The lines of h->problems. */
 static struct json *
-problems_json(const struct survey_health *h)
+problems_json(const struct condition *h)
 {
 	struct json *list = json_new_array();
 	const char *at = h->problems.data;
@@ -424,7 +415,7 @@ problems_json(const struct survey_health *h)
 }
 
 struct json *
-survey_json(const struct survey_health *h, bool detail, bool all_files)
+condition_json(const struct condition *h, bool detail, bool all_files)
 {
 	struct json *j = json_new_object();
 	char text[512];
@@ -435,7 +426,7 @@ survey_json(const struct survey_health *h, bool detail, bool all_files)
 		json_set_i64(j, "id", h->id);
 		json_set_str(j, "job", h->group->job);
 	}
-	json_set_str(j, "state", survey_state(h));
+	json_set_str(j, "state", condition_state(h));
 	if (h->why[0] != '\0')
 		json_set_str(j, "reason", h->why);
 	if (h->plan != NULL) {
@@ -478,7 +469,7 @@ halt_json(const struct halt *h)
 }
 
 struct json *
-survey_prefix_json(const struct survey *s, struct json *datasets)
+condition_prefix_json(const struct overview *s, struct json *datasets)
 {
 	struct json *j = json_new_object();
 	const char *current = s->index ? index_current(s->index) : NULL;

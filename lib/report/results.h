@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * results.h - what scr_index built, deleted or verified, for people and as
+ * JSON.
+ */
+#ifndef REPORT_RESULTS_H
+#define REPORT_RESULTS_H
+
+#include <stdint.h>
+
+#include "catalogue/catalogue.h"
+
+struct buf;
+struct json;
+
+/* One line for a dataset that was built, or could be; ends without newline. */
+int results_build_text(int64_t id, const struct build_result *r,
+		       struct buf *out);
+struct json *results_build_json(int64_t id, const struct build_result *r);
+
+/* A table row for what is or would be deleted; `r` NULL: the headings. */
+int results_delete_row(int64_t id, const char *name,
+		       const struct delete_result *r, struct buf *out);
+struct json *results_delete_json(int64_t id, const char *name,
+				 const struct delete_result *r);
+
+/* The same for what was verified; `state` is a word. */
+int results_verify_row(int64_t id, const char *name, const char *state,
+		       const struct verify_result *r, struct buf *out);
+struct json *results_verify_json(int64_t id, const char *name,
+				 const char *state,
+				 const struct verify_result *r);
+
+#endif /* REPORT_RESULTS_H */

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * work.h - how to work: with which threads and how much memory, who is told of
+ * progress and events, who may stop it.  A command fills it in once; every room
+ * that does long work takes it.
+ */
+#ifndef WORK_H
+#define WORK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct par;
+struct progress;
+
+struct work {
+	struct par *par; /* threads; NULL: only the caller's */
+	uint64_t memory; /* for buffers, in bytes; 0: the room's default */
+	bool dry_run;	 /* report what would be done, and change nothing */
+	struct progress *progress; /* of bytes; or NULL */
+	bool (*stop)(void); /* polled, by any thread; true: stop cleanly with
+			       ERROR_SYSTEM; NULL: never */
+	/* One line per event, without newline: what the user should know, and
+	 * details for those who ask (-v).  NULL: nobody listens. */
+	void (*log)(void *arg, const char *line);
+	void (*detail)(void *arg, const char *line);
+	void *log_arg; /* of both */
+};
+
+/* Should the work stop? */
+bool work_stopped(const struct work *w);
+
+/* A formatted line for w->log. */
+void work_say(const struct work *w, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif /* WORK_H */
