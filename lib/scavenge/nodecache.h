@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nodecache.h - what the cache of one node holds: looked up there, and passed as
- * one line of JSON to where a scavenge is planned.
+ * nodecache.h - what the cache of one node holds: read on that node, and passed
+ * as one line of JSON to where a scavenge is planned.
  *
  * Only metadata are read, and of data files their size.  Whatever is damaged,
  * or cannot be read, is told as a `problem` of the rank, the dataset or the
