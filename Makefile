@@ -109,8 +109,8 @@ $O/prefix: FORCE
 		echo $(call quote,$(PREFIX)) >$@
 $O/%.o: %.c $O/flags
 	@mkdir -p $(@D); echo "  CC  $<"
-	$Q$(CC) $(cppflags) $(if $(filter testsuite/%,$<),-iquote testsuite) \
-		$(cflags) $(sanitize) -MMD -MP -c -o $@ $<
+	$Q$(CC) $(cppflags) $(if $(filter testsuite/%,$<),-iquote testsuite \
+		-iquote testsuite/lib) $(cflags) $(sanitize) -MMD -MP -c -o $@ $<
 
 # Both are rewritten only when they change: other flags rebuild everything, a
 # removed source file rebuilds the library.

@@ -38,7 +38,8 @@ each() {
 
 # The compiler settings of the Makefile.
 flags=(-std=c11 -D_GNU_SOURCE -iquote lib -iquote testsuite
-	"-DSCRKIT_VERSION=\"lint\"" -pthread -Wall -Wextra -Wshadow -Wvla
+	-iquote testsuite/lib "-DSCRKIT_VERSION=\"lint\"" -pthread -Wall
+	-Wextra -Wshadow -Wvla
 	-Wmissing-prototypes -Wwrite-strings)
 
 # --- Compilers and analysers ---------------------------------------------------

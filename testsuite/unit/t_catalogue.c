@@ -2,7 +2,7 @@
 /*
  * t_catalogue.c - the index of a prefix: read, changed, made anew.
  */
-#include "unit/cattest.h"
+#include "cattest.h"
 
 static bool
 notice_says(const struct catalogue *c, const char *words)

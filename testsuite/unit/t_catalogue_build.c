@@ -2,10 +2,10 @@
 /*
  * t_catalogue_build.c - datasets built, and where their descriptors come from.
  */
-#include "unit/scene.h"
+#include "scene.h"
 
+#include "cattest.h"
 #include "report/results.h"
-#include "unit/cattest.h"
 
 /* --- Build --- */
 

@@ -5,9 +5,9 @@
  */
 #include "meta/rank2file.h"
 #include "par.h"
-#include "unit/scene.h"
+#include "scene.h"
 
-#include "unit/cattest.h"
+#include "cattest.h"
 
 #define FLUSH "DATASET>7>DSETDESC>"
 

@@ -6,9 +6,9 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "cattest.h"
 #include "json.h"
 #include "lock.h"
-#include "unit/cattest.h"
 
 /* --- Ids --- */
 

@@ -2,9 +2,9 @@
 /* Limits, layout, matrix and recipes against the plain version. */
 #include "encode/code.h"
 
+#include "code_plain.h"
 #include "error.h"
 #include "tap.h"
-#include "unit/code_plain.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 

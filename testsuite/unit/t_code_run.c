@@ -5,10 +5,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "code_plain.h"
 #include "error.h"
 #include "mem.h"
 #include "tap.h"
-#include "unit/code_plain.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 

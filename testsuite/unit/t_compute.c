@@ -15,7 +15,7 @@
 #include "par.h"
 #include "progress.h"
 #include "rescue/solve.h"
-#include "unit/scratch.h"
+#include "scratch.h"
 
 #define MEMBERS 300 /* most */
 

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "unit/copytest.h"
+#include "copytest.h"
 
 /* --- Whole caches --- */
 

@@ -3,7 +3,7 @@
  * t_copy_damage.c - copies of damaged caches, by filemaps that lead astray, to
  * prefixes that have moved.
  */
-#include "unit/copytest.h"
+#include "copytest.h"
 
 /* --- Damage --- */
 

@@ -8,7 +8,7 @@
 #include "par.h"
 #include "progress.h"
 #include "rescue/rebuild.h"
-#include "unit/scene.h"
+#include "scene.h"
 
 /* The result of a check of all there is; the plan goes with it. */
 struct checked {

@@ -5,7 +5,7 @@
  */
 #include "rescue/deep_impl.h"
 
-#include "unit/scene.h"
+#include "scene.h"
 
 static struct scene scene = {
 	.type = REDSET_XOR,

@@ -7,7 +7,7 @@
 
 #include <dirent.h>
 
-#include "unit/maptest.h"
+#include "maptest.h"
 
 static char root[96];
 static int rootfd = -1;

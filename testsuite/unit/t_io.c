@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "buf.h"
+#include "dirtest.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
 #include "tap.h"
-#include "unit/dirtest.h"
 
 static bool
 temp_exists(int dir, const char *name)

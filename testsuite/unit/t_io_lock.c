@@ -12,10 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "dirtest.h"
 #include "error.h"
 #include "io.h"
 #include "tap.h"
-#include "unit/dirtest.h"
 
 static void
 test_lock(int dir)

@@ -5,7 +5,7 @@
 #include <sys/file.h>
 #include <sys/wait.h>
 
-#include "unit/scratch.h"
+#include "scratch.h"
 
 static char root[256];
 

@@ -4,8 +4,8 @@
  */
 #include "conf.h"
 #include "json.h"
+#include "scratch.h"
 #include "site/halt.h"
-#include "unit/scratch.h"
 
 static char root[256];
 

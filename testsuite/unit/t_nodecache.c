@@ -7,7 +7,7 @@
 
 #include <inttypes.h>
 
-#include "unit/cachetest.h"
+#include "cachetest.h"
 
 static struct cache cache;
 

@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #include "buf.h"
+#include "dirtest.h"
 #include "error.h"
 #include "mem.h"
 #include "path.h"
 #include "tap.h"
-#include "unit/dirtest.h"
 
 static void
 test_clean(void)

@@ -7,11 +7,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "dirtest.h"
 #include "error.h"
 #include "mem.h"
 #include "path.h"
 #include "tap.h"
-#include "unit/dirtest.h"
 
 #define DIRS 200 /* more than the cache holds */
 

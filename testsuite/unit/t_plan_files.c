@@ -8,7 +8,7 @@
 
 #include "path.h"
 #include "rescue/rebuild.h"
-#include "unit/scene.h"
+#include "scene.h"
 
 #define OLD "/cache/scr.dataset.7" /* where the headers say the files are */
 

@@ -11,7 +11,7 @@
 #include <errno.h>
 
 #include "rescue/plan_impl.h"
-#include "unit/scene.h"
+#include "scene.h"
 
 static struct scene scene = {
 	.type = REDSET_XOR,

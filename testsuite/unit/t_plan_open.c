@@ -7,7 +7,7 @@
 #include "rescue/plan.h"
 
 #include "rescue/rebuild.h"
-#include "unit/scene.h"
+#include "scene.h"
 
 static struct scene xor4 = {
 	.type = REDSET_XOR,

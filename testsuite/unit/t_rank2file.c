@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "meta/rank2file.h"
 
-#include "unit/jobtest.h"
+#include "jobtest.h"
 
 /* Stored and loaded, under both kinds of names. */
 static void

@@ -6,7 +6,7 @@
 #include "meta/rank2file.h"
 
 #include "io.h"
-#include "unit/jobtest.h"
+#include "jobtest.h"
 
 /* The table of containers comes back, and again when what was loaded is
  * stored; with the segments' numbers in any order. */

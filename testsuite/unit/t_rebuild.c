@@ -12,7 +12,7 @@
 
 #include "par.h"
 #include "progress.h"
-#include "unit/scene.h"
+#include "scene.h"
 
 static struct scene rs6 = {
 	.type = REDSET_RS,

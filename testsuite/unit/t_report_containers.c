@@ -3,9 +3,9 @@
  * t_report_containers.c - how containers are, against what is known of each
  * byte of them.
  */
+#include "ctrtest.h"
 #include "json.h"
 #include "rescue/plan.h"
-#include "unit/ctrtest.h"
 
 /* --- Looking --- */
 

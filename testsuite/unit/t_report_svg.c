@@ -2,7 +2,7 @@
 /*
  * t_report_svg.c - containers as a line, a table and pictures.
  */
-#include "unit/ctrtest.h"
+#include "ctrtest.h"
 
 /* --- For the terminal --- */
 

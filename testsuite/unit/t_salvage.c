@@ -11,7 +11,7 @@
 #include "error.h"
 #include "json.h"
 #include "scavenge/salvage.h"
-#include "unit/scratch.h"
+#include "scratch.h"
 
 /* A job of `nodes` nodes with `per` ranks each; sets of `size` ranks over
  * neighbouring nodes, rank r of a node in sets of its own. */

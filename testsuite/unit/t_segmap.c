@@ -7,8 +7,8 @@
 #include "container/segmap.h"
 
 #include "map.h"
+#include "maptest.h"
 #include "par.h"
-#include "unit/maptest.h"
 
 static struct par *three; /* threads */
 static char root[96];

@@ -5,7 +5,7 @@
  */
 #include "container/segmap.h"
 
-#include "unit/maptest.h"
+#include "maptest.h"
 
 /* --- Judging --- */
 

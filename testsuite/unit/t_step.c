@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "unit/scratch.h"
+#include "scratch.h"
 
 static char root[256];
 static char said[4096]; /* what step_stop() logged */

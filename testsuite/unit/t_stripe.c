@@ -10,7 +10,7 @@
 
 #include "crc.h"
 #include "par.h"
-#include "unit/scratch.h"
+#include "scratch.h"
 
 #define WHOLE 10000
 

@@ -4,8 +4,8 @@
  * bytes arrive, and each part has its checksum, summed up once or twice.
  */
 #include "crc.h"
+#include "scratch.h"
 #include "transfer/stripe.h"
-#include "unit/scratch.h"
 
 static char root[96];
 static int rootfd = -1;

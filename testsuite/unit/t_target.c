@@ -11,7 +11,7 @@
 
 #include "arena.h"
 #include "par.h"
-#include "unit/scratch.h"
+#include "scratch.h"
 
 static char root[96];
 static int rootfd = -1;

@@ -11,10 +11,10 @@
 #include "arena.h"
 #include "crc.h"
 #include "par.h"
+#include "scratch.h"
 #include "transfer/stripe.h"
 #include "transfer/target.h"
 #include "transfer/transfer.h"
-#include "unit/scratch.h"
 
 enum { FILES = 400, BYTES = 24 << 20 };
 

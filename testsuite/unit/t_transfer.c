@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 
 #include "crc.h"
+#include "maptest.h"
 #include "par.h"
-#include "unit/maptest.h"
 
 static char root[96];
 static int rootfd = -1;

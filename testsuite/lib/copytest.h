@@ -6,10 +6,10 @@
 #ifndef UNIT_COPYTEST_H
 #define UNIT_COPYTEST_H
 
+#include "cachetest.h"
 #include "meta/copied.h"
 #include "par.h"
 #include "scavenge/copy.h"
-#include "unit/cachetest.h"
 
 /* Of each rank: two files, four of redundancy, the filemap. */
 #define FILES ((uint64_t)CACHE_RANKS * 7)

@@ -32,7 +32,7 @@
 #include "meta/kvtree.h"
 #include "meta/redset.h"
 #include "rescue/plan.h"
-#include "unit/scratch.h"
+#include "scratch.h"
 
 #define SCENE_ID 7
 #define SCENE_RANKS 300 /* most */

@@ -6,10 +6,10 @@
 #define UNIT_CTRTEST_H
 
 #include "crc.h"
+#include "maptest.h"
 #include "report/condition.h"
 #include "report/containers.h"
 #include "report/report.h"
-#include "unit/maptest.h"
 
 #define DIR ".scr/scr.dataset.7"
 

@@ -16,7 +16,7 @@
 #include "meta/filemap.h"
 #include "meta/redset.h"
 #include "scavenge/nodecache.h"
-#include "unit/scratch.h"
+#include "scratch.h"
 
 #define CACHE_RANKS 4
 

@@ -13,7 +13,7 @@
 #include "container/segmap.h"
 #include "meta/rank2file.h"
 #include "metatest.h"
-#include "unit/scratch.h"
+#include "scratch.h"
 
 #define RANKS 4 /* of maps from text */
 

@@ -10,7 +10,7 @@
 #include "meta/index.h"
 #include "meta/summary.h"
 #include "metatest.h"
-#include "unit/scratch.h"
+#include "scratch.h"
 
 static char place[128];
 
