@@ -57,6 +57,7 @@ FUZZ  := $(patsubst testsuite/fuzz/fuzz_%.c,%,$(wildcard testsuite/fuzz/fuzz_*.c
 REPLAY := $(FUZZ:%=$O/fuzz/replay_%)
 GENS  := $(patsubst testsuite/gen/%.c,$O/gen/%,$(wildcard testsuite/gen/gen_*.c))
 GENLIB := $(call obj,$(filter-out testsuite/gen/gen_%,$(wildcard testsuite/gen/*.c)))
+TESTLIB := $(call obj,$(wildcard testsuite/lib/*.c))
 BENCHLIB := $(call obj,$(wildcard testsuite/bench/common*.c))
 BENCH := $(patsubst testsuite/bench/%.c,$O/bench/%,$(filter-out \
 	testsuite/bench/common%,$(wildcard testsuite/bench/*.c)))
@@ -81,15 +82,16 @@ LINKS := $(addprefix scr_,check_node ckpt_interval crc32 flush_file hostlist \
 	retries_halt should_exit)
 $O/links: $O/bin/scr_env Makefile
 	$Qfor n in $(LINKS); do ln -sf scr_env $O/bin/$$n || exit 1; done; touch $@
-$O/test/%: $O/testsuite/unit/%.o $O/libcore.a
+$O/test/%: $O/testsuite/unit/%.o $O/libtest.a $O/libcore.a
 	$(link)
-$O/gen/%: $O/testsuite/gen/%.o $(GENLIB) $O/libcore.a
+$O/gen/%: $O/testsuite/gen/%.o $(GENLIB) $O/libtest.a $O/libcore.a
 	$(link)
 $O/bench/%: $O/testsuite/bench/%.o $(BENCHLIB) $O/libcore.a
 	$(link)
-$O/fuzz/replay_%: $O/testsuite/fuzz/fuzz_%.o $O/testsuite/fuzz/replay.o $O/libcore.a
+$O/fuzz/replay_%: $O/testsuite/fuzz/fuzz_%.o $O/testsuite/fuzz/replay.o \
+		$O/libtest.a $O/libcore.a
 	$(link)
-$O/fuzz/fuzz_%: $O/testsuite/fuzz/fuzz_%.o $O/libcore.a
+$O/fuzz/fuzz_%: $O/testsuite/fuzz/fuzz_%.o $O/libtest.a $O/libcore.a
 	$(link) -fsanitize=fuzzer
 # Preloaded into the commands, sanitized or not, so built without a sanitizer.
 $O/shim.so: testsuite/shim/shim.c $O/flags
@@ -101,6 +103,9 @@ $O/%.so: testsuite/cluster/%.c $O/flags
 	$Q$(CC) $(cppflags) $(cflags) -fPIC -shared $(ldflags) -o $@ $<
 $O/libcore.a: $(LIB) $O/libcore.list
 	$Qrm -f $@ && $(AR) qcs $@ $(LIB)
+# What tests and generators share.
+$O/libtest.a: $(TESTLIB) $O/libtest.list
+	$Qrm -f $@ && $(AR) qcs $@ $(TESTLIB)
 # Where the system's configuration file is; it moves with PREFIX.
 $O/lib/conf.o: private cppflags += -DSCRKIT_SYSCONF='"$(PREFIX)/etc/scr.conf"'
 $O/lib/conf.o: $O/prefix
@@ -117,8 +122,10 @@ $O/%.o: %.c $O/flags
 $O/flags: FORCE
 	@mkdir -p $O; printf '%s\n' $(call quote,$(CC) $(cppflags) \
 		$(cflags) $(sanitize) $(ldflags)) >$@.new; cmp -s $@.new $@ || cp $@.new $@
-$O/libcore.list: FORCE
-	@mkdir -p $O; printf '%s\n' $(LIB) >$@.new; \
+$O/libcore.list: files = $(LIB)
+$O/libtest.list: files = $(TESTLIB)
+$O/libcore.list $O/libtest.list: FORCE
+	@mkdir -p $O; printf '%s\n' $(files) >$@.new; \
 		cmp -s $@.new $@ || cp $@.new $@
 quote = '$(subst ','\'',$1)'
 

@@ -14,119 +14,35 @@
 
 #define MIB ((size_t)1 << 20)
 
-/* Every pair that goes together. */
-static const struct {
+/* Every pair of format and filter that goes together. */
+#define PAIRS 13
+
+extern const struct pair {
 	enum ark_format format;
 	enum ark_filter filter;
 	bool sums; /* of all bytes, or at least of the data */
-} pairs[] = {
-	{ ARK_PAX, ARK_NONE, false },  { ARK_PAX, ARK_GZIP, false },
-	{ ARK_PAX, ARK_XZ, true },     { ARK_PAX, ARK_ZSTD, false },
-	{ ARK_CPIO, ARK_NONE, false }, { ARK_CPIO, ARK_GZIP, false },
-	{ ARK_CPIO, ARK_XZ, true },    { ARK_CPIO, ARK_ZSTD, false },
-	{ ARK_ZIP, ARK_NONE, true },   { ARK_ZIP, ARK_GZIP, true },
-	{ ARK_7ZIP, ARK_NONE, true },  { ARK_7ZIP, ARK_GZIP, true },
-	{ ARK_7ZIP, ARK_XZ, true },
-};
-#define PAIRS (sizeof(pairs) / sizeof(pairs[0]))
+} pairs[PAIRS];
 
 struct file {
 	const char *path;
 	size_t size;
 };
 
-static const struct file few[] = {
-	{ "ckpt.1/rank_0", 1000 },
-	{ "ckpt.1/rank_1", 0 },
-	{ "ckpt.1/empty blocks", 1536 },
-	{ "MANIFEST", 77 },
-};
-
-static char root[128], path[140];     /* for scratch; the archive in it */
-static unsigned char *content, *back; /* of 10 MiB */
+extern const struct file few[];
+extern char root[128], path[140];     /* for scratch; the archive in it */
+extern unsigned char *content, *back; /* of 10 MiB */
 
 /* What stands in file number `i`: runs, noise, and what ends data in zip. */
-static inline void
-fill(size_t i, size_t size)
-{
-	uint32_t x = (uint32_t)i * 2654435761u + 1;
-
-	for (size_t k = 0; k < size; k++) {
-		if (k % 64 == 0)
-			x = x * 1664525u + 1013904223u;
-		content[k] = k % 4096 < 2048 ? (unsigned char)(x >> 24)
-					     : "PK\007\010"[k % 4];
-	}
-	if (i == 2)
-		memset(content, 0, size);
-}
-
-static inline struct attr
-attr_number(size_t i)
-{
-	return (struct attr){
-		.has_owner = true,
-		.has_times = true,
-		.mode = S_IFREG | (i % 2 ? 0640 : 0755),
-		.uid = (uint32_t)(1000 + i),
-		.gid = (uint32_t)(100 + i),
-		.mtime = { .tv_sec = 1700000000 + (time_t)i,
-			   .tv_nsec = 123456700 },
-		.atime = { .tv_sec = 1600000000, .tv_nsec = 900 },
-	};
-}
+void fill(size_t i, size_t size);
 
 /* --- Writing --- */
 
-static inline int
-put(struct ark_out *out, size_t i, const struct file *f, struct error *err)
-{
-	const struct attr attr = attr_number(i);
-	size_t at = 0, n = 0;
-
-	fill(i, f->size);
-	if (ark_out_begin(out, f->path, f->size, &attr, err) < 0)
-		return -1;
-	for (at = 0; at < f->size; at += n) {
-		n = at % 3 == 0 ? 1 : at % 3 == 1 ? 4095 : 700000;
-		n = n < f->size - at ? n : f->size - at;
-		if (ark_out_data(out, content + at, n, err) < 0)
-			return -1;
-	}
-	return ark_out_end(out, err);
-}
+int put(struct ark_out *out, size_t i, const struct file *f, struct error *err);
 
 /* An archive of those files which the format can hold. */
-static inline int
-write_to(int fd, size_t pair, const struct file *files, size_t count,
-	 struct error *err)
-{
-	struct ark_out *out = ark_out_new(fd, "out", pairs[pair].format,
-					  pairs[pair].filter, 2, err);
-	int rc = out != NULL ? 0 : -1;
-
-	for (size_t i = 0; i < count && rc == 0; i++)
-		if (ark_fits(pairs[pair].format, files[i].path, files[i].size,
-			     NULL) == 0)
-			rc = put(out, i, &files[i], err);
-	if (rc == 0)
-		rc = ark_out_close(out, err);
-	ark_out_free(out);
-	return rc;
-}
-
-static inline void
-write_archive(size_t pair, const struct file *files, size_t count)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	struct error err = ERROR_INIT;
-
-	must(fd >= 0);
-	if (write_to(fd, pair, files, count, &err) < 0)
-		printf("# %s\n", err.text);
-	must(err.kind == ERROR_NONE);
-	close(fd);
-}
+int write_to(int fd, size_t pair, const struct file *files, size_t count,
+	     struct error *err);
+void write_archive(size_t pair, const struct file *files, size_t count);
 
 /* --- Reading --- */
 
@@ -138,176 +54,21 @@ struct result {
 	struct error err;
 };
 
-static inline bool
-same_attrs(enum ark_format format, bool streamed, const struct ark_entry *e,
-	   size_t i)
-{
-	const struct attr want = attr_number(i), *got = &e->attr;
-	const bool blind = format == ARK_ZIP && streamed;
-	const long atom = format == ARK_PAX    ? 1
-			  : format == ARK_7ZIP ? 100
-					       : 1000000000;
-
-	if (!blind && got->mode != want.mode)
-		return false;
-	if (got->has_owner != (format != ARK_7ZIP && !blind) ||
-	    (got->has_owner && (got->uid != want.uid || got->gid != want.gid)))
-		return false;
-	if (!got->has_times || got->mtime.tv_sec != want.mtime.tv_sec ||
-	    got->mtime.tv_nsec != want.mtime.tv_nsec / atom * atom)
-		return false;
-	return format == ARK_CPIO ||
-	       (got->atime.tv_sec == want.atime.tv_sec &&
-		got->atime.tv_nsec == want.atime.tv_nsec / atom * atom);
-}
-
-/* Read all of the entry into `back`; its length, or SIZE_MAX. */
-static inline size_t
-read_entry(struct ark_in *in, struct error *err)
-{
-	size_t have = 0, got = 0;
-
-	do {
-		if (ark_in_read(in, back + have, 10 * MIB + 1 - have, &got,
-				err) < 0)
-			return SIZE_MAX;
-		have += got;
-	} while (got > 0);
-	return have;
-}
-
-/* The place of `name` in the list, `next` if it is in order, as it must be but
- * in 7zip; SIZE_MAX: nowhere. */
-static inline size_t
-place_of(enum ark_format format, const struct file *files, size_t count,
-	 size_t next, const char *name)
-{
-	size_t i = format == ARK_7ZIP ? 0 : next;
-
-	if (next < count && strcmp(files[next].path, name) == 0)
-		return next;
-	for (; i < count; i++)
-		if (strcmp(files[i].path, name) == 0 &&
-		    (format == ARK_7ZIP || i == next))
-			return i;
-	return SIZE_MAX;
-}
-
-static inline struct result
-read_from(int fd, enum ark_format format, const struct file *files,
-	  size_t count)
-{
-	struct result r = { .in_order = true, .data = true, .attrs = true };
-	struct ark_in *in = ark_in_new(fd, "in", &r.err);
-	size_t i = 0, at = 0, len = 0, fit = 0;
-	struct ark_entry e;
-	struct stat st;
-
-	must(fstat(fd, &st) == 0);
-	for (at = 0; at < count; at++)
-		fit += ark_fits(format, files[at].path, 0, NULL) == 0;
-	while (in != NULL && ark_in_next(in, &e, &r.err) > 0) {
-		must(path_is_clean(e.path) && e.kind == ARK_FILE);
-		while (i < count &&
-		       ark_fits(format, files[i].path, 0, NULL) < 0)
-			i++;
-		at = place_of(format, files, count, i, e.path);
-		len = read_entry(in, &r.err);
-		if (len == SIZE_MAX)
-			break;
-		r.count++;
-		i++;
-		if (at == SIZE_MAX) {
-			r.in_order = false;
-			continue;
-		}
-		fill(at, files[at].size);
-		r.data = r.data && len == files[at].size &&
-			 (!e.attr.has_size || e.attr.size == len) &&
-			 memcmp(back, content, len) == 0;
-		r.attrs = r.attrs &&
-			  same_attrs(format, !S_ISREG(st.st_mode), &e, at);
-	}
-	r.in_order = r.in_order && r.count == fit;
-	ark_in_free(in);
-	return r;
-}
-
-static inline struct result
-read_archive(enum ark_format format, const struct file *files, size_t count)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct result r;
-
-	must(fd >= 0);
-	r = read_from(fd, format, files, count);
-	close(fd);
-	return r;
-}
+struct result read_from(int fd, enum ark_format format,
+			const struct file *files, size_t count);
+struct result read_archive(enum ark_format format, const struct file *files,
+			   size_t count);
 
 /* The same through a pipe, which a child fills by `cat`. */
-static inline struct result
-read_piped(enum ark_format format, const struct file *files, size_t count)
-{
-	FILE *f = popen(fmt("cat '%s' 2>/dev/null", path), "re");
-	struct result r;
-
-	must(f != NULL);
-	r = read_from(fileno(f), format, files, count);
-	pclose(f);
-	return r;
-}
-
-static inline bool
-is_right(const struct result *r)
-{
-	if (r->err.kind != ERROR_NONE)
-		printf("# %s\n", r->err.text);
-	else if (!r->in_order || !r->data || !r->attrs)
-		printf("# order %d, data %d, attributes %d\n", r->in_order,
-		       r->data, r->attrs);
-	return r->err.kind == ERROR_NONE && r->in_order && r->data && r->attrs;
-}
-
-static inline const char *
-pair_name(size_t pair)
-{
-	return fmt("%s %s", ark_format_name(pairs[pair].format),
-		   ark_filter_name(pairs[pair].filter));
-}
-
-static inline bool
-have(const char *tool)
-{
-	return system(fmt("command -v %s >/dev/null", tool)) == 0;
-}
+struct result read_piped(enum ark_format format, const struct file *files,
+			 size_t count);
+bool is_right(const struct result *r);
+const char *pair_name(size_t pair);
+bool have(const char *tool);
 
 /* Run a command of the shell in the scratch directory. */
-static inline bool
-run(const char *command)
-{
-	return system(fmt("cd '%s' && { %s; } >log 2>&1 </dev/null", root,
-			  command)) == 0;
-}
-
-static inline void
-start(void)
-{
-	content = malloc(10 * MIB);
-	back = malloc(10 * MIB + 1);
-	must(content != NULL && back != NULL);
-	must(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
-	scratch_dir(root, sizeof(root));
-	snprintf(path, sizeof(path), "%s/a", root);
-}
-
-static inline int
-finish(void)
-{
-	remove_tree(root);
-	free(content);
-	free(back);
-	return tap_done();
-}
+bool run(const char *command);
+void start(void);
+int finish(void);
 
 #endif /* UNIT_ARKTEST_H */

@@ -10,138 +10,18 @@
 #include "arena.h"
 #include "meta/rank2file.h"
 #include "metatest.h"
+#include "scratch.h"
 
-/* Scratch directory, and a descriptor of it. */
-static char scratch[4096];
-static int dirfd_;
+extern int dirfd_;
 
-static inline void
-put(const char *name, const char *text)
-{
-	struct kvtree *t = tree_of(text);
-
-	if (kvtree_write_file(t, dirfd_, name, NULL) < 0)
-		abort();
-	kvtree_free(t);
-}
-
-static inline void
-drop(const char *name)
-{
-	if (unlinkat(dirfd_, name, 0) < 0 && errno != ENOENT)
-		abort();
-}
-
-static inline bool
-exists(const char *name)
-{
-	return faccessat(dirfd_, name, F_OK, 0) == 0;
-}
-
-/* As if rank `i` had so much in containers: up to 14 stretches, so that their
- * numbers are not in the order of letters. */
-static inline void
-make_segs(struct rank2file *r, struct rank2file_file *f, size_t i)
-{
-	struct rank2file_seg *segs = NULL;
-
-	f->nsegs = i % 15;
-	segs = arena_alloc(r->arena, f->nsegs + 1, sizeof(*segs));
-	f->segs = segs;
-	for (size_t k = 0; k < f->nsegs; k++)
-		segs[k] = (struct rank2file_seg){
-			.file = arena_printf(r->arena, ".scr/ctr.%zu.scr",
-					     i + k),
-			.off = k == 0 ? 9000000000 * i : 0,
-			.len = 77 + k,
-		};
-}
-
-static inline bool
-same_segs(const struct rank2file_file *a, const struct rank2file_file *b)
-{
-	bool same = a->nsegs == b->nsegs;
-
-	for (size_t k = 0; same && k < a->nsegs; k++)
-		same = strcmp(a->segs[k].file, b->segs[k].file) == 0 &&
-		       a->segs[k].off == b->segs[k].off &&
-		       a->segs[k].len == b->segs[k].len;
-	return same;
-}
+void put_job_file(const char *name, const char *text);
+void drop(const char *name);
 
 /* A job of `n` ranks: rank r has r modulo 3 files, those divisible by 5 are
  * not present. */
-static inline void
-make_job(struct rank2file *r, size_t n)
-{
-	size_t i = 0, k = 0;
-
-	memset(r, 0, sizeof(*r));
-	r->arena = arena_new();
-	r->nranks = n;
-	r->ranks = arena_alloc(r->arena, n, sizeof(*r->ranks));
-	for (i = 0; i < n; i++) {
-		struct rank2file_rank *to = &r->ranks[i];
-
-		to->present = n < 5 || i % 5 != 0;
-		if (!to->present)
-			continue;
-		to->nfiles = i % 3;
-		to->files = arena_alloc(r->arena, 3, sizeof(*to->files));
-		for (k = 0; k < to->nfiles; k++) {
-			to->files[k].path = arena_printf(
-				r->arena, "ckpt/rank %zu.%zu", i, k);
-			to->files[k].has_size = k == 1;
-			to->files[k].size = 1000 * i;
-			to->files[k].has_crc = k == 1;
-			to->files[k].crc = (uint32_t)(i * 0x1234567);
-			if (k == 1)
-				make_segs(r, &to->files[k], i);
-		}
-	}
-}
-
-static inline bool
-same_job(const struct rank2file *a, const struct rank2file *b)
-{
-	size_t i = 0, k = 0;
-	bool same = a->nranks == b->nranks;
-
-	for (i = 0; same && i < a->nranks; i++) {
-		const struct rank2file_rank *x = &a->ranks[i];
-		const struct rank2file_rank *y = &b->ranks[i];
-
-		same = x->present == y->present && x->nfiles == y->nfiles;
-		for (k = 0; same && k < x->nfiles; k++)
-			same = strcmp(x->files[k].path, y->files[k].path) ==
-				       0 &&
-			       x->files[k].has_size == y->files[k].has_size &&
-			       x->files[k].has_crc == y->files[k].has_crc &&
-			       (!x->files[k].has_size ||
-				x->files[k].size == y->files[k].size) &&
-			       (!x->files[k].has_crc ||
-				x->files[k].crc == y->files[k].crc) &&
-			       same_segs(&x->files[k], &y->files[k]);
-	}
-	return same;
-}
-
-static inline void
-job_enter(void)
-{
-	const char *tmp = getenv("TMPDIR");
-
-	snprintf(scratch, sizeof(scratch), "%s/rank2fileXXXXXX",
-		 tmp != NULL ? tmp : "/tmp");
-	ok(mkdtemp(scratch) != NULL, "scratch directory");
-	dirfd_ = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
-
-static inline void
-job_leave(void)
-{
-	close(dirfd_);
-	is_int(rmdir(scratch), 0, "nothing is left behind");
-}
+void make_job(struct rank2file *r, size_t n);
+bool same_job(const struct rank2file *a, const struct rank2file *b);
+void job_enter(void);
+void job_leave(void);
 
 #endif /* UNIT_JOBTEST_H */

@@ -18,268 +18,58 @@
 #include "io.h"
 #include "mem.h"
 #include "meta/kvtree.h"
+#include "nomem.h"
 #include "str.h"
 #include "tap.h"
 
 /* Add to `t` the keys of each line, "A>B>C" being C below B below A.  So long
  * as lines share their first keys only where that is meant, anything can be
  * said. */
-static inline bool
-tree_add(struct kvtree *t, const char *text)
-{
-	char key[4096];
-
-	while (*text != '\0') {
-		struct kvtree *at = t;
-
-		do {
-			size_t len = strcspn(text, ">\n");
-
-			if (len >= sizeof(key))
-				return false;
-			memcpy(key, text, len);
-			key[len] = '\0';
-			at = kvtree_put(at, key, NULL);
-			text += len;
-		} while (at != NULL && *text == '>' && *text++ != '\0');
-		if (at == NULL)
-			return false;
-		text += *text == '\n';
-	}
-	return true;
-}
-
-static inline struct kvtree *
-tree_of(const char *text)
-{
-	struct kvtree *t = kvtree_new(NULL);
-
-	if (t == NULL || !tree_add(t, text)) {
-		fprintf(stderr, "bad tree in a test\n");
-		abort();
-	}
-	return t;
-}
+bool tree_add(struct kvtree *t, const char *text);
+struct kvtree *tree_of(const char *text);
 
 /* A tree's text, or any other, as the name of a test: on one line. */
-static inline const char *
-label(const char *text)
-{
-	static char to[256];
-
-	str_printable(to, sizeof(to), *text != '\0' ? text : "(empty)");
-	return to;
-}
+const char *label(const char *text);
 
 /* Is the image of `t` these bytes? */
-static inline bool
-tree_is(const struct kvtree *t, const void *data, size_t len)
-{
-	struct buf b = BUF_INIT;
-	bool same = t != NULL && kvtree_encode(t, &b, NULL) == 0 &&
-		    b.len == len && memcmp(b.data, data, len) == 0;
-
-	buf_free(&b);
-	return same;
-}
+bool tree_is(const struct kvtree *t, const void *data, size_t len);
 
 /* Have both trees the same keys in the same order (`sorted`: in any)? */
-static inline bool
-tree_same(const struct kvtree *a, const struct kvtree *b, bool sorted)
-{
-	struct kvtree *x = kvtree_new(NULL), *y = kvtree_new(NULL);
-	struct buf raw = BUF_INIT;
-	bool same = false;
-
-	if (kvtree_merge(x, a, NULL) == 0 && kvtree_merge(y, b, NULL) == 0 &&
-	    (!sorted ||
-	     (kvtree_sort(x, NULL) == 0 && kvtree_sort(y, NULL) == 0)) &&
-	    kvtree_encode(x, &raw, NULL) == 0)
-		same = tree_is(y, raw.data, raw.len);
-	buf_free(&raw);
-	kvtree_free(x);
-	kvtree_free(y);
-	return same;
-}
+bool tree_same(const struct kvtree *a, const struct kvtree *b, bool sorted);
 
 /*
  * Call fn(tree, arg) for the image of `t` with each of its bytes flipped in
  * turn, as far as a checksum made right lets it be read.  fn must not crash;
  * what it says is for it to check.  Returns how many could be read.
  */
-static inline size_t
-tree_flip_each(const struct kvtree *t,
-	       void (*fn)(const struct kvtree *t, void *arg), void *arg)
-{
-	struct buf b = BUF_INIT;
-	size_t i = 0, readable = 0;
-
-	if (kvtree_encode(t, &b, NULL) < 0)
-		abort();
-	b.data[19] = 0; /* flags: no checksum, so the image ends before it */
-	b.data[15] = (char)((b.len - 4) & 0xff);
-	b.data[14] = (char)((b.len - 4) >> 8 & 0xff);
-	for (i = KVTREE_HEADER_SIZE; i < b.len - 4; i++) {
-		unsigned char bit = (unsigned char)(1u << (i * 5 % 8));
-		struct kvtree *flipped = NULL;
-
-		b.data[i] = (char)((unsigned char)b.data[i] ^ bit);
-		flipped = kvtree_decode(b.data, b.len - 4, NULL, NULL);
-		if (flipped != NULL) {
-			readable++;
-			fn(flipped, arg);
-		}
-		kvtree_free(flipped);
-		b.data[i] = (char)((unsigned char)b.data[i] ^ bit);
-	}
-	buf_free(&b);
-	return readable;
-}
-
-/* The `n`th node below `t`, parents first, counted down; or NULL. */
-static inline struct kvtree *
-tree_nth(struct kvtree *t, size_t *n, struct kvtree **parent)
-{
-	struct kvtree *k = NULL, *in = NULL;
-
-	kvtree_foreach (k, t) {
-		*parent = t;
-		if ((*n)-- == 0)
-			return k;
-		in = tree_nth(k, n, parent);
-		if (in != NULL)
-			return in;
-	}
-	return NULL;
-}
+size_t tree_flip_each(const struct kvtree *t,
+		      void (*fn)(const struct kvtree *t, void *arg), void *arg);
 
 /*
  * Call fn(tree, arg) for `t` without its first, second, ... node and what is
  * below it: what truncation is to bytes.  Returns how many there were.
  */
-static inline size_t
-tree_drop_each(const struct kvtree *t,
-	       void (*fn)(const struct kvtree *t, void *arg), void *arg)
-{
-	size_t i = 0, n = 0;
-
-	for (i = 0;; i++) {
-		struct kvtree *copy = kvtree_new(NULL), *node = NULL;
-		struct kvtree *parent = NULL;
-
-		if (copy == NULL || kvtree_merge(copy, t, NULL) < 0)
-			abort();
-		n = i;
-		node = tree_nth(copy, &n, &parent);
-		if (node != NULL) {
-			kvtree_remove(parent, kvtree_key(node));
-			fn(copy, arg);
-		}
-		kvtree_free(copy);
-		if (node == NULL)
-			return i;
-	}
-}
-
-/* Let fn(arg) fail at its 1st, 2nd, ... allocation until it succeeds: -1 if it
- * ever failed with something else than ERROR_NOMEM, else how often. */
-static inline long
-fail_each_alloc(int (*fn)(void *arg, struct error *err), void *arg)
-{
-	struct error err = ERROR_INIT;
-	long n = 0;
-	int rc = -1;
-
-	for (n = 0; n < 100000; n++) {
-		mem_fail_after(n);
-		rc = fn(arg, &err);
-		mem_fail_after(-1);
-		if (rc == 0)
-			return n;
-		if (err.kind != ERROR_NOMEM) {
-			printf("# %s\n", err.text);
-			return -1;
-		}
-		error_clear(&err);
-	}
-	return -1;
-}
+size_t tree_drop_each(const struct kvtree *t,
+		      void (*fn)(const struct kvtree *t, void *arg), void *arg);
 
 /* Once in the golden data: all of it, or the project's selection?  Only all
  * of it has so many cases. */
-static inline bool
-golden_whole(void)
-{
-	return access("scr3/MANIFEST.md", F_OK) == 0;
-}
+bool golden_whole(void);
 
 /* Make the golden data the working directory, or skip the test. */
-static inline bool
-golden_enter(const char *what)
-{
-	const char *golden = getenv("SCRKIT_GOLDEN");
-
-	if (golden != NULL && chdir(golden) == 0 && access("scr3", F_OK) == 0)
-		return true;
-	skip(what, "SCRKIT_GOLDEN is not set, or has no scr3");
-	return false;
-}
-
-static inline const char *
-base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash == NULL ? path : slash + 1;
-}
+bool golden_enter(const char *what);
+const char *base_name(const char *path);
 
 /* --- Lists of files --- */
 
-/* nftw() has no argument for its callback. */
-static struct {
+/* What find_files() has found. */
+extern struct found {
 	char **paths;
 	size_t count;
 } found;
 
-static inline int
-note_file(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)ftw;
-	if (type != FTW_F)
-		return 0;
-	found.paths =
-		mem_realloc(found.paths, found.count + 1, sizeof(*found.paths));
-	found.paths[found.count++] = mem_strdup(path);
-	return 0;
-}
-
-static inline int
-by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* All regular files below `dir`, sorted, into `found`. */
-static inline bool
-find_files(const char *dir)
-{
-	found.count = 0;
-	found.paths = NULL;
-	if (nftw(dir, note_file, 32, FTW_PHYS) < 0)
-		return false;
-	qsort(found.paths, found.count, sizeof(*found.paths), by_name);
-	return true;
-}
-
-static inline void
-forget_files(void)
-{
-	size_t i = 0;
-
-	for (i = 0; i < found.count; i++)
-		mem_free(found.paths[i]);
-	mem_free(found.paths);
-}
+bool find_files(const char *dir);
+void forget_files(void);
 
 #endif /* METATEST_H */

@@ -12,143 +12,31 @@
 #include "scratch.h"
 #include "site/resmgr.h"
 
-static char root[128];
+extern char resmgr_root[128];
 
-static inline const char *
-file(const char *name)
-{
-	return fmt("%s/%s", root, name);
-}
+const char *file(const char *name);
 
 /* An empty environment, and a PATH of our own: what it takes to be a script,
  * and the stand-ins in front. */
-static inline void
-clean(void)
-{
-	clearenv();
-	scratch_dir(root, sizeof(root));
-	must(mkdir(file("bin"), 0777) == 0);
-	must(setenv("PATH", fmt("%s:/usr/bin:/bin", file("bin")), 1) == 0);
-	must(setenv("TZ", "UTC", 1) == 0);
-	tzset();
-}
+void clean(void);
 
 /* A command that runs this script; its arguments are kept. */
-static inline void
-command(const char *name, const char *script)
-{
-	const char *path = file(fmt("bin/%s", name));
-
-	write_text(path, fmt("#!/bin/sh\nprintf '%%s\\n' \"$*\" >>%s\n%s\n",
-			     file(fmt("%s.args", name)), script));
-	must(chmod(path, 0755) == 0);
-}
+void command(const char *name, const char *script);
 
 /* A command that prints this. */
-static inline void
-prints(const char *name, const char *text)
-{
-	write_text(file(fmt("%s.out", name)), text);
-	command(name, fmt("cat %s", file(fmt("%s.out", name))));
-}
+void prints(const char *name, const char *text);
 
 /* Was it called with these words? */
-static inline bool
-called(const char *name, const char *words)
-{
-	struct buf args = BUF_INIT;
-	bool good = false;
-
-	if (exists(file(fmt("%s.args", name)))) {
-		read_whole(file(fmt("%s.args", name)), &args);
-		good = args.len > 0 && strstr(args.data, words) != NULL;
-		if (!good)
-			printf("# called: %s\n", args.data);
-	}
-	buf_free(&args);
-	return good;
-}
-
-static inline struct resmgr *
-open_as(const char *name)
-{
-	struct error err = ERROR_INIT;
-	struct resmgr *r = resmgr_open(NULL, name, &err);
-
-	if (r == NULL)
-		printf("# %s\n", err.text);
-	must(r != NULL);
-	return r;
-}
+bool called(const char *name, const char *words);
+struct resmgr *open_as(const char *name);
 
 /* The nodes as a plain list, "!" and a sentence if there are none. */
-static inline const char *
-nodes_of(struct resmgr *r)
-{
-	struct error err = ERROR_INIT;
-	struct buf text = BUF_INIT;
-	struct hostlist h;
-	const char *got = NULL;
-
-	must(hostlist_init(&h, NULL) == 0);
-	if (resmgr_nodes(r, &h, &err) < 0) {
-		got = fmt("!%s", err.text);
-		ok(err.kind == ERROR_ABSENT, "an honest error");
-	} else {
-		must(hostlist_plain(&h, ",", &text, NULL) == 0);
-		got = fmt("%s", text.data);
-	}
-	buf_free(&text);
-	hostlist_free(&h);
-	return got;
-}
-
-static inline const char *
-down_of(struct resmgr *r, const char *among)
-{
-	struct hostlist nodes, down;
-	struct buf text = BUF_INIT;
-	const char *got = NULL;
-
-	must(hostlist_init(&nodes, NULL) == 0);
-	must(hostlist_init(&down, NULL) == 0);
-	must(hostlist_add(&nodes, among, NULL) == 0);
-	must(hostlist_add(&down, "stale", NULL) == 0);
-	must(resmgr_down(r, &nodes, &down, NULL) == 0);
-	must(hostlist_plain(&down, ",", &text, NULL) == 0);
-	got = fmt("%s", text.len > 0 ? text.data : "");
-	buf_free(&text);
-	hostlist_free(&down);
-	hostlist_free(&nodes);
-	return got;
-}
-
-static inline int64_t
-end_of(struct resmgr *r)
-{
-	int64_t epoch = 77;
-
-	must(resmgr_end_time(r, &epoch, NULL) == 0);
-	return epoch;
-}
+const char *nodes_of(struct resmgr *r);
+const char *down_of(struct resmgr *r, const char *among);
+int64_t end_of(struct resmgr *r);
 
 /* About so many seconds from now. */
-static inline bool
-from_now(int64_t epoch, int64_t seconds)
-{
-	return epoch >= time(NULL) + seconds - 5 &&
-	       epoch <= time(NULL) + seconds;
-}
-
-static inline bool
-notes(const struct resmgr *r, const char *words)
-{
-	const char *text = resmgr_notice(r);
-
-	if (text != NULL && strstr(text, words) != NULL)
-		return true;
-	printf("# notice: %s\n", text != NULL ? text : "(none)");
-	return false;
-}
+bool from_now(int64_t epoch, int64_t seconds);
+bool notes(const struct resmgr *r, const char *words);
 
 #endif /* UNIT_RESMGRTEST_H */

@@ -35,7 +35,6 @@
 #include "scratch.h"
 
 #define SCENE_ID 7
-#define SCENE_RANKS 300 /* most */
 
 struct scene_kept {
 	char *path;
@@ -63,505 +62,60 @@ struct scene {
 
 /* --- Names --- */
 
-static inline char *
-scene_prefix(const struct scene *s)
-{
-	return fmt("%s/prefix", s->root);
-}
+char *scene_prefix(const struct scene *s);
 
 /* Where the files of a node lie, and their metadata. */
-static inline char *
-scene_node(const struct scene *s, unsigned node)
-{
-	return s->cache ? fmt("%s/node%u/scr.dataset.%d", s->root, node,
-			      SCENE_ID)
-			: scene_prefix(s);
-}
-
-static inline char *
-scene_meta(const struct scene *s, unsigned rank)
-{
-	return fmt(s->cache ? "%s/.scr" : "%s/.scr/scr.dataset.7",
-		   scene_node(s, rank / s->sets));
-}
-
-static inline char *
-scene_data(const struct scene *s, unsigned rank, unsigned file)
-{
-	const char *dir = scene_node(s, rank / s->sets);
-
-	return s->cache ? fmt("%s/rank_%u_%u.dat", dir, rank, file)
-			: fmt("%s/ckpt/dir_%u/rank_%u_%u.dat", dir, rank, rank,
-			      file);
-}
-
-static inline char *
-scene_map(const struct scene *s, unsigned rank)
-{
-	return fmt("%s/filemap_%u", scene_meta(s, rank), rank);
-}
+char *scene_node(const struct scene *s, unsigned node);
+char *scene_meta(const struct scene *s, unsigned rank);
+char *scene_data(const struct scene *s, unsigned rank, unsigned file);
+char *scene_map(const struct scene *s, unsigned rank);
 
 /* The redundancy file of a rank, or its descriptor. */
-static inline char *
-scene_red(const struct scene *s, unsigned rank, bool map, bool descriptor)
-{
-	const struct redset_name n = {
-		.map = map,
-		.descriptor = descriptor,
-		.rank = rank,
-		.type = s->type,
-		.set = rank % s->sets + 1,
-		.sets = s->sets,
-		.member = rank / s->sets + 1,
-		.members = s->ranks / s->sets,
-	};
-	char name[256];
-
-	return fmt("%s/%s", scene_meta(s, rank),
-		   redset_name_format(name, sizeof(name), &n, NULL));
-}
+char *scene_red(const struct scene *s, unsigned rank, bool map,
+		bool descriptor);
 
 /* --- Contents --- */
 
-static inline uint64_t
-scene_default_size(unsigned rank, unsigned file)
-{
-	return file == 1 && rank % 3 == 1 ? 0 : 300 + rank * 37 + file * 211;
-}
-
-/* The bytes of a file: data, not noise that a shift would leave the same. */
-static inline void
-scene_bytes(unsigned rank, unsigned file, unsigned char *to, size_t len)
-{
-	uint32_t x = rank * 7919 + file * 104729 + 1;
-
-	for (size_t i = 0; i < len; i++) {
-		x = x * 1664525 + 1013904223;
-		to[i] = (unsigned char)(x >> 24);
-	}
-}
-
-static inline struct attr
-scene_attr(unsigned rank, unsigned file, uint64_t size)
-{
-	bool root = geteuid() == 0;
-	struct attr a = {
-		.size = size,
-		.has_size = true,
-		.has_owner = true,
-		.has_times = true,
-		.mode = S_IFREG | (file % 2 ? 0640 : 0604),
-		.uid = root ? 1000 + rank : geteuid(),
-		.gid = root ? 2000 + file : getegid(),
-		.mtime = { 1600000000 + (long)rank * 100 + file, 1000 + file },
-	};
-
-	a.atime = a.ctime = a.mtime;
-	return a;
-}
-
-static inline void
-scene_put(const char *path, const void *data, const struct attr *a)
-{
-	const struct timespec times[2] = { a->atime, a->mtime };
-
-	write_file(path, data, a->size);
-	must(chown(path, a->uid, a->gid) == 0);
-	must(chmod(path, a->mode & 07777) == 0);
-	must(utimensat(AT_FDCWD, path, times, 0) == 0);
-}
-
-static inline struct redset_desc
-scene_desc(const struct scene *s, unsigned rank)
-{
-	return (struct redset_desc){
-		.type = s->type,
-		.enabled = true,
-		.set = rank % s->sets,
-		.sets = s->sets,
-		.member = rank / s->sets,
-		.members = s->ranks / s->sets,
-		.rank = rank,
-		.ranks = s->ranks,
-		.failures = s->failures,
-	};
-}
-
-/* --- Making one --- */
-
-/* Data files and filemap of a rank; its lists for the headers. */
-static inline void
-scene_make_rank(struct scene *s, unsigned rank)
-{
-	const char *was = s->was ? s->was : scene_prefix(s);
-	struct redset_member *data = &s->lists[0][rank];
-	struct redset_member *map = &s->lists[1][rank];
-	struct kvtree *t = kvtree_new(NULL);
-	unsigned char *bytes = NULL;
-
-	must(t != NULL);
-	*data = (struct redset_member){ true, scene_desc(s, rank), s->files,
-					NULL, 0 };
-	*map = (struct redset_member){ true, scene_desc(s, rank), 1, NULL, 0 };
-	data->files = arena_alloc(s->arena, s->files, sizeof(*data->files));
-	map->files = arena_alloc(s->arena, 1, sizeof(*map->files));
-	if (s->prefix != NULL)
-		must(kvtree_set(t, "PREFIX", s->prefix, NULL) == 0);
-	for (unsigned i = s->files; i-- > 0;) {
-		uint64_t size =
-			(s->size ? s->size : scene_default_size)(rank, i);
-		struct filemap_file f = { .complete = true, .ranks = s->ranks };
-
-		bytes = arena_alloc(s->arena, size + 1, 1);
-		scene_bytes(rank, i, bytes, size);
-		f.attr = scene_attr(rank, i, size);
-		f.has_crc = s->crc;
-		f.crc = crc_update(0, bytes, size);
-		f.cache_path = arena_printf(
-			s->arena, "/cache/scr.dataset.7/rank_%u_%u.dat", rank,
-			i);
-		f.name = fmt("rank_%u_%u.dat", rank, i);
-		f.dir = fmt("%s/ckpt/dir_%u", was, rank);
-		must(filemap_add(t, &f, NULL) == 0);
-		data->files[i] = (struct redset_file){ f.cache_path, f.attr };
-		data->bytes += size;
-		scene_put(scene_data(s, rank, i), bytes, &f.attr);
-	}
-	must(kvtree_encode(t, &s->maps[rank], NULL) == 0);
-	map->bytes = s->maps[rank].len;
-	map->files[0].path = arena_printf(
-		s->arena, "/cache/scr.dataset.7/.scr/filemap_%u", rank);
-	map->files[0].attr = scene_attr(rank, s->files, map->bytes);
-	map->files[0].attr.mode = S_IFREG | 0644;
-	scene_put(scene_map(s, rank), s->maps[rank].data, &map->files[0].attr);
-	kvtree_free(t);
-}
-
-/* The data string of a rank: its files end to end, or its filemap. */
-static inline void
-scene_string(const struct scene *s, unsigned rank, bool map, unsigned char **to)
-{
-	const struct redset_member *m = &s->lists[map][rank];
-	uint64_t at = 0;
-
-	if (map) {
-		*to = (unsigned char *)s->maps[rank].data;
-		return;
-	}
-	*to = arena_alloc(s->arena, m->bytes + 1, 1);
-	for (unsigned i = 0; i < s->files; i++) {
-		scene_bytes(rank, i, *to + at, m->files[i].attr.size);
-		at += m->files[i].attr.size;
-	}
-}
-
-/* formats.md 5.5, 5.6, 5.7. */
-static inline void
-scene_body(const struct scene *s, unsigned char **strings, unsigned rank,
-	   bool map, uint64_t chunk, struct buf *out)
-{
-	const unsigned n = s->ranks / s->sets, set = rank % s->sets;
-	const unsigned me = rank / s->sets;
-	const struct code c = {
-		.type = s->type == REDSET_RS ? CODE_RS : CODE_XOR,
-		.n = n,
-		.k = s->failures,
-	};
-
-	for (unsigned d = 1; s->type == REDSET_PARTNER && d <= s->failures;
-	     d++) {
-		unsigned from = (me + n - d) % n * s->sets + set;
-
-		must(buf_add(out, strings[from], s->lists[map][from].bytes) ==
-		     0);
-	}
-	if (s->type != REDSET_XOR && s->type != REDSET_RS)
-		return;
-	for (unsigned row = 0; row < s->failures; row++) {
-		struct code_slot mine = { true, row };
-		unsigned stripe = code_stripe(&c, me, mine);
-		unsigned char *sum = arena_alloc(s->arena, chunk, 1);
-
-		for (unsigned j = 0; j < n; j++) {
-			unsigned r = j * s->sets + set;
-			struct code_slot o = code_slot(&c, j, stripe);
-			unsigned char e = code_coefficient(&c, row, j);
-			uint64_t at = o.index * chunk;
-			uint64_t len = s->lists[map][r].bytes;
-
-			for (uint64_t i = 0;
-			     !o.check && i < chunk && at + i < len; i++)
-				sum[i] ^= field_mul(e, strings[r][at + i]);
-		}
-		must(buf_add(out, sum, chunk) == 0);
-	}
-}
-
-/* One redundancy set: headers, bodies, descriptors. */
-static inline void
-scene_make_set(struct scene *s, unsigned set, bool map)
-{
-	const unsigned n = s->ranks / s->sets;
-	const bool coded = s->type == REDSET_XOR || s->type == REDSET_RS;
-	struct redset_member m[SCENE_RANKS];
-	struct redset_desc d[SCENE_RANKS];
-	unsigned char *strings[SCENE_RANKS];
-	uint32_t ranks[SCENE_RANKS];
-	uint64_t chunk = 0, pieces = coded ? n - s->failures : 1;
-
-	for (unsigned i = 0; i < n; i++) {
-		ranks[i] = i * s->sets + set;
-		m[i] = s->lists[map][ranks[i]];
-		d[i] = m[i].desc;
-		scene_string(s, ranks[i], map, &strings[ranks[i]]);
-		if ((m[i].bytes + pieces - 1) / pieces > chunk)
-			chunk = (m[i].bytes + pieces - 1) / pieces;
-	}
-	chunk = !coded ? 0 : chunk ? chunk : 1;
-	for (unsigned i = 0; i < n; i++) {
-		struct kvtree *t = redset_header_build(m, coded ? ranks : NULL,
-						       chunk, i, NULL);
-		struct buf b = BUF_INIT;
-
-		must(t != NULL && kvtree_encode(t, &b, NULL) == 0);
-		kvtree_free(t);
-		scene_body(s, strings, ranks[i], map, chunk, &b);
-		write_file(scene_red(s, ranks[i], map, false), b.data, b.len);
-		buf_clear(&b);
-		t = redset_descriptor_build(d, i, NULL);
-		must(t != NULL && kvtree_encode(t, &b, NULL) == 0);
-		write_file(scene_red(s, ranks[i], map, true), b.data, b.len);
-		kvtree_free(t);
-		buf_free(&b);
-	}
-}
+uint64_t scene_default_size(unsigned rank, unsigned file);
+void scene_put(const char *path, const void *data, const struct attr *a);
 
 /* --- Keeping and comparing --- */
 
-static struct scene *scene_walked; /* nftw() has no argument for us */
-
-static inline int
-scene_keep_one(const char *path, const struct stat *st, int type,
-	       struct FTW *ftw)
-{
-	struct scene *s = scene_walked;
-	struct scene_kept *k = NULL;
-
-	(void)ftw;
-	if (type == FTW_D || type == FTW_DP)
-		return 0;
-	s->kept = mem_realloc(s->kept, s->nkept + 1, sizeof(*s->kept));
-	k = &s->kept[s->nkept++];
-	*k = (struct scene_kept){ mem_strdup(path), BUF_INIT, *st };
-	if (S_ISREG(st->st_mode))
-		read_whole(path, &k->data);
-	return 0;
-}
-
-static inline void
-scene_forget(struct scene *s)
-{
-	for (size_t i = 0; i < s->nkept; i++) {
-		mem_free(s->kept[i].path);
-		buf_free(&s->kept[i].data);
-	}
-	mem_free(s->kept);
-	s->kept = NULL;
-	s->nkept = 0;
-}
-
 /* Remember all files as they are now. */
-static inline void
-scene_keep(struct scene *s)
-{
-	scene_forget(s);
-	scene_walked = s;
-	must(nftw(s->root, scene_keep_one, 16, FTW_PHYS) == 0);
-}
-
-/* Redundancy files bear the time at which they were made. */
-static inline bool
-scene_same_file(const struct scene_kept *a, const struct scene_kept *b)
-{
-	return strcmp(a->path, b->path) == 0 && a->data.len == b->data.len &&
-	       (a->data.len == 0 ||
-		memcmp(a->data.data, b->data.data, a->data.len) == 0) &&
-	       a->st.st_mode == b->st.st_mode && a->st.st_uid == b->st.st_uid &&
-	       a->st.st_gid == b->st.st_gid &&
-	       (strstr(a->path, "reddesc") != NULL ||
-		(a->st.st_mtim.tv_sec == b->st.st_mtim.tv_sec &&
-		 a->st.st_mtim.tv_nsec == b->st.st_mtim.tv_nsec));
-}
-
-static inline int
-scene_by_path(const void *x, const void *y)
-{
-	const struct scene_kept *a = x, *b = y;
-
-	return strcmp(a->path, b->path);
-}
+void scene_keep(struct scene *s);
 
 /* Is all as it was when it was kept: no file changed, lost, or new? */
-static inline bool
-scene_same(struct scene *s)
-{
-	struct scene now = { .kept = NULL };
-	bool same = true;
-
-	scene_walked = &now;
-	must(nftw(s->root, scene_keep_one, 16, FTW_PHYS) == 0);
-	qsort(s->kept, s->nkept, sizeof(*s->kept), scene_by_path);
-	qsort(now.kept, now.nkept, sizeof(*now.kept), scene_by_path);
-	for (size_t i = 0, j = 0; i < s->nkept || j < now.nkept;) {
-		int c = i == s->nkept ? 1
-			: j == now.nkept
-				? -1
-				: scene_by_path(&s->kept[i], &now.kept[j]);
-
-		if (c == 0 && scene_same_file(&s->kept[i], &now.kept[j])) {
-			i++;
-			j++;
-			continue;
-		}
-		printf("# %s: %s\n", c < 0 ? s->kept[i].path : now.kept[j].path,
-		       c < 0   ? "missing"
-		       : c > 0 ? "new"
-			       : "changed");
-		same = false;
-		i += c <= 0;
-		j += c >= 0;
-	}
-	scene_forget(&now);
-	return same;
-}
+bool scene_same(struct scene *s);
 
 /* --- Life --- */
 
-static inline void
-scene_clear(struct scene *s)
-{
-	scene_forget(s);
-	for (unsigned r = 0; s->maps != NULL && r < s->ranks; r++)
-		buf_free(&s->maps[r]);
-	mem_free(s->maps);
-	mem_free(s->lists[0]);
-	mem_free(s->lists[1]);
-	arena_free(s->arena);
-	s->maps = NULL;
-	s->lists[0] = s->lists[1] = NULL;
-	s->arena = NULL;
-}
-
 /* Make (anew) the dataset that is described, and keep it in mind. */
-static inline void
-scene_make(struct scene *s)
-{
-	scene_clear(s);
-	scratch_dir(s->root, sizeof(s->root));
-	must(s->ranks <= SCENE_RANKS && s->ranks % s->sets == 0);
-	s->arena = arena_new();
-	s->maps = mem_calloc(s->ranks, sizeof(*s->maps));
-	for (int i = 0; i < 2; i++)
-		s->lists[i] = mem_calloc(s->ranks, sizeof(*s->lists[i]));
-	for (unsigned r = 0; r < s->ranks; r++)
-		scene_make_rank(s, r);
-	for (unsigned g = 0; g < s->sets; g++) {
-		scene_make_set(s, g, true);
-		scene_make_set(s, g, false);
-	}
-	scene_keep(s);
-}
+void scene_make(struct scene *s);
 
 /* The end of it: nothing is left. */
-static inline void
-scene_end(struct scene *s)
-{
-	scene_clear(s);
-	if (s->root[0] != '\0')
-		remove_tree(s->root);
-	s->root[0] = '\0';
-}
+void scene_end(struct scene *s);
 
 /* --- Losses --- */
 
-static inline void
-scene_lose_data(const struct scene *s, unsigned rank)
-{
-	for (unsigned i = 0; i < s->files; i++)
-		(void)unlink(scene_data(s, rank, i));
-	if (!s->cache)
-		(void)rmdir(fmt("%s/ckpt/dir_%u", scene_prefix(s), rank));
-}
-
-static inline void
-scene_lose_reds(const struct scene *s, unsigned rank, bool map)
-{
-	(void)unlink(scene_red(s, rank, map, false));
-	(void)unlink(scene_red(s, rank, map, true));
-}
+void scene_lose_data(const struct scene *s, unsigned rank);
+void scene_lose_reds(const struct scene *s, unsigned rank, bool map);
 
 /* All that rank's node had of it. */
-static inline void
-scene_lose(const struct scene *s, unsigned rank)
-{
-	scene_lose_data(s, rank);
-	scene_lose_reds(s, rank, true);
-	scene_lose_reds(s, rank, false);
-	(void)unlink(scene_map(s, rank));
-}
+void scene_lose(const struct scene *s, unsigned rank);
 
 /* --- Plans --- */
 
-static inline struct plan *
-scene_plan_with(const struct scene *s, const struct plan_options *o,
-		struct error *err)
-{
-	const char *dirs[SCENE_RANKS];
-	unsigned nodes = s->ranks / s->sets;
-
-	if (!s->cache)
-		return plan_prefix(scene_prefix(s), SCENE_ID, o, err);
-	must(nodes <= 100);
-	for (unsigned i = 0; i < nodes; i++)
-		dirs[i] = scene_node(s, i);
-	return plan_caches(dirs, nodes, o, err);
-}
-
-static inline struct plan *
-scene_plan(const struct scene *s, unsigned flags, struct error *err)
-{
-	const struct plan_options o = { .flags = flags };
-
-	return scene_plan_with(s, &o, err);
-}
+struct plan *scene_plan_with(const struct scene *s,
+			     const struct plan_options *o, struct error *err);
+struct plan *scene_plan(const struct scene *s, unsigned flags,
+			struct error *err);
 
 /* The file `rank`, `file` in a plan. */
-static inline struct plan_file *
-scene_find(const struct plan *p, unsigned rank, unsigned file)
-{
-	const char *name = fmt("/rank_%u_%u.dat", rank, file);
-
-	for (size_t i = 0; i < p->nfiles; i++)
-		if (p->files[i].rank == rank &&
-		    strstr(p->files[i].cache_path, name) != NULL)
-			return &p->files[i];
-	return NULL;
-}
+struct plan_file *scene_find(const struct plan *p, unsigned rank,
+			     unsigned file);
 
 /* Without openat2 (old kernels, valgrind) every symbolic link is refused: no
  * case for those that lead somewhere. */
-static inline bool
-links_resolve(const char *what)
-{
-	struct open_how how = { .flags = O_PATH };
-	long fd = syscall(SYS_openat2, AT_FDCWD, ".", &how, sizeof(how));
-
-	if (fd >= 0) {
-		close((int)fd);
-		return true;
-	}
-	skip(what, "no openat2: every link is refused");
-	return false;
-}
+bool links_resolve(const char *what);
 
 #endif /* UNIT_SCENE_H */

@@ -25,61 +25,15 @@
 #define SANITIZED 0
 #endif
 
-static int tap_count, tap_failed;
-
-static inline bool
-tap_ok(bool good, const char *file, int line, const char *what)
-{
-	tap_count++;
-	printf("%sok %d - %s\n", good ? "" : "not ", tap_count, what);
-	if (!good) {
-		tap_failed++;
-		printf("# at %s:%d\n", file, line);
-	}
-	fflush(stdout);
-	return good;
-}
-
-static inline bool
-tap_int(int64_t got, int64_t want, const char *file, int line, const char *what)
-{
-	bool good = tap_ok(got == want, file, line, what);
-
-	if (!good)
-		printf("# got %lld, expected %lld\n", (long long)got,
-		       (long long)want);
-	return good;
-}
-
-static inline bool
-tap_str(const char *got, const char *want, const char *file, int line,
-	const char *what)
-{
-	bool good = got == NULL || want == NULL ? got == want
-						: strcmp(got, want) == 0;
-
-	tap_ok(good, file, line, what);
-	if (!good)
-		printf("# got \"%s\"\n# expected \"%s\"\n",
-		       got ? got : "(null)", want ? want : "(null)");
-	return good;
-}
-
-static inline bool
-tap_mem(const void *got, const void *want, size_t len, const char *file,
-	int line, const char *what)
-{
-	const unsigned char *g = got, *w = want;
-	size_t i = 0;
-
-	while (i < len && g[i] == w[i])
-		i++;
-	tap_ok(i == len, file, line, what);
-	if (i < len)
-		printf("# byte %zu of %zu: got %02x, expected %02x\n", i, len,
-		       g[i], w[i]);
-	return i == len;
-}
+/* One check: is `good` true, has `got` the value wanted?  Each says so, and
+ * what differs; returns whether it has passed. */
+bool tap_ok(bool good, const char *file, int line, const char *what);
+bool tap_int(int64_t got, int64_t want, const char *file, int line,
+	     const char *what);
+bool tap_str(const char *got, const char *want, const char *file, int line,
+	     const char *what);
+bool tap_mem(const void *got, const void *want, size_t len, const char *file,
+	     int line, const char *what);
 
 #define ok(cond, what) tap_ok((cond), __FILE__, __LINE__, (what))
 #define is_int(got, want, what) \
@@ -89,26 +43,19 @@ tap_mem(const void *got, const void *want, size_t len, const char *file,
 #define is_mem(got, want, len, what) \
 	tap_mem((got), (want), (len), __FILE__, __LINE__, (what))
 
-static inline void
-skip(const char *what, const char *why)
-{
-	tap_count++;
-	printf("ok %d - %s # SKIP %s\n", tap_count, what, why);
-	fflush(stdout); /* a child must not print it again */
-}
+/* A check that cannot be made here, and why. */
+void skip(const char *what, const char *why);
 
 /* Does a time say something here: neither sanitizer nor valgrind? */
-static inline bool
-tap_timed(void)
-{
-	return !SANITIZED && getenv("SCRKIT_VALGRIND") == NULL;
-}
+bool tap_timed(void);
 
-static inline int
-tap_done(void)
-{
-	printf("1..%d\n", tap_count);
-	return tap_failed > 0;
-}
+/* Forget what failed: a child that reports by its exit status begins anew. */
+void tap_restart(void);
+
+/* Has a check failed? */
+bool tap_has_failed(void);
+
+/* Print the plan; the exit status of main(). */
+int tap_done(void);
 
 #endif /* TAP_H */

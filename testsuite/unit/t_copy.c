@@ -37,16 +37,16 @@ test_copy(void)
 			  cache.dataset)),
 	   "redundancy");
 	ok(no_temps(), "nothing else");
-	ok(run() == 0 && counts(0, 0, FILES, 0) && r.bytes == 0,
+	ok(run_copy() == 0 && counts(0, 0, FILES, 0) && result.bytes == 0,
 	   "again: nothing is copied");
 	must(unlink(target(1, 0)) == 0);
-	ok(run() == 0 && counts(1, 0, FILES - 1, 0) && all_right(),
+	ok(run_copy() == 0 && counts(1, 0, FILES - 1, 0) && all_right(),
 	   "what is gone is copied again");
 	flip(target(2, 0), 7);
-	ok(run() == 0 && counts(0, 0, FILES, 0),
+	ok(run_copy() == 0 && counts(0, 0, FILES, 0),
 	   "(what was changed without a trace is not seen)");
 	must(utimensat(AT_FDCWD, target(2, 0), NULL, 0) == 0);
-	ok(run() == 0 && counts(1, 0, FILES - 1, 0) && all_right(),
+	ok(run_copy() == 0 && counts(1, 0, FILES - 1, 0) && all_right(),
 	   "what was changed is");
 	par_free(par);
 }
@@ -62,7 +62,7 @@ test_ranks(void)
 	ok(run_with((struct copy_options){ .ranks = &some }) == 0 &&
 		   counts(14, 0, 0, 0),
 	   "only some ranks");
-	ok(is_right(1, 0) && is_right(3, 0) && !exists(target(0, 0)) &&
+	ok(file_right(1, 0) && file_right(3, 0) && !exists(target(0, 0)) &&
 		   !exists(at(META "/filemap_0")),
 	   "... are copied");
 	must(copy_ranks_parse("", a, &some, NULL) == 0);
@@ -93,14 +93,14 @@ test_adopt(void)
 	struct stat st;
 
 	cache_make(&cache);
-	must(run() == 0);
+	must(run_copy() == 0);
 	for (int i = 0; i < CACHE_RANKS; i++)
 		must(unlink(at(fmt(META "/copied_%d.scr", i))) == 0);
 	must(chmod(target(0, 0), 0600) == 0);
-	ok(run() == 0 && counts(0, FILES - CACHE_RANKS, CACHE_RANKS, 0) &&
+	ok(run_copy() == 0 && counts(0, FILES - CACHE_RANKS, CACHE_RANKS, 0) &&
 		   all_right(),
 	   "what somebody else has copied is adopted");
-	ok(run() == 0 && counts(0, 0, FILES, 0), "... and remembered");
+	ok(run_copy() == 0 && counts(0, 0, FILES, 0), "... and remembered");
 
 	cache_make(&cache);
 	snprintf(outside, sizeof(outside), "%s/outside", cache.root);
@@ -110,12 +110,13 @@ test_adopt(void)
 	write_text(outside, "not ours");
 	make_parents(target(2, 0));
 	must(symlink(outside, target(2, 0)) == 0);
-	ok(run() == 0 && counts(FILES, 0, 0, 0) && all_right(),
+	ok(run_copy() == 0 && counts(FILES, 0, 0, 0) && all_right(),
 	   "what is there but wrong is replaced: short, other bytes, a link");
 	ok(stat(outside, &st) == 0 && st.st_size == 8,
 	   "... the link, and not where it leads to");
 	must(unlink(target(3, 0)) == 0 && mkdir(target(3, 0), 0777) == 0);
-	ok(run() == 0 && counts(0, 0, FILES - 1, 1) && logged("a directory"),
+	ok(run_copy() == 0 && counts(0, 0, FILES - 1, 1) &&
+		   logged("a directory"),
 	   "a directory stays, and is told");
 }
 
@@ -123,7 +124,7 @@ static void
 test_generations(void)
 {
 	cache_make(&cache);
-	must(run() == 0);
+	must(run_copy() == 0);
 	/* The same number and names, by another run of the job. */
 	flip(source(1, 0), 3);
 	{
@@ -139,7 +140,7 @@ test_generations(void)
 		     kvtree_write_file(t, AT_FDCWD, map, NULL) == 0);
 		kvtree_free(t);
 	}
-	ok(run() == 0 && r.copied == 2 &&
+	ok(run_copy() == 0 && result.copied == 2 &&
 		   same_files(source(1, 0), target(1, 0)),
 	   "a newer dataset of the same number is not taken for the old one");
 }
@@ -167,17 +168,17 @@ test_stop(void)
 		if (run_with((struct copy_options){ .stop = stop,
 						    .block = 512 }) == 0)
 			break;
-		good = good && err.kind == ERROR_SYSTEM &&
-		       says(&err, "stopped") && no_temps();
+		good = good && failure.kind == ERROR_SYSTEM &&
+		       says(&failure, "stopped") && no_temps();
 		/* A filemap is there only when all its files are. */
 		for (int i = 0; i < CACHE_RANKS; i++)
 			good = good &&
 			       (!exists(at(fmt(META "/filemap_%d", i))) ||
-				(is_right(i, 0) && is_right(i, 1)));
+				(file_right(i, 0) && file_right(i, 1)));
 	}
 	ok(good && runs > 3, "stopped at any block");
 	ok(all_right(), "... and gone on with");
-	ok(run() == 0 && counts(0, 0, FILES, 0), "... to the end");
+	ok(run_copy() == 0 && counts(0, 0, FILES, 0), "... to the end");
 }
 
 static int looks;
@@ -211,7 +212,7 @@ test_waiting(void)
 		   .ranks = &some, .stop = dawdle, .block = 512 }) == 0 &&
 		   looks > 25 && early,
 	   "a rank does not wait for all others");
-	ok(is_right(0, 0) && is_right(1, 1) && no_temps(),
+	ok(file_right(0, 0) && file_right(1, 1) && no_temps(),
 	   "... and all get there");
 	arena_free(a);
 }
@@ -228,13 +229,13 @@ test_left_over(void)
 	io_temp_name(name, cache_name(1, 0));
 	snprintf(temp, sizeof(temp), "%s/ckpt/0/%s", cache.prefix, name);
 	write_file(temp, log_text, 2000);
-	ok(run() == 0 && all_right() && no_temps(),
+	ok(run_copy() == 0 && all_right() && no_temps(),
 	   "a longer temporary file of a dead run");
 	for (int hard = 0; hard < 2; hard++) {
 		remove_tree(at("ckpt"));
 		make_parents(temp);
 		must((hard ? link(victim, temp) : symlink(victim, temp)) == 0);
-		ok(run() == 0 && all_right() && stat(victim, &st) == 0 &&
+		ok(run_copy() == 0 && all_right() && stat(victim, &st) == 0 &&
 			   st.st_size == 10,
 		   hard ? "a planted hard link" : "a planted link");
 	}
@@ -270,7 +271,7 @@ test_other(void)
 		      rename(temp, target(1, 0)) < 0);
 	}
 	must(read(pipes[0], &go, 1) == 1);
-	ok(run() == 0 && r.bad == 0 && r.adopted == 1 &&
+	ok(run_copy() == 0 && result.bad == 0 && result.adopted == 1 &&
 		   same_files(source(1, 0), target(1, 0)) && no_temps(),
 	   "a file that another process is writing");
 	must(waitpid(child, &status, 0) == child && status == 0);
@@ -294,7 +295,7 @@ run_all(void *arg, struct error *e)
 	int rc = run_with((struct copy_options){ .ranks = &ranks });
 
 	(void)arg;
-	*e = err;
+	*e = failure;
 	return rc;
 }
 
@@ -319,9 +320,10 @@ test_lists(void)
 		   !copy_ranks_has(&list, -1),
 	   "... and what is in it");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		error_clear(&err);
-		ok(copy_ranks_parse(bad[i], a, &list, &err) < 0 &&
-			   err.kind == ERROR_USAGE && says(&err, bad[i]),
+		error_clear(&failure);
+		ok(copy_ranks_parse(bad[i], a, &list, &failure) < 0 &&
+			   failure.kind == ERROR_USAGE &&
+			   says(&failure, bad[i]),
 		   bad[i]);
 	}
 	write_text(file, "n1 0-3\nn10 8\n\nn2\t4,5 \r\nn1 9\nn3\nn4 x\nn5 7");
@@ -340,9 +342,9 @@ test_lists(void)
 	ok(copy_ranks_assigned(AT_FDCWD, file, "n", a, &list, NULL) == 0 &&
 		   list.count == 0,
 	   "... no such host");
-	error_clear(&err);
-	ok(copy_ranks_assigned(AT_FDCWD, file, "n4", a, &list, &err) < 0 &&
-		   says(&err, "n4"),
+	error_clear(&failure);
+	ok(copy_ranks_assigned(AT_FDCWD, file, "n4", a, &list, &failure) < 0 &&
+		   says(&failure, "n4"),
 	   "... no number");
 	arena_free(a);
 }
@@ -350,7 +352,7 @@ test_lists(void)
 int
 main(void)
 {
-	begin();
+	begin_copies();
 	test_copy();
 	test_ranks();
 	test_dry_run();
@@ -363,5 +365,5 @@ main(void)
 	cache_make(&cache);
 	test_lists();
 	ok(fails_well(run_all, put_right, NULL), "no memory");
-	return finish();
+	return end_copies();
 }

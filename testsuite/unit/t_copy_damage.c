@@ -13,17 +13,18 @@ test_checksums(void)
 	cache.crc = true;
 	cache_make(&cache);
 	flip(source(1, 0), 100);
-	ok(run() == 0 && counts(FILES - 1, 0, 0, 1) && logged("checksum"),
+	ok(run_copy() == 0 && counts(FILES - 1, 0, 0, 1) && logged("checksum"),
 	   "a wrong checksum: that file is bad");
-	ok(!exists(target(1, 0)) && is_right(2, 0) &&
+	ok(!exists(target(1, 0)) && file_right(2, 0) &&
 		   exists(at(META "/filemap_1")) && no_temps(),
 	   "... and not put in place");
 	flip(source(1, 0), 100);
-	ok(run() == 0 && counts(1, 0, FILES - 1, 0) && all_right(),
+	ok(run_copy() == 0 && counts(1, 0, FILES - 1, 0) && all_right(),
 	   "right again: copied");
 	must(unlink(at(META "/copied_2.scr")) == 0);
 	must(unlink(source(2, 0)) == 0);
-	ok(run() == 0 && r.bad == 0 && r.adopted > 0 && all_right(),
+	ok(run_copy() == 0 && result.bad == 0 && result.adopted > 0 &&
+		   all_right(),
 	   "gone from the cache, and right where it belongs: adopted");
 	cache.crc = false;
 }
@@ -46,20 +47,20 @@ test_damage(void)
 	edit_tree(fmt("%s/.scr/filemap_2", cache.dataset), set_incomplete,
 		  NULL);
 	must(unlink(fmt("%s/.scr/reddesc.er.3.redset", cache.dataset)) == 0);
-	ok(run() == 0 && counts(FILES - 4, 0, 0, 3),
+	ok(run_copy() == 0 && counts(FILES - 4, 0, 0, 3),
 	   "gone, short, never completed; redundancy gone");
 	ok(logged("rank 0: rank 0.0: cannot open") &&
 		   logged("5 bytes, expected 1100") &&
 		   logged("never completed"),
 	   "... is told");
 	ok(!exists(target(0, 0)) && exists(at(META "/filemap_0")) &&
-		   is_right(0, 1) && is_right(3, 0),
+		   file_right(0, 1) && file_right(3, 0),
 	   "... the rest is copied, and filemaps, which name what is missing");
 
 	cache_make(&cache);
 	flip(fmt("%s/.scr/filemap_2", cache.dataset), 40);
-	ok(run() == 0 && counts(FILES - 3, 0, 0, 1) && logged("filemap_2") &&
-		   !exists(at(META "/filemap_2")) &&
+	ok(run_copy() == 0 && counts(FILES - 3, 0, 0, 1) &&
+		   logged("filemap_2") && !exists(at(META "/filemap_2")) &&
 		   exists(at(META "/reddescmap.er.2.redset")),
 	   "a damaged filemap is left to redundancy");
 	/* As if it had been rebuilt. */
@@ -67,7 +68,7 @@ test_damage(void)
 	must(rename(fmt("%s/.scr/filemap_2", cache.dataset),
 		    at(META "/filemap_2")) == 0);
 	write_text(fmt("%s/.scr/filemap_2", cache.dataset), "junk");
-	ok(run() == 0 && r.bad == 1 && all_right(),
+	ok(run_copy() == 0 && result.bad == 1 && all_right(),
 	   "... and its files follow when it was rebuilt");
 }
 
@@ -113,7 +114,8 @@ test_unsafe(void)
 				       : at(p));
 		edit_tree(fmt("%s/.scr/filemap_1", cache.dataset), set_path,
 			  path);
-		ok(run() == 0 && r.bad == 2 && is_right(0, 0) && is_right(2, 0),
+		ok(run_copy() == 0 && result.bad == 2 && file_right(0, 0) &&
+			   file_right(2, 0),
 		   paths[i].what);
 		ok(rmdir(out) == 0 && log_text[0] != '\0', "... is refused");
 	}
@@ -137,16 +139,17 @@ test_moved(void)
 	snprintf(now, sizeof(now), "%s/moved", cache.root);
 	must(rename(old, now) == 0);
 	memcpy(cache.prefix, now, sizeof(now));
-	ok(run() < 0 && err.kind == ERROR_USAGE && says(&err, "--moved-from"),
+	ok(run_copy() < 0 && failure.kind == ERROR_USAGE &&
+		   says(&failure, "--moved-from"),
 	   "a moved prefix: nobody knows");
 	ok(run_with((struct copy_options){ .moved_from = old }) == 0 &&
 		   all_right(),
 	   "... but who is told");
-	ok(run() == 0 && counts(0, 0, FILES, 0),
+	ok(run_copy() == 0 && counts(0, 0, FILES, 0),
 	   "... and who sees the files there");
 	remove_tree(at("ckpt"));
 	edit_tree(fmt("%s/.scr/filemap_1", cache.dataset), set_prefix, old);
-	ok(run() == 0 && all_right(), "... or reads it in a filemap");
+	ok(run_copy() == 0 && all_right(), "... or reads it in a filemap");
 
 	cache_make(&cache);
 	must(symlink(cache.prefix, now) == 0);
@@ -177,10 +180,10 @@ test_bypass(void)
 			       fmt("%s/.scr/filemap_1", cache.dataset),
 			       NULL) == 0);
 	kvtree_free(t);
-	ok(run() == 0 && counts(FILES - 2, 0, 1, 0),
+	ok(run_copy() == 0 && counts(FILES - 2, 0, 1, 0),
 	   "what the job wrote to the prefix is only looked at");
 	must(truncate(target(1, 0), 9) == 0);
-	ok(run() == 0 && r.bad == 1 && logged("9 bytes, expected"),
+	ok(run_copy() == 0 && result.bad == 1 && logged("9 bytes, expected"),
 	   "... and is told if it is short");
 }
 
@@ -192,27 +195,29 @@ test_cannot(void)
 
 	cache_make(&cache);
 	o.prefix = cache.prefix;
-	ok(copy_run(&w, &o, &r, &err) < 0 && err.kind == ERROR_ABSENT &&
-		   says(&err, "dataset 6"),
+	ok(copy_run(&w, &o, &result, &failure) < 0 &&
+		   failure.kind == ERROR_ABSENT && says(&failure, "dataset 6"),
 	   "no such dataset");
 	o.id = 5;
 	o.prefix = "/nowhere/at all";
-	error_clear(&err);
-	ok(copy_run(&w, &o, &r, &err) < 0 && err.kind == ERROR_ABSENT,
+	error_clear(&failure);
+	ok(copy_run(&w, &o, &result, &failure) < 0 &&
+		   failure.kind == ERROR_ABSENT,
 	   "no such prefix");
 	remove_tree(cache.dataset);
-	ok(run() < 0 && err.kind == ERROR_ABSENT, "the directory is gone");
+	ok(run_copy() < 0 && failure.kind == ERROR_ABSENT,
+	   "the directory is gone");
 }
 
 int
 main(void)
 {
-	begin();
+	begin_copies();
 	test_checksums();
 	test_damage();
 	test_unsafe();
 	test_moved();
 	test_bypass();
 	test_cannot();
-	return finish();
+	return end_copies();
 }

@@ -59,7 +59,7 @@ test_imports(void)
 {
 	char archive[600];
 
-	snprintf(archive, sizeof(archive), "%s/archive", scratch);
+	snprintf(archive, sizeof(archive), "%s/archive", crash_dir);
 	setenv("SCR_PREFIX", prefix, 1);
 	setenv("ARCHIVE", archive, 1);
 	for (size_t i = 0; i < sizeof(archives) / sizeof(archives[0]); i++) {

@@ -26,7 +26,7 @@ static struct tree
 make_plain(void)
 {
 	if (!start_with(made, NULL))
-		tree_die("no dataset");
+		bail_out("no dataset");
 	return tree_load(prefix);
 }
 
@@ -135,7 +135,7 @@ test_many_ranks(void)
 		return;
 	}
 	if (!start_with(many, NULL))
-		tree_die("no dataset");
+		bail_out("no dataset");
 	plain = tree_load(prefix);
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
 		struct pack_scene x = { .s.name = list[i].name,
@@ -251,25 +251,27 @@ test_holes(const struct tree *plain)
 
 	if (!start_with(made, NULL) || !shell(PACK_ALL "1") || !forget_sums() ||
 	    !shell("rm " CTR "ctr.0.scr"))
-		tree_die("no dataset");
+		bail_out("no dataset");
 	/* Kill after kill, until there is one. */
 	while (hole == NULL || hole->data.len == 0) {
 		f.kill_at++;
 		tree_free(&was);
-		if (run(rebuild, &f) != -SIGKILL)
-			tree_die("it was never there");
+		if (run_command(rebuild, &f) != -SIGKILL)
+			bail_out("it was never there");
 		was = tree_load(prefix);
 		hole = tree_find(&was, CRASH_META SEGMAP_DIR "/ctr.0.scr");
 	}
 	for (size_t i = 0; i < 2; i++) {
-		ok(run(verbs[i], NULL) == 3 && has_message(), verbs[i][1]);
+		ok(run_command(verbs[i], NULL) == 3 && has_message(),
+		   verbs[i][1]);
 		now = tree_load(prefix);
 		ok(odd_one(&now, &was, false) == NULL &&
 			   odd_one(&was, &now, false) == NULL,
 		   "nothing is changed");
 		tree_free(&now);
 	}
-	ok(run(rebuild, NULL) == 0 && is_whole(&x), "repaired after all");
+	ok(run_command(rebuild, NULL) == 0 && is_whole(&x),
+	   "repaired after all");
 	tree_free(&was);
 }
 

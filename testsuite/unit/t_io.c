@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "buf.h"
-#include "dirtest.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
+#include "scratch.h"
 #include "tap.h"
 
 static bool
@@ -23,7 +23,7 @@ temp_exists(int dir, const char *name)
 {
 	char temp[IO_TEMP_MAX];
 
-	return exists(dir, io_temp_name(temp, name));
+	return exists_at(dir, io_temp_name(temp, name));
 }
 
 static void
@@ -135,7 +135,7 @@ test_pread(int dir)
 	is_int(err.errnum, EFBIG, "is EFBIG");
 	is_int(io_pwrite(fd, "f", "AB", 2, 9, &err), 0, "io_pwrite()");
 	is_int(io_pwrite(fd, "f", "", 0, 99, &err), 0, "of nothing");
-	ok(holds(dir, "f", "012345678AB"), "writes where it is told");
+	ok(holds_at(dir, "f", "012345678AB"), "writes where it is told");
 	is_int(io_fsync(fd, "f", &err), 0, "io_fsync()");
 	close(fd);
 	is_int(io_pread(fd, "f", data, 1, 0, &err), -1, "a closed file");
@@ -189,23 +189,23 @@ test_replace(int dir)
 
 	is_int(io_replace(dir, "r", "one", 3, 0666, &err), 0,
 	       "io_replace() of nothing");
-	ok(holds(dir, "r", "one"), "writes a new file");
+	ok(holds_at(dir, "r", "one"), "writes a new file");
 	is_int(mode_of(dir, "r"), 0640, "with mode and umask");
 	fchmodat(dir, "r", 0606, 0);
 	is_int(io_replace(dir, "r", "two", 3, 0600, &err), 0,
 	       "io_replace() of a file");
-	ok(holds(dir, "r", "two"), "replaces it");
+	ok(holds_at(dir, "r", "two"), "replaces it");
 	is_int(mode_of(dir, "r"), 0606, "and keeps its mode");
 	is_int(io_replace(dir, "r", NULL, 0, 0600, &err), 0, "with nothing");
-	ok(holds(dir, "r", ""), "empties it");
+	ok(holds_at(dir, "r", ""), "empties it");
 	mkdirat(dir, "sub", 0777);
 	is_int(io_replace(dir, "sub/r", "three", 5, 0666, &err), 0,
 	       "a name with a directory");
-	ok(holds(dir, "sub/r", "three"), "is written there");
+	ok(holds_at(dir, "sub/r", "three"), "is written there");
 	path = openat(dir, "sub", O_PATH | O_DIRECTORY);
 	is_int(io_replace(path, "r", "four", 4, 0666, &err), 0,
 	       "below an O_PATH descriptor");
-	ok(holds(dir, "sub/r", "four"), "works, too");
+	ok(holds_at(dir, "sub/r", "four"), "works, too");
 	is_int(io_sync_dir(path, "sub", &err), 0, "io_sync_dir() of one");
 	close(path);
 	is_int(io_sync_dir(dir, "dir", &err), 0, "io_sync_dir()");
@@ -218,7 +218,7 @@ test_replace(int dir)
 	long_name[NAME_MAX] = '\0';
 	is_int(io_replace(dir, long_name, "x", 1, 0666, &err), 0,
 	       "the longest name there may be");
-	ok(holds(dir, long_name, "x"), "is written");
+	ok(holds_at(dir, long_name, "x"), "is written");
 	ok(!temp_exists(dir, "r") && !temp_exists(dir, long_name),
 	   "no temporary file is left");
 	umask(old);
@@ -240,7 +240,7 @@ test_cwd(int dir)
 	       "and below it");
 	is_int(io_replace(AT_FDCWD, "./c", "four", 4, 0666, &err), 0,
 	       "with a dot");
-	ok(holds(dir, "c", "four") && holds(dir, "sub/c", "two"),
+	ok(holds_at(dir, "c", "four") && holds_at(dir, "sub/c", "two"),
 	   "are both written");
 	if (fchdir(cwd) < 0)
 		printf("# cannot go back\n");
@@ -260,25 +260,25 @@ test_stale(int dir)
 	fchmodat(dir, temp, 0, 0);
 	is_int(io_replace(dir, "s", "new", 3, 0666, &err), 0,
 	       "over a left-over temporary file");
-	ok(holds(dir, "s", "new"), "replaces the file");
+	ok(holds_at(dir, "s", "new"), "replaces the file");
 	put_file(dir, "victim", "safe");
 	symlinkat("victim", dir, temp);
 	is_int(io_replace(dir, "s", "newer", 5, 0666, &err), 0,
 	       "over a symbolic link in its place");
-	ok(holds(dir, "s", "newer"), "replaces the file");
-	ok(holds(dir, "victim", "safe"), "and does not follow the link");
-	ok(!exists(dir, temp), "which is gone");
+	ok(holds_at(dir, "s", "newer"), "replaces the file");
+	ok(holds_at(dir, "victim", "safe"), "and does not follow the link");
+	ok(!exists_at(dir, temp), "which is gone");
 	symlinkat("victim", dir, "link");
 	is_int(io_replace(dir, "link", "x", 1, 0666, &err), 0,
 	       "a file that is a symbolic link");
-	ok(holds(dir, "link", "x") && holds(dir, "victim", "safe"),
+	ok(holds_at(dir, "link", "x") && holds_at(dir, "victim", "safe"),
 	   "is replaced itself");
 	mkdirat(dir, temp, 0777);
 	is_int(io_replace(dir, "s", "x", 1, 0666, &err), -1,
 	       "a directory in its place");
 	ok(strncmp(err.text, "s: cannot create a temporary file: ", 35) == 0,
 	   "is an error");
-	ok(holds(dir, "s", "newer"), "and the file is as it was");
+	ok(holds_at(dir, "s", "newer"), "and the file is as it was");
 	unlinkat(dir, temp, AT_REMOVEDIR);
 }
 
@@ -330,7 +330,7 @@ test_replace_fails(int dir)
 	is_int(err.errnum, EFBIG, "is EFBIG");
 	is_str(err.text, "q: cannot write at byte 4: File too large",
 	       "after a short write");
-	ok(holds(dir, "q", "old"), "the file is as it was");
+	ok(holds_at(dir, "q", "old"), "the file is as it was");
 	ok(!temp_exists(dir, "q"), "the temporary file is removed");
 	is_int(io_replace(dir, "d", "x", 1, 0666, NULL), -1,
 	       "no struct to tell");
@@ -397,16 +397,11 @@ test_two_writers(int dir)
 int
 main(void)
 {
-	const char *tmp = getenv("TMPDIR");
-	char scratch[1024];
+	char scratch[128] = "";
 	int dir = -1;
 
-	snprintf(scratch, sizeof(scratch), "%s/t_io.XXXXXX",
-		 tmp != NULL ? tmp : "/tmp");
-	if (mkdtemp(scratch) == NULL || chmod(scratch, 0755) < 0) {
-		perror(scratch);
-		return 1;
-	}
+	scratch_dir(scratch, sizeof(scratch));
+	must(chmod(scratch, 0755) == 0);
 	dir = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	test_read(dir);
 	test_pread(dir);
@@ -417,6 +412,6 @@ main(void)
 	test_replace_fails(dir);
 	test_two_writers(dir);
 	close(dir);
-	nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(scratch);
 	return tap_done();
 }

@@ -12,9 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dirtest.h"
 #include "error.h"
 #include "io.h"
+#include "scratch.h"
 #include "tap.h"
 
 static void
@@ -45,7 +45,7 @@ test_lock(int dir)
 	symlinkat("planted", dir, "lock_link");
 	is_int(io_lock(dir, "lock_link", true, &err), -1, "a symbolic link");
 	is_int(err.kind, ERROR_UNSAFE, "is unsafe");
-	ok(!exists(dir, "planted"), "and is not followed");
+	ok(!exists_at(dir, "planted"), "and is not followed");
 	is_int(io_lock(dir, "none/lock", true, &err), -1, "no directory");
 	is_int(err.kind, ERROR_ABSENT, "is ERROR_ABSENT");
 	mkdirat(dir, "d", 0777);
@@ -119,7 +119,7 @@ test_wait(int dir)
 	sigaction(SIGALRM, &act, &old);
 	setitimer(ITIMER_REAL, &often, NULL);
 	fd = io_lock(dir, "wait", true, &err);
-	ok(fd >= 0 && exists(dir, "released"),
+	ok(fd >= 0 && exists_at(dir, "released"),
 	   "io_lock() waits, whatever signals arrive");
 	setitimer(ITIMER_REAL, &off, NULL);
 	sigaction(SIGALRM, &old, NULL);
@@ -142,11 +142,11 @@ test_rewrite(int dir)
 	is_int(io_trylock(dir, "halt", false, &err), -1, "and locks it");
 	fstat(fd, &a);
 	is_int(io_rewrite(fd, "halt", "long text", 9, &err), 0, "io_rewrite()");
-	ok(holds(dir, "halt", "long text"), "writes");
+	ok(holds_at(dir, "halt", "long text"), "writes");
 	is_int(io_rewrite(fd, "halt", "text", 4, &err), 0, "a shorter text");
-	ok(holds(dir, "halt", "text"), "leaves nothing of the longer");
+	ok(holds_at(dir, "halt", "text"), "leaves nothing of the longer");
 	is_int(io_rewrite(fd, "halt", NULL, 0, &err), 0, "nothing");
-	ok(holds(dir, "halt", ""), "empties it");
+	ok(holds_at(dir, "halt", ""), "empties it");
 	ok(fstatat(dir, "halt", &b, 0) == 0 && a.st_ino == b.st_ino,
 	   "it is the same file all the time");
 	close(fd);
@@ -197,7 +197,7 @@ test_give_up(int dir)
 	is_int(io_open_locked(dir, "none", false, 0, &err), -1,
 	       "a file that is not there, not to be made");
 	is_int(err.kind, ERROR_ABSENT, "is absent");
-	ok(!exists(dir, "none"), "and stays so");
+	ok(!exists_at(dir, "none"), "and stays so");
 	put_file(dir, "held", "x");
 	held = io_lock(dir, "held", false, &err);
 	is_int(io_open_locked(dir, "held", true, 0.05, &err), -1,
@@ -221,16 +221,11 @@ test_give_up(int dir)
 int
 main(void)
 {
-	const char *tmp = getenv("TMPDIR");
-	char scratch[1024];
+	char scratch[128] = "";
 	int dir = -1;
 
-	snprintf(scratch, sizeof(scratch), "%s/t_io_lock.XXXXXX",
-		 tmp != NULL ? tmp : "/tmp");
-	if (mkdtemp(scratch) == NULL || chmod(scratch, 0755) < 0) {
-		perror(scratch);
-		return 1;
-	}
+	scratch_dir(scratch, sizeof(scratch));
+	must(chmod(scratch, 0755) == 0);
 	dir = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	test_lock(dir);
 	test_foreign_lock(dir);
@@ -239,6 +234,6 @@ main(void)
 	test_removed(dir);
 	test_give_up(dir);
 	close(dir);
-	nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(scratch);
 	return tap_done();
 }

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "buf.h"
-#include "dirtest.h"
 #include "error.h"
 #include "mem.h"
 #include "path.h"
+#include "scratch.h"
 #include "tap.h"
 
 static void
@@ -533,16 +533,10 @@ test_all(int root, bool walked)
 int
 main(void)
 {
-	const char *tmp = getenv("TMPDIR");
-	char scratch[1024];
+	char scratch[128] = "";
 	int root = -1;
 
-	snprintf(scratch, sizeof(scratch), "%s/t_path.XXXXXX",
-		 tmp != NULL ? tmp : "/tmp");
-	if (mkdtemp(scratch) == NULL) {
-		perror(scratch);
-		return 1;
-	}
+	scratch_dir(scratch, sizeof(scratch));
 	root = make_tree(scratch);
 	test_clean();
 	test_normal();
@@ -560,6 +554,6 @@ main(void)
 	else
 		skip("without openat2", "no seccomp to forbid it");
 	close(root);
-	nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(scratch);
 	return tap_done();
 }

@@ -7,10 +7,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "dirtest.h"
 #include "error.h"
 #include "mem.h"
 #include "path.h"
+#include "scratch.h"
 #include "tap.h"
 
 #define DIRS 200 /* more than the cache holds */
@@ -269,16 +269,10 @@ out:
 int
 main(void)
 {
-	const char *tmp = getenv("TMPDIR");
-	char scratch[1024];
+	char scratch[128] = "";
 	int root = -1;
 
-	snprintf(scratch, sizeof(scratch), "%s/t_pathcache.XXXXXX",
-		 tmp != NULL ? tmp : "/tmp");
-	if (mkdtemp(scratch) == NULL) {
-		perror(scratch);
-		return 1;
-	}
+	scratch_dir(scratch, sizeof(scratch));
 	root = open(scratch, O_RDONLY | O_DIRECTORY);
 	put_file(root, "file", "top file");
 	mkdirat(root, "sub", 0777);
@@ -297,6 +291,6 @@ main(void)
 	test_nomem(root);
 	test_cwd(root);
 	close(root);
-	nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(scratch);
 	return tap_done();
 }

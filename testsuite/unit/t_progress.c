@@ -265,9 +265,9 @@ start_silent(const char *term, bool quiet)
 		return pid;
 	if (freopen("/dev/null", "w", stdout) == NULL)
 		_exit(1);
-	tap_failed = 0;
+	tap_restart();
 	test_terminal(term, quiet, false);
-	_exit(tap_failed);
+	_exit(tap_has_failed());
 }
 
 int

@@ -12,7 +12,8 @@ test_round_trip(size_t n, const char *base, const char *last)
 
 	make_job(&job, n);
 	is_int(rank2file_store(dirfd_, base, &job, &err), 0, "a job stored");
-	ok(exists(base) && exists(last), "... in its files");
+	ok(exists_at(dirfd_, base) && exists_at(dirfd_, last),
+	   "... in its files");
 	is_int(rank2file_load(dirfd_, base, &got, &err), 0, "... loaded");
 	ok(same_job(&job, &got), "... is the same");
 	is_int(rank2file_store(dirfd_, base, &got, &err), 0,
@@ -42,17 +43,20 @@ test_parts(void)
 	kvtree_free(t);
 
 	/* A smaller job in its place. */
-	put("rank2file.1.0", "LEVEL>1\n");
-	put("rank2file.0.00", "x\n");
-	put("rank2file.0.5.bak", "x\n");
+	put_job_file("rank2file.1.0", "LEVEL>1\n");
+	put_job_file("rank2file.0.00", "x\n");
+	put_job_file("rank2file.0.5.bak", "x\n");
 	make_job(&job, 4);
 	is_int(rank2file_store(dirfd_, "rank2file", &job, NULL), 0,
 	       "a smaller job stored");
 	rank2file_free(&job);
-	ok(exists("rank2file.0.0") && !exists("rank2file.0.8192") &&
-		   !exists("rank2file.0.16384") && !exists("rank2file.1.0"),
+	ok(exists_at(dirfd_, "rank2file.0.0") &&
+		   !exists_at(dirfd_, "rank2file.0.8192") &&
+		   !exists_at(dirfd_, "rank2file.0.16384") &&
+		   !exists_at(dirfd_, "rank2file.1.0"),
 	   "... old parts go");
-	ok(exists("rank2file.0.00") && exists("rank2file.0.5.bak"),
+	ok(exists_at(dirfd_, "rank2file.0.00") &&
+		   exists_at(dirfd_, "rank2file.0.5.bak"),
 	   "... other files stay");
 	is_int(rank2file_load(dirfd_, "rank2file", &got, NULL), 0, "loaded");
 	is_int((int64_t)got.nranks, 4, "... it is");
@@ -82,13 +86,16 @@ test_forms(void)
 	struct rank2file r;
 
 	/* MPI, three levels, a part that begins with rank 1. */
-	put("m", "RANKS>4\nLEVEL>2\nRANK>0>FILE>.1.0\nRANK>0>OFFSET>0\n"
-		 "RANK>2>FILE>.1.2\nRANK>2>OFFSET>0\n");
-	put("m.1.0", "RANKS>4\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>1>FILE>.0.1\n");
-	put("m.1.2", "RANKS>4\nLEVEL>1\nRANK>2>FILE>.0.2\n");
-	put("m.0.0", "RANKS>4\nLEVEL>0\nRANK>0>FILE>a\n");
-	put("m.0.1", "RANKS>4\nLEVEL>0\nRANK>1\n");
-	put("m.0.2", "RANKS>2\nLEVEL>0\nRANK>3>FILE>d\nRANK>3>FILE>c\n");
+	put_job_file("m",
+		     "RANKS>4\nLEVEL>2\nRANK>0>FILE>.1.0\nRANK>0>OFFSET>0\n"
+		     "RANK>2>FILE>.1.2\nRANK>2>OFFSET>0\n");
+	put_job_file("m.1.0",
+		     "RANKS>4\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>1>FILE>.0.1\n");
+	put_job_file("m.1.2", "RANKS>4\nLEVEL>1\nRANK>2>FILE>.0.2\n");
+	put_job_file("m.0.0", "RANKS>4\nLEVEL>0\nRANK>0>FILE>a\n");
+	put_job_file("m.0.1", "RANKS>4\nLEVEL>0\nRANK>1\n");
+	put_job_file("m.0.2",
+		     "RANKS>2\nLEVEL>0\nRANK>3>FILE>d\nRANK>3>FILE>c\n");
 	is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "three levels");
 	ok(r.nranks == 4 && r.ranks[0].present && r.ranks[1].present &&
 		   !r.ranks[2].present && r.ranks[3].present,
@@ -99,8 +106,9 @@ test_forms(void)
 	rank2file_free(&r);
 
 	/* scr_index, where one file was not found. */
-	put("m", "RANKS>1\nLEVEL>1\nRANK>0>FILE>.0.0\n");
-	put("m.0.0", "RANKS>1\nLEVEL>0\nRANK>0>FILES>3\nRANK>0>FILE>a>SIZE>7\n"
+	put_job_file("m", "RANKS>1\nLEVEL>1\nRANK>0>FILE>.0.0\n");
+	put_job_file("m.0.0",
+		     "RANKS>1\nLEVEL>0\nRANK>0>FILES>3\nRANK>0>FILE>a>SIZE>7\n"
 		     "RANK>0>FILE>a>CRC>0xff\nRANK>0>FILE>a>SEG>0>LENGTH>7\n"
 		     "RANK>0>FILE>a>SEG>0>FILE>c\n"
 		     "RANK>0>FILE>a>SEG>0>OFFSET>0\n"
@@ -123,7 +131,7 @@ test_forms(void)
 	   "... with all it had");
 	rank2file_free(&r);
 
-	put("m", "RANKS>2\nLEVEL>0\nRANK>1>FILE>a\n");
+	put_job_file("m", "RANKS>2\nLEVEL>0\nRANK>1>FILE>a\n");
 	is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "a part alone");
 	ok(r.ranks[1].nfiles == 1 && !r.ranks[0].present, "... says all");
 	rank2file_free(&r);
@@ -143,11 +151,14 @@ test_offset(void)
 	buf_add_str(&raw, "before");
 	kvtree_encode(t, &raw, NULL);
 	io_replace(dirfd_, "m.0.0", raw.data, raw.len, 0666, NULL);
-	put("m", "RANKS>1\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>0>OFFSET>6\n");
+	put_job_file("m",
+		     "RANKS>1\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>0>OFFSET>6\n");
 	is_int(rank2file_load(dirfd_, "m", &r, &err), 0, "an offset");
 	is_str(r.ranks[0].files[0].path, "a", "... is heeded");
 	rank2file_free(&r);
-	put("m", "RANKS>1\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>0>OFFSET>1000\n");
+	put_job_file(
+		"m",
+		"RANKS>1\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>0>OFFSET>1000\n");
 	is_int(rank2file_load(dirfd_, "m", &r, &err), -1, "one too far");
 	is_int(err.kind, ERROR_CORRUPT, err.text);
 	buf_free(&raw);
@@ -223,18 +234,18 @@ test_refused(void)
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		error_clear(&err);
-		put("m", bad[i].top);
-		put("m.0.0", bad[i].part);
+		put_job_file("m", bad[i].top);
+		put_job_file("m.0.0", bad[i].part);
 		is_int(rank2file_load(dirfd_, "m", &r, &err), -1, bad[i].what);
 		is_int(err.kind, ERROR_CORRUPT, err.text);
 		ok(r.ntrees == 0 && r.arena == NULL, "... nothing is left");
 	}
-	put("m", TOP "RANK>2>FILE>.0.2\n");
-	put("m.0.0", "RANKS>4\nLEVEL>0\nRANK>1>FILE>a\n");
-	put("m.0.2", "RANKS>4\nLEVEL>0\nRANK>1>FILE>a\n");
+	put_job_file("m", TOP "RANK>2>FILE>.0.2\n");
+	put_job_file("m.0.0", "RANKS>4\nLEVEL>0\nRANK>1>FILE>a\n");
+	put_job_file("m.0.2", "RANKS>4\nLEVEL>0\nRANK>1>FILE>a\n");
 	is_int(rank2file_load(dirfd_, "m", &r, &err), -1, "a rank twice");
 	is_str(err.text, "m.0.2: rank 1: 1: rank in two parts", err.text);
-	put("m.scr", "RANKS>4\nLEVEL>1\nRANK>0>FILE>.0.0\n");
+	put_job_file("m.scr", "RANKS>4\nLEVEL>1\nRANK>0>FILE>.0.0\n");
 	is_int(rank2file_load(dirfd_, "m.scr", &r, &err), -1,
 	       "a new name among old ones");
 	is_int(rank2file_load(dirfd_, "nosuch", &r, &err), -1, "no file");

@@ -40,7 +40,8 @@ test_containers(void)
 	rank2file_free(&job);
 	kvtree_free(table);
 
-	put("m.0.0", "RANKS>1\nLEVEL>0\nRANK>0>FILE>a>SEG>1>FILE>d\n"
+	put_job_file("m.0.0",
+		     "RANKS>1\nLEVEL>0\nRANK>0>FILE>a>SEG>1>FILE>d\n"
 		     "RANK>0>FILE>a>SEG>1>OFFSET>0\n"
 		     "RANK>0>FILE>a>SEG>1>LENGTH>9223372036854775807\n"
 		     "RANK>0>FILE>a>SEG>0>LENGTH>5\n"
@@ -71,7 +72,7 @@ parts_of(const char *form)
 	text[0] = '\0';
 	for (int i = 0; i < 20000; i++) {
 		snprintf(name, sizeof(name), form, i);
-		if (exists(name))
+		if (exists_at(dirfd_, name))
 			len += (size_t)snprintf(text + len, sizeof(text) - len,
 						"%d ", i);
 	}
@@ -103,12 +104,12 @@ test_generations(void)
 
 	make_job(&job, 8193);
 	is_int(rank2file_store(dirfd_, "m", &job, NULL), 0, "a job stored");
-	put("m.0.8194", "x\n");
-	put("m.0.16384", "x\n");
-	put("m.1.0", "x\n");
-	put("m.0.1.scr", "x\n");
+	put_job_file("m.0.8194", "x\n");
+	put_job_file("m.0.16384", "x\n");
+	put_job_file("m.1.0", "x\n");
+	put_job_file("m.0.1.scr", "x\n");
 	next_generation("m", 1, "m.0.%d", "1 8193 ");
-	ok(!exists("m.1.0") && exists("m.0.1.scr"),
+	ok(!exists_at(dirfd_, "m.1.0") && exists_at(dirfd_, "m.0.1.scr"),
 	   "parts of maps go, those of another job stay");
 	next_generation("m", 0, "m.0.%d", "0 8192 ");
 	rank2file_free(&job);
@@ -123,19 +124,20 @@ test_generations(void)
 	drop("m.0.1.scr");
 
 	/* Parts as LLNL numbers them. */
-	put("m", "RANKS>3\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>1>FILE>.0.1\n"
-		 "RANK>2>FILE>.0.3\n");
-	put("m.0.0", "LEVEL>0\nRANK>0>FILE>a\n");
-	put("m.0.1", "LEVEL>0\nRANK>1>FILE>b\n");
-	put("m.0.3", "LEVEL>0\nRANK>2>FILE>c\n");
+	put_job_file("m",
+		     "RANKS>3\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>1>FILE>.0.1\n"
+		     "RANK>2>FILE>.0.3\n");
+	put_job_file("m.0.0", "LEVEL>0\nRANK>0>FILE>a\n");
+	put_job_file("m.0.1", "LEVEL>0\nRANK>1>FILE>b\n");
+	put_job_file("m.0.3", "LEVEL>0\nRANK>2>FILE>c\n");
 	next_generation("m", 2, "m.0.%d", "2 ");
 	drop("m");
 	drop("m.0.2");
 
-	put("m", "RANKS>8195\nLEVEL>1\nRANK>0>FILE>.0.0\n"
-		 "RANK>1>FILE>.0.8193\n");
-	put("m.0.0", "LEVEL>0\nRANK>0>FILE>a\n");
-	put("m.0.8193", "LEVEL>0\nRANK>1>FILE>b\n");
+	put_job_file("m", "RANKS>8195\nLEVEL>1\nRANK>0>FILE>.0.0\n"
+			  "RANK>1>FILE>.0.8193\n");
+	put_job_file("m.0.0", "LEVEL>0\nRANK>0>FILE>a\n");
+	put_job_file("m.0.8193", "LEVEL>0\nRANK>1>FILE>b\n");
 	next_generation("m", 2, "m.0.%d", "2 8194 ");
 	drop("m");
 	drop("m.0.2");
@@ -143,10 +145,10 @@ test_generations(void)
 
 	make_job(&job, 7);
 	is_int(rank2file_store(dirfd_, "r.scr", &job, NULL), 0, "old names");
-	put("r.0.1", "x\n");
-	put("r.0.7.scr", "x\n");
+	put_job_file("r.0.1", "x\n");
+	put_job_file("r.0.7.scr", "x\n");
 	next_generation("r.scr", 1, "r.0.%d.scr", "1 ");
-	ok(exists("r.0.1"), "... which new ones are not");
+	ok(exists_at(dirfd_, "r.0.1"), "... which new ones are not");
 	rank2file_free(&job);
 	drop("r.0.1");
 	drop("r.0.1.scr");
@@ -168,14 +170,15 @@ test_interrupted(void)
 	io_temp_name(temp, "m");
 	is_int(mkdirat(dirfd_, temp, 0777), 0, "something is in the way");
 	is_int(rank2file_store(dirfd_, "m", &new, NULL), -1, "interrupted");
-	ok(exists("m.0.0") && exists("m.0.1"), "... both are there");
+	ok(exists_at(dirfd_, "m.0.0") && exists_at(dirfd_, "m.0.1"),
+	   "... both are there");
 	is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "... loaded");
 	ok(same_job(&old, &r) && r.unused == 1, "... is the old");
 	rank2file_free(&r);
 	unlinkat(dirfd_, temp, AT_REMOVEDIR);
 	is_int(rank2file_store(dirfd_, "m", &new, NULL), 0, "... once more");
 	is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "... loaded");
-	ok(same_job(&new, &r) && r.unused == 0 && !exists("m.0.0"),
+	ok(same_job(&new, &r) && r.unused == 0 && !exists_at(dirfd_, "m.0.0"),
 	   "... is the new");
 	rank2file_free(&r);
 	rank2file_free(&old);

@@ -50,7 +50,7 @@ seen_damaged(void)
 	is_str(states(o.k), "1: whole whole too long", "longer than recorded");
 	is_str(letters(o.k), "aaaabbbbbb bbbcdddddd dddd ", "harms no file");
 	close_it(&o);
-	remove_tree(fmt("%s/" DIR "/.scr", place));
+	remove_tree(fmt("%s/" DIR "/.scr", ctr_place));
 	look_at(&o, NULL, false);
 	is_str(states(o.k), "3: missing missing missing", "all are gone");
 	close_it(&o);
@@ -190,10 +190,10 @@ wrong_maps(void)
 		struct opened o;
 		int fd = -1;
 
-		scratch_dir(place, sizeof(place));
+		scratch_dir(ctr_place, sizeof(ctr_place));
 		write_text(ctr(0), "sixby6");
 		source_init(&s, cases[i].table, cases[i].files);
-		fd = open(fmt("%s/" DIR, place), O_RDONLY | O_DIRECTORY);
+		fd = open(fmt("%s/" DIR, ctr_place), O_RDONLY | O_DIRECTORY);
 		must(rank2file_store(fd, "rank2file", &s.r, NULL) == 0);
 		close(fd);
 		source_fini(&s);
@@ -205,8 +205,8 @@ wrong_maps(void)
 			close_it(&o);
 			continue;
 		}
-		o.c = catalogue_open(place, NULL);
-		ok(containers_open(o.c, "7", &options, &err) == NULL &&
+		o.c = catalogue_open(ctr_place, NULL);
+		ok(containers_open(o.c, "7", &ctr_options, &err) == NULL &&
 			   err.kind == ERROR_UNSAFE,
 		   "a name that leaves the directory is refused");
 		catalogue_close(o.c);
@@ -222,22 +222,22 @@ not_packed(void)
 	struct rank2file w;
 	int fd = -1;
 
-	scratch_dir(place, sizeof(place));
-	write_text(fmt("%s/" DIR "/x", place), "");
+	scratch_dir(ctr_place, sizeof(ctr_place));
+	write_text(fmt("%s/" DIR "/x", ctr_place), "");
 	must(segmap_init(&m, 1, NULL) == 0);
 	add_file(&m, 0, "f", 1);
 	must(segmap_write(&m, 1, true, &w, NULL) == 0);
-	fd = open(fmt("%s/" DIR, place), O_RDONLY | O_DIRECTORY);
+	fd = open(fmt("%s/" DIR, ctr_place), O_RDONLY | O_DIRECTORY);
 	must(rank2file_store(fd, "rank2file", &w, NULL) == 0);
 	close(fd);
 	rank2file_free(&w);
 	segmap_free(&m);
-	c = catalogue_open(place, NULL);
-	ok(containers_open(c, "7", &options, &err) == NULL &&
+	c = catalogue_open(ctr_place, NULL);
+	ok(containers_open(c, "7", &ctr_options, &err) == NULL &&
 		   err.kind == ERROR_ABSENT && says(&err, "not packed"),
 	   "plain files are no containers");
 	error_clear(&err);
-	ok(containers_open(c, "8", &options, &err) == NULL &&
+	ok(containers_open(c, "8", &ctr_options, &err) == NULL &&
 		   err.kind == ERROR_ABSENT,
 	   "nor is what is not there");
 	catalogue_close(c);
@@ -260,10 +260,11 @@ surveyed(void)
 
 	small();
 	flip(ctr(0), 0);
-	must(overview_init(&s, place, NULL) == 0 && s.count == 1);
-	ok(condition_check(&s, &s.entries[0], &options, &h, NULL) == 0 &&
+	must(overview_init(&s, ctr_place, NULL) == 0 && s.count == 1);
+	ok(condition_check(&s, &s.entries[0], &ctr_options, &h, NULL) == 0 &&
 		   h.containers == NULL &&
-		   condition_check_containers(&s, &options, &h, NULL) == 0 &&
+		   condition_check_containers(&s, &ctr_options, &h, NULL) ==
+			   0 &&
 		   h.containers != NULL && h.containers->damaged == 0,
 	   "a survey looks at containers");
 	condition_fini(&h);
@@ -281,7 +282,7 @@ surveyed(void)
 	   "the line stands before the state, then picture and table");
 	json_free(condition_json(&h, true, true));
 	condition_fini(&h);
-	ok(condition_check_old(&s, "nothing", &options, &h, NULL) < 0,
+	ok(condition_check_old(&s, "nothing", &ctr_options, &h, NULL) < 0,
 	   "no dataset of the old layout");
 	condition_fini(&h);
 	overview_fini(&s);
@@ -292,11 +293,11 @@ static int
 everything(void *arg, struct error *err)
 {
 	const struct containers_look look = {
-		.o = &options,
+		.o = &ctr_options,
 		.sums = true,
 		.all = true,
 	};
-	struct catalogue *c = catalogue_open(place, err);
+	struct catalogue *c = catalogue_open(ctr_place, err);
 	struct condition h = { .id = 7 };
 	struct containers *k = NULL;
 	struct buf b = BUF_INIT;
@@ -304,7 +305,7 @@ everything(void *arg, struct error *err)
 
 	(void)arg;
 	if (c != NULL)
-		k = containers_open(c, "7", &options, err);
+		k = containers_open(c, "7", &ctr_options, err);
 	h.containers = k;
 	if (k != NULL && containers_look(k, &look, err) == 0 &&
 	    report_containers_line(k, &b, err) == 0 &&
@@ -348,7 +349,7 @@ no_memory_left(void)
 	flip(ctr(0), 0);
 	must(truncate(ctr(2), 1) == 0);
 	ok(fails_well(everything, NULL, NULL), "each allocation may fail");
-	must(overview_init(&s, place, NULL) == 0);
+	must(overview_init(&s, ctr_place, NULL) == 0);
 	ok(fails_well(survey_all, NULL, &s), "those of a survey, too");
 	overview_fini(&s);
 }
@@ -365,6 +366,6 @@ main(void)
 	not_packed();
 	surveyed();
 	no_memory_left();
-	remove_tree(place);
+	remove_tree(ctr_place);
 	return tap_done();
 }

@@ -340,20 +340,21 @@ svg_saved(void)
 	struct buf svg = BUF_INIT, got = BUF_INIT;
 	char *path = NULL;
 
-	scratch_dir(place, sizeof(place));
-	path = fmt("%s/x.svg", place);
+	scratch_dir(ctr_place, sizeof(ctr_place));
+	path = fmt("%s/x.svg", ctr_place);
 	must(buf_add_str(&svg, "<svg/>") == 0);
 	ok(report_svg_save(path, &svg, NULL) == 0, "saved");
 	read_whole(path, &got);
 	is_str(got.data, "<svg/>", "as it is");
-	ok(report_svg_save(place, &svg, &err) < 0 && err.kind == ERROR_USAGE,
+	ok(report_svg_save(ctr_place, &svg, &err) < 0 &&
+		   err.kind == ERROR_USAGE,
 	   "not over a directory");
 	error_clear(&err);
 	ok(report_svg_save("/dev/null", &svg, &err) < 0 &&
 		   err.kind == ERROR_USAGE && exists("/dev/null"),
 	   "nor over a device");
 	error_clear(&err);
-	ok(report_svg_save(fmt("%s/no/x", place), &svg, &err) < 0 &&
+	ok(report_svg_save(fmt("%s/no/x", ctr_place), &svg, &err) < 0 &&
 		   err.kind == ERROR_ABSENT,
 	   "nor where there is no directory");
 	buf_free(&svg);
@@ -370,6 +371,6 @@ main(void)
 	svg_names();
 	svg_many();
 	svg_saved();
-	remove_tree(place);
+	remove_tree(ctr_place);
 	return tap_done();
 }

@@ -26,7 +26,7 @@ test_detection(void)
 	struct error err = ERROR_INIT;
 	struct resmgr *r = NULL;
 	struct conf *c = NULL;
-	struct conf_where w = { .prefix = root };
+	struct conf_where w = { .prefix = resmgr_root };
 
 	clean();
 	is_found("none", "no job");
@@ -249,7 +249,7 @@ is_gone(const char *number)
 static struct resmgr *
 impatient(struct conf **c)
 {
-	struct conf_where w = { .prefix = root };
+	struct conf_where w = { .prefix = resmgr_root };
 	struct resmgr *r = NULL;
 
 	setenv("SCR_RESOURCE_MANAGER_TIMEOUT", "1", 1);
@@ -323,7 +323,7 @@ test_slurm_hangs(void)
 static void
 test_time_limit(void)
 {
-	struct conf_where w = { .prefix = root };
+	struct conf_where w = { .prefix = resmgr_root };
 	struct error err = ERROR_INIT;
 	struct conf *c = NULL;
 
@@ -347,6 +347,6 @@ main(void)
 	test_commands();
 	test_slurm_hangs();
 	test_time_limit();
-	remove_tree(root);
+	remove_tree(resmgr_root);
 	return tap_done();
 }

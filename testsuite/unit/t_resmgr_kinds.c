@@ -237,6 +237,6 @@ main(void)
 	test_pbs_end();
 	test_alps();
 	test_memory();
-	remove_tree(root);
+	remove_tree(resmgr_root);
 	return tap_done();
 }

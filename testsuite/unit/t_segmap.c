@@ -278,7 +278,7 @@ round_trip(size_t nranks, size_t nfiles, bool mixed, const char *base,
 	must(segmap_write(&m, nranks, false, &w, NULL) == 0);
 	w.generation = generation;
 	must(rank2file_store(rootfd, base, &w, NULL) == 0);
-	scene_must(rank2file_load(rootfd, base, &r, &err) == 0, err.text);
+	must_be(rank2file_load(rootfd, base, &r, &err) == 0, err.text);
 	ok(segmap_read_par(&got, &r, three, &err) == 0 &&
 		   (mixed ? same_files(&m, &got) : same_map(&m, &got)),
 	   "three threads read what was written");
@@ -380,8 +380,7 @@ golden(const char *name, uint64_t size, size_t nfiles, size_t ncontainers)
 	struct rank2file r, w;
 	size_t there = 0;
 
-	scene_must(rank2file_load(meta, "rank2file.scr", &r, &err) == 0,
-		   err.text);
+	must_be(rank2file_load(meta, "rank2file.scr", &r, &err) == 0, err.text);
 	is_int(segmap_read(&m, &r, &err), 0, name);
 	ok(m.nfiles == nfiles && m.ncontainers == ncontainers, "... all of it");
 	is_int(segmap_check(&m, no_finding, &m, &err), 0, "... is whole");

@@ -542,9 +542,8 @@ golden(const char *name)
 		skip(name, "the selection has no containers");
 		goto out;
 	}
-	scene_must(rank2file_load(meta, "rank2file.scr", &r, &err) == 0,
-		   err.text);
-	scene_must(segmap_read(&m, &r, &err) == 0, err.text);
+	must_be(rank2file_load(meta, "rank2file.scr", &r, &err) == 0, err.text);
+	must_be(segmap_read(&m, &r, &err) == 0, err.text);
 	for (size_t i = 0; i < m.nsegs; i++) {
 		const struct segment *s = &m.segs[i];
 

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "ctrtest.h"
+
+char ctr_place[128];
+
+const struct catalogue_options ctr_options = { .work = { .memory = 1 << 20 } };
+
+/* --- Datasets --- */
+
+/* The byte of the string of all files at `at`. */
+static unsigned char
+byte_at(uint64_t at)
+{
+	return (unsigned char)(at * 31 + at / 251);
+}
+
+void
+store(struct segmap *m, uint64_t size, size_t nranks, bool wrong)
+{
+	unsigned char *all = NULL;
+	struct rank2file w;
+	uint64_t at = 0;
+	int fd = -1;
+
+	must(segmap_cut(m, SEGMAP_DATA, size, 0, NULL) == 0);
+	all = mem_alloc(m->bytes + 1, 1);
+	for (uint64_t i = 0; i < m->bytes; i++)
+		all[i] = byte_at(i);
+	for (size_t i = 0; i < m->nfiles; i++) {
+		m->files[i].has_crc = true;
+		m->files[i].crc = crc_update(0, all + m->files[i].start,
+					     m->files[i].size);
+	}
+	scratch_dir(ctr_place, sizeof(ctr_place));
+	for (size_t i = 0; i < m->ncontainers; i++) {
+		struct segmap_container *c = &m->containers[i];
+
+		write_file(fmt("%s/" DIR "/%s", ctr_place, c->name), all + at,
+			   c->size);
+		c->has_crc = true;
+		c->crc = crc_update(0, all + at, c->size);
+		at += c->size;
+	}
+	mem_free(all);
+	for (size_t i = 0; wrong && i < m->nfiles; i += 2)
+		m->files[i].size++;
+	fd = open(fmt("%s/" DIR, ctr_place),
+		  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	must(fd >= 0);
+	must(segmap_write(m, nranks, false, &w, NULL) == 0);
+	must(rank2file_store(fd, "rank2file", &w, NULL) == 0);
+	rank2file_free(&w);
+	close(fd);
+}
+
+void
+small(void)
+{
+	struct segmap m;
+
+	must(segmap_init(&m, 5, NULL) == 0);
+	add_file(&m, 0, "d/a", 4);
+	add_file(&m, 0, "d/b<&\xff\">", 9);
+	add_file(&m, 0, "d/empty", 0);
+	add_file(&m, 1, "d/c", 1);
+	add_file(&m, 1, "d/d", 10);
+	store(&m, 10, 2, false);
+	segmap_free(&m);
+}
+
+char *
+ctr(int n)
+{
+	return fmt("%s/" DIR "/.scr/ctr.%d.scr", ctr_place, n);
+}
+
+static void
+hear(void *arg, const char *what)
+{
+	struct opened *o = arg;
+
+	must(buf_printf(&o->told, "%s\n", what) == 0);
+}
+
+void
+look_at(struct opened *o, const struct plan *plan, bool sums)
+{
+	struct error err = ERROR_INIT;
+	const struct containers_look look = {
+		.plan = plan,
+		.o = &ctr_options,
+		.sums = sums,
+		.tell = hear,
+		.arg = o,
+	};
+
+	*o = (struct opened){ .c = catalogue_open(ctr_place, NULL) };
+	must(o->c != NULL);
+	o->k = containers_open(o->c, "7", &ctr_options, &err);
+	must_be(o->k != NULL, err.text);
+	must_be(containers_look(o->k, &look, &err) == 0, err.text);
+}
+
+void
+close_it(struct opened *o)
+{
+	containers_free(o->k);
+	catalogue_close(o->c);
+	buf_free(&o->told);
+}
+
+const char *
+letters(const struct containers *k)
+{
+	static char text[4096];
+	struct container_spans s;
+	char *to = text;
+
+	must(container_spans(k, &s, NULL) == 0);
+	for (size_t i = 0; i < k->count; i++) {
+		char *from = to;
+
+		memset(to, '.', k->list[i].size);
+		to += k->list[i].size;
+		*to++ = ' ';
+		for (size_t j = s.first[i]; j < s.first[i + 1]; j++) {
+			const struct container_span *p = &s.spans[j];
+			char c = p->file->path[2];
+
+			must(j == s.first[i] || s.spans[j - 1].off <= p->off);
+			for (uint64_t b = 0; b < p->len; b++)
+				if (p->off + b < k->list[i].size)
+					from[p->off + b] =
+						p->bad ? (char)(c - 32) : c;
+		}
+	}
+	container_spans_free(&s);
+	*to = '\0';
+	return text;
+}
+
+const char *
+states(const struct containers *k)
+{
+	char *to = fmt("%zu:", k->damaged);
+
+	for (size_t i = 0; i < k->count; i++)
+		to = fmt("%s %s", to, container_state_name(k->list[i].state));
+	return to;
+}
+
+const struct report_style plain = { .width = 60 };

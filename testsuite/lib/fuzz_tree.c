@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fuzz_tree.h"
+
+void
+fuzz_image(const uint8_t *data, size_t size, struct buf *out)
+{
+	static const uint8_t head[] = { 0x95, 0x1f, 0xc3, 0xf5, 0, 1, 0, 1 };
+
+	buf_clear(out);
+	if (size < sizeof(head) || memcmp(data, head, sizeof(head)) != 0) {
+		buf_add(out, head, sizeof(head));
+		buf_add_be64(out, KVTREE_HEADER_SIZE + size);
+		buf_add_be32(out, 0); /* no checksum */
+	}
+	buf_add(out, data, size);
+}
+
+struct kvtree *
+fuzz_tree(const uint8_t *data, size_t size)
+{
+	struct buf image = BUF_INIT;
+	struct kvtree *t = NULL;
+
+	fuzz_image(data, size, &image);
+	t = kvtree_decode(image.data, image.len, NULL, NULL);
+	buf_free(&image);
+	return t;
+}
+
+void
+fuzz_require(bool promise)
+{
+	if (!promise)
+		__builtin_trap();
+}

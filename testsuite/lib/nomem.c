@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+
+#include "error.h"
+#include "mem.h"
+#include "nomem.h"
+
+/* `first`: end at the first success, even one without the memory. */
+static long
+exhaust(int (*fn)(void *arg, struct error *err), void (*redo)(void *arg),
+	void *arg, bool first)
+{
+	struct error err = ERROR_INIT;
+	long left = 0;
+	int rc = -1;
+
+	for (long n = 0; n < 100000; n++) {
+		if (redo != NULL)
+			redo(arg);
+		error_clear(&err);
+		mem_fail_after(n);
+		rc = fn(arg, &err);
+		left = mem_fail_after(-1);
+		if (rc == 0 && (first || left > 0))
+			return n;
+		if (rc < 0 && err.kind != ERROR_NOMEM) {
+			printf("# allocation %ld: %s\n", n, err.text);
+			return -1;
+		}
+	}
+	return -1;
+}
+
+long
+fail_each_alloc(int (*fn)(void *arg, struct error *err), void *arg)
+{
+	return exhaust(fn, NULL, arg, true);
+}
+
+bool
+fails_well(int (*fn)(void *arg, struct error *err), void (*redo)(void *arg),
+	   void *arg)
+{
+	return exhaust(fn, redo, arg, false) > 1;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scratch.h"
+
+_Noreturn void
+bail_out(const char *what)
+{
+	printf("Bail out! %s\n", what);
+	fflush(stdout);
+	abort();
+}
+
+void
+must_be(bool good, const char *what)
+{
+	if (!good)
+		bail_out(what);
+}
+
+uint32_t
+below(uint32_t n)
+{
+	static uint64_t state = 1;
+
+	state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+	return (uint32_t)(state >> 33) % n;
+}
+
+char *
+fmt(const char *format, ...)
+{
+	static char texts[256][1024];
+	static unsigned next;
+	char *to = texts[next++ % 256];
+	va_list ap;
+
+	va_start(ap, format);
+	must(vsnprintf(to, sizeof(texts[0]), format, ap) < 1024);
+	va_end(ap);
+	return to;
+}
+
+/* --- Files --- */
+
+bool
+exists(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0;
+}
+
+void
+make_parents(const char *path)
+{
+	char dir[1024];
+
+	for (const char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
+		snprintf(dir, sizeof(dir), "%.*s", (int)(p - path), path);
+		(void)mkdir(dir, 0777);
+	}
+}
+
+void
+write_file(const char *path, const void *data, size_t len)
+{
+	int fd = -1;
+
+	make_parents(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	must(fd >= 0);
+	must(io_pwrite(fd, path, data, len, 0, NULL) == 0);
+	close(fd);
+}
+
+void
+write_text(const char *path, const char *text)
+{
+	write_file(path, text, strlen(text));
+}
+
+void
+read_whole(const char *path, struct buf *out)
+{
+	must(io_read_file(AT_FDCWD, path, (size_t)1 << 30, out, NULL) == 0);
+}
+
+void
+flip(const char *path, long off)
+{
+	struct timespec times[2];
+	unsigned char byte = 0;
+	struct stat st;
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	must(fd >= 0 && fstat(fd, &st) == 0);
+	if (off < 0)
+		off += st.st_size;
+	must(pread(fd, &byte, 1, off) == 1);
+	byte ^= 0x5a;
+	must(pwrite(fd, &byte, 1, off) == 1);
+	times[0] = st.st_atim;
+	times[1] = st.st_mtim;
+	must(futimens(fd, times) == 0);
+	close(fd);
+}
+
+void
+edit_tree(const char *path, void (*fn)(struct kvtree *t, void *arg), void *arg)
+{
+	struct buf old = BUF_INIT, new = BUF_INIT;
+	struct kvtree *t = NULL;
+	size_t used = 0;
+
+	read_whole(path, &old);
+	t = kvtree_decode(old.data, old.len, &used, NULL);
+	must(t != NULL);
+	fn(t, arg);
+	must(kvtree_encode(t, &new, NULL) == 0);
+	must(buf_add(&new, old.data + used, old.len - used) == 0);
+	write_file(path, new.data, new.len);
+	kvtree_free(t);
+	buf_free(&new);
+	buf_free(&old);
+}
+
+static int
+remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+void
+remove_tree(const char *path)
+{
+	if (exists(path))
+		must(nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0);
+}
+
+void
+scratch_dir(char *root, size_t size)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	if (root[0] != '\0') {
+		remove_tree(root);
+		must(mkdir(root, 0777) == 0);
+		return;
+	}
+	snprintf(root, size, "%s/scratch.XXXXXX",
+		 tmp && strlen(tmp) < 64 ? tmp : "/tmp");
+	must(mkdtemp(root) != NULL);
+}
+
+/* --- Files of a directory that is known by its descriptor --- */
+
+void
+put_file(int dir, const char *name, const char *text)
+{
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		printf("# cannot write %s\n", name);
+	close(fd);
+}
+
+bool
+holds_at(int dir, const char *name, const char *text)
+{
+	char got[64] = "";
+	int fd = openat(dir, name, O_RDONLY);
+	ssize_t n = read(fd, got, sizeof(got) - 1);
+
+	close(fd);
+	return n == (ssize_t)strlen(text) && strcmp(got, text) == 0;
+}
+
+bool
+exists_at(int dir, const char *name)
+{
+	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+int
+mode_of(int dir, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0
+		       ? (int)(st.st_mode & 07777)
+		       : -1;
+}
+
+/* --- Errors --- */
+
+bool
+says(const struct error *err, const char *words)
+{
+	if (strstr(err->text, words) != NULL)
+		return true;
+	printf("# \"%s\"\n# does not say \"%s\"\n", err->text, words);
+	return false;
+}
