@@ -94,26 +94,18 @@ make_empty(const struct packed *q, const char *path, const struct attr *a,
 	return rc;
 }
 
-/* The descriptor in the words of 1.1.8. */
+/* A descriptor as SCR 1.1.8 writes it: complete, and without the flags. */
 static int
 write_desc(struct kvtree *t, const struct dataset *d, struct error *err)
 {
-	if (kvtree_set_i64(t, "ID", d->id, err) < 0 ||
-	    (d->name != NULL && kvtree_set(t, "NAME", d->name, err) < 0) ||
-	    (d->created_us >= 0 &&
-	     kvtree_set_i64(t, "CREATED", d->created_us, err) < 0) ||
-	    (d->user != NULL && kvtree_set(t, "USER", d->user, err) < 0) ||
-	    (d->job_name != NULL &&
-	     kvtree_set(t, "JOBNAME", d->job_name, err) < 0) ||
-	    (d->job_id != NULL && kvtree_set(t, "JOBID", d->job_id, err) < 0) ||
-	    (d->cluster != NULL &&
-	     kvtree_set(t, "CLUSTER", d->cluster, err) < 0) ||
-	    (d->ckpt_id >= 0 &&
-	     kvtree_set_i64(t, "CKPT", d->ckpt_id, err) < 0) ||
-	    (d->files >= 0 && (kvtree_set_i64(t, "FILES", d->files, err) < 0 ||
-			       kvtree_set_u64(t, "SIZE", d->bytes, err) < 0)))
+	struct dataset whole = *d;
+
+	whole.complete = 1;
+	if (dataset_write(t, &whole, err) < 0)
 		return -1;
-	return kvtree_set_u64(t, "COMPLETE", 1, err);
+	kvtree_remove(t, "FLAG_CKPT");
+	kvtree_remove(t, "FLAG_OUTPUT");
+	return 0;
 }
 
 static int

@@ -22,120 +22,189 @@ static const struct dataset unknown = {
 	.complete = -1,
 };
 
-/* Read COMPLETE or a flag: 0 or 1. */
-static int
-read_tristate(const struct kvtree *k, int *out, struct error *err)
-{
-	bool flag = false;
+/* How a field is kept. */
+enum kind {
+	TEXT,	/* const char *; NULL: not recorded */
+	NUMBER, /* int64_t; below `least`: not recorded */
+	BYTES,	/* uint64_t; recorded if `files` is */
+	FLAG,	/* bool; always written */
+	TRUTH,	/* int: 1, 0, -1: not recorded */
+};
 
-	if (value_flag(k, &flag, err) < 0)
-		return -1;
-	*out = flag;
-	return 0;
+#define AT(member) offsetof(struct dataset, member)
+
+/*
+ * The keys of a descriptor (formats.md 3.1), in the order in which LLNL's
+ * library writes them.  What reads, writes and prints descriptors follows this
+ * table: a new key is a line here, and a member of struct dataset.
+ */
+static const struct field {
+	const char *key, *json;
+	enum kind kind;
+	size_t at; /* in struct dataset */
+	int64_t least, most;
+} fields[] = {
+	{ "ID", "id", NUMBER, AT(id), 1, DATASET_ID_MAX },
+	{ "NAME", "name", TEXT, AT(name), 0, 0 },
+	{ "FLAG_CKPT", "checkpoint", FLAG, AT(is_ckpt), 0, 0 },
+	{ "FLAG_OUTPUT", "output", FLAG, AT(is_output), 0, 0 },
+	{ "CREATED", "created_us", NUMBER, AT(created_us), 0, INT64_MAX },
+	{ "USER", "user", TEXT, AT(user), 0, 0 },
+	{ "JOBNAME", "job_name", TEXT, AT(job_name), 0, 0 },
+	{ "JOBID", "job_id", TEXT, AT(job_id), 0, 0 },
+	{ "CLUSTER", "cluster", TEXT, AT(cluster), 0, 0 },
+	{ "CKPT", "checkpoint_id", NUMBER, AT(ckpt_id), 0, DATASET_ID_MAX },
+	{ "FILES", "files", NUMBER, AT(files), 0, INT64_MAX },
+	{ "SIZE", "bytes", BYTES, AT(bytes), 0, INT64_MAX },
+	{ "COMPLETE", "complete", TRUTH, AT(complete), 0, 0 },
+};
+
+#define NFIELDS (sizeof(fields) / sizeof(fields[0]))
+
+/* Members of one descriptor, by their kinds. */
+union member {
+	const char **text;
+	int64_t *number;
+	uint64_t *bytes;
+	bool *flag;
+	int *truth;
+	void *any;
+};
+
+static union member
+member(const struct dataset *d, const struct field *f)
+{
+	return (union member){ .any = (char *)d + f->at };
 }
 
-/* One key of the descriptor, formats.md 3.1; unknown ones are let be. */
-static int
-read_key(const struct kvtree *k, struct dataset *d, int *flag_ckpt,
-	 struct error *err)
+/* Does the descriptor say anything about this field? */
+static bool
+is_recorded(const struct dataset *d, const struct field *f)
 {
-	const char *key = kvtree_key(k);
+	const union member m = member(d, f);
 
-	/* By letters: an index has this a hundred thousand times over. */
-	switch (key[0]) {
-	case 'I':
-		if (strcmp(key, "ID") == 0)
-			return value_i64(k, DATASET_ID_MAX, &d->id, err);
-		break;
-	case 'N':
-		if (strcmp(key, "NAME") == 0)
-			return value_str(k, &d->name, err);
-		break;
-	case 'U':
-		if (strcmp(key, "USER") == 0)
-			return value_str(k, &d->user, err);
-		break;
-	case 'S':
-		if (strcmp(key, "SIZE") == 0)
-			return value_u64(k, INT64_MAX, &d->bytes, err);
-		break;
-	case 'J':
-		if (strcmp(key, "JOBNAME") == 0)
-			return value_str(k, &d->job_name, err);
-		if (strcmp(key, "JOBID") == 0)
-			return value_str(k, &d->job_id, err);
-		break;
-	case 'F':
-		if (key[1] == 'I' && strcmp(key, "FILES") == 0)
-			return value_i64(k, INT64_MAX, &d->files, err);
-		if (strcmp(key, "FLAG_CKPT") == 0)
-			return read_tristate(k, flag_ckpt, err);
-		if (strcmp(key, "FLAG_OUTPUT") == 0)
-			return value_flag(k, &d->is_output, err);
-		break;
-	case 'C':
-		if (key[1] == 'R' && strcmp(key, "CREATED") == 0)
-			return value_i64(k, INT64_MAX, &d->created_us, err);
-		if (key[1] == 'L' && strcmp(key, "CLUSTER") == 0)
-			return value_str(k, &d->cluster, err);
-		if (key[1] == 'K' && strcmp(key, "CKPT") == 0)
-			return value_i64(k, DATASET_ID_MAX, &d->ckpt_id, err);
-		if (key[1] == 'O' && strcmp(key, "COMPLETE") == 0)
-			return read_tristate(k, &d->complete, err);
-		break;
+	switch (f->kind) {
+	case TEXT:
+		return *m.text != NULL;
+	case NUMBER:
+		return *m.number >= f->least;
+	case BYTES:
+		return d->files >= 0;
+	case TRUTH:
+		return *m.truth >= 0;
 	default:
-		break;
+		return true;
 	}
-	return 0;
+}
+
+static int
+read_field(const struct kvtree *k, const struct field *f, struct dataset *d,
+	   struct error *err)
+{
+	const union member m = member(d, f);
+	bool truth = false;
+
+	switch (f->kind) {
+	case TEXT:
+		return value_str(k, m.text, err);
+	case NUMBER:
+		return value_i64(k, f->most, m.number, err);
+	case BYTES:
+		return value_u64(k, (uint64_t)f->most, m.bytes, err);
+	case FLAG:
+		return value_flag(k, m.flag, err);
+	default:
+		if (value_flag(k, &truth, err) < 0)
+			return -1;
+		*m.truth = truth;
+		return 0;
+	}
 }
 
 int
 dataset_read(const struct kvtree *t, struct dataset *out, struct error *err)
 {
 	const struct kvtree *k = NULL;
-	int flag_ckpt = -1;
+	bool has_kind = false;
+	size_t i = 0, tried = 0;
 
 	*out = unknown;
-	kvtree_foreach (k, t)
-		if (read_key(k, out, &flag_ckpt, err) < 0)
+	/* Keys mostly come in the order of the table, so the search begins with
+	 * the next one: an index has 100,000 descriptors.  Unknown keys are
+	 * ignored. */
+	kvtree_foreach (k, t) {
+		const char *key = kvtree_key(k);
+
+		for (tried = 0; tried < NFIELDS; tried++, i++) {
+			if (i == NFIELDS)
+				i = 0;
+			if (strcmp(key, fields[i].key) == 0)
+				break;
+		}
+		if (tried == NFIELDS)
+			continue;
+		if (read_field(k, &fields[i], out, err) < 0)
 			return -1;
+		has_kind = has_kind || fields[i].at == AT(is_ckpt);
+		i++;
+	}
 	/* SCR 1.1.8 knew only checkpoints and wrote no flags. */
-	out->is_ckpt = flag_ckpt >= 0 ? flag_ckpt : out->ckpt_id >= 0;
+	if (!has_kind)
+		out->is_ckpt = out->ckpt_id >= 0;
 	return 0;
 }
 
-/* Strings, and numbers that are not negative, if they are recorded. */
 static int
-write_str(struct kvtree *t, const char *key, const char *value,
-	  struct error *err)
+write_field(struct kvtree *t, const struct dataset *d, const struct field *f,
+	    struct error *err)
 {
-	return value == NULL ? 0 : kvtree_set(t, key, value, err);
-}
+	const union member m = member(d, f);
 
-static int
-write_num(struct kvtree *t, const char *key, int64_t value, struct error *err)
-{
-	return value < 0 ? 0 : kvtree_set_i64(t, key, value, err);
+	switch (f->kind) {
+	case TEXT:
+		return kvtree_set(t, f->key, *m.text, err);
+	case NUMBER:
+		return kvtree_set_i64(t, f->key, *m.number, err);
+	case BYTES:
+		return kvtree_set_u64(t, f->key, *m.bytes, err);
+	case FLAG:
+		return kvtree_set_u64(t, f->key, *m.flag, err);
+	default:
+		return kvtree_set_i64(t, f->key, *m.truth, err);
+	}
 }
 
 int
 dataset_write(struct kvtree *t, const struct dataset *d, struct error *err)
 {
-	if ((d->id > 0 && kvtree_set_i64(t, "ID", d->id, err) < 0) ||
-	    write_str(t, "NAME", d->name, err) < 0 ||
-	    kvtree_set_u64(t, "FLAG_CKPT", d->is_ckpt, err) < 0 ||
-	    kvtree_set_u64(t, "FLAG_OUTPUT", d->is_output, err) < 0 ||
-	    write_num(t, "CREATED", d->created_us, err) < 0 ||
-	    write_str(t, "USER", d->user, err) < 0 ||
-	    write_str(t, "JOBNAME", d->job_name, err) < 0 ||
-	    write_str(t, "JOBID", d->job_id, err) < 0 ||
-	    write_str(t, "CLUSTER", d->cluster, err) < 0 ||
-	    write_num(t, "CKPT", d->ckpt_id, err) < 0 ||
-	    write_num(t, "FILES", d->files, err) < 0)
-		return -1;
-	if (d->files >= 0 && kvtree_set_u64(t, "SIZE", d->bytes, err) < 0)
-		return -1;
-	return write_num(t, "COMPLETE", d->complete, err);
+	for (size_t i = 0; i < NFIELDS; i++)
+		if (is_recorded(d, &fields[i]) &&
+		    write_field(t, d, &fields[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+/* What is not recorded is there as null: readers need no check for it. */
+void
+dataset_json(const struct dataset *d, struct json *obj)
+{
+	for (size_t i = 0; i < NFIELDS; i++) {
+		const struct field *f = &fields[i];
+		const union member m = member(d, f);
+
+		if (!is_recorded(d, f))
+			json_set_null(obj, f->json);
+		else if (f->kind == TEXT)
+			json_set_str(obj, f->json, *m.text);
+		else if (f->kind == NUMBER)
+			json_set_i64(obj, f->json, *m.number);
+		else if (f->kind == BYTES)
+			json_set_u64(obj, f->json, *m.bytes);
+		else
+			json_set_bool(obj, f->json,
+				      f->kind == FLAG ? *m.flag
+						      : *m.truth == 1);
+	}
 }
 
 bool
@@ -147,49 +216,6 @@ dataset_name_ok(const char *name)
 		if (*c < ' ' || *c == 0x7f)
 			return false;
 	return *name != '\0' && strlen(name) <= NAME_MAX_BYTES;
-}
-
-/* What is not recorded is there as null: readers need no check for it. */
-static void
-json_text(struct json *obj, const char *key, const char *value)
-{
-	if (value == NULL)
-		json_set_null(obj, key);
-	else
-		json_set_str(obj, key, value);
-}
-
-static void
-json_number(struct json *obj, const char *key, int64_t value, int64_t lowest)
-{
-	if (value < lowest)
-		json_set_null(obj, key);
-	else
-		json_set_i64(obj, key, value);
-}
-
-void
-dataset_json(const struct dataset *d, struct json *obj)
-{
-	json_number(obj, "id", d->id, 1);
-	json_text(obj, "name", d->name);
-	json_set_bool(obj, "checkpoint", d->is_ckpt);
-	json_set_bool(obj, "output", d->is_output);
-	json_number(obj, "checkpoint_id", d->ckpt_id, 0);
-	json_number(obj, "created_us", d->created_us, 0);
-	json_text(obj, "user", d->user);
-	json_text(obj, "job_name", d->job_name);
-	json_text(obj, "job_id", d->job_id);
-	json_text(obj, "cluster", d->cluster);
-	json_number(obj, "files", d->files, 0);
-	if (d->files < 0)
-		json_set_null(obj, "bytes");
-	else
-		json_set_u64(obj, "bytes", d->bytes);
-	if (d->complete < 0)
-		json_set_null(obj, "complete");
-	else
-		json_set_bool(obj, "complete", d->complete == 1);
 }
 
 int64_t
