@@ -13,15 +13,13 @@
 #include "json.h"
 #include "mem.h"
 #include "meta/index.h"
+#include "num.h"
 #include "str.h"
-
-/* Where a stamp is missing. */
-#define NO_STAMP "                   "
 
 /* Names are not padded beyond this width. */
 #define NAME_WIDTH 40
 
-/* A name made printable. */
+/* A text made printable. */
 #define SHOWN_MAX 4200
 
 /* Bytes of a table that are written at a time. */
@@ -65,62 +63,77 @@ catalogue_check_stamp(const char *text, struct error *err)
 			 text);
 }
 
-/* --- Tables --- */
+/* --- Columns --- */
 
-/* `name` as it may stand in a line: unchanged but for control characters.
- * `to` has SHOWN_MAX bytes. */
-static const char *
-line_name(const char *name, char *to)
+enum {
+	ID,
+	VALID,
+	FLUSHED,
+	CURRENT,
+	KIND,
+	FILES,
+	SIZE,
+	NAME,
+	REASON,
+	COMPLETE,
+	FETCHED,
+	FETCHES,
+	FAILED,
+	MOVED_FROM,
+	NCOLUMNS,
+};
+
+/*
+ * The columns of the tables, and the members that JSON has besides those of
+ * the descriptor.  A new one is a line here, and one in fact_of().
+ */
+static const struct column {
+	const char *heading; /* NULL: only in JSON */
+	int width;	     /* of a cell; negative: to the left */
+	bool llnl;	     /* in LLNL's table, too (formats.md 12) */
+	const char *key;     /* in JSON; NULL: only in tables */
+	const char *yes, *no, *unknown; /* in a cell */
+} columns[NCOLUMNS] = {
+	[ID] = { "DSET", 4, true, "id", "", "", "" },
+	[VALID] = { "VALID", -5, true, "valid", "YES", "NO", "" },
+	[FLUSHED] = { "FLUSHED            ", 0, true, "flushed", "", "",
+		      "                   " },
+	[CURRENT] = { "CUR", 3, true, "current", "*", "", "" },
+	[KIND] = { "KIND", -6, false, NULL, "", "", "-" },
+	[FILES] = { "FILES", 7, false, NULL, "", "", "-" },
+	[SIZE] = { "SIZE", 10, false, NULL, "", "", "-" },
+	[NAME] = { "NAME", -1, true, "name", "", "", "UNKNOWN_NAME" },
+	[REASON] = { "REASON", 0, false, "reason", "", "", "" },
+	[COMPLETE] = { .key = "complete" },
+	[FETCHED] = { .key = "fetched" },
+	[FETCHES] = { .key = "fetches" },
+	[FAILED] = { .key = "failed" },
+	[MOVED_FROM] = { .key = "moved_from" },
+};
+
+/* What an entry says in one column. */
+struct fact {
+	enum { UNKNOWN, TEXT, NUMBER, BYTES, TRUTH } kind;
+	const char *text;
+	uint64_t number; /* a TRUTH: 0 or 1 */
+};
+
+static struct fact
+text_fact(const char *text)
 {
-	if (name == NULL)
-		return "UNKNOWN_NAME"; /* formats.md 12: LLNL's word */
-	for (const unsigned char *p = (const unsigned char *)name; *p; p++)
-		if (*p < ' ' || *p == 0x7f)
-			return str_printable(to, SHOWN_MAX, name);
-	return name;
+	return (struct fact){ text == NULL ? UNKNOWN : TEXT, text, 0 };
 }
 
-/* `id` as %4d: printf is too slow for 100,000 lines. */
-static int
-put_id(struct buf *out, int64_t id)
+static struct fact
+number_fact(int64_t n)
 {
-	char digits[24];
-	size_t n = sizeof(digits);
-
-	do
-		digits[--n] = (char)('0' + id % 10);
-	while ((id /= 10) > 0 && n > 0);
-	while (n > sizeof(digits) - 4)
-		digits[--n] = ' ';
-	return buf_add(out, digits + n, sizeof(digits) - n);
+	return (struct fact){ n < 0 ? UNKNOWN : NUMBER, NULL, (uint64_t)n };
 }
 
-/* The part of a line that all tables have: id, VALID, FLUSHED, CUR. */
-static int
-put_start(struct buf *out, const struct index_entry *e)
+static struct fact
+truth_fact(int truth)
 {
-	char shown[64];
-	const char *stamp = e->flushed != NULL ? e->flushed : NO_STAMP;
-
-	if (e->flushed != NULL && strlen(stamp) != INDEX_STAMP_SIZE - 1)
-		stamp = str_printable(shown, sizeof(shown), stamp);
-	if (put_id(out, e->id) < 0 ||
-	    buf_add_str(out, index_entry_valid(e) ? " YES   " : " NO    ") <
-		    0 ||
-	    buf_add_str(out, stamp) < 0)
-		return -1;
-	return buf_add_str(out, e->current ? "   * " : "     ");
-}
-
-static int
-put_llnl(struct buf *out, const struct index_entry *e)
-{
-	char shown[SHOWN_MAX];
-
-	if (put_start(out, e) < 0 ||
-	    buf_add_str(out, line_name(e->name, shown)) < 0)
-		return -1;
-	return buf_add_char(out, '\n');
+	return (struct fact){ truth < 0 ? UNKNOWN : TRUTH, NULL, truth == 1 };
 }
 
 static const char *
@@ -128,45 +141,142 @@ kind_name(const struct dataset *d)
 {
 	if (d->is_ckpt)
 		return d->is_output ? "both" : "ckpt";
-	return d->is_output ? "output" : "-";
+	return d->is_output ? "output" : NULL;
 }
 
-static int
-put_wide(struct buf *out, const struct index_entry *e, size_t width)
+/* `ix` may be NULL for a column that has a heading; `scratch` has SHOWN_MAX
+ * bytes, and the text may be there. */
+static struct fact
+fact_of(int column, const struct index *ix, const struct index_entry *e,
+	char *scratch)
 {
-	char shown[SHOWN_MAX], size[32] = "-", reason[128], files[24] = "-";
-	const char *name = line_name(e->name, shown);
-	size_t len = strlen(name);
+	const struct dataset *d = &e->desc;
 
-	if (e->desc.files >= 0) {
-		str_bytes(size, sizeof(size), e->desc.bytes);
-		snprintf(files, sizeof(files), "%" PRId64, e->desc.files);
+	switch (column) {
+	case ID:
+		return number_fact(e->id);
+	case VALID:
+		return truth_fact(index_entry_valid(e));
+	case FLUSHED:
+		return text_fact(e->flushed);
+	case CURRENT:
+		return truth_fact(e->current);
+	case KIND:
+		return text_fact(kind_name(d));
+	case FILES:
+		return number_fact(d->files);
+	case SIZE:
+		return (struct fact){ d->files < 0 ? UNKNOWN : BYTES, NULL,
+				      d->bytes };
+	case NAME:
+		return text_fact(e->name);
+	case REASON:
+		return text_fact(index_entry_reason(e, scratch, SHOWN_MAX));
+	case COMPLETE:
+		return truth_fact(e->complete);
+	case FETCHED:
+		return text_fact(e->fetched);
+	case FETCHES:
+		return number_fact((int64_t)e->fetches);
+	case FAILED:
+		return text_fact(e->failed);
+	default:
+		return text_fact(index_extra(ix, e->id, CATALOGUE_ROOT));
 	}
-	index_entry_reason(e, reason, sizeof(reason));
-	if (put_start(out, e) < 0 ||
-	    buf_printf(out, "%-6s %7s %10s %s", kind_name(&e->desc), files,
-		       size, name) < 0)
-		return -1;
-	if (reason[0] != '\0' &&
-	    buf_printf(out, "%*s %s", len < width ? (int)(width - len) : 0, "",
-		       reason) < 0)
-		return -1;
-	return buf_add_char(out, '\n');
 }
 
-static int
-put_head(struct buf *out, enum catalogue_style style, size_t width)
-{
-	static const char start[] = "DSET VALID FLUSHED             CUR ";
+/* --- Tables --- */
 
-	if (style == CATALOGUE_NAMES)
-		return 0;
-	if (buf_add_str(out, start) < 0)
+/* `text` as it may stand in a line: unchanged but for control characters.
+ * `to` has SHOWN_MAX bytes. */
+static const char *
+line_text(const char *text, char *to)
+{
+	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
+		if (*p < ' ' || *p == 0x7f)
+			return str_printable(to, SHOWN_MAX, text);
+	return text;
+}
+
+/* The text of a cell. */
+static const char *
+cell_text(int column, const struct index_entry *e, char *scratch)
+{
+	const struct column *c = &columns[column];
+	const struct fact f = fact_of(column, NULL, e, scratch);
+
+	switch (f.kind) {
+	case TEXT:
+		return line_text(f.text, scratch);
+	case NUMBER:
+		return num_text(scratch, f.number);
+	case BYTES:
+		return str_bytes(scratch, SHOWN_MAX, f.number);
+	case TRUTH:
+		return f.number ? c->yes : c->no;
+	default:
+		return c->unknown;
+	}
+}
+
+/* A cell, behind `blanks` of them. */
+static int
+put_cell(struct buf *out, size_t blanks, const char *cell, size_t len)
+{
+	if (buf_reserve(out, blanks + len) < 0)
 		return -1;
-	if (style == CATALOGUE_LLNL)
-		return buf_add_str(out, "NAME\n");
-	return buf_printf(out, "%-6s %7s %10s %-*s %s\n", "KIND", "FILES",
-			  "SIZE", (int)width, "NAME", "REASON");
+	memset(out->data + out->len, ' ', blanks);
+	memcpy(out->data + out->len + blanks, cell, len);
+	out->len += blanks + len;
+	return 0;
+}
+
+/* A table being written. */
+struct table {
+	struct buf text;
+	enum catalogue_style style;
+	size_t name_width;
+};
+
+static bool
+is_shown(const struct table *t, int column)
+{
+	if (t->style == CATALOGUE_NAMES)
+		return column == NAME;
+	return t->style == CATALOGUE_LLNL ? columns[column].llnl
+					  : columns[column].heading != NULL;
+}
+
+/* The line of `e`, or of headings (NULL). */
+static int
+put_line(struct table *t, const struct index_entry *e)
+{
+	char scratch[SHOWN_MAX];
+	size_t blanks = 0; /* to come before the next cell */
+
+	for (int i = 0; i < NCOLUMNS; i++) {
+		const struct column *c = &columns[i];
+		size_t width =
+			i == NAME ? t->name_width : (size_t)abs(c->width);
+		const char *cell = c->heading;
+		size_t len = 0, fill = 0;
+
+		if (!is_shown(t, i))
+			continue;
+		if (e != NULL)
+			cell = cell_text(i, e, scratch);
+		len = strlen(cell);
+		/* What has no width and no text takes no room. */
+		if (len == 0 && c->width == 0)
+			continue;
+		fill = len < width ? width - len : 0;
+		if (c->width > 0)
+			blanks += fill;
+		if (put_cell(&t->text, blanks, cell, len) < 0)
+			return -1;
+		blanks = c->width < 0 ? fill + 1 : 1;
+	}
+	return buf_add_char(&t->text, '\n');
 }
 
 static size_t
@@ -185,24 +295,6 @@ name_width(const struct index_entry *entries, size_t count,
 	return width;
 }
 
-/* One entry in the given style. */
-static int
-put_entry(struct buf *out, const struct index_entry *e,
-	  enum catalogue_style style, size_t width)
-{
-	char shown[SHOWN_MAX];
-
-	if (style == CATALOGUE_LLNL)
-		return put_llnl(out, e);
-	if (style == CATALOGUE_WIDE)
-		return put_wide(out, e, width);
-	if (e->name == NULL)
-		return 0;
-	if (buf_add_str(out, line_name(e->name, shown)) < 0)
-		return -1;
-	return buf_add_char(out, '\n');
-}
-
 /* A large table must not be in memory as a whole: that costs more than to
  * write it. */
 static void
@@ -217,62 +309,77 @@ catalogue_list(const struct index_entry *entries, size_t count,
 	       const struct catalogue_filter *f, enum catalogue_style style,
 	       FILE *to, struct error *err)
 {
-	struct buf text = BUF_INIT;
-	size_t width = 0;
+	struct table t = { .text = BUF_INIT, .style = style };
 	int rc = 0;
 
 	if (style == CATALOGUE_WIDE)
-		width = name_width(entries, count, f);
-	rc = put_head(&text, style, width);
+		t.name_width = name_width(entries, count, f);
+	if (style != CATALOGUE_NAMES)
+		rc = put_line(&t, NULL);
 	for (size_t i = 0; rc == 0 && i < count; i++) {
-		if (!catalogue_match(f, &entries[i]))
+		if (!catalogue_match(f, &entries[i]) ||
+		    (style == CATALOGUE_NAMES && entries[i].name == NULL))
 			continue;
-		rc = put_entry(&text, &entries[i], style, width);
-		if (text.len >= FLUSH_SIZE)
-			flush(&text, to);
+		rc = put_line(&t, &entries[i]);
+		if (t.text.len >= FLUSH_SIZE)
+			flush(&t.text, to);
 	}
-	if (rc == 0 && text.len > 0)
-		flush(&text, to);
-	buf_free(&text);
+	if (rc == 0 && t.text.len > 0)
+		flush(&t.text, to);
+	buf_free(&t.text);
 	return rc < 0 ? error_no_memory(err) : 0;
 }
 
 /* --- JSON --- */
 
 static void
-set_text(struct json *j, const char *key, const char *value)
+set_fact(struct json *j, const char *key, const struct fact *f)
 {
-	if (value != NULL && value[0] != '\0')
-		json_set_str(j, key, value);
-	else
+	switch (f->kind) {
+	case TEXT:
+		if (f->text[0] != '\0')
+			json_set_str(j, key, f->text);
+		else
+			json_set_null(j, key);
+		break;
+	case NUMBER:
+	case BYTES:
+		json_set_u64(j, key, f->number);
+		break;
+	case TRUTH:
+		json_set_bool(j, key, f->number);
+		break;
+	default:
 		json_set_null(j, key);
+		break;
+	}
 }
 
 struct json *
 catalogue_json(const struct index *ix, const struct index_entry *e)
 {
 	struct json *j = json_new_object();
-	char reason[128];
+	char scratch[SHOWN_MAX];
 
 	if (j == NULL)
 		return NULL;
+	/* What the index says replaces what the descriptor in it says. */
 	dataset_json(&e->desc, j);
-	/* What the index says stands above the descriptor in it. */
-	json_set_i64(j, "id", e->id);
-	set_text(j, "name", e->name);
-	if (e->complete >= 0)
-		json_set_bool(j, "complete", e->complete == 1);
-	else
-		json_set_null(j, "complete");
-	json_set_bool(j, "valid", index_entry_valid(e));
-	set_text(j, "reason", index_entry_reason(e, reason, sizeof(reason)));
-	json_set_bool(j, "current", e->current);
-	set_text(j, "flushed", e->flushed);
-	set_text(j, "fetched", e->fetched);
-	json_set_u64(j, "fetches", e->fetches);
-	set_text(j, "failed", e->failed);
-	set_text(j, "moved_from", index_extra(ix, e->id, CATALOGUE_ROOT));
+	for (int i = 0; i < NCOLUMNS; i++) {
+		const struct fact f = fact_of(i, ix, e, scratch);
+
+		if (columns[i].key != NULL)
+			set_fact(j, columns[i].key, &f);
+	}
 	return j;
+}
+
+static void
+set_text(struct json *j, const char *key, const char *value)
+{
+	const struct fact f = text_fact(value);
+
+	set_fact(j, key, &f);
 }
 
 struct json *
