@@ -23,7 +23,7 @@
 
 struct settings {
 	bool exporting;
-	const char *prefix, *output, *format, *compress;
+	const char *prefix, *output, *compress;
 	bool redundancy, force, json;
 	uint64_t jobs;
 	struct catalogue_options look;
@@ -51,7 +51,6 @@ static int
 export_packed(struct settings *s, const struct packed *p, struct error *err)
 {
 	struct export_options eo = {
-		.format = ARK_PAX,
 		.filter = ARK_NONE,
 		.redundancy = s->redundancy,
 		.threads = par_threads(s->look.work.par),
@@ -61,11 +60,8 @@ export_packed(struct settings *s, const struct packed *p, struct error *err)
 	struct json *j = NULL;
 	char bytes[32];
 
-	if ((s->format != NULL &&
-	     ark_format_parse(s->format, &eo.format, err) < 0) ||
-	    (s->compress != NULL &&
+	if ((s->compress != NULL &&
 	     ark_filter_parse(s->compress, &eo.filter, err) < 0) ||
-	    ark_check(eo.format, eo.filter, err) < 0 ||
 	    export_to(p, s->output, &eo, &r, err) < 0)
 		return -1;
 	if (s->json) {
@@ -175,10 +171,10 @@ check(struct settings *s, char **argv, int count)
 	s->exporting = str_eq(argv[0], "export");
 	if (s->exporting && s->force)
 		app_usage("--force goes with import");
-	if (!s->exporting && (s->output != NULL || s->format != NULL ||
-			      s->compress != NULL || s->redundancy))
-		app_usage("--output, --format, --compress and "
-			  "--with-redundancy go with export");
+	if (!s->exporting &&
+	    (s->output != NULL || s->compress != NULL || s->redundancy))
+		app_usage("--output, --compress and --with-redundancy go with "
+			  "export");
 	if (count == 1 && s->exporting)
 		app_usage("which dataset? give its name or number");
 	if (count == 1)
@@ -198,8 +194,6 @@ parse(struct settings *s, const struct app_info *as, int argc, char **argv,
 		OPT_GROUP("Export"),
 		OPT_STRING('o', "output", &s->output, "FILE", OPT_FILE,
 			   "where to write (default standard output)"),
-		OPT_STRING(0, "format", &s->format, "pax|zip|7zip|cpio",
-			   OPT_WORDS, "of the archive (default pax)"),
 		OPT_STRING(0, "compress", &s->compress, "none|gzip|xz|zstd",
 			   OPT_WORDS, "compression (default none)"),
 		OPT_FLAG(0, "with-redundancy", &s->redundancy,

@@ -44,7 +44,7 @@ enum {
 struct settings {
 	int verb;
 	const char *prefix, *order, *directory;
-	const char *output, *format, *compress;
+	const char *output, *compress;
 	bool redundancy, keep, force, fast, dry_run, json;
 	uint64_t jobs, size, layout;
 	struct catalogue_options look;
@@ -378,7 +378,6 @@ check_options(const struct settings *s)
 		{ s->layout != 0, "--layout", ON(PACK) },
 		{ s->force, "--force", ON(UNPACK) | ON(EXTRACT) | ON(IMPORT) },
 		{ s->output != NULL, "--output", ON(EXPORT) },
-		{ s->format != NULL, "--format", ON(EXPORT) },
 		{ s->compress != NULL, "--compress", ON(EXPORT) },
 		{ s->dry_run, "--dry-run", ON(PACK) | ON(UNPACK) | ON(REPACK) },
 		{ s->fast, "--fast", ON(VERIFY) },
@@ -426,8 +425,6 @@ parse(struct settings *s, int argc, char **argv, int *count)
 		OPT_GROUP("Archives"),
 		OPT_STRING('o', "output", &s->output, "FILE", OPT_FILE,
 			   "where export writes to (default standard output)"),
-		OPT_STRING(0, "format", &s->format, "pax|zip|7zip|cpio",
-			   OPT_WORDS, "of the archive (default pax)"),
 		OPT_STRING(0, "compress", &s->compress, "none|gzip|xz|zstd",
 			   OPT_WORDS, "compression (default none)"),
 		OPT_GROUP("Where and how"),

@@ -104,9 +104,8 @@ group() {
 		command -v valgrind >/dev/null || missing+=(valgrind libc6-dbg)
 		tool timeout coreutils
 		tool cmp diffutils
-		# What others make of our archives.
+		# What others make of our archives, and we of theirs.
 		tool bsdtar libarchive-tools
-		tool unzip unzip
 		tool cpio cpio
 		tool zstd zstd
 		tool xz xz-utils

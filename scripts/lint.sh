@@ -129,7 +129,7 @@ check_private_headers() {
 			module=${module%_impl.h}
 			[ "${file%/*}" = "$room" ] &&
 				{ [ "${room##*/}" = "$module" ] ||
-					[[ ${file##*/} =~ ^$module[_.] ]]; } &&
+					[[ ${file##*/} =~ ^${module}[_.] ]]; } &&
 				continue
 			[[ $file == testsuite/* ]] && continue
 			echo "$file: includes the private $header"

@@ -139,7 +139,7 @@ put_file(struct exporting *x, size_t i, struct error *err)
 	return 0;
 }
 
-/* Sizes that nothing records are taken from the files; what the format cannot
+/* Sizes that nothing records are taken from the files; what an archive cannot
  * hold is told now. */
 static int
 check_files(struct exporting *x, struct error *err)
@@ -152,7 +152,7 @@ check_files(struct exporting *x, struct error *err)
 			return -1;
 		if (!f->has_size && f->nsegs == 0 && a.has_size)
 			f->size = a.size;
-		if (ark_fits(x->eo->format, f->path, f->size, err) < 0)
+		if (ark_fits(f->path, f->size, err) < 0)
 			return -1;
 		progress_expect(x->eo->work->progress, f->size);
 	}
@@ -323,8 +323,7 @@ export_dataset(const struct packed *p, int fd, const char *name,
 	if (x.arena == NULL || x.block == NULL)
 		error_no_memory(err);
 	else if (x.hash != NULL && check_files(&x, err) == 0)
-		x.ark = ark_out_new(fd, name, eo->format, eo->filter,
-				    eo->threads, err);
+		x.ark = ark_out_new(fd, name, eo->filter, eo->threads, err);
 	if (x.ark != NULL)
 		rc = put_all(&x, err);
 	if (x.ark != NULL)

@@ -25,7 +25,6 @@ struct catalogue;
 struct catalogue_options;
 struct work;
 struct export_options {
-	enum ark_format format;
 	enum ark_filter filter;
 	bool redundancy;  /* filemaps and redundancy files, too */
 	unsigned threads; /* for compression */
@@ -44,7 +43,7 @@ struct export_result {
 /*
  * Write dataset `p` as an archive to descriptor `fd`, which may be a pipe;
  * `name` is for messages.  Checksums are compared on the way: ERROR_DAMAGED,
- * and then the archive is of no use.  ERROR_USAGE: the format cannot hold one
+ * and then the archive is of no use.  ERROR_USAGE: an archive cannot hold one
  * of the files; told before anything is written.
  */
 int export_dataset(const struct packed *p, int fd, const char *name,

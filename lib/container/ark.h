@@ -3,16 +3,17 @@
  * ark.h - archives of files as streams, by libarchive: what `export` writes
  * and `import` reads.
  *
- * Written to a descriptor that need not seek, one entry after the other; the
- * only thing kept is what the format itself puts at its end: zip a hundred
- * bytes and the path of each file, 7zip all compressed data, in a temporary
- * file in TMPDIR.
+ * Written are pax archives, which plain tar reads: to a descriptor that need
+ * not seek, one entry after the other.  They keep the owner, both times to the
+ * nanosecond (in seconds before 1970), names of any bytes and files of any
+ * size.
  *
- * Read from a file, or from a pipe (but 7zip, which has its directory at the
- * end).  What is read is untrusted: a path that is not clean, a link, a
- * device is ERROR_UNSAFE; what breaks the format, or ends early, is
- * ERROR_CORRUPT.  Only zip, 7zip and xz have checksums of the data, so whoever
- * wants to be sure compares sums of his own (manifest.h).
+ * Read are also ustar, GNU tar, all kinds of cpio, zip and 7zip, from a file or
+ * from a pipe (but 7zip, which has its directory at the end).  What is read is
+ * untrusted: a path that is not clean, a link, a device is ERROR_UNSAFE; what
+ * breaks the format, or ends early, is ERROR_CORRUPT.  Only zip, 7zip and xz
+ * have checksums of the data, so whoever wants to be sure compares sums of his
+ * own (manifest.h).
  *
  * Memory does not grow with what an archive holds or claims to hold; what is
  * read to find the next entry is bounded (ARK_HEADER_MAX, for the directory of
@@ -44,51 +45,29 @@ struct ark_in;	/* opaque: an archive that is read */
 #define ARK_DIRECTORY_MAX (INT64_C(128) << 20)
 #define ARK_SIZE_MAX (INT64_C(1) << 50)
 
-/*
- * What it keeps of a file, besides path, contents and mode:
- *   pax   owner, both times to the nanosecond
- *   zip   owner, both times in seconds; read from a pipe no mode and no
- *         owner; no backslash in names
- *   7zip  both times to 100 ns; names only in UTF-8, composed (NFC); files
- *         without contents come last, in whatever order they were written
- *   cpio  owner up to 262143, one time in seconds; files below 8 GiB
- * Times before 1970 are lost by all but pax, which keeps their seconds.
- */
-enum ark_format { ARK_PAX, ARK_ZIP, ARK_7ZIP, ARK_CPIO };
-
-/* pax and cpio are compressed as a whole; zip (ARK_NONE, ARK_GZIP) and 7zip
- * (not ARK_ZSTD) compress inside, with the method of that program. */
+/* How a whole archive is compressed. */
 enum ark_filter { ARK_NONE, ARK_GZIP, ARK_XZ, ARK_ZSTD };
 
-/* "pax", "zip", "7zip", "cpio"; "none", "gzip", "xz", "zstd": to the value, or
- * ERROR_USAGE with that list; and back. */
-int ark_format_parse(const char *text, enum ark_format *out, struct error *err);
+/* "none", "gzip", "xz", "zstd" to the value, or ERROR_USAGE with that list. */
 int ark_filter_parse(const char *text, enum ark_filter *out, struct error *err);
-const char *ark_format_name(enum ark_format format);
 const char *ark_filter_name(enum ark_filter filter);
 
-/* Do they go together?  If not: ERROR_USAGE, with what would. */
-int ark_check(enum ark_format format, enum ark_filter filter,
-	      struct error *err);
-
 /*
- * Can the format hold a file of that name and size?  If not: ERROR_USAGE with
+ * Can an archive hold a file of that name and size?  If not: ERROR_USAGE with
  * the reason; a path that is not clean is ERROR_UNSAFE.  For asking about all
  * files before the first is written; ark_out_begin() asks again.
  */
-int ark_fits(enum ark_format format, const char *path, uint64_t size,
-	     struct error *err);
+int ark_fits(const char *path, uint64_t size, struct error *err);
 
 /* --- Writing --- */
 
 /*
  * Start an archive on the descriptor `fd`, which stays the caller's; `name` is
  * for messages.  xz and zstd compress with `threads` threads, where libarchive
- * can.  NULL: ERROR_USAGE (ark_check), ERROR_NOMEM, ERROR_SYSTEM.
+ * can.  NULL: ERROR_NOMEM, ERROR_SYSTEM.
  */
-struct ark_out *ark_out_new(int fd, const char *name, enum ark_format format,
-			    enum ark_filter filter, unsigned threads,
-			    struct error *err);
+struct ark_out *ark_out_new(int fd, const char *name, enum ark_filter filter,
+			    unsigned threads, struct error *err);
 
 /* Free.  An archive that was not closed stays as it is: unfinished. */
 void ark_out_free(struct ark_out *out);
@@ -132,10 +111,9 @@ struct ark_entry {
 
 /*
  * Read an archive from where `fd` stands; it stays the caller's, and where it
- * stands after that is undefined.  Format and compression are found out: those
- * that are written, also ustar, GNU tar and all kinds of cpio; but not a zip
- * archive without any file.  NULL: ERROR_CORRUPT (no such archive),
- * ERROR_USAGE (7zip from a pipe), ERROR_SYSTEM, ERROR_NOMEM.
+ * stands after that is undefined.  Format and compression are found out, but
+ * not those of a zip archive without any file.  NULL: ERROR_CORRUPT (no such
+ * archive), ERROR_USAGE (7zip from a pipe), ERROR_SYSTEM, ERROR_NOMEM.
  */
 struct ark_in *ark_in_new(int fd, const char *name, struct error *err);
 void ark_in_free(struct ark_in *in);

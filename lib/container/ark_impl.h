@@ -15,9 +15,6 @@
 #define ARK_RECORD ((size_t)10240)
 #define ARK_BLOCK (32 * ARK_RECORD)
 
-/* What cpio (odc) has in place of a user or group too large for it. */
-#define ARK_CPIO_ID_MAX 0777777
-
 /*
  * A locale for uselocale(3) around calls of libarchive, which converts names
  * between the character set of the thread's locale and that of the archive.

@@ -439,7 +439,8 @@ take_owner(const struct ark_in *in, struct archive_entry *e, struct attr *to)
 {
 	const bool odc =
 		archive_format(in->archive) == ARCHIVE_FORMAT_CPIO_POSIX;
-	const la_int64_t limit = odc ? ARK_CPIO_ID_MAX - 1 : UINT32_MAX;
+	/* odc has 0777777 for a user or group too large for it. */
+	const la_int64_t limit = odc ? 0777776 : UINT32_MAX;
 	const la_int64_t uid = archive_entry_uid(e), gid = archive_entry_gid(e);
 
 	/* Only the directory of a zip archive knows. */

@@ -19,7 +19,6 @@ enum state { READY, IN_ENTRY, CLOSED, FAILED };
 struct ark_out {
 	int fd;
 	char *name;
-	enum ark_format format;
 	enum ark_filter filter;
 	struct archive *archive;
 	struct archive_entry *entry;
@@ -78,10 +77,8 @@ take_output(struct archive *a, void *arg, const void *data, size_t len)
 	size_t left = len, n = 0;
 
 	(void)a;
-	/* pax and cpio would fill up the file with zeros, 7zip copy its
-	 * temporary file: they stop.  zip ends at once, or else leaks. */
-	if (out->abandoned)
-		return out->format == ARK_ZIP ? (la_ssize_t)len : -1;
+	if (out->abandoned) /* or it would fill up the file with zeros */
+		return -1;
 	while (left > 0) {
 		if (out->held == 0 && left >= ARK_BLOCK) {
 			write_all(out, from, left);
@@ -129,30 +126,8 @@ misuse(struct ark_out *out, const char *what, struct error *err)
 
 /* --- Life --- */
 
-/* The compression of `filter` within the format. */
 static int
-set_inner(struct ark_out *out)
-{
-	static const char *const zip[] = {
-		[ARK_NONE] = "store",
-		[ARK_GZIP] = "deflate",
-	};
-	static const char *const seven[] = {
-		[ARK_NONE] = "copy",
-		[ARK_GZIP] = "deflate",
-		[ARK_XZ] = "lzma2",
-	};
-
-	if (out->format == ARK_ZIP)
-		return archive_write_set_format_option(
-			out->archive, "zip", "compression", zip[out->filter]);
-	return archive_write_set_format_option(
-		out->archive, "7zip", "compression", seven[out->filter]);
-}
-
-/* The compression of `filter` around the format. */
-static int
-set_outer(struct ark_out *out, unsigned threads)
+set_filter(struct ark_out *out, unsigned threads)
 {
 	struct archive *a = out->archive;
 	const char *module = ark_filter_name(out->filter);
@@ -189,28 +164,10 @@ static int
 set_up(struct ark_out *out, unsigned threads)
 {
 	struct archive *a = out->archive;
-	int rc = ARCHIVE_FATAL;
+	int rc = archive_write_set_format_pax(a);
 
-	switch (out->format) {
-	case ARK_PAX:
-		rc = archive_write_set_format_pax(a);
-		break;
-	case ARK_CPIO:
-		rc = archive_write_set_format_cpio(a);
-		break;
-	case ARK_ZIP:
-		rc = archive_write_set_format_zip(a);
-		break;
-	case ARK_7ZIP:
-		rc = archive_write_set_format_7zip(a);
-		break;
-	}
-	if (rc != ARCHIVE_OK)
-		return rc;
-	if (out->format == ARK_ZIP || out->format == ARK_7ZIP)
-		rc = set_inner(out);
-	else
-		rc = set_outer(out, threads);
+	if (rc == ARCHIVE_OK)
+		rc = set_filter(out, threads);
 	if (rc != ARCHIVE_OK)
 		return rc;
 	/* No blocks but ours. */
@@ -219,28 +176,23 @@ set_up(struct ark_out *out, unsigned threads)
 }
 
 struct ark_out *
-ark_out_new(int fd, const char *name, enum ark_format format,
-	    enum ark_filter filter, unsigned threads, struct error *err)
+ark_out_new(int fd, const char *name, enum ark_filter filter, unsigned threads,
+	    struct error *err)
 {
-	/* Names are stored in UTF-8 or made from it, or as they are. */
-	const bool utf8 = format == ARK_PAX || format == ARK_7ZIP;
 	struct ark_out *out = NULL;
 	locale_t old;
 	int rc = -1;
 
-	if (ark_check(format, filter, err) < 0)
-		return NULL;
 	out = mem_calloc(1, sizeof(*out));
 	if (out == NULL)
 		goto no_memory;
 	out->fd = fd;
-	out->format = format;
 	out->filter = filter;
 	out->name = mem_strdup(name);
 	out->block = mem_alloc(1, ARK_BLOCK);
 	if (out->name == NULL || out->block == NULL)
 		goto no_memory;
-	out->locale = ark_locale(utf8, err);
+	out->locale = ark_locale(true, err);
 	if (out->locale == (locale_t)0)
 		goto fail;
 	out->archive = archive_write_new();
@@ -281,24 +233,15 @@ ark_out_free(struct ark_out *out)
 
 /* The time as far as the format can hold it; false: not at all. */
 static bool
-fit_time(enum ark_format format, struct timespec *ts)
+fit_time(struct timespec *ts)
 {
-	static const int64_t last[] = {
-		[ARK_PAX] = INT64_C(1) << 56,
-		[ARK_ZIP] = UINT32_MAX,
-		[ARK_7ZIP] = INT64_C(1) << 36,
-		[ARK_CPIO] = (INT64_C(1) << 33) - 1,
-	};
-	int64_t seconds = ts->tv_sec;
+	const int64_t last = INT64_C(1) << 56, seconds = ts->tv_sec;
 
-	if (ts->tv_nsec < 0 || ts->tv_nsec > 999999999)
-		ts->tv_nsec = 0;
-	if (seconds >= 0)
-		return seconds <= last[format];
 	/* -1.2 would be read as 1.2 seconds before 1970 by one program and
 	 * 0.8 by the other. */
-	ts->tv_nsec = 0;
-	return format == ARK_PAX && seconds >= -last[ARK_PAX];
+	if (seconds < 0 || ts->tv_nsec < 0 || ts->tv_nsec > 999999999)
+		ts->tv_nsec = 0;
+	return seconds >= -last && seconds <= last;
 }
 
 static void
@@ -315,9 +258,9 @@ describe(struct ark_out *out, const struct attr *attr)
 	archive_entry_set_perm(e, attr->mode != 0 ? attr->mode & 07777 : 0644);
 	archive_entry_set_uid(e, attr->has_owner ? attr->uid : geteuid());
 	archive_entry_set_gid(e, attr->has_owner ? attr->gid : getegid());
-	if (attr->has_times && fit_time(out->format, &mtime))
+	if (attr->has_times && fit_time(&mtime))
 		archive_entry_set_mtime(e, mtime.tv_sec, mtime.tv_nsec);
-	if (attr->has_times && fit_time(out->format, &atime))
+	if (attr->has_times && fit_time(&atime))
 		archive_entry_set_atime(e, atime.tv_sec, atime.tv_nsec);
 }
 
@@ -330,7 +273,7 @@ ark_out_begin(struct ark_out *out, const char *path, uint64_t size,
 
 	if (out->state != READY)
 		return misuse(out, "a file is begun out of order", err);
-	if (ark_fits(out->format, path, size, err) < 0)
+	if (ark_fits(path, size, err) < 0)
 		return -1;
 	mem_free(out->path);
 	out->path = mem_strdup(path);
@@ -344,8 +287,8 @@ ark_out_begin(struct ark_out *out, const char *path, uint64_t size,
 	describe(out, attr);
 	rc = archive_write_header(out->archive, out->entry);
 	uselocale(old);
-	/* pax tells that a name is not UTF-8, and stores it as it is. */
-	if (rc == ARCHIVE_WARN && out->format == ARK_PAX)
+	/* It tells that a name is not UTF-8, and stores it as it is. */
+	if (rc == ARCHIVE_WARN)
 		rc = ARCHIVE_OK;
 	return rc == ARCHIVE_OK && out->errnum == 0 ? 0 : failed(out, err);
 }
@@ -413,7 +356,7 @@ ark_out_close(struct ark_out *out, struct error *err)
 	flush_block(out);
 	/* A tar file is a number of whole records. */
 	tail = out->bytes % ARK_RECORD;
-	if (out->format == ARK_PAX && out->filter == ARK_NONE && tail > 0) {
+	if (out->filter == ARK_NONE && tail > 0) {
 		out->held = ARK_RECORD - tail;
 		memset(out->block, 0, out->held);
 		flush_block(out);

@@ -85,11 +85,10 @@ _scrkit_options()
 {
 	case $1 in
 	scr_archive)
-		options='--output --format --compress --with-redundancy --force --prefix --json --jobs --quiet --verbose --help --version'
+		options='--output --compress --with-redundancy --force --prefix --json --jobs --quiet --verbose --help --version'
 		verbs='export import'
 		case $2 in
 		-o | --output) kind='file' ;;
-		--format) kind='words' words='pax zip 7zip cpio' ;;
 		--compress) kind='words' words='none gzip xz zstd' ;;
 		-p | --prefix) kind='dir' ;;
 		-j | --jobs) kind='any' ;;
@@ -111,7 +110,7 @@ _scrkit_options()
 		esac
 		;;
 	scr_container)
-		options='--size --order --with-redundancy --keep --layout --force --dry-run --fast --directory --output --format --compress --prefix --json --jobs --memory --quiet --verbose --help --version'
+		options='--size --order --with-redundancy --keep --layout --force --dry-run --fast --directory --output --compress --prefix --json --jobs --memory --quiet --verbose --help --version'
 		verbs='pack unpack repack list verify cat extract export import'
 		case $2 in
 		--size) kind='any' ;;
@@ -119,7 +118,6 @@ _scrkit_options()
 		--layout) kind='any' ;;
 		-C | --directory) kind='dir' ;;
 		-o | --output) kind='file' ;;
-		--format) kind='words' words='pax zip 7zip cpio' ;;
 		--compress) kind='words' words='none gzip xz zstd' ;;
 		-p | --prefix) kind='dir' ;;
 		-j | --jobs) kind='any' ;;

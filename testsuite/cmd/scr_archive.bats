@@ -39,16 +39,15 @@ files_of()
 	assert_usage_error
 	try scr_archive export --force 1
 	assert_usage_error
-	try scr_archive import --format zip x
+	try scr_archive import --compress zstd x
 	assert_usage_error
 	dataset
-	try scr_archive -p p export -o x --format rar 1
-	assert_status 2
-	assert_stderr_has "rar"
 	try scr_archive -p p export -o x --compress lzma 1
 	assert_status 2
-	try scr_archive -p p export -o x --format zip --compress zstd 1
-	assert_status 2
+	assert_stderr_has "lzma"
+	# Written are pax archives, and nothing else.
+	try scr_archive -p p export -o x --format zip 1
+	assert_usage_error
 	[[ ! -e x ]]
 }
 
@@ -67,25 +66,20 @@ files_of()
 	assert_output_is ""
 }
 
-@test "every format and compression: export, plain tools, import" {
+@test "every compression: export, plain tools, import" {
 	dataset
 	files_of p >before
 	scr_container -q -p p pack --size 5000 1
-	for how in "pax none" "pax gzip" "pax xz" "pax zstd" "cpio none" \
-		"cpio zstd" "zip none" "zip gzip" "7zip none" "7zip xz"; do
-		read -r format filter <<<"$how"
+	for filter in none gzip xz zstd; do
 		rm -rf ar q t
-		scr_container -q -p p export --format "$format" \
-			--compress "$filter" --with-redundancy -o ar 1
+		scr_container -q -p p export --compress "$filter" \
+			--with-redundancy -o ar 1
 		mkdir q t
 		try scr_container -p q import ar
 		assert_status 0
 		assert_output_has "imported"
 		scr_index -q -p q --verify --checksums --deep
-		diff <(cut -d ' ' -f 1 before) <(files_of q | cut -d ' ' -f 1)
-		if [[ $format == pax ]]; then
-			diff before <(files_of q)
-		fi
+		diff before <(files_of q)
 		# What others make of it.
 		if command -v bsdtar >/dev/null; then
 			(cd t && bsdtar xf ../ar &&
@@ -95,6 +89,34 @@ files_of()
 				<(files_of t | cut -d ' ' -f 1)
 		fi
 	done
+}
+
+@test "every format that others write: import" {
+	command -v bsdtar >/dev/null || skip "bsdtar is not installed"
+	dataset
+	files_of p >before
+	scr_container -q -p p export --with-redundancy -o pax 1
+	while IFS= read -r how; do
+		rm -rf ar q
+		mkdir q
+		# shellcheck disable=SC2086 # words on purpose
+		bsdtar -c --format=$how -f ar @pax
+		try scr_container -p q import ar
+		assert_status 0
+		assert_output_has "imported"
+		scr_index -q -p q --verify --checksums --deep
+		diff <(cut -d ' ' -f 1 before) <(files_of q | cut -d ' ' -f 1)
+	done <<-'END'
+		ustar
+		gnutar --gzip
+		cpio
+		cpio --zstd
+		newc
+		zip --options zip:compression=store
+		zip
+		7zip --options 7zip:compression=copy
+		7zip --options 7zip:compression=lzma2
+	END
 }
 
 @test "tar alone makes a dataset of it" {
@@ -108,16 +130,6 @@ files_of()
 	try scr_index -p t --build 1
 	assert_status 0
 	scr_index -q -p t --verify --checksums
-}
-
-@test "unzip reads it" {
-	command -v unzip >/dev/null || skip "unzip is not installed"
-	dataset
-	files_of p | cut -d ' ' -f 1 >before
-	scr_container -q -p p export --format zip -o a.zip 1
-	mkdir t
-	(cd t && unzip -q ../a.zip)
-	diff before <(files_of t | cut -d ' ' -f 1)
 }
 
 @test "through a pipe" {

@@ -2,13 +2,20 @@
 #include "arktest.h"
 
 const struct pair pairs[PAIRS] = {
-	{ ARK_PAX, ARK_NONE, false },  { ARK_PAX, ARK_GZIP, false },
-	{ ARK_PAX, ARK_XZ, true },     { ARK_PAX, ARK_ZSTD, false },
-	{ ARK_CPIO, ARK_NONE, false }, { ARK_CPIO, ARK_GZIP, false },
-	{ ARK_CPIO, ARK_XZ, true },    { ARK_CPIO, ARK_ZSTD, false },
-	{ ARK_ZIP, ARK_NONE, true },   { ARK_ZIP, ARK_GZIP, true },
-	{ ARK_7ZIP, ARK_NONE, true },  { ARK_7ZIP, ARK_GZIP, true },
-	{ ARK_7ZIP, ARK_XZ, true },
+	{ PAX, ARK_NONE, false },  { PAX, ARK_GZIP, false },
+	{ PAX, ARK_XZ, true },	   { PAX, ARK_ZSTD, false },
+	{ CPIO, ARK_NONE, false }, { CPIO, ARK_GZIP, false },
+	{ CPIO, ARK_XZ, true },	   { CPIO, ARK_ZSTD, false },
+	{ ZIP, ARK_NONE, true },   { ZIP, ARK_GZIP, true },
+	{ SEVEN, ARK_NONE, true }, { SEVEN, ARK_GZIP, true },
+	{ SEVEN, ARK_XZ, true },
+};
+
+static const char *const made_names[] = {
+	[PAX] = "pax",
+	[CPIO] = "cpio",
+	[ZIP] = "zip",
+	[SEVEN] = "7zip",
 };
 
 const struct file few[] = {
@@ -72,17 +79,26 @@ put(struct ark_out *out, size_t i, const struct file *f, struct error *err)
 	return ark_out_end(out, err);
 }
 
-int
-write_to(int fd, size_t pair, const struct file *files, size_t count,
-	 struct error *err)
+bool
+holds(enum made format, const char *name)
 {
-	struct ark_out *out = ark_out_new(fd, "out", pairs[pair].format,
-					  pairs[pair].filter, 2, err);
+	if (format == PAX)
+		return ark_fits(name, 0, NULL) == 0;
+	for (; *name != '\0'; name++)
+		if (*name < ' ' || *name > '~' || *name == '\\')
+			return false;
+	return true;
+}
+
+int
+write_to(int fd, enum ark_filter filter, enum made format,
+	 const struct file *files, size_t count, struct error *err)
+{
+	struct ark_out *out = ark_out_new(fd, "out", filter, 2, err);
 	int rc = out != NULL ? 0 : -1;
 
 	for (size_t i = 0; i < count && rc == 0; i++)
-		if (ark_fits(pairs[pair].format, files[i].path, files[i].size,
-			     NULL) == 0)
+		if (holds(format, files[i].path))
 			rc = put(out, i, &files[i], err);
 	if (rc == 0)
 		rc = ark_out_close(out, err);
@@ -90,40 +106,78 @@ write_to(int fd, size_t pair, const struct file *files, size_t count,
 	return rc;
 }
 
+/* Make of the archive one of that pair. */
+static void
+convert(size_t pair)
+{
+	static const char *const outer[] = {
+		[ARK_NONE] = "",
+		[ARK_GZIP] = "--gzip",
+		[ARK_XZ] = "--xz",
+		[ARK_ZSTD] = "--zstd",
+	};
+	static const char *const zip[] = {
+		[ARK_NONE] = "--options zip:compression=store",
+		[ARK_GZIP] = "--options zip:compression=deflate",
+	};
+	static const char *const seven[] = {
+		[ARK_NONE] = "--options 7zip:compression=copy",
+		[ARK_GZIP] = "--options 7zip:compression=deflate",
+		[ARK_XZ] = "--options 7zip:compression=lzma2",
+	};
+	const enum ark_filter f = pairs[pair].filter;
+	const enum made format = pairs[pair].format;
+
+	must(run(fmt("mv a b && bsdtar -c --format=%s %s -f a @b && rm b",
+		     made_names[format],
+		     format == ZIP     ? zip[f]
+		     : format == SEVEN ? seven[f]
+				       : outer[f])));
+}
+
+bool
+can_make(size_t pair)
+{
+	return pairs[pair].format == PAX || have("bsdtar");
+}
+
 void
 write_archive(size_t pair, const struct file *files, size_t count)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	const enum made format = pairs[pair].format;
 	struct error err = ERROR_INIT;
 
 	must(fd >= 0);
-	if (write_to(fd, pair, files, count, &err) < 0)
+	if (write_to(fd, format == PAX ? pairs[pair].filter : ARK_NONE, format,
+		     files, count, &err) < 0)
 		printf("# %s\n", err.text);
 	must(err.kind == ERROR_NONE);
 	close(fd);
+	if (format != PAX)
+		convert(pair);
 }
 
 /* --- Reading --- */
 
 static bool
-same_attrs(enum ark_format format, bool streamed, const struct ark_entry *e,
-	   size_t i)
+same_attrs(enum made format, bool streamed, const struct ark_entry *e, size_t i)
 {
 	const struct attr want = attr_number(i), *got = &e->attr;
-	const bool blind = format == ARK_ZIP && streamed;
-	const long atom = format == ARK_PAX    ? 1
-			  : format == ARK_7ZIP ? 100
-					       : 1000000000;
+	const bool blind = format == ZIP && streamed;
+	const long atom = format == PAX	    ? 1
+			  : format == SEVEN ? 100
+					    : 1000000000;
 
 	if (!blind && got->mode != want.mode)
 		return false;
-	if (got->has_owner != (format != ARK_7ZIP && !blind) ||
+	if (got->has_owner != (format != SEVEN && !blind) ||
 	    (got->has_owner && (got->uid != want.uid || got->gid != want.gid)))
 		return false;
 	if (!got->has_times || got->mtime.tv_sec != want.mtime.tv_sec ||
 	    got->mtime.tv_nsec != want.mtime.tv_nsec / atom * atom)
 		return false;
-	return format == ARK_CPIO ||
+	return format == CPIO ||
 	       (got->atime.tv_sec == want.atime.tv_sec &&
 		got->atime.tv_nsec == want.atime.tv_nsec / atom * atom);
 }
@@ -146,23 +200,22 @@ read_entry(struct ark_in *in, struct error *err)
 /* The place of `name` in the list, `next` if it is in order, as it must be but
  * in 7zip; SIZE_MAX: nowhere. */
 static size_t
-place_of(enum ark_format format, const struct file *files, size_t count,
-	 size_t next, const char *name)
+place_of(enum made format, const struct file *files, size_t count, size_t next,
+	 const char *name)
 {
-	size_t i = format == ARK_7ZIP ? 0 : next;
+	size_t i = format == SEVEN ? 0 : next;
 
 	if (next < count && strcmp(files[next].path, name) == 0)
 		return next;
 	for (; i < count; i++)
 		if (strcmp(files[i].path, name) == 0 &&
-		    (format == ARK_7ZIP || i == next))
+		    (format == SEVEN || i == next))
 			return i;
 	return SIZE_MAX;
 }
 
 struct result
-read_from(int fd, enum ark_format format, const struct file *files,
-	  size_t count)
+read_from(int fd, enum made format, const struct file *files, size_t count)
 {
 	struct result r = { .in_order = true, .data = true, .attrs = true };
 	struct ark_in *in = ark_in_new(fd, "in", &r.err);
@@ -172,11 +225,10 @@ read_from(int fd, enum ark_format format, const struct file *files,
 
 	must(fstat(fd, &st) == 0);
 	for (at = 0; at < count; at++)
-		fit += ark_fits(format, files[at].path, 0, NULL) == 0;
+		fit += holds(format, files[at].path);
 	while (in != NULL && ark_in_next(in, &e, &r.err) > 0) {
 		must(path_is_clean(e.path) && e.kind == ARK_FILE);
-		while (i < count &&
-		       ark_fits(format, files[i].path, 0, NULL) < 0)
+		while (i < count && !holds(format, files[i].path))
 			i++;
 		at = place_of(format, files, count, i, e.path);
 		len = read_entry(in, &r.err);
@@ -201,7 +253,7 @@ read_from(int fd, enum ark_format format, const struct file *files,
 }
 
 struct result
-read_archive(enum ark_format format, const struct file *files, size_t count)
+read_archive(enum made format, const struct file *files, size_t count)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct result r;
@@ -213,7 +265,7 @@ read_archive(enum ark_format format, const struct file *files, size_t count)
 }
 
 struct result
-read_piped(enum ark_format format, const struct file *files, size_t count)
+read_piped(enum made format, const struct file *files, size_t count)
 {
 	FILE *f = popen(fmt("cat '%s' 2>/dev/null", path), "re");
 	struct result r;
@@ -238,7 +290,7 @@ is_right(const struct result *r)
 const char *
 pair_name(size_t pair)
 {
-	return fmt("%s %s", ark_format_name(pairs[pair].format),
+	return fmt("%s %s", made_names[pairs[pair].format],
 		   ark_filter_name(pairs[pair].filter));
 }
 

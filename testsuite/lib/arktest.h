@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * arktest.h - what tests of archives share: files to pack, packing them in
- * every format, and a look at what is in an archive.
+ * every format that is read, and a look at what is in an archive.
  */
 #ifndef UNIT_ARKTEST_H
 #define UNIT_ARKTEST_H
@@ -14,11 +14,16 @@
 
 #define MIB ((size_t)1 << 20)
 
-/* Every pair of format and filter that goes together. */
+/* What is read.  All but PAX bsdtar makes, of an archive that we wrote. */
+enum made { PAX, CPIO, ZIP, SEVEN };
+
+/* Every pair of format and filter that goes together, first those that we
+ * write. */
 #define PAIRS 13
+#define OWN_PAIRS 4
 
 extern const struct pair {
-	enum ark_format format;
+	enum made format;
 	enum ark_filter filter;
 	bool sums; /* of all bytes, or at least of the data */
 } pairs[PAIRS];
@@ -39,9 +44,16 @@ void fill(size_t i, size_t size);
 
 int put(struct ark_out *out, size_t i, const struct file *f, struct error *err);
 
-/* An archive of those files which the format can hold. */
-int write_to(int fd, size_t pair, const struct file *files, size_t count,
-	     struct error *err);
+/* Does an archive of that format, if it is ours or bsdtar made it, hold the
+ * name unchanged? */
+bool holds(enum made format, const char *name);
+
+/* An archive of ours, of those files which that format can hold. */
+int write_to(int fd, enum ark_filter filter, enum made format,
+	     const struct file *files, size_t count, struct error *err);
+
+/* Can archives of that pair be made here?  Make one. */
+bool can_make(size_t pair);
 void write_archive(size_t pair, const struct file *files, size_t count);
 
 /* --- Reading --- */
@@ -54,13 +66,13 @@ struct result {
 	struct error err;
 };
 
-struct result read_from(int fd, enum ark_format format,
-			const struct file *files, size_t count);
-struct result read_archive(enum ark_format format, const struct file *files,
+struct result read_from(int fd, enum made format, const struct file *files,
+			size_t count);
+struct result read_archive(enum made format, const struct file *files,
 			   size_t count);
 
 /* The same through a pipe, which a child fills by `cat`. */
-struct result read_piped(enum ark_format format, const struct file *files,
+struct result read_piped(enum made format, const struct file *files,
 			 size_t count);
 bool is_right(const struct result *r);
 const char *pair_name(size_t pair);

@@ -8,11 +8,20 @@
 
 #include "arktest.h"
 
+/* Is that pair left out?  Decompressing takes its time under valgrind. */
+static bool
+is_left_out(size_t pair)
+{
+	return (getenv("SCRKIT_VALGRIND") != NULL &&
+		pairs[pair].filter != ARK_NONE) ||
+	       !can_make(pair);
+}
+
 /* --- Damage --- */
 
 /* read_archive() of the few files, from a pipe that holds all of it. */
 static struct result
-read_held(const void *data, size_t len, enum ark_format format)
+read_held(const void *data, size_t len, enum made format)
 {
 	struct result r;
 	int ends[2];
@@ -33,8 +42,7 @@ test_truncated(void)
 	struct buf all = BUF_INIT;
 
 	for (size_t p = 0; p < PAIRS; p++) {
-		if (getenv("SCRKIT_VALGRIND") != NULL &&
-		    pairs[p].filter != ARK_NONE)
+		if (is_left_out(p))
 			continue;
 		size_t wrong = 0, lost = 0;
 
@@ -72,8 +80,7 @@ test_flipped(void)
 	struct buf all = BUF_INIT;
 
 	for (size_t p = 0; p < PAIRS; p++) {
-		if (getenv("SCRKIT_VALGRIND") != NULL &&
-		    pairs[p].filter != ARK_NONE)
+		if (is_left_out(p))
 			continue;
 		size_t odd = 0, wrong = 0, errors = 0;
 
@@ -307,8 +314,7 @@ test_skipped(void)
 	struct ark_entry e;
 
 	for (size_t p = 0; p < PAIRS; p++) {
-		if (getenv("SCRKIT_VALGRIND") != NULL &&
-		    pairs[p].filter != ARK_NONE)
+		if (is_left_out(p))
 			continue;
 		write_archive(p, files, 3);
 		is_int(walk(false, &e, &err), 3,
@@ -453,52 +459,63 @@ test_foreign(void)
 	   "no file");
 }
 
-/* More than 4 GiB in zip, more than 8 in tar. */
+/* Behind a file of `size` zeros, the first of the few. */
+static void
+write_large(uint64_t size, struct error *err)
+{
+	const struct attr attr = { .has_owner = false };
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	struct ark_out *out = ark_out_new(fd, "out", ARK_ZSTD, 2, err);
+
+	memset(content, 0, MIB);
+	must(ark_out_begin(out, "big", size, &attr, err) == 0);
+	for (uint64_t at = 0; at < size; at += MIB)
+		must(ark_out_data(out, content,
+				  size - at < MIB ? size - at : MIB, err) == 0);
+	must(ark_out_end(out, err) == 0 && put(out, 1, few, err) == 0);
+	must(ark_out_close(out, err) == 0);
+	ark_out_free(out);
+	close(fd);
+}
+
+static void
+read_large(uint64_t size, const char *what, struct error *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct ark_in *in = ark_in_new(fd, "in", err);
+	uint64_t sum = 0;
+	size_t got = 0;
+	struct ark_entry e;
+
+	must(in != NULL && ark_in_next(in, &e, err) == 1);
+	while (ark_in_read(in, back, MIB, &got, err) == 0 && got > 0)
+		sum += got;
+	is_int((int64_t)sum, (int64_t)size, what);
+	ok(ark_in_next(in, &e, err) == 1 && e.attr.size == few[0].size,
+	   "... and the one behind");
+	ark_in_free(in);
+	close(fd);
+}
+
+/* More than 8 GiB in tar, more than 4 in zip. */
 static void
 test_large(void)
 {
-	const struct attr attr = { .has_owner = false };
 	const uint64_t size = (UINT64_C(8) << 30) + 1;
 	struct error err = ERROR_INIT;
-	size_t p[] = { 3, 9 }; /* pax zstd, zip gzip */
 
 	if (getenv("SCRKIT_SLOW") == NULL) {
 		skip("files of 8 GiB", "only with SLOW=1");
 		return;
 	}
-	for (size_t i = 0; i < 2; i++) {
-		int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0666);
-		struct ark_out *out = ark_out_new(fd, "out", pairs[p[i]].format,
-						  pairs[p[i]].filter, 2, &err);
-		uint64_t sum = 0;
-		size_t got = 0;
-		struct ark_entry e;
-		struct ark_in *in = NULL;
-
-		memset(content, 0, MIB);
-		must(ark_out_begin(out, "big", size, &attr, &err) == 0);
-		for (uint64_t at = 0; at < size; at += MIB)
-			must(ark_out_data(out, content,
-					  size - at < MIB ? size - at : MIB,
-					  &err) == 0);
-		must(ark_out_end(out, &err) == 0 &&
-		     put(out, 1, few, &err) == 0);
-		ok(ark_out_close(out, &err) == 0,
-		   fmt("%s: 8 GiB and a byte", pair_name(p[i])));
-		ark_out_free(out);
-		must(lseek(fd, 0, SEEK_SET) == 0);
-		in = ark_in_new(fd, "in", &err);
-		must(in != NULL && ark_in_next(in, &e, &err) == 1);
-		while (ark_in_read(in, back, MIB, &got, &err) == 0 && got > 0)
-			sum += got;
-		is_int((int64_t)sum, (int64_t)size, "... are read");
-		ok(ark_in_next(in, &e, &err) == 1 && e.attr.size == few[0].size,
-		   "... and the one behind");
-		ark_in_free(in);
-		close(fd);
-		if (i == 1 && have("unzip"))
-			ok(run("unzip -tq a"), "... also by unzip");
+	write_large(size, &err);
+	read_large(size, "pax zstd: 8 GiB and a byte", &err);
+	if (!have("bsdtar")) {
+		skip("... in zip", "bsdtar is not installed");
+		return;
 	}
+	must(run("mv a b && bsdtar -c --format=zip -f a @b && rm b"));
+	read_large(size, "... in zip", &err);
 }
 
 int

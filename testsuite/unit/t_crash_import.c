@@ -25,17 +25,15 @@ static const struct archive {
 	bool all;	    /* disturbed in every way */
 	unsigned kills;
 } archives[] = {
-	{ "import, pax", "--format pax", "true", "true", true, 200 },
-	{ "import, zip", "--format zip --compress none", "true", "true", false,
-	  0 },
+	{ "import, pax", "", "true", "true", true, 200 },
 	{ "import, zstd, was packed", "--compress zstd",
 	  "\"$BIN\"/scr_container -q pack --size 3000 --with-redundancy 1",
 	  "true", false, 0 },
-	{ "import, other bytes are there", "--format pax", "true",
+	{ "import, other bytes are there", "", "true",
 	  IMPORT "printf other >\"$SCR_PREFIX\"/ckpt.1/rank_1.ckpt", false, 0 },
-	{ "import, some of it is there", "--format pax", "true",
+	{ "import, some of it is there", "", "true",
 	  IMPORT "rm \"$SCR_PREFIX\"/ckpt.1/rank_2*", false, 0 },
-	{ "import, it is deleted but for its files", "--format pax", "true",
+	{ "import, it is deleted but for its files", "", "true",
 	  IMPORT "\"$BIN\"/scr_index -q --drop ckpt.1 && "
 		 "rm -r \"$SCR_PREFIX\"/.scr/scr.dataset.1",
 	  false, 0 },
