@@ -101,6 +101,16 @@ struct recipe *recipe_from(const struct code *c, unsigned stripe,
 void recipe_run(const struct recipe *r, size_t len, void *const *in,
 		void *const *out);
 
+/*
+ * The same with one input at a time, for processes that hold one each: add to
+ * every out[] what `in`, the chunk of member r->in[i], contributes to it.
+ * Outputs that start as zeros are those of recipe_run() once all nin inputs
+ * were added, in whichever order, or once partial sums were added up (by
+ * exclusive-or).  `in` may not overlap an output.
+ */
+void recipe_add(const struct recipe *r, unsigned i, size_t len, const void *in,
+		void *const *out);
+
 /* Can stripe `stripe` be solved with these losses?  (At most k lost.) */
 bool code_solvable(const struct code *c, unsigned stripe, const bool *lost);
 

@@ -142,19 +142,25 @@ stripe_fini(struct stripe *s)
 bool
 recipe_right(const struct recipe *r, const struct stripe *s)
 {
-	void *in[CODE_MAX], *out[CODE_MAX];
-	unsigned char *space = need(malloc(r->nout * (s->len + 1) + 1));
+	const size_t each = s->len + 1;
+	void *in[CODE_MAX], *out[CODE_MAX], *sum[CODE_MAX];
+	unsigned char *space = need(calloc(2 * r->nout + 1, each));
 	bool right = true;
 
 	for (unsigned i = 0; i < r->nin; i++)
 		in[i] = s->chunk[r->in[i]];
-	memset(space, 0x5a, r->nout * (s->len + 1));
-	for (unsigned i = 0; i < r->nout; i++)
-		out[i] = space + i * (s->len + 1);
+	for (unsigned i = 0; i < r->nout; i++) {
+		out[i] = memset(space + i * each, 0x5a, each);
+		sum[i] = space + (r->nout + i) * each;
+	}
 	recipe_run(r, s->len, in, out);
+	for (unsigned i = r->nin; i-- > 0;)
+		recipe_add(r, i, s->len, in[i], sum);
 	for (unsigned i = 0; i < r->nout && right; i++)
 		right = memcmp(out[i], s->chunk[r->out[i]], s->len) == 0 &&
-			((unsigned char *)out[i])[s->len] == 0x5a;
+			((unsigned char *)out[i])[s->len] == 0x5a &&
+			memcmp(sum[i], out[i], s->len) == 0 &&
+			((unsigned char *)sum[i])[s->len] == 0;
 	free(space);
 	return right;
 }

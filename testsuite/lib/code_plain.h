@@ -42,7 +42,8 @@ void stripe_init(struct stripe *s, const struct code *c, unsigned number,
 		 const unsigned char *rows, size_t len);
 void stripe_fini(struct stripe *s);
 
-/* Run `r` on the stripe's inputs: are the outputs the stripe's? */
+/* Run `r` on the stripe's inputs, at once and then one by one, the last one
+ * first: are the outputs the stripe's? */
 bool recipe_right(const struct recipe *r, const struct stripe *s);
 
 #endif /* UNIT_CODE_PLAIN_H */

@@ -146,6 +146,21 @@ output_right(const struct vectors *v, const struct field_matrix *m, unsigned o,
 	return true;
 }
 
+/* The product, all inputs at once or added to zeros one by one. */
+static void
+multiply(const struct field_matrix *m, size_t off, size_t len, void **in,
+	 void **out, bool add)
+{
+	void *to[OUT_MAX];
+
+	for (unsigned o = 0; add && o < m->nout; o++)
+		to[o] = memset((char *)out[o] + off, 0, len);
+	for (unsigned i = 0; add && i < m->nin; i++)
+		field_add(m, i, len, (char *)in[i] + off, to);
+	if (!add)
+		field_dot(m, off, len, in, out);
+}
+
 static bool
 dot_right(struct vectors *v, unsigned nin, unsigned nout, size_t off,
 	  size_t len)
@@ -156,14 +171,16 @@ dot_right(struct vectors *v, unsigned nin, unsigned nout, size_t off,
 	field_expand(v->matrix, nin, nout, v->tables);
 	for (unsigned i = 0; i < nin; i++)
 		in[i] = v->in[i] + MARGIN / 2;
-	for (unsigned o = 0; o < nout; o++) {
-		out[o] = v->out[o] + MARGIN / 2;
-		memset(v->out[o], 0xee, MARGIN + off + len + MARGIN);
+	for (int add = 0; add < 2; add++) {
+		for (unsigned o = 0; o < nout; o++) {
+			out[o] = v->out[o] + MARGIN / 2;
+			memset(v->out[o], 0xee, MARGIN + off + len + MARGIN);
+		}
+		multiply(&m, off, len, in, out, add);
+		for (unsigned o = 0; o < nout; o++)
+			if (!output_right(v, &m, o, MARGIN / 2 + off, len))
+				return false;
 	}
-	field_dot(&m, off, len, in, out);
-	for (unsigned o = 0; o < nout; o++)
-		if (!output_right(v, &m, o, MARGIN / 2 + off, len))
-			return false;
 	return true;
 }
 
