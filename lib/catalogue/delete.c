@@ -31,7 +31,6 @@
 #include "meta/index.h"
 #include "meta/redset.h"
 #include "meta/summary.h"
-#include "rescue/plan_impl.h"
 #include "str.h"
 #include "work.h"
 
@@ -121,7 +120,7 @@ is_ours(const char *name)
 	       str_eq(name, SUMMARY_FILE) || str_glob(name, "scavenge.[oe]*") ||
 	       str_eq(name, "scavenge.shares") || copied_name_rank(name) >= 0 ||
 	       str_glob(name, "rank_[0-9]*.state_file") ||
-	       hidden_is_part(name) || str_eq(name, PLAN_MARK) ||
+	       hidden_is_part(name) || str_eq(name, PACKED_MARK) ||
 	       str_eq(name, EXPORT_MANIFEST) || io_is_temp(name);
 }
 

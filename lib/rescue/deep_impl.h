@@ -10,7 +10,7 @@
 
 #include "encode/code.h"
 #include "rescue/deep.h"
-#include "rescue/plan_impl.h"
+#include "rescue/rescue_impl.h"
 #include "transfer/stripe.h"
 
 /* A stretch of one stripe, or of one member's data and its copies. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_impl.h - what the parts of the planner share.  Private to
- * lib/dataset/plan*.c.
+ * plan_impl.h - what the parts of the planner share.  Private to plan.c
+ * and plan_*.c.
  *
  *   plan_scan.c  directories -> names -> filemaps
  *   plan_packed.c  the same out of containers
@@ -12,9 +12,8 @@
 #ifndef RESCUE_PLAN_IMPL_H
 #define RESCUE_PLAN_IMPL_H
 
-#include "container/packed.h"
 #include "meta/filemap.h"
-#include "rescue/plan.h"
+#include "rescue/rescue_impl.h"
 
 /* A set this large is no set: limits what a crafted name can ask for. */
 #define PLAN_SET_MAX 4096
@@ -27,10 +26,6 @@
 
 struct buf;
 struct hidden_file;
-struct stripe_part;
-
-/* Stretches of containers that a rebuild is writing. */
-#define PLAN_MARK PACKED_MARK
 
 struct map_entry {
 	int64_t rank;
@@ -69,13 +64,6 @@ struct planner {
 
 /* --- plan_scan.c --- */
 
-/*
- * Is the file itself to blame that it could not be read?  Then it is an
- * erasure.  One that we may not read, or for which descriptors or memory were
- * short, is not: it must neither be called lost nor be replaced.
- */
-bool plan_blames_file(const struct error *e);
-
 /* Add the names of one metadata directory. */
 int plan_scan_dir(struct planner *w, uint32_t place, struct error *err);
 
@@ -104,9 +92,6 @@ int plan_load_packed(struct planner *w, struct error *err);
 void plan_packed_free(struct plan_packed *k);
 int plan_scan_packed(struct planner *w, struct error *err);
 
-/* Is a metadata file of that name packed? */
-bool plan_has_packed(const struct plan *p, const char *name);
-
 /* Where a packed metadata file lies; NULL: it is a tree in memory. */
 const struct plan_seg *plan_hidden_segs(const struct plan *p,
 					const struct hidden_file *f, size_t *n);
@@ -115,26 +100,10 @@ const struct plan_seg *plan_hidden_segs(const struct plan *p,
 int plan_hidden_image(const struct plan *p, const struct hidden_file *f,
 		      struct buf *out, struct error *err);
 
-/* Segments: are all there, how long are they, bytes of them. */
+/* Segments: are all there; bytes of them. */
 bool plan_segs_good(const struct plan_seg *segs, size_t n);
-uint64_t plan_segs_size(const struct plan_seg *segs, size_t n);
 int plan_segs_read(const struct plan *p, const struct plan_seg *segs, size_t n,
 		   uint64_t off, void *data, size_t len, struct error *err);
-
-/* Bytes from ... from + len - 1 of what lies in segments as parts of a string
- * that begin at `start`; at most n.  Returns how many. */
-size_t plan_segs_parts(const struct plan_seg *segs, size_t n, int dirfd,
-		       uint64_t from, uint64_t len, uint64_t start, size_t sum,
-		       struct stripe_part *out);
-
-/* The parts of a whole file, at most plan_file_nparts(). */
-size_t plan_file_parts(const struct plan *p, size_t file, uint64_t start,
-		       size_t sum, struct stripe_part *out);
-static inline size_t
-plan_file_nparts(const struct plan_file *f)
-{
-	return f->nsegs > 0 ? f->nsegs : 1;
-}
 
 /* Find the segments of all files of the plan; then the state of one. */
 int plan_place_packed(struct planner *w, struct error *err);
@@ -142,12 +111,6 @@ enum file_state plan_packed_state(struct plan_file *f);
 
 /* Does the map have a file of that path and size? */
 bool plan_packed_knows(const struct plan *p, const char *path, uint64_t size);
-
-/* Before and after a rebuild writes into containers: mark what is to be
- * written, make them long enough; sync them, and take the mark away.
- * *marked: there is something to be written there. */
-int plan_begin_packed(struct plan *p, bool *marked, struct error *err);
-int plan_end_packed(struct plan *p, struct error *err);
 
 /* --- plan_root.c --- */
 
@@ -194,9 +157,6 @@ int plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 int plan_make_header(struct plan_set *s, uint32_t member, struct arena *arena,
 		     struct error *err);
 
-/* Bytes of the body a member's redundancy file should have. */
-uint64_t plan_body_size(const struct plan_set *s, const struct plan_member *m);
-
 /* --- plan_solve.c --- */
 
 /* Open and solve all sets of one kind that lack something (PLAN_HEADERS: all).
@@ -232,11 +192,6 @@ const char *plan_unknown_lists(const struct plan_set *s, const bool *any,
  * its state. */
 int plan_check_all(struct planner *w, struct error *err);
 
-/* The same for those files i for which look[i] is set; it stays set where the
- * file is wrong, whose state is not changed. */
-int plan_check_files(struct plan *p, struct par *par, struct progress *progress,
-		     bool *look, struct error *err);
-
 /* A new set at the end, all zero; NULL: ERROR_NOMEM. */
 struct plan_set *plan_push_set(struct planner *w, struct error *err);
 
@@ -253,18 +208,6 @@ void plan_finish(struct planner *w);
 const char *plan_ranks_in(struct arena *a, uint32_t *ranks, size_t count);
 
 /* --- plan_strings.c --- */
-
-struct stripe;
-
-/*
- * The strings of a set's members, n each, from `arena`: data (files that are
- * present; others are gaps) and body (redundancy files that can be read).
- * Parts are numbered for checksums by their file where it has a recorded one
- * and `sums` is set.
- */
-int plan_strings(const struct plan *p, const struct plan_set *s, bool sums,
-		 struct arena *arena, struct stripe **data,
-		 struct stripe **body, struct error *err);
 
 /* Rebuild lost filemaps in memory, and read them. */
 int plan_restore_maps(struct planner *w, struct error *err);

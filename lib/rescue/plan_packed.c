@@ -12,6 +12,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "container/packed.h"
 #include "error.h"
 #include "io.h"
 #include "map.h"
@@ -79,7 +80,7 @@ read_marks(struct plan_packed *k, struct error *err)
 				    0)
 				return error_set(err, ERROR_CORRUPT,
 						 "%s: not a mark of a rebuild",
-						 PLAN_MARK);
+						 PACKED_MARK);
 		}
 	}
 	qsort(k->marks, k->nmarks, sizeof(*k->marks), by_place);
@@ -91,21 +92,21 @@ load_marks(struct plan_packed *k, int meta_fd, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct buf raw = BUF_INIT;
-	int fd = path_open_beneath(meta_fd, PLAN_MARK, O_RDONLY | O_NONBLOCK, 0,
-				   &why);
+	int fd = path_open_beneath(meta_fd, PACKED_MARK, O_RDONLY | O_NONBLOCK,
+				   0, &why);
 	int rc = -1;
 
 	if (fd < 0)
 		return why.kind == ERROR_ABSENT
 			       ? 0
 			       : error_set(err, why.kind, "%s", why.text);
-	if (io_read_fd(fd, PLAN_MARK, KVTREE_MAX_ENCODED, &raw, err) == 0)
+	if (io_read_fd(fd, PACKED_MARK, KVTREE_MAX_ENCODED, &raw, err) == 0)
 		k->mark_tree = kvtree_decode(raw.data, raw.len, NULL, err);
 	close(fd);
 	buf_free(&raw);
 	if (k->mark_tree != NULL)
 		rc = read_marks(k, err);
-	return rc < 0 ? error_wrap(err, "%s", PLAN_MARK) : 0;
+	return rc < 0 ? error_wrap(err, "%s", PACKED_MARK) : 0;
 }
 
 /* Is any of these bytes marked?  Marks of one container do not overlap. */

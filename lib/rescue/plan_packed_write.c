@@ -3,7 +3,7 @@
  * plan_packed_write.c - a rebuild inside containers.
  *
  * It writes in place: what it overwrites is missing or wrong as it is.  Which
- * stretches are not to be trusted, a mark on disk says (PLAN_MARK), before the
+ * stretches are not to be trusted, a mark on disk says (PACKED_MARK), before the
  * first byte is written and until all are on disk; so a hole, or half a file,
  * is never taken for data after an interruption:
  *
@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "container/packed.h"
 #include "error.h"
 #include "io.h"
 #include "meta/kvtree.h"
@@ -143,7 +144,7 @@ plan_begin_packed(struct plan *p, bool *marked, struct error *err)
 	rc = 0;
 	if (m.count == 0)
 		goto out;
-	rc = kvtree_write_file(t, dirfd, PLAN_MARK, err);
+	rc = kvtree_write_file(t, dirfd, PACKED_MARK, err);
 	if (rc == 0 && mkdirat(dirfd, SEGMAP_DIR, 0777) < 0 && errno != EEXIST)
 		rc = error_sys(err, "%s: cannot make", SEGMAP_DIR);
 	if (rc == 0)
@@ -222,9 +223,9 @@ plan_end_packed(struct plan *p, struct error *err)
 	    mark_gone(list, &k->red, err) < 0)
 		goto out;
 	if (kvtree_count(list) > 0)
-		rc = kvtree_write_file(t, dirfd, PLAN_MARK, err);
-	else if (unlinkat(dirfd, PLAN_MARK, 0) < 0 && errno != ENOENT)
-		error_sys(err, "%s: cannot remove", PLAN_MARK);
+		rc = kvtree_write_file(t, dirfd, PACKED_MARK, err);
+	else if (unlinkat(dirfd, PACKED_MARK, 0) < 0 && errno != ENOENT)
+		error_sys(err, "%s: cannot remove", PACKED_MARK);
 	else
 		rc = io_sync_dir(dirfd, p->places[0].meta, err);
 out:

@@ -7,8 +7,8 @@
 #define RESCUE_REBUILD_IMPL_H
 
 #include "rescue/compute.h"
-#include "rescue/plan_impl.h"
 #include "rescue/rebuild.h"
+#include "rescue/rescue_impl.h"
 #include "transfer/target.h"
 
 struct rebuild_run {

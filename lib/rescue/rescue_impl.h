@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rescue_impl.h - what the modules of this room offer each other: the bytes
+ * behind a plan, for whoever reads, checks or computes them.
+ */
+#ifndef RESCUE_RESCUE_IMPL_H
+#define RESCUE_RESCUE_IMPL_H
+
+#include "rescue/plan.h"
+
+struct stripe;
+struct stripe_part;
+
+/*
+ * Is the file itself to blame that it could not be read?  Then it is an
+ * erasure.  One that we may not read, or for which descriptors or memory were
+ * short, is not: it must neither be called lost nor be replaced.
+ */
+bool plan_blames_file(const struct error *e);
+
+/* --- Where a plan's bytes are --- */
+
+/* Is a metadata file of that name packed? */
+bool plan_has_packed(const struct plan *p, const char *name);
+
+uint64_t plan_segs_size(const struct plan_seg *segs, size_t n);
+
+/* Bytes from ... from + len - 1 of what lies in segments as parts of a string
+ * that begin at `start`; at most n.  Returns how many. */
+size_t plan_segs_parts(const struct plan_seg *segs, size_t n, int dirfd,
+		       uint64_t from, uint64_t len, uint64_t start, size_t sum,
+		       struct stripe_part *out);
+
+/* The parts of a whole file, at most plan_file_nparts(). */
+size_t plan_file_parts(const struct plan *p, size_t file, uint64_t start,
+		       size_t sum, struct stripe_part *out);
+static inline size_t
+plan_file_nparts(const struct plan_file *f)
+{
+	return f->nsegs > 0 ? f->nsegs : 1;
+}
+
+/* Bytes of the body a member's redundancy file should have. */
+uint64_t plan_body_size(const struct plan_set *s, const struct plan_member *m);
+
+/*
+ * The strings of a set's members, n each, from `arena`: data (files that are
+ * present; others are gaps) and body (redundancy files that can be read).
+ * Parts are numbered for checksums by their file where it has a recorded one
+ * and `sums` is set.
+ */
+int plan_strings(const struct plan *p, const struct plan_set *s, bool sums,
+		 struct arena *arena, struct stripe **data,
+		 struct stripe **body, struct error *err);
+
+/* --- Reading and writing them --- */
+
+/* Read those files i with a recorded checksum for which look[i] is set; it stays
+ * set where the file is wrong, whose state is not changed. */
+int plan_check_files(struct plan *p, struct par *par, struct progress *progress,
+		     bool *look, struct error *err);
+
+/* Before and after a rebuild writes into containers: mark what is to be
+ * written, make them long enough; sync them, and take the mark away.
+ * *marked: there is something to be written there. */
+int plan_begin_packed(struct plan *p, bool *marked, struct error *err);
+int plan_end_packed(struct plan *p, struct error *err);
+
+#endif /* RESCUE_RESCUE_IMPL_H */
