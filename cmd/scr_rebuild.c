@@ -58,8 +58,7 @@ mark_deep(const struct settings *s, struct plan *p, struct error *err)
 	struct deep_result r = { .nfindings = 0 };
 	int rc = 0;
 
-	if (deep_check(p, s->look.work.par, s->look.work.memory,
-		       s->look.work.progress, &r, err) < 0)
+	if (deep_check(p, &s->look.work, &r, err) < 0)
 		return -1;
 	for (size_t i = 0; rc == 0 && i < r.nfindings; i++) {
 		const struct deep_finding *f = &r.findings[i];
@@ -96,8 +95,7 @@ verify(const struct settings *s, const struct subject *t, struct json *j,
 		error_wrap(err, "after the rebuild");
 		goto out;
 	}
-	if (deep_check(p, s->look.work.par, s->look.work.memory,
-		       s->look.work.progress, &r, err) < 0)
+	if (deep_check(p, &s->look.work, &r, err) < 0)
 		goto out;
 	if (j != NULL)
 		json_set(j, "verified", plan_json_deep(p, &r));
@@ -196,21 +194,19 @@ carry_out(const struct settings *s, struct subject *t, struct plan *p,
 {
 	struct rebuild_result r = { .files = 0 };
 	int status = plan_data_status(p);
-	struct rebuild_options ro = {
-		.par = s->look.work.par,
-		.memory = s->look.work.memory,
+	struct work w = s->look.work;
+	const struct rebuild_options ro = {
+		.work = &w,
 		/* While the data are all there, lost redundancy must not keep
 		 * the rest from being restored. */
 		.partial = s->partial || status == STATUS_DAMAGED,
-		.progress = s->look.work.progress,
-		.stop = app_stop,
-		.log = app_log,
 	};
 
 	if (status == STATUS_LOST && !s->partial) {
 		plan_error(p, err);
 		return STATUS_LOST;
 	}
+	w.detail = w.log; /* damage found on the way is news here */
 	if (rebuild(p, &ro, &r, err) < 0)
 		return error_status(err->kind);
 	if (show_result(s, t, &r, j, err) < 0)

@@ -199,7 +199,7 @@ par_free(struct par *p)
 unsigned
 par_threads(const struct par *p)
 {
-	return p->threads;
+	return p != NULL ? p->threads : 1;
 }
 
 int
@@ -207,8 +207,14 @@ par_for(struct par *p, size_t count, size_t batch,
 	int (*fn)(void *arg, size_t i, unsigned worker, struct error *err),
 	void *arg, struct error *err)
 {
-	bool alone = p->threads == 1 || count <= 1;
+	bool alone = par_threads(p) == 1 || count <= 1;
 
+	if (p == NULL) {
+		for (size_t i = 0; i < count; i++)
+			if (fn(arg, i, 0, err) < 0)
+				return -1;
+		return 0;
+	}
 	pthread_mutex_lock(&p->lock);
 	p->count = count;
 	p->batch = batch > 0 ? batch : 1;

@@ -12,7 +12,8 @@ struct par; /* opaque: a pool */
 
 /*
  * A pool of `threads` workers, the calling thread counted (1: no thread is
- * made, all runs in the caller).  NULL: ERROR_NOMEM, ERROR_SYSTEM.
+ * made, all runs in the caller).  NULL: ERROR_NOMEM, ERROR_SYSTEM.  All other
+ * functions take NULL for a pool of the calling thread alone.
  */
 struct par *par_new(unsigned threads, struct error *err);
 void par_free(struct par *p);

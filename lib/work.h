@@ -27,11 +27,16 @@ struct work {
 	void *log_arg; /* of both */
 };
 
+/* `w`, or for NULL the defaults: the caller's thread, and nobody listens. */
+const struct work *work_or_default(const struct work *w);
+
 /* Should the work stop? */
 bool work_stopped(const struct work *w);
 
-/* A formatted line for w->log. */
+/* A formatted line for w->log, or for w->detail. */
 void work_say(const struct work *w, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void work_detail(const struct work *w, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 #endif /* WORK_H */

@@ -147,8 +147,7 @@ look_deep(struct build *b, struct error *err)
 	struct deep_result r = { .nfindings = 0 };
 	int rc = -1;
 
-	if (deep_check(b->plan, b->o->work.par, b->o->work.memory,
-		       b->o->work.progress, &r, err) < 0)
+	if (deep_check(b->plan, &b->o->work, &r, err) < 0)
 		return -1;
 	rc = act_on(b, &r, err);
 	deep_free(&r);
@@ -169,15 +168,10 @@ static int
 mend(struct build *b, struct error *err)
 {
 	struct rebuild_options ro = {
-		.par = b->o->work.par,
-		.memory = b->o->work.memory,
+		.work = &b->o->work,
 		/* The data are all there: what cannot be restored is
 		 * redundancy. */
 		.partial = b->plan->verdict == SET_LOST,
-		.progress = b->o->work.progress,
-		.stop = b->o->work.stop,
-		.log = b->o->work.detail,
-		.log_arg = b->o->work.log_arg,
 	};
 	size_t n = b->plan->nfiles;
 

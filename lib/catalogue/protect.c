@@ -154,14 +154,7 @@ protect(struct catalogue *c, int64_t id, const struct protect_options *po,
 	struct rebuild_result *out, struct error *err)
 {
 	const struct catalogue_options *o = po->o;
-	const struct rebuild_options ro = {
-		.par = o->work.par,
-		.memory = o->work.memory,
-		.progress = o->work.progress,
-		.stop = o->work.stop,
-		.log = o->work.detail,
-		.log_arg = o->work.log_arg,
-	};
+	const struct rebuild_options ro = { .work = &o->work };
 	struct plan *p = make_plan(c, id, o, err);
 	int rc = -1;
 

@@ -336,8 +336,7 @@ subject_plan(const struct subject *s, bool checksums,
 	const struct plan_options po = {
 		.flags = PLAN_HEADERS | (checksums ? PLAN_CHECKSUMS : 0u),
 		.moved_from = o->moved_from,
-		.par = o->work.par,
-		.progress = o->work.progress,
+		.work = &o->work,
 	};
 	struct error why = ERROR_INIT;
 	struct catalogue *c = NULL;

@@ -33,8 +33,7 @@ catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 	struct plan_options po = {
 		.flags = flags,
 		.moved_from = o->moved_from,
-		.par = o->work.par,
-		.progress = o->work.progress,
+		.work = &o->work,
 	};
 	struct error why = ERROR_INIT;
 	struct plan *p = plan_prefix(c->path, id, &po, &why);

@@ -85,8 +85,7 @@ check_deep(struct condition *h, const struct catalogue_options *o,
 
 	if (!o->deep || h->plan == NULL)
 		return 0;
-	if (deep_check(h->plan, o->work.par, o->work.memory, o->work.progress,
-		       &h->deep, err) < 0)
+	if (deep_check(h->plan, &o->work, &h->deep, err) < 0)
 		return -1;
 	h->deep_done = true;
 	if (h->deep.nfindings == 0)
@@ -344,8 +343,7 @@ condition_check_group(const struct locate_group *g,
 	const struct plan_options po = {
 		.flags = plan_flags(o),
 		.moved_from = o->moved_from,
-		.par = o->work.par,
-		.progress = o->work.progress,
+		.work = &o->work,
 	};
 	struct error why = ERROR_INIT;
 

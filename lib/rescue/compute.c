@@ -16,6 +16,7 @@
 #include "par.h"
 #include "progress.h"
 #include "rescue/solve.h"
+#include "work.h"
 
 /* Blocks a worker takes at a time: neighbours share open files, read-ahead and
  * running checksums. */
@@ -36,6 +37,7 @@ struct item {
 struct run {
 	const struct compute_set *sets;
 	const struct compute_options *o;
+	const struct work *work;
 	struct item *items;
 	size_t nitems;
 	size_t block;
@@ -129,7 +131,7 @@ run_block(void *arg, size_t block, unsigned worker, struct error *err)
 	struct worker *w = &r->workers[worker];
 	struct block b;
 
-	if (r->o->stop != NULL && r->o->stop()) {
+	if (work_stopped(r->work)) {
 		errno = EINTR;
 		return error_sys(err, "stopped");
 	}
@@ -143,7 +145,7 @@ run_block(void *arg, size_t block, unsigned worker, struct error *err)
 		compute_outputs(r, w, &b);
 	if (write_outputs(w, &b, err) < 0)
 		return -1;
-	progress_add(r->o->progress, (uint64_t)b.len * (j->nin + j->nout));
+	progress_add(r->work->progress, (uint64_t)b.len * (j->nin + j->nout));
 	return 0;
 }
 
@@ -173,12 +175,18 @@ list_items(struct run *r, size_t nsets, uint64_t *blocks, struct error *err)
 	return 0;
 }
 
+uint64_t
+compute_memory(const struct work *work)
+{
+	return work->memory ? work->memory / par_threads(work->par)
+			    : COMPUTE_WORKER_MEMORY;
+}
+
 /* As large a block as the strings of the widest job leave room for. */
 static void
 choose_block(struct run *r, size_t nsets)
 {
-	uint64_t each = r->o->memory ? r->o->memory / r->nworkers
-				     : COMPUTE_WORKER_MEMORY;
+	uint64_t each = compute_memory(r->work);
 
 	r->width = 1;
 	for (size_t s = 0; s < nsets; s++) {
@@ -223,23 +231,19 @@ int
 compute(const struct compute_set *sets, size_t nsets,
 	const struct compute_options *o, struct error *err)
 {
-	struct run r = { .sets = sets, .o = o, .nworkers = 1 };
-	struct par *own = NULL, *par = o->par;
+	struct run r = { .sets = sets, .o = o };
 	uint64_t blocks = 0;
 	int rc = -1;
 
-	if (par == NULL) {
-		par = own = par_new(1, err);
-		if (own == NULL)
-			return -1;
-	}
-	r.nworkers = par_threads(par);
+	r.work = work_or_default(o->work);
+	r.nworkers = par_threads(r.work->par);
 	choose_block(&r, nsets);
 	if (list_items(&r, nsets, &blocks, err) < 0)
 		goto out;
 	if (blocks > 0 && start_workers(&r, err) < 0)
 		goto out;
-	rc = par_for(par, (size_t)blocks, BLOCK_BATCH, run_block, &r, err);
+	rc = par_for(r.work->par, (size_t)blocks, BLOCK_BATCH, run_block, &r,
+		     err);
 out:
 	for (unsigned i = 0; r.workers != NULL && i < r.nworkers; i++) {
 		stripe_cache_free(r.workers[i].in);
@@ -248,6 +252,5 @@ out:
 	}
 	mem_free(r.workers);
 	mem_free(r.items);
-	par_free(own);
 	return rc;
 }

@@ -13,9 +13,8 @@
 #include "transfer/stripe.h"
 
 struct error;
-struct par;
-struct progress;
 struct solution;
+struct work;
 
 /* Bytes of buffer a worker has if nothing else is said, and the block that is
  * read, computed and written at a time: all blocks of a job's strings should
@@ -34,13 +33,15 @@ struct compute_set {
 };
 
 struct compute_options {
-	struct par *par;	     /* NULL: one thread */
-	uint64_t memory;	     /* in all; 0: COMPUTE_WORKER_MEMORY each */
+	/* Threads; memory of all (0: COMPUTE_WORKER_MEMORY each); progress of
+	 * bytes read and written; stop: ERROR_SYSTEM with EINTR. */
+	const struct work *work;
 	struct stripe_sum *sums;     /* of what is read; may be NULL */
 	struct stripe_sum *new_sums; /* of what is written; may be NULL */
-	struct progress *progress;   /* bytes written and read; or NULL */
-	bool (*stop)(void);	     /* true: fail with ERROR_SYSTEM EINTR */
 };
+
+/* Bytes of buffers for each thread of `work`. */
+uint64_t compute_memory(const struct work *work);
 
 /* Run all jobs.  Job order is undefined; each output byte is written once. */
 int compute(const struct compute_set *sets, size_t nsets,

@@ -19,6 +19,7 @@
 #include "progress.h"
 #include "rescue/compute.h"
 #include "rescue/deep_impl.h"
+#include "work.h"
 
 #define STRETCH ((uint64_t)4 << 20)
 
@@ -173,7 +174,7 @@ check_code_block(struct deep *d, struct deep_worker *w,
 				w->memory + m * block, len, err) < 0)
 			return -1;
 	}
-	progress_add(d->progress, (uint64_t)len * s->n);
+	progress_add(d->work->progress, (uint64_t)len * s->n);
 	first = compare(r->checks[it->stripe], w->memory,
 			w->memory + s->n * block, block, len, &f.bytes);
 	if (first == len)
@@ -260,7 +261,7 @@ check_partner_block(struct deep *d, struct deep_worker *w,
 			f.first = off + b;
 		}
 	}
-	progress_add(d->progress, (uint64_t)len * (copies + 1));
+	progress_add(d->work->progress, (uint64_t)len * (copies + 1));
 	if (differ == 0)
 		return 0;
 	partner_verdict(d, &f, differ, copies, alike);
@@ -350,9 +351,9 @@ prepare_set(struct deep *d, uint32_t set, struct error *err)
 }
 
 static int
-prepare(struct deep *d, uint64_t memory, struct error *err)
+prepare(struct deep *d, struct error *err)
 {
-	uint64_t each = memory ? memory / d->nworkers : COMPUTE_WORKER_MEMORY;
+	uint64_t each = compute_memory(d->work);
 	size_t width = PARTNER_WIDTH;
 
 	d->sets = mem_calloc(d->p->nsets + 1, sizeof(*d->sets));
@@ -386,7 +387,7 @@ prepare(struct deep *d, uint64_t memory, struct error *err)
 		if (d->workers[i].memory == NULL || d->workers[i].cache == NULL)
 			return error_no_memory(err);
 	}
-	progress_expect(d->progress, d->out->bytes_read);
+	progress_expect(d->work->progress, d->out->bytes_read);
 	return 0;
 }
 
@@ -411,34 +412,26 @@ finish(struct deep *d)
 }
 
 int
-deep_check(struct plan *p, struct par *par, uint64_t memory,
-	   struct progress *progress, struct deep_result *out,
+deep_check(struct plan *p, const struct work *work, struct deep_result *out,
 	   struct error *err)
 {
-	struct deep d = { .p = p, .progress = progress, .out = out };
-	struct par *own = NULL;
+	struct deep d = { .p = p, .work = work_or_default(work), .out = out };
 	int rc = -1;
 
 	*out = (struct deep_result){ .nfindings = 0 };
-	if (par == NULL)
-		par = own = par_new(1, err);
 	d.arena = arena_new();
-	if (par == NULL || d.arena == NULL) {
-		arena_free(d.arena);
-		par_free(own);
+	if (d.arena == NULL)
 		return error_no_memory(err);
-	}
 	pthread_mutex_init(&d.lock, NULL);
-	d.nworkers = par_threads(par);
-	if (prepare(&d, memory, err) == 0)
-		rc = par_for(par, d.nitems, 0, check_item, &d, err);
+	d.nworkers = par_threads(d.work->par);
+	if (prepare(&d, err) == 0)
+		rc = par_for(d.work->par, d.nitems, 0, check_item, &d, err);
 	for (unsigned i = 0; rc == 0 && i < d.nworkers; i++)
 		stripe_cache_drop(d.workers[i].cache);
 	for (size_t i = 0; rc == 0 && i < out->nfindings; i++)
 		if (out->findings[i].member == PLAN_NONE)
 			deep_decide(&d, &out->findings[i]);
 	finish(&d);
-	par_free(own);
 	if (rc < 0)
 		deep_free(out);
 	return rc;

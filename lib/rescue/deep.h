@@ -15,9 +15,8 @@
 #include <stdint.h>
 
 struct error;
-struct par;
 struct plan;
-struct progress;
+struct work;
 
 struct deep_finding {
 	uint32_t set;	   /* in plan.sets */
@@ -39,9 +38,9 @@ struct deep_result {
 	struct deep_finding *findings; /* for deep_free() */
 };
 
-/* The plan must have been made with PLAN_HEADERS.  0 also with findings. */
-int deep_check(struct plan *p, struct par *par, uint64_t memory,
-	       struct progress *progress, struct deep_result *out,
+/* The plan must have been made with PLAN_HEADERS.  0 also with findings.  Of
+ * `work` (or NULL) threads, memory and progress count. */
+int deep_check(struct plan *p, const struct work *work, struct deep_result *out,
 	       struct error *err);
 void deep_free(struct deep_result *r);
 

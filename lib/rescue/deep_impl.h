@@ -35,7 +35,7 @@ struct deep_worker {
 
 struct deep {
 	struct plan *p;
-	struct progress *progress;
+	const struct work *work;
 	struct arena *arena;
 	struct deep_set *sets; /* by plan.sets */
 	struct deep_item *items;

@@ -23,6 +23,7 @@
 #include "path.h"
 #include "rescue/plan_impl.h"
 #include "str.h"
+#include "work.h"
 
 /* --- Life --- */
 
@@ -38,17 +39,12 @@ planner_new(const struct plan_options *o, size_t nplaces, struct error *err)
 		return NULL;
 	}
 	w->o = o != NULL ? o : &no_options;
-	w->par = w->o->par;
-	if (w->par == NULL)
-		w->par = w->own_par = par_new(1, err);
+	w->work = work_or_default(w->o->work);
+	w->nworkers = par_threads(w->work->par);
 	w->p.arena = arena_new();
 	w->p.places = mem_calloc(nplaces, sizeof(*w->p.places));
-	if (w->par != NULL) {
-		w->nworkers = par_threads(w->par);
-		w->arenas = mem_calloc(w->nworkers, sizeof(*w->arenas));
-	}
-	if (w->par == NULL || w->p.arena == NULL || w->p.places == NULL ||
-	    w->arenas == NULL)
+	w->arenas = mem_calloc(w->nworkers, sizeof(*w->arenas));
+	if (w->p.arena == NULL || w->p.places == NULL || w->arenas == NULL)
 		goto fail;
 	for (unsigned i = 0; i < w->nworkers; i++) {
 		w->arenas[i] = arena_new();
@@ -90,7 +86,6 @@ plan_free(struct plan *p)
 	mem_free(p->sets);
 	plan_packed_free(p->packed);
 	arena_free(p->arena);
-	par_free(w->own_par);
 	mem_free(w);
 }
 
@@ -241,8 +236,7 @@ made(struct planner *w, int rc)
 		return NULL;
 	}
 	w->o = &no_options;
-	if (w->own_par == NULL)
-		w->par = NULL;
+	w->work = work_or_default(NULL);
 	return &w->p;
 }
 

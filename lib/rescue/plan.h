@@ -30,9 +30,8 @@
 struct arena;
 struct error;
 struct json;
-struct par;
 struct plan_packed; /* opaque */
-struct progress;
+struct work;
 
 /* --- Places --- */
 
@@ -203,9 +202,8 @@ enum {
 
 struct plan_options {
 	unsigned flags;
-	const char *moved_from;	   /* recorded root, given by hand; or NULL */
-	struct par *par;	   /* for stats and reads; NULL: one thread */
-	struct progress *progress; /* PLAN_CHECKSUMS; or NULL */
+	const char *moved_from;	 /* recorded root, given by hand; or NULL */
+	const struct work *work; /* threads; progress of PLAN_CHECKSUMS */
 };
 
 /*

@@ -13,6 +13,7 @@
 #include "progress.h"
 #include "rescue/plan_impl.h"
 #include "transfer/stripe.h"
+#include "work.h"
 
 /* What a worker takes at a time, and reads at a time. */
 #define CHECK_STRETCH ((uint64_t)16 << 20)
@@ -25,8 +26,7 @@ struct check_item {
 
 struct check {
 	struct plan *p;
-	struct par *par;
-	struct progress *progress;
+	const struct work *work;
 	bool *look; /* by file: to be read */
 	struct check_item *items;
 	size_t nitems, cap;
@@ -77,7 +77,7 @@ list_items(struct check *c, struct error *err)
 		c->files[i].parts = part;
 		c->files[i].nparts = plan_file_parts(p, i, 0, i, part);
 		part += c->files[i].nparts;
-		progress_expect(c->progress, f->attr.size);
+		progress_expect(c->work->progress, f->attr.size);
 		for (uint64_t off = 0; off < f->attr.size; off += CHECK_STRETCH)
 			if (add_item(c, (uint32_t)i, off, err) < 0)
 				return -1;
@@ -108,7 +108,7 @@ check_item(void *arg, size_t i, unsigned worker, struct error *err)
 						 local.text);
 			return 0; /* unreadable, not all seen: an erasure */
 		}
-		progress_add(c->progress, len);
+		progress_add(c->work->progress, len);
 	}
 	return 0;
 }
@@ -116,7 +116,7 @@ check_item(void *arg, size_t i, unsigned worker, struct error *err)
 static int
 start(struct check *c, struct error *err)
 {
-	unsigned n = par_threads(c->par);
+	unsigned n = par_threads(c->work->par);
 
 	c->caches = mem_calloc(n, sizeof(*c->caches));
 	c->blocks = mem_calloc(n, sizeof(*c->blocks));
@@ -136,9 +136,9 @@ run_check(struct check *c, struct error *err)
 {
 	if (list_items(c, err) < 0 || start(c, err) < 0)
 		return -1;
-	if (par_for(c->par, c->nitems, 0, check_item, c, err) < 0)
+	if (par_for(c->work->par, c->nitems, 0, check_item, c, err) < 0)
 		return -1;
-	for (unsigned i = 0; i < par_threads(c->par); i++)
+	for (unsigned i = 0; i < par_threads(c->work->par); i++)
 		stripe_cache_drop(c->caches[i]);
 	return 0;
 }
@@ -146,7 +146,7 @@ run_check(struct check *c, struct error *err)
 static void
 end_check(struct check *c)
 {
-	for (unsigned i = 0; i < par_threads(c->par); i++) {
+	for (unsigned i = 0; i < par_threads(c->work->par); i++) {
 		if (c->caches != NULL)
 			stripe_cache_free(c->caches[i]);
 		if (c->blocks != NULL)
@@ -161,15 +161,10 @@ end_check(struct check *c)
 }
 
 int
-plan_check_files(struct plan *p, struct par *par, struct progress *progress,
-		 bool *look, struct error *err)
+plan_check_files(struct plan *p, const struct work *work, bool *look,
+		 struct error *err)
 {
-	struct check c = {
-		.p = p,
-		.par = par,
-		.progress = progress,
-		.look = look,
-	};
+	struct check c = { .p = p, .work = work, .look = look };
 	int rc = run_check(&c, err);
 
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++)
@@ -188,7 +183,7 @@ plan_check_all(struct planner *w, struct error *err)
 	if (look == NULL)
 		return error_no_memory(err);
 	memset(look, true, w->p.nfiles);
-	rc = plan_check_files(&w->p, w->par, w->o->progress, look, err);
+	rc = plan_check_files(&w->p, w->work, look, err);
 	for (size_t i = 0; rc == 0 && i < w->p.nfiles; i++)
 		if (look[i])
 			w->p.files[i].state = FILE_WRONG_CRC;

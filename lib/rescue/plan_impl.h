@@ -45,7 +45,7 @@ struct red_entry {
 struct planner {
 	struct plan p; /* first: a plan is a planner */
 	const struct plan_options *o;
-	struct par *par, *own_par;
+	const struct work *work;
 	struct arena **arenas; /* one a worker */
 	unsigned nworkers;
 

@@ -2,10 +2,10 @@
 /*
  * plan_packed_write.c - a rebuild inside containers.
  *
- * It writes in place: what it overwrites is missing or wrong as it is.  Which
- * stretches are not to be trusted, a mark on disk says (PACKED_MARK), before the
- * first byte is written and until all are on disk; so a hole, or half a file,
- * is never taken for data after an interruption:
+ * The rebuild writes in place: what it overwrites is missing or wrong anyway.
+ * A mark on disk (PACKED_MARK) names the stretches that cannot be trusted, from
+ * before the first byte is written until all bytes are on disk.  So a hole, or
+ * half a file, is never taken for data after an interruption:
  *
  *   FILE -> container -> offset -> LENGTH
  */

@@ -17,6 +17,7 @@
 #include "path.h"
 #include "rescue/plan_impl.h"
 #include "rescue/recorded.h"
+#include "work.h"
 
 /* Files a worker takes at a time. */
 #define STAT_BATCH 64
@@ -458,8 +459,8 @@ plan_stat_files(struct planner *w, size_t first, struct error *err)
 			goto out;
 		}
 	}
-	rc = par_for(w->par, w->p.nfiles - first, STAT_BATCH, stat_file, &job,
-		     err);
+	rc = par_for(w->work->par, w->p.nfiles - first, STAT_BATCH, stat_file,
+		     &job, err);
 out:
 	for (size_t i = 0; i < n; i++)
 		pathcache_free(job.caches[i]);

@@ -18,6 +18,7 @@
 #include "par.h"
 #include "path.h"
 #include "rescue/plan_impl.h"
+#include "work.h"
 
 /* Filemaps handed to a worker at a time. */
 #define MAP_BATCH 16
@@ -386,7 +387,7 @@ plan_scan_maps(struct planner *w, struct error *err)
 		if (job.readers[i].tree == NULL)
 			goto out;
 	}
-	if (par_for(w->par, w->nmaps, MAP_BATCH, read_map, &job, err) < 0)
+	if (par_for(w->work->par, w->nmaps, MAP_BATCH, read_map, &job, err) < 0)
 		goto out;
 	rc = agree_on_ranks(w, err);
 out:

@@ -13,6 +13,7 @@
 #include "rescue/compute.h"
 #include "rescue/plan_impl.h"
 #include "transfer/stripe.h"
+#include "work.h"
 
 static bool
 file_lost(const struct plan_file *f)
@@ -494,9 +495,9 @@ plan_solve_sets(struct planner *w, bool map, struct error *err)
 		if ((w->o->flags & PLAN_HEADERS) || set_lacks(w, s))
 			job.sets[job.count++] = i;
 	}
-	if (par_for(w->par, job.count, 0, open_one, &job, err) == 0 &&
+	if (par_for(w->work->par, job.count, 0, open_one, &job, err) == 0 &&
 	    join_sets(w, &job, err) == 0)
-		rc = par_for(w->par, job.count, 0, solve_one, &job, err);
+		rc = par_for(w->work->par, job.count, 0, solve_one, &job, err);
 	mem_free(job.sets);
 	return rc;
 }

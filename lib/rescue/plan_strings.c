@@ -214,7 +214,7 @@ take_targets(struct planner *w, struct plan_set *s, struct error *err)
 static int
 restore_set(struct planner *w, struct plan_set *s, struct error *err)
 {
-	struct compute_options o = { .par = w->par };
+	struct compute_options o = { .work = w->work };
 	struct stripe *data = NULL, *body = NULL, *to = NULL, *none = NULL;
 	struct compute_set set = { .solution = &s->solution };
 

@@ -23,31 +23,18 @@
 #include "transfer/stripe.h"
 #include "transfer/target.h"
 #include "transfer/transfer.h"
+#include "work.h"
 
 /* Each round marks at least one more file as damaged; so many damaged files
  * in the sets of one dataset are a broken disk, not a flipped bit. */
 #define REBUILD_ROUNDS 64
-
-void
-rebuild_say(const struct rebuild_run *r, const char *fmt, ...)
-{
-	struct error text = ERROR_INIT;
-	va_list ap;
-
-	if (r->o->log == NULL)
-		return;
-	va_start(ap, fmt);
-	error_vset(&text, ERROR_NONE, fmt, ap);
-	va_end(ap);
-	r->o->log(r->o->log_arg, text.text);
-}
 
 bool
 rebuild_wants(const struct rebuild_run *r, const struct plan_set *s)
 {
 	if (!s->solved || s->verdict == SET_WHOLE)
 		return false;
-	return s->verdict == SET_REBUILDABLE || r->o->partial;
+	return s->verdict == SET_REBUILDABLE || r->partial;
 }
 
 /* --- What has to be written --- */
@@ -259,11 +246,11 @@ copy_body(struct rebuild_run *r, const struct place *pl,
 		.sum = STRIPE_NO_SUM,
 	};
 	const struct stripe src = { 1, &from };
-	const struct transfer_options how = { .stop = r->o->stop };
+	const struct transfer_options how = { .stop = r->work->stop };
 
 	if (transfer(&src, to, from.len, &how, err) < 0)
 		return -1;
-	rebuild_say(r,
+	work_detail(r->work,
 		    "%s: header was damaged and is written anew; its contents, "
 		    "which nothing else can confirm, were used",
 		    m->name);
@@ -393,12 +380,9 @@ static int
 attempt(struct rebuild_run *r, struct error *err)
 {
 	const struct compute_options co = {
-		.par = r->par,
-		.memory = r->o->memory,
+		.work = r->work,
 		.sums = r->sums,
 		.new_sums = r->new_sums,
-		.progress = r->o->progress,
-		.stop = r->o->stop,
 	};
 	long bad = 0;
 
@@ -407,14 +391,14 @@ attempt(struct rebuild_run *r, struct error *err)
 	if (targets_check_space(&r->targets, err) < 0 ||
 	    plan_begin_packed(r->p, &marked, err) < 0 ||
 	    write_headers(r, err) < 0 ||
-	    targets_prepare(&r->targets, r->par, err) < 0 ||
+	    targets_prepare(&r->targets, r->work->par, err) < 0 ||
 	    copy_bodies(r, err) < 0 || compute(r->sets, r->nsets, &co, err) < 0)
 		return -1;
 	r->result->bytes_read += r->p->bytes_read;
 	bad = rebuild_check_sums(r, err);
 	if (bad != 0)
 		return bad < 0 ? -1 : 1;
-	if (targets_commit(&r->targets, r->par, err) < 0 ||
+	if (targets_commit(&r->targets, r->work->par, err) < 0 ||
 	    (marked && plan_end_packed(r->p, err) < 0))
 		return -1;
 	count_results(r);
@@ -434,7 +418,7 @@ round_once(struct rebuild_run *r, struct error *err)
 		return error_no_memory(err);
 	}
 	if (list_targets(r, err) == 0) {
-		progress_expect(r->o->progress,
+		progress_expect(r->work->progress,
 				r->p->bytes_read + r->p->bytes_written);
 		rc = attempt(r, err);
 	}
@@ -455,21 +439,15 @@ int
 rebuild(struct plan *p, const struct rebuild_options *o,
 	struct rebuild_result *result, struct error *err)
 {
-	static const struct rebuild_options none = { .memory = 0 };
 	struct rebuild_result scratch = { .files = 0 };
-	struct rebuild_run r = { .p = p, .o = o ? o : &none };
-	struct par *own = NULL;
+	struct rebuild_run r = { .p = p, .partial = o != NULL && o->partial };
 	int rc = 1;
 
 	r.result = result ? result : &scratch;
 	*r.result = scratch;
-	r.par = r.o->par;
-	if (r.par == NULL)
-		r.par = own = par_new(1, err);
-	if (r.par == NULL)
-		return -1;
+	r.work = work_or_default(o != NULL ? o->work : NULL);
 	for (int i = 0; rc == 1 && i < REBUILD_ROUNDS; i++) {
-		if (plan_status(p) == STATUS_LOST && !r.o->partial)
+		if (plan_status(p) == STATUS_LOST && !r.partial)
 			rc = plan_error(p, err);
 		else if (plan_status(p) == STATUS_OK)
 			rc = 0;
@@ -480,6 +458,5 @@ rebuild(struct plan *p, const struct rebuild_options *o,
 		rc = error_set(err, ERROR_CORRUPT,
 			       "dataset %lld: too many damaged files",
 			       (long long)p->id);
-	par_free(own);
 	return rc;
 }

@@ -20,19 +20,13 @@
 #include <stdint.h>
 
 struct error;
-struct par;
 struct plan;
-struct progress;
+struct work;
 
 struct rebuild_options {
-	struct par *par; /* NULL: one thread */
-	uint64_t memory; /* bytes for buffers in all; 0: 4 MiB a thread */
-	bool partial;	 /* rebuild the sets that can be, although others
-			    are lost */
-	struct progress *progress;
-	bool (*stop)(void); /* polled; true: stop cleanly; NULL: never */
-	void (*log)(void *arg, const char *what); /* one line per event; NULL */
-	void *log_arg;
+	const struct work *work; /* damage found on the way is a detail */
+	bool partial; /* rebuild the sets that can be, although others are
+			 lost */
 };
 
 struct rebuild_result {
@@ -43,9 +37,9 @@ struct rebuild_result {
 };
 
 /*
- * Execute `p`.  If anything is lost nothing is written (unless `partial`) and
- * ERROR_LOST comes back with plan_error()'s sentence.  On other errors what
- * was renamed stays, temporary files are removed.
+ * Execute `p`; `o` and `result` may be NULL.  If anything is lost, nothing is
+ * written (unless `partial`), and ERROR_LOST comes back with plan_error()'s
+ * sentence.  On other errors renamed files stay, temporary ones are removed.
  */
 int rebuild(struct plan *p, const struct rebuild_options *o,
 	    struct rebuild_result *result, struct error *err);

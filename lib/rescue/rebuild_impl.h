@@ -13,9 +13,9 @@
 
 struct rebuild_run {
 	struct plan *p;
-	const struct rebuild_options *o;
+	bool partial;
+	const struct work *work;
 	struct rebuild_result *result;
-	struct par *par;
 	struct arena *arena; /* of one round */
 	struct targets targets;
 	struct compute_set *sets;
@@ -24,10 +24,6 @@ struct rebuild_run {
 	struct stripe_sum *sums, *new_sums; /* by file; NULL: none recorded */
 	bool *look; /* by file, with them: to be read again */
 };
-
-/* Tell the caller of rebuild(). */
-void rebuild_say(const struct rebuild_run *r, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
 
 /* Is the set one to be carried out? */
 bool rebuild_wants(const struct rebuild_run *r, const struct plan_set *s);

@@ -8,6 +8,7 @@
 #include "error.h"
 #include "mem.h"
 #include "rescue/rebuild_impl.h"
+#include "work.h"
 
 int
 rebuild_make_sums(struct rebuild_run *r, struct error *err)
@@ -35,7 +36,8 @@ mark_damaged(struct rebuild_run *r, size_t file, struct error *err)
 {
 	const struct plan_file *f = &r->p->files[file];
 
-	rebuild_say(r, "%s: its checksum is not the recorded 0x%08x: damaged",
+	work_detail(r->work,
+		    "%s: its checksum is not the recorded 0x%08x: damaged",
 		    f->path, f->crc);
 	r->result->crc_wrong++;
 	return plan_mark(r->p, file, FILE_WRONG_CRC, err);
@@ -71,7 +73,7 @@ look_again(struct rebuild_run *r, bool *look, struct error *err)
 {
 	long marked = 0;
 
-	if (plan_check_files(r->p, r->par, r->o->progress, look, err) < 0)
+	if (plan_check_files(r->p, r->work, look, err) < 0)
 		return -1;
 	for (size_t i = 0; i < r->p->nfiles; i++) {
 		if (look[i] && mark_damaged(r, i, err) < 0)

@@ -55,10 +55,10 @@ int plan_strings(const struct plan *p, const struct plan_set *s, bool sums,
 
 /* --- Reading and writing them --- */
 
-/* Read those files i with a recorded checksum for which look[i] is set; it stays
- * set where the file is wrong, whose state is not changed. */
-int plan_check_files(struct plan *p, struct par *par, struct progress *progress,
-		     bool *look, struct error *err);
+/* Read each file i that has a recorded checksum and for which look[i] is set.
+ * look[i] stays set if the file is wrong; its state is not changed. */
+int plan_check_files(struct plan *p, const struct work *work, bool *look,
+		     struct error *err);
 
 /* Before and after a rebuild writes into containers: mark what is to be
  * written, make them long enough; sync them, and take the mark away.

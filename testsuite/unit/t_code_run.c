@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* recipe_run() and recipe_add() on awkward buffers, and recipes without memory. */
+/* recipe_run(), recipe_add() on awkward buffers; recipes without memory. */
 #include "encode/code.h"
 
 #include <sys/mman.h>

@@ -16,6 +16,7 @@
 #include "progress.h"
 #include "rescue/solve.h"
 #include "scratch.h"
+#include "work.h"
 
 #define MEMBERS 300 /* most */
 
@@ -162,8 +163,8 @@ shapes(unsigned threads)
 	for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++) {
 		struct stripe_sum in[4], out[4];
 		struct compute_options o = {
-			.par = par,
-			.memory = memory[i],
+			.work = &(struct work){ .par = par,
+						.memory = memory[i] },
 			.sums = in,
 			.new_sums = out,
 		};
@@ -212,7 +213,7 @@ static void
 many_replicas(void)
 {
 	static struct set s;
-	const struct compute_options o = { .par = NULL };
+	const struct compute_options o = { .work = NULL };
 	struct compute_set set;
 
 	make(&s, REDSET_PARTNER, 300, 299, 40);
@@ -229,7 +230,7 @@ static void
 nothing_to_do(void)
 {
 	static struct set s;
-	const struct compute_options o = { .par = NULL };
+	const struct compute_options o = { .work = NULL };
 	struct compute_set set;
 
 	ok(compute(NULL, 0, &o, NULL) == 0, "no sets: nothing to do");
@@ -254,9 +255,9 @@ stopping(unsigned threads)
 	static struct set s;
 	struct par *par = par_new(threads, NULL);
 	const struct compute_options o = {
-		.par = par,
-		.memory = 1,
-		.stop = stop_late,
+		.work = &(struct work){ .par = par,
+					.memory = 1,
+					.stop = stop_late },
 	};
 	struct error err = ERROR_INIT;
 	struct compute_set set;
@@ -279,7 +280,9 @@ progress(void)
 {
 	static struct set s;
 	struct progress *p = progress_start("test", true);
-	const struct compute_options o = { .progress = p };
+	const struct compute_options o = {
+		.work = &(struct work){ .progress = p },
+	};
 	struct compute_set set;
 
 	make(&s, REDSET_XOR, 3, 1, 1000);
@@ -296,7 +299,7 @@ bad_files(void)
 {
 	static struct set s;
 	char root[96] = "";
-	const struct compute_options o = { .memory = 0 };
+	const struct compute_options o = { .work = NULL };
 	struct error err = ERROR_INIT;
 	struct compute_set set;
 	int fd = -1;
@@ -333,7 +336,7 @@ descriptors(void)
 	static const rlim_t limits[] = { 40, 300 };
 	static struct set s;
 	struct rlimit old, now;
-	const struct compute_options o = { .memory = 0 };
+	const struct compute_options o = { .work = NULL };
 	struct compute_set set;
 	bool good = true;
 
@@ -355,7 +358,7 @@ descriptors(void)
 static int
 run(void *arg, struct error *err)
 {
-	const struct compute_options o = { .memory = 0 };
+	const struct compute_options o = { .work = NULL };
 
 	return compute(arg, 1, &o, err);
 }

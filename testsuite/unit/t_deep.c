@@ -9,6 +9,7 @@
 #include "progress.h"
 #include "rescue/rebuild.h"
 #include "scene.h"
+#include "work.h"
 
 /* The result of a check of all there is; the plan goes with it. */
 struct checked {
@@ -25,7 +26,9 @@ check_with(const struct scene *s, struct par *par, uint64_t memory)
 
 	c.p = scene_plan(s, PLAN_HEADERS, &c.err);
 	if (c.p != NULL)
-		c.rc = deep_check(c.p, par, memory, NULL, &c.r, &c.err);
+		c.rc = deep_check(
+			c.p, &(struct work){ .par = par, .memory = memory },
+			&c.r, &c.err);
 	if (c.rc < 0)
 		printf("# %s\n", c.err.text);
 	return c;
@@ -432,7 +435,8 @@ long_and_empty(void)
 		scene_make(&e);
 		p = scene_plan(&e, PLAN_HEADERS, &err);
 		ok(p != NULL &&
-			   deep_check(p, NULL, 0, progress, &r, &err) == 0 &&
+			   deep_check(p, &(struct work){ .progress = progress },
+				      &r, &err) == 0 &&
 			   r.nfindings == 0 && r.sets_checked == 2,
 		   fmt("%s: empty files agree", redset_type_name(e.type)));
 		deep_free(&r);
@@ -467,7 +471,7 @@ skipped(void)
 	   "a set that lacks a file is not checked");
 	done(&c);
 	p = scene_plan(&s, 0, &err);
-	ok(deep_check(p, NULL, 0, NULL, &r, &err) == 0 && r.sets_checked == 0 &&
+	ok(deep_check(p, NULL, &r, &err) == 0 && r.sets_checked == 0 &&
 		   r.sets_skipped == 4,
 	   "nor are those whose headers were not read");
 	deep_free(&r);
@@ -497,13 +501,12 @@ reading_fails(void)
 		scene_make(&s);
 		p = scene_plan(&s, PLAN_HEADERS, &err);
 		must(truncate(scene_data(&s, 1, 0), 3) == 0);
-		ok(deep_check(p, NULL, 0, NULL, &r, &err) < 0 &&
+		ok(deep_check(p, NULL, &r, &err) < 0 &&
 			   err.kind == ERROR_CORRUPT &&
 			   says(&err, "rank_1_0.dat"),
 		   "a file that was cut short since");
 		must(unlink(scene_red(&s, 1, true, false)) == 0);
-		ok(deep_check(p, NULL, 0, NULL, &r, &err) < 0 &&
-			   r.nfindings == 0,
+		ok(deep_check(p, NULL, &r, &err) < 0 && r.nfindings == 0,
 		   "or is gone");
 		plan_free(p);
 		scene_end(&s);
@@ -516,7 +519,7 @@ static int
 check_once(void *arg, struct error *err)
 {
 	struct deep_result r;
-	int rc = deep_check(arg, NULL, 0, NULL, &r, err);
+	int rc = deep_check(arg, NULL, &r, err);
 
 	if (rc == 0 && r.nfindings != 2)
 		rc = error_set(err, ERROR_CORRUPT, "%zu findings", r.nfindings);

@@ -101,6 +101,22 @@ test_all_items(void)
 }
 
 static void
+test_no_pool(void)
+{
+	struct error err = ERROR_INIT;
+	struct job *job = job_new(1);
+
+	is_int(par_threads(NULL), 1, "no pool is one thread");
+	ok(par_for(NULL, 7, 0, work, job, NULL) == 0 && each_once(job, 7),
+	   "which does each item once");
+	job->fail_at = 2;
+	ok(par_for(NULL, 7, 0, work, job, &err) < 0 &&
+		   err.kind == ERROR_CORRUPT && atomic_load(&job->total) == 10,
+	   "and stops at the first error");
+	mem_free(job);
+}
+
+static void
 test_errors(void)
 {
 	static const unsigned threads[] = { 1, 2, 8 };
@@ -400,6 +416,7 @@ main(void)
 {
 	test_no_threads();
 	test_all_items();
+	test_no_pool();
 	test_errors();
 	test_misuse();
 	test_no_memory();

@@ -20,6 +20,7 @@
 #include "rescue/plan.h"
 #include "rescue/rebuild.h"
 #include "tap.h"
+#include "work.h"
 
 #define FILES_MAX 200
 #define RANKS_MAX 8
@@ -260,7 +261,10 @@ survives(const struct scheme *s, unsigned lost)
 static struct plan *
 make_plan(const struct scheme *s, struct error *err)
 {
-	struct plan_options o = { .par = par, .moved_from = s->moved_from };
+	struct plan_options o = {
+		.work = &(struct work){ .par = par },
+		.moved_from = s->moved_from,
+	};
 	const char *names[FILES_MAX];
 	char dir[128];
 	size_t n = 0;
@@ -327,7 +331,9 @@ one_pattern(const struct scheme *s, unsigned lost, struct counts *c)
 		c->wrong_verdict++;
 		printf("# lost %02x: %s\n", lost, err.text);
 	} else if (good) {
-		struct rebuild_options o = { .par = par };
+		struct rebuild_options o = {
+			.work = &(struct work){ .par = par },
+		};
 
 		if (rebuild(p, &o, NULL, &err) < 0 || !compare(lost, true)) {
 			c->wrong_data++;

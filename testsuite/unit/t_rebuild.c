@@ -13,6 +13,7 @@
 #include "par.h"
 #include "progress.h"
 #include "scene.h"
+#include "work.h"
 
 static struct scene rs6 = {
 	.type = REDSET_RS,
@@ -102,9 +103,9 @@ schemes(unsigned threads)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct scene s = cases[i].s;
 		const struct rebuild_options o = {
-			.par = par,
-			.memory = cases[i].memory,
-			.progress = progress,
+			.work = &(struct work){ .par = par,
+						.memory = cases[i].memory,
+						.progress = progress },
 		};
 		struct error err = ERROR_INIT;
 		struct rebuild_result r;
@@ -272,7 +273,8 @@ stop_later(void)
 static void
 stopped(void)
 {
-	struct rebuild_options o = { .stop = stop_at_once, .memory = 1 };
+	struct work w = { .stop = stop_at_once, .memory = 1 };
+	const struct rebuild_options o = { .work = &w };
 	struct error err = ERROR_INIT;
 	struct rebuild_result r;
 
@@ -286,11 +288,11 @@ stopped(void)
 	   "stopped at once");
 	(void)rmdir(fmt("%s/ckpt/dir_1", scene_prefix(&rs6)));
 	ok(scene_same(&rs6), "nothing is left of it");
-	o.stop = stop_later;
+	w.stop = stop_later;
 	ok(rebuild_now(&rs6, &o, &r, &err) < 0 && err.errnum == EINTR,
 	   "stopped in the middle");
 	ok(scene_same(&rs6) && r.files == 0, "nothing is left of that");
-	o.stop = NULL;
+	w.stop = NULL;
 	ok(rebuild_now(&rs6, &o, &r, &err) == 0 && r.files == 2,
 	   "and done the next time");
 }
@@ -437,7 +439,9 @@ static void
 events(void)
 {
 	struct events e = { .count = 0 };
-	const struct rebuild_options o = { .log = note, .log_arg = &e };
+	const struct rebuild_options o = {
+		.work = &(struct work){ .detail = note, .log_arg = &e },
+	};
 	struct error err = ERROR_INIT;
 
 	scene_make(&xor8);

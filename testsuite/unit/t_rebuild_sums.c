@@ -8,6 +8,7 @@
 #include "par.h"
 #include "progress.h"
 #include "scene.h"
+#include "work.h"
 
 static struct scene rs6 = {
 	.type = REDSET_RS,
@@ -55,7 +56,9 @@ static int
 rebuild_now(const struct scene *s, struct events *e, struct rebuild_result *r,
 	    struct error *err)
 {
-	const struct rebuild_options o = { .log = note, .log_arg = e };
+	const struct rebuild_options o = {
+		.work = &(struct work){ .detail = note, .log_arg = e },
+	};
 	struct plan *p = scene_plan(s, 0, err);
 	int rc = p != NULL ? rebuild(p, &o, r, err) : -1;
 
@@ -72,8 +75,7 @@ planned(unsigned threads)
 	struct progress *progress = progress_start("test", true);
 	const struct plan_options o = {
 		.flags = PLAN_CHECKSUMS,
-		.par = par,
-		.progress = progress,
+		.work = &(struct work){ .par = par, .progress = progress },
 	};
 	struct error err = ERROR_INIT;
 	struct plan *p = NULL;

@@ -16,6 +16,7 @@
 #include "rescue/solve.h"
 #include "tap.h"
 #include "transfer/stripe.h"
+#include "work.h"
 
 #define N_MAX 9
 #define BYTES_MAX 4000
@@ -211,7 +212,9 @@ run(struct world *w, struct par *par, size_t *nlost)
 	struct error err = ERROR_INIT;
 	struct solution s;
 	struct compute_set cs = { .solution = &s };
-	struct compute_options o = { .par = par, .memory = 1 << 16 };
+	struct compute_options o = {
+		.work = &(struct work){ .par = par, .memory = 1 << 16 },
+	};
 	bool good = true;
 
 	*nlost = 0;
