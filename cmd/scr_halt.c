@@ -218,14 +218,30 @@ one(struct settings *s, const char *prefix)
 struct target {
 	struct step_where where;
 	struct conf *conf;
-	struct resmgr *manager;
 };
 
 static void
 target_close(struct target *t)
 {
-	resmgr_close(t->manager);
+	resmgr_close(t->where.manager);
 	conf_close(t->conf);
+}
+
+/* The manager around us, or, for another job, the one that is installed. */
+static int
+open_manager(struct target *t, const struct settings *s, struct error *err)
+{
+	const char *here = s->job_id != NULL && s->resmgr == NULL
+				   ? resmgr_installed()
+				   : NULL;
+
+	t->where.manager = resmgr_open(t->conf, s->resmgr, err);
+	if (t->where.manager != NULL && here != NULL &&
+	    str_eq(resmgr_name(t->where.manager), "none")) {
+		resmgr_close(t->where.manager);
+		t->where.manager = resmgr_open(t->conf, here, err);
+	}
+	return t->where.manager != NULL ? 0 : -1;
 }
 
 /* Which steps of which job?  Before the halt file is written. */
@@ -234,6 +250,8 @@ target_open(struct target *t, const struct settings *s, const char *prefix,
 	    struct error *err)
 {
 	const struct conf_where where = { .prefix = prefix };
+	struct error why = ERROR_INIT;
+	struct resmgr_job *job = &t->where.job;
 
 	t->where = (struct step_where){
 		.pid = (int64_t)s->pid,
@@ -242,26 +260,22 @@ target_open(struct target *t, const struct settings *s, const char *prefix,
 		.stop = app_stop,
 		.log = app_log,
 	};
-	if (s->pid == 0) {
-		t->conf = conf_open(&where, err);
-		if (t->conf == NULL)
-			return -1;
-		t->manager = resmgr_open(t->conf, s->resmgr, err);
-		if (t->manager == NULL)
-			return -1;
-		t->where.manager = resmgr_name(t->manager);
-		t->where.around = s->job_id == NULL;
-		if (s->job_id != NULL && s->resmgr == NULL &&
-		    step_manager_here() != NULL &&
-		    str_eq(t->where.manager, "none"))
-			t->where.manager = step_manager_here();
-		t->where.job_id = s->job_id;
-		if (t->where.job_id == NULL)
-			t->where.job_id = conf_get(t->conf, "SCR_JOB_ID");
-		if (t->where.job_id == NULL)
-			t->where.job_id = resmgr_job_id(t->manager);
-	}
-	return step_check(&t->where, err);
+	if (s->pid > 0)
+		return step_check(&t->where, err);
+	t->conf = conf_open(&where, err);
+	if (t->conf == NULL || open_manager(t, s, err) < 0)
+		return -1;
+	job->around = s->job_id == NULL;
+	job->id = s->job_id;
+	if (job->id == NULL)
+		job->id = conf_get(t->conf, "SCR_JOB_ID");
+	if (job->id == NULL)
+		job->id = resmgr_job_id(t->where.manager);
+	if (step_check(&t->where, &why) == 0)
+		return 0;
+	return error_set(err, why.kind,
+			 "%s; --job-id names the job, --pid a launcher to stop",
+			 why.text);
 }
 
 static int
@@ -420,9 +434,8 @@ parse(struct settings *s, int argc, char **argv, int *count)
 		OPT_STRING(0, "job-id", &s->job_id, "ID", OPT_ANY,
 			   "the job (default: $SCR_JOB_ID, then the one this "
 			   "is in)"),
-		OPT_STRING(0, "resource-manager", &s->resmgr,
-			   "slurm|lsf|flux|pbs", OPT_WORDS,
-			   "resource manager (default: found out)"),
+		OPT_STRING(0, "resource-manager", &s->resmgr, RESMGR_NAMES,
+			   OPT_WORDS, "resource manager (default: found out)"),
 		OPT_U64(0, "pid", &s->pid, "PID", 2, INT32_MAX,
 			"a process of this machine: mpiexec, say"),
 		OPT_U64(0, "grace", &s->grace, "SECONDS", 0, 86400,

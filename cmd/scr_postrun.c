@@ -20,6 +20,7 @@
 #include "scavenge/scavenge.h"
 #include "site/interval.h"
 #include "site/job.h"
+#include "site/resmgr.h"
 
 /* How long a node may be silent, unless told otherwise. */
 #define CONNECT_SECONDS 10
@@ -149,9 +150,10 @@ tell_job(const struct job *job)
 /* --- Settings --- */
 
 static int
-fill_options(const struct settings *s, const struct conf *c,
+fill_options(const struct settings *s, const struct job *job,
 	     struct scavenge_options *o, struct error *err)
 {
+	const struct conf *c = job->conf;
 	bool containers = false;
 
 	if (conf_bool(c, "SCR_USE_CONTAINERS", false, &containers, err) < 0 ||
@@ -171,6 +173,7 @@ fill_options(const struct settings *s, const struct conf *c,
 		.idle = (double)s->idle,
 		.limit = (double)s->limit,
 		.stop = app_stop,
+		.around = resmgr_launcher(job->rm),
 	};
 	return remote_choose(s->remote != NULL ? s->remote
 					       : conf_get(c, "SCR_REMOTE"),
@@ -273,8 +276,7 @@ run(const struct settings *set, struct job *job, struct error *err)
 	if (hostlist_init(&down, err) < 0)
 		return STATUS_OK;
 	if ((set->down != NULL && hostlist_add(&down, set->down, err) < 0) ||
-	    job_nodes(job, err) < 0 ||
-	    fill_options(set, job->conf, &o, err) < 0)
+	    job_nodes(job, err) < 0 || fill_options(set, job, &o, err) < 0)
 		goto out;
 	if (remote_settle(&job->nodes, &o.remote, &said, err) < 0)
 		goto out;

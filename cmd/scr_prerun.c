@@ -11,7 +11,6 @@
 #include "site/job.h"
 #include "site/jobfiles.h"
 #include "site/resmgr.h"
-#include "site/resmgr_runs.h"
 
 static const struct app_info info = {
 	.name = "scr_prerun",
@@ -103,7 +102,7 @@ main(int argc, char **argv)
 		OPT_STRING(0, "job-id", &w.job_id, "ID", OPT_ANY,
 			   "job (default SCR_JOB_ID, then the one around us)"),
 		OPT_STRING(0, "resource-manager", &w.resmgr,
-			   "auto|slurm|lsf|flux|pbs|none", OPT_WORDS,
+			   "auto|" RESMGR_NAMES, OPT_WORDS,
 			   "resource manager (default: found)"),
 		OPT_STRING(0, "resmgr", &w.resmgr, "NAME", OPT_ANY, NULL),
 		OPT_STRING(0, "conf", &w.conf_file, "FILE", OPT_FILE,

@@ -9,6 +9,7 @@
 
 #include "opt.h"
 #include "site/job.h"
+#include "site/resmgr.h"
 
 struct buf;
 struct error;
@@ -93,7 +94,7 @@ int env_tell_nodes(const struct hostlist *h, const struct env_look *l,
 			0, "nodes", &(w).nodes, "LIST", OPT_ANY, \
 			"its nodes (default SCR_NODELIST, then the job's)"), \
 		OPT_STRING(0, "resource-manager", &(w).resmgr, \
-			   "auto|slurm|lsf|flux|pbs|none", OPT_WORDS, \
+			   "auto|" RESMGR_NAMES, OPT_WORDS, \
 			   "resource manager (default: found)"), \
 		OPT_STRING(0, "resmgr", &(w).resmgr, "NAME", OPT_ANY, NULL), \
 		OPT_STRING(0, "conf", &(w).conf_file, "FILE", OPT_FILE, \

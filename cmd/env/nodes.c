@@ -119,6 +119,7 @@ set_remote(struct job *j, const struct down_request *r,
 	o->limit = (double)r->timeout;
 	o->connect = r->timeout < CONNECT_SECS ? o->limit : CONNECT_SECS;
 	o->job_id = r->where.job_id;
+	o->around = resmgr_launcher(j->rm);
 	o->stop = app_stop;
 	rc = nodes->count > 0 ? remote_settle(nodes, o, &said, err) : 0;
 	if (rc == 0 && said.len > 0)

@@ -223,9 +223,7 @@ out:
 static int
 find_programs(struct remote_run *run, struct error *err)
 {
-	const struct remote_programs *p = &run->o->programs;
-	const char *given[] = { NULL,	 p->pdsh, p->ssh,
-				p->srun, p->flux, p->mpiexec };
+	const char *const *given = run->o->programs;
 	const char *name = remote_kind_name(run->kind);
 	const char *module = run->o->module;
 
@@ -237,9 +235,11 @@ find_programs(struct remote_run *run, struct error *err)
 	if (run->kind != REMOTE_PDSH)
 		return 0;
 	if (module == NULL)
-		run->inner = remote_find(p->ssh, "ssh", run->arena, err);
+		run->inner =
+			remote_find(given[REMOTE_SSH], "ssh", run->arena, err);
 	else if (strcmp(module, "exec") == 0)
-		run->inner = remote_find(p->srun, "srun", run->arena, err);
+		run->inner = remote_find(given[REMOTE_SRUN], "srun", run->arena,
+					 err);
 	else
 		return strcmp(module, "ssh") == 0 &&
 				       remote_find(NULL, "ssh", run->arena,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * find.c - which way to the nodes there is: programs in PATH, the
- * resource manager around us, and this machine's own name.
+ * find.c - which way to the nodes there is: programs in PATH, and this
+ * machine's own name.
  */
 #include <errno.h>
 #include <limits.h>
@@ -53,11 +53,11 @@ look_up(const char *name, char *to)
 }
 
 bool
-remote_found(const char *given, const char *name)
+remote_installed(const char *program)
 {
 	char path[PATH_MAX];
 
-	return look_up(given != NULL ? given : name, path);
+	return look_up(program, path);
 }
 
 const char *
@@ -106,8 +106,9 @@ remote_is_here(const char *name)
 
 /* --- Names --- */
 
-static const char *const kinds[] = { "auto", "pdsh",	"ssh",	"srun",
-				     "flux", "mpiexec", "local" };
+static const char *const kinds[REMOTE_KINDS] = { "auto", "pdsh", "ssh",
+						 "srun", "flux", "mpiexec",
+						 "local" };
 static const char *const states[] = { "done", "refused", "timeout", "killed",
 				      "not started" };
 
@@ -138,7 +139,7 @@ remote_choose(const char *name, struct remote_options *o, struct error *err)
 		o->module = name + 5;
 		return 0;
 	}
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+	for (size_t i = 0; i < REMOTE_KINDS; i++)
 		if (strcmp(name, kinds[i]) == 0) {
 			o->kind = (enum remote_kind)i;
 			return 0;
@@ -151,12 +152,12 @@ remote_choose(const char *name, struct remote_options *o, struct error *err)
 
 /* --- What there is --- */
 
+/* The program that a kind needs is there. */
 static bool
-variable(const char *name)
+usable(const struct remote_options *o, enum remote_kind kind)
 {
-	const char *value = getenv(name);
-
-	return value != NULL && value[0] != '\0';
+	return remote_installed(o->programs[kind] != NULL ? o->programs[kind]
+							  : kinds[kind]);
 }
 
 /* The kind for these nodes, and why, or REMOTE_AUTO. */
@@ -164,8 +165,6 @@ static enum remote_kind
 detect(const struct hostlist *nodes, const struct remote_options *o,
        const char **why)
 {
-	const struct remote_programs *p = &o->programs;
-
 	*why = "the only node is this machine";
 	if (nodes->count > 0) {
 		bool here = remote_is_here(nodes->names[0]);
@@ -176,20 +175,16 @@ detect(const struct hostlist *nodes, const struct remote_options *o,
 			return REMOTE_LOCAL;
 	}
 	*why = "pdsh and ssh are installed";
-	if (remote_found(p->pdsh, "pdsh") && remote_found(NULL, "ssh"))
+	if (usable(o, REMOTE_PDSH) && remote_installed("ssh"))
 		return REMOTE_PDSH;
-	*why = "inside a job of SLURM";
-	if ((variable("SLURM_JOB_ID") || variable("SLURM_JOBID")) &&
-	    remote_found(p->srun, "srun"))
-		return REMOTE_SRUN;
-	*why = "inside an instance of Flux";
-	if (variable("FLUX_URI") && remote_found(p->flux, "flux"))
-		return REMOTE_FLUX;
+	*why = "the resource manager around us has it";
+	if (o->around != REMOTE_AUTO && usable(o, o->around))
+		return o->around;
 	*why = "ssh is installed, and pdsh is not";
-	if (remote_found(p->ssh, "ssh"))
+	if (usable(o, REMOTE_SSH))
 		return REMOTE_SSH;
 	*why = "neither ssh nor a resource manager's command is there";
-	if (remote_found(p->mpiexec, "mpiexec"))
+	if (usable(o, REMOTE_MPIEXEC))
 		return REMOTE_MPIEXEC;
 	return REMOTE_AUTO;
 }

@@ -42,20 +42,19 @@ enum remote_kind {
 	REMOTE_FLUX,
 	REMOTE_MPIEXEC,
 	REMOTE_LOCAL,
-};
-
-/* What to call instead of what is found in PATH; NULL: the latter. */
-struct remote_programs {
-	const char *pdsh, *ssh, *srun, *flux, *mpiexec;
+	REMOTE_KINDS, /* how many there are */
 };
 
 /* All zero is good. */
 struct remote_options {
 	enum remote_kind kind;
 	const char *module; /* pdsh's: "ssh" (NULL), "exec" (with srun), ... */
-	struct remote_programs programs; /* pdsh looks for ssh itself */
-	const char *job_id;		 /* srun's --jobid; NULL: around us */
-	unsigned fanout;		 /* 0: REMOTE_FANOUT */
+	enum remote_kind around; /* what the resource manager of the job around
+				    us has for it; REMOTE_AUTO: nothing */
+	/* What to call instead of what is found in PATH; NULL: the latter. */
+	const char *programs[REMOTE_KINDS]; /* pdsh looks for ssh itself */
+	const char *job_id; /* srun's --jobid; NULL: around us */
+	unsigned fanout;    /* 0: REMOTE_FANOUT */
 	/* Seconds; 0: no limit.  From the start of a node's process to the
 	 * command's beginning (ssh and pdsh have up to 1 more to say why);
 	 * between two signs of life of the command; in all. */
@@ -105,9 +104,9 @@ int remote_choose(const char *name, struct remote_options *o,
 
 /*
  * Make o->kind definite for these nodes: local where the only one is this
- * machine, else the first there is of pdsh with ssh, srun within a job of
- * SLURM, flux within an instance, ssh, mpiexec.  Adds to `said` (may be NULL)
- * what is taken and why, one line without its end.  ERROR_ABSENT: what was
+ * machine, else the first that is installed of pdsh with ssh, o->around, ssh,
+ * mpiexec.  Adds to `said` (may be NULL) what is taken and why, one line
+ * without its end.  ERROR_ABSENT: what was
  * asked for is not installed, or nothing is there.
  */
 int remote_settle(const struct hostlist *nodes, struct remote_options *o,
@@ -128,6 +127,9 @@ int remote_run(const struct hostlist *nodes, const char *const *argv,
 /* "pdsh", "ssh" ...; "done", "refused" ... */
 const char *remote_kind_name(enum remote_kind kind);
 const char *remote_state_name(enum remote_state state);
+
+/* Is there such a program in PATH, or at a path with '/'? */
+bool remote_installed(const char *program);
 
 /* Is this the name, long or short, of the machine this runs on? */
 bool remote_is_here(const char *name);

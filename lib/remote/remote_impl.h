@@ -102,9 +102,6 @@ struct remote_run {
 const char *remote_find(const char *given, const char *name, struct arena *a,
 			struct error *err);
 
-/* Can it be found? */
-bool remote_found(const char *given, const char *name);
-
 /* --- remote_command.c --- */
 
 /* Prepare for the kind: the programs' paths, the command line. */

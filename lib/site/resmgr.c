@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * resmgr.c - which resource manager there is; all else its table answers.
+ */
 #include "site/resmgr.h"
 
-#include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -12,204 +11,126 @@
 #include "conf.h"
 #include "error.h"
 #include "hostlist.h"
-#include "io.h"
 #include "mem.h"
-#include "num.h"
 #include "site/resmgr_impl.h"
 #include "str.h"
 
 /* Seconds a command may take, unless SCR_RESOURCE_MANAGER_TIMEOUT says. */
 #define SECONDS 5
 
-/* A file of host names that is longer is none. */
-#define HOSTS_MAX ((size_t)64 << 20)
+#define DECLARE(name) extern const struct resmgr_ops resmgr_##name;
+RESMGR_MANAGERS(DECLARE)
 
-static const struct resmgr_kind none = { .name = "none" };
+#define ADDRESS(name) &resmgr_##name,
+static const struct resmgr_ops *const managers[] = { RESMGR_MANAGERS(ADDRESS) };
+#define COUNT (sizeof(managers) / sizeof(managers[0]))
 
-/* --- What the kinds share --- */
-
-const char *
-resmgr_env(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value != NULL && *value != '\0' ? value : NULL;
-}
-
-void
-resmgr_note(struct resmgr *r, const char *fmt, ...)
-{
-	char line[ERROR_TEXT_MAX];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	/* Without memory for it there is more to complain about. */
-	(void)buf_printf(&r->notice, "%s: %s\n", r->kind->name, line);
-}
-
-char *
-resmgr_line(char **p)
-{
-	char *line = *p, *end = NULL;
-
-	if (line == NULL || *line == '\0')
-		return NULL;
-	end = strchrnul(line, '\n');
-	*p = *end != '\0' ? end + 1 : end;
-	*end = '\0';
-	if (end > line && end[-1] == '\r')
-		end[-1] = '\0';
-	return line;
-}
-
-int
-resmgr_read_hosts(const char *path, struct hostlist *out, struct error *err)
-{
-	struct buf data = BUF_INIT;
-	char *p = NULL, *line = NULL;
-	int rc = io_read_file(AT_FDCWD, path, HOSTS_MAX, &data, err);
-
-	p = data.data;
-	while (rc == 0 && (line = resmgr_line(&p)) != NULL) {
-		line += strspn(line, " \t");
-		line[strcspn(line, " \t")] = '\0';
-		if (*line != '\0' && hostlist_add_name(out, line, err) < 0)
-			rc = error_wrap(err, "%s", path);
-	}
-	buf_free(&data);
-	return rc;
-}
-
-int
-resmgr_add(struct resmgr *r, struct hostlist *out, const char *text,
-	   struct error *err)
-{
-	struct error why = ERROR_INIT;
-
-	if (hostlist_add(out, text, &why) == 0)
-		return 0;
-	if (why.kind == ERROR_NOMEM)
-		return error_no_memory(err);
-	resmgr_note(r, "%s", why.text);
-	return 0;
-}
-
-bool
-resmgr_span(const char *text, uint64_t *seconds)
-{
-	static const uint64_t units[] = { 24 * 60 * 60, 60 * 60, 60, 1 };
-	char part[16];
-	uint64_t total = 0, n = 0;
-	size_t len = 0, unit = 4;
-
-	for (const char *p = text; *p != '\0'; p++)
-		unit -= *p == ':' && unit > 0;
-	/* Days, hours, minutes and seconds have three colons. */
-	if (unit < 1 || unit > 3)
-		return false;
-	for (unit--; unit < 4; unit++, text += len + 1) {
-		len = strcspn(text, ":");
-		if (len == 0 || len >= sizeof(part))
-			return false;
-		memcpy(part, text, len);
-		part[len] = '\0';
-		if (num_u64(part, 0, UINT32_MAX, &n, NULL) < 0)
-			return false;
-		total += n * units[unit];
-	}
-	*seconds = total;
-	return true;
-}
+static const struct resmgr_ops none = { .name = "none" };
 
 /* --- Which one --- */
 
-/* The names that users may give, in LLNL's spelling too. */
-static const struct {
-	const char *name;
-	const struct resmgr_kind *kind;
-} names[] = {
-	{ "slurm", &resmgr_slurm }, { "lsf", &resmgr_lsf },
-	{ "flux", &resmgr_flux },   { "pbs", &resmgr_pbs },
-	{ "alps", &resmgr_pbs },    { "aprun", &resmgr_pbs },
-	{ "none", &none },
-};
+static bool
+is_named(const struct resmgr_ops *m, const char *name)
+{
+	bool is = strcasecmp(name, m->name) == 0;
 
-static const struct resmgr_kind *
-by_name(const char *name, const char *from, struct error *err)
+	for (size_t i = 0; i < 2 && m->aliases[i] != NULL; i++)
+		is = is || strcasecmp(name, m->aliases[i]) == 0;
+	return is;
+}
+
+static const struct resmgr_ops *
+by_name(const char *name, struct error *err)
 {
 	char quote[64];
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcasecmp(name, names[i].name) == 0)
-			return names[i].kind;
-	error_set(err, ERROR_USAGE,
-		  "%s \"%s\": no such resource manager; known are slurm, lsf, "
-		  "flux, pbs and none",
-		  from, str_printable(quote, sizeof(quote), name));
+	for (size_t i = 0; i < COUNT; i++)
+		if (is_named(managers[i], name))
+			return managers[i];
+	if (is_named(&none, name))
+		return &none;
+	error_set(
+		err, ERROR_USAGE,
+		"resource manager \"%s\": unknown; expected auto|" RESMGR_NAMES,
+		str_printable(quote, sizeof(quote), name));
 	return NULL;
 }
 
-/*
- * By what is in the environment of the job.  Flux is asked first: it often runs
- * inside a job of another manager, never the other way round.  Without its
- * command it is no use, though, if there is another.
- */
-static const struct resmgr_kind *
-detect(void)
+/* The id of the job around us by the manager's variables, or NULL. */
+static const char *
+id_of(const struct resmgr_ops *m)
 {
-	const bool flux =
-		resmgr_env("FLUX_URI") != NULL || resmgr_env("FLUX_JOB_ID");
+	const char *id = NULL;
 
-	if (flux && resmgr_has("flux"))
-		return &resmgr_flux;
-	if (resmgr_env("SLURM_JOB_ID") != NULL || resmgr_env("SLURM_JOBID"))
-		return &resmgr_slurm;
-	if (resmgr_env("LSB_JOBID") != NULL)
-		return &resmgr_lsf;
-	if (resmgr_env("PBS_JOBID") != NULL)
-		return &resmgr_pbs;
-	return flux ? &resmgr_flux : &none;
+	for (size_t i = 0; i < 2 && id == NULL && m->id_variables[i]; i++)
+		id = resmgr_env(m->id_variables[i]);
+	return id;
 }
 
-static const struct resmgr_kind *
-choose(const struct conf *c, const char *name, struct error *err)
+static enum resmgr_around
+around(const struct resmgr_ops *m)
 {
-	const char *from = "--resource-manager";
+	if (m->around != NULL)
+		return m->around();
+	return id_of(m) != NULL ? RESMGR_INSIDE : RESMGR_OUTSIDE;
+}
 
-	if (name == NULL && c != NULL) {
-		name = conf_get(c, "SCR_RESOURCE_MANAGER");
-		from = "SCR_RESOURCE_MANAGER";
+/* The one whose job we are in. */
+static const struct resmgr_ops *
+detect(void)
+{
+	const struct resmgr_ops *found = &none;
+	enum resmgr_around best = RESMGR_OUTSIDE, is = RESMGR_OUTSIDE;
+
+	for (size_t i = 0; i < COUNT; i++) {
+		is = around(managers[i]);
+		if (is > best) {
+			best = is;
+			found = managers[i];
+		}
 	}
-	if (name == NULL || strcasecmp(name, "auto") == 0)
-		return detect();
-	return by_name(name, from, err);
+	return found;
+}
+
+const char *
+resmgr_installed(void)
+{
+	for (size_t i = 0; i < COUNT; i++)
+		if (managers[i]->step_command != NULL &&
+		    remote_installed(managers[i]->step_command))
+			return managers[i]->name;
+	return NULL;
 }
 
 struct resmgr *
 resmgr_open(const struct conf *c, const char *name, struct error *err)
 {
-	const struct resmgr_kind *kind = choose(c, name, err);
+	const struct resmgr_ops *ops = NULL;
 	uint64_t seconds = SECONDS;
 	struct resmgr *r = NULL;
 
-	if (kind == NULL ||
+	if (name == NULL && c != NULL)
+		name = conf_get(c, "SCR_RESOURCE_MANAGER");
+	ops = name == NULL || strcasecmp(name, "auto") == 0
+		      ? detect()
+		      : by_name(name, err);
+	if (ops == NULL ||
 	    (c != NULL && conf_u64(c, "SCR_RESOURCE_MANAGER_TIMEOUT", SECONDS,
 				   &seconds, err) < 0))
 		return NULL;
 	r = mem_calloc(1, sizeof(*r));
 	if (r != NULL) {
-		r->kind = kind;
+		r->ops = ops;
 		/* None at all would know nothing. */
-		r->seconds = seconds > 0 ? seconds : SECONDS;
+		r->seconds = seconds > 0 ? (double)seconds : SECONDS;
+		r->id = id_of(ops);
 		r->arena = arena_new();
 	}
-	if (r == NULL || r->arena == NULL) {
+	if (r == NULL || r->arena == NULL)
 		error_no_memory(err);
-	} else if (kind->open == NULL || kind->open(r, err) == 0) {
+	else if (r->id != NULL || ops->find_id == NULL ||
+		 ops->find_id(r, err) == 0)
 		return r;
-	}
 	resmgr_close(r);
 	return NULL;
 }
@@ -219,7 +140,6 @@ resmgr_close(struct resmgr *r)
 {
 	if (r == NULL)
 		return;
-	buf_free(&r->job);
 	buf_free(&r->notice);
 	arena_free(r->arena);
 	mem_free(r);
@@ -230,13 +150,19 @@ resmgr_close(struct resmgr *r)
 const char *
 resmgr_name(const struct resmgr *r)
 {
-	return r->kind->name;
+	return r->ops->name;
 }
 
 const char *
 resmgr_job_id(const struct resmgr *r)
 {
 	return r->id;
+}
+
+enum remote_kind
+resmgr_launcher(const struct resmgr *r)
+{
+	return around(r->ops) > RESMGR_OUTSIDE ? r->ops->launcher : REMOTE_AUTO;
 }
 
 /* Make `to` what `from` is, and leave an empty list there. */
@@ -255,17 +181,17 @@ resmgr_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
 	struct hostlist list = { .names = NULL };
 	int rc = -1;
 
-	if (r->kind->nodes == NULL)
+	if (r->ops->nodes == NULL)
 		return error_set(err, ERROR_ABSENT,
 				 "there is no resource manager that knows the "
 				 "nodes of the job");
 	if (hostlist_init(&list, err) < 0)
 		return -1;
-	if (r->kind->nodes(r, &list, err) < 0 || hostlist_uniq(&list, err) < 0)
+	if (r->ops->nodes(r, &list, err) < 0 || hostlist_uniq(&list, err) < 0)
 		goto out;
 	if (list.count == 0) {
 		error_set(err, ERROR_ABSENT, "%s: the job has no nodes",
-			  r->kind->name);
+			  r->ops->name);
 		goto out;
 	}
 	move(out, &list);
@@ -287,8 +213,8 @@ resmgr_down(struct resmgr *r, const struct hostlist *nodes,
 
 	if (hostlist_init(&list, err) < 0 || hostlist_init(&down, err) < 0)
 		goto out;
-	if (r->kind->down != NULL && nodes->count > 0 &&
-	    r->kind->down(r, nodes, &down, err) < 0)
+	if (r->ops->down != NULL && nodes->count > 0 &&
+	    r->ops->down(r, nodes, &down, err) < 0)
 		goto out;
 	/* In the order of the caller's list, and no more than are in it. */
 	if (down.count > 0 && (hostlist_add_list(&list, nodes, err) < 0 ||
@@ -306,13 +232,97 @@ int
 resmgr_end_time(struct resmgr *r, int64_t *epoch, struct error *err)
 {
 	*epoch = RESMGR_END_UNKNOWN;
-	if (r->kind->end_time == NULL)
-		return 0;
-	return r->kind->end_time(r, epoch, err);
+	return r->ops->end_time != NULL ? r->ops->end_time(r, epoch, err) : 0;
 }
 
 const char *
 resmgr_notice(const struct resmgr *r)
 {
 	return r->notice.len > 0 ? r->notice.data : NULL;
+}
+
+/* --- Another job --- */
+
+struct search {
+	const char *id;
+	bool runs;
+};
+
+/* Does this line say that the job runs? */
+static int
+search_line(struct resmgr *r, char *text, void *arg, struct error *err)
+{
+	const struct resmgr_listing *l = &r->ops->jobs;
+	struct search *s = arg;
+	const char *word = NULL;
+	bool is = false, ended = false;
+
+	(void)err;
+	for (size_t i = 0; (word = resmgr_word(&text)) != NULL; i++) {
+		if (i < l->ids)
+			is = is || (l->number ? resmgr_same_number(word, s->id)
+					      : str_eq(word, s->id));
+		else if (i == l->state && l->ended != NULL)
+			ended = str_eq(word, l->ended);
+	}
+	s->runs = s->runs || (is && !ended);
+	return 0;
+}
+
+int
+resmgr_runs(struct resmgr *r, const char *job_id)
+{
+	struct search s = { .id = job_id };
+
+	if (r->ops->jobs.argv[0] == NULL ||
+	    resmgr_ask(r, r->ops->jobs.argv, search_line, &s, NULL) != 0)
+		return -1;
+	return s.runs ? 1 : 0;
+}
+
+/* --- Steps --- */
+
+void
+resmgr_limit(struct resmgr *r, double seconds, bool (*stop)(void))
+{
+	r->seconds = seconds;
+	r->stop = stop;
+}
+
+int
+resmgr_step_check(const struct resmgr *r, const struct resmgr_job *job,
+		  struct error *err)
+{
+	if (r->ops->steps == NULL)
+		return error_set(err, ERROR_USAGE,
+				 "no resource manager knows what runs");
+	if (job->id == NULL || job->id[0] == '\0' || job->id[0] == '-')
+		return error_set(err, ERROR_USAGE, "no job is named");
+	return r->ops->check != NULL ? r->ops->check(job, err) : 0;
+}
+
+int
+resmgr_steps(struct resmgr *r, const struct resmgr_job *job,
+	     struct hostlist *out, struct error *err)
+{
+	return r->ops->steps(r, job, out, err);
+}
+
+int
+resmgr_signal(struct resmgr *r, const struct resmgr_job *job,
+	      const struct hostlist *steps, bool hard, struct error *err)
+{
+	const char *words[RESMGR_WORDS];
+	size_t done = 0, n = 0;
+
+	/* As many at a time as a command line takes. */
+	while (done < steps->count) {
+		n = r->ops->signal(job, hard, words);
+		while (n < RESMGR_WORDS - 1 && done < steps->count)
+			words[n++] = steps->names[done++];
+		words[n] = NULL;
+		if (resmgr_run(r, words, NULL, NULL, err) < 0)
+			return -1;
+	}
+	return 0;
 }

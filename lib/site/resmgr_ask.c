@@ -1,20 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * resmgr_ask.c - ask a command of the resource manager, and do not wait for it
- * longer than it is worth.
+ * resmgr_ask.c - what the resource managers share: a command is asked within a
+ * time limit, and its answer taken apart.
  */
-#include <limits.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arena.h"
 #include "error.h"
 #include "hostlist.h"
-#include "remote/remote.h"
+#include "io.h"
+#include "num.h"
 #include "site/resmgr_impl.h"
 #include "str.h"
+
+/* Bytes a command may print: 100,000 nodes with their states are some 5 MB. */
+#define OUTPUT_MAX ((size_t)64 << 20)
+
+/* A file of host names that is longer is none. */
+#define HOSTS_MAX ((size_t)64 << 20)
+
+/* --- The environment --- */
+
+const char *
+resmgr_env(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value != NULL && *value != '\0' ? value : NULL;
+}
+
+bool
+resmgr_env_is(const char *name, const char *value)
+{
+	const char *is = resmgr_env(name);
+
+	return is != NULL && str_eq(is, value);
+}
 
 /* Variables that change what the commands print. */
 static bool
@@ -65,74 +91,196 @@ in_clean_environment(struct resmgr *r, const char *const *argv)
 	return to;
 }
 
-/* Why there is no answer to be used; NULL: there is one. */
-static const char *
-objection(const struct remote_result *result)
+/* --- Commands --- */
+
+/* The next line of *text, ended with NUL in place; NULL: there is none. */
+static char *
+next_line(char **text)
 {
-	if (result->cut)
-		return "prints without end";
+	return *text == NULL || **text == '\0' ? NULL : strsep(text, "\n");
+}
+
+/* The last line of what a command complained of, or "". */
+static const char *
+last_line(const struct remote_result *result)
+{
+	char *text = result->err.data, *line = NULL, *last = NULL;
+
+	while ((line = next_line(&text)) != NULL)
+		if (*line != '\0')
+			last = line;
+	return last != NULL ? last : "";
+}
+
+/* Is what it printed an answer? */
+static int
+judge(const char *name, const struct remote_result *result, struct error *err)
+{
+	const char *why = last_line(result);
+	char text[256];
+
+	if (result->state == REMOTE_DONE && result->status == 0 && !result->cut)
+		return 0;
 	if (result->state == REMOTE_TIMEOUT)
-		return "no answer in time";
-	if (result->state != REMOTE_DONE)
-		return "cannot be run";
-	return result->status != 0 ? "failed" : NULL;
+		why = "no answer in time";
+	else if (result->state != REMOTE_DONE)
+		why = result->why != NULL ? result->why : "cannot be run";
+	else if (result->cut)
+		why = "prints without end";
+	else if (*why == '\0')
+		return error_set(err, ERROR_SYSTEM,
+				 "%s: failed with exit status %d", name,
+				 result->status);
+	return error_set(err, ERROR_SYSTEM, "%s: %s", name,
+			 str_printable(text, sizeof(text), why));
 }
 
 int
-resmgr_ask(struct resmgr *r, const char *const *argv, struct buf *out,
-	   struct error *err)
+resmgr_run(struct resmgr *r, const char *const *argv,
+	   int (*line)(struct resmgr *r, char *text, void *arg,
+		       struct error *err),
+	   void *arg, struct error *err)
 {
 	const struct remote_options o = {
 		.kind = REMOTE_LOCAL,
-		.limit = (double)r->seconds,
-		.keep = RESMGR_OUTPUT_MAX,
+		.limit = r->seconds,
+		.keep = OUTPUT_MAX,
+		.stop = r->stop,
 	};
-	const char **clean = in_clean_environment(r, argv), *why = NULL;
+	const char *names[] = { "localhost" }, **clean = NULL;
+	const struct hostlist here = { .names = names, .count = 1 };
 	struct remote_result result = { .status = -1 };
-	struct hostlist here = { .count = 0 };
+	char *rest = NULL, *text = NULL;
 	int rc = -1;
 
-	buf_clear(out);
-	if (!resmgr_has(argv[0]))
-		return 1;
+	if (!remote_installed(argv[0]))
+		return error_set(err, ERROR_ABSENT, "%s: not found in PATH",
+				 argv[0]);
+	clean = in_clean_environment(r, argv);
 	if (clean == NULL)
 		return error_no_memory(err);
-	if (hostlist_init(&here, err) < 0)
-		return -1;
-	if (hostlist_add_name(&here, "localhost", err) < 0 ||
-	    remote_run(&here, clean, &o, &result, err) < 0)
-		goto out;
-	why = objection(&result);
-	rc = why != NULL ? 1 : 0;
-	if (rc == 0 && buf_add(out, result.out.data, result.out.len) < 0)
-		rc = error_no_memory(err);
-	if (rc == 1)
-		resmgr_note(r, "%s: %s", argv[0], why);
-out:
+	if (remote_run(&here, clean, &o, &result, err) == 0)
+		rc = judge(argv[0], &result, err);
+	rest = result.out.data;
+	while (rc == 0 && line != NULL && (text = next_line(&rest)) != NULL)
+		rc = line(r, text, arg, err);
 	remote_result_free(&result);
-	hostlist_free(&here);
 	return rc;
 }
 
-bool
-resmgr_has(const char *command)
+int
+resmgr_ask(struct resmgr *r, const char *const *argv,
+	   int (*line)(struct resmgr *r, char *text, void *arg,
+		       struct error *err),
+	   void *arg, struct error *err)
 {
-	const char *path = getenv("PATH"), *end = NULL;
-	char file[PATH_MAX];
-	struct stat st;
-	size_t len = 0, name = strlen(command);
+	struct error why = ERROR_INIT;
 
-	for (; path != NULL; path = *end == ':' ? end + 1 : NULL) {
-		end = strchrnul(path, ':');
-		len = (size_t)(end - path);
-		if (len == 0 || len + name + 2 > sizeof(file))
-			continue;
-		memcpy(file, path, len);
-		file[len] = '/';
-		memcpy(file + len + 1, command, name + 1);
-		if (stat(file, &st) == 0 && S_ISREG(st.st_mode) &&
-		    access(file, X_OK) == 0)
-			return true;
+	if (resmgr_run(r, argv, line, arg, &why) == 0)
+		return 0;
+	if (why.kind == ERROR_NOMEM)
+		return error_no_memory(err);
+	if (why.kind != ERROR_ABSENT)
+		resmgr_note(r, "%s", why.text);
+	return 1;
+}
+
+void
+resmgr_note(struct resmgr *r, const char *fmt, ...)
+{
+	char line[ERROR_TEXT_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	/* Without memory for it there is more to complain about. */
+	(void)buf_printf(&r->notice, "%s: %s\n", r->ops->name, line);
+}
+
+/* --- Answers --- */
+
+char *
+resmgr_word(char **line)
+{
+	char *word = NULL;
+
+	while (*line != NULL) {
+		word = strsep(line, " \t\r");
+		if (*word != '\0')
+			return word;
 	}
-	return false;
+	return NULL;
+}
+
+int
+resmgr_read_hosts(const char *path, struct hostlist *out, struct error *err)
+{
+	struct buf data = BUF_INIT;
+	char *rest = NULL, *line = NULL, *name = NULL;
+	int rc = io_read_file(AT_FDCWD, path, HOSTS_MAX, &data, err);
+
+	rest = data.data;
+	while (rc == 0 && (line = next_line(&rest)) != NULL) {
+		name = resmgr_word(&line);
+		if (name != NULL && hostlist_add_name(out, name, err) < 0)
+			rc = error_wrap(err, "%s", path);
+	}
+	buf_free(&data);
+	return rc;
+}
+
+int
+resmgr_add(struct resmgr *r, struct hostlist *out, const char *text,
+	   struct error *err)
+{
+	struct error why = ERROR_INIT;
+
+	if (hostlist_add(out, text, &why) == 0)
+		return 0;
+	if (why.kind == ERROR_NOMEM)
+		return error_no_memory(err);
+	resmgr_note(r, "%s", why.text);
+	return 0;
+}
+
+bool
+resmgr_is_number(const char *s)
+{
+	return *s != '\0' && s[strspn(s, "0123456789")] == '\0';
+}
+
+bool
+resmgr_same_number(const char *a, const char *b)
+{
+	const size_t len = strcspn(a, ".");
+
+	return len > 0 && len == strcspn(b, ".") && strncmp(a, b, len) == 0;
+}
+
+bool
+resmgr_span(const char *text, uint64_t *seconds)
+{
+	static const uint64_t units[] = { 24 * 60 * 60, 60 * 60, 60, 1 };
+	char part[16];
+	uint64_t total = 0, n = 0;
+	size_t len = 0, unit = 4;
+
+	for (const char *p = text; *p != '\0'; p++)
+		unit -= *p == ':' && unit > 0;
+	/* Days, hours, minutes and seconds have three colons. */
+	if (unit < 1 || unit > 3)
+		return false;
+	for (unit--; unit < 4; unit++, text += len + 1) {
+		len = strcspn(text, ":");
+		if (len == 0 || len >= sizeof(part))
+			return false;
+		memcpy(part, text, len);
+		part[len] = '\0';
+		if (num_u64(part, 0, UINT32_MAX, &n, NULL) < 0)
+			return false;
+		total += n * units[unit];
+	}
+	*seconds = total;
+	return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * resmgr_flux.c - Flux: the resources of the instance we are in.
+ * resmgr_flux.c - Flux: the resources of the instance we are in, whose jobs are
+ * the steps.
  */
 #include <string.h>
 #include <time.h>
@@ -12,40 +13,41 @@
 #include "site/resmgr_impl.h"
 #include "str.h"
 
-/* The first word that a command prints, or "" (*word is kept); 1: no answer. */
-static int
-ask_word(struct resmgr *r, const char *const *argv, const char **word,
-	 struct error *err)
+/* Flux often runs inside a job of another manager, never the other way round.
+ * Without its command it is of no use, though. */
+static enum resmgr_around
+flux_around(void)
 {
-	struct buf text = BUF_INIT;
-	const char *p = NULL;
-	int rc = resmgr_ask(r, argv, &text, err);
+	if (resmgr_env("FLUX_URI") == NULL && resmgr_env("FLUX_JOB_ID") == NULL)
+		return RESMGR_OUTSIDE;
+	return remote_installed("flux") ? RESMGR_INNERMOST : RESMGR_UNUSABLE;
+}
 
-	*word = "";
-	if (rc == 0 && text.len > 0) {
-		p = text.data + strspn(text.data, " \t\n");
-		*word = arena_strndup(r->arena, p, strcspn(p, " \t\r\n"));
-		if (*word == NULL)
-			rc = error_no_memory(err);
-	}
-	buf_free(&text);
-	return rc;
+/* Keep the first word that a command prints. */
+static int
+word_line(struct resmgr *r, char *text, void *arg, struct error *err)
+{
+	const char **kept = arg, *word = resmgr_word(&text);
+
+	if (*kept != NULL || word == NULL)
+		return 0;
+	*kept = arena_strdup(r->arena, word);
+	return *kept != NULL ? 0 : error_no_memory(err);
 }
 
 /* A batch script has no FLUX_JOB_ID; its instance knows. */
 static int
-flux_open(struct resmgr *r, struct error *err)
+flux_find_id(struct resmgr *r, struct error *err)
 {
 	const char *argv[] = { "flux", "getattr", "jobid", NULL };
-	const char *id = NULL;
 
-	r->id = resmgr_env("FLUX_JOB_ID");
-	if (r->id != NULL)
-		return 0;
-	if (ask_word(r, argv, &id, err) < 0)
-		return -1;
-	r->id = *id != '\0' ? id : NULL;
-	return 0;
+	return resmgr_ask(r, argv, word_line, &r->id, err) < 0 ? -1 : 0;
+}
+
+static int
+list_line(struct resmgr *r, char *text, void *out, struct error *err)
+{
+	return resmgr_add(r, out, text, err);
 }
 
 /* Add the nodes in `state`; 1: no answer. */
@@ -55,13 +57,8 @@ list(struct resmgr *r, const char *state, struct hostlist *out,
 {
 	const char *argv[] = { "flux",	     "resource", "list", "-n", "-o",
 			       "{nodelist}", "-s",	 state,	 NULL };
-	struct buf text = BUF_INIT;
-	int rc = resmgr_ask(r, argv, &text, err);
 
-	if (rc == 0 && text.len > 0)
-		rc = resmgr_add(r, out, text.data, err);
-	buf_free(&text);
-	return rc;
+	return resmgr_ask(r, argv, list_line, out, err);
 }
 
 static int
@@ -90,10 +87,11 @@ flux_end_time(struct resmgr *r, int64_t *epoch, struct error *err)
 	const char *argv[] = { "flux", "job", "timeleft", NULL };
 	const char *word = NULL;
 	int64_t seconds = 0;
-	int rc = ask_word(r, argv, &word, err);
 
-	if (rc != 0)
-		return rc < 0 ? -1 : 0;
+	if (resmgr_ask(r, argv, word_line, &word, err) < 0)
+		return -1;
+	if (word == NULL)
+		return 0;
 	if (str_starts(word, "inf"))
 		*epoch = RESMGR_END_NEVER;
 	else if (num_i64(word, 0, INT32_MAX, &seconds, NULL) == 0)
@@ -101,10 +99,107 @@ flux_end_time(struct resmgr *r, int64_t *epoch, struct error *err)
 	return 0;
 }
 
-const struct resmgr_kind resmgr_flux = {
+/* --- Steps --- */
+
+/*
+ * The steps are the jobs of the instance that the job is.  In it we ask the
+ * instance around us; from outside, the way leads through a proxy.  Without
+ * either, `flux jobs` would list the user's allocations.
+ */
+static bool
+inside(const struct resmgr_job *job)
+{
+	return resmgr_env("FLUX_ENCLOSING_ID") != NULL &&
+	       (job->around || resmgr_env_is("FLUX_ENCLOSING_ID", job->id));
+}
+
+static int
+flux_check(const struct resmgr_job *job, struct error *err)
+{
+	if (!job->around || inside(job))
+		return 0;
+	return error_set(err, ERROR_USAGE, "this is not inside a Flux job");
+}
+
+/* "flux", by way of a proxy if need be. */
+static size_t
+flux_words(const struct resmgr_job *job, const char **words)
+{
+	size_t n = 0;
+
+	if (!inside(job)) {
+		words[n++] = "flux";
+		words[n++] = "proxy";
+		words[n++] = job->id;
+	}
+	words[n++] = "flux";
+	return n;
+}
+
+/* Ids in base 58 begin with a florin sign, or with f where the locale has
+ * none. */
+static const char *
+digits(const char *id)
+{
+	return str_starts(id, "\xc6\x92") ? id + 2 : id + (*id == 'f');
+}
+
+/* An id in decimal, and the same in base 58: we may know ours as either. */
+static int
+step_line(struct resmgr *r, char *text, void *out, struct error *err)
+{
+	const char *own = resmgr_env("FLUX_JOB_ID");
+	const char *id = resmgr_word(&text), *other = resmgr_word(&text);
+
+	(void)r;
+	if (id == NULL || !resmgr_is_number(id))
+		return 0;
+	if (own != NULL &&
+	    (str_eq(id, own) ||
+	     (other != NULL && str_eq(digits(other), digits(own)))))
+		return 0;
+	return hostlist_add_name(out, id, err);
+}
+
+static int
+flux_steps(struct resmgr *r, const struct resmgr_job *job, struct hostlist *out,
+	   struct error *err)
+{
+	static const char *const jobs[] = {
+		"jobs", "-n", "-f", "running", "-o", "{id.dec} {id.f58}", NULL
+	};
+	const char *argv[16];
+
+	memcpy(argv + flux_words(job, argv), jobs, sizeof(jobs));
+	return resmgr_run(r, argv, step_line, out, err);
+}
+
+static size_t
+flux_signal(const struct resmgr_job *job, bool hard, const char **words)
+{
+	size_t n = flux_words(job, words);
+
+	words[n++] = "job";
+	words[n++] = "kill";
+	words[n++] = hard ? "--signal=SIGKILL" : "--signal=SIGTERM";
+	return n;
+}
+
+const struct resmgr_ops resmgr_flux = {
 	.name = "flux",
-	.open = flux_open,
+	.id_variables = { "FLUX_JOB_ID" },
+	.around = flux_around,
+	.find_id = flux_find_id,
 	.nodes = flux_nodes,
 	.down = flux_down,
 	.end_time = flux_end_time,
+	/* We are in an instance of our own: the one above knows of the job. */
+	.jobs = { { "flux", "--parent", "jobs", "-A", "-n", "-o",
+		    "{id} {id.dec}" },
+		  .ids = 2 },
+	.step_command = "flux",
+	.check = flux_check,
+	.steps = flux_steps,
+	.signal = flux_signal,
+	.launcher = REMOTE_FLUX,
 };

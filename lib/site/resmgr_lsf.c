@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * resmgr_lsf.c - LSF: the host file for the nodes, bjobs for the time left.
- * Which nodes are down it does not tell.
+ * resmgr_lsf.c - LSF: the host file for the nodes, bjobs for the time left,
+ * jslist and jskill for the steps that jsrun started.  LSF does not say which
+ * nodes are down.
  */
 #include <string.h>
 #include <time.h>
@@ -10,14 +11,6 @@
 #include "hostlist.h"
 #include "site/resmgr_impl.h"
 #include "str.h"
-
-static int
-lsf_open(struct resmgr *r, struct error *err)
-{
-	(void)err;
-	r->id = resmgr_env("LSB_JOBID");
-	return 0;
-}
 
 /*
  * A line of the file is a slot, and the first is the launch node: it runs the
@@ -44,37 +37,94 @@ lsf_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
 	return 0;
 }
 
-/* bjobs prints hours, minutes and a letter: "1:30 L"; "-": no limit. */
+/* Hours, minutes and a letter: "1:30 L"; "-": no limit. */
+static int
+time_line(struct resmgr *r, char *text, void *epoch, struct error *err)
+{
+	const char *word = resmgr_word(&text);
+	uint64_t minutes = 0;
+
+	(void)r;
+	(void)err;
+	if (word != NULL && str_eq(word, "-"))
+		*(int64_t *)epoch = RESMGR_END_NEVER;
+	/* As minutes and seconds, one unit too small. */
+	else if (word != NULL && resmgr_span(word, &minutes))
+		*(int64_t *)epoch = time(NULL) + (int64_t)(minutes * 60);
+	return 0;
+}
+
 static int
 lsf_end_time(struct resmgr *r, int64_t *epoch, struct error *err)
 {
 	const char *argv[] = { "bjobs",	    "-noheader", "-o",
 			       "time_left", r->id,	 NULL };
-	struct buf text = BUF_INIT;
-	char *p = NULL, *line = NULL;
-	uint64_t minutes = 0;
-	int rc = 0;
 
 	if (r->id == NULL)
 		return 0;
-	rc = resmgr_ask(r, argv, &text, err);
-	p = text.data;
-	while (rc == 0 && (line = resmgr_line(&p)) != NULL) {
-		line += strspn(line, " \t");
-		line[strcspn(line, " \t")] = '\0';
-		if (str_eq(line, "-"))
-			*epoch = RESMGR_END_NEVER;
-		/* As minutes and seconds, one unit too small. */
-		else if (resmgr_span(line, &minutes))
-			*epoch = time(NULL) + (int64_t)(minutes * 60);
-	}
-	buf_free(&text);
-	return rc < 0 ? -1 : 0;
+	return resmgr_ask(r, argv, time_line, epoch, err) < 0 ? -1 : 0;
 }
 
-const struct resmgr_kind resmgr_lsf = {
+/* --- Steps --- */
+
+/* jsrun's own commands speak of the allocation they are called in. */
+static int
+lsf_check(const struct resmgr_job *job, struct error *err)
+{
+	if (job->around || resmgr_env_is("LSB_JOBID", job->id))
+		return 0;
+	return error_set(err, ERROR_USAGE,
+			 "job %s: steps of an LSF job can be stopped only from "
+			 "inside it",
+			 job->id);
+}
+
+/* A table: the id of the step is the first column, its state the last. */
+static int
+step_line(struct resmgr *r, char *text, void *out, struct error *err)
+{
+	const char *id = resmgr_word(&text), *word = NULL;
+	bool running = false;
+
+	(void)r;
+	while ((word = resmgr_word(&text)) != NULL)
+		running = str_eq(word, "Running");
+	if (!running || !resmgr_is_number(id))
+		return 0;
+	return hostlist_add_name(out, id, err);
+}
+
+static int
+lsf_steps(struct resmgr *r, const struct resmgr_job *job, struct hostlist *out,
+	  struct error *err)
+{
+	const char *const argv[] = { "jslist", NULL };
+
+	(void)job;
+	return resmgr_run(r, argv, step_line, out, err);
+}
+
+static size_t
+lsf_signal(const struct resmgr_job *job, bool hard, const char **words)
+{
+	(void)job;
+	words[0] = "jskill";
+	words[1] = "-s";
+	words[2] = "KILL";
+	return hard ? 3 : 1;
+}
+
+const struct resmgr_ops resmgr_lsf = {
 	.name = "lsf",
-	.open = lsf_open,
+	.id_variables = { "LSB_JOBID" },
 	.nodes = lsf_nodes,
 	.end_time = lsf_end_time,
+	.jobs = { { "bjobs", "-u", "all", "-noheader", "-o", "jobid stat" },
+		  .ids = 1,
+		  .ended = "DONE",
+		  .state = 1 },
+	.step_command = "jslist",
+	.check = lsf_check,
+	.steps = lsf_steps,
+	.signal = lsf_signal,
 };

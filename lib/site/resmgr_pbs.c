@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * resmgr_pbs.c - PBS: the node file, pbsnodes and qstat; on a Cray, where the
- * node file names the nodes that run the scripts, what ALPS says.
+ * node file names the nodes that run the scripts, what ALPS says.  Steps are
+ * known of ALPS only.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,18 +18,30 @@
 /* A node of a Cray is "nid" and its number in five digits. */
 #define NID "nid"
 
-static int
-pbs_open(struct resmgr *r, struct error *err)
-{
-	(void)err;
-	r->id = resmgr_env("PBS_JOBID");
-	return 0;
-}
-
 static bool
 below_alps(void)
 {
-	return resmgr_env("PBS_NUM_NODES") != NULL && resmgr_has("aprun");
+	return resmgr_env("PBS_NUM_NODES") != NULL && remote_installed("aprun");
+}
+
+/* Add the node with this number. */
+static int
+add_nid(struct hostlist *out, const char *text, struct error *err)
+{
+	char name[32];
+	uint64_t nid = 0;
+
+	if (num_u64(text, 0, 9999999, &nid, NULL) < 0)
+		return 0;
+	snprintf(name, sizeof(name), NID "%05d", (int)nid);
+	return hostlist_add_name(out, name, err);
+}
+
+static int
+nid_line(struct resmgr *r, char *text, void *out, struct error *err)
+{
+	(void)r;
+	return add_nid(out, text, err);
 }
 
 /* Have each node print its number; a last line is aprun's own. */
@@ -39,20 +52,8 @@ alps_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
 		"aprun", "-n",	resmgr_env("PBS_NUM_NODES"), "-N",
 		"1",	 "cat", "/proc/cray_xt/nid",	     NULL
 	};
-	struct buf text = BUF_INIT;
-	char name[32], *p = NULL, *line = NULL;
-	uint64_t nid = 0;
-	int rc = resmgr_ask(r, argv, &text, err);
 
-	p = text.data;
-	while (rc == 0 && (line = resmgr_line(&p)) != NULL) {
-		if (num_u64(line, 0, 9999999, &nid, NULL) < 0)
-			continue;
-		snprintf(name, sizeof(name), NID "%05d", (int)nid);
-		rc = hostlist_add_name(out, name, err);
-	}
-	buf_free(&text);
-	return rc;
+	return resmgr_ask(r, argv, nid_line, out, err);
 }
 
 static int
@@ -75,25 +76,26 @@ pbs_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
 
 /* xtprocadmin's table: NID, (HEX), NODENAME, TYPE, STATUS, MODE. */
 static int
-alps_down(struct resmgr *r, struct hostlist *out, struct error *err)
+proc_line(struct resmgr *r, char *text, void *out, struct error *err)
 {
-	const char *argv[] = { "xtprocadmin", NULL };
-	struct buf text = BUF_INIT;
-	char name[32], status[32], nid[16], *p = NULL, *line = NULL;
-	uint64_t n = 0;
-	int rc = resmgr_ask(r, argv, &text, err);
+	char status[32], nid[16];
 
-	p = text.data;
-	while (rc == 0 && (line = resmgr_line(&p)) != NULL) {
-		if (sscanf(line, "%15s %*s %*s %*s %31s", nid, status) != 2 ||
-		    num_u64(nid, 0, 9999999, &n, NULL) < 0 ||
-		    strstr(status, "down") == NULL)
-			continue;
-		snprintf(name, sizeof(name), NID "%05d", (int)n);
-		rc = hostlist_add_name(out, name, err);
-	}
-	buf_free(&text);
-	return rc;
+	(void)r;
+	if (sscanf(text, "%15s %*s %*s %*s %31s", nid, status) != 2 ||
+	    strstr(status, "down") == NULL)
+		return 0;
+	return add_nid(out, nid, err);
+}
+
+/* A node, its states, and perhaps a remark. */
+static int
+node_line(struct resmgr *r, char *text, void *out, struct error *err)
+{
+	const char *node = resmgr_word(&text), *state = resmgr_word(&text);
+
+	if (state == NULL || strstr(state, "down") == NULL)
+		return 0;
+	return resmgr_add(r, out, node, err);
 }
 
 /* `pbsnodes -l`: the nodes that are down or offline, and which of these. */
@@ -101,28 +103,12 @@ static int
 pbs_down(struct resmgr *r, const struct hostlist *nodes, struct hostlist *out,
 	 struct error *err)
 {
-	const char *argv[] = { "pbsnodes", "-l", NULL };
-	struct buf text = BUF_INIT;
-	char *p = NULL, *line = NULL, *state = NULL;
-	int rc = 0;
+	const char *alps[] = { "xtprocadmin", NULL };
+	const char *pbs[] = { "pbsnodes", "-l", NULL };
+	int rc = below_alps() ? resmgr_ask(r, alps, proc_line, out, err)
+			      : resmgr_ask(r, pbs, node_line, out, err);
 
 	(void)nodes;
-	if (below_alps())
-		return alps_down(r, out, err) < 0 ? -1 : 0;
-	rc = resmgr_ask(r, argv, &text, err);
-	p = text.data;
-	while (rc == 0 && (line = resmgr_line(&p)) != NULL) {
-		line += strspn(line, " \t");
-		state = line + strcspn(line, " \t");
-		if (*state != '\0')
-			*state++ = '\0';
-		state += strspn(state, " \t");
-		/* A remark may follow. */
-		state[strcspn(state, " \t")] = '\0';
-		if (strstr(state, "down") != NULL)
-			rc = resmgr_add(r, out, line, err);
-	}
-	buf_free(&text);
 	return rc < 0 ? -1 : 0;
 }
 
@@ -132,15 +118,18 @@ struct times {
 	uint64_t limit, used; /* seconds; 0: unknown */
 };
 
-static void
-read_time(char *line, struct times *t)
+static int
+time_line(struct resmgr *r, char *line, void *arg, struct error *err)
 {
+	struct times *t = arg;
 	struct tm tm = { .tm_isdst = -1 };
 	char *value = strstr(line, " = ");
 	const char *rest = NULL;
 
+	(void)r;
+	(void)err;
 	if (value == NULL)
-		return;
+		return 0;
 	*value = '\0';
 	value += 3;
 	line += strspn(line, " \t");
@@ -154,6 +143,7 @@ read_time(char *line, struct times *t)
 		if (rest != NULL)
 			t->began = mktime(&tm);
 	}
+	return 0;
 }
 
 static int
@@ -161,29 +151,84 @@ pbs_end_time(struct resmgr *r, int64_t *epoch, struct error *err)
 {
 	const char *argv[] = { "qstat", "-f", r->id, NULL };
 	struct times t = { .began = 0 };
-	struct buf text = BUF_INIT;
-	char *p = NULL, *line = NULL;
-	int rc = 0;
 
 	if (r->id == NULL)
 		return 0;
-	rc = resmgr_ask(r, argv, &text, err);
-	p = text.data;
-	while (rc == 0 && (line = resmgr_line(&p)) != NULL)
-		read_time(line, &t);
-	buf_free(&text);
-	if (rc != 0 || t.limit == 0)
-		return rc < 0 ? -1 : 0;
+	if (resmgr_ask(r, argv, time_line, &t, err) < 0)
+		return -1;
+	if (t.limit == 0)
+		return 0;
 	if (t.began <= 0)
 		t.began = time(NULL) - (int64_t)t.used;
 	*epoch = t.began + (int64_t)t.limit;
 	return 0;
 }
 
-const struct resmgr_kind resmgr_pbs = {
+/* --- Steps: the applications that ALPS runs --- */
+
+struct search {
+	const char *job_id;
+	struct hostlist *out;
+	char apid[32]; /* of the application that the lines are about */
+};
+
+/* "Ap[0]: apid 2286202, pagg ..." begins an application; a later line says
+ * "Batch System ID = 1234.sdb". */
+static int
+apid_line(struct resmgr *r, char *text, void *arg, struct error *err)
+{
+	static const char apid[] = "apid ", batch[] = "Batch System ID = ";
+	struct search *s = arg;
+	char *at = strstr(text, apid), *id = NULL;
+
+	(void)r;
+	if (at != NULL) {
+		at += strlen(apid);
+		snprintf(s->apid, sizeof(s->apid), "%.*s",
+			 (int)strspn(at, "0123456789"), at);
+	}
+	at = strstr(text, batch);
+	if (at == NULL || s->apid[0] == '\0')
+		return 0;
+	at += strlen(batch);
+	id = resmgr_word(&at);
+	if (id == NULL || !resmgr_same_number(id, s->job_id))
+		return 0;
+	return hostlist_add_name(s->out, s->apid, err);
+}
+
+static int
+alps_steps(struct resmgr *r, const struct resmgr_job *job, struct hostlist *out,
+	   struct error *err)
+{
+	const char *const argv[] = { "apstat", "-avv", NULL };
+	struct search s = { .job_id = job->id, .out = out };
+
+	return resmgr_run(r, argv, apid_line, &s, err);
+}
+
+static size_t
+alps_signal(const struct resmgr_job *job, bool hard, const char **words)
+{
+	(void)job;
+	words[0] = "apkill";
+	words[1] = hard ? "-9" : "-15";
+	return 2;
+}
+
+const struct resmgr_ops resmgr_pbs = {
 	.name = "pbs",
-	.open = pbs_open,
+	.aliases = { "alps", "aprun" },
+	.id_variables = { "PBS_JOBID" },
 	.nodes = pbs_nodes,
 	.down = pbs_down,
 	.end_time = pbs_end_time,
+	.jobs = { { "qstat" },
+		  .ids = 1,
+		  .ended = "C",
+		  .state = 4,
+		  .number = true },
+	.step_command = "apstat",
+	.steps = alps_steps,
+	.signal = alps_signal,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * resmgr_slurm.c - SLURM: scontrol for the job, sinfo for its nodes.
+ * resmgr_slurm.c - SLURM: scontrol for the job, sinfo for its nodes, squeue and
+ * scancel for its steps.
  */
 #include <string.h>
 #include <strings.h>
@@ -15,16 +16,6 @@
 
 /* What may be one argument of a command, less than the kernel's 128 KiB. */
 #define ARGUMENT_MAX ((size_t)100 << 10)
-
-static int
-slurm_open(struct resmgr *r, struct error *err)
-{
-	(void)err;
-	r->id = resmgr_env("SLURM_JOB_ID");
-	if (r->id == NULL)
-		r->id = resmgr_env("SLURM_JOBID");
-	return 0;
-}
 
 /*
  * The value of " KEY=" in a line of `scontrol --oneliner`, ended with NUL in
@@ -49,42 +40,38 @@ field(char *line, const char *key)
 	return NULL;
 }
 
-/*
- * Ask once what scontrol says of the job: one line into r->job.  For an array
- * or a job of several parts it prints a line for each; ours has our id.
- */
+/* For an array or a job of several parts scontrol prints a line for each; ours
+ * has our id. */
+static int
+job_line(struct resmgr *r, char *text, void *arg, struct error *err)
+{
+	char *copy = arena_strdup(r->arena, text);
+	const char *id = NULL;
+
+	(void)arg;
+	if (copy == NULL)
+		return error_no_memory(err);
+	id = field(text, "JobId");
+	if (r->job == NULL && id != NULL && str_eq(id, r->id))
+		r->job = copy;
+	return 0;
+}
+
+/* Ask once what scontrol says of the job: one line into r->job. */
 static int
 ask_job(struct resmgr *r, struct error *err)
 {
 	const char *argv[] = { "scontrol", "--oneliner", "show",
 			       "job",	   r->id,	 NULL };
-	char *p = NULL, *line = NULL, *copy = NULL;
-	const char *id = NULL;
 	int rc = 0;
 
 	if (r->asked || r->id == NULL)
 		return 0;
 	r->asked = true;
-	rc = resmgr_ask(r, argv, &r->job, err);
-	if (rc != 0)
-		return rc < 0 ? -1 : 0;
-	p = r->job.data;
-	while ((line = resmgr_line(&p)) != NULL) {
-		copy = arena_strdup(r->arena, line);
-		if (copy == NULL)
-			return error_no_memory(err);
-		id = field(copy, "JobId");
-		if (id == NULL || !str_eq(id, r->id))
-			continue;
-		copy = arena_strdup(r->arena, line);
-		buf_clear(&r->job);
-		if (copy == NULL || buf_add_str(&r->job, copy) < 0)
-			return error_no_memory(err);
-		return 0;
-	}
-	buf_clear(&r->job);
-	resmgr_note(r, "scontrol: says nothing of job %s", r->id);
-	return 0;
+	rc = resmgr_ask(r, argv, job_line, NULL, err);
+	if (rc == 0 && r->job == NULL)
+		resmgr_note(r, "scontrol: says nothing of job %s", r->id);
+	return rc < 0 ? -1 : 0;
 }
 
 /* A field of the job, or NULL where it is not known. */
@@ -97,9 +84,9 @@ job_field(struct resmgr *r, const char *key, const char **value,
 	*value = NULL;
 	if (ask_job(r, err) < 0)
 		return -1;
-	if (r->job.len == 0)
+	if (r->job == NULL)
 		return 0;
-	copy = arena_strdup(r->arena, r->job.data);
+	copy = arena_strdup(r->arena, r->job);
 	if (copy == NULL)
 		return error_no_memory(err);
 	*value = field(copy, key);
@@ -153,24 +140,15 @@ is_down(const char *state)
 	return strchr(state + len, '~') != NULL;
 }
 
-/* Lines "NODES STATE"; without a state, what was asked for: down. */
+/* "NODES STATE"; without a state, what was asked for: down. */
 static int
-read_states(struct resmgr *r, char *text, struct hostlist *out,
-	    struct error *err)
+state_line(struct resmgr *r, char *text, void *out, struct error *err)
 {
-	char *line = NULL, *state = NULL;
+	const char *nodes = resmgr_word(&text), *state = resmgr_word(&text);
 
-	while ((line = resmgr_line(&text)) != NULL) {
-		line += strspn(line, " \t");
-		state = line + strcspn(line, " \t");
-		if (*state != '\0')
-			*state++ = '\0';
-		state += strspn(state, " \t");
-		if ((*state == '\0' || is_down(state)) &&
-		    resmgr_add(r, out, line, err) < 0)
-			return -1;
-	}
-	return 0;
+	if (nodes == NULL || (state != NULL && !is_down(state)))
+		return 0;
+	return resmgr_add(r, out, nodes, err);
 }
 
 static int
@@ -179,23 +157,17 @@ slurm_down(struct resmgr *r, const struct hostlist *nodes, struct hostlist *out,
 {
 	const char *argv[] = { "sinfo",		 "--noheader", "--Node",
 			       "--format=%N %T", NULL,	       NULL };
-	struct buf text = BUF_INIT, list = BUF_INIT;
+	struct buf list = BUF_INIT;
 	int rc = -1;
 
 	if (buf_add_str(&list, "--nodes=") < 0) {
 		error_no_memory(err);
-		goto out;
+	} else if (hostlist_text(nodes, &list, err) == 0) {
+		if (list.len < ARGUMENT_MAX)
+			argv[4] = list.data;
+		rc = resmgr_ask(r, argv, state_line, out, err);
 	}
-	if (hostlist_text(nodes, &list, err) < 0)
-		goto out;
-	if (list.len < ARGUMENT_MAX)
-		argv[4] = list.data;
-	rc = resmgr_ask(r, argv, &text, err);
-	if (rc == 0 && text.len > 0)
-		rc = read_states(r, text.data, out, err);
-out:
 	buf_free(&list);
-	buf_free(&text);
 	return rc < 0 ? -1 : 0;
 }
 
@@ -233,10 +205,67 @@ slurm_end_time(struct resmgr *r, int64_t *epoch, struct error *err)
 	return 0;
 }
 
-const struct resmgr_kind resmgr_slurm = {
+/* --- Steps --- */
+
+/* "1234.5", "1234+0.5", "1234_7.5": a step that srun started.  Those with
+ * names, batch, extern, interactive, are the allocation itself. */
+static int
+step_line(struct resmgr *r, char *text, void *out, struct error *err)
+{
+	char *id = resmgr_word(&text), *dot = NULL;
+	bool own = false;
+
+	(void)r;
+	dot = id != NULL ? strrchr(id, '.') : NULL;
+	if (dot == NULL || strspn(id, "0123456789") == 0 ||
+	    !resmgr_is_number(dot + 1))
+		return 0;
+	*dot = '\0';
+	own = resmgr_env_is("SLURM_JOB_ID", id) &&
+	      resmgr_env_is("SLURM_STEP_ID", dot + 1);
+	*dot = '.';
+	return own ? 0 : hostlist_add_name(out, id, err);
+}
+
+static int
+slurm_steps(struct resmgr *r, const struct resmgr_job *job,
+	    struct hostlist *out, struct error *err)
+{
+	const char *argv[] = { "squeue", "-h", "-s", "-j",
+			       job->id,	 "-o", "%i", NULL };
+	struct error why = ERROR_INIT;
+
+	if (resmgr_run(r, argv, step_line, out, &why) == 0)
+		return 0;
+	/* The job itself is over: then nothing of it runs. */
+	if (strstr(why.text, "Invalid job id") != NULL)
+		return 0;
+	if (err != NULL)
+		*err = why;
+	return -1;
+}
+
+static size_t
+slurm_signal(const struct resmgr_job *job, bool hard, const char **words)
+{
+	(void)job;
+	words[0] = "scancel";
+	words[1] = hard ? "--signal=KILL" : "--signal=TERM";
+	return 2;
+}
+
+const struct resmgr_ops resmgr_slurm = {
 	.name = "slurm",
-	.open = slurm_open,
+	.id_variables = { "SLURM_JOB_ID", "SLURM_JOBID" },
 	.nodes = slurm_nodes,
 	.down = slurm_down,
 	.end_time = slurm_end_time,
+	.jobs = { { "squeue", "-h", "-o", "%A %t" },
+		  .ids = 1,
+		  .ended = "CG",
+		  .state = 1 },
+	.step_command = "squeue",
+	.steps = slurm_steps,
+	.signal = slurm_signal,
+	.launcher = REMOTE_SRUN,
 };

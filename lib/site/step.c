@@ -16,8 +16,7 @@
 #include "error.h"
 #include "hostlist.h"
 #include "io.h"
-#include "remote/remote.h"
-#include "site/step_impl.h"
+#include "site/resmgr.h"
 #include "str.h"
 
 /* Seconds for a command of the manager, and between two looks at what still
@@ -28,88 +27,13 @@
 /* Bytes of a /proc/PID/stat: much more than it has. */
 #define STAT_MAX 4096
 
-int
-step_give(struct error *err, const struct error *why)
+/* An error as it is, for the caller.  Returns -1. */
+static int
+give(struct error *err, const struct error *why)
 {
 	if (err != NULL)
 		*err = *why;
 	return -1;
-}
-
-/* --- Commands of the manager --- */
-
-bool
-step_add_word(struct step_command *c, const char *word)
-{
-	if (c->count == STEP_WORDS - 1)
-		return false;
-	c->words[c->count++] = word;
-	c->words[c->count] = NULL;
-	return true;
-}
-
-/* The last line of what a command said, as the reason of its failure. */
-static const char *
-last_line(struct buf *b)
-{
-	char *line = NULL;
-
-	while (b->len > 0 && b->data[b->len - 1] == '\n')
-		b->data[--b->len] = '\0';
-	if (b->len == 0)
-		return NULL;
-	line = strrchr(b->data, '\n');
-	return line != NULL ? line + 1 : b->data;
-}
-
-/* Judge how it ended; its output goes to `out`. */
-static int
-command_result(const struct step_command *c, struct remote_result *r,
-	       struct buf *out, struct error *err)
-{
-	const char *said = NULL;
-	char text[256];
-
-	if (r->state == REMOTE_DONE && r->status == 0) {
-		buf_clear(out);
-		return r->out.len > 0 &&
-				       buf_add(out, r->out.data, r->out.len) < 0
-			       ? error_no_memory(err)
-			       : 0;
-	}
-	said = last_line(&r->err);
-	if (said == NULL && r->state == REMOTE_DONE)
-		return error_set(err, ERROR_SYSTEM, "%s: exit status %d",
-				 c->words[0], r->status);
-	return error_set(err, ERROR_SYSTEM, "%s: %s", c->words[0],
-			 r->state != REMOTE_DONE && r->why != NULL ? r->why
-			 : said != NULL
-				 ? str_printable(text, sizeof(text), said)
-				 : "failed");
-}
-
-int
-step_run(const struct step_where *w, const struct step_command *c,
-	 struct buf *out, struct error *err)
-{
-	const struct remote_options o = {
-		.kind = REMOTE_LOCAL,
-		.fanout = 1,
-		.limit = w->answer > 0 ? w->answer : ANSWER,
-		.stop = w->stop,
-	};
-	struct remote_result result = { .state = REMOTE_NOT_STARTED };
-	struct hostlist here;
-	int rc = -1;
-
-	if (hostlist_init(&here, err) < 0)
-		return -1;
-	if (hostlist_add_name(&here, "localhost", err) == 0 &&
-	    remote_run(&here, c->words, &o, &result, err) == 0)
-		rc = command_result(c, &result, out, err);
-	remote_result_free(&result);
-	hostlist_free(&here);
-	return rc;
 }
 
 /* --- Steps --- */
@@ -133,26 +57,12 @@ say_each(const struct step_where *w, const char *what,
 		say(w, what, steps->names[i]);
 }
 
-/* Signal all of them, with as many at a time as a command line takes. */
 static int
-signal_steps(const struct step_where *w, const struct step_manager *m,
-	     const struct hostlist *steps, bool hard, struct error *err)
+signal_steps(const struct step_where *w, const struct hostlist *steps,
+	     bool hard, struct error *err)
 {
-	struct buf out = BUF_INIT;
-	size_t i = 0;
-	int rc = 0;
-
 	say_each(w, hard ? "killing step" : "stopping step", steps);
-	while (i < steps->count && rc == 0) {
-		struct step_command c = { .count = 0 };
-
-		m->signal(w, hard, &c);
-		while (i < steps->count && step_add_word(&c, steps->names[i]))
-			i++;
-		rc = step_run(w, &c, &out, err);
-	}
-	buf_free(&out);
-	return rc;
+	return resmgr_signal(w->manager, &w->job, steps, hard, err);
 }
 
 /* A pause between two looks; -1: the user wants no more of it. */
@@ -176,8 +86,8 @@ pause_look(const struct step_where *w, double left, struct error *err)
  * never did is an error.
  */
 static int
-await_end(const struct step_where *w, const struct step_manager *m,
-	  struct hostlist *steps, double seconds, struct error *err)
+await_end(const struct step_where *w, struct hostlist *steps, double seconds,
+	  struct error *err)
 {
 	const double end = clock_seconds() + seconds;
 	struct error why = ERROR_INIT;
@@ -190,7 +100,7 @@ await_end(const struct step_where *w, const struct step_manager *m,
 		if (hostlist_init(&now, err) < 0)
 			return -1;
 		error_clear(&why);
-		if (m->list(w, &now, &why) == 0) {
+		if (resmgr_steps(w->manager, &w->job, &now, &why) == 0) {
 			answered = true;
 			rc = hostlist_both(steps, &now, err);
 		}
@@ -199,54 +109,54 @@ await_end(const struct step_where *w, const struct step_manager *m,
 			rc = pause_look(w, end - clock_seconds(), err);
 	}
 	if (rc == 0 && !answered && why.kind != ERROR_NONE)
-		return step_give(err, &why);
+		return give(err, &why);
 	return rc;
 }
 
 /* TERM, a while, KILL, a while. */
 static int
-end_steps(const struct step_where *w, const struct step_manager *m,
-	  struct hostlist *steps, struct step_result *r, struct error *err)
+end_steps(const struct step_where *w, struct hostlist *steps,
+	  struct step_result *r, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	int rc = signal_steps(w, m, steps, false, &why);
+	int rc = signal_steps(w, steps, false, &why);
 
 	/* A step may have ended before its signal came. */
-	if (await_end(w, m, steps, rc < 0 ? 0 : w->grace, err) < 0)
+	if (await_end(w, steps, rc < 0 ? 0 : w->grace, err) < 0)
 		return -1;
 	if (steps->count == 0)
 		return 0;
 	if (rc < 0)
-		return step_give(err, &why);
+		return give(err, &why);
 	r->killed = steps->count;
-	rc = signal_steps(w, m, steps, true, &why);
-	if (await_end(w, m, steps, w->grace, err) < 0)
+	rc = signal_steps(w, steps, true, &why);
+	if (await_end(w, steps, w->grace, err) < 0)
 		return -1;
 	if (steps->count == 0)
 		return 0;
 	if (rc < 0)
-		return step_give(err, &why);
+		return give(err, &why);
 	return error_set(err, ERROR_SYSTEM,
 			 "step %s: runs on, %.0f s after SIGKILL",
 			 steps->names[0], w->grace);
 }
 
 static int
-stop_steps(const struct step_where *w, const struct step_manager *m,
-	   struct step_result *r, struct error *err)
+stop_steps(const struct step_where *w, struct step_result *r, struct error *err)
 {
 	struct hostlist steps;
 	int rc = -1;
 
 	if (hostlist_init(&steps, err) < 0)
 		return -1;
-	rc = m->list(w, &steps, err);
+	resmgr_limit(w->manager, w->answer > 0 ? w->answer : ANSWER, w->stop);
+	rc = resmgr_steps(w->manager, &w->job, &steps, err);
 	if (rc == 0)
 		r->found = steps.count;
 	if (rc == 0 && w->dry_run)
 		say_each(w, "would stop step", &steps);
 	else if (rc == 0 && steps.count > 0)
-		rc = end_steps(w, m, &steps, r, err);
+		rc = end_steps(w, &steps, r, err);
 	hostlist_free(&steps);
 	return rc;
 }
@@ -368,25 +278,16 @@ stop_process(const struct step_where *w, struct step_result *r,
 int
 step_check(const struct step_where *w, struct error *err)
 {
-	const struct step_manager *m = NULL;
+	const pid_t pid = (pid_t)w->pid;
 
-	if (w->pid > 0) {
-		if (w->pid == 1 || w->pid > INT32_MAX || w->pid == getpid() ||
-		    w->pid == getppid() ||
-		    (getpgid((pid_t)w->pid) == w->pid && getpgrp() == w->pid))
-			return error_set(err, ERROR_USAGE,
-					 "process %lld: not one to be stopped",
-					 (long long)w->pid);
+	if (w->pid <= 0)
+		return resmgr_step_check(w->manager, &w->job, err);
+	if (w->pid > 1 && w->pid <= INT32_MAX && pid != getpid() &&
+	    pid != getppid() && (getpgid(pid) != pid || getpgrp() != pid))
 		return 0;
-	}
-	m = step_manager_find(w->manager);
-	if (m == NULL)
-		return error_set(err, ERROR_USAGE,
-				 "no resource manager knows what runs: give "
-				 "--pid of the launcher, or stop it yourself");
-	if (w->job_id == NULL || w->job_id[0] == '\0' || w->job_id[0] == '-')
-		return error_set(err, ERROR_USAGE, "which job? give --job-id");
-	return m->check != NULL ? m->check(w, err) : 0;
+	return error_set(err, ERROR_USAGE,
+			 "process %lld: not one to be stopped",
+			 (long long)w->pid);
 }
 
 int
@@ -395,7 +296,5 @@ step_stop(const struct step_where *w, struct step_result *r, struct error *err)
 	*r = (struct step_result){ .found = 0 };
 	if (step_check(w, err) < 0)
 		return -1;
-	return w->pid > 0
-		       ? stop_process(w, r, err)
-		       : stop_steps(w, step_manager_find(w->manager), r, err);
+	return w->pid > 0 ? stop_process(w, r, err) : stop_steps(w, r, err);
 }

@@ -171,7 +171,7 @@ open_scene(struct scene *s, const char *nodes)
 	must(job_nodes(&s->job, NULL) == 0);
 	must(hostlist_init(&s->down, NULL) == 0);
 	s->remote.kind = REMOTE_SSH;
-	s->remote.programs.ssh = fmt("%s/ssh", root);
+	s->remote.programs[REMOTE_SSH] = fmt("%s/ssh", root);
 	s->remote.limit = s->remote.connect = 1;
 	s->o = (struct health_options){ .down = &s->down,
 					.dirs = dirs,
@@ -280,7 +280,7 @@ test_errors(void)
 	close_scene(&s);
 	unsetenv("SCR_EXCLUDE_NODES");
 	open_scene(&s, "good1");
-	s.remote.programs.ssh = "/nonexistent/ssh";
+	s.remote.programs[REMOTE_SSH] = "/nonexistent/ssh";
 	is_int(health_check(&s.job, &s.job.nodes, &s.o, &s.h, &err), -1,
 	       "no way to reach nodes");
 	is_int(err.kind, ERROR_ABSENT, err.text);

@@ -216,7 +216,7 @@ test_flux(void)
 	is_str(out_of(&s.r[1]), "rank0\n", "and of another");
 	ok(came(&s.r[2], REMOTE_NOT_STARTED, -1, "Flux"), "not of it");
 	run_free(&s);
-	s.o.programs.flux = "/bin/false";
+	s.o.programs[REMOTE_FLUX] = "/bin/false";
 	is_int(run_line(&s, "b2", "echo"), -1, "outside of Flux");
 	ok(s.err.kind == ERROR_ABSENT && says(&s.err, "getattr hostlist"),
 	   "it says so");
@@ -331,47 +331,56 @@ static void
 test_settle(void)
 {
 	static const struct {
-		const char *nodes, *programs[5], *variable;
+		const char *nodes, *programs[5];
+		enum remote_kind around;
 		enum remote_kind kind;
 		const char *why;
 	} cases[] = {
 		{ "a,b",
 		  { "pdsh", "ssh", "srun" },
-		  "SLURM_JOB_ID",
+		  REMOTE_SRUN,
 		  REMOTE_PDSH,
 		  "by pdsh with ssh (" },
 		{ "a,b",
 		  { "pdsh", "srun" },
-		  "SLURM_JOBID",
 		  REMOTE_SRUN,
-		  "SLURM" },
-		{ "a,b", { "ssh", "srun" }, "NONE", REMOTE_SSH, "pdsh is not" },
-		{ "a,b", { "ssh", "flux" }, "FLUX_URI", REMOTE_FLUX, "Flux" },
+		  REMOTE_SRUN,
+		  "resource manager" },
+		{ "a,b",
+		  { "ssh", "srun" },
+		  REMOTE_AUTO,
+		  REMOTE_SSH,
+		  "pdsh is not" },
+		{ "a,b",
+		  { "ssh", "flux" },
+		  REMOTE_FLUX,
+		  REMOTE_FLUX,
+		  "resource manager" },
 		{ "a,b",
 		  { "mpiexec", "pdsh" },
-		  "NONE",
+		  REMOTE_AUTO,
 		  REMOTE_MPIEXEC,
 		  "neither" },
 		{ "localhost",
 		  { "ssh" },
-		  "NONE",
+		  REMOTE_AUTO,
 		  REMOTE_LOCAL,
 		  "this machine" },
 		{ "localhost,localhost",
 		  { NULL },
-		  "NONE",
+		  REMOTE_AUTO,
 		  REMOTE_LOCAL,
 		  "this machine" },
 		{ "localhost,b",
 		  { "srun", "flux", "pdsh" },
-		  "NONE",
+		  REMOTE_AUTO,
 		  REMOTE_AUTO,
 		  NULL },
 	};
 	const char *path = fmt("%s", getenv("PATH"));
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct remote_options o = { .kind = REMOTE_AUTO };
+		struct remote_options o = { .around = cases[i].around };
 		struct error err = ERROR_INIT;
 		struct buf said = BUF_INIT;
 		struct hostlist h;
@@ -380,9 +389,7 @@ test_settle(void)
 		must(hostlist_init(&h, NULL) == 0);
 		must(hostlist_add(&h, cases[i].nodes, NULL) == 0);
 		only(cases[i].programs);
-		setenv(cases[i].variable, "1", 1);
 		rc = remote_settle(&h, &o, &said, &err);
-		unsetenv(cases[i].variable);
 		is_int(o.kind, cases[i].kind, "what is taken");
 		if (cases[i].kind == REMOTE_AUTO) {
 			is_int(rc, -1, "no way to the nodes");

@@ -371,9 +371,9 @@ test_thousand(enum remote_kind kind)
 	struct buf b = BUF_INIT;
 	size_t done = 0;
 
-	s.o.programs.ssh = fmt("%s/fast_ssh", remote_root);
-	write_text(s.o.programs.ssh, fast_ssh);
-	must(chmod(s.o.programs.ssh, 0755) == 0);
+	s.o.programs[REMOTE_SSH] = fmt("%s/fast_ssh", remote_root);
+	write_text(s.o.programs[REMOTE_SSH], fast_ssh);
+	must(chmod(s.o.programs[REMOTE_SSH], 0755) == 0);
 	for (int i = 0; i < 1000; i++)
 		must(buf_printf(&b, "%s%d,", i % 100 == 0 ? "dead" : "n", i) ==
 		     0);

@@ -117,13 +117,20 @@ fresh(void)
 	said[0] = '\0';
 }
 
-static const struct step_where slurm = {
-	.manager = "slurm",
-	.job_id = "77",
-	.around = true,
+static struct step_where slurm = {
+	.job = { .id = "77", .around = true },
 	.grace = 0.15,
 	.log = note,
 };
+
+static struct resmgr *
+manager(const char *name)
+{
+	struct resmgr *m = resmgr_open(NULL, name, NULL);
+
+	must(m != NULL);
+	return m;
+}
 
 /* --- SLURM --- */
 
@@ -133,12 +140,12 @@ test_here(void)
 	char *before = mem_strdup(getenv("PATH"));
 
 	fresh();
-	is_str(step_manager_here(), "slurm", "a manager by its commands");
+	is_str(resmgr_installed(), "slurm", "a manager by its commands");
 	setenv("PATH", fmt("%s/bin", root), 1);
 	remove(fmt("%s/bin/squeue", root));
-	is_str(step_manager_here(), "flux", "... the next");
+	is_str(resmgr_installed(), "flux", "... the next");
 	setenv("PATH", fmt("%s/steps", root), 1);
-	is_str(step_manager_here(), NULL, "... or none");
+	is_str(resmgr_installed(), NULL, "... or none");
 	setenv("PATH", before, 1);
 	mem_free(before);
 }
@@ -256,13 +263,13 @@ test_flux(void)
 	struct step_where w = slurm;
 
 	fresh();
-	w.manager = "flux";
+	w.manager = manager("flux");
 	step("11", "TERM");
 	step("12", "KILL");
 	step("13", "any");
 	is_int(step_stop(&w, &r, &err), -1, "outside of Flux");
 	ok(err.kind == ERROR_USAGE && is_step("11"), "... nothing is touched");
-	w.around = false;
+	w.job.around = false;
 	setenv("FLUX_JOB_ID", "\xc6\x92x13", 1);
 	ok(step_stop(&w, &r, &err) == 0 && r.found == 2 && r.killed == 1 &&
 		   is_step("13"),
@@ -274,12 +281,13 @@ test_flux(void)
 	unsetenv("FLUX_JOB_ID");
 	fresh();
 	setenv("FLUX_ENCLOSING_ID", "f77", 1);
-	w.around = true;
+	w.job.around = true;
 	step("11", "TERM");
 	ok(step_stop(&w, &r, &err) == 0 && r.found == 1, "the job around us");
 	ok(called("flux job kill --signal=SIGTERM 11\n") && !called("proxy"),
 	   "... directly");
 	unsetenv("FLUX_ENCLOSING_ID");
+	resmgr_close(w.manager);
 }
 
 static void
@@ -290,19 +298,20 @@ test_lsf(void)
 	struct step_where w = slurm;
 
 	fresh();
-	w.manager = "lsf";
+	w.manager = manager("lsf");
 	step("1", "TERM");
 	step("2", "KILL");
 	ok(step_stop(&w, &r, &err) == 0 && r.found == 2 && r.killed == 1,
 	   "steps of jsrun");
 	ok(called("jskill 1 2\n") && called("jskill -s KILL 2\n"),
 	   "... by jskill");
-	w.around = false;
+	w.job.around = false;
 	is_int(step_stop(&w, &r, &err), -1, "another job");
 	ok(err.kind == ERROR_USAGE && says(&err, "job 77"), "... is refused");
 	setenv("LSB_JOBID", "77", 1);
 	is_int(step_stop(&w, &r, &err), 0, "unless it is this one");
 	unsetenv("LSB_JOBID");
+	resmgr_close(w.manager);
 }
 
 static void
@@ -313,8 +322,8 @@ test_alps(void)
 	struct step_where w = slurm;
 
 	fresh();
-	w.manager = "pbs";
-	w.job_id = "77.other-name";
+	w.manager = manager("pbs");
+	w.job.id = "77.other-name";
 	step("41", "TERM");
 	step("42", "KILL");
 	step("51", "any");
@@ -323,6 +332,7 @@ test_alps(void)
 	   "applications of aprun, of this job alone");
 	ok(called("apkill -15 41 42\n") && called("apkill -9 42\n"),
 	   "... by apkill");
+	resmgr_close(w.manager);
 }
 
 /* --- Processes --- */
@@ -405,17 +415,17 @@ test_check(void)
 	struct step_where w = slurm;
 
 	is_int(step_check(&w, &err), 0, "SLURM and a job");
-	w.job_id = NULL;
+	w.job.id = NULL;
 	is_int(step_check(&w, &err), -1, "no job");
-	ok(err.kind == ERROR_USAGE && says(&err, "--job-id"), "... is told");
-	w.job_id = "--all";
+	ok(err.kind == ERROR_USAGE && says(&err, "no job"), "... is told");
+	w.job.id = "--all";
 	is_int(step_check(&w, &err), -1, "a job that is an option");
-	w.job_id = "77";
-	w.manager = "none";
+	w.job.id = "77";
+	w.manager = manager("none");
 	is_int(step_check(&w, &err), -1, "no manager");
-	ok(err.kind == ERROR_USAGE && says(&err, "--pid"), "... is told");
-	w.manager = NULL;
-	is_int(step_check(&w, &err), -1, "not even a name");
+	ok(err.kind == ERROR_USAGE && says(&err, "no resource manager"),
+	   "... is told");
+	resmgr_close(w.manager);
 }
 
 /* Memory runs out anywhere: said, and nothing leaks. */
@@ -441,6 +451,7 @@ main(void)
 
 	unsetenv("SLURM_JOB_ID");
 	unsetenv("SLURM_STEP_ID");
+	w.manager = slurm.manager = manager("slurm");
 	test_check();
 	test_here();
 	test_slurm();
@@ -455,6 +466,7 @@ main(void)
 	w.grace = 0;
 	if (getenv("SCRKIT_VALGRIND") == NULL)
 		ok(fails_well(stop_it, again, &w), "no memory");
+	resmgr_close(slurm.manager);
 	remove_tree(root);
 	return tap_done();
 }
