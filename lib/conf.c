@@ -139,108 +139,117 @@ out:
 	return rc < 0 ? error_no_memory(err) : 0;
 }
 
-/*
- * Read the file into `s`.  A file that is not there is an error if it `must`
- * be, and told if somebody `named` it; one that cannot be read is told.
- */
-static int
-read_file(struct conf *c, struct conf_source *s, const char *path, bool must,
-	  bool named, struct error *err)
+/* What the environment or app.conf says before the other files are read. */
+static const char *
+early(const struct conf *c, enum conf_level level, const char *key)
 {
-	struct error why = ERROR_INIT;
-	struct buf data = BUF_INIT;
-	int rc = 0;
+	const struct conf_key *k = conf_find(&c->sources[level], key);
 
-	s->name = path;
-	if (io_read_file(AT_FDCWD, path, CONF_FILE_MAX, &data, &why) == 0) {
-		rc = conf_read(c, s, data.data, data.len, err);
-	} else if (must || why.kind == ERROR_NOMEM) {
-		if (err != NULL)
-			*err = why;
-		rc = -1;
-	} else if (str_eq(path, "/dev/null")) {
-		rc = 0; /* how people say "none" */
-	} else if (named ||
-		   (why.kind != ERROR_ABSENT && why.errnum != ENOTDIR)) {
-		conf_complain(c, "%s; the settings in it are not used",
-			      why.text);
-	}
-	buf_free(&data);
-	return rc;
+	return k != NULL ? k->groups[0].value : NULL;
 }
 
 /* PREFIX/name, kept; NULL: no memory. */
 static const char *
-below(struct conf *c, const char *prefix, const char *name)
+below_prefix(struct conf *c, const struct conf_where *w, const char *name)
 {
+	const char *prefix = w->prefix;
+
+	if (prefix == NULL)
+		prefix = early(c, CONF_ENVIRONMENT, "SCR_PREFIX");
+	if (prefix == NULL)
+		prefix = ".";
 	return arena_printf(c->arena, "%s%s%s", prefix,
 			    str_ends(prefix, "/") ? "" : "/", name);
 }
 
-/* The user's file as somebody named it, or NULL. */
+/* Where the file of this level is, kept; *named: somebody named it.  NULL: no
+ * memory. */
 static const char *
-named_user_file(const struct conf *c, const struct conf_where *w)
+find_file(struct conf *c, const struct conf_where *w, enum conf_level level,
+	  bool *named)
 {
-	const struct conf_key *k = NULL;
+	const char *path = w->user_file;
 
-	if (w->user_file != NULL)
-		return w->user_file;
-	k = conf_find(&c->sources[CONF_ENVIRONMENT], "SCR_CONF_FILE");
-	if (k == NULL)
-		k = conf_find(&c->sources[CONF_APP], "SCR_CONF_FILE");
-	return k != NULL ? k->groups[0].value : NULL;
+	*named = false;
+	if (level == CONF_APP)
+		return below_prefix(c, w, ".scr/app.conf");
+	if (level == CONF_SYSTEM) {
+		path = w->system_file != NULL ? w->system_file
+					      : getenv("SCRKIT_SYSTEM_CONF");
+		if (path == NULL || *path == '\0')
+			path = SCRKIT_SYSCONF;
+		return arena_strdup(c->arena, path);
+	}
+	if (path == NULL)
+		path = early(c, CONF_ENVIRONMENT, "SCR_CONF_FILE");
+	if (path == NULL)
+		path = early(c, CONF_APP, "SCR_CONF_FILE");
+	*named = path != NULL;
+	return path != NULL ? arena_strdup(c->arena, path)
+			    : below_prefix(c, w, ".scrconf");
 }
 
-static int
-read_files(struct conf *c, const struct conf_where *w, struct error *err)
+int
+conf_fetch(struct conf *c, const struct conf_where *where,
+	   enum conf_level level, struct buf *out, struct error *err)
 {
-	const struct conf_key *k =
-		conf_find(&c->sources[CONF_ENVIRONMENT], "SCR_PREFIX");
-	const char *prefix = w->prefix, *system = w->system_file;
-	const char *app = NULL, *user = NULL;
+	const bool must = level == CONF_USER && where->user_file != NULL;
+	struct error why = ERROR_INIT;
+	bool named = false;
+	const char *path = find_file(c, where, level, &named);
 
-	if (prefix == NULL)
-		prefix = k != NULL ? k->groups[0].value : ".";
-	app = below(c, prefix, ".scr/app.conf");
-	if (app == NULL)
+	if (path == NULL)
 		return error_no_memory(err);
-	if (read_file(c, &c->sources[CONF_APP], app, false, false, err) < 0)
+	c->sources[level].name = path;
+	if (io_read_file(AT_FDCWD, path, CONF_FILE_MAX, out, &why) == 0)
+		return 0;
+	buf_clear(out);
+	if (must || why.kind == ERROR_NOMEM) {
+		if (err != NULL)
+			*err = why;
 		return -1;
-	user = named_user_file(c, w);
-	c->user_file = user != NULL ? arena_strdup(c->arena, user)
-				    : below(c, prefix, ".scrconf");
-	if (system == NULL)
-		system = getenv("SCRKIT_SYSTEM_CONF");
-	if (system == NULL || *system == '\0')
-		system = SCRKIT_SYSCONF;
-	c->system_file = arena_strdup(c->arena, system);
-	if (c->user_file == NULL || c->system_file == NULL)
-		return error_no_memory(err);
-	if (read_file(c, &c->sources[CONF_USER], c->user_file,
-		      w->user_file != NULL, user != NULL, err) < 0)
-		return -1;
-	return read_file(c, &c->sources[CONF_SYSTEM], c->system_file, false,
-			 false, err);
+	}
+	/* "/dev/null" is how people say "none". */
+	if (!str_eq(path, "/dev/null") &&
+	    (named || (why.kind != ERROR_ABSENT && why.errnum != ENOTDIR)))
+		conf_complain(c, "%s; the settings in it are not used",
+			      why.text);
+	return 0;
+}
+
+struct conf *
+conf_new(struct error *err)
+{
+	struct conf *c = mem_calloc(1, sizeof(*c));
+
+	if (c != NULL)
+		c->arena = arena_new();
+	if (c == NULL || c->arena == NULL)
+		error_no_memory(err);
+	else if (read_environment(c, err) == 0)
+		return c;
+	conf_close(c);
+	return NULL;
 }
 
 struct conf *
 conf_open(const struct conf_where *where, struct error *err)
 {
-	struct conf *c = mem_calloc(1, sizeof(*c));
+	static const enum conf_level files[] = { CONF_FILES };
+	struct conf *c = conf_new(err);
+	struct buf data = BUF_INIT;
+	int rc = c != NULL ? 0 : -1;
 
-	if (c == NULL) {
-		error_no_memory(err);
-		return NULL;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && rc == 0;
+	     i++) {
+		rc = conf_fetch(c, where, files[i], &data, err);
+		if (rc == 0)
+			rc = conf_add_bytes(c, files[i], conf_file(c, files[i]),
+					    data.data, data.len, err);
 	}
-	c->arena = arena_new();
-	if (c->arena == NULL) {
-		error_no_memory(err);
-		goto fail;
-	}
-	if (read_environment(c, err) < 0 || read_files(c, where, err) < 0)
-		goto fail;
-	return c;
-fail:
+	buf_free(&data);
+	if (rc == 0)
+		return c;
 	conf_close(c);
 	return NULL;
 }
@@ -250,7 +259,7 @@ conf_close(struct conf *c)
 {
 	if (c == NULL)
 		return;
-	for (size_t i = 0; i < CONF_SOURCES; i++)
+	for (size_t i = 0; i < CONF_LEVELS; i++)
 		map_free(c->sources[i].map);
 	buf_free(&c->notice);
 	arena_free(c->arena);
@@ -265,7 +274,7 @@ get(const struct conf *c, const char *key, const char **source)
 {
 	const struct conf_key *k = NULL;
 
-	for (size_t i = 0; i < CONF_SOURCES; i++) {
+	for (size_t i = 0; i < CONF_LEVELS; i++) {
 		k = conf_find(&c->sources[i], key);
 		if (k != NULL) {
 			*source = c->sources[i].name;
@@ -295,7 +304,7 @@ conf_source(const struct conf *c, const char *key)
 bool
 conf_is_set(const struct conf *c, const char *key)
 {
-	for (size_t i = 0; i < CONF_SOURCES; i++)
+	for (size_t i = 0; i < CONF_LEVELS; i++)
 		if (conf_find(&c->sources[i], key) != NULL)
 			return true;
 	return false;
@@ -317,7 +326,7 @@ conf_groups(const struct conf *c, const char *key,
 	const struct conf_key *k = NULL;
 
 	*out = NULL;
-	for (size_t i = CONF_ENVIRONMENT + 1; i < CONF_SOURCES; i++) {
+	for (size_t i = CONF_ENVIRONMENT + 1; i < CONF_LEVELS; i++) {
 		k = conf_find(&c->sources[i], key);
 		if (k == NULL)
 			continue;
@@ -427,13 +436,7 @@ conf_complain(struct conf *c, const char *fmt, ...)
 }
 
 const char *
-conf_user_file(const struct conf *c)
+conf_file(const struct conf *c, enum conf_level level)
 {
-	return c->user_file;
-}
-
-const char *
-conf_system_file(const struct conf *c)
-{
-	return c->system_file;
+	return c->sources[level].name;
 }

@@ -12,8 +12,8 @@
  * told by conf_notice(); it never is an error.
  *
  * Ownership: what is handed out is borrowed, and valid until conf_close().
- * The environment is looked at once, by conf_open().  Threads: reading is
- * free, conf_complain() is not.
+ * The environment is read once, by conf_new().  Threads: functions that take a
+ * const struct conf may run at the same time, the others may not.
  */
 #ifndef CONF_H
 #define CONF_H
@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct buf;
 struct conf; /* opaque */
 struct error;
 
@@ -33,11 +34,25 @@ struct error;
  * prefix       $SCR_PREFIX, else the working directory;
  * user_file    $SCR_CONF_FILE, else the SCR_CONF_FILE of app.conf, else
  *              PREFIX/.scrconf; one that is given here must be there;
- * system_file  $SCRKIT_SYSTEM_CONF, else what conf_system_file() says.
+ * system_file  $SCRKIT_SYSTEM_CONF, else the one chosen at build time.
  */
 struct conf_where {
 	const char *prefix, *user_file, *system_file;
 };
+
+/* Where a value may be from, in order of precedence; the built-in values come
+ * last. */
+enum conf_level {
+	CONF_ENVIRONMENT,
+	CONF_USER,
+	CONF_APP,
+	CONF_SYSTEM,
+	CONF_LEVELS, /* how many there are */
+};
+
+/* Those that are files, in the order in which they have to be read: one may
+ * name the next. */
+#define CONF_FILES CONF_APP, CONF_USER, CONF_SYSTEM
 
 /* A property of a value: "BYTES=1GB" in "CNTLDIR=/ssd BYTES=1GB". */
 struct conf_pair {
@@ -57,6 +72,26 @@ struct conf_group {
  * ERROR_ABSENT, ERROR_SYSTEM, ERROR_CORRUPT.  NULL: those, ERROR_NOMEM.
  */
 struct conf *conf_open(const struct conf_where *where, struct error *err);
+
+/*
+ * The same in steps, for a program of many processes of which one reads the
+ * files: each begins with conf_new(); the one gets the bytes of each of
+ * CONF_FILES by conf_fetch() and passes them on, with conf_file(); each adds
+ * them by conf_add_bytes(), before the next file is fetched.
+ */
+
+/* The environment alone.  NULL: ERROR_NOMEM. */
+struct conf *conf_new(struct error *err);
+
+/* Read the file of `level` into `out` (initialised; replaced).  One that is
+ * missing is empty.  Errors as conf_open(). */
+int conf_fetch(struct conf *c, const struct conf_where *where,
+	       enum conf_level level, struct buf *out, struct error *err);
+
+/* Take in the `len` bytes of the file `path`, which is not opened.  -1:
+ * ERROR_NOMEM. */
+int conf_add_bytes(struct conf *c, enum conf_level level, const char *path,
+		   const void *data, size_t len, struct error *err);
 
 /* Consistent with free(): NULL is ignored. */
 void conf_close(struct conf *c);
@@ -106,9 +141,8 @@ const char *conf_notice(const struct conf *c);
 void conf_complain(struct conf *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The user's file and the system's as they were looked for, there or not. */
-const char *conf_user_file(const struct conf *c);
-const char *conf_system_file(const struct conf *c);
+/* The path where the file was looked for, there or not; NULL: it was not. */
+const char *conf_file(const struct conf *c, enum conf_level level);
 
 /* The built-in values, in alphabetical order: their number, and the i-th key
  * and value. */

@@ -24,24 +24,15 @@ struct conf_key {
 
 /* The environment, or a file. */
 struct conf_source {
-	const char *name; /* for people */
+	const char *name; /* for people; NULL: it was not looked for */
 	struct map *map;  /* name -> place in keys; NULL: the source is empty */
 	struct conf_key *keys;
 	size_t count, cap;
 };
 
-enum {
-	CONF_ENVIRONMENT,
-	CONF_USER,
-	CONF_APP,
-	CONF_SYSTEM,
-	CONF_SOURCES, /* how many there are: the built-in values are no table */
-};
-
 struct conf {
 	struct arena *arena;
-	struct conf_source sources[CONF_SOURCES];
-	const char *user_file, *system_file;
+	struct conf_source sources[CONF_LEVELS];
 	struct buf notice;
 };
 
@@ -52,10 +43,6 @@ int conf_add(struct conf *c, struct conf_source *s, const char *key,
 
 /* The entry of `key` in `s`, or NULL. */
 const struct conf_key *conf_find(const struct conf_source *s, const char *key);
-
-/* Read `len` bytes of a file that s->name names. */
-int conf_read(struct conf *c, struct conf_source *s, const char *data,
-	      size_t len, struct error *err);
 
 /*
  * Add to `out` the text from `s` up to `end`, with the environment's $NAME and

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conf_read.c - one configuration file (libscr.md 3.2).
+ * conf_read.c - the lines of one configuration file (libscr.md 3.2).
  *
  * inih finds the lines that set something.  It splits a line at the first '='
  * or ':', cuts it off at " ;" and, as it is usually built, after 199 bytes,
@@ -386,20 +386,23 @@ take_line(void *arg, const char *section, const char *name, const char *value)
 }
 
 int
-conf_read(struct conf *c, struct conf_source *s, const char *data, size_t len,
-	  struct error *err)
+conf_add_bytes(struct conf *c, enum conf_level level, const char *path,
+	       const void *data, size_t len, struct error *err)
 {
 	static const char bom[] = "\xef\xbb\xbf";
+	const char *text = len > 0 ? data : "", *before = NULL;
 	struct reading r = {
 		.c = c,
-		.s = s,
-		.next = data,
-		.end = data + len,
+		.s = &c->sources[level],
+		.next = text,
+		.end = text + len,
 		.text = BUF_INIT,
 	};
-	const char *before = NULL;
 
-	if (len >= 3 && memcmp(data, bom, 3) == 0)
+	r.s->name = arena_strdup(c->arena, path);
+	if (r.s->name == NULL)
+		return error_no_memory(err);
+	if (len >= 3 && memcmp(text, bom, 3) == 0)
 		r.next += 3;
 	/* An inih that was built to stop at the first line it does not like is
 	 * called again for the rest. */

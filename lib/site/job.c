@@ -59,7 +59,7 @@ open_conf(struct job *j, const struct job_where *w, struct error *err)
 		return 0;
 	first = j->conf;
 	where.prefix = conf_get(first, "SCR_PREFIX");
-	if (str_eq(source, conf_user_file(first)))
+	if (str_eq(source, conf_file(first, CONF_USER)))
 		where.user_file = source;
 	j->conf = conf_open(&where, err);
 	if (j->conf != NULL) {

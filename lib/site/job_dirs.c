@@ -283,8 +283,9 @@ job_describe(const struct job *j, struct buf *out)
 	    describe(out, "user", j->user, j->user_from) < 0 ||
 	    describe(out, "job id", j->id, j->id_from) < 0 ||
 	    buf_printf(out, "resource manager: %s\n", resmgr_name(j->rm)) < 0 ||
-	    buf_printf(out, "configuration: %s, %s\n", conf_user_file(j->conf),
-		       conf_system_file(j->conf)) < 0 ||
+	    buf_printf(out, "configuration: %s, %s\n",
+		       conf_file(j->conf, CONF_USER),
+		       conf_file(j->conf, CONF_SYSTEM)) < 0 ||
 	    describe_dirs(out, "control directory", j->cntls, j->ncntls) < 0 ||
 	    describe_dirs(out, "cache directory", j->caches, j->ncaches) < 0)
 		return -1;
