@@ -18,7 +18,7 @@
 #include "opt.h"
 #include "par.h"
 #include "progress.h"
-#include "report/report.h"
+#include "report/plan_text.h"
 #include "report/results.h"
 #include "str.h"
 

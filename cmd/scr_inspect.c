@@ -24,7 +24,7 @@
 #include "report/condition.h"
 #include "report/containers.h"
 #include "report/metafile.h"
-#include "report/report.h"
+#include "report/plan_text.h"
 #include "rescue/plan.h"
 #include "str.h"
 

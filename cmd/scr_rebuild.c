@@ -18,7 +18,7 @@
 #include "path.h"
 #include "progress.h"
 #include "report/plan_json.h"
-#include "report/report.h"
+#include "report/plan_text.h"
 #include "rescue/deep.h"
 #include "rescue/plan.h"
 #include "str.h"

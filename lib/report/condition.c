@@ -17,7 +17,7 @@
 #include "meta/index.h"
 #include "report/containers.h"
 #include "report/plan_json.h"
-#include "report/report.h"
+#include "report/plan_text.h"
 #include "rescue/plan.h"
 
 static void

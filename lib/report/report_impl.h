@@ -7,7 +7,7 @@
 #define REPORT_REPORT_IMPL_H
 
 #include "buf.h"
-#include "report/report.h"
+#include "report/plan_text.h"
 #include "rescue/plan.h"
 
 /* A buf that remembers that something could not be appended. */

@@ -9,7 +9,7 @@
 #include "mem.h"
 #include "report/condition.h"
 #include "report/plan_json.h"
-#include "report/report.h"
+#include "report/plan_text.h"
 #include "rescue/deep.h"
 #include "rescue/plan.h"
 #include "rescue/rebuild.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report.h - plans and what was done with them, as text for people.
+ * plan_text.h - plans and what was done with them, as text for people.
  *
  * Everything is appended to a buf; on failure (ERROR_NOMEM) what was appended
  * so far may be incomplete.  Names that come from metadata are made printable.

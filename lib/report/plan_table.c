@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * table.c - the tables of a report: sets, files, what a rebuild does.
+ * plan_table.c - the tables of a report: sets, files, what a rebuild does.
  */
 #include <inttypes.h>
 #include <stdarg.h>

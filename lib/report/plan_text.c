@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report.c - plans as text: what a dataset is, what it lacks, what can be
+ * plan_text.c - plans as text: what a dataset is, what it lacks, what can be
  * done.
  */
-#include "report/report.h"
+#include "report/plan_text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

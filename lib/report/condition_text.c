@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * overview_text.c - prefixes and several datasets as text.
+ * condition_text.c - prefixes and several datasets as text.
  */
 #include <inttypes.h>
 #include <stdio.h>

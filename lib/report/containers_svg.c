@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * svg.c - the containers of a dataset as an SVG picture: a row for each,
+ * containers_svg.c - the containers of a dataset as an SVG picture: a row for each,
  * a rectangle for each stretch of a file, whose name shows where the pointer
  * rests.
  */
