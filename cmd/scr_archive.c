@@ -17,7 +17,6 @@
 #include "opt.h"
 #include "par.h"
 #include "path.h"
-#include "progress.h"
 #include "report/packing.h"
 #include "str.h"
 
@@ -58,7 +57,6 @@ export_packed(struct settings *s, const struct packed *p, struct error *err)
 	};
 	struct export_result r;
 	struct json *j = NULL;
-	char bytes[32];
 
 	if ((s->compress != NULL &&
 	     ark_filter_parse(s->compress, &eo.filter, err) < 0) ||
@@ -70,9 +68,9 @@ export_packed(struct settings *s, const struct packed *p, struct error *err)
 		json_set_u64(j, "written", r.written);
 		json_push(s->list, j);
 	} else if (!to_stdout(s) && app_verbosity() >= 0) {
-		printf("%s: %zu %s (%s) exported to %s\n", p->name, r.files,
-		       str_plural(r.files, "file"),
-		       str_bytes(bytes, sizeof(bytes), r.bytes), s->output);
+		printf("%s: %zu %s (%s) exported to %s\n", p->name,
+		       str_count(r.files, "file"), str_size(r.bytes),
+		       s->output);
 	}
 	return 0;
 }
@@ -100,7 +98,6 @@ import_one(struct settings *s, struct catalogue *c, const char *file)
 	struct json *j = NULL;
 	bool pipe = str_eq(file, "-");
 	int fd = pipe ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
-	char bytes[32];
 	int rc = -1;
 
 	if (fd < 0)
@@ -120,8 +117,8 @@ import_one(struct settings *s, struct catalogue *c, const char *file)
 	} else if (app_verbosity() >= 0) {
 		printf("%s: dataset %" PRId64
 		       ", %zu %s (%s) imported, in the index\n",
-		       r.name, r.id, r.files, str_plural(r.files, "file"),
-		       str_bytes(bytes, sizeof(bytes), r.bytes));
+		       r.name, r.id, str_count(r.files, "file"),
+		       str_size(r.bytes));
 	}
 	return STATUS_OK;
 }
@@ -133,29 +130,25 @@ run(struct settings *s, const char *const *args, size_t count)
 	struct catalogue *c = catalogue_open(app_prefix(s->prefix), &err);
 	int status = STATUS_OK, each = STATUS_OK;
 
-	if (c != NULL)
-		s->look.work.par = par_new(
-			s->jobs > 0 ? (unsigned)s->jobs : par_cpus(), &err);
-	if (s->look.work.par == NULL) {
+	if (c == NULL ||
+	    app_work_start(&s->look.work, s->jobs,
+			   s->exporting ? "export" : "import", &err) < 0) {
 		catalogue_close(c);
 		return app_report(STATUS_OK, &err);
 	}
 	s->list = s->json ? json_new_array() : NULL;
-	s->look.work.progress = progress_start(
-		s->exporting ? "export" : "import", app_verbosity() < 0);
 	for (size_t i = 0; i < count; i++) {
 		each = s->exporting ? export_one(s, c, args[i])
 				    : import_one(s, c, args[i]);
 		status = error_worse_status(status, each);
 	}
-	progress_end(s->look.work.progress);
+	app_work_end(&s->look.work);
 	app_warn_lines(catalogue_notice(c));
 	/* Where the archive goes to standard output nothing else does. */
 	if (s->json && s->exporting && to_stdout(s))
 		json_free(s->list);
-	else if (s->json && json_print(s->list, stdout, &err) < 0)
-		status = app_report(status, &err);
-	par_free(s->look.work.par);
+	else if (s->json)
+		status = error_worse_status(status, app_print_json(s->list));
 	catalogue_close(c);
 	return status;
 }
@@ -202,11 +195,9 @@ parse(struct settings *s, const struct app_info *as, int argc, char **argv,
 		OPT_FLAG('f', "force", &s->force,
 			 "replace files that are there and differ"),
 		OPT_GROUP("Where and how"),
-		OPT_STRING('p', "prefix", &s->prefix, "DIR", OPT_DIR,
-			   "prefix directory (default $SCR_PREFIX, then .)"),
-		OPT_FLAG(0, "json", &s->json, "print JSON"),
-		OPT_U64('j', "jobs", &s->jobs, "N", 1, 1024,
-			"threads (default: one a processor)"),
+		APP_OPT_PREFIX(&s->prefix),
+		APP_OPT_JSON(&s->json),
+		APP_OPT_JOBS(&s->jobs),
 		OPT_END,
 	};
 
@@ -219,7 +210,7 @@ parse(struct settings *s, const struct app_info *as, int argc, char **argv,
 int
 main(int argc, char **argv)
 {
-	struct settings s = { .look = { .work = { .log = app_log } } };
+	struct settings s = { .look = { .work = { APP_WORK } } };
 	struct app_info as = info;
 	int count = 0;
 
@@ -227,7 +218,6 @@ main(int argc, char **argv)
 	if (argc > 0 && str_eq(path_base(argv[0]), "scr_container"))
 		as.name = "scr_container";
 	argv = parse(&s, &as, argc, argv, &count);
-	s.look.work.stop = app_stop;
 	app_catch_signals();
 	return app_finish(run(&s, (const char *const *)argv, (size_t)count));
 }

@@ -19,8 +19,6 @@
 #include "json.h"
 #include "mem.h"
 #include "opt.h"
-#include "par.h"
-#include "progress.h"
 #include "report/packing.h"
 #include "str.h"
 
@@ -66,15 +64,6 @@ static const struct app_info info = {
 		 "be repaired from\nredundancy; 4 damaged, and cannot.",
 };
 
-/* Print `text`, and free it. */
-static void
-print(struct buf *text)
-{
-	if (text->len > 0 && app_verbosity() >= 0)
-		fwrite(text->data, 1, text->len, stdout);
-	buf_free(text);
-}
-
 /* --- Verbs: each for one dataset; returns an exit status --- */
 
 static int
@@ -111,15 +100,12 @@ make_over(struct settings *s, struct packed *p, struct error *err)
 		json_push(s->list, j);
 		return STATUS_OK;
 	}
-	if (report_pack_text(p, done[s->verb], &r, s->look.work.dry_run,
-			     &text) < 0)
-		return error_status(ERROR_NOMEM);
-	print(&text);
-	return STATUS_OK;
+	report_pack_text(p, done[s->verb], &r, s->look.work.dry_run, &text);
+	return app_print_unless_quiet(&text);
 }
 
 static int
-list(struct settings *s, struct packed *p, struct error *err)
+list(struct settings *s, struct packed *p)
 {
 	struct buf text = BUF_INIT;
 
@@ -128,14 +114,11 @@ list(struct settings *s, struct packed *p, struct error *err)
 		(void)packed_measure(p, i, NULL);
 
 	if (s->json) {
-		json_push(s->list, report_map_json(p, NULL));
+		json_push(s->list, report_map_json(p));
 		return STATUS_OK;
 	}
-	if (report_map_text(p, NULL, app_verbosity() > 0 ? 0 : FILES_SHOWN,
-			    &text, err) < 0)
-		return error_status(err->kind);
-	print(&text);
-	return STATUS_OK;
+	report_map_text(p, app_verbosity() > 0 ? 0 : FILES_SHOWN, &text);
+	return app_print_unless_quiet(&text);
 }
 
 struct telling {
@@ -200,10 +183,9 @@ verify(struct settings *s, struct packed *p, struct catalogue *c,
 	} else if (err->kind == ERROR_NONE) {
 		struct buf line = BUF_INIT;
 
-		if (report_health_text(p, &h, &line) == 0)
-			print(&line);
-		buf_free(&line);
-		print(&text);
+		report_health_text(p, &h, &line);
+		app_print_unless_quiet(&line);
+		app_print_unless_quiet(&text);
 	}
 	packed_health_free(&h);
 	return status;
@@ -237,7 +219,6 @@ extract(struct settings *s, const struct packed *p, const bool *only,
 	struct json *j = NULL;
 	size_t count = 0;
 	uint64_t bytes = 0;
-	char text[32];
 
 	if (extract_files(p, only, dir, s->force, &s->look.work, &count, &bytes,
 			  err) < 0)
@@ -249,9 +230,8 @@ extract(struct settings *s, const struct packed *p, const bool *only,
 		json_set_u64(j, "bytes", bytes);
 		json_push(s->list, j);
 	} else if (app_verbosity() >= 0) {
-		printf("%s: %zu %s (%s) extracted to %s\n", p->name, count,
-		       str_plural(count, "file"),
-		       str_bytes(text, sizeof(text), bytes), dir);
+		printf("%s: %zu %s (%s) extracted to %s\n", p->name,
+		       str_count(count, "file"), str_size(bytes), dir);
 	}
 	return STATUS_OK;
 }
@@ -299,7 +279,7 @@ one(struct settings *s, struct catalogue *c, const char *const *args,
 		status = make_over(s, &p, &err);
 		break;
 	case VERB_LIST:
-		status = list(s, &p, &err);
+		status = list(s, &p);
 		break;
 	case VERB_VERIFY:
 		status = verify(s, &p, c, &err);
@@ -320,25 +300,20 @@ run(struct settings *s, const char *const *args, size_t count)
 	struct catalogue *c = catalogue_open(app_prefix(s->prefix), &err);
 	int status = STATUS_OK, each = STATUS_OK;
 
-	if (c != NULL)
-		s->look.work.par = par_new(
-			s->jobs > 0 ? (unsigned)s->jobs : par_cpus(), &err);
-	if (s->look.work.par == NULL) {
+	if (c == NULL ||
+	    app_work_start(&s->look.work, s->jobs, "scr_container", &err) < 0) {
 		catalogue_close(c);
 		return app_report(STATUS_OK, &err);
 	}
 	s->list = s->json ? json_new_array() : NULL;
-	s->look.work.progress =
-		progress_start("scr_container", app_verbosity() < 0);
 	for (size_t i = 0; i < count && (i == 0 || !files); i++) {
 		each = one(s, c, args + i, count - i);
 		status = error_worse_status(status, each);
 	}
-	progress_end(s->look.work.progress);
+	app_work_end(&s->look.work);
 	app_warn_lines(catalogue_notice(c));
-	if (s->json && json_print(s->list, stdout, &err) < 0)
-		status = app_report(status, &err);
-	par_free(s->look.work.par);
+	if (s->json)
+		status = error_worse_status(status, app_print_json(s->list));
 	catalogue_close(c);
 	return status;
 }
@@ -365,12 +340,8 @@ verb_by_name(const char *name)
 static void
 check_options(const struct settings *s)
 {
-#define ON(verb) (1u << VERB_##verb)
-	const struct {
-		bool given;
-		const char *name;
-		unsigned verbs;
-	} rules[] = {
+#define ON(verb) APP_VERB(VERB_##verb)
+	const struct app_rule rules[] = {
 		{ s->size > 0, "--size", ON(PACK) | ON(REPACK) },
 		{ s->order != NULL, "--order", ON(PACK) | ON(REPACK) },
 		{ s->redundancy, "--with-redundancy", ON(PACK) | ON(EXPORT) },
@@ -385,10 +356,7 @@ check_options(const struct settings *s)
 		{ s->json, "--json", ~ON(CAT) },
 	};
 
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-		if (rules[i].given && (rules[i].verbs & (1u << s->verb)) == 0)
-			app_usage("%s does not go with what is to be done",
-				  rules[i].name);
+	app_check_rules(rules, sizeof(rules) / sizeof(rules[0]), s->verb);
 #undef ON
 	if (s->layout == 1 && s->redundancy)
 		app_usage("--layout 1 has no place for redundancy");
@@ -428,14 +396,12 @@ parse(struct settings *s, int argc, char **argv, int *count)
 		OPT_STRING(0, "compress", &s->compress, "none|gzip|xz|zstd",
 			   OPT_WORDS, "compression (default none)"),
 		OPT_GROUP("Where and how"),
-		OPT_STRING('p', "prefix", &s->prefix, "DIR", OPT_DIR,
-			   "prefix directory (default $SCR_PREFIX, then .)"),
-		OPT_FLAG(0, "json", &s->json, "print JSON"),
-		OPT_U64('j', "jobs", &s->jobs, "N", 1, 1024,
-			"threads (default: one a processor)"),
-		OPT_BYTES(0, "memory", &s->look.work.memory, "SIZE", 1 << 16,
-			  UINT64_C(1) << 50,
-			  "memory for buffers (default: 256 KiB a thread)"),
+		APP_OPT_PREFIX(&s->prefix),
+		APP_OPT_JSON(&s->json),
+		APP_OPT_JOBS(&s->jobs),
+		APP_OPT_MEMORY(&s->look.work.memory, 1 << 16,
+			       "memory for buffers (default: 256 KiB a "
+			       "thread)"),
 		OPT_END,
 	};
 
@@ -495,13 +461,12 @@ keep(int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-	struct settings s = { .look = { .work = { .log = app_log } } };
+	struct settings s = { .look.work = { APP_WORK,
+					     .detail = app_log_note } };
 	char **given = keep(argc, argv);
 	int count = 0, status = 0;
 
 	argv = parse(&s, argc, argv, &count);
-	s.look.work.detail = app_log_note;
-	s.look.work.stop = app_stop;
 	s.look.work.dry_run = s.dry_run;
 	app_catch_signals();
 	if (given != NULL && (s.verb == VERB_EXPORT || s.verb == VERB_IMPORT))

@@ -12,7 +12,6 @@
 #include "buf.h"
 #include "env/env.h"
 #include "error.h"
-#include "json.h"
 #include "path.h"
 #include "str.h"
 
@@ -87,24 +86,10 @@ env_no_arguments(char **args, int count)
 int
 env_finish(int rc, struct buf *out, struct error *err)
 {
-	int status = STATUS_OK;
-
-	if (rc == 0 && out->len > 0)
-		fwrite(out->data, 1, out->len, stdout);
-	if (rc < 0)
-		status = app_report(STATUS_OK, err);
+	if (rc == 0)
+		return app_print(out);
 	buf_free(out);
-	return status;
-}
-
-int
-env_finish_json(struct json *j)
-{
-	struct error err = ERROR_INIT;
-
-	if (json_print(j, stdout, &err) < 0)
-		return app_report(STATUS_OK, &err);
-	return STATUS_OK;
+	return app_report(STATUS_OK, err);
 }
 
 int
@@ -162,7 +147,7 @@ without_verb(int argc, char **argv)
 		OPT_FLAG('r', "runnodes", &want[ENV_RUN_NODES],
 			 "print how many nodes the last run had"),
 		OPT_GROUP("Which job"),
-		ENV_PREFIX(w.prefix),
+		APP_OPT_PREFIX(&w.prefix),
 		OPT_END,
 	};
 	struct buf verbs = BUF_INIT;

@@ -107,46 +107,34 @@ warn_halt_seconds(const char *prefix, const struct halt_state *state)
 
 /* --- Telling --- */
 
-static void
-print(struct buf *text)
-{
-	if (text->len > 0 && app_verbosity() >= 0)
-		fwrite(text->data, 1, text->len, stdout);
-	buf_free(text);
-}
-
 static int
 tell(const struct settings *s, const char *prefix,
      const struct halt_state *state, struct error *err)
 {
 	struct buf text = BUF_INIT;
+	int rc = 0;
 
 	if (s->prefixes != NULL) {
 		json_push(s->prefixes, halt_json(prefix, state, s->now));
 		return 0;
 	}
 	for (int c = 0; c < CONDITIONS; c++)
-		if ((s->set[c] || s->unset[c]) &&
-		    buf_printf(&text, "%s %s\n",
-			       s->set[c] ? "Setting" : "Unsetting",
-			       keys[c]) < 0)
-			goto no_memory;
-	if (s->changes && buf_add_char(&text, '\n') < 0)
-		goto no_memory;
-	if (halt_text(state, &text, err) < 0) {
+		if (s->set[c] || s->unset[c])
+			buf_printf(&text, "%s %s\n",
+				   s->set[c] ? "Setting" : "Unsetting",
+				   keys[c]);
+	if (s->changes)
+		buf_add_char(&text, '\n');
+	rc = halt_text(state, &text, err);
+	if (rc == 0 && app_verbosity() > 0 && !state->damaged &&
+	    halt_due(&state->is, s->now, -1, 0, &text, err) < 0)
+		rc = -1;
+	if (rc == 0)
+		rc = buf_check(&text, err);
+	if (rc < 0)
 		buf_free(&text);
-		return -1;
-	}
-	if (app_verbosity() > 0 && !state->damaged &&
-	    halt_due(&state->is, s->now, -1, 0, &text, err) < 0) {
-		buf_free(&text);
-		return -1;
-	}
-	print(&text);
-	return 0;
-no_memory:
-	buf_free(&text);
-	return error_no_memory(err);
+	app_print_unless_quiet(&text);
+	return rc;
 }
 
 /* --- One prefix --- */
@@ -318,8 +306,9 @@ run(struct settings *s, const char *const *dirs, size_t count)
 		app_error("the job was not stopped: it would be restarted");
 	else if (s->immediate && stop_now(&target, &err) < 0)
 		status = app_report(status, &err);
-	if (s->json && json_print(s->prefixes, stdout, &err) < 0)
-		status = app_report(status, &err);
+	if (s->json)
+		status =
+			error_worse_status(status, app_print_json(s->prefixes));
 	target_close(&target);
 	return status;
 }
@@ -445,7 +434,7 @@ parse(struct settings *s, int argc, char **argv, int *count)
 			 "replace a damaged halt file"),
 		OPT_FLAG('n', "dry-run", &s->dry_run,
 			 "only say what would be done"),
-		OPT_FLAG(0, "json", &s->json, "print JSON"),
+		APP_OPT_JSON(&s->json),
 		OPT_END,
 	};
 

@@ -16,8 +16,6 @@
 #include "meta/index.h"
 #include "num.h"
 #include "opt.h"
-#include "par.h"
-#include "progress.h"
 #include "report/plan_text.h"
 #include "report/results.h"
 #include "str.h"
@@ -58,18 +56,13 @@ static const struct app_info info = {
 	.notes = "--delete and --verify take the number of a dataset as well.",
 };
 
-/* Options that mean something to some verbs only: with another one they are a
- * mistake, and "--drop NAME --dry-run" a costly one. */
+/* Options that mean something to some verbs only. */
 static void
 check_options(const struct settings *s)
 {
-#define ON(verb) (1u << VERB_##verb)
+#define ON(verb) APP_VERB(VERB_##verb)
 	const unsigned all_but_list = ~ON(LIST);
-	const struct {
-		bool given;
-		const char *name;
-		unsigned verbs;
-	} rules[] = {
+	const struct app_rule rules[] = {
 		{ s->all, "--all", ON(LIST) },
 		{ s->names_only, "--names-only", ON(LIST) },
 		{ s->filter.valid, "--valid", ON(LIST) },
@@ -85,10 +78,7 @@ check_options(const struct settings *s)
 		{ s->moved_from != NULL, "--moved-from", all_but_list },
 	};
 
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-		if (rules[i].given && (rules[i].verbs & (1u << s->verb)) == 0)
-			app_usage("%s does not go with what is to be done",
-				  rules[i].name);
+	app_check_rules(rules, sizeof(rules) / sizeof(rules[0]), s->verb);
 #undef ON
 	if (s->verb == VERB_PRUNE && s->keep == 0)
 		app_usage("--prune needs --keep N");
@@ -145,10 +135,8 @@ parse(struct settings *s, int argc, char **argv)
 		OPT_VERB(0, "verify", verb, VERB_VERIFY,
 			 "check the files of all datasets, or of NAME"),
 		OPT_GROUP("Where"),
-		OPT_STRING('p', "prefix", &s->prefix, "DIR", OPT_DIR,
-			   "prefix directory (default $SCR_PREFIX, then .)"),
-		OPT_STRING(0, "moved-from", &s->moved_from, "DIR", OPT_ANY,
-			   "where the prefix was when the job wrote it"),
+		APP_OPT_PREFIX(&s->prefix),
+		APP_OPT_MOVED_FROM(&s->moved_from),
 		OPT_GROUP("Lists"),
 		OPT_FLAG(0, "all", &s->all,
 			 "outputs, too; files, size and the reason for NO"),
@@ -161,7 +149,7 @@ parse(struct settings *s, int argc, char **argv)
 			   "only if flushed before YYYY-MM-DD[THH:MM:SS]"),
 		OPT_STRING(0, "after", &f->after, "TIME", OPT_ANY,
 			   "only if flushed then or later"),
-		OPT_FLAG(0, "json", &s->json, "print JSON"),
+		APP_OPT_JSON(&s->json),
 		OPT_GROUP("Work"),
 		OPT_FLAG(0, "dry-run", &s->dry_run,
 			 "build, delete, prune: change nothing"),
@@ -172,10 +160,8 @@ parse(struct settings *s, int argc, char **argv)
 		OPT_FLAG(0, "checksums", &s->checksums,
 			 "build, add, verify: read all files and compare "
 			 "checksums; --build records them"),
-		OPT_U64('j', "jobs", &s->jobs, "N", 1, 1024,
-			"threads (default: one a processor)"),
-		OPT_BYTES(0, "memory", &s->memory, "SIZE", 1 << 20,
-			  UINT64_C(1) << 50, "memory for a rebuild"),
+		APP_OPT_JOBS(&s->jobs),
+		APP_OPT_MEMORY(&s->memory, 1 << 20, "memory for a rebuild"),
 		OPT_END,
 	};
 
@@ -190,46 +176,28 @@ parse(struct settings *s, int argc, char **argv)
 
 /* --- Helpers --- */
 
-/* Options for the library, for options_fini() also after a failure. */
+/* Options for the library, with app_work_start(). */
 static int
 options_init(struct catalogue_options *o, const struct settings *s,
 	     struct error *err)
 {
 	*o = (struct catalogue_options){
 		.work = {
+			APP_WORK,
+			.detail = app_log_note,
 			.memory = s->memory,
 			.dry_run = s->dry_run,
-			.stop = app_stop,
-			.log = app_log,
-			.detail = app_log_note,
 		},
 		.moved_from = s->moved_from,
 		.checksums = s->checksums,
 		.deep = s->deep,
 	};
 	app_catch_signals();
-	o->work.par =
-		par_new(s->jobs > 0 ? (unsigned)s->jobs : par_cpus(), err);
-	if (s->verb == VERB_BUILD || s->checksums || s->deep)
-		o->work.progress =
-			progress_start(info.name, app_verbosity() < 0);
-	return o->work.par != NULL ? 0 : -1;
-}
-
-static void
-options_fini(struct catalogue_options *o)
-{
-	progress_end(o->work.progress);
-	par_free(o->work.par);
-}
-
-/* Print and free a text. */
-static void
-print(struct buf *text)
-{
-	if (text->len > 0)
-		fwrite(text->data, 1, text->len, stdout);
-	buf_free(text);
+	return app_work_start(&o->work, s->jobs,
+			      s->verb == VERB_BUILD || s->checksums || s->deep
+				      ? info.name
+				      : NULL,
+			      err);
 }
 
 /* A name in a message. */
@@ -244,8 +212,6 @@ shown(const char *name, char to[static 256])
 static int
 finish(const struct settings *s, struct json *j, int status, struct error *why)
 {
-	struct error err = ERROR_INIT;
-
 	status = error_worse_status(status, error_status(why->kind));
 	if (s->json) {
 		if (j == NULL)
@@ -253,8 +219,7 @@ finish(const struct settings *s, struct json *j, int status, struct error *why)
 		json_set_i64(j, "status", status);
 		if (why->kind != ERROR_NONE)
 			json_set_str(j, "error", why->text);
-		if (json_print(j, stdout, &err) < 0)
-			status = app_report(status, &err);
+		status = error_worse_status(status, app_print_json(j));
 	}
 	return app_report(status, why);
 }
@@ -339,9 +304,12 @@ do_build(const struct settings *s, struct catalogue *c)
 
 	if (options_init(&o, s, &err) == 0)
 		catalogue_build(c, s->id, &o, &r, &err);
-	options_fini(&o);
-	if (err.kind == ERROR_NONE && results_build_text(s->id, &r, &text) == 0)
-		app_warn("%s", text.data);
+	app_work_end(&o.work);
+	if (err.kind == ERROR_NONE) {
+		results_build_text(s->id, &r, &text);
+		if (buf_check(&text, &err) == 0)
+			app_warn("%s", text.data);
+	}
 	buf_free(&text);
 	return finish(s, s->json ? results_build_json(s->id, &r) : NULL,
 		      r.status, &err);
@@ -358,7 +326,7 @@ do_add(const struct settings *s, struct catalogue *c)
 
 	if (options_init(&o, s, &err) == 0)
 		catalogue_add(c, s->name, &o, &id, &err);
-	options_fini(&o);
+	app_work_end(&o.work);
 	if (err.kind == ERROR_NONE)
 		app_note("dataset %" PRId64 " (%s): in the index", id,
 			 shown(s->name, name));
@@ -384,7 +352,7 @@ delete_one(struct each *w, const struct index_entry *e)
 	struct error err = ERROR_INIT;
 	struct buf row = BUF_INIT;
 	struct delete_result r;
-	char text[256], size[32];
+	char text[256];
 	struct json *j = NULL;
 	int rc = catalogue_delete(w->c, e->id, &w->o, &r, &err);
 
@@ -396,13 +364,12 @@ delete_one(struct each *w, const struct index_entry *e)
 		json_push(w->list, j);
 	} else if (rc == 0 && dry_run) {
 		results_delete_row(e->id, e->name, &r, &row);
-		print(&row);
+		app_print(&row);
 	}
 	if (rc == 0 && !dry_run)
 		app_warn("dataset %" PRId64 " (%s): deleted: %zu %s, %s", e->id,
-			 shown(e->name, text), r.files,
-			 str_plural(r.files, "file"),
-			 str_bytes(size, sizeof(size), r.bytes));
+			 shown(e->name, text), str_count(r.files, "file"),
+			 str_size(r.bytes));
 	return app_report(STATUS_OK, &err);
 }
 
@@ -456,7 +423,7 @@ verify_one(struct each *w, const struct index_entry *e)
 		app_error("%s: %zu more problems (-v shows all)", p.name,
 			  p.count - TELL_MAX);
 	results_verify_row(e->id, e->name, state, &r, &row);
-	print(&row);
+	app_print(&row);
 	return status;
 }
 
@@ -470,7 +437,7 @@ print_head(const struct each *w)
 		results_verify_row(0, NULL, NULL, NULL, &head);
 	else if (w->s->dry_run)
 		results_delete_row(0, NULL, NULL, &head);
-	print(&head);
+	app_print(&head);
 }
 
 static int
@@ -524,7 +491,7 @@ do_each(const struct settings *s, struct catalogue *c)
 		j = json_new_object();
 		json_set(j, "datasets", w.list);
 	}
-	options_fini(&w.o);
+	app_work_end(&w.o.work);
 	mem_free(ids);
 	index_free(ix);
 	return finish(s, j, status, &err);

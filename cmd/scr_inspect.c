@@ -18,13 +18,12 @@
 #include "error.h"
 #include "json.h"
 #include "opt.h"
-#include "par.h"
 #include "path.h"
-#include "progress.h"
 #include "report/condition.h"
+#include "report/condition_text.h"
 #include "report/containers.h"
 #include "report/metafile.h"
-#include "report/plan_text.h"
+#include "report/table.h"
 #include "rescue/plan.h"
 #include "str.h"
 
@@ -66,13 +65,22 @@ detailed(const struct inspect *in)
 	return in->choice.map || in->choice.all_files || in->svg != NULL;
 }
 
-/* Put what was collected on stdout. */
-static void
-flush(struct inspect *in)
+/* Put what was collected on stdout, and `reasons` (or NULL) after a blank
+ * line. */
+static int
+flush(struct inspect *in, const struct buf *reasons, struct error *err)
 {
+	int rc = buf_check(&in->out, err);
+
 	if (in->out.len > 0)
 		fwrite(in->out.data, 1, in->out.len, stdout);
 	buf_clear(&in->out);
+	if (rc == 0 && reasons != NULL) {
+		rc = buf_check(reasons, err);
+		if (reasons->len > 0)
+			printf("\n%s", reasons->data);
+	}
+	return rc;
 }
 
 /* What the terminal can show; a pipe gets plain text. */
@@ -90,17 +98,6 @@ find_style(struct report_style *s)
 		   (no_color == NULL || no_color[0] == '\0');
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
 		s->width = size.ws_col;
-}
-
-static void
-warn_lines(const char *text)
-{
-	while (text != NULL && *text != '\0') {
-		int len = (int)strcspn(text, "\n");
-
-		app_warn("%.*s", len, text);
-		text += len + (text[len] == '\n');
-	}
 }
 
 /* --- Metadata files --- */
@@ -124,12 +121,13 @@ show_file(struct inspect *in, const char *path, struct error *err)
 	if (f.trailing > 0 && !f.redundancy)
 		app_warn("%s: %" PRIu64 " %s after the metadata were not "
 			 "looked at",
-			 path, f.trailing, str_plural(f.trailing, "byte"));
+			 path, str_count(f.trailing, "byte"));
 	if (in->json) {
 		json_push(in->files, metafile_json(&f, path));
 	} else {
 		rc = metafile_print(&f, &o, &in->out, err);
-		flush(in);
+		if (flush(in, NULL, rc < 0 ? NULL : err) < 0)
+			rc = -1;
 	}
 	metafile_fini(&f);
 	return rc;
@@ -168,7 +166,6 @@ static int
 show_one(struct inspect *in, struct overview *s, const struct overview_entry *e,
 	 const char *name, struct json *list, struct error *err)
 {
-	bool all = in->choice.all_files || app_verbosity() > 0;
 	struct condition h;
 	int rc = e != NULL ? condition_check(s, e, &in->look, &h, err)
 			   : condition_check_old(s, name, &in->look, &h, err);
@@ -179,9 +176,9 @@ show_one(struct inspect *in, struct overview *s, const struct overview_entry *e,
 	if (rc == 0 && in->json)
 		json_push(list, condition_json(&h, true, in->choice.all_files));
 	else if (rc == 0 && !svg_on_stdout(in))
-		rc = report_containers_detail(&h, &in->choice, all, &in->out,
-					      err);
-	flush(in);
+		report_detail(&h, &in->choice, &in->out);
+	if (flush(in, NULL, rc < 0 ? NULL : err) < 0)
+		rc = -1;
 	if (rc == 0 && in->svg != NULL)
 		rc = draw(in, &h, err);
 	condition_fini(&h);
@@ -219,11 +216,12 @@ static int
 show_all(struct inspect *in, struct overview *s, struct json *list,
 	 struct error *err)
 {
-	struct report_table t;
+	struct table t;
 	struct buf reasons = BUF_INIT;
 	struct condition h;
-	int rc = report_prefix(s, &in->out, err);
+	int rc = 0;
 
+	report_prefix(s, &in->out);
 	report_overview_start(&t);
 	for (size_t i = 0; rc == 0 && i < s->count; i++) {
 		rc = condition_check(s, &s->entries[i], &in->look, &h, err);
@@ -231,19 +229,15 @@ show_all(struct inspect *in, struct overview *s, struct json *list,
 		if (rc == 0 && in->json)
 			json_push(list, condition_json(&h, false, false));
 		else if (rc == 0)
-			rc = report_reasons(&h, &reasons, err);
+			report_reasons(&h, &reasons);
 		if (rc == 0)
 			report_overview_row(&t, &h);
 		condition_fini(&h);
 	}
-	if (buf_add_char(&in->out, '\n') < 0 ||
-	    report_table_end(&t, 2, &in->out, rc < 0 ? NULL : err) < 0)
-		rc = -1;
-	if (rc == 0 && !in->json) {
-		flush(in);
-		if (reasons.len > 0)
-			printf("\n%s", reasons.data);
-	}
+	buf_add_char(&in->out, '\n');
+	table_end(&t, 2, &in->out);
+	if (rc == 0 && !in->json)
+		rc = flush(in, &reasons, err);
 	buf_clear(&in->out);
 	buf_free(&reasons);
 	return rc;
@@ -267,7 +261,7 @@ show_prefix(struct inspect *in, const char *path, const char *const *names,
 			     : show_all(in, &s, list, err);
 	/* That there is an older kind of index is no damage then. */
 	if (ready && (rc < 0 || !old)) {
-		warn_lines(s.notes.data);
+		app_warn_lines(s.notes.data);
 		if (s.remade)
 			in->status =
 				error_worse_status(in->status, STATUS_DAMAGED);
@@ -297,7 +291,7 @@ wanted(const struct inspect *in, int64_t id)
 
 static int
 show_group(struct inspect *in, const struct locate_group *g, bool detail,
-	   struct report_table *t, struct buf *reasons, struct error *err)
+	   struct table *t, struct buf *reasons, struct error *err)
 {
 	struct condition h;
 	int rc = condition_check_group(g, &in->look, &h, err);
@@ -310,10 +304,10 @@ show_group(struct inspect *in, const struct locate_group *g, bool detail,
 		json_push(in->groups,
 			  condition_json(&h, detail, in->choice.all_files));
 	} else if (rc == 0 && detail && !svg_on_stdout(in)) {
-		rc = report_detail(&h, &in->choice, &in->out, err);
+		report_detail(&h, &in->choice, &in->out);
 	} else if (rc == 0) {
 		report_overview_row(t, &h);
-		rc = report_reasons(&h, reasons, err);
+		report_reasons(&h, reasons);
 	}
 	if (rc == 0 && in->svg != NULL)
 		rc = draw(in, &h, err);
@@ -327,25 +321,21 @@ show_caches(struct inspect *in, struct error *err)
 	const struct locate_caches *c = &in->caches;
 	bool detail = c->count == 1 || in->datasets.count > 0 || detailed(in);
 	struct buf reasons = BUF_INIT;
-	struct report_table t;
-	size_t head = 0, shown = 0;
+	struct table t;
+	size_t shown = 0;
 	int rc = 0;
 
 	report_overview_start(&t);
-	head = t.count;
 	for (size_t i = 0; rc == 0 && i < c->count; i++) {
 		if (!wanted(in, c->groups[i].id))
 			continue;
 		shown++;
 		rc = show_group(in, &c->groups[i], detail, &t, &reasons, err);
 	}
-	if (t.count == head)
-		t.count = 0;
-	if (report_table_end(&t, 2, &in->out, rc < 0 ? NULL : err) < 0)
+	table_drop_empty(&t);
+	table_end(&t, 2, &in->out);
+	if (flush(in, &reasons, rc < 0 ? NULL : err) < 0)
 		rc = -1;
-	flush(in);
-	if (reasons.len > 0)
-		printf("\n%s", reasons.data);
 	buf_free(&reasons);
 	if (rc == 0 && c->count > 0 && shown == 0)
 		return error_set(err, ERROR_ABSENT,
@@ -467,7 +457,7 @@ show_arguments(struct inspect *in, char **args)
 }
 
 static int
-print_json(struct inspect *in, struct error *err)
+print_json(struct inspect *in)
 {
 	struct json *j = json_new_object();
 
@@ -476,7 +466,7 @@ print_json(struct inspect *in, struct error *err)
 	json_set(j, "prefixes", in->prefixes);
 	json_set(j, "caches", in->groups);
 	json_set(j, "errors", in->errors);
-	return json_print(j, stdout, err);
+	return app_print_json(j);
 }
 
 static int
@@ -489,13 +479,11 @@ run(struct inspect *in, char **args)
 		error_set(&err, ERROR_NOMEM, "out of memory");
 		goto out;
 	}
-	in->look.work.par =
-		par_new(in->jobs > 0 ? (unsigned)in->jobs : par_cpus(), &err);
-	if (in->look.work.par == NULL)
+	if (app_work_start(&in->look.work, in->jobs,
+			   in->look.deep || in->look.checksums ? "reading"
+							       : NULL,
+			   &err) < 0)
 		goto out;
-	if (in->look.deep || in->look.checksums)
-		in->look.work.progress =
-			progress_start("reading", app_verbosity() < 0);
 	if (in->json) {
 		in->files = json_new_array();
 		in->prefixes = json_new_array();
@@ -503,12 +491,11 @@ run(struct inspect *in, char **args)
 		in->errors = json_new_array();
 	}
 	show_arguments(in, args);
-	progress_end(in->look.work.progress);
+	app_work_end(&in->look.work);
 	if (in->json)
-		print_json(in, &err);
+		in->status = error_worse_status(in->status, print_json(in));
 out:
 	in->status = app_report(in->status, &err);
-	par_free(in->look.work.par);
 	locate_caches_fini(&in->caches);
 	arena_free(in->arena);
 	buf_free(&in->out);
@@ -523,8 +510,7 @@ parse(struct inspect *in, int argc, char **argv)
 	int count = 0;
 	const struct opt opts[] = {
 		OPT_GROUP("Datasets"),
-		OPT_STRING('p', "prefix", &in->prefix, "DIR", OPT_DIR,
-			   "prefix directory (default $SCR_PREFIX, then .)"),
+		APP_OPT_PREFIX(&in->prefix),
 		OPT_LIST('d', "dataset", &in->datasets, "NAME", OPT_DATASET,
 			 "this dataset, by name or number, in detail"),
 		OPT_FLAG(0, "map", &in->choice.map,
@@ -539,23 +525,21 @@ parse(struct inspect *in, int argc, char **argv)
 		OPT_FLAG(0, "verify", &o->checksums, NULL),
 		OPT_FLAG(0, "deep", &o->deep,
 			 "compare redundancy with data: reads everything"),
-		OPT_STRING(0, "moved-from", &o->moved_from, "DIR", OPT_ANY,
-			   "where the prefix was when the job wrote it"),
+		APP_OPT_MOVED_FROM(&o->moved_from),
 		OPT_GROUP("Metadata files"),
 		OPT_STRING('m', "mode", &in->mode, "tree|keyval", OPT_WORDS,
 			   "exactly as LLNL's kvtree_print (tree) or, with "
 			   "--sort, scr_print (keyval)"),
 		OPT_FLAG(0, "sort", &in->sort, "keys in order of their bytes"),
 		OPT_GROUP("Work"),
-		OPT_FLAG(0, "json", &in->json, "print JSON"),
-		OPT_U64('j', "jobs", &in->jobs, "N", 1, 1024,
-			"threads (default: one a processor)"),
-		OPT_BYTES(0, "memory", &o->work.memory, "SIZE", 1 << 20,
-			  UINT64_C(1) << 50, "memory for --deep"),
+		APP_OPT_JSON(&in->json),
+		APP_OPT_JOBS(&in->jobs),
+		APP_OPT_MEMORY(&o->work.memory, 1 << 20, "memory for --deep"),
 		OPT_END,
 	};
 
 	argv = app_start(&info, argc, argv, opts, &count);
+	in->choice.all_containers = in->choice.all_files || app_verbosity() > 0;
 	in->nargs = (size_t)count;
 	if (in->mode != NULL && !str_eq(in->mode, "tree") &&
 	    !str_eq(in->mode, "keyval"))

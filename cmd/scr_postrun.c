@@ -14,9 +14,7 @@
 #include "hostlist.h"
 #include "json.h"
 #include "opt.h"
-#include "par.h"
 #include "path.h"
-#include "progress.h"
 #include "scavenge/scavenge.h"
 #include "site/interval.h"
 #include "site/job.h"
@@ -60,8 +58,7 @@ parse(struct settings *s, int argc, char **argv)
 			"delete all but the N newest checkpoints afterwards "
 			"(SCR_PREFIX_SIZE)"),
 		OPT_GROUP("Which job"),
-		OPT_STRING('p', "prefix", &s->where.prefix, "DIR", OPT_DIR,
-			   "prefix directory (default $SCR_PREFIX, then .)"),
+		APP_OPT_PREFIX(&s->where.prefix),
 		OPT_STRING('J', "job-id", &s->where.job_id, "ID", OPT_ANY,
 			   "the job whose caches they are"),
 		OPT_STRING('u', "user", &s->where.user, "NAME", OPT_ANY,
@@ -78,8 +75,7 @@ parse(struct settings *s, int argc, char **argv)
 			   OPT_ANY, "slurm, lsf, flux, pbs or none"),
 		OPT_STRING(0, "conf", &s->where.conf_file, "FILE", OPT_FILE,
 			   "configuration file (SCR_CONF_FILE)"),
-		OPT_STRING(0, "moved-from", &s->moved_from, "DIR", OPT_ANY,
-			   "where the prefix was when the job wrote it"),
+		APP_OPT_MOVED_FROM(&s->moved_from),
 		OPT_GROUP("How"),
 		OPT_STRING('r', "remote", &s->remote, "NAME", OPT_ANY,
 			   "pdsh, ssh, srun, flux, mpiexec or local"),
@@ -260,11 +256,7 @@ static int
 run(const struct settings *set, struct job *job, struct error *err)
 {
 	struct catalogue_options look = {
-		.work = {
-			.stop = app_stop,
-			.log = app_log,
-			.detail = app_verbosity() > 0 ? app_log_note : NULL,
-		},
+		.work = { APP_WORK, .detail = app_log_note },
 		.moved_from = set->moved_from,
 	};
 	char copy[4096];
@@ -287,15 +279,10 @@ run(const struct settings *set, struct job *job, struct error *err)
 		o.rate = expected_rate(job);
 	o.down = &down;
 	o.copy = set->copy != NULL ? set->copy : find_copy(copy, sizeof(copy));
-	look.work.par =
-		par_new(set->jobs > 0 ? (unsigned)set->jobs : par_cpus(), err);
-	if (look.work.par == NULL)
-		goto out;
-	look.work.progress =
-		progress_start("saving", app_verbosity() < 0 || set->plan);
-	status = work(set, job, &o, err);
-	progress_end(look.work.progress);
-	par_free(look.work.par);
+	if (app_work_start(&look.work, set->jobs, set->plan ? NULL : "saving",
+			   err) == 0)
+		status = work(set, job, &o, err);
+	app_work_end(&look.work);
 out:
 	buf_free(&said);
 	hostlist_free(&down);

@@ -94,8 +94,7 @@ main(int argc, char **argv)
 	bool force = false;
 	int count = 0;
 	const struct opt opts[] = {
-		OPT_STRING('p', "prefix", &w.prefix, "DIR", OPT_DIR,
-			   "prefix directory (default $SCR_PREFIX, then .)"),
+		APP_OPT_PREFIX(&w.prefix),
 		OPT_FLAG('f', "force", &force,
 			 "put away the files of another job that may still "
 			 "run"),

@@ -14,11 +14,10 @@
 #include "error.h"
 #include "json.h"
 #include "opt.h"
-#include "par.h"
 #include "path.h"
-#include "progress.h"
 #include "report/plan_json.h"
 #include "report/plan_text.h"
+#include "report/results.h"
 #include "rescue/deep.h"
 #include "rescue/plan.h"
 #include "str.h"
@@ -85,7 +84,6 @@ verify(const struct settings *s, const struct subject *t, struct json *j,
 {
 	struct plan *p = subject_plan(t, true, &s->look, err);
 	struct deep_result r = { .nfindings = 0 };
-	char bytes[32];
 	int rc = -1;
 
 	if (p == NULL)
@@ -106,8 +104,8 @@ verify(const struct settings *s, const struct subject *t, struct json *j,
 	} else if (j == NULL && app_verbosity() >= 0) {
 		printf("verified: %zu %s read again (%s), data and redundancy "
 		       "agree\n",
-		       r.sets_checked, str_plural(r.sets_checked, "set"),
-		       str_bytes(bytes, sizeof(bytes), r.bytes_read));
+		       str_count(r.sets_checked, "set"),
+		       str_size(r.bytes_read));
 	}
 	deep_free(&r);
 out:
@@ -115,76 +113,45 @@ out:
 	return rc;
 }
 
-/* Print and empty `text`. */
-static void
-print(struct buf *text)
-{
-	if (text->len > 0 && app_verbosity() >= 0)
-		fwrite(text->data, 1, text->len, stdout);
-	buf_clear(text);
-}
-
 static int
-show_plan(const struct settings *s, struct plan *p, struct json *j,
-	  struct error *err)
+show_plan(const struct settings *s, struct plan *p, struct json *j)
 {
 	struct buf text = BUF_INIT;
-	int rc = 0;
 
 	if (s->json) {
 		json_set(j, "plan", plan_json(p, false));
-		return 0;
+		return STATUS_OK;
 	}
-	if (report_summary(p, NULL, &text, err) < 0 ||
-	    buf_add_str(&text, "\nwhat a rebuild would do\n") < 0 ||
-	    report_actions(p, &text, err) < 0 ||
-	    buf_add_char(&text, '\n') < 0 ||
-	    report_files(p, false, app_verbosity() > 0 ? 0 : FILES_SHOWN, &text,
-			 err) < 0)
-		rc = -1;
-	print(&text);
-	buf_free(&text);
-	return rc;
-}
-
-static struct json *
-result_json(const struct rebuild_result *r)
-{
-	struct json *j = json_new_object();
-
-	json_set_u64(j, "files", r->files);
-	json_set_u64(j, "filemaps", r->maps);
-	json_set_u64(j, "redundancy", r->redundancy);
-	json_set_u64(j, "descriptors", r->descriptors);
-	json_set_u64(j, "bytes_read", r->bytes_read);
-	json_set_u64(j, "bytes_written", r->bytes_written);
-	json_set_u64(j, "checksums_compared", r->crc_checked);
-	json_set_u64(j, "checksums_wrong", r->crc_wrong);
-	return j;
+	report_summary(p, NULL, NULL, &text);
+	buf_add_str(&text, "\nwhat a rebuild would do\n");
+	report_actions(p, &text);
+	buf_add_char(&text, '\n');
+	report_files(p, false, app_verbosity() > 0 ? 0 : FILES_SHOWN, &text);
+	return app_print_unless_quiet(&text);
 }
 
 /* Tell what was done, and what to do next. */
 static int
 show_result(const struct settings *s, const struct subject *t,
-	    const struct rebuild_result *r, struct json *j, struct error *err)
+	    const struct rebuild_result *r, struct json *j)
 {
 	struct buf text = BUF_INIT;
 	char line[1024];
-	int rc = 0;
+	int status = STATUS_OK;
 
 	if (s->json) {
-		json_set(j, "rebuilt", result_json(r));
-		return 0;
+		json_set(j, "rebuilt", results_rebuild_json(r, "redundancy"));
+		return STATUS_OK;
 	}
-	rc = report_rebuilt(r, &text, err);
-	print(&text);
-	buf_free(&text);
-	if (rc == 0 && t->kind == SUBJECT_PREFIX && app_verbosity() >= 0)
+	report_rebuilt(r, &text);
+	status = app_print_unless_quiet(&text);
+	if (status == STATUS_OK && t->kind == SUBJECT_PREFIX &&
+	    app_verbosity() >= 0)
 		printf("the index was not touched; to put the dataset into it: "
 		       "%s\n",
 		       report_command("scr_index --build", t->prefix, t->id,
 				      line, sizeof(line)));
-	return rc;
+	return status;
 }
 
 /* Carry out the plan.  Returns an exit status; errors go to *err. */
@@ -209,7 +176,7 @@ carry_out(const struct settings *s, struct subject *t, struct plan *p,
 	w.detail = w.log; /* damage found on the way is news here */
 	if (rebuild(p, &ro, &r, err) < 0)
 		return error_status(err->kind);
-	if (show_result(s, t, &r, j, err) < 0)
+	if (show_result(s, t, &r, j) != STATUS_OK)
 		return STATUS_FAILED;
 	if (plan_status(p) == STATUS_LOST) {
 		plan_error(p, err); /* the rest of it */
@@ -237,9 +204,8 @@ work_on(const struct settings *s, struct subject *t, struct json *j,
 			printf("nothing to rebuild: all files, filemaps and "
 			       "redundancy files are there\n");
 	} else if (s->dry_run) {
-		status = plan_data_status(p);
-		if (show_plan(s, p, j, err) < 0)
-			status = STATUS_FAILED;
+		status = error_worse_status(plan_data_status(p),
+					    show_plan(s, p, j));
 		goto out;
 	} else {
 		status = carry_out(s, t, p, j, err);
@@ -265,7 +231,6 @@ make_safe(const struct settings *s, const struct subject *t, struct json *j,
 	};
 	struct rebuild_result r = { .files = 0 };
 	struct catalogue *c = NULL;
-	char bytes[32];
 	int rc = -1;
 
 	if (t->kind != SUBJECT_PREFIX) {
@@ -280,13 +245,13 @@ make_safe(const struct settings *s, const struct subject *t, struct json *j,
 	if (rc < 0)
 		return error_status(err->kind);
 	if (j != NULL)
-		json_set(j, "protected", result_json(&r));
+		json_set(j, "protected",
+			 results_rebuild_json(&r, "redundancy"));
 	else if (app_verbosity() >= 0)
 		printf("dataset %" PRId64 ": %s %zu redundancy files, %s\n",
 		       t->id,
 		       s->dry_run ? "would be protected by" : "protected by",
-		       r.redundancy,
-		       str_bytes(bytes, sizeof(bytes), r.bytes_written));
+		       r.redundancy, str_size(r.bytes_written));
 	return STATUS_OK;
 }
 
@@ -304,29 +269,19 @@ run(struct settings *s, const char *const *args, size_t count)
 			 : subject_find(&t, app_prefix(s->prefix), args, count,
 					&err);
 
-	if (rc == 0)
-		s->look.work.par = par_new(
-			s->jobs > 0 ? (unsigned)s->jobs : par_cpus(), &err);
-	if (s->look.work.par != NULL &&
-	    (s->dry_run || subject_lock(&t, &s->look, &err) == 0)) {
-		s->look.work.progress =
-			progress_start("rebuild", app_verbosity() < 0);
+	if (rc == 0 && (s->dry_run || subject_lock(&t, &s->look, &err) == 0) &&
+	    app_work_start(&s->look.work, s->jobs, "rebuild", &err) == 0)
 		status = s->protect != NULL ? make_safe(s, &t, j, &err)
 					    : work_on(s, &t, j, &err);
-		progress_end(s->look.work.progress);
-	} else {
+	else
 		status = error_status(err.kind);
-	}
-	par_free(s->look.work.par);
+	app_work_end(&s->look.work);
 	subject_fini(&t);
 	if (s->json) {
-		struct error why = ERROR_INIT;
-
 		json_set_i64(j, "status", status);
 		if (err.kind != ERROR_NONE)
 			json_set_str(j, "error", err.text);
-		if (json_print(j, stdout, &why) < 0)
-			status = app_report(status, &why);
+		status = error_worse_status(status, app_print_json(j));
 	}
 	/* The status is not always the error's: --partial. */
 	app_report(status, &err);
@@ -396,10 +351,8 @@ parse(struct settings *s, int argc, char **argv, int *count)
 		OPT_U64(0, "failures", &s->failures, "K", 1, 255,
 			"losses that rs survives (default 2)"),
 		OPT_GROUP("Where"),
-		OPT_STRING('p', "prefix", &s->prefix, "DIR", OPT_DIR,
-			   "prefix directory (default $SCR_PREFIX, then .)"),
-		OPT_STRING(0, "moved-from", &o->moved_from, "DIR", OPT_ANY,
-			   "where the prefix was when the job wrote it"),
+		APP_OPT_PREFIX(&s->prefix),
+		APP_OPT_MOVED_FROM(&o->moved_from),
 		OPT_GROUP("Redundancy files given by hand"),
 		OPT_VERB(0, "xor", &s->by_hand, REDSET_XOR, "of type XOR"),
 		OPT_VERB(0, "rs", &s->by_hand, REDSET_RS,
@@ -407,12 +360,10 @@ parse(struct settings *s, int argc, char **argv, int *count)
 		OPT_VERB(0, "partner", &s->by_hand, REDSET_PARTNER,
 			 "of type PARTNER"),
 		OPT_GROUP("Work"),
-		OPT_FLAG(0, "json", &s->json, "print JSON"),
-		OPT_U64('j', "jobs", &s->jobs, "N", 1, 1024,
-			"threads (default: one a processor)"),
-		OPT_BYTES(0, "memory", &o->work.memory, "SIZE", 1 << 20,
-			  UINT64_C(1) << 50,
-			  "memory for buffers (default: 4 MiB a thread)"),
+		APP_OPT_JSON(&s->json),
+		APP_OPT_JOBS(&s->jobs),
+		APP_OPT_MEMORY(&o->work.memory, 1 << 20,
+			       "memory for buffers (default: 4 MiB a thread)"),
 		OPT_END,
 	};
 
@@ -426,13 +377,12 @@ parse(struct settings *s, int argc, char **argv, int *count)
 int
 main(int argc, char **argv)
 {
-	struct settings s = { .by_hand = scheme_by_name(argv[0]) };
+	struct settings s = { .by_hand = scheme_by_name(argv[0]),
+			      .look.work = { APP_WORK } };
 	int count = 0;
 
 	argv = parse(&s, argc, argv, &count);
-	s.look.work.log = app_log;
 	s.look.work.dry_run = s.dry_run;
-	s.look.work.stop = app_stop;
 	app_catch_signals();
 	return app_finish(run(&s, (const char *const *)argv, (size_t)count));
 }

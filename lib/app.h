@@ -12,9 +12,14 @@
 #define APP_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
+struct buf;
 struct error;
+struct json;
 struct opt;
+struct work;
 
 struct app_info {
 	const char *name;    /* "scr_index" */
@@ -74,5 +79,53 @@ void app_log_note(void *unused, const char *line);
 /* The prefix directory: as given, else $SCR_PREFIX, else the working
  * directory. */
 const char *app_prefix(const char *given);
+
+/* --- Commands that work on datasets (app_work.c) --- */
+
+/* Options that several commands have (opt.h). */
+#define APP_OPT_PREFIX(to) \
+	OPT_STRING('p', "prefix", to, "DIR", OPT_DIR, \
+		   "prefix directory (default $SCR_PREFIX, then .)")
+#define APP_OPT_MOVED_FROM(to) \
+	OPT_STRING(0, "moved-from", to, "DIR", OPT_ANY, \
+		   "where the prefix was when the job wrote it")
+#define APP_OPT_JSON(to) OPT_FLAG(0, "json", to, "print JSON")
+#define APP_OPT_JOBS(to) \
+	OPT_U64('j', "jobs", to, "N", 1, 1024, \
+		"threads (default: one a processor)")
+#define APP_OPT_MEMORY(to, least, h) \
+	OPT_BYTES(0, "memory", to, "SIZE", least, UINT64_C(1) << 50, h)
+
+/* Members of a struct work: it is stopped by signals and logged as warnings. */
+#define APP_WORK .stop = app_stop, .log = app_log
+
+/*
+ * Give `w` its threads, `jobs` or one a processor for 0, and a line of
+ * progress that begins with `what`, or none for NULL.  For app_work_end(), also
+ * after a failure: ERROR_NOMEM, ERROR_SYSTEM.
+ */
+int app_work_start(struct work *w, uint64_t jobs, const char *what,
+		   struct error *err);
+void app_work_end(struct work *w);
+
+/* An option that some verbs take; with another verb it is a mistake, and
+ * "--drop NAME --dry-run" a costly one. */
+struct app_rule {
+	bool given;
+	const char *name; /* "--dry-run" */
+	unsigned verbs;	  /* APP_VERB() of each that takes it */
+};
+#define APP_VERB(verb) (1u << (verb))
+
+/* A usage error if an option does not go with `verb`. */
+void app_check_rules(const struct app_rule *rules, size_t count, int verb);
+
+/* Put `text` on stdout, whole or not at all, and free it; the second not with
+ * -q.  Returns an exit status. */
+int app_print(struct buf *text);
+int app_print_unless_quiet(struct buf *text);
+
+/* Print and free `j`.  Returns an exit status. */
+int app_print_json(struct json *j);
 
 #endif /* APP_H */

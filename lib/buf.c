@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "error.h"
 #include "mem.h"
 
 #define CAP_MIN ((size_t)64)
@@ -20,8 +21,23 @@ void
 buf_clear(struct buf *b)
 {
 	b->len = 0;
+	b->failed = false;
 	if (b->data != NULL)
 		b->data[0] = '\0';
+}
+
+int
+buf_check(const struct buf *b, struct error *err)
+{
+	return b->failed ? error_no_memory(err) : 0;
+}
+
+static int
+fail(struct buf *b)
+{
+	b->failed = true;
+	errno = ENOMEM;
+	return -1;
 }
 
 int
@@ -32,10 +48,8 @@ buf_reserve(struct buf *b, size_t more)
 
 	if (more < b->cap - b->len) /* one more than `more`, for the NUL */
 		return 0;
-	if (__builtin_add_overflow(b->len, more, &need) || ++need == 0) {
-		errno = ENOMEM;
-		return -1;
-	}
+	if (__builtin_add_overflow(b->len, more, &need) || ++need == 0)
+		return fail(b);
 	/* Doubling makes n additions cost O(n); a first, large request gets
 	 * just what it asks for. */
 	if (!__builtin_mul_overflow(b->cap, 2, &cap) && cap > need)
@@ -44,7 +58,7 @@ buf_reserve(struct buf *b, size_t more)
 		need = CAP_MIN;
 	data = mem_realloc(b->data, need, 1);
 	if (data == NULL)
-		return -1;
+		return fail(b);
 	data[b->len] = '\0';
 	b->data = data;
 	b->cap = need;
@@ -91,10 +105,8 @@ buf_printf(struct buf *b, const char *fmt, ...)
 	}
 	if (b->data != NULL)
 		b->data[b->len] = '\0';
-	if (n < 0) { /* longer than an int can say */
-		errno = ENOMEM;
-		return -1;
-	}
+	if (n < 0) /* longer than an int can say */
+		return fail(b);
 	if (buf_reserve(b, (size_t)n) < 0)
 		return -1;
 	va_start(ap, fmt);

@@ -3,28 +3,37 @@
  * buf.h - a growing array of bytes.
  *
  * data[len] is always a NUL once something was put in, so a buf of text is a
- * C string.  On failure (-1, errno = ENOMEM) the buf is unchanged.
+ * C string.  On failure (-1, errno = ENOMEM) the bytes are unchanged, and
+ * `failed` remembers it: who appends a text piece by piece may ask once at its
+ * end, with buf_check().
  */
 #ifndef BUF_H
 #define BUF_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct error;
 
 struct buf {
 	char *data; /* NULL while nothing was ever put in */
 	size_t len;
 	size_t cap;
+	bool failed; /* an addition did, since the last buf_clear() */
 };
 
 #define BUF_INIT \
 	{ \
-		.data = NULL, .len = 0, .cap = 0 \
+		.data = NULL, .len = 0, .cap = 0, .failed = false \
 	}
 
 void buf_free(struct buf *b);  /* back to BUF_INIT; an empty one is fine */
 void buf_clear(struct buf *b); /* len = 0, memory kept */
+
+/* 0, or -1 with ERROR_NOMEM if b->failed. */
+int buf_check(const struct buf *b, struct error *err);
 
 /* Make room for `more` bytes beyond len. */
 int buf_reserve(struct buf *b, size_t more);

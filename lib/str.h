@@ -33,7 +33,13 @@ int str_natural(const char *a, const char *b);
 /* "1.5 GiB", "512 B": `bytes` for people, into `to`.  Returns `to`. */
 char *str_bytes(char *to, size_t size, uint64_t bytes);
 
+/* The same as an argument of printf: it lives as long as the block does. */
+#define str_size(bytes) str_bytes((char[32]){ 0 }, 32, bytes)
+
 /* The word for a count: str_plural(1, "file") "file", else "files". */
 #define str_plural(n, word) ((n) == 1 ? word : word "s")
+
+/* Number and word, for "%zu %s". */
+#define str_count(n, word) (n), str_plural(n, word)
 
 #endif /* STR_H */

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "app.h"
 #include "opt.h"
 #include "site/job.h"
 #include "site/resmgr.h"
@@ -68,23 +69,17 @@ int env_open_job(struct job *j, const struct job_where *w, struct error *err);
  * status. */
 int env_finish(int rc, struct buf *out, struct error *err);
 
-/* The same for a JSON document. */
-int env_finish_json(struct json *j);
-
 /* Add a list of nodes as a line; an empty one as nothing, or as 0. */
 int env_tell_nodes(const struct hostlist *h, const struct env_look *l,
 		   struct buf *out, struct error *err);
 
 /* Options that say which job is meant, or, for some of LLNL's programs by two
  * names, which prefix. */
-#define ENV_PREFIX(prefix) \
-	OPT_STRING('p', "prefix", &(prefix), "DIR", OPT_DIR, \
-		   "prefix directory (default $SCR_PREFIX, then .)")
 #define ENV_PREFIX_OR_DIR(prefix, dir) \
-	ENV_PREFIX(prefix), \
+	APP_OPT_PREFIX(&(prefix)), \
 		OPT_STRING('d', "dir", &(dir), "DIR", OPT_DIR, "the same")
 #define ENV_JOB_OPTIONS(w) \
-	OPT_GROUP("Which job"), ENV_PREFIX((w).prefix), \
+	OPT_GROUP("Which job"), APP_OPT_PREFIX(&(w).prefix), \
 		OPT_STRING( \
 			0, "job-id", &(w).job_id, "ID", OPT_ANY, \
 			"job (default SCR_JOB_ID, then the one around us)"), \

@@ -13,7 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "app.h"
 #include "buf.h"
 #include "conf.h"
 #include "crc.h"
@@ -129,7 +128,7 @@ flush_file(const char *prefix, const struct flush_request *r)
 	if (jobfiles_flush_read(prefix, &f, &err) < 0)
 		return app_report(STATUS_OK, &err);
 	if (r->verb == FLUSH_JSON) {
-		status = env_finish_json(jobfiles_flush_json(&f));
+		status = app_print_json(jobfiles_flush_json(&f));
 		jobfiles_flush_free(&f);
 		return status;
 	}
@@ -297,7 +296,7 @@ log_line(const struct env_call *c, bool transfer)
 		OPT_STRING('L', "secs", &secs, "SECONDS", OPT_ANY,
 			   "how long it took"),
 		OPT_GROUP("Which job"),
-		ENV_PREFIX(w.prefix),
+		APP_OPT_PREFIX(&w.prefix),
 		OPT_STRING('i', "jobid", &w.job_id, "ID", OPT_ANY,
 			   "job (default SCR_JOB_ID, then the one around us)"),
 		OPT_STRING('u', "user", &unused, "NAME", OPT_ANY, NULL),
@@ -395,7 +394,7 @@ tell_interval_json(const struct interval_stats *s, enum interval_model model)
 	} else {
 		json_set_null(j, "interval_seconds");
 	}
-	return error_worse_status(env_finish_json(j),
+	return error_worse_status(app_print_json(j),
 				  known ? STATUS_OK : STATUS_FAILED);
 }
 
@@ -415,8 +414,8 @@ env_interval(const struct env_call *c)
 		OPT_FLAG(0, "percent", &r.percent,
 			 "not the seconds between checkpoints, but the part "
 			 "of the time these then take"),
-		OPT_FLAG(0, "json", &r.json, "print JSON"),
-		ENV_PREFIX(prefix),
+		APP_OPT_JSON(&r.json),
+		APP_OPT_PREFIX(&prefix),
 		OPT_STRING(0, "logfile", &file, "FILE", OPT_FILE,
 			   "log (default PREFIX/.scr/log)"),
 		OPT_END,

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdint.h>
 
-#include "app.h"
 #include "buf.h"
 #include "conf.h"
 #include "env.h"
@@ -290,7 +289,7 @@ env_conf(const struct env_call *c)
 	int count = 0, status = STATUS_OK;
 	const struct opt opts[] = {
 		OPT_FLAG(0, "value", &t.value, "only the value"),
-		OPT_FLAG(0, "json", &as_json, "print JSON"),
+		APP_OPT_JSON(&as_json),
 		ENV_JOB_OPTIONS(w),
 		OPT_END,
 	};
@@ -312,7 +311,7 @@ env_conf(const struct env_call *c)
 			status = app_report(status, &err);
 	job_close(&j);
 	if (as_json)
-		return error_worse_status(status, env_finish_json(t.list));
+		return error_worse_status(status, app_print_json(t.list));
 	return error_worse_status(status, env_finish(0, &t.out, &err));
 }
 

@@ -9,7 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "app.h"
 #include "arena.h"
 #include "buf.h"
 #include "conf.h"

@@ -414,7 +414,7 @@ adds_up(const struct catalogue_tally *t, const struct dataset *view, bool must,
 				 "its %zu %s add up to %" PRIu64
 				 " bytes, the descriptor says %" PRIu64
 				 ": one was cut or overwritten",
-				 t->files, str_plural(t->files, "file"),
+				 str_count(t->files, "file"),
 				 t->bytes, view->bytes);
 	return 0;
 }
@@ -436,7 +436,7 @@ catalogue_files_whole(const struct rank2file *r,
 			err, t.unsafe ? ERROR_UNSAFE : ERROR_LOST,
 			"%zu of %zu %s missing or wrong, the first: "
 			"%s",
-			t.bad, t.files, str_plural(t.files, "file"),
+			t.bad, str_count(t.files, "file"),
 			catalogue_file_problem(t.first, text, sizeof(text)));
 	return adds_up(&t, view, must_add_up, err);
 }

@@ -220,7 +220,7 @@ tell(const struct remake *r, const char *why, const char *what,
 		r->c,
 		"%s: %s from the summaries in the dataset "
 		"directories: %zu %s%s%s%s%s",
-		why, what, r->added, str_plural(r->added, "dataset"),
+		why, what, str_count(r->added, "dataset"),
 		r->added > 0 ? ", none marked current (--current)" : "", left,
 		last != NULL ? "\n" : "", last != NULL ? last : "");
 }

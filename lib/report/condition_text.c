@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * condition_text.c - prefixes and several datasets as text.
+ * condition_text.c - prefixes and their datasets as text.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "buf.h"
 #include "error.h"
 #include "meta/index.h"
 #include "report/condition.h"
-#include "report/report_impl.h"
+#include "report/condition_text.h"
+#include "report/containers.h"
+#include "report/table.h"
+#include "rescue/plan.h"
 #include "str.h"
 
 /* Lines about files that are shown unasked. */
@@ -22,33 +26,32 @@
 /* --- A prefix --- */
 
 static void
-put_time(struct report_out *o, const char *what, int64_t when)
+put_time(struct buf *out, const char *what, int64_t when)
 {
 	char stamp[INDEX_STAMP_SIZE];
 
 	if (when >= 0)
-		report_put(o, ", %s %s", what, index_stamp(stamp, when));
+		buf_printf(out, ", %s %s", what, index_stamp(stamp, when));
 }
 
 static void
-put_halt(struct report_out *o, const struct halt *h)
+put_halt(struct buf *out, const struct halt *h)
 {
 	char reason[256];
 
-	report_put(o, "  halt        %s",
+	buf_printf(out, "  halt        %s",
 		   h->reason != NULL
 			   ? str_printable(reason, sizeof(reason), h->reason)
 			   : "asked for");
 	if (h->checkpoints_left >= 0)
-		report_put(o, ", after %" PRId64 " more %s",
-			   h->checkpoints_left,
-			   str_plural(h->checkpoints_left, "checkpoint"));
-	put_time(o, "before", h->exit_before);
-	put_time(o, "after", h->exit_after);
+		buf_printf(out, ", after %" PRId64 " more %s",
+			   str_count(h->checkpoints_left, "checkpoint"));
+	put_time(out, "before", h->exit_before);
+	put_time(out, "after", h->exit_after);
 	if (h->halt_seconds >= 0)
-		report_put(o, ", %" PRId64 " s before the allocation ends",
+		buf_printf(out, ", %" PRId64 " s before the allocation ends",
 			   h->halt_seconds);
-	report_put(o, "\n");
+	buf_printf(out, "\n");
 }
 
 static bool
@@ -60,75 +63,70 @@ halts(const struct overview *s)
 		s->halt.halt_seconds >= 0);
 }
 
-int
-report_prefix(const struct overview *s, struct buf *out, struct error *err)
+void
+report_prefix(const struct overview *s, struct buf *out)
 {
-	struct report_out o = { .buf = out };
 	const char *current = s->index ? index_current(s->index) : NULL;
 	size_t n = s->index ? index_count(s->index) : 0;
 	char text[NAME_TEXT];
 
-	report_put(&o, "prefix %s\n",
+	buf_printf(out, "prefix %s\n",
 		   str_printable(text, sizeof(text),
 				 catalogue_path(s->catalogue)));
 	if (s->index == NULL)
-		report_put(&o, "  index       none\n");
+		buf_printf(out, "  index       none\n");
 	else
-		report_put(&o, "  index       %zu %s%s%s%s\n", n,
-			   str_plural(n, "dataset"),
+		buf_printf(out, "  index       %zu %s%s%s%s\n",
+			   str_count(n, "dataset"),
 			   current ? ", restart from " : "",
 			   current ? str_printable(text, sizeof(text), current)
 				   : "",
 			   s->remade ? " (found again: the file is damaged)"
 				     : "");
 	if (halts(s))
-		put_halt(&o, &s->halt);
+		put_halt(out, &s->halt);
 	else
-		report_put(&o, "  halt        not asked for\n");
+		buf_printf(out, "  halt        not asked for\n");
 	if (s->nodes >= 0)
-		report_put(&o, "  nodes       %" PRId64 " in the last run\n",
+		buf_printf(out, "  nodes       %" PRId64 " in the last run\n",
 			   s->nodes);
-	return report_end(&o, err);
 }
 
 /* --- The table --- */
 
 void
-report_overview_start(struct report_table *t)
+report_overview_start(struct table *t)
 {
 	static const char *const heads[COLUMNS] = {
 		"ID",	 "",	 "NAME",       "WHERE", "RANKS",
 		"FILES", "SIZE", "REDUNDANCY", "STATE", "COULD LOSE",
 	};
 
-	report_table_start(t, COLUMNS, 1U << 0 | 1U << 4 | 1U << 5 | 1U << 6);
-	for (int c = 0; c < COLUMNS; c++)
-		report_cell(t, "%s", heads[c]);
+	table_start(t, heads, COLUMNS, 1U << 0 | 1U << 4 | 1U << 5 | 1U << 6);
 }
 
 static void
-where_cell(struct report_table *t, const struct condition *h)
+where_cell(struct table *t, const struct condition *h)
 {
 	const struct overview_entry *e = h->entry;
 
 	if (e == NULL)
-		report_cell(t, "%zu %s", h->group->ndirs,
-			    h->group->ndirs == 1 ? "directory" : "directories");
+		table_cell(t, "%zu %s", h->group->ndirs,
+			   h->group->ndirs == 1 ? "directory" : "directories");
 	else if (e->has_dir)
-		report_cell(t, "prefix%s", e->in_cache ? ", cache" : "");
+		table_cell(t, "prefix%s", e->in_cache ? ", cache" : "");
 	else
-		report_cell(t, "%s", e->in_cache ? "cache" : "");
+		table_cell(t, "%s", e->in_cache ? "cache" : "");
 }
 
 /* Number of files and bytes, from the best source there is. */
 static void
-size_cells(struct report_table *t, const struct condition *h)
+size_cells(struct table *t, const struct condition *h)
 {
 	const struct dataset *d = h->entry != NULL ? &h->entry->desc : NULL;
 	bool known = d != NULL && d->id > 0 && d->files >= 0;
 	uint64_t files = known ? (uint64_t)d->files : 0;
 	uint64_t size = known ? d->bytes : 0;
-	char bytes[32];
 
 	if (h->plan != NULL) {
 		files = h->plan->nfiles;
@@ -137,44 +135,43 @@ size_cells(struct report_table *t, const struct condition *h)
 		files = h->verify.files;
 		size = h->verify.bytes;
 	} else if (!known) {
-		report_cell(t, "%s", "");
-		report_cell(t, "%s", "");
+		table_cell(t, "%s", "");
+		table_cell(t, "%s", "");
 		return;
 	}
-	report_cell(t, "%" PRIu64, files);
-	report_cell(t, "%s", str_bytes(bytes, sizeof(bytes), size));
+	table_cell(t, "%" PRIu64, files);
+	table_cell(t, "%s", str_size(size));
 }
 
 void
-report_overview_row(struct report_table *t, const struct condition *h)
+report_overview_row(struct table *t, const struct condition *h)
 {
 	const struct overview_entry *e = h->entry;
 	const char *name = e != NULL ? e->name : h->group->job;
 	char text[512];
 
-	report_cell(t, "%" PRId64, h->id);
-	report_cell(t, "%s", e != NULL && e->current ? "*" : "");
-	report_cell_name(t, name != NULL ? name : "");
+	table_cell(t, "%" PRId64, h->id);
+	table_cell(t, "%s", e != NULL && e->current ? "*" : "");
+	table_name(t, name != NULL ? name : "");
 	where_cell(t, h);
 	if (h->plan != NULL && h->plan->nranks >= 0)
-		report_cell(t, "%" PRId64, h->plan->nranks);
+		table_cell(t, "%" PRId64, h->plan->nranks);
 	else
-		report_cell(t, "%s", "");
+		table_cell(t, "%s", "");
 	size_cells(t, h);
-	report_cell(t, "%s",
-		    h->plan ? report_scheme(h->plan, text, sizeof(text))
-		    : h->verify.files > 0 ? "none"
-					  : "");
-	report_cell(t, "%s", condition_state(h));
-	report_cell(t, "%s",
-		    h->plan ? report_spare(h->plan, false, text, sizeof(text))
-			    : "");
+	table_cell(t, "%s",
+		   h->plan ? report_scheme(h->plan, text, sizeof(text))
+		   : h->verify.files > 0 ? "none"
+					 : "");
+	table_cell(t, "%s", condition_state(h));
+	table_cell(t, "%s",
+		   h->plan ? report_spare(h->plan, false, text, sizeof(text))
+			   : "");
 }
 
-int
-report_reasons(const struct condition *h, struct buf *out, struct error *err)
+void
+report_reasons(const struct condition *h, struct buf *out)
 {
-	struct report_out o = { .buf = out };
 	const struct overview_entry *e = h->entry;
 	char text[sizeof(h->why) + 64];
 
@@ -183,61 +180,70 @@ report_reasons(const struct condition *h, struct buf *out, struct error *err)
 	/* The library's sentences mostly begin with these words. */
 	snprintf(dataset, sizeof(dataset), "dataset %" PRId64 ": ", h->id);
 	if (h->why[0] != '\0')
-		report_put(&o, "  %s%s\n",
+		buf_printf(out, "  %s%s\n",
 			   str_starts(h->why, dataset) ? "" : dataset,
 			   str_printable(text, sizeof(text), h->why));
 	if (e != NULL && e->indexed && !e->valid)
-		report_put(&o,
+		buf_printf(out,
 			   "  dataset %" PRId64 ": in the index as NO: %s\n",
 			   h->id, e->reason);
 	if (e != NULL && e->has_dir && !e->indexed && h->status != STATUS_LOST)
-		report_put(
-			&o, "  %snot in the index: %s puts it there\n", dataset,
+		buf_printf(
+			out, "  %snot in the index: %s puts it there\n",
+			dataset,
 			report_command("scr_index --build",
 				       h->plan ? h->plan->places[0].root : ".",
 				       h->id, text, sizeof(text)));
-	return report_end(&o, err);
 }
 
 /* --- One dataset --- */
 
 /* What rank2file says of a dataset that has no filemaps. */
-static int
-report_flushed(const struct condition *h, struct buf *out, struct error *err)
+static void
+report_flushed(const struct condition *h, struct buf *out)
 {
-	struct report_out o = { .buf = out };
 	const struct overview_entry *e = h->entry;
 	const char *at = h->problems.data;
-	char text[NAME_TEXT], bytes[32];
+	char text[NAME_TEXT];
 
-	report_put(&o, "dataset %" PRId64 "  %s\n", h->id,
+	buf_printf(out, "dataset %" PRId64 "  %s\n", h->id,
 		   e != NULL && e->name != NULL
 			   ? str_printable(text, sizeof(text), e->name)
 			   : "");
 	if (h->verify.files > 0)
-		report_put(&o,
+		buf_printf(out,
 			   "  size        %zu %s, %s\n"
 			   "  redundancy  none kept: it was flushed; checked "
 			   "by its rank2file\n",
-			   h->verify.files, str_plural(h->verify.files, "file"),
-			   str_bytes(bytes, sizeof(bytes), h->verify.bytes));
-	report_put(&o, "  state       %s", condition_state(h));
+			   str_count(h->verify.files, "file"),
+			   str_size(h->verify.bytes));
+	report_containers_head(h->containers, out);
+	buf_printf(out, "  state       %s", condition_state(h));
 	if (at == NULL && h->why[0] != '\0')
-		report_put(&o, ": %s",
+		buf_printf(out, ": %s",
 			   str_printable(text, sizeof(text), h->why));
-	report_put(&o, "\n");
+	buf_printf(out, "\n");
 	while (at != NULL && *at != '\0') {
 		int len = (int)strcspn(at, "\n");
 
-		report_put(&o, "  %.*s\n", len, at);
+		buf_printf(out, "  %.*s\n", len, at);
 		at += len + (at[len] == '\n');
 	}
-	return report_end(&o, err);
+}
+
+static void
+put_containers_map(const struct containers *k, const struct report_choice *c,
+		   struct buf *out)
+{
+	if (k == NULL || !c->map)
+		return;
+	buf_printf(out, "\n");
+	report_containers_map(k, &c->style, out);
 }
 
 /* Only a part of the nodes was looked at: the rest may be all right. */
 static void
-hint_nodes(struct report_out *o, const struct plan *p)
+hint_nodes(struct buf *out, const struct plan *p)
 {
 	int64_t here = 0;
 
@@ -245,7 +251,7 @@ hint_nodes(struct report_out *o, const struct plan *p)
 		here += p->ranks[r].map.name != NULL &&
 			p->ranks[r].map.fate == FATE_KEEP;
 	if (here > 0 && here < p->nranks)
-		report_put(o,
+		buf_printf(out,
 			   "  note        files of %" PRId64 " of %" PRId64
 			   " ranks were found here; caches of other nodes can "
 			   "be named, too\n",
@@ -253,52 +259,64 @@ hint_nodes(struct report_out *o, const struct plan *p)
 }
 
 static void
-hint_rebuild(struct report_out *o, const struct condition *h)
+hint_rebuild(struct buf *out, const struct condition *h)
 {
 	const char *prefix = h->plan->places[0].root;
 	char text[NAME_TEXT];
 
 	if (plan_status(h->plan) != STATUS_DAMAGED || h->entry == NULL)
 		return;
-	report_put(o, "  next        %s: brings it back\n",
+	buf_printf(out, "  next        %s: brings it back\n",
 		   report_command("scr_rebuild", prefix, h->id, text,
 				  sizeof(text)));
-	report_put(o,
+	buf_printf(out,
 		   "              %s: does, too, and puts it into the "
 		   "index\n",
 		   report_command("scr_index --build", prefix, h->id, text,
 				  sizeof(text)));
 }
 
-int
-report_detail(struct condition *h, const struct report_choice *c,
-	      struct buf *out, struct error *err)
+/* A dataset of which there is a plan. */
+static void
+report_planned(struct condition *h, const struct report_choice *c,
+	       struct buf *out)
 {
-	struct report_out o = { .buf = out };
 	const struct dataset *d = h->entry != NULL ? &h->entry->desc : NULL;
 	struct plan *p = h->plan;
 
-	if (p == NULL)
-		return report_flushed(h, out, err);
-	if (report_summary(p, d, out, err) < 0)
-		return -1;
+	report_summary(p, d, h->containers, out);
 	if (p->places[0].cache && h->status == STATUS_LOST)
-		hint_nodes(&o, p);
-	hint_rebuild(&o, h);
-	if (h->deep_done && report_deep(p, &h->deep, out, err) < 0)
-		return -1;
-	report_put(&o, "\n");
-	if (report_sets(p, out, err) < 0)
-		return -1;
+		hint_nodes(out, p);
+	hint_rebuild(out, h);
+	if (h->deep_done)
+		report_deep(p, &h->deep, out);
+	buf_printf(out, "\n");
+	report_sets(p, out);
 	if (c->map) {
-		report_put(&o, "\n");
-		if (report_map(p, &c->style, out, err) < 0)
-			return -1;
+		buf_printf(out, "\n");
+		report_map(p, &c->style, out);
 	}
+	put_containers_map(h->containers, c, out);
 	if (c->all_files || plan_status(p) != STATUS_OK)
-		report_put(&o, "\n");
-	if (report_files(p, c->all_files, c->all_files ? 0 : FILES_SHOWN, out,
-			 err) < 0)
-		return -1;
-	return report_end(&o, err);
+		buf_printf(out, "\n");
+	report_files(p, c->all_files, c->all_files ? 0 : FILES_SHOWN, out);
+}
+
+void
+report_detail(struct condition *h, const struct report_choice *c,
+	      struct buf *out)
+{
+	const struct containers *k = h->containers;
+
+	if (h->plan != NULL) {
+		report_planned(h, c, out);
+	} else {
+		report_flushed(h, out);
+		put_containers_map(k, c, out);
+	}
+	if (k == NULL)
+		return;
+	if (c->all_containers || k->damaged > 0)
+		buf_printf(out, "\n");
+	report_containers_table(k, c->all_containers, out);
 }

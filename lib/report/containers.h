@@ -18,7 +18,6 @@ struct buf;
 struct error;
 struct json;
 struct plan;
-struct report_choice;
 struct report_style;
 struct condition;
 
@@ -135,22 +134,18 @@ char *container_row_state(const struct containers *k,
 /* --- As text --- */
 
 /* "7 of 29.3 KiB, 189.2 KiB in 16 files; 2 damaged", no newline. */
-int report_containers_line(const struct containers *k, struct buf *out,
-			   struct error *err);
+void report_containers_line(const struct containers *k, struct buf *out);
+
+/* The same as a labelled line; nothing for NULL. */
+void report_containers_head(const struct containers *k, struct buf *out);
 
 /* A row for each container that is not whole, or with `all` for each. */
-int report_containers_table(const struct containers *k, bool all,
-			    struct buf *out, struct error *err);
+void report_containers_table(const struct containers *k, bool all,
+			     struct buf *out);
 
 /* The bytes of the containers, drawn: a row for each. */
-int report_containers_map(const struct containers *k,
-			  const struct report_style *style, struct buf *out,
-			  struct error *err);
-
-/* report_detail(), with the containers where the dataset has any; `all` of
- * them are listed, or those that are not whole. */
-int report_containers_detail(struct condition *h, const struct report_choice *c,
-			     bool all, struct buf *out, struct error *err);
+void report_containers_map(const struct containers *k,
+			   const struct report_style *style, struct buf *out);
 
 /* --- For programs --- */
 

@@ -16,7 +16,6 @@
 #include "mem.h"
 #include "report/condition.h"
 #include "report/containers.h"
-#include "report/report_impl.h"
 #include "str.h"
 
 /* Pixels. */
@@ -48,7 +47,7 @@ enum merging {
 };
 
 struct drawing {
-	struct report_out *o;
+	struct buf *out;
 	const struct containers *k;
 	struct container_spans spans;
 	struct container_row *rows;
@@ -64,7 +63,7 @@ struct drawing {
 
 /* Printable UTF-8 as text of an element. */
 static void
-put_escaped(struct report_out *o, const char *text)
+put_escaped(struct buf *out, const char *text)
 {
 	for (const char *s = text; *s != '\0'; s++) {
 		const char *as = *s == '&'   ? "&amp;"
@@ -80,40 +79,40 @@ put_escaped(struct report_out *o, const char *text)
 			s += 2;
 		}
 		if (as != NULL)
-			report_put(o, "%s", as);
-		else if (buf_add_char(o->buf, *s) < 0)
-			o->failed = true;
+			buf_printf(out, "%s", as);
+		else
+			buf_add_char(out, *s);
 	}
 }
 
 static void
-put_text(struct report_out *o, const char *text)
+put_text(struct buf *out, const char *text)
 {
 	char shown[NAME_TEXT];
 
-	put_escaped(o, str_printable(shown, sizeof(shown), text));
+	put_escaped(out, str_printable(shown, sizeof(shown), text));
 }
 
 /* A path: its end tells more than its beginning. */
 static void
-put_path(struct report_out *o, const char *path)
+put_path(struct buf *out, const char *path)
 {
 	size_t len = strlen(path), most = NAME_TEXT / 4 - 1;
 
 	if (len > most) {
-		report_put(o, "...");
+		buf_printf(out, "...");
 		path += len - most;
 	}
-	put_text(o, path);
+	put_text(out, path);
 }
 
 /* NAME="PIXELS", in hundredths, whatever the locale's decimal point is. */
 static void
-put_px(struct report_out *o, const char *name, double px)
+put_px(struct buf *out, const char *name, double px)
 {
 	unsigned hundredths = (unsigned)(px * 100 + 0.5);
 
-	report_put(o, " %s=\"%u.%02u\"", name, hundredths / 100,
+	buf_printf(out, " %s=\"%u.%02u\"", name, hundredths / 100,
 		   hundredths % 100);
 }
 
@@ -215,32 +214,32 @@ put_tip(struct drawing *d, const struct box *b, const struct container *c)
 	const struct container_span *s = &d->spans.spans[b->from];
 	const struct container_span *last = &d->spans.spans[b->to - 1];
 
-	report_put(d->o, "<title>");
+	buf_printf(d->out, "<title>");
 	if (b->files == 1) {
-		put_path(d->o, s->file->path);
-		report_put(d->o,
+		put_path(d->out, s->file->path);
+		buf_printf(d->out,
 			   "\nrank %" PRIu32 ", %" PRIu64
 			   " bytes from byte %" PRIu64 " of %" PRIu64,
 			   s->file->rank, b->end - b->off, s->at,
 			   s->file->size);
 	} else {
-		report_put(d->o, "%zu files of rank", b->files);
-		report_put(d->o,
+		buf_printf(d->out, "%zu files of rank", b->files);
+		buf_printf(d->out,
 			   b->ranks ? "s %" PRIu32 " to %" PRIu32 "\n"
 				    : " %" PRIu32 "\n",
 			   s->file->rank, last->file->rank);
-		put_path(d->o, s->file->path);
-		report_put(d->o, " ... ");
-		put_path(d->o, last->file->path);
-		report_put(d->o, "\n%" PRIu64 " bytes", b->end - b->off);
+		put_path(d->out, s->file->path);
+		buf_printf(d->out, " ... ");
+		put_path(d->out, last->file->path);
+		buf_printf(d->out, "\n%" PRIu64 " bytes", b->end - b->off);
 	}
-	report_put(d->o, " at offset %" PRIu64 " of ", b->off);
-	put_path(d->o, c->name);
+	buf_printf(d->out, " at offset %" PRIu64 " of ", b->off);
+	put_path(d->out, c->name);
 	if (b->bad > 0 && b->files > 1)
-		report_put(d->o, "\n%zu missing or wrong", b->bad);
+		buf_printf(d->out, "\n%zu missing or wrong", b->bad);
 	else if (b->bad > 0)
-		report_put(d->o, "\nmissing or wrong");
-	report_put(d->o, "</title>");
+		buf_printf(d->out, "\nmissing or wrong");
+	buf_printf(d->out, "</title>");
 }
 
 static void
@@ -250,24 +249,24 @@ put_box(struct drawing *d, const struct box *b, const struct container *c,
 	const struct segmap_file *f = d->spans.spans[b->from].file;
 	double x = width_of(d, b->off), w = width_of(d, b->end) - x;
 
-	report_put(d->o, "<rect class=\"");
+	buf_printf(d->out, "<rect class=\"");
 	if (b->bad > 0)
-		report_put(d->o, "bad");
+		buf_printf(d->out, "bad");
 	else if (b->ranks)
-		report_put(d->o, "m%c", d->shade ? 'a' : 'b');
+		buf_printf(d->out, "m%c", d->shade ? 'a' : 'b');
 	else
-		report_put(d->o, "r%u%c", (unsigned)(f->rank % HUES),
+		buf_printf(d->out, "r%u%c", (unsigned)(f->rank % HUES),
 			   d->shade ? 'a' : 'b');
-	report_put(d->o, "\"");
+	buf_printf(d->out, "\"");
 	/* What is wrong has to be seen, however small it is. */
 	if (b->bad > 0 && w < 2)
 		w = 2;
-	put_px(d->o, "x", LEFT + x);
-	put_px(d->o, "y", y);
-	put_px(d->o, "width", w);
-	report_put(d->o, " height=\"%d\">", ROW);
+	put_px(d->out, "x", LEFT + x);
+	put_px(d->out, "y", y);
+	put_px(d->out, "width", w);
+	buf_printf(d->out, " height=\"%d\">", ROW);
 	put_tip(d, b, c);
-	report_put(d->o, "</rect>\n");
+	buf_printf(d->out, "</rect>\n");
 }
 
 /* All of a container; the bad ones last, on top of what they touch. */
@@ -306,23 +305,23 @@ put_frame(struct drawing *d, const struct container_row *r, double y)
 
 	for (size_t i = r->first; i <= r->last; i++)
 		files += d->k->list[i].files;
-	report_put(d->o, "<rect class=\"%s\"",
+	buf_printf(d->out, "<rect class=\"%s\"",
 		   shared && c->state == CONTAINER_WHOLE ? "ma"
 		   : shared				 ? "bad"
 							 : "none");
-	put_px(d->o, "x", LEFT);
-	put_px(d->o, "y", y);
-	put_px(d->o, "width", w < 1 ? 1 : w);
-	report_put(d->o, " height=\"%d\"><title>", ROW);
-	put_path(d->o, c->name);
+	put_px(d->out, "x", LEFT);
+	put_px(d->out, "y", y);
+	put_px(d->out, "width", w < 1 ? 1 : w);
+	buf_printf(d->out, " height=\"%d\"><title>", ROW);
+	put_path(d->out, c->name);
 	if (shared) {
-		report_put(d->o, " to ");
-		put_path(d->o, d->k->list[r->last].name);
+		buf_printf(d->out, " to ");
+		put_path(d->out, d->k->list[r->last].name);
 	}
-	report_put(d->o, "\n%s%" PRIu64 " bytes, parts of %zu %s\n%s</title>",
-		   shared ? "each " : "", c->size, files,
-		   str_plural(files, "file"), container_state_name(c->state));
-	report_put(d->o, "</rect>\n");
+	buf_printf(d->out, "\n%s%" PRIu64 " bytes, parts of %zu %s\n%s</title>",
+		   shared ? "each " : "", c->size, str_count(files, "file"),
+		   container_state_name(c->state));
+	buf_printf(d->out, "</rect>\n");
 }
 
 static void
@@ -331,10 +330,10 @@ put_row(struct drawing *d, const struct container_row *r, double y)
 	char text[256];
 	size_t len = 0;
 
-	report_put(d->o, "<text class=\"mono\" text-anchor=\"end\" x=\"%d\"",
+	buf_printf(d->out, "<text class=\"mono\" text-anchor=\"end\" x=\"%d\"",
 		   LEFT - 10);
-	put_px(d->o, "y", y + 13);
-	report_put(d->o, ">");
+	put_px(d->out, "y", y + 13);
+	buf_printf(d->out, ">");
 	container_row_name(d->k, r, text, sizeof(text));
 	if (strlen(text) > LABEL_MAX) {
 		for (len = LABEL_MAX;
@@ -342,22 +341,22 @@ put_row(struct drawing *d, const struct container_row *r, double y)
 			len--;
 		text[len] = '\0';
 	}
-	put_escaped(d->o, text);
-	report_put(d->o, "</text>\n");
+	put_escaped(d->out, text);
+	buf_printf(d->out, "</text>\n");
 	put_frame(d, r, y);
 	if (r->last == r->first)
 		put_boxes(d, r->first, y);
 	container_row_state(d->k, r, text, sizeof(text));
 	if (text[0] == '\0')
 		return;
-	report_put(d->o, "<text class=\"%s\" x=\"%d\"",
+	buf_printf(d->out, "<text class=\"%s\" x=\"%d\"",
 		   d->k->list[r->first].state == CONTAINER_WHOLE ? "dim"
 								 : "alarm",
 		   LEFT + BAR + 10);
-	put_px(d->o, "y", y + 13);
-	report_put(d->o, ">");
-	put_escaped(d->o, text);
-	report_put(d->o, "</text>\n");
+	put_px(d->out, "y", y + 13);
+	buf_printf(d->out, ">");
+	put_escaped(d->out, text);
+	buf_printf(d->out, "</text>\n");
 }
 
 /* Does row `i` begin the redundancy? */
@@ -375,25 +374,25 @@ put_rows(struct drawing *d)
 
 	for (size_t i = 0; i < d->shown; i++, y += PITCH) {
 		if (begins_section(d, i)) {
-			report_put(d->o, "<text x=\"%d\"", LEFT);
-			put_px(d->o, "y", y + 15);
-			report_put(d->o, ">redundancy</text>\n");
+			buf_printf(d->out, "<text x=\"%d\"", LEFT);
+			put_px(d->out, "y", y + 15);
+			buf_printf(d->out, ">redundancy</text>\n");
 			y += SECTION;
 		}
 		put_row(d, &d->rows[i], y);
 	}
 	if (d->shown == d->count)
 		return;
-	report_put(d->o, "<text x=\"%d\"", LEFT);
-	put_px(d->o, "y", y + 13);
-	report_put(d->o, ">... and %zu more containers</text>\n",
+	buf_printf(d->out, "<text x=\"%d\"", LEFT);
+	put_px(d->out, "y", y + 13);
+	buf_printf(d->out, ">... and %zu more containers</text>\n",
 		   d->k->count - d->rows[d->shown].first);
 }
 
 /* --- All of it --- */
 
 static void
-put_style(struct report_out *o)
+put_style(struct buf *out)
 {
 	static const char *const hues[HUES + 1][2] = {
 		{ "#4e79a7", "#86a8cc" }, { "#59a14f", "#95c78d" },
@@ -403,7 +402,7 @@ put_style(struct report_out *o)
 		{ "#6f6f6f", "#9a9a9a" },
 	};
 
-	report_put(o,
+	buf_printf(out,
 		   "<style>text{font-size:13px;fill:#222}"
 		   ".head{font-size:18px;font-weight:bold}"
 		   ".mono{font-family:monospace}.dim{fill:#666}"
@@ -411,16 +410,16 @@ put_style(struct report_out *o)
 		   ".none{fill:#f4f4f4;stroke:#bbb;stroke-width:.5}"
 		   ".bad{fill:url(#hatch);stroke:#b00020;stroke-width:.5}\n");
 	for (int i = 0; i < HUES; i++)
-		report_put(o, ".r%da{fill:%s}.r%db{fill:%s}\n", i, hues[i][0],
+		buf_printf(out, ".r%da{fill:%s}.r%db{fill:%s}\n", i, hues[i][0],
 			   i, hues[i][1]);
-	report_put(o, ".ma{fill:%s}.mb{fill:%s}</style>\n", hues[HUES][0],
+	buf_printf(out, ".ma{fill:%s}.mb{fill:%s}</style>\n", hues[HUES][0],
 		   hues[HUES][1]);
-	report_put(o, "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" "
-		      "patternUnits=\"userSpaceOnUse\" "
-		      "patternTransform=\"rotate(45)\">"
-		      "<rect width=\"6\" height=\"6\" fill=\"#ffd7d9\"/>"
-		      "<rect width=\"3\" height=\"6\" fill=\"#d0021b\"/>"
-		      "</pattern></defs>\n");
+	buf_printf(out, "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" "
+			"patternUnits=\"userSpaceOnUse\" "
+			"patternTransform=\"rotate(45)\">"
+			"<rect width=\"6\" height=\"6\" fill=\"#ffd7d9\"/>"
+			"<rect width=\"3\" height=\"6\" fill=\"#d0021b\"/>"
+			"</pattern></defs>\n");
 }
 
 static void
@@ -441,57 +440,52 @@ put_legend(struct drawing *d)
 		int at = x;
 
 		for (int c = 0; c < 2 && keys[i].classes[c] != NULL; c++) {
-			report_put(d->o,
+			buf_printf(d->out,
 				   "<rect class=\"%s\" x=\"%d\" y=\"74\" "
 				   "width=\"16\" height=\"12\"/>",
 				   keys[i].classes[c], at);
 			at += 16;
 		}
-		report_put(d->o, "<text x=\"%d\" y=\"85\">%s</text>\n", at + 6,
-			   keys[i].meaning);
+		buf_printf(d->out, "<text x=\"%d\" y=\"85\">%s</text>\n",
+			   at + 6, keys[i].meaning);
 		x += keys[i].width;
 	}
 }
 
-static int
-put_head(struct drawing *d, const char *name, struct error *err)
+static void
+put_head(struct drawing *d, const char *name)
 {
 	struct buf line = BUF_INIT;
-	char bytes[32];
 	size_t height = TOP + d->shown * PITCH + 16;
-	int rc = report_containers_line(d->k, &line, err);
 
-	if (rc < 0)
-		goto out;
+	report_containers_line(d->k, &line);
 	for (size_t i = 0; i < d->shown; i++)
 		height += begins_section(d, i) ? SECTION : 0;
 	height += d->shown < d->count ? PITCH : 0;
-	report_put(d->o,
+	buf_printf(d->out,
 		   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 		   "<svg xmlns=\"http://www.w3.org/2000/svg\" "
 		   "width=\"%d\" height=\"%zu\" viewBox=\"0 0 %d %zu\" "
 		   "font-family=\"sans-serif\">\n<title>",
 		   LEFT + BAR + RIGHT, height, LEFT + BAR + RIGHT, height);
-	put_text(d->o, name);
-	report_put(d->o, "</title>\n");
-	put_style(d->o);
-	report_put(d->o, "<rect width=\"100%%\" height=\"100%%\" "
-			 "fill=\"#fff\"/>\n"
-			 "<text class=\"head\" x=\"16\" y=\"30\">");
-	put_text(d->o, name);
-	report_put(d->o, "</text>\n<text x=\"16\" y=\"54\">Containers: ");
-	put_escaped(d->o, line.data);
-	report_put(d->o, "</text>\n");
+	put_text(d->out, name);
+	buf_printf(d->out, "</title>\n");
+	put_style(d->out);
+	buf_printf(d->out, "<rect width=\"100%%\" height=\"100%%\" "
+			   "fill=\"#fff\"/>\n"
+			   "<text class=\"head\" x=\"16\" y=\"30\">");
+	put_text(d->out, name);
+	buf_printf(d->out, "</text>\n<text x=\"16\" y=\"54\">Containers: ");
+	put_escaped(d->out, line.data != NULL ? line.data : "");
+	d->out->failed |= line.failed;
+	buf_free(&line);
+	buf_printf(d->out, "</text>\n");
 	put_legend(d);
-	report_put(d->o,
+	buf_printf(d->out,
 		   "<text class=\"dim\" x=\"%d\" y=\"%d\">0</text>"
 		   "<text class=\"dim\" text-anchor=\"end\" x=\"%d\" "
 		   "y=\"%d\">%s</text>\n",
-		   LEFT, TOP - 8, LEFT + BAR, TOP - 8,
-		   str_bytes(bytes, sizeof(bytes), d->room));
-out:
-	buf_free(&line);
-	return rc;
+		   LEFT, TOP - 8, LEFT + BAR, TOP - 8, str_size(d->room));
 }
 
 static int
@@ -510,19 +504,17 @@ draw(struct drawing *d, const char *name, struct error *err)
 		if (k->list[i].size > d->room)
 			d->room = k->list[i].size;
 	choose_merging(d);
-	if (put_head(d, name, err) < 0)
-		return -1;
+	put_head(d, name);
 	put_rows(d);
-	report_put(d->o, "</svg>\n");
-	return report_end(d->o, err);
+	buf_printf(d->out, "</svg>\n");
+	return buf_check(d->out, err);
 }
 
 int
 report_svg(const struct condition *h, struct buf *out, struct error *err)
 {
 	const char *name = h->entry != NULL ? h->entry->name : NULL;
-	struct report_out o = { .buf = out };
-	struct drawing d = { .o = &o, .k = h->containers, .room = 1 };
+	struct drawing d = { .out = out, .k = h->containers, .room = 1 };
 	char title[NAME_TEXT];
 	int rc = -1;
 

@@ -12,9 +12,9 @@
 #include "error.h"
 #include "mem.h"
 #include "path.h"
-#include "report/condition.h"
 #include "report/containers.h"
-#include "report/report_impl.h"
+#include "report/plan_text.h"
+#include "report/table.h"
 #include "str.h"
 
 /* Rows of a table of damaged containers. */
@@ -104,82 +104,77 @@ container_row_state(const struct containers *k, const struct container_row *r,
 
 /* --- A line, a table --- */
 
-int
-report_containers_line(const struct containers *k, struct buf *out,
-		       struct error *err)
+void
+report_containers_line(const struct containers *k, struct buf *out)
 {
-	struct report_out o = { .buf = out };
 	const struct packed *p = &k->packed;
 	size_t files = 0;
-	char text[32];
 
 	for (size_t i = 0; i < p->map.nfiles; i++)
 		files += p->map.files[i].nsegs > 0;
-	report_put(&o, "%zu", p->map.ncontainers);
+	buf_printf(out, "%zu", p->map.ncontainers);
 	if (p->map.container_size > 0)
-		report_put(
-			&o, " of %s",
-			str_bytes(text, sizeof(text), p->map.container_size));
-	report_put(&o, ", %s in %zu %s",
-		   str_bytes(text, sizeof(text), p->map.bytes), files,
-		   str_plural(files, "file"));
+		buf_printf(out, " of %s", str_size(p->map.container_size));
+	buf_printf(out, ", %s in %zu %s", str_size(p->map.bytes),
+		   str_count(files, "file"));
 	if (p->hidden.red.ncontainers > 0)
-		report_put(&o, ", redundancy in %zu more",
+		buf_printf(out, ", redundancy in %zu more",
 			   p->hidden.red.ncontainers);
 	if (p->hidden.nfiles > 0)
-		report_put(&o, ", metadata packed too");
+		buf_printf(out, ", metadata packed too");
 	if (p->map.moving)
-		report_put(&o, "; a repack was interrupted");
+		buf_printf(out, "; a repack was interrupted");
 	if (k->damaged > 0)
-		report_put(&o, "; %zu damaged", k->damaged);
-	return report_end(&o, err);
+		buf_printf(out, "; %zu damaged", k->damaged);
+}
+
+void
+report_containers_head(const struct containers *k, struct buf *out)
+{
+	if (k == NULL)
+		return;
+	buf_printf(out, "  containers  ");
+	report_containers_line(k, out);
+	buf_printf(out, "\n");
 }
 
 static void
-container_cells(struct report_table *t, const struct containers *k,
+container_cells(struct table *t, const struct containers *k,
 		const struct container *c)
 {
 	uint64_t full = k->packed.map.container_size;
-	char bytes[32];
 
 	full = full < c->size ? c->size : full;
-	report_cell_name(t, c->name);
-	report_cell(t, "%s", str_bytes(bytes, sizeof(bytes), c->size));
-	report_cell(t, "%.1f %%",
-		    full > 0 ? 100.0 * (double)c->used / (double)full : 0.0);
-	report_cell(t, "%zu", c->files);
+	table_name(t, c->name);
+	table_cell(t, "%s", str_size(c->size));
+	table_cell(t, "%.1f %%",
+		   full > 0 ? 100.0 * (double)c->used / (double)full : 0.0);
+	table_cell(t, "%zu", c->files);
 	if (c->state == CONTAINER_SHORT || c->state == CONTAINER_LONG)
-		report_cell(t, "%s: %" PRIu64 " B, not %" PRIu64,
-			    container_state_name(c->state), c->have, c->size);
+		table_cell(t, "%s: %" PRIu64 " B, not %" PRIu64,
+			   container_state_name(c->state), c->have, c->size);
 	else
-		report_cell(t, "%s", container_state_name(c->state));
+		table_cell(t, "%s", container_state_name(c->state));
 }
 
-int
-report_containers_table(const struct containers *k, bool all, struct buf *out,
-			struct error *err)
+void
+report_containers_table(const struct containers *k, bool all, struct buf *out)
 {
 	static const char *const heads[] = { "CONTAINER", "SIZE", "FILL",
 					     "FILES", "STATE" };
-	const unsigned columns = sizeof(heads) / sizeof(heads[0]);
-	struct report_out o = { .buf = out };
-	struct report_table t;
+	struct table t;
 	size_t rows = 0, most = all ? SIZE_MAX : DAMAGED_SHOWN;
 
-	report_table_start(&t, columns, 1U << 1 | 1U << 2 | 1U << 3);
-	for (unsigned c = 0; c < columns; c++)
-		report_cell(&t, "%s", heads[c]);
+	table_start(&t, heads, sizeof(heads) / sizeof(heads[0]),
+		    1U << 1 | 1U << 2 | 1U << 3);
 	for (size_t i = 0; i < k->count; i++)
 		if ((all || k->list[i].state != CONTAINER_WHOLE) &&
 		    rows++ < most)
 			container_cells(&t, k, &k->list[i]);
-	if (rows == 0)
-		t.count = 0;
-	if (report_table_end(&t, 2, out, err) < 0)
-		return -1;
+	table_drop_empty(&t);
+	table_end(&t, 2, out);
 	if (rows > most)
-		report_put(&o, "  ... and %zu more (-v: all)\n", rows - most);
-	return report_end(&o, err);
+		buf_printf(out, "  ... and %zu more (-v: all)\n", rows - most);
 }
 
 /* --- The picture --- */
@@ -197,7 +192,7 @@ static const struct {
 };
 
 struct canvas {
-	struct report_out *o;
+	struct buf *out;
 	const struct containers *k;
 	const struct report_style *style;
 	const struct container_spans *spans;
@@ -218,11 +213,11 @@ put_look(struct canvas *d, enum look l, unsigned count)
 		return;
 	d->seen[l] = true;
 	if (d->style->color)
-		report_put(d->o, "\033[%sm", looks[l].color);
+		buf_printf(d->out, "\033[%sm", looks[l].color);
 	for (; count > 0; count--)
-		report_put(d->o, "%s", text);
+		buf_printf(d->out, "%s", text);
 	if (d->style->color)
-		report_put(d->o, "\033[0m");
+		buf_printf(d->out, "\033[0m");
 }
 
 /* Where cell `i` of `n` begins in `size` bytes. */
@@ -319,20 +314,20 @@ put_row(struct canvas *d, const struct container_row *r)
 
 	container_row_name(d->k, r, name, sizeof(name));
 	container_row_state(d->k, r, state, sizeof(state));
-	report_put(d->o, "  ");
+	buf_printf(d->out, "  ");
 	for (const char *s = name; *s != '\0'; s++) {
 		if (((unsigned char)*s & 0xc0) != 0x80 && wide++ >= LABEL - 4)
 			break;
-		report_put(d->o, "%c", *s);
+		buf_printf(d->out, "%c", *s);
 	}
 	wide = wide > LABEL - 4 ? LABEL - 4 : wide;
-	report_put(d->o, "%*s", (int)(LABEL - 2 - wide), "");
+	buf_printf(d->out, "%*s", (int)(LABEL - 2 - wide), "");
 	put_bar(d, r);
 	if (d->states && state[0] != '\0')
-		report_put(d->o, "%*s  %s",
+		buf_printf(d->out, "%*s  %s",
 			   (int)(d->cells - cells_of(d, &d->k->list[r->first])),
 			   "", state);
-	report_put(d->o, "\n");
+	buf_printf(d->out, "\n");
 }
 
 static void
@@ -343,7 +338,7 @@ put_legend(struct canvas *d)
 
 	/* The two shades are explained together. */
 	d->seen[LOOK_EVEN] |= d->seen[LOOK_ODD];
-	report_put(d->o, "%-*s", LABEL, "");
+	buf_printf(d->out, "%-*s", LABEL, "");
 	for (int l = LOOK_EVEN; l < LOOKS; l++) {
 		unsigned len = (unsigned)strlen(looks[l].meaning) + 2;
 
@@ -351,20 +346,20 @@ put_legend(struct canvas *d)
 		if (!d->seen[l])
 			continue;
 		if (column > LABEL && column + 3 + len > width) {
-			report_put(d->o, "\n%-*s", LABEL, "");
+			buf_printf(d->out, "\n%-*s", LABEL, "");
 			column = LABEL;
 		}
 		if (column > LABEL)
-			report_put(d->o, "   ");
+			buf_printf(d->out, "   ");
 		column += len + (column > LABEL ? 3 : 0);
 		if (l == LOOK_EVEN) {
 			put_look(d, LOOK_ODD, 1);
-			report_put(d->o, " ");
+			buf_printf(d->out, " ");
 		}
 		put_look(d, (enum look)l, 1);
-		report_put(d->o, " %s", looks[l].meaning);
+		buf_printf(d->out, " %s", looks[l].meaning);
 	}
-	report_put(d->o, "\n");
+	buf_printf(d->out, "\n");
 }
 
 static void
@@ -388,127 +383,37 @@ set_scale(struct canvas *d, const struct container_row *rows, size_t count)
 			d->room = d->k->list[i].size;
 }
 
-int
+void
 report_containers_map(const struct containers *k,
-		      const struct report_style *style, struct buf *out,
-		      struct error *err)
+		      const struct report_style *style, struct buf *out)
 {
-	struct report_out o = { .buf = out };
 	struct container_spans spans = { .spans = NULL };
 	struct canvas d = {
-		.o = &o, .k = k, .style = style, .spans = &spans, .room = 1
+		.out = out, .k = k, .style = style, .spans = &spans, .room = 1
 	};
 	struct container_row *rows = mem_calloc(k->count + 1, sizeof(*rows));
 	size_t count = 0, shown = 0;
-	char bytes[32];
-	int rc = -1;
 
-	if (rows == NULL) {
-		error_no_memory(err);
+	if (rows == NULL || container_spans(k, &spans, NULL) < 0) {
+		out->failed = true;
 		goto out;
 	}
-	if (container_spans(k, &spans, err) < 0)
-		goto out;
 	count = container_rows(k, ALONE_MAX, rows);
 	shown = count < ROWS_MAX ? count : ROWS_MAX;
 	set_scale(&d, rows, shown);
-	report_put(&o, "  bytes by container (a full row: %s)\n",
-		   str_bytes(bytes, sizeof(bytes), d.room));
+	buf_printf(out, "  bytes by container (a full row: %s)\n",
+		   str_size(d.room));
 	for (size_t i = 0; i < shown; i++) {
 		if (i > 0 && k->list[rows[i].first].redundancy &&
 		    !k->list[rows[i - 1].first].redundancy)
-			report_put(&o, "  and of the redundancy\n");
+			buf_printf(out, "  and of the redundancy\n");
 		put_row(&d, &rows[i]);
 	}
 	if (shown < count)
-		report_put(&o, "  ... and %zu more\n",
+		buf_printf(out, "  ... and %zu more\n",
 			   k->count - rows[shown].first);
 	put_legend(&d);
-	rc = report_end(&o, err);
 out:
 	container_spans_free(&spans);
 	mem_free(rows);
-	return rc;
-}
-
-/* --- All about one dataset --- */
-
-/* Put `text` into `to` at `pos`. */
-static int
-weave(struct buf *to, size_t pos, const struct buf *text, struct error *err)
-{
-	if (text->len == 0)
-		return 0;
-	if (buf_reserve(to, text->len) < 0)
-		return error_no_memory(err);
-	memmove(to->data + pos + text->len, to->data + pos, to->len - pos + 1);
-	memcpy(to->data + pos, text->data, text->len);
-	to->len += text->len;
-	return 0;
-}
-
-/* Where in the report of a dataset `mark` stands, behind its newline; names
- * from metadata have none.  Without it: the end. */
-static size_t
-find_line(const struct buf *report, size_t from, const char *mark)
-{
-	const char *at = strstr(report->data + from, mark);
-
-	return at != NULL ? (size_t)(at - report->data) + 1 : report->len;
-}
-
-static int
-weave_in(const struct containers *k, const struct report_choice *c, bool all,
-	 struct buf *report, struct error *err)
-{
-	struct report_out o = { .buf = report };
-	struct buf text = BUF_INIT;
-	int rc = -1;
-
-	if (buf_add_str(&text, "  containers  ") < 0 ||
-	    report_containers_line(k, &text, NULL) < 0 ||
-	    buf_add_char(&text, '\n') < 0) {
-		error_no_memory(err);
-		goto out;
-	}
-	if (weave(report, find_line(report, 0, "\n  state       "), &text,
-		  err) < 0)
-		goto out;
-	buf_clear(&text);
-	if (c->map) {
-		if (buf_add_char(&text, '\n') < 0) {
-			error_no_memory(err);
-			goto out;
-		}
-		if (report_containers_map(k, &c->style, &text, err) < 0 ||
-		    weave(report,
-			  find_line(report,
-				    find_line(report, 0, "\n  ranks by set ("),
-				    "\n\n"),
-			  &text, err) < 0)
-			goto out;
-	}
-	if (all || k->damaged > 0)
-		report_put(&o, "\n");
-	rc = report_containers_table(k, all, report, err);
-	if (rc == 0)
-		rc = report_end(&o, err);
-out:
-	buf_free(&text);
-	return rc;
-}
-
-int
-report_containers_detail(struct condition *h, const struct report_choice *c,
-			 bool all, struct buf *out, struct error *err)
-{
-	struct buf report = BUF_INIT;
-	int rc = report_detail(h, c, &report, err);
-
-	if (rc == 0 && h->containers != NULL)
-		rc = weave_in(h->containers, c, all, &report, err);
-	if (rc == 0 && buf_add(out, report.data, report.len) < 0)
-		rc = error_no_memory(err);
-	buf_free(&report);
-	return rc;
 }

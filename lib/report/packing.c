@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "buf.h"
-#include "error.h"
 #include "json.h"
 #include "mem.h"
 #include "str.h"
@@ -43,119 +42,101 @@ measure(const struct segmap *m)
 	return fill;
 }
 
-static int
+static void
 file_line(const struct segmap *m, const struct segmap_file *f, struct buf *out)
 {
 	char shown[SHOWN_MAX];
-	int rc = buf_printf(out, "%8" PRIu32 " %12" PRIu64 "  %s", f->rank,
-			    f->size,
-			    str_printable(shown, sizeof(shown), f->path));
 
-	for (size_t k = 0; rc == 0 && k < f->nsegs && k < SEGS_SHOWN; k++) {
+	buf_printf(out, "%8" PRIu32 " %12" PRIu64 "  %s", f->rank, f->size,
+		   str_printable(shown, sizeof(shown), f->path));
+	for (size_t k = 0; k < f->nsegs && k < SEGS_SHOWN; k++) {
 		const struct segment *s = &m->segs[f->first + k];
 
-		rc = buf_printf(out, "%s%s %" PRIu64 "+%" PRIu64,
-				k == 0 ? "  " : ", ",
-				str_printable(shown, sizeof(shown),
-					      m->containers[s->container].name),
-				s->off, s->len);
+		buf_printf(out, "%s%s %" PRIu64 "+%" PRIu64,
+			   k == 0 ? "  " : ", ",
+			   str_printable(shown, sizeof(shown),
+					 m->containers[s->container].name),
+			   s->off, s->len);
 	}
-	if (rc == 0 && f->nsegs > SEGS_SHOWN)
-		rc = buf_printf(out, ", and %zu more", f->nsegs - SEGS_SHOWN);
-	return rc == 0 ? buf_add_char(out, '\n') : rc;
+	if (f->nsegs > SEGS_SHOWN)
+		buf_printf(out, ", and %zu more", f->nsegs - SEGS_SHOWN);
+	buf_add_char(out, '\n');
 }
 
-static int
+static void
 container_lines(const struct segmap *m, struct buf *out)
 {
 	struct fill *fill = measure(m);
 	char shown[SHOWN_MAX];
-	int rc = fill == NULL ? -1 : 0;
 
-	for (size_t i = 0; rc == 0 && i < m->ncontainers; i++) {
+	out->failed |= fill == NULL;
+	for (size_t i = 0; fill != NULL && i < m->ncontainers; i++) {
 		const struct segmap_container *c = &m->containers[i];
 		uint64_t size = c->has_size ? c->size : c->used;
 		uint64_t room =
 			m->container_size > size ? m->container_size : size;
 
-		rc = buf_printf(
-			out, "%12" PRIu64 " %12" PRIu64 " %5.1f %% %7zu", size,
-			fill[i].bytes,
-			room > 0 ? 100.0 * (double)fill[i].bytes / (double)room
-				 : 0.0,
-			fill[i].files);
-		if (rc == 0 && c->has_crc)
-			rc = buf_printf(out, "  0x%08" PRIx32, c->crc);
-		else if (rc == 0)
-			rc = buf_add_str(out, "           -");
-		if (rc == 0)
-			rc = buf_printf(
-				out, "  %s\n",
-				str_printable(shown, sizeof(shown), c->name));
+		buf_printf(out, "%12" PRIu64 " %12" PRIu64 " %5.1f %% %7zu",
+			   size, fill[i].bytes,
+			   room > 0 ? 100.0 * (double)fill[i].bytes /
+					      (double)room
+				    : 0.0,
+			   fill[i].files);
+		if (c->has_crc)
+			buf_printf(out, "  0x%08" PRIx32, c->crc);
+		else
+			buf_add_str(out, "           -");
+		buf_printf(out, "  %s\n",
+			   str_printable(shown, sizeof(shown), c->name));
 	}
 	mem_free(fill);
-	return rc;
 }
 
-static int
+static void
 head_line(const struct packed *p, struct buf *out)
 {
 	const struct segmap *m = &p->map;
-	char shown[SHOWN_MAX], bytes[32], size[32];
+	char shown[SHOWN_MAX];
 
-	str_printable(shown, sizeof(shown), p->name);
-	str_bytes(bytes, sizeof(bytes), m->bytes);
-	if (!p->is_packed)
-		return buf_printf(out, "%s: %zu %s, not packed\n", shown,
-				  m->nfiles, str_plural(m->nfiles, "file"));
-	if (buf_printf(out, "%s: %zu %s, %s in %zu %s", shown, m->nfiles,
-		       str_plural(m->nfiles, "file"), bytes, m->ncontainers,
-		       str_plural(m->ncontainers, "container")) < 0)
-		return -1;
-	if (m->container_size > 0 &&
-	    buf_printf(out, " of %s",
-		       str_bytes(size, sizeof(size), m->container_size)) < 0)
-		return -1;
-	if (p->hidden.nfiles > 0 &&
-	    buf_printf(out, "; %zu metadata files packed too",
-		       p->hidden.nfiles) < 0)
-		return -1;
-	if (m->moving && buf_add_str(out, "; a repack was interrupted: run it "
-					  "again") < 0)
-		return -1;
-	return buf_add_char(out, '\n');
+	buf_printf(out, "%s: %zu %s",
+		   str_printable(shown, sizeof(shown), p->name),
+		   str_count(m->nfiles, "file"));
+	if (!p->is_packed) {
+		buf_add_str(out, ", not packed\n");
+		return;
+	}
+	buf_printf(out, ", %s in %zu %s", str_size(m->bytes),
+		   str_count(m->ncontainers, "container"));
+	if (m->container_size > 0)
+		buf_printf(out, " of %s", str_size(m->container_size));
+	if (p->hidden.nfiles > 0)
+		buf_printf(out, "; %zu metadata files packed too",
+			   p->hidden.nfiles);
+	if (m->moving)
+		buf_add_str(out, "; a repack was interrupted: run it again");
+	buf_add_char(out, '\n');
 }
 
-int
-report_map_text(const struct packed *p, const bool *only, size_t most,
-		struct buf *out, struct error *err)
+void
+report_map_text(const struct packed *p, size_t most, struct buf *out)
 {
 	const struct segmap *m = &p->map;
-	size_t shown = 0, wanted = 0;
-	int rc = head_line(p, out);
+	const size_t shown = most > 0 && most < m->nfiles ? most : m->nfiles;
 
-	if (rc == 0)
-		rc = buf_add_str(out, "\n    RANK         SIZE  FILE  WHERE\n");
-	for (size_t i = 0; rc == 0 && i < m->nfiles; i++) {
-		if (only != NULL && !only[i])
-			continue;
-		wanted++;
-		if (most > 0 && shown >= most)
-			continue;
-		shown++;
-		rc = file_line(m, &m->files[i], out);
+	head_line(p, out);
+	buf_add_str(out, "\n    RANK         SIZE  FILE  WHERE\n");
+	for (size_t i = 0; i < shown; i++)
+		file_line(m, &m->files[i], out);
+	if (shown < m->nfiles)
+		buf_printf(out, "... and %zu more (-v: all)\n",
+			   m->nfiles - shown);
+	if (p->is_packed) {
+		buf_add_str(out, "\n        SIZE         USED  FILL   FILES"
+				 "       CRC-32  CONTAINER\n");
+		container_lines(m, out);
 	}
-	if (rc == 0 && shown < wanted)
-		rc = buf_printf(out, "... and %zu more (-v: all)\n",
-				wanted - shown);
-	if (rc == 0 && p->is_packed)
-		rc = buf_add_str(out, "\n        SIZE         USED  FILL   "
-				      "FILES       CRC-32  CONTAINER\n");
-	if (rc == 0 && p->is_packed)
-		rc = container_lines(m, out);
-	if (rc == 0 && p->hidden.red.ncontainers > 0)
-		rc = container_lines(&p->hidden.red, out);
-	return rc < 0 ? error_no_memory(err) : 0;
+	if (p->hidden.red.ncontainers > 0)
+		container_lines(&p->hidden.red, out);
 }
 
 static struct json *
@@ -203,7 +184,7 @@ push_containers(struct json *list, const struct segmap *m)
 }
 
 struct json *
-report_map_json(const struct packed *p, const bool *only)
+report_map_json(const struct packed *p)
 {
 	struct json *j = json_new_object(), *files = json_new_array();
 	struct json *containers = json_new_array();
@@ -220,8 +201,7 @@ report_map_json(const struct packed *p, const bool *only)
 	json_set_u64(j, "packed_metadata", p->hidden.nfiles);
 	json_set_bool(j, "moving", p->map.moving);
 	for (size_t i = 0; i < p->map.nfiles; i++)
-		if (only == NULL || only[i])
-			json_push(files, file_json(&p->map, &p->map.files[i]));
+		json_push(files, file_json(&p->map, &p->map.files[i]));
 	push_containers(containers, &p->map);
 	push_containers(containers, &p->hidden.red);
 	json_set(j, "files", files);
@@ -231,36 +211,30 @@ report_map_json(const struct packed *p, const bool *only)
 
 /* --- Results --- */
 
-int
+void
 report_pack_text(const struct packed *p, const char *done,
 		 const struct pack_result *r, bool dry_run, struct buf *out)
 {
-	char shown[SHOWN_MAX], bytes[32];
-	int rc = 0;
+	char shown[SHOWN_MAX];
 
-	str_printable(shown, sizeof(shown), p->name);
-	str_bytes(bytes, sizeof(bytes), r->bytes);
+	buf_printf(out, "%s: ", str_printable(shown, sizeof(shown), p->name));
 	if (r->done_before)
-		rc = buf_printf(out, "%s: is %s already", shown, done);
+		buf_printf(out, "is %s already", done);
 	else
-		rc = buf_printf(out, "%s: %s%zu %s (%s), %zu %s%s", shown,
-				dry_run ? "would be " : "", r->files,
-				str_plural(r->files, "file"), bytes,
-				r->containers,
-				str_plural(r->containers, "container"),
-				r->hidden > 0 ? ", metadata too" : "");
-	if (rc == 0 && !r->done_before)
-		rc = buf_printf(out, " %s", done);
-	if (rc == 0 && r->adopted > 0)
-		rc = buf_printf(out, ", %zu were there already", r->adopted);
-	if (rc == 0 && r->removed > 0 && r->done_before)
-		rc = buf_printf(out, ", %zu left-over %s removed", r->removed,
-				str_plural(r->removed, "file"));
-	if (rc == 0 && r->left > 0)
-		rc = buf_printf(out,
-				", %zu %s left, not the same as what is packed",
-				r->left, str_plural(r->left, "file"));
-	return rc == 0 ? buf_add_char(out, '\n') : rc;
+		buf_printf(out, "%s%zu %s (%s), %zu %s%s %s",
+			   dry_run ? "would be " : "",
+			   str_count(r->files, "file"), str_size(r->bytes),
+			   str_count(r->containers, "container"),
+			   r->hidden > 0 ? ", metadata too" : "", done);
+	if (r->adopted > 0)
+		buf_printf(out, ", %zu were there already", r->adopted);
+	if (r->removed > 0 && r->done_before)
+		buf_printf(out, ", %zu left-over %s removed",
+			   str_count(r->removed, "file"));
+	if (r->left > 0)
+		buf_printf(out, ", %zu %s left, not the same as what is packed",
+			   str_count(r->left, "file"));
+	buf_add_char(out, '\n');
 }
 
 struct json *
@@ -279,28 +253,25 @@ report_pack_json(const struct pack_result *r)
 	return j;
 }
 
-int
+void
 report_health_text(const struct packed *p, const struct packed_health *h,
 		   struct buf *out)
 {
-	char shown[SHOWN_MAX], bytes[32];
-	bool good = packed_healthy(h);
+	char shown[SHOWN_MAX];
 
-	str_printable(shown, sizeof(shown), p->name);
-	str_bytes(bytes, sizeof(bytes), h->bytes);
-	if (good)
-		return buf_printf(
-			out, "%s: whole: %zu %s, %s, %zu %s%s\n", shown,
-			h->files, str_plural(h->files, "file"), bytes,
-			h->containers, str_plural(h->containers, "container"),
-			h->no_sum > 0 ? "; not all have checksums" : "");
-	return buf_printf(out,
-			  "%s: damaged: %zu of %zu %s, %zu of %zu %s, %zu "
-			  "flaws of the map\n",
-			  shown, h->files_bad, h->files,
-			  str_plural(h->files, "file"), h->containers_bad,
-			  h->containers, str_plural(h->containers, "container"),
-			  h->map_flaws);
+	buf_printf(out, "%s: ", str_printable(shown, sizeof(shown), p->name));
+	if (packed_healthy(h))
+		buf_printf(out, "whole: %zu %s, %s, %zu %s%s\n",
+			   str_count(h->files, "file"), str_size(h->bytes),
+			   str_count(h->containers, "container"),
+			   h->no_sum > 0 ? "; not all have checksums" : "");
+	else
+		buf_printf(out,
+			   "damaged: %zu of %zu %s, %zu of %zu %s, %zu flaws "
+			   "of the map\n",
+			   h->files_bad, str_count(h->files, "file"),
+			   h->containers_bad,
+			   str_count(h->containers, "container"), h->map_flaws);
 }
 
 struct json *

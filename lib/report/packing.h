@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packing.h - packed datasets in words and as JSON (scr_container(1)).
+ * packing.h - packed datasets in words and as JSON (scr_container(1)).  A buf
+ * remembers a failure: buf_check().
  */
 #ifndef REPORT_PACKING_H
 #define REPORT_PACKING_H
@@ -15,23 +16,20 @@
 struct buf;
 struct json;
 
-/*
- * The segment map: a line for each file and each container; of files at most
- * `most` (0: all), and only those for which `only` (by file; NULL: all) is set.
- */
-int report_map_text(const struct packed *p, const bool *only, size_t most,
-		    struct buf *out, struct error *err);
-struct json *report_map_json(const struct packed *p, const bool *only);
+/* The segment map: a line for each file and each container; of files at most
+ * `most` (0: all). */
+void report_map_text(const struct packed *p, size_t most, struct buf *out);
+struct json *report_map_json(const struct packed *p);
 
 /* What packing ("packed") or unpacking ("unpacked") came to. */
-int report_pack_text(const struct packed *p, const char *done,
-		     const struct pack_result *r, bool dry_run,
-		     struct buf *out);
+void report_pack_text(const struct packed *p, const char *done,
+		      const struct pack_result *r, bool dry_run,
+		      struct buf *out);
 struct json *report_pack_json(const struct pack_result *r);
 
 /* What a check came to. */
-int report_health_text(const struct packed *p, const struct packed_health *h,
-		       struct buf *out);
+void report_health_text(const struct packed *p, const struct packed_health *h,
+			struct buf *out);
 struct json *report_health_json(const struct packed_health *h);
 
 /* What was exported or imported. */

@@ -6,15 +6,15 @@
 #include "report/plan_text.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "buf.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/dataset.h"
-#include "report/condition.h"
+#include "report/containers.h"
 #include "report/report_impl.h"
 #include "rescue/deep.h"
 #include "rescue/rebuild.h"
@@ -24,27 +24,6 @@
 #define PATH_TEXT 1024
 #define RANKS_TEXT 120
 #define CLAUSE_TEXT 512
-
-/* --- Small things --- */
-
-void
-report_put(struct report_out *o, const char *fmt, ...)
-{
-	char text[ERROR_TEXT_MAX + PATH_TEXT];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	if (buf_add_str(o->buf, text) < 0)
-		o->failed = true;
-}
-
-int
-report_end(const struct report_out *o, struct error *err)
-{
-	return o->failed ? error_no_memory(err) : 0;
-}
 
 const char *
 report_state(int status)
@@ -135,7 +114,7 @@ ranks_text(struct plan *p, const uint32_t *ranks, size_t n, char *to,
 char *
 report_lacks(const struct plan *p, char *to, size_t size)
 {
-	char part[3][96], bytes[32];
+	char part[3][96];
 	size_t n = 0, nred = 0, len = 0;
 	uint64_t sum = 0;
 
@@ -148,14 +127,13 @@ report_lacks(const struct plan *p, char *to, size_t size)
 			nred += p->sets[i].members[m].fate != FATE_KEEP;
 	if (p->files_missing > 0)
 		snprintf(part[n++], sizeof(part[0]), "%zu %s (%s)",
-			 p->files_missing, str_plural(p->files_missing, "file"),
-			 str_bytes(bytes, sizeof(bytes), sum));
+			 str_count(p->files_missing, "file"), str_size(sum));
 	if (p->maps_missing > 0)
-		snprintf(part[n++], sizeof(part[0]), "%zu %s", p->maps_missing,
-			 str_plural(p->maps_missing, "filemap"));
+		snprintf(part[n++], sizeof(part[0]), "%zu %s",
+			 str_count(p->maps_missing, "filemap"));
 	if (nred > 0)
-		snprintf(part[n++], sizeof(part[0]), "%zu redundancy %s", nred,
-			 str_plural(nred, "file"));
+		snprintf(part[n++], sizeof(part[0]), "%zu redundancy %s",
+			 str_count(nred, "file"));
 	snprintf(to, size, "nothing");
 	for (size_t i = 0; i < n && len < size; i++)
 		len += (size_t)snprintf(to + len, size - len, "%s%s",
@@ -199,11 +177,11 @@ report_scheme(const struct plan *p, char *to, size_t size)
 		snprintf(members, sizeof(members),
 			 " (no copy and no parity is kept)");
 	else if (small == large)
-		snprintf(members, sizeof(members), ", %u %s of %u", count,
-			 str_plural(count, "set"), small);
+		snprintf(members, sizeof(members), ", %u %s of %u",
+			 str_count(count, "set"), small);
 	else
-		snprintf(members, sizeof(members), ", %u %s of %u to %u", count,
-			 str_plural(count, "set"), small, large);
+		snprintf(members, sizeof(members), ", %u %s of %u to %u",
+			 str_count(count, "set"), small, large);
 	snprintf(to, size, "%s%s%s%s", redset_type_name(first->type), checks,
 		 members, data ? "" : ", over the filemaps only");
 	return to;
@@ -235,14 +213,14 @@ report_spare(const struct plan *p, bool rebuilt, char *to, size_t size)
 	if (p->nsets == 0 || most == 0)
 		snprintf(to, size, "nothing");
 	else if (least == most)
-		snprintf(to, size, "any %u %s of each set", least,
-			 str_plural(least, "rank"));
+		snprintf(to, size, "any %u %s of each set",
+			 str_count(least, "rank"));
 	else if (least == 0)
 		snprintf(to, size, "nothing of some sets, %u %s of others",
-			 most, str_plural(most, "rank"));
+			 str_count(most, "rank"));
 	else
 		snprintf(to, size, "any %u %s of each set, of some up to %u",
-			 least, str_plural(least, "rank"), most);
+			 str_count(least, "rank"), most);
 	return to;
 }
 
@@ -308,7 +286,7 @@ kind_text(const struct dataset *d, char *to, size_t size)
 }
 
 static void
-put_kind(struct report_out *o, const struct dataset *d)
+put_kind(struct buf *out, const struct dataset *d)
 {
 	char kind[80], when[64] = "", name[128];
 	time_t t = (time_t)(d->created_us / 1000000);
@@ -317,30 +295,30 @@ put_kind(struct report_out *o, const struct dataset *d)
 	kind_text(d, kind, sizeof(kind));
 	if (d->created_us > 0 && localtime_r(&t, &tm) != NULL)
 		strftime(when, sizeof(when), ", made %Y-%m-%d %H:%M:%S", &tm);
-	report_put(o, "  kind        %s%s", kind[0] != '\0' ? kind : "unknown",
-		   when);
+	buf_printf(out, "  kind        %s%s",
+		   kind[0] != '\0' ? kind : "unknown", when);
 	if (d->user != NULL)
-		report_put(o, " by %s",
+		buf_printf(out, " by %s",
 			   str_printable(name, sizeof(name), d->user));
 	if (d->job_id != NULL)
-		report_put(o, ", job %s",
+		buf_printf(out, ", job %s",
 			   str_printable(name, sizeof(name), d->job_id));
-	report_put(o, "\n");
+	buf_printf(out, "\n");
 }
 
 static void
-put_where(struct report_out *o, const struct plan *p)
+put_where(struct buf *out, const struct plan *p)
 {
 	char root[PATH_TEXT];
 
 	str_printable(root, sizeof(root), p->places[0].root);
 	if (p->nplaces > 1)
-		report_put(o, "  where       %zu directories: %s and so on\n",
+		buf_printf(out, "  where       %zu directories: %s and so on\n",
 			   p->nplaces, root);
 	else
-		report_put(o, "  where       %s\n", root);
+		buf_printf(out, "  where       %s\n", root);
 	if (p->moved && p->recorded_root != NULL)
-		report_put(o, "  moved       it was written as %s\n",
+		buf_printf(out, "  moved       it was written as %s\n",
 			   str_printable(root, sizeof(root), p->recorded_root));
 }
 
@@ -379,7 +357,7 @@ lacking_ranks(const struct plan *p, size_t *count)
 /* "damaged: ranks 4 5 lack ...; all of it can be rebuilt", and what follows
  * from it. */
 static void
-put_damage(struct report_out *o, struct plan *p)
+put_damage(struct buf *out, struct plan *p)
 {
 	char who[RANKS_TEXT + 64], what[CLAUSE_TEXT], spare[CLAUSE_TEXT];
 	char later[CLAUSE_TEXT];
@@ -388,17 +366,17 @@ put_damage(struct report_out *o, struct plan *p)
 	uint32_t *ranks = lacking_ranks(p, &n);
 
 	if (ranks == NULL) {
-		o->failed = true;
+		out->failed = true;
 		return;
 	}
 	ranks_text(p, ranks, n, who, sizeof(who));
 	mem_free(ranks);
-	report_put(o, ": %s %s %s", who, n == 1 ? "lacks" : "lack",
+	buf_printf(out, ": %s %s %s", who, n == 1 ? "lacks" : "lack",
 		   report_lacks(p, what, sizeof(what)));
 	report_spare(p, false, spare, sizeof(spare));
 	report_spare(p, true, later, sizeof(later));
 	if (plan_status(p) == STATUS_DAMAGED) {
-		report_put(o,
+		buf_printf(out,
 			   "; all of it can be rebuilt\n"
 			   "  could lose  %s; after a rebuild %s\n",
 			   spare, later);
@@ -406,106 +384,92 @@ put_damage(struct report_out *o, struct plan *p)
 	}
 	plan_error(p, &why);
 	if (plan_data_status(p) == STATUS_DAMAGED)
-		report_put(o,
+		buf_printf(out,
 			   "; no data are lost\n"
 			   "  because     %s\n"
 			   "  could lose  %s\n",
 			   why.text, spare);
 	else
-		report_put(o, "\n  because     %s\n", why.text);
+		buf_printf(out, "\n  because     %s\n", why.text);
 }
 
 static void
-put_state(struct report_out *o, struct plan *p)
+put_state(struct buf *out, struct plan *p)
 {
 	char spare[CLAUSE_TEXT];
 
-	report_put(o, "  state       %s", report_state(plan_data_status(p)));
+	buf_printf(out, "  state       %s", report_state(plan_data_status(p)));
 	if (plan_status(p) == STATUS_OK)
-		report_put(o, "\n  could lose  %s\n",
+		buf_printf(out, "\n  could lose  %s\n",
 			   report_spare(p, false, spare, sizeof(spare)));
 	else
-		put_damage(o, p);
+		put_damage(out, p);
 }
 
-int
-report_summary(struct plan *p, const struct dataset *d, struct buf *out,
-	       struct error *err)
+void
+report_summary(struct plan *p, const struct dataset *d,
+	       const struct containers *k, struct buf *out)
 {
-	struct report_out o = { .buf = out };
-	char text[PATH_TEXT], bytes[32];
+	char text[PATH_TEXT];
 
 	if (p->id > 0)
-		report_put(&o, "dataset %" PRId64, p->id);
+		buf_printf(out, "dataset %" PRId64, p->id);
 	else
-		report_put(&o, "dataset");
+		buf_printf(out, "dataset");
 	if (d != NULL && d->name != NULL)
-		report_put(&o, "  %s",
+		buf_printf(out, "  %s",
 			   str_printable(text, sizeof(text), d->name));
-	report_put(&o, "\n");
+	buf_printf(out, "\n");
 	if (d != NULL && d->id > 0)
-		put_kind(&o, d);
-	put_where(&o, p);
+		put_kind(out, d);
+	put_where(out, p);
 	if (p->nranks >= 0)
-		report_put(&o, "  size        %" PRId64 " %s, %zu %s, %s\n",
-			   p->nranks, str_plural(p->nranks, "rank"), p->nfiles,
-			   str_plural(p->nfiles, "file"),
-			   str_bytes(bytes, sizeof(bytes), p->bytes));
-	report_put(&o, "  redundancy  %s\n",
+		buf_printf(out, "  size        %" PRId64 " %s, %zu %s, %s\n",
+			   str_count(p->nranks, "rank"),
+			   str_count(p->nfiles, "file"), str_size(p->bytes));
+	buf_printf(out, "  redundancy  %s\n",
 		   report_scheme(p, text, sizeof(text)));
-	put_state(&o, p);
-	return report_end(&o, err);
+	report_containers_head(k, out);
+	put_state(out, p);
 }
 
 /* --- Rebuilds and deep checks --- */
 
-int
-report_rebuilt(const struct rebuild_result *r, struct buf *out,
-	       struct error *err)
+void
+report_rebuilt(const struct rebuild_result *r, struct buf *out)
 {
-	struct report_out o = { .buf = out };
-	char bytes[32];
-
-	report_put(&o,
+	buf_printf(out,
 		   "rebuilt: %zu %s, %zu %s, %zu redundancy %s, %zu %s; %s "
 		   "written",
-		   r->files, str_plural(r->files, "file"), r->maps,
-		   str_plural(r->maps, "filemap"), r->redundancy,
-		   str_plural(r->redundancy, "file"), r->descriptors,
-		   str_plural(r->descriptors, "descriptor"),
-		   str_bytes(bytes, sizeof(bytes), r->bytes_written));
+		   str_count(r->files, "file"), str_count(r->maps, "filemap"),
+		   str_count(r->redundancy, "file"),
+		   str_count(r->descriptors, "descriptor"),
+		   str_size(r->bytes_written));
 	if (r->crc_checked > 0)
-		report_put(&o, "; %zu %s compared", r->crc_checked,
-			   str_plural(r->crc_checked, "checksum"));
+		buf_printf(out, "; %zu %s compared",
+			   str_count(r->crc_checked, "checksum"));
 	if (r->crc_wrong > 0)
-		report_put(&o, ", %zu wrong %s repaired", r->crc_wrong,
-			   str_plural(r->crc_wrong, "file"));
-	report_put(&o, "\n");
-	return report_end(&o, err);
+		buf_printf(out, ", %zu wrong %s repaired",
+			   str_count(r->crc_wrong, "file"));
+	buf_printf(out, "\n");
 }
 
-int
-report_deep(const struct plan *p, const struct deep_result *r, struct buf *out,
-	    struct error *err)
+void
+report_deep(const struct plan *p, const struct deep_result *r, struct buf *out)
 {
-	struct report_out o = { .buf = out };
-	char bytes[32];
-
 	for (size_t i = 0; i < r->nfindings; i++) {
 		struct error text = ERROR_INIT;
 
 		deep_error(p, &r->findings[i], &text);
-		report_put(&o, "  deep check  %s\n", text.text);
+		buf_printf(out, "  deep check  %s\n", text.text);
 	}
-	report_put(&o, "  deep check  %zu %s read (%s): %s", r->sets_checked,
-		   str_plural(r->sets_checked, "set"),
-		   str_bytes(bytes, sizeof(bytes), r->bytes_read),
+	buf_printf(out, "  deep check  %zu %s read (%s): %s",
+		   str_count(r->sets_checked, "set"), str_size(r->bytes_read),
 		   r->nfindings > 0	 ? "see above"
 		   : r->sets_checked > 0 ? "data and redundancy agree"
 					 : "nothing to compare");
 	if (r->sets_skipped > 0)
-		report_put(&o, "; %zu %s not compared, something is missing",
-			   r->sets_skipped, str_plural(r->sets_skipped, "set"));
-	report_put(&o, "\n");
-	return report_end(&o, err);
+		buf_printf(out, "; %zu %s not compared, something is missing",
+			   str_count(r->sets_skipped, "set"));
+	buf_printf(out, "\n");
 }

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "buf.h"
+#include "report/plan_text.h"
 #include "report/report_impl.h"
 
 #define STATES 4
@@ -26,7 +28,7 @@ static const struct {
 };
 
 struct map {
-	struct report_out *o;
+	struct buf *out;
 	const struct plan *p;
 	const struct report_style *style;
 	unsigned digits;   /* of the highest rank */
@@ -36,21 +38,21 @@ struct map {
 };
 
 static void
-put_symbol(struct report_out *o, const struct report_style *style,
+put_symbol(struct buf *out, const struct report_style *style,
 	   enum report_cell_state s)
 {
 	const char *text = style->utf8 ? looks[s].utf8 : looks[s].ascii;
 
 	if (style->color)
-		report_put(o, "\033[%sm%s\033[0m", looks[s].color, text);
+		buf_printf(out, "\033[%sm%s\033[0m", looks[s].color, text);
 	else
-		report_put(o, "%s", text);
+		buf_printf(out, "%s", text);
 }
 
 static void
 put_label(struct map *m, const char *label)
 {
-	report_put(m->o, "%-*s", LABEL, label);
+	buf_printf(m->out, "%-*s", LABEL, label);
 	m->cell = 0;
 }
 
@@ -60,14 +62,14 @@ put_cell(struct map *m, enum report_cell_state s, uint32_t rank)
 	char number[16] = "?";
 
 	if (m->cell == m->per_line) {
-		report_put(m->o, "\n");
+		buf_printf(m->out, "\n");
 		put_label(m, "");
 	}
 	if (rank != PLAN_NONE)
 		snprintf(number, sizeof(number), "%" PRIu32, rank);
-	report_put(m->o, "%s%*s ", m->cell++ > 0 ? "  " : "", (int)m->digits,
+	buf_printf(m->out, "%s%*s ", m->cell++ > 0 ? "  " : "", (int)m->digits,
 		   number);
-	put_symbol(m->o, m->style, s);
+	put_symbol(m->out, m->style, s);
 	m->seen[s] = true;
 }
 
@@ -96,8 +98,8 @@ put_run(struct map *m, size_t first, size_t last)
 		snprintf(label, sizeof(label), "  sets %u-%u", s->number,
 			 m->p->sets[last].number);
 		put_label(m, label);
-		put_symbol(m->o, m->style, REPORT_WHOLE);
-		report_put(m->o, " all of them\n");
+		put_symbol(m->out, m->style, REPORT_WHOLE);
+		buf_printf(m->out, " all of them\n");
 		m->seen[REPORT_WHOLE] = true;
 		return;
 	}
@@ -107,8 +109,8 @@ put_run(struct map *m, size_t first, size_t last)
 		put_label(m, label);
 		put_members(m, s);
 		if (s->n == 0)
-			report_put(m->o, "no file of it is left");
-		report_put(m->o, "\n");
+			buf_printf(m->out, "no file of it is left");
+		buf_printf(m->out, "\n");
 	}
 }
 
@@ -121,7 +123,7 @@ put_singles(struct map *m, bool over_maps)
 		if (m->p->sets[i].map == over_maps &&
 		    !report_unused(&m->p->sets[i]))
 			put_members(m, &m->p->sets[i]);
-	report_put(m->o, "\n");
+	buf_printf(m->out, "\n");
 }
 
 static void
@@ -171,7 +173,7 @@ put_rest(struct map *m, bool over_maps)
 		put_cell(m, s, (uint32_t)r);
 	}
 	if (any)
-		report_put(m->o, "\n");
+		buf_printf(m->out, "\n");
 }
 
 static void
@@ -179,17 +181,17 @@ put_legend(struct map *m)
 {
 	bool first = true;
 
-	report_put(m->o, "%-*s", LABEL, "");
+	buf_printf(m->out, "%-*s", LABEL, "");
 	for (int s = 0; s < STATES; s++) {
 		if (!m->seen[s])
 			continue;
 		if (!first)
-			report_put(m->o, "   ");
+			buf_printf(m->out, "   ");
 		first = false;
-		put_symbol(m->o, m->style, (enum report_cell_state)s);
-		report_put(m->o, " %s", looks[s].meaning);
+		put_symbol(m->out, m->style, (enum report_cell_state)s);
+		buf_printf(m->out, " %s", looks[s].meaning);
 	}
-	report_put(m->o, "\n");
+	buf_printf(m->out, "\n");
 }
 
 /* Is a filemap worse off than the data of its rank?  Else one picture says all
@@ -217,12 +219,11 @@ maps_differ(const struct plan *p)
 	return false;
 }
 
-int
+void
 report_map(const struct plan *p, const struct report_style *style,
-	   struct buf *out, struct error *err)
+	   struct buf *out)
 {
-	struct report_out o = { .buf = out };
-	struct map m = { .o = &o, .p = p, .style = style, .digits = 1 };
+	struct map m = { .out = out, .p = p, .style = style, .digits = 1 };
 	bool data = report_has_data_sets(p);
 	unsigned width = style->width > 0 ? style->width : 1000;
 	char scheme[128];
@@ -231,14 +232,13 @@ report_map(const struct plan *p, const struct report_style *style,
 		m.digits++;
 	m.per_line = width > LABEL ? (width - LABEL) / (m.digits + 4) : 0;
 	m.per_line = m.per_line > 0 ? m.per_line : 1;
-	report_put(&o, "  ranks by set (%s)\n",
+	buf_printf(out, "  ranks by set (%s)\n",
 		   report_scheme(p, scheme, sizeof(scheme)));
 	put_sets(&m, !data);
 	put_rest(&m, !data);
 	if (data && maps_differ(p)) {
-		report_put(&o, "  and their filemaps\n");
+		buf_printf(out, "  and their filemaps\n");
 		put_sets(&m, true);
 	}
 	put_legend(&m);
-	return report_end(&o, err);
 }

@@ -1,26 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report_impl.h - what the parts of the reports share.  Private to
- * lib/dataset/report*.c.
+ * report_impl.h - what the texts, tables and pictures of a plan share.
  */
 #ifndef REPORT_REPORT_IMPL_H
 #define REPORT_REPORT_IMPL_H
 
-#include "buf.h"
-#include "report/plan_text.h"
 #include "rescue/plan.h"
-
-/* A buf that remembers that something could not be appended. */
-struct report_out {
-	struct buf *buf;
-	bool failed;
-};
-
-void report_put(struct report_out *o, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-
-/* 0, or -1 with ERROR_NOMEM if anything failed. */
-int report_end(const struct report_out *o, struct error *err);
 
 /* What a member of a set is like, its data and its redundancy file together.
  * For a set over filemaps its data is the filemap. */

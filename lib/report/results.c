@@ -27,8 +27,6 @@ new_object(int64_t id, const char *name)
 {
 	struct json *j = json_new_object();
 
-	if (j == NULL)
-		return NULL;
 	json_set_i64(j, "id", id);
 	if (name != NULL && name[0] != '\0')
 		json_set_str(j, "name", name);
@@ -39,70 +37,71 @@ new_object(int64_t id, const char *name)
 
 /* --- Build --- */
 
-int
+void
 results_build_text(int64_t id, const struct build_result *r, struct buf *out)
 {
 	const struct rebuild_result *b = &r->rebuild;
 	const size_t red = b->redundancy + b->descriptors;
-	char name[SHOWN_MAX], size[32];
+	char name[SHOWN_MAX];
 
-	if (buf_printf(out, "dataset %" PRId64 " (%s): %zu %s of %zu %s, %s",
-		       id, shown(name, r->name), r->files,
-		       str_plural(r->files, "file"), r->ranks,
-		       str_plural(r->ranks, "rank"),
-		       str_bytes(size, sizeof(size), r->bytes)) < 0)
-		return -1;
-	if (b->files + b->maps + red > 0 &&
-	    buf_printf(out, "; %s %zu %s, %zu %s and %zu redundancy %s",
-		       r->dry_run ? "to rebuild are" : "rebuilt", b->files,
-		       str_plural(b->files, "file"), b->maps,
-		       str_plural(b->maps, "filemap"), red,
-		       str_plural(red, "file")) < 0)
-		return -1;
-	return buf_add_str(out, r->dry_run ? ": can be put into the index"
-					   : ": in the index");
+	buf_printf(out, "dataset %" PRId64 " (%s): %zu %s of %zu %s, %s", id,
+		   shown(name, r->name), str_count(r->files, "file"),
+		   str_count(r->ranks, "rank"), str_size(r->bytes));
+	if (b->files + b->maps + red > 0)
+		buf_printf(out, "; %s %zu %s, %zu %s and %zu redundancy %s",
+			   r->dry_run ? "to rebuild are" : "rebuilt",
+			   str_count(b->files, "file"),
+			   str_count(b->maps, "filemap"),
+			   str_count(red, "file"));
+	buf_add_str(out, r->dry_run ? ": can be put into the index"
+				    : ": in the index");
+}
+
+struct json *
+results_rebuild_json(const struct rebuild_result *r, const char *redundancy)
+{
+	struct json *j = json_new_object();
+
+	json_set_u64(j, "files", r->files);
+	json_set_u64(j, "filemaps", r->maps);
+	json_set_u64(j, redundancy, r->redundancy);
+	json_set_u64(j, "descriptors", r->descriptors);
+	json_set_u64(j, "bytes_read", r->bytes_read);
+	json_set_u64(j, "bytes_written", r->bytes_written);
+	json_set_u64(j, "checksums_compared", r->crc_checked);
+	json_set_u64(j, "checksums_wrong", r->crc_wrong);
+	return j;
 }
 
 struct json *
 results_build_json(int64_t id, const struct build_result *r)
 {
-	struct json *j = new_object(id, r->name), *b = json_new_object();
+	struct json *j = new_object(id, r->name);
 
-	if (j == NULL || b == NULL) {
-		json_free(j);
-		json_free(b);
-		return NULL;
-	}
 	json_set_u64(j, "ranks", r->ranks);
 	json_set_u64(j, "files", r->files);
 	json_set_u64(j, "bytes", r->bytes);
 	json_set_bool(j, "descriptor_guessed", r->descriptor_guessed);
 	json_set_bool(j, "dry_run", r->dry_run);
-	json_set_u64(b, "files", r->rebuild.files);
-	json_set_u64(b, "filemaps", r->rebuild.maps);
-	json_set_u64(b, "redundancy_files", r->rebuild.redundancy);
-	json_set_u64(b, "descriptors", r->rebuild.descriptors);
-	json_set_u64(b, "bytes_read", r->rebuild.bytes_read);
-	json_set_u64(b, "bytes_written", r->rebuild.bytes_written);
-	json_set_u64(b, "checksums_compared", r->rebuild.crc_checked);
-	json_set_u64(b, "checksums_wrong", r->rebuild.crc_wrong);
-	json_set(j, "rebuilt", b);
+	json_set(j, "rebuilt",
+		 results_rebuild_json(&r->rebuild, "redundancy_files"));
 	return j;
 }
 
 /* --- Delete --- */
 
-int
+void
 results_delete_row(int64_t id, const char *name, const struct delete_result *r,
 		   struct buf *out)
 {
-	char text[SHOWN_MAX], size[32];
+	char text[SHOWN_MAX];
 
 	if (r == NULL)
-		return buf_add_str(out, "DSET   FILES  DIRS       SIZE NAME\n");
-	return buf_printf(out, "%4" PRId64 " %7zu %5zu %10s %s\n", id, r->files,
-			  r->dirs, str_bytes(size, sizeof(size), r->bytes),
-			  shown(text, name));
+		buf_add_str(out, "DSET   FILES  DIRS       SIZE NAME\n");
+	else
+		buf_printf(out, "%4" PRId64 " %7zu %5zu %10s %s\n", id,
+			   r->files, r->dirs, str_size(r->bytes),
+			   shown(text, name));
 }
 
 struct json *
@@ -110,8 +109,6 @@ results_delete_json(int64_t id, const char *name, const struct delete_result *r)
 {
 	struct json *j = new_object(id, name);
 
-	if (j == NULL)
-		return NULL;
 	json_set_u64(j, "files", r->files);
 	json_set_u64(j, "directories", r->dirs);
 	json_set_u64(j, "bytes", r->bytes);
@@ -121,20 +118,20 @@ results_delete_json(int64_t id, const char *name, const struct delete_result *r)
 
 /* --- Verify --- */
 
-int
+void
 results_verify_row(int64_t id, const char *name, const char *state,
 		   const struct verify_result *r, struct buf *out)
 {
-	char text[SHOWN_MAX], size[32];
+	char text[SHOWN_MAX];
 
 	if (r == NULL)
-		return buf_add_str(
+		buf_add_str(
 			out,
 			"DSET STATE        FILES     BAD       SIZE NAME\n");
-	return buf_printf(out, "%4" PRId64 " %-10s %7zu %7zu %10s %s\n", id,
-			  state, r->files, r->bad_files,
-			  str_bytes(size, sizeof(size), r->bytes),
-			  shown(text, name));
+	else
+		buf_printf(out, "%4" PRId64 " %-10s %7zu %7zu %10s %s\n", id,
+			   state, r->files, r->bad_files, str_size(r->bytes),
+			   shown(text, name));
 }
 
 struct json *
@@ -143,8 +140,6 @@ results_verify_json(int64_t id, const char *name, const char *state,
 {
 	struct json *j = new_object(id, name);
 
-	if (j == NULL)
-		return NULL;
 	json_set_str(j, "state", state);
 	json_set_u64(j, "files", r->files);
 	json_set_u64(j, "bad_files", r->bad_files);

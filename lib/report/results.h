@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * results.h - what scr_index built, deleted or verified, for people and as
- * JSON.
+ * JSON.  A buf remembers a failure: buf_check().
  */
 #ifndef REPORT_RESULTS_H
 #define REPORT_RESULTS_H
@@ -14,19 +14,22 @@ struct buf;
 struct json;
 
 /* One line for a dataset that was built, or could be; ends without newline. */
-int results_build_text(int64_t id, const struct build_result *r,
-		       struct buf *out);
+void results_build_text(int64_t id, const struct build_result *r,
+			struct buf *out);
+/* What was rebuilt; `redundancy` is the key for redundancy files. */
+struct json *results_rebuild_json(const struct rebuild_result *r,
+				  const char *redundancy);
 struct json *results_build_json(int64_t id, const struct build_result *r);
 
 /* A table row for what is or would be deleted; `r` NULL: the headings. */
-int results_delete_row(int64_t id, const char *name,
-		       const struct delete_result *r, struct buf *out);
+void results_delete_row(int64_t id, const char *name,
+			const struct delete_result *r, struct buf *out);
 struct json *results_delete_json(int64_t id, const char *name,
 				 const struct delete_result *r);
 
 /* The same for what was verified; `state` is a word. */
-int results_verify_row(int64_t id, const char *name, const char *state,
-		       const struct verify_result *r, struct buf *out);
+void results_verify_row(int64_t id, const char *name, const char *state,
+			const struct verify_result *r, struct buf *out);
 struct json *results_verify_json(int64_t id, const char *name,
 				 const char *state,
 				 const struct verify_result *r);

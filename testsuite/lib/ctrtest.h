@@ -9,7 +9,7 @@
 #include "maptest.h"
 #include "report/condition.h"
 #include "report/containers.h"
-#include "report/plan_text.h"
+#include "report/condition_text.h"
 
 #define DIR ".scr/scr.dataset.7"
 

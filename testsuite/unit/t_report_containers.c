@@ -252,7 +252,7 @@ surveyed(void)
 	static const struct catalogue_options sums = {
 		.work = { .memory = 1 << 20 }, .checksums = true
 	};
-	struct report_choice choice = { .map = true };
+	struct report_choice choice = { .map = true, .all_containers = true };
 	struct condition h;
 	struct overview s;
 	struct buf b = BUF_INIT;
@@ -273,8 +273,8 @@ surveyed(void)
 		   h.containers->damaged == 1 &&
 		   strstr(h.problems.data, "d/a (rank 0): checksum is") != NULL,
 	   "with checksums before it says how the dataset is");
-	ok(report_containers_detail(&h, &choice, true, &b, NULL) == 0,
-	   "in detail");
+	report_detail(&h, &choice, &b);
+	ok(!b.failed, "in detail");
 	at = strstr(b.data, "\n  containers  3 of 10 B, ");
 	ok(at != NULL && strstr(at, "\n  state       lost") != NULL &&
 		   strstr(b.data, "\n\n  bytes by container") != NULL &&
@@ -307,12 +307,12 @@ everything(void *arg, struct error *err)
 	if (c != NULL)
 		k = containers_open(c, "7", &ctr_options, err);
 	h.containers = k;
-	if (k != NULL && containers_look(k, &look, err) == 0 &&
-	    report_containers_line(k, &b, err) == 0 &&
-	    report_containers_table(k, true, &b, err) == 0 &&
-	    report_containers_map(k, &plain, &b, err) == 0 &&
-	    report_svg(&h, &b, err) == 0)
-		rc = 0;
+	if (k != NULL && containers_look(k, &look, err) == 0) {
+		report_containers_line(k, &b);
+		report_containers_table(k, true, &b);
+		report_containers_map(k, &plain, &b);
+		rc = report_svg(&h, &b, err);
+	}
 	buf_free(&b);
 	containers_free(k);
 	catalogue_close(c);
@@ -322,7 +322,9 @@ everything(void *arg, struct error *err)
 static int
 survey_all(void *arg, struct error *err)
 {
-	const struct report_choice choice = { .map = true, .all_files = true };
+	const struct report_choice choice = { .map = true,
+					      .all_files = true,
+					      .all_containers = true };
 	static const struct catalogue_options sums = {
 		.work = { .memory = 1 << 20 }, .checksums = true
 	};
@@ -333,8 +335,10 @@ survey_all(void *arg, struct error *err)
 
 	if (rc == 0)
 		rc = condition_check_containers(s, &sums, &h, err);
-	if (rc == 0)
-		rc = report_containers_detail(&h, &choice, true, &b, err);
+	if (rc == 0) {
+		report_detail(&h, &choice, &b);
+		rc = buf_check(&b, err);
+	}
 	condition_fini(&h);
 	buf_free(&b);
 	return rc;

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * condition_text.h - a prefix and the condition of its datasets, as text for
+ * people (scr_inspect(1)).  A buf remembers a failure: buf_check().
+ */
+#ifndef REPORT_CONDITION_TEXT_H
+#define REPORT_CONDITION_TEXT_H
+
+#include <stdbool.h>
+
+#include "report/plan_text.h"
+
+struct condition;
+struct overview;
+struct table;
+
+/* A prefix: index, halt conditions, nodes. */
+void report_prefix(const struct overview *s, struct buf *out);
+
+/* The rows of a table of datasets: headings, and one dataset. */
+void report_overview_start(struct table *t);
+void report_overview_row(struct table *t, const struct condition *h);
+
+/* Why a dataset is not as it should be, a line for each reason; maybe none. */
+void report_reasons(const struct condition *h, struct buf *out);
+
+struct report_choice {
+	bool map, all_files;
+	bool all_containers; /* list the whole ones, too */
+	struct report_style style;
+};
+
+/* All about one dataset, and its containers if it has any. */
+void report_detail(struct condition *h, const struct report_choice *c,
+		   struct buf *out);
+
+#endif /* REPORT_CONDITION_TEXT_H */
