@@ -414,8 +414,8 @@ adds_up(const struct catalogue_tally *t, const struct dataset *view, bool must,
 				 "its %zu %s add up to %" PRIu64
 				 " bytes, the descriptor says %" PRIu64
 				 ": one was cut or overwritten",
-				 str_count(t->files, "file"),
-				 t->bytes, view->bytes);
+				 str_count(t->files, "file"), t->bytes,
+				 view->bytes);
 	return 0;
 }
 

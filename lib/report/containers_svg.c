@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * containers_svg.c - the containers of a dataset as an SVG picture: a row for each,
- * a rectangle for each stretch of a file, whose name shows where the pointer
- * rests.
+ * containers_svg.c - the containers of a dataset as an SVG picture: a row for
+ * each, a rectangle for each stretch of a file, whose name shows where the
+ * pointer rests.
  */
 #include <fcntl.h>
 #include <inttypes.h>
