@@ -8,8 +8,8 @@
 #include "crc.h"
 #include "maptest.h"
 #include "report/condition.h"
-#include "report/containers.h"
 #include "report/condition_text.h"
+#include "report/containers.h"
 
 #define DIR ".scr/scr.dataset.7"
 
