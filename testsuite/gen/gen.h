@@ -135,10 +135,10 @@ int metawrite_filemaps(struct gen *g, struct error *err);
  * (they need ranks[].set).  Entries of other datasets stay. */
 int metawrite_indexes(const struct gen *g, struct error *err);
 
-/* --- redwrite.c --- */
+/* --- redundancy.c --- */
 
 /* Encode all sets and write their redundancy files: over the filemaps, or over
  * the data files. */
-int redwrite(const struct gen *g, bool map, struct error *err);
+int redundancy_write(const struct gen *g, bool map, struct error *err);
 
 #endif /* GEN_GEN_H */

@@ -215,7 +215,9 @@ make(struct gen *g, unsigned char *block, struct error *err)
 		return -1;
 	if (g->none)
 		return 0;
-	return redwrite(g, true, err) < 0 ? -1 : redwrite(g, false, err);
+	return redundancy_write(g, true, err) < 0
+		       ? -1
+		       : redundancy_write(g, false, err);
 }
 
 /* --- Checking --- */

@@ -7,6 +7,8 @@ static unsigned char product[256][256];
 void
 fill_product(void)
 {
+	if (product[1][1] == 1)
+		return;
 	for (unsigned a = 0; a < 256; a++)
 		for (unsigned b = 0; b < 256; b++) {
 			unsigned p = 0, x = a;
@@ -64,6 +66,7 @@ plain_rows(const struct code *c)
 	unsigned n = c->n, rows = n + c->k;
 	unsigned char *v = need(malloc((size_t)rows * n));
 
+	fill_product();
 	if (c->type == CODE_XOR)
 		return memset(v, 1, n);
 	for (unsigned r = 0; r < rows; r++)
@@ -97,6 +100,34 @@ plain_row(const struct code *c, unsigned member, unsigned stripe)
 	return e < (int)c->k ? e : -1;
 }
 
+unsigned
+plain_index(const struct code *c, unsigned member, unsigned stripe)
+{
+	unsigned index = 0;
+
+	for (unsigned s = 0; s < stripe; s++)
+		index += plain_row(c, member, s) < 0;
+	return index;
+}
+
+void
+plain_add(unsigned char *sum, const unsigned char *from, size_t len,
+	  unsigned char factor)
+{
+	uint64_t a = 0, b = 0;
+	size_t i = 0;
+
+	/* Most factors are 1: eight bytes at once. */
+	for (; factor == 1 && i + sizeof(a) <= len; i += sizeof(a)) {
+		memcpy(&a, sum + i, sizeof(a));
+		memcpy(&b, from + i, sizeof(b));
+		a ^= b;
+		memcpy(sum + i, &a, sizeof(a));
+	}
+	for (; i < len; i++)
+		sum[i] ^= product[factor][from[i]];
+}
+
 /* --- A stripe that is whole --- */
 
 unsigned
@@ -123,11 +154,9 @@ stripe_init(struct stripe *s, const struct code *c, unsigned number,
 		int row = plain_row(c, m, number);
 
 		for (unsigned j = 0; j < c->n && row >= 0; j++) {
-			unsigned char f = rows[(unsigned)row * c->n + j];
-
-			for (size_t i = 0;
-			     i < len && plain_row(c, j, number) < 0; i++)
-				s->chunk[m][i] ^= product[f][s->chunk[j][i]];
+			if (plain_row(c, j, number) < 0)
+				plain_add(s->chunk[m], s->chunk[j], len,
+					  rows[(unsigned)row * c->n + j]);
 		}
 	}
 }

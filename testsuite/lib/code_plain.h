@@ -26,6 +26,13 @@ unsigned char *plain_rows(const struct code *c);
 /* The check row that a member holds in a stripe, or -1. */
 int plain_row(const struct code *c, unsigned member, unsigned stripe);
 
+/* Which of its data chunks a member has in a stripe: counted from 0. */
+unsigned plain_index(const struct code *c, unsigned member, unsigned stripe);
+
+/* Add `factor` times `from` to `sum`. */
+void plain_add(unsigned char *sum, const unsigned char *from, size_t len,
+	       unsigned char factor);
+
 /* --- A stripe that is whole --- */
 
 struct stripe {

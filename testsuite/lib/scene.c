@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scene.h"
+#include "redwrite.h"
 
 #define SCENE_RANKS 300 /* most */
 
@@ -195,181 +196,102 @@ scene_string(const struct scene *s, unsigned rank, bool map, unsigned char **to)
 	}
 }
 
-/* formats.md 5.5, 5.6, 5.7. */
-static void
-scene_body(const struct scene *s, unsigned char **strings, unsigned rank,
-	   bool map, uint64_t chunk, struct buf *out)
-{
-	const unsigned n = s->ranks / s->sets, set = rank % s->sets;
-	const unsigned me = rank / s->sets;
-	const struct code c = {
-		.type = s->type == REDSET_RS ? CODE_RS : CODE_XOR,
-		.n = n,
-		.k = s->failures,
-	};
-
-	for (unsigned d = 1; s->type == REDSET_PARTNER && d <= s->failures;
-	     d++) {
-		unsigned from = (me + n - d) % n * s->sets + set;
-
-		must(buf_add(out, strings[from], s->lists[map][from].bytes) ==
-		     0);
-	}
-	if (s->type != REDSET_XOR && s->type != REDSET_RS)
-		return;
-	for (unsigned row = 0; row < s->failures; row++) {
-		struct code_slot mine = { true, row };
-		unsigned stripe = code_stripe(&c, me, mine);
-		unsigned char *sum = arena_alloc(s->arena, chunk, 1);
-
-		for (unsigned j = 0; j < n; j++) {
-			unsigned r = j * s->sets + set;
-			struct code_slot o = code_slot(&c, j, stripe);
-			unsigned char e = code_coefficient(&c, row, j);
-			uint64_t at = o.index * chunk;
-			uint64_t len = s->lists[map][r].bytes;
-
-			for (uint64_t i = 0;
-			     !o.check && i < chunk && at + i < len; i++)
-				sum[i] ^= field_mul(e, strings[r][at + i]);
-		}
-		must(buf_add(out, sum, chunk) == 0);
-	}
-}
-
-/* One redundancy set: headers, bodies, descriptors. */
-static void
-scene_make_set(struct scene *s, unsigned set, bool map)
-{
-	const unsigned n = s->ranks / s->sets;
-	const bool coded = s->type == REDSET_XOR || s->type == REDSET_RS;
-	struct redset_member m[SCENE_RANKS];
-	struct redset_desc d[SCENE_RANKS];
-	unsigned char *strings[SCENE_RANKS];
+/* One redundancy set while it is written. */
+struct scene_set {
+	const struct scene *s;
+	bool map;
 	uint32_t ranks[SCENE_RANKS];
-	uint64_t chunk = 0, pieces = coded ? n - s->failures : 1;
+	unsigned char *strings[SCENE_RANKS];
+};
 
-	for (unsigned i = 0; i < n; i++) {
-		ranks[i] = i * s->sets + set;
-		m[i] = s->lists[map][ranks[i]];
-		d[i] = m[i].desc;
-		scene_string(s, ranks[i], map, &strings[ranks[i]]);
-		if ((m[i].bytes + pieces - 1) / pieces > chunk)
-			chunk = (m[i].bytes + pieces - 1) / pieces;
-	}
-	chunk = !coded ? 0 : chunk ? chunk : 1;
-	for (unsigned i = 0; i < n; i++) {
-		struct kvtree *t = redset_header_build(m, coded ? ranks : NULL,
-						       chunk, i, NULL);
-		struct buf b = BUF_INIT;
+static void
+scene_read(void *arg, uint32_t member, uint64_t off, size_t len,
+	   unsigned char *to)
+{
+	const struct scene_set *x = arg;
 
-		must(t != NULL && kvtree_encode(t, &b, NULL) == 0);
-		kvtree_free(t);
-		scene_body(s, strings, ranks[i], map, chunk, &b);
-		write_file(scene_red(s, ranks[i], map, false), b.data, b.len);
-		buf_clear(&b);
-		t = redset_descriptor_build(d, i, NULL);
-		must(t != NULL && kvtree_encode(t, &b, NULL) == 0);
-		write_file(scene_red(s, ranks[i], map, true), b.data, b.len);
-		kvtree_free(t);
-		buf_free(&b);
-	}
+	memcpy(to, x->strings[member] + off, len);
 }
-
-/* --- Keeping and comparing --- */
-
-static struct scene *scene_walked; /* nftw() has no argument for us */
 
 static int
-scene_keep_one(const char *path, const struct stat *st, int type,
-	       struct FTW *ftw)
+scene_write(void *arg, uint32_t member, bool descriptor, uint64_t off,
+	    const void *data, size_t len, struct error *err)
 {
-	struct scene *s = scene_walked;
-	struct scene_kept *k = NULL;
+	const struct scene_set *x = arg;
+	const char *path =
+		scene_red(x->s, x->ranks[member], x->map, descriptor);
+	int fd =
+		open(path, O_WRONLY | O_CREAT | (off == 0 ? O_TRUNC : 0), 0666);
 
-	(void)ftw;
-	if (type == FTW_D || type == FTW_DP)
-		return 0;
-	s->kept = mem_realloc(s->kept, s->nkept + 1, sizeof(*s->kept));
-	k = &s->kept[s->nkept++];
-	*k = (struct scene_kept){ mem_strdup(path), BUF_INIT, *st };
-	if (S_ISREG(st->st_mode))
-		read_whole(path, &k->data);
+	must(fd >= 0 && io_pwrite(fd, path, data, len, off, err) == 0);
+	close(fd);
 	return 0;
 }
 
 static void
-scene_forget(struct scene *s)
+scene_make_set(struct scene *s, unsigned set, bool map)
 {
-	for (size_t i = 0; i < s->nkept; i++) {
-		mem_free(s->kept[i].path);
-		buf_free(&s->kept[i].data);
+	struct redset_member members[SCENE_RANKS];
+	struct scene_set x = { .s = s, .map = map };
+	const struct redwrite w = {
+		.members = members,
+		.ranks = x.ranks,
+		.arg = &x,
+		.read = scene_read,
+		.write = scene_write,
+	};
+
+	for (unsigned i = 0; i < s->ranks / s->sets; i++) {
+		x.ranks[i] = i * s->sets + set;
+		members[i] = s->lists[map][x.ranks[i]];
+		scene_string(s, x.ranks[i], map, &x.strings[i]);
 	}
-	mem_free(s->kept);
-	s->kept = NULL;
-	s->nkept = 0;
+	must(redwrite(&w, NULL) == 0);
 }
+
+/* --- Keeping and comparing --- */
 
 void
 scene_keep(struct scene *s)
 {
-	scene_forget(s);
-	scene_walked = s;
-	must(nftw(s->root, scene_keep_one, 16, FTW_PHYS) == 0);
+	tree_free(&s->kept);
+	s->kept = tree_load(s->root);
 }
 
 /* Redundancy files bear the time at which they were made. */
 static bool
-scene_same_file(const struct scene_kept *a, const struct scene_kept *b)
+scene_same_file(const struct tree_entry *a, const struct tree_entry *b)
 {
-	return strcmp(a->path, b->path) == 0 && a->data.len == b->data.len &&
-	       (a->data.len == 0 ||
-		memcmp(a->data.data, b->data.data, a->data.len) == 0) &&
-	       a->st.st_mode == b->st.st_mode && a->st.st_uid == b->st.st_uid &&
-	       a->st.st_gid == b->st.st_gid &&
-	       (strstr(a->path, "reddesc") != NULL ||
-		(a->st.st_mtim.tv_sec == b->st.st_mtim.tv_sec &&
-		 a->st.st_mtim.tv_nsec == b->st.st_mtim.tv_nsec));
+	return entry_same(a, b, strstr(a->path, "reddesc") == NULL) &&
+	       a->uid == b->uid && a->gid == b->gid;
 }
 
-static int
-scene_by_path(const void *x, const void *y)
+/* Is each file of `a` in `b`?  Says which is not, and that it is `odd`. */
+static bool
+scene_within(const struct tree *a, const struct tree *b, const char *odd)
 {
-	const struct scene_kept *a = x, *b = y;
+	bool same = true;
 
-	return strcmp(a->path, b->path);
+	for (size_t i = 0; i < a->count; i++) {
+		const struct tree_entry *x = &a->list[i];
+		const struct tree_entry *y = tree_find(b, x->path);
+
+		if (S_ISDIR(x->mode) || (y != NULL && scene_same_file(x, y)))
+			continue;
+		printf("# %s: %s\n", x->path, y != NULL ? "changed" : odd);
+		same = false;
+	}
+	return same;
 }
 
 bool
 scene_same(struct scene *s)
 {
-	struct scene now = { .kept = NULL };
-	bool same = true;
+	struct tree now = tree_load(s->root);
+	bool same = scene_within(&s->kept, &now, "missing");
 
-	scene_walked = &now;
-	must(nftw(s->root, scene_keep_one, 16, FTW_PHYS) == 0);
-	qsort(s->kept, s->nkept, sizeof(*s->kept), scene_by_path);
-	qsort(now.kept, now.nkept, sizeof(*now.kept), scene_by_path);
-	for (size_t i = 0, j = 0; i < s->nkept || j < now.nkept;) {
-		int c = i == s->nkept ? 1
-			: j == now.nkept
-				? -1
-				: scene_by_path(&s->kept[i], &now.kept[j]);
-
-		if (c == 0 && scene_same_file(&s->kept[i], &now.kept[j])) {
-			i++;
-			j++;
-			continue;
-		}
-		printf("# %s: %s\n", c < 0 ? s->kept[i].path : now.kept[j].path,
-		       c < 0   ? "missing"
-		       : c > 0 ? "new"
-			       : "changed");
-		same = false;
-		i += c <= 0;
-		j += c >= 0;
-	}
-	scene_forget(&now);
+	same = scene_within(&now, &s->kept, "new") && same;
+	tree_free(&now);
 	return same;
 }
 
@@ -378,7 +300,7 @@ scene_same(struct scene *s)
 static void
 scene_clear(struct scene *s)
 {
-	scene_forget(s);
+	tree_free(&s->kept);
 	for (unsigned r = 0; s->maps != NULL && r < s->ranks; r++)
 		buf_free(&s->maps[r]);
 	mem_free(s->maps);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * scene.h - small datasets with redundancy in a scratch directory, for the
- * tests of lib/dataset: made by the plain text of formats.md 4.2 and 5, byte
- * by byte, and kept in memory to compare with what a rebuild brings back.
+ * tests of lib/rescue and lib/catalogue: made by the plain text of formats.md
+ * 4.2 and 5, and kept in memory to compare with what a rebuild brings back.
  *
  * Rank r is member r / sets of set r % sets, and lives on node r / sets.  On
  * the prefix its files lie in ckpt/dir_r; in a cache (one directory a node)
@@ -33,14 +33,9 @@
 #include "meta/redset.h"
 #include "rescue/plan.h"
 #include "scratch.h"
+#include "treetest.h"
 
 #define SCENE_ID 7
-
-struct scene_kept {
-	char *path;
-	struct buf data;
-	struct stat st;
-};
 
 struct scene {
 	/* What is wanted. */
@@ -52,9 +47,8 @@ struct scene {
 	uint64_t (*size)(unsigned rank, unsigned file);
 
 	/* What there is. */
-	char root[96]; /* a directory of the test's own */
-	struct scene_kept *kept;
-	size_t nkept;
+	char root[96];			/* a directory of the test's own */
+	struct tree kept;		/* what scene_same() compares with */
 	struct redset_member *lists[2]; /* by rank: of data, of filemaps */
 	struct buf *maps;		/* images, by rank */
 	struct arena *arena;

@@ -23,7 +23,7 @@ tree_visit(const char *path, const struct stat *st, int flag, struct FTW *ftw)
 	(void)ftw;
 	if (strlen(path) <= tree_skip)
 		return 0;
-	if (flag != FTW_D && !(flag == FTW_F && S_ISREG(st->st_mode)))
+	if (flag == FTW_DNR || flag == FTW_NS)
 		bail_out(path);
 	t->list = mem_realloc(t->list, t->count + 1, sizeof(*t->list));
 	if (t->list == NULL)
@@ -32,11 +32,13 @@ tree_visit(const char *path, const struct stat *st, int flag, struct FTW *ftw)
 	*e = (struct tree_entry){
 		.path = mem_strdup(path + tree_skip),
 		.mode = st->st_mode,
+		.uid = st->st_uid,
+		.gid = st->st_gid,
 		.mtime = st->st_mtim,
 	};
 	if (e->path == NULL)
 		bail_out("out of memory");
-	if (flag == FTW_F &&
+	if (S_ISREG(st->st_mode) &&
 	    io_read_file(AT_FDCWD, path, (size_t)1 << 30, &e->data, NULL) < 0)
 		bail_out(path);
 	return 0;
@@ -109,7 +111,7 @@ tree_write(int root, const struct tree_entry *e)
 		return;
 	}
 	fd = openat(root, e->path, O_WRONLY | O_CREAT | O_EXCL, 0600);
-	if (fd < 0 ||
+	if (fd < 0 || !S_ISREG(e->mode) ||
 	    io_pwrite(fd, e->path, e->data.data, e->data.len, 0, NULL) < 0 ||
 	    fchmod(fd, e->mode & 07777) < 0 || futimens(fd, times) < 0)
 		bail_out(e->path);

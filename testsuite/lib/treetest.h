@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * treetest.h - directory trees in memory: taken from disk, put back, compared.
- * For tests that do the same thing to the same tree thousands of times.  Only
- * directories and regular files; what cannot be done ends the program.
+ * Only directories and regular files can be put back; what cannot be done ends
+ * the program.
  */
 #ifndef TREETEST_H
 #define TREETEST_H
@@ -24,6 +24,8 @@
 struct tree_entry {
 	char *path; /* below the root */
 	mode_t mode;
+	uid_t uid;
+	gid_t gid;
 	struct timespec mtime;
 	struct buf data; /* of a file */
 };

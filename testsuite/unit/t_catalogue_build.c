@@ -109,8 +109,7 @@ test_moved(void)
 
 	moved.was = "/job/run 7";
 	moved.root[0] = '\0';
-	moved.kept = NULL;
-	moved.nkept = 0;
+	moved.kept = (struct tree){ .count = 0 };
 	moved.maps = NULL;
 	moved.lists[0] = moved.lists[1] = NULL;
 	moved.arena = NULL;

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * redundancy.c - the redundancy sets of a generated dataset.
+ *
+ * Nothing is read back: the bytes of a lost node's files go into the parity as
+ * if they were there, since content.c can make any part of them.
+ */
+#include <string.h>
+
+#include "arena.h"
+#include "error.h"
+#include "gen/gen.h"
+#include "redwrite.h"
+
+/* One set while it is written. */
+struct work {
+	const struct gen *g;
+	const struct gen_set *set;
+	bool map;
+	struct redset_member *members;
+	struct place_file *files; /* redundancy files */
+};
+
+static void
+read_string(void *arg, uint32_t member, uint64_t off, size_t len,
+	    unsigned char *to)
+{
+	const struct work *w = arg;
+	const uint32_t rank = w->set->ranks[member];
+	const struct gen_rank *r = &w->g->ranks[rank];
+	uint64_t size = 0, part = 0;
+
+	for (uint32_t i = 0; len > 0; i++) {
+		size = w->members[member].files[i].attr.size;
+		if (off >= size) {
+			off -= size;
+			continue;
+		}
+		part = size - off < len ? size - off : len;
+		if (w->map)
+			memcpy(to, (const char *)r->map + off, part);
+		else
+			content_fill(rank, i, off, part, to);
+		to += part;
+		len -= part;
+		off = 0;
+	}
+}
+
+static int
+write_part(void *arg, uint32_t member, bool descriptor, uint64_t off,
+	   const void *data, size_t len, struct error *err)
+{
+	const struct work *w = arg;
+	const struct redset_desc *d = &w->members[member].desc;
+	const struct redset_name name = {
+		.map = w->map,
+		.descriptor = descriptor,
+		.rank = d->rank,
+		.type = d->type,
+		.set = d->set + 1,
+		.sets = d->sets,
+		.member = member + 1,
+		.members = d->members,
+	};
+	char text[128];
+
+	redset_name_format(text, sizeof(text), &name, NULL);
+	if (descriptor)
+		return place_meta(w->g, d->rank, text, data, len, NULL, err);
+	if (off == 0 &&
+	    place_create(w->g, d->rank, NULL, text, &w->files[member], err) < 0)
+		return -1;
+	w->files[member].name = "redundancy file";
+	return place_write(&w->files[member], data, len, off, err);
+}
+
+static int
+list_files(struct work *w, uint32_t member, struct arena *arena,
+	   struct error *err)
+{
+	const struct gen_rank *r = &w->g->ranks[w->set->ranks[member]];
+	struct redset_member *m = &w->members[member];
+
+	m->known = true;
+	sets_desc(w->g, r->set, member, &m->desc);
+	m->nfiles = w->map ? 1 : w->g->nfiles;
+	m->files = arena_alloc(arena, m->nfiles, sizeof(*m->files));
+	if (m->nfiles > 0 && m->files == NULL)
+		return error_set(err, ERROR_NOMEM, "out of memory");
+	for (size_t i = 0; i < m->nfiles; i++) {
+		m->files[i].path =
+			w->map ? r->map_path : r->files[i].cache_path;
+		m->files[i].attr = w->map ? r->map_attr : r->files[i].attr;
+		m->bytes += m->files[i].attr.size;
+	}
+	return 0;
+}
+
+static int
+write_set(struct work *w, struct arena *arena, struct error *err)
+{
+	const uint32_t n = w->set->n;
+	struct redwrite red = {
+		.ranks = w->set->ranks,
+		.arg = w,
+		.read = read_string,
+		.write = write_part,
+	};
+	uint32_t m = 0;
+	int rc = 0;
+
+	red.members = w->members = arena_alloc(arena, n, sizeof(*w->members));
+	w->files = arena_alloc(arena, n, sizeof(*w->files));
+	if (w->members == NULL || w->files == NULL)
+		return error_set(err, ERROR_NOMEM, "out of memory");
+	for (m = 0; rc == 0 && m < n; m++)
+		rc = list_files(w, m, arena, err);
+	if (rc == 0)
+		rc = redwrite(&red, err);
+	for (m = 0; rc == 0 && m < n; m++)
+		rc = place_done(&w->files[m], NULL, err);
+	for (m = 0; m < n; m++)
+		place_abort(&w->files[m]);
+	return rc;
+}
+
+int
+redundancy_write(const struct gen *g, bool map, struct error *err)
+{
+	struct arena *arena = arena_new();
+	int rc = 0;
+
+	if (arena == NULL)
+		return error_set(err, ERROR_NOMEM, "out of memory");
+	for (uint32_t s = 0; rc == 0 && s < g->nsets; s++) {
+		struct work w = { .g = g, .set = &g->sets[s], .map = map };
+
+		rc = write_set(&w, arena, err);
+		arena_reset(arena);
+	}
+	arena_free(arena);
+	return rc;
+}
