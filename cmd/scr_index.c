@@ -13,6 +13,7 @@
 #include "error.h"
 #include "json.h"
 #include "mem.h"
+#include "meta/dataset_dir.h"
 #include "meta/index.h"
 #include "num.h"
 #include "opt.h"
@@ -451,7 +452,7 @@ work(struct each *w, const struct index *ix, const int64_t *ids, size_t count)
 	if (w->list == NULL)
 		print_head(w);
 	for (size_t i = 0; i < count && !app_stop(); i++) {
-		snprintf(name, sizeof(name), "scr.dataset.%" PRId64, ids[i]);
+		snprintf(name, sizeof(name), DATASET_DIR_FMT, ids[i]);
 		if (index_find_id(ix, ids[i], &e, NULL) < 0)
 			e = (struct index_entry){ .id = ids[i] };
 		if (e.name == NULL)

@@ -358,7 +358,7 @@ show_named(struct inspect *in, const char *name, struct error *why,
 	if (rc == 0)
 		return 0;
 	if (local.kind != ERROR_ABSENT)
-		return error_set(err, local.kind, "%s", local.text);
+		return error_pass(err, &local);
 	return error_set(err, ERROR_ABSENT,
 			 "%s, nor is there a dataset of "
 			 "this name or number in %s",
@@ -403,7 +403,7 @@ show_argument(struct inspect *in, const char *arg, struct error *err)
 	if (locate_path(arg, in->arena, &at, &why) < 0) {
 		if (why.kind == ERROR_ABSENT)
 			return show_named(in, arg, &why, err);
-		return error_set(err, why.kind, "%s", why.text);
+		return error_pass(err, &why);
 	}
 	switch (at.kind) {
 	case LOCATE_FILE:
@@ -476,7 +476,7 @@ run(struct inspect *in, char **args)
 
 	in->arena = arena_new();
 	if (in->arena == NULL || locate_caches_init(&in->caches, &err) < 0) {
-		error_set(&err, ERROR_NOMEM, "out of memory");
+		error_no_memory(&err);
 		goto out;
 	}
 	if (app_work_start(&in->look.work, in->jobs,

@@ -214,6 +214,28 @@ error_wrap(struct error *err, const char *fmt, ...)
 }
 
 int
+error_pass(struct error *err, const struct error *cause)
+{
+	if (err != NULL && err != cause)
+		*err = *cause;
+	return -1;
+}
+
+int
+error_as(struct error *err, const struct error *cause, const char *fmt, ...)
+{
+	const int errnum = cause->errnum;
+	va_list ap;
+
+	va_start(ap, fmt);
+	error_vset(err, cause->kind, fmt, ap);
+	va_end(ap);
+	if (err != NULL)
+		err->errnum = errnum;
+	return -1;
+}
+
+int
 error_no_memory(struct error *err)
 {
 	return error_set(err, ERROR_NOMEM, "out of memory");

@@ -67,6 +67,12 @@ int error_sys(struct error *err, const char *fmt, ...)
 int error_wrap(struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Hand on what another call reported: kind, errnum and sentence of `cause`;
+ * error_as() with a sentence of its own.  Both return -1. */
+int error_pass(struct error *err, const struct error *cause);
+int error_as(struct error *err, const struct error *cause, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
 /* "out of memory", ERROR_NOMEM.  Returns -1. */
 int error_no_memory(struct error *err);
 

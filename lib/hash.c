@@ -27,7 +27,7 @@ hash_new(struct error *err)
 	if (h != NULL)
 		h->ctx = EVP_MD_CTX_new();
 	if (h == NULL || h->ctx == NULL) {
-		error_set(err, ERROR_NOMEM, "SHA-256: out of memory");
+		error_no_memory(err);
 		goto fail;
 	}
 	if (start(h, err) < 0)

@@ -76,8 +76,7 @@ read_all(int fd, const char *name, size_t max, size_t size, struct buf *out,
 
 	for (;;) {
 		if (buf_reserve(out, 1) < 0)
-			return error_set(err, ERROR_NOMEM, "%s: out of memory",
-					 name);
+			return error_no_memory(err);
 		room = out->cap - 1 - out->len;
 		got = pread(fd, out->data + out->len, room, (off_t)out->len);
 		if (got < 0 && errno == EINTR)
@@ -112,7 +111,7 @@ io_read_fd(int fd, const char *name, size_t max, struct buf *out,
 		return -1;
 	/* One byte more: the read that meets the end needs no larger buf. */
 	if (buf_reserve(out, (size_t)st.st_size + 1) < 0)
-		return error_set(err, ERROR_NOMEM, "%s: out of memory", name);
+		return error_no_memory(err);
 	if (read_all(fd, name, max, (size_t)st.st_size, out, err) < 0) {
 		buf_clear(out);
 		return -1;
@@ -171,7 +170,7 @@ io_read_arena(int fd, const char *name, size_t max, struct arena *arena,
 	*len = (size_t)st.st_size;
 	*data = to = arena_alloc(arena, *len, 1);
 	if (to == NULL)
-		return error_set(err, ERROR_NOMEM, "%s: out of memory", name);
+		return error_no_memory(err);
 	return io_pread(fd, name, to, *len, 0, err);
 }
 
@@ -473,9 +472,7 @@ lock_file(int dirfd, const char *name, int operation, struct error *err)
 			    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY |
 				    O_NONBLOCK);
 	if (fd < 0) {
-		if (err != NULL)
-			*err = why;
-		return -1;
+		return error_pass(err, &why);
 	}
 	if (lock_fd(fd, operation) < 0) {
 		error_sys(err, "%s: cannot lock", name);

@@ -349,7 +349,7 @@ json_print(struct json *j, FILE *to, struct error *err)
 	int rc = -1;
 
 	if (j == NULL || j->failed) {
-		error_set(err, ERROR_NOMEM, "JSON output: out of memory");
+		error_no_memory(err);
 		goto out;
 	}
 	/* jansson writes piece by piece: no second copy of the document. */
@@ -359,7 +359,7 @@ json_print(struct json *j, FILE *to, struct error *err)
 	else if (ferror(to))
 		error_sys(err, "JSON output: cannot write");
 	else
-		error_set(err, ERROR_NOMEM, "JSON output: out of memory");
+		error_no_memory(err);
 out:
 	json_free(j);
 	return rc;
@@ -382,7 +382,7 @@ json_line(struct json *j, struct buf *out, struct error *err)
 					JSON_COMPACT | REAL_DIGITS);
 	if (rc < 0) {
 		out->len = before;
-		error_set(err, ERROR_NOMEM, "JSON output: out of memory");
+		error_no_memory(err);
 	}
 	json_free(j);
 	return rc;

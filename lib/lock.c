@@ -90,8 +90,7 @@ lock_take(int dirfd, const char *what, const struct work *w, struct error *err)
 	}
 	if (why.kind == ERROR_ABSENT)
 		error_set(&why, ERROR_ABSENT, "deleted in the meantime");
-	if (err != NULL)
-		*err = why;
+	error_pass(err, &why);
 	error_wrap(err, "%s", what);
 	return -1;
 }

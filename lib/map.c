@@ -181,20 +181,12 @@ grow_slots(struct map *m)
 static int
 make_room(struct map *m)
 {
-	size_t room = m->room > 0 ? 2 * m->room : SLOTS_MIN / 2;
-	struct entry *entries = NULL;
-
 	if (m->count >= ENTRIES_MAX) {
 		errno = ENOMEM;
 		return -1;
 	}
-	if (m->count == m->room) {
-		entries = mem_realloc(m->entries, room, sizeof(*entries));
-		if (entries == NULL)
-			return -1;
-		m->entries = entries;
-		m->room = room;
-	}
+	if (!MEM_ROOM(m->entries, m->count, m->room))
+		return -1;
 	if (m->count + 1 > (m->mask + 1) / 4 * 3)
 		return grow_slots(m);
 	return 0;

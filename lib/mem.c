@@ -84,6 +84,21 @@ mem_realloc(void *p, size_t count, size_t size)
 	return bytes > 0 ? advise(realloc(p, bytes), bytes) : NULL;
 }
 
+bool
+mem_double(void *list, size_t *cap, size_t size)
+{
+	const size_t more = *cap > 0 ? *cap * 2 : 16;
+	void *p = NULL;
+
+	memcpy(&p, list, sizeof(p));
+	p = mem_realloc(p, more, size);
+	if (p == NULL)
+		return false;
+	memcpy(list, &p, sizeof(p));
+	*cap = more;
+	return true;
+}
+
 void *
 mem_aligned(size_t align, size_t size)
 {

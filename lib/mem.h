@@ -9,6 +9,7 @@
 #ifndef MEM_H
 #define MEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* `count` objects of `size` bytes; mem_calloc() zeroes them. */
@@ -17,6 +18,17 @@ void *mem_calloc(size_t count, size_t size) __attribute__((malloc));
 
 /* Resize to `count` objects of `size` bytes; on failure `p` is unchanged. */
 void *mem_realloc(void *p, size_t count, size_t size);
+
+/*
+ * MEM_ROOM(list, count, cap): is there room for one more in `list`, a pointer
+ * to `cap` objects of which `count` are used?  A full list is doubled first.
+ * false: no memory; `list` and `cap` are unchanged.
+ */
+#define MEM_ROOM(list, count, cap) \
+	((count) < (cap) || mem_double(&(list), &(cap), sizeof(*(list))))
+
+/* For MEM_ROOM: `list` points to the pointer. */
+bool mem_double(void *list, size_t *cap, size_t size);
 
 /* `size` bytes on an `align` boundary (a power of two). */
 void *mem_aligned(size_t align, size_t size) __attribute__((malloc));

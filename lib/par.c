@@ -158,7 +158,7 @@ par_new(unsigned threads, struct error *err)
 	struct par *p = mem_calloc(1, sizeof(*p));
 
 	if (p == NULL) {
-		error_set(err, ERROR_NOMEM, "thread pool: out of memory");
+		error_no_memory(err);
 		return NULL;
 	}
 	p->threads = threads > 0 ? threads : 1;
@@ -169,7 +169,7 @@ par_new(unsigned threads, struct error *err)
 		return p;
 	p->workers = mem_calloc(p->threads - 1, sizeof(*p->workers));
 	if (p->workers == NULL)
-		error_set(err, ERROR_NOMEM, "thread pool: out of memory");
+		error_no_memory(err);
 	else if (start_workers(p, err) == 0)
 		return p;
 	par_free(p);
@@ -238,9 +238,7 @@ par_for(struct par *p, size_t count, size_t batch,
 	pthread_mutex_unlock(&p->lock);
 	if (!p->failed)
 		return 0;
-	if (err != NULL)
-		*err = p->error;
-	return -1;
+	return error_pass(err, &p->error);
 }
 
 /* The processors that the scheduler may put this process on; 0: unknown. */

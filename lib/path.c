@@ -36,12 +36,6 @@ path_is_clean(const char *rel)
 	}
 }
 
-static int
-no_memory(const char *path, struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "%s: out of memory", path);
-}
-
 /* Take the last component off `out`, which is in normal form; false: there is
  * none that could go. */
 static bool
@@ -70,7 +64,7 @@ path_normal(const char *path, struct buf *out, struct error *err)
 
 	buf_clear(out);
 	if (absolute && buf_add_char(out, '/') < 0)
-		return no_memory(path, err);
+		return error_no_memory(err);
 	for (; *p != '\0'; p += n) {
 		p += strspn(p, "/");
 		n = strcspn(p, "/");
@@ -81,10 +75,10 @@ path_normal(const char *path, struct buf *out, struct error *err)
 			continue;
 		if ((out->len > absolute && buf_add_char(out, '/') < 0) ||
 		    buf_add(out, p, n) < 0)
-			return no_memory(path, err);
+			return error_no_memory(err);
 	}
 	if (out->len == 0 && buf_add_char(out, '.') < 0)
-		return no_memory(path, err);
+		return error_no_memory(err);
 	return 0;
 }
 
@@ -121,13 +115,13 @@ path_join(struct buf *out, const char *dir, const char *name, struct error *err)
 	if (dir != out->data || dir == NULL) { /* else `dir` is there already */
 		buf_clear(out);
 		if (buf_add_str(out, dir) < 0)
-			return no_memory(name, err);
+			return error_no_memory(err);
 	}
 	if (out->len > 0 && out->data[out->len - 1] != '/' &&
 	    buf_add_char(out, '/') < 0)
-		return no_memory(name, err);
+		return error_no_memory(err);
 	if (buf_add_str(out, name) < 0)
-		return no_memory(name, err);
+		return error_no_memory(err);
 	return 0;
 }
 
@@ -148,7 +142,7 @@ path_real(const char *path, struct buf *out, struct error *err)
 		return error_sys(err, "%s: cannot resolve", path);
 	buf_clear(out);
 	if (buf_add_str(out, real) < 0)
-		return no_memory(path, err);
+		return error_no_memory(err);
 	return 0;
 }
 

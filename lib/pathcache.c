@@ -124,14 +124,12 @@ add(struct pathcache *c, const char *rel, size_t len, uint64_t hash,
 		fd = path_open_parent(c->rootfd, rel, false, 0, &base, &why);
 	}
 	if (fd < 0) {
-		if (err != NULL)
-			*err = why;
-		return -1;
+		return error_pass(err, &why);
 	}
 	dir = mem_alloc(len + 1, 1);
 	if (dir == NULL) {
 		close(fd);
-		return error_set(err, ERROR_NOMEM, "%s: out of memory", rel);
+		return error_no_memory(err);
 	}
 	memcpy(dir, rel, len);
 	dir[len] = '\0';

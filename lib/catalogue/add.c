@@ -32,22 +32,19 @@ struct search {
 static int
 look_at(struct search *s, int64_t id, struct error *err)
 {
-	char name[CATALOGUE_DIR_NAME + sizeof(SUMMARY_FILE) + 1];
+	char name[DATASET_DIR_NAME + sizeof(SUMMARY_FILE) + 1];
 	struct error why = ERROR_INIT;
 	struct summary sum;
 	const char *bears = NULL;
 	size_t len = strlen(s->hits);
 
-	snprintf(name, sizeof(name), "scr.dataset.%" PRId64 "/%s", id,
-		 SUMMARY_FILE);
+	snprintf(name, sizeof(name), DATASET_DIR_FMT "/%s", id, SUMMARY_FILE);
 	if (catalogue_read_tree(s->c->scr_fd, name, s->tree, &s->raw, NULL,
 				&why) < 0 ||
 	    summary_read(s->tree, &sum, &why) < 0) {
 		if (why.kind != ERROR_NOMEM)
 			return 0; /* not the one: its name is not known */
-		if (err != NULL)
-			*err = why;
-		return -1;
+		return error_pass(err, &why);
 	}
 	s->nread++;
 	bears = kvtree_value(sum.desc, "NAME");
@@ -104,9 +101,7 @@ check_plan(struct catalogue *c, const struct catalogue_dir *d,
 	if (p == NULL && why.kind == ERROR_ABSENT)
 		return 1;
 	if (p == NULL) {
-		if (err != NULL)
-			*err = why;
-		return -1;
+		return error_pass(err, &why);
 	}
 	if (catalogue_flush_knows(d, p)) {
 		rc = 1;

@@ -57,9 +57,7 @@ read_old(struct build *b, struct error *err)
 		goto fail;
 	return 0;
 fail:
-	if (err != NULL)
-		*err = why;
-	return -1;
+	return error_pass(err, &why);
 }
 
 /* Plan the dataset; b->plan stays NULL where it has no filemaps and no
@@ -76,9 +74,7 @@ make_plan(struct build *b, struct error *err)
 			       b->o, &why);
 	if (b->plan != NULL || (why.kind == ERROR_ABSENT && b->have_old))
 		return 0;
-	if (err != NULL)
-		*err = why;
-	return -1;
+	return error_pass(err, &why);
 }
 
 static void
@@ -438,7 +434,7 @@ catalogue_build(struct catalogue *c, int64_t id,
 		rank2file_free(&b.old);
 	index_free(b.ix);
 	catalogue_dir_close(&b.dir);
-	if (rc < 0 && err != NULL)
-		*err = why;
+	if (rc < 0)
+		error_pass(err, &why);
 	return rc;
 }

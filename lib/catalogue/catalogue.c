@@ -23,8 +23,6 @@
 #include "path.h"
 #include "str.h"
 
-#define SCR_DIR ".scr"
-
 /* --- The prefix --- */
 
 struct catalogue *
@@ -34,7 +32,7 @@ catalogue_open(const char *path, struct error *err)
 	struct error why = ERROR_INIT;
 
 	if (c == NULL) {
-		error_set(err, ERROR_NOMEM, "%s: out of memory", path);
+		error_no_memory(err);
 		return NULL;
 	}
 	c->scr_fd = -1;
@@ -45,13 +43,12 @@ catalogue_open(const char *path, struct error *err)
 	}
 	c->path = mem_strdup(path);
 	if (c->path == NULL) {
-		error_set(err, ERROR_NOMEM, "%s: out of memory", path);
+		error_no_memory(err);
 		goto fail;
 	}
 	if (catalogue_open_scr(c, false, &why) < 0 &&
 	    why.kind != ERROR_ABSENT) {
-		if (err != NULL)
-			*err = why;
+		error_pass(err, &why);
 		goto fail;
 	}
 	return c;
@@ -127,7 +124,7 @@ catalogue_dir_open(struct catalogue *c, int64_t id, struct catalogue_dir *d,
 
 	d->id = id;
 	d->fd = d->lock = -1;
-	snprintf(d->name, sizeof(d->name), "scr.dataset.%" PRId64, id);
+	snprintf(d->name, sizeof(d->name), DATASET_DIR_FMT, id);
 	if (c->scr_fd >= 0)
 		d->fd = path_open_beneath(c->scr_fd, d->name,
 					  O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
@@ -138,7 +135,7 @@ catalogue_dir_open(struct catalogue *c, int64_t id, struct catalogue_dir *d,
 		return error_set(err, ERROR_ABSENT,
 				 "%s/%s/%s: there is no such dataset", c->path,
 				 SCR_DIR, d->name);
-	return error_set(err, why.kind, "%s/%s/%s", c->path, SCR_DIR, why.text);
+	return error_as(err, &why, "%s/%s/%s", c->path, SCR_DIR, why.text);
 }
 
 int
@@ -150,7 +147,7 @@ catalogue_dir_lock(struct catalogue *c, struct catalogue_dir *d,
 	d->lock = lock_take(d->fd, d->name, &o->work, &why);
 	if (d->lock != -1)
 		return 0;
-	return error_set(err, why.kind, "%s/%s/%s", c->path, SCR_DIR, why.text);
+	return error_as(err, &why, "%s/%s/%s", c->path, SCR_DIR, why.text);
 }
 
 void
@@ -164,7 +161,7 @@ catalogue_dir_close(struct catalogue_dir *d)
 
 struct id_list {
 	int64_t *ids;
-	size_t count;
+	size_t count, cap;
 };
 
 static int
@@ -172,18 +169,11 @@ add_id(void *arg, const char *name, struct error *err)
 {
 	struct id_list *l = arg;
 	int64_t id = dataset_dir_id(name);
-	void *more = NULL;
 
 	if (id < 0)
 		return 0;
-	/* Full when the count is a power of two. */
-	if ((l->count & (l->count - 1)) == 0) {
-		more = mem_realloc(l->ids, l->count ? l->count * 2 : 1,
-				   sizeof(*l->ids));
-		if (more == NULL)
-			return error_no_memory(err);
-		l->ids = more;
-	}
+	if (!MEM_ROOM(l->ids, l->count, l->cap))
+		return error_no_memory(err);
 	l->ids[l->count++] = id;
 	return 0;
 }

@@ -27,6 +27,7 @@
 #include "buf.h"
 #include "catalogue/catalogue.h"
 #include "meta/dataset.h"
+#include "meta/dataset_dir.h"
 #include "meta/rank2file.h"
 #include "rescue/plan.h"
 
@@ -49,12 +50,10 @@ struct catalogue {
 
 /* --- catalogue.c --- */
 
-#define CATALOGUE_DIR_NAME 32 /* room for "scr.dataset.<id>" */
-
 /* PREFIX/.scr/scr.dataset.ID, open. */
 struct catalogue_dir {
 	int64_t id;
-	char name[CATALOGUE_DIR_NAME];
+	char name[DATASET_DIR_NAME];
 	int fd;	  /* -1: not open */
 	int lock; /* -1: not locked */
 };

@@ -40,8 +40,6 @@ claim(struct catalogue_claims *k, const char *path,
       const struct catalogue_options *o, struct error *err)
 {
 	char shown[256];
-	void *more = NULL;
-	size_t cap = 0;
 
 	if (!may_touch(path)) {
 		if (k->refused++ < TELL_MAX)
@@ -53,15 +51,8 @@ claim(struct catalogue_claims *k, const char *path,
 	}
 	if (map_get(k->by_path, path) != MAP_NONE)
 		return 0;
-	if (k->count == k->cap) {
-		cap = k->cap > 0 ? k->cap * 2 : 64;
-		more = mem_realloc(k->list, cap, sizeof(*k->list));
-		if (more == NULL)
-			return error_no_memory(err);
-		k->list = more;
-		k->cap = cap;
-	}
-	if (map_put(k->by_path, path, k->count) < 0)
+	if (!MEM_ROOM(k->list, k->count, k->cap) ||
+	    map_put(k->by_path, path, k->count) < 0)
 		return error_no_memory(err);
 	k->list[k->count++] = (struct claim){ .path = path };
 	return 0;
@@ -116,8 +107,7 @@ catalogue_claims_init(struct catalogue *c, const struct catalogue_dir *d,
 
 	memset(out, 0, sizeof(*out));
 	if (read_both(c, d, o, out, &why) < 0) {
-		if (err != NULL)
-			*err = why;
+		error_pass(err, &why);
 		goto fail;
 	}
 	if (why.kind != ERROR_NONE && !out->have_ranks && out->plan == NULL) {
@@ -216,9 +206,7 @@ mark_id(struct catalogue *c, int64_t id, const struct index *ix,
 	if (rc == 0)
 		return 0;
 	if (!is_verdict(&why)) {
-		if (err != NULL)
-			*err = why;
-		return -1;
+		return error_pass(err, &why);
 	}
 	if (ix != NULL && index_find_id(ix, id, &e, NULL) == 0 &&
 	    index_entry_valid(&e))

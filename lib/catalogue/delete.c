@@ -34,9 +34,6 @@
 #include "str.h"
 #include "work.h"
 
-/* The mark, in the dataset's directory. */
-#define GONE_MARK ".scrkit.gone"
-
 struct deletion {
 	struct catalogue *c;
 	const struct catalogue_options *o;
@@ -102,28 +99,6 @@ remove_entry(struct index *ix, void *arg, struct error *err)
 
 /* --- The metadata directory --- */
 
-/* Is `name` one that the library, its tools or ours put into a dataset's
- * directory? */
-static bool
-is_ours(const char *name)
-{
-	struct redset_name n;
-
-	return filemap_name_rank(name) >= 0 ||
-	       redset_name_parse(name, &n, NULL) ||
-	       str_glob(name, "reddesc.er.er") ||
-	       str_glob(name, "reddescmap.er.er") ||
-	       str_glob(name, "reddesc.er.shuffile") ||
-	       str_glob(name, "reddescmap.er.shuffile") ||
-	       str_eq(name, "rank2file") ||
-	       str_glob(name, "rank2file.[0-9]*.[0-9]*") ||
-	       str_eq(name, SUMMARY_FILE) || str_glob(name, "scavenge.[oe]*") ||
-	       str_eq(name, "scavenge.shares") || copied_name_rank(name) >= 0 ||
-	       str_glob(name, "rank_[0-9]*.state_file") ||
-	       hidden_is_part(name) || str_eq(name, PACKED_MARK) ||
-	       str_eq(name, EXPORT_MANIFEST) || io_is_temp(name);
-}
-
 /* Remove one container; anything else in their directory stays. */
 static int
 remove_container(void *arg, const char *name, struct error *err)
@@ -173,25 +148,21 @@ static int
 list_name(void *arg, const char *name, struct error *err)
 {
 	struct listing *l = arg;
-	void *more = NULL;
 
-	if (str_eq(name, LOCK_FILE) || str_eq(name, GONE_MARK) ||
-	    str_eq(name, SEGMAP_DIR))
+	switch (dataset_dir_kind(name, NULL)) {
+	case DATASET_DIR_LOCK:
+	case DATASET_DIR_DELETED:
+	case DATASET_DIR_CONTAINERS:
 		return 0; /* they go first, or last */
-	if (!is_ours(name)) {
+	case DATASET_DIR_FOREIGN:
 		if (l->foreign++ == 0)
 			str_printable(l->first, sizeof(l->first), name);
 		return 0;
+	default:
+		break;
 	}
-	if (l->count == l->cap) {
-		size_t cap = l->cap > 0 ? l->cap * 2 : 64;
-
-		more = mem_realloc(l->names, cap, sizeof(*l->names));
-		if (more == NULL)
-			return error_no_memory(err);
-		l->names = more;
-		l->cap = cap;
-	}
+	if (!MEM_ROOM(l->names, l->count, l->cap))
+		return error_no_memory(err);
 	l->names[l->count] = arena_strdup(l->arena, name);
 	if (l->names[l->count] == NULL)
 		return error_no_memory(err);
@@ -216,7 +187,7 @@ remove_names(struct deletion *d, const struct listing *l, struct error *err)
 	for (size_t i = 0; i < l->count; i++)
 		if (remove_name(d, l->names[i], err) < 0)
 			return -1;
-	if (remove_name(d, GONE_MARK, err) < 0)
+	if (remove_name(d, DATASET_DIR_GONE, err) < 0)
 		return -1;
 	if (l->foreign > 0) {
 		work_say(&d->o->work,
@@ -241,12 +212,12 @@ remove_names(struct deletion *d, const struct listing *l, struct error *err)
 static int
 put_mark(struct deletion *d, struct error *err)
 {
-	int fd = openat(d->dir.fd, GONE_MARK,
+	int fd = openat(d->dir.fd, DATASET_DIR_GONE,
 			O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
 
 	if (fd < 0)
 		return error_sys(err, "%s/%s: cannot make", d->dir.name,
-				 GONE_MARK);
+				 DATASET_DIR_GONE);
 	close(fd);
 	return io_sync_dir(d->dir.fd, d->dir.name, err);
 }
@@ -330,10 +301,9 @@ remove_dataset(struct deletion *d, const struct index *ix, struct error *err)
 	/* On failure `k` is empty, which is right where the mark is. */
 	if (catalogue_claims_init(d->c, &d->dir, d->o, &k, &why) < 0 &&
 	    (why.kind != ERROR_CORRUPT ||
-	     faccessat(d->dir.fd, GONE_MARK, F_OK, AT_SYMLINK_NOFOLLOW) < 0)) {
-		if (err != NULL)
-			*err = why;
-		return -1;
+	     faccessat(d->dir.fd, DATASET_DIR_GONE, F_OK, AT_SYMLINK_NOFOLLOW) <
+		     0)) {
+		return error_pass(err, &why);
 	}
 	if (catalogue_claims_share(d->c, d->id, ix, d->o, &k, err) == 0 &&
 	    (d->o->work.dry_run || announce(d, err) == 0) &&
@@ -359,9 +329,7 @@ open_dataset(struct deletion *d, struct error *err)
 	}
 	if (why.kind == ERROR_ABSENT)
 		return 0;
-	if (err != NULL)
-		*err = why;
-	return -1;
+	return error_pass(err, &why);
 }
 
 static int
@@ -417,8 +385,7 @@ catalogue_delete(struct catalogue *c, int64_t id,
 	/* An index made from the directories is as good for this. */
 	ix = catalogue_read(c, &why);
 	if (ix == NULL && why.kind != ERROR_ABSENT) {
-		if (err != NULL)
-			*err = why;
+		error_pass(err, &why);
 		goto out;
 	}
 	rc = delete_all(&d, ix, err);

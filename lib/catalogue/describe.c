@@ -222,7 +222,7 @@ component_before(const char *path, const char *end, char *to, size_t size)
 static bool
 read_cache_path(const char *path, const char *dir, struct traces *t)
 {
-	char part[PART_MAX], user[PART_MAX], needle[CATALOGUE_DIR_NAME + 2];
+	char part[PART_MAX], user[PART_MAX], needle[DATASET_DIR_NAME + 2];
 	const char *at = NULL;
 
 	snprintf(needle, sizeof(needle), "/%s/", dir);
@@ -441,9 +441,7 @@ judge(int rc, const struct catalogue_options *o, struct error *why,
 	if (rc == 0)
 		return 0;
 	if (why->kind == ERROR_NOMEM || why->kind == ERROR_SYSTEM) {
-		if (err != NULL)
-			*err = *why;
-		return -1;
+		return error_pass(err, why);
 	}
 	if (why->kind != ERROR_ABSENT)
 		work_say(&o->work, "%s: not used", why->text);

@@ -128,22 +128,14 @@ note_dirs(struct eraser *e, const char *path, struct error *err)
 	char dir[PATH_MAX];
 	const char *copy = NULL;
 	char *slash = NULL;
-	void *more = NULL;
 
 	memcpy(dir, path, n + 1);
 	while ((slash = strrchr(dir, '/')) != NULL) {
 		*slash = '\0';
 		if (map_get(e->seen, dir) != MAP_NONE)
 			return 0;
-		if (e->ndirs == e->dirs_cap) {
-			size_t cap = e->dirs_cap > 0 ? e->dirs_cap * 2 : 64;
-
-			more = mem_realloc(e->dirs, cap, sizeof(*e->dirs));
-			if (more == NULL)
-				return error_no_memory(err);
-			e->dirs = more;
-			e->dirs_cap = cap;
-		}
+		if (!MEM_ROOM(e->dirs, e->ndirs, e->dirs_cap))
+			return error_no_memory(err);
 		copy = arena_strdup(e->arena, dir);
 		if (copy == NULL || map_put(e->seen, copy, e->ndirs) < 0)
 			return error_no_memory(err);

@@ -232,12 +232,11 @@ put_name(void *arg, const char *name, struct error *err)
 	const struct stripe s = { 1, &part };
 	struct stripe_sum sum = { .size = 0 };
 	struct buf path = BUF_INIT;
-	struct redset_name n;
 	struct attr a;
 	struct stat st;
 	int rc = -1;
 
-	if (filemap_name_rank(name) < 0 && !redset_name_parse(name, &n, NULL))
+	if (!dataset_dir_is_recovery(name))
 		return 0;
 	if (fstatat(x->p->meta_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return error_sys(err, "%s: cannot stat", name);
@@ -275,7 +274,7 @@ put_manifest(struct exporting *x, struct error *err)
 	struct buf path = BUF_INIT, text = x->manifest;
 	int rc = -1;
 
-	if (path_join(&path, x->p->dir, EXPORT_MANIFEST, err) == 0 &&
+	if (path_join(&path, x->p->dir, DATASET_DIR_MANIFEST, err) == 0 &&
 	    begin(x, path.data, text.len, NULL, err) == 0 &&
 	    ark_out_data(x->ark, text.data, text.len, err) == 0)
 		rc = ark_out_end(x->ark, err);

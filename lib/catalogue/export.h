@@ -19,7 +19,6 @@
 #include "container/packed.h"
 
 /* In the directory of the dataset's metadata. */
-#define EXPORT_MANIFEST "manifest.sha256"
 
 struct catalogue;
 struct catalogue_options;

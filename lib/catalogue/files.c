@@ -108,9 +108,7 @@ state_of_error(struct catalogue_file *f, struct error *why, struct error *err)
 		f->unsafe = true;
 		return 0;
 	}
-	if (err != NULL)
-		*err = *why;
-	return -1;
+	return error_pass(err, why);
 }
 
 /* How long is the container?  *size 0: it is not there. */
@@ -133,7 +131,7 @@ container_size(struct checker *k, const char *name, struct lately *l,
 	if (why.kind == ERROR_ABSENT || why.kind == ERROR_UNSAFE ||
 	    why.errnum == ENOTDIR)
 		return 0;
-	return error_set(err, why.kind, "%s", why.text);
+	return error_pass(err, &why);
 }
 
 /* A file in containers: are all stretches there? */

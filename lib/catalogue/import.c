@@ -69,19 +69,23 @@ struct importing {
 static bool
 meta_kind(const char *name, enum target_kind *kind)
 {
-	struct redset_name n;
-
-	if (str_eq(name, RANK2FILE_FILE) || str_eq(name, SUMMARY_FILE))
+	switch (dataset_dir_kind(name, NULL)) {
+	case DATASET_DIR_RANK2FILE:
+	case DATASET_DIR_SUMMARY:
 		*kind = TARGET_MAP;
-	else if (str_glob(name, RANK2FILE_FILE ".[0-9]*.[0-9]*"))
+		return true;
+	case DATASET_DIR_RANK2FILE_PART:
 		*kind = TARGET_DESCRIPTOR;
-	else if (filemap_name_rank(name) >= 0 ||
-		 redset_name_parse(name, &n, NULL) ||
-		 str_eq(name, EXPORT_MANIFEST))
+		return true;
+	case DATASET_DIR_FILEMAP:
+	case DATASET_DIR_REDUNDANCY:
+	case DATASET_DIR_DESCRIPTOR:
+	case DATASET_DIR_KEPT:
 		*kind = TARGET_REDUNDANCY;
-	else
+		return true;
+	default:
 		return false;
-	return true;
+	}
 }
 
 /* All metadata of one dataset, and nothing else below .scr. */
@@ -94,7 +98,7 @@ classify(struct importing *x, const char *path, enum target_kind *kind,
 	int64_t id = -1;
 
 	*kind = TARGET_FILE;
-	if (path_below(path, ".scr") == NULL)
+	if (path_below(path, SCR_DIR) == NULL)
 		return 0;
 	if (str_starts(path, META_DIR) && (size_t)(name - dir) < sizeof(text) &&
 	    name > dir) {
@@ -229,13 +233,13 @@ read_manifest(struct importing *x, struct error *err)
 
 	for (size_t i = 0; i < x->count; i++)
 		if (x->targets.list[i].kind != TARGET_FILE &&
-		    str_eq(path_base(x->list[i].path), EXPORT_MANIFEST))
+		    str_eq(path_base(x->list[i].path), DATASET_DIR_MANIFEST))
 			t = &x->targets.list[i];
 	if (t == NULL)
 		return error_set(err, ERROR_CORRUPT,
 				 "no %s in it: not an archive of a dataset, or "
 				 "it was cut",
-				 EXPORT_MANIFEST);
+				 DATASET_DIR_MANIFEST);
 	if (io_read_file(t->dirfd, t->temp, MANIFEST_MAX, &raw, err) == 0)
 		x->manifest = manifest_parse(raw.data, raw.len, err);
 	if (x->manifest != NULL)
@@ -257,7 +261,7 @@ compare(struct importing *x, struct error *err)
 
 		if (at == MANIFEST_NONE &&
 		    x->targets.list[i].kind != TARGET_FILE &&
-		    str_eq(path_base(f->path), EXPORT_MANIFEST))
+		    str_eq(path_base(f->path), DATASET_DIR_MANIFEST))
 			continue;
 		str_printable(shown, sizeof(shown), f->path);
 		if (at == MANIFEST_NONE)

@@ -16,9 +16,7 @@
 #include "buf.h"
 #include "error.h"
 #include "mem.h"
-#include "meta/dataset.h"
-#include "meta/filemap.h"
-#include "meta/redset.h"
+#include "meta/dataset_dir.h"
 #include "path.h"
 #include "str.h"
 
@@ -32,7 +30,6 @@
 static bool
 has_metadata(const char *path, const char *sub)
 {
-	struct redset_name n;
 	struct dirent *de = NULL;
 	struct buf full = BUF_INIT;
 	DIR *dir = NULL;
@@ -42,8 +39,7 @@ has_metadata(const char *path, const char *sub)
 		dir = opendir(full.data);
 	buf_free(&full);
 	while (dir != NULL && !found && (de = readdir(dir)) != NULL)
-		found = filemap_name_rank(de->d_name) >= 0 ||
-			redset_name_parse(de->d_name, &n, NULL);
+		found = dataset_dir_is_recovery(de->d_name);
 	if (dir != NULL)
 		closedir(dir);
 	return found;
@@ -169,8 +165,7 @@ job_name(const char *dir, struct arena *a)
 static struct locate_group *
 group_for(struct locate_caches *c, int64_t id, const char *job)
 {
-	size_t i = 0, cap = c->cap > 0 ? c->cap * 2 : 8;
-	void *p = NULL;
+	size_t i = 0;
 
 	while (i < c->count && (c->groups[i].id < id ||
 				(c->groups[i].id == id &&
@@ -179,13 +174,8 @@ group_for(struct locate_caches *c, int64_t id, const char *job)
 	if (i < c->count && c->groups[i].id == id &&
 	    str_eq(c->groups[i].job, job))
 		return &c->groups[i];
-	if (c->count == c->cap) {
-		p = mem_realloc(c->groups, cap, sizeof(*c->groups));
-		if (p == NULL)
-			return NULL;
-		c->groups = p;
-		c->cap = cap;
-	}
+	if (!MEM_ROOM(c->groups, c->count, c->cap))
+		return NULL;
 	memmove(&c->groups[i + 1], &c->groups[i],
 		(c->count++ - i) * sizeof(*c->groups));
 	c->groups[i] = (struct locate_group){ .id = id, .job = job };
@@ -198,21 +188,13 @@ add_dir(struct locate_caches *c, int64_t id, const char *dir, struct error *err)
 	const char *copy = arena_strdup(c->arena, dir);
 	const char *job = job_name(dir, c->arena);
 	struct locate_group *g = NULL;
-	size_t cap = 0;
-	void *p = NULL;
 
 	if (copy != NULL && job != NULL)
 		g = group_for(c, id, job);
 	if (g == NULL)
 		return error_no_memory(err);
-	if (g->ndirs == g->cap) {
-		cap = g->cap > 0 ? g->cap * 2 : 4;
-		p = mem_realloc(g->dirs, cap, sizeof(*g->dirs));
-		if (p == NULL)
-			return error_no_memory(err);
-		g->dirs = p;
-		g->cap = cap;
-	}
+	if (!MEM_ROOM(g->dirs, g->ndirs, g->cap))
+		return error_no_memory(err);
 	g->dirs[g->ndirs++] = copy;
 	return 0;
 }
@@ -241,15 +223,8 @@ list_dirs(const char *path, struct arena *a, size_t *count)
 			    0 ||
 		    !S_ISDIR(st.st_mode))
 			continue;
-		if (*count == cap) {
-			size_t more = cap > 0 ? cap * 2 : 16;
-			void *p = mem_realloc(names, more, sizeof(*names));
-
-			if (p == NULL)
-				goto fail;
-			names = p;
-			cap = more;
-		}
+		if (!MEM_ROOM(names, *count, cap))
+			goto fail;
 		names[*count] = arena_strdup(a, de->d_name);
 		if (names[(*count)++] == NULL)
 			goto fail;

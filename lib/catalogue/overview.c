@@ -17,6 +17,7 @@
 #include "io.h"
 #include "mem.h"
 #include "meta/cindex.h"
+#include "meta/dataset_dir.h"
 #include "meta/flush.h"
 #include "meta/index.h"
 #include "meta/kvtree.h"
@@ -161,7 +162,7 @@ read_index(struct overview *s, struct error *err)
 
 	s->index = catalogue_read(s->catalogue, &why);
 	if (s->index == NULL && why.kind == ERROR_NOMEM)
-		return error_set(err, why.kind, "%s", why.text);
+		return error_pass(err, &why);
 	if (s->index == NULL) {
 		s->no_index = arena_strdup(s->arena, why.text);
 		return s->no_index == NULL ? error_no_memory(err) : 0;
@@ -221,7 +222,7 @@ take_summary(struct overview *s, struct overview_entry *e, struct error *err)
 	char name[80];
 	int rc = 0;
 
-	snprintf(name, sizeof(name), "scr.dataset.%" PRId64 "/%s", e->id,
+	snprintf(name, sizeof(name), DATASET_DIR_FMT "/%s", e->id,
 		 SUMMARY_FILE);
 	tree = read_tree(s, name);
 	if (tree != NULL && summary_read(tree, &sum, &why) == 0 &&

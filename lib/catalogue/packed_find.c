@@ -41,8 +41,8 @@ catalogue_packed_open(struct catalogue *c, const char *what, bool lock,
 		where.old = e.name;
 	catalogue_dir_close(&d);
 	rc = packed_open(p, &where, lock, &o->work, &why);
-	if (rc < 0 && err != NULL)
-		*err = why;
+	if (rc < 0)
+		error_pass(err, &why);
 out:
 	index_free(ix);
 	return rc;

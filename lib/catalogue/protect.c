@@ -131,8 +131,8 @@ make_plan(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 	for (int64_t i = 0; p != NULL && p->nsets == 0 && i < p->nranks; i++)
 		some = some || !p->ranks[i].map_known;
 	if (!some) {
-		if (p == NULL && err != NULL)
-			*err = why;
+		if (p == NULL)
+			error_pass(err, &why);
 		return p;
 	}
 	plan_free(p);

@@ -59,8 +59,7 @@ catalogue_load(struct catalogue *c, struct index **ix,
 	} else {
 		kvtree_free(tree);
 	}
-	if (err != NULL)
-		*err = why;
+	error_pass(err, &why);
 	/* Only bytes that break the format make a damaged index; one that
 	 * cannot be read now may be all right (EIO, EACCES, no memory). */
 	if (why.kind == ERROR_ABSENT)
@@ -117,12 +116,9 @@ struct remake {
 static int
 buildable(void *arg, const char *name, struct error *err)
 {
-	struct redset_name n;
-
 	(void)arg;
 	(void)err;
-	return str_eq(name, RANK2FILE_FILE) || filemap_name_rank(name) >= 0 ||
-	       redset_name_parse(name, &n, NULL);
+	return str_eq(name, RANK2FILE_FILE) || dataset_dir_is_recovery(name);
 }
 
 /* This dataset has no summary that could be used. */
@@ -147,15 +143,14 @@ static int
 take_summary(struct remake *r, int64_t id, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	char name[CATALOGUE_DIR_NAME + sizeof(SUMMARY_FILE) + 1];
+	char name[DATASET_DIR_NAME + sizeof(SUMMARY_FILE) + 1];
 	char stamp[INDEX_STAMP_SIZE];
 	struct summary s = { .complete = -1 };
 	struct dataset view = { .id = 0 };
 	struct stat st;
 	int rc = -1;
 
-	snprintf(name, sizeof(name), "scr.dataset.%" PRId64 "/%s", id,
-		 SUMMARY_FILE);
+	snprintf(name, sizeof(name), DATASET_DIR_FMT "/%s", id, SUMMARY_FILE);
 	rc = catalogue_read_tree(r->c->scr_fd, name, r->tree, &r->raw, &st,
 				 &why);
 	if (rc == 0)
@@ -164,8 +159,7 @@ take_summary(struct remake *r, int64_t id, struct error *err)
 		rc = dataset_read(s.desc, &view, &why);
 	if (rc < 0 && (why.kind == ERROR_NOMEM ||
 		       (why.kind == ERROR_SYSTEM && why.errnum == EIO))) {
-		if (err != NULL)
-			*err = why;
+		error_pass(err, &why);
 		return error_wrap(err, "%s", r->c->path);
 	}
 	/* LLNL's tool leaves a summary without COMPLETE behind when it
@@ -253,8 +247,7 @@ catalogue_read(struct catalogue *c, struct error *err)
 	struct index *ix = NULL;
 
 	if (catalogue_load(c, &ix, &state, &why) < 0) {
-		if (err != NULL)
-			*err = why;
+		error_pass(err, &why);
 		return NULL;
 	}
 	if (ix != NULL)
@@ -365,8 +358,7 @@ lock_index(struct catalogue *c, struct error *err)
 		return fd;
 	if (lock_unsupported(&why))
 		return -2;
-	if (err != NULL)
-		*err = why;
+	error_pass(err, &why);
 	error_wrap(err, "%s/.scr", c->path);
 	return -1;
 }
@@ -388,8 +380,7 @@ catalogue_change(struct catalogue *c,
 	if (lock == -1)
 		return -1;
 	if (catalogue_load(c, &ix, &state, &why) < 0) {
-		if (err != NULL)
-			*err = why;
+		error_pass(err, &why);
 		goto out;
 	}
 	if (ix == NULL) {

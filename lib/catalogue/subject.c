@@ -17,6 +17,7 @@
 #include "error.h"
 #include "lock.h"
 #include "mem.h"
+#include "meta/dataset_dir.h"
 #include "path.h"
 #include "rescue/plan.h"
 #include "str.h"
@@ -88,7 +89,7 @@ by_caches(struct subject *s, struct error *err)
 
 	if (s->caches.count > 1)
 		return error_set(err, ERROR_USAGE,
-				 "%zu datasets lie there, scr.dataset.%" PRId64
+				 "%zu datasets lie there, " DATASET_DIR_FMT
 				 " of %s the first: name the directories of "
 				 "one",
 				 s->caches.count, g->id, g->job);
@@ -109,7 +110,7 @@ by_dirs(struct subject *s, const char *const *args, size_t count,
 
 		if (locate_caches_add(&s->caches, args[i], &found, &why) < 0 &&
 		    why.kind != ERROR_ABSENT)
-			return error_set(err, why.kind, "%s", why.text);
+			return error_pass(err, &why);
 		if (found == 0)
 			return error_set(err, ERROR_USAGE,
 					 "%s: no dataset directory of a cache; "
@@ -135,7 +136,7 @@ subject_find(struct subject *s, const char *prefix, const char *const *args,
 		return by_dirs(s, args, count, err);
 	rc = locate_path(args[0], s->arena, &at, &why);
 	if (rc < 0 && why.kind != ERROR_ABSENT)
-		return error_set(err, why.kind, "%s", why.text);
+		return error_pass(err, &why);
 	if (rc == 0 && at.kind == LOCATE_DATASET) {
 		s->kind = SUBJECT_PREFIX;
 		s->prefix = at.prefix;
@@ -312,7 +313,7 @@ subject_lock(struct subject *s, const struct catalogue_options *o,
 	if (s->locks == NULL)
 		return error_no_memory(err);
 	if (s->kind == SUBJECT_PREFIX)
-		dir = arena_printf(s->arena, "%s/.scr/scr.dataset.%" PRId64,
+		dir = arena_printf(s->arena, "%s/" SCR_DIR "/" DATASET_DIR_FMT,
 				   s->prefix, s->id);
 	if (s->kind != SUBJECT_CACHES)
 		return dir == NULL ? error_no_memory(err)
@@ -358,7 +359,7 @@ subject_plan(const struct subject *s, bool checksums,
 			  "--verify checks what was flushed",
 			  why.text);
 	else if (p == NULL)
-		error_set(err, why.kind, "%s", why.text);
+		error_pass(err, &why);
 	return p;
 }
 

@@ -185,9 +185,7 @@ verify_plan(struct verify *v, struct error *err)
 	if (p == NULL && why.kind == ERROR_ABSENT)
 		return 1;
 	if (p == NULL) {
-		if (err != NULL)
-			*err = why;
-		return -1;
+		return error_pass(err, &why);
 	}
 	if (v->have_old && catalogue_flush_knows(&v->dir, p)) {
 		rc = 1;
@@ -306,9 +304,7 @@ load_old(struct verify *v, struct error *err)
 		tell(v, STATUS_DAMAGED, "%s", why.text);
 		return 0;
 	}
-	if (err != NULL)
-		*err = why;
-	return -1;
+	return error_pass(err, &why);
 }
 
 static int
@@ -320,9 +316,7 @@ verify(struct verify *v, int64_t id, struct error *err)
 	if (catalogue_dir_open(v->c, id, &v->dir, &why) < 0) {
 		if (why.kind == ERROR_ABSENT)
 			return verify_old(v, id, err);
-		if (err != NULL)
-			*err = why;
-		return -1;
+		return error_pass(err, &why);
 	}
 	if (load_old(v, err) < 0)
 		return -1;

@@ -46,8 +46,8 @@ catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 		p = plan_prefix(c->path, id, &po, &why);
 		mem_free(root);
 	}
-	if (p == NULL && err != NULL)
-		*err = why;
+	if (p == NULL)
+		error_pass(err, &why);
 	return p;
 }
 

@@ -89,7 +89,7 @@ ark_locale(bool utf8, struct error *err)
 	     i < sizeof(names) / sizeof(names[0]) && got == (locale_t)0; i++)
 		got = newlocale(LC_CTYPE_MASK, names[i], (locale_t)0);
 	if (got == (locale_t)0)
-		error_set(err, ERROR_NOMEM, "archive: out of memory");
+		error_no_memory(err);
 	return got;
 }
 

@@ -69,9 +69,7 @@ failed(struct ark_in *in, struct archive *a, struct error *err)
 
 	in->state = FAILED;
 	if (in->cause.kind != ERROR_NONE) {
-		if (err != NULL)
-			*err = in->cause;
-		return -1;
+		return error_pass(err, &in->cause);
 	}
 	return ark_failed(err, ERROR_CORRUPT, in->name, path, why);
 }
@@ -85,12 +83,6 @@ refuse(struct ark_in *in, enum error_kind kind, const char *why,
 	return error_set(err, kind, "%s: %s%s%s", in->name,
 			 in->path.len > 0 ? in->path.data : "",
 			 in->path.len > 0 ? ": " : "", why);
-}
-
-static int
-no_memory(const char *name, struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "%s: out of memory", name);
 }
 
 /* Why `archive` gets nothing more, told once it has given up; -1. */
@@ -232,7 +224,7 @@ open_filter(struct ark_in *in, struct error *err)
 
 	in->filter = f;
 	if (f == NULL)
-		return no_memory(in->name, err);
+		return error_no_memory(err);
 	if (add_filter(f, in->shape) != ARCHIVE_OK)
 		return error_set(err, ERROR_USAGE,
 				 "%s: libarchive cannot undo this compression",
@@ -268,7 +260,7 @@ open_archive(struct ark_in *in, struct error *err)
 
 	in->archive = a;
 	if (a == NULL)
-		return no_memory(in->name, err);
+		return error_no_memory(err);
 	if (in->shape == ARK_SHAPE_7ZIP && !in->seekable)
 		return error_set(err, ERROR_USAGE,
 				 "%s: a 7zip archive can only be read from an "
@@ -304,8 +296,8 @@ open_all(struct ark_in *in, struct error *err)
 		n = read_block(in, in->first);
 		in->first += n > 0 ? (size_t)n : 0;
 	} while (n > 0 && in->first < ARK_SHAPE_LEN);
-	if (n < 0 && err != NULL)
-		*err = in->cause;
+	if (n < 0)
+		error_pass(err, &in->cause);
 	if (n < 0)
 		return -1;
 	in->shape = ark_shape(in->block, in->first);
@@ -335,14 +327,14 @@ ark_in_new(int fd, const char *name, struct error *err)
 	struct stat st;
 
 	if (in == NULL) {
-		no_memory(name, err);
+		error_no_memory(err);
 		return NULL;
 	}
 	in->fd = fd;
 	in->name = mem_strdup(name);
 	in->block = mem_alloc(1, ARK_BLOCK);
 	if (in->name == NULL || in->block == NULL) {
-		no_memory(name, err);
+		error_no_memory(err);
 		goto fail;
 	}
 	if (fstat(fd, &st) < 0) {
@@ -398,7 +390,7 @@ take_path(struct ark_in *in, struct archive_entry *e, struct error *err)
 		return 0;
 	if (buf_add(&in->path, clean, len) < 0) {
 		in->state = FAILED;
-		return no_memory(in->name, err);
+		return error_no_memory(err);
 	}
 	if (path_is_clean(in->path.data))
 		return 1;

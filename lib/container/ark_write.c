@@ -207,7 +207,7 @@ ark_out_new(int fd, const char *name, enum ark_filter filter, unsigned threads,
 	failed(out, err);
 	goto fail;
 no_memory:
-	error_set(err, ERROR_NOMEM, "%s: out of memory", name);
+	error_no_memory(err);
 fail:
 	ark_out_free(out);
 	return NULL;
@@ -278,8 +278,7 @@ ark_out_begin(struct ark_out *out, const char *path, uint64_t size,
 	mem_free(out->path);
 	out->path = mem_strdup(path);
 	if (out->path == NULL)
-		return error_set(err, ERROR_NOMEM, "%s: out of memory",
-				 out->name);
+		return error_no_memory(err);
 	out->size = size;
 	out->done = 0;
 	out->state = IN_ENTRY;

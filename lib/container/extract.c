@@ -172,7 +172,7 @@ in_the_way(struct extraction *x, const struct segmap_file *f, bool force,
 	if (parent < 0 && why.kind == ERROR_ABSENT)
 		return 0;
 	if (parent < 0)
-		return error_set(err, why.kind, "%s", why.text);
+		return error_pass(err, &why);
 	if (fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0) {
 		if (errno != ENOENT)
 			rc = error_sys(err, "%s: cannot stat", f->path);

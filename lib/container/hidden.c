@@ -15,6 +15,7 @@
 #include "io.h"
 #include "map.h"
 #include "mem.h"
+#include "meta/dataset_dir.h"
 #include "meta/kvscan.h"
 #include "meta/kvtree.h"
 #include "meta/kvwrite.h"
@@ -29,12 +30,6 @@
 
 #define SHOWN_MAX 256
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "packed metadata: out of memory");
-}
-
 /* --- Life --- */
 
 int
@@ -44,7 +39,7 @@ hidden_init(struct hidden *h, struct error *err)
 	if (h->arena != NULL && h->by_name != NULL)
 		return 0;
 	hidden_free(h);
-	return no_memory(err);
+	return error_no_memory(err);
 }
 
 void
@@ -69,17 +64,10 @@ hidden_add(struct hidden *h, const struct hidden_file *f, struct error *err)
 	if (map_get(h->by_name, f->name) != MAP_NONE)
 		return error_set(err, ERROR_CORRUPT, "%s: named twice",
 				 str_printable(shown, sizeof(shown), f->name));
-	if (h->nfiles == h->cap) {
-		size_t cap = h->cap ? 2 * h->cap : 64;
-		void *p = mem_realloc(h->files, cap, sizeof(*h->files));
-
-		if (p == NULL)
-			return no_memory(err);
-		h->files = p;
-		h->cap = cap;
-	}
+	if (!MEM_ROOM(h->files, h->nfiles, h->cap))
+		return error_no_memory(err);
 	if (map_put(h->by_name, f->name, h->nfiles) < 0)
-		return no_memory(err);
+		return error_no_memory(err);
 	h->files[h->nfiles++] = *f;
 	return 0;
 }
@@ -92,24 +80,10 @@ hidden_find(const struct hidden *h, const char *name)
 	return at == MAP_NONE ? NULL : &h->files[at];
 }
 
-/* The number of a part. */
-static bool
-part_scan(const char *name, uint64_t *n)
-{
-	const char *end = NULL;
-
-	if (!str_starts(name, PART_STEM))
-		return false;
-	end = value_scan(name + strlen(PART_STEM), INT64_MAX, n);
-	return end != NULL && strcmp(end, PART_END) == 0;
-}
-
 bool
 hidden_is_part(const char *name)
 {
-	uint64_t n = 0;
-
-	return part_scan(name, &n);
+	return dataset_dir_packed(name) >= 0;
 }
 
 /* --- Reading --- */
@@ -136,7 +110,7 @@ find_path(struct loader *l, const char *path, size_t *at, struct error *err)
 	if (l->by_path == NULL)
 		l->by_path = segmap_by_path(l->m);
 	if (l->by_path == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	*at = map_get(l->by_path, path);
 	if (*at != MAP_NONE)
 		l->next = *at + 1;
@@ -246,15 +220,8 @@ load_red(struct loader *l, const struct kvtree *table, struct error *err)
 		if (check_name(f.name, err) < 0 ||
 		    attr_read(kvtree_get(k, "ATTR"), &f.attr, err) < 0)
 			return -1;
-		if (r->nfiles == l->red_cap) {
-			size_t cap = l->red_cap ? 2 * l->red_cap : 64;
-			void *p = mem_realloc(r->files, cap, sizeof(*r->files));
-
-			if (p == NULL)
-				return no_memory(err);
-			r->files = p;
-			l->red_cap = cap;
-		}
+		if (!MEM_ROOM(r->files, r->nfiles, l->red_cap))
+			return error_no_memory(err);
 		if (rank2file_read_file(k, l->red.arena, &r->files[r->nfiles],
 					err) < 0)
 			return -1;
@@ -274,16 +241,9 @@ decode_part(struct hidden *h, const struct buf *raw, struct error *err)
 {
 	struct kvtree *t = NULL;
 
-	if (h->ntrees == h->trees_cap) {
-		size_t cap = h->trees_cap ? 2 * h->trees_cap : 16;
-		void *p = mem_realloc(h->trees, cap, sizeof(*h->trees));
-
-		if (p == NULL) {
-			no_memory(err);
-			return NULL;
-		}
-		h->trees = p;
-		h->trees_cap = cap;
+	if (!MEM_ROOM(h->trees, h->ntrees, h->trees_cap)) {
+		error_no_memory(err);
+		return NULL;
 	}
 	t = kvtree_decode(raw->data, raw->len, NULL, err);
 	if (t != NULL)
@@ -331,9 +291,9 @@ static int
 load_part(struct loader *l, int dirfd, const char *name, struct error *err)
 {
 	char shown[SHOWN_MAX];
-	uint64_t n = 0;
+	int64_t n = dataset_dir_packed(name);
 
-	if (!part_scan(name, &n))
+	if (n < 0)
 		return error_set(err, ERROR_UNSAFE,
 				 "%s: not the name of packed metadata",
 				 str_printable(shown, sizeof(shown), name));
@@ -355,7 +315,7 @@ load_all(struct loader *l, int dirfd, const struct kvtree *list,
 	l->red.nranks = 1;
 	l->red.ranks = arena_alloc(h->arena, 1, sizeof(*l->red.ranks));
 	if (h->attrs == NULL || l->red.ranks == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	memset(l->red.ranks, 0, sizeof(*l->red.ranks));
 	kvtree_foreach (k, list)
 		if (load_part(l, dirfd, kvtree_key(k), err) < 0)

@@ -71,16 +71,10 @@ manifest_add(struct buf *to, const char *sum, const char *path,
 		to->data[before] = '\0';
 	if (rc == 0)
 		return error_set(err, ERROR_USAGE, "manifest: too many files");
-	return error_set(err, ERROR_NOMEM, "manifest: out of memory");
+	return error_no_memory(err);
 }
 
 /* --- Reading --- */
-
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "manifest: out of memory");
-}
 
 /* Undo the escapes of path[0..len); its new length, or 0 if one is wrong. */
 static size_t
@@ -142,36 +136,19 @@ parse_line(struct manifest *m, const char *s, size_t len, const char **path)
 	return NULL;
 }
 
-/* Room for one entry more. */
-static int
-make_room(struct manifest *m)
-{
-	size_t room = m->room > 0 ? 2 * m->room : 64;
-	struct manifest_entry *p = NULL;
-
-	if (m->count < m->room)
-		return 0;
-	p = mem_realloc(m->entries, room, sizeof(*p));
-	if (p == NULL)
-		return -1;
-	m->entries = p;
-	m->room = room;
-	return 0;
-}
-
 static int
 take_line(struct manifest *m, const char *s, size_t len, struct error *err)
 {
 	const char *path = NULL, *wrong = NULL;
 
-	if (make_room(m) < 0)
-		return no_memory(err);
+	if (!MEM_ROOM(m->entries, m->count, m->room))
+		return error_no_memory(err);
 	wrong = parse_line(m, s, len, &path);
 	if (wrong != NULL)
 		return error_set(err, ERROR_CORRUPT, "manifest: line %zu: %s",
 				 m->count + 1, wrong);
 	if (path == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	if (!path_is_clean(path))
 		return error_set(err, ERROR_UNSAFE,
 				 "manifest: line %zu: %s: not a clean relative "
@@ -182,7 +159,7 @@ take_line(struct manifest *m, const char *s, size_t len, struct error *err)
 				 "manifest: line %zu: %s: there twice",
 				 m->count + 1, path);
 	if (map_put(m->by_path, path, m->count) < 0)
-		return no_memory(err);
+		return error_no_memory(err);
 	m->count++;
 	return 0;
 }
@@ -199,13 +176,13 @@ manifest_parse(const void *data, size_t len, struct error *err)
 	}
 	m = mem_calloc(1, sizeof(*m));
 	if (m == NULL) {
-		no_memory(err);
+		error_no_memory(err);
 		return NULL;
 	}
 	m->arena = arena_new();
 	m->by_path = map_new();
 	if (m->arena == NULL || m->by_path == NULL) {
-		no_memory(err);
+		error_no_memory(err);
 		goto fail;
 	}
 	for (; len > 0; s = end) {

@@ -78,9 +78,8 @@ look_at(struct packing *w, size_t i, struct error *err)
 	char text[128];
 
 	if (parent < 0)
-		return why.kind == ERROR_ABSENT
-			       ? bad_file(f, "missing", err)
-			       : error_set(err, why.kind, "%s", why.text);
+		return why.kind == ERROR_ABSENT ? bad_file(f, "missing", err)
+						: error_pass(err, &why);
 	if (fstatat(parent, base, st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT
 			       ? bad_file(f, "missing", err)
@@ -259,9 +258,7 @@ remove_original(struct packing *w, struct pathcache *dir, const char *path,
 	int rc = 0;
 
 	if (parent < 0)
-		return why.kind == ERROR_ABSENT
-			       ? 0
-			       : error_set(err, why.kind, "%s", why.text);
+		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
 	if (fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0) {
 		if (errno != ENOENT)
 			rc = error_sys(err, "%s: cannot stat", path);

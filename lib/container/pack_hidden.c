@@ -17,6 +17,7 @@
 #include "error.h"
 #include "io.h"
 #include "mem.h"
+#include "meta/dataset_dir.h"
 #include "meta/filemap.h"
 #include "meta/kvtree.h"
 #include "meta/redset.h"
@@ -41,27 +42,19 @@ add_name(void *arg, const char *name, struct error *err)
 {
 	struct names *n = arg;
 	struct name e = { .rank = 0 };
-	struct redset_name red;
-	int64_t rank = filemap_name_rank(name);
 
-	if (rank >= 0) {
-		e.rank = (uint32_t)rank;
+	switch (dataset_dir_kind(name, &e.rank)) {
+	case DATASET_DIR_FILEMAP:
+	case DATASET_DIR_DESCRIPTOR:
 		e.tree = true;
-	} else if (redset_name_parse(name, &red, NULL)) {
-		e.rank = red.rank;
-		e.tree = red.descriptor;
-	} else {
+		break;
+	case DATASET_DIR_REDUNDANCY:
+		break;
+	default:
 		return 0;
 	}
-	if (n->count == n->cap) {
-		size_t cap = n->cap ? 2 * n->cap : 64;
-		void *p = mem_realloc(n->list, cap, sizeof(*n->list));
-
-		if (p == NULL)
-			return error_no_memory(err);
-		n->list = p;
-		n->cap = cap;
-	}
+	if (!MEM_ROOM(n->list, n->count, n->cap))
+		return error_no_memory(err);
 	e.name = arena_strdup(n->w->arena, name);
 	if (e.name == NULL)
 		return error_no_memory(err);

@@ -17,6 +17,7 @@
 #include "io.h"
 #include "mem.h"
 #include "meta/dataset.h"
+#include "meta/dataset_dir.h"
 #include "meta/kvtree.h"
 #include "meta/summary.h"
 #include "path.h"
@@ -42,9 +43,8 @@ pack_old_open(struct packed *q, const struct packed *p, struct error *err)
 	q->base = OLD_RANKS;
 	q->r2f.unused = 0; /* nothing is there yet */
 	q->root_fd = q->meta_fd = -1;
-	q->root = arena_printf(p->arena, "scr.dataset.%" PRId64, p->id);
-	q->dir = arena_printf(p->arena, "scr.dataset.%" PRId64 "/" SEGMAP_DIR,
-			      p->id);
+	q->root = arena_printf(p->arena, DATASET_DIR_FMT, p->id);
+	q->dir = arena_printf(p->arena, DATASET_DIR_FMT "/" SEGMAP_DIR, p->id);
 	if (q->root == NULL || q->dir == NULL)
 		return error_no_memory(err);
 	if (p->is_packed)

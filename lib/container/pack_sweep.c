@@ -173,9 +173,7 @@ pack_sweep_temp(const struct packed *p, const char *path, struct error *err)
 	int rc = 0;
 
 	if (parent < 0)
-		return why.kind == ERROR_ABSENT
-			       ? 0
-			       : error_set(err, why.kind, "%s", why.text);
+		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
 	if (unlinkat(parent, io_temp_name(temp, base), 0) < 0 &&
 	    errno != ENOENT)
 		rc = error_sys(err, "%s: cannot remove", temp);

@@ -14,6 +14,7 @@
 #include "lock.h"
 #include "mem.h"
 #include "meta/dataset.h"
+#include "meta/dataset_dir.h"
 #include "meta/kvtree.h"
 #include "path.h"
 #include "str.h"
@@ -34,7 +35,7 @@ open_dir(int root, const char *rel, int *fd, struct error *err)
 	*fd = path_open_beneath(root, rel, O_RDONLY | O_DIRECTORY, 0, &why);
 	if (*fd >= 0 || why.kind == ERROR_ABSENT)
 		return 0;
-	return error_set(err, why.kind, "%s", why.text);
+	return error_pass(err, &why);
 }
 
 /* Layout 1: PREFIX/NAME has a .scr with a rank2file.scr. */
@@ -99,7 +100,7 @@ open_new(struct packed *p, int64_t id, const char *name, struct error *err)
 	p->layout = 3;
 	p->id = id;
 	p->base = RANK2FILE_FILE;
-	p->dir = arena_printf(p->arena, ".scr/scr.dataset.%" PRId64, id);
+	p->dir = arena_printf(p->arena, SCR_DIR "/" DATASET_DIR_FMT, id);
 	p->root = p->dir;
 	p->name = name != NULL ? arena_strdup(p->arena, name) : p->dir;
 	if (p->dir == NULL || p->name == NULL)
@@ -127,7 +128,7 @@ load(struct packed *p, struct par *par, struct error *err)
 				"(scr_index --build %" PRId64 ")",
 				str_printable(shown, sizeof(shown), p->name),
 				p->base, p->id);
-		return error_set(err, why.kind, "%s: %s", p->dir, why.text);
+		return error_as(err, &why, "%s: %s", p->dir, why.text);
 	}
 	p->is_packed = segmap_is_packed(&p->r2f);
 	if (segmap_read_par(&p->map, &p->r2f, par, err) < 0 ||
@@ -307,7 +308,7 @@ packed_attr(const struct packed *p, size_t file, struct attr *out,
 		if (path_stat_beneath(p->file_fd, f->path, &st, &why) == 0)
 			attr_from_stat(out, &st);
 		else if (why.kind != ERROR_ABSENT)
-			return error_set(err, why.kind, "%s", why.text);
+			return error_pass(err, &why);
 		/* One that is packed has no need of its empty files. */
 		else if (!p->is_packed || f->size > 0)
 			return error_set(err, ERROR_DAMAGED, "%s", why.text);

@@ -27,7 +27,6 @@ struct work;
 
 /* Stretches of containers that a rebuild is writing: in the directory of the
  * metadata. */
-#define PACKED_MARK "rebuild.scr"
 
 struct packed {
 	int layout;	  /* 3 or 1 */

@@ -17,6 +17,7 @@
 #include "error.h"
 #include "map.h"
 #include "mem.h"
+#include "meta/dataset_dir.h"
 #include "path.h"
 #include "progress.h"
 #include "str.h"
@@ -110,8 +111,7 @@ container_flaw(struct checker *c, size_t i, uint64_t *have, char *to,
 	to[0] = '\0';
 	if (path_stat_beneath(c->p->root_fd, ctr->name, &st, &why) < 0) {
 		if (why.kind != ERROR_ABSENT && why.errnum != ENOTDIR) {
-			error_set(err, why.kind, "%s: %s", c->p->root,
-				  why.text);
+			error_as(err, &why, "%s: %s", c->p->root, why.text);
 			return NULL;
 		}
 		snprintf(to, size, "missing");
@@ -202,7 +202,7 @@ check_plain(struct checker *c, size_t i, struct error *err)
 			return 0;
 		if (why.kind != ERROR_ABSENT && why.kind != ERROR_UNSAFE &&
 		    why.errnum != ENOTDIR)
-			return error_set(err, why.kind, "%s", why.text);
+			return error_pass(err, &why);
 		say(c, i, SIZE_MAX, "%s (rank %" PRIu32 "): %s", shown, f->rank,
 		    why.kind == ERROR_UNSAFE ? "leaves the prefix" : "missing");
 	} else if (!S_ISREG(st.st_mode)) {
@@ -427,14 +427,14 @@ check_mark(struct checker *c)
 {
 	struct stat st;
 
-	if (c->p->layout != 3 ||
-	    fstatat(c->p->meta_fd, PACKED_MARK, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (c->p->layout != 3 || fstatat(c->p->meta_fd, DATASET_DIR_MARK, &st,
+					 AT_SYMLINK_NOFOLLOW) < 0)
 		return;
 	c->out->unfinished = true;
 	say(c, SIZE_MAX, SIZE_MAX,
 	    "%s: a rebuild inside the containers was not finished: run "
 	    "scr_rebuild again",
-	    PACKED_MARK);
+	    DATASET_DIR_MARK);
 }
 
 int
@@ -491,11 +491,13 @@ packed_refuse_marked(const struct packed *p, struct error *err)
 {
 	struct stat st;
 
-	if (fstatat(p->meta_fd, PACKED_MARK, &st, AT_SYMLINK_NOFOLLOW) == 0)
+	if (fstatat(p->meta_fd, DATASET_DIR_MARK, &st, AT_SYMLINK_NOFOLLOW) ==
+	    0)
 		return error_set(err, ERROR_DAMAGED,
 				 "%s: a rebuild of it was interrupted: run "
 				 "that again first (scr_rebuild %" PRId64 ")",
 				 p->name, p->id);
-	return errno == ENOENT ? 0
-			       : error_sys(err, "%s: cannot stat", PACKED_MARK);
+	return errno == ENOENT
+		       ? 0
+		       : error_sys(err, "%s: cannot stat", DATASET_DIR_MARK);
 }

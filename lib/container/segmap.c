@@ -18,12 +18,6 @@
 /* A path in a message. */
 #define SHOWN_MAX 512
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "segment map: out of memory");
-}
-
 /* --- Life --- */
 
 int
@@ -35,7 +29,7 @@ segmap_init(struct segmap *m, size_t nfiles, struct error *err)
 	if (m->files != NULL)
 		return 0;
 	segmap_free(m);
-	return no_memory(err);
+	return error_no_memory(err);
 }
 
 void
@@ -145,7 +139,7 @@ segmap_cut(struct segmap *m, const char *stem, uint64_t size, size_t first,
 	m->segs = mem_calloc((size_t)count_segments(m, size) + 1,
 			     sizeof(*m->segs));
 	if (m->containers == NULL || m->segs == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (size_t i = 0; i < m->ncontainers; i++) {
 		struct segmap_container *c = &m->containers[i];
 		uint64_t left = m->bytes - i * size;
@@ -153,7 +147,7 @@ segmap_cut(struct segmap *m, const char *stem, uint64_t size, size_t first,
 		c->name = arena_printf(m->arena, SEGMAP_DIR "/%s.%zu.scr", stem,
 				       first + i);
 		if (c->name == NULL)
-			return no_memory(err);
+			return error_no_memory(err);
 		c->used = c->size = left < size ? left : size;
 		c->has_size = true;
 	}
@@ -240,7 +234,7 @@ segmap_write_file(const struct segmap *m, size_t file, struct kvtree *t,
 	int rc = -1;
 
 	if (segs == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	e = entry_of(m, f, false, segs);
 	rc = rank2file_build_file(t, &e, err);
 	mem_free(segs);
@@ -281,12 +275,12 @@ segmap_write(const struct segmap *m, size_t nranks, bool plain,
 
 	*out = (struct rank2file){ .nranks = nranks, .arena = arena_new() };
 	if (out->arena == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	out->ranks = arena_alloc(out->arena, nranks + 1, sizeof(*out->ranks));
 	files = arena_alloc(out->arena, m->nfiles + 1, sizeof(*files));
 	segs = arena_alloc(out->arena, m->nsegs + 1, sizeof(*segs));
 	if (out->ranks == NULL || files == NULL || segs == NULL) {
-		no_memory(err);
+		error_no_memory(err);
 		goto fail;
 	}
 	memset(out->ranks, 0, nranks * sizeof(*out->ranks));

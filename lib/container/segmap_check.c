@@ -171,8 +171,7 @@ segmap_check(const struct segmap *m,
 
 	c.places = mem_alloc(m->nsegs + 1, sizeof(*c.places));
 	if (c.places == NULL)
-		return error_set(err, ERROR_NOMEM,
-				 "segment map: out of memory");
+		return error_no_memory(err);
 	rc = check_sums(&c);
 	if (rc == 0)
 		rc = check_places(&c);
@@ -264,8 +263,7 @@ segmap_sort(const struct segmap *m, struct segmap_file *files,
 	uint64_t off = 0;
 
 	if (items == NULL)
-		return error_set(err, ERROR_NOMEM,
-				 "segment map: out of memory");
+		return error_no_memory(err);
 	for (size_t i = m->nfiles; i-- > 0;) {
 		const struct segmap_file *f = &m->files[i];
 

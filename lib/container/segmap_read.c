@@ -20,12 +20,6 @@
 /* A path in a message. */
 #define SHOWN_MAX 512
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "segment map: out of memory");
-}
-
 struct reader {
 	struct segmap *m;
 	struct map *names; /* container name -> index */
@@ -54,18 +48,10 @@ add_container(struct reader *r, const char *name, uint32_t *out,
 				 str_printable(shown, sizeof(shown), name));
 	if (m->ncontainers >= SEGMAP_CONTAINERS_MAX)
 		return error_set(err, ERROR_CORRUPT, "too many containers");
-	if (m->ncontainers == r->room) {
-		size_t room = r->room ? 2 * r->room : 16;
-		void *p = mem_realloc(m->containers, room,
-				      sizeof(*m->containers));
-
-		if (p == NULL)
-			return no_memory(err);
-		m->containers = p;
-		r->room = room;
-	}
+	if (!MEM_ROOM(m->containers, m->ncontainers, r->room))
+		return error_no_memory(err);
 	if (map_put(r->names, name, m->ncontainers) < 0)
-		return no_memory(err);
+		return error_no_memory(err);
 	m->containers[m->ncontainers] = (struct segmap_container){
 		.name = name,
 	};
@@ -402,7 +388,7 @@ fill(struct run *r, struct par *par, struct error *err)
 		return 1;
 	r->used = mem_calloc(m->ncontainers + 1, sizeof(*r->used));
 	if (r->used == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	if (for_batches(r, par, fill_batch, err) < 0)
 		return -1;
 	for (size_t i = 0; i < m->ncontainers && !r->odd; i++)
@@ -425,7 +411,7 @@ make(struct run *r, const struct batch *total, struct par *par,
 	r->names = rd.names = map_new();
 	r->m->segs = mem_calloc(total->segs + 1, sizeof(*r->m->segs));
 	if (rd.names == NULL || r->m->segs == NULL)
-		no_memory(err);
+		error_no_memory(err);
 	else
 		rc = read_table(&rd, r->from->containers, err);
 	if (rc == 0)
@@ -453,7 +439,7 @@ segmap_read_par(struct segmap *m, const struct rank2file *from, struct par *par,
 	*m = (struct segmap){ .arena = NULL };
 	r.batches = mem_calloc(r.nbatches + 1, sizeof(*r.batches));
 	if (r.batches == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	if (for_batches(&r, par, count_batch, err) == 0) {
 		total = place_batches(&r);
 		rc = make(&r, &total, par, err);

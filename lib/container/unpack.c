@@ -58,7 +58,7 @@ look_at(struct unpacking *u, size_t i, bool *have, struct error *err)
 	if (pathcache_stat(u->w.parents, f->path, &st, &why) < 0) {
 		if (why.kind == ERROR_ABSENT)
 			return 0;
-		return error_set(err, why.kind, "%s", why.text);
+		return error_pass(err, &why);
 	}
 	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size &&
 	    pack_compare(p, i, u->w.po->work, have, err) < 0)

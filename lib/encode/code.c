@@ -166,7 +166,7 @@ complete(const struct code *c, unsigned stripe, struct recipe *r,
 	/* Matrix behind the tables, in one piece: < CODE_MAX^2 / 4 cells. */
 	r->tables = mem_aligned(CODE_ALIGN, cells * (FIELD_EXPANDED + 1));
 	if (r->tables == NULL)
-		return error_set(err, ERROR_NOMEM, "recipe: out of memory");
+		return error_no_memory(err);
 	r->matrix = r->tables + cells * FIELD_EXPANDED;
 	if (cells == 0)
 		return 0;
@@ -188,7 +188,7 @@ recipe_alloc(const struct code *c, struct error *err)
 		return NULL;
 	r = mem_calloc(1, sizeof(*r));
 	if (r == NULL)
-		error_set(err, ERROR_NOMEM, "recipe: out of memory");
+		error_no_memory(err);
 	return r;
 }
 

@@ -13,8 +13,6 @@
 /* LLNL's buffers have 1024 bytes (formats.md 13). */
 #define NAME_MAX_BYTES 1023
 
-#define DIR_PREFIX "scr.dataset."
-
 static const struct dataset unknown = {
 	.ckpt_id = -1,
 	.created_us = -1,
@@ -216,18 +214,6 @@ dataset_name_ok(const char *name)
 		if (*c < ' ' || *c == 0x7f)
 			return false;
 	return *name != '\0' && strlen(name) <= NAME_MAX_BYTES;
-}
-
-int64_t
-dataset_dir_id(const char *name)
-{
-	const size_t len = strlen(DIR_PREFIX);
-	uint64_t id = 0;
-
-	if (strncmp(name, DIR_PREFIX, len) != 0 ||
-	    !value_number(name + len, DATASET_ID_MAX, &id) || id == 0)
-		return -1;
-	return (int64_t)id;
 }
 
 static int

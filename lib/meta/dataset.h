@@ -56,7 +56,4 @@ void *dataset_table(const struct kvtree *table, size_t size,
 				void *out, struct error *err),
 		    size_t *count, struct error *err);
 
-/* "scr.dataset.7" -> 7; anything else (sign, leading zeros, suffix): -1. */
-int64_t dataset_dir_id(const char *name);
-
 #endif /* META_DATASET_H */

@@ -19,12 +19,6 @@
 /* Ranks are int in LLNL's code. */
 #define RANKS_LIMIT INT32_MAX
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "filemap: out of memory");
-}
-
 /* NAME: a base name, which stays in its directory. */
 static int
 read_name(const struct kvtree *k, const char **out, struct error *err)
@@ -143,13 +137,13 @@ read_table(const struct kvtree *table, struct arena *arena, struct filemap *out,
 	out->files =
 		arena_alloc(arena, kvtree_count(table), sizeof(*out->files));
 	if (out->files == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	kvtree_foreach (k, table) {
 		f = &out->files[out->nfiles];
 		if (read_file(k, f, err) < 0)
 			return -1;
 		if (copy_strings(f, before, arena) < 0)
-			return no_memory(err);
+			return error_no_memory(err);
 		if (f->ranks >= 0 && out->ranks >= 0 && f->ranks != out->ranks)
 			return value_bad(err, "RANKS",
 					 "files of one rank disagree");
@@ -180,7 +174,7 @@ filemap_read(const struct kvtree *t, struct arena *arena, struct filemap *out,
 			return -1;
 		out->prefix = arena_strdup(arena, out->prefix);
 		if (out->prefix == NULL)
-			return no_memory(err);
+			return error_no_memory(err);
 	}
 	return table == NULL ? 0 : read_table(table, arena, out, err);
 }

@@ -15,12 +15,6 @@
 
 #define INDEX_OLD "1" /* VERSION of SCR 1.1.8 */
 
-int
-index_no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "index: out of memory");
-}
-
 /* --- Life --- */
 
 struct index *
@@ -180,7 +174,7 @@ index_from_tree(struct kvtree *tree, struct error *err)
 		goto fail;
 	ix = mem_calloc(1, sizeof(*ix));
 	if (ix == NULL) {
-		index_no_memory(err);
+		error_no_memory(err);
 		goto fail;
 	}
 	ix->tree = tree;
@@ -373,7 +367,7 @@ sorted_places(const struct kvtree *table, size_t count, struct error *err)
 	size_t n = 0;
 
 	if (places == NULL) {
-		index_no_memory(err);
+		error_no_memory(err);
 		return NULL;
 	}
 	kvtree_foreach (k, table) {
@@ -428,7 +422,7 @@ index_entries(const struct index *ix, size_t *count, struct error *err)
 		return NULL;
 	entries = mem_alloc(n, sizeof(*entries));
 	if (entries == NULL) {
-		index_no_memory(err);
+		error_no_memory(err);
 		goto fail;
 	}
 	for (i = 0; i < n; i++) {

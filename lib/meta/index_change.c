@@ -33,7 +33,7 @@ make_ids(struct index *ix, struct error *err)
 
 	ix->ids = mem_alloc(kvtree_count(table), sizeof(*ix->ids));
 	if (ix->ids == NULL)
-		return index_no_memory(err);
+		return error_no_memory(err);
 	kvtree_foreach (k, table) {
 		uint64_t id = 0;
 

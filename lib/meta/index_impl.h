@@ -26,8 +26,6 @@ struct index {
 	bool old; /* made of one of VERSION 1 */
 };
 
-int index_no_memory(struct error *err);
-
 /* A new one with what a tree of VERSION 1 says. */
 struct index *index_from_old(const struct kvtree *old, struct error *err);
 

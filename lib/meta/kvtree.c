@@ -10,12 +10,6 @@
 #include "meta/kvtree_impl.h"
 #include "num.h"
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "metadata tree: out of memory");
-}
-
 /* --- Life --- */
 
 struct kvtree *
@@ -25,7 +19,7 @@ kvtree_new(struct error *err)
 
 	tree = mem_aligned(KVTREE_SEGMENT, KVTREE_SEGMENT);
 	if (tree == NULL) {
-		no_memory(err);
+		error_no_memory(err);
 		return NULL;
 	}
 	*tree = (struct kvtree_tree){ .self = tree };
@@ -187,7 +181,7 @@ put(struct kvtree *t, const char *key, bool last, struct error *err)
 		return *link;
 	n = kvtree_level_node(kvtree_tree_of(t), key);
 	if (n == NULL || kvtree_level_add(t, n, last) < 0) {
-		no_memory(err);
+		error_no_memory(err);
 		return NULL;
 	}
 	return n;
@@ -219,7 +213,7 @@ kvtree_set(struct kvtree *t, const char *key, const char *value,
 	/* All that can fail before anything is changed. */
 	v = kvtree_level_node(kvtree_tree_of(t), value);
 	if (v == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	k = put(t, key, true, err);
 	if (k == NULL)
 		return -1;
@@ -292,14 +286,14 @@ merge_level(struct merge *m, struct kvtree *t, const struct kvtree *from,
 				 "nested deeper than %d levels",
 				 KVTREE_MAX_DEPTH);
 	if (!is_new && buf_add(&m->log, &entry, sizeof(entry)) < 0)
-		return no_memory(m->err);
+		return error_no_memory(m->err);
 	kvtree_foreach (child, from) {
 		link = is_new ? NULL : kvtree_level_search(t, child->key);
 		n = link != NULL ? *link : NULL;
 		if (link == NULL) {
 			n = kvtree_level_node(kvtree_tree_of(t), child->key);
 			if (n == NULL || kvtree_level_add(t, n, true) < 0)
-				return no_memory(m->err);
+				return error_no_memory(m->err);
 		}
 		if (kvtree_child(child) != NULL &&
 		    merge_level(m, n, child, depth + 1, link == NULL) < 0)

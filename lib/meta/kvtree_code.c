@@ -120,12 +120,6 @@ struct decoder {
 	bool twice;   /* a key was found twice too late */
 };
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "metadata tree: out of memory");
-}
-
 /* Length of a key; there is a NUL in the PAD behind the image. */
 static inline size_t
 key_length(const char *key)
@@ -406,7 +400,7 @@ read_tree(struct kvtree_tree *tree, const char *end, struct error *err)
 	if (verdict == GOOD && at == end)
 		return 0;
 	if (verdict == NO_MEMORY)
-		return no_memory(err);
+		return error_no_memory(err);
 	if (verdict == GOOD)
 		return error_set(err, ERROR_CORRUPT,
 				 "tree ends at byte %td, %td bytes follow "
@@ -501,7 +495,7 @@ kvtree_decode_into(struct kvtree *t, const void *data, size_t len, size_t *used,
 	if (check_length(data, len, &h, err) < 0)
 		return -1;
 	if (kvtree_level_buf(&tree->image, (size_t)h.size + PAD) < 0)
-		return no_memory(err);
+		return error_no_memory(err);
 	memcpy(tree->image.data, data, (size_t)h.size);
 	memset(tree->image.data + h.size, 0, PAD);
 	if (decode_image(tree, &h, err) < 0) {
@@ -532,7 +526,7 @@ kvtree_read_file_into(struct kvtree *t, int dirfd, const char *name,
 	if (check_length(scratch->data, scratch->len, &h, err) < 0)
 		goto out;
 	if (buf_reserve(scratch, PAD) < 0) {
-		no_memory(err);
+		error_no_memory(err);
 		goto out;
 	}
 	/* What was read becomes the image; no byte is copied. */

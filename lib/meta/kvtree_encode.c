@@ -12,12 +12,6 @@
 #include "meta/kvtree_impl.h"
 #include "meta/kvwrite.h"
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "kvtree: out of memory");
-}
-
 static char *
 put_be(char *p, uint64_t v, size_t bytes)
 {
@@ -84,7 +78,7 @@ kvtree_encode(const struct kvtree *t, struct buf *out, struct error *err)
 		return -1;
 	size += KVTREE_HEADER_SIZE + KVTREE_CRC_SIZE;
 	if (kvtree_level_buf(out, size) < 0)
-		return no_memory(err);
+		return error_no_memory(err);
 	start = out->data + out->len;
 	p = put_be(start + KVTREE_HEADER_SIZE, kvtree_count(t),
 		   KVTREE_COUNT_SIZE);
@@ -121,7 +115,7 @@ kvtree_seal(struct kvwrite *w, struct error *err)
 	char *start = p == NULL ? NULL : w->out->data + w->start;
 
 	if (p == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	if (check_size((size_t)(p - start) - KVTREE_HEADER_SIZE, err) < 0)
 		return -1;
 	p = frame(start, p);

@@ -60,8 +60,7 @@ kvtree_print(const struct kvtree *t, enum kvtree_style style, struct buf *out,
 	while (rc == 0 && (n = kvtree_walk_next(&w)) != NULL) {
 		value = style == KVTREE_KEYVAL ? leaf_of(n) : NULL;
 		if (print_line(n, value, w.depth, out) < 0)
-			rc = error_set(err, ERROR_NOMEM,
-				       "printing metadata: out of memory");
+			rc = error_no_memory(err);
 		if (value != NULL) /* already printed */
 			kvtree_walk_next(&w);
 	}
@@ -199,8 +198,7 @@ kvtree_sort(struct kvtree *t, struct error *err)
 		return 0;
 	list = mem_alloc(most, sizeof(*list));
 	if (list == NULL)
-		return error_set(err, ERROR_NOMEM,
-				 "sorting metadata: out of memory");
+		return error_no_memory(err);
 	sort_level(t, list);
 	kvtree_walk_start(&w, t);
 	while ((n = kvtree_walk_next(&w)) != NULL)

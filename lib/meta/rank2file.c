@@ -61,12 +61,6 @@ struct loader {
 	uint64_t nranks; /* RANKS of the top file */
 };
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "rank2file: out of memory");
-}
-
 int
 rank2file_base_split(struct rank2file_base *b, const char *base)
 {
@@ -116,7 +110,7 @@ part_name(struct loader *l, const char *file, uint64_t level, struct error *err)
 		goto bad;
 	name = arena_printf(l->out->arena, "%s%s", b->stem.data, tail);
 	if (name == NULL)
-		no_memory(err);
+		error_no_memory(err);
 	return name;
 bad:
 	value_bad(err, file, "not the name of a part");
@@ -143,7 +137,7 @@ keep_tree(struct loader *l, struct kvtree *tree, const char *name,
 			l->names = names;
 		if (trees == NULL || names == NULL) {
 			kvtree_free(tree);
-			return no_memory(err);
+			return error_no_memory(err);
 		}
 		l->room = room;
 	}
@@ -183,7 +177,7 @@ see(struct loader *l, const char *name, struct error *err)
 {
 	if (map_get(l->seen, name) != MAP_NONE)
 		return error_set(err, ERROR_CORRUPT, "%s: named twice", name);
-	return map_put(l->seen, name, 0) < 0 ? no_memory(err) : 0;
+	return map_put(l->seen, name, 0) < 0 ? error_no_memory(err) : 0;
 }
 
 static int
@@ -220,18 +214,10 @@ static int
 queue_part(struct loader *l, const char *name, uint64_t offset,
 	   struct error *err)
 {
-	size_t room = l->images_room > 0 ? 2 * l->images_room : 16;
-	void *p = NULL;
-
 	if (see(l, name, err) < 0)
 		return -1;
-	if (l->nimages == l->images_room) {
-		p = mem_realloc(l->images, room, sizeof(*l->images));
-		if (p == NULL)
-			return no_memory(err);
-		l->images = p;
-		l->images_room = room;
-	}
+	if (!MEM_ROOM(l->images, l->nimages, l->images_room))
+		return error_no_memory(err);
 	l->images[l->nimages++] = (struct image){
 		.name = name,
 		.offset = offset,
@@ -272,9 +258,7 @@ load_part(struct loader *l, int dirfd, const struct kvtree *k, uint64_t level,
 		/* To the caller ABSENT means that there is no top file. */
 		if (why.kind == ERROR_ABSENT)
 			why.kind = ERROR_CORRUPT;
-		if (err != NULL)
-			*err = why;
-		return -1;
+		return error_pass(err, &why);
 	}
 	if (read_level(tree, &below, err) < 0)
 		goto out;
@@ -344,9 +328,7 @@ read_image(void *arg, size_t i, unsigned worker, struct error *err)
 		/* To the caller ABSENT means that there is no top file. */
 		if (why.kind == ERROR_ABSENT)
 			why.kind = ERROR_CORRUPT;
-		if (err != NULL)
-			*err = why;
-		return -1;
+		return error_pass(err, &why);
 	}
 	rc = io_read_arena(fd, im->name, KVTREE_MAX_ENCODED,
 			   l->out->arenas[worker], &im->data, &im->len, err);
@@ -372,7 +354,7 @@ scan_image(void *arg, size_t i, unsigned worker, struct error *err)
 	rc = rank2file_scan(l->out, l->out->arenas[worker], l->claimed, body,
 			    len);
 	im->odd = rc > 0;
-	return rc < 0 ? no_memory(err) : 0;
+	return rc < 0 ? error_no_memory(err) : 0;
 }
 
 static int
@@ -397,11 +379,11 @@ make_arenas(struct loader *l, struct error *err)
 
 	out->arenas = mem_calloc(n, sizeof(*out->arenas));
 	if (out->arenas == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	for (; out->narenas < n; out->narenas++) {
 		out->arenas[out->narenas] = arena_new();
 		if (out->arenas[out->narenas] == NULL)
-			return no_memory(err);
+			return error_no_memory(err);
 	}
 	return 0;
 }
@@ -434,7 +416,7 @@ scan_images(struct loader *l, struct error *err)
 {
 	l->claimed = mem_calloc(l->out->nranks + 1, sizeof(*l->claimed));
 	if (l->claimed == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	if (for_images(l, scan_image, err) < 0)
 		return -1;
 	for (size_t i = 0; i < l->nimages; i++) {
@@ -464,7 +446,7 @@ make_view(struct loader *l, struct error *err)
 	out->nranks = (size_t)l->nranks;
 	out->ranks = arena_alloc(out->arena, out->nranks, sizeof(*out->ranks));
 	if (out->ranks == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	memset(out->ranks, 0, out->nranks * sizeof(*out->ranks));
 	for (i = 0; i < out->ntrees; i++)
 		if (rank2file_read_part(out, out->trees[i], err) < 0)
@@ -518,7 +500,7 @@ rank2file_load_par(int dirfd, const char *base, struct par *par,
 	l.seen = map_new();
 	if (out->arena == NULL || l.seen == NULL ||
 	    rank2file_base_split(&l.base, base) < 0) {
-		no_memory(err);
+		error_no_memory(err);
 		goto out;
 	}
 	if (load_all(&l, dirfd, err) < 0 || make_view(&l, err) < 0)

@@ -132,7 +132,7 @@ part_file(const struct rank2file_base *b, size_t first, unsigned generation,
 	buf_clear(out);
 	if (buf_printf(out, "%s.0.%zu%s", b->stem.data, first + generation,
 		       b->suffix) < 0)
-		return error_set(err, ERROR_NOMEM, "rank2file: out of memory");
+		return error_no_memory(err);
 	return 0;
 }
 
@@ -155,7 +155,7 @@ build_entry(struct kvtree *table, const struct rank2file_base *b, size_t first,
 		rc = buf_printf(name, RANK2FILE_OLD_DIR "%s.0.%zu%s",
 				b->stem.data, writer, b->suffix);
 	if (rc < 0)
-		return error_set(err, ERROR_NOMEM, "rank2file: out of memory");
+		return error_no_memory(err);
 	return kvtree_set(entry, "FILE", name->data, err);
 }
 
@@ -284,7 +284,7 @@ rank2file_each(const struct rank2file *r, const char *base,
 	int rc = -1;
 
 	if (rank2file_base_split(&b, base) < 0) {
-		error_set(err, ERROR_NOMEM, "rank2file: out of memory");
+		error_no_memory(err);
 		goto out;
 	}
 	if (each_part(&b, r, fn, arg, &name, err) < 0)
@@ -443,7 +443,7 @@ rank2file_store(int dirfd, const char *base, const struct rank2file *r,
 	int rc = -1;
 
 	if (rank2file_base_split(&b, base) < 0)
-		error_set(err, ERROR_NOMEM, "rank2file: out of memory");
+		error_no_memory(err);
 	else if (write_all(dirfd, &b, r, err) == 0)
 		rc = remove_stale(dirfd, &b, r, err);
 	buf_free(&b.stem);

@@ -13,12 +13,6 @@
 #include "meta/value.h"
 #include "str.h"
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "rank2file: out of memory");
-}
-
 /* Entry `k` of a SEG table: its place in *segs is its number. */
 static int
 read_seg(const struct kvtree *k, struct rank2file_seg *segs, size_t count,
@@ -61,7 +55,7 @@ read_segs(const struct kvtree *table, struct arena *arena,
 		return 0;
 	segs = arena_alloc(arena, count, sizeof(*segs));
 	if (segs == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	kvtree_foreach (k, table)
 		if (read_seg(k, segs, count, err) < 0)
 			return -1;
@@ -115,7 +109,7 @@ read_rank(struct rank2file *out, const struct kvtree *k, struct error *err)
 		return 0;
 	r->files = arena_alloc(out->arena, have, sizeof(*r->files));
 	if (r->files == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	kvtree_foreach (f, list)
 		if (rank2file_read_file(f, out->arena, &r->files[r->nfiles++],
 					err) < 0)

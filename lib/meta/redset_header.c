@@ -29,12 +29,6 @@
 
 #define BYTES_LIMIT ((uint64_t)INT64_MAX)
 
-static int
-no_memory(struct error *err)
-{
-	return error_set(err, ERROR_NOMEM, "redundancy header: out of memory");
-}
-
 /* DESC -> number, or NULL. */
 static const struct kvtree *
 member_node(const struct kvtree *t, uint32_t number)
@@ -165,7 +159,7 @@ read_group(const struct kvtree *t, struct arena *arena,
 		return value_bad(err, "GROUP", "not one entry for each member");
 	out->ranks = arena_alloc(arena, n, sizeof(*out->ranks));
 	if (out->ranks == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	/* Keys differ, and there are n below n: all are set. */
 	kvtree_foreach (k, table) {
 		uint64_t i = 0;
@@ -178,7 +172,7 @@ read_group(const struct kvtree *t, struct arena *arena,
 	}
 	distinct = are_distinct(out->ranks, n, arena);
 	if (distinct < 0)
-		return no_memory(err);
+		return error_no_memory(err);
 	return distinct ? 0 : value_bad(err, "GROUP", "a rank occurs twice");
 }
 
@@ -215,7 +209,7 @@ read_file(const struct kvtree *k, struct arena *arena, struct redset_member *m,
 		return value_bad(err, kvtree_key(file), "no SIZE");
 	to->path = arena_strdup(arena, kvtree_key(file));
 	if (to->path == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	if (num_add(&m->bytes, to->attr.size) < 0 || m->bytes > BYTES_LIMIT)
 		return value_bad(err, "FILE", "sizes add up to no size");
 	return 0;
@@ -240,7 +234,7 @@ read_list(const struct kvtree *node, struct arena *arena,
 	m->nfiles = have;
 	m->files = arena_alloc(arena, have, sizeof(*m->files));
 	if (m->files == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	kvtree_foreach (k, list)
 		if (read_file(k, arena, m, err) < 0)
 			return -1;
@@ -301,7 +295,7 @@ redset_header_read(const struct kvtree *t, uint64_t image, uint32_t owner,
 	out->members =
 		arena_alloc(arena, out->desc.members, sizeof(*out->members));
 	if (out->members == NULL)
-		return no_memory(err);
+		return error_no_memory(err);
 	/* Of a rebuilt XOR header's stale list nothing is taken. */
 	for (d = 0; d <= redset_neighbours(&out->desc); d++)
 		if (read_member(t, left_of(&out->desc, owner, d), arena, out,

@@ -14,6 +14,7 @@
 #include "arena.h"
 #include "json.h"
 #include "meta/dataset.h"
+#include "meta/dataset_dir.h"
 #include "meta/index.h"
 #include "report/containers.h"
 #include "report/plan_json.h"
@@ -53,7 +54,7 @@ static int
 could_not(struct condition *h, const struct error *why, struct error *err)
 {
 	if (why->kind == ERROR_NOMEM || why->kind == ERROR_SYSTEM)
-		return error_set(err, why->kind, "%s", why->text);
+		return error_pass(err, why);
 	h->status = error_status(why->kind);
 	if (h->status == STATUS_USAGE) /* "give --moved-from" */
 		h->status = STATUS_FAILED;
@@ -119,7 +120,7 @@ open_containers(struct overview *s, const struct catalogue_options *o,
 	struct stat st;
 
 	snprintf(id, sizeof(id), "%" PRId64, h->id);
-	snprintf(dir, sizeof(dir), "scr.dataset.%s/" SEGMAP_DIR, id);
+	snprintf(dir, sizeof(dir), DATASET_DIR_FMT "/" SEGMAP_DIR, h->id);
 	if (scr < 0 || fstatat(scr, dir, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    !S_ISDIR(st.st_mode))
 		return 0;
@@ -132,7 +133,7 @@ open_containers(struct overview *s, const struct catalogue_options *o,
 		k = containers_open(s->catalogue, names[i], o, &why);
 		if (k == NULL &&
 		    (why.kind == ERROR_NOMEM || why.kind == ERROR_SYSTEM))
-			return error_set(err, why.kind, "%s", why.text);
+			return error_pass(err, &why);
 		if (k != NULL &&
 		    (k->packed.layout != 3 || k->packed.id != h->id)) {
 			containers_free(k);
@@ -301,7 +302,7 @@ condition_check_old(struct overview *s, const char *name,
 
 	*out = (struct condition){ .containers = k };
 	if (k == NULL && why.kind != ERROR_ABSENT)
-		return error_set(err, why.kind, "%s", why.text);
+		return error_pass(err, &why);
 	if (k == NULL || k->packed.layout != 1)
 		return overview_find(s, name, err) == NULL
 			       ? -1

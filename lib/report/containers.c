@@ -189,8 +189,7 @@ look_at_container(const struct packed *p, struct container *c, uint64_t used,
 
 	if (path_stat_beneath(p->root_fd, c->name, &st, &why) < 0) {
 		if (why.kind != ERROR_ABSENT && why.errnum != ENOTDIR)
-			return error_set(err, why.kind, "%s: %s", p->root,
-					 why.text);
+			return error_as(err, &why, "%s: %s", p->root, why.text);
 		c->state = CONTAINER_MISSING;
 		return 0;
 	}

@@ -141,7 +141,7 @@ metafile_read(const char *path, struct metafile *out, struct error *err)
 	rc = read_fd(fd, path, out, &why);
 	close(fd);
 	if (rc < 0) {
-		error_set(err, why.kind, "%s", why.text);
+		error_pass(err, &why);
 		metafile_fini(out);
 	}
 	return rc;

@@ -18,21 +18,13 @@
 static void
 add_cell(struct table *t, const char *text)
 {
-	size_t cap = t->cap > 0 ? t->cap * 2 : 64;
-	void *p = NULL;
-
 	if (t->failed || text == NULL) {
 		t->failed = true;
 		return;
 	}
-	if (t->count == t->cap) {
-		p = mem_realloc(t->cells, cap, sizeof(*t->cells));
-		if (p == NULL) {
-			t->failed = true;
-			return;
-		}
-		t->cells = p;
-		t->cap = cap;
+	if (!MEM_ROOM(t->cells, t->count, t->cap)) {
+		t->failed = true;
+		return;
 	}
 	t->cells[t->count++] = text;
 }

@@ -303,15 +303,8 @@ add_items(struct deep *d, uint32_t set, uint32_t stripe, uint64_t bytes,
 	for (uint64_t off = 0; off < bytes; off += STRETCH) {
 		uint64_t len = bytes - off < STRETCH ? bytes - off : STRETCH;
 
-		if (d->nitems == d->items_cap) {
-			size_t cap = d->items_cap ? d->items_cap * 2 : 256;
-			void *p = mem_realloc(d->items, cap, sizeof(*d->items));
-
-			if (p == NULL)
-				return error_no_memory(err);
-			d->items = p;
-			d->items_cap = cap;
-		}
+		if (!MEM_ROOM(d->items, d->nitems, d->items_cap))
+			return error_no_memory(err);
 		d->items[d->nitems++] =
 			(struct deep_item){ set, stripe, off, len };
 	}

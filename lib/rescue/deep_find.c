@@ -46,17 +46,9 @@ deep_found(struct deep *d, const struct deep_finding *f, struct error *err)
 			*old = *f;
 		old->bytes = bytes;
 	} else {
-		if (out->nfindings == d->findings_cap) {
-			size_t cap = d->findings_cap ? d->findings_cap * 2 : 8;
-			void *p = mem_realloc(out->findings, cap,
-					      sizeof(*out->findings));
-
-			if (p == NULL) {
-				rc = error_no_memory(err);
-				goto unlock;
-			}
-			out->findings = p;
-			d->findings_cap = cap;
+		if (!MEM_ROOM(out->findings, out->nfindings, d->findings_cap)) {
+			rc = error_no_memory(err);
+			goto unlock;
 		}
 		out->findings[out->nfindings++] = *f;
 	}

@@ -19,6 +19,7 @@
 #include "io.h"
 #include "mem.h"
 #include "meta/dataset.h"
+#include "meta/dataset_dir.h"
 #include "par.h"
 #include "path.h"
 #include "rescue/plan_impl.h"
@@ -245,12 +246,12 @@ plan_prefix(const char *prefix, int64_t id, const struct plan_options *o,
 	    struct error *err)
 {
 	struct planner *w = planner_new(o, 1, err);
-	char meta[64];
+	char meta[DATASET_DIR_NAME + sizeof(SCR_DIR "/")];
 	int rc = -1;
 
 	if (w == NULL)
 		return NULL;
-	snprintf(meta, sizeof(meta), ".scr/scr.dataset.%lld", (long long)id);
+	snprintf(meta, sizeof(meta), SCR_DIR "/" DATASET_DIR_FMT, id);
 	w->p.id = id;
 	if (add_place(w, prefix, meta, false, err) == 0 &&
 	    plan_load_packed(w, err) == 0 && plan_scan_dir(w, 0, err) == 0 &&

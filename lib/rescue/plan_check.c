@@ -40,15 +40,8 @@ struct check {
 static int
 add_item(struct check *c, uint32_t file, uint64_t off, struct error *err)
 {
-	if (c->nitems == c->cap) {
-		size_t cap = c->cap ? c->cap * 2 : 256;
-		void *p = mem_realloc(c->items, cap, sizeof(*c->items));
-
-		if (p == NULL)
-			return error_no_memory(err);
-		c->items = p;
-		c->cap = cap;
-	}
+	if (!MEM_ROOM(c->items, c->nitems, c->cap))
+		return error_no_memory(err);
 	c->items[c->nitems++] = (struct check_item){ file, off };
 	return 0;
 }
@@ -104,8 +97,7 @@ check_item(void *arg, size_t i, unsigned worker, struct error *err)
 		if (stripe_read(s, c->caches[worker], off, c->blocks[worker],
 				len, &local) < 0) {
 			if (!plan_blames_file(&local))
-				return error_set(err, local.kind, "%s",
-						 local.text);
+				return error_pass(err, &local);
 			return 0; /* unreadable, not all seen: an erasure */
 		}
 		progress_add(c->work->progress, len);

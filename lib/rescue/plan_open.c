@@ -28,7 +28,7 @@ bad_member(struct plan_member *m, enum red_state state, struct arena *arena,
 	   const struct error *local, struct error *err)
 {
 	if (!plan_blames_file(local))
-		return error_set(err, local->kind, "%s", local->text);
+		return error_pass(err, local);
 	m->state = state;
 	m->problem = arena_strdup(arena, local->text);
 	return m->problem == NULL ? error_no_memory(err) : 0;
@@ -368,7 +368,7 @@ make_images(struct plan_set *s, uint32_t member, const struct facts *f,
 		       arena, &m->header, &m->header_size, &local) < 0) {
 		if (local.kind == ERROR_LOST)
 			return 0; /* the set will be found unsolvable */
-		return error_set(err, local.kind, "%s", local.text);
+		return error_pass(err, &local);
 	}
 	m->body_start = m->header_size;
 	return keep_image(redset_descriptor_build(f->descs, member, err), arena,

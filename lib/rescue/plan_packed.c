@@ -17,6 +17,7 @@
 #include "io.h"
 #include "map.h"
 #include "mem.h"
+#include "meta/dataset_dir.h"
 #include "meta/kvtree.h"
 #include "meta/value.h"
 #include "path.h"
@@ -80,7 +81,7 @@ read_marks(struct plan_packed *k, struct error *err)
 				    0)
 				return error_set(err, ERROR_CORRUPT,
 						 "%s: not a mark of a rebuild",
-						 PACKED_MARK);
+						 DATASET_DIR_MARK);
 		}
 	}
 	qsort(k->marks, k->nmarks, sizeof(*k->marks), by_place);
@@ -92,21 +93,20 @@ load_marks(struct plan_packed *k, int meta_fd, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct buf raw = BUF_INIT;
-	int fd = path_open_beneath(meta_fd, PACKED_MARK, O_RDONLY | O_NONBLOCK,
-				   0, &why);
+	int fd = path_open_beneath(meta_fd, DATASET_DIR_MARK,
+				   O_RDONLY | O_NONBLOCK, 0, &why);
 	int rc = -1;
 
 	if (fd < 0)
-		return why.kind == ERROR_ABSENT
-			       ? 0
-			       : error_set(err, why.kind, "%s", why.text);
-	if (io_read_fd(fd, PACKED_MARK, KVTREE_MAX_ENCODED, &raw, err) == 0)
+		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
+	if (io_read_fd(fd, DATASET_DIR_MARK, KVTREE_MAX_ENCODED, &raw, err) ==
+	    0)
 		k->mark_tree = kvtree_decode(raw.data, raw.len, NULL, err);
 	close(fd);
 	buf_free(&raw);
 	if (k->mark_tree != NULL)
 		rc = read_marks(k, err);
-	return rc < 0 ? error_wrap(err, "%s", PACKED_MARK) : 0;
+	return rc < 0 ? error_wrap(err, "%s", DATASET_DIR_MARK) : 0;
 }
 
 /* Is any of these bytes marked?  Marks of one container do not overlap. */
@@ -151,7 +151,7 @@ make_view(const struct plan_packed *k, struct plan_view *v,
 			if (S_ISREG(st.st_mode))
 				v->have[i] = (uint64_t)st.st_size;
 		} else if (why.kind != ERROR_ABSENT && why.errnum != ENOTDIR) {
-			return error_set(err, why.kind, "%s", why.text);
+			return error_pass(err, &why);
 		}
 	}
 	for (size_t i = 0; i < m->nsegs; i++) {
@@ -188,9 +188,7 @@ load(struct planner *w, struct plan_packed *k, struct error *err)
 	struct error why = ERROR_INIT;
 
 	if (rank2file_load(pl->meta_fd, "rank2file", &k->r2f, &why) < 0)
-		return why.kind == ERROR_ABSENT
-			       ? 1
-			       : error_set(err, why.kind, "%s", why.text);
+		return why.kind == ERROR_ABSENT ? 1 : error_pass(err, &why);
 	if (!segmap_is_packed(&k->r2f))
 		return 1;
 	if (segmap_read(&k->map, &k->r2f, err) < 0 ||

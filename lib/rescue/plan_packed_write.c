@@ -3,7 +3,7 @@
  * plan_packed_write.c - a rebuild inside containers.
  *
  * The rebuild writes in place: what it overwrites is missing or wrong anyway.
- * A mark on disk (PACKED_MARK) names the stretches that cannot be trusted, from
+ * A mark on disk (DATASET_DIR_MARK) names the stretches that cannot be trusted, from
  * before the first byte is written until all bytes are on disk.  So a hole, or
  * half a file, is never taken for data after an interruption:
  *
@@ -18,6 +18,7 @@
 #include "container/packed.h"
 #include "error.h"
 #include "io.h"
+#include "meta/dataset_dir.h"
 #include "meta/kvtree.h"
 #include "meta/value.h"
 #include "path.h"
@@ -144,7 +145,7 @@ plan_begin_packed(struct plan *p, bool *marked, struct error *err)
 	rc = 0;
 	if (m.count == 0)
 		goto out;
-	rc = kvtree_write_file(t, dirfd, PACKED_MARK, err);
+	rc = kvtree_write_file(t, dirfd, DATASET_DIR_MARK, err);
 	if (rc == 0 && mkdirat(dirfd, SEGMAP_DIR, 0777) < 0 && errno != EEXIST)
 		rc = error_sys(err, "%s: cannot make", SEGMAP_DIR);
 	if (rc == 0)
@@ -223,9 +224,9 @@ plan_end_packed(struct plan *p, struct error *err)
 	    mark_gone(list, &k->red, err) < 0)
 		goto out;
 	if (kvtree_count(list) > 0)
-		rc = kvtree_write_file(t, dirfd, PACKED_MARK, err);
-	else if (unlinkat(dirfd, PACKED_MARK, 0) < 0 && errno != ENOENT)
-		error_sys(err, "%s: cannot remove", PACKED_MARK);
+		rc = kvtree_write_file(t, dirfd, DATASET_DIR_MARK, err);
+	else if (unlinkat(dirfd, DATASET_DIR_MARK, 0) < 0 && errno != ENOENT)
+		error_sys(err, "%s: cannot remove", DATASET_DIR_MARK);
 	else
 		rc = io_sync_dir(dirfd, p->places[0].meta, err);
 out:

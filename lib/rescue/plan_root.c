@@ -13,6 +13,7 @@
 #include "error.h"
 #include "map.h"
 #include "mem.h"
+#include "meta/dataset_dir.h"
 #include "par.h"
 #include "path.h"
 #include "rescue/plan_impl.h"
@@ -68,7 +69,7 @@ is_present(void *arg, const char *rel, const struct filemap_file *f,
 		return 1;
 	if (path_stat_beneath(w->p.places[0].root_fd, rel, &st, &why) < 0) {
 		if (!is_answer(&why))
-			return error_set(err, why.kind, "%s", why.text);
+			return error_pass(err, &why);
 		l->unsafe = l->unsafe || why.kind == ERROR_UNSAFE;
 		return 0;
 	}
@@ -193,16 +194,10 @@ out:
 size_t
 plan_add_file(struct planner *w, const struct plan_file *f, struct error *err)
 {
-	if (w->p.nfiles == w->files_cap) {
-		size_t cap = w->files_cap ? w->files_cap * 2 : 256;
-		void *p = mem_realloc(w->p.files, cap, sizeof(*w->p.files));
-
-		if (p == NULL || w->p.nfiles >= PLAN_NONE / 2) {
-			error_no_memory(err);
-			return SIZE_MAX;
-		}
-		w->p.files = p;
-		w->files_cap = cap;
+	if (w->p.nfiles >= PLAN_NONE / 2 ||
+	    !MEM_ROOM(w->p.files, w->p.nfiles, w->files_cap)) {
+		error_no_memory(err);
+		return SIZE_MAX;
 	}
 	w->p.files[w->p.nfiles] = *f;
 	return w->p.nfiles++;
@@ -280,7 +275,7 @@ prefix_path(struct planner *w, struct mapper *m, const struct filemap_file *f,
 		outside(w, f, rank, err);
 		return NULL;
 	}
-	if (path_below(rel, ".scr") != NULL) {
+	if (path_below(rel, SCR_DIR) != NULL) {
 		error_set(err, ERROR_UNSAFE,
 			  "filemap_%lld: %s: no file of a job lies among the "
 			  "metadata",
@@ -429,7 +424,7 @@ stat_file(void *arg, size_t i, unsigned worker, struct error *err)
 		}
 		if (local.kind == ERROR_SYSTEM && local.errnum == ENOTDIR)
 			return 0;
-		return error_set(err, local.kind, "%s", local.text);
+		return error_pass(err, &local);
 	}
 	f->found_size = (uint64_t)st.st_size;
 	if (!S_ISREG(st.st_mode))

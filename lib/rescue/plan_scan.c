@@ -32,15 +32,8 @@ static int
 add_map(struct planner *w, int64_t rank, uint32_t place, const char *name,
 	const struct hidden_file *hidden, struct error *err)
 {
-	if (w->nmaps == w->maps_cap) {
-		size_t cap = w->maps_cap ? w->maps_cap * 2 : 64;
-		void *m = mem_realloc(w->maps, cap, sizeof(*w->maps));
-
-		if (m == NULL)
-			return error_no_memory(err);
-		w->maps = m;
-		w->maps_cap = cap;
-	}
+	if (!MEM_ROOM(w->maps, w->nmaps, w->maps_cap))
+		return error_no_memory(err);
 	name = arena_strdup(w->p.arena, name);
 	if (name == NULL)
 		return error_no_memory(err);
@@ -51,15 +44,8 @@ add_map(struct planner *w, int64_t rank, uint32_t place, const char *name,
 static int
 add_red(struct planner *w, const struct red_entry *e, struct error *err)
 {
-	if (w->nreds == w->reds_cap) {
-		size_t cap = w->reds_cap ? w->reds_cap * 2 : 64;
-		void *m = mem_realloc(w->reds, cap, sizeof(*w->reds));
-
-		if (m == NULL)
-			return error_no_memory(err);
-		w->reds = m;
-		w->reds_cap = cap;
-	}
+	if (!MEM_ROOM(w->reds, w->nreds, w->reds_cap))
+		return error_no_memory(err);
 	w->reds[w->nreds] = *e;
 	w->reds[w->nreds].name = arena_strdup(w->p.arena, e->name);
 	if (w->reds[w->nreds].name == NULL)
@@ -159,7 +145,7 @@ plan_scan_name(struct planner *w, const char *name, bool map, struct error *err)
 		return error_no_memory(err);
 	if (path_stat_beneath(w->p.places[0].meta_fd, name, &st, &local) < 0) {
 		if (local.kind != ERROR_ABSENT)
-			return error_set(err, local.kind, "%s", local.text);
+			return error_pass(err, &local);
 		e.absent = true; /* one to be rebuilt */
 	}
 	return add_red(w, &e, err);
@@ -299,7 +285,7 @@ read_map(void *arg, size_t i, unsigned worker, struct error *err)
 		if (rc < 0)
 			return -1;
 	} else if (!plan_blames_file(&local)) {
-		return error_set(err, local.kind, "%s", local.text);
+		return error_pass(err, &local);
 	} else {
 		why = arena_strdup(w->arenas[worker], local.text);
 		if (why == NULL)

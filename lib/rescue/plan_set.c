@@ -134,16 +134,9 @@ plan_claim_rank(struct planner *w, uint32_t set, uint32_t member)
 struct plan_set *
 plan_push_set(struct planner *w, struct error *err)
 {
-	if (w->p.nsets == w->sets_cap) {
-		size_t cap = w->sets_cap ? w->sets_cap * 2 : 16;
-		void *p = mem_realloc(w->p.sets, cap, sizeof(*w->p.sets));
-
-		if (p == NULL) {
-			error_no_memory(err);
-			return NULL;
-		}
-		w->p.sets = p;
-		w->sets_cap = cap;
+	if (!MEM_ROOM(w->p.sets, w->p.nsets, w->sets_cap)) {
+		error_no_memory(err);
+		return NULL;
 	}
 	memset(&w->p.sets[w->p.nsets], 0, sizeof(*w->p.sets));
 	return &w->p.sets[w->p.nsets++];

@@ -401,7 +401,7 @@ check_map(struct planner *w, const struct plan_member *m, struct error *err)
 		rc = path_stat_beneath(w->p.places[r->map.place].meta_fd,
 				       r->map.name, &st, &why);
 	if (rc < 0 && !plan_blames_file(&why))
-		return error_set(err, why.kind, "%s", why.text);
+		return error_pass(err, &why);
 	if (rc == 0 && (uint64_t)st.st_size == m->list.bytes)
 		return 0;
 	r->map_known = false;

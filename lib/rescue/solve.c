@@ -22,23 +22,6 @@ struct work {
 	size_t cuts_cap;
 };
 
-static int
-grow(void *array_ptr, size_t size, size_t count, size_t *cap, struct error *err)
-{
-	void **array = array_ptr;
-	size_t want = *cap ? *cap * 2 : 16;
-	void *p = NULL;
-
-	if (count < *cap)
-		return 0;
-	p = mem_realloc(*array, want, size);
-	if (p == NULL)
-		return error_no_memory(err);
-	*array = p;
-	*cap = want;
-	return 0;
-}
-
 static struct solve_job *
 add_job(struct work *w, uint64_t len, uint32_t nin, uint32_t nout,
 	struct error *err)
@@ -47,10 +30,8 @@ add_job(struct work *w, uint64_t len, uint32_t nin, uint32_t nout,
 	struct solve_ref *refs = NULL;
 	struct solve_job *j = NULL;
 
-	if (grow(&s->jobs, sizeof(*s->jobs), s->njobs, &w->jobs_cap, err) < 0)
-		return NULL;
 	refs = arena_alloc(s->arena, (size_t)nin + nout, sizeof(*refs));
-	if (refs == NULL) {
+	if (refs == NULL || !MEM_ROOM(s->jobs, s->njobs, w->jobs_cap)) {
 		error_no_memory(err);
 		return NULL;
 	}
@@ -86,8 +67,8 @@ add_lost(struct work *w, uint32_t member, bool body, uint64_t from, uint64_t to,
 			return 0;
 		}
 	}
-	if (grow(&s->lost, sizeof(*s->lost), s->nlost, &w->lost_cap, err) < 0)
-		return -1;
+	if (!MEM_ROOM(s->lost, s->nlost, w->lost_cap))
+		return error_no_memory(err);
 	s->lost[s->nlost++] = (struct solve_lost){
 		.member = member,
 		.body = body,
@@ -224,8 +205,8 @@ compare_u64(const void *a, const void *b)
 static int
 add_cut(struct work *w, size_t *count, uint64_t at, struct error *err)
 {
-	if (grow(&w->cuts, sizeof(*w->cuts), *count, &w->cuts_cap, err) < 0)
-		return -1;
+	if (!MEM_ROOM(w->cuts, *count, w->cuts_cap))
+		return error_no_memory(err);
 	w->cuts[(*count)++] = at;
 	return 0;
 }
@@ -351,9 +332,9 @@ solve_stripe(struct work *w, const struct code *c, unsigned stripe,
 		}
 		/* Neighbouring stretches mostly lack the same members. */
 		if (r == NULL || memcmp(lost, before, w->set->n) != 0) {
-			if (grow(&w->out->recipes, sizeof(*w->out->recipes),
-				 w->out->nrecipes, &w->recipes_cap, err) < 0)
-				return -1;
+			if (!MEM_ROOM(w->out->recipes, w->out->nrecipes,
+				      w->recipes_cap))
+				return error_no_memory(err);
 			r = recipe_new(c, stripe, lost, err);
 			if (r == NULL)
 				return -1;

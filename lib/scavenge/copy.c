@@ -21,6 +21,7 @@
 #include "io.h"
 #include "map.h"
 #include "mem.h"
+#include "meta/dataset_dir.h"
 #include "meta/kvtree.h"
 #include "par.h"
 #include "progress.h"
@@ -208,16 +209,9 @@ out:
 static struct copy_item *
 add_item(struct copier *c, struct copy_rank *r, struct error *err)
 {
-	if (c->nitems == c->items_cap) {
-		size_t cap = c->items_cap ? c->items_cap * 2 : 256;
-		void *p = mem_realloc(c->items, cap, sizeof(*c->items));
-
-		if (p == NULL) {
-			error_no_memory(err);
-			return NULL;
-		}
-		c->items = p;
-		c->items_cap = cap;
+	if (!MEM_ROOM(c->items, c->nitems, c->items_cap)) {
+		error_no_memory(err);
+		return NULL;
 	}
 	r->count++;
 	c->items[c->nitems] = (struct copy_item){
@@ -363,23 +357,23 @@ make_workers(struct copier *c, struct error *err)
 }
 
 /* Say what a full file system lacks. */
-static int
+static void
 explain(const struct copier *c, struct error *err)
 {
 	struct statvfs fs;
-	uint64_t have = 0;
-	char a[32], b[32];
+	char left[64] = "", size[32], have[32] = "?";
 
 	if (err == NULL || err->kind != ERROR_SYSTEM ||
 	    (err->errnum != ENOSPC && err->errnum != EDQUOT))
-		return -1;
+		return;
+	if (c->unsettled > 0)
+		snprintf(left, sizeof(left), "%s still to be copied, ",
+			 str_bytes(size, sizeof(size), c->unsettled));
 	if (fstatvfs(c->prefix_fd, &fs) == 0)
-		have = (uint64_t)fs.f_bavail * fs.f_frsize;
-	return error_wrap(err,
-			  "%s: full: %s still to be copied, %s free; make room "
-			  "and run it again",
-			  c->o->prefix, str_bytes(a, sizeof(a), c->unsettled),
-			  str_bytes(b, sizeof(b), have));
+		str_bytes(have, sizeof(have),
+			  (uint64_t)fs.f_bavail * fs.f_frsize);
+	error_wrap(err, "%s: full: %s%s free; make room and run it again",
+		   c->o->prefix, left, have);
 }
 
 /* What is written gets into place, and is remembered, also if others failed. */
@@ -408,7 +402,7 @@ copy_all(struct copier *c, struct error *err)
 		rc = par_for(c->o->par, c->nitems, 1, copy_item, c, err);
 	if (!c->o->dry_run)
 		rc = settle_all(c, rc, err);
-	return rc == 0 ? 0 : explain(c, err);
+	return rc;
 }
 
 /* Open the prefix, and the directory of the dataset's metadata in it. */
@@ -423,7 +417,7 @@ open_prefix(struct copier *c, struct error *err)
 	c->prefix_fd = open(c->o->prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (c->prefix_fd < 0)
 		return error_sys(err, "%s: cannot open", c->o->prefix);
-	snprintf(c->meta, sizeof(c->meta), ".scr/scr.dataset.%" PRId64,
+	snprintf(c->meta, sizeof(c->meta), SCR_DIR "/" DATASET_DIR_FMT,
 		 c->o->id);
 	snprintf(below, sizeof(below), "%s/x", c->meta);
 	fd = path_open_parent(c->prefix_fd, below, !c->o->dry_run, 0777, &base,
@@ -438,9 +432,7 @@ open_prefix(struct copier *c, struct error *err)
 	}
 	if (c->meta_fd >= 0 || (c->o->dry_run && why.kind == ERROR_ABSENT))
 		return 0;
-	if (err != NULL)
-		*err = why;
-	return error_wrap(err, "%s", c->o->prefix);
+	return error_as(err, &why, "%s/%s", c->o->prefix, why.text);
 }
 
 static void
@@ -493,6 +485,8 @@ copy_run(const struct nodecache_where *w, const struct copy_options *o,
 		 find_ranks(&c, err) == 0 && copy_find_roots(&c, err) == 0 &&
 		 find_items(&c, err) == 0 && make_workers(&c, err) == 0)
 		rc = copy_all(&c, err);
+	if (rc < 0)
+		explain(&c, err);
 	r->files = r->copied + r->adopted + r->skipped + r->bad;
 	close_all(&c);
 	return rc;

@@ -415,8 +415,7 @@ find_target(struct job *j, struct error *err)
 	if (j->parent < 0) {
 		if (why.kind == ERROR_ABSENT && j->c->o->dry_run)
 			return 0;
-		*err = why;
-		return -1;
+		return error_pass(err, &why);
 	}
 	j->there =
 		fstatat(j->parent, j->base, &j->st, AT_SYMLINK_NOFOLLOW) == 0;
@@ -454,9 +453,7 @@ check_bypass(struct job *j, struct error *err)
 static int
 pass_on(struct error *err, const struct error *why)
 {
-	if (err != NULL)
-		*err = *why;
-	return -1;
+	return error_pass(err, why);
 }
 
 /* Can this one not have its place, whatever becomes of the others? */

@@ -221,7 +221,6 @@ static int
 add_place(struct copier *c, struct map *seen, const char *path, size_t *out,
 	  struct error *err)
 {
-	struct copy_place *p = NULL;
 	const char *base = path_base(path);
 	char *above = NULL;
 	size_t up = 0;
@@ -238,15 +237,8 @@ add_place(struct copier *c, struct map *seen, const char *path, size_t *out,
 		if (add_place(c, seen, above, &up, err) < 0)
 			return -1;
 	}
-	if (c->nplaces == c->places_cap) {
-		size_t cap = c->places_cap ? c->places_cap * 2 : 16;
-
-		p = mem_realloc(c->places, cap, sizeof(*p));
-		if (p == NULL)
-			return error_no_memory(err);
-		c->places = p;
-		c->places_cap = cap;
-	}
+	if (!MEM_ROOM(c->places, c->nplaces, c->places_cap))
+		return error_no_memory(err);
 	*out = c->nplaces++;
 	/* It may be new itself: once a run all are synced that are used. */
 	c->places[*out] = (struct copy_place){ path, up, true };

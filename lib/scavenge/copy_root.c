@@ -9,6 +9,7 @@
 
 #include "arena.h"
 #include "error.h"
+#include "meta/dataset_dir.h"
 #include "path.h"
 #include "rescue/recorded.h"
 #include "scavenge/copy_impl.h"
@@ -179,7 +180,7 @@ copy_rel(struct copier *c, const struct filemap_file *f, struct error *err)
 		error_set(err, ERROR_UNSAFE,
 			  "%s: lies outside of the prefix %s", norm.data,
 			  c->roots[0]);
-	} else if (path_below(rel, ".scr") != NULL) {
+	} else if (path_below(rel, SCR_DIR) != NULL) {
 		error_set(err, ERROR_UNSAFE,
 			  "%s: no file of a job lies among the metadata", rel);
 	} else {

@@ -106,7 +106,7 @@ copy_temp_open(int dirfd, const char *base, bool *busy, struct error *err)
 		if (fd >= 0 || *busy)
 			return fd;
 		if (why.kind != ERROR_NONE)
-			return error_set(err, why.kind, "%s", why.text);
+			return error_pass(err, &why);
 	}
 	errno = EBUSY;
 	return error_sys(err, "%s: cannot create", base);

@@ -21,6 +21,7 @@
 #include "mem.h"
 #include "meta/cindex.h"
 #include "meta/dataset.h"
+#include "meta/dataset_dir.h"
 #include "meta/kvtree.h"
 #include "path.h"
 #include "str.h"
@@ -54,16 +55,9 @@ static struct nodecache_found *
 add_found(struct finding *f, const struct nodecache_found *new,
 	  struct error *err)
 {
-	if (f->count == f->cap) {
-		size_t cap = f->cap ? f->cap * 2 : 16;
-		void *p = mem_realloc(f->list, cap, sizeof(*f->list));
-
-		if (p == NULL) {
-			error_no_memory(err);
-			return NULL;
-		}
-		f->list = p;
-		f->cap = cap;
+	if (!MEM_ROOM(f->list, f->count, f->cap)) {
+		error_no_memory(err);
+		return NULL;
 	}
 	f->list[f->count] = *new;
 	return &f->list[f->count++];

@@ -51,15 +51,8 @@ add_name(struct names *n, struct arena *a, const char *name)
 		if (new.red == NULL)
 			return -1;
 	}
-	if (n->count == n->cap) {
-		size_t cap = n->cap ? n->cap * 2 : 64;
-		void *p = mem_realloc(n->list, cap, sizeof(*n->list));
-
-		if (p == NULL)
-			return -1;
-		n->list = p;
-		n->cap = cap;
-	}
+	if (!MEM_ROOM(n->list, n->count, n->cap))
+		return -1;
 	n->list[n->count++] = new;
 	return 0;
 }

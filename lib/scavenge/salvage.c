@@ -59,16 +59,9 @@ salvage_find(const struct salvage *p, int64_t id)
 static struct salvage_dataset *
 add_dataset(struct salvage *p, int64_t id, struct error *err)
 {
-	if (p->count == p->cap) {
-		size_t cap = p->cap ? 2 * p->cap : 8;
-		void *n = mem_realloc(p->datasets, cap, sizeof(*p->datasets));
-
-		if (n == NULL) {
-			error_no_memory(err);
-			return NULL;
-		}
-		p->datasets = n;
-		p->cap = cap;
+	if (!MEM_ROOM(p->datasets, p->count, p->cap)) {
+		error_no_memory(err);
+		return NULL;
 	}
 	p->datasets[p->count] =
 		(struct salvage_dataset){ .id = id, .world = -1 };

@@ -21,6 +21,7 @@
 #include "io.h"
 #include "json.h"
 #include "mem.h"
+#include "meta/dataset_dir.h"
 #include "meta/flush.h"
 #include "meta/index.h"
 #include "meta/kvtree.h"
@@ -132,7 +133,7 @@ keep_words(const struct copying *c, const struct remote_result *r)
 		struct buf path = BUF_INIT;
 		int fd = -1;
 
-		snprintf(name, sizeof(name), ".scr/scr.dataset.%" PRId64,
+		snprintf(name, sizeof(name), SCR_DIR "/" DATASET_DIR_FMT,
 			 c->d->id);
 		if (buf_printf(&path, "%s/scavenge.%c%s", name, e ? 'e' : 'o',
 			       s->job->id) == 0 &&
@@ -300,7 +301,7 @@ static int
 make_dir(const struct scavenge *s, int64_t id, char name[static DIR_NAME],
 	 struct error *err)
 {
-	snprintf(name, DIR_NAME, ".scr/scr.dataset.%" PRId64, id);
+	snprintf(name, DIR_NAME, SCR_DIR "/" DATASET_DIR_FMT, id);
 	if (mkdirat(catalogue_prefix_fd(s->prefix), name, 0777) < 0 &&
 	    errno != EEXIST)
 		return error_sys(err, "%s/%s: cannot make", s->job->prefix,

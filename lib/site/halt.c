@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "io.h"
+#include "meta/dataset_dir.h"
 #include "meta/kvtree.h"
 #include "path.h"
 #include "str.h"
 
-#define SCR_DIR ".scr"
 /* The library writes it when the application ends by itself. */
 #define HALT_FINISHED "SCR_FINALIZE_CALLED"
 
@@ -28,23 +28,11 @@
 #define READ_TRIES 5
 #define READ_PAUSE 20000000 /* ns */
 
-/* An error as it is, for the caller.  Returns -1. */
-static int
-give(struct error *err, const struct error *why)
-{
-	if (err != NULL)
-		*err = *why;
-	return -1;
-}
-
-/* The same for one that begins with the file's name alone. */
+/* An error whose sentence begins with the file's name alone. */
 static int
 give_file(struct error *err, const char *prefix, const struct error *why)
 {
-	error_set(err, why->kind, "%s/" SCR_DIR "/%s", prefix, why->text);
-	if (err != NULL)
-		err->errnum = why->errnum;
-	return -1;
+	return error_as(err, why, "%s/" SCR_DIR "/%s", prefix, why->text);
 }
 
 /* --- States --- */
@@ -120,7 +108,7 @@ open_scr(const char *prefix, bool make, struct error *err)
 	}
 	fd = path_open_beneath(top, SCR_DIR, O_RDONLY | O_DIRECTORY, 0, &why);
 	if (fd < 0 && (make || why.kind != ERROR_ABSENT))
-		error_set(err, why.kind, "%s/%s", prefix, why.text);
+		error_as(err, &why, "%s/%s", prefix, why.text);
 out:
 	close(top);
 	return fd;
@@ -137,7 +125,7 @@ read_once(int fd, struct halt_state *s, struct buf *raw, struct error *err)
 	if (io_read_fd(fd, s->path.data, HALT_MAX, raw, &why) == 0)
 		return state_decode(s, raw, err);
 	if (why.kind != ERROR_CORRUPT)
-		return give(err, &why);
+		return error_pass(err, &why);
 	s->exists = s->damaged = true;
 	s->why = why;
 	return 0;
@@ -201,7 +189,7 @@ halt_load(const char *prefix, struct halt_state *out, struct error *err)
 	} else if (why.kind == ERROR_NONE) {
 		rc = 0;
 	} else {
-		give(err, &why);
+		error_pass(err, &why);
 	}
 	if (rc < 0)
 		halt_state_free(out);
@@ -318,7 +306,7 @@ halt_update(const char *prefix, unsigned flags,
 	} else if (dir >= 0) {
 		give_file(err, prefix, &why);
 	} else {
-		give(err, &why);
+		error_pass(err, &why);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -370,7 +358,7 @@ halt_remove(const char *prefix, bool dry_run, bool *was, struct error *err)
 
 	*was = false;
 	if (dir < 0)
-		return why.kind == ERROR_NONE ? 0 : give(err, &why);
+		return why.kind == ERROR_NONE ? 0 : error_pass(err, &why);
 	*was = fstatat(dir, HALT_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	if (*was && !dry_run) {
 		/* Under the lock, where one can be had: a change that somebody

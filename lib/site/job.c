@@ -296,11 +296,11 @@ job_nodes(struct job *j, struct error *err)
 		if (take_nodes(j, text, from, err) < 0)
 			return -1;
 	} else if (resmgr_nodes(j->rm, &j->nodes, &why) < 0) {
-		return error_set(err, why.kind, "%s%s", why.text,
-				 why.kind == ERROR_ABSENT
-					 ? "; name the nodes with --nodes or "
-					   "SCR_NODELIST"
-					 : "");
+		return error_as(err, &why, "%s%s", why.text,
+				why.kind == ERROR_ABSENT
+					? "; name the nodes with --nodes or "
+					  "SCR_NODELIST"
+					: "");
 	} else {
 		j->nodes_from = resmgr_name(j->rm);
 	}

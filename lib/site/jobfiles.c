@@ -17,13 +17,13 @@
 #include "mem.h"
 #include "meta/cindex.h"
 #include "meta/dataset.h"
+#include "meta/dataset_dir.h"
 #include "meta/flush.h"
 #include "meta/kvtree.h"
 #include "meta/log.h"
 #include "path.h"
 #include "str.h"
 
-#define SCR_DIR ".scr"
 #define LOG_FILE "log"
 #define FLUSH_BACKUP FLUSH_FILE ".bak"
 
@@ -341,7 +341,7 @@ jobfiles_prepare(const char *prefix, const char *job_id,
 	else if (why.kind == ERROR_CORRUPT)
 		out->left = JOBFILES_ASIDE;
 	else if (why.kind != ERROR_ABSENT)
-		rc = error_set(err, why.kind, "%s", why.text);
+		rc = error_pass(err, &why);
 	jobfiles_flush_free(&f);
 	if (rc == 0 &&
 	    (out->left == JOBFILES_REMOVED || out->left == JOBFILES_ASIDE))

@@ -26,7 +26,7 @@ nodes_needed(struct job *j, const struct relaunch *r, uint64_t have,
 		return 0;
 	if (jobfiles_nodes(j->prefix, &last, &why) < 0 &&
 	    why.kind != ERROR_ABSENT)
-		return error_set(err, why.kind, "%s", why.text);
+		return error_pass(err, &why);
 	*out = last > 0 ? (uint64_t)last : have;
 	return 0;
 }
@@ -46,7 +46,7 @@ check_nodes(struct job *j, const struct relaunch *r, bool *stop,
 		if (why.kind == ERROR_ABSENT && r->down == NULL &&
 		    r->min_nodes == 0)
 			return 0;
-		return error_set(err, why.kind, "%s", why.text);
+		return error_pass(err, &why);
 	}
 	if (hostlist_init(&left, err) < 0)
 		return -1;

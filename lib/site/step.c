@@ -31,9 +31,7 @@
 static int
 give(struct error *err, const struct error *why)
 {
-	if (err != NULL)
-		*err = *why;
-	return -1;
+	return error_pass(err, why);
 }
 
 /* --- Steps --- */

@@ -66,16 +66,9 @@ targets_add(struct targets *t, const struct target *what, struct error *err)
 {
 	struct target *n = NULL;
 
-	if (t->count == t->cap) {
-		size_t cap = t->cap ? t->cap * 2 : 64;
-
-		n = mem_realloc(t->list, cap, sizeof(*n));
-		if (n == NULL) {
-			error_no_memory(err);
-			return NULL;
-		}
-		t->list = n;
-		t->cap = cap;
+	if (!MEM_ROOM(t->list, t->count, t->cap)) {
+		error_no_memory(err);
+		return NULL;
 	}
 	n = &t->list[t->count];
 	*n = *what;

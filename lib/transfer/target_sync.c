@@ -53,15 +53,8 @@ struct dirs {
 static int
 add_dir(struct dirs *d, const struct targets *t, int dirfd, const char *path)
 {
-	if (d->count == d->cap) {
-		size_t cap = d->cap ? d->cap * 2 : 64;
-		void *p = mem_realloc(d->list, cap, sizeof(*d->list));
-
-		if (p == NULL)
-			return -1;
-		d->list = p;
-		d->cap = cap;
-	}
+	if (!MEM_ROOM(d->list, d->count, d->cap))
+		return -1;
 	path = arena_strdup(t->arena, path);
 	if (path == NULL)
 		return -1;

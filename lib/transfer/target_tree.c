@@ -124,15 +124,8 @@ add_tree(struct finder *f, const char *path, bool replace, size_t *tree,
 
 	if (temp == NULL)
 		return -1;
-	if (t->ntrees == t->trees_cap) {
-		size_t cap = t->trees_cap ? t->trees_cap * 2 : 16;
-		void *n = mem_realloc(t->trees, cap, sizeof(*t->trees));
-
-		if (n == NULL)
-			return error_no_memory(err);
-		t->trees = n;
-		t->trees_cap = cap;
-	}
+	if (!MEM_ROOM(t->trees, t->ntrees, t->trees_cap))
+		return error_no_memory(err);
 	if (make_tree(f, path, temp, replace, &made, err) < 0)
 		return -1;
 	if (made) {

@@ -58,9 +58,7 @@ copy_readable(struct run *r, struct worker *w, const struct stripe *by,
 				     ? copy_readable(r, w, r->to, off, n, &why)
 				     : r->o->unreadable(r->o->arg, &why);
 		if (rc < 0) {
-			if (err != NULL)
-				*err = why;
-			return -1;
+			return error_pass(err, &why);
 		}
 	}
 	return 0;

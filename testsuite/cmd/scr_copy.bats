@@ -398,6 +398,22 @@ golden_copy() {
 	' "$PWD"
 }
 
+@test "no inode, or over quota: the prefix, and what to do, are named" {
+	make --size 1000
+	[ -e "${SHIM-}" ] || skip "no fault shim"
+	on 1
+	for why in ENOSPC EDQUOT; do
+		for n in 1 2 3 4; do
+			try env LD_PRELOAD="$SHIM" SHIM_PATH="p q/" SHIM_STICKY=1 \
+				SHIM_FAIL_AT=$n SHIM_ERRNO=$why "${cmd[@]}"
+			assert_status 1
+			assert_stderr_one_line "p q: full: " "make room"
+		done
+	done
+	try "${cmd[@]}"
+	assert_status 0
+}
+
 @test "a read-only prefix: one line, exit 1" {
 	make --size 1000
 	# shellcheck disable=SC2016 # for the shell in there

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "meta/dataset.h"
+#include "meta/dataset_dir.h"
 
 #include <errno.h>
 
@@ -164,6 +165,50 @@ test_names(void)
 }
 
 static void
+test_dir(void)
+{
+	static const struct {
+		const char *name;
+		enum dataset_dir_kind kind;
+		uint32_t rank;
+	} cases[] = {
+		{ "summary.scr", DATASET_DIR_SUMMARY, 99 },
+		{ "rank2file", DATASET_DIR_RANK2FILE, 99 },
+		{ "rank2file.0.8192", DATASET_DIR_RANK2FILE_PART, 99 },
+		{ "filemap_12", DATASET_DIR_FILEMAP, 12 },
+		{ "filemap_12x", DATASET_DIR_FOREIGN, 99 },
+		{ "reddesc.er.3.redset", DATASET_DIR_DESCRIPTOR, 3 },
+		{ "reddescmap.er.2.xor.grp_1_of_2.mem_2_of_4.redset",
+		  DATASET_DIR_REDUNDANCY, 2 },
+		{ "copied_4.scr", DATASET_DIR_COPIED, 99 },
+		{ "packed.8192.scr", DATASET_DIR_PACKED, 99 },
+		{ "packed.1x.scr", DATASET_DIR_FOREIGN, 99 },
+		{ "packed.scr", DATASET_DIR_FOREIGN, 99 },
+		{ ".scr", DATASET_DIR_CONTAINERS, 99 },
+		{ "manifest.sha256", DATASET_DIR_KEPT, 99 },
+		{ "rebuild.scr", DATASET_DIR_MARKED, 99 },
+		{ ".scrkit.gone", DATASET_DIR_DELETED, 99 },
+		{ ".scrkit.lock", DATASET_DIR_LOCK, 99 },
+		{ ".scrkit-0123456789abcdef.tmp", DATASET_DIR_TEMP, 99 },
+		{ "rank_7.state_file", DATASET_DIR_LEFT, 99 },
+		{ "scavenge.o1000", DATASET_DIR_LEFT, 99 },
+		{ "notes.txt", DATASET_DIR_FOREIGN, 99 },
+		{ "", DATASET_DIR_FOREIGN, 99 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint32_t rank = 99;
+
+		is_int(dataset_dir_kind(cases[i].name, &rank), cases[i].kind,
+		       cases[i].name);
+		is_int(rank, cases[i].rank, "... and its rank");
+	}
+	ok(dataset_dir_is_recovery("filemap_0") &&
+		   !dataset_dir_is_recovery("rank2file"),
+	   "what a rebuild starts from");
+}
+
+static void
 test_json(void)
 {
 	struct kvtree *t = tree_of(full);
@@ -206,6 +251,7 @@ main(void)
 	test_refused();
 	test_damage();
 	test_names();
+	test_dir();
 	test_json();
 	return tap_done();
 }

@@ -221,6 +221,28 @@ test_status(void)
 	       "but is not worse than lost");
 }
 
+static void
+test_pass(void)
+{
+	struct error cause = ERROR_INIT, err = ERROR_INIT;
+
+	errno = EDQUOT;
+	error_sys(&cause, "a/b: cannot create");
+	is_int(error_pass(&err, &cause), -1, "an error that is handed on");
+	is_int(err.kind, ERROR_SYSTEM, "keeps its kind,");
+	is_int(err.errnum, EDQUOT, "its errno");
+	is_str(err.text, cause.text, "and its sentence");
+	is_int(error_pass(NULL, &cause), -1, "or is for nobody");
+	is_int(error_pass(&cause, &cause), -1, "or for the same");
+	error_clear(&err);
+	is_int(error_as(&err, &cause, "%s/%s", "p", cause.text), -1,
+	       "with a sentence of its own");
+	is_int(err.errnum, EDQUOT, "it keeps errno");
+	ok(strncmp(err.text, "p/a/b: cannot create", 20) == 0, "and says so");
+	error_as(&cause, &cause, "p/%s", cause.text);
+	is_int(cause.errnum, EDQUOT, "also in place");
+}
+
 int
 main(void)
 {
@@ -229,6 +251,7 @@ main(void)
 	test_long();
 	test_limit();
 	test_utf8();
+	test_pass();
 	test_status();
 	return tap_done();
 }

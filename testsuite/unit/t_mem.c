@@ -41,6 +41,28 @@ test_zero(void)
 }
 
 static void
+test_room(void)
+{
+	size_t count = 0, cap = 0;
+	int *list = NULL;
+	bool room = true, right = true;
+
+	for (int i = 0; i < 1000; i++) {
+		room = room && MEM_ROOM(list, count, cap);
+		list[count++] = i;
+	}
+	for (int i = 0; i < 1000; i++)
+		right = right && list[i] == i;
+	ok(room && right && cap == 1024, "a list that grows keeps what it has");
+	count = cap;
+	mem_fail_after(0);
+	ok(!MEM_ROOM(list, count, cap) && cap == 1024 && list[999] == 999,
+	   "... also where there is no memory");
+	mem_fail_after(-1);
+	mem_free(list);
+}
+
+static void
 test_overflow(void)
 {
 	char *p = mem_alloc(1, 4), *q = NULL;
@@ -148,6 +170,7 @@ main(void)
 {
 	test_alloc();
 	test_zero();
+	test_room();
 	test_overflow();
 	test_aligned();
 	test_fail();

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "meta/dataset_dir.h"
+
+#include <string.h>
+
+#include "io.h"
+#include "lock.h"
+#include "meta/copied.h"
+#include "meta/dataset.h"
+#include "meta/filemap.h"
+#include "meta/rank2file.h"
+#include "meta/redset.h"
+#include "meta/summary.h"
+#include "meta/value.h"
+#include "str.h"
+
+#define STEM "scr.dataset."
+#define PACKED_STEM "packed."
+#define PACKED_END ".scr"
+
+int64_t
+dataset_dir_id(const char *name)
+{
+	const size_t len = strlen(STEM);
+	uint64_t id = 0;
+
+	if (strncmp(name, STEM, len) != 0 ||
+	    !value_number(name + len, DATASET_ID_MAX, &id) || id == 0)
+		return -1;
+	return (int64_t)id;
+}
+
+int64_t
+dataset_dir_packed(const char *name)
+{
+	const char *end = NULL;
+	uint64_t n = 0;
+
+	if (str_starts(name, PACKED_STEM))
+		end = value_scan(name + strlen(PACKED_STEM), INT64_MAX, &n);
+	return end != NULL && str_eq(end, PACKED_END) ? (int64_t)n : -1;
+}
+
+static const struct {
+	enum dataset_dir_kind kind;
+	const char *pattern;
+} names[] = {
+	{ DATASET_DIR_SUMMARY, SUMMARY_FILE },
+	{ DATASET_DIR_RANK2FILE, RANK2FILE_FILE },
+	{ DATASET_DIR_RANK2FILE_PART, RANK2FILE_FILE ".[0-9]*.[0-9]*" },
+	{ DATASET_DIR_CONTAINERS, SCR_DIR },
+	{ DATASET_DIR_KEPT, DATASET_DIR_MANIFEST },
+	{ DATASET_DIR_MARKED, DATASET_DIR_MARK },
+	{ DATASET_DIR_DELETED, DATASET_DIR_GONE },
+	{ DATASET_DIR_LOCK, LOCK_FILE },
+	/* of redset and shuffile, which remove them when they are done */
+	{ DATASET_DIR_LEFT, "reddesc.er.er" },
+	{ DATASET_DIR_LEFT, "reddescmap.er.er" },
+	{ DATASET_DIR_LEFT, "reddesc.er.shuffile" },
+	{ DATASET_DIR_LEFT, "reddescmap.er.shuffile" },
+	/* of AXL, and of LLNL's scavenge and ours */
+	{ DATASET_DIR_LEFT, "rank_[0-9]*.state_file" },
+	{ DATASET_DIR_LEFT, "scavenge.[oe]*" },
+	{ DATASET_DIR_LEFT, "scavenge.shares" },
+};
+
+enum dataset_dir_kind
+dataset_dir_kind(const char *name, uint32_t *rank)
+{
+	const int64_t mapped = filemap_name_rank(name);
+	struct redset_name red;
+
+	if (mapped >= 0) {
+		if (rank != NULL)
+			*rank = (uint32_t)mapped;
+		return DATASET_DIR_FILEMAP;
+	}
+	if (redset_name_parse(name, &red, NULL)) {
+		if (rank != NULL)
+			*rank = red.rank;
+		return red.descriptor ? DATASET_DIR_DESCRIPTOR
+				      : DATASET_DIR_REDUNDANCY;
+	}
+	if (copied_name_rank(name) >= 0)
+		return DATASET_DIR_COPIED;
+	if (io_is_temp(name))
+		return DATASET_DIR_TEMP;
+	if (dataset_dir_packed(name) >= 0)
+		return DATASET_DIR_PACKED;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (str_glob(name, names[i].pattern))
+			return names[i].kind;
+	return DATASET_DIR_FOREIGN;
+}
+
+bool
+dataset_dir_is_recovery(const char *name)
+{
+	switch (dataset_dir_kind(name, NULL)) {
+	case DATASET_DIR_FILEMAP:
+	case DATASET_DIR_REDUNDANCY:
+	case DATASET_DIR_DESCRIPTOR:
+		return true;
+	default:
+		return false;
+	}
+}
