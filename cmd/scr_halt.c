@@ -261,9 +261,9 @@ target_open(struct target *t, const struct settings *s, const char *prefix,
 		job->id = resmgr_job_id(t->where.manager);
 	if (step_check(&t->where, &why) == 0)
 		return 0;
-	return error_set(err, why.kind,
-			 "%s; --job-id names the job, --pid a launcher to stop",
-			 why.text);
+	return error_as(err, &why,
+			"%s; --job-id names the job, --pid a launcher to stop",
+			why.text);
 }
 
 static int

@@ -204,11 +204,8 @@ conf_fetch(struct conf *c, const struct conf_where *where,
 	if (io_read_file(AT_FDCWD, path, CONF_FILE_MAX, out, &why) == 0)
 		return 0;
 	buf_clear(out);
-	if (must || why.kind == ERROR_NOMEM) {
-		if (err != NULL)
-			*err = why;
-		return -1;
-	}
+	if (must || why.kind == ERROR_NOMEM)
+		return error_pass(err, &why);
 	/* "/dev/null" is how people say "none". */
 	if (!str_eq(path, "/dev/null") &&
 	    (named || (why.kind != ERROR_ABSENT && why.errnum != ENOTDIR)))

@@ -3,9 +3,9 @@
  * plan_packed_write.c - a rebuild inside containers.
  *
  * The rebuild writes in place: what it overwrites is missing or wrong anyway.
- * A mark on disk (DATASET_DIR_MARK) names the stretches that cannot be trusted, from
- * before the first byte is written until all bytes are on disk.  So a hole, or
- * half a file, is never taken for data after an interruption:
+ * A mark on disk (DATASET_DIR_MARK) names the stretches that cannot be trusted,
+ * from before the first byte is written until all bytes are on disk.  So a
+ * hole, or half a file, is never taken for data after an interruption:
  *
  *   FILE -> container -> offset -> LENGTH
  */

@@ -213,7 +213,7 @@ parse_map(struct kvtree *tree, struct arena *arena, struct filemap *out,
 	if (filemap_read(tree, arena, out, &local) == 0)
 		return 0;
 	if (local.kind == ERROR_NOMEM)
-		return error_set(err, ERROR_NOMEM, "%s", local.text);
+		return error_pass(err, &local);
 	*why = arena_strdup(arena, local.text);
 	return *why == NULL ? error_no_memory(err) : 0;
 }

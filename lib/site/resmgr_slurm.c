@@ -240,9 +240,7 @@ slurm_steps(struct resmgr *r, const struct resmgr_job *job,
 	/* The job itself is over: then nothing of it runs. */
 	if (strstr(why.text, "Invalid job id") != NULL)
 		return 0;
-	if (err != NULL)
-		*err = why;
-	return -1;
+	return error_pass(err, &why);
 }
 
 static size_t
