@@ -3,13 +3,10 @@
  * arktest.h - what tests of archives share: files to pack, packing them in
  * every format that is read, and a look at what is in an archive.
  */
-#ifndef UNIT_ARKTEST_H
-#define UNIT_ARKTEST_H
-
-#include <signal.h>
+#ifndef ARKTEST_H
+#define ARKTEST_H
 
 #include "container/ark.h"
-#include "path.h"
 #include "scratch.h"
 
 #define MIB ((size_t)1 << 20)
@@ -42,6 +39,7 @@ void fill(size_t i, size_t size);
 
 /* --- Writing --- */
 
+/* Add file number `i` to an archive. */
 int put(struct ark_out *out, size_t i, const struct file *f, struct error *err);
 
 /* Does an archive of that format, if it is ours or bsdtar made it, hold the
@@ -66,6 +64,7 @@ struct result {
 	struct error err;
 };
 
+/* Read an archive and compare its files with the list. */
 struct result read_from(int fd, enum made format, const struct file *files,
 			size_t count);
 struct result read_archive(enum made format, const struct file *files,
@@ -74,13 +73,21 @@ struct result read_archive(enum made format, const struct file *files,
 /* The same through a pipe, which a child fills by `cat`. */
 struct result read_piped(enum made format, const struct file *files,
 			 size_t count);
+
+/* Was all as it should be?  Says what was not. */
 bool is_right(const struct result *r);
+
+/* "FORMAT FILTER", as fmt() makes it. */
 const char *pair_name(size_t pair);
+
+/* Is there such a command? */
 bool have(const char *tool);
 
 /* Run a command of the shell in the scratch directory. */
 bool run(const char *command);
+
+/* For main(): memory and a scratch directory; free them and end the test. */
 void start(void);
 int finish(void);
 
-#endif /* UNIT_ARKTEST_H */
+#endif /* ARKTEST_H */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cachetest.h"
+#include "crc.h"
 
 char
 cache_byte(int rank, int k, size_t i)

@@ -4,17 +4,11 @@
  * node, with two files a rank and redundancy of type PARTNER, as the library
  * would leave it.
  */
-#ifndef UNIT_CACHETEST_H
-#define UNIT_CACHETEST_H
-
-#include <sys/stat.h>
-#include <unistd.h>
+#ifndef CACHETEST_H
+#define CACHETEST_H
 
 #include "arena.h"
-#include "crc.h"
 #include "meta/cindex.h"
-#include "meta/filemap.h"
-#include "meta/redset.h"
 #include "scavenge/nodecache.h"
 #include "scratch.h"
 
@@ -28,13 +22,19 @@ struct cache {
 
 /* Byte `i` of file `k` of a rank. */
 char cache_byte(int rank, int k, size_t i);
+
+/* Size and name of file `k` of a rank. */
 size_t cache_size(int rank, int k);
 const char *cache_name(int rank, int k);
+
+/* Write a data file and describe it in *f. */
 void cache_data(const struct cache *c, int rank, int k, struct filemap_file *f);
+
+/* Write the files of a rank; the cache index. */
 void cache_rank(const struct cache *c, int rank);
 void cache_index(const struct cache *c);
 
 /* All of it, anew. */
 void cache_make(struct cache *c);
 
-#endif /* UNIT_CACHETEST_H */
+#endif /* CACHETEST_H */

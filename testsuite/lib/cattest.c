@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cattest.h"
+#include "meta/summary.h"
 
 char place[128];
 

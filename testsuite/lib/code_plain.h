@@ -4,18 +4,13 @@
  * encode/code: the matrix by column operations on a Vandermonde matrix, checks
  * byte by byte, nothing shared with what is tested.
  */
-#ifndef UNIT_CODE_PLAIN_H
-#define UNIT_CODE_PLAIN_H
-
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#ifndef CODE_PLAIN_H
+#define CODE_PLAIN_H
 
 #include "encode/code.h"
 #include "scratch.h"
 
+/* Make the table of products, which the others need. */
 void fill_product(void);
 /* What malloc() or a constructor has returned; NULL ends the test. */
 void *need(void *p);
@@ -45,6 +40,7 @@ struct stripe {
 /* The next of a series of numbers that begins at *state. */
 unsigned noise(uint32_t *state);
 
+/* A stripe of `len` bytes a chunk, whose data are random; for stripe_fini(). */
 void stripe_init(struct stripe *s, const struct code *c, unsigned number,
 		 const unsigned char *rows, size_t len);
 void stripe_fini(struct stripe *s);
@@ -53,4 +49,4 @@ void stripe_fini(struct stripe *s);
  * first: are the outputs the stripe's? */
 bool recipe_right(const struct recipe *r, const struct stripe *s);
 
-#endif /* UNIT_CODE_PLAIN_H */
+#endif /* CODE_PLAIN_H */

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <sched.h>
+
+#include "container/hidden.h"
 #include "crashpack.h"
 
 #define CRASH_USER "ckpt.1/"

@@ -18,9 +18,6 @@
 #ifndef CRASHPACK_H
 #define CRASHPACK_H
 
-#include <sched.h>
-
-#include "container/hidden.h"
 #include "container/segmap.h"
 #include "crashsweep.h"
 #include "meta/rank2file.h"
@@ -43,10 +40,12 @@ const char *odd_one(const struct tree *t, const struct tree *want, bool clean);
 
 /* --- Whole --- */
 
+/* Is the dataset whole, by verify, by --deep, and file by file? */
 bool is_whole(struct pack_scene *x);
 
 /* --- All of them --- */
 
+/* random_kills() for such a scene. */
 void form_kills(struct pack_scene *x, unsigned kills);
 
 /* What comes of both commands when nothing disturbs them. */
@@ -55,6 +54,8 @@ bool form_measure(struct pack_scene *x);
 /* All sweeps over one scene, whose prefix is made.  `all`: in every way, where
  * time is not short. */
 void form_play(struct pack_scene *x, bool all, unsigned kills);
+
+/* Free what form_measure() has loaded. */
 void form_fini(struct pack_scene *x);
 
 #endif /* CRASHPACK_H */

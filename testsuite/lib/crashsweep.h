@@ -28,16 +28,23 @@ extern const struct mode modes[MODES];
 /* One disturbed run, as disturbed() is. */
 typedef bool disturb_fn(struct scene *s, const struct fault *f,
 			unsigned *tally);
+
+/* Kill the command at so many random moments: one check. */
 void random_kills(struct scene *s, unsigned kills, disturb_fn *disturb);
 
 /* --- Where to start from --- */
 
+/* Does the shell command end with status 0? */
 bool system_is_ok(const char *command);
+
+/* Is that file or directory in the golden data? */
 bool have_golden(const char *path);
 
 /* Make the prefix: a copy of golden data `from`, or (NULL) by a shell command
  * with the directory of the generators and the prefix in it. */
 bool start_with(const char *format, const char *from);
+
+/* Free what measure() has loaded. */
 void scene_fini(struct scene *s);
 
 /* All sweeps over one scene, whose prefix is made. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "crashtest.h"
+#include "catalogue/catalogue.h"
+#include "meta/index.h"
 
 /* A run that takes longer hangs. */
 #define RUN_LIMIT 60

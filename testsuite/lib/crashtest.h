@@ -12,14 +12,9 @@
 #ifndef CRASHTEST_H
 #define CRASHTEST_H
 
-#include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
 
-#include "catalogue/catalogue.h"
-#include "error.h"
-#include "meta/index.h"
-#include "meta/kvtree.h"
 #include "path.h"
 #include "str.h"
 #include "tap.h"
@@ -50,6 +45,8 @@ int run_command(const char *const *argv, const struct fault *f);
 
 /* Are both the same index? */
 bool same_index(const struct tree_entry *a, const struct tree_entry *b);
+
+/* Is it the index, or is it metadata?  `path` is below the prefix. */
 bool is_index(const char *path);
 
 /* Locks and marks come and go. */
@@ -67,6 +64,7 @@ struct scene {
 	unsigned told;
 };
 
+/* Print a complaint about `path`, unless there were many. */
 void tell(struct scene *s, const char *what, const char *path);
 
 /* A temporary file, or one in a directory on its way? */
@@ -77,6 +75,7 @@ bool index_readable(struct scene *s, const struct tree *now);
 
 /* --- One disturbed run --- */
 
+/* Has the last command printed anything to stderr? */
 bool has_message(void);
 
 /* Show what went wrong in a run. */

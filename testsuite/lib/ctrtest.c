@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "ctrtest.h"
+#include "crc.h"
 
 char ctr_place[128];
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ctrtest.h - packed datasets on disk, made to be looked at; included once.
+ * ctrtest.h - packed datasets on disk, made to be looked at.
  */
-#ifndef UNIT_CTRTEST_H
-#define UNIT_CTRTEST_H
+#ifndef CTRTEST_H
+#define CTRTEST_H
 
-#include "crc.h"
 #include "maptest.h"
 #include "report/condition.h"
 #include "report/condition_text.h"
@@ -25,6 +24,8 @@ void store(struct segmap *m, uint64_t size, size_t nranks, bool wrong);
 /* Four files of two ranks in three containers of ten bytes: aaaabbbbbb
  * bbbcdddddd dddd. */
 void small(void);
+
+/* The path of container `n`. */
 char *ctr(int n);
 
 /* An open dataset, looked at. */
@@ -34,6 +35,8 @@ struct opened {
 	struct buf told;
 };
 
+/* Open the dataset below ctr_place and look at its containers; for
+ * close_it(). */
 void look_at(struct opened *o, const struct plan *plan, bool sums);
 void close_it(struct opened *o);
 
@@ -47,4 +50,4 @@ const char *states(const struct containers *k);
 /* A terminal without any finesse. */
 extern const struct report_style plain;
 
-#endif /* UNIT_CTRTEST_H */
+#endif /* CTRTEST_H */

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+
+#include "arena.h"
 #include "jobtest.h"
 
 /* Scratch directory, and a descriptor of it. */

@@ -2,26 +2,28 @@
 /*
  * jobtest.h - jobs for tests of rank2file, and a directory for their files.
  */
-#ifndef UNIT_JOBTEST_H
-#define UNIT_JOBTEST_H
+#ifndef JOBTEST_H
+#define JOBTEST_H
 
-#include <errno.h>
-
-#include "arena.h"
 #include "meta/rank2file.h"
 #include "metatest.h"
 #include "scratch.h"
 
 extern int dirfd_;
 
+/* Write a tree, as tree_of() reads it; remove a file. */
 void put_job_file(const char *name, const char *text);
 void drop(const char *name);
 
 /* A job of `n` ranks: rank r has r modulo 3 files, those divisible by 5 are
  * not present. */
 void make_job(struct rank2file *r, size_t n);
+
+/* Are both the same in all that make_job() sets? */
 bool same_job(const struct rank2file *a, const struct rank2file *b);
+
+/* Make and open the directory; it must be empty in the end. */
 void job_enter(void);
 void job_leave(void);
 
-#endif /* UNIT_JOBTEST_H */
+#endif /* JOBTEST_H */

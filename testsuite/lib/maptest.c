@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <dirent.h>
+#include <inttypes.h>
+
+#include "container/hidden.h"
 #include "maptest.h"
 
 /* --- Maps as text --- */

@@ -2,14 +2,10 @@
 /*
  * maptest.h - segment maps for tests: from text, to text, and made up.
  */
-#ifndef UNIT_MAPTEST_H
-#define UNIT_MAPTEST_H
-
-#include <dirent.h>
-#include <inttypes.h>
+#ifndef MAPTEST_H
+#define MAPTEST_H
 
 #include "arena.h"
-#include "container/hidden.h"
 #include "container/segmap.h"
 #include "meta/rank2file.h"
 #include "metatest.h"
@@ -21,6 +17,8 @@
 
 /* All there is to a map; on the next call the text is gone. */
 const char *map_text(const struct segmap *m);
+
+/* Have both maps the same text?  Prints them if not. */
 bool same_map(const struct segmap *a, const struct segmap *b);
 
 /* The segments of one file alone: " NAME OFF+LEN ...". */
@@ -33,6 +31,7 @@ struct source {
 	struct kvtree *table;
 };
 
+/* Make what a rank2file says of these tables; for source_fini(). */
 void source_init(struct source *s, const char *table, const char *files);
 void source_fini(struct source *s);
 
@@ -42,6 +41,7 @@ void read_map(struct segmap *m, const char *table, const char *files,
 
 /* --- Made up --- */
 
+/* Add a file to a map that has room for it. */
 void add_file(struct segmap *m, uint32_t rank, const char *path, uint64_t size);
 
 /* Files of `nranks` ranks, cut in an order that is not that of ranks if
@@ -51,4 +51,4 @@ void make_map(struct segmap *m, size_t nranks, size_t nfiles, bool mixed);
 /* How many names of packed metadata there are in a directory. */
 size_t parts_there(const char *path);
 
-#endif /* UNIT_MAPTEST_H */
+#endif /* MAPTEST_H */

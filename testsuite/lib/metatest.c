@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <ftw.h>
+
 #include "metatest.h"
 
 bool

@@ -7,10 +7,6 @@
 #define METATEST_H
 
 #include <fcntl.h>
-#include <ftw.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "buf.h"
@@ -26,6 +22,8 @@
  * as lines share their first keys only where that is meant, anything can be
  * said. */
 bool tree_add(struct kvtree *t, const char *text);
+
+/* A new tree of these lines; for kvtree_free(). */
 struct kvtree *tree_of(const char *text);
 
 /* A tree's text, or any other, as the name of a test: on one line. */
@@ -58,6 +56,8 @@ bool golden_whole(void);
 
 /* Make the golden data the working directory, or skip the test. */
 bool golden_enter(const char *what);
+
+/* The last component of a path. */
 const char *base_name(const char *path);
 
 /* --- Lists of files --- */
@@ -70,6 +70,8 @@ extern struct found {
 
 /* All regular files below `dir`, sorted, into `found`. */
 bool find_files(const char *dir);
+
+/* Free what find_files() has found. */
 void forget_files(void);
 
 #endif /* METATEST_H */

@@ -6,7 +6,6 @@
 #define NOMEM_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 struct error;
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <time.h>
+
 #include "remotetest.h"
 
 static const char remote_stub[] =

@@ -12,11 +12,8 @@
  *	linger*	 the connection stays when the command has ended
  *	others	 run the command, with NODE in the environment
  */
-#ifndef UNIT_REMOTETEST_H
-#define UNIT_REMOTETEST_H
-
-#include <stdlib.h>
-#include <time.h>
+#ifndef REMOTETEST_H
+#define REMOTETEST_H
 
 #include "hostlist.h"
 #include "remote/remote.h"
@@ -26,7 +23,11 @@ extern char remote_root[128];
 
 /* Put the scripts first in PATH, behind which the real programs stay. */
 void remote_setup(void);
+
+/* Is a real pdsh installed? */
 bool have_pdsh(void);
+
+/* The time since some moment, in seconds. */
 double seconds(void);
 
 /* A run of a test: nodes, what is asked of them, and what came of it. */
@@ -38,11 +39,14 @@ struct scene_run {
 	double seconds;
 };
 
+/* Run a command on nodes; for run_free(). */
 int run_on(struct scene_run *s, const char *nodes, const char *const *argv);
 
 /* The same with a line for /bin/sh. */
 int run_line(struct scene_run *s, const char *nodes, const char *line);
 void run_free(struct scene_run *s);
+
+/* The output of a node's command, and what it printed to stderr. */
 const char *out_of(const struct remote_result *r);
 const char *err_of(const struct remote_result *r);
 
@@ -50,4 +54,4 @@ const char *err_of(const struct remote_result *r);
 bool came(const struct remote_result *r, enum remote_state state, int status,
 	  const char *words);
 
-#endif /* UNIT_REMOTETEST_H */
+#endif /* REMOTETEST_H */

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "scene.h"
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+
+#include "arena.h"
+#include "crc.h"
 #include "redwrite.h"
+#include "scene.h"
 
 #define SCENE_RANKS 300 /* most */
 

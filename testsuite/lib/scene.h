@@ -8,28 +8,12 @@
  * the prefix its files lie in ckpt/dir_r; in a cache (one directory a node)
  * beside each other.
  */
-#ifndef UNIT_SCENE_H
-#define UNIT_SCENE_H
+#ifndef SCENE_H
+#define SCENE_H
 
-#include <fcntl.h>
-#include <ftw.h>
-#include <linux/openat2.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include "arena.h"
 #include "buf.h"
-#include "crc.h"
-#include "encode/code.h"
-#include "encode/field.h"
 #include "error.h"
-#include "mem.h"
 #include "meta/filemap.h"
-#include "meta/kvtree.h"
 #include "meta/redset.h"
 #include "rescue/plan.h"
 #include "scratch.h"
@@ -56,10 +40,13 @@ struct scene {
 
 /* --- Names --- */
 
+/* Names, as fmt() makes them: the prefix. */
 char *scene_prefix(const struct scene *s);
 
 /* Where the files of a node lie, and their metadata. */
 char *scene_node(const struct scene *s, unsigned node);
+
+/* Where the metadata of a rank lie; one of its files; its filemap. */
 char *scene_meta(const struct scene *s, unsigned rank);
 char *scene_data(const struct scene *s, unsigned rank, unsigned file);
 char *scene_map(const struct scene *s, unsigned rank);
@@ -70,7 +57,10 @@ char *scene_red(const struct scene *s, unsigned rank, bool map,
 
 /* --- Contents --- */
 
+/* The size of a file where scene.size is NULL. */
 uint64_t scene_default_size(unsigned rank, unsigned file);
+
+/* Write a file with the attributes `a`, of which the size is the data's. */
 void scene_put(const char *path, const void *data, const struct attr *a);
 
 /* --- Keeping and comparing --- */
@@ -91,6 +81,7 @@ void scene_end(struct scene *s);
 
 /* --- Losses --- */
 
+/* Remove the data files of a rank, or its redundancy files of one kind. */
 void scene_lose_data(const struct scene *s, unsigned rank);
 void scene_lose_reds(const struct scene *s, unsigned rank, bool map);
 
@@ -99,6 +90,7 @@ void scene_lose(const struct scene *s, unsigned rank);
 
 /* --- Plans --- */
 
+/* The plan of a rebuild of the dataset; for plan_free(). */
 struct plan *scene_plan_with(const struct scene *s,
 			     const struct plan_options *o, struct error *err);
 struct plan *scene_plan(const struct scene *s, unsigned flags,
@@ -112,4 +104,4 @@ struct plan_file *scene_find(const struct plan *p, unsigned rank,
  * case for those that lead somewhere. */
 bool links_resolve(const char *what);
 
-#endif /* UNIT_SCENE_H */
+#endif /* SCENE_H */

@@ -3,16 +3,11 @@
  * scratch.h - what tests of things on disk share: a scratch directory, files
  * in it, damage to them, and memory that runs out.
  */
-#ifndef UNIT_SCRATCH_H
-#define UNIT_SCRATCH_H
+#ifndef SCRATCH_H
+#define SCRATCH_H
 
 #include <fcntl.h>
 #include <ftw.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "buf.h"
@@ -39,12 +34,18 @@ __attribute__((format(printf, 1, 2))) char *fmt(const char *format, ...);
 
 /* --- Files --- */
 
+/* Is there anything of that name?  A symbolic link is not followed. */
 bool exists(const char *path);
 
 /* Make the directories above `path`. */
 void make_parents(const char *path);
+
+/* Write a file anew, with mode 0666 less the umask, and the directories
+ * above it. */
 void write_file(const char *path, const void *data, size_t len);
 void write_text(const char *path, const char *text);
+
+/* Replace the contents of `out` by those of the file; for buf_free(). */
 void read_whole(const char *path, struct buf *out);
 
 /* Damage the byte at `off`, from the end if negative; the time stays. */
@@ -54,6 +55,8 @@ void flip(const char *path, long off);
  * body of a redundancy file) stays. */
 void edit_tree(const char *path, void (*fn)(struct kvtree *t, void *arg),
 	       void *arg);
+
+/* Remove a file or directory and all below it, if there is one. */
 void remove_tree(const char *path);
 
 /* A directory of the test's own, made the first time, emptied after that. */
@@ -66,6 +69,8 @@ void put_file(int dir, const char *name, const char *text);
 
 /* Does the file hold `text`, and nothing else? */
 bool holds_at(int dir, const char *name, const char *text);
+
+/* As exists(), below `dir`. */
 bool exists_at(int dir, const char *name);
 
 /* The permissions of a file, or -1. */
@@ -76,4 +81,4 @@ int mode_of(int dir, const char *name);
 /* Does the text hold these words? */
 bool says(const struct error *err, const char *words);
 
-#endif /* UNIT_SCRATCH_H */
+#endif /* SCRATCH_H */

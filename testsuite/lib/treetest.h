@@ -35,12 +35,19 @@ struct tree {
 	size_t count;
 };
 
+/* For qsort() and bsearch(): by path. */
 int tree_compare(const void *a, const void *b);
 
 /* Take the tree below `root`; for tree_free(). */
 struct tree tree_load(const char *root);
+
+/* Free all entries; the tree is empty then. */
 void tree_free(struct tree *t);
+
+/* The entry of that path, or NULL. */
 struct tree_entry *tree_find(const struct tree *t, const char *path);
+
+/* Have both the same contents? */
 bool entry_same_data(const struct tree_entry *a, const struct tree_entry *b);
 
 /* Type, mode, contents; time too, if it is a file and `times`. */
