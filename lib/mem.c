@@ -110,11 +110,13 @@ mem_aligned(size_t align, size_t size)
 		return NULL;
 	if (align < sizeof(void *)) /* posix_memalign() takes no less */
 		align = sizeof(void *);
+	if (bytes >= LARGE && align < LARGE_PAGE)
+		align = LARGE_PAGE;
 	if (posix_memalign(&p, align, bytes) != 0) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	return p;
+	return advise(p, bytes);
 }
 
 char *

@@ -23,7 +23,7 @@ kvtree_new(struct error *err)
 		return NULL;
 	}
 	*tree = (struct kvtree_tree){ .self = tree };
-	kvtree_level_reset(tree, KVTREE_KEEP_MEMORY);
+	kvtree_level_clear(tree);
 	return &tree->root;
 }
 
@@ -33,14 +33,14 @@ kvtree_free(struct kvtree *t)
 	if (t == NULL)
 		return;
 	assert(t == &kvtree_tree_of(t)->root);
-	kvtree_level_reset(kvtree_tree_of(t), KVTREE_FREE);
+	kvtree_level_free(kvtree_tree_of(t));
 }
 
 void
 kvtree_clear(struct kvtree *t)
 {
 	assert(t == &kvtree_tree_of(t)->root);
-	kvtree_level_reset(kvtree_tree_of(t), KVTREE_KEEP_MEMORY);
+	kvtree_level_clear(kvtree_tree_of(t));
 }
 
 /* --- Reading --- */

@@ -97,27 +97,16 @@ struct frame {
 	struct kvtree **tail;	    /* of the list */
 	uint64_t left;		    /* children still to come */
 	uint64_t seen[4];	    /* of a list: a bit for each key */
+	/* Of a level: the key before, and in which order the keys are. */
+	const char *before;
+	size_t before_len;
+	enum { ANY, RISING, FALLING, NONE } order;
 };
-
-/* A child that is not yet in the index of its level. */
-struct pending {
-	struct kvtree_level *level; /* NULL: none */
-	struct kvtree **link;
-	uint64_t hash;
-};
-
-/* As many as the memory can have requests under way, or more. */
-#define PENDING 16
 
 struct decoder {
 	struct kvtree_tree *tree;
 	const char *p, *end; /* what is left of the packed tree */
-	char *low, *high;    /* tree's, while it does not need them itself */
 	uint64_t owed;	     /* elements that counts still promise */
-	struct pending pending[PENDING];
-	size_t turn;
-	bool careful; /* nothing pending */
-	bool twice;   /* a key was found twice too late */
 };
 
 /* Length of a key; there is a NUL in the PAD behind the image. */
@@ -173,96 +162,63 @@ open_frame(struct frame *f, struct kvtree *n, uint32_t count)
 {
 	size_t before = 0;
 
-	f->node = n;
-	f->left = count;
-	f->level = kvtree_level_of(n);
-	f->tail = &n->first;
-	memset(f->seen, 0, sizeof(f->seen));
-	if (f->level != NULL)
-		return kvtree_level_reserve(f->level, count);
+	*f = (struct frame){
+		.node = n,
+		.left = count,
+		.level = kvtree_level_of(n),
+		.tail = &n->first,
+	};
 	/* It has children if its key was there twice. */
-	for (; *f->tail != NULL; f->tail = &(*f->tail)->next) {
-		maybe_seen(f, (*f->tail)->key, strlen((*f->tail)->key));
-		before++;
+	if (f->level == NULL)
+		for (; *f->tail != NULL; f->tail = &(*f->tail)->next) {
+			maybe_seen(f, (*f->tail)->key, strlen((*f->tail)->key));
+			before++;
+		}
+	if (f->level == NULL && before + count > KVTREE_SMALL) {
+		f->level = kvtree_level_make(n);
+		if (f->level == NULL)
+			return -1;
 	}
-	if (before + count <= KVTREE_SMALL)
-		return 0;
-	if (kvtree_level_make(n, before + count) < 0)
-		return -1;
-	f->level = kvtree_level_of(n);
+	if (f->level != NULL && f->level->count > 0)
+		f->order = NONE;
 	return 0;
+}
+
+/*
+ * May the level have had the key?  Not as long as each is shorter than the one
+ * before it, or as long and before it as bytes; or the other way round.  So
+ * files are written that have a number for each dataset or rank.
+ */
+static inline bool
+out_of_order(struct frame *f, const char *key, size_t len)
+{
+	const char *before = f->before;
+	int by = len > f->before_len ? 1 : -1;
+
+	if (f->order == NONE)
+		return true;
+	if (before != NULL && len == f->before_len)
+		by = memcmp(key, before, len);
+	f->before = key;
+	f->before_len = len;
+	if (before == NULL)
+		return false;
+	if (f->order == ANY && by != 0)
+		f->order = by > 0 ? RISING : FALLING;
+	if (by == 0 || f->order != (by > 0 ? RISING : FALLING))
+		f->order = NONE;
+	return f->order == NONE;
 }
 
 /* A node for `key`, which stays where it is. */
 static inline struct kvtree *
 new_node(struct decoder *d, const char *key)
 {
-	struct kvtree *n = (struct kvtree *)(void *)d->low;
+	struct kvtree *n = kvtree_level_room(d->tree, sizeof(*n));
 
-	if ((size_t)(d->high - d->low) < sizeof(*n)) {
-		d->tree->low = d->low;
-		n = kvtree_level_room(d->tree, sizeof(*n));
-		d->low = d->tree->low;
-		d->high = d->tree->high;
-		if (n == NULL)
-			return NULL;
-	} else {
-		d->low += sizeof(*n);
-	}
-	n->key = key;
-	n->next = NULL;
-	n->first = NULL;
+	if (n != NULL)
+		*n = (struct kvtree){ .key = key };
 	return n;
-}
-
-/*
- * As add_child(), in a level with an index.  To enter a child there is random
- * access to memory that is not in the cache.  So that nobody waits for it, it
- * is asked for now, and the child is entered PENDING children later.  If its
- * key then turns out to be there already it is too late to merge the two, and
- * all is read again with `careful` set.
- */
-static inline struct kvtree *
-add_indexed(struct decoder *d, struct frame *f, const char *key, size_t len)
-{
-	uint64_t hash = kvtree_level_hash(d->tree->secret, key, len);
-	struct pending *oldest = &d->pending[d->turn++ % PENDING];
-	struct kvtree **link = NULL, *n = NULL;
-
-	if (d->careful) {
-		link = kvtree_level_search(f->node, key);
-		if (link != NULL)
-			return *link;
-	}
-	n = new_node(d, key);
-	if (n == NULL)
-		return NULL;
-	link = kvtree_level_append(f->level, n);
-	if (d->careful) {
-		kvtree_level_enter(f->level, link, hash);
-		return n;
-	}
-	kvtree_level_prefetch(f->level, hash);
-	if (oldest->level != NULL &&
-	    !kvtree_level_enter(oldest->level, oldest->link, oldest->hash)) {
-		d->twice = true;
-		return NULL;
-	}
-	oldest->level = f->level;
-	oldest->link = link;
-	oldest->hash = hash;
-	return n;
-}
-
-static void
-enter_pending(struct decoder *d)
-{
-	struct pending *p = d->pending;
-
-	for (; p < d->pending + PENDING; p++)
-		if (p->level != NULL &&
-		    !kvtree_level_enter(p->level, p->link, p->hash))
-			d->twice = true;
 }
 
 /* The child of f->node named `key`: a new one, or the first of that name. */
@@ -271,18 +227,19 @@ add_child(struct decoder *d, struct frame *f, const char *key, size_t len)
 {
 	struct kvtree **link = NULL, *n = NULL;
 
-	if (f->level != NULL)
-		return add_indexed(d, f, key, len);
-	if (maybe_seen(f, key, len)) {
+	if (f->level != NULL ? out_of_order(f, key, len)
+			     : maybe_seen(f, key, len)) {
 		link = kvtree_level_search(f->node, key);
 		if (link != NULL)
 			return *link;
 	}
 	n = new_node(d, key);
-	if (n != NULL) {
-		*f->tail = n;
-		f->tail = &n->next;
-	}
+	if (n == NULL)
+		return NULL;
+	if (f->level != NULL)
+		return kvtree_level_add(f->node, n, true) < 0 ? NULL : n;
+	*f->tail = n;
+	f->tail = &n->next;
 	return n;
 }
 
@@ -311,41 +268,25 @@ believe(struct decoder *d, uint32_t count)
 	return d->owed * ELEMENT_MIN <= (uint64_t)(d->end - d->p);
 }
 
-/* Open a frame for the children of `n`. */
-static inline bool
-descend(struct decoder *d, struct frame *f, struct kvtree *n, uint32_t count)
-{
-	bool good = false;
-
-	d->tree->low = d->low;
-	good = open_frame(f, n, count) == 0;
-	d->low = d->tree->low;
-	d->high = d->tree->high;
-	return good;
-}
-
-enum verdict { GOOD, BAD_KEY, BAD_COUNT, TOO_DEEP, NO_MEMORY, TWICE };
+enum verdict { GOOD, BAD_KEY, BAD_COUNT, TOO_DEEP, NO_MEMORY };
 
 /* Read all elements; *at is where a bad one begins or a good last one ends. */
 static enum verdict
-read_elements(struct kvtree_tree *tree, const char *end, bool careful,
-	      const char **at)
+read_elements(struct kvtree_tree *tree, const char *end, const char **at)
 {
 	struct frame frames[KVTREE_MAX_DEPTH], *f = frames;
 	struct frame *last = &frames[KVTREE_MAX_DEPTH - 1];
-	struct decoder d = { .tree = tree, .end = end, .careful = careful };
+	struct decoder d = { .tree = tree, .end = end };
 	struct kvtree *n = &tree->root;
 	uint32_t count = 0;
 	size_t len = 0;
 
-	d.low = tree->low;
-	d.high = tree->high;
 	*at = tree->image.data + KVTREE_HEADER_SIZE;
 	count = get_be32(*at);
 	d.p = *at + KVTREE_COUNT_SIZE;
 	if (!believe(&d, count))
 		return BAD_COUNT;
-	if (!descend(&d, f, n, count))
+	if (open_frame(f, n, count) < 0)
 		return NO_MEMORY;
 	while (d.owed > 0) {
 		while (f->left == 0)
@@ -354,7 +295,7 @@ read_elements(struct kvtree_tree *tree, const char *end, bool careful,
 			return BAD_KEY;
 		n = add_child(&d, f, *at, len);
 		if (n == NULL)
-			return d.twice ? TWICE : NO_MEMORY;
+			return NO_MEMORY;
 		f->left--;
 		d.owed--;
 		/* Values: an only child without children needs no frame. */
@@ -378,25 +319,19 @@ read_elements(struct kvtree_tree *tree, const char *end, bool careful,
 			return BAD_COUNT;
 		if (f == last)
 			return TOO_DEEP;
-		if (!descend(&d, ++f, n, count))
+		if (open_frame(++f, n, count) < 0)
 			return NO_MEMORY;
 	}
-	tree->low = d.low;
 	*at = d.p;
-	enter_pending(&d);
-	return d.twice ? TWICE : GOOD;
+	return GOOD;
 }
 
 static int
 read_tree(struct kvtree_tree *tree, const char *end, struct error *err)
 {
 	const char *image = tree->image.data, *at = NULL;
-	enum verdict verdict = read_elements(tree, end, false, &at);
+	enum verdict verdict = read_elements(tree, end, &at);
 
-	if (verdict == TWICE) {
-		kvtree_level_reset(tree, KVTREE_KEEP_IMAGE);
-		verdict = read_elements(tree, end, true, &at);
-	}
 	if (verdict == GOOD && at == end)
 		return 0;
 	if (verdict == NO_MEMORY)
@@ -494,7 +429,7 @@ kvtree_decode_into(struct kvtree *t, const void *data, size_t len, size_t *used,
 	kvtree_clear(t);
 	if (check_length(data, len, &h, err) < 0)
 		return -1;
-	if (kvtree_level_buf(&tree->image, (size_t)h.size + PAD) < 0)
+	if (buf_reserve(&tree->image, (size_t)h.size + PAD) < 0)
 		return error_no_memory(err);
 	memcpy(tree->image.data, data, (size_t)h.size);
 	memset(tree->image.data + h.size, 0, PAD);
@@ -506,8 +441,6 @@ kvtree_decode_into(struct kvtree *t, const void *data, size_t len, size_t *used,
 		*used = (size_t)h.size;
 	return 0;
 }
-
-/* --- Encoding --- */
 
 /* --- Files --- */
 

@@ -77,7 +77,7 @@ kvtree_encode(const struct kvtree *t, struct buf *out, struct error *err)
 	if (check_size(size, err) < 0)
 		return -1;
 	size += KVTREE_HEADER_SIZE + KVTREE_CRC_SIZE;
-	if (kvtree_level_buf(out, size) < 0)
+	if (buf_reserve(out, size) < 0)
 		return error_no_memory(err);
 	start = out->data + out->len;
 	p = put_be(start + KVTREE_HEADER_SIZE, kvtree_count(t),

@@ -16,11 +16,15 @@
 #ifndef META_KVTREE_IMPL_H
 #define META_KVTREE_IMPL_H
 
+#include <stdatomic.h>
+
 #include "buf.h"
 #include "meta/kvtree.h"
 
 #define KVTREE_SMALL 16
 #define KVTREE_SEGMENT ((size_t)4096)
+
+struct map;
 
 struct kvtree {
 	const char *key;
@@ -29,20 +33,16 @@ struct kvtree {
 };
 
 /*
- * Children of one node, and a hash table with open addressing over them.  A
- * slot holds the address of the pointer that leads to the child, so that a
- * child is taken out of the list without a search for the one before it.
+ * Children of one node.  The index is made when somebody looks for a key, and
+ * by no more than one of several readers: most trees are only walked through.
  */
 struct kvtree_level {
 	struct kvtree *first;
 	struct kvtree **tail; /* where the next last child is hung in */
 	size_t count;
-	size_t mask;		/* slots - 1; slots are a power of two */
-	size_t used;		/* slots in use, those of removed ones too */
-	struct kvtree ***links; /* slots, and behind them their ... */
-	uint8_t *tags;		/* ... 0 free, 1 removed, else hash bits */
-	const uint64_t *secret; /* of the tree */
-	struct kvtree_level *older; /* all levels of the tree, to free slots */
+	_Atomic(struct map *) index; /* or NULL */
+	struct kvtree_level *older;  /* all levels of the tree, to free
+					indexes */
 };
 
 /* A block of segments. */
@@ -69,8 +69,7 @@ struct kvtree_tree {
 	struct kvtree_slab *slab;  /* the one in use; NULL: first segment */
 	struct kvtree_level *levels;
 	struct kvtree_long *longs;
-	struct buf image;   /* decoded keys point into it */
-	uint64_t secret[2]; /* of the hash; 0 until first used */
+	struct buf image; /* decoded keys point into it */
 };
 
 /* --- Images (formats.md 1.1) --- */
@@ -110,32 +109,32 @@ kvtree_child(const struct kvtree *t)
 	return level != NULL ? level->first : t->first;
 }
 
-/* buf_reserve() for large sizes. */
-int kvtree_level_buf(struct buf *b, size_t more);
+/* Go on in the next segment.  -1: ENOMEM. */
+int kvtree_level_segment(struct kvtree_tree *tree);
 
 /* `size` bytes (a multiple of 8) for nodes and levels, or NULL. */
-void *kvtree_level_room(struct kvtree_tree *tree, size_t size);
+static inline void *
+kvtree_level_room(struct kvtree_tree *tree, size_t size)
+{
+	char *p = NULL;
+
+	if ((size_t)(tree->high - tree->low) < size &&
+	    kvtree_level_segment(tree) < 0)
+		return NULL;
+	p = tree->low;
+	tree->low += size;
+	return p;
+}
 
 /* A node with no relations; the key is copied. */
 struct kvtree *kvtree_level_node(struct kvtree_tree *tree, const char *key);
 
-/* Forget all nodes. */
-enum kvtree_reset {
-	KVTREE_FREE,	    /* give all memory back, the tree itself too */
-	KVTREE_KEEP_MEMORY, /* keep it for the next use */
-	KVTREE_KEEP_IMAGE,  /* and the image with what is in it */
-};
-void kvtree_level_reset(struct kvtree_tree *tree, enum kvtree_reset how);
+/* Forget all nodes; clear: keep the memory for the next use. */
+void kvtree_level_clear(struct kvtree_tree *tree);
+void kvtree_level_free(struct kvtree_tree *tree);
 
-/* Turn the children of `t` into a level with slots for `room`.  -1: ENOMEM,
- * nothing changed. */
-int kvtree_level_make(struct kvtree *t, size_t room);
-
-/* Make sure that `more` children can be pushed. */
-int kvtree_level_reserve(struct kvtree_level *level, size_t more);
-
-uint64_t kvtree_level_hash(const uint64_t secret[2], const char *key,
-			   size_t len);
+/* Turn the children of `t` into a level.  NULL: ENOMEM, nothing changed. */
+struct kvtree_level *kvtree_level_make(struct kvtree *t);
 
 /* The pointer that leads to the child, or NULL. */
 struct kvtree **kvtree_level_search(const struct kvtree *t, const char *key);
@@ -143,19 +142,6 @@ struct kvtree **kvtree_level_search(const struct kvtree *t, const char *key);
 /* Hang in `n`, whose key is known to be new, as last or first child.  -1:
  * ENOMEM, nothing changed. */
 int kvtree_level_add(struct kvtree *t, struct kvtree *n, bool last);
-
-/*
- * The same in two steps, for a level with room reserved: as last child of the
- * list, giving the pointer that leads to it; and later, in the order of the
- * first, into the index.  False: the index has this key already.
- */
-struct kvtree **kvtree_level_append(struct kvtree_level *level,
-				    struct kvtree *n);
-bool kvtree_level_enter(struct kvtree_level *level, struct kvtree **link,
-			uint64_t hash);
-
-/* Fetch the memory that kvtree_level_enter() will look at. */
-void kvtree_level_prefetch(const struct kvtree_level *level, uint64_t hash);
 
 /* Take out the child that *link, of kvtree_level_search(), leads to. */
 void kvtree_level_cut(struct kvtree *t, struct kvtree **link);

@@ -279,68 +279,6 @@ test_large(void)
 	kvtree_free(t);
 }
 
-/* Keys chosen, with the tree's own secret, to fall into one place. */
-static void
-test_collisions(void)
-{
-	struct kvtree *t = kvtree_new(NULL);
-	const uint64_t *secret = kvtree_tree_of(t)->secret;
-	char key[32];
-	uint64_t hash = 0, first = 0;
-	bool good = true;
-	int i = 0, n = 0;
-
-	for (i = 0; i < 20; i++) { /* the secret is chosen by then */
-		snprintf(key, sizeof(key), "start%d", i);
-		kvtree_put(t, key, NULL);
-	}
-	ok(secret[0] != 0 && secret[1] != 0, "a secret was chosen");
-	for (i = 0; n < 60 && i < 1000000; i++) {
-		snprintf(key, sizeof(key), "collide-%d", i);
-		hash = kvtree_level_hash(secret, key, strlen(key));
-		if (n == 0)
-			first = hash;
-		if (((hash ^ first) & 7) != 0 || ((hash ^ first) >> 53 & 0x7f))
-			continue;
-		good = good && kvtree_put(t, key, NULL) != NULL;
-		good = good && kvtree_get(t, key) != NULL;
-		n++;
-	}
-	is_int(n, 60, "60 keys with the same place and tag");
-	ok(good && kvtree_count(t) == 80, "are kept apart");
-	for (i = 0; i < 20; i++) {
-		snprintf(key, sizeof(key), "start%d", i);
-		kvtree_remove(t, key);
-	}
-	is_int(kvtree_count(t), 60, "and removed one by one");
-	kvtree_free(t);
-}
-
-/* Every length, and keys that differ in one byte only. */
-static void
-test_hash(void)
-{
-	const uint64_t secret[2] = { 0x1234567890abcd, 0xfedcba987654321 };
-	char key[40];
-	uint64_t whole = 0;
-	bool good = true;
-	size_t len = 0, i = 0;
-
-	memset(key, 'a', sizeof(key));
-	for (len = 0; len < sizeof(key); len++) {
-		whole = kvtree_level_hash(secret, key, len);
-		for (i = 0; i < len; i++) {
-			key[i] = 'b';
-			good = good &&
-			       kvtree_level_hash(secret, key, len) != whole;
-			key[i] = 'a';
-		}
-		good = good && kvtree_level_hash(secret, key, len) == whole;
-		good = good && kvtree_level_hash(secret, key, len + 1) != whole;
-	}
-	ok(good, "each byte and the length count in the hash");
-}
-
 /* --- Merging and sorting --- */
 
 /* Is `t` what `text` says, in that order? */
@@ -580,8 +518,6 @@ main(void)
 	test_long_keys();
 	test_model();
 	test_large();
-	test_collisions();
-	test_hash();
 	test_merge();
 	test_sort();
 	test_depth();
