@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ref_rebuild - the bare reference for `make bench`: the reads, the arithmetic
- * and the writes of a rebuild of one set, and nothing else.  One file per
- * rank, all of one size; no metadata but the size of a header, no attributes,
- * no temporary files, no sync, no recovery from errors.
+ * ref_rebuild - the bare reference for `make bench`: the reads, the arithmetic,
+ * the checksums and the writes of a rebuild of one set, and nothing else.  One
+ * file per rank, all of one size; no metadata but the size of a header, no
+ * attributes, no temporary files, no sync, no recovery from errors.
  *
- *   ref_rebuild xor|rs K THREADS crc|nocrc SIZE OUT DATA RED [DATA RED]...
+ *   ref_rebuild xor|rs K THREADS SIZE OUT DATA RED [DATA RED]...
  *
  * One DATA RED pair per member, "-" "-" for a lost one; results are OUT/data.M
  * and OUT/red.M (body only).
@@ -29,7 +29,7 @@ static uint64_t chunk, size, nblocks;
 static int data[CODE_MAX], red[CODE_MAX], out_data[CODE_MAX], out_red[CODE_MAX];
 static uint64_t body_at[CODE_MAX];
 static struct recipe *recipes[CODE_MAX];
-static bool lost[CODE_MAX], with_crc;
+static bool lost[CODE_MAX];
 static atomic_size_t next;
 static _Atomic uint32_t sum;
 
@@ -65,7 +65,7 @@ block(size_t i, unsigned char *memory)
 			  (off_t)(s.check ? body_at[r->in[k]] + at : at)) !=
 		    (ssize_t)n)
 			die("read");
-		if (with_crc && !s.check)
+		if (!s.check)
 			sum ^= crc32_gzip_refl(0, p[k], n);
 	}
 	if (code.type == CODE_XOR)
@@ -80,7 +80,7 @@ block(size_t i, unsigned char *memory)
 
 		if (!s.check && at + n > size)
 			n = at < size ? (size_t)(size - at) : 0;
-		if (with_crc && !s.check)
+		if (!s.check)
 			sum ^= crc32_gzip_refl(0, p[r->nin + k], n);
 		if (pwrite(s.check ? out_red[r->out[k]] : out_data[r->out[k]],
 			   p[r->nin + k], n, (off_t)at) != (ssize_t)n)
@@ -120,28 +120,27 @@ main(int argc, char **argv)
 	pthread_t t[64];
 	unsigned char head[20];
 
-	if (argc < 11)
+	if (argc < 10)
 		return 2;
 	code.type = strcmp(argv[1], "rs") == 0 ? CODE_RS : CODE_XOR;
 	code.k = (unsigned)strtoul(argv[2], NULL, 10);
 	threads = (unsigned)strtoul(argv[3], NULL, 10);
-	with_crc = strcmp(argv[4], "crc") == 0;
-	size = strtoull(argv[5], NULL, 10);
-	code.n = (unsigned)(argc - 7) / 2;
+	size = strtoull(argv[4], NULL, 10);
+	code.n = (unsigned)(argc - 6) / 2;
 	chunk = code_chunk_size(&code, size);
 	nblocks = (chunk + BLOCK - 1) / BLOCK;
 	for (unsigned m = 0; m < code.n; m++) {
-		lost[m] = strcmp(argv[7 + 2 * m], "-") == 0;
+		lost[m] = strcmp(argv[6 + 2 * m], "-") == 0;
 		if (lost[m]) {
-			out_data[m] = create(argv[6], "data", m);
-			out_red[m] = create(argv[6], "red", m);
+			out_data[m] = create(argv[5], "data", m);
+			out_red[m] = create(argv[5], "red", m);
 			continue;
 		}
-		data[m] = open(argv[7 + 2 * m], O_RDONLY);
-		red[m] = open(argv[8 + 2 * m], O_RDONLY);
+		data[m] = open(argv[6 + 2 * m], O_RDONLY);
+		red[m] = open(argv[7 + 2 * m], O_RDONLY);
 		if (data[m] < 0 || red[m] < 0 ||
 		    pread(red[m], head, sizeof(head), 0) != sizeof(head))
-			die(argv[8 + 2 * m]);
+			die(argv[7 + 2 * m]);
 		for (int i = 8; i < 16; i++)
 			body_at[m] = body_at[m] << 8 | head[i];
 	}

@@ -80,9 +80,9 @@ rebuild() {
 	measure "$1 threads=$5" 1.15 -s "$(lose "$p" "$4")" \
 		-a "$bin/scr_rebuild -q --jobs $5 --prefix $p 1" \
 		-t "rm -f $out/*" \
-		-b "$bench/ref_rebuild $2 $3 $5 nocrc $size $out $refs"
+		-b "$bench/ref_rebuild $2 $3 $5 $size $out $refs"
 	noise "$1 threads=$5" \
-		"$bench/ref_rebuild $2 $3 $5 nocrc $size $out $refs"
+		"$bench/ref_rebuild $2 $3 $5 $size $out $refs"
 	for r in $4; do
 		cmp "$p/ckpt.1/rank_$r.ckpt" "$out/data.$r" ||
 			missed=$((missed + 1))
@@ -90,7 +90,7 @@ rebuild() {
 }
 
 rebuilds() {
-	note "rebuild of 8 x $((size >> 20)) MiB on tmpfs, checksums on, against the same reads, arithmetic and writes"
+	note "rebuild of 8 x $((size >> 20)) MiB on tmpfs, against the same reads, arithmetic, checksums and writes"
 	"$gen/gen_dataset" -q -p "$tmp/p" -n 8 -t XOR -s "$size" --crc
 	rebuild rebuild-xor xor 1 3 1
 	rebuild rebuild-xor xor 1 3 2
