@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "app.h"
 #include "buf.h"
+#include "clock.h"
 #include "conf.h"
 #include "error.h"
 #include "json.h"
@@ -338,7 +338,7 @@ settle(struct settings *s)
 	uint64_t secs = 0;
 	bool any = false;
 
-	s->now = (int64_t)time(NULL);
+	s->now = clock_now();
 	s->set[CHECKPOINTS] = s->checkpoints != NOT_GIVEN;
 	s->values[CHECKPOINTS] = (int64_t)s->checkpoints;
 	read_time(s, "--before", s->before, BEFORE);

@@ -400,6 +400,7 @@ verify_one(struct each *w, const struct index_entry *e)
 	struct verify_result r = { .status = STATUS_OK };
 	struct error err = ERROR_INIT;
 	struct problems p = { .count = 0 };
+	const struct verify_listener listener = { bad, &p };
 	struct buf row = BUF_INIT;
 	struct json *j = NULL;
 	const char *state = "incomplete";
@@ -410,7 +411,7 @@ verify_one(struct each *w, const struct index_entry *e)
 	if (w->list != NULL)
 		p.list = json_new_array();
 	if (e->complete == 1 || w->s->name != NULL) {
-		catalogue_verify(w->c, e->id, &w->o, bad, &p, &r, &err);
+		catalogue_verify(w->c, e->id, &w->o, &listener, &r, &err);
 		status = app_report(r.status, &err);
 		state = report_state(status);
 	}

@@ -188,11 +188,12 @@ show_one(struct inspect *in, struct overview *s, const struct overview_entry *e,
 /* The datasets `names` in detail; without any: all.  *old: none of them needed
  * the survey. */
 static int
-show_some(struct inspect *in, struct overview *s, const char *const *names,
-	  size_t count, struct json *list, bool *old, struct error *err)
+show_some(struct inspect *in, struct overview *s, const struct opt_list *names,
+	  struct json *list, bool *old, struct error *err)
 {
 	const struct overview_entry *e = NULL;
-	size_t n = count > 0 ? count : s->count;
+	const bool all = names->count == 0;
+	size_t n = all ? s->count : names->count;
 
 	*old = n > 0;
 	if (in->svg != NULL && n != 1)
@@ -200,12 +201,12 @@ show_some(struct inspect *in, struct overview *s, const char *const *names,
 				 "--svg: which dataset? there are %zu in %s", n,
 				 catalogue_path(s->catalogue));
 	for (size_t i = 0; i < n; i++) {
-		e = count > 0 ? overview_find(s, names[i], NULL)
-			      : &s->entries[i];
+		e = all ? &s->entries[i]
+			: overview_find(s, names->items[i], NULL);
 		if (i > 0 && !in->json)
 			putchar('\n');
-		if (show_one(in, s, e, count > 0 ? names[i] : NULL, list, err) <
-		    0)
+		if (show_one(in, s, e, all ? NULL : names->items[i], list,
+			     err) < 0)
 			return -1;
 		*old &= e == NULL;
 	}
@@ -245,19 +246,19 @@ show_all(struct inspect *in, struct overview *s, struct json *list,
 
 /* A prefix, or only the datasets `names` of it. */
 static int
-show_prefix(struct inspect *in, const char *path, const char *const *names,
-	    size_t count, struct error *err)
+show_prefix(struct inspect *in, const char *path, const struct opt_list *names,
+	    struct error *err)
 {
 	struct json *list = in->json ? json_new_array() : NULL;
 	struct overview s;
 	bool old = false, ready = overview_init(&s, path, err) == 0;
 	int rc = ready ? 0 : -1;
 
-	if (ready && s.index == NULL && s.count == 0 && count == 0)
+	if (ready && s.index == NULL && s.count == 0 && names->count == 0)
 		rc = error_set(err, ERROR_ABSENT, "%s", s.no_index);
 	if (rc == 0)
-		rc = count > 0 || detailed(in)
-			     ? show_some(in, &s, names, count, list, &old, err)
+		rc = names->count > 0 || detailed(in)
+			     ? show_some(in, &s, names, list, &old, err)
 			     : show_all(in, &s, list, err);
 	/* That there is an older kind of index is no damage then. */
 	if (ready && (rc < 0 || !old)) {
@@ -351,9 +352,9 @@ static int
 show_named(struct inspect *in, const char *name, struct error *why,
 	   struct error *err)
 {
-	const char *names[1] = { name };
+	const struct opt_list names = { &name, 1 };
 	struct error local = ERROR_INIT;
-	int rc = show_prefix(in, app_prefix(in->prefix), names, 1, &local);
+	int rc = show_prefix(in, app_prefix(in->prefix), &names, &local);
 
 	if (rc == 0)
 		return 0;
@@ -372,7 +373,8 @@ show_old_dir(struct inspect *in, const char *arg, struct error *err)
 	struct buf path = BUF_INIT;
 	struct stat st;
 	char *slash = NULL;
-	const char *one[1];
+	const char *name = NULL;
+	const struct opt_list one = { &name, 1 };
 	int rc = 1;
 
 	if (path_join(&path, arg, ".scr/rank2file.scr", err) < 0)
@@ -381,8 +383,8 @@ show_old_dir(struct inspect *in, const char *arg, struct error *err)
 		slash = strrchr(path.data, '/');
 	if (slash != NULL && slash != path.data) {
 		*slash = '\0';
-		one[0] = slash + 1;
-		rc = show_prefix(in, path.data, one, 1, err);
+		name = slash + 1;
+		rc = show_prefix(in, path.data, &one, err);
 	}
 	buf_free(&path);
 	return rc;
@@ -395,7 +397,8 @@ show_argument(struct inspect *in, const char *arg, struct error *err)
 	struct locate_place at;
 	size_t found = 0;
 	char id[32];
-	const char *one[1] = { id };
+	const char *name = id;
+	const struct opt_list one = { &name, 1 };
 	int rc = show_old_dir(in, arg, err);
 
 	if (rc <= 0)
@@ -412,11 +415,10 @@ show_argument(struct inspect *in, const char *arg, struct error *err)
 					   "%s: --svg draws datasets", arg)
 			       : show_file(in, arg, err);
 	case LOCATE_PREFIX:
-		return show_prefix(in, at.prefix, in->datasets.items,
-				   in->datasets.count, err);
+		return show_prefix(in, at.prefix, &in->datasets, err);
 	case LOCATE_DATASET:
 		snprintf(id, sizeof(id), "%" PRId64, at.id);
-		return show_prefix(in, at.prefix, one, 1, err);
+		return show_prefix(in, at.prefix, &one, err);
 	default:
 		break;
 	}
@@ -446,8 +448,7 @@ show_arguments(struct inspect *in, char **args)
 	struct error err = ERROR_INIT;
 
 	if (in->nargs == 0 &&
-	    show_prefix(in, app_prefix(in->prefix), in->datasets.items,
-			in->datasets.count, &err) < 0)
+	    show_prefix(in, app_prefix(in->prefix), &in->datasets, &err) < 0)
 		failed(in, &err);
 	for (; *args != NULL; args++)
 		if (show_argument(in, *args, &err) < 0)

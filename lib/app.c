@@ -110,12 +110,11 @@ app_warn(const char *fmt, ...)
 void
 app_warn_lines(const char *text)
 {
-	while (text != NULL && *text != '\0') {
-		size_t n = strcspn(text, "\n");
+	const char *line = NULL;
+	size_t len = 0;
 
-		app_warn("%.*s", (int)n, text);
-		text += n + (text[n] == '\n');
-	}
+	while ((line = str_line(&text, &len)) != NULL)
+		app_warn("%.*s", (int)len, line);
 }
 
 void

@@ -11,3 +11,9 @@ clock_seconds(void)
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
+
+int64_t
+clock_now(void)
+{
+	return (int64_t)time(NULL);
+}

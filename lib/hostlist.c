@@ -53,15 +53,9 @@ hostlist_free(struct hostlist *h)
 }
 
 static bool
-is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool
 is_name_char(char c)
 {
-	return is_digit(c) || (c >= 'a' && c <= 'z') ||
+	return str_is_digit(c) || (c >= 'a' && c <= 'z') ||
 	       (c >= 'A' && c <= 'Z') ||
 	       (c != '\0' && strchr(".-_:%+", c) != NULL);
 }
@@ -181,7 +175,7 @@ read_number(const char **s, uint64_t *value, size_t *digits)
 {
 	const char *p = *s;
 
-	for (*value = 0; is_digit(*p); p++) {
+	for (*value = 0; str_is_digit(*p); p++) {
 		if (p - *s == (ptrdiff_t)HOSTLIST_DIGITS)
 			return "a number has at most 18 digits";
 		*value = 10 * *value + (uint64_t)(*p - '0');

@@ -19,6 +19,7 @@
 #include "buf.h"
 #include "error.h"
 #include "mem.h"
+#include "str.h"
 
 /* A number of a name. */
 struct number {
@@ -27,18 +28,12 @@ struct number {
 	uint64_t value;
 };
 
-static bool
-is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* Read the number at `text`; false: none, or one too long for brackets. */
 static bool
 read_number(const char *text, struct number *n)
 {
 	*n = (struct number){ .text = text };
-	for (; is_digit(text[n->len]); n->len++) {
+	for (; str_is_digit(text[n->len]); n->len++) {
 		if (n->len == HOSTLIST_DIGITS)
 			return false;
 		n->value = 10 * n->value + (uint64_t)(text[n->len] - '0');
@@ -59,9 +54,9 @@ differ_in_number(const char *a, const char *b, size_t *at)
 	while (a[i] != '\0' && a[i] != '[' && a[i] == b[i])
 		i++;
 	if (a[i] == b[i])
-		while (i > 0 && !is_digit(a[i - 1]))
+		while (i > 0 && !str_is_digit(a[i - 1]))
 			i--;
-	while (i > 0 && is_digit(a[i - 1]))
+	while (i > 0 && str_is_digit(a[i - 1]))
 		i--;
 	*at = i;
 	return read_number(a + i, &x) && read_number(b + i, &y) &&

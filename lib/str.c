@@ -114,8 +114,8 @@ str_printable(char *to, size_t size, const char *s)
 	return to;
 }
 
-static bool
-is_digit(char c)
+bool
+str_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
@@ -146,7 +146,7 @@ str_natural(const char *a, const char *b)
 	int order = 0;
 
 	while (*p != '\0' || *q != '\0') {
-		if (is_digit(*p) && is_digit(*q)) {
+		if (str_is_digit(*p) && str_is_digit(*q)) {
 			order = compare_numbers(&p, &q);
 			if (order != 0)
 				return order;
@@ -158,6 +158,18 @@ str_natural(const char *a, const char *b)
 		q++;
 	}
 	return strcmp(a, b); /* alike but for leading zeros */
+}
+
+const char *
+str_line(const char **text, size_t *len)
+{
+	const char *line = *text;
+
+	if (line == NULL || *line == '\0')
+		return NULL;
+	*len = strcspn(line, "\n");
+	*text = line + *len + (line[*len] == '\n');
+	return line;
 }
 
 char *

@@ -13,6 +13,9 @@ bool str_eq(const char *a, const char *b);
 bool str_starts(const char *s, const char *prefix);
 bool str_ends(const char *s, const char *suffix);
 
+/* 0 to 9, in any locale. */
+bool str_is_digit(char c);
+
 /* Does `s` match the shell pattern (fnmatch, no flags)? */
 bool str_glob(const char *s, const char *pattern);
 
@@ -35,6 +38,12 @@ char *str_bytes(char *to, size_t size, uint64_t bytes);
 
 /* The same as an argument of printf: it lives as long as the block does. */
 #define str_size(bytes) str_bytes((char[32]){ 0 }, 32, bytes)
+
+/*
+ * The next line of *text, *len bytes without the newline, and *text moves
+ * behind it.  NULL: there is none, or *text is NULL.
+ */
+const char *str_line(const char **text, size_t *len);
 
 /* The word for a count: str_plural(1, "file") "file", else "files". */
 #define str_plural(n, word) ((n) == 1 ? word : word "s")

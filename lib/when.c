@@ -40,12 +40,6 @@ struct moment {
 };
 
 static bool
-is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool
 is_letter(char c)
 {
 	return c >= 'a' && c <= 'z';
@@ -94,7 +88,7 @@ read_zone(struct when_scan *s, struct moment *m)
 	if (sign == 'z')
 		return !is_letter(*s->p);
 	/* +01:00 or +0100 */
-	if (!is_digit(s->p[0]) || !is_digit(s->p[1]))
+	if (!str_is_digit(s->p[0]) || !str_is_digit(s->p[1]))
 		return false;
 	hours = 10 * (s->p[0] - '0') + (s->p[1] - '0');
 	s->p += 2;
@@ -142,7 +136,7 @@ read_date(struct when_scan *s, struct moment *m, int64_t year)
 	    !when_skip(s, '-') || !when_two(s, 31, &m->mday))
 		return when_no(s, "there is no such day");
 	m->month--;
-	if (*s->p == 't' && is_digit(s->p[1])) {
+	if (*s->p == 't' && str_is_digit(s->p[1])) {
 		s->p++;
 		m->want_time = true;
 	}
@@ -254,10 +248,10 @@ read_moment(struct when_scan *s, struct moment *m, const struct tm *today)
 
 	*m = (struct moment){ 0 };
 	while (!when_end(s)) {
-		if (!is_digit(*s->p) && !is_letter(*s->p))
+		if (!str_is_digit(*s->p) && !is_letter(*s->p))
 			return false;
-		if (is_digit(*s->p) ? !read_digits(s, m)
-				    : !read_name(s, m, today))
+		if (str_is_digit(*s->p) ? !read_digits(s, m)
+					: !read_name(s, m, today))
 			return false;
 	}
 	if (m->have == 0 || m->want_time)

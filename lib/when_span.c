@@ -11,12 +11,6 @@
 /* --- Reading --- */
 
 static bool
-is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool
 is_letter(char c)
 {
 	return c >= 'a' && c <= 'z';
@@ -67,7 +61,7 @@ when_number(struct when_scan *s, size_t min, size_t max, int64_t *v)
 
 	if (n < min || n > max)
 		return false;
-	for (*v = 0; is_digit(*s->p); s->p++)
+	for (*v = 0; str_is_digit(*s->p); s->p++)
 		*v = 10 * *v + (*s->p - '0');
 	return true;
 }

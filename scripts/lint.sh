@@ -277,6 +277,35 @@ check_sizes() {
 	return "$bad"
 }
 
+# Functions with more than six parameters take a struct instead.  Files that
+# still have some; to be emptied.
+many_parameters_yet='lib/io\.c|lib/catalogue/(export|import)\.c|lib/(container|encode|rescue|scavenge|site|transfer)/.*'
+
+check_parameters() {
+	local sources
+
+	mapfile -t sources < <(files 'lib/*.c' 'cmd/*.c' |
+		grep -vE "^($many_parameters_yet)$")
+	awk '
+	/^[a-z_][a-z0-9_]*\(/ { name = $0; sub(/\(.*/, "", name); text = "" }
+	FNR == 1 { name = "" }
+	name != "" && /^\{/ {
+		gsub(/\([^()]*\)\(/, "(", text)
+		sub(/^[^(]*\(/, "", text)
+		while (gsub(/\([^()]*\)/, "", text))
+			;
+		n = gsub(/,/, "", text) + 1
+		if (n > 6) {
+			print FILENAME ":" FNR ": " name "() has " n \
+				" parameters: give it a struct"
+			bad = 1
+		}
+		name = ""
+	}
+	name != "" { text = text $0 }
+	END { exit bad }' "${sources[@]}" </dev/null
+}
+
 # The programs: files in cmd that have a main().
 commands() {
 	files 'cmd/*.c' | xargs -d '\n' -r grep -l '^main(' |

@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "buf.h"
+#include "clock.h"
 #include "conf.h"
 #include "crc.h"
 #include "env.h"
@@ -235,7 +235,7 @@ static int64_t
 take_time(const char *text)
 {
 	struct error err = ERROR_INIT;
-	const int64_t now = (int64_t)time(NULL);
+	const int64_t now = clock_now();
 	int64_t t = now;
 
 	if (text == NULL || num_i64(text, 0, WHEN_MAX, &t, NULL) == 0)

@@ -6,11 +6,11 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
+#include "clock.h"
 #include "conf.h"
 #include "env.h"
 #include "error.h"
@@ -70,7 +70,7 @@ log_down(const struct job *j, const struct hostlist *nodes,
 	 const struct health *h, enum health_use use, double secs)
 {
 	char host[HOST_NAME_MAX + 1] = "localhost";
-	struct log_line l = { .time = (int64_t)time(NULL),
+	struct log_line l = { .time = clock_now(),
 			      .host = host,
 			      .job_id = j->id,
 			      .event = "NODE_FAIL",
@@ -312,21 +312,16 @@ check_node(const struct health_test *t, struct buf *out)
 	struct error err = ERROR_INIT;
 	struct buf lines = BUF_INIT;
 	const int state = health_test_dirs(t, &lines, &err);
-	int rc = state < 0 ? -1 : 0;
+	const char *at = lines.data, *line = NULL;
+	size_t len = 0;
+	int rc = STATUS_FAILED;
 
 	if (state == HEALTH_OK)
-		rc = buf_add_str(out, "scr_check_node: PASS\n");
-	for (char *p = lines.data; rc == 0 && p != NULL && *p != '\0';) {
-		const size_t len = strcspn(p, "\n");
-
-		rc = buf_printf(out, "scr_check_node: FAIL: %.*s\n", (int)len,
-				p);
-		p += len + (p[len] == '\n');
-	}
+		buf_add_str(out, "scr_check_node: PASS\n");
+	while ((line = str_line(&at, &len)) != NULL)
+		buf_printf(out, "scr_check_node: FAIL: %.*s\n", (int)len, line);
 	buf_free(&lines);
-	if (rc < 0)
-		error_no_memory(&err);
-	rc = env_finish(rc, out, &err);
+	rc = env_finish(state < 0 ? -1 : 0, out, &err);
 	return rc == STATUS_OK && state != HEALTH_OK ? STATUS_FAILED : rc;
 }
 
@@ -383,7 +378,7 @@ env_check_node(const struct env_call *c)
 int
 env_should_exit(const struct env_call *c)
 {
-	struct relaunch r = { .runs = -1, .now = (int64_t)time(NULL) };
+	struct relaunch r = { .runs = -1, .now = clock_now() };
 	struct hostlist down = { .count = 0 };
 	struct job_where w = { .prefix = NULL };
 	struct error err = ERROR_INIT;
@@ -448,8 +443,7 @@ env_retries_halt(const struct env_call *c)
 		app_report(STATUS_OK, &err);
 		return STATUS_STOP;
 	}
-	rc = halt_check(j.prefix, j.conf, (int64_t)time(NULL), &stop, &lines,
-			&err);
+	rc = halt_check(j.prefix, j.conf, clock_now(), &stop, &lines, &err);
 	job_close(&j);
 	if (env_finish(rc, &lines, &err) != STATUS_OK)
 		return STATUS_STOP;

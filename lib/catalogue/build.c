@@ -265,8 +265,10 @@ record(struct build *b, const struct rank2file *r, const char *root,
 static int
 describe(struct build *b, struct error *err)
 {
-	if (catalogue_describe(b->c, &b->dir, b->ix, b->plan, b->o, &b->desc,
-			       err) < 0 ||
+	const struct catalogue_sources from = { b->c, &b->dir, b->ix, b->plan,
+						b->o };
+
+	if (catalogue_describe(&from, &b->desc, err) < 0 ||
 	    catalogue_check_given_up(&b->dir, &b->desc, err) < 0)
 		return -1;
 	b->out->descriptor_guessed = b->desc.from == CATALOGUE_COMPOSED;

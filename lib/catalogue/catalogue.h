@@ -144,14 +144,20 @@ struct verify_result {
 	uint64_t bytes;
 };
 
+/* Called for each problem, with a sentence. */
+struct verify_listener {
+	void (*tell)(void *arg, const char *what);
+	void *arg;
+};
+
 /*
  * scr_index --verify: every file of dataset `id`: there, right size, and with
  * o->checksums right contents where a checksum is recorded; o->deep also
- * parity.  `bad` is called for each problem with a sentence.
+ * parity.  `problems` may be NULL.
  */
 int catalogue_verify(struct catalogue *c, int64_t id,
 		     const struct catalogue_options *o,
-		     void (*bad)(void *arg, const char *what), void *arg,
+		     const struct verify_listener *problems,
 		     struct verify_result *out, struct error *err);
 
 /* --- Packed datasets --- */

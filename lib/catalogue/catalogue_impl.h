@@ -120,13 +120,17 @@ struct catalogue_desc {
 	enum catalogue_source from;
 };
 
-/*
- * Find the descriptor of the dataset in `d`.  `ix` and `p` may be NULL; with
- * `p` one is composed where there is none, else that is ERROR_ABSENT.
- */
-int catalogue_describe(struct catalogue *c, const struct catalogue_dir *d,
-		       struct index *ix, const struct plan *p,
-		       const struct catalogue_options *o,
+/* What may tell of a dataset. */
+struct catalogue_sources {
+	struct catalogue *c;
+	const struct catalogue_dir *dir;
+	struct index *ix;	 /* or NULL */
+	const struct plan *plan; /* NULL: no descriptor is composed */
+	const struct catalogue_options *o;
+};
+
+/* Find the descriptor of the dataset, or compose one; ERROR_ABSENT. */
+int catalogue_describe(const struct catalogue_sources *from,
 		       struct catalogue_desc *out, struct error *err);
 void catalogue_desc_free(struct catalogue_desc *d);
 

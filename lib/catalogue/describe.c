@@ -450,26 +450,27 @@ judge(int rc, const struct catalogue_options *o, struct error *why,
 }
 
 int
-catalogue_describe(struct catalogue *c, const struct catalogue_dir *d,
-		   struct index *ix, const struct plan *p,
-		   const struct catalogue_options *o,
+catalogue_describe(const struct catalogue_sources *from,
 		   struct catalogue_desc *out, struct error *err)
 {
+	const struct catalogue_dir *d = from->dir;
+	const struct catalogue_options *o = from->o;
 	struct error why = ERROR_INIT;
 	int complete = -1, rc = 0;
 
 	out->tree = NULL;
-	rc = judge(from_flush(c, d->id, out, &why), o, &why, err);
+	rc = judge(from_flush(from->c, d->id, out, &why), o, &why, err);
 	if (rc > 0)
 		rc = judge(catalogue_read_summary(d, out, &complete, &why), o,
 			   &why, err);
 	if (rc > 0)
-		rc = judge(from_index(ix, d->id, out, &why), o, &why, err);
+		rc = judge(from_index(from->ix, d->id, out, &why), o, &why,
+			   err);
 	if (rc <= 0)
 		return rc;
-	if (p == NULL)
+	if (from->plan == NULL)
 		return error_set(err, ERROR_ABSENT,
 				 "%s: nothing says what dataset this is",
 				 d->name);
-	return compose(c, d, ix, p, out, err);
+	return compose(from->c, d, from->ix, from->plan, out, err);
 }

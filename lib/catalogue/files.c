@@ -186,21 +186,27 @@ stat_one(void *arg, size_t i, unsigned worker, struct error *err)
 	return 0;
 }
 
-/* Go on with the checksum of `f`: `len` bytes at `off` of `fd`. */
+/* Bytes of an open file. */
+struct stretch {
+	int fd;
+	uint64_t off, len;
+};
+
+/* Go on with the checksum of `f` by the bytes at `s`. */
 static int
-sum_fd(struct checker *k, int fd, const struct catalogue_file *f, uint64_t off,
-       uint64_t len, char *block, uint32_t *crc, struct error *err)
+sum_stretch(struct checker *k, struct catalogue_file *f,
+	    const struct stretch *s, char *block, struct error *err)
 {
-	const uint64_t end = off + len;
+	const uint64_t end = s->off + s->len;
 	size_t n = 0;
 
-	for (; off < end; off += n) {
+	for (uint64_t off = s->off; off < end; off += n) {
 		if (work_stopped(&k->o->work))
 			return error_set(err, ERROR_SYSTEM, "interrupted");
 		n = end - off < SUM_BLOCK ? (size_t)(end - off) : SUM_BLOCK;
-		if (io_pread(fd, f->path, block, n, off, err) < 0)
+		if (io_pread(s->fd, f->path, block, n, off, err) < 0)
 			return -1;
-		*crc = crc_update(*crc, block, n);
+		f->found_crc = crc_update(f->found_crc, block, n);
 		progress_add(k->o->work.progress, n);
 	}
 	return 0;
@@ -216,9 +222,8 @@ sum_packed(struct checker *k, struct catalogue_file *f, char *block,
 		int fd = path_open_beneath(k->dirfd, s->file,
 					   O_RDONLY | O_NONBLOCK | O_NOCTTY, 0,
 					   err);
-		int rc = fd < 0 ? -1
-				: sum_fd(k, fd, f, s->off, s->len, block,
-					 &f->found_crc, err);
+		const struct stretch at = { fd, s->off, s->len };
+		int rc = fd < 0 ? -1 : sum_stretch(k, f, &at, block, err);
 
 		if (fd >= 0)
 			close(fd);
@@ -247,8 +252,9 @@ sum_one(void *arg, size_t i, unsigned worker, struct error *err)
 				       &why);
 		if (fd < 0)
 			return state_of_error(f, &why, err);
-		rc = sum_fd(k, fd, f, 0, f->found_size, k->blocks[worker],
-			    &f->found_crc, err);
+		rc = sum_stretch(k, f,
+				 &(struct stretch){ fd, 0, f->found_size },
+				 k->blocks[worker], err);
 		close(fd);
 	}
 	if (rc < 0)

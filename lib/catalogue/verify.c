@@ -23,9 +23,8 @@ struct verify {
 	struct catalogue *c;
 	const struct catalogue_options *o;
 	struct verify_result *out;
-	void (*bad)(void *arg, const char *what);
-	void *arg;
-	size_t told; /* problems so far */
+	const struct verify_listener *problems; /* or NULL */
+	size_t told;				/* problems so far */
 	struct catalogue_dir dir;
 	struct rank2file old;
 	bool have_old;
@@ -43,8 +42,8 @@ tell(struct verify *v, int status, const char *fmt, ...)
 	va_end(ap);
 	v->told++;
 	v->out->status = error_worse_status(v->out->status, status);
-	if (v->bad != NULL)
-		v->bad(v->arg, text);
+	if (v->problems != NULL)
+		v->problems->tell(v->problems->arg, text);
 }
 
 /* --- With filemaps --- */
@@ -333,15 +332,14 @@ verify(struct verify *v, int64_t id, struct error *err)
 int
 catalogue_verify(struct catalogue *c, int64_t id,
 		 const struct catalogue_options *o,
-		 void (*bad)(void *arg, const char *what), void *arg,
+		 const struct verify_listener *problems,
 		 struct verify_result *out, struct error *err)
 {
 	struct verify v = {
 		.c = c,
 		.o = o,
 		.out = out,
-		.bad = bad,
-		.arg = arg,
+		.problems = problems,
 		.dir = CATALOGUE_DIR_INIT,
 	};
 	int rc = -1;

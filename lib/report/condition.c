@@ -20,6 +20,7 @@
 #include "report/plan_json.h"
 #include "report/plan_text.h"
 #include "rescue/plan.h"
+#include "str.h"
 
 static void
 add_problem(void *arg, const char *what)
@@ -202,6 +203,7 @@ check_files(struct overview *s, const struct catalogue_options *o,
 		.tell = add_problem,
 		.arg = h,
 	};
+	const struct verify_listener problems = { add_problem, h };
 	struct error why = ERROR_INIT;
 	size_t told = 0;
 
@@ -210,8 +212,8 @@ check_files(struct overview *s, const struct catalogue_options *o,
 		return -1;
 	if (h->containers != NULL)
 		quick.checksums = false;
-	if (catalogue_verify(s->catalogue, h->id, &quick, add_problem, h,
-			     &h->verify, &why) < 0)
+	if (catalogue_verify(s->catalogue, h->id, &quick, &problems, &h->verify,
+			     &why) < 0)
 		return could_not(h, &why, err);
 	h->status = h->verify.status;
 	told = h->problems.len;
@@ -398,16 +400,14 @@ static struct json *
 problems_json(const struct condition *h)
 {
 	struct json *list = json_new_array();
-	const char *at = h->problems.data;
+	const char *at = h->problems.data, *from = NULL;
 	struct buf line = BUF_INIT;
+	size_t len = 0;
 
-	while (at != NULL && *at != '\0') {
-		size_t len = strcspn(at, "\n");
-
+	while ((from = str_line(&at, &len)) != NULL) {
 		buf_clear(&line);
-		if (buf_add(&line, at, len) == 0)
+		if (buf_add(&line, from, len) == 0)
 			json_push_str(list, line.data);
-		at += len + (at[len] == '\n');
 	}
 	buf_free(&line);
 	return list;

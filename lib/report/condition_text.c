@@ -203,8 +203,9 @@ static void
 report_flushed(const struct condition *h, struct buf *out)
 {
 	const struct overview_entry *e = h->entry;
-	const char *at = h->problems.data;
+	const char *at = h->problems.data, *line = NULL;
 	char text[NAME_TEXT];
+	size_t len = 0;
 
 	buf_printf(out, "dataset %" PRId64 "  %s\n", h->id,
 		   e != NULL && e->name != NULL
@@ -223,12 +224,8 @@ report_flushed(const struct condition *h, struct buf *out)
 		buf_printf(out, ": %s",
 			   str_printable(text, sizeof(text), h->why));
 	buf_printf(out, "\n");
-	while (at != NULL && *at != '\0') {
-		int len = (int)strcspn(at, "\n");
-
-		buf_printf(out, "  %.*s\n", len, at);
-		at += len + (at[len] == '\n');
-	}
+	while ((line = str_line(&at, &len)) != NULL)
+		buf_printf(out, "  %.*s\n", (int)len, line);
 }
 
 static void

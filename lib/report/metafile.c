@@ -28,42 +28,51 @@
 
 /* --- Reading --- */
 
-/* Do these bytes start like a kvtree file? (formats.md 1.1) */
+struct source {
+	int fd;
+	const char *path;
+	uint64_t size;
+	unsigned char head[KVTREE_HEADER_SIZE]; /* its first bytes, */
+	size_t len;				/* so many */
+};
+
+/* Does it start like a kvtree file? (formats.md 1.1) */
 static bool
-has_magic(const unsigned char *head, size_t len)
+has_magic(const struct source *s)
 {
 	static const unsigned char magic[4] = { 0x95, 0x1f, 0xc3, 0xf5 };
 
-	return len >= sizeof(magic) && memcmp(head, magic, sizeof(magic)) == 0;
+	return s->len >= sizeof(magic) &&
+	       memcmp(s->head, magic, sizeof(magic)) == 0;
 }
 
 /* The image, and nothing of the body that may follow: that can be huge. */
 static int
-read_tree(int fd, const char *path, uint64_t size, const unsigned char *head,
-	  size_t len, struct metafile *out, struct error *err)
+read_tree(const struct source *s, struct metafile *out, struct error *err)
 {
 	struct buf raw = BUF_INIT;
 	size_t want = 0, used = 0;
 	int rc = -1;
 
-	if (len < KVTREE_HEADER_SIZE || kvtree_peek(head, len, &want, err) < 0)
-		want = (size_t)(size < TASTE ? size : TASTE);
+	if (s->len < KVTREE_HEADER_SIZE ||
+	    kvtree_peek(s->head, s->len, &want, err) < 0)
+		want = (size_t)(s->size < TASTE ? s->size : TASTE);
 	error_clear(err);
-	if (want > size)
-		want = (size_t)size;
+	if (want > s->size)
+		want = (size_t)s->size;
 	if (buf_reserve(&raw, want + 1) < 0) {
 		error_no_memory(err);
 		goto out;
 	}
-	if (io_pread(fd, path, raw.data, want, 0, err) < 0)
+	if (io_pread(s->fd, s->path, raw.data, want, 0, err) < 0)
 		goto out;
 	out->tree = kvtree_decode(raw.data, want, &used, err);
 	if (out->tree == NULL) {
-		error_wrap(err, "%s", path);
+		error_wrap(err, "%s", s->path);
 		goto out;
 	}
 	out->image = used;
-	out->trailing = size - used;
+	out->trailing = s->size - used;
 	rc = 0;
 out:
 	buf_free(&raw);
@@ -86,11 +95,10 @@ is_log(const struct buf *text)
 }
 
 static int
-read_log(int fd, const char *path, uint64_t size, struct metafile *out,
-	 struct error *err)
+read_log(const struct source *s, struct metafile *out, struct error *err)
 {
-	if (size > 0 && size <= LOG_MAX) {
-		if (io_read_fd(fd, path, LOG_MAX, &out->text, err) < 0)
+	if (s->size > 0 && s->size <= LOG_MAX) {
+		if (io_read_fd(s->fd, s->path, LOG_MAX, &out->text, err) < 0)
 			return -1;
 		if (memchr(out->text.data, '\0', out->text.len) == NULL &&
 		    is_log(&out->text))
@@ -99,14 +107,14 @@ read_log(int fd, const char *path, uint64_t size, struct metafile *out,
 	return error_set(err, ERROR_CORRUPT,
 			 "%s: %s: neither a kvtree file (which starts with the "
 			 "bytes 95 1f c3 f5) nor the log of a job",
-			 path, size == 0 ? "empty" : "not metadata of SCR");
+			 s->path,
+			 s->size == 0 ? "empty" : "not metadata of SCR");
 }
 
 static int
 read_fd(int fd, const char *path, struct metafile *out, struct error *err)
 {
-	unsigned char head[KVTREE_HEADER_SIZE] = { 0 };
-	size_t len = sizeof(head);
+	struct source s = { .fd = fd, .path = path };
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
@@ -114,14 +122,11 @@ read_fd(int fd, const char *path, struct metafile *out, struct error *err)
 	if (!S_ISREG(st.st_mode))
 		return error_set(err, ERROR_CORRUPT, "%s: not a regular file",
 				 path);
-	if ((uint64_t)st.st_size < len)
-		len = (size_t)st.st_size;
-	if (io_pread(fd, path, head, len, 0, err) < 0)
+	s.size = (uint64_t)st.st_size;
+	s.len = s.size < sizeof(s.head) ? (size_t)s.size : sizeof(s.head);
+	if (io_pread(fd, path, s.head, s.len, 0, err) < 0)
 		return -1;
-	if (has_magic(head, len))
-		return read_tree(fd, path, (uint64_t)st.st_size, head, len, out,
-				 err);
-	return read_log(fd, path, (uint64_t)st.st_size, out, err);
+	return has_magic(&s) ? read_tree(&s, out, err) : read_log(&s, out, err);
 }
 
 int
@@ -161,13 +166,12 @@ metafile_fini(struct metafile *f)
 static int
 add_printable(struct buf *out, const char *text, struct error *err)
 {
-	size_t room = 0;
+	size_t room = 0, len = 0;
+	const char *from = NULL;
 	char *line = NULL, *shown = NULL;
 	int rc = -1;
 
-	while (*text != '\0') {
-		size_t len = strcspn(text, "\n");
-
+	while ((from = str_line(&text, &len)) != NULL) {
 		if (4 * len + 1 > room) {
 			room = 4 * len + 256;
 			mem_free(shown);
@@ -176,14 +180,13 @@ add_printable(struct buf *out, const char *text, struct error *err)
 		line = mem_alloc(len + 1, 1);
 		if (line == NULL || shown == NULL)
 			goto out;
-		memcpy(line, text, len);
+		memcpy(line, from, len);
 		line[len] = '\0';
 		str_printable(shown, room, line);
 		if (buf_add_str(out, shown) < 0 || buf_add_char(out, '\n') < 0)
 			goto out;
 		mem_free(line);
 		line = NULL;
-		text += len + (text[len] == '\n');
 	}
 	rc = 0;
 out:
@@ -273,18 +276,17 @@ lines_json(const char *text)
 {
 	struct json *list = json_new_array();
 	struct buf line = BUF_INIT;
+	const char *from = NULL;
+	size_t len = 0;
 
-	while (*text != '\0') {
-		size_t len = strcspn(text, "\n");
-
+	while ((from = str_line(&text, &len)) != NULL) {
 		buf_clear(&line);
-		if (buf_add(&line, text, len) < 0 ||
+		if (buf_add(&line, from, len) < 0 ||
 		    buf_add_char(&line, '\0') < 0) {
 			json_push(list, NULL);
 			break;
 		}
 		json_push(list, line_json(line.data));
-		text += len + (text[len] == '\n');
 	}
 	buf_free(&line);
 	return list;

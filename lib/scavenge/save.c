@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -445,7 +444,7 @@ log_line(const struct scavenge *s, const struct salvage_dataset *d,
 	char host[256] = "";
 
 	(void)gethostname(host, sizeof(host) - 1);
-	l.time = (int64_t)time(NULL);
+	l.time = clock_now();
 	l.host = host;
 	l.job_id = s->job->id;
 	l.name = d->name;

@@ -156,13 +156,14 @@ count_told(void *arg, const char *what)
 int
 verify(const char *prefix, struct verify_result *r, struct told *t)
 {
+	const struct verify_listener problems = { count_told, t };
 	struct catalogue *c = catalogue_open(prefix, NULL);
 	int rc = -1;
 
 	must(c != NULL);
 	t->count = 0;
 	t->last[0] = '\0';
-	rc = catalogue_verify(c, SCENE_ID, &options, count_told, t, r, NULL);
+	rc = catalogue_verify(c, SCENE_ID, &options, &problems, r, NULL);
 	catalogue_close(c);
 	return rc;
 }

@@ -312,11 +312,12 @@ verify_once(void *arg, struct error *err)
 	struct catalogue *c = catalogue_open(place, err);
 	struct verify_result r;
 	struct told t = { .count = 0 };
+	const struct verify_listener problems = { count_told, &t };
 	int rc = -1;
 
 	(void)arg;
 	if (c != NULL)
-		rc = catalogue_verify(c, SCENE_ID, &options, count_told, &t, &r,
+		rc = catalogue_verify(c, SCENE_ID, &options, &problems, &r,
 				      err);
 	catalogue_close(c);
 	return rc;
