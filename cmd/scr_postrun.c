@@ -12,9 +12,9 @@
 #include "conf.h"
 #include "error.h"
 #include "hostlist.h"
-#include "json.h"
 #include "opt.h"
 #include "path.h"
+#include "report/scavenged.h"
 #include "scavenge/scavenge.h"
 #include "site/interval.h"
 #include "site/job.h"
@@ -179,16 +179,6 @@ fill_options(const struct settings *s, const struct job *job,
 /* --- Output --- */
 
 static void
-print_plan(const struct scavenge *s, struct error *err)
-{
-	struct buf text = BUF_INIT;
-
-	if (salvage_text(&s->plan, s->o->rate, &text, err) == 0)
-		fputs(text.data, stdout);
-	buf_free(&text);
-}
-
-static void
 print_times(const struct scavenge *s)
 {
 	app_debug("asking %.3f s, copying %.3f s, rebuilding %.3f s, packing "
@@ -198,25 +188,18 @@ print_times(const struct scavenge *s)
 }
 
 static int
-print_result(const struct scavenge *s, const struct settings *set,
-	     struct error *err)
+print_result(const struct scavenge *s, const struct settings *set)
 {
 	struct buf text = BUF_INIT;
-	struct json *j = NULL;
-	int rc = 0;
 
-	if (set->json) {
-		j = scavenge_json(s);
-		return j == NULL ? error_no_memory(err)
-				 : json_print(j, stdout, err);
-	}
+	if (set->json)
+		return app_print_json(report_scavenge_json(s));
 	if (set->plan)
-		print_plan(s, err);
-	rc = scavenge_verdict(s, &text, err);
-	if (rc == 0)
-		printf("scr_postrun: %s\n", text.data);
-	buf_free(&text);
-	return rc;
+		report_salvage(&s->plan, s->o->rate, &text);
+	buf_add_str(&text, "scr_postrun: ");
+	report_verdict(s, &text);
+	buf_add_char(&text, '\n');
+	return app_print(&text);
 }
 
 static int
@@ -228,10 +211,9 @@ work(const struct settings *set, struct job *job,
 
 	if (rc == 0 && !set->plan)
 		rc = scavenge_run(&s, err);
-	if (rc == 0) {
-		status = scavenge_status(&s);
-		(void)print_result(&s, set, err);
-	}
+	if (rc == 0)
+		status = error_worse_status(scavenge_status(&s),
+					    print_result(&s, set));
 	print_times(&s);
 	scavenge_close(&s);
 	return status;

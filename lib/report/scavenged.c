@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * salvage_text.c - a plan for people, and for programs.
+ * scavenged.c - the plan of a scavenge and what came of it, as text and JSON.
  */
+#include "report/scavenged.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "buf.h"
-#include "error.h"
 #include "json.h"
 #include "scavenge/salvage.h"
+#include "scavenge/scavenge.h"
+#include "site/job.h"
 #include "str.h"
 
 static const char *
@@ -42,56 +45,42 @@ time_text(uint64_t bytes, double rate, char *to, size_t size)
 	return to;
 }
 
-static int
-row(const struct salvage_dataset *d, double rate, struct buf *out)
+static void
+put_row(const struct salvage_dataset *d, double rate, struct buf *out)
 {
-	char bytes[32], secs[32], name[64];
+	char secs[32], ranks[48], name[64];
 	uint64_t todo = d->done ? 0 : d->bytes;
 
-	if (buf_printf(out, "%4" PRId64 " %-11s %-10s", d->id, state(d),
-		       kind(d)) < 0)
-		return -1;
+	buf_printf(out, "%4" PRId64 " %-11s %-10s", d->id, state(d), kind(d));
 	if (d->world < 0)
-		snprintf(name, sizeof(name), "?");
+		snprintf(ranks, sizeof(ranks), "?");
 	else
-		snprintf(name, sizeof(name), "%" PRId64 "/%" PRId64,
+		snprintf(ranks, sizeof(ranks), "%" PRId64 "/%" PRId64,
 			 d->world - d->missing, d->world);
-	if (buf_printf(out, " %13s %11s %7s  ", name,
-		       str_bytes(bytes, sizeof(bytes), todo),
-		       time_text(todo, rate, secs, sizeof(secs))) < 0)
-		return -1;
-	if (d->name == NULL)
-		snprintf(name, sizeof(name), "-");
-	else
-		str_printable(name, sizeof(name), d->name);
-	if (buf_add_str(out, name) < 0)
-		return -1;
-	if (!d->done && d->why != NULL &&
-	    buf_printf(out, "\n     %s", d->why) < 0)
-		return -1;
-	return buf_add_char(out, '\n');
+	buf_printf(out, " %13s %11s %7s  %s", ranks, str_size(todo),
+		   time_text(todo, rate, secs, sizeof(secs)),
+		   d->name == NULL
+			   ? "-"
+			   : str_printable(name, sizeof(name), d->name));
+	if (!d->done && d->why != NULL)
+		buf_printf(out, "\n     %s", d->why);
+	buf_add_char(out, '\n');
 }
 
-int
-salvage_text(const struct salvage *p, double rate, struct buf *out,
-	     struct error *err)
+void
+report_salvage(const struct salvage *p, double rate, struct buf *out)
 {
-	if (buf_printf(out, "%4s %-11s %-10s %13s %11s %7s  %s\n", "DSET",
-		       "STATE", "KIND", "RANKS", "TO COPY", "TIME", "NAME") < 0)
-		return error_no_memory(err);
+	buf_printf(out, "%4s %-11s %-10s %13s %11s %7s  %s\n", "DSET", "STATE",
+		   "KIND", "RANKS", "TO COPY", "TIME", "NAME");
 	for (size_t i = p->count; i-- > 0;)
-		if (row(&p->datasets[i], rate, out) < 0)
-			return error_no_memory(err);
-	return 0;
+		put_row(&p->datasets[i], rate, out);
 }
 
 struct json *
-salvage_json(const struct salvage *p, double rate)
+report_salvage_json(const struct salvage *p, double rate)
 {
 	struct json *all = json_new_array();
 
-	if (all == NULL)
-		return NULL;
 	for (size_t i = 0; i < p->count; i++) {
 		const struct salvage_dataset *d = &p->datasets[i];
 		struct json *j = json_new_object();
@@ -122,4 +111,114 @@ salvage_json(const struct salvage *p, double rate)
 		json_push(all, j);
 	}
 	return all;
+}
+
+/* --- What came of it --- */
+
+static void
+put_name(const struct scavenge *s, int64_t id, struct buf *out)
+{
+	const struct salvage_dataset *d = salvage_find(&s->plan, id);
+	char name[256];
+
+	if (d == NULL || d->name == NULL)
+		buf_printf(out, "dataset %" PRId64, id);
+	else
+		buf_printf(out, "%s (dataset %" PRId64 ")",
+			   str_printable(name, sizeof(name), d->name), id);
+}
+
+static void
+put_checkpoint(const struct scavenge *s, const struct scavenge_outlook *o,
+	       struct buf *out)
+{
+	const struct salvage_dataset *d = salvage_find(&s->plan, o->saved);
+	const bool done = d != NULL && d->done;
+
+	buf_add_str(out, o->saved == o->newest ? "newest checkpoint "
+					       : "OLDER checkpoint ");
+	put_name(s, o->saved, out);
+	buf_add_str(out, done ? " is saved" : " can be saved");
+	if (o->saved == o->newest)
+		return;
+	buf_add_str(out, ", newest ");
+	put_name(s, o->newest, out);
+	buf_add_str(out, " is not");
+}
+
+void
+report_verdict(const struct scavenge *s, struct buf *out)
+{
+	const struct scavenge_outlook o = scavenge_outlook(s);
+
+	if (s->plan.count == 0)
+		buf_add_str(out, "nothing to save: the caches hold no dataset");
+	else if (o.newest == 0)
+		buf_add_str(out, "no checkpoint in the caches");
+	else if (o.saved == 0)
+		buf_add_str(out,
+			    "LOST: no checkpoint of the caches can be saved");
+	else
+		put_checkpoint(s, &o, out);
+	if (o.outputs > 0)
+		buf_printf(out, "; output: %zu of %zu %s",
+			   o.outputs - o.outputs_lost, o.outputs,
+			   o.outputs_lost > 0 ? "only, the rest is LOST"
+					      : "saved or to be saved");
+	if (s->saved_now > 0)
+		buf_printf(out, "; %s copied", str_size(s->copied));
+	if (s->dead > 0)
+		buf_printf(out, "; %zu of %zu nodes dead", s->dead,
+			   s->job->nodes.count);
+}
+
+static const char *
+node_state_name(enum scavenge_node_state state)
+{
+	static const char *const names[] = { "skipped", "alive", "dead",
+					     "odd" };
+
+	return names[state];
+}
+
+struct json *
+report_scavenge_json(const struct scavenge *s)
+{
+	static const char *const phases[] = { "ask", "copy", "build", "pack" };
+	struct json *j = json_new_object(), *list = json_new_array();
+	struct json *times = json_new_object();
+	const struct scavenge_outlook o = scavenge_outlook(s);
+	struct buf text = BUF_INIT;
+
+	json_set_str(j, "prefix", s->job->prefix);
+	json_set_str(j, "job", s->job->id);
+	for (size_t i = 0; i < s->job->nodes.count; i++) {
+		const struct scavenge_node *n = &s->nodes[i];
+		struct json *k = json_new_object();
+
+		json_set_str(k, "name", n->name ? n->name : "");
+		json_set_str(k, "state", node_state_name(n->state));
+		if (n->why != NULL)
+			json_set_str(k, "why", n->why);
+		else
+			json_set_null(k, "why");
+		json_push(list, k);
+	}
+	json_set(j, "nodes", list);
+	json_set(j, "datasets", report_salvage_json(&s->plan, s->o->rate));
+	json_set_i64(j, "newest", o.newest);
+	json_set_i64(j, "saved", o.saved);
+	json_set_u64(j, "outputs", o.outputs);
+	json_set_u64(j, "outputs_lost", o.outputs_lost);
+	json_set_u64(j, "bytes_copied", s->copied);
+	for (int i = 0; i < SCAVENGE_PHASES; i++)
+		json_set_u64(times, phases[i],
+			     (uint64_t)(s->seconds[i] * 1000 + 0.5));
+	json_set(j, "milliseconds", times);
+	report_verdict(s, &text);
+	if (!text.failed)
+		json_set_str(j, "verdict", text.data);
+	json_set_i64(j, "status", scavenge_status(s));
+	buf_free(&text);
+	return j;
 }

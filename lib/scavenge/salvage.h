@@ -20,7 +20,6 @@
 struct arena;
 struct buf;
 struct error;
-struct json;
 
 #define SALVAGE_NONE UINT32_MAX
 /* No job has more ranks: a survey that claims so is wrong. */
@@ -107,14 +106,5 @@ int salvage_nodes(const struct salvage *p, const struct salvage_dataset *d,
 /* The ranks that `node` copies, as "0-3,7", appended to `out`. */
 int salvage_ranks(const struct salvage_dataset *d, uint32_t node,
 		  struct buf *out, struct error *err);
-
-/*
- * For people: a heading and a line for each dataset, newest first.  `rate`:
- * bytes a second that copying is expected to reach, 0: unknown.
- */
-int salvage_text(const struct salvage *p, double rate, struct buf *out,
-		 struct error *err);
-/* An array of objects, see scr_postrun(1); NULL: no memory. */
-struct json *salvage_json(const struct salvage *p, double rate);
 
 #endif /* SCAVENGE_SALVAGE_H */

@@ -96,15 +96,16 @@ void scavenge_close(struct scavenge *s);
  */
 int scavenge_run(struct scavenge *s, struct error *err);
 
+/* What is saved, or, before a run, would be: whatever is not lost now. */
+struct scavenge_outlook {
+	int64_t newest, saved; /* checkpoints; 0: none */
+	size_t outputs, outputs_lost;
+};
+
+struct scavenge_outlook scavenge_outlook(const struct scavenge *s);
+
 /* 0 the newest checkpoint is saved, and all output; 3 an older one is; 4
  * something is lost.  Before a run: what is to be expected. */
 int scavenge_status(const struct scavenge *s);
-
-/* One line that says it, without newline. */
-int scavenge_verdict(const struct scavenge *s, struct buf *out,
-		     struct error *err);
-
-/* Nodes, plan, what came of it: see scr_postrun(1). */
-struct json *scavenge_json(const struct scavenge *s);
 
 #endif /* SCAVENGE_SCAVENGE_H */

@@ -10,6 +10,7 @@
 #include "buf.h"
 #include "error.h"
 #include "json.h"
+#include "report/scavenged.h"
 #include "scavenge/salvage.h"
 #include "scratch.h"
 
@@ -275,7 +276,7 @@ odd(void)
 
 	must(salvage_init(&p, 4, NULL) == 0);
 	must(salvage_settle(&p, NULL) == 0);
-	must(salvage_text(&p, 0, &text, NULL) == 0);
+	report_salvage(&p, 0, &text);
 	is_str(text.data,
 	       "DSET STATE       KIND               RANKS     TO COPY    TIME"
 	       "  NAME\n",
@@ -330,7 +331,7 @@ reports(void)
 	must(salvage_settle(&p, NULL) == 0);
 	d = salvage_find(&p, 5);
 	d->done = true;
-	must(salvage_text(&p, 100, &text, NULL) == 0);
+	report_salvage(&p, 100, &text);
 	is_str(text.data,
 	       "DSET STATE       KIND               RANKS     TO COPY    TIME"
 	       "  NAME\n"
@@ -339,7 +340,7 @@ reports(void)
 	       "   5 saved       checkpoint           6/8         0 B     0 s"
 	       "  ckpt\n",
 	       "as text, the newest first");
-	json = salvage_json(&p, 0);
+	json = report_salvage_json(&p, 0);
 	must(json != NULL);
 	json_free(json);
 	buf_free(&text);
