@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "buf.h"
+#include "error.h"
 #include "mem.h"
 #include "tap.h"
 
@@ -111,6 +112,7 @@ test_reserve(void)
 static void
 test_nomem(void)
 {
+	struct error err = ERROR_INIT;
 	struct buf b = BUF_INIT;
 	char text[200];
 
@@ -122,6 +124,10 @@ test_nomem(void)
 	is_int(errno, ENOMEM, "is ENOMEM");
 	is_int(buf_printf(&b, "x"), -1, "nor for a text");
 	ok(b.data == NULL && b.cap == 0, "and the buf is unchanged");
+	ok(buf_check(&b, &err) < 0 && err.kind == ERROR_NOMEM,
+	   "but for what buf_check() tells");
+	buf_clear(&b);
+	is_int(buf_check(&b, NULL), 0, "until it is cleared");
 	mem_fail_after(1);
 	is_int(buf_add_str(&b, "begin"), 0, "memory for some bytes");
 	is_int(buf_add_str(&b, text), -1, "none for more");

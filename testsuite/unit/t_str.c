@@ -177,10 +177,31 @@ test_bytes(void)
 	ok(to[4] == '#', "and nothing is written behind it");
 }
 
+static void
+test_lines(void)
+{
+	const char *text = "one\n\nthree", *none = NULL, *empty = "";
+	const char *line = NULL;
+	size_t len = 0;
+
+	line = str_line(&text, &len);
+	ok(len == 3 && strncmp(line, "one", 3) == 0, "str_line(): the first");
+	ok(str_line(&text, &len) != NULL && len == 0, "an empty one");
+	line = str_line(&text, &len);
+	ok(len == 5 && strcmp(line, "three") == 0, "one without newline");
+	ok(str_line(&text, &len) == NULL && str_line(&none, &len) == NULL &&
+		   str_line(&empty, &len) == NULL,
+	   "then none, nor of nothing");
+	ok(str_is_digit('0') && str_is_digit('9') && !str_is_digit('a') &&
+		   !str_is_digit('/') && !str_is_digit(':'),
+	   "str_is_digit()");
+}
+
 int
 main(void)
 {
 	test_questions();
+	test_lines();
 	test_printable();
 	test_room();
 	test_natural();
