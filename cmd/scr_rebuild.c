@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "app.h"
 #include "buf.h"
@@ -20,6 +21,7 @@
 #include "report/results.h"
 #include "rescue/deep.h"
 #include "rescue/plan.h"
+#include "rescue/scheme.h"
 #include "str.h"
 
 /* Lines about files with --dry-run. */
@@ -27,7 +29,7 @@
 
 struct settings {
 	int by_hand;	     /* a redset_type; -1: none */
-	const char *protect; /* "xor", "rs" or NULL */
+	const char *protect; /* word of a type, or NULL */
 	uint64_t set_size, failures;
 	const char *prefix;
 	bool dry_run, verify, partial, deep, checksums, json;
@@ -224,7 +226,7 @@ make_safe(const struct settings *s, const struct subject *t, struct json *j,
 	  struct error *err)
 {
 	const struct protect_options po = {
-		.type = str_eq(s->protect, "rs") ? REDSET_RS : REDSET_XOR,
+		.type = redset_type_of_word(s->protect),
 		.set_size = (uint32_t)s->set_size,
 		.failures = (uint32_t)s->failures,
 		.o = &s->look,
@@ -290,44 +292,52 @@ run(struct settings *s, const char *const *args, size_t count)
 
 /* --- The command line --- */
 
-/* LLNL's helpers bear the scheme in their names. */
+/* LLNL's helpers bear the scheme in their names; -1: it is none of these. */
 static int
 scheme_by_name(const char *name)
 {
-	static const char *const names[] = {
-		[REDSET_PARTNER] = "scr_rebuild_partner",
-		[REDSET_XOR] = "scr_rebuild_xor",
-		[REDSET_RS] = "scr_rebuild_rs",
-	};
+	const char *base = path_base(name);
+	enum redset_type t = REDSET_TYPES;
 
-	for (int i = 0; i < REDSET_TYPES; i++)
-		if (names[i] != NULL && str_eq(path_base(name), names[i]))
-			return i;
-	return -1;
+	if (str_starts(base, "scr_rebuild_"))
+		t = redset_type_of_word(base + strlen("scr_rebuild_"));
+	return t != REDSET_TYPES && redset_is_redundant(t) ? (int)t : -1;
 }
 
 static void
 check_protect(const struct settings *s)
 {
+	const struct redset_format *f = NULL;
+	enum redset_type type = REDSET_TYPES;
+	char words[64];
+
 	if (s->protect == NULL) {
 		if (s->set_size + s->failures > 0)
 			app_usage("--set-size and --failures go with "
 				  "--protect");
 		return;
 	}
-	if (!str_eq(s->protect, "xor") && !str_eq(s->protect, "rs"))
-		app_usage("--protect: %s is not one of xor, rs", s->protect);
-	if (str_eq(s->protect, "xor") && s->failures > 1)
-		app_usage("--failures: xor survives 1");
+	type = redset_type_of_word(s->protect);
+	if (type == REDSET_TYPES || scheme_of(type)->chunk == NULL)
+		app_usage("--protect: %s is not one of %s", s->protect,
+			  scheme_made_words(words, sizeof(words)));
+	f = redset_format(type);
+	if (f->key == NULL && s->failures > f->failures)
+		app_usage("--failures: %s survives %" PRIu32, f->word,
+			  f->failures);
 	if (s->by_hand >= 0 || s->partial || s->deep || s->checksums)
 		app_usage("--protect goes with --set-size, --failures, "
 			  "--dry-run and --verify only");
 }
 
+#define BY_HAND(NAME, word, ...) \
+	OPT_VERB(0, #word, &s->by_hand, REDSET_##NAME, "of type " #NAME)
+
 static char **
 parse(struct settings *s, int argc, char **argv, int *count)
 {
 	struct catalogue_options *o = &s->look;
+	char words[64];
 	const struct opt opts[] = {
 		OPT_GROUP("What to do"),
 		OPT_FLAG('n', "dry-run", &s->dry_run,
@@ -343,7 +353,8 @@ parse(struct settings *s, int argc, char **argv, int *count)
 		OPT_FLAG(0, "verify", &s->verify,
 			 "read all of it again afterwards, and compare"),
 		OPT_GROUP("Redundancy for a dataset that has none"),
-		OPT_STRING(0, "protect", &s->protect, "xor|rs", OPT_WORDS,
+		OPT_STRING(0, "protect", &s->protect,
+			   scheme_made_words(words, sizeof(words)), OPT_WORDS,
 			   "compute it from the files, which must all be "
 			   "there"),
 		OPT_U64(0, "set-size", &s->set_size, "N", 2, 4096,
@@ -354,11 +365,7 @@ parse(struct settings *s, int argc, char **argv, int *count)
 		APP_OPT_PREFIX(&s->prefix),
 		APP_OPT_MOVED_FROM(&o->moved_from),
 		OPT_GROUP("Redundancy files given by hand"),
-		OPT_VERB(0, "xor", &s->by_hand, REDSET_XOR, "of type XOR"),
-		OPT_VERB(0, "rs", &s->by_hand, REDSET_RS,
-			 "of type Reed-Solomon"),
-		OPT_VERB(0, "partner", &s->by_hand, REDSET_PARTNER,
-			 "of type PARTNER"),
+		REDSET_TYPES_REDUNDANT(BY_HAND),
 		OPT_GROUP("Work"),
 		APP_OPT_JSON(&s->json),
 		APP_OPT_JOBS(&s->jobs),

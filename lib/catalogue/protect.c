@@ -161,8 +161,7 @@ protect(struct catalogue *c, int64_t id, const struct protect_options *po,
 	memset(out, 0, sizeof(*out));
 	if (p == NULL)
 		return -1;
-	if (plan_protect(p, po->type, po->set_size,
-			 po->failures > 0 ? po->failures : 2, err) == 0)
+	if (plan_protect(p, po->type, po->set_size, po->failures, err) == 0)
 		rc = o->work.dry_run ? 0 : rebuild(p, &ro, out, err);
 	if (rc == 0 && o->work.dry_run) {
 		out->redundancy = p->red_missing;

@@ -12,9 +12,9 @@
 #include "meta/redset.h"
 
 struct protect_options {
-	enum redset_type type; /* REDSET_XOR or REDSET_RS */
-	uint32_t set_size;     /* ranks of a set; 0: 8 */
-	uint32_t failures;     /* RS: losses to survive; 0: 2 */
+	/* See plan_protect(). */
+	enum redset_type type;
+	uint32_t set_size, failures;
 	const struct catalogue_options *o;
 };
 

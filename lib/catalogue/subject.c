@@ -244,12 +244,7 @@ split_names(struct subject *s, bool outside, struct error *err)
 static bool
 is_word(const char *text)
 {
-	static const char *const words[] = { "map", "xor", "rs", "partner" };
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (str_eq(text, words[i]))
-			return true;
-	return false;
+	return str_eq(text, "map") || redset_type_of_word(text) != REDSET_TYPES;
 }
 
 int

@@ -52,7 +52,7 @@ int subject_find(struct subject *s, const char *prefix, const char *const *args,
 
 /*
  * The same for redundancy files of one type, as LLNL's rebuild helpers take
- * them: the first word may be "map", "xor", "rs" or "partner".  They may lie
+ * them: the first word may be "map", or the word of a type.  They may lie
  * in the working directory or another.  `prefix` NULL: found out from where
  * they lie, if that is below PREFIX/.scr.
  */

@@ -8,9 +8,6 @@
 #include "meta/value.h"
 #include "num.h"
 
-/* formats.md 5.7: RS works in a field of 256 elements. */
-#define RS_LIMIT 256
-
 /* Largest number of bytes anything here may have: file offsets. */
 #define BYTES_LIMIT ((uint64_t)INT64_MAX)
 
@@ -30,19 +27,12 @@ read_type(const struct kvtree *k, enum redset_type *out, struct error *err)
 	return value_bad(err, name, "unknown type of redundancy");
 }
 
-/* How many failures the type tells in which key, formats.md 5.1. */
-static const char *
-failures_key(enum redset_type type)
-{
-	return type == REDSET_PARTNER ? "REPLICAS"
-	       : type == REDSET_RS    ? "CKSUM"
-				      : NULL;
-}
-
 /* What the numbers must have to do with each other: NULL, or what is wrong. */
 static const char *
 desc_flaw(const struct redset_desc *d)
 {
+	const uint32_t limit = redset_format(d->type)->limit;
+
 	if (d->set >= d->sets)
 		return "GROUP is not below GROUPS";
 	if (d->member >= d->members)
@@ -51,14 +41,15 @@ desc_flaw(const struct redset_desc *d)
 		return "WRANK is not below WRANKS";
 	if (d->members > d->ranks || d->sets > d->ranks)
 		return "more members or sets than ranks";
-	if (d->type == REDSET_SINGLE)
-		return d->members > 1 ? "SINGLE with several members" : NULL;
+	if (!redset_is_redundant(d->type))
+		return d->members > 1 ? "several members, but no redundancy"
+				      : NULL;
 	if (d->members < 2)
 		return "a set of one member";
 	if (d->failures < 1 || d->failures >= d->members)
 		return "as many redundant parts as members, or none";
-	if (d->type == REDSET_RS && d->members > RS_LIMIT - d->failures)
-		return "more members than Reed-Solomon allows";
+	if (limit > 0 && (uint64_t)d->members + d->failures > limit)
+		return "more members than the code allows";
 	return NULL;
 }
 
@@ -75,7 +66,8 @@ redset_desc_read(const struct kvtree *t, struct redset_desc *out,
 		{ "WRANK", &out->rank },  { "WRANKS", &out->ranks },
 	};
 	const struct kvtree *k = kvtree_get(t, "TYPE");
-	const char *more = NULL, *flaw = NULL;
+	const struct redset_format *f = NULL;
+	const char *flaw = NULL;
 	size_t i = 0;
 
 	memset(out, 0, sizeof(*out));
@@ -93,13 +85,13 @@ redset_desc_read(const struct kvtree *t, struct redset_desc *out,
 	k = kvtree_get(t, "ENABLED");
 	if (k != NULL && value_flag(k, &out->enabled, err) < 0)
 		return -1;
-	more = failures_key(out->type);
-	k = kvtree_get(t, more == NULL ? "" : more);
-	if (more == NULL)
-		out->failures = out->type == REDSET_XOR;
-	else if (k == NULL)
-		return value_bad(err, more, "missing");
-	else if (value_u32(k, REDSET_MAX_RANKS, &out->failures, err) < 0)
+	f = redset_format(out->type);
+	out->failures = f->failures;
+	k = f->key != NULL ? kvtree_get(t, f->key) : NULL;
+	if (f->key != NULL && k == NULL)
+		return value_bad(err, f->key, "missing");
+	if (k != NULL &&
+	    value_u32(k, REDSET_MAX_RANKS, &out->failures, err) < 0)
 		return -1;
 	flaw = desc_flaw(out);
 	return flaw == NULL ? 0 : value_bad(err, "descriptor", flaw);
@@ -109,18 +101,16 @@ int
 redset_desc_write(struct kvtree *t, const struct redset_desc *d,
 		  struct error *err)
 {
-	const char *type = redset_type_name(d->type);
+	const struct redset_format *f = redset_format(d->type);
 
-	if ((d->type == REDSET_RS &&
-	     kvtree_set_u64(t, "CKSUM", d->failures, err) < 0) ||
+	if ((f->key != NULL &&
+	     kvtree_set_u64(t, f->key, d->failures, err) < 0) ||
 	    kvtree_set_u64(t, "ENABLED", d->enabled, err) < 0 ||
 	    kvtree_set_u64(t, "GROUP", d->set, err) < 0 ||
 	    kvtree_set_u64(t, "GROUPS", d->sets, err) < 0 ||
 	    kvtree_set_u64(t, "RANK", d->member, err) < 0 ||
 	    kvtree_set_u64(t, "RANKS", d->members, err) < 0 ||
-	    (d->type == REDSET_PARTNER &&
-	     kvtree_set_u64(t, "REPLICAS", d->failures, err) < 0) ||
-	    kvtree_set(t, "TYPE", type, err) < 0 ||
+	    kvtree_set(t, "TYPE", f->name, err) < 0 ||
 	    kvtree_set_u64(t, "WRANK", d->rank, err) < 0 ||
 	    kvtree_set_u64(t, "WRANKS", d->ranks, err) < 0)
 		return -1;
@@ -240,7 +230,7 @@ redset_header_build(const struct redset_member *members, const uint32_t *ranks,
 		    uint64_t chunk, uint32_t owner, struct error *err)
 {
 	const struct redset_desc *own = &members[owner].desc;
-	const bool coded = own->type == REDSET_XOR || own->type == REDSET_RS;
+	const bool coded = redset_format(own->type)->body == REDSET_BODY_CHUNKS;
 	struct kvtree *tree = kvtree_new(err), *table = NULL;
 	uint32_t d = 0, j = 0;
 
@@ -289,14 +279,13 @@ redset_body_size(const struct redset_member *members, uint64_t chunk,
 
 	if (!members[owner].known)
 		return not_known(own, owner, err);
-	switch (own->type) {
-	case REDSET_XOR:
-	case REDSET_RS:
+	switch (redset_format(own->type)->body) {
+	case REDSET_BODY_CHUNKS:
 		size = chunk;
 		if (num_mul(&size, own->failures) < 0 || size > BYTES_LIMIT)
 			goto too_large;
 		break;
-	case REDSET_PARTNER:
+	case REDSET_BODY_COPIES:
 		for (d = 1; d <= redset_neighbours(own); d++) {
 			j = left_of(own, owner, d);
 			if (!members[j].known)
@@ -306,8 +295,7 @@ redset_body_size(const struct redset_member *members, uint64_t chunk,
 				goto too_large;
 		}
 		break;
-	case REDSET_SINGLE:
-	case REDSET_TYPES:
+	case REDSET_BODY_NONE:
 		break;
 	}
 	*out = size;

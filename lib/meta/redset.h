@@ -16,15 +16,49 @@ struct arena;
 struct error;
 struct kvtree;
 
-enum redset_type {
-	REDSET_SINGLE,
-	REDSET_PARTNER,
-	REDSET_XOR,
-	REDSET_RS,
-	REDSET_TYPES
+/* --- Types of redundancy --- */
+
+/* What the body of a redundancy file holds. */
+enum redset_body {
+	REDSET_BODY_NONE,   /* nothing: sets of one member */
+	REDSET_BODY_COPIES, /* the data of the left neighbours, end to end */
+	REDSET_BODY_CHUNKS, /* check chunks, one for each failure; the header
+			       has their size and the table of ranks */
 };
 
+struct redset_format {
+	const char *name;  /* in descriptors: "XOR" */
+	const char *word;  /* in file names: "xor" */
+	const char *key;   /* of the failures in descriptors; NULL: none */
+	uint32_t failures; /* survived, if there is no key */
+	uint32_t limit;	   /* members and failures together; 0: none */
+	enum redset_body body;
+};
+
+/*
+ * The types: all that is special about their files is in the columns (those of
+ * struct redset_format; the last one is a REDSET_BODY_).  What can be computed
+ * with a type is its scheme_WORD in lib/rescue (rescue/scheme.h).
+ */
+#define REDSET_TYPES_REDUNDANT(X) \
+	X(PARTNER, partner, "REPLICAS", 0, 0, COPIES), \
+		X(XOR, xor, NULL, 1, 0, CHUNKS), \
+		X(RS, rs, "CKSUM", 0, 256, CHUNKS)
+#define REDSET_TYPES_ALL(X) \
+	X(SINGLE, single, NULL, 0, 0, NONE), REDSET_TYPES_REDUNDANT(X)
+
+#define REDSET_VALUE(NAME, ...) REDSET_##NAME
+enum redset_type { REDSET_TYPES_ALL(REDSET_VALUE), REDSET_TYPES };
+#undef REDSET_VALUE
+
+const struct redset_format *redset_format(enum redset_type t);
 const char *redset_type_name(enum redset_type t); /* "SINGLE" ... */
+
+/* Does a set of this type keep anything beside the data? */
+bool redset_is_redundant(enum redset_type t);
+
+/* The type that file names call `word`; REDSET_TYPES: none. */
+enum redset_type redset_type_of_word(const char *word);
 
 #define REDSET_MAX_RANKS 100000000 /* no valid WRANKS is larger */
 
@@ -68,7 +102,7 @@ struct redset_desc {
 };
 
 /* From the children of a DESC node; ERROR_CORRUPT on anything out of range
- * (member >= members, RS n + k > 256, ...). */
+ * (member >= members, n + k > limit, ...). */
 int redset_desc_read(const struct kvtree *t, struct redset_desc *out,
 		     struct error *err);
 int redset_desc_write(struct kvtree *t, const struct redset_desc *d,

@@ -286,7 +286,7 @@ redset_header_read(const struct kvtree *t, uint64_t image, uint32_t owner,
 		return -1;
 	if (read_desc(t, owner, &out->desc, err) < 0)
 		return -1;
-	coded = out->desc.type == REDSET_XOR || out->desc.type == REDSET_RS;
+	coded = redset_format(out->desc.type)->body == REDSET_BODY_CHUNKS;
 	if (coded &&
 	    (read_group(t, arena, out, err) < 0 || read_chunk(t, out, err) < 0))
 		return -1;

@@ -11,18 +11,39 @@
 #define STEM_DATA "reddesc.er"
 #define STEM_MAP "reddescmap.er"
 
-/* As in the descriptor, and as in file names. */
-static const char *const type_names[REDSET_TYPES][2] = {
-	[REDSET_SINGLE] = { "SINGLE", "single" },
-	[REDSET_PARTNER] = { "PARTNER", "partner" },
-	[REDSET_XOR] = { "XOR", "xor" },
-	[REDSET_RS] = { "RS", "rs" },
-};
+#define FORMAT(NAME, word, key, failures, limit, body) \
+	{ \
+#NAME, #word, key, failures, limit, REDSET_BODY_##body \
+	}
+static const struct redset_format formats[] = { REDSET_TYPES_ALL(FORMAT) };
+#undef FORMAT
+
+const struct redset_format *
+redset_format(enum redset_type t)
+{
+	return &formats[t];
+}
 
 const char *
 redset_type_name(enum redset_type t)
 {
-	return type_names[t][0];
+	return formats[t].name;
+}
+
+bool
+redset_is_redundant(enum redset_type t)
+{
+	return formats[t].body != REDSET_BODY_NONE;
+}
+
+enum redset_type
+redset_type_of_word(const char *word)
+{
+	int t = 0;
+
+	while (t < REDSET_TYPES && strcmp(word, formats[t].word) != 0)
+		t++;
+	return (enum redset_type)t;
 }
 
 /* What follows `word` if `s` starts with it, else NULL; `s` may be NULL. */
@@ -64,7 +85,7 @@ parse_long(const char *s, struct redset_name *out)
 	const char *end = NULL;
 
 	for (type = 0; type < REDSET_TYPES; type++) {
-		end = after(s, type_names[type][1]);
+		end = after(s, formats[type].word);
 		if (end != NULL && *end == '.')
 			break;
 	}
@@ -146,7 +167,7 @@ redset_name_format(char *to, size_t size, const struct redset_name *n,
 		snprintf(to, size,
 			 "%s.%" PRIu32 ".%s.grp_%" PRIu32 "_of_%" PRIu32
 			 ".mem_%" PRIu32 "_of_%" PRIu32 SUFFIX,
-			 stem, n->rank, type_names[n->type][1], n->set, n->sets,
+			 stem, n->rank, formats[n->type].word, n->set, n->sets,
 			 n->member, n->members);
 	return to;
 }

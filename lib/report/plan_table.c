@@ -86,7 +86,7 @@ set_cells(struct table *t, struct plan *p, size_t first, size_t last)
 	table_cell(t, "%s", redset_type_name(s->type));
 	if (s->n > 0)
 		table_cell(t, "%u of %u", s->verdict == SET_LOST ? 0 : s->spare,
-			   report_survives(s));
+			   s->failures);
 	else
 		table_cell(t, "%s", "");
 	table_cell(t, "%s",

@@ -18,6 +18,7 @@
 #include "report/report_impl.h"
 #include "rescue/deep.h"
 #include "rescue/rebuild.h"
+#include "rescue/scheme.h"
 #include "str.h"
 
 /* Room for a path made printable, for a list of ranks, and for a clause. */
@@ -149,6 +150,7 @@ report_scheme(const struct plan *p, char *to, size_t size)
 {
 	bool data = report_has_data_sets(p);
 	const struct plan_set *first = NULL;
+	const struct scheme *scheme = NULL;
 	uint32_t small = UINT32_MAX, large = 0, count = 0;
 	char checks[24] = "", members[64];
 
@@ -169,11 +171,11 @@ report_scheme(const struct plan *p, char *to, size_t size)
 		snprintf(to, size, "none");
 		return to;
 	}
-	if (first->type == REDSET_RS && first->opened)
-		snprintf(checks, sizeof(checks), " k=%u", first->failures);
-	else if (first->type == REDSET_PARTNER && first->failures > 1)
-		snprintf(checks, sizeof(checks), " x%u", first->failures);
-	if (first->type == REDSET_SINGLE)
+	scheme = scheme_of(first->type);
+	if (scheme->label != NULL && first->failures >= scheme->label_from)
+		snprintf(checks, sizeof(checks), " %s%u", scheme->label,
+			 first->failures);
+	if (!redset_is_redundant(first->type))
 		snprintf(members, sizeof(members),
 			 " (no copy and no parity is kept)");
 	else if (small == large)
@@ -187,12 +189,6 @@ report_scheme(const struct plan *p, char *to, size_t size)
 	return to;
 }
 
-uint32_t
-report_survives(const struct plan_set *s)
-{
-	return s->type == REDSET_SINGLE ? 0 : s->failures;
-}
-
 char *
 report_spare(const struct plan *p, bool rebuilt, char *to, size_t size)
 {
@@ -201,7 +197,7 @@ report_spare(const struct plan *p, bool rebuilt, char *to, size_t size)
 	/* Of sets over filemaps as well: without them data have no names. */
 	for (size_t i = 0; i < p->nsets; i++) {
 		const struct plan_set *s = &p->sets[i];
-		uint32_t spare = rebuilt ? report_survives(s) : s->spare;
+		uint32_t spare = rebuilt ? s->failures : s->spare;
 
 		if (report_unused(s))
 			continue;

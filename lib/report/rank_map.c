@@ -137,7 +137,7 @@ put_sets(struct map *m, bool over_maps)
 		last = i;
 		if (s->map != over_maps || report_unused(s))
 			continue;
-		if (s->type == REDSET_SINGLE) {
+		if (!redset_is_redundant(s->type)) {
 			put_singles(m, over_maps);
 			return;
 		}

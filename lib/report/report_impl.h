@@ -22,9 +22,6 @@ enum report_cell_state report_member(const struct plan *p,
 /* Is the set made of files of an older attempt, which the plan leaves alone? */
 bool report_unused(const struct plan_set *s);
 
-/* What the set survives when all of it is there. */
-uint32_t report_survives(const struct plan_set *s);
-
 /* Are there sets over the data files?  In bypass mode only the filemaps are
  * protected. */
 bool report_has_data_sets(const struct plan *p);

@@ -2,10 +2,10 @@
 /*
  * deep.h - does the redundancy agree with the data?  Reads everything.
  *
- * For sets without a loss: recompute and compare every check chunk (PARTNER:
- * every copy).  XOR and RS with k = 1 can only say that a set does not add up;
- * RS with k >= 2 finds the one member that makes it so, PARTNER names the two
- * that differ; a recorded checksum decides between them.
+ * For sets without a loss: recompute and compare every check chunk or copy.
+ * XOR and RS with k = 1 can only say that a set does not add up; RS with k >= 2
+ * finds the one member that makes it so, PARTNER names the two that differ; a
+ * recorded checksum decides between them.
  */
 #ifndef RESCUE_DEEP_H
 #define RESCUE_DEEP_H
@@ -23,7 +23,7 @@ struct deep_finding {
 	uint64_t bytes;	   /* positions that do not add up */
 	uint64_t first;	   /* offset of the first, within chunk or copy */
 	uint32_t stripe;   /* its stripe; PARTNER: whose data they are */
-	uint32_t holder;   /* PARTNER: the member with the copy that differs */
+	uint32_t holder;   /* the first member whose redundancy differs */
 	uint32_t member;   /* the culprit, or PLAN_NONE: cannot be told */
 	bool in_body;	   /* culprit's redundancy file, else its data */
 	uint32_t file;	   /* the damaged data file in plan.files, or

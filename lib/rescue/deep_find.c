@@ -8,16 +8,6 @@
 #include "mem.h"
 #include "rescue/deep_impl.h"
 
-struct code
-deep_code(const struct plan_set *s)
-{
-	return (struct code){
-		.type = s->type == REDSET_RS ? CODE_RS : CODE_XOR,
-		.n = s->n,
-		.k = s->failures,
-	};
-}
-
 /* --- Findings --- */
 
 /* One finding for each culprit of a set, with the place of its first wrong
@@ -26,8 +16,7 @@ int
 deep_found(struct deep *d, const struct deep_finding *f, struct error *err)
 {
 	struct deep_result *out = d->out;
-	/* Each pair of a PARTNER set may go wrong for itself. */
-	bool partner = d->p->sets[f->set].type == REDSET_PARTNER;
+	const bool apart = scheme_of(d->p->sets[f->set].type)->apart;
 	struct deep_finding *old = NULL;
 	int rc = 0;
 
@@ -36,7 +25,7 @@ deep_found(struct deep *d, const struct deep_finding *f, struct error *err)
 		if (out->findings[i].set == f->set &&
 		    out->findings[i].member == f->member &&
 		    out->findings[i].in_body == f->in_body &&
-		    (!partner || out->findings[i].stripe == f->stripe))
+		    (!apart || out->findings[i].stripe == f->stripe))
 			old = &out->findings[i];
 	if (old != NULL) {
 		uint64_t bytes = old->bytes + f->bytes;
@@ -57,9 +46,9 @@ unlock:
 	return rc;
 }
 
-/* The file that holds byte `off` of a member's data string. */
-void
-deep_place(const struct plan *p, struct deep_finding *f, uint64_t off)
+/* The file that holds byte `off` of f->member's data. */
+static void
+place(const struct plan *p, struct deep_finding *f, uint64_t off)
 {
 	const struct plan_member *m = &p->sets[f->set].members[f->member];
 	uint64_t at = 0;
@@ -77,16 +66,13 @@ deep_place(const struct plan *p, struct deep_finding *f, uint64_t off)
 }
 
 void
-deep_blame(const struct deep *d, struct deep_finding *f, uint32_t member)
+deep_blame(const struct deep *d, struct deep_finding *f,
+	   const struct solve_ref *who)
 {
-	const struct plan_set *s = &d->p->sets[f->set];
-	const struct code c = deep_code(s);
-	struct code_slot slot = code_slot(&c, member, f->stripe);
-
-	f->member = member;
-	f->in_body = slot.check;
-	if (!slot.check)
-		deep_place(d->p, f, slot.index * s->chunk + f->first);
+	f->member = who->member;
+	f->in_body = who->body;
+	if (!who->body)
+		place(d->p, f, who->off + f->first);
 }
 
 /* --- Recorded checksums --- */
@@ -107,13 +93,16 @@ static void
 blame_file(const struct deep *d, struct deep_finding *f, uint32_t member,
 	   uint32_t file)
 {
-	if (d->p->sets[f->set].type != REDSET_PARTNER) {
-		deep_blame(d, f, member);
-	} else {
-		f->member = member;
-		deep_place(d->p, f, f->first);
+	const struct solution *s = &d->sets[f->set].solution;
+
+	for (size_t i = 0; i < s->njobs; i++) {
+		const struct solve_job *j = &s->jobs[i];
+
+		for (uint32_t k = 0; j->stripe == f->stripe && k < j->nin; k++)
+			if (j->in[k].member == member)
+				deep_blame(d, f, &j->in[k]);
 	}
-	f->in_body = false;
+	f->member = member;
 	if (f->file != file)
 		f->file_off = 0;
 	f->file = file;
@@ -125,12 +114,13 @@ void
 deep_decide(const struct deep *d, struct deep_finding *f)
 {
 	const struct plan_set *s = &d->p->sets[f->set];
+	const bool apart = scheme_of(s->type)->apart;
 	bool all_right = true;
 
 	for (uint32_t m = 0; m < s->n; m++) {
 		const struct plan_member *pm = &s->members[m];
 
-		if (s->type == REDSET_PARTNER && m != f->stripe)
+		if (apart && m != f->stripe)
 			continue;
 		for (size_t i = 0; pm->files != NULL && i < pm->list.nfiles;
 		     i++) {
@@ -144,10 +134,10 @@ deep_decide(const struct deep *d, struct deep_finding *f)
 		}
 		all_right &= pm->files != NULL;
 	}
-	/* With one check in a stripe it is that of the member of its number. */
-	if (!all_right || (s->type == REDSET_RS && s->failures > 1))
+	/* Of several check chunks that one has a part in, more may be wrong. */
+	if (!all_right || (!apart && s->failures > 1))
 		return;
-	f->member = s->type == REDSET_PARTNER ? f->holder : f->stripe;
+	f->member = f->holder;
 	f->in_body = true;
 }
 
@@ -168,7 +158,7 @@ deep_error(const struct plan *p, const struct deep_finding *f,
 	const char *over = s->map ? " over filemaps" : "";
 	const struct plan_member *m = NULL;
 
-	if (f->member == PLAN_NONE && s->type == REDSET_PARTNER)
+	if (f->member == PLAN_NONE && scheme_of(s->type)->apart)
 		return error_set(err, ERROR_DAMAGED,
 				 "set %u of %u (%s%s): the data of rank %u and "
 				 "their copy at rank %u differ from byte %llu "

@@ -8,29 +8,25 @@
 
 #include <pthread.h>
 
-#include "encode/code.h"
 #include "rescue/deep.h"
 #include "rescue/rescue_impl.h"
 #include "transfer/stripe.h"
 
-/* A stretch of one stripe, or of one member's data and its copies. */
+/* A stretch of the strings of a job. */
 struct deep_item {
-	uint32_t set;
-	uint32_t stripe; /* PARTNER: member */
+	uint32_t set, job;
 	uint64_t off, len;
 };
 
 struct deep_set {
 	struct stripe *data, *body;
-	struct recipe **checks; /* XOR, RS: by stripe */
+	struct solution solution; /* that would make all bodies anew */
 };
 
 struct deep_worker {
 	unsigned char *memory;
 	size_t bytes;
 	struct stripe_cache *cache;
-	struct recipe **suspects; /* for one stripe: without member i */
-	uint32_t set, stripe;	  /* whose suspects these are */
 };
 
 struct deep {
@@ -48,18 +44,13 @@ struct deep {
 	size_t findings_cap;
 };
 
-/* The code of an XOR or RS set. */
-struct code deep_code(const struct plan_set *s);
-
 /* Take down a finding: one for each culprit of a set, with the place of its
  * first wrong byte.  Any thread. */
 int deep_found(struct deep *d, const struct deep_finding *f, struct error *err);
 
-/* The byte f->first of stripe f->stripe is wrong at `member`. */
-void deep_blame(const struct deep *d, struct deep_finding *f, uint32_t member);
-
-/* The file that holds byte `off` of f->member's data. */
-void deep_place(const struct plan *p, struct deep_finding *f, uint64_t off);
+/* The string `who` of the job is wrong, f->first bytes behind its start. */
+void deep_blame(const struct deep *d, struct deep_finding *f,
+		const struct solve_ref *who);
 
 /* Once everything is read: recorded checksums may tell what redundancy could
  * not. */

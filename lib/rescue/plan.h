@@ -126,7 +126,7 @@ struct plan_member {
 	const char *name; /* file name of the redundancy file; NULL: unknown */
 	const char *problem; /* why it cannot be read; NULL: fine */
 	uint64_t file_size;
-	uint64_t body_start;		  /* offset of the body */
+	uint64_t body_start, body_size;	  /* where the body is */
 	const struct redset_header *read; /* its header; NULL: not read */
 	struct redset_member list;	  /* its files; list.known */
 	uint32_t *files; /* index in plan.files of list.files[i]; for a set over
@@ -159,8 +159,8 @@ struct plan_set {
 	enum set_verdict verdict;
 	const char *reason; /* SET_LOST: one clause naming ranks */
 	uint32_t missing;   /* members that lack something */
-	uint32_t spare;	    /* whole members it could lose more, as it is now
-			       (solve_spare()); valid if opened */
+	uint32_t spare;	    /* whole members it could lose more, as it is now;
+			       valid if opened */
 	struct solution solution; /* SET_REBUILDABLE: what to compute */
 	bool solved;
 	bool salvage; /* bodies behind damaged headers are needed, and used */
@@ -244,11 +244,12 @@ int plan_mark_body(struct plan *p, uint32_t set, uint32_t member,
 		   struct error *err);
 
 /*
- * Give a dataset that has none redundancy: sets of about `size` ranks (0: 8),
- * whose redundancy files all are to be "rebuilt" from the data.  Ranks that
- * stand next to each other come into different sets.  ERROR_USAGE: too few
- * ranks, or it has redundancy of another kind; ERROR_DAMAGED: not all data are
- * there.
+ * Give a dataset that has none redundancy: sets of about `size` ranks (0: 8)
+ * that survive `failures` (0: 2, or what the type fixes), whose redundancy
+ * files all are to be "rebuilt" from the data.  Ranks that stand next to each
+ * other come into different sets.  ERROR_USAGE: too few ranks, it has
+ * redundancy of another kind, or such redundancy is not made (scheme.chunk);
+ * ERROR_DAMAGED: not all data are there.
  */
 int plan_protect(struct plan *p, enum redset_type type, uint32_t size,
 		 uint32_t failures, struct error *err);

@@ -363,10 +363,12 @@ make_images(struct plan_set *s, uint32_t member, const struct facts *f,
 	struct plan_member *m = &s->members[member];
 	struct error local = ERROR_INIT;
 
-	if (keep_image(redset_header_build(f->lists, f->ranks, s->chunk, member,
+	if (redset_body_size(f->lists, s->chunk, member, &m->body_size,
+			     &local) < 0 ||
+	    keep_image(redset_header_build(f->lists, f->ranks, s->chunk, member,
 					   &local),
 		       arena, &m->header, &m->header_size, &local) < 0) {
-		if (local.kind == ERROR_LOST)
+		if (local.kind == ERROR_LOST || local.kind == ERROR_CORRUPT)
 			return 0; /* the set will be found unsolvable */
 		return error_pass(err, &local);
 	}
@@ -398,28 +400,24 @@ check_size(const struct plan_set *s, uint32_t member,
 {
 	struct plan_member *m = &s->members[member];
 	struct error why = ERROR_INIT;
-	uint64_t body = 0;
 
-	if (redset_body_size(lists, s->chunk, member, &body, &why) < 0) {
+	if (redset_body_size(lists, s->chunk, member, &m->body_size, &why) <
+	    0) {
 		/* A list that is lost (ERROR_LOST) is no flaw of this file. */
 		if (why.kind == ERROR_CORRUPT)
 			bad_member_text(m, "impossible sizes in its header");
-	} else if (m->file_size < m->body_start + body) {
+	} else if (m->file_size < m->body_start + m->body_size) {
 		bad_member_text(m, "truncated");
 	}
 }
 
 /* The body behind a damaged header is where it should be if the size is. */
 static void
-check_salvage(const struct plan_set *s, uint32_t member,
-	      const struct redset_member *lists)
+check_salvage(const struct plan_set *s, uint32_t member)
 {
 	struct plan_member *m = &s->members[member];
-	uint64_t body = 0;
 
-	if (m->header == NULL ||
-	    redset_body_size(lists, s->chunk, member, &body, NULL) < 0 ||
-	    m->file_size != m->body_start + body)
+	if (m->header == NULL || m->file_size != m->body_start + m->body_size)
 		m->state = RED_DAMAGED;
 }
 
@@ -436,7 +434,7 @@ settle_member(struct plan_set *s, uint32_t member, const struct facts *f,
 	if (make_images(s, member, f, arena, err) < 0)
 		return -1;
 	if (m->state == RED_HEADER_DAMAGED)
-		check_salvage(s, member, f->lists);
+		check_salvage(s, member);
 	return 0;
 }
 
@@ -471,24 +469,4 @@ plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 out:
 	facts_fini(&f);
 	return rc;
-}
-
-uint64_t
-plan_body_size(const struct plan_set *s, const struct plan_member *m)
-{
-	uint32_t at = (uint32_t)(m - s->members);
-	uint64_t size = 0;
-
-	switch (s->type) {
-	case REDSET_XOR:
-		return s->chunk;
-	case REDSET_RS:
-		return s->chunk * s->failures;
-	case REDSET_PARTNER:
-		for (uint32_t d = 1; d <= s->failures && d < s->n; d++)
-			size += s->members[(at + s->n - d) % s->n].list.bytes;
-		return size;
-	default:
-		return 0;
-	}
 }

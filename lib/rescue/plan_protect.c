@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 
 #include "arena.h"
-#include "encode/code.h"
 #include "error.h"
 #include "mem.h"
 #include "path.h"
@@ -20,6 +19,7 @@
 #include "str.h"
 
 #define SET_SIZE_DEFAULT 8
+#define FAILURES_DEFAULT 2
 
 struct protection {
 	struct planner *w;
@@ -172,7 +172,7 @@ make_set(struct protection *t, uint32_t number, bool map, struct error *err)
 {
 	struct planner *w = t->w;
 	struct plan_set *s = plan_push_set(w, err);
-	struct code c = { .k = t->failures };
+	struct solve_set of = { .type = t->type, .failures = t->failures };
 	uint32_t *ranks = NULL;
 	uint64_t longest = 0;
 
@@ -196,11 +196,9 @@ make_set(struct protection *t, uint32_t number, bool map, struct error *err)
 		if (s->members[i].list.bytes > longest)
 			longest = s->members[i].list.bytes;
 	}
-	c.type = t->type == REDSET_RS ? CODE_RS : CODE_XOR;
-	c.n = s->n;
-	if (code_check(&c, err) < 0)
+	of.n = s->n;
+	if (scheme_of(t->type)->chunk(&of, longest, &s->chunk, err) < 0)
 		return -1;
-	s->chunk = code_chunk_size(&c, longest);
 	for (uint32_t i = 0; i < s->n; i++) {
 		plan_claim_rank(w, (uint32_t)(w->p.nsets - 1), i);
 		if (plan_make_header(s, i, w->p.arena, err) < 0)
@@ -216,9 +214,15 @@ plan_protect(struct plan *p, enum redset_type type, uint32_t size,
 	struct protection t = {
 		.w = (struct planner *)p,
 		.type = type,
-		.failures = type == REDSET_XOR ? 1 : failures,
+		.failures = failures == 0 ? FAILURES_DEFAULT : failures,
 	};
 
+	if (scheme_of(type)->chunk == NULL)
+		return error_set(err, ERROR_USAGE,
+				 "%s: such redundancy is not made",
+				 redset_type_name(type));
+	if (redset_format(type)->key == NULL)
+		t.failures = redset_format(type)->failures;
 	size = size == 0 ? SET_SIZE_DEFAULT : size;
 	if (p->nranks <= 0)
 		return error_set(err, ERROR_USAGE,

@@ -27,20 +27,7 @@ plan_explain(const struct plan_set *s, const struct solve_member *losses,
 	names = plan_ranks_in(arena, ranks, n);
 	if (names == NULL)
 		return brief;
-	if (s->type == REDSET_SINGLE)
-		text = arena_printf(arena,
-				    "%s %s missing, and SINGLE keeps no "
-				    "redundancy",
-				    n == 1 ? "rank" : "ranks", names);
-	else if (s->type == REDSET_PARTNER)
-		text = arena_printf(
-			arena,
-			"ranks %s are missing: both a rank and %s of its data",
-			names, s->failures == 1 ? "the copy" : "every copy");
-	else
-		text = arena_printf(
-			arena, "ranks %s are missing, the scheme survives %u",
-			names, s->failures);
+	text = scheme_of(s->type)->explain(arena, names, n, s->failures);
 	return plan_or_brief(text, brief);
 }
 
@@ -54,8 +41,8 @@ plan_unknown_lists(const struct plan_set *s, const bool *any,
 
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct plan_member *m = &s->members[i];
-		bool unknown =
-			!m->list.known && (any[i] || s->type != REDSET_SINGLE);
+		bool unknown = !m->list.known &&
+			       (any[i] || redset_is_redundant(s->type));
 
 		if (unknown && m->rank == PLAN_NONE)
 			nameless++;

@@ -241,7 +241,7 @@ member_fates(struct planner *w, struct plan_set *s, uint32_t member)
 	}
 	m->fate = FATE_KEEP;
 	if (m->state != RED_PRESENT && m->state != RED_UNCHECKED &&
-	    s->type != REDSET_SINGLE)
+	    redset_is_redundant(s->type))
 		m->fate = fate_of(s, m->header == NULL ||
 					     range_lost(&s->solution, member,
 							true, 0, UINT64_MAX));
@@ -280,7 +280,7 @@ try_solve(struct plan_set *s, struct solve_member *losses, bool salvage,
 		return -1;
 	s->solved = true;
 	s->salvage = salvage;
-	s->spare = solve_spare(&set);
+	s->spare = scheme_of(s->type)->spare(&set);
 	return 0;
 }
 
@@ -294,7 +294,7 @@ judge(struct planner *w, struct plan_set *s, const struct solve_member *losses,
 
 		/* Not losses[i].body_lost: try_solve() may not have run. */
 		s->missing += any[i] || st == RED_HEADER_DAMAGED ||
-			      (s->type != REDSET_SINGLE &&
+			      (redset_is_redundant(s->type) &&
 			       (st == RED_MISSING || st == RED_DAMAGED));
 	}
 	if (s->missing == 0) {

@@ -104,12 +104,11 @@ data_targets(struct rebuild_run *r, const struct plan_member *m,
 
 /* A packed redundancy file: its header now, its body as it is computed. */
 static int
-packed_body_target(struct rebuild_run *r, const struct plan_set *s,
-		   const struct plan_member *m, struct stripe *out,
-		   struct error *err)
+packed_body_target(struct rebuild_run *r, const struct plan_member *m,
+		   struct stripe *out, struct error *err)
 {
 	const int dirfd = r->p->places[m->place].meta_fd;
-	const uint64_t body = plan_body_size(s, m);
+	const uint64_t body = m->body_size;
 
 	if (plan_segs_size(m->segs, m->nsegs) != m->header_size + body)
 		return error_set(err, ERROR_CORRUPT,
@@ -127,8 +126,8 @@ packed_body_target(struct rebuild_run *r, const struct plan_set *s,
 }
 
 static int
-body_target(struct rebuild_run *r, const struct plan_set *s,
-	    const struct plan_member *m, struct stripe *out, struct error *err)
+body_target(struct rebuild_run *r, const struct plan_member *m,
+	    struct stripe *out, struct error *err)
 {
 	const struct place *pl = &r->p->places[m->place];
 	const struct target *t = NULL;
@@ -152,8 +151,8 @@ body_target(struct rebuild_run *r, const struct plan_set *s,
 	if (m->fate != FATE_REBUILD || m->name == NULL)
 		return 0;
 	if (m->nsegs > 0)
-		return packed_body_target(r, s, m, out, err);
-	b.size = m->header_size + plan_body_size(s, m);
+		return packed_body_target(r, m, out, err);
+	b.size = m->header_size + m->body_size;
 	t = targets_add(&r->targets, &b, err);
 	if (t == NULL)
 		return -1;
@@ -217,7 +216,7 @@ set_targets(struct rebuild_run *r, const struct plan_set *s, struct error *err)
 		/* Lost filemaps were computed while the plan was made. */
 		if ((s->map ? map_target(r, m, err)
 			    : data_targets(r, m, &to[i], err)) < 0 ||
-		    body_target(r, s, m, &to_body[i], err) < 0)
+		    body_target(r, m, &to_body[i], err) < 0)
 			return -1;
 	}
 	*c = (struct compute_set){

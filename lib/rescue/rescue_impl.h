@@ -7,9 +7,59 @@
 #define RESCUE_RESCUE_IMPL_H
 
 #include "rescue/plan.h"
+#include "rescue/scheme.h"
 
+struct recipe;
 struct stripe;
 struct stripe_part;
+
+/* --- For schemes: solving (solve.c) --- */
+
+/* A solution that is being made. */
+struct solving {
+	const struct solve_set *set;
+	struct solution *out;
+	size_t jobs_cap, lost_cap, recipes_cap;
+};
+
+/* A job to be filled in, whose out[] follow its in[]; NULL: ERROR_NOMEM. */
+struct solve_job *solve_add_job(struct solving *w, uint32_t nin, uint32_t nout,
+				struct error *err);
+
+/* `len` bytes from `at` on are lost. */
+int solve_add_lost(struct solving *w, const struct solve_ref *at, uint64_t len,
+		   struct error *err);
+
+/* Take `r`, which jobs are going to use, for the solution; NULL: fail. */
+int solve_keep_recipe(struct solving *w, struct recipe *r, struct error *err);
+
+/* --- For schemes: what does not add up (deep.c) --- */
+
+/* The same stretch of all strings of a job, as read, and behind them what the
+ * job makes of its inputs. */
+struct deep_block {
+	const struct plan_set *set;
+	const struct solve_job *job;
+	unsigned char *memory;
+	size_t step; /* from one string to the next */
+	size_t len;
+};
+
+/* String i of job->in[], which job->out[] follow, as it was read. */
+static inline void *
+deep_chunk(const struct deep_block *b, uint32_t i)
+{
+	return b->memory + i * b->step;
+}
+
+/* Room for what was computed for job->out[i]; a scheme may use it again. */
+static inline void *
+deep_made(const struct deep_block *b, uint32_t i)
+{
+	return deep_chunk(b, b->job->nin + b->job->nout + i);
+}
+
+/* --- Errors --- */
 
 /*
  * Is the file itself to blame that it could not be read?  Then it is an
@@ -39,9 +89,6 @@ plan_file_nparts(const struct plan_file *f)
 {
 	return f->nsegs > 0 ? f->nsegs : 1;
 }
-
-/* Bytes of the body a member's redundancy file should have. */
-uint64_t plan_body_size(const struct plan_set *s, const struct plan_member *m);
 
 /*
  * The strings of a set's members, n each, from `arena`: data (files that are

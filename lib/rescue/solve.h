@@ -57,8 +57,9 @@ struct solve_ref {
 struct solve_job {
 	const struct recipe *recipe; /* NULL: every out is a copy of in[0] */
 	uint64_t len;
+	uint32_t stripe; /* of the set; scheme.apart: whose data they are */
 	uint32_t nin, nout;
-	const struct solve_ref *in, *out;
+	struct solve_ref *in, *out;
 };
 
 /* Bytes for which no solution exists. */
@@ -85,12 +86,5 @@ struct solution {
  */
 int solve(const struct solve_set *set, struct solution *out, struct error *err);
 void solution_free(struct solution *s);
-
-/*
- * How many more whole members the set could lose, whichever they are, without
- * losing data: 0 for SINGLE; XOR and RS k minus the members that lack
- * something; PARTNER up to its replicas.
- */
-uint32_t solve_spare(const struct solve_set *set);
 
 #endif /* RESCUE_SOLVE_H */

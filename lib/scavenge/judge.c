@@ -6,7 +6,7 @@
  * "recoverable": trying costs a copy, giving up costs the dataset.  A rank
  * whose files are there, but not its redundancy file, does not say which set it
  * is of; and of two members that each lost one file both may come back, if the
- * files do not lie at the same places of the stripes (dataset/solve.h).
+ * files do not lie at the same places of the stripes (rescue/solve.h).
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,6 +15,7 @@
 #include "buf.h"
 #include "error.h"
 #include "mem.h"
+#include "rescue/scheme.h"
 #include "scavenge/scavenge_impl.h"
 
 /* Ranks named in a sentence. */
@@ -79,64 +80,36 @@ sentence(struct judge *j, const struct buf *text, struct error *err)
 	return s;
 }
 
-/* Is member `m` one of these seats, its redundancy file with it? */
-static bool
-is_there(const struct seat *s, size_t n, uint32_t m)
-{
-	size_t lo = 0, hi = n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s[mid].red->member < m)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < n && s[lo].red->member == m;
-}
-
-/* PARTNER: the next ones, as many as there are replicas, have its copy. */
-static bool
-has_partner(const struct seat *s, size_t n, uint32_t m)
+/* Members that lack something, and that surely no other can give back, of the
+ * set that these `n` seats are in. */
+static int
+count_lost(const struct seat *s, size_t n, uint32_t *lost, uint32_t *beyond,
+	   struct error *err)
 {
 	const struct nodecache_red *r = s[0].red;
-	uint32_t copies = r->failures > 0 ? r->failures : 1;
+	const struct redset_format *f = redset_format(r->type);
+	bool *present = mem_calloc(r->members, sizeof(*present));
+	bool *whole = mem_calloc(r->members, sizeof(*whole));
+	const struct scheme_seats seats = {
+		.members = r->members,
+		.failures = f->key != NULL ? r->failures : f->failures,
+		.present = present,
+		.whole = whole,
+	};
+	const bool good = present != NULL && whole != NULL;
 
-	for (uint32_t i = 1; i <= copies && i < r->members; i++)
-		if (is_there(s, n, (m - 1 + i) % r->members + 1))
-			return true;
-	return false;
-}
-
-/* Members that lack something; and that surely no other can give back. */
-static uint32_t
-count_lost(const struct seat *s, size_t n, uint32_t *beyond)
-{
-	const struct nodecache_red *r = s[0].red;
-	const uint32_t checks = r->type == REDSET_XOR ? 1 : r->failures;
-	uint32_t lost = 0, gone = 0;
-	size_t at = 0;
-
-	*beyond = 0;
-	for (uint32_t m = 1; m <= r->members; m++) {
-		bool whole = false, any = false;
-
-		for (; at < n && s[at].red->member <= m; at++) {
-			whole |= s[at].whole;
-			any = true;
-		}
-		if (whole)
-			continue;
-		lost++;
-		gone += !any;
-		*beyond += r->type == REDSET_PARTNER && !has_partner(s, n, m);
+	for (size_t i = 0; good && i < n; i++) {
+		present[s[i].red->member - 1] = true;
+		whole[s[i].red->member - 1] |= s[i].whole;
 	}
-	if (r->type == REDSET_SINGLE)
-		*beyond = lost;
-	else if (r->type == REDSET_XOR || r->type == REDSET_RS)
-		*beyond = gone > checks ? gone : 0;
-	return lost;
+	*lost = 0;
+	for (uint32_t m = 0; good && m < r->members; m++)
+		*lost += !whole[m];
+	if (good)
+		*beyond = scheme_of(r->type)->beyond(&seats);
+	mem_free(present);
+	mem_free(whole);
+	return good ? 0 : error_no_memory(err);
 }
 
 static int
@@ -236,7 +209,8 @@ judge_kind(struct judge *j, struct error *err)
 		members += j->seats[i].red->members;
 		if (members > (uint64_t)j->d->world)
 			return 0;
-		lost = count_lost(&j->seats[i], end - i, &beyond);
+		if (count_lost(&j->seats[i], end - i, &lost, &beyond, err) < 0)
+			return -1;
 		/* Those without a redundancy file may be of this set. */
 		if (beyond > alone)
 			return tell_set(j, j->seats[i].red, lost, err);

@@ -158,7 +158,7 @@ _scrkit_options()
 		--job-id) kind='any' ;;
 		--user) kind='any' ;;
 		--nodes) kind='any' ;;
-		--resource-manager) kind='words' words='auto slurm lsf flux pbs none' ;;
+		--resource-manager) kind='words' words='auto slurm flux lsf pbs none' ;;
 		--conf) kind='file' ;;
 		esac
 		;;
@@ -169,7 +169,7 @@ _scrkit_options()
 		--job-id) kind='any' ;;
 		--user) kind='any' ;;
 		--nodes) kind='any' ;;
-		--resource-manager) kind='words' words='auto slurm lsf flux pbs none' ;;
+		--resource-manager) kind='words' words='auto slurm flux lsf pbs none' ;;
 		--conf) kind='file' ;;
 		esac
 		;;
@@ -180,7 +180,7 @@ _scrkit_options()
 		--job-id) kind='any' ;;
 		--user) kind='any' ;;
 		--nodes) kind='any' ;;
-		--resource-manager) kind='words' words='auto slurm lsf flux pbs none' ;;
+		--resource-manager) kind='words' words='auto slurm flux lsf pbs none' ;;
 		--conf) kind='file' ;;
 		esac
 		;;
@@ -191,7 +191,7 @@ _scrkit_options()
 		--job-id) kind='any' ;;
 		--user) kind='any' ;;
 		--nodes) kind='any' ;;
-		--resource-manager) kind='words' words='auto slurm lsf flux pbs none' ;;
+		--resource-manager) kind='words' words='auto slurm flux lsf pbs none' ;;
 		--conf) kind='file' ;;
 		esac
 		;;
@@ -202,7 +202,7 @@ _scrkit_options()
 		--job-id) kind='any' ;;
 		--user) kind='any' ;;
 		--nodes) kind='any' ;;
-		--resource-manager) kind='words' words='auto slurm lsf flux pbs none' ;;
+		--resource-manager) kind='words' words='auto slurm flux lsf pbs none' ;;
 		--conf) kind='file' ;;
 		esac
 		;;
@@ -213,7 +213,7 @@ _scrkit_options()
 		--job-id) kind='any' ;;
 		--user) kind='any' ;;
 		--nodes) kind='any' ;;
-		--resource-manager) kind='words' words='auto slurm lsf flux pbs none' ;;
+		--resource-manager) kind='words' words='auto slurm flux lsf pbs none' ;;
 		--conf) kind='file' ;;
 		esac
 		;;
@@ -224,7 +224,7 @@ _scrkit_options()
 		--job-id) kind='any' ;;
 		--user) kind='any' ;;
 		--nodes) kind='any' ;;
-		--resource-manager) kind='words' words='auto slurm lsf flux pbs none' ;;
+		--resource-manager) kind='words' words='auto slurm flux lsf pbs none' ;;
 		--conf) kind='file' ;;
 		esac
 		;;
@@ -250,7 +250,7 @@ _scrkit_options()
 		--job-id) kind='any' ;;
 		--user) kind='any' ;;
 		--nodes) kind='any' ;;
-		--resource-manager) kind='words' words='auto slurm lsf flux pbs none' ;;
+		--resource-manager) kind='words' words='auto slurm flux lsf pbs none' ;;
 		--conf) kind='file' ;;
 		esac
 		;;
@@ -271,7 +271,7 @@ _scrkit_options()
 		--job-id) kind='any' ;;
 		--user) kind='any' ;;
 		--nodes) kind='any' ;;
-		--resource-manager) kind='words' words='auto slurm lsf flux pbs none' ;;
+		--resource-manager) kind='words' words='auto slurm flux lsf pbs none' ;;
 		--conf) kind='file' ;;
 		esac
 		;;
@@ -283,7 +283,7 @@ _scrkit_options()
 		--job-id) kind='any' ;;
 		--user) kind='any' ;;
 		--nodes) kind='any' ;;
-		--resource-manager) kind='words' words='auto slurm lsf flux pbs none' ;;
+		--resource-manager) kind='words' words='auto slurm flux lsf pbs none' ;;
 		--conf) kind='file' ;;
 		esac
 		;;
@@ -368,7 +368,7 @@ _scrkit_options()
 		-s | --seconds) kind='any' ;;
 		-R | --reason) kind='any' ;;
 		--job-id) kind='any' ;;
-		--resource-manager) kind='words' words='slurm lsf flux pbs' ;;
+		--resource-manager) kind='words' words='slurm flux lsf pbs none' ;;
 		--pid) kind='any' ;;
 		--grace) kind='any' ;;
 		esac
@@ -418,7 +418,7 @@ _scrkit_options()
 		--job-id) kind='any' ;;
 		--user) kind='any' ;;
 		--nodes) kind='any' ;;
-		--resource-manager) kind='words' words='auto slurm lsf flux pbs none' ;;
+		--resource-manager) kind='words' words='auto slurm flux lsf pbs none' ;;
 		--conf) kind='file' ;;
 		esac
 		;;
@@ -436,7 +436,7 @@ _scrkit_options()
 		--job-id) kind='any' ;;
 		--user) kind='any' ;;
 		--nodes) kind='any' ;;
-		--resource-manager) kind='words' words='auto slurm lsf flux pbs none' ;;
+		--resource-manager) kind='words' words='auto slurm flux lsf pbs none' ;;
 		--conf) kind='file' ;;
 		esac
 		;;
@@ -506,12 +506,12 @@ _scrkit_options()
 		case $2 in
 		-p | --prefix) kind='dir' ;;
 		--job-id) kind='any' ;;
-		--resource-manager) kind='words' words='auto slurm lsf flux pbs none' ;;
+		--resource-manager) kind='words' words='auto slurm flux lsf pbs none' ;;
 		--conf) kind='file' ;;
 		esac
 		;;
 	scr_rebuild)
-		options='--dry-run --partial --checksums --deep --verify --protect --set-size --failures --prefix --moved-from --xor --rs --partner --json --jobs --memory --quiet --verbose --help --version'
+		options='--dry-run --partial --checksums --deep --verify --protect --set-size --failures --prefix --moved-from --partner --xor --rs --json --jobs --memory --quiet --verbose --help --version'
 		case $2 in
 		--protect) kind='words' words='xor rs' ;;
 		--set-size) kind='any' ;;
@@ -530,7 +530,7 @@ _scrkit_options()
 		--job-id) kind='any' ;;
 		--user) kind='any' ;;
 		--nodes) kind='any' ;;
-		--resource-manager) kind='words' words='auto slurm lsf flux pbs none' ;;
+		--resource-manager) kind='words' words='auto slurm flux lsf pbs none' ;;
 		--conf) kind='file' ;;
 		esac
 		;;
@@ -544,7 +544,7 @@ _scrkit_options()
 		--job-id) kind='any' ;;
 		--user) kind='any' ;;
 		--nodes) kind='any' ;;
-		--resource-manager) kind='words' words='auto slurm lsf flux pbs none' ;;
+		--resource-manager) kind='words' words='auto slurm flux lsf pbs none' ;;
 		--conf) kind='file' ;;
 		esac
 		;;

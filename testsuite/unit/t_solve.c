@@ -13,6 +13,7 @@
 #include "mem.h"
 #include "par.h"
 #include "rescue/compute.h"
+#include "rescue/scheme.h"
 #include "rescue/solve.h"
 #include "tap.h"
 #include "transfer/stripe.h"
@@ -371,20 +372,22 @@ spares(void)
 	set.type = REDSET_RS;
 	set.n = 6;
 	set.failures = 3;
-	is_int(solve_spare(&set), 3, "RS k=3, all there: 3 to spare");
+	is_int(scheme_of(set.type)->spare(&set), 3,
+	       "RS k=3, all there: 3 to spare");
 	w.member[2].body_lost = true;
-	is_int(solve_spare(&set), 2, "one member lacks something: 2");
+	is_int(scheme_of(set.type)->spare(&set), 2,
+	       "one member lacks something: 2");
 	w.member[3].body_lost = w.member[4].body_lost = true;
-	is_int(solve_spare(&set), 0, "three: none");
+	is_int(scheme_of(set.type)->spare(&set), 0, "three: none");
 	make(&w, REDSET_PARTNER, 4, 1, 0);
 	set.type = REDSET_PARTNER;
 	set.n = 4;
 	set.failures = 1;
-	is_int(solve_spare(&set), 1, "PARTNER, all there: 1");
+	is_int(scheme_of(set.type)->spare(&set), 1, "PARTNER, all there: 1");
 	w.member[1].body_lost = true;
-	is_int(solve_spare(&set), 0, "one copy gone: none");
+	is_int(scheme_of(set.type)->spare(&set), 0, "one copy gone: none");
 	set.type = REDSET_SINGLE;
-	is_int(solve_spare(&set), 0, "SINGLE: none");
+	is_int(scheme_of(set.type)->spare(&set), 0, "SINGLE: none");
 }
 
 static void

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scheme_code.c - XOR and RS: erasure codes over the data of all members
+ * (formats.md 5.6, 5.7; encode/code.h).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "encode/code.h"
+#include "error.h"
+#include "mem.h"
+#include "rescue/rescue_impl.h"
+
+static struct code
+code_of(enum redset_type type, uint32_t members, uint32_t failures)
+{
+	return (struct code){
+		.type = type == REDSET_XOR ? CODE_XOR : CODE_RS,
+		.n = members,
+		.k = failures,
+	};
+}
+
+/* --- Solving --- */
+
+/* One stripe in work. */
+struct striping {
+	struct solving *w;
+	const struct solve_set *set;
+	struct code c;
+	unsigned stripe;
+	/* Positions at which what is lost changes: ascending, 0 and the size of
+	 * the chunks included. */
+	uint64_t *cuts;
+	size_t ncuts;
+};
+
+/* First lost range of `m` that ends behind `off`. */
+static size_t
+range_after(const struct solve_member *m, uint64_t off)
+{
+	size_t lo = 0, hi = m->nlost;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (m->lost[mid].to > off)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+static int
+compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Member m's bytes of the stripe from position `off` on. */
+static struct solve_ref
+chunk_ref(const struct striping *s, unsigned m, uint64_t off)
+{
+	const struct code_slot slot = code_slot(&s->c, m, s->stripe);
+
+	return (struct solve_ref){ m, slot.check,
+				   slot.index * s->set->chunk + off };
+}
+
+static void
+cut_stripe(struct striping *s)
+{
+	const uint64_t chunk = s->set->chunk;
+	size_t kept = 1;
+
+	s->cuts[0] = 0;
+	s->cuts[1] = chunk;
+	s->ncuts = 2;
+	for (uint32_t i = 0; i < s->set->n; i++) {
+		const struct solve_member *m = &s->set->member[i];
+		const struct solve_ref at = chunk_ref(s, i, 0);
+
+		if (at.body || m->nlost == 0)
+			continue;
+		for (size_t r = range_after(m, at.off);
+		     r < m->nlost && m->lost[r].from < at.off + chunk; r++) {
+			if (m->lost[r].from > at.off)
+				s->cuts[s->ncuts++] = m->lost[r].from - at.off;
+			if (m->lost[r].to < at.off + chunk)
+				s->cuts[s->ncuts++] = m->lost[r].to - at.off;
+		}
+	}
+	qsort(s->cuts, s->ncuts, sizeof(*s->cuts), compare_u64);
+	for (size_t i = 1; i < s->ncuts; i++)
+		if (s->cuts[i] != s->cuts[kept - 1])
+			s->cuts[kept++] = s->cuts[i];
+	s->ncuts = kept;
+}
+
+/* Which members' chunks are lost between `from` and the next cut?  Returns how
+ * many. */
+static unsigned
+lost_at(const struct striping *s, uint64_t from, bool *lost)
+{
+	unsigned count = 0;
+
+	for (uint32_t i = 0; i < s->set->n; i++) {
+		const struct solve_member *m = &s->set->member[i];
+		const struct solve_ref at = chunk_ref(s, i, from);
+
+		if (at.body) {
+			lost[i] = m->body_lost;
+		} else {
+			size_t r = range_after(m, at.off);
+
+			lost[i] = r < m->nlost && m->lost[r].from <= at.off;
+		}
+		count += lost[i];
+	}
+	return count;
+}
+
+static int
+lose_chunks(const struct striping *s, const bool *lost, uint64_t from,
+	    uint64_t to, struct error *err)
+{
+	for (uint32_t i = 0; i < s->set->n; i++) {
+		const struct solve_ref at = chunk_ref(s, i, from);
+
+		if (lost[i] && solve_add_lost(s->w, &at, to - from, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+add_job(const struct striping *s, const struct recipe *r, uint64_t from,
+	uint64_t to, struct error *err)
+{
+	struct solve_job *j = solve_add_job(s->w, r->nin, r->nout, err);
+
+	if (j == NULL)
+		return -1;
+	j->recipe = r;
+	j->stripe = s->stripe;
+	j->len = to - from;
+	for (unsigned i = 0; i < r->nin; i++)
+		j->in[i] = chunk_ref(s, r->in[i], from);
+	for (unsigned i = 0; i < r->nout; i++)
+		j->out[i] = chunk_ref(s, r->out[i], from);
+	return 0;
+}
+
+static int
+solve_stripe(struct striping *s, struct error *err)
+{
+	bool lost[CODE_MAX] = { false }, before[CODE_MAX] = { false };
+	struct recipe *r = NULL;
+
+	cut_stripe(s);
+	for (size_t i = 0; i + 1 < s->ncuts; i++) {
+		uint64_t from = s->cuts[i], to = s->cuts[i + 1];
+		unsigned count = lost_at(s, from, lost);
+
+		if (count == 0)
+			continue;
+		if (count > s->c.k) {
+			if (lose_chunks(s, lost, from, to, err) < 0)
+				return -1;
+			continue;
+		}
+		/* Neighbouring stretches mostly lack the same members. */
+		if (r == NULL || memcmp(lost, before, s->set->n) != 0) {
+			r = recipe_new(&s->c, s->stripe, lost, err);
+			if (solve_keep_recipe(s->w, r, err) < 0)
+				return -1;
+			memcpy(before, lost, s->set->n);
+		}
+		if (add_job(s, r, from, to, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+solve_code(struct solving *w, struct error *err)
+{
+	const struct solve_set *set = w->set;
+	struct striping s = { .w = w, .set = set };
+	size_t most = 2;
+	int rc = 0;
+
+	s.c = code_of(set->type, set->n, set->failures);
+	if (code_check(&s.c, err) < 0)
+		return -1;
+	for (uint32_t i = 0; i < set->n; i++)
+		most += 2 * set->member[i].nlost;
+	s.cuts = mem_alloc(most, sizeof(*s.cuts));
+	if (s.cuts == NULL)
+		return error_no_memory(err);
+	for (; s.stripe < s.c.n && rc == 0; s.stripe++)
+		rc = solve_stripe(&s, err);
+	mem_free(s.cuts);
+	return rc;
+}
+
+/* --- Judging --- */
+
+static uint32_t
+spare(const struct solve_set *set)
+{
+	uint32_t missing = 0;
+
+	for (uint32_t i = 0; i < set->n; i++)
+		missing += set->member[i].body_lost || set->member[i].nlost > 0;
+	return missing < set->failures ? set->failures - missing : 0;
+}
+
+/* Two members that each lost a file may both come back, if the files lie at
+ * different places of the stripes.  So only members of which nothing is left
+ * count. */
+static uint32_t
+beyond(const struct scheme_seats *s)
+{
+	uint32_t gone = 0;
+
+	for (uint32_t m = 0; m < s->members; m++)
+		gone += !s->present[m];
+	return gone > s->failures ? gone : 0;
+}
+
+static const char *
+explain(struct arena *a, const char *ranks, size_t n, uint32_t failures)
+{
+	(void)n;
+	return arena_printf(a, "ranks %s are missing, the scheme survives %u",
+			    ranks, failures);
+}
+
+static int
+chunk_size(const struct solve_set *set, uint64_t longest, uint64_t *chunk,
+	   struct error *err)
+{
+	const struct code c = code_of(set->type, set->n, set->failures);
+
+	if (code_check(&c, err) < 0)
+		return -1;
+	*chunk = code_chunk_size(&c, longest);
+	return 0;
+}
+
+/* --- Blame --- */
+
+/* Recipe that leaves `without` out: n - k of the others give the rest. */
+static struct recipe *
+suspect_recipe(const struct code *c, uint32_t stripe, unsigned without,
+	       struct error *err)
+{
+	unsigned char in[CODE_MAX], out[CODE_MAX];
+	unsigned nin = 0, nout = 0;
+
+	for (unsigned m = 0; m < c->n; m++) {
+		if (m == without)
+			continue;
+		if (nin < c->n - c->k)
+			in[nin++] = (unsigned char)m;
+		else
+			out[nout++] = (unsigned char)m;
+	}
+	return recipe_from(c, stripe, in, nin, out, nout, err);
+}
+
+/* Do the chunks, by member, agree with each other by this recipe? */
+static bool
+adds_up(const struct deep_block *b, const struct recipe *r, void *const *chunk)
+{
+	void *in[CODE_MAX], *made[CODE_MAX];
+	bool same = true;
+
+	for (unsigned i = 0; i < r->nin; i++)
+		in[i] = chunk[r->in[i]];
+	for (unsigned i = 0; i < r->nout; i++)
+		made[i] = deep_made(b, i);
+	recipe_run(r, b->len, in, made);
+	for (unsigned i = 0; i < r->nout; i++)
+		same &= memcmp(chunk[r->out[i]], made[i], b->len) == 0;
+	return same;
+}
+
+/* The member without which the rest of the stripe adds up.  There never are
+ * two: any n - k of the others are enough to tell them apart. */
+static int
+blame(const struct deep_block *b, const struct solve_ref **who,
+      struct error *err)
+{
+	const struct solve_job *j = b->job;
+	const struct code c =
+		code_of(b->set->type, b->set->n, b->set->failures);
+	void *chunk[CODE_MAX];
+
+	if (c.k < 2)
+		return 0;
+	for (uint32_t i = 0; i < j->nin + j->nout; i++)
+		chunk[j->in[i].member] = deep_chunk(b, i);
+	for (uint32_t i = 0; i < j->nin + j->nout && *who == NULL; i++) {
+		struct recipe *r =
+			suspect_recipe(&c, j->stripe, j->in[i].member, err);
+
+		if (r == NULL)
+			return -1;
+		if (adds_up(b, r, chunk))
+			*who = &j->in[i];
+		recipe_free(r);
+	}
+	return 0;
+}
+
+const struct scheme scheme_xor = {
+	.solve = solve_code,
+	.spare = spare,
+	.beyond = beyond,
+	.explain = explain,
+	.chunk = chunk_size,
+	.blame = blame,
+};
+
+const struct scheme scheme_rs = {
+	.label = "k=",
+	.label_from = 1,
+	.solve = solve_code,
+	.spare = spare,
+	.beyond = beyond,
+	.explain = explain,
+	.chunk = chunk_size,
+	.blame = blame,
+};

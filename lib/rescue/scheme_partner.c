@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scheme_partner.c - PARTNER: each member keeps copies of the data of its left
+ * neighbours, as many as there are replicas (formats.md 5.5).
+ */
+#include <string.h>
+
+#include "arena.h"
+#include "rescue/rescue_impl.h"
+
+/* Where the copy of member (holder - d)'s data starts in the holder's body. */
+static uint64_t
+copy_offset(const struct solve_set *set, uint32_t holder, uint32_t d)
+{
+	uint64_t off = 0;
+
+	for (uint32_t e = 1; e < d; e++)
+		off += set->member[(holder + set->n - e) % set->n].bytes;
+	return off;
+}
+
+static uint32_t
+replicas(const struct solve_set *set)
+{
+	return set->failures < set->n ? set->failures : set->n - 1;
+}
+
+/* The bytes of copy d of the data of member x from `off` on. */
+static struct solve_ref
+copy_ref(const struct solve_set *set, uint32_t x, uint32_t d, uint64_t off)
+{
+	const uint32_t h = (x + d) % set->n;
+
+	return (struct solve_ref){ h, true, copy_offset(set, h, d) + off };
+}
+
+/* Nobody has the stretch: it is lost, and so are its copies. */
+static int
+lose_stretch(struct solving *w, uint32_t x, const struct solve_range *r,
+	     struct error *err)
+{
+	for (uint32_t d = 0; d <= replicas(w->set); d++) {
+		const struct solve_ref at =
+			d == 0 ? (struct solve_ref){ x, false, r->from }
+			       : copy_ref(w->set, x, d, r->from);
+
+		if (solve_add_lost(w, &at, r->to - r->from, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* One stretch of member x's data, lost or there, towards all its lost
+ * copies. */
+static int
+solve_stretch(struct solving *w, uint32_t x, struct solve_range r, bool lost,
+	      struct error *err)
+{
+	const struct solve_set *set = w->set;
+	uint32_t nout = lost ? 1 : 0, source = 0;
+	struct solve_ref data = { x, false, r.from }, *out = NULL;
+	struct solve_job *j = NULL;
+
+	if (r.to <= r.from)
+		return 0;
+	for (uint32_t d = 1; d <= replicas(set); d++) {
+		if (set->member[(x + d) % set->n].body_lost)
+			nout++;
+		else if (source == 0)
+			source = d;
+	}
+	if (nout == 0)
+		return 0;
+	if (lost && source == 0)
+		return lose_stretch(w, x, &r, err);
+	j = solve_add_job(w, 1, nout, err);
+	if (j == NULL)
+		return -1;
+	j->stripe = x;
+	j->len = r.to - r.from;
+	j->in[0] = lost ? copy_ref(set, x, source, r.from) : data;
+	out = j->out;
+	if (lost)
+		*out++ = data;
+	for (uint32_t d = 1; d <= replicas(set); d++)
+		if (set->member[(x + d) % set->n].body_lost)
+			*out++ = copy_ref(set, x, d, r.from);
+	return 0;
+}
+
+static int
+solve_partner(struct solving *w, struct error *err)
+{
+	for (uint32_t x = 0; x < w->set->n; x++) {
+		const struct solve_member *m = &w->set->member[x];
+		struct solve_range kept = { 0, m->bytes };
+
+		for (size_t i = 0; i < m->nlost; i++) {
+			kept.to = m->lost[i].from;
+			if (solve_stretch(w, x, kept, false, err) < 0 ||
+			    solve_stretch(w, x, m->lost[i], true, err) < 0)
+				return -1;
+			kept.from = m->lost[i].to;
+		}
+		kept.to = m->bytes;
+		if (solve_stretch(w, x, kept, false, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static uint32_t
+spare(const struct solve_set *set)
+{
+	uint32_t r = replicas(set), least = UINT32_MAX;
+
+	for (uint32_t x = 0; x < set->n; x++) {
+		uint32_t copies = set->member[x].nlost == 0;
+
+		for (uint32_t d = 1; d <= r; d++)
+			copies += !set->member[(x + d) % set->n].body_lost;
+		if (copies < least)
+			least = copies;
+	}
+	return least > 0 && least != UINT32_MAX ? least - 1 : 0;
+}
+
+/* Is a copy left?  The next members have them. */
+static bool
+has_copy(const struct scheme_seats *s, uint32_t m)
+{
+	const uint32_t copies = s->failures > 0 ? s->failures : 1;
+
+	for (uint32_t i = 1; i <= copies && i < s->members; i++)
+		if (s->present[(m + i) % s->members])
+			return true;
+	return false;
+}
+
+static uint32_t
+beyond(const struct scheme_seats *s)
+{
+	uint32_t n = 0;
+
+	for (uint32_t m = 0; m < s->members; m++)
+		n += !s->whole[m] && !has_copy(s, m);
+	return n;
+}
+
+static const char *
+explain(struct arena *a, const char *ranks, size_t n, uint32_t failures)
+{
+	(void)n;
+	return arena_printf(
+		a, "ranks %s are missing: both a rank and %s of its data",
+		ranks, failures == 1 ? "the copy" : "every copy");
+}
+
+/* With more than one copy the majority is right. */
+static int
+blame(const struct deep_block *b, const struct solve_ref **who,
+      struct error *err)
+{
+	const struct solve_job *j = b->job;
+	const unsigned char *data = deep_chunk(b, 0), *other = NULL;
+	uint32_t differ = 0, first = 0;
+	bool alike = true;
+
+	(void)err;
+	if (j->nout < 2)
+		return 0;
+	for (uint32_t i = 0; i < j->nout; i++) {
+		const unsigned char *copy = deep_chunk(b, 1 + i);
+
+		if (memcmp(data, copy, b->len) == 0)
+			continue;
+		if (differ++ == 0) {
+			first = i;
+			other = copy;
+		}
+		alike &= memcmp(other, copy, b->len) == 0;
+	}
+	if (differ == j->nout && alike)
+		*who = &j->in[0];
+	else if (differ * 2 < j->nout + 1)
+		*who = &j->out[first];
+	return 0;
+}
+
+const struct scheme scheme_partner = {
+	.label = "x",
+	.label_from = 2,
+	.apart = true,
+	.solve = solve_partner,
+	.spare = spare,
+	.beyond = beyond,
+	.explain = explain,
+	.blame = blame,
+};

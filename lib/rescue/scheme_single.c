@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scheme_single.c - SINGLE keeps nothing but the data themselves: sets of one
+ * member, and redundancy files without a body (formats.md 5.4).
+ */
+#include "arena.h"
+#include "rescue/rescue_impl.h"
+
+static int
+solve_single(struct solving *w, struct error *err)
+{
+	for (uint32_t i = 0; i < w->set->n; i++) {
+		const struct solve_member *m = &w->set->member[i];
+
+		for (size_t r = 0; r < m->nlost; r++)
+			if (solve_add_lost(w,
+					   &(struct solve_ref){
+						   i, false, m->lost[r].from },
+					   m->lost[r].to - m->lost[r].from,
+					   err) < 0)
+				return -1;
+	}
+	return 0;
+}
+
+static uint32_t
+spare(const struct solve_set *set)
+{
+	(void)set;
+	return 0;
+}
+
+static uint32_t
+beyond(const struct scheme_seats *s)
+{
+	uint32_t n = 0;
+
+	for (uint32_t m = 0; m < s->members; m++)
+		n += !s->whole[m];
+	return n;
+}
+
+static const char *
+explain(struct arena *a, const char *ranks, size_t n, uint32_t failures)
+{
+	(void)failures;
+	return arena_printf(a, "%s %s missing, and SINGLE keeps no redundancy",
+			    n == 1 ? "rank" : "ranks", ranks);
+}
+
+const struct scheme scheme_single = {
+	.solve = solve_single,
+	.spare = spare,
+	.beyond = beyond,
+	.explain = explain,
+};
