@@ -159,13 +159,18 @@ verify(struct settings *s, struct packed *p, struct catalogue *c,
 		.p = p,
 		.flaws = s->json ? json_new_array() : NULL,
 	};
+	const struct packed_look look = {
+		&s->look.work,
+		!s->fast,
+		tell_flaw,
+		&t,
+	};
 	struct packed_health h;
 	struct buf text = BUF_INIT;
 	struct json *j = NULL;
 	int status = STATUS_OK;
 
-	if (packed_check(p, !s->fast, &s->look.work, tell_flaw, &t, &h, err) <
-	    0) {
+	if (packed_check(p, &look, &h, err) < 0) {
 		json_free(t.flaws);
 		packed_health_free(&h);
 		return error_status(err->kind);

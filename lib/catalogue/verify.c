@@ -259,6 +259,12 @@ static int
 verify_old(struct verify *v, int64_t id, struct error *err)
 {
 	struct index *ix = catalogue_read(v->c, NULL);
+	const struct packed_look look = {
+		&v->o->work,
+		v->o->checksums,
+		tell_flaw,
+		v,
+	};
 	struct packed_health h = { .files = 0 };
 	struct index_entry e;
 	struct packed p;
@@ -272,8 +278,7 @@ verify_old(struct verify *v, int64_t id, struct error *err)
 	}
 	if (catalogue_packed_open(v->c, e.name, false, v->o, &p, err) < 0)
 		goto out;
-	rc = packed_check(&p, v->o->checksums, &v->o->work, tell_flaw, v, &h,
-			  err);
+	rc = packed_check(&p, &look, &h, err);
 	v->out->files = h.files;
 	v->out->bad_files = h.files_bad;
 	v->out->bytes = h.bytes;

@@ -237,9 +237,9 @@ packed_containers(const struct packed *p, const struct segmap *m, bool create,
 	return 0;
 }
 
-static int
-file_parts(const struct segmap *m, int dirfd, bool paths, const bool *use,
-	   struct arena *arena, struct stripe *out, struct error *err)
+int
+packed_files(const struct segmap *m, int dirfd, const bool *use,
+	     struct arena *arena, struct stripe *out, struct error *err)
 {
 	out->nparts = 0;
 	out->parts = arena_alloc(arena, m->nfiles + 1, sizeof(*out->parts));
@@ -257,7 +257,7 @@ file_parts(const struct segmap *m, int dirfd, bool paths, const bool *use,
 						  : m->bytes) -
 			       f->start,
 			.dirfd = dirfd,
-			.path = paths ? f->path : NULL,
+			.path = dirfd >= 0 ? f->path : NULL,
 			.sum = i,
 		};
 	}
@@ -265,17 +265,10 @@ file_parts(const struct segmap *m, int dirfd, bool paths, const bool *use,
 }
 
 int
-packed_files(const struct segmap *m, int dirfd, const bool *use,
-	     struct arena *arena, struct stripe *out, struct error *err)
-{
-	return file_parts(m, dirfd, true, use, arena, out, err);
-}
-
-int
 packed_sinks(const struct segmap *m, struct arena *arena, struct stripe *out,
 	     struct error *err)
 {
-	return file_parts(m, -1, false, NULL, arena, out, err);
+	return packed_files(m, -1, NULL, arena, out, err);
 }
 
 int

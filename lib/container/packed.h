@@ -122,14 +122,20 @@ struct packed_health {
 	bool *bad;	      /* by file of the map; NULL: not looked at */
 };
 
+struct packed_look {
+	const struct work *work;
+	bool sums; /* compare every checksum */
+	void (*flaw)(void *arg, const struct packed_flaw *f); /* or NULL */
+	void *arg;
+};
+
 /*
- * Check map, sizes of containers and (if `sums`) every checksum; files that
- * are not packed are looked at, too.  `tell` is called for each flaw.
- * packed_health_free() in any case.
+ * Check the map, the sizes of containers and, if wanted, checksums, also of
+ * files that are not packed.  packed_health_free() in any case.
  */
-int packed_check(const struct packed *p, bool sums, const struct work *work,
-		 void (*tell)(void *arg, const struct packed_flaw *f),
-		 void *arg, struct packed_health *out, struct error *err);
+int packed_check(const struct packed *p, const struct packed_look *look,
+		 struct packed_health *out, struct error *err);
+
 /* ERROR_DAMAGED: a rebuild in place was interrupted, so some bytes may be
  * holes; they must not be moved, for its mark says where they are. */
 int packed_refuse_marked(const struct packed *p, struct error *err);

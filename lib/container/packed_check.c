@@ -32,9 +32,7 @@ struct checker {
 	bool red;		/* of packed metadata */
 	bool *bad;		/* by file of it */
 	size_t files_bad;
-	const struct work *work;
-	void (*tell)(void *arg, const struct packed_flaw *f);
-	void *arg;
+	const struct packed_look *look;
 	struct packed_health *out;
 	bool *container_bad;
 	struct pathcache *dirs; /* of files that are not packed */
@@ -66,14 +64,14 @@ say(struct checker *c, size_t file, size_t container, const char *fmt, ...)
 		c->container_bad[container] = true;
 		c->out->containers_bad++;
 	}
-	if (c->tell == NULL)
+	if (c->look->flaw == NULL)
 		return;
 	flaw.text = text;
 	flaw.file = c->red ? SIZE_MAX : file;
 	flaw.container = c->red ? SIZE_MAX : container;
 	if (container != SIZE_MAX)
 		flaw.name = c->m->containers[container].name;
-	c->tell(c->arg, &flaw);
+	c->look->flaw(c->look->arg, &flaw);
 }
 
 /* --- The map --- */
@@ -340,10 +338,10 @@ check_sums(struct checker *c, struct error *err)
 			mem_calloc(m->ncontainers + 1, sizeof(*s.container)),
 	};
 	struct transfer_options t = {
-		.par = c->work->par,
-		.memory = c->work->memory,
-		.progress = c->work->progress,
-		.stop = c->work->stop,
+		.par = c->look->work->par,
+		.memory = c->look->work->memory,
+		.progress = c->look->work->progress,
+		.stop = c->look->work->stop,
 		.unreadable = skip_unreadable,
 	};
 	uint64_t len = 0;
@@ -383,7 +381,7 @@ out:
 }
 
 static int
-check(struct checker *c, bool sums, struct error *err)
+check(struct checker *c, struct error *err)
 {
 	c->container_bad =
 		mem_calloc(c->m->ncontainers + 1, sizeof(*c->container_bad));
@@ -392,7 +390,7 @@ check(struct checker *c, bool sums, struct error *err)
 	if (segmap_check(c->m, tell_map, c, err) < 0 ||
 	    check_containers(c, err) < 0 ||
 	    (!c->red && check_files(c, err) < 0) ||
-	    (sums && check_sums(c, err) < 0)) {
+	    (c->look->sums && check_sums(c, err) < 0)) {
 		mem_free(c->container_bad);
 		return -1;
 	}
@@ -402,7 +400,7 @@ check(struct checker *c, bool sums, struct error *err)
 
 /* The containers of metadata, if there are any. */
 static int
-check_red(const struct checker *data, bool sums, struct error *err)
+check_red(const struct checker *data, struct error *err)
 {
 	const struct segmap *m = &data->p->hidden.red;
 	struct checker c = *data;
@@ -414,7 +412,7 @@ check_red(const struct checker *data, bool sums, struct error *err)
 	c.bad = mem_calloc(m->nfiles + 1, sizeof(*c.bad));
 	if (c.bad == NULL)
 		return error_no_memory(err);
-	rc = check(&c, sums, err);
+	rc = check(&c, err);
 	c.out->containers += m->ncontainers;
 	c.out->hidden_bad = c.files_bad;
 	mem_free(c.bad);
@@ -438,16 +436,13 @@ check_mark(struct checker *c)
 }
 
 int
-packed_check(const struct packed *p, bool sums, const struct work *work,
-	     void (*tell)(void *arg, const struct packed_flaw *f), void *arg,
+packed_check(const struct packed *p, const struct packed_look *look,
 	     struct packed_health *out, struct error *err)
 {
 	struct checker c = {
 		.p = p,
 		.m = &p->map,
-		.work = work,
-		.tell = tell,
-		.arg = arg,
+		.look = look,
 		.out = out,
 		.dirs = pathcache_new(p->file_fd),
 		.arena = arena_new(),
@@ -465,10 +460,10 @@ packed_check(const struct packed *p, bool sums, const struct work *work,
 		goto out;
 	}
 	check_mark(&c);
-	rc = check(&c, sums, err);
+	rc = check(&c, err);
 	out->files_bad = c.files_bad;
 	if (rc == 0 && p->hidden.red.nfiles > 0)
-		rc = check_red(&c, sums, err);
+		rc = check_red(&c, err);
 out:
 	pathcache_free(c.dirs);
 	arena_free(c.arena);

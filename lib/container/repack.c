@@ -518,8 +518,9 @@ work(struct repacking *r, struct error *err)
 {
 	struct packing *w = &r->w;
 	struct packed *p = w->p;
+	const struct packed_look look = { .work = w->po->work };
 	struct packed_health h;
-	int rc = packed_check(p, false, w->po->work, NULL, NULL, &h, err);
+	int rc = packed_check(p, &look, &h, err);
 
 	if (rc == 0 && !packed_healthy(&h))
 		rc = error_set(err, ERROR_DAMAGED,

@@ -328,8 +328,12 @@ check(struct looking *l, struct error *err)
 	struct containers *k = l->k;
 	const struct segmap *m = &k->packed.map;
 	struct packed_health *h = &k->health;
-	int rc = packed_check(&k->packed, false, &l->l->o->work,
-			      l->l->all ? tell_any : NULL, l, h, err);
+	struct packed_look look = {
+		.work = &l->l->o->work,
+		.flaw = l->l->all ? tell_any : NULL,
+		.arg = l,
+	};
+	int rc = packed_check(&k->packed, &look, h, err);
 
 	for (size_t i = 0; rc == 0 && i < m->nfiles; i++)
 		l->bad[i] = h->bad[i];
@@ -340,8 +344,9 @@ check(struct looking *l, struct error *err)
 		l->good[i] =
 			m->containers[i].has_crc &&
 			listed(k, &k->parts[DATA], i)->state == CONTAINER_WHOLE;
-	rc = packed_check(&k->packed, true, &l->l->o->work, tell_sum, l, h,
-			  err);
+	look.sums = true;
+	look.flaw = tell_sum;
+	rc = packed_check(&k->packed, &look, h, err);
 	packed_health_free(h);
 	return rc;
 }
