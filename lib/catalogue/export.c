@@ -162,18 +162,31 @@ check_files(struct exporting *x, struct error *err)
 /* --- Metadata --- */
 
 static int
-put_tree(void *arg, const char *name, const struct kvtree *t, struct error *err)
+put_meta(void *arg, const char *name, const struct buf *image,
+	 struct error *err)
 {
 	struct exporting *x = arg;
-	struct buf raw = BUF_INIT, path = BUF_INIT;
+	struct buf path = BUF_INIT;
 	int rc = -1;
 
-	if (kvtree_encode(t, &raw, err) == 0 &&
-	    path_join(&path, x->p->dir, name, err) == 0)
-		rc = put_image(x, path.data, NULL, raw.data, raw.len, err);
+	if (path_join(&path, x->p->dir, name, err) == 0)
+		rc = put_image(x, path.data, NULL, image->data, image->len,
+			       err);
 	buf_free(&path);
-	buf_free(&raw);
 	x->out->hidden += rc == 0;
+	return rc;
+}
+
+static int
+put_tree(struct exporting *x, const char *name, const struct kvtree *t,
+	 struct error *err)
+{
+	struct buf raw = BUF_INIT;
+	int rc = kvtree_encode(t, &raw, err);
+
+	if (rc == 0)
+		rc = put_meta(x, name, &raw, err);
+	buf_free(&raw);
 	return rc;
 }
 
@@ -186,7 +199,7 @@ put_ranks(struct exporting *x, struct error *err)
 
 	if (rc < 0)
 		return -1;
-	rc = rank2file_each(&r, RANK2FILE_FILE, put_tree, x, err);
+	rc = rank2file_each(&r, RANK2FILE_FILE, put_meta, x, err);
 	rank2file_free(&r);
 	return rc;
 }

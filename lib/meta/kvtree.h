@@ -166,6 +166,8 @@ int kvtree_encode(const struct kvtree *t, struct buf *out, struct error *err);
  * of children at the top, write them, then seal it: header and checksum.
  */
 void kvtree_begin(struct kvwrite *w, struct buf *out, uint32_t children);
+/* All that is below `t`, no deeper than KVTREE_MAX_DEPTH. */
+void kvtree_put_children(struct kvwrite *w, const struct kvtree *t);
 int kvtree_seal(struct kvwrite *w, struct error *err);
 
 /* Bytes of the packed tree without header and CRC (formats.md 1.6). */

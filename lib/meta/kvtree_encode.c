@@ -2,7 +2,6 @@
 /*
  * kvtree_encode.c - from trees to bytes.
  */
-#include <assert.h>
 #include <string.h>
 
 #include "buf.h"
@@ -62,39 +61,6 @@ frame(char *start, char *end)
 		      KVTREE_CRC_SIZE);
 }
 
-int
-kvtree_encode(const struct kvtree *t, struct buf *out, struct error *err)
-{
-	size_t size = kvtree_packed_size(t), len = 0;
-	struct kvtree_walk w;
-	const struct kvtree *n = NULL;
-	char *start = NULL, *p = NULL;
-
-	if (size == SIZE_MAX)
-		return error_set(err, ERROR_USAGE,
-				 "nested deeper than %d levels",
-				 KVTREE_MAX_DEPTH);
-	if (check_size(size, err) < 0)
-		return -1;
-	size += KVTREE_HEADER_SIZE + KVTREE_CRC_SIZE;
-	if (buf_reserve(out, size) < 0)
-		return error_no_memory(err);
-	start = out->data + out->len;
-	p = put_be(start + KVTREE_HEADER_SIZE, kvtree_count(t),
-		   KVTREE_COUNT_SIZE);
-	kvtree_walk_start(&w, t);
-	while ((n = kvtree_walk_next(&w)) != NULL) {
-		len = strlen(n->key) + 1;
-		memcpy(p, n->key, len);
-		p = put_be(p + len, kvtree_count(n), KVTREE_COUNT_SIZE);
-	}
-	p = frame(start, p);
-	assert((size_t)(p - start) == size);
-	*p = '\0';
-	out->len += size;
-	return 0;
-}
-
 void
 kvtree_begin(struct kvwrite *w, struct buf *out, uint32_t children)
 {
@@ -122,4 +88,35 @@ kvtree_seal(struct kvwrite *w, struct error *err)
 	*p = '\0';
 	w->out->len = (size_t)(p - w->out->data);
 	return 0;
+}
+
+void
+kvtree_put_children(struct kvwrite *w, const struct kvtree *t)
+{
+	struct kvtree_walk walk;
+	const struct kvtree *n = NULL;
+
+	kvtree_walk_start(&walk, t);
+	while ((n = kvtree_walk_next(&walk)) != NULL)
+		kvwrite_key(w, n->key, (uint32_t)kvtree_count(n));
+}
+
+int
+kvtree_encode(const struct kvtree *t, struct buf *out, struct error *err)
+{
+	size_t size = kvtree_packed_size(t);
+	struct kvwrite w;
+
+	if (size == SIZE_MAX)
+		return error_set(err, ERROR_USAGE,
+				 "nested deeper than %d levels",
+				 KVTREE_MAX_DEPTH);
+	if (check_size(size, err) < 0)
+		return -1;
+	size += KVTREE_HEADER_SIZE + KVTREE_CRC_SIZE;
+	if (buf_reserve(out, size + 1) < 0) /* nothing else can fail */
+		return error_no_memory(err);
+	kvtree_begin(&w, out, (uint32_t)kvtree_count(t));
+	kvtree_put_children(&w, t);
+	return kvtree_seal(&w, err);
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 struct arena;
+struct buf;
 struct error;
 struct kvtree;
 struct par;
@@ -97,20 +98,19 @@ int rank2file_read_file(const struct kvtree *k, struct arena *arena,
 int rank2file_build_file(struct kvtree *t, const struct rank2file_file *f,
 			 struct error *err);
 
-/* The tree of one part, in LLNL's scr_index form and order (RANKS, RANK
- * highest first, LEVEL; FILES, FILE), for kvtree_free().  `first` and `count`
- * choose the ranks. */
-struct kvtree *rank2file_build_part(const struct rank2file *r, size_t first,
-				    size_t count, struct error *err);
+/* Append the image of one part, in LLNL's scr_index form and order (RANKS, RANK
+ * highest first, LEVEL; FILES, FILE).  `first` and `count` choose the ranks. */
+int rank2file_encode_part(const struct rank2file *r, size_t first, size_t count,
+			  struct buf *out, struct error *err);
 
 /*
- * Call fn for the name and tree of each file of a rank2file `base`: all parts,
- * one in memory at a time, then the top file.  Its failure (-1) ends it.
+ * Call fn for the name and image of each file of a rank2file `base`: all
+ * parts, one in memory at a time, then the top file.  Its failure (-1) ends it.
  */
+typedef int rank2file_fn(void *arg, const char *name, const struct buf *image,
+			 struct error *err);
 int rank2file_each(const struct rank2file *r, const char *base,
-		   int (*fn)(void *arg, const char *name,
-			     const struct kvtree *t, struct error *err),
-		   void *arg, struct error *err);
+		   rank2file_fn *fn, void *arg, struct error *err);
 
 /*
  * Write all parts, then the top file; each atomically, parts first, so that a

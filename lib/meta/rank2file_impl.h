@@ -34,6 +34,7 @@ struct arena;
 struct error;
 struct kvtree;
 struct rank2file;
+struct rank2file_rank;
 
 /* Put what the tree of a part says into out->ranks; strings are borrowed from
  * it. */
@@ -52,5 +53,8 @@ int rank2file_read_part(struct rank2file *out, const struct kvtree *part,
 int rank2file_scan(struct rank2file *out, struct arena *arena,
 		   _Atomic unsigned char *claimed, const char *body,
 		   size_t len);
+
+/* Is each path of a rank there once?  1 or 0, or -1: out of memory. */
+int rank2file_distinct(const struct rank2file_rank *r);
 
 #endif /* META_RANK2FILE_IMPL_H */

@@ -137,30 +137,52 @@ scan_file(struct scan *s, struct rank2file_file *f)
 	}
 }
 
-/* Is one path there twice? */
-static void
-check_paths(struct scan *s, const struct rank2file_rank *r)
+/* Is each path longer than the one before it, or as long and behind it?
+ * Numbered files are. */
+static bool
+in_order(const struct rank2file_rank *r)
+{
+	size_t before = 0, len = 0;
+
+	for (size_t i = 0; i < r->nfiles; i++, before = len) {
+		const struct rank2file_file *f = &r->files[i];
+
+		len = strlen(f->path);
+		if (i > 0 &&
+		    (len < before ||
+		     (len == before && memcmp(f[-1].path, f->path, len) >= 0)))
+			return false;
+	}
+	return true;
+}
+
+int
+rank2file_distinct(const struct rank2file_rank *r)
 {
 	struct map *seen = NULL;
+	int distinct = 1;
 
+	if (in_order(r))
+		return 1;
 	if (r->nfiles <= PATHS_FEW) {
 		for (size_t i = 0; i < r->nfiles; i++)
 			for (size_t k = 0; k < i; k++)
 				if (strcmp(r->files[k].path,
 					   r->files[i].path) == 0)
-					s->in.odd = true;
-		return;
+					return 0;
+		return 1;
 	}
 	seen = map_new();
 	if (seen == NULL)
-		s->no_memory = s->in.odd = true;
-	for (size_t i = 0; i < r->nfiles && !s->in.odd; i++) {
+		return -1;
+	for (size_t i = 0; i < r->nfiles && distinct == 1; i++) {
 		if (map_put(seen, r->files[i].path, i) < 0)
-			s->no_memory = s->in.odd = true;
+			distinct = -1;
 		else if (map_count(seen) != i + 1)
-			s->in.odd = true;
+			distinct = 0;
 	}
 	map_free(seen);
+	return distinct;
 }
 
 static void
@@ -168,30 +190,17 @@ scan_files(struct scan *s, struct rank2file_rank *r)
 {
 	struct kvscan *in = &s->in;
 	uint32_t n = kvscan_count(in);
-	size_t last = 0;
-	bool ordered = true;
+	int distinct = 0;
 
 	/* Each has six bytes at least. */
 	if (n == 0 || n > (size_t)(in->end - in->p) / 6)
 		in->odd = true;
 	r->files = in->odd ? NULL : alloc(s, n, sizeof(*r->files));
-	for (; r->files != NULL && r->nfiles < n && !in->odd; r->nfiles++) {
-		struct rank2file_file *f = &r->files[r->nfiles];
-		size_t len =
-			strnlen((const char *)in->p, (size_t)(in->end - in->p));
-
-		scan_file(s, f);
-		/* Longer than the one before, or of its length and behind it:
-		 * numbered files are, and then none is there twice. */
-		if (r->nfiles > 0 && !in->odd)
-			ordered = ordered &&
-				  (len > last ||
-				   (len == last &&
-				    memcmp(f[-1].path, f->path, len) < 0));
-		last = len;
-	}
-	if (!ordered && !in->odd)
-		check_paths(s, r);
+	for (; r->files != NULL && r->nfiles < n && !in->odd; r->nfiles++)
+		scan_file(s, &r->files[r->nfiles]);
+	distinct = in->odd ? 1 : rank2file_distinct(r);
+	s->no_memory = s->no_memory || distinct < 0;
+	in->odd = in->odd || distinct != 1;
 }
 
 static void

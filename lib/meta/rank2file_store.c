@@ -8,6 +8,7 @@
 
 #include "error.h"
 #include "io.h"
+#include "map.h"
 #include "meta/kvtree.h"
 #include "meta/kvwrite.h"
 #include "meta/rank2file.h"
@@ -51,76 +52,120 @@ rank2file_build_file(struct kvtree *t, const struct rank2file_file *f,
 	return build_segs(t, f, err);
 }
 
-/* The files of one rank: FILES, FILE. */
-static int
-build_rank(struct kvtree *t, const struct rank2file_rank *r, bool counted,
-	   struct error *err)
-{
-	struct kvtree *list = NULL, *file = NULL;
-	uint64_t count = 0;
-	size_t i = 0;
+/* --- Parts: straight to bytes, for a job may have millions of files --- */
 
-	/* To have its place; how many there are is known below. */
-	if (counted && kvtree_set_u64(t, "FILES", 0, err) < 0)
-		return -1;
-	if (r->nfiles > 0) {
-		list = kvtree_put(t, "FILE", err);
-		if (list == NULL)
-			return -1;
+/* As build_segs(). */
+static void
+put_segs(struct kvwrite *w, const struct rank2file_file *f)
+{
+	char text[VALUE_NUMBER];
+
+	kvwrite_key(w, "SEG", (uint32_t)f->nsegs);
+	for (size_t i = 0; i < f->nsegs; i++) {
+		kvwrite_key(w, value_text(text, i), 3);
+		kvwrite_text(w, "FILE", f->segs[i].file);
+		kvwrite_u64(w, "OFFSET", f->segs[i].off);
+		kvwrite_u64(w, "LENGTH", f->segs[i].len);
 	}
-	for (i = 0; i < r->nfiles; i++) {
-		file = kvtree_put(list, r->files[i].path, err);
-		if (file == NULL ||
-		    rank2file_build_file(file, &r->files[i], err) < 0)
-			return -1;
-	}
-	if (!counted)
-		return 0;
-	/* The same path twice is one file. */
-	count = list == NULL ? 0 : kvtree_count(list);
-	if (count < r->expected)
-		count = r->expected;
-	return kvtree_set_u64(t, "FILES", count, err);
 }
 
-struct kvtree *
-rank2file_build_part(const struct rank2file *r, size_t first, size_t count,
-		     struct error *err)
+/* A path, and what rank2file_build_file() makes of its file. */
+static void
+put_file(struct kvwrite *w, const struct rank2file_file *f)
 {
-	struct kvtree *t = kvtree_new(err), *table = NULL, *rank = NULL;
-	char key[VALUE_NUMBER];
-	size_t i = 0, ranks = 0;
+	const unsigned keys =
+		(unsigned)f->has_size + f->has_crc + (f->nsegs > 0);
 
-	if (t == NULL)
-		return NULL;
+	if (f->node != NULL) {
+		kvwrite_key(w, f->path, (uint32_t)kvtree_count(f->node));
+		kvtree_put_children(w, f->node);
+		return;
+	}
+	kvwrite_key(w, f->path, keys);
+	if (f->has_size)
+		kvwrite_u64(w, "SIZE", f->size);
+	if (f->has_crc)
+		kvwrite_crc(w, "CRC", f->crc);
+	if (f->nsegs > 0)
+		put_segs(w, f);
+}
+
+/* The last entry of each path, for map_free(); NULL: ERROR_NOMEM. */
+static struct map *
+last_entries(const struct rank2file_rank *r, struct error *err)
+{
+	struct map *last = map_new();
+
+	for (size_t i = 0; last != NULL && i < r->nfiles; i++)
+		if (map_put(last, r->files[i].path, i) < 0) {
+			map_free(last);
+			last = NULL;
+		}
+	if (last == NULL)
+		error_no_memory(err);
+	return last;
+}
+
+/* One rank: FILES, FILE.  The same path twice is one file, at the place of the
+ * first entry, of which the last entry is right. */
+static int
+put_rank(struct kvwrite *w, const struct rank2file *job, size_t rank,
+	 struct error *err)
+{
+	const struct rank2file_rank *r = &job->ranks[rank];
+	const size_t written = MAP_NONE - 1;
+	struct map *last = NULL;
+	size_t count = r->nfiles;
+	char text[VALUE_NUMBER];
+
+	if (!job->distinct && rank2file_distinct(r) != 1) {
+		last = last_entries(r, err);
+		if (last == NULL)
+			return -1;
+		count = map_count(last);
+	}
+	kvwrite_key(w, value_text(text, rank), (count > 0) + !job->uncounted);
+	if (!job->uncounted)
+		kvwrite_u64(w, "FILES",
+			    count < r->expected ? r->expected : count);
+	if (count > 0)
+		kvwrite_key(w, "FILE", (uint32_t)count);
+	for (size_t i = 0; i < r->nfiles; i++) {
+		const char *path = r->files[i].path;
+		size_t at = last == NULL ? i : map_get(last, path);
+
+		if (at == written)
+			continue;
+		put_file(w, &r->files[at]);
+		if (last != NULL)
+			map_put(last, path, written);
+	}
+	map_free(last);
+	return 0;
+}
+
+int
+rank2file_encode_part(const struct rank2file *r, size_t first, size_t count,
+		      struct buf *out, struct error *err)
+{
+	struct kvwrite w;
+	uint32_t present = 0;
+
 	if (first > r->nranks)
 		first = r->nranks;
 	if (count > r->nranks - first)
 		count = r->nranks - first;
-	for (i = first; i < first + count; i++)
-		ranks += r->ranks[i].present;
+	for (size_t i = first; i < first + count; i++)
+		present += r->ranks[i].present;
+	kvtree_begin(&w, out, 3);
 	/* One part alone counts its own ranks, as LLNL's scr_index does. */
-	if (count < r->nranks)
-		ranks = r->nranks;
-	if (kvtree_set_u64(t, "RANKS", ranks, err) < 0)
-		goto fail;
-	table = kvtree_put(t, "RANK", err);
-	if (table == NULL)
-		goto fail;
-	for (i = first + count; i-- > first;) {
-		if (!r->ranks[i].present)
-			continue;
-		rank = kvtree_put(table, value_text(key, i), err);
-		if (rank == NULL ||
-		    build_rank(rank, &r->ranks[i], !r->uncounted, err) < 0)
-			goto fail;
-	}
-	if (kvtree_set_u64(t, "LEVEL", 0, err) < 0)
-		goto fail;
-	return t;
-fail:
-	kvtree_free(t);
-	return NULL;
+	kvwrite_u64(&w, "RANKS", count < r->nranks ? r->nranks : present);
+	kvwrite_key(&w, "RANK", present);
+	for (size_t i = first + count; i-- > first;)
+		if (r->ranks[i].present && put_rank(&w, r, i, err) < 0)
+			return -1;
+	kvwrite_u64(&w, "LEVEL", 0);
+	return kvtree_seal(&w, err);
 }
 
 /* "<stem>.0.<first><suffix>" into `out`; the second set of names has the next
@@ -247,192 +292,61 @@ out:
 	return rc;
 }
 
-/* The parts, one in memory at a time. */
+/* The parts, one in memory at a time, then the top file. */
 static int
-each_part(const struct rank2file_base *b, const struct rank2file *r,
-	  int (*fn)(void *arg, const char *name, const struct kvtree *t,
-		    struct error *err),
-	  void *arg, struct buf *name, struct error *err)
+each_file(const struct rank2file_base *b, const struct rank2file *r,
+	  rank2file_fn *fn, void *arg, struct error *err)
 {
-	struct kvtree *t = NULL;
-	size_t first = 0;
-	int rc = 0;
-
-	for (first = 0; first < r->nranks; first += RANK2FILE_PART_RANKS) {
-		if (part_file(b, first, r->generation, name, err) < 0)
-			return -1;
-		t = rank2file_build_part(r, first, RANK2FILE_PART_RANKS, err);
-		if (t == NULL)
-			return -1;
-		rc = fn(arg, name->data, t, err);
-		kvtree_free(t);
-		if (rc < 0)
-			return -1;
-	}
-	return 0;
-}
-
-int
-rank2file_each(const struct rank2file *r, const char *base,
-	       int (*fn)(void *arg, const char *name, const struct kvtree *t,
-			 struct error *err),
-	       void *arg, struct error *err)
-{
-	struct rank2file_base b = { .stem = BUF_INIT };
-	struct buf name = BUF_INIT;
-	struct kvtree *top = NULL;
-	int rc = -1;
-
-	if (rank2file_base_split(&b, base) < 0) {
-		error_no_memory(err);
-		goto out;
-	}
-	if (each_part(&b, r, fn, arg, &name, err) < 0)
-		goto out;
-	top = build_top(&b, r, &name, err);
-	if (top != NULL)
-		rc = fn(arg, base, top, err);
-out:
-	kvtree_free(top);
-	buf_free(&name);
-	buf_free(&b.stem);
-	return rc;
-}
-
-/* --- Without a tree --- */
-
-/* Are ranks `first` to `end` such that a part can be written straight off? */
-static bool
-is_plain(const struct rank2file *r, size_t first, size_t end)
-{
-	for (size_t i = first; i < end; i++) {
-		const struct rank2file_rank *k = &r->ranks[i];
-
-		if (k->nfiles > 1 && !r->distinct)
-			return false;
-		for (size_t j = 0; j < k->nfiles; j++)
-			if (k->files[j].node != NULL)
-				return false;
-	}
-	return true;
-}
-
-/* build_segs(), rank2file_build_file(), build_rank() and
- * rank2file_build_part() once more, the same keys in the same order. */
-static void
-put_segs(struct kvwrite *w, const struct rank2file_file *f)
-{
-	char text[VALUE_NUMBER];
-
-	kvwrite_key(w, "SEG", (uint32_t)f->nsegs);
-	for (size_t i = 0; i < f->nsegs; i++) {
-		kvwrite_key(w, value_text(text, i), 3);
-		kvwrite_text(w, "FILE", f->segs[i].file);
-		kvwrite_u64(w, "OFFSET", f->segs[i].off);
-		kvwrite_u64(w, "LENGTH", f->segs[i].len);
-	}
-}
-
-static void
-put_file(struct kvwrite *w, const struct rank2file_file *f)
-{
-	const unsigned keys =
-		(unsigned)f->has_size + f->has_crc + (f->nsegs > 0);
-
-	kvwrite_key(w, f->path, keys);
-	if (f->has_size)
-		kvwrite_u64(w, "SIZE", f->size);
-	if (f->has_crc)
-		kvwrite_crc(w, "CRC", f->crc);
-	if (f->nsegs > 0)
-		put_segs(w, f);
-}
-
-static void
-put_rank(struct kvwrite *w, size_t rank, const struct rank2file_rank *r,
-	 bool counted)
-{
-	const uint64_t count =
-		r->nfiles < r->expected ? r->expected : r->nfiles;
-	char text[VALUE_NUMBER];
-
-	kvwrite_key(w, value_text(text, rank), (r->nfiles > 0) + counted);
-	if (counted)
-		kvwrite_u64(w, "FILES", count);
-	if (r->nfiles > 0)
-		kvwrite_key(w, "FILE", (uint32_t)r->nfiles);
-	for (size_t i = 0; i < r->nfiles; i++)
-		put_file(w, &r->files[i]);
-}
-
-static int
-put_part(const struct rank2file *r, size_t first, size_t end, struct buf *out,
-	 struct error *err)
-{
-	struct kvwrite w;
-	uint32_t present = 0;
-
-	for (size_t i = first; i < end; i++)
-		present += r->ranks[i].present;
-	kvtree_begin(&w, out, 3);
-	kvwrite_u64(&w, "RANKS", end - first < r->nranks ? r->nranks : present);
-	kvwrite_key(&w, "RANK", present);
-	for (size_t i = end; i-- > first;)
-		if (r->ranks[i].present)
-			put_rank(&w, i, &r->ranks[i], !r->uncounted);
-	kvwrite_u64(&w, "LEVEL", 0);
-	return kvtree_seal(&w, err);
-}
-
-static int
-write_part(int dirfd, const char *name, const struct rank2file *r, size_t first,
-	   struct error *err)
-{
-	const size_t end = r->nranks - first < RANK2FILE_PART_RANKS
-				   ? r->nranks
-				   : first + RANK2FILE_PART_RANKS;
-	struct buf image = BUF_INIT;
-	struct kvtree *t = NULL;
-	int rc = -1;
-
-	if (is_plain(r, first, end)) {
-		rc = put_part(r, first, end, &image, err);
-	} else {
-		t = rank2file_build_part(r, first, end - first, err);
-		if (t != NULL)
-			rc = kvtree_encode(t, &image, err);
-		kvtree_free(t);
-	}
-	if (rc < 0)
-		error_wrap(err, "%s", name);
-	else
-		rc = io_replace(dirfd, name, image.data, image.len, 0666, err);
-	buf_free(&image);
-	return rc;
-}
-
-static int
-write_all(int dirfd, const struct rank2file_base *b, const struct rank2file *r,
-	  struct error *err)
-{
-	struct buf name = BUF_INIT;
+	struct buf name = BUF_INIT, image = BUF_INIT;
 	struct kvtree *top = NULL;
 	int rc = 0;
 
 	for (size_t first = 0; rc == 0 && first < r->nranks;
 	     first += RANK2FILE_PART_RANKS) {
 		rc = part_file(b, first, r->generation, &name, err);
-		if (rc == 0)
-			rc = write_part(dirfd, name.data, r, first, err);
+		if (rc < 0)
+			break;
+		buf_clear(&image);
+		if (rank2file_encode_part(r, first, RANK2FILE_PART_RANKS,
+					  &image, err) < 0)
+			rc = error_wrap(err, "%s", name.data);
+		else
+			rc = fn(arg, name.data, &image, err);
 	}
 	if (rc == 0) {
+		buf_clear(&image);
 		top = build_top(b, r, &name, err);
-		rc = top == NULL ? -1
-				 : kvtree_write_file(top, dirfd, b->base, err);
+		if (top == NULL || kvtree_encode(top, &image, err) < 0)
+			rc = error_wrap(err, "%s", b->base);
+		else
+			rc = fn(arg, b->base, &image, err);
 	}
 	kvtree_free(top);
+	buf_free(&image);
 	buf_free(&name);
 	return rc;
+}
+
+int
+rank2file_each(const struct rank2file *r, const char *base, rank2file_fn *fn,
+	       void *arg, struct error *err)
+{
+	struct rank2file_base b = { .stem = BUF_INIT };
+	int rc = rank2file_base_split(&b, base) < 0
+			 ? error_no_memory(err)
+			 : each_file(&b, r, fn, arg, err);
+
+	buf_free(&b.stem);
+	return rc;
+}
+
+static int
+write_file(void *arg, const char *name, const struct buf *image,
+	   struct error *err)
+{
+	const int *dirfd = arg;
+
+	return io_replace(*dirfd, name, image->data, image->len, 0666, err);
 }
 
 int
@@ -444,7 +358,7 @@ rank2file_store(int dirfd, const char *base, const struct rank2file *r,
 
 	if (rank2file_base_split(&b, base) < 0)
 		error_no_memory(err);
-	else if (write_all(dirfd, &b, r, err) == 0)
+	else if (each_file(&b, r, write_file, &dirfd, err) == 0)
 		rc = remove_stale(dirfd, &b, r, err);
 	buf_free(&b.stem);
 	return rc;

@@ -117,13 +117,15 @@ static void
 try_load(int dirfd, const char *base)
 {
 	struct rank2file r;
+	struct buf image = BUF_INIT;
 	struct kvtree *t = NULL;
 	const struct kvtree *k = NULL;
 	size_t ranks = 0, present = 0, i = 0;
 
 	if (rank2file_load(dirfd, base, &r, NULL) < 0)
 		return;
-	t = rank2file_build_part(&r, 0, r.nranks, NULL);
+	fuzz_require(rank2file_encode_part(&r, 0, r.nranks, &image, NULL) == 0);
+	t = kvtree_decode(image.data, image.len, NULL, NULL);
 	fuzz_require(t != NULL);
 	kvtree_foreach (k, kvtree_get(t, "RANK"))
 		ranks++;
@@ -131,6 +133,7 @@ try_load(int dirfd, const char *base)
 		present += r.ranks[i].present;
 	fuzz_require(ranks == present);
 	kvtree_free(t);
+	buf_free(&image);
 	rank2file_free(&r);
 }
 
