@@ -167,7 +167,7 @@ fuzz: ## fuzz each decoder for FUZZ_SECONDS (needs clang)
 		$(FUZZ_SECONDS) $(FUZZ)
 fuzz-programs: $(FUZZ:%=$O/fuzz/fuzz_%)
 
-lint: ## format, static analysis, layering, names, man pages, completions
+lint: ## format, static analysis, layering, names, man pages, options
 	@scripts/deps.sh build lint
 	@$(MAKE) --no-print-directory $(JOBS) SAN= COV= all
 	@scripts/lint.sh build/plain
@@ -181,12 +181,6 @@ demo: ## a node is lost, and nothing else: a tour on four pretend nodes
 	@scripts/deps.sh build bed
 	@$(MAKE) --no-print-directory $(JOBS) -s SAN= COV= all $(GENS:$O/%=$P/%)
 	@scripts/demo.sh build/plain
-
-NAMED = $(sort $(CMDS) $(LINKS:%=$O/bin/%))
-completions: all ## regenerate share/completions from the option tables
-	@scripts/completions.sh bash $(NAMED) >share/completions/scrkit.bash
-	@scripts/completions.sh zsh $(NAMED) >share/completions/_scrkit
-	@scripts/completions.sh fish $(NAMED) >share/completions/scrkit.fish
 
 # --- Installing ---------------------------------------------------------
 
@@ -238,7 +232,7 @@ help: ## this list
 
 FORCE:
 .PHONY: all tests deps check coverage bench bench-programs fuzz fuzz-programs \
-	lint ci demo completions install uninstall clean distclean help FORCE
+	lint ci demo install uninstall clean distclean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(wildcard $O/*/*.d $O/*/*/*.d)

@@ -113,18 +113,8 @@ env_open_job(struct job *j, const struct job_where *w, struct error *err)
 
 /* --- Without a verb --- */
 
-static void
-list_verbs(struct buf *out)
-{
-	buf_add_str(out, "Verbs, each with options of its own (scr_env VERB "
-			 "--help):\n");
-	for (size_t i = 0; i < TOOLS; i++)
-		if (tools[i].verb != NULL)
-			buf_printf(out, "  %-12s  %s\n", tools[i].verb,
-				   tools[i].summary);
-	buf_add_str(out, "\nExit status, unless a verb says otherwise: 0 done; "
-			 "1 failed; 2 usage.");
-}
+static const char notes[] =
+	"Exit status, unless a verb says otherwise: 0 done; 1 failed; 2 usage.";
 
 /* The options that LLNL's scr_env has: each asks a question. */
 static int
@@ -150,21 +140,24 @@ without_verb(int argc, char **argv)
 		APP_OPT_PREFIX(&w.prefix),
 		OPT_END,
 	};
-	struct buf verbs = BUF_INIT;
-	struct app_info info = {
+	struct app_verb verbs[TOOLS + 1] = { { NULL, NULL } };
+	const struct app_info info = {
 		.name = "scr_env",
 		.summary = "answer the small questions of batch scripts",
 		.usage =
 			"VERB [OPTION]... [ARGUMENT]...\n"
 			"       scr_env [-u] [-j] [-e] [-n] [-d] [-r] [-p DIR]",
+		.verbs = verbs,
+		.notes = notes,
 	};
 	size_t n = 0;
 	int count = 0;
 
-	list_verbs(&verbs);
-	info.notes = verbs.data;
+	for (size_t i = 0, k = 0; i < TOOLS; i++)
+		if (tools[i].verb != NULL)
+			verbs[k++] = (struct app_verb){ tools[i].verb,
+							tools[i].summary };
 	argv = app_start(&info, argc, argv, opts, &count);
-	buf_free(&verbs);
 	if (count > 0)
 		app_usage("%s: no such verb", argv[0]);
 	for (int i = 0; i <= ENV_CACHE; i++)

@@ -53,7 +53,7 @@ struct settings {
 static const struct app_info info = {
 	.name = "scr_index",
 	.summary = "list, check and change the datasets of an SCR prefix",
-	.usage = "[OPTION]... [--verify [NAME]]",
+	.usage = "[OPTION]... [--verify [DATASET]]",
 	.notes = "--delete and --verify take the number of a dataset as well.",
 };
 
@@ -134,7 +134,7 @@ parse(struct settings *s, int argc, char **argv)
 			 "delete checkpoints older than the --keep newest "
 			 "valid ones"),
 		OPT_VERB(0, "verify", verb, VERB_VERIFY,
-			 "check the files of all datasets, or of NAME"),
+			 "check the files of all datasets, or of DATASET"),
 		OPT_GROUP("Where"),
 		APP_OPT_PREFIX(&s->prefix),
 		APP_OPT_MOVED_FROM(&s->moved_from),

@@ -23,6 +23,7 @@
 #include "mem.h"
 #include "opt.h"
 #include "str.h"
+#include "usage.h"
 
 #ifndef SCRKIT_VERSION
 #define SCRKIT_VERSION "unknown"
@@ -306,6 +307,20 @@ join_tables(const struct opt *own, const struct opt *common, size_t more)
 }
 
 static int
+list_verbs(const struct app_info *info, struct buf *out)
+{
+	if (buf_printf(out,
+		       "\nVerbs, each with options of its own (%s VERB "
+		       "--help):\n",
+		       info->name) < 0)
+		return -1;
+	for (const struct app_verb *v = info->verbs; v->name != NULL; v++)
+		if (buf_printf(out, "  %-12s  %s\n", v->name, v->summary) < 0)
+			return -1;
+	return 0;
+}
+
+static int
 build_help(const struct app_info *info, const struct opt *opts, struct buf *out)
 {
 	size_t len = strlen(info->summary);
@@ -317,13 +332,28 @@ build_help(const struct app_info *info, const struct opt *opts, struct buf *out)
 				  toupper((unsigned char)info->summary[0]),
 				  info->summary + 1, stop ? "" : ".") < 0)
 		return -1;
-	if (opt_help(opts, out) < 0)
+	if (opt_help(opts, out) < 0 ||
+	    (info->verbs != NULL && list_verbs(info, out) < 0))
 		return -1;
 	if (info->notes == NULL)
 		return 0;
 	len = strlen(info->notes);
 	return buf_printf(out, "\n%s%s", info->notes,
 			  len > 0 && info->notes[len - 1] == '\n' ? "" : "\n");
+}
+
+static int
+build_dump(const struct app_info *info, const struct opt *opts, struct buf *out)
+{
+	if (opt_dump(opts, out) < 0)
+		return -1;
+	if (info->verbs == NULL)
+		return usage_dump(info->name, info->usage, out);
+	for (const struct app_verb *v = info->verbs; v->name != NULL; v++)
+		if (buf_printf(out, "verb\t%s\t-\tany\tshown\t%s\n", v->name,
+			       v->summary) < 0)
+			return -1;
+	return 0;
 }
 
 /* Print what was built (rc 0) on stdout and end the process. */
@@ -355,7 +385,7 @@ answer(const struct app_info *info, const struct opt *opts, bool help,
 					  SCRKIT_VERSION),
 			       &text);
 	if (dump)
-		print_and_exit(opt_dump(opts, &text), &text);
+		print_and_exit(build_dump(info, opts, &text), &text);
 }
 
 static bool

@@ -6,7 +6,9 @@
  *
  * Common options, appended to each table: -h/--help (stdout, exit 0),
  * -V/--version (exit 0), -q/--quiet, -v/--verbose, and the hidden
- * --dump-options.
+ * --dump-options, for completions and checks of man pages: the lines of
+ * opt_dump() and those of usage_dump(), or for a command with `verbs` (below)
+ * "verb", TAB, VERB, TAB, "-", TAB, "any", TAB, "shown", TAB, summary.
  */
 #ifndef APP_H
 #define APP_H
@@ -21,11 +23,18 @@ struct json;
 struct opt;
 struct work;
 
+/* A verb with options of its own: `NAME VERB --help`. */
+struct app_verb {
+	const char *name;
+	const char *summary; /* one clause */
+};
+
 struct app_info {
 	const char *name;    /* "scr_index" */
 	const char *summary; /* one clause for --help */
 	const char
 		*usage; /* "[OPTION]... [NAME]": what stands behind the name */
+	const struct app_verb *verbs; /* ended by a NULL name; or NULL */
 	const char *notes; /* text after the options in --help; may be NULL */
 };
 

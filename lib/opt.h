@@ -126,8 +126,8 @@ void opt_list_free(struct opt_list *list);
 int opt_help(const struct opt *opts, struct buf *out);
 
 /*
- * One line per shown or hidden option, for the generators of completions and
- * the checks of man pages: LETTER or "-", TAB, NAME or "-", TAB, METAVAR or
+ * One line per shown or hidden option, for completions and the checks of man
+ * pages: LETTER or "-", TAB, NAME or "-", TAB, METAVAR or
  * "-", TAB, any|file|dir|dataset|words, TAB, shown|hidden, TAB, help.
  */
 int opt_dump(const struct opt *opts, struct buf *out);

@@ -56,7 +56,7 @@ documented()
 # The options of a dump, one on a line: the shown ones, or all.
 listed()
 {
-	awk -F '\t' -v all="$1" 'all || $5 == "shown" {
+	awk -F '\t' -v all="$1" '$1 != "verb" && (all || $5 == "shown") {
 		if ($1 != "-")
 			print "-" $1
 		if ($2 != "-")
@@ -64,13 +64,12 @@ listed()
 	}' | sort -u
 }
 
-# What binary $1 says of its options and, if --help lists verbs ("Verbs", then
-# lines with two blanks before each), of those of the verbs.
+# What binary $1 says of its options, and of those of its verbs.
 dump()
 {
 	"$1" --dump-options || return 1
-	for verb in $("$1" --help | sed -n \
-		'/^Verbs/,/^$/s/^  \([a-z][a-z0-9-]*\)  .*/\1/p'); do
+	for verb in $("$1" --dump-options |
+		awk -F '\t' '$1 == "verb" && $2 != "-" { print $2 }'); do
 		"$1" "$verb" --dump-options || return 1
 	done
 }

@@ -322,23 +322,6 @@ check_options() {
 	scripts/check-options.sh man "${names[@]/#/$tree/bin/}"
 }
 
-check_completions() {
-	local bad=0 shell file names
-
-	# Links are LLNL's names of verbs.
-	mapfile -t names < <({ commands; find "$tree/bin" -type l -printf '%f\n'; } |
-		LC_ALL=C sort)
-	[ "${#names[@]}" -gt 0 ] || return 0
-	for shell in bash:scrkit.bash zsh:_scrkit fish:scrkit.fish; do
-		file=share/completions/${shell#*:}
-		scripts/completions.sh "${shell%%:*}" \
-			"${names[@]/#/$tree/bin/}" | cmp -s - "$file" && continue
-		echo "$file: out of date, run \`make completions'"
-		bad=1
-	done
-	return "$bad"
-}
-
 # --- Text ----------------------------------------------------------------------------
 
 # Text files that people write (test data has its own rules).

@@ -1,11 +1,13 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The generated completions, and the check that man pages name all options.
+# Completions in bash, zsh and fish, which ask the commands for their options;
+# and the check that man pages name all options.
 
 load helper
 
 SCRIPTS=$TESTSUITE/../scripts
+SHARE=$TESTSUITE/../share/completions
 
 # A command that has nothing but options, for what the real ones may lack.
 setup()
@@ -40,52 +42,53 @@ setup()
 }
 
 # Make fake/scr_index, which prints each argument as a line of its dump, and
-# three names of datasets; and fake/scr_verbs, with a few verbs.
+# three names of datasets; fake/scr_container, with a few verbs; and fake/scr_env,
+# whose verbs have options of their own.
 dump()
 {
 	printf '%b\n' "$@" >fake/dump
 	cat >fake/scr_index <<-'END'
 		#!/bin/sh
 		case $* in
-		--dump-options) cat "${0%/*}/dump" ;;
+		*--dump-options) cat "${0%/*}/dump" ;;
 		'--names-only --all --prefix=/there') echo ckpt.there ;;
+		"--names-only --all --prefix=/a b'c") echo ckpt.quoted ;;
 		'--names-only --all') printf '%s\n' ckpt.5 'ckpt.$(touch pwned)' 'a b' ;;
 		esac
 	END
-	cat >fake/scr_verbs <<-'END'
+	cat >fake/scr_container <<-'END'
 		#!/bin/sh
 		case $* in
-		--dump-options)
+		*--dump-options)
 			printf '%b\n' '-\tprefix\tDIR\tdir\tshown\tthe prefix' \
-				'-\tjson\t-\tany\tshown\tprint JSON'
-			;;
-		--help)
-			printf '%s\n' 'Usage: scr_verbs pack|unpack [OPTION]...' \
-				'       scr_verbs cat DATASET FILE...' '' \
-				'       scr_verbs no verb'
+				'-\tjson\t-\tany\tshown\tprint JSON' \
+				'verb\tpack\tDATASET\tdataset\tshown\t' \
+				'verb\tunpack\tDATASET\tdataset\tshown\t' \
+				'verb\tcat\tDATASET FILE\tdataset file\tshown\t'
 			;;
 		esac
 	END
-	cat >fake/scr_own <<-'END'
+	cat >fake/scr_env <<-'END'
 		#!/bin/sh
 		case $* in
-		--dump-options) printf '%b\n' 'u\tuser\t-\tany\tshown\tthe user' ;;
+		--dump-options)
+			printf '%b\n' 'u\tuser\t-\tany\tshown\tthe user' \
+				'verb\tjob-id\t-\tany\tshown\tthe job' \
+				'verb\tnodes\t-\tany\tshown\tthe nodes'
+			;;
 		'job-id --dump-options')
-			printf '%b\n' 'p\tprefix\tDIR\tdir\tshown\tthe prefix'
+			printf '%b\n' 'p\tprefix\tDIR\tdir\tshown\tthe prefix' \
+				'verb\tjob-id\t-\tany\tshown\t'
 			;;
 		'nodes --dump-options')
 			printf '%b\n' 'c\tcount\t-\tany\tshown\thow many' \
-				'm\tmodel\ta|b\twords\tshown\thow'
-			;;
-		--help)
-			printf '%s\n' 'Usage: scr_own VERB [OPTION]...' '' \
-				'Verbs, each with options:' '  job-id  the job' \
-				'  nodes   the nodes' '' '  no  verb'
+				'm\tmodel\ta|b\twords\tshown\thow' \
+				'verb\tnodes\tone|two\twords\tshown\t'
 			;;
 		*) exit 1 ;;
 		esac
 	END
-	chmod +x fake/scr_index fake/scr_verbs fake/scr_own
+	chmod +x fake/scr_*
 	PATH=$PWD/fake:$PATH
 }
 
@@ -101,173 +104,234 @@ real_commands()
 	((${#commands[@]} > 0)) || skip "no commands in $BIN"
 }
 
-# What bash would offer behind the words given, the last of which is being
-# typed; separated by newlines.
+# What bash would offer at the end of the line given, separated by newlines.
 complete_bash()
 {
-	COMP_WORDS=("$@")
-	COMP_CWORD=$(($# - 1))
+	# shellcheck disable=SC1091 # made just now
+	source "$SHARE/scrkit.bash"
+	COMP_LINE=$1
+	COMP_POINT=${#1}
 	COMPREPLY=()
-	_scrkit "$1"
-	printf '%s\n' "${COMPREPLY[@]}"
+	_scrkit
+	((${#COMPREPLY[@]} == 0)) || printf '%s\n' "${COMPREPLY[@]}"
 }
 
-@test "completions: usage errors" {
-	try "$SCRIPTS/completions.sh"
-	assert_status 2
-	try "$SCRIPTS/completions.sh" tcsh fake/scr_index
-	assert_status 2
-	try "$SCRIPTS/completions.sh" bash
-	assert_status 2
-	assert_line_count 0
+# What becomes of each line of $2 in a real $1 when TAB is pressed behind it.
+# A key writes the line down, and clears it.
+press_tab()
+{
+	local line i
+
+	command -v "$1" script >/dev/null || skip "no $1, or no script(1)"
+	cat >.bashrc <<-END
+		source '$SHARE/scrkit.bash'
+		bind -x '"\C-xw": printf "%s\n" "\$READLINE_LINE" >>lines; READLINE_LINE='
+		touch ready
+	END
+	cat >.zshrc <<-END
+		fpath=('$SHARE' \$fpath)
+		autoload -U compinit && compinit -u -D
+		w() { print -r -- \$BUFFER >>lines; BUFFER= }
+		zle -N w && bindkey '^Xw' w
+		touch ready
+	END
+	rm -f lines ready
+	touch lines
+	{
+		for ((i = 0; i < 100; i++)); do
+			[[ ! -e ready ]] || break
+			sleep 0.1
+		done
+		i=0
+		while IFS= read -r line; do
+			printf '%s\t\030w' "$line"
+			i=$((i + 1))
+			for ((k = 0; k < 100; k++)); do
+				[[ $(wc -l <lines) != "$i" ]] || break
+				sleep 0.05
+			done
+		done <<<"$2"
+		printf 'exit\n'
+	} | ZDOTDIR=$PWD TERM=dumb timeout 60 script -qec "$3" /dev/null >log 2>&1
+	sed -E 's/[ =]$//' lines
 }
 
-@test "completions: a command that fails leaves no half file" {
-	printf '#!/bin/sh\nexit 1\n' >fake/scr_bad
-	chmod +x fake/scr_bad
-	try "$SCRIPTS/completions.sh" bash fake/scr_index fake/scr_bad
-	assert_status 1
-	assert_line_count 0
-	assert_stderr_has "scr_bad"
-}
+typed='scr_index --bu
+scr_index --format=tr
+scr_index --prefix=/there --add ck
+scr_container --json un
+scr_container -- cat ckpt.5 fak
+scr_container pack '"'"'a
+scr_env nodes --mo
+scr_env nodes tw
+nothing; scr_env jo
+scr_index --prefix ma
+scr_nothing fak'
+tabbed='scr_index --build
+scr_index --format=tree
+scr_index --prefix=/there --add ckpt.there
+scr_container --json unpack
+scr_container -- cat ckpt.5 fake/
+scr_container pack '"'a b'"'
+scr_env nodes --model
+scr_env nodes two
+nothing; scr_env job-id
+scr_index --prefix man/
+scr_nothing fake/'
 
 @test "completions: bash completes names of options" {
-	"$SCRIPTS/completions.sh" bash fake/scr_index >out
-	# shellcheck disable=SC1091 # made just now
-	source ./out
-	run complete_bash scr_index --bu
+	run complete_bash "scr_index --bu"
 	assert_output_is --build
-	run complete_bash scr_index -
+	run complete_bash "scr_index -"
 	assert_output_is "$(printf '%s\n' --build --add --prefix --format \
 		--xor -j --quiet)"
-	run complete_bash /usr/bin/scr_index x --q
+	run complete_bash "/usr/bin/scr_index x --q"
 	assert_output_is --quiet
-	run complete_bash scr_index -- --q
+	run complete_bash "$PWD/fake/scr_index x --q"
+	assert_output_is --quiet
+	run complete_bash "scr_index -- --q"
 	assert_output_is ""
-	run complete_bash scr_other --q
-	assert_output_is ""
-	complete -p scr_index
 }
 
 @test "completions: bash completes values" {
-	"$SCRIPTS/completions.sh" bash fake/scr_index >out
-	# shellcheck disable=SC1091 # made just now
-	source ./out
-	run complete_bash scr_index --format ""
+	run complete_bash "scr_index --format "
 	assert_output_is "$(printf '%s\n' tree json text)"
-	run complete_bash scr_index --format = t
+	run complete_bash "scr_index --format=t"
 	assert_output_is "$(printf '%s\n' tree text)"
-	run complete_bash scr_index --add ckpt
+	run complete_bash "scr_index --add ckpt"
 	assert_output_is "$(printf '%s\n' ckpt.5 'ckpt.\$\(touch\ pwned\)')"
-	run complete_bash scr_index --add =
+	run complete_bash "scr_index --add="
 	assert_output_has 'a\ b'
-	run complete_bash scr_index --prefix = /there --add ""
+	run complete_bash "scr_index --prefix=/there --add "
 	assert_output_is ckpt.there
-	run complete_bash scr_index -p /there --add ckpt
+	run complete_bash "scr_index -p /there --add ckpt"
+	assert_output_is ckpt.there
+	run complete_bash "scr_index -qp/there --add ckpt"
 	assert_output_is ckpt.there
 	[[ ! -e pwned ]]
 	# a number: nothing, and least of all options
-	run complete_bash scr_index -j --
+	run complete_bash "scr_index -j --"
 	assert_output_is ""
 }
 
-@test "completions: bash completes verbs, and datasets behind them" {
-	"$SCRIPTS/completions.sh" bash fake/scr_index fake/scr_verbs >out
-	# shellcheck disable=SC1091 # made just now
-	source ./out
-	run complete_bash scr_verbs ""
-	assert_output_is "$(printf '%s\n' pack unpack cat)"
-	run complete_bash scr_verbs --json --prefix = pack un
-	assert_output_is unpack
-	run complete_bash scr_verbs -
-	assert_output_is "$(printf '%s\n' --prefix --json)"
-	run complete_bash scr_verbs pack --j
-	assert_output_is --json
-	run complete_bash scr_verbs pack a
+# shellcheck disable=SC2016 # characters that shells care for
+@test "completions: bash, blanks and quotes" {
+	run complete_bash "scr_index -p '/a b'\\'c --add "
+	assert_output_is ckpt.quoted
+	run complete_bash 'scr_index --prefix="/a b'"'"'c" --add ckpt'
+	assert_output_is ckpt.quoted
+	run complete_bash "scr_index --prefix=/a\\ b\\'c --add ckpt"
+	assert_output_is ckpt.quoted
+	run complete_bash "scr_index --add 'ckpt.\$"
+	assert_output_is 'ckpt.$(touch pwned)'
+	run complete_bash 'scr_index --add "ckpt.\$'
+	assert_output_is 'ckpt.\$(touch pwned)'
+	run complete_bash 'scr_index --add a\ '
 	assert_output_is 'a\ b'
-	run complete_bash scr_verbs --prefix /there pack one ""
+	[[ ! -e pwned ]]
+}
+
+@test "completions: bash completes verbs, and what is behind them" {
+	run complete_bash "scr_container "
+	assert_output_is "$(printf '%s\n' pack unpack cat)"
+	run complete_bash "scr_container --json --prefix=pack un"
+	assert_output_is unpack
+	run complete_bash "scr_container -"
+	assert_output_is "$(printf '%s\n' --prefix --json)"
+	run complete_bash "scr_container pack --j"
+	assert_output_is --json
+	run complete_bash "scr_container pack a"
+	assert_output_is 'a\ b'
+	run complete_bash "scr_container --prefix /there pack one "
 	assert_output_is ckpt.there
+	# a file, by readline
+	run complete_bash "scr_container --prefix /there cat one ck"
+	assert_output_is ""
 	# a value, and no verb
-	run complete_bash scr_verbs --prefix pa
+	run complete_bash "scr_container --prefix pa"
 	assert_output_is ""
-	run complete_bash scr_verbs -- -
+	run complete_bash "scr_container -- -"
 	assert_output_is ""
-	run complete_bash scr_verbs -- pack ckpt.5
+	run complete_bash "scr_container -- pack ckpt.5"
 	assert_output_is ckpt.5
-	run complete_bash scr_index pa
+	run complete_bash "scr_index pa"
 	assert_output_is ""
 }
 
 @test "completions: bash completes verbs, and their own options" {
-	"$SCRIPTS/completions.sh" bash fake/scr_index fake/scr_own >out
-	# shellcheck disable=SC1091 # made just now
-	source ./out
-	run complete_bash scr_own ""
+	run complete_bash "scr_env "
 	assert_output_is "$(printf '%s\n' job-id nodes)"
-	run complete_bash scr_own -
+	run complete_bash "scr_env -"
 	assert_output_is --user
-	run complete_bash scr_own nodes -
+	run complete_bash "scr_env nodes -"
 	assert_output_is "$(printf '%s\n' --count --model)"
-	run complete_bash scr_own nodes --model ""
+	run complete_bash "scr_env nodes --model "
 	assert_output_is "$(printf '%s\n' a b)"
-	run complete_bash scr_own job-id --
+	run complete_bash "scr_env job-id --"
 	assert_output_is --prefix
 	# files, by readline, and neither a verb nor a dataset
-	run complete_bash scr_own nodes j
+	run complete_bash "scr_env nodes j"
+	assert_output_is ""
+	run complete_bash "scr_env nodes t"
+	assert_output_is two
+}
+
+@test "completions: bash, a command that is missing or fails" {
+	run complete_bash "scr_other --q"
+	assert_output_is ""
+	run complete_bash "scr_env nothing --q"
+	assert_output_is ""
+	run complete_bash "/no/such/scr_other x"
 	assert_output_is ""
 }
 
-@test "completions: bash, all commands" {
+@test "completions: every command, in every shell" {
 	real_commands
-	"$SCRIPTS/completions.sh" bash "${commands[@]}" >out
-	bash -n out
-	# shellcheck disable=SC1091 # made just now
-	source ./out
+	PATH=$BIN:$PATH
+	# shellcheck disable=SC1091
+	source "$SHARE/scrkit.bash"
 	for command in "${commands[@]}"; do
-		complete -p "${command##*/}"
-		run complete_bash "${command##*/}" --versi
+		command=${command##*/}
+		complete -p "$command"
+		run complete_bash "$command --versi"
 		assert_output_is --version
+		head -n 1 "$SHARE/_scrkit" | grep -qw -- "$command"
+		grep -qw -- "$command" <(sed -n '/^for command/,$p' \
+			"$SHARE/scrkit.fish")
 	done
-	[[ ! -x $BIN/scr_index ]] || {
-		run complete_bash scr_index --bu
-		assert_output_is --build
-	}
 }
 
-@test "completions: zsh" {
-	type zsh >/dev/null || skip "zsh is not installed"
-	"$SCRIPTS/completions.sh" zsh fake/scr_index fake/scr_verbs \
-		fake/scr_own >out
-	[[ $(head -n 1 out) == "#compdef scr_index scr_verbs scr_own" ]]
-	grep -Fq "1:verb:(pack unpack cat)" out
-	grep -Fq "1:verb:(job-id nodes)" out
-	grep -Fq "'scr_own nodes')" out
-	zsh -n out
+@test "completions: a real bash" {
+	run press_tab bash "$typed" "bash --noprofile --rcfile .bashrc -i"
+	((status == 0)) || skip "$output"
+	assert_output_is "$tabbed"
 }
 
-@test "completions: zsh, all commands" {
-	real_commands
+@test "completions: a real zsh" {
 	type zsh >/dev/null || skip "zsh is not installed"
-	"$SCRIPTS/completions.sh" zsh "${commands[@]}" >out
-	zsh -n out
+	zsh -n "$SHARE/_scrkit"
+	run press_tab zsh "$typed" "zsh -i"
+	((status == 0)) || skip "$output"
+	assert_output_is "$tabbed"
 }
 
 @test "completions: fish" {
 	type fish >/dev/null || skip "fish is not installed"
-	"$SCRIPTS/completions.sh" fish fake/scr_index fake/scr_verbs \
-		fake/scr_own >out
+	cp "$SHARE/scrkit.fish" out
 	fish -n out
-	run fish -c 'source out; complete -C "scr_own n"'
-	assert_output_is nodes
-	run fish -c 'source out; complete -C "scr_own --"'
+	run fish -c 'source out; complete -C "scr_env n"'
+	assert_output_is "$(printf '%s\t%s' nodes "the nodes")"
+	run fish -c 'source out; complete -C "scr_env --"'
 	assert_output_is "$(printf '%s\t%s' --user "the user")"
-	run fish -c 'source out; complete -C "scr_own nodes --c"'
+	run fish -c 'source out; complete -C "scr_env nodes --c"'
 	assert_output_is "$(printf '%s\t%s' --count "how many")"
-	run fish -c 'source out; complete -C "scr_own nodes --model "'
-	assert_output_is "$(printf '%s\thow\n' a b)"
-	run fish -c 'source out; complete -C "scr_verbs --prefix=x u"'
+	run fish -c 'source out; complete -C "scr_env nodes --model "'
+	assert_output_is "$(printf '%s\n' a b)"
+	run fish -c 'source out; complete -C "scr_env nodes --model="'
+	assert_output_is "$(printf -- '--model=%s\n' a b)"
+	run fish -c 'source out; complete -C "scr_container --prefix=x u"'
 	assert_output_is unpack
-	run fish -c 'source out; complete -C "scr_verbs --prefix=/there cat ckpt."'
+	run fish -c 'source out; complete -C "scr_container --prefix=/there cat ckpt."'
 	assert_output_is ckpt.there
 	run fish -c 'source out; complete -C "scr_index --bu"'
 	# shellcheck disable=SC2016
@@ -275,14 +339,9 @@ complete_bash()
 		'build: it'\''s [one] \ $HOME `x`')"
 	run fish -c 'source out; complete -C "scr_index --prefix=/there --add ckpt.t"'
 	assert_output_has ckpt.there
+	run fish -c 'source out; complete -C "scr_other fak"'
+	assert_output_has fake/
 	[[ ! -e pwned ]]
-}
-
-@test "completions: fish, all commands" {
-	real_commands
-	type fish >/dev/null || skip "fish is not installed"
-	"$SCRIPTS/completions.sh" fish "${commands[@]}" >out
-	fish -n out
 }
 
 @test "check-options: a page with all options" {
