@@ -77,8 +77,11 @@ env_start(const struct env_call *c, const struct opt *opts, int *count)
 }
 
 void
-env_no_arguments(char **args, int count)
+env_options(const struct env_call *c, const struct opt *opts)
 {
+	int count = 0;
+	char **args = env_start(c, opts, &count);
+
 	if (count > 0)
 		app_usage("%s: nothing but options is expected", args[0]);
 }

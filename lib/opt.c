@@ -415,68 +415,54 @@ opt_list_free(struct opt_list *list)
 	list->count = 0;
 }
 
-static int
-add_blanks(struct buf *out, size_t count)
-{
-	return buf_printf(out, "%*s", (int)count, "");
-}
-
 /* Add `text`, which begins at column `column`, wrapped between HELP_COLUMN
  * and HELP_WIDTH, and a newline. */
-static int
+static void
 add_wrapped(struct buf *out, size_t column, const char *text)
 {
 	while (*text != '\0') {
 		size_t len = strcspn(text, " ");
 
 		if (column > HELP_COLUMN && column + 1 + len > HELP_WIDTH) {
-			if (buf_add_char(out, '\n') < 0)
-				return -1;
+			buf_add_char(out, '\n');
 			column = 0;
 		}
 		if (column < HELP_COLUMN) {
-			if (add_blanks(out, HELP_COLUMN - column) < 0)
-				return -1;
+			buf_printf(out, "%*s", (int)(HELP_COLUMN - column), "");
 			column = HELP_COLUMN;
-		} else if (buf_add_char(out, ' ') < 0) {
-			return -1;
 		} else {
+			buf_add_char(out, ' ');
 			column++;
 		}
-		if (buf_add(out, text, len) < 0)
-			return -1;
+		buf_add(out, text, len);
 		column += len;
 		text += len;
 		text += strspn(text, " ");
 	}
-	return buf_add_char(out, '\n');
+	buf_add_char(out, '\n');
 }
 
 /* "  -b, --build=ID        what it does" */
-static int
+static void
 help_one(const struct opt *o, struct buf *out)
 {
 	size_t start = out->len, column;
-	int rc;
 
 	if (o->letter != 0 && o->name != NULL)
-		rc = buf_printf(out, "  -%c, --%s", o->letter, o->name);
+		buf_printf(out, "  -%c, --%s", o->letter, o->name);
 	else if (o->name != NULL)
-		rc = buf_printf(out, "      --%s", o->name);
+		buf_printf(out, "      --%s", o->name);
 	else
-		rc = buf_printf(out, "  -%c", o->letter);
-	if (rc == 0 && takes_value(o))
-		rc = buf_printf(out, "%c%s", o->name != NULL ? '=' : ' ',
-				metavar(o));
-	if (rc < 0)
-		return -1;
+		buf_printf(out, "  -%c", o->letter);
+	if (takes_value(o))
+		buf_printf(out, "%c%s", o->name != NULL ? '=' : ' ',
+			   metavar(o));
 	column = out->len - start;
 	if (column + 2 > HELP_COLUMN) { /* two blanks stand between */
-		if (buf_add_char(out, '\n') < 0)
-			return -1;
+		buf_add_char(out, '\n');
 		column = 0;
 	}
-	return add_wrapped(out, column, o->help);
+	add_wrapped(out, column, o->help);
 }
 
 int
@@ -486,22 +472,17 @@ opt_help(const struct opt *opts, struct buf *out)
 	bool first = true;
 
 	for (o = opts; o->type != OPT_TYPE_END; o++) {
-		int rc = 0;
-
-		if (o->type == OPT_TYPE_GROUP)
-			rc = buf_printf(out, "%s%s:\n", first ? "" : "\n",
-					o->help);
-		else if (o->help != NULL)
-			rc = first ? buf_add_str(out, "Options:\n") : 0;
-		else
+		if (o->help == NULL)
 			continue;
-		if (rc < 0)
-			return -1;
+		if (o->type == OPT_TYPE_GROUP)
+			buf_printf(out, "%s%s:\n", first ? "" : "\n", o->help);
+		else if (first)
+			buf_add_str(out, "Options:\n");
 		first = false;
-		if (o->type != OPT_TYPE_GROUP && help_one(o, out) < 0)
-			return -1;
+		if (o->type != OPT_TYPE_GROUP)
+			help_one(o, out);
 	}
-	return 0;
+	return buf_check(out, NULL);
 }
 
 int
@@ -517,14 +498,13 @@ opt_dump(const struct opt *opts, struct buf *out)
 	for (o = opts; o->type != OPT_TYPE_END; o++) {
 		if (o->type == OPT_TYPE_GROUP)
 			continue;
-		if (buf_printf(out, "%c\t%s\t%s\t%s\t%s\t%s\n",
-			       o->letter != 0 ? o->letter : '-',
-			       o->name != NULL ? o->name : "-",
-			       takes_value(o) ? metavar(o) : "-",
-			       complete[o->complete],
-			       o->help != NULL ? "shown" : "hidden",
-			       o->help != NULL ? o->help : "") < 0)
-			return -1;
+		buf_printf(out, "%c\t%s\t%s\t%s\t%s\t%s\n",
+			   o->letter != 0 ? o->letter : '-',
+			   o->name != NULL ? o->name : "-",
+			   takes_value(o) ? metavar(o) : "-",
+			   complete[o->complete],
+			   o->help != NULL ? "shown" : "hidden",
+			   o->help != NULL ? o->help : "");
 	}
-	return 0;
+	return buf_check(out, NULL);
 }

@@ -59,8 +59,8 @@ int env_ask(const struct job_where *w, const enum env_question *q, size_t count,
 /* app_start() for a verb. */
 char **env_start(const struct env_call *c, const struct opt *opts, int *count);
 
-/* A usage error unless there are no arguments. */
-void env_no_arguments(char **args, int count);
+/* The same for one that takes no arguments. */
+void env_options(const struct env_call *c, const struct opt *opts);
 
 /* Open the job, and warn of what is strange in its configuration. */
 int env_open_job(struct job *j, const struct job_where *w, struct error *err);

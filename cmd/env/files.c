@@ -163,7 +163,6 @@ env_flush_file(const struct env_call *c)
 	const char *prefix = NULL, *dir = NULL, *id = NULL;
 	bool resume = false, summary = false;
 	struct error err = ERROR_INIT;
-	int count = 0;
 	const struct opt opts[] = {
 		OPT_GROUP("What to tell"),
 		OPT_VERB('o', "list-output", &r.verb, FLUSH_LIST_OUTPUT,
@@ -189,9 +188,8 @@ env_flush_file(const struct env_call *c)
 		ENV_PREFIX_OR_DIR(prefix, dir),
 		OPT_END,
 	};
-	char **args = env_start(c, opts, &count);
 
-	env_no_arguments(args, count);
+	env_options(c, opts);
 	refuse_old(resume, summary, id);
 	if (r.verb == FLUSH_NOTHING)
 		app_usage("what is asked? --list-ckpt, --location ID ...");
@@ -212,14 +210,13 @@ env_nodes_file(const struct env_call *c)
 	struct error err = ERROR_INIT;
 	struct buf out = BUF_INIT;
 	int64_t n = 0;
-	int count = 0, rc = 0;
+	int rc = 0;
 	const struct opt opts[] = {
 		ENV_PREFIX_OR_DIR(prefix, dir),
 		OPT_END,
 	};
-	char **args = env_start(c, opts, &count);
 
-	env_no_arguments(args, count);
+	env_options(c, opts);
 	rc = jobfiles_nodes(app_prefix(dir != NULL ? dir : prefix), &n, &err);
 	if (rc == 0 && buf_printf(&out, "%" PRId64 "\n", n) < 0)
 		rc = error_no_memory(&err);
@@ -284,7 +281,6 @@ log_line(const struct env_call *c, bool transfer)
 	struct job_where w = { .prefix = NULL };
 	const char *type = NULL, *start = NULL, *secs = NULL, *unused = NULL;
 	uint64_t id = 0, bytes = UINT64_MAX, files = UINT64_MAX;
-	int count = 0;
 	struct opt opts[] = {
 		OPT_STRING('T', "type", &type, "TYPE", OPT_ANY,
 			   "what happened, as RUN_START or FLUSH_SYNC"),
@@ -312,12 +308,10 @@ log_line(const struct env_call *c, bool transfer)
 		OPT_END,
 	};
 	const struct opt end = OPT_END;
-	char **args = NULL;
 
 	if (!transfer)
 		opts[sizeof(opts) / sizeof(opts[0]) - 6] = end;
-	args = env_start(c, opts, &count);
-	env_no_arguments(args, count);
+	env_options(c, opts);
 	if (type == NULL)
 		app_usage("what happened? --type TYPE");
 	*(transfer ? &l.xfer : &l.event) = type;
@@ -406,7 +400,7 @@ env_interval(const struct env_call *c)
 	struct error err = ERROR_INIT;
 	struct interval_stats s;
 	struct buf path = BUF_INIT;
-	int count = 0, rc = 0;
+	int rc = 0;
 	const struct opt opts[] = {
 		OPT_FLAG(0, "stats", &r.stats, "what the log tells, too"),
 		OPT_STRING(0, "model", &model, "daly|young", OPT_WORDS,
@@ -420,9 +414,8 @@ env_interval(const struct env_call *c)
 			   "log (default PREFIX/.scr/log)"),
 		OPT_END,
 	};
-	char **args = env_start(c, opts, &count);
 
-	env_no_arguments(args, count);
+	env_options(c, opts);
 	if (!str_eq(model, "daly") && !str_eq(model, "young"))
 		app_usage("--model: %s is neither daly nor young", model);
 	if (str_eq(model, "young"))

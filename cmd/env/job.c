@@ -122,10 +122,8 @@ ask_one(const struct env_call *c, enum env_question q)
 	struct job_where w = { .prefix = NULL };
 	const struct env_look l = { .plain = false };
 	const struct opt opts[] = { ENV_JOB_OPTIONS(w), OPT_END };
-	int count = 0;
-	char **args = env_start(c, opts, &count);
 
-	env_no_arguments(args, count);
+	env_options(c, opts);
 	return env_ask(&w, &q, 1, &l);
 }
 
@@ -160,10 +158,8 @@ env_nodes(const struct env_call *c)
 		ENV_JOB_OPTIONS(w),
 		OPT_END,
 	};
-	int count = 0;
-	char **args = env_start(c, opts, &count);
 
-	env_no_arguments(args, count);
+	env_options(c, opts);
 	return env_ask(&w, &q, 1, &l);
 }
 
@@ -180,12 +176,13 @@ ask_dirs(const struct env_call *c, const enum env_question *q)
 		OPT_END,
 	};
 	int count = 0;
-	char **args = env_start(c, opts, &count);
+	char **args = NULL;
 
 	if (q != NULL) {
-		env_no_arguments(args, count);
+		env_options(c, opts);
 		return env_ask(&w, q, 1, &l);
 	}
+	args = env_start(c, opts, &count);
 	if (count != 1)
 		app_usage("which directories? control or cache");
 	if (str_eq(args[0], "cache"))

@@ -333,7 +333,7 @@ env_check_node(const struct env_call *c)
 	struct health_dir *dirs = NULL;
 	struct buf out = BUF_INIT;
 	bool look = false;
-	int count = 0, status = STATUS_FAILED;
+	int status = STATUS_FAILED;
 	const struct opt opts[] = {
 		OPT_LIST(0, "cntl", &cntl, "DIR[:SIZE]", OPT_DIR,
 			 "control directory, and what its file system has"),
@@ -345,10 +345,9 @@ env_check_node(const struct env_call *c)
 			 "only look whether they can be read"),
 		OPT_END,
 	};
-	char **args = env_start(c, opts, &count);
 	struct arena *a = arena_new();
 
-	env_no_arguments(args, count);
+	env_options(c, opts);
 	if (look)
 		t.use = HEALTH_READ;
 	if (a != NULL)
@@ -385,7 +384,7 @@ env_should_exit(const struct env_call *c)
 	struct buf lines = BUF_INIT;
 	const char *list = NULL, *runs = NULL;
 	bool stop = false;
-	int count = 0, rc = -1;
+	int rc = -1;
 	const struct opt opts[] = {
 		OPT_STRING(0, "down", &list, "LIST", OPT_ANY,
 			   "nodes that are down"),
@@ -396,10 +395,9 @@ env_should_exit(const struct env_call *c)
 		ENV_JOB_OPTIONS(w),
 		OPT_END,
 	};
-	char **args = env_start(c, opts, &count);
 	struct job j;
 
-	env_no_arguments(args, count);
+	env_options(c, opts);
 	if (runs != NULL && num_i64(runs, -1, INT32_MAX, &r.runs, &err) < 0)
 		app_usage("option '--runs': %s", err.text);
 	if (env_open_job(&j, &w, &err) < 0) {
@@ -427,17 +425,16 @@ env_retries_halt(const struct env_call *c)
 	struct error err = ERROR_INIT;
 	struct buf lines = BUF_INIT;
 	bool stop = true;
-	int count = 0, rc = -1;
+	int rc = -1;
 	const struct opt opts[] = {
 		OPT_STRING('d', "dir", &w.prefix, "DIR", OPT_DIR,
 			   "as --prefix"),
 		ENV_JOB_OPTIONS(w),
 		OPT_END,
 	};
-	char **args = env_start(c, opts, &count);
 	struct job j;
 
-	env_no_arguments(args, count);
+	env_options(c, opts);
 	/* As LLNL's: if it cannot be told, the answer is to stop. */
 	if (env_open_job(&j, &w, &err) < 0) {
 		app_report(STATUS_OK, &err);
