@@ -278,8 +278,9 @@ do_edit(const struct settings *s, struct catalogue *c)
 
 	if (s->json)
 		e.names = json_new_array();
-	if (catalogue_edit(c, &e, &err) == 0 &&
-	    catalogue_edit_text(&e, &text) == 0 && text.len > 0)
+	if (catalogue_edit(c, &e, &err) == 0)
+		results_edit_text(&e, &text);
+	if (text.len > 0)
 		app_warn("%s", text.data);
 	buf_free(&text);
 	if (s->json) {

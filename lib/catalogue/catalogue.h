@@ -84,9 +84,6 @@ struct catalogue_edit {
 int catalogue_edit(struct catalogue *c, struct catalogue_edit *e,
 		   struct error *err);
 
-/* What the user should know of it: a line without newline, or nothing. */
-int catalogue_edit_text(const struct catalogue_edit *e, struct buf *out);
-
 /* Remove dataset `id` from the index, also one without a name; see
  * index_remove().  ERROR_ABSENT. */
 int catalogue_forget(struct index *ix, int64_t id, struct error *err);

@@ -114,27 +114,3 @@ catalogue_edit(struct catalogue *c, struct catalogue_edit *e, struct error *err)
 	e->moved = false;
 	return catalogue_change(c, edit_locked, e, err);
 }
-
-int
-catalogue_edit_text(const struct catalogue_edit *e, struct buf *out)
-{
-	char shown[4200];
-
-	if (e->kind == CATALOGUE_UNCURRENT)
-		return 0;
-	if (e->kind == CATALOGUE_CURRENT) {
-		if (e->reason[0] == '\0')
-			return 0;
-		return buf_printf(out,
-				  "%s is marked NO (%s): a job may not be able "
-				  "to restart from it",
-				  str_printable(shown, sizeof(shown), e->name),
-				  e->reason);
-	}
-	if (!e->moved)
-		return 0;
-	if (e->current[0] == '\0')
-		return buf_add_str(out, "there is no restart point any more");
-	return buf_printf(out, "the restart point is %s now",
-			  str_printable(shown, sizeof(shown), e->current));
-}

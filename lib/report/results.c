@@ -35,6 +35,28 @@ new_object(int64_t id, const char *name)
 	return j;
 }
 
+/* --- Edit --- */
+
+void
+results_edit_text(const struct catalogue_edit *e, struct buf *out)
+{
+	char text[SHOWN_MAX];
+
+	if (e->kind == CATALOGUE_CURRENT && e->reason[0] != '\0')
+		buf_printf(out,
+			   "%s is marked NO (%s): a job may not be able to "
+			   "restart from it",
+			   shown(text, e->name), e->reason);
+	else if (e->kind == CATALOGUE_CURRENT ||
+		 e->kind == CATALOGUE_UNCURRENT || !e->moved)
+		return;
+	else if (e->current[0] == '\0')
+		buf_add_str(out, "there is no restart point any more");
+	else
+		buf_printf(out, "the restart point is %s now",
+			   shown(text, e->current));
+}
+
 /* --- Build --- */
 
 void

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * results.h - what scr_index built, deleted or verified, for people and as
+ * results.h - what scr_index edited, built, deleted or verified, for people and as
  * JSON.  A buf remembers a failure: buf_check().
  */
 #ifndef REPORT_RESULTS_H
@@ -12,6 +12,10 @@
 
 struct buf;
 struct json;
+
+/* What the user should know of a changed index: a line without newline, or
+ * nothing. */
+void results_edit_text(const struct catalogue_edit *e, struct buf *out);
 
 /* One line for a dataset that was built, or could be; ends without newline. */
 void results_build_text(int64_t id, const struct build_result *r,

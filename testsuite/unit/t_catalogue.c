@@ -3,6 +3,7 @@
  * t_catalogue.c - the index of a prefix: read, changed, made anew.
  */
 #include "cattest.h"
+#include "report/results.h"
 
 static bool
 notice_says(const struct catalogue *c, const char *words)
@@ -273,7 +274,7 @@ test_edit(void)
 		   e.moved,
 	   "drop");
 	is_str(e.current, "set.5", "... moves the restart point back");
-	catalogue_edit_text(&e, &text);
+	results_edit_text(&e, &text);
 	is_str(text.data, "the restart point is set.5 now", "... and tells");
 	ok(edit(c, CATALOGUE_DROP, "set.7", &e, &err) == -1 &&
 		   err.kind == ERROR_ABSENT,
