@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * results.h - what scr_index edited, built, deleted or verified, for people and as
- * JSON.  A buf remembers a failure: buf_check().
+ * results.h - what scr_index edited, built, deleted or verified, for people and
+ * as JSON.  A buf remembers a failure: buf_check().
  */
 #ifndef REPORT_RESULTS_H
 #define REPORT_RESULTS_H
