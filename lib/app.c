@@ -350,7 +350,7 @@ build_dump(const struct app_info *info, const struct opt *opts, struct buf *out)
 	if (info->verbs == NULL)
 		return usage_dump(info->name, info->usage, out);
 	for (const struct app_verb *v = info->verbs; v->name != NULL; v++)
-		if (buf_printf(out, "verb\t%s\t-\tany\tshown\t%s\n", v->name,
+		if (buf_printf(out, "verb\t%s\t-\tany\tusage\t%s\n", v->name,
 			       v->summary) < 0)
 			return -1;
 	return 0;

@@ -8,7 +8,7 @@
  * -V/--version (exit 0), -q/--quiet, -v/--verbose, and the hidden
  * --dump-options, for completions and checks of man pages: the lines of
  * opt_dump() and those of usage_dump(), or for a command with `verbs` (below)
- * "verb", TAB, VERB, TAB, "-", TAB, "any", TAB, "shown", TAB, summary.
+ * "verb", TAB, VERB, TAB, "-", TAB, "any", TAB, "usage", TAB, summary.
  */
 #ifndef APP_H
 #define APP_H

@@ -90,7 +90,7 @@ dump_line(const struct line *l, struct buf *out)
 	while (*verb != '\0') {
 		const size_t len = strcspn(verb, "|");
 
-		if (buf_printf(out, "verb\t%.*s\t%s\t%s\tshown\t\n", (int)len,
+		if (buf_printf(out, "verb\t%.*s\t%s\t%s\tusage\t\n", (int)len,
 			       verb, none ? "-" : l->arguments.data,
 			       none ? "any" : l->kinds.data) < 0)
 			return -1;

@@ -10,7 +10,7 @@ struct buf;
 /*
  * Add one line for each verb of each usage line, or for a usage line without a
  * verb: "verb", TAB, VERB or "-", TAB, ARGUMENTS or "-", TAB, KINDS or "any",
- * TAB, "shown", TAB.  ARGUMENTS and KINDS have blanks between; the last stands
+ * TAB, "usage", TAB.  ARGUMENTS and KINDS have blanks between; the last stands
  * for all further ones.
  *
  * `usage` is what stands behind `name` in "Usage: NAME ...", as in app_info:

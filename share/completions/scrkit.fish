@@ -36,7 +36,7 @@ function __scrkit
 	end
 
 	# What a line is about: LETTER NAME VALUE KIND shown|hidden HELP, or "verb"
-	# NAME ARGUMENTS KINDS shown HELP.
+	# NAME ARGUMENTS KINDS usage HELP.
 	set -l options # and their descriptions
 	set -l verbs
 	set -l keys # options with values, verbs; and of each the

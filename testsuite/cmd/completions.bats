@@ -62,9 +62,9 @@ dump()
 		*--dump-options)
 			printf '%b\n' '-\tprefix\tDIR\tdir\tshown\tthe prefix' \
 				'-\tjson\t-\tany\tshown\tprint JSON' \
-				'verb\tpack\tDATASET\tdataset\tshown\t' \
-				'verb\tunpack\tDATASET\tdataset\tshown\t' \
-				'verb\tcat\tDATASET FILE\tdataset file\tshown\t'
+				'verb\tpack\tDATASET\tdataset\tusage\t' \
+				'verb\tunpack\tDATASET\tdataset\tusage\t' \
+				'verb\tcat\tDATASET FILE\tdataset file\tusage\t'
 			;;
 		esac
 	END
@@ -73,17 +73,17 @@ dump()
 		case $* in
 		--dump-options)
 			printf '%b\n' 'u\tuser\t-\tany\tshown\tthe user' \
-				'verb\tjob-id\t-\tany\tshown\tthe job' \
-				'verb\tnodes\t-\tany\tshown\tthe nodes'
+				'verb\tjob-id\t-\tany\tusage\tthe job' \
+				'verb\tnodes\t-\tany\tusage\tthe nodes'
 			;;
 		'job-id --dump-options')
 			printf '%b\n' 'p\tprefix\tDIR\tdir\tshown\tthe prefix' \
-				'verb\tjob-id\t-\tany\tshown\t'
+				'verb\tjob-id\t-\tany\tusage\t'
 			;;
 		'nodes --dump-options')
 			printf '%b\n' 'c\tcount\t-\tany\tshown\thow many' \
 				'm\tmodel\ta|b\twords\tshown\thow' \
-				'verb\tnodes\tone|two\twords\tshown\t'
+				'verb\tnodes\tone|two\twords\tusage\t'
 			;;
 		*) exit 1 ;;
 		esac

@@ -341,7 +341,7 @@ saved() {
 	bash <<-'END'
 		for path in "$BIN"/scr_*; do
 			options=$("$path" --dump-options | awk -F'\t' '
-				$3 == "-" { next }
+				$3 == "-" || $1 == "verb" { next }
 				$2 != "-" { print "--" $2 }
 				$1 != "-" { print "-" $1 }')
 			for option in $options; do

@@ -242,7 +242,8 @@ static const struct {
 	  "v\tverbose\t-\tany\tshown\ttell more; twice: still more\n"
 	  "h\thelp\t-\tany\tshown\tshow this help and exit\n"
 	  "V\tversion\t-\tany\tshown\tshow the version and exit\n"
-	  "-\tdump-options\t-\tany\thidden\t\n",
+	  "-\tdump-options\t-\tany\thidden\t\n"
+	  "verb\t-\tWORD\tany\tusage\t\n",
 	  "" },
 	/* usage errors; --help before one still helps */
 	{ "--foo", 2, "", "scr_dummy: unrecognized option '--foo'\n" TRY },
