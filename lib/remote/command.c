@@ -52,9 +52,6 @@
 /* Digits from a zero on that pdsh keeps, with a margin. */
 #define PDSH_DIGITS 12
 
-/* How long Flux may take to name its nodes, s. */
-#define FLUX_ANSWER 10.0
-
 /* --- Quoting --- */
 
 /* Words without quotes: nothing here means anything to any shell. */
@@ -161,65 +158,6 @@ make_env(struct remote_run *run)
 	return run->env[count] != NULL ? 0 : -1;
 }
 
-/* Fill run->ranks from the list of hosts, in the order of ranks. */
-static int
-take_ranks(struct remote_run *run, const char *text, struct error *err)
-{
-	struct hostlist list;
-	int rc = hostlist_init(&list, err);
-
-	if (rc < 0)
-		return -1;
-	rc = hostlist_add(&list, text != NULL ? text : "", err);
-	for (size_t i = 0; i < list.count && rc == 0; i++) {
-		const char *name = arena_strdup(run->arena, list.names[i]);
-
-		/* Several brokers on a node: the first will do. */
-		if (name != NULL && map_get(run->ranks, name) != MAP_NONE)
-			continue;
-		if (name == NULL || map_put(run->ranks, name, i) < 0)
-			rc = error_no_memory(err);
-	}
-	hostlist_free(&list);
-	return rc;
-}
-
-/*
- * Flux knows its nodes by rank: which is whose stands in the broker's attribute
- * `hostlist` (flux-broker-attributes(7)).
- */
-static int
-find_ranks(struct remote_run *run, struct error *err)
-{
-	const char *const argv[] = { run->program, "getattr", "hostlist",
-				     NULL };
-	const struct remote_options o = { .kind = REMOTE_LOCAL,
-					  .limit = FLUX_ANSWER,
-					  .stop = run->o->stop };
-	const char *here[] = { "localhost" };
-	const struct hostlist one = { .names = here, .count = 1 };
-	struct remote_result r = { .state = REMOTE_DONE };
-	int rc = -1;
-
-	run->ranks = map_new();
-	if (run->ranks == NULL)
-		return error_no_memory(err);
-	if (remote_run(&one, argv, &o, &r, err) < 0)
-		goto out;
-	if (r.state != REMOTE_DONE || r.status != 0)
-		rc = error_set(err, ERROR_ABSENT,
-			       "flux getattr hostlist: %s: not inside an "
-			       "instance of Flux?",
-			       r.why != NULL ? r.why : "failed");
-	else if (take_ranks(run, r.out.data, err) < 0)
-		rc = error_wrap(err, "flux getattr hostlist");
-	else
-		rc = 0;
-out:
-	remote_result_free(&r);
-	return rc;
-}
-
 static int
 find_programs(struct remote_run *run, struct error *err)
 {
@@ -261,14 +199,7 @@ remote_command_init(struct remote_run *run, struct error *err)
 	if (make_line(run) < 0 || (run->kind == REMOTE_PDSH &&
 				   run->inner == NULL && make_env(run) < 0))
 		return error_no_memory(err);
-	return run->kind == REMOTE_FLUX ? find_ranks(run, err) : 0;
-}
-
-void
-remote_command_fini(struct remote_run *run)
-{
-	map_free(run->ranks);
-	arena_free(run->arena);
+	return 0;
 }
 
 /* --- Command lines --- */

@@ -86,6 +86,7 @@ static void
 start(struct remote_run *run, size_t max)
 {
 	struct remote_proc *p = remote_proc_new(max);
+	const char **argv = NULL;
 	int rc = 0;
 
 	if (p == NULL || gather(run, p, max) < 0) {
@@ -94,13 +95,16 @@ start(struct remote_run *run, size_t max)
 	}
 	if (p->count == 0)
 		goto out;
-	rc = remote_proc_start(run, p);
+	argv = remote_command_argv(run, p);
+	if (argv == NULL) {
+		remote_node_no_memory(run);
+		goto out;
+	}
+	rc = remote_proc_start(run, p, argv);
 	if (rc == 0) {
 		adopt(run, p);
 		return;
 	}
-	if (run->failed)
-		goto out;
 	/* Those that run will give back what is missing. */
 	run->short_of = run->procs != NULL && (rc == EMFILE || rc == ENFILE ||
 					       rc == EAGAIN || rc == ENOMEM);

@@ -97,9 +97,11 @@ remote_pdsh_out(struct remote_run *run, struct remote_proc *p, char *text,
 	remote_node_out(run, n, text, len, whole);
 }
 
-/* pdsh's own words: what became of a node, or why it does nothing at all. */
-static void
-pdsh_says(struct remote_run *run, struct remote_proc *p, char *text, size_t len)
+/* pdsh's own words: what became of a node (returned, with *words), or why it
+ * does nothing at all. */
+static struct remote_node *
+pdsh_says(struct remote_run *run, struct remote_proc *p, char *text, size_t len,
+	  const char **words)
 {
 	char *behind = memmem(text, len, ": ", 2);
 	struct remote_node *n = NULL;
@@ -109,18 +111,15 @@ pdsh_says(struct remote_run *run, struct remote_proc *p, char *text, size_t len)
 		text = behind + 2;
 		n = owner(run, p, &text, &len);
 	}
-	if (n == NULL) {
+	if (n == NULL)
 		remember(run, p, text, len);
-		return;
-	}
-	/* With this it is through, but its last line on stdout was before. */
-	remote_proc_drain(run, p);
-	remote_node_lost(run, n, -1, text);
+	*words = text;
+	return n;
 }
 
-void
+struct remote_node *
 remote_pdsh_err(struct remote_run *run, struct remote_proc *p, char *text,
-		size_t len, bool whole)
+		size_t len, bool whole, const char **words)
 {
 	char *own = memmem(text, len, "pdsh@", 5);
 	size_t before = own != NULL ? (size_t)(own - text) : len;
@@ -136,6 +135,5 @@ remote_pdsh_err(struct remote_run *run, struct remote_proc *p, char *text,
 		else
 			remember(run, p, text, before);
 	}
-	if (own != NULL)
-		pdsh_says(run, p, own, rest);
+	return own != NULL ? pdsh_says(run, p, own, rest, words) : NULL;
 }

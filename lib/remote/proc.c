@@ -193,16 +193,12 @@ watch(const struct remote_run *run, struct remote_proc *p, int fd)
 }
 
 int
-remote_proc_start(struct remote_run *run, struct remote_proc *p)
+remote_proc_start(struct remote_run *run, struct remote_proc *p,
+		  const char **argv)
 {
-	const char **argv = remote_command_argv(run, p);
 	int out[2] = { -1, -1 }, err[2] = { -1, -1 };
 	int rc = 0;
 
-	if (argv == NULL) {
-		remote_node_no_memory(run);
-		return ENOMEM;
-	}
 	if (make_pipe(out) < 0 || make_pipe(err) < 0) {
 		rc = errno;
 		goto out;
@@ -235,6 +231,25 @@ out:
 
 /* --- Reading --- */
 
+static void read_stream(struct remote_run *run, struct remote_proc *p,
+			struct remote_stream *s, int times);
+
+/* A line that pdsh has on stderr. */
+static void
+give_pdsh(struct remote_run *run, struct remote_proc *p, char *text, size_t len,
+	  bool whole)
+{
+	const char *words = NULL;
+	struct remote_node *n =
+		remote_pdsh_err(run, p, text, len, whole, &words);
+
+	if (n == NULL)
+		return;
+	/* The node has ended, but its last line on stdout came before. */
+	read_stream(run, p, &p->out, REST);
+	remote_node_lost(run, n, -1, words);
+}
+
 static void
 give(struct remote_run *run, struct remote_proc *p, bool err, char *text,
      size_t len, bool whole)
@@ -242,7 +257,7 @@ give(struct remote_run *run, struct remote_proc *p, bool err, char *text,
 	struct remote_node *n = &run->nodes[p->nodes[0]];
 
 	if (p->labels != NULL && err)
-		remote_pdsh_err(run, p, text, len, whole);
+		give_pdsh(run, p, text, len, whole);
 	else if (p->labels != NULL)
 		remote_pdsh_out(run, p, text, len, whole);
 	else if (err)
@@ -333,12 +348,6 @@ has_ended(struct remote_proc *p)
 	if (waitpid(p->pid, &p->status, WNOHANG) != p->pid)
 		p->status = -1; /* somebody else has waited for it */
 	return true;
-}
-
-void
-remote_proc_drain(struct remote_run *run, struct remote_proc *p)
-{
-	read_stream(run, p, &p->out, REST);
 }
 
 void

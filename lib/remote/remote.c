@@ -10,9 +10,14 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "arena.h"
 #include "hostlist.h"
+#include "map.h"
 #include "mem.h"
 #include "remote/remote_impl.h"
+
+/* How long Flux may take to name its nodes, s. */
+#define FLUX_ANSWER 10.0
 
 void
 remote_result_free(struct remote_result *r)
@@ -44,6 +49,65 @@ mind_children(struct sigaction *before)
 	return sigaction(SIGCHLD, &usual, NULL) == 0;
 }
 
+/* Fill run->ranks from the list of hosts, in the order of ranks. */
+static int
+take_ranks(struct remote_run *run, const char *text, struct error *err)
+{
+	struct hostlist list;
+	int rc = hostlist_init(&list, err);
+
+	if (rc < 0)
+		return -1;
+	rc = hostlist_add(&list, text != NULL ? text : "", err);
+	for (size_t i = 0; i < list.count && rc == 0; i++) {
+		const char *name = arena_strdup(run->arena, list.names[i]);
+
+		/* Several brokers on a node: the first will do. */
+		if (name != NULL && map_get(run->ranks, name) != MAP_NONE)
+			continue;
+		if (name == NULL || map_put(run->ranks, name, i) < 0)
+			rc = error_no_memory(err);
+	}
+	hostlist_free(&list);
+	return rc;
+}
+
+/*
+ * Flux knows its nodes by rank: which is whose stands in the broker's attribute
+ * `hostlist` (flux-broker-attributes(7)).
+ */
+static int
+find_ranks(struct remote_run *run, struct error *err)
+{
+	const char *const argv[] = { run->program, "getattr", "hostlist",
+				     NULL };
+	const struct remote_options o = { .kind = REMOTE_LOCAL,
+					  .limit = FLUX_ANSWER,
+					  .stop = run->o->stop };
+	const char *here[] = { "localhost" };
+	const struct hostlist one = { .names = here, .count = 1 };
+	struct remote_result r = { .state = REMOTE_DONE };
+	int rc = -1;
+
+	run->ranks = map_new();
+	if (run->ranks == NULL)
+		return error_no_memory(err);
+	if (remote_run(&one, argv, &o, &r, err) < 0)
+		goto out;
+	if (r.state != REMOTE_DONE || r.status != 0)
+		rc = error_set(err, ERROR_ABSENT,
+			       "flux getattr hostlist: %s: not inside an "
+			       "instance of Flux?",
+			       r.why != NULL ? r.why : "failed");
+	else if (take_ranks(run, r.out.data, err) < 0)
+		rc = error_wrap(err, "flux getattr hostlist");
+	else
+		rc = 0;
+out:
+	remote_result_free(&r);
+	return rc;
+}
+
 static int
 init(struct remote_run *run, const struct hostlist *nodes,
      struct remote_result *results, struct error *err)
@@ -65,7 +129,8 @@ init(struct remote_run *run, const struct hostlist *nodes,
 		run->nodes[i].result = &results[i];
 	}
 	run->count = run->waiting = nodes->count;
-	if (remote_command_init(run, err) < 0)
+	if (remote_command_init(run, err) < 0 ||
+	    (run->kind == REMOTE_FLUX && find_ranks(run, err) < 0))
 		return -1;
 	run->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (run->epoll < 0)
@@ -80,7 +145,8 @@ fini(struct remote_run *run)
 		close(run->epoll);
 	for (size_t i = 0; run->nodes != NULL && i < run->count; i++)
 		buf_free(&run->nodes[i].words);
-	remote_command_fini(run);
+	map_free(run->ranks);
+	arena_free(run->arena);
 	mem_free(run->buffer);
 	mem_free(run->nodes);
 }

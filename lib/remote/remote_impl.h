@@ -4,8 +4,13 @@
  * processes that serve them.
  *
  * A process serves one node, or, as pdsh, several: `labels` then tells their
- * lines apart.  remote_loop starts processes and watches limits; remote_proc
- * starts, reads and ends one; remote_node takes in what a node says.
+ * lines apart.  Each file calls only those below it:
+ *
+ *	remote   sets up a run
+ *	loop     starts processes and watches limits
+ *	command  makes the command lines        proc  starts, reads, ends one
+ *	find     finds programs                 pdsh  tells nodes' lines apart
+ *	                                        node  takes in what a node says
  */
 #ifndef REMOTE_REMOTE_IMPL_H
 #define REMOTE_REMOTE_IMPL_H
@@ -95,18 +100,17 @@ struct remote_run {
 
 #define REMOTE_BUFFER ((size_t)64 << 10)
 
-/* --- remote_find.c --- */
+/* --- find.c --- */
 
 /* The path of the executable: `given` if it holds '/', else the first `given`
  * (NULL: `name`) in PATH; from `a`.  NULL: ERROR_ABSENT, ERROR_NOMEM. */
 const char *remote_find(const char *given, const char *name, struct arena *a,
 			struct error *err);
 
-/* --- remote_command.c --- */
+/* --- command.c --- */
 
-/* Prepare for the kind: the programs' paths, the command line. */
+/* Prepare for the kind, in run->arena: the programs' paths, the command line. */
 int remote_command_init(struct remote_run *run, struct error *err);
-void remote_command_fini(struct remote_run *run);
 
 /* The argv that serves p->nodes, ended by NULL, in p's arena; NULL: no
  * memory. */
@@ -117,10 +121,12 @@ const char **remote_command_argv(const struct remote_run *run,
 const char *remote_command_objection(const struct remote_run *run,
 				     const char *name);
 
-/* --- remote_proc.c --- */
+/* --- proc.c --- */
 
-/* Start the process for p->nodes: 0, or an errno.  `p` is unchanged then. */
-int remote_proc_start(struct remote_run *run, struct remote_proc *p);
+/* Start argv as the process for p->nodes: 0, or an errno.  `p` is unchanged
+ * then. */
+int remote_proc_start(struct remote_run *run, struct remote_proc *p,
+		      const char **argv);
 
 /* Read what there is, and look whether it ended. */
 void remote_proc_read(struct remote_run *run, struct remote_proc *p);
@@ -129,13 +135,10 @@ void remote_proc_read(struct remote_run *run, struct remote_proc *p);
 void remote_proc_push(const struct remote_run *run, struct remote_proc *p,
 		      double now);
 
-/* Read all there is of its stdout now. */
-void remote_proc_drain(struct remote_run *run, struct remote_proc *p);
-
 struct remote_proc *remote_proc_new(size_t nodes);
 void remote_proc_free(const struct remote_run *run, struct remote_proc *p);
 
-/* --- remote_node.c --- */
+/* --- node.c --- */
 
 /* A line (or the end, without newline: !whole) of a node's stdout, stderr. */
 void remote_node_out(struct remote_run *run, struct remote_node *n, char *text,
@@ -156,7 +159,7 @@ void remote_node_lost(struct remote_run *run, struct remote_node *n, int status,
 /* The run itself fails: no memory. */
 void remote_node_no_memory(struct remote_run *run);
 
-/* --- remote_pdsh.c --- */
+/* --- pdsh.c --- */
 
 /* Give the node a place among p's labels: 1, 0: another has its label, -1: no
  * memory. */
@@ -164,10 +167,12 @@ int remote_pdsh_label(struct remote_proc *p, const char *name, size_t at);
 
 void remote_pdsh_out(struct remote_run *run, struct remote_proc *p, char *text,
 		     size_t len, bool whole);
-void remote_pdsh_err(struct remote_run *run, struct remote_proc *p, char *text,
-		     size_t len, bool whole);
+/* Returns the node that pdsh says has ended, and in which *words; NULL: none. */
+struct remote_node *remote_pdsh_err(struct remote_run *run,
+				    struct remote_proc *p, char *text,
+				    size_t len, bool whole, const char **words);
 
-/* --- remote_loop.c --- */
+/* --- loop.c --- */
 
 /* Serve all nodes. */
 int remote_loop(struct remote_run *run, struct error *err);
