@@ -435,16 +435,8 @@ static int
 run_helper(char **argv)
 {
 	char path[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
-	char *base = NULL;
 
-	if (len > 0) {
-		path[len] = '\0';
-		base = strrchr(path, '/') + 1;
-		snprintf(base, sizeof(path) - (size_t)(base - path),
-			 "scr_archive");
-		execv(path, argv);
-	}
+	execvp(app_beside(path, sizeof(path), "scr_archive"), argv);
 	execvp("scr_archive", argv);
 	app_error("scr_archive, which belongs beside scr_container, cannot be "
 		  "started: %s",

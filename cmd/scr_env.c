@@ -114,6 +114,15 @@ env_open_job(struct job *j, const struct job_where *w, struct error *err)
 	return 0;
 }
 
+int
+env_job_nodes(struct job *j, struct error *err)
+{
+	if (job_nodes(j, err) == 0)
+		return 0;
+	return err->kind == ERROR_ABSENT ? app_advise(err, "so can --nodes")
+					 : -1;
+}
+
 /* --- Without a verb --- */
 
 static const char notes[] =

@@ -178,7 +178,9 @@ change_or_list(struct settings *s, const char *prefix, struct error *err)
 				   change, s, &state, err)
 		     : halt_load(prefix, &state, err);
 	if (rc < 0)
-		return -1;
+		return err->kind == ERROR_CORRUPT
+			       ? app_advise(err, "--force replaces it")
+			       : -1;
 	rc = tell(s, prefix, &state, err);
 	if (rc == 0 && state.damaged)
 		rc = error_set(err, ERROR_DAMAGED,
@@ -238,7 +240,6 @@ target_open(struct target *t, const struct settings *s, const char *prefix,
 	    struct error *err)
 {
 	const struct conf_where where = { .prefix = prefix };
-	struct error why = ERROR_INIT;
 	struct resmgr_job *job = &t->where.job;
 
 	t->where = (struct step_where){
@@ -259,11 +260,10 @@ target_open(struct target *t, const struct settings *s, const char *prefix,
 		job->id = conf_get(t->conf, "SCR_JOB_ID");
 	if (job->id == NULL)
 		job->id = resmgr_job_id(t->where.manager);
-	if (step_check(&t->where, &why) == 0)
+	if (step_check(&t->where, err) == 0)
 		return 0;
-	return error_as(err, &why,
-			"%s; --job-id names the job, --pid a launcher to stop",
-			why.text);
+	return app_advise(err,
+			  "--job-id names the job, --pid a launcher to stop");
 }
 
 static int

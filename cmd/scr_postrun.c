@@ -111,23 +111,6 @@ parse(struct settings *s, int argc, char **argv)
 			  "other");
 }
 
-/* scr_copy beside this program. */
-static const char *
-find_copy(char *to, size_t size)
-{
-	ssize_t n = readlink("/proc/self/exe", to, size - sizeof("scr_copy"));
-	char *slash = NULL;
-
-	if (n <= 0)
-		return "scr_copy";
-	to[n] = '\0';
-	slash = strrchr(to, '/');
-	if (slash == NULL)
-		return "scr_copy";
-	memcpy(slash + 1, "scr_copy", sizeof("scr_copy"));
-	return to;
-}
-
 /* What the configuration has that is no good; and for -v what is taken from
  * where. */
 static void
@@ -250,8 +233,13 @@ run(const struct settings *set, struct job *job, struct error *err)
 	if (hostlist_init(&down, err) < 0)
 		return STATUS_OK;
 	if ((set->down != NULL && hostlist_add(&down, set->down, err) < 0) ||
-	    job_nodes(job, err) < 0 || fill_options(set, job, &o, err) < 0)
+	    fill_options(set, job, &o, err) < 0)
 		goto out;
+	if (job_nodes(job, err) < 0) {
+		if (err->kind == ERROR_ABSENT)
+			app_advise(err, "so can --nodes");
+		goto out;
+	}
 	if (remote_settle(&job->nodes, &o.remote, &said, err) < 0)
 		goto out;
 	if (said.len > 0)
@@ -260,7 +248,8 @@ run(const struct settings *set, struct job *job, struct error *err)
 	if (set->plan)
 		o.rate = expected_rate(job);
 	o.down = &down;
-	o.copy = set->copy != NULL ? set->copy : find_copy(copy, sizeof(copy));
+	o.copy = set->copy != NULL ? set->copy
+				   : app_beside(copy, sizeof(copy), "scr_copy");
 	if (app_work_start(&look.work, set->jobs, set->plan ? NULL : "saving",
 			   err) == 0)
 		status = work(set, job, &o, err);

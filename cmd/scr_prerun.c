@@ -62,6 +62,7 @@ tell(const struct job *j, const struct jobfiles_prepared *p)
 static int
 prepare(struct job *j, bool force, struct error *err)
 {
+	const struct jobfiles_job job = { j->id, runs, j->rm, force };
 	struct jobfiles_prepared p;
 	struct buf text = BUF_INIT;
 	bool enabled = true, finished = false;
@@ -72,7 +73,7 @@ prepare(struct job *j, bool force, struct error *err)
 		app_note("SCR_ENABLE is 0: nothing to do");
 		return 0;
 	}
-	if (jobfiles_prepare(j->prefix, j->id, runs, j->rm, force, &p, err) < 0)
+	if (jobfiles_prepare(j->prefix, &job, &p, err) < 0)
 		return -1;
 	tell(j, &p);
 	if (halt_begin(j->prefix, &finished, err) < 0)

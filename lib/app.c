@@ -466,3 +466,25 @@ app_prefix(const char *given)
 		return given;
 	return env != NULL && env[0] != '\0' ? env : ".";
 }
+
+const char *
+app_beside(char *to, size_t size, const char *name)
+{
+	const size_t len = strlen(name);
+	ssize_t n = readlink("/proc/self/exe", to, size);
+
+	while (n > 0 && to[n - 1] != '/')
+		n--;
+	if (n <= 0 || (size_t)n + len >= size)
+		return name;
+	memcpy(to + n, name, len + 1);
+	return to;
+}
+
+int
+app_advise(struct error *err, const char *advice)
+{
+	const struct error why = *err;
+
+	return error_as(err, &why, "%s; %s", why.text, advice);
+}

@@ -55,6 +55,9 @@ int app_verbosity(void);
  * the worse of `status` and the error's own. */
 int app_report(int status, struct error *err);
 
+/* Add what the user can do to the sentence of *err.  Returns -1. */
+int app_advise(struct error *err, const char *advice);
+
 /* "name: ..." on stderr: always; not with -q; only with -v; only with -vv. */
 void app_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void app_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -136,5 +139,9 @@ int app_print_unless_quiet(struct buf *text);
 
 /* Print and free `j`.  Returns an exit status. */
 int app_print_json(struct json *j);
+
+/* The program `name` of this package, into `to` (`size` bytes): the one beside
+ * the running program, else `name` itself, for PATH. */
+const char *app_beside(char *to, size_t size, const char *name);
 
 #endif /* APP_H */

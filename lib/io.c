@@ -15,6 +15,7 @@
 #include "arena.h"
 #include "buf.h"
 #include "error.h"
+#include "mem.h"
 
 #define TEMP_PREFIX ".scrkit-"
 #define TEMP_SUFFIX ".tmp"
@@ -564,4 +565,33 @@ io_rewrite(int fd, const char *name, const void *data, size_t len,
 	if (ftruncate(fd, (off_t)len) < 0)
 		return error_sys(err, "%s: cannot truncate", name);
 	return io_fsync(fd, name, err);
+}
+
+int
+io_make_dirs(const char *path, mode_t mode, struct error *err)
+{
+	char *copy = mem_strdup(path);
+	int rc = -1;
+
+	if (copy == NULL) {
+		errno = ENOMEM;
+		return error_no_memory(err);
+	}
+	for (char *p = copy + (*copy == '/');; p++) {
+		const char end = *p;
+
+		if (end != '/' && end != '\0')
+			continue;
+		*p = '\0';
+		rc = mkdir(copy, mode);
+		if (rc < 0 && errno == EEXIST)
+			rc = 0;
+		*p = end;
+		if (end == '\0')
+			break;
+	}
+	if (rc < 0)
+		error_sys(err, "%s: cannot be made", path);
+	mem_free(copy);
+	return rc;
 }

@@ -76,6 +76,10 @@ bool io_is_temp(const char *name);
  */
 int io_remove_tree(int dirfd, const char *name, struct error *err);
 
+/* Make the directory `path` and what is missing above it; one that is there is
+ * fine.  -1: errno says why, too. */
+int io_make_dirs(const char *path, mode_t mode, struct error *err);
+
 int io_fsync(int fd, const char *name, struct error *err);
 
 /* fsync the directory itself, so that renames in it last. */

@@ -65,6 +65,9 @@ void env_options(const struct env_call *c, const struct opt *opts);
 /* Open the job, and warn of what is strange in its configuration. */
 int env_open_job(struct job *j, const struct job_where *w, struct error *err);
 
+/* Find out its nodes, or say what to do. */
+int env_job_nodes(struct job *j, struct error *err);
+
 /* Print `out`, or report *err if rc < 0; free `out`.  Returns an exit
  * status. */
 int env_finish(int rc, struct buf *out, struct error *err);

@@ -24,6 +24,7 @@
 #include "meta/log.h"
 #include "num.h"
 #include "path.h"
+#include "site/eventlog.h"
 #include "site/interval.h"
 #include "site/jobfiles.h"
 #include "str.h"
@@ -269,7 +270,7 @@ add_to_log(const struct job_where *w, const struct log_line *l)
 	if (env_open_job(&j, w, &err) < 0)
 		return app_report(STATUS_OK, &err);
 	full.job_id = j.id;
-	(void)jobfiles_log(j.prefix, j.conf, &full, &err);
+	(void)eventlog_add(j.prefix, j.conf, &full, &err);
 	job_close(&j);
 	return app_report(STATUS_OK, &err);
 }

@@ -53,7 +53,7 @@ tell_down(struct job *j, const struct env_look *l, struct buf *out,
 	struct hostlist down;
 	int rc = -1;
 
-	if (job_nodes(j, err) < 0 || hostlist_init(&down, err) < 0)
+	if (env_job_nodes(j, err) < 0 || hostlist_init(&down, err) < 0)
 		return -1;
 	rc = resmgr_down(j->rm, &j->nodes, &down, err);
 	if (rc == 0)
@@ -71,7 +71,7 @@ answer(struct job *j, enum env_question q, const struct env_look *l,
 
 	switch (q) {
 	case ENV_NODES:
-		rc = job_nodes(j, err);
+		rc = env_job_nodes(j, err);
 		return rc < 0 ? rc : env_tell_nodes(&j->nodes, l, out, err);
 	case ENV_DOWN:
 		return tell_down(j, l, out, err);

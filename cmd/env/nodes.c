@@ -20,9 +20,9 @@
 #include "meta/log.h"
 #include "num.h"
 #include "remote/remote.h"
+#include "site/eventlog.h"
 #include "site/halt.h"
 #include "site/health.h"
-#include "site/jobfiles.h"
 #include "site/relaunch.h"
 #include "str.h"
 
@@ -92,7 +92,7 @@ log_down(const struct job *j, const struct hostlist *nodes,
 			       h->nodes[i].why) < 0)
 			break;
 		l.note = note.data;
-		(void)jobfiles_log(j->prefix, j->conf, &l, &err);
+		(void)eventlog_add(j->prefix, j->conf, &l, &err);
 	}
 	if (err.kind != ERROR_NONE)
 		app_warn("%s", err.text);
@@ -154,12 +154,15 @@ find_down(struct job *j, const struct down_request *r, double secs,
 	  struct buf *out, struct error *err)
 {
 	struct arena *arena = arena_new();
+	char helper[PATH_MAX];
 	struct remote_options remote = { .kind = REMOTE_AUTO };
 	struct health_options o = {
 		.use = r->read ? HEALTH_READ : HEALTH_RUN,
 		.reach_only = reach_only(j->conf),
 		.free = r->free,
-		.helper = r->helper,
+		.helper = r->helper != NULL ? r->helper
+					    : app_beside(helper, sizeof(helper),
+							 "scr_env"),
 		.remote = &remote,
 	};
 	struct hostlist down = { .count = 0 };
@@ -168,7 +171,7 @@ find_down(struct job *j, const struct down_request *r, double secs,
 
 	if (arena == NULL)
 		return error_no_memory(err);
-	if (job_nodes(j, err) < 0 || hostlist_init(&down, err) < 0)
+	if (env_job_nodes(j, err) < 0 || hostlist_init(&down, err) < 0)
 		goto out;
 	if (r->down != NULL && hostlist_add(&down, r->down, err) < 0) {
 		error_wrap(err, "--down");
@@ -306,20 +309,28 @@ most_dirs(const struct opt_list *list)
 	return n;
 }
 
+/* Each line of `text` (NULL: none) behind `before`. */
+static void
+add_lines(struct buf *out, const char *before, const char *text)
+{
+	const char *line = NULL;
+	size_t len = 0;
+
+	while ((line = str_line(&text, &len)) != NULL)
+		buf_printf(out, "%s%.*s\n", before, (int)len, line);
+}
+
 static int
 check_node(const struct health_test *t, struct buf *out)
 {
 	struct error err = ERROR_INIT;
 	struct buf lines = BUF_INIT;
 	const int state = health_test_dirs(t, &lines, &err);
-	const char *at = lines.data, *line = NULL;
-	size_t len = 0;
 	int rc = STATUS_FAILED;
 
 	if (state == HEALTH_OK)
-		buf_add_str(out, "scr_check_node: PASS\n");
-	while ((line = str_line(&at, &len)) != NULL)
-		buf_printf(out, "scr_check_node: FAIL: %.*s\n", (int)len, line);
+		buf_add_str(out, HEALTH_PASS "\n");
+	add_lines(out, HEALTH_FAIL, lines.data);
 	buf_free(&lines);
 	rc = env_finish(state < 0 ? -1 : 0, out, &err);
 	return rc == STATUS_OK && state != HEALTH_OK ? STATUS_FAILED : rc;
@@ -423,7 +434,7 @@ env_retries_halt(const struct env_call *c)
 {
 	struct job_where w = { .prefix = NULL };
 	struct error err = ERROR_INIT;
-	struct buf lines = BUF_INIT;
+	struct buf lines = BUF_INIT, out = BUF_INIT;
 	bool stop = true;
 	int rc = -1;
 	const struct opt opts[] = {
@@ -442,7 +453,10 @@ env_retries_halt(const struct env_call *c)
 	}
 	rc = halt_check(j.prefix, j.conf, clock_now(), &stop, &lines, &err);
 	job_close(&j);
-	if (env_finish(rc, &lines, &err) != STATUS_OK)
+	/* LLNL's program puts its name before each line. */
+	add_lines(&out, "scr_retries_halt: ", lines.data);
+	buf_free(&lines);
+	if (env_finish(rc, &out, &err) != STATUS_OK)
 		return STATUS_STOP;
 	return stop ? STATUS_STOP : STATUS_GO_ON;
 }

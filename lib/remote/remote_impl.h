@@ -109,7 +109,7 @@ const char *remote_find(const char *given, const char *name, struct arena *a,
 
 /* --- command.c --- */
 
-/* Prepare for the kind, in run->arena: the programs' paths, the command line. */
+/* Prepare for the kind, in run->arena: paths of programs, the command line. */
 int remote_command_init(struct remote_run *run, struct error *err);
 
 /* The argv that serves p->nodes, ended by NULL, in p's arena; NULL: no
@@ -167,7 +167,7 @@ int remote_pdsh_label(struct remote_proc *p, const char *name, size_t at);
 
 void remote_pdsh_out(struct remote_run *run, struct remote_proc *p, char *text,
 		     size_t len, bool whole);
-/* Returns the node that pdsh says has ended, and in which *words; NULL: none. */
+/* Returns the node that has ended, as pdsh says in *words; NULL: none has. */
 struct remote_node *remote_pdsh_err(struct remote_run *run,
 				    struct remote_proc *p, char *text,
 				    size_t len, bool whole, const char **words);

@@ -30,7 +30,7 @@
 #include "progress.h"
 #include "scavenge/scavenge_impl.h"
 #include "site/job.h"
-#include "site/jobfiles.h"
+#include "site/eventlog.h"
 
 #define DIR_NAME 48 /* room for ".scr/scr.dataset.ID" and a name below it */
 
@@ -450,7 +450,7 @@ log_line(const struct scavenge *s, const struct salvage_dataset *d,
 	l.name = d->name;
 	l.dataset = d->id;
 	l.procs = l.nodes = l.files = -1;
-	if (jobfiles_log(s->job->prefix, s->job->conf, &l, &why) < 0)
+	if (eventlog_add(s->job->prefix, s->job->conf, &l, &why) < 0)
 		scavenge_say(s, "%s", why.text);
 }
 

@@ -211,8 +211,7 @@ change_tree(const struct change *c, struct error *err)
 {
 	if (c->s->damaged && (c->flags & HALT_FORCE) == 0)
 		return error_set(err, ERROR_CORRUPT,
-				 "%s: damaged, and not changed without "
-				 "--force: %s",
+				 "%s: damaged, so it is not changed: %s",
 				 c->s->path.data, c->s->why.text);
 	if (c->fn(c->s->tree, c->arg, err) < 0)
 		return -1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * halt.h - the halt file of a prefix directory, PREFIX/.scr/halt.scr: read,
- * changed under its lock, and judged.  Its contents: meta/halt.h.
+ * changed under its lock, and judged.  Its contents:
+ * meta/haltfile.h.
  *
  * A running job reads and rewrites the same file.  So it is locked itself, and
  * rewritten in place; see io_open_locked().
@@ -89,8 +90,8 @@ int halt_due(const struct halt *h, int64_t now, int64_t remaining,
 	     uint64_t halt_seconds, struct buf *why, struct error *err);
 
 /*
- * Must the loop that relaunches a job stop?  *stop, and lines as
- * scr_retries_halt prints them are added to `lines`.  SCR_HALT_SECONDS and
+ * Must the loop that relaunches a job stop?  *stop, and lines "HALT RUN: ..." or
+ * "CONTINUE RUN: ..." are added to `lines`.  SCR_HALT_SECONDS and
  * SCR_END_TIME are taken from `c`, which may be NULL.  Without a halt file the
  * answer is no; with a damaged one, or one that cannot be read, yes.
  * -1, *stop is true: ERROR_USAGE (a parameter is no number), ERROR_NOMEM.

@@ -15,8 +15,6 @@
 #include "str.h"
 #include "when.h"
 
-#define TOOL "scr_retries_halt: "
-
 /* Room for a time in words. */
 #define TIME_TEXT 64
 
@@ -128,20 +126,6 @@ halt_due(const struct halt *h, int64_t now, int64_t remaining,
 
 /* --- The question of the relaunch loop --- */
 
-/* Each line of `text` behind the name of the tool. */
-static int
-add_lines(struct buf *to, const char *text, struct error *err)
-{
-	while (*text != '\0') {
-		size_t len = strcspn(text, "\n");
-
-		if (buf_printf(to, TOOL "%.*s\n", (int)len, text) < 0)
-			return error_no_memory(err);
-		text += len + (text[len] == '\n');
-	}
-	return 0;
-}
-
 /* The parameters that matter. */
 static int
 read_conf(const struct conf *c, int64_t now, uint64_t *halt_seconds,
@@ -165,23 +149,28 @@ read_conf(const struct conf *c, int64_t now, uint64_t *halt_seconds,
 static int
 add_bad(struct buf *lines, const char *why, struct error *err)
 {
-	if (buf_printf(lines,
-		       TOOL "HALT RUN: %s: scr_halt --remove makes an end of "
-			    "it.\n",
+	if (buf_printf(lines, "HALT RUN: %s; remove the file to run again\n",
 		       why) < 0)
 		return error_no_memory(err);
 	return 0;
 }
 
 static int
+add_none(struct buf *lines, struct error *err)
+{
+	return buf_add_str(lines, "CONTINUE RUN: No halt file found.\n") < 0
+		       ? error_no_memory(err)
+		       : 0;
+}
+
+static int
 check_state(const struct halt_state *s, const struct conf *c, int64_t now,
 	    bool *stop, struct buf *lines, struct error *err)
 {
-	struct buf why = BUF_INIT;
 	char text[ERROR_TEXT_MAX];
 	uint64_t halt_seconds = 0;
 	int64_t remaining = -1;
-	int rc = -1;
+	int met = 0;
 
 	if (s->damaged) {
 		snprintf(text, sizeof(text), "%.600s: damaged: %.300s",
@@ -190,16 +179,11 @@ check_state(const struct halt_state *s, const struct conf *c, int64_t now,
 	}
 	if (read_conf(c, now, &halt_seconds, &remaining, err) < 0)
 		return -1;
-	rc = halt_due(&s->is, now, remaining, halt_seconds, &why, err);
-	if (rc > 0)
-		rc = add_lines(lines, why.data, err);
-	else if (rc == 0)
-		*stop = false;
-	if (rc == 0 && !s->exists && !*stop &&
-	    buf_add_str(lines, TOOL "CONTINUE RUN: No halt file found.\n") < 0)
-		rc = error_no_memory(err);
-	buf_free(&why);
-	return rc;
+	met = halt_due(&s->is, now, remaining, halt_seconds, lines, err);
+	if (met < 0)
+		return -1;
+	*stop = met > 0;
+	return s->exists || *stop ? 0 : add_none(lines, err);
 }
 
 int
@@ -221,9 +205,7 @@ halt_check(const char *prefix, const struct conf *c, int64_t now, bool *stop,
 	if (why.kind != ERROR_ABSENT)
 		return add_bad(lines, why.text, err);
 	*stop = false; /* not even a prefix */
-	if (buf_add_str(lines, TOOL "CONTINUE RUN: No halt file found.\n") < 0)
-		return error_no_memory(err);
-	return 0;
+	return add_none(lines, err);
 }
 
 /* --- Listings --- */

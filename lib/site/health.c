@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "site/health.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
@@ -19,10 +16,6 @@
 #include "site/job.h"
 #include "site/resmgr.h"
 #include "str.h"
-
-/* What `scr_env check-node` begins its lines with, as LLNL's tool does. */
-#define PASS_LINE "scr_check_node: PASS"
-#define FAIL_LINE "scr_check_node: FAIL: "
 
 static const char *const words[HEALTH_STATES] = {
 	[HEALTH_OK] = "ok",
@@ -125,22 +118,11 @@ node_command(const struct health_options *o, struct arena *arena,
 {
 	const size_t ndirs = o->reach_only ? 0 : o->ndirs;
 	const char **argv = arena_alloc(arena, 5 + 2 * ndirs, sizeof(*argv));
-	char self[PATH_MAX] = "";
-	ssize_t len = 0;
 	size_t n = 0;
 
 	if (argv == NULL)
 		goto no_memory;
 	argv[0] = o->helper;
-	if (o->helper == NULL) {
-		len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-		while (len > 0 && self[len - 1] != '/')
-			len--;
-		argv[0] = arena_printf(arena, "%.*sscr_env",
-				       len > 0 ? (int)len : 0, self);
-	}
-	if (argv[0] == NULL)
-		goto no_memory;
 	argv[++n] = "check-node";
 	if (o->use == HEALTH_READ)
 		argv[++n] = "--read";
@@ -182,15 +164,15 @@ state_in(const char *line, size_t len)
 static int
 read_answer(const char *text, struct buf *why)
 {
-	const size_t pass = strlen(PASS_LINE), fail = strlen(FAIL_LINE);
+	const size_t pass = strlen(HEALTH_PASS), fail = strlen(HEALTH_FAIL);
 	int worst = HEALTH_STATES, s = 0;
 
 	for (const char *p = text; p != NULL && *p != '\0';) {
 		const size_t len = strcspn(p, "\n");
 
-		if (len == pass && strncmp(p, PASS_LINE, pass) == 0) {
+		if (len == pass && strncmp(p, HEALTH_PASS, pass) == 0) {
 			worst = worst == HEALTH_STATES ? HEALTH_OK : worst;
-		} else if (len > fail && strncmp(p, FAIL_LINE, fail) == 0) {
+		} else if (len > fail && strncmp(p, HEALTH_FAIL, fail) == 0) {
 			s = (int)state_in(p + fail, len - fail);
 			if (s != HEALTH_OK &&
 			    (worst == HEALTH_STATES || s > worst))

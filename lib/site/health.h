@@ -49,6 +49,11 @@ const char *health_word(enum health_state state);
 
 /* --- On the node --- */
 
+/* The answer of a node on stdout, as LLNL's tool has it: this line, or the
+ * other with "WORD: DIRECTORY: reason" behind it for each directory. */
+#define HEALTH_PASS "scr_check_node: PASS"
+#define HEALTH_FAIL "scr_check_node: FAIL: "
+
 struct health_dir {
 	const char *path;
 	uint64_t bytes; /* the file system has to have; 0: no matter */
@@ -92,8 +97,8 @@ struct health_options {
 	size_t ndirs;
 	bool reach_only;    /* look at no directories */
 	bool free;	    /* see health_test */
-	const char *helper; /* path of scr_env on the nodes; NULL: beside the
-			       running program */
+	const char *helper; /* program on the nodes that runs
+			       health_test_dirs(): its verb check-node */
 	const struct remote_options *remote;
 };
 

@@ -14,7 +14,7 @@
 
 #include "buf.h"
 #include "error.h"
-#include "path.h"
+#include "io.h"
 #include "site/health.h"
 #include "str.h"
 
@@ -51,46 +51,21 @@ state_of(int errnum)
 	}
 }
 
-/* Make `path`, which gets cut up meanwhile, and what is missing above it. */
-static int
-make_dirs(char *path)
-{
-	struct stat st;
-
-	if (stat(path, &st) == 0) {
-		errno = ENOTDIR;
-		return S_ISDIR(st.st_mode) ? 0 : -1;
-	}
-	for (char *p = path + 1;; p++) {
-		const char end = *p;
-
-		if (end != '/' && end != '\0')
-			continue;
-		*p = '\0';
-		if (mkdir(path, 0700) < 0 && errno != EEXIST && end == '\0')
-			return -1;
-		*p = end;
-		if (end == '\0')
-			return 0;
-	}
-}
-
 static int
 have_dir(const char *path, struct finding *f)
 {
-	struct buf copy = BUF_INIT;
-	enum health_state state = HEALTH_MISSING;
-	int rc = -1;
+	struct stat st;
+	int why = ENOTDIR;
 
-	if (path_normal(path, &copy, NULL) < 0)
-		return found(f, HEALTH_MISSING, ENOMEM);
-	rc = make_dirs(copy.data);
-	if (rc < 0 && state_of(errno) == HEALTH_FULL)
-		state = HEALTH_FULL;
-	if (rc < 0)
-		found(f, state, errno);
-	buf_free(&copy);
-	return rc;
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return 0;
+	if (io_make_dirs(path, 0700, NULL) < 0)
+		why = errno;
+	else if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return 0;
+	return found(
+		f, state_of(why) == HEALTH_FULL ? HEALTH_FULL : HEALTH_MISSING,
+		why);
 }
 
 static int

@@ -298,8 +298,7 @@ job_nodes(struct job *j, struct error *err)
 	} else if (resmgr_nodes(j->rm, &j->nodes, &why) < 0) {
 		return error_as(err, &why, "%s%s", why.text,
 				why.kind == ERROR_ABSENT
-					? "; name the nodes with --nodes or "
-					  "SCR_NODELIST"
+					? "; SCR_NODELIST can name them"
 					: "");
 	} else {
 		j->nodes_from = resmgr_name(j->rm);

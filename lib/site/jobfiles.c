@@ -3,14 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <syslog.h>
 #include <unistd.h>
 
 #include "buf.h"
-#include "conf.h"
 #include "error.h"
 #include "io.h"
 #include "json.h"
@@ -20,42 +16,12 @@
 #include "meta/dataset_dir.h"
 #include "meta/flush.h"
 #include "meta/kvtree.h"
-#include "meta/log.h"
 #include "path.h"
 #include "str.h"
 
-#define LOG_FILE "log"
 #define FLUSH_BACKUP FLUSH_FILE ".bak"
 
 /* --- The directory --- */
-
-/* Make `path` and what is missing above it. */
-static int
-make_dirs(const char *path, struct error *err)
-{
-	struct buf copy = BUF_INIT;
-	int rc = -1;
-
-	if (path_normal(path, &copy, err) < 0)
-		return -1;
-	for (char *p = copy.data + 1;; p++) {
-		const char end = *p;
-
-		if (end != '/' && end != '\0')
-			continue;
-		*p = '\0';
-		rc = mkdir(copy.data, 0777);
-		if (rc < 0 && errno == EEXIST)
-			rc = 0;
-		*p = end;
-		if (end == '\0')
-			break;
-	}
-	if (rc < 0)
-		error_sys(err, "%s: cannot be made", path);
-	buf_free(&copy);
-	return rc;
-}
 
 int
 jobfiles_open(const char *prefix, bool make, struct error *err)
@@ -65,7 +31,7 @@ jobfiles_open(const char *prefix, bool make, struct error *err)
 
 	if (path_join(&path, prefix, SCR_DIR, err) < 0)
 		return -1;
-	if (!make || make_dirs(path.data, err) == 0) {
+	if (!make || io_make_dirs(path.data, 0777, err) == 0) {
 		fd = open(path.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (fd < 0)
 			error_sys(err, "%s", path.data);
@@ -195,75 +161,6 @@ jobfiles_nodes(const char *prefix, int64_t *count, struct error *err)
 	return rc;
 }
 
-/* --- Log --- */
-
-/* One write a line: lines of several writers do not mix. */
-static int
-append_log(const char *prefix, const struct buf *line, struct error *err)
-{
-	int dir = -1, fd = -1, rc = -1;
-	ssize_t n = 0;
-
-	/* The log may be the first thing in .scr, but a prefix that is not
-	 * there is a mistake. */
-	if (access(prefix, F_OK) < 0)
-		return error_sys(err, "%s", prefix);
-	dir = jobfiles_open(prefix, true, err);
-	if (dir < 0)
-		return -1;
-	fd = openat(dir, LOG_FILE,
-		    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
-	if (fd >= 0) {
-		n = write(fd, line->data, line->len);
-		if (n >= 0 && (size_t)n < line->len)
-			errno = ENOSPC;
-		else if (n >= 0)
-			rc = 0;
-	}
-	if (rc < 0)
-		error_sys(err, "%s/%s/%s: cannot add a line", prefix, SCR_DIR,
-			  LOG_FILE);
-	if (fd >= 0)
-		close(fd);
-	close(dir);
-	return rc;
-}
-
-/* What stands behind the time, which syslog has of its own. */
-static void
-send_syslog(const struct buf *line)
-{
-	const char *text = strstr(line->data, ": ");
-
-	openlog("SCR", 0, LOG_LOCAL7);
-	syslog(LOG_INFO, "%.*s", (int)strcspn(text + 2, "\n"), text + 2);
-	closelog();
-}
-
-int
-jobfiles_log(const char *prefix, const struct conf *c, const struct log_line *l,
-	     struct error *err)
-{
-	bool on = false, text = true, sys = true;
-	struct buf line = BUF_INIT;
-	int rc = 0;
-
-	if (conf_bool(c, "SCR_LOG_ENABLE", false, &on, err) < 0 ||
-	    conf_bool(c, "SCR_LOG_TXT_ENABLE", true, &text, err) < 0 ||
-	    conf_bool(c, "SCR_LOG_SYSLOG_ENABLE", true, &sys, err) < 0)
-		return -1;
-	if (!on)
-		return 0;
-	if (log_format(l, &line) < 0)
-		return error_no_memory(err);
-	if (text)
-		rc = append_log(prefix, &line, err);
-	if (sys)
-		send_syslog(&line);
-	buf_free(&line);
-	return rc;
-}
-
 /* --- Before a job --- */
 
 /* Whose flush file is it?  The job of the newest dataset that names one: what
@@ -304,8 +201,7 @@ put_away(int dir, const char *name, const char *aside, struct error *err)
 
 /* The flush file is there, read (`f`) or unreadable (NULL). */
 static enum jobfiles_left
-decide(const struct jobfiles_flush *f, const char *job_id,
-       int (*runs)(void *arg, const char *id), void *arg, bool force,
+decide(const struct jobfiles_flush *f, const struct jobfiles_job *job,
        struct jobfiles_prepared *out)
 {
 	int alive = 0;
@@ -313,10 +209,11 @@ decide(const struct jobfiles_flush *f, const char *job_id,
 	if (f == NULL)
 		return JOBFILES_ASIDE;
 	find_owner(f, out->owner, sizeof(out->owner));
-	if (out->owner[0] != '\0' && job_id != NULL && !force) {
-		if (str_eq(out->owner, job_id))
+	if (out->owner[0] != '\0' && job->id != NULL && !job->force) {
+		if (str_eq(out->owner, job->id))
 			return JOBFILES_OURS;
-		alive = runs != NULL ? runs(arg, out->owner) : -1;
+		alive = job->runs != NULL ? job->runs(job->arg, out->owner)
+					  : -1;
 		out->may_run = alive < 0;
 		if (alive != 0)
 			return JOBFILES_RUNNING;
@@ -325,8 +222,7 @@ decide(const struct jobfiles_flush *f, const char *job_id,
 }
 
 int
-jobfiles_prepare(const char *prefix, const char *job_id,
-		 int (*runs)(void *arg, const char *id), void *arg, bool force,
+jobfiles_prepare(const char *prefix, const struct jobfiles_job *job,
 		 struct jobfiles_prepared *out, struct error *err)
 {
 	struct jobfiles_flush f = { .count = 0 };
@@ -337,7 +233,7 @@ jobfiles_prepare(const char *prefix, const char *job_id,
 	if (dir < 0)
 		return -1;
 	if (jobfiles_flush_read(prefix, &f, &why) == 0)
-		out->left = decide(&f, job_id, runs, arg, force, out);
+		out->left = decide(&f, job, out);
 	else if (why.kind == ERROR_CORRUPT)
 		out->left = JOBFILES_ASIDE;
 	else if (why.kind != ERROR_ABSENT)

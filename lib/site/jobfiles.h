@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * jobfiles.h - the small files in PREFIX/.scr that batch scripts ask about and
- * add to: flush file, nodes file, log; and what has to become of them before
- * a job starts.
+ * jobfiles.h - the small files in PREFIX/.scr that a job leaves and batch
+ * scripts ask about, flush file and nodes file; and what has to become of them
+ * before the next job starts.
  */
 #ifndef SITE_JOBFILES_H
 #define SITE_JOBFILES_H
@@ -12,12 +12,10 @@
 #include <stdint.h>
 
 struct buf;
-struct conf;
 struct error;
 struct flush_entry;
 struct json;
 struct kvtree;
-struct log_line;
 
 /* Open PREFIX/.scr, made with all above it if `make`.  Returns a descriptor to
  * close, or -1. */
@@ -54,14 +52,6 @@ struct json *jobfiles_flush_json(const struct jobfiles_flush *f);
  * ERROR_ABSENT: there is none; ERROR_CORRUPT. */
 int jobfiles_nodes(const char *prefix, int64_t *count, struct error *err);
 
-/*
- * Add a line to the log PREFIX/.scr/log, and to syslog, as SCR_LOG_ENABLE,
- * SCR_LOG_TXT_ENABLE and SCR_LOG_SYSLOG_ENABLE in `c` say; nothing is done
- * unless the first of them is on.  The prefix has to be there.
- */
-int jobfiles_log(const char *prefix, const struct conf *c,
-		 const struct log_line *l, struct error *err);
-
 /* What jobfiles_prepare() did with the files of earlier jobs. */
 enum jobfiles_left {
 	JOBFILES_NONE,	  /* there were none */
@@ -78,16 +68,22 @@ struct jobfiles_prepared {
 	bool may_run;	 /* JOBFILES_RUNNING: nobody could tell whether it is */
 };
 
+/* The job that is about to run. */
+struct jobfiles_job {
+	const char *id; /* NULL: unknown */
+	/* Does a job run?  1, 0, or -1: unknown.  NULL: always unknown. */
+	int (*runs)(void *arg, const char *id);
+	void *arg;
+	bool force; /* put the files away, whosever they are */
+};
+
 /*
- * Before the first run of job `job_id`: make PREFIX/.scr, and put away flush
- * file and nodes file of earlier jobs, but never those of this job (a script
- * may prepare twice) nor of one that still runs here.  The halt file stays.
- * runs(arg, id) says whether a job is running: 1, 0, or -1 for not known, when
- * the files are kept unless `force`.
+ * Before the first run of `job`: make PREFIX/.scr, and put away flush file and
+ * nodes file of earlier jobs, but never those of this job (a script may prepare
+ * twice) nor of one that runs, or may run, unless job->force.  The halt file
+ * stays.
  */
-int jobfiles_prepare(const char *prefix, const char *job_id,
-		     int (*runs)(void *arg, const char *id), void *arg,
-		     bool force, struct jobfiles_prepared *out,
-		     struct error *err);
+int jobfiles_prepare(const char *prefix, const struct jobfiles_job *job,
+		     struct jobfiles_prepared *out, struct error *err);
 
 #endif /* SITE_JOBFILES_H */

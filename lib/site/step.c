@@ -27,13 +27,6 @@
 /* Bytes of a /proc/PID/stat: much more than it has. */
 #define STAT_MAX 4096
 
-/* An error as it is, for the caller.  Returns -1. */
-static int
-give(struct error *err, const struct error *why)
-{
-	return error_pass(err, why);
-}
-
 /* --- Steps --- */
 
 static void
@@ -107,7 +100,7 @@ await_end(const struct step_where *w, struct hostlist *steps, double seconds,
 			rc = pause_look(w, end - clock_seconds(), err);
 	}
 	if (rc == 0 && !answered && why.kind != ERROR_NONE)
-		return give(err, &why);
+		return error_pass(err, &why);
 	return rc;
 }
 
@@ -125,7 +118,7 @@ end_steps(const struct step_where *w, struct hostlist *steps,
 	if (steps->count == 0)
 		return 0;
 	if (rc < 0)
-		return give(err, &why);
+		return error_pass(err, &why);
 	r->killed = steps->count;
 	rc = signal_steps(w, steps, true, &why);
 	if (await_end(w, steps, w->grace, err) < 0)
@@ -133,7 +126,7 @@ end_steps(const struct step_where *w, struct hostlist *steps,
 	if (steps->count == 0)
 		return 0;
 	if (rc < 0)
-		return give(err, &why);
+		return error_pass(err, &why);
 	return error_set(err, ERROR_SYSTEM,
 			 "step %s: runs on, %.0f s after SIGKILL",
 			 steps->names[0], w->grace);

@@ -349,7 +349,7 @@ test_nodes(void)
 	w = (struct job_where){ .prefix = root, .resmgr = "slurm" };
 	open_job(&j, &w);
 	ok(job_nodes(&j, &err) < 0 && err.kind == ERROR_ABSENT &&
-		   says(&err, "--nodes") && job_nodes(&j, NULL) < 0,
+		   says(&err, "SCR_NODELIST") && job_nodes(&j, NULL) < 0,
 	   "SLURM knows none");
 	job_close(&j);
 }

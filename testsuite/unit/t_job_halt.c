@@ -148,7 +148,7 @@ test_damaged(void)
 	halt_state_free(&s);
 	is_int(set("x", NULL, 0, HALT_CREATE, &s, &err), -1,
 	       "... and is not changed");
-	ok(err.kind == ERROR_CORRUPT && says(&err, "--force"), "... so");
+	ok(err.kind == ERROR_CORRUPT && says(&err, "not changed"), "... so");
 	read_whole(at(FILE_AT), &raw);
 	is_str(raw.data, "junk\n", "... really");
 	ok(set("x", NULL, 0, HALT_CREATE | HALT_FORCE, &s, &err) == 0 &&

@@ -188,8 +188,7 @@ check(const struct conf *c, bool want, const char *line, const char *what)
 static void
 test_check(void)
 {
-	const char *const no_file =
-		"scr_retries_halt: CONTINUE RUN: No halt file found.\n";
+	const char *const no_file = "CONTINUE RUN: No halt file found.\n";
 	struct conf_where where = { .prefix = root };
 	struct conf *c = NULL;
 	struct error err = ERROR_INIT;
@@ -201,8 +200,7 @@ test_check(void)
 	check(NULL, false, no_file, "no prefix");
 	must(mkdir(at("p"), 0777) == 0);
 	set("X", NULL, 0);
-	check(NULL, true, "scr_retries_halt: HALT RUN: Reason: X.\n",
-	      "a condition that is met");
+	check(NULL, true, "HALT RUN: Reason: X.\n", "a condition that is met");
 	set(NULL, "ExitBefore", 1100);
 	edit_tree(at(FILE_AT), (void (*)(struct kvtree *, void *))kvtree_remove,
 		  (char[]){ "ExitReason" });
@@ -237,8 +235,7 @@ test_check(void)
 	write_text(at(FILE_AT), "junk");
 	check(NULL, true, "halt.scr: damaged: ", "a damaged file means stop");
 	must(unlink(at(FILE_AT)) == 0 && symlink("x", at(FILE_AT)) == 0);
-	check(NULL, true, "scr_retries_halt: HALT RUN: ",
-	      "so does one that cannot be read");
+	check(NULL, true, "HALT RUN: ", "so does one that cannot be read");
 }
 
 /* --- Listing --- */

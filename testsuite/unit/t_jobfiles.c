@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "site/eventlog.h"
 #include "site/jobfiles.h"
 
 #include "conf.h"
@@ -117,15 +118,15 @@ test_log(void)
 	struct stat st;
 
 	must(c != NULL);
-	is_int(jobfiles_log(root, c, &l, &err), 0, "logging is off");
+	is_int(eventlog_add(root, c, &l, &err), 0, "logging is off");
 	ok(!exists(fmt("%s/.scr/log", root)), "... and leaves no log");
 	conf_close(c);
 	write_text(fmt("%s/.scrconf", root),
 		   "SCR_LOG_ENABLE=1\nSCR_LOG_SYSLOG_ENABLE=0\n");
 	c = conf_open(&w, NULL);
 	must(c != NULL);
-	is_int(jobfiles_log(root, c, &l, &err), 0, "a line");
-	is_int(jobfiles_log(root, c, &l, &err), 0, "another");
+	is_int(eventlog_add(root, c, &l, &err), 0, "a line");
+	is_int(eventlog_add(root, c, &l, &err), 0, "another");
 	read_whole(fmt("%s/.scr/log", root), &text);
 	is_str(text.data,
 	       "1970-01-01T00:00:00: host=n1, jobid=7, event=NODE_FAIL, "
@@ -136,7 +137,7 @@ test_log(void)
 	ok(stat(fmt("%s/.scr/log", root), &st) == 0 &&
 		   (st.st_mode & 0777) == 0600,
 	   "... which is for its owner");
-	is_int(jobfiles_log(fmt("%s/none", root), c, &l, &err), -1,
+	is_int(eventlog_add(fmt("%s/none", root), c, &l, &err), -1,
 	       "no prefix");
 	ok(err.kind == ERROR_ABSENT && says(&err, "none"), err.text);
 	conf_close(c);
@@ -194,9 +195,10 @@ test_prepare(void)
 			put(FLUSH_FILE, c->flush[0] ? c->flush : NULL);
 		put("nodes.scr", "NODES>4\n");
 		put("halt.scr", "ExitReason>x\n");
-		is_int(jobfiles_prepare(root, c->job_id, answer, &runs,
-					c->force, &p, &err),
-		       0, c->name);
+		const struct jobfiles_job job = { c->job_id, answer, &runs,
+						  c->force };
+
+		is_int(jobfiles_prepare(root, &job, &p, &err), 0, c->name);
 		is_int(p.left, c->left, "... is seen");
 		ok(exists(flush) == c->kept &&
 			   exists(fmt("%s.bak", flush)) == c->aside,
@@ -213,18 +215,17 @@ test_prepare(void)
 static void
 test_prepare_new(void)
 {
+	const struct jobfiles_job job = { .id = "7" };
 	struct jobfiles_prepared p;
 	struct error err = ERROR_INIT;
 
 	scratch_dir(root, sizeof(root));
-	is_int(jobfiles_prepare(fmt("%s/new one/two", root), "7", NULL, NULL,
-				false, &p, &err),
-	       0, "a prefix that is not there");
+	is_int(jobfiles_prepare(fmt("%s/new one/two", root), &job, &p, &err), 0,
+	       "a prefix that is not there");
 	ok(exists(fmt("%s/new one/two/.scr", root)), "... is made");
 	write_text(fmt("%s/file", root), "");
-	is_int(jobfiles_prepare(fmt("%s/file", root), "7", NULL, NULL, false,
-				&p, &err),
-	       -1, "one that is a file");
+	is_int(jobfiles_prepare(fmt("%s/file", root), &job, &p, &err), -1,
+	       "one that is a file");
 	ok(err.kind == ERROR_SYSTEM && says(&err, "file"), err.text);
 }
 
@@ -248,9 +249,10 @@ put_two(void *arg)
 static int
 prepare(void *arg, struct error *err)
 {
+	const struct jobfiles_job job = { .id = "7", .force = true };
 	struct jobfiles_prepared p;
 
-	return jobfiles_prepare(arg, "7", NULL, NULL, true, &p, err);
+	return jobfiles_prepare(arg, &job, &p, err);
 }
 
 int

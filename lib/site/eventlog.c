@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "site/eventlog.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "conf.h"
+#include "error.h"
+#include "meta/dataset_dir.h"
+#include "meta/log.h"
+#include "site/jobfiles.h"
+
+#define LOG_FILE "log"
+
+/* One write a line: lines of several writers do not mix. */
+static int
+append_log(const char *prefix, const struct buf *line, struct error *err)
+{
+	int dir = -1, fd = -1, rc = -1;
+	ssize_t n = 0;
+
+	/* The log may be the first thing in .scr, but a prefix that is not
+	 * there is a mistake. */
+	if (access(prefix, F_OK) < 0)
+		return error_sys(err, "%s", prefix);
+	dir = jobfiles_open(prefix, true, err);
+	if (dir < 0)
+		return -1;
+	fd = openat(dir, LOG_FILE,
+		    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+	if (fd >= 0) {
+		n = write(fd, line->data, line->len);
+		if (n >= 0 && (size_t)n < line->len)
+			errno = ENOSPC;
+		else if (n >= 0)
+			rc = 0;
+	}
+	if (rc < 0)
+		error_sys(err, "%s/%s/%s: cannot add a line", prefix, SCR_DIR,
+			  LOG_FILE);
+	if (fd >= 0)
+		close(fd);
+	close(dir);
+	return rc;
+}
+
+/* What stands behind the time, which syslog has of its own. */
+static void
+send_syslog(const struct buf *line)
+{
+	const char *text = strstr(line->data, ": ");
+
+	openlog("SCR", 0, LOG_LOCAL7);
+	syslog(LOG_INFO, "%.*s", (int)strcspn(text + 2, "\n"), text + 2);
+	closelog();
+}
+
+int
+eventlog_add(const char *prefix, const struct conf *c, const struct log_line *l,
+	     struct error *err)
+{
+	bool on = false, text = true, sys = true;
+	struct buf line = BUF_INIT;
+	int rc = 0;
+
+	if (conf_bool(c, "SCR_LOG_ENABLE", false, &on, err) < 0 ||
+	    conf_bool(c, "SCR_LOG_TXT_ENABLE", true, &text, err) < 0 ||
+	    conf_bool(c, "SCR_LOG_SYSLOG_ENABLE", true, &sys, err) < 0)
+		return -1;
+	if (!on)
+		return 0;
+	if (log_format(l, &line) < 0)
+		return error_no_memory(err);
+	if (text)
+		rc = append_log(prefix, &line, err);
+	if (sys)
+		send_syslog(&line);
+	buf_free(&line);
+	return rc;
+}
