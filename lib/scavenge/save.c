@@ -29,8 +29,8 @@
 #include "path.h"
 #include "progress.h"
 #include "scavenge/scavenge_impl.h"
-#include "site/job.h"
 #include "site/eventlog.h"
+#include "site/job.h"
 
 #define DIR_NAME 48 /* room for ".scr/scr.dataset.ID" and a name below it */
 
