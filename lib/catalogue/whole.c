@@ -2,12 +2,16 @@
 /*
  * whole.c - plans of datasets, and what they mean to the catalogue.
  */
+#include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "catalogue/catalogue_impl.h"
 #include "error.h"
 #include "mem.h"
+#include "meta/dataset_dir.h"
 #include "meta/index.h"
+#include "path.h"
 
 /* The root that the index remembers, for mem_free(); NULL: none. */
 static char *
@@ -35,17 +39,31 @@ catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 		.moved_from = o->moved_from,
 		.work = &o->work,
 	};
+	struct plan_dataset d = {
+		.prefix = c->path,
+		.prefix_fd = c->prefix_fd,
+		.id = id,
+	};
 	struct error why = ERROR_INIT;
-	struct plan *p = plan_prefix(c->path, id, &po, &why);
-	char *root = NULL;
+	struct plan *p = NULL;
+	char name[DATASET_DIR_NAME + sizeof(SCR_DIR "/")], *root = NULL;
 
+	snprintf(name, sizeof(name), SCR_DIR "/" DATASET_DIR_FMT, id);
+	d.meta_fd = path_open_beneath(c->prefix_fd, name,
+				      O_RDONLY | O_DIRECTORY, 0, err);
+	if (d.meta_fd < 0) {
+		error_wrap(err, "%s", c->path);
+		return NULL;
+	}
+	p = plan_prefix(&d, &po, &why);
 	if (p == NULL && why.kind == ERROR_USAGE && po.moved_from == NULL)
 		root = remembered_root(c, id);
 	if (root != NULL) {
 		po.moved_from = root;
-		p = plan_prefix(c->path, id, &po, &why);
+		p = plan_prefix(&d, &po, &why);
 		mem_free(root);
 	}
+	close(d.meta_fd);
 	if (p == NULL)
 		error_pass(err, &why);
 	return p;

@@ -7,7 +7,6 @@
  */
 #include "rescue/plan.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,48 +15,11 @@
 #include "arena.h"
 #include "buf.h"
 #include "error.h"
-#include "io.h"
 #include "mem.h"
-#include "meta/dataset.h"
-#include "meta/dataset_dir.h"
-#include "par.h"
-#include "path.h"
 #include "rescue/plan_impl.h"
 #include "str.h"
-#include "work.h"
 
 /* --- Life --- */
-
-static const struct plan_options no_options = { .flags = 0 };
-
-static struct planner *
-planner_new(const struct plan_options *o, size_t nplaces, struct error *err)
-{
-	struct planner *w = mem_calloc(1, sizeof(*w));
-
-	if (w == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
-	w->o = o != NULL ? o : &no_options;
-	w->work = work_or_default(w->o->work);
-	w->nworkers = par_threads(w->work->par);
-	w->p.arena = arena_new();
-	w->p.places = mem_calloc(nplaces, sizeof(*w->p.places));
-	w->arenas = mem_calloc(w->nworkers, sizeof(*w->arenas));
-	if (w->p.arena == NULL || w->p.places == NULL || w->arenas == NULL)
-		goto fail;
-	for (unsigned i = 0; i < w->nworkers; i++) {
-		w->arenas[i] = arena_new();
-		if (w->arenas[i] == NULL)
-			goto fail;
-	}
-	return w;
-fail:
-	error_no_memory(err);
-	plan_free(&w->p);
-	return NULL;
-}
 
 void
 plan_free(struct plan *p)
@@ -88,35 +50,6 @@ plan_free(struct plan *p)
 	plan_packed_free(p->packed);
 	arena_free(p->arena);
 	mem_free(w);
-}
-
-/* A place: `root` is opened as given, `meta` beneath it. */
-static int
-add_place(struct planner *w, const char *root, const char *meta, bool cache,
-	  struct error *err)
-{
-	struct place *pl = &w->p.places[w->p.nplaces++];
-
-	pl->cache = cache;
-	pl->meta_fd = -1;
-	pl->root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (pl->root_fd < 0)
-		return error_sys(err, "%s: cannot open", root);
-	pl->root = arena_strdup(w->p.arena, root);
-	pl->meta = arena_printf(w->p.arena, "%s/%s", root, meta);
-	if (pl->root == NULL || pl->meta == NULL)
-		return error_no_memory(err);
-	if (strcmp(meta, ".") == 0)
-		pl->meta_fd = openat(pl->root_fd, ".",
-				     O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	else
-		pl->meta_fd = path_open_beneath(pl->root_fd, meta,
-						O_RDONLY | O_DIRECTORY, 0, err);
-	if (pl->meta_fd >= 0)
-		return 0;
-	if (strcmp(meta, ".") == 0)
-		return error_sys(err, "%s: cannot open", root);
-	return error_wrap(err, "%s", root);
 }
 
 /* --- Totals --- */
@@ -198,9 +131,11 @@ plan_finish(struct planner *w)
 
 /* --- Making one --- */
 
-static int
-make(struct planner *w, struct error *err)
+int
+plan_make(struct planner *w, struct error *err)
 {
+	const bool reported = w->p.reported;
+
 	if (plan_scan_maps(w, err) < 0 || plan_make_sets(w, err) < 0)
 		return -1;
 	if (w->nmaps == 0 && w->nreds == 0)
@@ -208,7 +143,7 @@ make(struct planner *w, struct error *err)
 				 "%s: no filemap and no redundancy file",
 				 w->p.places[0].meta);
 	if (!w->bare && (plan_solve_sets(w, true, err) < 0 ||
-			 plan_restore_maps(w, err) < 0))
+			 (!reported && plan_restore_maps(w, err) < 0)))
 		return -1;
 	if (w->maps_only) {
 		plan_finish(w);
@@ -216,136 +151,15 @@ make(struct planner *w, struct error *err)
 	}
 	if (!w->bare &&
 	    (plan_map_files(w, err) < 0 || plan_place_packed(w, err) < 0 ||
-	     plan_stat_files(w, 0, err) < 0))
+	     (!reported && plan_stat_files(w, 0, err) < 0)))
 		return -1;
-	if ((w->o->flags & PLAN_CHECKSUMS) && !w->bare &&
+	if ((w->o->flags & PLAN_CHECKSUMS) && !w->bare && !reported &&
 	    plan_check_all(w, err) < 0)
 		return -1;
 	if (plan_solve_sets(w, false, err) < 0)
 		return -1;
 	plan_finish(w);
 	return 0;
-}
-
-/* The plan, or its remains freed.  Options are only borrowed while it is
- * made; the pool of the caller may be gone by the next call. */
-static struct plan *
-made(struct planner *w, int rc)
-{
-	if (rc < 0) {
-		plan_free(&w->p);
-		return NULL;
-	}
-	w->o = &no_options;
-	w->work = work_or_default(NULL);
-	return &w->p;
-}
-
-struct plan *
-plan_prefix(const char *prefix, int64_t id, const struct plan_options *o,
-	    struct error *err)
-{
-	struct planner *w = planner_new(o, 1, err);
-	char meta[DATASET_DIR_NAME + sizeof(SCR_DIR "/")];
-	int rc = -1;
-
-	if (w == NULL)
-		return NULL;
-	snprintf(meta, sizeof(meta), SCR_DIR "/" DATASET_DIR_FMT, id);
-	w->p.id = id;
-	if (add_place(w, prefix, meta, false, err) == 0 &&
-	    plan_load_packed(w, err) == 0 && plan_scan_dir(w, 0, err) == 0 &&
-	    plan_scan_packed(w, err) == 0)
-		rc = make(w, err);
-	return made(w, rc);
-}
-
-struct plan *
-plan_caches(const char *const *dirs, size_t ndirs, const struct plan_options *o,
-	    struct error *err)
-{
-	struct planner *w = planner_new(o, ndirs ? ndirs : 1, err);
-	struct buf norm = BUF_INIT;
-	int rc = -1;
-
-	if (w == NULL)
-		return NULL;
-	w->p.id = -1;
-	for (size_t i = 0; i < ndirs; i++) {
-		if (add_place(w, dirs[i], ".scr", true, err) < 0 ||
-		    plan_scan_dir(w, (uint32_t)i, err) < 0)
-			goto out;
-		if (path_normal(dirs[i], &norm, err) < 0)
-			goto out;
-		if (w->p.id < 0)
-			w->p.id = dataset_dir_id(path_base(norm.data));
-	}
-	if (ndirs == 0)
-		error_set(err, ERROR_USAGE, "no cache directory given");
-	else
-		rc = make(w, err);
-out:
-	buf_free(&norm);
-	return made(w, rc);
-}
-
-/* The number in the name of the directory, else -1. */
-static int
-id_of_dir(const char *dir, int64_t *id, struct error *err)
-{
-	struct buf real = BUF_INIT;
-
-	if (path_real(dir, &real, err) < 0)
-		return -1;
-	*id = dataset_dir_id(path_base(real.data));
-	buf_free(&real);
-	return 0;
-}
-
-struct plan *
-plan_files(const char *dir, const char *prefix, const char *const *names,
-	   size_t nnames, bool map, const struct plan_options *o,
-	   struct error *err)
-{
-	struct plan_options all = o != NULL ? *o : no_options;
-	struct planner *w = NULL;
-	int rc = -1;
-
-	all.flags |= PLAN_HEADERS;
-	w = planner_new(&all, 1, err);
-	if (w == NULL)
-		return NULL;
-	w->p.id = -1;
-	w->by_hand = true;
-	w->maps_only = map;
-	w->bare = prefix == NULL && !map;
-	if (add_place(w, dir, ".", false, err) < 0 ||
-	    id_of_dir(dir, &w->p.id, err) < 0)
-		goto out;
-	if (map) {
-		if (plan_scan_dir(w, 0, err) < 0)
-			goto out;
-		w->nreds = 0; /* only the files named take part */
-	} else if (prefix != NULL) {
-		int fd = open(prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-		if (fd < 0) {
-			error_sys(err, "%s: cannot open", prefix);
-			goto out;
-		}
-		close(w->p.places[0].root_fd);
-		w->p.places[0].root_fd = fd;
-		w->p.places[0].root = arena_strdup(w->p.arena, prefix);
-		if (w->p.places[0].root == NULL || plan_scan_dir(w, 0, err) < 0)
-			goto out;
-		w->nreds = 0; /* only the files named take part */
-	}
-	for (size_t i = 0; i < nnames; i++)
-		if (plan_scan_name(w, names[i], map, err) < 0)
-			goto out;
-	rc = make(w, err);
-out:
-	return made(w, rc);
 }
 
 int

@@ -31,6 +31,7 @@ struct arena;
 struct error;
 struct json;
 struct plan_packed; /* opaque */
+struct plan_red_report;
 struct work;
 
 /* --- Places --- */
@@ -134,8 +135,9 @@ struct plan_member {
 	struct plan_meta descriptor; /* the small <stem>.er.R.redset */
 	const void *header;	     /* image to write if the file is rebuilt */
 	size_t header_size;
-	enum fate fate; /* of the redundancy file */
-	size_t nsegs;	/* > 0: it is packed */
+	enum fate fate;			      /* of the redundancy file */
+	const struct plan_red_report *report; /* private */
+	size_t nsegs;			      /* > 0: it is packed */
 	const struct plan_seg *segs;
 };
 
@@ -183,6 +185,7 @@ struct plan {
 		*recorded_root; /* where the prefix was when the metadata were
 				   written (prefix plans); NULL: unknown */
 	bool moved;		/* and it is somewhere else now */
+	bool reported;		/* plan_reports(): no place can be opened */
 	struct plan_packed *packed; /* private; NULL: no containers */
 
 	/* Totals. */
@@ -206,14 +209,30 @@ struct plan_options {
 	const struct work *work; /* threads; progress of PLAN_CHECKSUMS */
 };
 
+/* --- Making one --- */
+
 /*
- * Plan for dataset `id` on the prefix `prefix`.  Returns a plan for
+ * All constructors return a plan for plan_free(), or NULL.  Options may be
+ * NULL; what they point to is needed only during the call.
+ */
+
+/* A dataset on a prefix, as the caller has it open.  The plan duplicates the
+ * descriptors. */
+struct plan_dataset {
+	const char *prefix; /* its name: in messages, and to compare recorded
+			       paths with */
+	int prefix_fd, meta_fd; /* of PREFIX, of PREFIX/.scr/scr.dataset.ID */
+	int64_t id;
+};
+
+/*
+ * Plan for a dataset on a prefix.  Returns a plan for
  * plan_free(), or NULL: ERROR_ABSENT (no such dataset, or no filemap and no
  * redundancy file in it), ERROR_CORRUPT (ranks or sets that contradict each
  * other), ERROR_UNSAFE (a recorded path leaves the prefix), ERROR_USAGE (the
  * recorded root cannot be told: give --moved-from), ERROR_SYSTEM, ERROR_NOMEM.
  */
-struct plan *plan_prefix(const char *prefix, int64_t id,
+struct plan *plan_prefix(const struct plan_dataset *d,
 			 const struct plan_options *o, struct error *err);
 
 /* Plan for a dataset in caches: `dirs` are .../scr.dataset.ID of one or more
@@ -232,7 +251,37 @@ struct plan *plan_files(const char *dir, const char *prefix,
 			const char *const *names, size_t nnames, bool map,
 			const struct plan_options *o, struct error *err);
 
-void plan_free(struct plan *p);
+/* A redundancy file, as the process that has it reports it. */
+struct plan_red_report {
+	const char *name;   /* file name */
+	const void *header; /* its image, and bytes of that */
+	size_t header_size;
+	uint64_t size; /* of the whole file */
+};
+
+/* What a process reports of a rank whose part of the dataset it has. */
+struct plan_report {
+	uint32_t rank;
+	const void *map; /* image of its filemap; NULL: missing */
+	size_t map_size;
+	const enum file_state *files; /* of the filemap, in its order; NULL: all
+					 are present */
+	size_t nfiles;
+	const struct plan_red_report *reds; /* of its data, of its filemap */
+	size_t nreds;
+};
+
+/*
+ * Plan for dataset `id` from `n` reports, ascending by rank: reads nothing.
+ * Sets have their solutions; who has the strings carries them out (rebuild()
+ * cannot).  A lost filemap that its set can compute has FATE_REBUILD, but its
+ * files are known only from the lists of the sets.
+ */
+struct plan *plan_reports(int64_t id, const struct plan_report *reports,
+			  size_t n, const struct plan_options *o,
+			  struct error *err);
+
+void plan_free(struct plan *p); /* NULL: nothing */
 
 /* After a file turned out to be damaged while it was read: mark it, and solve
  * its set again.  Changes verdicts and totals. */

@@ -3,6 +3,7 @@
  * plan_impl.h - what the parts of the planner share.  Private to plan.c
  * and plan_*.c.
  *
+ *   plan_source.c  the constructors: directories, files by hand, reports
  *   plan_scan.c  directories -> names -> filemaps
  *   plan_packed.c  the same out of containers
  *   plan_root.c  recorded paths -> paths below the root
@@ -32,6 +33,7 @@ struct map_entry {
 	uint32_t place;
 	const char *name;
 	const struct hidden_file *hidden; /* packed; NULL: a file */
+	const struct plan_report *report; /* or what a process says */
 };
 
 struct red_entry {
@@ -39,7 +41,8 @@ struct red_entry {
 	uint32_t place;
 	const char *name; /* path below the place's metadata directory */
 	bool absent;	  /* named by hand, but not there */
-	const struct hidden_file *hidden; /* packed; NULL: a file */
+	const struct hidden_file *hidden;     /* packed; NULL: a file */
+	const struct plan_red_report *report; /* or what a process says */
 };
 
 struct planner {
@@ -54,6 +57,8 @@ struct planner {
 	struct red_entry *reds;
 	size_t nreds, reds_cap;
 	struct filemap *filemaps; /* by rank; valid where rank.map_known */
+	const struct plan_report *reports; /* ascending; NULL: directories */
+	size_t nreports;
 	size_t ranks_cap;
 	size_t files_cap, sets_cap;
 	const char *stem; /* of files given by hand; NULL: the usual */
@@ -70,6 +75,12 @@ int plan_scan_dir(struct planner *w, uint32_t place, struct error *err);
 /* Add one name, if it is one of ours; `hidden`: a packed one. */
 int plan_scan_one(struct planner *w, uint32_t place, const char *name,
 		  const struct hidden_file *hidden, struct error *err);
+
+/* Add what a process reports. */
+int plan_add_map(struct planner *w, const struct plan_report *r,
+		 struct error *err);
+int plan_add_red(struct planner *w, const struct plan_red_report *r,
+		 struct error *err);
 
 /* Add one name given by hand. */
 int plan_scan_name(struct planner *w, const char *name, bool map,
@@ -200,6 +211,9 @@ int plan_name_member(struct planner *w, struct plan_set *s, uint32_t member,
 		     struct arena *arena, struct error *err);
 
 /* --- plan.c --- */
+
+/* From names to a plan: the order of things. */
+int plan_make(struct planner *w, struct error *err);
 
 /* Verdicts and totals. */
 void plan_finish(struct planner *w);

@@ -62,6 +62,12 @@ static int
 read_start(const struct plan *p, const struct plan_member *m, int fd,
 	   void *data, size_t len, struct error *why)
 {
+	if (m->report != NULL && len > m->report->header_size)
+		return error_set(why, ERROR_CORRUPT, "%s: too short", m->name);
+	if (m->report != NULL) {
+		memcpy(data, m->report->header, len);
+		return 0;
+	}
 	if (m->nsegs == 0)
 		return io_pread(fd, m->name, data, len, 0, why);
 	if (len > m->file_size)
@@ -124,6 +130,10 @@ open_member(const struct planner *w, struct plan_member *m, struct arena *arena,
 	struct stat st;
 
 	*fd = -1;
+	if (m->report != NULL) {
+		m->file_size = m->report->size;
+		return 0;
+	}
 	if (m->nsegs > 0) {
 		m->file_size = plan_segs_size(m->segs, m->nsegs);
 		return 0;

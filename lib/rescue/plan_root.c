@@ -4,7 +4,9 @@
  * that the dataset has now.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -310,6 +312,38 @@ cache_path(struct planner *w, const struct filemap_file *f, int64_t rank,
 }
 
 static int
+by_rank(const void *key, const void *item)
+{
+	const uint32_t want = *(const uint32_t *)key;
+	const uint32_t is = ((const struct plan_report *)item)->rank;
+
+	return want < is ? -1 : want > is;
+}
+
+/* Take the states of a rank's files from its report. */
+static int
+take_states(struct planner *w, uint32_t rank, struct error *err)
+{
+	const struct plan_rank *r = &w->p.ranks[rank];
+	const struct plan_report *said =
+		bsearch(&rank, w->reports, w->nreports, sizeof(*said), by_rank);
+
+	if (said == NULL || (said->files != NULL && said->nfiles != r->nfiles))
+		return error_set(err, ERROR_USAGE,
+				 "rank %" PRIu32 ": its report has not the "
+				 "files of its filemap",
+				 rank);
+	for (size_t i = 0; i < r->nfiles; i++) {
+		struct plan_file *f = &w->p.files[r->first_file + i];
+
+		if (f->state == FILE_MISSING)
+			f->state = said->files != NULL ? said->files[i]
+						       : FILE_PRESENT;
+	}
+	return 0;
+}
+
+static int
 map_rank(struct planner *w, int64_t rank, struct mapper *mapper,
 	 struct error *err)
 {
@@ -351,9 +385,13 @@ plan_map_files(struct planner *w, struct error *err)
 
 	if (!w->p.places[0].cache)
 		rc = find_root(w, err);
-	for (int64_t r = 0; r < w->p.nranks && rc == 0; r++)
-		if (w->p.ranks[r].map_known)
-			rc = map_rank(w, r, &m, err);
+	for (int64_t r = 0; r < w->p.nranks && rc == 0; r++) {
+		if (!w->p.ranks[r].map_known)
+			continue;
+		rc = map_rank(w, r, &m, err);
+		if (rc == 0 && w->p.reported)
+			rc = take_states(w, (uint32_t)r, err);
+	}
 	buf_free(&m.norm);
 	buf_free(&m.dir);
 	return rc;

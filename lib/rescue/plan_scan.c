@@ -29,15 +29,15 @@
 /* --- Names --- */
 
 static int
-add_map(struct planner *w, int64_t rank, uint32_t place, const char *name,
-	const struct hidden_file *hidden, struct error *err)
+add_map(struct planner *w, const struct map_entry *e, struct error *err)
 {
 	if (!MEM_ROOM(w->maps, w->nmaps, w->maps_cap))
 		return error_no_memory(err);
-	name = arena_strdup(w->p.arena, name);
-	if (name == NULL)
+	w->maps[w->nmaps] = *e;
+	w->maps[w->nmaps].name = arena_strdup(w->p.arena, e->name);
+	if (w->maps[w->nmaps].name == NULL)
 		return error_no_memory(err);
-	w->maps[w->nmaps++] = (struct map_entry){ rank, place, name, hidden };
+	w->nmaps++;
 	return 0;
 }
 
@@ -84,13 +84,44 @@ plan_scan_one(struct planner *w, uint32_t place, const char *name,
 	      const struct hidden_file *hidden, struct error *err)
 {
 	struct red_entry e = { .place = place, .name = name, .hidden = hidden };
-	int64_t rank = filemap_name_rank(name);
+	const struct map_entry m = {
+		.rank = filemap_name_rank(name),
+		.place = place,
+		.name = name,
+		.hidden = hidden,
+	};
 
-	if (rank >= 0)
-		return add_map(w, rank, place, name, hidden, err);
+	if (m.rank >= 0)
+		return add_map(w, &m, err);
 	if (redset_name_parse(name, &e.n, NULL) && !e.n.descriptor)
 		return add_red(w, &e, err);
 	return 0;
+}
+
+int
+plan_add_map(struct planner *w, const struct plan_report *r, struct error *err)
+{
+	char name[64];
+	const struct map_entry m = {
+		.rank = r->rank,
+		.name = filemap_name(name, sizeof(name), r->rank),
+		.report = r,
+	};
+
+	return add_map(w, &m, err);
+}
+
+int
+plan_add_red(struct planner *w, const struct plan_red_report *r,
+	     struct error *err)
+{
+	struct red_entry e = { .name = r->name, .report = r };
+
+	if (!redset_name_parse(r->name, &e.n, NULL) || e.n.descriptor)
+		return error_set(err, ERROR_USAGE,
+				 "%s: not the name of a redundancy file",
+				 r->name);
+	return add_red(w, &e, err);
 }
 
 int
@@ -233,16 +264,23 @@ open_map(const struct place *pl, const char *name, struct error *err)
 	return error_sys(err, "%s: cannot open", name);
 }
 
-/* A packed filemap: it stays in memory, for the sets over filemaps. */
+/* A filemap that is no file, but packed or reported: it stays in memory, for
+ * the sets over filemaps. */
 static int
-read_hidden(const struct map_job *job, const struct map_entry *e,
-	    struct map_reader *rd, struct arena *arena, struct plan_meta *m,
-	    struct error *why)
+keep_map(const struct map_job *job, const struct map_entry *e,
+	 struct map_reader *rd, struct arena *arena, struct error *why)
 {
+	struct plan_meta *m = &job->w->p.ranks[e->rank].map;
 	void *image = NULL;
 
-	if (plan_hidden_image(&job->w->p, e->hidden, &rd->raw, why) < 0)
+	if (e->report != NULL) {
+		buf_clear(&rd->raw);
+		if (buf_add(&rd->raw, e->report->map, e->report->map_size) < 0)
+			return error_no_memory(why);
+	} else if (plan_hidden_image(&job->w->p, e->hidden, &rd->raw, why) <
+		   0) {
 		return -1;
+	}
 	image = arena_alloc(arena, rd->raw.len + 1, 1);
 	if (image == NULL)
 		return error_no_memory(why);
@@ -267,9 +305,8 @@ read_map(void *arg, size_t i, unsigned worker, struct error *err)
 
 	if (r->map.name != e->name)
 		return 0; /* a second one of the same rank */
-	if (e->hidden != NULL)
-		rc = read_hidden(job, e, rd, w->arenas[worker], &r->map,
-				 &local);
+	if (e->hidden != NULL || e->report != NULL)
+		rc = keep_map(job, e, rd, w->arenas[worker], &local);
 	else
 		fd = open_map(&w->p.places[e->place], e->name, &local);
 	if (fd >= 0)

@@ -82,6 +82,7 @@ add_member(struct planner *w, struct plan_set *s, const struct red_entry *e,
 	m->name = e->name;
 	m->place = e->place;
 	m->state = e->absent ? RED_MISSING : RED_UNCHECKED;
+	m->report = e->report;
 	m->segs = plan_hidden_segs(&w->p, e->hidden, &m->nsegs);
 	if (!plan_segs_good(m->segs, m->nsegs)) {
 		m->state = RED_DAMAGED;
@@ -265,7 +266,8 @@ plan_settle(struct planner *w)
 
 		if (!plan_concerns(w, r))
 			continue;
-		if (!r->map_known && !w->bare)
+		if (!r->map_known && !w->bare &&
+		    !(w->p.reported && r->map.fate == FATE_REBUILD))
 			r->map.fate = FATE_LOST;
 		map_lost |= !r->map_known && r->map_set == PLAN_NONE;
 		data_lost |= !r->map_known && r->data_set == PLAN_NONE;

@@ -4,6 +4,7 @@
 
 #include "arena.h"
 #include "crc.h"
+#include "planat.h"
 #include "redwrite.h"
 #include "scene.h"
 
@@ -382,7 +383,7 @@ scene_plan_with(const struct scene *s, const struct plan_options *o,
 	unsigned nodes = s->ranks / s->sets;
 
 	if (!s->cache)
-		return plan_prefix(scene_prefix(s), SCENE_ID, o, err);
+		return plan_at(scene_prefix(s), SCENE_ID, o, err);
 	must(nodes <= 100);
 	for (unsigned i = 0; i < nodes; i++)
 		dirs[i] = scene_node(s, i);

@@ -17,6 +17,7 @@
 #include "io.h"
 #include "mem.h"
 #include "par.h"
+#include "planat.h"
 #include "rescue/plan.h"
 #include "rescue/rebuild.h"
 #include "tap.h"
@@ -271,7 +272,7 @@ make_plan(const struct scheme *s, struct error *err)
 
 	snprintf(dir, sizeof(dir), "%s/t", scratch);
 	if (s->moved_from == NULL)
-		return plan_prefix(dir, 1, &o, err);
+		return plan_at(dir, 1, &o, err);
 	for (size_t i = 0; i < ntree; i++)
 		if (strstr(tree[i].path, ".grp_") != NULL)
 			names[n++] = tree[i].path;

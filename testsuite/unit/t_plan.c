@@ -6,6 +6,7 @@
  */
 #include "rescue/plan.h"
 
+#include "planat.h"
 #include "scene.h"
 
 static struct scene xor4 = {
@@ -90,14 +91,14 @@ absent(void)
 	const char *none = NULL;
 
 	scene_make(&xor4);
-	ok(plan_prefix(scene_prefix(&xor4), 8, NULL, &err) == NULL &&
+	ok(plan_at(scene_prefix(&xor4), 8, NULL, &err) == NULL &&
 		   err.kind == ERROR_ABSENT,
 	   "no such dataset");
 	make_parents(fmt("%s/.scr/scr.dataset.8/x", scene_prefix(&xor4)));
-	ok(plan_prefix(scene_prefix(&xor4), 8, NULL, &err) == NULL &&
+	ok(plan_at(scene_prefix(&xor4), 8, NULL, &err) == NULL &&
 		   err.kind == ERROR_ABSENT && says(&err, "no filemap"),
 	   "a directory without metadata");
-	ok(plan_prefix("/nonexistent", 8, NULL, &err) == NULL &&
+	ok(plan_at("/nonexistent", 8, NULL, &err) == NULL &&
 		   err.kind == ERROR_ABSENT,
 	   "no such prefix");
 	ok(plan_caches(&none, 0, NULL, &err) == NULL && err.kind == ERROR_USAGE,
@@ -107,7 +108,7 @@ absent(void)
 		   err.kind == ERROR_ABSENT && says(&err, xor4.root),
 	   "a cache without metadata");
 	write_text(fmt("%s/.scr/scr.dataset.9", scene_prefix(&xor4)), "");
-	ok(plan_prefix(scene_prefix(&xor4), 9, NULL, &err) == NULL &&
+	ok(plan_at(scene_prefix(&xor4), 9, NULL, &err) == NULL &&
 		   err.kind == ERROR_SYSTEM,
 	   "a file in the place of the directory");
 }

@@ -6,6 +6,7 @@
  */
 #include "rescue/plan.h"
 
+#include "planat.h"
 #include "rescue/rebuild.h"
 #include "scene.h"
 
@@ -222,7 +223,7 @@ linked(void)
 	scene_make(&s);
 	snprintf(link, sizeof(link), "%s/link", s.root);
 	must(symlink("prefix", link) == 0);
-	p = plan_prefix(link, SCENE_ID, NULL, &err);
+	p = plan_at(link, SCENE_ID, NULL, &err);
 	ok(p != NULL && !p->moved && plan_status(p) == STATUS_OK,
 	   "a prefix reached through a link has not moved");
 	plan_free(p);
@@ -233,7 +234,7 @@ linked(void)
 	scene_lose_data(&s, 1);
 	scene_lose_data(&s, 2);
 	scene_lose_data(&s, 3);
-	p = plan_prefix(link, SCENE_ID, NULL, &err);
+	p = plan_at(link, SCENE_ID, NULL, &err);
 	ok(p != NULL && !p->moved && strcmp(p->recorded_root, link) == 0,
 	   "nor one that was recorded so");
 	plan_free(p);
@@ -242,7 +243,7 @@ linked(void)
 	s.was = NULL;
 	scene_make(&s);
 	must(chdir(s.root) == 0);
-	p = plan_prefix("prefix", SCENE_ID, NULL, &err);
+	p = plan_at("prefix", SCENE_ID, NULL, &err);
 	ok(p != NULL && !p->moved &&
 		   strcmp(p->recorded_root, scene_prefix(&s)) == 0,
 	   "nor one that is named from where one is");

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan_source.c - where the facts of a plan come from: the directory of a
+ * dataset on the prefix and its containers, directories of caches, redundancy
+ * files given by hand, or what processes report of their ranks.  All of them
+ * end in plan_make().
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "mem.h"
+#include "meta/dataset_dir.h"
+#include "par.h"
+#include "path.h"
+#include "rescue/plan_impl.h"
+#include "work.h"
+
+static const struct plan_options no_options = { .flags = 0 };
+
+static struct planner *
+planner_new(const struct plan_options *o, size_t nplaces, struct error *err)
+{
+	struct planner *w = mem_calloc(1, sizeof(*w));
+
+	if (w == NULL) {
+		error_no_memory(err);
+		return NULL;
+	}
+	w->o = o != NULL ? o : &no_options;
+	w->work = work_or_default(w->o->work);
+	w->nworkers = par_threads(w->work->par);
+	w->p.arena = arena_new();
+	w->p.places = mem_calloc(nplaces, sizeof(*w->p.places));
+	w->arenas = mem_calloc(w->nworkers, sizeof(*w->arenas));
+	if (w->p.arena == NULL || w->p.places == NULL || w->arenas == NULL)
+		goto fail;
+	for (unsigned i = 0; i < w->nworkers; i++) {
+		w->arenas[i] = arena_new();
+		if (w->arenas[i] == NULL)
+			goto fail;
+	}
+	return w;
+fail:
+	error_no_memory(err);
+	plan_free(&w->p);
+	return NULL;
+}
+
+/* The plan, or its remains freed.  Options are only borrowed while it is
+ * made; the pool of the caller may be gone by the next call. */
+static struct plan *
+made(struct planner *w, int rc)
+{
+	if (rc < 0) {
+		plan_free(&w->p);
+		return NULL;
+	}
+	w->o = &no_options;
+	w->work = work_or_default(NULL);
+	return &w->p;
+}
+
+/* --- Directories --- */
+
+/* A place: `root` is opened as given, `meta` beneath it. */
+static int
+add_place(struct planner *w, const char *root, const char *meta, bool cache,
+	  struct error *err)
+{
+	struct place *pl = &w->p.places[w->p.nplaces++];
+
+	pl->cache = cache;
+	pl->meta_fd = -1;
+	pl->root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (pl->root_fd < 0)
+		return error_sys(err, "%s: cannot open", root);
+	pl->root = arena_strdup(w->p.arena, root);
+	pl->meta = arena_printf(w->p.arena, "%s/%s", root, meta);
+	if (pl->root == NULL || pl->meta == NULL)
+		return error_no_memory(err);
+	if (strcmp(meta, ".") == 0)
+		pl->meta_fd = openat(pl->root_fd, ".",
+				     O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	else
+		pl->meta_fd = path_open_beneath(pl->root_fd, meta,
+						O_RDONLY | O_DIRECTORY, 0, err);
+	if (pl->meta_fd >= 0)
+		return 0;
+	if (strcmp(meta, ".") == 0)
+		return error_sys(err, "%s: cannot open", root);
+	return error_wrap(err, "%s", root);
+}
+
+/* A place whose directories the caller has open. */
+static int
+add_open_place(struct planner *w, const struct plan_dataset *d,
+	       struct error *err)
+{
+	struct place *pl = &w->p.places[w->p.nplaces++];
+
+	pl->root_fd = fcntl(d->prefix_fd, F_DUPFD_CLOEXEC, 0);
+	pl->meta_fd = fcntl(d->meta_fd, F_DUPFD_CLOEXEC, 0);
+	if (pl->root_fd < 0 || pl->meta_fd < 0)
+		return error_sys(err, "%s: cannot duplicate descriptor",
+				 d->prefix);
+	pl->root = arena_strdup(w->p.arena, d->prefix);
+	pl->meta = arena_printf(w->p.arena, "%s/" SCR_DIR "/" DATASET_DIR_FMT,
+				d->prefix, d->id);
+	return pl->root == NULL || pl->meta == NULL ? error_no_memory(err) : 0;
+}
+
+struct plan *
+plan_prefix(const struct plan_dataset *d, const struct plan_options *o,
+	    struct error *err)
+{
+	struct planner *w = planner_new(o, 1, err);
+	int rc = -1;
+
+	if (w == NULL)
+		return NULL;
+	w->p.id = d->id;
+	if (add_open_place(w, d, err) == 0 && plan_load_packed(w, err) == 0 &&
+	    plan_scan_dir(w, 0, err) == 0 && plan_scan_packed(w, err) == 0)
+		rc = plan_make(w, err);
+	return made(w, rc);
+}
+
+struct plan *
+plan_caches(const char *const *dirs, size_t ndirs, const struct plan_options *o,
+	    struct error *err)
+{
+	struct planner *w = planner_new(o, ndirs ? ndirs : 1, err);
+	struct buf norm = BUF_INIT;
+	int rc = -1;
+
+	if (w == NULL)
+		return NULL;
+	w->p.id = -1;
+	for (size_t i = 0; i < ndirs; i++) {
+		if (add_place(w, dirs[i], ".scr", true, err) < 0 ||
+		    plan_scan_dir(w, (uint32_t)i, err) < 0)
+			goto out;
+		if (path_normal(dirs[i], &norm, err) < 0)
+			goto out;
+		if (w->p.id < 0)
+			w->p.id = dataset_dir_id(path_base(norm.data));
+	}
+	if (ndirs == 0)
+		error_set(err, ERROR_USAGE, "no cache directory given");
+	else
+		rc = plan_make(w, err);
+out:
+	buf_free(&norm);
+	return made(w, rc);
+}
+
+/* The number in the name of the directory, else -1. */
+static int
+id_of_dir(const char *dir, int64_t *id, struct error *err)
+{
+	struct buf real = BUF_INIT;
+
+	if (path_real(dir, &real, err) < 0)
+		return -1;
+	*id = dataset_dir_id(path_base(real.data));
+	buf_free(&real);
+	return 0;
+}
+
+struct plan *
+plan_files(const char *dir, const char *prefix, const char *const *names,
+	   size_t nnames, bool map, const struct plan_options *o,
+	   struct error *err)
+{
+	struct plan_options all = o != NULL ? *o : no_options;
+	struct planner *w = NULL;
+	int rc = -1;
+
+	all.flags |= PLAN_HEADERS;
+	w = planner_new(&all, 1, err);
+	if (w == NULL)
+		return NULL;
+	w->p.id = -1;
+	w->by_hand = true;
+	w->maps_only = map;
+	w->bare = prefix == NULL && !map;
+	if (add_place(w, dir, ".", false, err) < 0 ||
+	    id_of_dir(dir, &w->p.id, err) < 0)
+		goto out;
+	if (map) {
+		if (plan_scan_dir(w, 0, err) < 0)
+			goto out;
+		w->nreds = 0; /* only the files named take part */
+	} else if (prefix != NULL) {
+		int fd = open(prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		if (fd < 0) {
+			error_sys(err, "%s: cannot open", prefix);
+			goto out;
+		}
+		close(w->p.places[0].root_fd);
+		w->p.places[0].root_fd = fd;
+		w->p.places[0].root = arena_strdup(w->p.arena, prefix);
+		if (w->p.places[0].root == NULL || plan_scan_dir(w, 0, err) < 0)
+			goto out;
+		w->nreds = 0; /* only the files named take part */
+	}
+	for (size_t i = 0; i < nnames; i++)
+		if (plan_scan_name(w, names[i], map, err) < 0)
+			goto out;
+	rc = plan_make(w, err);
+out:
+	return made(w, rc);
+}
+
+/* --- Reports --- */
+
+/* The names of what a process has of its rank. */
+static int
+add_report(struct planner *w, const struct plan_report *r, struct error *err)
+{
+	if (r->map != NULL && plan_add_map(w, r, err) < 0)
+		return -1;
+	for (size_t i = 0; i < r->nreds; i++)
+		if (plan_add_red(w, &r->reds[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+struct plan *
+plan_reports(int64_t id, const struct plan_report *reports, size_t n,
+	     const struct plan_options *o, struct error *err)
+{
+	struct plan_options all = o != NULL ? *o : no_options;
+	struct planner *w = NULL;
+	int rc = 0;
+
+	all.flags |= PLAN_HEADERS; /* later there are no reports any more */
+	w = planner_new(&all, 1, err);
+	if (w == NULL)
+		return NULL;
+	w->p.id = id;
+	w->p.reported = true;
+	w->p.places[w->p.nplaces++] = (struct place){
+		.root = "reports of ranks",
+		.meta = "reports of ranks",
+		.root_fd = -1,
+		.meta_fd = -1,
+		.cache = true,
+	};
+	w->reports = reports;
+	w->nreports = n;
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = add_report(w, &reports[i], err);
+	if (rc == 0)
+		rc = plan_make(w, err);
+	w->reports = NULL; /* the caller's */
+	return made(w, rc);
+}

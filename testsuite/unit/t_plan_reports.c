@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * t_plan_reports.c - plans from what processes report of their ranks: the same
+ * as from their directories.
+ */
+#include "rescue/plan.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "io.h"
+#include "path.h"
+#include "scene.h"
+
+#define RANKS 8
+
+/* What is reported, and what it points to. */
+struct said {
+	struct plan_report reports[RANKS];
+	struct plan_red_report reds[RANKS][2];
+	struct buf files[RANKS][3];
+	enum file_state states[RANKS][4];
+	size_t n;
+};
+
+/* Report a redundancy file, if there is one. */
+static void
+say_red(struct said *s, const struct scene *sc, unsigned rank, bool map)
+{
+	struct plan_report *r = &s->reports[s->n];
+	struct buf *raw = &s->files[rank][1 + map];
+	const char *path = scene_red(sc, rank, map, false);
+
+	if (io_read_file(AT_FDCWD, path, SIZE_MAX / 2, raw, NULL) < 0)
+		return;
+	s->reds[rank][r->nreds++] = (struct plan_red_report){
+		.name = path_base(path),
+		.header = raw->data,
+		.header_size = raw->len,
+		.size = raw->len,
+	};
+}
+
+/* Report all that `p`, a plan from directories, has seen of each rank. */
+static void
+say(struct said *s, const struct scene *sc, const struct plan *p)
+{
+	*s = (struct said){ .n = 0 };
+	for (unsigned i = 0; i < sc->ranks; i++) {
+		struct plan_report *r = &s->reports[s->n];
+
+		*r = (struct plan_report){ .rank = i, .reds = s->reds[i] };
+		if (io_read_file(AT_FDCWD, scene_map(sc, i), SIZE_MAX / 2,
+				 &s->files[i][0], NULL) == 0) {
+			r->map = s->files[i][0].data;
+			r->map_size = s->files[i][0].len;
+			r->files = s->states[i];
+			r->nfiles = p->ranks[i].nfiles;
+			for (size_t f = 0; f < r->nfiles; f++)
+				s->states[i][f] =
+					p->files[p->ranks[i].first_file + f]
+						.state;
+		}
+		say_red(s, sc, i, false);
+		say_red(s, sc, i, true);
+		s->n += r->map != NULL || r->nreds > 0;
+	}
+}
+
+static void
+said_fini(struct said *s)
+{
+	for (unsigned i = 0; i < RANKS; i++)
+		for (unsigned k = 0; k < 3; k++)
+			buf_free(&s->files[i][k]);
+}
+
+static bool
+same_set(const struct plan_set *a, const struct plan_set *b)
+{
+	bool same = a->map == b->map && a->type == b->type &&
+		    a->number == b->number && a->n == b->n &&
+		    a->verdict == b->verdict && a->missing == b->missing &&
+		    a->solved == b->solved && a->spare == b->spare &&
+		    (a->reason == NULL) == (b->reason == NULL);
+
+	if (same && a->solved)
+		same = a->solution.njobs == b->solution.njobs &&
+		       a->solution.nlost == b->solution.nlost;
+	for (uint32_t m = 0; same && m < a->n; m++)
+		same = a->members[m].rank == b->members[m].rank &&
+		       a->members[m].state == b->members[m].state &&
+		       a->members[m].fate == b->members[m].fate;
+	return same;
+}
+
+static bool
+same_plan(const struct plan *a, const struct plan *b)
+{
+	bool same = a->nranks == b->nranks && a->nfiles == b->nfiles &&
+		    a->nsets == b->nsets && a->verdict == b->verdict &&
+		    a->files_rebuild == b->files_rebuild &&
+		    a->files_lost == b->files_lost &&
+		    a->bytes_read == b->bytes_read;
+
+	for (size_t i = 0; same && i < a->nfiles; i++)
+		same = strcmp(a->files[i].path, b->files[i].path) == 0 &&
+		       a->files[i].state == b->files[i].state &&
+		       a->files[i].fate == b->files[i].fate;
+	for (size_t i = 0; same && i < a->nsets; i++)
+		same = same_set(&a->sets[i], &b->sets[i]);
+	return same;
+}
+
+static void
+check(struct scene *sc, const char *what)
+{
+	struct error err = ERROR_INIT;
+	struct plan *p = scene_plan(sc, PLAN_HEADERS, &err), *q = NULL;
+	struct said s;
+
+	must(p != NULL);
+	say(&s, sc, p);
+	q = plan_reports(SCENE_ID, s.reports, s.n, NULL, &err);
+	said_fini(&s); /* only borrowed */
+	ok(q != NULL && same_plan(p, q) &&
+		   plan_error(p, NULL) == plan_error(q, NULL),
+	   what);
+	plan_free(q);
+	plan_free(p);
+}
+
+static void
+each_scheme(void)
+{
+	static struct scene scenes[] = {
+		{ .type = REDSET_XOR, .ranks = 8, .sets = 2, .failures = 1 },
+		{ .type = REDSET_RS, .ranks = 8, .sets = 1, .failures = 3 },
+		{ .type = REDSET_PARTNER,
+		  .ranks = 8,
+		  .sets = 2,
+		  .failures = 1 },
+		{ .type = REDSET_SINGLE, .ranks = 8, .sets = 8 },
+	};
+
+	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
+		struct scene *sc = &scenes[i];
+		const char *name = redset_type_name(sc->type);
+
+		sc->files = 2;
+		sc->cache = true;
+		scene_make(sc);
+		check(sc, fmt("%s: all is there", name));
+		scene_lose_data(sc, 3);
+		check(sc, fmt("%s: files of a rank are lost", name));
+		scene_lose_reds(sc, 3, false);
+		check(sc, fmt("%s: and its redundancy", name));
+		scene_lose_data(sc, 5);
+		scene_lose_reds(sc, 5, false);
+		check(sc, fmt("%s: and those of another", name));
+		scene_end(sc);
+	}
+}
+
+/* A rank of which nothing is left: its filemap comes first. */
+static void
+lost_rank(void)
+{
+	struct scene sc = {
+		.type = REDSET_RS,
+		.ranks = 6,
+		.sets = 1,
+		.failures = 2,
+		.files = 2,
+		.cache = true,
+	};
+	struct error err = ERROR_INIT;
+	struct plan *p = NULL;
+	struct said s;
+
+	scene_make(&sc);
+	p = scene_plan(&sc, PLAN_HEADERS, NULL);
+	must(p != NULL);
+	say(&s, &sc, p);
+	plan_free(p);
+	memmove(&s.reports[2], &s.reports[3], 3 * sizeof(s.reports[0]));
+	p = plan_reports(SCENE_ID, s.reports, 5, NULL, &err);
+	ok(p != NULL && p->ranks[2].map.fate == FATE_REBUILD &&
+		   p->verdict == SET_REBUILDABLE && p->nsets == 2 &&
+		   p->sets[0].solution.njobs > 0 &&
+		   p->sets[1].solution.njobs > 0,
+	   "both sets of a lost rank have a solution");
+	plan_free(p);
+	s.reports[0].nfiles--;
+	ok(plan_reports(SCENE_ID, s.reports, 5, NULL, &err) == NULL &&
+		   err.kind == ERROR_USAGE,
+	   "states that do not fit the filemap");
+	s.reds[1][0].name = "filemap_1";
+	ok(plan_reports(SCENE_ID, s.reports, 5, NULL, &err) == NULL &&
+		   err.kind == ERROR_USAGE,
+	   "a name of no redundancy file");
+	ok(plan_reports(SCENE_ID, NULL, 0, NULL, &err) == NULL &&
+		   err.kind == ERROR_ABSENT,
+	   "no reports");
+	said_fini(&s);
+	scene_end(&sc);
+}
+
+int
+main(void)
+{
+	umask(022);
+	each_scheme();
+	lost_rank();
+	return tap_done();
+}
