@@ -189,6 +189,7 @@ demo: ## a node is lost, and nothing else: a tour on four pretend nodes
 D := $(DESTDIR)$(PREFIX)
 MAN1 := $(wildcard man/*.1)
 MAN5 := $(wildcard man/*.5)
+MAN7 := $(wildcard man/*.7)
 BASHDIR := share/bash-completion/completions
 ZSHDIR  := share/zsh/site-functions
 FISHDIR := share/fish/vendor_completions.d
@@ -196,13 +197,14 @@ NAMES   := $(notdir $(CMDS)) $(LINKS)
 
 install: all ## install commands, man pages and completions (DESTDIR, PREFIX)
 	$Qinstall -d "$D/bin" "$D/share/man/man1" "$D/share/man/man5" \
-		"$D/$(BASHDIR)" "$D/$(ZSHDIR)" "$D/$(FISHDIR)"
+		"$D/share/man/man7" "$D/$(BASHDIR)" "$D/$(ZSHDIR)" "$D/$(FISHDIR)"
 	$Q$(if $(CMDS),install -m 755 $(CMDS) "$D/bin")
 	$Qfor n in $(LINKS); do ln -sf scr_env "$D/bin/$$n" || exit 1; done
 	$Q$(if $(MAN1),install -m 644 $(MAN1) "$D/share/man/man1")
 	$Qfor n in $(LINKS); do ln -sf scr_env.1 "$D/share/man/man1/$$n.1" || \
 		exit 1; done
 	$Q$(if $(MAN5),install -m 644 $(MAN5) "$D/share/man/man5")
+	$Q$(if $(MAN7),install -m 644 $(MAN7) "$D/share/man/man7")
 	$Qinstall -m 644 share/completions/scrkit.bash "$D/$(BASHDIR)/scrkit"
 	$Qinstall -m 644 share/completions/_scrkit "$D/$(ZSHDIR)/_scrkit"
 	$Qinstall -m 644 share/completions/scrkit.fish "$D/$(FISHDIR)/scrkit.fish"
@@ -217,6 +219,7 @@ uninstall: ## remove what install put there
 	$Qfor m in $(notdir $(MAN1)) $(LINKS:%=%.1); do \
 		rm -f "$D/share/man/man1/$$m"; done
 	$Qfor m in $(notdir $(MAN5)); do rm -f "$D/share/man/man5/$$m"; done
+	$Qfor m in $(notdir $(MAN7)); do rm -f "$D/share/man/man7/$$m"; done
 
 clean: ## remove what was built
 	$Qrm -rf build/plain build/address-undefined build/coverage \

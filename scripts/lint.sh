@@ -83,7 +83,7 @@ check_shell() {
 }
 
 check_man_pages() {
-	files 'man/*.[15]' | xargs -d '\n' -r mandoc -Tlint -Wwarning
+	files 'man/*.[157]' | xargs -d '\n' -r mandoc -Tlint -Wwarning
 }
 
 # --- The shape of the house ------------------------------------------------------
