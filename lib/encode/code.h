@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * code.h - the erasure codes of redundancy sets: XOR and Reed-Solomon over
- * GF(2^8), laid out as formats.md 5.6 and 5.7 say.  Pure functions on
- * buffers, on ISA-L.
+ * GF(2^8), with the layout of formats.md 5.6 and 5.7.  Pure functions on
+ * buffers, computed by ISA-L.
  *
- * A set has n members.  Each has a data string (its files end to end, padded
+ * A set has n members.  Each has a data string (its files concatenated, padded
  * with zero bytes) and, in its redundancy file, a body of k chunks.  Both are
- * cut into chunks of the same size.  Stripe s (0 ... n-1) takes exactly one
- * chunk of each member: a data chunk, or a check chunk.  Within a stripe any
- * k chunks can be computed from the others, byte position by byte position.
+ * cut into chunks of the same size.  Stripe s (0 ... n-1) contains exactly one
+ * chunk of each member: a data chunk or a check chunk.  Within a stripe, any k
+ * chunks can be computed from the others, byte position by byte position.
  *
  * Limits: XOR n >= 2, k = 1; RS 1 <= k < n; both n + k <= CODE_MAX.
- * Threads: a struct code and a struct recipe may be used by any number at
- * once.
+ *
+ * Threads: any number of threads may use the same struct code and struct
+ * recipe.
  */
 #ifndef ENCODE_CODE_H
 #define ENCODE_CODE_H
@@ -25,15 +26,15 @@ struct error;
 
 enum code_type { CODE_XOR, CODE_RS };
 
-#define CODE_MAX 256 /* n + k at most: the field has no more elements */
+#define CODE_MAX 256 /* limit of n + k: the number of elements of the field */
 
 struct code {
 	enum code_type type;
 	unsigned n; /* members */
-	unsigned k; /* check chunks of each member; failures survived */
+	unsigned k; /* check chunks of each member; failures tolerated */
 };
 
-/* Check the limits above: ERROR_CORRUPT (they come from metadata). */
+/* Check the limits above.  ERROR_CORRUPT, as they come from metadata. */
 int code_check(const struct code *c, struct error *err);
 
 /* Data chunks of each member: n - k. */
@@ -43,55 +44,52 @@ unsigned code_data_chunks(const struct code *c);
  * ceil(longest / (n - k)), at least 1. */
 uint64_t code_chunk_size(const struct code *c, uint64_t longest);
 
-/* What a member puts into a stripe. */
+/* The chunk of one member in one stripe. */
 struct code_slot {
-	bool check;	/* a chunk of the body, not of the data string */
-	unsigned index; /* number of the chunk in the body or data string */
+	bool check;	/* check chunk in the body, else data chunk in the data
+			   string */
+	unsigned index; /* chunk number in the body or data string */
 };
 
 struct code_slot code_slot(const struct code *c, unsigned member,
 			   unsigned stripe);
 
-/* The stripe in which chunk `index` of a member's data string, or of its
- * body, lies: the inverse of code_slot(). */
+/* The stripe of the chunk `slot` of a member: the inverse of code_slot(). */
 unsigned code_stripe(const struct code *c, unsigned member,
 		     struct code_slot slot);
 
-/*
- * How to compute the lost chunks of one stripe.  `in` and `out` are members
- * in ascending order; `in` has only those that are needed.
- */
+/* How to compute the lost chunks of one stripe.  `in` and `out` are members in
+ * ascending order; `in` has only the members that are needed. */
 struct recipe {
 	unsigned nin, nout;
 	unsigned char in[CODE_MAX];
 	unsigned char out[CODE_MAX];
-	bool all_ones;	       /* one output, the exclusive-or of the inputs */
-	unsigned char *matrix; /* nout rows of nin coefficients, none zero */
-	unsigned char *tables; /* field_expand()ed; one piece with matrix */
+	bool all_ones;	       /* one output: the exclusive-or of the inputs */
+	unsigned char *matrix; /* nout rows of nin coefficients, all nonzero */
+	unsigned char *tables; /* from field_expand(); the allocation also holds
+				  `matrix` */
 };
 
 /*
- * Recipe for stripe `stripe` where lost[m] says that member m's chunk is lost
- * (n flags).  Return a recipe for recipe_free(), or NULL: ERROR_LOST (more
- * than k lost), ERROR_NOMEM.  Where several choices of check chunks give the
- * same answer the lowest row is taken.
+ * Make the recipe for stripe `stripe`, where lost[m] marks the chunk of member
+ * m as lost (n flags).  If several choices of check chunks are possible, take
+ * the lowest rows.  Return a recipe for recipe_free(), or NULL: ERROR_LOST
+ * (more than k lost), ERROR_NOMEM.
  */
 struct recipe *recipe_new(const struct code *c, unsigned stripe,
 			  const bool *lost, struct error *err);
 void recipe_free(struct recipe *r);
 
-/*
- * Recipe that computes `nout` chosen chunks `out` (ascending) from exactly
- * the chosen n - k chunks `in` (ascending): for checking redundancy against
- * itself.  A member may not be in both: ERROR_USAGE.
- */
+/* Make a recipe that computes the `nout` chunks `out` (ascending) from exactly
+ * the n - k chunks `in` (ascending), for checking redundancy against itself.  A
+ * member in both lists is ERROR_USAGE. */
 struct recipe *recipe_from(const struct code *c, unsigned stripe,
 			   const unsigned char *in, unsigned nin,
 			   const unsigned char *out, unsigned nout,
 			   struct error *err);
 
-/* Alignment wanted of all buffers given to recipe_run(), and of `len` for
- * best speed; any length is right. */
+/* Best alignment of the buffers and the length given to recipe_run().  Any
+ * alignment is correct, but slower. */
 #define CODE_ALIGN 64
 
 /*
@@ -102,20 +100,20 @@ void recipe_run(const struct recipe *r, size_t len, void *const *in,
 		void *const *out);
 
 /*
- * The same with one input at a time, for processes that hold one each: add to
- * every out[] what `in`, the chunk of member r->in[i], contributes to it.
- * Outputs that start as zeros are those of recipe_run() once all nin inputs
- * were added, in whichever order, or once partial sums were added up (by
- * exclusive-or).  `in` may not overlap an output.
+ * Like recipe_run() with one input at a time, for processes that hold one each:
+ * add the contribution of `in`, the chunk of member r->in[i], to every out[].
+ * If the outputs start as zeros, they equal those of recipe_run() after all nin
+ * inputs were added, in any order.  Partial sums may be combined by
+ * exclusive-or.  `in` must not overlap an output.
  */
 void recipe_add(const struct recipe *r, unsigned i, size_t len, const void *in,
 		void *const *out);
 
-/* Can stripe `stripe` be solved with these losses?  (At most k lost.) */
+/* Can the lost chunks of stripe `stripe` be computed?  (At most k lost.) */
 bool code_solvable(const struct code *c, unsigned stripe, const bool *lost);
 
-/* Coefficient of member `member`'s data chunk in checksum row `row` (0 ...
- * k-1): E[n + row][member] of formats.md 5.7; XOR: 1. */
+/* Coefficient of member `member`'s data chunk in check row `row` (0 ... k-1):
+ * E[n + row][member] of formats.md 5.7; XOR: 1. */
 unsigned char code_coefficient(const struct code *c, unsigned row,
 			       unsigned member);
 

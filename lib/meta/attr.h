@@ -26,39 +26,38 @@ struct attr {
 	struct timespec atime, mtime, ctime;
 };
 
-/* Read from the children of `t`; what is not there is left unset; what is
- * there but no number in range is ERROR_CORRUPT. */
+/* Read from the children of `t`.  Absent attributes stay unset; a value that is
+ * not a number in range is ERROR_CORRUPT. */
 int attr_read(const struct kvtree *t, struct attr *out, struct error *err);
 
 /*
- * The same for callers that walk over the children themselves: take one child
- * (1: it was one of ours, 0: it was not, -1: error), collecting in *seen,
- * which starts as 0, what there was; then attr_settle().
+ * For callers that walk over the children themselves: attr_take() reads one
+ * child.  Return 1: it was an attribute; 0: it was not; -1: error.  *seen
+ * starts as 0 and collects the keys found; call attr_settle() after the last
+ * child.
  */
 int attr_take(const struct kvtree *child, struct attr *a, unsigned *seen,
 	      struct error *err);
 void attr_settle(struct attr *a, unsigned seen);
 
-/* The same from an image (kvscan.h): the number of children, and they.  Plain
- * is only what attr_write() makes of attributes all of which are set. */
+/* Read the attributes from an image (kvscan.h), starting at their count.
+ * Accept only what attr_write() writes when all attributes are set. */
 void attr_scan(struct kvscan *s, struct attr *out);
 
-/* Write all that is set as children of `t`, in byte order of the keys
- * (redset headers). */
+/* Write the attributes that are set as children of `t`, keys in byte order (as
+ * in redset headers). */
 int attr_write(struct kvtree *t, const struct attr *a, struct error *err);
 
-/* The same to an image (kvwrite.h): the number of children, whose place is
- * `at`, and they. */
+/* Write the same to an image (kvwrite.h).  `at` is the position of the count of
+ * children, which this function sets. */
 void attr_put(struct kvwrite *w, size_t at, const struct attr *a);
 
-/* From a stat(2) result: everything set. */
+/* Set all attributes from a stat(2) result. */
 void attr_from_stat(struct attr *a, const struct stat *st);
 
-/*
- * Give the open file `fd` mode, owner and times (those that are set).  Set-id
- * bits are dropped when the owner cannot be set; failing to change the owner
- * because we are not root is no error.
- */
+/* Set mode, owner and times (those that are recorded) of the open file `fd`.
+ * If we may not set the owner because we are not root, this is no error, but
+ * the set-id bits are dropped. */
 int attr_apply(const struct attr *a, int fd, const char *name,
 	       struct error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cindex.h - cindex.scrinfo: the datasets in one node's cache (formats.md
- * 4.1); and nodes.scr (3.7), which is too small for a module of its own.
+ * cindex.h - cindex.scrinfo: the datasets in one node's cache (formats.md 4.1).
+ * Also nodes.scr (3.7), which is too small for a module of its own.
  */
 #ifndef META_CINDEX_H
 #define META_CINDEX_H
@@ -23,13 +23,13 @@ struct cindex_entry {
 	const struct kvtree *desc; /* DSETDESC or NULL */
 };
 
-/* As flush_entries(). */
+/* All entries; see flush_entries() for order, ownership and errors. */
 struct cindex_entry *cindex_entries(const struct kvtree *t, size_t *count,
 				    struct error *err);
 
 #define NODES_FILE "nodes.scr"
 
-/* NODES of nodes.scr. */
+/* Read NODES of nodes.scr.  ERROR_ABSENT, ERROR_CORRUPT. */
 int nodes_read(const struct kvtree *t, int64_t *out, struct error *err);
 
 #endif /* META_CINDEX_H */

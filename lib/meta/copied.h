@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copied.h - copied_R.scr in PREFIX/.scr/scr.dataset.ID: what of rank R was
- * copied there from a cache, and its checksums.  Ours alone: LLNL's programs
- * do not look at files of that name.  By it a second copy knows what is right
- * already, and the index gets checksums without a second look at the data.
+ * copied.h - copied_R.scr in PREFIX/.scr/scr.dataset.ID: the files of rank R
+ * that were copied to the prefix from a cache, with their checksums.  The file
+ * is our own; LLNL's programs ignore the name.  A repeated copy skips the files
+ * listed here, and the index takes their checksums from here instead of reading
+ * the data again.
  *
- * FILE -> { <path relative to the prefix> -> { SIZE, CRC, MTIME_SECS,
- * MTIME_NSECS } ... }, files of the job and of its redundancy alike.
+ *   FILE -> { <path relative to the prefix> -> { SIZE, CRC, MTIME_SECS,
+ *   MTIME_NSECS } ... }, for files of the job and redundancy files.
  */
 #ifndef META_COPIED_H
 #define META_COPIED_H
@@ -24,13 +25,13 @@ struct copied_file {
 	const char *path; /* clean, relative to the prefix */
 	uint64_t size;
 	uint32_t crc;
-	struct timespec mtime; /* as the file system kept it: another time, and
-				  somebody has changed the file */
+	struct timespec mtime; /* as stored by the file system; if it differs
+				  now, the file was changed */
 };
 
 struct copied {
 	size_t nfiles;
-	struct copied_file *files; /* in the order of the file */
+	struct copied_file *files; /* in the order of copied_R.scr */
 };
 
 /*
@@ -41,13 +42,13 @@ struct copied {
 int copied_read(const struct kvtree *t, struct arena *arena, struct copied *out,
 		struct error *err);
 
-/* The whole file, appended to `out`.  No path may come twice. */
+/* Append the encoded file to `out`.  The paths must be unique. */
 int copied_encode(const struct copied *c, struct buf *out, struct error *err);
 
 /* "copied_12.scr" -> 12; anything else: -1. */
 int64_t copied_name_rank(const char *name);
 
-/* "copied_<rank>.scr" into `to`. */
+/* Write "copied_<rank>.scr" into `to`, and return `to`. */
 #define COPIED_NAME_MAX 40
 char *copied_name(char to[static COPIED_NAME_MAX], int64_t rank);
 

@@ -29,27 +29,29 @@ struct dataset {
 	int complete;	/* 1, 0, -1: not recorded */
 };
 
-/* Read the descriptor whose keys are the children of `t` (NULL: none, id 0).
- * Strings are borrowed from `t`.  ERROR_CORRUPT names the key. */
+/* Read the descriptor whose keys are the children of `t`.  If `t` is NULL,
+ * there is no descriptor, and id becomes 0.  Strings are borrowed from `t`.
+ * ERROR_CORRUPT names the key. */
 int dataset_read(const struct kvtree *t, struct dataset *out,
 		 struct error *err);
 
-/* Write as children of `t` in the library's order (ID, NAME, FLAG_CKPT, ...);
- * what is not recorded is left out. */
+/* Write as children of `t` in the order of LLNL's library (ID, NAME, FLAG_CKPT,
+ * ...).  Members that are not recorded are left out. */
 int dataset_write(struct kvtree *t, const struct dataset *d, struct error *err);
 
 /* Is the name usable: not empty, at most 1023 bytes, no control characters?
  * (Names with '/' or blanks are legal.) */
 bool dataset_name_ok(const char *name);
 
-/* Members id, name, checkpoint, output, created, ... of a JSON object. */
+/* Add members id, name, checkpoint, output, created, ... to a JSON object. */
 void dataset_json(const struct dataset *d, struct json *obj);
 
 /*
- * The entries of `table`, whose keys are dataset ids, ascending: an array of
- * *count elements of `size` bytes for mem_free(), each of which begins with
- * the id (int64_t) and was filled by `read`.  NULL with *count 0: there are
- * none; NULL with *count SIZE_MAX: ERROR_CORRUPT, ERROR_NOMEM.
+ * Read all entries of `table`, whose keys are dataset ids.  Return an array for
+ * mem_free() of *count elements of `size` bytes, in ascending order of ids.
+ * Each element begins with the id (int64_t); `read` fills it.  If the table is
+ * empty, return NULL with *count 0.  On failure, return NULL with *count
+ * SIZE_MAX: ERROR_CORRUPT, ERROR_NOMEM.
  */
 void *dataset_table(const struct kvtree *table, size_t size,
 		    int (*read)(const struct kvtree *entry, int64_t id,

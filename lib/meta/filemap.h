@@ -16,8 +16,8 @@ struct error;
 struct kvtree;
 
 struct filemap_file {
-	const char *cache_path; /* the key: absolute path in cache (bypass: in
-				   the prefix) */
+	const char *cache_path; /* the key: absolute path in cache (with bypass:
+				   in the prefix) */
 	const char *orig;	/* ORIG or NULL */
 	const char *dir;	/* PATH or NULL: absolute directory in prefix */
 	const char *name;	/* NAME or NULL */
@@ -30,29 +30,28 @@ struct filemap_file {
 
 struct filemap {
 	size_t nfiles;
-	struct filemap_file *files; /* in the order of the file */
-	int64_t ranks;	    /* RANKS all files agree on; -1: no file says */
-	const char *prefix; /* our key PREFIX at the top: where the prefix was
-			       when it was written; NULL: not recorded */
+	struct filemap_file *files; /* in the order of the filemap */
+	int64_t ranks;	    /* RANKS of all files; -1: no file records it */
+	const char *prefix; /* our key PREFIX at the top: path of the prefix
+			       when the filemap was written; NULL: not
+			       recorded */
 };
 
-/*
- * Read the view of tree `t`; all strings are copied into `arena` (so `t` may
- * be cleared).  ERROR_CORRUPT: no FILE table although the tree is not empty,
- * numbers out of range, files that disagree on RANKS, a NAME with '/'.
- */
+/* Read the view of tree `t`; all strings are copied into `arena` (so `t` may be
+ * cleared).  ERROR_CORRUPT: a tree that is not empty but has no FILE table,
+ * numbers out of range, files with different RANKS, a NAME with '/'. */
 int filemap_read(const struct kvtree *t, struct arena *arena,
 		 struct filemap *out, struct error *err);
 
-/* Add one file as a child of `t`'s FILE table, keys in LLNL's order. */
+/* Add one file to the FILE table of `t`, keys in LLNL's order. */
 int filemap_add(struct kvtree *t, const struct filemap_file *f,
 		struct error *err);
 
-/* "filemap_12" -> 12; anything else, "filemap_012" and "old_filemap_3.bak"
- * included: -1. */
+/* "filemap_12" -> 12; anything else (also "filemap_012", "old_filemap_3.bak"):
+ * -1. */
 int64_t filemap_name_rank(const char *name);
 
-/* "filemap_<rank>" into `to`. */
+/* Write "filemap_<rank>" into `to`, and return `to`. */
 char *filemap_name(char *to, size_t size, int64_t rank);
 
 #endif /* META_FILEMAP_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * flush.h - flush.scr: which datasets are in cache and which on the parallel
- * file system (formats.md 3.5).
+ * flush.h - flush.scr: which datasets are in cache, and which are on the
+ * parallel file system (formats.md 3.5).
  */
 #ifndef META_FLUSH_H
 #define META_FLUSH_H
@@ -23,16 +23,17 @@ struct flush_entry {
 	const struct kvtree *desc; /* DSETDESC or NULL; borrowed */
 };
 
-/* Entry of dataset `id`; ERROR_ABSENT, ERROR_CORRUPT. */
+/* Find the entry of dataset `id`.  ERROR_ABSENT, ERROR_CORRUPT. */
 int flush_find(const struct kvtree *t, int64_t id, struct flush_entry *out,
 	       struct error *err);
 
-/* All entries, ids ascending, for mem_free(); *count of them; NULL with
- * *count = 0 for none, with (size_t)-1 on failure. */
+/* Return all *count entries for mem_free(), in ascending order of ids.  If
+ * there are none, return NULL with *count = 0; on failure, return NULL with
+ * *count = (size_t)-1. */
 struct flush_entry *flush_entries(const struct kvtree *t, size_t *count,
 				  struct error *err);
 
-/* Needs flush: in cache and not on the parallel file system. */
+/* Is the dataset in cache but not on the parallel file system? */
 bool flush_needed(const struct flush_entry *e);
 
 #endif /* META_FLUSH_H */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * haltfile.h - halt.scr: when a job shall stop (formats.md 3.6).
+ * haltfile.h - halt.scr: the conditions under which a job is to stop
+ * (formats.md 3.6).
  */
 #ifndef META_HALTFILE_H
 #define META_HALTFILE_H
@@ -15,22 +16,23 @@ struct kvtree;
 
 struct halt {
 	const char *reason; /* ExitReason or NULL; borrowed from the tree */
-	int64_t checkpoints_left;	 /* -1: not set; 0: this was the last */
+	int64_t checkpoints_left;	 /* -1: not set; 0: the last checkpoint
+					    was written */
 	int64_t exit_before, exit_after; /* epoch seconds; -1: not set */
 	int64_t halt_seconds;		 /* -1: not set */
 };
 
-/* ERROR_CORRUPT: a value that is none; the sentence names the key.  What is
- * below zero, as a count or a time, is read as 0. */
+/* Read all conditions.  Counts and times below zero are read as 0.
+ * ERROR_CORRUPT names the key of an invalid value. */
 int halt_read(const struct kvtree *t, struct halt *out, struct error *err);
 
-/* CheckpointsLeft as LLNL's tools show it: they keep it in 32 bits, so that -1
- * is written as 4294967295. */
+/* Read CheckpointsLeft as LLNL's tools print it: they store it in 32 bits and
+ * write -1 as 4294967295. */
 int halt_read_checkpoints(const struct kvtree *t, int64_t *out,
 			  struct error *err);
 
-/* Set or (value NULL / -1) remove one condition; a set one becomes the first
- * key, as LLNL's tool leaves it. */
+/* Set one condition, or remove it (value NULL or -1).  A condition that is set
+ * becomes the first key, as with LLNL's tool. */
 int halt_set_reason(struct kvtree *t, const char *reason, struct error *err);
 int halt_set_number(struct kvtree *t, const char *key, int64_t value,
 		    struct error *err);

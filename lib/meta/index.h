@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * index.h - index.scr, the catalogue of datasets on the prefix (formats.md
- * 3.2).  In memory it stays the kvtree it was read from, so that keys we do
- * not know survive; this module knows its rules.
+ * 3.2).  The kvtree read from the file stays the in-memory form, so that
+ * unknown keys are preserved.
  *
- * No files here: lib/dataset/catalogue reads, locks and replaces index.scr.
- * Cost of every call on one dataset does not grow with the number of
- * datasets, except where said.
+ * This module opens no files: lib/catalogue reads, locks and replaces
+ * index.scr.  Unless a function states otherwise, the cost of a call on one
+ * dataset does not grow with the number of datasets.
  */
 #ifndef META_INDEX_H
 #define META_INDEX_H
@@ -27,37 +27,39 @@ struct index; /* opaque */
 struct index_entry {
 	int64_t id;
 	const char *name; /* from the descriptor, else from the NAME table;
-				 NULL: none */
+			     NULL: not recorded */
 	struct dataset desc;
 	int complete;	     /* COMPLETE: 1, 0, -1 not recorded */
 	const char *flushed; /* stamp or NULL */
 	const char *failed;  /* stamp or NULL */
 	const char *fetched; /* latest stamp or NULL */
 	size_t fetches;	     /* number of FETCHED stamps */
-	bool current;	     /* CURRENT names it */
+	bool current;	     /* CURRENT holds this name */
 };
 
-/* An empty index: VERSION and nothing else. */
+/* Return an index that contains only VERSION. */
 struct index *index_new(struct error *err);
 void index_free(struct index *ix);
 
-/* From the tree of a file, which it takes over (also on failure).  VERSION
- * missing or unknown, or tables that contradict each other: ERROR_CORRUPT.  One
- * of VERSION 1 (SCR 1.1.8) becomes one of today: index_is_old(). */
+/* Make an index from the tree of a file.  Take over `tree`, also on failure.
+ * ERROR_CORRUPT: VERSION missing or unknown, or tables that contradict each
+ * other.  A VERSION 1 index (SCR 1.1.8) is converted: index_is_old(). */
 struct index *index_from_tree(struct kvtree *tree, struct error *err);
 bool index_is_old(const struct index *ix);
 
-/* The tree for writing; borrowed. */
+/* Return the tree for writing; borrowed. */
 struct kvtree *index_tree(struct index *ix, struct error *err);
 
 size_t index_count(const struct index *ix);
 
-/* All entries by id, descending, for mem_free(); NULL with *count = 0 when
- * there are none, NULL with -1 in *count on failure.  O(n log n). */
+/* Return all *count entries for mem_free(), in descending order of ids.  If
+ * there are none, return NULL with *count = 0; on failure, return NULL with
+ * *count = (size_t)-1.  O(n log n). */
 struct index_entry *index_entries(const struct index *ix, size_t *count,
 				  struct error *err);
 
-/* By name or id: 0 and *out, or -1: ERROR_ABSENT, ERROR_CORRUPT. */
+/* Find an entry by name or id.  Return 0 and fill *out, or -1: ERROR_ABSENT,
+ * ERROR_CORRUPT. */
 int index_find_name(const struct index *ix, const char *name,
 		    struct index_entry *out, struct error *err);
 int index_find_id(const struct index *ix, int64_t id, struct index_entry *out,
@@ -66,44 +68,47 @@ int index_find_id(const struct index *ix, int64_t id, struct index_entry *out,
 /* VALID in listings: COMPLETE is 1 and there is no FAILED stamp. */
 bool index_entry_valid(const struct index_entry *e);
 
-/* One clause saying why not ("never completed", "last fetch failed
- * 2026-11-20T23:00:34", ...); "" if valid. */
+/* Write the reason why the entry is not valid into `to`, as one clause ("never
+ * completed", "last fetch failed 2026-11-20T23:00:34", ...).  If the entry is
+ * valid, write "".  Return `to`. */
 const char *index_entry_reason(const struct index_entry *e, char *to,
 			       size_t size);
 
-/* Name of the restart point, or NULL. */
+/* The name in CURRENT (the restart point), or NULL. */
 const char *index_current(const struct index *ix);
 
 /*
- * Add a dataset with descriptor `desc` (children copied verbatim; must hold
- * ID and NAME), COMPLETE and FLUSHED = stamp; an entry with the same name or
- * the same id is removed first, without touching CURRENT.  Written in the
- * order of LLNL's `--build` (FLUSHED, COMPLETE, DSET; newest first).  `desc`
- * may not be a part of this index.  stamp NULL, complete -1: not recorded.  On
- * ERROR_NOMEM the old entry may be gone, and the new one is not there: then do
- * not write the index.
+ * Add a dataset with the descriptor `desc`, COMPLETE and FLUSHED.  The children
+ * of `desc` are copied verbatim; ID and NAME are required, and `desc` must not
+ * be part of this index.  With stamp NULL or complete -1, that key is left out.
+ * An existing entry with the same name or id is removed first; CURRENT does not
+ * change.  Keys are written in the order of LLNL's `--build` (FLUSHED,
+ * COMPLETE, DSET; newest entry first).
+ *
+ * On ERROR_NOMEM the old entry may be gone and the new one is missing: do not
+ * write the index then.
  */
 int index_add(struct index *ix, const struct kvtree *desc, int complete,
 	      const char *stamp, struct error *err);
 
 /*
- * Remove a dataset.  If it was CURRENT, the latest earlier checkpoint that is
- * COMPLETE without FAILED becomes it, else CURRENT goes.  O(n log n) only the
- * first time after an index_add(), then O(log n) and the datasets skipped.
- * ERROR_ABSENT: no such name.
+ * Remove a dataset.  If CURRENT names it, CURRENT moves to the latest earlier
+ * checkpoint that is COMPLETE without FAILED; if there is none, CURRENT is
+ * removed.  O(n log n) for the first call after index_add(), then O(log n) plus
+ * the number of datasets skipped.  ERROR_ABSENT: no such name.
  */
 int index_remove(struct index *ix, const char *name, struct error *err);
 
-/* Make `name` the restart point: it must be a checkpoint.  NULL: unset. */
+/* Set CURRENT to `name`, which must be a checkpoint.  NULL: remove CURRENT. */
 int index_set_current(struct index *ix, const char *name, struct error *err);
 
-/* Extra keys of ours in an entry (LLNL's readers ignore them); value NULL:
- * remove it. */
+/* Our own extra keys in an entry; LLNL's readers ignore them.  With value NULL,
+ * the key is removed. */
 int index_set_extra(struct index *ix, int64_t id, const char *key,
 		    const char *value, struct error *err);
 const char *index_extra(const struct index *ix, int64_t id, const char *key);
 
-/* Local time at `t`, negative: now, in the form of the stamps. */
+/* Format the local time at `t` (negative: now) as a stamp.  Return `to`. */
 char *index_stamp(char to[static INDEX_STAMP_SIZE], int64_t t);
 
 #endif /* META_INDEX_H */

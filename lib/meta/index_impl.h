@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * index_impl.h - what the index*.c files share.  Nobody else includes it.
+ * index_impl.h - shared by the index*.c files.  No other file includes it.
  */
 #ifndef META_INDEX_IMPL_H
 #define META_INDEX_IMPL_H
@@ -9,34 +9,34 @@
 
 struct kvtree;
 
-/* Room for a name in a message. */
+/* Buffer size for a name in a message. */
 #define INDEX_NAME_SHOWN 256
 
 /*
- * `ids` are those of the DSET table, ascending, as they were when the array
- * was made: some may be gone since, none is missing.  It is made when the
- * restart point is removed, and dropped when an entry is added.  So who drops
- * datasets one by one, from the newest down, sorts once, and walks over each
- * of them once.
+ * `ids` holds the ids of the DSET table in ascending order.  The array is made
+ * when the entry in CURRENT is removed, and dropped when an entry is added.  It
+ * is never short of an id, but ids removed later stay in it.  Therefore,
+ * deleting datasets one by one, newest first, sorts once and visits each
+ * dataset once.
  */
 struct index {
 	struct kvtree *tree;
 	int64_t *ids; /* NULL: not made */
 	size_t nids;
-	bool old; /* made of one of VERSION 1 */
+	bool old; /* converted from VERSION 1 */
 };
 
-/* A new one with what a tree of VERSION 1 says. */
+/* Convert a tree of VERSION 1 into a new index. */
 struct index *index_from_old(const struct kvtree *old, struct error *err);
 
 /* The entry of `id` in the DSET table, or NULL. */
 struct kvtree *index_entry_node(const struct index *ix, int64_t id);
 
-/* The id in entry `k` of the NAME table. */
+/* Read the id in entry `k` of the NAME table. */
 int index_name_id(const struct kvtree *k, int64_t *out, struct error *err);
 
-/* The name of `id` in the NAME table, for the rare entries whose descriptor
- * has none, as a fetch alone may leave them; or NULL.  O(n). */
+/* Look up the name of `id` in the NAME table; NULL: none.  A fetch can leave an
+ * entry without a name in its descriptor.  O(n). */
 const char *index_id_name(const struct index *ix, int64_t id);
 
 #endif /* META_INDEX_IMPL_H */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kvscan.h - the elements of a kvtree image (kvtree_body(); formats.md 1.1)
- * read in one pass, without a tree: for maps of millions of files.
+ * kvscan.h - read the elements of a kvtree image (kvtree_body(); formats.md
+ * 1.1) in one pass, without building a tree: for maps of millions of files.
  *
- * A scanner knows only what is plain, in the form in which all writers write
- * it.  Where it meets anything else `odd` is set, for good, and what is
- * returned then means nothing; nothing is read beyond `end`.  Whoever scans
- * leaves odd images to a reader that makes a tree of them, and has messages.
+ * A scanner accepts only the plain form that all known writers use.  On any
+ * other input it sets `odd`, which stays set; the values returned after that
+ * are meaningless.  It never reads beyond `end`.  A caller that finds `odd` set
+ * reads the image as a tree instead, which also gives the error messages.
  */
 #ifndef META_KVSCAN_H
 #define META_KVSCAN_H
@@ -19,11 +19,11 @@
 
 struct kvscan {
 	const unsigned char *p, *end;
-	size_t len; /* of the key read last */
+	size_t len; /* of the last key */
 	bool odd;
 };
 
-/* How many elements follow. */
+/* Read the number of elements that follow. */
 static inline uint32_t
 kvscan_count(struct kvscan *s)
 {
@@ -38,7 +38,7 @@ kvscan_count(struct kvscan *s)
 	return be32toh(n);
 }
 
-/* None follow. */
+/* Expect no children. */
 static inline void
 kvscan_leaf(struct kvscan *s)
 {
@@ -46,7 +46,7 @@ kvscan_leaf(struct kvscan *s)
 		s->odd = true;
 }
 
-/* The next key, borrowed from the image; s->len: its length. */
+/* Read the next key, borrowed from the image; s->len: its length. */
 static inline const char *
 kvscan_key(struct kvscan *s)
 {
@@ -63,7 +63,7 @@ kvscan_key(struct kvscan *s)
 	return (const char *)p;
 }
 
-/* Is what follows these bytes?  Then they are taken. */
+/* Consume `len` bytes if they are equal to `bytes`. */
 static inline bool
 kvscan_takes(struct kvscan *s, const void *bytes, size_t len)
 {
@@ -73,13 +73,14 @@ kvscan_takes(struct kvscan *s, const void *bytes, size_t len)
 	return true;
 }
 
-/* Is the next key `word`, a literal?  With one child, whose own are not looked
- * at. */
+/* Consume the next key if it is the literal `word`.  KVSCAN_ONE also expects
+ * the count 1 behind it; the child follows. */
 #define KVSCAN_KEY(s, word) kvscan_takes((s), word, sizeof(word))
 #define KVSCAN_ONE(s, word) \
 	kvscan_takes((s), word "\0\0\0\0\1", sizeof(word "\0\0\0\0\1") - 1)
 
-/* The digits at `p`, up to eight of them, all in bounds; *n: their number. */
+/* Convert the digits at `p`, at most eight; 8 bytes must be readable.  *n:
+ * number of digits. */
 static inline uint64_t
 kvscan_digits(const unsigned char *p, unsigned *n)
 {
@@ -87,12 +88,13 @@ kvscan_digits(const unsigned char *p, unsigned *n)
 
 	memcpy(&word, p, 8);
 	word = le64toh(word) ^ 0x3030303030303030u;
-	/* The high bit of each byte: it is above 9. */
+	/* Set the high bit of each byte that is not a digit. */
 	other = ((word + 0x7676767676767676u) | word) & 0x8080808080808080u;
 	*n = other == 0 ? 8 : (unsigned)__builtin_ctzll(other) / 8;
 	if (*n == 0)
 		return 0;
-	/* As if zeros stood before them; then pairs, fours, all eight. */
+	/* Pad with leading zeros, then add up pairs, fours and all eight
+	 * digits. */
 	word <<= 8 * (8 - *n);
 	word = word * 10 + (word >> 8);
 	return ((word & 0x000000ff000000ffu) * 0x000f424000000064u +
@@ -100,7 +102,7 @@ kvscan_digits(const unsigned char *p, unsigned *n)
 	       32;
 }
 
-/* A key that is a number: without sign or leading zero, below 10^18. */
+/* Read a key that is a number below 10^18, without sign or leading zero. */
 static inline uint64_t
 kvscan_number(struct kvscan *s)
 {
@@ -111,8 +113,8 @@ kvscan_number(struct kvscan *s)
 	uint64_t n = 0;
 	unsigned got = 8;
 
-	/* Eight at a time; close to the end, where no more than a few bytes
-	 * can follow, one by one. */
+	/* Convert eight digits at a time, but byte by byte near the end of the
+	 * image. */
 	while (got == 8 && p - first < 16 && s->end - p >= 8) {
 		uint64_t part = kvscan_digits(p, &got);
 
@@ -131,7 +133,7 @@ kvscan_number(struct kvscan *s)
 	return n;
 }
 
-/* The same, and nothing below it: a value. */
+/* Read a number that has no children, that is, a value. */
 static inline uint64_t
 kvscan_u64(struct kvscan *s)
 {
@@ -160,7 +162,7 @@ kvscan_text(struct kvscan *s)
 	return text;
 }
 
-/* How a CRC is written: "0x1f", or "0". */
+/* Read a CRC, written as "0x1f" or "0". */
 static inline uint32_t
 kvscan_crc(struct kvscan *s)
 {

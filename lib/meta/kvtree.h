@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * kvtree.h - ordered tree of string keys: the in-memory form of all metadata
- * this toolkit reads or writes.  On-disk form: kvtree(5), formats.md 1.
+ * that this toolkit reads or writes.  On-disk form: kvtree(5), formats.md 1.
  *
- * Every node is a `struct kvtree`; the one kvtree_new() or kvtree_decode()
- * gives is the root, has the key "", and owns all the others.  Keys are
- * arbitrary bytes without NUL, the empty string and file names with '/' among
- * them.  Siblings keep the order in which they were read or added, so a file
- * that is read and written again is unchanged; lookup does not depend on
- * order, and its expected cost does not grow with the number of siblings,
- * whatever the keys.
+ * Every node is a `struct kvtree`.  The node returned by kvtree_new() or
+ * kvtree_decode() is the root: its key is "", and it owns all other nodes.
+ * Keys are arbitrary bytes without NUL, including the empty string and file
+ * names with '/'.  Siblings keep the order in which they were read or added, so
+ * reading and writing a file leaves it unchanged.  A lookup does not depend on
+ * the order, and its expected cost does not grow with the number of siblings,
+ * whatever the keys are.
  *
  * A scalar value V of key K is a child of K named V: kvtree_value().
  *
- * Ownership: the tree copies what it is given.  A pointer it hands out is
+ * Ownership: the tree copies its inputs.  A pointer returned by the tree is
  * borrowed, and valid until that node is removed or the root is freed.
- * Errors: int functions return 0, or -1 with *err filled in (err may be
- * NULL); on error the tree is unchanged.  Threads: one tree, one thread, but
- * any number may read a tree that nobody changes.
+ *
+ * Errors: int functions return 0, or -1 with *err filled in (err may be NULL);
+ * on error the tree is unchanged.
+ *
+ * Threads: one thread at a time may change a tree; any number may read a tree
+ * that no thread changes.
  */
 #ifndef META_KVTREE_H
 #define META_KVTREE_H
@@ -33,13 +36,14 @@ struct kvwrite;
 struct json;
 struct kvtree;
 
-/* No valid file is larger: check before reading one into memory. */
+/* No valid file is larger.  Check the size before reading a file into
+ * memory. */
 #define KVTREE_MAX_ENCODED ((size_t)1 << 30)
 
-/* Deeper nesting is refused; the formats need less than 16. */
+/* Deeper nesting is refused; the formats need fewer than 16 levels. */
 #define KVTREE_MAX_DEPTH 256
 
-/* Header and smallest image (formats.md 1.1). */
+/* Size of the header, and of the smallest image (formats.md 1.1). */
 #define KVTREE_HEADER_SIZE 20
 #define KVTREE_MIN_ENCODED 28
 
@@ -48,10 +52,10 @@ struct kvtree;
 /* Return an empty root for kvtree_free(), or NULL: ERROR_NOMEM. */
 struct kvtree *kvtree_new(struct error *err);
 
-/* Free the root `t` and all it holds.  NULL is ignored. */
+/* Free the root `t` and all its nodes.  NULL is ignored. */
 void kvtree_free(struct kvtree *t);
 
-/* Make the root `t` empty again, keeping its memory for the next use. */
+/* Remove all nodes below the root `t`, but keep the memory for reuse. */
 void kvtree_clear(struct kvtree *t);
 
 /* --- Reading --- */
@@ -59,29 +63,28 @@ void kvtree_clear(struct kvtree *t);
 const char *kvtree_key(const struct kvtree *t); /* borrowed; root: "" */
 size_t kvtree_count(const struct kvtree *t);	/* number of children */
 
-/* The child of `t` named `key`, or NULL.  `t` may be NULL: NULL. */
+/* The child of `t` named `key`, or NULL.  If `t` is NULL, return NULL. */
 struct kvtree *kvtree_get(const struct kvtree *t, const char *key);
 
 /* kvtree_get() of `key`, then of `sub`. */
 struct kvtree *kvtree_get2(const struct kvtree *t, const char *key,
 			   const char *sub);
 
-/* First child and next sibling, or NULL: for loops.  `t` may be NULL. */
+/* First child and next sibling, or NULL.  `t` may be NULL. */
 struct kvtree *kvtree_first(const struct kvtree *t);
 struct kvtree *kvtree_next(const struct kvtree *t);
 #define kvtree_foreach(child, t) \
 	for (child = kvtree_first(t); child != NULL; child = kvtree_next(child))
 
-/*
- * The value of `key`: the name of its only child; NULL if there is no such
- * key, or it has no or several children.  `t` may be NULL.
- */
+/* The value of `key`: the name of its only child.  NULL if the key is missing,
+ * or has no child or several.  `t` may be NULL. */
 const char *kvtree_value(const struct kvtree *t, const char *key);
 
 /*
- * The value of `key` as a number (formats.md 1.3), whole and bounded.  Return
- * 0; or -1: ERROR_ABSENT (no such key), ERROR_CORRUPT (several values, not a
- * number, out of range); the sentence names the key and quotes the value.
+ * Read the value of `key` as a number (formats.md 1.3) within the bounds.
+ * Return 0; or -1: ERROR_ABSENT (no such key), ERROR_CORRUPT (several
+ * values, not a number, out of range).  The message names the key and quotes
+ * the value.
  */
 int kvtree_u64(const struct kvtree *t, const char *key, uint64_t max,
 	       uint64_t *out, struct error *err);
@@ -90,111 +93,114 @@ int kvtree_i64(const struct kvtree *t, const char *key, int64_t min,
 
 /* --- Changing --- */
 
-/* The child of `t` named `key` (borrowed), made as the last one if it is
- * missing; NULL: ERROR_NOMEM. */
+/* Return the child of `t` named `key` (borrowed).  If it is missing, append it
+ * as the last child.  NULL: ERROR_NOMEM. */
 struct kvtree *kvtree_put(struct kvtree *t, const char *key, struct error *err);
 
-/* The same, but made as (not moved to) the first one. */
+/* The same, but a missing child is added as the first one.  An existing child
+ * is not moved. */
 struct kvtree *kvtree_put_first(struct kvtree *t, const char *key,
 				struct error *err);
 
-/* Make `value` the only child of child `key`; the key keeps its place, or is
- * made as the last one. */
+/* Make `value` the only child of the child `key`.  An existing key keeps its
+ * place; a missing one is appended as the last child. */
 int kvtree_set(struct kvtree *t, const char *key, const char *value,
 	       struct error *err);
 int kvtree_set_u64(struct kvtree *t, const char *key, uint64_t value,
 		   struct error *err);
 int kvtree_set_i64(struct kvtree *t, const char *key, int64_t value,
 		   struct error *err);
-/* "%#x", zero as "0": how a CRC is written. */
+/* Written as "%#x", and zero as "0": the form of a CRC. */
 int kvtree_set_crc(struct kvtree *t, const char *key, uint32_t value,
 		   struct error *err);
 
-/* Remove the child `key` and all below it; none: nothing happens.  The memory
- * comes back when the root is freed. */
+/* Remove the child `key` and everything below it, if it exists.  The memory is
+ * released when the root is freed. */
 void kvtree_remove(struct kvtree *t, const char *key);
 
-/* Add copies of all children of `from` (any tree) to `t`, deep, in order;
- * where `t` has the key already, the sub-trees are merged. */
+/* Add deep copies of all children of `from` (of any tree) to `t`, in order.  If
+ * `t` already has a key, the sub-trees are merged. */
 int kvtree_merge(struct kvtree *t, const struct kvtree *from,
 		 struct error *err);
 
-/* Sort the children of `t`, and of all below it, by key as bytes. */
+/* Sort the children of `t`, and of all nodes below, by the bytes of their
+ * keys. */
 int kvtree_sort(struct kvtree *t, struct error *err);
 
 /* --- Encoded form --- */
 
 /*
- * For readers that need no tree: check header, length and checksum of an image
- * as kvtree_decode() does, and give the elements between them, borrowed from
- * `data`: count, then for each key, NUL, and the same again.  NULL:
+ * For readers that build no tree: check header, length and checksum of an image
+ * as kvtree_decode() does.  Return its elements, borrowed from `data`: a count,
+ * then for each child its key, a NUL, and the child's own elements.  NULL:
  * ERROR_CORRUPT.
  */
 const char *kvtree_body(const void *data, size_t len, size_t *body,
 			struct error *err);
 
 /*
- * Decode an image at the start of `len` untrusted bytes.  Bytes behind the
- * image are not looked at: *used (may be NULL) says how many it has.  Same
- * keys under one parent are merged into the first.  Return a root for
- * kvtree_free(), or NULL: ERROR_CORRUPT (the text gives the byte offset),
- * ERROR_NOMEM.
+ * Decode an image at the start of `len` untrusted bytes.  Bytes after the image
+ * are ignored; *used (may be NULL) receives the size of the image.  Equal keys
+ * under one parent are merged into the first.  Return a root for kvtree_free(),
+ * or NULL: ERROR_CORRUPT (the text gives the byte offset), ERROR_NOMEM.
  *
- * Unlike LLNL's reader: no bytes at all, a count or a key that leaves the
- * image, bytes between the tree and its checksum, and nesting below
- * KVTREE_MAX_DEPTH are errors (formats.md 13).  As LLNL's: a clear CRC flag
- * and unknown flags are accepted.
+ * Unlike LLNL's reader, these are errors: empty input, a count or a key that
+ * exceeds the image, bytes between the tree and its checksum, and nesting below
+ * KVTREE_MAX_DEPTH (formats.md 13).  Like LLNL's reader, accept a clear CRC
+ * flag and unknown flags.
  */
 struct kvtree *kvtree_decode(const void *data, size_t len, size_t *used,
 			     struct error *err);
 
-/* The same into an existing root, which is cleared first: saves memory and
- * time when thousands of small files are read one after another.  On error
- * the root is empty. */
+/* Decode into an existing root, which is cleared first.  This saves memory and
+ * time when thousands of small files are read one after another.  On error the
+ * root is empty. */
 int kvtree_decode_into(struct kvtree *t, const void *data, size_t len,
 		       size_t *used, struct error *err);
 
-/* How many bytes the image that starts with these `len` >=
- * KVTREE_HEADER_SIZE bytes has, checked against KVTREE_MAX_ENCODED. */
+/* Read the size of the image from its first `len` >= KVTREE_HEADER_SIZE bytes;
+ * ERROR_CORRUPT if it exceeds KVTREE_MAX_ENCODED. */
 int kvtree_peek(const void *data, size_t len, size_t *size, struct error *err);
 
-/* Append the image of `t` (any node: its children become the top level). */
+/* Append the image of `t`.  `t` may be any node: its children become the top
+ * level. */
 int kvtree_encode(const struct kvtree *t, struct buf *out, struct error *err);
 
-/*
- * Images without a tree (kvwrite.h), appended to `out`: begin with the number
- * of children at the top, write them, then seal it: header and checksum.
- */
+/* Write an image without a tree (kvwrite.h), appended to `out`.  kvtree_begin()
+ * takes the number of children at the top, then the caller writes them, and
+ * kvtree_seal() completes header and checksum. */
 void kvtree_begin(struct kvwrite *w, struct buf *out, uint32_t children);
-/* All that is below `t`, no deeper than KVTREE_MAX_DEPTH. */
+/* Write everything below `t`, at most KVTREE_MAX_DEPTH levels. */
 void kvtree_put_children(struct kvwrite *w, const struct kvtree *t);
 int kvtree_seal(struct kvwrite *w, struct error *err);
 
-/* Bytes of the packed tree without header and CRC (formats.md 1.6). */
+/* Size in bytes of the packed tree without header and CRC (formats.md 1.6). */
 size_t kvtree_packed_size(const struct kvtree *t);
 
 /* --- Files --- */
 
-/* io_read_file() and kvtree_decode(); the error names the file. */
+/* io_read_file() and kvtree_decode().  The error names the file. */
 struct kvtree *kvtree_read_file(int dirfd, const char *name, struct error *err);
 int kvtree_read_file_into(struct kvtree *t, int dirfd, const char *name,
 			  struct buf *scratch, struct error *err);
 
-/* kvtree_encode() and io_replace() with mode 0666; the error names the file. */
+/* kvtree_encode() and io_replace() with mode 0666.  The error names the
+ * file. */
 int kvtree_write_file(const struct kvtree *t, int dirfd, const char *name,
 		      struct error *err);
 
 /* --- Printing (formats.md 12) --- */
 
 enum kvtree_style {
-	KVTREE_TREE,   /* each key on its line, two blanks more a level */
-	KVTREE_KEYVAL, /* a key whose only child is a leaf: KEY = CHILD */
+	KVTREE_TREE,   /* one key per line, indented by two blanks per level */
+	KVTREE_KEYVAL, /* as above, but a key whose only child is a leaf: KEY =
+			  CHILD */
 };
 int kvtree_print(const struct kvtree *t, enum kvtree_style style,
 		 struct buf *out, struct error *err);
 
-/* As JSON: a leaf is null, a key whose only child is a leaf is a string,
- * anything else an object. */
+/* Convert to JSON: a leaf becomes null, a key whose only child is a leaf
+ * becomes a string, anything else an object. */
 struct json *kvtree_json(const struct kvtree *t);
 
 #endif /* META_KVTREE_H */

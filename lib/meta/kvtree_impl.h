@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kvtree_impl.h - what the kvtree_*.c files share.  Nobody else but a
- * test of them includes it.
+ * kvtree_impl.h - shared by the kvtree_*.c files.  Only they and their unit
+ * test include it.
  *
- * A file of 100,000 datasets has millions of nodes, and the time to read it
- * is the time to touch memory: a node is three pointers, and nodes lie one
- * behind the other in the order of the file.  A level (the children of one
- * node) of up to KVTREE_SMALL is a plain list, searched from its start; a
- * larger one has a `struct kvtree_level` with an index.
+ * A file of 100,000 datasets has millions of nodes, and reading it is bound by
+ * memory access.  Therefore a node is three pointers, and nodes are stored in
+ * the order of the file.  A level (the children of one node) of up to
+ * KVTREE_SMALL nodes is a plain list, searched linearly.  A larger level has a
+ * `struct kvtree_level` with an index.
  *
- * All memory of a tree is found from any of its nodes: it is cut into
- * segments of KVTREE_SEGMENT bytes on a boundary of that size, and each
- * begins with the address of the tree.
+ * Any node leads to its tree: memory consists of segments of KVTREE_SEGMENT
+ * bytes, aligned to their size, and each segment begins with the address of the
+ * tree.
  */
 #ifndef META_KVTREE_IMPL_H
 #define META_KVTREE_IMPL_H
@@ -29,44 +29,44 @@ struct map;
 struct kvtree {
 	const char *key;
 	struct kvtree *next;
-	struct kvtree *first; /* or a struct kvtree_level: see below */
+	struct kvtree *first; /* or a tagged kvtree_level: kvtree_level_of() */
 };
 
-/*
- * Children of one node.  The index is made when somebody looks for a key, and
- * by no more than one of several readers: most trees are only walked through.
- */
+/* The children of one node.  The first lookup makes the index, because most
+ * trees are only walked.  If several readers make it at once, one index is
+ * kept. */
 struct kvtree_level {
 	struct kvtree *first;
-	struct kvtree **tail; /* where the next last child is hung in */
+	struct kvtree **tail; /* link to which the next last child is added */
 	size_t count;
-	_Atomic(struct map *) index; /* or NULL */
-	struct kvtree_level *older;  /* all levels of the tree, to free
-					indexes */
+	_Atomic(struct map *) index; /* NULL: not made yet */
+	struct kvtree_level *older;  /* list of all levels of the tree, for
+					freeing their indexes */
 };
 
-/* A block of segments. */
+/* A contiguous block of segments. */
 struct kvtree_slab {
 	struct kvtree_slab *next;
 	char *data;
 	size_t size;
 };
 
-/* A key too long for a segment. */
+/* A key that is too long for a segment. */
 struct kvtree_long {
 	struct kvtree_long *older;
 	char text[];
 };
 
-/* The tree itself; lies at the start of its first segment. */
+/* The tree itself, at the start of its first segment. */
 struct kvtree_tree {
-	struct kvtree_tree *self; /* as every segment begins */
+	struct kvtree_tree *self; /* each segment begins with this pointer */
 	struct kvtree root;
-	char *low, *high;	   /* free part of the segment in use: nodes */
-				   /* grow up from its start, keys down */
-	char *fresh, *end;	   /* untouched segments of the slab in use */
-	struct kvtree_slab *slabs; /* all, in order of use */
-	struct kvtree_slab *slab;  /* the one in use; NULL: first segment */
+	char *low, *high;	   /* free part of the current segment: nodes */
+				   /* grow upwards, keys grow downwards */
+	char *fresh, *end;	   /* unused segments of the current slab */
+	struct kvtree_slab *slabs; /* all slabs, in order of use */
+	struct kvtree_slab *slab;  /* the current slab; NULL: still in the first
+				      segment */
 	struct kvtree_level *levels;
 	struct kvtree_long *longs;
 	struct buf image; /* decoded keys point into it */
@@ -74,7 +74,6 @@ struct kvtree_tree {
 
 /* --- Images (formats.md 1.1) --- */
 
-/* formats.md 1.1 */
 #define KVTREE_MAGIC UINT32_C(0x951fc3f5)
 #define KVTREE_TYPE_TREE 1
 #define KVTREE_VERSION 1
@@ -92,7 +91,8 @@ kvtree_tree_of(const struct kvtree *t)
 	return *(struct kvtree_tree **)segment;
 }
 
-/* The level of `t`, or NULL if its children are a plain list. */
+/* The level of `t`, or NULL if its children are a plain list.  Bit 0 of `first`
+ * marks a level. */
 static inline struct kvtree_level *
 kvtree_level_of(const struct kvtree *t)
 {
@@ -109,10 +109,11 @@ kvtree_child(const struct kvtree *t)
 	return level != NULL ? level->first : t->first;
 }
 
-/* Go on in the next segment.  -1: ENOMEM. */
+/* Switch to the next segment. -1: ENOMEM. */
 int kvtree_level_segment(struct kvtree_tree *tree);
 
-/* `size` bytes (a multiple of 8) for nodes and levels, or NULL. */
+/* Allocate `size` bytes (a multiple of 8) for a node or a level, or return
+ * NULL. */
 static inline void *
 kvtree_level_room(struct kvtree_tree *tree, size_t size)
 {
@@ -126,39 +127,42 @@ kvtree_level_room(struct kvtree_tree *tree, size_t size)
 	return p;
 }
 
-/* A node with no relations; the key is copied. */
+/* Allocate a node without parent, siblings or children; the key is copied.
+ * NULL: ENOMEM. */
 struct kvtree *kvtree_level_node(struct kvtree_tree *tree, const char *key);
 
-/* Forget all nodes; clear: keep the memory for the next use. */
+/* Drop all nodes, but keep the slabs for reuse. */
 void kvtree_level_clear(struct kvtree_tree *tree);
 void kvtree_level_free(struct kvtree_tree *tree);
 
-/* Turn the children of `t` into a level.  NULL: ENOMEM, nothing changed. */
+/* Convert the children of `t` from a list into a level.  NULL: ENOMEM, and
+ * nothing has changed. */
 struct kvtree_level *kvtree_level_make(struct kvtree *t);
 
-/* The pointer that leads to the child, or NULL. */
+/* Return the link that points to the child `key`, or NULL. */
 struct kvtree **kvtree_level_search(const struct kvtree *t, const char *key);
 
-/* Hang in `n`, whose key is known to be new, as last or first child.  -1:
- * ENOMEM, nothing changed. */
+/* Add `n` as the last or first child.  Its key must be new. -1: ENOMEM, and
+ * nothing has changed. */
 int kvtree_level_add(struct kvtree *t, struct kvtree *n, bool last);
 
-/* Take out the child that *link, of kvtree_level_search(), leads to. */
+/* Remove the child to which *link, from kvtree_level_search(), points. */
 void kvtree_level_cut(struct kvtree *t, struct kvtree **link);
 
-/* Make `n` (its `next` chain) the children of `t`, of which it had the same
- * in another order. */
+/* Replace the children of `t` by the list `n`, which holds the same nodes in
+ * another order. */
 void kvtree_level_relink(struct kvtree *t, struct kvtree *n);
 
-/* Forget all children of `t`. */
+/* Drop all children of `t`. */
 void kvtree_level_drop(struct kvtree *t);
 
 /* --- Walking --- */
 
-/* A walk over all nodes below one, parents first.  No recursion: how deep a
- * tree is was decided by somebody's file. */
+/* A pre-order walk over all nodes below one node.  It does not recurse, because
+ * the depth of a tree comes from an untrusted file. */
 struct kvtree_walk {
-	size_t depth;  /* of the node last given: 1 for children of the start */
+	size_t depth;  /* of the node last returned; children of the start have
+			  1 */
 	bool too_deep; /* stopped at KVTREE_MAX_DEPTH */
 	const struct kvtree *at[KVTREE_MAX_DEPTH + 1];
 };
@@ -171,7 +175,7 @@ kvtree_walk_start(struct kvtree_walk *w, const struct kvtree *t)
 	w->at[0] = t;
 }
 
-/* The next node; NULL: that was all, or too_deep. */
+/* Return the next node.  NULL: the walk is done, or too_deep is set. */
 static inline const struct kvtree *
 kvtree_walk_next(struct kvtree_walk *w)
 {

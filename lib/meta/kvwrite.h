@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kvwrite.h - kvtree images (formats.md 1.1) written in one pass, without a
- * tree: for maps of millions of files.  The other way round: kvscan.h.
+ * kvwrite.h - write kvtree images (formats.md 1.1) in one pass, without a tree:
+ * for maps of millions of files.  The counterpart is kvscan.h.
  *
- * Whoever writes sees to it that no key comes twice under one parent, and says
- * how many children each has, at once or later.  Errors stick: only
- * kvtree_seal() is asked.
+ * The caller makes sure that keys are unique under one parent, and gives the
+ * number of children of each key, either at once or later.  Errors are sticky:
+ * only kvtree_seal() reports them.
  */
 #ifndef META_KVWRITE_H
 #define META_KVWRITE_H
@@ -21,11 +21,11 @@
 
 struct kvwrite {
 	struct buf *out;
-	size_t start; /* of the image in it */
+	size_t start; /* offset of the image in `out` */
 	bool failed;  /* out of memory */
 };
 
-/* Set the number of children, whose place is `at` (kvwrite_key()). */
+/* Set the number of children at offset `at`, as returned by kvwrite_key(). */
 static inline void
 kvwrite_set_count(struct kvwrite *w, size_t at, uint32_t children)
 {
@@ -34,7 +34,7 @@ kvwrite_set_count(struct kvwrite *w, size_t at, uint32_t children)
 		memcpy(w->out->data + at, &children, 4);
 }
 
-/* Room for a key and its count; NULL: none. */
+/* Reserve `len` bytes for keys and counts; NULL: out of memory. */
 static inline char *
 kvwrite_room(struct kvwrite *w, size_t len)
 {
@@ -55,7 +55,8 @@ kvwrite_put(char *to, const char *key, size_t len, uint32_t children)
 	return to + len + 5;
 }
 
-/* A key and how many children follow; the place of that number. */
+/* Write a key and the number of its children.  Return the offset of that
+ * number. */
 static inline size_t
 kvwrite_key(struct kvwrite *w, const char *key, uint32_t children)
 {
@@ -69,7 +70,7 @@ kvwrite_key(struct kvwrite *w, const char *key, uint32_t children)
 	return w->out->len - 4;
 }
 
-/* A key and its value. */
+/* Write a key and its value. */
 static inline void
 kvwrite_text(struct kvwrite *w, const char *key, const char *value)
 {
@@ -90,7 +91,7 @@ kvwrite_u64(struct kvwrite *w, const char *key, uint64_t value)
 	kvwrite_text(w, key, num_text(text, value));
 }
 
-/* "%#x", zero as "0": how a CRC is written. */
+/* Written as "%#x", and zero as "0": the form of a CRC. */
 static inline void
 kvwrite_crc(struct kvwrite *w, const char *key, uint32_t value)
 {

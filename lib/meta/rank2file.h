@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rank2file.h - which rank has which files, a tree scattered over several
- * files (formats.md 1.6 and 3.4).  Reads what both of LLNL's writers write
- * (MPI writer: parts cut at 1 MiB, any number of levels; scr_index: parts of
- * 8192 ranks, and its wrong RANKS in parts), and the `.scr`-suffixed names of
- * containers.md.
+ * rank2file.h - the files of each rank: a tree spread over several files
+ * (formats.md 1.6 and 3.4).  Supports both of LLNL's writers: the MPI writer
+ * (parts cut at 1 MiB, any number of levels) and scr_index (parts of 8192
+ * ranks, with a wrong RANKS in each part).  Also supports the `.scr`-suffixed
+ * names of containers.md.
  */
 #ifndef META_RANK2FILE_H
 #define META_RANK2FILE_H
@@ -23,9 +23,9 @@ struct par;
 #define RANK2FILE_PART_RANKS 8192
 #define RANK2FILE_MAX_RANKS 100000000 /* no valid RANKS is larger */
 
-/* A stretch of a container that holds a stretch of a file (containers.md 1). */
+/* A container range that holds a range of a file (containers.md 1). */
 struct rank2file_seg {
-	const char *file; /* from the dataset's directory: untrusted */
+	const char *file; /* relative to the dataset's directory: untrusted */
 	uint64_t off, len;
 };
 
@@ -34,51 +34,52 @@ struct rank2file_file {
 	bool has_size, has_crc;
 	uint64_t size;
 	uint32_t crc;
-	size_t nsegs; /* in their order; none: a file of its own */
+	size_t nsegs; /* in file order; 0: the file is not in containers */
 	const struct rank2file_seg *segs;
-	const struct kvtree *node; /* the entry itself, with what else it has;
-				      NULL: nothing else */
+	const struct kvtree *node; /* the entry with all its keys; NULL: no
+				      other keys */
 };
 
 struct rank2file_rank {
-	bool present; /* some part has an entry for this rank */
+	bool present; /* a part has an entry for this rank */
 	size_t nfiles;
 	struct rank2file_file *files;
-	uint64_t expected; /* FILES: more than nfiles where scr_index could not
-			      find all; 0 (or less): as many as nfiles */
+	uint64_t expected; /* FILES: exceeds nfiles if scr_index did not find
+			      all files; for writing, a smaller value means
+			      nfiles */
 };
 
 struct rank2file {
 	size_t nranks;
-	struct rank2file_rank *ranks; /* nranks */
-	struct arena *arena;	      /* owns all of it */
-	struct kvtree **trees;	      /* parts, kept for `node` */
+	struct rank2file_rank *ranks;
+	struct arena *arena;   /* owns `ranks` */
+	struct kvtree **trees; /* trees of parts, kept for `node` */
 	size_t ntrees;
-	struct arena **arenas; /* parts as they were read: strings are
-				  here; lists of files; segments */
+	struct arena **arenas; /* contents of the parts (strings point into
+				  them), file lists and segments */
 	size_t narenas;
-	struct kvtree *top; /* the top file; NULL when written by us */
-	/* Child CTR of the top file: what our containers are (rank2file(5));
-	 * NULL: none.  Read: borrowed from `top`. */
+	struct kvtree *top; /* tree of the top file, or NULL */
+	/* Child CTR of the top file: describes our containers (rank2file(5));
+	 * NULL: none.  After a load, borrowed from `top`. */
 	const struct kvtree *containers;
-	/* Parts are named by number: the first rank of each, and a bit more.
-	 * With numbers none of which is in use a new set can be written beside
-	 * the old one, and one rename decides. */
-	unsigned generation; /* to write: how much more, below
-				RANK2FILE_PART_RANKS; as read 0 */
-	unsigned unused;     /* read: a generation that is not in use */
-	bool uncounted;	     /* to write: without FILES, as SCR 1.1.8 did */
-	bool distinct;	     /* to write: no rank lists a path twice, for
-				certain: saves looking */
+	/* A part is named by its first rank plus the generation.  Parts of an
+	 * unused generation can be written beside the old parts; the rename of
+	 * the top file then switches to them. */
+	unsigned generation; /* for writing: below RANK2FILE_PART_RANKS; 0 after
+				a load */
+	unsigned unused;     /* set by a load: a generation not in use */
+	bool uncounted;	     /* for writing: leave out FILES, like SCR 1.1.8 */
+	bool distinct;	     /* for writing: paths of each rank are known to be
+				unique, so do not check */
 };
 
 /*
- * Read `base` ("rank2file") and its parts in directory `dirfd`.  For
- * rank2file_free().  ERROR_ABSENT: no such file; ERROR_CORRUPT names the part:
- * a rank in two parts, out of range, a part name that is not ".L.W", an
- * offset beyond the file, more ranks claimed than the files could hold.  Ranks
- * that no part has are left with present = false.  With `par` (or NULL) the
- * parts are read by several threads.
+ * Read `base` ("rank2file") and its parts in directory `dirfd`; release with
+ * rank2file_free().  Ranks without an entry in any part get present = false.
+ * If `par` is not NULL, several threads read the parts.  ERROR_ABSENT: no such
+ * file.  ERROR_CORRUPT names the part: a rank in two parts or out of range, a
+ * part name that is not ".L.W", an offset beyond the file, more ranks than the
+ * files could hold.
  */
 int rank2file_load(int dirfd, const char *base, struct rank2file *out,
 		   struct error *err);
@@ -87,38 +88,39 @@ int rank2file_load_par(int dirfd, const char *base, struct par *par,
 void rank2file_free(struct rank2file *r);
 
 /*
- * One entry of a file alone: SIZE, CRC and SEG below `k`, whose name is the
- * path; for other tables that have such entries.  Strings are borrowed from
- * the tree, segments go to `arena`.  ERROR_CORRUPT names the key.
+ * Read the entry `k` of one file: its name is the path, its children are SIZE,
+ * CRC and SEG.  Also used for other tables with such entries.  Strings are
+ * borrowed from the tree; segments are allocated in `arena`.  ERROR_CORRUPT
+ * names the key.
  */
 int rank2file_read_file(const struct kvtree *k, struct arena *arena,
 			struct rank2file_file *out, struct error *err);
 
-/* The same the other way: as children of `t`. */
+/* Write the entry of `f` as children of `t`. */
 int rank2file_build_file(struct kvtree *t, const struct rank2file_file *f,
 			 struct error *err);
 
-/* Append the image of one part, in LLNL's scr_index form and order (RANKS, RANK
- * highest first, LEVEL; FILES, FILE).  `first` and `count` choose the ranks. */
+/* Append the image of one part for `count` ranks from `first`.  Form and order
+ * are those of LLNL's scr_index (RANKS, RANK highest first, LEVEL; FILES,
+ * FILE). */
 int rank2file_encode_part(const struct rank2file *r, size_t first, size_t count,
 			  struct buf *out, struct error *err);
 
-/*
- * Call fn for the name and image of each file of a rank2file `base`: all
- * parts, one in memory at a time, then the top file.  Its failure (-1) ends it.
- */
+/* Call fn with the name and the image of each file of the rank2file `base`:
+ * first all parts, one in memory at a time, then the top file.  Stop if fn
+ * returns -1, and return -1. */
 typedef int rank2file_fn(void *arg, const char *name, const struct buf *image,
 			 struct error *err);
 int rank2file_each(const struct rank2file *r, const char *base,
 		   rank2file_fn *fn, void *arg, struct error *err);
 
 /*
- * Write all parts, then the top file; each atomically, parts first, so that a
- * reader never finds a top file whose parts are missing.  In an unused
- * generation all changes with the rename of the top file; parts of others are
- * removed after that.  RANKS of a part is
- * the number of ranks of the job when there are several parts (LLNL's MPI
- * reader wants that; its own scr_index writes the part's count instead).
+ * Write all parts, then the top file.  Each file is replaced atomically, so a
+ * reader never finds a top file without its parts.  If the generation is
+ * unused, the rename of the top file switches to the new parts; parts of other
+ * generations are removed after that.  If there are several parts, RANKS of
+ * each is the number of ranks of the job: LLNL's MPI reader requires it,
+ * although scr_index writes the count of the part.
  */
 int rank2file_store(int dirfd, const char *base, const struct rank2file *r,
 		    struct error *err);

@@ -13,10 +13,10 @@ struct kvtree;
 #define SUMMARY_FILE "summary.scr"
 #define SUMMARY_VERSION 6
 
-/* What a summary says.  `desc` (borrowed from the tree) is NULL if it has no
- * DSET; complete 1, 0, or -1: key absent. */
+/* Contents of a summary.  `desc` (borrowed from the tree) is NULL if DSET is
+ * absent.  `complete` is 1, 0, or -1: not recorded. */
 struct summary {
-	int64_t version; /* -1: none */
+	int64_t version; /* -1: not recorded */
 	int complete;
 	const struct kvtree *desc;
 };
@@ -25,9 +25,10 @@ int summary_read(const struct kvtree *t, struct summary *out,
 		 struct error *err);
 
 /*
- * The tree `scr_index --build` writes: VERSION, COMPLETE (only if complete),
- * DSET with the children of `desc` in reverse order, byte for byte as LLNL's
- * tool; without its RS and MAPRS scratch tables.  For kvtree_free().
+ * Build the tree that LLNL's `scr_index --build` writes: VERSION, COMPLETE
+ * (only if complete), and DSET with the children of `desc` in reverse order.
+ * The result is equal byte for byte, but omits the temporary tables RS and
+ * MAPRS.  For kvtree_free().
  */
 struct kvtree *summary_build(const struct kvtree *desc, int complete,
 			     struct error *err);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * value.h - what all typed views do alike: read a number or a string that
- * hangs below a key (formats.md 1.3), and numbers that are keys or parts of
- * file names.
+ * value.h - helpers of the typed views: read the number or string below a key
+ * (formats.md 1.3), and numbers in keys and file names.
  *
- * The views walk over the children of a node once and look at each key, in
- * place of asking for one key after the other: that is what makes reading
- * filemaps of many thousand files cheap.
+ * The views walk over the children of a node once and switch on each key,
+ * instead of looking up one key after the other.  This keeps filemaps of many
+ * thousand files cheap to read.
  */
 #ifndef META_VALUE_H
 #define META_VALUE_H
@@ -18,15 +17,12 @@
 struct error;
 struct kvtree;
 
-/* Room for any 64-bit number as text. */
+/* Buffer size for any 64-bit number as text. */
 #define VALUE_NUMBER 24
 
-/*
- * The value of the key that `k` is (the name of its only child) as a number
- * 0..max, decimal, or as strtoull base 0 reads it; or as text.
- * ERROR_CORRUPT: several values or none, no number, out of range; the sentence
- * names the key.
- */
+/* Read the value of the key `k` (the name of its only child) as a string, or as
+ * a number 0..max: decimal, or as strtoull() with base 0.  ERROR_CORRUPT names
+ * the key: no value or several, not a number, out of range. */
 int value_u64(const struct kvtree *k, uint64_t max, uint64_t *out,
 	      struct error *err);
 int value_u32(const struct kvtree *k, uint32_t max, uint32_t *out,
@@ -40,19 +36,17 @@ int value_flag(const struct kvtree *k, bool *out, struct error *err);
 int value_i64(const struct kvtree *k, int64_t max, int64_t *out,
 	      struct error *err);
 
-/*
- * Read the decimal number 0..max at the start of `s`, in the one way it is
- * written: no sign, no leading zeros.  Returns what stands behind it, or NULL.
- */
+/* Read a decimal number 0..max at the start of `s`, without sign or leading
+ * zeros.  Return the text after it, or NULL. */
 const char *value_scan(const char *s, uint64_t max, uint64_t *out);
 
-/* The same where nothing may follow: keys such as ranks and dataset ids. */
+/* The same, but nothing may follow: keys such as ranks and dataset ids. */
 bool value_number(const char *s, uint64_t max, uint64_t *out);
 
-/* The number as text, the inverse of value_number(); returns `to`. */
+/* Format the number, the inverse of value_number(); return `to`. */
 char *value_text(char to[static VALUE_NUMBER], uint64_t n);
 
-/* ERROR_CORRUPT: "KEY: " and `why`, the key made printable.  Returns -1. */
+/* Set ERROR_CORRUPT: "KEY: why", with the key made printable.  Return -1. */
 int value_bad(struct error *err, const char *key, const char *why);
 
 #endif /* META_VALUE_H */
