@@ -9,18 +9,18 @@
 #include "mem.h"
 
 /*
- * Reed-Solomon as interpolation.  formats.md 5.7 makes its matrix out of a
- * Vandermonde matrix, so a stripe is a polynomial p of degree below n over the
- * field: p(j) is the data of member j, or zero where member j holds a check
- * chunk, and p(n + i) is check chunk i.  p is known everywhere once it is
- * known at n points: the k zeros, and any n - k chunks.  With x the known
- * points, Lagrange's formula gives
+ * Reed-Solomon coding by interpolation.  The matrix of formats.md 5.7 is
+ * derived from a Vandermonde matrix.  So a stripe is a polynomial p of degree
+ * below n over the field: p(j) is the data of member j, or zero if member j
+ * holds a check chunk, and p(n + i) is check chunk i.  The values at n points
+ * determine p: here, the k zeros and any n - k chunks.  With x the known
+ * points, Lagrange's formula is
  *
  *   p(y) = sum over i of p(x[i]) * c[i],
  *   c[i] = product over m != i of (y - x[m]) / (x[i] - x[m])
  *
- * which is never zero for a y that is not known.  So there is no matrix to
- * invert and no pivot to look for, and any n - k chunks will do.
+ * If y is not a known point, c[i] is never zero.  So any n - k chunks suffice,
+ * and no matrix is inverted.
  */
 
 int
@@ -45,7 +45,7 @@ code_check(const struct code *c, struct error *err)
 		return error_set(err, ERROR_CORRUPT, "unknown type of code %d",
 				 (int)c->type);
 	}
-	/* k < n: the sum cannot wrap once n is in range. */
+	/* k < n <= CODE_MAX, so the sum does not wrap. */
 	if (c->n > CODE_MAX || c->n + c->k > CODE_MAX)
 		return error_set(err, ERROR_CORRUPT,
 				 "set of %u members with %u check chunks: more "
@@ -65,7 +65,7 @@ code_chunk_size(const struct code *c, uint64_t longest)
 {
 	unsigned n = code_data_chunks(c);
 
-	/* An empty set has chunks of one byte: formats.md 5.6. */
+	/* An empty set has chunks of one byte (formats.md 5.6). */
 	return longest == 0 ? 1 : longest / n + (longest % n != 0);
 }
 
@@ -80,7 +80,7 @@ code_slot(const struct code *c, unsigned member, unsigned stripe)
 	row = (stripe + n - member) % n;
 	if (row < c->k)
 		return (struct code_slot){ true, row };
-	/* Data chunks are numbered by ascending stripe; take off the stripes
+	/* Data chunks are numbered by ascending stripe.  Subtract the stripes
 	 * below this one in which the member has check chunks. */
 	if (member + c->k > c->n)
 		return (struct code_slot){ false,
@@ -101,7 +101,8 @@ code_stripe(const struct code *c, unsigned member, struct code_slot slot)
 	return slot.index < member ? slot.index : slot.index + c->k;
 }
 
-/* Where the polynomial of the stripe has the value of the member's chunk. */
+/* The point at which the stripe's polynomial has the value of the member's
+ * chunk. */
 static unsigned char
 point(const struct code *c, unsigned member, unsigned stripe)
 {
@@ -110,7 +111,7 @@ point(const struct code *c, unsigned member, unsigned stripe)
 	return (unsigned char)(slot.check ? c->n + slot.index : member);
 }
 
-/* The known points of a stripe: its k zeros, and then those of the inputs. */
+/* List the known points of a stripe: its k zeros, then the inputs. */
 static void
 known_points(const struct code *c, unsigned stripe, const struct recipe *r,
 	     unsigned char *x)
@@ -122,8 +123,8 @@ known_points(const struct code *c, unsigned stripe, const struct recipe *r,
 		*x++ = point(c, r->in[i], stripe);
 }
 
-/* Fill in the matrix: Lagrange's formula, with the products taken once for
- * each input and each output and not for each pair. */
+/* Fill in the matrix by Lagrange's formula.  The products are computed once per
+ * input and per output, not once per pair. */
 static void
 fill_matrix(const struct code *c, unsigned stripe, struct recipe *r)
 {
@@ -144,7 +145,8 @@ fill_matrix(const struct code *c, unsigned stripe, struct recipe *r)
 	}
 }
 
-/* Is the matrix one row of ones?  Some RS recipes are, and gain by it. */
+/* Is the matrix one row of ones?  Some RS recipes are, and then XOR is
+ * faster. */
 static bool
 is_all_ones(const struct recipe *r)
 {
@@ -156,14 +158,14 @@ is_all_ones(const struct recipe *r)
 	return true;
 }
 
-/* Give `r`, which has its members, all the rest. */
+/* Compute matrix and tables of `r`; its members are set. */
 static int
 complete(const struct code *c, unsigned stripe, struct recipe *r,
 	 struct error *err)
 {
 	size_t cells = (size_t)r->nin * r->nout;
 
-	/* Matrix behind the tables, in one piece: < CODE_MAX^2 / 4 cells. */
+	/* One allocation: tables, then the matrix of < CODE_MAX^2 / 4 cells. */
 	r->tables = mem_aligned(CODE_ALIGN, cells * (FIELD_EXPANDED + 1));
 	if (r->tables == NULL)
 		return error_no_memory(err);
@@ -202,8 +204,8 @@ count_lost(const struct code *c, const bool *lost)
 	return n;
 }
 
-/* All surviving data chunks and, for each lost one, the lowest check rows
- * that are there: n - k in all. */
+/* Choose n - k inputs: all surviving data chunks and, for each lost one, the
+ * lowest surviving check row. */
 static void
 choose_inputs(const struct code *c, unsigned stripe, const bool *lost,
 	      struct recipe *r)
@@ -225,7 +227,7 @@ choose_inputs(const struct code *c, unsigned stripe, const bool *lost,
 			wanted--;
 		}
 	}
-	assert(wanted == 0); /* no more than k are lost */
+	assert(wanted == 0); /* at most k are lost */
 	for (unsigned m = 0; m < c->n; m++)
 		if (use[m])
 			r->in[r->nin++] = (unsigned char)m;
@@ -261,7 +263,8 @@ fail:
 	return NULL;
 }
 
-/* Take over a list of members: ascending, of the set, and none twice. */
+/* Copy a list of members.  It must be ascending, and each must be a member of
+ * the set that was not seen before. */
 static int
 take_members(const struct code *c, const unsigned char *from, unsigned n,
 	     unsigned char *to, bool *seen)
@@ -312,7 +315,7 @@ recipe_free(struct recipe *r)
 {
 	if (r == NULL)
 		return;
-	mem_free(r->tables); /* the matrix is part of it */
+	mem_free(r->tables); /* frees the matrix, too */
 	mem_free(r);
 }
 
@@ -359,7 +362,7 @@ recipe_add(const struct recipe *r, unsigned i, size_t len, const void *in,
 bool
 code_solvable(const struct code *c, unsigned stripe, const bool *lost)
 {
-	(void)stripe; /* any n - k chunks of any stripe are enough */
+	(void)stripe; /* any n - k chunks of a stripe suffice */
 	return count_lost(c, lost) <= c->k;
 }
 

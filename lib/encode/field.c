@@ -10,10 +10,11 @@
 #endif
 
 /*
- * Vectors are given to ISA-L in segments: its lengths are int, and where there
- * are more outputs than it computes in one pass (4 or 6) the inputs of the
- * later passes should still be in the cache.  The inputs of one call have
- * CACHE_BYTES together, in whole SEGMENT_UNITs, at least one.
+ * ISA-L is called on segments of the vectors.  One reason is that its lengths
+ * are int.  The other is that more outputs than it computes in one pass (4 or
+ * 6) need another pass, and the inputs should still be in the cache then.  The
+ * inputs of one call are CACHE_BYTES in total, in whole SEGMENT_UNITs, but at
+ * least one.
  */
 #define CACHE_BYTES ((size_t)512 << 10)
 #define SEGMENT_UNIT ((size_t)4096)
@@ -46,15 +47,13 @@ void
 field_expand(const unsigned char *matrix, unsigned nin, unsigned nout,
 	     unsigned char *tables)
 {
-	/* ISA-L only reads the matrix, but does not say so. */
+	/* ISA-L's prototype lacks const, but it only reads the matrix. */
 	ec_init_tables((int)nin, (int)nout, (unsigned char *)matrix, tables);
 }
 
-/*
- * ISA-L's kernels return with the upper halves of the vector registers in
- * use.  On some processors all SSE code is slow after that, and compilers make
- * SSE of plain C: 200 ns a call here, and more in whatever comes next.
- */
+/* ISA-L's kernels leave the upper halves of the vector registers in use.  On
+ * some processors this slows down all following SSE code, which compilers
+ * generate from plain C: 200 ns per call here, and more in later code. */
 #if defined(__x86_64__)
 __attribute__((target("avx"))) static void
 clear_upper_halves(void)
@@ -75,7 +74,7 @@ leave_vector_code(void)
 }
 #endif
 
-/* Bytes of the next segment of vectors that have `left` bytes left. */
+/* Size of the next segment, if `left` bytes remain. */
 static size_t
 segment(unsigned nin, size_t left)
 {
@@ -86,7 +85,7 @@ segment(unsigned nin, size_t left)
 	return len < left ? len : left;
 }
 
-/* to[i] = from[i] + off: ISA-L wants arrays of its own, and no offset. */
+/* to[i] = from[i] + off, because ISA-L takes no offset. */
 static void
 advance(void *const *from, unsigned n, size_t off, unsigned char **to)
 {
@@ -145,7 +144,8 @@ field_xor(unsigned nin, size_t len, void *const *in, void *out)
 		vec[nin] = (unsigned char *)out + off;
 		failed = xor_gen((int)nin + 1, (int)len, (void **)vec);
 		leave_vector_code();
-		assert(!failed); /* it fails for less than 2 inputs alone */
+		assert(!failed); /* fails only if there are fewer than 2
+				    inputs */
 		(void)failed;
 	}
 }

@@ -13,11 +13,11 @@
 #include "meta/kvwrite.h"
 #include "meta/value.h"
 
-/* No file system has larger files: sums of two never wrap. */
+/* No file is larger, and the sum of two sizes does not wrap. */
 #define SIZE_LIMIT ((uint64_t)INT64_MAX)
 #define NSEC_LIMIT UINT64_C(999999999)
 
-/* Which keys there were. */
+/* The keys found. */
 enum {
 	SEEN_SIZE = 1 << 0,
 	SEEN_MODE = 1 << 1,
@@ -32,8 +32,8 @@ enum {
 	SEEN_KEYS = 10,
 };
 
-/* Read xTIME_SECS or xTIME_NSECS into `to`; `bit` is set by the seconds, for
- * nanoseconds alone are no time. */
+/* Read xTIME_SECS or xTIME_NSECS into `to`.  Only the seconds set `bit`,
+ * because nanoseconds alone are not a time. */
 static int
 take_time(const struct kvtree *child, struct timespec *to, unsigned bit,
 	  unsigned *seen, struct error *err)
@@ -58,7 +58,6 @@ take_time(const struct kvtree *child, struct timespec *to, unsigned bit,
 	return 0;
 }
 
-/* Read one of the 32-bit fields. */
 static int
 take_u32(const struct kvtree *child, uint32_t *to, unsigned bit, unsigned *seen,
 	 struct error *err)
@@ -75,7 +74,8 @@ attr_take(const struct kvtree *child, struct attr *a, unsigned *seen,
 {
 	const char *key = kvtree_key(child);
 
-	/* By the first letter: this is called for each key of each file. */
+	/* Switch on the first letter, as this runs for each key of each
+	 * file. */
 	switch (key[0]) {
 	case 'A':
 		return take_time(child, &a->atime, SEEN_ATIME, seen, err);
@@ -129,7 +129,7 @@ attr_read(const struct kvtree *t, struct attr *out, struct error *err)
 	return 0;
 }
 
-/* Seconds are `bit`, nanoseconds NSECS behind it. */
+/* Return `bit` for seconds, or `bit` << NSECS for nanoseconds. */
 static unsigned
 scan_time(struct kvscan *s, struct timespec *to, unsigned bit)
 {
@@ -191,13 +191,13 @@ attr_scan(struct kvscan *s, struct attr *out)
 		s->odd = true;
 	for (int i = 0; i < SEEN_KEYS && !s->odd; i++)
 		seen |= scan_child(s, out);
-	/* As many as there are, and none left out: none is there twice. */
+	/* All keys were found, and there are no more: none occurs twice. */
 	if (seen != (1u << SEEN_KEYS) - 1)
 		s->odd = true;
 	attr_settle(out, seen);
 }
 
-/* Nanoseconds, then seconds: the order of the keys as bytes. */
+/* Nanoseconds come before seconds: byte order of the keys. */
 static int
 write_time(struct kvtree *t, const char *nsecs, const char *secs,
 	   const struct timespec *ts, struct error *err)
@@ -277,11 +277,9 @@ attr_from_stat(struct attr *a, const struct stat *st)
 	a->ctime = st->st_ctim;
 }
 
-/*
- * Give the file its owner as far as we may: 1 if it has owner and group now,
- * 0 if not.  An id that a user namespace does not know is EINVAL: as little
- * an error as not being root.
- */
+/* Set owner and group as far as permitted.  Return 1 if the file has both now,
+ * 0 if not.  An id unknown to the user namespace (EINVAL) is no error, like
+ * EPERM. */
 static int
 apply_owner(const struct attr *a, int fd, const char *name, struct error *err)
 {
@@ -307,7 +305,8 @@ attr_apply(const struct attr *a, int fd, const char *name, struct error *err)
 	const struct timespec times[2] = { a->atime, a->mtime };
 
 	if (a->has_owner) {
-		/* Changing the owner clears set-id bits: mode comes second. */
+		/* Changing the owner clears set-id bits, so set the mode after
+		 * it. */
 		int owned = apply_owner(a, fd, name, err);
 		mode_t mode = (mode_t)(a->mode & 07777);
 

@@ -8,7 +8,7 @@
 #include "meta/kvtree.h"
 #include "meta/value.h"
 
-/* Entry `t` of dataset `id`, formats.md 4.1. */
+/* Read entry `t` of dataset `id`, formats.md 4.1. */
 static int
 read_entry(const struct kvtree *t, int64_t id, void *entry, struct error *err)
 {

@@ -19,7 +19,7 @@
 
 #define NSEC_MAX 999999999
 
-/* A path in a message. */
+/* Buffer size for a path in a message. */
 #define PATH_SHOWN 512
 
 enum {
@@ -106,7 +106,8 @@ copied_encode(const struct copied *c, struct buf *out, struct error *err)
 	kvwrite_key(&w, "FILE", (uint32_t)c->nfiles);
 	for (size_t i = 0; i < c->nfiles; i++) {
 		const struct copied_file *f = &c->files[i];
-		/* A file older than 1970 is never taken for right. */
+		/* Clamp times before 1970: such a file is copied again each
+		 * time. */
 		const time_t secs = f->mtime.tv_sec > 0 ? f->mtime.tv_sec : 0;
 
 		kvwrite_key(&w, f->path, 4);

@@ -10,7 +10,7 @@
 #include "meta/kvtree.h"
 #include "meta/value.h"
 
-/* LLNL's buffers have 1024 bytes (formats.md 13). */
+/* LLNL's buffers hold 1024 bytes (formats.md 13). */
 #define NAME_MAX_BYTES 1023
 
 static const struct dataset unknown = {
@@ -20,26 +20,24 @@ static const struct dataset unknown = {
 	.complete = -1,
 };
 
-/* How a field is kept. */
+/* The type of a member. */
 enum kind {
 	TEXT,	/* const char *; NULL: not recorded */
-	NUMBER, /* int64_t; below `least`: not recorded */
-	BYTES,	/* uint64_t; recorded if `files` is */
+	NUMBER, /* int64_t; below `least` means not recorded */
+	BYTES,	/* uint64_t; recorded if `files` is recorded */
 	FLAG,	/* bool; always written */
 	TRUTH,	/* int: 1, 0, -1: not recorded */
 };
 
 #define AT(member) offsetof(struct dataset, member)
 
-/*
- * The keys of a descriptor (formats.md 3.1), in the order in which LLNL's
- * library writes them.  What reads, writes and prints descriptors follows this
- * table: a new key is a line here, and a member of struct dataset.
- */
+/* The keys of a descriptor (formats.md 3.1), in the order in which LLNL's
+ * library writes them.  Reading, writing and JSON output use this table: a new
+ * key needs one line here, and a member of struct dataset. */
 static const struct field {
 	const char *key, *json;
 	enum kind kind;
-	size_t at; /* in struct dataset */
+	size_t at; /* offset in struct dataset */
 	int64_t least, most;
 } fields[] = {
 	{ "ID", "id", NUMBER, AT(id), 1, DATASET_ID_MAX },
@@ -59,7 +57,7 @@ static const struct field {
 
 #define NFIELDS (sizeof(fields) / sizeof(fields[0]))
 
-/* Members of one descriptor, by their kinds. */
+/* A pointer to a member, by its type. */
 union member {
 	const char **text;
 	int64_t *number;
@@ -75,7 +73,6 @@ member(const struct dataset *d, const struct field *f)
 	return (union member){ .any = (char *)d + f->at };
 }
 
-/* Does the descriptor say anything about this field? */
 static bool
 is_recorded(const struct dataset *d, const struct field *f)
 {
@@ -127,9 +124,9 @@ dataset_read(const struct kvtree *t, struct dataset *out, struct error *err)
 	size_t i = 0, tried = 0;
 
 	*out = unknown;
-	/* Keys mostly come in the order of the table, so the search begins with
-	 * the next one: an index has 100,000 descriptors.  Unknown keys are
-	 * ignored. */
+	/* An index may have 100,000 descriptors.  Keys usually come in the
+	 * order of the table, so start the search at the next one.  Ignore
+	 * unknown keys. */
 	kvtree_foreach (k, t) {
 		const char *key = kvtree_key(k);
 
@@ -146,7 +143,7 @@ dataset_read(const struct kvtree *t, struct dataset *out, struct error *err)
 		has_kind = has_kind || fields[i].at == AT(is_ckpt);
 		i++;
 	}
-	/* SCR 1.1.8 knew only checkpoints and wrote no flags. */
+	/* SCR 1.1.8 supports only checkpoints and writes no flags. */
 	if (!has_kind)
 		out->is_ckpt = out->ckpt_id >= 0;
 	return 0;
@@ -182,7 +179,7 @@ dataset_write(struct kvtree *t, const struct dataset *d, struct error *err)
 	return 0;
 }
 
-/* What is not recorded is there as null: readers need no check for it. */
+/* Write null for members that are not recorded, so that all keys exist. */
 void
 dataset_json(const struct dataset *d, struct json *obj)
 {

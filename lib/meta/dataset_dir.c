@@ -53,12 +53,12 @@ static const struct {
 	{ DATASET_DIR_MARKED, DATASET_DIR_MARK },
 	{ DATASET_DIR_DELETED, DATASET_DIR_GONE },
 	{ DATASET_DIR_LOCK, LOCK_FILE },
-	/* of redset and shuffile, which remove them when they are done */
+	/* temporary files of redset and shuffile */
 	{ DATASET_DIR_LEFT, "reddesc.er.er" },
 	{ DATASET_DIR_LEFT, "reddescmap.er.er" },
 	{ DATASET_DIR_LEFT, "reddesc.er.shuffile" },
 	{ DATASET_DIR_LEFT, "reddescmap.er.shuffile" },
-	/* of AXL, and of LLNL's scavenge and ours */
+	/* of AXL, and of both scavenges (LLNL's and ours) */
 	{ DATASET_DIR_LEFT, "rank_[0-9]*.state_file" },
 	{ DATASET_DIR_LEFT, "scavenge.[oe]*" },
 	{ DATASET_DIR_LEFT, "scavenge.shares" },

@@ -13,13 +13,13 @@
 
 #define NAME_PREFIX "filemap_"
 
-/* A path in a message. */
+/* Buffer size for a path in a message. */
 #define PATH_SHOWN 512
 
-/* Ranks are int in LLNL's code. */
+/* LLNL stores ranks as int. */
 #define RANKS_LIMIT INT32_MAX
 
-/* NAME: a base name, which stays in its directory. */
+/* Read NAME: a base name without '/', so it cannot leave its directory. */
 static int
 read_name(const struct kvtree *k, const char **out, struct error *err)
 {
@@ -32,7 +32,8 @@ read_name(const struct kvtree *k, const char **out, struct error *err)
 	return 0;
 }
 
-/* One key of META that attr_take() does not know; strings are borrowed. */
+/* Read one key of META that attr_take() does not handle.  Strings are
+ * borrowed. */
 static int
 read_key(const struct kvtree *k, struct filemap_file *f, struct error *err)
 {
@@ -65,7 +66,8 @@ read_key(const struct kvtree *k, struct filemap_file *f, struct error *err)
 	}
 }
 
-/* Copy the strings; those that stand in the file many times, once. */
+/* Copy the strings into `arena`.  Share those that equal the previous
+ * file's. */
 static int
 copy_strings(struct filemap_file *f, const struct filemap_file *before,
 	     struct arena *arena)
@@ -81,7 +83,7 @@ copy_strings(struct filemap_file *f, const struct filemap_file *before,
 			return -1;
 	}
 	if (f->name != NULL) {
-		/* In cache a file keeps its base name. */
+		/* The base name usually equals that of the path in cache. */
 		base = strrchr(f->cache_path, '/');
 		base = base == NULL ? f->cache_path : base + 1;
 		f->name = strcmp(base, f->name) == 0
@@ -91,7 +93,7 @@ copy_strings(struct filemap_file *f, const struct filemap_file *before,
 			return -1;
 	}
 	if (f->dir != NULL) {
-		/* Files of one rank mostly share a directory. */
+		/* Most files of one rank share a directory. */
 		f->dir = before != NULL && before->dir != NULL &&
 					 strcmp(before->dir, f->dir) == 0
 				 ? before->dir
@@ -102,7 +104,7 @@ copy_strings(struct filemap_file *f, const struct filemap_file *before,
 	return 0;
 }
 
-/* Child `k` of FILE: path -> META -> keys. */
+/* Read child `k` of FILE: path -> META -> keys. */
 static int
 read_file(const struct kvtree *k, struct filemap_file *f, struct error *err)
 {
@@ -126,7 +128,7 @@ read_file(const struct kvtree *k, struct filemap_file *f, struct error *err)
 	return 0;
 }
 
-/* All files of the FILE table. */
+/* Read all files of the FILE table. */
 static int
 read_table(const struct kvtree *table, struct arena *arena, struct filemap *out,
 	   struct error *err)
@@ -165,8 +167,8 @@ filemap_read(const struct kvtree *t, struct arena *arena, struct filemap *out,
 
 	memset(out, 0, sizeof(*out));
 	out->ranks = -1;
-	/* A rank without files has an empty map (formats.md 4.2); a tree with
-	 * keys, but not ours, is some other file. */
+	/* A rank without files has an empty map (formats.md 4.2).  A tree that
+	 * has only other keys is not a filemap. */
 	if (table == NULL && kvtree_count(t) > known)
 		return value_bad(err, "FILE", "missing: not a filemap");
 	if (prefix != NULL) {
@@ -195,7 +197,7 @@ write_time(struct kvtree *t, const char *secs, const char *nsecs,
 	return kvtree_set_u64(t, nsecs, (uint64_t)ts->tv_nsec, err);
 }
 
-/* The part of META that redundancy headers have too, in this file's order. */
+/* Write the keys of META that redundancy headers have too, in filemap order. */
 static int
 write_attr(struct kvtree *t, const struct attr *a, struct error *err)
 {
@@ -220,7 +222,7 @@ filemap_add(struct kvtree *t, const struct filemap_file *f, struct error *err)
 	meta = meta == NULL ? NULL : kvtree_put(meta, "META", err);
 	if (meta == NULL)
 		return -1;
-	/* The order of formats.md 4.2. */
+	/* Keys in the order of formats.md 4.2. */
 	if ((f->has_crc && kvtree_set_crc(meta, "CRC", f->crc, err) < 0) ||
 	    (f->ranks >= 0 &&
 	     kvtree_set_i64(meta, "RANKS", f->ranks, err) < 0) ||

@@ -8,7 +8,7 @@
 #include "meta/kvtree.h"
 #include "meta/value.h"
 
-/* LOCATION is a set of flags: its children. */
+/* The children of LOCATION are flags. */
 static void
 read_locations(const struct kvtree *locations, struct flush_entry *out)
 {
@@ -18,7 +18,7 @@ read_locations(const struct kvtree *locations, struct flush_entry *out)
 	out->sync_flushing = kvtree_get(locations, "SYNC_FLUSHING") != NULL;
 }
 
-/* Entry `t` of dataset `id`, formats.md 3.5. */
+/* Read entry `t` of dataset `id`, formats.md 3.5. */
 static int
 read_entry(const struct kvtree *t, int64_t id, void *entry, struct error *err)
 {

@@ -6,8 +6,8 @@
 #include "meta/kvtree.h"
 #include "meta/value.h"
 
-/* A number that may be missing.  LLNL's tool writes whatever it is given
- * (formats.md 13): below zero, a time or a count is as good as reached. */
+/* Read an optional number.  LLNL's tool also writes negative values (formats.md
+ * 13).  They mean that the time or count was reached. */
 static int
 read_number(const struct kvtree *t, const char *key, int64_t *out,
 	    struct error *err)
@@ -63,7 +63,7 @@ halt_read(const struct kvtree *t, struct halt *out, struct error *err)
 	return 0;
 }
 
-/* Where LLNL's tool leaves a key it sets: first (formats.md 1.4). */
+/* Set a key as the first one, as LLNL's tool does (formats.md 1.4). */
 static int
 set_first(struct kvtree *t, const char *key, const char *value,
 	  struct error *err)

@@ -22,7 +22,7 @@ index_new(struct error *err)
 {
 	struct kvtree *tree = kvtree_new(err);
 
-	/* First: so a new index comes out in LLNL's order (formats.md 3.2). */
+	/* VERSION comes first in LLNL's order (formats.md 3.2). */
 	if (tree == NULL ||
 	    kvtree_set_i64(tree, "VERSION", INDEX_VERSION, err) < 0) {
 		kvtree_free(tree);
@@ -65,7 +65,7 @@ index_name_id(const struct kvtree *k, int64_t *out, struct error *err)
 	return 0;
 }
 
-/* Does the descriptor in `entry` say the id under which it stands? */
+/* Check that the ID in the descriptor equals the key of `entry`. */
 static int
 check_id(const struct kvtree *entry, const struct kvtree *desc,
 	 struct error *err)
@@ -82,11 +82,9 @@ check_id(const struct kvtree *entry, const struct kvtree *desc,
 	return 0;
 }
 
-/*
- * What one name says against the DSET table.  *guess is where that id may be
- * expected, for both tables have the same order; *proven counts the names
- * that the entries themselves confirm.
- */
+/* Check one name against the DSET table.  Both tables usually have the same
+ * order, so *guess is the entry expected next.  *proven counts the names that
+ * are confirmed by an entry's descriptor. */
 static int
 check_name(const struct kvtree *table, const struct kvtree *k,
 	   const struct kvtree **guess, size_t *proven, struct error *err)
@@ -112,8 +110,8 @@ check_name(const struct kvtree *table, const struct kvtree *k,
 	return check_id(entry, desc, err);
 }
 
-/* The name that an entry has must not be that of another; it may be missing in
- * the NAME table. */
+/* The name in an entry's descriptor must not belong to another entry.  It may
+ * be missing in the NAME table. */
 static int
 check_own_name(const struct kvtree *names, const struct kvtree *entry,
 	       const struct kvtree *desc, struct error *err)
@@ -139,7 +137,7 @@ check_tables(const struct kvtree *tree, struct error *err)
 	kvtree_foreach (k, names)
 		if (check_name(table, k, &guess, &proven, err) < 0)
 			return -1;
-	/* As many entries as names confirmed by them: each was looked at. */
+	/* Each entry confirmed one name, so all entries were checked. */
 	if (table == NULL || proven == kvtree_count(table))
 		return 0;
 	kvtree_foreach (k, table) {
@@ -213,7 +211,7 @@ index_current(const struct index *ix)
 	return kvtree_value(ix->tree, "CURRENT");
 }
 
-/* Stamps sort as text: the latest child of `t`, or NULL. */
+/* Return the latest child of `t`, or NULL.  Stamps sort as text. */
 static const char *
 latest(const struct kvtree *t)
 {
@@ -237,7 +235,7 @@ read_complete(const struct kvtree *k, int *out, struct error *err)
 	return 0;
 }
 
-/* One key of an entry, formats.md 3.2. */
+/* Read one key of an entry, formats.md 3.2. */
 static int
 read_key(const struct kvtree *k, struct index_entry *out, struct error *err)
 {
@@ -268,7 +266,7 @@ read_key(const struct kvtree *k, struct index_entry *out, struct error *err)
 	return 0;
 }
 
-/* Entry `t` of dataset `id`, but for what stands elsewhere in the tree. */
+/* Read entry `t` of dataset `id`, except what other tables hold. */
 static int
 read_entry(const struct kvtree *t, int64_t id, struct index_entry *out,
 	   struct error *err)
@@ -342,7 +340,7 @@ index_find_name(const struct index *ix, const char *name,
 	return 0;
 }
 
-/* An id and its entry, for sorting: an entry's view is large. */
+/* An id and its node: sorting these is cheaper than sorting index_entry. */
 struct place {
 	int64_t id;
 	const struct kvtree *node;
@@ -356,8 +354,8 @@ descending(const void *a, const void *b)
 	return (x->id < y->id) - (x->id > y->id);
 }
 
-/* All entries' places by descending id.  LLNL's files mostly have that order,
- * ascending where they were copied once more. */
+/* Return the ids and nodes of all entries, in descending order of ids.  LLNL's
+ * files are usually descending already, or ascending after another copy. */
 static struct place *
 sorted_places(const struct kvtree *table, size_t count, struct error *err)
 {
@@ -373,7 +371,7 @@ sorted_places(const struct kvtree *table, size_t count, struct error *err)
 	kvtree_foreach (k, table) {
 		uint64_t id = 0;
 
-		/* Checked when the tree was taken over. */
+		/* Valid: checked by index_from_tree(). */
 		value_number(kvtree_key(k), DATASET_ID_MAX, &id);
 		places[n].id = (int64_t)id;
 		places[n].node = k;
@@ -385,7 +383,7 @@ sorted_places(const struct kvtree *table, size_t count, struct error *err)
 	return places;
 }
 
-/* Names from the NAME table for the entries that have none: in one pass. */
+/* Fill in missing names from the NAME table, in one pass. */
 static void
 name_nameless(const struct index *ix, struct index_entry *entries,
 	      const struct place *places, size_t count)
@@ -475,7 +473,7 @@ index_stamp(char to[static INDEX_STAMP_SIZE], int64_t t)
 	const time_t at = t < 0 ? time(NULL) : (time_t)t;
 	struct tm tm;
 
-	/* A year beyond 9999 does not fit, and no clock is that wrong. */
+	/* A year beyond 9999 does not fit. */
 	if (localtime_r(&at, &tm) == NULL ||
 	    strftime(to, INDEX_STAMP_SIZE, "%Y-%m-%dT%H:%M:%S", &tm) == 0)
 		snprintf(to, INDEX_STAMP_SIZE, "9999-12-31T23:59:59");

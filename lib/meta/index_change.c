@@ -25,7 +25,7 @@ ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Make ix->ids, for an index that is not empty. */
+/* Make ix->ids.  The index must not be empty. */
 static int
 make_ids(struct index *ix, struct error *err)
 {
@@ -44,7 +44,7 @@ make_ids(struct index *ix, struct error *err)
 	return 0;
 }
 
-/* How many of ix->ids are below `id`. */
+/* Count the elements of ix->ids below `id`. */
 static size_t
 ids_below(const struct index *ix, int64_t id)
 {
@@ -61,8 +61,7 @@ ids_below(const struct index *ix, int64_t id)
 	return low;
 }
 
-/* The latest checkpoint before `id` that could be restarted from: its name,
- * or NULL. */
+/* The name of the latest checkpoint before `id` that is valid, or NULL. */
 static const char *
 earlier_checkpoint(const struct index *ix, int64_t id)
 {
@@ -70,7 +69,7 @@ earlier_checkpoint(const struct index *ix, int64_t id)
 	size_t i = 0;
 
 	for (i = ids_below(ix, id); i-- > 0;) {
-		/* Errors: it is gone, or nothing to restart from. */
+		/* On an error the entry is removed or unusable, so skip it. */
 		if (index_find_id(ix, ix->ids[i], &e, NULL) == 0 &&
 		    index_entry_valid(&e) && e.desc.is_ckpt && e.name != NULL)
 			return e.name;
@@ -78,7 +77,8 @@ earlier_checkpoint(const struct index *ix, int64_t id)
 	return NULL;
 }
 
-/* Remove `key` from the table; LLNL leaves no empty table behind. */
+/* Remove `key` from the table, and the table if it becomes empty, as LLNL's
+ * tools do. */
 static void
 remove_from(struct index *ix, const char *table, const char *key)
 {
@@ -91,7 +91,7 @@ remove_from(struct index *ix, const char *table, const char *key)
 		kvtree_remove(ix->tree, table);
 }
 
-/* The restart point as LLNL leaves it: the first key. */
+/* Set CURRENT as the first key, as LLNL's tools do; NULL removes it. */
 static int
 put_current(struct index *ix, const char *name, struct error *err)
 {
@@ -133,7 +133,7 @@ index_remove(struct index *ix, const char *name, struct error *err)
 				 str_printable(shown, sizeof(shown), name));
 	if (index_name_id(k, &id, err) < 0)
 		return -1;
-	/* The caller's may lie in what goes away first. */
+	/* The caller's string may be part of an entry that is removed first. */
 	name = kvtree_key(k);
 	if (current != NULL && strcmp(current, name) == 0) {
 		if (ix->ids == NULL && make_ids(ix, err) < 0)
@@ -146,7 +146,7 @@ index_remove(struct index *ix, const char *name, struct error *err)
 	return 0;
 }
 
-/* Remove what has the name or the id, without touching CURRENT. */
+/* Remove the entries with this name or id.  CURRENT does not change. */
 static void
 remove_same(struct index *ix, const char *name, int64_t id)
 {
@@ -158,7 +158,8 @@ remove_same(struct index *ix, const char *name, int64_t id)
 	if (k != NULL && index_name_id(k, &other, NULL) == 0)
 		remove_from(ix, "DSET", value_text(key, (uint64_t)other));
 	if (index_entry_node(ix, id) != NULL) {
-		/* Its name from the table, should its own be unreadable. */
+		/* If the entry is unreadable, use its name in the NAME
+		 * table. */
 		const char *old_name = index_find_id(ix, id, &old, NULL) == 0
 					       ? old.name
 					       : index_id_name(ix, id);
@@ -170,7 +171,7 @@ remove_same(struct index *ix, const char *name, int64_t id)
 	remove_from(ix, "NAME", name);
 }
 
-/* NAME -> name -> DSET -> id, as the first one. */
+/* Add NAME -> name -> DSET -> id, as the first name. */
 static int
 add_name(struct index *ix, const char *name, int64_t id, struct error *err)
 {
@@ -182,7 +183,7 @@ add_name(struct index *ix, const char *name, int64_t id, struct error *err)
 	return k == NULL ? -1 : kvtree_set_i64(k, "DSET", id, err);
 }
 
-/* DSET -> id -> FLUSHED, COMPLETE, DSET, as the first one. */
+/* Add DSET -> id -> FLUSHED, COMPLETE, DSET, as the first entry. */
 static int
 add_entry(struct index *ix, const struct kvtree *desc, int64_t id, int complete,
 	  const char *stamp, struct error *err)
@@ -218,7 +219,7 @@ index_add(struct index *ix, const struct kvtree *desc, int complete,
 	remove_same(ix, d.name, d.id);
 	if (add_name(ix, d.name, d.id, err) < 0 ||
 	    add_entry(ix, desc, d.id, complete, stamp, err) < 0) {
-		/* Half an entry would contradict itself. */
+		/* Do not leave half an entry: it would be inconsistent. */
 		remove_from(ix, "NAME", d.name);
 		remove_from(ix, "DSET", value_text(key, (uint64_t)d.id));
 		return -1;

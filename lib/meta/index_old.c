@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * index_old.c - an index of SCR 1.1.8 (VERSION 1; containers.md 1) as one of
- * today.  It is sorted by directories below the prefix, each of which is a
- * dataset with its metadata in it:
+ * index_old.c - convert an index of SCR 1.1.8 (VERSION 1; containers.md 1).
+ * Its key is the directory below the prefix; each is a dataset and contains its
+ * metadata:
  *
  *   CURRENT = dir
  *   DIR  -> dir -> DSET = id
@@ -23,7 +23,7 @@ copy_value(const struct kvtree *from, const char *key, struct kvtree *to,
 	return value == NULL ? 0 : kvtree_set(to, key, value, err);
 }
 
-/* The dataset of directory `dir`, as `entry` has it. */
+/* Add the dataset of directory `dir` from its old `entry`. */
 static int
 take_entry(struct index *ix, const char *dir, int64_t id,
 	   const struct kvtree *entry, struct error *err)
@@ -34,7 +34,7 @@ take_entry(struct index *ix, const char *dir, int64_t id,
 
 	if (desc == NULL)
 		return -1;
-	/* The directory is what it goes by. */
+	/* The directory becomes the name. */
 	if (kvtree_merge(desc, kvtree_get(entry, "DSET"), err) == 0 &&
 	    kvtree_set_i64(desc, "ID", id, err) == 0 &&
 	    kvtree_set(desc, "NAME", dir, err) == 0)

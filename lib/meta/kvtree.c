@@ -101,7 +101,7 @@ kvtree_value(const struct kvtree *t, const char *key)
 	return value != NULL && value->next == NULL ? value->key : NULL;
 }
 
-/* The value of `key`, or NULL and the reason. */
+/* The value of `key`, or NULL with the reason in *err. */
 static const char *
 value_or_why(const struct kvtree *t, const char *key, struct error *err)
 {
@@ -121,7 +121,7 @@ value_or_why(const struct kvtree *t, const char *key, struct error *err)
 	return NULL;
 }
 
-/* Like num_u64_any(), for a value that came from a file. */
+/* Like num_u64_any(), with the messages for a value from a file. */
 static int
 parse(const char *key, const char *text, uint64_t max, uint64_t *out,
       struct error *err)
@@ -210,7 +210,7 @@ kvtree_set(struct kvtree *t, const char *key, const char *value,
 		kvtree_level_drop(v);
 		return 0;
 	}
-	/* All that can fail before anything is changed. */
+	/* Allocate first, so that a failure changes nothing. */
 	v = kvtree_level_node(kvtree_tree_of(t), value);
 	if (v == NULL)
 		return error_no_memory(err);
@@ -261,7 +261,7 @@ kvtree_remove(struct kvtree *t, const char *key)
 
 /* --- Merging --- */
 
-/* A node of the tree that got new children, and how many it had. */
+/* A node that existed before the merge, and its number of children then. */
 struct touched {
 	struct kvtree *node;
 	size_t count;
@@ -272,7 +272,7 @@ struct merge {
 	struct error *err;
 };
 
-/* Add to `t` what `from` has; `is_new`: `t` was made by this merge. */
+/* Add the children of `from` to `t`.  `is_new`: this merge made `t`. */
 static int
 merge_level(struct merge *m, struct kvtree *t, const struct kvtree *from,
 	    size_t depth, bool is_new)
@@ -302,7 +302,7 @@ merge_level(struct merge *m, struct kvtree *t, const struct kvtree *from,
 	return 0;
 }
 
-/* Take out again what a failed merge had added. */
+/* Remove the children that a failed merge added. */
 static void
 undo(struct merge *m)
 {
@@ -328,7 +328,7 @@ kvtree_merge(struct kvtree *t, const struct kvtree *from, struct error *err)
 	struct kvtree *copy = NULL;
 	int rc = -1;
 
-	/* What is read must not grow meanwhile. */
+	/* `from` must not change while it is read. */
 	if (t != from && kvtree_tree_of(t) == kvtree_tree_of(from)) {
 		copy = kvtree_new(err);
 		if (copy == NULL || kvtree_merge(copy, from, err) < 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kvtree_code.c - the encoded form: formats.md 1.1 and 1.2.
+ * kvtree_code.c - decode the on-disk form: formats.md 1.1 and 1.2.
  */
 #include <assert.h>
 #include <endian.h>
@@ -12,10 +12,10 @@
 #include "io.h"
 #include "meta/kvtree_impl.h"
 
-/* A NUL and a count: no element is shorter (formats.md 1.2). */
+/* The shortest element is a NUL and a count (formats.md 1.2). */
 #define ELEMENT_MIN 5
 
-/* Zero bytes behind an image, so that keys are scanned a word at a time. */
+/* Zero bytes after an image, so that a word can be read at any key. */
 #define PAD 8
 
 struct header {
@@ -96,8 +96,8 @@ struct frame {
 	struct kvtree_level *level; /* NULL: a plain list */
 	struct kvtree **tail;	    /* of the list */
 	uint64_t left;		    /* children still to come */
-	uint64_t seen[4];	    /* of a list: a bit for each key */
-	/* Of a level: the key before, and in which order the keys are. */
+	uint64_t seen[4];	    /* list only: Bloom filter of the keys */
+	/* Level only: the previous key, and the order of the keys so far. */
 	const char *before;
 	size_t before_len;
 	enum { ANY, RISING, FALLING, NONE } order;
@@ -105,11 +105,12 @@ struct frame {
 
 struct decoder {
 	struct kvtree_tree *tree;
-	const char *p, *end; /* what is left of the packed tree */
-	uint64_t owed;	     /* elements that counts still promise */
+	const char *p, *end; /* the rest of the packed tree */
+	uint64_t owed;	     /* elements announced by counts, but not yet
+				read */
 };
 
-/* Length of a key; there is a NUL in the PAD behind the image. */
+/* Length of a key.  The PAD after the image guarantees a NUL. */
 static inline size_t
 key_length(const char *key)
 {
@@ -127,8 +128,8 @@ key_length(const char *key)
 	return (size_t)(p - key) + (size_t)(__builtin_ctzll(w) >> 3);
 }
 
-/* Eight bits of hash.  Keys of one list often begin or end alike, so both
- * ends are looked at. */
+/* Hash a key to eight bits.  Keys of one list often share their beginning or
+ * their end, so use both ends. */
 static inline unsigned int
 key_bits(const char *key, size_t len)
 {
@@ -144,7 +145,7 @@ key_bits(const char *key, size_t len)
 	return (unsigned int)(a >> 56);
 }
 
-/* Has a list of this frame had the key, perhaps?  Remember it. */
+/* May the list already have the key?  Also add the key to the filter. */
 static inline bool
 maybe_seen(struct frame *f, const char *key, size_t len)
 {
@@ -156,7 +157,7 @@ maybe_seen(struct frame *f, const char *key, size_t len)
 	return seen;
 }
 
-/* Make `f` the frame for `count` children of `n`. */
+/* Initialize `f` for `count` children of `n`. */
 static int
 open_frame(struct frame *f, struct kvtree *n, uint32_t count)
 {
@@ -168,7 +169,7 @@ open_frame(struct frame *f, struct kvtree *n, uint32_t count)
 		.level = kvtree_level_of(n),
 		.tail = &n->first,
 	};
-	/* It has children if its key was there twice. */
+	/* `n` already has children if its key occurred before. */
 	if (f->level == NULL)
 		for (; *f->tail != NULL; f->tail = &(*f->tail)->next) {
 			maybe_seen(f, (*f->tail)->key, strlen((*f->tail)->key));
@@ -184,11 +185,9 @@ open_frame(struct frame *f, struct kvtree *n, uint32_t count)
 	return 0;
 }
 
-/*
- * May the level have had the key?  Not as long as each is shorter than the one
- * before it, or as long and before it as bytes; or the other way round.  So
- * files are written that have a number for each dataset or rank.
- */
+/* May the level already have the key?  Not while the keys are strictly
+ * ascending or strictly descending (by length, then by bytes).  Files with a
+ * key per dataset or rank usually are. */
 static inline bool
 out_of_order(struct frame *f, const char *key, size_t len)
 {
@@ -210,7 +209,7 @@ out_of_order(struct frame *f, const char *key, size_t len)
 	return f->order == NONE;
 }
 
-/* A node for `key`, which stays where it is. */
+/* Make a node for `key`, which is not copied. */
 static inline struct kvtree *
 new_node(struct decoder *d, const char *key)
 {
@@ -221,7 +220,7 @@ new_node(struct decoder *d, const char *key)
 	return n;
 }
 
-/* The child of f->node named `key`: a new one, or the first of that name. */
+/* Return the child of f->node named `key`; make it if it is missing. */
 static inline struct kvtree *
 add_child(struct decoder *d, struct frame *f, const char *key, size_t len)
 {
@@ -243,7 +242,7 @@ add_child(struct decoder *d, struct frame *f, const char *key, size_t len)
 	return n;
 }
 
-/* Read a key and the count behind it. */
+/* Read a key and the count after it. */
 static inline bool
 read_element(struct decoder *d, const char **key, size_t *len, uint32_t *count)
 {
@@ -256,11 +255,9 @@ read_element(struct decoder *d, const char **key, size_t *len, uint32_t *count)
 	return true;
 }
 
-/*
- * Every element that a count promises needs ELEMENT_MIN bytes, so counts that
- * cannot be true are found before memory is taken for them, and what is taken
- * is bounded by the size of the image however they are nested.
- */
+/* Check a count against the remaining bytes: each element that is still owed
+ * needs ELEMENT_MIN bytes.  This bounds the memory used by the size of the
+ * image, however the counts are nested. */
 static inline bool
 believe(struct decoder *d, uint32_t count)
 {
@@ -270,7 +267,8 @@ believe(struct decoder *d, uint32_t count)
 
 enum verdict { GOOD, BAD_KEY, BAD_COUNT, TOO_DEEP, NO_MEMORY };
 
-/* Read all elements; *at is where a bad one begins or a good last one ends. */
+/* Read all elements.  *at is set to the start of a bad element, or to the end
+ * of the last one. */
 static enum verdict
 read_elements(struct kvtree_tree *tree, const char *end, const char **at)
 {
@@ -298,7 +296,8 @@ read_elements(struct kvtree_tree *tree, const char *end, const char **at)
 			return NO_MEMORY;
 		f->left--;
 		d.owed--;
-		/* Values: an only child without children needs no frame. */
+		/* A value, that is an only child without children, needs no
+		 * frame. */
 		if (count == 1 && n->first == NULL) {
 			if (f == last)
 				return TOO_DEEP;
@@ -345,7 +344,7 @@ read_tree(struct kvtree_tree *tree, const char *end, struct error *err)
 		return error_set(err, ERROR_CORRUPT,
 				 "key at byte %td leaves the image",
 				 at - image);
-	/* What is wrong is the count behind the key. */
+	/* The bad count is after the key. */
 	if (at != image + KVTREE_HEADER_SIZE)
 		at += strlen(at) + 1;
 	if (verdict == BAD_COUNT)
@@ -358,8 +357,8 @@ read_tree(struct kvtree_tree *tree, const char *end, struct error *err)
 			 KVTREE_MAX_DEPTH, at - image);
 }
 
-/* Where the elements of an image of h->size bytes end, if its checksum is
- * right; else 0. */
+/* Verify the checksum of an image of h->size bytes.  Return the offset of the
+ * end of its elements, or 0 on a mismatch. */
 static size_t
 check_sum(const char *image, const struct header *h, struct error *err)
 {
@@ -381,7 +380,7 @@ check_sum(const char *image, const struct header *h, struct error *err)
 	return end;
 }
 
-/* Decode tree->image, whose PAD is in place. */
+/* Decode tree->image, which is already padded. */
 static int
 decode_image(struct kvtree_tree *tree, const struct header *h,
 	     struct error *err)
@@ -462,7 +461,7 @@ kvtree_read_file_into(struct kvtree *t, int dirfd, const char *name,
 		error_no_memory(err);
 		goto out;
 	}
-	/* What was read becomes the image; no byte is copied. */
+	/* Let the tree take over the buffer, so no byte is copied. */
 	memset(scratch->data + scratch->len, 0, PAD);
 	old = tree->image;
 	tree->image = *scratch;

@@ -32,7 +32,7 @@ kvtree_packed_size(const struct kvtree *t)
 	return w.too_deep ? SIZE_MAX : size;
 }
 
-/* Is there room in an image for a tree of `size` bytes? */
+/* Check that a tree of `size` bytes fits into an image. */
 static int
 check_size(size_t size, struct error *err)
 {
@@ -46,7 +46,8 @@ check_size(size_t size, struct error *err)
 			 most);
 }
 
-/* Header in front of, and checksum behind what stands between; the end. */
+/* Write the header before the elements and the checksum after them.  Return the
+ * end of the image. */
 static char *
 frame(char *start, char *end)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kvtree_file.c - whole trees from bytes and files, and back.
+ * kvtree_file.c - read and write files that hold one tree.
  */
 #include "buf.h"
 #include "error.h"

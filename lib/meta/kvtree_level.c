@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kvtree_level.c - memory of a tree, and the children of one node.
+ * kvtree_level.c - memory of a tree, and the lists of children.
  */
 #include <string.h>
 
@@ -11,12 +11,14 @@
 #define SLAB_MIN ((size_t)64 << 10)
 #define SLAB_MAX ((size_t)8 << 20)
 
-/* Longer keys do not share a segment: at most a quarter of one is lost. */
+/* Longer keys get their own allocation, so at most a quarter of a segment is
+ * wasted. */
 #define KEY_SHARED (KVTREE_SEGMENT / 4)
 
 /* --- Memory --- */
 
-/* Start the next segment.  Blocks double, so a small tree stays small. */
+/* Start the next segment.  Slabs double in size, so a small tree stays
+ * small. */
 int
 kvtree_level_segment(struct kvtree_tree *tree)
 {
@@ -55,7 +57,6 @@ kvtree_level_segment(struct kvtree_tree *tree)
 	return 0;
 }
 
-/* A copy of `key`. */
 static const char *
 copy_key(struct kvtree_tree *tree, const char *key)
 {
@@ -128,7 +129,7 @@ kvtree_level_free(struct kvtree_tree *tree)
 
 /* --- The index --- */
 
-/* The pointers to all children by key; NULL: ENOMEM. */
+/* Make an index of the links to all children, by key; NULL: ENOMEM. */
 static struct map *
 index_new(const struct kvtree_level *level)
 {
@@ -143,7 +144,7 @@ index_new(const struct kvtree_level *level)
 	return index;
 }
 
-/* The index of a level, made if it is missing; NULL: ENOMEM. */
+/* Return the index of a level, made on first use; NULL: ENOMEM. */
 static struct map *
 index_of(const struct kvtree_level *level)
 {
@@ -153,7 +154,7 @@ index_of(const struct kvtree_level *level)
 	if (index != NULL)
 		return index;
 	mine = index_new(level);
-	/* Another reader may have been faster. */
+	/* Another reader may have made the index meanwhile. */
 	if (mine == NULL ||
 	    atomic_compare_exchange_strong(&l->index, &index, mine))
 		return mine;
@@ -161,7 +162,7 @@ index_of(const struct kvtree_level *level)
 	return index;
 }
 
-/* Another pointer leads to `n`, which the index has, or none (NULL). */
+/* Update the index: `link` now points to `n`.  NULL `link`: no link does. */
 static void
 index_moved(struct kvtree_level *level, const struct kvtree *n,
 	    struct kvtree **link)
@@ -263,7 +264,8 @@ kvtree_level_cut(struct kvtree *t, struct kvtree **link)
 	struct kvtree *n = *link;
 
 	if (level != NULL) {
-		/* Its key stays in memory, and in the index without a link. */
+		/* The key stays in memory, and in the index with a NULL
+		 * link. */
 		index_moved(level, n, NULL);
 		index_moved(level, n->next, link);
 		if (level->tail == &n->next)

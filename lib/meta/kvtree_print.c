@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kvtree_print.c - trees for people and programs to read, and their order.
+ * kvtree_print.c - print, convert to JSON, and sort trees.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,7 @@ kvtree_print(const struct kvtree *t, enum kvtree_style style, struct buf *out,
 		value = style == KVTREE_KEYVAL ? leaf_of(n) : NULL;
 		if (print_line(n, value, w.depth, out) < 0)
 			rc = error_no_memory(err);
-		if (value != NULL) /* already printed */
+		if (value != NULL) /* the leaf is printed already */
 			kvtree_walk_next(&w);
 	}
 	if (w.too_deep)
@@ -75,13 +75,13 @@ kvtree_print(const struct kvtree *t, enum kvtree_style style, struct buf *out,
 
 /* --- JSON --- */
 
-/* An object that is not yet in its parent. */
+/* An object that was not yet added to its parent. */
 struct member {
 	const char *key;
 	struct json *object;
 };
 
-/* Give the objects deeper than `to` to their parents, deepest first. */
+/* Add the objects deeper than `to` to their parents, deepest first. */
 static void
 close_members(struct member *open, size_t *depth, size_t to)
 {
@@ -115,15 +115,15 @@ kvtree_json(const struct kvtree *t)
 		}
 	}
 	close_members(open, &depth, 0);
-	if (w.too_deep) /* printing it shall fail, not show a part */
+	if (w.too_deep) /* make printing fail, rather than print a part */
 		json_set(open[0].object, "", NULL);
 	return open[0].object;
 }
 
 /* --- Order --- */
 
-/* A child and the first bytes of its key, as a number in the same order:
- * most comparisons look at no key. */
+/* A child and the first bytes of its key as a big-endian number.  Most
+ * comparisons need no more than this number. */
 struct sorted {
 	uint64_t start;
 	struct kvtree *node;
@@ -185,7 +185,7 @@ kvtree_sort(struct kvtree *t, struct error *err)
 	struct kvtree_walk w;
 	size_t most = kvtree_count(t), count = 0;
 
-	/* All that can fail before anything is changed. */
+	/* Check and allocate first, so that a failure changes nothing. */
 	kvtree_walk_start(&w, t);
 	while ((n = kvtree_walk_next(&w)) != NULL) {
 		count = kvtree_count(n);

@@ -37,7 +37,8 @@ static const char *const key_names[KEYS] = {
 	"from", "to",	 "dset",  "name", "secs",  "bytes", "files",
 };
 
-/* Which key does "key=..." start with?  KEYS: none; *value is behind it. */
+/* Return the key at the start of "key=...", and the start of its value in
+ * *value; KEYS: unknown. */
 static enum key
 scan_key(char *s, char **value)
 {
@@ -54,8 +55,8 @@ scan_key(char *s, char **value)
 	return (enum key)k;
 }
 
-/* Where the field ends whose value (or rest of it) is `s`: at ", <key>=", or
- * at the end of the line. */
+/* Return the end of the field whose value, or rest of it, is `s`: the next ",
+ * <key>=", or the end of the line. */
 static char *
 field_end(char *s)
 {
@@ -69,8 +70,8 @@ field_end(char *s)
 	return s + strlen(s);
 }
 
-/* The same for a value in quotes: nothing is escaped, so it ends at a quote
- * behind which the line ends or the next field begins. */
+/* The same for a quoted value.  Quotes inside are not escaped, so the value
+ * ends at a quote that is followed by the next field or the end of the line. */
 static char *
 quoted_end(char *s)
 {
@@ -80,10 +81,10 @@ quoted_end(char *s)
 		if (quote[1] == '\0' || (strncmp(quote + 1, ", ", 2) == 0 &&
 					 scan_key(quote + 3, &value) != KEYS))
 			return quote + 1;
-	return field_end(s); /* it was cut off */
+	return field_end(s); /* the line was truncated */
 }
 
-/* Two digits `s` within low..high, or -1. */
+/* Parse two digits in low..high, or return -1. */
 static int
 two_digits(const char *s, int low, int high)
 {
@@ -95,7 +96,7 @@ two_digits(const char *s, int low, int high)
 	return n >= low && n <= high ? n : -1;
 }
 
-/* "YYYY-MM-DDTHH:MM:SS" at the start of `s`, as local time. */
+/* Parse "YYYY-MM-DDTHH:MM:SS" at the start of `s` as local time. */
 static bool
 parse_stamp(const char *s, int64_t *out)
 {
@@ -129,7 +130,7 @@ parse_count(const char *s)
 	return value_number(s, INT64_MAX, &n) ? (int64_t)n : -1;
 }
 
-/* "%f" of what is not negative. */
+/* Parse a number written with "%f", or return -1. */
 static double
 parse_amount(const char *s)
 {
@@ -138,7 +139,7 @@ parse_amount(const char *s)
 		       : -1;
 }
 
-/* Take away the quotes around a value, or the one before a cut-off value. */
+/* Remove the quotes around a value.  A truncated value has no closing quote. */
 static const char *
 unquoted(char *s)
 {
@@ -236,7 +237,7 @@ log_parse(char *line, struct log_line *out, struct error *err)
 	return 0;
 }
 
-/* ", key=" and the text, in quotes if the key has them. */
+/* Append ", key=value", with or without quotes. */
 static int
 add_text(struct buf *out, const char *key, const char *value, bool quote)
 {
@@ -291,7 +292,8 @@ log_format(const struct log_line *l, struct buf *out)
 	    add_amount(out, "bytes", l->bytes) < 0 ||
 	    add_count(out, "files", l->files) < 0)
 		goto fail;
-	/* Behind the stamp stands a blank, not the comma of the first field. */
+	/* Remove the comma of the first field: only a blank follows the
+	 * stamp. */
 	if (out->len > start + STAMP_BYTES + 1)
 		memmove(out->data + start + STAMP_BYTES + 1,
 			out->data + start + STAMP_BYTES + 2,

@@ -21,43 +21,42 @@
 #include "path.h"
 #include "str.h"
 
-/* Levels of maps above the parts, and the depth of our recursion.  One level
- * holds thousands of parts: three would be enough for any machine. */
+/* Maximum level of a map, which bounds our recursion.  A level holds thousands
+ * of parts, so three levels suffice for any machine. */
 #define LEVEL_MAX 8
 
-/*
- * A rank that no part has costs no bytes on disk but memory here: so many are
- * accepted in any case, more only in proportion to the files.
- */
+/* An absent rank costs no bytes on disk, but it costs memory here.  Accept this
+ * many ranks in any case, and more only in proportion to the file sizes. */
 #define RANKS_FREE ((uint64_t)65536)
 
-/* Bytes of the smallest entry of a rank: a digit, NUL and a count. */
+/* Size of the smallest entry of a rank: a digit, NUL and a count. */
 #define RANK_BYTES 6
 
-/* A part. */
 struct image {
 	const char *name;
 	uint64_t offset;  /* of the kvtree in the file */
-	const char *data; /* in an arena of `out`: strings stay there */
+	const char *data; /* in an arena of `out`, as strings are borrowed from
+			     it */
 	size_t len;
-	bool odd; /* to be made a tree of */
+	bool odd; /* not in plain form: read it as a tree */
 };
 
-/* A load in progress.  `names` are those of out->trees. */
+/* A load in progress.  `names` has one element for each of out->trees. */
 struct loader {
 	struct rank2file_base base;
 	struct rank2file *out;
 	const char **names;
-	size_t room;	      /* of names and out->trees */
-	struct image *images; /* parts that are still to be read */
+	size_t room;	      /* capacity of names and out->trees */
+	struct image *images; /* parts to read */
 	size_t nimages, images_room;
 	int dirfd;
-	struct par *par;       /* NULL: none */
-	atomic_uchar *claimed; /* by rank: some part has it */
-	struct map *seen;      /* names of all files read: each is read once, so
-			     that no loop or fan-out can multiply the work */
+	struct par *par;       /* NULL: one thread */
+	atomic_uchar *claimed; /* by rank: set if a part has the rank */
+	struct map *seen;      /* names of all files read: each is read only
+				  once, so a loop or fan-out cannot multiply the
+				  work */
 	struct buf raw;
-	uint64_t bytes;	 /* of all files together */
+	uint64_t bytes;	 /* size of all files */
 	uint64_t nranks; /* RANKS of the top file */
 };
 
@@ -87,11 +86,9 @@ rank2file_part_scan(const struct rank2file_base *b, const char *tail,
 	return tail != NULL && strcmp(tail, b->suffix) == 0;
 }
 
-/*
- * The name of a part from the FILE value `file` in a map of level `level`:
- * ".L.W", what is behind the stem; or all of the name as SCR 1.1.8 gives it.
- * NULL: it is neither, or out of memory.
- */
+/* Make the file name of a part from the FILE value `file` in a map of level
+ * `level`.  `file` is ".L.W" (the name without stem), or the complete name in
+ * an SCR 1.1.8 file.  NULL: any other value, or out of memory. */
 static const char *
 part_name(struct loader *l, const char *file, uint64_t level, struct error *err)
 {
@@ -117,7 +114,7 @@ bad:
 	return NULL;
 }
 
-/* Keep the tree of a part.  Takes it over, also on failure. */
+/* Keep the tree of a part.  Take over `tree`, also on failure. */
 static int
 keep_tree(struct loader *l, struct kvtree *tree, const char *name,
 	  struct error *err)
@@ -146,7 +143,6 @@ keep_tree(struct loader *l, struct kvtree *tree, const char *name,
 	return 0;
 }
 
-/* LEVEL of a file. */
 static int
 read_level(const struct kvtree *tree, uint64_t *out, struct error *err)
 {
@@ -157,7 +153,8 @@ read_level(const struct kvtree *tree, uint64_t *out, struct error *err)
 	return value_u64(k, LEVEL_MAX, out, err);
 }
 
-/* Read a whole file; through no link that leads out of the directory. */
+/* Read a whole file.  Refuse a symbolic link that leads out of the
+ * directory. */
 static int
 read_bytes(int dirfd, const char *name, struct buf *out, struct error *err)
 {
@@ -171,7 +168,7 @@ read_bytes(int dirfd, const char *name, struct buf *out, struct error *err)
 	return rc;
 }
 
-/* Note that file `name` is read now, and was not before. */
+/* Record that file `name` is read.  Fail if it was read before. */
 static int
 see(struct loader *l, const char *name, struct error *err)
 {
@@ -191,7 +188,7 @@ check_offset(struct loader *l, const char *name, uint64_t offset, size_t len,
 	return 0;
 }
 
-/* Read the tree at `offset` of a file that was not read before. */
+/* Read the tree at `offset` of a file; each file is read only once. */
 static struct kvtree *
 read_tree(struct loader *l, int dirfd, const char *name, uint64_t offset,
 	  struct error *err)
@@ -209,7 +206,7 @@ read_tree(struct loader *l, int dirfd, const char *name, uint64_t offset,
 	return tree;
 }
 
-/* Remember a part: they are read together, when all are known. */
+/* Queue a part: all parts are read together, by several threads. */
 static int
 queue_part(struct loader *l, const char *name, uint64_t offset,
 	   struct error *err)
@@ -228,8 +225,8 @@ queue_part(struct loader *l, const char *name, uint64_t offset,
 static int load_map(struct loader *l, int dirfd, const struct kvtree *map,
 		    uint64_t level, struct error *err);
 
-/* Read the part that entry `k` of a map of level `level` points to, and all
- * below it. */
+/* Read the part to which entry `k` of a map of level `level` points, and
+ * everything below it. */
 static int
 load_part(struct loader *l, int dirfd, const struct kvtree *k, uint64_t level,
 	  struct error *err)
@@ -250,12 +247,12 @@ load_part(struct loader *l, int dirfd, const struct kvtree *k, uint64_t level,
 	name = part_name(l, value, level, err);
 	if (name == NULL)
 		return -1;
-	/* Parts, not maps: mostly they need no tree. */
+	/* Level 0 is a part, not a map: it usually needs no tree. */
 	if (level == 1)
 		return queue_part(l, name, offset, err);
 	tree = read_tree(l, dirfd, name, offset, &why);
 	if (tree == NULL) {
-		/* To the caller ABSENT means that there is no top file. */
+		/* ABSENT is reserved for a missing top file. */
 		if (why.kind == ERROR_ABSENT)
 			why.kind = ERROR_CORRUPT;
 		return error_pass(err, &why);
@@ -272,7 +269,7 @@ out:
 	return rc < 0 ? error_wrap(err, "%s", name) : 0;
 }
 
-/* Read all that a map of level `level` >= 1 points to. */
+/* Read everything below a map of level `level` >= 1. */
 static int
 load_map(struct loader *l, int dirfd, const struct kvtree *map, uint64_t level,
 	 struct error *err)
@@ -285,7 +282,7 @@ load_map(struct loader *l, int dirfd, const struct kvtree *map, uint64_t level,
 	return 0;
 }
 
-/* The top file and all parts; nothing in them is looked at yet. */
+/* Read the top file and the maps, and queue the parts. */
 static int
 load_all(struct loader *l, int dirfd, struct error *err)
 {
@@ -302,7 +299,8 @@ load_all(struct loader *l, int dirfd, struct error *err)
 		 read_level(top, &level, err) == 0)
 		rc = 0;
 	if (rc == 0 && level == 0) {
-		/* Nobody writes it, but it says all: a part alone. */
+		/* The top file is the only part.  No known writer does this,
+		 * but it is complete. */
 		return keep_tree(l, top, l->base.base, err);
 	}
 	if (rc == 0)
@@ -325,7 +323,7 @@ read_image(void *arg, size_t i, unsigned worker, struct error *err)
 	int rc = -1;
 
 	if (fd < 0) {
-		/* To the caller ABSENT means that there is no top file. */
+		/* ABSENT is reserved for a missing top file. */
 		if (why.kind == ERROR_ABSENT)
 			why.kind = ERROR_CORRUPT;
 		return error_pass(err, &why);
@@ -388,7 +386,7 @@ make_arenas(struct loader *l, struct error *err)
 	return 0;
 }
 
-/* A part that is not plain: as a tree. */
+/* Read a part as a tree, because it is not in plain form. */
 static int
 read_odd(struct loader *l, const struct image *im, struct error *err)
 {
@@ -409,8 +407,8 @@ read_odd(struct loader *l, const struct image *im, struct error *err)
 	return rank2file_read_part(l->out, tree, err);
 }
 
-/* All parts that were queued and read.  What they say of ranks is in the ranks
- * then; strings stay where they were read. */
+/* Add the ranks of all parts that were read to out->ranks.  Strings stay in the
+ * contents of the files. */
 static int
 scan_images(struct loader *l, struct error *err)
 {
@@ -428,7 +426,7 @@ scan_images(struct loader *l, struct error *err)
 	return 0;
 }
 
-/* Make the view of what was loaded. */
+/* Read the queued parts and fill in out->ranks. */
 static int
 make_view(struct loader *l, struct error *err)
 {
@@ -454,7 +452,7 @@ make_view(struct loader *l, struct error *err)
 	return scan_images(l, err);
 }
 
-/* Is no part of that generation among the files read? */
+/* Is no part of this generation among the files read? */
 static bool
 is_unused(const struct loader *l, unsigned generation)
 {
@@ -473,7 +471,7 @@ is_unused(const struct loader *l, unsigned generation)
 	return true;
 }
 
-/* LLNL's writers use any numbers: one for every MiB. */
+/* LLNL's MPI writer may use any number: one per MiB of a part. */
 static void
 find_unused(struct loader *l)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rank2file_scan.c - parts of a rank2file read without a tree, in one pass:
- * the map of a packed dataset has a dozen keys for each file, and millions of
- * files.
+ * rank2file_scan.c - read parts of a rank2file without a tree, in one pass: the
+ * map of a packed dataset has a dozen keys per file, and millions of files.
  *
- * It only knows what is plain.  Whatever else there is (an unknown key, a key
- * or file twice, a number in another form, a count that leaves the image) is
- * left to the reader that makes a tree of it, which also has the messages.
+ * Accept only the plain form.  Anything else (an unknown key, a duplicate key
+ * or file, another number format, a count beyond the image) is left to the
+ * reader that builds a tree, which also has the error messages.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -17,7 +16,7 @@
 #include "meta/rank2file.h"
 #include "meta/rank2file_impl.h"
 
-/* Paths of a rank that are compared each with each; more are looked up. */
+/* Up to this many paths of a rank are compared pairwise; above, use a map. */
 #define PATHS_FEW 16
 
 #define SEGS_MAX (1u << 20)
@@ -27,14 +26,14 @@ struct scan {
 	struct rank2file *out;
 	struct arena *arena;
 	_Atomic unsigned char *claimed;
-	/* The container named last, with its NUL: nearly always the next one's
-	 * name, too. */
+	/* The last container's name, including its NUL.  The next segment
+	 * almost always has the same name. */
 	const char *name;
 	size_t name_size;
 	bool no_memory;
 };
 
-/* What was set on the way, to be taken back. */
+/* The ranks set so far, to be reset on failure. */
 struct undo {
 	uint32_t *ranks;
 	size_t count;
@@ -102,7 +101,7 @@ scan_segs(struct scan *s, struct rank2file_file *f)
 	uint32_t n = kvscan_count(in);
 	struct rank2file_seg *segs = NULL;
 
-	/* Each has 40 bytes at least. */
+	/* The smallest segment has 40 bytes. */
 	if (n == 0 || n > SEGS_MAX || n > (size_t)(in->end - in->p) / 40)
 		in->odd = true;
 	segs = in->odd ? NULL : alloc(s, n, sizeof(*segs));
@@ -137,8 +136,8 @@ scan_file(struct scan *s, struct rank2file_file *f)
 	}
 }
 
-/* Is each path longer than the one before it, or as long and behind it?
- * Numbered files are. */
+/* Are the paths strictly ascending by length, then by bytes?  Numbered files
+ * are. */
 static bool
 in_order(const struct rank2file_rank *r)
 {
@@ -192,7 +191,7 @@ scan_files(struct scan *s, struct rank2file_rank *r)
 	uint32_t n = kvscan_count(in);
 	int distinct = 0;
 
-	/* Each has six bytes at least. */
+	/* The smallest file entry has six bytes. */
 	if (n == 0 || n > (size_t)(in->end - in->p) / 6)
 		in->odd = true;
 	r->files = in->odd ? NULL : alloc(s, n, sizeof(*r->files));
@@ -235,7 +234,7 @@ scan_rank(struct scan *s, struct undo *undo)
 	r->expected = counted ? files : r->nfiles;
 }
 
-/* Each rank has at least a digit, NUL and a count. */
+/* The smallest rank has a digit, NUL and a count. */
 static void
 scan_ranks(struct scan *s, struct undo *undo)
 {

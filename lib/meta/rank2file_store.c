@@ -16,7 +16,7 @@
 #include "meta/value.h"
 #include "str.h"
 
-/* Where the bytes of a file lie, in the order of containers.md 1. */
+/* Add the segments of a file, in the order of containers.md 1. */
 static int
 build_segs(struct kvtree *t, const struct rank2file_file *f, struct error *err)
 {
@@ -54,7 +54,7 @@ rank2file_build_file(struct kvtree *t, const struct rank2file_file *f,
 
 /* --- Parts: straight to bytes, for a job may have millions of files --- */
 
-/* As build_segs(). */
+/* The same as build_segs(), written to an image. */
 static void
 put_segs(struct kvwrite *w, const struct rank2file_file *f)
 {
@@ -69,7 +69,7 @@ put_segs(struct kvwrite *w, const struct rank2file_file *f)
 	}
 }
 
-/* A path, and what rank2file_build_file() makes of its file. */
+/* Write a path and the entry that rank2file_build_file() makes. */
 static void
 put_file(struct kvwrite *w, const struct rank2file_file *f)
 {
@@ -90,7 +90,7 @@ put_file(struct kvwrite *w, const struct rank2file_file *f)
 		put_segs(w, f);
 }
 
-/* The last entry of each path, for map_free(); NULL: ERROR_NOMEM. */
+/* Map each path to its last entry, for map_free(); NULL: ERROR_NOMEM. */
 static struct map *
 last_entries(const struct rank2file_rank *r, struct error *err)
 {
@@ -106,8 +106,8 @@ last_entries(const struct rank2file_rank *r, struct error *err)
 	return last;
 }
 
-/* One rank: FILES, FILE.  The same path twice is one file, at the place of the
- * first entry, of which the last entry is right. */
+/* Write one rank: FILES, FILE.  If a path occurs twice, its last entry is
+ * written in place of the first one. */
 static int
 put_rank(struct kvwrite *w, const struct rank2file *job, size_t rank,
 	 struct error *err)
@@ -158,7 +158,8 @@ rank2file_encode_part(const struct rank2file *r, size_t first, size_t count,
 	for (size_t i = first; i < first + count; i++)
 		present += r->ranks[i].present;
 	kvtree_begin(&w, out, 3);
-	/* One part alone counts its own ranks, as LLNL's scr_index does. */
+	/* A single part has the number of its own ranks, as with LLNL's
+	 * scr_index. */
 	kvwrite_u64(&w, "RANKS", count < r->nranks ? r->nranks : present);
 	kvwrite_key(&w, "RANK", present);
 	for (size_t i = first + count; i-- > first;)
@@ -168,8 +169,7 @@ rank2file_encode_part(const struct rank2file *r, size_t first, size_t count,
 	return kvtree_seal(&w, err);
 }
 
-/* "<stem>.0.<first><suffix>" into `out`; the second set of names has the next
- * number. */
+/* Write "<stem>.0.<first + generation><suffix>" into `out`. */
 static int
 part_file(const struct rank2file_base *b, size_t first, unsigned generation,
 	  struct buf *out, struct error *err)
@@ -181,7 +181,7 @@ part_file(const struct rank2file_base *b, size_t first, unsigned generation,
 	return 0;
 }
 
-/* Entry of one part in the top file: OFFSET, FILE. */
+/* Add the entry of one part to the top file: OFFSET, FILE. */
 static int
 build_entry(struct kvtree *table, const struct rank2file_base *b, size_t first,
 	    unsigned generation, struct buf *name, struct error *err)
@@ -204,7 +204,7 @@ build_entry(struct kvtree *table, const struct rank2file_base *b, size_t first,
 	return kvtree_set(entry, "FILE", name->data, err);
 }
 
-/* The top file: RANKS, RANK highest part first, LEVEL; and CTR. */
+/* Build the top file: RANKS, RANK (highest part first), LEVEL; and CTR. */
 static struct kvtree *
 build_top(const struct rank2file_base *b, const struct rank2file *r,
 	  struct buf *name, struct error *err)
@@ -243,7 +243,7 @@ fail:
 	return NULL;
 }
 
-/* Is this one of the parts that rank2file `r` has? */
+/* Does this part belong to the rank2file `r`? */
 static bool
 is_ours(uint64_t level, uint64_t writer, const struct rank2file *r)
 {
@@ -251,11 +251,8 @@ is_ours(uint64_t level, uint64_t writer, const struct rank2file *r)
 	       writer % RANK2FILE_PART_RANKS == r->generation;
 }
 
-/*
- * Remove parts of an earlier rank2file: nothing points to them any more, but
- * LLNL's serial reader takes every part it finds in the directory (formats.md
- * 1.6).
- */
+/* Remove parts of an earlier rank2file.  The top file no longer names them, but
+ * LLNL's serial reader reads every part in the directory (formats.md 1.6). */
 static int
 remove_stale(int dirfd, const struct rank2file_base *b,
 	     const struct rank2file *r, struct error *err)
@@ -292,7 +289,7 @@ out:
 	return rc;
 }
 
-/* The parts, one in memory at a time, then the top file. */
+/* Encode the parts, one in memory at a time, then the top file. */
 static int
 each_file(const struct rank2file_base *b, const struct rank2file *r,
 	  rank2file_fn *fn, void *arg, struct error *err)

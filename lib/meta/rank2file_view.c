@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rank2file_view.c - the tree of a part as ranks, files and segments.
+ * rank2file_view.c - convert the tree of a part to ranks, files and segments.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "meta/value.h"
 #include "str.h"
 
-/* Entry `k` of a SEG table: its place in *segs is its number. */
+/* Read entry `k` of a SEG table into the element of *segs with its number. */
 static int
 read_seg(const struct kvtree *k, struct rank2file_seg *segs, size_t count,
 	 struct error *err)
@@ -42,7 +42,7 @@ read_seg(const struct kvtree *k, struct rank2file_seg *segs, size_t count,
 	return seen == 3 ? 0 : value_bad(err, "SEG", "incomplete");
 }
 
-/* The segments of one file; as many keys as there are, each number once. */
+/* Read the segments of one file.  They are numbered from 0 without gaps. */
 static int
 read_segs(const struct kvtree *table, struct arena *arena,
 	  struct rank2file_file *f, struct error *err)
@@ -64,7 +64,6 @@ read_segs(const struct kvtree *table, struct arena *arena,
 	return 0;
 }
 
-/* One file of a rank; our paths and nodes are borrowed from the tree. */
 int
 rank2file_read_file(const struct kvtree *k, struct arena *arena,
 		    struct rank2file_file *f, struct error *err)
@@ -83,7 +82,7 @@ rank2file_read_file(const struct kvtree *k, struct arena *arena,
 	return read_segs(kvtree_get(k, "SEG"), arena, f, err);
 }
 
-/* Child `k` of RANK: one rank and its files. */
+/* Read child `k` of RANK: one rank and its files. */
 static int
 read_rank(struct rank2file *out, const struct kvtree *k, struct error *err)
 {
@@ -117,7 +116,8 @@ read_rank(struct rank2file *out, const struct kvtree *k, struct error *err)
 	return 0;
 }
 
-/* RANKS of a part is the job's, or with LLNL's scr_index the part's own. */
+/* RANKS is that of the job, or that of the part if LLNL's scr_index wrote
+ * it. */
 int
 rank2file_read_part(struct rank2file *out, const struct kvtree *part,
 		    struct error *err)

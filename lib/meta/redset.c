@@ -8,7 +8,7 @@
 #include "meta/value.h"
 #include "num.h"
 
-/* Largest number of bytes anything here may have: file offsets. */
+/* Limit of sizes in bytes: that of file offsets. */
 #define BYTES_LIMIT ((uint64_t)INT64_MAX)
 
 static int
@@ -27,7 +27,7 @@ read_type(const struct kvtree *k, enum redset_type *out, struct error *err)
 	return value_bad(err, name, "unknown type of redundancy");
 }
 
-/* What the numbers must have to do with each other: NULL, or what is wrong. */
+/* Return what is inconsistent in the descriptor, or NULL. */
 static const char *
 desc_flaw(const struct redset_desc *d)
 {
@@ -125,14 +125,14 @@ redset_neighbours(const struct redset_desc *d)
 	return d->failures < d->members ? d->failures : d->members - 1;
 }
 
-/* The member `steps` to the left of `member`. */
+/* The member `steps` to the left of `member`, cyclically. */
 static uint32_t
 left_of(const struct redset_desc *d, uint32_t member, uint32_t steps)
 {
 	return member >= steps ? member - steps : member + (d->members - steps);
 }
 
-/* t -> key -> sub, made if missing. */
+/* Return the child `number` of `t`, made if it is missing. */
 static struct kvtree *
 put_number(struct kvtree *t, uint64_t number, struct error *err)
 {
@@ -177,7 +177,7 @@ not_known(const struct redset_desc *owner, uint32_t member, struct error *err)
 			 (unsigned long)owner->set + 1);
 }
 
-/* The list of one member as a child of `table`, formats.md 5.3. */
+/* Add the list of one member to `table`, formats.md 5.3. */
 static int
 build_member(struct kvtree *table, uint32_t number,
 	     const struct redset_member *m, struct error *err)
@@ -204,7 +204,7 @@ build_member(struct kvtree *table, uint32_t number,
 	return kvtree_set_u64(node, "FILES", m->nfiles, err);
 }
 
-/* GROUP: which world rank each member is. */
+/* Add GROUP: the world rank of each member. */
 static int
 build_group(struct kvtree *tree, const uint32_t *ranks, uint32_t members,
 	    struct error *err)

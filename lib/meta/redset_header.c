@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reading the headers of redundancy files, formats.md 5.3.  They come from
- * disk: nothing is allocated by a count before the tree has shown that many
- * nodes, with the one exception of MEMBERS_FREE.
+ * redset_header.c - read the headers of redundancy files, formats.md 5.3.  They
+ * are untrusted: except for MEMBERS_FREE, memory is allocated for a count only
+ * after the tree was found to have that many nodes.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,20 +16,20 @@
 #include "num.h"
 
 /*
- * PARTNER headers list only the owner and its neighbours, however many members
- * the set has, so their tree cannot bear out the size of the set.  Sets are
- * made of one rank per failure group (formats.md 6) and split down to some 8
- * members; more nodes than this no machine has.
+ * Limit of the members of a PARTNER set.  Its header lists only the owner and
+ * its neighbours, so the tree does not confirm the size of the set.  Sets have
+ * one rank per failure group and are split to some 8 members (formats.md 6); no
+ * machine has more nodes than this limit.
  */
 #define MEMBERS_FREE 65536
 
-/* LLNL's restart leaves two owners in a PARTNER header, one more each time it
- * is made from such a one (formats.md 11). */
+/* LLNL's restart leaves two owners in a PARTNER header, and one more each time
+ * the header is rebuilt from such a header (formats.md 11). */
 #define OWNERS_MAX 16
 
 #define BYTES_LIMIT ((uint64_t)INT64_MAX)
 
-/* DESC -> number, or NULL. */
+/* Return the node DESC -> number, or NULL. */
 static const struct kvtree *
 member_node(const struct kvtree *t, uint32_t number)
 {
@@ -38,7 +38,7 @@ member_node(const struct kvtree *t, uint32_t number)
 	return kvtree_get2(t, "DESC", value_text(key, number));
 }
 
-/* The descriptor of member `number`; it must be there. */
+/* Read the descriptor of member `number`; it is required. */
 static int
 read_desc(const struct kvtree *t, uint32_t number, struct redset_desc *out,
 	  struct error *err)
@@ -65,7 +65,7 @@ left_of(const struct redset_desc *d, uint32_t member, uint32_t steps)
 	return member >= steps ? member - steps : member + (d->members - steps);
 }
 
-/* Has the header the lists that the header of `number` must have? */
+/* Does the header have all lists that the header of `number` needs? */
 static bool
 could_be_owner(const struct kvtree *t, uint32_t number)
 {
@@ -80,11 +80,9 @@ could_be_owner(const struct kvtree *t, uint32_t number)
 	return true;
 }
 
-/*
- * Whose header it is, where the file's name does not tell: RANK.  A rebuilt
- * PARTNER header also names its donor, whose left neighbours it does not
- * have.
- */
+/* Find the owner from RANK if the file name does not give it.  A rebuilt
+ * PARTNER header also names its donor, but lacks the donor's left
+ * neighbours. */
 static int
 find_owner(const struct kvtree *t, uint32_t *out, struct error *err)
 {
@@ -110,7 +108,7 @@ find_owner(const struct kvtree *t, uint32_t *out, struct error *err)
 	return found == 1 ? 0 : value_bad(err, "RANK", "not exactly one value");
 }
 
-/* Do two descriptors belong to one set? */
+/* Do both descriptors belong to the same set? */
 static bool
 same_set(const struct redset_desc *a, const struct redset_desc *b)
 {
@@ -127,7 +125,7 @@ by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* No rank twice?  -1: out of memory. */
+/* Are all ranks different? -1: out of memory. */
 static int
 are_distinct(const uint32_t *ranks, uint32_t count, struct arena *arena)
 {
@@ -144,8 +142,8 @@ are_distinct(const uint32_t *ranks, uint32_t count, struct arena *arena)
 	return 1;
 }
 
-/* GROUP: the world rank of every member.  Its table bears out the size of the
- * set, so it is read before memory for the members is asked for. */
+/* Read GROUP: the world rank of each member.  The table confirms the size of
+ * the set, so read it before allocating the members. */
 static int
 read_group(const struct kvtree *t, struct arena *arena,
 	   struct redset_header *out, struct error *err)
@@ -160,7 +158,7 @@ read_group(const struct kvtree *t, struct arena *arena,
 	out->ranks = arena_alloc(arena, n, sizeof(*out->ranks));
 	if (out->ranks == NULL)
 		return error_no_memory(err);
-	/* Keys differ, and there are n below n: all are set. */
+	/* The n keys differ and are below n, so every element is set. */
 	kvtree_foreach (k, table) {
 		uint64_t i = 0;
 
@@ -176,7 +174,7 @@ read_group(const struct kvtree *t, struct arena *arena,
 	return distinct ? 0 : value_bad(err, "GROUP", "a rank occurs twice");
 }
 
-/* CHUNK, bounded such that n chunks are still a number of bytes. */
+/* Read CHUNK, limited so that the size of n chunks does not overflow. */
 static int
 read_chunk(const struct kvtree *t, struct redset_header *out, struct error *err)
 {
@@ -189,7 +187,7 @@ read_chunk(const struct kvtree *t, struct redset_header *out, struct error *err)
 	return out->chunk > 0 ? 0 : value_bad(err, "CHUNK", "zero");
 }
 
-/* One child of FILE: number -> path -> attributes. */
+/* Read one child of FILE: number -> path -> attributes. */
 static int
 read_file(const struct kvtree *k, struct arena *arena, struct redset_member *m,
 	  struct error *err)
@@ -215,7 +213,7 @@ read_file(const struct kvtree *k, struct arena *arena, struct redset_member *m,
 	return 0;
 }
 
-/* The list of files of one member. */
+/* Read the file list of one member. */
 static int
 read_list(const struct kvtree *node, struct arena *arena,
 	  struct redset_member *m, struct error *err)
@@ -241,8 +239,8 @@ read_list(const struct kvtree *node, struct arena *arena,
 	return 0;
 }
 
-/* Member `number` if the header has it, checked against what the header says
- * of the whole set. */
+/* Read member `number` if the header has it, and check that it belongs to the
+ * same set. */
 static int
 read_member(const struct kvtree *t, uint32_t number, struct arena *arena,
 	    struct redset_header *out, struct error *err)
@@ -296,7 +294,7 @@ redset_header_read(const struct kvtree *t, uint64_t image, uint32_t owner,
 		arena_alloc(arena, out->desc.members, sizeof(*out->members));
 	if (out->members == NULL)
 		return error_no_memory(err);
-	/* Of a rebuilt XOR header's stale list nothing is taken. */
+	/* Read only the neighbours: a rebuilt XOR header has a stale list. */
 	for (d = 0; d <= redset_neighbours(&out->desc); d++)
 		if (read_member(t, left_of(&out->desc, owner, d), arena, out,
 				err) < 0)

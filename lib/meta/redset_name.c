@@ -46,7 +46,8 @@ redset_type_of_word(const char *word)
 	return (enum redset_type)t;
 }
 
-/* What follows `word` if `s` starts with it, else NULL; `s` may be NULL. */
+/* Return the text after `word` if `s` starts with it, else NULL; `s` may be
+ * NULL. */
 static const char *
 after(const char *s, const char *word)
 {
@@ -55,7 +56,7 @@ after(const char *s, const char *word)
 	return s != NULL && strncmp(s, word, len) == 0 ? s + len : NULL;
 }
 
-/* Scan a number from `min` on; `s` may be NULL. */
+/* Scan a number of at least `min`; `s` may be NULL. */
 static const char *
 number(const char *s, uint64_t min, uint32_t *out)
 {
@@ -68,7 +69,7 @@ number(const char *s, uint64_t min, uint32_t *out)
 	return s;
 }
 
-/* "<word><n>_of_<total>" with 1 <= n <= total. */
+/* Scan "<word><n>_of_<total>" with 1 <= n <= total. */
 static const char *
 n_of(const char *s, const char *word, uint32_t *n, uint32_t *total)
 {
@@ -77,7 +78,7 @@ n_of(const char *s, const char *word, uint32_t *n, uint32_t *total)
 	return s != NULL && *n <= *total ? s : NULL;
 }
 
-/* "<type>.grp_<g>_of_<G>.mem_<m>_of_<n>.redset" and nothing behind it. */
+/* Parse exactly "<type>.grp_<g>_of_<G>.mem_<m>_of_<n>.redset". */
 static bool
 parse_long(const char *s, struct redset_name *out)
 {
@@ -97,7 +98,8 @@ parse_long(const char *s, struct redset_name *out)
 	return s != NULL && strcmp(s, SUFFIX) == 0;
 }
 
-/* "<rank>.redset", or the long form, behind the stem and its dot. */
+/* Parse the text after the stem and its dot: "<rank>.redset" or the long
+ * form. */
 static bool
 parse_tail(const char *s, struct redset_name *out)
 {
@@ -114,17 +116,15 @@ parse_tail(const char *s, struct redset_name *out)
 	return *end == '.' && parse_long(end + 1, out);
 }
 
-/* Does the `len` bytes long stem stand for filemaps? */
+/* Is the stem of `len` bytes that of filemap redundancy? */
 static bool
 is_map_stem(const char *stem, size_t len)
 {
 	return len == strlen(STEM_MAP) && memcmp(stem, STEM_MAP, len) == 0;
 }
 
-/*
- * Any stem: it ends at the last dot behind which a whole tail stands.  The
- * last, for "red.3.7.redset" is rank 7 of stem "red.3".
- */
+/* Accept any stem: it ends at the last dot after which the tail is valid.  So
+ * "red.3.7.redset" is rank 7 of stem "red.3". */
 static bool
 parse_any(const char *name, struct redset_name *out, size_t *stem)
 {

@@ -27,8 +27,8 @@ summary_read(const struct kvtree *t, struct summary *out, struct error *err)
 	return 0;
 }
 
-/* DSET with the children of `desc`, last one first: so they come out of the
- * merge by which LLNL's tool copies them (formats.md 1.4). */
+/* Add DSET with the children of `desc` in reverse order: the result of the
+ * merge with which LLNL's tool copies them (formats.md 1.4). */
 static int
 put_reversed(struct kvtree *t, const struct kvtree *desc, struct error *err)
 {

@@ -9,8 +9,8 @@
 #include "num.h"
 #include "str.h"
 
-/* Keys and values in messages: enough to find them, not enough to push the
- * reason out of the sentence. */
+/* Maximum length of a quoted key or value, so that the reason still fits into
+ * the message. */
 #define QUOTE_MAX 160
 
 int
@@ -54,7 +54,7 @@ value_u64(const struct kvtree *k, uint64_t max, uint64_t *out,
 		return value_bad(err, kvtree_key(k), "not exactly one value");
 	if (value_number(value, max, out))
 		return 0;
-	/* Not how anybody writes it, but LLNL reads hexadecimal and octal. */
+	/* Nobody writes hexadecimal or octal, but LLNL reads them. */
 	if (num_u64_any(value, max, out, NULL) == 0)
 		return 0;
 	return error_set(err, ERROR_CORRUPT,
