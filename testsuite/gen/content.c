@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * content.c - contents of the generated files: pseudo-random, and any part can
- * be had without what comes before it.
+ * content.c - contents of the generated files: pseudo-random bytes, computable
+ * at any offset.
  */
 #include <string.h>
 
 #include "gen/gen.h"
 
-/* Mixes the bits of a counter (the finalizer of MurmurHash3). */
+/* Mix the bits of a counter (the finalizer of MurmurHash3). */
 static uint64_t
 mix(uint64_t x)
 {
@@ -26,7 +26,7 @@ content_fill(uint32_t rank, uint32_t file, uint64_t off, size_t len,
 	uint64_t i = seed + off / 8, word = mix(i++);
 	size_t skip = off % 8, part = 8 - skip < len ? 8 - skip : len;
 
-	/* A part of a word at the start, whole ones, a part at the end. */
+	/* First part of a word, whole words, last part of a word. */
 	memcpy(to, (const char *)&word + skip, part);
 	for (to += part, len -= part; len >= 8; to += 8, len -= 8) {
 		word = mix(i++);

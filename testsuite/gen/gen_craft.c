@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gen_craft - write metadata files that no honest program would: from a tree
- * as scr_inspect -m tree prints it, edited at will, or with nesting, counts
- * and sizes beyond all reason.
+ * gen_craft - write malformed metadata files: from an edited tree as printed by
+ * scr_inspect -m tree, or with excessive nesting, counts and sizes.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -23,9 +22,9 @@ struct settings {
 	uint64_t nest, count, size;
 };
 
-/* --- A tree from its printout --- */
+/* --- Trees from their printout --- */
 
-/* "\n", "\t", "\\" and "\xHH" in a line stand for what they do in C. */
+/* Decode "\n", "\t", "\\" and "\xHH" as in C. */
 static void
 unescape(char *s)
 {
@@ -50,7 +49,7 @@ unescape(char *s)
 	*to = '\0';
 }
 
-/* Add the line to the tree; at[d] is the node at depth d. */
+/* Add the line to the tree; at[d] is the current node at depth d. */
 static int
 add_line(struct kvtree **at, char *line, size_t number, size_t *depth,
 	 struct error *err)
@@ -58,7 +57,8 @@ add_line(struct kvtree **at, char *line, size_t number, size_t *depth,
 	size_t blanks = strspn(line, " ");
 	size_t d = blanks / 2;
 
-	/* A key may begin with a blank: no deeper than a child can be. */
+	/* A key may begin with a blank, so a line can be indented by more than
+	 * its depth. */
 	if (d > *depth + 1)
 		d = *depth + 1;
 	if (d == 0 || d >= KVTREE_MAX_DEPTH)
@@ -101,8 +101,8 @@ put_be(struct buf *out, uint64_t value, int bytes)
 	buf_add(out, b, (size_t)bytes);
 }
 
-/* Header and checksum (formats.md 1.1) around a packed tree; `size` overrides
- * what the header says of the length. */
+/* Put header and checksum (formats.md 1.1) around a packed tree.  `size`
+ * overrides the length in the header. */
 static void
 envelope(const struct buf *packed, uint64_t size, struct buf *out)
 {
@@ -131,8 +131,8 @@ beyond_reason(const struct settings *s, struct buf *out)
 
 /* --- main --- */
 
-/* Append what stands behind the metadata in `file`: a redundancy file's body.
- */
+/* Append the bytes that follow the metadata in `file`: the body of a redundancy
+ * file. */
 static int
 add_body(const char *file, struct buf *out, struct error *err)
 {

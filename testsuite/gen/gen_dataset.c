@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * gen_dataset - make a dataset with redundancy on pretend nodes, as LLNL's
- * library and a scavenge leave it; or check the files of one that was rebuilt.
+ * library and a scavenge leave it, or check the files of a rebuilt one.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -55,7 +55,7 @@ parse_type(struct gen *g, const struct settings *s, struct error *err)
 	return 0;
 }
 
-/* "BYTES" or "BYTES,SPREAD". */
+/* Parse "BYTES" or "BYTES,SPREAD". */
 static int
 parse_size(struct gen *g, const char *text, struct error *err)
 {
@@ -70,7 +70,7 @@ parse_size(struct gen *g, const char *text, struct error *err)
 		       : num_bytes(comma + 1, UINT64_MAX / 4, &g->spread, err);
 }
 
-/* Node numbers with commas between them. */
+/* Parse node numbers separated by commas. */
 static int
 parse_lost(struct gen *g, const char *text, struct error *err)
 {
@@ -104,8 +104,8 @@ parse_layout(struct gen *g, const char *text, struct error *err)
 				   text);
 }
 
-/* The directories: the nodes' lie beside the prefix, and so does `local`,
- * which is what each node would call its own. */
+/* Find the directories.  Those of the nodes are beside the prefix, and so is
+ * `local`, the path by which each node knows its own. */
 static int
 find_places(struct gen *g, const struct settings *s, struct error *err)
 {
@@ -184,7 +184,7 @@ write_data_file(const struct gen *g, uint32_t rank, uint32_t number,
 
 	if (place_create(g, rank, f->rel, f->base, &out, err) < 0)
 		return -1;
-	/* Of a lost file only the checksum is needed. */
+	/* A lost file is not written; only its checksum is needed. */
 	if (out.n == 0 && !g->crc)
 		return 0;
 	for (uint64_t off = 0; off < f->attr.size; off += len) {
@@ -222,7 +222,7 @@ make(struct gen *g, unsigned char *block, struct error *err)
 
 /* --- Checking --- */
 
-/* 0 if the file has the bytes, size, mode and time it should have. */
+/* Return 0 if the file has the right bytes, size, mode and time. */
 static int
 check_file(const struct gen *g, uint32_t rank, uint32_t number,
 	   unsigned char *block, struct error *err)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gen_halt_update - rewrite a halt file again and again as the library in a
- * running job does it after each checkpoint (formats.md 1.5, 3.6): open, take a
- * shared lock, read, decrement CheckpointsLeft, write from the start, truncate,
+ * gen_halt_update - rewrite a halt file in a loop, as the library in a running
+ * job does after each checkpoint (formats.md 1.5, 3.6): open, take a shared
+ * lock, read, decrement CheckpointsLeft, write from the start, truncate,
  * unlock, sync.
  *
- * It writes in two halves with a pause between them, so that whoever looks at
- * the file without the lock sees it torn.
+ * It writes in two halves with a pause between them, so that a reader without
+ * the lock sees an incomplete file.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -28,7 +28,7 @@ struct settings {
 	bool fcntl;
 };
 
-/* The library may be built for either kind of lock. */
+/* The library can be built with either kind of lock. */
 static int
 lock(const struct settings *s, int fd, bool on)
 {
@@ -41,7 +41,7 @@ lock(const struct settings *s, int fd, bool on)
 			: flock(fd, on ? LOCK_SH : LOCK_UN);
 }
 
-/* What the library makes of the file's contents. */
+/* Change the file's contents as the library does. */
 static int
 decrement(struct buf *raw, struct error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * gen_meta - make large metadata files for measurements and tests: an index of
- * many datasets, a tree of many entries in one level.  (For datasets of many
+ * many datasets, a tree with many entries on one level.  (For datasets of many
  * ranks or files see gen_dataset --type NONE.)
  */
 #include <fcntl.h>
@@ -20,8 +20,8 @@
 
 #define BASE_TIME 1700000000
 
-/* The descriptor of dataset `id` as children of `t`: a checkpoint, but every
- * seventh an output. */
+/* Add the descriptor of dataset `id` to `t`: every seventh is an output, the
+ * others are checkpoints. */
 static int
 describe(struct kvtree *t, int64_t id, const char *name, struct error *err)
 {
@@ -44,7 +44,7 @@ describe(struct kvtree *t, int64_t id, const char *name, struct error *err)
 	return dataset_write(t, &d, err);
 }
 
-/* An index of `count` datasets; every tenth was never completed. */
+/* Make an index of `count` datasets; every tenth is unfinished. */
 static struct kvtree *
 make_index(uint64_t count, struct index **owner, struct error *err)
 {
@@ -66,7 +66,7 @@ make_index(uint64_t count, struct index **owner, struct error *err)
 	return rc < 0 ? NULL : index_tree(ix, err);
 }
 
-/* PREFIX/.scr/index.scr. */
+/* Write PREFIX/.scr/index.scr. */
 static int
 write_index(const char *prefix, uint64_t count, struct error *err)
 {
@@ -93,7 +93,7 @@ out:
 	return rc;
 }
 
-/* `count` keys with a value each in one level. */
+/* Write a tree of `count` keys on one level, each with a value. */
 static int
 write_flat(const char *file, uint64_t count, struct error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * metawrite.c - filemaps, and the small files that say which datasets there
- * are (formats.md 3.5, 3.7, 4.1, 4.2, 7).
+ * metawrite.c - write filemaps, and the small files that list the datasets
+ * (formats.md 3.5, 3.7, 4.1, 4.2, 7).
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -28,9 +28,9 @@ no_memory(struct error *err)
 	return error_set(err, ERROR_NOMEM, "out of memory");
 }
 
-/* --- What files there are --- */
+/* --- Files and their attributes --- */
 
-/* Times and mode that follow from rank and number alone. */
+/* Derive times and mode from rank and number. */
 static void
 plan_attr(const struct gen *g, uint32_t rank, uint32_t number, uint64_t size,
 	  struct attr *a)
@@ -49,7 +49,7 @@ plan_attr(const struct gen *g, uint32_t rank, uint32_t number, uint64_t size,
 	a->atime = a->ctime = a->mtime;
 }
 
-/* Size of a file: `size` and up to `spread` more. */
+/* The size of a file: `size` plus up to `spread`. */
 static uint64_t
 plan_size(const struct gen *g, uint32_t rank, uint32_t number)
 {
@@ -131,7 +131,7 @@ out:
 	return rc;
 }
 
-/* The filemap of one rank: image, attributes, file.  The file routed last
+/* Encode and write the filemap of one rank.  The file that was routed last
  * comes first. */
 static int
 write_filemap(struct gen *g, uint32_t rank, struct kvtree *t, struct buf *out,
@@ -171,9 +171,9 @@ metawrite_filemaps(struct gen *g, struct error *err)
 	return rc;
 }
 
-/* --- Which datasets there are --- */
+/* --- Lists of datasets --- */
 
-/* The descriptor, below `key` of `t`. */
+/* Add the descriptor below `key` of `t`. */
 static int
 add_descriptor(const struct gen *g, struct kvtree *t, const char *key,
 	       struct error *err)
@@ -200,7 +200,8 @@ add_descriptor(const struct gen *g, struct kvtree *t, const char *key,
 	return node == NULL ? -1 : dataset_write(node, &d, err);
 }
 
-/* The tree in file `name` below `dir`; an empty one if there is none. */
+/* Read the tree in file `name` below `dir`; an empty tree if the file is
+ * missing. */
 static struct kvtree *
 read_or_new(int dir, const char *name, struct error *err)
 {
@@ -209,7 +210,7 @@ read_or_new(int dir, const char *name, struct error *err)
 	return kvtree_read_file(dir, name, err);
 }
 
-/* A new first child `id` of `table`. */
+/* Add `id` as the first child of `table`. */
 static struct kvtree *
 new_entry(const struct gen *g, struct kvtree *t, const char *table,
 	  struct error *err)
@@ -281,11 +282,11 @@ out:
 	return rc;
 }
 
-/* --- What a node's cache has besides (formats.md 7) --- */
+/* --- Other files in a node's cache (formats.md 7) --- */
 
-/* The files of one rank that a set over the filemaps, or the data, protects,
- * and the set's own.  Those of ranks other than the node's first are listed in
- * reverse. */
+/* List the files of one rank that a set over the filemaps, or over the data,
+ * protects, and the files of the set.  The library lists those of the node's
+ * first rank in order and those of its other ranks in reverse. */
 static int
 list_shuffle(const struct gen *g, uint32_t rank, bool map, bool first,
 	     struct kvtree *to, struct error *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * place.c - where the files of a rank are written: below the prefix, in the
- * cache of its node, or both; nowhere if the node is lost.
+ * place.c - write the files of a rank below the prefix, in the cache of its
+ * node, or in both; nowhere if the node is lost.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include "gen/gen.h"
 #include "io.h"
 
-/* Make `path` below `dir`, and what is missing on the way. */
+/* Make `path` below `dir`, with its missing parents. */
 static int
 make_path(int dir, const char *path, struct error *err)
 {
@@ -41,7 +41,7 @@ open_root(const char *path, int *fd, struct error *err)
 	return *fd < 0 ? error_sys(err, "%s", path) : 0;
 }
 
-/* "node3/cache/genuser/scr.1000/scr.dataset.7" + `tail`. */
+/* Format "node3/cache/genuser/scr.1000/scr.dataset.7" + `tail`. */
 static void
 cache_path(char to[static PATH_MAX], const struct gen *g, uint32_t node,
 	   const char *tail)
@@ -58,7 +58,7 @@ place_open(struct gen *g, struct error *err)
 	char path[PATH_MAX];
 	uint32_t node = 0;
 
-	/* The prefix is always there: flush.scr lives in it. */
+	/* The prefix is always made, because flush.scr is below it. */
 	snprintf(path, sizeof(path), ".scr/scr.dataset.%" PRId64, g->id);
 	if (open_root(g->prefix, &g->prefix_fd, err) < 0 ||
 	    make_path(g->prefix_fd, g->in_prefix ? path : ".scr", err) < 0)
@@ -87,7 +87,7 @@ place_close(struct gen *g)
 	g->prefix_fd = g->nodes_fd = -1;
 }
 
-/* Create `path` below `dir` as one more place of `f`. */
+/* Create `path` below `dir` as another place of `f`. */
 static int
 add_place(struct place_file *f, int dir, const char *path, struct error *err)
 {

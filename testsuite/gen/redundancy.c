@@ -2,8 +2,8 @@
 /*
  * redundancy.c - the redundancy sets of a generated dataset.
  *
- * Nothing is read back: the bytes of a lost node's files go into the parity as
- * if they were there, since content.c can make any part of them.
+ * content.c can compute any part of a file, so the parity covers the files of
+ * lost nodes, too, and no file is read back.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "gen/gen.h"
 #include "redwrite.h"
 
-/* One set while it is written. */
+/* A set that is being written. */
 struct work {
 	const struct gen *g;
 	const struct gen_set *set;

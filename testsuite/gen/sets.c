@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sets.c - which ranks make a redundancy set (formats.md 6).
+ * sets.c - assign ranks to redundancy sets (formats.md 6).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "error.h"
 #include "gen/gen.h"
 
-/* One more set, of `count` ranks. */
+/* Add a set of `count` ranks. */
 static int
 add_set(struct gen *g, const uint32_t *ranks, uint32_t count)
 {
@@ -24,8 +24,8 @@ add_set(struct gen *g, const uint32_t *ranks, uint32_t count)
 	return 0;
 }
 
-/* The ranks that have the same number on their node, in order, are split into
- * sets of set_size, or a few more. */
+/* Split ranks that have the same number on their nodes into sets of set_size or
+ * slightly more, in order. */
 static int
 split_across(struct gen *g, const uint32_t *across, uint32_t count)
 {
@@ -64,7 +64,7 @@ place_ranks(struct gen *g)
 							g->nnodes / g->nranks);
 }
 
-/* All sets, in no order yet.  `across` and `local` have room for all ranks. */
+/* Make all sets, unordered.  `across` and `local` have room for all ranks. */
 static int
 make_sets(struct gen *g, uint32_t *across, uint32_t *local)
 {

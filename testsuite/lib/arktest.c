@@ -28,9 +28,9 @@ const struct file few[] = {
 	{ "MANIFEST", 77 },
 };
 
-char root[128], path[140]; /* for scratch; the archive in it */
+char root[128], path[140]; /* scratch directory; the archive inside it */
 
-unsigned char *content, *back; /* of 10 MiB */
+unsigned char *content, *back; /* 10 MiB each */
 
 void
 fill(size_t i, size_t size)
@@ -109,7 +109,7 @@ write_to(int fd, enum ark_filter filter, enum made format,
 	return rc;
 }
 
-/* Make of the archive one of that pair. */
+/* Make the archive of this pair from the pax archive. */
 static void
 convert(size_t pair)
 {
@@ -185,7 +185,7 @@ same_attrs(enum made format, bool streamed, const struct ark_entry *e, size_t i)
 		got->atime.tv_nsec == want.atime.tv_nsec / atom * atom);
 }
 
-/* Read all of the entry into `back`; its length, or SIZE_MAX. */
+/* Read the whole entry into `back`.  Returns its length, SIZE_MAX on error. */
 static size_t
 read_entry(struct ark_in *in, struct error *err)
 {
@@ -200,8 +200,8 @@ read_entry(struct ark_in *in, struct error *err)
 	return have;
 }
 
-/* The place of `name` in the list, `next` if it is in order, as it must be but
- * in 7zip; SIZE_MAX: nowhere. */
+/* The index of `name` in the list, or SIZE_MAX.  Entries must come in the order
+ * of the list (`next`), except in 7zip archives. */
 static size_t
 place_of(enum made format, const struct file *files, size_t count, size_t next,
 	 const char *name)

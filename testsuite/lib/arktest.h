@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * arktest.h - what tests of archives share: files to pack, packing them in
- * every format that is read, and a look at what is in an archive.
+ * arktest.h - shared by the tests of archives: files to pack, archives of them
+ * in every format that can be read, and a check of what an archive holds.
  */
 #ifndef ARKTEST_H
 #define ARKTEST_H
@@ -11,18 +11,19 @@
 
 #define MIB ((size_t)1 << 20)
 
-/* What is read.  All but PAX bsdtar makes, of an archive that we wrote. */
+/* The formats that are read.  Only PAX is written by scrkit; bsdtar converts it
+ * to the others. */
 enum made { PAX, CPIO, ZIP, SEVEN };
 
-/* Every pair of format and filter that goes together, first those that we
- * write. */
+/* All pairs of format and filter that work together.  Those that scrkit writes
+ * come first. */
 #define PAIRS 13
 #define OWN_PAIRS 4
 
 extern const struct pair {
 	enum made format;
 	enum ark_filter filter;
-	bool sums; /* of all bytes, or at least of the data */
+	bool sums; /* does it sum all bytes, or at least the data? */
 } pairs[PAIRS];
 
 struct file {
@@ -31,10 +32,11 @@ struct file {
 };
 
 extern const struct file few[];
-extern char root[128], path[140];     /* for scratch; the archive in it */
-extern unsigned char *content, *back; /* of 10 MiB */
+extern char root[128], path[140]; /* scratch directory; the archive inside it */
+extern unsigned char *content, *back; /* 10 MiB each */
 
-/* What stands in file number `i`: runs, noise, and what ends data in zip. */
+/* Fill `content` with file number `i`: runs, noise, and the byte sequence that
+ * ends the data of a zip member. */
 void fill(size_t i, size_t size);
 
 /* --- Writing --- */
@@ -42,25 +44,25 @@ void fill(size_t i, size_t size);
 /* Add file number `i` to an archive. */
 int put(struct ark_out *out, size_t i, const struct file *f, struct error *err);
 
-/* Does an archive of that format, if it is ours or bsdtar made it, hold the
- * name unchanged? */
+/* Can an archive of that format, written by scrkit or bsdtar, hold the name
+ * unchanged? */
 bool holds(enum made format, const char *name);
 
-/* An archive of ours, of those files which that format can hold. */
+/* Write a scrkit archive of the files that `made` can hold. */
 int write_to(int fd, enum ark_filter filter, enum made format,
 	     const struct file *files, size_t count, struct error *err);
 
-/* Can archives of that pair be made here?  Make one. */
+/* Can archives of that pair be made on this machine?  If so, make one. */
 bool can_make(size_t pair);
 void write_archive(size_t pair, const struct file *files, size_t count);
 
 /* --- Reading --- */
 
 struct result {
-	size_t count;  /* files */
-	bool in_order; /* they are all there, and nothing else */
-	bool data;     /* contents are right where the name is */
-	bool attrs;    /* so is the rest, as far as the format keeps it */
+	size_t count;  /* number of files */
+	bool in_order; /* all files are present, and no others */
+	bool data;     /* contents are right for every entry whose name is */
+	bool attrs;    /* so are the attributes that the format keeps */
 	struct error err;
 };
 
@@ -70,23 +72,24 @@ struct result read_from(int fd, enum made format, const struct file *files,
 struct result read_archive(enum made format, const struct file *files,
 			   size_t count);
 
-/* The same through a pipe, which a child fills by `cat`. */
+/* The same, with the archive read from a pipe that a child fills with `cat`. */
 struct result read_piped(enum made format, const struct file *files,
 			 size_t count);
 
-/* Was all as it should be?  Says what was not. */
+/* Was everything right?  Prints what was not. */
 bool is_right(const struct result *r);
 
-/* "FORMAT FILTER", as fmt() makes it. */
+/* "FORMAT FILTER"; the string is from fmt(). */
 const char *pair_name(size_t pair);
 
-/* Is there such a command? */
+/* Is the command installed? */
 bool have(const char *tool);
 
-/* Run a command of the shell in the scratch directory. */
+/* Run a shell command in the scratch directory. */
 bool run(const char *command);
 
-/* For main(): memory and a scratch directory; free them and end the test. */
+/* For main(): start() allocates memory and makes the scratch directory; the
+ * other function frees them and ends the test. */
 void start(void);
 int finish(void);
 

@@ -46,7 +46,7 @@ cache_data(const struct cache *c, int rank, int k, struct filemap_file *f)
 	f->attr.mtime.tv_sec = 1000000000 + rank;
 }
 
-/* The redundancy file of a rank over `size` bytes of the next one. */
+/* The redundancy file of a rank: a copy of `size` bytes of its partner. */
 static void
 cache_red(const struct cache *c, bool map, int rank)
 {

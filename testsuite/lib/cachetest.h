@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cachetest.h - what the tests of surveys and copies share: the cache of one
- * node, with two files a rank and redundancy of type PARTNER, as the library
- * would leave it.
+ * cachetest.h - shared by the tests of nodecache and copy: the cache of one
+ * node as the SCR library leaves it, with two files a rank and PARTNER
+ * redundancy.
  */
 #ifndef CACHETEST_H
 #define CACHETEST_H
@@ -34,7 +34,7 @@ void cache_data(const struct cache *c, int rank, int k, struct filemap_file *f);
 void cache_rank(const struct cache *c, int rank);
 void cache_index(const struct cache *c);
 
-/* All of it, anew. */
+/* Remove the cache, if there is one, and write it again. */
 void cache_make(struct cache *c);
 
 #endif /* CACHETEST_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cattest.h - a prefix with an index, for the tests of the catalogue, and what
- * they do with datasets of scene.h.
+ * cattest.h - shared by the tests of the catalogue: a prefix with an index, and
+ * operations on the datasets of scene.h.
  */
 #ifndef CATTEST_H
 #define CATTEST_H
@@ -14,14 +14,14 @@
 
 extern char place[128];
 
-/* A prefix with an index of 1..n (odd: checkpoints, even: outputs), or without
- * one, and with the summaries of all, or without. */
+/* Make a prefix with datasets 1..n: odd ids are checkpoints, even ids outputs.
+ * `indexed`: write the index.  `summaries`: write their summaries. */
 void make_prefix(int n, bool indexed, bool summaries);
 
-/* The catalogue of that prefix; for catalogue_close(). */
+/* Open the catalogue of that prefix; close with catalogue_close(). */
 struct catalogue *open_prefix(void);
 
-/* catalogue_edit() with a new *e of that kind and name. */
+/* Call catalogue_edit() with a new edit of that kind and name. */
 int edit(struct catalogue *c, enum catalogue_edit_kind kind, const char *name,
 	 struct catalogue_edit *e, struct error *err);
 
@@ -29,16 +29,16 @@ int edit(struct catalogue *c, enum catalogue_edit_kind kind, const char *name,
 
 extern struct scene xor4;
 
-/* What the log was told, a line each. */
+/* All lines that were logged. */
 extern struct buf said;
 
-/* For catalogue_options.log: adds the line to `said`. */
+/* For catalogue_options.log: appends the line to `said`. */
 void hear(void *arg, const char *what);
 
-/* Do the lines hold these words? */
+/* Does `said` contain these words? */
 bool heard(const char *words);
 
-/* hear() must not be what fails. */
+/* A log function that does nothing, for tests in which allocations fail. */
 void be_deaf(void *arg, const char *what);
 
 extern struct catalogue_options options;
@@ -46,13 +46,13 @@ extern struct catalogue_options options;
 /* Build the metadata of the scene below that prefix. */
 int build(const char *prefix, struct build_result *r, struct error *err);
 
-/* The entry of the dataset, or id 0. */
+/* Read the index entry of the dataset; its id is 0 if there is none. */
 struct index *entry(const char *prefix, struct index_entry *e);
 
-/* Write a tree, as tree_of() reads it, and the directories above. */
+/* Write a tree, given as text for tree_of(), and make the directories above. */
 void put_tree(const char *path, const char *text);
 
-/* Two ranks, three files of a byte. */
+/* Make a flushed dataset of two ranks with three files of one byte. */
 void make_flushed(const char *size);
 
 struct told {
@@ -60,10 +60,10 @@ struct told {
 	char last[1024];
 };
 
-/* For catalogue_verify(): counts what is told, in a struct told. */
+/* For catalogue_verify(): counts the reports in a struct told. */
 void count_told(void *arg, const char *what);
 
-/* Verify the scene below that prefix; what is told goes to *t. */
+/* Verify the scene below that prefix; *t counts the reports. */
 int verify(const char *prefix, struct verify_result *r, struct told *t);
 
 #endif /* CATTEST_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "code_plain.h"
 
-/* All products in the field, made once by fill_product(). */
+/* All products in the field; filled by fill_product(). */
 static unsigned char product[256][256];
 
 void
@@ -38,7 +38,7 @@ need(void *p)
 	return p;
 }
 
-/* Column `q` plus f times column `r`. */
+/* Add `f` times column `r` to column `q`. */
 static void
 add_column(unsigned char *v, unsigned rows, unsigned n, unsigned r, unsigned q)
 {
@@ -117,7 +117,7 @@ plain_add(unsigned char *sum, const unsigned char *from, size_t len,
 	uint64_t a = 0, b = 0;
 	size_t i = 0;
 
-	/* Most factors are 1: eight bytes at once. */
+	/* Most factors are 1, for which eight bytes are added at once. */
 	for (; factor == 1 && i + sizeof(a) <= len; i += sizeof(a)) {
 		memcpy(&a, sum + i, sizeof(a));
 		memcpy(&b, from + i, sizeof(b));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * code_plain.h - a plain version of formats.md 5.6 and 5.7 for the tests of
- * encode/code: the matrix by column operations on a Vandermonde matrix, checks
- * byte by byte, nothing shared with what is tested.
+ * code_plain.h - a plain implementation of formats.md 5.6 and 5.7, for the
+ * tests of encode/code.  It computes the matrix by column operations on a
+ * Vandermonde matrix and the checks byte by byte.  It shares no code with
+ * lib/encode.
  */
 #ifndef CODE_PLAIN_H
 #define CODE_PLAIN_H
@@ -10,18 +11,19 @@
 #include "encode/code.h"
 #include "scratch.h"
 
-/* Make the table of products, which the others need. */
+/* Fill the table of products.  Call it before any other function here. */
 void fill_product(void);
-/* What malloc() or a constructor has returned; NULL ends the test. */
+/* Return `p`, or end the test if it is NULL: an allocation failed. */
 void *need(void *p);
 
-/* The k check rows (each n long) of the matrix; XOR: ones.  For free(). */
+/* The k check rows of the matrix, each n long; all ones for XOR.  Caller frees
+ * with free(). */
 unsigned char *plain_rows(const struct code *c);
 
-/* The check row that a member holds in a stripe, or -1. */
+/* The check row that a member stores in a stripe, or -1. */
 int plain_row(const struct code *c, unsigned member, unsigned stripe);
 
-/* Which of its data chunks a member has in a stripe: counted from 0. */
+/* The number, from 0, of the data chunk that a member stores in a stripe. */
 unsigned plain_index(const struct code *c, unsigned member, unsigned stripe);
 
 /* Add `factor` times `from` to `sum`. */
@@ -34,19 +36,20 @@ struct stripe {
 	struct code code;
 	unsigned number;
 	size_t len;
-	unsigned char *chunk[CODE_MAX]; /* of each member */
+	unsigned char *chunk[CODE_MAX]; /* the chunk of each member */
 };
 
-/* The next of a series of numbers that begins at *state. */
+/* The next number of a pseudo-random series; *state is its seed. */
 unsigned noise(uint32_t *state);
 
-/* A stripe of `len` bytes a chunk, whose data are random; for stripe_fini(). */
+/* Fill a stripe with random data, `len` bytes a chunk, and its checks.  Free
+ * with stripe_fini(). */
 void stripe_init(struct stripe *s, const struct code *c, unsigned number,
 		 const unsigned char *rows, size_t len);
 void stripe_fini(struct stripe *s);
 
-/* Run `r` on the stripe's inputs, at once and then one by one, the last one
- * first: are the outputs the stripe's? */
+/* Run `r` on the chunks of the stripe, first all at once, then one by one from
+ * the last.  Are the outputs equal to the stripe's chunks? */
 bool recipe_right(const struct recipe *r, const struct stripe *s);
 
 #endif /* CODE_PLAIN_H */

@@ -7,7 +7,7 @@ struct copy_result result;
 
 struct error failure;
 
-struct par *one; /* thread */
+struct par *one; /* a pool of one thread */
 
 char log_text[4096];
 

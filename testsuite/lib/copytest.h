@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copytest.h - what the tests of copying share: a cache, one call of
- * copy_run(), and what came of it.
+ * copytest.h - shared by the tests of copying: a cache, and one call of
+ * copy_run() with its result.
  */
 #ifndef COPYTEST_H
 #define COPYTEST_H
@@ -11,7 +11,7 @@
 #include "par.h"
 #include "scavenge/copy.h"
 
-/* Of each rank: two files, four of redundancy, the filemap. */
+/* Each rank has two data files, four redundancy files and a filemap. */
 #define FILES ((uint64_t)CACHE_RANKS * 7)
 
 #define META ".scr/scr.dataset.5"
@@ -19,20 +19,21 @@
 extern struct cache cache;
 extern struct copy_result result;
 extern struct error failure;
-extern struct par *one; /* thread */
+extern struct par *one; /* a pool of one thread */
 extern char log_text[4096];
 
-/* Does the log of the last copy hold these words? */
+/* Does the log of the last copy contain these words? */
 bool logged(const char *words);
 
-/* Copy the cache with these options, and with those of all tests: result and
- * failure say what came of it. */
+/* Copy the cache with these options and those that all tests share.  `result`
+ * and `failure` hold the outcome. */
 int run_with(struct copy_options o);
 
-/* The same without options of its own. */
+/* Copy the cache with only the options that all tests share. */
 int run_copy(void);
 
-/* A path below the prefix; where a file is to be, and where it is. */
+/* at(): a path below the prefix.  The others: the target and the source of a
+ * copied file. */
 const char *at(const char *below);
 const char *target(int rank, int k);
 const char *source(int rank, int k);
@@ -41,13 +42,13 @@ const char *source(int rank, int k);
 bool file_right(int rank, int k);
 bool all_right(void);
 
-/* Are both there, with the same contents? */
+/* Do both files exist with the same contents? */
 bool same_files(const char *a, const char *b);
 
-/* Is no temporary file left below the prefix? */
+/* Is the prefix free of temporary files? */
 bool no_temps(void);
 
-/* Are these the counts of the last copy? */
+/* Did the last copy report these counts? */
 bool counts(uint64_t copied, uint64_t adopted, uint64_t skipped, uint64_t bad);
 
 /* For main(): make the cache; remove it and end the test. */

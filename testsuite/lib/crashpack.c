@@ -6,10 +6,10 @@
 
 #define CRASH_USER "ckpt.1/"
 
-/* Operations tried of each sweep where time is short. */
+/* Number of operations tried in each sweep of a quick run. */
 #define CRASH_FEW (SANITIZED ? 3 : 6)
 
-/* --- The same, whatever the generation --- */
+/* --- Comparing without the generation --- */
 
 static bool
 is_part_name(const char *base)
@@ -17,7 +17,8 @@ is_part_name(const char *base)
 	return hidden_is_part(base) || str_starts(base, "rank2file.0.");
 }
 
-/* What was decoded from `raw`, or NULL, takes its place. */
+/* Encode `t` in place of the image in `raw`.  A NULL tree leaves it as it
+ * is. */
 static void
 encode_again(struct kvtree *t, struct buf *raw)
 {
@@ -29,7 +30,7 @@ encode_again(struct kvtree *t, struct buf *raw)
 	kvtree_free(t);
 }
 
-/* The top file of rank2file, which names all parts: without their numbers. */
+/* The top file of rank2file names all parts.  Remove their numbers. */
 static void
 plain_top(struct buf *raw)
 {
@@ -46,7 +47,7 @@ plain_top(struct buf *raw)
 	encode_again(t, raw);
 }
 
-/* Away with times that the kernel sets, wherever they are. */
+/* Remove all times that the kernel sets. */
 static void
 plain_times(struct kvtree *t)
 {
@@ -87,7 +88,7 @@ plain_entry(struct tree_entry *e)
 		plain_attrs(&e->data);
 	if (!is_part_name(base))
 		return;
-	/* Which part it is stays. */
+	/* Keep the number of the part, drop that of the generation. */
 	number = strtoul(base + strcspn(base, ".") + 1 +
 				 (hidden_is_part(base) ? 0 : 2),
 			 NULL, 10);
@@ -100,7 +101,7 @@ plain_entry(struct tree_entry *e)
 		bail_out("out of memory");
 }
 
-/* The tree below the prefix without what may differ. */
+/* The tree below the prefix without all that may differ between runs. */
 static struct tree
 form_load(void)
 {
@@ -113,8 +114,7 @@ form_load(void)
 	return t;
 }
 
-/* Files of the user, and those of the metadata that are packed, keep their
- * times. */
+/* The user's files and the packed metadata files keep their times. */
 static bool
 keeps_times(const char *path)
 {
@@ -142,7 +142,7 @@ odd_one(const struct tree *t, const struct tree *want, bool clean)
 		if (is_lock(e->path) && !(clean && w == NULL &&
 					  str_starts(path_base(e->path), ".")))
 			continue;
-		/* Two generations have one name here. */
+		/* Entries of two generations have the same name here. */
 		if (w == NULL || !same_item(e, w) ||
 		    (i > 0 && str_eq(t->list[i - 1].path, e->path)))
 			return e->path;
@@ -164,7 +164,7 @@ same_form(struct pack_scene *x, const struct tree *now, const struct tree *want,
 	return more == NULL && less == NULL;
 }
 
-/* --- Whole --- */
+/* --- Is the dataset whole? --- */
 
 static int
 run_verify(void)
@@ -174,7 +174,7 @@ run_verify(void)
 		NULL);
 }
 
-/* Do all files come out with the bytes that they have in x->plain? */
+/* Does every extracted file have the bytes recorded in x->plain? */
 static bool
 bytes_right(struct pack_scene *x)
 {
@@ -207,8 +207,8 @@ bytes_right(struct pack_scene *x)
 	return good;
 }
 
-/* The top file of rank2file lists containers, its parts say what lies in them:
- * are both of one switch? */
+/* The top file of rank2file lists the containers, and its parts map their
+ * contents.  Do both belong to the same generation? */
 static bool
 map_agrees(struct pack_scene *x)
 {
@@ -254,9 +254,9 @@ is_whole(struct pack_scene *x)
 	return bytes_right(x) && map_agrees(x);
 }
 
-/* --- What may be there --- */
+/* --- States allowed at any moment --- */
 
-/* Every byte that was right: is it still? */
+/* Are all bytes still right that were right before? */
 static bool
 right_bytes_stay(const struct tree_entry *now, const struct tree_entry *was,
 		 const struct tree_entry *right)
@@ -269,7 +269,7 @@ right_bytes_stay(const struct tree_entry *now, const struct tree_entry *was,
 	return true;
 }
 
-/* The metadata that a change of form is about. */
+/* Is this metadata that a change of form rewrites? */
 static bool
 is_of_packing(const char *path)
 {
@@ -299,7 +299,7 @@ item_right(struct pack_scene *x, const struct tree_entry *now, bool temps)
 	if (w != NULL && b != NULL)
 		return right_bytes_stay(now, b, w);
 	if (is_of_packing(now->path))
-		return true; /* the commands tell whether it is right */
+		return true; /* verify and --deep judge its contents */
 	if (p != NULL)
 		return same_item(now, p);
 	return is_lock(now->path) || (temps && is_temporary(now->path)) ||
@@ -307,7 +307,8 @@ item_right(struct pack_scene *x, const struct tree_entry *now, bool temps)
 		str_eq(now->path, CRASH_META "rebuild.scr"));
 }
 
-/* The rules for any moment; `temps`: temporary files may be there. */
+/* Check the rules that hold at any moment.  `temps`: temporary files are
+ * allowed. */
 static bool
 form_right(struct pack_scene *x, const struct tree *now, bool temps)
 {
@@ -346,7 +347,7 @@ form_right(struct pack_scene *x, const struct tree *now, bool temps)
 
 /* --- One disturbed run --- */
 
-/* Back to what is there before the command. */
+/* Restore the prefix to its state before the command. */
 static void
 set_back(struct pack_scene *x)
 {
@@ -366,8 +367,8 @@ is_form(struct pack_scene *x, const struct tree *form, bool clean, bool quiet)
 	return good;
 }
 
-/* EIO is what a broken disk says, whose files count as missing; where only
- * redundancy is, no data are lost. */
+/* Is the exit status plausible for the fault?  EIO means a broken disk, so the
+ * file counts as missing.  If it held only redundancy, no data are lost. */
 static bool
 failed_well(const struct pack_scene *x, const struct fault *f, int status)
 {
@@ -384,7 +385,7 @@ second(const struct pack_scene *x)
 	return x->again[0] != NULL ? x->again : x->s.argv;
 }
 
-/* The second run, which nothing disturbs. */
+/* Run the command a second time, undisturbed. */
 static bool
 form_again(struct pack_scene *x)
 {
@@ -433,10 +434,11 @@ form_disturbed(struct pack_scene *x, const struct fault *f, unsigned *tally)
 	return false;
 }
 
-/* --- All of them --- */
+/* --- Sweeps --- */
 
-/* One processor, one thread: the same operations in the same order.  With
- * `all` as before. */
+/* Restrict the process to one processor, and so to one thread, so that
+ * operations come in the same order in every run.  `all` restores the old
+ * set. */
 static void
 one_thread(const cpu_set_t *all)
 {
@@ -479,7 +481,7 @@ form_sweep(struct pack_scene *x, const struct mode *m, unsigned long first)
 		printf("# %u of %u runs ended badly\n", bad, runs);
 }
 
-/* A scene is the first thing in one of these. */
+/* The struct scene is the first member of struct pack_scene. */
 static bool
 form_disturbed_scene(struct scene *s, const struct fault *f, unsigned *tally)
 {

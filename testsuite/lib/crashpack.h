@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * crashpack.h - commands that bring a dataset into another form (containers,
- * files, other containers) or repair its containers, disturbed as crashtest.h
- * does it.  The rules are others: names may differ in the number of a
- * generation, and what counts is that the dataset is valid in either form.
+ * crashpack.h - disturb commands that convert a dataset between containers and
+ * files, or repair its containers, in the way of crashtest.h.  The rules
+ * differ: names may differ in the number of the generation, and the dataset
+ * must be valid in one form or the other.
  *
- *   - the index can be read, and what the command has no business with is as
- *     it was
- *   - what bears the name of one of the dataset's files is that file
+ *   - The index is readable, and everything outside the dataset is unchanged.
+ *   - A file that has the name of one of the dataset's files is that file.
  *   - `scr_container verify` and `scr_rebuild --deep --dry-run` find nothing,
- *     and every file comes out with its bytes; of a damaged dataset: if verify
- *     calls it whole it is so, and bytes that were right are right
- *   - exit status 0 means that all is done; any other comes with a message
- *   - the same command again succeeds, and leads to the very end to which an
- *     undisturbed one leads
+ *     and every file is extracted with its bytes.  For a damaged dataset: if
+ *     verify calls it whole, it is; bytes that were right are still right.
+ *   - Exit status 0 means that everything was done.  Any other status comes
+ *     with a message.
+ *   - The same command run again succeeds, with the result of an undisturbed
+ *     run.
  */
 #ifndef CRASHPACK_H
 #define CRASHPACK_H
@@ -26,36 +26,36 @@
 
 struct pack_scene {
 	struct scene s;		     /* name, command, before, after, counts */
-	const char *again[ARGS_MAX]; /* run after it; none: the same again */
+	const char *again[ARGS_MAX]; /* second command; empty: the same again */
 	const struct tree *plain;    /* the dataset as files */
-	const struct tree *whole;    /* a repair: the end; else NULL */
-	struct tree done, end;	     /* after the command, and after `again` */
+	const struct tree *whole;    /* after a repair; else NULL */
+	struct tree done, end; /* after the first command; after the second */
 };
 
-/* --- The same, whatever the generation --- */
+/* --- Comparing without the generation --- */
 
-/* What is not there in `want`, or another: its name; or NULL.  A lock may be
- * there, unless it should have been removed: `clean`. */
+/* The path of an entry that is missing from `want` or differs from it, or NULL.
+ * Locks are ignored unless `clean`: then they must be gone. */
 const char *odd_one(const struct tree *t, const struct tree *want, bool clean);
 
-/* --- Whole --- */
+/* --- Is the dataset whole? --- */
 
-/* Is the dataset whole, by verify, by --deep, and file by file? */
+/* Is the dataset whole according to verify, --deep, and each file's bytes? */
 bool is_whole(struct pack_scene *x);
 
-/* --- All of them --- */
+/* --- Sweeps --- */
 
-/* random_kills() for such a scene. */
+/* random_kills() for a pack_scene. */
 void form_kills(struct pack_scene *x, unsigned kills);
 
-/* What comes of both commands when nothing disturbs them. */
+/* Run both commands undisturbed and keep the results to compare with. */
 bool form_measure(struct pack_scene *x);
 
-/* All sweeps over one scene, whose prefix is made.  `all`: in every way, where
- * time is not short. */
+/* Run all sweeps on a scene whose prefix exists.  `all`: all kinds of faults,
+ * if the run is not a quick one. */
 void form_play(struct pack_scene *x, bool all, unsigned kills);
 
-/* Free what form_measure() has loaded. */
+/* Free what form_measure() loaded. */
 void form_fini(struct pack_scene *x);
 
 #endif /* CRASHPACK_H */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "crashsweep.h"
 
-/* --- Every operation in turn --- */
+/* --- Every operation --- */
 
-/* A number in a file, which is removed. */
+/* Read the number in a file, then remove the file. */
 static unsigned long
 read_count(const char *path)
 {
@@ -17,7 +17,7 @@ read_count(const char *path)
 	return count;
 }
 
-/* Which operations transfer bytes? */
+/* Read from the trace which operations transfer bytes. */
 static void
 read_trace(struct scene *s, const char *path)
 {
@@ -118,7 +118,7 @@ sweep(struct scene *s, const struct mode *m)
 
 		if (m->transfers && !s->transfers[n])
 			continue;
-		/* A quick look is at every fifth. */
+		/* A quick run tries every fifth operation. */
 		if (!slow && n % 5 != 1)
 			continue;
 		if (m->fails)
@@ -145,7 +145,7 @@ now_us(void)
 	return t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* How long an undisturbed run takes: the middle of five. */
+/* Time of an undisturbed run: the median of five. */
 static long
 duration(struct scene *s)
 {
@@ -194,7 +194,7 @@ random_kills(struct scene *s, unsigned kills, disturb_fn *disturb)
 	       bad, tally[NOTHING], tally[PARTLY], tally[DONE]);
 }
 
-/* --- Where to start from --- */
+/* --- Initial state --- */
 
 bool
 system_is_ok(const char *command)
@@ -267,7 +267,7 @@ crash_main(void (*tests)(void))
 		skip("crashes", "BIN, GEN and SHIM are not set");
 		return tap_done();
 	}
-	/* Thousands of fsync() calls are quicker in memory. */
+	/* Thousands of fsync() calls are faster in memory. */
 	if (access("/dev/shm", W_OK) == 0)
 		tmp = "/dev/shm";
 	snprintf(crash_dir, sizeof(crash_dir), "%s/t_crash.XXXXXX",

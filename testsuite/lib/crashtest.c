@@ -3,17 +3,17 @@
 #include "catalogue/catalogue.h"
 #include "meta/index.h"
 
-/* A run that takes longer hangs. */
+/* Seconds after which a run counts as hung. */
 #define RUN_LIMIT 60
 
-/* Complaints shown for one check. */
+/* Problems printed for one check. */
 #define TELL_MAX 5
 
 char crash_dir[512], prefix[600];
 
-bool slow; /* every operation, and random kills */
+bool slow; /* try every operation, and random kills */
 
-bool slower; /* in every way also where there are many operations */
+bool slower; /* try all kinds of faults in the large scenes, too */
 
 /* --- Running a command --- */
 
@@ -26,7 +26,7 @@ set_number(const char *name, unsigned long value)
 	setenv(name, text, 1);
 }
 
-/* In the child. */
+/* Runs in the child. */
 static void
 prepare_env(const struct fault *f)
 {
@@ -35,7 +35,7 @@ prepare_env(const struct fault *f)
 
 	if (f->fail_at + f->kill_at == 0 && f->count == NULL)
 		return;
-	/* The shim stands before the sanitizer's library, which suits both. */
+	/* The sanitizer's library accepts being preloaded after the shim. */
 	snprintf(text, sizeof(text),
 		 "%s:verify_asan_link_order=0:detect_leaks=%d",
 		 asan != NULL ? asan : "", f->kill_at == 0);
@@ -102,9 +102,10 @@ run_command(const char *const *argv, const struct fault *f)
 	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* --- What is compared --- */
+/* --- Comparing --- */
 
-/* An index in a form that two equal ones share: keys sorted, times gone. */
+/* Normalize an index so that equal ones are equal byte by byte: keys sorted,
+ * times removed. */
 static bool
 plain_index(const struct buf *raw, struct buf *out)
 {
@@ -173,8 +174,8 @@ tell(struct scene *s, const char *what, const char *path)
 		       str_printable(shown, sizeof(shown), path));
 }
 
-/* Compare an index with the one before without the restart point, and with the
- * dataset that goes still called complete. */
+/* Compare an index with the old one, ignoring the restart point and whether the
+ * dataset to be deleted is marked complete. */
 static bool
 same_but_entry(struct kvtree *now, const struct buf *before, const char *id)
 {
@@ -198,8 +199,8 @@ same_but_entry(struct kvtree *now, const struct buf *before, const char *id)
 	return same;
 }
 
-/* An index on the way from before to after: that of a deletion calls the
- * dataset incomplete before its first file goes, and no restart point. */
+/* Is this an intermediate state of the index?  A deletion marks the dataset
+ * incomplete and removes the restart point before it removes the first file. */
 static bool
 on_the_way(struct scene *s, const struct tree_entry *now)
 {
@@ -235,7 +236,7 @@ is_temporary(const char *path)
 	return false;
 }
 
-/* One entry that is there: is it as before, or as after? */
+/* Is an existing entry equal to the old or to the new one? */
 static bool
 entry_right(struct scene *s, const struct tree_entry *now, bool temps)
 {
@@ -251,7 +252,8 @@ entry_right(struct scene *s, const struct tree_entry *now, bool temps)
 	return is_index(now->path) && on_the_way(s, now);
 }
 
-/* The rules for any moment; `temps`: temporary files may be there. */
+/* Check the rules that hold at any moment.  `temps`: temporary files are
+ * allowed. */
 static bool
 state_right(struct scene *s, const struct tree *now, bool temps)
 {
@@ -266,7 +268,7 @@ state_right(struct scene *s, const struct tree *now, bool temps)
 	for (size_t i = 0; i < s->before.count; i++) {
 		const char *path = s->before.list[i].path;
 
-		/* What is gone must be meant to go. */
+		/* Files may disappear only if the command removes them. */
 		if (is_lock(path) || tree_find(now, path) != NULL ||
 		    tree_find(&s->after, path) == NULL)
 			continue;
@@ -276,7 +278,7 @@ state_right(struct scene *s, const struct tree *now, bool temps)
 	return good;
 }
 
-/* Is it the end that an undisturbed run comes to? */
+/* Is the state that of an undisturbed run? */
 static bool
 finished(struct scene *s, const struct tree *now, bool quiet)
 {
@@ -287,8 +289,8 @@ finished(struct scene *s, const struct tree *now, bool quiet)
 		if (is_lock(path) ||
 		    (a != NULL && same_entry(&now->list[i], a)))
 			continue;
-		/* An empty directory that a deletion cannot remove stays, and
-		 * the user is told. */
+		/* A deletion that cannot remove an empty directory leaves it
+		 * and reports it. */
 		if (s->deletes > 0 && S_ISDIR(now->list[i].mode) &&
 		    !is_metadata(path))
 			continue;
@@ -363,8 +365,8 @@ show_run(const struct scene *s, const struct fault *f, int status)
 	buf_free(&text);
 }
 
-/* The second, undisturbed run.  A deletion that was complete cannot find its
- * dataset again, and neither can a dropped one be. */
+/* Run the command again, undisturbed.  A completed deletion or drop fails then,
+ * because the dataset is not found. */
 static bool
 run_again(struct scene *s, const struct tree *now)
 {
@@ -393,8 +395,9 @@ run_again(struct scene *s, const struct tree *now)
 	return good;
 }
 
-/* A file that the medium cannot give is an erasure, and one may be too many;
- * any other error is no reason to call something lost. */
+/* Is the exit status plausible for the fault?  A file that the medium cannot
+ * read is an erasure, and may be one too many.  No other error may make the
+ * command report a dataset as lost. */
 static bool
 status_right(const struct fault *f, int status)
 {

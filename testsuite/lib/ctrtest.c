@@ -8,7 +8,7 @@ const struct catalogue_options ctr_options = { .work = { .memory = 1 << 20 } };
 
 /* --- Datasets --- */
 
-/* The byte of the string of all files at `at`. */
+/* The byte at offset `at` of all files end to end. */
 static unsigned char
 byte_at(uint64_t at)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ctrtest.h - packed datasets on disk, made to be looked at.
+ * ctrtest.h - make packed datasets on disk and open them for checks.
  */
 #ifndef CTRTEST_H
 #define CTRTEST_H
@@ -17,37 +17,36 @@ extern const struct catalogue_options ctr_options;
 
 /* --- Datasets --- */
 
-/* Containers of `size` bytes for m's files, on disk, with all checksums.
- * `wrong`: every other file is longer than its segments. */
+/* Write containers of `size` bytes for the files of `m`, with all checksums.
+ * `wrong`: every other file is recorded longer than its segments. */
 void store(struct segmap *m, uint64_t size, size_t nranks, bool wrong);
 
-/* Four files of two ranks in three containers of ten bytes: aaaabbbbbb
+/* Write four files of two ranks in three containers of ten bytes: aaaabbbbbb
  * bbbcdddddd dddd. */
 void small(void);
 
 /* The path of container `n`. */
 char *ctr(int n);
 
-/* An open dataset, looked at. */
+/* An open dataset and its containers. */
 struct opened {
 	struct catalogue *c;
 	struct containers *k;
 	struct buf told;
 };
 
-/* Open the dataset below ctr_place and look at its containers; for
- * close_it(). */
+/* Open the dataset below ctr_place and check its containers; for close_it(). */
 void look_at(struct opened *o, const struct plan *plan, bool sums);
 void close_it(struct opened *o);
 
-/* A letter for each byte of each container: the file's last one, in capitals
- * where it is bad; '.': of no file. */
+/* One letter for each byte of each container: the last of the file's name,
+ * upper case if the byte is bad, '.' if it belongs to no file. */
 const char *letters(const struct containers *k);
 
-/* "whole truncated ...": the states. */
+/* The states of all containers: "whole truncated ...". */
 const char *states(const struct containers *k);
 
-/* A terminal without any finesse. */
+/* A terminal without colours and special characters. */
 extern const struct report_style plain;
 
 #endif /* CTRTEST_H */

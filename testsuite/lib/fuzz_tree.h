@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fuzz_tree.h - an input as a tree.  The image of a kvtree file is taken as it
- * is; anything else as what stands between its header and its checksum, so
- * that the fuzzer need not guess sizes and checksums to get anywhere.
+ * fuzz_tree.h - make a tree of a fuzzer's input.  A whole kvtree file is used
+ * as it is.  Any other input becomes the body of one, with a valid header and
+ * checksum, so that the fuzzer does not have to guess them.
  */
 #ifndef FUZZ_TREE_H
 #define FUZZ_TREE_H
@@ -12,13 +12,13 @@
 #include "buf.h"
 #include "meta/kvtree.h"
 
-/* The input as an image, in a buffer for buf_free(). */
+/* The input as a kvtree file; free with buf_free(). */
 void fuzz_image(const uint8_t *data, size_t size, struct buf *out);
 
-/* The input as a tree for kvtree_free(), or NULL. */
+/* The input as a tree for kvtree_free(), or NULL if it is not valid. */
 struct kvtree *fuzz_tree(const uint8_t *data, size_t size);
 
-/* What the library promises does not hold: stop as a crash does. */
+/* Abort if the library broke a promise. */
 void fuzz_require(bool promise);
 
 #endif /* FUZZ_TREE_H */

@@ -4,7 +4,7 @@
 #include "arena.h"
 #include "jobtest.h"
 
-/* Scratch directory, and a descriptor of it. */
+/* The scratch directory and its descriptor. */
 static char job_dir[4096];
 
 int dirfd_;
@@ -26,8 +26,8 @@ drop(const char *name)
 		abort();
 }
 
-/* As if rank `i` had so much in containers: up to 14 stretches, so that their
- * numbers are not in the order of letters. */
+/* Give rank `i` up to 14 segments: with more than ten, their numbers are not in
+ * alphabetical order. */
 static void
 make_segs(struct rank2file *r, struct rank2file_file *f, size_t i)
 {

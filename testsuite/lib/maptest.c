@@ -134,7 +134,7 @@ read_map(struct segmap *m, const char *table, const char *files,
 	must_be(segmap_read(m, &s->r, &err) == 0, err.text);
 }
 
-/* --- Made up --- */
+/* --- Generated maps --- */
 
 void
 add_file(struct segmap *m, uint32_t rank, const char *path, uint64_t size)

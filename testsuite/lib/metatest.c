@@ -87,7 +87,7 @@ tree_flip_each(const struct kvtree *t,
 
 	if (kvtree_encode(t, &b, NULL) < 0)
 		abort();
-	b.data[19] = 0; /* flags: no checksum, so the image ends before it */
+	b.data[19] = 0; /* flags without checksum: the image ends before it */
 	b.data[15] = (char)((b.len - 4) & 0xff);
 	b.data[14] = (char)((b.len - 4) >> 8 & 0xff);
 	for (i = KVTREE_HEADER_SIZE; i < b.len - 4; i++) {
@@ -107,7 +107,7 @@ tree_flip_each(const struct kvtree *t,
 	return readable;
 }
 
-/* The `n`th node below `t`, parents first, counted down; or NULL. */
+/* The `n`th node below `t` in preorder, or NULL.  Decrements *n on the way. */
 static struct kvtree *
 tree_nth(struct kvtree *t, size_t *n, struct kvtree **parent)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * metatest.h - what the tests of the typed views share: trees written as text,
- * trees as bytes, and golden data.
+ * metatest.h - shared by the tests of lib/meta: trees from text, trees as
+ * bytes, and the golden data.
  */
 #ifndef METATEST_H
 #define METATEST_H
@@ -18,43 +18,42 @@
 #include "str.h"
 #include "tap.h"
 
-/* Add to `t` the keys of each line, "A>B>C" being C below B below A.  So long
- * as lines share their first keys only where that is meant, anything can be
- * said. */
+/* Add the keys of each line to `t`: "A>B>C" adds C below B below A.  Lines with
+ * the same first keys share these nodes. */
 bool tree_add(struct kvtree *t, const char *text);
 
-/* A new tree of these lines; for kvtree_free(). */
+/* Make a new tree of these lines; free with kvtree_free(). */
 struct kvtree *tree_of(const char *text);
 
-/* A tree's text, or any other, as the name of a test: on one line. */
+/* Any text on one line, for the name of a check. */
 const char *label(const char *text);
 
 /* Is the image of `t` these bytes? */
 bool tree_is(const struct kvtree *t, const void *data, size_t len);
 
-/* Have both trees the same keys in the same order (`sorted`: in any)? */
+/* Do both trees have the same keys in the same order (in any, if `sorted`)? */
 bool tree_same(const struct kvtree *a, const struct kvtree *b, bool sorted);
 
 /*
- * Call fn(tree, arg) for the image of `t` with each of its bytes flipped in
- * turn, as far as a checksum made right lets it be read.  fn must not crash;
- * what it says is for it to check.  Returns how many could be read.
+ * Flip each byte of the image of `t` in turn, correct the checksum, and call
+ * fn(tree, arg) for each image that can be decoded.  fn must not crash, and
+ * checks what it reads itself.  Returns the number of calls.
  */
 size_t tree_flip_each(const struct kvtree *t,
 		      void (*fn)(const struct kvtree *t, void *arg), void *arg);
 
 /*
- * Call fn(tree, arg) for `t` without its first, second, ... node and what is
- * below it: what truncation is to bytes.  Returns how many there were.
+ * Call fn(tree, arg) for copies of `t` without the first, second, ... node and
+ * its children: the counterpart of truncation.  Returns the number of calls.
  */
 size_t tree_drop_each(const struct kvtree *t,
 		      void (*fn)(const struct kvtree *t, void *arg), void *arg);
 
-/* Once in the golden data: all of it, or the project's selection?  Only all
- * of it has so many cases. */
+/* Are these the complete golden data, not only the project's selection?  For
+ * checks of cases that only the former have. */
 bool golden_whole(void);
 
-/* Make the golden data the working directory, or skip the test. */
+/* Change to the directory of the golden data, or skip the test. */
 bool golden_enter(const char *what);
 
 /* The last component of a path. */
@@ -62,16 +61,16 @@ const char *base_name(const char *path);
 
 /* --- Lists of files --- */
 
-/* What find_files() has found. */
+/* The result of find_files(). */
 extern struct found {
 	char **paths;
 	size_t count;
 } found;
 
-/* All regular files below `dir`, sorted, into `found`. */
+/* Find all regular files below `dir`, sorted, into `found`. */
 bool find_files(const char *dir);
 
-/* Free what find_files() has found. */
+/* Free the result of find_files(). */
 void forget_files(void);
 
 #endif /* METATEST_H */

@@ -5,7 +5,7 @@
 #include "mem.h"
 #include "nomem.h"
 
-/* `first`: end at the first success, even one without the memory. */
+/* `first`: stop at the first success, even if an allocation failed. */
 static long
 exhaust(int (*fn)(void *arg, struct error *err), void (*redo)(void *arg),
 	void *arg, bool first)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nomem.h - a function tried with less and less memory missing.
+ * nomem.h - call a function with failing allocations.
  */
 #ifndef NOMEM_H
 #define NOMEM_H
@@ -11,14 +11,15 @@ struct error;
 
 /*
  * Call fn(arg) with its 1st, 2nd ... allocation and all later ones failing,
- * until it succeeds: how often it failed; -1 if ever with something else than
+ * until it succeeds.  Returns the number of failures, or -1 if one was not
  * ERROR_NOMEM.
  */
 long fail_each_alloc(int (*fn)(void *arg, struct error *err), void *arg);
 
-/* The same until it needs no more, as it may succeed with less: true if each
- * call was right and it needs two allocations or more.  redo(arg), if not NULL,
- * puts things right before each. */
+/* The same until no allocation fails, for functions that can succeed with less
+ * memory.  True if each call failed properly and the function needs at least
+ * two allocations.  redo(arg), if not NULL, runs before each call to restore
+ * its state. */
 bool fails_well(int (*fn)(void *arg, struct error *err),
 		void (*redo)(void *arg), void *arg);
 

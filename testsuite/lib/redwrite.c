@@ -9,21 +9,21 @@
 #include "meta/kvtree.h"
 #include "redwrite.h"
 
-/* Bytes computed at once. */
+/* Bytes encoded at once. */
 #define BLOCK ((size_t)128 << 10)
 
-/* One set while it is encoded. */
+/* A set that is being encoded. */
 struct work {
 	const struct redwrite *w;
 	struct code code;
 	uint64_t chunk;
-	uint64_t *body;	     /* where each redundancy file's body begins */
+	uint64_t *body;	     /* offset of the body in each redundancy file */
 	unsigned char *data; /* BLOCK bytes */
 	unsigned char *sums; /* BLOCK bytes for each check row */
 };
 
-/* `len` bytes from `off` of the data string of `member` into x->data: zeros
- * behind its end. */
+/* Read `len` bytes at `off` of a member's data string into x->data, padded with
+ * zeros behind its end. */
 static void
 read_padded(const struct work *x, uint32_t member, uint64_t off, size_t len)
 {
@@ -35,7 +35,7 @@ read_padded(const struct work *x, uint32_t member, uint64_t off, size_t len)
 	memset(x->data + have, 0, len - have);
 }
 
-/* Encode `t`, write it as the descriptor or the header, and free it. */
+/* Encode `t`, write it as the descriptor or header of a member, and free it. */
 static int
 write_tree(const struct work *x, uint32_t member, bool descriptor,
 	   struct kvtree *t, struct error *err)
@@ -75,7 +75,8 @@ write_trees(const struct work *x, struct arena *arena, struct error *err)
 	return 0;
 }
 
-/* Copies of the strings of the left neighbours, end to end (formats.md 5.5). */
+/* Write copies of the data strings of the left neighbours, end to end
+ * (formats.md 5.5). */
 static int
 copy_partners(const struct work *x, uint32_t member, struct error *err)
 {
@@ -99,7 +100,7 @@ copy_partners(const struct work *x, uint32_t member, struct error *err)
 	return 0;
 }
 
-/* `len` bytes from `off` of every check chunk of a stripe (5.6, 5.7). */
+/* Encode `len` bytes at `off` of each check chunk of a stripe (5.6, 5.7). */
 static int
 encode_block(const struct work *x, const unsigned char *rows, unsigned stripe,
 	     uint64_t off, size_t len, struct error *err)

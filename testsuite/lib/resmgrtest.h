@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * resmgrtest.h - stand-ins for the commands of resource managers: small
- * scripts first in PATH that print what the real ones print.
+ * resmgrtest.h - mock commands of resource managers: short scripts first in
+ * PATH that print what the real commands print.
  */
 #ifndef RESMGRTEST_H
 #define RESMGRTEST_H
@@ -17,35 +17,35 @@ extern char resmgr_root[128];
 /* A path below the scratch directory. */
 const char *file(const char *name);
 
-/* An empty environment, and a PATH of our own: what it takes to be a script,
- * and the stand-ins in front. */
+/* Clear the environment and set PATH to the mocks and the tools that scripts
+ * need. */
 void clean(void);
 
-/* A command that runs this script; its arguments are kept. */
+/* Make a mock command of this script; its arguments are recorded. */
 void command(const char *name, const char *script);
 
-/* A command that prints this. */
+/* Make a mock command that prints this text. */
 void prints(const char *name, const char *text);
 
-/* Was it called with these words? */
+/* Was the mock called with these words among its arguments? */
 bool called(const char *name, const char *words);
 
-/* The resource manager of that name; for resmgr_close(). */
+/* Open the resource manager of that name; close with resmgr_close(). */
 struct resmgr *open_as(const char *name);
 
-/* The nodes as a plain list, "!" and a sentence if there are none. */
+/* The nodes as a plain list, or "!" and the error message. */
 const char *nodes_of(struct resmgr *r);
 
-/* The nodes among these that are down, as a plain list. */
+/* The nodes of `among` that are down, as a plain list. */
 const char *down_of(struct resmgr *r, const char *among);
 
-/* The end of the job as seconds since the epoch. */
+/* The end of the job, in seconds since the epoch. */
 int64_t end_of(struct resmgr *r);
 
-/* About so many seconds from now. */
+/* Is `epoch` about `seconds` from now? */
 bool from_now(int64_t epoch, int64_t seconds);
 
-/* Does resmgr_notice() hold these words? */
+/* Does resmgr_notice() contain these words? */
 bool notes(const struct resmgr *r, const char *words);
 
 #endif /* RESMGRTEST_H */

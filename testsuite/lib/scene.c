@@ -8,7 +8,7 @@
 #include "redwrite.h"
 #include "scene.h"
 
-#define SCENE_RANKS 300 /* most */
+#define SCENE_RANKS 300 /* largest number of ranks */
 
 /* --- Names --- */
 
@@ -76,7 +76,7 @@ scene_default_size(unsigned rank, unsigned file)
 	return file == 1 && rank % 3 == 1 ? 0 : 300 + rank * 37 + file * 211;
 }
 
-/* The bytes of a file: data, not noise that a shift would leave the same. */
+/* The bytes of a file, such that a shifted copy differs. */
 static void
 scene_bytes(unsigned rank, unsigned file, unsigned char *to, size_t len)
 {
@@ -134,9 +134,10 @@ scene_desc(const struct scene *s, unsigned rank)
 	};
 }
 
-/* --- Making one --- */
+/* --- Making --- */
 
-/* Data files and filemap of a rank; its lists for the headers. */
+/* Write the data files and the filemap of a rank; keep its lists for the
+ * redundancy headers. */
 static void
 scene_make_rank(struct scene *s, unsigned rank)
 {
@@ -184,7 +185,7 @@ scene_make_rank(struct scene *s, unsigned rank)
 	kvtree_free(t);
 }
 
-/* The data string of a rank: its files end to end, or its filemap. */
+/* Read from the data string of a rank: its files end to end, or its filemap. */
 static void
 scene_string(const struct scene *s, unsigned rank, bool map, unsigned char **to)
 {
@@ -202,7 +203,7 @@ scene_string(const struct scene *s, unsigned rank, bool map, unsigned char **to)
 	}
 }
 
-/* One redundancy set while it is written. */
+/* A redundancy set that is being written. */
 struct scene_set {
 	const struct scene *s;
 	bool map;
@@ -255,7 +256,7 @@ scene_make_set(struct scene *s, unsigned set, bool map)
 	must(redwrite(&w, NULL) == 0);
 }
 
-/* --- Keeping and comparing --- */
+/* --- Comparing --- */
 
 void
 scene_keep(struct scene *s)
@@ -264,7 +265,7 @@ scene_keep(struct scene *s)
 	s->kept = tree_load(s->root);
 }
 
-/* Redundancy files bear the time at which they were made. */
+/* The time of a redundancy file is that of its creation. */
 static bool
 scene_same_file(const struct tree_entry *a, const struct tree_entry *b)
 {
@@ -272,7 +273,7 @@ scene_same_file(const struct tree_entry *a, const struct tree_entry *b)
 	       a->uid == b->uid && a->gid == b->gid;
 }
 
-/* Is each file of `a` in `b`?  Says which is not, and that it is `odd`. */
+/* Does `b` contain each file of `a`?  Prints each missing file with `odd`. */
 static bool
 scene_within(const struct tree *a, const struct tree *b, const char *odd)
 {
@@ -301,7 +302,7 @@ scene_same(struct scene *s)
 	return same;
 }
 
-/* --- Life --- */
+/* --- Making and removing --- */
 
 static void
 scene_clear(struct scene *s)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * scene.h - small datasets with redundancy in a scratch directory, for the
- * tests of lib/rescue and lib/catalogue: made by the plain text of formats.md
- * 4.2 and 5, and kept in memory to compare with what a rebuild brings back.
+ * tests of lib/rescue and lib/catalogue.  They are written according to
+ * formats.md 4.2 and 5, and kept in memory to compare with the rebuilt files.
  *
- * Rank r is member r / sets of set r % sets, and lives on node r / sets.  On
- * the prefix its files lie in ckpt/dir_r; in a cache (one directory a node)
- * beside each other.
+ * Rank r is member r / sets of set r % sets, on node r / sets.  Below the
+ * prefix, its files are in ckpt/dir_r.  In a cache (one directory for each
+ * node), all files are in the same directory.
  */
 #ifndef SCENE_H
 #define SCENE_H
@@ -22,31 +22,31 @@
 #define SCENE_ID 7
 
 struct scene {
-	/* What is wanted. */
+	/* Input. */
 	enum redset_type type;
 	unsigned ranks, sets, failures, files;
 	bool crc, cache;
-	const char *was;    /* the prefix's recorded name; NULL: its own */
-	const char *prefix; /* our key PREFIX in filemaps, or NULL */
+	const char *was;    /* recorded name of the prefix; NULL: its own */
+	const char *prefix; /* value of our key PREFIX in filemaps, or NULL */
 	uint64_t (*size)(unsigned rank, unsigned file);
 
-	/* What there is. */
-	char root[96];			/* a directory of the test's own */
-	struct tree kept;		/* what scene_same() compares with */
-	struct redset_member *lists[2]; /* by rank: of data, of filemaps */
-	struct buf *maps;		/* images, by rank */
+	/* Result. */
+	char root[96];	  /* scratch directory */
+	struct tree kept; /* the files that scene_same() expects */
+	struct redset_member *lists[2]; /* data files, filemaps */
+	struct buf *maps;		/* images of the filemaps, by rank */
 	struct arena *arena;
 };
 
 /* --- Names --- */
 
-/* Names, as fmt() makes them: the prefix. */
+/* Path of the prefix.  Strings from this section are from fmt(). */
 char *scene_prefix(const struct scene *s);
 
-/* Where the files of a node lie, and their metadata. */
+/* Directory of a node's files, and of its metadata. */
 char *scene_node(const struct scene *s, unsigned node);
 
-/* Where the metadata of a rank lie; one of its files; its filemap. */
+/* Metadata directory of a rank; one of its files; its filemap. */
 char *scene_meta(const struct scene *s, unsigned rank);
 char *scene_data(const struct scene *s, unsigned rank, unsigned file);
 char *scene_map(const struct scene *s, unsigned rank);
@@ -57,26 +57,26 @@ char *scene_red(const struct scene *s, unsigned rank, bool map,
 
 /* --- Contents --- */
 
-/* The size of a file where scene.size is NULL. */
+/* The size of a file if scene.size is NULL. */
 uint64_t scene_default_size(unsigned rank, unsigned file);
 
-/* Write a file with the attributes `a`, of which the size is the data's. */
+/* Write a file with the attributes `a`, except that the size is `len`. */
 void scene_put(const char *path, const void *data, const struct attr *a);
 
-/* --- Keeping and comparing --- */
+/* --- Comparing --- */
 
-/* Remember all files as they are now. */
+/* Keep the current state of all files for scene_same(). */
 void scene_keep(struct scene *s);
 
-/* Is all as it was when it was kept: no file changed, lost, or new? */
+/* Is every file as scene_keep() found it, with none lost or added? */
 bool scene_same(struct scene *s);
 
-/* --- Life --- */
+/* --- Making and removing --- */
 
-/* Make (anew) the dataset that is described, and keep it in mind. */
+/* Make the dataset, removing an old one, and keep its state. */
 void scene_make(struct scene *s);
 
-/* The end of it: nothing is left. */
+/* Remove all files and free all memory. */
 void scene_end(struct scene *s);
 
 /* --- Losses --- */
@@ -85,23 +85,24 @@ void scene_end(struct scene *s);
 void scene_lose_data(const struct scene *s, unsigned rank);
 void scene_lose_reds(const struct scene *s, unsigned rank, bool map);
 
-/* All that rank's node had of it. */
+/* Remove all files of that rank from its node. */
 void scene_lose(const struct scene *s, unsigned rank);
 
 /* --- Plans --- */
 
-/* The plan of a rebuild of the dataset; for plan_free(). */
+/* Make a rebuild plan for the dataset; free with plan_free(). */
 struct plan *scene_plan_with(const struct scene *s,
 			     const struct plan_options *o, struct error *err);
 struct plan *scene_plan(const struct scene *s, unsigned flags,
 			struct error *err);
 
-/* The file `rank`, `file` in a plan. */
+/* Find file number `file` of `rank` in a plan. */
 struct plan_file *scene_find(const struct plan *p, unsigned rank,
 			     unsigned file);
 
-/* Without openat2 (old kernels, valgrind) every symbolic link is refused: no
- * case for those that lead somewhere. */
+/* Can symbolic links be followed at all?  Without openat2 (old kernels,
+ * valgrind) scrkit refuses all of them, so tests of those that leave the prefix
+ * are skipped. */
 bool links_resolve(const char *what);
 
 #endif /* SCENE_H */

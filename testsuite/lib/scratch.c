@@ -154,7 +154,7 @@ scratch_dir(char *root, size_t size)
 	must(mkdtemp(root) != NULL);
 }
 
-/* --- Files of a directory that is known by its descriptor --- */
+/* --- Files of a directory given by its descriptor --- */
 
 void
 put_file(int dir, const char *name, const char *text)

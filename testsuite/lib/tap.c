@@ -62,7 +62,7 @@ skip(const char *what, const char *why)
 {
 	tap_count++;
 	printf("ok %d - %s # SKIP %s\n", tap_count, what, why);
-	fflush(stdout); /* a child must not print it again */
+	fflush(stdout); /* or a child would print it again */
 }
 
 bool

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tap.h - the few lines a unit test needs to speak TAP (Test Anything
- * Protocol): one "ok N - what" or "not ok N - what" a check, the plan last.
- * A test's main() ends with `return tap_done();`, which is 1 if any failed.
+ * tap.h - print the results of a unit test as TAP (Test Anything Protocol): a
+ * line "ok N - what" or "not ok N - what" for each check, the plan at the end.
+ * main() ends with `return tap_done();`, which is 1 if a check failed.
  */
 #ifndef TAP_H
 #define TAP_H
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 1 if this is built with the address sanitizer, else 0. */
+/* 1 if built with the address sanitizer, else 0. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define SANITIZED 1
@@ -25,8 +25,8 @@
 #define SANITIZED 0
 #endif
 
-/* One check: is `good` true, has `got` the value wanted?  Each says so, and
- * what differs; returns whether it has passed. */
+/* One check: is `good` true, is `got` equal to `want`?  Prints the values if
+ * they differ.  Returns whether the check passed. */
 bool tap_ok(bool good, const char *file, int line, const char *what);
 bool tap_int(int64_t got, int64_t want, const char *file, int line,
 	     const char *what);
@@ -43,19 +43,19 @@ bool tap_mem(const void *got, const void *want, size_t len, const char *file,
 #define is_mem(got, want, len, what) \
 	tap_mem((got), (want), (len), __FILE__, __LINE__, (what))
 
-/* A check that cannot be made here, and why. */
+/* Report a check that cannot run here, and why. */
 void skip(const char *what, const char *why);
 
-/* Does a time say something here: neither sanitizer nor valgrind? */
+/* Are measured times meaningful: no sanitizer and no valgrind? */
 bool tap_timed(void);
 
-/* Forget what failed: a child that reports by its exit status begins anew. */
+/* Forget all failures, for a child that reports by its exit status. */
 void tap_restart(void);
 
-/* Has a check failed? */
+/* Has a check failed so far? */
 bool tap_has_failed(void);
 
-/* Print the plan; the exit status of main(). */
+/* Print the plan; returns the exit status for main(). */
 int tap_done(void);
 
 #endif /* TAP_H */

@@ -9,7 +9,7 @@ tree_compare(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* nftw() has no argument for its function. */
+/* nftw() passes no argument to its function. */
 static struct tree *tree_into;
 
 static size_t tree_skip;
@@ -125,7 +125,7 @@ tree_restore(const char *root, const struct tree *now, const struct tree *want)
 
 	if (fd < 0)
 		bail_out(root);
-	/* From the end: what is in a directory goes before it. */
+	/* Backwards, so that the files in a directory are removed before it. */
 	for (size_t i = now->count; i-- > 0;) {
 		const struct tree_entry *e = &now->list[i];
 		const struct tree_entry *w = tree_find(want, e->path);
