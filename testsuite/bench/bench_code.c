@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_code - what recipe_run() costs over calling ISA-L by hand with the
- * same buffers and tables.  One line a case, tab separated:
+ * bench_code - the cost of recipe_run() compared to direct calls of ISA-L with
+ * the same buffers and tables.  Prints one line for each case, tab separated:
  *
- *   name, block bytes, GB/s of input ours, raw, ratio ours : raw, and the
- *   ratio raw : raw, which would be 1 if there were no noise.
+ *   name, block bytes, our input in GB/s, raw ISA-L's, ratio ours : raw, ratio
+ *   raw : raw, which differs from 1 only by noise.
  *
- * Processor time of one thread.  The samples of a pair are taken in turn;
- * rates and ratios are medians of PAIRS.
+ * Times are processor times of one thread.  The two sides of a pair run in
+ * turn; rates and ratios are medians of PAIRS.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@
 struct bench {
 	const char *name;
 	struct code code;
-	bool repair; /* the first k members are lost, not the checks */
+	bool repair; /* lose the first k members, else the check chunks */
 };
 
 static const struct bench benches[] = {
@@ -83,7 +83,7 @@ run_raw(const struct work *w)
 	}
 }
 
-/* GB/s of input over `times` runs. */
+/* Input in GB/s over `times` runs. */
 static double
 rate(void (*run)(const struct work *), const struct work *w, long times)
 {
@@ -96,7 +96,7 @@ rate(void (*run)(const struct work *), const struct work *w, long times)
 	       1e-9;
 }
 
-/* How many runs make a sample; warms up as well. */
+/* The number of runs for a sample; also warms up. */
 static long
 calibrate(const struct work *w)
 {
@@ -148,7 +148,7 @@ measure(const char *name, const struct work *w)
 	fflush(stdout);
 }
 
-/* A filled buffer, of the alignment a caller would take. */
+/* A filled buffer with the alignment that callers use. */
 static void *
 buffer(size_t size, int fill)
 {
@@ -190,7 +190,8 @@ out:
 	return rc;
 }
 
-/* Microseconds to make a recipe: one for each stripe and pattern of losses. */
+/* Microseconds to make a recipe, of which a rebuild makes one for each stripe
+ * and pattern of losses. */
 static int
 bench_recipe(unsigned n, unsigned k, struct error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_hostlist - how long node lists of 100,000 hosts take.  Prints lines
+ * bench_hostlist - time to process node lists of 100,000 hosts.  Prints lines
  *
  *	NAME <TAB> SECONDS <TAB> REMARK
  */

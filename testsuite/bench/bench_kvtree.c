@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_kvtree.c - how long metadata takes.  Prints lines
+ * bench_kvtree.c - time to process metadata.  Prints lines
  *
  *	NAME <TAB> SECONDS <TAB> REMARK
  *	NAME <TAB> RATIO <TAB> REMARK		(names that end in -ratio)
  *
- * "bare" is the least a reader of the same bytes can do: one pass that finds
- * the end of each key and checks the checksum, and keeps nothing.  Ratios are
- * medians of pairs timed in turn; the -aa- line is bare against bare and says
- * what a ratio means on this machine.
+ * "bare" is the minimal reader of the same bytes: one pass that finds the end
+ * of each key and verifies the checksum.  Ratios are medians of pairs that run
+ * in turn.  The -aa- line is bare against bare and shows the noise of this
+ * machine.
  *
  * Scratch files go to $BENCH_DIR, default /dev/shm.
  */
@@ -34,7 +34,7 @@
 
 static struct error err = ERROR_INIT;
 
-/* Not zero, so that the compiler cannot leave out the work. */
+/* Keeps the compiler from optimizing the work away. */
 static volatile uint64_t sink;
 
 static double
@@ -104,7 +104,7 @@ bench_level(int dirfd)
 
 /* --- An index --- */
 
-/* A dataset descriptor, formats.md 3.1. */
+/* A dataset descriptor (formats.md 3.1). */
 static int
 add_descriptor(struct kvtree *d, int id)
 {
@@ -126,7 +126,7 @@ add_descriptor(struct kvtree *d, int id)
 	       kvtree_set(d, "COMPLETE", "1", &err);
 }
 
-/* An index of many datasets, formats.md 3.2. */
+/* An index of many datasets (formats.md 3.2). */
 static struct kvtree *
 make_index(void)
 {
@@ -173,7 +173,7 @@ bare_walk(const char *data, size_t len)
 	return keys + crc_update(0, data, len - 4) + (uint64_t)(p - data);
 }
 
-/* The four ways an index is read. */
+/* Four ways to read an index. */
 enum way { BARE_MEMORY, OURS_MEMORY, BARE_FILE, OURS_FILE };
 
 static double
@@ -214,7 +214,7 @@ by_value(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Median of a[i] / b[i], timed in turn. */
+/* Median of a[i] / b[i]; the two run in turn. */
 static void
 compare(const char *name, enum way a, enum way b, int dirfd,
 	const struct buf *image)

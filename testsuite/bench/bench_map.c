@@ -2,10 +2,10 @@
 /*
  * bench_map - the segment map of a large packed dataset.
  *
- *   bench_map make PREFIX FILES   a dataset of FILES files, one a rank, 100 KiB
- *                                 each, in one sparse container; no bytes
- *   bench_map read PREFIX         read its map, five times; print entries a
- *                                 second, and how long a file of it then takes
+ *   bench_map make PREFIX FILES   make a dataset of FILES files of 100 KiB, one
+ *                                 for each rank, in a sparse container
+ *   bench_map read PREFIX         read its map five times; print entries per
+ *                                 second, and the time to look up a file
  */
 #include <fcntl.h>
 #include <inttypes.h>

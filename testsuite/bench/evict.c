@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * evict FILE... - write back and drop from the page cache, so that the next
- * read comes from the device; prints the bytes.  With -r: read the files with
- * 1 MiB reads, as the plainest measure of the device's bandwidth.
+ * evict FILE... - write files back and drop them from the page cache, so that
+ * the next read comes from the device.  Prints the number of bytes.  With -r:
+ * read the files in blocks of 1 MiB, to measure the bandwidth of the device.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pairs - time two commands in turn, so that whatever else the machine does
- * falls on both.
+ * pairs - run two commands in turn and compare their times, so that other load
+ * on the machine affects both.
  *
  *   pairs NAME GOAL ROUNDS [-w] [-s CMD] [-t CMD] -a CMD -b CMD
  *
- * Runs, ROUNDS times after one round that does not count: `-s` (set-up before
+ * Runs ROUNDS times, after one round that does not count: `-s` (set-up before
  * a), a, `-t` (set-up before b), b, each by /bin/sh -c.  Prints one TSV line:
  * name, median seconds of a and b (wall), median of the ratios a/b with least
  * and greatest (wall), median ratio (processor time), goal, verdict.  GOAL "-":
- * none.  A goal is met if the wall or the processor ratio meets it: on a busy
- * machine only the latter means much.  With -w only the wall ratio counts: the
- * work is done by processes that are not the command's own.
+ * none.  A goal is met if the wall or the processor ratio meets it, because on
+ * a busy machine the wall ratio means little.  With -w only the wall ratio
+ * counts: other processes do the work.
  */
 #include <stdbool.h>
 #include <stdio.h>

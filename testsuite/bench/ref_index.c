@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ref_index - the bare reference for listing an index: read the file, check
- * its sum, walk the bytes once, and print a line for each checkpoint in the
+ * ref_index - the reference for listing an index: read the file, verify its
+ * checksum, walk the bytes once, and print a line for each checkpoint in the
  * order of the file.  No tree, no look-up, no error handling.
  */
 #include <fcntl.h>
@@ -45,7 +45,7 @@ skip_tree(void)
 	}
 }
 
-/* The only child of a key. */
+/* The only child of a key: its value. */
 static const char *
 value(void)
 {

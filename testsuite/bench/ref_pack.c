@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ref_pack - the bare reference for packing and unpacking: the same reads,
- * checksums and writes, and nothing else.
+ * ref_pack - the reference for packing and unpacking: only the same reads,
+ * checksums and writes.
  *
- *   ref_pack pack THREADS FILES OUT      the files of directory FILES end to
- *                                        end into OUT/data, and OUT/list
- *   ref_pack repeat THREADS FILES OUT    the same, then OUT/data read again
+ *   ref_pack pack THREADS FILES OUT      the files of directory FILES, end to
+ *                                        end, into OUT/data; their list in
+ *                                        OUT/list
+ *   ref_pack repeat THREADS FILES OUT    the same, then read OUT/data again
  *   ref_pack unpack THREADS OUT FILES    OUT/data into files of directory FILES
- *   ref_pack read THREADS OUT            OUT/data read and summed up
- *   ref_pack raw THREADS OUT             OUT/data read
+ *   ref_pack read THREADS OUT            read OUT/data with checksums
+ *   ref_pack raw THREADS OUT             read OUT/data
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -73,7 +74,7 @@ list_dir(const char *dir)
 	}
 }
 
-/* The file in which byte `off` lies. */
+/* The file that contains byte `off`. */
 static size_t
 find(uint64_t off)
 {
@@ -90,7 +91,7 @@ find(uint64_t off)
 	return lo;
 }
 
-/* Bytes from ... end - 1 between the files and data. */
+/* Copy bytes from ... end - 1 between the files and OUT/data. */
 static void
 move(uint64_t from, uint64_t end, int out, unsigned char *block)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ref_rebuild - the bare reference for `make bench`: the reads, the arithmetic,
- * the checksums and the writes of a rebuild of one set, and nothing else.  One
- * file per rank, all of one size; no metadata but the size of a header, no
- * attributes, no temporary files, no sync, no recovery from errors.
+ * ref_rebuild - the reference for rebuilds in `make bench`: only the reads, the
+ * arithmetic, the checksums and the writes of a rebuild of one set.  One file
+ * for each rank, all of the same size.  No metadata except the size of a
+ * header, no attributes, no temporary files, no sync, no error recovery.
  *
  *   ref_rebuild xor|rs K THREADS SIZE OUT DATA RED [DATA RED]...
  *
- * One DATA RED pair per member, "-" "-" for a lost one; results are OUT/data.M
- * and OUT/red.M (body only).
+ * One DATA RED pair for each member, "-" "-" for a lost one.  Results are
+ * OUT/data.M and OUT/red.M (body only).
  */
 #include <fcntl.h>
 #include <pthread.h>

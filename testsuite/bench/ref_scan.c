@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ref_scan - the bare reference for `scr_index --build` of a dataset that
- * lacks nothing: read every filemap and stat every file it names.
+ * ref_scan - the reference for `scr_index --build` of a whole dataset: read
+ * every filemap and stat every file in it.
  *
  *   ref_scan DATASET-DIRECTORY OLD-PREFIX NEW-PREFIX
  */
@@ -37,7 +37,7 @@ key(void)
 	return k;
 }
 
-/* FILE -> path -> META -> key -> value, all in one walk. */
+/* Walk FILE -> path -> META -> key -> value in one pass. */
 static void
 file(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ref_trivial - what starting any program costs: the reference for start-up.
+ * ref_trivial - a program that does nothing: the reference for start-up time.
  */
 #include <stdio.h>
 

@@ -1,17 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# make bench: every figure a ratio of two commands run in turn, five pairs
-# (nine where they are short), with an A/A pair (the reference against itself)
-# for the noise floor.
+# make bench: every figure is a ratio of two commands run in turn, in five pairs
+# (nine for short commands).  A/A pairs (the reference against itself) show the
+# noise.
 #
 #   run.sh BUILD-TREE [PATTERN]
 #
 # Output, TSV: name, seconds ours, seconds reference, wall ratio, least..
 # greatest, processor ratio, goal, verdict.  Scratch space: BENCH_TMP (default
-# /dev/shm, a tmpfs) and, for the cold runs, BENCH_DISK (default the build
-# tree, which should be on a real disk).  Sizes: BENCH_SIZE of a file (256 MiB),
-# BENCH_NODE_SIZE of what a node has for the scavenge (1.5 GiB if there is
-# memory for it).
+# /dev/shm, a tmpfs) and, for the cold runs, BENCH_DISK (default the build tree,
+# which should be on a real disk).  Sizes: BENCH_SIZE of a file (256 MiB),
+# BENCH_NODE_SIZE of a node's files for the scavenge (1.5 GiB if memory allows).
 set -u
 tree=$(cd "$1" && pwd) || exit 1
 pattern=${2:-}
@@ -29,15 +28,15 @@ missed=0
 note() { printf '# %s\n' "$*"; }
 wanted() { [[ -z $pattern || $1 == *$pattern* ]]; }
 
-# measure NAME GOAL [pairs' options]
+# measure NAME GOAL [options of pairs]
 measure() {
 	local line
 	line=$("$bench/pairs" "$1" "$2" "$rounds" "${@:3}" 2>&1 | tail -n 1)
 	printf '%s\n' "$line"
-	# No figure at all is one missed, too.
+	# No result counts as a missed goal.
 	[[ $line == *$'\t'* && $line != *MISSED* ]] || missed=$((missed + 1))
 }
-# The reference against itself.
+# Measure the reference against itself.
 noise() { measure "$1 A/A" - -a "$2" -b "$2"; }
 
 kernels() {
@@ -49,7 +48,8 @@ kernels() {
 	"$bench/bench_commit" "$disk" 9
 }
 
-# The arguments of ref_rebuild for prefix $1 with ranks $2 (blanks) lost.
+# The arguments of ref_rebuild for prefix $1 with ranks $2 (blank separated)
+# lost.
 members() {
 	local r d
 	for r in 0 1 2 3 4 5 6 7; do
@@ -63,7 +63,7 @@ members() {
 	done
 }
 
-lose() { # a command that takes the ranks away again
+lose() { # print a command that removes the ranks again
 	local r cmd=
 	for r in $2; do
 		cmd+="rm -f $1/ckpt.1/rank_$r.ckpt $1/.scr/scr.dataset.1/*.er.$r.* "
@@ -133,7 +133,7 @@ index() {
 		-b "$bin/scr_index -p $tmp/i8000 >$tmp/b"
 }
 
-# forget PREFIX: what a build made
+# forget PREFIX: print a command that removes the files of a build
 forget() { echo "rm -f $1/.scr/scr.dataset.1/rank2* $1/.scr/scr.dataset.1/summ*"; }
 
 builds() {
@@ -164,7 +164,7 @@ builds() {
 	rm -rf "$tmp"/s*
 }
 
-# The dataset in $1 as files again, none of them packed: for set-up.
+# Print a set-up command that unpacks the dataset in $1.
 unpacked() {
 	local d=$1/.scr/scr.dataset.1
 	echo "rm -rf $1/ckpt.1 $d/.scr $d/packed.* $d/rank2file*; " \
@@ -203,7 +203,7 @@ pack() {
 			-a "$c extract -q -j $t -p $p -C $tmp/x 1" \
 			-t "rm -rf $tmp/files; mkdir $tmp/files" \
 			-b "tar xf $tmp/tar -C $tmp/files"
-		# It removes the containers, too.
+		# unpack also removes the containers, and so must the reference.
 		measure "unpack-$1 threads=$t" 1.15 \
 			-s "$(unpacked "$p") $c pack -q -p $p 1" \
 			-a "$c unpack -q -j $t -p $p 1" \
@@ -236,8 +236,8 @@ packs() {
 	rm -rf "$tmp/m"
 }
 
-# Four nodes with a job's checkpoint in their caches, $share bytes of files each
-# and parity with it.
+# Make four nodes with a job's checkpoint in their caches: $share bytes of files
+# each, and their parity.
 nodes_up() {
 	local k from
 
@@ -257,12 +257,12 @@ nodes_up() {
 	done
 }
 
-# What is on /pfs before each run: nothing, or the prefix as the job left it.
+# /pfs before each run: the prefix as the job left it, and an empty directory.
 nodes_clear="rm -rf $BED_DIR/pfs/*; mkdir $BED_DIR/pfs/ref"
 nodes_clear+="; cp -a $tmp/job $BED_DIR/pfs/p"
 
-# phase NAME GOAL A B: as pairs does, but of A, which tells it itself, only the
-# copying counts; and there is no processor time, which others spend.
+# phase NAME GOAL A B: as pairs, but for A only the copying phase counts, as A
+# reports it.  Processor time is not measured: other processes spend it.
 phase() {
 	local i a b start
 
@@ -310,7 +310,7 @@ scavenges() {
 		note "no scavenge measured: $reason"
 		return
 	fi
-	# Caches and prefix are in memory, with parity, and need 11 times this.
+	# Caches and prefix are in memory, with parity: 11 times the share.
 	memory=$(awk '$1 == "MemTotal:" { print $2 }' /proc/meminfo)
 	share=$((memory * 1024 / 15))
 	share=${BENCH_NODE_SIZE:-$((share < 3 << 29 ? share >> 20 << 20 : 3 << 29))}
@@ -324,7 +324,7 @@ scavenges() {
 	fi
 	ours="$on env -C /pfs/p SCR_JOB_ID=1000 SCR_NODELIST=node[1-4] SCR_CACHE_BASE=/ssd SCR_CNTL_BASE=/ssd scr_postrun -q -r pdsh --json"
 	cp="$on pdsh -S -R ssh -w node[1-4] 'cd /pfs/ref && cp -p $dir/rank_* $dir/.scr/* . && sync -f .'"
-	# What each run finds in caches and free memory scatters by a tenth.
+	# Caches and memory placement make single runs vary by a tenth.
 	rounds=${BENCH_ROUNDS:-15} measure scavenge-whole 1.11 -w -s "$nodes_clear" -a "$ours >$tmp/a" \
 		-t "$nodes_clear" -b "$cp"
 	rounds=${BENCH_ROUNDS:-9} phase scavenge-copy 1.11 "$ours" "$cp" || {
@@ -340,7 +340,8 @@ startup() {
 	local c
 	note "start-up, twenty times, against a trivial program"
 	for c in "$bin"/*; do
-		# It has libarchive to load; scr_container starts it.
+		# scr_archive loads libarchive; users start it through
+		# scr_container.
 		[[ $c != */scr_archive ]] || continue
 		measure "start-$(basename "$c")" 2 \
 			-a "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do $c --version; done >$tmp/a" \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Archives as import reads them: no crash, bounded memory, paths that are
- * clean, and an end.  7zip archives are left out: the directory of one may make
- * libarchive ask for gigabytes (ark.h).
+ * Archives as import reads them: no crash, bounded memory, clean paths, and no
+ * endless loop.  7zip archives are excluded, because their directory can make
+ * libarchive allocate gigabytes (ark.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "fuzz_tree.h"
 #include "path.h"
 
-/* More than that of one input, unpacked, tells nothing new. */
+/* Unpacking more of one input finds nothing new. */
 #define READ_MAX ((size_t)8 << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

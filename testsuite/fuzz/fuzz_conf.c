@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Configuration files: any bytes can be read, and what was understood, written
- * down again, is understood as the same.
+ * Configuration files: any bytes can be read; a configuration that was read,
+ * written and read again is the same.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ read_conf(const void *data, size_t size)
 	return c;
 }
 
-/* The value such that the grammar gives it back. */
+/* Write a value with the escapes that the grammar needs. */
 static void
 write_value(struct buf *out, const char *value)
 {
@@ -44,7 +44,8 @@ write_conf(struct buf *out, const struct conf_source *s)
 {
 	const struct conf_group *g = NULL;
 
-	/* A key can begin with what is a byte order mark in the first line. */
+	/* The first line is empty: there, a key that begins with a byte order
+	 * mark would lose it. */
 	fuzz_require(buf_add_char(out, '\n') == 0);
 	for (size_t i = 0; i < s->count; i++) {
 		for (size_t j = 0; j < s->keys[i].count; j++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Records of copied files: what is read can be written, and is then read as
+ * Records of copied files: a record that was read, written and read again is
  * the same; no path leaves the prefix.
  */
 #include "arena.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Filemaps: what is read can be written, and is then read as the same.
+ * Filemaps: one that was read, written and read again is the same.
  */
 #include "arena.h"
 #include "fuzz_tree.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Node lists: what a text stands for is written as a text that stands for the
- * same, and each name alone is a list of itself.
+ * Node lists: a list that was read, written and read again has the same nodes,
+ * and each name alone is a list of one node.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Longer lists say nothing new, but slowly. */
+/* Longer lists are slow and find nothing new. */
 #define ROOM ((size_t)2000)
 
 static void
@@ -57,7 +57,7 @@ check_list(struct hostlist *h)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	/* A list that is full but for ROOM names: there the limit is met. */
+	/* A list with space for only ROOM more names, to reach the limit. */
 	static const char *names[HOSTLIST_MAX];
 	const size_t full = HOSTLIST_MAX - ROOM;
 	struct buf text = BUF_INIT;
@@ -77,7 +77,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		found.count = h.count - full;
 		check_list(&found);
 	}
-	h.names = NULL; /* not its own */
+	h.names = NULL; /* `names` is static */
 	hostlist_free(&h);
 	buf_free(&text);
 	return 0;

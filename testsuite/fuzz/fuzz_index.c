@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The tables of datasets: index.scr, flush.scr and cindex.scrinfo, and the few
- * values of halt.scr and nodes.scr.  Any tree is taken for each of them.
+ * The tables of datasets: index.scr, flush.scr, cindex.scrinfo, halt.scr and
+ * nodes.scr.  Each reader gets the same tree.
  */
 #include <string.h>
 
@@ -56,7 +56,7 @@ check_halt(const struct kvtree *t)
 		fuzz_require(number >= 0);
 }
 
-/* Its entries are found by id and name; the last is taken out of it. */
+/* Find its entries by id and by name; remove the last one. */
 static void
 check_entries(struct index *ix)
 {
@@ -71,7 +71,7 @@ check_entries(struct index *ix)
 		fuzz_require(
 			index_entry_valid(&one) ==
 			(*index_entry_reason(&one, why, sizeof(why)) == '\0'));
-		/* One may be missing in the other table. */
+		/* The name may be missing in the other table. */
 		if (all[i].name != NULL &&
 		    index_find_name(ix, all[i].name, &one, NULL) == 0)
 			fuzz_require(one.id == all[i].id);
@@ -116,6 +116,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_flush(t);
 	check_cindex(t);
 	check_halt(t);
-	check_index(t); /* which takes it over */
+	check_index(t); /* takes ownership of t */
 	return 0;
 }

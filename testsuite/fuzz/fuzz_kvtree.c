@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fuzz_kvtree.c - decode any bytes.  What can be decoded must come out the
- * same after it was encoded, be no deeper than promised, and survive being
- * printed, merged, sorted and looked up.
+ * fuzz_kvtree.c - decode any bytes.  A decoded tree must be the same after
+ * encoding, respect the limit of depth, and survive printing, merging, sorting
+ * and look-up.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Every child is found by its key, and they are as many as counted. */
+/* Every child is found by its key, and their number is the count. */
 static void
 look_up(const struct kvtree *t)
 {
@@ -30,7 +30,7 @@ look_up(const struct kvtree *t)
 	fuzz_require(kvtree_count(t) == count);
 }
 
-/* What is true of any decoded tree. */
+/* Check the properties of a decoded tree. */
 static void
 use(struct kvtree *t)
 {
@@ -46,7 +46,7 @@ use(struct kvtree *t)
 	fuzz_require(kvtree_encode(u, &b, NULL) == 0);
 	fuzz_require(a.len == b.len && memcmp(a.data, b.data, a.len) == 0);
 
-	/* A copy is the same, and adds nothing to what it was made from. */
+	/* A copy is equal, and merging it into the original adds nothing. */
 	fuzz_require(kvtree_merge(copy, t, NULL) == 0);
 	fuzz_require(kvtree_merge(t, copy, NULL) == 0);
 	buf_clear(&b);
@@ -68,7 +68,7 @@ use(struct kvtree *t)
 	buf_free(&b);
 }
 
-/* The bytes as a whole file, header and all. */
+/* Decode the bytes as a whole file with its header. */
 static void
 as_file(const uint8_t *data, size_t size)
 {
@@ -82,7 +82,7 @@ as_file(const uint8_t *data, size_t size)
 	kvtree_free(t);
 }
 
-/* The same with size and checksum made right, so that the tree is reached. */
+/* The same with size and checksum corrected, to reach the decoder of trees. */
 static void
 as_tree(const uint8_t *data, size_t size)
 {
@@ -99,7 +99,7 @@ as_tree(const uint8_t *data, size_t size)
 	else
 		fuzz_require(buf_add_be32(&b, 0) == 0);
 	fuzz_require(buf_add_be32(&b, crc_update(0, b.data, b.len)) == 0);
-	/* Memory that ends where the image does. */
+	/* An exact allocation, so that reads beyond the image are detected. */
 	exact = malloc(b.len);
 	fuzz_require(exact != NULL);
 	memcpy(exact, b.data, b.len);

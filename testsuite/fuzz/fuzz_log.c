@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lines of the log: one that is understood and written again is understood
- * again, and written then is the same.
+ * Lines of the log: a line that can be parsed can be formatted and parsed
+ * again, and is then formatted the same.
  */
 #include <math.h>
 #include <string.h>
@@ -26,7 +26,7 @@ check(struct buf *line)
 			     one.data[one.len - 1] == '\n');
 		one.data[--one.len] = '\0';
 		fuzz_require(strchr(one.data, '\n') == NULL);
-		/* Where the line was cut, its last field says less. */
+		/* If the line was cut, its last field is incomplete. */
 		if (one.len < LOG_LINE_MAX &&
 		    log_parse(one.data, &l, NULL) == 0)
 			fuzz_require(log_format(&l, &two) == 0);
@@ -42,7 +42,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	fuzz_require(buf_add(&line, data, size) == 0);
 	check(&line);
-	/* Few guess a time stamp. */
+	/* Random input hardly ever has a valid time stamp. */
 	buf_clear(&line);
 	fuzz_require(buf_add_str(&line, "2026-11-20T22:53:22: ") == 0 &&
 		     buf_add(&line, data, size) == 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Manifests: what is read has clean paths, finds them, and is written and read
- * again as the same.
+ * Manifests: one that was read has clean paths and finds them, and is the same
+ * after it was written and read again.
  */
 #include <stdlib.h>
 #include <string.h>

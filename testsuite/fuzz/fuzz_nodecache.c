@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a node says of its caches: whatever it says, numbers are in their
- * bounds, and what was understood, said again, is understood as the same.
+ * A node's answer about its caches: for any input the numbers are in their
+ * bounds, and an answer that was parsed, formatted and parsed again is the
+ * same.
  */
 #include <string.h>
 

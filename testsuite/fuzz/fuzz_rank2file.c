@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A rank2file and its parts.  The input is a row of files: one byte that
- * chooses the name (bits 0-2), two for the length, and the contents (formats
- * of fuzz_tree.h); what is left over at the end is not looked at.  They are
- * loaded, built into one part, and the part is compared.  Each file is also
- * read as a part by both readers: what the one that makes no tree takes, the
- * other must take, too, and find the same.
+ * A rank2file and its parts.  The input is a series of files: one byte selects
+ * the name (bits 0-2), two give the length, then come the contents (see
+ * fuzz_tree.h); an incomplete rest is ignored.  The files are loaded, built
+ * into one part, and the part is compared.  Each file is also read as a part by
+ * both readers: if the one without a tree accepts a file, the other must accept
+ * it, too, with the same result.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -78,7 +78,7 @@ compare(const struct buf *image)
 		fuzz_require(t != NULL &&
 			     rank2file_read_part(&b, t, NULL) == 0);
 	}
-	/* Refused: nothing may have been left behind. */
+	/* A reader that fails must leave the ranks empty. */
 	for (size_t i = 0; i < RANKS; i++)
 		fuzz_require(same_rank(&a.ranks[i], &b.ranks[i]));
 	kvtree_free(t);
@@ -86,7 +86,7 @@ compare(const struct buf *image)
 	rank2file_free(&b);
 }
 
-/* --- All of it --- */
+/* --- The target --- */
 
 /* Write the files of the input. */
 static void

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Redundancy headers, and names of redundancy files: the first byte is the
- * owner a name would give (255: none).  A header that was read and has all
- * lists it needs can be built again, and is then read as the same.
+ * Redundancy headers, and names of redundancy files.  The first byte is the
+ * owner for a name (255: none).  A header with all its lists that was read,
+ * built and read again is the same.
  */
 #include "arena.h"
 #include "fuzz_tree.h"
@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The input as a name: what is parsed is written as it was. */
+/* The input as a name: one that can be parsed is formatted the same. */
 static void
 try_name(const uint8_t *data, size_t size)
 {
@@ -37,7 +37,7 @@ try_name(const uint8_t *data, size_t size)
 	}
 }
 
-/* Are all lists there that the header of `h` has? */
+/* Does the header of `h` have all its lists? */
 static bool
 is_whole(const struct redset_header *h)
 {

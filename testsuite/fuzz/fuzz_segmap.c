@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A segment map.  The input is one part of a rank2file (fuzz_tree.h), with the
- * table of containers that otherwise is in the top file.  The map is read,
- * judged, sorted, and written as a rank2file that must give the same map.
+ * A segment map.  The input is one part of a rank2file (fuzz_tree.h) together
+ * with the table of containers, which normally is in the top file.  The map is
+ * read, checked, sorted, and written as a rank2file that must give the same
+ * map.
  */
 #include <stdlib.h>
 
@@ -18,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define RANKS 64
 
-/* The ranks of the part; those beyond RANKS are left out. */
+/* Read the ranks of the part; those beyond RANKS are ignored. */
 static bool
 read_ranks(const struct kvtree *t, struct rank2file *r)
 {
@@ -44,7 +45,7 @@ read_ranks(const struct kvtree *t, struct rank2file *r)
 	return true;
 }
 
-/* What segmap.h promises of a map that was read. */
+/* Check the promises of segmap.h for a map that was read. */
 static void
 check_sound(const struct segmap *m)
 {
@@ -81,7 +82,7 @@ check_sound(const struct segmap *m)
 		     bytes <= INT64_MAX);
 }
 
-/* A finding is a sentence for one line, and about what is there. */
+/* A finding is one line of text, about an existing file or container. */
 static int
 look_at(void *arg, const struct segmap_finding *f)
 {
@@ -100,7 +101,7 @@ look_at(void *arg, const struct segmap_finding *f)
 	return 0;
 }
 
-/* The same files, rank after rank. */
+/* Sorting keeps the files, rank by rank. */
 static void
 check_sort(const struct segmap *m)
 {
@@ -111,8 +112,7 @@ check_sort(const struct segmap *m)
 	fuzz_require(segmap_sort(m, files, NULL) == 0);
 	for (size_t i = 0; i < m->nfiles; i++) {
 		fuzz_require(files[i].rank == m->files[i].rank);
-		/* Its place among the segments tells a file, where it has any.
-		 */
+		/* A file with segments is identified by the first of them. */
 		for (size_t k = 0; files[i].nsegs > 0 && k < m->nfiles; k++)
 			if (m->files[k].nsegs > 0 &&
 			    m->files[k].first == files[i].first) {
@@ -127,7 +127,7 @@ check_sort(const struct segmap *m)
 	mem_free(files);
 }
 
-/* Written and read again it is what it was. */
+/* A map that was written and read again is the same. */
 static void
 check_write(const struct segmap *m)
 {

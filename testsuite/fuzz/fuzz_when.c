@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Times and spans as people write them: what is taken is in its bounds, and
- * written down is the same moment.
+ * Times and spans as users write them: a value that was parsed is in its
+ * bounds, and a time that was formatted and parsed again is the same.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* An hour of the clock comes twice a year: the first of its moments is read. */
+/* One hour of local time occurs twice a year; it is parsed as the first. */
 #define TWICE 3600
 
 static void
@@ -31,7 +31,8 @@ check(const char *text, int64_t now)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	/* In summer, the last hours of it and of winter, at both ends. */
+	/* The epoch, in summer, in the last hours of summer and winter time,
+	 * the maximum, and a leap day. */
 	static const int64_t nows[] = { 0,	    1784548800, 1792890000,
 					1774738800, WHEN_MAX,	1709164800 };
 	struct buf text = BUF_INIT;

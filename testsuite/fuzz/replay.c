@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * replay.c - main() for a fuzz target without a fuzzer: feed it each file of
- * the directories (or each file) given, and say so in TAP.  A target that does
- * not crash has passed.
+ * replay.c - main() for a fuzz target without a fuzzer: runs the target on each
+ * given file, or each file of the given directories, and prints TAP.  A target
+ * that does not crash passes.
  *
- * Every file is tried whole and cut to half of its length, from memory that
- * ends where the input ends.
+ * Every file is tried whole and cut to half of its length, in an exact
+ * allocation.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The target on the first `size` bytes of `data`. */
+/* Run the target on the first `size` bytes of `data`. */
 static void
 try(const uint8_t *data, size_t size)
 {

@@ -8,22 +8,22 @@
  *   SHIM_FAIL_AT=N        the N-th operation (from 1) fails with ...
  *   SHIM_ERRNO=NAME       ... this error (a number, ENOSPC, EIO, EACCES, EROFS,
  *                         EDQUOT, EMFILE, ENOMEM, EINTR); default EIO
- *   SHIM_STICKY=1         and so does every later one, unlink excepted: the
- *                         disk stays full
- *   SHIM_SHORT=1          instead of failing, the N-th operation transfers only
- *                         half of its bytes, if it is a transfer of some;
- *                         later ones succeed, or with SHIM_STICKY fail
+ *   SHIM_STICKY=1         every later one fails, too, except unlink: the disk
+ *                         stays full
+ *   SHIM_SHORT=1          if the N-th operation is a transfer, it transfers half
+ *                         of its bytes instead of failing; later ones succeed or,
+ *                         with SHIM_STICKY, fail
  *   SHIM_KILL_AT=N        SIGKILL before the N-th operation
- *   SHIM_KILL_AFTER=N     SIGKILL when it is done
- *   SHIM_PATH=TEXT        only operations on a path that contains TEXT count
+ *   SHIM_KILL_AFTER=N     SIGKILL after it
+ *   SHIM_PATH=TEXT        count only operations on a path that contains TEXT
  *                         (rename, link: the new path)
- *   SHIM_START=TEXT       ... from the first on that contains TEXT
- *   SHIM_READS=1          reads count, too
+ *   SHIM_START=TEXT       ... beginning with the first that contains TEXT
+ *   SHIM_READS=1          count reads, too
  *
  * Operations: opening, writing, syncing, truncating, allocating, renaming,
  * linking, removing, making directories, changing mode, owner and times.  Not
- * closing, and nothing on descriptors 0 to 2.  What the C library does inside
- * (stdio, opendir) is not seen.  A child process counts anew.
+ * closing, and nothing on descriptors 0 to 2.  Calls inside the C library
+ * (stdio, opendir) are not covered.  A child process starts counting at zero.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -41,11 +41,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* The next definition of `name` behind this one; looked up on each call, for
- * nothing here is in a hurry. */
+/* The definition of `name` that this library overrides.  Looked up on each
+ * call: speed does not matter here. */
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
-/* Add a line to a file, without the wrappers below. */
+/* Append a line to a file, bypassing the wrappers below. */
 static void
 append(const char *file, const char *line)
 {
@@ -103,8 +103,8 @@ write_count(void)
 	append(file, line);
 }
 
-/* The path an operation works on: that of `fd`, with "/name" behind it if
- * `name` is relative. */
+/* The path of an operation: that of `fd`, followed by "/name" if `name` is
+ * relative. */
 static void
 full_path(char to[static 2 * PATH_MAX], int fd, const char *name)
 {
@@ -123,7 +123,7 @@ full_path(char to[static 2 * PATH_MAX], int fd, const char *name)
 }
 
 struct op {
-	unsigned long number; /* 0: does not count */
+	unsigned long number; /* 0: not counted */
 	bool halve;
 };
 
@@ -134,7 +134,7 @@ counts(const char *path)
 	const char *only = getenv("SHIM_PATH");
 	size_t len = strlen(path);
 
-	/* What the compiler's coverage counters do at exit. */
+	/* Compiler coverage writes these files at exit. */
 	if (len > 5 && strcmp(path + len - 5, ".gcda") == 0)
 		return false;
 	if (start != NULL && strstr(path, start) != NULL)
@@ -145,8 +145,8 @@ counts(const char *path)
 }
 
 /*
- * Count operation `what` on `name` below `fd` (NULL: on fd itself); true if it
- * has to fail, with errno set.  `len`: bytes it would transfer.
+ * Count operation `what` on `name` below `fd` (NULL: on fd itself).  Returns
+ * true if it must fail, with errno set.  `len`: bytes to transfer.
  */
 static bool
 enter(struct op *op, const char *what, int fd, const char *name, size_t len)
@@ -234,7 +234,7 @@ WRAP_OPEN(openat64, (int dir, const char *path, int flags, ...),
 WRAP(creat, (const char *path, mode_t mode), (path, mode), AT_FDCWD, path)
 WRAP(creat64, (const char *path, mode_t mode), (path, mode), AT_FDCWD, path)
 
-/* What open() becomes with _FORTIFY_SOURCE. */
+/* _FORTIFY_SOURCE calls this in place of open(). */
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 int __openat_2(int dir, const char *path, int flags);
@@ -246,7 +246,8 @@ WRAP(__openat_2, (int dir, const char *path, int flags), (dir, path, flags),
 WRAP(__openat64_2, (int dir, const char *path, int flags), (dir, path, flags),
      dir, path)
 
-/* openat2 has no wrapper in the C library; other calls pass through. */
+/* The C library has no wrapper for openat2.  Other system calls pass
+ * through. */
 long
 syscall(long number, ...)
 {
@@ -290,7 +291,7 @@ WRAP_TRANSFER(copy_file_range,
 	       unsigned flags),
 	      (from, from_off, to, to_off, len, flags), to)
 
-/* Halved: half of the first part. */
+/* A halved transfer does half of its first part. */
 ssize_t
 writev(int fd, const struct iovec *part, int count)
 {
