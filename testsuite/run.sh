@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Run test suites, several files at a time; show a line per file, all of what
-# failed, and the totals as the last line: "N passed, N failed[, N skipped]".
+# Run test suites, several files at a time.  Prints a line for each file, all
+# failures, and the totals as the last line: "N passed, N failed[, N skipped]".
 # The exit status is 1 if anything failed.
 #
 #     run.sh [--only TEXT] [--jobs N] [--quick] SUITE:TREE...
@@ -12,7 +12,7 @@
 #     fuzz      TREE/fuzz/replay_X with the files of testsuite/data/corpus/X
 #     bats      testsuite/cmd/*.bats and testsuite/golden/*.bats
 #     cluster   testsuite/cluster/*.bats, on several pretend nodes; skipped
-#               where there can be none
+#               if the machine does not allow them
 #     examples  examples/*.sh: exit status 0, or 77 for "skipped"
 #
 # Tests see these variables:
@@ -20,13 +20,11 @@
 #                     and fault shim to be preloaded
 #     SCRKIT_ROOT     the source tree, also the working directory
 #     SCRKIT_GOLDEN   golden data: all of it, or the project's selection
-#     SCRKIT_VALGRIND set under valgrind: what takes minutes there is brief
+#     SCRKIT_VALGRIND set under valgrind, to shorten tests that take minutes
 #     SCRKIT_SLOW     set unless slow cases should be skipped (--quick)
-#     TMPDIR          a directory of the test's own; unit tests must leave it
-#                     empty
-# A program that crashes, runs longer than TEST_TIMEOUT seconds (900), prints
-# no plan or fewer results than planned counts as a failure of its own.
-# Needs bash 5.1.
+#     TMPDIR          a directory for this test; unit tests must leave it empty
+# A program that crashes, runs longer than TEST_TIMEOUT seconds (900), prints no
+# plan or fewer results than planned counts as one more failure. Needs bash 5.1.
 set -u
 
 usage() {
@@ -54,10 +52,10 @@ export SCRKIT_ROOT=$root
 if [ -z "${SCRKIT_GOLDEN-}" ] && [ -d "$root/../shared/golden" ]; then
 	SCRKIT_GOLDEN=$(cd "$root/../shared/golden" && pwd)
 fi
-# Otherwise the selection that comes with the project.
+# Otherwise use the selection in the source tree.
 : "${SCRKIT_GOLDEN:=$root/testsuite/data/golden}"
 export SCRKIT_GOLDEN
-# Nothing of the user's surroundings may change what tests see.
+# Tests must not depend on the user's environment.
 export LC_ALL=C.UTF-8 TZ=UTC
 unset "${!SCR_@}"
 umask 022
@@ -94,8 +92,8 @@ run_one() {
 	bats | cluster) args=(bats --tap "$file") ;;
 	examples) args=("$file") ;;
 	esac
-	# Not in the foreground, so that it can be ended when this is; the
-	# shell's own "Aborted" is not wanted, report() tells.
+	# In the background, so that it can be killed with this script.  The
+	# shell's own "Aborted" is hidden; report() prints the reason.
 	timeout -k 10 "$limit" "${args[@]}" >"$log" 2>&1 </dev/null &
 	trap 'kill $!; wait; exit 1' TERM
 	wait $! 2>/dev/null
@@ -110,8 +108,8 @@ run_one() {
 
 # --- Results --------------------------------------------------------------
 
-# Counts of a TAP stream as "passed failed skipped planned"; planned is -1
-# where there is no plan.
+# Counts of a TAP stream as "passed failed skipped planned"; planned is -1 if
+# there is no plan.
 count_tap() {
 	awk '
 	/^ok / { if (tolower($0) ~ /# skip/) skipped++; else passed++ }
@@ -121,8 +119,8 @@ count_tap() {
 	' "$1"
 }
 
-# Failed checks with the remarks that follow them, and whatever is no TAP; not
-# more than 30 lines at a stretch, nor 200 in all.
+# Print failed checks with their remarks, and all lines that are not TAP; at
+# most 30 lines at a stretch, and 200 in all.
 show_failures() {
 	awk '
 	/^ok / || /^1\.\.[0-9]+/ { show = lines = 0; next }
@@ -136,7 +134,7 @@ show_failures() {
 	' "$1" | head -n 200
 }
 
-# Why exit status $1 is one no test ends with, or nothing.
+# Print why exit status $1 means a crash, if it does.
 crash_reason() {
 	case $1 in
 	0 | 1) ;;
@@ -200,17 +198,17 @@ report() {
 		fi
 		[ ! -s "$scratch/$1.vg" ] || sed 's/^/    /' "$scratch/$1.vg"
 	fi
-	# Skips are never silent.
+	# List every skipped test.
 	sed -n 's/^ok .*# [sS][kK][iI][pP] *//p' "$log" >>"$scratch/skips"
 	rm -f "$scratch/$1".*
 }
 
-# --- All of them ------------------------------------------------------------
+# --- Main -------------------------------------------------------------------
 
 suites=() trees=() files=() started=()
 
-# add SUITE TREE FILE...: those that match --only.  A program in the tree whose
-# source is gone is left over from an earlier build.
+# add SUITE TREE FILE...: add the files that match --only.  A program without a
+# source file is left over from an earlier build, and is ignored.
 add() {
 	local suite=$1 tree=$2 file name
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2034 # set for those who load it
 #
-# bed.bash - tests on several pretend nodes: `load bed`.  One bed for each file
-# of tests, brought up in setup_file (or for a single test, in it):
+# bed.bash - tests on several pretend nodes; loaded by `load bed`.  Each test
+# file has one bed, started in setup_file (or in a single test):
 #
 #     setup_file() { bed_up 4; }
 #
@@ -13,19 +13,19 @@
 #             assert_status 0
 #     }
 #
-# The commands under test come first in PATH on every node.  A file that has its
-# own setup, teardown or teardown_file calls bed_ready, bed_wipe or bed_down in
-# it.  golden.bash and helper.bash are loaded, too.
+# The commands under test come first in PATH on every node.  A file with its own
+# setup, teardown or teardown_file must call bed_ready, bed_wipe or bed_down
+# there.  Also loads golden.bash and helper.bash.
 
 load ../golden/golden
 
 BED=$TESTSUITE/cluster/bed.sh
 export BED
 
-# bed_up [N]: a bed of login and node1..nodeN (4).  It ends with the process that
-# called this, come what may.  Where there can be none, each test of the file is
-# skipped (by bed_ready, for bats cannot skip in setup_file).  $BED_DIR/pfs is
-# /pfs, seen from the machine.
+# bed_up [N]: start a bed of login and node1..nodeN (4).  The bed ends with the
+# calling process in any case.  If no bed is possible here, bed_ready skips each
+# test of the file (bats cannot skip in setup_file).  $BED_DIR/pfs is /pfs, seen
+# from the machine.
 bed_up()
 {
 	local reason tree
@@ -43,13 +43,13 @@ bed_up()
 		BED_PATH=$tree/bin:$tree/gen "$BED" up "${1:-4}"
 }
 
-# bed_ready: skip the test if there is no bed.
+# bed_ready: skip the test if the bed is not running.
 bed_ready()
 {
 	[[ -z ${BED_MISSING-} ]] || skip "$BED_MISSING"
 }
 
-# bed_down: the end of it, and of all that is on it.
+# bed_down: stop the bed and remove all of it.
 bed_down()
 {
 	[[ -z ${BED_DIR-} ]] || "$BED" down
@@ -59,8 +59,8 @@ setup() { bed_ready; }
 teardown() { bed_wipe; }
 teardown_file() { bed_down; }
 
-# bed_slurm_up: SLURM on it (once; nodes that are revived join again).  Where it
-# is not installed, the test is skipped.
+# bed_slurm_up: start SLURM on the bed (once; revived nodes join again).  Skips
+# the test if SLURM is not installed.
 bed_slurm_up()
 {
 	local reason
@@ -69,8 +69,8 @@ bed_slurm_up()
 	"$BED" slurm-up
 }
 
-# bed_slurm_lost NODE...: SLURM takes dead nodes for down now, which else takes it
-# more than 15 seconds to find out.
+# bed_slurm_lost NODE...: make SLURM mark dead nodes down now.  It takes more
+# than 15 seconds to notice them itself.
 bed_slurm_lost()
 {
 	local node
@@ -81,16 +81,15 @@ bed_slurm_lost()
 	done
 }
 
-# on NODE CMD...: run a command there, with the input, output and status it would
-# have here; it is killed, with status 124, when it takes longer than BED_LIMIT
-# seconds (60).  It may go on in the background: bats does not wait for it.
+# on NODE CMD...: run a command on a node with its input, output and status.  It
+# is killed, with status 124, after BED_LIMIT seconds (60).  It may leave
+# background processes: bats does not wait for them.
 on()
 {
 	timeout -k 2 "${BED_LIMIT:-60}" "$BED" exec "$@" 3>&-
 }
 
-# bed_each CMD NODE...: one of bed.sh's commands without further arguments, for
-# each of these nodes.
+# bed_each CMD NODE...: run a command of bed.sh for each of these nodes.
 bed_each()
 {
 	local command=$1 node
@@ -101,10 +100,10 @@ bed_each()
 	done
 }
 
-# Silent death, like a power cut: what was sent to them gets no answer.
+# Kill nodes silently, like a power cut: they no longer answer.
 bed_kill() { bed_each kill "$@"; }
 
-# A death that peers notice: their connections are closed.
+# Kill nodes such that peers see their connections closed.
 bed_kill_soft()
 {
 	local node
@@ -114,17 +113,17 @@ bed_kill_soft()
 	done
 }
 
-# Back, with empty storage.
+# Start dead nodes again, with empty storage.
 bed_revive() { bed_each revive "$@"; }
 
-# All processes of these nodes stop, and go on.
+# Stop all processes of these nodes; resume them.
 bed_freeze() { bed_each freeze "$@"; }
 bed_thaw() { bed_each thaw "$@"; }
 
-# The network of these nodes is cut, and comes back.
+# Cut these nodes off the network; connect them again.
 bed_unplug() { bed_each unplug "$@"; }
-# (Back means that login reaches them: a failed search for an address is
-# remembered for a second or two.)
+# Waits until login reaches the nodes, because the kernel caches a failed
+# address lookup for a second or two.
 bed_plug()
 {
 	local node i
@@ -139,50 +138,50 @@ bed_plug()
 	done
 }
 
-# Their ssh refuses connections; or does not answer at all.
+# Their sshd refuses connections; does not answer.
 bed_refuse() { bed_each refuse "$@"; }
 bed_accept() { bed_each accept "$@"; }
 bed_mute() { bed_each mute "$@"; }
 bed_unmute() { bed_each unmute "$@"; }
 
-# NODE [DIR], DIR is /ssd: no room left, and room again.
+# NODE [DIR], DIR is /ssd: fill the file system; free it again.
 bed_fill() { "$BED" fill "$@"; }
 bed_drain() { "$BED" drain "$@"; }
 
-# NODE [DIR]: cannot be written, and can be again.
+# NODE [DIR]: make the file system read-only; writable again.
 bed_readonly() { "$BED" readonly "$@"; }
 bed_writable() { "$BED" writable "$@"; }
 
-# NODE BYTES_PER_SECOND [DIR [FSYNC_MS]]; NODE BYTES ERRNO [DIR]: writing fails
-# after so many bytes of a process; NODE: both no longer.
+# bed_slow NODE BYTES_PER_SECOND [DIR [FSYNC_MS]]; bed_broken NODE BYTES ERRNO
+# [DIR]: writes of a process fail after that many bytes; bed_fast NODE: undo
+# both.
 bed_slow() { "$BED" slow "$@"; }
 bed_broken() { "$BED" broken "$@"; }
 bed_fast() { "$BED" fast "$@"; }
 
-# Undo all faults; bed_wipe: and empty all storage, unlay what was laid.
+# bed_heal: undo all faults.  bed_wipe: also empty all storage and undo bed_lay.
 bed_heal() { "$BED" heal; }
 bed_wipe()
 {
 	[[ ! -e ${BED_DIR-}/committed ]] || "$BED" wipe
 }
 
-# bed_lay [-s] CASE [DIR]: lay out the golden snapshot `cache` of CASE, as it was
-# when its job ended: node K of the case is node K+1 here.  On each of them,
-# below the paths that its metadata have,
+# bed_lay [-s] CASE [DIR]: lay out the golden snapshot `cache` of CASE, the
+# state at the end of its job.  Node K of the case is node K+1 here.  On each of
+# them, these paths from the metadata exist:
 #
 #     /tmp/scrgold/CASE/local         is /ssd/CASE (the cache, in cache/)
 #     /tmp/scrgold/CASE/local/cntl    is /dev/shm/CASE (the control directory)
 #     /tmp/scrgold/CASE/prefix        is /pfs/DIR, DIR is CASE/prefix; on all
 #                                     nodes and login
 #
-# so that what befalls /ssd befalls the cache, and a revived node has the
-# directories, but nothing in them.  With -s all nodes have the cache in common,
-# in /pfs/CASE/local.  Sets
+# So faults of /ssd affect the cache, and a revived node has these directories,
+# but empty.  With -s all nodes share one cache in /pfs/CASE/local.  Sets
 #
 #     lay_prefix   the prefix on the nodes, as recorded
 #     lay_pfs      the same, seen from the machine
 #     lay_cache, lay_cntl   the base directories
-#     lay_env      an array: SCR_* as the job had them, for
+#     lay_env      an array of the job's SCR_* settings, for
 #                  `on login env "${lay_env[@]}" CMD...`
 bed_lay()
 {
@@ -225,8 +224,8 @@ bed_lay()
 		"SCR_NODELIST=$(IFS=, && echo "${nodes[*]}")")
 }
 
-# assert_saved CASE: the prefix has the files that the job of this case wrote, all
-# of them, as LLNL's tools rebuilt them.
+# assert_saved CASE: the prefix has exactly the files of this case's job, as
+# LLNL's tools rebuilt them.
 assert_saved()
 {
 	local from
@@ -238,16 +237,16 @@ assert_saved()
 	(cd "$lay_pfs" && sha256sum --quiet -c "$BATS_TEST_TMPDIR/want")
 }
 
-# post ARG...: scr_postrun on the login node, as the job's batch script would; by
-# way of $remote (pdsh).
+# post ARG...: run scr_postrun on the login node, as in the job's batch script,
+# through $remote (pdsh).
 post()
 {
 	on login env "${lay_env[@]}" scr_postrun -r "${remote:-pdsh}" -t 2 \
 		--node-timeout 5 "$@"
 }
 
-# post_in_slurm "NODE..." ARG...: the same in an allocation of all nodes, which
-# these do not outlive; by way of $remote (srun).
+# post_in_slurm "NODE..." ARG...: the same in an allocation of all nodes, in
+# which these nodes die; through $remote (srun).
 post_in_slurm()
 {
 	local dead i status=0
@@ -269,7 +268,7 @@ post_in_slurm()
 	[[ -z ${lost-} ]] || bed_slurm_lost "${dead[@]}"
 	touch "$BED_DIR/pfs/go"
 	wait $! || status=$?
-	# Else it waits for what their steps would say, a minute and more.
+	# Otherwise SLURM waits more than a minute for the steps of dead nodes.
 	[[ -n ${lost-} ]] || bed_slurm_lost "${dead[@]}"
 	return $status
 }

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2154 # bats and bed_lay set them
 # shellcheck disable=SC2016,SC2030,SC2031 # for shells there; for one test
-# The test bed itself: it does what tests on it count on, and leaves nothing.
+# The test bed itself: it provides what its tests rely on, and leaves no traces.
 
 load bed
 
 setup_file() { bed_up 4; }
 
-# seconds CMD...: how many whole seconds it takes; the status is lost.
+# seconds CMD...: print the run time of a command in whole seconds; its status
+# is ignored.
 seconds()
 {
 	local start=$SECONDS
@@ -17,7 +18,7 @@ seconds()
 	echo $((SECONDS - start))
 }
 
-# The machine's processes of the bed in $1: "PID START".
+# The machine's processes that belong to the bed in $1: "PID START".
 processes()
 {
 	local pids more
@@ -33,7 +34,7 @@ processes()
 	done
 }
 
-# The network and process namespaces of these.
+# The network and process namespaces of these processes.
 namespaces()
 {
 	local pid
@@ -43,7 +44,7 @@ namespaces()
 	done <<<"$1" | sort -u
 }
 
-# gone DIR PROCESSES NAMESPACES: nothing of them is left, in two seconds.
+# gone DIR PROCESSES NAMESPACES: all of them disappear within two seconds.
 gone()
 {
 	local i pid start left
@@ -64,7 +65,8 @@ gone()
 		failed "namespaces left"
 }
 
-# --- What there is ---------------------------------------------------------------
+# --- Commands and nodes
+# ---------------------------------------------------------
 
 @test "a command on a node: its arguments, input, output and status" {
 	try on node3 sh -c 'hostname; cat; echo "$1" >&2; exit 7' - 'a "b" $c' \
@@ -205,7 +207,7 @@ gone()
 
 # --- Golden caches ---------------------------------------------------------------
 
-# What lies on the nodes now, as the list of the snapshot has it.
+# The files on the nodes, in the form of the snapshot's list.
 laid()
 {
 	local i
@@ -222,16 +224,16 @@ laid()
 	from=$(golden scr3/xor_4)
 	bed_lay xor_4
 	diff <(sort "$from/cache.sha256") <(laid | sort)
-	# Times too, by which files are known to be unchanged.
+	# Times too, because unchanged files are recognized by them.
 	[[ $(on node2 stat -c %Y "$lay_cache/golduser/scr.1000/scr.dataset.1/rank_1.ckpt") == \
 		$(awk '/node1.*rank_1.ckpt$/ { print int($5) }' "$from/cache.stat.txt") ]]
 	on node2 test -e "$lay_prefix/.scr/flush.scr"
-	# The metadata's paths lead to the files.
+	# The paths in the metadata lead to the files.
 	path=$(on node2 scr_inspect -m tree \
 		"$lay_cache/golduser/scr.1000/scr.dataset.1/.scr/filemap_1" |
 		sed -n 's,^ *\(/tmp/scrgold.*/rank_1.ckpt\)$,\1,p')
 	on node2 test -s "${path%%$'\n'*}"
-	# It is on /ssd, and lost with the node.
+	# The cache is on /ssd and is lost with the node.
 	bed_fill node1
 	try on node1 dd if=/dev/zero "of=$lay_cache/f" bs=4k count=1
 	assert_stderr_has "No space left"
@@ -264,7 +266,7 @@ laid()
 	try on login srun -N3 -x node4 hostname
 	assert_status 0
 	assert_line_count 3
-	# By itself it takes SLURM more than 15 seconds.
+	# SLURM alone takes more than 15 seconds to notice it.
 	if [[ -n ${SCRKIT_SLOW-} ]]; then
 		for ((i = 0; i < 100; i++)); do
 			[[ $(on login sinfo -h -n node4 -N -o %t) != down* ]] ||
@@ -306,7 +308,8 @@ laid()
 	assert_output_has 28
 }
 
-# --- Nothing is left -------------------------------------------------------------
+# --- No traces
+# -------------------------------------------------------------------
 
 @test "two beds at once, with the same addresses" {
 	BED_DIR=$BATS_TEST_TMPDIR/two BED_TIE=$$ "$BED" up 2
@@ -364,7 +367,7 @@ laid()
 	for at in TERM:0.05 KILL:0.1 TERM:0.2 KILL:0.25; do
 		"$BED" up 4 3>&- 2>/dev/null &
 		sleep "${at#*:}"
-		# With some luck it was quick enough.
+		# On a fast machine `up` may have finished before the kill.
 		kill -s "${at%:*}" $! || "$BED" down
 		wait $! || true
 		for ((i = 0; i < 30; i++)); do

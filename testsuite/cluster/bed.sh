@@ -1,50 +1,50 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # A test bed of several pretend nodes on one Linux machine, made of namespaces;
-# README.md tells how it works.  Needs root.
+# README.md explains how it works.  Needs root.
 #
-#     bed.sh check [slurm]       say why there can be no bed (or no SLURM) here
+#     bed.sh check [slurm]       print why there can be no bed (or no SLURM) here
 #     bed.sh up N | down         login, node1..nodeN; in about a second
 #     bed.sh status              a line for each node: up or down, its faults
 #     bed.sh exec NODE CMD...    run a command there: its status, its output
-#     bed.sh slurm-up            munge and SLURM on all of them
-#     bed.sh bind                lines "NODE TAB SOURCE TAB TARGET" on stdin: make
-#                                SOURCE visible as TARGET there, also when the
-#                                node comes back from the dead
-#     bed.sh switch CMD...       run a command where the cables end
+#     bed.sh slurm-up            start munge and SLURM on all of them
+#     bed.sh bind                lines "NODE TAB SOURCE TAB TARGET" on stdin:
+#                                bind mount SOURCE at TARGET on NODE, also after
+#                                the node was revived
+#     bed.sh switch CMD...       run a command in the network of the bridge
 #
 # Faults.  heal undoes them all; each has a command that undoes it:
 #     kill NODE [hard|soft]      hard: silent, like a power cut; soft: peers see
 #                                their connections closed
-#     revive NODE                back, with the same address and empty storage
-#     freeze | thaw NODE         all of its processes stop; it still has a kernel
-#     unplug | plug NODE         processes go on, nobody reaches them
-#     refuse | accept NODE       sshd is gone: connections are refused
-#     mute | unmute NODE         what comes for sshd is lost: connections hang
-#     fill | drain NODE [DIR]    DIR (/ssd) has no room left; /pfs for all nodes
+#     revive NODE                start it with the same address, empty storage
+#     freeze | thaw NODE         stop all its processes; the kernel still answers
+#     unplug | plug NODE         cut it off the network; its processes run
+#     refuse | accept NODE       stop sshd: connections are refused
+#     mute | unmute NODE         drop all packets to sshd: connections hang
+#     fill | drain NODE [DIR]    fill DIR (/ssd); /pfs for all nodes
 #     readonly | writable NODE [DIR]
-#                                DIR (/ssd) cannot be written; /pfs for this node
+#                                make DIR (/ssd) read-only; /pfs for this node
 #     slow NODE RATE [DIR [FSYNC_MS]]
 #                                RATE bytes per second from and to DIR (/ssd)
 #     broken NODE BYTES ERRNO [DIR]
-#                                writing fails after so many bytes per process
-#     fast NODE                  undoes both
-#     heal                       all of these
-#     wipe                       heal, then empty every storage, /pfs too
+#                                writes of each process fail after BYTES bytes
+#     fast NODE                  undoes slow and broken
+#     heal                       undoes all of these
+#     wipe                       heal, then empty all storage, /pfs too
 #
 # Settings, in the environment of `up`:
 #     BED_DIR      the bed's directory: one bed each ($TMPDIR/scrkit-bed)
-#     BED_TIE      a process: when it goes, so does the bed
-#     BED_LIFE     after this many seconds the bed goes anyway (1800)
-#     BED_SHARE    directories, ":" between them, seen by all nodes at the same
+#     BED_TIE      number of a process with which the bed ends
+#     BED_LIFE     seconds after which the bed ends in any case (1800)
+#     BED_SHARE    directories, separated by ":", that all nodes see at the same
 #                  path, read-only; BED_WRITE: the same, writable
 #     BED_PATH     directories that come first in PATH on all nodes
 #     BED_PRELOAD  directory of slowdisk.so
 #     BED_SHM, BED_SSD, BED_PFS   size of /dev/shm (512m), /ssd (256m), and of
 #                  /pfs, which all nodes share (2g)
-#     BED_CPUS     what each node claims to SLURM (4)
-#     BED_SLURMD_TIMEOUT   seconds until SLURM gives up a silent node, at least (10)
-# Below BED_DIR, `pfs` is the nodes' /pfs and `log` holds what they said.
+#     BED_CPUS     processors of each node according to SLURM (4)
+#     BED_SLURMD_TIMEOUT   least seconds until SLURM marks a silent node down (10)
+# Below BED_DIR, `pfs` is the nodes' /pfs and `log` holds the logs of the nodes.
 # Exit status: 0, that of the command, or 1 with a message.
 set -u
 
@@ -68,8 +68,8 @@ usage() {
 	exit 2
 }
 
-# Print when process $1 started, by the /proc at $2: a number used again is no
-# longer the same process.  A zombie is dead.
+# Print when process $1 started, according to the /proc at $2, to detect reuse
+# of its number.  A zombie counts as dead.
 started() {
 	local line fields
 
@@ -79,7 +79,7 @@ started() {
 	echo "${fields[19]}"
 }
 
-# Print the machine's number of the process that holds the bed up.
+# Print the number, on the machine, of the process that keeps the bed alive.
 outer_pid() {
 	local pid start
 
@@ -96,14 +96,15 @@ in_outer() {
 	nsenter -t "$pid" -m -p -n -i -- "$@"
 }
 
-# Run a function of inside.bash or slurm.bash there.
+# Run a function of inside.bash or slurm.bash in the outer namespaces.
 inside() {
 	in_outer env BED_DIR="$BED_DIR" bash "$bed" __inside "do_${1//-/_}" "${@:2}"
 }
 
-# --- Can it be? ------------------------------------------------------------------
+# --- Requirements
+# ----------------------------------------------------------------
 
-# Print why there can be no bed, as one line, and fail.
+# Print in one line why there can be no bed here, and fail.
 check() {
 	local tool
 
@@ -126,8 +127,8 @@ check() {
 
 # --- Up and down -----------------------------------------------------------------
 
-# The bed, from outside: everything lives and dies with one process, the outer
-# init, which this starts and then leaves alone.
+# The bed depends on one process, the outer init, which `up` starts and leaves
+# running.
 up() {
 	local count=${1:-4} line='' reason
 
@@ -141,13 +142,14 @@ up() {
 	mkfifo "$BED_DIR/ready" || exit 1
 	settings >"$BED_DIR/settings"
 
-	# Until `committed` exists the outer init watches this process, too.
+	# Until `committed` exists, the outer init also ends with this process.
 	child=
 	trap 'leave_up $?' EXIT
 	trap 'exit 130' INT TERM HUP
 	start_outer "$count" &
 	child=$!
-	# Read and write: opening never blocks, whoever has died.
+	# Opened for reading and writing, so that it never blocks if the other
+	# end died.
 	exec 7<>"$BED_DIR/ready"
 	read -r -t 60 -u 7 line
 	exec 7>&-
@@ -167,7 +169,7 @@ leave_up() {
 	exit "$1"
 }
 
-# What `up` was told, for all that comes later.
+# Save the settings of `up` for later commands.
 settings() {
 	printf '%s=%q\n' \
 		BED_SHM "${BED_SHM:-512m}" BED_SSD "${BED_SSD:-256m}" \
@@ -178,8 +180,8 @@ settings() {
 		BED_SLURMD_TIMEOUT "${BED_SLURMD_TIMEOUT:-10}"
 }
 
-# Become the parent of the outer init, in a session of its own and without
-# inherited descriptors (bats waits until its own are closed).
+# Become the parent of the outer init, in a new session and without inherited
+# descriptors (bats waits until all of its own are closed).
 start_outer() {
 	local fd
 
@@ -187,7 +189,7 @@ start_outer() {
 		fd=${fd##*/}
 		[ "$fd" -le 2 ] || [ "$fd" = 255 ] || eval "exec $fd>&-"
 	done
-	# The time limit here is for an init that hangs.
+	# This time limit is for an init that hangs.
 	exec setsid timeout --foreground -s KILL $((${BED_LIFE:-1800} + 60)) \
 		unshare --fork --kill-child --pid --mount --net --ipc --uts \
 		env -i PATH="$system_path" BED_DIR="$BED_DIR" \
@@ -195,7 +197,8 @@ start_outer() {
 		</dev/null >"$BED_DIR/log/outer" 2>&1
 }
 
-# The kernel cleans up: with the outer init go all processes, mounts and links.
+# The kernel cleans up: it removes all processes, mounts and links with the
+# outer init.
 down() {
 	local pid i
 
@@ -210,7 +213,8 @@ down() {
 	rm -rf "$BED_DIR"/{outer,ready,committed,settings,pfs,lock,ns}
 }
 
-# --- One command -------------------------------------------------------------------
+# --- Main
+# ----------------------------------------------------------------------------
 
 case ${1-} in
 check) check "${2-}" ;;

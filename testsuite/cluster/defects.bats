@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2154,SC2034 # bats, bed_lay and we set them, for bed.bash
 # shellcheck disable=SC2119,SC2120 # post takes options, and mostly has none
-# The defects D1 to D15 known of LLNL's tools, each as it was seen: ours does
-# the right thing.
+# The known defects D1 to D15 of LLNL's tools, each reproduced on the bed:
+# scrkit must do the right thing.
 
 load bed
 
@@ -12,7 +12,7 @@ setup_file() { bed_up 4; }
 @test "D1: a failed build does not stick" {
 	bed_lay xor_8n4
 	bed_unplug node1 node2
-	# Whatever can be had of it is copied, and cannot be built.
+	# All available files are copied, but the dataset cannot be built.
 	run post --id 1
 	assert_status 4
 	[[ ! -e $lay_pfs/.scr/scr.dataset.1/summary.scr ]]
@@ -28,7 +28,7 @@ setup_file() { bed_up 4; }
 @test "D2: the template's CNTLDIR=... BYTES=... works" {
 	bed_lay xor_8n4
 	cat >"$lay_pfs/.scrconf" <<-EOF
-		# as the template has it
+		# as in the template
 		CNTLDIR=$lay_cntl BYTES=1GB
 		CACHEDIR=$lay_cache BYTES=50GB
 		SCR_USE_CONTAINERS=0 # a comment
@@ -73,13 +73,15 @@ setup_file() { bed_up 4; }
 
 @test "D6: commands run on the nodes, whatever the launcher" {
 	bed_lay xor_8n4
-	# These start nothing on a node by its name: another way is found.
+	# These cannot start a command on a node given by name, so another
+	# launcher is chosen.
 	for remote in jsrun lrun aprun; do
 		run post -v --plan
 		assert_status 0
 		assert_output_has "complete" "8/8" "pdsh"
 	done
-	# Asked for and not there: said, and nothing is run anywhere else.
+	# The requested launcher is missing: it is reported, and no other is
+	# used.
 	remote=flux
 	run post
 	assert_status 1
@@ -100,7 +102,7 @@ setup_file() { bed_up 4; }
 	bed_lay xor_8n4
 	run post
 	assert_status 0
-	# Four bytes, same size, same time.
+	# Change four bytes, but neither size nor time.
 	touch -r "$lay_pfs/ckpt.1/rank_3.ckpt" "$BATS_TEST_TMPDIR/time"
 	printf XXXX | dd of="$lay_pfs/ckpt.1/rank_3.ckpt" bs=1 seek=10 conv=notrunc \
 		status=none
@@ -171,7 +173,7 @@ setup_file() { bed_up 4; }
 	((failed == 0))
 	run on login scr_index -p "$lay_prefix"
 	assert_output_has "1 YES"
-	# And of two scavenges one waits its turn, or says why it does not.
+	# The second of two scavenges waits, or reports why it does not run.
 	bed_slow node1 20000 /tmp/scrgold
 	rm -r "$lay_pfs"/.scr/scr.dataset.1 "$lay_pfs"/.scr/index.scr "$lay_pfs"/ckpt.1
 	post >/dev/null 2>&1 3>&- &

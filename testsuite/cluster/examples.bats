@@ -1,14 +1,14 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2154 # bats and bed_lay set them
-# The batch scripts of examples/: those for SLURM and for plain ssh run for
-# real, with a node that dies in the midst of the job.
+# The batch scripts of examples/: those for SLURM and plain ssh run for real,
+# and a node dies during the job.
 
 load bed
 
 setup_file() { bed_up 4; }
 
-# wait_for FILE: until it is there on /pfs.
+# wait_for FILE: wait until the file exists on /pfs.
 wait_for()
 {
 	local i
@@ -20,9 +20,8 @@ wait_for()
 	return 1
 }
 
-# An application that has written its checkpoint (it lies in the caches), and
-# fails when its node dies; its second run succeeds.  What it leaves in
-# flush.scr the job before had left.
+# An application that has a checkpoint in the caches and fails when its node
+# dies; its second run succeeds.  It leaves flush.scr as the earlier job did.
 application()
 {
 	cat >"$BED_DIR/pfs/app" <<-'EOF'

@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2154 # bats and bed_lay set them
 # shellcheck disable=SC2119,SC2120 # post takes options, and mostly has none
-# What goes wrong while a scavenge is at work.  At the end there is always the
-# best that the survivors allow, and an honest status.
+# Faults during a scavenge.  At the end the prefix must have the best dataset
+# that the survivors allow, and the status must be right.
 
 load bed
 
 setup_file() { bed_up 4; }
 
-# Valid in the index, whole, with parity, and nothing half-written about.
+# The dataset is valid in the index, whole, and has parity; no temporary files
+# are left.
 assert_whole()
 {
 	run on login scr_index -p "$lay_prefix"
@@ -21,7 +22,7 @@ assert_whole()
 
 @test "a node dies while it is copied from" {
 	bed_lay xor_8n4
-	# It reads slowly, and is killed in the midst of it.
+	# The node reads slowly, and is killed during the copy.
 	bed_slow node2 20000 /tmp/scrgold
 	post >"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
 	sleep 2
@@ -29,7 +30,7 @@ assert_whole()
 	wait $! || status=$?
 	cat "$BATS_TEST_TMPDIR/out"
 	((${status:-0} == 0))
-	# It answered when it was asked, and died only then.
+	# It answered the probe and died later.
 	grep -q "node2: dataset 1: " "$BATS_TEST_TMPDIR/out"
 	assert_saved xor_8n4
 	assert_whole
@@ -57,7 +58,7 @@ assert_whole()
 	run post
 	assert_status 0
 	[[ $output != *dead* ]]
-	# Longer than silence is suffered.
+	# Longer than the time-out for a silent node.
 	((SECONDS - start > 5))
 	assert_saved xor_8n4
 	assert_whole
@@ -99,9 +100,9 @@ assert_whole()
 	assert_whole
 }
 
-# Killed at random moments, and run again while what it has started on the nodes
-# may still be at work.  Half of the time one of them is dead: asking takes a
-# second longer then.
+# Kill it at random moments and run it again while the processes it started on
+# the nodes may still be working.  In half of the rounds one node is dead, which
+# makes the probe a second longer.
 @test "killed at random moments, and run again" {
 	local rounds=8 killed=0 i ms
 
@@ -115,8 +116,8 @@ assert_whole()
 			"$(printf '%d.%03d' $((ms / 1000)) $((ms % 1000)))" \
 			scr_postrun -r pdsh -t 1 --node-timeout 4 || status=$?
 		((status == 0)) || killed=$((killed + 1))
-		# LLNL's tool of the same name finds nothing half-done in the
-		# index: it says YES only of what is whole.
+		# LLNL's tool of the same name finds no unfinished dataset in
+		# the index: it prints YES only for whole ones.
 		if on login scr_index -p "$lay_prefix" 2>/dev/null |
 			grep -q "1 YES"; then
 			on login scr_index -q -p "$lay_prefix" --verify

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2154 # bats and bed.bash set them
-# scr_halt --immediate under real SLURM: the steps end, the allocation and what
-# lies in the caches stay.
+# scr_halt --immediate under real SLURM: the steps end, but the allocation and
+# the caches remain.
 
 load bed
 
@@ -15,7 +15,8 @@ teardown()
 	bed_wipe
 }
 
-# job SCRIPT: a batch job on all nodes; sets $job when it runs its first step.
+# job SCRIPT: start a batch job on all nodes; sets $job once its first step
+# runs.
 job()
 {
 	local i

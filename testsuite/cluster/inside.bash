@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 #
-# inside.bash - what runs inside the outer namespaces of a test bed; part of
-# bed.sh.  Names here:
+# inside.bash - the part of bed.sh that runs inside the outer namespaces of a
+# test bed.  Files:
 #
 #     $ns/pid/NODE     the process number of the node's init, while it is up
-#     $ns/go/NODE      FIFOs by which a node that starts talks with its starter
+#     $ns/go/NODE      FIFOs between a starting node and its starter
 #     $ns/common       files that all nodes see
 #     $ns/pfs          their /pfs
 #     $ns/faults/NODE  a line for each command that heals one of its faults
-#     $ns/binds        what `bind` was told
+#     $ns/binds        the input of `bind`
 
 : "${ns:?}" "${bed:?}" # set by bed.sh
 
 system_path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-# Known to nobody outside.
+# Not visible outside the bed.
 net=10.77.0
 
 address() {
@@ -56,11 +56,12 @@ need_up() {
 
 # --- The outer init ------------------------------------------------------------------
 
-# Process 1 of the outer namespaces; $2 is the `up` that waits.
+# Process 1 of the outer namespaces; $2 is the `up` that is waiting.
 outer() {
 	local count=$1 parent=$2 self end parent_start tie_start='' name
 
-	# The /proc of the machine is still here: numbers as seen there.
+	# /proc is still that of the machine, and so are the process numbers in
+	# it.
 	read -r self _ </proc/self/stat
 	parent_start=$(started "$parent")
 	[ -z "$BED_TIE" ] || tie_start=$(started "$BED_TIE")
@@ -100,9 +101,9 @@ outer() {
 	exit 0
 }
 
-# End the bed if nobody wants it any longer.
+# End the bed if its owner is gone or its time is over.
 wanted() {
-	# Not yet complete: `up` must still be there.
+	# Before the bed is complete, `up` must be alive, too.
 	[ -e "$BED_DIR/committed" ] || same_process "$parent" "$parent_start" ||
 		exit 0
 	[ -z "$BED_TIE" ] || same_process "$BED_TIE" "$tie_start" || exit 0
@@ -117,7 +118,7 @@ no_ipv6() {
 	echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
 } 2>/dev/null
 
-# Files that all nodes see: a lower layer of their root.
+# Files that all nodes see, as a lower layer of their root.
 common() {
 	local dir=$ns/common name
 
@@ -136,9 +137,9 @@ common() {
 	ssh_files "$dir" && slurm_files "$dir" "$1"
 }
 
-# A plain sshd, with the cheapest way to agree on a key, and a user configuration
-# that asks no questions.  No time limits and no keepalive: those are the business
-# of whoever calls ssh.
+# A plain sshd with the fastest key exchange, and a user configuration that asks
+# no questions.  No time limits and no keepalive: callers of ssh must set their
+# own.
 ssh_files() {
 	mkdir "$1/home/.ssh" && chmod 700 "$1/home/.ssh"
 	ssh-keygen -q -t ed25519 -N '' -C bed -f "$1/home/.ssh/id_ed25519" &&
@@ -204,18 +205,19 @@ node() {
 	local name=$1 self answer
 
 	exec 5<>"$ns/go/$name" 6<>"$ns/go/$name.r"
-	# The /proc of the outer namespace: the number as seen there.
+	# /proc is that of the outer namespace, and so is the process number.
 	read -r self _ </proc/self/stat
 	echo "$self" >&6
 	node_root "$name" || exit 1
 	exec 3>&-
-	# The starter has put a cable in.
+	# The starter has connected the network.
 	read -r -t 20 -u 5 answer || exit 1
 	: "$answer"
 	no_ipv6
 	ip link set lo up && ip link set eth0 up &&
 		ip addr add "$(address "$name")/24" dev eth0 noprefixroute || exit 1
-	# Or else each greeting of ssh waits twice 40 ms for an acknowledgement.
+	# Otherwise each ssh connection waits twice for 40 ms for an
+	# acknowledgement.
 	ip route add "$net.0/24" dev eth0 quickack 1 || exit 1
 	node_environment
 	/usr/sbin/sshd -f /etc/ssh/bed_sshd_config || exit 1
@@ -232,9 +234,9 @@ node_environment() {
 	export PATH=${BED_PATH:+$BED_PATH:}$system_path
 }
 
-# The file systems of a node: that of the machine below a layer of its own, so
-# that what is changed here is changed nowhere else; storage that is lost with
-# the node; /pfs and the shared directories.
+# The file systems of a node: the machine's root below a private layer, so that
+# changes stay inside the node; storage that is lost with the node; /pfs and the
+# shared directories.
 node_root() {
 	local base=$ns/node.$1 root=$ns/node.$1/root uuid
 
@@ -261,7 +263,7 @@ node_root() {
 	mkdir -p "$root/run/sshd" "$root/run/lock" "$root/run/munge"
 	! id munge >/dev/null 2>&1 || chown munge: "$root/run/munge"
 	hostname "$1" && echo "$1" >"$root/etc/hostname"
-	# By these some libraries tell machines apart.
+	# Some libraries identify a machine by these.
 	read -r uuid <"$root/proc/sys/kernel/random/uuid"
 	echo "$uuid" >"$base/boot_id"
 	echo "${uuid//-/}" >"$root/etc/machine-id"
@@ -270,7 +272,7 @@ node_root() {
 		umount -l /.old
 }
 
-# share ROOT DIRS ro|rw: directories of the machine, at the same path.
+# share ROOT DIRS ro|rw: bind directories of the machine at the same path.
 share() {
 	local dir dirs
 
@@ -282,7 +284,7 @@ share() {
 	done
 }
 
-# on_node NODE CMD...: run a command there, from the outer namespaces.
+# on_node NODE CMD...: run a command on a node, from the outer namespaces.
 on_node() {
 	local pid
 
@@ -294,7 +296,7 @@ on_node() {
 		PATH="${BED_PATH:+$BED_PATH:}$system_path" "$@"
 }
 
-# exec NODE DIR CMD...: in DIR, where the node has it.
+# exec NODE DIR CMD...: run a command in DIR, if the node has it.
 do_exec() {
 	local name=$1
 
@@ -333,7 +335,7 @@ bind_one() {
 
 # --- Faults ------------------------------------------------------------------------------
 
-# fault NODE COMMAND...: remember what heals it.
+# fault NODE COMMAND...: record the command that heals a fault.
 fault() {
 	local name=$1
 
@@ -342,7 +344,7 @@ fault() {
 		echo "$*" >>"$ns/faults/$name"
 }
 
-# healed NODE COMMAND...: no longer.
+# healed NODE COMMAND...: remove the record.
 healed() {
 	local file=$ns/faults/$1
 
@@ -384,7 +386,7 @@ do_revive() {
 	[ ! -e "$ns/slurm" ] || do_slurm_up
 }
 
-# All but its process 1 and the signaller itself.
+# All processes except process 1 and the sender of the signal.
 do_freeze() {
 	need_up "$1"
 	on_node "$1" kill -STOP -1
@@ -437,7 +439,7 @@ do_unmute() {
 	healed "$1" unmute
 }
 
-# A tmpfs shrinks to what it holds: full without costing memory.
+# Shrink the tmpfs to its contents: full, but without using memory.
 do_fill() {
 	local dir=${2:-/ssd}
 
@@ -465,8 +467,8 @@ do_drain() {
 	healed "$1" drain "$dir"
 }
 
-# The whole file system, wherever it is seen; but only this node's view of the
-# one that all share.
+# Remount the file system everywhere it is mounted; if all nodes share it, only
+# this node's mount.
 remount() {
 	local bind=
 
@@ -486,12 +488,12 @@ do_writable() {
 	healed "$1" writable "${2:-/ssd}"
 }
 
-# preload NODE LINE: slowdisk.so goes into all new processes of the node.
+# preload NODE LINE: preload slowdisk.so into all new processes of the node.
 preload() {
 	need_up "$1"
 	[ -e "$BED_PRELOAD/slowdisk.so" ] ||
 		die "no slowdisk.so in BED_PRELOAD ($BED_PRELOAD)"
-	# It may be in use: never rewritten in place.
+	# A library in use must not be rewritten in place.
 	# shellcheck disable=SC2016 # for the shell there
 	on_node "$1" sh -c '
 		echo "$1" >/etc/slowdisk && cat >/usr/lib/slowdisk.so.new &&
@@ -534,14 +536,15 @@ do_wipe() {
 	for name in $(all_names); do
 		targets=()
 		while IFS=$'\t' read -r node _ target; do
-			# The last one first: it may lie in another.
+			# Last mount first, because it may be inside an earlier
+			# one.
 			[ "$node" != "$name" ] || targets=("$target" "${targets[@]}")
 		done <"$ns/binds"
 		# shellcheck disable=SC2016 # for the shell there
 		on_node "$name" sh -c '
 			for i; do umount "$i"; done
 			find /ssd /dev/shm -mindepth 1 -delete
-			# Shared directories may be mounted here, and stay.
+			# Keep the shared directories mounted here.
 			find /tmp -xdev -mindepth 1 -delete 2>/dev/null
 			:' - ${targets[@]+"${targets[@]}"}
 	done

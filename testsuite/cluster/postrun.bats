@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2154 # bats and bed_lay set them
 # shellcheck disable=SC2030,SC2031 # each test has variables of its own
-# What is left in the caches of a dead job is saved: by real pdsh and ssh, from
-# nodes that died, hang, are full or cut off.
+# Save the caches of a dead job by real pdsh and ssh, from nodes that died,
+# hang, are full or cut off.
 
 load bed
 
 setup_file() { bed_up 4; }
 
-# The index names it, valid and as the restart point.
+# The index lists the dataset as valid and as the restart point.
 assert_indexed()
 {
 	run on login scr_index -p "$lay_prefix"
@@ -33,8 +33,8 @@ assert_indexed()
 	assert_status 0
 }
 
-# Each scheme of the golden data loses what it can bear, and is asked through
-# each way there is to the nodes.  What each phase took is told.
+# Each scheme of the golden data loses as many nodes as it tolerates, and each
+# launcher is used.  The time of each phase is reported.
 saves() # REMOTE CASE [NODE...]
 {
 	local remote=$1 case=$2 start
@@ -54,7 +54,7 @@ saves() # REMOTE CASE [NODE...]
 	(($# == 0)) || assert_output_has "$# of 4 nodes dead"
 	sed -n "s/^.*\(asking .* s, copying.*\)/# $remote $case, $# dead: \1/p" \
 		<<<"$output" >&3
-	# Asking and copying: the dead cost their time limit once.
+	# Dead nodes delay the probe and the copy by one time-out in all.
 	((SECONDS - start < 15))
 	assert_saved "$case"
 	assert_indexed
@@ -97,7 +97,7 @@ saves() # REMOTE CASE [NODE...]
 	run post
 	assert_status 4
 	assert_output_has "LOST" "ranks 2 3" "1 of 4 nodes dead"
-	# Nothing was copied in vain.
+	# No file was copied in vain.
 	[[ ! -e $lay_pfs/ckpt.1/rank_0.ckpt ]]
 }
 
@@ -107,7 +107,8 @@ saves() # REMOTE CASE [NODE...]
 	run post
 	assert_status 4
 	assert_output_has "LOST" "set 1 of 2 (XOR"
-	# D1, D5: what failed once can be done later, with an honest status.
+	# D1, D5: a scavenge that failed can be repeated later, with the right
+	# status.
 	bed_plug node2
 	run post
 	assert_status 0
@@ -218,8 +219,8 @@ saves() # REMOTE CASE [NODE...]
 	assert_saved xor_8n4
 }
 
-# In an allocation of real SLURM: nodes, and which of them are down, are what it
-# says; srun is the way to them.
+# In an allocation of real SLURM: SLURM reports the nodes and which of them are
+# down, and srun reaches them.
 @test "under SLURM, over srun, with a dead node" {
 	bed_slurm_up
 	bed_lay xor_8n4

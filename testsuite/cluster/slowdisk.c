@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * slowdisk.c - preloaded into all programs of one node, makes files below one
- * directory slow, or lets writing to them fail.  A line in /etc/slowdisk, read
- * when a program starts, says what:
+ * directory slow, or makes writes to them fail.  Each program reads a line from
+ * /etc/slowdisk when it starts:
  *
  *   DIR BYTES_PER_SECOND FSYNC_MS [FAIL_AFTER_BYTES ERRNO]
  *
  * A rate of 0 is no limit.  Each process has that rate for itself, and may
- * write FAIL_AFTER_BYTES before ERRNO (a number) sets in for good.
+ * write FAIL_AFTER_BYTES bytes before all its writes fail with ERRNO (a
+ * number).
  *
- * Seen: read, pread, write, pwrite, their vector forms, fsync, fdatasync.
- * copy_file_range and sendfile are refused, as by an old kernel, so that
- * programs fall back to those.  Not seen: mmap, what the C library does inside
- * (stdio), static programs.  System calls are made without the C library, so
- * that a build with or without large files makes no difference.
+ * Covered: read, pread, write, pwrite, their vector forms, fsync, fdatasync.
+ * copy_file_range and sendfile fail as in an old kernel, so that programs fall
+ * back to those.  Not covered: mmap, calls inside the C library (stdio), static
+ * programs.  System calls are made without the C library, so that builds with
+ * and without large files behave the same.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -26,10 +27,10 @@
 #include <time.h>
 #include <unistd.h>
 
-static char dir[256]; /* empty: nothing to do */
+static char dir[256]; /* empty: no limits */
 static double rate;
 static long sync_ms;
-static long fail_after = -1; /* none */
+static long fail_after = -1; /* -1: never */
 static int fail_errno = EIO;
 static atomic_long written;
 
@@ -38,7 +39,7 @@ init(void)
 {
 	FILE *f;
 
-	/* Its sandbox allows no readlink(). */
+	/* sshd's sandbox does not allow readlink(). */
 	if (strcmp(program_invocation_short_name, "sshd") == 0)
 		return;
 	f = fopen("/etc/slowdisk", "re");
@@ -80,7 +81,7 @@ nap(double seconds)
 	nanosleep(&t, NULL);
 }
 
-/* After a transfer of `n` bytes (or an error) from or to `fd`. */
+/* Wait as long as a transfer of `n` bytes takes; returns `n` (-1: error). */
 static ssize_t
 done(int fd, ssize_t n)
 {
@@ -92,7 +93,8 @@ done(int fd, ssize_t n)
 	return n;
 }
 
-/* Before `n` bytes are written to `fd`: -1 with errno if it fails. */
+/* Called before `n` bytes are written to `fd`: -1 with errno if it must
+ * fail. */
 static int
 allowed(int fd, size_t n)
 {

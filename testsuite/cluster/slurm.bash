@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 #
-# slurm.bash - munge and SLURM on a test bed; part of bed.sh.  slurmctld runs on
-# login, slurmd on the nodes, all as root; munged as munge, with a key that is
-# made for each bed.
+# slurm.bash - the part of bed.sh that runs munge and SLURM.  slurmctld runs on
+# login, slurmd on the nodes, all as root; munged runs as munge, with a new key
+# for each bed.
 
 : "${ns:?}" # set by bed.sh
 
@@ -17,7 +17,7 @@ check_slurm() {
 	id munge >/dev/null 2>&1 || { echo "no user munge here" && return 1; }
 }
 
-# slurm_files DIR COUNT: configuration below DIR.
+# slurm_files DIR COUNT: write the configuration below DIR.
 slurm_files() {
 	check_slurm >/dev/null || return 0
 	dd if=/dev/urandom of="$1/etc/munge/munge.key" bs=128 count=1 status=none
@@ -25,8 +25,8 @@ slurm_files() {
 	chmod 700 "$1/etc/munge"
 	chmod 400 "$1/etc/munge/munge.key"
 	slurm_conf "$2" >"$1/etc/slurm/slurm.conf"
-	# slurmd loads a plugin for control groups even if nothing uses them.
-	# Version 1, named by hand, is content without a mount.
+	# slurmd loads a control group plugin even if it is not used.  Version
+	# 1, named explicitly, works without a mount.
 	echo CgroupPlugin=cgroup/v1 >"$1/etc/slurm/cgroup.conf"
 }
 
@@ -71,7 +71,7 @@ slurm_conf() {
 	END
 }
 
-# Start on node $1 what does not run there yet.
+# Start the daemons that do not run yet on node $1.
 slurm_start() {
 	local daemon=slurmd
 
@@ -86,7 +86,7 @@ slurm_start() {
 			"/usr/sbin/$1"' - "$daemon" </dev/null
 }
 
-# Does every node that is up answer slurmctld: idle, or busy with a job?
+# Does slurmctld see every running node as idle or busy with a job?
 slurm_ready() {
 	local list node state
 
