@@ -2,13 +2,13 @@
 # The only makefile.  `make help` lists the targets.
 #
 # Settings, on the command line or in the environment:
-#   PREFIX=/usr/local  where `make install` puts things, below DESTDIR
-#   CC CFLAGS LDFLAGS  as usual; objects are rebuilt when one of them changes
-#   SAN=LIST           build with these sanitizers, in a tree of its own:
+#   PREFIX=/usr/local  directory of `make install`, below DESTDIR
+#   CC CFLAGS LDFLAGS  as usual; a change rebuilds all objects
+#   SAN=LIST           build with these sanitizers, in a separate tree:
 #                      SAN=address,undefined -> build/address-undefined
 #   COV=1              build for line coverage -> build/coverage
-#   STATIC=0           link jansson and zlib as shared libraries even where
-#                      static ones are there (they cost 0.1 ms at each start)
+#   STATIC=0           link jansson and zlib as shared libraries even if
+#                      static ones are installed (costs 0.1 ms at each start)
 #   ONLY=PATTERN       `make check`: only test files whose path contains it
 #   SLOW=1             `make check`: the long cases too (kills at 200 random
 #                      moments, every failing operation of every dataset)
@@ -25,13 +25,13 @@ FUZZ_SECONDS ?= 600
 O := build/$(if $(COV),coverage,$(if $(SAN),$(subst $(comma),-,$(SAN)),plain))
 Q := $(if $(V),,@)
 NPROC := $(shell nproc 2>/dev/null || echo 1)
-# For a sub-make: its own jobs, unless this make already hands them out.
+# -j for a sub-make, unless this make has a job server.
 JOBS   = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(NPROC))
 
-# -l:libX.a where the compiler finds a static libX, else -lX.  The dynamic
-# loader takes longer over two more libraries than most commands run.  So it
-# does over libarchive and the nine it needs, 3 ms: --as-needed leaves it out
-# of the commands that do not call container/ark.
+# -l:libX.a if the compiler finds a static libX, else -lX: loading two more
+# shared libraries takes longer than most commands run.  libarchive and its nine
+# dependencies take 3 ms; --as-needed drops them from the commands that do not
+# call container/ark.
 lib = -l$(if $(and $(filter 1,$(STATIC)),$(findstring /,$(shell \
 	$(CC) -print-file-name=lib$1.a))),:lib$1.a,$1)
 
@@ -44,10 +44,10 @@ ldflags  := $(LDFLAGS) -Wl,--as-needed -Wl,-z,relro -Wl,-z,now
 ldlibs   := $(LDLIBS) -lisal $(call lib,jansson) $(call lib,z) $(call lib,inih) -lcrypto \
 	-larchive $(call lib,m)
 
-# What there is to build.  Every file in cmd and testsuite/bench, and each
-# testsuite/gen/gen_*.c, is one program; what else lies in testsuite/gen, and
-# testsuite/bench/common*.c, is linked into its neighbours.  cmd/env has the
-# verbs of scr_env.
+# Sources.  Every file in cmd and testsuite/bench, and each
+# testsuite/gen/gen_*.c, is one program.  The other files in testsuite/gen, and
+# testsuite/bench/common*.c, are linked into the programs beside them.  cmd/env
+# has the verbs of scr_env.
 obj   = $(patsubst %.c,$O/%.o,$1)
 LIB   := $(call obj,$(wildcard lib/*.c lib/*/*.c))
 VERBS := $(wildcard cmd/env/*.c)
@@ -67,7 +67,7 @@ SHIM  := $(if $(wildcard testsuite/shim/shim.c),$O/shim.so) \
 all: $(CMDS) $O/links ## build the commands (build/plain/bin)
 tests: all $(UNIT) $(REPLAY) $(GENS) $(SHIM) ## build the test programs too
 
-# --- How things are built -----------------------------------------------
+# --- Rules ---------------------------------------------------------------
 
 link = $Qmkdir -p $(@D) && echo "  LD  $@" && \
 	$(CC) $(cflags) $(sanitize) $(ldflags) -o $@ $(filter %.o,$^) \
@@ -76,7 +76,7 @@ link = $Qmkdir -p $(@D) && echo "  LD  $@" && \
 $O/bin/scr_env: $(call obj,$(VERBS))
 $O/bin/%: $O/cmd/%.o $O/libcore.a
 	$(link)
-# LLNL's names for verbs of scr_env, which go by the name they are called.
+# LLNL's names for verbs of scr_env, which looks at the name it is called by.
 LINKS := $(addprefix scr_,check_node ckpt_interval crc32 flush_file hostlist \
 	list_dir list_down_nodes log_event log_transfer nodes_file \
 	retries_halt should_exit)
@@ -93,20 +93,20 @@ $O/fuzz/replay_%: $O/testsuite/fuzz/fuzz_%.o $O/testsuite/fuzz/replay.o \
 	$(link)
 $O/fuzz/fuzz_%: $O/testsuite/fuzz/fuzz_%.o $O/libtest.a $O/libcore.a
 	$(link) -fsanitize=fuzzer
-# Preloaded into the commands, sanitized or not, so built without a sanitizer.
+# Built without sanitizers, because it is preloaded into all commands.
 $O/shim.so: testsuite/shim/shim.c $O/flags
 	@mkdir -p $(@D); echo "  LD  $@"
 	$Q$(CC) $(cppflags) $(cflags) -fPIC -shared $(ldflags) -o $@ $< -ldl
-# For all programs of one node of the test bed.
+# Preloaded into all programs of a node of the test bed.
 $O/%.so: testsuite/cluster/%.c $O/flags
 	@mkdir -p $(@D); echo "  LD  $@"
 	$Q$(CC) $(cppflags) $(cflags) -fPIC -shared $(ldflags) -o $@ $<
 $O/libcore.a: $(LIB) $O/libcore.list
 	$Qrm -f $@ && $(AR) qcs $@ $(LIB)
-# What tests and generators share.
+# Shared by tests and generators.
 $O/libtest.a: $(TESTLIB) $O/libtest.list
 	$Qrm -f $@ && $(AR) qcs $@ $(TESTLIB)
-# Where the system's configuration file is; it moves with PREFIX.
+# The path of the system's configuration file depends on PREFIX.
 $O/lib/conf.o: private cppflags += -DSCRKIT_SYSCONF='"$(PREFIX)/etc/scr.conf"'
 $O/lib/conf.o: $O/prefix
 $O/prefix: FORCE
@@ -117,7 +117,7 @@ $O/%.o: %.c $O/flags
 	$Q$(CC) $(cppflags) $(if $(filter testsuite/%,$<),-iquote testsuite \
 		-iquote testsuite/lib) $(cflags) $(sanitize) -MMD -MP -c -o $@ $<
 
-# Both are rewritten only when they change: other flags rebuild everything, a
+# Both files are rewritten only if they change: new flags rebuild everything, a
 # removed source file rebuilds the library.
 $O/flags: FORCE
 	@mkdir -p $O; printf '%s\n' $(call quote,$(CC) $(cppflags) \
@@ -134,7 +134,7 @@ quote = '$(subst ','\'',$1)'
 deps: ## install, or name, what building and testing needs
 	@scripts/deps.sh build check cluster lint fuzz
 
-# The trees `make check` tests, and what it runs in each.
+# The trees that `make check` tests, and the suites it runs in each.
 P := build/plain
 S := build/address-undefined
 SUITES ?= cluster:$P unit:$P fuzz:$P bats:$P examples:$P unit:$S fuzz:$S \
@@ -184,8 +184,8 @@ demo: ## a node is lost, and nothing else: a tour on four pretend nodes
 
 # --- Installing ---------------------------------------------------------
 
-# bash and fish look for a file named like the command: one file, and a link
-# to it from each name.
+# bash and fish look for a file named like the command, so there is one file and
+# a link to it for each command.
 D := $(DESTDIR)$(PREFIX)
 MAN1 := $(wildcard man/*.1)
 MAN5 := $(wildcard man/*.5)

@@ -1,15 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# rescue.sh [PREFIX] - at the end of a batch job: make the newest checkpoint
-# that can be made whole the one to restart from.
+# rescue.sh [PREFIX] - run at the end of a batch job, after a scavenge has
+# copied the caches of the surviving nodes to the prefix: rebuild the newest
+# checkpoint that can be rebuilt and make it the restart point.  Exit status: 0
+# the newest dataset was saved, 3 an older one was, 4 none.
 #
-# A scavenge has copied what it found in the caches of the surviving nodes to
-# the prefix; this is what comes after it.  Exit status: 0 the newest dataset
-# was saved, 3 an older one was, 4 none.
-#
-# Without PREFIX it shows how that goes on a prefix that it makes itself, with
-# two datasets: the newer has lost more than its redundancy can give back.
+# Without PREFIX, the script demonstrates itself on a prefix that it makes, with
+# two datasets: the newer one has lost more than its redundancy can restore.
 set -eu
 
 practise() {
@@ -26,17 +24,17 @@ case $# in
 0)
 	[ -x "${GEN:-}/gen_dataset" ] || {
 		echo "usage: rescue.sh PREFIX" >&2
-		exit 77 # for `make check`: skipped
+		exit 77 # `make check` counts 77 as skipped
 	}
 	practise
 	;;
 *) prefix=$1 ;;
 esac
 
-# What is there.  The exit status says how bad it is; here it is only shown.
+# Show the state of all datasets; the exit status is ignored here.
 scr_inspect "$prefix" || true
 
-# Newest first.
+# From the newest to the oldest.
 status=4 behind=0
 for id in $(find "$prefix/.scr" -maxdepth 1 -name 'scr.dataset.*' |
 	sed 's/.*\.//' | sort -rn); do
@@ -44,7 +42,7 @@ for id in $(find "$prefix/.scr" -maxdepth 1 -name 'scr.dataset.*' |
 		name=$(scr_inspect -m keyval \
 			"$prefix/.scr/scr.dataset.$id/summary.scr" |
 			sed -n 's/^    NAME = //p')
-		# Outputs cannot be restarted from: look further.
+		# An output is no restart point; try the next dataset.
 		scr_index -p "$prefix" --current "$name" || continue
 		status=$behind
 		break
@@ -53,7 +51,7 @@ for id in $(find "$prefix/.scr" -maxdepth 1 -name 'scr.dataset.*' |
 done
 scr_index -p "$prefix" --list
 
-# While practising it must come out as the text above says.
+# The demonstration must end as described above.
 if [ $# -eq 0 ]; then
 	[ "$status" -eq 3 ]
 	"$GEN/gen_dataset" --prefix "$prefix" --ranks 4 --size 100000 --id 1 \

@@ -1,18 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# rescue_caches.sh DIR... - rebuild a dataset where it lies: in the caches of
-# the nodes that survived, each mounted or copied below a directory of its own.
+# rescue_caches.sh DIR... - rebuild a dataset in the caches of the surviving
+# nodes, each mounted or copied below its own directory.
 #
 # Each DIR is one node's .../scr.dataset.ID, or a directory above it that holds
-# no other dataset.  Without DIR it shows how that goes on four pretend nodes.
-# Exit status: that of scr_rebuild.
+# no other dataset.  Without DIR, the script demonstrates itself on four pretend
+# nodes.  Exit status: that of scr_rebuild.
 set -eu
 
 if [ $# -eq 0 ]; then
 	[ -x "${GEN:-}/gen_dataset" ] || {
 		echo "usage: rescue_caches.sh DIR..." >&2
-		exit 77 # for `make check`: skipped
+		exit 77 # `make check` counts 77 as skipped
 	}
 	dir=$(mktemp -d)
 	trap 'rm -rf "$dir"' EXIT
@@ -22,7 +22,7 @@ if [ $# -eq 0 ]; then
 	set -- "$dir"/nodes/*
 fi
 
-# Is there anything to do, and can it be done?
+# Is a rebuild necessary and possible?
 status=0
 scr_inspect --map "$@" || status=$?
 case $status in

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# check-options.sh MANDIR BINARY... - do the man pages document the options
-# that the commands have?  For each `BINARY --dump-options` (opt.h) and
-# MANDIR/NAME.1: every option that --help shows has to be in an `.It Fl`
-# entry, and every option in such an entry has to exist.  One line for each
-# that is not so, and exit status 1.
+# check-options.sh MANDIR BINARY... - do the man pages document the options of
+# the commands?  Compares `BINARY --dump-options` (opt.h) with MANDIR/NAME.1:
+# every option in --help must have an `.It Fl` entry, and every option in such
+# an entry must exist.  Prints one line for each violation; the exit status is
+# then 1.
 
 set -eu
 
@@ -16,9 +16,9 @@ set -eu
 mandir=$1
 shift
 
-# The options in the list entries of a man page, one on a line.  They are
-# arguments of Fl, up to the next macro: `.It Fl b Ar ID , Fl -build Ns = Ns
-# Ar ID`, `.It Fl q , -quiet`, and on lines of their own between Xo and Xc.
+# The options in the list entries of a man page, one on a line: the arguments of
+# Fl up to the next macro.  Examples: `.It Fl b Ar ID , Fl -build Ns = Ns Ar
+# ID`, `.It Fl q , -quiet`; also on separate lines between Xo and Xc.
 documented()
 {
 	awk '
@@ -53,7 +53,7 @@ documented()
 	}' "$1" | sort -u
 }
 
-# The options of a dump, one on a line: the shown ones, or all.
+# The options of a dump, one on a line: those in --help, or all.
 listed()
 {
 	awk -F '\t' -v all="$1" '$1 != "verb" && (all || $5 == "shown") {
@@ -64,7 +64,7 @@ listed()
 	}' | sort -u
 }
 
-# What binary $1 says of its options, and of those of its verbs.
+# The option dump of binary $1 and of its verbs.
 dump()
 {
 	"$1" --dump-options || return 1
@@ -74,7 +74,7 @@ dump()
 	done
 }
 
-# Lines of $1 that are not in $2, with $3 before and $4 behind them.
+# Print the lines of $1 that are not in $2, between $3 and $4.
 missing()
 {
 	printf '%s\n' "$1" | while IFS= read -r option; do

@@ -3,19 +3,20 @@
 # Run the tests in a tree built with COV=1 and print the line coverage of each
 # file of lib/, then "line coverage of lib/: NN.N %".  Fails below 90 %.
 #     scripts/coverage.sh build/coverage
-# Needs nothing but the compiler's own gcov (GCOV= names another).
+# Needs only the compiler's gcov (or the one named by GCOV).
 set -eu
 cd "$(dirname "$0")/.."
 tree=${1:?usage: coverage.sh TREE}
 least=90
 
 find "$tree" -name '*.gcda' -delete
-# A test that fails here fails in `make check` too, which says why.
+# Failures are ignored here; `make check` reports them.
 testsuite/run.sh --quick "unit:$tree" "fuzz:$tree" "bats:$tree" \
 	"examples:$tree" ||
 	echo "coverage: some tests failed: the figures are too low" >&2
 
-# A file of which nothing ran has a .gcno alone, and counts with all its lines.
+# A file of which nothing ran has only a .gcno; all its lines count as not
+# covered.
 for notes in "$tree"/lib/*.gcno "$tree"/lib/*/*.gcno; do
 	source=${notes#"$tree/"}
 	[ -e "${source%.gcno}.c" ] || continue

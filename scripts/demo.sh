@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A tour for newcomers: a checkpoint loses a node, and comes back; then all of
-# what ends a job, on four pretend nodes, where there can be any.
+# A tour for newcomers: a checkpoint loses a node and is rebuilt; then the whole
+# end of a job on four pretend nodes, if the machine allows them.
 #     scripts/demo.sh build/plain
 set -eu
 tree=$(cd "${1:?usage: demo.sh TREE}" && pwd)
@@ -13,7 +13,7 @@ unset "${!SCR_@}"
 work=$(mktemp -d "${TMPDIR:-/tmp}/scrkit-demo.XXXXXX")
 trap 'leave' EXIT
 cd "$work"
-up='' # the pretend nodes are
+up='' # are the pretend nodes running?
 
 bold='' plain=''
 [ -t 1 ] && bold=$'\e[1m' plain=$'\e[0m'
@@ -27,8 +27,8 @@ leave() {
 	rm -rf "$work"
 }
 
-# run STATUS COMMAND...: show a command as it is typed, and what it prints; it
-# must end with STATUS.
+# run STATUS COMMAND...: show a command as typed, and its output.  It must end
+# with STATUS.
 run() {
 	local want=$1 status=0
 
@@ -88,10 +88,10 @@ gen_dataset "${job[@]}" --check
 say "Compared with what the job wrote: every rebuilt file is the same, byte for
 byte, with its mode and times."
 
-# --- What ends a batch script ---
+# --- The end of a batch script ---
 
-# Nodes of a job that wrote the same checkpoint: its caches are in their
-# memory, below /dev/shm, and run7 is on /pfs, which they share.
+# Make the nodes of a job with the same checkpoint: its caches are in memory
+# below /dev/shm, and run7 is on the shared /pfs.
 nodes_up() {
 	local k
 

@@ -1,23 +1,25 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Check that the tools and libraries of the named groups are there:
+# Check that the tools and libraries of the named groups are installed:
 #     scripts/deps.sh [build] [check] [bed] [cluster] [lint] [fuzz]
-# As root on a system with apt-get what is missing is installed; otherwise the
-# packages to install are named, and the exit status is 1.  When nothing is
-# missing this takes a few milliseconds and says nothing.  `cluster` is the test
-# bed of several nodes, `bed` the same without SLURM and MPICH.  What they lack
-# is no failure where it may not be installed: what runs on it is skipped then.
+# As root on a system with apt-get, missing packages are installed.  Otherwise
+# the missing packages are printed, and the exit status is 1.  If none is
+# missing, the script takes a few milliseconds and prints nothing.  `cluster` is
+# the test bed of several nodes, `bed` the same without SLURM and MPICH.
+# Missing packages of these two are not an error if they may not be installed:
+# the tests that need them are skipped then.
 set -u
 
 missing=()
-daemons= # some of them start daemons
+daemons= # packages with daemons
 
-# tool COMMAND PACKAGE: the command must be in the path.
+# tool COMMAND PACKAGE: requires a command in PATH.
 tool() {
 	command -v "$1" >/dev/null 2>&1 || missing+=("$2")
 }
 
-# extra COMMAND PACKAGE: is installed where we may; else what tries it is skipped.
+# extra COMMAND PACKAGE: a command that is installed if we may.  Tests that need
+# it are skipped without it.
 extra() {
 	! may_install || tool "$1" "$2"
 }
@@ -26,13 +28,13 @@ may_install() {
 	[ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1
 }
 
-# library PKG-CONFIG-NAME PACKAGE: the development files must be there.
+# library PKG-CONFIG-NAME PACKAGE: requires the development files.
 library() {
 	pkg-config --exists "$1" 2>/dev/null || missing+=("$2")
 }
 
 libraries() {
-	# One call for the usual case, in which all are there.
+	# In the usual case all are installed, and one call is enough.
 	pkg-config --exists libisal jansson zlib inih libcrypto libarchive \
 		2>/dev/null && return
 	library libisal libisal-dev
@@ -43,9 +45,9 @@ libraries() {
 	library libarchive libarchive-dev
 }
 
-# What the test bed of several nodes runs, all of it as root.
+# The tools of the test bed of several nodes, which needs root.
 bed() { # [slurm]
-	# (Not in the path of everybody who may ask.)
+	# Users may not have the sbin directories in PATH.
 	local before=${#missing[@]} PATH=$PATH:/usr/sbin:/sbin
 
 	tool sshd openssh-server
@@ -68,14 +70,14 @@ bed() { # [slurm]
 	missing=("${missing[@]:0:before}")
 }
 
-# Packages with daemons are for root, and not for somebody's own machine: they
-# would be started when it is booted next.
+# Packages with daemons are installed only by root, and not on a personal
+# machine, where the next boot would start the daemons.
 may_install_daemons() {
 	may_install &&
 		{ [ -n "${CI-}" ] || [ ! -d /run/systemd/system ]; }
 }
 
-# While this file is there Debian's packages start nothing.
+# Debian's packages start no daemons while this file exists.
 no_daemons() {
 	local policy=/usr/sbin/policy-rc.d
 
@@ -99,20 +101,20 @@ group() {
 		;;
 	check)
 		tool bats bats
-		# valgrind needs the symbols of the C library, but Debian
-		# only recommends them to it.
+		# valgrind needs the symbols of the C library; Debian's package
+		# only recommends them.
 		command -v valgrind >/dev/null || missing+=(valgrind libc6-dbg)
 		tool timeout coreutils
 		tool cmp diffutils
-		# What others make of our archives, and we of theirs.
+		# Tests exchange archives with these.
 		tool bsdtar libarchive-tools
 		tool cpio cpio
 		tool zstd zstd
 		tool xz xz-utils
 		tool 7zz 7zip
 		tool python3 python3-minimal
-		# Completions are tried in these, and what passes through the
-		# login shells of nodes.
+		# Shells in which the completions and the login output of nodes
+		# are tested.
 		extra zsh zsh
 		extra fish fish
 		extra tcsh tcsh
@@ -144,8 +146,8 @@ group() {
 	esac
 }
 
-# Has clang libFuzzer?  Debian splits its run-time off from the compiler since
-# version 14 and names the package by the version.
+# Does clang have libFuzzer?  Since version 14 Debian has its run-time in a
+# separate package with the version in its name.
 fuzzer_runtime() {
 	local archive
 
@@ -156,7 +158,7 @@ fuzzer_runtime() {
 	[ -e "$archive/libclang_rt.fuzzer-$(uname -m).a" ]
 }
 
-# Debian has libclang-rt-dev only with the version in its name.
+# Debian names libclang-rt-dev only with its version.
 resolve() {
 	local version
 

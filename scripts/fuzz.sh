@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Run fuzzers, as many at a time as there are processors, SECONDS each:
+# Run fuzzers for SECONDS each, as many at a time as there are processors:
 #     scripts/fuzz.sh TREE SECONDS NAME...
-# They start from testsuite/data/corpus/NAME and what earlier runs found
-# (build/fuzz/NAME); an input that crashes, leaks, hangs or takes more than
-# 512 MiB lands in build/fuzz/NAME.findings, and the exit status is 1.
-# `cp build/fuzz/NAME.findings/* testsuite/data/corpus/NAME/` keeps it for good.
+# They start from testsuite/data/corpus/NAME and the inputs found by earlier
+# runs (build/fuzz/NAME).  An input that crashes, leaks, hangs or takes more
+# than 512 MiB is saved in build/fuzz/NAME.findings, and the exit status is 1.
+# To keep it: `cp build/fuzz/NAME.findings/* testsuite/data/corpus/NAME/`.
 set -eu
 cd "$(dirname "$0")/.."
 tree=${1:?usage: fuzz.sh TREE SECONDS NAME...} seconds=${2:?}
 shift 2
 
-# AddressSanitizer keeps freed memory back, which the limit would count.
+# AddressSanitizer delays the release of freed memory, which would count against
+# the limit.
 export ASAN_OPTIONS=quarantine_size_mb=16:allocator_release_to_os_interval_ms=500
 
 fuzz_one() {

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Everything about the source that a program can check without running it:
+# All checks of the source that do not run it:
 #     scripts/lint.sh build/plain [CHECK...]
-# Without names all checks run (they are the functions check_* below).  Each
-# prints what it dislikes; the exit status is 1 if one of them did.
+# Without names all checks run (the functions check_* below).  Each check prints
+# its findings; the exit status is 1 if there are any.
 # shellcheck disable=SC2317 # the checks are called by name
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -17,7 +17,8 @@ else
 		-o -type f -print | sed 's|^\./||' | sort)
 fi
 
-# files PATTERN...: project files that match a shell pattern ('*' spans '/').
+# files PATTERN...: project files that match a shell pattern ('*' matches '/',
+# too).
 files() {
 	local file pattern
 
@@ -30,13 +31,13 @@ files() {
 	done
 }
 
-# FILES | each COMMAND...: run COMMAND with each file, in parallel; fail if one
+# FILES | each COMMAND...: run COMMAND for each file, in parallel.  Fails if one
 # of them fails.
 each() {
 	xargs -d '\n' -r -n 1 -P "$(nproc)" "$@"
 }
 
-# The compiler settings of the Makefile.
+# The compiler flags of the Makefile.
 flags=(-std=c11 -D_GNU_SOURCE -iquote lib -iquote testsuite
 	-iquote testsuite/lib "-DSCRKIT_VERSION=\"lint\"" -pthread -Wall
 	-Wextra -Wshadow -Wvla
@@ -56,7 +57,7 @@ check_clang_warnings() {
 	files '*.c' | each clang "${flags[@]}" -Werror -fsyntax-only
 }
 
-# A header needs nothing included before it.
+# Each header compiles without other headers before it.
 check_headers_alone() {
 	files '*.h' | each gcc "${flags[@]}" -Werror -Wno-unused-function \
 		-fsyntax-only -x c
@@ -68,7 +69,7 @@ check_clang_analyzer() {
 		-Xanalyzer -analyzer-werror -o /dev/null
 }
 
-# (readdir is safe as long as no two threads share a stream.)
+# (readdir is safe if no two threads share a stream.)
 check_cppcheck() {
 	files 'lib/*.c' 'cmd/*.c' | xargs -d '\n' -r cppcheck -q \
 		-j "$(nproc)" --std=c11 --library=posix --inline-suppr \
@@ -86,16 +87,17 @@ check_man_pages() {
 	files 'man/*.[157]' | xargs -d '\n' -r mandoc -Tlint -Wwarning
 }
 
-# --- The shape of the house ------------------------------------------------------
+# --- Structure of the source
+# -----------------------------------------------------
 
-# The rooms of lib and the floor each stands on; rooms of one floor never see
-# each other.
+# The rooms of lib and the floor of each.  Rooms on the same floor do not
+# include each other.
 declare -A floors=([lib]=0 [lib/meta]=1 [lib/encode]=1 [lib/transfer]=2
 	[lib/remote]=2 [lib/container]=3 [lib/site]=3 [lib/rescue]=4
 	[lib/catalogue]=5 [lib/scavenge]=6 [lib/scr]=6 [lib/report]=7)
 
-# A file includes only its own room's headers and those of rooms below it, and
-# report is for commands only.
+# A file includes only headers of its own room and of rooms below it.  Only
+# commands include lib/report.
 check_layers() {
 	local bad=0 file room floor header other
 
@@ -116,8 +118,8 @@ check_layers() {
 	return "$bad"
 }
 
-# A module's private header is for the module alone: X_impl.h for X.c and
-# X_*.c, or for the whole room if that bears its name.
+# A module's private header is included only by the module: X_impl.h by X.c and
+# X_*.c, or by the whole room if it has the room's name.
 check_private_headers() {
 	local bad=0 file header room module
 
@@ -139,7 +141,7 @@ check_private_headers() {
 	return "$bad"
 }
 
-# No two modules have one name.
+# Module names are unique.
 check_module_names() {
 	local twice
 
@@ -147,7 +149,8 @@ check_module_names() {
 	[ -z "$twice" ] || { echo "two files of one name: $twice" && return 1; }
 }
 
-# foreign PATTERN FILE-PATTERN: headers that match may be included only there.
+# foreign PATTERN FILE-PATTERN: only matching files may include matching
+# headers.
 foreign() {
 	local file
 
@@ -169,8 +172,9 @@ check_foreign_headers() {
 	return "$bad"
 }
 
-# Names a module may export: its own, foo_* of foo.c and foo_bar.c, those of
-# its room, and those of the structs and enums that its headers declare.
+# The prefixes of symbols that a module may export: its own name (foo_* for
+# foo.c and foo_bar.c), the room's name, and the names of the structs and enums
+# in its headers.
 allowed_prefixes() {
 	local dir=${1%/*} name header stem
 
@@ -183,7 +187,7 @@ allowed_prefixes() {
 		[ -e "$header" ] || continue
 		sed -nE 's/^(struct|enum) ([a-z0-9_]+)( \{|; \/\* opaque).*/\2/p' "$header"
 	done
-	# Too small for modules of their own.
+	# nodes.scr is too small for a module of its own.
 	[ "$1" != lib/meta/cindex.c ] || echo nodes
 }
 
@@ -203,8 +207,8 @@ check_symbols() {
 	return "$bad"
 }
 
-# State that lives as long as the process: mem's switch for tests and what app
-# knows of its process, else none (but for a pthread_once_t named `once`).
+# State of the process is allowed only in mem (the switch for tests) and in app.
+# A pthread_once_t named `once` is allowed everywhere.
 check_static_state() {
 	local bad=0 source
 
@@ -220,7 +224,7 @@ check_static_state() {
 	return "$bad"
 }
 
-# C sources without comments and with strings emptied, as "FILE:LINE:CODE".
+# C sources as "FILE:LINE:CODE", without comments and with strings emptied.
 code_of() {
 	local file
 
@@ -230,7 +234,7 @@ code_of() {
 	done
 }
 
-# calls PATTERN FILE...: no call of a function that matches.
+# calls PATTERN FILE...: report calls of matching functions.
 calls() {
 	local pattern=$1
 
@@ -244,12 +248,12 @@ check_forbidden_calls() {
 	mapfile -t lib < <(files 'lib/*.c' 'lib/*.h' 'cmd/*.c')
 	calls 'atoi|atol|atoll|atof|v?sprintf|strcpy|strcat|strncat|gets|alloca|strtok|system|popen|tmpnam|mktemp|rand|srand' \
 		"${lib[@]}" || bad=1
-	# Memory is mem's business (json frees what jansson made).
+	# Only mem allocates and frees memory (json also frees jansson's).
 	mapfile -t lib < <(files 'lib/*.c' 'cmd/*.c' |
 		grep -vE '^lib/(mem|json)\.c$')
 	calls 'malloc|calloc|realloc|reallocarray|free|strdup|strndup|v?asprintf|aligned_alloc|posix_memalign' \
 		"${lib[@]}" || bad=1
-	# The library neither prints nor exits; app does, and progress draws.
+	# The library neither prints nor exits, except app and progress.
 	mapfile -t lib < <(files 'lib/*.c' | grep -vE '^lib/(app|progress)\.c$')
 	calls 'v?printf|puts|putchar|perror|exit|_exit|abort|quick_exit|err|errx|warn|warnx' \
 		"${lib[@]}" || bad=1
@@ -257,7 +261,7 @@ check_forbidden_calls() {
 	return "$bad"
 }
 
-# Functions over 100 lines, files over 600.
+# Functions have at most 100 lines, files 600.
 check_sizes() {
 	local bad=0 sources
 
@@ -277,8 +281,7 @@ check_sizes() {
 	return "$bad"
 }
 
-# Functions with more than six parameters take a struct instead.  Files that
-# still have some; to be emptied.
+# A function has at most six parameters.  Files that still violate this:
 many_parameters_yet='lib/io\.c|lib/catalogue/(export|import)\.c|lib/(container|encode|rescue|scavenge|site|transfer)/.*'
 
 check_parameters() {
@@ -306,13 +309,14 @@ check_parameters() {
 	END { exit bad }' "${sources[@]}" </dev/null
 }
 
-# The programs: files in cmd that have a main().
+# The files in cmd that have a main().
 commands() {
 	files 'cmd/*.c' | xargs -d '\n' -r grep -l '^main(' |
 		sed 's|cmd/\(.*\)\.c|\1|'
 }
 
-# --- What users read ---------------------------------------------------------------
+# --- User documentation
+# --------------------------------------------------------------
 
 check_options() {
 	local names
@@ -324,7 +328,7 @@ check_options() {
 
 # --- Text ----------------------------------------------------------------------------
 
-# Text files that people write (test data has its own rules).
+# Text files written by people.  Test data have their own rules.
 texts() {
 	files '*' | grep -vE '^(testsuite/data/|LICENSE$)'
 }
@@ -340,7 +344,7 @@ check_text() {
 	return "$bad"
 }
 
-# 80 columns in C, but for strings, which are not broken.
+# 80 columns in C, except for strings, which are never split.
 check_columns() {
 	local bad=0 file
 
@@ -366,7 +370,7 @@ check_licence_lines() {
 	return "$bad"
 }
 
-# Nothing unfinished, nothing of the machine it was written on.
+# No unfinished work and no paths of the author's machine.
 check_leftovers() {
 	local bad=0 parent sources
 
@@ -375,7 +379,7 @@ check_leftovers() {
 	mapfile -t sources < <(texts | grep -v '^scripts/lint.sh$')
 	grep -HnE '(^|[^a-zA-Z0-9_./])/(root|home/[a-z]+)/' "${sources[@]}" &&
 		bad=1
-	# The directory this lies in, unless everybody has one of that name.
+	# The parent directory, unless its name is a common one.
 	parent=$(dirname "$PWD")
 	case $parent in
 	/ | /tmp | /usr/src | /root | /home) ;;
@@ -384,7 +388,8 @@ check_leftovers() {
 	return "$bad"
 }
 
-# --- All of them -----------------------------------------------------------------------
+# --- Main
+# ------------------------------------------------------------------------------
 
 if [ $# -eq 0 ]; then
 	mapfile -t checks < <(sed -nE 's/^check_([a-z_]+)\(\) \{$/\1/p' "$0")
