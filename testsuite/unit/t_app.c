@@ -25,9 +25,9 @@
 /* Where a command's stdout goes. */
 enum out { OUT_FILE, OUT_FULL, OUT_CLOSED, OUT_PIPE };
 
-/* A command of which tests ask what it said. */
+/* What a command printed, and how it ended. */
 struct run {
-	int status; /* exit status, or minus the signal */
+	int status; /* exit status, or -signal */
 	char out[TEXT_MAX], err[TEXT_MAX];
 };
 
@@ -38,7 +38,7 @@ static const struct app_info info = {
 	.notes = "Exit status: 0 done.",
 };
 
-/* One word of the dummy's command line: what it does. */
+/* Run one word of the dummy's command line. */
 static int
 obey(const char *word, int status)
 {
@@ -119,7 +119,7 @@ dummy(int argc, char **argv)
 	return app_finish(status);
 }
 
-/* A command with options of its own where the common ones are. */
+/* A command whose own options have the names of common ones. */
 static int
 stubborn(int argc, char **argv)
 {
@@ -151,7 +151,7 @@ read_all(int fd, char *to)
 	close(fd);
 }
 
-/* The child's stdout and stderr, and its life. */
+/* Run the command in the child. */
 static void
 live(int (*command)(int, char **), enum out kind, int out, int err, char *line)
 {
@@ -165,7 +165,7 @@ live(int (*command)(int, char **), enum out kind, int out, int err, char *line)
 	if (kind == OUT_FULL)
 		out = open("/dev/full", O_WRONLY);
 	if (kind == OUT_PIPE && pipe(fds) == 0) {
-		close(fds[0]); /* nobody reads */
+		close(fds[0]); /* no reader */
 		out = fds[1];
 	}
 	dup2(err, STDERR_FILENO);
@@ -255,7 +255,7 @@ static const struct {
 	{ "--help --foo", 0, HELP, "" },
 	{ "--foo --help", 2, "",
 	  "scr_dummy: unrecognized option '--foo'\n" TRY },
-	/* how much is said */
+	/* verbosity */
 	{ "speak", 0, "", "scr_dummy: error 0\nscr_dummy: warning\n" },
 	{ "-q speak", 0, "", "scr_dummy: error -1\n" },
 	{ "-qv speak", 0, "", "scr_dummy: error -1\n" },
@@ -368,7 +368,7 @@ test_output(void)
 	   "no file takes the place of a closed stdout");
 }
 
-/* On a terminal a message erases what a progress line leaves behind it. */
+/* On a terminal, a message clears the rest of a progress line. */
 static void
 test_terminal(void)
 {
@@ -416,7 +416,7 @@ test_no_memory(void)
 		struct run r = { .status = -1 };
 
 		for (n = 0; n < 10; n++) {
-			mem_fail_after(n); /* the child inherits it */
+			mem_fail_after(n); /* inherited by the child */
 			r = run(words[i]);
 			mem_fail_after(-1);
 			if (r.status == 0)

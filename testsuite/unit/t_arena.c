@@ -15,7 +15,7 @@ is_zero(const unsigned char *p, size_t len)
 	return len == 0;
 }
 
-/* Sizes that meet every path: nothing, small, larger than a chunk. */
+/* Sizes for every path: zero, small, larger than a chunk. */
 static size_t
 size_of(size_t i)
 {
@@ -26,8 +26,8 @@ size_of(size_t i)
 }
 
 /*
- * Fill `a` with `count` objects and strings, each of its own byte: zeroed,
- * aligned, none over another.
+ * Allocate `count` objects and strings in `a`, each filled with its own byte:
+ * are they zeroed, aligned and disjoint?
  */
 static void
 fill(struct arena *a, size_t count, const char *what)
@@ -81,8 +81,8 @@ test_fill(void)
 	arena_free(NULL);
 }
 
-/* A reset after few objects cleans just those; one whose largest chunk is not
- * the newest, that chunk. */
+/* A reset clears only used bytes, also if the largest chunk is not the
+ * newest. */
 static void
 test_reset(void)
 {
@@ -117,7 +117,7 @@ test_reset(void)
 	arena_free(a);
 }
 
-/* A million nodes and names need little more than their own size. */
+/* A million nodes and names need little more memory than their own size. */
 static void
 test_waste(void)
 {
@@ -184,7 +184,7 @@ test_misuse(void)
 	arena_free(a);
 }
 
-/* Returns false if any step fails. */
+/* Returns false if any allocation fails. */
 static bool
 use(struct arena *a)
 {

@@ -8,7 +8,7 @@
 
 #define L50 "abcdefghijabcdefghijabcdefghijabcdefghijabcdefghij"
 
-/* Names of all kinds, sizes around the blocks of tar. */
+/* Names of all kinds, and sizes around the block size of tar. */
 static const struct file all_kinds[] = {
 	{ "plain", 10 },
 	{ "with blank", 0 },
@@ -31,14 +31,14 @@ static const struct file all_kinds[] = {
 };
 #define ALL_KINDS (sizeof(all_kinds) / sizeof(all_kinds[0]))
 
-/* Compression under valgrind takes its time. */
+/* Compression is slow under valgrind. */
 static bool
 is_brief(void)
 {
 	return getenv("SCRKIT_VALGRIND") != NULL;
 }
 
-/* Is that pair left out? */
+/* Is this pair left out of a brief run? */
 static bool
 is_left_out(size_t pair)
 {
@@ -46,7 +46,7 @@ is_left_out(size_t pair)
 	       !can_make(pair);
 }
 
-/* Of all kinds, how many names the format can hold. */
+/* The number of names of all_kinds that the format can hold. */
 static size_t
 held(enum made format)
 {
@@ -116,9 +116,9 @@ test_sizes(void)
 		free((void *)(uintptr_t)many[i].path);
 }
 
-/* --- What others make of it, and we of theirs --- */
+/* --- Exchange with other tools --- */
 
-/* Is below `dir` what we have packed? */
+/* Does `dir` contain the files that were packed? */
 static bool
 is_unpacked(const char *dir)
 {
@@ -151,7 +151,8 @@ test_their_readers(void)
 		const char *tool, *command;
 	} readers[] = {
 		{ "tar", "tar -C x -xf a" },
-		/* It complains that "C" has no such letters, and does it. */
+		/* bsdtar warns that the C locale cannot show a name, but
+		 * extracts it. */
 		{ "bsdtar", "LC_ALL=C bsdtar -C x -xf a || :" },
 	};
 
@@ -174,7 +175,7 @@ test_their_readers(void)
 	}
 }
 
-/* --- Errors in writing --- */
+/* --- Write errors --- */
 
 static void
 test_full(void)
@@ -208,7 +209,7 @@ test_full(void)
 	close(fd);
 }
 
-/* Each call out of its order, and sizes that do not come true. */
+/* Calls in the wrong order, and data that do not have the announced size. */
 static void
 test_misuse(void)
 {

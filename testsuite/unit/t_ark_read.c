@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What ark makes of archives that are damaged, hostile, or just others' work.
+ * Reading of archives that are damaged, malicious, or written by other tools.
  */
 #include "container/ark.h"
 
@@ -8,7 +8,7 @@
 
 #include "arktest.h"
 
-/* Is that pair left out?  Decompressing takes its time under valgrind. */
+/* Is this pair left out?  Decompression is slow under valgrind. */
 static bool
 is_left_out(size_t pair)
 {
@@ -19,7 +19,7 @@ is_left_out(size_t pair)
 
 /* --- Damage --- */
 
-/* read_archive() of the few files, from a pipe that holds all of it. */
+/* read_archive() of the few files, from a pipe that holds the whole archive. */
 static struct result
 read_held(const void *data, size_t len, enum made format)
 {
@@ -34,7 +34,7 @@ read_held(const void *data, size_t len, enum made format)
 	return r;
 }
 
-/* Every `step`-th prefix of an archive: an error, or else all was there. */
+/* For every `step`-th prefix of an archive: an error, or all files. */
 static void
 test_truncated(void)
 {
@@ -71,8 +71,8 @@ test_truncated(void)
 	buf_free(&all);
 }
 
-/* Every `step`-th byte wrong.  Where there are sums of the data, they are right
- * or there is an error; a name or a date may be another. */
+/* Flip every `step`-th byte.  If the format has checksums of the data, the data
+ * are right or there is an error; a name or a date may be wrong. */
 static void
 test_flipped(void)
 {
@@ -108,9 +108,9 @@ test_flipped(void)
 	buf_free(&all);
 }
 
-/* --- Entries nobody should unpack --- */
+/* --- Malicious entries --- */
 
-/* A header of tar; `size` bytes are to follow. */
+/* Append a tar header for an entry of `size` bytes. */
 static void
 add_header(struct buf *to, const char *name, char type, const char *link,
 	   uint64_t size)
@@ -127,7 +127,7 @@ add_header(struct buf *to, const char *name, char type, const char *link,
 	if (size < UINT64_C(1) << 33) {
 		snprintf((char *)h + 124, 12, "%011llo",
 			 (unsigned long long)size);
-	} else { /* GNU: binary */
+	} else { /* GNU's binary numbers */
 		h[124] = 0x80;
 		for (int i = 0; i < 8; i++)
 			h[135 - i] = (unsigned char)(size >> 8 * i);
@@ -154,7 +154,7 @@ add_data(struct buf *to, const char *data, size_t len)
 	     buf_add(to, zeros, (512 - len % 512) % 512) == 0);
 }
 
-/* One line "LENGTH KEY=VALUE" of a pax header. */
+/* Append a line "LENGTH KEY=VALUE" of a pax header. */
 static void
 add_pax(struct buf *to, const char *line)
 {
@@ -164,7 +164,7 @@ add_pax(struct buf *to, const char *line)
 	must(buf_printf(to, "%zu %s\n", len + digits, line) == 0);
 }
 
-/* An entry, maybe with pax lines before it; `len` of its data are there. */
+/* An entry, with optional pax lines before it and `len` bytes of data. */
 struct crafted {
 	const char *name;
 	char type;
@@ -175,7 +175,7 @@ struct crafted {
 	const char *lines[5];
 };
 
-/* Write an archive of that entry. */
+/* Write an archive with that entry. */
 static void
 craft(const struct crafted *c)
 {
@@ -195,7 +195,7 @@ craft(const struct crafted *c)
 	buf_free(&all);
 }
 
-/* Walk over the archive: the number of entries, or -1. */
+/* Read the archive.  Returns the number of entries, or -1. */
 static int
 walk(bool reading, struct ark_entry *last, struct error *err)
 {
@@ -267,7 +267,7 @@ test_refused(void)
 			   says(&err, bad[i].line ? "" : bad[i].name),
 		   fmt("refused: \"%s\", type %c", bad[i].name, bad[i].type));
 	}
-	/* Two names that one could be hidden behind. */
+	/* Two names, one of which could be hidden behind the other. */
 	craft(&(struct crafted){
 		.name = "x",
 		.type = '1',
@@ -305,7 +305,7 @@ test_sizes(void)
 	   "... and all the more if it is 1 TiB");
 }
 
-/* What is not read is skipped, in files by seeking. */
+/* Data that are not read are skipped; in files by seeking. */
 static void
 test_skipped(void)
 {
@@ -355,7 +355,7 @@ test_sparse(void)
 	   "refused: a hole of 1 EiB");
 }
 
-/* --- Much out of little --- */
+/* --- Decompression bombs --- */
 
 static void
 test_bombs(void)
@@ -394,7 +394,7 @@ test_bombs(void)
 	   "... take no memory to speak of");
 }
 
-/* --- What others write --- */
+/* --- Archives of other tools --- */
 
 static void
 test_their_writers(void)
@@ -459,7 +459,7 @@ test_foreign(void)
 	   "no file");
 }
 
-/* Behind a file of `size` zeros, the first of the few. */
+/* Write the first of the few files after a file of `size` zeros. */
 static void
 write_large(uint64_t size, struct error *err)
 {
@@ -497,7 +497,7 @@ read_large(uint64_t size, const char *what, struct error *err)
 	close(fd);
 }
 
-/* More than 8 GiB in tar, more than 4 in zip. */
+/* More than 8 GiB in tar, more than 4 GiB in zip. */
 static void
 test_large(void)
 {
@@ -522,7 +522,7 @@ int
 main(void)
 {
 	start();
-	test_bombs(); /* before others take more memory */
+	test_bombs(); /* first, because it measures memory */
 	test_truncated();
 	test_flipped();
 	test_refused();

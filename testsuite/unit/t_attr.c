@@ -30,7 +30,7 @@ test_round_trip(void)
 	kvtree_free(copy);
 }
 
-/* What is written and read for one kind alone. */
+/* Attributes that are written and read separately. */
 static void
 test_parts(void)
 {
@@ -92,7 +92,8 @@ test_refused(void)
 	}
 }
 
-/* What is plain is read alike without a tree; 1: it was. */
+/* Reading without a tree gives the same result for plain input: returns 1 if it
+ * was plain. */
 static int
 scan(const struct kvtree *t, const struct attr *want, bool good)
 {
@@ -172,7 +173,7 @@ write_all(void *arg, struct error *err)
 	return rc;
 }
 
-/* A file in $TMPDIR that is gone when it is closed. */
+/* A file in $TMPDIR that disappears when it is closed. */
 static int
 scratch_file(void)
 {
@@ -221,7 +222,7 @@ test_apply(void)
 	ok(attr_apply(&a, fd, "file", NULL) < 0, "a closed file is an error");
 }
 
-/* As another user: not owner, no set-id bits.  Needs root. */
+/* Not being the owner, do not set the owner or set-id bits.  Needs root. */
 static void
 test_apply_foreign(void)
 {

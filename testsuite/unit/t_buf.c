@@ -49,7 +49,7 @@ test_integers(void)
 	buf_free(&b);
 }
 
-/* One byte at a time and a text of every length. */
+/* Append one byte at a time, and texts of every length. */
 static void
 test_growth(void)
 {

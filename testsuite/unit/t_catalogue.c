@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_catalogue.c - the index of a prefix: read, changed, made anew.
+ * t_catalogue.c - the index of a prefix: read, changed, rebuilt.
  */
 #include "cattest.h"
 #include "report/results.h"
@@ -80,7 +80,7 @@ test_read(void)
 	   "... which tells what could be built");
 	index_free(ix);
 
-	/* EISDIR and EACCES tell nothing about the index. */
+	/* EISDIR and EACCES do not mean that the index is damaged. */
 	must(mkdir(fmt("%s/.scr/index.scr", place), 0777) == 0);
 	ix = catalogue_read(c, &err);
 	ok(ix != NULL || err.kind == ERROR_SYSTEM,
@@ -89,8 +89,8 @@ test_read(void)
 	catalogue_close(c);
 }
 
-/* Every truncation and every flipped byte: never an error, never a crash, and
- * either the index or what the summaries say. */
+/* With any truncation or flipped byte, reading gives no error and no crash, but
+ * the index or the datasets with summaries. */
 static void
 test_broken(void)
 {
@@ -123,7 +123,7 @@ test_broken(void)
 	buf_free(&whole);
 }
 
-/* Summaries that are none. */
+/* Invalid summaries. */
 static void
 test_summaries(void)
 {
@@ -216,10 +216,10 @@ test_change(void)
 	   "a change");
 	ok(!exists(fmt("%s/.scr/index.scr.bak", place)), "... without backup");
 
-	/* Damaged ones are kept, each under a name of its own. */
+	/* Each damaged index is kept under its own name. */
 	for (int i = 0; i < 3; i++) {
 		write_text(fmt("%s/.scr/index.scr", place), fmt("bad %d", i));
-		how = i == 2; /* also if nothing else is to be written */
+		how = i == 2; /* even if there is nothing else to write */
 		ok(catalogue_change(c, change_as_told, &how, NULL) == 0 &&
 			   notice_says(c, "index.scr.bak"),
 		   "a damaged index is repaired");

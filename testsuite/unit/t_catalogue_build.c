@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_catalogue_build.c - datasets built, and where their descriptors come from.
+ * t_catalogue_build.c - builds of datasets, and the sources of their
+ * descriptors.
  */
 #include "scene.h"
 
@@ -95,7 +96,7 @@ test_refused(void)
 	   "a dataset that the job gave up");
 }
 
-/* A prefix that has moved since the job wrote it. */
+/* A prefix that was moved after the job wrote it. */
 static void
 test_moved(void)
 {
@@ -180,7 +181,7 @@ test_sources(void)
 	}
 }
 
-/* What is put together from traces. */
+/* Descriptors inferred from other files. */
 static void
 test_traces(void)
 {
@@ -222,7 +223,7 @@ test_traces(void)
 		index_free(entry(scene_prefix(&xor4), &e));
 		ok(r.descriptor_guessed, "... guessed");
 	}
-	/* Of a log with long lines, longer than any block. */
+	/* A log with lines longer than any block that is read. */
 	scene_make(&xor4);
 	for (int i = 0; i < 3000; i++)
 		must(buf_printf(
@@ -238,7 +239,8 @@ test_traces(void)
 	buf_free(&longer);
 }
 
-/* One rank, no redundancy: a filemap with this path in the cache. */
+/* Make a dataset of one rank without redundancy; its filemap has this path in
+ * the cache. */
 static void
 make_cached(const char *cache_path)
 {
@@ -288,7 +290,8 @@ test_cache_paths(void)
 		ix = entry(place, &e);
 		is_str(e.desc.user, cases[i].user, cases[i].path);
 		is_str(e.desc.job_id, cases[i].job, "... and the job");
-		/* All files lie in the prefix itself. */
+		/* The files are in the prefix itself, so no directory gives a
+		 * name. */
 		is_str(e.name, "scr.dataset.7", "... but no name");
 		index_free(ix);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_catalogue_flush.c - datasets that only a rank2file describes: built, added
- * and checked; and checksums.
+ * t_catalogue_flush.c - datasets that are described only by a rank2file: built,
+ * listed and verified, with checksums.
  */
 #include "meta/rank2file.h"
 #include "par.h"
@@ -23,7 +23,7 @@ add(const char *prefix, const char *name, int64_t *id, struct error *err)
 	return rc;
 }
 
-/* Damage to a flushed dataset. */
+/* Damage a flushed dataset. */
 static void
 flush_missing(void)
 {
@@ -206,7 +206,7 @@ test_sums(void)
 	ok(build(scene_prefix(&xor4), &r, &err) == -1 && err.kind == ERROR_LOST,
 	   "a wrong one beside a lost one");
 
-	/* Damaged redundancy makes a file that is not what is recorded. */
+	/* Damaged redundancy gives a file with a wrong checksum. */
 	scene_make(&xor4);
 	must(build(scene_prefix(&xor4), &r, NULL) == 0);
 	for (long at = -200; at < 0; at++)
@@ -228,7 +228,7 @@ test_sums(void)
 	par_free(options.work.par);
 	options.work.par = NULL;
 	options.checksums = false;
-	/* A build that does not read them keeps them. */
+	/* A build that does not read checksums keeps them. */
 	must(build(place, &r, NULL) == 0);
 	options.checksums = true;
 	ok(verify(place, &v, &t) == 0 && v.crc_checked == 2,
@@ -285,14 +285,14 @@ test_delete(void)
 	is_int(e.id, 0, "... and its entry");
 	ok(delete_once(&r, &err) == -1 && err.kind == ERROR_ABSENT, "... once");
 
-	/* Two names of one file: nothing is freed. */
+	/* A file with two names: deleting it frees no space. */
 	flushed_anew(NULL);
 	must(link(fmt("%s/d/f0", place), fmt("%s/copy", place)) == 0);
 	must(unlink(fmt("%s/d/f1", place)) == 0);
 	ok(delete_once(&r, &err) == 0 && r.files == 2 && r.bytes == 1,
 	   "what is freed");
 
-	/* The index knows it, its metadata are gone. */
+	/* The index has the dataset, but its metadata are missing. */
 	flushed_anew(NULL);
 	remove_tree(fmt("%s/.scr/scr.dataset.7", place));
 	ok(delete_once(&r, &err) == 0 && r.files == 0 &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_catalogue_list.c - tables of the index, what its names and numbers mean,
- * what to prune; and the lock of a dataset.
+ * t_catalogue_list.c - listing the index, finding datasets by name and number,
+ * selecting what to prune; and the lock of a dataset.
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -104,7 +104,7 @@ test_prune(void)
 
 /* --- Lists --- */
 
-/* What catalogue_list() writes, for mem_free(). */
+/* The output of catalogue_list(), for mem_free(). */
 static char *
 list_text(const struct index_entry *e, size_t n,
 	  const struct catalogue_filter *f, enum catalogue_style style)
@@ -294,7 +294,7 @@ test_lock(void)
 	must(waitpid(pid, &status, 0) == pid);
 	ok(WIFEXITED(status) && WEXITSTATUS(status) == 0,
 	   "... or until it is given back, with a word to the user");
-	/* The other one ended without unlocking: only its file is left. */
+	/* The other process ended without unlocking: only its file remains. */
 	lock = lock_take(dir, "here", &o.work, NULL);
 	ok(lock >= 0, "a lock of somebody who died");
 	must(unlink(fmt("%s/" LOCK_FILE, place)) == 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Limits, layout, matrix and recipes against the plain version. */
+/* Limits, layout, matrix and recipes, compared to the plain implementation. */
 #include "encode/code.h"
 
 #include "code_plain.h"
@@ -8,7 +8,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-/* Does the recipe have the members the header promises? */
+/* Does the recipe have the members that the header promises? */
 static bool
 members_right(const struct recipe *r, const struct stripe *s, const bool *lost)
 {
@@ -39,7 +39,7 @@ members_right(const struct recipe *r, const struct stripe *s, const bool *lost)
 	return nin == r->nin;
 }
 
-/* Solve the stripe with these losses, or be told that it is lost. */
+/* Solve the stripe with these losses, or expect ERROR_LOST. */
 static bool
 losses_right(const struct stripe *s, const bool *lost)
 {
@@ -124,7 +124,7 @@ test_layout(void)
 	static const struct {
 		struct code c;
 		unsigned stripe;
-		const char *slots, *name; /* of member 0, 1, ... */
+		const char *slots, *name; /* by member */
 	} t[] = {
 		{ { CODE_XOR, 4, 1 }, 0, "P0 D0 D0 D0 ", "XOR 4, stripe 0" },
 		{ { CODE_XOR, 4, 1 }, 1, "D0 P0 D1 D1 ", "XOR 4, stripe 1" },
@@ -165,7 +165,8 @@ test_layout(void)
 	}
 }
 
-/* Is each chunk of each member in one stripe, and data in ascending ones? */
+/* Is each chunk of each member in exactly one stripe, and its data in ascending
+ * stripes? */
 static bool
 slots_right(const struct code *c)
 {
@@ -320,7 +321,7 @@ test_patterns(void)
 	}
 }
 
-/* Random losses in a stripe: one too many, the most possible, then any. */
+/* Random losses in a stripe: one too many, the maximum, then any number. */
 static unsigned
 random_losses(const struct code *c, const unsigned char *rows, unsigned number,
 	      uint32_t *state)
@@ -375,7 +376,7 @@ test_large(void)
 
 /* --- Chosen inputs --- */
 
-/* All outputs from the inputs in `bits`; n - k of them. */
+/* Compute all outputs from the n - k inputs in `bits`. */
 static bool
 chosen_right(const struct stripe *s, unsigned bits)
 {
@@ -404,7 +405,7 @@ test_chosen(void)
 
 	for (unsigned n = 2; n <= 7; n++)
 		for (unsigned k = 0; k <= 3 && k < n; k++) {
-			/* k = 0 stands for XOR */
+			/* k = 0 means XOR */
 			const struct code c = { k ? CODE_RS : CODE_XOR, n,
 						k ? k : 1 };
 			unsigned char *rows = plain_rows(&c);

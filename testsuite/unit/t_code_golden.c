@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The codes against redundancy files that LLNL's programs wrote: the checks
- * computed from the data are the bodies of the files, byte by byte, and lost
- * members come back.  $SCRKIT_GOLDEN says where the files are.
+ * The codes compared to redundancy files written by LLNL's programs
+ * ($SCRKIT_GOLDEN): checks computed from the data equal the bodies of the files
+ * byte by byte, and lost members are restored.
  */
 #include "encode/code.h"
 
@@ -18,7 +18,7 @@
 /* --- A minimal reader of kvtree images (formats.md 1.1, 1.2) --- */
 
 struct span {
-	const unsigned char *p, *end; /* p: the count of a packed tree */
+	const unsigned char *p, *end; /* p: at the count of a packed tree */
 };
 
 static uint64_t
@@ -31,7 +31,7 @@ big_endian(const unsigned char *p, int bytes)
 	return v;
 }
 
-/* The tree below the key at `p`; {NULL} if it leaves the image. */
+/* The tree below the key at `p`; {NULL} if it exceeds the image. */
 static struct span
 below(const unsigned char *p, const unsigned char *end)
 {
@@ -42,7 +42,7 @@ below(const unsigned char *p, const unsigned char *end)
 	return (struct span){ nul + 1, end };
 }
 
-/* Where the tree ends, or NULL. */
+/* The end of the tree, or NULL. */
 static const unsigned char *
 tree_end(struct span t)
 {
@@ -96,12 +96,12 @@ number(struct span t, const char *key)
 
 struct member {
 	uint64_t group;
-	unsigned rank; /* in the set */
+	unsigned rank; /* in its set */
 	struct code code;
 	uint64_t chunk;
-	unsigned char *data; /* the files end to end, padded to whole chunks */
+	unsigned char *data; /* files end to end, padded to whole chunks */
 	uint64_t len;	     /* of the files */
-	unsigned char *file, *body; /* of the redundancy file */
+	unsigned char *file, *body; /* the redundancy file and its body */
 	uint64_t body_len;
 };
 
@@ -110,7 +110,7 @@ struct found {
 	struct member member[MEMBERS_MAX];
 };
 
-/* All bytes of a file for free(), or NULL. */
+/* Read a whole file; for free(), or NULL. */
 static unsigned char *
 read_all(const char *path, uint64_t *len)
 {
@@ -133,8 +133,8 @@ read_all(const char *path, uint64_t *len)
 	return p;
 }
 
-/* Append the file that has the last part of `recorded` to the data.  It is
- * beside the redundancy file, or one directory up (formats.md 2). */
+/* Append to the data the file with the last component of `recorded`, which is
+ * beside the redundancy file or one directory up (formats.md 2). */
 static bool
 append(struct member *m, const char *dir, const char *recorded)
 {
@@ -163,7 +163,7 @@ append(struct member *m, const char *dir, const char *recorded)
 	return bytes != NULL;
 }
 
-/* Take the files in the order of the header, and pad (formats.md 5.3). */
+/* Read the files in the order of the header, and pad them (formats.md 5.3). */
 static bool
 take_data(struct member *m, struct span own, const char *dir)
 {
@@ -231,7 +231,7 @@ is_redundancy_file(const char *name)
 		strstr(name, ".rs.grp_") != NULL);
 }
 
-/* All redundancy files below `dir`, with their data. */
+/* Find all redundancy files below `dir`, and read their data. */
 static bool
 find(char *dir, struct found *f)
 {
@@ -275,7 +275,7 @@ struct set {
 	const struct member *member[MEMBERS_MAX];
 };
 
-/* The set `group`, if it is whole and its sizes are what they should be. */
+/* Collect the set `group`, if it is whole and has the right sizes. */
 static bool
 gather(const struct found *f, uint64_t group, struct set *s)
 {
@@ -302,7 +302,7 @@ gather(const struct found *f, uint64_t group, struct set *s)
 	       s->chunk == code_chunk_size(&s->code, longest);
 }
 
-/* The bytes of a member's chunk of a stripe. */
+/* A member's chunk in a stripe. */
 static unsigned char *
 chunk_of(const struct set *s, unsigned member, unsigned stripe)
 {
@@ -312,7 +312,7 @@ chunk_of(const struct set *s, unsigned member, unsigned stripe)
 	return (slot.check ? m->body : m->data) + slot.index * s->chunk;
 }
 
-/* Are these chunks of the stripe computed as they are in the files? */
+/* Are the lost chunks of the stripe computed as they are in the files? */
 static bool
 same(const struct set *s, unsigned stripe, const bool *lost)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* recipe_run(), recipe_add() on awkward buffers; recipes without memory. */
+/* recipe_run() and recipe_add() with unaligned buffers; recipes without
+ * memory. */
 #include "encode/code.h"
 
 #include <sys/mman.h>
@@ -12,11 +13,11 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-/* Recipes that take every way through recipe_run(). */
+/* Recipes that cover every path through recipe_run(). */
 static const struct {
 	struct code code;
 	unsigned stripe;
-	unsigned lost; /* one bit a member */
+	unsigned lost; /* one bit for each member */
 	bool all_ones;
 	const char *name;
 } cases[] = {
@@ -31,17 +32,17 @@ static const struct {
 	{ { CODE_RS, 15, 7 }, 2, 0x02f, false, "RS 15,7, six lost" },
 };
 
-/* --- Buffers between pages that must not be touched --- */
+/* --- Buffers with guard pages --- */
 
 struct fenced {
 	unsigned char *map;
-	size_t size;	     /* of the map, with a page of fence at each end */
-	unsigned char *data; /* `len` bytes somewhere between them */
+	size_t size;	     /* of the mapping, with a guard page at each end */
+	unsigned char *data; /* `len` bytes between the guard pages */
 	size_t len;
 };
 
-/* With `skew` bytes between the data and the fence before it or, if `end`,
- * behind it. */
+/* Leave `skew` bytes between the data and the guard page before them or, if
+ * `end`, behind them. */
 static void
 fenced_init(struct fenced *f, size_t len, bool end, size_t skew)
 {
@@ -78,7 +79,7 @@ fenced_read_only(struct fenced *f)
 		need(NULL);
 }
 
-/* Is there `want`, and nothing new around it? */
+/* Is the buffer equal to `want`, with nothing written around it? */
 static bool
 fenced_right(const struct fenced *f, const unsigned char *want)
 {
@@ -96,10 +97,10 @@ fenced_right(const struct fenced *f, const unsigned char *want)
 
 struct placing {
 	bool end;
-	size_t in, out; /* skew of inputs (the i-th: i * in) and outputs */
+	size_t in, out; /* alignment of input i (i * in) and of outputs */
 };
 
-/* All inputs at once, or one after another to outputs of zeros. */
+/* Run on all inputs at once, or add one after another to zeroed outputs. */
 static void
 run(const struct recipe *r, bool add, size_t len, void **in, void **out)
 {
@@ -191,7 +192,7 @@ test_buffers(void)
 		       cases[i].name);
 }
 
-/* Longer than what is computed at once, and not a multiple of it. */
+/* Longer than the block size of the computation, and not a multiple of it. */
 static void
 test_long(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_compute.c - jobs carried out: whatever the number of threads, the memory
- * and the block, the same bytes come out; and what happens when something is in
- * the way.  (Which jobs there are is t_solve's business.)
+ * t_compute.c - running jobs: the same bytes for any number of threads, memory
+ * limit and block size; and errors on the way.  (t_solve tests which jobs a
+ * loss needs.)
  */
 #include "rescue/compute.h"
 
@@ -18,9 +18,9 @@
 #include "scratch.h"
 #include "work.h"
 
-#define MEMBERS 300 /* most */
+#define MEMBERS 300 /* maximum */
 
-/* A set in memory of which some members are lost. */
+/* A set in memory with some members lost. */
 struct set {
 	enum redset_type type;
 	uint32_t n, failures;
@@ -49,8 +49,8 @@ string(struct set *s, struct stripe *to, int kind, uint32_t m,
 	to[m] = (struct stripe){ len > 0, &s->parts[kind][m] };
 }
 
-/* XOR with two data strings and their parity does for the codes: member m's
- * body is that of stripe m (formats.md 5.6). */
+/* XOR of two data strings and their parity stands for all codes: member m's
+ * body is the parity of stripe m (formats.md 5.6). */
 static void
 encode(struct set *s)
 {
@@ -107,7 +107,7 @@ lose(struct set *s, uint32_t m)
 	s->member[m].body_lost = true;
 	s->member[m].nlost = 1;
 	s->member[m].lost = &s->whole;
-	/* Reading it would be a bug. */
+	/* No job may read it. */
 	s->in[m].nparts = s->in_body[m].nparts = 0;
 }
 
@@ -149,8 +149,8 @@ end(struct set *s)
 	arena_free(s->arena);
 }
 
-/* Blocks of all sizes, one thread and several, sums of what was read and
- * written, three sets at once. */
+/* Blocks of all sizes, one thread and several, checksums of inputs and outputs,
+ * three sets at once. */
 static void
 shapes(unsigned threads)
 {
@@ -181,7 +181,8 @@ shapes(unsigned threads)
 		lose(&b, 0);
 		lose(&b, 3);
 		lose(&c, 2);
-		/* One set with sums: the numbers are those of the others. */
+		/* Checksums of one set; its member numbers are those of the
+		 * other sets, too. */
 		for (uint32_t m = 0; m < 4; m++)
 			b.parts[0][m].sum = b.parts[2][m].sum =
 				c.parts[0][m].sum = c.parts[2][m].sum =
@@ -208,7 +209,7 @@ shapes(unsigned threads)
 	par_free(par);
 }
 
-/* A copy goes to more places than a code could have outputs. */
+/* A copy can go to more places than a code has outputs. */
 static void
 many_replicas(void)
 {
@@ -219,7 +220,7 @@ many_replicas(void)
 	make(&s, REDSET_PARTNER, 300, 299, 40);
 	for (uint32_t m = 1; m < 300; m++)
 		lose(&s, m);
-	/* The one that is left has all the copies. */
+	/* The only remaining member has all the copies. */
 	set = solved(&s);
 	ok(compute(&set, 1, &o, NULL) == 0 && came_back(&s),
 	   "PARTNER: 299 members out of one");
@@ -329,7 +330,7 @@ bad_files(void)
 	remove_tree(root);
 }
 
-/* Few descriptors, or as many as one likes. */
+/* With few descriptors and with many. */
 static void
 descriptors(void)
 {

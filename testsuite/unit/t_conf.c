@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Parameters of SCR: the grammar of the files, and which source wins.
+ * SCR parameters: the grammar of the files, and the precedence of sources.
  */
 #include "conf.h"
 
@@ -9,14 +9,14 @@
 
 static char root[128];
 
-/* A file in the scratch directory. */
+/* The path of a file in the scratch directory. */
 static const char *
 file(const char *name)
 {
 	return fmt("%s/%s", root, name);
 }
 
-/* Nothing of the caller's environment. */
+/* Remove the caller's environment. */
 static void
 clean(void)
 {
@@ -25,7 +25,7 @@ clean(void)
 	must(setenv("SCRKIT_SYSTEM_CONF", file("none.conf"), 1) == 0);
 }
 
-/* What is read with this as the user's file. */
+/* Read a configuration with this text as the user's file. */
 static struct conf *
 conf_of(const char *text, size_t len)
 {
@@ -49,7 +49,7 @@ conf_text(const char *text)
 
 /* --- Grammar --- */
 
-/* One line of a file, and the value of KEY; NULL: none, and a notice. */
+/* One line of a file, and the value of KEY.  NULL: no value, but a notice. */
 static const struct {
 	const char *name, *text, *value;
 } lines[] = {
@@ -129,7 +129,7 @@ test_lines(void)
 	}
 }
 
-/* The line the notices are about, and no other, is lost. */
+/* Only the line of the notice is lost. */
 static void
 test_notices(void)
 {
@@ -167,7 +167,7 @@ test_notices(void)
 	conf_close(c);
 }
 
-/* inih, as it is usually built, holds 199 bytes of a line. */
+/* As usually built, inih reads at most 199 bytes of a line. */
 static void
 test_long(void)
 {
@@ -198,7 +198,7 @@ test_long(void)
 	is_str(conf_get(c, "LAST"), "3", "... and the line behind");
 	conf_close(c);
 
-	/* The limit, whatever it is, is told. */
+	/* Exceeding the limit of the line length gives a notice. */
 	for (int i = 0; i < 3000; i++)
 		must(buf_add_char(&key, 'K') == 0);
 	must(buf_add_str(&key, "=1\nA=1\n") == 0);
@@ -243,7 +243,7 @@ test_groups(void)
 
 /* --- Precedence --- */
 
-/* Give each source above `from` a value for SCR_JOB_NAME. */
+/* Set SCR_JOB_NAME in each source above `from`. */
 static struct conf *
 layers(int from)
 {
@@ -303,7 +303,8 @@ test_precedence(void)
 	conf_close(c);
 }
 
-/* What LLNL's scripts took from the environment alone works from files. */
+/* Parameters that LLNL's scripts read only from the environment also work in
+ * files. */
 static void
 test_everywhere(void)
 {
@@ -353,7 +354,8 @@ test_environment(void)
 
 /* --- Files --- */
 
-/* The user's file is found by the prefix, not by the working directory. */
+/* The user's file is found relative to the prefix, not to the working
+ * directory. */
 static void
 test_where(void)
 {
@@ -557,7 +559,7 @@ test_memory(void)
 	ok(fails_well(open_once, NULL, &w), "when there is no memory");
 }
 
-/* Whatever the damage, the file is read. */
+/* A damaged file is read all the same. */
 static void
 test_damage(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_copy.c - a cache copied to the prefix: once, again, over what is there
- * already, interrupted, and with others at the same.
+ * t_copy.c - copies of a cache to the prefix: first, repeated, over existing
+ * files, interrupted, and concurrent.
  */
 #include <sys/file.h>
 #include <sys/wait.h>
@@ -84,7 +84,7 @@ test_dry_run(void)
 	ok(!exists(at(".scr")) && !exists(target(0, 0)), "... changes nothing");
 }
 
-/* --- What is there already --- */
+/* --- Existing files --- */
 
 static void
 test_adopt(void)
@@ -125,7 +125,7 @@ test_generations(void)
 {
 	cache_make(&cache);
 	must(run_copy() == 0);
-	/* The same number and names, by another run of the job. */
+	/* The same id and names, but from another run of the job. */
 	flip(source(1, 0), 3);
 	{
 		struct kvtree *t = NULL, *m = NULL;
@@ -145,7 +145,7 @@ test_generations(void)
 	   "a newer dataset of the same number is not taken for the old one");
 }
 
-/* --- Interruptions, and others --- */
+/* --- Interruptions and other processes --- */
 
 static int stop_after;
 
@@ -170,7 +170,7 @@ test_stop(void)
 			break;
 		good = good && failure.kind == ERROR_SYSTEM &&
 		       says(&failure, "stopped") && no_temps();
-		/* A filemap is there only when all its files are. */
+		/* A filemap exists only if all files of its rank do. */
 		for (int i = 0; i < CACHE_RANKS; i++)
 			good = good &&
 			       (!exists(at(fmt(META "/filemap_%d", i))) ||
@@ -184,14 +184,14 @@ test_stop(void)
 static int looks;
 static bool early;
 
-/* Called at each block: one takes its time. */
+/* Called at each block: makes one of them slow. */
 static bool
 dawdle(void)
 {
 	const struct timespec t = { .tv_sec = 1, .tv_nsec = 100000000 };
 
-	/* Rank 0 is copied, and rank 1 is being; both are few enough files to
-	 * wait for the end. */
+	/* Rank 0 is copied and rank 1 is in progress.  Both have few enough
+	 * files to be committed at the end only. */
 	if (++looks == 18)
 		nanosleep(&t, NULL);
 	early = early ||
@@ -199,7 +199,7 @@ dawdle(void)
 	return false;
 }
 
-/* Should the node die now, what it has copied is of use. */
+/* If the node dies during the copy, complete ranks are already usable. */
 static void
 test_waiting(void)
 {
@@ -241,7 +241,7 @@ test_left_over(void)
 	}
 }
 
-/* Another process writes the same file: wait, and take what it made. */
+/* Another process writes the same file: wait for it and use its result. */
 static void
 test_other(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_copy_damage.c - copies of damaged caches, by filemaps that lead astray, to
- * prefixes that have moved.
+ * t_copy_damage.c - copies of damaged caches, with wrong filemaps, and to
+ * prefixes that were moved.
  */
 #include "copytest.h"
 
@@ -63,7 +63,7 @@ test_damage(void)
 		   logged("filemap_2") && !exists(at(META "/filemap_2")) &&
 		   exists(at(META "/reddescmap.er.2.redset")),
 	   "a damaged filemap is left to redundancy");
-	/* As if it had been rebuilt. */
+	/* Make the rank look rebuilt. */
 	cache_rank(&cache, 2);
 	must(rename(fmt("%s/.scr/filemap_2", cache.dataset),
 		    at(META "/filemap_2")) == 0);
@@ -72,7 +72,7 @@ test_damage(void)
 	   "... and its files follow when it was rebuilt");
 }
 
-/* META PATH of rank 1's files. */
+/* Set META PATH of rank 1's files. */
 static void
 set_path(struct kvtree *t, void *arg)
 {
@@ -86,8 +86,7 @@ static void
 test_unsafe(void)
 {
 	static const struct {
-		const char *what, *path; /* below the prefix, unless it is
-					    absolute already */
+		const char *what, *path; /* below the prefix, unless absolute */
 	} paths[] = {
 		{ "outside", "../out" },
 		{ "a relative path", NULL },

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * t_crash_edit.c - commands that change the index, and --delete, killed and
- * failing at every file operation: the index is the old or the new one.
+ * failing at every file operation: afterwards the index is the old or the new
+ * one.
  */
 #include "crashsweep.h"
 
-/* Where there are no golden data: two checkpoints and an output. */
+/* Used without golden data: two checkpoints and an output. */
 static const char made_index[] =
 	"for i in 1 2 3; do %1$s/gen_dataset --prefix '%2$s' --id $i --size 2K "
 	"$([ $i = 2 ] && echo --output) >/dev/null && "

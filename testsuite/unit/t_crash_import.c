@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_crash_import.c - archives that are imported beside another dataset, killed
- * and failing at every file operation and killed at random moments: what has
- * its name has its bytes, the other dataset is as it was, and the same command
- * again brings in the rest.
+ * t_crash_import.c - archives imported beside another dataset, killed and
+ * failing at every file operation and killed at random moments.  A file with
+ * its final name has its bytes, the other dataset is unchanged, and the same
+ * command run again imports the rest.
  */
 #include "crashsweep.h"
 
-/* What is exported; then where it goes to. */
+/* Commands that make the exported dataset, and the prefix of the import. */
 static const char made[] =
 	"%s/gen_dataset -q --prefix '%s' --ranks 4 --files 2 --size 0,5000 && "
 	"\"$BIN\"/scr_index -q --build 1 --checksums";
@@ -20,9 +20,9 @@ static const char other[] =
 static const struct archive {
 	const char *name;
 	const char *how;    /* options of export */
-	const char *packed; /* what is done to the dataset first */
-	const char *before; /* what is done where it goes to */
-	bool all;	    /* disturbed in every way */
+	const char *packed; /* command before the export */
+	const char *before; /* command before the import */
+	bool all;	    /* all kinds of faults */
 	unsigned kills;
 } archives[] = {
 	{ "import, pax", "", "true", "true", true, 200 },

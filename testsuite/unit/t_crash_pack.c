@@ -2,12 +2,12 @@
 /*
  * t_crash_pack.c - scr_container pack, unpack and repack, and rebuilds inside
  * containers, killed and failing at every file operation and killed at random
- * moments: the dataset is whole in one of its forms, and no byte of it is lost.
+ * moments: the dataset is whole in one of its forms, with every byte.
  */
 #include "crashpack.h"
 
-/* One rank each on four nodes; the first file is empty, all of them together
- * fill six containers and a bit. */
+/* One rank on each of four nodes.  The first file is empty; all files together
+ * fill a little more than six containers. */
 static const char made[] =
 	"%s/gen_dataset -q --prefix '%s' --ranks 4 --files 2 --size 0,5000 && "
 	"\"$BIN\"/scr_index -q --build 1 --checksums";
@@ -21,7 +21,7 @@ shell(const char *command)
 	return command == NULL || system_is_ok(command);
 }
 
-/* The dataset as files; for tree_free(). */
+/* Load the dataset as files; free with tree_free(). */
 static struct tree
 make_plain(void)
 {
@@ -34,11 +34,11 @@ make_plain(void)
 
 struct form {
 	const char *name;
-	const char *before;	     /* run first, by a shell; or NULL */
-	const char *argv[ARGS_MAX];  /* what is disturbed */
-	const char *again[ARGS_MAX]; /* then; NULL: the same again */
-	bool no_sums;		     /* what is packed has no checksums */
-	bool all;		     /* disturbed in every way */
+	const char *before;	    /* shell command before the test, or NULL */
+	const char *argv[ARGS_MAX]; /* the disturbed command */
+	const char *again[ARGS_MAX]; /* second command; NULL: the same again */
+	bool no_sums;		     /* remove the checksums of packed files */
+	bool all;		     /* all kinds of faults */
 	unsigned kills;		     /* at random moments */
 };
 
@@ -109,8 +109,8 @@ test_forms(const struct tree *plain)
 	}
 }
 
-/* More ranks than one part of the metadata holds: there are too many operations
- * to try each. */
+/* With more ranks than one part of the metadata holds, there are too many
+ * operations to try each. */
 static void
 test_many_ranks(void)
 {
@@ -179,8 +179,8 @@ static const struct form repairs[] = {
 	  .argv = { "scr_index", "--build", "1" } },
 };
 
-/* Checksums that packing has recorded, away: who else writes containers may
- * not have any. */
+/* Remove the checksums that packing recorded: other writers of containers may
+ * not record any. */
 static bool
 forget_sums(void)
 {
@@ -234,8 +234,8 @@ test_repairs(const struct tree *plain)
 	}
 }
 
-/* An interrupted rebuild has lengthened a container, and there are no
- * checksums: nobody takes the hole for data, or the mark away from it. */
+/* An interrupted rebuild has extended a container that has no checksums.  No
+ * command may take the hole for data, or remove the mark of the rebuild. */
 static void
 test_holes(const struct tree *plain)
 {
@@ -252,7 +252,7 @@ test_holes(const struct tree *plain)
 	if (!start_with(made, NULL) || !shell(PACK_ALL "1") || !forget_sums() ||
 	    !shell("rm " CTR "ctr.0.scr"))
 		bail_out("no dataset");
-	/* Kill after kill, until there is one. */
+	/* Kill one operation later each time, until the hole exists. */
 	while (hole == NULL || hole->data.len == 0) {
 		f.kill_at++;
 		tree_free(&was);

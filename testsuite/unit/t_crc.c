@@ -25,8 +25,8 @@ test_known(void)
 	       "the smallest kvtree file");
 }
 
-/* All lengths and alignments that the vector code may treat in its own way,
- * against zlib. */
+/* Compare with zlib all lengths and alignments that vector code may treat
+ * specially. */
 static void
 test_zlib(void)
 {
@@ -91,7 +91,7 @@ test_shift(void)
 	is_int(crc_shift(0, 12345), 0, "a shift of 0");
 }
 
-/* Lengths that cannot be summed in a test: shifts add up. */
+/* Lengths too large to sum in a test: shifts can be added. */
 static void
 test_far(void)
 {
@@ -117,8 +117,8 @@ test_far(void)
 	is_int(crc_shift(sum, UINT64_MAX),
 	       crc_shift(crc_shift(sum, UINT64_C(1) << 63), INT64_MAX),
 	       "the longest is the sum of its halves");
-	/* x^(2^32 - 1) is 1 modulo CRC-32's primitive polynomial, and so is
-	 * its eighth power: zeroes for 8 * (2^32 - 1) bits. */
+	/* x^(2^32 - 1) is 1 modulo CRC-32's primitive polynomial, and so is its
+	 * eighth power: 8 * (2^32 - 1) zero bits change nothing. */
 	is_int(crc_shift(sum, UINT32_MAX), sum, "the sum's period is 2^32 - 1");
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_deep.c - redundancy against data: a byte that was changed anywhere is
- * found, and whose it is as far as that can be known.
+ * t_deep.c - comparison of redundancy and data: a changed byte is found
+ * anywhere, and attributed to a file if possible.
  */
 #include "rescue/deep.h"
 
@@ -11,7 +11,7 @@
 #include "scene.h"
 #include "work.h"
 
-/* The result of a check of all there is; the plan goes with it. */
+/* A check of the whole dataset, with its plan. */
 struct checked {
 	struct plan *p;
 	struct deep_result r;
@@ -47,8 +47,8 @@ done(struct checked *c)
 	plan_free(c->p);
 }
 
-/* What is wrong, in words: "file OFFSET of RANK.NUMBER", "body of RANK", "rank
- * RANK", "nobody in SET". */
+/* A finding as text: "file OFFSET of RANK.NUMBER", "body of RANK", "rank RANK",
+ * "nobody in SET". */
 static const char *
 told(const struct checked *c, size_t i)
 {
@@ -71,7 +71,7 @@ told(const struct checked *c, size_t i)
 		   strrchr(file->path, '/') + 1);
 }
 
-/* The only finding is this, and its sentence says that. */
+/* Is this the only finding, and does its message contain these words? */
 static void
 one_finding(const struct scene *s, const char *want, const char *words,
 	    const char *what)
@@ -87,7 +87,7 @@ one_finding(const struct scene *s, const char *want, const char *words,
 	done(&c);
 }
 
-/* What was found is put right. */
+/* Rebuild the damaged files; is everything as before? */
 static void
 repaired(struct scene *s, const char *what)
 {
@@ -113,7 +113,7 @@ repaired(struct scene *s, const char *what)
 
 struct scheme {
 	struct scene s;
-	bool names; /* the culprit, without checksums */
+	bool names; /* is the culprit identified without checksums? */
 };
 
 static struct scheme schemes[] = {
@@ -170,7 +170,7 @@ one_byte(const struct scheme *t, bool crc)
 		flip(scene_data(&s, 2, 0), -1);
 	}
 
-	/* In a body. */
+	/* In a redundancy file's body. */
 	flip(scene_red(&s, 3, false, false), -5);
 	if (crc || t->names) {
 		one_finding(&s, "body of 3", "mem_4_of_", what);
@@ -180,7 +180,7 @@ one_byte(const struct scheme *t, bool crc)
 		flip(scene_red(&s, 3, false, false), -5);
 	}
 
-	/* In what protects filemaps, which have no checksum recorded. */
+	/* In redundancy over filemaps, which have no recorded checksums. */
 	flip(scene_red(&s, 1, true, false), -1);
 	if (t->names)
 		one_finding(&s, "body of 1", "over filemaps", what);
@@ -199,7 +199,7 @@ several(void)
 
 	s.files = 2;
 	scene_make(&s);
-	/* Bytes of one file make one finding, with the first of them. */
+	/* Several wrong bytes of one file give one finding, at the first. */
 	flip(scene_data(&s, 5, 1), 100);
 	flip(scene_data(&s, 5, 1), 7);
 	flip(scene_data(&s, 5, 1), 101);
@@ -210,7 +210,7 @@ several(void)
 	done(&c);
 	repaired(&s, "three bytes");
 
-	/* Culprits in different stripes are told apart... */
+	/* Culprits in different stripes are distinguished... */
 	flip(scene_data(&s, 1, 0), 5);
 	flip(scene_red(&s, 4, false, false), -1);
 	c = check(&s);
@@ -220,8 +220,8 @@ several(void)
 	done(&c);
 	repaired(&s, "data and a body");
 
-	/* ...in the same block of one stripe they are not: member 2 and 3 both
-	 * have data in stripe 0. */
+	/* ...but not in the same block of one stripe: members 2 and 3 both have
+	 * data in stripe 0. */
 	flip(scene_data(&s, 2, 0), 50);
 	flip(scene_data(&s, 3, 0), 60);
 	c = check(&s);
@@ -244,8 +244,7 @@ several(void)
 	scene_end(&s);
 }
 
-/* XOR: the file that is proven wrong is not the one at the first byte that
- * does not add up. */
+/* XOR: the file proved wrong is not the one at the first mismatch. */
 static void
 two_files(void)
 {
@@ -254,7 +253,8 @@ two_files(void)
 	s.files = 2;
 	s.crc = true;
 	scene_make(&s);
-	/* The last bytes of 2 are in a later stripe than the first of 3. */
+	/* The last bytes of rank 2 are in a later stripe than the first of rank
+	 * 3. */
 	flip(scene_data(&s, 3, 0), 5);
 	flip(scene_data(&s, 2, 1), -1);
 	one_finding(&s, "0 in rank_2_1.dat", "rank_2_1.dat of rank 2",
@@ -262,7 +262,7 @@ two_files(void)
 	scene_end(&s);
 }
 
-/* Copies against each other. */
+/* Comparison of copies. */
 static void
 copies(void)
 {
@@ -276,8 +276,8 @@ copies(void)
 	struct checked c;
 
 	scene_make(&s);
-	/* The body of 3 starts with the data of 2 and goes on with those of 1;
-	 * the last bytes of that of 4 are the last of rank 2's. */
+	/* The body of rank 3 has the data of ranks 2 and 1; the body of rank 4
+	 * ends with the last bytes of rank 2. */
 	flip(scene_red(&s, 4, false, false), -1);
 	flip(scene_red(&s, 3, false, false), -1);
 	c = check(&s);
@@ -287,7 +287,7 @@ copies(void)
 	done(&c);
 	repaired(&s, "two bodies");
 
-	/* Both copies of the data of 2, in different places. */
+	/* Damage both copies of rank 2's data at different offsets. */
 	flip(scene_red(&s, 4, false, false), -1);
 	flip(scene_red(&s, 3, false, false),
 	     -(long)scene_default_size(1, 0) - 10);
@@ -300,7 +300,7 @@ copies(void)
 	one_finding(&s, "364 in rank_2_0.dat", "rank_2_0.dat of rank 2",
 		    "two copies that agree");
 
-	/* Three copies: two against two. */
+	/* Three copies: two differ from the other two. */
 	s.failures = 3;
 	scene_make(&s);
 	flip(scene_data(&s, 2, 0), 9);
@@ -324,7 +324,7 @@ copies(void)
 	scene_end(&s);
 }
 
-/* A filemap that is well-formed, but not what is protected. */
+/* A well-formed filemap that differs from the protected one. */
 static void
 set_mode(struct kvtree *t, void *arg)
 {
@@ -352,7 +352,7 @@ other_filemap(void)
 static uint64_t
 uneven(unsigned rank, unsigned file)
 {
-	/* None, one byte, and lengths around blocks. */
+	/* Empty, one byte, and lengths around the block size. */
 	static const uint64_t sizes[] = { 0,	  1,	  131072, 131073,
 					  300001, 262144, 4095 };
 
@@ -447,7 +447,7 @@ long_and_empty(void)
 	scene_end(&s);
 }
 
-/* --- What is not checked --- */
+/* --- Files that are not checked --- */
 
 static void
 skipped(void)

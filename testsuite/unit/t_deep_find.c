@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_deep_find.c - findings as threads come upon them, in any order.  (What is
- * found: t_deep.)
+ * t_deep_find.c - findings reported by threads in any order.  (t_deep tests the
+ * findings themselves.)
  */
 #include "rescue/deep_impl.h"
 
@@ -15,7 +15,7 @@ static struct scene scene = {
 	.files = 1,
 };
 
-/* Findings of one culprit, in the order in which threads come upon them. */
+/* Findings of one culprit, in the order in which threads report them. */
 static void
 any_order(void)
 {

@@ -7,7 +7,7 @@
 
 #define LONG 20000
 
-/* A "path" of `len` bytes: /aaa...z, ended with NUL. */
+/* A path of `len` bytes: /aaa...z, with a NUL behind it. */
 static const char *
 long_path(char *to, size_t len)
 {
@@ -131,7 +131,7 @@ test_long(void)
 	ok(strlen(err.text) < ERROR_TEXT_MAX, "a sentence of one argument");
 }
 
-/* Each length around the limit, with and without words. */
+/* Every length around the limit, with and without a text before it. */
 static void
 test_limit(void)
 {
@@ -161,7 +161,7 @@ test_limit(void)
 	ok(reason, "the reason survives a path with spaces");
 }
 
-/* No character is cut in two: at each offset, a path of 3-byte characters. */
+/* A character is never split: paths of 3-byte characters at each offset. */
 static void
 test_utf8(void)
 {

@@ -5,7 +5,7 @@
 
 #include "tap.h"
 
-/* Multiplication from its definition: formats.md 5.7, polynomial 0x11D. */
+/* Multiplication by definition: formats.md 5.7, polynomial 0x11D. */
 static unsigned char
 plain_mul(unsigned char a, unsigned char b)
 {
@@ -62,7 +62,7 @@ test_product(void)
 	       "product leaves out the zero");
 }
 
-/* Repeatable bytes. */
+/* Reproducible pseudo-random bytes. */
 static unsigned char
 noise(uint32_t *state)
 {
@@ -79,7 +79,7 @@ fill(unsigned char *p, size_t len, uint32_t *state)
 
 #define IN_MAX 20
 #define OUT_MAX 10
-#define LEN_MAX 270000 /* more than one segment for the fewest inputs */
+#define LEN_MAX 270000 /* several blocks even with the fewest inputs */
 #define MARGIN 64
 
 struct vectors {
@@ -110,7 +110,7 @@ vectors_init(struct vectors *v)
 	for (int i = 0; i < OUT_MAX; i++)
 		v->out[i] = need(LEN_MAX + 2 * MARGIN);
 	fill(v->matrix, sizeof(v->matrix), &state);
-	v->matrix[1] = 0; /* the field has one, recipes do not */
+	v->matrix[1] = 0; /* the field supports 0; recipes do not use it */
 }
 
 static void
@@ -122,7 +122,8 @@ vectors_fini(struct vectors *v)
 		free(v->out[i]);
 }
 
-/* Is output `o` right from MARGIN + off to + len, and 0xEE elsewhere? */
+/* Is output `o` right in the `len` bytes at MARGIN + off, and 0xEE
+ * elsewhere? */
 static bool
 output_right(const struct vectors *v, const struct field_matrix *m, unsigned o,
 	     size_t from, size_t len)
@@ -146,7 +147,7 @@ output_right(const struct vectors *v, const struct field_matrix *m, unsigned o,
 	return true;
 }
 
-/* The product, all inputs at once or added to zeros one by one. */
+/* The product, of all inputs at once or added one by one to zeros. */
 static void
 multiply(const struct field_matrix *m, size_t off, size_t len, void **in,
 	 void **out, bool add)

@@ -10,7 +10,7 @@
 	     "CTIME_SECS>3\n" META "CTIME_NSECS>4\n" META \
 	     "MTIME_SECS>5\n" META "MTIME_NSECS>6\n"
 
-/* One file, keys as the library writes them (formats.md 4.2). */
+/* One file, with the keys that the library writes (formats.md 4.2). */
 static const char full[] =
 	META "CRC>0xda711cb\n" META "RANKS>4\n" META "ORIG>./p/x.ckpt\n" META
 	     "PATH>/p\n" META "NAME>x.ckpt\n" META "SIZE>20011\n" META
@@ -44,7 +44,7 @@ test_round_trip(void)
 	is_int(map.ranks, 4, "... ranks");
 	ok(map.prefix == NULL, "... no prefix");
 	ok(rewritten_same(t, &map), "... and written as it was");
-	/* Nothing may be borrowed from the tree. */
+	/* The filemap must not point into the tree. */
 	kvtree_free(t);
 	f = map.files;
 	is_str(f->cache_path, "/c/x.ckpt", "... cache path");
@@ -130,7 +130,7 @@ test_refused(void)
 	arena_free(arena);
 }
 
-/* A name like "..a" is none of those that leave their directory. */
+/* A name like "..a" does not leave its directory. */
 static void
 test_odd_names(void)
 {
@@ -205,7 +205,7 @@ test_damage(void)
 	filemap_read(t, arena, &map, NULL);
 	ok(fail_each_alloc(write_all, map.files) > 0, "no memory to write");
 	kvtree_free(t);
-	/* Enough of them for the arena to grow. */
+	/* Enough files to make the arena grow. */
 	t = tree_of("PREFIX>/p\n");
 	for (i = 0; i < 60; i++) {
 		char path[128], dir[128], name[32];

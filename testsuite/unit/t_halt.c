@@ -48,7 +48,8 @@ test_read(void)
 	kvtree_free(t);
 }
 
-/* The order in which LLNL's tool sets them gives its order on disk. */
+/* Values set in the order of LLNL's tool are stored in the order of its
+ * file. */
 static void
 test_set(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_health.c - which nodes are fit.  The nodes are played by a stub of ssh
- * that runs the command here, and by a helper that answers as the node's name
- * says.
+ * t_health.c - which nodes are healthy.  Nodes are played by a mock ssh, which
+ * runs the command on this machine, and by a helper whose answer depends on the
+ * name of the node.
  */
 #include "site/health.h"
 
@@ -74,7 +74,7 @@ test_dirs(void)
 	buf_free(&out);
 }
 
-/* A small file system that gets full; for root only. */
+/* A small file system that runs full; root only. */
 static void
 test_full(void)
 {
@@ -110,7 +110,7 @@ test_full(void)
 	buf_free(&out);
 }
 
-/* --- Of many nodes --- */
+/* --- Many nodes --- */
 
 static const char stub_ssh[] =
 	"#!/bin/sh\n"
@@ -330,7 +330,8 @@ check(void *arg, struct error *err)
 	struct scene *s = arg;
 	int rc = health_check(&s->job, &s->job.nodes, &s->o, &s->h, err);
 
-	/* A node whose process could not be begun is its own matter. */
+	/* A command that cannot be started counts against its node only, not as
+	 * an error. */
 	health_free(&s->h);
 	return rc;
 }
@@ -352,7 +353,7 @@ main(void)
 	test_errors();
 	test_job_dirs();
 	open_scene(&s, "good1");
-	s.o.down = &s.job.nodes; /* nobody is asked: that is another's test */
+	s.o.down = &s.job.nodes; /* probes no node: other tests do */
 	ok(fails_well(check, NULL, &s), "no memory");
 	close_scene(&s);
 	remove_tree(root);

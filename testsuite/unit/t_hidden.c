@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_hidden.c - what stands beside a segment map: stored and loaded again, part
- * after part; and parts that nobody can trust.
+ * t_hidden.c - the metadata packed beside a segment map: stored and loaded part
+ * by part, and invalid parts.
  */
 #include "container/hidden.h"
 
@@ -24,12 +24,12 @@ enter(void)
 
 /* --- Scenes --- */
 
-/* A dataset whose metadata files are packed, too. */
+/* A dataset with packed metadata files. */
 struct scene {
 	struct segmap m;
 	struct hidden h;
 	struct rank2file r;
-	struct kvtree *tree; /* the contents of each filemap */
+	struct kvtree *tree; /* contents of each filemap */
 };
 
 static struct attr
@@ -49,7 +49,7 @@ attr_of(size_t i)
 	};
 }
 
-/* Is it, as far as it is set? */
+/* Are the attributes equal, as far as set? */
 static bool
 attr_same(const struct attr *a, const struct attr *b)
 {
@@ -64,7 +64,7 @@ attr_same(const struct attr *a, const struct attr *b)
 		 memcmp(&a->ctime, &b->ctime, sizeof(a->ctime)) == 0));
 }
 
-/* A filemap and a redundancy file of each of these ranks. */
+/* Add a filemap and a redundancy file for each of these ranks. */
 static void
 add_hidden(struct scene *s, const uint32_t *ranks, size_t n)
 {
@@ -113,7 +113,7 @@ scene_fini(struct scene *s)
 	kvtree_free(s->tree);
 }
 
-/* Is file `f` of `a` in `b` as it is? */
+/* Is file `f` of `a` also in `b`, with the same data? */
 static bool
 same_file(const struct hidden *a, const struct hidden_file *f,
 	  const struct hidden *b)
@@ -169,7 +169,8 @@ round_trip(size_t nranks, size_t nfiles, const uint32_t *ranks, size_t n,
 	is_int(hidden_load(&got, rootfd, &s.r, &s.m, &err), 0, "... loaded");
 	ok(same_hidden(&s.h, &got), "... and the same");
 
-	/* What was loaded, beside the old: part by part the same again. */
+	/* Storing the loaded metadata in the next generation gives the same
+	 * parts. */
 	must(segmap_write(&s.m, nranks, false, &w, NULL) == 0);
 	w.generation = generation + 1;
 	is_int(hidden_store(&got, rootfd, &s.m, &w, &err), 0, "again");
@@ -184,7 +185,7 @@ round_trip(size_t nranks, size_t nfiles, const uint32_t *ranks, size_t n,
 	scene_fini(&s);
 }
 
-/* Attributes alone, with a tree and without: the same bytes, part by part. */
+/* Encoding with and without a tree gives the same bytes for each part. */
 static void
 images(size_t nranks, size_t nfiles)
 {
@@ -219,7 +220,7 @@ images(size_t nranks, size_t nfiles)
 	scene_fini(&s);
 }
 
-/* Which part has the file? */
+/* The part that holds the file. */
 static const char *
 part_with(const char *table, const char *name)
 {
@@ -239,7 +240,7 @@ part_with(const char *table, const char *name)
 	return in;
 }
 
-/* A part has what is of its ranks; the last one also what is of none. */
+/* A part has the files of its ranks; the last part also those of no rank. */
 static void
 places(void)
 {
@@ -307,7 +308,7 @@ adding(void)
 
 /* --- Damage --- */
 
-/* Each byte changed, and the file cut at each. */
+/* Flip each byte, and cut the file at each. */
 static void
 damaged(void)
 {
@@ -346,7 +347,7 @@ damaged(void)
 	scene_fini(&s);
 }
 
-/* The tree itself changed, so that no checksum catches it. */
+/* Change the tree itself, so that the checksum is right. */
 static void
 load_tree(const struct kvtree *t, void *arg)
 {
@@ -386,7 +387,7 @@ changed(void)
 	scene_fini(&s);
 }
 
-/* --- Memory, and no room --- */
+/* --- No memory, no space --- */
 
 static int
 fail_store(void *arg, struct error *err)

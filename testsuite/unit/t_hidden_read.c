@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_hidden_read.c - packed metadata that nobody can trust, what else may stand
- * where it should be, and old parts that are to go.
+ * t_hidden_read.c - packed metadata with invalid contents, other files in its
+ * place, and the removal of old parts.
  */
 #include "container/hidden.h"
 
@@ -48,7 +48,7 @@ names(void)
 		   label(cases[i].name));
 }
 
-/* What is in the directory of the metadata stays, but for old parts. */
+/* Only old parts are removed from the metadata directory. */
 static void
 sweeping(void)
 {
@@ -81,10 +81,10 @@ sweeping(void)
 	kvtree_free(table);
 }
 
-/* --- Parts nobody can trust --- */
+/* --- Invalid parts --- */
 
-/* Load these parts, packed.0.scr and packed.8192.scr, the second if not NULL,
- * for a map with the file "f". */
+/* Load these parts, packed.0.scr and (unless NULL) packed.8192.scr, for a map
+ * with the file "f". */
 static int
 load(struct hidden *h, const char *first, const char *second, struct error *err)
 {
@@ -196,7 +196,7 @@ accepted(void)
 	segmap_free(&m);
 }
 
-/* What stands where a part should be. */
+/* Other types of files in place of a part. */
 static void
 odd_files(void)
 {

@@ -10,7 +10,7 @@
 #define LONG_50 "a2345678901234567890123456789012345678901234567890"
 #define LONG_250 LONG_50 LONG_50 LONG_50 LONG_50 LONG_50
 
-/* A text and the names it stands for, with blanks between them. */
+/* A list, and its names separated by blanks. */
 struct vector {
 	const char *text, *names;
 };
@@ -35,7 +35,8 @@ static const struct vector good[] = {
 	{ "n[8-10]", "n8 n9 n10" },
 	{ "n[098-100]", "n098 n099 n100" },
 	{ "n[98-100]", "n98 n99 n100" },
-	{ "n[098-1001,5]x", NULL }, /* only that it is taken */
+	{ "n[098-1001,5]x",
+	  NULL }, /* is accepted; its names are not compared */
 	{ "n[0-0]", "n0" },
 	{ "n[00]", "n00" },
 	{ "n[1,3,5-7]", "n1 n3 n5 n6 n7" },
@@ -56,7 +57,7 @@ static const struct vector good[] = {
 	  "a1b1c1d1e1f1g1h1i1j1k1l1m1n1o1p1" },
 };
 
-/* A text, and what its refusal says. */
+/* A list, and a part of its error message. */
 static const struct vector bad[] = {
 	{ "n[", "character 3: \"\": expected a number" },
 	{ "n[1", "character 3: \"1\": expected ',' or ']'" },
@@ -100,7 +101,7 @@ static const struct vector bad[] = {
 	{ "..", "a node name starts with a letter or a digit" },
 };
 
-/* The list of `text`. */
+/* Parse `text`. */
 static struct hostlist
 list(const char *text)
 {
@@ -111,7 +112,7 @@ list(const char *text)
 	return h;
 }
 
-/* Does the list hold just these names, in order? */
+/* Does the list hold exactly these names, in order? */
 static bool
 is_names(const struct hostlist *h, const char *names)
 {
@@ -164,7 +165,7 @@ test_expand(void)
 	ok(h.names == NULL, "a list is freed twice without harm");
 }
 
-/* The longest names and numbers there may be, to the byte. */
+/* The longest valid names and numbers, to the byte. */
 static void
 test_limits(void)
 {
@@ -221,7 +222,7 @@ test_add_name(void)
 	hostlist_free(&h);
 }
 
-/* A list, by its text, and the text it has then. */
+/* A list, and its text after compression. */
 static const struct vector texts[] = {
 	{ "", "" },
 	{ "a", "a" },
@@ -302,8 +303,8 @@ draw(uint64_t *state, uint64_t n)
 	return *state % n;
 }
 
-/* Add a name of up to four numbers between words, most of them close to the
- * last ones. */
+/* Add a name of up to four numbers between words.  Most numbers are close to
+ * those of the last name. */
 static void
 add_random(struct hostlist *h, uint64_t *rnd, unsigned last[4])
 {
@@ -325,7 +326,7 @@ add_random(struct hostlist *h, uint64_t *rnd, unsigned last[4])
 	buf_free(&b);
 }
 
-/* Is what the text of `h` stands for `h`? */
+/* Does the text of `h` parse to the names of `h`? */
 static bool
 comes_back(const struct hostlist *h)
 {

@@ -9,7 +9,7 @@
 #include "tap.h"
 
 #define HOSTS ((size_t)100000)
-/* The goal is half of this; a loaded machine may take its time. */
+/* The goal is half of this; the machine may be busy. */
 #define SECONDS 1.0
 
 static struct hostlist
@@ -22,7 +22,7 @@ list(const char *text)
 	return h;
 }
 
-/* Is it the list with this text? */
+/* Is this the text of the list? */
 static void
 is_list(struct hostlist *h, const char *text, const char *what)
 {
@@ -115,7 +115,7 @@ test_nth(void)
 	is_list(&h, "", "the first 0");
 }
 
-/* Everything, with memory for `n` allocations. */
+/* Run all functions with memory for `n` allocations. */
 static int
 with_memory(long n, const struct hostlist *other, struct error *err)
 {
@@ -157,7 +157,7 @@ test_nomem(void)
 	hostlist_free(&other);
 }
 
-/* A list that cannot grow or be filtered is what it was. */
+/* A list is unchanged if it cannot grow or be filtered. */
 static void
 test_nomem_unchanged(void)
 {
@@ -200,8 +200,8 @@ now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* The time to expand `text`, compress it, expand that and take one list from
- * the other. */
+/* The time to expand `text`, compress it, expand the result and subtract one
+ * list from the other. */
 static void
 time_list(const char *text, const char *what)
 {

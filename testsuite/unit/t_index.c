@@ -7,7 +7,7 @@
 
 #define STAMP "2026-11-20T23:00:34"
 
-/* A checkpoint, an output, one that failed, one never completed. */
+/* A checkpoint, an output, a failed and an unfinished checkpoint. */
 static const char full[] =
 	"CURRENT>b\n"
 	"NAME>d>DSET>40\nNAME>c>DSET>30\nNAME>b>DSET>20\nNAME>a>DSET>1\n"
@@ -25,7 +25,7 @@ static const char full[] =
 	"DSET>1>DSET>FLAG_CKPT>0\n"
 	"VERSION>2\n";
 
-/* Of SCR 1.1.8: two datasets, and a third that has the number of the first. */
+/* Written by SCR 1.1.8: two datasets, and a third with the id of the first. */
 static const char old_one[] =
 	"VERSION>1\nCURRENT>two\n"
 	"DIR>one>DSET>1\nDIR>two>DSET>20\nDIR>sub/three>DSET>1\n"
@@ -135,7 +135,7 @@ test_read(void)
 	index_free(NULL);
 }
 
-/* What a fetch of an unknown dataset may leave: no descriptor. */
+/* A fetch of an unknown dataset may leave an entry without a descriptor. */
 static void
 test_nameless(void)
 {
@@ -186,7 +186,7 @@ test_refused(void)
 		("VERSION>2\nNAME>a>DSET>1\nDSET>1>DSET>NAME>a\n"
 		 "DSET>1>DSET>ID>2\n"),
 		"VERSION>2\nDSET>1>DSET>ID>2\n",
-		/* To drop `a` would drop the nameless 2. */
+		/* Dropping `a` would drop dataset 2, which has no name. */
 		("VERSION>2\nNAME>a>DSET>2\nDSET>1>DSET>NAME>a\n"
 		 "DSET>2>COMPLETE>1\n"),
 	};
@@ -201,7 +201,7 @@ test_refused(void)
 		   label(bad[i]));
 		is_int(err.kind, ERROR_CORRUPT, err.text);
 	}
-	/* Entries are looked into when they are asked for. */
+	/* An entry is decoded only when it is used. */
 	ix = index_from_tree(tree_of("VERSION>2\nDSET>1>COMPLETE>5\n"), NULL);
 	is_int(index_find_id(ix, 1, &e, &err), -1, "a broken entry");
 	is_int(err.kind, ERROR_CORRUPT, err.text);
@@ -210,7 +210,7 @@ test_refused(void)
 	index_free(ix);
 }
 
-/* A descriptor with more than we know of. */
+/* A descriptor with additional, unknown keys. */
 static struct kvtree *
 desc_of(int id, const char *name, bool ckpt)
 {
@@ -290,7 +290,7 @@ test_add(void)
 	is_int(err.kind, ERROR_CORRUPT, err.text);
 	kvtree_free(t);
 	index_free(ix);
-	/* Old entries without names of their own go with their ids. */
+	/* Old entries without a name are removed by their ids. */
 	ix = index_from_tree(tree_of("VERSION>2\nNAME>o>DSET>5\n"
 				     "DSET>5>COMPLETE>1\n"),
 			     NULL);
@@ -356,14 +356,14 @@ test_remove(void)
 	is_int(index_remove(ix, "c", NULL), 0, "the one that failed");
 	is_str(index_current(ix), "b", "... is followed by a good one");
 	index_free(ix);
-	/* LLNL's --drop-after leaves such. */
+	/* LLNL's --drop-after can leave a restart point without a dataset. */
 	ix = index_from_tree(tree_of("VERSION>2\nCURRENT>gone\n"), NULL);
 	ok(ix != NULL, "a restart point that is gone is accepted");
 	index_free(ix);
 }
 
-/* Seconds that `n` datasets take: added, all found, dropped from the newest
- * down with the restart point among them. */
+/* Seconds to add `n` datasets, find all, and drop them from the newest down,
+ * with the restart point among them. */
 static double
 time_changes(int n)
 {
@@ -403,7 +403,7 @@ test_growth(void)
 	once = time_changes(n);
 	four = time_changes(4 * n);
 	printf("# %d: %.3f s, %d: %.3f s\n", n, once, 4 * n, four);
-	/* Linear is 4, quadratic 16. */
+	/* Linear time gives 4, quadratic 16. */
 	ok(four < 10 * once, "time grows with their number");
 }
 
@@ -445,7 +445,7 @@ read_any(const struct kvtree *t, void *arg)
 	index_free(ix);
 }
 
-/* All that asks for memory. */
+/* Call all functions that allocate memory. */
 static int
 change_all(void *arg, struct error *err)
 {

@@ -8,7 +8,7 @@
 
 static char root[128];
 
-/* Read a log of these lines, each with the same day before it. */
+/* Read a log of these lines; the date is added to each. */
 static int
 read_log(const char *const *lines, size_t count, struct interval_stats *s)
 {
@@ -38,8 +38,8 @@ near(double got, double want)
 	return false;
 }
 
-/* Two runs of 1000 s and 600 s, of four checkpoints of 8 s, two of which were
- * flushed for 4 s; an output; things that are no cost. */
+/* Two runs of 1000 s and 600 s with four checkpoints of 8 s, two of them
+ * flushed in 4 s; an output; and events without cost. */
 static const char *const two_runs[] = {
 	"00:00:00: host=n, jobid=1, event=START, procs=4, nodes=4",
 	"00:00:10: host=n, jobid=1, event=FETCH_SUCCESS, secs=3.0",
@@ -64,7 +64,7 @@ static const char *const two_runs[] = {
 	"01:20:00: host=n, jobid=1, event=SCAVENGE_END, secs=600",
 };
 
-/* The last transfers count most; a scavenge is no part of a run. */
+/* The last transfers count most; a scavenge does not belong to a run. */
 static void
 test_rate(void)
 {
@@ -231,7 +231,7 @@ test_telling(void)
 	json_free(interval_json(&s));
 }
 
-/* The log of LLNL's library. */
+/* The log written by LLNL's library. */
 static void
 test_golden(void)
 {

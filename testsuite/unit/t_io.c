@@ -55,7 +55,7 @@ test_read(int dir)
 	is_int(io_read_file(dir, "fifo", 9, &b, &err), -1,
 	       "a FIFO does not stop us");
 	is_int(err.kind, ERROR_CORRUPT, "but is refused");
-	/* A file whose size the system does not know. */
+	/* The kernel reports size 0 for this file. */
 	is_int(io_read_file(AT_FDCWD, "/proc/self/status", 1 << 20, &b, &err),
 	       0, "a file of /proc");
 	ok(b.len > 100 && strncmp(b.data, "Name:", 5) == 0 &&
@@ -247,7 +247,7 @@ test_cwd(int dir)
 	close(cwd);
 }
 
-/* What a crash, or somebody else, left at the temporary file's place. */
+/* A stale or foreign file in place of the temporary file. */
 static void
 test_stale(int dir)
 {
@@ -315,7 +315,7 @@ test_replace_fails(int dir)
 	       "a path longer than PATH_MAX");
 	is_int(err.errnum, ENAMETOOLONG, "is ENAMETOOLONG");
 
-	/* A full disk, as far as a process can make one for itself. */
+	/* A file size limit stands for a full disk. */
 	put_file(dir, "q", "old");
 	old = signal(SIGXFSZ, SIG_IGN);
 	getrlimit(RLIMIT_FSIZE, &limit);
@@ -323,7 +323,7 @@ test_replace_fails(int dir)
 	small.rlim_cur = 4;
 	setrlimit(RLIMIT_FSIZE, &small);
 	rc = io_replace(dir, "q", "12345678", 8, 0666, &err);
-	/* Only now: standard output may be a file, too. */
+	/* Only now, because standard output may be a file. */
 	setrlimit(RLIMIT_FSIZE, &limit);
 	signal(SIGXFSZ, old);
 	is_int(rc, -1, "too large a file");
@@ -355,7 +355,8 @@ remove_temp(void *arg)
 	return NULL;
 }
 
-/* Another takes the temporary file away at any moment: all or nothing. */
+/* Another process removes the temporary file at any moment: the file is
+ * complete or unchanged. */
 static void
 test_two_writers(int dir)
 {

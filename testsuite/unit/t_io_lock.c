@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_io_lock.c - the part of io that locks files; t_io.c has the rest.
+ * t_io_lock.c - file locks; t_io.c has the rest of io.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +65,7 @@ wait_for(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Another user's lock file, which we may read only. */
+/* Another user's lock file that we may only read. */
 static void
 test_foreign_lock(int dir)
 {
@@ -91,7 +91,7 @@ tick(int signal)
 	(void)signal;
 }
 
-/* Wait for a lock that a child holds, with signals on the way. */
+/* Wait for a lock held by a child, interrupted by signals. */
 static void
 test_wait(int dir)
 {
@@ -164,8 +164,8 @@ test_rewrite(int dir)
 	umask(old);
 }
 
-/* The file is removed while somebody waits for its lock: the lock must be
- * that of the file which then has the name. */
+/* The file is removed while a process waits for its lock.  The lock must then
+ * be that of the new file with this name. */
 static void
 test_removed(int dir)
 {
@@ -186,7 +186,7 @@ test_removed(int dir)
 	is_int(wait_for(pid), 0, "a file removed meanwhile is opened anew");
 }
 
-/* A holder that does not let go, by either kind of lock. */
+/* A process never releases its lock, of either kind. */
 static void
 test_give_up(int dir)
 {

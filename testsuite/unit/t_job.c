@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The job around us: which of option, parameter and resource manager wins, and
- * where a job has its directories.
+ * The job around the process: precedence of options, parameters and resource
+ * manager; directories of the job.
  */
 #include "site/job.h"
 
@@ -21,7 +21,7 @@ file(const char *name)
 	return fmt("%s/%s", root, name);
 }
 
-/* An empty environment, and a prefix without anything. */
+/* Clear the environment and make an empty prefix. */
 static void
 clean(void)
 {
@@ -52,7 +52,7 @@ open_job(struct job *j, const struct job_where *w)
 	must(!"job_open");
 }
 
-/* With this as the configuration file of the prefix. */
+/* Open the job with this text as the prefix's configuration file. */
 static void
 open_conf(struct job *j, const char *text)
 {
@@ -75,7 +75,7 @@ nodes_of(struct job *j)
 	return got;
 }
 
-/* "dir[+bytes][S][N][-] ...": shared, node.N, implied. */
+/* "dir[+bytes][S][N][-] ...", with S: shared, N: node.N, -: implied. */
 static const char *
 dirs(const struct job_cache *list, size_t n)
 {
@@ -92,7 +92,7 @@ dirs(const struct job_cache *list, size_t n)
 	return fmt("%s", text);
 }
 
-/* --- Who, where --- */
+/* --- User and job --- */
 
 static void
 test_defaults(void)
@@ -242,7 +242,7 @@ test_cntl(void)
 
 	clean();
 	setenv("SCR_JOB_ID", "1", 1);
-	/* D2 */
+	/* D2: BYTES must not become part of the path. */
 	open_conf(&j, "CNTLDIR=/ssd BYTES=1GB\nCACHEDIR=/ssd BYTES=50\n");
 	is_str(j.cntl_dir, "/ssd/me/scr.1", "CNTLDIR with a size");
 	is_str(dirs(j.cntls, j.ncntls),
@@ -354,7 +354,7 @@ test_nodes(void)
 	job_close(&j);
 }
 
-/* Without any resource manager all of it can be given. */
+/* Without a resource manager, options can give everything. */
 static void
 test_none(void)
 {
@@ -402,7 +402,7 @@ test_end(void)
 	job_close(&j);
 }
 
-/* --- Telling --- */
+/* --- Output --- */
 
 static void
 test_telling(void)

@@ -9,7 +9,7 @@
 
 static char root[256];
 
-/* Paths in the scratch directory. */
+/* A path in the scratch directory. */
 static char *
 at(const char *rel)
 {
@@ -47,7 +47,7 @@ set(const char *reason, const char *key, int64_t value, unsigned flags,
 	return halt_update(at("p"), flags, wish, &w, s, err);
 }
 
-/* A prefix without anything, and one that has run. */
+/* Make an empty prefix, or one in which a job ran. */
 static void
 fresh(void)
 {
@@ -96,7 +96,7 @@ test_first(void)
 	halt_state_free(&s);
 }
 
-/* A job holds the file open and its lock: ours is the same inode. */
+/* A job keeps the file open and locked, so a change must keep the inode. */
 static void
 test_in_place(void)
 {
@@ -158,7 +158,7 @@ test_damaged(void)
 	halt_state_free(&s);
 	read_whole(at(FILE_AT ".bak"), &raw);
 	is_str(raw.data, "junk\n", "... and is kept aside");
-	/* A value that is none. */
+	/* An invalid value. */
 	must(set("y", "ExitAfter", 7, 0, &s, NULL) == 0);
 	halt_state_free(&s);
 	read_whole(at(FILE_AT), &raw);
@@ -271,7 +271,8 @@ test_foreign(void)
 		if (geteuid() == 0 &&
 		    (setegid(65534) < 0 || seteuid(65534) < 0))
 			_exit(77);
-		/* The scratch directory may lie where only we can go. */
+		/* The other user may not be able to reach the scratch
+		 * directory. */
 		if (faccessat(AT_FDCWD, at("p/.scr"), X_OK, AT_EACCESS) < 0)
 			_exit(77);
 		if (halt_load(at("p"), &s, NULL) < 0 || s.damaged ||
@@ -292,7 +293,7 @@ test_foreign(void)
 	must(chmod(at("p/.scr"), 0755) == 0);
 }
 
-/* Somebody who keeps the lock for ever. */
+/* A process that never releases the lock. */
 static void
 test_held(void)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_job_halt_due.c - conditions judged and listed; t_job_halt.c has the file.
+ * t_job_halt_due.c - evaluating and listing conditions; t_job_halt.c tests the
+ * file.
  */
 #include "conf.h"
 #include "json.h"
@@ -11,7 +12,7 @@ static char root[256];
 
 #define FILE_AT "p/.scr/halt.scr"
 
-/* Paths in the scratch directory. */
+/* A path in the scratch directory. */
 static char *
 at(const char *rel)
 {
@@ -51,7 +52,7 @@ fresh(void)
 	must(mkdir(at("p"), 0777) == 0);
 }
 
-/* --- Judging --- */
+/* --- Evaluating --- */
 
 #define NONE \
 	{ \
@@ -64,7 +65,7 @@ static const struct {
 	int64_t now, remaining;
 	uint64_t seconds;
 	int count;
-	const char *line; /* is among them */
+	const char *line; /* one of the lines */
 } cases[] = {
 	{ "no condition", NONE, 1000, -1, 0, 0, NULL },
 	{ "a reason",
@@ -168,7 +169,7 @@ test_due(void)
 	buf_free(&why);
 }
 
-/* The answer, and the lines, of a check. */
+/* The result and the lines of a check. */
 static void
 check(const struct conf *c, bool want, const char *line, const char *what)
 {

@@ -19,7 +19,7 @@ static const char two[] = "DATASET>7>DSETDESC>ID>7\n"
 			  "DATASET>3>LOCATION>CACHE\n"
 			  "DATASET>3>LOCATION>SYNC_FLUSHING\n";
 
-/* PREFIX/.scr/NAME from the keys of `text`; NULL: bytes that are none. */
+/* Write PREFIX/.scr/NAME with the keys of `text`; NULL: an invalid file. */
 static void
 put(const char *name, const char *text)
 {

@@ -105,7 +105,7 @@ test_document(void)
 }
 
 static const struct {
-	const char *bytes, *text, *hex; /* hex NULL: valid */
+	const char *bytes, *text, *hex; /* hex NULL: valid UTF-8 */
 } strings[] = {
 	{ "", "", NULL },
 	{ "\xc3\xa4", "\xc3\xa4", NULL },
@@ -162,8 +162,8 @@ test_strings(void)
 	}
 }
 
-/* jansson refuses to print a string that is not UTF-8: what reaches it always
- * has to be. */
+/* jansson refuses to print strings that are not UTF-8, so all must be
+ * converted. */
 static void
 test_all_bytes(void)
 {
@@ -196,7 +196,7 @@ test_all_bytes(void)
 	free(got);
 }
 
-/* Large, and deeper than any kvtree (KVTREE_MAX_DEPTH). */
+/* A large document, and one deeper than any kvtree (KVTREE_MAX_DEPTH). */
 static void
 test_large(void)
 {
@@ -259,7 +259,8 @@ test_no_memory(void)
 	is_int(err.kind, ERROR_NOMEM, "but taken for lack of memory");
 }
 
-/* Memory comes back after it was lacking: what is missing stays missing. */
+/* After a failed allocation the document stays invalid, even if later
+ * allocations succeed. */
 static void
 test_forgiving(void)
 {

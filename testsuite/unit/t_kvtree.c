@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Trees in memory: order, changing, merging, sorting, depth.  Their values and
- * printing them: t_kvtree_value.c; what is on disk: t_kvtree_code.c.
+ * Trees in memory: order, changes, merging, sorting, depth.  t_kvtree_value.c
+ * tests values and printing, t_kvtree_code.c the file format.
  */
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 #include "meta/kvtree_impl.h"
 #include "metatest.h"
 
-/* A small generator, the same in every run. */
+/* A small generator; the same series in every run. */
 static uint32_t
 roll(uint32_t below)
 {
@@ -19,7 +19,7 @@ roll(uint32_t below)
 	return (uint32_t)(state >> 33) % below;
 }
 
-/* The keys of `t`, in order, with a blank behind each: borrowed. */
+/* The keys of `t` in order, each followed by a blank; borrowed. */
 static const char *
 keys(const struct kvtree *t)
 {
@@ -88,7 +88,7 @@ test_order(void)
 	kvtree_free(NULL);
 }
 
-/* Keys too long for a segment, and many that share one. */
+/* Keys too long for a segment, and many in one segment. */
 static void
 test_long_keys(void)
 {
@@ -117,7 +117,7 @@ test_long_keys(void)
 	kvtree_free(t);
 }
 
-/* --- Against a plain model --- */
+/* --- Comparison with a simple model --- */
 
 #define MODEL_KEYS 300
 
@@ -170,7 +170,7 @@ model_agrees(const struct kvtree *t)
 	return n == NULL && kvtree_count(t) == (size_t)model.count;
 }
 
-/* One random change to both. */
+/* Make one random change in both. */
 static void
 model_step(struct kvtree *t, int range)
 {
@@ -281,7 +281,7 @@ test_large(void)
 
 /* --- Merging and sorting --- */
 
-/* Is `t` what `text` says, in that order? */
+/* Is `t` equal to `text`, in the same order? */
 static bool
 tree_says(const struct kvtree *t, const char *text)
 {
@@ -363,7 +363,7 @@ test_sort(void)
 
 /* --- Depth --- */
 
-/* `levels` levels of one key each, below `t`. */
+/* Make `levels` levels below `t`, each of one key. */
 static struct kvtree *
 chain(struct kvtree *t, int levels)
 {
@@ -417,8 +417,8 @@ static const char many[] =
 	"A>1\nB>C>D\nE\nL>1\nL>2\nL>3\nL>4\nL>5\nL>6\nL>7\n"
 	"L>8\nL>9\nL>10\nL>11\nL>12\nL>13\nL>14\nL>15\nL>16\n";
 
-/* Merge into a tree such that lists grow into levels, below new and old keys;
- * on failure it has to be as before. */
+/* Merge into a tree such that lists become indexed levels, below new and old
+ * keys.  A failed merge must leave the tree unchanged. */
 static int
 try_merge(void *arg, struct error *err)
 {
@@ -449,7 +449,7 @@ try_change(void *arg, struct error *err)
 	(void)arg;
 	if (t == NULL)
 		return -1;
-	for (i = 0; i < 3000; i++) { /* some segments and slabs */
+	for (i = 0; i < 3000; i++) { /* several segments and slabs */
 		snprintf(key, sizeof(key), "key%d", i);
 		if (kvtree_put_first(t, key, err) == NULL)
 			goto out;
@@ -459,14 +459,14 @@ try_change(void *arg, struct error *err)
 		goto out;
 	rc = 0;
 out:
-	if (kvtree_count(t) != (size_t)i) /* half a change */
+	if (kvtree_count(t) != (size_t)i) /* changed in part */
 		error_set(err, ERROR_CORRUPT, "%zu keys, not %d",
 			  kvtree_count(t), i);
 	kvtree_free(t);
 	return rc;
 }
 
-/* set in a tree whose segment is full, so that each part may fail. */
+/* Set a key in a tree with a full segment, so that each allocation may fail. */
 static int
 try_set(void *arg, struct error *err)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Encoded trees (formats.md 1.1, 1.2): round trips, damage of all kinds, keys
- * that are there twice.
+ * Encoded trees (formats.md 1.1, 1.2): round trips, damage, duplicate keys.
  */
 #include <stdlib.h>
 
@@ -30,7 +29,7 @@ put_be32(char *p, uint32_t v)
 		p[i] = (char)(v >> (24 - 8 * i));
 }
 
-/* Make size and checksum of an image right again. */
+/* Correct size and checksum of an image. */
 static void
 fix(struct buf *b)
 {
@@ -38,7 +37,7 @@ fix(struct buf *b)
 	put_be32(b->data + b->len - 4, crc_update(0, b->data, b->len - 4));
 }
 
-/* An image of this packed tree. */
+/* Make an image of this packed tree. */
 static void
 wrap(struct buf *b, const void *tree, size_t len)
 {
@@ -49,13 +48,13 @@ wrap(struct buf *b, const void *tree, size_t len)
 	fix(b);
 }
 
-/* The sentence decoding ends with, "" if it can be decoded. */
+/* Decode; the error message, or "" on success. */
 static const char *
 complaint(const void *data, size_t len)
 {
 	static struct error err;
 	struct kvtree *t = NULL;
-	/* Memory that ends where the image does, for the sanitizer. */
+	/* An exact allocation, so that the sanitizer detects overruns. */
 	char *exact = malloc(len > 0 ? len : 1);
 
 	if (exact == NULL)
@@ -99,7 +98,7 @@ test_known(void)
 	   "but all of it");
 }
 
-/* All shapes of levels around where the list becomes an index. */
+/* Levels of all sizes around the threshold of the index. */
 static void
 test_round_trips(void)
 {
@@ -152,7 +151,7 @@ test_part(void)
 
 /* --- Damaged images --- */
 
-/* A small tree with everything in it. */
+/* A small tree with all features. */
 static void
 sample(struct buf *b)
 {
@@ -199,9 +198,9 @@ test_flipped(void)
 	sample(&b);
 	for (at = 0; at < b.len; at++) {
 		b.data[at] = (char)(b.data[at] ^ 0x10);
-		good = good &&
-		       (*complaint(b.data, b.len) != '\0' || /* flags: */
-			(at >= 16 && at < 20));
+		/* The decoder ignores unknown flags. */
+		good = good && (*complaint(b.data, b.len) != '\0' ||
+				(at >= 16 && at < 20));
 		b.data[at] = (char)(b.data[at] ^ 0x10);
 	}
 	ok(good, "no image with a flipped bit is decoded");
@@ -224,7 +223,7 @@ test_flipped(void)
 	buf_free(&b);
 }
 
-/* Header fields by offset, and what is said of them; the checksum is right. */
+/* Header fields by offset, and their error messages; the checksum is right. */
 static const struct {
 	size_t at;
 	uint32_t value;
@@ -287,7 +286,7 @@ test_keys(void)
 	bool good = true;
 	size_t len = 0;
 
-	/* All lengths of a last key, its NUL there or not. */
+	/* Every length of a last key, with and without its NUL. */
 	for (len = 0; len < 40; len++) {
 		buf_clear(&tree);
 		buf_add_be32(&tree, 1);
@@ -307,7 +306,7 @@ test_keys(void)
 	buf_free(&b);
 }
 
-/* --- Keys that are there twice --- */
+/* --- Duplicate keys --- */
 
 static uint32_t
 roll(uint32_t below)
@@ -318,8 +317,8 @@ roll(uint32_t below)
 	return (uint32_t)(state >> 33) % below;
 }
 
-/* Write a random tree of keys out of `names`, twice or more often each, and
- * put it into `t` as it should be read. */
+/* Write a random tree with keys from `names`, most of them twice or more, and
+ * build in `t` the tree that decoding must give. */
 static void
 random_tree(struct buf *out, struct kvtree *t, uint32_t names, int depth)
 {
@@ -373,7 +372,7 @@ test_twice(void)
 
 /* --- Depth and memory --- */
 
-/* `levels` levels, of which each has a second key but `lean` ones. */
+/* `levels` levels, each with a second key except `lean` of them. */
 static void
 deep(struct buf *b, int levels, int lean)
 {
@@ -417,8 +416,8 @@ test_depth(void)
 	buf_free(&b);
 }
 
-/* Nested counts, each of which could be true alone, all together not: if each
- * was believed, memory for 256 times the image would be asked for. */
+/* Nested counts, each plausible alone, but not all together.  A decoder that
+ * believed them all would allocate 256 times the size of the image. */
 static void
 test_promises(void)
 {
@@ -478,7 +477,7 @@ test_memory(void)
 	kvtree_encode(t, &b, NULL);
 	ok(fail_each_alloc(try_decode, &b) > 4, "decode survives ENOMEM");
 	ok(fail_each_alloc(try_encode, t) > 0, "encode does");
-	/* The last key again: all is read again. */
+	/* With the last key duplicated, decoding starts over. */
 	buf_clear(&tree);
 	buf_add_be32(&tree, 5001);
 	buf_add(&tree, b.data + 24, b.len - 28);

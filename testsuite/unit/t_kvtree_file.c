@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Files of trees.
+ * kvtree files.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ test_files(void)
 	kvtree_free(t);
 }
 
-/* Large and small files in turn into one tree. */
+/* Read large and small files in turn into the same tree. */
 static void
 test_read_into(void)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every kvtree file that LLNL's programs wrote ($SCRKIT_GOLDEN): decoded and
- * encoded again bit for bit, and printed as LLNL's tools printed it.
+ * All kvtree files written by LLNL's programs ($SCRKIT_GOLDEN): decoding and
+ * encoding gives the same bytes, printing the same text as LLNL's tools.
  */
 #include "metatest.h"
 
 #define BLOCK "##### "
 
-/* A bit of this file was flipped on purpose. */
+/* This file has a flipped bit on purpose. */
 #define DAMAGED \
 	"scr3/dmg_corrupt_redset/before/.scr/scr.dataset.1/" \
 	"reddesc.er.1.xor.grp_1_of_1.mem_2_of_4.redset"
@@ -59,7 +59,7 @@ test_round_trips(const char *dir, int at_least)
 		return;
 	}
 	for (i = 0; i < found.count; i++) {
-		/* These are damaged: test_bad(), and the one of dmg_*. */
+		/* Damaged files: see test_bad(), and the one of dmg_*. */
 		if (strstr(found.paths[i], "/kvtree_bad/") != NULL ||
 		    str_ends(found.paths[i], DAMAGED) ||
 		    !read_into(found.paths[i], &raw) || !is_kvtree(&raw))
@@ -77,7 +77,7 @@ test_round_trips(const char *dir, int at_least)
 
 /* --- Damaged files --- */
 
-/* NULL: it can be read. */
+/* NULL: can be read */
 static const struct {
 	const char *name, *says;
 } bad[] = {
@@ -143,7 +143,7 @@ test_bad(void)
 
 /* --- Printouts --- */
 
-/* How a printout was made. */
+/* Options with which a printout was made. */
 struct manner {
 	enum kvtree_style style;
 	bool sorted;
@@ -157,7 +157,7 @@ prints_as(const char *path, struct manner how, const char *text, size_t len)
 	struct buf b = BUF_INIT;
 	bool good = false;
 
-	/* The one file that LLNL's tool could not read either. */
+	/* The only file that LLNL's tool could not read either. */
 	if (strcmp(path, DAMAGED) == 0)
 		return t == NULL && len > 9 && memmem(text, len, "ERROR", 5);
 	good = t != NULL && (!how.sorted || kvtree_sort(t, &err) == 0) &&
@@ -172,9 +172,9 @@ prints_as(const char *path, struct manner how, const char *text, size_t len)
 }
 
 /*
- * Where the file `name` of the snapshot `dir` is.  Of equal files only one was
- * kept: dir.dedup.txt has lines "name TAB path of that one", the path starting
- * where the snapshot's directory is.
+ * Find the file `name` of the snapshot `dir`.  Of identical files only one was
+ * kept.  Lines of dir.dedup.txt are "name TAB path of the kept one", relative
+ * to the parent of the snapshot's directory.
  */
 static bool
 locate(char *path, size_t size, const char *dir, const char *name)
@@ -209,7 +209,7 @@ locate(char *path, size_t size, const char *dir, const char *name)
 	return good;
 }
 
-/* The start of the next block at or behind `p`, or NULL. */
+/* The start of the next block at or after `p`, or NULL. */
 static const char *
 next_block(const char *p)
 {
@@ -219,8 +219,8 @@ next_block(const char *p)
 	return p != NULL ? p + 1 : NULL;
 }
 
-/* The printout `list` of files below `dir`: how many were compared; negative:
- * that many and one more differ. */
+/* Compare the printout `list` of files below `dir`.  Returns the number of
+ * equal blocks; -1 - number if the next one differs. */
 static int
 compare_list(const char *list, const char *dir, struct manner how)
 {
@@ -274,7 +274,7 @@ test_samples(void)
 		       lists[i].blocks, lists[i].list);
 }
 
-/* X.print.txt shows the files of the snapshot X. */
+/* X.print.txt has the files of the snapshot X. */
 static void
 test_snapshots(void)
 {

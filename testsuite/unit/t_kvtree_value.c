@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Typed values of a tree, and its printouts.
+ * Typed values in a tree, and printing.
  */
 #include <stdlib.h>
 
@@ -25,7 +25,8 @@ test_set_numbers(void)
 	kvtree_free(t);
 }
 
-/* Value, kind of error and number as u64 up to 1000, as i64 -10..1000. */
+/* A value, the error kind, and the number as u64 up to 1000 and as i64 in
+ * -10..1000. */
 static const struct {
 	const char *value;
 	enum error_kind u, i;

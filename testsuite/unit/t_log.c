@@ -3,7 +3,7 @@
 
 #include "metatest.h"
 
-/* From formats.md 14.11, and lines that are harder. */
+/* From formats.md 14.11, and more difficult lines. */
 static const char *const lines[] = {
 	"2026-11-20T22:53:38: host=node0, jobid=1000, event=START, procs=4, "
 	"nodes=4",
@@ -113,8 +113,8 @@ test_refused(void)
 	}
 }
 
-/* Parse every beginning of a line, and it with every byte changed: each is
- * refused, or read so that writing it and reading it again changes nothing. */
+/* Parse every prefix of a line, and the line with each byte changed: it is
+ * refused, or formatting and parsing it again changes nothing. */
 static bool
 stable(char *line)
 {

@@ -144,7 +144,7 @@ test_refused(void)
 	   "refused: too much, without a look at it");
 }
 
-/* The writer writes nothing that the reader would not take. */
+/* The writer refuses everything that the reader would refuse. */
 static void
 test_misuse(void)
 {
@@ -162,7 +162,7 @@ test_misuse(void)
 	ok(manifest_add(&text, "", "a", &err) < 0 && err.kind == ERROR_USAGE,
 	   "... no sum");
 	is_int((int64_t)text.len, 0, "... nothing at all");
-	text.len = MANIFEST_MAX - 10; /* as if there were as much */
+	text.len = MANIFEST_MAX - 10; /* pretend that the text is that long */
 	text.cap = MANIFEST_MAX + 100;
 	text.data = malloc(text.cap);
 	must(text.data != NULL);
@@ -172,8 +172,8 @@ test_misuse(void)
 	buf_free(&text);
 }
 
-/* Cut anywhere: what was whole lines is read, all else refused; a wrong byte
- * is an error, or another name or sum. */
+/* Cut anywhere, only a manifest of whole lines is accepted.  A wrong byte is an
+ * error, or gives another name or checksum. */
 static void
 test_damaged(void)
 {
@@ -208,7 +208,7 @@ test_damaged(void)
 					      paths[i]) == 0 &&
 				       strcmp(manifest_at(m, i)->sum,
 					      i % 2 ? S1 : S2) == 0;
-			/* Two blanks, or a blank and a star: the same. */
+			/* Two blanks, and a blank and a star, mean the same. */
 			missed += same && text.data[at] != '*';
 			wrong += m == NULL && err.kind != ERROR_CORRUPT &&
 				 err.kind != ERROR_UNSAFE;
@@ -220,7 +220,7 @@ test_damaged(void)
 	buf_free(&text);
 }
 
-/* sha256sum itself reads what we write. */
+/* sha256sum accepts our manifests. */
 static void
 test_sha256sum(void)
 {

@@ -6,7 +6,7 @@
 #include "mem.h"
 #include "tap.h"
 
-/* So many that some share 32 bits of their hashes. */
+/* Enough keys for collisions in 32 bits of their hashes. */
 #define KEYS 200000
 
 static void
@@ -71,7 +71,7 @@ test_many(void)
 	arena_free(a);
 }
 
-/* Every length up to several words of the hash, in every position. */
+/* Every length up to several words of the hash, and every byte of it. */
 static void
 test_lengths(void)
 {
@@ -111,7 +111,7 @@ test_nomem(void)
 		for (i = 0; m != NULL && i < 199; i++)
 			whole = whole && map_get(m, text + i) ==
 						 (i < done ? i : MAP_NONE);
-		/* With memory again, it goes on where it failed. */
+		/* With memory again, the map accepts the next keys. */
 		mem_fail_after(-1);
 		for (; m != NULL && done < 199 && i > 0; i--)
 			whole = whole && map_put(m, text + i - 1, i - 1) == 0;

@@ -141,7 +141,7 @@ allocate(void *count)
 	return NULL;
 }
 
-/* Threads share one limit, and none slips through. */
+/* All threads share one limit, and none exceeds it. */
 static void
 test_threads(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What LLNL's scr_index wrote ($SCRKIT_GOLDEN), byte for byte: summary, index
- * and rank2file of its builds, and the index after each of its commands.
+ * Comparison with files of LLNL's scr_index ($SCRKIT_GOLDEN), byte for byte:
+ * summary, index and rank2file of its builds, and the index after each command.
  */
 #include <dirent.h>
 
@@ -14,7 +14,7 @@
 #include "metatest.h"
 #include "path.h"
 
-/* --- What scr_index --build writes --- */
+/* --- Builds --- */
 
 static struct kvtree *
 read_tree(const char *dir, const char *below)
@@ -25,7 +25,7 @@ read_tree(const char *dir, const char *below)
 	return kvtree_read_file(AT_FDCWD, path, NULL);
 }
 
-/* Summary and index of one case, from its flush file. */
+/* Make summary and index of one case from its flush file. */
 static void
 check_build(const char *dir)
 {
@@ -40,7 +40,7 @@ check_build(const char *dir)
 	snprintf(what, sizeof(what), "%s: flush file", dir);
 	ok(flush != NULL && flush_find(flush, 1, &f, NULL) == 0, what);
 	want = read_tree(dir, "rebuilt/prefix/.scr/scr.dataset.1/summary.scr");
-	if (want != NULL) { /* what LLNL's tool forgot to take out */
+	if (want != NULL) { /* LLNL's tool leaves this behind */
 		kvtree_remove(want, "RS");
 		kvtree_remove(want, "MAPRS");
 	}
@@ -91,7 +91,7 @@ list_files(const struct kvtree *t, const char *prefix, struct arena *arena,
 	return i == map.nfiles;
 }
 
-/* The lists of a job of `n` ranks from the filemaps below `dir`. */
+/* Make the lists of a job of `n` ranks from the filemaps below `dir`. */
 static bool
 list_ranks(const char *dir, const char *prefix, const bool *lost,
 	   struct rank2file *r)
@@ -195,7 +195,7 @@ test_build(void)
 	is_int(rmdir(scratch), 0, "nothing is left behind");
 }
 
-/* Every rank2file of LLNL's, of whichever writer, loads. */
+/* Load every rank2file of LLNL's writers. */
 static void
 test_load(void)
 {
@@ -245,7 +245,7 @@ read_step(const char *step)
 	return t == NULL ? NULL : index_from_tree(t, NULL);
 }
 
-/* Is `ix` what the step left, order aside? */
+/* Does `ix` equal the index of that step, ignoring order? */
 static void
 is_step(struct index *ix, const char *step, const char *what)
 {
@@ -284,11 +284,11 @@ test_steps(void)
 	is_step(ix, "s4_add_both.3/index.scr", "... gives s4");
 	index_free(ix);
 
-	/* s6 has marks of the library: go on from there. */
+	/* s6 has marks of the library: continue from its file. */
 	ix = read_step("s6_fetch_failed/index.scr");
 	is_int(index_find_name(ix, "ckpt.5", &e, NULL), 0, "ckpt.5");
 	ok(!index_entry_valid(&e), "... failed to be fetched");
-	/* --drop-after ckpt.1; LLNL's leaves CURRENT dangling. */
+	/* --drop-after ckpt.1; LLNL's tool leaves CURRENT dangling. */
 	is_int(index_remove(ix, "ckpt.5", NULL), 0, "drop ckpt.5");
 	is_int(index_remove(ix, "both.3", NULL), 0, "drop both.3");
 	is_int(index_remove(ix, "out.2", NULL), 0, "drop out.2");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every metadata file that LLNL SCR 3.1 wrote ($SCRKIT_GOLDEN), through the
- * typed views and back; redundancy headers from what the other members have.
+ * Every metadata file of LLNL SCR 3.1 ($SCRKIT_GOLDEN) is read by its typed
+ * view and written again; redundancy headers are rebuilt from those of other
+ * members.
  */
 #include <dirent.h>
 
@@ -19,7 +20,7 @@
 
 /* --- Redundancy files --- */
 
-/* One type file of a set: its view and its bytes. */
+/* A redundancy file of a set, decoded and as bytes. */
 struct one {
 	struct redset_name name;
 	struct redset_header header;
@@ -44,7 +45,7 @@ read_one(const char *path, struct arena *arena, struct one *out)
 	if (t == NULL || redset_header_read(t, used, out->name.member - 1,
 					    arena, &out->header, &err) < 0)
 		goto out;
-	/* What the file itself says must agree with its name. */
+	/* The contents of the file must agree with its name. */
 	good = redset_header_read(t, used, UINT32_MAX, arena, &by_rank, &err) ==
 		       0 &&
 	       by_rank.desc.member == out->name.member - 1 &&
@@ -62,8 +63,8 @@ out:
 	return good;
 }
 
-/* Rebuild the header of set[m] from what the others have: only where no other
- * has a list (SINGLE), from its own. */
+/* Rebuild the header of set[m] from those of the others; from its own only if
+ * no other member has its list (SINGLE). */
 static bool
 rebuilds(const struct one *set, uint32_t n, uint32_t m)
 {
@@ -96,7 +97,7 @@ rebuilds(const struct one *set, uint32_t n, uint32_t m)
 	return good;
 }
 
-/* Is the descriptor file that belongs to set[m] what we would write? */
+/* Is the descriptor file of set[m] what we would write? */
 static bool
 descriptor_same(const struct one *set, uint32_t n, uint32_t m)
 {
@@ -130,8 +131,8 @@ descriptor_same(const struct one *set, uint32_t n, uint32_t m)
 	return good;
 }
 
-/* Does `b` belong to the set of `a`?  Members lie on different nodes: the
- * names in front of the rank, and of the dataset's directory, are the same. */
+/* Does `b` belong to the set of `a`?  Members are on different nodes, so
+ * compare the names before the rank and of the dataset directory. */
 static bool
 same_set(const char *a, const char *b)
 {
@@ -147,7 +148,7 @@ same_set(const char *a, const char *b)
 		strncmp(x, y, strcspn(x + 1, "/")) == 0);
 }
 
-/* All sets below `dir`, which has one case. */
+/* Check all sets below `dir`, which holds one case. */
 static void
 check_sets(const char *dir, size_t counts[3])
 {
@@ -226,7 +227,7 @@ test_redset(void)
 
 /* --- Every file of every case --- */
 
-/* Does the descriptor `t` survive being read and written? */
+/* Is the descriptor `t` unchanged by reading and writing it? */
 static bool
 descriptor_kept(const struct kvtree *t, struct error *err)
 {
@@ -251,7 +252,8 @@ check_filemap(const struct kvtree *t, struct error *err)
 
 	for (i = 0; same && i < map.nfiles; i++)
 		same = filemap_add(copy, &map.files[i], err) == 0;
-	/* After a fetch the library has COMPLETE first: order is not ours. */
+	/* After a fetch the library puts COMPLETE first, so ignore the
+	 * order. */
 	same = same && tree_same(copy, t, true);
 	kvtree_free(copy);
 	arena_free(arena);
@@ -326,7 +328,7 @@ check_small(const char *name, const struct kvtree *t, struct error *err)
 	       descriptor_kept(s.desc, err);
 }
 
-/* Every line of a log, parsed and written again. */
+/* Parse and format every line of a log. */
 static bool
 check_log(const char *path, struct error *err)
 {

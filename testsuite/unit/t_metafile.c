@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any one metadata file: what it is taken for, and how it is printed. */
+/* Single metadata files: detecting their type, and printing them. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -100,7 +100,7 @@ test_log(void)
 	buf_free(&out);
 	put_file("log", text, 40);
 	ok(metafile_read(path, &f, NULL) < 0, "half a line is no log");
-	put_file("log", text, sizeof(text)); /* with its NUL */
+	put_file("log", text, sizeof(text)); /* including its NUL */
 	ok(metafile_read(path, &f, NULL) < 0, "a NUL is in no log");
 }
 
@@ -123,7 +123,8 @@ test_refused(void)
 	   "no file");
 }
 
-/* Every truncation and every flipped byte: refused, or read, but no crash. */
+/* Every truncation and every flipped byte: the file is refused or read, without
+ * a crash. */
 static void
 test_damage(void)
 {
@@ -142,8 +143,9 @@ test_damage(void)
 		raw.data[i] ^= 0x20;
 		put_file("flip", raw.data, raw.len);
 		if (metafile_read(path, &f, NULL) == 0) {
-			/* Unknown flags are accepted (formats.md 1.1), and
-			 * the checksum covers them: so none is read. */
+			/* The decoder accepts unknown flags (formats.md 1.1),
+			 * but they are part of the checksum, so the file must
+			 * be refused. */
 			good = false;
 			metafile_fini(&f);
 		}

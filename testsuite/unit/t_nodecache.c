@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_nodecache.c - what a node reports of its cache, whole and damaged; as JSON
- * and back.
+ * t_nodecache.c - the report of a node on its cache, whole and damaged; written
+ * as JSON and read again.
  */
 #include "scavenge/nodecache.h"
 
@@ -70,7 +70,7 @@ test_whole(void)
 	nodecache_free(&n);
 }
 
-/* Damage, and who says so. */
+/* Damage, and the expected message. */
 static const struct damage {
 	const char *what, *file; /* below the dataset directory */
 	enum { GONE, SHORT, LINK, JUNK, DIRECTORY } how;
@@ -192,7 +192,7 @@ test_contradictions(void)
 	nodecache_free(&n);
 }
 
-/* What is found without the index, or in spite of it. */
+/* Datasets found without the index, or missing in it. */
 static void
 test_lost_index(void)
 {
@@ -267,14 +267,14 @@ make_line(struct buf *line)
 			".redset",
 			cache.dataset)) == 0);
 	look(&n, NULL);
-	/* Bytes that are no UTF-8 survive. */
+	/* Bytes that are not UTF-8 are preserved. */
 	n.datasets[0].name = "ckpt \xff";
 	must(nodecache_json(&n, line, NULL) == 0);
 	nodecache_free(&n);
 }
 
-/* So many ranks that it takes several lines: none is too long for pdsh, and
- * what is in strings stays as it is. */
+/* With many ranks the answer takes several lines.  No line exceeds pdsh's
+ * limit, and strings are not split. */
 static void
 test_long(void)
 {

@@ -6,7 +6,7 @@
 #include "num.h"
 #include "tap.h"
 
-#define MARK 4711 /* what a refusal must leave alone */
+#define MARK 4711 /* output that a failed call must not change */
 #define EXA (UINT64_C(1) << 60)
 
 struct vector {

@@ -9,7 +9,7 @@
 #include "mem.h"
 #include "tap.h"
 
-/* What the table below sets. */
+/* Variables that the option table sets. */
 struct result {
 	bool all, secret;
 	int verbose, verb;
@@ -73,7 +73,7 @@ split(char *line, char **argv, int max)
 	return argc;
 }
 
-/* Parse `line` by the table and describe what came out of it. */
+/* Parse `line` with the table and describe the result. */
 static void
 parse(const char *line, struct buf *out)
 {
@@ -141,20 +141,20 @@ static const struct {
 	{ "-p=x", " prefix==x" },
 	{ "-vv -v --verbose", " v=4" },
 	{ "-F json", " format=json" },
-	/* arguments in between, "-", and the end of the options */
+	/* arguments between options, "-", and the end of the options */
 	{ "a -a b -p x c", " all prefix=x [a] [b] [c]" },
 	{ "- -a", " all [-]" },
 	{ "'' -a", " all []" },
 	{ "-- -a --all -", " [-a] [--all] [-]" },
 	{ "a -- -- b", " [a] [--] [b]" },
 	{ "--", "" },
-	/* abbreviations; an exact name is none */
+	/* abbreviations; an exact name is not ambiguous */
 	{ "--bu 7", " verb=1 arg=7" },
 	{ "--bu=7", " verb=1 arg=7" },
 	{ "--drop x", " verb=2 arg=x" },
 	{ "--drop-a x", " verb=3 arg=x" },
 	{ "--p /x", " prefix=/x" },
-	/* hidden ones work, and are asked last */
+	/* hidden options work, and are matched last */
 	{ "--secret", " secret" },
 	{ "--sec", " secret" },
 	{ "--remove x", " verb=2 arg=x" },
@@ -163,7 +163,7 @@ static const struct {
 	{ "-p a -p b", " prefix=b" },
 	{ "-b 7 --build=7", " verb=1 arg=7" },
 	{ "-l --list -l", " verb=0" },
-	/* numbers at their bounds */
+	/* numbers at their limits */
 	{ "-j1", " jobs=1" },
 	{ "-j 64", " jobs=64" },
 	{ "--memory 4K", " memory=4096" },
@@ -186,7 +186,7 @@ static const struct {
 	{ "--all=1", "option '--all' takes no value" },
 	{ "--list=", "option '--list' takes no value" },
 	{ "--verb=1", "option '--verbose' takes no value" },
-	/* corrections */
+	/* suggestions */
 	{ "--biuld 7",
 	  "unrecognized option '--biuld'; did you mean '--build'?" },
 	{ "--xoe", "unrecognized option '--xoe'; did you mean '--xor'?" },
@@ -198,7 +198,7 @@ static const struct {
 	{ "--secrets", "unrecognized option '--secrets'" },
 	{ "--jolt", "unrecognized option '--jolt'" },
 	{ "--zz", "unrecognized option '--zz'" },
-	/* abbreviations of two */
+	/* ambiguous abbreviations */
 	{ "--dro x", "option '--dro' is ambiguous: '--drop', '--drop-after'" },
 	{ "--d=x", "option '--d' is ambiguous: '--drop', '--drop-after'" },
 	/* verbs */
@@ -229,7 +229,8 @@ test_lines(void)
 	buf_free(&got);
 }
 
-/* The words of num.c are its own: that it is asked, and the option named. */
+/* t_num tests the messages of num.c.  Here: numbers are parsed by it, and
+ * errors name the option. */
 static void
 test_numbers(void)
 {
@@ -282,7 +283,7 @@ test_misuse(void)
 	is_int(err.kind, ERROR_USAGE, "is a usage error");
 	is_int(opt_parse(table, 2, argv, NULL), -1, "also if nobody asks why");
 
-	/* Any byte as a letter, and as a name that begins with it. */
+	/* Any byte as a short option, and as the start of a long one. */
 	for (c = 1; c < 256; c++) {
 		struct error e = ERROR_INIT;
 		int n;

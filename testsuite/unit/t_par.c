@@ -21,10 +21,10 @@
 #define THREADS_MAX 8
 
 struct job {
-	unsigned char seen[ITEMS_MAX]; /* calls for each item */
-	size_t calls[THREADS_MAX];     /* per worker, without any lock */
+	unsigned char seen[ITEMS_MAX]; /* number of calls for each item */
+	size_t calls[THREADS_MAX];     /* for each worker, without a lock */
 	pthread_t thread[THREADS_MAX];
-	bool strayed; /* a worker number came from two threads */
+	bool strayed; /* two threads had the same worker number */
 	atomic_size_t total;
 	size_t fail_at; /* items from here on fail */
 	unsigned threads;
@@ -157,7 +157,7 @@ test_errors(void)
 	}
 }
 
-/* A call that fails with the last numbers there are: none comes again. */
+/* A call fails for the largest numbers: they must not overflow. */
 static int
 check_top(void *arg, size_t i, unsigned worker, struct error *err)
 {
@@ -165,7 +165,7 @@ check_top(void *arg, size_t i, unsigned worker, struct error *err)
 
 	(void)worker;
 	atomic_fetch_add(calls, 1);
-	if (i == 0) /* come by all the others at once */
+	if (i == 0) /* reached after all others, at once */
 		return error_set(err, ERROR_CORRUPT, "0");
 	return 0;
 }
@@ -236,7 +236,8 @@ test_no_memory(void)
 	mem_fail_after(-1);
 }
 
-/* Where the system gives no threads; as nobody, because root has no limit. */
+/* Threads cannot be created.  Not as root, for whom the limit does not
+ * apply. */
 static void
 test_no_threads(void)
 {

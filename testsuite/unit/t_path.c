@@ -172,7 +172,7 @@ test_real(const char *scratch)
 	buf_free(&want);
 }
 
-/* Does this kernel (or emulator) have openat2()? */
+/* Does this kernel (or emulator) support openat2()? */
 static bool
 have_openat2(void)
 {
@@ -214,12 +214,12 @@ make_tree(const char *scratch)
 	return root;
 }
 
-/* What opening and stat of a path below the root must give. */
+/* Expected results of opening a path below the root, and of stat. */
 static const struct {
 	const char *rel;
-	enum error_kind kind, walked; /* where openat2() is, and is not */
-	const char *text;	      /* the contents, where it opens */
-	const char *says;	      /* part of the sentence, where not */
+	enum error_kind kind, walked; /* with openat2(), without it */
+	const char *text;	      /* contents, if it can be opened */
+	const char *says;	      /* part of the error message, if not */
 } opens[] = {
 	{ "file", ERROR_NONE, ERROR_NONE, "top file", NULL },
 	{ "sub/file", ERROR_NONE, ERROR_NONE, "sub file", NULL },
@@ -452,8 +452,8 @@ test_unsafe_parent(int root)
 	   "nothing was made anywhere");
 }
 
-/* From now on, and for good, let openat2() fail with `error`, as where the
- * kernel is old or a sandbox forbids it. */
+/* From now on let openat2() fail with `error`, as in an old kernel or in a
+ * sandbox.  Cannot be undone. */
 static bool
 forbid_openat2(int error)
 {
@@ -471,7 +471,7 @@ forbid_openat2(int error)
 	       !have_openat2();
 }
 
-/* In a sandbox that answers EPERM (a child's, for there is no way back). */
+/* A sandbox that answers EPERM; in a child, because it cannot be undone. */
 static void
 test_sandbox(int root)
 {
@@ -519,7 +519,7 @@ out:
 	close(cwd);
 }
 
-/* All that opens something; `walked`: openat2() is not there. */
+/* Test all functions that open files; `walked`: openat2() is not available. */
 static void
 test_all(int root, bool walked)
 {

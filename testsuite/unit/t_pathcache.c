@@ -53,7 +53,7 @@ test_parent(int root)
 	       "no descriptor is left open");
 }
 
-/* Whatever it meets, pathcache_stat() says what path_stat_beneath() says. */
+/* pathcache_stat() always gives the result of path_stat_beneath(). */
 static void
 test_stat(int root)
 {
@@ -92,7 +92,7 @@ test_stat(int root)
 	pathcache_free(c);
 }
 
-/* Directories that are asked for in turn are opened once. */
+/* Directories used in turn are opened only once. */
 static void
 test_kept(int root)
 {
@@ -120,8 +120,8 @@ test_kept(int root)
 				       fds[i % 100];
 	}
 	ok(kept, "100 directories in turn keep their descriptors");
-	/* Of 128 places 28 are free; then the oldest must go.  What is kept
-	 * is found although its name has gone. */
+	/* Of 128 slots 28 are free, then the oldest is evicted.  A cached
+	 * directory is found even if its name was removed. */
 	for (i = 100; i < 150; i++) {
 		snprintf(name, sizeof(name), "d%zu/f", i);
 		pathcache_parent(c, name, &base, &err);
@@ -140,8 +140,8 @@ test_kept(int root)
 	pathcache_free(c);
 }
 
-/* More directories than the cache holds, in and out of order; then so few
- * descriptors that it must give up some before it is full. */
+/* More directories than the cache holds, in order and out of order; then so few
+ * descriptors that it must evict before it is full. */
 static void
 test_many_dirs(int root)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_patterns.c - golden datasets of the real programs lose every combination
- * of ranks.  What the scheme survives comes back bit for bit, with mode, owner
- * and times; what it does not is refused with the set and the ranks in the
- * message, and nothing on disk changes.
+ * t_patterns.c - golden datasets of the real programs lose every combination of
+ * ranks.  If the scheme tolerates the loss, all files are restored bit for bit,
+ * with mode, owner and times.  If not, the error names the set and the ranks,
+ * and no file changes.
  */
 #include <fcntl.h>
 #include <ftw.h>
@@ -26,11 +26,11 @@
 #define FILES_MAX 200
 #define RANKS_MAX 8
 
-/* A tree in memory: what has to be there. */
+/* An expected file in memory. */
 struct entry {
 	char path[512]; /* below the scratch directory */
 	struct buf data;
-	int rank; /* whose file, -1: nobody's */
+	int rank; /* owner; -1: none */
 };
 
 static struct entry tree[FILES_MAX];
@@ -40,8 +40,8 @@ static struct par *par;
 
 /* --- Trees --- */
 
-/* The rank in ".../filemap_3", "reddesc.er.3.xor...", "rank_3.ckpt",
- * "data file 3.bin", "tiny_3", "rank_3/a_3.dat"; -1. */
+/* The rank in ".../filemap_3", "reddesc.er.3.xor...", "rank_3.ckpt", "data file
+ * 3.bin", "tiny_3", "rank_3/a_3.dat"; -1: none. */
 static int
 rank_of(const char *path)
 {
@@ -92,7 +92,8 @@ load(const char *dir)
 	return nftw(dir, load_one, 16, FTW_PHYS);
 }
 
-/* Files taken out of a snapshot to save space: "path TAB where it is". */
+/* Load files left out of a snapshot to save space: "path TAB path of the same
+ * file". */
 static int
 load_dedup(const char *golden, const char *item)
 {
@@ -171,8 +172,8 @@ remove_tree(void)
 	(void)nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Is every file that is not of a lost rank there and right; and, if
- * `everything`, those of the lost ranks too? */
+/* Is every file of a rank that is not lost unchanged; and, if `everything`, are
+ * those of lost ranks, too? */
 static bool
 compare(unsigned lost, bool everything)
 {
@@ -227,9 +228,9 @@ count_files(void)
 
 struct scheme {
 	enum redset_type type;
-	unsigned ranks, sets; /* set of rank r: r % sets */
+	unsigned ranks, sets; /* rank r is in set r % sets */
 	unsigned failures;
-	const char *moved_from; /* bare redundancy files; NULL: a prefix */
+	const char *moved_from; /* NULL: a prefix; else no metadata */
 };
 
 static unsigned
@@ -279,7 +280,7 @@ make_plan(const struct scheme *s, struct error *err)
 	return plan_files(dir, NULL, names, n, false, &o, err);
 }
 
-/* Modes and times of all files are as recorded. */
+/* Are modes and times of all files as recorded? */
 static bool
 attributes(const struct plan *p)
 {
@@ -299,7 +300,7 @@ attributes(const struct plan *p)
 	return true;
 }
 
-/* The message for what cannot be saved names a set and ranks. */
+/* Does the error for a loss name a set and ranks? */
 static bool
 names_it(const struct error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_plan.c - what is said of a dataset whose files and filemaps are in any
- * state.  (Redundancy files: t_plan_sets, t_plan_open; roots: t_plan_root;
- * files given by hand: t_plan_files; crafted input: t_plan_limits.)
+ * t_plan.c - plans for datasets with data files and filemaps in any state.
+ * (Redundancy files: t_plan_sets, t_plan_open; roots: t_plan_root; files given
+ * by hand: t_plan_files; malicious input: t_plan_limits.)
  */
 #include "rescue/plan.h"
 
@@ -17,7 +17,7 @@ static struct scene xor4 = {
 	.files = 2,
 };
 
-/* The plan's sentence and status, freeing it. */
+/* The message and status of the plan; frees it. */
 static int
 verdict(struct plan *p, struct error *err)
 {
@@ -38,7 +38,7 @@ status_now(const struct scene *s, struct error *err)
 	return verdict(scene_plan(s, 0, err), err);
 }
 
-/* --- Nothing is wrong --- */
+/* --- Whole datasets --- */
 
 static void
 whole(void)
@@ -218,7 +218,7 @@ incomplete(void)
 	struct plan *p = NULL;
 
 	scene_make(&xor4);
-	/* The same length: "1" becomes "0". */
+	/* "1" becomes "0": the length does not change. */
 	edit_tree(scene_map(&xor4, 2), mark_incomplete, NULL);
 	p = scene_plan(&xor4, 0, &err);
 	ok(p != NULL && scene_find(p, 2, 1)->state == FILE_INCOMPLETE &&
@@ -235,7 +235,7 @@ incomplete(void)
 static uint64_t
 sizes_apart(unsigned rank, unsigned file)
 {
-	/* Small files at different places of long strings. */
+	/* Small files at different offsets of long strings. */
 	return file == rank ? 10 : 400;
 }
 
@@ -270,7 +270,7 @@ two_small_losses(void)
 
 /* --- Filemaps --- */
 
-/* The filemap of rank 1 is no good: `why` says so, and it comes back. */
+/* The filemap of rank 1 is bad for the reason `why`, and is rebuilt. */
 static void
 bad_map(const char *what, const char *why)
 {
@@ -337,7 +337,7 @@ filemaps(void)
 		"not as long as its redundancy set says");
 }
 
-/* A link to the right filemap is as good as the file. */
+/* A link to a valid filemap is accepted. */
 static void
 linked_map(void)
 {
@@ -404,7 +404,7 @@ contradictions(void)
 	       "filemaps that say nothing of it agree");
 }
 
-/* More files in the filemap than the redundancy covers. */
+/* The filemap lists more files than the redundancy covers. */
 static void
 add_entry(struct kvtree *t, void *arg)
 {
@@ -437,7 +437,7 @@ unprotected(void)
 	must(unlink(extra) == 0);
 	is_int(status_now(&xor4, &err), STATUS_LOST, "it is missing: lost");
 	ok(says(&err, "dir_1/extra of rank 1: missing"), "it is named");
-	/* The damaged set must not hide it. */
+	/* The damaged set must not hide the lost file. */
 	must(unlink(scene_data(&xor4, 2, 0)) == 0);
 	p = scene_plan(&xor4, 0, &err);
 	ok(p != NULL && p->files_lost >= 1 && plan_status(p) == STATUS_LOST,
@@ -445,7 +445,7 @@ unprotected(void)
 	plan_free(p);
 }
 
-/* A rank that wrote nothing. */
+/* A rank without files. */
 static void
 rank_without_files(void)
 {
@@ -472,7 +472,7 @@ rank_without_files(void)
 	scene_end(&s);
 }
 
-/* --- What can be asked --- */
+/* --- Messages and queries --- */
 
 static void
 words(void)
@@ -502,7 +502,7 @@ words(void)
 	plan_free(p);
 }
 
-/* A file turns out bad after the plan was made. */
+/* A file is marked bad after the plan was made. */
 static void
 marking(void)
 {
@@ -539,7 +539,7 @@ marking(void)
 	   "with a file of another rank it is too much");
 	plan_free(p);
 
-	/* A set of which the headers are gone. */
+	/* A set without any header. */
 	scene_make(&xor4);
 	p = scene_plan(&xor4, 0, &err);
 	for (unsigned r = 0; r < 4; r++)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_plan_files.c - plans for redundancy files given by hand, as LLNL's rebuild
- * helpers take them: with a prefix and its filemaps, and with nothing but the
- * headers.
+ * t_plan_files.c - plans for redundancy files given by hand, as for LLNL's
+ * rebuild helpers: with a prefix and its filemaps, or with only the headers.
  */
 #include "rescue/plan.h"
 
@@ -10,9 +9,9 @@
 #include "rescue/rebuild.h"
 #include "scene.h"
 
-#define OLD "/cache/scr.dataset.7" /* where the headers say the files are */
+#define OLD "/cache/scr.dataset.7" /* recorded directory of the files */
 
-/* Two sets, so that those of one alone can be given. */
+/* Two sets, so that the files of one set can be given. */
 static struct scene xor8 = {
 	.type = REDSET_XOR,
 	.ranks = 8,
@@ -36,7 +35,7 @@ add_name(struct names *n, const char *dir, const char *path)
 	n->list[n->count++] = to;
 }
 
-/* Redundancy files of the ranks by bit, as names below `dir`. */
+/* Names below `dir` of the redundancy files of the ranks in the bit mask. */
 static void
 name_reds(struct names *n, const struct scene *s, unsigned ranks, bool map,
 	  const char *dir)
@@ -57,7 +56,7 @@ plan_by_hand(const char *dir, const char *prefix, const struct names *n,
 	return plan_files(dir, prefix, n->list, n->count, map, &o, err);
 }
 
-/* Plan and carry out: the status of the plan, or STATUS_FAILED. */
+/* Plan and rebuild: the status of the plan, or STATUS_FAILED. */
 static int
 by_hand(const char *dir, const char *prefix, const struct names *n, bool map)
 {
@@ -102,7 +101,7 @@ with_prefix(void)
 	       "then the files");
 	ok(scene_same(&xor8), "all is as it was");
 
-	/* Files by hand that are not there stand for lost ones. */
+	/* A named file that is missing counts as lost. */
 	must(unlink(scene_red(&xor8, 3, false, false)) == 0);
 	must(unlink(scene_red(&xor8, 3, false, true)) == 0);
 	p = plan_by_hand(dir, prefix, &data, false, &err);
@@ -117,7 +116,7 @@ with_prefix(void)
 	mem_free((void *)(uintptr_t)prefix);
 }
 
-/* LLNL's helpers are called for one set after another. */
+/* LLNL's helpers are called once for each set. */
 static void
 one_set(void)
 {
@@ -154,10 +153,10 @@ one_set(void)
 	ok(scene_same(&xor8), "all is as it was");
 }
 
-/* --- With nothing but the headers --- */
+/* --- With only the headers --- */
 
-/* All files of the caches' nodes in one directory, their redundancy in `sub`
- * below it. */
+/* Move all files of the nodes' caches into one directory, and their redundancy
+ * files into `sub` below it. */
 static void
 flatten(const struct scene *s, const char *to, const char *sub)
 {
@@ -238,7 +237,8 @@ bare(const char *sub)
 	ok(scene_same(&bare8), "as it was");
 }
 
-/* What is not named is missing, but written where the others are not. */
+/* Files that are not named are missing, but are written to the directory of the
+ * others. */
 static void
 bare_fewer_names(void)
 {
@@ -268,7 +268,7 @@ bare_fewer_names(void)
 	is_int(by_hand(dir, NULL, &n, false), STATUS_LOST, "three are lost");
 }
 
-/* Filemaps lie beside the files that are named. */
+/* Filemaps are beside the named files. */
 static void
 maps_alone(void)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_plan_limits.c - a plan where names ask for more than there can be, and
- * where memory runs out.
+ * t_plan_limits.c - plans with names that exceed limits, and without memory.
  */
 #include "rescue/plan.h"
 
@@ -35,7 +34,7 @@ crafted_names(void)
 {
 	static const struct {
 		const char *name;
-		const char *says; /* NULL: it can be planned */
+		const char *says; /* NULL: can be planned */
 		enum error_kind kind;
 	} names[] = {
 		{ "filemap_3999999", NULL, ERROR_NONE },
@@ -137,7 +136,7 @@ no_memory(void)
 	scene_end(&s);
 }
 
-/* What may be held against a file, and what is our own trouble. */
+/* Which errors mean a damaged file, and which an error of the system. */
 static void
 blame(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_plan_open.c - redundancy files that are damaged, belong elsewhere, or
- * contradict each other and the filemaps: what is made of them, and that what
- * can be rebuilt with them is.
+ * t_plan_open.c - redundancy files that are damaged, belong to another dataset,
+ * or contradict each other or the filemaps: how they are classified, and that
+ * the rest is rebuilt with them.
  */
 #include "rescue/plan.h"
 
@@ -45,7 +45,7 @@ plan_status_of(const struct scene *s, struct error *err)
 	return status;
 }
 
-/* The plan can be carried out, and all is as when it was kept. */
+/* Rebuild; is every file as when it was kept? */
 static void
 comes_back(struct scene *s, const char *what)
 {
@@ -61,8 +61,8 @@ comes_back(struct scene *s, const char *what)
 
 /* --- Changing headers --- */
 
-/* One node, as "DESC>1>FILE>0>*>SIZE" ("*": the first child), gets one value;
- * NULL: it goes. */
+/* Set one value in a header.  The path is like "DESC>1>FILE>0>*>SIZE" ("*": the
+ * first child).  NULL removes the node. */
 struct edit {
 	const char *path, *value;
 };
@@ -99,9 +99,9 @@ edit(const char *file, const char *path, const char *value)
 
 /* --- One bad file --- */
 
-/* State and problem of member 2's redundancy file, all else being right; the
- * dataset can be put right, also if a file of another rank is missing where
- * `alone` is not set. */
+/* Check state and problem of member 2's redundancy file, all other files being
+ * right.  The dataset can be rebuilt; unless `alone`, also if a file of another
+ * rank is missing. */
 static void
 bad_file(const char *what, enum red_state state, const char *problem,
 	 bool alone)
@@ -166,7 +166,7 @@ bad_files(void)
 	buf_free(&b);
 }
 
-/* Headers that can be read, but are not what they should be. */
+/* Well-formed headers with wrong contents. */
 static void
 wrong_headers(void)
 {
@@ -238,7 +238,7 @@ belongs_elsewhere(void)
 	buf_free(&b);
 }
 
-/* The first header is not always the right one. */
+/* The first header is not always the right one: the majority decides. */
 static void
 majority(void)
 {
@@ -324,7 +324,7 @@ salvage(void)
 	comes_back(&rs5, "both come back");
 }
 
-/* Whose lists survive is a matter of neighbours. */
+/* Which lists of files survive depends on the neighbours. */
 static void
 lists(void)
 {
@@ -378,7 +378,7 @@ flaws(void)
 	for (unsigned r = 1; r < 3; r++) {
 		char path[] = "DESC>1>FILE>1>*>SIZE";
 
-		/* Two files change their places: names do not fit sizes. */
+		/* Swap two files, so that names do not match sizes. */
 		edit(red(&xor4, r), path, "337");
 		edit(red(&xor4, r), "DESC>1>FILE>0>*>SIZE", "0");
 	}
@@ -392,7 +392,7 @@ struct renaming {
 	const char *member, *to;
 };
 
-/* The first file of a member gets another name. */
+/* Rename the first file of a member. */
 static void
 rename_file(struct kvtree *t, void *arg)
 {

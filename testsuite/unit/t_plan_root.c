@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_plan_root.c - recorded paths of a prefix that was moved, or never meant to
- * be reached: what the prefix was called then is found out, or it is said that
- * it cannot be.
+ * t_plan_root.c - recorded paths of a prefix that was moved, or that are
+ * unsafe: the plan infers the old name of the prefix, or reports that it
+ * cannot.
  */
 #include "rescue/plan.h"
 
@@ -19,8 +19,8 @@ static struct scene moved = {
 	.was = "/old/place/prefix",
 };
 
-/* The root the plan finds is `root`, and files lie below it as they should;
- * NULL: an error of this kind that says this. */
+/* Does the plan find `root`, with the files below it?  NULL: it fails with this
+ * kind of error and these words. */
 static void
 finds(const struct scene *s, const char *from, const char *root,
       enum error_kind kind, const char *words)
@@ -66,7 +66,7 @@ set_name(struct kvtree *t, void *arg)
 	must(kvtree_set(kvtree_get(f, "META"), "NAME", arg, NULL) == 0);
 }
 
-/* --- Found out --- */
+/* --- Inferred --- */
 
 static void
 inferred(void)
@@ -95,7 +95,7 @@ inferred(void)
 	plan_free(p);
 }
 
-/* Many files: only some are looked at. */
+/* Of many files, only some are compared. */
 static uint64_t
 small(unsigned rank, unsigned file)
 {
@@ -134,7 +134,7 @@ ambiguous(void)
 	      "where more of them fit");
 	must(truncate(scene_data(&moved, 3, 0), 1) == 0);
 	finds(&moved, NULL, NULL, ERROR_USAGE, "several ways");
-	/* A third that is worse than both changes nothing. */
+	/* A third candidate that is worse than the others changes nothing. */
 	copy_tree(fmt("%s/ckpt/dir_0", scene_prefix(&moved)),
 		  fmt("%s/place/prefix/ckpt/dir_0", scene_prefix(&moved)));
 	finds(&moved, NULL, NULL, ERROR_USAGE, "--moved-from");
@@ -153,7 +153,7 @@ none_fits(void)
 	      "/old/place/prefix/ckpt; none of them is here");
 	write_text(scene_data(&moved, 0, 0), "of another size");
 	finds(&moved, NULL, NULL, ERROR_USAGE, "none of them is here");
-	/* Names that no file system takes. */
+	/* Names too long for any file system. */
 	edit_tree(scene_map(&moved, 2), set_name, long_name);
 	finds(&moved, NULL, NULL, ERROR_USAGE, "none of them is here");
 	remove_tree(fmt("%s/ckpt", scene_prefix(&moved)));
@@ -197,7 +197,7 @@ recorded(void)
 		scene_lose_data(&s, r);
 	finds(&s, NULL, "/old/place", ERROR_NONE,
 	      "filemaps that say what the prefix was called");
-	/* A lie, or another prefix: the files themselves know better. */
+	/* If the recorded prefix is wrong, the paths of the files decide. */
 	s.prefix = "/quite/elsewhere";
 	scene_make(&s);
 	finds(&s, NULL, "/old/place", ERROR_NONE,
@@ -205,7 +205,7 @@ recorded(void)
 	scene_end(&s);
 }
 
-/* The prefix reached through a link. */
+/* The prefix is reached through a symbolic link. */
 static void
 linked(void)
 {
@@ -238,7 +238,7 @@ linked(void)
 	ok(p != NULL && !p->moved && strcmp(p->recorded_root, link) == 0,
 	   "nor one that was recorded so");
 	plan_free(p);
-	/* Relative, as if called in it. */
+	/* A relative path, from inside the prefix. */
 	must(chdir(s.root) == 0);
 	s.was = NULL;
 	scene_make(&s);
@@ -259,7 +259,7 @@ unsafe_paths(void)
 {
 	static char long_path[4200], brim[4091], path[5000];
 	static const struct {
-		bool below; /* behind the prefix */
+		bool below; /* below the prefix */
 		const char *path;
 	} paths[] = {
 		{ false, "/etc" },
@@ -269,7 +269,7 @@ unsafe_paths(void)
 		{ true, "x" },
 		{ true, "/.." },
 		{ true, long_path },
-		{ true, brim }, /* with the file's name it is too long */
+		{ true, brim }, /* too long with the file's name added */
 		{ false, long_path },
 	};
 	struct scene s = {
@@ -299,7 +299,7 @@ unsafe_paths(void)
 	edit_tree(scene_map(&s, 1), set_path, (void *)(uintptr_t) "/etc");
 	finds(&s, NULL, NULL, ERROR_USAGE, "files below /;");
 
-	/* Metadata must not be written over as if they were data. */
+	/* Data must not overwrite metadata files. */
 	scene_make(&s);
 	edit_tree(scene_map(&s, 1), set_path, fmt("%s/.scr", prefix));
 	finds(&s, NULL, NULL, ERROR_UNSAFE, "lies among the metadata");

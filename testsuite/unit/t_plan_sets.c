@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_plan_sets.c - what is said of a dataset whose redundancy sets have lost
- * members, have vanished as a whole, have older ones beside them, or lie in
- * the caches of several nodes.
+ * t_plan_sets.c - plans for datasets with redundancy sets that lost members,
+ * are missing as a whole, have older ones beside them, or are in the caches of
+ * several nodes.
  */
 #include "rescue/plan.h"
 
 #include "rescue/rebuild.h"
 #include "scene.h"
 
-/* Plan, sentence and status. */
+/* Make a plan; its message and status. */
 static int
 status_now(const struct scene *s, unsigned flags, struct error *err)
 {
@@ -29,7 +29,7 @@ status_now(const struct scene *s, unsigned flags, struct error *err)
 static const struct {
 	const char *what;
 	struct scene s;
-	unsigned lost; /* ranks, by bit */
+	unsigned lost; /* ranks, as bits */
 	int status;
 	const char *says;
 } scheme_cases[] = {
@@ -130,7 +130,7 @@ schemes(void)
 	}
 }
 
-/* Parts of ranks: files here, redundancy there. */
+/* Ranks that lost only their files, or only their redundancy. */
 static void
 mixed_losses(void)
 {
@@ -191,7 +191,7 @@ mixed_losses(void)
 	s.sets = 1;
 }
 
-/* --- Sets of which nothing is left --- */
+/* --- Sets without any remaining file --- */
 
 static void
 vanished(void)
@@ -229,7 +229,7 @@ vanished(void)
 	       "and the set");
 	plan_free(p);
 
-	/* Sets over filemaps: the first and the last of three. */
+	/* Sets over filemaps: the first and the last of three are missing. */
 	scene_make(&s);
 	for (unsigned r = 0; r < 12; r += r % 3 == 0 ? 2 : 1)
 		scene_lose_reds(&s, r, true);
@@ -246,7 +246,7 @@ vanished(void)
 	   "told in words");
 	plan_free(p);
 
-	/* No redundancy at all. */
+	/* No redundancy files at all. */
 	scene_make(&s);
 	for (unsigned r = 0; r < 12; r++) {
 		scene_lose_reds(&s, r, true);
@@ -261,9 +261,9 @@ vanished(void)
 	scene_end(&s);
 }
 
-/* --- Files of an older attempt --- */
+/* --- Files of an earlier attempt --- */
 
-/* Copy the redundancy files of `from` that the mask names to `to`. */
+/* Copy the redundancy files of the ranks in `mask` from `from` to `to`. */
 static void
 copy_reds(const struct scene *from, const struct scene *to, unsigned mask)
 {
@@ -387,7 +387,8 @@ caches(void)
 	   "there they are");
 	is_int(status_now(&s, PLAN_HEADERS, &err), STATUS_OK, "whole again");
 
-	/* What is left of a rank tells where the rest goes. */
+	/* The remaining files of a rank determine where the others are
+	 * written. */
 	scene_make(&s);
 	scene_lose_data(&s, 6);
 	must(unlink(scene_map(&s, 6)) == 0);
@@ -412,7 +413,7 @@ caches(void)
 	scene_end(&s);
 }
 
-/* The same metadata on two nodes, as a restart elsewhere leaves them. */
+/* The same metadata on two nodes, as left by a restart on other nodes. */
 static void
 twice(void)
 {
@@ -441,7 +442,7 @@ twice(void)
 		   p->sets[1].members[0].place == 0,
 	   "files of a rank in two places: the first one counts");
 	plan_free(p);
-	/* Of another run it would be noticed. */
+	/* It would be reported if it were read. */
 	write_text(fmt("%s/.scr/filemap_0", scene_node(&s, 3)), "garbage");
 	is_int(status_now(&s, 0, &err), STATUS_OK, "the second is not read");
 	write_text(scene_map(&s, 0), "garbage");
@@ -481,7 +482,8 @@ set_key(struct kvtree *t, void *arg)
 	kvtree_remove(table, kvtree_key(kvtree_first(table)));
 }
 
-/* Bypass: data files went to the prefix at once, and have no redundancy. */
+/* Bypass: data files were written directly to the prefix, without
+ * redundancy. */
 static void
 bypass(void)
 {

@@ -47,7 +47,7 @@ static const struct {
 	{ "copy", KIB, UINT64_MAX, 1,
 	  "copy   0 % 1.0 KiB of 16.0 EiB, 1.0 KiB/s, over 1000 d left" },
 	{ "a\nb\033[2J", 1, 0, 0, "a\\nb\\x1b[2J 1 B" },
-	/* clocks that went wrong */
+	/* clocks that went backwards or stopped */
 	{ "copy", GIB, 2 * GIB, -1, "copy  50 % 1.0 GiB of 2.0 GiB" },
 	{ "copy", GIB, 2 * GIB, NAN, "copy  50 % 1.0 GiB of 2.0 GiB" },
 	{ "copy", GIB, 2 * GIB, INFINITY, "copy  50 % 1.0 GiB of 2.0 GiB" },
@@ -86,7 +86,7 @@ test_text(void)
 	is_str(to, " 6 B", "the name is cut first");
 }
 
-/* Read from fd until `want` was seen, or for `ms` milliseconds. */
+/* Read from fd until `want` appears, or for `ms` milliseconds. */
 static const char *
 read_until(int fd, char *text, size_t size, const char *want, int ms)
 {
@@ -114,7 +114,7 @@ read_until(int fd, char *text, size_t size, const char *want, int ms)
 	return text;
 }
 
-/* Put `fd` in the place of stderr; returns what to give to the next call. */
+/* Replace stderr by `fd`; returns the argument for the next call. */
 static int
 swap_stderr(int fd)
 {
@@ -178,7 +178,7 @@ test_pipe(bool quiet)
 	close(fds[0]);
 }
 
-/* Requests at any moment of a short life do not kill the process. */
+/* A signal at any moment of a short-lived progress is harmless. */
 static void
 test_end(void)
 {
@@ -217,7 +217,7 @@ test_terminal(const char *term, bool quiet, bool drawn)
 	progress_expect(p, 2 * KIB);
 	progress_add(p, KIB);
 	if (drawn) {
-		/* 23 of 24 columns: the last would wrap */
+		/* 23 of 24 columns, because the last would wrap */
 		read_until(master, text, sizeof(text), "\033[K\r", 5000);
 		is_str(text, "\r  50 % 1.0 KiB of 2.0 K\033[K\r",
 		       "a line after a second");
@@ -255,7 +255,7 @@ test_no_memory(void)
 	ok(!is_usr1_blocked(), "NULL is ignored");
 }
 
-/* The cases in which nothing comes take their second beside the others. */
+/* Cases that must print nothing wait a second, in parallel to the others. */
 static pid_t
 start_silent(const char *term, bool quiet)
 {

@@ -3,7 +3,7 @@
 
 #include "jobtest.h"
 
-/* Stored and loaded, under both kinds of names. */
+/* Store and load, with both kinds of names. */
 static void
 test_round_trip(size_t n, const char *base, const char *last)
 {
@@ -42,7 +42,7 @@ test_parts(void)
 	is_int((int64_t)kvtree_count(kvtree_get(t, "RANK")), 3, "three parts");
 	kvtree_free(t);
 
-	/* A smaller job in its place. */
+	/* Replace it by a smaller job. */
 	put_job_file("rank2file.1.0", "LEVEL>1\n");
 	put_job_file("rank2file.0.00", "x\n");
 	put_job_file("rank2file.0.5.bak", "x\n");
@@ -79,13 +79,13 @@ test_parts(void)
 	drop("a");
 }
 
-/* Files as LLNL's writers make them. */
+/* Files in the formats of LLNL's writers. */
 static void
 test_forms(void)
 {
 	struct rank2file r;
 
-	/* MPI, three levels, a part that begins with rank 1. */
+	/* Of the MPI library: three levels, a part that begins with rank 1. */
 	put_job_file("m",
 		     "RANKS>4\nLEVEL>2\nRANK>0>FILE>.1.0\nRANK>0>OFFSET>0\n"
 		     "RANK>2>FILE>.1.2\nRANK>2>OFFSET>0\n");
@@ -105,7 +105,7 @@ test_forms(void)
 	is_str(r.ranks[3].files[1].path, "c", "... the second of two");
 	rank2file_free(&r);
 
-	/* scr_index, where one file was not found. */
+	/* Of scr_index, which did not find one file. */
 	put_job_file("m", "RANKS>1\nLEVEL>1\nRANK>0>FILE>.0.0\n");
 	put_job_file("m.0.0",
 		     "RANKS>1\nLEVEL>0\nRANK>0>FILES>3\nRANK>0>FILE>a>SIZE>7\n"
@@ -139,7 +139,7 @@ test_forms(void)
 	drop("m");
 }
 
-/* A tree not at the start of its file. */
+/* A tree that is not at the start of its file. */
 static void
 test_offset(void)
 {
@@ -169,7 +169,7 @@ test_offset(void)
 
 #define TOP "RANKS>4\nLEVEL>1\nRANK>0>FILE>.0.0\n"
 
-/* All but the end of the first segment of a file. */
+/* The start of the keys of a file's first segment. */
 #define SEG "RANK>1>FILE>a>SEG>"
 #define SEG0 "LEVEL>0\n" SEG "0>FILE>c\n" SEG "0>OFFSET>0\n" SEG "0>"
 
@@ -256,7 +256,7 @@ test_refused(void)
 	drop("m.0.2");
 }
 
-/* Cut and change each byte of the files. */
+/* Cut the files at each byte, and change each byte. */
 static void
 test_damage(void)
 {
@@ -294,7 +294,7 @@ test_damage(void)
 		buf_free(&raw);
 	}
 	is_int((int64_t)odd, 0, "cut and flipped files are refused");
-	/* The flag that there is no checksum makes the file end early. */
+	/* The flag for "no checksum" makes the file end early. */
 	ok(loaded <= 16, "... but for bits nobody looks at");
 	drop("m");
 	drop("m.0.0");

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_rank2file_store.c - a rank2file written over another: containers, a set of
- * parts beside the one in use, and what becomes of that.
+ * t_rank2file_store.c - a rank2file written over another: containers, a new
+ * generation of parts beside the current one, and the removal of old parts.
  */
 #include "meta/rank2file.h"
 
 #include "io.h"
 #include "jobtest.h"
 
-/* The table of containers comes back, and again when what was loaded is
- * stored; with the segments' numbers in any order. */
+/* The table of containers is read as written, also after storing it again, with
+ * segments in any order. */
 static void
 test_containers(void)
 {
@@ -61,7 +61,7 @@ test_containers(void)
 	drop("m.0.0");
 }
 
-/* What is there with these numbers?  "0 8192 " and the like, up to 20000. */
+/* The numbers of the existing parts up to 20000, as "0 8192 ". */
 static const char *
 parts_of(const char *form)
 {
@@ -79,7 +79,7 @@ parts_of(const char *form)
 	return text;
 }
 
-/* Load, and store in a generation that is not in use. */
+/* Load, and store in an unused generation. */
 static void
 next_generation(const char *base, unsigned want, const char *form,
 		const char *parts)
@@ -123,7 +123,7 @@ test_generations(void)
 	drop("m.0.0");
 	drop("m.0.1.scr");
 
-	/* Parts as LLNL numbers them. */
+	/* Parts numbered as by LLNL's library. */
 	put_job_file("m",
 		     "RANKS>3\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>1>FILE>.0.1\n"
 		     "RANK>2>FILE>.0.3\n");
@@ -155,7 +155,7 @@ test_generations(void)
 	drop("r.scr");
 }
 
-/* All parts were written, but not the top file: nothing has changed. */
+/* All parts were written, but not the top file: the old job is still valid. */
 static void
 test_interrupted(void)
 {
@@ -187,7 +187,7 @@ test_interrupted(void)
 	drop("m.0.1");
 }
 
-/* Without FILES, as SCR 1.1.8 wrote. */
+/* Without FILES, as written by SCR 1.1.8. */
 static void
 test_uncounted(void)
 {
@@ -212,7 +212,7 @@ test_uncounted(void)
 	drop("m.0.0");
 }
 
-/* A path that a rank lists twice is one file: as its last entry says. */
+/* A path that a rank lists twice is one file, with the last attributes. */
 static void
 test_twice(void)
 {
@@ -239,7 +239,7 @@ test_twice(void)
 	drop("m.0.0");
 }
 
-/* Whoever knows that no path is there twice gets the same bytes. */
+/* `distinct` skips the search for duplicates; the bytes are the same. */
 static void
 test_distinct(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_rebuild.c - plans carried out: what was lost is back as it was, and what
- * could not be done has changed nothing.  (Checksums: t_rebuild_sums.)
+ * t_rebuild.c - rebuilds from plans: lost files are restored, and a rebuild
+ * that is impossible changes nothing.  (Checksums: t_rebuild_sums.)
  */
 #include "rescue/rebuild.h"
 
@@ -31,7 +31,7 @@ static struct scene xor8 = {
 	.files = 2,
 };
 
-/* Rebuild from a plan as things are now. */
+/* Plan and rebuild from the current state. */
 static int
 rebuild_now(const struct scene *s, const struct rebuild_options *o,
 	    struct rebuild_result *r, struct error *err)
@@ -43,9 +43,9 @@ rebuild_now(const struct scene *s, const struct rebuild_options *o,
 	return rc;
 }
 
-/* --- All comes back --- */
+/* --- Complete rebuilds --- */
 
-/* Some longer than a block, none a multiple of anything. */
+/* Some sizes are larger than a block, and none is round. */
 static uint64_t
 long_size(unsigned rank, unsigned file)
 {
@@ -57,7 +57,7 @@ schemes(unsigned threads)
 {
 	static const struct {
 		struct scene s;
-		unsigned lost; /* ranks, by bit */
+		unsigned lost; /* ranks, as bits */
 		uint64_t memory;
 	} cases[] = {
 		{ { .type = REDSET_XOR, .ranks = 8, .sets = 2, .failures = 1 },
@@ -202,7 +202,7 @@ odd_files(void)
 	scene_make(&rs6);
 }
 
-/* --- Not all, or nothing --- */
+/* --- Partial rebuilds and refusals --- */
 
 static void
 lost(void)
@@ -224,8 +224,8 @@ lost(void)
 	   "told in words");
 	ok(scene_same(&xor8), "nothing was changed");
 	ok(rebuild_now(&xor8, &o, &r, &err) == 0, "what can be, can be");
-	/* Rank 1 is too short to take part in all stripes: parity of rank 5
-	 * can be computed, too. */
+	/* Rank 1 is too short to have data in all stripes, so the parity of
+	 * rank 5 can be computed, too. */
 	ok(r.files == 2 && r.maps == 1 && r.redundancy == 3,
 	   "one of the ranks");
 	ok(exists(scene_data(&xor8, 2, 0)) && exists(scene_map(&xor8, 2)) &&
@@ -240,7 +240,7 @@ lost(void)
 		   r.files + r.maps + r.redundancy == 0,
 	   "a second time there is nothing to do");
 
-	/* Some bytes of a lost set can be computed: the files that they fill
+	/* Some bytes of a lost set can be computed; files that consist of them
 	 * are rebuilt. */
 	scene_make(&xor8);
 	must(unlink(scene_data(&xor8, 1, 1)) == 0);
@@ -297,7 +297,7 @@ stopped(void)
 	   "and done the next time");
 }
 
-/* --- Things that go wrong --- */
+/* --- Errors during a rebuild --- */
 
 static void
 inputs_vanish(void)
@@ -381,7 +381,7 @@ limits(void)
 	(void)rmdir(fmt("%s/ckpt/dir_1", scene_prefix(&rs6)));
 	ok(scene_same(&rs6), "nothing is changed");
 
-	/* The temporary file is there, and a directory: ours, and useless. */
+	/* A directory of our own has the name of the temporary file. */
 	scene_make(&rs6);
 	must(unlink(scene_data(&rs6, 1, 0)) == 0);
 	{
@@ -395,7 +395,7 @@ limits(void)
 	   "a directory in the way of a temporary file goes");
 }
 
-/* --- After marking --- */
+/* --- After marking files bad --- */
 
 static void
 marked(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_rebuild_sums.c - recorded checksums: files that are there but damaged are
- * found while a plan is made or carried out, and become something to rebuild.
+ * t_rebuild_sums.c - recorded checksums: existing but damaged files are found
+ * while the plan is made or during the rebuild, and are rebuilt.
  */
 #include "rescue/rebuild.h"
 
@@ -51,7 +51,7 @@ note(void *arg, const char *what)
 	snprintf(e->all + len, sizeof(e->all) - len, "%s\n", what);
 }
 
-/* Rebuild from a plan that has read no file. */
+/* Rebuild from a plan that was made without reading files. */
 static int
 rebuild_now(const struct scene *s, struct events *e, struct rebuild_result *r,
 	    struct error *err)
@@ -66,7 +66,7 @@ rebuild_now(const struct scene *s, struct events *e, struct rebuild_result *r,
 	return rc;
 }
 
-/* --- While the plan is made --- */
+/* --- While planning --- */
 
 static void
 planned(unsigned threads)
@@ -118,7 +118,7 @@ large(unsigned rank, unsigned file)
 	return rank == 0 && file == 0 ? (uint64_t)17 << 20 : 300000;
 }
 
-/* Files of several stretches, several of which go wrong. */
+/* Files of several blocks, of which several are damaged. */
 static void
 large_files(void)
 {
@@ -150,7 +150,7 @@ large_files(void)
 	scene_end(&s);
 }
 
-/* --- While it is carried out --- */
+/* --- During the rebuild --- */
 
 static void
 bad_input(void)
@@ -193,7 +193,7 @@ bad_input(void)
 	(void)rmdir(fmt("%s/ckpt/dir_1", scene_prefix(&xor4)));
 	ok(scene_same(&xor4), "nothing was changed");
 
-	/* Only redundancy is lost: a part of each file is needed. */
+	/* Only redundancy is lost, so only a part of each file is read. */
 	scene_make(&rs6);
 	must(unlink(scene_red(&rs6, 5, false, false)) == 0);
 	flip(scene_data(&rs6, 1, 0), -1);
@@ -202,8 +202,8 @@ bad_input(void)
 	is_int((int64_t)r.crc_wrong, 1, "which is put right");
 }
 
-/* A small file needs but a part of the others: they are not summed up as a
- * whole, but what comes out is. */
+/* For a small file only parts of the other files are read, so their checksums
+ * are not verified.  That of the result is. */
 static void
 bad_output(void)
 {
@@ -218,7 +218,7 @@ bad_output(void)
 	   "RS: an output that is wrong leads to the damaged input");
 	is_int((int64_t)r.crc_wrong, 1, "of which there is one");
 
-	/* A body has no checksum of its own. */
+	/* A redundancy file's body has no checksum. */
 	scene_make(&xor4);
 	must(unlink(scene_data(&xor4, 3, 1)) == 0);
 	for (unsigned r1 = 0; r1 < 3; r1++)
@@ -231,8 +231,8 @@ bad_output(void)
 	ok(scene_same(&xor4) && r.files == 0, "nothing was changed");
 }
 
-/* The damaged file has become shorter since the plan was made, where nobody
- * looked. */
+/* The damaged file was truncated after the plan was made, in a part that is not
+ * read. */
 static void
 cut_short(void)
 {
@@ -261,7 +261,7 @@ drop_crc(struct kvtree *t, void *arg)
 		kvtree_remove(kvtree_get(f, "META"), "CRC");
 }
 
-/* What comes out has no checksum, what goes in has one. */
+/* The rebuilt file has no recorded checksum, but an input has. */
 static void
 some_sums(void)
 {
@@ -301,7 +301,7 @@ no_sums(void)
 	   "nor compared");
 }
 
-/* A file that cannot be read is an erasure like any other. */
+/* An unreadable file is an erasure like any other. */
 static void
 unreadable(void)
 {

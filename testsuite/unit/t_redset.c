@@ -83,8 +83,8 @@ test_desc(void)
 
 #define MEMBERS 4
 
-/* A set of four on ranks 1, 3, 5, 7, file m of member m m times 1000 bytes
- * long, two files each but none for member 2. */
+/* A set of four members on ranks 1, 3, 5, 7.  Member m has two files, of which
+ * file 1 is m times 1000 bytes larger; member 2 has none. */
 struct set {
 	struct redset_member members[MEMBERS];
 	struct redset_file files[MEMBERS][2];
@@ -191,7 +191,7 @@ test_headers(void)
 {
 	static const uint64_t xor_bodies[] = { 2001, 2001, 2001, 2001 };
 	static const uint64_t rs_bodies[] = { 6002, 6002, 6002, 6002 };
-	/* The left neighbours' bytes: 1, 2001, 0 and 6001. */
+	/* Sizes of the left neighbours: 1, 2001, 0 and 6001. */
 	static const uint64_t one[] = { 6001, 1, 2001, 0 };
 	static const uint64_t two[] = { 6001, 6002, 2002, 2001 };
 
@@ -253,7 +253,7 @@ test_descriptor_files(void)
 	kvtree_free(want);
 }
 
-/* What LLNL's restart leaves (formats.md 11). */
+/* A set rebuilt by LLNL's library during restart (formats.md 11). */
 static void
 test_rebuilt(void)
 {
@@ -298,7 +298,7 @@ test_rebuilt(void)
 	arena_free(arena);
 }
 
-/* Change one thing of a good XOR header: each must be refused. */
+/* Each change of one value of a valid XOR header must be refused. */
 static void
 test_hostile(void)
 {
@@ -356,7 +356,7 @@ test_hostile(void)
 	arena_free(arena);
 }
 
-/* Lists that do not add up, in the owner's part. */
+/* Inconsistent lists in the owner's part of the header. */
 static void
 test_hostile_lists(void)
 {
@@ -399,7 +399,7 @@ test_hostile_lists(void)
 	arena_free(arena);
 }
 
-/* However large a set is said to be, memory stays in bounds. */
+/* Memory is bounded for any claimed size of a set. */
 static void
 test_huge(void)
 {

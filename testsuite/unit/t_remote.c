@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The ways to run commands on nodes, all through the same faults. */
+/* All launchers that run commands on nodes, with the same faults. */
 #include "remote/remote.h"
 
 #include <pthread.h>
@@ -7,10 +7,10 @@
 
 #include "remotetest.h"
 
-/* Each way, with a node of its own for each fault. */
+/* Each launcher, with a node for each fault. */
 static const struct way {
 	const char *name; /* for remote_choose() */
-	const char *says; /* of a node that refuses */
+	const char *says; /* message for a node that refuses */
 	bool pdsh;
 } ways[] = {
 	{ "ssh", "Connection refused", false },
@@ -26,7 +26,7 @@ static const struct way {
 	"ok1,status3,refuse1,late1,nologin1,chatty1,broken1,mute1,half1," \
 	"silent1,linger1,noisy1,none1"
 
-/* What the command does on each of them. */
+/* The command on each node. */
 #define COMMAND \
 	"echo \"I am $NODE\"; echo oh >&2\n" \
 	"case $NODE in\n" \
@@ -87,7 +87,7 @@ check_faults(const struct way *w, const struct scene_run *s,
 	ok(came(&r[11], REMOTE_DONE, 0, NULL), "a node prints a lot");
 	ok(r[11].cut && r[11].out.len == s->o.keep, "of which some is kept");
 	is_str(h->last[11], "end", "but every line is heard");
-	/* (pdsh loses what is behind 128 KiB of a line, its end as well.) */
+	/* (pdsh drops the part of a line after 128 KiB, and its newline.) */
 	ok(h->lines[11] == 60003 || (w->pdsh && h->lines[11] == 60002),
 	   "all of them");
 	ok(came(&r[12], REMOTE_DONE, 127, NULL), "no such command there");
@@ -95,7 +95,7 @@ check_faults(const struct way *w, const struct scene_run *s,
 	ok(s->seconds < 15, "none of it takes longer than its limits");
 }
 
-/* A way at work. */
+/* A launcher being tested. */
 struct trial {
 	struct scene_run s;
 	struct heard h;
@@ -113,7 +113,7 @@ try_way(void *arg)
 	return NULL;
 }
 
-/* All ways at the same time: most of it is waiting. */
+/* All launchers run at the same time, because most of the time is waiting. */
 static void
 test_faults(void)
 {
@@ -165,7 +165,7 @@ check_names(struct scene_run *s)
 	run_free(s);
 }
 
-/* How pdsh is told, and how many of them. */
+/* Arguments and number of the pdsh processes. */
 static void
 test_pdsh(void)
 {
@@ -195,7 +195,7 @@ test_pdsh(void)
 	ok(came(&s.r[1], REMOTE_REFUSED, -1, "nonsense"), "pdsh says so");
 	run_free(&s);
 
-	/* pdsh drops what is behind 128 KiB of a line. */
+	/* pdsh drops the part of a line after 128 KiB. */
 	s.o.module = NULL;
 	is_int(run_line(&s, "a,b",
 			"[ $NODE = a ] || head -c 300000 /dev/zero | "
@@ -260,7 +260,7 @@ test_local(void)
 	ok(came(&s.r[0], REMOTE_KILLED, -1, "killed by signal 9"), "is told");
 	run_free(&s);
 	is_int(run_on(&s, "a", nothing), 0, "no such program");
-	/* (valgrind's fork cannot tell why its child failed.) */
+	/* (valgrind's fork does not report why exec failed.) */
 	if (getenv("SCRKIT_VALGRIND") == NULL)
 		ok(came(&s.r[0], REMOTE_NOT_STARTED, -1, "No such file"),
 		   "is told");
@@ -310,7 +310,7 @@ test_choose(void)
 	}
 }
 
-/* A PATH with only these programs in it. */
+/* Make a PATH with only these programs. */
 static void
 only(const char *const *programs)
 {

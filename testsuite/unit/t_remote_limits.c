@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Many nodes, dead ones among them, and a machine that has too little. */
+/* Many nodes, some of them dead, and a machine with scarce resources. */
 #include "remote/remote.h"
 
 #include <dirent.h>
@@ -13,7 +13,7 @@
 #include "remotetest.h"
 #include "str.h"
 
-/* --- What must not be left behind --- */
+/* --- Leaks --- */
 
 static size_t
 open_files(void)
@@ -25,7 +25,7 @@ open_files(void)
 	while (readdir(dir) != NULL)
 		count++;
 	closedir(dir);
-	return count - 3; /* itself, and . and .. */
+	return count - 3; /* without ".", ".." and its own */
 }
 
 static bool
@@ -34,14 +34,14 @@ no_children(void)
 	return waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD;
 }
 
-/* Does a process's environment, which is `len` bytes of strings, hold this? */
+/* Do the `len` bytes of a process's environment contain this variable? */
 static bool
 holds(const char *env, size_t len, const char *variable)
 {
 	return memmem(env, len, variable, strlen(variable) + 1) != NULL;
 }
 
-/* Is there a process of this node, of ours and not of another test? */
+/* Is a process for this node running that this test started? */
 static bool
 is_running(const char *node)
 {
@@ -72,7 +72,7 @@ is_running(const char *node)
 	return found;
 }
 
-/* The same, given the time that it takes to die. */
+/* The same, after some time to exit. */
 static bool
 is_gone(const char *node)
 {
@@ -87,7 +87,7 @@ is_gone(const char *node)
 	return false;
 }
 
-/* --- Nodes that do not answer --- */
+/* --- Dead nodes --- */
 
 static struct trial {
 	const char *name;
@@ -128,7 +128,8 @@ check_dead(struct trial *t)
 	run_free(&t->s);
 }
 
-/* All living nodes do it, though dead ones take all places at first. */
+/* All living nodes run the command, although dead ones occupy all slots
+ * first. */
 static void
 test_dead(void)
 {
@@ -156,7 +157,7 @@ test_dead(void)
 		   "one that ignores TERM is killed");
 }
 
-/* --- All in all --- */
+/* --- Time limit --- */
 
 static void
 test_limit(void)
@@ -214,10 +215,10 @@ test_stop(enum remote_kind kind)
 	ok(usual.sa_handler == SIG_DFL, "signals are as they were");
 }
 
-/* --- A machine that has too little --- */
+/* --- Scarce resources --- */
 
-/* With few files the rest waits for those that run; with hardly any, nodes
- * fail, and are told apart from the others. */
+/* With few descriptors, nodes wait for a slot.  With hardly any, nodes fail,
+ * and are reported as such. */
 static void
 test_files(rlim_t more)
 {
@@ -247,7 +248,8 @@ test_files(rlim_t more)
 	run_free(&s);
 }
 
-/* No process to be had, as nobody, because root has no limit. */
+/* No processes can be created.  Not as root, for whom the limit does not
+ * apply. */
 static void
 test_processes(void)
 {
@@ -288,15 +290,16 @@ test_sigchld(void)
 	run_free(&s);
 }
 
-/* Children find the usual: no signal blocked or ignored, none of our files. */
+/* Children have default signal handling and none of our descriptors. */
 static void
 test_surroundings(void)
 {
 	struct scene_run s = { .o = { .kind = REMOTE_LOCAL } };
-	int fd = open("/dev/null", O_RDONLY); /* not closed on exec */
+	int fd = open("/dev/null", O_RDONLY); /* without O_CLOEXEC */
 	sigset_t mask, old;
 
-	/* Whatever has started us in the background may have them ignored. */
+	/* A shell may start this test in the background with signals
+	 * ignored. */
 	signal(SIGHUP, SIG_DFL);
 	signal(SIGINT, SIG_DFL);
 	signal(SIGQUIT, SIG_DFL);
@@ -352,7 +355,8 @@ test_no_memory(void)
 	ok(no_children(), "no child is left");
 }
 
-/* An ssh that costs next to nothing: its last two words are node and command */
+/* A mock ssh that costs almost nothing.  Its last two arguments are the node
+ * and the command. */
 static const char fast_ssh[] =
 	"#!/bin/sh\n"
 	"shift $(($# - 2))\n"
@@ -400,7 +404,7 @@ main(void)
 		test_stop(REMOTE_PDSH);
 	test_files(64);
 	test_files(16);
-	if (getenv("SCRKIT_VALGRIND") == NULL) /* which has files of its own */
+	if (getenv("SCRKIT_VALGRIND") == NULL) /* valgrind needs descriptors */
 		test_files(1);
 	test_processes();
 	test_sigchld();

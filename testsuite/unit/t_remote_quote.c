@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Arguments arrive as they are given, whatever is in them. */
+/* Arguments of any content arrive unchanged. */
 #include "remote/remote.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "remotetest.h"
 #include "str.h"
 
-/* Each of them a part of a path at some site, or an attack. */
+/* Parts of real paths, and attacks. */
 static const char *const nasty[] = {
 	"/tmp/x/run 5",
 	"it's",
@@ -48,7 +48,7 @@ static const char *const nasty[] = {
 
 #define COUNT (sizeof(nasty) / sizeof(nasty[0]))
 
-/* printf prints each of its arguments, ended by something not in them. */
+/* printf prints each argument, followed by a mark that none contains. */
 static void
 check(struct scene_run *s, const char *what)
 {
@@ -68,7 +68,7 @@ check(struct scene_run *s, const char *what)
 	buf_free(&want);
 }
 
-/* Every byte there is, alone and between others. */
+/* Every byte, alone and between others. */
 static void
 check_bytes(struct scene_run *s, const char *what, bool newline)
 {
@@ -93,7 +93,7 @@ check_bytes(struct scene_run *s, const char *what, bool newline)
 	buf_free(&want);
 }
 
-/* A line that a dying node leaves without end does not take in another's. */
+/* An unfinished line of a dying node is not joined with another node's line. */
 static void
 test_glue(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reports of a plan that is put together by hand. */
+/* Reports of a plan made by hand. */
 #include <stdlib.h>
 
 #include "arena.h"
@@ -17,7 +17,7 @@
 
 #define N 4
 
-/* One XOR set of four ranks, one file each. */
+/* A XOR set of four ranks with one file each. */
 struct sample {
 	struct plan p;
 	struct place place;
@@ -190,13 +190,13 @@ test_lost(void)
 	report_map(&s.p, &utf8, &b);
 	ok(has(&b, "1 \033[31m\u00d7\033[0m"), "map in colours");
 	is_int(plan_data_status(&s.p), STATUS_LOST, "status");
-	/* Only redundancy, and all of it. */
+	/* All redundancy is lost, but no data. */
 	s.files[1].fate = s.files[3].fate = FATE_KEEP;
 	s.files[1].state = s.files[3].state = FILE_PRESENT;
 	s.p.files_lost = s.p.files_missing = 0;
 	is_int(plan_data_status(&s.p), STATUS_DAMAGED,
 	       "lost redundancy is damage");
-	/* A set of which nothing is left. */
+	/* A set without any remaining file. */
 	s.set.n = 0;
 	buf_clear(&b);
 	report_sets(&s.p, &b);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_report_containers.c - how containers are, against what is known of each
- * byte of them.
+ * t_report_containers.c - the state of containers, compared to the known state
+ * of each byte.
  */
 #include "ctrtest.h"
 #include "json.h"
 #include "rescue/plan.h"
 
-/* --- Looking --- */
+/* --- States --- */
 
 static void
 seen_whole(void)
@@ -56,7 +56,7 @@ seen_damaged(void)
 	close_it(&o);
 }
 
-/* Every length of every container. */
+/* Truncate each container to every length. */
 static void
 cut_anywhere(void)
 {
@@ -84,7 +84,7 @@ cut_anywhere(void)
 	ok(good, "cut at any length: the bytes behind are bad");
 }
 
-/* Every byte of every container. */
+/* Flip every byte of every container. */
 static void
 flipped_anywhere(void)
 {
@@ -100,7 +100,8 @@ flipped_anywhere(void)
 		if (whole[at] == ' ')
 			continue;
 		memcpy(want, whole, sizeof(whole));
-		/* The other containers of the file have good checksums. */
+		/* The file's segments in other containers have good
+		 * checksums. */
 		for (int i = n * 11; want[i] != ' '; i++)
 			if (whole[i] == whole[at])
 				want[i] = (char)(want[i] - 32);
@@ -122,7 +123,8 @@ flipped_anywhere(void)
 	ok(told, "and it is told");
 }
 
-/* What a plan knows: `gone` by segment of d/d, or its checksum is wrong. */
+/* The plan's knowledge: segments of d/d that are missing, or its wrong
+ * checksum. */
 static void
 asked_plan(void)
 {
@@ -166,7 +168,7 @@ asked_plan(void)
 	close_it(&o);
 }
 
-/* Maps nobody would write. */
+/* Malformed maps. */
 static void
 wrong_maps(void)
 {
@@ -244,7 +246,7 @@ not_packed(void)
 	containers_free(NULL);
 }
 
-/* --- Surveys --- */
+/* --- Summaries --- */
 
 static void
 surveyed(void)

@@ -103,7 +103,7 @@ text_widths(void)
 	buf_free(&b);
 }
 
-/* Many containers: neighbours that are alike share a row. */
+/* Many containers: equal neighbours share a row. */
 static void
 text_many(void)
 {
@@ -138,10 +138,10 @@ text_many(void)
 
 /* --- SVG --- */
 
-/* Well-formed, as far as we use XML: tags nest, attributes are quoted, only
- * entities that are known, and no character that XML has not. */
-/* The next `c`, or the end.  (Of the C library's a sanitizer has each call
- * look at all that follows.) */
+/* Is the text well-formed, as far as we use XML: nested tags, quoted
+ * attributes, only known entities, no characters that XML forbids? */
+/* The next `c`, or the end.  (A sanitizer makes each strchr() scan the whole
+ * rest of the text.) */
 static const char *
 find(const char *s, char c)
 {
@@ -250,7 +250,7 @@ svg_small(void)
 	buf_free(&b);
 }
 
-/* Paths that XML has no characters for. */
+/* Paths with characters that XML forbids. */
 static void
 svg_names(void)
 {
@@ -281,7 +281,7 @@ svg_names(void)
 	buf_free(&b);
 }
 
-/* Many files: rectangles become fewer, and all bytes are still in one. */
+/* With many files there are fewer rectangles, but they cover all bytes. */
 static void
 svg_many(void)
 {
@@ -313,7 +313,7 @@ svg_many(void)
 			add_file(&m, (uint32_t)(f / cases[i].perrank),
 				 fmt("d/%zu", f), cases[i].bytes);
 		store(&m, cases[i].size, n / cases[i].perrank, cases[i].wrong);
-		/* One row each, where they are many. */
+		/* One row for each container, although there are many. */
 		for (size_t c = 0; c < m.ncontainers; c += 2)
 			must(truncate(ctr((int)c),
 				      (off_t)m.containers[c].size - 1) == 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which resource manager there is, SLURM, and commands that misbehave.
+ * Detection of the resource manager, SLURM, and commands that misbehave.
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -9,7 +9,7 @@
 #include "resmgrtest.h"
 #include "str.h"
 
-/* --- Which one --- */
+/* --- Detection --- */
 
 static void
 is_found(const char *want, const char *what)
@@ -185,7 +185,7 @@ test_slurm_down(void)
 	is_str(down_of(r, "node12,node[1-11]"), "node2,node5,node9,node10",
 	       "dead or switched off, in our order");
 	ok(called("sinfo", "--nodes=node[12,1-11]"), "... those asked for");
-	/* D9 */
+	/* D9: ranges in sinfo's output. */
 	prints("sinfo", "node[2-3,07]\n");
 	is_str(down_of(r, "node[1-4],node07"), "node2,node3,node07",
 	       "ranges are expanded");
@@ -228,7 +228,7 @@ test_commands(void)
 	resmgr_close(r);
 }
 
-/* Is the process dead, reaped by its new parent or not, within a second? */
+/* Does the process end within a second?  It may still be a zombie. */
 static bool
 is_gone(const char *number)
 {
@@ -260,8 +260,8 @@ impatient(struct conf **c)
 	return r;
 }
 
-/* In a process of its own, to wait for both limits at once: sinfo closes its
- * output and does not end. */
+/* In a separate process, to test both time-outs at once: sinfo closes its
+ * output but does not exit. */
 static pid_t
 sinfo_hangs(void)
 {
@@ -284,7 +284,7 @@ sinfo_hangs(void)
 	_exit(good ? 0 : 1);
 }
 
-/* A controller that does not answer costs the time limit, once. */
+/* A controller that does not answer costs one time-out. */
 static void
 test_slurm_hangs(void)
 {

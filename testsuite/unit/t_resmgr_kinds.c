@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * LSF, Flux, PBS and ALPS, by stand-ins.
+ * LSF, Flux, PBS and ALPS, with mock commands.
  */
 #include "resmgrtest.h"
 
@@ -58,7 +58,7 @@ test_lsf_end(void)
 
 /* --- Flux --- */
 
-/* `flux` with its sub-commands. */
+/* A mock `flux` with its sub-commands. */
 static void
 flux(const char *jobid, const char *all, const char *down, const char *left)
 {
@@ -185,7 +185,7 @@ struct question {
 	const char *name;
 };
 
-/* Everything that can be asked. */
+/* Ask all questions. */
 static int
 ask_all(void *arg, struct error *err)
 {

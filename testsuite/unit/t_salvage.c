@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_salvage.c - what the caches of many nodes hold together, and what
- * comes of it when some of them are gone.
+ * t_salvage.c - what the caches of many nodes hold together, and the verdict if
+ * some of them are lost.
  */
 #include <string.h>
 #include <sys/resource.h>
@@ -14,8 +14,8 @@
 #include "scavenge/salvage.h"
 #include "scratch.h"
 
-/* A job of `nodes` nodes with `per` ranks each; sets of `size` ranks over
- * neighbouring nodes, rank r of a node in sets of its own. */
+/* A job of `nodes` nodes with `per` ranks each.  Sets have `size` ranks on
+ * neighbouring nodes; rank r of each node is in its own series of sets. */
 struct job {
 	uint32_t nodes, per, size;
 	enum redset_type type;
@@ -84,7 +84,7 @@ verdicts(void)
 {
 	static const struct {
 		struct job job;
-		uint32_t gone[4]; /* nodes + 1 */
+		uint32_t gone[4]; /* a list, ended by 0; node + 1 */
 		enum salvage_state want;
 		const char *says;
 	} cases[] = {
@@ -146,7 +146,7 @@ verdicts(void)
 	}
 }
 
-/* Files missing on a living node: a member that lacks something. */
+/* A living node with missing files counts as a missing member. */
 static void
 bad_files(void)
 {
@@ -173,7 +173,7 @@ bad_files(void)
 	       "... so");
 	salvage_free(&p);
 
-	/* Redundancy files lost, data not. */
+	/* Redundancy files are lost, data are not. */
 	must(salvage_init(&p, 4, NULL) == 0);
 	for (uint32_t n = 0; n < 4; n++) {
 		struct nodecache_rank f = { .rank = n, .map = true };
@@ -185,8 +185,8 @@ bad_files(void)
 	   "without redundancy files, but with all data: complete");
 	salvage_free(&p);
 
-	/* One has lost its data, another only its redundancy file: of which
-	 * set that is, nobody says. */
+	/* One rank lost its data, another only its redundancy file, so the set
+	 * of the latter is unknown. */
 	must(salvage_init(&p, 4, NULL) == 0);
 	for (uint32_t n = 0; n < 4; n++) {
 		struct nodecache_rank f = {
@@ -206,9 +206,9 @@ bad_files(void)
 	salvage_free(&p);
 }
 
-/* --- Who copies --- */
+/* --- Assignment of copies --- */
 
-/* All nodes see one cache. */
+/* All nodes share one cache. */
 static void
 shared(void)
 {
@@ -262,7 +262,7 @@ shared(void)
 	salvage_free(&p);
 }
 
-/* --- Odd input --- */
+/* --- Malformed input --- */
 
 static void
 odd(void)
@@ -293,7 +293,8 @@ odd(void)
 	   "and a member beyond its set");
 	ok(dataset(&p, 1, 5) == NULL && dataset(&p, 1, -1) != NULL,
 	   "two sizes of one job contradict each other");
-	/* Far more members than ranks: no endless work, and it is tried. */
+	/* Far more members than ranks: the verdict is still fast, and a rebuild
+	 * is tried. */
 	f.red = f.mapred =
 		(struct nodecache_red){ .there = true,
 					.type = REDSET_PARTNER,
@@ -347,7 +348,7 @@ reports(void)
 	salvage_free(&p);
 }
 
-/* What a node of job `j` answers when it is asked: a line of JSON. */
+/* The answer of a node of job `j`: a line of JSON. */
 static void
 answer(const struct job *j, uint32_t node, struct buf *out)
 {
@@ -403,9 +404,9 @@ take(struct salvage *p, uint32_t node, const struct buf *text)
 }
 
 /*
- * 10,000 nodes of 16 ranks, three datasets, 300 nodes gone: all answers are
- * held at a time, as remote_run() has them, are read, and the plan is made.
- * (Fewer, and no word on the time, unless SCRKIT_SLOW is set.)
+ * 10,000 nodes of 16 ranks, three datasets, 300 nodes lost: all answers are in
+ * memory, as remote_run() returns them; they are read, and the plan is made.
+ * (Fewer nodes and no time limit unless SCRKIT_SLOW is set.)
  */
 static void
 many(void)

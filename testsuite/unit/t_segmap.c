@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_segmap.c - segment maps: cut, against a count of single bytes; read from
- * what nobody can trust; written and read again; and those that SCR 1.1.8 made
+ * t_segmap.c - segment maps: cutting, compared to a count of single bytes;
+ * reading untrusted input; round trips; maps made by SCR 1.1.8
  * ($SCRKIT_GOLDEN).
  */
 #include "container/segmap.h"
@@ -10,7 +10,7 @@
 #include "maptest.h"
 #include "par.h"
 
-static struct par *three; /* threads */
+static struct par *three; /* a pool of three threads */
 static char root[96];
 static int rootfd = -1;
 
@@ -40,7 +40,7 @@ cut_example(void)
 	segmap_free(&m);
 }
 
-/* Does each byte of each file lie where it should, counted one by one? */
+/* Is each byte of each file in the right place, counted one by one? */
 static bool
 bytes_right(const struct segmap *m, uint64_t size)
 {
@@ -262,7 +262,7 @@ same_files(const struct segmap *a, const struct segmap *b)
 	return same;
 }
 
-/* Cut, written, stored, loaded, read: the same? */
+/* Cut, write, store, load and read: is the map the same? */
 static void
 round_trip(size_t nranks, size_t nfiles, bool mixed, const char *base,
 	   unsigned generation)
@@ -349,8 +349,8 @@ by_path(void)
 
 /* --- SCR 1.1.8 --- */
 
-/* Is each container there as long as the map needs?  The project's selection
- * has none. */
+/* Is each container as long as the map needs?  The project's selection has no
+ * containers. */
 static bool
 containers_fit(const struct segmap *m, int dirfd, size_t *there)
 {
@@ -417,7 +417,7 @@ golden(const char *name, uint64_t size, size_t nfiles, size_t ncontainers)
 
 /* --- Damage, size, memory --- */
 
-/* Whatever can be read makes a map whose segments are sound. */
+/* If a damaged tree can be read, the segments of the map are sound. */
 static void
 read_damaged(const struct kvtree *t, void *arg)
 {
@@ -466,7 +466,8 @@ damaged(void)
 	kvtree_free(t);
 }
 
-/* A hundred thousand segments of one file, and as many files of one. */
+/* One file with a hundred thousand segments, and as many files of one
+ * segment. */
 static void
 large(void)
 {

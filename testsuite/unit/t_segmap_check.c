@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_segmap_check.c - what is wrong with a segment map, against a count of
- * single bytes; and its files in the order of their places.
+ * t_segmap_check.c - flaws in a segment map, compared to a count of single
+ * bytes; and sorting files by their segments.
  */
 #include "container/segmap.h"
 
 #include "maptest.h"
 
-/* --- Judging --- */
+/* --- Flaws --- */
 
 struct verdict {
 	const struct segmap *m;
 	struct buf text;
 	int answer;
-	unsigned char *gap, *overlap; /* by byte of the only container */
+	unsigned char *gap, *overlap; /* for each byte of the only container */
 	size_t sums;
 };
 
@@ -101,7 +101,7 @@ judging(void)
 	}
 }
 
-/* Any segments of one container, against a count of its bytes. */
+/* Random segments in one container, compared to a count of its bytes. */
 static void
 judging_random(void)
 {
@@ -145,7 +145,7 @@ judging_random(void)
 	ok(good, "gaps and overlaps are those counted byte by byte");
 }
 
-/* A sentence is cut to its room, whatever that is. */
+/* A message is cut to the size of its buffer. */
 static void
 flaw_room(void)
 {
@@ -169,7 +169,7 @@ flaw_room(void)
 	source_fini(&s);
 }
 
-/* --- Order --- */
+/* --- Sorting --- */
 
 static void
 sorting(void)
@@ -195,7 +195,7 @@ sorting(void)
 	source_fini(&s);
 }
 
-/* Files of a rank listed in any order come back in the one they were cut. */
+/* Files of a rank listed in any order are sorted into the order of cutting. */
 static void
 sorting_random(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The fault shim itself: this program runs itself with the shim preloaded, as
- * a worker that makes eight operations (seven where no write is cut short) and
- * tells how far it came.
+ * The fault shim.  This program runs itself as a worker with the shim
+ * preloaded.  The worker makes eight operations (seven if no write is cut
+ * short) and reports how far it came.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 /* --- The worker --- */
 
-/* Its exit status: 0, or 100 + the errno that stopped it. */
+/* The worker's exit status: 0, or 100 + the errno that stopped it. */
 static int
 work(const char *dir)
 {
@@ -56,7 +56,7 @@ static char scratch[512];
 
 /*
  * Run the worker with the `count` settings given, e.g. "SHIM_FAIL_AT=3".
- * Return its wait status; *operations receives the number it counted, or -1.
+ * Returns its wait status; *operations receives its count, or -1.
  */
 static int
 run(const char *self, const char *const *settings, long *operations)

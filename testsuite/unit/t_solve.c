@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_solve.c - solve, stripe and compute together, in memory: random sets lose
- * random ranges; what the solution says can be computed must come out right,
- * and what it says is lost must really be beyond the code.
+ * t_solve.c - solve, stripe and compute together, in memory.  Random sets lose
+ * random ranges.  Ranges that the solution calls computable must be computed
+ * correctly; ranges it calls lost must exceed what the code tolerates.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ struct world {
 	unsigned char data[N_MAX][BYTES_MAX];
 	unsigned char body[N_MAX][BYTES_MAX * 4];
 	uint64_t body_len[N_MAX];
-	/* What is left, and what comes back. */
+	/* What remains, and the recomputed bytes. */
 	unsigned char left[N_MAX][BYTES_MAX], left_body[N_MAX][BYTES_MAX * 4];
 	struct solve_member member[N_MAX];
 	struct solve_range range[N_MAX][8];
@@ -55,7 +55,7 @@ data_at(const struct world *w, unsigned m, uint64_t off)
 	return off < w->bytes[m] ? w->data[m][off] : 0;
 }
 
-/* Russian peasant: no table, no library. */
+/* Multiplication by repeated doubling, without tables or library code. */
 static unsigned char
 times(unsigned a, unsigned b)
 {
@@ -175,7 +175,7 @@ part(struct stripe *s, struct stripe_part *p, uint64_t start, uint64_t len,
 		};
 }
 
-/* Strings: what is left to read, what is lost to write (in the same place). */
+/* Strings to read from the remaining bytes, and to write the lost ones. */
 static void
 strings(struct world *w)
 {
@@ -199,7 +199,7 @@ strings(struct world *w)
 	}
 }
 
-/* Solve, compute; true if all that is not called lost is right. */
+/* Solve and compute.  True if everything that is not called lost is right. */
 static bool
 run(struct world *w, struct par *par, size_t *nlost)
 {
@@ -232,7 +232,7 @@ run(struct world *w, struct par *par, size_t *nlost)
 		const struct solve_lost *l = &s.lost[i];
 		uint64_t from = l->range.from, to = l->range.to;
 
-		/* Lost stays lost: take it out of the comparison. */
+		/* Lost bytes are not compared. */
 		if (l->body && to > w->body_len[l->member])
 			to = w->body_len[l->member];
 		if (!l->body && to > w->bytes[l->member])
@@ -265,7 +265,7 @@ bits(unsigned x)
 	return n;
 }
 
-/* Can PARTNER survive the loss of these members?  From the definition. */
+/* Can PARTNER restore these members?  By definition of the scheme. */
 static bool
 partner_survives(const struct world *w, unsigned lost)
 {
@@ -289,8 +289,9 @@ every_pattern(struct par *par, enum redset_type type, unsigned n, unsigned k)
 	char what[80];
 
 	for (unsigned lost = 1; lost < 1u << n; lost++) {
-		/* Short strings have padding, which cannot be lost: only with
-		 * all chunks full is more than k lost always too much. */
+		/* Short strings have padding, which cannot be lost.  So more
+		 * than k lost members are always too many only if all chunks
+		 * are full. */
 		bool full = lost % 2, expect = false;
 
 		make(&w, type, n, k, full ? 120 * (n - k) : 0);
@@ -346,7 +347,7 @@ random_ranges(struct par *par, enum redset_type type, unsigned n, unsigned k)
 	ok(saved > 0 || k == 1, what);
 }
 
-/* Two members lack different bytes: more than one loss, yet all of it saved. */
+/* Two members of an XOR set lack different bytes, and all can be computed. */
 static void
 two_small_losses(struct par *par)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_step.c - steps are stopped: by stand-ins for the commands of each manager,
- * which keep the steps that "run" as files of a directory; and real processes.
+ * t_step.c - stopping steps: with mock commands for each manager, which keep
+ * the "running" steps as files of a directory; and real processes.
  */
 #include "site/step.h"
 
@@ -14,7 +14,7 @@
 #include "scratch.h"
 
 static char root[256];
-static char said[4096]; /* what step_stop() logged */
+static char said[4096]; /* log of step_stop() */
 
 static void
 note(void *arg, const char *line)
@@ -24,11 +24,11 @@ note(void *arg, const char *line)
 		 line);
 }
 
-/* --- Stand-ins --- */
+/* --- Mock commands --- */
 
 /*
- * A step is a file steps/ID; its contents say what it takes to end it: TERM,
- * KILL or nothing.  `signal` is how each manager's command calls them.
+ * A step is a file steps/ID.  Its contents are the signal that ends it: TERM,
+ * KILL or none.  `signal` translates the names of the managers' commands.
  */
 static const char head[] =
 	"#!/bin/sh\n"
@@ -253,7 +253,7 @@ test_silent(void)
 	ok(says(&err, "squeue: "), "... is told");
 }
 
-/* --- The others --- */
+/* --- Flux and others --- */
 
 static void
 test_flux(void)
@@ -338,9 +338,9 @@ test_alps(void)
 /* --- Processes --- */
 
 /*
- * A child, which may lead a group of itself and a child of its own, and ignore
- * SIGTERM with it.  Returns its id when it is ready; *life gives end-of-file
- * when both are gone.
+ * Start a child, which can lead a process group with a child of its own, and
+ * both can ignore SIGTERM.  Returns its id when it is ready; *life reads
+ * end-of-file when both have ended.
  */
 static pid_t
 child(bool leads, bool stubborn, int *life)
@@ -428,7 +428,7 @@ test_check(void)
 	resmgr_close(w.manager);
 }
 
-/* Memory runs out anywhere: said, and nothing leaks. */
+/* If any allocation fails, the error is reported and nothing leaks. */
 static int
 stop_it(void *arg, struct error *err)
 {

@@ -81,7 +81,7 @@ test_printable(void)
 	ok(clean, "each single byte comes out as ASCII");
 }
 
-/* With too little room, whole characters and escapes stay, in order. */
+/* In a small buffer, whole characters and escapes are kept, in order. */
 static void
 test_room(void)
 {
@@ -107,7 +107,7 @@ test_room(void)
 	   "no room: nothing is written");
 }
 
-/* In order. */
+/* Sorted. */
 static const char *const natural[] = {
 	"",	   "0",	       "00",	   "01",      "1",
 	"2",	   "9",	       "010",	   "10",      "18446744073709551616",

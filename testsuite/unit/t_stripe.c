@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_stripe.c - byte strings that lie in pieces, against the same string in one
- * piece of memory; and the checksums that are taken on the way.
+ * t_stripe.c - byte strings in pieces, compared to the same string in memory;
+ * and their checksums.
  */
 #include "transfer/stripe.h"
 
@@ -17,8 +17,8 @@
 static char root[96];
 static int rootfd = -1;
 
-/* A string of three files, a gap, a piece of memory, a gap at the end; the
- * second piece stands in the middle of its file. */
+/* A string of three files, a gap, a piece of memory, and a gap at the end. The
+ * second piece is in the middle of its file. */
 struct string {
 	unsigned char whole[WHOLE], mem[700];
 	struct stripe_part parts[4];
@@ -66,7 +66,7 @@ fill(struct string *t)
 	memcpy(t->mem, t->whole + 7000, 700);
 }
 
-/* The second file's piece, which lies behind 77 other bytes. */
+/* The second file's piece begins at byte 77. */
 static void
 fill_second(struct string *t)
 {
@@ -168,7 +168,7 @@ struct any_order {
 	uint64_t step;
 };
 
-/* Blocks of 100 bytes, in an order that jumps about. */
+/* Blocks of 100 bytes in scattered order. */
 static int
 read_block(void *arg, size_t i, unsigned worker, struct error *err)
 {
@@ -187,8 +187,8 @@ sums(unsigned threads)
 	struct any_order a = { .t = &t };
 	bool good = true;
 
-	/* In order, backwards, jumping; the steps have no factor in common
-	 * with the number of blocks. */
+	/* In order, backwards, and scattered.  The steps and the number of
+	 * blocks have no common factor. */
 	for (uint64_t step = 1; step < 100; step += step == 1 ? 2 : 48) {
 		fill(&t);
 		fill_second(&t);
@@ -214,7 +214,7 @@ sums(unsigned threads)
 	par_free(par);
 }
 
-/* Two parts of one file, summed as one. */
+/* Two parts of one file share a checksum. */
 static void
 shared_sum(void)
 {
@@ -238,7 +238,7 @@ shared_sum(void)
 	is_int(sum.crc, crc_update(0, data, 300), "and summed as one");
 }
 
-/* Far more parts than a cache has slots, read and written turn by turn. */
+/* Far more parts than the cache has slots, read and written in turn. */
 static void
 many_parts(void)
 {
@@ -354,7 +354,7 @@ file_size_limit(void)
 	stripe_cache_free(w);
 }
 
-/* Files larger than the stretch after which they are written back. */
+/* Files larger than the distance after which write-back starts. */
 static void
 large(void)
 {
@@ -384,7 +384,7 @@ large(void)
 	mem_free(got);
 }
 
-/* Where parts begin and end, byte by byte. */
+/* Every byte around the limits of the parts. */
 static void
 cuts(void)
 {
@@ -408,8 +408,8 @@ cuts(void)
 	   "a string is cut where its parts begin and end");
 }
 
-/* Parts that are neither a file nor memory: what is written to them is summed
- * up, in whatever pieces it comes, and is nowhere. */
+/* Parts that are neither a file nor memory: written bytes are summed, in pieces
+ * of any size, and discarded. */
 static void
 sinks(void)
 {
@@ -450,7 +450,7 @@ sinks(void)
 	stripe_cache_free(w);
 }
 
-/* Files made where there are none. */
+/* Files that do not exist are created. */
 static void
 creating(void)
 {

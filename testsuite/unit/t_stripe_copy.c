@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_stripe_copy.c - one byte string copied to another, both cut at random: the
- * bytes arrive, and each part has its checksum, summed up once or twice.
+ * t_stripe_copy.c - copies between byte strings that are cut at random: all
+ * bytes arrive, and each part has its checksum, computed once or twice.
  */
 #include "crc.h"
 #include "scratch.h"
@@ -12,8 +12,8 @@ static int rootfd = -1;
 
 enum { COPIED = 3000000, CUTS_MAX = 20000 };
 
-/* A string of one piece of memory, cut at random: mostly into small parts, or
- * mostly into large ones, with a sum for each. */
+/* A string in one piece of memory, cut at random into mostly small or mostly
+ * large parts, with a checksum for each. */
 struct cut_string {
 	struct stripe s;
 	struct stripe_part parts[CUTS_MAX];
@@ -45,7 +45,7 @@ cut_up(struct cut_string *c, unsigned char *mem, uint32_t often)
 	c->s = (struct stripe){ n, c->parts };
 }
 
-/* Are all sums those of the bytes? */
+/* Are all checksums right? */
 static bool
 sums_agree(const struct cut_string *c)
 {
@@ -123,7 +123,7 @@ copy_errors(void)
 	stripe_cache_free(out);
 }
 
-/* --- Files that others open --- */
+/* --- Files opened by a callback --- */
 
 enum { FILES = 100, EACH = 700 };
 
@@ -145,7 +145,7 @@ own_open(void *arg, unsigned worker, const struct stripe_part *p,
 	return openat(p->dirfd, p->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 }
 
-/* The descriptor is the callee's from here on. */
+/* From here on the called function owns the descriptor. */
 static int
 own_full(void *arg, unsigned worker, const struct stripe_part *p, int fd,
 	 struct error *err)
@@ -187,7 +187,7 @@ owned_files(void)
 		sums[i].size = EACH;
 	}
 	stripe_cache_files(c, &files, 7);
-	/* All but the first hundred bytes, in blocks that cut files. */
+	/* All but the first hundred bytes, in blocks that span files. */
 	for (size_t i = 100; i < sizeof(data); i += 333)
 		good &= stripe_write(&s, c, i, data + i,
 				     sizeof(data) - i < 333 ? sizeof(data) - i

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_target.c - temporary files on their way to being the real ones: nothing is
- * seen before the commit, nothing is left after a failure.
+ * t_target.c - temporary files that become the final ones: nothing is visible
+ * before the commit, and nothing remains after a failure.
  */
 #include "transfer/target.h"
 
@@ -90,7 +90,7 @@ round_trip(unsigned threads)
 	add(&t, TARGET_FILE, "a/empty", "");
 	add(&t, TARGET_REDUNDANCY, "meta/red", "parity");
 	add(&t, TARGET_DESCRIPTOR, "meta/desc", "descriptor");
-	t.list[1].size = 20; /* the rest is for others to fill in */
+	t.list[1].size = 20; /* others fill in the rest */
 	ok(targets_check_space(&t, NULL) == 0, "there is room");
 	ok(targets_prepare(&t, pool, NULL) == 0, "temporary files are made");
 	is_int((int64_t)count_files(), 7, "one for each target");
@@ -137,7 +137,7 @@ discarding(void)
 	targets_fini(&t);
 }
 
-/* Targets of two roots, with directories of the same name. */
+/* Targets below two roots, with directories of the same name. */
 static void
 two_roots(void)
 {
@@ -206,7 +206,7 @@ attributes(void)
 	targets_fini(&t);
 }
 
-/* What an interrupted run left, or somebody else put there. */
+/* Leftovers of an interrupted run, or files that somebody planted. */
 static void
 leftovers(void)
 {
@@ -274,7 +274,7 @@ bad_parents(void)
 	targets_fini(&t);
 }
 
-/* Somebody works against us between prepare and commit. */
+/* Another process interferes between prepare and commit. */
 static void
 commit_fails(void)
 {
@@ -363,7 +363,7 @@ file_size_limit(void)
 	targets_fini(&t);
 }
 
-/* Adding, preparing and putting in place with less and less memory. */
+/* Add, prepare and commit with failing allocations. */
 static int
 all_of_it(void *arg, struct error *err)
 {
@@ -385,7 +385,7 @@ all_of_it(void *arg, struct error *err)
 		if (targets_add(&t, &what, err) == NULL)
 			goto out;
 	}
-	/* Only two files: the others are for the arrays to grow. */
+	/* Only two files; the others make the arrays grow. */
 	t.count = 2;
 	if (targets_prepare(&t, par, err) == 0 &&
 	    targets_commit(&t, par, err) == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_target_fill.c - files that are made when their first byte comes: small ones
+ * t_target_fill.c - files that are created when their first byte arrives: small
  * and large ones, by several threads, with few descriptors, with leftovers and
  * links in the way.
  */
@@ -21,9 +21,9 @@ enum { FILES = 400, BYTES = 24 << 20 };
 static char root[96];
 static int rootfd = -1;
 static unsigned char *data;
-static struct par *one; /* thread */
+static struct par *one; /* a pool of one thread */
 
-/* One dataset: where its bytes come from, and the files they go to. */
+/* A dataset: the source of its bytes, and its files. */
 struct work {
 	struct targets t;
 	struct attr attrs[FILES];
@@ -70,7 +70,7 @@ add(struct work *w, size_t i, const char *path, uint64_t size)
 	w->len += size;
 }
 
-/* Sizes from none to more than what one worker takes at a time. */
+/* Sizes from 0 to more than a worker processes at once. */
 static void
 start(struct work *w, size_t files)
 {
@@ -107,7 +107,7 @@ fill(struct work *w, struct par *par, struct error *err)
 	return targets_transfer(&w->t, &w->in, &w->out, w->len, &o, err);
 }
 
-/* Is the file what it should be, with mode and time? */
+/* Has the file the right contents, mode and time? */
 static bool
 right(const struct work *w, size_t i)
 {
@@ -141,7 +141,7 @@ all_right(const struct work *w)
 	return good;
 }
 
-/* Targets that have their names. */
+/* The number of targets with their final names. */
 static size_t
 files_there(const struct work *w)
 {
@@ -152,7 +152,7 @@ files_there(const struct work *w)
 	return n;
 }
 
-/* Temporary names. */
+/* The number of temporary files. */
 static size_t
 temps_there(void)
 {
@@ -184,7 +184,7 @@ round_trip(unsigned threads, size_t files)
 	par_free(par);
 }
 
-/* Far fewer descriptors than files, or than threads might want. */
+/* Far fewer descriptors than files or threads. */
 static void
 few_descriptors(void)
 {
@@ -206,7 +206,7 @@ few_descriptors(void)
 	par_free(par);
 }
 
-/* The temporary file for `base` in `dir`. */
+/* The path of the temporary file for `base` in `dir`. */
 static const char *
 temp_in(const char *dir, const char *base)
 {
@@ -253,8 +253,8 @@ leftovers(void)
 	targets_fini(&w.t);
 }
 
-/* Many files into directories that stand there empty, as packing leaves them:
- * the directory is replaced only if nobody can tell. */
+/* Many files in existing empty directories, as packing leaves them.  Such a
+ * directory is replaced only if that cannot be noticed. */
 static void
 into_empty(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_transfer.c - strings copied from one set of files to another that is cut
- * elsewhere; what cannot be read, or written, on the way; and the checksums
- * that SCR 1.1.8 recorded of what it packed ($SCRKIT_GOLDEN).
+ * t_transfer.c - strings copied between sets of files that are cut differently;
+ * read and write errors; and the checksums that SCR 1.1.8 recorded of packed
+ * files ($SCRKIT_GOLDEN).
  */
 #include "transfer/transfer.h"
 
@@ -22,8 +22,8 @@ static int rootfd = -1;
 
 #define PARTS_MAX 600
 
-/* One side.  Neighbouring parts may be in one file, with bytes of nobody
- * between them, and are then summed up as one. */
+/* Source or target.  Neighbouring parts can be in the same file, with other
+ * bytes between them, and then share a checksum. */
 struct side {
 	struct stripe s;
 	struct stripe_part parts[PARTS_MAX];
@@ -34,12 +34,12 @@ struct side {
 
 struct scene {
 	uint64_t len;
-	unsigned char *from, *to; /* memory for parts without a file */
-	unsigned char *whole;	  /* what is to be read */
+	unsigned char *from, *to; /* memory of parts without a file */
+	unsigned char *whole;	  /* the bytes to be read */
 	struct side in, out;
 };
 
-/* In what is written parts may be in no file and no memory. */
+/* Parts of a target can be in no file and no memory. */
 static void
 cut_side(struct scene *s, struct side *side, const char *stem, uint32_t longest,
 	 bool out)
@@ -85,7 +85,7 @@ cut_side(struct scene *s, struct side *side, const char *stem, uint32_t longest,
 	}
 }
 
-/* Fill the files of `in`; what lies in its gaps reads as zero. */
+/* Fill the files of `in`; its gaps read as zeros. */
 static void
 fill(struct scene *s)
 {
@@ -136,7 +136,7 @@ scene_free(struct scene *s)
 	mem_free(s);
 }
 
-/* Are the bytes of this part where they should be? */
+/* Are the bytes of this part in the right place? */
 static bool
 part_right(const struct scene *s, const struct stripe_part *p)
 {
@@ -158,7 +158,7 @@ part_right(const struct scene *s, const struct stripe_part *p)
 	return right;
 }
 
-/* Are all sums those of all bytes? */
+/* Are all checksums right? */
 static bool
 sums_right(const struct scene *s, const struct side *side)
 {
@@ -210,7 +210,7 @@ copies(unsigned threads)
 	par_free(par);
 }
 
-/* A part of no memory. */
+/* A part without memory. */
 static struct stripe_part
 part(uint64_t start, uint64_t len, const char *path, size_t sum)
 {
@@ -221,7 +221,7 @@ part(uint64_t start, uint64_t len, const char *path, size_t sum)
 				     .sum = sum };
 }
 
-/* Not all of a string is copied: what is behind stays as it was. */
+/* Only the beginning of a string is copied; the rest is unchanged. */
 static void
 beginning(void)
 {
@@ -245,7 +245,7 @@ beginning(void)
 	   "no bytes, and padding alone");
 }
 
-/* --- What cannot be read --- */
+/* --- Read errors --- */
 
 struct unread {
 	_Atomic unsigned calls;
@@ -263,8 +263,8 @@ unreadable(void *arg, const struct error *why)
 	return u->answer;
 }
 
-/* Three files of one block, of which the second is gone, or short; written
- * to files that end elsewhere. */
+/* Three files of one block, of which the second is missing or short, are copied
+ * to files with other limits. */
 static void
 neighbours(bool gone)
 {
@@ -327,7 +327,7 @@ neighbours(bool gone)
 	is_int(u.calls, 1, "... which ends it at once");
 }
 
-/* Is any byte of `p` in a file of `in` that is gone? */
+/* Does any byte of `p` come from a missing file of `in`? */
 static bool
 touches(const struct scene *s, const struct stripe_part *p, const bool *gone)
 {
@@ -341,7 +341,8 @@ touches(const struct scene *s, const struct stripe_part *p, const bool *gone)
 	return false;
 }
 
-/* Any files gone: what does not touch them arrives, with its sum. */
+/* With any files missing, parts that do not depend on them arrive, with their
+ * checksums. */
 static void
 losses(unsigned threads)
 {
@@ -390,7 +391,7 @@ losses(unsigned threads)
 	par_free(par);
 }
 
-/* --- What ends it --- */
+/* --- Fatal errors --- */
 
 static _Atomic int calls_left;
 
@@ -457,7 +458,7 @@ write_errors(void)
 	   "the number of an error is kept");
 }
 
-/* In a child with a file system of its own: 0 good, 77 not possible. */
+/* In a child with its own file system: 0 good, 77 not possible. */
 static int
 fill_disk(void)
 {
@@ -522,8 +523,8 @@ no_memory(void)
 
 /* --- SCR 1.1.8 --- */
 
-/* The packed files of a golden dataset, from its containers, are those whose
- * checksums it recorded. */
+/* The packed files of a golden dataset, read from its containers, have the
+ * recorded checksums. */
 static void
 golden(const char *name)
 {

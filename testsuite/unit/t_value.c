@@ -3,7 +3,7 @@
 
 #include "metatest.h"
 
-/* Numbers as keys and parts of names: one spelling each. */
+/* Numbers as keys and in names have exactly one spelling. */
 static void
 test_number(void)
 {

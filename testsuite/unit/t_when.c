@@ -6,10 +6,11 @@
 #include "tap.h"
 #include "when.h"
 
-#define MARK 4711 /* what a refusal must leave alone */
+#define MARK 4711 /* output that a failed call must not change */
 
-/* Zones in full, so that no data base is needed: clocks go forward at 2:00 on
- * the second Sunday of March, or on the last one, and back in autumn. */
+/* Complete POSIX rules, so that no time zone database is needed.  Clocks go
+ * forward on the second (New York) or last Sunday of March, and back in
+ * autumn. */
 #define NEW_YORK "EST5EDT,M3.2.0,M11.1.0"
 #define BERLIN "CET-1CEST,M3.5.0,M10.5.0/3"
 #define KOLKATA "IST-5:30"
@@ -21,12 +22,12 @@ set_zone(const char *zone)
 	tzset();
 }
 
-/* What is said, and the local time that is meant. */
+/* An input, and the local time it means. */
 struct vector {
 	const char *text, *time;
 };
 
-/* Said on Saturday, 2026-11-21 at 10:00:00. */
+/* As of Saturday, 2026-11-21 at 10:00:00. */
 static const struct vector good[] = {
 	{ "2026-11-21T10:00:00", "2026-11-21T10:00:00" },
 	{ "2030-01-02T03:04:05", "2030-01-02T03:04:05" },
@@ -110,7 +111,7 @@ static const struct vector good[] = {
 	{ "sat today", "2026-11-21T00:00:00" },
 };
 
-/* What is said, and what the refusal says. */
+/* An input, and its error message. */
 static const struct vector bad[] = {
 	{ "", "is no time" },
 	{ "   ", "is no time" },
@@ -278,8 +279,8 @@ test_epoch(void)
 	       "after 9999");
 }
 
-/* New York 2026: 2:00 to 3:00 is not there on March 8, and 1:00 to 2:00 is
- * there twice on November 1. */
+/* New York 2026: 2:00 to 3:00 does not exist on March 8, and 1:00 to 2:00
+ * occurs twice on November 1. */
 static void
 test_clock_changes(void)
 {
@@ -324,8 +325,8 @@ test_clock_changes(void)
 	       "and beyond 2038");
 }
 
-/* Every half hour of a year behind 2038: what is printed is read as the same,
- * but for the second of two equal times. */
+/* Every half hour of a year after 2038: formatting and parsing gives the same
+ * time, or the first of two times with the same text. */
 static void
 test_round_trip(const char *zone)
 {
@@ -444,7 +445,7 @@ test_span(void)
 	       "no control character reaches the terminal");
 }
 
-/* Whatever pieces are put together, it is a time or it is not. */
+/* Any combination of parts is a valid time or is refused. */
 static void
 test_random(void)
 {
