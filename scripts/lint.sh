@@ -87,8 +87,7 @@ check_man_pages() {
 	files 'man/*.[157]' | xargs -d '\n' -r mandoc -Tlint -Wwarning
 }
 
-# --- Structure of the source
-# -----------------------------------------------------
+# --- Structure of the source -------------------------------------------------
 
 # The rooms of lib and the floor of each.  Rooms on the same floor do not
 # include each other.
@@ -315,8 +314,7 @@ commands() {
 		sed 's|cmd/\(.*\)\.c|\1|'
 }
 
-# --- User documentation
-# --------------------------------------------------------------
+# --- User documentation ------------------------------------------------------
 
 check_options() {
 	local names
@@ -388,8 +386,7 @@ check_leftovers() {
 	return "$bad"
 }
 
-# --- Main
-# ------------------------------------------------------------------------------
+# --- Main --------------------------------------------------------------------
 
 if [ $# -eq 0 ]; then
 	mapfile -t checks < <(sed -nE 's/^check_([a-z_]+)\(\) \{$/\1/p' "$0")

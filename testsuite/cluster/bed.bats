@@ -65,8 +65,7 @@ gone()
 		failed "namespaces left"
 }
 
-# --- Commands and nodes
-# ---------------------------------------------------------
+# --- Commands and nodes ------------------------------------------------------
 
 @test "a command on a node: its arguments, input, output and status" {
 	try on node3 sh -c 'hostname; cat; echo "$1" >&2; exit 7' - 'a "b" $c' \
@@ -308,8 +307,7 @@ laid()
 	assert_output_has 28
 }
 
-# --- No traces
-# -------------------------------------------------------------------
+# --- No traces ---------------------------------------------------------------
 
 @test "two beds at once, with the same addresses" {
 	BED_DIR=$BATS_TEST_TMPDIR/two BED_TIE=$$ "$BED" up 2

@@ -101,8 +101,7 @@ inside() {
 	in_outer env BED_DIR="$BED_DIR" bash "$bed" __inside "do_${1//-/_}" "${@:2}"
 }
 
-# --- Requirements
-# ----------------------------------------------------------------
+# --- Requirements ------------------------------------------------------------
 
 # Print in one line why there can be no bed here, and fail.
 check() {
@@ -213,8 +212,7 @@ down() {
 	rm -rf "$BED_DIR"/{outer,ready,committed,settings,pfs,lock,ns}
 }
 
-# --- Main
-# ----------------------------------------------------------------------------
+# --- Main --------------------------------------------------------------------
 
 case ${1-} in
 check) check "${2-}" ;;
