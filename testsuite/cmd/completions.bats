@@ -9,12 +9,12 @@ load helper
 SCRIPTS=$TESTSUITE/../scripts
 SHARE=$TESTSUITE/../share/completions
 
-# A command that has nothing but options, for what the real ones may lack.
+# The mock command has kinds of options that the real ones may lack.
 setup()
 {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	mkdir fake man
-	export HOME=$PWD # fish writes there
+	export HOME=$PWD # fish writes to it
 	# shellcheck disable=SC2016 # characters that shells care for
 	dump 'b\tbuild\tID\tany\tshown\tbuild: it'\''s [one] \\ $HOME `x`' \
 		'-\tadd\tNAME\tdataset\tshown\tadd one' \
@@ -209,7 +209,7 @@ scr_nothing fake/'
 	run complete_bash "scr_index -qp/there --add ckpt"
 	assert_output_is ckpt.there
 	[[ ! -e pwned ]]
-	# a number: nothing, and least of all options
+	# a number: no candidates, and no options
 	run complete_bash "scr_index -j --"
 	assert_output_is ""
 }
@@ -247,7 +247,7 @@ scr_nothing fake/'
 	# a file, by readline
 	run complete_bash "scr_container --prefix /there cat one ck"
 	assert_output_is ""
-	# a value, and no verb
+	# a value, not a verb
 	run complete_bash "scr_container --prefix pa"
 	assert_output_is ""
 	run complete_bash "scr_container -- -"
@@ -269,7 +269,7 @@ scr_nothing fake/'
 	assert_output_is "$(printf '%s\n' a b)"
 	run complete_bash "scr_env job-id --"
 	assert_output_is --prefix
-	# files, by readline, and neither a verb nor a dataset
+	# readline completes files; no verbs or datasets
 	run complete_bash "scr_env nodes j"
 	assert_output_is ""
 	run complete_bash "scr_env nodes t"
@@ -379,7 +379,7 @@ scr_nothing fake/'
 	local file own=()
 
 	real_commands
-	# links are in the page of what they lead to
+	# the page of a link is that of its target
 	for file in "${commands[@]}"; do
 		[[ -L $file ]] || own+=("$file")
 	done

@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2154,SC2030,SC2031 # bats sets them; plain names
-# The lesser defects known of LLNL's tools, B (a command that cannot be used),
-# C (wrong or unsafe) and D (rough): ours does the right thing.  D1 to D15 need
-# nodes: testsuite/cluster/defects.bats.
+# The minor known defects of LLNL's tools: B (an unusable command), C (wrong or
+# unsafe) and D (rough).  scrkit must do the right thing.  D1 to D15 need nodes:
+# testsuite/cluster/defects.bats.
 #
-# Not here, for we have no such command: what is wrong with scr_run, its
-# launchers and SCR_RUNS, and scr_have_restart.
+# Defects of scr_run, its launchers, SCR_RUNS and scr_have_restart have no
+# tests, because scrkit has no such commands.
 
 load helper
 
@@ -14,7 +14,7 @@ load helper
 
 setup() { in_no_job; }
 
-# A program NAME in stub/, which comes first in PATH; its text from stdin.
+# Make a mock command NAME in stub/, which is first in PATH, from stdin.
 stub() {
 	mkdir -p stub
 	cat >"stub/$1"
@@ -22,7 +22,7 @@ stub() {
 	[[ $PATH == "$PWD/stub:"* ]] || PATH=$PWD/stub:$PATH
 }
 
-# A node is this machine; gone* cannot be reached.
+# A mock ssh: every node is this machine; gone* cannot be reached.
 stub_ssh() {
 	stub ssh <<-'END'
 		#!/bin/sh
@@ -43,8 +43,8 @@ stub_ssh() {
 	END
 }
 
-# cached OPTION...: prefix p, its dataset in the cache of a node that is this
-# machine, and what a job sets to have it found.
+# cached OPTION...: make prefix p with its dataset in the cache of a node, which
+# is this machine; set the variables of the job.
 cached() {
 	"$GEN/gen_dataset" --prefix p --nodes 1 --ranks 4 --size 1000 --crc \
 		--type SINGLE --layout cache --recorded-prefix "$PWD/p" "$@"
@@ -54,7 +54,7 @@ cached() {
 	CACHE=$SCR_CACHE_BASE/genuser/scr.1000/scr.dataset.1
 }
 
-# A prefix whose dataset was saved, but for what lost nodes had.
+# Make a prefix whose dataset was scavenged, except for the lost nodes.
 saved() {
 	"$GEN/gen_dataset" --prefix p --ranks 8 --nodes 4 --size 1000 "$@"
 }
@@ -116,7 +116,7 @@ saved() {
 	[[ $(cat stopped) == "--signal=TERM 77.0" ]]
 }
 
-# LLNL's scr_poststage.py finishes what the job's flush had begun.
+# LLNL's scr_poststage.py completes what the job's flush started.
 @test "B: scr_poststage: files that are on the prefix are taken as they are" {
 	cached
 	mkdir p/ckpt.1
@@ -138,7 +138,7 @@ saved() {
 	try scr_inspect p
 	assert_status 4
 	assert_output_has "cannot be rebuilt" "set 1 of 2"
-	# In the caches, too.
+	# The same in the caches.
 	cached --id 2
 	try scr_postrun -p p --plan
 	assert_status 0
@@ -198,7 +198,7 @@ saved() {
 
 @test "B: ping absent: no node is down for that" {
 	stub_ssh
-	# PATH has nothing but what the stub itself needs.
+	# PATH has only the commands that the mock needs.
 	ln -s "$(command -v sh)" stub
 	export SCR_CNTL_BASE=$PWD/cntl SCR_CACHE_BASE=$PWD/cache
 	try env "PATH=$BIN:$PWD/stub" scr_list_down_nodes -r --remote ssh n1 n2
@@ -276,7 +276,7 @@ saved() {
 	[[ ! -e p/.scr ]]
 }
 
-# (Apart from bats, which makes each command of a test slow.)
+# (Run outside bats, which makes each command of a test slow.)
 @test "C: --help exits 0, and so does --version (D), in every command" {
 	bash -e <<-'END'
 		for path in "$BIN"/scr_*; do
@@ -304,7 +304,7 @@ saved() {
 
 @test "C: scr_should_exit: an internal error is no 'keep going'" {
 	mkdir p
-	try scr_should_exit -p p --down n1 # nobody knows the nodes
+	try scr_should_exit -p p --down n1 # the nodes of the job are unknown
 	assert_status 2
 	assert_stderr_one_line SCR_NODELIST
 	mkdir p/.scr
@@ -374,8 +374,8 @@ saved() {
 	try scr_halt -a 2138-11-19T09:46:40 p
 	assert_output_has "ExitAfter:       Wed Nov 19 09:46:40 2138"
 	try scr_retries_halt --dir p
-	assert_status 1 # it is not yet
-	# Four thousand million and one is not one.
+	assert_status 1 # not yet
+	# 4294967297 must not be truncated to 1.
 	try scr_halt -c 4294967297 p
 	assert_usage_error 4294967297
 	try scr_flush_file --dir p --location 4294967297
@@ -411,7 +411,7 @@ saved() {
 	assert_status 0
 	assert_output_is 'nodes_remaining=3 < nodes_needed=4'
 	stub_ssh
-	# /cntl is not there; with the tests named, nobody looks.
+	# /cntl is missing, but with named tests it is not checked.
 	try scr_list_down_nodes -p p --remote ssh
 	assert_status 0
 	assert_output_is n2
@@ -521,7 +521,7 @@ saved() {
 	"$GEN/gen_dataset" --prefix q --ranks 64 --nodes 32 --size 1000 \
 		--type RS -k 2 --lose 1
 	scr_index -q -p q --build 1
-	# (A number or two has a digit more.)
+	# (Longer numbers may add a few bytes.)
 	(($(stat -c %s q/.scr/scr.dataset.1/summary.scr) <= small + 16))
 }
 
@@ -544,7 +544,7 @@ saved() {
 	assert_stderr_has "gone1: ssh: connect to host gone1 port 22: No route"
 }
 
-# Whatever the number of sets.
+# The number of sets does not matter.
 @test "C: a rebuild starts no processes, and no more threads than it may" {
 	command -v strace >/dev/null || skip "no strace"
 	strace -f -o /dev/null true 2>/dev/null || skip "may not trace"
@@ -555,12 +555,13 @@ saved() {
 	assert_status 0
 	assert_stderr_has "rebuilt 8 files"
 	(($(grep -c 'execve(' calls) == 1)) || failed "$(cat calls)"
-	# At a time: those that began less those that ended.
+	# The number of live threads: started less ended.
 	awk '/clone3?\(/ { now++ } / exit\(/ { now-- }
 		now > most { most = now } END { exit most > 2 }' calls
 }
 
-# Nobody answered, so nobody knows: that is no "nothing to save".
+# No node answered, so the state is unknown; this must not be reported as
+# "nothing to save".
 @test "C: all nodes unreachable, and no flush file" {
 	mkdir p
 	stub_ssh
@@ -617,7 +618,7 @@ saved() {
 	assert_status 0
 	assert_output_is me
 	assert_stderr_has 'nodes: 3: n[1-3] (SCR_NODELIST from environment)'
-	# That there are none is no matter of who does not ask.
+	# Without -v, missing nodes are not reported.
 	try scr_env user -v
 	assert_status 0
 	assert_stderr_has "prefix: "

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# The generator that other tests rely on.
+# The generator that other tests use.
 
 bats_require_minimum_version 1.5.0
 
@@ -43,8 +43,8 @@ tree_of() {
 	"$GEN/gen_dataset" --prefix b/prefix "${args[@]}" --lose 1,3
 	run diff -r a b
 	[ "$status" -eq 1 ]
-	# Two nodes in the caches; of each of 4 ranks a file, a filemap and
-	# four redundancy files on the prefix; nothing that differs.
+	# Missing: two nodes in the caches and, for each of 4 ranks, a file, a
+	# filemap and four redundancy files on the prefix.  No file differs.
 	[ "$(grep -c '^Only in a' <<<"$output")" -eq $((2 + 4 * 6)) ]
 	[ "${#lines[@]}" -eq $((2 + 4 * 6)) ]
 }

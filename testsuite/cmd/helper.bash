@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 #
-# helper.bash - what the tests of all commands share: `load helper`.
+# helper.bash - shared by the tests of all commands: `load helper`.
 #
 # BIN is the directory of the commands under test, and first in PATH.  A test
 # keeps its files in $BATS_TEST_TMPDIR, which bats makes and removes.
@@ -13,15 +13,16 @@ TESTSUITE=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 export TESTSUITE BIN
 PATH=$BIN:$PATH
 
-# The caller's environment must not decide how a test ends.
+# Tests must not depend on the caller's environment.
 unset SCR_PREFIX SCR_CONF_FILE
 export LC_ALL=C
 
-# Called in $(...) a helper cannot end the test; the shell around it can.
+# A helper called in $(...) cannot end the test itself; it signals the main
+# shell.
 trap 'skip "no golden data: not in \$SCRKIT_GOLDEN"' USR1
 
-# Print the path of a directory (or file) of golden data; skip the test if
-# there is none.  `dir=$(golden scr3/xor_8)` on a line of its own.
+# Print the path of a directory (or file) of golden data, or skip the test if it
+# is missing.  Use `dir=$(golden scr3/xor_8)` on a line of its own.
 golden()
 {
 	local path=${SCRKIT_GOLDEN:-/nonexistent}/$1
@@ -35,13 +36,13 @@ golden()
 	fi
 }
 
-# Run a command as `run` does, stdout in $output, stderr in $stderr.
+# Run a command like `run`, with stdout in $output and stderr in $stderr.
 try()
 {
 	run --separate-stderr "$@"
 }
 
-# Fail the test: say what was expected, and what the command said.
+# Fail the test, with the expectation and the output of the command.
 failed()
 {
 	{
@@ -57,7 +58,7 @@ assert_status()
 	((status == $1)) || failed "expected status $1"
 }
 
-# Lines on stdout.
+# stdout has N lines.
 assert_line_count()
 {
 	local count=0
@@ -71,7 +72,7 @@ assert_output_is()
 	[[ $output == "$1" ]] || failed "expected on stdout:" "$1"
 }
 
-# Each argument is somewhere on stdout.
+# stdout contains each argument.
 assert_output_has()
 {
 	local text
@@ -96,7 +97,7 @@ assert_stderr_empty()
 	[[ -z $stderr ]] || failed "expected nothing on stderr"
 }
 
-# After `try`: each argument is somewhere on stderr.
+# After `try`: stderr contains each argument.
 assert_stderr_has()
 {
 	local text
@@ -106,8 +107,8 @@ assert_stderr_has()
 	done
 }
 
-# After `try`: stderr is one line, a message "NAME: ..." with each argument
-# somewhere in it.
+# After `try`: stderr is one line, a message "NAME: ..." that contains each
+# argument.
 assert_stderr_one_line()
 {
 	[[ -n $stderr && $stderr != *$'\n'* ]] ||
@@ -116,7 +117,7 @@ assert_stderr_one_line()
 	assert_stderr_has "$@"
 }
 
-# After `try`: a usage error, with its hint.
+# After `try`: it was a usage error, with its hint.
 assert_usage_error()
 {
 	assert_status 2
@@ -136,8 +137,8 @@ tree_sha()
 	)
 }
 
-# All that is below a directory: name, type, mode, owner, group; for other
-# than directories size, time of modification, and where a link leads.
+# All entries below a directory: name, type, mode, owner, group; except for
+# directories also size, modification time and link target.
 tree_stat()
 {
 	find "$1" -mindepth 1 \
@@ -145,8 +146,8 @@ tree_stat()
 		-printf '%P %y %m %U %G %s %T@ %l\n' | sort
 }
 
-# in_no_job: in the test's directory, with nothing around us of a job, of a
-# resource manager, or of the system's configuration.
+# in_no_job: change to the test's directory and remove all variables of a job, a
+# resource manager or the system's configuration.
 in_no_job()
 {
 	local name

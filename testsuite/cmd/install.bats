@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2154 # bats sets them
-# make install and uninstall: every command and every name of it runs where it
-# was put, and has its man page and its completions; nothing of it stays.
+# make install and uninstall: every command, under all of its names, runs where
+# it was installed and has its man page and completions.  uninstall removes all.
 
 load helper
 
@@ -12,7 +12,7 @@ setup() {
 	to=$BATS_TEST_TMPDIR/to
 }
 
-# As the tree was built: with other flags than ours, maybe.
+# Keep the flags that the tree was built with.
 make_in() {
 	make -o all -C "$root" --no-print-directory O="$tree" DESTDIR="$to" \
 		PREFIX=/opt/scr "$@"
@@ -36,7 +36,7 @@ make_in() {
 	for page in "$root"/man/*; do
 		cmp "$page" "$at/share/man/man${page##*.}/${page##*/}"
 	done
-	# Also over itself.
+	# Installing over an installation works, too.
 	run make_in install
 	((status == 0))
 	run make_in uninstall

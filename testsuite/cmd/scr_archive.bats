@@ -12,7 +12,7 @@ setup()
 
 : "${GEN:=$BIN/../gen}"
 
-# Make p: four ranks, four files each, odd names among them; indexed.
+# Make p: four ranks with four files each, some with unusual names; indexed.
 dataset()
 {
 	"$GEN/gen_dataset" -q -p p -n 4 -f 4 -s 3K,900
@@ -45,7 +45,7 @@ files_of()
 	try scr_archive -p p export -o x --compress lzma 1
 	assert_status 2
 	assert_stderr_has "lzma"
-	# Written are pax archives, and nothing else.
+	# Only pax archives are written.
 	try scr_archive -p p export -o x --format zip 1
 	assert_usage_error
 	[[ ! -e x ]]
@@ -80,7 +80,7 @@ files_of()
 		assert_output_has "imported"
 		scr_index -q -p q --verify --checksums --deep
 		diff before <(files_of q)
-		# What others make of it.
+		# Other tools can read it.
 		if command -v bsdtar >/dev/null; then
 			(cd t && bsdtar xf ../ar &&
 				sha256sum --quiet -c \
@@ -155,7 +155,7 @@ files_of()
 		rm -rf q
 		mkdir q
 		try scr_container -p q import bad
-		# Padding of the archive may be anything.
+		# A damaged byte in the padding is harmless.
 		if [[ $status == 0 ]]; then
 			diff <(files_of p) <(files_of q)
 			continue
@@ -182,18 +182,18 @@ files_of()
 	# An entry that leaves the prefix.
 	tar cf up.tar -C t --transform 's,^ckpt.1/rank_0_0,../../rank_0_0,' \
 		-P ckpt.1 .scr
-	# One that the manifest does not list.
+	# A file that is not in the manifest.
 	echo more >t/ckpt.1/more
 	tar cf more.tar -C t ckpt.1 .scr
 	rm t/ckpt.1/more
-	# One missing.
+	# A missing file.
 	rm t/ckpt.1/rank_1_1.ckpt
 	tar cf less.tar -C t ckpt.1 .scr
-	# A link in the place of a file.
+	# A link in place of a file.
 	ln -s ../../outside t/ckpt.1/rank_1_1.ckpt
 	tar cf link.tar -C t ckpt.1 .scr
 	rm t/ckpt.1/rank_1_1.ckpt
-	# Files where no dataset has any.
+	# Files in .scr, which belong to no dataset.
 	mkdir -p x/.scr
 	cp t/.scr/scr.dataset.1/summary.scr x/.scr/index.scr
 	tar cf index.tar -C x .scr

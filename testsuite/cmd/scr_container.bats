@@ -6,7 +6,7 @@ load helper
 
 : "${GEN:=$BIN/../gen}" "${SHIM:=$BIN/../shim.so}"
 
-# Most tests have dataset 1 on prefix p: its metadata, its containers.
+# Most tests use dataset 1 on prefix p: its metadata, its containers.
 meta=p/.scr/scr.dataset.1
 ctr=$meta/.scr
 
@@ -15,10 +15,10 @@ setup() {
 	umask 022
 }
 
-# --- Datasets ------------------------------------------------------------------
+# --- Datasets ----------------------------------------------------------------
 
-# make NAME OPTION...: dataset 1 on prefix NAME, 8 ranks on 4 nodes, as after a
-# scavenge and `scr_index --build`, with all kinds of modes and owners.
+# make NAME OPTION...: make dataset 1 on prefix NAME, 8 ranks on 4 nodes, as
+# after a scavenge and `scr_index --build`, with various modes and owners.
 make() {
 	local at=$1/ckpt.1
 
@@ -32,17 +32,17 @@ make() {
 	scr_index -q -p "$1" --build 1
 }
 
-# A tree as scr_inspect prints it on stdin, into metadata file $1.
+# Write the tree on stdin, as printed by scr_inspect, to metadata file $1.
 craft() {
 	"$GEN/gen_craft" --output "$1"
 }
 
-# change FILE KEY OLD NEW: another value of a key in a metadata file.
+# change FILE KEY OLD NEW: change the value of a key in a metadata file.
 change() {
 	edit "$1" sed "/^ *$2\$/{n;s|^\\( *\\)$3\$|\\1$4|}"
 }
 
-# edit FILE COMMAND...: pass the tree of a metadata file through a command.
+# edit FILE COMMAND...: filter the tree of a metadata file through a command.
 edit() {
 	local tree
 
@@ -50,15 +50,16 @@ edit() {
 	craft "$1" <<<"$tree"
 }
 
-# The line of a tree that stands for a path.
+# Print the line of a tree that stands for a path.
 escaped() {
 	local path=${1//\\/\\\\}
 
 	printf '%s\n' "${path//$'\n'/\\n}"
 }
 
-# files ROOT SIZE=PATH...: below ROOT/ files of these sizes, one of each rank,
-# and dataset 1 of them, "few", whose map knows no sizes, in the layout of SCR 3.
+# files ROOT SIZE=PATH...: make files of these sizes below ROOT/, one for each
+# rank, and dataset 1 of them, "few".  Its map has no sizes and the layout of
+# SCR 3.
 files() {
 	local root=$1 dir=$1/.scr/scr.dataset.1
 
@@ -89,7 +90,7 @@ files() {
 	END
 }
 
-# The same in the layout of SCR 1.1.8: ROOT is the dataset's directory.
+# The same in the layout of SCR 1.1.8; ROOT is the dataset's directory.
 old_files() {
 	local root=$1 dir=$1/.scr
 
@@ -99,7 +100,7 @@ old_files() {
 	top "$#" .scr/rank2file.0.0.scr | craft "$dir/rank2file.scr"
 }
 
-# The top file of a map: ranks, name of the part.
+# Write the top file of a map: ranks, name of the part.
 top() {
 	printf '  RANKS\n    %d\n  LEVEL\n    1\n  RANK\n    0\n' "$1"
 	printf '      OFFSET\n        0\n      FILE\n        %s\n' "$2"
@@ -120,21 +121,21 @@ rank_files() {
 	done
 }
 
-# --- What is there -------------------------------------------------------------
+# --- State of a prefix -------------------------------------------------------
 
-# All below a prefix but the map: contents, modes, owners, times.
+# All files below a prefix except the map: contents, modes, owners, times.
 state() {
 	tree_sha "$1" | grep -v '/rank2file'
 	tree_stat "$1" | grep -v '/rank2file'
 }
 
-# Names of what is below a prefix, numbers of parts left out.
+# Names of all files below a prefix, without the numbers of parts.
 names() {
 	find "$1" -mindepth 1 -printf '%P\n' |
 		sed -E 's/(rank2file\.0|packed)\.[0-9]+/\1.N/' | sort
 }
 
-# assert_state WAS: what is on prefix p is as it was.
+# assert_state WAS: prefix p is unchanged.
 assert_state() {
 	diff - <(state p) <<<"$1"
 }
@@ -149,7 +150,7 @@ flip() {
 		dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
-# The output is JSON, and (where jq is there) filter $1 makes of it $2.
+# The output is JSON, and (if jq is installed) filter $1 prints $2.
 assert_json() {
 	if command -v jq >/dev/null; then
 		diff <(echo "$2") <(jq -rc "$1" <<<"$output")
@@ -158,8 +159,8 @@ assert_json() {
 	fi
 }
 
-# Where user files were in the containers: their bytes in that order, cut
-# anew.  containers_are SIZE FILE...
+# containers_are SIZE FILE...: the containers hold the bytes of these files in
+# that order.
 containers_are() {
 	local size=$1 i=0 piece
 
@@ -174,7 +175,7 @@ containers_are() {
 	[ ! -e "$ctr/ctr.$i.scr" ]
 }
 
-# --- Usage ---------------------------------------------------------------------
+# --- Usage -------------------------------------------------------------------
 
 @test "usage errors: no verb, a wrong one, no dataset, no file" {
 	try scr_container
@@ -268,7 +269,7 @@ containers_are() {
 	try scr_container -p p verify 2 1
 	[ "$status" -eq 3 ] || [ "$status" -eq 4 ]
 	assert_output_has "ckpt.1: whole" "ckpt.2: damaged"
-	# Worse than damage is what could not be looked at.
+	# A file that cannot be read is worse than damage.
 	scr_container -q -p p unpack 1
 	rm p/ckpt.1/rank_0_0.ckpt
 	try scr_container -p p pack 1 nothing
@@ -277,9 +278,9 @@ containers_are() {
 	assert_status 1
 }
 
-# --- There and back ------------------------------------------------------------
+# --- Round trips -------------------------------------------------------------
 
-# round OPTION...: pack p, look at it in every way, unpack it.
+# round OPTION...: pack p, check it in every way, unpack it.
 round() {
 	local was path
 
@@ -337,7 +338,7 @@ round() {
 	[ -e $ctr/red.0.scr ]
 	try scr_container -p p list 1
 	assert_output_has "$count metadata files packed too" .scr/red.0.scr
-	# Without redundancy data are as readable as before.
+	# Data are readable without their redundancy.
 	rm $ctr/red.*
 	scr_container -p p extract -C out 1
 	[ -e out/ckpt.1/rank_7_1.ckpt ]
@@ -377,7 +378,7 @@ round() {
 }
 
 @test "the string: order of nodes" {
-	# Ranks in the order of their bytes.
+	# The ranks in the order of their bytes.
 	ranks() {
 		scr_container -p p list 1 |
 			sed -nE 's/^ *([0-9]+) .*ctr\.0\.scr ([0-9]+)\+.*/\2 \1/p' |
@@ -475,7 +476,7 @@ round() {
 	[ -f p/a ]
 	[ -f p/c/d ]
 	[ ! -s p/a ]
-	# Nothing but empty files, and no files at all.
+	# Only empty files; no files at all.
 	rm -rf p
 	files p 0=a 0=b
 	round
@@ -498,7 +499,7 @@ round() {
 		specs+=("100=f$i")
 	done
 	files q "${specs[@]}"
-	# The files are those of ranks 8190 to 8199, the others have none.
+	# The files belong to ranks 8190 to 8199; the other ranks have none.
 	for part in 0 8192; do
 		{
 			printf '  RANKS\n    8200\n  LEVEL\n    0\n  RANK\n'
@@ -569,7 +570,7 @@ round() {
 	done
 }
 
-# --- Reading -------------------------------------------------------------------
+# --- Reading -----------------------------------------------------------------
 
 @test "cat: bytes of files, in the order asked for" {
 	make p
@@ -650,7 +651,7 @@ round() {
 	assert_status 0
 	diff -r deep/ckpt.1 whole/ckpt.1
 	diff <(tree_stat deep/ckpt.1) <(tree_stat whole/ckpt.1)
-	# The working directory, by default.
+	# The working directory is the default.
 	mkdir here
 	(cd here && scr_container -q -p ../p extract 1 'ckpt.1/rank_0_*')
 	cmp here/ckpt.1/rank_0_1.ckpt whole/ckpt.1/rank_0_1.ckpt
@@ -762,7 +763,7 @@ round() {
 	assert_stderr_one_line rank_0_0.ckpt
 }
 
-# --- Again, and on the way -------------------------------------------------------
+# --- Repeated and partial runs -----------------------------------------------
 
 @test "pack twice, unpack twice: nothing to do" {
 	make p
@@ -819,7 +820,7 @@ round() {
 	[ ! -e p/ckpt.1/rank_0_0.ckpt ]
 	scr_container -q -p p unpack 1
 	assert_state "$was"
-	# Originals that are there when it is unpacked.
+	# Originals that exist when it is unpacked.
 	scr_container -q -p p pack --keep --size 5000 1
 	try scr_container -p p unpack 1
 	assert_status 0
@@ -888,7 +889,7 @@ round() {
 	try scr_container -p p unpack 1
 	assert_status 0
 	assert_state "$was"
-	# A link in the place of a directory.
+	# A link in place of a directory.
 	scr_container -q -p p pack --size 5000 1
 	rmdir p/ckpt.1
 	mkdir other
@@ -897,7 +898,7 @@ round() {
 	[ "$status" -ne 0 ]
 	[ -z "$(ls other)" ]
 	rm p/ckpt.1
-	# Directories come back.
+	# Directories are restored.
 	scr_container -q -p p unpack 1
 	assert_state "$was"
 }
@@ -910,9 +911,9 @@ round() {
 	assert_output_is 600
 }
 
-# --- Refused ---------------------------------------------------------------------
+# --- Refusals ----------------------------------------------------------------
 
-# refused STATUS TEXT...: packing p fails with one line, and changes nothing.
+# refused STATUS TEXT...: packing p fails with one line and changes nothing.
 refused() {
 	local was
 
@@ -980,8 +981,8 @@ refused() {
 	refused 3 "does not know all files of rank 1" "scr_index --build"
 }
 
-# with_room SIZE: prefix p, empty, on a file system of this size; unmounted by
-# teardown.  A quarter of it at least is left when a dataset is there.
+# with_room SIZE: mount a file system of this size as the empty prefix p;
+# teardown unmounts it.  A dataset leaves at least a quarter free.
 with_room() {
 	mkdir -p p
 	((EUID == 0)) || skip "only root can mount a small file system"
@@ -1046,18 +1047,18 @@ teardown() {
 	assert_state "$was"
 }
 
-# --- Damage ----------------------------------------------------------------------
+# --- Damage ------------------------------------------------------------------
 
-# packed: files a (100 bytes), b (250) and c (200) in containers of 140 bytes:
-# b lies in ctr.0.scr from 100 on, in ctr.1.scr, in ctr.2.scr up to 70.
+# packed: files a (100 bytes), b (250) and c (200) in containers of 140 bytes: b
+# is at the end of ctr.0.scr, fills ctr.1.scr, and ends at byte 70 of ctr.2.scr.
 packed() {
 	rm -rf p
 	files p 100=a 250=b 200=c
 	scr_container -q -p p pack --size 140 1
 }
 
-# damaged STATUS TEXT...: so says verify, with each TEXT in its messages, and
-# the others cannot get at the file b.  Nothing is changed.
+# damaged STATUS TEXT...: verify has this status and each TEXT in its messages,
+# no command can read file b, and nothing is changed.
 damaged() {
 	local was
 
@@ -1084,9 +1085,9 @@ damaged() {
 			".scr/${at%:*}: checksum is 0x"
 		try scr_container -p p verify 1
 		assert_output_has "damaged: 1 of 3 files, 1 of 4 containers"
-		# The others are as good as before.
+		# The other files are readable.
 		scr_container -q -p p cat 1 a c >/dev/null
-		# Sizes tell nothing.
+		# Sizes do not show the damage.
 		try scr_container -p p verify --fast 1
 		assert_status 0
 	done
@@ -1235,7 +1236,7 @@ damaged() {
 	[ "$(grep -c 'f[0-9]* (rank' <<<"$stderr")" -eq 30 ]
 }
 
-# --- Maps that make no sense -------------------------------------------------------
+# --- Malformed maps ----------------------------------------------------------
 
 # The part of the map.
 part() {
@@ -1260,7 +1261,7 @@ part() {
 	packed
 	change "$(part)" SIZE 250 3
 	damaged 4 "b: 3 bytes long, its segments 250"
-	# A hole in the map: b is only in two containers, or in one twice.
+	# A hole in the map: b is in only two containers, or in one twice.
 	packed
 	change "$(part)" FILE .scr/ctr.1.scr .scr/ctr.3.scr
 	damaged 4 "bytes 0 to 129 belong to c and to b"
@@ -1310,10 +1311,10 @@ part() {
 	done
 }
 
-# --- Interrupted -------------------------------------------------------------------
+# --- Interruptions -----------------------------------------------------------
 
-# moments TOTAL: numbers of operations at which to strike, the first and the
-# last among them; all if there is time.
+# moments TOTAL: numbers of operations to disturb, including the first and the
+# last; with SCRKIT_SLOW all.
 moments() {
 	local step=1
 
@@ -1322,9 +1323,9 @@ moments() {
 	[ $((($1 - 1) % step)) -eq 0 ] || echo "$1"
 }
 
-# survives HOW VERB OPTION...: prefix p is as `fresh` before the verb.  Whenever
-# that fails or is killed, all files can be had; when it is run again, it is
-# done, and there are no other files than if nothing had happened.
+# survives HOW VERB OPTION...: run the verb on a prefix p as made by `fresh`.
+# Whenever it fails or is killed, all files are readable.  Run again, it
+# succeeds, with the same files as an undisturbed run.
 survives() {
 	local how=$1 verb=$2 total n want left=""
 
@@ -1357,7 +1358,7 @@ survives() {
 	[ -z "$left" ] || failed "left-over files, operations$left"
 }
 
-# The dataset whose packing is interrupted: small, of all kinds of files.
+# A small dataset with files of all kinds, to interrupt its packing.
 small() {
 	[ -e "$SHIM" ] || skip "no fault shim"
 	"$GEN/gen_dataset" -q --prefix plain --ranks 2 --nodes 2 --files 2 \
@@ -1442,7 +1443,7 @@ small() {
 @test "an original that changes while it is packed is not removed" {
 	files p 100=a
 	yes | head -c 64M >p/a
-	# The writer comes when there is something in the container.
+	# Change the file as soon as its container has data.
 	(
 		until [ -s $ctr/ctr.0.scr ]; do :; done
 		echo more >>p/a
@@ -1450,7 +1451,7 @@ small() {
 	try scr_container -p p pack -j 1 1
 	wait
 	tail -n 1 p/a | grep -qx more
-	# Mostly it is noticed before anything is decided.
+	# Usually the change is noticed before originals are removed.
 	[ "$status" -eq 0 ] || {
 		assert_status 1
 		assert_stderr_one_line "a: changed while it was packed"
@@ -1477,7 +1478,7 @@ small() {
 		until [ -e "$lock" ] && ! flock -n "$lock" true; do
 			sleep 0.05
 		done
-		# Who changes nothing does not wait.
+		# A command that changes nothing does not wait.
 		try scr_container -p p verify 1
 		assert_status 0
 		assert_stderr_empty

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2154,SC2164,SC2016 # bats sets them; plain names
 # Random trees in random containers: pack, verify, repack, export and import,
-# unpack, and all is as it was.  With SCRKIT_SLOW more and larger ones.  A
-# failure prints the seed; RANDOM_SEED repeats it.
+# unpack; the result must be the same.  SCRKIT_SLOW makes more and larger ones.
+# A failure prints the seed; RANDOM_SEED repeats it.
 
 load helper
 
@@ -19,13 +19,13 @@ setup()
 		$'bad\xff\xfeutf' 'back\slash' '.hidden' '日本' '$(x)' '*?[')
 }
 
-# A number below $1; RANDOM has 15 bits.
+# A random number below $1; RANDOM has only 15 bits.
 below()
 {
 	echo $(((RANDOM << 15 | RANDOM) % $1))
 }
 
-# A size: often at the border of a container of $1 bytes.
+# A random size, often near the border of a container of $1 bytes.
 size()
 {
 	case $((RANDOM % 8)) in
@@ -39,8 +39,8 @@ size()
 	esac
 }
 
-# tree FILES CONTAINER LARGEST: files below p, and a dataset of them that was
-# flushed: rank2file and summary, no filemaps.
+# tree FILES CONTAINER LARGEST: make files below p, and a flushed dataset of
+# them: rank2file and summary, no filemaps.
 tree()
 {
 	local d=p/.scr/scr.dataset.1 i name ranks=$((1 + $1 / 7)) total=0 n r
@@ -101,7 +101,7 @@ tree()
 	scr_index -q -p p --add random
 }
 
-# All that is to be the same: contents, modes, times, owners, names.
+# Everything that must stay the same: contents, modes, times, owners, names.
 state()
 {
 	(cd "$1" && find data -type f -print0 | sort -z |

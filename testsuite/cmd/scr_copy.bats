@@ -9,19 +9,19 @@ setup() {
 	args=(--ranks 8 --nodes 4 --files 2 --recorded-prefix "$PWD/p q")
 }
 
-# make OPTION...: a dataset in the caches of 4 nodes, and none of it on the
-# prefix, whose name has a blank.
+# make OPTION...: make a dataset in the caches of 4 nodes, and an empty prefix
+# with a blank in its name.
 make() {
 	"$GEN/gen_dataset" --prefix "p q" --nodes-dir nodes "${args[@]}" \
 		--layout cache "$@"
 }
 
-# The prefix is what the job meant it to be.
+# The prefix has the files of the job.
 assert_right() {
 	"$GEN/gen_dataset" --prefix "p q" "${args[@]}" "$@" --check
 }
 
-# cmd: what node NODE does in a scavenge.
+# Set cmd to the command that node NODE runs in a scavenge.
 on() {
 	local node=nodes/node$1/
 
@@ -37,7 +37,7 @@ copy() {
 	"${cmd[@]}" "$@"
 }
 
-# A value of the result.
+# Print a value of the result.
 result() {
 	grep '^{"host"' <<<"$output" | grep -o "\"$1\":[0-9]*" | cut -d: -f2
 }
@@ -46,7 +46,7 @@ no_temps() {
 	[[ -z $(find "p q" -name '.scrkit-*.tmp') ]]
 }
 
-# Mounts of a test's own: in_namespace COMMAND...
+# in_namespace COMMAND...: run with private mounts.
 in_namespace() {
 	unshare -m true 2>/dev/null || skip "may not make a mount namespace"
 	unshare -m --propagation private "$@"
@@ -104,7 +104,7 @@ in_namespace() {
 	assert_stderr_one_line nofile
 }
 
-# --- What is there -----------------------------------------------------------
+# --- Listing -----------------------------------------------------------------
 
 @test "--list: one line of JSON" {
 	local r bytes ranks=''
@@ -174,8 +174,8 @@ in_namespace() {
 	done
 }
 
-# More than are finished at a time: their directories are synced a few times for
-# all, not for each.
+# With more ranks than are committed at once, directories are synced once for
+# each group of ranks, not for each rank.
 @test "200 ranks of a node: all recorded, few syncs of directories" {
 	local dirs
 
@@ -198,7 +198,7 @@ in_namespace() {
 	[[ $(result copied),$(result adopted),$(result bad) == 0,0,0 ]]
 }
 
-# A rank that cannot be finished takes none of the others' files along.
+# A rank that cannot be committed does not affect the files of others.
 @test "a record that cannot be written: the others' files are there" {
 	make --ranks 100 --nodes 1 --type SINGLE --size 300
 	mkdir -p "p q/.scr/scr.dataset.1/filemap_7/x"
@@ -221,8 +221,8 @@ in_namespace() {
 	assert_right --size 100000,5000
 }
 
-# The snapshots of caches that LLNL's library left, copied from the nodes that
-# its own scr_copy was run on: the same prefix.
+# Copies of LLNL's golden caches, from the nodes on which its own scr_copy ran,
+# must give the same prefix.
 golden_copy() {
 	local case=$1 user=golduser/scr.1000 n lost
 
@@ -323,7 +323,7 @@ golden_copy() {
 			(($(find "p q" -name "rank_${rank}_*.ckpt" |
 				wc -l) == 2))
 		done
-		# So that there is something to do.
+		# Leave some files to copy.
 		((i % 4)) || rm -rf "p q"/ckpt.1 "p q"/.scr/scr.dataset.1
 	done
 	for n in 0 1 2 3; do copy $n; done
@@ -338,7 +338,7 @@ golden_copy() {
 	for i in $(seq 10); do
 		"${cmd[@]}" --jobs 1 --buf 4K >out 2>err &
 		pid=$!
-		# It has begun.
+		# Wait until it has started to copy.
 		while kill -0 $pid 2>/dev/null && no_temps; do :; done
 		kill -TERM $pid 2>/dev/null || true
 		status=0
@@ -360,7 +360,8 @@ golden_copy() {
 	copy 0 >/dev/null
 	file=$(find "p q" -name rank_0_0.ckpt)
 	rm "$file"
-	# What another process holds: io_temp_name() of that file.
+	# Another process holds the temporary file; io_temp_name() gives this
+	# name.
 	temp=${file%/*}/.scrkit-738304d9e1511fed.tmp
 	: >"$temp"
 	flock "$temp" sleep 2.5 &

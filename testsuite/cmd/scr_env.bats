@@ -1,13 +1,13 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# scr_env: its verbs, and LLNL's names for them.
+# scr_env: its verbs, and LLNL's names of them.
 
 load helper
 
 setup() { in_no_job; }
 
 # A prefix as LLNL's library left it: two datasets, both saved; or one that is
-# in cache only.
+# only in cache.
 saved() {
 	local dir
 
@@ -23,7 +23,7 @@ unsaved() {
 	chmod -R u+w p
 }
 
-# A stub of ssh whose nodes are this machine: dead* hang, gone* refuse.
+# A mock ssh whose nodes are this machine: dead* hang, gone* refuse.
 stub_ssh() {
 	mkdir -p stub
 	cat >stub/ssh <<-'END'
@@ -47,12 +47,12 @@ stub_ssh() {
 	PATH=$PWD/stub:$PATH
 }
 
-# Directories of the job that can be made here.
+# Directories of the job that can be made on this machine.
 storage() {
 	export SCR_CNTL_BASE=$PWD/shm SCR_CACHE_BASE=$PWD/ssd
 }
 
-# --- The frame ---
+# --- Common to all verbs ---
 
 @test "usage errors" {
 	try scr_env
@@ -140,7 +140,7 @@ storage() {
 	assert_output_is 5000000000
 	SCR_JOB_ID=77 SCR_END_TIME=9 SCR_NODELIST='n[1-3]' try scr_env -u -j -e -n
 	assert_output_is $'me\n77\n9\nn1,n2,n3'
-	# D: LLNL's has no newline, and crashes without USER.
+	# D: LLNL's tool prints no newline, and crashes without USER.
 	[ "$(env -u USER scr_env user | wc -l)" = 1 ]
 }
 
@@ -253,7 +253,7 @@ storage() {
 	assert_stderr_one_line
 }
 
-# --- Which nodes are fit ---
+# --- Healthy nodes ---
 
 @test "down-nodes: all fit is no line" {
 	stub_ssh
@@ -262,7 +262,7 @@ storage() {
 	assert_status 0
 	assert_output_is ''
 	[ -d shm ] && [ -d ssd ]
-	# D: LLNL's prints an empty line.
+	# D: LLNL's tool prints an empty line.
 	try scr_list_down_nodes -j srun --remote ssh 'n[1-3]'
 	[ "$(scr_list_down_nodes -j srun --remote ssh n1 | wc -c)" = 0 ]
 }
@@ -297,7 +297,7 @@ storage() {
 		"CACHEDIR=$PWD/base BYTES=900PB" >.scrconf
 	try scr_env down-nodes -r --remote ssh n1
 	assert_output_has 'n1: small: ' 'needed'
-	# Small is no reason not to read what is there.
+	# A cache that is too small can still be read.
 	try scr_env down-nodes -r --read --remote ssh n1
 	assert_output_is ''
 	printf '%s\n' "CNTLDIR=$PWD/base" "CACHEDIR=/proc/none" >.scrconf
@@ -343,7 +343,7 @@ storage() {
 	[ ! -e d ]
 }
 
-# --- Shall it go on? ---
+# --- Exit or continue ---
 
 @test "should-exit: 0 stop, 1 go on, 2 cannot tell" {
 	mkdir -p p
@@ -371,7 +371,7 @@ storage() {
 	echo SCR_MIN_NODES=2 >p/.scrconf
 	SCR_NODELIST='n[1-4]' try scr_should_exit -p p --down n1
 	assert_status 1
-	# C: an internal error is no leave to go on.
+	# C: an internal error must not mean "continue".
 	try scr_should_exit -p p --down n1
 	assert_status 2
 	assert_stderr_one_line "SCR_NODELIST"
@@ -470,7 +470,7 @@ storage() {
 	saved
 	try scr_flush_file -d p
 	assert_usage_error "what is asked?"
-	# D: LLNL's takes two operations, and carries out one of them.
+	# D: LLNL's tool accepts two operations and ignores one of them.
 	try scr_flush_file -d p --latest --list-ckpt
 	assert_usage_error
 	try scr_flush_file -d p --location abc
@@ -524,13 +524,13 @@ storage() {
 	assert_output_is ''
 	grep -qxE '1970-01-01T00:00:00: host=[^,]*, jobid=7, event=RUN_END, note="run="1"", dset=3, name="ckpt, 3", secs=1.500000' \
 		p/.scr/log
-	# C: 32 bits were not enough.
+	# C: LLNL's tool limits numbers to 32 bits.
 	try scr_log_transfer -p p -i 7 -T FLUSH_SYNC -X /a -Y '/b c' \
 		-B 3000000000 -F 5 -S 100
 	assert_status 0
 	grep -q 'xfer=FLUSH_SYNC, from=/a, to=/b c, bytes=3000000000.000000, files=5$' \
 		p/.scr/log
-	# A job id is no duty.
+	# The job id is optional.
 	try scr_env log-event -p p -T RUN_START -S '2026-11-20 10:00'
 	assert_status 0
 	grep -q '^2026-11-20T10:00:00: .*jobid=defjobid, event=RUN_START$' \

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2154,SC2164,SC2030,SC2031 # bats sets them; plain names
-# scr_halt: conditions set, listed, taken back; damaged files; the file shared
-# with a running job; --immediate.
+# scr_halt: conditions set, listed, removed; damaged files; the file shared with
+# a running job; --immediate.
 
 load helper
 
@@ -258,7 +258,7 @@ Halt file settings for $FILE:
 	[[ ! -s left ]]
 }
 
-# --- Together with a running job ---
+# --- Concurrency with a running job ---
 
 @test "two commands and a running job lose nothing of each other" {
 	local rounds=60 start=1000000 i pids=()
@@ -305,7 +305,7 @@ Halt file settings for $FILE:
   HaltSeconds:     $rounds"
 }
 
-# (bats has its own use for $i.)
+# (bats uses $i itself.)
 @test "killed at any moment, the file is old or new, or told as damaged" {
 	local round
 
@@ -320,10 +320,10 @@ Halt file settings for $FILE:
 	scr_halt -q p -c 5
 }
 
-# --- At once ---
+# --- --immediate ---
 
-# Stand-ins for SLURM: a step is a file in steps/, whose contents say which
-# signal ends it.
+# Mock commands of SLURM: a step is a file in steps/ that contains the signal
+# that ends it.
 slurm()
 {
 	mkdir -p bin steps
@@ -359,7 +359,7 @@ slurm()
 	run -0 ls steps
 	assert_output_is $'77.batch\n77.extern'
 	[[ $(cat calls) == "--signal=TERM 77.0" ]]
-	cmp halt.seen "$FILE" # it was there before the signal
+	cmp halt.seen "$FILE" # written before the signal
 	try scr_halt -i p
 	assert_status 0
 	assert_stderr_one_line "nothing of the job runs"
@@ -400,7 +400,7 @@ slurm()
 	assert_status 1
 	assert_stderr_has "Access denied"
 	run settings
-	assert_output_has JOB_HALTED # what could be done is done
+	assert_output_has JOB_HALTED # everything possible was done
 }
 
 @test "--immediate with --pid: a process here, and those it started" {

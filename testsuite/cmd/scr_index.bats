@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# scr_index: the list, the index and its changes, building, deleting,
-# verifying.
+# scr_index: listing, changing, building, deleting, verifying.
 
 load helper
 
@@ -9,14 +8,14 @@ setup() {
 	: "${GEN:=$TESTSUITE/../build/plain/gen}"
 	cd "$BATS_TEST_TMPDIR" || return 1
 	export TZ=UTC
-	# The fault shim comes before a sanitizer.
+	# The fault shim is preloaded before the sanitizer.
 	export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-}
 }
 
 # --- Data ---
 
-# snapshot CASE SNAPSHOT DIR: copy golden data to DIR, with the files that are
-# stored only once.
+# snapshot CASE SNAPSHOT DIR: copy golden data to DIR, including the files that
+# are stored only once.
 snapshot() {
 	local from=$1 name=$2 to=$3 path same
 
@@ -31,7 +30,7 @@ snapshot() {
 	chmod -R u+w "$to"
 }
 
-# A prefix with five datasets as LLNL's library left it, without 4.
+# A prefix with five datasets as LLNL's library left it; dataset 4 is missing.
 multi() {
 	local dir
 
@@ -40,8 +39,9 @@ multi() {
 	chmod -R u+w p
 }
 
-# kvtree FILE: write the tree on stdin, a key a line, two blanks more a level,
-# as a kvtree file without checksum.  "\n" in a key is a newline.
+# kvtree FILE: write the tree on stdin as a kvtree file without checksum.  Each
+# line is a key, indented by two blanks for each level; "\n" in a key is a
+# newline.
 kvtree() {
 	perl -e '
 		my (@lines, $at);
@@ -68,8 +68,8 @@ kvtree() {
 			0), $tree;' >"$1"
 }
 
-# flushed DIR ID NAME FILE...: a checkpoint of one rank as after a flush; files
-# are made with a byte each if they are plain paths.
+# flushed DIR ID NAME FILE...: make a checkpoint of one rank as after a flush.
+# Files with plain paths are made, with one byte each.
 flushed() {
 	local dir=$1 id=$2 name=$3 meta=$1/.scr/scr.dataset.$2 file
 
@@ -286,7 +286,7 @@ current() {
 	scr_index -p p -c ckpt.5
 	try scr_index -p p --drop-after ckpt.1
 	assert_status 0
-	# LLNL's tool left CURRENT at a dataset that was gone.
+	# LLNL's tool left CURRENT at a dataset that no longer exists.
 	assert_stderr_one_line "restart point is ckpt.1"
 	[ "$(current)" = ckpt.1 ]
 	try scr_index -p p -d ckpt.1
@@ -420,7 +420,7 @@ current() {
 	try scr_index -p p --prune --keep 1
 	assert_status 3
 	[ "$(tree_sha p)" = "$before" ]
-	# A change that fails writes nothing.
+	# A failed change writes nothing.
 	try scr_index -p p --drop nosuch
 	assert_status 1
 	cmp rubbish p/.scr/index.scr
@@ -489,7 +489,7 @@ current() {
 			cp -a fresh p
 			env LD_PRELOAD="$SHIM" $how=$n scr_index -q -p p \
 				--current two 2>/dev/null || true
-			# The damaged one is there, under one of its names.
+			# The damaged index is kept, under one of its names.
 			grep -qx rubbish p/.scr/index.scr p/.scr/index.scr.bak*
 			[ "$(names 2>/dev/null | xargs)" = "two one" ]
 			scr_index -q -p p --current two
@@ -510,8 +510,8 @@ current() {
 		[ "$name" != single_4_lost ] || continue
 		snapshot "$case" scavenged "$name"
 		scr_index -q -p "$name/prefix" --build 1
-		# The index has its time in it; LLNL's tables of RS sets leak
-		# into its summaries.
+		# The index contains its time, and LLNL's summaries of RS
+		# datasets contain scratch tables.
 		(cd "$name" && grep -vE 'index\.scr$|summary\.scr$' \
 			"$case/rebuilt.sha256" | sha256sum -c --quiet)
 		case $name in
@@ -574,13 +574,13 @@ current() {
 	assert_output_has '"user": "golduser"' '"job_id": "1000"' \
 		'"checkpoint": true' '"files": 14' '"bytes": 158686' \
 		'"checkpoint_id": 1' '"created_us": 1795'
-	# Without the log, the directory of the files tells the name.
+	# Without the log, the name comes from the directory of the files.
 	rm -r p
 	snapshot "$dir" before p
 	rm p/.scr/log
 	scr_index -q -p p --build 1
 	[ "$(names)" = ckpt.1 ]
-	# A name that another dataset has is not taken away.
+	# A name that another dataset has is not taken.
 	rm -r p
 	snapshot "$dir" before p
 	rm p/.scr/log
@@ -679,7 +679,7 @@ current() {
 	tree_sha p | diff before -
 	scr_index -q -p p --build 5
 	[ "$(names | head -n 1)" = ckpt.5 ]
-	# LLNL's own files stay as they are.
+	# Files of LLNL's library are not changed.
 	tree_sha p | grep -v index.scr | diff <(grep -v index.scr before) -
 }
 
@@ -715,7 +715,7 @@ current() {
 	try scr_index -p p --build 1 --checksums
 	assert_status 0
 	cmp good p/ckpt.1/rank_2.ckpt
-	# A build without the option keeps the sums.
+	# A build without the option keeps the checksums.
 	scr_index -q -p p --build 1
 	printf Z | dd of=p/ckpt.1/rank_2.ckpt bs=1 seek=100 conv=notrunc \
 		status=none
@@ -750,7 +750,7 @@ current() {
 	assert_stderr_has rank_3.ckpt
 	scr_index -q -p p --build 1 --deep
 	tree_sha p | grep -v index.scr | diff <(grep -v index.scr before) -
-	# The same for a redundancy file.
+	# The same with a redundancy file.
 	red=(p/.scr/scr.dataset.1/reddesc.er.4.rs.*)
 	size=$(stat -c %s "${red[0]}")
 	printf ZZ | dd of="${red[0]}" bs=1 seek=$((size - 50)) conv=notrunc \
@@ -912,7 +912,7 @@ current() {
 	flushed p 2 two f2
 	scr_index -q -p p --add one
 	scr_index -q -p p --add two
-	# An interrupted deletion leaves this.
+	# The state after an interrupted deletion.
 	scr_index -q -p p --delete two --dry-run >/dev/null
 	kvtree p/.scr/index.scr <<-'END'
 		VERSION
@@ -960,7 +960,7 @@ current() {
 	try scr_index -p p --delete one --dry-run
 	assert_status 0
 	assert_line_count 2
-	# d stays; d/sub, d/sub/deep and the metadata would go.
+	# d is kept; d/sub, d/sub/deep and the metadata would be removed.
 	assert_output_has "1       4     3"
 	[ -e p/d/sub/deep/c ]
 	try scr_index -p p --delete one
@@ -1000,7 +1000,8 @@ current() {
 	[ -e p/shared ]
 	[ ! -e p/mine.2 ]
 	scr_index -q -p p --verify one
-	# Also if it is not in the index, only its metadata are there.
+	# Also if the other dataset is not in the index and only its metadata
+	# exist.
 	flushed p 3 three shared mine.3
 	scr_index -q -p p --delete one
 	[ -e p/shared ]
@@ -1042,7 +1043,7 @@ current() {
 		cp -a fresh p
 		LD_PRELOAD=$SHIM SHIM_KILL_AT=$n scr_index -q -p p \
 			--delete ckpt.5 2>/dev/null || true
-		# Also if the index is lost on top of it.
+		# Also if the index is lost.
 		for index in "" lost; do
 			[ -z "$index" ] || mv p/.scr/index.scr away
 			if scr_index -q -p p -n --valid | grep -qx ckpt.5; then
@@ -1129,7 +1130,7 @@ current() {
 	multi
 	dir=$(golden scr3/index_multi)
 	cp "$dir/s6_fetch_failed/index.scr" p/.scr/index.scr
-	# 5 is marked NO: 3 is the newest valid one, and current.
+	# 5 is marked NO, so 3 is the newest valid one, and the restart point.
 	try scr_index -p p --prune --keep 1 --dry-run
 	assert_output_has ckpt.1
 	assert_output_lacks ckpt.5 both.3 out.2
@@ -1138,7 +1139,7 @@ current() {
 	scr_index -q -p p --uncurrent
 	flushed p 8 ckpt.8 f8
 	scr_index -q -p p --add ckpt.8
-	# 3 is output, too.
+	# 3 is an output, too.
 	scr_index -q -p p --prune --keep 1
 	[ "$(names | xargs)" = "ckpt.8 both.3 out.2" ]
 	scr_index -q -p p --prune --keep 1 --outputs
@@ -1165,7 +1166,7 @@ current() {
 	scr_index -q -p p --delete ../../x
 	scr_index -q -p p --delete /abs/x
 	[ -z "$(names)" ]
-	# In an index of others a newline stays on its line.
+	# A newline in a foreign index does not break the line.
 	kvtree p/.scr/index.scr <<-'END'
 		VERSION
 		  2

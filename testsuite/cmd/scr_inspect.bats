@@ -10,7 +10,7 @@ setup() {
 	unset NO_COLOR
 }
 
-# make NAME OPTION...: a dataset on prefix NAME, 8 ranks on 4 nodes.
+# make NAME OPTION...: make a dataset on prefix NAME, 8 ranks on 4 nodes.
 make() {
 	local name=$1
 
@@ -20,7 +20,7 @@ make() {
 		"$@"
 }
 
-# One line of stdout matches the extended regular expression.
+# A line of stdout matches the extended regular expression.
 assert_line() {
 	grep -Eq -- "$1" <<<"$output" || failed "expected a line: $1"
 }
@@ -120,7 +120,7 @@ assert_line() {
 	chunk=$(sed -n 's/^  CHUNK = //p' <<<"$output")
 	[ "$chunk" -gt 0 ]
 	assert_line "^  \(then $chunk bytes of redundancy\)$"
-	# LLNL's forms have nothing of the kind.
+	# LLNL's formats do not contain it.
 	try scr_inspect -m keyval "$f"
 	assert_output_lacks redundancy
 }
@@ -148,7 +148,7 @@ assert_line() {
 		'"microseconds": 1500000' '"unparsed": "nonsense"'
 }
 
-# --- A prefix ------------------------------------------------------------------
+# --- A prefix ----------------------------------------------------------------
 
 @test "a whole dataset: exit status 0, and what could be lost next" {
 	make p
@@ -311,7 +311,7 @@ assert_line() {
 	try scr_inspect p
 	assert_output_has "restart from ckpt.5" "reason with spaces" \
 		"after 10 more checkpoints" "30 s before the allocation ends"
-	# Their directories are gone.
+	# The directories of the files are missing.
 	assert_status 4
 	assert_line "5: its metadata directory is gone"
 }
@@ -360,7 +360,7 @@ assert_line() {
 	assert_status 4
 }
 
-# --- Pictures and lists ----------------------------------------------------------
+# --- Pictures and lists ------------------------------------------------------
 
 @test "--map draws lost nodes as a column, in ASCII where UTF-8 is not" {
 	make p --lose 2
@@ -440,7 +440,7 @@ assert_line() {
 	python3 -c 'import json,sys; json.load(sys.stdin)' <<<"$output"
 }
 
-# --- Caches -----------------------------------------------------------------------
+# --- Caches ------------------------------------------------------------------
 
 @test "caches of several nodes are judged as one" {
 	make p --layout cache

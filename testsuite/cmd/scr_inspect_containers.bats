@@ -11,8 +11,8 @@ setup() {
 	unset NO_COLOR
 }
 
-# make NAME [OPTION]...: a dataset on prefix NAME, 8 ranks on 4 nodes, 16 files
-# in 7 containers.
+# make NAME [OPTION]...: make a dataset on prefix NAME, 8 ranks on 4 nodes, 16
+# files in 7 containers.
 make() {
 	local name=$1
 
@@ -33,18 +33,18 @@ damage() {
 	printf Z | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
-# Filemaps and redundancy are gone, as after a flush.
+# Remove filemaps and redundancy, as after a flush.
 flushed() {
 	make "$1"
 	rm "$1"/.scr/scr.dataset.1/{filemap,reddesc}*
 }
 
-# One line of stdout matches the extended regular expression.
+# A line of stdout matches the extended regular expression.
 assert_line() {
 	grep -Eq -- "$1" <<<"$output" || failed "expected a line: $1"
 }
 
-# A file is XML, as far as what is installed can tell.
+# A file is XML, according to the tools that are installed.
 assert_xml() {
 	if command -v xmllint >/dev/null; then
 		xmllint --noout "$1"
@@ -90,7 +90,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	[ -p pipe ]
 }
 
-# --- Whole ---------------------------------------------------------------------
+# --- Whole -------------------------------------------------------------------
 
 @test "a line in the summary; a table with -v or --files" {
 	make p
@@ -106,7 +106,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 		assert_line "^  .scr/ctr.6.scr +13.4 KiB +45.8 % +2  whole$"
 	done
 	[ "$before" = "$(tree_stat p)" ]
-	# A dataset that is not packed has none.
+	# A dataset that is not packed has no containers.
 	scr_container unpack -q -p p 1
 	try scr_inspect -v -p p 1
 	assert_status 0
@@ -129,7 +129,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	assert_line "^  bytes by container \(a full row: 29.3 KiB\)$"
 	assert_line "^  ctr.0 +=+#+=+$"
 	assert_line "^ +# = one file, the next$"
-	# Behind the picture of the ranks.
+	# It follows the picture of the ranks.
 	[[ $output == *"ranks by set"*"# whole"*"bytes by container"* ]]
 	[ "$(sed -n '/bytes by/,$p' <<<"$output" | wc -L)" -eq 80 ]
 	LC_ALL=C.UTF-8 try scr_inspect -p p --map 1
@@ -152,7 +152,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 		wc -L)" -le 50 ]
 }
 
-# --- Damaged -------------------------------------------------------------------
+# --- Damaged -----------------------------------------------------------------
 
 @test "missing, cut off, too long: told, drawn and listed" {
 	make p
@@ -213,7 +213,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 		"rank_3_0.ckpt (rank 3): checksum is"
 	assert_line "^  ctr.3 +X+[#=]+  wrong checksum$"
 	assert_line "^  ctr.5 +X+  missing$"
-	# The table of all datasets knows as much.
+	# The table of all datasets shows it, too.
 	try scr_inspect --checksums p
 	assert_status 4
 }
@@ -224,7 +224,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	truncate -s 30000 "$(ctr p)/ctr.2.scr"
 	try scr_inspect -p p 1
 	assert_status 0
-	# What was being written when it died, as kvtree(5).
+	# Write the mark of an interrupted rebuild, as kvtree(5).
 	python3 - p/.scr/scr.dataset.1/rebuild.scr <<-'END' || skip "no python3"
 	import struct, sys, zlib
 	def tree(d):
@@ -242,7 +242,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	assert_line "^  ctr.2 +[#=]+X+[#=]+  half rebuilt$"
 }
 
-# --- SVG -----------------------------------------------------------------------
+# --- SVG ---------------------------------------------------------------------
 
 @test "--svg writes a picture, all or nothing" {
 	make p --with-redundancy
@@ -256,7 +256,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 		x.svg
 	grep -q '^rank 7, .* of .scr/red.3.scr<' x.svg
 	run ! grep -E '<script|href|@import|missing or wrong<.title' x.svg
-	# Nothing is left beside it.
+	# No temporary file remains.
 	[ "$(find . -maxdepth 1 -name '.*tmp*' | wc -l)" -eq 0 ]
 	cp x.svg y.svg
 	try scr_inspect -p p --svg - 1
@@ -285,7 +285,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	grep -q '<title>8 files of rank 7$' x.svg
 }
 
-# --- JSON ----------------------------------------------------------------------
+# --- JSON --------------------------------------------------------------------
 
 @test "JSON: containers, and with --files where each file is" {
 	make p
@@ -318,7 +318,7 @@ assert all(seen[n] == c[n]["used"] for n in c)
 ' <<<"$output"
 }
 
-# --- What SCR 1.1.8 wrote --------------------------------------------------------
+# --- What SCR 1.1.8 wrote ----------------------------------------------------
 
 @test "datasets of SCR 1.1.8, by name, number and directory" {
 	dir=$(golden containers/many)

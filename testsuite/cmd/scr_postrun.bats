@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2154 # bats sets them
-# What is saved, in which order, and what the exit status says; on one node,
-# this one.  Several: testsuite/cluster.
+# Which datasets are saved, in which order, and the exit status; on a single
+# node, this machine.  Tests with several nodes: testsuite/cluster.
 
 load helper
 
@@ -12,13 +12,13 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	unset SCR_JOB_ID SCR_NODELIST
 	export SCR_USER_NAME=genuser
-	# Where the generator's metadata have the node's storage.
+	# The path of the node's storage in the generator's metadata.
 	ln -s nodes/node0 local
 	args=(-p p -r local -w "$(uname -n)" -J 1000 --cachedir local/cache
 		--cntldir local/cntl)
 }
 
-# checkpoints ID..., outputs ID...: in the cache of this node.
+# checkpoints ID..., outputs ID...: make datasets in the cache of this node.
 datasets() {
 	local kind=$1 name=$2 id
 
@@ -32,12 +32,12 @@ datasets() {
 checkpoints() { datasets ckpt ckpt "$@"; }
 outputs() { datasets output out "$@"; }
 
-# lose ID: a file of it is cut short, and nothing can bring it back.
+# lose ID: truncate a file beyond what its redundancy can restore.
 lose() {
 	truncate -s 10 "local/cache/genuser/scr.1000/scr.dataset.$1/rank_1.ckpt"
 }
 
-# The datasets in the index, and which of them is current: "7* 6 3".
+# The ids of the datasets in the index, the current one marked: "7* 6 3".
 indexed() {
 	scr_index -p p --all | awk 'NR > 1 { printf "%s%s ", $1,
 		/ \* / ? "*" : "" }'
@@ -127,10 +127,10 @@ indexed() {
 	assert_output_has "OLDER checkpoint ckpt.2" "ckpt.3 (dataset 3) is not"
 	assert_stderr_has "dataset 3 ckpt.3: lost"
 	[[ $(indexed) == "2* " ]]
-	# Another run copies nothing, and is as honest.
+	# Another run copies nothing and reports the same.
 	try scr_postrun "${args[@]}"
 	assert_status 3
-	# What is there of the lost one can be had all the same.
+	# The remaining files of the lost dataset can be copied on request.
 	try scr_postrun "${args[@]}" --id 3
 	assert_status 3
 	cmp p/ckpt.3/rank_0.ckpt local/cache/genuser/scr.1000/scr.dataset.3/rank_0.ckpt
@@ -209,7 +209,7 @@ indexed() {
 	[[ $(scr_inspect p/.scr/scr.dataset.1/rank2file.0.0 | grep -c CRC) == 2 ]]
 	try scr_index -p p --verify --checksums
 	assert_status 0
-	# One that was changed in between is not taken at its word.
+	# A file that was changed after the copy does not get its checksum.
 	checkpoints 2
 	try scr_copy --cntldir local/cntl/genuser/scr.1000 --prefix "$PWD/p" --id 2
 	assert_status 0
@@ -232,7 +232,7 @@ indexed() {
 	[[ -e q/ckpt.1/rank_1.ckpt && ! -e p ]]
 }
 
-# What answers here is no scr_copy.
+# A copy program that prints nothing.
 @test "no node answers: that is no failure if all has been saved before" {
 	checkpoints 1 2
 	try scr_postrun "${args[@]}" --copy-program false
@@ -240,7 +240,8 @@ indexed() {
 	assert_stderr_has "none of 1 nodes answered" "run it again"
 	try scr_postrun "${args[@]}"
 	assert_status 0
-	# Dataset 1 needs a flush, the job says: an older one is not missed.
+	# According to flush.scr only dataset 1 needs a flush; it is older than
+	# a saved one, and its loss is not reported.
 	try scr_postrun "${args[@]}" --copy-program false
 	assert_status 0
 	assert_output_has "newest checkpoint ckpt.2 (dataset 2) is saved"
@@ -249,7 +250,7 @@ indexed() {
 	try scr_postrun "${args[@]}"
 	assert_status 0
 	assert_output_has "newest checkpoint ckpt.2 (dataset 2) is saved"
-	# No word of the job, no promise.
+	# Without flush.scr it is unknown whether anything is left to save.
 	rm p/.scr/flush.scr
 	try scr_postrun "${args[@]}" --copy-program false
 	assert_status 1

@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# scr_prerun: a prefix is made ready; what is another job's is left alone.
+# scr_prerun: prepares a prefix, and leaves the files of other jobs alone.
 
 load helper
 
 setup() { in_no_job; }
 
-# A prefix with a flush file of job 1000: all saved; or not.
+# A prefix with a flush file of job 1000; all its datasets are saved, or not.
 prefix() {
 	local dir
 
@@ -19,7 +19,7 @@ prefix() {
 	chmod -R u+w p
 }
 
-# SLURM, in which these jobs are running (their states, too).
+# A mock SLURM in which these jobs run, given with their states.
 slurm() {
 	mkdir -p stub
 	printf '#!/bin/sh\ncat <<END\n%s\nEND\n' "$1" >stub/squeue
@@ -87,7 +87,7 @@ slurm() {
 	assert_status 0
 	assert_stderr_one_line "job 1000 runs"
 	[ -e p/.scr/flush.scr ] && [ -e p/.scr/nodes.scr ]
-	# One that is just being cleaned up has ended.
+	# A job in state CG (completing) has ended.
 	slurm $'7 R\n1000 CG'
 	try scr_prerun -p p
 	[ ! -e p/.scr/flush.scr ]
@@ -130,7 +130,7 @@ slurm() {
 	FLUX_JOB_ID=f7 try scr_prerun -p p --resource-manager flux --job-id 7
 	assert_stderr_has "job 1000 runs"
 	printf '#!/bin/sh\necho "7 RUN"\necho "1000 DONE"\n' >stub/bjobs
-	# the option as it was once called
+	# an old name of the option
 	LSB_JOBID=7 try scr_prerun -p p --resmgr lsf --job-id 7
 	[ ! -e p/.scr/flush.scr ]
 }
@@ -157,7 +157,7 @@ slurm() {
 	assert_stderr_one_line ro/p
 }
 
-# The library ignores that reason when it starts; a loop of runs would not.
+# The library ignores that reason when it starts, but a loop of runs would not.
 @test "the job before had finished: its reason to halt goes, others stay" {
 	mkdir p
 	try scr_halt --reason SCR_FINALIZE_CALLED --checkpoints 5 p

@@ -11,8 +11,8 @@ setup() {
 		--recorded-prefix /job/p)
 }
 
-# make NAME OPTION...: a dataset on prefix NAME, 8 ranks on 4 nodes; and
-# beside it NAME.whole, of which nothing was lost.
+# make NAME OPTION...: make a dataset on prefix NAME, 8 ranks on 4 nodes, and
+# NAME.whole, which is the same without losses.
 make() {
 	local name=$1
 
@@ -23,7 +23,7 @@ make() {
 		--nodes-dir "$name.whole.nodes" "${args[@]}" "$@" --lose ""
 }
 
-# The dataset is what it was before anything was lost.
+# The dataset is as it was before the loss.
 assert_whole() {
 	diff -r -x .scrkit.lock -x flush.scr "$1" "$1.whole"
 }
@@ -65,7 +65,7 @@ assert_whole() {
 	assert_stderr_one_line "of one dataset"
 }
 
-# --- Rebuilding ----------------------------------------------------------------
+# --- Rebuilding --------------------------------------------------------------
 
 @test "every scheme: what was lost comes back bit for bit" {
 	for case in XOR:2 PARTNER:1 PARTNER:0,2 RS:0,3 RS:1; do
@@ -157,7 +157,8 @@ assert_whole() {
 
 @test "two members may each have lost something, if not the same bytes" {
 	make p --lose ""
-	# First file of one, second of the other: other bytes of their data.
+	# The first file of one member and the second of another: different
+	# bytes of their data.
 	rm p/ckpt.1/rank_0_0.ckpt
 	try scr_rebuild --verify -p p 1
 	assert_status 0
@@ -277,7 +278,7 @@ assert_whole() {
 	assert_whole p
 }
 
-# --- Files given by hand -----------------------------------------------------------
+# --- Files given by hand -----------------------------------------------------
 
 @test "as LLNL's helpers: map first, then the data" {
 	make p --lose 2

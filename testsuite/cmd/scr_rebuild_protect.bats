@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2154,SC2164 # bats sets them; plain names
-# scr_rebuild --protect: redundancy for datasets that have none.
+# scr_rebuild --protect: redundancy for datasets without it.
 
 load helper
 
@@ -12,7 +12,8 @@ setup()
 	cd "$BATS_TEST_TMPDIR" || return 1
 }
 
-# Make p: $1 ranks, two files each, without redundancy, flushed: no filemaps.
+# Make p: $1 ranks with two files each, flushed, so without redundancy and
+# filemaps.
 flushed()
 {
 	"$GEN/gen_dataset" -q -p p -n "$1" -m "$1" -f 2 -t NONE -s 5K,300

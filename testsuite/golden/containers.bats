@@ -1,14 +1,14 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2154,SC2094 # bats sets them
-# Datasets that SCR 1.1.8 packed: read, unpacked, and packed again to the same
-# bytes.  The project's selection has their maps only; what needs the
-# containers is skipped there.
+# Datasets packed by SCR 1.1.8: read, unpacked, and packed again to the same
+# bytes.  The project's selection has only their maps; tests that need the
+# containers are skipped with it.
 
 load golden
 
-# scratch CASE: a copy of it, prefix $at, whose dataset is $old; what there is
-# to compare it with, $from.txt and $from.sha256.
+# scratch CASE: make a copy of it with prefix $at, whose dataset is $old;
+# expected values are in $from.txt and $from.sha256.
 scratch()
 {
 	from=$(golden "containers/$1.sha256")
@@ -20,7 +20,7 @@ scratch()
 	chmod -R u+rwX,go=rX "$at"
 }
 
-# Files below a directory as *.sha256 lists them: hash, size, name.
+# The files below a directory in the form of *.sha256: hash, size, name.
 contents()
 {
 	local name
@@ -36,14 +36,14 @@ contents()
 	)
 }
 
-# The entries of all files, key by key, whatever their order.
+# The entries of all files, key by key, sorted.
 entries()
 {
 	cat "$1"/.scr/rank2file.0.*.scr >"$BATS_TEST_TMPDIR/part"
 	scr_inspect --sort -m keyval "$BATS_TEST_TMPDIR/part"
 }
 
-# reads CASE: nothing of this changes anything.
+# reads CASE: none of these commands changes a file.
 reads()
 {
 	local sha stat hash size name
@@ -96,7 +96,7 @@ reads()
 		<(contents "$BATS_TEST_TMPDIR/out")
 }
 
-# The segments that the description of the format has as its example.
+# The segments in the example of the format's description.
 @test "seed_example: the segments of rank 2" {
 	scratch seed_example
 	try scr_container -p "$at" list 1
@@ -108,8 +108,7 @@ reads()
 		grep -Fq '{"container":".scr/ctr.1.scr","offset":224295,"length":75705}'
 }
 
-# there_and_back CASE SIZE: unpacked, and packed as it was, in containers of this
-# size.
+# there_and_back CASE SIZE: unpack, and pack again in containers of this size.
 there_and_back()
 {
 	local name before index
@@ -142,15 +141,15 @@ there_and_back()
 	diff <(cd "$from/scr.dataset.1/.scr" && ls -d ctr.*) \
 		<(cd "$old/.scr" && ls -d ctr.*)
 	diff <(echo "$before") <(entries "$old")
-	# What SCR 1.1.8 looks at in the top file is as it was, but for the
-	# number in the name of the part.
+	# The keys in the top file that SCR 1.1.8 reads are unchanged, except
+	# for the number in the name of the part.
 	diff <(scr_inspect --sort -m keyval "$from/scr.dataset.1/.scr/rank2file.scr") \
 		<(scr_inspect --sort -m keyval "$old/.scr/rank2file.scr" |
 			cut_keys CTR |
 			sed 's/rank2file\.0\.[0-9]*\.scr/rank2file.0.0.scr/')
 	[[ -e $old/$(tree "$old/.scr/rank2file.scr" |
 		grep -o '\.scr/rank2file\.0\..*') ]]
-	# Files: the empty ones, and no others.
+	# Exactly the empty files are files.
 	diff <(grep ' 0 ' "$from.sha256") <(contents "$old")
 	[[ $index == "$(tree_sha "$at/.scr")" ]]
 	cmp "$from/scr.dataset.1/.scr/summary.scr" "$old/.scr/summary.scr"
@@ -187,7 +186,7 @@ there_and_back()
 	scr_container -q -p "$at" unpack 1
 	run stat -c %a "$old/a.dat" "$old/j.dat"
 	assert_output_is $'640\n640'
-	# From then on they are kept.
+	# From now on the modes are kept.
 	chmod 604 "$old/a.dat"
 	touch -d @1234567890.5 "$old/a.dat"
 	scr_container -q -p "$at" pack --size 100000 1
@@ -196,7 +195,7 @@ there_and_back()
 	assert_output_is "604 1234567890.5"
 }
 
-# Byte 51000 of ctr.3.scr is e.dat, the next ones are f.dat.
+# Byte 51000 of ctr.3.scr belongs to e.dat, the bytes after it to f.dat.
 @test "damage: the very file is named" {
 	local file=$BATS_TEST_TMPDIR/many/scr.dataset.1/.scr/ctr.3.scr
 
@@ -219,8 +218,8 @@ there_and_back()
 	[[ ! -e $old/a.dat ]]
 }
 
-# A dataset in the newer layout with the files of golden case $1, in their
-# order: as a flush of the job would have left it.
+# Make a dataset in the newer layout with the files of golden case $1 in their
+# order, as a flush of the job would leave it.
 newer()
 {
 	local d=p/.scr/scr.dataset.1 golden rank path n=0
@@ -254,7 +253,7 @@ newer()
 	scr_index -q -p p --add scr.dataset.1
 }
 
-# A metadata file of golden case $1 and of p, keys sorted, are the same.
+# A metadata file of golden case $1 and that of p are equal with sorted keys.
 same_keys()
 {
 	diff <(scr_inspect -m tree --sort \
@@ -272,7 +271,7 @@ same_keys()
 		for file in "$(golden "containers/$name/scr.dataset.1/.scr")"/ctr.*; do
 			cmp "$file" "p/scr.dataset.1/.scr/${file##*/}"
 		done
-		# Nothing more but our table of containers and attributes.
+		# The only additions are our table of containers and attributes.
 		diff <(cd "$(golden "containers/$name/scr.dataset.1")" &&
 			find . -type f | sort) \
 			<(cd p/scr.dataset.1 && find . -type f \
@@ -284,11 +283,11 @@ same_keys()
 			<(scr_inspect -m tree --sort \
 				p/scr.dataset.1/.scr/rank2file.scr |
 				awk '/^  [^ ]/ { cut = $1 == "CTR" } !cut')
-		# The dataset itself stays, and the copy is one of the old kind.
+		# The dataset itself is unchanged; the copy has the old layout.
 		scr_index -q -p p --verify
 		scr_container -q -p p verify p/scr.dataset.1 ||
 			scr_container -q -p p verify scr.dataset.1
-		# There is one now.
+		# Now it has one.
 		try scr_container -p p pack --layout 1 --size "$size" 1
 		assert_status 1
 	done <<-'END'
@@ -320,7 +319,7 @@ same_keys()
 	try scr_container -p "$at" verify 1
 	assert_status 0
 
-	# It has no metadata where deleting looks for them.
+	# It has no metadata in the directory that --delete expects.
 	try scr_index -p "$at" --delete scr.dataset.1
 	assert_status 2
 	assert_stderr_has "SCR 1.1.8" "--drop"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2154,SC2012 # bats sets them; plain names
-# Damaged datasets, malformed files and the history of an index: each to its
-# right end, which is not always the one that LLNL's tools come to.
+# Damaged datasets, malformed files and the history of an index: each has its
+# right outcome, which sometimes differs from that of LLNL's tools.
 
 load golden
 
-# --- Damaged datasets: xor_4, with all four nodes scavenged, then damaged -------
+# --- Damaged datasets: xor_4, with all four nodes scavenged, then damaged ----
 
 setup()
 {
@@ -22,8 +22,8 @@ build()
 	assert_output_is ""
 }
 
-# assert_whole [PATTERN]: the dataset is as it was before the damage, apart from
-# files that match, and in the index.
+# assert_whole [PATTERN]: the dataset is in the index and as it was before the
+# damage, except for files that match.
 assert_whole()
 {
 	xor_4_whole "$at" "$@"
@@ -31,8 +31,8 @@ assert_whole()
 	[[ ${lines[1]} == "   1 YES   20"??-??-??T??:??:??"     ckpt.1" ]]
 }
 
-# assert_descriptor: the dataset's descriptor in index and summary
-# as in xor_4.
+# assert_descriptor: the dataset's descriptor in index and summary is that of
+# xor_4.
 assert_descriptor()
 {
 	local from
@@ -86,7 +86,7 @@ assert_mtimes()
 	assert_stderr_one_line "1 redundancy file"
 	assert_whole
 	assert_descriptor
-	# So that any node may be lost again.
+	# So that any node can be lost again.
 	rm "$at/ckpt.1/rank_2.ckpt"
 	build 0
 	assert_whole
@@ -105,7 +105,7 @@ assert_mtimes()
 		'"files":14' '"bytes":158686'; do
 		tr -d ' \n' <"$BATS_TEST_TMPDIR/json" | grep -qF "$text"
 	done
-	# What LLNL's fetch needs is in the summary.
+	# The summary has the keys that LLNL's fetch needs.
 	tree "$meta/summary.scr" | tr -d ' \n' >"$BATS_TEST_TMPDIR/tree"
 	for text in VERSION6 COMPLETE1 ID1 NAMEckpt.1 FLAG_CKPT1 FLAG_OUTPUT0 \
 		FILES14 SIZE158686; do
@@ -129,7 +129,7 @@ assert_mtimes()
 	assert_whole
 	assert_descriptor
 	assert_mtimes
-	# The issue's words: what LLNL made of xor_4.
+	# Expected: the result of LLNL's tools for xor_4.
 	from=$(golden scr3/xor_4)
 	(cd "$at/.." && grep -v 'index\.scr$' "$from/rebuilt.sha256" |
 		sha256sum -c --quiet)
@@ -141,9 +141,9 @@ assert_mtimes()
 	assert_whole
 }
 
-# --- What only the redundancy can tell ------------------------------------------
+# --- Damage that only the redundancy shows ---
 
-# flip FILE OFFSET: change one bit; the time of the file stays.
+# flip FILE OFFSET: flip one bit; keep the file's time.
 flip()
 {
 	local byte
@@ -177,7 +177,7 @@ flip()
 	build 3 --deep
 	assert_stderr_has "set 1 of 1"
 
-	# Without --deep nobody reads the data.
+	# Without --deep the data are not read.
 	try scr_index --prefix "$at" --verify 1
 	assert_status 0
 	try scr_inspect "$at"
@@ -230,14 +230,14 @@ flip()
 	done
 }
 
-# --- kvtree_bad -------------------------------------------------------------------
+# --- kvtree_bad --------------------------------------------------------------
 
 @test "kvtree_bad: one clear line each, or the tree; no crash" {
 	local root file name valid
 
-	# Odd, but trees.
+	# Unusual, but valid trees.
 	valid=" good dupkeys noflag_nocrc trailing unknown_flag "
-	# Nothing in them, which is an empty tree to LLNL's reader.
+	# Without contents; LLNL's reader takes them as empty trees.
 	local empty=" zero_length size20_noflag extra_in_body "
 
 	root=$(golden scr3/kvtree_bad)
@@ -262,7 +262,7 @@ flip()
 		esac
 		((${#stderr_lines[@]} <= 1))
 	done
-	# The same trees as LLNL's printer shows.
+	# The same output as LLNL's printer.
 	for name in good dupkeys noflag_nocrc trailing unknown_flag; do
 		diff <(scr_inspect -m tree "$root/$name.kv" 2>/dev/null) \
 			<(sed -n "/^== $name\\.kv\$/,/^rc=/p" \
@@ -286,7 +286,7 @@ flip()
 		cmp "$file" "$at/.scr/index.scr"
 		try timeout 5 scr_index --prefix "$at" --current ckpt.1
 		assert_status 0
-		# Kept beside the new one.
+		# The damaged index is kept beside the new one.
 		cmp "$file" "$at/.scr/index.scr.bak"
 		try scr_index --prefix "$at"
 		assert_status 0
@@ -313,12 +313,12 @@ flip()
 			cp "$file" "$at/.scr/$name"
 			try timeout 5 scr_index --prefix "$at" --build 1
 			case $name:$status in
-			# Of rank 3 the parity is gone, of rank 2 a file.
+			# Rank 3 has lost its parity and rank 2 a file.
 			*reddesc.er.3.xor*:4)
 				assert_stderr_one_line "set 1 of 1" "2 3"
 				continue
 				;;
-			# Not looked at: nothing in its set is missing.
+			# The set is not read, because no member is missing.
 			*reddescmap.er.0*:0)
 				assert_whole 'reddesc.*\.er\.[03]\.'
 				try timeout 5 scr_index --prefix "$at" \
@@ -331,9 +331,9 @@ flip()
 	done
 }
 
-# --- index_multi ------------------------------------------------------------------
+# --- index_multi -------------------------------------------------------------
 
-# same_list STATE: our list is that of LLNL's tool, byte for byte.
+# same_list STATE: our list is equal to that of LLNL's tool, byte for byte.
 same_list()
 {
 	local root
@@ -343,8 +343,8 @@ same_list()
 	sed '/^rc=/d' "$root"/"$1"_*/list.txt | cmp - "$BATS_TEST_TMPDIR/list"
 }
 
-# same_index STATE: so is the index, apart from the order of keys, which LLNL's
-# tool turns round at each change, and times.
+# same_index STATE: our index is equal, too, except for times and for the order
+# of keys, which LLNL's tool reverses at each change.
 same_index()
 {
 	local root filter='s/20..-..-..T..:..:../STAMP/; / ROOT = /d'
@@ -370,8 +370,8 @@ same_index()
 	((count == 10))
 }
 
-# Our commands on the same prefix lead to the same lists; the times are other
-# ones, and where LLNL's left a dropped dataset CURRENT ours does not.
+# Our commands on the same prefix give the same lists, except for times and for
+# CURRENT, which LLNL's tool leaves at a dropped dataset.
 @test "index_multi: the same commands, the same results" {
 	local root stamp='s/20..-..-..T..:..:../STAMP/'
 
@@ -408,18 +408,18 @@ same_index()
 	try scr_index --prefix "$at" --build abc
 	assert_status 2
 
-	# From the state after the failed fetch.
+	# Start with the state after the failed fetch.
 	cp "$root/s6_fetch_failed/index.scr" "$at/.scr/index.scr"
 	run -0 scr_index --prefix "$at" --drop-after ckpt.1
-	# LLNL's CURRENT is one of those dropped (formats.md 13 (f)); ours moves
-	# back to the checkpoint that is left.
+	# LLNL's CURRENT is a dropped dataset (formats.md 13 (f)); ours moves to
+	# the remaining checkpoint.
 	diff <(sed '/^rc=/d; s/     ckpt.1/   * ckpt.1/' "$root"/s7_*/list.txt) \
 		<(scr_index --prefix "$at")
 	run -0 scr_index --prefix "$at" --drop ckpt.1
 	same_list s8
 	run ! grep -q '^  CURRENT$' <(tree "$at/.scr/index.scr")
 
-	# Built anew from the directories alone.
+	# Rebuilt from the directories alone.
 	rm "$at/.scr/index.scr"
 	run -0 scr_index --prefix "$at" --build 1
 	scr_index --prefix "$at" | grep -q '^   1 YES .* ckpt\.1$'

@@ -2,21 +2,21 @@
 # shellcheck disable=SC2034 # used by those who load it
 # shellcheck shell=bash
 #
-# golden.bash - what the tests on golden data share: `load golden`.  The data
-# are what LLNL's programs wrote and what they made of it; MANIFEST.md there
-# tells how.  A test fails where ours and theirs differ, unless theirs is a
-# defect that formats.md 13 lists.
+# golden.bash - shared by the tests on golden data: `load golden`.  The data are
+# files written by LLNL's programs, and the results of its tools; MANIFEST.md
+# there explains how.  A test fails if our result differs, unless theirs is a
+# defect listed in formats.md 13.
 
 load ../cmd/helper
 
 : "${GEN:=$BIN/../gen}" "${SHIM:=$BIN/../shim.so}"
 export GEN SHIM TZ=UTC
 
-# The directory of a dataset below that of its node.
+# The directory of a dataset, relative to that of its node.
 IN_CACHE=cache/golduser/scr.1000/scr.dataset.1
 
-# complete FROM DEST LIST: copy back what was left out of a snapshot because
-# the case has it elsewhere.  LIST has "path TAB identical file of the case".
+# complete FROM DEST LIST: copy files that were left out of a snapshot because
+# the case has them elsewhere.  LIST has "path TAB identical file of the case".
 complete()
 {
 	local path same
@@ -27,7 +27,7 @@ complete()
 	done <"$3"
 }
 
-# attributes DEST LIST: modes and times, which the data themselves may have
+# attributes DEST LIST: restore modes and times, which the stored data may have
 # lost.  LIST has "mode uid gid size mtime path".
 attributes()
 {
@@ -39,14 +39,14 @@ attributes()
 	done <"$2"
 }
 
-# Is this all of the golden data, and not the project's selection of them?
+# Are these the complete golden data, not the project's selection?
 whole_collection()
 {
 	[[ -e $SCRKIT_GOLDEN/scr3/MANIFEST.md ]]
 }
 
-# snapshot CASE NAME DEST: snapshot NAME of CASE as it was when it was taken.
-# It is made once a file of tests, for most are wanted several times.
+# snapshot CASE NAME DEST: restore snapshot NAME of CASE.  Made once for each
+# test file, because most snapshots are used several times.
 snapshot()
 {
 	local from keep=$BATS_FILE_TMPDIR/$1.$2
@@ -68,13 +68,13 @@ snapshot()
 	cp -a "$keep/." "$3"
 }
 
-# A metadata file as LLNL's kvtree_print shows it.
+# A metadata file as printed by LLNL's kvtree_print.
 tree()
 {
 	scr_inspect -m tree "$1"
 }
 
-# cut_keys KEY...: remove these top-level keys and all below them from a tree.
+# cut_keys KEY...: remove these top-level keys and their children from a tree.
 cut_keys()
 {
 	awk -v keys=" $* " '
@@ -82,8 +82,8 @@ cut_keys()
 	!cut'
 }
 
-# An index without the times at which datasets were indexed and without our
-# own key ROOT, which LLNL's readers ignore.
+# Remove from an index the times of indexing and our own key ROOT, which LLNL's
+# readers ignore.
 plain_index()
 {
 	tree "$1" | awk '
@@ -103,14 +103,14 @@ same_but()
 	diff <(grep -Ev -- "$3" <<<"$1") <(grep -Ev -- "$3" <<<"$2")
 }
 
-# Our lock files stay, or not: they are no part of any result.
+# Our lock files may remain; results do not include them.
 LOCKS='\.scr/index\.lock|\.scrkit\.lock'
 
-# What keeps a name but not its contents or time when a dataset is indexed.
+# Files that indexing a dataset changes.
 INDEX="\\.scr/index\\.scr|$LOCKS"
 
-# The sha256 of what a rebuilt xor_4 should be: user files and rank2file as
-# LLNL made them, filemaps and redundancy as they were in the cache.
+# The sha256 sums of a rebuilt xor_4: user files and rank2file as made by LLNL,
+# filemaps and redundancy as in the cache.
 xor_4_files()
 {
 	local from
@@ -122,8 +122,8 @@ xor_4_files()
 		/filemap_\|\.redset$/p' "$from/cache.sha256"
 }
 
-# xor_4_whole PREFIX [PATTERN]: all that is there, apart from files that match
-# and what holds times.
+# xor_4_whole PREFIX [PATTERN]: all these files are present, except those that
+# match and those that contain times.
 xor_4_whole()
 {
 	local but="${2:-^\$}|  \.scr/([a-z.]*|scr\.dataset\.1/summary\.scr)\$"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2154,SC2164 # bats sets them
-# The halt file through a session with LLNL's tool: after each command of ours
-# the file has the same bytes, and the listing is the same.
+# The halt file in a session of LLNL's tool: after each of our commands the file
+# has the same bytes, and the listing is the same.
 
 load golden
 
@@ -14,14 +14,14 @@ setup()
 	GOLD=$(golden scr3/halt)
 }
 
-# What LLNL's tool printed at command N, without its exit status.
+# The output of LLNL's tool for command N, without its exit status.
 theirs()
 {
 	awk -v n="$1" '/^\$ / { step++; next } /^rc=/ { next } step == n' \
 		"$GOLD/session.txt"
 }
 
-# step N OPTION...: our command prints what theirs did, but for the path, and
+# step N OPTION...: our command prints what theirs did, except for the path, and
 # leaves the same file.
 step()
 {
@@ -52,7 +52,8 @@ step()
 		-R 'reason with spaces'
 }
 
-# Ours refuses what theirs took for a number, but shows it as they do.
+# Our command does not write what theirs took for a number, but shows it as they
+# do.
 @test "what ours does not write, it reads" {
 	mkdir -p p/.scr
 	cp "$GOLD/step_12.halt.scr" "$FILE"
@@ -71,7 +72,7 @@ step()
 	step 16 -l
 }
 
-# In a file that LLNL wrote, a condition that is set moves to the front.
+# In LLNL's file, a condition that is set moves to the front.
 @test "each step from the file before" {
 	local n
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2154,SC2155,SC2164,SC2030,SC2031 # bats sets them; plain names
-# Rescue inside containers: golden datasets, packed with their redundancy, lose
-# files and whole containers, and are rebuilt in place to the listed hashes.
+# Rebuilds inside containers: golden datasets, packed with their redundancy,
+# lose files and whole containers, and are rebuilt in place to the listed
+# hashes.
 
 load golden
 
@@ -11,14 +12,14 @@ setup()
 	cd "$BATS_TEST_TMPDIR" || return 1
 }
 
-# User files of a case as LLNL's rebuild made them: "hash  path".
+# The user files of a case after LLNL's rebuild: "hash  path".
 user_files()
 {
 	sed -n 's,  prefix/,  ,; /  \.scr\//!p' \
 		"$(golden "scr3/$1/rebuilt.sha256")" | sort
 }
 
-# Are all user files, extracted, what is listed?
+# Do all user files, when extracted, have the listed hashes?
 extracted_right()
 {
 	rm -rf out
@@ -27,7 +28,7 @@ extracted_right()
 		xargs -0 sha256sum | sed 's,  \./,  ,' | sort)
 }
 
-# Make p: case $1 built and packed in containers of $2 bytes.
+# Make p: case $1, built and packed in containers of $2 bytes.
 packed()
 {
 	rm -rf snap p
@@ -41,15 +42,15 @@ packed()
 	CTR=p/.scr/scr.dataset.1/.scr
 }
 
-# After a repair: all of it right, and unpacked as it was before packing.
+# After a repair: everything is right, and unpacked it is as before packing.
 repaired()
 {
 	scr_container -q -p p verify 1
 	scr_rebuild -q -p p --deep --dry-run 1
 	extracted_right "$1"
 	scr_container -q -p p unpack 1
-	# The names of parts of rank2file may differ, and the index says when
-	# the dataset was put into it; nothing else.
+	# Only the names of rank2file's parts may differ, and the time in the
+	# index.
 	diff -r p whole | grep -Ev 'rank2file|/index\.scr' >differ || true
 	run cat differ
 	assert_output_is ""
@@ -62,7 +63,7 @@ repaired()
 			-exec stat -c '%n %a %u %g %s %Y' {} + | sort)
 }
 
-# rescue CASE SIZE CONTAINER...: lose whole containers.
+# rescue CASE SIZE CONTAINER...: lose whole containers and rebuild them.
 rescue()
 {
 	local name
@@ -82,7 +83,7 @@ rescue()
 	repaired "$1"
 }
 
-# flip FILE OFFSET: another byte than the one that is there.
+# flip FILE OFFSET: change a byte.
 flip()
 {
 	local byte

@@ -1,15 +1,15 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2154,SC2012,SC2155,SC2164 # bats sets them; plain names
-# What a scavenge saved of every golden case, moved to another path: one
-# `scr_index --build` makes of it what LLNL's made, bit for bit.
+# The scavenged files of every golden case, moved to another path: one
+# `scr_index --build` gives the result of LLNL's, bit for bit.
 
 load golden
 
 # --- One case ---------------------------------------------------------------
 
-# Redundancy descriptors of lost ranks, "<stem>.er.R.redset", LLNL's tool does
-# not restore (formats.md 10); ours are those that were in the cache.
+# LLNL's tool does not restore the redundancy descriptors of lost ranks,
+# "<stem>.er.R.redset" (formats.md 10); ours are those from the cache.
 check_descriptors()
 {
 	local from path found
@@ -21,23 +21,23 @@ check_descriptors()
 	done
 }
 
-# Contents: all that rebuilt.sha256 lists, and nothing that it does not.
+# The files of rebuilt.sha256 exist with their contents, and no others.
 check_contents()
 {
 	local from extra skip='/index\.scr$'
 
 	from=$(golden "scr3/$1")
-	# LLNL's summary of a Reed-Solomon dataset has scratch tables in it
-	# (formats.md 13 (i)): compared apart from them.
+	# LLNL's summary of a Reed-Solomon dataset contains scratch tables
+	# (formats.md 13 (i)); the comparison ignores them.
 	! grep -Eq '^  (RS|MAPRS)$' "$from/rebuilt.print.txt" ||
 		skip+='|/summary\.scr$'
 	tree_sha "$2" >"$BATS_TEST_TMPDIR/ours"
 	sort -k 2 "$from/rebuilt.sha256" >"$BATS_TEST_TMPDIR/theirs"
-	# Everything of theirs is among ours.
+	# All of their files are among ours.
 	run comm -13 <(grep -Ev "$skip" "$BATS_TEST_TMPDIR/ours" | sort) \
 		<(grep -Ev "$skip" "$BATS_TEST_TMPDIR/theirs" | sort)
 	assert_output_is ""
-	# What more we have.
+	# The additional files of ours.
 	extra=$(comm -23 <(cut -c 67- "$BATS_TEST_TMPDIR/ours" | sort) \
 		<(cut -c 67- "$BATS_TEST_TMPDIR/theirs" | sort))
 	run grep -Ev 'reddesc(map)?\.er\.[0-9]+\.redset$|/index\.lock$' \
@@ -46,7 +46,7 @@ check_contents()
 	check_descriptors "$1" "$2" < <(grep '\.redset$' <<<"$extra")
 }
 
-# Metadata that hold times or LLNL's scratch tables.
+# Metadata with times or LLNL's scratch tables.
 check_trees()
 {
 	local at=$2/prefix/.scr from
@@ -55,15 +55,15 @@ check_trees()
 	diff <(plain_index "$from/index.scr") <(plain_index "$at/index.scr")
 	diff <(tree "$from/scr.dataset.1/summary.scr" | cut_keys RS MAPRS) \
 		<(tree "$at/scr.dataset.1/summary.scr")
-	# The index remembers where the prefix was, and when it was built.
+	# The index records the old path of the prefix, and the time of the
+	# build.
 	tree "$at/index.scr" | grep -A 1 '^ *ROOT$' |
 		grep -q "^ */tmp/scrgold/$1/prefix\$"
 	tree "$at/index.scr" | grep -A 1 '^ *FLUSHED$' |
 		grep -Eq '^ *[0-9]{4}-[0-9]{2}-[0-9]{2}T([0-9]{2}:?){3}$'
 }
 
-# Modes and times of user files and filemaps, and owners where we may set
-# them.
+# Modes and times of user files and filemaps; owners, if we may set them.
 check_attributes()
 {
 	local from=$(golden "scr3/$1") fields='1,4-'
@@ -78,14 +78,14 @@ check_attributes()
 		sed 's,\./.*/,,' | cut -d ' ' -f 1-5,6 | sort -u) \
 		<(find "$2" -name 'filemap_*' -printf '%m %U %G %s %T@ %f\n' |
 			sort) >"$BATS_TEST_TMPDIR/maps" || true
-	# A scavenge gives survivors' filemaps a new time; rebuilt ones have
-	# the old one.
+	# A scavenge gives the filemaps of survivors a new time; rebuilt ones
+	# have the old one.
 	run comm -12 <(grep '^>' "$BATS_TEST_TMPDIR/maps" | awk '{ print $NF }' |
 		sort) <(printf '%s\n' "${lost_maps[@]}" | sort)
 	assert_output_is ""
 }
 
-# rebuilds CASE: the test of all main cases but one.
+# rebuilds CASE: the test of all main cases except one.
 rebuilds()
 {
 	local at=$BATS_TEST_TMPDIR/elsewhere sha stat lost_maps=() r
@@ -105,7 +105,7 @@ rebuilds()
 		<(sed 's/20..-..-..T..:..:../STAMP/; /^rc=/d' \
 			"$(golden "scr3/$1")/rebuilt.index_list.txt")
 
-	# Again: all is there, nothing changes but the time in the index.
+	# A second build changes only the time in the index.
 	sha=$(tree_sha "$at") stat=$(tree_stat "$at")
 	try scr_index --prefix "$at/prefix" --build 1
 	assert_status 0
@@ -113,12 +113,12 @@ rebuilds()
 	same_but "$stat" "$(tree_stat "$at")" "$INDEX|/ d "
 	check_trees "$1" "$at"
 
-	# And it verifies, redundancy included.
+	# The dataset passes --verify, redundancy included.
 	try scr_index --prefix "$at/prefix" --verify --deep
 	assert_status 0
 }
 
-# A case of the golden data without a test here would go unnoticed.
+# Detects a case of the golden data without a test.
 @test "all main cases have their test" {
 	local root
 
@@ -148,10 +148,10 @@ rebuilds()
 @test "rs3_4" { rebuilds rs3_4; }
 @test "rs3_8" { rebuilds rs3_8; }
 
-# --- What cannot be rebuilt ---------------------------------------------------
+# --- Refusals ---------------------------------------------------------------
 
-# refused PREFIX TEXT...: a build of dataset 1 is refused with one line that
-# has each TEXT, and changes nothing.
+# refused PREFIX TEXT...: a build of dataset 1 fails with one line that contains
+# each TEXT, and changes nothing.
 refused()
 {
 	local at=$1 sha stat
@@ -174,8 +174,8 @@ refused()
 	[[ ! -e $at/prefix/.scr/index.scr ]]
 }
 
-# not_sticky CASE MESSAGE RANK...: with these ranks gone, too, too much is lost.
-# When they come back a build succeeds as if nothing had happened.
+# not_sticky CASE MESSAGE RANK...: without the files of these ranks a build is
+# refused.  When they are available again, it succeeds.
 not_sticky()
 {
 	local case=$1 text=$2 at=$BATS_TEST_TMPDIR/elsewhere r away
@@ -225,8 +225,8 @@ not_sticky()
 
 # --- Caches -------------------------------------------------------------------
 
-# Files of all nodes' caches, without what belongs to a node rather than to a
-# rank: "SHA256  NAME", names being unique.
+# The files of all nodes' caches that belong to ranks: "SHA256  NAME", with
+# unique names.
 cached()
 {
 	find "$1" -path '*/scr.dataset.1/*' -type f \
@@ -235,8 +235,8 @@ cached()
 		sed 's,  .*/,  ,' | sort -k 2
 }
 
-# What LLNL's restart rebuilt has headers with stale entries (formats.md 11);
-# these files are as the first run wrote them when ours have rebuilt them.
+# After a restart, LLNL's rebuilt files have headers with stale entries
+# (formats.md 11).  If we rebuild such a file, it is as the first run wrote it.
 cache_survives()
 {
 	local case=$1 snap=$2 at=$BATS_TEST_TMPDIR/nodes node dirs want first
@@ -252,7 +252,7 @@ cache_survives()
 		want=$(cached "$at.whole")
 		try scr_rebuild --verify "${dirs[@]}"
 		assert_status 0
-		# Each file as it was here, or in the first run.
+		# Each file is as in this snapshot or as in the first run.
 		diff <(cut -c 67- <<<"$want") <(cached "$at" | cut -c 67-)
 		run comm -23 <(cached "$at" | sort) \
 			<({ echo "$want" && sed 's,  .*/,  ,' "$first"; } |
@@ -279,8 +279,8 @@ cache_survives()
 	cache_survives rs2_8n4 restart
 }
 
-# The nodes' caches of a restarted job laid on a prefix as a scavenge
-# would; each node lost in turn.
+# Lay the caches of a restarted job on a prefix as a scavenge would, without one
+# node in turn.
 @test "scavenged after a restart: stale headers do no harm" {
 	local at=$BATS_TEST_TMPDIR/p case node ranks
 
@@ -317,9 +317,9 @@ cache_survives()
 
 # --- Printouts ----------------------------------------------------------------
 
-# prints LIST DIR: the tree printout of all files of a list, "##### ./path"
-# before each as in the list itself.  Of a file that LLNL's tool could not read
-# the list has its messages; ours is one line on stderr.
+# prints LIST DIR: print the trees of all files of a list, with "##### ./path"
+# before each as in the list.  For a file that LLNL's tool could not read, the
+# list has its messages, and ours is one line on stderr.
 prints()
 {
 	local paths bad path want=$BATS_TEST_TMPDIR/want

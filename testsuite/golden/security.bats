@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2154,SC2012,SC2030,SC2031 # bats sets them; plain names
-# Metadata that somebody made up, and things in the place of files: refused
-# with a line, in bounded memory and time, and nothing outside the prefix is
+# Forged metadata, and other types of files in place of files: they are refused
+# with a message, in bounded memory and time, and nothing outside the prefix is
 # read or written.
 #
-# Outside lies $canary.  Its files and times are compared, and no system call
-# may open or name anything there with success.
+# $canary is outside.  Its files and times are compared, and no system call may
+# open or name it successfully.
 
 load golden
 
@@ -33,8 +33,8 @@ canary_now()
 	tree_stat "$canary"
 }
 
-# craft FILE SED...: edit a metadata file as text; what follows the metadata
-# in it stays.
+# craft FILE SED...: edit a metadata file as text; bytes behind the metadata are
+# kept.
 craft()
 {
 	local file=$1
@@ -47,7 +47,7 @@ craft()
 	mv "$file.new" "$file"
 }
 
-# Is strace here, and allowed to look on?
+# Is strace installed and permitted?
 can_trace()
 {
 	if [[ -z ${traceable-} ]]; then
@@ -56,7 +56,8 @@ can_trace()
 	((traceable == 1))
 }
 
-# All but newline and tab; and, as the locale is C, no part of a character.
+# All control characters except newline and tab.  In the C locale no byte is
+# part of a longer character.
 CONTROL=$'\x01-\x08\x0b-\x1f\x7f'
 
 canary_lives()
@@ -70,8 +71,8 @@ teardown()
 }
 
 # guarded COMMAND...: run with 1 GiB of address space and 5 seconds of processor
-# time; the status is below 5, what is printed is safe for a terminal, and no
-# system call touched the canary.
+# time.  The status must be below 5, the output safe for a terminal, and no
+# system call may touch the canary.
 guarded()
 {
 	local trace=$BATS_TEST_TMPDIR/trace tracer=()
@@ -83,13 +84,13 @@ guarded()
 	((status <= 4)) || failed "$*"
 	[[ $output$stderr != *[$CONTROL]* && $output$stderr != *$'\xc2\x9b'* ]] ||
 		failed "$*: control characters"
-	# Reading a link is not following it.
+	# Reading a link does not follow it.
 	[[ ! -e $trace ]] || ! grep -F "$canary" "$trace" |
 		grep -Ev ' = -1 E|readlink|execve' || failed "$*: canary touched"
 }
 
-# refused STATUS COMMAND...: with one line, or a second one that says which file
-# was of no use.
+# refused STATUS COMMAND...: fails with one line, or a second one that names the
+# unusable file.
 refused()
 {
 	guarded "${@:2}"
@@ -99,9 +100,9 @@ refused()
 		failed "expected a line or two"
 }
 
-# attack STATUS [PATTERN]: commands that read all of dataset 1, and --build, last,
-# with this status ("1 4": either).  One that ends well has a dataset that is
-# whole, but for files that match; "-": not to be compared.
+# attack STATUS [PATTERN]: run commands that read all of dataset 1, and --build
+# last, with this status ("1 4": either).  If the build succeeds, the dataset
+# must be whole except for files that match; "-": do not compare.
 attack()
 {
 	guarded scr_inspect --prefix "$at" --dataset 1 --map --files --deep
@@ -113,15 +114,16 @@ attack()
 	canary_lives
 }
 
-# again: the dataset as it was at first.
+# again: restore the dataset.
 again()
 {
 	rm -rf "$at"
 	snapshot xor_4 scavenged "$base"
 }
 
-# again_open: all filemaps are there and nothing protects them (else one that
-# was edited is only a damaged one); a data file of rank 2 is missing.
+# again_open: restore it with all filemaps but without redundancy for them
+# (otherwise an edited filemap would just be damaged), and without a data file
+# of rank 2.
 again_open()
 {
 	again
@@ -130,7 +132,7 @@ again_open()
 		"$at/.scr/index.scr" "$at/ckpt.1/nested/dir level 2/data file 2.bin"
 }
 
-# again_flushed: the dataset as a flush left it, without filemaps.
+# again_flushed: restore it as a flush left it, without filemaps.
 again_flushed()
 {
 	rm -rf "$at"
@@ -141,7 +143,7 @@ again_flushed()
 	can_trace || skip "strace cannot be used: only contents are compared"
 	guarded scr_index --prefix "$at" --build 1
 	assert_status 0
-	# And it would see.
+	# The trace would show an access.
 	try strace -f -y -qq -e trace=%file -o "$BATS_TEST_TMPDIR/trace" \
 		cat "$canary/secret"
 	grep -F "$canary" "$BATS_TEST_TMPDIR/trace" | grep -qv ' = -1 E'
@@ -158,13 +160,13 @@ again_flushed()
 		"&/../../.." "/etc"; do
 		again_open
 		craft "$meta/filemap_0" "s,^          $was\$,          $path,"
-		# Another root may be what all paths have in common.
+		# All paths may have another common root.
 		attack "1 2 4"
 		again
 		craft "$meta/filemap_0" "s,^          $was\$,          $path,"
 		attack "1 4"
 	done
-	# And so many that agree that one that does not cannot be the prefix.
+	# The old name of the prefix is given, so a path outside it is refused.
 	again_open
 	craft "$meta/filemap_0" "s,^          $was\$,          $canary/ckpt.1,"
 	refused 1 scr_index --prefix "$at" --build 1 \
@@ -191,7 +193,8 @@ again_flushed()
 		craft "$meta/filemap_$rank" \
 			"s,/tmp/scrgold/xor_4/prefix,$canary,"
 	done
-	# The recorded root may be anything: it is not where files are sought.
+	# The recorded root may be anything, because no files are opened below
+	# it.
 	attack "0 1 2 4" 'filemap_.|reddescmap'
 	refused "1 4" scr_index --prefix "$at" --build 1 --moved-from /
 	refused "1 2 4" scr_index --prefix "$at" --build 1 --moved-from ..
@@ -213,7 +216,7 @@ again_flushed()
 	[[ ! -e $at/.scr/index.scr ]]
 }
 
-# --- Links ----------------------------------------------------------------------
+# --- Links -------------------------------------------------------------------
 
 @test "directories of the dataset are links that lead out" {
 	mv "$at/ckpt.1" "$at/away"
@@ -222,7 +225,7 @@ again_flushed()
 	rm "$at/ckpt.1"
 	ln -s ../../canary/ckpt.1 "$at/ckpt.1"
 	attack 1
-	# The same one level down, for what is to be written only.
+	# The same one level down, where files are only written.
 	again
 	mv "$at/ckpt.1/nested" "$at/away"
 	ln -s "$canary" "$at/ckpt.1/nested"
@@ -326,12 +329,12 @@ again_flushed()
 	rm -rf "$at/.scr"
 	ln -s "$canary/dot_scr" "$at/.scr"
 	attack 1
-	# As a relative link.
+	# The same with a relative link.
 	ln -sfn ../../canary/dot_scr "$at/.scr"
 	attack 1
 }
 
-# --- Numbers ----------------------------------------------------------------------
+# --- Numbers -----------------------------------------------------------------
 
 @test "filemap: sizes beyond all reason, and none" {
 	local size
@@ -352,7 +355,7 @@ again_flushed()
 		craft "$meta/filemap_0" "s,^          4\$,          $n,"
 		attack "1 4"
 	done
-	# All of them agree.
+	# The same number in all files.
 	for n in 2147483647 100000; do
 		again_open
 		for file in "$meta"/filemap_*; do
@@ -415,17 +418,17 @@ again_flushed()
 	done
 }
 
-# --- Trees --------------------------------------------------------------------------
+# --- Trees -------------------------------------------------------------------
 
-# Files that are read, below .scr.
+# Metadata files that are read, below .scr.
 METADATA=(index.scr flush.scr scr.dataset.1/filemap_0
 	scr.dataset.1/summary.scr scr.dataset.1/rank2file
 	scr.dataset.1/rank2file.0.0
 	scr.dataset.1/reddesc.er.2.xor.grp_1_of_1.mem_3_of_4.redset
 	scr.dataset.1/reddescmap.er.2.xor.grp_1_of_1.mem_3_of_4.redset)
 
-# each_file STATUS [-]: put the file $bad in the place of each of these in turn,
-# in a dataset that lacks nothing else but what the bad file had.
+# each_file STATUS [-]: put the file $bad in place of each of these in turn, in
+# a dataset that is otherwise whole.
 each_file()
 {
 	local file
@@ -509,13 +512,13 @@ each_file()
 		rm -f "$at/$file"
 		mkdir -p "$at/$file/precious"
 		attack "0 1 4" "rank_0.ckpt"
-		# A damaged index is moved aside, whatever it is.
+		# A damaged index is moved aside, whatever its type.
 		[[ -d $at/$file/precious || -d $at/$file.bak/precious ]] ||
 			failed "$file: removed"
 	done
 }
 
-# --- Names --------------------------------------------------------------------------
+# --- Names -------------------------------------------------------------------
 
 EVIL='a\\nb\\x1b[31m\\x1b]0;x\\x07\\xc2\\x9bm\\x7f\\x80z'
 
@@ -552,7 +555,7 @@ EVIL='a\\nb\\x1b[31m\\x1b]0;x\\x07\\xc2\\x9bm\\x7f\\x80z'
 	craft "$meta/filemap_0" "s/^          rank_0.ckpt\$/          $EVIL/"
 	attack "1 4"
 	again
-	# All that there is of a flushed dataset.
+	# The metadata of a flushed dataset.
 	again_flushed
 	craft "$meta/rank2file.0.0" "s,ckpt.1/rank_0.ckpt,ckpt.1/$EVIL,"
 	attack "1 4" '\.scr/'
@@ -569,12 +572,12 @@ EVIL='a\\nb\\x1b[31m\\x1b]0;x\\x07\\xc2\\x9bm\\x7f\\x80z'
 		tr -d '\r')
 	[[ $text == *DSETDESC* && $text != *[$CONTROL]* ]]
 	[[ $text != *$'\xc2\x9b'* ]]
-	# JSON has its own escapes, if not for DEL and beyond.
+	# JSON escapes control characters itself, except DEL and C1.
 	text=$(scr_inspect --json "$at/.scr/flush.scr")
 	[[ $text == *DSETDESC* && $text != *[$c0]* ]]
 }
 
-# --- Flushed datasets: rank2file and summary ------------------------------------------
+# --- Flushed datasets: rank2file and summary ---------------------------------
 
 @test "rank2file: paths that leave the prefix are neither checked nor deleted" {
 	local path
@@ -661,7 +664,7 @@ EVIL='a\\nb\\x1b[31m\\x1b]0;x\\x07\\xc2\\x9bm\\x7f\\x80z'
 	done
 }
 
-# --- scr_rebuild: caches, and files given by hand ---------------------------------------
+# --- scr_rebuild: caches, and files given by hand ----------------------------
 
 @test "cache: filemaps and headers that lead out of it" {
 	local dir=$BATS_TEST_TMPDIR/c/scr.dataset.1 cached path
