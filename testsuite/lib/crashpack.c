@@ -208,7 +208,7 @@ bytes_right(struct pack_scene *x)
 }
 
 /* The top file of rank2file lists the containers, and its parts map their
- * contents.  Do both belong to the same generation? */
+ * contents.  Do both come from the same change of form? */
 static bool
 map_agrees(struct pack_scene *x)
 {

@@ -35,7 +35,7 @@ struct fault {
 	const char *error; /* NULL: EIO */
 	bool halve, sticky, reads;
 	const char *count, *trace; /* files that the shim writes, or NULL */
-	long kill_after; /* SIGKILL after this many us, without the shim; or -1 */
+	long kill_after; /* us until SIGKILL, without the shim; or -1 */
 };
 
 /* Run BIN/argv[0] with stderr in the file of messages.  Returns the exit

@@ -10,9 +10,9 @@
  *                         EDQUOT, EMFILE, ENOMEM, EINTR); default EIO
  *   SHIM_STICKY=1         every later one fails, too, except unlink: the disk
  *                         stays full
- *   SHIM_SHORT=1          if the N-th operation is a transfer, it transfers half
- *                         of its bytes instead of failing; later ones succeed or,
- *                         with SHIM_STICKY, fail
+ *   SHIM_SHORT=1          if the N-th operation is a transfer, it transfers
+ *                         half of its bytes instead of failing; later ones
+ *                         succeed or, with SHIM_STICKY, fail
  *   SHIM_KILL_AT=N        SIGKILL before the N-th operation
  *   SHIM_KILL_AFTER=N     SIGKILL after it
  *   SHIM_PATH=TEXT        count only operations on a path that contains TEXT

@@ -81,8 +81,8 @@ test_fill(void)
 	arena_free(NULL);
 }
 
-/* A reset clears only used bytes, also if the largest chunk is not the
- * newest. */
+/* A reset wipes the used bytes of the chunk that it keeps: the largest, which
+ * is not always the newest. */
 static void
 test_reset(void)
 {

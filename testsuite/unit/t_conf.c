@@ -198,7 +198,7 @@ test_long(void)
 	is_str(conf_get(c, "LAST"), "3", "... and the line behind");
 	conf_close(c);
 
-	/* Exceeding the limit of the line length gives a notice. */
+	/* A line that exceeds the limit gives a notice. */
 	for (int i = 0; i < 3000; i++)
 		must(buf_add_char(&key, 'K') == 0);
 	must(buf_add_str(&key, "=1\nA=1\n") == 0);

@@ -185,7 +185,7 @@ round_trip(size_t nranks, size_t nfiles, const uint32_t *ranks, size_t n,
 	scene_fini(&s);
 }
 
-/* Encoding with and without a tree gives the same bytes for each part. */
+/* `distinct` does not change the bytes of a part. */
 static void
 images(size_t nranks, size_t nfiles)
 {

@@ -157,7 +157,7 @@ test_errors(void)
 	}
 }
 
-/* A call fails for the largest numbers: they must not overflow. */
+/* Item 0 fails, so no other item of its batch may be called. */
 static int
 check_top(void *arg, size_t i, unsigned worker, struct error *err)
 {
@@ -165,7 +165,7 @@ check_top(void *arg, size_t i, unsigned worker, struct error *err)
 
 	(void)worker;
 	atomic_fetch_add(calls, 1);
-	if (i == 0) /* reached after all others, at once */
+	if (i == 0)
 		return error_set(err, ERROR_CORRUPT, "0");
 	return 0;
 }

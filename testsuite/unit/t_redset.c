@@ -83,8 +83,8 @@ test_desc(void)
 
 #define MEMBERS 4
 
-/* A set of four members on ranks 1, 3, 5, 7.  Member m has two files, of which
- * file 1 is m times 1000 bytes larger; member 2 has none. */
+/* A set of four members on ranks 1, 3, 5, 7.  File i of member m has
+ * 1000 * m + i bytes; each member has two files, but member 2 has none. */
 struct set {
 	struct redset_member members[MEMBERS];
 	struct redset_file files[MEMBERS][2];

@@ -384,7 +384,7 @@ large(void)
 	mem_free(got);
 }
 
-/* Every byte around the limits of the parts. */
+/* For every byte, where its part ends or the next one begins. */
 static void
 cuts(void)
 {
