@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * catalogue.h - operations on the index of a prefix and the datasets in it.
+ * catalogue.h - operations on the index of a prefix and on its datasets.
  *
- * Every change: lock PREFIX/.scr/index.lock, read, change, replace index.scr
- * atomically.  A damaged index is never overwritten: it is kept as
- * index.scr.bak (a second one as index.scr.bak.1 ...), and a new one is made
- * from the dataset directories, as it is where the index is missing;
- * catalogue_notice() tells.
+ * Every change locks PREFIX/.scr/index.lock, reads and changes the index, and
+ * replaces index.scr atomically.  A damaged index is never overwritten: it is
+ * kept as index.scr.bak (the next one as index.scr.bak.1 ...).  If the index is
+ * damaged or missing, a new one is built from the dataset directories, and
+ * catalogue_notice() reports it.
  */
 #ifndef CATALOGUE_CATALOGUE_H
 #define CATALOGUE_CATALOGUE_H
@@ -30,30 +30,34 @@ struct plan;
 
 struct catalogue; /* opaque: an open prefix */
 
-/* Open prefix directory `path`; its .scr need not exist.  ERROR_ABSENT. */
+/* Open the prefix directory `path`.  Its .scr need not exist.  ERROR_ABSENT: no
+ * such directory. */
 struct catalogue *catalogue_open(const char *path, struct error *err);
 void catalogue_close(struct catalogue *c);
 
-const char *catalogue_path(const struct catalogue *c); /* as given */
+const char *
+catalogue_path(const struct catalogue *c); /* as given to catalogue_open() */
 int catalogue_prefix_fd(const struct catalogue *c);
 int catalogue_scr_fd(const struct catalogue *c); /* PREFIX/.scr, or -1 */
 
-/* What reading the index ran into, for the user: lines without the last
- * newline, or NULL.  It stays until catalogue_close(). */
+/* What reading the index found, to be shown to the user: lines without the
+ * last newline, or NULL.  Valid until the next read or change, or
+ * catalogue_close(). */
 const char *catalogue_notice(const struct catalogue *c);
 
 /*
- * Read the index (no lock).  ERROR_ABSENT: there is none and no dataset
- * directory either.  Damaged, or missing beside dataset directories: an index
- * made from the directories in memory, with catalogue_notice() set and nothing
- * written.  For index_free().
+ * Read the index without a lock; for index_free().  If index.scr is damaged, or
+ * missing although there are dataset directories, return an index built from
+ * the directories, set catalogue_notice(), and write nothing.  ERROR_ABSENT:
+ * neither an index nor dataset directories.
  */
 struct index *catalogue_read(struct catalogue *c, struct error *err);
 
 /*
- * Lock, read, `change`, replace.  `change` returns 0 to have the index
- * written, 1 to leave it (a damaged one is repaired all the same), -1 to fail
- * (nothing is written).  PREFIX/.scr is made if missing.
+ * Lock and read the index, call `change`, and replace index.scr.  `change`
+ * returns 0 to write the index, 1 to leave it (a damaged index is repaired
+ * nevertheless), or -1 to fail without writing.  PREFIX/.scr is made if it is
+ * missing.
  */
 int catalogue_change(struct catalogue *c,
 		     int (*change)(struct index *ix, void *arg,
@@ -64,27 +68,30 @@ enum catalogue_edit_kind {
 	CATALOGUE_DROP,	      /* `name` */
 	CATALOGUE_DROP_AFTER, /* all with a larger id than `name` */
 	CATALOGUE_DROP_ALL,
-	CATALOGUE_CURRENT, /* `name`, a checkpoint, is the restart point */
+	CATALOGUE_CURRENT, /* make `name`, a checkpoint, the restart point */
 	CATALOGUE_UNCURRENT,
 };
 
-/* A change of the index alone; no file of a dataset is touched. */
+/* A change of the index that does not touch files of datasets. */
 struct catalogue_edit {
 	enum catalogue_edit_kind kind;
 	const char *name;
-	struct json *names; /* an array for those dropped; or NULL */
-	/* What came of it. */
-	size_t count;	    /* dropped */
-	char current[1024]; /* restart point after it; "": none */
-	bool moved;	    /* it was another before */
-	char reason[128];   /* why the new restart point is marked NO; "" */
+	struct json *names; /* NULL, or an array that receives the names
+			       dropped */
+	/* Results: */
+	size_t count;	    /* number of entries dropped */
+	char current[1024]; /* restart point after the change; "": none */
+	bool moved;	    /* the restart point has changed */
+	char reason[128];   /* why the new restart point is not valid; "":
+			       valid */
 };
 
-/* ERROR_ABSENT: no such dataset, or no checkpoint. */
+/* Apply `e` and fill in its results.  ERROR_ABSENT: no such dataset, or not a
+ * checkpoint. */
 int catalogue_edit(struct catalogue *c, struct catalogue_edit *e,
 		   struct error *err);
 
-/* Remove dataset `id` from the index, also one without a name; see
+/* Remove dataset `id` from the index, even if it has no name; see
  * index_remove().  ERROR_ABSENT. */
 int catalogue_forget(struct index *ix, int64_t id, struct error *err);
 
@@ -92,42 +99,44 @@ int catalogue_forget(struct index *ix, int64_t id, struct error *err);
 
 struct catalogue_options {
 	struct work work;
-	const char *moved_from; /* recorded root, given by hand; or NULL */
-	bool checksums; /* read every file: compare recorded checksums, and
-			   record those of files that have none (rank2file) */
-	bool deep;	/* check the redundancy against the data first */
+	const char *moved_from; /* recorded prefix path, given by the user; or
+				   NULL */
+	bool checksums; /* read every file: compare with the recorded checksums,
+			   and record missing ones (rank2file) */
+	bool deep;	/* first check the redundancy against the data */
 };
 
-/* plan_prefix() with PLAN_* `flags`; where the recorded root cannot be told,
- * with the one that the index remembers. */
+/* Make a plan by plan_prefix() with PLAN_* `flags`.  If the recorded prefix
+ * path cannot be determined from the files, use the one in the index. */
 struct plan *catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 			    const struct catalogue_options *o,
 			    struct error *err);
 
 struct build_result {
 	char name[1024]; /* of the dataset */
-	int status;	 /* STATUS_OK; else not indexed.  A dry run:
-			    STATUS_DAMAGED if anything is to be rebuilt */
+	int status;	 /* STATUS_OK, else not indexed.  In a dry run,
+			    STATUS_DAMAGED if a rebuild is needed */
 	size_t ranks, files;
 	uint64_t bytes;
-	struct rebuild_result rebuild; /* a dry run: what would be */
-	bool descriptor_guessed; /* flush.scr had none: see scr_index(1) */
+	struct rebuild_result rebuild; /* in a dry run: what would be rebuilt */
+	bool descriptor_guessed;       /* flush.scr had no descriptor: see
+				    scr_index(1) */
 	bool dry_run;
 };
 
 /*
- * scr_index --build: plan, rebuild what is missing, write rank2file and
- * summary, put the dataset into the index.  Idempotent; a failed build leaves
- * nothing behind.  A dataset that was flushed, and has no filemaps, is checked
- * against its rank2file instead.  ERROR_LOST, ERROR_DAMAGED (deep check failed
- * and cannot be mended), ERROR_ABSENT, ...
+ * scr_index --build: make a plan, rebuild what is missing, write rank2file and
+ * summary, and add the dataset to the index.  A repeated build changes nothing;
+ * a failed build leaves nothing behind.  A flushed dataset without filemaps is
+ * checked against its rank2file instead.  ERROR_ABSENT; ERROR_LOST;
+ * ERROR_DAMAGED: the deep check failed and cannot be repaired; ...
  */
 int catalogue_build(struct catalogue *c, int64_t id,
 		    const struct catalogue_options *o, struct build_result *out,
 		    struct error *err);
 
-/* scr_index --add: index the dataset whose summary bears `name`, if its files
- * are there (sizes, where known).  *id receives its number. */
+/* scr_index --add: add the dataset whose summary has `name` to the index, if
+ * its files are present and of the recorded sizes.  *id receives its id. */
 int catalogue_add(struct catalogue *c, const char *name,
 		  const struct catalogue_options *o, int64_t *id,
 		  struct error *err);
@@ -135,22 +144,24 @@ int catalogue_add(struct catalogue *c, const char *name,
 /* --- Checking --- */
 
 struct verify_result {
-	int status; /* STATUS_OK, _DAMAGED (can be rebuilt), _LOST */
-	size_t files, bad_files, unchecked; /* unchecked: no size recorded */
+	int status; /* STATUS_OK, STATUS_DAMAGED (can be rebuilt),
+		       STATUS_LOST */
+	size_t files, bad_files, unchecked; /* unchecked: no size is recorded */
 	size_t crc_checked;
 	uint64_t bytes;
 };
 
-/* Called for each problem, with a sentence. */
+/* Called with a sentence for each problem. */
 struct verify_listener {
 	void (*tell)(void *arg, const char *what);
 	void *arg;
 };
 
 /*
- * scr_index --verify: every file of dataset `id`: there, right size, and with
- * o->checksums right contents where a checksum is recorded; o->deep also
- * parity.  `problems` may be NULL.
+ * scr_index --verify: check that every file of dataset `id` is present and
+ * has the right size.  With o->checksums, also compare recorded checksums;
+ * with o->deep, also the redundancy.  `problems` may be NULL.  Nothing is
+ * changed.
  */
 int catalogue_verify(struct catalogue *c, int64_t id,
 		     const struct catalogue_options *o,
@@ -159,19 +170,15 @@ int catalogue_verify(struct catalogue *c, int64_t id,
 
 /* --- Packed datasets --- */
 
-/*
- * packed_open() for the dataset that `what` names: a name or number in the
- * index, or a directory of layout 1.
- */
+/* Call packed_open() for the dataset `what`: a name or number in the index, or
+ * a directory of layout 1. */
 int catalogue_packed_open(struct catalogue *c, const char *what, bool lock,
 			  const struct catalogue_options *o, struct packed *p,
 			  struct error *err);
 
-/*
- * Can redundancy repair what `h` found?  STATUS_DAMAGED or STATUS_LOST, and a
- * sentence with what to do next into `text`.  On failure of our own the status
- * of *err.
- */
+/* Can redundancy repair the damage in `h`?  Return STATUS_DAMAGED or
+ * STATUS_LOST, with a sentence on what to do next in `text`.  If the check
+ * itself fails, return the status of *err. */
 int catalogue_packed_outlook(struct catalogue *c, const struct packed *p,
 			     const struct packed_health *h,
 			     const struct catalogue_options *o,
@@ -181,85 +188,88 @@ int catalogue_packed_outlook(struct catalogue *c, const struct packed *p,
 
 struct delete_result {
 	size_t files, dirs;
-	size_t kept;	/* named, but left: another dataset names them too, or
-			   they are not plain files below the prefix */
-	uint64_t bytes; /* freed */
+	size_t kept;	/* files kept: another dataset names them too, or they
+			   are not regular files below the prefix */
+	uint64_t bytes; /* bytes freed */
 };
 
 /*
  * Delete the files of dataset `id` that its rank2file or filemaps name, its
- * metadata directory, directories that became empty (never the prefix), then
- * its index entry.  Files nobody names survive, and so do files that another
- * dataset in the index names too.  The entry is marked COMPLETE = 0 before the
- * first file goes, so an interrupted delete is never taken for a valid
- * checkpoint, and can be run again.  ERROR_CORRUPT: it cannot be told which
- * files it has, or which another dataset has; nothing was changed.
+ * metadata directory, directories that become empty (never the prefix itself),
+ * and finally its index entry.  Files that no metadata name are kept, and so
+ * are files that another dataset in the index names too.  The entry is marked
+ * COMPLETE = 0 first, so an interrupted delete never leaves a valid checkpoint;
+ * run it again to finish.  ERROR_CORRUPT: the files of this or another dataset
+ * cannot be determined; nothing was changed.
  */
 int catalogue_delete(struct catalogue *c, int64_t id,
 		     const struct catalogue_options *o,
 		     struct delete_result *out, struct error *err);
 
 /*
- * Ids of the datasets that scr_index --prune takes away, oldest first, for
- * mem_free(): checkpoints older than the `keep` newest valid ones, valid or
- * not, but never the current one; none if there are not that many.  With
- * `outputs` the same among the datasets that are output and no checkpoint;
- * without, whatever is output stays.  *count is (size_t)-1 on failure:
- * ERROR_DAMAGED (`ix` had to be made anew, so that what is worth keeping is a
- * guess), ERROR_NOMEM.
+ * Return the ids of the datasets that scr_index --prune deletes, oldest first,
+ * for mem_free(): all checkpoints, valid or not, that are older than the `keep`
+ * newest valid ones, except the current one.  If there are fewer valid ones
+ * than `keep`, there are none.  With `outputs`, also select output datasets
+ * that are no checkpoints by the same rule; without it, output datasets are
+ * kept.  On failure, return NULL with *count (size_t)-1: ERROR_NOMEM;
+ * ERROR_DAMAGED: `ix` was rebuilt, so it does not reliably show which datasets
+ * to keep.
  */
 int64_t *catalogue_prune(const struct catalogue *c, const struct index *ix,
 			 size_t keep, bool outputs, size_t *count,
 			 struct error *err);
 
-/* The dataset that a user means by `text`: a name of the index, else the
- * number of a dataset in the index (NULL: none) or of a directory.  -1:
+/* Return the id of the dataset `text`: a name in the index, else the id of a
+ * dataset in the index or of a dataset directory.  `ix` may be NULL. -1:
  * ERROR_ABSENT. */
 int64_t catalogue_resolve(struct catalogue *c, const struct index *ix,
 			  const char *text, struct error *err);
 
-/* The ids of all datasets in the index, newest first, or with `text` the one
- * of catalogue_resolve(), likewise. */
+/* Return the ids of all datasets in the index, newest first; or, if `text` is
+ * not NULL, the one id from catalogue_resolve().  For mem_free(). */
 int64_t *catalogue_ids(struct catalogue *c, const struct index *ix,
 		       const char *text, size_t *count, struct error *err);
 
-/* Dataset ids that have a directory PREFIX/.scr/scr.dataset.ID, ascending, for
- * mem_free(). */
+/* Return the ids of all directories PREFIX/.scr/scr.dataset.ID, ascending, for
+ * mem_free().  On failure, *count is (size_t)-1. */
 int64_t *catalogue_dirs(struct catalogue *c, size_t *count, struct error *err);
 
 /* --- Listing --- */
 
 struct catalogue_filter {
 	bool valid;		    /* only valid ones */
-	bool checkpoints, outputs;  /* only these; none of them: all */
-	const char *before, *after; /* stamps or their beginnings: FLUSHED <
-				       before, >= after; NULL: any */
+	bool checkpoints, outputs;  /* only these kinds; if both are false,
+				       all */
+	const char *before, *after; /* stamps or prefixes of stamps: FLUSHED <
+				       before and >= after; NULL: any */
 };
 
 bool catalogue_match(const struct catalogue_filter *f,
 		     const struct index_entry *e);
 
-/* Is `text` a stamp or the beginning of one, a day at least, or NULL?
- * ERROR_USAGE. */
+/* Accept NULL, a stamp, or the beginning of one with at least the day.
+ * Otherwise ERROR_USAGE. */
 int catalogue_check_stamp(const char *text, struct error *err);
 
 enum catalogue_style {
-	CATALOGUE_LLNL,	 /* formats.md 12, byte for byte */
-	CATALOGUE_WIDE,	 /* with kind, files, size and the reason for NO */
-	CATALOGUE_NAMES, /* one a line */
+	CATALOGUE_LLNL,	 /* LLNL's format (formats.md 12), byte for byte */
+	CATALOGUE_WIDE,	 /* also kind, files, size, and why an entry is not
+			    valid */
+	CATALOGUE_NAMES, /* one name per line */
 };
 
-/* Write the list of the entries that match; names with control characters are
- * made printable.  Whether `to` took it all, ferror() tells. */
+/* Write the list of the entries that match.  Control characters in names are
+ * made printable.  Check for write errors with ferror(to). */
 int catalogue_list(const struct index_entry *entries, size_t count,
 		   const struct catalogue_filter *f, enum catalogue_style style,
 		   FILE *to, struct error *err);
 
-/* One entry as a JSON object; NULL: no memory. */
+/* One entry as a JSON object; NULL: out of memory. */
 struct json *catalogue_json(const struct index *ix,
 			    const struct index_entry *e);
 
-/* The entries that match, with prefix, restart point and notice. */
+/* The matching entries as JSON, with prefix, restart point and notice. */
 struct json *catalogue_list_json(const struct catalogue *c,
 				 const struct index *ix,
 				 const struct index_entry *entries,

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * catalogue_impl.h - what the parts of the catalogue share.  Private to
+ * catalogue_impl.h - shared by the files of the catalogue.  Private to
  * lib/catalogue.
  *
- *   catalogue.c the prefix, its directories, small helpers
- *   store.c     reading, changing, and re-making index.scr
- *   edit.c      drop, drop after, current: the index alone
- *   describe.c  where a dataset's descriptor comes from
- *   files.c     lists of files: are they there, are they right
- *   whole.c     plans, and what they mean here
- *   sums.c      checksums recorded in rank2file, for a plan
- *   build.c     the parts of catalogue_build() in order
- *   record.c    rank2file and summary written, index entry made
- *   add.c       catalogue_add()
- *   verify.c    catalogue_verify()
- *   delete.c    catalogue_delete()
- *   claims.c    which files are one dataset's own
- *   erase.c     files and directories taken away, through no link
- *   list.c      tables, JSON, what to prune: no files
+ *   catalogue.c    the prefix, its directories, helpers
+ *   store.c        read, change and rebuild index.scr
+ *   edit.c         drop, drop after, current: the index only
+ *   describe.c     find the descriptor of a dataset
+ *   files.c        check lists of files
+ *   whole.c        plans, and what they mean to the catalogue
+ *   sums.c         checksums for a plan, from rank2file
+ *   sums_copied.c  the same from copied_R.scr
+ *   build.c        the steps of catalogue_build()
+ *   record.c       write rank2file, summary and index entry
+ *   add.c          catalogue_add()
+ *   verify.c       catalogue_verify()
+ *   delete.c       catalogue_delete()
+ *   claims.c       the files that belong to one dataset only
+ *   erase.c        remove files and directories, never through a link
+ *   list.c         tables, JSON, prune: without access to files
+ *   packed_find.c  packed datasets by name
  */
 #ifndef CATALOGUE_CATALOGUE_IMPL_H
 #define CATALOGUE_CATALOGUE_IMPL_H
@@ -35,17 +37,17 @@ struct kvtree;
 
 #define CATALOGUE_LOCK "index.lock"
 
-/* Our key in an index entry: where the prefix was when the metadata of the
+/* Our key in an index entry: the path of the prefix when the metadata of the
  * dataset were written. */
 #define CATALOGUE_ROOT "ROOT"
 
 struct catalogue {
 	char *path;
 	int prefix_fd;
-	int scr_fd; /* -1: there is no .scr yet */
+	int scr_fd; /* -1: .scr does not exist yet */
 	struct buf notice;
-	int64_t building; /* dataset that will get its entry in any case, and so
-			     is worth no notice; 0: none */
+	int64_t building; /* id of the dataset being built, which a rebuilt
+			     index need not report; 0: none */
 };
 
 /* --- catalogue.c --- */
@@ -63,21 +65,22 @@ struct catalogue_dir {
 		.fd = -1, .lock = -1 \
 	}
 
-/* Open the directory of dataset `id`; ERROR_ABSENT. */
+/* Open the directory of dataset `id`.  ERROR_ABSENT. */
 int catalogue_dir_open(struct catalogue *c, int64_t id, struct catalogue_dir *d,
 		       struct error *err);
 
-/* Wait for whoever works on this dataset.  ERROR_ABSENT: it was deleted in the
- * meantime.  On a file system without locks: a word to the log, no error. */
+/* Lock the dataset; wait while another process works on it.  ERROR_ABSENT: the
+ * dataset was deleted meanwhile.  On a file system without locks, only write a
+ * message to the log. */
 int catalogue_dir_lock(struct catalogue *c, struct catalogue_dir *d,
 		       const struct catalogue_options *o, struct error *err);
 void catalogue_dir_close(struct catalogue_dir *d);
 
-/* Open .scr, or make it if `make`; ERROR_ABSENT. */
+/* Open .scr; with `make`, make it if it is missing.  ERROR_ABSENT. */
 int catalogue_open_scr(struct catalogue *c, bool make, struct error *err);
 
-/* Read the kvtree file `rel` below `dirfd` into `into`, through no link that
- * leads out; `st` (may be NULL) receives its stat. */
+/* Read the kvtree file `rel` below `dirfd` into `into`.  Links out of `dirfd`
+ * are refused.  `st` (may be NULL) receives its stat data. */
 int catalogue_read_tree(int dirfd, const char *rel, struct kvtree *into,
 			struct buf *scratch, struct stat *st,
 			struct error *err);
@@ -90,17 +93,17 @@ void catalogue_notify(struct catalogue *c, const char *fmt, ...)
 
 enum catalogue_state {
 	CATALOGUE_GOOD,
-	CATALOGUE_MISSING, /* there is no index.scr */
-	CATALOGUE_DAMAGED, /* there is one that breaks the format */
-	CATALOGUE_OLD,	   /* there is one of SCR 1.1.8, and it was read */
+	CATALOGUE_MISSING, /* index.scr does not exist */
+	CATALOGUE_DAMAGED, /* index.scr violates the format */
+	CATALOGUE_OLD,	   /* index.scr of SCR 1.1.8, converted */
 };
 
-/* index.scr as it is; NULL with 0 returned where it is missing or damaged:
- * err->text then says how.  -1: anything else. */
+/* Load index.scr without repair.  If it is missing or damaged, return 0 with
+ * *ix NULL, *state set, and the reason in err->text. -1: any other error. */
 int catalogue_load(struct catalogue *c, struct index **ix,
 		   enum catalogue_state *state, struct error *err);
 
-/* The descriptor in the entry of dataset `id`, borrowed; NULL: none. */
+/* The descriptor in the index entry of dataset `id`, borrowed; NULL: none. */
 const struct kvtree *catalogue_entry_desc(struct index *ix, int64_t id);
 
 /* --- describe.c --- */
@@ -109,7 +112,7 @@ enum catalogue_source {
 	CATALOGUE_FLUSH,    /* flush.scr */
 	CATALOGUE_SUMMARY,  /* the dataset's summary.scr */
 	CATALOGUE_ENTRY,    /* the index */
-	CATALOGUE_COMPOSED, /* put together from what else is there */
+	CATALOGUE_COMPOSED, /* composed from other traces */
 };
 
 /* The descriptor of a dataset. */
@@ -120,22 +123,23 @@ struct catalogue_desc {
 	enum catalogue_source from;
 };
 
-/* What may tell of a dataset. */
+/* Sources for a descriptor. */
 struct catalogue_sources {
 	struct catalogue *c;
 	const struct catalogue_dir *dir;
-	struct index *ix;	 /* or NULL */
-	const struct plan *plan; /* NULL: no descriptor is composed */
+	struct index *ix;	 /* may be NULL */
+	const struct plan *plan; /* NULL: do not compose a descriptor */
 	const struct catalogue_options *o;
 };
 
-/* Find the descriptor of the dataset, or compose one; ERROR_ABSENT. */
+/* Find the descriptor of the dataset, or compose one.  ERROR_ABSENT. */
 int catalogue_describe(const struct catalogue_sources *from,
 		       struct catalogue_desc *out, struct error *err);
 void catalogue_desc_free(struct catalogue_desc *d);
 
-/* The descriptor in a summary: ERROR_ABSENT (no file), ERROR_CORRUPT (also: no
- * descriptor, or that of another dataset).  *complete as struct summary. */
+/* Read the descriptor in a summary.  *complete as in struct summary.
+ * ERROR_ABSENT: no file.  ERROR_CORRUPT; also if the descriptor is missing, or
+ * is that of another dataset. */
 int catalogue_read_summary(const struct catalogue_dir *d,
 			   struct catalogue_desc *out, int *complete,
 			   struct error *err);
@@ -145,13 +149,14 @@ int catalogue_read_summary(const struct catalogue_dir *d,
 struct catalogue_file {
 	const char *path; /* untrusted */
 	uint32_t rank;
-	bool has_size, has_crc; /* what is recorded */
-	bool may_lack;		/* empty, and packed: may be no file at all */
+	bool has_size, has_crc; /* recorded values */
+	bool may_lack;		/* empty file in a packed dataset: the file may
+				   be absent */
 	uint64_t size;
 	uint32_t crc;
-	size_t nsegs; /* > 0: no file of its own, its bytes lie there */
+	size_t nsegs; /* > 0: the data are in containers */
 	const struct rank2file_seg *segs;
-	/* What was found. */
+	/* Results of the check: */
 	enum file_state state;
 	bool unsafe; /* the path leaves the prefix */
 	bool summed; /* found_crc is valid */
@@ -161,40 +166,42 @@ struct catalogue_file {
 
 struct catalogue_files {
 	size_t count;
-	struct catalogue_file *list; /* rank after rank */
-	int dirfd;		     /* where the names of containers start */
+	struct catalogue_file *list; /* sorted by rank */
+	int dirfd;		     /* directory of the container names */
 };
 
-/* From a rank2file in directory `dirfd`; its strings are borrowed. */
+/* Make the list from a rank2file in directory `dirfd`.  Strings are borrowed
+ * from `r`. */
 int catalogue_files_from(const struct rank2file *r, int dirfd,
 			 struct catalogue_files *out, struct error *err);
 void catalogue_files_free(struct catalogue_files *f);
 
-/* stat all files; with `sum` read those that are right so far. */
+/* stat all files.  With `sum`, also read those that are not found to be wrong,
+ * and compare their checksums. */
 int catalogue_files_check(struct catalogue *c, struct catalogue_files *f,
 			  bool sum, const struct catalogue_options *o,
 			  struct error *err);
 
-/* "PATH: missing (rank 3)": what is wrong with `f`. */
+/* Describe what is wrong with `f`: "PATH: missing (rank 3)".  Return `to`. */
 const char *catalogue_file_problem(const struct catalogue_file *f, char *to,
 				   size_t size);
 
-/* Sums over a checked list. */
+/* Totals of a checked list. */
 struct catalogue_tally {
 	size_t files, bad, unchecked, summed;
-	uint64_t bytes;			    /* of those that are there */
-	const struct catalogue_file *first; /* bad one, or NULL */
-	bool unsafe; /* one of the bad leaves the prefix */
+	uint64_t bytes;			    /* of the files present */
+	const struct catalogue_file *first; /* the first bad file, or NULL */
+	bool unsafe; /* the path of a bad file leaves the prefix */
 };
 
 void catalogue_files_tally(const struct catalogue_files *f,
 			   struct catalogue_tally *t);
 
 /*
- * Is a dataset of which only rank2file tells all there?  Every rank must have
- * an entry, every file be right, and the sizes add up to what the descriptor
- * (may be NULL) says: LLNL's flush records no other size.  `must_add_up`: the
- * descriptor has to know.  ERROR_LOST, ERROR_UNSAFE.
+ * Is a dataset complete that only its rank2file describes?  Every rank must
+ * have an entry, and every file must be right.  If sizes are missing (LLNL's
+ * flush records none), the total must equal that of the descriptor `view`, if
+ * it records one; with `must_add_up`, it has to.  ERROR_LOST, ERROR_UNSAFE.
  */
 int catalogue_files_whole(const struct rank2file *r,
 			  const struct catalogue_files *f,
@@ -203,77 +210,76 @@ int catalogue_files_whole(const struct rank2file *r,
 
 /* --- whole.c --- */
 
-/* plan_prefix(); where the recorded root cannot be told from the files, the
- * one that the index remembers is tried.  NULL: see plan_prefix(). */
+/* Make a plan by plan_prefix().  If the recorded prefix path cannot be
+ * determined from the files, use the one in the index.  NULL: see
+ * plan_prefix(). */
 struct plan *catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 			    const struct catalogue_options *o,
 			    struct error *err);
 
-/* Refuse a dataset that the job itself gave up: ERROR_LOST. */
+/* ERROR_LOST if the job itself declared the dataset invalid. */
 int catalogue_check_given_up(const struct catalogue_dir *d,
 			     const struct catalogue_desc *desc,
 			     struct error *err);
 
-/* Does `p` know all files of all ranks, and are they all there and right? */
+/* Does `p` list all files of all ranks, and are all of them right? */
 bool catalogue_data_whole(const struct plan *p);
 
-/*
- * Does the rank2file know more than `p`?  So it is where a dataset was
- * flushed, and a scavenge added the filemaps of some ranks only.  What the
- * plan knows must be right all the same.
- */
+/* Is rank2file more complete than `p`?  This happens if a dataset was flushed,
+ * and a scavenge added the filemaps of some ranks only.  All files in the plan
+ * must be right. */
 bool catalogue_flush_knows(const struct catalogue_dir *d, const struct plan *p);
 
 /* --- sums.c --- */
 
-/* What is to be recorded in rank2file of one file. */
+/* The checksum of one file, to be recorded in rank2file. */
 struct catalogue_sum {
 	bool known;
-	bool carried; /* from an earlier rank2file */
+	bool carried; /* taken from an earlier record, not compared yet */
 	uint32_t crc;
 };
 
 struct catalogue_sums {
-	struct catalogue_sum *list; /* one for each file of the plan */
+	struct catalogue_sum *list; /* one per file of the plan */
 };
 
-/* Take over the checksums in `old` (NULL: none), and tell the plan of them. */
+/* Take the checksums from `old` (may be NULL), and set them in the plan. */
 int catalogue_sums_init(struct catalogue_sums *s, struct plan *p,
 			const struct rank2file *old, struct error *err);
 void catalogue_sums_fini(struct catalogue_sums *s);
 
 enum catalogue_want {
-	CATALOGUE_RECORDED, /* compare what rank2file records */
-	CATALOGUE_ALL,	    /* and note the sums of files that have none */
+	CATALOGUE_RECORDED, /* compare the checksums recorded in rank2file */
+	CATALOGUE_ALL,	    /* also compute the missing ones */
 };
 
-/* Read files that are there, but for those that the plan has compared.  One
- * that is not what is recorded is marked in the plan. */
+/* Read the files that are present, except those that the plan has compared.  A
+ * file with a wrong checksum is marked in the plan. */
 int catalogue_sums_read(struct catalogue *c, struct plan *p,
 			struct catalogue_sums *s, enum catalogue_want want,
 			const struct catalogue_options *o, struct error *err);
 
-/* The same for the files that were `rebuilt` (by file of the plan): a wrong
- * one is ERROR_DAMAGED. */
+/* Read the files that were `rebuilt` (indexed by file of the plan).  A wrong
+ * checksum is ERROR_DAMAGED. */
 int catalogue_sums_again(struct catalogue *c, struct plan *p,
 			 struct catalogue_sums *s, const bool *rebuilt,
 			 const struct catalogue_options *o, struct error *err);
 
 /* --- sums_copied.c --- */
 
-/* The same from copied_R.scr in the dataset's directory: of files that are as
- * they were when they were copied. */
+/* Take checksums from copied_R.scr in the dataset's directory, for files that
+ * have not changed since they were copied. */
 int catalogue_copied_take(struct catalogue *c, const struct catalogue_dir *d,
 			  struct plan *p, struct catalogue_sums *sums,
 			  struct error *err);
 
-/* Remove them: what they say is in rank2file. */
+/* Remove copied_R.scr of all ranks, as rank2file now has the checksums. */
 int catalogue_copied_sweep(struct catalogue_dir *d, struct error *err);
 
 /* --- record.c --- */
 
-/* Write what is to be known of a whole dataset; each step is skipped where the
- * file says it already.  *changed is set if anything was written. */
+/* Write rank2file, summary and index entry of a complete dataset.  A file that
+ * is already right is not written.  *changed is set if a file was written. */
 int catalogue_record_ranks(const struct catalogue_dir *d,
 			   const struct rank2file *old,
 			   const struct rank2file *r, bool *changed,
@@ -288,7 +294,7 @@ int catalogue_record_entry(struct catalogue *c,
 
 /* --- claims.c --- */
 
-/* The files of one dataset that may be deleted with it. */
+/* The files of one dataset that can be deleted with it. */
 struct catalogue_claims {
 	struct rank2file r2f; /* as read */
 	struct plan *plan;    /* NULL: none */
@@ -296,19 +302,20 @@ struct catalogue_claims {
 	size_t count, cap;
 	struct claim {
 		const char *path; /* clean; borrowed from r2f or plan */
-		bool shared;	  /* another dataset names it, too */
+		bool shared;	  /* another dataset names it too */
 	} * list;
 	struct map *by_path; /* path -> index in list */
-	size_t refused;	     /* named, but no path that may be touched */
+	size_t refused;	     /* number of names that are not acceptable paths */
 };
 
-/* All files that rank2file or filemaps of the dataset in `d` name. */
+/* List all files named by the rank2file or the filemaps of the dataset in
+ * `d`. */
 int catalogue_claims_init(struct catalogue *c, const struct catalogue_dir *d,
 			  const struct catalogue_options *o,
 			  struct catalogue_claims *out, struct error *err);
 void catalogue_claims_fini(struct catalogue_claims *k);
 
-/* Mark those that another dataset names. */
+/* Mark the files that another dataset names. */
 int catalogue_claims_share(struct catalogue *c, int64_t id,
 			   const struct index *ix,
 			   const struct catalogue_options *o,
@@ -318,18 +325,18 @@ int catalogue_claims_share(struct catalogue *c, int64_t id,
 
 struct eraser; /* opaque */
 
-/* To erase files below `root`; with `o->dry_run` only to count.  `out` counts
- * what is gone.  NULL: ERROR_NOMEM. */
+/* Make an eraser for files below `root`.  With `o->dry_run`, it only counts.
+ * `out` receives the counts.  NULL: ERROR_NOMEM. */
 struct eraser *catalogue_eraser_new(int root, const struct catalogue_options *o,
 				    struct delete_result *out,
 				    struct error *err);
 void catalogue_eraser_free(struct eraser *e);
 
-/* Erase `path` (clean) if it is a plain file that no link leads to; none: 0.
- * Anything else there is kept, and told. */
+/* Erase `path` (clean) if it is a regular file not reached through a link.  A
+ * missing file is no error.  Anything else is kept and reported. */
 int catalogue_erase(struct eraser *e, const char *path, struct error *err);
 
-/* Remove the directories above all paths given so far that are empty now. */
+/* Remove the directories above all erased paths that are now empty. */
 int catalogue_erase_dirs(struct eraser *e, struct error *err);
 
 #endif /* CATALOGUE_CATALOGUE_IMPL_H */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * export.h - a dataset as one archive, and back.
+ * export.h - write a dataset to one archive, and read it back.
  *
- * The archive holds what the prefix would hold if the dataset were not packed:
- * its files by their paths, and PREFIX/.scr/scr.dataset.ID/ with rank2file,
- * summary and, if wanted, filemaps and redundancy; last a manifest of SHA-256
- * sums.  So it can be unpacked with tar alone, in an empty directory or in a
- * prefix, and checked there with `sha256sum -c`.
+ * The archive has the paths of an unpacked dataset: its files, and
+ * PREFIX/.scr/scr.dataset.ID/ with rank2file, summary and, if requested,
+ * filemaps and redundancy files.  The last entry is a manifest of SHA-256
+ * checksums.  So the archive can be unpacked with tar alone, into an empty
+ * directory or a prefix, and verified there with `sha256sum -c`.
  */
 #ifndef CATALOGUE_EXPORT_H
 #define CATALOGUE_EXPORT_H
@@ -25,42 +25,43 @@ struct catalogue_options;
 struct work;
 struct export_options {
 	enum ark_filter filter;
-	bool redundancy;  /* filemaps and redundancy files, too */
+	bool redundancy;  /* include filemaps and redundancy files */
 	unsigned threads; /* for compression */
 	const struct work *work;
 };
 
 struct export_result {
 	int64_t id;
-	char name[1024];      /* import: of the dataset */
+	char name[1024];      /* name of the imported dataset */
 	size_t files, hidden; /* of users; of metadata */
-	size_t same;	      /* import: were there already, and right */
+	size_t same;	      /* import: files that were already present and
+				 right */
 	uint64_t bytes;	      /* of the users' files */
-	uint64_t written;     /* export: bytes of the archive */
+	uint64_t written;     /* export: size of the archive */
 };
 
 /*
- * Write dataset `p` as an archive to descriptor `fd`, which may be a pipe;
- * `name` is for messages.  Checksums are compared on the way: ERROR_DAMAGED,
- * and then the archive is of no use.  ERROR_USAGE: an archive cannot hold one
- * of the files; told before anything is written.
+ * Write dataset `p` as an archive to the descriptor `fd`, which may be a pipe;
+ * `name` is for messages.  Checksums are compared while reading.
+ * ERROR_DAMAGED: a file is wrong, and the archive is unusable.  ERROR_USAGE: an
+ * archive cannot hold one of the files; reported before anything is written.
  */
 int export_dataset(const struct packed *p, int fd, const char *name,
 		   const struct export_options *eo, struct export_result *out,
 		   struct error *err);
 
-/* The same to a file, which gets its name when it is complete and on disk;
- * NULL or "-": standard output. */
+/* Write the archive to `file`, which gets its name when it is complete and on
+ * disk.  NULL or "-": write to standard output. */
 int export_to(const struct packed *p, const char *file,
 	      const struct export_options *eo, struct export_result *out,
 	      struct error *err);
 
 /*
  * Read an archive from `fd` into the prefix of `c`, compare it with its
- * manifest, and put the dataset into the index.  Nothing bears its final name
- * before all has been compared.  ERROR_CORRUPT, ERROR_UNSAFE: the archive is
- * no good; ERROR_SYSTEM with EEXIST: another file, or a dataset of that
- * number, is there (`force` replaces files and index entry).
+ * manifest, and add the dataset to the index.  No file gets its final name
+ * before all of them are verified.  ERROR_CORRUPT, ERROR_UNSAFE: the archive is
+ * invalid.  ERROR_SYSTEM with EEXIST: another file, or a dataset with this id,
+ * already exists (`force` replaces files and index entry).
  */
 int import_dataset(struct catalogue *c, int fd, const char *name, bool force,
 		   const struct catalogue_options *o, struct export_result *out,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * locate.h - what a path is that a user has at hand: a metadata file, a prefix,
- * a dataset, a cache; and the dataset directories in caches below it.
+ * locate.h - classify a path given by the user: a metadata file, a prefix, a
+ * dataset or a cache.  Also find the dataset directories in caches below a
+ * path.
  *
- * Looking changes nothing on disk.
+ * Nothing on disk is changed.
  */
 #ifndef CATALOGUE_LOCATE_H
 #define CATALOGUE_LOCATE_H
@@ -16,10 +17,10 @@ struct error;
 
 enum locate_kind {
 	LOCATE_FILE,	/* not a directory */
-	LOCATE_PREFIX,	/* has a .scr; or is that .scr */
+	LOCATE_PREFIX,	/* has a .scr, or is that .scr */
 	LOCATE_DATASET, /* PREFIX/.scr/scr.dataset.ID */
-	LOCATE_CACHE,	/* .../scr.dataset.ID of a cache, with a .scr in it */
-	LOCATE_OTHER,	/* a directory that is none of these */
+	LOCATE_CACHE,	/* .../scr.dataset.ID of a cache, containing a .scr */
+	LOCATE_OTHER,	/* any other directory */
 };
 
 struct locate_place {
@@ -28,14 +29,15 @@ struct locate_place {
 	int64_t id;	    /* DATASET, CACHE */
 };
 
-/* What `path` is; strings go to `a`.  ERROR_ABSENT: nothing of that name. */
+/* Classify `path`; strings are allocated in `a`.  ERROR_ABSENT: no such
+ * path. */
 int locate_path(const char *path, struct arena *a, struct locate_place *out,
 		struct error *err);
 
 /* Directories of one dataset in the caches of one or more nodes. */
 struct locate_group {
 	int64_t id;
-	const char *job; /* name of the directory above, "scr.1000" */
+	const char *job; /* base name of the job's directory, "scr.1000" */
 	size_t ndirs, cap;
 	const char **dirs;
 };
@@ -43,17 +45,17 @@ struct locate_group {
 struct locate_caches {
 	struct arena *arena; /* owns all strings */
 	size_t count, cap;
-	struct locate_group *groups; /* by id, then job */
+	struct locate_group *groups; /* sorted by id, then job */
 };
 
 int locate_caches_init(struct locate_caches *c, struct error *err);
 void locate_caches_fini(struct locate_caches *c);
 
 /*
- * Add the dataset directories of caches at or below `path`, a few levels deep:
- * it may be a dataset directory itself, a job's (CACHE/USER/scr.JOB), or a
- * whole cache.  Directories of the same dataset and job, wherever they lie,
- * come together.  *found counts the ones added.
+ * Add the dataset directories of caches at or a few levels below `path`, which
+ * may be a dataset directory, a job's directory (CACHE/USER/scr.JOB), or a
+ * whole cache.  Directories of the same dataset and job form one group,
+ * wherever they are.  *found counts the directories added.
  */
 int locate_caches_add(struct locate_caches *c, const char *path, size_t *found,
 		      struct error *err);

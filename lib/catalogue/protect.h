@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * protect.h - redundancy for a dataset on the prefix that has none, so that it
- * survives lost or damaged files from now on.
+ * protect.h - add redundancy to a dataset on the prefix that has none.
  */
 #ifndef CATALOGUE_PROTECT_H
 #define CATALOGUE_PROTECT_H
@@ -19,11 +18,11 @@ struct protect_options {
 };
 
 /*
- * Protect dataset `id`.  One that was flushed has no filemaps: they are made
- * from its rank2file first.  Files may lie in containers.  With o->dry_run
- * nothing is written.  Sets, files and bytes of redundancy come back in *out.
- * ERROR_USAGE: it has redundancy of another kind, or too few ranks;
- * ERROR_DAMAGED: not all of it is there.
+ * Add redundancy to dataset `id`.  A flushed dataset has no filemaps, so they
+ * are first made from its rank2file.  Files may be in containers.  With
+ * o->dry_run, nothing is written.  *out receives the number of sets, files and
+ * bytes.  ERROR_USAGE: the dataset has another kind of redundancy, or too few
+ * ranks.  ERROR_DAMAGED: the dataset is not complete.
  */
 int protect(struct catalogue *c, int64_t id, const struct protect_options *po,
 	    struct rebuild_result *out, struct error *err);
