@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * add.c - scr_index --add: index a dataset by the name in its
- * summary.
+ * add.c - scr_index --add: index a dataset by the name in its summary.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +13,7 @@
 #include "meta/summary.h"
 #include "str.h"
 
-/* A name in a message. */
+/* Buffer size for a name in a message. */
 #define SHOWN_MAX 256
 
 /* --- Which one? --- */
@@ -24,9 +23,9 @@ struct search {
 	const char *name;
 	struct kvtree *tree;
 	struct buf raw;
-	int64_t found;	     /* -1: none so far */
-	char hits[256];	     /* ids, for a message */
-	size_t nhits, nread; /* summaries that bear the name; could be read */
+	int64_t found;	     /* id; -1: none yet */
+	char hits[256];	     /* ids found, for a message */
+	size_t nhits, nread; /* summaries with the name; readable summaries */
 };
 
 static int
@@ -43,7 +42,7 @@ look_at(struct search *s, int64_t id, struct error *err)
 				&why) < 0 ||
 	    summary_read(s->tree, &sum, &why) < 0) {
 		if (why.kind != ERROR_NOMEM)
-			return 0; /* not the one: its name is not known */
+			return 0; /* skip it, as its name is unknown */
 		return error_pass(err, &why);
 	}
 	s->nread++;
@@ -56,7 +55,7 @@ look_at(struct search *s, int64_t id, struct error *err)
 	return 0;
 }
 
-/* The dataset whose summary bears the name: exactly one. */
+/* Find the dataset with the name; there must be exactly one. */
 static int
 find(struct search *s, struct error *err)
 {
@@ -88,7 +87,8 @@ find(struct search *s, struct error *err)
 
 /* --- Is it there? --- */
 
-/* By its filemaps.  1: it has none. */
+/* Check by the filemaps. 1: rank2file is needed instead, because there are
+ * none, or too few. */
 static int
 check_plan(struct catalogue *c, const struct catalogue_dir *d,
 	   const struct catalogue_options *o, struct error *err)
@@ -116,7 +116,7 @@ check_plan(struct catalogue *c, const struct catalogue_dir *d,
 	return rc;
 }
 
-/* By its rank2file, which LLNL's fetch needs anyway. */
+/* Check by rank2file, which LLNL's fetch requires anyway. */
 static int
 check_ranks(struct catalogue *c, const struct catalogue_dir *d,
 	    const struct dataset *view, bool has_maps,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * build.c - scr_index --build: look, mend, record.
+ * build.c - scr_index --build: check, rebuild, record.
  *
- * Nothing on disk changes before it is known that the dataset can be made
- * whole, and the index entry comes last: whatever happens on the way, what was
- * valid stays so, and the same build can be run again.
+ * Nothing on disk changes until it is known that the dataset can be made
+ * complete, and the index entry is written last.  So whatever was valid stays
+ * valid if a build is interrupted, and the build can be repeated.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -24,19 +24,19 @@ struct build {
 	const struct catalogue_options *o;
 	struct build_result *out;
 	struct catalogue_dir dir;
-	struct index *ix; /* as it was at first; NULL: none to be used */
+	struct index *ix; /* before the build; NULL: not usable */
 	struct plan *plan;
-	struct rank2file old; /* as it was at first */
+	struct rank2file old; /* before the build */
 	bool have_old;
 	struct catalogue_sums sums;
-	bool *rebuilt; /* by file of the plan */
+	bool *rebuilt; /* indexed by file of the plan */
 	struct catalogue_desc desc;
-	bool changed; /* anything was written */
+	bool changed; /* a file was written */
 };
 
 /* --- What is there --- */
 
-/* The index and rank2file, as far as they can be read. */
+/* Read the index and rank2file, if they are usable. */
 static int
 read_old(struct build *b, struct error *err)
 {
@@ -60,8 +60,8 @@ fail:
 	return error_pass(err, &why);
 }
 
-/* Plan the dataset; b->plan stays NULL where it has no filemaps and no
- * redundancy files. */
+/* Make a plan.  If there are no filemaps and no redundancy files, but a
+ * rank2file, b->plan stays NULL. */
 static int
 make_plan(struct build *b, struct error *err)
 {
@@ -87,7 +87,7 @@ forget_plan(struct build *b)
 	b->plan = NULL;
 }
 
-/* Plan, with the checksums that rank2file has. */
+/* Make a plan, and add the checksums in rank2file. */
 static int
 look(struct build *b, struct error *err)
 {
@@ -107,10 +107,8 @@ look(struct build *b, struct error *err)
 
 /* --- Does the redundancy agree? --- */
 
-/*
- * Act on what the deep check found: what is known to be wrong is an erasure
- * from now on.  ERROR_DAMAGED: nobody can tell what is wrong.
- */
+/* Treat what the deep check found to be wrong as lost.  ERROR_DAMAGED: it
+ * cannot be determined which file is wrong. */
 static int
 act_on(struct build *b, const struct deep_result *r, struct error *err)
 {
@@ -152,7 +150,7 @@ look_deep(struct build *b, struct error *err)
 
 /* --- Datasets with a plan --- */
 
-/* Is anything to be written by the rebuild? */
+/* Does the rebuild have anything to write? */
 static bool
 needs_rebuild(const struct plan *p)
 {
@@ -165,8 +163,7 @@ mend(struct build *b, struct error *err)
 {
 	struct rebuild_options ro = {
 		.work = &b->o->work,
-		/* The data are all there: what cannot be restored is
-		 * redundancy. */
+		/* All data are present; only redundancy cannot be rebuilt. */
 		.partial = b->plan->verdict == SET_LOST,
 	};
 	size_t n = b->plan->nfiles;
@@ -182,7 +179,7 @@ mend(struct build *b, struct error *err)
 		return -1;
 	b->changed =
 		b->changed || b->out->rebuild.files + b->out->rebuild.maps > 0;
-	/* Files found damaged on the way have become erasures, too. */
+	/* The rebuild may have found more damaged files. */
 	for (size_t i = 0; i < n; i++)
 		b->rebuilt[i] =
 			b->rebuilt[i] || b->plan->files[i].fate == FATE_REBUILD;
@@ -192,8 +189,8 @@ mend(struct build *b, struct error *err)
 				    err);
 }
 
-/* The rank2file of the plan: files in the order of the filemaps, as LLNL's
- * tool writes it. */
+/* Make the rank2file of the plan.  Files are in the order of the filemaps, as
+ * in LLNL's tool. */
 static int
 ranks_of_plan(const struct build *b, struct rank2file *out, struct error *err)
 {
@@ -227,7 +224,7 @@ no_memory:
 	return error_no_memory(err);
 }
 
-/* What the user should know of a descriptor. */
+/* Report a composed descriptor, or one that disagrees with the filemaps. */
 static void
 tell_desc(const struct build *b)
 {
@@ -249,7 +246,7 @@ tell_desc(const struct build *b)
 			 b->plan->bytes);
 }
 
-/* Rank2file, summary, index entry. */
+/* Write rank2file, summary and index entry. */
 static int
 record(struct build *b, const struct rank2file *r, const char *root,
        struct error *err)
@@ -314,7 +311,8 @@ build_plan(struct build *b, struct error *err)
 	}
 	if (mend(b, err) < 0)
 		return -1;
-	/* Of a packed dataset rank2file is the map: it stays as it is. */
+	/* For a packed dataset, rank2file is the map of the containers: keep
+	 * it. */
 	if (p->packed != NULL && b->have_old)
 		return record(b, &b->old, p->moved ? p->recorded_root : NULL,
 			      err);
@@ -328,7 +326,7 @@ build_plan(struct build *b, struct error *err)
 
 /* --- Datasets with nothing but a rank2file --- */
 
-/* Put what was found into the rank2file; *news: it did not say so. */
+/* Add the computed checksums to rank2file.  *news: one was not recorded yet. */
 static void
 add_sums(struct rank2file *r, const struct catalogue_files *f, bool *news)
 {
@@ -341,7 +339,7 @@ add_sums(struct rank2file *r, const struct catalogue_files *f, bool *news)
 			if (!f->list[n].summed || (to->has_size && to->has_crc))
 				continue;
 			*news = true;
-			to->node = NULL; /* it has these keys, and segments */
+			to->node = NULL; /* `to` has all keys of the node */
 			to->has_size = to->has_crc = true;
 			to->size = f->list[n].found_size;
 			to->crc = f->list[n].found_crc;
@@ -358,7 +356,7 @@ build_flushed(struct build *b, struct error *err)
 	int complete = -1, rc = -1;
 	bool news = false;
 
-	/* Only a summary says that the flush came to its end. */
+	/* Only the summary shows whether the flush completed. */
 	if (catalogue_read_summary(&b->dir, &s, &complete, NULL) < 0)
 		complete = -1;
 	catalogue_desc_free(&s);
@@ -379,7 +377,7 @@ build_flushed(struct build *b, struct error *err)
 	if (b->o->work.dry_run)
 		goto out;
 	add_sums(&b->old, &files, &news);
-	b->have_old = !news; /* to be written, if there are news */
+	b->have_old = !news; /* write it if there is anything new */
 	rc = record(b, &b->old, NULL, err);
 out:
 	catalogue_files_free(&files);

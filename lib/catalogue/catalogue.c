@@ -237,7 +237,7 @@ catalogue_read_tree(int dirfd, const char *rel, struct kvtree *into,
 		    struct buf *scratch, struct stat *st, struct error *err)
 {
 	int rc = -1;
-	/* O_NONBLOCK: a FIFO in the place of a file must not stop us. */
+	/* O_NONBLOCK: do not wait if the name is that of a FIFO. */
 	int fd = path_open_beneath(dirfd, rel, O_RDONLY | O_NONBLOCK, 0, err);
 
 	if (fd < 0)
@@ -266,6 +266,6 @@ catalogue_notify(struct catalogue *c, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	buf_clear(&c->notice);
-	/* Without memory there is no notice, but still the work itself. */
+	/* If memory is short, lose the notice rather than fail. */
 	(void)buf_add_str(&c->notice, text);
 }

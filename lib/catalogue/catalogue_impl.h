@@ -150,8 +150,8 @@ struct catalogue_file {
 	const char *path; /* untrusted */
 	uint32_t rank;
 	bool has_size, has_crc; /* recorded values */
-	bool may_lack;		/* empty file in a packed dataset: the file may
-				   be absent */
+	bool may_lack;		/* empty file in a packed dataset: may be
+				   absent; after the check: is absent */
 	uint64_t size;
 	uint32_t crc;
 	size_t nsegs; /* > 0: the data are in containers */

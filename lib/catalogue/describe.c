@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * describe.c - where a dataset's descriptor comes from: flush.scr,
- * an earlier summary, the index; else it is composed from the log of the job,
- * the paths of the files and what the plan counts.
+ * describe.c - find the descriptor of a dataset: in flush.scr, in an earlier
+ * summary, or in the index.  Otherwise, compose it from the event log, the
+ * paths of the files, and the totals of the plan.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,10 +25,10 @@
 
 #define LOG_FILE "log"
 
-/* The log is read in pieces of this size; it may have grown for years. */
+/* Read the log in blocks, as it may be large. */
 #define LOG_BLOCK ((size_t)64 << 10)
 
-/* Names of users and jobs taken from a path are not longer. */
+/* Maximum length of a user's or job's name in a path. */
 #define PART_MAX 256
 
 void
@@ -40,7 +40,6 @@ catalogue_desc_free(struct catalogue_desc *d)
 
 /* --- Descriptors that somebody wrote --- */
 
-/* The last child of `t`, or NULL. */
 static const struct kvtree *
 last_child(const struct kvtree *t)
 {
@@ -51,11 +50,9 @@ last_child(const struct kvtree *t)
 	return last;
 }
 
-/*
- * Copy descriptor `from` in the library's order, which begins with ID: a
- * summary by `scr_index --build` has it backwards (formats.md 3.1), and would
- * turn round with each build.
- */
+/* Copy the descriptor `from` with the keys in the order of LLNL's library,
+ * which begins with ID.  `scr_index --build` writes a summary in reverse order
+ * (formats.md 3.1), so without this each build would reverse it again. */
 static struct kvtree *
 copy_desc(const struct kvtree *from, struct error *err)
 {
@@ -78,10 +75,8 @@ copy_desc(const struct kvtree *from, struct error *err)
 	return to;
 }
 
-/*
- * Take over descriptor `from` of dataset `id`, if it is one: ERROR_CORRUPT.
- * `name`: to be used if it has none; may be NULL.
- */
+/* Copy the descriptor `from` if it is that of dataset `id`, else ERROR_CORRUPT.
+ * If it has no name, use `name` (may be NULL). */
 static int
 adopt(const struct kvtree *from, int64_t id, const char *name,
       struct catalogue_desc *out, struct error *err)
@@ -115,7 +110,7 @@ adopt(const struct kvtree *from, int64_t id, const char *name,
 	return 0;
 }
 
-/* DSETDESC of flush.scr: LLNL's only source (formats.md 10). */
+/* Read DSETDESC of flush.scr, the only source LLNL uses (formats.md 10). */
 static int
 from_flush(struct catalogue *c, int64_t id, struct catalogue_desc *out,
 	   struct error *err)
@@ -130,7 +125,7 @@ from_flush(struct catalogue *c, int64_t id, struct catalogue_desc *out,
 	if (catalogue_read_tree(c->scr_fd, FLUSH_FILE, tree, &raw, NULL, err) ==
 	    0) {
 		rc = flush_find(tree, id, &e, err);
-		if (rc == 0 && e.desc == NULL) /* a fetched dataset */
+		if (rc == 0 && e.desc == NULL) /* fetched datasets have none */
 			rc = error_set(err, ERROR_ABSENT, "no descriptor");
 		if (rc == 0)
 			rc = adopt(e.desc, id, e.name, out, err);
@@ -191,14 +186,14 @@ from_index(struct index *ix, int64_t id, struct catalogue_desc *out,
 /* --- A descriptor out of traces --- */
 
 struct traces {
-	char user[PART_MAX], job[PART_MAX]; /* "" if unknown */
-	char name[1024];		    /* from the log; "" */
+	char user[PART_MAX], job[PART_MAX]; /* "": unknown */
+	char name[1024];		    /* from the log; "": unknown */
 	bool from_log, same_job;
 	bool is_ckpt, is_output;
 };
 
-/* The component of `path` that ends before `end`, into `to`; returns where it
- * starts, or NULL. */
+/* Copy the component of `path` that ends before `end` into `to`.  Return its
+ * start, or NULL. */
 static const char *
 component_before(const char *path, const char *end, char *to, size_t size)
 {
@@ -215,10 +210,8 @@ component_before(const char *path, const char *end, char *to, size_t size)
 	return start;
 }
 
-/*
- * .../USER/scr.JOBID/[node.N/]scr.dataset.ID/...: the cache directory that a
- * file lay in (formats.md 2) tells the user and the job.
- */
+/* Take user and job from a path in the cache (formats.md 2):
+ * .../USER/scr.JOBID/[node.N/]scr.dataset.ID/... */
 static bool
 read_cache_path(const char *path, const char *dir, struct traces *t)
 {
@@ -240,8 +233,8 @@ read_cache_path(const char *path, const char *dir, struct traces *t)
 	return true;
 }
 
-/* Look for a cache path in the filemaps, else in the redundancy headers: in
- * bypass mode the files were never in the cache, but the filemaps were. */
+/* Look for a cache path in the filemaps, else in the redundancy headers.  In
+ * bypass mode only the filemaps were in the cache, not the files. */
 static void
 trace_paths(const struct plan *p, const char *dir, struct traces *t)
 {
@@ -264,14 +257,15 @@ trace_paths(const struct plan *p, const char *dir, struct traces *t)
 	}
 }
 
-/* CHECKPOINT_START, OUTPUT_END and so on tell kind and name. */
+/* Take kind and name from an event such as CHECKPOINT_START or OUTPUT_END. */
 static void
 trace_line(char *line, int64_t id, struct traces *t)
 {
 	struct log_line l;
 	bool ckpt = false, same_job = false;
 
-	/* Of a long log few lines are about one dataset: look first. */
+	/* Few lines of a long log belong to one dataset, so test cheaply before
+	 * parsing. */
 	if (strstr(line, ", dset=") == NULL || log_parse(line, &l, NULL) < 0 ||
 	    l.dataset != id || l.event == NULL || l.name == NULL)
 		return;
@@ -279,8 +273,8 @@ trace_line(char *line, int64_t id, struct traces *t)
 	if ((!ckpt && !str_starts(l.event, "OUTPUT_")) ||
 	    !dataset_name_ok(l.name))
 		return;
-	/* Numbers begin anew when a prefix is cleaned: the job decides, then
-	 * the later line. */
+	/* Ids start again from 1 when a prefix is cleaned.  So prefer a line of
+	 * the same job, then the later line. */
 	same_job = l.job_id != NULL && str_eq(l.job_id, t->job);
 	if (t->same_job && !same_job)
 		return;
@@ -291,7 +285,7 @@ trace_line(char *line, int64_t id, struct traces *t)
 	snprintf(t->name, sizeof(t->name), "%s", l.name);
 }
 
-/* Hand over the whole lines in `b`, and keep what follows the last. */
+/* Process the complete lines in `b`, and keep the rest. */
 static void
 take_lines(struct buf *b, int64_t id, struct traces *t)
 {
@@ -305,7 +299,7 @@ take_lines(struct buf *b, int64_t id, struct traces *t)
 		line = end + 1;
 	}
 	rest = b->len - (size_t)(line - b->data);
-	/* No line is longer: this is no log, or not any more. */
+	/* No line is longer, so the rest is not part of a log. */
 	if (rest > LOG_LINE_MAX)
 		rest = 0;
 	memmove(b->data, line, rest);
@@ -321,7 +315,7 @@ trace_log(struct catalogue *c, int64_t id, struct traces *t)
 	int fd = path_open_beneath(c->scr_fd, LOG_FILE, O_RDONLY | O_NONBLOCK,
 				   0, NULL);
 
-	/* A log that cannot be read is one that was never written. */
+	/* Treat an unreadable log as an empty one. */
 	while (fd >= 0 && buf_reserve(&b, LOG_BLOCK) == 0) {
 		n = read(fd, b.data + b.len, LOG_BLOCK);
 		if (n < 0 && errno == EINTR)
@@ -337,8 +331,8 @@ trace_log(struct catalogue *c, int64_t id, struct traces *t)
 		close(fd);
 }
 
-/* The directory that all files of the dataset lie in, if it has a good name:
- * most applications name it as they name the dataset. */
+/* Find the top-level directory common to all files.  If it is a valid name, use
+ * it: most applications name it like the dataset. */
 static bool
 common_dir(const struct plan *p, char *to, size_t size)
 {
@@ -358,7 +352,8 @@ common_dir(const struct plan *p, char *to, size_t size)
 	return len > 0 && dataset_name_ok(to);
 }
 
-/* Is `name` that of another dataset?  It would lose its entry. */
+/* Does another dataset have this name?  Reusing it would remove its index
+ * entry. */
 static bool
 is_taken(const struct index *ix, const char *name, int64_t id)
 {
@@ -368,7 +363,7 @@ is_taken(const struct index *ix, const char *name, int64_t id)
 	       e.id != id;
 }
 
-/* Microseconds since the epoch of the earliest change of a file; -1: none is
+/* Earliest ctime of the files in microseconds since the epoch; -1: none is
  * recorded. */
 static int64_t
 earliest(const struct plan *p)
@@ -408,8 +403,8 @@ compose(struct catalogue *c, const struct catalogue_dir *d,
 		.name = t.name,
 		.is_ckpt = t.is_ckpt,
 		.is_output = t.is_output,
-		/* LLNL's fetch needs a number (formats.md 3.3); how many
-		 * checkpoints there were before is not known. */
+		/* LLNL's fetch requires a number (formats.md 3.3), and the real
+		 * one is unknown. */
 		.ckpt_id = t.is_ckpt ? d->id : -1,
 		.created_us = earliest(p),
 		.user = t.user[0] != '\0' ? t.user : NULL,
@@ -432,8 +427,8 @@ compose(struct catalogue *c, const struct catalogue_dir *d,
 
 /* --- The search --- */
 
-/* What one source said: found, not found (1; a reason other than absence is
- * told), or an error that ends the search. */
+/* Evaluate the result of one source.  Return 0: found; 1: not usable, and
+ * reported unless absent; -1: an error that ends the search. */
 static int
 judge(int rc, const struct catalogue_options *o, struct error *why,
       struct error *err)

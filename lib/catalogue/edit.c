@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * edit.c - drop, drop after, current: changes of the index alone.
+ * edit.c - drop, drop after, current: changes of the index only.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,8 +20,8 @@ tell_dropped(struct catalogue_edit *e, const char *name)
 		json_push_str(e->names, name);
 }
 
-/* Drop all above id `keep`; index_entries() gives the newest first, so that
- * CURRENT moves back step by step. */
+/* Drop all datasets above id `keep`.  index_entries() lists the newest first,
+ * so CURRENT moves back step by step. */
 static int
 drop_above(struct index *ix, int64_t keep, struct catalogue_edit *e,
 	   struct error *err)
@@ -87,7 +87,7 @@ edit(struct index *ix, struct catalogue_edit *e, struct error *err)
 	return index_set_current(ix, NULL, err);
 }
 
-/* One change, and what it does to the restart point. */
+/* Make one change, and record how the restart point changed. */
 static int
 edit_locked(struct index *ix, void *arg, struct error *err)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * files.c - lists of files: are they there, are they right.  For
- * datasets that only a rank2file describes; where there are filemaps the plan
- * does this.
+ * files.c - check lists of files: are they present and right?  For datasets
+ * that only a rank2file describes; if there are filemaps, the plan checks.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,13 +22,13 @@
 #include "str.h"
 #include "work.h"
 
-/* Files handed to a worker at a time for stat. */
+/* Number of files per work item of stat. */
 #define STAT_BATCH 64
 
-/* Bytes read at a time. */
+/* Number of bytes per read. */
 #define SUM_BLOCK ((size_t)1 << 20)
 
-/* A path in a message. */
+/* Buffer size for a path in a message. */
 #define SHOWN_MAX 512
 
 int
@@ -77,8 +76,8 @@ catalogue_files_free(struct catalogue_files *f)
 
 /* --- Looking --- */
 
-/* The container a worker looked at last: most files share it with the one
- * before. */
+/* The container that a worker looked up last.  The next file is usually in the
+ * same one. */
 struct lately {
 	const char *name;
 	uint64_t size;
@@ -88,14 +87,14 @@ struct checker {
 	struct catalogue *c;
 	struct catalogue_file *list;
 	int dirfd;		   /* of containers */
-	struct pathcache **caches; /* one a worker */
-	struct lately *lately;	   /* one a worker */
-	char **blocks;		   /* one a worker; NULL: only stat */
+	struct pathcache **caches; /* one per worker */
+	struct lately *lately;	   /* one per worker */
+	char **blocks;		   /* one per worker; NULL: only stat */
 	const struct catalogue_options *o;
 };
 
-/* What an error means for the file: a state, or -1 for one that says nothing
- * about it (EIO, EACCES, no memory). */
+/* Set the state of the file that follows from an error.  Return -1 for errors
+ * that do not concern the file itself (EIO, EACCES, no memory). */
 static int
 state_of_error(struct catalogue_file *f, struct error *why, struct error *err)
 {
@@ -111,7 +110,7 @@ state_of_error(struct catalogue_file *f, struct error *why, struct error *err)
 	return error_pass(err, why);
 }
 
-/* How long is the container?  *size 0: it is not there. */
+/* Look up the size of a container in l->size; 0: it is missing. */
 static int
 container_size(struct checker *k, const char *name, struct lately *l,
 	       struct error *err)
@@ -134,7 +133,7 @@ container_size(struct checker *k, const char *name, struct lately *l,
 	return error_pass(err, &why);
 }
 
-/* A file in containers: are all stretches there? */
+/* Check that all segments of a packed file lie within their containers. */
 static int
 stat_packed(struct checker *k, struct catalogue_file *f, unsigned worker,
 	    struct error *err)
@@ -186,13 +185,13 @@ stat_one(void *arg, size_t i, unsigned worker, struct error *err)
 	return 0;
 }
 
-/* Bytes of an open file. */
+/* A range of an open file. */
 struct stretch {
 	int fd;
 	uint64_t off, len;
 };
 
-/* Go on with the checksum of `f` by the bytes at `s`. */
+/* Update the checksum of `f` with the bytes of `s`. */
 static int
 sum_stretch(struct checker *k, struct catalogue_file *f,
 	    const struct stretch *s, char *block, struct error *err)
@@ -212,7 +211,7 @@ sum_stretch(struct checker *k, struct catalogue_file *f,
 	return 0;
 }
 
-/* The checksum of a file in containers. */
+/* Compute the checksum of a packed file. */
 static int
 sum_packed(struct checker *k, struct catalogue_file *f, char *block,
 	   struct error *err)
@@ -265,7 +264,7 @@ sum_one(void *arg, size_t i, unsigned worker, struct error *err)
 	return 0;
 }
 
-/* fn for all files, on the threads of o->work.par if there are any. */
+/* Call fn for all files, on the threads of o->work.par if it is set. */
 static int
 for_all(struct checker *k, size_t count, size_t batch,
 	int (*fn)(void *, size_t, unsigned, struct error *), struct error *err)
@@ -278,7 +277,7 @@ for_all(struct checker *k, size_t count, size_t batch,
 	return 0;
 }
 
-/* Stat all, then read what has to be read. */
+/* stat all files, then read those to be checked. */
 static int
 check_all(struct checker *k, size_t count, bool sum, struct error *err)
 {
@@ -379,7 +378,7 @@ catalogue_files_tally(const struct catalogue_files *f,
 	}
 }
 
-/* Do all ranks have an entry? */
+/* Check that all ranks have an entry. */
 static int
 all_ranks(const struct rank2file *r, struct error *err)
 {
@@ -392,7 +391,7 @@ all_ranks(const struct rank2file *r, struct error *err)
 	return 0;
 }
 
-/* Does what is there add up to what the descriptor says? */
+/* Check the totals against the descriptor, unless all sizes are recorded. */
 static int
 adds_up(const struct catalogue_tally *t, const struct dataset *view, bool must,
 	struct error *err)
@@ -400,7 +399,7 @@ adds_up(const struct catalogue_tally *t, const struct dataset *view, bool must,
 	bool known = view != NULL && view->files >= 0;
 
 	if (t->unchecked == 0)
-		return 0; /* each file has been compared by itself */
+		return 0; /* each file was compared individually */
 	if (!known)
 		return must ? error_set(err, ERROR_LOST,
 					"nothing records the size of its "

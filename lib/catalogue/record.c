@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * record.c - rank2file and summary of a whole dataset written, its
- * index entry made.
+ * record.c - write rank2file, summary and index entry of a complete dataset.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -32,12 +31,12 @@ same_file(const struct rank2file_file *a, const struct rank2file_file *b)
 	       (!a->has_crc || a->crc == b->crc) && str_eq(a->path, b->path);
 }
 
-/* Does the rank2file `old` say what `r` says? */
+/* Is `old` equal to `r`? */
 static bool
 same_ranks(const struct rank2file *old, const struct rank2file *r)
 {
-	/* Beyond one part LLNL's scr_index writes a RANKS that LLNL's reader
-	 * does not take (formats.md 13): better written anew. */
+	/* With several parts, LLNL's scr_index writes a RANKS that LLNL's
+	 * reader rejects (formats.md 13), so write rank2file again. */
 	if (old->nranks != r->nranks ||
 	    (r->nranks > RANK2FILE_PART_RANKS && r->containers == NULL))
 		return false;
@@ -89,8 +88,8 @@ same_tree(const struct kvtree *a, const struct kvtree *b, bool *same,
 	return rc;
 }
 
-/* Does the summary that is there say what is to be said?  Whoever wrote it:
- * LLNL's flush uses another order of the keys. */
+/* Is the existing summary right?  Compare descriptors, because LLNL's flush
+ * writes the keys in another order. */
 static int
 summary_good(const struct catalogue_dir *d, const struct catalogue_desc *desc,
 	     bool *good, struct error *err)
@@ -134,8 +133,8 @@ struct entry_job {
 	const struct catalogue_options *o;
 };
 
-/* Is there an entry that says all there is to say?  A new one would only
- * forget when the dataset was fetched. */
+/* Is the existing entry right?  Then keep it, as a new one would lose the
+ * FETCHED stamps. */
 static int
 entry_good(const struct entry_job *j, struct index *ix, bool *good,
 	   struct error *err)
@@ -158,7 +157,7 @@ entry_good(const struct entry_job *j, struct index *ix, bool *good,
 	return 0;
 }
 
-/* What goes with the new entry, for the log. */
+/* Log what the new entry replaces. */
 static void
 tell_replaced(const struct entry_job *j, const struct index *ix)
 {
@@ -195,7 +194,7 @@ put_entry(struct index *ix, void *arg, struct error *err)
 	if (j->root != NULL)
 		root = j->root;
 	if (root != NULL) {
-		/* It may be part of the entry that goes. */
+		/* `root` may be part of the entry that is replaced. */
 		kept = mem_strdup(root);
 		if (kept == NULL)
 			return error_no_memory(err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * store.c - reading, changing, and re-making index.scr.
+ * store.c - read, change and rebuild index.scr.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,10 +23,10 @@
 #include "meta/summary.h"
 #include "str.h"
 
-/* Ids named in a notice; of more only the number is told. */
+/* Maximum number of ids in a notice; the rest are only counted. */
 #define TELL_MAX 20
 
-/* Names tried for a damaged index; somebody should have looked by then. */
+/* Maximum number of backups of damaged indexes. */
 #define BACKUPS_MAX 1000
 
 int
@@ -42,7 +42,7 @@ catalogue_load(struct catalogue *c, struct index **ix,
 	*state = CATALOGUE_GOOD;
 	if (tree == NULL)
 		return -1;
-	/* Another process may have made .scr since the prefix was opened. */
+	/* Another process may have made .scr since catalogue_open(). */
 	rc = catalogue_open_scr(c, false, &why);
 	if (rc == 0)
 		rc = catalogue_read_tree(c->scr_fd, INDEX_FILE, tree, &raw,
@@ -60,8 +60,8 @@ catalogue_load(struct catalogue *c, struct index **ix,
 		kvtree_free(tree);
 	}
 	error_pass(err, &why);
-	/* Only bytes that break the format make a damaged index; one that
-	 * cannot be read now may be all right (EIO, EACCES, no memory). */
+	/* The index is damaged only if its contents violate the format.  On a
+	 * read error (EIO, EACCES, no memory) it may be intact. */
 	if (why.kind == ERROR_ABSENT)
 		*state = CATALOGUE_MISSING;
 	else if (why.kind == ERROR_CORRUPT)
@@ -92,7 +92,7 @@ catalogue_forget(struct index *ix, int64_t id, struct error *err)
 		return -1;
 	if (e.name != NULL)
 		return index_remove(ix, e.name, err);
-	/* An entry without a name: nothing else refers to it. */
+	/* No other table refers to an entry without a name. */
 	snprintf(key, sizeof(key), "%" PRId64, id);
 	table = kvtree_get(index_tree(ix, err), "DSET");
 	if (table != NULL)
@@ -105,14 +105,14 @@ catalogue_forget(struct index *ix, int64_t id, struct error *err)
 struct remake {
 	struct catalogue *c;
 	struct index *ix;
-	struct kvtree *tree; /* of one summary after another */
+	struct kvtree *tree; /* reused for each summary */
 	struct buf raw;
 	size_t added, left;
 	char left_ids[TELL_MAX * 12 + 1];
 	size_t left_len;
 };
 
-/* Is this metadata that --build could work with? */
+/* Can --build use this file? */
 static int
 buildable(void *arg, const char *name, struct error *err)
 {
@@ -121,7 +121,7 @@ buildable(void *arg, const char *name, struct error *err)
 	return str_eq(name, RANK2FILE_FILE) || dataset_dir_is_recovery(name);
 }
 
-/* This dataset has no summary that could be used. */
+/* Count a dataset without a usable summary, if --build could add it. */
 static void
 leave(struct remake *r, int64_t id)
 {
@@ -138,7 +138,7 @@ leave(struct remake *r, int64_t id)
 			sizeof(r->left_ids) - r->left_len, " %" PRId64, id);
 }
 
-/* Index dataset `id` by its summary. */
+/* Add dataset `id` as its summary describes it. */
 static int
 take_summary(struct remake *r, int64_t id, struct error *err)
 {
@@ -162,9 +162,8 @@ take_summary(struct remake *r, int64_t id, struct error *err)
 		error_pass(err, &why);
 		return error_wrap(err, "%s", r->c->path);
 	}
-	/* LLNL's tool leaves a summary without COMPLETE behind when it
-	 * failed, and one without DSET when flush.scr was gone (formats.md
-	 * 13). */
+	/* LLNL's tool leaves a summary without COMPLETE if it failed, and one
+	 * without DSET if flush.scr was missing (formats.md 13). */
 	if (rc < 0 || s.complete < 0 || view.id != id || view.name == NULL ||
 	    !dataset_name_ok(view.name)) {
 		leave(r, id);
@@ -184,7 +183,8 @@ take_all(struct remake *r, struct error *err)
 	int64_t *ids = catalogue_dirs(r->c, &count, err);
 	int rc = count == (size_t)-1 ? -1 : 0;
 
-	/* Ascending: of two datasets of one name the newer stays. */
+	/* In ascending order, so that of two datasets with the same name the
+	 * newer one stays. */
 	for (size_t i = 0; rc == 0 && i < count; i++)
 		if (ids[i] != r->c->building)
 			rc = take_summary(r, ids[i], err);
@@ -192,8 +192,8 @@ take_all(struct remake *r, struct error *err)
 	return rc;
 }
 
-/* Sentences for the notice: `why` the index was made anew, what became of it,
- * and a last line, or NULL. */
+/* Write the notice: `why` the index was rebuilt, the result, and a last line
+ * (or NULL). */
 static void
 tell(const struct remake *r, const char *why, const char *what,
      const char *last)
@@ -219,7 +219,7 @@ tell(const struct remake *r, const char *why, const char *what,
 		last != NULL ? "\n" : "", last != NULL ? last : "");
 }
 
-/* Make r->ix from the dataset directories. */
+/* Build r->ix from the dataset directories. */
 static int
 remake(struct remake *r, struct error *err)
 {
@@ -274,7 +274,7 @@ catalogue_read(struct catalogue *c, struct error *err)
 
 /* --- Changes --- */
 
-/* Take the name of the damaged index for a copy; `to`: which. */
+/* Keep the damaged index under a backup name, returned in `to`. */
 static int
 back_up(struct catalogue *c, char *to, size_t size, struct error *err)
 {
@@ -286,15 +286,15 @@ back_up(struct catalogue *c, char *to, size_t size, struct error *err)
 			snprintf(to, size, "%s.bak", INDEX_FILE);
 		else
 			snprintf(to, size, "%s.bak.%d", INDEX_FILE, n);
-		/* A link, so that at no moment there is no index. */
+		/* Link rather than rename, so that index.scr always exists. */
 		rc = linkat(c->scr_fd, INDEX_FILE, c->scr_fd, to, 0);
 		if (rc == 0 || errno == EEXIST) {
 			if (rc == 0)
 				return io_sync_dir(c->scr_fd, to, err);
 			continue;
 		}
-		/* No hard links here: the name itself.  Nobody else looks for
-		 * a name for a backup: we hold the lock. */
+		/* Without hard links, rename.  No other process can take the
+		 * name meanwhile, as we hold the lock. */
 		if (fstatat(c->scr_fd, to, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			continue;
 		if (renameat(c->scr_fd, INDEX_FILE, c->scr_fd, to) == 0)
@@ -305,7 +305,7 @@ back_up(struct catalogue *c, char *to, size_t size, struct error *err)
 			 c->path, INDEX_FILE, to);
 }
 
-/* Has this very file been kept already, by a run that came no further? */
+/* Did an interrupted run already keep this file? */
 static bool
 kept_before(struct catalogue *c)
 {
@@ -317,7 +317,7 @@ kept_before(struct catalogue *c)
 	       now.st_dev == bak.st_dev && now.st_ino == bak.st_ino;
 }
 
-/* Write `r` or `ix`: an index that is damaged, or an old one, is kept first. */
+/* Write the index.  A damaged or old file is kept first. */
 static int
 write_index(struct catalogue *c, struct index *ix, const struct remake *r,
 	    enum catalogue_state state, const char *why, struct error *err)
@@ -346,8 +346,8 @@ write_index(struct catalogue *c, struct index *ix, const struct remake *r,
 	return 0;
 }
 
-/* Wait for the lock of the index: a descriptor, or -2 where the file system
- * has no locks, and LLNL's own library works without any, too. */
+/* Lock the index and return the descriptor.  On a file system without locks,
+ * return -2 and go without, as LLNL's library always does. */
 static int
 lock_index(struct catalogue *c, struct error *err)
 {
@@ -389,7 +389,7 @@ catalogue_change(struct catalogue *c,
 		ix = r.ix;
 	}
 	rc = change(ix, arg, err);
-	/* A damaged index is repaired even where nothing else is to do. */
+	/* Repair a damaged index even if `change` changed nothing. */
 	if (rc == 0 || (rc > 0 && state == CATALOGUE_DAMAGED))
 		rc = write_index(c, ix, &r, state, why.text, err);
 	else if (rc > 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sums.c - checksums recorded in rank2file, for a plan.
+ * sums.c - checksums for a plan, from rank2file.
  *
- * LLNL's filemaps have none (formats.md 4.2); ours go into rank2file, which
- * LLNL's readers look into for paths only.
+ * LLNL's filemaps have no checksums (formats.md 4.2).  Ours are recorded in
+ * rank2file, where LLNL's readers only use the paths.
  */
 #include "catalogue/catalogue_impl.h"
 #include "error.h"
@@ -11,7 +11,7 @@
 #include "mem.h"
 #include "str.h"
 
-/* All files of `old` with a checksum, by path. */
+/* All files in `old` that have a checksum, by path. */
 struct old_sums {
 	struct map *by_path;
 	const struct rank2file_file **files;
@@ -49,7 +49,7 @@ no_memory:
 	return error_no_memory(err);
 }
 
-/* Tell plan file `f` of the checksum that is recorded for it. */
+/* Set the recorded checksum in plan file `f`. */
 static void
 carry(const struct old_sums *old, struct plan_file *f,
       struct catalogue_sum *sum)
@@ -60,11 +60,11 @@ carry(const struct old_sums *old, struct plan_file *f,
 	if (at == MAP_NONE)
 		return;
 	r = old->files[at];
-	/* Sums of another generation of the file are worth nothing. */
+	/* With another size, the checksum is that of an older file. */
 	if (r->has_size && r->size != f->attr.size)
 		return;
 	if (f->has_crc && f->crc != r->crc)
-		return; /* the filemap is nearer to the job */
+		return; /* the filemap takes precedence: the job wrote it */
 	sum->known = true;
 	sum->carried = !f->has_crc;
 	sum->crc = r->crc;
@@ -102,7 +102,7 @@ catalogue_sums_fini(struct catalogue_sums *s)
 
 /* --- Reading --- */
 
-/* Files of a plan that are to be read. */
+/* Files of a plan to be read. */
 struct reading {
 	struct catalogue_files files;
 	size_t *which; /* files.list[i] is plan file which[i] */
@@ -162,13 +162,13 @@ catalogue_sums_read(struct catalogue *c, struct plan *p,
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 
-		/* Packed files have theirs from packing. */
+		/* Packed files got their checksums when they were packed. */
 		if (f->state != FILE_PRESENT || f->nsegs > 0)
 			continue;
 		if (s->list[i].carried ||
 		    (want == CATALOGUE_ALL && !f->has_crc))
 			reading_add(&r, p, i);
-		else if (f->has_crc) /* compared by the plan */
+		else if (f->has_crc) /* compared already, by the plan */
 			note(s, i, f->crc);
 	}
 	if (rc == 0 && r.files.count > 0)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sums_copied.c - checksums that were taken when files were copied from
- * the caches (meta/copied.h): they go into rank2file, and what recorded them
- * goes away.
+ * sums_copied.c - checksums computed when files were copied from the caches
+ * (meta/copied.h).  They are moved to rank2file.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,13 +20,13 @@ struct taking {
 	const struct catalogue_dir *d;
 	struct plan *p;
 	struct catalogue_sums *sums;
-	struct pathcache *files; /* of the prefix */
-	struct arena *arena;	 /* of one rank at a time */
+	struct pathcache *files; /* stat cache of the prefix */
+	struct arena *arena;	 /* reset for each rank */
 	struct kvtree *tree;
 	struct buf raw;
 };
 
-/* Is the file as it was when it was copied? */
+/* Is the file unchanged since it was copied? */
 static bool
 is_same(const struct taking *t, const struct copied_file *c)
 {
@@ -56,7 +55,8 @@ take_file(struct taking *t, size_t at, const struct copied_file *c)
 	f->crc = c->crc;
 }
 
-/* Files of a rank mostly stand in the same order here and there. */
+/* Find the record of each file.  Both lists usually have the same order, so
+ * continue the search after the last match. */
 static void
 take_rank(struct taking *t, const struct plan_rank *r, const struct copied *c)
 {
@@ -75,7 +75,7 @@ take_rank(struct taking *t, const struct plan_rank *r, const struct copied *c)
 	}
 }
 
-/* What cannot be read is worth no more than a second look at the data. */
+/* Ignore unreadable records: the data will be read again instead. */
 static int
 take_record(void *arg, const char *name, struct error *err)
 {

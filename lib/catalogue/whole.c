@@ -13,7 +13,7 @@
 #include "meta/index.h"
 #include "path.h"
 
-/* The root that the index remembers, for mem_free(); NULL: none. */
+/* The prefix path recorded in the index, for mem_free(); NULL: none. */
 static char *
 remembered_root(struct catalogue *c, int64_t id)
 {
@@ -73,8 +73,8 @@ int
 catalogue_check_given_up(const struct catalogue_dir *d,
 			 const struct catalogue_desc *desc, struct error *err)
 {
-	/* Complete_output with valid = 0 on some rank, which may have no file
-	 * that could say so (formats.md 3.1). */
+	/* Some rank called SCR_Complete_output with valid = 0.  No file needs
+	 * to show it (formats.md 3.1). */
 	if (desc->view.complete != 0)
 		return 0;
 	return error_set(err, ERROR_LOST,
