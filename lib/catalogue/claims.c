@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * claims.c - which files are one dataset's own.
+ * claims.c - the files that belong to one dataset only.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,10 +15,10 @@
 #include "str.h"
 #include "work.h"
 
-/* Paths that are refused and told one by one. */
+/* Maximum number of refused paths that are reported individually. */
 #define TELL_MAX 5
 
-/* Errors that say something about the metadata, not about this moment. */
+/* Is the error about the metadata, rather than a failed system call? */
 static bool
 is_verdict(const struct error *why)
 {
@@ -27,7 +27,8 @@ is_verdict(const struct error *why)
 
 /* --- The files of one dataset --- */
 
-/* No dataset has files in .scr: who names some wants our metadata gone. */
+/* Refuse paths in .scr: no dataset has files there, so the metadata are wrong
+ * or malicious. */
 static bool
 may_touch(const char *path)
 {
@@ -58,8 +59,8 @@ claim(struct catalogue_claims *k, const char *path,
 	return 0;
 }
 
-/* What rank2file and filemaps there are.  *why: the verdict on one that cannot
- * be used. */
+/* Read rank2file and filemaps, if they exist.  *why receives the error of one
+ * that is unusable. */
 static int
 read_both(struct catalogue *c, const struct catalogue_dir *d,
 	  const struct catalogue_options *o, struct catalogue_claims *k,
@@ -150,7 +151,7 @@ mark(struct catalogue_claims *k, const char *path)
 		k->list[at].shared = true;
 }
 
-/* Mark what the files of another dataset, of which metadata there are. */
+/* Mark the files of another dataset, listed by its rank2file or filemaps. */
 static int
 mark_dataset(struct catalogue *c, const struct catalogue_dir *d,
 	     const struct catalogue_options *o, struct catalogue_claims *k,
@@ -172,11 +173,11 @@ mark_dataset(struct catalogue *c, const struct catalogue_dir *d,
 	*why = local;
 	if (!is_verdict(&local))
 		return -1;
-	/* Not built yet, or the rank2file is bad: by its filemaps. */
+	/* Without a usable rank2file, use the filemaps. */
 	p = catalogue_plan(c, d->id, 0, o, &local);
 	if (p == NULL) {
 		if (local.kind == ERROR_ABSENT && why->kind == ERROR_NONE)
-			return 0; /* it names no files at all */
+			return 0; /* no metadata, so it names no files */
 		if (why->kind == ERROR_NONE || !is_verdict(&local))
 			*why = local;
 		return -1;
@@ -232,7 +233,7 @@ catalogue_claims_share(struct catalogue *c, int64_t id, const struct index *ix,
 
 	if (k->count == 0)
 		return 0;
-	/* Datasets without a directory name no files. */
+	/* A dataset without a directory names no files. */
 	ids = catalogue_dirs(c, &count, err);
 	if (count == (size_t)-1)
 		return -1;

@@ -2,11 +2,12 @@
 /*
  * delete.c - scr_index --delete.
  *
- * The order makes an interruption harmless: first the index says that the
- * dataset is not complete, then its summary goes (from which a lost index
- * would be made anew), then the files, then the metadata that name them, and
- * the index entry last.  Half of the metadata may not tell any more which
- * files there were: before they go, a mark says that the files are gone.
+ * The order makes an interruption harmless.  First, the index marks the dataset
+ * as not complete.  Then the summary is removed, from which a rebuilt index
+ * would take the dataset, then the files, then the metadata that name them, and
+ * finally the index entry.  If half of the metadata are removed, the files can
+ * no longer be determined; therefore a mark is written first, which records
+ * that the files are removed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,15 +40,14 @@ struct deletion {
 	const struct catalogue_options *o;
 	struct delete_result *out;
 	int64_t id;
-	struct catalogue_dir dir; /* fd -1: there is no directory */
-	int containers;		  /* their directory, while it is open */
+	struct catalogue_dir dir; /* fd -1: no directory */
+	int containers;		  /* their directory, while open */
 	bool in_index;
 };
 
 /* --- The index entry --- */
 
-/* Choose another restart point, as index_remove() does: the latest earlier
- * checkpoint that is valid. */
+/* Move CURRENT to the latest earlier valid checkpoint, like index_remove(). */
 static int
 promote(struct index *ix, int64_t id, struct error *err)
 {
@@ -67,7 +67,7 @@ promote(struct index *ix, int64_t id, struct error *err)
 	return rc;
 }
 
-/* COMPLETE = 0: nobody shall restart from it now. */
+/* Set COMPLETE = 0, so that no job restarts from the dataset. */
 static int
 mark_entry(struct index *ix, void *arg, struct error *err)
 {
@@ -99,7 +99,7 @@ remove_entry(struct index *ix, void *arg, struct error *err)
 
 /* --- The metadata directory --- */
 
-/* Remove one container; anything else in their directory stays. */
+/* Remove one container.  Other files in the directory are kept. */
 static int
 remove_container(void *arg, const char *name, struct error *err)
 {
@@ -119,7 +119,7 @@ remove_container(void *arg, const char *name, struct error *err)
 	return rc;
 }
 
-/* Containers, and their directory. */
+/* Remove the containers and their directory. */
 static int
 remove_containers(struct deletion *d, struct error *err)
 {
@@ -128,7 +128,7 @@ remove_containers(struct deletion *d, struct error *err)
 	d->containers = openat(d->dir.fd, SEGMAP_DIR,
 			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (d->containers < 0)
-		return 0; /* there is none */
+		return 0; /* no containers */
 	rc = dir_each(d->containers, SEGMAP_DIR, remove_container, d, err);
 	close(d->containers);
 	if (rc == 0 && !d->o->work.dry_run)
@@ -141,7 +141,7 @@ struct listing {
 	const char **names;
 	size_t count, cap;
 	size_t foreign;
-	char first[256]; /* of the foreign */
+	char first[256]; /* name of the first foreign file */
 };
 
 static int
@@ -153,7 +153,7 @@ list_name(void *arg, const char *name, struct error *err)
 	case DATASET_DIR_LOCK:
 	case DATASET_DIR_DELETED:
 	case DATASET_DIR_CONTAINERS:
-		return 0; /* they go first, or last */
+		return 0; /* removed earlier or later */
 	case DATASET_DIR_FOREIGN:
 		if (l->foreign++ == 0)
 			str_printable(l->first, sizeof(l->first), name);
@@ -170,11 +170,11 @@ list_name(void *arg, const char *name, struct error *err)
 	return 0;
 }
 
-/* Unlink `name` in the dataset's directory; not there: fine. */
+/* Unlink `name` in the dataset's directory, if it exists. */
 static int
 remove_name(struct deletion *d, const char *name, struct error *err)
 {
-	/* EISDIR: a directory of this name is none of ours. */
+	/* EISDIR: a directory of this name is not ours. */
 	if (unlinkat(d->dir.fd, name, 0) == 0 || errno == ENOENT ||
 	    errno == EISDIR)
 		return 0;
@@ -208,7 +208,7 @@ remove_names(struct deletion *d, const struct listing *l, struct error *err)
 	return 0;
 }
 
-/* Say that the files are gone. */
+/* Record that the files are removed. */
 static int
 put_mark(struct deletion *d, struct error *err)
 {
@@ -273,7 +273,7 @@ remove_files(struct deletion *d, const struct catalogue_claims *k,
 	return rc;
 }
 
-/* Say that the dataset is going, where anybody might look for it. */
+/* Make the dataset invalid in the index, and remove its summary. */
 static int
 announce(struct deletion *d, struct error *err)
 {
@@ -290,7 +290,7 @@ announce(struct deletion *d, struct error *err)
 	return io_sync_dir(d->dir.fd, d->dir.name, err);
 }
 
-/* All but the index entry. */
+/* Remove everything but the index entry. */
 static int
 remove_dataset(struct deletion *d, const struct index *ix, struct error *err)
 {
@@ -298,7 +298,8 @@ remove_dataset(struct deletion *d, const struct index *ix, struct error *err)
 	struct catalogue_claims k;
 	int rc = -1;
 
-	/* On failure `k` is empty, which is right where the mark is. */
+	/* On failure `k` is empty.  This is right if the mark exists, because
+	 * the files are already removed. */
 	if (catalogue_claims_init(d->c, &d->dir, d->o, &k, &why) < 0 &&
 	    (why.kind != ERROR_CORRUPT ||
 	     faccessat(d->dir.fd, DATASET_DIR_GONE, F_OK, AT_SYMLINK_NOFOLLOW) <
@@ -316,7 +317,7 @@ remove_dataset(struct deletion *d, const struct index *ix, struct error *err)
 
 /* --- All of it --- */
 
-/* Open the directory, if there is one. */
+/* Open the directory if it exists. */
 static int
 open_dataset(struct deletion *d, struct error *err)
 {
@@ -382,7 +383,7 @@ catalogue_delete(struct catalogue *c, int64_t id,
 	memset(out, 0, sizeof(*out));
 	if (open_dataset(&d, err) < 0)
 		goto out;
-	/* An index made from the directories is as good for this. */
+	/* A rebuilt index is sufficient here. */
 	ix = catalogue_read(c, &why);
 	if (ix == NULL && why.kind != ERROR_ABSENT) {
 		error_pass(err, &why);

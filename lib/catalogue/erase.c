@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * erase.c - files and directories taken away, through no link.
+ * erase.c - remove files and directories, never through a link.
  *
- * Stricter than path.h: a link to a neighbour stays below the prefix, but the
- * file behind it may be that of another dataset under another name.
+ * This is stricter than path.h.  A link to a neighbouring directory stays below
+ * the prefix, but the file may belong to another dataset under another name.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,12 +27,12 @@ struct eraser {
 	const struct catalogue_options *o;
 	struct delete_result *out;
 	struct arena *arena;
-	char last[PATH_MAX]; /* the directory that `fd` is */
-	int fd;		     /* -1: none */
-	const char **dirs;   /* above the files */
+	char last[PATH_MAX]; /* path of the directory `fd` */
+	int fd;		     /* -1: not open */
+	const char **dirs;   /* directories above the files */
 	size_t ndirs, dirs_cap;
-	struct map *seen;   /* of dirs */
-	struct map *doomed; /* dry run: all that would be gone */
+	struct map *seen;   /* contains `dirs` */
+	struct map *doomed; /* dry run: all that would be removed */
 };
 
 struct eraser *
@@ -75,8 +75,8 @@ catalogue_eraser_free(struct eraser *e)
 
 /* --- The way to a file --- */
 
-/* Open directory `dir` ("": the root) through no link: a descriptor, or -1
- * and errno; ENOTDIR for a link in the way. */
+/* Open directory `dir` ("": the root) without following links.  Return a
+ * descriptor, or -1 with errno; ENOTDIR if a link is in the way. */
 static int
 open_dir(int root, const char *dir)
 {
@@ -102,7 +102,7 @@ open_dir(int root, const char *dir)
 	return fd;
 }
 
-/* The directory that holds `path`, borrowed, and its last component. */
+/* Return the directory of `path`, borrowed, and its last component in *base. */
 static int
 parent(struct eraser *e, const char *path, const char **base)
 {
@@ -120,7 +120,7 @@ parent(struct eraser *e, const char *path, const char **base)
 	return e->fd;
 }
 
-/* Note the directories above `path`. */
+/* Remember the directories above `path`. */
 static int
 note_dirs(struct eraser *e, const char *path, struct error *err)
 {
@@ -146,7 +146,7 @@ note_dirs(struct eraser *e, const char *path, struct error *err)
 
 /* --- Files --- */
 
-/* Something is there that we do not take away. */
+/* Count and report a file that is kept. */
 static void
 keep(struct eraser *e, const char *path, const char *why)
 {
@@ -198,14 +198,14 @@ catalogue_erase(struct eraser *e, const char *path, struct error *err)
 			       : error_sys(err, "%s: cannot remove", path);
 	}
 	e->out->files++;
-	if (st.st_nlink == 1) /* else the bytes have another name */
+	if (st.st_nlink == 1) /* otherwise a hard link keeps the bytes */
 		e->out->bytes += (uint64_t)st.st_size;
 	return 0;
 }
 
 /* --- Directories --- */
 
-/* The deeper a directory, the earlier: what lies below has a longer path. */
+/* Sub-directories come first, because their paths are longer. */
 static int
 longer_first(const void *a, const void *b)
 {
@@ -221,7 +221,7 @@ struct emptiness {
 	struct buf path;
 };
 
-/* Would this entry survive? */
+/* Would this entry be kept? */
 static int
 survives(void *arg, const char *name, struct error *err)
 {
@@ -233,7 +233,7 @@ survives(void *arg, const char *name, struct error *err)
 	return map_get(m->e->doomed, m->path.data) == MAP_NONE;
 }
 
-/* A dry run's answer to "would it be empty?" */
+/* Dry run: count `dir` as removed if it would be empty. */
 static int
 pretend(struct eraser *e, const char *dir, struct error *err)
 {
@@ -262,7 +262,7 @@ remove_dir(struct eraser *e, const char *dir)
 		e->out->dirs++;
 		return;
 	}
-	/* Not empty, gone, a link, a mount point: all as it should be. */
+	/* Expected: not empty, already removed, a link, a mount point. */
 	if (errno == ENOTEMPTY || errno == EEXIST || errno == ENOENT ||
 	    errno == ENOTDIR || errno == ELOOP || errno == EBUSY)
 		return;

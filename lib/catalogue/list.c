@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * list.c - the index as a table or JSON, and what to prune.  Looks
- * at entries only, at no file.
+ * list.c - the index as a table or JSON, and what to prune.  Works on index
+ * entries only; no file is accessed.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,13 +16,13 @@
 #include "num.h"
 #include "str.h"
 
-/* Names are not padded beyond this width. */
+/* Names are padded at most to this width. */
 #define NAME_WIDTH 40
 
-/* A text made printable. */
+/* Buffer size for a text made printable. */
 #define SHOWN_MAX 4200
 
-/* Bytes of a table that are written at a time. */
+/* Write the table when this many bytes are buffered. */
 #define FLUSH_SIZE ((size_t)64 << 10)
 
 /* --- Filter --- */
@@ -38,7 +38,7 @@ catalogue_match(const struct catalogue_filter *f, const struct index_entry *e)
 		return false;
 	if (f->before == NULL && f->after == NULL)
 		return true;
-	/* Stamps sort as text, and a day is less than its hours. */
+	/* Stamps sort as text, and a prefix sorts before the longer stamp. */
 	return e->flushed != NULL &&
 	       (f->before == NULL || strcmp(e->flushed, f->before) < 0) &&
 	       (f->after == NULL || strcmp(e->flushed, f->after) >= 0);
@@ -83,14 +83,12 @@ enum {
 	NCOLUMNS,
 };
 
-/*
- * The columns of the tables, and the members that JSON has besides those of
- * the descriptor.  A new one is a line here, and one in fact_of().
- */
+/* Columns of the tables, and JSON members in addition to those of the
+ * descriptor.  A new one needs a line here and one in fact_of(). */
 static const struct column {
 	const char *heading; /* NULL: only in JSON */
-	int width;	     /* of a cell; negative: to the left */
-	bool llnl;	     /* in LLNL's table, too (formats.md 12) */
+	int width;	     /* of a cell; negative: left-aligned */
+	bool llnl;	     /* also in LLNL's table (formats.md 12) */
 	const char *key;     /* in JSON; NULL: only in tables */
 	const char *yes, *no, *unknown; /* in a cell */
 } columns[NCOLUMNS] = {
@@ -111,7 +109,7 @@ static const struct column {
 	[MOVED_FROM] = { .key = "moved_from" },
 };
 
-/* What an entry says in one column. */
+/* The value of an entry in one column. */
 struct fact {
 	enum { UNKNOWN, TEXT, NUMBER, BYTES, TRUTH } kind;
 	const char *text;
@@ -144,8 +142,8 @@ kind_name(const struct dataset *d)
 	return d->is_output ? "output" : NULL;
 }
 
-/* `ix` may be NULL for a column that has a heading; `scratch` has SHOWN_MAX
- * bytes, and the text may be there. */
+/* Get the value of a column.  `ix` may be NULL if the column has a heading.
+ * `scratch` has SHOWN_MAX bytes and may hold the text returned. */
 static struct fact
 fact_of(int column, const struct index *ix, const struct index_entry *e,
 	char *scratch)
@@ -187,8 +185,8 @@ fact_of(int column, const struct index *ix, const struct index_entry *e,
 
 /* --- Tables --- */
 
-/* `text` as it may stand in a line: unchanged but for control characters.
- * `to` has SHOWN_MAX bytes. */
+/* Make control characters in `text` printable, using `to` (SHOWN_MAX bytes)
+ * only if there are any. */
 static const char *
 line_text(const char *text, char *to)
 {
@@ -198,7 +196,6 @@ line_text(const char *text, char *to)
 	return text;
 }
 
-/* The text of a cell. */
 static const char *
 cell_text(int column, const struct index_entry *e, char *scratch)
 {
@@ -219,7 +216,7 @@ cell_text(int column, const struct index_entry *e, char *scratch)
 	}
 }
 
-/* A cell, behind `blanks` of them. */
+/* Append `blanks` blanks and a cell. */
 static int
 put_cell(struct buf *out, size_t blanks, const char *cell, size_t len)
 {
@@ -231,7 +228,6 @@ put_cell(struct buf *out, size_t blanks, const char *cell, size_t len)
 	return 0;
 }
 
-/* A table being written. */
 struct table {
 	struct buf text;
 	enum catalogue_style style;
@@ -247,12 +243,12 @@ is_shown(const struct table *t, int column)
 					  : columns[column].heading != NULL;
 }
 
-/* The line of `e`, or of headings (NULL). */
+/* Append the line of `e`, or the headings (NULL). */
 static int
 put_line(struct table *t, const struct index_entry *e)
 {
 	char scratch[SHOWN_MAX];
-	size_t blanks = 0; /* to come before the next cell */
+	size_t blanks = 0; /* number of blanks before the next cell */
 
 	for (int i = 0; i < NCOLUMNS; i++) {
 		const struct column *c = &columns[i];
@@ -266,7 +262,7 @@ put_line(struct table *t, const struct index_entry *e)
 		if (e != NULL)
 			cell = cell_text(i, e, scratch);
 		len = strlen(cell);
-		/* What has no width and no text takes no room. */
+		/* An empty cell without a width takes no space. */
 		if (len == 0 && c->width == 0)
 			continue;
 		fill = len < width ? width - len : 0;
@@ -295,8 +291,8 @@ name_width(const struct index_entry *entries, size_t count,
 	return width;
 }
 
-/* A large table must not be in memory as a whole: that costs more than to
- * write it. */
+/* Write and clear the buffer.  A large table is not kept in memory, as this
+ * would take longer than writing it. */
 static void
 flush(struct buf *text, FILE *to)
 {
@@ -363,7 +359,7 @@ catalogue_json(const struct index *ix, const struct index_entry *e)
 
 	if (j == NULL)
 		return NULL;
-	/* What the index says replaces what the descriptor in it says. */
+	/* Values of the index override those of the descriptor. */
 	dataset_json(&e->desc, j);
 	for (int i = 0; i < NCOLUMNS; i++) {
 		const struct fact f = fact_of(i, ix, e, scratch);
@@ -406,7 +402,7 @@ catalogue_list_json(const struct catalogue *c, const struct index *ix,
 
 /* --- Prune --- */
 
-/* Is `e` one of the datasets that `keep` is counted among? */
+/* Is `e` of the kind counted against `keep`? */
 static bool
 is_kind(const struct index_entry *e, bool checkpoints)
 {
@@ -414,9 +410,9 @@ is_kind(const struct index_entry *e, bool checkpoints)
 			   : e->desc.is_output && !e->desc.is_ckpt;
 }
 
-/* Mark what goes of one kind: all that is older than the oldest of the `keep`
- * newest valid ones.  Newer ones that are not valid may still be mended, or
- * are being written. */
+/* Mark what to delete of one kind: everything older than the `keep` newest
+ * valid datasets.  Newer ones that are not valid are kept: they may be
+ * repairable, or still being written. */
 static void
 mark_old(const struct index_entry *list, size_t count, size_t keep,
 	 bool checkpoints, bool outputs, bool *goes)
@@ -445,8 +441,7 @@ catalogue_prune(const struct catalogue *c, const struct index *ix, size_t keep,
 
 	*count = (size_t)-1;
 	if (catalogue_notice(c) != NULL) {
-		/* Marks of failed fetches, and that of the restart point, are
-		 * gone with the old index. */
+		/* A rebuilt index has lost FAILED stamps and CURRENT. */
 		error_set(err, ERROR_DAMAGED,
 			  "the index is damaged or missing: repair it, look at "
 			  "the list, then prune");

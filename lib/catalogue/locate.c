@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * locate.c - what a path is, and which cache directories lie below it.
+ * locate.c - classify a path, and find cache directories below it.
  */
 #include "catalogue/locate.h"
 
@@ -20,13 +20,13 @@
 #include "path.h"
 #include "str.h"
 
-/* NODE/CACHE/USER/scr.JOB/node.N/scr.dataset.ID (formats.md 2), with one level
- * to spare. */
+/* Depth of NODE/CACHE/USER/scr.JOB/node.N/scr.dataset.ID (formats.md 2), plus
+ * one. */
 #define SEARCH_DEPTH 7
 
 /* --- One path --- */
 
-/* Does directory `path`/`sub` hold filemaps or redundancy files? */
+/* Does the directory `path`/`sub` contain filemaps or redundancy files? */
 static bool
 has_metadata(const char *path, const char *sub)
 {
@@ -57,7 +57,7 @@ is_dir(const char *path, const char *sub)
 	return yes;
 }
 
-/* `path` without its last `n` components, into `a`. */
+/* Return `path` without its last `n` components, allocated in `a`. */
 static const char *
 above(const char *path, int n, struct arena *a)
 {
@@ -73,7 +73,8 @@ above(const char *path, int n, struct arena *a)
 	return copy;
 }
 
-/* From the real path: "." and links tell nothing by their names. */
+/* Classify a directory by its real path, because "." and links do not show
+ * their names. */
 static int
 judge_dir(const char *path, const char *real, struct arena *a,
 	  struct locate_place *out, struct error *err)
@@ -89,7 +90,7 @@ judge_dir(const char *path, const char *real, struct arena *a,
 		out->kind = LOCATE_DATASET;
 		out->prefix = above(real, 2, a);
 	} else if (str_eq(base, ".scr")) {
-		/* PREFIX/.scr, or that of a cache's dataset. */
+		/* The .scr of a prefix, or that of a dataset in a cache. */
 		out->id = dataset_dir_id(path_base(parent));
 		out->kind = out->id >= 0 && has_metadata(parent, ".scr")
 				    ? LOCATE_CACHE
@@ -145,7 +146,8 @@ locate_caches_fini(struct locate_caches *c)
 	*c = (struct locate_caches){ .arena = NULL };
 }
 
-/* Name of the job's directory, above the one of dataset or node. */
+/* Return the name of the job's directory, which contains that of the dataset or
+ * the node. */
 static const char *
 job_name(const char *dir, struct arena *a)
 {
@@ -205,8 +207,8 @@ by_name(const void *a, const void *b)
 	return str_natural(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Names of the sub-directories of `path` worth a look, sorted, in `a`; links
- * are not followed: they lead anywhere.  NULL with -1 in *count: no memory. */
+/* List the sub-directories of `path`, sorted, with names in `a`.  Hidden
+ * directories and links are skipped.  NULL with -1 in *count: out of memory. */
 static const char **
 list_dirs(const char *path, struct arena *a, size_t *count)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * overview.c - all datasets of a prefix, whoever knows of them.
+ * overview.c - all datasets of a prefix, from all sources.
  */
 #include "catalogue/overview.h"
 
@@ -26,13 +26,13 @@
 #include "path.h"
 #include "str.h"
 
-/* Room for why an entry is not valid. */
+/* Buffer size for the reason why an entry is not valid. */
 #define REASON_MAX 256
 
 static void
 note(struct overview *s, const char *text)
 {
-	/* A note that cannot be kept must not make the survey fail. */
+	/* If memory is short, lose the note rather than fail. */
 	(void)(buf_add_str(&s->notes, text) == 0 &&
 	       buf_add_char(&s->notes, '\n'));
 }
@@ -47,7 +47,7 @@ by_id(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* The entry of dataset `id` among the first `count`, which are sorted. */
+/* Find dataset `id` among the first `count` entries, which are sorted. */
 static struct overview_entry *
 entry_of(struct overview *s, size_t count, int64_t id)
 {
@@ -58,7 +58,7 @@ entry_of(struct overview *s, size_t count, int64_t id)
 		       : bsearch(&key, s->entries, count, sizeof(key), by_id);
 }
 
-/* Room for `more` new entries. */
+/* Make room for `more` new entries. */
 static int
 make_room(struct overview *s, size_t more, struct error *err)
 {
@@ -72,7 +72,7 @@ make_room(struct overview *s, size_t more, struct error *err)
 	return 0;
 }
 
-/* The entry of dataset `id`, a new one behind all others if need be. */
+/* Return the entry of dataset `id`; append a new one if it is missing. */
 static struct overview_entry *
 need_entry(struct overview *s, size_t sorted, int64_t id)
 {
@@ -93,7 +93,7 @@ sort_entries(struct overview *s)
 		qsort(s->entries, s->count, sizeof(*s->entries), by_id);
 }
 
-/* Keep a descriptor whose strings go away with their tree. */
+/* Copy a descriptor, including its strings, which are freed with their tree. */
 static int
 keep_desc(struct overview *s, struct overview_entry *e, const struct dataset *d,
 	  struct error *err)
@@ -169,8 +169,8 @@ read_index(struct overview *s, struct error *err)
 	}
 	if (catalogue_notice(s->catalogue) == NULL)
 		return take_index(s, err);
-	/* A prefix that a scavenge has filled has no index yet: that is no
-	 * damage, and each dataset says that it is not indexed. */
+	/* After a scavenge, a prefix may have no index yet.  This is no damage,
+	 * and each dataset is reported as not indexed. */
 	s->remade = faccessat(catalogue_scr_fd(s->catalogue), "index.scr", F_OK,
 			      AT_SYMLINK_NOFOLLOW) == 0;
 	if (s->remade) {
@@ -185,8 +185,8 @@ read_index(struct overview *s, struct error *err)
 
 /* --- Directories --- */
 
-/* Read kvtree file `name` below PREFIX/.scr.  NULL where there is none or it
- * is no good, which is noted. */
+/* Read the kvtree file `name` below PREFIX/.scr.  NULL: it is missing, or
+ * unreadable (noted). */
 static struct kvtree *
 read_tree(struct overview *s, const char *name)
 {
@@ -350,7 +350,7 @@ overview_find(const struct overview *s, const char *text, struct error *err)
 	char shown[256];
 	int64_t id = -1;
 
-	/* Names first, as everywhere: a dataset may be called "7". */
+	/* Look for a name first, as a dataset may be named "7". */
 	for (size_t i = s->count; i > 0; i--)
 		if (s->entries[i - 1].name != NULL &&
 		    str_eq(s->entries[i - 1].name, text))

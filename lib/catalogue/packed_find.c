@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packed_find.c - packed datasets by the names of the index, and what their
+ * packed_find.c - open packed datasets by name, and determine what their
  * redundancy can repair.
  */
 #include <inttypes.h>
@@ -12,8 +12,8 @@
 #include "map.h"
 #include "meta/index.h"
 
-/* A directory of layout 1 comes first: that is what was said.  The index of
- * SCR 1.1.8 has its datasets' directories for names. */
+/* Try a directory of layout 1 first: in the index of SCR 1.1.8, the name of a
+ * dataset is its directory. */
 int
 catalogue_packed_open(struct catalogue *c, const char *what, bool lock,
 		      const struct catalogue_options *o, struct packed *p,
@@ -73,7 +73,7 @@ catalogue_packed_outlook(struct catalogue *c, const struct packed *p,
 	if (plan != NULL && rc == 0 && plan_status(plan) != STATUS_LOST)
 		status = STATUS_DAMAGED;
 	if (h->files_bad == 0 && h->map_flaws == 0)
-		status = STATUS_DAMAGED; /* all data are there */
+		status = STATUS_DAMAGED; /* all data are present */
 	plan_free(plan);
 	if (rc < 0)
 		return error_status(err->kind);

@@ -22,7 +22,7 @@
 
 struct mapping {
 	const struct packed *p;
-	const char *root; /* the prefix, absolute */
+	const char *root; /* absolute path of the prefix */
 	struct buf path, dir;
 };
 
@@ -52,7 +52,7 @@ add_file(struct mapping *m, size_t i, struct kvtree *t, struct error *err)
 	return filemap_add(t, &e, err);
 }
 
-/* The filemap of one rank, whose files are `first` to `end` - 1. */
+/* Write the filemap of one rank, whose files are `first` to `end` - 1. */
 static int
 write_map(struct mapping *m, uint32_t rank, size_t first, size_t end,
 	  struct error *err)
@@ -61,7 +61,7 @@ write_map(struct mapping *m, uint32_t rank, size_t first, size_t end,
 	char name[64];
 	int rc = t == NULL ? -1 : 0;
 
-	/* Our key: where the prefix was. */
+	/* Our own key: the path of the prefix. */
 	if (rc == 0)
 		rc = kvtree_set(t, "PREFIX", m->root, err);
 	if (rc == 0 && kvtree_put(t, "FILE", err) == NULL)
@@ -76,7 +76,8 @@ write_map(struct mapping *m, uint32_t rank, size_t first, size_t end,
 	return rc;
 }
 
-/* Filemaps of all ranks; those that an interrupted run wrote are the same. */
+/* Write the filemaps of all ranks.  Those of an interrupted run are written
+ * again with the same contents. */
 static int
 write_maps(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 	   struct error *err)
@@ -119,7 +120,7 @@ out:
 
 /* --- All --- */
 
-/* A plan; where there is no filemap yet they are made. */
+/* Make a plan; write the filemaps first if any are missing. */
 static struct plan *
 make_plan(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 	  struct error *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * subject.c - from arguments to a dataset, its locks and its plan.
+ * subject.c - find, lock and plan the dataset that the command line names.
  */
 #include "catalogue/subject.h"
 
@@ -51,8 +51,8 @@ subject_fini(struct subject *s)
 
 /* --- Names, numbers, directories --- */
 
-/* A name may stand in the index, but also in a summary or flush.scr only: then
- * the dataset has just been scavenged. */
+/* Find a dataset by name or number.  After a scavenge, the name may be only in
+ * a summary or in flush.scr, not in the index. */
 static int
 by_name(struct subject *s, const char *prefix, const char *name,
 	struct error *err)
@@ -81,7 +81,7 @@ by_name(struct subject *s, const char *prefix, const char *name,
 	return rc;
 }
 
-/* All that was found in s->caches must be one dataset. */
+/* Check that s->caches holds exactly one dataset, and take it. */
 static int
 by_caches(struct subject *s, struct error *err)
 {
@@ -145,8 +145,8 @@ subject_find(struct subject *s, const char *prefix, const char *const *args,
 	}
 	if (rc == 0 && at.kind == LOCATE_CACHE)
 		return by_dirs(s, args, 1, err);
-	/* A checkpoint is often called what its directory is called: the name
-	 * goes first, then what may lie below the directory. */
+	/* A checkpoint and its directory often have the same name.  So look up
+	 * the name first, then search below the directory. */
 	if (by_name(s, prefix, args[0], err) == 0)
 		return 0;
 	if (rc < 0 || at.kind != LOCATE_OTHER)
@@ -176,7 +176,7 @@ check_name(enum redset_type type, const char *name, struct error *err)
 	return 0;
 }
 
-/* Shorten `dir` until `name` lies below it. */
+/* Shorten `dir` to the nearest directory that contains `name`. */
 static void
 cut_dir(char *dir, const char *name)
 {
@@ -187,8 +187,8 @@ cut_dir(char *dir, const char *name)
 	}
 }
 
-/* The names in their normal form; *outside: one of them is not below the
- * working directory. */
+/* Normalize the names.  *outside is set if one is not below the working
+ * directory. */
 static int
 take_names(struct subject *s, enum redset_type type, const char *const *args,
 	   bool *outside, struct error *err)
@@ -213,8 +213,8 @@ out:
 	return rc;
 }
 
-/* Find the directory that all names share: "." where they are below the
- * working directory, as LLNL's tools want them. */
+/* Find the directory common to all names.  If all are below the working
+ * directory, use ".", as LLNL's tools expect. */
 static int
 split_names(struct subject *s, bool outside, struct error *err)
 {
@@ -240,7 +240,7 @@ split_names(struct subject *s, bool outside, struct error *err)
 	return 0;
 }
 
-/* Does the first word say what follows? */
+/* Is the first word "map" or a type, rather than a file? */
 static bool
 is_word(const char *text)
 {
@@ -280,7 +280,7 @@ subject_find_files(struct subject *s, const char *prefix, enum redset_type type,
 
 /* --- Locks --- */
 
-/* A directory that is not there is left to the plan to tell. */
+/* Ignore a missing directory, as the plan will report it. */
 static int
 lock_dir(struct subject *s, const char *dir, const struct catalogue_options *o,
 	 struct error *err)

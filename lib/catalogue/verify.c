@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verify.c - scr_index --verify: changes nothing.
+ * verify.c - scr_index --verify: check a dataset, and change nothing.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #include "rescue/deep.h"
 #include "str.h"
 
-/* A path in a sentence. */
+/* Buffer size for a path in a sentence. */
 #define SHOWN_MAX 512
 
 struct verify {
@@ -24,13 +24,13 @@ struct verify {
 	const struct catalogue_options *o;
 	struct verify_result *out;
 	const struct verify_listener *problems; /* or NULL */
-	size_t told;				/* problems so far */
+	size_t told;				/* problems reported so far */
 	struct catalogue_dir dir;
 	struct rank2file old;
 	bool have_old;
 };
 
-/* One problem, and what it means for the dataset. */
+/* Report one problem, and set the status that follows from it. */
 static void __attribute__((format(printf, 3, 4)))
 tell(struct verify *v, int status, const char *fmt, ...)
 {
@@ -73,8 +73,8 @@ tell_file(struct verify *v, const struct plan_file *f)
 		     file_state_name(f->state), f->rank, fate_words(f->fate));
 }
 
-/* Redundancy that is not what it should be: the data may be all right, but
- * the next loss will find them unprotected. */
+/* Report damaged or missing redundancy, even if the data are right: they are
+ * not protected from the next loss. */
 static void
 tell_set(struct verify *v, const struct plan_set *s)
 {
@@ -124,8 +124,8 @@ tell_plan(struct verify *v, const struct plan *p)
 	v->out->files = p->nfiles;
 	for (size_t i = 0; i < p->nsets; i++)
 		tell_set(v, &p->sets[i]);
-	/* The verdict says why, and counts in any case; data that are all
-	 * there are not lost with their redundancy. */
+	/* The verdict gives the reason.  If all data are present, lost
+	 * redundancy is only damage. */
 	if (plan_error(p, &why) < 0 && (why.kind == ERROR_LOST || v->told == 0))
 		tell(v,
 		     catalogue_data_whole(p) ? STATUS_DAMAGED
@@ -150,7 +150,7 @@ verify_deep(struct verify *v, struct plan *p, struct error *err)
 	return 0;
 }
 
-/* Checksums: those of the filemaps have been compared by the plan. */
+/* Compare the checksums in rank2file; the plan compared those in filemaps. */
 static int
 verify_sums(struct verify *v, struct plan *p, struct error *err)
 {
@@ -169,7 +169,8 @@ verify_sums(struct verify *v, struct plan *p, struct error *err)
 	return rc;
 }
 
-/* 1: there are no filemaps, or not all of them, and it was flushed. */
+/* Verify by the filemaps. 1: rank2file is needed instead, because there are
+ * none, or a flushed dataset has too few. */
 static int
 verify_plan(struct verify *v, struct error *err)
 {
@@ -254,7 +255,7 @@ tell_flaw(void *arg, const struct packed_flaw *f)
 	     f->text);
 }
 
-/* Dataset `id` has no directory: is it one that has it elsewhere? */
+/* Dataset `id` has no directory: verify it if it has layout 1. */
 static int
 verify_old(struct verify *v, int64_t id, struct error *err)
 {
