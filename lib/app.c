@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * app.c - the frame of every command: options, messages, end.
- */
+/* app.c - the frame of every command: options, messages, exit. */
 #include "app.h"
 
 #include <assert.h>
@@ -29,28 +27,28 @@
 #define SCRKIT_VERSION "unknown"
 #endif
 
-/* Room for one message, and for the same with all of it as "\xHH". */
+/* Bytes of a message, and of the same message with every byte as "\xHH". */
 #define MESSAGE_MAX 8192
 #define PRINTABLE_MAX (4 * MESSAGE_MAX)
 
-/* Open files that are enough for any number of threads. */
+/* Enough open files for any number of threads. */
 #define FILES_ENOUGH 65536
 
-/* A process is one command: the one place in the library where state is not
- * handed in by the caller. */
+/* A process runs one command, so this state may be static.  Everywhere else in
+ * the library the caller passes the state. */
 static struct {
 	const char *name;
 	bool quiet;
 	int verbose;
-	bool terminal; /* stderr is one that can erase */
+	bool terminal; /* stderr is a terminal that can erase a line */
 } app = { .name = "scrkit" };
 
 static atomic_int signal_caught;
 
 /*
- * Make `text` one line that cannot drive the terminal.  What stands between
- * backslashes is escaped, they themselves are not: the library has made some
- * names printable already.  `text` is used up.
+ * Copy `text` to `to` as one line without control characters.  Backslashes are
+ * kept as they are, because the library has already escaped some names.  `text`
+ * is overwritten.
  */
 static void
 one_line(char *to, size_t size, char *text)
@@ -80,7 +78,7 @@ say(const char *fmt, va_list ap)
 
 	vsnprintf(text, sizeof(text), fmt, ap);
 	one_line(line, sizeof(line), text);
-	/* A progress line may stand there: erase what the message leaves. */
+	/* Erase what is left of a progress line behind the message. */
 	fprintf(stderr, "%s: %s%s\n", app.name, line,
 		app.terminal ? "\033[K" : "");
 	errno = saved;
@@ -185,12 +183,12 @@ app_finish(int status)
 	bool pending = __fpending(stdout) > 0;
 	bool failed = ferror(stdout) != 0;
 
-	/* What went wrong earlier has left no errno. */
+	/* An earlier stdio failure (ferror) left no errno. */
 	errno = 0;
 	if (fflush(stdout) != 0)
 		failed = true;
-	/* Some file systems tell of a full disk only now.  A stdout that was
-	 * closed from the beginning matters only if there was data. */
+	/* Some file systems report a full disk only at close.  A stdout that
+	 * was closed from the start matters only if there was data. */
 	if (close(STDOUT_FILENO) < 0 && (pending || errno != EBADF))
 		failed = true;
 	if (!failed)
@@ -202,8 +200,9 @@ app_finish(int status)
 	return error_worse_status(status, STATUS_FAILED);
 }
 
-/* Were 0, 1 or 2 free, the next file that is opened would get the number,
- * and the command's output.  What is put there cannot be read or written. */
+/* If 0, 1 or 2 were closed, the next file opened would get that number and
+ * receive the command's output.  Occupy them with descriptors that cannot be
+ * read (0) or written (1, 2). */
 static void
 fill_standard_fds(void)
 {
@@ -214,8 +213,8 @@ fill_standard_fds(void)
 			(void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
-/* Threads keep files open, each some dozens: as many as there may be, within
- * reason. */
+/* Each thread keeps dozens of files open: raise the soft limit to the hard
+ * limit, up to FILES_ENOUGH. */
 static void
 raise_limits(void)
 {
@@ -242,7 +241,8 @@ set_signals(void)
 				    .sa_flags = SA_RESTART };
 
 	signal(SIGPIPE, SIG_IGN);
-	/* "How far are you?" (progress.c): asked too early it must not kill. */
+	/* SIGUSR1 asks for progress (progress.c).  One that arrives before
+	 * progress_start() must not end the process. */
 	sigaction(SIGUSR1, &action, NULL);
 }
 
@@ -255,7 +255,7 @@ catch_signal(int sig)
 void
 app_catch_signals(void)
 {
-	/* Restart, as stdio takes an interrupted write for an error. */
+	/* SA_RESTART, as stdio treats an interrupted write as an error. */
 	struct sigaction action = { .sa_handler = catch_signal,
 				    .sa_flags = SA_RESTART };
 
@@ -270,9 +270,9 @@ app_interrupted(void)
 }
 
 /*
- * The command's table followed by the common one, of `more` entries.  Where
- * the command has the letter or the name for something of its own, the common
- * option goes without.  For mem_free(); NULL: ENOMEM.
+ * The command's table followed by the `more` entries of the common one.  A
+ * common option loses its letter or name if the command uses that for an option
+ * of its own.  Free with mem_free().  NULL: ENOMEM.
  */
 static struct opt *
 join_tables(const struct opt *own, const struct opt *common, size_t more)
@@ -356,7 +356,7 @@ build_dump(const struct app_info *info, const struct opt *opts, struct buf *out)
 	return 0;
 }
 
-/* Print what was built (rc 0) on stdout and end the process. */
+/* Print `text` on stdout if rc is 0, and end the process. */
 static void
 print_and_exit(int rc, const struct buf *text)
 {
@@ -371,7 +371,8 @@ print_and_exit(int rc, const struct buf *text)
 	exit(app_finish(status));
 }
 
-/* The options that answer at once; the buf is left to the process's end. */
+/* Handle --help, --version and --dump-options.  They end the process, so the
+ * buf is not freed. */
 static void
 answer(const struct app_info *info, const struct opt *opts, bool help,
        bool version, bool dump)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * app_work.c - what commands that work on datasets do alike: threads and
- * progress, options that go with some verbs only, results on stdout.
- */
+/* app_work.c - the part shared by commands that work on datasets: threads and
+ * progress, options restricted to some verbs, results on stdout. */
 #include <stdio.h>
 
 #include "app.h"

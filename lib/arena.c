@@ -13,9 +13,12 @@
 
 #define ALIGN ((size_t)16)
 
-/* Chunks double from the first size to the common one: an arena of a few nodes
- * is small, one of a million takes few calls and wastes little.  They go on to
- * the last, worth large pages, while they are a small part of the arena. */
+/*
+ * Chunk sizes double from the first to the common size: an arena of a few nodes
+ * stays small, one of a million nodes needs few calls and wastes little.  They
+ * double further, to the last size (large enough for huge pages), only while a
+ * chunk is a small part of the arena.
+ */
 #define CHUNK_FIRST ((size_t)4 << 10)
 #define CHUNK_COMMON ((size_t)1 << 20)
 #define CHUNK_LAST ((size_t)16 << 20)
@@ -35,7 +38,7 @@ struct chunk {
 struct arena {
 	char *low, *high;
 	struct chunk *newest;
-	size_t next_size; /* of the chunk to be made next */
+	size_t next_size; /* of the next chunk */
 	size_t bytes;
 };
 
@@ -83,7 +86,7 @@ arena_reset(struct arena *a)
 		if (c->size > keep->size)
 			keep = c;
 	free_chunks(a->newest, keep);
-	if (keep == a->newest) { /* its middle is still zero */
+	if (keep == a->newest) { /* its middle is unused, so zero */
 		memset(keep->data, 0, (size_t)(a->low - keep->data));
 		memset(a->high, 0, (size_t)(keep->data + keep->size - a->high));
 	} else {
@@ -105,7 +108,7 @@ new_chunk(struct arena *a, size_t size)
 		errno = ENOMEM;
 		return NULL;
 	}
-	/* Zeroed by calloc(), which for large chunks costs nothing. */
+	/* calloc() gets large chunks zeroed from the kernel at no cost. */
 	c = mem_calloc(1, sizeof(*c) + size);
 	if (c == NULL)
 		return NULL;
@@ -118,8 +121,8 @@ new_chunk(struct arena *a, size_t size)
 	return c;
 }
 
-/* What is large gets a chunk for itself, put behind the newest one so that
- * the rest of that stays in use. */
+/* Give a large object a chunk of its own, linked behind the newest chunk so
+ * that the free rest of the newest stays in use. */
 static void *
 alloc_large(struct arena *a, size_t size)
 {
@@ -143,7 +146,7 @@ is_large(const struct arena *a, size_t size)
 	return size > a->next_size / 4;
 }
 
-/* Go on in a new chunk: room for all that is not large. */
+/* Start a new chunk, with room for any object that is not large. */
 static int
 add_chunk(struct arena *a)
 {

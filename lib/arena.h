@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * arena.h - memory that is given back all at once.
+ * arena.h - memory that is freed all at once.
  *
- * Ownership: what an arena hands out lives until arena_free() or
- * arena_reset().  Threads: one arena, one thread at a time.
+ * Ownership: what an arena hands out lives until arena_free() or arena_reset().
+ * Threads: one arena, one thread at a time.
  */
 #ifndef ARENA_H
 #define ARENA_H
@@ -15,10 +15,10 @@ struct arena; /* opaque */
 /* Return an empty arena for arena_free(), or NULL (ENOMEM). */
 struct arena *arena_new(void);
 
-/* Give everything back.  NULL is ignored. */
+/* Free everything allocated from `a`, and `a`.  NULL is ignored. */
 void arena_free(struct arena *a);
 
-/* Forget everything handed out, but keep (some of) the memory for reuse. */
+/* Invalidate everything allocated from `a`, but keep one chunk for reuse. */
 void arena_reset(struct arena *a);
 
 /* `count` objects of `size` bytes, zeroed, aligned for any type (16);
@@ -33,7 +33,7 @@ char *arena_strndup(struct arena *a, const char *s, size_t len);
 char *arena_printf(struct arena *a, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Bytes held from the system, for memory reports. */
+/* Bytes that the arena has allocated from the system. */
 size_t arena_bytes(const struct arena *a);
 
 #endif /* ARENA_H */

@@ -50,8 +50,8 @@ buf_reserve(struct buf *b, size_t more)
 		return 0;
 	if (__builtin_add_overflow(b->len, more, &need) || ++need == 0)
 		return fail(b);
-	/* Doubling makes n additions cost O(n); a first, large request gets
-	 * just what it asks for. */
+	/* Doubling makes n additions cost O(n).  A large first request gets
+	 * exactly what it asks for. */
 	if (!__builtin_mul_overflow(b->cap, 2, &cap) && cap > need)
 		need = cap;
 	if (need < CAP_MIN)
@@ -105,7 +105,7 @@ buf_printf(struct buf *b, const char *fmt, ...)
 	}
 	if (b->data != NULL)
 		b->data[b->len] = '\0';
-	if (n < 0) /* longer than an int can say */
+	if (n < 0) /* longer than INT_MAX */
 		return fail(b);
 	if (buf_reserve(b, (size_t)n) < 0)
 		return -1;

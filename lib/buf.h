@@ -2,10 +2,10 @@
 /*
  * buf.h - a growing array of bytes.
  *
- * data[len] is always a NUL once something was put in, so a buf of text is a
- * C string.  On failure (-1, errno = ENOMEM) the bytes are unchanged, and
- * `failed` remembers it: who appends a text piece by piece may ask once at its
- * end, with buf_check().
+ * data[len] is a NUL once something was added, so a buf of text is a C string.
+ * On failure (-1, errno = ENOMEM) the bytes are unchanged and `failed` is set:
+ * a caller that appends a text piece by piece may check once at the end, with
+ * buf_check().
  */
 #ifndef BUF_H
 #define BUF_H
@@ -18,10 +18,10 @@
 struct error;
 
 struct buf {
-	char *data; /* NULL while nothing was ever put in */
+	char *data; /* NULL until something is added */
 	size_t len;
 	size_t cap;
-	bool failed; /* an addition did, since the last buf_clear() */
+	bool failed; /* an addition failed since the last buf_clear() */
 };
 
 #define BUF_INIT \
@@ -29,7 +29,7 @@ struct buf {
 		.data = NULL, .len = 0, .cap = 0, .failed = false \
 	}
 
-void buf_free(struct buf *b);  /* back to BUF_INIT; an empty one is fine */
+void buf_free(struct buf *b);  /* back to BUF_INIT */
 void buf_clear(struct buf *b); /* len = 0, memory kept */
 
 /* 0, or -1 with ERROR_NOMEM if b->failed. */
@@ -44,7 +44,7 @@ int buf_add_char(struct buf *b, char c);
 int buf_printf(struct buf *b, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Big-endian integers, as kvtree files have them. */
+/* Add a big-endian integer, the byte order of kvtree files. */
 int buf_add_be32(struct buf *b, uint32_t v);
 int buf_add_be64(struct buf *b, uint64_t v);
 

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * clock.h - how long something takes, and what time it is.
- */
+/* clock.h - elapsed time and the time of day. */
 #ifndef CLOCK_H
 #define CLOCK_H
 
 #include <stdint.h>
 
-/* Seconds since some moment in the past, by a clock that nobody sets
- * (clock_gettime(2), CLOCK_MONOTONIC).  Cannot fail. */
+/* Seconds since an unspecified start, by CLOCK_MONOTONIC, which nobody can set.
+ * Cannot fail. */
 double clock_seconds(void);
 
 /* Seconds since 1970. */

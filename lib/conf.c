@@ -19,21 +19,22 @@
 #include "num.h"
 #include "str.h"
 
-/* The makefile says better. */
+/* Set by the makefile. */
 #ifndef SCRKIT_SYSCONF
 #define SCRKIT_SYSCONF "/usr/local/etc/scr.conf"
 #endif
 
-/* How much of a bad value is quoted. */
+/* Bytes of a bad value that are quoted in a message. */
 #define QUOTE_MAX 80
 
-/* Notices end somewhere behind this: a file of a million bad lines is no
- * configuration file. */
+/* No notices are added once there are this many bytes: a file of a million bad
+ * lines is not a configuration file. */
 #define NOTICE_MAX ((size_t)16 << 10)
 
 /* --- One source --- */
 
-/* Make room for one more of `size` bytes in an array of the arena. */
+/* Make room for one more object of `size` bytes in an array in the arena.
+ * NULL: no memory. */
 static void *
 grow(struct arena *a, void *old, size_t count, size_t *cap, size_t size)
 {
@@ -51,7 +52,7 @@ grow(struct arena *a, void *old, size_t count, size_t *cap, size_t size)
 	return new;
 }
 
-/* The entry of `key`, made if there is none; NULL: no memory. */
+/* The entry of `key`, created if missing.  NULL: no memory. */
 static struct conf_key *
 enter(struct conf *c, struct conf_source *s, const char *key)
 {
@@ -102,10 +103,8 @@ conf_find(const struct conf_source *s, const char *key)
 
 /* --- Reading --- */
 
-/*
- * The SCR_ variables.  Their values may name other variables (libscr.md 3.2);
- * one that is unset stands for nothing, as in a shell.
- */
+/* Read the SCR_ variables.  Their values may contain other variables (libscr.md
+ * 3.2); an unset one is replaced by nothing, as in a shell. */
 static int
 read_environment(struct conf *c, struct error *err)
 {
@@ -139,7 +138,8 @@ out:
 	return rc < 0 ? error_no_memory(err) : 0;
 }
 
-/* What the environment or app.conf says before the other files are read. */
+/* The value of `key` in one source.  Used for the keys that say where the other
+ * files are, before those files are read. */
 static const char *
 early(const struct conf *c, enum conf_level level, const char *key)
 {
@@ -148,7 +148,7 @@ early(const struct conf *c, enum conf_level level, const char *key)
 	return k != NULL ? k->groups[0].value : NULL;
 }
 
-/* PREFIX/name, kept; NULL: no memory. */
+/* PREFIX/name, allocated in the arena.  NULL: no memory. */
 static const char *
 below_prefix(struct conf *c, const struct conf_where *w, const char *name)
 {
@@ -162,8 +162,8 @@ below_prefix(struct conf *c, const struct conf_where *w, const char *name)
 			    str_ends(prefix, "/") ? "" : "/", name);
 }
 
-/* Where the file of this level is, kept; *named: somebody named it.  NULL: no
- * memory. */
+/* The path of the file of `level`, allocated in the arena.  *named: the user
+ * chose it, so a missing file is worth a notice.  NULL: no memory. */
 static const char *
 find_file(struct conf *c, const struct conf_where *w, enum conf_level level,
 	  bool *named)
@@ -206,7 +206,7 @@ conf_fetch(struct conf *c, const struct conf_where *where,
 	buf_clear(out);
 	if (must || why.kind == ERROR_NOMEM)
 		return error_pass(err, &why);
-	/* "/dev/null" is how people say "none". */
+	/* "/dev/null" is the usual way to say "no file". */
 	if (!str_eq(path, "/dev/null") &&
 	    (named || (why.kind != ERROR_ABSENT && why.errnum != ENOTDIR)))
 		conf_complain(c, "%s; the settings in it are not used",
@@ -263,9 +263,9 @@ conf_close(struct conf *c)
 	mem_free(c);
 }
 
-/* --- Asking --- */
+/* --- Look-up --- */
 
-/* The value by precedence, and where it is from. */
+/* The value by precedence, and its source. */
 static const char *
 get(const struct conf *c, const char *key, const char **source)
 {
@@ -333,7 +333,7 @@ conf_groups(const struct conf *c, const char *key,
 	return 0;
 }
 
-/* "SCR_RUNS from .scrconf: " before what num says of the value. */
+/* Put "SCR_RUNS from .scrconf: " before the sentence of num.h. */
 static int
 blame(const struct conf *c, const char *key, struct error *err)
 {

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conf.h - SCR's parameters, from wherever they are set: scrkit.conf(5).
+ * conf.h - SCR's parameters, from all places that set them: scrkit.conf(5).
  *
- * Precedence, for each parameter: the environment (names that begin with
- * SCR_), the user's file, PREFIX/.scr/app.conf (what the application set with
- * SCR_Config), the system's file, the built-in value.  An empty value counts
- * as none.
+ * Precedence, for each parameter: the environment (names that begin with SCR_),
+ * the user's file, PREFIX/.scr/app.conf (settings the application made with
+ * SCR_Config), the system's file, the built-in value.  An empty value counts as
+ * unset.
  *
  * A line of a file is "KEY=VALUE [KEY=VALUE]...": a parameter, and properties
- * of that value.  A line that cannot be understood costs itself alone and is
- * told by conf_notice(); it never is an error.
+ * of that value.  A line that cannot be parsed is skipped and reported by
+ * conf_notice(); it is never an error.
  *
- * Ownership: what is handed out is borrowed, and valid until conf_close().
- * The environment is read once, by conf_new().  Threads: functions that take a
- * const struct conf may run at the same time, the others may not.
+ * Ownership: all strings and groups returned are borrowed, and valid until
+ * conf_close().  The environment is read once, by conf_new().  Threads:
+ * functions that take a const struct conf may run concurrently, the others may
+ * not.
  */
 #ifndef CONF_H
 #define CONF_H
@@ -30,28 +31,28 @@ struct error;
 #define CONF_FILE_MAX ((size_t)64 << 20)
 
 /*
- * Where to look.  Each may be NULL:
+ * The files to read.  For a NULL member the default is:
  * prefix       $SCR_PREFIX, else the working directory;
- * user_file    $SCR_CONF_FILE, else the SCR_CONF_FILE of app.conf, else
- *              PREFIX/.scrconf; one that is given here must be there;
- * system_file  $SCRKIT_SYSTEM_CONF, else the one chosen at build time.
+ * user_file    $SCR_CONF_FILE, else SCR_CONF_FILE in app.conf, else
+ *              PREFIX/.scrconf; a file given here must exist;
+ * system_file  $SCRKIT_SYSTEM_CONF, else the path set at build time.
  */
 struct conf_where {
 	const char *prefix, *user_file, *system_file;
 };
 
-/* Where a value may be from, in order of precedence; the built-in values come
+/* The sources of a value, in order of precedence.  Built-in values come
  * last. */
 enum conf_level {
 	CONF_ENVIRONMENT,
 	CONF_USER,
 	CONF_APP,
 	CONF_SYSTEM,
-	CONF_LEVELS, /* how many there are */
+	CONF_LEVELS, /* number of sources */
 };
 
-/* Those that are files, in the order in which they have to be read: one may
- * name the next. */
+/* The sources that are files, in the order in which they must be read: app.conf
+ * may name the user's file. */
 #define CONF_FILES CONF_APP, CONF_USER, CONF_SYSTEM
 
 /* A property of a value: "BYTES=1GB" in "CNTLDIR=/ssd BYTES=1GB". */
@@ -67,53 +68,56 @@ struct conf_group {
 };
 
 /*
- * Read all there is.  Files that do not exist are no error; nor are those that
- * cannot be read (see conf_notice()), but for a `user_file` that was given:
- * ERROR_ABSENT, ERROR_SYSTEM, ERROR_CORRUPT.  NULL: those, ERROR_NOMEM.
+ * Read all sources.  A missing file is not an error, and an unreadable one is
+ * reported by conf_notice().  Only a `user_file` given in *where must be
+ * readable.  Returns NULL on ERROR_NOMEM, and for that file also on
+ * ERROR_ABSENT, ERROR_SYSTEM, ERROR_CORRUPT.
  */
 struct conf *conf_open(const struct conf_where *where, struct error *err);
 
 /*
- * The same in steps, for a program of many processes of which one reads the
- * files: each begins with conf_new(); the one gets the bytes of each of
- * CONF_FILES by conf_fetch() and passes them on, with conf_file(); each adds
- * them by conf_add_bytes(), before the next file is fetched.
+ * conf_open() in steps, for a parallel program in which one process reads the
+ * files.  Every process calls conf_new().  For each of CONF_FILES, in order,
+ * one process calls conf_fetch() and sends the bytes and conf_file() to the
+ * others, and every process calls conf_add_bytes().
  */
 
-/* The environment alone.  NULL: ERROR_NOMEM. */
+/* Read the environment only.  NULL: ERROR_NOMEM. */
 struct conf *conf_new(struct error *err);
 
-/* Read the file of `level` into `out` (initialised; replaced).  One that is
- * missing is empty.  Errors as conf_open(). */
+/* Read the file of `level` into `out` (initialised; its contents are replaced).
+ * A missing file gives an empty `out`.  Errors as for conf_open(). */
 int conf_fetch(struct conf *c, const struct conf_where *where,
 	       enum conf_level level, struct buf *out, struct error *err);
 
-/* Take in the `len` bytes of the file `path`, which is not opened.  -1:
- * ERROR_NOMEM. */
+/* Parse `len` bytes as the contents of the file `path`.  `path` is only for
+ * messages and is not opened.  -1: ERROR_NOMEM. */
 int conf_add_bytes(struct conf *c, enum conf_level level, const char *path,
 		   const void *data, size_t len, struct error *err);
 
 /* Consistent with free(): NULL is ignored. */
 void conf_close(struct conf *c);
 
-/* The value of `key` (in upper case) by precedence; of several lines in one
- * file, the first.  NULL: nowhere set, and nothing built in. */
+/* The value of `key` (in upper case) by precedence.  If a file sets it several
+ * times, the first line counts.  NULL: not set, and no built-in value. */
 const char *conf_get(const struct conf *c, const char *key);
 
-/* Where that is from: "environment", the path of a file, "built in"; NULL. */
+/* The source of that value: "environment", the path of a file, or "built in".
+ * NULL if there is no value. */
 const char *conf_source(const struct conf *c, const char *key);
 
-/* Did anybody set it: is it from anywhere but the built-in values? */
+/* Is `key` set by the environment or a file (not only built in)? */
 bool conf_is_set(const struct conf *c, const char *key);
 
-/* A property of a line, or NULL. */
+/* The value of property `key` of a line, or NULL. */
 const char *conf_property(const struct conf_group *g, const char *key);
 
 /*
- * The value as what it should be; `otherwise` where conf_get() has none.
- * ERROR_USAGE names key, value and source.  Byte counts as num_bytes() reads
- * them; a truth is a number, 0 for false, or one of no, yes,
- * off, on, false, true, in either case.
+ * The value of `key` as a number, byte count or boolean in *out; `otherwise` if
+ * conf_get() returns NULL.  ERROR_USAGE, with key, value and source, if the
+ * value does not parse.  Byte counts are parsed by num_bytes().  A boolean is a
+ * number (0: false) or one of no, yes, off, on, false, true, in upper or lower
+ * case.
  */
 int conf_u64(const struct conf *c, const char *key, uint64_t otherwise,
 	     uint64_t *out, struct error *err);
@@ -125,27 +129,28 @@ int conf_bool(const struct conf *c, const char *key, bool otherwise, bool *out,
 	      struct error *err);
 
 /*
- * All lines of `key`, in order, of the first file that has one: STORE, CKPT,
- * GROUPS, CNTLDIR, CACHE, CACHEDIR.  (Not from the environment: these names
- * are too common there.)  Returns their number.
+ * All lines of `key`, in order, from the first file that has one: for STORE,
+ * CKPT, GROUPS, CNTLDIR, CACHE, CACHEDIR.  The environment is not searched, as
+ * other programs use these names there too.  Returns their number.
  */
 size_t conf_groups(const struct conf *c, const char *key,
 		   const struct conf_group **out);
 
-/* What was not understood and left out: lines "FILE:LINE: ...", for
- * app_warn_lines().  NULL: nothing. */
+/* What was not understood and skipped, as lines "FILE:LINE: ..." for
+ * app_warn_lines().  NULL: no notices. */
 const char *conf_notice(const struct conf *c);
 
-/* Add a line to it: the value of a parameter makes no sense, and one does
- * without.  (If there is no memory it is lost.) */
+/* Add a line to conf_notice(), for a caller that ignores an invalid value.
+ * Without memory the line is dropped. */
 void conf_complain(struct conf *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The path where the file was looked for, there or not; NULL: it was not. */
+/* The path at which the file of `level` was looked for, whether or not it
+ * exists.  NULL: no file was looked for. */
 const char *conf_file(const struct conf *c, enum conf_level level);
 
-/* The built-in values, in alphabetical order: their number, and the i-th key
- * and value. */
+/* The number of built-in values, and the i-th key (returned) and value, in
+ * alphabetical order. */
 size_t conf_builtins(void);
 const char *conf_builtin(size_t i, const char **value);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * conf_builtin.c - the values parameters have when nobody sets them: those of
- * LLNL's SCR (libscr.md 3.4), where its guide and its code disagree the code's.
- */
+/* conf_builtin.c - default values of the parameters, as in LLNL's SCR
+ * (libscr.md 3.4).  If its guide and its code disagree, the code counts. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -24,8 +24,8 @@ struct conf_key {
 
 /* The environment, or a file. */
 struct conf_source {
-	const char *name; /* for people; NULL: it was not looked for */
-	struct map *map;  /* name -> place in keys; NULL: the source is empty */
+	const char *name; /* for messages; NULL: not looked for */
+	struct map *map;  /* name -> index in keys; NULL: the source is empty */
 	struct conf_key *keys;
 	size_t count, cap;
 };
@@ -36,7 +36,7 @@ struct conf {
 	struct buf notice;
 };
 
-/* Add a line of `key` (both copied to the arena by the caller).  -1: no
+/* Add line `g` of `key`.  The caller has copied both to the arena.  -1: no
  * memory. */
 int conf_add(struct conf *c, struct conf_source *s, const char *key,
 	     const struct conf_group *g);
@@ -45,10 +45,11 @@ int conf_add(struct conf *c, struct conf_source *s, const char *key,
 const struct conf_key *conf_find(const struct conf_source *s, const char *key);
 
 /*
- * Add to `out` the text from `s` up to `end`, with the environment's $NAME and
- * ${NAME} in place, and with `escapes` also backslash sequences.  What only
- * looks like a variable stays as it is.  An unset variable stands for nothing;
- * *unset and *unset_len then name the first (borrowed from s).  -1: no memory.
+ * Append the text from `s` up to `end` to `out`.  Environment variables $NAME
+ * and ${NAME} are replaced by their values, and backslash sequences are decoded
+ * if `escapes` is set.  A '$' that begins no variable is kept.  An unset
+ * variable is replaced by nothing; *unset and *unset_len then give the name of
+ * the first one (borrowed from s).  -1: no memory.
  */
 int conf_expand(const char *s, const char *end, bool escapes, struct buf *out,
 		const char **unset, size_t *unset_len);

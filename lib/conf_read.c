@@ -2,13 +2,13 @@
 /*
  * conf_read.c - the lines of one configuration file (libscr.md 3.2).
  *
- * inih finds the lines that set something.  It splits a line at the first '='
- * or ':', cuts it off at " ;" and, as it is usually built, after 199 bytes,
- * and takes an indented line for more of the one above.  None of this fits the
- * pairs that follow on the same line, nor long node lists.  So inih is given
- * each line without its indent and no longer than it can hold, and where it
- * finds a name and a value, the pairs are taken from the whole line.  This
- * needs none of inih's settings, which differ from one system to the next.
+ * inih recognises the lines that set something.  It splits a line at the first
+ * '=' or ':', cuts it off at " ;" and, as it is usually built, after 199 bytes,
+ * and treats an indented line as a continuation of the line above.  This does
+ * not suit several pairs in a line, nor long node lists.  So inih is given each
+ * line without its indent, cut to the length it can hold.  If inih finds a name
+ * and a value, the pairs are then parsed from the whole line.  The result does
+ * not depend on inih's build settings, which differ between systems.
  */
 #include <ctype.h>
 #include <ini.h>
@@ -23,20 +23,20 @@
 #include "error.h"
 #include "str.h"
 
-/* How much of a bad word is quoted. */
+/* Bytes of a bad word that are quoted in a message. */
 #define QUOTE_MAX 64
 
-/* How far we are in a file. */
+/* The state of reading one file. */
 struct reading {
 	struct conf *c;
 	struct conf_source *s;
-	const char *next, *end;	     /* what is still to be read */
-	const char *line, *line_end; /* the present one, without its indent */
+	const char *next, *end;	     /* not read yet */
+	const char *line, *line_end; /* the current line, without its indent */
 	unsigned long number;	     /* of the line, from 1 */
-	bool told;		     /* a notice about this line was given */
+	bool noticed;		     /* a notice about this line was given */
 	bool taken;		     /* inih found a name and a value */
 	bool no_memory;
-	struct buf text; /* a value while it is put together */
+	struct buf text; /* a value being assembled */
 };
 
 /* --- Words --- */
@@ -55,7 +55,7 @@ skip_blanks(const char *p, const char *end)
 	return p;
 }
 
-/* The end of the word at `p`: a blank, or a '=' that is not escaped. */
+/* The end of the word at `p`: at a blank, or at a '=' that is not escaped. */
 static const char *
 word_end(const char *p, const char *end)
 {
@@ -65,7 +65,7 @@ word_end(const char *p, const char *end)
 	return p;
 }
 
-/* What `\c` stands for: as in C, else c itself. */
+/* The character that `\c` denotes: as in C, else c itself. */
 static char
 unescape(char c)
 {
@@ -81,8 +81,8 @@ name_char(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* The name of the variable at the '$' at `p`; *after is behind it.  NULL: this
- * is none. */
+/* The name of the variable that the '$' at `p` begins; *after points behind it.
+ * NULL: no variable. */
 static const char *
 variable(const char *p, const char *end, size_t *len, const char **after)
 {
@@ -99,7 +99,7 @@ variable(const char *p, const char *end, size_t *len, const char **after)
 	return name;
 }
 
-/* The value of the environment's variable, or NULL. */
+/* The value of the environment variable, or NULL. */
 static const char *
 lookup(const char *name, size_t len)
 {
@@ -145,23 +145,23 @@ conf_expand(const char *s, const char *end, bool escapes, struct buf *out,
 
 /* --- Pairs --- */
 
-/* One notice for a line is enough: what follows is often a consequence. */
+/* Add a notice, at most one per line: later ones are often consequences. */
 __attribute__((format(printf, 2, 3))) static void
 complain(struct reading *r, const char *fmt, ...)
 {
 	char text[256];
 	va_list ap;
 
-	if (r->told)
+	if (r->noticed)
 		return;
-	r->told = true;
+	r->noticed = true;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	conf_complain(r->c, "%s:%lu: %s", r->s->name, r->number, text);
 }
 
-/* A word of the file as it can be shown. */
+/* A printable, shortened copy of a word. */
 static const char *
 quote(char to[static QUOTE_MAX], const char *p, const char *end)
 {
@@ -180,11 +180,9 @@ struct words {
 	const char *key, *key_end, *value, *value_end;
 };
 
-/*
- * Split off the pair at *p and move *p behind it: 1, or 0 if this is no pair;
- * *p is then behind the word that is wrong.  `key` is NULL at the end of the
- * line.
- */
+/* Parse the pair at *p and move *p behind it.  Returns 1, with a NULL `key` at
+ * the end of the line; or 0 if it is not a pair, with *p behind the wrong
+ * word. */
 static int
 next_words(struct reading *r, const char **p, struct words *w)
 {
@@ -224,14 +222,14 @@ next_words(struct reading *r, const char **p, struct words *w)
 	} else {
 		return 1;
 	}
-	/* The '=' and what is glued to it belong to the wrong word. */
+	/* The '=' and the text joined to it belong to the wrong word. */
 	while (*p < end && !blank(**p))
 		++*p;
 	return 0;
 }
 
-/* Copies of the words, key in upper case, value expanded: 1; 0: not usable,
- * and told; -1: no memory. */
+/* Copy the words to *pair, the key in upper case, the value expanded.  Returns
+ * 1; 0: invalid, a notice was added; -1: no memory. */
 static int
 make_pair(struct reading *r, const struct words *w, struct conf_pair *pair)
 {
@@ -264,7 +262,7 @@ make_pair(struct reading *r, const struct words *w, struct conf_pair *pair)
 	return pair->value != NULL ? 1 : -1;
 }
 
-/* How many words with a value a line can have at most. */
+/* An upper bound of the pairs in a line. */
 static size_t
 count_pairs(const char *p, const char *end)
 {
@@ -275,7 +273,7 @@ count_pairs(const char *p, const char *end)
 	return n;
 }
 
-/* Take in the present line. */
+/* Parse the current line. */
 static int
 read_line(struct reading *r)
 {
@@ -296,7 +294,7 @@ read_line(struct reading *r)
 		} else {
 			rc = 0;
 		}
-		/* Properties of nothing are nothing. */
+		/* Without a valid first pair the properties have no meaning. */
 		if (rc == 0 && key == NULL)
 			return 0;
 		if (rc == 0)
@@ -320,7 +318,8 @@ read_line(struct reading *r)
 
 /* --- inih --- */
 
-/* A line that inih was given and did not report: blank, a comment, or bad. */
+/* Finish a line that inih was given.  If inih did not report it, it is blank, a
+ * comment, or malformed. */
 static void
 finish_line(struct reading *r)
 {
@@ -335,7 +334,7 @@ finish_line(struct reading *r)
 			    "KEY=VALUE");
 }
 
-/* inih asks for the next line, at most num - 1 bytes of it. */
+/* Callback of inih: store at most num - 1 bytes of the next line in `to`. */
 static char *
 give_line(char *to, int num, void *arg)
 {
@@ -352,12 +351,13 @@ give_line(char *to, int num, void *arg)
 	r->line = skip_blanks(r->next, r->line_end);
 	r->next = newline != NULL ? newline + 1 : r->end;
 	r->number++;
-	r->told = r->taken = false;
+	r->noticed = r->taken = false;
 	len = (size_t)(r->line_end - r->line);
 	if (memchr(r->line, '\0', len) != NULL)
 		complain(r, "the line is left out: it has a NUL byte");
-	/* What begins a comment is another setting of inih. */
-	if (r->told || (len > 0 && strchr(";#", *r->line) != NULL)) {
+	/* Skip comments here: the characters that begin one depend on how inih
+	 * was built. */
+	if (r->noticed || (len > 0 && strchr(";#", *r->line) != NULL)) {
 		r->line = r->line_end;
 		len = 0;
 	}
@@ -369,7 +369,7 @@ give_line(char *to, int num, void *arg)
 	return to;
 }
 
-/* inih has found a name and a value in the line. */
+/* Callback of inih: the line has a name and a value. */
 static int
 take_line(void *arg, const char *section, const char *name, const char *value)
 {
@@ -404,8 +404,8 @@ conf_add_bytes(struct conf *c, enum conf_level level, const char *path,
 		return error_no_memory(err);
 	if (len >= 3 && memcmp(text, bom, 3) == 0)
 		r.next += 3;
-	/* An inih that was built to stop at the first line it does not like is
-	 * called again for the rest. */
+	/* inih may have been built to stop at the first malformed line: call it
+	 * again for the rest. */
 	while (r.next < r.end && r.next != before && !r.no_memory) {
 		before = r.next;
 		if (ini_parse_stream(give_line, &r, take_line, &r) == -2)

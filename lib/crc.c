@@ -7,7 +7,8 @@
 uint32_t
 crc_update(uint32_t crc, const void *data, size_t len)
 {
-	/* ISA-L inverts at both ends as zlib does, so sums can be continued. */
+	/* ISA-L inverts before and after, as zlib does, so a CRC can be
+	 * continued. */
 	return crc32_gzip_refl(crc, data, len);
 }
 

@@ -13,14 +13,14 @@
 uint32_t crc_update(uint32_t crc, const void *data, size_t len);
 
 /*
- * The CRC that `crc` turns into when `len` bytes follow, to be combined by
+ * Advance `crc` over `len` bytes that follow, so that it can be combined by
  * exclusive-or: crc(A then B) = crc_shift(crc(A), len(B)) ^ crc(B).  So parts
  * of a file may be summed in any order, by any thread.
  */
 uint32_t crc_shift(uint32_t crc, uint64_t len);
 
-/* crc_shift() that remembers how to shift by the length of last time: then it
- * costs as much as summing up a kilobyte.  Start: all 0. */
+/* crc_shift() that keeps the operator of the last length.  With the same length
+ * again it costs as much as the CRC of a kilobyte.  Initialise to all 0. */
 struct crc_shifter {
 	uint64_t len;
 	uint32_t op;

@@ -8,9 +8,10 @@
 struct error;
 
 /*
- * Call fn for each name in directory `fd` but "." and "..", in no order; `what`
- * is for messages.  A return value other than 0 ends the walk and is returned.
- * The offset of `fd` is not moved.  ERROR_SYSTEM: it cannot be read.
+ * Call fn for each name in directory `fd` except "." and "..", in no particular
+ * order.  `what` names the directory in messages.  If fn returns a value other
+ * than 0, the walk ends and returns that value.  The offset of `fd` does not
+ * change.  -1 and ERROR_SYSTEM: the directory cannot be read.
  */
 int dir_each(int fd, const char *what,
 	     int (*fn)(void *arg, const char *name, struct error *err),

@@ -10,7 +10,7 @@
  * cut down to ERROR_TEXT_MAX. */
 #define WORK_MAX 16384
 
-/* A word is not cut below this: what is left would tell nothing. */
+/* A word is not cut shorter than this, so that it stays recognisable. */
 #define WORD_MIN 40
 
 #define DOTS "..."
@@ -23,9 +23,9 @@ is_continuation(char c)
 }
 
 /*
- * Make `text` shorter by `drop` bytes: they, and a few more for the dots, come
- * out of text[start..end), of which `quarters`/4 of what stays is before the
- * dots.  No UTF-8 character is cut in two.  Returns the new length.
+ * Shorten `text` by `drop` bytes, taken out of text[start..end) and replaced by
+ * dots, for which a few more bytes go.  Of the rest of that range, `quarters`/4
+ * stay before the dots.  No UTF-8 character is split.  Returns the new length.
  */
 static size_t
 cut(char *text, size_t len, size_t start, size_t end, size_t drop,
@@ -49,8 +49,8 @@ cut(char *text, size_t len, size_t start, size_t end, size_t drop,
 	return len - (to - from) + DOTS_LEN;
 }
 
-/* The longest run of characters other than space: in a message too long to
- * show, a path. */
+/* The longest run of characters other than space.  In an overlong message that
+ * is a path. */
 static void
 longest_word(const char *text, size_t *start, size_t *end)
 {
@@ -69,10 +69,10 @@ longest_word(const char *text, size_t *start, size_t *end)
 }
 
 /*
- * Cut `text` down to fit ERROR_TEXT_MAX: long words lose their middle, the
- * longest first and no more than half of it at a time, so that two long paths
- * are cut alike.  If no word is long, the sentence as a whole loses its
- * middle; most of what stays is its end, where the reason is.
+ * Cut `text` to fit ERROR_TEXT_MAX.  The longest word loses its middle first,
+ * at most half of the word at a time, so that two long paths are cut alike.  If
+ * no word is long, the sentence itself loses its middle; most of what is kept
+ * is its end, which holds the reason.
  */
 static void
 fit(char *text)
@@ -93,8 +93,8 @@ fit(char *text)
 	}
 }
 
-/* What stands in `fmt` behind the last conversion: the end of the sentence,
- * whatever the arguments are. */
+/* The part of `fmt` after the last conversion: the end of the sentence, for any
+ * arguments. */
 static const char *
 literal_tail(const char *fmt)
 {
@@ -109,8 +109,8 @@ literal_tail(const char *fmt)
 	return tail;
 }
 
-/* Format into work[WORK_MAX]; if even that is too small, the end of the
- * sentence replaces the end of the overlong argument. */
+/* Format into work[room].  If even that is too small, the literal tail of `fmt`
+ * replaces the end of the overlong argument. */
 __attribute__((format(printf, 3, 0))) static void
 format(char *work, size_t room, const char *fmt, va_list ap)
 {
@@ -134,7 +134,7 @@ format(char *work, size_t room, const char *fmt, va_list ap)
 int
 error_vset(struct error *err, enum error_kind kind, const char *fmt, va_list ap)
 {
-	/* Not straight into err->text, which may be an argument. */
+	/* Not directly into err->text, which may be an argument. */
 	char work[WORK_MAX];
 	int saved = errno;
 
@@ -160,7 +160,7 @@ error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
 	return -1;
 }
 
-/* Set err->text to what is in `work`, ": " and `reason`. */
+/* Set err->text to `work`, ": " and `reason`. */
 static void
 join(struct error *err, char *work, const char *reason)
 {
@@ -286,7 +286,7 @@ severity(int status)
 	case STATUS_LOST:
 		return 4;
 	default:
-		return 3; /* STATUS_FAILED, and whatever is none of ours */
+		return 3; /* STATUS_FAILED, and unknown values */
 	}
 }
 

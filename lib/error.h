@@ -2,11 +2,11 @@
 /*
  * error.h - what went wrong, as a sentence and a kind.
  *
- * A function that can fail takes `struct error *err` last and returns 0 or
- * -1 (a constructor: NULL).  The caller owns the struct; NULL is allowed and
- * means "do not tell me".  Nothing here allocates, prints or exits, and
- * errno is left as it was found.  The sentence has the form
- * "object: what failed: why"; the program's name is put before it by `app`.
+ * A function that can fail takes `struct error *err` last and returns 0 or -1
+ * (a constructor: NULL).  The caller owns the struct; NULL is allowed and means
+ * that the caller does not need the reason.  Nothing here allocates, prints or
+ * exits, and errno is preserved.  The sentence has the form "object: what
+ * failed: why"; `app` puts the program's name before it.
  */
 #ifndef ERROR_H
 #define ERROR_H
@@ -16,7 +16,7 @@
 /* Kinds.  error_status() maps them to the exit status of a command. */
 enum error_kind {
 	ERROR_NONE = 0, /* no error */
-	ERROR_USAGE,	/* the caller asked for something that makes no sense */
+	ERROR_USAGE,	/* the caller's request makes no sense */
 	ERROR_ABSENT, /* a file, dataset or entry that should be there is not */
 	ERROR_SYSTEM, /* a system call failed; errnum says why */
 	ERROR_NOMEM,  /* out of memory, or a memory limit would be passed */
@@ -35,13 +35,13 @@ enum {
 	STATUS_LOST = 4,    /* lost */
 };
 
-/* Room for a sentence with two long paths; longer paths are cut, in their
- * middle, never the reason behind them. */
+/* Bytes of a sentence, enough for two long paths.  A longer path is cut in its
+ * middle; the reason after it is never cut. */
 #define ERROR_TEXT_MAX 1024
 
 struct error {
 	enum error_kind kind;
-	int errnum; /* errno where kind is ERROR_SYSTEM, else 0 */
+	int errnum; /* errno if kind is ERROR_SYSTEM, else 0 */
 	char text[ERROR_TEXT_MAX];
 };
 
@@ -50,16 +50,16 @@ struct error {
 		.kind = ERROR_NONE, .errnum = 0, .text = "" \
 	}
 
-/* Set *err to `kind` and the formatted sentence.  Returns -1 always, so that
- * a function can say `return error_set(...)`. */
+/* Set *err to `kind` and the formatted sentence.  Always returns -1, so that a
+ * function can say `return error_set(...)`. */
 int error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int error_vset(struct error *err, enum error_kind kind, const char *fmt,
 	       va_list ap) __attribute__((format(printf, 3, 0)));
 
-/* Set *err to ERROR_SYSTEM (ENOENT: ERROR_ABSENT; ENOMEM: ERROR_NOMEM;
- * ELOOP, EXDEV from a confined open are the caller's business), the sentence,
- * ": " and strerror(errno).  Returns -1. */
+/* Set *err to the sentence, ": " and strerror(errno).  The kind is ERROR_ABSENT
+ * for ENOENT, ERROR_NOMEM for ENOMEM, else ERROR_SYSTEM; ELOOP and EXDEV of a
+ * confined open are not treated specially.  Returns -1. */
 int error_sys(struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -67,8 +67,8 @@ int error_sys(struct error *err, const char *fmt, ...)
 int error_wrap(struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Hand on what another call reported: kind, errnum and sentence of `cause`;
- * error_as() with a sentence of its own.  Both return -1. */
+/* Copy kind, errnum and sentence of `cause` to *err. error_as() sets a sentence
+ * of its own instead.  Both return -1. */
 int error_pass(struct error *err, const struct error *cause);
 int error_as(struct error *err, const struct error *cause, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -18,7 +18,7 @@ void hash_free(struct hash *h);
 int hash_update(struct hash *h, const void *data, size_t len,
 		struct error *err);
 
-/* The sum of all so far as text; `h` starts anew. */
+/* The sum of all data so far, as text.  Then `h` starts a new sum. */
 int hash_text(struct hash *h, char to[static HASH_TEXT], struct error *err);
 
 #endif /* HASH_H */

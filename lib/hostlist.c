@@ -11,17 +11,17 @@
 #include "num.h"
 #include "str.h"
 
-/* How much of a refused text is quoted. */
+/* Bytes of a rejected text that are quoted in a message. */
 #define QUOTE_MAX 48
 
-/* Numbers lo..hi, each with `width` digits at least. */
+/* Numbers lo..hi, each with at least `width` digits. */
 struct range {
 	uint64_t lo, hi;
 	size_t width;
 };
 
-/* A piece of plain text and the brackets behind it; the last piece of a name
- * has none. */
+/* A piece of plain text and the brackets after it.  The last part of a name has
+ * no brackets. */
 struct part {
 	const char *text;
 	size_t len;
@@ -33,8 +33,8 @@ struct item {
 	struct part parts[HOSTLIST_GROUPS + 1];
 	size_t ngroups;
 	struct buf ranges; /* of all groups: struct range */
-	uint64_t names;	   /* it stands for so many */
-	size_t longest;	   /* and none is longer */
+	uint64_t names;	   /* number of names it expands to */
+	size_t longest;	   /* length of the longest of them */
 };
 
 int
@@ -155,9 +155,9 @@ hostlist_add_list(struct hostlist *h, const struct hostlist *other,
 	return 0;
 }
 
-/* --- Reading --- */
+/* --- Parsing --- */
 
-/* What is wrong with `text` at `at`. */
+/* Report what is wrong with `text` at `at`.  Returns -1. */
 static int
 refuse(struct error *err, const char *text, const char *at, const char *why)
 {
@@ -169,7 +169,8 @@ refuse(struct error *err, const char *text, const char *at, const char *why)
 			 str_printable(quote, sizeof(quote), at), why);
 }
 
-/* The number at *s, which is moved behind it; NULL, or what is wrong. */
+/* Parse the number at *s and move *s behind it.  Returns NULL, or what is
+ * wrong. */
 static const char *
 read_number(const char **s, uint64_t *value, size_t *digits)
 {
@@ -186,7 +187,8 @@ read_number(const char **s, uint64_t *value, size_t *digits)
 			   : "expected a number, as in [1-3,7], in brackets";
 }
 
-/* One number, or two with '-' between them, at *s.  NULL, or what is wrong. */
+/* Parse one number, or two joined by '-', at *s.  Returns NULL, or what is
+ * wrong. */
 static const char *
 read_range(const char **s, struct range *r, size_t *longest)
 {
@@ -204,13 +206,13 @@ read_range(const char **s, struct range *r, size_t *longest)
 		return why;
 	if (r->hi < r->lo)
 		return "a range goes from the smaller number to the larger";
-	/* [008-10] and [1-010]: nobody can tell how many digits are meant. */
+	/* [008-10] and [1-010]: the intended number of digits is ambiguous. */
 	if (*longest < r->width || (*longest > r->width && *last == '0'))
 		return "both ends of a range need the same number of digits";
 	return NULL;
 }
 
-/* The brackets at *s, as the next group of `it`. */
+/* Parse the brackets at *s as the next group of `it`. */
 static int
 read_group(struct item *it, const char *text, const char **s, struct error *err)
 {
@@ -245,7 +247,7 @@ read_group(struct item *it, const char *text, const char **s, struct error *err)
 	return 0;
 }
 
-/* The name with its brackets at *s. */
+/* Parse the name at *s with its brackets. */
 static int
 read_item(struct item *it, const char *text, const char **s, struct error *err)
 {
@@ -293,7 +295,8 @@ put_number(char *to, uint64_t value, size_t width)
 	return to + len;
 }
 
-/* Add the names from part `i` of `it` on; before it stands name..end. */
+/* Add all names that begin with name..end and continue with the parts of `it`
+ * from `i` on. */
 static int
 expand(struct hostlist *h, const struct item *it, size_t i, char *name,
        char *end, struct error *err)
@@ -355,7 +358,7 @@ hostlist_uniq(struct hostlist *h, struct error *err)
 		if (map_get(seen, h->names[i]) == MAP_NONE &&
 		    map_put(seen, h->names[i], i) < 0)
 			break;
-	/* Only now, so that a list that cannot be finished is unchanged. */
+	/* Only now, so that the list is unchanged on failure. */
 	if (i == h->count) {
 		for (i = 0; i < h->count; i++)
 			if (map_get(seen, h->names[i]) == i)
@@ -368,7 +371,7 @@ hostlist_uniq(struct hostlist *h, struct error *err)
 	return error_no_memory(err);
 }
 
-/* Keep the names of which it is `in` that they are in `other`. */
+/* Keep the names that are in `other` if `in`, else those that are not. */
 static int
 filter(struct hostlist *h, const struct hostlist *other, bool in,
        struct error *err)
@@ -414,7 +417,9 @@ hostlist_has(const struct hostlist *h, const char *name)
 	return false;
 }
 
-/* |n|, also of the smallest. */
+/*
+ * |, also for INT64_MIN.
+ */
 static uint64_t
 magnitude(int64_t n)
 {

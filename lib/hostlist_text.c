@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A list as text.
+ * hostlist_text.c - a list as text.
  *
- * Neighbours that differ in one number become one with brackets there:
- * r1n0 r1n1 r2n0 r2n1 is first r1n[0-1] r2n[0-1].  The same is then done with
- * these, as long as it helps: r[1-2]n[0-1].  A new group is always left of
- * those that are there, and since the last group varies fastest, what stood
- * side by side is still what the text stands for, in order.
+ * Neighbours that differ in one number are folded into one text with brackets
+ * there: r1n0 r1n1 r2n0 r2n1 first becomes r1n[0-1] r2n[0-1].  This is repeated
+ * until no neighbours can be folded: r[1-2]n[0-1].  A new group is always to
+ * the left of the existing ones.  As the last group varies fastest, the text
+ * expands to the same names in the same order.
  *
- * Each pass looks at each name once, and there are no more passes than there
- * may be brackets in a name.
+ * Each pass visits each name once, and the passes are limited by the number of
+ * brackets that a name may have.
  */
 #include "hostlist.h"
 
@@ -21,14 +21,14 @@
 #include "mem.h"
 #include "str.h"
 
-/* A number of a name. */
+/* A number in a name. */
 struct number {
 	const char *text;
 	size_t len;
 	uint64_t value;
 };
 
-/* Read the number at `text`; false: none, or one too long for brackets. */
+/* Parse the number at `text`.  False: no number, or too long for brackets. */
 static bool
 read_number(const char *text, struct number *n)
 {
@@ -41,10 +41,8 @@ read_number(const char *text, struct number *n)
 	return n->len > 0;
 }
 
-/*
- * Are `a` and `b` the same but for one number, left of all brackets?  Then *at
- * is where it starts.  If all is the same it is the last number.
- */
+/* Do `a` and `b` differ in one number only, left of all brackets?  Then *at is
+ * the offset of that number.  For equal names it is the last number. */
 static bool
 differ_in_number(const char *a, const char *b, size_t *at)
 {
@@ -88,9 +86,9 @@ put_range(struct buf *out, const struct number *first,
 }
 
 /*
- * Write into `out` the one text for as many of the `n` neighbours at `items`
- * as differ from the first in the number at `at` only.  Returns how many these
- * are, 0: ENOMEM.
+ * Fold neighbours at `items` (`n` of them) that differ from the first only in
+ * the number at `at`, and write the text to `out`.  Returns how many were
+ * folded; 0: ENOMEM.
  */
 static size_t
 fold(const char *const *items, size_t n, size_t at, struct buf *out)
@@ -124,7 +122,8 @@ fold(const char *const *items, size_t n, size_t at, struct buf *out)
 	return i;
 }
 
-/* Fold what can be of the *count items; the new texts are in `arena`. */
+/* One pass: fold the *count items as far as possible.  The new texts are
+ * allocated in `arena`. */
 static int
 fold_all(const char **items, size_t *count, struct arena *arena,
 	 struct buf *work)
@@ -150,7 +149,7 @@ fold_all(const char **items, size_t *count, struct arena *arena,
 	return 0;
 }
 
-/* Add all items to `out`; on failure it is unchanged. */
+/* Append all items to `out`.  On failure `out` is unchanged. */
 static int
 join(const char *const *items, size_t count, const char *sep, struct buf *out)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * json.c - JSON values on jansson; the only file that knows jansson.
- */
+/* json.c - JSON values on jansson; the only file that uses jansson. */
 #include "json.h"
 
 #include <assert.h>
@@ -15,13 +13,14 @@
 #include "error.h"
 #include "mem.h"
 
-/* A container that is not yet in another one; there jansson keeps it. */
+/* A container that is not part of another one yet.  Afterwards jansson owns its
+ * value. */
 struct json {
 	json_t *value;
-	bool failed; /* something is missing in it */
+	bool failed; /* an addition failed */
 };
 
-/* Of a number that is not whole. */
+/* Significant digits of a real number. */
 #define REAL_DIGITS JSON_REAL_PRECISION(6)
 
 static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD in UTF-8 */
@@ -54,8 +53,8 @@ wrap(json_t *value)
 	return j;
 }
 
-/* jansson's allocator is one for the process and has to be set before its
- * first use; every use of it begins with one of the two constructors. */
+/* jansson has one allocator per process, which must be set before its first
+ * use.  Every constructor of this module calls this function. */
 static void
 init_once(void)
 {
@@ -87,7 +86,7 @@ json_free(struct json *j)
 	mem_free(j);
 }
 
-/* Something could not be put in: the document is not to be printed. */
+/* Mark the document as incomplete, so that it is not printed. */
 static void
 fail(struct json *j)
 {
@@ -95,9 +94,9 @@ fail(struct json *j)
 		j->failed = true;
 }
 
-/* The length of the valid UTF-8 sequence that `s` (ended by NUL) begins with;
- * 0: none.  Overlong forms, surrogates and values beyond U+10FFFF are not
- * valid: jansson refuses to print them. */
+/* The length of the valid UTF-8 sequence at the start of `s` (ended by NUL), or
+ * 0.  Overlong forms, surrogates and values beyond U+10FFFF are invalid:
+ * jansson refuses to print them. */
 static size_t
 utf8_len(const unsigned char *s)
 {
@@ -173,7 +172,7 @@ add_hex(struct buf *out, const char *s)
 	return 0;
 }
 
-/* A JSON string that shows `s`; JSON null for NULL. */
+/* A JSON string of `s`, bad bytes replaced; JSON null for NULL. */
 static json_t *
 string_value(const char *s)
 {
@@ -214,8 +213,8 @@ u64_value(uint64_t v)
 	return json_string_nocheck(digits);
 }
 
-/* The name of a member: key, what makes it unique if it is not UTF-8, and
- * suffix.  NULL: ENOMEM. */
+/* The name of a member: key, the hexadecimal suffix if key is not UTF-8, and
+ * `suffix`.  NULL: ENOMEM. */
 static const char *
 member_name(struct buf *name, const char *key, const char *suffix)
 {
@@ -230,8 +229,8 @@ member_name(struct buf *name, const char *key, const char *suffix)
 	return buf_add_str(name, suffix) < 0 ? NULL : name->data;
 }
 
-/* Put value into obj under key + suffix; the reference is taken over in any
- * case. */
+/* Set member key + suffix of obj.  Takes the reference to `value`, also on
+ * failure. */
 static void
 put(struct json *obj, const char *key, const char *suffix, json_t *value)
 {
@@ -267,7 +266,7 @@ push(struct json *arr, json_t *value)
 		fail(arr);
 }
 
-/* What is in `j`, of which nothing stays; NULL if that is not all of it. */
+/* Free `j` and return its value, or NULL if `j` is incomplete. */
 static json_t *
 unwrap(struct json *j)
 {
@@ -352,7 +351,7 @@ json_print(struct json *j, FILE *to, struct error *err)
 		error_no_memory(err);
 		goto out;
 	}
-	/* jansson writes piece by piece: no second copy of the document. */
+	/* jansson writes piece by piece, without a copy of the document. */
 	if (json_dumpf(j->value, to, JSON_INDENT(2) | REAL_DIGITS) == 0 &&
 	    putc('\n', to) != EOF)
 		rc = 0;
@@ -400,7 +399,8 @@ json_parse(const char *text, size_t len, struct error *err)
 	init_once();
 	errno = 0;
 	value = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
-	/* jansson takes lack of memory for bad syntax, but for mem's errno. */
+	/* jansson reports a failed allocation as a syntax error; the errno set
+	 * by mem.c tells them apart. */
 	if (value == NULL && errno == ENOMEM)
 		error_no_memory(err);
 	else if (value == NULL)
@@ -411,7 +411,7 @@ json_parse(const char *text, size_t len, struct error *err)
 	return j;
 }
 
-/* A value is jansson's own, under another name. */
+/* struct json_value is jansson's json_t under another name. */
 static const struct json_value *
 value_of(const json_t *v)
 {
@@ -493,7 +493,7 @@ hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Undo hex_value(), in place: false if it never made that. */
+/* Undo hex_value(), in place.  False: hex_value() cannot have made `text`. */
 static bool
 from_hex(char *text)
 {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * json.h - JSON values, by jansson: made, filled, printed, and read.
+ * json.h - JSON values, by jansson: build, print, parse.
  *
- * A thin, allocation-forgiving layer: once an allocation failed, everything
- * that is added later is dropped and json_print() returns -1, so building a
- * document needs no check at each step.  Strings that are not valid UTF-8 are
- * kept readable: each bad byte becomes U+FFFD, and the exact bytes follow in
- * hexadecimal in a member of the same name with "_hex" appended.  A key that
- * is not valid UTF-8 gets the hexadecimal of all its bytes, "_hex_61ff", at
- * its end, so that two such keys never fall together; in an array there is no
- * room for the exact bytes.  Numbers above INT64_MAX, which jansson does not
- * hold, are strings of their digits.
+ * Building a document needs no check at each step: once an allocation has
+ * failed, later additions are dropped and json_print() returns -1.
  *
- * Ownership: json_set() and json_push() take over the value they are given,
- * in any case: fill it first, and do not touch it afterwards.  NULL is taken
- * for a value that could not be allocated.  Threads: one document, one thread.
+ * In a string that is not valid UTF-8 each bad byte becomes U+FFFD, and a
+ * second member, of the same name with "_hex" appended, holds the exact bytes
+ * in hexadecimal.  (In an array the exact bytes are not kept.) A key that is
+ * not valid UTF-8 gets "_hex_" and the hexadecimal of all its bytes appended
+ * ("_hex_61ff"), so that two such keys never collide.  Numbers above INT64_MAX,
+ * which jansson cannot hold, become strings of digits.
+ *
+ * Ownership: json_set() and json_push() take the value, also on failure: fill
+ * it first, and do not use it afterwards.  A NULL value counts as a failed
+ * allocation.  Threads: one document, one thread.
  */
 #ifndef JSON_H
 #define JSON_H
@@ -29,57 +29,58 @@ struct buf;
 struct error;
 struct json; /* opaque */
 
-/* Containers; NULL: ENOMEM.  (jansson itself has json_object, json_array.) */
+/* A new container, for json_free() or to be given away.  NULL: ENOMEM.  ("new",
+ * as jansson defines json_object and json_array.) */
 struct json *json_new_object(void);
 struct json *json_new_array(void);
 
-/* Free a document, or a value that was not yet given away. */
+/* Free a document, or a value that was not given away. */
 void json_free(struct json *j);
 
-/* In an object. */
+/* Set a member of an object. */
 void json_set(struct json *obj, const char *key, struct json *value);
 void json_set_str(struct json *obj, const char *key, const char *value);
 void json_set_u64(struct json *obj, const char *key, uint64_t value);
 void json_set_i64(struct json *obj, const char *key, int64_t value);
-/* Six digits are printed. */
+/* Printed with six significant digits. */
 void json_set_real(struct json *obj, const char *key, double value);
 void json_set_bool(struct json *obj, const char *key, bool value);
 void json_set_null(struct json *obj, const char *key);
 
-/* In an array. */
+/* Append to an array. */
 void json_push(struct json *arr, struct json *value);
 void json_push_str(struct json *arr, const char *value);
 void json_push_u64(struct json *arr, uint64_t value);
 
-/* Print `j` indented by two blanks with a final newline, members in the order
- * they were set; and free it, also on failure. */
+/* Print `j` indented by two blanks, members in the order they were set, with a
+ * final newline.  Frees `j`, also on failure. */
 int json_print(struct json *j, FILE *to, struct error *err);
 
-/* The same without blanks and newlines, appended to `out`; and freed. */
+/* Append `j` to `out` without blanks and newlines.  Frees `j`, also on
+ * failure. */
 int json_line(struct json *j, struct buf *out, struct error *err);
 
 /* --- Reading --- */
 
-/*
- * The document in these untrusted bytes, for json_free(); or NULL:
- * ERROR_CORRUPT (also for a key that comes twice), ERROR_NOMEM.
- */
+/* Parse `len` untrusted bytes.  Returns a document for json_free(), or NULL:
+ * ERROR_CORRUPT (also for a repeated key), ERROR_NOMEM. */
 struct json *json_parse(const char *text, size_t len, struct error *err);
 
-/* A value in a document that was parsed: borrowed from it. */
+/* A value in a parsed document, borrowed from it. */
 struct json_value; /* opaque */
 const struct json_value *json_root(const struct json *j);
 
-/* The member `key`; NULL: `v` is no object (NULL, say), it has none such, or
- * it is null. */
+/* The member `key`.  NULL: `v` is NULL or not an object, or the member is
+ * missing or null. */
 const struct json_value *json_get(const struct json_value *v, const char *key);
 
-/* Elements of an array; NULL and whatever is no array have none. */
+/* The number of elements of an array (0 for NULL and other values), and element
+ * `i`. */
 size_t json_count(const struct json_value *v);
 const struct json_value *json_at(const struct json_value *v, size_t i);
 
-/* The value of a member: false, and *out untouched, if there is none, or it is
- * of another type or out of range. */
+/* Get the value of a member.  False, with *out unchanged: the member is
+ * missing, of another type or out of range. */
 bool json_get_i64(const struct json_value *v, const char *key, int64_t min,
 		  int64_t max, int64_t *out);
 bool json_get_u64(const struct json_value *v, const char *key, uint64_t max,
@@ -87,9 +88,9 @@ bool json_get_u64(const struct json_value *v, const char *key, uint64_t max,
 bool json_get_bool(const struct json_value *v, const char *key, bool *out);
 
 /*
- * A string with its exact bytes, as json_set_str() put it, copied into `a`;
- * *out is NULL where there is none, or null.  ERROR_CORRUPT: not a string, or
- * one with a NUL in it.
+ * Get a string with its exact bytes, as given to json_set_str(), copied into
+ * `a`.  *out is NULL if the member is missing or null.  ERROR_CORRUPT: not a
+ * string, or a string that contains NUL.
  */
 int json_get_str(const struct json_value *v, const char *key, struct arena *a,
 		 const char **out, struct error *err);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lock.c - one command at a time works on a dataset.
+ * lock.c - the lock file of a dataset's directory.
  *
- * The lock file is removed by whoever held the lock, so that a dataset's
- * directory is left as it was found.  So a lock counts only if, once it is
- * taken, the file still has its name.
+ * The holder removes the lock file when it releases the lock, so that the
+ * directory of a dataset is left as it was found.  A process may therefore lock
+ * a file that has just been removed: a lock is valid only if the locked file
+ * still has its name.
  */
 #include "lock.h"
 
@@ -18,7 +19,7 @@
 #include "io.h"
 #include "work.h"
 
-/* Between two looks whether a lock is free, in nanoseconds. */
+/* Nanoseconds between two attempts to take a lock. */
 #define LOCK_PAUSE 20000000
 
 bool
@@ -29,7 +30,7 @@ lock_unsupported(const struct error *err)
 		err->errnum == EOPNOTSUPP);
 }
 
-/* Is the file that `fd` has open the one that bears the name? */
+/* Is the file open as `fd` the one that has the name LOCK_FILE now? */
 static bool
 has_name(int dirfd, int fd)
 {
@@ -40,7 +41,8 @@ has_name(int dirfd, int fd)
 	       ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
-/* Take a lock that counts; -1 with EWOULDBLOCK: not now. */
+/* Try to take a valid lock.  -1 with errnum EWOULDBLOCK: another process holds
+ * it. */
 static int
 try_lock(int dirfd, struct error *err)
 {
@@ -59,11 +61,11 @@ lock_take(int dirfd, const char *what, const struct work *w, struct error *err)
 {
 	const struct timespec pause = { .tv_nsec = LOCK_PAUSE };
 	struct error why = ERROR_INIT;
-	bool told = false;
+	bool reported = false;
 	int fd = -1;
 
-	/* Asked for again and again, because a wait in the kernel would not
-	 * end when the user wants to stop. */
+	/* Poll, because a wait in the kernel would not end when the user asks
+	 * to stop. */
 	for (;;) {
 		fd = try_lock(dirfd, &why);
 		if (fd >= 0)
@@ -75,10 +77,10 @@ lock_take(int dirfd, const char *what, const struct work *w, struct error *err)
 				  "%s: interrupted while waiting", what);
 			return -1;
 		}
-		if (!told)
+		if (!reported)
 			work_say(w, "%s: somebody else works on it, waiting",
 				 what);
-		told = true;
+		reported = true;
 		nanosleep(&pause, NULL);
 	}
 	if (lock_unsupported(&why)) {
@@ -100,7 +102,7 @@ lock_give(int dirfd, int lock)
 {
 	if (lock < 0)
 		return;
-	/* Not if somebody removed it, and another one made it anew. */
+	/* The name may belong to another process's lock file by now. */
 	if (has_name(dirfd, lock))
 		(void)unlinkat(dirfd, LOCK_FILE, 0);
 	close(lock);

@@ -19,9 +19,9 @@ struct entry {
 
 /*
  * `slots` is a table with linear probing, at most 3/4 full.  A slot holds the
- * number of its entry plus 1 (0: free) and 32 bits of the key's hash.  They
- * give its place in any table, so growing looks at no key, and keep apart all
- * but one in 2^32 of the wrong keys, so a search compares one string.
+ * index of its entry plus 1 (0: free) and 32 bits of the key's hash.  These
+ * bits give the position in a table of any size, so growing reads no key.  They
+ * also rule out nearly every wrong key, so a search compares one string.
  */
 struct slot {
 	uint32_t hash;
@@ -57,7 +57,8 @@ sip_round(uint64_t v[4])
 	v[2] = rotate(v[2], 32);
 }
 
-/* SipHash-1-3 (Aumasson, Bernstein 2012): one round a word, three to end. */
+/* SipHash-1-3 (Aumasson, Bernstein 2012): one round per word, three at the
+ * end. */
 static uint64_t
 sip_hash(const uint64_t secret[2], const char *key, size_t len)
 {
@@ -70,7 +71,7 @@ sip_hash(const uint64_t secret[2], const char *key, size_t len)
 	uint64_t word = 0, last = (uint64_t)len << 56;
 	size_t i = 0;
 
-	/* The byte order of a word does not matter: no hash leaves the map. */
+	/* Host byte order is fine: no hash leaves the map. */
 	for (; len - i >= 8; i += 8) {
 		memcpy(&word, key + i, 8);
 		v[3] ^= word;
@@ -96,7 +97,7 @@ hash_key(const struct map *m, const char *key)
 	return (uint32_t)sip_hash(m->secret, key, strlen(key));
 }
 
-/* Unpredictable, as far as the system can. */
+/* As unpredictable as the system can provide. */
 static void
 choose_secret(struct map *m)
 {
@@ -105,7 +106,7 @@ choose_secret(struct map *m)
 
 	if (got == (ssize_t)sizeof(m->secret))
 		return;
-	/* Early in boot, or forbidden: still not the same in every run. */
+	/* Early in boot, or forbidden: at least differ between runs. */
 	clock_gettime(CLOCK_REALTIME, &now);
 	m->secret[0] = (uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec;
 	m->secret[1] = (uint64_t)(uintptr_t)m;
@@ -138,7 +139,7 @@ map_free(struct map *m)
 	mem_free(m);
 }
 
-/* The slot that holds `key`, or the free one where it belongs. */
+/* The slot that holds `key`, or the free slot for it. */
 static struct slot *
 find(const struct map *m, const char *key, uint32_t hash)
 {
@@ -177,7 +178,7 @@ grow_slots(struct map *m)
 	return 0;
 }
 
-/* Room for one entry more, in both tables. */
+/* Make room for one more entry in both tables. */
 static int
 make_room(struct map *m)
 {

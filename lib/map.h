@@ -14,12 +14,12 @@
 
 struct map; /* opaque */
 
-#define MAP_NONE SIZE_MAX /* "no such key"; never a value */
+#define MAP_NONE SIZE_MAX /* no such key; not allowed as a value */
 
 struct map *map_new(void); /* NULL: ENOMEM */
 void map_free(struct map *m);
 
-/* Set key to value (< MAP_NONE); an existing one is replaced.  -1: ENOMEM. */
+/* Set key to value (< MAP_NONE), replacing an existing value.  -1: ENOMEM. */
 int map_put(struct map *m, const char *key, size_t value);
 
 /* The value of `key`, or MAP_NONE. */

@@ -10,13 +10,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Of x86-64 and arm64; where pages have another size it does no harm. */
+/* Size of a huge page on x86-64 and arm64, and the least allocation that is
+ * advised to use them.  With another page size the advice has no effect. */
 #define LARGE_PAGE ((uintptr_t)2 << 20)
 #define LARGE ((size_t)4 << 20)
 
-/* Allocations that may still succeed; negative: no limit.  The only state of
- * the library that outlives a call: a test has no other way to reach
- * allocations deep inside a module. */
+/* Allocations that may still succeed; negative: no limit.  This state is
+ * static, as a test has no other way to reach allocations deep inside a
+ * module. */
 static atomic_long fail_after = -1;
 
 /* May this allocation go ahead?  Costs one relaxed load in normal use. */
@@ -31,7 +32,8 @@ allowed(void)
 	return left < 0;
 }
 
-/* count * size, at least 1 so that NULL always means failure; 0: refused. */
+/* count * size, at least 1 so that NULL always means failure.  0: overflow, or
+ * a test wants a failure. */
 static size_t
 product(size_t count, size_t size)
 {
@@ -44,8 +46,8 @@ product(size_t count, size_t size)
 	return bytes > 0 ? bytes : 1;
 }
 
-/* Tables of many megabytes are cheaper in large pages: filling them would
- * fault once for every 4 KiB.  Only advice; whether it is taken matters not. */
+/* Advise huge pages for tables of many megabytes, so that filling them does not
+ * fault once for every 4 KiB.  A failure does not matter. */
 static void *
 advise(void *p, size_t bytes)
 {

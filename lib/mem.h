@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mem.h - the one place that asks for memory.
+ * mem.h - the only place that allocates memory.
  *
- * Every allocation of the library goes through these, so that products are
- * checked for overflow and tests can make the n-th allocation fail.
- * All return NULL with errno = ENOMEM on failure; none exits.
+ * All allocations of the library use these functions, so that products are
+ * checked for overflow and tests can make the n-th allocation fail.  All return
+ * NULL with errno = ENOMEM on failure; none exits.
  */
 #ifndef MEM_H
 #define MEM_H

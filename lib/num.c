@@ -8,7 +8,7 @@
 #include "error.h"
 #include "str.h"
 
-/* How much of a refused text is quoted. */
+/* Bytes of a rejected text that are quoted in a message. */
 #define QUOTE_MAX 80
 
 int
@@ -33,7 +33,7 @@ num_add(uint64_t *a, uint64_t b)
 	return 0;
 }
 
-/* The value of a digit in bases up to 16, or 16. */
+/* The value of a digit in bases up to 16; 16: not a digit. */
 static unsigned int
 digit(char c)
 {
@@ -46,7 +46,7 @@ digit(char c)
 	return 16;
 }
 
-/* Read digits at *s, one at least, and move *s behind them. */
+/* Parse one or more digits at *s, and move *s behind them. */
 static bool
 digits(const char **s, unsigned int base, uint64_t *out)
 {
@@ -132,8 +132,9 @@ num_u64_any(const char *s, uint64_t max, uint64_t *out, struct error *err)
 }
 
 /*
- * Read "", "K", "KB" or "KiB" (and so on up to E, in either case), the whole
- * rest of the text, as the power of two it stands for; false: none of these.
+ * Parse the whole rest of the text as a unit: "", "K", "KB", "KiB" and so on up
+ * to E, in upper or lower case.  *shift is its power of two.  False: not a
+ * unit.
  */
 static bool
 unit(const char *s, unsigned int *shift)
@@ -162,8 +163,8 @@ fraction(const char *from, const char *to, unsigned int shift)
 {
 	uint64_t v = 0;
 
-	/* From the last digit on; dropping remainders on the way does not
-	 * change the result, and 9 * 2^60 + 2^60 fits. */
+	/* Start at the last digit.  Dropping the remainders does not change the
+	 * result, and 9 * 2^60 + 2^60 does not overflow. */
 	while (to > from)
 		v = (((uint64_t)digit(*--to) << shift) + v) / 10;
 	return v;
@@ -188,7 +189,7 @@ parse_bytes(const char *s, uint64_t *out)
 		return false;
 	if (point != NULL &&
 	    (shift == 0 || num_add(&v, fraction(point + 1, s, shift)) < 0))
-		return false; /* there is no half byte */
+		return false; /* a fraction of a byte, or overflow */
 	*out = v;
 	return true;
 }

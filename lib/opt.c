@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * opt.c - option tables: parse a command line by one, and describe it.
- */
+/* opt.c - parse a command line by an option table, and describe the table. */
 #include "opt.h"
 
 #include <assert.h>
@@ -15,13 +13,13 @@
 #include "num.h"
 #include "str.h"
 
-/* Variables that verbs share; a command has one, or two at most. */
+/* Verb variables of a command; it has one or two. */
 #define VERBS_MAX 8
 
-/* Long names beyond this are not considered as a correction. */
+/* Longer names are not suggested as a correction. */
 #define NAME_MAX_LEN 40
 
-/* --help: where descriptions begin, and how wide it is. */
+/* --help: the column of the descriptions, and its width. */
 #define HELP_COLUMN 26
 #define HELP_WIDTH 79
 
@@ -87,8 +85,8 @@ smallest(size_t a, size_t b, size_t c)
 	return ab < c ? ab : c;
 }
 
-/* How many letters to insert, remove or replace (Levenshtein) to make b of
- * a; both are at most NAME_MAX_LEN long. */
+/* Letters to insert, remove or replace to turn a into b (Levenshtein).  Both
+ * are at most NAME_MAX_LEN long. */
 static size_t
 edit_distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
@@ -112,7 +110,8 @@ edit_distance(const char *a, size_t a_len, const char *b, size_t b_len)
 }
 
 /* The shown long name that the user may have meant, or NULL.  More than two
- * wrong letters, or half of them, are no slip of the fingers. */
+ * wrong letters, or more than half of a short name, are not taken as a typing
+ * error. */
 static const char *
 closest_name(const struct opt *o, const char *name, size_t len)
 {
@@ -182,9 +181,9 @@ ambiguous_name(const struct opt *o, bool shown, const char *name, size_t len,
 		  (int)len, name, list);
 }
 
-/* The option of that long name, or the only one that begins with it.  Hidden
- * options are asked only where no shown one fits: old spellings must not
- * make abbreviations ambiguous. */
+/* The option with that long name, or the only one that begins with it.  Hidden
+ * options count only if no shown option matches: old spellings must not make
+ * abbreviations ambiguous. */
 static const struct opt *
 find_name(const struct opt *opts, const char *name, size_t len,
 	  struct error *err)
@@ -222,8 +221,7 @@ add_to_list(struct opt_list *list, const char *value, struct error *err)
 	const char **items = NULL;
 	size_t n = list->count;
 
-	/* The array is full when the count is a power of two, and then
-	 * doubled. */
+	/* The array is full, and doubled, when the count is a power of two. */
 	if ((n & (n - 1)) == 0) {
 		items = mem_realloc(list->items, n > 0 ? 2 * n : 1,
 				    sizeof(*items));
@@ -235,7 +233,7 @@ add_to_list(struct opt_list *list, const char *value, struct error *err)
 	return 0;
 }
 
-/* A verb: it must be the first for its variable, or the same again. */
+/* Set a verb.  Its variable must be unset, or set to the same verb. */
 static int
 set_choice(struct parse *p, const struct opt *o, const char *value)
 {
@@ -250,7 +248,7 @@ set_choice(struct parse *p, const struct opt *o, const char *value)
 		return error_set(p->err, ERROR_USAGE,
 				 "options '%s' and '%s' exclude each other",
 				 label(one, before), label(other, o));
-	/* To obey only the last of two values would look like success. */
+	/* Reject two values: using only the last would look like success. */
 	if (before != NULL && o->value != NULL && before->value == o->value &&
 	    !str_eq(*o->value, value))
 		return error_set(p->err, ERROR_USAGE,
@@ -314,8 +312,8 @@ set(struct parse *p, const struct opt *o, const char *value)
 	}
 }
 
-/* The value of `o`: `joined` where it stood in the same word, else the next
- * word; NULL: there is none. */
+/* The value of `o`: `joined` if it was in the same word, else the next word.
+ * NULL: no value given. */
 static const char *
 take_value(struct parse *p, const struct opt *o, const char *joined)
 {
@@ -330,7 +328,7 @@ take_value(struct parse *p, const struct opt *o, const char *joined)
 	return NULL;
 }
 
-/* "--name", "--name=VALUE"; `word` is behind the dashes. */
+/* Parse "--name" or "--name=VALUE"; `word` starts after the dashes. */
 static int
 parse_long(struct parse *p, const char *word)
 {
@@ -352,7 +350,7 @@ parse_long(struct parse *p, const char *word)
 	return value == NULL ? -1 : set(p, o, value);
 }
 
-/* "-x", "-xyz", "-xVALUE"; `word` is behind the dash. */
+/* Parse "-x", "-xyz" or "-xVALUE"; `word` starts after the dash. */
 static int
 parse_short(struct parse *p, const char *word)
 {
@@ -393,7 +391,7 @@ opt_parse(const struct opt *opts, int argc, char **argv, struct error *err)
 		int rc = 0;
 
 		if (!options || word[0] != '-' || word[1] == '\0')
-			argv[kept++] = word; /* its place was read before */
+			argv[kept++] = word; /* kept < next */
 		else if (str_eq(word, "--"))
 			options = false;
 		else if (word[1] == '-')
@@ -415,8 +413,8 @@ opt_list_free(struct opt_list *list)
 	list->count = 0;
 }
 
-/* Add `text`, which begins at column `column`, wrapped between HELP_COLUMN
- * and HELP_WIDTH, and a newline. */
+/* Append `text` and a newline, wrapped between HELP_COLUMN and HELP_WIDTH.  The
+ * current column is `column`. */
 static void
 add_wrapped(struct buf *out, size_t column, const char *text)
 {
@@ -458,7 +456,7 @@ help_one(const struct opt *o, struct buf *out)
 		buf_printf(out, "%c%s", o->name != NULL ? '=' : ' ',
 			   metavar(o));
 	column = out->len - start;
-	if (column + 2 > HELP_COLUMN) { /* two blanks stand between */
+	if (column + 2 > HELP_COLUMN) { /* at least two blanks between */
 		buf_add_char(out, '\n');
 		column = 0;
 	}

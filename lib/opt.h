@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * opt.h - one table per command, from which come parsing, --help, the shell
- * completions and the check that the man page names every option.
+ * opt.h - one option table per command.  Parsing, --help, the shell completions
+ * and the check that the man page names every option all use it.
  *
  * Long options take "--name=VALUE" or "--name VALUE", short ones "-nVALUE" or
- * "-n VALUE", flags may be joined ("-qv").  Options and arguments may be
- * mixed; "--" ends the options.  An unambiguous beginning of a long name is
+ * "-n VALUE", flags may be combined ("-qv").  Options and arguments may be
+ * mixed; "--" ends the options.  An unambiguous prefix of a long name is
  * accepted.  Nothing here prints or exits; `app` does.
  */
 #ifndef OPT_H
@@ -26,7 +26,7 @@ enum opt_type {
 	OPT_TYPE_STRING, /* const char **: borrowed from argv */
 	OPT_TYPE_LIST,	 /* struct opt_list *: may be given several times */
 	OPT_TYPE_U64,	 /* uint64_t *: min..max */
-	OPT_TYPE_BYTES,	 /* uint64_t *: num_bytes(), min..max */
+	OPT_TYPE_BYTES,	 /* uint64_t *: as num_bytes(), min..max */
 	OPT_TYPE_CHOICE, /* int *: the value of the option's `min` field; a
 			    verb: several options share one variable, and giving
 			    two different ones, or one with two values, is a
@@ -38,7 +38,7 @@ enum opt_complete {
 	OPT_ANY = 0,
 	OPT_FILE,
 	OPT_DIR,
-	OPT_DATASET, /* names of the index: `scr_index --names-only` */
+	OPT_DATASET, /* names of datasets: `scr_index --names-only` */
 	OPT_WORDS,   /* the words of `metavar`, separated by '|' */
 };
 
@@ -53,11 +53,12 @@ struct opt {
 	const char *name;    /* without the dashes; NULL: none */
 	void *target;	     /* see opt_type */
 	const char *metavar; /* "DIR"; NULL: takes no value */
-	const char *help; /* one clause, no capital, no full stop; NULL: works
-			     but is not shown (an old spelling) */
+	/* One clause, no capital, no full stop.  NULL: accepted but not shown (an
+	 * old spelling). */
+	const char *help;
 	uint64_t min, max;
 	enum opt_complete complete;
-	const char **value; /* CHOICE with a value: where it goes */
+	const char **value; /* CHOICE with a value: the target of the value */
 };
 
 #define OPT_GROUP(title) \
@@ -114,21 +115,21 @@ struct opt {
 	}
 
 /*
- * Parse argv[1..argc-1].  Arguments that are not options are moved to the
- * front: argv[0..return value - 1], then NULL.  Returns their number, or -1
- * with ERROR_USAGE.  OPT_TYPE_LIST items are borrowed from argv; the array is
- * the caller's to free with opt_list_free().
+ * Parse argv[1..argc-1].  Arguments that are not options are moved to the front
+ * of argv and terminated by NULL.  Returns their number, or -1 with
+ * ERROR_USAGE.  OPT_TYPE_LIST items are borrowed from argv; the caller frees
+ * the array with opt_list_free().
  */
 int opt_parse(const struct opt *opts, int argc, char **argv, struct error *err);
 void opt_list_free(struct opt_list *list);
 
-/* The options part of --help, wrapped at 79 columns. */
+/* Append the options part of --help, wrapped at 79 columns. */
 int opt_help(const struct opt *opts, struct buf *out);
 
 /*
- * One line per shown or hidden option, for completions and the checks of man
- * pages: LETTER or "-", TAB, NAME or "-", TAB, METAVAR or
- * "-", TAB, any|file|dir|dataset|words, TAB, shown|hidden, TAB, help.
+ * Append one line per shown or hidden option, for completions and the checks of
+ * man pages: LETTER or "-", TAB, NAME or "-", TAB, METAVAR or "-", TAB,
+ * any|file|dir|dataset|words, TAB, shown|hidden, TAB, help.
  */
 int opt_dump(const struct opt *opts, struct buf *out);
 

@@ -14,8 +14,9 @@
 #include "buf.h"
 #include "error.h"
 
-/* The kernel says EAGAIN when a directory moves while ".." is looked up;
- * somebody who moves them all the time shall not keep us for ever. */
+/* openat2() fails with EAGAIN if a directory is renamed while ".." is looked
+ * up.  The number of attempts is bounded, in case directories are renamed all
+ * the time. */
 #define AGAIN_MAX 10000
 
 bool
@@ -36,8 +37,8 @@ path_is_clean(const char *rel)
 	}
 }
 
-/* Take the last component off `out`, which is in normal form; false: there is
- * none that could go. */
+/* Remove the last component of `out`, which is in normal form.  False: no
+ * component can be removed. */
 static bool
 drop_last(struct buf *out, bool absolute)
 {
@@ -49,7 +50,7 @@ drop_last(struct buf *out, bool absolute)
 	if (strcmp(base, "..") == 0)
 		return false;
 	out->len = (size_t)(base - out->data);
-	if (out->len > 1) /* and the slash, but not the root's */
+	if (out->len > 1) /* the slash too, unless it is the root's */
 		out->len--;
 	out->data[out->len] = '\0';
 	return true;
@@ -103,7 +104,7 @@ path_below(const char *path, const char *root)
 		else if (*rest != '\0')
 			return NULL;
 	}
-	/* "../.." begins with "..", but does not lie below it. */
+	/* "../.." begins with "..", but is not below it. */
 	if (strcmp(rest, "..") == 0 || strncmp(rest, "../", 3) == 0)
 		return NULL;
 	return rest;
@@ -112,7 +113,7 @@ path_below(const char *path, const char *root)
 int
 path_join(struct buf *out, const char *dir, const char *name, struct error *err)
 {
-	if (dir != out->data || dir == NULL) { /* else `dir` is there already */
+	if (dir != out->data || dir == NULL) { /* else `dir` is in `out` */
 		buf_clear(out);
 		if (buf_add_str(out, dir) < 0)
 			return error_no_memory(err);
@@ -146,7 +147,8 @@ path_real(const char *path, struct buf *out, struct error *err)
 	return 0;
 }
 
-/* Say why `rel` could not be opened below rootfd: errno. */
+/* Report why `rel` could not be opened below rootfd, from errno.  Returns
+ * -1. */
 static int
 refuse(int rootfd, const char *rel, const char *what, struct error *err)
 {
@@ -203,11 +205,12 @@ open_component(int dirfd, const char *name, int flags, mode_t mode)
 	int fd = openat(dirfd, name, flags | O_NOFOLLOW, mode);
 
 	if (fd < 0) {
-		if (errno == ENOTDIR) /* O_DIRECTORY says so of links, too */
+		if (errno == ENOTDIR) /* O_DIRECTORY fails so for links, too */
 			errno = is_link(dirfd, name) ? ELOOP : ENOTDIR;
 		return -1;
 	}
-	/* O_PATH opens the link itself, which is fine if that is wanted. */
+	/* O_PATH | O_NOFOLLOW opens a link itself: allowed if the caller passed
+	 * O_NOFOLLOW. */
 	if ((flags & O_PATH) == 0 || (flags & O_NOFOLLOW) != 0)
 		return fd;
 	if (fstat(fd, &st) == 0 && !S_ISLNK(st.st_mode))
@@ -247,8 +250,8 @@ walk(int rootfd, const char *rel, int flags, mode_t mode)
 	}
 }
 
-/* open(2) of a clean path below rootfd: a descriptor, or -1 and errno, EXDEV
- * where it leads out, ELOOP where a link is in the way. */
+/* open(2) of a clean path below rootfd.  Returns a descriptor, or -1 with
+ * errno: EXDEV if the path leads out, ELOOP if a link is in the way. */
 static int
 open_beneath(int rootfd, const char *rel, int flags, mode_t mode)
 {
@@ -266,8 +269,8 @@ open_beneath(int rootfd, const char *rel, int flags, mode_t mode)
 		fd = syscall(SYS_openat2, rootfd, rel, &how, sizeof(how));
 	while (fd < 0 &&
 	       (errno == EINTR || (errno == EAGAIN && again++ < AGAIN_MAX)));
-	/* EPERM: what some container sandboxes say to a call they do not
-	 * know.  Where it is meant, the walk meets it again. */
+	/* EPERM: some container sandboxes return it for unknown calls.  If it
+	 * is genuine, the walk fails with it, too. */
 	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
 		return walk(rootfd, rel, flags | O_CLOEXEC, mode);
 	return (int)fd;
@@ -309,11 +312,11 @@ open_dir(int rootfd, const char *rel)
 }
 
 /*
- * Open the directory `dir`, making what is missing; `dir` is written to, but
- * is afterwards what it was unless this fails.
+ * Open the directory `dir`, creating missing directories.  `dir` is modified
+ * meanwhile, and restored on success.
  *
- * Each part is opened by its whole path from the root, never from the parent:
- * a link below the root may point to a neighbour of its parent.
+ * Each part is opened by its whole path from the root, never from the parent: a
+ * link below the root may point to a neighbour of its parent.
  */
 static int
 make_dirs(int rootfd, char *dir, mode_t mode)
@@ -322,7 +325,7 @@ make_dirs(int rootfd, char *dir, mode_t mode)
 	char *slash = NULL;
 	int fd = -1;
 
-	/* Back to what exists, a NUL in the place of each slash passed... */
+	/* Shorten `dir` to the part that exists, replacing slashes by NUL. */
 	while ((fd = open_dir(rootfd, dir)) < 0) {
 		if (errno != ENOENT || len == 0)
 			return -1;
@@ -334,7 +337,7 @@ make_dirs(int rootfd, char *dir, mode_t mode)
 	}
 	if (fd < 0)
 		fd = open_dir(rootfd, "");
-	/* ...and forth, putting the slashes back. */
+	/* Then create the rest, restoring the slashes. */
 	while (fd >= 0 && len < whole) {
 		start = len > 0 ? len + 1 : 0;
 		if (mkdirat(fd, dir + start, mode) < 0 && errno != EEXIST) {
@@ -376,7 +379,8 @@ path_open_parent(int rootfd, const char *rel, bool make, mode_t mode,
 bool
 path_is_empty_dir(int fd)
 {
-	/* "." and ".." take 48 bytes; what does not fit is something else. */
+	/* "." and ".." take 48 bytes, so this buffer holds both and a third
+	 * entry, or the directory is not empty. */
 	char list[256];
 	long n = 0;
 

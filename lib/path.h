@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * path.h - paths that cannot leave their root, and roots that have moved.
+ * path.h - normal forms of paths, and opening paths that cannot leave their
+ * root.
  *
- * Paths that come out of metadata are untrusted.  The `*_beneath` functions
- * resolve a relative path below an open directory: "..", an absolute path and
- * a symbolic link that leads out are ERROR_UNSAFE (openat2 RESOLVE_BENEATH |
- * RESOLVE_NO_MAGICLINKS; where the kernel has no openat2, a walk, component by
- * component, with O_NOFOLLOW that refuses every link).
+ * Paths in metadata are untrusted.  The `*_beneath` functions resolve a
+ * relative path below an open directory.  "..", an absolute path and a symbolic
+ * link that leads out are ERROR_UNSAFE.  They use openat2 with RESOLVE_BENEATH
+ * | RESOLVE_NO_MAGICLINKS.  If the kernel has no openat2, they walk the path
+ * component by component with O_NOFOLLOW, which rejects every link.
  */
 #ifndef PATH_H
 #define PATH_H
@@ -26,74 +27,78 @@ struct error;
 bool path_is_clean(const char *rel);
 
 /*
- * Write to `out` the textual normal form of `path`: multiple slashes and "."
- * go, ".." takes away the component before it (never above "/", kept at the
- * start of a relative path).  No file is looked at.  "" becomes ".".
+ * Write the textual normal form of `path` to `out`: multiple slashes and "."
+ * are removed, and ".." removes the component before it (it is dropped above
+ * "/", and kept at the start of a relative path).  The file system is not
+ * accessed.  "" becomes ".".
  */
 int path_normal(const char *path, struct buf *out, struct error *err);
 
-/* If `path` (normal form) lies below `root` (normal form): the rest, without
- * a leading slash ("" where they are equal), borrowed from `path`; else
- * NULL. */
+/* If `path` lies below `root` (both in normal form): the rest of `path` without
+ * a leading slash ("" if they are equal), borrowed from `path`.  Else NULL. */
 const char *path_below(const char *path, const char *root);
 
-/* dir + "/" + name, replacing what `out` held; an empty dir gives `name`. */
+/* Replace the contents of `out` by dir + "/" + name; an empty dir gives
+ * `name`. */
 int path_join(struct buf *out, const char *dir, const char *name,
 	      struct error *err);
 
-/* Last component, borrowed ("a/b" -> "b"; no slash: the whole). */
+/* The last component, borrowed ("a/b" -> "b"; without a slash the whole
+ * path). */
 const char *path_base(const char *path);
 
-/* Absolute normal form with symbolic links resolved, into `out`. */
+/* Write the absolute normal form, with symbolic links resolved, to `out`. */
 int path_real(const char *path, struct buf *out, struct error *err);
 
-/* open(2) of rel beneath rootfd; `flags` as open(2) (O_CLOEXEC is added). */
+/* Open rel beneath rootfd; `flags` as for open(2), O_CLOEXEC is added.  Returns
+ * a descriptor to close, or -1. */
 int path_open_beneath(int rootfd, const char *rel, int flags, mode_t mode,
 		      struct error *err);
 
-/* fstatat of rel beneath rootfd; follows only links that stay beneath. */
+/* stat(2) of rel beneath rootfd.  Only links that stay beneath are followed. */
 int path_stat_beneath(int rootfd, const char *rel, struct stat *st,
 		      struct error *err);
 
 /*
- * Open the directory that holds `rel` (O_PATH | O_DIRECTORY), making missing
- * ones with `mode` & ~umask if `make`.  *base borrows the last component from
- * `rel`.  Returns a descriptor to close, or -1.
+ * Open the parent directory of `rel` (O_PATH | O_DIRECTORY).  If `make`,
+ * missing directories are created with `mode` & ~umask.  *base is the last
+ * component, borrowed from `rel`.  Returns a descriptor to close, or -1.
  */
 int path_open_parent(int rootfd, const char *rel, bool make, mode_t mode,
 		     const char **base, struct error *err);
 
-/* Is there nothing in the directory open as `fd`?  False, too, where it cannot
- * be read; its place in it moves. */
+/* Is the directory open as `fd` empty?  False also if it cannot be read.  The
+ * offset of `fd` moves. */
 bool path_is_empty_dir(int fd);
 
 /*
- * A cache of open parent directories, for long lists of files of which many
- * share a directory.  pathcache_parent() is path_open_parent() with
- * make = false, but the descriptor is borrowed (valid until the next call).
- * Threads: one cache, one thread.
+ * A cache of open parent directories, for long lists of files that share
+ * directories. pathcache_parent() is path_open_parent() with make = false, but
+ * the descriptor is borrowed (valid until the next call).  Threads: one cache,
+ * one thread.
  */
 struct pathcache; /* opaque */
 struct pathcache *pathcache_new(int rootfd);
 void pathcache_free(struct pathcache *c);
 int pathcache_parent(struct pathcache *c, const char *rel, const char **base,
 		     struct error *err);
-/* stat through the cache: one fstatat per file where the directory is known;
- * a symbolic link is then resolved by path_stat_beneath(). */
+/* path_stat_beneath() through the cache: one fstatat per file in a cached
+ * directory.  A symbolic link is resolved by path_stat_beneath(). */
 int pathcache_stat(struct pathcache *c, const char *rel, struct stat *st,
 		   struct error *err);
 
 /*
- * Is there certainly nothing at `rel`, its directory missing or empty?  False:
- * look for yourself.  A directory is read once, and only when it is asked about
- * twice in a row: for long lists of files to be made.
+ * Is `rel` certainly missing, because its directory is missing or empty?  False
+ * means unknown.  For long lists of files to be created: a directory is read
+ * once, and only when two files in a row are in it.
  */
 bool pathcache_vacant(struct pathcache *c, const char *rel);
 
 /*
- * Small caches below two roots, files and metadata, say, for each of many
- * threads: a third root takes the place of one.  Borrowed until then; NULL:
- * ENOMEM.  Start: all 0.
+ * Small caches below two roots, such as files and metadata, for each of many
+ * threads.  A third root replaces one of them. pathcache_pair_at() returns a
+ * borrowed cache, valid until it is replaced, or NULL: ENOMEM.  Initialise to
+ * all 0.
  */
 struct pathcache_pair {
 	struct pathcache *list[2];

@@ -12,27 +12,27 @@
 #include "mem.h"
 #include "path.h"
 
-/* Descriptors held at most: far below the usual limit of 1024 a process. */
+/* Most descriptors held: far below the usual limit of 1024 per process. */
 #define SLOTS 128
-/* And where each of many threads has caches. */
+/* The same for a cache in a pathcache_pair, of which each thread has one. */
 #define SLOTS_SMALL 16
 
 struct slot {
-	char *dir; /* as in `rel`, without the last slash */
+	char *dir; /* the part of `rel` before its last slash */
 	size_t len;
 	uint64_t hash; /* of dir */
-	uint64_t used; /* when last */
+	uint64_t used; /* time of the last use, by `clock` */
 	int fd;
 };
 
 struct pathcache {
 	int rootfd;
-	size_t max;	    /* slots used at most */
-	size_t count, last; /* slots filled; the one used last */
+	size_t max;	    /* most slots used */
+	size_t count, last; /* slots filled; the slot used last */
 	uint64_t clock;
-	char *asked; /* the last directory that pathcache_vacant() was given */
+	char *asked; /* directory of the last pathcache_vacant() */
 	size_t asked_len;
-	enum { ASKED_ONCE, VACANT, NOT_VACANT } known; /* of it */
+	enum { ASKED_ONCE, VACANT, NOT_VACANT } known; /* about `asked` */
 	struct slot slots[SLOTS];
 };
 
@@ -87,8 +87,8 @@ is_dir(const struct slot *s, const char *dir, size_t len)
 	return s->len == len && memcmp(s->dir, dir, len) == 0;
 }
 
-/* The slot for a new directory: a free one, or the one not used for the
- * longest time, emptied. */
+/* The slot for a new directory: a free one, or the least recently used one,
+ * emptied. */
 static struct slot *
 take_slot(struct pathcache *c)
 {
@@ -108,7 +108,7 @@ take_slot(struct pathcache *c)
 	return oldest;
 }
 
-/* Open the parent of `rel`, which is not in the cache, and put it there. */
+/* Open the parent of `rel` and add it to the cache. */
 static int
 add(struct pathcache *c, const char *rel, size_t len, uint64_t hash,
     struct error *err)
@@ -120,7 +120,7 @@ add(struct pathcache *c, const char *rel, size_t len, uint64_t hash,
 	int fd = path_open_parent(c->rootfd, rel, false, 0, &base, &why);
 
 	if (fd < 0 && (why.errnum == EMFILE || why.errnum == ENFILE)) {
-		forget_all(c); /* others need descriptors, too */
+		forget_all(c); /* descriptors ran out: give up ours */
 		fd = path_open_parent(c->rootfd, rel, false, 0, &base, &why);
 	}
 	if (fd < 0) {
@@ -151,13 +151,13 @@ pathcache_parent(struct pathcache *c, const char *rel, const char **base,
 	uint64_t hash = 0;
 	size_t len = 0, i = 0;
 
-	if (!path_is_clean(rel)) /* for its sentence */
+	if (!path_is_clean(rel)) /* fails, with the error set */
 		return path_open_parent(c->rootfd, rel, false, 0, base, err);
 	*base = path_base(rel);
 	if (*base == rel)
 		return c->rootfd;
 	len = (size_t)(*base - rel) - 1;
-	/* Lists are mostly in order: the same directory again. */
+	/* Lists are mostly sorted: try the last directory first. */
 	if (c->count > 0 && is_dir(&c->slots[c->last], rel, len))
 		return c->slots[c->last].fd;
 	hash = hash_dir(rel, len);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * progress.c - a thread that tells how far a job is, once a second on a
- * terminal and whenever SIGUSR1 arrives.
+ * progress.c - a thread that shows progress, once a second on a terminal and
+ * whenever SIGUSR1 arrives.
  *
  * There is no signal handler: SIGUSR1 is blocked while the job runs (par.c
  * blocks all signals in its workers), and the thread waits for it.
@@ -27,7 +27,7 @@
 #define LINE_MAX_LEN 512
 #define COLUMNS_DEFAULT 80
 
-/* Erases what stands on the rest of the terminal's line. */
+/* Erases the rest of the terminal's line. */
 #define ERASE "\033[K"
 
 struct progress {
@@ -35,9 +35,9 @@ struct progress {
 	char *what;
 	double start;
 	pthread_t thread;
-	bool running; /* there is a thread */
-	bool draw;    /* once a second */
-	bool drawn;   /* the thread's: a line is to be erased */
+	bool running; /* the thread was started */
+	bool draw;    /* show a line once a second */
+	bool drawn;   /* a line is shown; used by the thread only */
 	atomic_bool ending;
 	sigset_t old_mask; /* of the thread that called progress_start() */
 };
@@ -60,7 +60,7 @@ duration(char *to, size_t size, double seconds)
 		return;
 	}
 	s = (unsigned long)seconds;
-	if ((double)s < seconds) /* "0 s left" would be wrong until the end */
+	if ((double)s < seconds) /* round up: no "0 s left" before the end */
 		s++;
 	if (s < 60)
 		snprintf(to, size, "%lu s", s);
@@ -72,8 +72,8 @@ duration(char *to, size_t size, double seconds)
 		snprintf(to, size, "%lu d %lu h", s / 86400, s / 3600 % 24);
 }
 
-/* What stands behind the name: the sizes, and rate and time left as far as
- * they can be told. */
+/* The part after the name: sizes, and if they can be estimated rate and time
+ * left. */
 static void
 numbers(uint64_t done, uint64_t total, double seconds, char *to, size_t size)
 {
@@ -91,7 +91,7 @@ numbers(uint64_t done, uint64_t total, double seconds, char *to, size_t size)
 						   (double)total)
 				      : 100,
 			 did, all);
-	if (!(rate >= 1 && rate < 1e18)) /* nothing yet, or nonsense */
+	if (!(rate >= 1 && rate < 1e18)) /* no data yet, or out of range */
 		return;
 	len = strlen(to);
 	str_bytes(speed, sizeof(speed), (uint64_t)rate);
@@ -113,7 +113,7 @@ progress_text(const char *what, uint64_t done, uint64_t total, double seconds,
 
 	numbers(done, total, seconds, text, sizeof(text));
 	str_printable(name, sizeof(name), what);
-	/* Where it is narrow the name is cut, the numbers last. */
+	/* In a narrow terminal the name is cut first, the numbers last. */
 	room = size > strlen(text) ? size - strlen(text) - 1 : 0;
 	len = strlen(name);
 	if (len > room) {
@@ -135,7 +135,7 @@ columns(void)
 	return size.ws_col;
 }
 
-/* A background job leaves the terminal to others until it is asked. */
+/* A background job does not draw on the terminal unless SIGUSR1 asks. */
 static bool
 in_background(void)
 {
@@ -144,7 +144,7 @@ in_background(void)
 	return foreground >= 0 && foreground != getpgrp();
 }
 
-/* One write for one line; if it fails there is nobody to tell. */
+/* Write a line with one call.  A failure is ignored: stderr is all we have. */
 static void
 put(const char *text, size_t len)
 {
@@ -154,9 +154,9 @@ put(const char *text, size_t len)
 }
 
 /*
- * Show the line: on the terminal it is drawn over, and the cursor goes back
- * to its beginning, where a message may overwrite it; elsewhere it is a line
- * of its own.
+ * Show the line.  On a terminal it replaces the previous one, and the cursor
+ * returns to its start, so that a message overwrites it.  Elsewhere it ends
+ * with a newline.
  */
 static void
 show(struct progress *p, bool asked)
@@ -224,12 +224,13 @@ progress_start(const char *what, bool quiet)
 	}
 	p->draw = !quiet && can_draw();
 	p->start = clock_seconds();
-	/* The new thread inherits the mask that is set when it is made. */
+	/* The new thread inherits the mask of this one: block all signals in
+	 * it. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &p->old_mask);
 	p->running = pthread_create(&p->thread, NULL, watch, p) == 0;
 	pthread_sigmask(SIG_SETMASK, &p->old_mask, NULL);
-	if (p->running) { /* else the job goes on without being watched */
+	if (p->running) { /* else run without progress */
 		usr1_set(&set);
 		pthread_sigmask(SIG_BLOCK, &set, NULL);
 	}
@@ -248,7 +249,7 @@ progress_end(struct progress *p)
 		atomic_store(&p->ending, true);
 		pthread_kill(p->thread, SIGUSR1); /* wakes it */
 		pthread_join(p->thread, NULL);
-		/* A request that came too late must not kill the process. */
+		/* Discard a late SIGUSR1, which would end the process. */
 		usr1_set(&set);
 		while (sigtimedwait(&set, NULL, &now) == SIGUSR1)
 			;

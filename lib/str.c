@@ -61,8 +61,8 @@ decode_utf8(const unsigned char *s, uint32_t *code)
 	return len;
 }
 
-/* Characters that drive a terminal, break the line or reorder what follows
- * them: C0, DEL, C1, line separators, bidirectional controls. */
+/* Is `code` a character that controls a terminal, breaks the line or reorders
+ * the text after it: C0, DEL, C1, line separators, bidirectional controls? */
 static bool
 is_control(uint32_t code)
 {
@@ -72,7 +72,7 @@ is_control(uint32_t code)
 	       (code >= 0x2066 && code <= 0x2069);
 }
 
-/* Write what stands for the one byte `c` to to[5]; returns its length. */
+/* Write the escape sequence of byte `c` to to[5].  Returns its length. */
 static size_t
 escape(char to[5], unsigned char c)
 {
@@ -98,13 +98,13 @@ str_printable(char *to, size_t size, const char *s)
 	while (*from != '\0') {
 		n = decode_utf8(from, &code);
 		if (n == 0 || is_control(code) || code == '\\') {
-			n = 1; /* a long one: byte by byte */
+			n = 1; /* escape a long one byte by byte */
 			used = escape(escaped, *from);
 		} else {
 			used = n;
 		}
 		if (used >= size - len)
-			break; /* no half character, no half escape */
+			break; /* never split a character or an escape */
 		memcpy(to + len, used == n ? (const char *)from : escaped,
 		       used);
 		len += used;
@@ -120,7 +120,8 @@ str_is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Compare the numbers at *a and *b, of any length, and move behind them. */
+/* Compare the numbers at *a and *b, of any length, and move both behind
+ * them. */
 static int
 compare_numbers(const char **a, const char **b)
 {
@@ -157,7 +158,7 @@ str_natural(const char *a, const char *b)
 		p++;
 		q++;
 	}
-	return strcmp(a, b); /* alike but for leading zeros */
+	return strcmp(a, b); /* equal except for leading zeros */
 }
 
 const char *
@@ -183,7 +184,7 @@ str_bytes(char *to, size_t size, uint64_t bytes)
 		snprintf(to, size, "%" PRIu64 " B", bytes);
 		return to;
 	}
-	/* 1023.95 of a unit would be shown as 1024.0: the next one then. */
+	/* 1023.95 of a unit would be shown as 1024.0: use the next unit. */
 	while (whole >= 1024 * 1024 || (whole * 10 + 512) / 1024 >= 10 * 1024) {
 		whole /= 1024;
 		i++;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * str.h - small questions about strings.
- */
+/* str.h - small helpers for strings. */
 #ifndef STR_H
 #define STR_H
 
@@ -20,10 +18,10 @@ bool str_is_digit(char c);
 bool str_glob(const char *s, const char *pattern);
 
 /*
- * Write `s` to `to` (`size` bytes, always ended with NUL) such that one
- * terminal line shows it: control characters, DEL and broken UTF-8 become \n,
- * \t, \xHH; a backslash becomes \\.  Whatever a file name holds, a message or
- * listing never breaks or drives the terminal.  Returns `to`.
+ * Write a printable form of `s` to `to` (`size` bytes, always ended with NUL):
+ * control characters, DEL and broken UTF-8 become \n, \t, \xHH; a backslash
+ * becomes \\. So no file name can break a line of output or control the
+ * terminal.  Returns `to`.
  */
 char *str_printable(char *to, size_t size, const char *s);
 
@@ -33,22 +31,20 @@ char *str_printable(char *to, size_t size, const char *s);
  */
 int str_natural(const char *a, const char *b);
 
-/* "1.5 GiB", "512 B": `bytes` for people, into `to`.  Returns `to`. */
+/* Write `bytes` for people, such as "1.5 GiB" or "512 B".  Returns `to`. */
 char *str_bytes(char *to, size_t size, uint64_t bytes);
 
-/* The same as an argument of printf: it lives as long as the block does. */
+/* The same as an argument of printf, valid until the end of the block. */
 #define str_size(bytes) str_bytes((char[32]){ 0 }, 32, bytes)
 
-/*
- * The next line of *text, *len bytes without the newline, and *text moves
- * behind it.  NULL: there is none, or *text is NULL.
- */
+/* Return the next line of *text, *len bytes without the newline, and move *text
+ * behind it.  NULL: no more lines, or *text is NULL. */
 const char *str_line(const char **text, size_t *len);
 
 /* The word for a count: str_plural(1, "file") "file", else "files". */
 #define str_plural(n, word) ((n) == 1 ? word : word "s")
 
-/* Number and word, for "%zu %s". */
+/* Number and word, as two arguments for "%zu %s". */
 #define str_count(n, word) (n), str_plural(n, word)
 
 #endif /* STR_H */

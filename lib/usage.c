@@ -9,10 +9,10 @@
 #include "buf.h"
 #include "str.h"
 
-/* Longer words than this are cut. */
+/* Longer words are cut. */
 #define WORD_MAX 128
 
-/* A usage line, taken apart. */
+/* A parsed usage line. */
 struct line {
 	char verbs[WORD_MAX]; /* "pack|list", or empty */
 	struct buf arguments, kinds;
@@ -31,8 +31,8 @@ kind_of(const char *argument)
 	return islower((unsigned char)argument[0]) ? "words" : "any";
 }
 
-/* Copy the next word of the line, without brackets and dots around it, and go
- * behind it.  Its length in the line; 0: there is none. */
+/* Copy the next word of the line, without the brackets and dots around it, and
+ * move *at behind it.  Returns its length in the line; 0: no more words. */
 static size_t
 next_word(const char **at, char *word)
 {
@@ -60,12 +60,12 @@ add_argument(struct line *l, const char *word)
 static int
 take_apart(struct line *l, const char *name, const char *at)
 {
-	bool first = true, value = false; /* of an option, comes next */
+	bool first = true, value = false; /* next is the value of an option */
 	char word[WORD_MAX];
 	size_t len = 0;
 
 	while ((len = next_word(&at, word)) > 0) {
-		/* Words in brackets are no values of options. */
+		/* A word in brackets is not the value of an option. */
 		const bool is_value = value && at[-(ptrdiff_t)len] != '[';
 
 		if (str_eq(word, name))

@@ -12,13 +12,13 @@
 #include "str.h"
 #include "when_impl.h"
 
-/* A day such as February 29 comes again within so many years. */
+/* Years within which a day such as February 29 occurs again. */
 #define YEARS 9
 /* Clocks are set forward or back by up to two hours, in half hours. */
 #define JUMP 7200
 #define JUMP_STEP 1800
 
-/* What a time may consist of. */
+/* The parts of a time. */
 enum {
 	HAVE_TIME = 1, /* hour, min, sec */
 	HAVE_YEAR = 2,
@@ -31,9 +31,9 @@ enum {
 
 struct moment {
 	unsigned have;
-	bool iso;	/* the date is one of digits */
+	bool iso;	/* the date consists of digits */
 	bool want_time; /* after "at", or 'T' */
-	bool midnight;	/* by this word */
+	bool midnight;	/* given by the word "midnight" */
 	int year, month, mday, weekday;
 	int hour, min, sec;
 	int64_t offset; /* seconds east of UTC */
@@ -45,9 +45,9 @@ is_letter(char c)
 	return c >= 'a' && c <= 'z';
 }
 
-/* --- Reading --- */
+/* --- Parsing --- */
 
-/* `part` is there now; false: it was before. */
+/* Record that `part` was given.  False: it was given before. */
 static bool
 take(struct moment *m, unsigned part)
 {
@@ -57,7 +57,7 @@ take(struct moment *m, unsigned part)
 	return true;
 }
 
-/* "am" or "pm" behind the hour. */
+/* Parse "am" or "pm" after the hour. */
 static bool
 half_of_day(struct when_scan *s, struct moment *m, bool *found)
 {
@@ -74,7 +74,7 @@ half_of_day(struct when_scan *s, struct moment *m, bool *found)
 	return true;
 }
 
-/* The zone right behind the time of an ISO date, if there is one. */
+/* Parse the optional zone after the time of an ISO date. */
 static bool
 read_zone(struct when_scan *s, struct moment *m)
 {
@@ -99,7 +99,7 @@ read_zone(struct when_scan *s, struct moment *m)
 	return true;
 }
 
-/* A time of day, of which the first number was read. */
+/* Parse the rest of a time of day, after its hour. */
 static bool
 read_time(struct when_scan *s, struct moment *m, int64_t hour)
 {
@@ -124,7 +124,7 @@ read_time(struct when_scan *s, struct moment *m, int64_t hour)
 	return colon || half;
 }
 
-/* "2026-11-21", of which the year was read. */
+/* Parse the rest of "2026-11-21", after the year. */
 static bool
 read_date(struct when_scan *s, struct moment *m, int64_t year)
 {
@@ -143,7 +143,7 @@ read_date(struct when_scan *s, struct moment *m, int64_t year)
 	return true;
 }
 
-/* A date, a time, a day of a month, or a year. */
+/* Parse a date, a time, a day of a month, or a year. */
 static bool
 read_digits(struct when_scan *s, struct moment *m)
 {
@@ -163,7 +163,8 @@ read_digits(struct when_scan *s, struct moment *m)
 		m->mday = (int)n;
 		return !m->want_time && take(m, HAVE_MDAY);
 	}
-	/* Only behind a month: 1500 and 2030 alone look like times. */
+	/* A year is allowed only after a month: 1500 and 2030 alone look like
+	 * times. */
 	if (len < 4 || (m->have & HAVE_MONTH) == 0)
 		return when_no(s, "a time of day needs a colon, am or pm");
 	m->year = (int)n;
@@ -171,8 +172,8 @@ read_digits(struct when_scan *s, struct moment *m)
 	       (take(m, HAVE_YEAR) || when_no(s, "has two days"));
 }
 
-/* The place of `word`, in full or as its first three letters or more, among
- * the `count` names; -1: it is none. */
+/* The index of `word`, a full name or at least its first three letters, among
+ * the `count` names.  -1: not found. */
 static int
 find_name(const char *word, const char *const *names, int count)
 {
@@ -193,7 +194,7 @@ set_day(struct moment *m, const struct tm *today, int days)
 			.tm_mday = today->tm_mday + days,
 			.tm_hour = 12 };
 
-	timegm(&t); /* a day of the calendar, whatever clocks do */
+	timegm(&t); /* calendar days, whatever clocks do */
 	m->year = t.tm_year + 1900;
 	m->month = t.tm_mon;
 	m->mday = t.tm_mday;
@@ -240,7 +241,7 @@ read_name(struct when_scan *s, struct moment *m, const struct tm *today)
 	       (take(m, HAVE_MONTH) || when_no(s, "has two days"));
 }
 
-/* Read the text into *m. */
+/* Parse the text into *m. */
 static bool
 read_moment(struct when_scan *s, struct moment *m, const struct tm *today)
 {
@@ -264,7 +265,7 @@ read_moment(struct when_scan *s, struct moment *m, const struct tm *today)
 
 /* --- From the calendar to seconds --- */
 
-/* Is there such a day? */
+/* Does this day exist? */
 static bool
 is_day(const struct moment *m)
 {
@@ -293,9 +294,9 @@ clock_tm(const struct moment *m)
 }
 
 /*
- * The first moment after `after` at which the local clock shows *m.  mktime()
- * moves a time that the clock skips, and of one that it shows twice finds any:
- * so look at what the clock shows around it.
+ * The first moment after `after` at which the local clock shows *m. mktime()
+ * changes a time that the clock skips, and picks either moment of a time that
+ * the clock shows twice.  So try the moments around its result.
  */
 static bool
 find_moment(const struct moment *m, int64_t after, int64_t *out)
@@ -352,7 +353,7 @@ next_day(struct when_scan *s, struct moment *m, const struct tm *today,
 	const bool weekly = (m->have & HAVE_WEEKDAY) != 0;
 	int days = weekly ? (m->weekday - today->tm_wday + 7) % 7 : 0;
 
-	/* A clock that is set forward may skip it once. */
+	/* A clock that is set forward may skip the time once. */
 	for (int i = 0; i < 3; i++, days += weekly ? 7 : 1) {
 		set_day(m, today, days);
 		if (find_moment(m, now, out))
@@ -361,7 +362,7 @@ next_day(struct when_scan *s, struct moment *m, const struct tm *today,
 	return when_no(s, "the clock does not show it");
 }
 
-/* The text as a date and time. */
+/* Parse the text as a date and time. */
 static bool
 calendar(struct when_scan *s, int64_t now, int64_t *out)
 {
@@ -369,7 +370,7 @@ calendar(struct when_scan *s, int64_t now, int64_t *out)
 	struct tm today;
 	struct moment m;
 
-	tzset(); /* localtime_r() need not */
+	tzset(); /* localtime_r() need not do that */
 	if (localtime_r(&t, &today) == NULL || !read_moment(s, &m, &today))
 		return false;
 	if ((m.have & HAVE_YEAR) != 0)
@@ -379,7 +380,7 @@ calendar(struct when_scan *s, int64_t now, int64_t *out)
 	return next_day(s, &m, &today, now, out);
 }
 
-/* The rest of the text as a span from now on. */
+/* Parse the rest of the text as a span from now on. */
 static bool
 later(struct when_scan *s, int64_t now, int64_t *out)
 {
@@ -439,7 +440,7 @@ when_text(char to[static WHEN_TEXT], int64_t t)
 	struct tm tm;
 
 	tzset();
-	/* East of UTC it is the year 10000 before WHEN_MAX is over. */
+	/* East of UTC the year 10000 begins before WHEN_MAX. */
 	if (t < 0 || t > WHEN_MAX || localtime_r(&time, &tm) == NULL ||
 	    tm.tm_year > 9999 - 1900 ||
 	    strftime(to, WHEN_TEXT, "%Y-%m-%dT%H:%M:%S", &tm) == 0)

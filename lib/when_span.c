@@ -8,7 +8,7 @@
 
 #define DAY_SECONDS 86400
 
-/* --- Reading --- */
+/* --- Parsing --- */
 
 static bool
 is_letter(char c)
@@ -169,7 +169,7 @@ when_units(struct when_scan *s, int64_t *secs)
 	return true;
 }
 
-/* "1:30:00" or "2-12:00:00": the rest of the text. */
+/* Parse the rest of the text as "1:30:00" or "2-12:00:00". */
 static bool
 read_clock(struct when_scan *s, int64_t *secs)
 {
