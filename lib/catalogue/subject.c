@@ -339,8 +339,15 @@ subject_plan(const struct subject *s, bool checksums,
 	struct plan *p = NULL;
 
 	if (s->kind == SUBJECT_FILES)
-		return plan_files(s->dir, s->prefix, s->names, s->nnames,
-				  s->map, &po, err);
+		return plan_files(
+			&(struct plan_by_hand){
+				.dir = s->dir,
+				.prefix = s->prefix,
+				.names = (const char *const *)s->names,
+				.nnames = s->nnames,
+				.map = s->map,
+			},
+			&po, err);
 	if (s->kind == SUBJECT_CACHES)
 		return plan_caches(s->dirs, s->ndirs, &po, err);
 	c = catalogue_open(s->prefix, err);

@@ -282,26 +282,25 @@ take_members(const struct code *c, const unsigned char *from, unsigned n,
 }
 
 struct recipe *
-recipe_from(const struct code *c, unsigned stripe, const unsigned char *in,
-	    unsigned nin, const unsigned char *out, unsigned nout,
-	    struct error *err)
+recipe_from(const struct code *c, unsigned stripe,
+	    const struct recipe_members *m, struct error *err)
 {
 	bool seen[CODE_MAX] = { false };
 	struct recipe *r = recipe_alloc(c, err);
 
 	if (r == NULL)
 		return NULL;
-	if (nin != code_data_chunks(c) ||
-	    take_members(c, in, nin, r->in, seen) < 0 ||
-	    take_members(c, out, nout, r->out, seen) < 0) {
+	if (m->nin != code_data_chunks(c) ||
+	    take_members(c, m->in, m->nin, r->in, seen) < 0 ||
+	    take_members(c, m->out, m->nout, r->out, seen) < 0) {
 		error_set(err, ERROR_USAGE,
 			  "recipe: %u inputs, %u outputs: not ascending, or "
 			  "not of the set",
-			  nin, nout);
+			  m->nin, m->nout);
 		goto fail;
 	}
-	r->nin = nin;
-	r->nout = nout;
+	r->nin = m->nin;
+	r->nout = m->nout;
 	if (complete(c, stripe, r, err) < 0)
 		goto fail;
 	return r;

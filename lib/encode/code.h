@@ -80,13 +80,19 @@ struct recipe *recipe_new(const struct code *c, unsigned stripe,
 			  const bool *lost, struct error *err);
 void recipe_free(struct recipe *r);
 
-/* Make a recipe that computes the `nout` chunks `out` (ascending) from exactly
- * the n - k chunks `in` (ascending), for checking redundancy against itself.  A
- * member in both lists is ERROR_USAGE. */
+/* Members whose chunks go in and come out, each list ascending. */
+struct recipe_members {
+	const unsigned char *in;
+	unsigned nin;
+	const unsigned char *out;
+	unsigned nout;
+};
+
+/* Make a recipe that computes the chunks `out` from exactly the n - k chunks
+ * `in`, for checking redundancy against itself.  A member in both lists is
+ * ERROR_USAGE. */
 struct recipe *recipe_from(const struct code *c, unsigned stripe,
-			   const unsigned char *in, unsigned nin,
-			   const unsigned char *out, unsigned nout,
-			   struct error *err);
+			   const struct recipe_members *m, struct error *err);
 
 /* Best alignment of the buffers and the length given to recipe_run().  Any
  * alignment is correct, but slower. */

@@ -38,12 +38,15 @@ struct redset_format {
 /* The redundancy types and the format of their files.  The columns are the
  * members of struct redset_format; the last one is a REDSET_BODY_.  The coding
  * of a type is its scheme_WORD in lib/rescue (rescue/scheme.h). */
+/* clang-format off */
 #define REDSET_TYPES_REDUNDANT(X) \
 	X(PARTNER, partner, "REPLICAS", 0, 0, COPIES), \
-		X(XOR, xor, NULL, 1, 0, CHUNKS), \
-		X(RS, rs, "CKSUM", 0, 256, CHUNKS)
+	X(XOR, xor, NULL, 1, 0, CHUNKS), \
+	X(RS, rs, "CKSUM", 0, 256, CHUNKS)
 #define REDSET_TYPES_ALL(X) \
-	X(SINGLE, single, NULL, 0, 0, NONE), REDSET_TYPES_REDUNDANT(X)
+	X(SINGLE, single, NULL, 0, 0, NONE), \
+	REDSET_TYPES_REDUNDANT(X)
+/* clang-format on */
 
 #define REDSET_VALUE(NAME, ...) REDSET_##NAME
 enum redset_type { REDSET_TYPES_ALL(REDSET_VALUE), REDSET_TYPES };

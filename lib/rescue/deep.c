@@ -49,7 +49,8 @@ read_block(const struct deep *d, struct deep_worker *w,
 
 	for (uint32_t i = 0; i < j->nin + j->nout; i++) {
 		const struct solve_ref *ref = &j->in[i];
-		const struct stripe *s = ref->body ? r->body : r->data;
+		const struct stripe *s =
+			ref->body ? r->strings.body : r->strings.data;
 
 		if (stripe_read(&s[ref->member], w->cache, ref->off + off,
 				deep_chunk(b, i), b->len, err) < 0)
@@ -205,8 +206,7 @@ prepare_set(struct deep *d, uint32_t set, size_t *most, struct error *err)
 		m[i].body_lost = true;
 		d->out->bytes_read += m[i].bytes + s->members[i].body_size;
 	}
-	if (plan_strings(d->p, s, true, d->arena, &r->data, &r->body, err) <
-		    0 ||
+	if (plan_strings(d->p, s, true, d->arena, &r->strings, err) < 0 ||
 	    solve(&all, &r->solution, err) < 0)
 		return -1;
 	for (uint32_t i = 0; i < r->solution.njobs; i++) {

@@ -19,7 +19,7 @@ struct deep_item {
 };
 
 struct deep_set {
-	struct stripe *data, *body;
+	struct plan_strings strings;
 	struct solution solution; /* that would make all bodies anew */
 };
 

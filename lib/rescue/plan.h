@@ -240,15 +240,19 @@ struct plan *plan_prefix(const struct plan_dataset *d,
 struct plan *plan_caches(const char *const *dirs, size_t ndirs,
 			 const struct plan_options *o, struct error *err);
 
-/*
- * Plan for bare redundancy files given by hand, as LLNL's rebuild helpers take
- * them: names in directory `dir`.  `map`: they protect filemaps.  With a
- * `prefix` the data files are found through the filemaps in `dir`; without
- * (NULL) at the paths in the headers, which must lie below `dir` after
- * `moved_from` has been replaced by `dir`.
- */
-struct plan *plan_files(const char *dir, const char *prefix,
-			const char *const *names, size_t nnames, bool map,
+/* Bare redundancy files given by hand, as LLNL's rebuild helpers take them. */
+struct plan_by_hand {
+	const char *dir;    /* their directory */
+	const char *prefix; /* the data files are found through the filemaps in
+			       `dir`.  NULL: at the paths in the headers, which
+			       must lie below `dir` after `moved_from` has been
+			       replaced by `dir` */
+	const char *const *names; /* of the files, from `dir` */
+	size_t nnames;
+	bool map; /* they protect filemaps */
+};
+
+struct plan *plan_files(const struct plan_by_hand *h,
 			const struct plan_options *o, struct error *err);
 
 /* A redundancy file, as the process that has it reports it. */

@@ -111,10 +111,10 @@ const struct plan_seg *plan_hidden_segs(const struct plan *p,
 int plan_hidden_image(const struct plan *p, const struct hidden_file *f,
 		      struct buf *out, struct error *err);
 
-/* Segments: are all there; bytes of them. */
+/* Segments: are all there; the first bytes of them. */
 bool plan_segs_good(const struct plan_seg *segs, size_t n);
 int plan_segs_read(const struct plan *p, const struct plan_seg *segs, size_t n,
-		   uint64_t off, void *data, size_t len, struct error *err);
+		   void *data, size_t len, struct error *err);
 
 /* Find the segments of all files of the plan; then the state of one. */
 int plan_place_packed(struct planner *w, struct error *err);

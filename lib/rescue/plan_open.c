@@ -72,7 +72,7 @@ read_start(const struct plan *p, const struct plan_member *m, int fd,
 		return io_pread(fd, m->name, data, len, 0, why);
 	if (len > m->file_size)
 		return error_set(why, ERROR_CORRUPT, "%s: too short", m->name);
-	return plan_segs_read(p, m->segs, m->nsegs, 0, data, len, why);
+	return plan_segs_read(p, m->segs, m->nsegs, data, len, why);
 }
 
 /*

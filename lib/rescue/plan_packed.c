@@ -301,32 +301,33 @@ plan_segs_size(const struct plan_seg *segs, size_t n)
 }
 
 size_t
-plan_segs_parts(const struct plan_seg *segs, size_t n, int dirfd, uint64_t from,
-		uint64_t len, uint64_t start, size_t sum,
-		struct stripe_part *out)
+plan_segs_parts(const struct plan_seg *segs, size_t n,
+		const struct plan_span *span, struct stripe_part *out)
 {
-	const uint64_t base = from;
 	uint64_t at = 0; /* of the segment, in the file */
+	uint64_t done = 0;
 	size_t count = 0;
 
-	for (size_t i = 0; i < n && len > 0; i++) {
+	for (size_t i = 0; i < n && done < span->len; i++) {
 		const struct plan_seg *s = &segs[i];
-		uint64_t skip = from > at ? from - at : 0, take = 0;
+		const uint64_t from = span->from + done;
+		const uint64_t skip = from > at ? from - at : 0;
 
 		if (skip < s->len) {
-			take = s->len - skip < len ? s->len - skip : len;
+			uint64_t take = s->len - skip;
+
+			if (take > span->len - done)
+				take = span->len - done;
 			out[count++] = (struct stripe_part){
-				.start = start,
+				.start = span->start + done,
 				.len = take,
-				.dirfd = dirfd,
+				.dirfd = span->dirfd,
 				.path = s->path,
 				.off = s->off + skip,
-				.sum = sum,
-				.sum_off = at + skip - base,
+				.sum = span->sum,
+				.sum_off = done,
 			};
-			start += take;
-			len -= take;
-			from += take;
+			done += take;
 		}
 		at += s->len;
 	}
@@ -335,8 +336,13 @@ plan_segs_parts(const struct plan_seg *segs, size_t n, int dirfd, uint64_t from,
 
 int
 plan_segs_read(const struct plan *p, const struct plan_seg *segs, size_t n,
-	       uint64_t off, void *data, size_t len, struct error *err)
+	       void *data, size_t len, struct error *err)
 {
+	const struct plan_span span = {
+		.dirfd = p->places[0].meta_fd,
+		.len = len,
+		.sum = STRIPE_NO_SUM,
+	};
 	struct stripe_part *parts = mem_calloc(n + 1, sizeof(*parts));
 	struct stripe_cache *cache = stripe_cache_new(1, false, NULL);
 	struct stripe s = { 0, parts };
@@ -346,8 +352,7 @@ plan_segs_read(const struct plan *p, const struct plan_seg *segs, size_t n,
 		error_no_memory(err);
 		goto out;
 	}
-	s.nparts = plan_segs_parts(segs, n, p->places[0].meta_fd, off, len, 0,
-				   STRIPE_NO_SUM, parts);
+	s.nparts = plan_segs_parts(segs, n, &span, parts);
 	rc = stripe_read(&s, cache, 0, data, len, err);
 out:
 	stripe_cache_free(cache);
@@ -374,7 +379,7 @@ plan_hidden_image(const struct plan *p, const struct hidden_file *f,
 	if (buf_reserve(out, (size_t)size) < 0)
 		return error_no_memory(err);
 	out->len = (size_t)size;
-	return plan_segs_read(p, segs, n, 0, out->data, (size_t)size, err);
+	return plan_segs_read(p, segs, n, out->data, (size_t)size, err);
 }
 
 /* --- Files --- */
@@ -442,12 +447,17 @@ plan_file_parts(const struct plan *p, size_t file, uint64_t start, size_t sum,
 {
 	const struct plan_file *f = &p->files[file];
 	const struct place *pl = &p->places[f->place];
+	const struct plan_span span = {
+		.dirfd = pl->meta_fd,
+		.len = f->attr.size,
+		.start = start,
+		.sum = sum,
+	};
 
 	if (f->attr.size == 0)
 		return 0;
 	if (f->nsegs > 0)
-		return plan_segs_parts(f->segs, f->nsegs, pl->meta_fd, 0,
-				       f->attr.size, start, sum, out);
+		return plan_segs_parts(f->segs, f->nsegs, &span, out);
 	out[0] = (struct stripe_part){
 		.start = start,
 		.len = f->attr.size,

@@ -101,25 +101,23 @@ static int
 infer_root(struct planner *w, const struct recorded *r, struct error *err)
 {
 	struct looking l = { .w = w };
-	struct buf root = BUF_INIT;
-	size_t hits = 0;
-	bool tie = false;
-	int rc = recorded_infer(r, is_present, &l, &root, &hits, &tie, err);
+	struct recorded_guess best = { .hits = 0 };
+	int rc = recorded_infer(r, is_present, &l, &best, err);
 
-	if (rc == 0 && hits == 0 && l.unsafe)
+	if (rc == 0 && best.hits == 0 && l.unsafe)
 		rc = error_set(err, ERROR_UNSAFE,
 			       "%s: the files below %s cannot be reached: a "
 			       "symbolic link on the way leads out of the "
 			       "prefix",
 			       w->p.places[0].root, r->common.data);
-	else if (rc == 0 && hits == 0)
+	else if (rc == 0 && best.hits == 0)
 		rc = cannot_tell(w, r, "none of them is here", err);
-	else if (rc == 0 && tie)
+	else if (rc == 0 && best.tie)
 		rc = cannot_tell(w, r, "they fit here in several ways", err);
 	if (rc == 0)
-		rc = set_root(w, root.data, err);
+		rc = set_root(w, best.root.data, err);
 	w->p.moved = rc == 0;
-	buf_free(&root);
+	buf_free(&best.root);
 	return rc;
 }
 

@@ -172,8 +172,7 @@ id_of_dir(const char *dir, int64_t *id, struct error *err)
 }
 
 struct plan *
-plan_files(const char *dir, const char *prefix, const char *const *names,
-	   size_t nnames, bool map, const struct plan_options *o,
+plan_files(const struct plan_by_hand *h, const struct plan_options *o,
 	   struct error *err)
 {
 	struct plan_options all = o != NULL ? *o : no_options;
@@ -186,31 +185,31 @@ plan_files(const char *dir, const char *prefix, const char *const *names,
 		return NULL;
 	w->p.id = -1;
 	w->by_hand = true;
-	w->maps_only = map;
-	w->bare = prefix == NULL && !map;
-	if (add_place(w, dir, ".", false, err) < 0 ||
-	    id_of_dir(dir, &w->p.id, err) < 0)
+	w->maps_only = h->map;
+	w->bare = h->prefix == NULL && !h->map;
+	if (add_place(w, h->dir, ".", false, err) < 0 ||
+	    id_of_dir(h->dir, &w->p.id, err) < 0)
 		goto out;
-	if (map) {
+	if (h->map) {
 		if (plan_scan_dir(w, 0, err) < 0)
 			goto out;
 		w->nreds = 0; /* only the files named take part */
-	} else if (prefix != NULL) {
-		int fd = open(prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	} else if (h->prefix != NULL) {
+		int fd = open(h->prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 		if (fd < 0) {
-			error_sys(err, "%s: cannot open", prefix);
+			error_sys(err, "%s: cannot open", h->prefix);
 			goto out;
 		}
 		close(w->p.places[0].root_fd);
 		w->p.places[0].root_fd = fd;
-		w->p.places[0].root = arena_strdup(w->p.arena, prefix);
+		w->p.places[0].root = arena_strdup(w->p.arena, h->prefix);
 		if (w->p.places[0].root == NULL || plan_scan_dir(w, 0, err) < 0)
 			goto out;
 		w->nreds = 0; /* only the files named take part */
 	}
-	for (size_t i = 0; i < nnames; i++)
-		if (plan_scan_name(w, names[i], map, err) < 0)
+	for (size_t i = 0; i < h->nnames; i++)
+		if (plan_scan_name(w, h->names[i], h->map, err) < 0)
 			goto out;
 	rc = plan_make(w, err);
 out:

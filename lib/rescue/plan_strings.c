@@ -63,18 +63,26 @@ room_for(const struct plan *p, const struct plan_member *m)
 	return n;
 }
 
+/* What all strings of a set are made from. */
+struct making {
+	const struct plan *p;
+	const struct plan_set *set;
+	bool sums;
+	struct arena *arena;
+};
+
 static int
-data_string(const struct plan *p, const struct plan_set *s,
-	    const struct plan_member *m, bool sums, struct arena *arena,
+data_string(const struct making *k, const struct plan_member *m,
 	    struct stripe *out, struct error *err)
 {
+	const struct plan *p = k->p;
 	uint64_t at = 0;
 
 	out->parts =
-		arena_alloc(arena, room_for(p, m) + 1, sizeof(*out->parts));
+		arena_alloc(k->arena, room_for(p, m) + 1, sizeof(*out->parts));
 	if (out->parts == NULL)
 		return error_no_memory(err);
-	if (s->map && m->rank >= p->nranks)
+	if (k->set->map && m->rank >= p->nranks)
 		return 0;
 	for (size_t i = 0; i < m->list.nfiles; i++) {
 		struct stripe_part *to = &out->parts[out->nparts];
@@ -82,8 +90,9 @@ data_string(const struct plan *p, const struct plan_set *s,
 
 		if (len > 0)
 			out->nparts +=
-				s->map ? map_part(p, m, at, len, to)
-				       : data_parts(p, m, i, sums, at, to);
+				k->set->map
+					? map_part(p, m, at, len, to)
+					: data_parts(p, m, i, k->sums, at, to);
 		at += len;
 	}
 	return 0;
@@ -102,10 +111,15 @@ body_string(const struct plan *p, const struct plan_member *m,
 	if (!readable || m->file_size <= m->body_start)
 		return 0;
 	if (m->nsegs > 0) {
-		out->nparts = plan_segs_parts(
-			m->segs, m->nsegs, p->places[m->place].meta_fd,
-			m->body_start, m->file_size - m->body_start, 0,
-			STRIPE_NO_SUM, out->parts);
+		const struct plan_span span = {
+			.dirfd = p->places[m->place].meta_fd,
+			.from = m->body_start,
+			.len = m->file_size - m->body_start,
+			.sum = STRIPE_NO_SUM,
+		};
+
+		out->nparts =
+			plan_segs_parts(m->segs, m->nsegs, &span, out->parts);
 		return 0;
 	}
 	out->parts[0] = (struct stripe_part){
@@ -121,17 +135,18 @@ body_string(const struct plan *p, const struct plan_member *m,
 
 int
 plan_strings(const struct plan *p, const struct plan_set *s, bool sums,
-	     struct arena *arena, struct stripe **data, struct stripe **body,
-	     struct error *err)
+	     struct arena *arena, struct plan_strings *out, struct error *err)
 {
-	*data = arena_alloc(arena, s->n, sizeof(**data));
-	*body = arena_alloc(arena, s->n, sizeof(**body));
-	if (*data == NULL || *body == NULL)
+	const struct making k = { p, s, sums, arena };
+
+	out->data = arena_alloc(arena, s->n, sizeof(*out->data));
+	out->body = arena_alloc(arena, s->n, sizeof(*out->body));
+	if (out->data == NULL || out->body == NULL)
 		return error_no_memory(err);
 	for (uint32_t i = 0; i < s->n; i++)
-		if (data_string(p, s, &s->members[i], sums, arena, &(*data)[i],
-				err) < 0 ||
-		    body_string(p, &s->members[i], arena, &(*body)[i], err) < 0)
+		if (data_string(&k, &s->members[i], &out->data[i], err) < 0 ||
+		    body_string(p, &s->members[i], arena, &out->body[i], err) <
+			    0)
 			return -1;
 	return 0;
 }
@@ -215,18 +230,19 @@ static int
 restore_set(struct planner *w, struct plan_set *s, struct error *err)
 {
 	struct compute_options o = { .work = w->work };
-	struct stripe *data = NULL, *body = NULL, *to = NULL, *none = NULL;
+	struct stripe *to = NULL, *none = NULL;
+	struct plan_strings have;
 	struct compute_set set = { .solution = &s->solution };
 
 	to = arena_alloc(w->p.arena, s->n, sizeof(*to));
 	none = arena_alloc(w->p.arena, s->n, sizeof(*none));
 	if (to == NULL || none == NULL)
 		return error_no_memory(err);
-	if (plan_strings(&w->p, s, false, w->p.arena, &data, &body, err) < 0 ||
+	if (plan_strings(&w->p, s, false, w->p.arena, &have, err) < 0 ||
 	    map_targets(w, s, to, err) < 0)
 		return -1;
-	set.data = data;
-	set.body = body;
+	set.data = have.data;
+	set.body = have.body;
 	set.new_data = to;
 	set.new_body = none;
 	if (compute(&set, 1, &o, err) < 0)

@@ -107,8 +107,13 @@ static int
 packed_body_target(struct rebuild_run *r, const struct plan_member *m,
 		   struct stripe *out, struct error *err)
 {
-	const int dirfd = r->p->places[m->place].meta_fd;
 	const uint64_t body = m->body_size;
+	const struct plan_span span = {
+		.dirfd = r->p->places[m->place].meta_fd,
+		.from = m->header_size,
+		.len = body,
+		.sum = STRIPE_NO_SUM,
+	};
 
 	if (plan_segs_size(m->segs, m->nsegs) != m->header_size + body)
 		return error_set(err, ERROR_CORRUPT,
@@ -120,8 +125,7 @@ packed_body_target(struct rebuild_run *r, const struct plan_member *m,
 	out->parts = arena_alloc(r->arena, m->nsegs + 1, sizeof(*out->parts));
 	if (out->parts == NULL)
 		return error_no_memory(err);
-	out->nparts = plan_segs_parts(m->segs, m->nsegs, dirfd, m->header_size,
-				      body, 0, STRIPE_NO_SUM, out->parts);
+	out->nparts = plan_segs_parts(m->segs, m->nsegs, &span, out->parts);
 	return 0;
 }
 
@@ -202,13 +206,14 @@ static int
 set_targets(struct rebuild_run *r, const struct plan_set *s, struct error *err)
 {
 	struct compute_set *c = &r->sets[r->nsets++];
-	struct stripe *data = NULL, *body = NULL, *to = NULL, *to_body = NULL;
+	struct stripe *to = NULL, *to_body = NULL;
+	struct plan_strings have;
 
 	to = arena_alloc(r->arena, s->n, sizeof(*to));
 	to_body = arena_alloc(r->arena, s->n, sizeof(*to_body));
 	if (to == NULL || to_body == NULL)
 		return error_no_memory(err);
-	if (plan_strings(r->p, s, true, r->arena, &data, &body, err) < 0)
+	if (plan_strings(r->p, s, true, r->arena, &have, err) < 0)
 		return -1;
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct plan_member *m = &s->members[i];
@@ -221,8 +226,8 @@ set_targets(struct rebuild_run *r, const struct plan_set *s, struct error *err)
 	}
 	*c = (struct compute_set){
 		.solution = &s->solution,
-		.data = data,
-		.body = body,
+		.data = have.data,
+		.body = have.body,
 		.new_data = to,
 		.new_body = to_body,
 	};
@@ -299,6 +304,7 @@ list_targets(struct rebuild_run *r, struct error *err)
 static int
 write_headers(struct rebuild_run *r, struct error *err)
 {
+	struct plan_span span = { .sum = STRIPE_NO_SUM };
 	struct stripe_cache *c = NULL;
 	struct stripe s = { 0, NULL };
 	int rc = 0;
@@ -318,11 +324,10 @@ write_headers(struct rebuild_run *r, struct error *err)
 			if (s.parts == NULL || c == NULL) {
 				rc = error_no_memory(err);
 			} else {
-				s.nparts = plan_segs_parts(
-					m->segs, m->nsegs,
-					r->p->places[m->place].meta_fd, 0,
-					m->header_size, 0, STRIPE_NO_SUM,
-					s.parts);
+				span.dirfd = r->p->places[m->place].meta_fd;
+				span.len = m->header_size;
+				s.nparts = plan_segs_parts(m->segs, m->nsegs,
+							   &span, s.parts);
 				rc = stripe_write(&s, c, 0, m->header,
 						  m->header_size, err);
 			}

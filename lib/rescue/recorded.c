@@ -102,15 +102,15 @@ count_hits(const struct recorded *r, const char *root, recorded_here *here,
 
 int
 recorded_infer(const struct recorded *r, recorded_here *here, void *arg,
-	       struct buf *root, size_t *hits, bool *tie, struct error *err)
+	       struct recorded_guess *best, struct error *err)
 {
 	struct buf path = BUF_INIT;
 	size_t now = 0;
 	int rc = 0;
 
-	*hits = 0;
-	*tie = false;
-	buf_clear(root);
+	best->hits = 0;
+	best->tie = false;
+	buf_clear(&best->root);
 	if (r->count == 0)
 		return 0;
 	if (buf_add(&path, r->common.data, r->common.len) < 0)
@@ -119,14 +119,14 @@ recorded_infer(const struct recorded *r, recorded_here *here, void *arg,
 		rc = count_hits(r, path.data, here, arg, &now, err);
 		if (rc < 0)
 			break;
-		if (now > *hits) {
-			buf_clear(root);
-			if (buf_add(root, path.data, path.len) < 0)
+		if (now > best->hits) {
+			buf_clear(&best->root);
+			if (buf_add(&best->root, path.data, path.len) < 0)
 				rc = error_no_memory(err);
-			*tie = false;
-			*hits = now;
-		} else if (now == *hits && now > 0) {
-			*tie = true;
+			best->tie = false;
+			best->hits = now;
+		} else if (now == best->hits && now > 0) {
+			best->tie = true;
 		}
 		path.len = (size_t)(strrchr(path.data, '/') - path.data);
 		path.data[path.len] = '\0';

@@ -41,13 +41,15 @@ void recorded_free(struct recorded *r);
 typedef int recorded_here(void *arg, const char *rel,
 			  const struct filemap_file *f, struct error *err);
 
-/*
- * Try every directory from `common` up to the one below "/": *root (set anew)
- * is that under which most files of the sample are here, *hits so many; *tie:
- * with another one as many.  0 hits: *root is empty.
- */
+/* All zero at first; the caller frees `root`. */
+struct recorded_guess {
+	struct buf root; /* under which most files of the sample are here */
+	size_t hits;	 /* how many; 0: root is empty */
+	bool tie;	 /* as many are under another directory */
+};
+
+/* Try every directory from `common` up to the one below "/". */
 int recorded_infer(const struct recorded *r, recorded_here *here, void *arg,
-		   struct buf *root, size_t *hits, bool *tie,
-		   struct error *err);
+		   struct recorded_guess *best, struct error *err);
 
 #endif /* RESCUE_RECORDED_H */

@@ -75,11 +75,17 @@ bool plan_has_packed(const struct plan *p, const char *name);
 
 uint64_t plan_segs_size(const struct plan_seg *segs, size_t n);
 
-/* Bytes from ... from + len - 1 of what lies in segments as parts of a string
- * that begin at `start`; at most n.  Returns how many. */
-size_t plan_segs_parts(const struct plan_seg *segs, size_t n, int dirfd,
-		       uint64_t from, uint64_t len, uint64_t start, size_t sum,
-		       struct stripe_part *out);
+/* A stretch of a packed file, as part of a string. */
+struct plan_span {
+	int dirfd; /* of the segments' paths */
+	uint64_t from, len;
+	uint64_t start; /* where it begins in the string */
+	size_t sum;
+};
+
+/* The parts that make up the stretch, at most n.  Returns how many. */
+size_t plan_segs_parts(const struct plan_seg *segs, size_t n,
+		       const struct plan_span *span, struct stripe_part *out);
 
 /* The parts of a whole file, at most plan_file_nparts(). */
 size_t plan_file_parts(const struct plan *p, size_t file, uint64_t start,
@@ -90,15 +96,17 @@ plan_file_nparts(const struct plan_file *f)
 	return f->nsegs > 0 ? f->nsegs : 1;
 }
 
-/*
- * The strings of a set's members, n each, from `arena`: data (files that are
- * present; others are gaps) and body (redundancy files that can be read).
- * Parts are numbered for checksums by their file where it has a recorded one
- * and `sums` is set.
- */
+/* The strings of a set's members, n each: data (files that are present; others
+ * are gaps) and body (redundancy files that can be read). */
+struct plan_strings {
+	struct stripe *data, *body;
+};
+
+/* Make them, from `arena`.  With `sums` parts are numbered for checksums by
+ * their file, if that has a recorded one. */
 int plan_strings(const struct plan *p, const struct plan_set *s, bool sums,
-		 struct arena *arena, struct stripe **data,
-		 struct stripe **body, struct error *err);
+		 struct arena *arena, struct plan_strings *out,
+		 struct error *err);
 
 /* --- Reading and writing them --- */
 

@@ -271,7 +271,8 @@ suspect_recipe(const struct code *c, uint32_t stripe, unsigned without,
 		else
 			out[nout++] = (unsigned char)m;
 	}
-	return recipe_from(c, stripe, in, nin, out, nout, err);
+	return recipe_from(c, stripe,
+			   &(struct recipe_members){ in, nin, out, nout }, err);
 }
 
 /* Do the chunks, by member, agree with each other by this recipe? */

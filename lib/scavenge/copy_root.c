@@ -96,18 +96,16 @@ static int
 find_moved(struct copier *c, const struct recorded *r, const char *prefix,
 	   struct error *err)
 {
-	struct buf root = BUF_INIT;
+	struct recorded_guess best = { .hits = 0 };
 	const char *found = NULL;
-	size_t hits = 0;
-	bool tie = false;
 	int rc = 0;
 
-	if (other_name(c, r, &root)) {
-		found = root.data;
+	if (other_name(c, r, &best.root)) {
+		found = best.root.data;
 	} else {
-		rc = recorded_infer(r, is_copied, c, &root, &hits, &tie, err);
-		if (hits > 0 && !tie)
-			found = root.data;
+		rc = recorded_infer(r, is_copied, c, &best, err);
+		if (best.hits > 0 && !best.tie)
+			found = best.root.data;
 		else if (prefix != NULL && path_below(r->common.data, prefix))
 			found = prefix;
 	}
@@ -121,7 +119,7 @@ find_moved(struct copier *c, const struct recorded *r, const char *prefix,
 			       c->o->prefix,
 			       r->common.len > 0 ? r->common.data : "/");
 	}
-	buf_free(&root);
+	buf_free(&best.root);
 	return rc;
 }
 

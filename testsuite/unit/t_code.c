@@ -390,7 +390,8 @@ chosen_right(const struct stripe *s, unsigned bits)
 			in[nin++] = (unsigned char)m;
 		else
 			out[nout++] = (unsigned char)m;
-	r = recipe_from(&s->code, s->number, in, nin, out, nout, NULL);
+	r = recipe_from(&s->code, s->number,
+			&(struct recipe_members){ in, nin, out, nout }, NULL);
 	right = r != NULL && r->nin == nin && r->nout == nout &&
 		memcmp(r->in, in, nin) == 0 && memcmp(r->out, out, nout) == 0 &&
 		recipe_right(r, s);
@@ -449,13 +450,17 @@ test_chosen_misuse(void)
 
 	for (size_t i = 0; i < COUNT(t); i++) {
 		error_clear(&err);
-		ok(recipe_from(&c, 0, t[i].in, t[i].nin, t[i].out, t[i].nout,
+		ok(recipe_from(&c, 0,
+			       &(struct recipe_members){ t[i].in, t[i].nin,
+							 t[i].out, t[i].nout },
 			       &err) == NULL &&
 			   err.kind == ERROR_USAGE,
 		   t[i].name);
 	}
 	error_clear(&err);
-	ok(recipe_from(&bad, 0, t[0].in, 0, t[0].out, 0, &err) == NULL &&
+	ok(recipe_from(&bad, 0,
+		       &(struct recipe_members){ t[0].in, 0, t[0].out, 0 },
+		       &err) == NULL &&
 		   err.kind == ERROR_CORRUPT,
 	   "recipe_from() checks the limits");
 }

@@ -232,7 +232,8 @@ test_nothing_lost(void)
 	if (r != NULL)
 		recipe_run(r, 100, NULL, NULL);
 	recipe_free(r);
-	r = recipe_from(&c, 1, in, 2, NULL, 0, NULL);
+	r = recipe_from(&c, 1, &(struct recipe_members){ in, 2, NULL, 0 },
+			NULL);
 	ok(r != NULL && r->nin == 2 && r->nout == 0,
 	   "a chosen recipe without outputs");
 	if (r != NULL) {
@@ -268,7 +269,8 @@ test_no_memory(void)
 		struct error err = ERROR_INIT;
 
 		mem_fail_after(after);
-		r = recipe_from(&c, 0, in, 2, out, 1, &err);
+		r = recipe_from(
+			&c, 0, &(struct recipe_members){ in, 2, out, 1 }, &err);
 		mem_fail_after(-1);
 		failures += r == NULL;
 		bad += r == NULL && err.kind != ERROR_NOMEM;

@@ -277,7 +277,8 @@ make_plan(const struct scheme *s, struct error *err)
 	for (size_t i = 0; i < ntree; i++)
 		if (strstr(tree[i].path, ".grp_") != NULL)
 			names[n++] = tree[i].path;
-	return plan_files(dir, NULL, names, n, false, &o, err);
+	return plan_files(&(struct plan_by_hand){ dir, NULL, names, n, false },
+			  &o, err);
 }
 
 /* Are modes and times of all files as recorded? */

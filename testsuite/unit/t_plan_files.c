@@ -53,7 +53,9 @@ plan_by_hand(const char *dir, const char *prefix, const struct names *n,
 		.moved_from = prefix == NULL ? OLD : NULL,
 	};
 
-	return plan_files(dir, prefix, n->list, n->count, map, &o, err);
+	return plan_files(
+		&(struct plan_by_hand){ dir, prefix, n->list, n->count, map },
+		&o, err);
 }
 
 /* Plan and rebuild: the status of the plan, or STATUS_FAILED. */
@@ -319,10 +321,12 @@ misuse(void)
 	scene_make(&xor8);
 	snprintf(dir, sizeof(dir), "%s", scene_meta(&xor8, 0));
 	snprintf(prefix, sizeof(prefix), "%s", scene_prefix(&xor8));
-	p = plan_files(dir, prefix, NULL, 0, false, NULL, &err);
+	p = plan_files(&(struct plan_by_hand){ dir, prefix, NULL, 0, false },
+		       NULL, &err);
 	ok(p != NULL && plan_status(p) == STATUS_OK, "no name at all");
 	plan_free(p);
-	ok(plan_files(dir, NULL, NULL, 0, false, NULL, &err) == NULL &&
+	ok(plan_files(&(struct plan_by_hand){ dir, NULL, NULL, 0, false }, NULL,
+		      &err) == NULL &&
 		   err.kind == ERROR_ABSENT,
 	   "no name and no prefix");
 	name_reds(&n, &xor8, 0xff, false, "");
@@ -332,21 +336,26 @@ misuse(void)
 	ok(plan_by_hand(dir, "/nonexistent", &n, false, &err) == NULL &&
 		   err.kind == ERROR_ABSENT,
 	   "no such prefix");
-	p = plan_files(dir, NULL, n.list, n.count, false, NULL, &err);
+	p = plan_files(
+		&(struct plan_by_hand){ dir, NULL, n.list, n.count, false },
+		NULL, &err);
 	ok(p == NULL && err.kind == ERROR_UNSAFE && says(&err, OLD) &&
 		   says(&err, "--moved-from"),
 	   "headers name files elsewhere");
 	name = "filemap_3";
-	ok(plan_files(dir, prefix, &name, 1, false, NULL, &err) == NULL &&
+	ok(plan_files(&(struct plan_by_hand){ dir, prefix, &name, 1, false },
+		      NULL, &err) == NULL &&
 		   err.kind == ERROR_USAGE && says(&err, name),
 	   "not the name of a redundancy file");
 	name = "../reddesc.er.0.xor.grp_1_of_2.mem_1_of_4.redset";
-	ok(plan_files(dir, prefix, &name, 1, false, NULL, &err) == NULL &&
+	ok(plan_files(&(struct plan_by_hand){ dir, prefix, &name, 1, false },
+		      NULL, &err) == NULL &&
 		   err.kind == ERROR_UNSAFE,
 	   "a name that leaves the directory");
 	must(symlink("/etc", fmt("%s/out", dir)) == 0);
 	name = "out/reddesc.er.0.xor.grp_1_of_2.mem_1_of_4.redset";
-	ok(plan_files(dir, prefix, &name, 1, false, NULL, &err) == NULL &&
+	ok(plan_files(&(struct plan_by_hand){ dir, prefix, &name, 1, false },
+		      NULL, &err) == NULL &&
 		   err.kind == ERROR_UNSAFE,
 	   "or is in one that does");
 }
