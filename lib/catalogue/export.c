@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * export.c - a dataset as an archive.
+ * export.c - write a dataset to an archive.
  */
 #include "catalogue/export.h"
 
@@ -47,7 +47,7 @@ struct exporting {
 
 /* --- One entry --- */
 
-/* Begin an entry of the archive: then data(), then end(). */
+/* Begin an entry of the archive.  Follow with data() and end(). */
 static int
 begin(struct exporting *x, const char *path, uint64_t size,
       const struct attr *a, struct error *err)
@@ -190,7 +190,7 @@ put_tree(struct exporting *x, const char *name, const struct kvtree *t,
 	return rc;
 }
 
-/* rank2file as it would be if nothing were packed. */
+/* Write the rank2file of the unpacked dataset. */
 static int
 put_ranks(struct exporting *x, struct error *err)
 {

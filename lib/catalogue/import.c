@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * import.c - a dataset out of an archive.
+ * import.c - read a dataset from an archive.
  *
- * Every entry is written to a temporary file beside its target while its sum
- * is taken.  Only when the manifest, the last entry, has confirmed them all is
- * anything renamed: files first, what names them last.
+ * Every entry is written to a temporary file beside its target, and its
+ * checksum is computed.  Only when the manifest, the last entry, has confirmed
+ * all entries are the files renamed: first the data, then the metadata that
+ * name them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,13 +39,13 @@
 
 #define SHOWN_MAX 512
 
-/* Where metadata are in an archive. */
+/* The directory of metadata in an archive. */
 #define META_DIR ".scr/scr.dataset."
 
 struct imported {
 	const char *path;
 	char sum[HASH_TEXT];
-	bool same; /* the very file is there: nothing to do */
+	bool same; /* an identical file exists: nothing to write */
 };
 
 struct importing {
@@ -65,7 +66,7 @@ struct importing {
 
 /* --- What an entry is --- */
 
-/* Metadata that an archive may bring, and when it is put in place. */
+/* Is this a metadata file allowed in an archive?  *kind: when it is renamed. */
 static bool
 meta_kind(const char *name, enum target_kind *kind)
 {
@@ -88,7 +89,7 @@ meta_kind(const char *name, enum target_kind *kind)
 	}
 }
 
-/* All metadata of one dataset, and nothing else below .scr. */
+/* Allow all metadata of one dataset, and nothing else below .scr. */
 static int
 classify(struct importing *x, const char *path, enum target_kind *kind,
 	 struct error *err)
@@ -282,7 +283,7 @@ compare(struct importing *x, struct error *err)
 			 manifest_count(x->manifest) - matched);
 }
 
-/* The sum of a file that is there. */
+/* Compute the checksum of an existing file. */
 static int
 sum_there(struct importing *x, const char *path, char sum[static HASH_TEXT],
 	  struct error *err)
@@ -301,7 +302,7 @@ sum_there(struct importing *x, const char *path, char sum[static HASH_TEXT],
 	return rc < 0 ? -1 : hash_text(x->hash, sum, err);
 }
 
-/* What is in the way? */
+/* Find existing files that are in the way. */
 static int
 look_around(struct importing *x, struct error *err)
 {
@@ -333,7 +334,7 @@ look_around(struct importing *x, struct error *err)
 	return 0;
 }
 
-/* A dataset of that number in the index is another one, or this one. */
+/* Refuse if the index already has a dataset with this id. */
 static int
 check_index(struct importing *x, struct error *err)
 {
