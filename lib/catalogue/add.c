@@ -16,7 +16,7 @@
 /* Buffer size for a name in a message. */
 #define SHOWN_MAX 256
 
-/* --- Which one? --- */
+/* --- Find the dataset --- */
 
 struct search {
 	struct catalogue *c;
@@ -85,7 +85,7 @@ find(struct search *s, struct error *err)
 	return 0;
 }
 
-/* --- Is it there? --- */
+/* --- Check the files --- */
 
 /* Check by the filemaps. 1: rank2file is needed instead, because there are
  * none, or too few. */

@@ -34,7 +34,7 @@ struct build {
 	bool changed; /* a file was written */
 };
 
-/* --- What is there --- */
+/* --- Existing metadata --- */
 
 /* Read the index and rank2file, if they are usable. */
 static int
@@ -105,7 +105,7 @@ look(struct build *b, struct error *err)
 				   err);
 }
 
-/* --- Does the redundancy agree? --- */
+/* --- Deep check of the redundancy --- */
 
 /* Treat what the deep check found to be wrong as lost.  ERROR_DAMAGED: it
  * cannot be determined which file is wrong. */
@@ -324,7 +324,7 @@ build_plan(struct build *b, struct error *err)
 	return rc;
 }
 
-/* --- Datasets with nothing but a rank2file --- */
+/* --- Datasets with only a rank2file --- */
 
 /* Add the computed checksums to rank2file.  *news: one was not recorded yet. */
 static void
@@ -384,7 +384,7 @@ out:
 	return rc;
 }
 
-/* --- All of it --- */
+/* --- Entry point --- */
 
 static int
 build(struct build *b, int64_t id, struct error *err)

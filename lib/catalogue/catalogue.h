@@ -40,9 +40,8 @@ catalogue_path(const struct catalogue *c); /* as given to catalogue_open() */
 int catalogue_prefix_fd(const struct catalogue *c);
 int catalogue_scr_fd(const struct catalogue *c); /* PREFIX/.scr, or -1 */
 
-/* What reading the index found, to be shown to the user: lines without the
- * last newline, or NULL.  Valid until the next read or change, or
- * catalogue_close(). */
+/* Messages for the user from reading the index: lines without the last newline,
+ * or NULL.  Valid until the next read or change, or catalogue_close(). */
 const char *catalogue_notice(const struct catalogue *c);
 
 /*
@@ -141,7 +140,7 @@ int catalogue_add(struct catalogue *c, const char *name,
 		  const struct catalogue_options *o, int64_t *id,
 		  struct error *err);
 
-/* --- Checking --- */
+/* --- Verify --- */
 
 struct verify_result {
 	int status; /* STATUS_OK, STATUS_DAMAGED (can be rebuilt),
@@ -184,7 +183,7 @@ int catalogue_packed_outlook(struct catalogue *c, const struct packed *p,
 			     const struct catalogue_options *o,
 			     struct buf *text, struct error *err);
 
-/* --- Removing --- */
+/* --- Delete and prune --- */
 
 struct delete_result {
 	size_t files, dirs;
@@ -235,7 +234,7 @@ int64_t *catalogue_ids(struct catalogue *c, const struct index *ix,
  * mem_free().  On failure, *count is (size_t)-1. */
 int64_t *catalogue_dirs(struct catalogue *c, size_t *count, struct error *err);
 
-/* --- Listing --- */
+/* --- List --- */
 
 struct catalogue_filter {
 	bool valid;		    /* only valid ones */

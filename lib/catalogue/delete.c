@@ -315,7 +315,7 @@ remove_dataset(struct deletion *d, const struct index *ix, struct error *err)
 	return rc;
 }
 
-/* --- All of it --- */
+/* --- Entry point --- */
 
 /* Open the directory if it exists. */
 static int

@@ -38,7 +38,7 @@ catalogue_desc_free(struct catalogue_desc *d)
 	d->tree = NULL;
 }
 
-/* --- Descriptors that somebody wrote --- */
+/* --- Existing descriptors --- */
 
 static const struct kvtree *
 last_child(const struct kvtree *t)
@@ -183,7 +183,7 @@ from_index(struct index *ix, int64_t id, struct catalogue_desc *out,
 	return adopt(catalogue_entry_desc(ix, id), id, e.name, out, err);
 }
 
-/* --- A descriptor out of traces --- */
+/* --- Compose a descriptor --- */
 
 struct traces {
 	char user[PART_MAX], job[PART_MAX]; /* "": unknown */
@@ -425,7 +425,7 @@ compose(struct catalogue *c, const struct catalogue_dir *d,
 	return 0;
 }
 
-/* --- The search --- */
+/* --- Search the sources --- */
 
 /* Evaluate the result of one source.  Return 0: found; 1: not usable, and
  * reported unless absent; -1: an error that ends the search. */

@@ -73,7 +73,7 @@ catalogue_eraser_free(struct eraser *e)
 	mem_free(e);
 }
 
-/* --- The way to a file --- */
+/* --- Parent directories --- */
 
 /* Open directory `dir` ("": the root) without following links.  Return a
  * descriptor, or -1 with errno; ENOTDIR if a link is in the way. */

@@ -74,7 +74,7 @@ catalogue_files_free(struct catalogue_files *f)
 	f->count = 0;
 }
 
-/* --- Looking --- */
+/* --- Check --- */
 
 /* The container that a worker looked up last.  The next file is usually in the
  * same one. */
@@ -334,7 +334,7 @@ out:
 	return rc;
 }
 
-/* --- Judging --- */
+/* --- Results --- */
 
 const char *
 catalogue_file_problem(const struct catalogue_file *f, char *to, size_t size)

@@ -313,7 +313,7 @@ take_state(struct overview *s)
 	}
 }
 
-/* --- All of it --- */
+/* --- Build and search --- */
 
 int
 overview_init(struct overview *s, const char *path, struct error *err)

@@ -118,7 +118,7 @@ out:
 	return rc;
 }
 
-/* --- All --- */
+/* --- Entry point --- */
 
 /* Make a plan; write the filemaps first if any are missing. */
 static struct plan *

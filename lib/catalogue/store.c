@@ -100,7 +100,7 @@ catalogue_forget(struct index *ix, int64_t id, struct error *err)
 	return 0;
 }
 
-/* --- An index out of the dataset directories --- */
+/* --- Rebuild the index from the dataset directories --- */
 
 struct remake {
 	struct catalogue *c;

@@ -158,7 +158,7 @@ subject_find(struct subject *s, const char *prefix, const char *const *args,
 	return by_caches(s, err);
 }
 
-/* --- Files given by hand --- */
+/* --- Redundancy files on the command line --- */
 
 static int
 check_name(enum redset_type type, const char *name, struct error *err)

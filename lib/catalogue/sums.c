@@ -100,7 +100,7 @@ catalogue_sums_fini(struct catalogue_sums *s)
 	s->list = NULL;
 }
 
-/* --- Reading --- */
+/* --- Read files --- */
 
 /* Files of a plan to be read. */
 struct reading {

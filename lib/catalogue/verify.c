@@ -292,7 +292,7 @@ out:
 	return rc;
 }
 
-/* --- All of it --- */
+/* --- Entry point --- */
 
 static int
 load_old(struct verify *v, struct error *err)

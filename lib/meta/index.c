@@ -15,7 +15,7 @@
 
 #define INDEX_OLD "1" /* VERSION of SCR 1.1.8 */
 
-/* --- Life --- */
+/* --- Create and free --- */
 
 struct index *
 index_new(struct error *err)
@@ -195,7 +195,7 @@ index_tree(struct index *ix, struct error *err)
 	return ix->tree;
 }
 
-/* --- Reading --- */
+/* --- Read --- */
 
 size_t
 index_count(const struct index *ix)
@@ -442,7 +442,7 @@ fail:
 	return NULL;
 }
 
-/* --- Judging --- */
+/* --- Validity --- */
 
 bool
 index_entry_valid(const struct index_entry *e)

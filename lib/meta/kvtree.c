@@ -10,7 +10,7 @@
 #include "meta/kvtree_impl.h"
 #include "num.h"
 
-/* --- Life --- */
+/* --- Create and free --- */
 
 struct kvtree *
 kvtree_new(struct error *err)
@@ -43,7 +43,7 @@ kvtree_clear(struct kvtree *t)
 	kvtree_level_clear(kvtree_tree_of(t));
 }
 
-/* --- Reading --- */
+/* --- Read --- */
 
 const char *
 kvtree_key(const struct kvtree *t)
@@ -169,7 +169,7 @@ kvtree_i64(const struct kvtree *t, const char *key, int64_t min, int64_t max,
 	return 0;
 }
 
-/* --- Changing --- */
+/* --- Change --- */
 
 static struct kvtree *
 put(struct kvtree *t, const char *key, bool last, struct error *err)
@@ -259,7 +259,7 @@ kvtree_remove(struct kvtree *t, const char *key)
 		kvtree_level_cut(t, link);
 }
 
-/* --- Merging --- */
+/* --- Merge --- */
 
 /* A node that existed before the merge, and its number of children then. */
 struct touched {

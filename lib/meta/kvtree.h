@@ -47,7 +47,7 @@ struct kvtree;
 #define KVTREE_HEADER_SIZE 20
 #define KVTREE_MIN_ENCODED 28
 
-/* --- Life --- */
+/* --- Create and free --- */
 
 /* Return an empty root for kvtree_free(), or NULL: ERROR_NOMEM. */
 struct kvtree *kvtree_new(struct error *err);
@@ -58,7 +58,7 @@ void kvtree_free(struct kvtree *t);
 /* Remove all nodes below the root `t`, but keep the memory for reuse. */
 void kvtree_clear(struct kvtree *t);
 
-/* --- Reading --- */
+/* --- Read --- */
 
 const char *kvtree_key(const struct kvtree *t); /* borrowed; root: "" */
 size_t kvtree_count(const struct kvtree *t);	/* number of children */
@@ -91,7 +91,7 @@ int kvtree_u64(const struct kvtree *t, const char *key, uint64_t max,
 int kvtree_i64(const struct kvtree *t, const char *key, int64_t min,
 	       int64_t max, int64_t *out, struct error *err);
 
-/* --- Changing --- */
+/* --- Change --- */
 
 /* Return the child of `t` named `key` (borrowed).  If it is missing, append it
  * as the last child.  NULL: ERROR_NOMEM. */
@@ -189,7 +189,7 @@ int kvtree_read_file_into(struct kvtree *t, int dirfd, const char *name,
 int kvtree_write_file(const struct kvtree *t, int dirfd, const char *name,
 		      struct error *err);
 
-/* --- Printing (formats.md 12) --- */
+/* --- Print (formats.md 12) --- */
 
 enum kvtree_style {
 	KVTREE_TREE,   /* one key per line, indented by two blanks per level */

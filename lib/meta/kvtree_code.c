@@ -88,7 +88,7 @@ kvtree_peek(const void *data, size_t len, size_t *size, struct error *err)
 	return 0;
 }
 
-/* --- Decoding --- */
+/* --- Decode --- */
 
 /* A node whose children are being read. */
 struct frame {

@@ -156,7 +156,7 @@ void kvtree_level_relink(struct kvtree *t, struct kvtree *n);
 /* Drop all children of `t`. */
 void kvtree_level_drop(struct kvtree *t);
 
-/* --- Walking --- */
+/* --- Walk --- */
 
 /* A pre-order walk over all nodes below one node.  It does not recurse, because
  * the depth of a tree comes from an untrusted file. */

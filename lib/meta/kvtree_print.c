@@ -120,7 +120,7 @@ kvtree_json(const struct kvtree *t)
 	return open[0].object;
 }
 
-/* --- Order --- */
+/* --- Sort --- */
 
 /* A child and the first bytes of its key as a big-endian number.  Most
  * comparisons need no more than this number. */

@@ -310,7 +310,7 @@ load_all(struct loader *l, int dirfd, struct error *err)
 	return rc < 0 ? error_wrap(err, "%s", l->base.base) : 0;
 }
 
-/* --- Parts, on all threads --- */
+/* --- Parts, read by several threads --- */
 
 static int
 read_image(void *arg, size_t i, unsigned worker, struct error *err)

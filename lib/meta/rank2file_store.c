@@ -52,7 +52,7 @@ rank2file_build_file(struct kvtree *t, const struct rank2file_file *f,
 	return build_segs(t, f, err);
 }
 
-/* --- Parts: straight to bytes, for a job may have millions of files --- */
+/* --- Parts: encoded without a tree, as a job may have millions of files --- */
 
 /* The same as build_segs(), written to an image. */
 static void
