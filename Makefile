@@ -61,7 +61,7 @@ TESTLIB := $(call obj,$(wildcard testsuite/lib/*.c))
 BENCHLIB := $(call obj,$(wildcard testsuite/bench/common*.c))
 BENCH := $(patsubst testsuite/bench/%.c,$O/bench/%,$(filter-out \
 	testsuite/bench/common%,$(wildcard testsuite/bench/*.c)))
-SHIM  := $(if $(wildcard testsuite/shim/shim.c),$O/shim.so) \
+SHIM  := $(patsubst testsuite/shim/%.c,$O/%.so,$(wildcard testsuite/shim/*.c)) \
 	$(patsubst testsuite/cluster/%.c,$O/%.so,$(wildcard testsuite/cluster/*.c))
 
 all: $(CMDS) $O/links ## build the commands (build/plain/bin)
@@ -93,8 +93,8 @@ $O/fuzz/replay_%: $O/testsuite/fuzz/fuzz_%.o $O/testsuite/fuzz/replay.o \
 	$(link)
 $O/fuzz/fuzz_%: $O/testsuite/fuzz/fuzz_%.o $O/libtest.a $O/libcore.a
 	$(link) -fsanitize=fuzzer
-# Built without sanitizers, because it is preloaded into all commands.
-$O/shim.so: testsuite/shim/shim.c $O/flags
+# Preloaded into the commands, sanitized or not, so built without a sanitizer.
+$O/%.so: testsuite/shim/%.c $O/flags
 	@mkdir -p $(@D); echo "  LD  $@"
 	$Q$(CC) $(cppflags) $(cflags) -fPIC -shared $(ldflags) -o $@ $< -ldl
 # Preloaded into all programs of a node of the test bed.

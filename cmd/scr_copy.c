@@ -18,10 +18,10 @@
 #include "json.h"
 #include "meta/dataset.h"
 #include "opt.h"
-#include "par.h"
 #include "progress.h"
 #include "scavenge/copy.h"
 #include "scavenge/nodecache.h"
+#include "work.h"
 
 /* Bad files that are told without -v. */
 #define BAD_SHOWN 20
@@ -197,16 +197,18 @@ copy(struct settings *s, const struct nodecache_where *w,
      const struct copy_options *options, struct error *err)
 {
 	struct copy_options o = *options;
+	struct work work = *o.work;
 	struct copy_result r = { .files = 0 };
 	struct heart heart = { .s = s };
 	const double start = clock_seconds();
 	int rc = -1;
 
 	o.meter = &heart.meter;
+	o.work = &work;
 	start_heart(&heart);
-	o.progress = progress_start("scr_copy", app_verbosity() < 0);
+	work.progress = progress_start("scr_copy", app_verbosity() < 0);
 	rc = copy_run(w, &o, &r, err);
-	progress_end(o.progress);
+	progress_end(work.progress);
 	stop_heart(&heart);
 	/* Also of what could not be done to its end. */
 	if (print_result(s, &r, clock_seconds() - start, rc == 0 ? err : NULL) <
@@ -223,26 +225,27 @@ run(struct settings *s, const struct nodecache_where *w)
 	struct error err = ERROR_INIT;
 	struct arena *a = arena_new();
 	struct copy_ranks given;
-	struct copy_options o = {
-		.prefix = app_prefix(s->prefix),
-		.moved_from = s->moved_from,
-		.id = (int64_t)s->id,
-		.block = (size_t)s->buf,
+	struct work work = {
 		.dry_run = s->dry_run,
 		.stop = app_stop,
 		.log = tell_bad,
 		.log_arg = s,
 	};
+	struct copy_options o = {
+		.prefix = app_prefix(s->prefix),
+		.moved_from = s->moved_from,
+		.id = (int64_t)s->id,
+		.block = (size_t)s->buf,
+		.work = &work,
+	};
 	int status = STATUS_OK;
 
 	if (a == NULL)
 		error_no_memory(&err);
-	else if (choose_ranks(s, o.prefix, a, &given, &o.ranks, &err) == 0)
-		o.par = par_new(s->jobs > 0 ? (unsigned)s->jobs : par_cpus(),
-				&err);
-	if (o.par != NULL)
+	else if (choose_ranks(s, o.prefix, a, &given, &o.ranks, &err) == 0 &&
+		 work_start(&work, (unsigned)s->jobs, &err) == 0)
 		status = copy(s, w, &o, &err);
-	par_free(o.par);
+	work_end(&work);
 	arena_free(a);
 	status = app_report(status, &err);
 	printf("scr_copy: %s: Return code: %d\n", s->host, status);

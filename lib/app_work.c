@@ -7,7 +7,6 @@
 #include "buf.h"
 #include "error.h"
 #include "json.h"
-#include "par.h"
 #include "progress.h"
 #include "work.h"
 
@@ -15,8 +14,7 @@ int
 app_work_start(struct work *w, uint64_t jobs, const char *what,
 	       struct error *err)
 {
-	w->par = par_new(jobs > 0 ? (unsigned)jobs : par_cpus(), err);
-	if (w->par == NULL)
+	if (work_start(w, (unsigned)jobs, err) < 0)
 		return -1;
 	if (what != NULL)
 		w->progress = progress_start(what, app_verbosity() < 0);
@@ -27,9 +25,8 @@ void
 app_work_end(struct work *w)
 {
 	progress_end(w->progress);
-	par_free(w->par);
+	work_end(w);
 	w->progress = NULL;
-	w->par = NULL;
 }
 
 void

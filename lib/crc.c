@@ -27,15 +27,3 @@ crc_shift(uint32_t crc, uint64_t len)
 	}
 	return (uint32_t)crc32_combine(crc, 0, (z_off_t)len);
 }
-
-uint32_t
-crc_shift_by(struct crc_shifter *s, uint32_t crc, uint64_t len)
-{
-	if (len == 0 || len > INT64_MAX)
-		return crc_shift(crc, len);
-	if (s->len != len) {
-		s->op = (uint32_t)crc32_combine_gen((z_off_t)len);
-		s->len = len;
-	}
-	return (uint32_t)crc32_combine_op(crc, 0, s->op);
-}

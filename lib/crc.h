@@ -19,12 +19,4 @@ uint32_t crc_update(uint32_t crc, const void *data, size_t len);
  */
 uint32_t crc_shift(uint32_t crc, uint64_t len);
 
-/* crc_shift() that keeps the operator of the last length.  With the same length
- * again it costs as much as the CRC of a kilobyte.  Initialise to all 0. */
-struct crc_shifter {
-	uint64_t len;
-	uint32_t op;
-};
-uint32_t crc_shift_by(struct crc_shifter *s, uint32_t crc, uint64_t len);
-
 #endif /* CRC_H */

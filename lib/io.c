@@ -16,10 +16,7 @@
 #include "buf.h"
 #include "error.h"
 #include "mem.h"
-
-#define TEMP_PREFIX ".scrkit-"
-#define TEMP_SUFFIX ".tmp"
-#define TEMP_DIGITS 16
+#include "temp.h"
 
 /* A file's end below this is left to fsync(2). */
 #define BEHIND_MIN 65536
@@ -224,32 +221,6 @@ dir_len(const char *name)
 	return slash != NULL ? (size_t)(slash - name) + 1 : 0;
 }
 
-char *
-io_temp_name(char *to, const char *name)
-{
-	const char *p = name + dir_len(name);
-	uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-
-	for (; *p != '\0'; p++)
-		h = (h ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
-	/* FNV's high bits are weak for short names: mix (MurmurHash3). */
-	h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
-	h = (h ^ h >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
-	h ^= h >> 33;
-	snprintf(to, IO_TEMP_MAX, TEMP_PREFIX "%016" PRIx64 TEMP_SUFFIX, h);
-	return to;
-}
-
-bool
-io_is_temp(const char *name)
-{
-	const size_t prefix = sizeof(TEMP_PREFIX) - 1;
-
-	return strncmp(name, TEMP_PREFIX, prefix) == 0 &&
-	       strspn(name + prefix, "0123456789abcdef") == TEMP_DIGITS &&
-	       strcmp(name + prefix + TEMP_DIGITS, TEMP_SUFFIX) == 0;
-}
-
 static int
 sync_fd(int fd)
 {
@@ -314,12 +285,12 @@ temp_path(char *to, const char *name)
 {
 	size_t len = dir_len(name);
 
-	if (len + IO_TEMP_MAX > PATH_MAX) {
+	if (len + TEMP_NAME_MAX > PATH_MAX) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
 	memcpy(to, name, len);
-	io_temp_name(to + len, name);
+	temp_name(to + len, name);
 	return 0;
 }
 

@@ -50,24 +50,13 @@ void io_write_behind(int fd, uint64_t off, size_t len, bool last);
 
 /*
  * Replace (or create) `name` with `len` bytes, all or nothing: a temporary
- * file in the same directory, fsync, rename, fsync of the directory.  An
+ * file (temp.h) beside it, fsync, rename, fsync of the directory.  An
  * existing file's mode is kept, else `mode` & ~umask.  A crash at any point
  * leaves the old or the new contents; a left-over temporary file is reused by
  * the next call.
  */
 int io_replace(int dirfd, const char *name, const void *data, size_t len,
 	       mode_t mode, struct error *err);
-
-/*
- * Name of the temporary file that stands for `name` while it is written:
- * ".scrkit-<16 hex of a hash of the name>.tmp", in the same directory, never
- * too long for a file system.  `to` holds IO_TEMP_MAX bytes.  Returns `to`.
- */
-#define IO_TEMP_MAX 32
-char *io_temp_name(char *to, const char *name);
-
-/* Is this the name of such a temporary file? */
-bool io_is_temp(const char *name);
 
 /*
  * Remove `name`, file or directory, with all that is in it; what is not there

@@ -32,12 +32,12 @@ lock_unsupported(const struct error *err)
 
 /* Is the file open as `fd` the one that has the name LOCK_FILE now? */
 static bool
-has_name(int dirfd, int fd)
+has_name(int dirfd, const char *name, int fd)
 {
 	struct stat ours, there;
 
 	return fstat(fd, &ours) == 0 &&
-	       fstatat(dirfd, LOCK_FILE, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       fstatat(dirfd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
@@ -50,7 +50,7 @@ try_lock(int dirfd, struct error *err)
 
 	for (;;) {
 		fd = io_trylock(dirfd, LOCK_FILE, true, err);
-		if (fd < 0 || has_name(dirfd, fd))
+		if (fd < 0 || has_name(dirfd, LOCK_FILE, fd))
 			return fd;
 		close(fd);
 	}
@@ -102,8 +102,69 @@ lock_give(int dirfd, int lock)
 {
 	if (lock < 0)
 		return;
-	/* The name may belong to another process's lock file by now. */
-	if (has_name(dirfd, lock))
+	/* Not if somebody removed it, and another one made it anew. */
+	if (has_name(dirfd, LOCK_FILE, lock))
 		(void)unlinkat(dirfd, LOCK_FILE, 0);
+	close(lock);
+}
+
+/* --- Shares --- */
+
+/* Numbers are bytes of the file, and byte 0 is the file itself: who works holds
+ * it shared, and who holds it alone may remove the file. */
+static int
+lock_bytes(int fd, short type, uint64_t first, uint64_t last)
+{
+	struct flock what = {
+		.l_type = type,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)first,
+		.l_len = (off_t)(last - first + 1),
+	};
+
+	return fcntl(fd, F_OFD_SETLK, &what);
+}
+
+int
+lock_shares_open(int dirfd, struct error *err)
+{
+	const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY |
+			  O_NONBLOCK;
+	const struct timespec pause = { .tv_nsec = LOCK_PAUSE };
+	int fd = -1;
+
+	for (;;) {
+		fd = openat(dirfd, LOCK_SHARES_FILE, flags, 0666);
+		if (fd < 0)
+			return error_sys(err, "%s: cannot open",
+					 LOCK_SHARES_FILE);
+		if (lock_bytes(fd, F_RDLCK, 0, 0) == 0) {
+			if (has_name(dirfd, LOCK_SHARES_FILE, fd))
+				return fd;
+		} else if (errno == EAGAIN || errno == EACCES) {
+			nanosleep(&pause, NULL); /* it is being removed */
+		} else {
+			(void)unlinkat(dirfd, LOCK_SHARES_FILE, 0);
+			close(fd);
+			return -2;
+		}
+		close(fd);
+	}
+}
+
+bool
+lock_shares_take(int lock, uint64_t first, uint64_t last)
+{
+	return lock < 0 || lock_bytes(lock, F_WRLCK, first + 1, last + 1) == 0;
+}
+
+void
+lock_shares_close(int dirfd, int lock)
+{
+	if (lock < 0)
+		return;
+	if (lock_bytes(lock, F_WRLCK, 0, 0) == 0 &&
+	    has_name(dirfd, LOCK_SHARES_FILE, lock))
+		(void)unlinkat(dirfd, LOCK_SHARES_FILE, 0);
 	close(lock);
 }

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lock.h - let one command at a time work on a directory (the metadata of a
- * dataset).  The lock is a file in it that exists only while it is held. */
+/*
+ * lock.h - one command at a time: a lock file in the directory that is worked
+ * on (the metadata of a dataset), there only as long as the lock is held; and
+ * one process at a time for each share of the work.
+ */
 #ifndef LOCK_H
 #define LOCK_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct error;
 struct work;
@@ -24,6 +28,23 @@ int lock_take(int dirfd, const char *what, const struct work *w,
 
 /* Release the lock and remove the lock file.  A `lock` < 0 is ignored. */
 void lock_give(int dirfd, int lock);
+
+/*
+ * Work on a directory that several processes share out by numbers (ranks): each
+ * number is held by one process at a time, and let go when that process ends.
+ * A second lock file holds them, there only as long as one is held.
+ */
+#define LOCK_SHARES_FILE ".scrkit.shares"
+
+/* Returns a value for the functions below; -2 where the file system has no
+ * locks: then all numbers can be had.  -1: ERROR_SYSTEM. */
+int lock_shares_open(int dirfd, struct error *err);
+
+/* Try to take numbers `first` to `last`: all of them or none. */
+bool lock_shares_take(int lock, uint64_t first, uint64_t last);
+
+/* Give all back.  A `lock` < 0 is ignored. */
+void lock_shares_close(int dirfd, int lock);
 
 /* Does this error mean that the file system has no locks? */
 bool lock_unsupported(const struct error *err);

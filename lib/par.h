@@ -31,7 +31,8 @@ unsigned par_quota(const char *root);
  * all workers; worker < par_threads() is stable within one thread, for
  * per-thread memory.  Small items are handed out in batches of `batch` (0: one
  * at a time).  The first call that returns -1 stops the handing out; par_for()
- * then returns -1 with that call's error.  Not re-entrant.
+ * then returns -1 with that call's error.  Not re-entrant.  No pool (NULL) is
+ * the caller alone, in order.
  */
 int par_for(struct par *p, size_t count, size_t batch,
 	    int (*fn)(void *arg, size_t i, unsigned worker, struct error *err),

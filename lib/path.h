@@ -88,11 +88,11 @@ int pathcache_stat(struct pathcache *c, const char *rel, struct stat *st,
 		   struct error *err);
 
 /*
- * Is `rel` certainly missing, because its directory is missing or empty?  False
- * means unknown.  For long lists of files to be created: a directory is read
- * once, and only when two files in a row are in it.
+ * Is there certainly nothing at `rel`?  False: look for yourself.  A directory
+ * is listed once, when it is asked about twice in a row: for long lists of
+ * files to be made.
  */
-bool pathcache_vacant(struct pathcache *c, const char *rel);
+bool pathcache_absent(struct pathcache *c, const char *rel);
 
 /*
  * Small caches below two roots, such as files and metadata, for each of many

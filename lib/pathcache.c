@@ -8,7 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arena.h"
+#include "dir.h"
 #include "error.h"
+#include "map.h"
 #include "mem.h"
 #include "path.h"
 
@@ -30,9 +33,11 @@ struct pathcache {
 	size_t max;	    /* most slots used */
 	size_t count, last; /* slots filled; the slot used last */
 	uint64_t clock;
-	char *asked; /* directory of the last pathcache_vacant() */
+	char *asked; /* the last directory that pathcache_absent() was given */
 	size_t asked_len;
-	enum { ASKED_ONCE, VACANT, NOT_VACANT } known; /* about `asked` */
+	enum { ASKED_ONCE, LISTED, NOT_LISTED } asked_state;
+	struct map *names;   /* in it, if it is LISTED */
+	struct arena *arena; /* of the names */
 	struct slot slots[SLOTS];
 };
 
@@ -59,13 +64,24 @@ forget_all(struct pathcache *c)
 	c->last = 0;
 }
 
+static void
+forget_names(struct pathcache *c)
+{
+	mem_free(c->asked);
+	map_free(c->names);
+	arena_free(c->arena);
+	c->asked = NULL;
+	c->names = NULL;
+	c->arena = NULL;
+}
+
 void
 pathcache_free(struct pathcache *c)
 {
 	if (c == NULL)
 		return;
 	forget_all(c);
-	mem_free(c->asked);
+	forget_names(c);
 	mem_free(c);
 }
 
@@ -187,42 +203,57 @@ pathcache_stat(struct pathcache *c, const char *rel, struct stat *st,
 	return 0;
 }
 
-static bool
-is_vacant(struct pathcache *c, const char *rel)
+static int
+note_name(void *arg, const char *name, struct error *err)
+{
+	struct pathcache *c = arg;
+	const char *kept = arena_strdup(c->arena, name);
+
+	return kept == NULL || map_put(c->names, kept, 0) < 0
+		       ? error_no_memory(err)
+		       : 0;
+}
+
+/* List the directory of `rel`. */
+static void
+list(struct pathcache *c, const char *rel)
 {
 	struct error why = ERROR_INIT;
 	const char *base = NULL;
-	int parent = pathcache_parent(c, rel, &base, &why), fd = -1;
-	bool vacant = false;
+	int parent = pathcache_parent(c, rel, &base, &why);
 
-	if (parent < 0 && parent != AT_FDCWD)
-		return why.kind == ERROR_ABSENT;
-	fd = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0) {
-		vacant = path_is_empty_dir(fd);
-		close(fd);
+	c->asked_state = NOT_LISTED;
+	c->names = map_new();
+	c->arena = arena_new();
+	if (c->names == NULL || c->arena == NULL)
+		return;
+	if (parent < 0 && parent != AT_FDCWD) {
+		if (why.kind == ERROR_ABSENT) /* nor is anything in it */
+			c->asked_state = LISTED;
+	} else if (dir_each(parent, rel, note_name, c, NULL) == 0) {
+		c->asked_state = LISTED;
 	}
-	return vacant;
 }
 
 bool
-pathcache_vacant(struct pathcache *c, const char *rel)
+pathcache_absent(struct pathcache *c, const char *rel)
 {
-	const size_t len = (size_t)(path_base(rel) - rel);
+	const char *base = path_base(rel);
+	const size_t len = (size_t)(base - rel);
 
 	if (c->asked == NULL || c->asked_len != len ||
 	    memcmp(c->asked, rel, len) != 0) {
-		mem_free(c->asked);
+		forget_names(c);
 		c->asked = mem_alloc(len + 1, 1);
 		if (c->asked != NULL)
 			memcpy(c->asked, rel, len);
 		c->asked_len = len;
-		c->known = ASKED_ONCE;
+		c->asked_state = ASKED_ONCE;
 		return false;
 	}
-	if (c->known == ASKED_ONCE)
-		c->known = is_vacant(c, rel) ? VACANT : NOT_VACANT;
-	return c->known == VACANT;
+	if (c->asked_state == ASKED_ONCE)
+		list(c, rel);
+	return c->asked_state == LISTED && map_get(c->names, base) == MAP_NONE;
 }
 
 struct pathcache *

@@ -1,10 +1,116 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "work.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
+#include "clock.h"
 #include "error.h"
+#include "mem.h"
+#include "par.h"
+
+/* Calls that are as quick as this do not leave the node, s. */
+#define LOCAL_CALL 30e-6
+
+/* Threads for slower ones: one for each of so many seconds, in bounds. */
+#define CALL_PER_THREAD 16e-6
+#define WAITING_MIN 16u
+#define WAITING_MAX 64u
+
+#define PROBES 3
+
+/* As many open files as are wanted, at most. */
+#define FILES_MAX 65536
+
+struct waiting {
+	struct par *par; /* NULL: not needed, or not known yet */
+	bool measured;
+};
+
+/* Many threads have many files open: the limit is raised as far as it may. */
+static void
+raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur =
+		limit.rlim_max < FILES_MAX ? limit.rlim_max : FILES_MAX;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int
+work_start(struct work *w, unsigned jobs, struct error *err)
+{
+	w->par = par_new(jobs > 0 ? jobs : par_cpus(), err);
+	if (w->par == NULL)
+		return -1;
+	if (jobs == 0) {
+		w->waiting = mem_calloc(1, sizeof(*w->waiting));
+		if (w->waiting == NULL)
+			return error_no_memory(err);
+	}
+	raise_limit();
+	return 0;
+}
+
+void
+work_end(struct work *w)
+{
+	if (w->waiting != NULL)
+		par_free(w->waiting->par);
+	mem_free(w->waiting);
+	par_free(w->par);
+	w->waiting = NULL;
+	w->par = NULL;
+}
+
+/* Seconds for a call below `dirfd`: the least of some, each for another name,
+ * which no cache can know. */
+static double
+measure(int dirfd)
+{
+	double least = 1;
+
+	for (int i = 0; i < PROBES; i++) {
+		char name[64];
+		struct stat st;
+		double start = clock_seconds(), took = 0;
+
+		snprintf(name, sizeof(name), ".scrkit-probe.%d.%.9f", i, start);
+		(void)fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW);
+		took = clock_seconds() - start;
+		least = took < least ? took : least;
+	}
+	return least;
+}
+
+struct par *
+work_waiting(const struct work *w, int dirfd)
+{
+	struct waiting *v = w != NULL ? w->waiting : NULL;
+
+	if (v == NULL)
+		return w != NULL ? w->par : NULL;
+	if (!v->measured && dirfd != -1) {
+		double call = measure(dirfd);
+		unsigned n = call < LOCAL_CALL * WAITING_MAX
+				     ? (unsigned)(call / CALL_PER_THREAD)
+				     : WAITING_MAX;
+
+		n = n < WAITING_MIN ? WAITING_MIN : n;
+		n = n < WAITING_MAX ? n : WAITING_MAX;
+		/* Without more threads it only takes longer. */
+		if (call > LOCAL_CALL && n > par_threads(w->par))
+			v->par = par_new(n, NULL);
+		v->measured = true;
+	}
+	return v->par != NULL ? v->par : w->par;
+}
 
 const struct work *
 work_or_default(const struct work *w)

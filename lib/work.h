@@ -10,11 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct error;
 struct par;
 struct progress;
+struct waiting; /* opaque */
 
 struct work {
-	struct par *par; /* threads; NULL: only the caller's */
+	struct par *par; /* threads that compute; NULL: only the caller's */
+	struct waiting *waiting; /* for work_waiting(); NULL: par does both */
 	uint64_t memory; /* for buffers, in bytes; 0: the room's default */
 	bool dry_run;	 /* report what would be done, and change nothing */
 	struct progress *progress; /* of bytes; or NULL */
@@ -29,6 +32,22 @@ struct work {
 
 /* `w`, or for NULL the defaults: the caller's thread, and nobody listens. */
 const struct work *work_or_default(const struct work *w);
+/*
+ * The threads for work on `jobs` threads; 0: as many as processors for
+ * computing, and for waiting as work_waiting() finds right.  work_end() frees
+ * them.
+ */
+int work_start(struct work *w, unsigned jobs, struct error *err);
+void work_end(struct work *w);
+
+/*
+ * The threads for work that mostly waits for a file system: where a call takes
+ * long, many more than there are processors.  The first call measures how long
+ * it takes to look for a name in directory `dirfd` (-1: nothing is measured),
+ * and decides.  For one thread at a time.  NULL: only the caller's (also where
+ * `w` is NULL).
+ */
+struct par *work_waiting(const struct work *w, int dirfd);
 
 /* Should the work stop? */
 bool work_stopped(const struct work *w);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,6 +17,7 @@
 #include "buf.h"
 #include "catalogue/catalogue_impl.h"
 #include "container/manifest.h"
+#include "crc.h"
 #include "dir.h"
 #include "error.h"
 #include "hash.h"
@@ -25,14 +27,36 @@
 #include "meta/kvtree.h"
 #include "meta/redset.h"
 #include "meta/summary.h"
+#include "par.h"
 #include "path.h"
 #include "progress.h"
 #include "str.h"
+#include "transfer/put.h"
 #include "work.h"
 
-#define BLOCK ((size_t)1 << 20)
+/* Of a long file this much is read at a time. */
+#define STEP ((size_t)1 << 20)
+
+/* Small files are read by many threads, as many as go into a block. */
+#define SMALL STEP
+#define SMALL_MAX 256
+#define BLOCK ((size_t)16 << 20)
 
 #define SHOWN_MAX 512
+
+/* A file of the archive whose bytes are in files or containers. */
+struct entry {
+	const char *path;		  /* in the archive */
+	struct segmap_file *file;	  /* a user's; or NULL */
+	const char *meta;		  /* a file of the metadata; or NULL */
+	const struct hidden_file *hidden; /* one that is packed; or NULL */
+	bool skip;			  /* no plain file */
+	struct attr attr;
+	uint64_t size;
+	struct stripe from;
+	size_t at; /* in the block */
+	char sum[HASH_TEXT];
+};
 
 struct exporting {
 	const struct packed *p;
@@ -41,8 +65,14 @@ struct exporting {
 	struct ark_out *ark;
 	struct hash *hash;
 	struct buf manifest;
-	unsigned char *block;
+	unsigned char *block; /* BLOCK bytes */
 	struct arena *arena;
+	struct entry *list;
+	size_t count, cap;
+	size_t first; /* entry in the block */
+	struct par *par;
+	struct pathcache **parents; /* by thread */
+	struct stripe_cache **caches;
 };
 
 /* --- One entry --- */
@@ -84,77 +114,276 @@ put_image(struct exporting *x, const char *path, const struct attr *a,
 	return end(x, path, err);
 }
 
+/* Compare the sum of an entry that was read. */
 static int
-put_string(struct exporting *x, const char *path, const struct attr *a,
-	   const struct stripe *s, uint64_t size, struct stripe_sum *sum,
-	   struct error *err)
+check_sum(const struct entry *e, uint32_t crc, struct error *err)
+{
+	if (e->file == NULL || !e->file->has_crc || e->size == 0 ||
+	    e->file->crc == crc)
+		return 0;
+	return segmap_wrong_sum(e->file, crc, err);
+}
+
+/* An entry that is too long for the block. */
+static int
+put_long(struct exporting *x, const struct entry *e, struct error *err)
 {
 	const struct work *work = x->eo->work;
-	struct stripe_cache *cache =
-		stripe_cache_new(16, false, sum->size > 0 ? sum : NULL);
-	int rc = -1;
+	uint32_t crc = 0;
 
-	if (cache == NULL)
-		return error_no_memory(err);
-	if (begin(x, path, size, a, err) < 0)
-		goto out;
-	for (uint64_t off = 0; off < size; off += BLOCK) {
-		size_t len = size - off < BLOCK ? (size_t)(size - off) : BLOCK;
+	if (begin(x, e->path, e->size, &e->attr, err) < 0)
+		return -1;
+	for (uint64_t off = 0; off < e->size; off += STEP) {
+		size_t len =
+			e->size - off < STEP ? (size_t)(e->size - off) : STEP;
 
 		if (work_stopped(work)) {
 			errno = EINTR;
-			error_sys(err, "stopped");
-			goto out;
+			return error_sys(err, "stopped");
 		}
-		if (stripe_read(s, cache, off, x->block, len, err) < 0 ||
+		if (stripe_read(&e->from, x->caches[0], off, x->block, len,
+				err) < 0 ||
 		    data(x, x->block, len, err) < 0)
-			goto out;
+			return -1;
+		crc = crc_update(crc, x->block, len);
 		progress_add(work->progress, len);
 	}
-	rc = end(x, path, err);
-out:
-	stripe_cache_free(cache);
+	return end(x, e->path, err) < 0 ? -1 : check_sum(e, crc, err);
+}
+
+/* --- Many entries --- */
+
+static struct entry *
+add_entry(struct exporting *x, const char *path, struct error *err)
+{
+	if (path == NULL || !MEM_ROOM(x->list, x->count, x->cap)) {
+		error_no_memory(err);
+		return NULL;
+	}
+	x->list[x->count] = (struct entry){ .path = path };
+	return &x->list[x->count++];
+}
+
+/* Find out about one: sizes that nothing records are taken from the files. */
+static int
+look(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct exporting *x = arg;
+	struct entry *e = &x->list[i];
+	struct segmap_file *f = e->file;
+	struct stat st;
+
+	if (e->meta != NULL) {
+		if (fstatat(x->p->meta_fd, e->meta, &st, AT_SYMLINK_NOFOLLOW) <
+		    0)
+			return error_sys(err, "%s: cannot stat", e->meta);
+		attr_from_stat(&e->attr, &st);
+		e->size = e->attr.size;
+		e->skip = !S_ISREG(st.st_mode);
+	}
+	if (f == NULL)
+		return 0;
+	if (packed_attr(x->p, i, x->parents[worker], &e->attr, err) < 0)
+		return -1;
+	if (!f->has_size && f->nsegs == 0 && e->attr.has_size)
+		f->size = e->attr.size;
+	e->size = f->size;
+	return 0;
+}
+
+/* Where the bytes of one are. */
+static int
+find(struct exporting *x, struct entry *e, struct error *err)
+{
+	if (e->file != NULL)
+		return packed_file(x->p, (size_t)(e->file - x->p->map.files),
+				   x->arena, &e->from, err);
+	if (e->meta == NULL)
+		return packed_hidden(x->p, e->hidden, x->arena, &e->from, err);
+	e->from.parts = arena_alloc(x->arena, 1, sizeof(*e->from.parts));
+	if (e->from.parts == NULL)
+		return error_no_memory(err);
+	e->from.nparts = 1;
+	e->from.parts[0] = (struct stripe_part){
+		.len = e->size,
+		.dirfd = x->p->meta_fd,
+		.path = e->meta,
+		.sum = STRIPE_NO_SUM,
+	};
+	return 0;
+}
+
+/* Read a small one into the block. */
+static int
+read_small(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct exporting *x = arg;
+	struct entry *e = &x->list[x->first + i];
+	struct hash *hash = NULL;
+	int rc = -1;
+
+	if (e->skip)
+		return 0;
+	hash = hash_new(err);
+	if (hash != NULL &&
+	    stripe_read(&e->from, x->caches[worker], 0, x->block + e->at,
+			(size_t)e->size, err) == 0 &&
+	    check_sum(e, crc_update(0, x->block + e->at, (size_t)e->size),
+		      err) == 0 &&
+	    hash_update(hash, x->block + e->at, (size_t)e->size, err) == 0)
+		rc = hash_text(hash, e->sum, err);
+	hash_free(hash);
+	stripe_cache_drop(x->caches[worker]);
 	return rc;
+}
+
+/* Entries from x->first on that fit into the block together. */
+static size_t
+gather(struct exporting *x)
+{
+	size_t n = 0;
+	uint64_t at = 0;
+
+	for (; x->first + n < x->count && n < SMALL_MAX; n++) {
+		struct entry *e = &x->list[x->first + n];
+
+		if (e->size > SMALL || at + e->size > BLOCK)
+			break;
+		e->at = (size_t)at;
+		at += e->size;
+	}
+	return n;
+}
+
+/* Read small ones by many threads, and write them one after another. */
+static int
+put_small(struct exporting *x, size_t n, struct error *err)
+{
+	if (work_stopped(x->eo->work)) {
+		errno = EINTR;
+		return error_sys(err, "stopped");
+	}
+	if (par_for(x->par, n, 1, read_small, x, err) < 0)
+		return -1;
+	for (size_t i = x->first; i < x->first + n; i++) {
+		const struct entry *e = &x->list[i];
+
+		if (e->skip)
+			continue;
+		if (begin(x, e->path, e->size, &e->attr, err) < 0 ||
+		    ark_out_data(x->ark, x->block + e->at, (size_t)e->size,
+				 err) < 0 ||
+		    ark_out_end(x->ark, err) < 0 ||
+		    manifest_add(&x->manifest, e->sum, e->path, err) < 0)
+			return -1;
+		progress_add(x->eo->work->progress, e->size);
+	}
+	return 0;
+}
+
+static void
+count_entries(struct exporting *x)
+{
+	for (size_t i = 0; i < x->count; i++) {
+		const struct entry *e = &x->list[i];
+
+		x->out->files += e->file != NULL;
+		x->out->bytes += e->file != NULL ? e->size : 0;
+		x->out->hidden += e->file == NULL && !e->skip;
+	}
+}
+
+static int
+put_entries(struct exporting *x, struct error *err)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < x->count; i++)
+		if (!x->list[i].skip && find(x, &x->list[i], err) < 0)
+			return -1;
+	for (x->first = 0; x->first < x->count; x->first += n) {
+		const struct entry *e = &x->list[x->first];
+
+		n = gather(x);
+		if (n > 0 && put_small(x, n, err) < 0)
+			return -1;
+		if (n == 0 && !e->skip && put_long(x, e, err) < 0)
+			return -1;
+		n += n == 0;
+	}
+	count_entries(x);
+	return 0;
+}
+
+/* --- Redundancy --- */
+
+/* One name of the directory: filemaps, descriptors, redundancy. */
+static int
+list_name(void *arg, const char *name, struct error *err)
+{
+	struct exporting *x = arg;
+	struct entry *e = NULL;
+
+	if (!dataset_dir_is_recovery(name))
+		return 0;
+	e = add_entry(x, arena_printf(x->arena, "%s/%s", x->p->dir, name), err);
+	if (e == NULL)
+		return -1;
+	e->meta = path_base(e->path);
+	return 0;
+}
+
+static int
+list_redundancy(struct exporting *x, struct error *err)
+{
+	const struct packed *p = x->p;
+	const struct hidden *h = &p->hidden;
+	struct entry *e = NULL;
+	struct stat st;
+
+	if (dir_each(p->meta_fd, p->dir, list_name, x, err) < 0)
+		return -1;
+	for (size_t i = 0; i < h->nfiles; i++) {
+		const struct hidden_file *f = &h->files[i];
+
+		if (f->tree != NULL ||
+		    fstatat(p->meta_fd, f->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			continue;
+		e = add_entry(x,
+			      arena_printf(x->arena, "%s/%s", p->dir, f->name),
+			      err);
+		if (e == NULL)
+			return -1;
+		e->hidden = f;
+		e->attr = f->attr;
+		e->size = h->red.files[f->at].size;
+	}
+	return 0;
 }
 
 /* --- The files --- */
 
+/* List all files, and what stands beside them; what the format cannot hold is
+ * told now. */
 static int
-put_file(struct exporting *x, size_t i, struct error *err)
+list_entries(struct exporting *x, struct error *err)
 {
-	const struct segmap_file *f = &x->p->map.files[i];
-	struct stripe_sum sum = { .size = f->size };
-	struct stripe s = { 0, NULL };
-	struct attr a;
+	const struct packed *p = x->p;
+	struct entry *e = NULL;
 
-	if (packed_attr(x->p, i, &a, err) < 0 ||
-	    packed_file(x->p, i, x->arena, &s, err) < 0 ||
-	    put_string(x, f->path, &a, &s, f->size, &sum, err) < 0)
+	for (size_t i = 0; i < p->map.nfiles; i++) {
+		e = add_entry(x, p->map.files[i].path, err);
+		if (e == NULL)
+			return -1;
+		e->file = &p->map.files[i];
+	}
+	if ((x->eo->redundancy && list_redundancy(x, err) < 0) ||
+	    par_for(x->par, x->count, 1, look, x, err) < 0)
 		return -1;
-	arena_reset(x->arena);
-	if (f->has_crc && f->size > 0 && sum.crc != f->crc)
-		return segmap_wrong_sum(f, sum.crc, err);
-	x->out->files++;
-	x->out->bytes += f->size;
-	return 0;
-}
-
-/* Sizes that nothing records are taken from the files; what an archive cannot
- * hold is told now. */
-static int
-check_files(struct exporting *x, struct error *err)
-{
-	for (size_t i = 0; i < x->p->map.nfiles; i++) {
-		struct segmap_file *f = &x->p->map.files[i];
-		struct attr a;
-
-		if (packed_attr(x->p, i, &a, err) < 0)
+	for (size_t i = 0; i < x->count; i++) {
+		if (ark_fits(x->list[i].path, x->list[i].size, err) < 0)
 			return -1;
-		if (!f->has_size && f->nsegs == 0 && a.has_size)
-			f->size = a.size;
-		if (ark_fits(f->path, f->size, err) < 0)
-			return -1;
-		progress_expect(x->eo->work->progress, f->size);
+		progress_expect(x->eo->work->progress, x->list[i].size);
 	}
 	return 0;
 }
@@ -214,69 +443,18 @@ put_summary(struct exporting *x, struct error *err)
 	return rc < 0 ? error_wrap(err, "%s", x->p->dir) : 0;
 }
 
+/* Those of the redundancy that are packed as trees. */
 static int
-put_packed(struct exporting *x, const struct hidden_file *f, struct error *err)
-{
-	const struct packed *p = x->p;
-	const struct segmap_file *s = &p->hidden.red.files[f->at];
-	struct stripe_sum sum = { .size = 0 };
-	struct stripe from = { 0, NULL };
-	struct buf path = BUF_INIT;
-	int rc = -1;
-
-	if (f->tree != NULL)
-		return put_tree(x, f->name, f->tree, err);
-	if (packed_hidden(p, f, x->arena, &from, err) == 0 &&
-	    path_join(&path, p->dir, f->name, err) == 0)
-		rc = put_string(x, path.data, &f->attr, &from, s->size, &sum,
-				err);
-	arena_reset(x->arena);
-	buf_free(&path);
-	x->out->hidden += rc == 0;
-	return rc;
-}
-
-/* One name of the directory: filemaps, descriptors, redundancy. */
-static int
-put_name(void *arg, const char *name, struct error *err)
-{
-	struct exporting *x = arg;
-	struct stripe_part part = { .dirfd = x->p->meta_fd, .path = name };
-	const struct stripe s = { 1, &part };
-	struct stripe_sum sum = { .size = 0 };
-	struct buf path = BUF_INIT;
-	struct attr a;
-	struct stat st;
-	int rc = -1;
-
-	if (!dataset_dir_is_recovery(name))
-		return 0;
-	if (fstatat(x->p->meta_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return error_sys(err, "%s: cannot stat", name);
-	if (!S_ISREG(st.st_mode))
-		return 0;
-	attr_from_stat(&a, &st);
-	part.len = a.size;
-	part.sum = STRIPE_NO_SUM;
-	if (path_join(&path, x->p->dir, name, err) == 0)
-		rc = put_string(x, path.data, &a, &s, a.size, &sum, err);
-	buf_free(&path);
-	x->out->hidden += rc == 0;
-	return rc;
-}
-
-static int
-put_redundancy(struct exporting *x, struct error *err)
+put_trees(struct exporting *x, struct error *err)
 {
 	const struct hidden *h = &x->p->hidden;
 	struct stat st;
 
-	if (dir_each(x->p->meta_fd, x->p->dir, put_name, x, err) < 0)
-		return -1;
 	for (size_t i = 0; i < h->nfiles; i++)
-		if (fstatat(x->p->meta_fd, h->files[i].name, &st,
+		if (h->files[i].tree != NULL &&
+		    fstatat(x->p->meta_fd, h->files[i].name, &st,
 			    AT_SYMLINK_NOFOLLOW) < 0 &&
-		    put_packed(x, &h->files[i], err) < 0)
+		    put_tree(x, h->files[i].name, h->files[i].tree, err) < 0)
 			return -1;
 	return 0;
 }
@@ -298,14 +476,50 @@ put_manifest(struct exporting *x, struct error *err)
 static int
 put_all(struct exporting *x, struct error *err)
 {
-	for (size_t i = 0; i < x->p->map.nfiles; i++)
-		if (put_file(x, i, err) < 0)
-			return -1;
-	if ((x->eo->redundancy && put_redundancy(x, err) < 0) ||
+	if (put_entries(x, err) < 0 ||
+	    (x->eo->redundancy && put_trees(x, err) < 0) ||
 	    put_summary(x, err) < 0 || put_ranks(x, err) < 0 ||
 	    put_manifest(x, err) < 0)
 		return -1;
 	return ark_out_close(x->ark, err);
+}
+
+/* What each thread needs. */
+static int
+make_workers(struct exporting *x, struct error *err)
+{
+	const unsigned n = par_threads(x->par);
+
+	x->parents = mem_calloc(n, sizeof(struct pathcache *));
+	x->caches = mem_calloc(n, sizeof(struct stripe_cache *));
+	if (x->parents == NULL || x->caches == NULL)
+		return error_no_memory(err);
+	for (unsigned i = 0; i < n; i++) {
+		x->parents[i] = pathcache_new(x->p->file_fd);
+		x->caches[i] = stripe_cache_new(16, false, NULL);
+		if (x->parents[i] == NULL || x->caches[i] == NULL)
+			return error_no_memory(err);
+	}
+	return 0;
+}
+
+static void
+fini(struct exporting *x)
+{
+	const unsigned n = par_threads(x->par);
+
+	for (unsigned i = 0; x->parents != NULL && i < n; i++)
+		pathcache_free(x->parents[i]);
+	for (unsigned i = 0; x->caches != NULL && i < n; i++)
+		stripe_cache_free(x->caches[i]);
+	mem_free(x->parents);
+	mem_free(x->caches);
+	ark_out_free(x->ark);
+	buf_free(&x->manifest);
+	hash_free(x->hash);
+	mem_free(x->block);
+	mem_free(x->list);
+	arena_free(x->arena);
 }
 
 int
@@ -329,23 +543,34 @@ export_dataset(const struct packed *p, int fd, const char *name,
 				 p->name);
 	if (packed_refuse_marked(p, err) < 0)
 		return -1;
+	x.par = work_waiting(eo->work, p->file_fd);
 	x.arena = arena_new();
 	x.block = mem_aligned(4096, BLOCK);
 	x.hash = hash_new(err);
 	if (x.arena == NULL || x.block == NULL)
 		error_no_memory(err);
-	else if (x.hash != NULL && check_files(&x, err) == 0)
+	else if (x.hash != NULL && make_workers(&x, err) == 0 &&
+		 list_entries(&x, err) == 0)
 		x.ark = ark_out_new(fd, name, eo->filter, eo->threads, err);
 	if (x.ark != NULL)
 		rc = put_all(&x, err);
 	if (x.ark != NULL)
 		out->written = ark_out_bytes(x.ark);
-	ark_out_free(x.ark);
-	buf_free(&x.manifest);
-	hash_free(x.hash);
-	mem_free(x.block);
-	arena_free(x.arena);
+	fini(&x);
 	return rc;
+}
+
+/* The directory that `file` is to lie in. */
+static int
+open_dir(const char *file, struct error *err)
+{
+	char dir[PATH_MAX];
+	int fd = -1;
+
+	snprintf(dir, sizeof(dir), "%.*s", (int)(path_base(file) - file), file);
+	fd = open(dir[0] != '\0' ? dir : ".",
+		  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd >= 0 ? fd : error_sys(err, "%s: cannot make", file);
 }
 
 int
@@ -353,30 +578,33 @@ export_to(const struct packed *p, const char *file,
 	  const struct export_options *eo, struct export_result *out,
 	  struct error *err)
 {
-	struct buf temp = BUF_INIT;
-	int fd = -1, rc = -1;
+	const char *base = NULL;
+	struct put *put = NULL;
+	struct put_file *f = NULL;
+	int dir = -1, fd = -1, rc = -1;
 
 	if (file == NULL || str_eq(file, "-"))
 		return export_dataset(p, STDOUT_FILENO, "standard output", eo,
 				      out, err);
-	if (buf_printf(&temp, "%s.part", file) < 0)
-		return error_no_memory(err);
-	fd = open(temp.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0) {
-		error_sys(err, "%s: cannot make", temp.data);
-		goto out;
+	base = path_base(file);
+	dir = open_dir(file, err);
+	if (dir < 0)
+		return -1;
+	put = put_new(&(struct put_options){ .par = NULL }, err);
+	if (put != NULL)
+		f = put_add(put,
+			    &(struct put_what){ .dirfd = dir,
+						.path = base,
+						.size = UINT64_MAX },
+			    err);
+	if (f != NULL)
+		fd = put_open(f, err);
+	if (fd >= 0 && export_dataset(p, fd, file, eo, out, err) == 0) {
+		put_set_size(f, out->written);
+		if (put_wrote(f, out->written, err) == 0)
+			rc = put_commit(put, err);
 	}
-	if (export_dataset(p, fd, file, eo, out, err) < 0 ||
-	    io_fsync(fd, temp.data, err) < 0)
-		goto out;
-	rc = rename(temp.data, file) < 0
-		     ? error_sys(err, "%s: cannot rename", temp.data)
-		     : 0;
-out:
-	if (fd >= 0)
-		close(fd);
-	if (fd >= 0 && rc < 0)
-		(void)unlink(temp.data);
-	buf_free(&temp);
+	put_free(put);
+	close(dir);
 	return rc;
 }

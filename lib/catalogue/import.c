@@ -29,13 +29,20 @@
 #include "meta/index.h"
 #include "meta/redset.h"
 #include "meta/summary.h"
+#include "par.h"
 #include "path.h"
 #include "progress.h"
 #include "str.h"
-#include "transfer/target.h"
+#include "transfer/put.h"
 #include "work.h"
 
-#define BLOCK ((size_t)1 << 20)
+/* Of a long file this much is read at a time. */
+#define STEP ((size_t)1 << 20)
+
+/* Small files are gathered in a block, and written together by many threads. */
+#define SMALL ((size_t)256 << 10)
+#define SMALL_MAX 256
+#define BLOCK ((size_t)16 << 20)
 
 #define SHOWN_MAX 512
 
@@ -44,8 +51,17 @@
 
 struct imported {
 	const char *path;
+	enum put_kind kind;
+	struct put_file *put;
+	uint64_t size;
 	char sum[HASH_TEXT];
 	bool same; /* an identical file exists: nothing to write */
+};
+
+/* A small file, in the block. */
+struct small {
+	size_t number; /* in importing.list */
+	size_t at, len;
 };
 
 struct importing {
@@ -55,11 +71,13 @@ struct importing {
 	struct export_result *out;
 	struct ark_in *ark;
 	struct hash *hash;
-	unsigned char *block;
+	unsigned char *block; /* BLOCK bytes */
+	struct small small[SMALL_MAX];
+	size_t nsmall, small_bytes;
 	struct arena *arena;
-	struct targets targets; /* target i is list[i] */
+	struct put *put;
+	struct pathcache *parents; /* of what is there */
 	struct imported *list;
-	struct attr *attrs; /* by entry: targets borrow them */
 	size_t count, cap;
 	struct manifest *manifest;
 };
@@ -68,21 +86,21 @@ struct importing {
 
 /* Is this a metadata file allowed in an archive?  *kind: when it is renamed. */
 static bool
-meta_kind(const char *name, enum target_kind *kind)
+meta_kind(const char *name, enum put_kind *kind)
 {
 	switch (dataset_dir_kind(name, NULL)) {
 	case DATASET_DIR_RANK2FILE:
 	case DATASET_DIR_SUMMARY:
-		*kind = TARGET_MAP;
+		*kind = PUT_MAP;
 		return true;
 	case DATASET_DIR_RANK2FILE_PART:
-		*kind = TARGET_DESCRIPTOR;
+		*kind = PUT_DESCRIPTOR;
 		return true;
 	case DATASET_DIR_FILEMAP:
 	case DATASET_DIR_REDUNDANCY:
 	case DATASET_DIR_DESCRIPTOR:
 	case DATASET_DIR_KEPT:
-		*kind = TARGET_REDUNDANCY;
+		*kind = PUT_REDUNDANCY;
 		return true;
 	default:
 		return false;
@@ -91,14 +109,14 @@ meta_kind(const char *name, enum target_kind *kind)
 
 /* Allow all metadata of one dataset, and nothing else below .scr. */
 static int
-classify(struct importing *x, const char *path, enum target_kind *kind,
+classify(struct importing *x, const char *path, enum put_kind *kind,
 	 struct error *err)
 {
 	const char *dir = path + strlen(".scr/"), *name = path_base(path);
 	char shown[SHOWN_MAX], text[64];
 	int64_t id = -1;
 
-	*kind = TARGET_FILE;
+	*kind = PUT_FILE;
 	if (path_below(path, SCR_DIR) == NULL)
 		return 0;
 	if (str_starts(path, META_DIR) && (size_t)(name - dir) < sizeof(text) &&
@@ -123,88 +141,199 @@ classify(struct importing *x, const char *path, enum target_kind *kind,
 /* --- Reading --- */
 
 static int
-grow(struct importing *x, struct error *err)
+stopped(const struct importing *x, struct error *err)
 {
-	size_t cap = x->cap ? 2 * x->cap : 64;
-	void *p = NULL;
-
-	if (x->count < x->cap)
+	if (!work_stopped(&x->o->work))
 		return 0;
-	p = mem_realloc(x->list, cap, sizeof(*x->list));
-	if (p == NULL)
-		return error_no_memory(err);
-	x->list = p;
-	x->cap = cap;
+	errno = EINTR;
+	return error_sys(err, "stopped");
+}
+
+/* Up to `room` bytes of the entry into the block, from `at` on; *got is less
+ * than `room` only at its end. */
+static int
+read_block(struct importing *x, size_t at, size_t room, size_t *got,
+	   struct error *err)
+{
+	size_t n = 0;
+
+	for (*got = 0; *got < room; *got += n) {
+		if (stopped(x, err) < 0 ||
+		    ark_in_read(x->ark, x->block + at + *got, room - *got, &n,
+				err) < 0)
+			return -1;
+		if (n == 0)
+			break;
+		progress_add(x->o->work.progress, n);
+	}
 	return 0;
 }
 
-/* The bytes of an entry into its temporary file. */
+/* Write one of the small files. */
 static int
-fill(struct importing *x, const struct target *t, uint64_t *size,
-     struct error *err)
+write_small(void *arg, size_t i, unsigned worker, struct error *err)
 {
-	int fd = path_open_beneath(t->dirfd, t->temp, O_WRONLY | O_NOFOLLOW, 0,
-				   err);
-	size_t got = 0;
-	int rc = fd < 0 ? -1 : 0;
+	struct importing *x = arg;
+	const struct small *s = &x->small[i];
+	struct imported *f = &x->list[s->number];
+	struct hash *hash = hash_new(err);
+	int rc = -1;
 
-	*size = 0;
-	while (rc == 0) {
-		if (work_stopped(&x->o->work)) {
-			errno = EINTR;
-			rc = error_sys(err, "stopped");
-			break;
-		}
-		rc = ark_in_read(x->ark, x->block, BLOCK, &got, err);
-		if (rc < 0 || got == 0)
-			break;
-		if (hash_update(x->hash, x->block, got, err) < 0 ||
-		    io_pwrite(fd, t->temp, x->block, got, *size, err) < 0)
-			rc = -1;
-		else
-			io_write_behind(fd, *size, got, false);
-		*size += got;
-		progress_add(x->o->work.progress, got);
-	}
-	if (fd >= 0)
-		close(fd);
+	(void)worker;
+	if (hash != NULL &&
+	    hash_update(hash, x->block + s->at, s->len, err) == 0 &&
+	    hash_text(hash, f->sum, err) == 0)
+		rc = put_write(f->put, x->block + s->at, s->len, 0, err);
+	hash_free(hash);
 	return rc;
+}
+
+/* Write all that are waiting. */
+static int
+write_all_small(struct importing *x, struct error *err)
+{
+	struct par *par = work_waiting(&x->o->work, catalogue_prefix_fd(x->c));
+	int rc = par_for(par, x->nsmall, 1, write_small, x, err);
+
+	x->nsmall = 0;
+	x->small_bytes = 0;
+	return rc;
+}
+
+/* A small file waits for others in the block, to be written by many threads.
+ * 1: it does; 0: it is not small. */
+static int
+take_small(struct importing *x, const struct ark_entry *e, uint64_t *size,
+	   struct error *err)
+{
+	struct small *s = NULL;
+
+	if (!e->attr.has_size || e->attr.size > SMALL)
+		return 0;
+	if ((x->nsmall == SMALL_MAX || x->small_bytes + SMALL >= BLOCK) &&
+	    write_all_small(x, err) < 0)
+		return -1;
+	s = &x->small[x->nsmall++];
+	*s = (struct small){ .number = x->count - 1, .at = x->small_bytes };
+	/* One byte more than it should have shows whether it has. */
+	if (read_block(x, s->at, (size_t)e->attr.size + 1, &s->len, err) < 0)
+		return -1;
+	x->small_bytes += s->len;
+	*size = s->len;
+	return 1;
+}
+
+/* The bytes of any other one, as they come. */
+static int
+stream(struct importing *x, struct imported *f, uint64_t *size,
+       struct error *err)
+{
+	const int fd = put_open(f->put, err);
+	size_t got = 0;
+
+	if (fd < 0)
+		return -1;
+	do {
+		if (read_block(x, 0, STEP, &got, err) < 0 ||
+		    hash_update(x->hash, x->block, got, err) < 0 ||
+		    io_pwrite(fd, f->path, x->block, got, *size, err) < 0)
+			return -1;
+		io_write_behind(fd, *size, got, false);
+		*size += got;
+	} while (got == STEP);
+	put_set_size(f->put, *size);
+	return put_wrote(f->put, *size, err) < 0
+		       ? -1
+		       : hash_text(x->hash, f->sum, err);
+}
+
+static bool
+is_manifest(const struct imported *f)
+{
+	return f->kind != PUT_FILE &&
+	       str_eq(path_base(f->path), DATASET_DIR_MANIFEST);
+}
+
+/* The manifest stays in memory. */
+static int
+take_manifest(struct importing *x, struct put_what *what, struct error *err)
+{
+	struct buf raw = BUF_INIT;
+	size_t got = 0;
+	int rc = write_all_small(x, err); /* the block is needed */
+
+	do {
+		if (rc == 0)
+			rc = read_block(x, 0, STEP, &got, err);
+		if (rc == 0 && buf_add(&raw, x->block, got) < 0)
+			rc = error_no_memory(err);
+		if (rc == 0 && raw.len > MANIFEST_MAX)
+			rc = error_set(err, ERROR_CORRUPT,
+				       "%s: longer than the limit of %zu bytes",
+				       what->path, MANIFEST_MAX);
+	} while (rc == 0 && got == STEP);
+	if (rc == 0 && x->manifest == NULL)
+		x->manifest = manifest_parse(raw.data, raw.len, err);
+	what->image = arena_strndup(x->arena, raw.data, raw.len);
+	what->image_size = what->size = raw.len;
+	if (what->image == NULL)
+		rc = error_no_memory(err);
+	buf_free(&raw);
+	return rc < 0 || x->manifest == NULL ? -1 : 0;
+}
+
+/* The bytes of the entry to the file that was added last. */
+static int
+take_bytes(struct importing *x, const struct ark_entry *e, struct error *err)
+{
+	struct imported *f = &x->list[x->count - 1];
+	int rc = take_small(x, e, &f->size, err);
+
+	if (rc == 0 && write_all_small(x, err) == 0)
+		rc = stream(x, f, &f->size, err) == 0;
+	else if (rc == 0)
+		rc = -1;
+	if (rc < 1)
+		return -1;
+	if (e->attr.has_size && e->attr.size != f->size)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: ends after %" PRIu64 " bytes of %" PRIu64,
+				 f->path, f->size, e->attr.size);
+	return 0;
 }
 
 static int
 read_file(struct importing *x, const struct ark_entry *e, struct error *err)
 {
-	struct target t = { .dirfd = catalogue_prefix_fd(x->c) };
+	struct put_what what = { .dirfd = catalogue_prefix_fd(x->c) };
 	struct attr *a = arena_alloc(x->arena, 1, sizeof(*a));
 	struct imported *f = NULL;
-	uint64_t size = 0;
 
-	if (grow(x, err) < 0)
-		return -1;
+	if (a == NULL || !MEM_ROOM(x->list, x->count, x->cap))
+		return error_no_memory(err);
 	f = &x->list[x->count];
 	*f = (struct imported){ .path = arena_strdup(x->arena, e->path) };
-	if (a == NULL || f->path == NULL)
+	if (f->path == NULL)
 		return error_no_memory(err);
-	if (classify(x, f->path, &t.kind, err) < 0)
+	if (classify(x, f->path, &what.kind, err) < 0)
 		return -1;
 	*a = e->attr;
-	t.path = f->path;
-	t.attr = a->has_owner || a->has_times ? a : NULL;
-	if (targets_add(&x->targets, &t, err) == NULL ||
-	    targets_prepare_one(&x->targets, x->count, err) < 0)
+	f->kind = what.kind;
+	what.path = f->path;
+	what.size = a->has_size ? a->size : UINT64_MAX;
+	what.attr = a->has_owner || a->has_times ? a : NULL;
+	if (is_manifest(f) && take_manifest(x, &what, err) < 0)
+		return -1;
+	f->put = put_add(x->put, &what, err);
+	if (f->put == NULL)
 		return -1;
 	x->count++;
-	if (fill(x, &x->targets.list[x->count - 1], &size, err) < 0 ||
-	    hash_text(x->hash, f->sum, err) < 0)
+	f->size = what.image_size;
+	if (what.image == NULL && take_bytes(x, e, err) < 0)
 		return -1;
-	if (e->attr.has_size && e->attr.size != size)
-		return error_set(err, ERROR_CORRUPT,
-				 "%s: ends after %" PRIu64 " bytes of %" PRIu64,
-				 f->path, size, e->attr.size);
-	x->targets.list[x->count - 1].size = size;
-	if (t.kind == TARGET_FILE) {
+	if (f->kind == PUT_FILE) {
 		x->out->files++;
-		x->out->bytes += size;
+		x->out->bytes += f->size;
 	} else {
 		x->out->hidden++;
 	}
@@ -220,34 +349,10 @@ read_all(struct importing *x, struct error *err)
 	while ((rc = ark_in_next(x->ark, &e, err)) > 0)
 		if (e.kind == ARK_FILE && read_file(x, &e, err) < 0)
 			return -1;
-	return rc;
+	return rc < 0 ? -1 : write_all_small(x, err);
 }
 
 /* --- Comparing --- */
-
-static int
-read_manifest(struct importing *x, struct error *err)
-{
-	struct buf raw = BUF_INIT;
-	const struct target *t = NULL;
-	int rc = -1;
-
-	for (size_t i = 0; i < x->count; i++)
-		if (x->targets.list[i].kind != TARGET_FILE &&
-		    str_eq(path_base(x->list[i].path), DATASET_DIR_MANIFEST))
-			t = &x->targets.list[i];
-	if (t == NULL)
-		return error_set(err, ERROR_CORRUPT,
-				 "no %s in it: not an archive of a dataset, or "
-				 "it was cut",
-				 DATASET_DIR_MANIFEST);
-	if (io_read_file(t->dirfd, t->temp, MANIFEST_MAX, &raw, err) == 0)
-		x->manifest = manifest_parse(raw.data, raw.len, err);
-	if (x->manifest != NULL)
-		rc = 0;
-	buf_free(&raw);
-	return rc;
-}
 
 /* Every file in the manifest, with that sum; every line of it a file. */
 static int
@@ -256,13 +361,16 @@ compare(struct importing *x, struct error *err)
 	char shown[SHOWN_MAX];
 	size_t matched = 0;
 
+	if (x->manifest == NULL)
+		return error_set(err, ERROR_CORRUPT,
+				 "no %s in it: not an archive of a dataset, or "
+				 "it was cut",
+				 DATASET_DIR_MANIFEST);
 	for (size_t i = 0; i < x->count; i++) {
 		const struct imported *f = &x->list[i];
 		size_t at = manifest_find(x->manifest, f->path);
 
-		if (at == MANIFEST_NONE &&
-		    x->targets.list[i].kind != TARGET_FILE &&
-		    str_eq(path_base(f->path), DATASET_DIR_MANIFEST))
+		if (at == MANIFEST_NONE && is_manifest(f))
 			continue;
 		str_printable(shown, sizeof(shown), f->path);
 		if (at == MANIFEST_NONE)
@@ -293,7 +401,7 @@ sum_there(struct importing *x, const char *path, char sum[static HASH_TEXT],
 	ssize_t n = 0;
 	int rc = fd < 0 ? -1 : 0;
 
-	while (rc == 0 && (n = read(fd, x->block, BLOCK)) > 0)
+	while (rc == 0 && (n = read(fd, x->block, STEP)) > 0)
 		rc = hash_update(x->hash, x->block, (size_t)n, err);
 	if (rc == 0 && n < 0)
 		rc = error_sys(err, "%s: cannot read", path);
@@ -312,17 +420,15 @@ look_around(struct importing *x, struct error *err)
 	for (size_t i = 0; i < x->count; i++) {
 		struct imported *f = &x->list[i];
 
-		if (path_stat_beneath(catalogue_prefix_fd(x->c), f->path, &st,
-				      NULL) < 0)
+		if (pathcache_absent(x->parents, f->path) ||
+		    pathcache_stat(x->parents, f->path, &st, NULL) < 0)
 			continue;
-		if (S_ISREG(st.st_mode) &&
-		    (uint64_t)st.st_size == x->targets.list[i].size) {
+		if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size) {
 			if (sum_there(x, f->path, sum, err) < 0)
 				return -1;
 			f->same = str_eq(sum, f->sum);
 		}
-		x->out->same +=
-			f->same && x->targets.list[i].kind == TARGET_FILE;
+		x->out->same += f->same && f->kind == PUT_FILE;
 		if (f->same || (x->force && S_ISREG(st.st_mode)))
 			continue;
 		errno = EEXIST;
@@ -365,11 +471,10 @@ work(struct importing *x, struct error *err)
 {
 	struct build_result b;
 
-	if (read_all(x, err) < 0 || read_manifest(x, err) < 0 ||
-	    compare(x, err) < 0 || check_index(x, err) < 0 ||
-	    look_around(x, err) < 0)
+	if (read_all(x, err) < 0 || compare(x, err) < 0 ||
+	    check_index(x, err) < 0 || look_around(x, err) < 0)
 		return -1;
-	if (targets_commit(&x->targets, x->o->work.par, err) < 0)
+	if (put_commit(x->put, err) < 0)
 		return -1;
 	if (catalogue_build(x->c, x->out->id, x->o, &b, err) < 0)
 		return -1;
@@ -389,23 +494,25 @@ import_dataset(struct catalogue *c, int fd, const char *name, bool force,
 		.out = out,
 		.arena = arena_new(),
 	};
+	const struct put_options how = {
+		.par = work_waiting(&o->work, catalogue_prefix_fd(c)),
+	};
 	int rc = -1;
 
 	*out = (struct export_result){ .id = -1 };
-	if (targets_init(&x.targets, err) < 0) {
-		arena_free(x.arena);
-		return -1;
-	}
 	x.block = mem_aligned(4096, BLOCK);
 	x.hash = hash_new(err);
-	if (x.arena == NULL || x.block == NULL)
+	x.put = put_new(&how, err);
+	x.parents = pathcache_new(catalogue_prefix_fd(c));
+	if (x.arena == NULL || x.block == NULL || x.put == NULL ||
+	    x.parents == NULL)
 		error_no_memory(err);
 	else if (x.hash != NULL && catalogue_open_scr(c, true, err) == 0)
 		x.ark = ark_in_new(fd, name, err);
 	if (x.ark != NULL)
 		rc = work(&x, err);
-	targets_discard(&x.targets);
-	targets_fini(&x.targets);
+	put_free(x.put);
+	pathcache_free(x.parents);
 	ark_in_free(x.ark);
 	manifest_free(x.manifest);
 	hash_free(x.hash);

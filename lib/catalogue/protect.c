@@ -38,7 +38,7 @@ add_file(struct mapping *m, size_t i, struct kvtree *t, struct error *err)
 		.name = path_base(f->path),
 	};
 
-	if (packed_attr(m->p, i, &e.attr, err) < 0 ||
+	if (packed_attr(m->p, i, NULL, &e.attr, err) < 0 ||
 	    path_join(&m->path, m->root, f->path, err) < 0 ||
 	    path_join(&m->dir, m->root, f->path, err) < 0)
 		return -1;

@@ -18,6 +18,9 @@
 
 #include "container/pack.h"
 
+struct put;
+struct stripe;
+
 struct packing {
 	struct packed *p;
 	const struct packed *copied; /* --layout 1: the dataset itself */
@@ -44,20 +47,19 @@ int pack_sort(struct packing *w, struct error *err);
  * `size`), red_stats. */
 int pack_hidden_list(struct packing *w, uint64_t size, struct error *err);
 
-/* Is there room for `need` bytes where `fd` is?  ENOSPC says how much is
- * missing for `what`. */
-int pack_check_room(int fd, uint64_t need, const char *what, struct error *err);
-
 /* Fill the containers of `m` from its files beneath `dirfd`, and confirm. */
 int pack_write(struct packing *w, struct segmap *m, int dirfd,
 	       struct error *err);
 /* The directory of the containers; in layout 1 that of the metadata. */
 int pack_make_dir(const struct packed *p, struct error *err);
 
-int pack_make_containers(const struct packing *w, const struct segmap *m,
-			 struct error *err);
-int pack_sync_containers(const struct packed *p, const struct segmap *m,
-			 struct error *err);
+/*
+ * An engine to write the containers of `m` with: put_free() it after
+ * put_commit(); `to`, which leads to the containers by part.sum, then leads to
+ * its files.
+ */
+struct put *pack_put(const struct packing *w, const struct segmap *m,
+		     struct stripe *to, struct error *err);
 
 /* Record w->map and w->hidden; `plain`: as files again. */
 int pack_switch(struct packing *w, bool plain, struct error *err);

@@ -16,7 +16,7 @@
 #include "path.h"
 #include "progress.h"
 #include "str.h"
-#include "transfer/target.h"
+#include "transfer/put.h"
 #include "transfer/transfer.h"
 #include "work.h"
 
@@ -149,7 +149,7 @@ struct extraction {
 	const struct work *work;
 	int dir;
 	struct pathcache *parents;
-	struct targets targets;
+	struct put *put;
 	struct arena *arena;
 	struct stripe from, to; /* the files wanted, end to end */
 	uint64_t len;
@@ -166,7 +166,7 @@ in_the_way(struct extraction *x, const struct segmap_file *f, bool force,
 	struct stat st;
 	int parent = -1, rc = 0;
 
-	if (pathcache_vacant(x->parents, f->path))
+	if (pathcache_absent(x->parents, f->path))
 		return 0;
 	parent = pathcache_parent(x->parents, f->path, &base, &why);
 	if (parent < 0 && why.kind == ERROR_ABSENT)
@@ -209,24 +209,22 @@ add_file(struct extraction *x, size_t i, bool force, struct error *err)
 {
 	const struct packed *p = x->p;
 	const struct segmap_file *f = &p->map.files[i];
-	const struct target *t = NULL;
+	struct put_file *to = NULL;
 	struct stripe s = { 0, NULL };
 
 	if (packed_measure(p, i, err) < 0 || in_the_way(x, f, force, err) < 0)
 		return -1;
-	t = targets_add(&x->targets,
-			&(struct target){
-				.kind = TARGET_FILE,
-				.filled = true,
-				.dirfd = x->dir,
-				.path = f->path,
-				.size = f->size,
-				.attr = i < p->hidden.nattrs
-						? &p->hidden.attrs[i]
-						: NULL,
-			},
-			err);
-	if (t == NULL || packed_file(p, i, x->arena, &s, err) < 0)
+	to = put_add(x->put,
+		     &(struct put_what){
+			     .kind = PUT_FILE,
+			     .dirfd = x->dir,
+			     .path = f->path,
+			     .size = f->size,
+			     .attr = i < p->hidden.nattrs ? &p->hidden.attrs[i]
+							  : NULL,
+		     },
+		     err);
+	if (to == NULL || packed_file(p, i, x->arena, &s, err) < 0)
 		return -1;
 	for (size_t k = 0; k < s.nparts; k++)
 		add_part(&x->from, &s.parts[k], x->len);
@@ -234,10 +232,8 @@ add_file(struct extraction *x, size_t i, bool force, struct error *err)
 		x->to.parts[x->to.nparts++] = (struct stripe_part){
 			.start = x->len,
 			.len = f->size,
-			.dirfd = x->dir,
-			.path = f->path,
+			.put = to,
 			.sum = i,
-			.file = (size_t)(t - x->targets.list),
 		};
 	x->len += f->size;
 	return 0;
@@ -248,10 +244,7 @@ copy_all(struct extraction *x, struct error *err)
 {
 	const struct segmap *m = &x->p->map;
 	struct transfer_options t = {
-		.par = x->work->par,
-		.memory = x->work->memory,
-		.progress = x->work->progress,
-		.stop = x->work->stop,
+		.work = x->work,
 		.sums_to = mem_calloc(m->nfiles + 1, sizeof(*t.sums_to)),
 	};
 	int rc = -1;
@@ -260,12 +253,10 @@ copy_all(struct extraction *x, struct error *err)
 		return error_no_memory(err);
 	for (size_t i = 0; i < m->nfiles; i++)
 		t.sums_to[i].size = m->files[i].size;
-	progress_expect(t.progress, x->len);
-	/* Preparing takes away what an interrupted run left: that is room. */
-	if (targets_prepare(&x->targets, x->work->par, err) < 0 ||
-	    targets_check_space(&x->targets, err) < 0 ||
-	    targets_transfer(&x->targets, &x->from, &x->to, x->len, &t, err) <
-		    0)
+	progress_expect(x->work->progress, x->len);
+	if (put_clear(x->put, err) < 0 ||
+	    put_check_room(x->put, "the files", err) < 0 ||
+	    transfer(&x->from, &x->to, x->len, &t, err) < 0)
 		goto out;
 	rc = 0;
 	for (size_t k = 0; k < x->to.nparts && rc == 0; k++) {
@@ -276,7 +267,7 @@ copy_all(struct extraction *x, struct error *err)
 					      err);
 	}
 	if (rc == 0)
-		rc = targets_commit(&x->targets, x->work->par, err);
+		rc = put_commit(x->put, err);
 out:
 	mem_free(t.sums_to);
 	return rc;
@@ -314,8 +305,7 @@ extract_files(const struct packed *p, const bool *only, const char *dir,
 
 	*count = 0;
 	*bytes = 0;
-	if (packed_refuse_marked(p, err) < 0 ||
-	    targets_init(&x.targets, err) < 0)
+	if (packed_refuse_marked(p, err) < 0)
 		return -1;
 	x.arena = arena_new();
 	if (x.arena == NULL) {
@@ -332,15 +322,16 @@ extract_files(const struct packed *p, const bool *only, const char *dir,
 		goto out;
 	}
 	x.parents = pathcache_new(x.dir);
-	if (x.parents == NULL)
+	x.put = put_new(
+		&(struct put_options){ .par = work_waiting(work, x.dir) }, err);
+	if (x.parents == NULL || x.put == NULL)
 		error_no_memory(err);
 	else if (list_all(&x, only, force, count, err) == 0 &&
 		 copy_all(&x, err) == 0)
 		rc = 0;
 	*bytes = x.len;
 out:
-	targets_discard(&x.targets);
-	targets_fini(&x.targets);
+	put_free(x.put);
 	pathcache_free(x.parents);
 	if (x.dir >= 0)
 		close(x.dir);

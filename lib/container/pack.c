@@ -32,6 +32,7 @@
 #include "path.h"
 #include "progress.h"
 #include "str.h"
+#include "transfer/put.h"
 #include "transfer/transfer.h"
 #include "work.h"
 
@@ -161,26 +162,6 @@ look(struct packing *w, struct error *err)
 		if (look_at(w, i, err) < 0)
 			return -1;
 	return 0;
-}
-
-/* --- Room --- */
-
-int
-pack_check_room(int fd, uint64_t need, const char *what, struct error *err)
-{
-	struct statvfs fs;
-	char a[32], b[32];
-	uint64_t have = 0;
-
-	if (fstatvfs(fd, &fs) < 0 || fs.f_blocks == 0)
-		return 0; /* some file systems do not tell */
-	have = (uint64_t)fs.f_bavail * fs.f_frsize;
-	if (have >= need)
-		return 0;
-	errno = ENOSPC;
-	return error_sys(err, "%s needed for %s, %s free",
-			 str_bytes(a, sizeof(a), need), what,
-			 str_bytes(b, sizeof(b), have));
 }
 
 /* --- Writing --- */
@@ -397,8 +378,8 @@ pack_new(struct packing *w, struct error *err)
 	    segmap_cut(&w->map, SEGMAP_DATA, size, 0, err) < 0 ||
 	    (po->redundancy && pack_hidden_list(w, size, err) < 0))
 		return -1;
-	if (pack_check_room(p->root_fd, w->map.bytes + w->hidden.red.bytes,
-			    "the containers", err) < 0)
+	if (put_room(p->root_fd, w->map.bytes + w->hidden.red.bytes,
+		     "the containers", err) < 0)
 		return -1;
 	if (po->work->dry_run)
 		return 0;

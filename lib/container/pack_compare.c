@@ -24,13 +24,10 @@ sum_of(const struct stripe *s, uint64_t len, const struct work *work,
 {
 	struct stripe_sum sum = { .size = len };
 	const struct stripe none = { 0, NULL };
-	const struct transfer_options t = {
-		.par = work->par,
-		.memory = work->memory,
-		.sums = &sum,
-		.stop = work->stop,
-	};
+	struct work quiet = *work;
+	const struct transfer_options t = { .work = &quiet, .sums = &sum };
 
+	quiet.progress = NULL;
 	if (transfer(s, &none, len, &t, err) < 0)
 		return -1;
 	*crc = sum.crc;

@@ -87,7 +87,7 @@ make_empty(const struct packed *q, const char *path, const struct attr *a,
 	if (fd < 0)
 		error_sys(err, "%s: cannot make", path);
 	else
-		rc = attr_apply(a, fd, path, err);
+		rc = attr_apply(a, fd, path, NULL, err);
 	if (fd >= 0)
 		close(fd);
 	close(parent);

@@ -20,6 +20,7 @@
 #include "meta/value.h"
 #include "path.h"
 #include "str.h"
+#include "temp.h"
 
 #define PART_STEM "rank2file."
 
@@ -44,7 +45,7 @@ sweep_name(void *arg, const char *name, struct error *err)
 	struct sweeping *s = arg;
 	char full[NAME_MAX + sizeof(SEGMAP_DIR) + 2];
 
-	if (!segmap_is_container(name))
+	if (!segmap_is_container(name) && !temp_is(name))
 		return 0;
 	snprintf(full, sizeof(full), SEGMAP_DIR "/%s", name);
 	if (map_get(s->named, full) != MAP_NONE)
@@ -53,7 +54,7 @@ sweep_name(void *arg, const char *name, struct error *err)
 		return errno == ENOENT || errno == EISDIR
 			       ? 0
 			       : error_sys(err, "%s: cannot remove", full);
-	if (s->count != NULL)
+	if (s->count != NULL && !temp_is(name))
 		++*s->count;
 	return 0;
 }
@@ -125,7 +126,7 @@ sweep_part(void *arg, const char *name, struct error *err)
 	bool stale = s->named != NULL && is_part(s->p, name) &&
 		     map_get(s->named, name) == MAP_NONE;
 
-	if ((!stale && !io_is_temp(name)) ||
+	if ((!stale && !temp_is(name)) ||
 	    unlinkat(s->p->meta_fd, name, 0) == 0 || errno == ENOENT)
 		return 0;
 	return error_sys(err, "%s: cannot remove", name);
@@ -167,16 +168,15 @@ int
 pack_sweep_temp(const struct packed *p, const char *path, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	char temp[IO_TEMP_MAX];
 	const char *base = NULL;
 	int parent = path_open_parent(p->file_fd, path, false, 0, &base, &why);
 	int rc = 0;
 
 	if (parent < 0)
 		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
-	if (unlinkat(parent, io_temp_name(temp, base), 0) < 0 &&
-	    errno != ENOENT)
-		rc = error_sys(err, "%s: cannot remove", temp);
+	if (temp_remove(parent, base) < 0)
+		rc = error_sys(err, "%s: cannot remove its temporary file",
+			       path);
 	close(parent);
 	return rc;
 }

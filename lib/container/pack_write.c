@@ -16,6 +16,7 @@
 #include "path.h"
 #include "progress.h"
 #include "str.h"
+#include "transfer/put.h"
 #include "transfer/transfer.h"
 #include "work.h"
 
@@ -62,74 +63,40 @@ find_access(const struct hidden *h, struct attr *a)
 	a->mode = (a->mode & 0666) | 0600;
 }
 
-/* Empty files of the right names; what an interrupted run left is in them. */
-int
-pack_make_containers(const struct packing *w, const struct segmap *m,
-		     struct error *err)
+struct put *
+pack_put(const struct packing *w, const struct segmap *m, struct stripe *to,
+	 struct error *err)
 {
-	struct attr a;
-
-	find_access(&w->hidden, &a);
-	for (size_t i = 0; i < m->ncontainers; i++) {
-		const char *name = m->containers[i].name;
-		/* Private until it has its owner. */
-		int fd = path_open_beneath(w->p->root_fd, name,
-					   O_WRONLY | O_CREAT | O_TRUNC |
-						   O_NOFOLLOW,
-					   a.has_owner ? 0600 : 0666, err);
-		int rc = 0;
-
-		if (fd < 0)
-			return -1;
-		if (a.has_owner)
-			rc = attr_apply(&a, fd, name, err);
-		close(fd);
-		if (rc < 0)
-			return -1;
-	}
-	return 0;
-}
-
-int
-pack_sync_containers(const struct packed *p, const struct segmap *m,
-		     struct error *err)
-{
-	int fd = -1, rc = 0;
-
-	for (size_t i = 0; i < m->ncontainers && rc == 0; i++) {
-		const char *name = m->containers[i].name;
-
-		fd = path_open_beneath(p->root_fd, name, O_WRONLY, 0, err);
-		if (fd < 0)
-			return -1;
-		rc = io_fsync(fd, name, err);
-		/* What is read again should come from where it will last. */
-		if (rc == 0)
-			(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-		close(fd);
-	}
-	if (rc < 0)
-		return -1;
-	fd = path_open_beneath(p->root_fd, SEGMAP_DIR, O_RDONLY | O_DIRECTORY,
-			       0, err);
-	if (fd < 0)
-		return -1;
-	rc = io_sync_dir(fd, SEGMAP_DIR, err);
-	close(fd);
-	return rc;
-}
-
-static struct transfer_options
-options(const struct packing *w)
-{
-	const struct work *work = w->po->work;
-
-	return (struct transfer_options){
-		.par = work->par,
-		.memory = work->memory,
-		.progress = work->progress,
-		.stop = work->stop,
+	const struct put_options how = {
+		.par = work_waiting(w->po->work, w->p->root_fd),
 	};
+	struct put *put = put_new(&how, err);
+	struct attr *a = arena_alloc(w->arena, 1, sizeof(*a));
+	struct put_what what = {
+		.dirfd = w->p->root_fd,
+		.attr = a,
+		.reread = true,
+	};
+
+	if (put == NULL || a == NULL) {
+		put_free(put);
+		error_no_memory(err);
+		return NULL;
+	}
+	find_access(&w->hidden, a);
+	for (size_t i = 0; i < to->nparts; i++) {
+		const struct segmap_container *c =
+			&m->containers[to->parts[i].sum];
+
+		what.path = c->name;
+		what.size = c->size;
+		to->parts[i].put = put_add(put, &what, err);
+		if (to->parts[i].put == NULL) {
+			put_free(put);
+			return NULL;
+		}
+	}
+	return put;
 }
 
 /* Fresh sums for files and containers of `m`. */
@@ -174,13 +141,13 @@ take_sums(struct packing *w, struct segmap *m, struct error *err)
 static int
 confirm(struct packing *w, const struct segmap *m, struct error *err)
 {
-	struct transfer_options t = options(w);
+	struct transfer_options t = { .work = w->po->work };
 	struct stripe from = { 0, NULL }, none = { 0, NULL };
 
 	if (new_sums(w, m, err) < 0 ||
 	    packed_containers(w->p, m, false, w->arena, &from, err) < 0)
 		return -1;
-	progress_expect(t.progress, m->bytes);
+	progress_expect(t.work->progress, m->bytes);
 	t.sums = w->container_sums;
 	if (transfer(&from, &none, m->bytes, &t, err) < 0)
 		return -1;
@@ -198,19 +165,25 @@ confirm(struct packing *w, const struct segmap *m, struct error *err)
 int
 pack_write(struct packing *w, struct segmap *m, int dirfd, struct error *err)
 {
-	struct transfer_options t = options(w);
+	struct transfer_options t = { .work = w->po->work };
 	struct stripe from = { 0, NULL }, to = { 0, NULL };
+	struct put *put = NULL;
+	int rc = -1;
 
-	if (pack_make_containers(w, m, err) < 0 || new_sums(w, m, err) < 0 ||
+	if (new_sums(w, m, err) < 0 ||
 	    packed_files(m, dirfd, NULL, w->arena, &from, err) < 0 ||
 	    packed_containers(w->p, m, false, w->arena, &to, err) < 0)
 		return -1;
-	progress_expect(t.progress, m->bytes);
+	put = pack_put(w, m, &to, err);
+	if (put == NULL)
+		return -1;
+	progress_expect(t.work->progress, m->bytes);
 	t.sums = w->file_sums;
 	t.sums_to = w->container_sums;
-	if (transfer(&from, &to, m->bytes, &t, err) < 0 ||
-	    take_sums(w, m, err) < 0 || pack_sync_containers(w->p, m, err) < 0)
-		return -1;
+	if (transfer(&from, &to, m->bytes, &t, err) == 0 &&
+	    take_sums(w, m, err) == 0)
+		rc = put_commit(put, err);
+	put_free(put);
 	/* Nothing is to be removed: then nothing is at stake, either. */
-	return w->po->keep ? 0 : confirm(w, m, err);
+	return rc < 0 ? -1 : w->po->keep ? 0 : confirm(w, m, err);
 }

@@ -287,8 +287,8 @@ packed_measure(const struct packed *p, size_t file, struct error *err)
 }
 
 int
-packed_attr(const struct packed *p, size_t file, struct attr *out,
-	    struct error *err)
+packed_attr(const struct packed *p, size_t file, struct pathcache *parents,
+	    struct attr *out, struct error *err)
 {
 	const struct segmap_file *f = &p->map.files[file];
 	struct error why = ERROR_INIT;
@@ -298,7 +298,10 @@ packed_attr(const struct packed *p, size_t file, struct attr *out,
 	*out = file < p->hidden.nattrs ? p->hidden.attrs[file]
 				       : (struct attr){ .has_size = false };
 	if (f->nsegs == 0) {
-		if (path_stat_beneath(p->file_fd, f->path, &st, &why) == 0)
+		if ((parents != NULL
+			     ? pathcache_stat(parents, f->path, &st, &why)
+			     : path_stat_beneath(p->file_fd, f->path, &st,
+						 &why)) == 0)
 			attr_from_stat(out, &st);
 		else if (why.kind != ERROR_ABSENT)
 			return error_pass(err, &why);

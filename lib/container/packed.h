@@ -23,6 +23,7 @@
 #include "transfer/stripe.h"
 
 struct par;
+struct pathcache;
 struct work;
 
 /* Stretches of containers that a rebuild is writing: in the directory of the
@@ -90,10 +91,11 @@ int packed_sinks(const struct segmap *m, struct arena *arena,
  * it is put in, from the file. */
 int packed_measure(const struct packed *p, size_t file, struct error *err);
 
-/* The attributes of a file: as they were packed, or as the file has them.
+/* The attributes of a file: as they were packed, or as the file has them, which
+ * is found with the help of `parents`, a cache below p->file_fd (or NULL).
  * ERROR_DAMAGED: it is missing, or of another size than recorded. */
-int packed_attr(const struct packed *p, size_t file, struct attr *out,
-		struct error *err);
+int packed_attr(const struct packed *p, size_t file, struct pathcache *parents,
+		struct attr *out, struct error *err);
 
 /* The bytes of one file alone, to be read; from 0. */
 int packed_file(const struct packed *p, size_t file, struct arena *arena,

@@ -338,10 +338,7 @@ check_sums(struct checker *c, struct error *err)
 			mem_calloc(m->ncontainers + 1, sizeof(*s.container)),
 	};
 	struct transfer_options t = {
-		.par = c->look->work->par,
-		.memory = c->look->work->memory,
-		.progress = c->look->work->progress,
-		.stop = c->look->work->stop,
+		.work = c->look->work,
 		.unreadable = skip_unreadable,
 	};
 	uint64_t len = 0;
@@ -361,7 +358,7 @@ check_sums(struct checker *c, struct error *err)
 	    packed_sinks(m, c->arena, &sinks, err) < 0 ||
 	    (!c->red && plain_string(c->p, c->arena, &plain, &len, err) < 0))
 		goto out;
-	progress_expect(t.progress, m->bytes + len);
+	progress_expect(t.work->progress, m->bytes + len);
 	t.sums = s.container;
 	t.sums_to = s.file;
 	if (transfer(&from, &sinks, m->bytes, &t, err) < 0)

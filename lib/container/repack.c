@@ -27,6 +27,7 @@
 #include "path.h"
 #include "progress.h"
 #include "str.h"
+#include "transfer/put.h"
 #include "transfer/transfer.h"
 #include "work.h"
 
@@ -41,6 +42,7 @@ struct repacking {
 	struct segmap next;	  /* as it is to be; files in this order */
 	struct stripe_sum *sums;  /* of the files, over all batches */
 	uint64_t moved;		  /* bytes of next that are in place */
+	uint64_t filled;	  /* and those of the batch that follows */
 };
 
 /* --- Maps --- */
@@ -241,58 +243,76 @@ check_files(const struct repacking *r, uint64_t from, uint64_t end,
 	return 0;
 }
 
-/* Make, fill, sync and read again containers a ... b - 1. */
+/* Write containers a ... b - 1, whose sums go to `sums`. */
 static int
-fill(struct repacking *r, size_t a, size_t b, uint64_t from, uint64_t end,
+fill(struct repacking *r, size_t a, size_t b, struct stripe_sum *sums,
      struct error *err)
 {
-	const struct work *work = r->w.po->work;
-	struct transfer_options t = {
-		.par = work->par,
-		.memory = work->memory,
+	const uint64_t from = r->moved, end = r->filled;
+	const struct transfer_options t = {
+		.work = r->w.po->work,
 		.sums = r->sums,
-		.progress = work->progress,
-		.stop = work->stop,
+		.sums_to = sums,
 	};
-	struct segmap some = r->next; /* those of this batch */
-	struct stripe src = { 0, NULL }, to = { 0, NULL }, none = { 0, NULL };
-	struct stripe_sum *sums =
-		mem_calloc(r->next.ncontainers + 1, sizeof(*sums));
+	struct stripe src = { 0, NULL }, to = { 0, NULL };
+	struct put *put = NULL;
 	int rc = -1;
 
-	if (sums == NULL)
-		return error_no_memory(err);
-	some.containers += a;
-	some.ncontainers = b - a;
-	for (size_t i = a; i < b; i++)
-		sums[i].size = r->next.containers[i].size;
-	t.sums_to = sums;
-	if (pack_make_containers(&r->w, &some, err) < 0 ||
-	    source(r, from, end, &src, err) < 0 ||
-	    containers(r, a, b, &to, err) < 0 ||
-	    transfer(&src, &to, end - from, &t, err) < 0 ||
-	    check_files(r, from, end, err) < 0 ||
-	    pack_sync_containers(r->w.p, &some, err) < 0)
-		goto out;
+	if (source(r, from, end, &src, err) < 0 ||
+	    containers(r, a, b, &to, err) < 0)
+		return -1;
+	put = pack_put(&r->w, &r->next, &to, err);
+	if (put != NULL && transfer(&src, &to, end - from, &t, err) == 0 &&
+	    check_files(r, from, end, err) == 0)
+		rc = put_commit(put, err);
+	put_free(put);
+	return rc;
+}
+
+/* Read containers a ... b - 1 again: are they what was written? */
+static int
+confirm(struct repacking *r, size_t a, size_t b, struct stripe_sum *sums,
+	struct error *err)
+{
+	const struct transfer_options t = {
+		.work = r->w.po->work,
+		.sums = sums,
+	};
+	struct stripe from = { 0, NULL }, none = { 0, NULL };
+
 	for (size_t i = a; i < b; i++) {
 		r->next.containers[i].has_crc = true;
 		r->next.containers[i].crc = sums[i].crc;
 		sums[i].crc = 0;
 		sums[i].seen = 0;
 	}
-	t.sums = sums;
-	t.sums_to = NULL;
-	if (transfer(&to, &none, end - from, &t, err) < 0)
-		goto out;
-	rc = 0;
-	for (size_t i = a; i < b && rc == 0; i++)
+	if (containers(r, a, b, &from, err) < 0 ||
+	    transfer(&from, &none, r->filled - r->moved, &t, err) < 0)
+		return -1;
+	for (size_t i = a; i < b; i++)
 		if (sums[i].crc != r->next.containers[i].crc ||
 		    sums[i].seen != sums[i].size)
-			rc = error_set(err, ERROR_CORRUPT,
-				       "%s: what was read again is not what "
-				       "was written",
-				       r->next.containers[i].name);
-out:
+			return error_set(err, ERROR_CORRUPT,
+					 "%s: what was read again is not what "
+					 "was written",
+					 r->next.containers[i].name);
+	return 0;
+}
+
+/* Make containers a ... b - 1, and confirm them. */
+static int
+write_batch(struct repacking *r, size_t a, size_t b, struct error *err)
+{
+	struct stripe_sum *sums =
+		mem_calloc(r->next.ncontainers + 1, sizeof(*sums));
+	int rc = -1;
+
+	if (sums == NULL)
+		return error_no_memory(err);
+	for (size_t i = a; i < b; i++)
+		sums[i].size = r->next.containers[i].size;
+	if (fill(r, a, b, sums, err) == 0)
+		rc = confirm(r, a, b, sums, err);
 	mem_free(sums);
 	return rc;
 }
@@ -339,20 +359,21 @@ move_all(struct repacking *r, struct error *err)
 	size_t a = 0, b = 0;
 
 	while (a < next->ncontainers) {
-		uint64_t from = r->moved, end = from;
+		const uint64_t from = r->moved;
 
-		for (b = a;
-		     b < next->ncontainers && (b == a || end - from < batch);
+		r->filled = from;
+		for (b = a; b < next->ncontainers &&
+			    (b == a || r->filled - from < batch);
 		     b++)
-			end += next->containers[b].size;
-		if (pack_check_room(r->w.p->root_fd, end - from,
-				    "the next containers", err) < 0 ||
-		    fill(r, a, b, from, end, err) < 0)
+			r->filled += next->containers[b].size;
+		if (put_room(r->w.p->root_fd, r->filled - from,
+			     "the next containers", err) < 0 ||
+		    write_batch(r, a, b, err) < 0)
 			return -1;
-		r->moved = end;
+		r->moved = r->filled;
 		if (put_map(r, err) < 0)
 			return -1;
-		punch(r, from, end);
+		punch(r, from, r->moved);
 		a = b;
 	}
 	return 0;

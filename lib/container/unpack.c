@@ -26,7 +26,7 @@
 #include "path.h"
 #include "progress.h"
 #include "str.h"
-#include "transfer/target.h"
+#include "transfer/put.h"
 #include "transfer/transfer.h"
 #include "work.h"
 
@@ -34,7 +34,7 @@
 
 struct unpacking {
 	struct packing w;
-	struct targets targets;
+	struct put *put;
 	struct stripe data, red; /* where the bytes go */
 	bool *have;		 /* by file: there, and right */
 };
@@ -52,7 +52,7 @@ look_at(struct unpacking *u, size_t i, bool *have, struct error *err)
 	struct stat st;
 
 	*have = false;
-	if (pathcache_vacant(u->w.parents, f->path))
+	if (pathcache_absent(u->w.parents, f->path))
 		return 0;
 	str_printable(shown, sizeof(shown), f->path);
 	if (pathcache_stat(u->w.parents, f->path, &st, &why) < 0) {
@@ -72,7 +72,7 @@ look_at(struct unpacking *u, size_t i, bool *have, struct error *err)
 			 shown);
 }
 
-/* A target for file `i`, and a part of the string that leads to it. */
+/* File `i` is to be put in its place; a part of the string that leads to it. */
 static int
 add_target(struct unpacking *u, size_t i, struct error *err)
 {
@@ -80,27 +80,24 @@ add_target(struct unpacking *u, size_t i, struct error *err)
 	const struct segmap_file *f = &p->map.files[i];
 	const struct attr *a =
 		i < p->hidden.nattrs ? &p->hidden.attrs[i] : NULL;
-	const struct target *t = targets_add(&u->targets,
-					     &(struct target){
-						     .kind = TARGET_FILE,
-						     .filled = true,
-						     .dirfd = p->file_fd,
-						     .path = f->path,
-						     .size = f->size,
-						     .attr = a,
-					     },
-					     err);
+	struct put_file *to = put_add(u->put,
+				      &(struct put_what){
+					      .kind = PUT_FILE,
+					      .dirfd = p->file_fd,
+					      .path = f->path,
+					      .size = f->size,
+					      .attr = a,
+				      },
+				      err);
 
-	if (t == NULL)
+	if (to == NULL)
 		return -1;
 	if (f->nsegs > 0)
 		u->data.parts[u->data.nparts++] = (struct stripe_part){
 			.start = f->start,
 			.len = f->size,
-			.dirfd = p->file_fd,
-			.path = f->path,
+			.put = to,
 			.sum = i,
-			.file = (size_t)(t - u->targets.list),
 		};
 	return 0;
 }
@@ -150,17 +147,17 @@ add_hidden_tree(struct unpacking *u, const struct hidden_file *f,
 		goto out;
 	}
 	memcpy(image, raw.data, raw.len);
-	if (targets_add(&u->targets,
-			&(struct target){
-				.kind = TARGET_MAP,
-				.dirfd = u->w.p->meta_fd,
-				.path = f->name,
-				.size = raw.len,
-				.attr = &f->attr,
-				.image = image,
-				.image_size = raw.len,
-			},
-			err) != NULL)
+	if (put_add(u->put,
+		    &(struct put_what){
+			    .kind = PUT_MAP,
+			    .dirfd = u->w.p->meta_fd,
+			    .path = f->name,
+			    .size = raw.len,
+			    .attr = &f->attr,
+			    .image = image,
+			    .image_size = raw.len,
+		    },
+		    err) != NULL)
 		rc = 0;
 out:
 	buf_free(&raw);
@@ -173,27 +170,24 @@ add_hidden_file(struct unpacking *u, const struct hidden_file *f,
 {
 	const struct packed *p = u->w.p;
 	const struct segmap_file *s = &p->hidden.red.files[f->at];
-	const struct target *t = targets_add(&u->targets,
-					     &(struct target){
-						     .kind = TARGET_REDUNDANCY,
-						     .filled = true,
-						     .dirfd = p->meta_fd,
-						     .path = f->name,
-						     .size = s->size,
-						     .attr = &f->attr,
-					     },
-					     err);
+	struct put_file *to = put_add(u->put,
+				      &(struct put_what){
+					      .kind = PUT_REDUNDANCY,
+					      .dirfd = p->meta_fd,
+					      .path = f->name,
+					      .size = s->size,
+					      .attr = &f->attr,
+				      },
+				      err);
 
-	if (t == NULL)
+	if (to == NULL)
 		return -1;
 	if (s->nsegs > 0)
 		u->red.parts[u->red.nparts++] = (struct stripe_part){
 			.start = s->start,
 			.len = s->size,
-			.dirfd = p->meta_fd,
-			.path = t->temp,
+			.put = to,
 			.sum = f->at,
-			.file = (size_t)(t - u->targets.list),
 		};
 	return 0;
 }
@@ -212,7 +206,8 @@ look_hidden(struct unpacking *u, struct error *err)
 	for (size_t i = 0; i < h->nfiles; i++) {
 		const struct hidden_file *f = &h->files[i];
 
-		if (fstatat(u->w.p->meta_fd, f->name, &st,
+		if (!pathcache_absent(u->w.meta, f->name) &&
+		    fstatat(u->w.p->meta_fd, f->name, &st,
 			    AT_SYMLINK_NOFOLLOW) == 0)
 			continue;
 		u->w.out->hidden++;
@@ -246,14 +241,8 @@ static int
 write_files(struct unpacking *u, const struct segmap *m, struct stripe *to,
 	    struct error *err)
 {
-	const struct work *work = u->w.po->work;
 	struct stripe from = { 0, NULL };
-	struct transfer_options t = {
-		.par = work->par,
-		.memory = work->memory,
-		.progress = work->progress,
-		.stop = work->stop,
-	};
+	struct transfer_options t = { .work = u->w.po->work };
 	int rc = -1;
 
 	if (packed_containers(u->w.p, m, false, u->w.arena, &from, err) < 0)
@@ -263,10 +252,9 @@ write_files(struct unpacking *u, const struct segmap *m, struct stripe *to,
 		return error_no_memory(err);
 	for (size_t i = 0; i < m->nfiles; i++)
 		t.sums_to[i].size = m->files[i].size;
-	progress_expect(t.progress, m->bytes);
-	if (to->nparts == 0 ||
-	    (targets_transfer(&u->targets, &from, to, m->bytes, &t, err) == 0 &&
-	     compare(m, to, t.sums_to, err) == 0))
+	progress_expect(t.work->progress, m->bytes);
+	if (to->nparts == 0 || (transfer(&from, to, m->bytes, &t, err) == 0 &&
+				compare(m, to, t.sums_to, err) == 0))
 		rc = 0;
 	mem_free(t.sums_to);
 	return rc;
@@ -315,26 +303,19 @@ work(struct unpacking *u, struct error *err)
 {
 	struct packing *w = &u->w;
 	const struct packed *p = w->p;
-	uint64_t need = 0;
 
 	if (packed_refuse_marked(p, err) < 0 || look(u, err) < 0 ||
 	    look_hidden(u, err) < 0)
 		return -1;
-	for (size_t i = 0; i < u->targets.count; i++)
-		need += u->targets.list[i].size;
-	/* Preparing takes away what an interrupted run left, so it comes first;
-	 * itself it needs next to nothing. */
-	if (!w->po->work->dry_run &&
-	    targets_prepare(&u->targets, w->po->work->par, err) < 0)
-		return -1;
-	if (pack_check_room(p->file_fd, need, "the files", err) < 0)
+	if ((!w->po->work->dry_run && put_clear(u->put, err) < 0) ||
+	    put_check_room(u->put, "the files", err) < 0)
 		return -1;
 	if (w->po->work->dry_run)
 		return 0;
 	if (write_files(u, &p->map, &u->data, err) < 0 ||
 	    write_files(u, &p->hidden.red, &u->red, err) < 0 ||
-	    targets_commit(&u->targets, w->po->work->par, err) < 0 ||
-	    restore_order(u, err) < 0 || pack_switch(w, true, err) < 0)
+	    put_commit(u->put, err) < 0 || restore_order(u, err) < 0 ||
+	    pack_switch(w, true, err) < 0)
 		return -1;
 	return sweep(u, err);
 }
@@ -346,12 +327,18 @@ unpack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 	struct unpacking u = {
 		.w = { .p = p, .po = po, .out = out, .arena = arena_new() },
 	};
+	const struct put_options how = {
+		.par = work_waiting(po->work, p->file_fd),
+	};
 	int rc = -1;
 
 	*out = (struct pack_result){ .done_before = !p->is_packed };
 	u.w.parents = pathcache_new(p->file_fd);
-	if (u.w.arena == NULL || u.w.parents == NULL ||
-	    targets_init(&u.targets, err) < 0) {
+	u.w.meta = pathcache_new(p->meta_fd);
+	u.put = put_new(&how, err);
+	if (u.w.arena == NULL || u.w.parents == NULL || u.w.meta == NULL ||
+	    u.put == NULL) {
+		put_free(u.put);
 		pack_fini(&u.w);
 		return error_no_memory(err);
 	}
@@ -363,8 +350,7 @@ unpack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 		rc = p->is_packed	 ? work(&u, err)
 		     : po->work->dry_run ? 0
 					 : sweep(&u, err);
-	targets_discard(&u.targets);
-	targets_fini(&u.targets);
+	put_free(u.put);
 	mem_free(u.have);
 	pack_fini(&u.w);
 	return rc;

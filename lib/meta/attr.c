@@ -277,47 +277,59 @@ attr_from_stat(struct attr *a, const struct stat *st)
 	a->ctime = st->st_ctim;
 }
 
-/* Set owner and group as far as permitted.  Return 1 if the file has both now,
- * 0 if not.  An id unknown to the user namespace (EINVAL) is no error, like
- * EPERM. */
+/* Set owner and group of a file that has those of `is`, as far as permitted.
+ * Return 1 if the file has both now, 0 if not.  An id unknown to the user
+ * namespace (EINVAL) is no error, like EPERM. */
 static int
-apply_owner(const struct attr *a, int fd, const char *name, struct error *err)
+apply_owner(const struct attr *a, int fd, const char *name,
+	    const struct stat *is, struct error *err)
 {
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return error_sys(err, "%s: cannot stat", name);
-	if (st.st_uid == a->uid && st.st_gid == a->gid)
+	if (is->st_uid == a->uid && is->st_gid == a->gid)
 		return 1;
 	if (fchown(fd, a->uid, a->gid) == 0)
 		return 1;
 	if (errno != EPERM && errno != EINVAL)
 		return error_sys(err, "%s: cannot change the owner", name);
 	/* A user may give a file to any of his own groups. */
-	if (st.st_gid != a->gid && fchown(fd, (uid_t)-1, a->gid) == 0)
-		return st.st_uid == a->uid;
+	if (is->st_gid != a->gid && fchown(fd, (uid_t)-1, a->gid) == 0)
+		return is->st_uid == a->uid;
+	return 0;
+}
+
+static int
+apply_access(const struct attr *a, int fd, const char *name,
+	     const struct stat *is, struct error *err)
+{
+	mode_t mode = (mode_t)(a->mode & 07777);
+	struct stat st;
+	int owned = 0;
+
+	if (is == NULL) {
+		if (fstat(fd, &st) < 0)
+			return error_sys(err, "%s: cannot stat", name);
+		is = &st;
+	}
+	owned = apply_owner(a, fd, name, is, err);
+	if (owned < 0)
+		return -1;
+	if (!owned)
+		mode &= ~(mode_t)(S_ISUID | S_ISGID);
+	/* Changing the owner clears set-id bits: they are set again. */
+	if ((is->st_mode & 07777) == mode && (mode & 07000) == 0)
+		return 0;
+	if (fchmod(fd, mode) < 0)
+		return error_sys(err, "%s: cannot change the mode", name);
 	return 0;
 }
 
 int
-attr_apply(const struct attr *a, int fd, const char *name, struct error *err)
+attr_apply(const struct attr *a, int fd, const char *name,
+	   const struct stat *is, struct error *err)
 {
 	const struct timespec times[2] = { a->atime, a->mtime };
 
-	if (a->has_owner) {
-		/* Changing the owner clears set-id bits, so set the mode after
-		 * it. */
-		int owned = apply_owner(a, fd, name, err);
-		mode_t mode = (mode_t)(a->mode & 07777);
-
-		if (owned < 0)
-			return -1;
-		if (!owned)
-			mode &= ~(mode_t)(S_ISUID | S_ISGID);
-		if (fchmod(fd, mode) < 0)
-			return error_sys(err, "%s: cannot change the mode",
-					 name);
-	}
+	if (a->has_owner && apply_access(a, fd, name, is, err) < 0)
+		return -1;
 	if (a->has_times && futimens(fd, times) < 0)
 		return error_sys(err, "%s: cannot set the times", name);
 	return 0;

@@ -13,6 +13,7 @@
 #include "meta/summary.h"
 #include "meta/value.h"
 #include "str.h"
+#include "temp.h"
 
 #define STEM "scr.dataset."
 #define PACKED_STEM "packed."
@@ -53,6 +54,7 @@ static const struct {
 	{ DATASET_DIR_MARKED, DATASET_DIR_MARK },
 	{ DATASET_DIR_DELETED, DATASET_DIR_GONE },
 	{ DATASET_DIR_LOCK, LOCK_FILE },
+	{ DATASET_DIR_LOCK, LOCK_SHARES_FILE },
 	/* temporary files of redset and shuffile */
 	{ DATASET_DIR_LEFT, "reddesc.er.er" },
 	{ DATASET_DIR_LEFT, "reddescmap.er.er" },
@@ -83,7 +85,7 @@ dataset_dir_kind(const char *name, uint32_t *rank)
 	}
 	if (copied_name_rank(name) >= 0)
 		return DATASET_DIR_COPIED;
-	if (io_is_temp(name))
+	if (temp_is(name))
 		return DATASET_DIR_TEMP;
 	if (dataset_dir_packed(name) >= 0)
 		return DATASET_DIR_PACKED;

@@ -20,8 +20,8 @@
 #include "progress.h"
 #include "rescue/compute.h"
 #include "rescue/rebuild_impl.h"
+#include "transfer/put.h"
 #include "transfer/stripe.h"
-#include "transfer/target.h"
 #include "transfer/transfer.h"
 #include "work.h"
 
@@ -39,14 +39,14 @@ rebuild_wants(const struct rebuild_run *r, const struct plan_set *s)
 
 /* --- What has to be written --- */
 
-/* The temporary file of a lost data file, as a part of its member's string. */
+/* A lost data file, as a part of its member's string. */
 static int
 file_target(struct rebuild_run *r, uint32_t index, uint64_t at,
 	    struct stripe *out, struct error *err)
 {
 	const struct plan_file *f = &r->p->files[index];
 	const struct place *pl = &r->p->places[f->place];
-	const struct target *t = NULL;
+	struct put_file *to = NULL;
 
 	if (f->nsegs > 0) { /* in place: what is there is of no use */
 		r->in_place++;
@@ -55,24 +55,23 @@ file_target(struct rebuild_run *r, uint32_t index, uint64_t at,
 			out->parts + out->nparts);
 		return 0;
 	}
-	t = targets_add(&r->targets,
-			&(struct target){
-				.kind = TARGET_FILE,
-				.dirfd = pl->root_fd,
-				.path = f->path,
-				.size = f->attr.size,
-				.attr = &f->attr,
-			},
-			err);
-	if (t == NULL)
+	to = put_add(r->put,
+		     &(struct put_what){
+			     .kind = PUT_FILE,
+			     .dirfd = pl->root_fd,
+			     .path = f->path,
+			     .size = f->attr.size,
+			     .attr = &f->attr,
+		     },
+		     err);
+	if (to == NULL)
 		return -1;
 	if (f->attr.size == 0)
 		return 0;
 	out->parts[out->nparts++] = (struct stripe_part){
 		.start = at,
 		.len = f->attr.size,
-		.dirfd = pl->root_fd,
-		.path = t->temp,
+		.put = to,
 		.sum = f->has_crc ? index : STRIPE_NO_SUM,
 	};
 	return 0;
@@ -134,17 +133,17 @@ body_target(struct rebuild_run *r, const struct plan_member *m,
 	    struct stripe *out, struct error *err)
 {
 	const struct place *pl = &r->p->places[m->place];
-	const struct target *t = NULL;
-	struct target d = {
-		.kind = TARGET_DESCRIPTOR,
+	struct put_file *to = NULL;
+	struct put_what d = {
+		.kind = PUT_DESCRIPTOR,
 		.dirfd = pl->meta_fd,
 		.path = m->descriptor.name,
 		.size = m->descriptor.image_size,
 		.image = m->descriptor.image,
 		.image_size = m->descriptor.image_size,
 	};
-	struct target b = {
-		.kind = TARGET_REDUNDANCY,
+	struct put_what b = {
+		.kind = PUT_REDUNDANCY,
 		.dirfd = pl->meta_fd,
 		.path = m->name,
 		.image = m->header,
@@ -157,8 +156,8 @@ body_target(struct rebuild_run *r, const struct plan_member *m,
 	if (m->nsegs > 0)
 		return packed_body_target(r, m, out, err);
 	b.size = m->header_size + m->body_size;
-	t = targets_add(&r->targets, &b, err);
-	if (t == NULL)
+	to = put_add(r->put, &b, err);
+	if (to == NULL)
 		return -1;
 	out->parts = arena_alloc(r->arena, 1, sizeof(*out->parts));
 	if (out->parts == NULL)
@@ -166,8 +165,7 @@ body_target(struct rebuild_run *r, const struct plan_member *m,
 	if (b.size > m->header_size) {
 		out->parts[0] = (struct stripe_part){
 			.len = b.size - m->header_size,
-			.dirfd = pl->meta_fd,
-			.path = t->temp,
+			.put = to,
 			.off = m->header_size,
 			.sum = STRIPE_NO_SUM,
 		};
@@ -176,7 +174,7 @@ body_target(struct rebuild_run *r, const struct plan_member *m,
 	if (d.path != NULL && d.image != NULL &&
 	    !plan_has_packed(r->p, d.path) &&
 	    path_stat_beneath(d.dirfd, d.path, &st, NULL) < 0 &&
-	    targets_add(&r->targets, &d, err) == NULL)
+	    put_add(r->put, &d, err) == NULL)
 		return -1;
 	return 0;
 }
@@ -186,7 +184,7 @@ map_target(struct rebuild_run *r, const struct plan_member *m,
 	   struct error *err)
 {
 	const struct plan_rank *pr = NULL;
-	struct target t = { .kind = TARGET_MAP };
+	struct put_what t = { .kind = PUT_MAP };
 
 	if (m->rank >= r->p->nranks)
 		return 0;
@@ -199,7 +197,7 @@ map_target(struct rebuild_run *r, const struct plan_member *m,
 	t.image = pr->map.image;
 	t.image_size = pr->map.image_size;
 	t.attr = &m->list.files[0].attr;
-	return targets_add(&r->targets, &t, err) == NULL ? -1 : 0;
+	return put_add(r->put, &t, err) == NULL ? -1 : 0;
 }
 
 static int
@@ -250,7 +248,8 @@ copy_body(struct rebuild_run *r, const struct place *pl,
 		.sum = STRIPE_NO_SUM,
 	};
 	const struct stripe src = { 1, &from };
-	const struct transfer_options how = { .stop = r->work->stop };
+	const struct work work = { .stop = r->work->stop };
+	const struct transfer_options how = { .work = &work };
 
 	if (transfer(&src, to, from.len, &how, err) < 0)
 		return -1;
@@ -361,21 +360,23 @@ count_results(struct rebuild_run *r)
 {
 	if (r->in_place > 0)
 		count_in_place(r);
-	for (size_t i = 0; i < r->targets.count; i++) {
-		switch (r->targets.list[i].kind) {
-		case TARGET_FILE:
+	for (size_t i = 0; i < put_count(r->put); i++) {
+		const struct put_what *w = put_what(put_at(r->put, i));
+
+		switch (w->kind) {
+		case PUT_FILE:
 			r->result->files++;
 			break;
-		case TARGET_REDUNDANCY:
+		case PUT_REDUNDANCY:
 			r->result->redundancy++;
 			break;
-		case TARGET_DESCRIPTOR:
+		case PUT_DESCRIPTOR:
 			r->result->descriptors++;
 			break;
 		default:
 			r->result->maps++;
 		}
-		r->result->bytes_written += r->targets.list[i].size;
+		r->result->bytes_written += w->size;
 	}
 }
 
@@ -392,17 +393,16 @@ attempt(struct rebuild_run *r, struct error *err)
 
 	bool marked = false;
 
-	if (targets_check_space(&r->targets, err) < 0 ||
+	if (put_check_room(r->put, "the rebuilt files", err) < 0 ||
 	    plan_begin_packed(r->p, &marked, err) < 0 ||
-	    write_headers(r, err) < 0 ||
-	    targets_prepare(&r->targets, r->work->par, err) < 0 ||
-	    copy_bodies(r, err) < 0 || compute(r->sets, r->nsets, &co, err) < 0)
+	    write_headers(r, err) < 0 || copy_bodies(r, err) < 0 ||
+	    compute(r->sets, r->nsets, &co, err) < 0)
 		return -1;
 	r->result->bytes_read += r->p->bytes_read;
 	bad = rebuild_check_sums(r, err);
 	if (bad != 0)
 		return bad < 0 ? -1 : 1;
-	if (targets_commit(&r->targets, r->work->par, err) < 0 ||
+	if (put_commit(r->put, err) < 0 ||
 	    (marked && plan_end_packed(r->p, err) < 0))
 		return -1;
 	count_results(r);
@@ -417,7 +417,9 @@ round_once(struct rebuild_run *r, struct error *err)
 	r->arena = arena_new();
 	r->nsets = 0;
 	r->in_place = 0;
-	if (r->arena == NULL || targets_init(&r->targets, err) < 0) {
+	r->put = put_new(&(struct put_options){ .par = r->work->par }, err);
+	if (r->arena == NULL || r->put == NULL) {
+		put_free(r->put);
 		arena_free(r->arena);
 		return error_no_memory(err);
 	}
@@ -426,8 +428,7 @@ round_once(struct rebuild_run *r, struct error *err)
 				r->p->bytes_read + r->p->bytes_written);
 		rc = attempt(r, err);
 	}
-	targets_discard(&r->targets);
-	targets_fini(&r->targets);
+	put_free(r->put);
 	mem_free(r->sets);
 	mem_free(r->sums);
 	mem_free(r->new_sums);

@@ -4,7 +4,7 @@
  * bit with mode, owner and times.
  *
  * Nothing that is there is touched.  Every result is written to a temporary
- * file beside its target (io_temp_name()), synced, and renamed only when all
+ * file (temp.h) beside its target, synced, and renamed only when all
  * of its set is right; data files first, filemaps and redundancy files after
  * them.  Interrupted at any point, the dataset is as it was, or further along;
  * the same rebuild can be run again.

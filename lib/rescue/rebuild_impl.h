@@ -9,7 +9,7 @@
 #include "rescue/compute.h"
 #include "rescue/rebuild.h"
 #include "rescue/rescue_impl.h"
-#include "transfer/target.h"
+#include "transfer/put.h"
 
 struct rebuild_run {
 	struct plan *p;
@@ -17,7 +17,7 @@ struct rebuild_run {
 	const struct work *work;
 	struct rebuild_result *result;
 	struct arena *arena; /* of one round */
-	struct targets targets;
+	struct put *put;
 	struct compute_set *sets;
 	size_t nsets;
 	size_t in_place; /* files that are written into containers */

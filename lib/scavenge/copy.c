@@ -165,8 +165,6 @@ add_ranks(struct copier *c, const struct choice *all, size_t count,
 		r->mode = mode_of(r);
 		c->nranks++;
 		rc = read_map(c, r, r->slot, t, err);
-		if (rc == 0)
-			rc = copy_rank_recall(c, r, err);
 	}
 	kvtree_free(t);
 	return rc;
@@ -316,14 +314,14 @@ find_items(struct copier *c, struct error *err)
 				return -1;
 		atomic_init(&r->left, r->count);
 	}
-	if (find_doubles(c, err) < 0 || copy_find_places(c, err) < 0)
+	if (find_doubles(c, err) < 0)
 		return -1;
 	for (size_t i = 0; i < c->nitems; i++)
 		bytes += copy_item_bytes(&c->items[i]);
 	c->unsettled = bytes;
 	if (c->o->meter != NULL)
 		atomic_store(&c->o->meter->total, bytes);
-	progress_expect(c->o->progress, bytes);
+	progress_expect(c->o->work->progress, bytes);
 	return 0;
 }
 
@@ -340,7 +338,8 @@ block_size(size_t wanted)
 static int
 make_workers(struct copier *c, struct error *err)
 {
-	c->nworkers = par_threads(c->o->par);
+	c->par = work_waiting(c->o->work, c->prefix_fd);
+	c->nworkers = par_threads(c->par);
 	c->workers = mem_calloc(c->nworkers, sizeof(*c->workers));
 	if (c->workers == NULL)
 		return error_no_memory(err);
@@ -380,28 +379,43 @@ explain(const struct copier *c, struct error *err)
 static int
 settle_all(struct copier *c, int rc, struct error *err)
 {
-	for (unsigned i = 0; i < c->nworkers; i++)
-		if (copy_settle(c, &c->workers[i], rc == 0 ? err : NULL) < 0)
-			rc = -1;
-	if (copy_rank_finish_all(c, rc == 0 ? err : NULL) < 0)
+	if (put_settle(c->put, rc == 0 ? err : NULL) < 0 ||
+	    copy_rank_finish_all(c, rc == 0 ? err : NULL) < 0)
 		rc = -1;
 	if (rc < 0)
 		(void)copy_rank_record(c, NULL);
 	return rc;
 }
 
+/* The ranks that are ours now. */
+static int
+copy_ours(struct copier *c, struct error *err)
+{
+	const bool dry = c->o->work->dry_run;
+	int rc = 0;
+
+	for (size_t i = 0; i < c->nranks && rc == 0 && !dry; i++)
+		if (c->ranks[i].ours && c->ranks[i].count == 0)
+			rc = copy_rank_finish(c, &c->ranks[i], err);
+	if (rc == 0)
+		rc = par_for(c->par, c->nitems, 1, copy_item, c, err);
+	return dry ? rc : settle_all(c, rc, err);
+}
+
 static int
 copy_all(struct copier *c, struct error *err)
 {
+	size_t taken = 0;
 	int rc = 0;
 
-	for (size_t i = 0; i < c->nranks && rc == 0 && !c->o->dry_run; i++)
-		if (c->ranks[i].count == 0)
-			rc = copy_rank_finish(c, &c->ranks[i], err);
-	if (rc == 0)
-		rc = par_for(c->o->par, c->nitems, 1, copy_item, c, err);
-	if (!c->o->dry_run)
-		rc = settle_all(c, rc, err);
+	for (size_t n = 0; n < c->nranks && rc == 0; n += taken) {
+		rc = copy_turn_begin(c, &taken, err);
+		if (rc == 0 && taken > 0)
+			rc = copy_ours(c, err);
+		copy_turn_end(c);
+	}
+	if (rc < 0)
+		explain(c, err);
 	return rc;
 }
 
@@ -420,8 +434,8 @@ open_prefix(struct copier *c, struct error *err)
 	snprintf(c->meta, sizeof(c->meta), SCR_DIR "/" DATASET_DIR_FMT,
 		 c->o->id);
 	snprintf(below, sizeof(below), "%s/x", c->meta);
-	fd = path_open_parent(c->prefix_fd, below, !c->o->dry_run, 0777, &base,
-			      &why);
+	fd = path_open_parent(c->prefix_fd, below, !c->o->work->dry_run, 0777,
+			      &base, &why);
 	if (fd >= 0) {
 		/* One that can be synced. */
 		c->meta_fd =
@@ -430,7 +444,8 @@ open_prefix(struct copier *c, struct error *err)
 			error_sys(&why, "%s: cannot open", c->meta);
 		close(fd);
 	}
-	if (c->meta_fd >= 0 || (c->o->dry_run && why.kind == ERROR_ABSENT))
+	if (c->meta_fd >= 0 ||
+	    (c->o->work->dry_run && why.kind == ERROR_ABSENT))
 		return 0;
 	return error_as(err, &why, "%s/%s", c->o->prefix, why.text);
 }
@@ -445,7 +460,6 @@ close_all(struct copier *c)
 	}
 	mem_free(c->workers);
 	mem_free(c->items);
-	mem_free(c->places);
 	for (size_t i = 0; i < c->nranks; i++) {
 		buf_free(&c->ranks[i].image);
 		map_free(c->ranks[i].old_by_path);
@@ -456,7 +470,6 @@ close_all(struct copier *c)
 		close(c->meta_fd);
 	if (c->prefix_fd >= 0)
 		close(c->prefix_fd);
-	pthread_mutex_destroy(&c->sync);
 	pthread_mutex_destroy(&c->lock);
 	arena_free(c->arena);
 }
@@ -474,7 +487,6 @@ copy_run(const struct nodecache_where *w, const struct copy_options *o,
 		.meta_fd = -1,
 		.finished = clock_seconds(),
 		.lock = PTHREAD_MUTEX_INITIALIZER,
-		.sync = PTHREAD_MUTEX_INITIALIZER,
 	};
 	int rc = -1;
 

@@ -23,8 +23,7 @@
 
 struct arena;
 struct error;
-struct par;
-struct progress;
+struct work;
 
 /* --- Which ranks --- */
 
@@ -65,14 +64,11 @@ struct copy_options {
 	const char *moved_from; /* the prefix when the job ran; NULL: look */
 	int64_t id;
 	const struct copy_ranks *ranks; /* NULL: all that are here */
-	struct par *par;
 	size_t block; /* bytes read at a time, 1 MiB at most; 0: COPY_BLOCK */
-	bool dry_run; /* look only; what has the right size counts as adopted */
-	bool (*stop)(void); /* asked between blocks; or NULL */
-	void (*log)(void *arg, const char *line); /* each bad file; or NULL */
-	void *log_arg;
-	struct copy_meter *meter;  /* or NULL */
-	struct progress *progress; /* or NULL */
+	struct copy_meter *meter; /* or NULL */
+	/* Each bad file is logged.  dry_run: what has the right size counts as
+	 * adopted.  `memory` has no meaning. */
+	const struct work *work;
 };
 
 /* files = copied + adopted + skipped + bad: data, redundancy, filemaps. */

@@ -8,19 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "crc.h"
 #include "error.h"
 #include "io.h"
 #include "map.h"
 #include "progress.h"
 #include "scavenge/copy_impl.h"
-
-/* How often to look whether another process has done its copy. */
-#define BUSY_NSEC 20000000
 
 /* One file on its way. */
 struct job {
@@ -56,10 +51,10 @@ copy_item_bytes(const struct copy_item *it)
 	return it->bypass ? 0 : size_of(it);
 }
 
-static int
-stopped(const struct copier *c, struct error *err)
+int
+copy_stopped(const struct copier *c, struct error *err)
 {
-	if (c->o->stop == NULL || !c->o->stop())
+	if (!work_stopped(c->o->work))
 		return 0;
 	return error_set(err, ERROR_SYSTEM,
 			 "stopped: run it again, and it goes on");
@@ -73,15 +68,14 @@ tell(struct job *j, uint64_t bytes)
 	j->told += bytes;
 	if (o->meter != NULL)
 		atomic_fetch_add(&o->meter->done, bytes);
-	progress_add(o->progress, bytes);
+	progress_add(o->work->progress, bytes);
 }
 
 void
 copy_blame(struct copier *c, const char *text)
 {
 	pthread_mutex_lock(&c->lock);
-	if (c->o->log != NULL)
-		c->o->log(c->o->log_arg, text);
+	work_say(c->o->work, "%s", text);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -103,7 +97,7 @@ settle_item(struct copier *c, struct copy_item *it, enum copy_state state,
 	c->unsettled -= copy_item_bytes(it);
 	pthread_mutex_unlock(&c->lock);
 	/* Who settles the last one has seen what all others did. */
-	if (atomic_fetch_sub(&r->left, 1) > 1 || c->o->dry_run)
+	if (atomic_fetch_sub(&r->left, 1) > 1 || c->o->work->dry_run)
 		return 0;
 	return copy_rank_finish(c, r, err);
 }
@@ -132,66 +126,15 @@ bad(struct job *j, const struct error *why, struct error *err)
 	return done(j, COPY_BAD, err);
 }
 
-static int
-commit(struct copier *c, struct copy_worker *w, struct copy_full *f,
-       struct error *err)
-{
-	struct copy_item *it = f->item;
-	const char *base = NULL;
-	struct stat st;
-	int parent = pathcache_parent(w->parents, it->rel, &base, err);
-
-	if (parent < 0 ||
-	    copy_temp_commit(f->fd, parent, base, it->rel, err) < 0)
-		return -1;
-	copy_touch(c, it);
-	/* As the file system has it: some keep whole seconds only. */
-	if (fstat(f->fd, &st) < 0)
-		return error_sys(err, "%s: cannot stat", it->rel);
-	it->mtime = st.st_mtim;
-	it->has_sum = true;
-	return settle_item(c, it, COPY_COPIED, err);
-}
-
 int
-copy_settle(struct copier *c, struct copy_worker *w, struct error *err)
+copy_item_placed(void *arg, const struct put_what *what,
+		 const struct timespec *mtime, struct error *err)
 {
-	int rc = 0;
+	struct copy_item *it = what->arg;
 
-	for (size_t i = 0; i < w->nfull && rc == 0; i++)
-		rc = io_fsync(w->full[i].fd, w->full[i].item->rel, err);
-	for (size_t i = 0; i < w->nfull && rc == 0; i++) {
-		rc = commit(c, w, &w->full[i], err);
-		if (rc == 0) {
-			close(w->full[i].fd);
-			w->full[i].fd = -1;
-		}
-	}
-	if (rc < 0)
-		copy_forget(c, w);
-	w->nfull = 0;
-	w->full_bytes = 0;
-	return rc;
-}
-
-void
-copy_forget(struct copier *c, struct copy_worker *w)
-{
-	(void)c;
-	for (size_t i = 0; i < w->nfull; i++) {
-		const char *base = NULL;
-		int parent = -1;
-
-		if (w->full[i].fd < 0)
-			continue;
-		parent = pathcache_parent(w->parents, w->full[i].item->rel,
-					  &base, NULL);
-		if (parent >= 0)
-			copy_temp_discard(w->full[i].fd, parent, base);
-		close(w->full[i].fd);
-	}
-	w->nfull = 0;
-	w->full_bytes = 0;
+	it->mtime = *mtime;
+	it->has_sum = true;
+	return settle_item(arg, it, COPY_COPIED, err);
 }
 
 /* --- What is there already --- */
@@ -205,7 +148,7 @@ sum_up(struct job *j, int fd, uint64_t size, uint32_t *crc, struct error *err)
 	*crc = 0;
 	for (uint64_t at = 0; at < size; at += n) {
 		n = size - at < j->c->block ? (size_t)(size - at) : j->c->block;
-		if (stopped(j->c, err) < 0 ||
+		if (copy_stopped(j->c, err) < 0 ||
 		    io_pread(fd, j->it->rel, j->w->block, n, at, err) < 0)
 			return -1;
 		*crc = crc_update(*crc, j->w->block, n);
@@ -222,7 +165,7 @@ is_same(struct job *j, int fd, uint64_t size, uint32_t *crc)
 	*crc = 0;
 	for (uint64_t at = 0; at < size; at += n) {
 		n = size - at < j->c->block ? (size_t)(size - at) : j->c->block;
-		if (stopped(j->c, NULL) < 0 ||
+		if (copy_stopped(j->c, NULL) < 0 ||
 		    io_pread(j->from, j->it->from, j->w->block, n, at, NULL) <
 			    0 ||
 		    io_pread(fd, j->it->rel, j->w->other, n, at, NULL) < 0 ||
@@ -297,7 +240,7 @@ adopt(struct job *j, struct error *err)
 		return 0; /* it will be replaced */
 	/* One that is another user's, say, is replaced. */
 	if (is_right(j, fd) &&
-	    attr_apply(attr_of(j->it), fd, j->it->rel, NULL) == 0)
+	    attr_apply(attr_of(j->it), fd, j->it->rel, NULL, NULL) == 0)
 		rc = io_fsync(fd, j->it->rel, err) < 0 ? -1 : 1;
 	if (rc == 1 && fstat(fd, &st) == 0) {
 		j->it->mtime = st.st_mtim;
@@ -313,14 +256,8 @@ adopt(struct job *j, struct error *err)
 static int
 settle_due(struct job *j, struct error *err)
 {
-	const double now = clock_seconds();
-
-	if (now - j->w->looked < COPY_SECONDS)
-		return 0;
-	j->w->looked = now;
-	return copy_settle(j->c, j->w, err) < 0
-		       ? -1
-		       : copy_rank_finish_due(j->c, err);
+	return put_due(j->c->put, err) < 0 ? -1
+					   : copy_rank_finish_due(j->c, err);
 }
 
 /* Read, sum up, write: 1: done; 0: the file in the cache is bad, as j->why
@@ -335,7 +272,7 @@ pump(struct job *j, int to, struct error *err)
 
 	for (uint64_t at = 0; at < size; at += n) {
 		n = size - at < c->block ? (size_t)(size - at) : c->block;
-		if (stopped(c, err) < 0 || settle_due(j, err) < 0)
+		if (copy_stopped(c, err) < 0 || settle_due(j, err) < 0)
 			return -1;
 		if (io_pread(j->from, j->it->from, j->w->block, n, at,
 			     &j->why) < 0)
@@ -354,41 +291,37 @@ pump(struct job *j, int to, struct error *err)
 		return 0;
 	}
 	j->it->crc = crc;
-	return attr_apply(attr_of(j->it), to, j->it->rel, err) < 0 ? -1 : 1;
+	return 1;
 }
 
-/* The same into a temporary file, which is then one of the worker's. */
+/* Can this one not have its place, whatever becomes of the others? */
+static bool
+in_the_way(const struct error *why)
+{
+	return why->kind == ERROR_UNSAFE || why->errnum == ENOTDIR ||
+	       why->errnum == ENAMETOOLONG;
+}
+
 static int
-copy_data(struct job *j, bool *busy, struct error *err)
+no_place(struct job *j, const struct error *why, struct error *err)
 {
-	struct copy_worker *w = j->w;
-	int to = copy_temp_open(j->parent, j->base, busy, err);
-	int rc = to < 0 ? -1 : pump(j, to, err);
-
-	if (rc == 1) {
-		w->full[w->nfull++] = (struct copy_full){ j->it, to };
-		w->full_bytes += size_of(j->it);
-		return w->nfull < COPY_FULL_MAX &&
-				       w->full_bytes < COPY_FULL_BYTES
-			       ? 0
-			       : copy_settle(j->c, w, err);
-	}
-	if (to >= 0) {
-		copy_temp_discard(to, j->parent, j->base);
-		close(to);
-	}
-	return rc == 0 ? bad(j, &j->why, err) : -1;
+	return in_the_way(why) ? bad(j, why, err) : error_pass(err, why);
 }
 
-int
-copy_wait(const struct copier *c, struct error *err)
+static int
+copy_data(struct job *j, struct error *err)
 {
-	const struct timespec t = { .tv_nsec = BUSY_NSEC };
+	struct put_file *f = j->it->to;
+	struct error why = ERROR_INIT;
+	int to = put_open(f, &why), rc = -1;
 
-	if (stopped(c, err) < 0)
-		return -1;
-	nanosleep(&t, NULL);
-	return 0;
+	if (to < 0)
+		return no_place(j, &why, err);
+	rc = pump(j, to, err);
+	if (rc == 1)
+		return put_wrote(f, size_of(j->it), err);
+	put_drop(f);
+	return rc == 0 ? bad(j, &j->why, err) : -1;
 }
 
 /* --- One item --- */
@@ -398,25 +331,13 @@ static int
 find_target(struct job *j, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	int own = -1;
 
 	j->there = false;
+	if (j->it->absent)
+		return 0;
 	j->parent = pathcache_parent(j->w->parents, j->it->rel, &j->base, &why);
-	if (j->parent < 0 && why.kind == ERROR_ABSENT && !j->c->o->dry_run) {
-		own = path_open_parent(j->c->prefix_fd, j->it->rel, true, 0777,
-				       &j->base, &why);
-		if (own >= 0) {
-			error_clear(&why);
-			close(own);
-			j->parent = pathcache_parent(j->w->parents, j->it->rel,
-						     &j->base, &why);
-		}
-	}
-	if (j->parent < 0) {
-		if (why.kind == ERROR_ABSENT && j->c->o->dry_run)
-			return 0;
-		return error_pass(err, &why);
-	}
+	if (j->parent < 0)
+		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
 	j->there =
 		fstatat(j->parent, j->base, &j->st, AT_SYMLINK_NOFOLLOW) == 0;
 	return 0;
@@ -451,33 +372,17 @@ check_bypass(struct job *j, struct error *err)
 }
 
 static int
-pass_on(struct error *err, const struct error *why)
-{
-	return error_pass(err, why);
-}
-
-/* Can this one not have its place, whatever becomes of the others? */
-static bool
-in_the_way(const struct error *why)
-{
-	return why->kind == ERROR_UNSAFE || why->errnum == ENOTDIR ||
-	       why->errnum == ENAMETOOLONG;
-}
-
-static int
-copy_or_adopt(struct job *j, bool *busy, struct error *err)
+copy_or_adopt(struct job *j, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	int rc = 0;
 
-	*busy = false;
 	if (find_target(j, &why) < 0)
-		return in_the_way(&why) ? bad(j, &why, err)
-					: pass_on(err, &why);
+		return no_place(j, &why, err);
 	if (may_be_right(j)) {
 		if (is_ours(j))
 			return done(j, COPY_SKIPPED, err);
-		rc = j->c->o->dry_run ? 1 : adopt(j, err);
+		rc = j->c->o->work->dry_run ? 1 : adopt(j, err);
 		if (rc != 0)
 			return rc < 0 ? -1 : done(j, COPY_ADOPTED, err);
 	}
@@ -488,9 +393,9 @@ copy_or_adopt(struct job *j, bool *busy, struct error *err)
 			  "%s: a directory is in its place", j->it->rel);
 		return bad(j, &j->why, err);
 	}
-	if (j->c->o->dry_run)
+	if (j->c->o->work->dry_run)
 		return done(j, COPY_COPIED, err);
-	return copy_data(j, busy, err);
+	return copy_data(j, err);
 }
 
 static int
@@ -514,23 +419,18 @@ copy_item(void *arg, size_t i, unsigned worker, struct error *err)
 		.from = -1,
 		.why = ERROR_INIT,
 	};
-	bool busy = false;
 	int rc = 0;
 
-	if (stopped(c, err) < 0)
+	if (!c->ranks[j.it->rank].ours)
+		return 0;
+	if (copy_stopped(c, err) < 0)
 		return -1;
 	if (j.it->state != COPY_WAITING) /* refused, or there twice */
 		return done(&j, j.it->state, err);
 	if (j.it->bypass)
 		return check_bypass(&j, err);
 	j.from = open_source(&j);
-	do {
-		rc = copy_or_adopt(&j, &busy, err);
-		if (rc < 0 && busy)
-			rc = copy_settle(c, j.w, err);
-		if (rc == 0 && busy)
-			rc = copy_wait(c, err);
-	} while (rc == 0 && busy);
+	rc = copy_or_adopt(&j, err);
 	if (j.from >= 0)
 		close(j.from);
 	return rc;

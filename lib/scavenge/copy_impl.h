@@ -11,6 +11,8 @@
 #include "meta/copied.h"
 #include "path.h"
 #include "scavenge/copy.h"
+#include "transfer/put.h"
+#include "work.h"
 
 /* What became of a file. */
 enum copy_state {
@@ -25,21 +27,15 @@ struct copy_item {
 	size_t rank;	  /* number in copier.ranks */
 	const char *from; /* name for messages, and of redundancy files */
 	const struct filemap_file *file; /* NULL: a redundancy file */
-	const char *rel;  /* below the prefix; NULL: it may not be written */
-	struct attr attr; /* of redundancy files: as they are in the cache */
-	size_t place;	  /* its directory: number in copier.places */
-	bool bypass;	  /* the job wrote it to the prefix itself */
+	const char *rel;     /* below the prefix; NULL: it may not be written */
+	struct attr attr;    /* of redundancy files: as they are in the cache */
+	struct put_file *to; /* in copier.put, while its rank is copied */
+	bool absent;	     /* nothing was at `rel` when the pass began */
+	bool bypass;	     /* the job wrote it to the prefix itself */
 	enum copy_state state;
 	bool has_sum; /* the rest is valid */
 	uint32_t crc;
 	struct timespec mtime; /* of the target */
-};
-
-/* A directory of the prefix that files are put into, or one above it. */
-struct copy_place {
-	const char *path; /* "": the prefix itself */
-	size_t up;	  /* the one above it; its own number: none */
-	bool dirty;	  /* a rename in it may not be on disk */
 };
 
 struct copy_rank {
@@ -49,6 +45,9 @@ struct copy_rank {
 	mode_t mode; /* of what is written for it: that of its filemap */
 	bool has_map;
 	bool map_here; /* it comes from the cache, and not from the prefix */
+	bool ours;     /* this process may copy it now */
+	bool finished; /* or did */
+	bool has_record, has_image; /* on the prefix: copied_R.scr, filemap */
 	struct filemap map;
 	struct buf image;	 /* of the filemap */
 	size_t first, count;	 /* of its items */
@@ -57,28 +56,10 @@ struct copy_rank {
 	struct map *old_by_path; /* path -> number in `old`; NULL: nothing */
 };
 
-/* Files that are written, to be synced together: then the file system need
- * not write its log for each. */
-#define COPY_FULL_MAX 16
-#define COPY_FULL_BYTES ((uint64_t)64 << 20)
-
-/* What is whole does not wait longer for others, s: the node may die, and what
- * has no name or no filemap by then is lost with it. */
-#define COPY_SECONDS 1.0
-
-struct copy_full {
-	struct copy_item *item;
-	int fd;
-};
-
 /* What a thread has of its own. */
 struct copy_worker {
 	struct pathcache *parents;
 	char *block, *other; /* o->block bytes each */
-	struct copy_full full[COPY_FULL_MAX];
-	size_t nfull;
-	uint64_t full_bytes;
-	double looked; /* for what waits, clock_seconds() */
 };
 
 struct copier {
@@ -94,17 +75,18 @@ struct copier {
 	struct copy_rank *ranks;
 	size_t nitems, items_cap;
 	struct copy_item *items;
-	size_t nplaces, places_cap;
-	struct copy_place *places;
+	struct par *par;
 	struct copy_worker *workers;
 	unsigned nworkers;
+	/* Of one pass over the ranks that are free: */
+	int shares; /* the lock on them */
+	struct put *put;
 	pthread_mutex_t lock; /* of what follows */
 	struct copy_result *r;
 	uint64_t unsettled; /* bytes that still have to get there */
 	size_t nwaiting;
-	size_t *waiting;      /* ranks that are settled, but not finished */
-	double finished;      /* when some were taken to be, clock_seconds() */
-	pthread_mutex_t sync; /* of the places */
+	size_t *waiting; /* ranks that are settled, but not finished */
+	double finished; /* when some were taken to be, clock_seconds() */
 };
 
 /* --- copy_root.c --- */
@@ -117,20 +99,15 @@ int copy_find_roots(struct copier *c, struct error *err);
 const char *copy_rel(struct copier *c, const struct filemap_file *f,
 		     struct error *err);
 
-/* --- copy_temp.c --- */
+/* --- copy_turn.c --- */
 
 /*
- * The temporary file of `base` in directory `dirfd`, empty, held by a lock as
- * long as it is open.  -1 with *busy: another process is writing it.
+ * Take the ranks that are not finished and that no other process is copying:
+ * *taken of them are c->ranks[i].ours.  Look what is on the prefix of them, and
+ * make c->put with their items.  copy_turn_end() in any case.
  */
-int copy_temp_open(int dirfd, const char *base, bool *busy, struct error *err);
-
-/* Put it in place: what is in it is on disk.  `name` is for messages. */
-int copy_temp_commit(int fd, int dirfd, const char *base, const char *name,
-		     struct error *err);
-
-/* Remove it, if it is still that of `fd`. */
-void copy_temp_discard(int fd, int dirfd, const char *base);
+int copy_turn_begin(struct copier *c, size_t *taken, struct error *err);
+void copy_turn_end(struct copier *c);
 
 /* --- copy_file.c --- */
 
@@ -140,26 +117,17 @@ uint64_t copy_item_bytes(const struct copy_item *it);
 /* Get item `i` to its place: for par_for(), `arg` is the copier. */
 int copy_item(void *arg, size_t i, unsigned worker, struct error *err);
 
-/* Sync and rename what the worker has written. */
-int copy_settle(struct copier *c, struct copy_worker *w, struct error *err);
+/* One got its place: for struct put_options, `arg` is the copier. */
+int copy_item_placed(void *arg, const struct put_what *what,
+		     const struct timespec *mtime, struct error *err);
 
-/* Give up what it has written. */
-void copy_forget(struct copier *c, struct copy_worker *w);
-
-/* Another process writes the same file: wait a moment, hold nothing that it
- * may wait for.  -1: stopped. */
-int copy_wait(const struct copier *c, struct error *err);
+/* -1: stopped. */
+int copy_stopped(const struct copier *c, struct error *err);
 
 /* Tell of a bad file. */
 void copy_blame(struct copier *c, const char *text);
 
 /* --- copy_rank.c --- */
-
-/* Find the directories of all items that may be written. */
-int copy_find_places(struct copier *c, struct error *err);
-
-/* Something was put into the directory of `it`. */
-void copy_touch(struct copier *c, const struct copy_item *it);
 
 /* Read what was copied before; what cannot be read was not. */
 int copy_rank_recall(struct copier *c, struct copy_rank *r, struct error *err);

@@ -14,6 +14,7 @@
 #include "io.h"
 #include "mem.h"
 #include "path.h"
+#include "transfer/put.h"
 
 /* Smaller parts are read at once: nothing is to be read ahead. */
 #define READ_AHEAD_MIN ((uint64_t)1 << 20)
@@ -21,27 +22,9 @@
 /* Neighbouring slots a part may be in. */
 #define SLOT_WAYS 8
 
-/* Sums of stretches that were read, for who writes the same bytes: adding one
- * to a running sum costs as much as summing up a few kilobytes, so small ones
- * are not worth it. */
-#define PIECE_MIN ((size_t)16 << 10)
-#define PIECES_MAX 16
-
-struct piece {
-	uint64_t off; /* in the string */
-	size_t len;
-	uint32_t crc;
-};
-
-struct pieces { /* ascending */
-	const struct stripe *to;
-	size_t looks, count;
-	struct piece list[PIECES_MAX];
-};
-
 struct slot {
 	const struct stripe_part *part; /* NULL: free */
-	int fd;				/* -1: in memory */
+	int fd;				/* -1: none of ours */
 	uint64_t from, to;		/* what `crc` covers, in the part */
 	uint32_t crc;
 };
@@ -51,10 +34,7 @@ struct stripe_cache {
 	bool write;
 	struct stripe_sum *sums;
 	struct slot *slots;
-	struct crc_shifter shifter;
 	struct pathcache_pair dirs;
-	const struct stripe_files *files; /* NULL: parts are opened here */
-	unsigned worker;
 };
 
 size_t
@@ -89,14 +69,6 @@ stripe_cache_new(size_t slots, bool write, struct stripe_sum *sums)
 	c->write = write;
 	c->sums = sums;
 	return c;
-}
-
-void
-stripe_cache_files(struct stripe_cache *c, const struct stripe_files *f,
-		   unsigned worker)
-{
-	c->files = f;
-	c->worker = worker;
 }
 
 /* Add what a slot has summed up to the whole. */
@@ -178,8 +150,6 @@ open_part(struct stripe_cache *c, const struct stripe_part *p,
 	const char *base = NULL;
 	int parent = -1, fd = -1;
 
-	if (c->files != NULL)
-		return c->files->open(c->files->arg, c->worker, p, err);
 	/* Mostly the directory is that of the file before. */
 	flags |= O_NONBLOCK | O_CLOEXEC;
 	dir = pathcache_pair_at(&c->dirs, p->dirfd);
@@ -202,7 +172,7 @@ part_slot(struct stripe_cache *c, const struct stripe_part *p,
 
 	if (s->part == p)
 		return s;
-	if (p->mem == NULL && p->path != NULL) {
+	if (p->mem == NULL && p->put == NULL && p->path != NULL) {
 		fd = open_part(c, p, err);
 		if (fd < 0)
 			return NULL;
@@ -214,98 +184,20 @@ part_slot(struct stripe_cache *c, const struct stripe_part *p,
 	return s;
 }
 
-static bool
-sums_up(const struct stripe_cache *c, const struct slot *s)
-{
-	return c->sums != NULL && s->part->sum != STRIPE_NO_SUM;
-}
-
 /* Bytes that follow what was summed last only lengthen it; moving a sum to its
  * place (flush_sum) costs as much as summing some ten kilobytes. */
-static void
-begin_sum(const struct stripe_cache *c, struct slot *s, uint64_t at)
-{
-	if (s->to != at)
-		flush_sum(c, s);
-	if (s->to == s->from)
-		s->from = s->to = at;
-}
-
 static void
 sum_up(const struct stripe_cache *c, struct slot *s, uint64_t at,
        const void *data, size_t len)
 {
-	begin_sum(c, s, at);
+	if (c->sums == NULL || s->part->sum == STRIPE_NO_SUM)
+		return;
+	if (s->to != at)
+		flush_sum(c, s);
+	if (s->to == s->from)
+		s->from = s->to = at;
 	s->crc = crc_update(s->crc, data, len);
 	s->to += len;
-}
-
-/* The same with bytes whose sum is known. */
-static void
-add_sum(struct stripe_cache *c, struct slot *s, uint64_t at, uint32_t crc,
-	size_t len)
-{
-	begin_sum(c, s, at);
-	if (s->from < s->to)
-		crc ^= crc_shift_by(&c->shifter, s->crc, len);
-	s->crc = crc;
-	s->to += len;
-}
-
-/* Sum up what was read, `off` in the string, and remember it: by the parts that
- * it will be written to, unless they are many. */
-static void
-sum_read(struct stripe_cache *c, struct slot *s, uint64_t at,
-	 struct pieces *known, uint64_t off, const unsigned char *data,
-	 size_t len)
-{
-	while (sums_up(c, s) && len > 0) {
-		bool more = known != NULL && known->looks++ < PIECES_MAX;
-		uint64_t left = more ? stripe_cut(known->to, off) - off : len;
-		size_t n = left < len ? (size_t)left : len;
-
-		if (!more || n < PIECE_MIN) {
-			sum_up(c, s, at, data, n);
-		} else {
-			struct piece *p = &known->list[known->count++];
-
-			*p = (struct piece){ off, n, crc_update(0, data, n) };
-			add_sum(c, s, at, p->crc, n);
-		}
-		at += n;
-		off += n;
-		data += n;
-		len -= n;
-	}
-}
-
-/* Sum up what is written, unless it is known. */
-static void
-sum_write(struct stripe_cache *c, struct slot *s, uint64_t at,
-	  const struct pieces *known, uint64_t off, const void *data,
-	  size_t len)
-{
-	size_t first = 0, last = 0;
-	uint64_t end = off;
-
-	if (!sums_up(c, s))
-		return;
-	while (known != NULL && first < known->count &&
-	       known->list[first].off < off)
-		first++;
-	for (last = first; known != NULL && last < known->count &&
-			   known->list[last].off == end && end < off + len;
-	     last++)
-		end += known->list[last].len;
-	if (end != off + len) {
-		sum_up(c, s, at, data, len);
-		return;
-	}
-	for (; first < last; first++) {
-		const struct piece *p = &known->list[first];
-
-		add_sum(c, s, at + (p->off - off), p->crc, p->len);
-	}
 }
 
 /* First part that ends behind `off`. */
@@ -338,8 +230,7 @@ stripe_cut(const struct stripe *s, uint64_t off)
 
 static int
 read_part(const struct stripe_part *p, struct stripe_cache *c, uint64_t at,
-	  struct pieces *known, unsigned char *data, size_t len,
-	  struct error *err)
+	  unsigned char *data, size_t len, struct error *err)
 {
 	struct slot *s = part_slot(c, p, err);
 
@@ -349,49 +240,38 @@ read_part(const struct stripe_part *p, struct stripe_cache *c, uint64_t at,
 		memcpy(data, p->mem + at, len);
 	else if (io_pread(s->fd, p->path, data, len, p->off + at, err) < 0)
 		return -1;
-	sum_read(c, s, at, known, p->start + at, data, len);
+	sum_up(c, s, at, data, len);
 	return 0;
-}
-
-/* The part is full. */
-static int
-hand_over(const struct stripe_cache *c, struct slot *s, struct error *err)
-{
-	const struct stripe_part *p = s->part;
-	int fd = s->fd;
-
-	s->fd = -1;
-	empty_slot(c, s);
-	return c->files->full(c->files->arg, c->worker, p, fd, err);
 }
 
 static int
 write_part(const struct stripe_part *p, struct stripe_cache *c, uint64_t at,
-	   const struct pieces *known, const unsigned char *data, size_t len,
-	   struct error *err)
+	   const unsigned char *data, size_t len, struct error *err)
 {
 	struct slot *s = part_slot(c, p, err);
 	uint64_t off = p->off + at;
 
 	if (s == NULL)
 		return -1;
-	sum_write(c, s, at, known, p->start + at, data, len);
+	sum_up(c, s, at, data, len);
 	if (p->mem != NULL)
 		memcpy(p->mem + at, data, len);
+	else if (p->put != NULL)
+		return put_write(p->put, data, len, off, err);
 	if (p->mem != NULL || p->path == NULL)
 		return 0;
 	if (io_pwrite(s->fd, p->path, data, len, off, err) < 0)
 		return -1;
 	io_write_behind(s->fd, off, len, false);
-	return c->files == NULL || s->to - s->from < p->len
-		       ? 0
-		       : hand_over(c, s, err);
+	return 0;
 }
 
-static int
-read_all(const struct stripe *s, struct stripe_cache *c, uint64_t off,
-	 struct pieces *known, unsigned char *to, size_t len, struct error *err)
+int
+stripe_read(const struct stripe *s, struct stripe_cache *c, uint64_t off,
+	    void *data, size_t len, struct error *err)
 {
+	unsigned char *to = data;
+
 	for (size_t i = part_at(s, off); len > 0; i++) {
 		const struct stripe_part *p =
 			i < s->nparts ? &s->parts[i] : NULL;
@@ -410,7 +290,7 @@ read_all(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 		}
 		at = off - p->start;
 		n = p->len - at < len ? (size_t)(p->len - at) : len;
-		if (read_part(p, c, at, known, to, n, err) < 0)
+		if (read_part(p, c, at, to, n, err) < 0)
 			return -1;
 		off += n;
 		to += n;
@@ -419,11 +299,12 @@ read_all(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 	return 0;
 }
 
-static int
-write_all(const struct stripe *s, struct stripe_cache *c, uint64_t off,
-	  const struct pieces *known, const unsigned char *from, size_t len,
-	  struct error *err)
+int
+stripe_write(const struct stripe *s, struct stripe_cache *c, uint64_t off,
+	     const void *data, size_t len, struct error *err)
 {
+	const unsigned char *from = data;
+
 	for (size_t i = part_at(s, off); len > 0 && i < s->nparts; i++) {
 		const struct stripe_part *p = &s->parts[i];
 		uint64_t at = 0;
@@ -439,40 +320,11 @@ write_all(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 		}
 		at = off - p->start;
 		n = p->len - at < len ? (size_t)(p->len - at) : len;
-		if (write_part(p, c, at, known, from, n, err) < 0)
+		if (write_part(p, c, at, from, n, err) < 0)
 			return -1;
 		off += n;
 		from += n;
 		len -= n;
 	}
 	return 0;
-}
-
-int
-stripe_read(const struct stripe *s, struct stripe_cache *c, uint64_t off,
-	    void *data, size_t len, struct error *err)
-{
-	return read_all(s, c, off, NULL, data, len, err);
-}
-
-int
-stripe_write(const struct stripe *s, struct stripe_cache *c, uint64_t off,
-	     const void *data, size_t len, struct error *err)
-{
-	return write_all(s, c, off, NULL, data, len, err);
-}
-
-int
-stripe_copy(const struct stripe *from, struct stripe_cache *in,
-	    const struct stripe *to, struct stripe_cache *out, uint64_t off,
-	    void *data, size_t len, bool *was_read, struct error *err)
-{
-	struct pieces known = { .to = to };
-	int rc = read_all(from, in, off, &known, data, len, err);
-
-	if (was_read != NULL)
-		*was_read = rc == 0;
-	if (rc < 0)
-		return -1;
-	return write_all(to, out, off, &known, data, len, err);
 }

@@ -13,21 +13,23 @@
 #include <stdint.h>
 
 struct error;
+struct put_file;
 
 #define STRIPE_NO_SUM SIZE_MAX
 
-/* One piece.  Either `mem`, or `path` beneath `dirfd` at `off`; with neither
- * what is written is summed up and dropped. */
+/* One piece.  Either `mem`; or `put`, which is only written; or `path` beneath
+ * `dirfd`, at `off`.  With none of them what is written is summed up and
+ * dropped. */
 struct stripe_part {
 	uint64_t start, len; /* in the string; len > 0 */
 	int dirfd;
 	const char *path; /* clean and relative; resolved beneath dirfd */
 	uint64_t off;	  /* in the file */
 	unsigned char *mem;
+	struct put_file *put; /* a file that is put in its place; borrowed */
 	bool create;	  /* path: made for writing where there is none, 0600 */
 	size_t sum;	  /* which running checksum, or STRIPE_NO_SUM */
 	uint64_t sum_off; /* offset of the piece in what is summed */
-	size_t file;	  /* for struct stripe_files: which one */
 };
 
 /* Parts ascending, without overlap; a gap reads as zero bytes (a padding), and
@@ -58,24 +60,6 @@ struct stripe_cache *stripe_cache_new(size_t slots, bool write,
 				      struct stripe_sum *sums);
 void stripe_cache_free(struct stripe_cache *c);
 
-/* Who opens the files of the parts that a cache writes to, and is told when one
- * is full. */
-struct stripe_files {
-	/* A descriptor for writing to the part's file; -1: error. */
-	int (*open)(void *arg, unsigned worker, const struct stripe_part *p,
-		    struct error *err);
-	/* All bytes of a part that has a sum have gone through this cache:
-	 * what is done with `fd`, and when it is closed, is up to the callee.
-	 */
-	int (*full)(void *arg, unsigned worker, const struct stripe_part *p,
-		    int fd, struct error *err);
-	void *arg;
-};
-
-/* To be set before the first use; `worker` is whose cache it is. */
-void stripe_cache_files(struct stripe_cache *c, const struct stripe_files *f,
-			unsigned worker);
-
 /* Slots for each of the two caches of each worker, at most `most`: half of the
  * descriptors that the process may have, in all. */
 size_t stripe_cache_slots(unsigned nworkers, size_t most);
@@ -92,11 +76,5 @@ int stripe_read(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 		void *data, size_t len, struct error *err);
 int stripe_write(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 		 const void *data, size_t len, struct error *err);
-
-/* Both, one behind the other; `data` is room for `len` bytes.  What both sum up
- * is summed up once.  *was_read (or NULL): it was not reading that failed. */
-int stripe_copy(const struct stripe *from, struct stripe_cache *in,
-		const struct stripe *to, struct stripe_cache *out, uint64_t off,
-		void *data, size_t len, bool *was_read, struct error *err);
 
 #endif /* TRANSFER_STRIPE_H */

@@ -2,14 +2,21 @@
 #include "transfer/transfer.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 #include "error.h"
 #include "mem.h"
 #include "par.h"
 #include "progress.h"
+#include "work.h"
 
-/* Blocks a worker takes at a time. */
-#define BLOCK_BATCH 16
+/* A worker takes a stretch at a time, so that files stay open and sums run on:
+ * this many blocks, or files where they are small, at most. */
+#define STRETCH_BLOCKS 16
+#define STRETCH_FILES 16
+
+/* Each thread gets this many stretches at least, if there are that many. */
+#define SHARES 4
 
 struct worker {
 	unsigned char *block;
@@ -22,7 +29,76 @@ struct run {
 	size_t block;
 	const struct transfer_options *o;
 	struct worker *workers;
+	uint64_t stretch; /* in bytes; and parts of either side */
+	size_t files;
+	pthread_mutex_t lock;  /* guards what follows */
+	uint64_t next;	       /* the first byte that nobody has taken */
+	size_t from_at, to_at; /* the parts it lies in, or before */
+	bool failed;
 };
+
+/* --- Shares --- */
+
+/* A stretch that begins at `off` shall end before `end`, and with the r->files
+ * th part from there on. */
+static uint64_t
+cut_files(const struct run *r, const struct stripe *s, size_t *at, uint64_t off,
+	  uint64_t end)
+{
+	while (*at < s->nparts &&
+	       s->parts[*at].start + s->parts[*at].len <= off)
+		(*at)++;
+	if (s->nparts - *at > r->files && s->parts[*at + r->files].start < end)
+		end = s->parts[*at + r->files].start;
+	return end;
+}
+
+/* Take the next stretch; false: none is left. */
+static bool
+take(struct run *r, uint64_t *off, uint64_t *end)
+{
+	pthread_mutex_lock(&r->lock);
+	*off = *end = r->next;
+	if (!r->failed && *off < r->len) {
+		*end = *off - *off % r->block + r->stretch;
+		*end = *end < r->len ? *end : r->len;
+		*end = cut_files(r, r->from, &r->from_at, *off, *end);
+		*end = cut_files(r, r->to, &r->to_at, *off, *end);
+		r->next = *end;
+	}
+	pthread_mutex_unlock(&r->lock);
+	return *off < *end;
+}
+
+static void
+set_shares(struct run *r, unsigned n)
+{
+	const size_t parts = r->from->nparts > r->to->nparts ? r->from->nparts
+							     : r->to->nparts;
+
+	r->files = parts / n / SHARES;
+	r->files = r->files < 1 ? 1 : r->files;
+	r->files = r->files < STRETCH_FILES ? r->files : STRETCH_FILES;
+	r->stretch = r->len / n / SHARES;
+	r->stretch -= r->stretch % r->block;
+	if (r->stretch < r->block)
+		r->stretch = r->block;
+	if (r->stretch > STRETCH_BLOCKS * r->block)
+		r->stretch = STRETCH_BLOCKS * r->block;
+}
+
+/* --- Copying --- */
+
+/* *was_read: it was not reading that failed. */
+static int
+copy(struct run *r, struct worker *w, uint64_t off, size_t len, bool *was_read,
+     struct error *err)
+{
+	*was_read = stripe_read(r->from, w->in, off, w->block, len, err) == 0;
+	if (!*was_read)
+		return -1;
+	return stripe_write(r->to, w->out, off, w->block, len, err);
+}
 
 /* How many of the `len` bytes at `off` lie in one part, or one gap. */
 static size_t
@@ -51,42 +127,61 @@ copy_readable(struct run *r, struct worker *w, const struct stripe *by,
 		int rc = 0;
 
 		n = run_at(by, off, len);
-		rc = stripe_copy(r->from, w->in, r->to, w->out, off, w->block,
-				 n, &was_read, &why);
+		rc = copy(r, w, off, n, &was_read, &why);
 		if (rc < 0 && !was_read)
 			rc = by == r->from
 				     ? copy_readable(r, w, r->to, off, n, &why)
 				     : r->o->unreadable(r->o->arg, &why);
-		if (rc < 0) {
+		if (rc < 0)
 			return error_pass(err, &why);
-		}
 	}
 	return 0;
 }
 
 static int
-copy_block(void *arg, size_t i, unsigned worker, struct error *err)
+copy_block(struct run *r, struct worker *w, uint64_t off, size_t len,
+	   struct error *err)
 {
-	struct run *r = arg;
-	struct worker *w = &r->workers[worker];
-	uint64_t off = (uint64_t)i * r->block;
-	size_t len =
-		r->len - off < r->block ? (size_t)(r->len - off) : r->block;
+	bool was_read = false;
 
-	if (r->o->stop != NULL && r->o->stop()) {
+	if (r->o->work != NULL && work_stopped(r->o->work)) {
 		errno = EINTR;
 		return error_sys(err, "stopped");
 	}
-	if (r->o->unreadable != NULL) {
-		if (copy_readable(r, w, r->from, off, len, err) < 0)
-			return -1;
-	} else if (stripe_copy(r->from, w->in, r->to, w->out, off, w->block,
-			       len, NULL, err) < 0) {
+	if ((r->o->unreadable != NULL
+		     ? copy_readable(r, w, r->from, off, len, err)
+		     : copy(r, w, off, len, &was_read, err)) < 0)
 		return -1;
-	}
-	progress_add(r->o->progress, len);
+	if (r->o->work != NULL)
+		progress_add(r->o->work->progress, len);
 	return 0;
 }
+
+/* One worker's part of it. */
+static int
+copy_stretches(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct run *r = arg;
+	struct worker *w = &r->workers[worker];
+	uint64_t off = 0, end = 0, to = 0;
+
+	(void)i;
+	while (take(r, &off, &end)) {
+		for (; off < end; off = to) {
+			to = off - off % r->block + r->block;
+			to = to < end ? to : end;
+			if (copy_block(r, w, off, (size_t)(to - off), err) == 0)
+				continue;
+			pthread_mutex_lock(&r->lock);
+			r->failed = true;
+			pthread_mutex_unlock(&r->lock);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* --- All of it --- */
 
 static int
 start(struct run *r, unsigned n, struct error *err)
@@ -104,9 +199,18 @@ start(struct run *r, unsigned n, struct error *err)
 		w->out = stripe_cache_new(slots, true, r->o->sums_to);
 		if (w->block == NULL || w->in == NULL || w->out == NULL)
 			return error_no_memory(err);
-		stripe_cache_files(w->out, r->o->files_to, i);
 	}
 	return 0;
+}
+
+/* A directory that is read from, or written to. */
+static int
+any_dir(const struct stripe *from, const struct stripe *to)
+{
+	if (from->nparts > 0 && from->parts[0].path != NULL)
+		return from->parts[0].dirfd;
+	return to->nparts > 0 && to->parts[0].path != NULL ? to->parts[0].dirfd
+							   : -1;
 }
 
 int
@@ -119,28 +223,25 @@ transfer(const struct stripe *from, const struct stripe *to, uint64_t len,
 		.len = len,
 		.block = TRANSFER_BLOCK,
 		.o = o,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
 	};
-	struct par *own = NULL, *par = o->par;
-	unsigned n = 0;
+	struct par *par = work_waiting(o->work, any_dir(from, to));
+	const unsigned n = par_threads(par);
+	const uint64_t memory = o->work != NULL ? o->work->memory : 0;
 	int rc = -1;
 
-	if (par == NULL)
-		par = own = par_new(1, err);
-	if (par == NULL)
-		return -1;
-	n = par_threads(par);
-	while (o->memory > 0 && r.block > TRANSFER_BLOCK_MIN &&
-	       r.block > o->memory / n)
+	while (memory > 0 && r.block > TRANSFER_BLOCK_MIN &&
+	       r.block > memory / n)
 		r.block /= 2;
+	set_shares(&r, n);
 	if (start(&r, n, err) == 0)
-		rc = par_for(par, (size_t)((len + r.block - 1) / r.block),
-			     BLOCK_BATCH, copy_block, &r, err);
+		rc = par_for(par, n, 1, copy_stretches, &r, err);
 	for (unsigned i = 0; r.workers != NULL && i < n; i++) {
 		stripe_cache_free(r.workers[i].in);
 		stripe_cache_free(r.workers[i].out);
 		mem_free(r.workers[i].block);
 	}
 	mem_free(r.workers);
-	par_free(own);
+	pthread_mutex_destroy(&r.lock);
 	return rc;
 }

@@ -14,23 +14,17 @@
 #include "transfer/stripe.h"
 
 struct error;
-struct par;
-struct progress;
+struct work;
 
-/* A block is read, summed and written while it is in the second-level cache;
- * a worker takes neighbouring blocks, so that files stay open and sums run
- * on. */
+/* A block is read, summed and written while it is in the second-level cache. */
 #define TRANSFER_BLOCK ((size_t)256 << 10)
 #define TRANSFER_BLOCK_MIN ((size_t)4 << 10)
 
 struct transfer_options {
-	struct par *par;	    /* NULL: one thread */
-	uint64_t memory;	    /* in all; 0: TRANSFER_BLOCK a worker */
+	const struct work *work;    /* threads, memory, progress, stop (which is
+				       ERROR_SYSTEM EINTR); NULL: none */
 	struct stripe_sum *sums;    /* of what is read; may be NULL */
 	struct stripe_sum *sums_to; /* of what is written; may be NULL */
-	const struct stripe_files *files_to; /* who opens them; NULL: we */
-	struct progress *progress;	     /* bytes copied; or NULL */
-	bool (*stop)(void); /* true: fail with ERROR_SYSTEM EINTR */
 	/* What to do where reading fails: NULL, or returning -1, ends it; 0:
 	 * the bytes that go to the same part count as not seen by any sum, and
 	 * the rest is copied.  May be called by any thread. */

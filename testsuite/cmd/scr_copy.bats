@@ -360,17 +360,17 @@ golden_copy() {
 	copy 0 >/dev/null
 	file=$(find "p q" -name rank_0_0.ckpt)
 	rm "$file"
-	# Another process holds the temporary file; io_temp_name() gives this
-	# name.
-	temp=${file%/*}/.scrkit-738304d9e1511fed.tmp
-	: >"$temp"
-	flock "$temp" sleep 2.5 &
-	sleep 0.2
+	# Another process copies the same rank, and takes its time.
+	on 0
+	LD_PRELOAD=${SHIM%/*}/slow.so SLOW_PATH=rank_0_0.ckpt SLOW_USEC=800000 \
+		"${cmd[@]}" >other &
+	sleep 0.4
 	try copy 0
 	assert_status 0
 	assert_output_has "scr_copy: $host: progress "
-	(($(result copied) == 1))
+	(($(result copied) == 0))
 	wait
+	grep -q '"copied":1,' other
 	no_temps
 	try copy 0 --quiet
 	assert_status 0

@@ -16,6 +16,7 @@
 #include "io.h"
 #include "meta/kvtree.h"
 #include "opt.h"
+#include "temp.h"
 
 struct settings {
 	const char *output, *body, *temp;
@@ -152,11 +153,11 @@ static int
 run(const struct settings *s, struct error *err)
 {
 	struct buf out = BUF_INIT;
-	char temp[IO_TEMP_MAX];
+	char temp[TEMP_NAME_MAX];
 	int rc = 0;
 
 	if (s->temp != NULL) {
-		printf("%s\n", io_temp_name(temp, s->temp));
+		printf("%s\n", temp_name(temp, s->temp));
 		return 0;
 	}
 	if (s->nest + s->count + s->size > 0)

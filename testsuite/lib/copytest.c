@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "copytest.h"
+#include "temp.h"
 
 struct cache cache;
 
@@ -10,6 +11,7 @@ struct error failure;
 struct par *one; /* a pool of one thread */
 
 char log_text[4096];
+struct work how;
 
 static void
 keep_log(void *arg, const char *line)
@@ -33,14 +35,18 @@ int
 run_with(struct copy_options o)
 {
 	const struct nodecache_where w = { .cntl = cache.cntl };
+	int rc = -1;
 
 	error_clear(&failure);
 	log_text[0] = '\0';
 	o.prefix = o.prefix != NULL ? o.prefix : cache.prefix;
-	o.par = o.par != NULL ? o.par : one;
+	how.par = how.par != NULL ? how.par : one;
+	how.log = keep_log;
 	o.id = 5;
-	o.log = keep_log;
-	return copy_run(&w, &o, &result, &failure);
+	o.work = &how;
+	rc = copy_run(&w, &o, &result, &failure);
+	how = (struct work){ .par = NULL };
+	return rc;
 }
 
 int
@@ -117,7 +123,7 @@ count_temp(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
 	(void)st;
 	(void)type;
-	temps += io_is_temp(path + ftw->base);
+	temps += temp_is(path + ftw->base);
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "meta/copied.h"
 #include "par.h"
 #include "scavenge/copy.h"
+#include "work.h"
 
 /* Each rank has two data files, four redundancy files and a filemap. */
 #define FILES ((uint64_t)CACHE_RANKS * 7)
@@ -21,6 +22,7 @@ extern struct copy_result result;
 extern struct error failure;
 extern struct par *one; /* a pool of one thread */
 extern char log_text[4096];
+extern struct work how; /* of the next run */
 
 /* Does the log of the last copy contain these words? */
 bool logged(const char *words);

@@ -2,6 +2,7 @@
 #include "crashtest.h"
 #include "catalogue/catalogue.h"
 #include "meta/index.h"
+#include "temp.h"
 
 /* Seconds after which a run counts as hung. */
 #define RUN_LIMIT 60
@@ -230,7 +231,7 @@ is_temporary(const char *path)
 	for (const char *p = path; p != NULL; p = strchr(p, '/')) {
 		p += *p == '/';
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(p, "/"), p);
-		if (io_is_temp(name))
+		if (temp_is(name))
 			return true;
 	}
 	return false;

@@ -201,7 +201,8 @@ test_apply(void)
 	a.atime = (struct timespec){ .tv_sec = 100, .tv_nsec = 5 };
 	a.mtime =
 		(struct timespec){ .tv_sec = 1795215223, .tv_nsec = 935130957 };
-	is_int(attr_apply(&a, fd, "file", NULL), 0, "attributes are applied");
+	is_int(attr_apply(&a, fd, "file", NULL, NULL), 0,
+	       "attributes are applied");
 	is_int(fstat(fd, &st), 0, "stat");
 	is_int(st.st_mode & 07777, 04751, "... own file: set-id is kept");
 	attr_from_stat(&got, &st);
@@ -213,13 +214,14 @@ test_apply(void)
 
 	a.has_owner = false;
 	a.mtime.tv_sec = 7;
-	is_int(attr_apply(&a, fd, "file", NULL), 0, "times alone");
+	is_int(attr_apply(&a, fd, "file", NULL, NULL), 0, "times alone");
 	fstat(fd, &st);
 	is_int(st.st_mode & 07777, 04751, "... mode as before");
 	is_int(st.st_mtime, 7, "... time");
 	close(fd);
 	a.has_owner = true;
-	ok(attr_apply(&a, fd, "file", NULL) < 0, "a closed file is an error");
+	ok(attr_apply(&a, fd, "file", NULL, NULL) < 0,
+	   "a closed file is an error");
 }
 
 /* Not being the owner, do not set the owner or set-id bits.  Needs root. */
@@ -243,13 +245,14 @@ test_apply_foreign(void)
 		close(fd);
 		return;
 	}
-	is_int(attr_apply(&a, fd, "file", NULL), 0,
+	is_int(attr_apply(&a, fd, "file", NULL, NULL), 0,
 	       "a file that is not ours to give");
 	ok(seteuid(0) == 0 && setegid(0) == 0, "... back to root");
 	fstat(fd, &st);
 	is_int(st.st_mode & 07777, 0755, "... has no set-id bits");
 	is_int(st.st_uid, 65534, "... and its owner");
-	is_int(attr_apply(&a, fd, "file", NULL), 0, "as root it is given");
+	is_int(attr_apply(&a, fd, "file", NULL, NULL), 0,
+	       "as root it is given");
 	fstat(fd, &st);
 	is_int(st.st_mode & 07777, 06755, "... with set-id bits");
 	is_int(st.st_uid, 12345, "... to the owner");

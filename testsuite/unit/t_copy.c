@@ -8,6 +8,8 @@
 #include <time.h>
 
 #include "copytest.h"
+#include "lock.h"
+#include "temp.h"
 
 /* --- Whole caches --- */
 
@@ -19,8 +21,9 @@ test_copy(void)
 	char name[COPIED_NAME_MAX];
 
 	cache_make(&cache);
-	is_int(run_with((struct copy_options){ .par = par, .meter = &meter }),
-	       0, "a cache is copied");
+	how.par = par;
+	is_int(run_with((struct copy_options){ .meter = &meter }), 0,
+	       "a cache is copied");
 	ok(counts(FILES, 0, 0, 0), "... all of it");
 	ok(all_right(), "... contents, modes, times");
 	ok(meter.total > 0 && meter.done == meter.total, "... was counted");
@@ -77,8 +80,8 @@ test_dry_run(void)
 {
 	cache_make(&cache);
 	write_text(target(0, 1), "");
-	ok(run_with((struct copy_options){ .dry_run = true }) == 0,
-	   "a dry run");
+	how.dry_run = true;
+	ok(run_copy() == 0, "a dry run");
 	ok(counts(FILES - CACHE_RANKS - 1, 1, 0, 0),
 	   "... counts, filemaps apart");
 	ok(!exists(at(".scr")) && !exists(target(0, 0)), "... changes nothing");
@@ -165,8 +168,8 @@ test_stop(void)
 	for (int n = 1;; n++) {
 		stop_after = n;
 		runs++;
-		if (run_with((struct copy_options){ .stop = stop,
-						    .block = 512 }) == 0)
+		how.stop = stop;
+		if (run_with((struct copy_options){ .block = 512 }) == 0)
 			break;
 		good = good && failure.kind == ERROR_SYSTEM &&
 		       says(&failure, "stopped") && no_temps();
@@ -208,8 +211,9 @@ test_waiting(void)
 
 	cache_make(&cache);
 	must(copy_ranks_parse("0-1", a, &some, NULL) == 0);
-	ok(run_with((struct copy_options){
-		   .ranks = &some, .stop = dawdle, .block = 512 }) == 0 &&
+	how.stop = dawdle;
+	ok(run_with((struct copy_options){ .ranks = &some, .block = 512 }) ==
+			   0 &&
 		   looks > 25 && early,
 	   "a rank does not wait for all others");
 	ok(file_right(0, 0) && file_right(1, 1) && no_temps(),
@@ -220,13 +224,13 @@ test_waiting(void)
 static void
 test_left_over(void)
 {
-	char temp[256], victim[128], name[IO_TEMP_MAX];
+	char temp[256], victim[128], name[TEMP_NAME_MAX];
 	struct stat st;
 
 	cache_make(&cache);
 	snprintf(victim, sizeof(victim), "%s/victim", cache.root);
 	write_text(victim, "somebody's");
-	io_temp_name(name, cache_name(1, 0));
+	temp_name(name, cache_name(1, 0));
 	snprintf(temp, sizeof(temp), "%s/ckpt/0/%s", cache.prefix, name);
 	write_file(temp, log_text, 2000);
 	ok(run_copy() == 0 && all_right() && no_temps(),
@@ -241,39 +245,43 @@ test_left_over(void)
 	}
 }
 
-/* Another process writes the same file: wait for it and use its result. */
+/* Another process copies the same rank: wait, and take what it made. */
 static void
 test_other(void)
 {
 	const struct timespec t = { .tv_nsec = 200000000 };
-	const char *temp = NULL;
-	char name[IO_TEMP_MAX];
+	const char *there = NULL;
 	int status = 0, pipes[2];
 	char go = 0;
 	pid_t child = -1;
 
 	cache_make(&cache);
-	io_temp_name(name, cache_name(1, 0));
-	temp = at(fmt("ckpt/0/%s", name));
-	make_parents(temp);
+	there = at("ckpt/0/other");
+	make_parents(there);
+	make_parents(at(META "/x"));
 	must(pipe(pipes) == 0);
 	child = fork();
 	must(child >= 0);
 	if (child == 0) {
-		int fd = open(temp, O_RDWR | O_CREAT, 0600);
+		int dir = open(at(META), O_RDONLY | O_DIRECTORY);
+		int lock = lock_shares_open(dir, NULL);
 
-		if (fd < 0 || flock(fd, LOCK_EX) < 0 ||
+		if (lock < 0 || !lock_shares_take(lock, 1, 1) ||
 		    write(pipes[1], "x", 1) != 1)
 			_exit(1);
 		nanosleep(&t, NULL);
-		_exit(rename(source(1, 0), temp) < 0 ||
-		      link(temp, source(1, 0)) < 0 ||
-		      rename(temp, target(1, 0)) < 0);
+		if (rename(source(1, 0), there) < 0 ||
+		    link(there, source(1, 0)) < 0 ||
+		    rename(there, target(1, 0)) < 0)
+			_exit(2);
+		lock_shares_close(dir, lock);
+		_exit(0);
 	}
 	must(read(pipes[0], &go, 1) == 1);
 	ok(run_copy() == 0 && result.bad == 0 && result.adopted == 1 &&
 		   same_files(source(1, 0), target(1, 0)) && no_temps(),
-	   "a file that another process is writing");
+	   "a rank that another process is copying");
+	ok(!exists(at(META "/" LOCK_SHARES_FILE)), "no lock is left");
 	must(waitpid(child, &status, 0) == child && status == 0);
 	close(pipes[0]);
 	close(pipes[1]);

@@ -190,7 +190,8 @@ static void
 test_cannot(void)
 {
 	const struct nodecache_where w = { .cntl = cache.cntl };
-	struct copy_options o = { .par = one, .id = 6 };
+	const struct work one_thread = { .par = one };
+	struct copy_options o = { .work = &one_thread, .id = 6 };
 
 	cache_make(&cache);
 	o.prefix = cache.prefix;

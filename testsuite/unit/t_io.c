@@ -17,13 +17,14 @@
 #include "mem.h"
 #include "scratch.h"
 #include "tap.h"
+#include "temp.h"
 
 static bool
 temp_exists(int dir, const char *name)
 {
-	char temp[IO_TEMP_MAX];
+	char temp[TEMP_NAME_MAX];
 
-	return exists_at(dir, io_temp_name(temp, name));
+	return exists_at(dir, temp_name(temp, name));
 }
 
 static void
@@ -164,19 +165,18 @@ test_temp_name(void)
 		"a.scrkit-0123456789abcdef.tmp",
 		"scrkit-0123456789abcdef.tmp",
 	};
-	char to[IO_TEMP_MAX], other[IO_TEMP_MAX];
+	char to[TEMP_NAME_MAX], other[TEMP_NAME_MAX];
 	size_t i = 0;
 
-	ok(io_temp_name(to, "index.scr") == to && io_is_temp(to),
-	   "io_is_temp() knows what io_temp_name() makes");
+	ok(temp_name(to, "index.scr") == to && temp_is(to),
+	   "temp_is() knows what temp_name() makes");
 	is_int((int64_t)strlen(to), 28, "which has 28 bytes");
-	is_str(io_temp_name(other, "index.scr"), to, "always the same");
-	is_str(io_temp_name(other, "a/b/index.scr"), to,
-	       "whatever the directory");
-	ok(strcmp(io_temp_name(other, "index.scs"), to) != 0,
+	is_str(temp_name(other, "index.scr"), to, "always the same");
+	is_str(temp_name(other, "a/b/index.scr"), to, "whatever the directory");
+	ok(strcmp(temp_name(other, "index.scs"), to) != 0,
 	   "another for another name");
 	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		ok(!io_is_temp(others[i]), others[i]);
+		ok(!temp_is(others[i]), others[i]);
 }
 
 static void
@@ -252,9 +252,9 @@ static void
 test_stale(int dir)
 {
 	struct error err = ERROR_INIT;
-	char temp[IO_TEMP_MAX];
+	char temp[TEMP_NAME_MAX];
 
-	io_temp_name(temp, "s");
+	temp_name(temp, "s");
 	put_file(dir, "s", "old");
 	put_file(dir, temp, "half written, and longer");
 	fchmodat(dir, temp, 0, 0);
@@ -345,9 +345,9 @@ static void *
 remove_temp(void *arg)
 {
 	struct remover *r = arg;
-	char temp[IO_TEMP_MAX];
+	char temp[TEMP_NAME_MAX];
 
-	io_temp_name(temp, "two");
+	temp_name(temp, "two");
 	while (!r->stop) {
 		unlinkat(r->dir, temp, 0);
 		usleep(300);

@@ -7,6 +7,7 @@
 
 #include "io.h"
 #include "jobtest.h"
+#include "temp.h"
 
 /* The table of containers is read as written, also after storing it again, with
  * segments in any order. */
@@ -160,14 +161,14 @@ static void
 test_interrupted(void)
 {
 	struct rank2file old, new, r;
-	char temp[IO_TEMP_MAX];
+	char temp[TEMP_NAME_MAX];
 
 	make_job(&old, 9);
 	make_job(&new, 9);
 	new.ranks[1].files[0].path = "other";
 	new.generation = 1;
 	rank2file_store(dirfd_, "m", &old, NULL);
-	io_temp_name(temp, "m");
+	temp_name(temp, "m");
 	is_int(mkdirat(dirfd_, temp, 0777), 0, "something is in the way");
 	is_int(rank2file_store(dirfd_, "m", &new, NULL), -1, "interrupted");
 	ok(exists_at(dirfd_, "m.0.0") && exists_at(dirfd_, "m.0.1"),

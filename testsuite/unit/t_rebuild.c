@@ -13,6 +13,7 @@
 #include "par.h"
 #include "progress.h"
 #include "scene.h"
+#include "temp.h"
 #include "work.h"
 
 static struct scene rs6 = {
@@ -385,10 +386,10 @@ limits(void)
 	scene_make(&rs6);
 	must(unlink(scene_data(&rs6, 1, 0)) == 0);
 	{
-		char temp[IO_TEMP_MAX];
+		char temp[TEMP_NAME_MAX];
 
 		must(mkdir(fmt("%s/ckpt/dir_1/%s", scene_prefix(&rs6),
-			       io_temp_name(temp, "rank_1_0.dat")),
+			       temp_name(temp, "rank_1_0.dat")),
 			   0777) == 0);
 	}
 	ok(rebuild_now(&rs6, NULL, &r, &err) == 0 && scene_same(&rs6),

@@ -14,7 +14,9 @@
 #include "crc.h"
 #include "maptest.h"
 #include "par.h"
+#include "work.h"
 
+static const struct work little = { .memory = 1 }; /* smallest blocks */
 static char root[96];
 static int rootfd = -1;
 
@@ -190,9 +192,10 @@ copies(unsigned threads)
 		struct scene *s =
 			scene_new(below(4) == 0 ? below(9000) : below(1200000),
 				  round < 6 ? 30000 : 400000);
+		const struct work work = { .par = round % 2 ? par : NULL,
+					   .memory = memory[round % 4] };
 		struct transfer_options o = {
-			.par = threads > 1 || round % 2 ? par : NULL,
-			.memory = memory[round % 4],
+			.work = &work,
 			.sums = round % 3 < 2 ? s->in.sums : NULL,
 			.sums_to = round % 3 > 0 ? s->out.sums : NULL,
 		};
@@ -230,7 +233,7 @@ beginning(void)
 	struct stripe_part out = in;
 	const struct stripe a = { 1, &in }, b = { 1, &out }, none = { 0 };
 	struct stripe_sum sum = { .size = 4097 };
-	const struct transfer_options o = { .memory = 1, .sums = &sum };
+	const struct transfer_options o = { .work = &little, .sums = &sum };
 
 	memset(data, 7, sizeof(data));
 	in.mem = data;
@@ -353,9 +356,9 @@ losses(unsigned threads)
 		struct scene *s = scene_new(600000, 20000);
 		bool gone[PARTS_MAX] = { false };
 		struct unread u = { .answer = 0 };
+		const struct work work = { .par = par, .memory = round % 2 };
 		const struct transfer_options o = {
-			.par = par,
-			.memory = round % 2 ? 1 : 0,
+			.work = &work,
 			.sums = s->in.sums,
 			.sums_to = s->out.sums,
 			.unreadable = unreadable,
@@ -406,11 +409,10 @@ stopping(unsigned threads)
 {
 	struct scene *s = scene_new(900000, 50000);
 	struct par *par = par_new(threads, NULL);
-	const struct transfer_options o = {
-		.par = par,
-		.memory = 1,
-		.stop = stop_later,
-	};
+	const struct work work = { .par = par,
+				   .memory = 1,
+				   .stop = stop_later };
+	const struct transfer_options o = { .work = &work };
 	struct error err = ERROR_INIT;
 
 	calls_left = 50;
@@ -434,8 +436,7 @@ write_errors(void)
 	struct stripe_part out = part(0, 100, "not/there", 0);
 	const struct stripe from = { 1, &in }, to = { 1, &out };
 	struct unread u = { .answer = 0 };
-	const struct transfer_options o = { .unreadable = unreadable,
-					    .arg = &u };
+	const struct transfer_options o = { NULL, NULL, NULL, unreadable, &u };
 	struct error err = ERROR_INIT;
 
 	in.mem = data;
@@ -451,7 +452,7 @@ write_errors(void)
 	is_int(u.calls, 0, "which has nothing to do with reading");
 	in.mem = NULL;
 	write_text(fmt("%s/file", root), "x");
-	ok(transfer(&from, &to, 100, &(struct transfer_options){ .par = NULL },
+	ok(transfer(&from, &to, 100, &(struct transfer_options){ .work = NULL },
 		    &err) < 0 &&
 		   err.kind == ERROR_SYSTEM && err.errnum == ENOTDIR &&
 		   says(&err, "file/below"),
@@ -462,7 +463,7 @@ write_errors(void)
 static int
 fill_disk(void)
 {
-	struct transfer_options o = { .memory = 1 };
+	struct transfer_options o = { .work = &little };
 	struct error err = ERROR_INIT;
 	const char *small = fmt("%s/small", root);
 	struct stripe_part out = part(0, 1000000, "file", 0);
@@ -506,7 +507,7 @@ fail_transfer(void *arg, struct error *err)
 	const struct transfer_options o = {
 		.sums = s->in.sums,
 		.sums_to = s->out.sums,
-		.memory = 1,
+		.work = &little,
 	};
 
 	return transfer(&s->in.s, &s->out.s, s->len, &o, err);
@@ -532,7 +533,7 @@ golden(const char *name)
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int meta = openat(fd, ".scr", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	static struct side in, out;
-	struct transfer_options o = { .sums_to = out.sums, .memory = 1 };
+	struct transfer_options o = { .sums_to = out.sums, .work = &little };
 	struct error err = ERROR_INIT;
 	struct rank2file r;
 	struct segmap m;

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "temp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io.h"
+#include "path.h"
+
+#define PREFIX ".scrkit-"
+#define SUFFIX ".tmp"
+#define DIGITS 16
+
+char *
+temp_name(char *to, const char *base)
+{
+	const char *p = path_base(base);
+	uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+
+	for (; *p != '\0'; p++)
+		h = (h ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
+	/* FNV's high bits are weak for short names: mix (MurmurHash3). */
+	h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
+	h = (h ^ h >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+	h ^= h >> 33;
+	snprintf(to, TEMP_NAME_MAX, PREFIX "%016" PRIx64 SUFFIX, h);
+	return to;
+}
+
+bool
+temp_is(const char *name)
+{
+	const size_t prefix = sizeof(PREFIX) - 1;
+
+	return strncmp(name, PREFIX, prefix) == 0 &&
+	       strspn(name + prefix, "0123456789abcdef") == DIGITS &&
+	       strcmp(name + prefix + DIGITS, SUFFIX) == 0;
+}
+
+int
+temp_make(int dirfd, const char *base, mode_t mode)
+{
+	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	char temp[TEMP_NAME_MAX];
+	int fd = openat(dirfd, temp_name(temp, base), flags, mode);
+
+	if (fd < 0 && errno == EEXIST && io_remove_tree(dirfd, temp, NULL) == 0)
+		fd = openat(dirfd, temp, flags, mode);
+	return fd;
+}
+
+int
+temp_open(int dirfd, const char *base)
+{
+	char temp[TEMP_NAME_MAX];
+
+	return openat(dirfd, temp_name(temp, base),
+		      O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+bool
+temp_is_same(int dirfd, const char *base, int fd)
+{
+	char temp[TEMP_NAME_MAX];
+	struct stat ours, there;
+
+	return fstat(fd, &ours) == 0 &&
+	       fstatat(dirfd, temp_name(temp, base), &there,
+		       AT_SYMLINK_NOFOLLOW) == 0 &&
+	       ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+
+int
+temp_commit(int dirfd, const char *base)
+{
+	char temp[TEMP_NAME_MAX];
+
+	return renameat(dirfd, temp_name(temp, base), dirfd, base);
+}
+
+int
+temp_remove(int dirfd, const char *base)
+{
+	char temp[TEMP_NAME_MAX];
+
+	if (unlinkat(dirfd, temp_name(temp, base), 0) < 0 && errno != ENOENT)
+		return -1;
+	return 0;
+}

@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "transfer/put.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "clock.h"
+#include "error.h"
+#include "io.h"
+#include "map.h"
+#include "mem.h"
+#include "meta/attr.h"
+#include "par.h"
+#include "path.h"
+#include "temp.h"
+#include "transfer/put_impl.h"
+
+/* The queue is full with this many files, or bytes. */
+#define QUEUE_MAX 32
+#define QUEUE_BYTES ((uint64_t)64 << 20)
+
+/* Files that a thread takes at a time: those of one directory, mostly, in which
+ * the kernel lets only one thread rename. */
+#define BATCH 8
+
+/* --- The engine --- */
+
+/* A quarter of the descriptors for files that are open, another for full
+ * ones, of which each thread may be syncing a queue. */
+static void
+set_limits(struct put *p)
+{
+	struct rlimit limit = { .rlim_cur = 1024 };
+	size_t share = 0, each = 0;
+
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	share = limit.rlim_cur == RLIM_INFINITY ? 1024 : limit.rlim_cur / 4;
+	each = share / par_threads(p->o.par);
+	p->open_max = share;
+	p->queue_max = each < 1 ? 1 : each < QUEUE_MAX ? each : QUEUE_MAX;
+}
+
+struct put *
+put_new(const struct put_options *o, struct error *err)
+{
+	struct put *p = mem_calloc(1, sizeof(*p));
+
+	if (p != NULL) {
+		p->o = *o;
+		p->arena = arena_new();
+		p->by_path = map_new();
+		p->queue_end = &p->queue;
+		pthread_mutex_init(&p->lock, NULL);
+		pthread_mutex_init(&p->syncing, NULL);
+		pthread_cond_init(&p->made, NULL);
+		set_limits(p);
+	}
+	if (p == NULL || p->arena == NULL || p->by_path == NULL) {
+		error_no_memory(err);
+		put_free(p);
+		return NULL;
+	}
+	return p;
+}
+
+struct put_file *
+put_add(struct put *p, const struct put_what *what, struct error *err)
+{
+	struct put_file *f = arena_alloc(p->arena, 1, sizeof(*f));
+	struct put_place *place = put_place(p, what->dirfd, what->path, err);
+
+	if (place == NULL)
+		return NULL;
+	if (f == NULL || !MEM_ROOM(p->files, p->count, p->cap)) {
+		error_no_memory(err);
+		return NULL;
+	}
+	*f = (struct put_file){
+		.put = p,
+		.what = *what,
+		.place = place,
+		.fd = -1,
+	};
+	p->files[p->count++] = f;
+	place->waiting++;
+	return f;
+}
+
+const struct put_what *
+put_what(const struct put_file *f)
+{
+	return &f->what;
+}
+
+size_t
+put_count(const struct put *p)
+{
+	return p->count;
+}
+
+struct put_file *
+put_at(const struct put *p, size_t i)
+{
+	return p->files[i];
+}
+
+void
+put_set_size(struct put_file *f, uint64_t size)
+{
+	f->what.size = size;
+}
+
+/* --- Open --- */
+
+/* Open the temporary file; it is made if there is none of ours. */
+static int
+open_temp(struct put_file *f, bool make, struct error *err)
+{
+	struct put *p = f->put;
+	const char *base = path_base(f->what.path);
+	int dir = put_place_take(p, f->place, make ? f : NULL, err), fd = -1;
+
+	if (dir < 0 && dir != AT_FDCWD)
+		return -1;
+	if (make)
+		f->opened = put_place_mode(p, f);
+	fd = make ? temp_make(dir, base, f->opened) : temp_open(dir, base);
+	if (fd < 0)
+		error_sys(err, "%s: cannot create", f->what.path);
+	put_place_give(p, f->place, dir);
+	return fd;
+}
+
+/* Make it, with its image. */
+static int
+make(struct put_file *f, struct error *err)
+{
+	const struct put_what *w = &f->what;
+	int fd = open_temp(f, true, err);
+
+	if (fd >= 0 && w->image_size > 0 &&
+	    io_pwrite(fd, w->path, w->image, w->image_size, 0, err) < 0) {
+		f->state = PUT_OPEN; /* there is something to be removed */
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* Too many are open: close one that nobody is writing to.  With the lock. */
+static void
+close_idle(struct put *p)
+{
+	for (size_t i = 0; i < p->count && p->nopen >= p->open_max; i++) {
+		struct put_file *f = p->files[p->hand++ % p->count];
+
+		if (f->state != PUT_OPEN || f->users > 0 || f->fd < 0)
+			continue;
+		close(f->fd);
+		f->fd = -1;
+		p->nopen--;
+	}
+}
+
+int
+put_open(struct put_file *f, struct error *err)
+{
+	struct put *p = f->put;
+	bool first = false;
+	int fd = -1;
+
+	pthread_mutex_lock(&p->lock);
+	while (f->state == PUT_MAKING)
+		pthread_cond_wait(&p->made, &p->lock);
+	if (f->fd < 0) {
+		first = f->state == PUT_LISTED;
+		f->state = PUT_MAKING;
+		close_idle(p);
+		pthread_mutex_unlock(&p->lock);
+		fd = first ? make(f, err) : open_temp(f, false, err);
+		pthread_mutex_lock(&p->lock);
+		if (fd >= 0 || !first)
+			f->state = PUT_OPEN;
+		else if (f->state == PUT_MAKING)
+			f->state = PUT_LISTED;
+		if (fd >= 0 && first)
+			f->written += f->what.image_size;
+		f->fd = fd;
+		p->nopen += fd >= 0;
+		pthread_cond_broadcast(&p->made);
+	}
+	fd = f->fd;
+	f->users += fd >= 0;
+	pthread_mutex_unlock(&p->lock);
+	return fd;
+}
+
+/* --- Full --- */
+
+/* Times, and of mode and owner what it was not made with. */
+static int
+set_attributes(struct put_file *f, struct error *err)
+{
+	const struct put_what *w = &f->what;
+	const struct attr *a = w->attr;
+	struct stat st = { .st_mode = 0 };
+
+	if ((a != NULL && a->has_owner) || w->mode != 0) {
+		if (put_place_gave(f->put, f, f->fd, &st, err) < 0)
+			return -1;
+	}
+	if (a != NULL)
+		return attr_apply(a, f->fd, w->path, &st, err);
+	if (w->mode != 0 && (st.st_mode & 07777) != w->mode &&
+	    fchmod(f->fd, w->mode) < 0)
+		return error_sys(err, "%s: cannot change the mode", w->path);
+	return 0;
+}
+
+/* The time that the file system keeps: some have whole seconds only. */
+static int
+note_time(struct put_file *f, struct error *err)
+{
+	const struct attr *a = f->what.attr;
+	struct stat st;
+
+	if (a != NULL && a->has_times &&
+	    (f->place->keeps_nsec || a->mtime.tv_nsec == 0)) {
+		f->mtime = a->mtime;
+		return 0;
+	}
+	if (fstat(f->fd, &st) < 0)
+		return error_sys(err, "%s: cannot stat", f->what.path);
+	f->mtime = st.st_mtim;
+	if (a != NULL && a->has_times && a->mtime.tv_nsec % 1000 != 0 &&
+	    a->mtime.tv_nsec == st.st_mtim.tv_nsec)
+		f->place->keeps_nsec = true;
+	return 0;
+}
+
+/* Take the whole queue.  With the lock. */
+static struct put_file *
+take_queue(struct put *p)
+{
+	struct put_file *list = p->queue;
+
+	p->queue = NULL;
+	p->queue_end = &p->queue;
+	p->queued = 0;
+	p->queued_bytes = 0;
+	return list;
+}
+
+static int
+sync_file(struct put_file *f, struct error *err)
+{
+	if (io_fsync(f->fd, f->what.path, err) < 0)
+		return -1;
+	if (f->what.reread)
+		(void)posix_fadvise(f->fd, 0, 0, POSIX_FADV_DONTNEED);
+	f->state = PUT_SYNCED;
+	return 0;
+}
+
+static void
+close_file(struct put_file *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = -1;
+}
+
+static int
+rename_temp(struct put_file *f, int dir, struct error *err)
+{
+	const char *base = path_base(f->what.path);
+
+	errno = EBUSY;
+	if (f->put->o.unlocked && !temp_is_same(dir, base, f->fd))
+		return error_sys(err, "%s: written by two at once",
+				 f->what.path);
+	if (temp_commit(dir, base) < 0)
+		return error_sys(err, "%s: cannot rename its temporary file",
+				 f->what.path);
+	return 0;
+}
+
+/* Give a synced file its name. */
+static int
+place_file(struct put_file *f, struct error *err)
+{
+	struct put *p = f->put;
+	int dir = put_place_take(p, f->place, NULL, err), rc = -1;
+
+	if (dir < 0 && dir != AT_FDCWD)
+		return -1;
+	rc = rename_temp(f, dir, err);
+	put_place_give(p, f->place, dir);
+	if (rc < 0)
+		return -1;
+	f->state = PUT_PLACED;
+	put_place_done(p, f->place);
+	return p->o.placed == NULL
+		       ? 0
+		       : p->o.placed(p->o.arg, &f->what, &f->mtime, err);
+}
+
+/* Sync a list of full files.  What fails keeps its descriptor. */
+static int
+settle(struct put *p, struct put_file *list, struct error *err)
+{
+	struct put_file *f = NULL;
+
+	for (f = list; f != NULL; f = f->next) {
+		if (sync_file(f, err) < 0)
+			return -1;
+		if (!p->o.at_once)
+			close_file(f);
+	}
+	for (f = list; p->o.at_once && f != NULL; f = f->next) {
+		if (place_file(f, err) < 0)
+			return -1;
+		close_file(f);
+	}
+	return 0;
+}
+
+/* All bytes of `f` are there. */
+static int
+fill_queue(struct put_file *f, struct error *err)
+{
+	struct put *p = f->put;
+	struct put_file *list = NULL;
+
+	if (set_attributes(f, err) < 0 ||
+	    (p->o.placed != NULL && note_time(f, err) < 0))
+		return -1;
+	f->since = p->o.at_once ? clock_seconds() : 0;
+	pthread_mutex_lock(&p->lock);
+	*p->queue_end = f;
+	p->queue_end = &f->next;
+	p->queued++;
+	p->queued_bytes += f->what.size;
+	if (p->queued >= p->queue_max || p->queued_bytes >= QUEUE_BYTES)
+		list = take_queue(p);
+	pthread_mutex_unlock(&p->lock);
+	return settle(p, list, err);
+}
+
+int
+put_wrote(struct put_file *f, uint64_t len, struct error *err)
+{
+	struct put *p = f->put;
+	bool full = false;
+
+	pthread_mutex_lock(&p->lock);
+	assert(f->users > 0);
+	f->users--;
+	f->written += len;
+	full = f->state == PUT_OPEN && f->written >= f->what.size;
+	if (full) {
+		f->state = PUT_FULL;
+		p->nopen--;
+	}
+	pthread_mutex_unlock(&p->lock);
+	return full ? fill_queue(f, err) : 0;
+}
+
+int
+put_write(struct put_file *f, const void *data, size_t len, uint64_t off,
+	  struct error *err)
+{
+	struct put *p = f->put;
+	int fd = put_open(f, err);
+
+	if (fd < 0)
+		return -1;
+	if (io_pwrite(fd, f->what.path, data, len, off, err) < 0) {
+		pthread_mutex_lock(&p->lock);
+		f->users--;
+		pthread_mutex_unlock(&p->lock);
+		return -1;
+	}
+	io_write_behind(fd, off, len, off + len == f->what.size);
+	return put_wrote(f, len, err);
+}
+
+int
+put_settle(struct put *p, struct error *err)
+{
+	struct put_file *list = NULL;
+
+	pthread_mutex_lock(&p->lock);
+	list = take_queue(p);
+	pthread_mutex_unlock(&p->lock);
+	return settle(p, list, err);
+}
+
+int
+put_due(struct put *p, struct error *err)
+{
+	struct put_file *list = NULL;
+
+	pthread_mutex_lock(&p->lock);
+	if (p->queue != NULL &&
+	    clock_seconds() - p->queue->since >= PUT_SECONDS)
+		list = take_queue(p);
+	pthread_mutex_unlock(&p->lock);
+	return settle(p, list, err);
+}
+
+/* --- In place --- */
+
+struct step {
+	struct put *p;
+	enum put_kind kind;
+};
+
+static int
+make_image(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct put_file *f = ((struct step *)arg)->p->files[i];
+
+	(void)worker;
+	if (f->state != PUT_LISTED || f->what.image_size < f->what.size)
+		return 0;
+	return put_open(f, err) < 0 ? -1 : put_wrote(f, 0, err);
+}
+
+static int
+sync_full(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct put_file *f = ((struct step *)arg)->p->files[i];
+
+	(void)worker;
+	if (f->state == PUT_FULL && sync_file(f, err) < 0)
+		return -1;
+	if (f->state == PUT_SYNCED)
+		close_file(f);
+	if (f->state >= PUT_SYNCED)
+		return 0;
+	return error_set(err, ERROR_CORRUPT,
+			 "%s: only %" PRIu64 " of %" PRIu64
+			 " bytes were written",
+			 f->what.path, f->written, f->what.size);
+}
+
+static int
+place_kind(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	const struct step *s = arg;
+	struct put_file *f = s->p->files[i];
+
+	(void)worker;
+	return f->what.kind == s->kind && f->state == PUT_SYNCED
+		       ? place_file(f, err)
+		       : 0;
+}
+
+int
+put_commit(struct put *p, struct error *err)
+{
+	struct step s = { .p = p };
+	struct par *par = p->o.par;
+	int rc = par_for(par, p->count, BATCH, make_image, &s, err);
+
+	if (rc == 0) {
+		(void)take_queue(p);
+		rc = par_for(par, p->count, BATCH, sync_full, &s, err);
+	}
+	for (int k = 0; rc == 0 && k < PUT_KINDS; k++) {
+		s.kind = (enum put_kind)k;
+		rc = par_for(par, p->count, BATCH, place_kind, &s, err);
+		if (rc == 0)
+			rc = put_sync_on(p, par, err);
+	}
+	return rc;
+}
+
+/* --- Away --- */
+
+/* Remove the temporary file, unless another process made its own. */
+static void
+remove_temp(struct put_file *f)
+{
+	struct put *p = f->put;
+	const char *base = path_base(f->what.path);
+	int dir = put_place_take(p, f->place, NULL, NULL);
+
+	if (dir < 0 && dir != AT_FDCWD)
+		return;
+	if (!p->o.unlocked || temp_is_same(dir, base, f->fd))
+		(void)temp_remove(dir, base);
+	put_place_give(p, f->place, dir);
+}
+
+void
+put_drop(struct put_file *f)
+{
+	struct put *p = f->put;
+
+	pthread_mutex_lock(&p->lock);
+	p->nopen -= f->state == PUT_OPEN && f->fd >= 0;
+	f->state = PUT_LISTED;
+	f->users = 0;
+	f->written = 0;
+	pthread_mutex_unlock(&p->lock);
+	remove_temp(f);
+	close_file(f);
+}
+
+void
+put_free(struct put *p)
+{
+	if (p == NULL)
+		return;
+	for (size_t i = 0; i < p->count; i++) {
+		struct put_file *f = p->files[i];
+
+		if (f->state > PUT_MAKING && f->state < PUT_PLACED)
+			put_drop(f);
+		close_file(f);
+	}
+	for (size_t i = 0; i < p->nplaces; i++)
+		if (p->places[i]->fd >= 0)
+			close(p->places[i]->fd);
+	pthread_cond_destroy(&p->made);
+	pthread_mutex_destroy(&p->syncing);
+	pthread_mutex_destroy(&p->lock);
+	map_free(p->by_path);
+	mem_free(p->places);
+	mem_free(p->files);
+	arena_free(p->arena);
+	mem_free(p);
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * put_place.c - directories that files are put into: open once, asked once what
+ * they give to a new file, synced once; and the room there.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "error.h"
+#include "io.h"
+#include "map.h"
+#include "mem.h"
+#include "meta/attr.h"
+#include "par.h"
+#include "path.h"
+#include "str.h"
+#include "temp.h"
+#include "transfer/put_impl.h"
+
+/* --- Which --- */
+
+static bool
+is_place(const struct put_place *place, int dirfd, const char *path, size_t len)
+{
+	return place->dirfd == dirfd && strlen(place->path) == len &&
+	       memcmp(place->path, path, len) == 0;
+}
+
+static struct put_place *
+add_place(struct put *p, int dirfd, const char *path, size_t len,
+	  struct error *err)
+{
+	struct put_place *place = arena_alloc(p->arena, 1, sizeof(*place));
+	char *own = arena_strndup(p->arena, path, len);
+
+	if (place == NULL || own == NULL ||
+	    !MEM_ROOM(p->places, p->nplaces, p->places_cap)) {
+		error_no_memory(err);
+		return NULL;
+	}
+	*place = (struct put_place){ .dirfd = dirfd, .path = own, .fd = -1 };
+	p->places[p->nplaces++] = place;
+	return place;
+}
+
+/* The directory of `len` bytes, with those above it. */
+static struct put_place *
+find_place(struct put *p, int dirfd, const char *path, size_t len,
+	   struct error *err)
+{
+	struct put_place *place = NULL;
+	const char *key =
+		arena_printf(p->arena, "%d:%.*s", dirfd, (int)len, path);
+	size_t at = key == NULL ? MAP_NONE : map_get(p->by_path, key);
+
+	if (at != MAP_NONE)
+		return p->places[at];
+	if (key == NULL || map_put(p->by_path, key, p->nplaces) < 0) {
+		error_no_memory(err);
+		return NULL;
+	}
+	place = add_place(p, dirfd, path, len, err);
+	if (place == NULL || len == 0)
+		return place;
+	while (len > 0 && path[len - 1] != '/')
+		len--;
+	place->up = find_place(p, dirfd, path, len > 0 ? len - 1 : 0, err);
+	return place->up != NULL ? place : NULL;
+}
+
+struct put_place *
+put_place(struct put *p, int dirfd, const char *path, struct error *err)
+{
+	size_t len = (size_t)(path_base(path) - path);
+	struct put_place *last = NULL;
+
+	len -= len > 0;
+	/* Neighbours mostly share their directory. */
+	if (p->count > 0)
+		last = p->files[p->count - 1]->place;
+	if (last != NULL && is_place(last, dirfd, path, len))
+		return last;
+	return find_place(p, dirfd, path, len, err);
+}
+
+/* --- Open --- */
+
+/* Open the directory, so that it can be synced, too. */
+static int
+open_dir(const struct put_place *place, const struct put_file *f,
+	 struct error *err)
+{
+	const int flags = O_RDONLY | O_DIRECTORY;
+	struct error why = ERROR_INIT;
+	const char *base = NULL;
+	int fd = path_open_beneath(place->dirfd, place->path, flags, 0, &why);
+
+	if (fd >= 0)
+		return fd;
+	if (f == NULL || why.kind != ERROR_ABSENT)
+		return error_pass(err, &why);
+	fd = path_open_parent(f->what.dirfd, f->what.path, true, 0777, &base,
+			      err);
+	if (fd < 0)
+		return -1;
+	close(fd);
+	return path_open_beneath(place->dirfd, place->path, flags, 0, err);
+}
+
+int
+put_place_take(struct put *p, struct put_place *place, const struct put_file *f,
+	       struct error *err)
+{
+	int fd = -1;
+
+	if (place->path[0] == '\0')
+		return place->dirfd;
+	pthread_mutex_lock(&p->lock);
+	while (place->opening)
+		pthread_cond_wait(&p->made, &p->lock);
+	fd = place->fd;
+	place->opening = fd < 0;
+	pthread_mutex_unlock(&p->lock);
+	if (fd >= 0)
+		return fd;
+	fd = open_dir(place, f, err);
+	pthread_mutex_lock(&p->lock);
+	place->opening = false;
+	if (fd >= 0 && place->waiting > 0 && p->ndirs < p->open_max) {
+		place->fd = fd;
+		p->ndirs++;
+	}
+	pthread_cond_broadcast(&p->made);
+	pthread_mutex_unlock(&p->lock);
+	return fd;
+}
+
+void
+put_place_give(struct put *p, struct put_place *place, int fd)
+{
+	bool kept = false;
+
+	pthread_mutex_lock(&p->lock);
+	kept = fd == place->fd || fd == place->dirfd;
+	pthread_mutex_unlock(&p->lock);
+	if (!kept && fd >= 0)
+		close(fd);
+}
+
+void
+put_place_done(struct put *p, struct put_place *place)
+{
+	struct put_place *up = place;
+
+	pthread_mutex_lock(&p->lock);
+	place->waiting--;
+	place->dirty = true;
+	/* Those above may be new: each is synced once. */
+	for (; up != NULL && !up->used; up = up->up)
+		up->used = up->dirty = true;
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* --- New files in it --- */
+
+mode_t
+put_place_mode(struct put *p, const struct put_file *f)
+{
+	const struct attr *a = f->what.attr;
+	const struct put_place *place = f->place;
+	mode_t mode = a != NULL && a->has_owner ? a->mode & 0777
+						: f->what.mode & 0777;
+	bool ours = true;
+
+	if (a != NULL && a->has_owner) {
+		pthread_mutex_lock(&p->lock);
+		ours = place->known && place->uid == a->uid &&
+		       place->gid == a->gid;
+		pthread_mutex_unlock(&p->lock);
+	} else if (f->what.mode == 0) {
+		return 0666;
+	}
+	/* Another thread may have to open it again. */
+	return ours && (mode & 0200) != 0 ? mode : 0600;
+}
+
+int
+put_place_gave(struct put *p, const struct put_file *f, int fd, struct stat *st,
+	       struct error *err)
+{
+	struct put_place *place = f->place;
+	bool known = false;
+
+	pthread_mutex_lock(&p->lock);
+	known = place->known &&
+		(f->opened & ~(place->granted | place->refused)) == 0;
+	st->st_uid = place->uid;
+	st->st_gid = place->gid;
+	st->st_mode = f->opened & place->granted;
+	pthread_mutex_unlock(&p->lock);
+	if (known)
+		return 0;
+	if (fstat(fd, st) < 0)
+		return error_sys(err, "%s: cannot stat", f->what.path);
+	pthread_mutex_lock(&p->lock);
+	place->known = true;
+	place->uid = st->st_uid;
+	place->gid = st->st_gid;
+	place->granted |= f->opened & st->st_mode;
+	place->refused |= f->opened & ~st->st_mode;
+	pthread_mutex_unlock(&p->lock);
+	return 0;
+}
+
+/* --- Synced --- */
+
+/* Sync it if that is due, and close it if no file will come. */
+static int
+sync_place(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct put *p = arg;
+	struct put_place *place = p->places[i];
+	bool dirty = false;
+	int fd = -1, rc = 0;
+
+	(void)worker;
+	pthread_mutex_lock(&p->lock);
+	dirty = place->dirty;
+	place->dirty = false;
+	pthread_mutex_unlock(&p->lock);
+	if (dirty) {
+		fd = put_place_take(p, place, NULL, err);
+		rc = fd < 0 && fd != AT_FDCWD
+			     ? -1
+			     : io_sync_dir(fd, place->path, err);
+		put_place_give(p, place, fd);
+	}
+	pthread_mutex_lock(&p->lock);
+	fd = -1;
+	if (place->waiting == 0 && place->fd >= 0) {
+		fd = place->fd;
+		place->fd = -1;
+		p->ndirs--;
+	}
+	pthread_mutex_unlock(&p->lock);
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+int
+put_sync_on(struct put *p, struct par *par, struct error *err)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&p->syncing);
+	rc = par_for(par, p->nplaces, 0, sync_place, p, err);
+	pthread_mutex_unlock(&p->syncing);
+	return rc;
+}
+
+int
+put_sync(struct put *p, struct error *err)
+{
+	return put_sync_on(p, NULL, err);
+}
+
+/* --- Room --- */
+
+int
+put_check_room(const struct put *p, const char *what, struct error *err)
+{
+	uint64_t need = 0;
+	int last = -1;
+
+	/* The roots of a dataset mostly share a file system: each must have
+	 * room for all files. */
+	for (size_t i = 0; i < p->count; i++)
+		need += p->files[i]->what.size;
+	for (size_t i = 0; i < p->count; i++) {
+		int fd = p->files[i]->what.dirfd;
+
+		if (fd != last && put_room(fd, need, what, err) < 0)
+			return -1;
+		last = fd;
+	}
+	return 0;
+}
+
+int
+put_room(int fd, uint64_t need, const char *what, struct error *err)
+{
+	struct statvfs fs;
+	char a[32], b[32];
+	uint64_t have = 0;
+
+	/* Some file systems report nothing at all. */
+	if (fstatvfs(fd, &fs) < 0 || fs.f_blocks == 0)
+		return 0;
+	have = (uint64_t)fs.f_bavail * fs.f_frsize;
+	if (have >= need)
+		return 0;
+	errno = ENOSPC;
+	return error_sys(err, "%s needed for %s, %s free",
+			 str_bytes(a, sizeof(a), need), what,
+			 str_bytes(b, sizeof(b), have));
+}
+
+/* Remove what an interrupted run left under the temporary name of `path`. */
+static int
+clear(struct pathcache *c, const char *path, struct error *err)
+{
+	const char *base = path_base(path);
+	char temp[TEMP_NAME_MAX], full[PATH_MAX + TEMP_NAME_MAX];
+	struct error why = ERROR_INIT;
+	int parent = -1;
+
+	snprintf(full, sizeof(full), "%.*s%s", (int)(base - path), path,
+		 temp_name(temp, base));
+	if (pathcache_absent(c, full))
+		return 0;
+	parent = pathcache_parent(c, path, &base, &why);
+	if (parent < 0 && parent != AT_FDCWD)
+		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
+	return io_remove_tree(parent, temp, err);
+}
+
+int
+put_clear(struct put *p, struct error *err)
+{
+	struct pathcache_pair parents = { .next = 0 };
+	int rc = 0;
+
+	for (size_t i = 0; i < p->count && rc == 0; i++) {
+		const struct put_what *w = &p->files[i]->what;
+		struct pathcache *c = pathcache_pair_at(&parents, w->dirfd);
+
+		rc = c == NULL ? error_no_memory(err) : clear(c, w->path, err);
+	}
+	pathcache_pair_fini(&parents);
+	return rc;
+}

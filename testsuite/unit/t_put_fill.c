@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * t_put_fill.c - files that a transfer fills: small and large ones, by several
+ * threads, with few descriptors.
+ */
+#include <sys/resource.h>
+
+#include "crc.h"
+#include "meta/attr.h"
+#include "par.h"
+#include "scratch.h"
+#include "temp.h"
+#include "transfer/put.h"
+#include "transfer/stripe.h"
+#include "transfer/transfer.h"
+#include "work.h"
+
+enum { FILES = 400, BYTES = 24 << 20 };
+
+static char root[96];
+static int rootfd = -1;
+static unsigned char *data;
+
+static size_t files_seen, temps_seen;
+
+static int
+count_file(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	files_seen += type != FTW_D;
+	temps_seen += temp_is(path + ftw->base);
+	return 0;
+}
+
+static size_t
+count_files(void)
+{
+	files_seen = temps_seen = 0;
+	must(nftw(root, count_file, 16, FTW_PHYS) == 0);
+	return files_seen;
+}
+
+static size_t
+count_temps(void)
+{
+	(void)count_files();
+	return temps_seen;
+}
+
+/* One dataset: where its bytes come from, and the files they go to. */
+struct set {
+	struct put *p;
+	char paths[FILES][32];
+	struct attr attrs[FILES];
+	uint64_t sizes[FILES];
+	struct stripe_part from[1], to[FILES];
+	struct stripe_sum sums[FILES];
+	struct stripe in, out;
+	uint64_t len;
+};
+
+/* Sizes from none to more than what one worker takes at a time. */
+static void
+start_set(struct set *s, size_t files, struct par *par)
+{
+	const struct put_options o = { .par = par };
+
+	memset(s, 0, sizeof(*s));
+	if (rootfd >= 0)
+		close(rootfd);
+	scratch_dir(root, sizeof(root));
+	rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	must(rootfd >= 0);
+	s->p = put_new(&o, NULL);
+	s->out.parts = s->to;
+	for (size_t i = 0; i < files && s->p != NULL; i++) {
+		struct put_what what = { .dirfd = rootfd };
+		uint64_t size = i % 100 == 7 ? 5000000
+				: below(9)   ? below(20000)
+					     : 0;
+
+		snprintf(s->paths[i], sizeof(s->paths[i]), "d%zu/sub/f%zu",
+			 i % 5, i);
+		s->attrs[i] = (struct attr){
+			.has_owner = true,
+			.has_times = true,
+			.mode = 0100400 + (uint32_t)i % 0200,
+			.uid = geteuid(),
+			.gid = getegid(),
+			.mtime = { .tv_sec = 1000000 + (time_t)i,
+				   .tv_nsec = 5 },
+		};
+		what.path = s->paths[i];
+		what.size = s->sizes[i] = s->sums[i].size = size;
+		what.attr = &s->attrs[i];
+		s->to[s->out.nparts] = (struct stripe_part){
+			.start = s->len,
+			.len = size,
+			.put = put_add(s->p, &what, NULL),
+			.sum = i,
+		};
+		s->out.nparts += size > 0;
+		s->len += size;
+	}
+	must(s->len <= BYTES);
+	s->from[0] = (struct stripe_part){
+		.len = s->len,
+		.mem = data,
+		.sum = STRIPE_NO_SUM,
+	};
+	s->in = (struct stripe){ 1, s->from };
+}
+
+static int
+fill(struct set *s, struct par *par, struct error *err)
+{
+	const struct work work = { .par = par };
+	const struct transfer_options o = { .work = &work, .sums_to = s->sums };
+
+	return transfer(&s->in, &s->out, s->len, &o, err);
+}
+
+/* Is the file what it should be, with mode and time? */
+static bool
+right(const struct set *s, size_t i, uint64_t at)
+{
+	struct buf got = BUF_INIT;
+	struct stat st;
+	bool good =
+		fstatat(rootfd, s->paths[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		(st.st_mode & 07777) == (s->attrs[i].mode & 07777) &&
+		st.st_mtim.tv_sec == s->attrs[i].mtime.tv_sec &&
+		io_read_file(rootfd, s->paths[i], BYTES, &got, NULL) == 0 &&
+		got.len == s->sizes[i] &&
+		memcmp(got.data, data + at, got.len) == 0 &&
+		(got.len == 0 ||
+		 s->sums[i].crc == crc_update(0, got.data, got.len));
+
+	buf_free(&got);
+	return good;
+}
+
+static bool
+all_right(const struct set *s)
+{
+	bool good = true;
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < put_count(s->p); i++) {
+		good &= right(s, i, at);
+		at += s->sizes[i];
+	}
+	return good;
+}
+
+static void
+by_threads(unsigned threads, size_t files)
+{
+	static struct set s;
+	struct error err = ERROR_INIT;
+	struct par *par = par_new(threads, NULL);
+
+	start_set(&s, files, par);
+	is_int(fill(&s, par, &err), 0, "filled");
+	is_int((int64_t)(count_files() - count_temps()), 0,
+	       "nothing has its name before the commit");
+	is_int(put_commit(s.p, &err), 0, "put in place");
+	ok(all_right(&s), fmt("%zu files, %u threads: contents, modes, times",
+			      files, threads));
+	is_int((int64_t)count_temps(), 0, "nothing else is left");
+	put_free(s.p);
+	par_free(par);
+}
+
+/* Far fewer descriptors than files, or than threads might want; and bytes that
+ * come to all files by turns. */
+static void
+few_descriptors(void)
+{
+	static struct set s;
+	struct rlimit old, few;
+	struct par *par = par_new(4, NULL);
+	struct error err = ERROR_INIT;
+	bool good = true;
+
+	must(getrlimit(RLIMIT_NOFILE, &old) == 0);
+	few = old;
+	few.rlim_cur = 256;
+	must(setrlimit(RLIMIT_NOFILE, &few) == 0);
+	start_set(&s, FILES, par);
+	ok(fill(&s, par, &err) == 0 && put_commit(s.p, &err) == 0 &&
+		   all_right(&s),
+	   "with 256 descriptors");
+	put_free(s.p);
+	start_set(&s, FILES, par);
+	for (size_t half = 0; half < 2; half++)
+		for (size_t i = 0; i < s.out.nparts; i++) {
+			const struct stripe_part *p = &s.to[i];
+			uint64_t from = half ? p->len / 2 : 0;
+			uint64_t end = half ? p->len : p->len / 2;
+
+			good &= put_write(p->put, data + p->start + from,
+					  (size_t)(end - from), from,
+					  NULL) == 0;
+			s.sums[p->sum].crc = crc_update(s.sums[p->sum].crc,
+							data + p->start + from,
+							(size_t)(end - from));
+		}
+	ok(good && put_commit(s.p, &err) == 0 && all_right(&s),
+	   "all files open at a time");
+	put_free(s.p);
+	must(setrlimit(RLIMIT_NOFILE, &old) == 0);
+	par_free(par);
+}
+
+int
+main(void)
+{
+	umask(022);
+	data = malloc(BYTES);
+	must(data != NULL);
+	for (size_t i = 0; i < BYTES; i++)
+		data[i] = (unsigned char)(i * 2654435761u >> 13);
+	by_threads(1, FILES);
+	by_threads(3, FILES);
+	by_threads(2, 1);
+	few_descriptors();
+	close(rootfd);
+	remove_tree(root);
+	free(data);
+	return tap_done();
+}
