@@ -161,7 +161,7 @@ gone()
 
 # --- Storage ---------------------------------------------------------------------
 
-@test "full: no room on one node, or in what all share; then room again" {
+@test "full: one node's storage, or the shared one; then free again" {
 	on node1 sh -c 'head -c 100000 /dev/zero >/ssd/f'
 	bed_fill node1
 	bed_fill node1 /pfs
@@ -344,7 +344,7 @@ laid()
 	assert_stderr_one_line "not up"
 }
 
-@test "a bed goes with the process it is tied to, and when its time is over" {
+@test "a bed ends with the process it is tied to, and after its lifetime" {
 	export BED_DIR=$BATS_TEST_TMPDIR/own
 	sleep 60 3>&- &
 	BED_TIE=$! "$BED" up 1

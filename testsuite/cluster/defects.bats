@@ -40,7 +40,7 @@ setup_file() { bed_up 4; }
 	assert_saved xor_8n4
 }
 
-@test "D3: a full cache is no dead node" {
+@test "D3: a node with a full cache is not dead" {
 	bed_lay xor_8n4
 	bed_fill node1
 	bed_fill node2
@@ -63,7 +63,7 @@ setup_file() { bed_up 4; }
 	done
 }
 
-@test "D5: what is lost is said, with status 4" {
+@test "D5: a lost dataset is reported, with status 4" {
 	bed_lay partner_8n4
 	bed_kill node2 node3
 	run post
@@ -154,7 +154,7 @@ setup_file() { bed_up 4; }
 	assert_output_has nid00008 nid00009 nid00010
 }
 
-@test "D11: two at once do not harm each other" {
+@test "D11: concurrent scavenges do not harm each other" {
 	local i pids=() failed=0
 
 	bed_lay xor_8n4
@@ -207,7 +207,7 @@ setup_file() { bed_up 4; }
 	assert_saved xor_8n4
 }
 
-@test "D14: a redundancy set of which nothing is left is named" {
+@test "D14: a redundancy set without remaining files is named" {
 	bed_lay single_8n4
 	bed_kill node4
 	run post --id 1
@@ -218,7 +218,7 @@ setup_file() { bed_up 4; }
 	assert_output_has "rank"
 }
 
-@test "D15: what is interrupted is saved later" {
+@test "D15: an interrupted scavenge is completed later" {
 	bed_lay xor_8n4
 	bed_slow node2 10000 /tmp/scrgold
 	run on login env "${lay_env[@]}" timeout -s INT 2 scr_postrun -r pdsh

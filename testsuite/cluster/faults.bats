@@ -64,7 +64,7 @@ assert_whole()
 	assert_whole
 }
 
-@test "the prefix fills up: status 1; with room again it goes on" {
+@test "the prefix fills up: status 1; with free space it resumes" {
 	bed_lay xor_8n4
 	bed_fill login /pfs
 	run post
@@ -132,7 +132,7 @@ assert_whole()
 	((killed > 0))
 }
 
-@test "SIGTERM: it stops, says so, and goes on later" {
+@test "SIGTERM: it stops, reports it, and resumes later" {
 	bed_lay xor_8n4
 	bed_slow node1 10000 /tmp/scrgold
 	run on login env "${lay_env[@]}" timeout -s TERM 3 scr_postrun -r pdsh

@@ -90,7 +90,7 @@ steps()
 	[[ $(state) == RUNNING && -z $(steps) ]]
 }
 
-@test "nothing runs, and a job that there is not" {
+@test "no running step, and an unknown job" {
 	job 'srun -n1 -N1 sleep 0.5; sleep 300'
 	for ((k = 0; k < 50; k++)); do
 		[[ -n $(steps) ]] || break

@@ -68,7 +68,7 @@ saves() # REMOTE CASE [NODE...]
 	saves pdsh partner_8n4 node1 node3
 }
 
-@test "every scheme by every way" {
+@test "every scheme through every launcher" {
 	local remote
 
 	[[ -n ${SCRKIT_SLOW-} ]] || skip "slow: one way for each scheme"
@@ -86,7 +86,7 @@ saves() # REMOTE CASE [NODE...]
 	done
 }
 
-@test "SINGLE: nothing dead, saved; one dead, lost and said so" {
+@test "SINGLE: saved if no node is dead; lost, and reported, if one is" {
 	bed_lay single_8n4
 	run post
 	assert_status 0
@@ -116,7 +116,7 @@ saves() # REMOTE CASE [NODE...]
 	assert_indexed
 }
 
-@test "a plan tells, and copies nothing" {
+@test "a plan reports, and copies nothing" {
 	bed_lay xor_8n4
 	bed_kill node2
 	find "$lay_pfs" | sort >"$BATS_TEST_TMPDIR/before"
@@ -153,7 +153,7 @@ saves() # REMOTE CASE [NODE...]
 	assert_indexed
 }
 
-@test "a second run copies nothing, and says the same" {
+@test "a second run copies nothing, and reports the same" {
 	local before
 
 	bed_lay xor_8n4
@@ -167,7 +167,7 @@ saves() # REMOTE CASE [NODE...]
 	[[ $(cd "$lay_pfs" && stat -c '%n %i %Y' -- *) == "$before" ]]
 }
 
-@test "a node hangs, another refuses: both cost their time limit" {
+@test "a node hangs, another refuses: each delays by its time-out" {
 	local start=$SECONDS
 
 	bed_lay rs2_8n4
@@ -181,7 +181,7 @@ saves() # REMOTE CASE [NODE...]
 	assert_saved rs2_8n4
 }
 
-@test "nobody answers: status 1, and the caches are as they were" {
+@test "no node answers: status 1, and the caches are unchanged" {
 	bed_lay xor_8n4
 	bed_unplug node1 node2 node3 node4
 	run post
@@ -237,7 +237,7 @@ saves() # REMOTE CASE [NODE...]
 	saves srun rs2_8n4 node2
 }
 
-@test "spare nodes have nothing, and that is no trouble" {
+@test "spare nodes without files are not an error" {
 	bed_lay xor_8n4
 	bed_kill node4
 	bed_revive node4

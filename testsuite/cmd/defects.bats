@@ -79,7 +79,7 @@ saved() {
 	assert_output_has "ckpt.1 (dataset 1) is saved"
 }
 
-@test "B: no resource manager, and no nodes named: said what to do" {
+@test "B: no resource manager, and no nodes named: an error with advice" {
 	try scr_postrun -p .
 	assert_status 1
 	assert_stderr_one_line "--nodes" SCR_NODELIST
@@ -175,7 +175,7 @@ saved() {
 	assert_output_has "CheckpointsLeft: 3"
 }
 
-@test "B: scr_halt -r, and there is no file" {
+@test "B: scr_halt -r without a halt file" {
 	mkdir p
 	try scr_halt -r p
 	assert_status 0
@@ -196,7 +196,7 @@ saved() {
 	assert_output_has "is saved"
 }
 
-@test "B: ping absent: no node is down for that" {
+@test "B: without ping no node counts as down" {
 	stub_ssh
 	# PATH has only the commands that the mock needs.
 	ln -s "$(command -v sh)" stub
@@ -357,7 +357,7 @@ saved() {
 	END
 }
 
-@test "C: what is not named need not be: scr_log_event, scr_log_transfer" {
+@test "C: optional arguments are optional: scr_log_event, scr_log_transfer" {
 	mkdir -p p
 	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0
 	scr_log_event -p p -T RUN_START
@@ -366,7 +366,7 @@ saved() {
 	grep -q 'xfer=FLUSH_SYNC' p/.scr/log
 }
 
-@test "C: large numbers are what they are, or refused" {
+@test "C: large numbers are exact, or refused" {
 	mkdir -p p/.scr
 	SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0 scr_log_transfer -p p -T X \
 		-B 3000000000 -F 5
@@ -525,7 +525,7 @@ saved() {
 	(($(stat -c %s q/.scr/scr.dataset.1/summary.scr) <= small + 16))
 }
 
-@test "C: what the nodes say on stderr is told, through pdsh as well" {
+@test "C: stderr of the nodes is printed, through pdsh, too" {
 	local remote
 
 	cached
@@ -573,7 +573,7 @@ saved() {
 
 # --- D ---
 
-@test "D: scr_list_down_nodes: none is no line" {
+@test "D: scr_list_down_nodes: no output if no node is down" {
 	stub_ssh
 	SCR_NODE_TESTS="echo" try scr_list_down_nodes --remote ssh n1 n2
 	assert_status 0
@@ -583,7 +583,7 @@ saved() {
 	[[ $(cat out) == gone1 && $(wc -l <out) == 1 ]]
 }
 
-@test "D: scr_env: each value a line" {
+@test "D: scr_env: each value is a line" {
 	SCR_JOB_ID=5 SCR_NODELIST=n1 scr_env -u -j -n >out
 	[[ $(wc -l <out) == 3 ]]
 	printf 'me\n5\nn1\n' | cmp - out
@@ -613,7 +613,7 @@ saved() {
 	assert_output_has iB "900.0 PiB needed"
 }
 
-@test "D: scr_env -v tells the nodes as well" {
+@test "D: scr_env -v prints the nodes, too" {
 	SCR_NODELIST='n[1-3]' try scr_env user -v
 	assert_status 0
 	assert_output_is me

@@ -208,7 +208,7 @@ files_of()
 	done
 }
 
-@test "what is there: the same is adopted, another is not replaced" {
+@test "existing files: equal ones are adopted, others not replaced" {
 	dataset
 	scr_container -q -p p export -o ar 1
 	try scr_container -p p import ar

@@ -225,7 +225,7 @@ containers_are() {
 	assert_status 0
 }
 
-@test "what is not there: one line, exit 1" {
+@test "missing datasets and files: one line, exit 1" {
 	mkdir -p p/.scr
 	for verb in pack unpack list verify; do
 		try scr_container -p p $verb 1
@@ -244,7 +244,7 @@ containers_are() {
 	assert_json . "[]"
 }
 
-@test "a dataset that was not indexed: told how" {
+@test "a dataset that was not indexed: an error with advice" {
 	"$GEN/gen_dataset" -q --prefix p --ranks 2
 	for verb in pack unpack list verify "extract -C out" cat; do
 		# shellcheck disable=SC2086 # words
@@ -307,7 +307,7 @@ round() {
 	assert_state "$was"
 }
 
-@test "sizes and orders: all comes back as it was" {
+@test "sizes and orders: all files are restored" {
 	make p
 	for size in 997 10000 64KB 1GB; do
 		for order in node rank name; do
@@ -746,7 +746,7 @@ round() {
 	assert_json '.[0] | [.files, .containers, .removed, .adopted]' '[2,3,3,1]'
 }
 
-@test "-q says nothing but errors" {
+@test "-q prints only errors" {
 	make p
 	for verb in "pack --size 5000" "pack" list verify "extract -C out" \
 		unpack unpack list verify; do
@@ -786,7 +786,7 @@ round() {
 	assert_state "$was"
 }
 
-@test "--dry-run: says what would be done, changes nothing" {
+@test "--dry-run reports what would be done, changes nothing" {
 	make p
 	was=$(state p)
 	for option in "" --with-redundancy "--order name"; do
@@ -839,7 +839,7 @@ round() {
 	assert_state "$was"
 }
 
-@test "an original that changed after it was packed is left, and told" {
+@test "an original that changed after it was packed is kept, and reported" {
 	make p
 	scr_container -q -p p pack --keep --size 5000 1
 	printf '\nmore\n' >>p/ckpt.1/rank_0_0.ckpt
@@ -1033,7 +1033,7 @@ teardown() {
 	assert_state "$was"
 }
 
-@test "room is counted for what is to be written, not for what is there" {
+@test "space is needed only for files that are still to be written" {
 	with_room 2m
 	make p --type NONE --size 40000,10000
 	was=$(state p)
@@ -1145,7 +1145,7 @@ damaged() {
 	damaged 4 .scr/ctr.1.scr "b (rank 1)"
 }
 
-@test "a FIFO in the place of a container stops nobody" {
+@test "a FIFO in place of a container does not hang" {
 	packed
 	rm $ctr/ctr.1.scr
 	mkfifo $ctr/ctr.1.scr
@@ -1182,7 +1182,7 @@ damaged() {
 	diff <(tree_sha p) - <<<"$was"
 }
 
-@test "what stands beside the map is damaged or missing" {
+@test "the metadata beside the map are damaged or missing" {
 	make p
 	scr_container -q -p p pack --size 1MB --with-redundancy 1
 	cp -a p whole
@@ -1267,7 +1267,7 @@ part() {
 	damaged 4 "bytes 0 to 129 belong to c and to b"
 }
 
-@test "maps that lead astray are refused" {
+@test "malicious maps are refused" {
 	for name in ../x /etc/passwd .scr/../../../../x .; do
 		packed
 		edit "$(part)" sed "s,\\.scr/ctr\\.1\\.scr,$name,"
@@ -1294,7 +1294,7 @@ part() {
 	assert_stderr_one_line "rank 1, b, segment 0: of no bytes"
 }
 
-@test "paths that lead astray are refused" {
+@test "malicious paths are refused" {
 	echo canary >canary
 	for path in ../canary /tmp/scrkit-canary a/../../canary; do
 		packed
@@ -1405,7 +1405,7 @@ small() {
 	survives SHIM_FAIL_AT unpack
 }
 
-@test "packing given up: unpack removes what was begun" {
+@test "an abandoned pack: unpack removes its files" {
 	small
 	cp -a plain p
 	try env LD_PRELOAD="$SHIM" SHIM_KILL_AT=6 SHIM_PATH=ctr. \
@@ -1469,7 +1469,7 @@ small() {
 	assert_status 0
 }
 
-@test "a lock that somebody else holds: told, and waited for" {
+@test "a lock held by another process: reported, and waited for" {
 	command -v flock >/dev/null || skip "no flock(1)"
 	make p
 	lock=$meta/.scrkit.lock

@@ -84,7 +84,7 @@ in_namespace() {
 	[[ ${output##*$'\n'} == "scr_copy: $host: Return code: 0" ]]
 }
 
-@test "what is not there is said in a line" {
+@test "missing files are reported in one line" {
 	make
 	try copy 0 --id 7
 	assert_status 1
@@ -151,7 +151,7 @@ in_namespace() {
 
 # --- Copying -----------------------------------------------------------------
 
-@test "all nodes, every scheme: the files are the job's; again: nothing" {
+@test "all nodes, every scheme: all files are copied, by a second run none" {
 	for type in XOR PARTNER RS SINGLE; do
 		rm -rf "p q" nodes
 		make --type $type --size 100000,5000
@@ -199,7 +199,7 @@ in_namespace() {
 }
 
 # A rank that cannot be committed does not affect the files of others.
-@test "a record that cannot be written: the others' files are there" {
+@test "a record that cannot be written does not affect other ranks" {
 	make --ranks 100 --nodes 1 --type SINGLE --size 300
 	mkdir -p "p q/.scr/scr.dataset.1/filemap_7/x"
 	try copy 0
@@ -256,7 +256,7 @@ golden_copy() {
 	done
 }
 
-@test "several nodes with one cache: each its share" {
+@test "several nodes with one cache: each copies its share" {
 	make --size 1000
 	printf '%s\n' "other 0" "$host 1" >"p q/shares"
 	try copy 0 --assign shares
@@ -268,7 +268,7 @@ golden_copy() {
 	[[ -e "p q/.scr/scr.dataset.1/filemap_0" ]]
 }
 
-@test "two at once: both right, nothing done by halves" {
+@test "two concurrent copies: both right, no partial files" {
 	make --size 3000000 --crc
 	on 0
 	for i in 1 2 3 4; do
@@ -285,7 +285,7 @@ golden_copy() {
 
 # --- Faults ------------------------------------------------------------------
 
-@test "a damaged file: told, not put in place, exit 3" {
+@test "a damaged file: reported, not committed, exit 3" {
 	make --size 10000 --crc
 	dir=nodes/node1/cache/genuser/scr.1000/scr.dataset.1
 	printf xxxx | dd of=$dir/rank_2_0.ckpt bs=1 seek=77 conv=notrunc \
@@ -303,7 +303,7 @@ golden_copy() {
 	assert_right --size 10000 --crc
 }
 
-@test "killed at 20 moments: no file but whole ones, and it goes on" {
+@test "killed at 20 moments: only whole files, and it resumes" {
 	make --size 2000000
 	on 1
 	dir=nodes/node1/cache/genuser/scr.1000/scr.dataset.1
@@ -331,7 +331,7 @@ golden_copy() {
 	assert_right --size 2000000
 }
 
-@test "SIGTERM: stops, says so, goes on" {
+@test "SIGTERM: stops, reports it, resumes" {
 	make --size 20000000
 	on 1
 	stopped=0
@@ -355,7 +355,7 @@ golden_copy() {
 	no_temps
 }
 
-@test "it lives: a line a second, also while it waits" {
+@test "a sign of life every second, also while it waits" {
 	make --size 1000
 	copy 0 >/dev/null
 	file=$(find "p q" -name rank_0_0.ckpt)
@@ -377,7 +377,7 @@ golden_copy() {
 	assert_output_lacks progress
 }
 
-@test "a full prefix: how much is missing; with room again it goes on" {
+@test "a full prefix: how much is missing; with free space it resumes" {
 	make --size 600000
 	# shellcheck disable=SC2016 # for the shell in there
 	in_namespace bash -c '

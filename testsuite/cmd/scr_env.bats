@@ -109,7 +109,7 @@ storage() {
 	done
 }
 
-@test "LLNL's names are there, and say so in messages" {
+@test "LLNL's names work, and appear in messages" {
 	local name
 
 	for name in check_node ckpt_interval crc32 flush_file hostlist \
@@ -255,7 +255,7 @@ storage() {
 
 # --- Healthy nodes ---
 
-@test "down-nodes: all fit is no line" {
+@test "down-nodes: no output if all nodes are healthy" {
 	stub_ssh
 	storage
 	try scr_env down-nodes --remote ssh --nodes 'n[1-3]'
@@ -316,7 +316,7 @@ storage() {
 		p/.scr/log
 }
 
-@test "down-nodes: no nodes, no way" {
+@test "down-nodes: no nodes, unknown launcher" {
 	try scr_list_down_nodes
 	assert_status 1
 	assert_stderr_one_line "SCR_NODELIST"
@@ -466,7 +466,7 @@ storage() {
 	assert_output_is ''
 }
 
-@test "flush-file: what makes no sense, and what is no more" {
+@test "flush-file: usage errors, and options that were removed" {
 	saved
 	try scr_flush_file -d p
 	assert_usage_error "what is asked?"
@@ -559,7 +559,7 @@ storage() {
 	assert_output_has '"model": "daly"' '"interval_seconds": '
 }
 
-@test "interval: without data no number is made up" {
+@test "interval: an error without data" {
 	mkdir p
 	try scr_env interval -p p
 	assert_status 1

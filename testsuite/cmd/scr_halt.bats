@@ -161,7 +161,7 @@ Halt file settings for $FILE:
 	[[ ! -e p/.scr ]]
 }
 
-@test "SCR_HALT_SECONDS, which a halt file hides, is spoken of" {
+@test "SCR_HALT_SECONDS is reported if a halt file overrides it" {
 	SCR_HALT_SECONDS=3600 try scr_halt p -c 5
 	assert_status 0
 	assert_stderr_one_line SCR_HALT_SECONDS=3600 "--seconds 3600"
@@ -178,7 +178,7 @@ Halt file settings for $FILE:
 
 # --- Removing ---
 
-@test "the file is removed, and that it is not there is no failure" {
+@test "the file is removed; a missing file is not an error" {
 	scr_halt -q p
 	try scr_halt --remove p
 	assert_status 0
@@ -218,7 +218,7 @@ Halt file settings for $FILE:
 
 # --- Damage ---
 
-@test "a damaged file is told, means stop, and is not changed without force" {
+@test "a damaged file is reported, means stop, and changes only by force" {
 	mkdir p/.scr
 	echo junk >"$FILE"
 	try scr_halt -l p
@@ -244,7 +244,7 @@ Halt file settings for $FILE:
 	[[ ! -e $FILE ]]
 }
 
-@test "a full disk is told, and leaves no file that is half one" {
+@test "a full disk is reported, and leaves no partial file" {
 	((EUID == 0)) || skip "needs root for a small file system"
 	mkdir small
 	mount -t tmpfs -o size=4k none small 2>/dev/null ||
@@ -260,7 +260,7 @@ Halt file settings for $FILE:
 
 # --- Concurrency with a running job ---
 
-@test "two commands and a running job lose nothing of each other" {
+@test "two commands and a running job lose no changes" {
 	local rounds=60 start=1000000 i pids=()
 
 	[[ -z ${SCRKIT_SLOW-} ]] || rounds=1000
@@ -290,7 +290,7 @@ Halt file settings for $FILE:
 	assert_output_has "$((2000000000 + rounds))"
 }
 
-@test "a job whose library locks by fcntl() loses nothing either" {
+@test "a job whose library locks by fcntl() loses no changes, either" {
 	local rounds=40 i pid
 
 	scr_halt -q p -c 1000
@@ -306,7 +306,7 @@ Halt file settings for $FILE:
 }
 
 # (bats uses $i itself.)
-@test "killed at any moment, the file is old or new, or told as damaged" {
+@test "killed at any moment, the file is old or new, or reported as damaged" {
 	local round
 
 	scr_halt -q p -c 1000
@@ -392,7 +392,7 @@ slurm()
 	[[ -e steps/77.0 && $(cat "$FILE") == junk ]]
 }
 
-@test "--immediate, but the manager does not let us" {
+@test "--immediate, but the resource manager refuses" {
 	slurm
 	printf '#!/bin/sh\necho "scancel: error: Access denied" >&2\nexit 1\n' \
 		>bin/scancel

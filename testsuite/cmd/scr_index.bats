@@ -297,7 +297,7 @@ current() {
 	assert_output_is "DSET VALID FLUSHED             CUR NAME"
 }
 
-@test "dropping the current checkpoint makes the latest earlier valid one it" {
+@test "dropping the current checkpoint makes the latest earlier valid one current" {
 	multi
 	scr_index -q -p p --drop ckpt.5
 	[ "$(current)" = both.3 ]
@@ -383,7 +383,7 @@ current() {
 	[ "$(names)" = b ]
 }
 
-@test "twenty at once lose nothing" {
+@test "twenty concurrent changes lose nothing" {
 	for id in {1..20}; do
 		flushed p "$id" "ckpt.$id" "file.$id"
 	done
@@ -460,7 +460,7 @@ current() {
 	assert_output_has ckpt.5
 }
 
-@test "a missing index beside datasets is made anew" {
+@test "a missing index beside datasets is rebuilt" {
 	multi
 	rm p/.scr/index.scr
 	try scr_index -p p
@@ -563,7 +563,7 @@ current() {
 	[ "$(tree_sha flipped)" = "$before" ]
 }
 
-@test "without flush.scr the descriptor is put together, and that is told" {
+@test "without flush.scr the descriptor is inferred, and that is reported" {
 	dir=$(golden scr3/dmg_no_flush_file)
 	snapshot "$dir" before p
 	try scr_index -p p --build 1 --json
@@ -590,7 +590,7 @@ current() {
 	[ "$(names | xargs)" = "ckpt.1 scr.dataset.1" ]
 }
 
-@test "a summary that LLNL's failed build left does not get in the way" {
+@test "a summary left by LLNL's failed build is ignored" {
 	dir=$(golden scr3/dmg_corrupt_redset)
 	snapshot "$dir" after p
 	[ -e p/.scr/scr.dataset.1/summary.scr ]
@@ -620,7 +620,7 @@ current() {
 	cmp away/rank_0.ckpt p/ckpt.1/rank_0.ckpt
 }
 
-@test "a failed build leaves an entry that was there alone" {
+@test "a failed build keeps an existing entry" {
 	"$GEN/gen_dataset" -q --prefix p --ranks 4 --type XOR --size 5000
 	scr_index -q -p p --build 1
 	rm p/ckpt.1/rank_0.ckpt p/ckpt.1/rank_1.ckpt
@@ -773,7 +773,7 @@ current() {
 	[ -z "$(find p -name '.scrkit*')" ]
 }
 
-@test "a lock that somebody else holds: told, and waited for" {
+@test "a lock held by another process: reported, and waited for" {
 	command -v flock >/dev/null || skip "no flock(1)"
 	"$GEN/gen_dataset" -q --prefix p --ranks 2 --type XOR
 	lock=p/.scr/scr.dataset.1/.scrkit.lock
@@ -890,7 +890,7 @@ current() {
 	assert_stderr_one_line 4
 }
 
-@test "--verify: what can be rebuilt is damaged, exit 3" {
+@test "--verify: a dataset that can be rebuilt is damaged, exit 3" {
 	"$GEN/gen_dataset" -q --prefix p --ranks 4 --type XOR --size 5000
 	scr_index -q -p p --build 1
 	rm p/ckpt.1/rank_2.ckpt
@@ -978,7 +978,7 @@ current() {
 	[ -z "$(names)" ]
 }
 
-@test "--delete of what a scavenge left: filemaps tell the files" {
+@test "--delete of scavenged files: filemaps list them" {
 	"$GEN/gen_dataset" -q --prefix p --ranks 4 --type XOR --files 2
 	touch p/.scr/scr.dataset.1/notes p/.scr/scr.dataset.1/filemap_0.bak
 	try scr_index -p p --delete 1
@@ -1009,7 +1009,7 @@ current() {
 	[ ! -e p/shared ]
 }
 
-@test "--delete: cannot tell which files, so nothing is touched" {
+@test "--delete: the files are unknown, so nothing is removed" {
 	flushed p 1 one f1
 	flushed p 2 two f2
 	scr_index -q -p p --add one
@@ -1060,7 +1060,7 @@ current() {
 	done
 }
 
-@test "--delete with each step failing: told, and it goes on later" {
+@test "--delete with each step failing: reported, and resumed later" {
 	[ -e "${SHIM-}" ] || skip "no fault shim"
 	flushed fresh 1 one d/a d/b
 	flushed fresh 2 two e/c

@@ -46,7 +46,7 @@ assert_line() {
 	assert_output_has scrkit
 }
 
-@test "what is not there, or not ours, gives one line and exit status 1" {
+@test "missing and foreign files give one line and exit status 1" {
 	mkdir empty
 	printf 'hello\n' >text
 	for arg in nowhere empty text; do
@@ -99,7 +99,7 @@ assert_line() {
 	done
 }
 
-@test "bytes behind an image are told, the image is printed" {
+@test "bytes behind an image are reported, the image is printed" {
 	make p
 	cp p/.scr/nodes.scr longer
 	printf behind >>longer
@@ -162,7 +162,7 @@ assert_line() {
 	[ "$before" = "$(tree_stat p)" ]
 }
 
-@test "a lost node: exit status 3, the ranks, the files, what will bring it back" {
+@test "a lost node: exit status 3, the ranks, the files, the command to run" {
 	make p --lose 2 --files 2
 	try scr_inspect p
 	assert_status 3
@@ -348,7 +348,7 @@ assert_line() {
 	[[ $output == "dataset 1  first"* ]]
 }
 
-@test "a moved prefix: told, and --moved-from where it cannot be" {
+@test "a moved prefix: reported, and --moved-from if it cannot be inferred" {
 	make p
 	try scr_inspect -p p 1
 	assert_output_has "it was written as /job/p"

@@ -154,7 +154,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 
 # --- Damaged -----------------------------------------------------------------
 
-@test "missing, cut off, too long: told, drawn and listed" {
+@test "missing, cut off, too long: reported, drawn and listed" {
 	make p
 	rm "$(ctr p)/ctr.1.scr"
 	try scr_inspect -p p --map 1
@@ -175,7 +175,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 		"too long: 30001 B, not 30000"
 }
 
-@test "what no file needs is damaged: exit status 3 all the same" {
+@test "damage of bytes that no file needs: exit status 3, too" {
 	make p
 	echo >>"$(ctr p)/ctr.6.scr"
 	try scr_inspect -p p 1

@@ -68,7 +68,7 @@ indexed() {
 	assert_status 0
 }
 
-@test "no nodes: said, with what to do" {
+@test "no nodes: an error with advice" {
 	mkdir -p p/.scr
 	try env -i PATH="$PATH" scr_postrun -p p --resource-manager none
 	assert_status 1
@@ -155,7 +155,7 @@ indexed() {
 	assert_output_has "OLDER checkpoint ckpt.1"
 }
 
-@test "--keep: a window of checkpoints, as SCR_PREFIX_SIZE has it" {
+@test "--keep: a window of checkpoints, as with SCR_PREFIX_SIZE" {
 	local id
 
 	for id in 1 2 3; do
@@ -233,7 +233,7 @@ indexed() {
 }
 
 # A copy program that prints nothing.
-@test "no node answers: that is no failure if all has been saved before" {
+@test "no node answers: success if everything was saved before" {
 	checkpoints 1 2
 	try scr_postrun "${args[@]}" --copy-program false
 	assert_status 1

@@ -69,7 +69,7 @@ slurm() {
 	[ -e p/.scr/halt.scr ] && [ -e p/.scr/index.scr ]
 }
 
-@test "what was never saved is kept aside" {
+@test "files that were never saved are kept aside" {
 	prefix unsaved
 	cp p/.scr/flush.scr old
 	slurm '7 R'
@@ -93,7 +93,7 @@ slurm() {
 	[ ! -e p/.scr/flush.scr ]
 }
 
-@test "not known whether it runs: kept, unless forced" {
+@test "unknown whether the job runs: kept, unless forced" {
 	prefix unsaved
 	try scr_prerun -p p --job-id 7
 	assert_status 0

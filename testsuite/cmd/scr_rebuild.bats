@@ -49,7 +49,7 @@ assert_whole() {
 	assert_status 0
 }
 
-@test "what is not there: one line that says what to do" {
+@test "missing datasets: one line with advice" {
 	mkdir -p p/.scr
 	try scr_rebuild -p p 1
 	assert_status 1
@@ -67,7 +67,7 @@ assert_whole() {
 
 # --- Rebuilding --------------------------------------------------------------
 
-@test "every scheme: what was lost comes back bit for bit" {
+@test "every scheme: lost files are restored bit for bit" {
 	for case in XOR:2 PARTNER:1 PARTNER:0,2 RS:0,3 RS:1; do
 		rm -rf p p.*
 		make p --type "${case%:*}" --lose "${case#*:}"
@@ -101,7 +101,7 @@ assert_whole() {
 	assert_output_has "nothing to rebuild" "verified: 4 sets"
 }
 
-@test "--dry-run tells what would be done, exit status 3, and does nothing" {
+@test "--dry-run reports what would be done, exit status 3, and does nothing" {
 	make p --lose 2
 	before=$(tree_stat p)
 	try scr_rebuild -n -p p 1
@@ -155,7 +155,7 @@ assert_whole() {
 	[ "$status" -ne 4 ]
 }
 
-@test "two members may each have lost something, if not the same bytes" {
+@test "two members can each have lost different bytes" {
 	make p --lose ""
 	# The first file of one member and the second of another: different
 	# bytes of their data.
@@ -185,7 +185,7 @@ assert_whole() {
 	assert_whole q
 }
 
-@test "--deep repairs what can be told, and refuses to guess" {
+@test "--deep repairs identified damage, and refuses to guess" {
 	make p --type RS --lose ""
 	printf Z | dd of=p/ckpt.1/rank_3_1.ckpt bs=1 seek=77 conv=notrunc \
 		status=none
@@ -215,7 +215,7 @@ assert_whole() {
 	assert_output_has '"error": "dataset 1: set' '"status": 4'
 }
 
-@test "-q says nothing but errors" {
+@test "-q prints only errors" {
 	make p --lose 2
 	try scr_rebuild -q --verify -p p 1
 	assert_status 0
@@ -234,7 +234,7 @@ assert_whole() {
 	assert_whole q
 }
 
-@test "the caches of the nodes that are left" {
+@test "the caches of the surviving nodes" {
 	make p --layout cache --lose 2
 	try scr_rebuild --verify p.nodes/*/cache/*/scr.1000/scr.dataset.1
 	assert_status 0
@@ -267,7 +267,7 @@ assert_whole() {
 	assert_whole p
 }
 
-@test "two at once do not disturb each other" {
+@test "concurrent rebuilds do not disturb each other" {
 	make p --lose 2 --size 1000000
 	scr_rebuild -p p 1 >a 2>&1 &
 	scr_rebuild -p p 1 >b 2>&1 &

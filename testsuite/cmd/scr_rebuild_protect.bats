@@ -73,7 +73,7 @@ whole()
 	assert_stderr_has "ranks 3 5 7 8 are missing, the scheme survives 3"
 }
 
-@test "a packed dataset; what is lost lies in a container" {
+@test "a packed dataset; the lost files are in a container" {
 	flushed 16
 	scr_container -q -p p pack --size 20000 1
 	scr_rebuild -q -p p --protect rs --failures 2 1

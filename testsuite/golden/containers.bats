@@ -180,7 +180,7 @@ there_and_back()
 	diff "$from.sha256" <(contents "$old")
 }
 
-@test "what was packed without modes and times is unpacked as new files are" {
+@test "files packed without modes and times are unpacked with defaults" {
 	umask 027
 	scratch many
 	scr_container -q -p "$at" unpack 1
@@ -196,7 +196,7 @@ there_and_back()
 }
 
 # Byte 51000 of ctr.3.scr belongs to e.dat, the bytes after it to f.dat.
-@test "damage: the very file is named" {
+@test "damage: the affected file is named" {
 	local file=$BATS_TEST_TMPDIR/many/scr.dataset.1/.scr/ctr.3.scr
 
 	scratch many

@@ -93,7 +93,7 @@ assert_mtimes()
 	assert_mtimes
 }
 
-@test "no_flush_file: the descriptor is put together from what is left" {
+@test "no_flush_file: the descriptor is inferred from the remaining files" {
 	snapshot dmg_no_flush_file before "$at"
 	[[ ! -e $at/.scr/flush.scr ]]
 	build 0
@@ -114,7 +114,7 @@ assert_mtimes()
 	grep -Eq 'CKPT[0-9]+' "$BATS_TEST_TMPDIR/tree"
 }
 
-@test "no_flush_file: a summary that LLNL's failed build left is no hindrance" {
+@test "no_flush_file: a summary left by LLNL's failed build is ignored" {
 	snapshot dmg_no_flush_file after "$at"
 	build 0
 	assert_whole

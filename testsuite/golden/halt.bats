@@ -54,7 +54,7 @@ step()
 
 # Our command does not write what theirs took for a number, but shows it as they
 # do.
-@test "what ours does not write, it reads" {
+@test "values that we refuse to write can be read" {
 	mkdir -p p/.scr
 	cp "$GOLD/step_12.halt.scr" "$FILE"
 	for bad in -1 abc; do
@@ -73,7 +73,7 @@ step()
 }
 
 # In LLNL's file, a condition that is set moves to the front.
-@test "each step from the file before" {
+@test "each step, starting with LLNL's file" {
 	local n
 
 	for n in 3 4 5 8 9 10 11; do

@@ -196,13 +196,13 @@ not_sticky()
 	check_contents "$case" "$at"
 }
 
-@test "a failed build is forgotten: XOR" {
+@test "a failed build has no after-effects: XOR" {
 	not_sticky xor_4 "set 1 of 1 (XOR over filemaps)" 3
 }
-@test "a failed build is forgotten: PARTNER" {
+@test "a failed build has no after-effects: PARTNER" {
 	not_sticky partner_4 "set 1 of 1 (PARTNER over filemaps)" 1
 }
-@test "a failed build is forgotten: Reed-Solomon" {
+@test "a failed build has no after-effects: Reed-Solomon" {
 	not_sticky rs2_8n4 "ranks 0 2 6 are missing" 6 7
 }
 
@@ -344,7 +344,7 @@ prints()
 	done
 }
 
-@test "printouts of all snapshots are LLNL's" {
+@test "printouts of all snapshots equal LLNL's" {
 	local root list at count=0
 
 	root=$(golden scr3)
