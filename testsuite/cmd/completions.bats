@@ -92,7 +92,7 @@ dump()
 	PATH=$PWD/fake:$PATH
 }
 
-# The real commands, or skip.
+# Set commands to the paths of the real commands, or skip the test.
 real_commands()
 {
 	local file
@@ -104,7 +104,7 @@ real_commands()
 	((${#commands[@]} > 0)) || skip "no commands in $BIN"
 }
 
-# What bash would offer at the end of the line given, separated by newlines.
+# The candidates of bash at the end of the line $1, one on a line.
 complete_bash()
 {
 	# shellcheck disable=SC1091 # made just now
@@ -116,8 +116,8 @@ complete_bash()
 	((${#COMPREPLY[@]} == 0)) || printf '%s\n' "${COMPREPLY[@]}"
 }
 
-# What becomes of each line of $2 in a real $1 when TAB is pressed behind it.
-# A key writes the line down, and clears it.
+# Print each line of $2 as a real $1 completes it when TAB is pressed at its
+# end.  A key binding prints and clears the line.
 press_tab()
 {
 	local line i

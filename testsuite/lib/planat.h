@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * planat.h - plan_prefix() for a prefix that is not open yet.
+ * planat.h - plan_prefix() for a prefix given by its path.
  */
 #ifndef PLANAT_H
 #define PLANAT_H

@@ -245,7 +245,7 @@ static const struct {
 	  "-\tdump-options\t-\tany\thidden\t\n"
 	  "verb\t-\tWORD\tany\tusage\t\n",
 	  "" },
-	/* usage errors; --help before one still helps */
+	/* usage errors; --help before one prints the help */
 	{ "--foo", 2, "", "scr_dummy: unrecognized option '--foo'\n" TRY },
 	{ "print --fo\033[1m", 2, "",
 	  "scr_dummy: unrecognized option '--fo\\x1b[1m'\n" TRY },

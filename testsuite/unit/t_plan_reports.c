@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_plan_reports.c - plans from what processes report of their ranks: the same
- * as from their directories.
+ * t_plan_reports.c - plans from reports of processes about their ranks must
+ * equal plans from the directories.
  */
 #include "rescue/plan.h"
 
@@ -14,7 +14,7 @@
 
 #define RANKS 8
 
-/* What is reported, and what it points to. */
+/* A report, and the memory that it points to. */
 struct said {
 	struct plan_report reports[RANKS];
 	struct plan_red_report reds[RANKS][2];
@@ -23,7 +23,7 @@ struct said {
 	size_t n;
 };
 
-/* Report a redundancy file, if there is one. */
+/* Report a redundancy file, if it exists. */
 static void
 say_red(struct said *s, const struct scene *sc, unsigned rank, bool map)
 {
@@ -41,7 +41,7 @@ say_red(struct said *s, const struct scene *sc, unsigned rank, bool map)
 	};
 }
 
-/* Report all that `p`, a plan from directories, has seen of each rank. */
+/* Report everything that plan `p`, made from directories, found on a rank. */
 static void
 say(struct said *s, const struct scene *sc, const struct plan *p)
 {
@@ -162,7 +162,7 @@ each_scheme(void)
 	}
 }
 
-/* A rank of which nothing is left: its filemap comes first. */
+/* A rank without remaining files: its filemap is rebuilt first. */
 static void
 lost_rank(void)
 {
