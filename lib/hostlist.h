@@ -6,9 +6,9 @@
  * groups of numbers in brackets.  Such a name expands to all combinations, the
  * last group varying fastest:
  *
- * 	n[1-3,7]            n1 n2 n3 n7
- * 	n[08-10]-ib0        n08-ib0 n09-ib0 n10-ib0
- * 	r[1-2]n[0-1],login  r1n0 r1n1 r2n0 r2n1 login
+ *	n[1-3,7]            n1 n2 n3 n7
+ *	n[08-10]-ib0        n08-ib0 n09-ib0 n10-ib0
+ *	r[1-2]n[0-1],login  r1n0 r1n1 r2n0 r2n1 login
  *
  * The first number of a range gives the minimum number of digits, so [8-10] is
  * 8 9 10 and [08-10] is 08 09 10.  A last number with fewer digits than the

@@ -53,8 +53,8 @@ struct opt {
 	const char *name;    /* without the dashes; NULL: none */
 	void *target;	     /* see opt_type */
 	const char *metavar; /* "DIR"; NULL: takes no value */
-	/* One clause, no capital, no full stop.  NULL: accepted but not shown (an
-	 * old spelling). */
+	/* One clause, no capital, no full stop.  NULL: accepted but not shown
+	 * (an old spelling). */
 	const char *help;
 	uint64_t min, max;
 	enum opt_complete complete;

@@ -4,23 +4,23 @@
  *
  * A time is one of
  *
- * 	2026-11-21T10:00:00	a date, and a time of day (else 00:00:00) behind
- * 	2026-11-21 10:00	'T' or a blank; Z or +01:00 may follow
- * 	8:30am tomorrow		a time of day and a day, in either order: today,
- * 	fri 17:00		tomorrow, a weekday (the next such moment), a
- * 	nov 21 3pm		month and its day (the next), with a year (then)
- * 	15:00, noon, midnight	a time of day alone: the next such moment
- * 	tomorrow, friday	a day alone: its first moment, 00:00:00
- * 	now, now+2h, +2h,	a span from now on; without "now", '+' or "in"
- * 	in 30m, 2h30m		only one with units
- * 	@1700000000		seconds since 1970 (UTC)
+ *	2026-11-21T10:00:00	a date, and a time of day (else 00:00:00) behind
+ *	2026-11-21 10:00	'T' or a blank; Z or +01:00 may follow
+ *	8:30am tomorrow		a time of day and a day, in either order: today,
+ *	fri 17:00		tomorrow, a weekday (the next such moment), a
+ *	nov 21 3pm		month and its day (the next), with a year (then)
+ *	15:00, noon, midnight	a time of day alone: the next such moment
+ *	tomorrow, friday	a day alone: its first moment, 00:00:00
+ *	now, now+2h, +2h,	a span from now on; without "now", '+' or "in"
+ *	in 30m, 2h30m		only one with units
+ *	@1700000000		seconds since 1970 (UTC)
  *
  * and a span one of
  *
- * 	1w, 2h30m, 90 s, 5 minutes	numbers with units, largest first
- * 	1:30:00, 2-12:00:00		hours (after days and '-'), minutes,
- * 					seconds
- * 	90				seconds
+ *	1w, 2h30m, 90 s, 5 minutes	numbers with units, largest first
+ *	1:30:00, 2-12:00:00		hours (after days and '-'), minutes,
+ *					seconds
+ *	90				seconds
  *
  * Case does not matter, and blanks are optional.  An ambiguous text ("1:30" as
  * a span, "midnight today") is rejected.

@@ -16,15 +16,15 @@
 
 #define LOG_FILE "log"
 
-/* One write a line: lines of several writers do not mix. */
+/* Write the line with one write(2), so that lines of concurrent writers do not
+ * mix. */
 static int
 append_log(const char *prefix, const struct buf *line, struct error *err)
 {
 	int dir = -1, fd = -1, rc = -1;
 	ssize_t n = 0;
 
-	/* The log may be the first thing in .scr, but a prefix that is not
-	 * there is a mistake. */
+	/* .scr is created if needed, but a missing prefix is a mistake. */
 	if (access(prefix, F_OK) < 0)
 		return error_sys(err, "%s", prefix);
 	dir = jobfiles_open(prefix, true, err);
@@ -48,7 +48,7 @@ append_log(const char *prefix, const struct buf *line, struct error *err)
 	return rc;
 }
 
-/* What stands behind the time, which syslog has of its own. */
+/* Send the part after the time: syslog adds a time itself. */
 static void
 send_syslog(const struct buf *line)
 {

@@ -14,21 +14,23 @@
 #include "path.h"
 #include "str.h"
 
-/* The library writes it when the application ends by itself. */
+/* The reason that the library writes when the application ends by itself. */
 #define HALT_FINISHED "SCR_FINALIZE_CALLED"
 
 #define BACKUP HALT_FILE ".bak"
 
-/* Far more than any halt file has. */
+/* Upper bound of the size of a halt file, far above any real one. */
 #define HALT_MAX ((size_t)1 << 20)
 
-/* How long a reader waits for the lock; and where it does without: how often,
- * and after which pause, it looks again at a file that seems damaged. */
+/* Seconds that a reader waits for the lock.  A reader without the lock that
+ * finds the file damaged reads it again, READ_TRIES times in all, after a
+ * pause. */
 #define READ_WAIT 1
 #define READ_TRIES 5
 #define READ_PAUSE 20000000 /* ns */
 
-/* An error whose sentence begins with the file's name alone. */
+/* Pass an error whose sentence begins with the file's name: put the prefix
+ * before it. */
 static int
 give_file(struct error *err, const char *prefix, const struct error *why)
 {
@@ -60,8 +62,8 @@ state_init(struct halt_state *s, const char *prefix, struct error *err)
 	return 0;
 }
 
-/* What these bytes say; damage is told in *s.  Bytes behind the image are left
- * over from a longer one (formats.md 1.5). */
+/* Decode the file's bytes; damage is recorded in *s.  Bytes after the image are
+ * left from a longer image (formats.md 1.5). */
 static int
 state_decode(struct halt_state *s, const struct buf *raw, struct error *err)
 {
@@ -86,10 +88,9 @@ state_decode(struct halt_state *s, const struct buf *raw, struct error *err)
 
 /* --- Directories --- */
 
-/*
- * Open PREFIX/.scr.  Returns its descriptor; -1: an error, or, where *err is
- * untouched, it is not there and not to be made.
- */
+/* Open PREFIX/.scr, created if `make`.  Returns its descriptor, or -1.  If -1
+ * comes without an error in *err, the directory is missing and `make` is
+ * false. */
 static int
 open_scr(const char *prefix, bool make, struct error *err)
 {
@@ -116,7 +117,7 @@ out:
 
 /* --- Reading --- */
 
-/* Look once at the open file. */
+/* Read and decode the open file once. */
 static int
 read_once(int fd, struct halt_state *s, struct buf *raw, struct error *err)
 {
@@ -131,8 +132,8 @@ read_once(int fd, struct halt_state *s, struct buf *raw, struct error *err)
 	return 0;
 }
 
-/* Read the file without its lock: somebody may be at writing it, so damage has
- * to last to be believed. */
+/* Read the file without its lock.  It may be in the middle of a rewrite, so it
+ * counts as damaged only if it stays so. */
 static int
 read_unlocked(int dir, struct halt_state *s, struct buf *raw, struct error *err)
 {
@@ -205,7 +206,7 @@ struct change {
 	struct halt_state *s;
 };
 
-/* fn() on what the file says. */
+/* Apply fn() to the contents of the file. */
 static int
 change_tree(const struct change *c, struct error *err)
 {
@@ -220,7 +221,7 @@ change_tree(const struct change *c, struct error *err)
 	return halt_read(c->s->tree, &c->s->is, err);
 }
 
-/* Write the tree; what was there before comes back if that fails. */
+/* Write the tree.  If that fails, the old contents are restored. */
 static int
 write_tree(int dir, int fd, struct halt_state *s, const struct buf *old,
 	   struct error *err)
@@ -240,7 +241,7 @@ write_tree(int dir, int fd, struct halt_state *s, const struct buf *old,
 	return rc;
 }
 
-/* The file is open and locked. */
+/* Change the file that is open as `fd` and locked. */
 static int
 change_file(int dir, int fd, const struct change *c, struct error *err)
 {
@@ -252,15 +253,15 @@ change_file(int dir, int fd, const struct change *c, struct error *err)
 		damaged = c->s->damaged;
 		rc = change_tree(c, err);
 	}
-	/* (The bytes of one that is too large were not kept.) */
+	/* A file too large to read has no bytes here and gets no backup. */
 	if (rc == 0 && damaged && old.len > 0)
 		rc = io_replace(dir, BACKUP, old.data, old.len, 0666, err);
 	if (rc == 0) {
 		c->s->created = old.len == 0 && !damaged;
 		rc = write_tree(dir, fd, c->s, &old, err);
 	}
-	/* No file without conditions where there was none: LLNL's library takes
-	 * SCR_HALT_SECONDS only if it finds no file. */
+	/* On failure remove a file that was just created.  LLNL's library uses
+	 * SCR_HALT_SECONDS only if there is no file. */
 	if (rc < 0 && old.len == 0 && !damaged)
 		unlinkat(dir, HALT_FILE, 0);
 	buf_free(&old);
@@ -336,7 +337,7 @@ halt_begin(const char *prefix, bool *was, struct error *err)
 	*was = false;
 	if (rc < 0)
 		return -1;
-	/* Mostly there is nothing to change, and so nothing to write. */
+	/* Usually there is nothing to change, so do not write. */
 	if (s.exists && !s.damaged && s.is.reason != NULL &&
 	    str_eq(s.is.reason, HALT_FINISHED)) {
 		halt_state_free(&s);
@@ -360,8 +361,8 @@ halt_remove(const char *prefix, bool dry_run, bool *was, struct error *err)
 		return why.kind == ERROR_NONE ? 0 : error_pass(err, &why);
 	*was = fstatat(dir, HALT_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	if (*was && !dry_run) {
-		/* Under the lock, where one can be had: a change that somebody
-		 * is at making must not vanish half made. */
+		/* Under the lock if possible, so that a concurrent change is
+		 * not lost half-way. */
 		fd = io_open_locked(dir, HALT_FILE, false, HALT_WAIT, &why);
 		if (why.errnum == EWOULDBLOCK)
 			rc = give_file(err, prefix, &why);

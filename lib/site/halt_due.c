@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * halt_due.c - which halt conditions are met, and how they are told.
- */
+/* halt_due.c - evaluate the halt conditions, and list them. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -15,11 +13,11 @@
 #include "str.h"
 #include "when.h"
 
-/* Room for a time in words. */
+/* Bytes of a time as text. */
 #define TIME_TEXT 64
 
-/* As asctime() has it, without the newline; a time so far off that it has no
- * date is told in seconds. */
+/* The time in the format of asctime(), without the newline.  A time without a
+ * date in the calendar is given in seconds. */
 static const char *
 time_text(char to[static TIME_TEXT], int64_t epoch)
 {
@@ -32,7 +30,7 @@ time_text(char to[static TIME_TEXT], int64_t epoch)
 	return to;
 }
 
-/* When ExitBefore stops the job; -1: it does not. */
+/* The time at which ExitBefore stops the job.  -1: it is not set. */
 static int64_t
 stop_time(const struct halt *h, int64_t halt_seconds)
 {
@@ -43,7 +41,7 @@ stop_time(const struct halt *h, int64_t halt_seconds)
 }
 
 /* The rules of the library and of scr_retries_halt (commands.md 2.3), in their
- * order; each met one adds a line. */
+ * order.  Each condition that is met adds a line. */
 
 static int
 due_reason(const struct halt *h, struct buf *why)
@@ -124,9 +122,9 @@ halt_due(const struct halt *h, int64_t now, int64_t remaining,
 	return rc < 0 ? error_no_memory(err) : count;
 }
 
-/* --- The question of the relaunch loop --- */
+/* --- For the relaunch loop --- */
 
-/* The parameters that matter. */
+/* Read the parameters that affect the conditions. */
 static int
 read_conf(const struct conf *c, int64_t now, uint64_t *halt_seconds,
 	  int64_t *remaining, struct error *err)
@@ -145,7 +143,7 @@ read_conf(const struct conf *c, int64_t now, uint64_t *halt_seconds,
 	return 0;
 }
 
-/* A file that cannot be relied on. */
+/* Report a damaged or unreadable file as a reason to halt. */
 static int
 add_bad(struct buf *lines, const char *why, struct error *err)
 {
@@ -204,7 +202,7 @@ halt_check(const char *prefix, const struct conf *c, int64_t now, bool *stop,
 		return error_no_memory(err);
 	if (why.kind != ERROR_ABSENT)
 		return add_bad(lines, why.text, err);
-	*stop = false; /* not even a prefix */
+	*stop = false; /* the prefix does not exist */
 	return add_none(lines, err);
 }
 
@@ -226,7 +224,7 @@ text_number(struct buf *out, const char *name, int64_t n)
 	return buf_printf(out, "  %-16s %" PRId64 "\n", name, n);
 }
 
-/* The form and order of formats.md 12. */
+/* Format and order: formats.md 12. */
 static int
 text_settings(const struct halt_state *s, struct buf *out)
 {
@@ -277,7 +275,7 @@ json_number(struct json *j, const char *key, int64_t n)
 		json_set_i64(j, key, n);
 }
 
-/* Seconds since the epoch, and the same as a date. */
+/* Set the time in seconds since the epoch, and as a date. */
 static void
 json_time(struct json *j, const char *key, int64_t epoch)
 {

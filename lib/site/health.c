@@ -42,9 +42,9 @@ health_word(enum health_state state)
 	return words[state];
 }
 
-/* --- What is known without asking the nodes --- */
+/* --- What is known without probing --- */
 
-/* The nodes that are in `list` get this state and reason. */
+/* Set this state and reason for the nodes that are in `list`. */
 static int
 mark(struct health *h, const struct hostlist *nodes,
      const struct hostlist *list, enum health_state state, const char *why,
@@ -70,7 +70,8 @@ mark(struct health *h, const struct hostlist *nodes,
 	return 0;
 }
 
-/* In any order: what the user says is the last word. */
+/* Record what is known already, in any order: mark() keeps the worst state, and
+ * that is the user's. */
 static int
 mark_known(struct job *j, const struct hostlist *nodes,
 	   const struct health_options *o, struct health *h, struct error *err)
@@ -109,7 +110,7 @@ out:
 	return rc;
 }
 
-/* --- Asking --- */
+/* --- Probing --- */
 
 /* The command that runs on each node, in `arena`; NULL: ERROR_NOMEM. */
 static const char **
@@ -130,7 +131,8 @@ node_command(const struct health_options *o, struct arena *arena,
 		argv[++n] = "--free";
 	for (size_t i = 0; i < ndirs; i++) {
 		argv[++n] = o->dirs[i].is_cntl ? "--cntl" : "--cache";
-		/* With the size, be it 0: a path may end in ":1". */
+		/* Always with the size, even 0: a path itself may end in
+		 * ":1". */
 		argv[++n] = arena_printf(arena, "%s:%" PRIu64, o->dirs[i].path,
 					 o->dirs[i].bytes);
 		if (argv[n] == NULL)
@@ -142,7 +144,7 @@ no_memory:
 	return NULL;
 }
 
-/* The state whose word `line` begins with; HEALTH_OK: none. */
+/* The state whose word `line` begins with; HEALTH_OK: no such word. */
 static enum health_state
 state_in(const char *line, size_t len)
 {
@@ -157,9 +159,9 @@ state_in(const char *line, size_t len)
 }
 
 /*
- * What the node said, noise of its shell's start-up among it.  Adds to `why`,
- * of several reasons with "; " between them.  Returns a state, HEALTH_STATES
- * if there is no answer in it, or -1: ENOMEM.
+ * Parse the output of a node, which may contain noise from its shell's start-up
+ * files.  Appends the reasons to `why`, separated by "; ".  Returns a state,
+ * HEALTH_STATES if `text` contains no answer, or -1: ENOMEM.
  */
 static int
 read_answer(const char *text, struct buf *why)
@@ -212,7 +214,7 @@ judge(struct health_node *n, const struct remote_result *r, struct arena *a,
 	if (state < 0)
 		goto no_memory;
 	if (state == HEALTH_STATES) {
-		/* A node given up already stays what it was. */
+		/* A state known before the probe stays. */
 		state = n->state == HEALTH_OK ? HEALTH_UNREACHABLE
 					      : (int)n->state;
 		first_line(r->err.len > 0 ? &r->err : &r->out, line,
@@ -237,7 +239,7 @@ no_memory:
 	return error_no_memory(err);
 }
 
-/* Is there anything to be gained by asking this node? */
+/* Is a probe of this node useful? */
 static bool
 to_ask(const struct health_node *n, enum health_use use)
 {
@@ -313,7 +315,7 @@ health_free(struct health *h)
 	memset(h, 0, sizeof(*h));
 }
 
-/* --- Around it --- */
+/* --- Input and output --- */
 
 struct health_dir *
 health_job_dirs(const struct job *j, struct arena *arena, size_t *count,
@@ -328,7 +330,7 @@ health_job_dirs(const struct job *j, struct arena *arena, size_t *count,
 		error_no_memory(err);
 		return NULL;
 	}
-	/* The first control directory is the one a run will use. */
+	/* A run will use the first control directory. */
 	if (j->ncntls > 0)
 		dirs[n++] = (struct health_dir){ .path = j->cntls[0].base,
 						 .bytes = j->cntls[0].bytes,

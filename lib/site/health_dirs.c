@@ -18,10 +18,10 @@
 #include "site/health.h"
 #include "str.h"
 
-/* What is written for a try: a page, as memory file systems count in these. */
+/* Bytes of the test file: a page, as memory file systems allocate pages. */
 #define TRY_BYTES 4096
 
-/* What is wrong with a directory, and the words for it. */
+/* What is wrong with a directory, as a state and as a clause. */
 struct finding {
 	enum health_state state;
 	char why[256];
@@ -35,7 +35,7 @@ found(struct finding *f, enum health_state state, int errnum)
 	return -1;
 }
 
-/* Which state does this error of a write mean? */
+/* The state for the errno of a failed write. */
 static enum health_state
 state_of(int errnum)
 {
@@ -90,7 +90,8 @@ large_enough(const char *path, uint64_t bytes, bool spare, struct finding *f)
 	return -1;
 }
 
-/* Several nodes may share the directory: each has a file of its own. */
+/* Write a test file.  Nodes may share the directory, so its name contains the
+ * host name. */
 static int
 try_write(int dir, struct finding *f)
 {
@@ -110,7 +111,7 @@ try_write(int dir, struct finding *f)
 		bad = errno;
 	else if ((size_t)n < sizeof(page))
 		bad = ENOSPC;
-	/* Some file systems tell of a full disk only now. */
+	/* Some file systems report a full disk only at fsync. */
 	if (bad == 0 && fsync(fd) < 0 && errno != EINVAL)
 		bad = errno;
 	if (close(fd) < 0 && bad == 0)
@@ -139,7 +140,7 @@ test_dir(const struct health_test *t, const struct health_dir *d,
 		found(f, HEALTH_MISSING, errno);
 		return;
 	}
-	/* Too small is worse than full, and said in its place. */
+	/* Check for too small first: that is worse than full. */
 	if (t->use == HEALTH_RUN &&
 	    large_enough(d->path, d->bytes, false, f) == 0 &&
 	    try_write(fd, f) == 0 && t->free)

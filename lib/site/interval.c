@@ -13,17 +13,17 @@
 #include "meta/log.h"
 #include "str.h"
 
-/* A flush comes soon after its checkpoint: so many of the latest ids are
- * enough to know which flushes are of checkpoints. */
+/* Checkpoint ids remembered.  A flush comes soon after its checkpoint, so these
+ * are enough to tell which flushes are of checkpoints. */
 #define RECENT 64
 
-/* Nobody's clock: a run that took longer has a wrong time stamp in it. */
+/* A run longer than this has a wrong time stamp. */
 #define RUN_SECS_MAX (10.0 * 365 * 86400)
 
-/* Nobody's memory: a transfer of more is no transfer. */
+/* A transfer of more bytes than this is a malformed line. */
 #define BYTES_MAX 1e18
 
-/* What an earlier transfer still counts for, next to the one behind it. */
+/* Weight of a transfer relative to the next one. */
 #define FADE 0.5
 
 struct reading {
@@ -62,8 +62,9 @@ end_run(struct reading *r)
 }
 
 /*
- * A run begins with START.  What scripts write between two runs (RUN_END, a
- * scavenge) makes no run longer.  The stamp of a transfer is that of its start.
+ * A run begins with START and ends with its last event.  RUN_END and scavenges
+ * are written by scripts between runs and do not count.  The stamp of a
+ * transfer is the time of its start.
  */
 static void
 take_time(struct reading *r, const struct log_line *l)
@@ -176,7 +177,7 @@ interval_read(const char *path, struct interval_stats *out, struct error *err)
 		const size_t len = strcspn(line, "\n");
 		const bool start = whole;
 
-		/* The rest of a line that is too long is not looked at. */
+		/* The rest of an overlong line is ignored. */
 		whole = line[len] == '\n';
 		line[len] = '\0';
 		if (start && len > 0)
@@ -198,8 +199,8 @@ interval_scavenge_rate(const struct interval_stats *s)
 	return v->secs > 0 ? v->bytes / v->secs : 0;
 }
 
-/* Equation 37; from an interval of 2 M on a checkpoint costs more than it can
- * save, and the best is one each M. */
+/* Equation 37.  If a checkpoint costs 2 M or more (M: mean time between
+ * interrupts), the interval is M. */
 static double
 daly(double cost, double mtbi)
 {
@@ -234,7 +235,7 @@ interval_compute(const struct interval_stats *s, enum interval_model model,
 	return 0;
 }
 
-/* --- Telling --- */
+/* --- Output --- */
 
 struct figure {
 	const char *key, *words;
@@ -304,7 +305,7 @@ interval_text(const struct interval_stats *s, struct buf *out)
 	return rc;
 }
 
-/* The layer has no fractions: milliseconds. */
+/* Durations are in whole milliseconds. */
 struct json *
 interval_json(const struct interval_stats *s)
 {

@@ -17,16 +17,16 @@
 #include "site/resmgr.h"
 #include "str.h"
 
-/* Of a value in a message. */
+/* Bytes of a value that are quoted in a message. */
 #define QUOTE_MAX 256
 
-/* SCR's library takes this outside of a job. */
+/* The id that SCR's library uses outside of a job. */
 #define DEFAULT_ID "defjobid"
 
-/* --- Who and where --- */
+/* --- User, id and prefix --- */
 
-/* The value of `key` and, for people, where it is from; both NULL if it is not
- * set.  -1: no memory. */
+/* The value of `key` and its source for messages.  Both are NULL if `key` is
+ * not set.  -1: no memory. */
 static int
 parameter(struct job *j, const char *key, const char **value, const char **from)
 {
@@ -39,8 +39,9 @@ parameter(struct job *j, const char *key, const char **value, const char **from)
 }
 
 /*
- * Read the configuration.  The user's file is found by way of the prefix, and
- * may itself, or the system's, say what that is: then app.conf is read there.
+ * Read the configuration.  The prefix is needed to find the user's file and
+ * app.conf, but a file may set SCR_PREFIX.  If it does, the configuration is
+ * read again with that prefix.
  */
 static int
 open_conf(struct job *j, const struct job_where *w, struct error *err)
@@ -75,7 +76,7 @@ open_conf(struct job *j, const struct job_where *w, struct error *err)
 		       : error_no_memory(err);
 }
 
-/* Where the prefix is, also if it does not exist yet. */
+/* Set the absolute path of the prefix, which may not exist yet. */
 static int
 real_prefix(struct job *j, struct error *err)
 {
@@ -111,7 +112,7 @@ find_prefix(struct job *j, const struct job_where *w, struct error *err)
 {
 	const char *value = NULL;
 
-	if (j->prefix != NULL) /* open_conf() met it */
+	if (j->prefix != NULL) /* set by open_conf() */
 		return real_prefix(j, err);
 	if (w->prefix != NULL) {
 		j->prefix = arena_strdup(j->arena, w->prefix);
@@ -129,7 +130,7 @@ find_prefix(struct job *j, const struct job_where *w, struct error *err)
 	return real_prefix(j, err);
 }
 
-/* The name of the account we run as, or its number. */
+/* The name of the effective user, or the user id. */
 static const char *
 account(struct job *j)
 {
@@ -137,7 +138,7 @@ account(struct job *j)
 	struct buf text = BUF_INIT;
 	const char *name = NULL;
 
-	/* Names are short, whatever else is in the entry. */
+	/* Enough for a usual entry.  If it is not, the user id is used. */
 	if (buf_reserve(&text, (size_t)16 << 10) < 0)
 		return NULL;
 	(void)getpwuid_r(geteuid(), &entry, text.data, text.cap, &found);
@@ -166,7 +167,7 @@ login_name(const char **from)
 	return NULL;
 }
 
-/* What becomes a component of paths must be one. */
+/* Check that a value is valid as a component of a path. */
 static int
 check_part(const char *what, const char *value, const char *from,
 	   struct error *err)
@@ -268,7 +269,7 @@ job_close(struct job *j)
 
 /* --- Nodes and time --- */
 
-/* The nodes of a text that somebody gave. */
+/* Set the nodes from the text of an option or parameter. */
 static int
 take_nodes(struct job *j, const char *text, const char *from, struct error *err)
 {
@@ -319,7 +320,8 @@ job_end_time(struct job *j, int64_t *epoch, struct error *err)
 				 " is no time: expected seconds since 1970, 0 "
 				 "(unknown) or -1 (no limit)",
 				 conf_source(j->conf, "SCR_END_TIME"), *epoch);
-	/* What a script that did not know has set is worth no more. */
+	/* A script that does not know the end sets 0: ask the resource
+	 * manager. */
 	if (*epoch != RESMGR_END_UNKNOWN)
 		return 0;
 	return resmgr_end_time(j->rm, epoch, err);

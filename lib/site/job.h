@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * job.h - the job around us: whose it is, where it keeps what, on which nodes
- * it runs and until when.
+ * job.h - the job we run in: user, id, directories, nodes and end time.
  *
- * An option beats a parameter (conf.h) beats the resource manager beats the
- * default.  Nothing here needs a resource manager, USER or a job: outside of
- * one the id is "defjobid", as SCR's library has it.
+ * Precedence: an option, a parameter (conf.h), the resource manager, the
+ * default.  A job can be opened without a resource manager, without USER and
+ * outside of a job; its id is "defjobid" then, as in SCR's library.
  *
- * Ownership: all strings live until job_close().  Threads: one at a time.
+ * Ownership: all strings are valid until job_close().  Threads: one at a time.
  */
 #ifndef SITE_JOB_H
 #define SITE_JOB_H
@@ -24,10 +23,10 @@ struct conf;
 struct error;
 struct resmgr;
 
-/* What the command line said; NULL: nothing. */
+/* The options of the command line; NULL: not given. */
 struct job_where {
 	const char *prefix, *job_id, *user, *nodes;
-	const char *cntl_base, *cache_base; /* for SCR_CNTL_BASE, _CACHE_BASE */
+	const char *cntl_base, *cache_base; /* instead of SCR_CNTL_BASE, ... */
 	const char *resmgr;		    /* see resmgr_open() */
 	const char *conf_file;		    /* the user's configuration file */
 };
@@ -36,65 +35,65 @@ struct job_where {
 struct job_cache {
 	const char *base; /* "/ssd" */
 	const char *dir;  /* "/ssd/USER/scr.ID" */
-	uint64_t bytes;	  /* BYTES: size it must have; 0: any */
-	bool shared;	  /* all nodes see the same: VIEW=GLOBAL, GROUP=WORLD */
+	uint64_t bytes;	  /* BYTES: required size; 0: any */
+	bool shared;	  /* by all nodes: VIEW=GLOBAL, GROUP=WORLD */
 	bool per_node;	  /* VIEW=GLOBAL: datasets are below dir/node.N */
-	bool implied;	  /* nobody named it: the built-in default */
+	bool implied;	  /* not configured: the built-in default */
 };
 
 struct job {
-	const char *prefix;	 /* as it was given; "." if not */
+	const char *prefix;	 /* as given, else "." */
 	const char *prefix_real; /* absolute; links resolved if it exists */
 	const char *user, *id;
 	struct conf *conf;
 	struct resmgr *rm;
 	struct hostlist nodes; /* after job_nodes() */
 	bool nodes_known;
-	/* Control directory.  SCR's library has it below SCR_CNTL_BASE;
-	 * LLNL's scripts look below the first CNTLDIR.  Where SCR_CNTL_BASE is
-	 * set it is the one, else the first CNTLDIR, else the built-in base.
-	 * All of them, this one first, are in `cntls`. */
+	/* Control directory: below SCR_CNTL_BASE, as in SCR's library, if that
+	 * is set; else below the first CNTLDIR, as in LLNL's scripts; else
+	 * below the built-in base.  `cntls` has all of them, this one first. */
 	const char *cntl_dir;
 	size_t ncntls;
 	struct job_cache *cntls;
-	/* Those of STORE lines that are enabled, of CACHE and CACHEDIR lines,
-	 * and SCR_CACHE_BASE; each once. */
+	/* Cache directories of enabled STORE lines, of CACHE and CACHEDIR
+	 * lines, and of SCR_CACHE_BASE, without repetitions. */
 	size_t ncaches;
 	struct job_cache *caches;
-	/* Where a value came from: "given", "SCR_USER_NAME from environment". */
+	/* The source of a value: "given", "SCR_USER_NAME from environment". */
 	const char *prefix_from, *user_from, *id_from, *nodes_from;
 	char *nodes_given; /* until job_nodes() */
 	struct arena *arena;
 };
 
 /*
- * Fill *j from `w` for job_close(), asking nobody: the nodes are not known
- * yet.  -1, *j is then empty: ERROR_USAGE (a user or id that cannot be part
- * of a path, no such resource manager), ERROR_ABSENT or ERROR_SYSTEM
+ * Fill *j from `w`, for job_close().  The resource manager is not asked, so the
+ * nodes are unknown.  -1, with *j empty: ERROR_USAGE (a user or id that cannot
+ * be part of a path, no such resource manager), ERROR_ABSENT or ERROR_SYSTEM
  * (conf_file cannot be read), ERROR_NOMEM.
  */
 int job_open(struct job *j, const struct job_where *w, struct error *err);
 
-/* Give all back; an empty *j is fine. */
+/* Free everything in *j, which may be empty. */
 void job_close(struct job *j);
 
 /*
- * Find out the nodes, each once: given, SCR_NODELIST, or the resource
- * manager's.  Does nothing when they are known.  ERROR_ABSENT: there are none,
- * and what to do; ERROR_USAGE: not a node list.
+ * Determine the nodes, without repetitions: from the option, SCR_NODELIST, or
+ * the resource manager.  Does nothing if they are known.  ERROR_ABSENT: no
+ * source gives nodes; the sentence says what to do.  ERROR_USAGE: not a node
+ * list.
  */
 int job_nodes(struct job *j, struct error *err);
 
-/* When it ends, seconds since the epoch: SCR_END_TIME, or the resource
- * manager's; 0: unknown, -1: no limit.  ERROR_USAGE: SCR_END_TIME is no
+/* The end time in seconds since the epoch, from SCR_END_TIME or the resource
+ * manager.  0: unknown, -1: no limit.  ERROR_USAGE: SCR_END_TIME is not a
  * number. */
 int job_end_time(struct job *j, int64_t *epoch, struct error *err);
 
-/* What was left out of configuration files, and what the resource manager did
- * not tell: the lines to warn about are added to `out`. */
+/* Append the warnings to `out`: lines of configuration files that were skipped,
+ * and failed queries of the resource manager.  -1: ENOMEM. */
 int job_notice(const struct job *j, struct buf *out);
 
-/* One line for each value and where it came from, for -v. */
+/* Append one line for each value and its source, for -v.  -1: ENOMEM. */
 int job_describe(const struct job *j, struct buf *out);
 
 #endif /* SITE_JOB_H */

@@ -3,8 +3,8 @@
  * job_dirs.c - where a job keeps its control files and its cache.
  *
  * SCR's library has a store for each STORE line, for SCR_CACHE_BASE and for
- * SCR_CNTL_BASE (libscr.md 4.2); the lines CNTLDIR, CACHEDIR and CACHE are for
- * the commands, and say how large a directory must be.
+ * SCR_CNTL_BASE (libscr.md 4.2).  Only the commands read the lines CNTLDIR,
+ * CACHEDIR and CACHE, which also set the required size of a directory.
  */
 #include <string.h>
 
@@ -17,14 +17,14 @@
 #include "site/job_impl.h"
 #include "str.h"
 
-/* A list of directories while it grows. */
+/* A list of directories being built. */
 struct dirs {
 	struct job *j;
 	struct job_cache *list;
 	size_t count;
 };
 
-/* The base in normal form, kept: SCR's library does the same with it. */
+/* The base in normal form, as in SCR's library, allocated in the arena. */
 static const char *
 normal(struct job *j, const char *base, struct error *err)
 {
@@ -40,7 +40,7 @@ normal(struct job *j, const char *base, struct error *err)
 	return kept;
 }
 
-/* The entry of `base`, made if it is not there; NULL: no memory. */
+/* The entry of `base`, created if missing.  NULL: no memory. */
 static struct job_cache *
 enter(struct dirs *d, const char *base, bool implied, struct error *err)
 {
@@ -66,7 +66,7 @@ enter(struct dirs *d, const char *base, bool implied, struct error *err)
 	return new;
 }
 
-/* A property that is a number of bytes; nonsense is told and is none. */
+/* The property BYTES.  An invalid value is reported and counts as 0. */
 static uint64_t
 property_bytes(struct job *j, const char *key, const struct conf_group *g)
 {
@@ -80,7 +80,7 @@ property_bytes(struct job *j, const char *key, const struct conf_group *g)
 	return bytes;
 }
 
-/* Is the property `key` of the line this word? */
+/* Is property `key` of the line equal to `word`? */
 static bool
 property_is(const struct conf_group *g, const char *key, const char *word)
 {
@@ -114,7 +114,7 @@ add_lines(struct dirs *d, const char *key, struct error *err)
 	return 0;
 }
 
-/* Room for all lines of these keys, and for `more`. */
+/* Allocate the list, with room for all lines of these keys and for `more`. */
 static int
 start(struct dirs *d, struct job *j, const char *const *keys, size_t more,
       struct error *err)
@@ -129,7 +129,7 @@ start(struct dirs *d, struct job *j, const char *const *keys, size_t more,
 	return d->list != NULL ? 0 : error_no_memory(err);
 }
 
-/* Put the entry of `base` first, or, if it is `given`, alone. */
+/* Move the entry of `base` to the front.  If `given`, remove all others. */
 static int
 put_first(struct dirs *d, const char *base, bool given, struct error *err)
 {
@@ -145,7 +145,7 @@ put_first(struct dirs *d, const char *base, bool given, struct error *err)
 	return 0;
 }
 
-/* Was a STORE line for this base switched off? */
+/* Does a STORE line disable this base? */
 static bool
 disabled(const struct job *j, const char *base)
 {

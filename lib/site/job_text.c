@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * job_text.c - what is known of a job, for people.
- */
+/* job_text.c - describe a job for messages. */
 #include <stdio.h>
 
 #include "buf.h"
@@ -10,7 +8,7 @@
 #include "site/resmgr.h"
 #include "str.h"
 
-/* Of a value in a message. */
+/* Bytes of a value that are quoted in a message. */
 #define QUOTE_MAX 256
 
 int

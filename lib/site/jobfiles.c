@@ -161,10 +161,10 @@ jobfiles_nodes(const char *prefix, int64_t *count, struct error *err)
 	return rc;
 }
 
-/* --- Before a job --- */
+/* --- Preparing for a job --- */
 
-/* Whose flush file is it?  The job of the newest dataset that names one: what
- * was fetched has no descriptor. */
+/* Find the job that wrote the flush file: the job of the newest dataset that
+ * has one.  Fetched datasets have no descriptor and so no job. */
 static void
 find_owner(const struct jobfiles_flush *f, char *to, size_t size)
 {
@@ -187,7 +187,7 @@ any_unsaved(const struct jobfiles_flush *f)
 	return false;
 }
 
-/* Remove `name`, or give it the name `aside`. */
+/* Remove `name`, or rename it to `aside` if that is not NULL. */
 static int
 put_away(int dir, const char *name, const char *aside, struct error *err)
 {
@@ -199,7 +199,7 @@ put_away(int dir, const char *name, const char *aside, struct error *err)
 	return 0;
 }
 
-/* The flush file is there, read (`f`) or unreadable (NULL). */
+/* Decide what to do with the flush file `f` (NULL: it cannot be read). */
 static enum jobfiles_left
 decide(const struct jobfiles_flush *f, const struct jobfiles_job *job,
        struct jobfiles_prepared *out)
@@ -244,7 +244,8 @@ jobfiles_prepare(const char *prefix, const struct jobfiles_job *job,
 		rc = put_away(dir, FLUSH_FILE,
 			      out->left == JOBFILES_ASIDE ? FLUSH_BACKUP : NULL,
 			      err);
-	/* The nodes file does not say whose it is: it goes with the other. */
+	/* The nodes file does not name its job: treat it like the flush
+	 * file. */
 	if (rc == 0 && out->left <= JOBFILES_ASIDE)
 		rc = put_away(dir, NODES_FILE, NULL, err);
 	if (rc == 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * jobfiles.h - the small files in PREFIX/.scr that a job leaves and batch
- * scripts ask about, flush file and nodes file; and what has to become of them
- * before the next job starts.
+ * scripts query: the flush file and the nodes file.  Also their removal before
+ * the next job starts.
  */
 #ifndef SITE_JOBFILES_H
 #define SITE_JOBFILES_H
@@ -17,19 +17,19 @@ struct flush_entry;
 struct json;
 struct kvtree;
 
-/* Open PREFIX/.scr, made with all above it if `make`.  Returns a descriptor to
- * close, or -1. */
+/* Open PREFIX/.scr.  If `make`, it is created with all missing directories
+ * above it.  Returns a descriptor to close, or -1. */
 int jobfiles_open(const char *prefix, bool make, struct error *err);
 
 /* The flush file (formats.md 3.5): its entries, ids ascending. */
 struct jobfiles_flush {
 	struct kvtree *tree;
-	struct flush_entry *all; /* what they point to is in `tree` */
+	struct flush_entry *all; /* borrowed from `tree` */
 	size_t count;
 };
 
-/* ERROR_ABSENT: no flush file; ERROR_CORRUPT.  jobfiles_flush_free() is for
- * both a read one and one of zeros. */
+/* Read the flush file, for jobfiles_flush_free().  ERROR_ABSENT: no flush file;
+ * ERROR_CORRUPT.  A struct that is all zero may be freed, too. */
 int jobfiles_flush_read(const char *prefix, struct jobfiles_flush *out,
 			struct error *err);
 void jobfiles_flush_free(struct jobfiles_flush *f);
@@ -39,49 +39,50 @@ const struct flush_entry *jobfiles_flush_find(const struct jobfiles_flush *f,
 					      int64_t id);
 
 /*
- * Where a dataset is: all places, with blanks between them, in the order
- * SYNC_FLUSHING FLUSHING PFS CACHE; or, if `first`, only the first of these,
- * as LLNL's tool has it.  NONE if there are none, or `e` is NULL.
+ * Append the locations of a dataset, separated by blanks, in the order
+ * SYNC_FLUSHING FLUSHING PFS CACHE.  If `first`, only the first of them, as
+ * LLNL's tool prints it.  NONE if it has no location, or `e` is NULL.
  */
 int jobfiles_location(const struct flush_entry *e, bool first, struct buf *out);
 
-/* All entries, a JSON array. */
+/* All entries, as a JSON array. */
 struct json *jobfiles_flush_json(const struct jobfiles_flush *f);
 
-/* Nodes of the last run, from the nodes file; 0: it does not say.
- * ERROR_ABSENT: there is none; ERROR_CORRUPT. */
+/* The number of nodes of the last run, from the nodes file; 0: not recorded.
+ * ERROR_ABSENT: no nodes file; ERROR_CORRUPT. */
 int jobfiles_nodes(const char *prefix, int64_t *count, struct error *err);
 
 /* What jobfiles_prepare() did with the files of earlier jobs. */
 enum jobfiles_left {
-	JOBFILES_NONE,	  /* there were none */
-	JOBFILES_REMOVED, /* all that they tell of is on the file system */
-	JOBFILES_ASIDE,	  /* renamed to flush.scr.bak: it tells of datasets that
-			     were in cache only, or it cannot be read */
-	JOBFILES_OURS,	  /* they are of this very job: kept */
-	JOBFILES_RUNNING, /* of a job that runs, or may run: kept */
+	JOBFILES_NONE,	  /* no files found */
+	JOBFILES_REMOVED, /* all their datasets are on the file system */
+	/* Flush file renamed to flush.scr.bak: some datasets were in cache only,
+	 * or it cannot be read. */
+	JOBFILES_ASIDE,
+	JOBFILES_OURS,	  /* of this job: kept */
+	JOBFILES_RUNNING, /* of a job that runs or may run: kept */
 };
 
 struct jobfiles_prepared {
 	enum jobfiles_left left;
-	char owner[128]; /* the job the flush file tells of; "" unknown */
-	bool may_run;	 /* JOBFILES_RUNNING: nobody could tell whether it is */
+	char owner[128]; /* job of the flush file; "": unknown */
+	bool may_run;	 /* JOBFILES_RUNNING: unknown whether it runs */
 };
 
-/* The job that is about to run. */
+/* The job that is about to start. */
 struct jobfiles_job {
 	const char *id; /* NULL: unknown */
-	/* Does a job run?  1, 0, or -1: unknown.  NULL: always unknown. */
+	/* Does job `id` run?  1, 0, or -1: unknown.  NULL: always unknown. */
 	int (*runs)(void *arg, const char *id);
 	void *arg;
-	bool force; /* put the files away, whosever they are */
+	bool force; /* put away the files of any job */
 };
 
 /*
- * Before the first run of `job`: make PREFIX/.scr, and put away flush file and
- * nodes file of earlier jobs, but never those of this job (a script may prepare
- * twice) nor of one that runs, or may run, unless job->force.  The halt file
- * stays.
+ * Prepare PREFIX/.scr, created if missing, for the first run of `job`: remove
+ * or rename the flush file and nodes file of an earlier job.  Files of this job
+ * stay (a script may prepare twice), and so do those of a job that runs or may
+ * run; job->force overrides both.  The halt file stays.
  */
 int jobfiles_prepare(const char *prefix, const struct jobfiles_job *job,
 		     struct jobfiles_prepared *out, struct error *err);

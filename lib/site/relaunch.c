@@ -11,7 +11,7 @@
 #include "site/job.h"
 #include "site/jobfiles.h"
 
-/* How many nodes a run needs; all `have` of them if nobody says. */
+/* The number of nodes a run needs; all `have` nodes by default. */
 static int
 nodes_needed(struct job *j, const struct relaunch *r, uint64_t have,
 	     uint64_t *out, struct error *err)
@@ -31,7 +31,7 @@ nodes_needed(struct job *j, const struct relaunch *r, uint64_t have,
 	return 0;
 }
 
-/* Are the nodes that are not down enough? */
+/* Are there enough nodes that are not down? */
 static int
 check_nodes(struct job *j, const struct relaunch *r, bool *stop,
 	    struct buf *lines, struct error *err)
@@ -42,7 +42,8 @@ check_nodes(struct job *j, const struct relaunch *r, bool *stop,
 	int rc = -1;
 
 	if (job_nodes(j, &why) < 0) {
-		/* Outside of a job nobody knows the nodes, or asked. */
+		/* Outside of a job the nodes are unknown.  That is fine if the
+		 * caller set no condition on them. */
 		if (why.kind == ERROR_ABSENT && r->down == NULL &&
 		    r->min_nodes == 0)
 			return 0;
@@ -77,7 +78,7 @@ relaunch_check(struct job *j, const struct relaunch *r, bool *stop,
 	*stop = false;
 	if (halt_check(j->prefix, j->conf, r->now, stop, lines, err) < 0)
 		return -1;
-	/* What it says where nothing is to be halted is no reason to stop. */
+	/* Only reasons to stop are reported: drop "CONTINUE RUN" lines. */
 	if (!*stop && lines->data != NULL)
 		lines->data[lines->len = start] = '\0';
 	if (check_nodes(j, r, stop, lines, err) < 0)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * relaunch.h - shall a loop that starts a job again and again go on?
- */
+/* relaunch.h - may a loop that restarts a job start it once more? */
 #ifndef SITE_RELAUNCH_H
 #define SITE_RELAUNCH_H
 
@@ -14,19 +12,19 @@ struct hostlist;
 struct job;
 
 struct relaunch {
-	const struct hostlist *down; /* nodes that are not usable; NULL: not
-					looked at */
-	uint64_t min_nodes; /* so many are needed; 0: SCR_MIN_NODES, else as
-			       many as the last run had, else all */
-	int64_t runs;	    /* that are left; -1: any number */
-	int64_t now;	    /* seconds since the epoch */
+	const struct hostlist *down; /* unusable nodes; NULL: not checked */
+	/* Nodes needed.  0: SCR_MIN_NODES, else the number of the last run,
+	 * else all. */
+	uint64_t min_nodes;
+	int64_t runs; /* runs left; -1: no limit */
+	int64_t now;  /* seconds since the epoch */
 };
 
 /*
- * *stop: a halt condition is met, or there are not enough nodes, or no runs
- * left; each reason adds a line to `lines`.  -1: it cannot be told, which is no
- * leave to go on: ERROR_ABSENT (which nodes there are), ERROR_CORRUPT (nodes
- * file), ERROR_USAGE (a parameter), and those of halt_check().
+ * *stop: a halt condition is met, there are not enough nodes, or no runs are
+ * left.  Each reason appends a line to `lines`.  -1: unknown, and the loop must
+ * not start the job: ERROR_ABSENT (the nodes are unknown), ERROR_CORRUPT (nodes
+ * file), ERROR_USAGE (a parameter), and errors of halt_check().
  */
 int relaunch_check(struct job *j, const struct relaunch *r, bool *stop,
 		   struct buf *lines, struct error *err);

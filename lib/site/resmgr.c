@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * resmgr.c - which resource manager there is; all else its table answers.
- */
+/* resmgr.c - choose the resource manager, and pass queries to its table. */
 #include "site/resmgr.h"
 
 #include <string.h>
@@ -15,7 +13,7 @@
 #include "site/resmgr_impl.h"
 #include "str.h"
 
-/* Seconds a command may take, unless SCR_RESOURCE_MANAGER_TIMEOUT says. */
+/* Default of SCR_RESOURCE_MANAGER_TIMEOUT, in seconds. */
 #define SECONDS 5
 
 #define DECLARE(name) extern const struct resmgr_ops resmgr_##name;
@@ -27,7 +25,7 @@ static const struct resmgr_ops *const managers[] = { RESMGR_MANAGERS(ADDRESS) };
 
 static const struct resmgr_ops none = { .name = "none" };
 
-/* --- Which one --- */
+/* --- Choosing the manager --- */
 
 static bool
 is_named(const struct resmgr_ops *m, const char *name)
@@ -56,7 +54,7 @@ by_name(const char *name, struct error *err)
 	return NULL;
 }
 
-/* The id of the job around us by the manager's variables, or NULL. */
+/* The id of the job we run in, from the manager's variables, or NULL. */
 static const char *
 id_of(const struct resmgr_ops *m)
 {
@@ -75,7 +73,7 @@ around(const struct resmgr_ops *m)
 	return id_of(m) != NULL ? RESMGR_INSIDE : RESMGR_OUTSIDE;
 }
 
-/* The one whose job we are in. */
+/* The manager whose job we run in. */
 static const struct resmgr_ops *
 detect(void)
 {
@@ -121,7 +119,7 @@ resmgr_open(const struct conf *c, const char *name, struct error *err)
 	r = mem_calloc(1, sizeof(*r));
 	if (r != NULL) {
 		r->ops = ops;
-		/* None at all would know nothing. */
+		/* With a time limit of 0 no command could answer. */
 		r->seconds = seconds > 0 ? (double)seconds : SECONDS;
 		r->id = id_of(ops);
 		r->arena = arena_new();
@@ -145,7 +143,7 @@ resmgr_close(struct resmgr *r)
 	mem_free(r);
 }
 
-/* --- Asking --- */
+/* --- Queries --- */
 
 const char *
 resmgr_name(const struct resmgr *r)
@@ -165,7 +163,7 @@ resmgr_launcher(const struct resmgr *r)
 	return around(r->ops) > RESMGR_OUTSIDE ? r->ops->launcher : REMOTE_AUTO;
 }
 
-/* Make `to` what `from` is, and leave an empty list there. */
+/* Move the list `from` to `to`; `from` is then empty. */
 static void
 move(struct hostlist *to, struct hostlist *from)
 {
@@ -198,7 +196,7 @@ resmgr_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
 	rc = 0;
 out:
 	hostlist_free(&list);
-	/* What a manager prints and nobody can read is not the user's fault. */
+	/* Unreadable output of a manager is not a usage error. */
 	if (rc < 0 && err != NULL && err->kind == ERROR_USAGE)
 		err->kind = ERROR_ABSENT;
 	return rc;
@@ -216,7 +214,7 @@ resmgr_down(struct resmgr *r, const struct hostlist *nodes,
 	if (r->ops->down != NULL && nodes->count > 0 &&
 	    r->ops->down(r, nodes, &down, err) < 0)
 		goto out;
-	/* In the order of the caller's list, and no more than are in it. */
+	/* Report in the order of the caller's list, and only nodes in it. */
 	if (down.count > 0 && (hostlist_add_list(&list, nodes, err) < 0 ||
 			       hostlist_both(&list, &down, err) < 0))
 		goto out;
@@ -241,14 +239,14 @@ resmgr_notice(const struct resmgr *r)
 	return r->notice.len > 0 ? r->notice.data : NULL;
 }
 
-/* --- Another job --- */
+/* --- Other jobs --- */
 
 struct search {
 	const char *id;
 	bool runs;
 };
 
-/* Does this line say that the job runs? */
+/* Look for the job in a line of the listing. */
 static int
 search_line(struct resmgr *r, char *text, void *arg, struct error *err)
 {
@@ -315,7 +313,7 @@ resmgr_signal(struct resmgr *r, const struct resmgr_job *job,
 	const char *words[RESMGR_WORDS];
 	size_t done = 0, n = 0;
 
-	/* As many at a time as a command line takes. */
+	/* As many ids per call as the command line holds. */
 	while (done < steps->count) {
 		n = r->ops->signal(job, hard, words);
 		while (n < RESMGR_WORDS - 1 && done < steps->count)

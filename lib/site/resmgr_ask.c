@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * resmgr_ask.c - what the resource managers share: a command is asked within a
- * time limit, and its answer taken apart.
- */
+/* resmgr_ask.c - shared by the resource managers: run a command within a time
+ * limit, and parse its output. */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,7 +19,7 @@
 /* Bytes a command may print: 100,000 nodes with their states are some 5 MB. */
 #define OUTPUT_MAX ((size_t)64 << 20)
 
-/* A file of host names that is longer is none. */
+/* A longer file is not a file of host names. */
 #define HOSTS_MAX ((size_t)64 << 20)
 
 /* --- The environment --- */
@@ -60,7 +58,8 @@ unwanted(const char *variable)
 	return false;
 }
 
-/* `argv` without those in its environment, in r's arena; NULL: no memory. */
+/* `argv` preceded by words that run it without those variables, in r's arena.
+ * NULL: no memory. */
 static const char **
 in_clean_environment(struct resmgr *r, const char *const *argv)
 {
@@ -93,14 +92,14 @@ in_clean_environment(struct resmgr *r, const char *const *argv)
 
 /* --- Commands --- */
 
-/* The next line of *text, ended with NUL in place; NULL: there is none. */
+/* The next line of *text, ended with NUL in place.  NULL: no more lines. */
 static char *
 next_line(char **text)
 {
 	return *text == NULL || **text == '\0' ? NULL : strsep(text, "\n");
 }
 
-/* The last line of what a command complained of, or "". */
+/* The last line that a command wrote to stderr, or "". */
 static const char *
 last_line(const struct remote_result *result)
 {
@@ -112,7 +111,7 @@ last_line(const struct remote_result *result)
 	return last != NULL ? last : "";
 }
 
-/* Is what it printed an answer? */
+/* Report a command that failed, printed too much or timed out. */
 static int
 judge(const char *name, const struct remote_result *result, struct error *err)
 {
@@ -194,11 +193,11 @@ resmgr_note(struct resmgr *r, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	/* Without memory for it there is more to complain about. */
+	/* Without memory the notice is lost; other calls will fail, too. */
 	(void)buf_printf(&r->notice, "%s: %s\n", r->ops->name, line);
 }
 
-/* --- Answers --- */
+/* --- Parsing --- */
 
 char *
 resmgr_word(char **line)

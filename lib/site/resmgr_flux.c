@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * resmgr_flux.c - Flux: the resources of the instance we are in, whose jobs are
- * the steps.
- */
+/* resmgr_flux.c - Flux: the job is the instance we run in, and the steps are
+ * the jobs of that instance. */
 #include <string.h>
 #include <time.h>
 
@@ -14,7 +12,7 @@
 #include "str.h"
 
 /* Flux often runs inside a job of another manager, never the other way round.
- * Without its command it is of no use, though. */
+ * Without the command `flux` it cannot be queried. */
 static enum resmgr_around
 flux_around(void)
 {
@@ -35,7 +33,7 @@ word_line(struct resmgr *r, char *text, void *arg, struct error *err)
 	return *kept != NULL ? 0 : error_no_memory(err);
 }
 
-/* A batch script has no FLUX_JOB_ID; its instance knows. */
+/* A batch script has no FLUX_JOB_ID: ask its instance. */
 static int
 flux_find_id(struct resmgr *r, struct error *err)
 {
@@ -50,7 +48,7 @@ list_line(struct resmgr *r, char *text, void *out, struct error *err)
 	return resmgr_add(r, out, text, err);
 }
 
-/* Add the nodes in `state`; 1: no answer. */
+/* Add the nodes in `state` to `out`.  1: no answer. */
 static int
 list(struct resmgr *r, const char *state, struct hostlist *out,
      struct error *err)
@@ -102,9 +100,9 @@ flux_end_time(struct resmgr *r, int64_t *epoch, struct error *err)
 /* --- Steps --- */
 
 /*
- * The steps are the jobs of the instance that the job is.  In it we ask the
- * instance around us; from outside, the way leads through a proxy.  Without
- * either, `flux jobs` would list the user's allocations.
+ * Are we inside the instance that is the job?  Then `flux jobs` lists its
+ * steps.  From outside, the same command lists the user's allocations, and the
+ * steps are listed through `flux proxy`.
  */
 static bool
 inside(const struct resmgr_job *job)
@@ -121,7 +119,7 @@ flux_check(const struct resmgr_job *job, struct error *err)
 	return error_set(err, ERROR_USAGE, "this is not inside a Flux job");
 }
 
-/* "flux", by way of a proxy if need be. */
+/* The first words of a command: "flux", through a proxy if needed. */
 static size_t
 flux_words(const struct resmgr_job *job, const char **words)
 {
@@ -136,15 +134,16 @@ flux_words(const struct resmgr_job *job, const char **words)
 	return n;
 }
 
-/* Ids in base 58 begin with a florin sign, or with f where the locale has
- * none. */
+/* Ids in base 58 begin with a florin sign, or with f in locales without it.
+ * Skip it. */
 static const char *
 digits(const char *id)
 {
 	return str_starts(id, "\xc6\x92") ? id + 2 : id + (*id == 'f');
 }
 
-/* An id in decimal, and the same in base 58: we may know ours as either. */
+/* A line has an id in decimal and in base 58.  Our own id may be in either
+ * form. */
 static int
 step_line(struct resmgr *r, char *text, void *out, struct error *err)
 {
@@ -193,7 +192,7 @@ const struct resmgr_ops resmgr_flux = {
 	.nodes = flux_nodes,
 	.down = flux_down,
 	.end_time = flux_end_time,
-	/* We are in an instance of our own: the one above knows of the job. */
+	/* We run in our own instance: jobs are listed by its parent. */
 	.jobs = { { "flux", "--parent", "jobs", "-A", "-n", "-o",
 		    "{id} {id.dec}" },
 		  .ids = 2 },

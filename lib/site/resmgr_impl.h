@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * resmgr_impl.h - the table that a resource manager fills in, and what all of
- * them use to ask their commands.
+ * resmgr_impl.h - the table that describes a resource manager, and the
+ * functions with which the managers query their commands.
  *
  * A new manager is one file resmgr_NAME.c with a table `resmgr_NAME`, and its
  * name in RESMGR_MANAGERS (resmgr.h).
@@ -20,96 +20,101 @@ struct arena;
 struct error;
 struct hostlist;
 
-/* Words of a command line that signals steps, their ids among them. */
+/* Most words of a command line that signals steps, ids included. */
 #define RESMGR_WORDS 256
 
-/* Are we in a job of this manager?  The highest answer wins. */
+/* Are we in a job of this manager?  The manager with the highest answer is
+ * used. */
 enum resmgr_around {
 	RESMGR_OUTSIDE,
-	RESMGR_UNUSABLE, /* yes, but its command is missing */
+	RESMGR_UNUSABLE, /* in a job, but its command is missing */
 	RESMGR_INSIDE,
-	RESMGR_INNERMOST, /* yes, and it runs inside jobs of the others */
+	RESMGR_INNERMOST, /* in a job, inside one of another manager */
 };
 
 /*
- * The command that lists all jobs that have not ended: asked about one only,
- * most managers fail in the same way if it is gone and if nobody answers.  In
- * each line some words are ids, and one may be a state.
+ * The command that lists all jobs that have not ended.  A query about a single
+ * job does not do: most managers fail in the same way if the job has ended and
+ * if the manager does not answer.  In each line some words are ids, and one may
+ * be a state.
  */
 struct resmgr_listing {
 	const char *argv[8];
-	size_t ids;	   /* number of words at the start of a line: ids */
+	size_t ids;	   /* words at the start of a line that are ids */
 	const char *ended; /* a job in this state has ended */
-	size_t state;	   /* the word that is the state, from 0 on */
-	bool number; /* ids are the same if they are up to the first '.' */
+	size_t state;	   /* index of the word that is the state */
+	bool number;	   /* compare ids only up to the first '.' */
 };
 
-/* What a manager can do.  All but the name may be left out: unknown. */
+/* A manager.  Every member except the name may be left out; the answer is then
+ * "unknown". */
 struct resmgr_ops {
 	const char *name;
 	const char *aliases[2]; /* LLNL's names for it */
 
-	/* The job around us: the variables that hold its id, the best first.
-	 * around() says whether we are in one, if they do not; find_id() asks
-	 * for the id (r->id) if no variable has it. */
+	/* The job we run in.  Environment variables that hold its id, the
+	 * preferred first.  If none is set, around() is called to find out
+	 * whether we are in a job.  Then find_id() queries the id (r->id). */
 	const char *id_variables[2];
 	enum resmgr_around (*around)(void);
 	int (*find_id)(struct resmgr *r, struct error *err);
 
-	/* Add the nodes to `out`; -1: why they are unknown. */
+	/* Add the nodes to `out`.  -1: unknown, *err says why. */
 	int (*nodes)(struct resmgr *r, struct hostlist *out, struct error *err);
-	/* Add those of `nodes` that are down, perhaps others too. */
+	/* Add those of `nodes` that are down to `out`.  Other nodes may be
+	 * added, too. */
 	int (*down)(struct resmgr *r, const struct hostlist *nodes,
 		    struct hostlist *out, struct error *err);
-	/* *epoch stays as it is if the end is unknown. */
+	/* *epoch is unchanged if the end is unknown. */
 	int (*end_time)(struct resmgr *r, int64_t *epoch, struct error *err);
 	struct resmgr_listing jobs;
 
-	/* Steps, as resmgr.h has it: check() may be left out. */
-	const char *step_command; /* that lists them */
+	/* Steps, see resmgr.h. check() may be left out. */
+	const char *step_command; /* lists the steps */
 	int (*check)(const struct resmgr_job *job, struct error *err);
 	int (*steps)(struct resmgr *r, const struct resmgr_job *job,
 		     struct hostlist *out, struct error *err);
-	/* Put the first words of the command that signals the steps whose ids
-	 * follow into `words`; returns their number. */
+	/* Write the first words of the command that signals steps to `words`.
+	 * The caller adds the ids.  Returns the number of words. */
 	size_t (*signal)(const struct resmgr_job *job, bool hard,
 			 const char **words);
 
-	enum remote_kind launcher; /* REMOTE_AUTO: none that remote.h has */
+	enum remote_kind launcher; /* REMOTE_AUTO: none in remote.h */
 };
 
 struct resmgr {
 	const struct resmgr_ops *ops;
 	struct arena *arena;
-	const char *id;	    /* of the arena or the environment; NULL */
-	double seconds;	    /* that a command may take */
-	bool (*stop)(void); /* ends a command; NULL */
+	const char *id;	    /* in the arena or the environment; or NULL */
+	double seconds;	    /* time limit of a command */
+	bool (*stop)(void); /* true: end the command; may be NULL */
 	struct buf notice;
-	bool asked;	 /* SLURM: scontrol was asked about the job */
+	bool asked;	 /* SLURM: scontrol was queried for the job */
 	const char *job; /* its answer, or NULL */
 };
 
 /* --- resmgr_ask.c --- */
 
-/* The variable's value, or NULL; an empty one is none. */
+/* The value of the variable.  NULL: unset or empty. */
 const char *resmgr_env(const char *name);
 
 /* Has the variable this value? */
 bool resmgr_env_is(const char *name, const char *value);
 
 /*
- * Run argv[0] of PATH, without a shell and without input, in the C locale, and
- * give each line that it prints to line() (may be NULL), which may cut it up.
- * -1: ERROR_ABSENT (not in PATH), ERROR_SYSTEM (it failed, printed too much or
- * took too long), ERROR_NOMEM, or what line() says.
+ * Run argv[0] from PATH, without a shell and without input, in the C locale.
+ * Each line of its output is passed to line() (may be NULL), which may modify
+ * it.  -1: ERROR_ABSENT (not in PATH), ERROR_SYSTEM (it failed, printed too
+ * much or timed out), ERROR_NOMEM, or an error of line().
  */
 int resmgr_run(struct resmgr *r, const char *const *argv,
 	       int (*line)(struct resmgr *r, char *text, void *arg,
 			   struct error *err),
 	       void *arg, struct error *err);
 
-/* The same where "unknown" is an answer: 1 if it is missing or fails, which is
- * noted unless it is missing.  -1: ERROR_NOMEM. */
+/* The same, for a caller that can do without the answer: returns 1 if the
+ * command is missing or fails.  A failure is added to the notice, a missing
+ * command is not.  -1: ERROR_NOMEM. */
 int resmgr_ask(struct resmgr *r, const char *const *argv,
 	       int (*line)(struct resmgr *r, char *text, void *arg,
 			   struct error *err),
@@ -119,25 +124,26 @@ int resmgr_ask(struct resmgr *r, const char *const *argv,
 void resmgr_note(struct resmgr *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Read the file of host names, the first word of each line, bounded. */
+/* Read a file of host names, the first word of each line.  Its size is
+ * bounded. */
 int resmgr_read_hosts(const char *path, struct hostlist *out,
 		      struct error *err);
 
-/* Add the nodes that `text` stands for; text that is no node list is noted.
- * -1: ERROR_NOMEM. */
+/* Add the nodes of the node list `text`.  An invalid list is added to the
+ * notice.  -1: ERROR_NOMEM. */
 int resmgr_add(struct resmgr *r, struct hostlist *out, const char *text,
 	       struct error *err);
 
-/* The next word of *line, ended with NUL in place; NULL: there is none. */
+/* The next word of *line, ended with NUL in place.  NULL: no more words. */
 char *resmgr_word(char **line);
 
-/* Is it digits only, one at least? */
+/* Does `s` consist of one or more digits? */
 bool resmgr_is_number(const char *s);
 
-/* Are these ids the same up to the first '.'? */
+/* Are these ids equal up to the first '.'? */
 bool resmgr_same_number(const char *a, const char *b);
 
-/* "[[D:]H:]M:S" in seconds; false: something else. */
+/* Parse "[[D:]H:]M:S" into seconds.  False: another format. */
 bool resmgr_span(const char *text, uint64_t *seconds);
 
 #endif /* SITE_RESMGR_IMPL_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * resmgr_lsf.c - LSF: the host file for the nodes, bjobs for the time left,
- * jslist and jskill for the steps that jsrun started.  LSF does not say which
- * nodes are down.
+ * jslist and jskill for the steps that jsrun started.  LSF does not report
+ * which nodes are down.
  */
 #include <string.h>
 #include <time.h>
@@ -13,10 +13,10 @@
 #include "str.h"
 
 /*
- * A line of the file is a slot, and the first is the launch node: it runs the
- * batch script, and none of the job.  Where LSF has no launch nodes the first
- * is a node like the others, which has as many slots as they have; so it stays
- * if it is there again.
+ * Each line of the file is a slot.  The first is the launch node, which runs
+ * the batch script but no part of the job.  If LSF is set up without launch
+ * nodes, the first node has as many slots as the others.  So the first node is
+ * removed only if it occurs once.
  */
 static int
 lsf_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
@@ -37,7 +37,8 @@ lsf_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
 	return 0;
 }
 
-/* Hours, minutes and a letter: "1:30 L"; "-": no limit. */
+/* A line has hours, minutes and a letter, such as "1:30 L"; or "-": no
+ * limit. */
 static int
 time_line(struct resmgr *r, char *text, void *epoch, struct error *err)
 {
@@ -48,7 +49,7 @@ time_line(struct resmgr *r, char *text, void *epoch, struct error *err)
 	(void)err;
 	if (word != NULL && str_eq(word, "-"))
 		*(int64_t *)epoch = RESMGR_END_NEVER;
-	/* As minutes and seconds, one unit too small. */
+	/* resmgr_span() reads H:M as M:S, so its result is in minutes. */
 	else if (word != NULL && resmgr_span(word, &minutes))
 		*(int64_t *)epoch = time(NULL) + (int64_t)(minutes * 60);
 	return 0;
@@ -67,7 +68,7 @@ lsf_end_time(struct resmgr *r, int64_t *epoch, struct error *err)
 
 /* --- Steps --- */
 
-/* jsrun's own commands speak of the allocation they are called in. */
+/* jslist and jskill only work on the allocation they are called in. */
 static int
 lsf_check(const struct resmgr_job *job, struct error *err)
 {
@@ -79,7 +80,7 @@ lsf_check(const struct resmgr_job *job, struct error *err)
 			 job->id);
 }
 
-/* A table: the id of the step is the first column, its state the last. */
+/* A table row: the first column is the id of the step, the last its state. */
 static int
 step_line(struct resmgr *r, char *text, void *out, struct error *err)
 {

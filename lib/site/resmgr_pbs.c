@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * resmgr_pbs.c - PBS: the node file, pbsnodes and qstat; on a Cray, where the
- * node file names the nodes that run the scripts, what ALPS says.  Steps are
- * known of ALPS only.
+ * resmgr_pbs.c - PBS: the node file, pbsnodes and qstat.  On a Cray the node
+ * file names the nodes that run the scripts, so ALPS is queried instead.  Only
+ * ALPS lists steps.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "site/resmgr_impl.h"
 #include "str.h"
 
-/* A node of a Cray is "nid" and its number in five digits. */
+/* The name of a Cray node is "nid" and its number in five digits. */
 #define NID "nid"
 
 static bool
@@ -44,7 +44,8 @@ nid_line(struct resmgr *r, char *text, void *out, struct error *err)
 	return add_nid(out, text, err);
 }
 
-/* Have each node print its number; a last line is aprun's own. */
+/* Run a command that prints the number of each node. aprun adds a line of its
+ * own. */
 static int
 alps_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
 {
@@ -87,7 +88,7 @@ proc_line(struct resmgr *r, char *text, void *out, struct error *err)
 	return add_nid(out, nid, err);
 }
 
-/* A node, its states, and perhaps a remark. */
+/* A line has a node, its states, and possibly a remark. */
 static int
 node_line(struct resmgr *r, char *text, void *out, struct error *err)
 {
@@ -98,7 +99,7 @@ node_line(struct resmgr *r, char *text, void *out, struct error *err)
 	return resmgr_add(r, out, node, err);
 }
 
-/* `pbsnodes -l`: the nodes that are down or offline, and which of these. */
+/* `pbsnodes -l` lists the nodes that are down or offline, with their state. */
 static int
 pbs_down(struct resmgr *r, const struct hostlist *nodes, struct hostlist *out,
 	 struct error *err)
@@ -112,7 +113,7 @@ pbs_down(struct resmgr *r, const struct hostlist *nodes, struct hostlist *out,
 	return rc < 0 ? -1 : 0;
 }
 
-/* What qstat -f says of the job, as far as it matters here. */
+/* Fields of `qstat -f` for the job. */
 struct times {
 	int64_t began;	      /* epoch; 0: unknown */
 	uint64_t limit, used; /* seconds; 0: unknown */
@@ -169,7 +170,7 @@ pbs_end_time(struct resmgr *r, int64_t *epoch, struct error *err)
 struct search {
 	const char *job_id;
 	struct hostlist *out;
-	char apid[32]; /* of the application that the lines are about */
+	char apid[32]; /* application that the current lines describe */
 };
 
 /* "Ap[0]: apid 2286202, pagg ..." begins an application; a later line says

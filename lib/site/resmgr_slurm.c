@@ -14,13 +14,13 @@
 #include "site/resmgr_impl.h"
 #include "str.h"
 
-/* What may be one argument of a command, less than the kernel's 128 KiB. */
+/* Most bytes of an argument of a command; the kernel's limit is 128 KiB. */
 #define ARGUMENT_MAX ((size_t)100 << 10)
 
 /*
  * The value of " KEY=" in a line of `scontrol --oneliner`, ended with NUL in
- * place of the blank behind it; NULL: not there.  (Values with blanks are of
- * no interest here.)
+ * place of the next blank.  NULL: not found.  Values with blanks are not
+ * supported.
  */
 static const char *
 field(char *line, const char *key)
@@ -40,8 +40,8 @@ field(char *line, const char *key)
 	return NULL;
 }
 
-/* For an array or a job of several parts scontrol prints a line for each; ours
- * has our id. */
+/* For a job array or a heterogeneous job scontrol prints a line per part.  Keep
+ * the line with our id. */
 static int
 job_line(struct resmgr *r, char *text, void *arg, struct error *err)
 {
@@ -57,7 +57,7 @@ job_line(struct resmgr *r, char *text, void *arg, struct error *err)
 	return 0;
 }
 
-/* Ask once what scontrol says of the job: one line into r->job. */
+/* Query the job with scontrol, once.  The answer is one line in r->job. */
 static int
 ask_job(struct resmgr *r, struct error *err)
 {
@@ -74,7 +74,7 @@ ask_job(struct resmgr *r, struct error *err)
 	return rc < 0 ? -1 : 0;
 }
 
-/* A field of the job, or NULL where it is not known. */
+/* A field of the job.  *value is NULL if it is unknown. */
 static int
 job_field(struct resmgr *r, const char *key, const char **value,
 	  struct error *err)
@@ -93,10 +93,8 @@ job_field(struct resmgr *r, const char *key, const char **value,
 	return 0;
 }
 
-/*
- * What is in the environment was right when the job began; scontrol leaves out
- * the nodes that have died since (cluster.md).
- */
+/* scontrol is preferred: the environment lists the nodes as of the start of the
+ * job, scontrol leaves out nodes that have died since (cluster.md). */
 static int
 slurm_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
 {
@@ -119,9 +117,10 @@ slurm_nodes(struct resmgr *r, struct hostlist *out, struct error *err)
 }
 
 /*
- * Is this state of sinfo the end of what the node had in memory?  Behind the
- * word are signs: '*' does not answer, '~' saves power, and so on.  A drained
- * or failing node is up; one that does not answer is down once SLURM says so.
+ * Does this state of sinfo mean that the node's memory is lost?  The word may
+ * be followed by flags: '*' does not answer, '~' saves power, and so on.  A
+ * drained or failing node is up.  A node that does not answer is down only once
+ * SLURM reports it as down.
  */
 static bool
 is_down(const char *state)
@@ -140,7 +139,8 @@ is_down(const char *state)
 	return strchr(state + len, '~') != NULL;
 }
 
-/* "NODES STATE"; without a state, what was asked for: down. */
+/* A line is "NODES STATE".  A line without a state is from a query for nodes
+ * that are down. */
 static int
 state_line(struct resmgr *r, char *text, void *out, struct error *err)
 {
@@ -198,7 +198,7 @@ slurm_end_time(struct resmgr *r, int64_t *epoch, struct error *err)
 			*epoch = at;
 		return 0;
 	}
-	/* Set since SLURM 22.05, and right unless the limit was changed. */
+	/* Set since SLURM 22.05; wrong if the limit was changed since. */
 	text = resmgr_env("SLURM_JOB_END_TIME");
 	if (text != NULL && num_i64(text, 1, INT64_MAX, epoch, NULL) < 0)
 		resmgr_note(r, "SLURM_JOB_END_TIME is no number");
@@ -207,8 +207,8 @@ slurm_end_time(struct resmgr *r, int64_t *epoch, struct error *err)
 
 /* --- Steps --- */
 
-/* "1234.5", "1234+0.5", "1234_7.5": a step that srun started.  Those with
- * names, batch, extern, interactive, are the allocation itself. */
+/* "1234.5", "1234+0.5", "1234_7.5" are steps that srun started.  Steps with
+ * names (batch, extern, interactive) belong to the allocation itself. */
 static int
 step_line(struct resmgr *r, char *text, void *out, struct error *err)
 {
@@ -237,7 +237,7 @@ slurm_steps(struct resmgr *r, const struct resmgr_job *job,
 
 	if (resmgr_run(r, argv, step_line, out, &why) == 0)
 		return 0;
-	/* The job itself is over: then nothing of it runs. */
+	/* The job has ended, so it has no steps. */
 	if (strstr(why.text, "Invalid job id") != NULL)
 		return 0;
 	return error_pass(err, &why);

@@ -19,12 +19,12 @@
 #include "site/resmgr.h"
 #include "str.h"
 
-/* Seconds for a command of the manager, and between two looks at what still
- * runs. */
+/* Seconds: default time limit of a manager's command, and between two polls of
+ * what still runs. */
 #define ANSWER 15
 #define LOOK 0.25
 
-/* Bytes of a /proc/PID/stat: much more than it has. */
+/* Bytes of a /proc/PID/stat, far above the real size. */
 #define STAT_MAX 4096
 
 /* --- Steps --- */
@@ -56,7 +56,7 @@ signal_steps(const struct step_where *w, const struct hostlist *steps,
 	return resmgr_signal(w->manager, &w->job, steps, hard, err);
 }
 
-/* A pause between two looks; -1: the user wants no more of it. */
+/* Pause between two polls.  -1: the user asked to stop. */
 static int
 pause_look(const struct step_where *w, double left, struct error *err)
 {
@@ -72,9 +72,9 @@ pause_look(const struct step_where *w, double left, struct error *err)
 }
 
 /*
- * Wait until those of `steps` are gone, at most `seconds`; the others stay in
- * it.  A manager that does not answer now and then is asked again; one that
- * never did is an error.
+ * Wait at most `seconds` until all of `steps` have ended.  The steps that still
+ * run stay in the list.  A query that fails is repeated; it is an error only if
+ * the manager never answered.
  */
 static int
 await_end(const struct step_where *w, struct hostlist *steps, double seconds,
@@ -87,7 +87,7 @@ await_end(const struct step_where *w, struct hostlist *steps, double seconds,
 	int rc = 0;
 
 	while (rc == 0 && steps->count > 0 && !over) {
-		over = clock_seconds() >= end; /* then look once more */
+		over = clock_seconds() >= end; /* poll once more */
 		if (hostlist_init(&now, err) < 0)
 			return -1;
 		error_clear(&why);
@@ -104,7 +104,7 @@ await_end(const struct step_where *w, struct hostlist *steps, double seconds,
 	return rc;
 }
 
-/* TERM, a while, KILL, a while. */
+/* Send SIGTERM, wait, send SIGKILL, wait. */
 static int
 end_steps(const struct step_where *w, struct hostlist *steps,
 	  struct step_result *r, struct error *err)
@@ -112,7 +112,7 @@ end_steps(const struct step_where *w, struct hostlist *steps,
 	struct error why = ERROR_INIT;
 	int rc = signal_steps(w, steps, false, &why);
 
-	/* A step may have ended before its signal came. */
+	/* A failed signal is no error if the steps have ended. */
 	if (await_end(w, steps, rc < 0 ? 0 : w->grace, err) < 0)
 		return -1;
 	if (steps->count == 0)
@@ -154,7 +154,7 @@ stop_steps(const struct step_where *w, struct step_result *r, struct error *err)
 
 /* --- A process in place of steps --- */
 
-/* State and group of a process; false: there is none such. */
+/* State and group of a process.  False: no such process. */
 static bool
 look_at(const char *id, char *state, long long *group)
 {
@@ -165,7 +165,8 @@ look_at(const char *id, char *state, long long *group)
 	snprintf(path, sizeof(path), "/proc/%.20s/stat", id);
 	if (io_read_file(AT_FDCWD, path, STAT_MAX, &raw, NULL) == 0 &&
 	    raw.len > 0) {
-		/* The name before that may hold anything. */
+		/* The name in parentheses may contain ')': find the last
+		 * one. */
 		const char *at = strrchr(raw.data, ')');
 
 		seen = at != NULL &&
@@ -175,7 +176,7 @@ look_at(const char *id, char *state, long long *group)
 	return seen;
 }
 
-/* Does a process of the group run? */
+/* Does any process of the group run? */
 static bool
 group_runs(pid_t leader)
 {
@@ -194,8 +195,8 @@ group_runs(pid_t leader)
 	return found;
 }
 
-/* Does the process (`who` < 0: one of its group) run?  One that has ended, but
- * that nobody waited for, does not. */
+/* Does the process (`who` < 0: any process of the group) run?  A zombie does
+ * not. */
 static bool
 runs(pid_t who)
 {
@@ -239,7 +240,8 @@ stop_process(const struct step_where *w, struct step_result *r,
 	     struct error *err)
 {
 	const pid_t pid = (pid_t)w->pid;
-	/* Its group, if it is the first of one: mpiexec and what it began. */
+	/* The whole group if the process leads one: mpiexec and its
+	 * children. */
 	const pid_t who = getpgid(pid) == pid ? -pid : pid;
 	char id[32];
 
@@ -264,7 +266,7 @@ stop_process(const struct step_where *w, struct step_result *r,
 	return 0;
 }
 
-/* --- Either --- */
+/* --- Steps or process --- */
 
 int
 step_check(const struct step_where *w, struct error *err)

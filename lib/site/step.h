@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * step.h - end what a job runs just now, and leave its allocation: the caches
- * on its nodes stay for a scavenge.
+ * step.h - end the running steps of a job but keep its allocation, so that the
+ * caches on its nodes stay for a scavenge.
  *
  * The resource manager (resmgr.h) lists the running steps.  They get SIGTERM,
- * and SIGKILL if they still run after a while.  The step that we run in is left
- * alone; all others of the job are ended.  If no manager knows the run, a
- * process (that of mpiexec, say) takes the place of the steps; if it leads a
- * process group, all of that.
+ * and SIGKILL if they still run after a grace period.  The step that we run in
+ * is left alone; all others of the job are ended.  For a run that no manager
+ * knows, a process such as mpiexec takes the place of the steps.  If it leads a
+ * process group, the whole group is ended.
  */
 #ifndef SITE_STEP_H
 #define SITE_STEP_H
@@ -23,28 +23,30 @@ struct error;
 struct step_where {
 	struct resmgr *manager;
 	struct resmgr_job job;
-	int64_t pid;   /* > 0: this process; manager and job do not matter */
-	double grace;  /* seconds from SIGTERM to SIGKILL, and to giving up */
-	bool dry_run;  /* only find, and log */
-	double answer; /* seconds a manager's command may take; 0: 15 */
-	bool (*stop)(void);		      /* give up? may be NULL */
-	void (*log)(void *arg, const char *); /* what is done; may be NULL */
+	int64_t pid; /* > 0: end this process; manager and job are ignored */
+	/* Seconds from SIGTERM to SIGKILL, and from SIGKILL to giving up. */
+	double grace;
+	bool dry_run;  /* only find the steps, and log */
+	double answer; /* time limit of a manager's command, seconds; 0: 15 */
+	bool (*stop)(void);		      /* true: give up; may be NULL */
+	void (*log)(void *arg, const char *); /* each action; may be NULL */
 	void *arg;
 };
 
 struct step_result {
-	size_t found;  /* steps that ran */
-	size_t killed; /* of these needed SIGKILL */
+	size_t found;  /* steps that were running */
+	size_t killed; /* steps of these that needed SIGKILL */
 };
 
-/* Can step_stop() be asked this at all?  ERROR_USAGE: what is missing. */
+/* Is *w valid for step_stop()?  ERROR_USAGE: the sentence says what is
+ * missing. */
 int step_check(const struct step_where *w, struct error *err);
 
 /*
- * End the steps, and wait until they are gone.  None running is no error.
- * -1: ERROR_USAGE (as step_check()), ERROR_ABSENT (no such process, the
- * manager's command is missing), or ERROR_SYSTEM: the manager does not answer,
- * or refuses, or steps run on despite SIGKILL; the sentence says which.
+ * End the steps, and wait until they have ended.  No running step is not an
+ * error.  -1: ERROR_USAGE (as step_check()), ERROR_ABSENT (no such process, the
+ * manager's command is missing), or ERROR_SYSTEM: the manager does not answer
+ * or refuses, or steps survive SIGKILL; the sentence says which.
  */
 int step_stop(const struct step_where *w, struct step_result *r,
 	      struct error *err);
