@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * judge.c - can what is missing of a dataset come back?
+ * judge.c - can the missing files of a dataset be rebuilt?
  *
- * A verdict from names and sizes alone.  Where they leave it open it is
- * "recoverable": trying costs a copy, giving up costs the dataset.  A rank
- * whose files are there, but not its redundancy file, does not say which set it
- * is of; and of two members that each lost one file both may come back, if the
- * files do not lie at the same places of the stripes (rescue/solve.h).
+ * The verdict is taken from names and sizes alone.  If these leave it open, it
+ * is "recoverable": a needless attempt costs a copy, giving up costs the
+ * dataset.  Two cases stay open:
+ *
+ * - A rank that lacks only its redundancy file does not show which set it
+ *   belongs to.
+ * - Two members that each lost one file can both be rebuilt if these files do
+ *   not overlap in the stripes (rescue/solve.h).
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,23 +21,23 @@
 #include "rescue/scheme.h"
 #include "scavenge/scavenge_impl.h"
 
-/* Ranks named in a sentence. */
+/* At most this many ranks are named in a message. */
 #define RANKS_TOLD 12
 
-/* A member of a set that somebody has. */
+/* A set member whose redundancy file some node has. */
 struct seat {
 	const struct nodecache_red *red;
-	bool whole; /* what the set protects is there */
+	bool whole; /* its protected files are whole */
 };
 
 struct judge {
 	struct salvage *p;
 	struct salvage_dataset *d;
-	bool map; /* about filemaps, else about files */
+	bool map; /* judge filemaps; else data files */
 	struct seat *seats;
 	size_t nseats;
-	uint32_t lost;	  /* ranks that lack what is protected */
-	uint32_t covered; /* members that sets can bring back */
+	uint32_t lost;	  /* ranks with missing protected files */
+	uint32_t covered; /* members that can be rebuilt */
 	const char *why;
 };
 
@@ -46,7 +49,7 @@ is_whole(const struct judge *j, const struct salvage_rank *r)
 	return j->map || j->d->bypass || r->best->found.bad == 0;
 }
 
-/* The set, and then the member. */
+/* Order by set, then by member. */
 static int
 by_seat(const void *a, const void *b)
 {
@@ -80,8 +83,8 @@ sentence(struct judge *j, const struct buf *text, struct error *err)
 	return s;
 }
 
-/* Members that lack something, and that surely no other can give back, of the
- * set that these `n` seats are in. */
+/* Of the set of these `n` seats, count the members with missing files, and
+ * those of them that are certainly beyond the scheme's tolerance. */
 static int
 count_lost(const struct seat *s, size_t n, uint32_t *lost, uint32_t *beyond,
 	   struct error *err)
@@ -185,7 +188,8 @@ look_at_ranks(struct judge *j, uint32_t *alone, struct error *err)
 	return 0;
 }
 
-/* Either all that is protected is there, or comes back, or j->why is set. */
+/* Sets j->why if files are lost.  Otherwise all protected files are whole, or
+ * may be rebuilt. */
 static int
 judge_kind(struct judge *j, struct error *err)
 {
@@ -204,14 +208,14 @@ judge_kind(struct judge *j, struct error *err)
 		for (end = i + 1; end < j->nseats &&
 				  same_set(j->seats[i].red, j->seats[end].red);)
 			end++;
-		/* Names that claim more members than there are ranks say
-		 * nothing: trying will tell. */
+		/* Names that claim more members than the job has ranks are
+		 * wrong: leave the verdict to the rebuild. */
 		members += j->seats[i].red->members;
 		if (members > (uint64_t)j->d->world)
 			return 0;
 		if (count_lost(&j->seats[i], end - i, &lost, &beyond, err) < 0)
 			return -1;
-		/* Those without a redundancy file may be of this set. */
+		/* Ranks without a redundancy file may belong to this set. */
 		if (beyond > alone)
 			return tell_set(j, j->seats[i].red, lost, err);
 		j->covered += lost;

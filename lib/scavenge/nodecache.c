@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nodecache.c - all datasets in the cache of a node, rank by rank.
+ * nodecache.c - survey of all datasets in a node's cache, rank by rank.
  */
 #include "scavenge/nodecache.h"
 
@@ -26,7 +26,7 @@
 #include "path.h"
 #include "str.h"
 
-/* No header of a redundancy file is larger. */
+/* Larger headers of redundancy files are rejected as damaged. */
 #define HEADER_MAX ((size_t)256 << 20)
 
 /* --- Directories --- */
@@ -39,7 +39,7 @@ struct finding {
 	const char *problem;
 };
 
-/* The first problem is kept: others mostly follow from it. */
+/* Keep the first problem only: later ones usually follow from it. */
 static int
 note(struct arena *a, const char **problem, const struct error *why,
      struct error *err)
@@ -103,7 +103,7 @@ add_entry(struct finding *f, const struct cindex_entry *e, struct error *err)
 		       : note(f->arena, &new->problem, &why, err);
 }
 
-/* What the cache index knows. */
+/* Add the datasets of the cache index. */
 static int
 read_index(struct finding *f, struct error *err)
 {
@@ -135,7 +135,8 @@ out:
 	return rc;
 }
 
-/* A directory that was found: the one the index means, or another. */
+/* Add a directory found by scanning.  It completes an index entry with the same
+ * id that lacks a usable directory; else it is a dataset of its own. */
 static int
 add_dir(struct finding *f, int64_t id, const char *path, struct error *err)
 {
@@ -163,7 +164,8 @@ add_dir(struct finding *f, int64_t id, const char *path, struct error *err)
 	return copy_str(f->arena, &lost->dir, err);
 }
 
-/* Datasets in `path`; node.N there are views of one store (formats.md 2). */
+/* Scan `path` for datasets.  Its directories node.N are the nodes' views of one
+ * store (formats.md 2). */
 static int
 scan_cache(struct finding *f, const char *path, bool nodes, struct error *err)
 {
@@ -232,15 +234,15 @@ nodecache_dirs(const struct nodecache_where *w, struct arena *a,
 /* --- Ranks --- */
 
 struct looking {
-	struct arena *arena;   /* what is kept */
-	struct arena *scratch; /* of one file */
+	struct arena *arena;   /* lives as long as the survey */
+	struct arena *scratch; /* reset for each file */
 	struct nodecache_dir dir;
 	struct nodecache_dataset *d;
 	struct kvtree *tree;
 	struct buf raw;
 };
 
-/* Read the header that redundancy file `fd` begins with. */
+/* Read the header at the start of redundancy file `fd`. */
 static int
 read_header(struct looking *l, int fd, const char *name, uint32_t owner,
 	    struct redset_header *h, struct error *err)
@@ -266,7 +268,8 @@ read_header(struct looking *l, int fd, const char *name, uint32_t owner,
 	return 0;
 }
 
-/* Is redundancy file `name` whole?  Then its size is added to *bytes. */
+/* Set *out and add the file's size to *bytes if redundancy file `name` is
+ * whole. */
 static int
 read_red(struct looking *l, const char *name, const struct redset_name *n,
 	 struct nodecache_red *out, uint64_t *bytes, struct error *err)
@@ -304,7 +307,6 @@ read_red(struct looking *l, const char *name, const struct redset_name *n,
 	return rc;
 }
 
-/* The redundancy files of a rank. */
 static int
 look_at_reds(struct looking *l, const struct nodecache_slot *s,
 	     struct nodecache_rank *r, struct error *err)
@@ -371,9 +373,10 @@ look_at_map(struct looking *l, struct nodecache_rank *r, struct error *err)
 }
 
 /*
- * Two nodes see the same directory where number and time of change are the
- * same.  Not the device: each node numbers its own, and node-local stores of
- * one kind get the same number everywhere, and the same inodes.
+ * Two nodes see the same directory if inode and time of change are equal.
+ * Inodes alone are not enough: node-local stores of one kind have the same ones
+ * everywhere.  The device number is no help, since each node numbers its own
+ * devices.
  */
 static int
 identify(struct looking *l, struct error *err)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nodecache.h - what the cache of one node holds: read on that node, and passed
- * as one line of JSON to where a scavenge is planned.
+ * nodecache.h - the survey of one node's cache: read on that node, and sent as
+ * JSON to the process that plans the scavenge.
  *
- * Only metadata are read, and of data files their size.  Whatever is damaged,
- * or cannot be read, is told as a `problem` of the rank, the dataset or the
- * node; all the rest is reported as it is.  Nothing on disk is changed.
+ * Only metadata and the sizes of data files are read.  Damaged or unreadable
+ * files are reported as a `problem` of the rank, the dataset or the node; the
+ * rest of the survey is still complete.  Nothing on disk is changed.
  */
 #ifndef SCAVENGE_NODECACHE_H
 #define SCAVENGE_NODECACHE_H
@@ -22,31 +22,33 @@ struct buf;
 struct error;
 struct kvtree;
 
-/* Bytes of the longest line of JSON that is accepted. */
+/* Longest JSON text that is accepted, in bytes. */
 #define NODECACHE_MAX ((size_t)256 << 20)
 
-/* --- Where to look --- */
+/* --- Dataset directories --- */
 
 struct nodecache_where {
 	const char *cntl; /* control directory, with cindex.scrinfo; or NULL */
-	/* Directories that hold scr.dataset.ID, or node.N/scr.dataset.ID: for
-	 * what the cache index does not know, or cannot tell any more. */
+	/* Cache directories that hold scr.dataset.ID or node.N/scr.dataset.ID;
+	 * scanned for datasets that the cache index does not list, or whose
+	 * directory it does not give. */
 	const char *const *cachedirs;
 	size_t ncachedirs;
 };
 
-/* A directory of one dataset.  Strings are in the arena given. */
+/* A directory of one dataset.  Strings are in the arena of the call. */
 struct nodecache_found {
 	int64_t id;
-	const char *dir;     /* NULL: the index does not say */
-	const char *name;    /* NULL: not known, for it is not in the index */
-	const char *problem; /* NULL: none */
-	bool bypass, ckpt, output; /* as the index says */
+	const char *dir;	   /* NULL: the index does not give it */
+	const char *name;	   /* NULL: not in the index */
+	const char *problem;	   /* NULL: none */
+	bool bypass, ckpt, output; /* from the index */
 };
 
 /*
- * All of them: *count, in *list, by id.  *problem: what is wrong with the
- * cache index, or with a cache directory; NULL: nothing.  -1: ERROR_NOMEM.
+ * List the dataset directories, sorted by id, then path.  *problem: the first
+ * problem with the cache index or a cache directory; NULL: none.  -1:
+ * ERROR_NOMEM.
  */
 int nodecache_dirs(const struct nodecache_where *w, struct arena *a,
 		   struct nodecache_found **list, size_t *count,
@@ -54,10 +56,10 @@ int nodecache_dirs(const struct nodecache_where *w, struct arena *a,
 
 /* --- One directory --- */
 
-/* What the directory .scr has of one rank. */
+/* Metadata files of one rank in the directory .scr. */
 struct nodecache_slot {
 	int64_t rank;
-	bool map; /* filemap_<rank> */
+	bool map; /* filemap_<rank> exists */
 	size_t nred;
 	const char **red; /* names of its redundancy files, descriptors too */
 };
@@ -65,64 +67,66 @@ struct nodecache_slot {
 struct nodecache_dir {
 	struct arena *arena;
 	const char *path;
-	int fd, meta; /* the directory, and .scr in it */
+	int fd, meta; /* the directory, and its .scr */
 	size_t count;
-	struct nodecache_slot *slots; /* by rank */
+	struct nodecache_slot *slots; /* ranks ascending */
 };
 
-/* For nodecache_dir_close(), in any case. */
+/* Call nodecache_dir_close() also on failure. */
 int nodecache_dir_open(struct nodecache_dir *d, const char *path,
 		       struct error *err);
 void nodecache_dir_close(struct nodecache_dir *d);
 
 /*
- * Read filemap_<rank> below `meta` into `raw`, its bytes, and `out`, whose
- * strings are in `a`; `t` is for scratch.
+ * Read filemap_<rank> below the directory `meta`: its bytes into `raw`, its
+ * content into `out`, with strings in `a`.  `t` is scratch space.
  */
 int nodecache_dir_map(int meta, int64_t rank, struct buf *raw, struct kvtree *t,
 		      struct arena *a, struct filemap *out, struct error *err);
 
-/* Does the file lie in the prefix itself (bypass), by what is recorded? */
+/* Was the file written to the prefix directly (bypass)?  Judged from the paths
+ * in the filemap. */
 bool nodecache_dir_bypass(const struct filemap_file *f);
 
 /*
- * Open file `f` of the directory for reading; nothing below it is left through
- * a link.  ERROR_ABSENT, ERROR_DAMAGED: it is there, but not as long as it
- * should be, no file, or was never completed.  -1, or a descriptor.
+ * Open file `f` of the directory for reading, without following a symbolic
+ * link.  Returns a descriptor, or -1.  ERROR_ABSENT: missing.  ERROR_DAMAGED:
+ * of the wrong size, not a regular file, or unfinished.  ERROR_UNSAFE: a
+ * symbolic link, or not a clean path.
  */
 int nodecache_dir_file(const struct nodecache_dir *d,
 		       const struct filemap_file *f, struct error *err);
 
-/* The same for redundancy file `name`, or any other in .scr. */
+/* Open redundancy file `name`, or any other file of .scr, in the same way. */
 int nodecache_dir_meta(const struct nodecache_dir *d, const char *name,
 		       struct error *err);
 
-/* --- All of a node --- */
+/* --- The survey of a node --- */
 
-/* A place in a redundancy set, as the name of the file says. */
+/* A place in a redundancy set, from the name of the redundancy file. */
 struct nodecache_red {
-	bool there; /* the file is, and is whole */
+	bool there; /* the redundancy file is whole */
 	enum redset_type type;
-	uint32_t set, sets, member, members; /* numbers from 1 on */
-	uint32_t failures; /* members that may be lost; PARTNER: copies */
+	uint32_t set, sets, member, members; /* set, member: from 1 */
+	uint32_t failures; /* failures tolerated; PARTNER: copies */
 };
 
 struct nodecache_rank {
 	int64_t rank;
 	bool map;	       /* its filemap can be read */
-	uint64_t files, bytes; /* there, of the right size, completed */
-	uint64_t bad;	       /* missing, short, never completed */
-	struct nodecache_red red, mapred; /* of its data, of its filemap */
-	uint64_t redundancy;		  /* bytes of the files of these */
+	uint64_t files, bytes; /* whole files */
+	uint64_t bad;	       /* files missing, damaged or unfinished */
+	struct nodecache_red red, mapred; /* protects its files; its filemap */
+	uint64_t redundancy;		  /* bytes of both redundancy files */
 	const char *problem;
 };
 
 struct nodecache_dataset {
 	int64_t id;
-	const char *name, *dir; /* NULL: not known */
+	const char *name, *dir; /* NULL: unknown */
 	bool bypass, ckpt, output;
-	int64_t world; /* ranks of the job; -1: not known */
-	/* Equal on two nodes: they see the same directory. */
+	int64_t world; /* ranks of the job; -1: unknown */
+	/* Equal on two nodes if they see the same directory. */
 	const char *store;
 	size_t nranks;
 	struct nodecache_rank *ranks; /* ascending */
@@ -130,25 +134,26 @@ struct nodecache_dataset {
 };
 
 struct nodecache {
-	struct arena *arena; /* owns all strings */
+	struct arena *arena; /* owns all arrays and strings */
 	const char *host, *cntl;
 	size_t ndatasets;
-	struct nodecache_dataset *datasets; /* by id */
+	struct nodecache_dataset *datasets; /* ids ascending */
 	const char *problem;
 };
 
-/* Look.  -1: ERROR_NOMEM only.  For nodecache_free(), in any case. */
+/* Read the cache.  -1: ERROR_NOMEM only.  Call nodecache_free() also on
+ * failure. */
 int nodecache_read(struct nodecache *n, const struct nodecache_where *w,
 		   struct error *err);
 void nodecache_free(struct nodecache *n);
 
-/* As JSON, without a newline at its end, appended to `out`: one line, or where
- * that would be long several. */
+/* Append the survey as JSON to `out`, without a final newline.  Long text is
+ * broken into several lines. */
 int nodecache_json(const struct nodecache *n, struct buf *out,
 		   struct error *err);
 
-/* And back, from `len` untrusted bytes.  ERROR_CORRUPT names the member.  For
- * nodecache_free(), in any case. */
+/* Parse `len` untrusted bytes of that JSON.  ERROR_CORRUPT names the bad
+ * member.  Call nodecache_free() also on failure. */
 int nodecache_parse(struct nodecache *n, const char *text, size_t len,
 		    struct error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nodecache_dir.c - one dataset's directory in a cache.
+ * nodecache_dir.c - the directory of one dataset in a cache.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,10 +21,10 @@
 #include "scavenge/nodecache.h"
 #include "str.h"
 
-/* No filemap is larger: a rank has not a million files. */
+/* Larger filemaps are rejected: no rank has a million files. */
 #define MAP_MAX ((size_t)256 << 20)
 
-/* --- What there is --- */
+/* --- Metadata files by rank --- */
 
 /* One name in .scr that belongs to a rank. */
 struct name {
@@ -69,7 +69,7 @@ compare_name(const void *x, const void *y)
 	return strcmp(a->red, b->red);
 }
 
-/* From names, which are sorted, to slots. */
+/* Group the sorted names into one slot for each rank. */
 static int
 make_slots(struct nodecache_dir *d, const struct names *n)
 {
@@ -166,7 +166,7 @@ nodecache_dir_close(struct nodecache_dir *d)
 
 /* --- Files --- */
 
-/* O_NONBLOCK: a FIFO in the place of a file must not stop us. */
+/* O_NONBLOCK: opening a FIFO in place of a file must not block. */
 #define READ_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 static int
@@ -240,8 +240,8 @@ nodecache_dir_file(const struct nodecache_dir *d, const struct filemap_file *f,
 		return error_set(err, ERROR_UNSAFE,
 				 "%s: no path of a file in a cache",
 				 f->cache_path);
-	/* In cache a file keeps its base name, and no directory (formats.md 2);
-	 * one that is written to the prefix right away lies where it says. */
+	/* A file in cache lies in the dataset directory under its base name
+	 * (formats.md 2); a bypass file lies at its recorded path. */
 	fd = nodecache_dir_bypass(f)
 		     ? open_regular(AT_FDCWD, f->cache_path, &st, err)
 		     : open_regular(d->fd, base, &st, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nodecache_json.c - the survey of a node as a line of JSON, and back.
+ * nodecache_json.c - encode the survey of a node as JSON, and parse it.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -12,10 +12,11 @@
 #include "meta/dataset.h"
 #include "scavenge/nodecache.h"
 
-/* Of the line's form: another one is another meaning. */
+/* Version of the format; the reader accepts no other. */
 #define FORMAT 1
 
-/* Reed-Solomon sets have 256 members and check chunks in all. */
+/* Upper bound only: a Reed-Solomon set has at most 256 members and check
+ * chunks. */
 #define FAILURES_MAX 65536
 
 /* --- Writing --- */
@@ -53,7 +54,7 @@ rank_json(const struct nodecache_rank *r)
 	else
 		json_set_null(j, "mapred");
 	json_set_u64(j, "redundancy", r->redundancy);
-	/* There are many ranks, and mostly no problem. */
+	/* Left out if NULL: there are many ranks, and few problems. */
 	if (r->problem != NULL)
 		json_set_str(j, "problem", r->problem);
 	return j;
@@ -79,12 +80,12 @@ dataset_object(const struct nodecache_dataset *d)
 	return j;
 }
 
-/* pdsh cuts lines at 128 KiB. */
+/* pdsh truncates lines at 128 KiB. */
 #define LINE_MAX_BYTES ((size_t)64 << 10)
 
 /*
- * Make several lines of what stands from `start` on, if it is long: JSON does
- * not mind a newline behind a comma, outside of strings.
+ * Break the JSON from `start` on into several lines if it is long, after commas
+ * outside of strings.
  */
 static int
 break_lines(struct buf *out, size_t start, struct error *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * salvage.c - collecting what nodes have, and sharing it out.
+ * salvage.c - collect what nodes have, and choose which node copies what.
  */
 #include "scavenge/salvage.h"
 
@@ -49,7 +49,7 @@ salvage_free(struct salvage *p)
 struct salvage_dataset *
 salvage_find(const struct salvage *p, int64_t id)
 {
-	/* A cache holds a handful. */
+	/* A cache holds few datasets: a linear search is enough. */
 	for (size_t i = 0; i < p->count; i++)
 		if (p->datasets[i].id == id)
 			return &p->datasets[i];
@@ -161,9 +161,9 @@ salvage_lose(struct salvage *p, uint32_t node)
 		p->gone[node] = true;
 }
 
-/* --- Who copies --- */
+/* --- Choice of the copying node --- */
 
-/* Is `a` of more use than `b`?  Of equals the one with less to do. */
+/* Is `a` the better source?  Of equal holders, the one with less to copy. */
 static bool
 is_better(const struct salvage_holder *a, const struct salvage_holder *b,
 	  const uint64_t *load)
@@ -199,7 +199,7 @@ share_out(const struct salvage *p, struct salvage_dataset *d, uint64_t *load)
 				r->best = h;
 		if (r->best == NULL)
 			continue;
-		/* A rank without bytes is some work, too. */
+		/* Count a rank without bytes as work, too. */
 		bytes = r->best->found.bytes + r->best->found.redundancy;
 		load[r->best->node] += bytes + 1;
 		d->files += r->best->found.files;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * save.c - one dataset from the caches to the prefix: copied by its
- * nodes, rebuilt and indexed here.
+ * save.c - save one dataset: its nodes copy it to the prefix, then it is
+ * rebuilt and indexed here.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,10 +32,10 @@
 #include "site/eventlog.h"
 #include "site/job.h"
 
-#define DIR_NAME 48 /* room for ".scr/scr.dataset.ID" and a name below it */
+#define DIR_NAME 48 /* fits ".scr/scr.dataset.ID/NAME" */
 
-/* Nodes that die while they copy what others have, too, are replaced so many
- * times. */
+/* Copying is repeated if a node fails whose files other nodes have, too: at
+ * most this many rounds in all. */
 #define ROUNDS 3
 
 /* --- Copying --- */
@@ -43,12 +43,12 @@
 struct copying {
 	struct scavenge *s;
 	struct salvage_dataset *d;
-	uint32_t *nodes; /* that copy in this round */
+	uint32_t *nodes; /* nodes that copy in this round */
 	size_t count;
-	uint64_t *done; /* bytes, by number in nodes */
+	uint64_t *done; /* bytes copied, by index in `nodes` */
 };
 
-/* "scr_copy: HOST: progress DONE TOTAL": it lives, and so much is there. */
+/* Account for a progress line, "scr_copy: HOST: progress DONE TOTAL". */
 static void
 hear(void *arg, size_t node, const char *line)
 {
@@ -73,8 +73,8 @@ hear(void *arg, size_t node, const char *line)
 	c->done[node] = done;
 }
 
-/* Does any rank lie on several living nodes?  Then each has to be told which
- * are its own. */
+/* Do several living nodes have files of the same rank?  Then each node must be
+ * given the list of ranks it copies. */
 static bool
 is_shared(const struct copying *c)
 {
@@ -92,7 +92,7 @@ is_shared(const struct copying *c)
 	return false;
 }
 
-/* The file that says who copies what. */
+/* Write the file that lists the ranks each node copies. */
 static int
 write_shares(const struct copying *c, const char *name, struct error *err)
 {
@@ -117,8 +117,8 @@ write_shares(const struct copying *c, const char *name, struct error *err)
 	return rc;
 }
 
-/* What nodes said, for those who look for the reason later: as LLNL's scripts
- * keep it (formats.md 2). */
+/* Keep the output of the nodes for later diagnosis, in the files that LLNL's
+ * scripts write (formats.md 2). */
 static void
 keep_words(const struct copying *c, const struct remote_result *r)
 {
@@ -153,7 +153,8 @@ keep_words(const struct copying *c, const struct remote_result *r)
 	}
 }
 
-/* A line of a node's stderr says it best. */
+/* The reason of a failure: the first line of the node's stderr is the most
+ * exact one. */
 static const char *
 last_words(const struct remote_result *r, char *to, size_t size)
 {
@@ -167,7 +168,6 @@ last_words(const struct remote_result *r, char *to, size_t size)
 	return to;
 }
 
-/* The next line, or NULL. */
 static const char *
 after(const char *line)
 {
@@ -176,8 +176,8 @@ after(const char *line)
 	return end != NULL ? end + 1 : NULL;
 }
 
-/* The bytes that a node says, at its end, that it has copied: its last line of
- * JSON.  What it said on its way was for the progress. */
+/* Bytes copied, from the node's last line of JSON; `otherwise` if there is
+ * none. */
 static uint64_t
 bytes_copied(const struct remote_result *r, uint64_t otherwise)
 {
@@ -198,7 +198,8 @@ bytes_copied(const struct remote_result *r, uint64_t otherwise)
 	return bytes;
 }
 
-/* Count what was done; nodes that failed are out of it from now on. */
+/* Count copied bytes, report failures, and mark unreachable nodes failed:
+ * *again is set if one was. */
 static int
 take_results(struct copying *c, const struct remote_result *r, bool *again,
 	     struct error *err)
@@ -214,15 +215,16 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 			continue;
 		scavenge_say(s, "%s: dataset %" PRId64 ": %s", n->name,
 			     c->d->id, last_words(&r[i], text, sizeof(text)));
-		/* Files that it could not read: redundancy may help. */
+		/* The node could not read some files; redundancy may restore
+		 * them. */
 		if (r[i].state == REMOTE_DONE && r[i].status == STATUS_DAMAGED)
 			continue;
 		n->why = arena_strdup(s->arena,
 				      last_words(&r[i], text, sizeof(text)));
 		if (n->why == NULL)
 			return error_no_memory(err);
-		/* One that says why it cannot still lives, and its cache with
-		 * it: the prefix may be full, say. */
+		/* A node that reports an error is alive, and its cache is kept:
+		 * the prefix may be full, for example. */
 		if (r[i].state == REMOTE_DONE) {
 			s->blocked = n;
 			continue;
@@ -328,7 +330,8 @@ copy_all(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 			rc = salvage_settle(&s->plan, err);
 		if (scavenge_stop(s))
 			break;
-		/* Only where others can do it is there more to be had. */
+		/* Another round helps only if other nodes have the missing
+		 * files. */
 		again = again && is_shared(&c);
 	}
 	(void)unlinkat(catalogue_prefix_fd(s->prefix), shares, 0);
@@ -341,8 +344,8 @@ copy_all(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 
 /* --- Building --- */
 
-/* flush.scr: it is on the parallel file system.  The job's library, if it ever
- * looks again, need not flush it once more. */
+/* Record in flush.scr that the dataset is on the parallel file system, so that
+ * the job's library does not flush it again. */
 static void
 mark_flushed(const struct scavenge *s, int64_t id)
 {
@@ -385,7 +388,7 @@ pack_saved(struct scavenge *s, const struct salvage_dataset *d,
 	return rc;
 }
 
-/* `text` without the "dataset ID: " that some begin with. */
+/* `text` without the prefix "dataset ID: ". */
 static const char *
 without_id(const char *text, int64_t id)
 {
@@ -429,7 +432,7 @@ build(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	d->done = true;
 	s->saved_now++;
 	mark_flushed(s, d->id);
-	/* As files it is saved, packed or not. */
+	/* The dataset is saved, even if packing fails. */
 	if (s->o->containers && pack_saved(s, d, &why) < 0)
 		scavenge_say(s, "dataset %" PRId64 ": %s: it stays as files",
 			     d->id, why.text);
@@ -454,7 +457,7 @@ log_line(const struct scavenge *s, const struct salvage_dataset *d,
 		scavenge_say(s, "%s", why.text);
 }
 
-/* SCAVENGE_START, SCAVENGE_END: as LLNL's scripts have them in the log. */
+/* Log SCAVENGE_START or SCAVENGE_END, as LLNL's scripts do. */
 static void
 log_event(const struct scavenge *s, const struct salvage_dataset *d,
 	  const char *event, double secs)
@@ -464,7 +467,7 @@ log_event(const struct scavenge *s, const struct salvage_dataset *d,
 	log_line(s, d, l);
 }
 
-/* How fast it went, for the estimate of the next plan. */
+/* Log bytes and seconds: the next plan estimates its duration from them. */
 static void
 log_transfer(const struct scavenge *s, const struct salvage_dataset *d,
 	     uint64_t bytes, double secs)

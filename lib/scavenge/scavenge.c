@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scavenge.c - ask all nodes, and decide what is to be saved in which order.
+ * scavenge.c - list the caches of all nodes, and decide which datasets are
+ * saved in which order.
  */
 #include "scavenge/scavenge.h"
 
@@ -52,9 +53,10 @@ scavenge_stop(struct scavenge *s)
 	return s->stopped;
 }
 
-/* --- Asking --- */
+/* --- Listing the caches --- */
 
-/* Those that are not said to be down: *list, and which of ours each is. */
+/* Nodes not specified as down: their names in `list`, and the index of each in
+ * s->nodes in *which. */
 static int
 choose_nodes(struct scavenge *s, struct hostlist *list, uint32_t **which,
 	     struct error *err)
@@ -94,7 +96,7 @@ out:
 	return rc;
 }
 
-/* A node that cannot be counted on. */
+/* Mark a node failed: its caches are not used. */
 static int
 bury(struct scavenge *s, uint32_t node, enum scavenge_node_state state,
      const char *why, struct error *err)
@@ -136,7 +138,7 @@ take_dataset(struct scavenge *s, uint32_t node,
 		return 0;
 	if (why.kind == ERROR_NOMEM)
 		return error_no_memory(err);
-	/* One node that speaks nonsense does not end it for all. */
+	/* An invalid answer of one node must not fail the scavenge. */
 	scavenge_say(s, "%s: %s", s->nodes[node].name, why.text);
 	return 0;
 }
@@ -163,7 +165,7 @@ take_survey(struct scavenge *s, uint32_t node, const struct remote_result *r,
 	if (n->host == NULL)
 		rc = error_no_memory(err);
 	s->alive++;
-	/* A spare node has no cache, and that is nothing to tell. */
+	/* A spare node has no cache: not worth a line in the log. */
 	if (v.problem != NULL &&
 	    (v.ndatasets > 0 || !str_ends(v.problem, strerror(ENOENT))))
 		scavenge_say(s, "%s: %s", n->name, v.problem);
@@ -191,8 +193,6 @@ take_answers(struct scavenge *s, const struct remote_result *r, size_t count,
 	return 0;
 }
 
-/* scr_copy with what all its calls have; ended by NULL, with room for `more`
- * arguments before that. */
 const char **
 scavenge_argv(struct scavenge *s, size_t *count, size_t more, struct error *err)
 {
@@ -253,10 +253,11 @@ out:
 	return rc;
 }
 
-/* --- What else is known --- */
+/* --- flush.scr and the index --- */
 
-/* What flush.scr says of one dataset: it is missed if no node has it, unless it
- * is on the prefix; then it counts as saved, also when all caches are gone. */
+/* Add a dataset of flush.scr to the plan if it still needs a flush: it counts
+ * as lost if no node has it.  If it is on the prefix by the index, it is added,
+ * too, and counts as saved even if all caches are gone. */
 static int
 add_flushed(struct scavenge *s, const struct flush_entry *e,
 	    const struct index *ix, struct error *err)
@@ -306,8 +307,8 @@ add_flush(struct scavenge *s, const struct index *ix, struct error *err)
 	return rc;
 }
 
-/* What the index calls valid is on the prefix; what flush.scr says is not
- * enough for a job to restart from. */
+/* Only an entry that is valid in the index counts as saved: a job cannot
+ * restart from a dataset that flush.scr alone lists as flushed. */
 static void
 mark_saved(struct scavenge *s, const struct index *ix)
 {
@@ -320,7 +321,6 @@ mark_saved(struct scavenge *s, const struct index *ix)
 	}
 }
 
-/* flush.scr and the index: what should be in the caches, and what is saved. */
 static int
 add_known(struct scavenge *s, struct error *err)
 {
@@ -401,7 +401,7 @@ scavenge_open(struct scavenge *s, struct job *job,
 	s->seconds[SCAVENGE_ASK] = clock_seconds() - start;
 	if (s->alive > 0)
 		return 0;
-	/* All is saved that the job has said it has. */
+	/* By flush.scr and the index nothing is left to save. */
 	if (s->flush_known && scavenge_status(s) == STATUS_OK) {
 		scavenge_say(s,
 			     "none of %zu nodes answered; by " FLUSH_FILE
@@ -429,10 +429,11 @@ scavenge_close(struct scavenge *s)
 	*s = (struct scavenge){ .lock = -1 };
 }
 
-/* --- The order --- */
+/* --- Order of saving --- */
 
-/* Output, oldest first, until one cannot be saved: *limit is that one.  A job
- * that went on from a later checkpoint would never write it again. */
+/* Save output datasets, oldest first, until one cannot be saved: *limit is its
+ * id.  A job restarted from a later checkpoint would never write that output
+ * again, so no later checkpoint may be saved. */
 static int
 save_outputs(struct scavenge *s, int64_t *limit, struct error *err)
 {
@@ -464,7 +465,7 @@ save_checkpoint(struct scavenge *s, int64_t limit, struct error *err)
 
 		if (!d->ckpt || d->id >= limit)
 			continue;
-		/* What is output, too, has been tried. */
+		/* save_outputs() has tried datasets that are output, too. */
 		if (!d->done && !d->output && scavenge_save(s, d, err) < 0)
 			return -1;
 		if (!d->done)

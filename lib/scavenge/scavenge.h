@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scavenge.h - save what a dead job left on its nodes: ask all nodes what
- * their caches hold, plan, have them copy it, rebuild, index.
+ * scavenge.h - save the datasets that a dead job left in the caches of its
+ * nodes: list the caches of all nodes, plan, let the nodes copy, rebuild and
+ * index.
  *
- * Everything can be stopped at any moment and run again: what is right on the
- * prefix is not copied twice, and what is not whole is never taken for it.
+ * A scavenge can be stopped at any moment and started again.  Files that are
+ * whole on the prefix are not copied twice, and an unfinished dataset is never
+ * indexed as complete.
  */
 #ifndef SCAVENGE_SCAVENGE_H
 #define SCAVENGE_SCAVENGE_H
@@ -24,29 +26,31 @@ struct json;
 
 struct scavenge_options {
 	struct remote_options remote;
-	const char *copy;	     /* scr_copy, as the nodes find it */
-	const struct hostlist *down; /* not to be asked; or NULL */
-	int64_t only;	 /* dataset to be copied whatever can be had of it; 0 */
-	bool containers; /* pack what was saved */
-	uint64_t container_size; /* bytes, 0: as pack() likes */
+	const char *copy;	     /* path of scr_copy on the nodes */
+	const struct hostlist *down; /* nodes to skip; or NULL */
+	/* the only dataset to save, even if it seems lost; 0: all */
+	int64_t only;
+	bool containers;	 /* pack each saved dataset */
+	uint64_t container_size; /* bytes; 0: pack() chooses */
 	uint64_t keep;		 /* checkpoints to keep on the prefix; 0: all */
-	uint64_t buffer; /* bytes a node reads at a time; 0: its own choice */
-	double rate;	 /* bytes per second to be expected; 0: not known */
+	/* bytes of a node's read buffer; 0: the node chooses */
+	uint64_t buffer;
+	double rate; /* expected bytes per second; 0: unknown */
 	const struct catalogue_options *catalogue; /* log, progress, stop, .. */
 };
 
 enum scavenge_node_state {
-	SCAVENGE_NODE_SKIPPED, /* was said to be down */
+	SCAVENGE_NODE_SKIPPED, /* listed in `down` */
 	SCAVENGE_NODE_ALIVE,
 	SCAVENGE_NODE_DEAD, /* no answer */
-	SCAVENGE_NODE_ODD,  /* an answer that is none */
+	SCAVENGE_NODE_ODD,  /* answered, but no survey could be read */
 };
 
 struct scavenge_node {
 	const char *name; /* as in the list of nodes */
-	const char *host; /* as it calls itself; NULL: not known */
+	const char *host; /* its own host name; NULL: unknown */
 	enum scavenge_node_state state;
-	const char *why; /* not alive, or did not finish; NULL */
+	const char *why; /* why it is not alive or did not finish; NULL */
 };
 
 enum scavenge_phase {
@@ -62,15 +66,15 @@ struct scavenge {
 	const struct scavenge_options *o;
 	struct catalogue *prefix;
 	struct salvage plan;
-	struct scavenge_node *nodes; /* of job->nodes */
+	struct scavenge_node *nodes; /* one for each of job->nodes */
 	size_t alive, dead, skipped;
 	struct arena *arena;
 	int lock;
 	bool flush_known;		     /* flush.scr could be read */
-	const struct scavenge_node *blocked; /* lives, and could not copy */
-	/* What came of it. */
-	int64_t newest; /* checkpoint in the caches; 0: none */
-	int64_t saved;	/* newest checkpoint that is on the prefix now; 0 */
+	const struct scavenge_node *blocked; /* is alive, but could not copy */
+	/* Results. */
+	int64_t newest; /* newest checkpoint known; 0: none */
+	int64_t saved;	/* newest checkpoint on the prefix; 0: none */
 	size_t outputs_saved, outputs_lost;
 	size_t saved_now; /* datasets saved by this run */
 	uint64_t copied;  /* bytes, by this run */
@@ -79,33 +83,40 @@ struct scavenge {
 };
 
 /*
- * Ask the job's nodes (job_nodes() was called), and plan.  Nodes that do not
- * answer are told to the log.  For scavenge_close(), also on failure.
- * ERROR_SYSTEM: no node answered, and flush.scr does not say that nothing is
- * left to save.
+ * List the caches of the job's nodes (after job_nodes()) and plan.  Nodes that
+ * do not answer are reported to the log.  `job` and `o` are borrowed until
+ * scavenge_close(), which must be called also on failure.
+ *
+ * ERROR_SYSTEM: no node answered, and flush.scr does not show that every
+ * dataset is on the prefix; or another scavenge holds the lock.
  */
 int scavenge_open(struct scavenge *s, struct job *job,
 		  const struct scavenge_options *o, struct error *err);
 void scavenge_close(struct scavenge *s);
 
 /*
- * Save: output datasets, oldest first, until one cannot be; then the newest
- * checkpoint that is older than that one and can be.  A dataset that cannot be
- * saved is told to the log, and is no error of the call.  ERROR_SYSTEM: could
+ * Save the output datasets, oldest first, until one cannot be saved.  Then save
+ * the newest checkpoint that can be saved and is older than that output
+ * dataset.  With o->only, save that dataset alone.
+ *
+ * A dataset that cannot be saved is reported to the log and does not fail the
+ * call.  ERROR_ABSENT: no node has o->only.  ERROR_SYSTEM: the scavenge could
  * not act, or was stopped.
  */
 int scavenge_run(struct scavenge *s, struct error *err);
 
-/* What is saved, or, before a run, would be: whatever is not lost now. */
+/* The result after a run; before it, the forecast: all that is not lost now is
+ * expected to be saved. */
 struct scavenge_outlook {
-	int64_t newest, saved; /* checkpoints; 0: none */
+	int64_t newest, saved; /* ids of checkpoints; 0: none */
 	size_t outputs, outputs_lost;
 };
 
 struct scavenge_outlook scavenge_outlook(const struct scavenge *s);
 
-/* 0 the newest checkpoint is saved, and all output; 3 an older one is; 4
- * something is lost.  Before a run: what is to be expected. */
+/* STATUS_OK: the newest checkpoint and all output are saved.  STATUS_DAMAGED:
+ * an older checkpoint is saved.  STATUS_LOST: output, or all checkpoints, are
+ * lost.  STATUS_FAILED: stopped.  Before a run: the status to expect. */
 int scavenge_status(const struct scavenge *s);
 
 #endif /* SCAVENGE_SCAVENGE_H */

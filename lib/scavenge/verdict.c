@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verdict.c - what came of a scavenge, or is to be expected of it.
+ * verdict.c - the result of a scavenge, or its forecast.
  */
 #include "error.h"
 #include "scavenge/scavenge.h"
