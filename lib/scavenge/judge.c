@@ -22,7 +22,7 @@
 #include "scavenge/scavenge_impl.h"
 
 /* At most this many ranks are named in a message. */
-#define RANKS_TOLD 12
+#define RANKS_NAMED 12
 
 /* A set member whose redundancy file some node has. */
 struct seat {
@@ -116,8 +116,8 @@ count_lost(const struct seat *s, size_t n, uint32_t *lost, uint32_t *beyond,
 }
 
 static int
-tell_set(struct judge *j, const struct nodecache_red *r, uint32_t lost,
-	 struct error *err)
+explain_set(struct judge *j, const struct nodecache_red *r, uint32_t lost,
+	    struct error *err)
 {
 	struct buf text = BUF_INIT;
 
@@ -134,16 +134,16 @@ tell_set(struct judge *j, const struct nodecache_red *r, uint32_t lost,
 }
 
 static int
-tell_ranks(struct judge *j, struct error *err)
+explain_ranks(struct judge *j, struct error *err)
 {
 	struct buf text = BUF_INIT;
-	uint32_t told = 0;
+	uint32_t named = 0;
 	int rc = buf_add_str(&text, j->lost == 1 ? "rank" : "ranks");
 
 	for (int64_t i = 0; i < j->d->world && rc == 0; i++) {
 		if (i < j->d->nranks && is_whole(j, &j->d->ranks[i]))
 			continue;
-		if (told++ == RANKS_TOLD) {
+		if (named++ == RANKS_NAMED) {
 			rc = buf_add_str(&text, " ...");
 			break;
 		}
@@ -217,10 +217,10 @@ judge_kind(struct judge *j, struct error *err)
 			return -1;
 		/* Ranks without a redundancy file may belong to this set. */
 		if (beyond > alone)
-			return tell_set(j, j->seats[i].red, lost, err);
+			return explain_set(j, j->seats[i].red, lost, err);
 		j->covered += lost;
 	}
-	return j->covered >= j->lost ? 0 : tell_ranks(j, err);
+	return j->covered >= j->lost ? 0 : explain_ranks(j, err);
 }
 
 int

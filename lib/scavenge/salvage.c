@@ -216,7 +216,7 @@ by_id(const void *a, const void *b)
 }
 
 int
-salvage_settle(struct salvage *p, struct error *err)
+salvage_plan(struct salvage *p, struct error *err)
 {
 	uint64_t *load = mem_calloc((size_t)p->nnodes + 1, sizeof(*load));
 	int rc = 0;

@@ -104,7 +104,7 @@ void salvage_lose(struct salvage *p, uint32_t node);
  * about the same number of bytes each; and judge each dataset.  -1:
  * ERROR_NOMEM.
  */
-int salvage_settle(struct salvage *p, struct error *err);
+int salvage_plan(struct salvage *p, struct error *err);
 
 /*
  * Numbers of the nodes that copy ranks of `d`, ascending; in the plan's arena.

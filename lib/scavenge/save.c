@@ -50,7 +50,7 @@ struct copying {
 
 /* Account for a progress line, "scr_copy: HOST: progress DONE TOTAL". */
 static void
-hear(void *arg, size_t node, const char *line)
+take_progress(void *arg, size_t node, const char *line)
 {
 	struct copying *c = arg;
 	const char *at = strstr(line, ": progress ");
@@ -120,7 +120,7 @@ write_shares(const struct copying *c, const char *name, struct error *err)
 /* Keep the output of the nodes for later diagnosis, in the files that LLNL's
  * scripts write (formats.md 2). */
 static void
-keep_words(const struct copying *c, const struct remote_result *r)
+keep_output(const struct copying *c, const struct remote_result *r)
 {
 	const struct scavenge *s = c->s;
 	struct error why = ERROR_INIT;
@@ -156,7 +156,7 @@ keep_words(const struct copying *c, const struct remote_result *r)
 /* The reason of a failure: the first line of the node's stderr is the most
  * exact one. */
 static const char *
-last_words(const struct remote_result *r, char *to, size_t size)
+failure_reason(const struct remote_result *r, char *to, size_t size)
 {
 	const char *from = r->err.data, *nl = NULL;
 
@@ -214,13 +214,14 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 		if (r[i].state == REMOTE_DONE && r[i].status == STATUS_OK)
 			continue;
 		scavenge_say(s, "%s: dataset %" PRId64 ": %s", n->name,
-			     c->d->id, last_words(&r[i], text, sizeof(text)));
+			     c->d->id,
+			     failure_reason(&r[i], text, sizeof(text)));
 		/* The node could not read some files; redundancy may restore
 		 * them. */
 		if (r[i].state == REMOTE_DONE && r[i].status == STATUS_DAMAGED)
 			continue;
-		n->why = arena_strdup(s->arena,
-				      last_words(&r[i], text, sizeof(text)));
+		n->why = arena_strdup(
+			s->arena, failure_reason(&r[i], text, sizeof(text)));
 		if (n->why == NULL)
 			return error_no_memory(err);
 		/* A node that reports an error is alive, and its cache is kept:
@@ -282,10 +283,10 @@ copy_round(struct copying *c, const char *shares, bool *again,
 		argv[argc++] = shares;
 	}
 	argv[argc] = NULL;
-	remote.line = hear;
+	remote.line = take_progress;
 	remote.arg = c;
 	rc = remote_run(&list, argv, &remote, r, err);
-	keep_words(c, r);
+	keep_output(c, r);
 	if (rc == 0)
 		rc = take_results(c, r, again, err);
 out:
@@ -327,7 +328,7 @@ copy_all(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 			break;
 		rc = copy_round(&c, shares, &again, err);
 		if (rc == 0 && again)
-			rc = salvage_settle(&s->plan, err);
+			rc = salvage_plan(&s->plan, err);
 		if (scavenge_stop(s))
 			break;
 		/* Another round helps only if other nodes have the missing

@@ -98,8 +98,8 @@ out:
 
 /* Mark a node failed: its caches are not used. */
 static int
-bury(struct scavenge *s, uint32_t node, enum scavenge_node_state state,
-     const char *why, struct error *err)
+mark_failed(struct scavenge *s, uint32_t node, enum scavenge_node_state state,
+	    const char *why, struct error *err)
 {
 	struct scavenge_node *n = &s->nodes[node];
 
@@ -157,8 +157,8 @@ take_survey(struct scavenge *s, uint32_t node, const struct remote_result *r,
 		nodecache_free(&v);
 		if (why.kind == ERROR_NOMEM)
 			return error_no_memory(err);
-		return bury(s, node, SCAVENGE_NODE_ODD,
-			    r->why != NULL ? r->why : why.text, err);
+		return mark_failed(s, node, SCAVENGE_NODE_INVALID,
+				   r->why != NULL ? r->why : why.text, err);
 	}
 	n->state = SCAVENGE_NODE_ALIVE;
 	n->host = arena_strdup(s->arena, v.host != NULL ? v.host : n->name);
@@ -185,8 +185,9 @@ take_answers(struct scavenge *s, const struct remote_result *r, size_t count,
 		if (r[i].state == REMOTE_DONE)
 			rc = take_survey(s, which[i], &r[i], err);
 		else
-			rc = bury(s, which[i], SCAVENGE_NODE_DEAD,
-				  r[i].why ? r[i].why : "does not answer", err);
+			rc = mark_failed(
+				s, which[i], SCAVENGE_NODE_DEAD,
+				r[i].why ? r[i].why : "does not answer", err);
 		if (rc < 0)
 			return -1;
 	}
@@ -330,7 +331,7 @@ add_known(struct scavenge *s, struct error *err)
 
 	if (ix == NULL && why.kind == ERROR_NOMEM)
 		return error_no_memory(err);
-	if (add_flush(s, ix, err) == 0 && salvage_settle(&s->plan, err) == 0) {
+	if (add_flush(s, ix, err) == 0 && salvage_plan(&s->plan, err) == 0) {
 		mark_saved(s, ix);
 		rc = 0;
 	}

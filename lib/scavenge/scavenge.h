@@ -42,8 +42,8 @@ struct scavenge_options {
 enum scavenge_node_state {
 	SCAVENGE_NODE_SKIPPED, /* listed in `down` */
 	SCAVENGE_NODE_ALIVE,
-	SCAVENGE_NODE_DEAD, /* no answer */
-	SCAVENGE_NODE_ODD,  /* answered, but no survey could be read */
+	SCAVENGE_NODE_DEAD,    /* no answer */
+	SCAVENGE_NODE_INVALID, /* answered, but no survey could be read */
 };
 
 struct scavenge_node {

@@ -133,7 +133,7 @@ verdicts(void)
 		fill(&p, &cases[i].job, 7);
 		for (int k = 0; k < 4 && cases[i].gone[k] > 0; k++)
 			salvage_lose(&p, cases[i].gone[k] - 1);
-		must(salvage_settle(&p, NULL) == 0);
+		must(salvage_plan(&p, NULL) == 0);
 		d = salvage_find(&p, 7);
 		is_str(salvage_state_name(d->state),
 		       salvage_state_name(cases[i].want), fmt("case %zu", i));
@@ -157,17 +157,17 @@ bad_files(void)
 	must(salvage_init(&p, 4, NULL) == 0);
 	for (uint32_t n = 0; n < 4; n++)
 		add_rank(&p, &j, 1, n, n, n == 2);
-	must(salvage_settle(&p, NULL) == 0);
+	must(salvage_plan(&p, NULL) == 0);
 	d = salvage_find(&p, 1);
 	ok(d->state == SALVAGE_RECOVERABLE && d->missing == 1 &&
 		   d->files == 7 && d->bytes == 7400,
 	   "one short file comes back, the rest is copied");
 	salvage_lose(&p, 0);
-	must(salvage_settle(&p, NULL) == 0);
+	must(salvage_plan(&p, NULL) == 0);
 	ok(d->state == SALVAGE_RECOVERABLE && d->missing == 2,
 	   "with a dead node it may still");
 	salvage_lose(&p, 1);
-	must(salvage_settle(&p, NULL) == 0);
+	must(salvage_plan(&p, NULL) == 0);
 	ok(d->state == SALVAGE_LOST && d->missing == 3, "with two it cannot");
 	is_str(d->why, "set 1 of 1 (XOR, filemaps): 2 of 4 members are gone",
 	       "... so");
@@ -180,7 +180,7 @@ bad_files(void)
 
 		must(salvage_found(&p, dataset(&p, 1, 4), n, &f, NULL) == 0);
 	}
-	must(salvage_settle(&p, NULL) == 0);
+	must(salvage_plan(&p, NULL) == 0);
 	ok(salvage_find(&p, 1)->state == SALVAGE_COMPLETE,
 	   "without redundancy files, but with all data: complete");
 	salvage_free(&p);
@@ -200,7 +200,7 @@ bad_files(void)
 		f.red.there = n != 2;
 		must(salvage_found(&p, dataset(&p, 1, 4), n, &f, NULL) == 0);
 	}
-	must(salvage_settle(&p, NULL) == 0);
+	must(salvage_plan(&p, NULL) == 0);
 	ok(salvage_find(&p, 1)->state == SALVAGE_RECOVERABLE,
 	   "where it cannot be told, it is tried");
 	salvage_free(&p);
@@ -223,7 +223,7 @@ shared(void)
 	for (uint32_t n = 0; n < 4; n++)
 		for (uint32_t r = 0; r < 16; r++)
 			add_rank(&p, &j, 3, n, r, 0);
-	must(salvage_settle(&p, NULL) == 0);
+	must(salvage_plan(&p, NULL) == 0);
 	d = salvage_find(&p, 3);
 	ok(d->state == SALVAGE_COMPLETE && d->bytes == 33600,
 	   "copied once, whoever has it");
@@ -238,7 +238,7 @@ shared(void)
 	}
 	is_int((int64_t)copied, 4, "each as much as the others");
 	salvage_lose(&p, 1);
-	must(salvage_settle(&p, NULL) == 0);
+	must(salvage_plan(&p, NULL) == 0);
 	must(salvage_nodes(&p, d, &nodes, &count, NULL) == 0);
 	ok(count == 3 && nodes[0] == 0 && nodes[1] == 2 && nodes[2] == 3 &&
 		   d->state == SALVAGE_COMPLETE,
@@ -246,7 +246,7 @@ shared(void)
 	salvage_free(&p);
 
 	fill(&p, &j, 3);
-	must(salvage_settle(&p, NULL) == 0);
+	must(salvage_plan(&p, NULL) == 0);
 	d = salvage_find(&p, 3);
 	must(salvage_ranks(d, 2, &text, NULL) == 0);
 	is_str(text.data, "8-11", "a node's ranks");
@@ -254,7 +254,7 @@ shared(void)
 	must(salvage_init(&p, 2, NULL) == 0);
 	for (uint32_t r = 0; r < 9; r++)
 		add_rank(&p, &j, 3, r % 3 == 1, r, 0);
-	must(salvage_settle(&p, NULL) == 0);
+	must(salvage_plan(&p, NULL) == 0);
 	buf_clear(&text);
 	must(salvage_ranks(salvage_find(&p, 3), 0, &text, NULL) == 0);
 	is_str(text.data, "0,2-3,5-6,8", "... in stretches");
@@ -275,7 +275,7 @@ odd(void)
 	struct buf text = BUF_INIT;
 
 	must(salvage_init(&p, 4, NULL) == 0);
-	must(salvage_settle(&p, NULL) == 0);
+	must(salvage_plan(&p, NULL) == 0);
 	report_salvage(&p, 0, &text);
 	is_str(text.data,
 	       "DSET STATE       KIND               RANKS     TO COPY    TIME"
@@ -304,10 +304,10 @@ odd(void)
 					.members = SALVAGE_MAX_RANKS };
 	f.map = true;
 	must(salvage_found(&p, d, 0, &f, NULL) == 0);
-	must(salvage_settle(&p, NULL) == 0);
+	must(salvage_plan(&p, NULL) == 0);
 	ok(d->state == SALVAGE_RECOVERABLE, "sets that cannot be say nothing");
 	d = dataset(&p, 2, -1);
-	must(d != NULL && salvage_settle(&p, NULL) == 0);
+	must(d != NULL && salvage_plan(&p, NULL) == 0);
 	d = salvage_find(&p, 2);
 	ok(d->state == SALVAGE_LOST && d->why != NULL,
 	   "nobody knows how many ranks: lost, and why");
@@ -329,7 +329,7 @@ reports(void)
 	for (uint32_t r = 0; r < 8; r++)
 		add_rank(&p, &j, 12, r / 2, r, 0);
 	salvage_lose(&p, 3);
-	must(salvage_settle(&p, NULL) == 0);
+	must(salvage_plan(&p, NULL) == 0);
 	d = salvage_find(&p, 5);
 	d->done = true;
 	report_salvage(&p, 100, &text);
@@ -433,7 +433,7 @@ many(void)
 		take(&p, n, &texts[n]);
 	for (uint32_t n = 0; n < lost; n++)
 		salvage_lose(&p, n * 8 + n % 8);
-	must(salvage_settle(&p, NULL) == 0);
+	must(salvage_plan(&p, NULL) == 0);
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
 	secs = (double)(to.tv_sec - from.tv_sec) +
 	       (double)(to.tv_nsec - from.tv_nsec) / 1e9;
