@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * condition.c - how one dataset is, on a prefix or in caches; and that as
- * JSON.
+ * condition.c - check one dataset, on a prefix or in caches; its JSON.
  */
 #include "report/condition.h"
 
@@ -27,7 +26,8 @@ add_problem(void *arg, const char *what)
 {
 	struct condition *h = arg;
 
-	/* A line that cannot be kept: the verdict tells all the same. */
+	/* Without memory a line is dropped; the status still shows the
+	 * damage. */
 	if (h->problems.len > 0)
 		(void)buf_add_char(&h->problems, '\n');
 	(void)buf_add_str(&h->problems, what);
@@ -39,7 +39,7 @@ set_why(struct condition *h, const char *text)
 	snprintf(h->why, sizeof(h->why), "%s", text);
 }
 
-/* The first of the problems stands for all. */
+/* Give the first problem as the reason. */
 static void
 first_problem(struct condition *h)
 {
@@ -50,7 +50,8 @@ first_problem(struct condition *h)
 		 text[len] == '\n' ? " (and more)" : "");
 }
 
-/* What kept us from looking: about the dataset, or about the machine? */
+/* The check failed.  An error of the dataset becomes its status; an error of
+ * the machine fails the call. */
 static int
 could_not(struct condition *h, const struct error *why, struct error *err)
 {
@@ -108,8 +109,8 @@ plan_flags(const struct catalogue_options *o)
 
 /* --- Containers --- */
 
-/* Open them, where there are any.  Where their map cannot be read what reads
- * it for the dataset's files has told. */
+/* Open the containers, if the dataset is packed.  An unreadable map is not
+ * reported here: the check of the dataset's files reports it. */
 static int
 open_containers(struct overview *s, const struct catalogue_options *o,
 		struct condition *h, struct error *err)
@@ -125,7 +126,7 @@ open_containers(struct overview *s, const struct catalogue_options *o,
 	if (scr < 0 || fstatat(scr, dir, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    !S_ISDIR(st.st_mode))
 		return 0;
-	/* What looks like a number may be the name of another dataset. */
+	/* A number may also be the name of another dataset: try both. */
 	for (int i = 0; i < 2 && h->containers == NULL; i++) {
 		struct containers *k = NULL;
 
@@ -145,7 +146,8 @@ open_containers(struct overview *s, const struct catalogue_options *o,
 	return 0;
 }
 
-/* Without redundancy what is wrong is lost, unless it is in no file. */
+/* Without redundancy, damaged bytes of a file are lost.  Damage outside of all
+ * files is not a loss. */
 static void
 judge_containers(struct condition *h, bool damaged)
 {
@@ -190,8 +192,8 @@ condition_check_containers(struct overview *s,
 
 /* --- On a prefix --- */
 
-/* Without a plan: what rank2file names.  Bytes in containers are read once,
- * for the checksums of files and containers both. */
+/* Without a plan, check the files that rank2file lists.  Bytes in containers
+ * are read once, for the checksums of both files and containers. */
 static int
 check_files(struct overview *s, const struct catalogue_options *o,
 	    struct condition *h, struct error *err)
@@ -243,8 +245,8 @@ check_dir(struct overview *s, const struct overview_entry *e,
 	judge_plan(h);
 	if (h->status != STATUS_LOST)
 		return check_deep(h, o, err);
-	/* A flush may have brought everything home beside the remains of a
-	 * scavenge. */
+	/* A complete flush may lie beside the remains of a scavenge: check the
+	 * files of its rank2file before reporting a loss. */
 	if (check_files(s, o, h, err) < 0)
 		return -1;
 	if (h->status == STATUS_OK) {
@@ -268,7 +270,7 @@ condition_check(struct overview *s, const struct overview_entry *e,
 		return o->checksums ? condition_check_containers(s, o, out, err)
 				    : 0;
 	}
-	/* Never flushed, or given up by the job itself: nothing is missing. */
+	/* Never flushed, or given up by the job: no files are expected. */
 	if (!e->indexed || !e->valid) {
 		out->absent = true;
 		return 0;
@@ -395,7 +397,6 @@ entry_json(const struct overview_entry *e, struct json *j)
 	json_set_bool(j, "in_cache", e->in_cache);
 }
 
-/* The lines of h->problems. */
 static struct json *
 problems_json(const struct condition *h)
 {

@@ -16,7 +16,7 @@
 #include "rescue/plan.h"
 #include "str.h"
 
-/* Lines about files that are shown unasked. */
+/* Lines about files that are shown without -v. */
 #define FILES_SHOWN 40
 
 #define COLUMNS 10
@@ -177,7 +177,7 @@ report_reasons(const struct condition *h, struct buf *out)
 
 	char dataset[48];
 
-	/* The library's sentences mostly begin with these words. */
+	/* Most messages of the library begin with these words. */
 	snprintf(dataset, sizeof(dataset), "dataset %" PRId64 ": ", h->id);
 	if (h->why[0] != '\0')
 		buf_printf(out, "  %s%s\n",
@@ -198,7 +198,7 @@ report_reasons(const struct condition *h, struct buf *out)
 
 /* --- One dataset --- */
 
-/* What rank2file says of a dataset that has no filemaps. */
+/* A dataset without filemaps: its files come from rank2file. */
 static void
 report_flushed(const struct condition *h, struct buf *out)
 {
@@ -238,7 +238,7 @@ put_containers_map(const struct containers *k, const struct report_choice *c,
 	report_containers_map(k, &c->style, out);
 }
 
-/* Only a part of the nodes was looked at: the rest may be all right. */
+/* If only some nodes were checked, caches of the others may be whole. */
 static void
 hint_nodes(struct buf *out, const struct plan *p)
 {
@@ -273,7 +273,7 @@ hint_rebuild(struct buf *out, const struct condition *h)
 				  sizeof(text)));
 }
 
-/* A dataset of which there is a plan. */
+/* A dataset that has a plan. */
 static void
 report_planned(struct condition *h, const struct report_choice *c,
 	       struct buf *out)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * condition_text.h - a prefix and the condition of its datasets, as text for
- * people (scr_inspect(1)).  A buf remembers a failure: buf_check().
+ * condition_text.h - a prefix and the condition of its datasets, as text
+ * (scr_inspect(1)).  A buf remembers a failure: buf_check().
  */
 #ifndef REPORT_CONDITION_TEXT_H
 #define REPORT_CONDITION_TEXT_H
@@ -17,11 +17,11 @@ struct table;
 /* A prefix: index, halt conditions, nodes. */
 void report_prefix(const struct overview *s, struct buf *out);
 
-/* The rows of a table of datasets: headings, and one dataset. */
+/* A table of datasets: start it with headings; add one dataset. */
 void report_overview_start(struct table *t);
 void report_overview_row(struct table *t, const struct condition *h);
 
-/* Why a dataset is not as it should be, a line for each reason; maybe none. */
+/* Why a dataset is not whole: one line for each reason, or none. */
 void report_reasons(const struct condition *h, struct buf *out);
 
 struct report_choice {
@@ -30,7 +30,7 @@ struct report_choice {
 	struct report_style style;
 };
 
-/* All about one dataset, and its containers if it has any. */
+/* Everything about one dataset and its containers. */
 void report_detail(struct condition *h, const struct report_choice *c,
 		   struct buf *out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * containers.c - how containers are: from the map, from what stat tells,
- * from a plan and, if asked for, from checksums; and that as JSON.
+ * containers.c - the condition of containers, from their map, their sizes, a
+ * plan and, on request, checksums; and their JSON.
  */
 #include "report/containers.h"
 
@@ -51,7 +51,7 @@ by_name(const void *a, const void *b)
 	return str_natural(x->name, y->name);
 }
 
-/* The place of a map's container in the list. */
+/* The list's entry for a container of a map. */
 static struct container *
 listed(const struct containers *k, const struct containers_part *part,
        size_t container)
@@ -59,7 +59,7 @@ listed(const struct containers *k, const struct containers_part *part,
 	return &k->list[part->pos[container]];
 }
 
-/* What the map says of its containers, listed from `first` on. */
+/* List the containers of a map from `first` on. */
 static void
 list_part(struct containers *k, int which, size_t first)
 {
@@ -76,7 +76,7 @@ list_part(struct containers *k, int which, size_t first)
 			.redundancy = which == REDUNDANCY,
 		};
 	}
-	/* Maps need not have them in any order. */
+	/* Maps are not sorted by name. */
 	qsort(k->list + first, m->ncontainers, sizeof(*k->list), by_name);
 	for (size_t i = 0; i < m->ncontainers; i++)
 		part->pos[k->list[first + i].at] = first + i;
@@ -117,7 +117,7 @@ make_lists(struct containers *k, struct error *err)
 	k->list = mem_calloc(k->count + 1, sizeof(*k->list));
 	if (failed || k->list == NULL)
 		return error_no_memory(err);
-	/* Whose they are only their names tell. */
+	/* Only the name of a redundancy file gives its rank. */
 	for (size_t i = 0; i < red->nfiles; i++)
 		if (redset_name_parse(red->files[i].path, &name, NULL))
 			red->files[i].rank = name.rank;
@@ -162,13 +162,13 @@ containers_free(struct containers *k)
 	mem_free(k);
 }
 
-/* --- Looking --- */
+/* --- Check --- */
 
 struct looking {
 	struct containers *k;
 	const struct containers_look *l;
-	int which;     /* the map that is looked at */
-	bool *bad;     /* by file: known before checksums are */
+	int which;     /* map being checked */
+	bool *bad;     /* by file: damaged, known without checksums */
 	bool *bad_sum; /* by file: its checksum is wrong */
 	bool *good;    /* by container of the data: its checksum is right */
 };
@@ -205,7 +205,6 @@ look_at_container(const struct packed *p, struct container *c, uint64_t used,
 	return 0;
 }
 
-/* All segments of a file. */
 static void
 spoil_file(struct containers_part *part, size_t file)
 {
@@ -221,7 +220,7 @@ note_flaw(void *arg, const struct segmap_finding *f)
 	struct looking *l = arg;
 	struct containers_part *part = &l->k->parts[l->which];
 
-	/* Bytes of no file harm none. */
+	/* Bytes that belong to no file do no harm. */
 	if (f->flaw == SEGMAP_GAP)
 		return 0;
 	if (f->flaw != SEGMAP_SUM)
@@ -247,8 +246,8 @@ look_at_part(struct looking *l, int which, struct error *err)
 	return segmap_check(m, note_flaw, l, err);
 }
 
-/* What a plan knows: wrong checksums if it read the files, and stretches that
- * a rebuild had not finished.  *wrong counts the former. */
+/* Take over the plan's findings: files with wrong checksums, counted in *wrong,
+ * and segments that a rebuild left unfinished. */
 static int
 ask_plan(struct looking *l, size_t *wrong, struct error *err)
 {
@@ -299,7 +298,7 @@ tell_any(void *arg, const struct packed_flaw *f)
 	tell(arg, f->text);
 }
 
-/* Only what was not known before the checksums were. */
+/* Report only flaws that were not known without checksums. */
 static void
 tell_sum(void *arg, const struct packed_flaw *f)
 {
@@ -351,8 +350,8 @@ check(struct looking *l, struct error *err)
 	return rc;
 }
 
-/* Which segments of files with wrong checksums are to blame: any, but for
- * those in containers of which all bytes are right. */
+/* The checksum of a file does not show which of its segments is wrong.  Mark
+ * all of them, except those in containers whose own checksum is right. */
 static int
 blame(struct looking *l, struct error *err)
 {
@@ -375,7 +374,8 @@ blame(struct looking *l, struct error *err)
 			spoil(listed(l->k, part, at), CONTAINER_SUM);
 		}
 	}
-	/* No file has a wrong checksum, or none has any: each is in doubt. */
+	/* A damaged container without a known damaged file, for example because
+	 * files have no checksums: each of its segments is in doubt. */
 	for (size_t s = 0; s < m->nsegs; s++) {
 		uint32_t at = m->segs[s].container;
 
@@ -397,7 +397,8 @@ look(struct looking *l, struct error *err)
 		return -1;
 	if (l->l->plan != NULL && ask_plan(l, &wrong, err) < 0)
 		return -1;
-	/* A plan has read all files: once more only to tell where it is. */
+	/* A plan with checksums has read all files: read them again only to
+	 * locate the damage. */
 	if (l->l->all || (l->l->sums && (l->l->plan == NULL || wrong > 0)))
 		return check(l, err);
 	return 0;
@@ -431,7 +432,7 @@ containers_look(struct containers *k, const struct containers_look *how,
 	return 0;
 }
 
-/* --- What is in them --- */
+/* --- Contents --- */
 
 static int
 by_place(const void *a, const void *b)
@@ -443,8 +444,9 @@ by_place(const void *a, const void *b)
 	return x->len < y->len ? -1 : x->len > y->len;
 }
 
-/* The segments of one map, cut where their container ends: what is there, and
- * what is not.  Without `to` they are only counted, in first[pos + 1]. */
+/* List the segments of one map.  A segment that reaches beyond the end of its
+ * container is split into the part found and the part missing.  If `to` is
+ * NULL, segments are only counted, in first[pos + 1]. */
 static void
 collect(const struct containers *k, const struct containers_part *part,
 	struct container_span *to, size_t *first)
@@ -503,7 +505,8 @@ container_spans(const struct containers *k, struct container_spans *out,
 		return error_no_memory(err);
 	for (int i = 0; i < 2; i++)
 		collect(k, &k->parts[i], out->spans, out->first);
-	/* Each has moved on to where the next one begins. */
+	/* collect() advanced each first[i] to the start of the next
+	 * container. */
 	memmove(out->first + 1, out->first, k->count * sizeof(*out->first));
 	out->first[0] = 0;
 	for (size_t i = 0; i < k->count; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * containers_svg.c - the containers of a dataset as an SVG picture: a row for
- * each, a rectangle for each stretch of a file, whose name shows where the
- * pointer rests.
+ * each container, a rectangle for each range of a file, with a tooltip that
+ * names the file.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -26,9 +26,9 @@
 #define ROW 18
 #define PITCH 22
 #define SECTION 26 /* heading of the redundancy */
-#define THIN 4	   /* too thin to tell from its neighbour */
+#define THIN 4	   /* narrower rectangles may be merged */
 
-/* Rectangles, more or less; rows; and containers that each have a row. */
+/* Limits: rectangles (approximate), rows, containers with a row each. */
 #define BOXES_MAX 20000
 #define ROWS_MAX 1000
 #define ALONE_MAX 200
@@ -38,12 +38,12 @@
 
 #define HUES 8
 
-/* How neighbours become one rectangle. */
+/* Which neighbours are merged into one rectangle. */
 enum merging {
 	MERGE_NONE,
-	MERGE_RANK, /* thin ones of one rank, all of them good or bad */
-	MERGE_KIND, /* of any rank */
-	MERGE_ALL,  /* good and bad, until they are few enough */
+	MERGE_RANK, /* thin ones of one rank, all good or all bad */
+	MERGE_KIND, /* thin ones, all good or all bad */
+	MERGE_ALL,  /* all thin ones; `thin` is raised as needed */
 };
 
 struct drawing {
@@ -72,7 +72,7 @@ put_escaped(struct buf *out, const char *text)
 				 : *s == '"' ? "&quot;"
 					     : NULL;
 
-		/* U+FFFE and U+FFFF are UTF-8, and yet no characters. */
+		/* U+FFFE and U+FFFF are valid UTF-8, but not valid in XML. */
 		if (strncmp(s, "\xef\xbf\xbe", 3) == 0 ||
 		    strncmp(s, "\xef\xbf\xbf", 3) == 0) {
 			as = "\xef\xbf\xbd";
@@ -93,7 +93,7 @@ put_text(struct buf *out, const char *text)
 	put_escaped(out, str_printable(shown, sizeof(shown), text));
 }
 
-/* A path: its end tells more than its beginning. */
+/* A long path is cut at its start: the end identifies the file. */
 static void
 put_path(struct buf *out, const char *path)
 {
@@ -106,7 +106,7 @@ put_path(struct buf *out, const char *path)
 	put_text(out, path);
 }
 
-/* NAME="PIXELS", in hundredths, whatever the locale's decimal point is. */
+/* NAME="PIXELS" with a decimal point in every locale. */
 static void
 put_px(struct buf *out, const char *name, double px)
 {
@@ -126,7 +126,7 @@ width_of(const struct drawing *d, uint64_t len)
 	return part > 1 ? BAR : part * BAR;
 }
 
-/* Spans from `from` on, up to the one that is returned, are one rectangle. */
+/* Returns the end of the rectangle that begins with span `from`. */
 static size_t
 box_end(const struct drawing *d, size_t from, size_t end)
 {
@@ -149,7 +149,7 @@ box_end(const struct drawing *d, size_t from, size_t end)
 	return i;
 }
 
-/* How many rectangles it would be. */
+/* Number of rectangles with the current merging. */
 static size_t
 count_boxes(const struct drawing *d)
 {
@@ -176,16 +176,17 @@ choose_merging(struct drawing *d)
 		if (count_boxes(d) <= BOXES_MAX)
 			return;
 	}
-	/* Of two neighbours one is not thin, or both together are not. */
+	/* Two adjacent rectangles are together at least `thin` wide, so this
+	 * bounds their number. */
 	d->thin = 4.0 * BAR * (double)d->shown / BOXES_MAX;
 	if (d->thin < THIN)
 		d->thin = THIN;
 }
 
-/* What is in spans[from] ... spans[to - 1]. */
+/* A rectangle: spans[from] ... spans[to - 1]. */
 struct box {
 	size_t from, to;
-	size_t files, bad; /* the bad ones among them */
+	size_t files, bad; /* `bad`: damaged files among them */
 	bool ranks;	   /* of more than one rank */
 	uint64_t off, end;
 };
@@ -258,7 +259,7 @@ put_box(struct drawing *d, const struct box *b, const struct container *c,
 		buf_printf(d->out, "r%u%c", (unsigned)(f->rank % HUES),
 			   d->shade ? 'a' : 'b');
 	buf_printf(d->out, "\"");
-	/* What is wrong has to be seen, however small it is. */
+	/* Damage must be visible, however small it is. */
 	if (b->bad > 0 && w < 2)
 		w = 2;
 	put_px(d->out, "x", LEFT + x);
@@ -269,7 +270,8 @@ put_box(struct drawing *d, const struct box *b, const struct container *c,
 	buf_printf(d->out, "</rect>\n");
 }
 
-/* All of a container; the bad ones last, on top of what they touch. */
+/* Draw the spans of a container; the damaged ones last, on top of their
+ * neighbours. */
 static void
 put_boxes(struct drawing *d, size_t container, double y)
 {
@@ -294,7 +296,8 @@ put_boxes(struct drawing *d, size_t container, double y)
 
 /* --- Rows --- */
 
-/* The container itself: what shows of it belongs to no file. */
+/* Draw the container itself.  Files are drawn over it, so what stays visible
+ * belongs to no file. */
 static void
 put_frame(struct drawing *d, const struct container_row *r, double y)
 {
@@ -538,7 +541,7 @@ report_svg_save(const char *path, const struct buf *svg, struct error *err)
 {
 	struct stat st;
 
-	/* It would be replaced, which is not meant of a device or a pipe. */
+	/* io_replace() would replace a device or a pipe by a file. */
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
 		return error_set(err, ERROR_USAGE, "%s: not a regular file",
 				 path);

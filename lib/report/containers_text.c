@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * containers_text.c - containers as a line, a table and a picture for
- * the terminal.
+ * containers_text.c - containers as a line, a table and a picture for the
+ * terminal.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,18 +17,18 @@
 #include "report/table.h"
 #include "str.h"
 
-/* Rows of a table of damaged containers. */
+/* Rows shown of the table of damaged containers. */
 #define DAMAGED_SHOWN 40
 
-/* More containers than ALONE_MAX: neighbours that are alike share a row; and
- * more rows than ROWS_MAX are not drawn. */
+/* With more than ALONE_MAX containers, like neighbours share a row.  At most
+ * ROWS_MAX rows are drawn. */
 #define ALONE_MAX 40
 #define ROWS_MAX 200
 
 #define LABEL 18      /* columns of "  ctr.1000-1999   " */
 #define STATE 16      /* of "  wrong checksum" */
-#define WIDTH 80      /* where nothing tells it */
-#define CELLS_MIN 8   /* narrower: states are left out */
+#define WIDTH 80      /* if unknown */
+#define CELLS_MIN 8   /* if narrower, states are left out */
 #define CELLS_MAX 400 /* wider is not clearer */
 
 /* --- Rows of pictures --- */
@@ -196,11 +196,11 @@ struct canvas {
 	const struct containers *k;
 	const struct report_style *style;
 	const struct container_spans *spans;
-	unsigned cells;			/* of the largest container */
-	bool states;			/* there is room for them */
-	uint64_t room;			/* its bytes */
-	const struct segmap_file *last; /* whose cell was drawn last, */
-	enum look shade;		/* and how */
+	unsigned cells;			/* cells of the largest container */
+	bool states;			/* states are shown */
+	uint64_t room;			/* bytes of the largest container */
+	const struct segmap_file *last; /* file of the last cell drawn */
+	enum look shade;		/* its shade */
 	bool seen[LOOKS];
 };
 
@@ -220,15 +220,16 @@ put_look(struct canvas *d, enum look l, unsigned count)
 		buf_printf(d->out, "\033[0m");
 }
 
-/* Where cell `i` of `n` begins in `size` bytes. */
+/* First byte of cell `i` of `n` in `size` bytes. */
 static uint64_t
 cell_start(uint64_t size, unsigned i, unsigned n)
 {
 	return size / n * i + size % n * i / n;
 }
 
-/* What the bytes from `lo` to `hi` look like; *at is the first span of the
- * container `end` that may reach them. */
+/* Choose the symbol for the bytes from `lo` to `hi`.  *at is the first span
+ * that may reach them, and is advanced; `end` is the end of the container's
+ * spans. */
 static enum look
 look_of(struct canvas *d, size_t *at, size_t end, uint64_t lo, uint64_t hi)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * metafile.c - what a metadata file is, and what it says.
+ * metafile.c - recognize, read and print metadata files.
  */
 #include "report/metafile.h"
 
@@ -20,10 +20,10 @@
 #include "path.h"
 #include "str.h"
 
-/* No log that a person wants to see whole is larger. */
+/* Larger logs are rejected. */
 #define LOG_MAX ((size_t)256 << 20)
 
-/* Of a file that is no kvtree so much is read to say why. */
+/* Bytes read of a file with a damaged kvtree header, to report the damage. */
 #define TASTE ((uint64_t)4096)
 
 /* --- Reading --- */
@@ -32,8 +32,8 @@ struct source {
 	int fd;
 	const char *path;
 	uint64_t size;
-	unsigned char head[KVTREE_HEADER_SIZE]; /* its first bytes, */
-	size_t len;				/* so many */
+	unsigned char head[KVTREE_HEADER_SIZE]; /* its first bytes */
+	size_t len;				/* bytes in `head` */
 };
 
 /* Does it start like a kvtree file? (formats.md 1.1) */
@@ -46,7 +46,7 @@ has_magic(const struct source *s)
 	       memcmp(s->head, magic, sizeof(magic)) == 0;
 }
 
-/* The image, and nothing of the body that may follow: that can be huge. */
+/* Read the image of the tree only: the body after it can be huge. */
 static int
 read_tree(const struct source *s, struct metafile *out, struct error *err)
 {
@@ -162,7 +162,8 @@ metafile_fini(struct metafile *f)
 
 /* --- Text --- */
 
-/* Append `text` line by line, nothing in it able to drive a terminal. */
+/* Append `text` line by line, without control characters that could drive a
+ * terminal. */
 static int
 add_printable(struct buf *out, const char *text, struct error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * metafile.h - any one metadata file, to be shown: a kvtree, the header of a
+ * metafile.h - read and show any metadata file: a kvtree, the header of a
  * redundancy file, or the log of a job.
  */
 #ifndef REPORT_METAFILE_H
@@ -17,22 +17,23 @@ struct json;
 struct kvtree;
 
 struct metafile {
-	struct kvtree *tree; /* NULL: a log, whose text follows */
+	struct kvtree *tree; /* NULL: a log, in `text` */
 	struct buf text;
-	bool redundancy;   /* a redundancy file: its body trails the tree */
+	bool redundancy;   /* a redundancy file: its body follows the tree */
 	uint64_t image;	   /* bytes of the tree's image */
-	uint64_t trailing; /* bytes behind it, not read */
+	uint64_t trailing; /* bytes after the image, not read */
 };
 
 struct metafile_options {
-	bool tree;     /* all keys on lines of their own, else KEY = VALUE */
-	bool sort;     /* keys by their bytes, else as they stand in the file */
-	bool exact;    /* what LLNL's tools print, and nothing more */
+	bool tree; /* each key on a line of its own, else KEY = VALUE */
+	/* sort keys by their bytes, else keep the order of the file */
+	bool sort;
+	bool exact;    /* print exactly what LLNL's tools print */
 	bool terminal; /* make control characters visible */
 };
 
-/* Read `path`; ERROR_CORRUPT: neither a kvtree nor a log.  For
- * metafile_fini(). */
+/* Read `path`.  ERROR_CORRUPT: neither a kvtree nor a log.  On success, free
+ * *out with metafile_fini(); on failure it is empty. */
 int metafile_read(const char *path, struct metafile *out, struct error *err);
 void metafile_fini(struct metafile *f);
 

@@ -11,7 +11,7 @@
 
 #define SHOWN_MAX 512
 
-/* Segments named in a line for people; the rest is counted. */
+/* Segments named in a line of text; the others are counted. */
 #define SEGS_SHOWN 4
 
 /* --- The map --- */

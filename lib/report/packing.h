@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packing.h - packed datasets in words and as JSON (scr_container(1)).  A buf
+ * packing.h - packed datasets as text and JSON (scr_container(1)).  A buf
  * remembers a failure: buf_check().
  */
 #ifndef REPORT_PACKING_H
@@ -16,23 +16,23 @@
 struct buf;
 struct json;
 
-/* The segment map: a line for each file and each container; of files at most
- * `most` (0: all). */
+/* The segment map: one line for each file, at most `most` (0: all), and for
+ * each container. */
 void report_map_text(const struct packed *p, size_t most, struct buf *out);
 struct json *report_map_json(const struct packed *p);
 
-/* What packing ("packed") or unpacking ("unpacked") came to. */
+/* Result of packing or unpacking; `done`: "packed" or "unpacked". */
 void report_pack_text(const struct packed *p, const char *done,
 		      const struct pack_result *r, bool dry_run,
 		      struct buf *out);
 struct json *report_pack_json(const struct pack_result *r);
 
-/* What a check came to. */
+/* Result of packed_check(). */
 void report_health_text(const struct packed *p, const struct packed_health *h,
 			struct buf *out);
 struct json *report_health_json(const struct packed_health *h);
 
-/* What was exported or imported. */
+/* Result of an export or import. */
 struct json *report_archive_json(const struct export_result *r);
 
 #endif /* REPORT_PACKING_H */

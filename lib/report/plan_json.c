@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_json.c - a plan for programs to read; scr_inspect(1) describes it.
+ * plan_json.c - a plan as JSON; scr_inspect(1) documents it.
  */
 #include <stdio.h>
 

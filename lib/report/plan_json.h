@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_json.h - what a deep check found, as JSON; plan_json() itself stands in
- * plan.h.
+ * plan_json.h - findings of a deep check as JSON.  plan_json() itself is
+ * declared in plan.h.
  */
 #ifndef REPORT_PLAN_JSON_H
 #define REPORT_PLAN_JSON_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_table.c - tables of a plan: sets, files, what a rebuild does.
+ * plan_table.c - tables of a plan: sets, files, actions of a rebuild.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ verdict_name(const struct plan_set *s)
 	return s->n == 0 ? "gone" : "whole";
 }
 
-/* World ranks of the set's members, as text of the plan. */
+/* World ranks of the set's members; borrowed from the plan. */
 static const char *
 members_text(struct plan *p, const struct plan_set *s)
 {
@@ -59,7 +59,7 @@ lacking_text(struct plan *p, const struct plan_set *s)
 	return text;
 }
 
-/* May two neighbours share a row? */
+/* Can two neighbouring sets share a row? */
 static bool
 alike(const struct plan_set *a, const struct plan_set *b)
 {
@@ -226,9 +226,9 @@ report_files(const struct plan *p, bool all, size_t limit, struct buf *out)
 		buf_printf(out, "  ... and %zu more\n", rows - most);
 }
 
-/* --- What a rebuild does --- */
+/* --- Actions of a rebuild --- */
 
-/* Members whose data or redundancy file is read. */
+/* Ranks of the members whose data or redundancy files are read. */
 static const char *
 sources_text(struct plan *p, const struct plan_set *s)
 {

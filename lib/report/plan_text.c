@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_text.c - plans as text: what a dataset is, what it lacks, what can be
- * done.
+ * plan_text.c - plans as text: what a dataset is, what is missing, and what can
+ * be rebuilt.
  */
 #include "report/plan_text.h"
 
@@ -21,7 +21,7 @@
 #include "rescue/scheme.h"
 #include "str.h"
 
-/* Room for a path made printable, for a list of ranks, and for a clause. */
+/* Sizes of a printable path, a list of ranks, and a clause. */
 #define PATH_TEXT 1024
 #define RANKS_TEXT 120
 #define CLAUSE_TEXT 512
@@ -81,7 +81,7 @@ report_member(const struct plan *p, const struct plan_set *s, uint32_t m)
 			data = worse_fate(data,
 					  p->files[r->first_file + f].fate);
 	}
-	/* Sets given by hand: files are listed by member only. */
+	/* If the user gave the sets, files are listed by member only. */
 	for (size_t f = 0; pm->files != NULL && f < pm->list.nfiles; f++)
 		if (pm->files[f] != PLAN_NONE)
 			data = worse_fate(data, p->files[pm->files[f]].fate);
@@ -90,7 +90,7 @@ report_member(const struct plan *p, const struct plan_set *s, uint32_t m)
 	return pm->fate == FATE_KEEP ? REPORT_WHOLE : REPORT_REDUNDANCY;
 }
 
-/* "ranks 0-3 8", cut where it is too long to read. */
+/* "ranks 0-3 8", truncated if it is too long to read. */
 static const char *
 ranks_text(struct plan *p, const uint32_t *ranks, size_t n, char *to,
 	   size_t size)
@@ -122,7 +122,7 @@ report_lacks(const struct plan *p, char *to, size_t size)
 	for (size_t i = 0; i < p->nfiles; i++)
 		if (p->files[i].fate != FATE_KEEP)
 			sum += p->files[i].attr.size;
-	/* The plan counts what can be restored; here it is what lacks. */
+	/* p->red_missing counts only files that can be rebuilt. */
 	for (size_t i = 0; i < p->nsets; i++)
 		for (uint32_t m = 0; m < p->sets[i].n; m++)
 			nred += p->sets[i].members[m].fate != FATE_KEEP;
@@ -194,7 +194,8 @@ report_spare(const struct plan *p, bool rebuilt, char *to, size_t size)
 {
 	uint32_t least = UINT32_MAX, most = 0;
 
-	/* Of sets over filemaps as well: without them data have no names. */
+	/* Count sets over filemaps, too: without filemaps the data files have
+	 * no names. */
 	for (size_t i = 0; i < p->nsets; i++) {
 		const struct plan_set *s = &p->sets[i];
 		uint32_t spare = rebuilt ? s->failures : s->spare;
@@ -220,7 +221,7 @@ report_spare(const struct plan *p, bool rebuilt, char *to, size_t size)
 	return to;
 }
 
-/* `text` as one word of a shell command; it has to be printable. */
+/* Quote printable `text` as one word for the shell. */
 static void
 quote(const char *text, char *to, size_t size)
 {
@@ -235,7 +236,8 @@ quote(const char *text, char *to, size_t size)
 		return;
 	}
 	to[len++] = '\'';
-	/* A quote takes four bytes, and the last two are kept free. */
+	/* An escaped quote takes 4 bytes; 2 stay free for the last quote and
+	 * NUL. */
 	for (; *text != '\0' && len + 6 < size; text++) {
 		if (*text == '\'')
 			len += (size_t)snprintf(to + len, size - len, "'\\''");
@@ -318,7 +320,8 @@ put_where(struct buf *out, const struct plan *p)
 			   str_printable(root, sizeof(root), p->recorded_root));
 }
 
-/* World ranks that lack something, ascending; for mem_free(). */
+/* World ranks with missing or damaged files, ascending; free with
+ * mem_free(). */
 static uint32_t *
 lacking_ranks(const struct plan *p, size_t *count)
 {
@@ -350,8 +353,8 @@ lacking_ranks(const struct plan *p, size_t *count)
 	return ranks;
 }
 
-/* "damaged: ranks 4 5 lack ...; all of it can be rebuilt", and what follows
- * from it. */
+/* ": ranks 4 5 lack ...; all of it can be rebuilt", and the tolerance or the
+ * reason. */
 static void
 put_damage(struct buf *out, struct plan *p)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rank_map.c - the ranks of a dataset as a picture: a row for each set, a
- * cell for each member, so that a lost node shows as a column of holes.
+ * rank_map.c - draw the ranks of a dataset: a row for each set, a cell for each
+ * member, so that a lost node shows as a column of holes.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #define STATES 4
 #define LABEL 18 /* columns of "  sets 1000-1999  " */
 
-/* Runs of whole sets longer than this share a line. */
+/* Longer runs of whole sets share a line. */
 #define RUN_MAX 12
 
 static const struct {
@@ -32,8 +32,8 @@ struct map {
 	const struct plan *p;
 	const struct report_style *style;
 	unsigned digits;   /* of the highest rank */
-	unsigned per_line; /* cells */
-	unsigned cell;	   /* already on this line */
+	unsigned per_line; /* cells in a line */
+	unsigned cell;	   /* cells already on this line */
 	bool seen[STATES];
 };
 
@@ -86,8 +86,8 @@ is_whole(const struct plan_set *s)
 	return s->verdict == SET_WHOLE && s->n > 0;
 }
 
-/* Sets first ... last on lines of their own, or, where they are many and all
- * is well, on one. */
+/* Put sets first ... last on lines of their own; a long run of whole sets on
+ * one line. */
 static void
 put_run(struct map *m, size_t first, size_t last)
 {
@@ -114,7 +114,7 @@ put_run(struct map *m, size_t first, size_t last)
 	}
 }
 
-/* Sets of one member each are drawn as one. */
+/* Draw sets of one member each in a common row. */
 static void
 put_singles(struct map *m, bool over_maps)
 {
@@ -194,8 +194,8 @@ put_legend(struct map *m)
 	buf_printf(m->out, "\n");
 }
 
-/* Is a filemap worse off than the data of its rank?  Else one picture says all
- * there is to say. */
+/* Is a filemap in a worse state than the data of its rank?  Otherwise a second
+ * picture would add nothing. */
 static bool
 maps_differ(const struct plan *p)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report_impl.h - what the texts, tables and pictures of a plan share.
+ * report_impl.h - shared by the texts, tables and pictures of a plan.
  */
 #ifndef REPORT_REPORT_IMPL_H
 #define REPORT_REPORT_IMPL_H
 
 #include "rescue/plan.h"
 
-/* What a member of a set is like, its data and its redundancy file together.
- * For a set over filemaps its data is the filemap. */
+/* State of a set member, its data and its redundancy file together.  In a set
+ * over filemaps the data is the filemap. */
 enum report_cell_state {
 	REPORT_WHOLE,
-	REPORT_REDUNDANCY, /* only its redundancy file is to be rebuilt */
+	REPORT_REDUNDANCY, /* only its redundancy file must be rebuilt */
 	REPORT_REBUILD,
 	REPORT_LOST,
 };
@@ -19,7 +19,7 @@ enum report_cell_state {
 enum report_cell_state report_member(const struct plan *p,
 				     const struct plan_set *s, uint32_t m);
 
-/* Is the set made of files of an older attempt, which the plan leaves alone? */
+/* Does the set consist of files of an older attempt, which the plan ignores? */
 bool report_unused(const struct plan_set *s);
 
 /* Are there sets over the data files?  In bypass mode only the filemaps are

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * results.c - results of build, delete and verify, for people and as JSON.
+ * results.c - results of edit, build, delete and verify, as text and JSON.
  */
 #include "report/results.h"
 
@@ -12,7 +12,7 @@
 #include "json.h"
 #include "str.h"
 
-/* A name made printable. */
+/* Size of a printable name. */
 #define SHOWN_MAX 4200
 
 static const char *

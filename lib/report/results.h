@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * results.h - what scr_index edited, built, deleted or verified, for people and
- * as JSON.  A buf remembers a failure: buf_check().
+ * results.h - results of scr_index's edit, build, delete and verify, as text
+ * and JSON.  A buf remembers a failure: buf_check().
  */
 #ifndef REPORT_RESULTS_H
 #define REPORT_RESULTS_H
@@ -13,25 +13,26 @@
 struct buf;
 struct json;
 
-/* What the user should know of a changed index: a line without newline, or
+/* What the user should know of a changed index: one line without newline, or
  * nothing. */
 void results_edit_text(const struct catalogue_edit *e, struct buf *out);
 
-/* One line for a dataset that was built, or could be; ends without newline. */
+/* One line, without newline, for a dataset that was built or could be. */
 void results_build_text(int64_t id, const struct build_result *r,
 			struct buf *out);
-/* What was rebuilt; `redundancy` is the key for redundancy files. */
+/* Files that were rebuilt; `redundancy` is the key for redundancy files. */
 struct json *results_rebuild_json(const struct rebuild_result *r,
 				  const char *redundancy);
 struct json *results_build_json(int64_t id, const struct build_result *r);
 
-/* A table row for what is or would be deleted; `r` NULL: the headings. */
+/* A table row for a dataset that is or would be deleted; `r` NULL: the
+ * headings. */
 void results_delete_row(int64_t id, const char *name,
 			const struct delete_result *r, struct buf *out);
 struct json *results_delete_json(int64_t id, const char *name,
 				 const struct delete_result *r);
 
-/* The same for what was verified; `state` is a word. */
+/* A table row for a verified dataset in `state`; `r` NULL: the headings. */
 void results_verify_row(int64_t id, const char *name, const char *state,
 			const struct verify_result *r, struct buf *out);
 struct json *results_verify_json(int64_t id, const char *name,

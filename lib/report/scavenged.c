@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scavenged.c - the plan of a scavenge and what came of it, as text and JSON.
+ * scavenged.c - the plan and the result of a scavenge, as text and JSON.
  */
 #include "report/scavenged.h"
 
@@ -28,7 +28,7 @@ state(const struct salvage_dataset *d)
 	return d->done ? "saved" : salvage_state_name(d->state);
 }
 
-/* "3 s", "2 min", "1.5 h"; nothing where it cannot be told. */
+/* "3 s", "2 min", "1.5 h"; "?" if the rate is unknown. */
 static const char *
 time_text(uint64_t bytes, double rate, char *to, size_t size)
 {
@@ -113,7 +113,7 @@ report_salvage_json(const struct salvage *p, double rate)
 	return all;
 }
 
-/* --- What came of it --- */
+/* --- Result --- */
 
 static void
 put_name(const struct scavenge *s, int64_t id, struct buf *out)

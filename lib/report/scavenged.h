@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scavenged.h - the plan of a scavenge and what came of it (scr_postrun(1)).  A
- * buf remembers a failure: buf_check().
+ * scavenged.h - the plan and the result of a scavenge (scr_postrun(1)).  A buf
+ * remembers a failure: buf_check().
  */
 #ifndef REPORT_SCAVENGED_H
 #define REPORT_SCAVENGED_H
@@ -11,16 +11,16 @@ struct json;
 struct salvage;
 struct scavenge;
 
-/* A heading and a line for each dataset, newest first.  `rate`: bytes a second
- * that copying is expected to reach, 0: unknown. */
+/* A heading and a line for each dataset, newest first.  `rate`: expected bytes
+ * per second; 0: unknown. */
 void report_salvage(const struct salvage *p, double rate, struct buf *out);
 /* The same as an array of objects. */
 struct json *report_salvage_json(const struct salvage *p, double rate);
 
-/* One line that says what is saved, or will be; without newline. */
+/* One line: what is saved, or will be; without newline. */
 void report_verdict(const struct scavenge *s, struct buf *out);
 
-/* Nodes, plan, what came of it. */
+/* Nodes, plan and result. */
 struct json *report_scavenge_json(const struct scavenge *s);
 
 #endif /* REPORT_SCAVENGED_H */

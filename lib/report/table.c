@@ -9,7 +9,7 @@
 #include "mem.h"
 #include "str.h"
 
-/* Room for a name made printable. */
+/* Size of a printable name. */
 #define NAME_TEXT 1024
 
 /* Blanks between two columns. */
@@ -60,7 +60,7 @@ table_start(struct table *t, const char *const *heads, unsigned columns,
 		table_cell(t, "%s", heads[c]);
 }
 
-/* Characters of UTF-8 text; all are taken to be one column wide. */
+/* Characters of UTF-8 text; each counts as one column. */
 static size_t
 text_width(const char *s)
 {
@@ -81,7 +81,7 @@ static void
 put_row(struct buf *out, const struct table *t, size_t row, const size_t *width)
 {
 	const char *const *cell = t->cells + row * t->columns;
-	size_t pending = 0; /* blanks: none at the end of a line */
+	size_t pending = 0; /* deferred, so that no line ends with blanks */
 
 	for (unsigned c = 0; c < t->columns; c++) {
 		size_t pad = width[c] - text_width(cell[c]);

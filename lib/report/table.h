@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * table.h - tables of text: columns as wide as their widest cell.
+ * table.h - text tables; each column is as wide as its widest cell.
  */
 #ifndef REPORT_TABLE_H
 #define REPORT_TABLE_H
@@ -11,30 +11,32 @@
 struct arena;
 struct buf;
 
-#define TABLE_COLUMNS 12 /* at most */
+#define TABLE_COLUMNS 12 /* maximum */
 
-/* Fill cell after cell, row after row; failures are kept until table_end(). */
+/* Cells are added row by row.  A failure is remembered until table_end(). */
 struct table {
 	struct arena *arena;
 	unsigned columns;
-	unsigned right; /* bit i: column i is set flush right */
+	unsigned right; /* bit i: column i is right-aligned */
 	const char **cells;
 	size_t count, cap;
 	bool failed;
 };
 
-/* With a row of headings. */
+/* Start a table with a row of headings; bit i of `right`: column i is
+ * right-aligned. */
 void table_start(struct table *t, const char *const *heads, unsigned columns,
 		 unsigned right);
 void table_cell(struct table *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The same for a string from metadata. */
+/* Add a string from metadata, made printable. */
 void table_name(struct table *t, const char *name);
 
 /* Drop the headings if no row follows them. */
 void table_drop_empty(struct table *t);
 
-/* Append the table, each line after `indent` blanks, and free it. */
+/* Append the table to `out`, each line indented by `indent` blanks, and free
+ * it.  A failure becomes one of `out`. */
 void table_end(struct table *t, unsigned indent, struct buf *out);
 
 #endif /* REPORT_TABLE_H */
