@@ -202,12 +202,12 @@ check_files(struct overview *s, const struct catalogue_options *o,
 	const struct containers_look look = {
 		.o = o,
 		.sums = true,
-		.tell = add_problem,
+		.report = add_problem,
 		.arg = h,
 	};
 	const struct verify_listener problems = { add_problem, h };
 	struct error why = ERROR_INIT;
-	size_t told = 0;
+	size_t before = 0;
 
 	buf_clear(&h->problems);
 	if (o->checksums && open_containers(s, o, h, err) < 0)
@@ -218,11 +218,11 @@ check_files(struct overview *s, const struct catalogue_options *o,
 			     &why) < 0)
 		return could_not(h, &why, err);
 	h->status = h->verify.status;
-	told = h->problems.len;
+	before = h->problems.len;
 	if (h->containers != NULL) {
 		if (containers_look(h->containers, &look, err) < 0)
 			return -1;
-		judge_containers(h, h->problems.len > told);
+		judge_containers(h, h->problems.len > before);
 	}
 	first_problem(h);
 	return 0;
@@ -297,7 +297,7 @@ condition_check_old(struct overview *s, const char *name,
 		.o = o,
 		.sums = o->checksums,
 		.all = true,
-		.tell = add_problem,
+		.report = add_problem,
 		.arg = out,
 	};
 	struct error why = ERROR_INIT;

@@ -286,21 +286,21 @@ ask_plan(struct looking *l, size_t *wrong, struct error *err)
 }
 
 static void
-tell(const struct looking *l, const char *what)
+report_flaw(const struct looking *l, const char *what)
 {
-	if (l->l->tell != NULL)
-		l->l->tell(l->l->arg, what);
+	if (l->l->report != NULL)
+		l->l->report(l->l->arg, what);
 }
 
 static void
-tell_any(void *arg, const struct packed_flaw *f)
+report_any(void *arg, const struct packed_flaw *f)
 {
-	tell(arg, f->text);
+	report_flaw(arg, f->text);
 }
 
 /* Report only flaws that were not known without checksums. */
 static void
-tell_sum(void *arg, const struct packed_flaw *f)
+report_wrong_sum(void *arg, const struct packed_flaw *f)
 {
 	struct looking *l = arg;
 	struct container *c = NULL;
@@ -318,7 +318,7 @@ tell_sum(void *arg, const struct packed_flaw *f)
 	} else {
 		return;
 	}
-	tell(l, f->text);
+	report_flaw(l, f->text);
 }
 
 static int
@@ -329,7 +329,7 @@ check(struct looking *l, struct error *err)
 	struct packed_health *h = &k->health;
 	struct packed_look look = {
 		.work = &l->l->o->work,
-		.flaw = l->l->all ? tell_any : NULL,
+		.flaw = l->l->all ? report_any : NULL,
 		.arg = l,
 	};
 	int rc = packed_check(&k->packed, &look, h, err);
@@ -344,7 +344,7 @@ check(struct looking *l, struct error *err)
 			m->containers[i].has_crc &&
 			listed(k, &k->parts[DATA], i)->state == CONTAINER_WHOLE;
 	look.sums = true;
-	look.flaw = tell_sum;
+	look.flaw = report_wrong_sum;
 	rc = packed_check(&k->packed, &look, h, err);
 	packed_health_free(h);
 	return rc;

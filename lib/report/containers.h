@@ -82,7 +82,7 @@ struct containers_look {
 	/* fill in .health and report every flaw; else report only flaws that
 	 * checksums reveal */
 	bool all;
-	void (*tell)(void *arg, const char *what);
+	void (*report)(void *arg, const char *what);
 	void *arg;
 };
 

@@ -24,7 +24,7 @@
 #define LOG_MAX ((size_t)256 << 20)
 
 /* Bytes read of a file with a damaged kvtree header, to report the damage. */
-#define TASTE ((uint64_t)4096)
+#define PROBE_BYTES ((uint64_t)4096)
 
 /* --- Reading --- */
 
@@ -56,7 +56,7 @@ read_tree(const struct source *s, struct metafile *out, struct error *err)
 
 	if (s->len < KVTREE_HEADER_SIZE ||
 	    kvtree_peek(s->head, s->len, &want, err) < 0)
-		want = (size_t)(s->size < TASTE ? s->size : TASTE);
+		want = (size_t)(s->size < PROBE_BYTES ? s->size : PROBE_BYTES);
 	error_clear(err);
 	if (want > s->size)
 		want = (size_t)s->size;

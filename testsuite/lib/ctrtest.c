@@ -91,7 +91,7 @@ look_at(struct opened *o, const struct plan *plan, bool sums)
 		.plan = plan,
 		.o = &ctr_options,
 		.sums = sums,
-		.tell = hear,
+		.report = hear,
 		.arg = o,
 	};
 
