@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scr_archive - a dataset as one archive, and back: what `scr_container
- * export` and `import` start.
+ * scr_archive - export a dataset to an archive, and import it: run by
+ * `scr_container export` and `scr_container import`.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -81,7 +81,7 @@ export_one(struct settings *s, struct catalogue *c, const char *what)
 	struct error err = ERROR_INIT;
 	struct packed p;
 
-	/* Locked: nobody shall pack it while it is read. */
+	/* Locked, so that no other process packs it while it is read. */
 	if (catalogue_packed_open(c, what, true, &s->look, &p, &err) < 0)
 		return app_report(STATUS_OK, &err);
 	(void)export_packed(s, &p, &err);
@@ -89,7 +89,7 @@ export_one(struct settings *s, struct catalogue *c, const char *what)
 	return app_report(STATUS_OK, &err);
 }
 
-/* One archive; "-" is standard input. */
+/* Import one archive; "-" is standard input. */
 static int
 import_one(struct settings *s, struct catalogue *c, const char *file)
 {
@@ -144,7 +144,7 @@ run(struct settings *s, const char *const *args, size_t count)
 	}
 	app_work_end(&s->look.work);
 	app_warn_lines(catalogue_notice(c));
-	/* Where the archive goes to standard output nothing else does. */
+	/* If the archive goes to standard output, print nothing else there. */
 	if (s->json && s->exporting && to_stdout(s))
 		json_free(s->list);
 	else if (s->json)
@@ -214,7 +214,7 @@ main(int argc, char **argv)
 	struct app_info as = info;
 	int count = 0;
 
-	/* Whoever started scr_container is not to hear of another. */
+	/* A user of scr_container should not see the name of its helper. */
 	if (argc > 0 && str_eq(path_base(argv[0]), "scr_container"))
 		as.name = "scr_container";
 	argv = parse(&s, &as, argc, argv, &count);

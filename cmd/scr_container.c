@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scr_container - many files of a dataset in few containers.
+ * scr_container - pack the files of a dataset into few containers.
  */
 #include <errno.h>
 #include <limits.h>
@@ -22,7 +22,7 @@
 #include "report/packing.h"
 #include "str.h"
 
-/* Files of a list, and flaws, that are told without -v. */
+/* Lines shown without -v: files of a list, and flaws. */
 #define FILES_SHOWN 200
 #define FLAWS_SHOWN 20
 
@@ -64,7 +64,7 @@ static const struct app_info info = {
 		 "be repaired from\nredundancy; 4 damaged, and cannot.",
 };
 
-/* --- Verbs: each for one dataset; returns an exit status --- */
+/* --- Verbs: each works on one dataset and returns an exit status --- */
 
 static int
 make_over(struct settings *s, struct packed *p, struct error *err)
@@ -109,7 +109,7 @@ list(struct settings *s, struct packed *p)
 {
 	struct buf text = BUF_INIT;
 
-	/* One that is not there is listed all the same. */
+	/* A damaged or missing file is listed all the same. */
 	for (size_t i = 0; i < p->map.nfiles; i++)
 		(void)packed_measure(p, i, NULL);
 
@@ -196,12 +196,13 @@ verify(struct settings *s, struct packed *p, struct catalogue *c,
 	return status;
 }
 
-/* In the order asked for; what a pattern means, in that of the map. */
+/* Print the files in the order of the arguments; the matches of a pattern in
+ * the order of the map. */
 static int
 cat(struct settings *s, const struct packed *p, const char *const *names,
     size_t count, bool *only, struct error *err)
 {
-	/* All of them are there?  Before the first byte. */
+	/* Fail before the first byte is printed if a name matches no file. */
 	if (extract_choose(p, names, count, only, err) < 0)
 		return error_status(err->kind);
 	for (size_t k = 0; k < count; k++) {
@@ -241,7 +242,7 @@ extract(struct settings *s, const struct packed *p, const bool *only,
 	return STATUS_OK;
 }
 
-/* cat and extract: the files that are meant. */
+/* cat and extract: work on the files that `names` select. */
 static int
 some_files(struct settings *s, const struct packed *p, const char *const *names,
 	   size_t count, struct error *err)
@@ -261,9 +262,9 @@ some_files(struct settings *s, const struct packed *p, const char *const *names,
 	return status;
 }
 
-/* --- All of them --- */
+/* --- Several datasets --- */
 
-/* One dataset; messages are printed here. */
+/* Run the verb for one dataset, and report its errors. */
 static int
 one(struct settings *s, struct catalogue *c, const char *const *args,
     size_t count)
@@ -341,7 +342,7 @@ verb_by_name(const char *name)
 		  name);
 }
 
-/* Options that mean something to some verbs only. */
+/* Reject options that do not go with the verb. */
 static void
 check_options(const struct settings *s)
 {
@@ -428,8 +429,8 @@ parse(struct settings *s, int argc, char **argv, int *count)
 }
 
 /*
- * Archives are the business of scr_archive: the libraries it needs would take
- * every start of this command three milliseconds.
+ * Export and import are done by scr_archive: loading its libraries would delay
+ * each start of this command by three milliseconds.
  */
 static int
 run_helper(char **argv)
@@ -444,7 +445,7 @@ run_helper(char **argv)
 	return STATUS_FAILED;
 }
 
-/* A copy of the command line as it was given: parsing moves words. */
+/* Copy the arguments before parsing, which reorders them. */
 static char **
 keep(int argc, char **argv)
 {

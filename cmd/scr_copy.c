@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scr_copy - one node's part of a scavenge.
+ * scr_copy - copy one node's part of a scavenge.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -23,7 +23,7 @@
 #include "scavenge/nodecache.h"
 #include "work.h"
 
-/* Bad files that are told without -v. */
+/* Bad files reported without -v. */
 #define BAD_SHOWN 20
 
 #define HEARTBEAT_MAX 86400
@@ -48,7 +48,7 @@ static const struct app_info info = {
 		 "or damaged, and all\nothers are copied.",
 };
 
-/* --- That it lives --- */
+/* --- Heartbeat --- */
 
 struct heart {
 	const struct settings *s;
@@ -94,7 +94,7 @@ start_heart(struct heart *h)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&h->wake, &attr);
 	pthread_condattr_destroy(&attr);
-	/* On a terminal there is a line that tells more. */
+	/* A terminal shows the more detailed progress line instead. */
 	if (h->s->heartbeat > 0 && app_verbosity() >= 0 &&
 	    !isatty(STDOUT_FILENO))
 		h->running = pthread_create(&h->thread, NULL, beat, h) == 0;
@@ -130,7 +130,7 @@ list(const struct nodecache_where *w)
 	return app_report(STATUS_OK, &err);
 }
 
-/* Called one at a time. */
+/* Calls are serialized by the library. */
 static void
 tell_bad(void *arg, const char *line)
 {
@@ -167,7 +167,7 @@ print_result(const struct settings *s, const struct copy_result *r,
 	return rc;
 }
 
-/* Which ranks: *ranks is NULL, or `given`. */
+/* Read the ranks to copy into `given`; *ranks points to it, or is NULL: all. */
 static int
 choose_ranks(const struct settings *s, const char *prefix, struct arena *a,
 	     struct copy_ranks *given, const struct copy_ranks **ranks,
@@ -179,7 +179,7 @@ choose_ranks(const struct settings *s, const char *prefix, struct arena *a,
 	if (s->ranks != NULL)
 		return copy_ranks_parse(s->ranks, a, given, err);
 	if (s->assign != NULL) {
-		/* A file on the prefix, by its name there. */
+		/* --assign names a file relative to the prefix. */
 		dir = open(prefix, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (dir < 0)
 			return error_sys(err, "%s: cannot open", prefix);
@@ -210,7 +210,7 @@ copy(struct settings *s, const struct nodecache_where *w,
 	rc = copy_run(w, &o, &r, err);
 	progress_end(work.progress);
 	stop_heart(&heart);
-	/* Also of what could not be done to its end. */
+	/* Print the result also if the copy failed half-way. */
 	if (print_result(s, &r, clock_seconds() - start, rc == 0 ? err : NULL) <
 	    0)
 		rc = -1;

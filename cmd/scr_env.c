@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scr_env - the small questions of batch scripts: what is the job, which nodes
- * are down, shall it go on, what is in its files.  Each is a verb; most are
- * also there under the name and with the options of LLNL's program.
+ * scr_env - answers for batch scripts: the job, its nodes that are down,
+ * whether to restart, the content of its files.  Each question is a verb; most
+ * verbs can also be called by the name and with the options of LLNL's program.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,7 +105,8 @@ env_open_job(struct job *j, const struct job_where *w, struct error *err)
 	if (job_notice(j, &text) == 0)
 		app_warn_lines(text.data);
 	buf_clear(&text);
-	/* To be told of, too; who needs them reports that there are none. */
+	/* Look up the nodes only so that they are described, too; a verb that
+	 * needs them reports a failure itself. */
 	if (app_verbosity() > 0)
 		job_nodes(j, NULL);
 	if (app_verbosity() > 0 && job_describe(j, &text) == 0)
@@ -128,7 +129,7 @@ env_job_nodes(struct job *j, struct error *err)
 static const char notes[] =
 	"Exit status, unless a verb says otherwise: 0 done; 1 failed; 2 usage.";
 
-/* The options that LLNL's scr_env has: each asks a question. */
+/* The options of LLNL's scr_env: each asks a question. */
 static int
 without_verb(int argc, char **argv)
 {
@@ -180,7 +181,7 @@ without_verb(int argc, char **argv)
 	return env_ask(&w, q, n, &l);
 }
 
-/* LLNL's names may end in .py. */
+/* Names of LLNL's programs may end in .py. */
 static bool
 is_named(const char *name, const char *llnl)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scr_halt - tell a running job when to stop, or stop it now.
+ * scr_halt - make a running job stop at a condition, or stop it now.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@
 
 #define NOT_GIVEN UINT64_MAX
 
-/* In the order in which LLNL's tool tells that it sets or unsets them. */
+/* In the order in which LLNL's tool prints that it sets or unsets them. */
 enum { CHECKPOINTS, AFTER, BEFORE, SECONDS, REASON, CONDITIONS };
 
 static const char *const keys[CONDITIONS] = {
@@ -34,17 +34,17 @@ static const char *const keys[CONDITIONS] = {
 };
 
 struct settings {
-	/* As given. */
+	/* Options as given. */
 	const char *before, *after, *seconds, *reason;
 	uint64_t checkpoints, grace, pid;
 	const char *job_id, *resmgr;
 	bool immediate, list, remove, force, dry_run, json;
 	bool unset[CONDITIONS];
-	/* What follows from it. */
+	/* Derived from the options. */
 	bool set[CONDITIONS], changes;
-	int64_t values[CONDITIONS]; /* of those that are numbers */
+	int64_t values[CONDITIONS]; /* valid for conditions with a number */
 	int64_t now;
-	struct json *prefixes; /* or NULL */
+	struct json *prefixes; /* JSON output; or NULL */
 };
 
 static const struct app_info info = {
@@ -62,7 +62,7 @@ static const struct app_info info = {
 
 /* --- Changing the halt file --- */
 
-/* Set and unset what was asked for, in the order that leaves the keys as
+/* Set and unset the requested conditions, in the order that leaves the keys as
  * LLNL's tool does (formats.md 14.4). */
 static int
 change(struct kvtree *t, void *arg, struct error *err)
@@ -85,7 +85,7 @@ change(struct kvtree *t, void *arg, struct error *err)
 	return 0;
 }
 
-/* LLNL's library takes its parameter only where there is no halt file. */
+/* LLNL's library uses SCR_HALT_SECONDS only if there is no halt file. */
 static void
 warn_halt_seconds(const char *prefix, const struct halt_state *state)
 {
@@ -105,7 +105,7 @@ warn_halt_seconds(const char *prefix, const struct halt_state *state)
 	conf_close(c);
 }
 
-/* --- Telling --- */
+/* --- Output --- */
 
 static int
 tell(const struct settings *s, const char *prefix,
@@ -217,7 +217,8 @@ target_close(struct target *t)
 	conf_close(t->conf);
 }
 
-/* The manager around us, or, for another job, the one that is installed. */
+/* Open the resource manager that we run under; or, for another job, the one
+ * that is installed. */
 static int
 open_manager(struct target *t, const struct settings *s, struct error *err)
 {
@@ -234,7 +235,7 @@ open_manager(struct target *t, const struct settings *s, struct error *err)
 	return t->where.manager != NULL ? 0 : -1;
 }
 
-/* Which steps of which job?  Before the halt file is written. */
+/* Find the job whose steps to stop, before the halt file is written. */
 static int
 target_open(struct target *t, const struct settings *s, const char *prefix,
 	    struct error *err)
@@ -285,7 +286,7 @@ stop_now(const struct target *t, struct error *err)
 	return 0;
 }
 
-/* --- All of it --- */
+/* --- All prefixes --- */
 
 static int
 run(struct settings *s, const char *const *dirs, size_t count)
@@ -327,7 +328,7 @@ read_time(struct settings *s, const char *option, const char *text, int which)
 	s->set[which] = true;
 }
 
-/* What is asked for, and does it go together? */
+/* Check the options, and derive the settings from them. */
 static void
 settle(struct settings *s)
 {
@@ -366,7 +367,7 @@ settle(struct settings *s)
 			  "only");
 	if (s->immediate && s->unset[REASON])
 		app_usage("--immediate needs a reason");
-	/* A reason of our own, where none was given and one is wanted. */
+	/* If a reason is needed and none was given, use the default. */
 	if (s->reason == NULL &&
 	    (s->immediate || (!any && !s->list && !s->remove))) {
 		s->reason = HALT_DEFAULT_REASON;

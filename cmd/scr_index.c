@@ -21,7 +21,7 @@
 #include "report/results.h"
 #include "str.h"
 
-/* Problems of one dataset that are told without -v. */
+/* Problems of one dataset reported without -v. */
 #define TELL_MAX 20
 
 enum {
@@ -40,8 +40,8 @@ enum {
 
 struct settings {
 	int verb;
-	const char *name; /* the verb's value, or NULL */
-	int64_t id;	  /* of --build */
+	const char *name; /* argument of the verb, or NULL */
+	int64_t id;	  /* argument of --build */
 	const char *prefix, *moved_from;
 	struct catalogue_filter filter;
 	bool all, names_only, json, dry_run, deep, checksums;
@@ -57,7 +57,7 @@ static const struct app_info info = {
 	.notes = "--delete and --verify take the number of a dataset as well.",
 };
 
-/* Options that mean something to some verbs only. */
+/* Reject options that do not go with the verb. */
 static void
 check_options(const struct settings *s)
 {
@@ -87,7 +87,7 @@ check_options(const struct settings *s)
 		app_usage("--names-only and --json exclude each other");
 }
 
-/* Values that the option table cannot check. */
+/* Check values that the option table cannot check. */
 static void
 check_values(struct settings *s)
 {
@@ -177,7 +177,7 @@ parse(struct settings *s, int argc, char **argv)
 
 /* --- Helpers --- */
 
-/* Options for the library, with app_work_start(). */
+/* Fill in the options of the library; calls app_work_start(). */
 static int
 options_init(struct catalogue_options *o, const struct settings *s,
 	     struct error *err)
@@ -201,15 +201,15 @@ options_init(struct catalogue_options *o, const struct settings *s,
 			      err);
 }
 
-/* A name in a message. */
+/* A name made printable for a message. */
 static const char *
 shown(const char *name, char to[static 256])
 {
 	return str_printable(to, 256, name != NULL ? name : "?");
 }
 
-/* With --json print `j` (NULL: there is nothing to tell), how it ended, and
- * why; report the error.  Returns the exit status. */
+/* With --json, print `j` (NULL: an empty object) with status and error.  Report
+ * the error.  Returns the exit status. */
 static int
 finish(const struct settings *s, struct json *j, int status, struct error *why)
 {
@@ -346,7 +346,7 @@ struct each {
 	struct json *list; /* NULL: rows on stdout */
 };
 
-/* Delete one dataset, or say what that would do. */
+/* Delete one dataset; with --dry-run, only show what would be deleted. */
 static int
 delete_one(struct each *w, const struct index_entry *e)
 {
@@ -393,8 +393,8 @@ bad(void *arg, const char *what)
 	p->count++;
 }
 
-/* Check one dataset; one that the index itself calls incomplete only if it is
- * asked for. */
+/* Verify one dataset.  A dataset that the index lists as incomplete is verified
+ * only if the user names it. */
 static int
 verify_one(struct each *w, const struct index_entry *e)
 {

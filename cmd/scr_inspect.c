@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scr_inspect - print metadata files, and say how datasets are.
+ * scr_inspect - print metadata files and report the condition of datasets.
  */
 #include <inttypes.h>
 #include <langinfo.h>
@@ -35,10 +35,10 @@ struct inspect {
 	uint64_t jobs;
 	struct catalogue_options look;
 	struct report_choice choice;
-	/* What follows. */
+	/* State. */
 	size_t nargs;
 	int status;
-	bool drawn; /* the SVG picture is */
+	bool drawn; /* the SVG picture was written */
 	struct arena *arena;
 	struct locate_caches caches;
 	struct json *files, *prefixes, *groups, *errors; /* with --json */
@@ -58,15 +58,14 @@ static const struct app_info info = {
 
 /* --- Helpers --- */
 
-/* Was something asked for that only details show? */
+/* Is there an option that only the detailed output obeys? */
 static bool
 detailed(const struct inspect *in)
 {
 	return in->choice.map || in->choice.all_files || in->svg != NULL;
 }
 
-/* Put what was collected on stdout, and `reasons` (or NULL) after a blank
- * line. */
+/* Print the collected output, then `reasons` (or NULL) after a blank line. */
 static int
 flush(struct inspect *in, const struct buf *reasons, struct error *err)
 {
@@ -83,7 +82,7 @@ flush(struct inspect *in, const struct buf *reasons, struct error *err)
 	return rc;
 }
 
-/* What the terminal can show; a pipe gets plain text. */
+/* Choose the style for the terminal; a pipe gets plain text. */
 static void
 find_style(struct report_style *s)
 {
@@ -161,7 +160,8 @@ draw(struct inspect *in, const struct condition *h, struct error *err)
 
 /* --- Prefixes --- */
 
-/* `e`, or where the survey has no such the dataset that `name` may be. */
+/* Show dataset `e`; if it is NULL, the dataset `name` in the layout of SCR
+ * 1.1. */
 static int
 show_one(struct inspect *in, struct overview *s, const struct overview_entry *e,
 	 const char *name, struct json *list, struct error *err)
@@ -185,8 +185,8 @@ show_one(struct inspect *in, struct overview *s, const struct overview_entry *e,
 	return rc;
 }
 
-/* The datasets `names` in detail; without any: all.  *old: none of them needed
- * the survey. */
+/* Show the datasets `names` in detail; all if there are no names.  *old: each
+ * of them is in the layout of SCR 1.1. */
 static int
 show_some(struct inspect *in, struct overview *s, const struct opt_list *names,
 	  struct json *list, bool *old, struct error *err)
@@ -244,7 +244,7 @@ show_all(struct inspect *in, struct overview *s, struct json *list,
 	return rc;
 }
 
-/* A prefix, or only the datasets `names` of it. */
+/* Show a prefix, or only its datasets `names`. */
 static int
 show_prefix(struct inspect *in, const char *path, const struct opt_list *names,
 	    struct error *err)
@@ -260,7 +260,8 @@ show_prefix(struct inspect *in, const char *path, const struct opt_list *names,
 		rc = names->count > 0 || detailed(in)
 			     ? show_some(in, &s, names, list, &old, err)
 			     : show_all(in, &s, list, err);
-	/* That there is an older kind of index is no damage then. */
+	/* If all datasets are of SCR 1.1, the old kind of index is no
+	 * damage. */
 	if (ready && (rc < 0 || !old)) {
 		app_warn_lines(s.notes.data);
 		if (s.remade)
@@ -277,7 +278,7 @@ show_prefix(struct inspect *in, const char *path, const struct opt_list *names,
 
 /* --- Caches --- */
 
-/* Did the user name this dataset, or none? */
+/* Did the user name this dataset, or no dataset? */
 static bool
 wanted(const struct inspect *in, int64_t id)
 {
@@ -298,7 +299,7 @@ show_group(struct inspect *in, const struct locate_group *g, bool detail,
 	int rc = condition_check_group(g, &in->look, &h, err);
 
 	in->status = error_worse_status(in->status, h.status);
-	/* Where no plan can be made there is nothing more to tell. */
+	/* Without a plan there are no details. */
 	if (h.plan == NULL)
 		detail = false;
 	if (rc == 0 && in->json) {
@@ -347,7 +348,8 @@ show_caches(struct inspect *in, struct error *err)
 
 /* --- Arguments --- */
 
-/* Not a path of ours: perhaps the name of a dataset. */
+/* The argument is no path that SCR knows: try it as the name of a dataset.
+ * `why` explains what is wrong with the path. */
 static int
 show_named(struct inspect *in, const char *name, struct error *why,
 	   struct error *err)
@@ -366,7 +368,7 @@ show_named(struct inspect *in, const char *name, struct error *why,
 			 why->text, app_prefix(in->prefix));
 }
 
-/* The directory of a dataset of SCR 1.1?  1: no. */
+/* Show the directory of a dataset of SCR 1.1.  1: it is none. */
 static int
 show_old_dir(struct inspect *in, const char *arg, struct error *err)
 {
@@ -433,7 +435,7 @@ show_argument(struct inspect *in, const char *arg, struct error *err)
 	return show_named(in, arg, &why, err);
 }
 
-/* One that cannot be shown does not keep the others from being shown. */
+/* Report a failure, and continue with the next argument. */
 static void
 failed(struct inspect *in, struct error *err)
 {

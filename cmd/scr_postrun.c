@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scr_postrun - save what a job left in the caches of its nodes.
+ * scr_postrun - save the datasets that a job left in the caches of its nodes.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #include "site/job.h"
 #include "site/resmgr.h"
 
-/* How long a node may be silent, unless told otherwise. */
+/* Default time-outs of a node in seconds: to connect, and of its silence. */
 #define CONNECT_SECONDS 10
 #define IDLE_SECONDS 30
 #define FANOUT 64
@@ -111,8 +111,7 @@ parse(struct settings *s, int argc, char **argv)
 			  "other");
 }
 
-/* What the configuration has that is no good; and for -v what is taken from
- * where. */
+/* Report problems of the configuration; with -v, the sources of its values. */
 static void
 tell_job(const struct job *job)
 {
@@ -202,7 +201,7 @@ work(const struct settings *set, struct job *job,
 	return status;
 }
 
-/* As fast as it went before; without a log nobody knows. */
+/* Bytes per second of earlier scavenges by the log; 0: unknown. */
 static double
 expected_rate(const struct job *job)
 {
@@ -228,7 +227,7 @@ run(const struct settings *set, struct job *job, struct error *err)
 	struct scavenge_options o = { .catalogue = &look };
 	struct hostlist down = { .count = 0 };
 	struct buf said = BUF_INIT;
-	int status = STATUS_OK; /* an error has its own */
+	int status = STATUS_OK; /* *err overrides it */
 
 	if (hostlist_init(&down, err) < 0)
 		return STATUS_OK;

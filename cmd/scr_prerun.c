@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scr_prerun - make a prefix ready, at the start of a batch script.
+ * scr_prerun - prepare a prefix at the start of a batch script.
  */
 #include "app.h"
 #include "buf.h"

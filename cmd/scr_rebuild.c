@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scr_rebuild - compute from redundancy what a dataset has lost.
+ * scr_rebuild - rebuild lost files of a dataset from redundancy.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,12 +24,12 @@
 #include "rescue/scheme.h"
 #include "str.h"
 
-/* Lines about files with --dry-run. */
+/* Lines about files that --dry-run shows without -v. */
 #define FILES_SHOWN 200
 
 struct settings {
-	int by_hand;	     /* a redset_type; -1: none */
-	const char *protect; /* word of a type, or NULL */
+	int by_hand; /* scheme of the given sets: a redset_type; -1: none */
+	const char *protect; /* name of a scheme, or NULL */
 	uint64_t set_size, failures;
 	const char *prefix;
 	bool dry_run, verify, partial, deep, checksums, json;
@@ -52,7 +52,8 @@ static const struct app_info info = {
 
 /* --- The work --- */
 
-/* What --deep finds to be wrong, and can tell apart, is an erasure. */
+/* Mark damage found by --deep as lost, so that it is rebuilt.  Fails if the
+ * damaged file cannot be identified. */
 static int
 mark_deep(const struct settings *s, struct plan *p, struct error *err)
 {
@@ -79,7 +80,7 @@ mark_deep(const struct settings *s, struct plan *p, struct error *err)
 	return rc;
 }
 
-/* Read everything again. */
+/* Verify the rebuilt dataset: read all data and redundancy again. */
 static int
 verify(const struct settings *s, const struct subject *t, struct json *j,
        struct error *err)
@@ -132,7 +133,7 @@ show_plan(const struct settings *s, struct plan *p, struct json *j)
 	return app_print_unless_quiet(&text);
 }
 
-/* Tell what was done, and what to do next. */
+/* Report the result, and the command to run next. */
 static int
 show_result(const struct settings *s, const struct subject *t,
 	    const struct rebuild_result *r, struct json *j)
@@ -156,7 +157,7 @@ show_result(const struct settings *s, const struct subject *t,
 	return status;
 }
 
-/* Carry out the plan.  Returns an exit status; errors go to *err. */
+/* Run the rebuild.  Returns an exit status; errors go to *err. */
 static int
 carry_out(const struct settings *s, struct subject *t, struct plan *p,
 	  struct json *j, struct error *err)
@@ -166,8 +167,8 @@ carry_out(const struct settings *s, struct subject *t, struct plan *p,
 	struct work w = s->look.work;
 	const struct rebuild_options ro = {
 		.work = &w,
-		/* While the data are all there, lost redundancy must not keep
-		 * the rest from being restored. */
+		/* If all data can be rebuilt, lost redundancy must not prevent
+		 * that. */
 		.partial = s->partial || status == STATUS_DAMAGED,
 	};
 
@@ -175,13 +176,13 @@ carry_out(const struct settings *s, struct subject *t, struct plan *p,
 		plan_error(p, err);
 		return STATUS_LOST;
 	}
-	w.detail = w.log; /* damage found on the way is news here */
+	w.detail = w.log; /* report damage found while reading */
 	if (rebuild(p, &ro, &r, err) < 0)
 		return error_status(err->kind);
 	if (show_result(s, t, &r, j) != STATUS_OK)
 		return STATUS_FAILED;
 	if (plan_status(p) == STATUS_LOST) {
-		plan_error(p, err); /* the rest of it */
+		plan_error(p, err); /* report the part that is lost */
 		return status;
 	}
 	return STATUS_OK;
@@ -220,7 +221,7 @@ out:
 	return status;
 }
 
-/* --protect: redundancy for a dataset that has none. */
+/* --protect: add redundancy to a dataset that has none. */
 static int
 make_safe(const struct settings *s, const struct subject *t, struct json *j,
 	  struct error *err)
@@ -285,14 +286,15 @@ run(struct settings *s, const char *const *args, size_t count)
 			json_set_str(j, "error", err.text);
 		status = error_worse_status(status, app_print_json(j));
 	}
-	/* The status is not always the error's: --partial. */
+	/* With --partial the status is not the one of the error. */
 	app_report(status, &err);
 	return status;
 }
 
 /* --- The command line --- */
 
-/* LLNL's helpers bear the scheme in their names; -1: it is none of these. */
+/* The scheme in the name of LLNL's helper, "scr_rebuild_xor"; -1: another
+ * name. */
 static int
 scheme_by_name(const char *name)
 {

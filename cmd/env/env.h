@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * env.h - what the files of scr_env share.
+ * env.h - shared by the files of scr_env.
  */
 #ifndef CMD_ENV_ENV_H
 #define CMD_ENV_ENV_H
@@ -17,7 +17,7 @@ struct error;
 struct hostlist;
 struct json;
 
-/* How a verb was called: behind scr_env, or by LLNL's name. */
+/* The call of a verb, as `scr_env VERB` or by the name of LLNL's program. */
 struct env_call {
 	const struct env_tool *tool;
 	bool llnl;
@@ -26,58 +26,61 @@ struct env_call {
 };
 
 struct env_tool {
-	const char *verb, *llnl; /* NULL: LLNL has no such program, or there is
-				    no such verb */
+	/* NULL: no such verb; no such program of LLNL */
+	const char *verb, *llnl;
 	const char *usage, *summary;
 	int (*run)(const struct env_call *c); /* returns an exit status */
 };
 
-/* What is asked about the job. */
+/* Questions about the job. */
 enum env_question {
 	ENV_USER,
 	ENV_JOB_ID,
 	ENV_END_TIME,
 	ENV_NODES,
-	ENV_DOWN,      /* nodes: as the resource manager says */
-	ENV_RUN_NODES, /* how many the last run had */
+	ENV_DOWN,      /* nodes that the resource manager reports as down */
+	ENV_RUN_NODES, /* number of nodes of the last run */
 	ENV_CNTL,
 	ENV_CACHE,
 };
 
-/* How the answer shall look. */
+/* Format of the answer. */
 struct env_look {
-	bool plain; /* nodes: one by one */
-	bool count; /* nodes: how many */
-	bool base;  /* directories: without user and job */
+	bool plain; /* nodes: each name, not ranges */
+	bool count; /* nodes: their number */
+	bool base;  /* directories: without the part for user and job */
 	bool line;  /* directories: all on one line */
 };
 
-/* Answer `count` questions, a line each.  Returns an exit status. */
+/* Print the answers to `count` questions, one line each; a list of directories
+ * may take several.  Returns an exit status. */
 int env_ask(const struct job_where *w, const enum env_question *q, size_t count,
 	    const struct env_look *l);
 
-/* app_start() for a verb. */
+/* app_start() for a verb: parse the options, set *count (or NULL) and return
+ * the other arguments. */
 char **env_start(const struct env_call *c, const struct opt *opts, int *count);
 
-/* The same for one that takes no arguments. */
+/* env_start() for a verb without arguments. */
 void env_options(const struct env_call *c, const struct opt *opts);
 
-/* Open the job, and warn of what is strange in its configuration. */
+/* Open the job, and warn of problems in its configuration. */
 int env_open_job(struct job *j, const struct job_where *w, struct error *err);
 
-/* Find out its nodes, or say what to do. */
+/* Look up the job's nodes.  The error names the option that gives them. */
 int env_job_nodes(struct job *j, struct error *err);
 
 /* Print `out`, or report *err if rc < 0; free `out`.  Returns an exit
  * status. */
 int env_finish(int rc, struct buf *out, struct error *err);
 
-/* Add a list of nodes as a line; an empty one as nothing, or as 0. */
+/* Append a list of nodes as a line; an empty list appends nothing, or 0 if the
+ * number was requested. */
 int env_tell_nodes(const struct hostlist *h, const struct env_look *l,
 		   struct buf *out, struct error *err);
 
-/* Options that say which job is meant, or, for some of LLNL's programs by two
- * names, which prefix. */
+/* Options that choose the job; and for programs of LLNL that know two names of
+ * the option, the prefix. */
 #define ENV_PREFIX_OR_DIR(prefix, dir) \
 	APP_OPT_PREFIX(&(prefix)), \
 		OPT_STRING('d', "dir", &(dir), "DIR", OPT_DIR, "the same")

@@ -30,7 +30,7 @@
 #include "str.h"
 #include "when.h"
 
-/* What scripts put where seconds, or a percentage, cannot be worked out. */
+/* The percentage that scripts expect if it cannot be computed. */
 #define PERCENT_OTHERWISE "10.0"
 
 #define CRC_BLOCK 65536
@@ -55,7 +55,8 @@ struct flush_request {
 	uint64_t before;
 };
 
-/* Ids of the datasets of one kind; checkpoints newest first. */
+/* Append the ids of all checkpoints, newest first, or of all output
+ * datasets. */
 static int
 list_ids(const struct jobfiles_flush *f, const struct flush_request *r,
 	 struct buf *out)
@@ -78,7 +79,8 @@ list_ids(const struct jobfiles_flush *f, const struct flush_request *r,
 	return out->len > start ? buf_add_char(out, '\n') : 0;
 }
 
-/* Text, and the exit status: 1 is "no" or "none". */
+/* Append the answer.  Returns the exit status, 1 for "no" or "none"; or -1: no
+ * memory. */
 static int
 flush_answer(const struct jobfiles_flush *f, const struct flush_request *r,
 	     struct buf *out)
@@ -93,7 +95,7 @@ flush_answer(const struct jobfiles_flush *f, const struct flush_request *r,
 	case FLUSH_LIST_OUTPUT:
 	case FLUSH_LIST_CKPT:
 		rc = list_ids(f, r, out);
-		/* An empty list is an answer, but LLNL's scripts test for 1. */
+		/* LLNL's scripts expect status 1 for an empty list. */
 		status = out->len == 0 && r->llnl ? STATUS_FAILED : STATUS_OK;
 		break;
 	case FLUSH_NEED:
@@ -143,7 +145,8 @@ flush_file(const char *prefix, const struct flush_request *r)
 				  status < 0 ? STATUS_FAILED : status);
 }
 
-/* --resume and --summary: AXL's and, for better or worse, nobody's. */
+/* Reject --resume and --summary of LLNL's program: AXL transfers are not
+ * resumed, and no summary is written unseen. */
 static void
 refuse_old(bool resume, bool summary, const char *id)
 {
@@ -222,13 +225,13 @@ env_nodes_file(const struct env_call *c)
 	if (rc == 0 && buf_printf(&out, "%" PRId64 "\n", n) < 0)
 		rc = error_no_memory(&err);
 	rc = env_finish(rc, &out, &err);
-	/* 0 and status 1: the file does not say. */
+	/* Print 0, with status 1, if the file does not give the number. */
 	return rc == STATUS_OK && n == 0 ? STATUS_FAILED : rc;
 }
 
 /* --- Log --- */
 
-/* Seconds since 1970, or a time as people write it. */
+/* Parse seconds since 1970, or a date and time. */
 static int64_t
 take_time(const char *text)
 {
@@ -370,7 +373,7 @@ tell_interval(const struct interval_stats *s, const struct interval_request *r,
 	return 0;
 }
 
-/* Figures, and the interval if there is one. */
+/* Print the statistics, and the interval if it can be computed. */
 static int
 tell_interval_json(const struct interval_stats *s, enum interval_model model)
 {
@@ -432,7 +435,8 @@ env_interval(const struct env_call *c)
 		rc = tell_interval(&s, &r, &err);
 	if (rc == 0)
 		return STATUS_OK;
-	/* Scripts put what LLNL's prints into SCR_CHECKPOINT_OVERHEAD. */
+	/* Scripts assign the output of LLNL's program to
+	 * SCR_CHECKPOINT_OVERHEAD, so print a number in any case. */
 	if (c->llnl && r.percent) {
 		app_warn("%s; " PERCENT_OTHERWISE " is assumed", err.text);
 		printf(PERCENT_OTHERWISE "\n");

@@ -76,7 +76,7 @@ answer(struct job *j, enum env_question q, const struct env_look *l,
 	case ENV_DOWN:
 		return tell_down(j, l, out, err);
 	case ENV_CNTL:
-		/* LLNL's name gives them all, the others' users want one. */
+		/* LLNL's scr_list_dir prints all of them, the verbs only one. */
 		return tell_dirs(j->cntls, l->line ? j->ncntls : 1, l, out,
 				 err);
 	case ENV_CACHE:
@@ -115,7 +115,7 @@ env_ask(const struct job_where *w, const enum env_question *q, size_t count,
 	return env_finish(rc, &out, &err);
 }
 
-/* One question, with no options but those of the job. */
+/* Answer one question, with only the options that choose the job. */
 static int
 ask_one(const struct env_call *c, enum env_question q)
 {
@@ -163,7 +163,7 @@ env_nodes(const struct env_call *c)
 	return env_ask(&w, &q, 1, &l);
 }
 
-/* `q` NULL: the argument says which directories. */
+/* Print directories; `q` NULL: the argument chooses which. */
 static int
 ask_dirs(const struct env_call *c, const enum env_question *q)
 {
@@ -218,7 +218,7 @@ env_list_dir(const struct env_call *c)
 
 struct telling {
 	const struct conf *conf;
-	bool value; /* nothing but the value */
+	bool value; /* print only the value */
 	struct json *list;
 	struct buf out;
 };
@@ -240,7 +240,7 @@ tell_parameter(struct telling *t, const char *key, const char *text)
 	return 0;
 }
 
-/* A parameter of several lines or properties: each as it stands. */
+/* Print one line of a parameter with several lines or properties. */
 static int
 tell_group(struct telling *t, const char *key, const struct conf_group *g)
 {
@@ -314,7 +314,7 @@ env_conf(const struct env_call *c)
 
 /* --- Node lists --- */
 
-/* What is made of the lists in the arguments. */
+/* How the lists in the arguments are combined. */
 enum operation { OP_UNION, OP_MINUS, OP_BOTH };
 
 static int
@@ -339,7 +339,7 @@ combine(struct hostlist *h, char **args, enum operation op, struct error *err)
 	return rc;
 }
 
-/* A number as an option has it, not 0; without the option it is 0. */
+/* Parse the number of an option, which must not be 0; 0: option not given. */
 static int64_t
 signed_number(const char *option, const char *text)
 {
@@ -359,7 +359,7 @@ struct list_request {
 	enum operation op;
 	bool repeats;
 	int64_t nth, keep;
-	const char *separator; /* not NULL: every name */
+	const char *separator; /* not NULL: print each name */
 	struct env_look look;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nodes.c - verbs of scr_env: which nodes are fit, and shall the job
- * go on.
+ * nodes.c - verbs of scr_env: which nodes are healthy, and whether to restart
+ * the job.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -26,11 +26,11 @@
 #include "site/relaunch.h"
 #include "str.h"
 
-/* Seconds a node has to answer, and that a way to it may take. */
+/* Time-outs in seconds: the answer of a node, and the connection to it. */
 #define ANSWER_SECS 20
 #define CONNECT_SECS 10
 
-/* --- Which nodes are fit --- */
+/* --- Node health --- */
 
 struct down_request {
 	struct job_where where;
@@ -40,8 +40,8 @@ struct down_request {
 	const char *helper;
 };
 
-/* SCR_NODE_TESTS, LLNL's list of tests: without dir_capacity no directory is
- * looked at; that a node answers is always tested. */
+/* SCR_NODE_TESTS is LLNL's list of tests.  Without dir_capacity no directory is
+ * checked; whether a node answers is always tested. */
 static bool
 reach_only(const struct conf *c)
 {
@@ -63,8 +63,8 @@ reach_only(const struct conf *c)
 	return !dirs;
 }
 
-/* An event for each node that is down.  A log that cannot be written is told,
- * but changes no answer. */
+/* Log an event for each node that is down.  A failure to write the log is
+ * reported, but does not change the answer. */
 static void
 log_down(const struct job *j, const struct hostlist *nodes,
 	 const struct health *h, enum health_use use, double secs)
@@ -148,7 +148,7 @@ tell_health(const struct down_request *r, const struct hostlist *nodes,
 	return rc;
 }
 
-/* Ask about the job's nodes, and tell. */
+/* Check the job's nodes, and append the result. */
 static int
 find_down(struct job *j, const struct down_request *r, double secs,
 	  struct buf *out, struct error *err)
@@ -192,7 +192,7 @@ out:
 	return rc;
 }
 
-/* The arguments joined by commas: the nodes to ask about. */
+/* Join the arguments, which are nodes to check, with commas. */
 static int
 join(char **args, struct buf *out)
 {
@@ -202,7 +202,7 @@ join(char **args, struct buf *out)
 	return 0;
 }
 
-/* Run down-nodes with what the options said. */
+/* Run down-nodes. */
 static int
 down_nodes(struct down_request *r, char **args, double secs)
 {
@@ -266,7 +266,7 @@ env_down_nodes(const struct env_call *c)
 
 /* --- On the node --- */
 
-/* "DIR" or "DIR:BYTES", cut up in place. */
+/* Parse "DIR" or "DIR:BYTES"; `text` is modified and kept. */
 static void
 take_dir(struct health_dir *d, char *text, bool is_cntl)
 {
@@ -278,7 +278,8 @@ take_dir(struct health_dir *d, char *text, bool is_cntl)
 		*colon = '\0';
 }
 
-/* Directories of an option; under LLNL's name an item may be several. */
+/* Parse the directories of an option.  With `split`, an item may be a list with
+ * commas, as in LLNL's program. */
 static int
 take_dirs(struct health_dir *to, size_t *n, const struct opt_list *list,
 	  bool is_cntl, bool split, struct arena *a)
@@ -298,7 +299,8 @@ take_dirs(struct health_dir *to, size_t *n, const struct opt_list *list,
 	return 0;
 }
 
-/* No item holds more directories than it has bytes. */
+/* Upper bound of the number of directories: each takes two bytes of an item,
+ * with its comma. */
 static size_t
 most_dirs(const struct opt_list *list)
 {
@@ -309,7 +311,7 @@ most_dirs(const struct opt_list *list)
 	return n;
 }
 
-/* Each line of `text` (NULL: none) behind `before`. */
+/* Append each line of `text` (NULL: none) after `before`. */
 static void
 add_lines(struct buf *out, const char *before, const char *text)
 {
@@ -377,10 +379,10 @@ env_check_node(const struct env_call *c)
 	return status;
 }
 
-/* --- Shall the job go on? --- */
+/* --- Restart or stop --- */
 
-/* "Stop" is status 0 and "go on" is 1, so a failure has to be another: a loop
- * that takes it for "go on" would run for ever. */
+/* Status 0 means "stop", 1 "restart".  A failure needs a status of its own: a
+ * loop that took it for "restart" would never end. */
 #define STATUS_STOP 0
 #define STATUS_GO_ON 1
 #define STATUS_UNKNOWN 2
@@ -446,14 +448,14 @@ env_retries_halt(const struct env_call *c)
 	struct job j;
 
 	env_options(c, opts);
-	/* As LLNL's: if it cannot be told, the answer is to stop. */
+	/* Like LLNL's program, answer "stop" if the answer is unknown. */
 	if (env_open_job(&j, &w, &err) < 0) {
 		app_report(STATUS_OK, &err);
 		return STATUS_STOP;
 	}
 	rc = halt_check(j.prefix, j.conf, clock_now(), &stop, &lines, &err);
 	job_close(&j);
-	/* LLNL's program puts its name before each line. */
+	/* LLNL's program begins each line with its name. */
 	add_lines(&out, "scr_retries_halt: ", lines.data);
 	buf_free(&lines);
 	if (env_finish(rc, &out, &err) != STATUS_OK)
