@@ -121,17 +121,17 @@ list(struct settings *s, struct packed *p)
 	return app_print_unless_quiet(&text);
 }
 
-struct telling {
+struct flaw_report {
 	const struct settings *s;
 	const struct packed *p;
-	size_t told;
+	size_t count;
 	struct json *flaws;
 };
 
 static void
-tell_flaw(void *arg, const struct packed_flaw *f)
+report_flaw(void *arg, const struct packed_flaw *f)
 {
-	struct telling *t = arg;
+	struct flaw_report *t = arg;
 	struct json *j = NULL;
 
 	if (t->flaws != NULL) {
@@ -142,19 +142,19 @@ tell_flaw(void *arg, const struct packed_flaw *f)
 		if (f->name != NULL)
 			json_set_str(j, "container", f->name);
 		json_push(t->flaws, j);
-	} else if (t->told < FLAWS_SHOWN || app_verbosity() > 0) {
+	} else if (t->count < FLAWS_SHOWN || app_verbosity() > 0) {
 		app_error("%s: %s", t->p->name, f->text);
-	} else if (t->told == FLAWS_SHOWN) {
+	} else if (t->count == FLAWS_SHOWN) {
 		app_error("%s: ... (-v: all)", t->p->name);
 	}
-	t->told++;
+	t->count++;
 }
 
 static int
 verify(struct settings *s, struct packed *p, struct catalogue *c,
        struct error *err)
 {
-	struct telling t = {
+	struct flaw_report t = {
 		.s = s,
 		.p = p,
 		.flaws = s->json ? json_new_array() : NULL,
@@ -162,7 +162,7 @@ verify(struct settings *s, struct packed *p, struct catalogue *c,
 	const struct packed_look look = {
 		&s->look.work,
 		!s->fast,
-		tell_flaw,
+		report_flaw,
 		&t,
 	};
 	struct packed_health h;

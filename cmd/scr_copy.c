@@ -34,7 +34,7 @@ struct settings {
 	uint64_t id, buf, jobs, heartbeat;
 	bool list, dry_run, crc;
 	char host[HOST_NAME_MAX + 1];
-	unsigned told;
+	unsigned nbad;
 };
 
 static const struct app_info info = {
@@ -50,7 +50,7 @@ static const struct app_info info = {
 
 /* --- Heartbeat --- */
 
-struct heart {
+struct heartbeat {
 	const struct settings *s;
 	struct copy_meter meter;
 	pthread_t thread;
@@ -62,7 +62,7 @@ struct heart {
 static void *
 beat(void *arg)
 {
-	struct heart *h = arg;
+	struct heartbeat *h = arg;
 	struct timespec next;
 
 	clock_gettime(CLOCK_MONOTONIC, &next);
@@ -85,7 +85,7 @@ beat(void *arg)
 }
 
 static void
-start_heart(struct heart *h)
+start_heartbeat(struct heartbeat *h)
 {
 	pthread_condattr_t attr;
 
@@ -101,7 +101,7 @@ start_heart(struct heart *h)
 }
 
 static void
-stop_heart(struct heart *h)
+stop_heartbeat(struct heartbeat *h)
 {
 	pthread_mutex_lock(&h->lock);
 	h->ending = true;
@@ -132,15 +132,15 @@ list(const struct nodecache_where *w)
 
 /* Calls are serialized by the library. */
 static void
-tell_bad(void *arg, const char *line)
+report_bad(void *arg, const char *line)
 {
 	struct settings *s = arg;
 
-	if (s->told < BAD_SHOWN || app_verbosity() > 0)
+	if (s->nbad < BAD_SHOWN || app_verbosity() > 0)
 		app_error("%s", line);
-	else if (s->told == BAD_SHOWN)
+	else if (s->nbad == BAD_SHOWN)
 		app_error("... (-v: all)");
-	s->told++;
+	s->nbad++;
 }
 
 static int
@@ -199,17 +199,17 @@ copy(struct settings *s, const struct nodecache_where *w,
 	struct copy_options o = *options;
 	struct work work = *o.work;
 	struct copy_result r = { .files = 0 };
-	struct heart heart = { .s = s };
+	struct heartbeat heart = { .s = s };
 	const double start = clock_seconds();
 	int rc = -1;
 
 	o.meter = &heart.meter;
 	o.work = &work;
-	start_heart(&heart);
+	start_heartbeat(&heart);
 	work.progress = progress_start("scr_copy", app_verbosity() < 0);
 	rc = copy_run(w, &o, &r, err);
 	progress_end(work.progress);
-	stop_heart(&heart);
+	stop_heartbeat(&heart);
 	/* Print the result also if the copy failed half-way. */
 	if (print_result(s, &r, clock_seconds() - start, rc == 0 ? err : NULL) <
 	    0)
@@ -228,7 +228,7 @@ run(struct settings *s, const struct nodecache_where *w)
 	struct work work = {
 		.dry_run = s->dry_run,
 		.stop = app_stop,
-		.log = tell_bad,
+		.log = report_bad,
 		.log_arg = s,
 	};
 	struct copy_options o = {

@@ -108,7 +108,7 @@ warn_halt_seconds(const char *prefix, const struct halt_state *state)
 /* --- Output --- */
 
 static int
-tell(const struct settings *s, const char *prefix,
+show(const struct settings *s, const char *prefix,
      const struct halt_state *state, struct error *err)
 {
 	struct buf text = BUF_INIT;
@@ -156,7 +156,7 @@ remove_one(const struct settings *s, const char *prefix, struct error *err)
 		return 0;
 	rc = halt_load(prefix, &state, err);
 	if (rc == 0) {
-		rc = tell(s, prefix, &state, err);
+		rc = show(s, prefix, &state, err);
 		halt_state_free(&state);
 	}
 	return rc;
@@ -181,7 +181,7 @@ change_or_list(struct settings *s, const char *prefix, struct error *err)
 		return err->kind == ERROR_CORRUPT
 			       ? app_advise(err, "--force replaces it")
 			       : -1;
-	rc = tell(s, prefix, &state, err);
+	rc = show(s, prefix, &state, err);
 	if (rc == 0 && state.damaged)
 		rc = error_set(err, ERROR_DAMAGED,
 			       "%s: damaged, so jobs will stop; --remove it, "
@@ -330,7 +330,7 @@ read_time(struct settings *s, const char *option, const char *text, int which)
 
 /* Check the options, and derive the settings from them. */
 static void
-settle(struct settings *s)
+check_options(struct settings *s)
 {
 	static const char *const names[CONDITIONS] = {
 		"checkpoints", "after", "before", "seconds", "reason",
@@ -440,7 +440,7 @@ parse(struct settings *s, int argc, char **argv, int *count)
 	};
 
 	argv = app_start(&info, argc, argv, opts, count);
-	settle(s);
+	check_options(s);
 	return argv;
 }
 

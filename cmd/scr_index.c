@@ -22,7 +22,7 @@
 #include "str.h"
 
 /* Problems of one dataset reported without -v. */
-#define TELL_MAX 20
+#define PROBLEMS_SHOWN 20
 
 enum {
 	VERB_LIST,
@@ -388,7 +388,7 @@ bad(void *arg, const char *what)
 
 	if (p->list != NULL)
 		json_push_str(p->list, what);
-	else if (p->count < TELL_MAX || app_verbosity() > 0)
+	else if (p->count < PROBLEMS_SHOWN || app_verbosity() > 0)
 		app_error("%s: %s", p->name, what);
 	p->count++;
 }
@@ -422,9 +422,9 @@ verify_one(struct each *w, const struct index_entry *e)
 		json_push(w->list, j);
 		return status;
 	}
-	if (p.count > TELL_MAX && app_verbosity() <= 0)
+	if (p.count > PROBLEMS_SHOWN && app_verbosity() <= 0)
 		app_error("%s: %zu more problems (-v shows all)", p.name,
-			  p.count - TELL_MAX);
+			  p.count - PROBLEMS_SHOWN);
 	results_verify_row(e->id, e->name, state, &r, &row);
 	app_print(&row);
 	return status;

@@ -113,7 +113,7 @@ parse(struct settings *s, int argc, char **argv)
 
 /* Report problems of the configuration; with -v, the sources of its values. */
 static void
-tell_job(const struct job *job)
+report_job(const struct job *job)
 {
 	struct buf text = BUF_INIT;
 
@@ -243,7 +243,7 @@ run(const struct settings *set, struct job *job, struct error *err)
 		goto out;
 	if (said.len > 0)
 		app_note("%s", said.data);
-	tell_job(job);
+	report_job(job);
 	if (set->plan)
 		o.rate = expected_rate(job);
 	o.down = &down;

@@ -28,7 +28,7 @@ runs(void *arg, const char *id)
 }
 
 static void
-tell(const struct job *j, const struct jobfiles_prepared *p)
+report_prepared(const struct job *j, const struct jobfiles_prepared *p)
 {
 	switch (p->left) {
 	case JOBFILES_NONE:
@@ -75,7 +75,7 @@ prepare(struct job *j, bool force, struct error *err)
 	}
 	if (jobfiles_prepare(j->prefix, &job, &p, err) < 0)
 		return -1;
-	tell(j, &p);
+	report_prepared(j, &p);
 	if (halt_begin(j->prefix, &finished, err) < 0)
 		return -1;
 	if (finished)

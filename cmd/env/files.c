@@ -348,8 +348,8 @@ struct interval_request {
 };
 
 static int
-tell_interval(const struct interval_stats *s, const struct interval_request *r,
-	      struct error *err)
+print_interval(const struct interval_stats *s, const struct interval_request *r,
+	       struct error *err)
 {
 	struct buf out = BUF_INIT;
 	struct interval i = { .cost = 0 };
@@ -375,7 +375,7 @@ tell_interval(const struct interval_stats *s, const struct interval_request *r,
 
 /* Print the statistics, and the interval if it can be computed. */
 static int
-tell_interval_json(const struct interval_stats *s, enum interval_model model)
+print_interval_json(const struct interval_stats *s, enum interval_model model)
 {
 	static const char *const names[] = { "daly", "young" };
 	struct json *j = interval_json(s);
@@ -430,9 +430,9 @@ env_interval(const struct env_call *c)
 		rc = interval_read(file != NULL ? file : path.data, &s, &err);
 	buf_free(&path);
 	if (rc == 0 && r.json)
-		return tell_interval_json(&s, r.model);
+		return print_interval_json(&s, r.model);
 	if (rc == 0)
-		rc = tell_interval(&s, &r, &err);
+		rc = print_interval(&s, &r, &err);
 	if (rc == 0)
 		return STATUS_OK;
 	/* Scripts assign the output of LLNL's program to

@@ -19,8 +19,8 @@
 /* --- The job --- */
 
 int
-env_tell_nodes(const struct hostlist *h, const struct env_look *l,
-	       struct buf *out, struct error *err)
+env_put_nodes(const struct hostlist *h, const struct env_look *l,
+	      struct buf *out, struct error *err)
 {
 	if (l->count)
 		return buf_printf(out, "%zu\n", h->count) < 0
@@ -35,8 +35,8 @@ env_tell_nodes(const struct hostlist *h, const struct env_look *l,
 }
 
 static int
-tell_dirs(const struct job_cache *dirs, size_t count, const struct env_look *l,
-	  struct buf *out, struct error *err)
+put_dirs(const struct job_cache *dirs, size_t count, const struct env_look *l,
+	 struct buf *out, struct error *err)
 {
 	for (size_t i = 0; i < count; i++)
 		if (buf_printf(out, "%s%s",
@@ -47,8 +47,8 @@ tell_dirs(const struct job_cache *dirs, size_t count, const struct env_look *l,
 }
 
 static int
-tell_down(struct job *j, const struct env_look *l, struct buf *out,
-	  struct error *err)
+put_down(struct job *j, const struct env_look *l, struct buf *out,
+	 struct error *err)
 {
 	struct hostlist down;
 	int rc = -1;
@@ -57,7 +57,7 @@ tell_down(struct job *j, const struct env_look *l, struct buf *out,
 		return -1;
 	rc = resmgr_down(j->rm, &j->nodes, &down, err);
 	if (rc == 0)
-		rc = env_tell_nodes(&down, l, out, err);
+		rc = env_put_nodes(&down, l, out, err);
 	hostlist_free(&down);
 	return rc;
 }
@@ -72,15 +72,14 @@ answer(struct job *j, enum env_question q, const struct env_look *l,
 	switch (q) {
 	case ENV_NODES:
 		rc = env_job_nodes(j, err);
-		return rc < 0 ? rc : env_tell_nodes(&j->nodes, l, out, err);
+		return rc < 0 ? rc : env_put_nodes(&j->nodes, l, out, err);
 	case ENV_DOWN:
-		return tell_down(j, l, out, err);
+		return put_down(j, l, out, err);
 	case ENV_CNTL:
-		/* LLNL's scr_list_dir prints all of them, the verbs only one. */
-		return tell_dirs(j->cntls, l->line ? j->ncntls : 1, l, out,
-				 err);
+		/* scr_list_dir prints all of them, the verbs only one. */
+		return put_dirs(j->cntls, l->line ? j->ncntls : 1, l, out, err);
 	case ENV_CACHE:
-		return tell_dirs(j->caches, j->ncaches, l, out, err);
+		return put_dirs(j->caches, j->ncaches, l, out, err);
 	case ENV_END_TIME:
 		if (job_end_time(j, &n, err) < 0)
 			return -1;
@@ -216,7 +215,7 @@ env_list_dir(const struct env_call *c)
 
 /* --- Parameters --- */
 
-struct telling {
+struct listing {
 	const struct conf *conf;
 	bool value; /* print only the value */
 	struct json *list;
@@ -224,7 +223,7 @@ struct telling {
 };
 
 static int
-tell_parameter(struct telling *t, const char *key, const char *text)
+put_parameter(struct listing *t, const char *key, const char *text)
 {
 	struct json *j = NULL;
 
@@ -242,7 +241,7 @@ tell_parameter(struct telling *t, const char *key, const char *text)
 
 /* Print one line of a parameter with several lines or properties. */
 static int
-tell_group(struct telling *t, const char *key, const struct conf_group *g)
+put_group(struct listing *t, const char *key, const struct conf_group *g)
 {
 	struct buf text = BUF_INIT;
 	int rc = buf_add_str(&text, g->value);
@@ -251,13 +250,13 @@ tell_group(struct telling *t, const char *key, const struct conf_group *g)
 		rc = buf_printf(&text, " %s=%s", g->pairs[i].key,
 				g->pairs[i].value);
 	if (rc == 0)
-		rc = tell_parameter(t, key, text.data);
+		rc = put_parameter(t, key, text.data);
 	buf_free(&text);
 	return rc;
 }
 
 static int
-tell_key(struct telling *t, const char *key, struct error *err)
+put_key(struct listing *t, const char *key, struct error *err)
 {
 	const struct conf_group *groups = NULL;
 	const size_t count = conf_groups(t->conf, key, &groups);
@@ -269,10 +268,10 @@ tell_key(struct telling *t, const char *key, struct error *err)
 		return error_set(err, ERROR_ABSENT,
 				 "%s: not set, and nothing is built in", key);
 	if (count == 0 || str_eq(source, "environment"))
-		rc = tell_parameter(t, key, value);
+		rc = put_parameter(t, key, value);
 	for (size_t i = 0; i < count && !str_eq(source, "environment"); i++)
 		if (rc == 0)
-			rc = tell_group(t, key, &groups[i]);
+			rc = put_group(t, key, &groups[i]);
 	return rc < 0 ? error_no_memory(err) : 0;
 }
 
@@ -280,7 +279,7 @@ int
 env_conf(const struct env_call *c)
 {
 	struct job_where w = { .prefix = NULL };
-	struct telling t = { .value = false };
+	struct listing t = { .value = false };
 	struct error err = ERROR_INIT;
 	bool as_json = false;
 	int count = 0, status = STATUS_OK;
@@ -300,11 +299,11 @@ env_conf(const struct env_call *c)
 	for (size_t i = 0; count == 0 && i < conf_builtins(); i++) {
 		const char *value = NULL, *key = conf_builtin(i, &value);
 
-		if (tell_key(&t, key, &err) < 0)
+		if (put_key(&t, key, &err) < 0)
 			status = app_report(status, &err);
 	}
 	for (; *args != NULL; args++)
-		if (tell_key(&t, *args, &err) < 0)
+		if (put_key(&t, *args, &err) < 0)
 			status = app_report(status, &err);
 	job_close(&j);
 	if (as_json)
@@ -390,7 +389,7 @@ list_answer(char **args, const struct list_request *r, struct buf *out,
 		if (rc == 0)
 			rc = buf_add_char(out, '\n');
 	} else {
-		rc = env_tell_nodes(&h, &r->look, out, err);
+		rc = env_put_nodes(&h, &r->look, out, err);
 	}
 out:
 	hostlist_free(&h);

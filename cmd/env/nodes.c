@@ -128,9 +128,9 @@ set_remote(struct job *j, const struct down_request *r,
 }
 
 static int
-tell_health(const struct down_request *r, const struct hostlist *nodes,
-	    const struct health *h, enum health_use use, struct buf *out,
-	    struct error *err)
+put_health(const struct down_request *r, const struct hostlist *nodes,
+	   const struct health *h, enum health_use use, struct buf *out,
+	   struct error *err)
 {
 	const struct env_look look = { .plain = false };
 	struct hostlist down;
@@ -143,7 +143,7 @@ tell_health(const struct down_request *r, const struct hostlist *nodes,
 	if (hostlist_init(&down, err) < 0)
 		return -1;
 	if (health_bad_nodes(h, nodes, use, &down, err) == 0)
-		rc = env_tell_nodes(&down, &look, out, err);
+		rc = env_put_nodes(&down, &look, out, err);
 	hostlist_free(&down);
 	return rc;
 }
@@ -182,7 +182,7 @@ find_down(struct job *j, const struct down_request *r, double secs,
 	if (o.dirs == NULL || set_remote(j, r, &j->nodes, &remote, err) < 0 ||
 	    health_check(j, &j->nodes, &o, &h, err) < 0)
 		goto out;
-	rc = tell_health(r, &j->nodes, &h, o.use, out, err);
+	rc = put_health(r, &j->nodes, &h, o.use, out, err);
 	if (r->log)
 		log_down(j, &j->nodes, &h, o.use, secs);
 out:
