@@ -43,8 +43,8 @@ ark_filter_name(enum ark_filter filter)
 }
 
 /*
- * Surrogates in pairs, encoded one by one (CESU-8): no UTF-8, but libarchive
- * takes it for a character and writes that, so another name.
+ * A surrogate pair encoded as two characters (CESU-8) is not UTF-8, but
+ * libarchive would convert it to one character, and so change the name.
  */
 static bool
 has_surrogate_pair(const char *path)
@@ -76,7 +76,7 @@ ark_fits(const char *path, uint64_t size, struct error *err)
 	return 0;
 }
 
-/* --- For both halves --- */
+/* --- Shared by reading and writing --- */
 
 locale_t
 ark_locale(bool utf8, struct error *err)
@@ -106,7 +106,8 @@ ark_failed(struct error *err, enum error_kind kind, const char *name,
 	}
 	snprintf(text, sizeof(text), "%s",
 		 why.text != NULL ? why.text : "unreadable");
-	/* As our own sentences look: no capital (but in ZIP), no line end. */
+	/* Like our messages: first letter in lower case (except in ZIP), no
+	 * newline. */
 	for (len = strlen(text); len > 0 && text[len - 1] == '\n'; len--)
 		text[len - 1] = '\0';
 	if (islower((unsigned char)text[0] ? (unsigned char)text[1] : 0))
@@ -130,7 +131,7 @@ ark_shape(const unsigned char *data, size_t len)
 		{ ARK_SHAPE_ZSTD, 4, "\x28\xb5\x2f\xfd" },
 	};
 
-	/* A frame that tells nothing, as parallel compressors begin. */
+	/* An empty skippable frame: parallel compressors begin with one. */
 	if (len >= 4 && (data[0] & 0xf0) == 0x50 &&
 	    memcmp(data + 1, "\x2a\x4d\x18", 3) == 0)
 		return ARK_SHAPE_ZSTD;

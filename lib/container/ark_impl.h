@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ark_impl.h - what the reading and the writing half of ark share.
+ * ark_impl.h - shared by reading and writing of archives.
  */
 #ifndef CONTAINER_ARK_IMPL_H
 #define CONTAINER_ARK_IMPL_H
@@ -11,21 +11,22 @@
 
 #include "error.h"
 
-/* A record of tar, and bytes moved by one read(2) or write(2). */
+/* A record of tar; bytes of one read(2) or write(2). */
 #define ARK_RECORD ((size_t)10240)
 #define ARK_BLOCK (32 * ARK_RECORD)
 
 /*
  * A locale for uselocale(3) around calls of libarchive, which converts names
- * between the character set of the thread's locale and that of the archive.
- * UTF-8 if asked for and there; else "C", in which bytes above 127 have no
- * meaning and no conversion.  For freelocale(3), or 0.
+ * between the character sets of the thread's locale and of the archive.  UTF-8
+ * if requested and available; else "C", in which bytes above 127 are not
+ * converted.  Free it with freelocale(3).  0: failed.
  */
 locale_t ark_locale(bool utf8, struct error *err);
 
-/* What the first bytes show; as many as are enough to tell. */
+/* Format or compression detected from the first bytes; ARK_SHAPE_LEN bytes are
+ * enough. */
 enum ark_shape {
-	ARK_SHAPE_OTHER, /* tar, cpio, or nothing we know */
+	ARK_SHAPE_OTHER, /* tar, cpio, or unknown */
 	ARK_SHAPE_7ZIP,
 	ARK_SHAPE_ZIP,
 	ARK_SHAPE_GZIP,
@@ -35,13 +36,13 @@ enum ark_shape {
 #define ARK_SHAPE_LEN 6
 enum ark_shape ark_shape(const unsigned char *data, size_t len);
 
-/* What libarchive says of a failure: its errno, and its text or NULL. */
+/* A failure of libarchive: its errno, and its text or NULL. */
 struct ark_reason {
 	int errnum;
 	const char *text;
 };
 
-/* Set *err to `kind` (ENOMEM: ERROR_NOMEM) and "name: path: text"; the path
+/* Set *err to `kind` (ERROR_NOMEM for ENOMEM) and "name: path: text"; `path`
  * may be NULL.  Returns -1. */
 int ark_failed(struct error *err, enum error_kind kind, const char *name,
 	       const char *path, struct ark_reason why);

@@ -13,43 +13,46 @@
 #include "path.h"
 #include "str.h"
 
-/* Directories with more than one link that a cpio archive may have: libarchive
- * keeps a list of them, and searches it. */
+/* Limit of directories with several links in a cpio archive: libarchive keeps
+ * them in a list, and searches it. */
 #define LINKED_MAX 65536
 
 enum state { BETWEEN, IN_ENTRY, AT_END, FAILED };
 
 /*
- * Bytes go from the descriptor through `filter` (NULL: not compressed), which
- * takes them for a file without format, to `archive`.  libarchive could do
- * both in one, but then the work of a few compressed bytes, that unfold to
- * headers without end, would know no bound.
+ * Bytes go from the descriptor through `filter` (NULL: not compressed) to
+ * `archive`; `filter` is a libarchive reader of one file without format.
+ * libarchive could do both in one reader.  Then nothing would limit the work
+ * for a few compressed bytes that unfold to endless headers.
  */
 struct ark_in {
 	int fd;
 	char *name;
 	bool is_file;
-	bool seekable;	  /* and not compressed as a whole */
-	off_t start, pos; /* where the archive starts, and the next read */
+	bool seekable;	  /* a file, and not compressed as a whole */
+	off_t start, pos; /* offsets: of the archive, of the next read */
 	struct archive *filter;
 	struct archive *archive;
 	locale_t locale;
 	enum state state;
 	enum ark_shape shape;
 
-	/* Read from the descriptor; `first` bytes before anybody asked. */
+	/* Buffer of the descriptor; `first` bytes were read before libarchive
+	 * asked. */
 	unsigned char *block;
 	size_t first;
 
-	/* A first block of the filter, looked at but not given on. */
+	/* First block of the filter, inspected but not yet passed to
+	 * `archive`. */
 	const void *ahead;
 	size_t ahead_len;
 
-	/* How much more `archive` may be given, and why it was not. */
+	/* Bytes that `archive` may still read, and the reason why it got no
+	 * more. */
 	int64_t budget;
 	struct error cause;
 
-	struct buf path; /* of the current entry */
+	struct buf path; /* path of the current entry */
 	bool has_size;
 	uint64_t size, done;
 	unsigned linked;
@@ -57,7 +60,7 @@ struct ark_in {
 
 /* --- Errors --- */
 
-/* End all work because of what `a`, or what lies below it, has said. */
+/* Fail for good, with the error of `a` or of its input. */
 static int
 failed(struct ark_in *in, struct archive *a, struct error *err)
 {
@@ -74,7 +77,7 @@ failed(struct ark_in *in, struct archive *a, struct error *err)
 	return ark_failed(err, ERROR_CORRUPT, in->name, path, why);
 }
 
-/* End all work because of the current entry. */
+/* Fail for good: the current entry is not acceptable. */
 static int
 refuse(struct ark_in *in, enum error_kind kind, const char *why,
        struct error *err)
@@ -85,7 +88,8 @@ refuse(struct ark_in *in, enum error_kind kind, const char *why,
 			 in->path.len > 0 ? ": " : "", why);
 }
 
-/* Why `archive` gets nothing more, told once it has given up; -1. */
+/* Record why `archive` gets no more bytes; reported after it has failed.
+ * Returns -1. */
 static int
 stop(struct ark_in *in, const char *why)
 {
@@ -94,8 +98,8 @@ stop(struct ark_in *in, const char *why)
 
 /* --- The descriptor --- */
 
-/* The next bytes, into the block behind the first `have`: their number, 0 at
- * the end, or -1 with the cause. */
+/* Read the next bytes into the block after its first `have` bytes.  Returns
+ * their number, 0 at the end, or -1 with the cause. */
 static ssize_t
 read_block(struct ark_in *in, size_t have)
 {
@@ -112,7 +116,7 @@ read_block(struct ark_in *in, size_t have)
 	return n;
 }
 
-/* libarchive asks for bytes of the descriptor. */
+/* Callback of `filter`: bytes of the descriptor. */
 static la_ssize_t
 give_raw(struct archive *a, void *arg, const void **data)
 {
@@ -125,7 +129,7 @@ give_raw(struct archive *a, void *arg, const void **data)
 	return first > 0 ? (la_ssize_t)first : read_block(in, 0);
 }
 
-/* Unpacked bytes of the filter; 0 at its end, or -1 with the cause. */
+/* Decompressed bytes; 0 at the end, or -1 with the cause. */
 static ssize_t
 read_filter(struct ark_in *in, const void **data)
 {
@@ -150,7 +154,7 @@ read_filter(struct ark_in *in, const void **data)
 	return -1;
 }
 
-/* libarchive asks for bytes of the archive. */
+/* Callback of `archive`: bytes of the archive. */
 static la_ssize_t
 give(struct archive *a, void *arg, const void **data)
 {
@@ -175,8 +179,8 @@ give(struct archive *a, void *arg, const void **data)
 	return n;
 }
 
-/* libarchive goes elsewhere in an archive that is a file: where it wants to
- * read, or behind what it wants to skip. */
+/* Callback of `archive` for a file: move to an offset to read from, or past
+ * bytes to skip. */
 static la_int64_t
 seek(struct archive *a, void *arg, la_int64_t off, int whence)
 {
@@ -199,7 +203,8 @@ seek(struct archive *a, void *arg, la_int64_t off, int whence)
 
 /* --- Opening --- */
 
-/* Can it be undone, with no outside program?  It is then. */
+/* ARCHIVE_OK if libarchive has the compression built in, without an outside
+ * program. */
 static int
 add_filter(struct archive *f, enum ark_shape shape)
 {
@@ -213,7 +218,7 @@ add_filter(struct archive *f, enum ark_shape shape)
 	}
 }
 
-/* Make the filter for what the descriptor gives, and see what is in it. */
+/* Open the filter, and detect the format of the decompressed bytes. */
 static int
 open_filter(struct ark_in *in, struct error *err)
 {
@@ -238,7 +243,7 @@ open_filter(struct ark_in *in, struct error *err)
 		n = read_filter(in, &in->ahead);
 	if ((rc != ARCHIVE_OK && rc != ARCHIVE_EOF) || n < 0)
 		return failed(in, f, err);
-	in->seekable = false; /* the descriptor may be, its contents not */
+	in->seekable = false; /* the decompressed bytes are not */
 	in->ahead_len = (size_t)n;
 	in->shape =
 		n > 0 ? ark_shape(in->ahead, in->ahead_len) : ARK_SHAPE_OTHER;
@@ -284,7 +289,7 @@ open_archive(struct ark_in *in, struct error *err)
 	return 0;
 }
 
-/* Read the first bytes, set up what they call for. */
+/* Read the first bytes, and open the readers for their format. */
 static int
 open_all(struct ark_in *in, struct error *err)
 {
@@ -306,8 +311,8 @@ open_all(struct ark_in *in, struct error *err)
 	    open_filter(in, err) < 0)
 		return -1;
 	/*
-	 * tar: with UTF-8, libarchive would compose accents; where it cannot
-	 * convert a name, it leaves it alone.  zip and 7zip: names that are
+	 * Not UTF-8 for tar: libarchive would compose accents; in "C" it keeps
+	 * a name that it cannot convert.  UTF-8 for zip and 7zip: in "C", names
 	 * marked as Unicode would be lost.
 	 */
 	in->locale = ark_locale(
@@ -356,7 +361,7 @@ ark_in_free(struct ark_in *in)
 {
 	if (in == NULL)
 		return;
-	/* In this order: the archive reads from the filter. */
+	/* The archive reads from the filter, so free it first. */
 	archive_read_free(in->archive);
 	archive_read_free(in->filter);
 	if (in->locale != (locale_t)0)
@@ -369,8 +374,8 @@ ark_in_free(struct ark_in *in)
 
 /* --- Entries --- */
 
-/* Set in->path to that of `e`, as we like it: 1, or 0 if `e` is the directory
- * that all others are below. */
+/* Set in->path to the cleaned path of `e`.  Returns 1; 0 if `e` is the root
+ * directory; or -1. */
 static int
 take_path(struct ark_in *in, struct archive_entry *e, struct error *err)
 {
@@ -399,7 +404,7 @@ take_path(struct ark_in *in, struct archive_entry *e, struct error *err)
 			 in->name, path);
 }
 
-/* Nothing but files and directories, each with contents of its own. */
+/* Accept only files and directories without links. */
 static int
 check_kind(struct ark_in *in, struct archive_entry *e, struct error *err)
 {
@@ -431,11 +436,11 @@ take_owner(const struct ark_in *in, struct archive_entry *e, struct attr *to)
 {
 	const bool odc =
 		archive_format(in->archive) == ARCHIVE_FORMAT_CPIO_POSIX;
-	/* odc has 0777777 for a user or group too large for it. */
+	/* odc stores 0777777 for a user or group id that is too large. */
 	const la_int64_t limit = odc ? 0777776 : UINT32_MAX;
 	const la_int64_t uid = archive_entry_uid(e), gid = archive_entry_gid(e);
 
-	/* Only the directory of a zip archive knows. */
+	/* A streamed zip archive gives no modes: its directory has them. */
 	if (in->shape != ARK_SHAPE_ZIP || in->seekable)
 		to->mode = archive_entry_mode(e);
 	if (to->mode == 0 || in->shape == ARK_SHAPE_7ZIP || uid < 0 ||
@@ -461,7 +466,7 @@ take_times(struct archive_entry *e, struct attr *to)
 	}
 }
 
-/* `e` as the current entry: 1, 0 to pass it over, -1. */
+/* Make `e` the current entry.  Returns 1; 0 if it is skipped; or -1. */
 static int
 take_entry(struct ark_in *in, struct archive_entry *e, struct ark_entry *out,
 	   struct error *err)
@@ -491,7 +496,8 @@ take_entry(struct ark_in *in, struct archive_entry *e, struct ark_entry *out,
 	return 1;
 }
 
-/* Has `archive`, or the compression, more to say after the last entry? */
+/* After the last entry, look for a late error of the archive or the
+ * compression. */
 static int
 finish(struct ark_in *in, struct error *err)
 {
@@ -500,8 +506,8 @@ finish(struct ark_in *in, struct error *err)
 	const void *data = NULL;
 	ssize_t n = 0;
 
-	/* The end of a tar archive is a block of zeros: but for a few bytes
-	 * that nobody wrote, the only sign that no entry is missing. */
+	/* A tar archive ends with blocks of zeros.  A missing end is the only
+	 * sign that entries may be missing. */
 	if (family == ARCHIVE_FORMAT_TAR &&
 	    archive_filter_bytes(a, 0) == archive_read_header_position(a)) {
 		stop(in, "ends early, between two files");
@@ -520,7 +526,7 @@ finish(struct ark_in *in, struct error *err)
 	return 0;
 }
 
-/* Go to the next header: 1, 0 at the end, -1. */
+/* Go to the next header.  Returns 1; 0 at the end; or -1. */
 static int
 find_entry(struct ark_in *in, struct archive_entry **e, struct error *err)
 {
@@ -537,7 +543,7 @@ find_entry(struct ark_in *in, struct archive_entry **e, struct error *err)
 	in->budget = INT64_MAX;
 	if (rc == ARCHIVE_EOF)
 		return finish(in, err);
-	/* Names that are not ASCII, left as they are. */
+	/* Names that are not ASCII are kept as they are: no error. */
 	text = archive_error_string(a);
 	if (rc == ARCHIVE_WARN && text != NULL &&
 	    strstr(text, "converted from") != NULL)

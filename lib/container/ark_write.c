@@ -11,7 +11,7 @@
 #include "container/ark_impl.h"
 #include "mem.h"
 
-/* Some encoders count what they are given at once in 32 bits. */
+/* Some encoders count the bytes of one call in 32 bits. */
 #define PIECE_MAX ((size_t)1 << 30)
 
 enum state { READY, IN_ENTRY, CLOSED, FAILED };
@@ -25,15 +25,14 @@ struct ark_out {
 	locale_t locale;
 	enum state state;
 
-	/* The entry: its path, its size, and how much of it has come. */
+	/* The entry: its path, its size, bytes received so far. */
 	char *path;
 	uint64_t size, done;
 
 	/*
-	 * What libarchive has put out, but was not written yet.  It is never
-	 * told of a failed write, for then it would not free all it has:
-	 * errnum is looked at after each call.  Once `abandoned`, nothing is
-	 * written any more.
+	 * Output of libarchive that was not yet written.  libarchive must not
+	 * see a failed write, or it would leak memory.  So errnum is checked
+	 * after each call.  Once `abandoned`, nothing is written any more.
 	 */
 	unsigned char *block;
 	size_t held;
@@ -68,7 +67,7 @@ flush_block(struct ark_out *out)
 	out->held = 0;
 }
 
-/* libarchive's output, gathered in blocks. */
+/* Collect libarchive's output in blocks. */
 static la_ssize_t
 take_output(struct archive *a, void *arg, const void *data, size_t len)
 {
@@ -77,7 +76,7 @@ take_output(struct archive *a, void *arg, const void *data, size_t len)
 	size_t left = len, n = 0;
 
 	(void)a;
-	if (out->abandoned) /* or it would fill up the file with zeros */
+	if (out->abandoned) /* else the file would be padded with zeros */
 		return -1;
 	while (left > 0) {
 		if (out->held == 0 && left >= ARK_BLOCK) {
@@ -98,7 +97,7 @@ take_output(struct archive *a, void *arg, const void *data, size_t len)
 
 /* --- Errors --- */
 
-/* End all work because of what libarchive, or the descriptor, has said. */
+/* Fail for good, with the error of the descriptor or of libarchive. */
 static int
 failed(struct ark_out *out, struct error *err)
 {
@@ -124,7 +123,7 @@ misuse(struct ark_out *out, const char *what, struct error *err)
 			 out->state == FAILED ? "failed before" : what);
 }
 
-/* --- Life --- */
+/* --- Create and free --- */
 
 static int
 set_filter(struct ark_out *out, unsigned threads)
@@ -139,7 +138,7 @@ set_filter(struct ark_out *out, unsigned threads)
 	case ARK_GZIP:
 		if (archive_write_add_filter_gzip(a) != ARCHIVE_OK)
 			return ARCHIVE_FATAL;
-		/* The same files make the same archive. */
+		/* Without a time stamp, equal files give equal archives. */
 		(void)archive_write_set_filter_option(a, module, "timestamp",
 						      NULL);
 		return ARCHIVE_OK;
@@ -153,7 +152,8 @@ set_filter(struct ark_out *out, unsigned threads)
 		break;
 	}
 	snprintf(number, sizeof(number), "%u", threads);
-	/* Built without threads, it refuses; one thread is right as well. */
+	/* A library built without threads refuses the option: then use one
+	 * thread. */
 	if (threads > 1)
 		(void)archive_write_set_filter_option(a, module, "threads",
 						      number);
@@ -170,7 +170,7 @@ set_up(struct ark_out *out, unsigned threads)
 		rc = set_filter(out, threads);
 	if (rc != ARCHIVE_OK)
 		return rc;
-	/* No blocks but ours. */
+	/* libarchive need not collect blocks, as take_output() does. */
 	archive_write_set_bytes_per_block(a, 0);
 	return archive_write_open(a, out, NULL, take_output, NULL);
 }
@@ -231,14 +231,14 @@ ark_out_free(struct ark_out *out)
 
 /* --- Entries --- */
 
-/* The time as far as the format can hold it; false: not at all. */
+/* Limit a time to what the format can hold; false: it cannot be stored. */
 static bool
 fit_time(struct timespec *ts)
 {
 	const int64_t last = INT64_C(1) << 56, seconds = ts->tv_sec;
 
-	/* -1.2 would be read as 1.2 seconds before 1970 by one program and
-	 * 0.8 by the other. */
+	/* Programs disagree on the meaning of -1.2: 1.2 or 0.8 seconds before
+	 * 1970. */
 	if (seconds < 0 || ts->tv_nsec < 0 || ts->tv_nsec > 999999999)
 		ts->tv_nsec = 0;
 	return seconds >= -last && seconds <= last;
@@ -286,7 +286,8 @@ ark_out_begin(struct ark_out *out, const char *path, uint64_t size,
 	describe(out, attr);
 	rc = archive_write_header(out->archive, out->entry);
 	uselocale(old);
-	/* It tells that a name is not UTF-8, and stores it as it is. */
+	/* The warning says that the name is not UTF-8; it is stored
+	 * unchanged. */
 	if (rc == ARCHIVE_WARN)
 		rc = ARCHIVE_OK;
 	return rc == ARCHIVE_OK && out->errnum == 0 ? 0 : failed(out, err);
@@ -353,7 +354,7 @@ ark_out_close(struct ark_out *out, struct error *err)
 	if (rc != ARCHIVE_OK || out->errnum != 0)
 		return failed(out, err);
 	flush_block(out);
-	/* A tar file is a number of whole records. */
+	/* Pad a tar file to whole records. */
 	tail = out->bytes % ARK_RECORD;
 	if (out->filter == ARK_NONE && tail > 0) {
 		out->held = ARK_RECORD - tail;

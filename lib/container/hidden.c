@@ -26,11 +26,11 @@
 
 #define PART_STEM "packed."
 #define PART_END ".scr"
-#define PART_NAME 48 /* room for a name */
+#define PART_NAME 48 /* room for the name of a part */
 
 #define SHOWN_MAX 256
 
-/* --- Life --- */
+/* --- Create and free --- */
 
 int
 hidden_init(struct hidden *h, struct error *err)
@@ -91,14 +91,15 @@ hidden_is_part(const char *name)
 struct loader {
 	struct hidden *h;
 	const struct segmap *m;
-	struct map *by_path;  /* of m; made when it is needed */
-	size_t next;	      /* file of m that is likely to be listed next */
+	struct map *by_path;  /* path -> file of m; made on demand */
+	size_t next;	      /* file of m expected next */
 	struct rank2file red; /* the RED tables as one rank of a rank2file */
 	size_t red_cap;
-	uint32_t rank; /* the first of the part being read */
+	uint32_t rank; /* first rank of the part being read */
 };
 
-/* Where in the map a file is, or MAP_NONE.  They are written in its order. */
+/* Look up a file of the map: *at, or MAP_NONE.  Parts list files in the order
+ * of the map, so the next file is tried first. */
 static int
 find_path(struct loader *l, const char *path, size_t *at, struct error *err)
 {
@@ -117,7 +118,7 @@ find_path(struct loader *l, const char *path, size_t *at, struct error *err)
 	return 0;
 }
 
-/* FILE: attributes of files of the map; of others they say nothing. */
+/* FILE: attributes of files; files that are not in the map are ignored. */
 static int
 load_attrs(struct loader *l, const struct kvtree *table, struct error *err)
 {
@@ -134,8 +135,8 @@ load_attrs(struct loader *l, const struct kvtree *table, struct error *err)
 }
 
 /*
- * The same without a tree, where there is nothing else in the part.  0: done;
- * 1: it is not plain (kvscan.h).
+ * Read FILE without a tree, if the part has nothing else.  0: done; 1: the part
+ * has more, or is unusual, and needs load_attrs().
  */
 static int
 scan_attrs(struct loader *l, const struct buf *raw, struct error *err)
@@ -161,7 +162,8 @@ scan_attrs(struct loader *l, const struct buf *raw, struct error *err)
 			return -1;
 		if (at == MAP_NONE)
 			continue;
-		/* Once more: the tree has an opinion on that. */
+		/* A path listed twice: leave the error to the reader of
+		 * trees. */
 		if (l->h->attrs[at].has_size)
 			s.odd = true;
 		l->h->attrs[at] = a;
@@ -203,7 +205,7 @@ load_meta(struct loader *l, const struct kvtree *table, struct error *err)
 	return 0;
 }
 
-/* RED: each entry becomes a file of a rank2file, to be read as one. */
+/* RED: read each entry as a file of a rank2file. */
 static int
 load_red(struct loader *l, const struct kvtree *table, struct error *err)
 {
@@ -235,7 +237,7 @@ load_red(struct loader *l, const struct kvtree *table, struct error *err)
 	return 0;
 }
 
-/* Keep the tree: names and contents are borrowed from it. */
+/* The tree is kept, as names and contents are borrowed from it. */
 static struct kvtree *
 decode_part(struct hidden *h, const struct buf *raw, struct error *err)
 {
@@ -270,7 +272,8 @@ read_part(struct loader *l, int dirfd, const char *name, struct error *err)
 	int rc = -1;
 
 	if (fd < 0) {
-		/* It is listed: ABSENT would say that there is no dataset. */
+		/* A listed part is missing.  ERROR_ABSENT would mean: no
+		 * dataset. */
 		if (err != NULL && err->kind == ERROR_ABSENT)
 			err->kind = ERROR_CORRUPT;
 		return -1;
@@ -348,13 +351,13 @@ hidden_load(struct hidden *h, int dirfd, const struct rank2file *r,
 
 /* --- Writing --- */
 
-/* A part, and which is the last. */
+/* The number of a part, and that of the last part. */
 struct place {
 	size_t part, last;
 };
 
-/* Is this the part that lists a rank?  The last one also lists what is of no
- * rank of the job, as names of files can say. */
+/* Does this part list the rank?  The last part also lists files whose names
+ * give a rank outside of the job. */
 static bool
 is_listed(const struct place *p, uint32_t rank)
 {
@@ -409,8 +412,7 @@ store_attrs(const struct hidden *h, const struct segmap *m,
 	return 0;
 }
 
-/* The same without a tree: attributes and nothing else, of files each of which
- * is listed once. */
+/* Encode a part without a tree: attributes only, each path once. */
 static int
 put_attrs(const struct hidden *h, const struct segmap *m, const struct place *p,
 	  struct buf *out, struct error *err)
@@ -447,7 +449,7 @@ build_part(const struct hidden *h, const struct segmap *m,
 	return rc;
 }
 
-/* CTR, RED: what the containers of metadata are, in the form of CTR. */
+/* CTR, RED: the containers of metadata, in the form of CTR. */
 static int
 store_containers(const struct segmap *red, struct kvtree *t, struct error *err)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hidden.h - what stands beside the segment map of a packed dataset: mode,
- * owner and times of its files, and, if they were packed too, the filemaps,
- * descriptors and redundancy files that were many files in the directory of
- * its metadata (containers.md 2).
+ * hidden.h - metadata stored beside the segment map of a packed dataset: mode,
+ * owner and times of its files; and, if they were packed, too, the filemaps,
+ * descriptors and redundancy files of the metadata directory (containers.md 2).
  *
- * On disk: packed.<n>.scr, one for every 8192 ranks; n counts as the numbers
- * of rank2file's parts do, whose top file lists their names (CTR, HIDDEN):
+ * On disk: packed.<n>.scr, one for every 8192 ranks, numbered like the parts of
+ * rank2file; the top file of rank2file lists their names (CTR, HIDDEN):
  *
  *   FILE -> path -> SIZE MODE UID GID ATIME_SECS ...
  *   META -> name -> ATTR -> MODE ...; TREE -> the keys of that kvtree file
@@ -26,33 +25,33 @@ struct error;
 struct kvtree;
 struct rank2file;
 
-/* One file of the metadata directory. */
+/* One packed file of the metadata directory. */
 struct hidden_file {
-	const char *name; /* a plain name, no path */
-	uint32_t rank;	  /* whose it is: which part lists it */
+	const char *name; /* a plain name, without '/' */
+	uint32_t rank;	  /* its rank, which selects the part */
 	struct attr attr;
-	const struct kvtree *tree; /* its contents; NULL: in containers, as
-				      file `at` of `red` */
+	/* its contents; NULL: in containers, as file `at` of `red` */
+	const struct kvtree *tree;
 	size_t at;
 };
 
 struct hidden {
 	struct arena *arena;
-	size_t nattrs;	    /* one for each file of the map, or 0: none */
-	struct attr *attrs; /* what is not recorded is not set */
+	size_t nattrs;	    /* number of files of the map, or 0: none */
+	struct attr *attrs; /* unrecorded attributes are not set */
 	size_t nfiles, cap;
 	struct hidden_file *files;
-	struct map *by_name; /* -> index in files */
+	struct map *by_name; /* name -> index in files */
 	struct segmap red;   /* files in containers of their own */
 	struct kvtree **trees;
 	size_t ntrees, trees_cap;
 };
 
-/* An empty one for hidden_free(). */
+/* Make an empty one; free it with hidden_free().  -1: ERROR_NOMEM. */
 int hidden_init(struct hidden *h, struct error *err);
 void hidden_free(struct hidden *h);
 
-/* Add a file; strings are borrowed.  ERROR_CORRUPT: the name is there. */
+/* Add a file; its strings are borrowed.  ERROR_CORRUPT: the name exists. */
 int hidden_add(struct hidden *h, const struct hidden_file *f,
 	       struct error *err);
 
@@ -60,16 +59,16 @@ int hidden_add(struct hidden *h, const struct hidden_file *f,
 const struct hidden_file *hidden_find(const struct hidden *h, const char *name);
 
 /*
- * Read the parts that `r` (its CTR) lists, in directory `dirfd`; `m` is the
- * map of the same rank2file.  None listed: an empty one.  ERROR_CORRUPT,
+ * Read the parts listed in `r` (its CTR) from directory `dirfd`; `m` is the map
+ * of the same rank2file.  If none are listed, *h is empty.  ERROR_CORRUPT and
  * ERROR_UNSAFE name the part.
  */
 int hidden_load(struct hidden *h, int dirfd, const struct rank2file *r,
 		const struct segmap *m, struct error *err);
 
 /*
- * Write the parts in generation r->generation, and list them in r->containers
- * (which segmap_write() made).  Each part is replaced atomically.
+ * Write the parts with generation r->generation, and list them in r->containers
+ * (made by segmap_write()).  Each part is replaced atomically.
  */
 int hidden_store(const struct hidden *h, int dirfd, const struct segmap *m,
 		 struct rank2file *r, struct error *err);

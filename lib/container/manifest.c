@@ -15,7 +15,7 @@
 
 #define SUM_LEN (HASH_TEXT - 1)
 
-/* What is escaped, and the letters for it. */
+/* Escaped characters, and their letters. */
 static const char plain[] = "\\\n\r";
 static const char letters[] = "\\nr";
 
@@ -23,7 +23,7 @@ struct manifest {
 	struct manifest_entry *entries;
 	size_t count, room;
 	struct map *by_path;
-	struct arena *arena; /* paths and sums */
+	struct arena *arena; /* owns paths and checksums */
 };
 
 static bool
@@ -76,7 +76,8 @@ manifest_add(struct buf *to, const char *sum, const char *path,
 
 /* --- Reading --- */
 
-/* Undo the escapes of path[0..len); its new length, or 0 if one is wrong. */
+/* Remove the escapes of path[0..len).  Returns the new length; 0: a wrong
+ * escape. */
 static size_t
 unescape(char *path, size_t len)
 {
@@ -100,8 +101,8 @@ unescape(char *path, size_t len)
 }
 
 /*
- * Read the line s[0..len), without its end, as the next entry; *path lies in
- * the arena.  What is wrong with it, or NULL; without memory, *path is NULL.
+ * Parse line s[0..len), without newline, as the next entry.  Returns what is
+ * wrong with it, or NULL.  *path is in the arena; NULL: no memory.
  */
 static const char *
 parse_line(struct manifest *m, const char *s, size_t len, const char **path)

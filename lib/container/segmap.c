@@ -15,10 +15,10 @@
 #include "path.h"
 #include "str.h"
 
-/* A path in a message. */
+/* Size of a printable path. */
 #define SHOWN_MAX 512
 
-/* --- Life --- */
+/* --- Create and free --- */
 
 int
 segmap_init(struct segmap *m, size_t nfiles, struct error *err)
@@ -199,7 +199,7 @@ write_table(const struct segmap *m, struct rank2file *out, struct error *err)
 	return list == NULL ? -1 : 0;
 }
 
-/* Its entry of rank2file, `segs` those of its own. */
+/* The rank2file entry of file `f`; its segments are stored in `segs`. */
 static struct rank2file_file
 entry_of(const struct segmap *m, const struct segmap_file *f, bool plain,
 	 struct rank2file_seg *segs)
@@ -241,7 +241,7 @@ segmap_write_file(const struct segmap *m, size_t file, struct kvtree *t,
 	return rc;
 }
 
-/* Where each rank's files begin in one array for all; from counts. */
+/* Give each rank its part of the array `files`, by its count. */
 static void
 share_out(struct rank2file *out, struct rank2file_file *files)
 {

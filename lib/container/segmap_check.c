@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * segmap_check.c - does a segment map make sense, and in which order does it
- * have its files?
+ * segmap_check.c - check that a segment map is consistent; sort its files.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +14,7 @@
 
 #define SHOWN_MAX 256
 
-/* A segment and whose it is, to be sorted by place. */
+/* A segment and its file, to be sorted by place. */
 struct place {
 	uint32_t container;
 	uint64_t off, len;
@@ -36,12 +35,12 @@ by_place(const void *a, const void *b)
 
 struct checker {
 	const struct segmap *m;
-	int (*tell)(void *arg, const struct segmap_finding *f);
+	int (*report)(void *arg, const struct segmap_finding *f);
 	void *arg;
 	struct place *places;
 };
 
-/* Each file as long as its segments? */
+/* Is each file as long as its segments? */
 static int
 check_sums(const struct checker *c)
 {
@@ -55,33 +54,33 @@ check_sums(const struct checker *c)
 		for (size_t k = 0; k < f->nsegs; k++)
 			sum += m->segs[f->first + k].len;
 		if (f->nsegs > 0 && sum != f->size)
-			rc = c->tell(c->arg, &(struct segmap_finding){
-						     .flaw = SEGMAP_SUM,
-						     .len = sum,
-						     .file = i,
-						     .other = SIZE_MAX,
-					     });
+			rc = c->report(c->arg, &(struct segmap_finding){
+						       .flaw = SEGMAP_SUM,
+						       .len = sum,
+						       .file = i,
+						       .other = SIZE_MAX,
+					       });
 	}
 	return rc;
 }
 
 static int
-tell_gap(const struct checker *c, uint32_t container, uint64_t from,
-	 uint64_t to, size_t next)
+report_gap(const struct checker *c, uint32_t container, uint64_t from,
+	   uint64_t to, size_t next)
 {
 	if (c->m->moving || from >= to)
 		return 0;
-	return c->tell(c->arg, &(struct segmap_finding){
-				       .flaw = SEGMAP_GAP,
-				       .container = container,
-				       .off = from,
-				       .len = to - from,
-				       .file = next,
-				       .other = SIZE_MAX,
-			       });
+	return c->report(c->arg, &(struct segmap_finding){
+					 .flaw = SEGMAP_GAP,
+					 .container = container,
+					 .off = from,
+					 .len = to - from,
+					 .file = next,
+					 .other = SIZE_MAX,
+				 });
 }
 
-/* The segments of one container, in order: places[from] ... places[to - 1]. */
+/* Check one container: places[from] ... places[to - 1], sorted. */
 static int
 check_container(const struct checker *c, uint32_t at, size_t from, size_t to)
 {
@@ -93,9 +92,9 @@ check_container(const struct checker *c, uint32_t at, size_t from, size_t to)
 	for (size_t i = from; i < to && rc == 0; i++) {
 		const struct place *p = &c->places[i];
 
-		rc = tell_gap(c, at, end, p->off, p->file);
+		rc = report_gap(c, at, end, p->off, p->file);
 		if (rc == 0 && p->off < end)
-			rc = c->tell(
+			rc = c->report(
 				c->arg,
 				&(struct segmap_finding){
 					.flaw = SEGMAP_OVERLAP,
@@ -114,16 +113,16 @@ check_container(const struct checker *c, uint32_t at, size_t from, size_t to)
 		}
 	}
 	if (rc == 0 && ctr->has_size && end > ctr->size)
-		rc = c->tell(c->arg, &(struct segmap_finding){
-					     .flaw = SEGMAP_BEYOND,
-					     .container = at,
-					     .off = ctr->size,
-					     .len = end - ctr->size,
-					     .file = last,
-					     .other = SIZE_MAX,
-				     });
+		rc = c->report(c->arg, &(struct segmap_finding){
+					       .flaw = SEGMAP_BEYOND,
+					       .container = at,
+					       .off = ctr->size,
+					       .len = end - ctr->size,
+					       .file = last,
+					       .other = SIZE_MAX,
+				       });
 	else if (rc == 0 && ctr->has_size)
-		rc = tell_gap(c, at, end, ctr->size, SIZE_MAX);
+		rc = report_gap(c, at, end, ctr->size, SIZE_MAX);
 	return rc;
 }
 
@@ -148,7 +147,7 @@ check_places(const struct checker *c)
 			n++;
 		}
 	}
-	/* As they are packed: mostly in the order of the list. */
+	/* Segments are usually packed in the order of the list. */
 	if (!sorted)
 		qsort(c->places, n, sizeof(*c->places), by_place);
 	for (uint32_t at = 0; at < c->m->ncontainers && rc == 0; at++) {
@@ -163,10 +162,10 @@ check_places(const struct checker *c)
 
 int
 segmap_check(const struct segmap *m,
-	     int (*tell)(void *arg, const struct segmap_finding *f), void *arg,
-	     struct error *err)
+	     int (*report)(void *arg, const struct segmap_finding *f),
+	     void *arg, struct error *err)
 {
-	struct checker c = { .m = m, .tell = tell, .arg = arg };
+	struct checker c = { .m = m, .report = report, .arg = arg };
 	int rc = 0;
 
 	c.places = mem_alloc(m->nsegs + 1, sizeof(*c.places));
@@ -224,12 +223,13 @@ segmap_flaw_text(const struct segmap *m, const struct segmap_finding *f,
 
 struct item {
 	struct segmap_file file;
-	const char *container; /* where its next packed neighbour begins */
+	/* place of the file, or of the next file with segments */
+	const char *container;
 	uint64_t off;
 	size_t at;
 };
 
-/* "ctr.9.scr" before "ctr.10.scr". */
+/* Order by number: "ctr.9.scr" before "ctr.10.scr". */
 static int
 compare_containers(const char *a, const char *b)
 {
@@ -259,7 +259,7 @@ segmap_sort(const struct segmap *m, struct segmap_file *files,
 	    struct error *err)
 {
 	struct item *items = mem_calloc(m->nfiles + 1, sizeof(*items));
-	const char *container = NULL; /* behind all others */
+	const char *container = NULL; /* sorts last */
 	uint64_t off = 0;
 
 	if (items == NULL)

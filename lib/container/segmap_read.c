@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * segmap_read.c - a segment map from a rank2file.
+ * segmap_read.c - read a segment map from a rank2file.
  */
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -17,14 +17,14 @@
 #include "path.h"
 #include "str.h"
 
-/* A path in a message. */
+/* Size of a printable path. */
 #define SHOWN_MAX 512
 
 struct reader {
 	struct segmap *m;
 	struct map *names; /* container name -> index */
-	size_t room;	   /* of containers */
-	/* Most segments lie where the one before did. */
+	size_t room;	   /* capacity of m->containers */
+	/* Most segments lie in the same container as the previous one. */
 	const char *last_name;
 	uint32_t last;
 };
@@ -59,7 +59,7 @@ add_container(struct reader *r, const char *name, uint32_t *out,
 	return 0;
 }
 
-/* Those of a part mostly are one string, and always alike. */
+/* Equal names of one part usually are the same string. */
 static bool
 same_name(const char *last, const char *name)
 {
@@ -119,7 +119,7 @@ read_file(struct reader *r, const struct rank2file_file *from,
 	return 0;
 }
 
-/* Child FILE of CTR: what is recorded of containers. */
+/* Child FILE of CTR: recorded size and checksum of containers. */
 static int
 read_containers(struct reader *r, const struct kvtree *table, struct error *err)
 {
@@ -172,7 +172,7 @@ file_of(uint32_t rank, const struct rank2file_file *f)
 	};
 }
 
-/* One file after another: knows any container, and says what is wrong. */
+/* Read one file after another.  Handles every case, and reports errors. */
 static int
 read_all(struct reader *r, const struct rank2file *from, struct error *err)
 {
@@ -197,15 +197,15 @@ read_all(struct reader *r, const struct rank2file *from, struct error *err)
 /* --- By several threads --- */
 
 /*
- * Ranks are taken in batches: first their files and segments are counted, so
- * that each batch knows where its own begin; then they are put there.  What is
- * not as usual (a container that the table does not know, a segment that makes
- * no sense) is left to read_all().
+ * Ranks are read in batches.  First the files and segments of each batch are
+ * counted, which gives the place of its results; then they are stored there.
+ * Unusual cases (a container missing from the table, an invalid segment) are
+ * left to read_all().
  */
 #define RANK_BATCH ((size_t)4096)
 
 struct batch {
-	size_t files, segs; /* counts, then where they begin */
+	size_t files, segs; /* counts; later, indexes of the first */
 	uint64_t bytes;
 };
 
@@ -215,8 +215,8 @@ struct run {
 	const struct map *names;
 	struct batch *batches;
 	size_t nbatches;
-	_Atomic uint64_t *used; /* by container */
-	atomic_bool odd;
+	_Atomic uint64_t *used; /* end of the last segment, by container */
+	atomic_bool unusual;
 };
 
 static size_t
@@ -245,7 +245,7 @@ count_batch(void *arg, size_t i, unsigned worker, struct error *err)
 			b.segs += e->nsegs;
 			for (size_t s = 0; s < e->nsegs; s++)
 				if (e->segs[s].len > INT64_MAX - b.bytes)
-					r->odd = true;
+					r->unusual = true;
 				else
 					b.bytes += e->segs[s].len;
 		}
@@ -254,7 +254,7 @@ count_batch(void *arg, size_t i, unsigned worker, struct error *err)
 	return 0;
 }
 
-/* Where the files and segments of each batch begin; returns the totals. */
+/* Turn counts into the place of each batch.  Returns the totals. */
 static struct batch
 place_batches(struct run *r)
 {
@@ -267,14 +267,15 @@ place_batches(struct run *r)
 		at.files += b.files;
 		at.segs += b.segs;
 		if (b.bytes > INT64_MAX - at.bytes)
-			r->odd = true;
+			r->unusual = true;
 		else
 			at.bytes += b.bytes;
 	}
 	return at;
 }
 
-/* Where one worker is: the container it met last, and how far that is used. */
+/* Cache of one worker: the last container, and the end of its segments seen so
+ * far. */
 struct spot {
 	const char *name;
 	uint32_t container;
@@ -355,7 +356,7 @@ fill_batch(void *arg, size_t i, unsigned worker, struct error *err)
 
 			*to = file_of((uint32_t)k, &rank->files[f]);
 			if (!fill_file(r, &rank->files[f], to, &at, &spot)) {
-				r->odd = true;
+				r->unusual = true;
 				return 0;
 			}
 		}
@@ -384,16 +385,16 @@ fill(struct run *r, struct par *par, struct error *err)
 {
 	struct segmap *m = r->m;
 
-	if (r->odd || par == NULL || par_threads(par) == 1)
+	if (r->unusual || par == NULL || par_threads(par) == 1)
 		return 1;
 	r->used = mem_calloc(m->ncontainers + 1, sizeof(*r->used));
 	if (r->used == NULL)
 		return error_no_memory(err);
 	if (for_batches(r, par, fill_batch, err) < 0)
 		return -1;
-	for (size_t i = 0; i < m->ncontainers && !r->odd; i++)
+	for (size_t i = 0; i < m->ncontainers && !r->unusual; i++)
 		m->containers[i].used = r->used[i];
-	return r->odd;
+	return r->unusual;
 }
 
 static int
