@@ -80,7 +80,7 @@ struct recipe *recipe_new(const struct code *c, unsigned stripe,
 			  const bool *lost, struct error *err);
 void recipe_free(struct recipe *r);
 
-/* Members whose chunks go in and come out, each list ascending. */
+/* Input and output members of a recipe, each list in ascending order. */
 struct recipe_members {
 	const unsigned char *in;
 	unsigned nin;
