@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -31,7 +30,6 @@
 #include "path.h"
 #include "progress.h"
 #include "str.h"
-#include "transfer/put.h"
 #include "work.h"
 
 /* Of a long file this much is read at a time. */
@@ -114,6 +112,15 @@ put_image(struct exporting *x, const char *path, const struct attr *a,
 	return end(x, path, err);
 }
 
+static int
+stopped(const struct exporting *x, struct error *err)
+{
+	if (!work_stopped(x->eo->work))
+		return 0;
+	errno = EINTR;
+	return error_sys(err, "stopped");
+}
+
 /* Compare the sum of an entry that was read. */
 static int
 check_sum(const struct entry *e, uint32_t crc, struct error *err)
@@ -137,11 +144,8 @@ put_long(struct exporting *x, const struct entry *e, struct error *err)
 		size_t len =
 			e->size - off < STEP ? (size_t)(e->size - off) : STEP;
 
-		if (work_stopped(work)) {
-			errno = EINTR;
-			return error_sys(err, "stopped");
-		}
-		if (stripe_read(&e->from, x->caches[0], off, x->block, len,
+		if (stopped(x, err) < 0 ||
+		    stripe_read(&e->from, x->caches[0], off, x->block, len,
 				err) < 0 ||
 		    data(x, x->block, len, err) < 0)
 			return -1;
@@ -259,11 +263,8 @@ gather(struct exporting *x)
 static int
 put_small(struct exporting *x, size_t n, struct error *err)
 {
-	if (work_stopped(x->eo->work)) {
-		errno = EINTR;
-		return error_sys(err, "stopped");
-	}
-	if (par_for(x->par, n, 1, read_small, x, err) < 0)
+	if (stopped(x, err) < 0 ||
+	    par_for(x->par, n, 1, read_small, x, err) < 0)
 		return -1;
 	for (size_t i = x->first; i < x->first + n; i++) {
 		const struct entry *e = &x->list[i];
@@ -557,54 +558,5 @@ export_dataset(const struct packed *p, int fd, const char *name,
 	if (x.ark != NULL)
 		out->written = ark_out_bytes(x.ark);
 	fini(&x);
-	return rc;
-}
-
-/* The directory that `file` is to lie in. */
-static int
-open_dir(const char *file, struct error *err)
-{
-	char dir[PATH_MAX];
-	int fd = -1;
-
-	snprintf(dir, sizeof(dir), "%.*s", (int)(path_base(file) - file), file);
-	fd = open(dir[0] != '\0' ? dir : ".",
-		  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd >= 0 ? fd : error_sys(err, "%s: cannot make", file);
-}
-
-int
-export_to(const struct packed *p, const char *file,
-	  const struct export_options *eo, struct export_result *out,
-	  struct error *err)
-{
-	const char *base = NULL;
-	struct put *put = NULL;
-	struct put_file *f = NULL;
-	int dir = -1, fd = -1, rc = -1;
-
-	if (file == NULL || str_eq(file, "-"))
-		return export_dataset(p, STDOUT_FILENO, "standard output", eo,
-				      out, err);
-	base = path_base(file);
-	dir = open_dir(file, err);
-	if (dir < 0)
-		return -1;
-	put = put_new(&(struct put_options){ .par = NULL }, err);
-	if (put != NULL)
-		f = put_add(put,
-			    &(struct put_what){ .dirfd = dir,
-						.path = base,
-						.size = UINT64_MAX },
-			    err);
-	if (f != NULL)
-		fd = put_open(f, err);
-	if (fd >= 0 && export_dataset(p, fd, file, eo, out, err) == 0) {
-		put_set_size(f, out->written);
-		if (put_wrote(f, out->written, err) == 0)
-			rc = put_commit(put, err);
-	}
-	put_free(put);
-	close(dir);
 	return rc;
 }

@@ -57,9 +57,9 @@ void attr_from_stat(struct attr *a, const struct stat *st);
 
 /* Set mode, owner and times (those that are recorded) of the open file `fd`.
  * If we may not set the owner because we are not root, this is no error, but
- * the set-id bits are dropped.  `is` holds the owner and mode that the file has,
- * if they are known (NULL: they are looked up); what is right is not set again.
- */
+ * the set-id bits are dropped.  `is` holds the owner and mode that the file
+ * has, if they are known (NULL: they are looked up); what is right is not set
+ * again. */
 int attr_apply(const struct attr *a, int fd, const char *name,
 	       const struct stat *is, struct error *err);
 

@@ -13,6 +13,7 @@
 set -u
 tree=$(cd "$1" && pwd) || exit 1
 files=${2:-2000}
+counted=$files # those that the calls are shared out to
 bin=${CALLS_BIN:-$tree/bin} gen=$tree/gen
 tmp=$(mktemp -d "${BENCH_TMP:-/dev/shm}/scrkit-calls.XXXXXX") || exit 1
 trap 'rm -rf "$tmp"' EXIT
@@ -35,7 +36,7 @@ slow() {
 
 # The calls of the last slow command, for each file.
 calls() {
-	awk -v n="$files" '{ sum[$1] += $2; all += $2 } END {
+	awk -v n="$counted" '{ sum[$1] += $2; all += $2 } END {
 		printf "%.1f\t", all / n
 		for (k in sum)
 			if (sum[k] >= n / 20)
@@ -98,9 +99,9 @@ each pack whole "$bin/scr_container" -q -p prefix -j JOBS pack 1
 each unpack packed "$bin/scr_container" -q -p prefix -j JOBS unpack 1
 each export whole "$bin/scr_archive" -q -p prefix -j JOBS export -o out.tar 1
 each import archived "$bin/scr_archive" -q -p prefix -j JOBS import out.tar
-files=$((files / ranks)) # of which this part is lost
+counted=$((files / ranks)) # are lost
 each rebuild lost "$bin/scr_rebuild" -q -p prefix -j JOBS 1
-files=$((files * ranks))
+counted=$files
 each "cp -a" copied cp -a from/ckpt.1 prefix/
 rm -rf from
 each "tar c" whole tar cf out.tar prefix/ckpt.1

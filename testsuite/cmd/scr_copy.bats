@@ -355,6 +355,18 @@ golden_copy() {
 	no_temps
 }
 
+@test "a new file takes at most seven calls on the prefix" {
+	args=(--ranks 1 --files 200 --recorded-prefix "$PWD/p q")
+	make --type SINGLE --size 1000
+	on 0
+	LD_PRELOAD=${SHIM%/*}/slow.so SLOW_PATH="p q" SLOW_COUNT_FILE=calls \
+		"${cmd[@]}" --jobs 2
+	calls=$(awk '{ sum += $2 } END { print sum }' calls)
+	# 50 are for directories, locks and metadata.
+	((calls > 200 && calls <= 200 * 7 + 50)) || failed "$(cat calls)"
+	assert_right --type SINGLE --size 1000
+}
+
 @test "a sign of life every second, also while it waits" {
 	make --size 1000
 	copy 0 >/dev/null
