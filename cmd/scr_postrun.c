@@ -239,7 +239,7 @@ run(const struct settings *set, struct job *job, struct error *err)
 			app_advise(err, "so can --nodes");
 		goto out;
 	}
-	if (remote_settle(&job->nodes, &o.remote, &said, err) < 0)
+	if (remote_resolve(&job->nodes, &o.remote, &said, err) < 0)
 		goto out;
 	if (said.len > 0)
 		app_note("%s", said.data);

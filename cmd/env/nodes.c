@@ -120,7 +120,7 @@ set_remote(struct job *j, const struct down_request *r,
 	o->job_id = r->where.job_id;
 	o->around = resmgr_launcher(j->rm);
 	o->stop = app_stop;
-	rc = nodes->count > 0 ? remote_settle(nodes, o, &said, err) : 0;
+	rc = nodes->count > 0 ? remote_resolve(nodes, o, &said, err) : 0;
 	if (rc == 0 && said.len > 0)
 		app_note("%s", said.data);
 	buf_free(&said);

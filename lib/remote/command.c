@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * command.c - how each of the programs is told to run a command on a
- * node.
+ * command.c - the command line of each program that runs a command on a node.
  *
- * All but the local one run it below a shell of ours there, which prints a
- * marker before and, with the exit status, after it.  It gets the command as
- * separate arguments, so that nothing in them means anything to it.  ssh and
- * pdsh hand one line to the login shell, whichever that is: quoted() writes
- * arguments such that shells of sh's and csh's families and fish agree on it.
+ * All kinds except the local one run the command below a /bin/sh on the node,
+ * which prints a marker before it and another with the exit status after it.
+ * This shell gets the command as separate arguments, so it does not interpret
+ * them. ssh and pdsh pass one line to the login shell, which may be any shell:
+ * quoted() writes arguments such that shells of sh's and csh's families and
+ * fish read them alike.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,14 +25,16 @@
 /* $0 is the marker. */
 #define SCRIPT "echo \"$0+\"; \"$@\" </dev/null; echo \"$0$?\""
 
-/* No options of ssh's own configuration make it ask, or wait on a dead node. */
+/* Override the user's configuration of ssh: no prompts, and no endless wait for
+ * a dead node. */
 #define SSH_OPTIONS \
 	"-oBatchMode=yes", "-oServerAliveInterval=2", "-oServerAliveCountMax=2"
 
 /*
- * What pdsh's module exec runs, $0 the program: a line that was cut off with
- * the connection gets an end, as pdsh prints it without, and the next line of
- * another node would be lost in it.  Users' options for pdsh's ssh are kept.
+ * The command of pdsh's module exec; $0 is the program.  If the connection is
+ * lost within a line, pdsh prints the line without newline, and the next line
+ * of another node would be joined to it.  So a newline is added on failure.
+ * The user's options for pdsh's ssh are kept.
  */
 #define WRAP(options) "\"$0\" " options "\"$@\" || { s=$?; echo; exit $s; }"
 #define WRAP_SSH WRAP("$PDSH_SSH_ARGS_APPEND ")
@@ -42,19 +44,21 @@
 	"-oBatchMode=yes -oServerAliveInterval=2 -oServerAliveCountMax=2"
 #define PDSH_SSH_VARIABLE "PDSH_SSH_ARGS_APPEND"
 
-/* Descriptors that pdsh needs for so many nodes. */
+/* Descriptors that pdsh needs for n nodes. */
 #define PDSH_FILES(n) (8 * (n) + 128)
 
 /* Words before the command, and bytes of a list of nodes in one of them. */
 #define WORDS 32
 #define LIST_BYTES ((size_t)32 << 10)
 
-/* Digits from a zero on that pdsh keeps, with a margin. */
+/* Most digits of a number with a leading zero that pdsh keeps, with a
+ * margin. */
 #define PDSH_DIGITS 12
 
 /* --- Quoting --- */
 
-/* Words without quotes: nothing here means anything to any shell. */
+/* Does the word need no quotes?  These characters are not special in any
+ * shell. */
 static bool
 is_plain(const char *s)
 {
@@ -65,8 +69,9 @@ is_plain(const char *s)
 	return s[0] != '\0' && s[strspn(s, plain)] == '\0';
 }
 
-/* Add one word.  In single quotes only these three mean something to one shell
- * or another; outside of them a backslash before them is the same to all. */
+/* Append one word, quoted.  Inside single quotes only these three characters
+ * are special in some shell; outside, a backslash escapes them in all
+ * shells. */
 static int
 quoted(struct buf *b, const char *s)
 {
@@ -85,7 +90,7 @@ quoted(struct buf *b, const char *s)
 	return buf_add_char(b, '\'');
 }
 
-/* pdsh puts names in the place of %h and the like: %% is a plain one. */
+/* Double each '%': pdsh replaces %h and the like by names. */
 static const char *
 percents(struct arena *a, const char *s)
 {
@@ -103,7 +108,7 @@ percents(struct arena *a, const char *s)
 
 /* --- Preparing --- */
 
-/* Nothing that a command prints by chance. */
+/* A random marker, which no command prints by chance. */
 static void
 make_token(char *to)
 {
@@ -136,7 +141,7 @@ out:
 	return rc;
 }
 
-/* Our environment, and in it the options of ssh that pdsh passes on. */
+/* Our environment plus the ssh options, in a variable that pdsh reads. */
 static int
 make_env(struct remote_run *run)
 {
@@ -204,7 +209,7 @@ remote_command_init(struct remote_run *run, struct error *err)
 
 /* --- Command lines --- */
 
-/* A command line that is put together; full or without memory, `bad`. */
+/* A command line being built.  `bad`: it is full, or out of memory. */
 struct words {
 	const char **list;
 	size_t count, room;
@@ -228,7 +233,7 @@ add_all(struct words *w, const char *const *words)
 		add(w, *words);
 }
 
-/* Whole seconds for programs that take no others, at least 1. */
+/* Whole seconds, at least 1, for programs that accept no fractions. */
 static unsigned long
 whole(double seconds)
 {
@@ -238,7 +243,7 @@ whole(double seconds)
 	return n < 1 || (double)n < seconds ? n + 1 : n;
 }
 
-/* Our shell and the command for it, as words. */
+/* Add our shell and the command for it, as words. */
 static void
 add_command(struct words *w, const struct remote_run *run)
 {
@@ -249,8 +254,8 @@ add_command(struct words *w, const struct remote_run *run)
 	add_all(w, run->argv);
 }
 
-/* Beside what runs there (the application's step holds the node), at once or
- * not at all, without MPI and stdin. */
+/* srun's options: share the node with the application's step, fail rather than
+ * wait for resources, no MPI, no stdin. */
 static void
 add_srun(struct words *w, const struct remote_run *run, const char *program,
 	 const char *node)
@@ -286,7 +291,7 @@ add_ssh(struct words *w, const struct remote_run *run, const char *program,
 	add(w, run->line);
 }
 
-/* -w as often as it takes: a single argument cannot be of any length. */
+/* Repeat -w as needed: the length of an argument is limited. */
 static void
 add_list(struct words *w, const struct remote_run *run,
 	 const struct remote_proc *p)
@@ -309,9 +314,9 @@ add_list(struct words *w, const struct remote_run *run,
 }
 
 /*
- * For each command pdsh closes all descriptors there could be, open or not:
- * where the limit is a million that costs more than the command.  So it gets
- * those it needs, with a margin.
+ * For each command pdsh closes every possible descriptor, open or not.  With a
+ * limit of a million that takes longer than the command.  So its limit is
+ * lowered to what it needs, with a margin.
  */
 static void
 add_pdsh(struct words *w, const struct remote_run *run,
@@ -327,13 +332,13 @@ add_pdsh(struct words *w, const struct remote_run *run,
 	add(w, run->inner != NULL ? "exec" : run->o->module);
 	add(w, "-f");
 	add(w, arena_printf(w->arena, "%zu", p->count));
-	/* (Its module exec connects to nothing, and refuses it.) */
+	/* The module exec does not connect, and rejects -t. */
 	if (run->o->connect > 0 && run->inner == NULL) {
 		add(w, "-t");
 		add(w, arena_printf(w->arena, "%lu", whole(run->o->connect)));
 	}
-	/* We end what takes too long ourselves; this is for the case that we
-	 * are no more. */
+	/* We enforce the limit ourselves.  This is a fallback in case we are
+	 * killed. */
 	if (run->o->limit > 0) {
 		add(w, "-u");
 		add(w,
@@ -351,7 +356,7 @@ add_pdsh(struct words *w, const struct remote_run *run,
 		add_ssh(w, run, run->inner, "%h");
 	} else {
 		add_srun(w, run, run->inner, "%h");
-		/* (The line: pdsh ends at a word that is empty.) */
+		/* As one line: pdsh stops at an empty word. */
 		add(w, "/bin/sh");
 		add(w, "-c");
 		add(w, run->line);
@@ -405,7 +410,7 @@ remote_command_argv(const struct remote_run *run, const struct remote_proc *p)
 	return w.bad ? NULL : w.list;
 }
 
-/* pdsh takes the digits for a number, and its zeros are of limited count. */
+/* Does `name` contain a number with more leading zeros than pdsh keeps? */
 static bool
 many_zeros(const char *name)
 {
@@ -430,7 +435,8 @@ remote_command_objection(const struct remote_run *run, const char *name)
 	if (len == 0 || len > HOSTLIST_NAME_MAX || name[0] == '-' ||
 	    name[strspn(name, plain)] != '\0')
 		return "not the name of a host";
-	/* A module's name before it, a name to put in; a count behind it. */
+	/* In pdsh ':' follows the name of a module, and '%' begins a
+	 * substitution.  In mpiexec ':' precedes a count. */
 	if (run->kind == REMOTE_PDSH && strpbrk(name, ":%") != NULL)
 		return "pdsh takes no names with ':' or '%'";
 	if (run->kind == REMOTE_PDSH && many_zeros(name))

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * find.c - which way to the nodes there is: programs in PATH, and this
- * machine's own name.
- */
+/* find.c - choose how to reach the nodes: programs in PATH, and the name of
+ * this machine. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -16,7 +14,7 @@
 #include "remote/remote_impl.h"
 #include "str.h"
 
-/* Where programs are looked for without PATH, as the shell does. */
+/* Search path if PATH is unset, as in the shell. */
 #define PATH_DEFAULT "/usr/local/bin:/usr/bin:/bin"
 
 static bool
@@ -28,7 +26,8 @@ is_program(const char *path)
 	       access(path, X_OK) == 0;
 }
 
-/* The path of `name` into `to`, of PATH_MAX bytes: is it there? */
+/* Look up `name` in PATH and write its path to `to`, of PATH_MAX bytes.  False:
+ * not found. */
 static bool
 look_up(const char *name, char *to)
 {
@@ -41,7 +40,7 @@ look_up(const char *name, char *to)
 		at = PATH_DEFAULT;
 	for (size_t len = 0;; at += len + 1) {
 		len = strcspn(at, ":");
-		/* An empty one is the working directory. */
+		/* An empty entry is the working directory. */
 		if ((size_t)snprintf(to, PATH_MAX, "%.*s/%s",
 				     len > 0 ? (int)len : 1, len > 0 ? at : ".",
 				     name) < PATH_MAX &&
@@ -97,7 +96,8 @@ remote_is_here(const char *name)
 		return false;
 	if (strcasecmp(name, here) == 0)
 		return true;
-	/* One of both may leave out the domain, not both. */
+	/* One of the names may lack the domain, but two domains must be
+	 * equal. */
 	len = strcspn(here, ".");
 	if (strcspn(name, ".") != len || strncasecmp(name, here, len) != 0)
 		return false;
@@ -150,9 +150,9 @@ remote_choose(const char *name, struct remote_options *o, struct error *err)
 			 name);
 }
 
-/* --- What there is --- */
+/* --- Choosing --- */
 
-/* The program that a kind needs is there. */
+/* Is the program of this kind installed? */
 static bool
 usable(const struct remote_options *o, enum remote_kind kind)
 {
@@ -160,7 +160,7 @@ usable(const struct remote_options *o, enum remote_kind kind)
 							  : kinds[kind]);
 }
 
-/* The kind for these nodes, and why, or REMOTE_AUTO. */
+/* The kind for these nodes, and why.  REMOTE_AUTO: no kind is installed. */
 static enum remote_kind
 detect(const struct hostlist *nodes, const struct remote_options *o,
        const char **why)
@@ -190,8 +190,8 @@ detect(const struct hostlist *nodes, const struct remote_options *o,
 }
 
 int
-remote_settle(const struct hostlist *nodes, struct remote_options *o,
-	      struct buf *said, struct error *err)
+remote_resolve(const struct hostlist *nodes, struct remote_options *o,
+	       struct buf *said, struct error *err)
 {
 	const char *why = "as asked";
 	const char *with = "ssh";

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * loop.c - start processes while there are nodes and room, listen to
- * all of them, and end what takes too long.
+ * loop.c - start processes for waiting nodes, up to the fanout, read from all
+ * of them, and end those that exceed a limit.
  *
- * A node given up frees its place at once.  pdsh therefore gets only as many
- * nodes as it runs at a time: none waits in it behind the dead ones of others.
+ * A node that times out frees its place at once.  A pdsh process therefore gets
+ * only as many nodes as it serves at a time, so that no node waits inside pdsh
+ * for dead ones.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,24 +16,24 @@
 #include "mem.h"
 #include "remote/remote_impl.h"
 
-/* Waits at most, s: stop() is asked as often; and for processes that have to be
- * asked whether they ended. */
+/* Longest wait of epoll in seconds, and so the interval at which stop() is
+ * polled; shorter if processes without a pidfd must be polled. */
 #define TURN 0.1
 #define TURN_ASK 0.01
 
-/* Events taken at a time. */
+/* Events per call. */
 #define EVENTS 64
 
-/* What ssh and pdsh get longer than they know, to say why themselves: a half
- * more, at most this, s. */
+/* ssh and pdsh get half of their time limit in addition, at most this many
+ * seconds, to report a time-out themselves. */
 #define CONNECT_MORE 1.0
 
-/* pdsh is started for several nodes at a time, a quarter of all places. */
+/* A pdsh process serves a quarter of the fanout. */
 #define BATCH 4
 
 /* --- Starting --- */
 
-/* Take waiting nodes for a process, at most `max`; -1: no memory. */
+/* Assign at most `max` waiting nodes to a process.  -1: no memory. */
 static int
 gather(struct remote_run *run, struct remote_proc *p, size_t max)
 {
@@ -59,7 +60,7 @@ gather(struct remote_run *run, struct remote_proc *p, size_t max)
 	return 0;
 }
 
-/* The process runs: so do its nodes. */
+/* The process was started: mark its nodes as started. */
 static void
 adopt(struct remote_run *run, struct remote_proc *p)
 {
@@ -105,7 +106,7 @@ start(struct remote_run *run, size_t max)
 		adopt(run, p);
 		return;
 	}
-	/* Those that run will give back what is missing. */
+	/* Out of resources: wait until a running process ends. */
 	run->short_of = run->procs != NULL && (rc == EMFILE || rc == ENFILE ||
 					       rc == EAGAIN || rc == ENOMEM);
 	for (size_t i = 0; i < p->count && !run->short_of; i++)
@@ -139,7 +140,7 @@ start_more(struct remote_run *run)
 	}
 }
 
-/* --- Listening --- */
+/* --- Reading --- */
 
 static void
 listen_to_all(struct remote_run *run)
@@ -194,7 +195,8 @@ check_node(struct remote_run *run, struct remote_node *n, double now)
 	}
 }
 
-/* A process whose nodes are through has no more to do. */
+/* End the nodes that exceed a limit, and the processes all of whose nodes have
+ * ended. */
 static void
 check_limits(struct remote_run *run, double now)
 {
@@ -207,7 +209,7 @@ check_limits(struct remote_run *run, double now)
 	}
 }
 
-/* Nothing more is started, and what runs is ended. */
+/* Start no more processes, and end those that run. */
 static void
 end_all(struct remote_run *run, const char *why)
 {
@@ -227,9 +229,9 @@ end_all(struct remote_run *run, const char *why)
 			p->push_at = now;
 }
 
-/* --- All of it --- */
+/* --- The loop --- */
 
-/* Forget the processes that have ended. */
+/* Free the processes that have ended. */
 static void
 sweep(struct remote_run *run)
 {

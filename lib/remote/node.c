@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * node.c - what one node says, and what came of it.
- */
+/* node.c - the output and the result of one node. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +9,7 @@
 #include "remote/remote_impl.h"
 #include "str.h"
 
-/* Bytes of a clause for people. */
+/* Bytes of a clause for messages. */
 #define WHY 256
 
 void
@@ -54,7 +52,7 @@ remote_node_end(struct remote_run *run, struct remote_node *n,
 	buf_free(&n->words);
 }
 
-/* Keep the beginning of what is said. */
+/* Append output to `b`, up to run->keep bytes. */
 static void
 keep(struct remote_run *run, struct remote_node *n, struct buf *b,
      const char *text, size_t len, bool whole)
@@ -68,7 +66,7 @@ keep(struct remote_run *run, struct remote_node *n, struct buf *b,
 		remote_node_no_memory(run);
 }
 
-/* Remember a line that may say why nothing came of it. */
+/* Keep a line that may explain a failure. */
 static void
 remember(struct remote_run *run, struct remote_node *n, const char *text,
 	 size_t len, bool complaint)
@@ -83,9 +81,9 @@ remember(struct remote_run *run, struct remote_node *n, const char *text,
 		remote_node_no_memory(run);
 }
 
-/* The command ended with the status behind the marker. */
+/* The command ended: parse its exit status after the marker. */
 static void
-told_status(struct remote_run *run, struct remote_node *n, const char *digits)
+take_status(struct remote_run *run, struct remote_node *n, const char *digits)
 {
 	int status = 0;
 
@@ -115,7 +113,8 @@ remote_node_out(struct remote_run *run, struct remote_node *n, char *text,
 		return;
 	}
 	if (mark != NULL) {
-		/* Before it stands what the command left without newline. */
+		/* Before the marker is the command's last line, if it has no
+		 * newline. */
 		len = (size_t)(mark - text);
 		whole = false;
 		*mark = '\0';
@@ -127,14 +126,14 @@ remote_node_out(struct remote_run *run, struct remote_node *n, char *text,
 				     text);
 	}
 	if (mark != NULL)
-		told_status(run, n, mark + token);
+		take_status(run, n, mark + token);
 }
 
 void
 remote_node_err(struct remote_run *run, struct remote_node *n, const char *text,
 		size_t len, bool whole)
 {
-	/* Its last words may be read after the marker. */
+	/* The rest of stderr may arrive after the marker on stdout. */
 	if (n->phase == REMOTE_ENDED) {
 		if (n->result->state == REMOTE_DONE)
 			keep(run, n, &n->result->err, text, len, whole);

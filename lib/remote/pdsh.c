@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pdsh.c - whose the lines are that pdsh prints.
+ * pdsh.c - assign the lines that pdsh prints to nodes.
  *
  *	n1: text                             a node's line, on both streams
- *	pdsh@here: n1: ssh exited with ...   what became of it, on stderr
+ *	pdsh@here: n1: ssh exited with ...   the result of a node, on stderr
  *
- * pdsh leaves out the domain where it finds it in all names, so nodes are told
- * apart by what is before the first dot, and those that are alike in that are
- * given to different processes.  An address is whole.
+ * pdsh omits the domain if all names have the same one.  So a node's label is
+ * its name up to the first dot, or a whole IP address, and nodes with equal
+ * labels are given to different processes.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,10 +17,10 @@
 #include "remote/remote_impl.h"
 #include "str.h"
 
-/* pdsh cuts off lines at 128 KiB. */
+/* A line of at least this length was truncated: pdsh cuts lines at 128 KiB. */
 #define LINE_CUT ((size_t)131000)
 
-/* Bytes of a name that are in the label. */
+/* The length of the label of a name. */
 static size_t
 label_length(const char *name, size_t len)
 {
@@ -49,8 +49,8 @@ remote_pdsh_label(struct remote_proc *p, const char *name, size_t at)
 	return map_put(p->labels, label, at) < 0 ? -1 : 1;
 }
 
-/* The node whose label *text begins with, which is then behind it; NULL: it
- * does not. */
+/* The node whose label *text begins with; *text is moved behind the label.
+ * NULL: no label. */
 static struct remote_node *
 owner(struct remote_run *run, const struct remote_proc *p, char **text,
       size_t *len)
@@ -73,7 +73,7 @@ owner(struct remote_run *run, const struct remote_proc *p, char **text,
 	return &run->nodes[at];
 }
 
-/* Remember its last line about no node: why it did nothing for any. */
+/* Keep pdsh's last line about no node: it may explain why pdsh failed. */
 static void
 remember(struct remote_run *run, struct remote_proc *p, const char *text,
 	 size_t len)
@@ -97,8 +97,8 @@ remote_pdsh_out(struct remote_run *run, struct remote_proc *p, char *text,
 	remote_node_out(run, n, text, len, whole);
 }
 
-/* pdsh's own words: what became of a node (returned, with *words), or why it
- * does nothing at all. */
+/* Parse a message of pdsh itself: the result of a node (returned, with *words),
+ * or the reason why pdsh failed. */
 static struct remote_node *
 pdsh_says(struct remote_run *run, struct remote_proc *p, char *text, size_t len,
 	  const char **words)
@@ -126,7 +126,7 @@ remote_pdsh_err(struct remote_run *run, struct remote_proc *p, char *text,
 	size_t rest = len - before;
 	struct remote_node *n = NULL;
 
-	/* Its words may stand behind a node's that had no newline. */
+	/* A message of pdsh may follow a node's text that has no newline. */
 	if (before > 0) {
 		n = owner(run, p, &text, &before);
 		if (n != NULL)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * proc.c - one process that serves one or more nodes: how it is
- * started, read, and ended.
- */
+/* proc.c - a process that serves one or more nodes: start it, read its output,
+ * end it. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,12 +19,12 @@
 #include "mem.h"
 #include "remote/remote_impl.h"
 
-/* Reads of one stream in a turn: a node that prints without end must not keep
- * the others from being read. */
+/* Reads of one stream per turn: a node that prints without end must not block
+ * the others. */
 #define TURN 4
 
-/* After its end what is in the pipe is read, at most this much: another that
- * has the pipe may print on. */
+/* Reads after its end.  They are limited as another process may hold the pipe
+ * and print on. */
 #define REST 64
 
 /* Bytes of a list of children. */
@@ -40,8 +38,9 @@ close_fd(int *fd)
 	*fd = -1;
 }
 
-/* Closing alone is not enough: a child that another thread starts just now has
- * copies of all for a moment, and while there is one it is still heard of. */
+/* Remove the descriptor from epoll explicitly: a child that another thread is
+ * starting has copies for a moment, and epoll reports events as long as there
+ * is a copy. */
 static void
 close_watched(const struct remote_run *run, int *fd)
 {
@@ -88,8 +87,8 @@ remote_proc_new(size_t nodes)
 
 /* --- Starting --- */
 
-/* A pipe of which ours, fds[0], does not block, and neither end is one of the
- * child's first three, where it would be in the way. */
+/* Make a pipe.  Our end, fds[0], does not block.  Neither end is 0, 1 or 2,
+ * which the child replaces. */
 static int
 make_pipe(int fds[2])
 {
@@ -124,7 +123,7 @@ set_files(posix_spawn_file_actions_t *files, int out, int err)
 		rc = posix_spawn_file_actions_adddup2(files, err,
 						      STDERR_FILENO);
 #if __GLIBC_PREREQ(2, 34)
-	/* What a caller of ours left open is not for hundreds of children. */
+	/* Do not pass our callers' descriptors to hundreds of children. */
 	if (rc == 0)
 		rc = posix_spawn_file_actions_addclosefrom_np(
 			files, STDERR_FILENO + 1);
@@ -132,8 +131,8 @@ set_files(posix_spawn_file_actions_t *files, int out, int err)
 	return rc;
 }
 
-/* A process group of its own, and no signal ignored or blocked that ends
- * things. */
+/* Give the child its own process group, and unblock and reset the signals that
+ * end a process. */
 static int
 set_attributes(posix_spawnattr_t *attr)
 {
@@ -203,7 +202,7 @@ remote_proc_start(struct remote_run *run, struct remote_proc *p,
 		rc = errno;
 		goto out;
 	}
-	/* Watched before it is started: nothing can fail after that. */
+	/* Watch before the start, as nothing may fail after it. */
 	rc = watch(run, p, out[0]);
 	if (rc == 0)
 		rc = watch(run, p, err[0]);
@@ -214,7 +213,8 @@ remote_proc_start(struct remote_run *run, struct remote_proc *p,
 	p->out.fd = out[0];
 	p->err.fd = err[0];
 	out[0] = err[0] = -1;
-	/* Without one (an old kernel, too many files) it is asked each turn. */
+	/* Without a pidfd (old kernel, too many files) it is polled each
+	 * turn. */
 	if (!run->no_pidfd)
 		p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	if (p->pidfd < 0 && errno == ENOSYS)
@@ -234,7 +234,7 @@ out:
 static void read_stream(struct remote_run *run, struct remote_proc *p,
 			struct remote_stream *s, int times);
 
-/* A line that pdsh has on stderr. */
+/* Handle a line of pdsh's stderr. */
 static void
 give_pdsh(struct remote_run *run, struct remote_proc *p, char *text, size_t len,
 	  bool whole)
@@ -245,7 +245,8 @@ give_pdsh(struct remote_run *run, struct remote_proc *p, char *text, size_t len,
 
 	if (n == NULL)
 		return;
-	/* The node has ended, but its last line on stdout came before. */
+	/* The node has ended.  Its last output on stdout may still be
+	 * unread. */
 	read_stream(run, p, &p->out, REST);
 	remote_node_lost(run, n, -1, words);
 }
@@ -266,12 +267,12 @@ give(struct remote_run *run, struct remote_proc *p, bool err, char *text,
 		remote_node_out(run, n, text, len, whole);
 }
 
-/* Hand on the whole lines of these bytes, and keep what is behind them. */
+/* Pass on the complete lines in these bytes, and keep the rest. */
 static void
 take(struct remote_run *run, struct remote_proc *p, struct remote_stream *s,
      char *data, size_t len)
 {
-	/* A label, too, and the marker. */
+	/* Room for a label and the marker, too. */
 	const size_t max = run->keep + REMOTE_LABEL + REMOTE_TOKEN;
 
 	while (len > 0 && !run->failed) {
@@ -298,12 +299,13 @@ take(struct remote_run *run, struct remote_proc *p, struct remote_stream *s,
 	}
 }
 
-/* Read `times` buffers or until there is no more; at the end, close it. */
+/* Read at most `times` buffers, and close the stream at its end. */
 static void
 read_stream(struct remote_run *run, struct remote_proc *p,
 	    struct remote_stream *s, int times)
 {
-	/* One each: lines of stderr can ask for all of stdout. */
+	/* One buffer per stream: a line of stderr can cause a read of
+	 * stdout. */
 	char *to = run->buffer + (s == &p->err ? REMOTE_BUFFER : 0);
 
 	if (run->failed)
@@ -321,7 +323,7 @@ read_stream(struct remote_run *run, struct remote_proc *p,
 	}
 }
 
-/* What stood behind the last newline. */
+/* Pass on the rest after the last newline, and close the stream. */
 static void
 flush_stream(struct remote_run *run, struct remote_proc *p,
 	     struct remote_stream *s)
@@ -331,8 +333,8 @@ flush_stream(struct remote_run *run, struct remote_proc *p,
 	close_watched(run, &s->fd);
 }
 
-/* Has it ended?  What is left of a group that was to be ended goes with it;
- * until the first is waited for the number is nobody else's. */
+/* Has the process ended?  If it was being killed, kill the rest of its group,
+ * before it is reaped: until then its id is not reused. */
 static bool
 has_ended(struct remote_proc *p)
 {
@@ -346,7 +348,7 @@ has_ended(struct remote_proc *p)
 		kill(-p->pid, SIGKILL);
 	p->exited = true;
 	if (waitpid(p->pid, &p->status, WNOHANG) != p->pid)
-		p->status = -1; /* somebody else has waited for it */
+		p->status = -1; /* another part of the program reaped it */
 	return true;
 }
 
@@ -369,8 +371,8 @@ remote_proc_read(struct remote_run *run, struct remote_proc *p)
 
 /* --- Ending --- */
 
-/* Signal the processes in this list of /proc, and their groups.  A number that
- * may have been cut has no blank behind it. */
+/* Signal the processes in this list of /proc, and their groups.  A number
+ * without a blank after it may be truncated and is ignored. */
 static int
 signal_list(int dir, const char *name, int sig)
 {
@@ -396,11 +398,8 @@ signal_list(int dir, const char *name, int sig)
 	}
 }
 
-/*
- * Signal the children of pdsh, and say how many there are: they have sessions
- * of their own, and it passes on no KILL.  While it lives their numbers are
- * nobody else's.
- */
+/* Signal the children of pdsh, and return their number.  They have their own
+ * sessions, and pdsh cannot pass on KILL. */
 static int
 signal_children(pid_t pid, int sig)
 {
@@ -419,7 +418,8 @@ signal_children(pid_t pid, int sig)
 	return count;
 }
 
-/* What pdsh cannot be made to end it waits for: so its children first. */
+/* Signal a process. pdsh waits for its children, so they are signalled first,
+ * and pdsh itself only if it has none or `itself`. */
 static void
 push(struct remote_proc *p, int sig, bool itself)
 {
@@ -450,7 +450,7 @@ remote_proc_push(const struct remote_run *run, struct remote_proc *p,
 		push(p, SIGKILL, true);
 		p->push_at = now + REMOTE_FINAL;
 		break;
-	default: /* it hangs in the kernel: not worth the wait */
+	default: /* hangs in the kernel: do not wait */
 		p->exited = true;
 		break;
 	}

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * remote.c - run one command on many nodes: what is set up for it, and put
- * back afterwards.
- */
+/* remote.c - run one command on many nodes: set-up and clean-up. */
 #include "remote/remote.h"
 
 #include <signal.h>
@@ -16,7 +13,7 @@
 #include "mem.h"
 #include "remote/remote_impl.h"
 
-/* How long Flux may take to name its nodes, s. */
+/* Time limit of the query for the nodes of Flux, in seconds. */
 #define FLUX_ANSWER 10.0
 
 void
@@ -35,10 +32,11 @@ remote_results_free(struct remote_result *r, size_t count)
 		remote_result_free(&r[i]);
 }
 
-/* Where SIGCHLD is ignored, as some batch systems start jobs, the kernel throws
- * away how children end.  Was it changed? */
+/* Some batch systems start jobs with SIGCHLD ignored.  The kernel then discards
+ * the exit status of children, so set SIGCHLD to its default.  Returns true if
+ * it was changed. */
 static bool
-mind_children(struct sigaction *before)
+accept_sigchld(struct sigaction *before)
 {
 	const struct sigaction usual = { .sa_handler = SIG_DFL };
 
@@ -49,7 +47,7 @@ mind_children(struct sigaction *before)
 	return sigaction(SIGCHLD, &usual, NULL) == 0;
 }
 
-/* Fill run->ranks from the list of hosts, in the order of ranks. */
+/* Fill run->ranks from a list of hosts in the order of their ranks. */
 static int
 take_ranks(struct remote_run *run, const char *text, struct error *err)
 {
@@ -62,7 +60,7 @@ take_ranks(struct remote_run *run, const char *text, struct error *err)
 	for (size_t i = 0; i < list.count && rc == 0; i++) {
 		const char *name = arena_strdup(run->arena, list.names[i]);
 
-		/* Several brokers on a node: the first will do. */
+		/* Of several brokers on a node use the first. */
 		if (name != NULL && map_get(run->ranks, name) != MAP_NONE)
 			continue;
 		if (name == NULL || map_put(run->ranks, name, i) < 0)
@@ -72,10 +70,8 @@ take_ranks(struct remote_run *run, const char *text, struct error *err)
 	return rc;
 }
 
-/*
- * Flux knows its nodes by rank: which is whose stands in the broker's attribute
- * `hostlist` (flux-broker-attributes(7)).
- */
+/* Flux addresses nodes by rank.  The broker's attribute `hostlist` maps ranks
+ * to names (flux-broker-attributes(7)). */
 static int
 find_ranks(struct remote_run *run, struct error *err)
 {
@@ -156,8 +152,8 @@ remote_run(const struct hostlist *nodes, const char *const *argv,
 	   const struct remote_options *o, struct remote_result *results,
 	   struct error *err)
 {
-	struct remote_options settled = *o;
-	struct remote_run run = { .o = &settled, .argv = argv, .epoll = -1 };
+	struct remote_options resolved = *o;
+	struct remote_run run = { .o = &resolved, .argv = argv, .epoll = -1 };
 	struct sigaction before;
 	bool changed = false;
 	int rc = -1;
@@ -172,9 +168,9 @@ remote_run(const struct hostlist *nodes, const char *const *argv,
 		return error_set(err, ERROR_USAGE, "no command to run");
 	if (nodes->count == 0)
 		return 0;
-	if (remote_settle(nodes, &settled, NULL, err) < 0)
+	if (remote_resolve(nodes, &resolved, NULL, err) < 0)
 		return -1;
-	changed = mind_children(&before);
+	changed = accept_sigchld(&before);
 	if (init(&run, nodes, results, err) == 0)
 		rc = remote_loop(&run, err);
 	fini(&run);

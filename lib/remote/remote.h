@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * remote.h - run one command on many nodes, whatever the site has for it.
+ * remote.h - run one command on many nodes, with whatever the site has for it.
  *
  *	pdsh     one process for up to `fanout` nodes; through ssh, or through
  *	         srun with pdsh's own module exec
- *	ssh srun flux mpiexec    a process a node
- *	local    on this machine, once a node, without a shell
+ *	ssh srun flux mpiexec    a process per node
+ *	local    on this machine, once per node, without a shell
  *
- * A node that is dead, hangs or refuses costs no more than its own limits, and
- * the others nothing.  Each argument arrives as it is given, blanks, quotes and
- * dollars too (a newline only where the login shell there is none of csh's
- * family).  On the node /bin/sh says when it begins and with which status the
- * command ended, so what a login prints is not taken for the command's output,
- * and a lost connection not for its status.  The command finds nothing on its
- * stdin.  What is given up is ended here; there a command learns of it when it
- * writes, so one that works long should print a line now and then.
+ * A node that is dead, hangs or refuses delays the run by at most its own time
+ * limits, and does not delay the other nodes.  Each argument arrives unchanged,
+ * blanks, quotes and dollars included (a newline only if the login shell of the
+ * node is not of csh's family).
  *
- * Threads: none; children are waited for one by one, and SIGCHLD is left alone
- * (but where it is ignored, for the duration of the call).
+ * On the node a /bin/sh prints a marker when the command begins, and another
+ * with its exit status.  So text printed by a login is not mistaken for the
+ * command's output, nor a lost connection for its status.  The command's stdin
+ * is empty.
+ *
+ * If a node is given up, the local process is ended.  The remote command
+ * notices only when it writes, so a long-running command should print a line
+ * now and then.
+ *
+ * Threads: none.  Children are waited for one by one.  SIGCHLD is not changed,
+ * except that if it is ignored, it is set to its default during the call.
  */
 #ifndef REMOTE_REMOTE_H
 #define REMOTE_REMOTE_H
@@ -30,95 +35,100 @@
 struct error;
 struct hostlist;
 
-#define REMOTE_FANOUT 64 /* nodes at a time, if not given */
+#define REMOTE_FANOUT 64 /* default: nodes at a time */
 #define REMOTE_FANOUT_MAX 1024
-#define REMOTE_KEEP ((size_t)1 << 20) /* bytes of output, if not given */
+#define REMOTE_KEEP ((size_t)1 << 20) /* default: bytes of output */
 
 enum remote_kind {
-	REMOTE_AUTO, /* what remote_settle() finds */
+	REMOTE_AUTO, /* chosen by remote_resolve() */
 	REMOTE_PDSH,
 	REMOTE_SSH,
 	REMOTE_SRUN,
 	REMOTE_FLUX,
 	REMOTE_MPIEXEC,
 	REMOTE_LOCAL,
-	REMOTE_KINDS, /* how many there are */
+	REMOTE_KINDS, /* number of kinds */
 };
 
-/* All zero is good. */
+/* All zero means defaults. */
 struct remote_options {
 	enum remote_kind kind;
 	const char *module; /* pdsh's: "ssh" (NULL), "exec" (with srun), ... */
-	enum remote_kind around; /* what the resource manager of the job around
-				    us has for it; REMOTE_AUTO: nothing */
-	/* What to call instead of what is found in PATH; NULL: the latter. */
+	/* The kind of the resource manager whose job we run in; REMOTE_AUTO:
+	 * none. */
+	enum remote_kind around;
+	/* Program of each kind, by name or path; NULL: its usual name in
+	 * PATH. */
 	const char *programs[REMOTE_KINDS]; /* pdsh looks for ssh itself */
-	const char *job_id; /* srun's --jobid; NULL: around us */
-	unsigned fanout;    /* 0: REMOTE_FANOUT */
-	/* Seconds; 0: no limit.  From the start of a node's process to the
-	 * command's beginning (ssh and pdsh have up to 1 more to say why);
-	 * between two signs of life of the command; in all. */
+	const char *job_id;		    /* srun's --jobid; NULL: our job */
+	unsigned fanout;		    /* 0: REMOTE_FANOUT */
+	/*
+	 * Limits in seconds; 0: no limit.  `connect`: from the start of the
+	 * process to the start of the command (ssh and pdsh get up to 1 second
+	 * more, to report why).  `idle`: between two outputs of the command.
+	 * `limit`: in all.
+	 */
 	double connect, idle, limit;
-	double polite; /* seconds between TERM and KILL; 0: 2 */
+	double polite; /* seconds from TERM to KILL; 0: 2 */
 	size_t keep;   /* bytes of each output, and of a line; 0: REMOTE_KEEP */
-	/* Asked now and then, several times a second: true ends all. */
+	/* Polled several times a second; true ends the run.  May be NULL. */
 	bool (*stop)(void);
-	/* Every line of stdout, when it comes; `text` is good for the call. */
+	/* Called for each line of stdout as it arrives; `text` is valid during
+	 * the call.  May be NULL. */
 	void (*line)(void *arg, size_t node, const char *text);
 	void *arg;
 };
 
 enum remote_state {
-	REMOTE_DONE,	    /* the command ended; status says how */
-	REMOTE_REFUSED,	    /* it could not be begun: no way to the node */
-	REMOTE_TIMEOUT,	    /* a limit was passed, or ssh gave up waiting */
-	REMOTE_KILLED,	    /* it was cut off: by a signal, a lost connection,
-			   or because stop() said so */
-	REMOTE_NOT_STARTED, /* nothing was tried for this node */
+	REMOTE_DONE,	/* the command ended; `status` is set */
+	REMOTE_REFUSED, /* it was not started: the node cannot be reached */
+	REMOTE_TIMEOUT, /* a limit was exceeded, or ssh timed out */
+	/* It was ended by a signal, a lost connection, or stop(). */
+	REMOTE_KILLED,
+	REMOTE_NOT_STARTED, /* this node was not tried */
 };
 
 struct remote_result {
 	enum remote_state state;
 	int status;	     /* DONE: exit status, 128 + signal; else -1 */
 	struct buf out, err; /* the first `keep` bytes of each */
-	bool cut;	     /* there was more, or too long a line */
+	bool cut;	     /* output was dropped, or a line was too long */
 	double seconds;	     /* from start to end */
-	const char *why;     /* not DONE: a clause for people; else NULL.  Of
-			    `text`, or static */
+	/* Not DONE: a clause for messages, in `text` or static; else NULL. */
+	const char *why;
 	struct buf text;
 };
 
-/* Free what *r holds, and empty it.  One that is all zero is fine. */
+/* Free what *r holds, and empty it.  A struct that is all zero is allowed. */
 void remote_result_free(struct remote_result *r);
 void remote_results_free(struct remote_result *r, size_t count);
 
 /*
  * Set o->kind (and o->module) by name: NULL, "" or "auto"; "pdsh", "pdsh:ssh",
  * "pdsh:exec", "pdsh:MODULE"; "ssh", "srun", "flux", "mpiexec" or "mpirun",
- * "local".  LLNL's other launchers, "aprun", "jsrun" and "lrun", start nothing
- * on a node by its name: they mean "auto".  The module's name is borrowed from
- * `name`.  ERROR_USAGE: another word.
+ * "local".  LLNL's other launchers, "aprun", "jsrun" and "lrun", cannot start a
+ * process on a node given by name: they mean "auto".  The name of the module is
+ * borrowed from `name`.  ERROR_USAGE: any other name.
  */
 int remote_choose(const char *name, struct remote_options *o,
 		  struct error *err);
 
 /*
- * Make o->kind definite for these nodes: local where the only one is this
- * machine, else the first that is installed of pdsh with ssh, o->around, ssh,
- * mpiexec.  Adds to `said` (may be NULL) what is taken and why, one line
- * without its end.  ERROR_ABSENT: what was
- * asked for is not installed, or nothing is there.
+ * Replace REMOTE_AUTO in o->kind by the kind to use: local if the only node is
+ * this machine, else the first of pdsh with ssh, o->around, ssh, mpiexec that
+ * is installed.  Appends to `said` (may be NULL) what was chosen and why, one
+ * line without newline.  ERROR_ABSENT: no kind is installed.
  */
-int remote_settle(const struct hostlist *nodes, struct remote_options *o,
-		  struct buf *said, struct error *err);
+int remote_resolve(const struct hostlist *nodes, struct remote_options *o,
+		   struct buf *said, struct error *err);
 
 /*
- * Run argv on each of the nodes (one named twice: twice) and wait for all.
- * results[0 .. nodes->count - 1] are overwritten, and the caller's to free
- * afterwards, also on error.  0: all were tried, and results say what came of
- * it.  -1: ERROR_ABSENT as above; ERROR_USAGE; ERROR_NOMEM; ERROR_SYSTEM, with
- * errnum EINTR after stop(): then those under way are KILLED, the others
- * NOT_STARTED.  No child is left, but for one that not even SIGKILL ends.
+ * Run argv on each of the nodes (twice on a node named twice) and wait for all.
+ * results[0 .. nodes->count - 1] are overwritten; the caller frees them, also
+ * after an error.  0: all nodes were tried, see their results.  -1:
+ * ERROR_ABSENT (the program is not installed), ERROR_USAGE, ERROR_NOMEM,
+ * ERROR_SYSTEM. errnum EINTR means stop(): running commands are KILLED, the
+ * others NOT_STARTED.  No child is left, except one that survives SIGKILL.
  */
 int remote_run(const struct hostlist *nodes, const char *const *argv,
 	       const struct remote_options *o, struct remote_result *results,
@@ -128,10 +138,10 @@ int remote_run(const struct hostlist *nodes, const char *const *argv,
 const char *remote_kind_name(enum remote_kind kind);
 const char *remote_state_name(enum remote_state state);
 
-/* Is there such a program in PATH, or at a path with '/'? */
+/* Is `program` in PATH, or if it contains '/' at that path? */
 bool remote_installed(const char *program);
 
-/* Is this the name, long or short, of the machine this runs on? */
+/* Is `name` the long or short name of this machine? */
 bool remote_is_here(const char *name);
 
 #endif /* REMOTE_REMOTE_H */

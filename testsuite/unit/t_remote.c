@@ -389,7 +389,7 @@ test_settle(void)
 		must(hostlist_init(&h, NULL) == 0);
 		must(hostlist_add(&h, cases[i].nodes, NULL) == 0);
 		only(cases[i].programs);
-		rc = remote_settle(&h, &o, &said, &err);
+		rc = remote_resolve(&h, &o, &said, &err);
 		is_int(o.kind, cases[i].kind, "what is taken");
 		if (cases[i].kind == REMOTE_AUTO) {
 			is_int(rc, -1, "no way to the nodes");
