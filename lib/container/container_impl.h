@@ -27,6 +27,7 @@ struct packing {
 	const struct pack_options *po;
 	struct pack_result *out;
 	struct arena *arena;
+	struct pathcache **caches;	  /* of files, by thread */
 	struct pathcache *parents, *meta; /* of files, of metadata */
 	struct segmap map;		  /* the new one */
 	size_t *from;		/* by file of it: which file of p->map it is */

@@ -29,6 +29,7 @@
 #include "map.h"
 #include "mem.h"
 #include "meta/kvtree.h"
+#include "par.h"
 #include "path.h"
 #include "progress.h"
 #include "str.h"
@@ -54,6 +55,32 @@ pack_fini(struct packing *w)
 	*w = (struct packing){ .arena = NULL };
 }
 
+/* Call fn for each file on many threads; each has a cache of its own. */
+static int
+each_file(struct packing *w,
+	  int (*fn)(void *arg, size_t i, unsigned worker, struct error *err),
+	  struct error *err)
+{
+	struct par *par = work_waiting(w->po->work, w->p->file_fd);
+	const unsigned n = par_threads(par);
+	int rc = 0;
+
+	w->caches = mem_calloc(n, sizeof(struct pathcache *));
+	if (w->caches == NULL)
+		return error_no_memory(err);
+	for (unsigned i = 0; i < n && rc == 0; i++) {
+		w->caches[i] = pathcache_new(w->p->file_fd);
+		rc = w->caches[i] == NULL ? error_no_memory(err) : 0;
+	}
+	if (rc == 0)
+		rc = par_for(par, w->map.nfiles, 4, fn, w, err);
+	for (unsigned i = 0; i < n; i++)
+		pathcache_free(w->caches[i]);
+	mem_free(w->caches);
+	w->caches = NULL;
+	return rc;
+}
+
 /* --- Looking --- */
 
 /* Why a file cannot be packed. */
@@ -69,13 +96,14 @@ bad_file(const struct segmap_file *f, const char *why, struct error *err)
 
 /* stat one file: a plain one, through no link, as long as recorded. */
 static int
-look_at(struct packing *w, size_t i, struct error *err)
+look_at(void *arg, size_t i, unsigned worker, struct error *err)
 {
+	struct packing *w = arg;
 	struct segmap_file *f = &w->map.files[i];
 	struct error why = ERROR_INIT;
 	struct stat *st = &w->stats[i];
 	const char *base = NULL;
-	int parent = pathcache_parent(w->parents, f->path, &base, &why);
+	int parent = pathcache_parent(w->caches[worker], f->path, &base, &why);
 	char text[128];
 
 	if (parent < 0)
@@ -158,35 +186,29 @@ look(struct packing *w, struct error *err)
 	w->distinct = true;
 	if (pack_sort(w, err) < 0)
 		return -1;
-	for (size_t i = 0; i < w->map.nfiles; i++)
-		if (look_at(w, i, err) < 0)
-			return -1;
-	return 0;
+	return each_file(w, look_at, err);
 }
 
 /* --- Writing --- */
 
 /* Nobody wrote to the originals meanwhile? */
 static int
-look_again(const struct packing *w, struct error *err)
+look_again(void *arg, size_t i, unsigned worker, struct error *err)
 {
+	const struct packing *w = arg;
+	const char *path = w->map.files[i].path, *base = NULL;
+	int parent = pathcache_parent(w->caches[worker], path, &base, err);
 	char shown[SHOWN_MAX];
+	struct stat st;
 
-	for (size_t i = 0; i < w->map.nfiles; i++) {
-		const char *path = w->map.files[i].path, *base = NULL;
-		int parent = pathcache_parent(w->parents, path, &base, err);
-		struct stat st;
-
-		if (parent < 0)
-			return -1;
-		if (fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			return error_sys(err, "%s: cannot stat", path);
-		if (!pack_same_file(&st, &w->stats[i]))
-			return error_set(
-				err, ERROR_SYSTEM,
-				"%s: changed while it was packed",
-				str_printable(shown, sizeof(shown), path));
-	}
+	if (parent < 0)
+		return -1;
+	if (fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return error_sys(err, "%s: cannot stat", path);
+	if (!pack_same_file(&st, &w->stats[i]))
+		return error_set(err, ERROR_SYSTEM,
+				 "%s: changed while it was packed",
+				 str_printable(shown, sizeof(shown), path));
 	return 0;
 }
 
@@ -389,7 +411,7 @@ pack_new(struct packing *w, struct error *err)
 	    pack_write(w, &w->map, p->file_fd, err) < 0 ||
 	    (po->redundancy &&
 	     pack_write(w, &w->hidden.red, p->meta_fd, err) < 0) ||
-	    look_again(w, err) < 0 || finish_old(w, err) < 0 ||
+	    each_file(w, look_again, err) < 0 || finish_old(w, err) < 0 ||
 	    pack_switch(w, false, err) < 0) {
 		take_back(w);
 		return -1;
