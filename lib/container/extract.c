@@ -22,10 +22,10 @@
 
 #define SHOWN_MAX 512
 
-/* Bytes written at a time. */
+/* Bytes of one write. */
 #define CAT_BLOCK ((size_t)1 << 20)
 
-/* --- Which --- */
+/* --- Choose files --- */
 
 static int
 choose(const struct packed *p, const struct map *by, const char *name,
@@ -69,7 +69,7 @@ extract_choose(const struct packed *p, const char *const *names, size_t count,
 	return rc;
 }
 
-/* --- One --- */
+/* --- One file --- */
 
 static int
 write_all(int fd, const unsigned char *data, size_t len, struct error *err)
@@ -136,13 +136,13 @@ extract_cat(const struct packed *p, size_t file, int fd,
 	rc = f->has_crc && sum.crc != f->crc ? segmap_wrong_sum(f, sum.crc, err)
 					     : 0;
 out:
-	stripe_cache_free(cache); /* it still looks at the parts */
+	stripe_cache_free(cache); /* before the parts, which it uses */
 	arena_free(arena);
 	mem_free(block);
 	return rc;
 }
 
-/* --- Many --- */
+/* --- Several files --- */
 
 struct extraction {
 	const struct packed *p;
@@ -151,11 +151,12 @@ struct extraction {
 	struct pathcache *parents;
 	struct put *put;
 	struct arena *arena;
-	struct stripe from, to; /* the files wanted, end to end */
+	struct stripe from, to; /* the chosen files, end to end */
 	uint64_t len;
 };
 
-/* What is there already, be it a link, is left unless `force` and a file. */
+/* Fail with EEXIST if anything, even a link, is at the path; with `force`, only
+ * if that is not a regular file. */
 static int
 in_the_way(struct extraction *x, const struct segmap_file *f, bool force,
 	   struct error *err)
@@ -184,8 +185,8 @@ in_the_way(struct extraction *x, const struct segmap_file *f, bool force,
 	return rc;
 }
 
-/* Add a part of a file that begins at `at`: to the last one, where it goes on
- * in the same container. */
+/* Add a part of a file that begins at `at`; merged with the last part, if it
+ * continues it in the same container. */
 static void
 add_part(struct stripe *to, const struct stripe_part *part, uint64_t at)
 {

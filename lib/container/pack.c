@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pack.c - files into containers.
+ * pack.c - pack files into containers.
  *
- *   look     all files there, as long as recorded; attributes kept
+ *   look     stat all files, check their sizes, keep their attributes
  *   cut      order, segment map, room on the file system
- *   write    files -> containers, summing up both
- *   confirm  containers read again, sums compared
+ *   write    files -> containers, with checksums of both
+ *   confirm  read containers again, compare checksums
  *   switch   packed.*.scr, parts of rank2file, and by one rename its top file
- *   sweep    originals away
+ *   sweep    remove originals
  */
 #include "container/pack.h"
 
@@ -55,7 +55,7 @@ pack_fini(struct packing *w)
 	*w = (struct packing){ .arena = NULL };
 }
 
-/* Call fn for each file on many threads; each has a cache of its own. */
+/* Call fn for each file in several threads, each with its own cache. */
 static int
 each_file(struct packing *w,
 	  int (*fn)(void *arg, size_t i, unsigned worker, struct error *err),
@@ -81,9 +81,9 @@ each_file(struct packing *w,
 	return rc;
 }
 
-/* --- Looking --- */
+/* --- Look --- */
 
-/* Why a file cannot be packed. */
+/* Report why a file cannot be packed. */
 static int
 bad_file(const struct segmap_file *f, const char *why, struct error *err)
 {
@@ -94,7 +94,8 @@ bad_file(const struct segmap_file *f, const char *why, struct error *err)
 			 why);
 }
 
-/* stat one file: a plain one, through no link, as long as recorded. */
+/* stat one file, which must be a regular file of the recorded size; no link is
+ * followed. */
 static int
 look_at(void *arg, size_t i, unsigned worker, struct error *err)
 {
@@ -130,7 +131,7 @@ look_at(void *arg, size_t i, unsigned worker, struct error *err)
 	return 0;
 }
 
-/* Two ranks that name one file would have it twice, and get one back. */
+/* Refuse a file that two ranks list: it would be packed twice. */
 static int
 refuse_twins(const struct packing *w, struct error *err)
 {
@@ -189,9 +190,9 @@ look(struct packing *w, struct error *err)
 	return each_file(w, look_at, err);
 }
 
-/* --- Writing --- */
+/* --- Write --- */
 
-/* Nobody wrote to the originals meanwhile? */
+/* Check that original `i` did not change meanwhile. */
 static int
 look_again(void *arg, size_t i, unsigned worker, struct error *err)
 {
@@ -212,7 +213,7 @@ look_again(void *arg, size_t i, unsigned worker, struct error *err)
 	return 0;
 }
 
-/* --- Switching --- */
+/* --- Switch --- */
 
 int
 pack_switch(struct packing *w, bool plain, struct error *err)
@@ -231,14 +232,14 @@ pack_switch(struct packing *w, bool plain, struct error *err)
 	    rank2file_store(p->meta_fd, p->base, &r, err) == 0 &&
 	    hidden_sweep(p->meta_fd, &r, err) == 0)
 		rc = 0;
-	/* Those of other generations are gone; this one is not to be written
-	 * over by the next switch of a repack. */
+	/* Other generations are removed by now.  Take another one for the next
+	 * switch of a repack, so that it does not overwrite this one. */
 	p->r2f.unused = r.generation == 0;
 	rank2file_free(&r);
 	return rc < 0 ? error_wrap(err, "%s", p->dir) : 0;
 }
 
-/* --- Sweeping --- */
+/* --- Sweep --- */
 
 bool
 pack_same_file(const struct stat *a, const struct stat *b)
@@ -249,7 +250,7 @@ pack_same_file(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Remove one original, unless it is no longer what was packed. */
+/* Remove one original, unless it changed since it was packed. */
 static int
 remove_original(struct packing *w, struct pathcache *dir, const char *path,
 		const struct stat *was, struct error *err)
@@ -280,7 +281,7 @@ remove_original(struct packing *w, struct pathcache *dir, const char *path,
 static int
 remove_originals(struct packing *w, struct error *err)
 {
-	/* Empty files stay what they are: they have no segment. */
+	/* Empty files have no segment, so they remain files. */
 	for (size_t i = 0; i < w->map.nfiles; i++)
 		if (w->map.files[i].nsegs > 0 &&
 		    remove_original(w, w->parents, w->map.files[i].path,
@@ -293,9 +294,9 @@ remove_originals(struct packing *w, struct error *err)
 	return 0;
 }
 
-/* --- All of it --- */
+/* --- All steps --- */
 
-/* Metadata files that are packed, and there as files all the same. */
+/* Remove metadata files that are equal to their packed contents. */
 static int
 sweep_hidden(struct packing *w, struct error *err)
 {
@@ -319,8 +320,8 @@ sweep_hidden(struct packing *w, struct error *err)
 	return 0;
 }
 
-/* What an interrupted run left, and (not with --keep) originals that hold the
- * very bytes that are packed, and have their times. */
+/* Remove leftovers of an interrupted run, and (not with --keep) originals with
+ * the same bytes and times as packed. */
 static int
 sweep_leftovers(struct packing *w, struct error *err)
 {
@@ -362,7 +363,7 @@ sweep_leftovers(struct packing *w, struct error *err)
 	return 0;
 }
 
-/* After a failure: what was written, unless the new map is in place. */
+/* After a failure, remove what was written, unless the new map is in place. */
 static void
 take_back(const struct packing *w)
 {
@@ -381,7 +382,7 @@ take_back(const struct packing *w)
 	rank2file_free(&now);
 }
 
-/* What a copy in the old layout has besides. */
+/* Complete a copy in the old layout. */
 static int
 finish_old(struct packing *w, struct error *err)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pack.h - the files of a dataset into containers, back, and into others.
+ * pack.h - pack the files of a dataset into containers, unpack them, and repack
+ * them into other containers.
  *
- * The dataset is valid at every moment, in one of its two forms: what is new
- * is written beside what is there, synced, read again and compared; then one
- * rename (of rank2file's top file) decides; what is superfluous then goes
- * last.  Whatever interrupts it, the same call can be made again, and goes on
- * or cleans up.
+ * The dataset is valid at every moment, packed or unpacked.  New files are
+ * written beside the old ones, synced, read again and compared.  One rename (of
+ * rank2file's top file) then switches to them.  Superfluous files are removed
+ * last.  After an interruption, the same call resumes or cleans up.
  */
 #ifndef CONTAINER_PACK_H
 #define CONTAINER_PACK_H
@@ -18,52 +18,53 @@
 #include "container/packed.h"
 
 enum pack_order {
-	PACK_AS_IS, /* pack: as PACK_NODE; repack: as they are */
-	PACK_NODE,  /* ranks of one node together, as far as it is known */
+	PACK_AS_IS, /* pack: as PACK_NODE; repack: order unchanged */
+	PACK_NODE,  /* ranks of one node together, if known */
 	PACK_RANK,
 	PACK_NAME,
 };
 
 struct pack_options {
-	uint64_t size; /* of a container, in bytes; 0: as it is, or the
-			  default */
+	/* bytes of a container; 0: unchanged, or the default */
+	uint64_t size;
 	enum pack_order order;
 	bool redundancy; /* pack filemaps and redundancy files, too */
-	bool keep;	 /* leave the originals where they are */
-	int layout; /* 1: pack a copy in the layout of SCR 1.1.8, and keep the
-			    dataset as it is; else 0 */
-	bool force; /* unpack: over files that differ */
+	bool keep;	 /* do not remove the originals */
+	/* 1: pack a copy in the layout of SCR 1.1.8, and leave the dataset
+	 * unchanged; else 0 */
+	int layout;
+	bool force; /* unpack: replace files that differ */
 	const struct work *work;
 };
 
 struct pack_result {
-	size_t files, containers; /* of user files; with bytes, containers */
-	size_t hidden;		  /* of metadata */
-	size_t adopted;		  /* unpack: were there, and right */
-	size_t removed;		  /* originals, or containers */
-	size_t left;		  /* originals that changed meanwhile: left */
+	size_t files, containers; /* packed user files; containers */
+	size_t hidden;		  /* packed metadata files */
+	size_t adopted;		  /* unpack: existing files that are right */
+	size_t removed;		  /* removed originals or containers */
+	size_t left;		  /* originals not removed: changed meanwhile */
 	uint64_t bytes;
-	bool done_before; /* nothing was to be done but cleaning up */
+	bool done_before; /* nothing to do except to clean up */
 };
 
 /*
- * Pack the dataset `p`, which must be whole: files that are missing or not as
- * long as recorded, or whose checksum is wrong, are ERROR_DAMAGED.  Of one
- * that is packed only what an interrupted run left is cleaned up.
- * ERROR_SYSTEM with ENOSPC: not enough room, before anything was written.
+ * Pack dataset `p`, which must be whole.  If it is packed already, only
+ * leftovers of an interrupted run are removed.  ERROR_DAMAGED: a file is
+ * missing, has another size than recorded, or a wrong checksum.  ERROR_SYSTEM
+ * with ENOSPC: not enough room; nothing was written.
  */
 int pack(struct packed *p, const struct pack_options *po,
 	 struct pack_result *out, struct error *err);
 
-/* The reverse, with modes, owners and times.  ERROR_DAMAGED: some bytes are
- * missing or wrong; ERROR_SYSTEM with EEXIST: another file is in the way. */
+/* Unpack dataset `p`, with modes, owners and times.  ERROR_DAMAGED: bytes are
+ * missing or wrong.  ERROR_SYSTEM with EEXIST: another file is in the way. */
 int unpack(struct packed *p, const struct pack_options *po,
 	   struct pack_result *out, struct error *err);
 
 /*
- * Other containers for a packed dataset: of another size, or with the files in
- * another order.  Needs room for an eighth of it, or for one container.
- * ERROR_DAMAGED: repair it first.
+ * Move a packed dataset into other containers: of another size, or with the
+ * files in another order.  Needs room for an eighth of the dataset, or for one
+ * container.  ERROR_DAMAGED: repair the dataset first.
  */
 int repack(struct packed *p, const struct pack_options *po,
 	   struct pack_result *out, struct error *err);

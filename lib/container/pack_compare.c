@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pack_compare.c - is the file at that path what is packed?
+ * pack_compare.c - compare a file with its packed contents.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "transfer/transfer.h"
 #include "work.h"
 
-/* The checksum of a string of `len` bytes. */
+/* Compute the checksum of a string of `len` bytes. */
 static int
 sum_of(const struct stripe *s, uint64_t len, const struct work *work,
        uint32_t *crc, struct error *err)
@@ -62,7 +62,7 @@ pack_compare(const struct packed *p, size_t file, const struct work *work,
 	return rc;
 }
 
-/* A small one, which is packed as a tree. */
+/* Compare a small file, which is packed as a tree. */
 static int
 compare_tree(const struct packed *p, const struct hidden_file *f, bool *same,
 	     struct error *err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pack_hidden.c - the metadata files that a scavenge leaves, nine for each
- * rank, gathered: small ones that are kvtrees as such, the rest for containers
- * of their own.
+ * pack_hidden.c - collect the metadata files that a scavenge leaves, nine for
+ * each rank: small kvtree files are packed as trees, the others go into
+ * containers of their own.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,13 +22,13 @@
 #include "meta/kvtree.h"
 #include "meta/redset.h"
 
-/* Larger ones are left as they are, and go into a container. */
+/* Larger kvtree files go into a container. */
 #define TREE_MAX ((size_t)1 << 20)
 
 struct name {
 	const char *name;
 	uint32_t rank;
-	bool tree; /* should be one */
+	bool tree; /* expected to be a kvtree file */
 };
 
 struct names {
@@ -72,7 +72,7 @@ by_rank(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* The contents as a tree, if they come back from it to the last byte. */
+/* Read the file as a tree, if encoding the tree gives the same bytes. */
 static int
 read_tree(struct packing *w, const struct stat *st, int fd,
 	  struct hidden_file *f, struct error *err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pack_old.c - a packed copy in the layout of SCR 1.1.8, for that reader:
+ * pack_old.c - make a packed copy in the layout that SCR 1.1.8 reads:
  * PREFIX/scr.dataset.ID with containers, metadata and empty files
- * (containers.md 1).  The dataset itself stays as it is.
+ * (containers.md 1).  The dataset itself is not changed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +41,7 @@ pack_old_open(struct packed *q, const struct packed *p, struct error *err)
 	q->layout = 1;
 	q->is_packed = false;
 	q->base = OLD_RANKS;
-	q->r2f.unused = 0; /* nothing is there yet */
+	q->r2f.unused = 0; /* no generation is in use */
 	q->root_fd = q->meta_fd = -1;
 	q->root = arena_printf(p->arena, DATASET_DIR_FMT, p->id);
 	q->dir = arena_printf(p->arena, DATASET_DIR_FMT "/" SEGMAP_DIR, p->id);
@@ -70,7 +70,7 @@ pack_old_close(struct packed *q)
 		close(q->root_fd);
 }
 
-/* A file of no bytes has no segment: it is a file of its own. */
+/* Make an empty file: without a segment, it must exist as a file. */
 static int
 make_empty(const struct packed *q, const char *path, const struct attr *a,
 	   struct error *err)
@@ -94,7 +94,7 @@ make_empty(const struct packed *q, const char *path, const struct attr *a,
 	return rc;
 }
 
-/* A descriptor as SCR 1.1.8 writes it: complete, and without the flags. */
+/* Write a descriptor as SCR 1.1.8 does: complete, and without the flags. */
 static int
 write_desc(struct kvtree *t, const struct dataset *d, struct error *err)
 {

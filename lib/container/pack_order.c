@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pack_order.c - in which order the files of a dataset are packed.
+ * pack_order.c - the order in which the files of a dataset are packed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +14,14 @@
 #include "str.h"
 #include "work.h"
 
-/* A file, its node and its place in the list as it is. */
+/* A file, its node and its index in the list. */
 struct item {
 	struct segmap_file file;
 	uint32_t node;
 	size_t at;
-	const char *container; /* where it begins, or the one behind it */
-	size_t turn;	       /* of this one, where names do not tell */
+	/* of the file; if empty, of the next one with bytes */
+	const char *container;
+	size_t turn; /* order of that container, if not by name */
 	uint64_t off;
 };
 
@@ -63,15 +64,15 @@ by_name(const void *a, const void *b)
 }
 
 /*
- * Which ranks shared a node no file says.  The members of a redundancy set are
- * all on different nodes, though, and where all sets are of one size, and as
- * large as there were nodes, the n-th members of all sets were together.  The
- * names of the redundancy files tell all of that.
+ * No file records which ranks shared a node.  But the members of a redundancy
+ * set are all on different nodes.  If all sets have the same size, equal to the
+ * number of nodes, then the n-th members of all sets shared a node.  The names
+ * of the redundancy files give set and member.
  */
 struct nodes {
-	uint32_t *node; /* by rank; UINT32_MAX: not known */
+	uint32_t *node; /* by rank; UINT32_MAX: unknown */
 	size_t nranks, known;
-	uint32_t size; /* of all sets */
+	uint32_t size; /* members of each set */
 	bool differ;
 };
 
@@ -106,7 +107,7 @@ find_nodes(struct packing *w, uint32_t *node, struct error *err)
 	struct nodes n = { .node = node, .nranks = p->r2f.nranks };
 
 	memset(node, 0xff, n.nranks * sizeof(*node));
-	/* (A repack has taken over what is packed.) */
+	/* A repack has moved the packed names to w->hidden. */
 	for (size_t i = 0; i < w->hidden.nfiles; i++)
 		note_name(&n, w->hidden.files[i].name);
 	if (dir_each(p->meta_fd, p->dir, note_entry, &n, err) < 0)
@@ -121,9 +122,9 @@ find_nodes(struct packing *w, uint32_t *node, struct error *err)
 	return 0;
 }
 
-/* Where the files lie now; an empty one with the next.  In the midst of a
- * repack those that have moved are the first, and in containers with the
- * highest numbers: then these count as they are listed. */
+/* Find the current place of each file; an empty file goes with the next one.
+ * In an unfinished repack, files already moved come first, but in containers
+ * with the highest numbers: then containers count in the order of the map. */
 static void
 find_places(const struct packed *p, struct item *items)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pack_sweep.c - away with what nothing names any more: after a switch, or
- * left by a run that was interrupted.
+ * pack_sweep.c - remove files that no map lists: after a switch, or left by an
+ * interrupted run.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -86,7 +86,8 @@ pack_sweep(const struct packed *p, const struct segmap *data,
 
 /* --- Parts of rank2file, temporary files --- */
 
-/* "rank2file.0.1", in layout 1 "rank2file.0.1.scr". */
+/* Is this the name of a part: "rank2file.0.1", in layout 1
+ * "rank2file.0.1.scr"? */
 static bool
 is_part(const struct packed *p, const char *name)
 {
@@ -102,8 +103,8 @@ is_part(const struct packed *p, const char *name)
 	return end != NULL && str_eq(end, p->layout == 1 ? ".scr" : "");
 }
 
-/* The top file gives the end of a name, in layout 1 the whole of it from the
- * dataset's directory on. */
+/* Add the name of a part.  The top file gives its end only; in layout 1, its
+ * path from the dataset's directory. */
 static int
 name_part(struct map *named, const struct packed *p, const char *file)
 {
@@ -116,7 +117,7 @@ name_part(struct map *named, const struct packed *p, const char *file)
 
 struct parts {
 	const struct packed *p;
-	struct map *named; /* NULL: not known */
+	struct map *named; /* NULL: unknown */
 };
 
 static int
@@ -148,8 +149,8 @@ pack_sweep_parts(const struct packed *p, struct error *err)
 		if (rc == 0 && file != NULL)
 			rc = name_part(s.named, p, file);
 	}
-	/* Where there are more levels (LLNL's) the top file does not name all
-	 * parts; and no switch of ours was the last. */
+	/* If there are more levels, which only LLNL's library writes, the top
+	 * file does not name all parts: remove none. */
 	if (kvtree_u64(p->r2f.top, "LEVEL", INT64_MAX, &level, NULL) < 0 ||
 	    level != 1) {
 		map_free(s.named);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pack_write.c - containers made, filled, and read again.
+ * pack_write.c - write containers, and read them again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,6 @@
 
 #define SHOWN_MAX 512
 
-/* The directory of the containers.  In layout 1 that of the metadata. */
 int
 pack_make_dir(const struct packed *p, struct error *err)
 {
@@ -35,8 +34,8 @@ pack_make_dir(const struct packed *p, struct error *err)
 }
 
 /*
- * Containers may be read and written by those who may so all files in them,
- * and belong to whom they all belong to.
+ * Choose mode and owner of the containers: only users who may access all files
+ * may access the containers; the owner is that of all files, if it is the same.
  */
 static void
 find_access(const struct hidden *h, struct attr *a)
@@ -99,7 +98,7 @@ pack_put(const struct packing *w, const struct segmap *m, struct stripe *to,
 	return put;
 }
 
-/* Fresh sums for files and containers of `m`. */
+/* Reset the checksums for files and containers of `m`. */
 static int
 new_sums(struct packing *w, const struct segmap *m, struct error *err)
 {
@@ -117,7 +116,7 @@ new_sums(struct packing *w, const struct segmap *m, struct error *err)
 	return 0;
 }
 
-/* Take over the sums of what was read, or refuse it. */
+/* Compare the new checksums with the recorded ones, and record them. */
 static int
 take_sums(struct packing *w, struct segmap *m, struct error *err)
 {
@@ -137,7 +136,7 @@ take_sums(struct packing *w, struct segmap *m, struct error *err)
 	return 0;
 }
 
-/* Read the containers again: are they what was written? */
+/* Read the containers again, and compare their checksums. */
 static int
 confirm(struct packing *w, const struct segmap *m, struct error *err)
 {
@@ -184,6 +183,7 @@ pack_write(struct packing *w, struct segmap *m, int dirfd, struct error *err)
 	    take_sums(w, m, err) == 0)
 		rc = put_commit(put, err);
 	put_free(put);
-	/* Nothing is to be removed: then nothing is at stake, either. */
+	/* If the originals are kept, a wrong container does no harm: skip the
+	 * second reading. */
 	return rc < 0 ? -1 : w->po->keep ? 0 : confirm(w, m, err);
 }

@@ -20,13 +20,13 @@
 #include "str.h"
 #include "work.h"
 
-#define RANK2FILE_OLD "rank2file.scr" /* in layout 1 */
+#define RANK2FILE_OLD "rank2file.scr" /* name in layout 1 */
 
 #define SHOWN_MAX 512
 
-/* --- Finding it --- */
+/* --- Open --- */
 
-/* A directory beneath `root`; *fd stays -1 where it is not there. */
+/* Open a directory beneath `root`; *fd is -1 if it is missing. */
 static int
 open_dir(int root, const char *rel, int *fd, struct error *err)
 {
@@ -38,7 +38,7 @@ open_dir(int root, const char *rel, int *fd, struct error *err)
 	return error_pass(err, &why);
 }
 
-/* Layout 1: PREFIX/NAME has a .scr with a rank2file.scr. */
+/* Open layout 1: PREFIX/NAME/.scr has a rank2file.scr. */
 static int
 open_old(struct packed *p, const char *dir, bool *found, struct error *err)
 {
@@ -93,7 +93,7 @@ packed_is_old(int prefix_fd, const char *name)
 	return found;
 }
 
-/* Layout 3: dataset `id`; `name` (or NULL) is how the index calls it. */
+/* Open layout 3: dataset `id`; `name` (or NULL) is its name in the index. */
 static int
 open_new(struct packed *p, int64_t id, const char *name, struct error *err)
 {
@@ -112,7 +112,7 @@ open_new(struct packed *p, int64_t id, const char *name, struct error *err)
 	return p->meta_fd < 0 ? -1 : 0;
 }
 
-/* --- Its map --- */
+/* --- Read the map --- */
 
 static int
 load(struct packed *p, struct par *par, struct error *err)
@@ -194,7 +194,7 @@ packed_close(struct packed *p)
 
 /* --- Strings --- */
 
-/* Does `s` go on where `last` ends? */
+/* Does `s` continue `last`? */
 static bool
 follows(const struct stripe_part *last, const struct segment *s,
 	const char *name)
@@ -252,7 +252,7 @@ packed_files(const struct segmap *m, int dirfd, const bool *use,
 			continue;
 		out->parts[out->nparts++] = (struct stripe_part){
 			.start = f->start,
-			/* as long as its segments, whatever SIZE says */
+			/* length of its segments, which may differ from SIZE */
 			.len = (i + 1 < m->nfiles ? m->files[i + 1].start
 						  : m->bytes) -
 			       f->start,
@@ -305,7 +305,7 @@ packed_attr(const struct packed *p, size_t file, struct pathcache *parents,
 			attr_from_stat(out, &st);
 		else if (why.kind != ERROR_ABSENT)
 			return error_pass(err, &why);
-		/* One that is packed has no need of its empty files. */
+		/* A packed dataset does not need its empty files. */
 		else if (!p->is_packed || f->size > 0)
 			return error_set(err, ERROR_DAMAGED, "%s", why.text);
 	}
@@ -318,7 +318,7 @@ packed_attr(const struct packed *p, size_t file, struct pathcache *parents,
 	return 0;
 }
 
-/* The segments of a file of `m`, from 0. */
+/* The segments of a file of `m`, as a string from 0. */
 static int
 seg_parts(const struct packed *p, const struct segmap *m,
 	  const struct segmap_file *f, struct arena *arena, struct stripe *out,

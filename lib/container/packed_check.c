@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packed_check.c - is a packed dataset whole?  First the map alone, then what
- * stat tells of the containers, last every byte: one pass over the containers
- * sums up files and containers both.
+ * packed_check.c - check that a packed dataset is whole: first the map, then
+ * the sizes of containers, last every byte.  One pass over the containers
+ * computes the checksums of both files and containers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,14 +28,14 @@
 
 struct checker {
 	const struct packed *p;
-	const struct segmap *m; /* of the files, or */
-	bool red;		/* of packed metadata */
-	bool *bad;		/* by file of it */
+	const struct segmap *m; /* map of the files; or, */
+	bool red;		/* if `red`, of metadata */
+	bool *bad;		/* by file of `m` */
 	size_t files_bad;
 	const struct packed_look *look;
 	struct packed_health *out;
 	bool *container_bad;
-	struct pathcache *dirs; /* of files that are not packed */
+	struct pathcache *dirs; /* parents of unpacked files */
 	struct arena *arena;
 };
 
@@ -95,8 +95,8 @@ tell_map(void *arg, const struct segmap_finding *f)
 
 /* --- Sizes --- */
 
-/* What is wrong with a container as stat sees it; "" if nothing is, NULL: an
- * error of our own. */
+/* Describe what stat shows to be wrong with a container; "": nothing.  NULL:
+ * stat failed. */
 static const char *
 container_flaw(struct checker *c, size_t i, uint64_t *have, char *to,
 	       size_t size, struct error *err)
@@ -131,7 +131,7 @@ container_flaw(struct checker *c, size_t i, uint64_t *have, char *to,
 	return to;
 }
 
-/* Files of which a segment lies beyond what there is of its container. */
+/* Report files with a segment beyond the end of its container. */
 static void
 tell_cut(struct checker *c, const uint64_t *have)
 {
@@ -183,8 +183,8 @@ check_containers(struct checker *c, struct error *err)
 	return rc;
 }
 
-/* A file of its own: there, and as long as it should be?  Nothing there, and
- * no bytes recorded, is an empty file as well. */
+/* Check an unpacked file: its existence and size.  A missing file with a
+ * recorded size of 0 is no damage in a packed dataset. */
 static int
 check_plain(struct checker *c, size_t i, struct error *err)
 {
@@ -282,7 +282,7 @@ compare(struct checker *c, const struct sums *s)
 	}
 }
 
-/* Plain files that have a checksum, one after another in a string. */
+/* The unpacked files that have a checksum, one after another as a string. */
 static int
 plain_string(const struct packed *p, struct arena *arena, struct stripe *out,
 	     uint64_t *len, struct error *err)
@@ -395,7 +395,7 @@ check(struct checker *c, struct error *err)
 	return 0;
 }
 
-/* The containers of metadata, if there are any. */
+/* Check the containers of metadata. */
 static int
 check_red(const struct checker *data, struct error *err)
 {
@@ -416,7 +416,7 @@ check_red(const struct checker *data, struct error *err)
 	return rc;
 }
 
-/* A rebuild that was interrupted has left stretches half written. */
+/* Report an unfinished rebuild, which leaves segments partly written. */
 static void
 check_mark(struct checker *c)
 {
@@ -467,7 +467,7 @@ out:
 	return rc;
 }
 
-/* --- What then --- */
+/* --- Verdict --- */
 
 bool
 packed_healthy(const struct packed_health *h)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * repack.c - containers into others, without a second copy of all of them.
+ * repack.c - move files into other containers, without a second copy of all
+ * bytes.
  *
- * The new containers are filled one batch after another.  When a batch is on
- * disk and confirmed, a map that names it is put in place by one rename; only
- * then the old bytes it replaces are given back, by removing containers that
- * nothing is left in, and by holes in others.  Between two batches some bytes
- * of a file lie here and some there: a valid map like any other, but for the
- * holes (MOVING).  Numbers of containers start at 0 again in the end.
+ * The new containers are filled batch by batch.  After a batch is synced and
+ * confirmed, a map with the new containers is put in place by one rename.  Only
+ * then are the old bytes freed: containers without used bytes are removed, and
+ * holes are punched into the others.  Between two batches, a file can lie
+ * partly in old and partly in new containers.  That map is valid, except for
+ * the holes (MOVING).  At the end the containers are numbered from 0 again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,28 +34,28 @@
 
 #define SHOWN_MAX 512
 
-/* A batch is this part of all bytes, but at least one container. */
+/* A batch has 1/BATCH_SHARE of all bytes, but at least one container. */
 #define BATCH_SHARE 8
 
 struct repacking {
-	struct packing w;	  /* w.map: as it is on disk just now */
-	const struct segmap *old; /* as it was */
-	struct segmap next;	  /* as it is to be; files in this order */
-	struct stripe_sum *sums;  /* of the files, over all batches */
-	uint64_t moved;		  /* bytes of next that are in place */
-	uint64_t filled;	  /* and those of the batch that follows */
+	struct packing w;	  /* w.map: the map now on disk */
+	const struct segmap *old; /* the original map */
+	struct segmap next;	  /* the final map; files in its order */
+	struct stripe_sum *sums;  /* of files, over all batches */
+	uint64_t moved;		  /* bytes of `next` that are in place */
+	uint64_t filled;	  /* the same after the current batch */
 };
 
 /* --- Maps --- */
 
-/* File i of next, as it was. */
+/* File i of `next` in the original map. */
 static const struct segmap_file *
 old_file(const struct repacking *r, size_t i)
 {
 	return &r->old->files[r->w.from[i]];
 }
 
-/* How many bytes of file i have moved? */
+/* Bytes of file i that were moved. */
 static uint64_t
 moved_of(const struct repacking *r, size_t i)
 {
@@ -65,8 +66,8 @@ moved_of(const struct repacking *r, size_t i)
 	return r->moved - f->start < f->size ? r->moved - f->start : f->size;
 }
 
-/* Add the segments of `f` that cover its bytes from ... to - 1, with the
- * numbers of their containers raised by `shift`. */
+/* Add the segments of `f` that cover its bytes from ... end - 1; `shift` is
+ * added to the numbers of their containers. */
 static void
 add_segs(struct segmap *to, const struct segmap *m, const struct segmap_file *f,
 	 uint64_t from, uint64_t end, uint32_t shift)
@@ -88,7 +89,7 @@ add_segs(struct segmap *to, const struct segmap *m, const struct segmap_file *f,
 	}
 }
 
-/* Leave out containers in which nothing lies. */
+/* Remove containers without segments from the map. */
 static int
 compact(struct segmap *m, struct error *err)
 {
@@ -112,9 +113,9 @@ compact(struct segmap *m, struct error *err)
 	return 0;
 }
 
-/* w.map anew: what has moved lies in the new containers, the rest in the old
- * ones, whose checksums then say nothing any more.  The new ones stand first,
- * as what lies in them does: so an interrupted repack knows the order. */
+/* Compose w.map: bytes moved lie in new containers, the rest in old ones, whose
+ * checksums are no longer valid.  New containers and their files come first, so
+ * that a resumed repack knows the order. */
 static int
 compose(struct repacking *r, struct error *err)
 {
@@ -158,7 +159,8 @@ compose(struct repacking *r, struct error *err)
 
 /* --- A batch --- */
 
-/* Bytes from ... end - 1 of next where they lie now, as a string from 0. */
+/* The bytes from ... end - 1 of `next` in their old place, as a string from
+ * 0. */
 static int
 source(const struct repacking *r, uint64_t from, uint64_t end,
        struct stripe *out, struct error *err)
@@ -174,7 +176,7 @@ source(const struct repacking *r, uint64_t from, uint64_t end,
 	for (size_t i = 0; i < r->next.nfiles; i++) {
 		const struct segmap_file *f = &r->next.files[i];
 		const struct segmap_file *o = old_file(r, i);
-		uint64_t pos = f->start; /* of the segment, in next */
+		uint64_t pos = f->start; /* start of the segment in `next` */
 
 		for (size_t k = 0; k < o->nsegs; k++, pos += at) {
 			const struct segment *s = &old->segs[o->first + k];
@@ -199,7 +201,7 @@ source(const struct repacking *r, uint64_t from, uint64_t end,
 	return 0;
 }
 
-/* New containers a ... b - 1 as a string from 0. */
+/* The new containers a ... b - 1 as a string from 0. */
 static int
 containers(const struct repacking *r, size_t a, size_t b, struct stripe *out,
 	   struct error *err)
@@ -225,8 +227,8 @@ containers(const struct repacking *r, size_t a, size_t b, struct stripe *out,
 	return 0;
 }
 
-/* Files whose last byte came with this batch: are they what is recorded?  Then
- * the old bytes are still there. */
+/* Check the checksums of files that end in this batch, while their old bytes
+ * still exist. */
 static int
 check_files(const struct repacking *r, uint64_t from, uint64_t end,
 	    struct error *err)
@@ -243,7 +245,7 @@ check_files(const struct repacking *r, uint64_t from, uint64_t end,
 	return 0;
 }
 
-/* Write containers a ... b - 1, whose sums go to `sums`. */
+/* Write containers a ... b - 1; their checksums go to `sums`. */
 static int
 fill(struct repacking *r, size_t a, size_t b, struct stripe_sum *sums,
      struct error *err)
@@ -269,7 +271,7 @@ fill(struct repacking *r, size_t a, size_t b, struct stripe_sum *sums,
 	return rc;
 }
 
-/* Read containers a ... b - 1 again: are they what was written? */
+/* Read containers a ... b - 1 again, and compare their checksums. */
 static int
 confirm(struct repacking *r, size_t a, size_t b, struct stripe_sum *sums,
 	struct error *err)
@@ -299,7 +301,7 @@ confirm(struct repacking *r, size_t a, size_t b, struct stripe_sum *sums,
 	return 0;
 }
 
-/* Make containers a ... b - 1, and confirm them. */
+/* Write containers a ... b - 1, and confirm them. */
 static int
 write_batch(struct repacking *r, size_t a, size_t b, struct error *err)
 {
@@ -317,10 +319,10 @@ write_batch(struct repacking *r, size_t a, size_t b, struct error *err)
 	return rc;
 }
 
-/* --- Giving back --- */
+/* --- Free old bytes --- */
 
-/* Holes where the bytes from ... end - 1 of next were.  File systems that
- * cannot make any give the room back when the container goes. */
+/* Punch holes where the bytes from ... end - 1 of `next` were.  On a file
+ * system without holes, the room is freed when the container is removed. */
 static void
 punch(const struct repacking *r, uint64_t from, uint64_t end)
 {
@@ -334,14 +336,14 @@ punch(const struct repacking *r, uint64_t from, uint64_t end)
 			path_open_beneath(p->dirfd, p->path, O_WRONLY, 0, NULL);
 
 		if (fd < 0)
-			continue; /* gone as a whole */
+			continue; /* removed as a whole */
 		(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 				(off_t)p->off, (off_t)p->len);
 		close(fd);
 	}
 }
 
-/* Put the map in place, and give back what it does not need. */
+/* Put the map in place, and remove containers that it does not use. */
 static int
 put_map(struct repacking *r, struct error *err)
 {
@@ -394,8 +396,8 @@ number_of(const char *name)
 	return n;
 }
 
-/* A first number such that neither the old containers nor those that count
- * from 0 are in the way. */
+/* The first number for new containers, which collides neither with the old
+ * containers nor with the final numbers from 0. */
 static size_t
 first_free(const struct segmap *old, size_t count)
 {
@@ -407,8 +409,8 @@ first_free(const struct segmap *old, size_t count)
 	return (size_t)first;
 }
 
-/* Second names, counting from 0, for all containers; where the file system has
- * no such thing the numbers stay what they are: 1. */
+/* Link all containers to their final names, numbered from 0.  1: the file
+ * system has no hard links, and the numbers are kept. */
 static int
 link_all(struct repacking *r, struct segmap *to, struct error *err)
 {
@@ -454,9 +456,9 @@ renumber(struct repacking *r, struct error *err)
 	return pack_sweep(w->p, &w->map, &w->hidden.red, NULL, err);
 }
 
-/* --- All of it --- */
+/* --- All steps --- */
 
-/* Is it so already, but for the numbers of the containers? */
+/* Are both maps equal, except for the numbers of containers? */
 static bool
 same_layout(const struct segmap *a, const struct segmap *b, const size_t *from)
 {
@@ -488,7 +490,7 @@ numbered_from_zero(const struct segmap *m)
 	return true;
 }
 
-/* Files of next, without those that are no part of any container. */
+/* Plan `next`.  Fails if a file with bytes is not packed. */
 static int
 plan_next(struct repacking *r, struct error *err)
 {
@@ -498,7 +500,7 @@ plan_next(struct repacking *r, struct error *err)
 			: p->map.container_size > 0 ? p->map.container_size
 						    : SEGMAP_SIZE_DEFAULT;
 
-	/* To be sorted, with attributes: then the map that is wanted. */
+	/* Sort the files with their attributes, then cut them. */
 	if (segmap_init(&w->map, p->map.nfiles, err) < 0)
 		return -1;
 	w->map.nfiles = p->map.nfiles;
@@ -584,7 +586,7 @@ repack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 	*out = (struct pack_result){ .bytes = p->map.bytes };
 	for (size_t i = 0; i < p->map.nfiles; i++)
 		out->files += p->map.files[i].nsegs > 0;
-	/* What stands beside the map goes on as it is. */
+	/* The metadata beside the map are kept. */
 	r.w.hidden = p->hidden;
 	p->hidden = (struct hidden){ .arena = NULL };
 	if (r.w.arena == NULL)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * unpack.c - containers into files.
+ * unpack.c - unpack containers into files.
  *
- *   look    what is in the way, what is there already
+ *   look    compare existing files
  *   write   containers -> temporary files beside the targets
  *   commit  modes, owners, times; synced; renamed
  *   switch  rank2file without segments, by one rename
- *   sweep   containers and packed.*.scr away
+ *   sweep   remove containers and packed.*.scr
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,13 +35,14 @@
 struct unpacking {
 	struct packing w;
 	struct put *put;
-	struct stripe data, red; /* where the bytes go */
-	bool *have;		 /* by file: there, and right */
+	struct stripe data, red; /* targets of the bytes */
+	bool *have;		 /* by file: exists with the right bytes */
 };
 
-/* --- Looking --- */
+/* --- Look --- */
 
-/* Is there something at the path of file `i`?  *have: the very same. */
+/* Check the path of file `i`.  *have: a file with the same bytes exists.  Fails
+ * with EEXIST if another file is in the way. */
 static int
 look_at(struct unpacking *u, size_t i, bool *have, struct error *err)
 {
@@ -72,7 +73,7 @@ look_at(struct unpacking *u, size_t i, bool *have, struct error *err)
 			 shown);
 }
 
-/* File `i` is to be put in its place; a part of the string that leads to it. */
+/* Add file `i` to the files to be written, and to the string of their bytes. */
 static int
 add_target(struct unpacking *u, size_t i, struct error *err)
 {
@@ -116,7 +117,7 @@ look(struct unpacking *u, struct error *err)
 		const struct segmap_file *f = &p->map.files[i];
 		bool have = false;
 
-		/* One without segments is there as it is, or empty. */
+		/* A file without segments was not packed, or is empty. */
 		if (f->nsegs == 0 && f->size > 0)
 			continue;
 		if (look_at(u, i, &have, err) < 0)
@@ -192,7 +193,7 @@ add_hidden_file(struct unpacking *u, const struct hidden_file *f,
 	return 0;
 }
 
-/* Those that are there as files (restored by a rebuild) are newer. */
+/* Existing files were restored by a rebuild, and are newer: keep them. */
 static int
 look_hidden(struct unpacking *u, struct error *err)
 {
@@ -218,9 +219,9 @@ look_hidden(struct unpacking *u, struct error *err)
 	return 0;
 }
 
-/* --- Writing --- */
+/* --- Write --- */
 
-/* Are all files of `m` that were written as recorded? */
+/* Compare size and checksum of all files written. */
 static int
 compare(const struct segmap *m, const struct stripe *to,
 	const struct stripe_sum *sums, struct error *err)
@@ -236,7 +237,7 @@ compare(const struct segmap *m, const struct stripe *to,
 	return 0;
 }
 
-/* Parts of `to` one behind the other, and those of `from` that go there. */
+/* Write the files in `to` from the containers of `m`, and compare. */
 static int
 write_files(struct unpacking *u, const struct segmap *m, struct stripe *to,
 	    struct error *err)
@@ -260,10 +261,10 @@ write_files(struct unpacking *u, const struct segmap *m, struct stripe *to,
 	return rc;
 }
 
-/* --- Sweeping --- */
+/* --- Sweep --- */
 
-/* Files of each rank in the order of their places: so they can be packed again
- * as they were.  (SCR 1.1.8 lists them in any.) */
+/* Sort the files of each rank by place, so that they can be packed again in the
+ * same order; SCR 1.1.8 lists them in any order. */
 static int
 restore_order(struct unpacking *u, struct error *err)
 {
@@ -274,11 +275,12 @@ restore_order(struct unpacking *u, struct error *err)
 		return -1;
 	to->nfiles = from->nfiles;
 	memcpy(to->files, from->files, from->nfiles * sizeof(*from->files));
-	/* In the midst of a repack places say nothing, but ours are sorted. */
+	/* In an unfinished repack, places do not give the order, but the list
+	 * is sorted. */
 	return from->moving ? 0 : segmap_sort(from, to->files, err);
 }
 
-/* Containers, and their directory. */
+/* Remove the containers and their directory. */
 static int
 sweep(struct unpacking *u, struct error *err)
 {
@@ -287,7 +289,7 @@ sweep(struct unpacking *u, struct error *err)
 
 	if (pack_sweep(p, &none, &none, &u->w.out->removed, err) < 0)
 		return -1;
-	/* Something else may be in it. */
+	/* Other files may be in the directory. */
 	if (p->layout == 3 &&
 	    unlinkat(p->root_fd, SEGMAP_DIR, AT_REMOVEDIR) < 0 &&
 	    errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST)
@@ -296,7 +298,7 @@ sweep(struct unpacking *u, struct error *err)
 	return 0;
 }
 
-/* --- All of it --- */
+/* --- All steps --- */
 
 static int
 work(struct unpacking *u, struct error *err)
