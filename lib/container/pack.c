@@ -194,7 +194,7 @@ look(struct packing *w, struct error *err)
 
 /* Check that original `i` did not change meanwhile. */
 static int
-look_again(void *arg, size_t i, unsigned worker, struct error *err)
+check_unchanged(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	const struct packing *w = arg;
 	const char *path = w->map.files[i].path, *base = NULL;
@@ -412,7 +412,7 @@ pack_new(struct packing *w, struct error *err)
 	    pack_write(w, &w->map, p->file_fd, err) < 0 ||
 	    (po->redundancy &&
 	     pack_write(w, &w->hidden.red, p->meta_fd, err) < 0) ||
-	    each_file(w, look_again, err) < 0 || finish_old(w, err) < 0 ||
+	    each_file(w, check_unchanged, err) < 0 || finish_old(w, err) < 0 ||
 	    pack_switch(w, false, err) < 0) {
 		take_back(w);
 		return -1;

@@ -77,7 +77,7 @@ say(struct checker *c, size_t file, size_t container, const char *fmt, ...)
 /* --- The map --- */
 
 static int
-tell_map(void *arg, const struct segmap_finding *f)
+report_map_flaw(void *arg, const struct segmap_finding *f)
 {
 	struct checker *c = arg;
 	const bool gap = f->flaw == SEGMAP_GAP;
@@ -133,7 +133,7 @@ container_flaw(struct checker *c, size_t i, uint64_t *have, char *to,
 
 /* Report files with a segment beyond the end of its container. */
 static void
-tell_cut(struct checker *c, const uint64_t *have)
+report_cut(struct checker *c, const uint64_t *have)
 {
 	const struct segmap *m = c->m;
 	char shown[SHOWN_MAX];
@@ -178,7 +178,7 @@ check_containers(struct checker *c, struct error *err)
 			    flaw);
 	}
 	if (rc == 0)
-		tell_cut(c, have);
+		report_cut(c, have);
 	mem_free(have);
 	return rc;
 }
@@ -384,7 +384,7 @@ check(struct checker *c, struct error *err)
 		mem_calloc(c->m->ncontainers + 1, sizeof(*c->container_bad));
 	if (c->container_bad == NULL)
 		return error_no_memory(err);
-	if (segmap_check(c->m, tell_map, c, err) < 0 ||
+	if (segmap_check(c->m, report_map_flaw, c, err) < 0 ||
 	    check_containers(c, err) < 0 ||
 	    (!c->red && check_files(c, err) < 0) ||
 	    (c->look->sums && check_sums(c, err) < 0)) {
