@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compute.c - blocks of jobs, handed out to workers.
+ * compute.c - jobs cut into blocks, which workers process in parallel.
  *
- * Each worker reads, computes and writes its own block; with several workers
- * the input of one overlaps the arithmetic and output of another.
+ * Each worker reads, computes and writes its own block.  With several workers,
+ * input of one overlaps with computation and output of others.
  */
 #include "rescue/compute.h"
 
@@ -18,16 +18,18 @@
 #include "rescue/solve.h"
 #include "work.h"
 
-/* Blocks a worker takes at a time: neighbours share open files, read-ahead and
- * running checksums. */
+/* Number of blocks a worker takes at a time: adjacent blocks share open files,
+ * read-ahead and running checksums. */
 #define BLOCK_BATCH 8
 
 struct worker {
-	unsigned char *memory; /* buffers of one block's strings, end to end */
+	unsigned char *memory; /* buffers for one block of each string, end to
+				  end */
 	struct stripe_cache *in, *out;
 };
 
-/* A job of a set, and how many blocks stand before it in the whole list. */
+/* A job of a set.  Its blocks are numbered from `first` on in the list of all
+ * blocks. */
 struct item {
 	uint32_t set;
 	uint32_t job;
@@ -41,7 +43,7 @@ struct run {
 	struct item *items;
 	size_t nitems;
 	size_t block;
-	size_t width; /* most strings a job has */
+	size_t width; /* largest number of strings of a job */
 	struct worker *workers;
 	unsigned nworkers;
 };
@@ -68,13 +70,14 @@ find_item(const struct run *r, uint64_t block)
 	return &r->items[lo];
 }
 
-/* One block of a job's strings. */
+/* One block of each string of a job. */
 struct block {
 	const struct compute_set *set;
 	const struct solve_job *job;
-	uint64_t off; /* in each string, from where the job starts */
+	uint64_t off; /* in each string, from the start of the job */
 	size_t len;
-	void *in[CODE_MAX], *out[CODE_MAX]; /* in memory; copies: in[0] alone */
+	void *in[CODE_MAX], *out[CODE_MAX]; /* buffers; only in[0] if the job
+					       copies */
 };
 
 static int
@@ -102,11 +105,11 @@ compute_outputs(const struct run *r, struct worker *w, struct block *b)
 	recipe_run(b->job->recipe, b->len, b->in, b->out);
 }
 
-/* Copies may go to more places than a code has members. */
+/* Not limited by CODE_MAX: a job that copies can have any number of outputs. */
 static int
 write_outputs(struct worker *w, const struct block *b, struct error *err)
 {
-	assert(b->job->nin > 0); /* nothing comes from nothing */
+	assert(b->job->nin > 0); /* each job has an input */
 	for (uint32_t i = 0; i < b->job->nout; i++) {
 		const struct solve_ref *ref = &b->job->out[i];
 		const struct stripe *s =
@@ -149,7 +152,7 @@ run_block(void *arg, size_t block, unsigned worker, struct error *err)
 	return 0;
 }
 
-/* The list of jobs with the running number of blocks; returns their sum. */
+/* List all jobs with their first blocks.  *blocks: total number of blocks. */
 static int
 list_items(struct run *r, size_t nsets, uint64_t *blocks, struct error *err)
 {
@@ -182,7 +185,8 @@ compute_memory(const struct work *work)
 			    : COMPUTE_WORKER_MEMORY;
 }
 
-/* As large a block as the strings of the widest job leave room for. */
+/* Choose the largest block with which all strings of the widest job fit into a
+ * worker's memory, within COMPUTE_BLOCK_MIN and COMPUTE_BLOCK. */
 static void
 choose_block(struct run *r, size_t nsets)
 {

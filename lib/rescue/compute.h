@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compute.h - run the jobs of solutions, of many sets at once, on a pool of
+ * compute.h - run the jobs of the solutions of several sets, on a pool of
  * threads with bounded memory.
  */
 #ifndef RESCUE_COMPUTE_H
@@ -16,16 +16,16 @@ struct error;
 struct solution;
 struct work;
 
-/* Bytes of buffer a worker has if nothing else is said, and the block that is
- * read, computed and written at a time: all blocks of a job's strings should
- * stay in the second-level cache together (performance.md 3). */
+/* Default buffer memory of a worker in bytes, and the size of the blocks that
+ * are read, computed and written at a time.  All blocks of a job's strings
+ * together should fit into the second-level cache (performance.md 3). */
 #define COMPUTE_WORKER_MEMORY ((uint64_t)4 << 20)
 #define COMPUTE_BLOCK ((size_t)64 << 10)
 #define COMPUTE_BLOCK_MIN ((size_t)4 << 10)
 
-/* One set: its solution, and the strings the jobs speak of (n each).
- * Strings that are read and strings that are written are told apart, since a
- * data string may have good and lost files. */
+/* One set: its solution, and the strings of its jobs (by member).  Strings to
+ * read and strings to write are separate, because a data string may consist of
+ * present and lost files. */
 struct compute_set {
 	const struct solution *solution;
 	const struct stripe *data, *body;	  /* to read */
@@ -33,17 +33,20 @@ struct compute_set {
 };
 
 struct compute_options {
-	/* Threads; memory of all (0: COMPUTE_WORKER_MEMORY each); progress of
-	 * bytes read and written; stop: ERROR_SYSTEM with EINTR. */
+	/* Threads; memory of all threads together in bytes (0:
+	 * COMPUTE_WORKER_MEMORY each); progress in bytes read and written;
+	 * stop: compute() fails with ERROR_SYSTEM and EINTR. */
 	const struct work *work;
-	struct stripe_sum *sums;     /* of what is read; may be NULL */
-	struct stripe_sum *new_sums; /* of what is written; may be NULL */
+	struct stripe_sum *sums;     /* checksums of files read; may be NULL */
+	struct stripe_sum *new_sums; /* checksums of files written; may be
+					NULL */
 };
 
-/* Bytes of buffers for each thread of `work`. */
+/* Buffer memory in bytes for each thread of `work`. */
 uint64_t compute_memory(const struct work *work);
 
-/* Run all jobs.  Job order is undefined; each output byte is written once. */
+/* Run all jobs, in any order.  Each output byte is written once.  Returns 0, or
+ * -1 on error. */
 int compute(const struct compute_set *sets, size_t nsets,
 	    const struct compute_options *o, struct error *err);
 

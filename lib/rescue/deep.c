@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * deep.c - every set recomputed and compared.
+ * deep.c - recompute the redundancy of every set and compare it.
  *
  * All redundancy is computed from the data, as if every redundancy file of the
- * set were lost, and compared with what is there.  If they differ, the scheme
- * may be able to name the culprit; if not, recorded checksums, which are taken
- * in the same pass, may decide.
+ * set were lost, and compared with the redundancy on disk.  If they differ, the
+ * scheme may identify the wrong member.  If it cannot, recorded checksums,
+ * which are computed in the same pass, may identify the wrong file.
  */
 #include "rescue/deep.h"
 
@@ -30,7 +30,7 @@ checkable(const struct plan_set *s)
 	       redset_is_redundant(s->type) && s->n > 0 && s->flaw == NULL;
 }
 
-/* Buffers for a block: its strings, and what is computed. */
+/* Number of buffers for a block: strings read, and outputs computed. */
 static size_t
 width(const struct solve_job *j)
 {
@@ -60,7 +60,7 @@ read_block(const struct deep *d, struct deep_worker *w,
 	return 0;
 }
 
-/* What job->out[i] should be. */
+/* The expected contents of job->out[i]. */
 static const unsigned char *
 expected(const struct deep_block *b, uint32_t i)
 {
@@ -74,7 +74,7 @@ run_recipe(const struct deep_block *b)
 	void *in[CODE_MAX], *made[CODE_MAX];
 
 	if (b->job->recipe == NULL)
-		return; /* copies */
+		return; /* the expected contents are in[0] */
 	for (uint32_t i = 0; i < b->job->nin; i++)
 		in[i] = deep_chunk(b, i);
 	for (uint32_t i = 0; i < b->job->nout; i++)
@@ -82,7 +82,7 @@ run_recipe(const struct deep_block *b)
 	recipe_run(b->job->recipe, b->len, in, made);
 }
 
-/* Returns the first of job->out[] that is not what is expected, or nout. */
+/* Returns the index of the first wrong job->out[], or nout. */
 static uint32_t
 first_wrong(const struct deep_block *b)
 {
@@ -184,7 +184,8 @@ add_items(struct deep *d, uint32_t set, uint32_t job, struct error *err)
 	return 0;
 }
 
-/* The jobs that would make all redundancy of the set; *most: the widest. */
+/* Make the jobs that compute all redundancy of the set.  *most: raised to the
+ * number of buffers of the widest job. */
 static int
 prepare_set(struct deep *d, uint32_t set, size_t *most, struct error *err)
 {

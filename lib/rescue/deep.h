@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * deep.h - does the redundancy agree with the data?  Reads everything.
+ * deep.h - verify that the redundancy matches the data.  Reads everything.
  *
- * For sets without a loss: recompute and compare every check chunk or copy.
- * XOR and RS with k = 1 can only say that a set does not add up; RS with k >= 2
- * finds the one member that makes it so, PARTNER names the two that differ; a
- * recorded checksum decides between them.
+ * For sets without a loss: recompute every check chunk or copy and compare it
+ * with the one on disk.  RS with k >= 2 identifies the wrong member, and so
+ * does PARTNER with more than one copy.  XOR and RS with k = 1 can only show
+ * that a set does not match; PARTNER with one copy names the two members that
+ * differ.  Then recorded checksums may identify the wrong file.
  */
 #ifndef RESCUE_DEEP_H
 #define RESCUE_DEEP_H
@@ -19,32 +20,35 @@ struct plan;
 struct work;
 
 struct deep_finding {
-	uint32_t set;	   /* in plan.sets */
-	uint64_t bytes;	   /* positions that do not add up */
-	uint64_t first;	   /* offset of the first, within chunk or copy */
-	uint32_t stripe;   /* its stripe; PARTNER: whose data they are */
+	uint32_t set;	   /* index in plan.sets */
+	uint64_t bytes;	   /* number of positions that do not match */
+	uint64_t first;	   /* offset of the first one, in chunk or copy */
+	uint32_t stripe;   /* its stripe; PARTNER: the member that owns the
+			      data */
 	uint32_t holder;   /* the first member whose redundancy differs */
-	uint32_t member;   /* the culprit, or PLAN_NONE: cannot be told */
-	bool in_body;	   /* culprit's redundancy file, else its data */
-	uint32_t file;	   /* the damaged data file in plan.files, or
+	uint32_t member;   /* the wrong member; PLAN_NONE: unknown */
+	bool in_body;	   /* its redundancy file is wrong; false: its data */
+	uint32_t file;	   /* index of the damaged file in plan.files, or
 			      PLAN_NONE */
-	uint64_t file_off; /* offset of the first wrong byte in it */
+	uint64_t file_off; /* offset of its first wrong byte */
 };
 
 struct deep_result {
-	size_t sets_checked, sets_skipped; /* skipped: something is missing */
+	size_t sets_checked, sets_skipped; /* skipped: a file is missing */
 	uint64_t bytes_read;
 	size_t nfindings;
-	struct deep_finding *findings; /* for deep_free() */
+	struct deep_finding *findings; /* freed by deep_free() */
 };
 
-/* The plan must have been made with PLAN_HEADERS.  0 also with findings.  Of
- * `work` (or NULL) threads, memory and progress count. */
+/* Verify all sets of a plan that was made with PLAN_HEADERS.  Of `work` (may be
+ * NULL), threads, memory and progress are used.  Returns 0 even with findings,
+ * or -1 on error; the caller frees *out with deep_free(). */
 int deep_check(struct plan *p, const struct work *work, struct deep_result *out,
 	       struct error *err);
 void deep_free(struct deep_result *r);
 
-/* One sentence for a finding. */
+/* Set *err to one sentence that describes a finding, with ERROR_DAMAGED.
+ * Returns -1. */
 int deep_error(const struct plan *p, const struct deep_finding *f,
 	       struct error *err);
 

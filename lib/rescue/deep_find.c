@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * deep_find.c - what does not add up, whose fault it is, and how to say so.
+ * deep_find.c - findings: which member is wrong, and the messages.
  */
 #include "rescue/deep.h"
 
@@ -10,8 +10,6 @@
 
 /* --- Findings --- */
 
-/* One finding for each culprit of a set, with the place of its first wrong
- * byte. */
 int
 deep_found(struct deep *d, const struct deep_finding *f, struct error *err)
 {
@@ -46,7 +44,7 @@ unlock:
 	return rc;
 }
 
-/* The file that holds byte `off` of f->member's data. */
+/* Find the file that holds byte `off` of f->member's data. */
 static void
 place(const struct plan *p, struct deep_finding *f, uint64_t off)
 {
@@ -77,7 +75,8 @@ deep_blame(const struct deep *d, struct deep_finding *f,
 
 /* --- Recorded checksums --- */
 
-/* Is the file proven right (1), proven wrong (-1), or neither (0)? */
+/* Do recorded checksums prove the file right (1), wrong (-1), or neither
+ * (0)? */
 static int
 proof(const struct deep *d, uint32_t file)
 {
@@ -88,7 +87,8 @@ proof(const struct deep *d, uint32_t file)
 	return d->sums[file].crc == f->crc ? 1 : -1;
 }
 
-/* It is this file; is its first wrong byte the one that was found? */
+/* Blame `file` of `member`.  The offset of its first wrong byte is known only
+ * if the first difference lies in this file. */
 static void
 blame_file(const struct deep *d, struct deep_finding *f, uint32_t member,
 	   uint32_t file)
@@ -108,8 +108,9 @@ blame_file(const struct deep *d, struct deep_finding *f, uint32_t member,
 	f->file = file;
 }
 
-/* A finding nobody could be blamed for: are all files of the set but one
- * proven right, or is one proven wrong? */
+/* The redundancy did not identify the wrong member.  If the checksum of a file
+ * is wrong, blame that file.  If all files are proven right, blame the
+ * redundancy file. */
 void
 deep_decide(const struct deep *d, struct deep_finding *f)
 {
@@ -134,7 +135,7 @@ deep_decide(const struct deep *d, struct deep_finding *f)
 		}
 		all_right &= pm->files != NULL;
 	}
-	/* Of several check chunks that one has a part in, more may be wrong. */
+	/* With several check chunks in a stripe, more than one can be wrong. */
 	if (!all_right || (!apart && s->failures > 1))
 		return;
 	f->member = f->holder;

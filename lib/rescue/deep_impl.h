@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * deep_impl.h - what deep.c (the work) and deep_find.c (whose fault is it)
- * share.  Private to them.
+ * deep_impl.h - types and functions shared by deep.c (computing and comparing)
+ * and deep_find.c (finding the wrong member).  Private to them.
  */
 #ifndef RESCUE_DEEP_IMPL_H
 #define RESCUE_DEEP_IMPL_H
@@ -12,7 +12,7 @@
 #include "rescue/rescue_impl.h"
 #include "transfer/stripe.h"
 
-/* A stretch of the strings of a job. */
+/* A byte range of all strings of a job. */
 struct deep_item {
 	uint32_t set, job;
 	uint64_t off, len;
@@ -20,7 +20,7 @@ struct deep_item {
 
 struct deep_set {
 	struct plan_strings strings;
-	struct solution solution; /* that would make all bodies anew */
+	struct solution solution; /* computes all bodies of the set */
 };
 
 struct deep_worker {
@@ -33,27 +33,29 @@ struct deep {
 	struct plan *p;
 	const struct work *work;
 	struct arena *arena;
-	struct deep_set *sets; /* by plan.sets */
+	struct deep_set *sets; /* by index in plan.sets */
 	struct deep_item *items;
 	size_t nitems, items_cap;
 	struct deep_worker *workers;
 	unsigned nworkers;
 	struct stripe_sum *sums;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the members below */
 	struct deep_result *out;
 	size_t findings_cap;
 };
 
-/* Take down a finding: one for each culprit of a set, with the place of its
- * first wrong byte.  Any thread. */
+/* Record a finding.  Findings for the same wrong member of a set are merged;
+ * the position of the first wrong byte is kept.  Can be called by any
+ * thread. */
 int deep_found(struct deep *d, const struct deep_finding *f, struct error *err);
 
-/* The string `who` of the job is wrong, f->first bytes behind its start. */
+/* Record in *f that the string `who` of the job is wrong, f->first bytes after
+ * its start. */
 void deep_blame(const struct deep *d, struct deep_finding *f,
 		const struct solve_ref *who);
 
-/* Once everything is read: recorded checksums may tell what redundancy could
- * not. */
+/* Find the wrong file from recorded checksums, if the redundancy did not
+ * identify it.  Call this after all files have been read. */
 void deep_decide(const struct deep *d, struct deep_finding *f);
 
 #endif /* RESCUE_DEEP_IMPL_H */

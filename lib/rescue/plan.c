@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan.c - the order in which a plan comes about, its totals, and its words.
+ * plan.c - the steps that make a plan, its totals, and its messages.
  *
- * names -> filemaps -> sets over filemaps (lost filemaps come back in memory)
- * -> files -> what is on disk -> sets over files -> verdicts.
+ * names -> filemaps -> sets over filemaps (rebuild lost filemaps in memory) ->
+ * files -> states on disk -> sets over files -> verdicts.
  */
 #include "rescue/plan.h"
 
@@ -19,7 +19,7 @@
 #include "rescue/plan_impl.h"
 #include "str.h"
 
-/* --- Life --- */
+/* --- Freeing --- */
 
 void
 plan_free(struct plan *p)
@@ -199,7 +199,7 @@ plan_mark_body(struct plan *p, uint32_t set, uint32_t member, struct error *err)
 	return 0;
 }
 
-/* --- Words --- */
+/* --- Messages --- */
 
 const char *
 file_state_name(enum file_state s)
@@ -294,9 +294,9 @@ plan_ranks_text(struct plan *p, const uint32_t *ranks, size_t count)
 	return text != NULL ? text : "?";
 }
 
-/* A rank that has lost its filemap, and is in no set of which anything is
- * left.  Sets are numbered by their first ranks: if sets vanished, the first
- * such rank was in the first of them. */
+/* Report a rank whose filemap is lost and that is in no set with remaining
+ * files.  Sets are numbered by their first ranks.  So if whole sets are lost,
+ * the first such rank belonged to the first of these sets. */
 static int
 lost_map(const struct plan *p, int64_t rank, struct error *err)
 {
@@ -324,7 +324,7 @@ lost_map(const struct plan *p, int64_t rank, struct error *err)
 			 (long long)p->nranks, verb);
 }
 
-/* The first lost thing that is in no set. */
+/* Report the first lost file or filemap that is in no set. */
 static int
 lost_outside(const struct plan *p, struct error *err)
 {
@@ -351,8 +351,8 @@ lost_outside(const struct plan *p, struct error *err)
 			 (long long)p->id);
 }
 
-/* "; NAME: what is wrong", if a file of the set is there but no good: somebody
- * might be able to help.  Else "". */
+/* Write "; NAME: problem" if a file of the set is present but damaged, because
+ * the user may be able to repair it.  Else "". */
 static const char *
 first_problem(const struct plan *p, const struct plan_set *s, char *to,
 	      size_t size)
@@ -370,7 +370,7 @@ first_problem(const struct plan *p, const struct plan_set *s, char *to,
 			why = p->ranks[m->rank].map.why;
 		}
 		if (name == NULL)
-			why = NULL; /* simply missing */
+			why = NULL; /* missing: nothing to repair */
 	}
 	if (why != NULL && str_starts(why, name))
 		snprintf(to, size, "; %s", why);

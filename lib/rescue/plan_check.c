@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_check.c - read the files whose checksum is recorded, and compare.
+ * plan_check.c - read the files with a recorded checksum and verify it.
  *
  * Files are cut into stretches, so that a few large files keep all workers
- * busy; the parts of a sum may arrive in any order (crc.h).
+ * busy.  The parts of a checksum can arrive in any order (crc.h).
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@
 #include "transfer/stripe.h"
 #include "work.h"
 
-/* What a worker takes at a time, and reads at a time. */
+/* Bytes that a worker takes at a time, and bytes that it reads at a time. */
 #define CHECK_STRETCH ((uint64_t)16 << 20)
 #define CHECK_BLOCK ((size_t)256 << 10)
 
@@ -27,12 +27,12 @@ struct check_item {
 struct check {
 	struct plan *p;
 	const struct work *work;
-	bool *look; /* by file: to be read */
+	bool *look; /* by file: read it */
 	struct check_item *items;
 	size_t nitems, cap;
 	struct stripe_sum *sums;      /* by file */
 	struct stripe *files;	      /* by file */
-	struct stripe_part *parts;    /* of all */
+	struct stripe_part *parts;    /* of all files */
 	struct stripe_cache **caches; /* by worker */
 	unsigned char **blocks;
 };
@@ -98,7 +98,8 @@ check_item(void *arg, size_t i, unsigned worker, struct error *err)
 				len, &local) < 0) {
 			if (!plan_blames_file(&local))
 				return error_pass(err, &local);
-			return 0; /* unreadable, not all seen: an erasure */
+			return 0; /* unreadable: `seen` stays short of the size,
+				     so the file counts as wrong */
 		}
 		progress_add(c->work->progress, len);
 	}

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_impl.h - what the parts of the planner share.  Private to plan.c
- * and plan_*.c.
+ * plan_impl.h - types and functions shared by the parts of the planner.
+ * Private to plan.c and plan_*.c.
  *
- *   plan_source.c  the constructors: directories, files by hand, reports
- *   plan_scan.c  directories -> names -> filemaps
- *   plan_packed.c  the same out of containers
- *   plan_root.c  recorded paths -> paths below the root
- *   plan_set.c   names -> sets -> headers -> lists -> solution
- *   plan.c       the order of things, states, totals, words
+ *   plan_source.c  constructors: directories, files by hand, reports
+ *   plan_scan.c    names of metadata files, contents of filemaps
+ *   plan_packed.c  the same for packed datasets
+ *   plan_root.c    recorded paths -> paths below the root
+ *   plan_set.c     names of redundancy files -> sets
+ *   plan_open.c    headers of a set -> lists of files, new headers
+ *   plan_solve.c   losses of a set -> solution, verdict
+ *   plan.c         sequence of these steps, totals, messages
  */
 #ifndef RESCUE_PLAN_IMPL_H
 #define RESCUE_PLAN_IMPL_H
@@ -16,13 +18,15 @@
 #include "meta/filemap.h"
 #include "rescue/rescue_impl.h"
 
-/* A set this large is no set: limits what a crafted name can ask for. */
+/* Larger sets are rejected: limits the memory that a crafted name can
+ * request. */
 #define PLAN_SET_MAX 4096
 
-/* More ranks than any job: limits what a crafted filemap can ask for. */
+/* More ranks than any job has: limits the memory that a crafted filemap can
+ * request. */
 #define PLAN_RANKS_MAX ((int64_t)4 << 20)
 
-/* Sets of which no file is left are listed up to this number. */
+/* At most this number of sets without any remaining file are listed. */
 #define PLAN_GONE_MAX 1024
 
 struct buf;
@@ -33,38 +37,39 @@ struct map_entry {
 	uint32_t place;
 	const char *name;
 	const struct hidden_file *hidden; /* packed; NULL: a file */
-	const struct plan_report *report; /* or what a process says */
+	const struct plan_report *report; /* or reported by a process */
 };
 
 struct red_entry {
 	struct redset_name n;
 	uint32_t place;
-	const char *name; /* path below the place's metadata directory */
-	bool absent;	  /* named by hand, but not there */
+	const char *name; /* relative to the place's metadata directory */
+	bool absent;	  /* named by hand, but missing */
 	const struct hidden_file *hidden;     /* packed; NULL: a file */
 	const struct plan_red_report *report; /* or what a process says */
 };
 
 struct planner {
-	struct plan p; /* first: a plan is a planner */
+	struct plan p; /* first member: a plan is cast to its planner */
 	const struct plan_options *o;
 	const struct work *work;
-	struct arena **arenas; /* one a worker */
+	struct arena **arenas; /* by worker */
 	unsigned nworkers;
 
 	struct map_entry *maps;
 	size_t nmaps, maps_cap;
 	struct red_entry *reds;
 	size_t nreds, reds_cap;
-	struct filemap *filemaps; /* by rank; valid where rank.map_known */
+	struct filemap *filemaps; /* by rank; valid if rank.map_known */
 	const struct plan_report *reports; /* ascending; NULL: directories */
 	size_t nreports;
 	size_t ranks_cap;
 	size_t files_cap, sets_cap;
-	const char *stem; /* of files given by hand; NULL: the usual */
-	bool bare;	  /* no filemaps: files stand in the headers */
-	bool by_hand;	  /* only the sets of the files named are judged */
-	bool maps_only;	  /* and those protect filemaps */
+	const char *stem; /* of names of files given by hand; NULL: the
+			     default */
+	bool bare;	  /* no filemaps: files are known from the headers */
+	bool by_hand;	  /* only sets of the named files are considered */
+	bool maps_only;	  /* and these sets protect filemaps */
 };
 
 /* --- plan_scan.c --- */
@@ -72,11 +77,12 @@ struct planner {
 /* Add the names of one metadata directory. */
 int plan_scan_dir(struct planner *w, uint32_t place, struct error *err);
 
-/* Add one name, if it is one of ours; `hidden`: a packed one. */
+/* Add one name if it is that of a filemap or redundancy file.  `hidden` is set
+ * if the file is packed. */
 int plan_scan_one(struct planner *w, uint32_t place, const char *name,
 		  const struct hidden_file *hidden, struct error *err);
 
-/* Add what a process reports. */
+/* Add a reported filemap or redundancy file. */
 int plan_add_map(struct planner *w, const struct plan_report *r,
 		 struct error *err);
 int plan_add_red(struct planner *w, const struct plan_red_report *r,
@@ -89,141 +95,154 @@ int plan_scan_name(struct planner *w, const char *name, bool map,
 /* Read all filemaps; sets nranks, ranks[].map, map_known, filemaps[]. */
 int plan_scan_maps(struct planner *w, struct error *err);
 
-/* Make ranks[] at least n long; ERROR_CORRUPT beyond all bounds. */
+/* Grow ranks[] to at least n entries.  ERROR_CORRUPT: more than
+ * PLAN_RANKS_MAX. */
 int plan_need_ranks(struct planner *w, int64_t n, struct error *err);
 
-/* Take the contents of a filemap of `rank`: *why is set if it is no good. */
+/* Decode `image` as the filemap of `rank`.  If it is damaged, returns 0 with
+ * the reason in *why; else *why is NULL. */
 int plan_take_map(struct planner *w, uint32_t rank, const void *image,
 		  size_t size, const char **why, struct error *err);
 
 /* --- plan_packed.c --- */
 
-/* Read map and marks of place 0, if it has containers; then their names. */
+/* If place 0 has containers, read their segment map and marks. */
 int plan_load_packed(struct planner *w, struct error *err);
 void plan_packed_free(struct plan_packed *k);
 int plan_scan_packed(struct planner *w, struct error *err);
 
-/* Where a packed metadata file lies; NULL: it is a tree in memory. */
+/* Segments of a packed metadata file, and their number.  NULL: it is not
+ * packed, or kept as a tree in memory. */
 const struct plan_seg *plan_hidden_segs(const struct plan *p,
 					const struct hidden_file *f, size_t *n);
 
-/* Its contents.  ERROR_CORRUPT: not all of it is there. */
+/* Contents of a packed metadata file.  ERROR_CORRUPT: a part of it is
+ * missing. */
 int plan_hidden_image(const struct plan *p, const struct hidden_file *f,
 		      struct buf *out, struct error *err);
 
-/* Segments: are all there; the first bytes of them. */
+/* Are all segments present? */
 bool plan_segs_good(const struct plan_seg *segs, size_t n);
+
+/* Read the first `len` bytes of the segments. */
 int plan_segs_read(const struct plan *p, const struct plan_seg *segs, size_t n,
 		   void *data, size_t len, struct error *err);
 
-/* Find the segments of all files of the plan; then the state of one. */
+/* Look up the segments of all files of the plan. */
 int plan_place_packed(struct planner *w, struct error *err);
+
+/* State of a packed file.  Sets f->found_size. */
 enum file_state plan_packed_state(struct plan_file *f);
 
-/* Does the map have a file of that path and size? */
+/* Does the segment map contain a file with this path and size? */
 bool plan_packed_knows(const struct plan *p, const char *path, uint64_t size);
 
 /* --- plan_root.c --- */
 
-/* Make files[] from the filemaps: paths below the root of their place.  Finds
- * out the recorded root first. */
+/* Find the recorded root, then make files[] from the filemaps, with paths below
+ * the root of their place. */
 int plan_map_files(struct planner *w, struct error *err);
 
-/* Path below the place's root for a path in a redundancy header (bare). */
+/* For plans without filemaps: turn a path from a redundancy header into a path
+ * below the place's root.  NULL: error. */
 const char *plan_bare_path(struct planner *w, const char *path,
 			   struct error *err);
 
-/* Append a file; returns its index or SIZE_MAX. */
+/* Append a file.  Returns its index, or SIZE_MAX on error. */
 size_t plan_add_file(struct planner *w, const struct plan_file *f,
 		     struct error *err);
 
-/* stat all files from `first` on: sets state. */
+/* stat all files from index `first` on and set their states. */
 int plan_stat_files(struct planner *w, size_t first, struct error *err);
 
 /* --- plan_set.c --- */
 
-/* Make sets[] from the names. */
+/* Make sets[] from the names of the redundancy files. */
 int plan_make_sets(struct planner *w, struct error *err);
 
-/* Tell the rank of a member which set it is in. */
+/* Record in the rank of a member which set the member belongs to.  A rank keeps
+ * the set of which a larger part is left. */
 void plan_claim_rank(struct planner *w, uint32_t set, uint32_t member);
 
-/* Is the rank in one of the sets given by hand?  Else always. */
+/* Does the plan include this rank?  Only plans by hand leave ranks out: those
+ * outside the named sets. */
 bool plan_concerns(const struct planner *w, const struct plan_rank *r);
 
-/* Verdicts for what is in no set. */
+/* Set the fates of files and filemaps that are in no set. */
 void plan_settle(struct planner *w);
 
 /* --- plan_open.c --- */
 
 /*
- * Read the headers of a set: lists, ranks, bodies; images of the files that
- * will have to be written.  What cannot be read is a state of its member, not
- * an error.
+ * Read the headers of a set: lists of files, ranks, bodies.  Encode the headers
+ * that a rebuild will write.  A header that cannot be read changes the state of
+ * its member; it is not an error.
  */
 int plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 		  struct error *err);
 
-/* Make the header image of a member whose file has to be written anew. */
+/* Encode the header of a member whose redundancy file will be rewritten. */
 int plan_make_header(struct plan_set *s, uint32_t member, struct arena *arena,
 		     struct error *err);
 
 /* --- plan_solve.c --- */
 
-/* Open and solve all sets of one kind that lack something (PLAN_HEADERS: all).
- */
+/* Open and solve all sets of one kind with missing files (PLAN_HEADERS: all
+ * sets). */
 int plan_solve_sets(struct planner *w, bool map, struct error *err);
 
-/* Solve one opened set anew: verdict, fates. */
+/* Solve an opened set again and set its verdict and fates. */
 int plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
 		   struct error *err);
 
-/* Open a set after the plan was made: one of its files turned out bad. */
+/* Open a set that was not opened while the plan was made, because one of its
+ * files has turned out to be damaged. */
 int plan_reopen_set(struct planner *w, uint32_t set, struct error *err);
 
 /* --- plan_reason.c --- */
 
-/* A sentence, or a shorter one where there was no memory for it. */
+/* `text`, or `brief` if there was no memory to make `text` (NULL). */
 const char *plan_or_brief(const char *text, const char *brief);
 
-/* "ranks 1 3 are missing, the scheme survives 1": a set without a solution.
- * any[i]: member i lacks a file. */
+/* Why a set has no solution, as "ranks 1 3 are missing, the scheme survives 1".
+ * any[i]: a file of member i is missing or damaged. */
 const char *plan_explain(const struct plan_set *s,
 			 const struct solve_member *losses, const bool *any,
 			 struct arena *arena);
 
-/* Lists of files that nobody has make a set unsolvable: name the ranks whose
- * they are, and all that lack something.  NULL: there are none. */
+/* If lists of files are lost, the set cannot be solved.  Name the ranks whose
+ * lists are lost, and all ranks with missing files.  NULL: no list is lost. */
 const char *plan_unknown_lists(const struct plan_set *s, const bool *any,
 			       struct arena *arena);
 
 /* --- plan_check.c --- */
 
-/* Read every present file that has a recorded checksum; a wrong one changes
- * its state. */
+/* Read every present file that has a recorded checksum.  A wrong checksum
+ * changes the state of the file. */
 int plan_check_all(struct planner *w, struct error *err);
 
-/* A new set at the end, all zero; NULL: ERROR_NOMEM. */
+/* Append a set, all zero.  NULL: ERROR_NOMEM. */
 struct plan_set *plan_push_set(struct planner *w, struct error *err);
 
-/* Name the files of a member by its rank; see plan_open_set(). */
+/* Set the names of a member's redundancy file and descriptor, if its rank is
+ * known.  Names are allocated from `arena`. */
 int plan_name_member(struct planner *w, struct plan_set *s, uint32_t member,
 		     struct arena *arena, struct error *err);
 
 /* --- plan.c --- */
 
-/* From names to a plan: the order of things. */
+/* Make the plan from the names that were added: all steps in their order. */
 int plan_make(struct planner *w, struct error *err);
 
 /* Verdicts and totals. */
 void plan_finish(struct planner *w);
 
-/* plan_ranks_text() into any arena; NULL: ENOMEM. */
+/* plan_ranks_text() into any arena; sorts `ranks`.  NULL: no memory. */
 const char *plan_ranks_in(struct arena *a, uint32_t *ranks, size_t count);
 
 /* --- plan_strings.c --- */
 
-/* Rebuild lost filemaps in memory, and read them. */
+/* Rebuild lost filemaps in memory and decode them. */
 int plan_restore_maps(struct planner *w, struct error *err);
 
 #endif /* RESCUE_PLAN_IMPL_H */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_open.c - the headers of a set's redundancy files (formats.md 5.3): who
- * is in the set, which files each member has, where the bodies are.
+ * plan_open.c - read the headers of a set's redundancy files (formats.md 5.3):
+ * the members of the set, the files of each member, the position of the bodies.
  *
- * Each member's header holds its own list and those of its left neighbours, so
- * a lost member's list, and with it its whole header, comes back from its
- * right neighbours.
+ * Each member's header contains its own list of files and the lists of its left
+ * neighbours.  So the list of a lost member, and with it the member's whole
+ * header, can be restored from its right neighbours.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -22,7 +22,8 @@
 #include "path.h"
 #include "rescue/plan_impl.h"
 
-/* The member is no good because of `local`, unless that is our own trouble. */
+/* Mark the member as damaged because of `local`.  If the file is not the cause
+ * (no permission, no memory), pass the error on. */
 static int
 bad_member(struct plan_member *m, enum red_state state, struct arena *arena,
 	   const struct error *local, struct error *err)
@@ -41,7 +42,7 @@ bad_member_text(struct plan_member *m, const char *problem)
 	m->problem = problem;
 }
 
-/* Is `tree` the header of this member?  0, or -1 and why not. */
+/* Decode `tree` as the header of this member.  Returns 0, or -1 with *why. */
 static int
 read_view(const struct kvtree *tree, size_t size, uint32_t member,
 	  struct arena *arena, struct redset_header *h, struct error *why)
@@ -50,18 +51,27 @@ read_view(const struct kvtree *tree, size_t size, uint32_t member,
 
 	if (redset_header_read(tree, size, member, arena, h, why) < 0)
 		return -1;
-	/* It lists its neighbours, too: RANK tells whose it is. */
+	/* The header lists its neighbours, too: RANK identifies its owner. */
 	if (kvtree_get2(tree, "RANK", value_text(key, member)) == NULL)
 		return error_set(why, ERROR_CORRUPT,
 				 "its header is that of another member");
 	return 0;
 }
 
-/* The first `len` bytes of a member's file, or of its segments. */
+/* A redundancy file whose header is read. */
+struct header_file {
+	const struct plan *p;
+	const struct plan_member *m;
+	int fd; /* -1: packed or reported */
+};
+
+/* Read the first `len` bytes of a member's file, report or segments. */
 static int
-read_start(const struct plan *p, const struct plan_member *m, int fd,
-	   void *data, size_t len, struct error *why)
+read_start(const struct header_file *f, void *data, size_t len,
+	   struct error *why)
 {
+	const struct plan_member *m = f->m;
+
 	if (m->report != NULL && len > m->report->header_size)
 		return error_set(why, ERROR_CORRUPT, "%s: too short", m->name);
 	if (m->report != NULL) {
@@ -69,22 +79,22 @@ read_start(const struct plan *p, const struct plan_member *m, int fd,
 		return 0;
 	}
 	if (m->nsegs == 0)
-		return io_pread(fd, m->name, data, len, 0, why);
+		return io_pread(f->fd, m->name, data, len, 0, why);
 	if (len > m->file_size)
 		return error_set(why, ERROR_CORRUPT, "%s: too short", m->name);
-	return plan_segs_read(p, m->segs, m->nsegs, data, len, why);
+	return plan_segs_read(f->p, m->segs, m->nsegs, data, len, why);
 }
 
 /*
- * Read image and view.  -1: *why, and *state: an image that cannot be read may
- * have a good body behind it; one that can, but is not this member's, has
- * somebody else's.
+ * Read and decode the header.  On error returns -1 with *why and *state:
+ * RED_HEADER_DAMAGED if it cannot be decoded (the body may be good),
+ * RED_DAMAGED if it is the header of another file (so the body is, too).
  */
 static int
-read_image(const struct plan *p, const struct plan_member *m, uint32_t member,
-	   int fd, struct arena *arena, struct redset_header *h,
-	   enum red_state *state, struct error *why)
+read_image(const struct header_file *f, uint32_t member, struct arena *arena,
+	   struct redset_header *h, enum red_state *state, struct error *why)
 {
+	const struct plan_member *m = f->m;
 	unsigned char head[KVTREE_HEADER_SIZE];
 	struct kvtree *tree = NULL;
 	struct buf raw = BUF_INIT;
@@ -92,7 +102,7 @@ read_image(const struct plan *p, const struct plan_member *m, uint32_t member,
 	int rc = -1;
 
 	*state = RED_HEADER_DAMAGED;
-	if (read_start(p, m, fd, head, sizeof(head), why) < 0 ||
+	if (read_start(f, head, sizeof(head), why) < 0 ||
 	    kvtree_peek(head, sizeof(head), &size, why) < 0)
 		return -1;
 	if (size > m->file_size)
@@ -105,7 +115,7 @@ read_image(const struct plan *p, const struct plan_member *m, uint32_t member,
 		error_no_memory(why);
 		goto out;
 	}
-	if (read_start(p, m, fd, raw.data, size, why) < 0)
+	if (read_start(f, raw.data, size, why) < 0)
 		goto out;
 	tree = kvtree_decode(raw.data, size, NULL, why);
 	if (tree != NULL) {
@@ -120,8 +130,8 @@ out:
 	return rc;
 }
 
-/* Open the member's file, and measure it; a packed one has only a size.
- * 1: it is no good. */
+/* Open the member's file and set its size.  A packed or reported file is not
+ * opened.  Returns 1 if the file is damaged, -1 on other errors. */
 static int
 open_member(const struct planner *w, struct plan_member *m, struct arena *arena,
 	    int *fd, struct error *err)
@@ -159,17 +169,19 @@ read_header(const struct planner *w, struct plan_set *s, uint32_t member,
 	struct redset_header *h = arena_alloc(arena, 1, sizeof(*h));
 	struct error local = ERROR_INIT;
 	enum red_state state = RED_DAMAGED;
-	int fd = -1, rc = -1;
+	struct header_file f = { .p = &w->p, .m = m, .fd = -1 };
+	int rc = -1;
 
 	if (h == NULL)
 		return error_no_memory(err);
-	rc = open_member(w, m, arena, &fd, err);
+	rc = open_member(w, m, arena, &f.fd, err);
 	if (rc != 0) {
 		rc = rc < 0 ? -1 : 0;
 		goto out;
 	}
-	if (read_image(&w->p, m, member, fd, arena, h, &state, &local) < 0) {
-		/* A body behind a bad header is used where it is a file. */
+	if (read_image(&f, member, arena, h, &state, &local) < 0) {
+		/* The body behind a damaged header is used only if the file is
+		 * not packed. */
 		rc = bad_member(m, m->nsegs > 0 ? RED_DAMAGED : state, arena,
 				&local, err);
 		goto out;
@@ -186,8 +198,8 @@ read_header(const struct planner *w, struct plan_set *s, uint32_t member,
 	m->body_start = h->size;
 	m->list = h->members[member];
 out:
-	if (fd >= 0)
-		close(fd);
+	if (f.fd >= 0)
+		close(f.fd);
 	return rc;
 }
 
@@ -199,8 +211,8 @@ same_set(const struct redset_header *a, const struct redset_header *b)
 	       a->desc.ranks == b->desc.ranks;
 }
 
-/* The header that most of the others agree with, if more than half do (Boyer
- * and Moore's vote); else one of them. */
+/* The header that more than half of the headers agree with (Boyer-Moore
+ * majority vote).  If there is no majority, any header. */
 static const struct redset_header *
 majority(const struct plan_set *s)
 {
@@ -218,7 +230,8 @@ majority(const struct plan_set *s)
 	return best;
 }
 
-/* What the headers agree on; one that disagrees with the most is out. */
+/* Take the facts of the set from the majority of headers; mark members that
+ * contradict it as damaged. */
 static void
 agree(struct plan_set *s)
 {
@@ -240,7 +253,7 @@ agree(struct plan_set *s)
 	}
 }
 
-/* Lists of members whose own header is gone, from their right neighbours. */
+/* Take the lists of members without a header from their right neighbours. */
 static void
 inherit_lists(struct plan_set *s)
 {
@@ -259,8 +272,8 @@ inherit_lists(struct plan_set *s)
 	}
 }
 
-/* World ranks by member: XOR and RS headers have the table, the rest have
- * their own. */
+/* World ranks by member.  Headers of XOR and RS contain this table; for a set
+ * that plan_protect() adds the plan has it.  NULL: unknown. */
 static const uint32_t *
 rank_table(const struct plan_set *s)
 {
@@ -271,7 +284,7 @@ rank_table(const struct plan_set *s)
 	return s->ranks;
 }
 
-/* Names of the member's files; a descriptor stands beside its big sister. */
+/* The descriptor is in the directory of the redundancy file. */
 int
 plan_name_member(struct planner *w, struct plan_set *s, uint32_t member,
 		 struct arena *arena, struct error *err)
@@ -308,7 +321,7 @@ plan_name_member(struct planner *w, struct plan_set *s, uint32_t member,
 	return m->descriptor.name == NULL ? error_no_memory(err) : 0;
 }
 
-/* The encoded form of a tree, into the arena. */
+/* Encode a tree into the arena, and free the tree. */
 static int
 keep_image(struct kvtree *tree, struct arena *arena, const void **image,
 	   size_t *size, struct error *err)
@@ -334,7 +347,7 @@ out:
 	return rc;
 }
 
-/* What the builders of headers want to know of the whole set. */
+/* The facts about a whole set that headers and descriptors are built from. */
 struct facts {
 	struct redset_member *lists;
 	struct redset_desc *descs;
@@ -365,7 +378,7 @@ facts_init(struct facts *f, const struct plan_set *s, struct error *err)
 	return 0;
 }
 
-/* Images of header and descriptor for a member that lacks them. */
+/* Encode header and descriptor of a member whose file will be rewritten. */
 static int
 make_images(struct plan_set *s, uint32_t member, const struct facts *f,
 	    struct arena *arena, struct error *err)
@@ -379,7 +392,7 @@ make_images(struct plan_set *s, uint32_t member, const struct facts *f,
 					   &local),
 		       arena, &m->header, &m->header_size, &local) < 0) {
 		if (local.kind == ERROR_LOST || local.kind == ERROR_CORRUPT)
-			return 0; /* the set will be found unsolvable */
+			return 0; /* the set cannot be solved */
 		return error_pass(err, &local);
 	}
 	m->body_start = m->header_size;
@@ -403,7 +416,8 @@ plan_make_header(struct plan_set *s, uint32_t member, struct arena *arena,
 	return rc;
 }
 
-/* Is the file as long as its header and the lists say? */
+/* Mark the member as damaged if its file is shorter than header and lists
+ * require. */
 static void
 check_size(const struct plan_set *s, uint32_t member,
 	   const struct redset_member *lists)
@@ -413,7 +427,7 @@ check_size(const struct plan_set *s, uint32_t member,
 
 	if (redset_body_size(lists, s->chunk, member, &m->body_size, &why) <
 	    0) {
-		/* A list that is lost (ERROR_LOST) is no flaw of this file. */
+		/* A lost list (ERROR_LOST) is not a fault of this file. */
 		if (why.kind == ERROR_CORRUPT)
 			bad_member_text(m, "impossible sizes in its header");
 	} else if (m->file_size < m->body_start + m->body_size) {
@@ -421,7 +435,8 @@ check_size(const struct plan_set *s, uint32_t member,
 	}
 }
 
-/* The body behind a damaged header is where it should be if the size is. */
+/* The body behind a damaged header is used only if the file has the expected
+ * size, because then the body is at the expected offset. */
 static void
 check_salvage(const struct plan_set *s, uint32_t member)
 {

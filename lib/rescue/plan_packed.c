@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_packed.c - plans of packed datasets: where files and redundancy lie in
- * containers, and which stretches of those are there (containers.md 1, 2).
+ * plan_packed.c - plans of packed datasets: where files and redundancy files
+ * lie in containers, and which segments are present (containers.md 1, 2).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -109,14 +109,14 @@ load_marks(struct plan_packed *k, int meta_fd, struct error *err)
 	return rc < 0 ? error_wrap(err, "%s", DATASET_DIR_MARK) : 0;
 }
 
-/* Is any of these bytes marked?  Marks of one container do not overlap. */
+/* Is any byte of the segment marked?  Marks of one container do not overlap. */
 static bool
 is_marked(const struct plan_packed *k, const struct plan_seg *s)
 {
 	size_t lo = 0, hi = k->nmarks;
 	const struct plan_mark end = { s->path, s->off + s->len - 1, 0 };
 
-	/* The last mark that begins at or before the last byte. */
+	/* Find the last mark that begins at or before the last byte. */
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
@@ -169,8 +169,8 @@ make_view(const struct plan_packed *k, struct plan_view *v,
 	return 0;
 }
 
-/* Containers are in a directory of their own: where there is none nothing is
- * packed, and rank2file need not be read. */
+/* Containers are in a directory of their own.  Without this directory nothing
+ * is packed, and rank2file need not be read. */
 static bool
 has_containers(const struct place *pl)
 {
@@ -223,7 +223,8 @@ plan_load_packed(struct planner *w, struct error *err)
 
 /* --- Names --- */
 
-/* Names that are there as files: what was restored as such is newer. */
+/* Names that exist as files.  These take precedence over packed ones, because
+ * they were restored later. */
 static struct map *
 names_there(const struct planner *w)
 {
@@ -304,7 +305,7 @@ size_t
 plan_segs_parts(const struct plan_seg *segs, size_t n,
 		const struct plan_span *span, struct stripe_part *out)
 {
-	uint64_t at = 0; /* of the segment, in the file */
+	uint64_t at = 0; /* start of the segment in the file */
 	uint64_t done = 0;
 	size_t count = 0;
 
@@ -384,8 +385,8 @@ plan_hidden_image(const struct plan *p, const struct hidden_file *f,
 
 /* --- Files --- */
 
-/* The place in the map of a file of a rank; several ranks have no file
- * together. */
+/* Look up a file in the segment map.  Ranks do not share files, so the rank
+ * must match. */
 static const struct segmap_file *
 find_file(const struct plan_packed *k, const struct plan_file *f)
 {

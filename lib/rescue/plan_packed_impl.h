@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_packed_impl.h - what a plan knows of containers.  Private to
- * plan_packed.c (reading) and plan_packed_write.c (a rebuild in place).
+ * plan_packed_impl.h - the containers of a plan.  Private to plan_packed.c
+ * (reading) and plan_packed_write.c (rebuild in place).
  */
 #ifndef RESCUE_PLAN_PACKED_IMPL_H
 #define RESCUE_PLAN_PACKED_IMPL_H
@@ -11,17 +11,17 @@
 #include "meta/rank2file.h"
 #include "rescue/plan_impl.h"
 
-/* A stretch that a rebuild had not finished. */
+/* A byte range that an interrupted rebuild may have left half written. */
 struct plan_mark {
 	const char *container;
 	uint64_t off, len;
 };
 
-/* One segment map, what there is of its containers, its segments as the rest
- * of the plan sees them. */
+/* A segment map, the sizes of its containers, and its segments in the form that
+ * the rest of the plan uses. */
 struct plan_view {
 	const struct segmap *map;
-	uint64_t *have; /* bytes, by container */
+	uint64_t *have; /* size on disk in bytes, by container */
 	struct plan_seg *segs;
 };
 
@@ -32,7 +32,7 @@ struct plan_packed {
 	struct map *by_path;
 	struct plan_view data, red;
 	struct kvtree *mark_tree;
-	struct plan_mark *marks; /* by container, then offset */
+	struct plan_mark *marks; /* sorted by container, then offset */
 	size_t nmarks;
 };
 

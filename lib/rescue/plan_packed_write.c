@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_packed_write.c - a rebuild inside containers.
+ * plan_packed_write.c - rebuilding files inside containers.
  *
- * The rebuild writes in place: what it overwrites is missing or wrong anyway.
- * A mark on disk (DATASET_DIR_MARK) names the stretches that cannot be trusted,
- * from before the first byte is written until all bytes are on disk.  So a
- * hole, or half a file, is never taken for data after an interruption:
+ * The rebuild writes in place: the overwritten bytes are missing or wrong
+ * anyway.  A mark on disk (DATASET_DIR_MARK) names the byte ranges that cannot
+ * be trusted, from before the first byte is written until all bytes are on
+ * disk.  So after an interruption a hole or half a file is never taken for
+ * data:
  *
  *   FILE -> container -> offset -> LENGTH
  */
@@ -45,7 +46,8 @@ mark_segs(struct kvtree *list, const struct plan_seg *segs, size_t n,
 	return 0;
 }
 
-/* All that is not there: no matter whether a file of the plan lies there. */
+/* Mark all missing segments, even those that belong to no file of the plan:
+ * extending the container turns them into holes. */
 static int
 mark_gone(struct kvtree *list, const struct plan_view *v, struct error *err)
 {
@@ -55,7 +57,7 @@ mark_gone(struct kvtree *list, const struct plan_view *v, struct error *err)
 	return 0;
 }
 
-/* Call fn for the segments of all that is rebuilt inside containers. */
+/* Call fn for the segments of each file that is rebuilt inside containers. */
 static int
 each_rebuilt(const struct plan *p,
 	     int (*fn)(void *arg, const struct plan_seg *segs, size_t n,
@@ -93,7 +95,7 @@ mark_rebuilt(void *arg, const struct plan_seg *segs, size_t n,
 	return mark_segs(m->list, segs, n, err);
 }
 
-/* Containers as long as their files need. */
+/* Extend the containers to the sizes that their files need. */
 static int
 lengthen(const struct plan *p, const struct plan_view *v, struct error *err)
 {
@@ -187,7 +189,7 @@ sync_names(const struct plan *p, struct error *err)
 	return rc;
 }
 
-/* They are there from now on. */
+/* The segments are present from now on. */
 static int
 found_again(void *arg, const struct plan_seg *segs, size_t n, struct error *err)
 {

@@ -2,10 +2,10 @@
 /*
  * plan_protect.c - redundancy for a dataset that has none.
  *
- * Nothing is special about it: sets are put into the plan of which every
- * redundancy file is missing and all data are there, and the rebuild does the
- * rest.  Set g of G has the ranks g, g + G, g + 2 G ...: what lies together in
- * a container, or on a node, is not in one set.
+ * The plan gets new sets in which all data are present and every redundancy
+ * file is missing; the rebuild then writes these files.  Set g of G has the
+ * ranks g, g + G, g + 2 G ...: ranks that share a container or a node are in
+ * different sets.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -35,7 +35,7 @@ members_of(const struct protection *t, uint32_t set)
 	return n / t->nsets + (set < n % t->nsets);
 }
 
-/* All data there? */
+/* Fail unless all filemaps and data files are present. */
 static int
 check_data(const struct plan *p, struct error *err)
 {
@@ -61,7 +61,8 @@ check_data(const struct plan *p, struct error *err)
 	return 0;
 }
 
-/* Sets that are there must be those that an interrupted run began. */
+/* Fail if the dataset has other sets than those that this run would make.
+ * Equal sets come from an interrupted run. */
 static int
 check_sets(const struct protection *t, struct error *err)
 {
@@ -227,7 +228,7 @@ plan_protect(struct plan *p, enum redset_type type, uint32_t size,
 	if (p->nranks <= 0)
 		return error_set(err, ERROR_USAGE,
 				 "dataset %" PRId64 ": has no ranks", p->id);
-	/* No set smaller than asked for, unless there are too few ranks. */
+	/* No set is smaller than requested, unless there are too few ranks. */
 	t.nsets = (uint32_t)p->nranks / size;
 	t.nsets = t.nsets == 0 ? 1 : t.nsets;
 	if (members_of(&t, t.nsets - 1) < 2 ||

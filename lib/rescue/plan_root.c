@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_root.c - from the absolute paths in metadata to paths below the root
- * that the dataset has now.
+ * plan_root.c - turn the absolute paths in metadata into paths below the
+ * present root of the dataset.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,12 +22,12 @@
 #include "rescue/recorded.h"
 #include "work.h"
 
-/* Files a worker takes at a time. */
+/* Number of files a worker takes at a time. */
 #define STAT_BATCH 64
 
 /* --- The recorded root --- */
 
-/* All files on the prefix. */
+/* Add the files of all known filemaps. */
 static int
 show_files(const struct planner *w, struct recorded *r, struct error *err)
 {
@@ -44,8 +44,8 @@ show_files(const struct planner *w, struct recorded *r, struct error *err)
 	return 0;
 }
 
-/* Does failing so say that the file is not there?  What is short, or broken,
- * must not be taken for a wrong guess. */
+/* Does this error mean that the file is absent?  Other errors, as a lack of
+ * memory or descriptors, must not be mistaken for a wrong guess. */
 static bool
 is_answer(const struct error *why)
 {
@@ -55,7 +55,7 @@ is_answer(const struct error *why)
 
 struct looking {
 	const struct planner *w;
-	bool unsafe; /* a link leads out of the prefix on some path */
+	bool unsafe; /* a symbolic link on a path leads out of the prefix */
 };
 
 static int
@@ -121,8 +121,8 @@ infer_root(struct planner *w, const struct recorded *r, struct error *err)
 	return rc;
 }
 
-/* Is everything recorded below where the prefix is now, as the system spells
- * it or as the caller does? */
+/* Are all recorded paths below the present prefix, either by its real path or
+ * by the path that the caller gave? */
 static int
 is_here(struct planner *w, const struct recorded *r, bool *here,
 	struct error *err)
@@ -170,7 +170,7 @@ find_root(struct planner *w, struct error *err)
 	if (show_files(w, &r, err) < 0)
 		goto out;
 	if (r.seen == 0) {
-		rc = 0; /* no file, no question */
+		rc = 0; /* no files: no root needed */
 		goto out;
 	}
 	if (is_here(w, &r, &here, err) < 0)
@@ -203,11 +203,12 @@ plan_add_file(struct planner *w, const struct plan_file *f, struct error *err)
 	return w->p.nfiles++;
 }
 
-/* What map_rank() keeps from file to file: most share a directory. */
+/* State that map_rank() keeps from file to file, because most files have the
+ * directory of the previous one. */
 struct mapper {
 	struct buf dir;	 /* PATH of the last file, as recorded */
-	struct buf norm; /* the same, normal form */
-	const char *rel; /* the part below the root: in `norm` */
+	struct buf norm; /* the same in normal form */
+	const char *rel; /* the part below the root; points into `norm` */
 };
 
 static int
@@ -234,17 +235,17 @@ change_dir(const struct planner *w, struct mapper *m,
 		return error_no_memory(err);
 	if (path_normal(f->dir, &m->norm, err) < 0)
 		return -1;
-	/* find_root() has found one, for this file among others. */
+	/* find_root() has set recorded_root, because this file exists. */
 	m->rel = path_below(m->norm.data, w->p.recorded_root);
 	if (m->rel != NULL && m->rel[0] != '\0' && !path_is_clean(m->rel))
 		m->rel = NULL;
 	if (m->rel != NULL)
 		return 0;
-	buf_free(&m->dir); /* not to be taken for a good one */
+	buf_free(&m->dir); /* do not reuse the rejected directory */
 	return outside(w, f, rank, err);
 }
 
-/* PATH and NAME as a path below the prefix. */
+/* Make a path below the prefix from PATH and NAME.  NULL: error. */
 static const char *
 prefix_path(struct planner *w, struct mapper *m, const struct filemap_file *f,
 	    int64_t rank, struct error *err)
@@ -285,8 +286,9 @@ prefix_path(struct planner *w, struct mapper *m, const struct filemap_file *f,
 	return rel;
 }
 
-/* A file of a cache lies in the dataset directory itself, by its base name
- * (formats.md 2); one with the prefix's directory was never there (bypass). */
+/* A file of a cache is in the dataset directory itself, under its base name
+ * (formats.md 2).  If its directory is that of the file on the prefix, the file
+ * was never in the cache (bypass). */
 static const char *
 cache_path(struct planner *w, const struct filemap_file *f, int64_t rank,
 	   enum file_state *state, struct error *err)
@@ -427,12 +429,12 @@ out:
 	return rel;
 }
 
-/* --- What is on disk --- */
+/* --- States on disk --- */
 
 struct stat_job {
 	struct planner *w;
 	size_t first;
-	struct pathcache **caches; /* worker * nplaces + place */
+	struct pathcache **caches; /* index: worker * nplaces + place */
 };
 
 static int
@@ -453,7 +455,8 @@ stat_file(void *arg, size_t i, unsigned worker, struct error *err)
 	if (pathcache_stat(job->caches[worker * w->p.nplaces + f->place],
 			   f->path, &st, &local) < 0) {
 		if (local.kind == ERROR_ABSENT) {
-			/* No file, no segment: empty (containers.md 1). */
+			/* Empty packed files have no segment (containers.md
+			 * 1). */
 			if (f->packed && f->attr.size == 0)
 				f->state = FILE_PRESENT;
 			return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_scan.c - which metadata files are there, and what the filemaps say.
+ * plan_scan.c - list the metadata files and read the filemaps.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -20,10 +20,10 @@
 #include "rescue/plan_impl.h"
 #include "work.h"
 
-/* Filemaps handed to a worker at a time. */
+/* Number of filemaps a worker takes at a time. */
 #define MAP_BATCH 16
 
-/* No filemap of one rank is larger. */
+/* Larger filemaps are rejected. */
 #define MAP_MAX_SIZE ((size_t)256 << 20)
 
 /* --- Names --- */
@@ -66,10 +66,10 @@ plan_blames_file(const struct error *e)
 		return true;
 	}
 	switch (e->errnum) {
-	case EIO: /* a bad medium ... */
+	case EIO: /* damaged medium */
 	case EBADMSG:
 	case EUCLEAN:
-	case ENXIO: /* ... or no regular file */
+	case ENXIO: /* not a regular file */
 	case ENODEV:
 	case ENOTDIR:
 	case EISDIR:
@@ -177,7 +177,7 @@ plan_scan_name(struct planner *w, const char *name, bool map, struct error *err)
 	if (path_stat_beneath(w->p.places[0].meta_fd, name, &st, &local) < 0) {
 		if (local.kind != ERROR_ABSENT)
 			return error_pass(err, &local);
-		e.absent = true; /* one to be rebuilt */
+		e.absent = true; /* to be rebuilt */
 	}
 	return add_red(w, &e, err);
 }
@@ -249,8 +249,9 @@ parse_map(struct kvtree *tree, struct arena *arena, struct filemap *out,
 	return *why == NULL ? error_no_memory(err) : 0;
 }
 
-/* The name came from the directory itself and has no slash, so only a link
- * could lead out of it: the costly call is needed for that alone. */
+/* The name comes from readdir() and has no slash.  So only a symbolic link can
+ * lead out of the directory, and the slower path_open_beneath() is needed only
+ * for symbolic links. */
 static int
 open_map(const struct place *pl, const char *name, struct error *err)
 {
@@ -264,7 +265,7 @@ open_map(const struct place *pl, const char *name, struct error *err)
 	return error_sys(err, "%s: cannot open", name);
 }
 
-/* A filemap that is no file, but packed or reported: it stays in memory, for
+/* Keep the image of a packed or reported filemap in memory: it is an input of
  * the sets over filemaps. */
 static int
 keep_map(const struct map_job *job, const struct map_entry *e,
@@ -290,7 +291,8 @@ keep_map(const struct map_job *job, const struct map_entry *e,
 	return 0;
 }
 
-/* One filemap; a bad one is not an error but a filemap that is missing. */
+/* Read one filemap.  A damaged filemap is not an error; it counts as
+ * missing. */
 static int
 read_map(void *arg, size_t i, unsigned worker, struct error *err)
 {
@@ -304,7 +306,7 @@ read_map(void *arg, size_t i, unsigned worker, struct error *err)
 	int fd = -1, rc = -1;
 
 	if (r->map.name != e->name)
-		return 0; /* a second one of the same rank */
+		return 0; /* a second filemap of the same rank */
 	if (e->hidden != NULL || e->report != NULL)
 		rc = keep_map(job, e, rd, w->arenas[worker], &local);
 	else
@@ -353,7 +355,7 @@ plan_take_map(struct planner *w, uint32_t rank, const void *image, size_t size,
 	return rc;
 }
 
-/* RANKS of all filemaps must be the same; it is the size of the job. */
+/* RANKS is the size of the job: all filemaps must have the same value. */
 static int
 agree_on_ranks(struct planner *w, struct error *err)
 {

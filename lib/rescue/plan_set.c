@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_set.c - redundancy sets: from the names of their files to what each
- * member has, and which of it can be computed.
+ * plan_set.c - group redundancy files into sets by their names, and assign
+ * ranks to sets.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 /* --- Names to sets --- */
 
-/* Negative, zero, positive: do the entries belong to the same set? */
+/* Order by set: 0 if both names belong to the same set. */
 static int
 compare_set(const struct redset_name *a, const struct redset_name *b)
 {
@@ -75,7 +75,7 @@ add_member(struct planner *w, struct plan_set *s, const struct red_entry *e,
 	struct plan_member *m = &s->members[e->n.member - 1];
 
 	if (m->name != NULL)
-		return 0; /* the same in a second place: one is enough */
+		return 0; /* present in another place already */
 	if (plan_need_ranks(w, (int64_t)e->n.rank + 1, err) < 0)
 		return -1;
 	m->rank = e->n.rank;
@@ -101,7 +101,7 @@ present(const struct plan_set *s)
 	return n;
 }
 
-/* Has `a` a larger part of its members than `b`? */
+/* Does `a` have a larger share of its members' files than `b`? */
 static bool
 more_is_left(const struct plan_set *a, const struct plan_set *b)
 {
@@ -109,9 +109,9 @@ more_is_left(const struct plan_set *a, const struct plan_set *b)
 }
 
 /*
- * Which set does each rank belong to?  Files of an older attempt with other
- * sets may lie beside the newer ones: the set of which more is left wins, the
- * first of two.
+ * Redundancy files of an older attempt with other sets may lie beside newer
+ * ones.  So a rank belongs to the set of which a larger share is present; if
+ * equal, to the first one.
  */
 void
 plan_claim_rank(struct planner *w, uint32_t set, uint32_t member)
@@ -144,9 +144,9 @@ plan_push_set(struct planner *w, struct error *err)
 }
 
 /*
- * Sets that the names count, but of which no file is left, are remembered
- * without members.  The sets of this kind are those from `first` to the end,
- * by number.
+ * Names contain the number of sets.  Add sets of which no file is left, without
+ * members.  The sets of this kind are those from `first` to the end, sorted by
+ * number.
  */
 static int
 add_gone(struct planner *w, size_t first, struct error *err)
@@ -182,7 +182,8 @@ same_kind(const struct redset_name *a, const struct redset_name *b)
 	return a->map == b->map && a->type == b->type && a->sets == b->sets;
 }
 
-/* The set that entry i starts, after what its predecessor's kind lacks. */
+/* Start the set of entry i.  If entry i starts a new kind of sets, first add
+ * the sets of the previous kind of which no file is left. */
 static int
 next_set(struct planner *w, size_t i, size_t *first, struct error *err)
 {
@@ -218,7 +219,8 @@ plan_make_sets(struct planner *w, struct error *err)
 		const struct red_entry *e = &w->reds[i];
 
 		if (i == 0 || compare_set(&w->reds[i - 1].n, &e->n) != 0) {
-			/* Names cost nothing, memory for members does. */
+			/* A crafted name must not make the plan allocate an
+			 * unbounded number of members. */
 			members += e->n.members;
 			if (members > 64 * w->nreds + PLAN_SET_MAX)
 				return error_set(err, ERROR_CORRUPT,
@@ -241,7 +243,8 @@ plan_make_sets(struct planner *w, struct error *err)
 
 /* --- Ranks without a set --- */
 
-/* A vanished set matters if a rank that may have been in it lacks something. */
+/* A set without remaining files is lost if a rank that may have been a member
+ * of it has missing files.  Else the set is not needed. */
 static void
 settle_gone(struct planner *w, bool map, bool matters)
 {
@@ -277,7 +280,8 @@ plan_settle(struct planner *w)
 			if (pf->state == FILE_PRESENT ||
 			    pf->state == FILE_ELSEWHERE)
 				continue;
-			/* Its set, if there is one, does not know it. */
+			/* The file is in no set, or its set does not list
+			 * it. */
 			if (pf->fate == FATE_KEEP)
 				pf->fate = FATE_LOST;
 			data_lost |= r->data_set == PLAN_NONE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_solve.c - what each set lacks, and whether it can be computed.
+ * plan_solve.c - the losses of each set, and whether they can be computed.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -21,7 +21,7 @@ file_lost(const struct plan_file *f)
 	return f->state != FILE_PRESENT && f->state != FILE_ELSEWHERE;
 }
 
-/* --- Does a set need a look? --- */
+/* --- Does a set have losses? --- */
 
 static bool
 rank_lacks(const struct planner *w, uint32_t rank, bool map)
@@ -53,8 +53,9 @@ set_lacks(const struct planner *w, const struct plan_set *s)
 
 /* --- Lists to files --- */
 
-/* The file of `rank` with this path in cache.  Header lists mostly stand in
- * the reverse order of the filemap (formats.md 5.3): `guess` first. */
+/* Find the file of `rank` with this path in cache.  Headers mostly list files
+ * in the reverse order of the filemap (formats.md 5.3): `guess` is tried
+ * first. */
 static uint32_t
 find_file(const struct planner *w, uint32_t rank, const char *cache_path,
 	  size_t guess)
@@ -70,7 +71,7 @@ find_file(const struct planner *w, uint32_t rank, const char *cache_path,
 	return PLAN_NONE;
 }
 
-/* A file that only a header names, for a set given by hand. */
+/* Add a file that is known only from a header, for a plan without filemaps. */
 static int
 bare_file(struct planner *w, struct plan_member *m, size_t i, struct error *err)
 {
@@ -157,14 +158,16 @@ member_file_lost(const struct planner *w, const struct plan_set *s,
 	       file_lost(&w->p.files[m->files[i]]);
 }
 
-/* Lost ranges of a member's data string; *any also for files of no bytes. */
+/* Set the lost ranges of a member's data string.  Returns 1 if a file is lost,
+ * even an empty one, which has no range; 0; or -1 on error. */
 static int
 member_losses(const struct planner *w, const struct plan_set *s,
 	      const struct plan_member *m, struct arena *arena,
-	      struct solve_member *out, bool *any, struct error *err)
+	      struct solve_member *out, struct error *err)
 {
 	struct solve_range *ranges = NULL;
 	uint64_t at = 0;
+	int any = 0;
 
 	out->bytes = m->list.bytes;
 	ranges = arena_alloc(arena, m->list.nfiles + 1, sizeof(*ranges));
@@ -174,7 +177,7 @@ member_losses(const struct planner *w, const struct plan_set *s,
 		uint64_t size = m->list.files[i].attr.size;
 
 		if (member_file_lost(w, s, m, i)) {
-			*any = true;
+			any = 1;
 			if (size > 0 && out->nlost > 0 &&
 			    ranges[out->nlost - 1].to == at)
 				ranges[out->nlost - 1].to = at + size;
@@ -186,7 +189,7 @@ member_losses(const struct planner *w, const struct plan_set *s,
 		at += size;
 	}
 	out->lost = ranges;
-	return 0;
+	return any;
 }
 
 /* --- Fates --- */
@@ -292,7 +295,7 @@ judge(struct planner *w, struct plan_set *s, const struct solve_member *losses,
 	for (uint32_t i = 0; i < s->n; i++) {
 		enum red_state st = s->members[i].state;
 
-		/* Not losses[i].body_lost: try_solve() may not have run. */
+		/* losses[i].body_lost is not set if try_solve() has not run. */
 		s->missing += any[i] || st == RED_HEADER_DAMAGED ||
 			      (redset_is_redundant(s->type) &&
 			       (st == RED_MISSING || st == RED_DAMAGED));
@@ -330,20 +333,24 @@ plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
 	}
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct plan_member *m = &s->members[i];
+		int lacks = 0;
 
-		if (!m->list.known)
-			any[i] = m->rank == PLAN_NONE ||
-				 rank_lacks(w, m->rank, s->map);
-		else if (member_losses(w, s, m, arena, &losses[i], &any[i],
-				       err) < 0)
+		if (m->list.known)
+			lacks = member_losses(w, s, m, arena, &losses[i], err);
+		else
+			lacks = m->rank == PLAN_NONE ||
+				rank_lacks(w, m->rank, s->map);
+		if (lacks < 0)
 			goto out;
+		any[i] = lacks > 0;
 	}
 	forget_solution(s);
 	s->reason = s->flaw ? s->flaw : plan_unknown_lists(s, any, arena);
 	if (s->reason == NULL) {
 		if (try_solve(s, losses, false, err) < 0)
 			goto out;
-		/* Parity behind a damaged header is better than none. */
+		/* Use bodies behind damaged headers only if the set is lost
+		 * without them. */
 		if (s->solution.nlost > 0 &&
 		    try_solve(s, losses, true, err) < 0)
 			goto out;
@@ -381,7 +388,8 @@ solve_one(void *arg, size_t i, unsigned worker, struct error *err)
 			      job->w->arenas[worker], err);
 }
 
-/* A filemap that is not the one its set protects is as good as missing. */
+/* A filemap that differs in size from the one that its set protects counts as
+ * missing. */
 static int
 check_map(struct planner *w, const struct plan_member *m, struct error *err)
 {
@@ -395,7 +403,7 @@ check_map(struct planner *w, const struct plan_member *m, struct error *err)
 	r = &w->p.ranks[m->rank];
 	if (!r->map_known || r->map.fate != FATE_KEEP)
 		return 0;
-	if (r->map.image != NULL) /* packed */
+	if (r->map.image != NULL) /* packed or reported */
 		st.st_size = (off_t)r->map.image_size;
 	else
 		rc = path_stat_beneath(w->p.places[r->map.place].meta_fd,
@@ -409,8 +417,8 @@ check_map(struct planner *w, const struct plan_member *m, struct error *err)
 	return 0;
 }
 
-/* What an opened set tells of the ranks: which there are, and that they are
- * its members. */
+/* An opened set tells the number of ranks of the job and the ranks of its
+ * members: record both. */
 static int
 claim_members(struct planner *w, size_t set, struct error *err)
 {
@@ -439,7 +447,8 @@ link_members(struct planner *w, size_t set, struct error *err)
 	return 0;
 }
 
-/* Files of an older attempt: its ranks belong to another set. */
+/* Is this a set of an older attempt, so that a rank of it belongs to another
+ * set? */
 static bool
 superseded(const struct planner *w, size_t set)
 {
@@ -457,9 +466,9 @@ superseded(const struct planner *w, size_t set)
 	return false;
 }
 
-/* What concerns several sets at once, one after another: who is in them, and
- * (files given by hand) the list of files.  Sets that turn out to be of an
- * older attempt leave the list. */
+/* Do in one thread what concerns several sets: assign ranks to sets and, for
+ * plans without filemaps, extend the list of files.  Sets of an older attempt
+ * are removed from the job. */
 static int
 join_sets(struct planner *w, struct set_job *job, struct error *err)
 {

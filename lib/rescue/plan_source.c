@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_source.c - where the facts of a plan come from: the directory of a
- * dataset on the prefix and its containers, directories of caches, redundancy
- * files given by hand, or what processes report of their ranks.  All of them
- * end in plan_make().
+ * plan_source.c - the sources of a plan: the directory of a dataset on the
+ * prefix with its containers, directories of caches, redundancy files given by
+ * hand, or reports of processes.  Each constructor ends in plan_make().
  */
 #include <fcntl.h>
 #include <string.h>
@@ -50,8 +49,9 @@ fail:
 	return NULL;
 }
 
-/* The plan, or its remains freed.  Options are only borrowed while it is
- * made; the pool of the caller may be gone by the next call. */
+/* Return the finished plan, or free it if rc < 0.  Options are borrowed only
+ * while the plan is made: the caller's thread pool may be gone at the next
+ * call. */
 static struct plan *
 made(struct planner *w, int rc)
 {
@@ -66,7 +66,7 @@ made(struct planner *w, int rc)
 
 /* --- Directories --- */
 
-/* A place: `root` is opened as given, `meta` beneath it. */
+/* Add a place: `root` is opened as given, `meta` beneath it. */
 static int
 add_place(struct planner *w, const char *root, const char *meta, bool cache,
 	  struct error *err)
@@ -95,7 +95,7 @@ add_place(struct planner *w, const char *root, const char *meta, bool cache,
 	return error_wrap(err, "%s", root);
 }
 
-/* A place whose directories the caller has open. */
+/* Add a place whose directories the caller has open. */
 static int
 add_open_place(struct planner *w, const struct plan_dataset *d,
 	       struct error *err)
@@ -158,7 +158,8 @@ out:
 	return made(w, rc);
 }
 
-/* The number in the name of the directory, else -1. */
+/* *id: the dataset id in the name of the directory, or -1 if the name has
+ * none. */
 static int
 id_of_dir(const char *dir, int64_t *id, struct error *err)
 {
@@ -218,7 +219,7 @@ out:
 
 /* --- Reports --- */
 
-/* The names of what a process has of its rank. */
+/* Add the filemap and redundancy files of a report. */
 static int
 add_report(struct planner *w, const struct plan_report *r, struct error *err)
 {
@@ -238,7 +239,8 @@ plan_reports(int64_t id, const struct plan_report *reports, size_t n,
 	struct planner *w = NULL;
 	int rc = 0;
 
-	all.flags |= PLAN_HEADERS; /* later there are no reports any more */
+	all.flags |= PLAN_HEADERS; /* headers cannot be read later: the reports
+				      are the caller's */
 	w = planner_new(&all, 1, err);
 	if (w == NULL)
 		return NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan_strings.c - the members of a set as strings to read; and with them,
- * lost filemaps brought back in memory.
+ * plan_strings.c - strings that read the data and bodies of a set's members;
+ * with them, lost filemaps are rebuilt in memory.
  */
 #include <string.h>
 
@@ -11,10 +11,11 @@
 #include "rescue/compute.h"
 #include "rescue/plan_impl.h"
 
-/* No filemap of one rank is larger. */
+/* Larger filemaps are rejected. */
 #define MAP_MAX_SIZE ((uint64_t)256 << 20)
 
-/* The filemap of a member, which is its data; 0: it is not there. */
+/* The part for the filemap of a member of a set over filemaps.  Returns 0 if
+ * the filemap is missing, else 1. */
 static size_t
 map_part(const struct plan *p, const struct plan_member *m, uint64_t at,
 	 uint64_t len, struct stripe_part *out)
@@ -34,7 +35,8 @@ map_part(const struct plan *p, const struct plan_member *m, uint64_t at,
 	return out->mem != NULL || r->map.fate == FATE_KEEP;
 }
 
-/* The parts of file i of a member; 0: it is not there. */
+/* The parts for file i of a member.  Returns their number; 0 if the file is
+ * missing. */
 static size_t
 data_parts(const struct plan *p, const struct plan_member *m, size_t i,
 	   bool sums, uint64_t at, struct stripe_part *out)
@@ -51,7 +53,7 @@ data_parts(const struct plan *p, const struct plan_member *m, size_t i,
 			       out);
 }
 
-/* Parts that the files of a member have at most. */
+/* Upper bound of the number of parts of a member's data string. */
 static size_t
 room_for(const struct plan *p, const struct plan_member *m)
 {
@@ -63,7 +65,7 @@ room_for(const struct plan *p, const struct plan_member *m)
 	return n;
 }
 
-/* What all strings of a set are made from. */
+/* Inputs for all strings of a set. */
 struct making {
 	const struct plan *p;
 	const struct plan_set *set;
@@ -151,9 +153,10 @@ plan_strings(const struct plan *p, const struct plan_set *s, bool sums,
 	return 0;
 }
 
-/* --- Filemaps brought back --- */
+/* --- Rebuilt filemaps --- */
 
-/* Memory for the lost filemaps of a set, and strings that end there. */
+/* Allocate memory for the lost filemaps of a set, and strings that write
+ * there. */
 static int
 map_targets(struct planner *w, struct plan_set *s, struct stripe *out,
 	    struct error *err)
@@ -186,7 +189,8 @@ map_targets(struct planner *w, struct plan_set *s, struct stripe *out,
 	return 0;
 }
 
-/* Read what came back.  A name is needed to write it later. */
+/* Decode the rebuilt filemaps, and name them, so that a rebuild can write
+ * them. */
 static int
 take_targets(struct planner *w, struct plan_set *s, struct error *err)
 {

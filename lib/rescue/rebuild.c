@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rebuild.c - a plan carried out: list what has to be written, compute it,
- * check the sums, put it in place.
+ * rebuild.c - carry out a plan: list the files to write, compute their
+ * contents, verify checksums, commit.
  */
 #include "rescue/rebuild.h"
 
@@ -25,8 +25,8 @@
 #include "transfer/transfer.h"
 #include "work.h"
 
-/* Each round marks at least one more file as damaged; so many damaged files
- * in the sets of one dataset are a broken disk, not a flipped bit. */
+/* Each round marks at least one more file as damaged.  A dataset with this
+ * number of damaged files has a broken disk, not flipped bits. */
 #define REBUILD_ROUNDS 64
 
 bool
@@ -37,9 +37,9 @@ rebuild_wants(const struct rebuild_run *r, const struct plan_set *s)
 	return s->verdict == SET_REBUILDABLE || r->partial;
 }
 
-/* --- What has to be written --- */
+/* --- Files to write --- */
 
-/* A lost data file, as a part of its member's string. */
+/* Add a lost data file to the files to write, and to its member's string. */
 static int
 file_target(struct rebuild_run *r, uint32_t index, uint64_t at,
 	    struct stripe *out, struct error *err)
@@ -48,7 +48,7 @@ file_target(struct rebuild_run *r, uint32_t index, uint64_t at,
 	const struct place *pl = &r->p->places[f->place];
 	struct put_file *to = NULL;
 
-	if (f->nsegs > 0) { /* in place: what is there is of no use */
+	if (f->nsegs > 0) { /* in place: the old bytes are useless */
 		r->in_place++;
 		out->nparts += plan_file_parts(
 			r->p, index, at, f->has_crc ? index : STRIPE_NO_SUM,
@@ -101,7 +101,8 @@ data_targets(struct rebuild_run *r, const struct plan_member *m,
 	return 0;
 }
 
-/* A packed redundancy file: its header now, its body as it is computed. */
+/* Make the string for the body of a packed redundancy file.  The header is
+ * written by write_headers(). */
 static int
 packed_body_target(struct rebuild_run *r, const struct plan_member *m,
 		   struct stripe *out, struct error *err)
@@ -234,7 +235,7 @@ set_targets(struct rebuild_run *r, const struct plan_set *s, struct error *err)
 
 /* --- Contents --- */
 
-/* The body of a redundancy file whose header was damaged, to its new place. */
+/* Copy the body of a redundancy file with a damaged header to the new file. */
 static int
 copy_body(struct rebuild_run *r, const struct place *pl,
 	  const struct plan_member *m, const struct stripe *to,
@@ -299,7 +300,7 @@ list_targets(struct rebuild_run *r, struct error *err)
 	return rebuild_make_sums(r, err);
 }
 
-/* Headers of packed redundancy files. */
+/* Write the headers of packed redundancy files. */
 static int
 write_headers(struct rebuild_run *r, struct error *err)
 {
@@ -336,7 +337,7 @@ write_headers(struct rebuild_run *r, struct error *err)
 	return rc;
 }
 
-/* What was written in place. */
+/* Count the files written in place. */
 static void
 count_in_place(struct rebuild_run *r)
 {
@@ -380,7 +381,8 @@ count_results(struct rebuild_run *r)
 	}
 }
 
-/* One attempt.  1: something turned out damaged, plan changed, try again. */
+/* One attempt.  Returns 1 if a file turned out to be damaged: the plan has
+ * changed, and the caller tries again. */
 static int
 attempt(struct rebuild_run *r, struct error *err)
 {

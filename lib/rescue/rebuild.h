@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rebuild.h - carry out a plan: compute what is missing, restore it bit for
+ * rebuild.h - carry out a plan: compute missing files and restore them bit for
  * bit with mode, owner and times.
  *
- * Nothing that is there is touched.  Every result is written to a temporary
- * file (temp.h) beside its target, synced, and renamed only when all
- * of its set is right; data files first, filemaps and redundancy files after
- * them.  Interrupted at any point, the dataset is as it was, or further along;
- * the same rebuild can be run again.
+ * Files that are present and good are not changed.  Each result is written to a
+ * temporary file (temp.h) beside its target, synced, and renamed only when all
+ * results are verified: data files first, then filemaps and redundancy files.
+ * Files in containers are written in place, protected by a mark on disk
+ * (plan_begin_packed()).  An interrupted rebuild never leaves the dataset worse
+ * than before and can be started again.
  *
- * Files with a recorded checksum are checked while they are read.  One that
- * turns out wrong becomes an erasure, and its set is solved again.
+ * Files with a recorded checksum are verified while they are read.  A file with
+ * a wrong checksum is marked damaged, and its set is solved again.
  */
 #ifndef RESCUE_REBUILD_H
 #define RESCUE_REBUILD_H
@@ -24,22 +25,25 @@ struct plan;
 struct work;
 
 struct rebuild_options {
-	const struct work *work; /* damage found on the way is a detail */
-	bool partial; /* rebuild the sets that can be, although others are
+	const struct work *work; /* damaged files that are found are reported
+				    with work_detail() */
+	bool partial; /* rebuild what can be rebuilt although other data are
 			 lost */
 };
 
 struct rebuild_result {
-	size_t files, maps, redundancy, descriptors; /* written */
+	size_t files, maps, redundancy, descriptors; /* numbers of files
+							written */
 	uint64_t bytes_read, bytes_written;
-	size_t crc_checked; /* files whose checksum was compared */
-	size_t crc_wrong;   /* present files found damaged, and repaired */
+	size_t crc_checked; /* files whose checksum was verified */
+	size_t crc_wrong;   /* files present but damaged, and rebuilt */
 };
 
 /*
- * Execute `p`; `o` and `result` may be NULL.  If anything is lost, nothing is
- * written (unless `partial`), and ERROR_LOST comes back with plan_error()'s
- * sentence.  On other errors renamed files stay, temporary ones are removed.
+ * Carry out `p`; `o` and `result` may be NULL.  If anything is lost, nothing is
+ * written (unless `partial`), and the error is ERROR_LOST with the sentence of
+ * plan_error().  After other errors renamed files stay and temporary files are
+ * removed.
  */
 int rebuild(struct plan *p, const struct rebuild_options *o,
 	    struct rebuild_result *result, struct error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rebuild_impl.h - what rebuild.c (the work) and rebuild_sums.c (is it right)
- * share.  Private to them.
+ * rebuild_impl.h - types and functions shared by rebuild.c (writing) and
+ * rebuild_sums.c (verifying checksums).  Private to them.
  */
 #ifndef RESCUE_REBUILD_IMPL_H
 #define RESCUE_REBUILD_IMPL_H
@@ -16,25 +16,27 @@ struct rebuild_run {
 	bool partial;
 	const struct work *work;
 	struct rebuild_result *result;
-	struct arena *arena; /* of one round */
+	struct arena *arena; /* freed after each round */
 	struct put *put;
 	struct compute_set *sets;
 	size_t nsets;
-	size_t in_place; /* files that are written into containers */
-	struct stripe_sum *sums, *new_sums; /* by file; NULL: none recorded */
-	bool *look; /* by file, with them: to be read again */
+	size_t in_place; /* number of files written into containers */
+	struct stripe_sum *sums, *new_sums; /* by file; NULL: no checksums are
+					       recorded */
+	bool *look; /* by file: read it again; NULL like sums */
 };
 
-/* Is the set one to be carried out? */
+/* Is the set to be rebuilt in this run? */
 bool rebuild_wants(const struct rebuild_run *r, const struct plan_set *s);
 
 /* --- rebuild_sums.c --- */
 
-/* Make sums, new_sums and look, if a checksum is recorded at all. */
+/* Allocate sums, new_sums and look, if any file has a recorded checksum. */
 int rebuild_make_sums(struct rebuild_run *r, struct error *err);
 
-/* Is what was read and computed what was recorded?  Returns how many files
- * turned out damaged, and were marked; -1 on failure. */
+/* Compare the checksums of files read and files computed with the recorded
+ * ones.  Returns the number of files that are damaged and were marked; -1 on
+ * error. */
 long rebuild_check_sums(struct rebuild_run *r, struct error *err);
 
 #endif /* RESCUE_REBUILD_IMPL_H */

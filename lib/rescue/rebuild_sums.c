@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rebuild_sums.c - recorded checksums, compared with what was read and with
- * what came out of it.
+ * rebuild_sums.c - compare recorded checksums with the files read and the files
+ * computed.
  */
 #include <string.h>
 
@@ -43,8 +43,8 @@ mark_damaged(struct rebuild_run *r, size_t file, struct error *err)
 	return plan_mark(r->p, file, FILE_WRONG_CRC, err);
 }
 
-/* Files that were read as a whole and are not what was recorded.  Returns how
- * many were marked, -1 on failure. */
+/* Mark files that were read completely and have a wrong checksum.  Returns the
+ * number of files marked, -1 on error. */
 static long
 mark_bad_inputs(struct rebuild_run *r, struct error *err)
 {
@@ -67,7 +67,8 @@ mark_bad_inputs(struct rebuild_run *r, struct error *err)
 	return marked;
 }
 
-/* Read the files with look[i] as a whole, and mark those that are wrong. */
+/* Read the files with look[i] completely, and mark those with a wrong checksum.
+ * Returns the number of files marked, -1 on error. */
 static long
 look_again(struct rebuild_run *r, bool *look, struct error *err)
 {
@@ -83,8 +84,8 @@ look_again(struct rebuild_run *r, bool *look, struct error *err)
 	return marked;
 }
 
-/* A rebuilt file that is not what was recorded: what it was made from is
- * damaged.  Look for a damaged file among them. */
+/* A rebuilt file has a wrong checksum, so one of its inputs is damaged.  Check
+ * the files of its set.  Returns the number of files marked, -1 on error. */
 static long
 find_culprit(struct rebuild_run *r, const struct plan_file *f,
 	     struct error *err)
@@ -122,7 +123,7 @@ check_outputs(struct rebuild_run *r, struct error *err)
 	return 0;
 }
 
-/* Was something of the set computed that no checksum confirms? */
+/* Was a file of the set computed that has no recorded checksum? */
 static bool
 unconfirmed(const struct rebuild_run *r, const struct plan_set *s)
 {
@@ -158,8 +159,8 @@ look_at_parts(struct rebuild_run *r, const struct plan_member *m)
 	}
 }
 
-/* Files of which only parts were needed: where nothing else would show it, a
- * damaged one must not go into redundancy unseen. */
+/* Check the files that were read only in part.  If a rebuilt file has no
+ * checksum, a damaged input would get into it unnoticed. */
 static long
 check_rest(struct rebuild_run *r, struct error *err)
 {

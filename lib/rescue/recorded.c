@@ -7,7 +7,7 @@
 #include "meta/filemap.h"
 #include "path.h"
 
-/* Cut `common` back to what it shares, by whole components, with `dir`. */
+/* Shorten `common` to the leading path components that it shares with `dir`. */
 static void
 cut_common(struct buf *common, const char *dir)
 {
@@ -23,8 +23,9 @@ cut_common(struct buf *common, const char *dir)
 	common->data[cut] = '\0';
 }
 
-/* How many there will be is not known: when the sample is full every second one
- * goes, and fewer are taken from then on. */
+/* The number of files is unknown in advance.  When the sample is full, every
+ * second file is dropped, and only half as many files are sampled from then
+ * on. */
 static void
 take(struct recorded *r, const struct filemap_file *f)
 {
@@ -49,7 +50,7 @@ recorded_show(struct recorded *r, const struct filemap_file *f,
 
 	take(r, f);
 	r->seen++;
-	/* Most files share the directory of the one before. */
+	/* Most files have the same directory as the previous one. */
 	if (!first && strcmp(r->last, f->dir) == 0)
 		return 0;
 	if (path_normal(f->dir, &r->dir, err) < 0)
@@ -69,7 +70,7 @@ recorded_free(struct recorded *r)
 	*r = (struct recorded){ .seen = 0 };
 }
 
-/* How many of the sample are here if the prefix was called `root`? */
+/* Count the files of the sample that are found if the prefix was `root`. */
 static int
 count_hits(const struct recorded *r, const char *root, recorded_here *here,
 	   void *arg, size_t *hits, struct error *err)

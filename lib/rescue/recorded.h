@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * recorded.h - what the prefix was called when a dataset's paths were recorded.
+ * recorded.h - the path that the prefix had when a dataset's paths were
+ * recorded.
  *
- * Filemaps have absolute paths, and nothing says how much of one is the prefix
- * (formats.md 4.2), which may have moved since.  The recorded root is the one
- * directory above all recorded files under which those that are here resolve.
+ * Filemaps contain absolute paths.  They do not say which part of a path is the
+ * prefix (formats.md 4.2), and the prefix may have moved since.  The recorded
+ * root is a directory above all recorded files: the one for which most files
+ * are found below the present prefix.
  */
 #ifndef RESCUE_RECORDED_H
 #define RESCUE_RECORDED_H
@@ -17,35 +19,35 @@
 struct error;
 struct filemap_file;
 
-/* Files looked at to find it. */
+/* Number of files that are looked up to find the recorded root. */
 #define RECORDED_SAMPLE 256
 
-/* All zero at first; for recorded_free(). */
+/* All zero at first; freed by recorded_free(). */
 struct recorded {
-	size_t seen;	    /* files shown */
+	size_t seen;	    /* number of files added */
 	struct buf common;  /* longest directory above all of them */
-	struct buf dir;	    /* that of the last one, in normal form */
-	const char *last;   /* the same as recorded; borrowed */
+	struct buf dir;	    /* directory of the last file, in normal form */
+	const char *last;   /* the same directory as recorded; borrowed */
 	size_t count, step; /* every `step`-th file is in the sample */
 	const struct filemap_file *sample[RECORDED_SAMPLE];
 };
 
-/* A file, with its PATH and NAME, which stays where it is until
- * recorded_free(). */
+/* Add a file that has PATH and NAME.  `f` is borrowed until recorded_free(). */
 int recorded_show(struct recorded *r, const struct filemap_file *f,
 		  struct error *err);
 void recorded_free(struct recorded *r);
 
-/* Is file `rel`, below the prefix as it is now, the one that is recorded as
- * `f`?  1, 0; or -1 to give up. */
+/* Is the file `rel`, below the present prefix, the one recorded as `f`?
+ * Returns 1 or 0, or -1 on error, which ends the search. */
 typedef int recorded_here(void *arg, const char *rel,
 			  const struct filemap_file *f, struct error *err);
 
 /* All zero at first; the caller frees `root`. */
 struct recorded_guess {
-	struct buf root; /* under which most files of the sample are here */
-	size_t hits;	 /* how many; 0: root is empty */
-	bool tie;	 /* as many are under another directory */
+	struct buf root; /* the root for which most files of the sample are
+			    found */
+	size_t hits;	 /* number of these files; 0: root is empty */
+	bool tie;	 /* another root has as many hits */
 };
 
 /* Try every directory from `common` up to the one below "/". */

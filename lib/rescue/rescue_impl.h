@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rescue_impl.h - what the modules of this room offer each other: the bytes
- * behind a plan, for whoever reads, checks or computes them.
+ * rescue_impl.h - functions shared by the modules of this room: the bytes
+ * behind a plan, for modules that read, verify or compute them.
  */
 #ifndef RESCUE_RESCUE_IMPL_H
 #define RESCUE_RESCUE_IMPL_H
@@ -15,44 +15,46 @@ struct stripe_part;
 
 /* --- For schemes: solving (solve.c) --- */
 
-/* A solution that is being made. */
+/* A solution under construction. */
 struct solving {
 	const struct solve_set *set;
 	struct solution *out;
 	size_t jobs_cap, lost_cap, recipes_cap;
 };
 
-/* A job to be filled in, whose out[] follow its in[]; NULL: ERROR_NOMEM. */
+/* Append a job that the caller fills in; its out[] follows its in[] in memory.
+ * NULL: ERROR_NOMEM. */
 struct solve_job *solve_add_job(struct solving *w, uint32_t nin, uint32_t nout,
 				struct error *err);
 
-/* `len` bytes from `at` on are lost. */
+/* Record that `len` bytes from `at` on are lost. */
 int solve_add_lost(struct solving *w, const struct solve_ref *at, uint64_t len,
 		   struct error *err);
 
-/* Take `r`, which jobs are going to use, for the solution; NULL: fail. */
+/* Give `r`, which jobs will use, to the solution, which frees it.  Returns -1
+ * if `r` is NULL (its error is set already) or on ERROR_NOMEM. */
 int solve_keep_recipe(struct solving *w, struct recipe *r, struct error *err);
 
-/* --- For schemes: what does not add up (deep.c) --- */
+/* --- For schemes: verifying (deep.c) --- */
 
-/* The same stretch of all strings of a job, as read, and behind them what the
- * job makes of its inputs. */
+/* The same byte range of all strings of a job as read, followed by the outputs
+ * computed from the inputs. */
 struct deep_block {
 	const struct plan_set *set;
 	const struct solve_job *job;
 	unsigned char *memory;
-	size_t step; /* from one string to the next */
+	size_t step; /* from one string to the next, in bytes */
 	size_t len;
 };
 
-/* String i of job->in[], which job->out[] follow, as it was read. */
+/* String i of job->in[] followed by job->out[], as read. */
 static inline void *
 deep_chunk(const struct deep_block *b, uint32_t i)
 {
 	return b->memory + i * b->step;
 }
 
-/* Room for what was computed for job->out[i]; a scheme may use it again. */
+/* The buffer for the computed job->out[i]; a scheme may overwrite it. */
 static inline void *
 deep_made(const struct deep_block *b, uint32_t i)
 {
@@ -62,32 +64,34 @@ deep_made(const struct deep_block *b, uint32_t i)
 /* --- Errors --- */
 
 /*
- * Is the file itself to blame that it could not be read?  Then it is an
- * erasure.  One that we may not read, or for which descriptors or memory were
- * short, is not: it must neither be called lost nor be replaced.
+ * Is the file itself damaged, so that its bytes count as lost?  False if
+ * reading failed for another reason, as a lack of permission, descriptors or
+ * memory: such a file must neither be called lost nor be replaced.
  */
 bool plan_blames_file(const struct error *e);
 
 /* --- Where a plan's bytes are --- */
 
-/* Is a metadata file of that name packed? */
+/* Is a metadata file with this name packed? */
 bool plan_has_packed(const struct plan *p, const char *name);
 
 uint64_t plan_segs_size(const struct plan_seg *segs, size_t n);
 
-/* A stretch of a packed file, as part of a string. */
+/* A byte range of a packed file, as part of a string. */
 struct plan_span {
-	int dirfd; /* of the segments' paths */
+	int dirfd; /* the paths of the segments are relative to it */
 	uint64_t from, len;
-	uint64_t start; /* where it begins in the string */
+	uint64_t start; /* where the range begins in the string */
 	size_t sum;
 };
 
-/* The parts that make up the stretch, at most n.  Returns how many. */
+/* Set out[] to the parts that make up the range, at most n.  Returns their
+ * number. */
 size_t plan_segs_parts(const struct plan_seg *segs, size_t n,
 		       const struct plan_span *span, struct stripe_part *out);
 
-/* The parts of a whole file, at most plan_file_nparts(). */
+/* The parts of a whole file, at most plan_file_nparts().  Returns their
+ * number. */
 size_t plan_file_parts(const struct plan *p, size_t file, uint64_t start,
 		       size_t sum, struct stripe_part *out);
 static inline size_t
@@ -96,14 +100,15 @@ plan_file_nparts(const struct plan_file *f)
 	return f->nsegs > 0 ? f->nsegs : 1;
 }
 
-/* The strings of a set's members, n each: data (files that are present; others
- * are gaps) and body (redundancy files that can be read). */
+/* The strings of a set's members, n each: data (present files; other files are
+ * gaps) and body (readable redundancy files). */
 struct plan_strings {
 	struct stripe *data, *body;
 };
 
-/* Make them, from `arena`.  With `sums` parts are numbered for checksums by
- * their file, if that has a recorded one. */
+/* Make the strings; they are allocated from `arena`.  If `sums`, the parts of a
+ * file with a recorded checksum have the file's index as the number of their
+ * sum. */
 int plan_strings(const struct plan *p, const struct plan_set *s, bool sums,
 		 struct arena *arena, struct plan_strings *out,
 		 struct error *err);
@@ -111,13 +116,15 @@ int plan_strings(const struct plan *p, const struct plan_set *s, bool sums,
 /* --- Reading and writing them --- */
 
 /* Read each file i that has a recorded checksum and for which look[i] is set.
- * look[i] stays set if the file is wrong; its state is not changed. */
+ * On return look[i] is set if the file is wrong.  States are not changed. */
 int plan_check_files(struct plan *p, const struct work *work, bool *look,
 		     struct error *err);
 
-/* Before and after a rebuild writes into containers: mark what is to be
- * written, make them long enough; sync them, and take the mark away.
- * *marked: there is something to be written there. */
+/* Called before and after a rebuild writes into containers.  The function
+ * plan_begin_packed() marks on disk all segments to be written and extends the
+ * containers; *marked is set if there are any.  The function plan_end_packed()
+ * syncs the containers, then removes the mark, except for segments that are
+ * still missing. */
 int plan_begin_packed(struct plan *p, bool *marked, struct error *err);
 int plan_end_packed(struct plan *p, struct error *err);
 

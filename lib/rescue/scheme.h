@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scheme.h - the redundancy schemes: what can be computed from what, what is
- * lost, and how to say so.  The table has an entry scheme_WORD for each line of
- * REDSET_TYPES_ALL (meta/redset.h), in a file scheme_*.c.  To add a scheme, add
- * the line and the file; everybody else asks the entry.
+ * scheme.h - the redundancy schemes: which data can be computed from which,
+ * which are lost, and how to explain it.  The table has an entry scheme_WORD
+ * for each line of REDSET_TYPES_ALL (meta/redset.h), in a file scheme_*.c.  To
+ * add a scheme, add the line and the file: all other code calls the functions
+ * of the entry.
  *
- * Pure functions, except that solve() and explain() allocate.
+ * Pure functions, except that solve(), explain() and blame() allocate.
  */
 #ifndef RESCUE_SCHEME_H
 #define RESCUE_SCHEME_H
@@ -23,54 +24,60 @@ struct solve_ref;
 struct solve_set;
 struct solving;
 
-/* What names and sizes alone tell of a set. */
+/* What is known about a set from names and sizes alone. */
 struct scheme_seats {
 	uint32_t members, failures;
 	const bool *present; /* by member: its redundancy file is present */
-	const bool *whole;   /* by member: so is all that the set protects */
+	const bool *whole;   /* by member: its redundancy file and the files
+				that it protects are present */
 };
 
 struct scheme {
-	/* What stands before the number of failures in reports, from so many
-	 * failures on; NULL: reports do not show the number. */
+	/* Printed before the number of failures in reports if that number is at
+	 * least `label_from`.  NULL: reports do not show the number. */
 	const char *label;
 	uint32_t label_from;
-	/* Are each member's data kept apart from those of others, so that each
-	 * pair of original and copy agrees or differs by itself? */
+	/* The redundancy of each member's data is independent of other members'
+	 * data: an original and its copies can be compared without the rest of
+	 * the set. */
 	bool apart;
 
-	/* Add jobs and losses to w->out. */
+	/* Add jobs and lost ranges to w->out.  Returns 0, or -1 on error. */
 	int (*solve)(struct solving *w, struct error *err);
 
-	/* How many more whole members the set could lose, whichever they are,
-	 * without losing data. */
+	/* Number of further whole members that the set can lose without losing
+	 * data, whichever members these are. */
 	uint32_t (*spare)(const struct solve_set *set);
 
-	/* At least how many of the members that are not whole cannot come
-	 * back?  0 if it depends on more than `s` says. */
+	/* Lower bound of the number of members that cannot be rebuilt; 0 if
+	 * this number depends on more than `s` contains. */
 	uint32_t (*beyond)(const struct scheme_seats *s);
 
-	/* Why a set that survives `failures` is lost, in one clause: `ranks` is
-	 * the text of the `n` ranks that lack something.  NULL: no memory. */
+	/* One clause that explains why a set that tolerates `failures` losses
+	 * is lost.  `ranks` lists the `n` ranks with missing or damaged files.
+	 * The text is allocated from `a`.  NULL: no memory. */
 	const char *(*explain)(struct arena *a, const char *ranks, size_t n,
 			       uint32_t failures);
 
-	/* Size of the chunks if `longest` bytes are the longest data of a
-	 * member; ERROR_CORRUPT: no such set.  NULL: redundancy of this kind is
-	 * not made for data that have none. */
+	/* Chunk size in bytes if the longest data string of a member has
+	 * `longest` bytes.  Returns 0, or -1 with ERROR_CORRUPT: the code does
+	 * not support this number of members and failures.  NULL function:
+	 * redundancy of this type is only read, never made. */
 	int (*chunk)(const struct solve_set *set, uint64_t longest,
 		     uint64_t *chunk, struct error *err);
 
-	/* In a block whose bytes do not add up, find the only string that can
-	 * be wrong; *who stays NULL if several could be.  NULL function: the
-	 * scheme computes nothing. */
+	/* Find the wrong string in a block whose redundancy does not match its
+	 * data.  *who stays NULL if more than one string could be wrong.
+	 * Returns 0, or -1 on error.  NULL function: the scheme computes
+	 * nothing. */
 	int (*blame)(const struct deep_block *b, const struct solve_ref **who,
 		     struct error *err);
 };
 
 const struct scheme *scheme_of(enum redset_type type);
 
-/* The words of all schemes that can be made (see chunk), as "xor|rs". */
+/* Write the words of all schemes that can be made (see chunk) to `to`, as
+ * "xor|rs".  Returns `to`. */
 char *scheme_made_words(char *to, size_t size);
 
 #endif /* RESCUE_SCHEME_H */

@@ -24,19 +24,19 @@ code_of(enum redset_type type, uint32_t members, uint32_t failures)
 
 /* --- Solving --- */
 
-/* One stripe in work. */
+/* The stripe that is being solved. */
 struct striping {
 	struct solving *w;
 	const struct solve_set *set;
 	struct code c;
 	unsigned stripe;
-	/* Positions at which what is lost changes: ascending, 0 and the size of
-	 * the chunks included. */
+	/* Positions in the stripe between which the same chunks are lost:
+	 * ascending, including 0 and the chunk size. */
 	uint64_t *cuts;
 	size_t ncuts;
 };
 
-/* First lost range of `m` that ends behind `off`. */
+/* Index of the first lost range of `m` that ends after `off`. */
 static size_t
 range_after(const struct solve_member *m, uint64_t off)
 {
@@ -61,7 +61,7 @@ compare_u64(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Member m's bytes of the stripe from position `off` on. */
+/* Where position `off` of member m's chunk of the stripe is. */
 static struct solve_ref
 chunk_ref(const struct striping *s, unsigned m, uint64_t off)
 {
@@ -101,8 +101,8 @@ cut_stripe(struct striping *s)
 	s->ncuts = kept;
 }
 
-/* Which members' chunks are lost between `from` and the next cut?  Returns how
- * many. */
+/* Set lost[i] if member i's chunk is lost between `from` and the next cut.
+ * Returns the number of lost chunks. */
 static unsigned
 lost_at(const struct striping *s, uint64_t from, bool *lost)
 {
@@ -173,7 +173,7 @@ solve_stripe(struct striping *s, struct error *err)
 				return -1;
 			continue;
 		}
-		/* Neighbouring stretches mostly lack the same members. */
+		/* Adjacent ranges mostly have lost the same members. */
 		if (r == NULL || memcmp(lost, before, s->set->n) != 0) {
 			r = recipe_new(&s->c, s->stripe, lost, err);
 			if (solve_keep_recipe(s->w, r, err) < 0)
@@ -208,7 +208,7 @@ solve_code(struct solving *w, struct error *err)
 	return rc;
 }
 
-/* --- Judging --- */
+/* --- Verdicts --- */
 
 static uint32_t
 spare(const struct solve_set *set)
@@ -220,9 +220,9 @@ spare(const struct solve_set *set)
 	return missing < set->failures ? set->failures - missing : 0;
 }
 
-/* Two members that each lost a file may both come back, if the files lie at
- * different places of the stripes.  So only members of which nothing is left
- * count. */
+/* Two members that each lost a file can both be rebuilt if the files lie at
+ * different positions of the stripes.  So only members whose redundancy file is
+ * missing, too, are counted. */
 static uint32_t
 beyond(const struct scheme_seats *s)
 {
@@ -253,9 +253,10 @@ chunk_size(const struct solve_set *set, uint64_t longest, uint64_t *chunk,
 	return 0;
 }
 
-/* --- Blame --- */
+/* --- Finding the wrong member --- */
 
-/* Recipe that leaves `without` out: n - k of the others give the rest. */
+/* A recipe without member `without`: computes the other members from n - k of
+ * them. */
 static struct recipe *
 suspect_recipe(const struct code *c, uint32_t stripe, unsigned without,
 	       struct error *err)
@@ -275,7 +276,7 @@ suspect_recipe(const struct code *c, uint32_t stripe, unsigned without,
 			   &(struct recipe_members){ in, nin, out, nout }, err);
 }
 
-/* Do the chunks, by member, agree with each other by this recipe? */
+/* Do the chunks (by member) equal those that the recipe computes? */
 static bool
 adds_up(const struct deep_block *b, const struct recipe *r, void *const *chunk)
 {
@@ -292,8 +293,9 @@ adds_up(const struct deep_block *b, const struct recipe *r, void *const *chunk)
 	return same;
 }
 
-/* The member without which the rest of the stripe adds up.  There never are
- * two: any n - k of the others are enough to tell them apart. */
+/* Find the member without which the rest of the stripe is consistent.  At most
+ * one member has this property: the n - 2 members that two candidates have in
+ * common are enough (k >= 2) to compute all others. */
 static int
 blame(const struct deep_block *b, const struct solve_ref **who,
       struct error *err)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scheme_partner.c - PARTNER: each member keeps copies of the data of its left
- * neighbours, as many as there are replicas (formats.md 5.5).
+ * scheme_partner.c - PARTNER: each member keeps one copy of the data of each of
+ * its left neighbours; the number of replicas is the number of these neighbours
+ * (formats.md 5.5).
  */
 #include <string.h>
 
 #include "arena.h"
 #include "rescue/rescue_impl.h"
 
-/* Where the copy of member (holder - d)'s data starts in the holder's body. */
+/* Offset in the holder's body of the copy of member (holder - d)'s data. */
 static uint64_t
 copy_offset(const struct solve_set *set, uint32_t holder, uint32_t d)
 {
@@ -25,7 +26,7 @@ replicas(const struct solve_set *set)
 	return set->failures < set->n ? set->failures : set->n - 1;
 }
 
-/* The bytes of copy d of the data of member x from `off` on. */
+/* Where byte `off` of copy d of member x's data is. */
 static struct solve_ref
 copy_ref(const struct solve_set *set, uint32_t x, uint32_t d, uint64_t off)
 {
@@ -34,7 +35,7 @@ copy_ref(const struct solve_set *set, uint32_t x, uint32_t d, uint64_t off)
 	return (struct solve_ref){ h, true, copy_offset(set, h, d) + off };
 }
 
-/* Nobody has the stretch: it is lost, and so are its copies. */
+/* The range has no source: its data and all its copies are lost. */
 static int
 lose_stretch(struct solving *w, uint32_t x, const struct solve_range *r,
 	     struct error *err)
@@ -50,8 +51,8 @@ lose_stretch(struct solving *w, uint32_t x, const struct solve_range *r,
 	return 0;
 }
 
-/* One stretch of member x's data, lost or there, towards all its lost
- * copies. */
+/* Add a job that restores one range of member x's data: the data if they are
+ * lost, and all lost copies. */
 static int
 solve_stretch(struct solving *w, uint32_t x, struct solve_range r, bool lost,
 	      struct error *err)
@@ -125,7 +126,7 @@ spare(const struct solve_set *set)
 	return least > 0 && least != UINT32_MAX ? least - 1 : 0;
 }
 
-/* Is a copy left?  The next members have them. */
+/* Is a copy of member m's data present?  The next members hold the copies. */
 static bool
 has_copy(const struct scheme_seats *s, uint32_t m)
 {
@@ -156,7 +157,7 @@ explain(struct arena *a, const char *ranks, size_t n, uint32_t failures)
 		ranks, failures == 1 ? "the copy" : "every copy");
 }
 
-/* With more than one copy the majority is right. */
+/* With more than one copy, the majority decides. */
 static int
 blame(const struct deep_block *b, const struct solve_ref **who,
       struct error *err)

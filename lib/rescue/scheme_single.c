@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scheme_single.c - SINGLE keeps nothing but the data themselves: sets of one
- * member, and redundancy files without a body (formats.md 5.4).
+ * scheme_single.c - SINGLE has no redundancy: sets have one member, and
+ * redundancy files have no body (formats.md 5.4).
  */
 #include "arena.h"
 #include "rescue/rescue_impl.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * solve.c - from losses to jobs: what all schemes need for it.
+ * solve.c - helpers with which all schemes turn losses into jobs.
  */
 #include "rescue/solve.h"
 
@@ -39,7 +39,7 @@ solve_add_lost(struct solving *w, const struct solve_ref *at, uint64_t len,
 {
 	struct solution *s = w->out;
 
-	if (s->nlost > 0) { /* perhaps it goes on where the last one ends */
+	if (s->nlost > 0) { /* the range may continue the last one */
 		struct solve_lost *last = s->lost + s->nlost - 1;
 
 		if (last->member == at->member && last->body == at->body &&

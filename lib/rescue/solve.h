@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * solve.h - which bytes of a redundancy set can be computed from which
- * others.  Pure: knows sizes and losses, reads no file.
+ * solve.h - which bytes of a redundancy set can be computed from which others.
+ * Pure: works on sizes and losses, reads no file.
  *
  * A set has members; each has a data string (its files end to end) and a body
- * (of its redundancy file).  Losses are byte ranges of data strings, and whole
- * bodies: a member that lost one small file has lost only those bytes, so two
- * members may each have lost something and the set still be saved, as long as
- * no byte position of a stripe has more losses than checks.
+ * (the part of its redundancy file after the header).  A loss is a byte range
+ * of a data string, or a whole body.  A member that lost one small file has
+ * lost only those bytes.  So two members may each have lost a file and the set
+ * can still be rebuilt, if no byte position of a stripe has more losses than
+ * check chunks.
  *
- * The result is a list of jobs.  A job computes equal stretches of the lost
- * strings (out) from equal stretches of strings that are there (in); jobs are
- * independent of each other and of any order.
+ * The result is a list of jobs.  A job computes equally long ranges of lost
+ * strings (out) from ranges of present strings (in).  Jobs are independent of
+ * each other and can run in any order.
  */
 #ifndef RESCUE_SOLVE_H
 #define RESCUE_SOLVE_H
@@ -36,18 +37,20 @@ struct solve_member {
 	bool body_lost;
 	size_t nlost;
 	const struct solve_range
-		*lost; /* of the data string: ascending, apart */
+		*lost; /* ranges of the data string: ascending, not
+			  overlapping */
 };
 
 struct solve_set {
 	enum redset_type type;
 	uint32_t n;	   /* members */
-	uint32_t failures; /* replicas, or check chunks (redset_desc) */
-	uint64_t chunk;	   /* XOR, RS */
+	uint32_t failures; /* replicas (PARTNER) or check chunks (XOR, RS); see
+			      redset_desc */
+	uint64_t chunk;	   /* chunk size in bytes; only for XOR and RS */
 	const struct solve_member *member; /* n of them */
 };
 
-/* Where a stretch starts. */
+/* Start of a byte range in a string. */
 struct solve_ref {
 	uint32_t member;
 	bool body;
@@ -55,14 +58,15 @@ struct solve_ref {
 };
 
 struct solve_job {
-	const struct recipe *recipe; /* NULL: every out is a copy of in[0] */
+	const struct recipe *recipe; /* NULL: each output is a copy of in[0] */
 	uint64_t len;
-	uint32_t stripe; /* of the set; scheme.apart: whose data they are */
+	uint32_t stripe; /* stripe of the set; if scheme.apart: the member that
+			    owns the data */
 	uint32_t nin, nout;
 	struct solve_ref *in, *out;
 };
 
-/* Bytes for which no solution exists. */
+/* Bytes that cannot be computed. */
 struct solve_lost {
 	uint32_t member;
 	bool body;
@@ -73,16 +77,17 @@ struct solution {
 	size_t njobs;
 	struct solve_job *jobs;
 	size_t nlost;
-	struct solve_lost *lost; /* empty: everything can be computed */
-	struct arena *arena;	 /* owns the lists */
+	struct solve_lost *lost; /* if empty, everything can be computed */
+	struct arena *arena;	 /* owns the refs of the jobs */
 	struct recipe **recipes;
 	size_t nrecipes;
 };
 
 /*
- * Solve.  Returns 0 also where something stays lost (solution.nlost > 0); -1:
- * ERROR_NOMEM, ERROR_CORRUPT (geometry against the limits of the code).  For
- * solution_free().
+ * Find out how to compute all lost bytes of `set`.  Returns 0 even if some
+ * bytes cannot be computed (solution.nlost > 0), or -1: ERROR_NOMEM,
+ * ERROR_CORRUPT (the code does not support this geometry).  The caller frees
+ * *out with solution_free().
  */
 int solve(const struct solve_set *set, struct solution *out, struct error *err);
 void solution_free(struct solution *s);
