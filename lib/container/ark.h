@@ -85,7 +85,7 @@ int ark_out_data(struct ark_out *out, const void *data, size_t len,
 int ark_out_end(struct ark_out *out, struct error *err);
 
 /*
- * Complete the archive; without this call nobody can read it.  All bytes have
+ * Complete the archive; without this call it is not readable.  All bytes have
  * then been accepted by write(2), but not synced.  ERROR_SYSTEM: errnum is
  * ENOSPC for a full disk, EPIPE for a closed pipe (if SIGPIPE is ignored).
  */

@@ -365,7 +365,7 @@ fill_batch(void *arg, size_t i, unsigned worker, struct error *err)
 	return 0;
 }
 
-/* --- All of it --- */
+/* --- The whole map --- */
 
 static int
 for_batches(struct run *r, struct par *par,

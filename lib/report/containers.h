@@ -75,7 +75,7 @@ struct containers *containers_open(struct catalogue *c, const char *what,
 void containers_free(struct containers *k);
 
 struct containers_look {
-	/* spares reading what it has checked; or NULL */
+	/* files it has checked are not read again; or NULL */
 	const struct plan *plan;
 	const struct catalogue_options *o;
 	bool sums; /* read all bytes and compare checksums */

@@ -392,7 +392,7 @@ put_rows(struct drawing *d)
 		   d->k->count - d->rows[d->shown].first);
 }
 
-/* --- All of it --- */
+/* --- All parts --- */
 
 static void
 put_style(struct buf *out)

@@ -28,7 +28,7 @@ struct scavenge_options {
 	struct remote_options remote;
 	const char *copy;	     /* path of scr_copy on the nodes */
 	const struct hostlist *down; /* nodes to skip; or NULL */
-	/* the only dataset to save, even if it seems lost; 0: all */
+	/* id of the only dataset to save, even if it seems lost; 0: all */
 	int64_t only;
 	bool containers;	 /* pack each saved dataset */
 	uint64_t container_size; /* bytes; 0: pack() chooses */
