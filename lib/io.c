@@ -18,10 +18,10 @@
 #include "mem.h"
 #include "temp.h"
 
-/* A file's end below this is left to fsync(2). */
+/* A rest of the file below this size is left to fsync(2). */
 #define BEHIND_MIN 65536
 
-/* Fill `st`; what is not a regular file is ERROR_CORRUPT. */
+/* Fill *st.  ERROR_CORRUPT: not a regular file. */
 static int
 stat_regular(int fd, const char *name, struct stat *st, struct error *err)
 {
@@ -50,7 +50,7 @@ int
 io_read_file(int dirfd, const char *name, size_t max, struct buf *out,
 	     struct error *err)
 {
-	/* O_NONBLOCK: a FIFO put in the place of a file must not stop us. */
+	/* O_NONBLOCK: do not block on a FIFO. */
 	int fd = openat(dirfd, name,
 			O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	int rc = -1;
@@ -63,8 +63,8 @@ io_read_file(int dirfd, const char *name, size_t max, struct buf *out,
 	return rc;
 }
 
-/* Read to the end of the file, which may have grown since its size was
- * taken (or, below /proc, never had one). */
+/* Read to the end of the file.  It may have grown since `size` was taken, and
+ * files below /proc have no size. */
 static int
 read_all(int fd, const char *name, size_t max, size_t size, struct buf *out,
 	 struct error *err)
@@ -89,8 +89,8 @@ read_all(int fd, const char *name, size_t max, size_t size, struct buf *out,
 					 "%s: longer than the limit of %zu "
 					 "bytes",
 					 name, max);
-		/* Short, and as long as it should be: that was the end.  One
-		 * call less for each of a hundred thousand small files. */
+		/* A short read at the expected size is the end.  This saves a
+		 * call for each of many small files. */
 		if (size > 0 && out->len == size && (size_t)got < room)
 			break;
 	}
@@ -107,7 +107,7 @@ io_read_fd(int fd, const char *name, size_t max, struct buf *out,
 	buf_clear(out);
 	if (stat_bounded(fd, name, max, &st, err) < 0)
 		return -1;
-	/* One byte more: the read that meets the end needs no larger buf. */
+	/* One byte more, so that the read that finds the end fits, too. */
 	if (buf_reserve(out, (size_t)st.st_size + 1) < 0)
 		return error_no_memory(err);
 	if (read_all(fd, name, max, (size_t)st.st_size, out, err) < 0) {
@@ -188,7 +188,7 @@ io_pwrite(int fd, const char *name, const void *data, size_t len, uint64_t off,
 		put = pwrite(fd, p, len, (off_t)off);
 		if (put < 0 && errno == EINTR)
 			continue;
-		if (put == 0) /* never seen, but would loop forever */
+		if (put == 0) /* not expected, but would loop forever */
 			errno = EIO;
 		if (put <= 0)
 			return error_sys(err,
@@ -240,8 +240,8 @@ io_fsync(int fd, const char *name, struct error *err)
 	return 0;
 }
 
-/* Some network file systems cannot sync a directory, and say EINVAL: their
- * renames last without it. */
+/* Some network file systems cannot sync a directory and return EINVAL.  Their
+ * renames are durable without it. */
 static int
 sync_dir_fd(int fd)
 {
@@ -279,7 +279,7 @@ io_sync_dir(int dirfd, const char *name, struct error *err)
 	return 0;
 }
 
-/* The path of the temporary file for `name`: to[PATH_MAX]. */
+/* Write the path of the temporary file for `name` to to[PATH_MAX]. */
 static int
 temp_path(char *to, const char *name)
 {
@@ -294,10 +294,8 @@ temp_path(char *to, const char *name)
 	return 0;
 }
 
-/*
- * Create `temp` anew.  What a crash left there is removed first, never opened:
- * it may as well be a symbolic link that somebody planted.
- */
+/* Create `temp`.  A file left by a crash is removed first, never opened: it
+ * could be a symbolic link that somebody planted. */
 static int
 open_temp(int dirfd, const char *temp, mode_t mode)
 {
@@ -309,7 +307,7 @@ open_temp(int dirfd, const char *temp, mode_t mode)
 	return fd;
 }
 
-/* Give `fd` the owner (as far as we may) and the mode of what it replaces. */
+/* Give `fd` the owner, if permitted, and the mode of the file it replaces. */
 static int
 copy_owner(int fd, const struct stat *old)
 {
@@ -317,8 +315,8 @@ copy_owner(int fd, const struct stat *old)
 
 	if (fstat(fd, &st) < 0)
 		return -1;
-	/* The operator who repairs a user's metadata must not take it away
-	 * from the user; who is not root cannot, and has no need to. */
+	/* If root repairs a user's metadata, the user must stay the owner.
+	 * Other users may get EPERM, which does not matter. */
 	if ((old->st_uid != st.st_uid || old->st_gid != st.st_gid) &&
 	    fchown(fd, old->st_uid, old->st_gid) < 0 && errno != EPERM)
 		return -1;
@@ -327,7 +325,7 @@ copy_owner(int fd, const struct stat *old)
 	return fchmod(fd, old->st_mode & 07777);
 }
 
-/* Has the open file still got a name? */
+/* Does the open file still have a name? */
 static bool
 is_linked(int fd)
 {
@@ -336,7 +334,7 @@ is_linked(int fd)
 	return fstat(fd, &st) == 0 && st.st_nlink > 0;
 }
 
-/* Write and sync the temporary file, and make sure that it is still ours. */
+/* Write and sync the temporary file, and check that it is still ours. */
 static int
 fill(int fd, const char *name, const void *data, size_t len, struct error *err)
 {
@@ -344,8 +342,8 @@ fill(int fd, const char *name, const void *data, size_t len, struct error *err)
 	    io_fsync(fd, name, err) < 0)
 		return -1;
 	if (!is_linked(fd)) {
-		/* Another process removed ours and took its name (two writers
-		 * without a lock): we would rename its half-written file. */
+		/* Another writer without a lock removed our file and took its
+		 * name: a rename would publish its half-written file. */
 		errno = EBUSY;
 		return error_sys(err, "%s: written by two at once", name);
 	}
@@ -360,7 +358,7 @@ sync_parent(int dirfd, const char *name, struct error *err)
 
 	if (len == 0)
 		return io_sync_dir(dirfd, name, err);
-	memcpy(dir, name, len); /* temp_path() has seen that it fits */
+	memcpy(dir, name, len); /* temp_path() checked that it fits */
 	dir[len] = '\0';
 	if (sync_dir_at(dirfd, dir) < 0)
 		return error_sys(err, "%s: cannot sync the directory", name);
@@ -415,8 +413,8 @@ lock_fd(int fd, int operation)
 	return rc;
 }
 
-/* Open or create a file that is to be locked; through no symbolic link, which
- * could make us create a file anywhere. */
+/* Open or create a file in order to lock it.  Symbolic links are not followed:
+ * one could make us create a file anywhere. */
 static int
 open_shared(int dirfd, const char *name, bool create, struct error *err)
 {
@@ -438,7 +436,7 @@ lock_file(int dirfd, const char *name, int operation, struct error *err)
 	struct error why = ERROR_INIT;
 	int fd = open_shared(dirfd, name, true, &why);
 
-	/* Another user's lock file: reading is enough to lock. */
+	/* Another user's lock file: read permission is enough to lock. */
 	if (fd < 0 && why.errnum == EACCES)
 		fd = openat(dirfd, name,
 			    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY |
@@ -475,7 +473,7 @@ lock_both(int fd)
 
 	if (lock_fd(fd, LOCK_EX | LOCK_NB) < 0)
 		return -1;
-	/* Where there are no such locks, flock() must do. */
+	/* If the file system has no such locks, flock() must do. */
 	if (fcntl(fd, F_OFD_SETLK, &whole) == 0 ||
 	    (errno != EAGAIN && errno != EACCES))
 		return 0;
@@ -521,7 +519,7 @@ io_open_locked(int dirfd, const char *name, bool create, double seconds,
 		}
 		if (is_linked(fd))
 			return fd;
-		close(fd); /* removed while we waited: there is a new one */
+		close(fd); /* removed while we waited: open the new one */
 	}
 	close(fd);
 	return -1;

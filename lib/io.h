@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * io.h - files: whole reads with a bound, loops over short transfers, atomic
+ * io.h - files: bounded reads of whole files, complete transfers, atomic
  * replacement, locks.
  *
- * All `*at` functions take a directory descriptor (AT_FDCWD allowed) and a
- * name below it.  Errors name the file.
+ * `dirfd` is a directory descriptor (AT_FDCWD allowed), and `name` a path below
+ * it.  The sentence of an error names the file.
  */
 #ifndef IO_H
 #define IO_H
@@ -18,8 +18,8 @@ struct arena;
 struct buf;
 struct error;
 
-/* Read the whole regular file into `out` (replacing what it held).  A file
- * larger than `max` is ERROR_CORRUPT; one that is not a regular file too. */
+/* Read the whole regular file into `out`, replacing its contents.
+ * ERROR_CORRUPT: larger than `max`, or not a regular file. */
 int io_read_file(int dirfd, const char *name, size_t max, struct buf *out,
 		 struct error *err);
 
@@ -27,71 +27,73 @@ int io_read_file(int dirfd, const char *name, size_t max, struct buf *out,
 int io_read_fd(int fd, const char *name, size_t max, struct buf *out,
 	       struct error *err);
 
-/* The same into memory of `arena`, which other things can share: *data, of *len
- * bytes.  ERROR_CORRUPT also where the file gets shorter meanwhile. */
+/* The same into memory of `arena`: *data, of *len bytes.  ERROR_CORRUPT also if
+ * the file is truncated meanwhile. */
 int io_read_arena(int fd, const char *name, size_t max, struct arena *arena,
 		  const char **data, size_t *len, struct error *err);
 
-/* Exactly `len` bytes at `off`, EINTR and short transfers handled.  A file
- * that ends early is ERROR_CORRUPT ("ends at byte N, expected M more"). */
+/* Read or write exactly `len` bytes at `off`; EINTR and short transfers are
+ * handled.  A file that ends early is ERROR_CORRUPT ("ends at byte N, expected
+ * M more"). */
 int io_pread(int fd, const char *name, void *data, size_t len, uint64_t off,
 	     struct error *err);
 int io_pwrite(int fd, const char *name, const void *data, size_t len,
 	      uint64_t off, struct error *err);
 
 /*
- * `len` bytes at `off` have been written: have the kernel take them to the disk
- * meanwhile, so that fsync(2) need not wait for all of it.  That begins when a
- * step of IO_BEHIND bytes of the file is full, or, with `last`, when the file
- * is, if it is worth it.  A hint, which cannot fail.
+ * Call after writing `len` bytes at `off`, so that the kernel starts to write
+ * them to disk and fsync(2) does not wait for the whole file.  Write-back
+ * starts for each complete step of IO_BEHIND bytes, and with `last` also for
+ * the rest of the file unless it is small.  A hint, which cannot fail.
  */
 #define IO_BEHIND ((uint64_t)4 << 20)
 void io_write_behind(int fd, uint64_t off, size_t len, bool last);
 
 /*
- * Replace (or create) `name` with `len` bytes, all or nothing: a temporary
- * file (temp.h) beside it, fsync, rename, fsync of the directory.  An
- * existing file's mode is kept, else `mode` & ~umask.  A crash at any point
- * leaves the old or the new contents; a left-over temporary file is reused by
- * the next call.
+ * Replace or create `name` with `len` bytes atomically: a temporary file
+ * (temp.h) beside it, fsync, rename, fsync of the directory.  The mode of an
+ * existing file is kept, else it is `mode` & ~umask.  A crash at any point
+ * leaves the old or the new contents.  The next call replaces a left-over
+ * temporary file.
  */
 int io_replace(int dirfd, const char *name, const void *data, size_t len,
 	       mode_t mode, struct error *err);
 
 /*
- * Remove `name`, file or directory, with all that is in it; what is not there
- * is no error.  Links are removed, not followed.  For things of our own only:
- * nobody is asked.
+ * Remove the file or directory `name` with all its contents.  A missing file is
+ * not an error.  Links are removed, not followed.  Only for files of our own:
+ * there is no further check.
  */
 int io_remove_tree(int dirfd, const char *name, struct error *err);
 
-/* Make the directory `path` and what is missing above it; one that is there is
- * fine.  -1: errno says why, too. */
+/* Create the directory `path` and all missing directories above it.  An
+ * existing one is not an error.  -1 also sets errno. */
 int io_make_dirs(const char *path, mode_t mode, struct error *err);
 
 int io_fsync(int fd, const char *name, struct error *err);
 
-/* fsync the directory itself, so that renames in it last. */
+/* fsync the directory itself, so that renames in it are durable. */
 int io_sync_dir(int dirfd, const char *name, struct error *err);
 
 /*
- * Advisory lock over several processes and nodes, held by a file `name` (made
- * mode 0666 & ~umask, never removed): waits until it is free.  Returns a
- * descriptor to close, or -1.  Where the file system has no locks or the
- * directory is read-only it is an error: the caller decides.
+ * Take an advisory lock between processes and nodes on the file `name` (created
+ * with mode 0666 & ~umask, never removed), and wait until it is free.  Returns
+ * a descriptor to close, or -1.  A file system without locks or a read-only
+ * directory is an error, too: the caller decides what to do.
  */
 int io_lock(int dirfd, const char *name, bool exclusive, struct error *err);
 
-/* io_lock() that gives up: -1 and ERROR_SYSTEM with errnum EWOULDBLOCK. */
+/* io_lock() without waiting.  If the lock is held: -1 and ERROR_SYSTEM with
+ * errnum EWOULDBLOCK. */
 int io_trylock(int dirfd, const char *name, bool exclusive, struct error *err);
 
 /*
- * For halt.scr only (design.md 3: a running LLNL job locks that inode): open
- * it, or with `create` make it, lock the file itself exclusively, and give the
- * descriptor; io_rewrite() then replaces the contents in place (write,
- * truncate, fsync).  Both flock() and fcntl() locks are taken, for LLNL's
- * library may be built for either.  Gives up after `seconds`: ERROR_SYSTEM with
- * errnum EWOULDBLOCK.
+ * For halt.scr only, because a running LLNL job locks the inode of that file
+ * (design.md 3).  Open the file, created if `create`, lock the file itself
+ * exclusively, and return the descriptor. io_rewrite() then replaces the
+ * contents in place (write, truncate, fsync).  Both flock() and fcntl() locks
+ * are taken, as LLNL's library may be built for either.  After `seconds`
+ * without the lock: ERROR_SYSTEM with errnum EWOULDBLOCK.
  */
 int io_open_locked(int dirfd, const char *name, bool create, double seconds,
 		   struct error *err);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * io_tree.c - directories with all that is in them.
- */
+/* io_tree.c - remove directory trees. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,8 +30,8 @@ empty(int fd, const char *name, struct error *err)
 	return rc;
 }
 
-/* Goes as deep as the tree: each level takes a descriptor, so a hostile one
- * ends with EMFILE long before the stack does. */
+/* Recursion is bounded: each level holds a descriptor, so a hostile tree ends
+ * with EMFILE long before the stack is exhausted. */
 int
 io_remove_tree(int dirfd, const char *name, struct error *err)
 {
@@ -42,7 +40,7 @@ io_remove_tree(int dirfd, const char *name, struct error *err)
 
 	if (unlinkat(dirfd, name, 0) == 0 || errno == ENOENT)
 		return 0;
-	/* POSIX has EPERM for a directory, Linux EISDIR. */
+	/* For a directory POSIX specifies EPERM, Linux returns EISDIR. */
 	if (errno != EISDIR && errno != EPERM)
 		return error_sys(err, "%s: cannot remove", name);
 	fd = openat(dirfd, name, flags);

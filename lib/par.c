@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * par.c - a pool of POSIX threads that share out the numbers of a loop.
- */
+/* par.c - a pool of POSIX threads that share the iterations of a loop. */
 #include "par.h"
 
 #include <errno.h>
@@ -20,7 +18,7 @@
 #include "mem.h"
 #include "str.h"
 
-/* More processors than any kernel is built for. */
+/* More processors than any kernel supports. */
 #define CPUS_MAX ((size_t)1 << 20)
 
 struct worker {
@@ -30,35 +28,35 @@ struct worker {
 };
 
 struct par {
-	unsigned threads;	/* the caller's included */
-	unsigned started;	/* workers that have to be joined */
+	unsigned threads;	/* including the caller */
+	unsigned started;	/* workers to be joined */
 	struct worker *workers; /* threads - 1 */
 
-	pthread_mutex_t lock; /* guards all down to `error` */
+	pthread_mutex_t lock; /* guards all members down to `error` */
 	pthread_cond_t work;  /* `round` or `quit` changed */
 	pthread_cond_t idle;  /* `busy` became 0 */
 	uint64_t round;	      /* counts the calls of par_for() */
-	unsigned busy;	      /* workers that have not ended this round */
+	unsigned busy;	      /* workers that have not finished this round */
 	bool quit;
 	bool failed;	    /* in this round */
 	struct error error; /* of the call that failed first */
 
-	/* One round's job: written before it begins, under the lock. */
+	/* The loop of this round: set before it starts, under the lock. */
 	size_t count, batch;
 	int (*fn)(void *arg, size_t i, unsigned worker, struct error *err);
 	void *arg;
 
-	atomic_size_t next; /* the first number not handed out yet */
+	atomic_size_t next; /* the first number not taken yet */
 	atomic_bool stop;   /* a call has failed */
 };
 
-/* Take the next numbers, *from ... *to - 1; false: none are left. */
+/* Take the next numbers, *from ... *to - 1.  False: none left. */
 static bool
 take(struct par *p, size_t *from, size_t *to)
 {
 	size_t i = atomic_load_explicit(&p->next, memory_order_relaxed);
 
-	/* Not a plain addition: it might pass SIZE_MAX and begin again. */
+	/* Not a plain addition, which might wrap around SIZE_MAX. */
 	do {
 		if (i >= p->count)
 			return false;
@@ -125,8 +123,8 @@ worker_main(void *arg)
 	return NULL;
 }
 
-/* Start the workers with all signals blocked: signals are for the thread
- * that knows what to do with them. */
+/* Start the workers with all signals blocked, so that signals go to the thread
+ * that handles them. */
 static int
 start_workers(struct par *p, struct error *err)
 {
@@ -223,7 +221,7 @@ par_for(struct par *p, size_t count, size_t batch,
 	p->failed = false;
 	atomic_store_explicit(&p->next, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->stop, false, memory_order_relaxed);
-	if (!alone) { /* else it is not worth waking anybody */
+	if (!alone) { /* else no other thread is needed */
 		p->busy = p->threads - 1;
 		p->round++;
 		pthread_cond_broadcast(&p->work);
@@ -241,13 +239,13 @@ par_for(struct par *p, size_t count, size_t batch,
 	return error_pass(err, &p->error);
 }
 
-/* The processors that the scheduler may put this process on; 0: unknown. */
+/* The number of processors in our affinity mask; 0: unknown. */
 static unsigned
 affinity(void)
 {
 	size_t cpus;
 
-	/* The kernel refuses a set with less bits than it has processors. */
+	/* The kernel rejects a set with fewer bits than it has processors. */
 	for (cpus = 1024; cpus <= CPUS_MAX; cpus *= 2) {
 		size_t size = CPU_ALLOC_SIZE(cpus);
 		cpu_set_t *set = mem_calloc(1, size);
@@ -267,7 +265,7 @@ affinity(void)
 	return 0;
 }
 
-/* The first line of the file dir/name, without its newline, into `to`. */
+/* Read the first line of the file dir/name, without newline, into `to`. */
 static bool
 read_line(const char *dir, const char *name, char *to, size_t size)
 {
@@ -288,10 +286,9 @@ read_line(const char *dir, const char *name, char *to, size_t size)
 	return good;
 }
 
-/* Quota in one control group's directory, in processors rounded up; 0: none.
- * Version 2 has "QUOTA PERIOD" in cpu.max, or "max PERIOD"; version 1 has two
- * files, and the quota -1 for none.  Neither word for "none" is a number
- * above 0. */
+/* The quota in the directory of a control group, in processors rounded up; 0:
+ * none.  Version 2 has "QUOTA PERIOD" or "max PERIOD" (no quota) in cpu.max.
+ * Version 1 has two files, and the quota -1 means none. */
 static unsigned
 group_quota(const char *dir)
 {
@@ -316,7 +313,7 @@ group_quota(const char *dir)
 	return q < 1 << 30 ? (unsigned)q : 0;
 }
 
-/* The smaller of two limits of which 0 means none. */
+/* The smaller of two limits; 0 means no limit. */
 static unsigned
 tighter(unsigned a, unsigned b)
 {
@@ -325,9 +322,9 @@ tighter(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* The tightest quota of the group `path` below `mount` and of all groups
- * around it.  In a container the group's path is often that outside, of
- * which only the mount itself can be seen; it then is the container's. */
+/* The smallest quota of the group `path` below `mount` and of all its parents.
+ * In a container `path` is often the path outside, which is not visible.  Only
+ * `mount` is visible then, and it is the container's group. */
 static unsigned
 tree_quota(const char *mount, const char *path)
 {
@@ -348,7 +345,7 @@ tree_quota(const char *mount, const char *path)
 	}
 }
 
-/* Does the list of controllers "cpu,cpuacct" hold `cpu`? */
+/* Does a list of controllers such as "cpu,cpuacct" contain "cpu"? */
 static bool
 has_cpu(const char *list)
 {
@@ -385,8 +382,8 @@ line_quota(const char *root, char *line)
 	snprintf(mount, sizeof(mount), "%s/sys/fs/cgroup%s%s", root,
 		 list[0] != '\0' ? "/" : "", list);
 	quota = tree_quota(mount, path);
-	/* Where both versions are in use, version 2 has a place of its own,
-	 * and "cpu" is a link that not every container has. */
+	/* If both versions are in use, version 2 is mounted at "unified".
+	 * "cpu" is a link that some containers lack. */
 	snprintf(mount, sizeof(mount), "%s/sys/fs/cgroup/%s", root,
 		 list[0] != '\0' ? "cpu" : "unified");
 	return tighter(quota, tree_quota(mount, path));
@@ -395,7 +392,7 @@ line_quota(const char *root, char *line)
 unsigned
 par_quota(const char *root)
 {
-	char line[4352]; /* PATH_MAX and what stands before the path */
+	char line[4352]; /* PATH_MAX and the fields before the path */
 	unsigned quota = 0;
 	FILE *file = NULL;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * temp.h - temporary files: a file is written under a name of its own beside
- * its place, and renamed when it is on disk.  Only this module knows how such
- * files are named.
+ * temp.h - temporary files: a file is written under a temporary name in its
+ * directory, and renamed when it is on disk.  Only this module defines the
+ * names.
  *
- * The name follows from that of the file, so what an interrupted run left is
- * found, and replaced, by the next one.  `base` is always the name of the file
- * itself, in the directory open as `dirfd`.
+ * The temporary name is derived from the name of the file, so that the next run
+ * finds and replaces a file left by an interrupted run.  `base` is always the
+ * final name of the file, in the directory open as `dirfd`.
  */
 #ifndef TEMP_H
 #define TEMP_H
@@ -26,23 +26,26 @@ char *temp_name(char *to, const char *base);
 bool temp_is(const char *name);
 
 /*
- * Make the temporary file for `base` anew, for writing, with `mode` & ~umask.
- * What is there under its name (be it a link that somebody planted) is removed,
- * never opened.  Returns a descriptor, or -1 with errno.
+ * Create the temporary file for `base` for writing, with `mode` & ~umask.  An
+ * existing file of that name (it could be a link that somebody planted) is
+ * removed, never opened.  Returns a descriptor to close, or -1 with errno.
  */
 int temp_make(int dirfd, const char *base, mode_t mode);
 
-/* Open it again, for writing; -1 with errno. */
+/* Open the existing temporary file for writing.  Returns a descriptor to close,
+ * or -1 with errno. */
 int temp_open(int dirfd, const char *base);
 
-/* Is it still the file open as `fd`?  Another process that was not locked out
- * may have removed it, and have made its own. */
+/* Is the temporary file still the one open as `fd`?  A concurrent process
+ * without a lock may have replaced it by its own. */
 bool temp_is_same(int dirfd, const char *base, int fd);
 
-/* Give it its name.  What is in it is on disk.  -1 with errno. */
+/* Rename the temporary file to `base`.  The caller has synced its contents to
+ * disk.  -1 with errno. */
 int temp_commit(int dirfd, const char *base);
 
-/* Remove it; none there is no error.  -1 with errno. */
+/* Remove the temporary file.  A missing file is not an error.  -1 with
+ * errno. */
 int temp_remove(int dirfd, const char *base);
 
 #endif /* TEMP_H */

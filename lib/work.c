@@ -12,25 +12,26 @@
 #include "mem.h"
 #include "par.h"
 
-/* Calls that are as quick as this do not leave the node, s. */
+/* A call that takes at most this many seconds is served on the node. */
 #define LOCAL_CALL 30e-6
 
-/* Threads for slower ones: one for each of so many seconds, in bounds. */
+/* For slower calls: one thread per this many seconds, within bounds. */
 #define CALL_PER_THREAD 16e-6
 #define WAITING_MIN 16u
 #define WAITING_MAX 64u
 
 #define PROBES 3
 
-/* As many open files as are wanted, at most. */
+/* Open files that are enough for any number of threads. */
 #define FILES_MAX 65536
 
 struct waiting {
-	struct par *par; /* NULL: not needed, or not known yet */
+	struct par *par; /* NULL: not needed, or not decided yet */
 	bool measured;
 };
 
-/* Many threads have many files open: the limit is raised as far as it may. */
+/* Many threads have many files open: raise the soft limit to the hard limit, up
+ * to FILES_MAX. */
 static void
 raise_limit(void)
 {
@@ -69,8 +70,8 @@ work_end(struct work *w)
 	w->par = NULL;
 }
 
-/* Seconds for a call below `dirfd`: the least of some, each for another name,
- * which no cache can know. */
+/* Seconds for a call below `dirfd`: the minimum of several calls, each with a
+ * new name, which no cache can hold. */
 static double
 measure(int dirfd)
 {
@@ -104,7 +105,7 @@ work_waiting(const struct work *w, int dirfd)
 
 		n = n < WAITING_MIN ? WAITING_MIN : n;
 		n = n < WAITING_MAX ? n : WAITING_MAX;
-		/* Without more threads it only takes longer. */
+		/* If they cannot be started, the work only takes longer. */
 		if (call > LOCAL_CALL && n > par_threads(w->par))
 			v->par = par_new(n, NULL);
 		v->measured = true;
@@ -127,8 +128,8 @@ work_stopped(const struct work *w)
 }
 
 static void
-tell(void (*to)(void *arg, const char *line), void *arg, const char *fmt,
-     va_list ap)
+pass_line(void (*to)(void *arg, const char *line), void *arg, const char *fmt,
+	  va_list ap)
 {
 	char text[ERROR_TEXT_MAX + 256];
 
@@ -144,7 +145,7 @@ work_say(const struct work *w, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	tell(w->log, w->log_arg, fmt, ap);
+	pass_line(w->log, w->log_arg, fmt, ap);
 	va_end(ap);
 }
 
@@ -154,6 +155,6 @@ work_detail(const struct work *w, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	tell(w->detail, w->log_arg, fmt, ap);
+	pass_line(w->detail, w->log_arg, fmt, ap);
 	va_end(ap);
 }

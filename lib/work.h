@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * work.h - how to work: with which threads and how much memory, who is told of
- * progress and events, who may stop it.  A command fills it in once; every room
- * that does long work takes it.
+ * work.h - the environment of long work: threads, memory, progress, log, and a
+ * way to stop it.  A command fills it in once; every module that does long work
+ * takes it.
  */
 #ifndef WORK_H
 #define WORK_H
@@ -16,43 +16,44 @@ struct progress;
 struct waiting; /* opaque */
 
 struct work {
-	struct par *par; /* threads that compute; NULL: only the caller's */
-	struct waiting *waiting; /* for work_waiting(); NULL: par does both */
-	uint64_t memory; /* for buffers, in bytes; 0: the room's default */
+	struct par *par; /* threads that compute; NULL: the caller only */
+	struct waiting *waiting; /* for work_waiting(); NULL: use par */
+	uint64_t memory; /* for buffers, in bytes; 0: the module's default */
 	bool dry_run;	 /* report what would be done, and change nothing */
 	struct progress *progress; /* of bytes; or NULL */
-	bool (*stop)(void); /* polled, by any thread; true: stop cleanly with
-			       ERROR_SYSTEM; NULL: never */
-	/* One line per event, without newline: what the user should know, and
-	 * details for those who ask (-v).  NULL: nobody listens. */
+	/* Polled by any thread; true: stop cleanly with ERROR_SYSTEM; NULL:
+	 * never. */
+	bool (*stop)(void);
+	/* Called with one line per event, without newline: log() with what the
+	 * user should know, detail() with details (-v).  May be NULL. */
 	void (*log)(void *arg, const char *line);
 	void (*detail)(void *arg, const char *line);
 	void *log_arg; /* of both */
 };
 
-/* `w`, or for NULL the defaults: the caller's thread, and nobody listens. */
+/* `w`, or for NULL the defaults: the caller's thread, no log. */
 const struct work *work_or_default(const struct work *w);
 /*
- * The threads for work on `jobs` threads; 0: as many as processors for
- * computing, and for waiting as work_waiting() finds right.  work_end() frees
- * them.
+ * Start `jobs` threads for `w`.  0: one thread per processor for computing, and
+ * a number chosen by work_waiting() for waiting.  Errors: ERROR_NOMEM,
+ * ERROR_SYSTEM.  Call work_end() afterwards, also after a failure.
  */
 int work_start(struct work *w, unsigned jobs, struct error *err);
 void work_end(struct work *w);
 
 /*
- * The threads for work that mostly waits for a file system: where a call takes
- * long, many more than there are processors.  The first call measures how long
- * it takes to look for a name in directory `dirfd` (-1: nothing is measured),
- * and decides.  For one thread at a time.  NULL: only the caller's (also where
- * `w` is NULL).
+ * The threads for work that mostly waits for a file system: many more than
+ * there are processors if a system call takes long.  The first call measures
+ * how long it takes to look up a name in directory `dirfd` (-1: no measurement)
+ * and decides.  Not thread-safe.  The result is borrowed; NULL: the caller's
+ * thread only, also if `w` is NULL.
  */
 struct par *work_waiting(const struct work *w, int dirfd);
 
-/* Should the work stop? */
+/* Was a stop requested? */
 bool work_stopped(const struct work *w);
 
-/* A formatted line for w->log, or for w->detail. */
+/* Pass a formatted line to w->log, or to w->detail. */
 void work_say(const struct work *w, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void work_detail(const struct work *w, const char *fmt, ...)

@@ -56,8 +56,8 @@ int jobfiles_nodes(const char *prefix, int64_t *count, struct error *err);
 enum jobfiles_left {
 	JOBFILES_NONE,	  /* no files found */
 	JOBFILES_REMOVED, /* all their datasets are on the file system */
-	/* Flush file renamed to flush.scr.bak: it cannot be read, or some of its
-	 * datasets were in cache only. */
+	/* Flush file renamed to flush.scr.bak: it cannot be read, or some of
+	 * its datasets were in cache only. */
 	JOBFILES_ASIDE,
 	JOBFILES_OURS,	  /* of this job: kept */
 	JOBFILES_RUNNING, /* of a job that runs or may run: kept */
