@@ -102,7 +102,7 @@ lock_give(int dirfd, int lock)
 {
 	if (lock < 0)
 		return;
-	/* Not if somebody removed it, and another one made it anew. */
+	/* The name may belong to another process's lock file by now. */
 	if (has_name(dirfd, LOCK_FILE, lock))
 		(void)unlinkat(dirfd, LOCK_FILE, 0);
 	close(lock);
@@ -110,8 +110,9 @@ lock_give(int dirfd, int lock)
 
 /* --- Shares --- */
 
-/* Numbers are bytes of the file, and byte 0 is the file itself: who works holds
- * it shared, and who holds it alone may remove the file. */
+/* A number is locked as a byte of the file.  Byte 0 stands for the file itself:
+ * each process holds a shared lock on it, and one that gets an exclusive lock
+ * may remove the file. */
 static int
 lock_bytes(int fd, short type, uint64_t first, uint64_t last)
 {

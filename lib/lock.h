@@ -30,20 +30,21 @@ int lock_take(int dirfd, const char *what, const struct work *w,
 void lock_give(int dirfd, int lock);
 
 /*
- * Work on a directory that several processes share out by numbers (ranks): each
- * number is held by one process at a time, and let go when that process ends.
- * A second lock file holds them, there only as long as one is held.
+ * Let several processes divide the work on a directory by numbers (ranks).
+ * Each number is locked by at most one process, and released when that process
+ * ends.  The locks are in a second lock file, which exists only while a number
+ * is locked.
  */
 #define LOCK_SHARES_FILE ".scrkit.shares"
 
-/* Returns a value for the functions below; -2 where the file system has no
- * locks: then all numbers can be had.  -1: ERROR_SYSTEM. */
+/* Returns a value for the functions below; -2 if the file system has no locks,
+ * and then every number can be taken.  -1: ERROR_SYSTEM. */
 int lock_shares_open(int dirfd, struct error *err);
 
-/* Try to take numbers `first` to `last`: all of them or none. */
+/* Try to lock the numbers `first` to `last`, all or none.  False: none. */
 bool lock_shares_take(int lock, uint64_t first, uint64_t last);
 
-/* Give all back.  A `lock` < 0 is ignored. */
+/* Release all numbers.  A `lock` < 0 is ignored. */
 void lock_shares_close(int dirfd, int lock);
 
 /* Does this error mean that the file system has no locks? */

@@ -88,9 +88,9 @@ int pathcache_stat(struct pathcache *c, const char *rel, struct stat *st,
 		   struct error *err);
 
 /*
- * Is there certainly nothing at `rel`?  False: look for yourself.  A directory
- * is listed once, when it is asked about twice in a row: for long lists of
- * files to be made.
+ * Is `rel` certainly missing?  False means unknown.  For long lists of files to
+ * be created: a directory is listed once, and only when two calls in a row are
+ * about it.
  */
 bool pathcache_absent(struct pathcache *c, const char *rel);
 
