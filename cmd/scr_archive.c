@@ -97,16 +97,19 @@ import_one(struct settings *s, struct catalogue *c, const char *file)
 	struct export_result r;
 	struct json *j = NULL;
 	bool pipe = str_eq(file, "-");
-	int fd = pipe ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
+	const struct import_source from = {
+		.fd = pipe ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC),
+		.name = pipe ? "standard input" : file,
+		.force = s->force,
+	};
 	int rc = -1;
 
-	if (fd < 0)
+	if (from.fd < 0)
 		error_sys(&err, "%s: cannot open", file);
 	else
-		rc = import_dataset(c, fd, pipe ? "standard input" : file,
-				    s->force, &s->look, &r, &err);
-	if (fd >= 0 && !pipe)
-		close(fd);
+		rc = import_dataset(c, &from, &s->look, &r, &err);
+	if (from.fd >= 0 && !pipe)
+		close(from.fd);
 	if (rc < 0)
 		return app_report(STATUS_OK, &err);
 	if (s->json) {

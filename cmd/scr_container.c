@@ -221,23 +221,26 @@ static int
 extract(struct settings *s, const struct packed *p, const bool *only,
 	struct error *err)
 {
-	const char *dir = s->directory != NULL ? s->directory : ".";
+	const struct extract_options o = {
+		.only = only,
+		.dir = s->directory != NULL ? s->directory : ".",
+		.force = s->force,
+		.work = &s->look.work,
+	};
+	struct extract_result r;
 	struct json *j = NULL;
-	size_t count = 0;
-	uint64_t bytes = 0;
 
-	if (extract_files(p, only, dir, s->force, &s->look.work, &count, &bytes,
-			  err) < 0)
+	if (extract_files(p, &o, &r, err) < 0)
 		return error_status(err->kind);
 	if (s->json) {
 		j = json_new_object();
 		json_set_str(j, "name", p->name);
-		json_set_u64(j, "files", count);
-		json_set_u64(j, "bytes", bytes);
+		json_set_u64(j, "files", r.files);
+		json_set_u64(j, "bytes", r.bytes);
 		json_push(s->list, j);
 	} else if (app_verbosity() >= 0) {
 		printf("%s: %zu %s (%s) extracted to %s\n", p->name,
-		       str_count(count, "file"), str_size(bytes), dir);
+		       str_count(r.files, "file"), str_size(r.bytes), o.dir);
 	}
 	return STATUS_OK;
 }

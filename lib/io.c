@@ -156,20 +156,22 @@ io_pread(int fd, const char *name, void *data, size_t len, uint64_t off,
 	return 0;
 }
 
-int
+const char *
 io_read_arena(int fd, const char *name, size_t max, struct arena *arena,
-	      const char **data, size_t *len, struct error *err)
+	      size_t *len, struct error *err)
 {
 	struct stat st;
 	char *to = NULL;
 
 	if (stat_bounded(fd, name, max, &st, err) < 0)
-		return -1;
+		return NULL;
 	*len = (size_t)st.st_size;
-	*data = to = arena_alloc(arena, *len, 1);
+	to = arena_alloc(arena, *len, 1);
 	if (to == NULL)
-		return error_no_memory(err);
-	return io_pread(fd, name, to, *len, 0, err);
+		error_no_memory(err);
+	else if (io_pread(fd, name, to, *len, 0, err) == 0)
+		return to;
+	return NULL;
 }
 
 int

@@ -27,10 +27,10 @@ int io_read_file(int dirfd, const char *name, size_t max, struct buf *out,
 int io_read_fd(int fd, const char *name, size_t max, struct buf *out,
 	       struct error *err);
 
-/* The same into memory of `arena`: *data, of *len bytes.  ERROR_CORRUPT also if
- * the file is truncated meanwhile. */
-int io_read_arena(int fd, const char *name, size_t max, struct arena *arena,
-		  const char **data, size_t *len, struct error *err);
+/* The same into memory of `arena`: *len bytes, or NULL.  ERROR_CORRUPT also if
+ * the file gets shorter meanwhile. */
+const char *io_read_arena(int fd, const char *name, size_t max,
+			  struct arena *arena, size_t *len, struct error *err);
 
 /* Read or write exactly `len` bytes at `off`; EINTR and short transfers are
  * handled.  A file that ends early is ERROR_CORRUPT ("ends at byte N, expected

@@ -56,14 +56,20 @@ int export_to(const struct packed *p, const char *file,
 	      const struct export_options *eo, struct export_result *out,
 	      struct error *err);
 
+struct import_source {
+	int fd;		  /* of the archive; may be a pipe */
+	const char *name; /* for messages */
+	bool force;	  /* replace existing files and the index entry */
+};
+
 /*
- * Read an archive from `fd` into the prefix of `c`, compare it with its
+ * Read an archive into the prefix of `c`, compare it with its
  * manifest, and add the dataset to the index.  No file gets its final name
  * before all of them are verified.  ERROR_CORRUPT, ERROR_UNSAFE: the archive is
  * invalid.  ERROR_SYSTEM with EEXIST: another file, or a dataset with this id,
- * already exists (`force` replaces files and index entry).
+ * already exists.
  */
-int import_dataset(struct catalogue *c, int fd, const char *name, bool force,
+int import_dataset(struct catalogue *c, const struct import_source *from,
 		   const struct catalogue_options *o, struct export_result *out,
 		   struct error *err);
 

@@ -483,14 +483,14 @@ work(struct importing *x, struct error *err)
 }
 
 int
-import_dataset(struct catalogue *c, int fd, const char *name, bool force,
+import_dataset(struct catalogue *c, const struct import_source *from,
 	       const struct catalogue_options *o, struct export_result *out,
 	       struct error *err)
 {
 	struct importing x = {
 		.c = c,
 		.o = o,
-		.force = force,
+		.force = from->force,
 		.out = out,
 		.arena = arena_new(),
 	};
@@ -508,7 +508,7 @@ import_dataset(struct catalogue *c, int fd, const char *name, bool force,
 	    x.parents == NULL)
 		error_no_memory(err);
 	else if (x.hash != NULL && catalogue_open_scr(c, true, err) == 0)
-		x.ark = ark_in_new(fd, name, err);
+		x.ark = ark_in_new(from->fd, from->name, err);
 	if (x.ark != NULL)
 		rc = work(&x, err);
 	put_free(x.put);

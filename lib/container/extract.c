@@ -89,23 +89,27 @@ write_all(int fd, const unsigned char *data, size_t len, struct error *err)
 
 static int
 copy_out(const struct stripe *s, uint64_t size, int fd,
-	 struct stripe_cache *cache, unsigned char *block,
-	 const struct work *work, struct error *err)
+	 struct stripe_cache *cache, const struct work *work, struct error *err)
 {
-	for (uint64_t off = 0; off < size; off += CAT_BLOCK) {
+	unsigned char *block = mem_aligned(4096, CAT_BLOCK);
+	int rc = block == NULL ? error_no_memory(err) : 0;
+
+	for (uint64_t off = 0; off < size && rc == 0; off += CAT_BLOCK) {
 		size_t len = size - off < CAT_BLOCK ? (size_t)(size - off)
 						    : CAT_BLOCK;
 
-		if (work->stop != NULL && work->stop()) {
+		if (work_stopped(work)) {
 			errno = EINTR;
-			return error_sys(err, "stopped");
+			rc = error_sys(err, "stopped");
+		} else if (stripe_read(s, cache, off, block, len, err) < 0 ||
+			   write_all(fd, block, len, err) < 0) {
+			rc = -1;
+		} else {
+			progress_add(work->progress, len);
 		}
-		if (stripe_read(s, cache, off, block, len, err) < 0 ||
-		    write_all(fd, block, len, err) < 0)
-			return -1;
-		progress_add(work->progress, len);
 	}
-	return 0;
+	mem_free(block);
+	return rc;
 }
 
 int
@@ -115,12 +119,11 @@ extract_cat(const struct packed *p, size_t file, int fd,
 	const struct segmap_file *f = &p->map.files[file];
 	struct stripe_sum sum = { .size = 0 };
 	struct stripe_cache *cache = stripe_cache_new(16, false, &sum);
-	unsigned char *block = mem_aligned(4096, CAT_BLOCK);
 	struct arena *arena = arena_new();
 	struct stripe s = { 0, NULL };
 	int rc = -1;
 
-	if (cache == NULL || block == NULL || arena == NULL) {
+	if (cache == NULL || arena == NULL) {
 		error_no_memory(err);
 		goto out;
 	}
@@ -130,7 +133,7 @@ extract_cat(const struct packed *p, size_t file, int fd,
 	sum.size = f->size;
 	progress_expect(work->progress, f->size);
 	if (packed_file(p, file, arena, &s, err) < 0 ||
-	    copy_out(&s, f->size, fd, cache, block, work, err) < 0)
+	    copy_out(&s, f->size, fd, cache, work, err) < 0)
 		goto out;
 	stripe_cache_drop(cache);
 	rc = f->has_crc && sum.crc != f->crc ? segmap_wrong_sum(f, sum.crc, err)
@@ -138,7 +141,6 @@ extract_cat(const struct packed *p, size_t file, int fd,
 out:
 	stripe_cache_free(cache); /* before the parts, which it uses */
 	arena_free(arena);
-	mem_free(block);
 	return rc;
 }
 
@@ -275,7 +277,7 @@ out:
 }
 
 static int
-list_all(struct extraction *x, const bool *only, bool force, size_t *count,
+list_all(struct extraction *x, const struct extract_options *o, size_t *count,
 	 struct error *err)
 {
 	const struct segmap *m = &x->p->map;
@@ -287,25 +289,23 @@ list_all(struct extraction *x, const bool *only, bool force, size_t *count,
 	if (x->from.parts == NULL || x->to.parts == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < m->nfiles; i++) {
-		if (!only[i])
+		if (!o->only[i])
 			continue;
 		(*count)++;
-		if (add_file(x, i, force, err) < 0)
+		if (add_file(x, i, o->force, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
 int
-extract_files(const struct packed *p, const bool *only, const char *dir,
-	      bool force, const struct work *work, size_t *count,
-	      uint64_t *bytes, struct error *err)
+extract_files(const struct packed *p, const struct extract_options *o,
+	      struct extract_result *out, struct error *err)
 {
-	struct extraction x = { .p = p, .work = work, .dir = -1 };
+	struct extraction x = { .p = p, .work = o->work, .dir = -1 };
 	int rc = -1;
 
-	*count = 0;
-	*bytes = 0;
+	*out = (struct extract_result){ .files = 0 };
 	if (packed_refuse_marked(p, err) < 0)
 		return -1;
 	x.arena = arena_new();
@@ -313,24 +313,25 @@ extract_files(const struct packed *p, const bool *only, const char *dir,
 		error_no_memory(err);
 		goto out;
 	}
-	if (mkdir(dir, 0777) < 0 && errno != EEXIST) {
-		error_sys(err, "%s: cannot make", dir);
+	if (mkdir(o->dir, 0777) < 0 && errno != EEXIST) {
+		error_sys(err, "%s: cannot make", o->dir);
 		goto out;
 	}
-	x.dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	x.dir = open(o->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (x.dir < 0) {
-		error_sys(err, "%s: cannot open", dir);
+		error_sys(err, "%s: cannot open", o->dir);
 		goto out;
 	}
 	x.parents = pathcache_new(x.dir);
 	x.put = put_new(
-		&(struct put_options){ .par = work_waiting(work, x.dir) }, err);
+		&(struct put_options){ .par = work_waiting(o->work, x.dir) },
+		err);
 	if (x.parents == NULL || x.put == NULL)
 		error_no_memory(err);
-	else if (list_all(&x, only, force, count, err) == 0 &&
+	else if (list_all(&x, o, &out->files, err) == 0 &&
 		 copy_all(&x, err) == 0)
 		rc = 0;
-	*bytes = x.len;
+	out->bytes = x.len;
 out:
 	put_free(x.put);
 	pathcache_free(x.parents);

@@ -26,13 +26,23 @@ int extract_choose(const struct packed *p, const char *const *names,
 int extract_cat(const struct packed *p, size_t file, int fd,
 		const struct work *work, struct error *err);
 
+struct extract_options {
+	const bool *only; /* by file: extract_choose() */
+	const char *dir;  /* is created if missing */
+	bool force;	  /* replace existing files, else EEXIST */
+	const struct work *work;
+};
+
+struct extract_result {
+	size_t files;
+	uint64_t bytes;
+};
+
 /*
- * Write the files marked in `only` below directory `dir`, which is created,
- * with modes, owners and times; each file atomically.  An existing file is
- * EEXIST, unless `force`.  *count, *bytes: files and bytes written.
+ * Write files below a directory, with modes, owners and times; each file
+ * atomically.  *out is valid after a failure, too.
  */
-int extract_files(const struct packed *p, const bool *only, const char *dir,
-		  bool force, const struct work *work, size_t *count,
-		  uint64_t *bytes, struct error *err);
+int extract_files(const struct packed *p, const struct extract_options *o,
+		  struct extract_result *out, struct error *err);
 
 #endif /* CONTAINER_EXTRACT_H */

@@ -320,7 +320,6 @@ read_image(void *arg, size_t i, unsigned worker, struct error *err)
 	struct error why = ERROR_INIT;
 	int fd = path_open_beneath(l->dirfd, im->name, O_RDONLY | O_NONBLOCK, 0,
 				   &why);
-	int rc = -1;
 
 	if (fd < 0) {
 		/* ABSENT is reserved for a missing top file. */
@@ -328,13 +327,15 @@ read_image(void *arg, size_t i, unsigned worker, struct error *err)
 			why.kind = ERROR_CORRUPT;
 		return error_pass(err, &why);
 	}
-	rc = io_read_arena(fd, im->name, KVTREE_MAX_ENCODED,
-			   l->out->arenas[worker], &im->data, &im->len, err);
+	im->data = io_read_arena(fd, im->name, KVTREE_MAX_ENCODED,
+				 l->out->arenas[worker], &im->len, err);
 	close(fd);
-	if (rc == 0 && im->offset > im->len)
-		rc = error_set(err, ERROR_CORRUPT, "%s: no offset %" PRIu64,
-			       im->name, im->offset);
-	return rc;
+	if (im->data == NULL)
+		return -1;
+	if (im->offset > im->len)
+		return error_set(err, ERROR_CORRUPT, "%s: no offset %" PRIu64,
+				 im->name, im->offset);
+	return 0;
 }
 
 static int

@@ -107,11 +107,12 @@ static int
 read_map(struct copier *c, struct copy_rank *r,
 	 const struct nodecache_slot *slot, struct kvtree *t, struct error *err)
 {
+	const struct nodecache_map to = { &r->image, &r->map, c->arena, t };
 	struct error why = ERROR_INIT;
 	char text[ERROR_TEXT_MAX];
 
-	if (slot->map && nodecache_dir_map(r->dir->meta, r->rank, &r->image, t,
-					   c->arena, &r->map, &why) == 0) {
+	if (slot->map &&
+	    nodecache_dir_map(r->dir->meta, r->rank, &to, &why) == 0) {
 		r->has_map = r->map_here = true;
 		return 0;
 	}
@@ -123,8 +124,8 @@ read_map(struct copier *c, struct copy_rank *r,
 	}
 	if (why.kind != ERROR_NOMEM && c->meta_fd >= 0) {
 		error_clear(&why);
-		r->has_map = nodecache_dir_map(c->meta_fd, r->rank, &r->image,
-					       t, c->arena, &r->map, &why) == 0;
+		r->has_map =
+			nodecache_dir_map(c->meta_fd, r->rank, &to, &why) == 0;
 	}
 	if (why.kind == ERROR_NOMEM)
 		return error_no_memory(err);

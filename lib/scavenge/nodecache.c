@@ -353,10 +353,10 @@ look_at_map(struct looking *l, struct nodecache_rank *r, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct filemap m;
+	const struct nodecache_map to = { &l->raw, &m, l->scratch, l->tree };
 
 	arena_reset(l->scratch);
-	if (nodecache_dir_map(l->dir.meta, r->rank, &l->raw, l->tree,
-			      l->scratch, &m, &why) < 0)
+	if (nodecache_dir_map(l->dir.meta, r->rank, &to, &why) < 0)
 		return note(l->arena, &r->problem, &why, err);
 	r->map = true;
 	if (m.ranks >= 0 && l->d->world < 0)

@@ -77,12 +77,17 @@ int nodecache_dir_open(struct nodecache_dir *d, const char *path,
 		       struct error *err);
 void nodecache_dir_close(struct nodecache_dir *d);
 
-/*
- * Read filemap_<rank> below the directory `meta`: its bytes into `raw`, its
- * content into `out`, with strings in `a`.  `t` is scratch space.
- */
-int nodecache_dir_map(int meta, int64_t rank, struct buf *raw, struct kvtree *t,
-		      struct arena *a, struct filemap *out, struct error *err);
+/* Where a filemap is read to. */
+struct nodecache_map {
+	struct buf *raw;     /* its bytes */
+	struct filemap *out; /* its content, with strings in `arena` */
+	struct arena *arena;
+	struct kvtree *tree; /* scratch space */
+};
+
+/* Read filemap_<rank> below the directory `meta`. */
+int nodecache_dir_map(int meta, int64_t rank, const struct nodecache_map *to,
+		      struct error *err);
 
 /* Was the file written to the prefix directly (bypass)?  Judged from the paths
  * in the filemap. */

@@ -190,8 +190,8 @@ open_regular(int dirfd, const char *name, struct stat *st, struct error *err)
 }
 
 int
-nodecache_dir_map(int meta, int64_t rank, struct buf *raw, struct kvtree *t,
-		  struct arena *a, struct filemap *out, struct error *err)
+nodecache_dir_map(int meta, int64_t rank, const struct nodecache_map *to,
+		  struct error *err)
 {
 	char name[64];
 	struct stat st;
@@ -201,9 +201,10 @@ nodecache_dir_map(int meta, int64_t rank, struct buf *raw, struct kvtree *t,
 			  err);
 	if (fd < 0)
 		return -1;
-	if (io_read_fd(fd, name, MAP_MAX, raw, err) == 0) {
-		if (kvtree_decode_into(t, raw->data, raw->len, NULL, err) < 0 ||
-		    filemap_read(t, a, out, err) < 0)
+	if (io_read_fd(fd, name, MAP_MAX, to->raw, err) == 0) {
+		if (kvtree_decode_into(to->tree, to->raw->data, to->raw->len,
+				       NULL, err) < 0 ||
+		    filemap_read(to->tree, to->arena, to->out, err) < 0)
 			error_wrap(err, "%s", name);
 		else
 			rc = 0;
