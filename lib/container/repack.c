@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * repack.c - move files into other containers, without a second copy of all
- * bytes.
+ * repack.c - move files into other containers, with no second copy of them all.
  *
  * The new containers are filled batch by batch.  After a batch is synced and
  * confirmed, a map with the new containers is put in place by one rename.  Only
@@ -20,7 +19,6 @@
 
 #include "arena.h"
 #include "container/container_impl.h"
-#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"

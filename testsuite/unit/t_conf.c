@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * SCR parameters: the grammar of the files, and the precedence of sources.
- */
+/* SCR parameters: the grammar of the files, and the precedence of sources. */
 #include "conf.h"
 
 #include "scratch.h"

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * t_segmap.c - segment maps: cutting, compared to a count of single bytes;
- * reading untrusted input; round trips; maps made by SCR 1.1.8
- * ($SCRKIT_GOLDEN).
- */
+/* Segment maps: cutting, untrusted input, round trips, maps of SCR 1.1.8. */
 #include "container/segmap.h"
 
 #include "map.h"

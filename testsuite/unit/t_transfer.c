@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_transfer.c - strings copied between files that are cut differently; read and
- * write errors; the checksums SCR 1.1.8 recorded ($SCRKIT_GOLDEN).
+ * t_transfer.c - strings copied between files that are cut differently; read
+ * and write errors; the checksums SCR 1.1.8 recorded ($SCRKIT_GOLDEN).
  */
 #include "transfer/transfer.h"
 
