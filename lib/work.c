@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "clock.h"
@@ -22,27 +21,10 @@
 
 #define PROBES 3
 
-/* Open files that are enough for any number of threads. */
-#define FILES_MAX 65536
-
 struct waiting {
 	struct par *par; /* NULL: not needed, or not decided yet */
 	bool measured;
 };
-
-/* Many threads have many files open: raise the soft limit to the hard limit, up
- * to FILES_MAX. */
-static void
-raise_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return;
-	limit.rlim_cur =
-		limit.rlim_max < FILES_MAX ? limit.rlim_max : FILES_MAX;
-	(void)setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 int
 work_start(struct work *w, unsigned jobs, struct error *err)
@@ -55,7 +37,6 @@ work_start(struct work *w, unsigned jobs, struct error *err)
 		if (w->waiting == NULL)
 			return error_no_memory(err);
 	}
-	raise_limit();
 	return 0;
 }
 
