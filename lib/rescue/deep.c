@@ -67,7 +67,6 @@ expected(const struct deep_block *b, uint32_t i)
 	return b->job->recipe != NULL ? deep_made(b, i) : deep_chunk(b, 0);
 }
 
-/* Compute the redundancy of the block. */
 static void
 run_recipe(const struct deep_block *b)
 {

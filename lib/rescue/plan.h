@@ -38,19 +38,19 @@ struct work;
 /* --- Places --- */
 
 struct place {
-	const char *root; /* prefix or cache directory, for messages */
-	const char *meta; /* metadata directory, for messages */
-	int root_fd, meta_fd;
-	bool cache;
+	const char *root;     /* prefix or cache directory, for messages */
+	const char *meta;     /* metadata directory, for messages */
+	int root_fd, meta_fd; /* owned by the plan; -1: none */
+	bool cache;	      /* a cache directory; false: a prefix */
 };
 
 /* --- Containers (packed datasets) --- */
 
 /* A byte range of a container that holds a byte range of a file. */
 struct plan_seg {
-	const char *path; /* relative to the place's metadata directory */
-	uint64_t off, len;
-	bool gone; /* missing, or left half written by a rebuild */
+	const char *path;  /* relative to the place's metadata directory */
+	uint64_t off, len; /* in bytes */
+	bool gone;	   /* missing, or left half written by a rebuild */
 };
 
 /* --- Files --- */
@@ -129,7 +129,7 @@ struct plan_member {
 	enum red_state state;
 	uint32_t place;
 	const char *name;    /* of the redundancy file; NULL: unknown */
-	const char *problem; /* why it cannot be read; NULL: fine */
+	const char *problem; /* why it cannot be used; NULL: it can */
 	uint64_t file_size;
 	uint64_t body_start, body_size;	  /* in bytes */
 	const struct redset_header *read; /* its header; NULL: not read, or
@@ -159,10 +159,10 @@ struct plan_set {
 	enum redset_type type;
 	uint32_t number, sets; /* 1-based number; number of sets of this kind */
 	uint32_t n;
-	uint32_t failures; /* losses that the scheme tolerates; valid if
-			      opened */
-	uint64_t chunk;
-	bool opened;	       /* headers were read */
+	uint32_t failures;     /* losses that the scheme tolerates; valid if
+				  opened */
+	uint64_t chunk;	       /* chunk size in bytes; XOR and RS only */
+	bool opened;	       /* the headers were read */
 	const char *flaw;      /* a contradiction between headers and filemaps,
 				  or NULL */
 	const uint32_t *ranks; /* by member; only for a set that plan_protect()
@@ -257,7 +257,7 @@ struct plan *plan_caches(const char *const *dirs, size_t ndirs,
 /* Redundancy files that the user names one by one, as for LLNL's rebuild
  * helpers. */
 struct plan_by_hand {
-	const char *dir; /* their directory */
+	const char *dir; /* the directory of the files */
 	/* Data files are found through the filemaps in `dir`.  NULL: at the
 	 * paths in the headers, which must lie below `dir` after `moved_from`
 	 * has been replaced by `dir`. */
@@ -268,6 +268,8 @@ struct plan_by_hand {
 	bool map; /* the files protect filemaps */
 };
 
+/* Plan for the sets of these files only.  Errors as for plan_prefix(), and
+ * ERROR_USAGE: a name is not that of a redundancy file. */
 struct plan *plan_files(const struct plan_by_hand *h,
 			const struct plan_options *o, struct error *err);
 

@@ -46,7 +46,7 @@ struct red_entry {
 	const char *name; /* relative to the place's metadata directory */
 	bool absent;	  /* named by hand, but missing */
 	const struct hidden_file *hidden;     /* packed; NULL: a file */
-	const struct plan_red_report *report; /* or what a process says */
+	const struct plan_red_report *report; /* or reported by a process */
 };
 
 struct planner {
@@ -61,7 +61,8 @@ struct planner {
 	struct red_entry *reds;
 	size_t nreds, reds_cap;
 	struct filemap *filemaps; /* by rank; valid if rank.map_known */
-	const struct plan_report *reports; /* ascending; NULL: directories */
+	const struct plan_report *reports; /* ascending by rank; NULL: the plan
+					      is made from directories */
 	size_t nreports;
 	size_t ranks_cap;
 	size_t files_cap, sets_cap;
@@ -88,7 +89,8 @@ int plan_add_map(struct planner *w, const struct plan_report *r,
 int plan_add_red(struct planner *w, const struct plan_red_report *r,
 		 struct error *err);
 
-/* Add one name given by hand. */
+/* Add the name of a redundancy file given by hand.  `map`: it protects
+ * filemaps. */
 int plan_scan_name(struct planner *w, const char *name, bool map,
 		   struct error *err);
 
@@ -157,15 +159,19 @@ int plan_stat_files(struct planner *w, size_t first, struct error *err);
 
 /* --- plan_set.c --- */
 
+/* Append a set, all zero.  NULL: ERROR_NOMEM. */
+struct plan_set *plan_push_set(struct planner *w, struct error *err);
+
 /* Make sets[] from the names of the redundancy files. */
 int plan_make_sets(struct planner *w, struct error *err);
 
-/* Record in the rank of a member which set the member belongs to.  A rank keeps
- * the set of which a larger part is left. */
+/* Record in the rank of a member which set the member belongs to.  If two sets
+ * claim a rank, the set with the larger share of present redundancy files
+ * wins. */
 void plan_claim_rank(struct planner *w, uint32_t set, uint32_t member);
 
-/* Does the plan include this rank?  Only plans by hand leave ranks out: those
- * outside the named sets. */
+/* Does the plan include this rank?  Plans for files given by hand include only
+ * ranks in the sets of these files; other plans include all ranks. */
 bool plan_concerns(const struct planner *w, const struct plan_rank *r);
 
 /* Set the fates of files and filemaps that are in no set. */
@@ -180,6 +186,11 @@ void plan_settle(struct planner *w);
  */
 int plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 		  struct error *err);
+
+/* Set the names of a member's redundancy file and descriptor, if its rank is
+ * known.  Names are allocated from `arena`. */
+int plan_name_member(struct planner *w, struct plan_set *s, uint32_t member,
+		     struct arena *arena, struct error *err);
 
 /* Encode the header of a member whose redundancy file will be rewritten. */
 int plan_make_header(struct plan_set *s, uint32_t member, struct arena *arena,
@@ -221,20 +232,12 @@ const char *plan_unknown_lists(const struct plan_set *s, const bool *any,
  * changes the state of the file. */
 int plan_check_all(struct planner *w, struct error *err);
 
-/* Append a set, all zero.  NULL: ERROR_NOMEM. */
-struct plan_set *plan_push_set(struct planner *w, struct error *err);
-
-/* Set the names of a member's redundancy file and descriptor, if its rank is
- * known.  Names are allocated from `arena`. */
-int plan_name_member(struct planner *w, struct plan_set *s, uint32_t member,
-		     struct arena *arena, struct error *err);
-
 /* --- plan.c --- */
 
 /* Make the plan from the names that were added: all steps in their order. */
 int plan_make(struct planner *w, struct error *err);
 
-/* Verdicts and totals. */
+/* Set verdicts and totals. */
 void plan_finish(struct planner *w);
 
 /* plan_ranks_text() into any arena; sorts `ranks`.  NULL: no memory. */

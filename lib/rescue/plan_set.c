@@ -109,9 +109,9 @@ more_is_left(const struct plan_set *a, const struct plan_set *b)
 }
 
 /*
- * Redundancy files of an older attempt with other sets may lie beside newer
- * ones.  So a rank belongs to the set of which a larger share is present; if
- * equal, to the first one.
+ * Redundancy files of an older attempt, with other sets, may lie beside newer
+ * ones.  So a rank belongs to the set with the larger share of present
+ * redundancy files; if the shares are equal, to the first set.
  */
 void
 plan_claim_rank(struct planner *w, uint32_t set, uint32_t member)
@@ -144,9 +144,9 @@ plan_push_set(struct planner *w, struct error *err)
 }
 
 /*
- * Names contain the number of sets.  Add sets of which no file is left, without
- * members.  The sets of this kind are those from `first` to the end, sorted by
- * number.
+ * The names contain the number of sets.  Add the sets without any remaining
+ * file, as sets without members.  The sets of this kind are those from `first`
+ * to the end, sorted by number.
  */
 static int
 add_gone(struct planner *w, size_t first, struct error *err)
@@ -182,8 +182,8 @@ same_kind(const struct redset_name *a, const struct redset_name *b)
 	return a->map == b->map && a->type == b->type && a->sets == b->sets;
 }
 
-/* Start the set of entry i.  If entry i starts a new kind of sets, first add
- * the sets of the previous kind of which no file is left. */
+/* Start the set of entry i.  If entry i is the first one of a new kind of sets,
+ * first complete the previous kind (add_gone()). */
 static int
 next_set(struct planner *w, size_t i, size_t *first, struct error *err)
 {

@@ -417,8 +417,8 @@ check_map(struct planner *w, const struct plan_member *m, struct error *err)
 	return 0;
 }
 
-/* An opened set tells the number of ranks of the job and the ranks of its
- * members: record both. */
+/* The headers of an opened set contain the number of ranks of the job and the
+ * ranks of the members: record both. */
 static int
 claim_members(struct planner *w, size_t set, struct error *err)
 {

@@ -259,6 +259,6 @@ plan_reports(int64_t id, const struct plan_report *reports, size_t n,
 		rc = add_report(w, &reports[i], err);
 	if (rc == 0)
 		rc = plan_make(w, err);
-	w->reports = NULL; /* the caller's */
+	w->reports = NULL; /* owned by the caller */
 	return made(w, rc);
 }

@@ -155,8 +155,8 @@ plan_strings(const struct plan *p, const struct plan_set *s, bool sums,
 
 /* --- Rebuilt filemaps --- */
 
-/* Allocate memory for the lost filemaps of a set, and strings that write
- * there. */
+/* Allocate memory for the lost filemaps of a set, and strings that write to
+ * this memory. */
 static int
 map_targets(struct planner *w, struct plan_set *s, struct stripe *out,
 	    struct error *err)

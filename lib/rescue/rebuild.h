@@ -5,7 +5,7 @@
  *
  * Files that are present and good are not changed.  Each result is written to a
  * temporary file (temp.h) beside its target, synced, and renamed only when all
- * results are verified: data files first, then filemaps and redundancy files.
+ * results are verified: data files first, then redundancy files, filemaps last.
  * Files in containers are written in place, protected by a mark on disk
  * (plan_begin_packed()).  An interrupted rebuild never leaves the dataset worse
  * than before and can be started again.
