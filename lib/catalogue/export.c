@@ -32,27 +32,27 @@
 #include "str.h"
 #include "work.h"
 
-/* Of a long file this much is read at a time. */
+/* A long file is read in steps of this size. */
 #define STEP ((size_t)1 << 20)
 
-/* Small files are read by many threads, as many as go into a block. */
+/* Many threads read as many small files as fit into a block. */
 #define SMALL STEP
 #define SMALL_MAX 256
 #define BLOCK ((size_t)16 << 20)
 
 #define SHOWN_MAX 512
 
-/* A file of the archive whose bytes are in files or containers. */
+/* One file of the archive, to be read from files or containers. */
 struct entry {
 	const char *path;		  /* in the archive */
-	struct segmap_file *file;	  /* a user's; or NULL */
-	const char *meta;		  /* a file of the metadata; or NULL */
-	const struct hidden_file *hidden; /* one that is packed; or NULL */
-	bool skip;			  /* no plain file */
+	struct segmap_file *file;	  /* a user's file; or NULL */
+	const char *meta;		  /* a metadata file; or NULL */
+	const struct hidden_file *hidden; /* a packed metadata file; or NULL */
+	bool skip;			  /* not a regular file */
 	struct attr attr;
 	uint64_t size;
 	struct stripe from;
-	size_t at; /* in the block */
+	size_t at; /* offset in the block */
 	char sum[HASH_TEXT];
 };
 
@@ -67,7 +67,7 @@ struct exporting {
 	struct arena *arena;
 	struct entry *list;
 	size_t count, cap;
-	size_t first; /* entry in the block */
+	size_t first; /* index of the first entry in the block */
 	struct par *par;
 	struct pathcache **parents; /* by thread */
 	struct stripe_cache **caches;
@@ -75,7 +75,7 @@ struct exporting {
 
 /* --- One entry --- */
 
-/* Begin an entry of the archive.  Follow with data() and end(). */
+/* Begin an entry of the archive.  data() and end() must follow. */
 static int
 begin(struct exporting *x, const char *path, uint64_t size,
       const struct attr *a, struct error *err)
@@ -121,7 +121,7 @@ stopped(const struct exporting *x, struct error *err)
 	return error_sys(err, "stopped");
 }
 
-/* Compare the sum of an entry that was read. */
+/* Compare the checksum of an entry with the recorded one. */
 static int
 check_sum(const struct entry *e, uint32_t crc, struct error *err)
 {
@@ -131,7 +131,7 @@ check_sum(const struct entry *e, uint32_t crc, struct error *err)
 	return segmap_wrong_sum(e->file, crc, err);
 }
 
-/* An entry that is too long for the block. */
+/* Write an entry that is too long for the block. */
 static int
 put_long(struct exporting *x, const struct entry *e, struct error *err)
 {
@@ -168,7 +168,8 @@ add_entry(struct exporting *x, const char *path, struct error *err)
 	return &x->list[x->count++];
 }
 
-/* Find out about one: sizes that nothing records are taken from the files. */
+/* Look up attributes and size of an entry.  A size that is not recorded is
+ * taken from the file. */
 static int
 look(void *arg, size_t i, unsigned worker, struct error *err)
 {
@@ -195,7 +196,7 @@ look(void *arg, size_t i, unsigned worker, struct error *err)
 	return 0;
 }
 
-/* Where the bytes of one are. */
+/* Find where the bytes of an entry are stored. */
 static int
 find(struct exporting *x, struct entry *e, struct error *err)
 {
@@ -217,7 +218,7 @@ find(struct exporting *x, struct entry *e, struct error *err)
 	return 0;
 }
 
-/* Read a small one into the block. */
+/* Read a small entry into the block. */
 static int
 read_small(void *arg, size_t i, unsigned worker, struct error *err)
 {
@@ -241,7 +242,8 @@ read_small(void *arg, size_t i, unsigned worker, struct error *err)
 	return rc;
 }
 
-/* Entries from x->first on that fit into the block together. */
+/* Count the entries from x->first on that fit into the block together, and
+ * assign their offsets. */
 static size_t
 gather(struct exporting *x)
 {
@@ -259,7 +261,8 @@ gather(struct exporting *x)
 	return n;
 }
 
-/* Read small ones by many threads, and write them one after another. */
+/* Read `n` small entries with many threads, and write them to the archive in
+ * order. */
 static int
 put_small(struct exporting *x, size_t n, struct error *err)
 {
@@ -318,7 +321,7 @@ put_entries(struct exporting *x, struct error *err)
 
 /* --- Redundancy --- */
 
-/* One name of the directory: filemaps, descriptors, redundancy. */
+/* Add an entry if `name` is a filemap, descriptor or redundancy file. */
 static int
 list_name(void *arg, const char *name, struct error *err)
 {
@@ -364,8 +367,8 @@ list_redundancy(struct exporting *x, struct error *err)
 
 /* --- The files --- */
 
-/* List all files, and what stands beside them; what the format cannot hold is
- * told now. */
+/* List the users' files and, if requested, the redundancy.  Report now if the
+ * archive format cannot hold one of them. */
 static int
 list_entries(struct exporting *x, struct error *err)
 {
@@ -444,7 +447,8 @@ put_summary(struct exporting *x, struct error *err)
 	return rc < 0 ? error_wrap(err, "%s", x->p->dir) : 0;
 }
 
-/* Those of the redundancy that are packed as trees. */
+/* Write the redundancy metadata that are packed as trees, unless a file with
+ * the same name exists. */
 static int
 put_trees(struct exporting *x, struct error *err)
 {
@@ -485,7 +489,7 @@ put_all(struct exporting *x, struct error *err)
 	return ark_out_close(x->ark, err);
 }
 
-/* What each thread needs. */
+/* Create the caches of each thread. */
 static int
 make_workers(struct exporting *x, struct error *err)
 {

@@ -18,8 +18,6 @@
 #include "container/ark.h"
 #include "container/packed.h"
 
-/* In the directory of the dataset's metadata. */
-
 struct catalogue;
 struct catalogue_options;
 struct work;
@@ -33,9 +31,8 @@ struct export_options {
 struct export_result {
 	int64_t id;
 	char name[1024];      /* name of the imported dataset */
-	size_t files, hidden; /* of users; of metadata */
-	size_t same;	      /* import: files that were already present and
-				 right */
+	size_t files, hidden; /* users' files; metadata files */
+	size_t same;	      /* import: identical files that already existed */
 	uint64_t bytes;	      /* of the users' files */
 	uint64_t written;     /* export: size of the archive */
 };
@@ -63,11 +60,10 @@ struct import_source {
 };
 
 /*
- * Read an archive into the prefix of `c`, compare it with its
- * manifest, and add the dataset to the index.  No file gets its final name
- * before all of them are verified.  ERROR_CORRUPT, ERROR_UNSAFE: the archive is
- * invalid.  ERROR_SYSTEM with EEXIST: another file, or a dataset with this id,
- * already exists.
+ * Read an archive into the prefix of `c`, compare it with its manifest, and add
+ * the dataset to the index.  No file gets its final name before all of them are
+ * verified.  ERROR_CORRUPT, ERROR_UNSAFE: the archive is invalid.  ERROR_SYSTEM
+ * with EEXIST: a different file, or a dataset with this id, already exists.
  */
 int import_dataset(struct catalogue *c, const struct import_source *from,
 		   const struct catalogue_options *o, struct export_result *out,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * export_file.c - the archive as a file, which gets its name when it is
+ * export_file.c - write the archive to a file, which gets its name when it is
  * complete and on disk.
  */
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "str.h"
 #include "transfer/put.h"
 
-/* The directory that `file` is to lie in. */
+/* Open the directory of `file`. */
 static int
 open_dir(const char *file, struct error *err)
 {

@@ -36,10 +36,11 @@
 #include "transfer/put.h"
 #include "work.h"
 
-/* Of a long file this much is read at a time. */
+/* A long file is read in steps of this size. */
 #define STEP ((size_t)1 << 20)
 
-/* Small files are gathered in a block, and written together by many threads. */
+/* Small files are collected in a block, and written together by many
+ * threads. */
 #define SMALL ((size_t)256 << 10)
 #define SMALL_MAX 256
 #define BLOCK ((size_t)16 << 20)
@@ -60,7 +61,7 @@ struct imported {
 
 /* A small file, in the block. */
 struct small {
-	size_t number; /* in importing.list */
+	size_t number; /* index in importing.list */
 	size_t at, len;
 };
 
@@ -76,7 +77,7 @@ struct importing {
 	size_t nsmall, small_bytes;
 	struct arena *arena;
 	struct put *put;
-	struct pathcache *parents; /* of what is there */
+	struct pathcache *parents; /* of existing files */
 	struct imported *list;
 	size_t count, cap;
 	struct manifest *manifest;
@@ -84,7 +85,8 @@ struct importing {
 
 /* --- What an entry is --- */
 
-/* Is this a metadata file allowed in an archive?  *kind: when it is renamed. */
+/* Is this a metadata file allowed in an archive?  *kind: its place in the order
+ * of renames. */
 static bool
 meta_kind(const char *name, enum put_kind *kind)
 {
@@ -149,8 +151,8 @@ stopped(const struct importing *x, struct error *err)
 	return error_sys(err, "stopped");
 }
 
-/* Up to `room` bytes of the entry into the block, from `at` on; *got is less
- * than `room` only at its end. */
+/* Read up to `room` bytes of the entry into the block, from `at` on.  *got is
+ * less than `room` only at the end of the entry. */
 static int
 read_block(struct importing *x, size_t at, size_t room, size_t *got,
 	   struct error *err)
@@ -188,7 +190,7 @@ write_small(void *arg, size_t i, unsigned worker, struct error *err)
 	return rc;
 }
 
-/* Write all that are waiting. */
+/* Write all small files in the block. */
 static int
 write_all_small(struct importing *x, struct error *err)
 {
@@ -200,8 +202,8 @@ write_all_small(struct importing *x, struct error *err)
 	return rc;
 }
 
-/* A small file waits for others in the block, to be written by many threads.
- * 1: it does; 0: it is not small. */
+/* Add a small file to the block; many threads will write it together with
+ * others.  1: added; 0: the file is not small; -1: error. */
 static int
 take_small(struct importing *x, const struct ark_entry *e, uint64_t *size,
 	   struct error *err)
@@ -215,7 +217,8 @@ take_small(struct importing *x, const struct ark_entry *e, uint64_t *size,
 		return -1;
 	s = &x->small[x->nsmall++];
 	*s = (struct small){ .number = x->count - 1, .at = x->small_bytes };
-	/* One byte more than it should have shows whether it has. */
+	/* Ask for one byte more than expected, to detect an entry that is too
+	 * long. */
 	if (read_block(x, s->at, (size_t)e->attr.size + 1, &s->len, err) < 0)
 		return -1;
 	x->small_bytes += s->len;
@@ -223,7 +226,7 @@ take_small(struct importing *x, const struct ark_entry *e, uint64_t *size,
 	return 1;
 }
 
-/* The bytes of any other one, as they come. */
+/* Write a file that is not small, or of unknown size, step by step. */
 static int
 stream(struct importing *x, struct imported *f, uint64_t *size,
        struct error *err)
@@ -254,13 +257,13 @@ is_manifest(const struct imported *f)
 	       str_eq(path_base(f->path), DATASET_DIR_MANIFEST);
 }
 
-/* The manifest stays in memory. */
+/* Read and parse the manifest.  It is kept in memory until the commit. */
 static int
 take_manifest(struct importing *x, struct put_what *what, struct error *err)
 {
 	struct buf raw = BUF_INIT;
 	size_t got = 0;
-	int rc = write_all_small(x, err); /* the block is needed */
+	int rc = write_all_small(x, err); /* frees the block */
 
 	do {
 		if (rc == 0)
@@ -282,7 +285,7 @@ take_manifest(struct importing *x, struct put_what *what, struct error *err)
 	return rc < 0 || x->manifest == NULL ? -1 : 0;
 }
 
-/* The bytes of the entry to the file that was added last. */
+/* Write the bytes of the entry to the file that was added last. */
 static int
 take_bytes(struct importing *x, const struct ark_entry *e, struct error *err)
 {
@@ -354,7 +357,8 @@ read_all(struct importing *x, struct error *err)
 
 /* --- Comparing --- */
 
-/* Every file in the manifest, with that sum; every line of it a file. */
+/* Check that every file is in the manifest with the same checksum, and every
+ * line of the manifest in the archive. */
 static int
 compare(struct importing *x, struct error *err)
 {
@@ -410,7 +414,8 @@ sum_there(struct importing *x, const char *path, char sum[static HASH_TEXT],
 	return rc < 0 ? -1 : hash_text(x->hash, sum, err);
 }
 
-/* Find existing files that are in the way. */
+/* Find existing files at the targets: identical ones are counted, others
+ * refused unless --force is given. */
 static int
 look_around(struct importing *x, struct error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copy.c - a dataset from the cache of a node to the prefix: what there is to
- * do, and that it is done.
+ * copy.c - copy a dataset from the cache of a node to the prefix: find ranks
+ * and files, run the copy, report a full file system.
  */
 #include "scavenge/copy.h"
 
@@ -30,12 +30,12 @@
 
 /* Blocks are whole pages, so that the kernel copies page by page. */
 #define BLOCK_ALIGN ((size_t)4096)
-/* What is read is still in the processor's cache when it is summed up and
- * written; with the 32 MiB that SCR_FILE_BUF_SIZE has unless it is set, it
- * would come from memory each time.  The kernel gathers what is written. */
+/* A block read is still in the processor's cache when it is summed and written.
+ * With blocks of 32 MiB, the default of SCR_FILE_BUF_SIZE, it would have to
+ * come from memory each time.  The kernel merges the writes. */
 #define BLOCK_MAX ((size_t)1 << 20)
 
-/* --- Where it is --- */
+/* --- The cache --- */
 
 static int
 absent(const struct copier *c, const char *why, struct error *err)
@@ -46,7 +46,7 @@ absent(const struct copier *c, const char *why, struct error *err)
 			 c->o->id, why != NULL ? ": " : "", why ? why : "");
 }
 
-/* Open all its directories. */
+/* Open all cache directories of the dataset. */
 static int
 open_dirs(struct copier *c, const struct nodecache_where *w, struct error *err)
 {
@@ -88,7 +88,8 @@ struct choice {
 	const struct nodecache_slot *slot;
 };
 
-/* By rank; of two views of one, that with a filemap first. */
+/* Order by rank.  If a rank has two slots, the one with a filemap comes
+ * first. */
 static int
 compare_choice(const void *x, const void *y)
 {
@@ -101,8 +102,8 @@ compare_choice(const void *x, const void *y)
 	return (a->dir > b->dir) - (a->dir < b->dir);
 }
 
-/* The filemap: the cache's, or, where that is damaged, what was rebuilt of it
- * on the prefix meanwhile. */
+/* Read the filemap from the cache.  If the cache's filemap is missing or
+ * damaged, read one that was rebuilt on the prefix. */
 static int
 read_map(struct copier *c, struct copy_rank *r,
 	 const struct nodecache_slot *slot, struct kvtree *t, struct error *err)
@@ -134,7 +135,8 @@ read_map(struct copier *c, struct copy_rank *r,
 	return 0;
 }
 
-/* Metadata on the prefix are for those for whom they were in the cache. */
+/* Metadata on the prefix get the permissions that the filemap has in the
+ * cache. */
 static mode_t
 mode_of(const struct copy_rank *r)
 {
@@ -219,7 +221,7 @@ add_item(struct copier *c, struct copy_rank *r, struct error *err)
 	return &c->items[c->nitems++];
 }
 
-/* It is not even tried. */
+/* Mark the item bad without trying to copy it. */
 static void
 refuse(struct copier *c, struct copy_item *it, const char *why)
 {
@@ -277,7 +279,7 @@ add_red(struct copier *c, struct copy_rank *r, const char *name,
 	return 0;
 }
 
-/* One place, two files: the first one gets it. */
+/* If two files have the same target, copy the first and refuse the other. */
 static int
 find_doubles(struct copier *c, struct error *err)
 {
@@ -326,7 +328,7 @@ find_items(struct copier *c, struct error *err)
 	return 0;
 }
 
-/* --- All of it --- */
+/* --- Run --- */
 
 static size_t
 block_size(size_t wanted)
@@ -356,7 +358,7 @@ make_workers(struct copier *c, struct error *err)
 	return 0;
 }
 
-/* Say what a full file system lacks. */
+/* Extend the message of a full file system: bytes left to copy, bytes free. */
 static void
 explain(const struct copier *c, struct error *err)
 {
@@ -376,7 +378,7 @@ explain(const struct copier *c, struct error *err)
 		   c->o->prefix, left, have);
 }
 
-/* What is written gets into place, and is remembered, also if others failed. */
+/* Put all complete files in place and record them, even if others failed. */
 static int
 settle_all(struct copier *c, int rc, struct error *err)
 {
@@ -388,7 +390,7 @@ settle_all(struct copier *c, int rc, struct error *err)
 	return rc;
 }
 
-/* The ranks that are ours now. */
+/* Copy the ranks that this process has locked. */
 static int
 copy_ours(struct copier *c, struct error *err)
 {
@@ -438,7 +440,8 @@ open_prefix(struct copier *c, struct error *err)
 	fd = path_open_parent(c->prefix_fd, below, !c->o->work->dry_run, 0777,
 			      &base, &why);
 	if (fd >= 0) {
-		/* One that can be synced. */
+		/* `fd` is O_PATH: reopen the directory so that it can be
+		 * synced. */
 		c->meta_fd =
 			openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (c->meta_fd < 0)

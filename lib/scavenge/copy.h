@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copy.h - one node's part of a scavenge: what its cache has of a dataset gets
- * to the prefix, each file to where the job meant it, with its redundancy
- * files and, last, the filemap that names them.
+ * copy.h - one node's part of a scavenge: copy the files of a dataset from the
+ * cache of this node to the prefix.  Each file goes to the path that the job
+ * recorded for it.  Redundancy files follow, and last the filemap that names
+ * them.
  *
- * Every file is written beside its place, synced, and renamed, so that at any
- * moment a target is what it was, or right.  copied_R.scr (meta/copied.h)
- * remembers what is right, with checksums; so a second call copies nothing
- * twice, whoever ended the first one.  What somebody else has copied, an
- * asynchronous flush say, is adopted if it is the same.  Nothing outside of the
- * prefix is written, whatever the metadata say.
+ * Every file is written to a temporary file beside its target, synced and
+ * renamed.  So a target is at any time either unchanged or complete.
+ * copied_R.scr (meta/copied.h) records the files of rank R that are verified,
+ * with checksums: a repeated run skips the recorded files, however the first
+ * run ended.  A target that another program has written (an asynchronous flush,
+ * for instance) is adopted if its content is the same.  Nothing outside of the
+ * prefix is written, whatever the metadata contain.
  */
 #ifndef SCAVENGE_COPY_H
 #define SCAVENGE_COPY_H
@@ -36,13 +38,15 @@ struct copy_ranks {
 	struct copy_range *list; /* ascending, in the arena given */
 };
 
-/* "0-3,7": ERROR_USAGE quotes what is wrong.  "" is none. */
+/* Parse a list such as "0-3,7".  ERROR_USAGE quotes the invalid text.  An empty
+ * text selects no rank. */
 int copy_ranks_parse(const char *text, struct arena *a, struct copy_ranks *out,
 		     struct error *err);
 
 /*
- * The ranks that `host` is to copy by file `name` below `dirfd`: lines "HOST
- * RANKS", of which several may be of one host.  None names it: no ranks.
+ * Read the ranks that `host` is to copy.  They are listed in file `name` below
+ * `dirfd`.  Each line is "HOST RANKS"; a host may have several lines.  A host
+ * without a line gets no ranks.
  */
 int copy_ranks_assigned(int dirfd, const char *name, const char *host,
 			struct arena *a, struct copy_ranks *out,
@@ -52,7 +56,7 @@ bool copy_ranks_has(const struct copy_ranks *r, int64_t rank);
 
 /* --- Copying --- */
 
-/* For who wants to tell how far it is: bytes. */
+/* Progress in bytes, for a reader in another thread. */
 struct copy_meter {
 	atomic_uint_least64_t done, total;
 };
@@ -61,31 +65,34 @@ struct copy_meter {
 
 struct copy_options {
 	const char *prefix;
-	const char *moved_from; /* the prefix when the job ran; NULL: look */
+	/* The path of the prefix when the job ran; NULL: infer it. */
+	const char *moved_from;
 	int64_t id;
-	const struct copy_ranks *ranks; /* NULL: all that are here */
-	size_t block; /* bytes read at a time, 1 MiB at most; 0: COPY_BLOCK */
+	const struct copy_ranks *ranks; /* NULL: all in the cache */
+	size_t block; /* bytes per read, at most 1 MiB; 0: COPY_BLOCK */
 	struct copy_meter *meter; /* or NULL */
-	/* Each bad file is logged.  dry_run: what has the right size counts as
-	 * adopted.  `memory` has no meaning. */
+	/* Each bad file is logged.  With dry_run, a target of the right size
+	 * counts as adopted.  `memory` is not used. */
 	const struct work *work;
 };
 
-/* files = copied + adopted + skipped + bad: data, redundancy, filemaps. */
+/* files = copied + adopted + skipped + bad; counts data files, redundancy files
+ * and filemaps. */
 struct copy_result {
 	uint64_t files;
 	uint64_t copied;
-	uint64_t adopted; /* were there, and the same */
-	uint64_t skipped; /* were copied before; or the job wrote them there */
-	uint64_t bad;	  /* missing, short, wrong checksum, outside */
-	uint64_t bytes;	  /* of those copied */
+	uint64_t adopted; /* existed with the same content */
+	uint64_t skipped; /* copied earlier, or written there by the job */
+	uint64_t bad;	  /* missing, damaged, or outside of the prefix */
+	uint64_t bytes;	  /* size of the copied files */
 };
 
 /*
- * Copy dataset o->id from wherever `w` leads to it.  Bad files do not stop it:
- * *r counts them.  -1: ERROR_ABSENT (no such dataset here), ERROR_USAGE (the
- * prefix has moved, and it cannot be told from where), ERROR_SYSTEM (the prefix
- * is full, cannot be written; stopped): what is right stays, and *r counts it.
+ * Copy dataset o->id from the cache that `w` describes.  A bad file does not
+ * stop the copy: *r counts it.  Returns -1 on ERROR_ABSENT (the dataset is not
+ * in this cache), ERROR_USAGE (the prefix was moved, and its former path cannot
+ * be inferred) and ERROR_SYSTEM (the prefix is full or not writable, or the
+ * copy was stopped).  Files that are already right stay, and *r counts them.
  */
 int copy_run(const struct nodecache_where *w, const struct copy_options *o,
 	     struct copy_result *r, struct error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copy_file.c - one file, from the cache to its place.
+ * copy_file.c - copy one file from the cache to its target.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,21 +17,21 @@
 #include "progress.h"
 #include "scavenge/copy_impl.h"
 
-/* One file on its way. */
+/* State of one copy. */
 struct job {
 	struct copier *c;
 	struct copy_item *it;
 	struct copy_worker *w;
-	int from;	  /* in the cache, or -1 */
-	struct error why; /* it cannot be read */
+	int from;	  /* file in the cache, or -1 */
+	struct error why; /* why the file in the cache is bad */
 	int parent; /* directory of the target; borrowed from w->parents */
 	const char *base;
-	bool there; /* the target is, with `st` */
+	bool there; /* the target exists, and `st` is valid */
 	struct stat st;
-	uint64_t told; /* bytes that the meter knows of */
+	uint64_t told; /* bytes already added to the meter */
 };
 
-/* --- Small things --- */
+/* --- Helpers --- */
 
 static uint64_t
 size_of(const struct copy_item *it)
@@ -79,7 +79,7 @@ copy_blame(struct copier *c, const char *text)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* --- Done with one --- */
+/* --- Results --- */
 
 static int
 settle_item(struct copier *c, struct copy_item *it, enum copy_state state,
@@ -96,13 +96,14 @@ settle_item(struct copier *c, struct copy_item *it, enum copy_state state,
 	c->r->bytes += state == COPY_COPIED ? size_of(it) : 0;
 	c->unsettled -= copy_item_bytes(it);
 	pthread_mutex_unlock(&c->lock);
-	/* Who settles the last one has seen what all others did. */
+	/* The atomic counter lets the thread that records the last result see
+	 * the results of all others. */
 	if (atomic_fetch_sub(&r->left, 1) > 1 || c->o->work->dry_run)
 		return 0;
 	return copy_rank_finish(c, r, err);
 }
 
-/* `state` is final without any writing. */
+/* Record a result that needs no writing. */
 static int
 done(struct job *j, enum copy_state state, struct error *err)
 {
@@ -137,9 +138,9 @@ copy_item_placed(void *arg, const struct put_what *what,
 	return settle_item(arg, it, COPY_COPIED, err);
 }
 
-/* --- What is there already --- */
+/* --- Existing targets --- */
 
-/* The checksum of `size` bytes. */
+/* Compute the checksum of the first `size` bytes. */
 static int
 sum_up(struct job *j, int fd, uint64_t size, uint32_t *crc, struct error *err)
 {
@@ -156,7 +157,8 @@ sum_up(struct job *j, int fd, uint64_t size, uint32_t *crc, struct error *err)
 	return 0;
 }
 
-/* Are both files the same, as far as both can be read?  And the checksum. */
+/* Do the target and the file in the cache have the same content?  A file that
+ * cannot be read counts as different.  *crc: the checksum. */
 static bool
 is_same(struct job *j, int fd, uint64_t size, uint32_t *crc)
 {
@@ -176,7 +178,7 @@ is_same(struct job *j, int fd, uint64_t size, uint32_t *crc)
 	return true;
 }
 
-/* Was it copied by us, and has not been touched since? */
+/* Was the target copied by an earlier run, and not changed since? */
 static bool
 is_ours(struct job *j)
 {
@@ -194,8 +196,8 @@ is_ours(struct job *j)
 	    f->mtime.tv_sec != j->st.st_mtim.tv_sec ||
 	    f->mtime.tv_nsec != j->st.st_mtim.tv_nsec)
 		return false;
-	/* The file that we copied, and not one of an earlier dataset of the
-	 * same number?  Its time was set to what the filemap says. */
+	/* A copy gets the time recorded in the filemap.  A different time means
+	 * that copied_R.scr belongs to an earlier dataset with the same id. */
 	if (!a->has_times || a->mtime.tv_sec != f->mtime.tv_sec)
 		return false;
 	if (j->it->file != NULL && j->it->file->has_crc &&
@@ -208,8 +210,8 @@ is_ours(struct job *j)
 }
 
 /*
- * Is the target, which has the right size, right?  With a recorded checksum it
- * can be told without the file in the cache.
+ * Is the content of the target right?  Its size is.  If the filemap records a
+ * checksum, the file in the cache is not needed.
  */
 static bool
 is_right(struct job *j, int fd)
@@ -228,7 +230,7 @@ is_right(struct job *j, int fd)
 	return true;
 }
 
-/* 1: taken over; 0: it is not right; -1. */
+/* Try to adopt the target.  1: adopted; 0: it is not right; -1: error. */
 static int
 adopt(struct job *j, struct error *err)
 {
@@ -237,8 +239,9 @@ adopt(struct job *j, struct error *err)
 	struct stat st;
 
 	if (fd < 0)
-		return 0; /* it will be replaced */
-	/* One that is another user's, say, is replaced. */
+		return 0; /* the copy will replace it */
+	/* If the attributes cannot be set (the file belongs to another user,
+	 * for instance), the copy replaces the target. */
 	if (is_right(j, fd) &&
 	    attr_apply(attr_of(j->it), fd, j->it->rel, NULL, NULL) == 0)
 		rc = io_fsync(fd, j->it->rel, err) < 0 ? -1 : 1;
@@ -252,7 +255,7 @@ adopt(struct job *j, struct error *err)
 
 /* --- Copying --- */
 
-/* While a long file is copied: see to what has waited long enough. */
+/* Called between blocks, so that complete files do not wait for a long one. */
 static int
 settle_due(struct job *j, struct error *err)
 {
@@ -260,8 +263,8 @@ settle_due(struct job *j, struct error *err)
 					   : copy_rank_finish_due(j->c, err);
 }
 
-/* Read, sum up, write: 1: done; 0: the file in the cache is bad, as j->why
- * says; -1. */
+/* Copy the data and compute the checksum.  1: done; 0: the file in the cache is
+ * bad, and j->why gives the reason; -1: error. */
 static int
 pump(struct job *j, int to, struct error *err)
 {
@@ -294,7 +297,7 @@ pump(struct job *j, int to, struct error *err)
 	return 1;
 }
 
-/* Can this one not have its place, whatever becomes of the others? */
+/* Does the error affect only this target, and not the other files? */
 static bool
 in_the_way(const struct error *why)
 {
@@ -326,7 +329,7 @@ copy_data(struct job *j, struct error *err)
 
 /* --- One item --- */
 
-/* The directory of the target, and what is there. */
+/* Find the directory of the target, and whether the target exists. */
 static int
 find_target(struct job *j, struct error *err)
 {
@@ -350,7 +353,7 @@ may_be_right(const struct job *j)
 	       (uint64_t)j->st.st_size == size_of(j->it);
 }
 
-/* A file that the job wrote to the prefix itself. */
+/* Check a file that the job wrote to the prefix itself. */
 static int
 check_bypass(struct job *j, struct error *err)
 {
@@ -425,7 +428,7 @@ copy_item(void *arg, size_t i, unsigned worker, struct error *err)
 		return 0;
 	if (copy_stopped(c, err) < 0)
 		return -1;
-	if (j.it->state != COPY_WAITING) /* refused, or there twice */
+	if (j.it->state != COPY_WAITING) /* refused by find_items() */
 		return done(&j, j.it->state, err);
 	if (j.it->bypass)
 		return check_bypass(&j, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copy_impl.h - what the parts of copy.h share.
+ * copy_impl.h - types and functions shared by the sources of copy.h.
  */
 #ifndef SCAVENGE_COPY_IMPL_H
 #define SCAVENGE_COPY_IMPL_H
@@ -14,7 +14,7 @@
 #include "transfer/put.h"
 #include "work.h"
 
-/* What became of a file. */
+/* Result for one file. */
 enum copy_state {
 	COPY_WAITING,
 	COPY_COPIED,
@@ -24,39 +24,42 @@ enum copy_state {
 };
 
 struct copy_item {
-	size_t rank;	  /* number in copier.ranks */
-	const char *from; /* name for messages, and of redundancy files */
+	size_t rank; /* index in copier.ranks */
+	/* Name for messages; for a redundancy file its name in the cache. */
+	const char *from;
 	const struct filemap_file *file; /* NULL: a redundancy file */
-	const char *rel;     /* below the prefix; NULL: it may not be written */
-	struct attr attr;    /* of redundancy files: as they are in the cache */
-	struct put_file *to; /* in copier.put, while its rank is copied */
-	bool absent;	     /* nothing was at `rel` when the pass began */
-	bool bypass;	     /* the job wrote it to the prefix itself */
+	const char *rel;     /* target below the prefix; NULL: none */
+	struct attr attr;    /* of a redundancy file, as in the cache */
+	struct put_file *to; /* in copier.put, while the rank is copied */
+	bool absent;	     /* no file was at `rel` when the turn began */
+	bool bypass;	     /* the job wrote the file to the prefix itself */
 	enum copy_state state;
-	bool has_sum; /* the rest is valid */
+	bool has_sum; /* crc and mtime are valid */
 	uint32_t crc;
 	struct timespec mtime; /* of the target */
 };
 
 struct copy_rank {
 	int64_t rank;
-	const struct nodecache_dir *dir; /* where it lies */
+	const struct nodecache_dir *dir; /* the cache directory that holds it */
 	const struct nodecache_slot *slot;
-	mode_t mode; /* of what is written for it: that of its filemap */
+	mode_t mode; /* of its metadata: that of the filemap */
 	bool has_map;
-	bool map_here; /* it comes from the cache, and not from the prefix */
-	bool ours;     /* this process may copy it now */
-	bool finished; /* or did */
-	bool has_record, has_image; /* on the prefix: copied_R.scr, filemap */
+	bool map_here; /* the filemap is from the cache, not from the prefix */
+	bool ours;     /* this process holds the lock */
+	bool finished; /* already processed */
+	/* Whether the prefix may have copied_R.scr and the filemap of the
+	 * rank. */
+	bool has_record, has_image;
 	struct filemap map;
-	struct buf image;	 /* of the filemap */
-	size_t first, count;	 /* of its items */
-	atomic_size_t left;	 /* items that are not settled yet */
-	struct copied old;	 /* what was copied before */
-	struct map *old_by_path; /* path -> number in `old`; NULL: nothing */
+	struct buf image;	 /* of the filemap, byte for byte */
+	size_t first, count;	 /* its items in copier.items */
+	atomic_size_t left;	 /* items without a result yet */
+	struct copied old;	 /* copied_R.scr of earlier runs */
+	struct map *old_by_path; /* path -> index in `old`; NULL: empty */
 };
 
-/* What a thread has of its own. */
+/* Data of one thread. */
 struct copy_worker {
 	struct pathcache *parents;
 	char *block, *other; /* o->block bytes each */
@@ -67,8 +70,8 @@ struct copier {
 	struct arena *arena;
 	size_t block;
 	int prefix_fd, meta_fd; /* meta: .scr/scr.dataset.ID, or -1 */
-	char meta[64];		/* its name */
-	const char *roots[3];	/* names of the prefix in metadata; NULL */
+	char meta[64];		/* path of meta_fd below the prefix */
+	const char *roots[3];	/* paths of the prefix in metadata, or NULL */
 	size_t ndirs;
 	struct nodecache_dir *dirs;
 	size_t nranks;
@@ -78,23 +81,23 @@ struct copier {
 	struct par *par;
 	struct copy_worker *workers;
 	unsigned nworkers;
-	/* Of one pass over the ranks that are free: */
-	int shares; /* the lock on them */
+	/* State of one turn: a pass over the ranks locked by this process. */
+	int shares; /* lock of the ranks, see lock_shares_open() */
 	struct put *put;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* guards the members below */
 	struct copy_result *r;
-	uint64_t unsettled; /* bytes that still have to get there */
+	uint64_t unsettled; /* bytes of items without a result yet */
 	size_t nwaiting;
-	size_t *waiting; /* ranks that are settled, but not finished */
-	double finished; /* when some were taken to be, clock_seconds() */
+	size_t *waiting; /* ranks with all results, but no records yet */
+	double finished; /* time of the last group, clock_seconds() */
 };
 
 /* --- copy_root.c --- */
 
-/* Find what the prefix was called: c->roots. */
+/* Find the paths that metadata use for the prefix: c->roots. */
 int copy_find_roots(struct copier *c, struct error *err);
 
-/* The place of `f` below the prefix; in the arena.  NULL: ERROR_UNSAFE,
+/* The target of `f` below the prefix; in the arena.  NULL: ERROR_UNSAFE,
  * ERROR_CORRUPT, ERROR_NOMEM. */
 const char *copy_rel(struct copier *c, const struct filemap_file *f,
 		     struct error *err);
@@ -102,47 +105,52 @@ const char *copy_rel(struct copier *c, const struct filemap_file *f,
 /* --- copy_turn.c --- */
 
 /*
- * Take the ranks that are not finished and that no other process is copying:
- * *taken of them are c->ranks[i].ours.  Look what is on the prefix of them, and
- * make c->put with their items.  copy_turn_end() in any case.
+ * Lock the ranks that are not finished and that no other process is copying:
+ * *taken is their number, and c->ranks[i].ours marks them.  Look up which of
+ * their files exist on the prefix, and, except in a dry run, add their items to
+ * a new c->put.  If no rank is free, pause and return 0.  copy_turn_end() must
+ * follow, also on error.
  */
 int copy_turn_begin(struct copier *c, size_t *taken, struct error *err);
 void copy_turn_end(struct copier *c);
 
 /* --- copy_file.c --- */
 
-/* Bytes that have to get to the prefix for it. */
+/* Bytes to copy for one item; 0 if the job wrote the file to the prefix. */
 uint64_t copy_item_bytes(const struct copy_item *it);
 
-/* Get item `i` to its place: for par_for(), `arg` is the copier. */
+/* Copy, adopt or skip item `i`.  For par_for(): `arg` is the copier. */
 int copy_item(void *arg, size_t i, unsigned worker, struct error *err);
 
-/* One got its place: for struct put_options, `arg` is the copier. */
+/* An item has its final name.  For struct put_options: `arg` is the copier. */
 int copy_item_placed(void *arg, const struct put_what *what,
 		     const struct timespec *mtime, struct error *err);
 
-/* -1: stopped. */
+/* -1 with ERROR_SYSTEM if the user stopped the command. */
 int copy_stopped(const struct copier *c, struct error *err);
 
-/* Tell of a bad file. */
+/* Report a bad file. */
 void copy_blame(struct copier *c, const char *text);
 
 /* --- copy_rank.c --- */
 
-/* Read what was copied before; what cannot be read was not. */
+/* Read copied_R.scr.  An unreadable record counts as empty.  -1:
+ * ERROR_NOMEM. */
 int copy_rank_recall(struct copier *c, struct copy_rank *r, struct error *err);
 
-/* All of the rank's items are settled: now, or together with others later,
- * copied_R.scr and the filemap are written. */
+/* All items of the rank have a result.  Write copied_R.scr and the filemap,
+ * either now or later together with those of other ranks. */
 int copy_rank_finish(struct copier *c, struct copy_rank *r, struct error *err);
 
-/* What waits, if it is time. */
+/* Write the records of waiting ranks, if a group is full or PUT_SECONDS have
+ * passed. */
 int copy_rank_finish_due(struct copier *c, struct error *err);
 
-/* Now all that waits. */
+/* Write the records of all waiting ranks now. */
 int copy_rank_finish_all(struct copier *c, struct error *err);
 
-/* copied_R.scr alone, of the ranks that are not finished. */
+/* Write only copied_R.scr, for each rank of this turn that has items without a
+ * result. */
 int copy_rank_record(struct copier *c, struct error *err);
 
 #endif /* SCAVENGE_COPY_IMPL_H */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copy_rank.c - what is written for ranks when all their files are in place.
+ * copy_rank.c - write the records of a rank, copied_R.scr and the filemap.
+ * They are written when all files of the rank are in place; after an error,
+ * copied_R.scr alone.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,12 +19,13 @@
 #include "meta/kvtree.h"
 #include "scavenge/copy_impl.h"
 
-/* No record of files, nor filemap, is larger. */
+/* Upper bound for the size of copied_R.scr or a filemap. */
 #define RECORD_MAX ((size_t)256 << 20)
 #define RECORD_NAME_MAX 64
 
-/* Ranks are finished together, this many or those of PUT_SECONDS: each sync of
- * a directory makes a parallel file system's server write its log. */
+/* The records of up to GROUP_MAX ranks, or of those completed within
+ * PUT_SECONDS, are written together: on a parallel file system each sync of a
+ * directory makes the server write its log. */
 #define GROUP_MAX 64
 
 /* --- Records --- */
@@ -69,14 +72,14 @@ is_there(const struct copier *c, const char *name, const struct buf *image)
 	return same;
 }
 
-/* --- Putting them there --- */
+/* --- Writing records --- */
 
-/* Records of some ranks, on their way. */
+/* Records of a group of ranks, being written. */
 struct records {
 	struct copier *c;
 	struct put *put;
 	struct arena *arena;
-	/* The filemaps among them, for the result. */
+	/* Filemaps only, for struct copy_result. */
 	uint64_t skipped, copied, bytes;
 };
 
@@ -104,7 +107,7 @@ records_init(struct records *w, struct copier *c, struct par *par,
 	return error_no_memory(err);
 }
 
-/* Write `name`. */
+/* Add a record file `name` to w->put.  `image` is copied. */
 static int
 add_record(struct records *w, const struct copy_rank *r, const char *name,
 	   const struct buf *image, struct error *err)
@@ -124,7 +127,8 @@ add_record(struct records *w, const struct copy_rank *r, const char *name,
 	return put_add(w->put, &what, err) == NULL ? -1 : 0;
 }
 
-/* copied_R.scr: what of the rank is in place. */
+/* Write copied_R.scr: the files of the rank that are in place.  An unchanged
+ * record is not written again. */
 static int
 write_copied(struct records *w, const struct copy_rank *r, struct error *err)
 {
@@ -169,7 +173,8 @@ out:
 	return rc;
 }
 
-/* To the letter: redundancy was computed over these bytes. */
+/* Write the filemap byte for byte as in the cache: the redundancy data were
+ * computed over these bytes. */
 static int
 write_map(struct records *w, const struct copy_rank *r, struct error *err)
 {
@@ -188,10 +193,10 @@ write_map(struct records *w, const struct copy_rank *r, struct error *err)
 	return 0;
 }
 
-/* --- The end of ranks --- */
+/* --- Groups of ranks --- */
 
-/* All that `group` has copied is known to be on disk before the filemaps say
- * so: each directory is synced once for all. */
+/* Sync the directories of all copied files before the filemaps name the files;
+ * each directory is synced once per group. */
 static int
 finish_group(struct copier *c, const size_t *group, size_t count,
 	     struct par *par, struct error *err)
@@ -221,8 +226,8 @@ finish_group(struct copier *c, const size_t *group, size_t count,
 	return 0;
 }
 
-/* Take ranks off the waiting ones: if they are a group or it is time, or any
- * with `all`. */
+/* Take up to GROUP_MAX ranks from the waiting list.  Without `all`, only if a
+ * group is full or PUT_SECONDS have passed. */
 static size_t
 take_group(struct copier *c, bool all, size_t group[static GROUP_MAX])
 {

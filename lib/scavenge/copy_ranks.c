@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copy_ranks.c - sets of ranks, as people and plans write them.
+ * copy_ranks.c - parse and search sets of ranks such as "0-3,7".
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "path.h"
 #include "scavenge/copy.h"
 
-/* Who copies what, for any number of nodes. */
+/* Upper bound for the size of the file that assigns ranks to hosts. */
 #define ASSIGN_MAX ((size_t)256 << 20)
 
 static int
@@ -33,7 +33,8 @@ compare_range(const void *x, const void *y)
 	return a->first < b->first ? -1 : a->first > b->first;
 }
 
-/* Sort, and join what touches: then looking up is a bisection. */
+/* Sort the ranges and merge those that overlap or touch, so that
+ * copy_ranks_has() can use binary search. */
 static void
 settle_ranges(struct copy_ranks *r)
 {
@@ -53,7 +54,8 @@ settle_ranges(struct copy_ranks *r)
 	r->count = n + 1;
 }
 
-/* One "7" or "0-3"; what stands behind it. */
+/* Parse one "7" or "0-3".  Returns the position after it, or NULL if
+ * invalid. */
 static const char *
 scan_range(const char *p, struct copy_range *out)
 {
@@ -95,7 +97,7 @@ copy_ranks_parse(const char *text, struct arena *a, struct copy_ranks *out,
 	return 0;
 }
 
-/* Add the ranks of a line "HOST RANKS" to `list` if it is that of `host`. */
+/* If the line "HOST RANKS" is for `host`, append its ranks to `list`. */
 static int
 take_line(const char *line, size_t len, const char *host, struct buf *list,
 	  struct error *err)

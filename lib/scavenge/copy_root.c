@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copy_root.c - from the absolute paths in filemaps to paths below the prefix,
- * which may be called something else now: by another name of the same
- * directory, or because it was moved.
+ * copy_root.c - convert the absolute paths in filemaps to paths below the
+ * prefix.  The prefix may have another path now: another name of the same
+ * directory, or a new place.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -14,7 +14,7 @@
 #include "rescue/recorded.h"
 #include "scavenge/copy_impl.h"
 
-/* What lies below the prefix by one of the names it is known to have had. */
+/* If `path` lies below a known path of the prefix, return the rest of it. */
 static const char *
 below_known(const struct copier *c, const char *path)
 {
@@ -26,8 +26,9 @@ below_known(const struct copier *c, const char *path)
 	return rel;
 }
 
-/* All files there are; *here: one of them lies below a known name.  *prefix is
- * our key in a filemap, or NULL. */
+/* Add the files of all filemaps to `r`.  *here: at least one file lies below a
+ * known path of the prefix.  *prefix: the prefix recorded in a filemap under
+ * our own key, or NULL. */
 static int
 show_files(const struct copier *c, struct recorded *r, bool *here,
 	   const char **prefix, struct error *err)
@@ -64,7 +65,7 @@ is_copied(void *arg, const char *rel, const struct filemap_file *f,
 	       (uint64_t)st.st_size == f->attr.size;
 }
 
-/* Is `path` the very directory that the prefix is? */
+/* Is `path` the same directory as the prefix? */
 static bool
 is_prefix(const struct copier *c, const char *path)
 {
@@ -74,7 +75,8 @@ is_prefix(const struct copier *c, const char *path)
 	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* The same directory by another name: the longest part of `common` that is. */
+/* Find another name of the prefix: the longest leading part of `common` that is
+ * the same directory. */
 static bool
 other_name(const struct copier *c, const struct recorded *r, struct buf *name)
 {
@@ -90,8 +92,8 @@ other_name(const struct copier *c, const struct recorded *r, struct buf *name)
 	return false;
 }
 
-/* None of the files is below a name that we know: the prefix was moved, or is
- * mounted elsewhere. */
+/* No file lies below a known path: the prefix was moved, or is mounted
+ * elsewhere.  Find its other name or its former path. */
 static int
 find_moved(struct copier *c, const struct recorded *r, const char *prefix,
 	   struct error *err)
@@ -123,7 +125,8 @@ find_moved(struct copier *c, const struct recorded *r, const char *prefix,
 	return rc;
 }
 
-/* `path`, or what the system makes of it, as name number `i`. */
+/* Store `path` as c->roots[i], normalised, or with `resolve` with its links
+ * resolved. */
 static int
 add_root(struct copier *c, size_t i, const char *path, bool resolve,
 	 struct error *err)
@@ -148,7 +151,7 @@ copy_find_roots(struct copier *c, struct error *err)
 	bool here = false;
 	int rc = -1;
 
-	/* What the user says goes alone. */
+	/* With --moved-from, no other path counts. */
 	if (c->o->moved_from != NULL)
 		return add_root(c, 0, c->o->moved_from, false, err);
 	if (add_root(c, 0, c->o->prefix, true, err) == 0 &&

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copy_turn.c - which ranks are copied now.
+ * copy_turn.c - choose the ranks to copy now, by locks on ranks.
  *
- * Two processes may want the same rank: nodes that share a cache, or a scavenge
- * that is started again while a node still works for the first.  A lock on the
- * rank ends with whoever holds it.  Who finds a rank locked copies the others
- * first; while it waits it holds nothing that others may wait for.
+ * Two processes may want the same rank: nodes may share a cache, or a scavenge
+ * may be restarted while a node still works for the first one.  The lock on a
+ * rank is released when its process ends.  A process that finds a rank locked
+ * copies the other ranks first.  While it waits, it holds no lock that another
+ * process may wait for.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,10 +17,10 @@
 #include "meta/filemap.h"
 #include "scavenge/copy_impl.h"
 
-/* How often to look whether another process has done its copy, ns. */
+/* Pause between two attempts to lock a busy rank, in ns. */
 #define BUSY_PAUSE 20000000
 
-/* Take ranks `a` to `b` - 1 of the list, whose numbers follow each other. */
+/* Lock c->ranks[a] to c->ranks[b - 1], whose rank numbers are consecutive. */
 static bool
 take_run(struct copier *c, size_t a, size_t b)
 {
@@ -47,7 +48,8 @@ take_ranks(struct copier *c)
 			end++;
 		if (take_run(c, i, end))
 			continue;
-		/* Somebody has one of them: one by one. */
+		/* Another process holds one of these ranks: try them one by
+		 * one. */
 		for (size_t k = i; end > i + 1 && k < end; k++)
 			(void)take_run(c, k, k + 1);
 	}
@@ -56,7 +58,7 @@ take_ranks(struct copier *c)
 	return taken;
 }
 
-/* Is there certainly no file `name` among the metadata? */
+/* Is file `name` certainly missing from the dataset's metadata? */
 static bool
 no_meta(const struct copier *c, struct pathcache *prefix, const char *name)
 {
@@ -66,8 +68,8 @@ no_meta(const struct copier *c, struct pathcache *prefix, const char *name)
 	return pathcache_absent(prefix, path);
 }
 
-/* What is on the prefix: each directory is listed, and not each file asked
- * about. */
+/* Find which targets exist on the prefix.  Each directory is listed once,
+ * instead of a call for each file. */
 static int
 look(struct copier *c, struct pathcache *prefix, struct error *err)
 {
@@ -84,7 +86,9 @@ look(struct copier *c, struct pathcache *prefix, struct error *err)
 		if (r->has_record && copy_rank_recall(c, r, err) < 0)
 			return -1;
 	}
-	/* Users' files and redundancy files lie in different directories. */
+	/* The cache of directory listings works best if files of one directory
+	 * follow each other.  Users' files and redundancy files lie in
+	 * different directories: treat them in two passes. */
 	for (int red = 0; red < 2; red++)
 		for (size_t i = 0; i < c->nitems; i++) {
 			struct copy_item *it = &c->items[i];

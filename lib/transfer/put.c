@@ -20,18 +20,19 @@
 #include "temp.h"
 #include "transfer/put_impl.h"
 
-/* The queue is full with this many files, or bytes. */
+/* The queue is full with this many files, or this many bytes. */
 #define QUEUE_MAX 32
 #define QUEUE_BYTES ((uint64_t)64 << 20)
 
-/* Files that a thread takes at a time: those of one directory, mostly, in which
- * the kernel lets only one thread rename. */
+/* Files that a thread takes at a time from the list.  Neighbours usually
+ * share a directory, and the kernel allows only one rename at a time in a
+ * directory. */
 #define BATCH 8
 
 /* --- The engine --- */
 
-/* A quarter of the descriptors for files that are open, another for full
- * ones, of which each thread may be syncing a queue. */
+/* Use a quarter of the descriptors for files being written, and a quarter for
+ * full files, of which each thread may be syncing one queue. */
 static void
 set_limits(struct put *p)
 {
@@ -117,7 +118,8 @@ put_set_size(struct put_file *f, uint64_t size)
 
 /* --- Open --- */
 
-/* Open the temporary file; it is made if there is none of ours. */
+/* Open the temporary file of `f`: a new one with `make`, else the one that
+ * exists. */
 static int
 open_temp(struct put_file *f, bool make, struct error *err)
 {
@@ -136,7 +138,7 @@ open_temp(struct put_file *f, bool make, struct error *err)
 	return fd;
 }
 
-/* Make it, with its image. */
+/* Create the temporary file and write its image. */
 static int
 make(struct put_file *f, struct error *err)
 {
@@ -145,14 +147,15 @@ make(struct put_file *f, struct error *err)
 
 	if (fd >= 0 && w->image_size > 0 &&
 	    io_pwrite(fd, w->path, w->image, w->image_size, 0, err) < 0) {
-		f->state = PUT_OPEN; /* there is something to be removed */
+		f->state = PUT_OPEN; /* put_free() has to remove it */
 		close(fd);
 		return -1;
 	}
 	return fd;
 }
 
-/* Too many are open: close one that nobody is writing to.  With the lock. */
+/* If too many files are open, close files that no thread is writing to.  The
+ * caller holds the lock. */
 static void
 close_idle(struct put *p)
 {
@@ -202,7 +205,8 @@ put_open(struct put_file *f, struct error *err)
 
 /* --- Full --- */
 
-/* Times, and of mode and owner what it was not made with. */
+/* Set the times, and mode and owner if they differ from those that the file was
+ * created with. */
 static int
 set_attributes(struct put_file *f, struct error *err)
 {
@@ -222,7 +226,8 @@ set_attributes(struct put_file *f, struct error *err)
 	return 0;
 }
 
-/* The time that the file system keeps: some have whole seconds only. */
+/* Find the modification time that the file system stored: some keep whole
+ * seconds only. */
 static int
 note_time(struct put_file *f, struct error *err)
 {
@@ -243,7 +248,7 @@ note_time(struct put_file *f, struct error *err)
 	return 0;
 }
 
-/* Take the whole queue.  With the lock. */
+/* Take all files off the queue.  The caller holds the lock. */
 static struct put_file *
 take_queue(struct put *p)
 {
@@ -310,7 +315,8 @@ place_file(struct put_file *f, struct error *err)
 		       : p->o.placed(p->o.arg, &f->what, &f->mtime, err);
 }
 
-/* Sync a list of full files.  What fails keeps its descriptor. */
+/* Sync a list of full files, and with at_once rename them.  A file that fails
+ * keeps its descriptor open. */
 static int
 settle(struct put *p, struct put_file *list, struct error *err)
 {
@@ -330,7 +336,7 @@ settle(struct put *p, struct put_file *list, struct error *err)
 	return 0;
 }
 
-/* All bytes of `f` are there. */
+/* Complete a file that has all its bytes, and add it to the queue. */
 static int
 fill_queue(struct put_file *f, struct error *err)
 {
@@ -482,9 +488,9 @@ put_commit(struct put *p, struct error *err)
 	return rc;
 }
 
-/* --- Away --- */
+/* --- Removal --- */
 
-/* Remove the temporary file, unless another process made its own. */
+/* Remove the temporary file, unless another process replaced it by its own. */
 static void
 remove_temp(struct put_file *f)
 {

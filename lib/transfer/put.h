@@ -1,35 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * put.h - files put in their places: the one way in which rescued bytes get
- * their names.
+ * put.h - write files and put them in place: the one way in which rescued data
+ * get their final names.
  *
- * Data flow.  A file is added: where, how long, with which attributes.  When
- * its first byte comes, a temporary file (temp.h) is made beside its place.
- * Any number of threads write to it.  When all its bytes have been counted, it
- * is full: it gets what it lacks of its attributes, and waits in a queue.  The
- * files of a full queue are synced together, because a file system that has
- * written its log for one has nearly done so for all.  What is synced gets its
- * name by a rename: at once, if the options say so, or when put_commit() puts
- * all files in place, kind after kind.  Directories are synced once for all
- * renames in them.
+ * Data flow.  A file is added with its path, size and attributes.  The first
+ * put_open() creates a temporary file (temp.h) in the same directory.  Any
+ * number of threads may write to it.  When all bytes are counted, the file is
+ * full: its attributes are completed, and it waits in a queue.  The files of a
+ * full queue are synced together, because after the first sync a file system
+ * has usually written most of the log that the others need.  A synced file gets
+ * its name by a rename: at once if the options say so, otherwise when
+ * put_commit() puts all files in place, kind after kind.  A directory is synced
+ * once for all renames in it.
  *
- * Calls.  On a parallel file system each call takes a message to a server, so a
- * file takes six: open, write, set times, fsync, rename, close.  Each directory
- * is asked only once which owner, group and mode a new file in it gets.  A file
- * is opened with its final mode, except when its owner has to be changed: then
- * it is private (0600) until it has its owner.
+ * Calls.  On a parallel file system each call sends a message to a server, so a
+ * file costs only six calls: open, write, set times, fsync, rename, close.  The
+ * owner, group and mode that a directory gives to new files are looked up once
+ * per directory.  A file is opened with its final mode, except if its owner has
+ * to be changed: then it is private (0600) until its owner is set.
  *
  * Ownership.  The engine owns temporary files and their descriptors from
- * put_open() on; put_free() removes those that did not get their names.  The
- * caller owns what a struct put_what points to, until put_free().
+ * put_open() on; put_free() removes the files that did not get their names.
+ * The caller owns what a struct put_what points to, and keeps it until
+ * put_free().
  *
- * Others.  Two processes must not put the same file at a time: the caller holds
- * a lock.  Where the file system has no locks, `unlocked` is set: who comes
- * second takes over, and the other one fails with EBUSY before its rename.
+ * Other processes.  Two processes must not write the same file at the same
+ * time: the caller holds a lock.  If the file system has no locks, the caller
+ * sets `unlocked`: then the second process takes over, and the first one fails
+ * with EBUSY before its rename.
  *
  * Threads.  put_open(), put_wrote(), put_write(), put_drop(), put_due(),
  * put_settle() and put_sync() may be called by any thread at any time.  The
- * other functions are for one thread while no other uses the engine.
+ * other functions are for one thread while no other thread uses the engine.
  */
 #ifndef TRANSFER_PUT_H
 #define TRANSFER_PUT_H
@@ -46,10 +48,11 @@ struct par;
 struct put;	 /* opaque: the engine */
 struct put_file; /* opaque: one file of it */
 
-/* The order in which put_commit() puts files in place: a rank's files, what
- * protects them, and last the filemap that names them.  A descriptor is written
- * only together with its redundancy file, so after an interruption it must be
- * there first. */
+/* The order in which put_commit() puts files in place: a rank's files, the
+ * files that protect them, and last the filemap that names them.  A rebuild
+ * writes a descriptor only together with its redundancy file.  So the
+ * descriptor comes first: if an interruption left the redundancy file alone,
+ * the next run would not write the descriptor. */
 enum put_kind { PUT_FILE, PUT_DESCRIPTOR, PUT_REDUNDANCY, PUT_MAP, PUT_KINDS };
 
 struct put_what {
@@ -57,85 +60,93 @@ struct put_what {
 	int dirfd;		 /* root of `path` */
 	const char *path;	 /* clean, beneath dirfd */
 	uint64_t size;		 /* in bytes */
-	const struct attr *attr; /* mode, owner, times; NULL: as `mode` says */
-	mode_t mode;		 /* exactly; 0: 0666 & ~umask */
+	const struct attr *attr; /* mode, owner, times; NULL: only `mode` */
+	mode_t mode;		 /* exact, no umask; 0: 0666 & ~umask */
 	const void *image;	 /* the first bytes, or all; NULL: none */
 	size_t image_size;
-	bool reread; /* it will be read again, and from the disk */
-	void *arg;   /* the caller's */
+	/* The file will be read back from the disk: drop it from the page
+	 * cache. */
+	bool reread;
+	void *arg; /* for the caller */
 };
 
 struct put_options {
-	struct par *par; /* for put_commit(); NULL: only the caller */
+	struct par *par; /* threads of put_commit(); NULL: only the caller */
 	bool at_once;	 /* rename each file as soon as it is synced */
 	bool unlocked;	 /* another process may put the same files */
-	/* at_once: called for each file that got its name, with the time that
-	 * the file system has recorded.  By any thread; -1 ends the work. */
+	/* Called for each file that got its name, with the modification time
+	 * that the file system stored.  Any thread may call it; -1 is passed on
+	 * as a failure.  NULL: none. */
 	int (*placed)(void *arg, const struct put_what *what,
 		      const struct timespec *mtime, struct error *err);
 	void *arg;
 };
 
-/* An engine for put_free(), or NULL: ERROR_NOMEM. */
+/* Create an engine, to be freed by put_free().  NULL: ERROR_NOMEM. */
 struct put *put_new(const struct put_options *o, struct error *err);
 
-/* Remove the temporary files of all that is not in place.  NULL is ignored. */
+/* Free the engine and remove the temporary files of all files that are not in
+ * place.  NULL is ignored. */
 void put_free(struct put *p);
 
-/* Add a file; NULL: ERROR_NOMEM.  It is freed with the engine. */
+/* Add a file.  It is freed with the engine.  NULL: ERROR_NOMEM. */
 struct put_file *put_add(struct put *p, const struct put_what *what,
 			 struct error *err);
 
 const struct put_what *put_what(const struct put_file *f);
 
-/* All files, in the order in which they were added. */
+/* The number of files, and file `i` in the order of put_add(). */
 size_t put_count(const struct put *p);
 struct put_file *put_at(const struct put *p, size_t i);
 
-/* Remove what an interrupted run left of the files that were added: that is
- * room for them. */
+/* Remove whatever an interrupted run left under the temporary names of the
+ * added files, to make room. */
 int put_clear(struct put *p, struct error *err);
 
-/* Is there room for all files?  ERROR_SYSTEM with ENOSPC says how much is
- * missing for `what`. */
+/* Check that all files fit.  -1: ERROR_SYSTEM with ENOSPC; the text gives the
+ * bytes needed for `what` and the bytes free.  A file system that reports no
+ * size passes. */
 int put_check_room(const struct put *p, const char *what, struct error *err);
 
-/* The same for `need` bytes where `fd` is. */
+/* The same check for `need` bytes on the file system of `fd`. */
 int put_room(int fd, uint64_t need, const char *what, struct error *err);
 
 /*
- * A descriptor to write with, borrowed until put_wrote(); the first call makes
- * the file and writes its image.  put_wrote() counts `len` bytes as written;
- * with the last of the file's size the file is full.  For a file of 0 bytes
- * put_wrote() is called with 0.
+ * put_open() returns a descriptor to write to, borrowed until put_wrote(); the
+ * first call creates the temporary file and writes the image.  put_wrote()
+ * counts `len` bytes as written; when all bytes of the file are counted, the
+ * file is full.  A file of 0 bytes needs one put_wrote() with 0.
  */
 int put_open(struct put_file *f, struct error *err);
 int put_wrote(struct put_file *f, uint64_t len, struct error *err);
 
-/* Both, and the writing between them. */
+/* put_open(), write `len` bytes at offset `off`, put_wrote(). */
 int put_write(struct put_file *f, const void *data, size_t len, uint64_t off,
 	      struct error *err);
 
-/* The size of a file, known only after put_open(), and before the last
- * put_wrote(). */
+/* Set a size that was not known at put_add(); before the last put_wrote(). */
 void put_set_size(struct put_file *f, uint64_t size);
 
-/* Give up a file that was opened, in place of put_wrote(). */
+/* Abandon a file after put_open(), instead of put_wrote(): its temporary file
+ * is removed. */
 void put_drop(struct put_file *f);
 
-/* Sync the full files: all of them, or (put_due()) if one has waited for
- * PUT_SECONDS.  The node may die, and with it what has no name by then. */
+/* Sync the files in the queue: put_settle() always, put_due() only if the
+ * oldest one has waited for PUT_SECONDS.  If the node dies, the files without a
+ * name are lost. */
 #define PUT_SECONDS 1.0
 int put_settle(struct put *p, struct error *err);
 int put_due(struct put *p, struct error *err);
 
-/* Sync the directories that files were renamed in since the last time. */
+/* Sync the directories in which files were renamed since the last
+ * put_sync(). */
 int put_sync(struct put *p, struct error *err);
 
 /*
- * Make the files that have only an image, and put all that are not in place
- * there, kind after kind, each kind on disk before the next.  On error what was
- * renamed stays.  ERROR_CORRUPT: not all bytes of a file were written.
+ * Write the files that consist of an image only, then put all remaining files
+ * in place, kind after kind; each kind is on disk before the next one.  On
+ * error, files that were renamed stay.  ERROR_CORRUPT: not all bytes of a file
+ * were written.
  */
 int put_commit(struct put *p, struct error *err);
 

@@ -11,33 +11,35 @@
 
 #include "transfer/put.h"
 
-/* A directory that files are put into, or one above such a directory.  Guarded
- * by the lock of the engine, except the first lines and the last. */
+/* A directory that files are put into, or a parent of one.  dirfd, path and up
+ * never change, and keeps_nsec is atomic; the lock of the engine guards the
+ * rest. */
 struct put_place {
 	int dirfd;
 	const char *path;     /* "": dirfd itself */
-	struct put_place *up; /* the one above; NULL: it is dirfd itself */
-	bool used;	      /* a file got its name in it, or below it */
-	bool dirty;	      /* not synced since a rename in it */
-	int fd;		      /* open for all threads, or -1 */
-	bool opening;	      /* by a thread */
-	size_t waiting;	      /* files that have not got their names */
-	/* What a new file in it gets, as far as one was looked at: owner and
-	 * group; the bits of a mode that are granted, those that are not. */
+	struct put_place *up; /* the parent; NULL: this is dirfd itself */
+	bool used;	      /* a rename was made in it or below it */
+	bool dirty;	      /* a rename in it is not synced yet */
+	int fd;		      /* open, shared by all threads; or -1 */
+	bool opening;	      /* a thread is opening it */
+	size_t waiting;	      /* files in it without their names yet */
+	/* What the file system gives a new file in this directory, as learned
+	 * from files made so far: owner and group; the mode bits that it grants
+	 * and those that it refuses. */
 	bool known;
 	uid_t uid;
 	gid_t gid;
 	mode_t granted, refused;
-	atomic_bool keeps_nsec; /* of times */
+	atomic_bool keeps_nsec; /* file times keep their nanoseconds */
 };
 
 enum put_state {
 	PUT_LISTED,
 	PUT_MAKING, /* a thread opens its temporary file */
-	PUT_OPEN,   /* the temporary file is there, not all bytes are */
-	PUT_FULL,   /* all bytes and attributes */
+	PUT_OPEN,   /* the temporary file exists, bytes are missing */
+	PUT_FULL,   /* has all bytes and attributes */
 	PUT_SYNCED, /* on disk */
-	PUT_PLACED, /* it has its name */
+	PUT_PLACED, /* has its name */
 };
 
 struct put_file {
@@ -48,9 +50,9 @@ struct put_file {
 	int fd; /* of the temporary file, or -1 */
 	unsigned users;
 	uint64_t written;
-	mode_t opened;	       /* the mode it was made with */
-	struct timespec mtime; /* as recorded, if `placed` is to be called */
-	double since;	       /* full, clock_seconds() */
+	mode_t opened;	       /* the mode passed to open */
+	struct timespec mtime; /* as stored, if `placed` is set */
+	double since;	       /* when it became full, clock_seconds() */
 	struct put_file *next; /* in the queue */
 };
 
@@ -61,40 +63,42 @@ struct put {
 	struct put_file **files;
 	size_t nplaces, places_cap;
 	struct put_place **places;
-	struct map *by_path; /* "DIRFD:PATH" -> number of the place */
+	struct map *by_path; /* "DIRFD:PATH" -> index in places */
 	size_t open_max, queue_max;
 	pthread_mutex_t lock; /* guards what follows, and states of files */
-	pthread_cond_t made;  /* a file or a directory is open now */
-	size_t nopen, hand;   /* files that are open; where to look for one */
-	size_t ndirs;	      /* directories that are open */
+	pthread_cond_t made;  /* a file or directory was opened */
+	size_t nopen, hand;   /* number of open files; next one to close */
+	size_t ndirs;	      /* number of open directories */
 	struct put_file *queue, **queue_end;
 	size_t queued;
 	uint64_t queued_bytes;
-	pthread_mutex_t syncing; /* one thread syncs directories */
+	pthread_mutex_t syncing; /* held while syncing directories */
 };
 
-/* The place of `path`; NULL: ERROR_NOMEM. */
+/* The directory of file `path`.  NULL: ERROR_NOMEM. */
 struct put_place *put_place(struct put *p, int dirfd, const char *path,
 			    struct error *err);
 
-/* A descriptor of the directory, for put_place_give(); if it is missing it is
- * made for file `f`, or (NULL) that is ERROR_ABSENT. */
+/* Return a descriptor of the directory, to be given back by put_place_give().
+ * A missing directory is created for file `f`; if `f` is NULL, it is
+ * ERROR_ABSENT.  -1 is an error, but AT_FDCWD is not. */
 int put_place_take(struct put *p, struct put_place *place,
 		   const struct put_file *f, struct error *err);
 void put_place_give(struct put *p, struct put_place *place, int fd);
 
-/* A file got its name in it. */
+/* Count a file of this directory that got its name. */
 void put_place_done(struct put *p, struct put_place *place);
 
 /* The mode to open a new file with. */
 mode_t put_place_mode(struct put *p, const struct put_file *f);
 
-/* What the file open as `fd` was given when it was made: known, or looked up.
- * Only owner and mode of *st are set. */
+/* Set owner and mode of *st to what the file open as `fd` got when it was
+ * created.  They are taken from the directory if known there, else from
+ * fstat().  The other members of *st are undefined. */
 int put_place_gave(struct put *p, const struct put_file *f, int fd,
 		   struct stat *st, struct error *err);
 
-/* put_sync() on a pool. */
+/* put_sync() with the threads of `par`. */
 int put_sync_on(struct put *p, struct par *par, struct error *err);
 
 #endif /* TRANSFER_PUT_IMPL_H */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * put_place.c - directories that files are put into: open once, asked once what
- * they give to a new file, synced once; and the room there.
+ * put_place.c - the directories that files are put into.  Each is kept open
+ * while descriptors last, queried once for the owner and mode of new files, and
+ * synced once for many renames.  Also: checks for free space.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +24,7 @@
 #include "temp.h"
 #include "transfer/put_impl.h"
 
-/* --- Which --- */
+/* --- Lookup --- */
 
 static bool
 is_place(const struct put_place *place, int dirfd, const char *path, size_t len)
@@ -49,7 +50,8 @@ add_place(struct put *p, int dirfd, const char *path, size_t len,
 	return place;
 }
 
-/* The directory of `len` bytes, with those above it. */
+/* Find or add the directory given by the first `len` bytes of `path`, with all
+ * its parents. */
 static struct put_place *
 find_place(struct put *p, int dirfd, const char *path, size_t len,
 	   struct error *err)
@@ -81,7 +83,7 @@ put_place(struct put *p, int dirfd, const char *path, struct error *err)
 	struct put_place *last = NULL;
 
 	len -= len > 0;
-	/* Neighbours mostly share their directory. */
+	/* Consecutive files usually share their directory. */
 	if (p->count > 0)
 		last = p->files[p->count - 1]->place;
 	if (last != NULL && is_place(last, dirfd, path, len))
@@ -91,7 +93,8 @@ put_place(struct put *p, int dirfd, const char *path, struct error *err)
 
 /* --- Open --- */
 
-/* Open the directory, so that it can be synced, too. */
+/* Open the directory with O_RDONLY, so that it can also be synced.  If it is
+ * missing, create it for file `f`. */
 static int
 open_dir(const struct put_place *place, const struct put_file *f,
 	 struct error *err)
@@ -161,7 +164,7 @@ put_place_done(struct put *p, struct put_place *place)
 	pthread_mutex_lock(&p->lock);
 	place->waiting--;
 	place->dirty = true;
-	/* Those above may be new: each is synced once. */
+	/* Parents may be new directories: sync each once. */
 	for (; up != NULL && !up->used; up = up->up)
 		up->used = up->dirty = true;
 	pthread_mutex_unlock(&p->lock);
@@ -186,7 +189,8 @@ put_place_mode(struct put *p, const struct put_file *f)
 	} else if (f->what.mode == 0) {
 		return 0666;
 	}
-	/* Another thread may have to open it again. */
+	/* Other threads may have to reopen the file for writing: a mode without
+	 * write permission is set later. */
 	return ours && (mode & 0200) != 0 ? mode : 0600;
 }
 
@@ -218,9 +222,9 @@ put_place_gave(struct put *p, const struct put_file *f, int fd, struct stat *st,
 	return 0;
 }
 
-/* --- Synced --- */
+/* --- Sync --- */
 
-/* Sync it if that is due, and close it if no file will come. */
+/* Sync the directory if it is dirty; close it if no more files will come. */
 static int
 sync_place(void *arg, size_t i, unsigned worker, struct error *err)
 {
@@ -300,7 +304,7 @@ put_room(int fd, uint64_t need, const char *what, struct error *err)
 	char a[32], b[32];
 	uint64_t have = 0;
 
-	/* Some file systems report nothing at all. */
+	/* Some file systems report no size. */
 	if (fstatvfs(fd, &fs) < 0 || fs.f_blocks == 0)
 		return 0;
 	have = (uint64_t)fs.f_bavail * fs.f_frsize;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stripe.c - reading and writing logical byte strings.
+ * stripe.c - read and write logical byte strings.
  */
 #include "transfer/stripe.h"
 
@@ -16,16 +16,16 @@
 #include "path.h"
 #include "transfer/put.h"
 
-/* Smaller parts are read at once: nothing is to be read ahead. */
+/* Smaller parts take only a few reads: no read-ahead is requested. */
 #define READ_AHEAD_MIN ((uint64_t)1 << 20)
 
-/* Neighbouring slots a part may be in. */
+/* Number of neighbouring slots that a part may use. */
 #define SLOT_WAYS 8
 
 struct slot {
 	const struct stripe_part *part; /* NULL: free */
-	int fd;				/* -1: none of ours */
-	uint64_t from, to;		/* what `crc` covers, in the part */
+	int fd;				/* -1: no file opened here */
+	uint64_t from, to; /* the range of the part that `crc` covers */
 	uint32_t crc;
 };
 
@@ -45,7 +45,7 @@ stripe_cache_slots(unsigned nworkers, size_t most)
 
 	(void)getrlimit(RLIMIT_NOFILE, &limit);
 	each = limit.rlim_cur == RLIM_INFINITY ? 1024 : limit.rlim_cur;
-	/* A table is as large as the next power of two. */
+	/* The table size is rounded up to a power of two. */
 	each = each / 4 / nworkers / 2;
 	return each > most ? most : each > 16 ? (size_t)each : 16;
 }
@@ -71,7 +71,7 @@ stripe_cache_new(size_t slots, bool write, struct stripe_sum *sums)
 	return c;
 }
 
-/* Add what a slot has summed up to the whole. */
+/* Add the checksum of a slot to the checksum of the whole. */
 static void
 flush_sum(const struct stripe_cache *c, struct slot *s)
 {
@@ -121,11 +121,13 @@ stripe_cache_free(struct stripe_cache *c)
 	mem_free(c);
 }
 
-/* The part's slot, or the one it may take: free if there is one nearby. */
+/* Return the slot of the part, or one that it may take over: a free one if
+ * there is one nearby. */
 static struct slot *
 find_slot(struct stripe_cache *c, const struct stripe_part *p)
 {
-	/* Parts stand in arrays: the low bits of the address say little. */
+	/* Parts are elements of arrays, so the low bits of their addresses
+	 * differ little: hash the address. */
 	uint64_t h = (uint64_t)(uintptr_t)p / sizeof(*p) * 0x9e3779b97f4a7c15u;
 	struct slot *take = &c->slots[(h >> 32) & c->mask];
 
@@ -150,19 +152,20 @@ open_part(struct stripe_cache *c, const struct stripe_part *p,
 	const char *base = NULL;
 	int parent = -1, fd = -1;
 
-	/* Mostly the directory is that of the file before. */
+	/* The cached directory is usually that of the previous file. */
 	flags |= O_NONBLOCK | O_CLOEXEC;
 	dir = pathcache_pair_at(&c->dirs, p->dirfd);
 	if (dir != NULL)
 		parent = pathcache_parent(dir, p->path, &base, NULL);
 	if (parent >= 0)
 		fd = openat(parent, base, flags | O_NOFOLLOW, mode);
-	/* A link that stays beneath; what else is wrong has its sentence. */
+	/* O_NOFOLLOW refuses symbolic links.  path_open_beneath() follows a
+	 * link that stays below dirfd, and reports every other error. */
 	return fd >= 0 ? fd
 		       : path_open_beneath(p->dirfd, p->path, flags, mode, err);
 }
 
-/* The slot of a part, its file open; borrowed. */
+/* The slot of a part, with its file open; borrowed. */
 static struct slot *
 part_slot(struct stripe_cache *c, const struct stripe_part *p,
 	  struct error *err)
@@ -184,8 +187,9 @@ part_slot(struct stripe_cache *c, const struct stripe_part *p,
 	return s;
 }
 
-/* Bytes that follow what was summed last only lengthen it; moving a sum to its
- * place (flush_sum) costs as much as summing some ten kilobytes. */
+/* Update the running checksum of the slot.  Bytes that follow the last ones
+ * only extend it; other bytes need flush_sum(), which costs as much as summing
+ * about ten kilobytes. */
 static void
 sum_up(const struct stripe_cache *c, struct slot *s, uint64_t at,
        const void *data, size_t len)
@@ -200,7 +204,7 @@ sum_up(const struct stripe_cache *c, struct slot *s, uint64_t at,
 	s->to += len;
 }
 
-/* First part that ends behind `off`. */
+/* The first part that ends after `off`. */
 static size_t
 part_at(const struct stripe *s, uint64_t off)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stripe.h - a logical byte string that lies in pieces: in files, in stretches
- * of files (a redundancy body behind its header, segments of containers), or
- * in memory.  What a redundancy set calls a member's data or body.
+ * stripe.h - a logical byte string that is stored in pieces: in files, in
+ * ranges of files (the body of a redundancy file behind its header, segments of
+ * containers), or in memory.  The data and the body of a member of a redundancy
+ * set are such strings.
  */
 #ifndef TRANSFER_STRIPE_H
 #define TRANSFER_STRIPE_H
@@ -17,31 +18,32 @@ struct put_file;
 
 #define STRIPE_NO_SUM SIZE_MAX
 
-/* One piece.  Either `mem`; or `put`, which is only written; or `path` beneath
- * `dirfd`, at `off`.  With none of them what is written is summed up and
- * dropped. */
+/* One piece.  It is in memory (`mem`); or in a file written by the put engine
+ * (`put`, write only); or in file `path` beneath `dirfd`, at offset `off`.  If
+ * none of them is set, data written are summed and dropped. */
 struct stripe_part {
-	uint64_t start, len; /* in the string; len > 0 */
+	uint64_t start, len; /* offset and length in the string; len > 0 */
 	int dirfd;
 	const char *path; /* clean and relative; resolved beneath dirfd */
-	uint64_t off;	  /* in the file */
+	uint64_t off;	  /* offset in the file */
 	unsigned char *mem;
-	struct put_file *put; /* a file that is put in its place; borrowed */
-	bool create;	  /* path: made for writing where there is none, 0600 */
-	size_t sum;	  /* which running checksum, or STRIPE_NO_SUM */
-	uint64_t sum_off; /* offset of the piece in what is summed */
+	struct put_file *put; /* file of the put engine; borrowed */
+	bool create;	  /* create `path` with mode 0600 if it is missing */
+	size_t sum;	  /* index of the checksum, or STRIPE_NO_SUM */
+	uint64_t sum_off; /* offset of the piece in the checksummed data */
 };
 
-/* Parts ascending, without overlap; a gap reads as zero bytes (a padding), and
- * swallows what is written. */
+/* Parts are in ascending order and do not overlap.  A gap reads as zero bytes
+ * (padding); bytes written to a gap are dropped. */
 struct stripe {
 	size_t nparts;
 	struct stripe_part *parts;
 };
 
 /*
- * A CRC-32 of `size` bytes that arrive in any order, from any thread, each
- * byte once: crc_shift() makes the parts add up.
+ * A CRC-32 of `size` bytes.  The bytes may arrive in any order and from any
+ * thread, but each byte exactly once: crc_shift() makes it possible to combine
+ * the parts.
  */
 struct stripe_sum {
 	uint64_t size;
@@ -50,28 +52,29 @@ struct stripe_sum {
 };
 
 /*
- * What one worker keeps from block to block: open files, and running
- * checksums, which are cheap only while blocks follow each other.  `sums`
- * (indexed by part.sum) may be NULL; it is complete once all caches that add
- * to it are freed or dropped.  Threads: one each.
+ * State of one worker from block to block: open files, and running checksums,
+ * which are cheap only for consecutive blocks.  `sums` (indexed by part.sum)
+ * may be NULL.  The checksums are complete when all caches that add to them are
+ * freed or dropped.  A cache is used by one thread at a time.  NULL: no memory.
  */
 struct stripe_cache; /* opaque */
 struct stripe_cache *stripe_cache_new(size_t slots, bool write,
 				      struct stripe_sum *sums);
 void stripe_cache_free(struct stripe_cache *c);
 
-/* Slots for each of the two caches of each worker, at most `most`: half of the
- * descriptors that the process may have, in all. */
+/* The number of slots, at most `most`, for each of the two caches of each of
+ * `nworkers` workers.  All caches together use at most half of the process's
+ * descriptors, but each cache has at least 16 slots. */
 size_t stripe_cache_slots(unsigned nworkers, size_t most);
 
-/* Close everything, complete the sums. */
+/* Close all files and complete the checksums. */
 void stripe_cache_drop(struct stripe_cache *c);
 
-/* Where the part that `off` lies in ends, or else the next one begins; without
- * either UINT64_MAX. */
+/* Return where the part that contains `off` ends.  If `off` is in a gap, return
+ * where the next part begins, or UINT64_MAX behind the last part. */
 uint64_t stripe_cut(const struct stripe *s, uint64_t off);
 
-/* `len` bytes at `off`: read, or written.  Errors name the file. */
+/* Read or write `len` bytes at `off`.  Errors name the file. */
 int stripe_read(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 		void *data, size_t len, struct error *err);
 int stripe_write(const struct stripe *s, struct stripe_cache *c, uint64_t off,

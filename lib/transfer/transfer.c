@@ -10,12 +10,12 @@
 #include "progress.h"
 #include "work.h"
 
-/* A worker takes a stretch at a time, so that files stay open and sums run on:
- * this many blocks, or files where they are small, at most. */
+/* A worker takes a stretch at a time, so that files stay open and checksums run
+ * on: at most this many blocks, or this many files if they are small. */
 #define STRETCH_BLOCKS 16
 #define STRETCH_FILES 16
 
-/* Each thread gets this many stretches at least, if there are that many. */
+/* Each thread should get at least this many stretches. */
 #define SHARES 4
 
 struct worker {
@@ -29,18 +29,19 @@ struct run {
 	size_t block;
 	const struct transfer_options *o;
 	struct worker *workers;
-	uint64_t stretch; /* in bytes; and parts of either side */
-	size_t files;
-	pthread_mutex_t lock;  /* guards what follows */
-	uint64_t next;	       /* the first byte that nobody has taken */
-	size_t from_at, to_at; /* the parts it lies in, or before */
+	uint64_t stretch;      /* at most, in bytes */
+	size_t files;	       /* at most, in parts of either side */
+	pthread_mutex_t lock;  /* guards the members below */
+	uint64_t next;	       /* the first byte not taken yet */
+	size_t from_at, to_at; /* the parts at `next`, or after it */
 	bool failed;
 };
 
 /* --- Shares --- */
 
-/* A stretch that begins at `off` shall end before `end`, and with the r->files
- * th part from there on. */
+/* Return the end of a stretch that begins at `off`: `end`, or less, so that the
+ * stretch has at most r->files parts of `s`.  *at is the first part that ends
+ * after the previous `off`, and is updated. */
 static uint64_t
 cut_files(const struct run *r, const struct stripe *s, size_t *at, uint64_t off,
 	  uint64_t end)
@@ -53,7 +54,7 @@ cut_files(const struct run *r, const struct stripe *s, size_t *at, uint64_t off,
 	return end;
 }
 
-/* Take the next stretch; false: none is left. */
+/* Take the next stretch.  False: none is left. */
 static bool
 take(struct run *r, uint64_t *off, uint64_t *end)
 {
@@ -89,7 +90,8 @@ set_shares(struct run *r, unsigned n)
 
 /* --- Copying --- */
 
-/* *was_read: it was not reading that failed. */
+/* Copy one block or less.  *was_read: reading succeeded, so a failure is that
+ * of writing. */
 static int
 copy(struct run *r, struct worker *w, uint64_t off, size_t len, bool *was_read,
      struct error *err)
@@ -100,7 +102,7 @@ copy(struct run *r, struct worker *w, uint64_t off, size_t len, bool *was_read,
 	return stripe_write(r->to, w->out, off, w->block, len, err);
 }
 
-/* How many of the `len` bytes at `off` lie in one part, or one gap. */
+/* How many of the `len` bytes at `off` lie in the same part or gap. */
 static size_t
 run_at(const struct stripe *s, uint64_t off, size_t len)
 {
@@ -110,10 +112,10 @@ run_at(const struct stripe *s, uint64_t off, size_t len)
 }
 
 /*
- * Copy what can be read: damage in one part must not cost its neighbours in
- * the block.  By parts of `from`, as a read that fails in the second would
- * have summed up the first; and where one fails, by parts of `to` that lie in
- * it.
+ * Copy a block by parts, so that damage in one part does not affect the others.
+ * First by parts of `from`: a read over two parts that fails in the second
+ * would already have summed the first.  If a part cannot be read, it is divided
+ * by parts of `to`.
  */
 static int
 copy_readable(struct run *r, struct worker *w, const struct stripe *by,
@@ -157,7 +159,7 @@ copy_block(struct run *r, struct worker *w, uint64_t off, size_t len,
 	return 0;
 }
 
-/* One worker's part of it. */
+/* Copy stretches until none is left: the work of one thread. */
 static int
 copy_stretches(void *arg, size_t i, unsigned worker, struct error *err)
 {
@@ -181,7 +183,7 @@ copy_stretches(void *arg, size_t i, unsigned worker, struct error *err)
 	return 0;
 }
 
-/* --- All of it --- */
+/* --- Run --- */
 
 static int
 start(struct run *r, unsigned n, struct error *err)
@@ -203,7 +205,8 @@ start(struct run *r, unsigned n, struct error *err)
 	return 0;
 }
 
-/* A directory that is read from, or written to. */
+/* A descriptor on one of the file systems, to choose the number of threads; -1:
+ * only memory. */
 static int
 any_dir(const struct stripe *from, const struct stripe *to)
 {

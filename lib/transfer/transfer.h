@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * transfer.h - copy one logical byte string to another on a pool of threads,
- * summing up on the way: packing, unpacking and checking are all this, with
- * files on one side and containers on the other.
+ * transfer.h - copy one logical byte string to another with a pool of threads,
+ * and compute checksums on the way.  Packing, unpacking and checking are
+ * transfers with files on one side and containers on the other.
  */
 #ifndef TRANSFER_TRANSFER_H
 #define TRANSFER_TRANSFER_H
@@ -16,23 +16,27 @@
 struct error;
 struct work;
 
-/* A block is read, summed and written while it is in the second-level cache. */
+/* A block is small enough to stay in the second-level cache while it is read,
+ * summed and written. */
 #define TRANSFER_BLOCK ((size_t)256 << 10)
 #define TRANSFER_BLOCK_MIN ((size_t)4 << 10)
 
 struct transfer_options {
-	const struct work *work;    /* threads, memory, progress, stop (which is
-				       ERROR_SYSTEM EINTR); NULL: none */
-	struct stripe_sum *sums;    /* of what is read; may be NULL */
-	struct stripe_sum *sums_to; /* of what is written; may be NULL */
-	/* What to do where reading fails: NULL, or returning -1, ends it; 0:
-	 * the bytes that go to the same part count as not seen by any sum, and
-	 * the rest is copied.  May be called by any thread. */
+	/* Threads, memory, progress and stop (ERROR_SYSTEM with EINTR); NULL:
+	 * none. */
+	const struct work *work;
+	struct stripe_sum *sums;    /* checksums of data read; may be NULL */
+	struct stripe_sum *sums_to; /* checksums of data written; may be NULL */
+	/* Called by any thread if a read fails.  Return 0 to continue: the
+	 * unreadable bytes are not written, no checksum counts them, and the
+	 * rest is copied.  These are all bytes of the block that one part of
+	 * `from` shares with one part of `to`.  Return -1 to end the transfer
+	 * with error `why`.  NULL: the first failed read ends it. */
 	int (*unreadable)(void *arg, const struct error *why);
 	void *arg;
 };
 
-/* Copy bytes 0 ... len - 1. */
+/* Copy bytes 0 to len - 1. */
 int transfer(const struct stripe *from, const struct stripe *to, uint64_t len,
 	     const struct transfer_options *o, struct error *err);
 

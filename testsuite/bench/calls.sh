@@ -1,26 +1,26 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Small files where each call takes a millisecond, as on a parallel file
-# system: how long each command takes with one thread and with 64, how many
-# calls on the prefix it makes for each file, and where cp and tar are.
+# Small files on a prefix where each call takes a millisecond, as on a parallel
+# file system: the time of each command with 1 and with 64 threads, the calls on
+# the prefix per file, and the same for cp and tar.
 #
 #   calls.sh BUILD-TREE [FILES]
 #
-# Output, TSV: name, seconds with 1 thread, seconds with 64, calls a file, the
-# calls.  FILES: small files of the dataset (2000).  CALLS_BIN: the commands to
-# measure, if not those of the build tree.  Scratch space: BENCH_TMP (default
-# /dev/shm).
+# Output, TSV: name, seconds with 1 thread, seconds with 64, calls per file,
+# calls per file of each kind.  FILES: number of small files in the dataset
+# (default 2000).  CALLS_BIN: the directory of the commands to measure (default
+# BUILD-TREE/bin).  BENCH_TMP: scratch space (default /dev/shm).
 set -u
 tree=$(cd "$1" && pwd) || exit 1
 files=${2:-2000}
-counted=$files # those that the calls are shared out to
+counted=$files # number of files to divide the calls by
 bin=${CALLS_BIN:-$tree/bin} gen=$tree/gen
 tmp=$(mktemp -d "${BENCH_TMP:-/dev/shm}/scrkit-calls.XXXXXX") || exit 1
 trap 'rm -rf "$tmp"' EXIT
 cd "$tmp" || exit 1
 ranks=8
 
-# slow COMMAND...: seconds, with a millisecond for each call on the prefix
+# slow COMMAND...: prints the seconds it takes with slow calls on the prefix
 slow() {
 	local start=$EPOCHREALTIME status
 	rm -f "$tmp/counts"
@@ -34,7 +34,7 @@ slow() {
 	}
 }
 
-# The calls of the last slow command, for each file.
+# calls: prints the calls per file of the last slow command.
 calls() {
 	awk -v n="$counted" '{ sum[$1] += $2; all += $2 } END {
 		printf "%.1f\t", all / n
@@ -44,7 +44,8 @@ calls() {
 		print "" }' "$tmp/counts"
 }
 
-# each NAME PREPARATION COMMAND...: JOBS stands for the number of threads
+# each NAME PREPARATION COMMAND...: prints a line of output; JOBS in COMMAND is
+# replaced by the number of threads
 each() {
 	local name=$1 prepare=$2 one
 	shift 2
@@ -99,7 +100,7 @@ each pack whole "$bin/scr_container" -q -p prefix -j JOBS pack 1
 each unpack packed "$bin/scr_container" -q -p prefix -j JOBS unpack 1
 each export whole "$bin/scr_archive" -q -p prefix -j JOBS export -o out.tar 1
 each import archived "$bin/scr_archive" -q -p prefix -j JOBS import out.tar
-counted=$((files / ranks)) # are lost
+counted=$((files / ranks)) # one rank is lost
 each rebuild lost "$bin/scr_rebuild" -q -p prefix -j JOBS 1
 counted=$files
 each "cp -a" copied cp -a from/ckpt.1 prefix/

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * slow.c - preloaded into a command, makes each call on a file take as long as
- * on a parallel file system, and counts the calls.  Environment:
+ * slow.c - preloaded into a command: makes each call on a file as slow as on a
+ * parallel file system, and counts the calls.  Environment:
  *
  *   SLOW_PATH=TEXT         only calls on a path that contains TEXT
  *   SLOW_USEC=N            each of them sleeps for N microseconds
  *   SLOW_COUNT_FILE=PATH   at exit, append a line "CALL NUMBER" for each kind
  *
- * Calls: all that a file system's server may hear of.  Not sync_file_range and
- * posix_fadvise, which are hints to the own kernel; nor reading directories,
- * which the C library does inside.
+ * All calls that may send a request to a file server are counted.  Two groups
+ * are not: sync_file_range and posix_fadvise, which are hints to the local
+ * kernel; and reading directories, which the C library does internally.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,7 +29,7 @@
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
-/* One for each kind of call. */
+/* The kinds of calls that are counted. */
 /* clang-format off */
 #define KINDS(X) \
 	X(open) X(stat) X(read) X(write) X(copy) X(sync) X(close) X(rename) \
@@ -58,7 +58,7 @@ write_counts(void)
 	fclose(file);
 }
 
-/* Is it a call on `name` below `fd` (NULL: on fd itself) that counts? */
+/* Does a call on `name` below `fd` (NULL: on fd itself) count? */
 static bool
 counts(int fd, const char *name)
 {
@@ -126,7 +126,8 @@ WRAP_OPEN(openat, (int dir, const char *path, int flags, ...),
 WRAP_OPEN(openat64, (int dir, const char *path, int flags, ...),
 	  (dir, path, flags, mode), dir)
 
-/* openat2 has no wrapper in the C library; other calls pass through. */
+/* openat2 has no wrapper in the C library, so its callers use syscall().  Other
+ * system calls pass through. */
 long
 syscall(long number, ...)
 {

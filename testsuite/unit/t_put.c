@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_put.c - files put in their places: nothing is seen before its time, nothing
- * is left after a failure, with leftovers and links in the way.
+ * t_put.c - put files in place: no file gets its name early, no temporary file
+ * is left after a failure, and leftovers and links in the way do no harm.
  */
 #include <errno.h>
 
@@ -35,7 +35,7 @@ start(struct par *par)
 	return p;
 }
 
-/* A file that is all image. */
+/* A file that consists of its image. */
 static struct put_what
 image_of(enum put_kind kind, const char *path, const char *image)
 {
@@ -59,7 +59,7 @@ add(struct put *p, enum put_kind kind, const char *path, const char *image)
 	return f;
 }
 
-/* Its temporary file is there, with all bytes. */
+/* Write the temporary file completely. */
 static void
 make(struct put_file *f)
 {
@@ -177,7 +177,7 @@ giving_up(void)
 	put_free(p);
 }
 
-/* Two roots, with directories of the same name. */
+/* Two roots with directories of the same name. */
 static void
 two_roots(void)
 {
@@ -293,7 +293,8 @@ attributes(void)
 	put_free(p);
 }
 
-/* What an interrupted run left, or somebody else put there. */
+/* Files under the temporary names: left by an interrupted run, or planted by
+ * another user. */
 static void
 leftovers(void)
 {
@@ -364,7 +365,7 @@ bad_parents(void)
 	put_free(p);
 }
 
-/* Somebody works against us. */
+/* Another process changes the directories meanwhile. */
 static void
 commit_fails(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * t_put_fill.c - files that a transfer fills: small and large ones, by several
+ * t_put_fill.c - files filled by a transfer: small and large ones, by several
  * threads, with few descriptors.
  */
 #include <sys/resource.h>
@@ -47,7 +47,7 @@ count_temps(void)
 	return temps_seen;
 }
 
-/* One dataset: where its bytes come from, and the files they go to. */
+/* One dataset: the source of its bytes, and the files to write. */
 struct set {
 	struct put *p;
 	char paths[FILES][32];
@@ -59,7 +59,7 @@ struct set {
 	uint64_t len;
 };
 
-/* Sizes from none to more than what one worker takes at a time. */
+/* Sizes from 0 to more than a worker takes at a time. */
 static void
 start_set(struct set *s, size_t files, struct par *par)
 {
@@ -120,7 +120,7 @@ fill(struct set *s, struct par *par, struct error *err)
 	return transfer(&s->in, &s->out, s->len, &o, err);
 }
 
-/* Is the file what it should be, with mode and time? */
+/* Is the file right: content, mode, time and checksum? */
 static bool
 right(const struct set *s, size_t i, uint64_t at)
 {
@@ -172,8 +172,8 @@ by_threads(unsigned threads, size_t files)
 	par_free(par);
 }
 
-/* Far fewer descriptors than files, or than threads might want; and bytes that
- * come to all files by turns. */
+/* Far fewer descriptors than files, or than the threads might want; then bytes
+ * that arrive for all files in turn. */
 static void
 few_descriptors(void)
 {
