@@ -390,19 +390,21 @@ conf_add_bytes(struct conf *c, enum conf_level level, const char *path,
 	       const void *data, size_t len, struct error *err)
 {
 	static const char bom[] = "\xef\xbb\xbf";
-	const char *text = len > 0 ? data : "", *before = NULL;
+	const char *before = NULL;
 	struct reading r = {
 		.c = c,
 		.s = &c->sources[level],
-		.next = text,
-		.end = text + len,
 		.text = BUF_INIT,
 	};
 
 	r.s->name = arena_strdup(c->arena, path);
 	if (r.s->name == NULL)
 		return error_no_memory(err);
-	if (len >= 3 && memcmp(text, bom, 3) == 0)
+	if (len > 0) {
+		r.next = data;
+		r.end = r.next + len;
+	}
+	if (len >= 3 && memcmp(r.next, bom, 3) == 0)
 		r.next += 3;
 	/* inih may have been built to stop at the first malformed line: call it
 	 * again for the rest. */

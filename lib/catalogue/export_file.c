@@ -24,7 +24,9 @@ open_dir(const char *file, struct error *err)
 	snprintf(dir, sizeof(dir), "%.*s", (int)(path_base(file) - file), file);
 	fd = open(dir[0] != '\0' ? dir : ".",
 		  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd >= 0 ? fd : error_sys(err, "%s: cannot make", file);
+	if (fd < 0)
+		error_sys(err, "%s: cannot make", file);
+	return fd;
 }
 
 int
