@@ -205,7 +205,8 @@ par_for(struct par *p, size_t count, size_t batch,
 	int (*fn)(void *arg, size_t i, unsigned worker, struct error *err),
 	void *arg, struct error *err)
 {
-	bool alone = par_threads(p) == 1 || count <= 1;
+	const bool alone = par_threads(p) == 1 || count <= 1;
+	const size_t share = count / par_threads(p);
 
 	if (p == NULL) {
 		for (size_t i = 0; i < count; i++)
@@ -215,7 +216,8 @@ par_for(struct par *p, size_t count, size_t batch,
 	}
 	pthread_mutex_lock(&p->lock);
 	p->count = count;
-	p->batch = batch > 0 ? batch : 1;
+	p->batch = batch < share ? batch : share;
+	p->batch = p->batch > 0 ? p->batch : 1;
 	p->fn = fn;
 	p->arg = arg;
 	p->failed = false;

@@ -22,12 +22,6 @@
  * read-ahead and running checksums. */
 #define BLOCK_BATCH 8
 
-struct worker {
-	unsigned char *memory; /* buffers for one block of each string, end to
-				  end */
-	struct stripe_cache *in, *out;
-};
-
 /* A job of a set.  Its blocks are numbered from `first` on in the list of all
  * blocks. */
 struct item {
@@ -40,12 +34,13 @@ struct run {
 	const struct compute_set *sets;
 	const struct compute_options *o;
 	const struct work *work;
+	struct par *par;
 	struct item *items;
 	size_t nitems;
 	size_t block;
-	size_t width; /* largest number of strings of a job */
-	struct worker *workers;
-	unsigned nworkers;
+	size_t width;		       /* largest number of strings of a job */
+	struct stripe_worker *workers; /* with buffers for one block of each
+					  string, end to end */
 };
 
 static const struct solve_job *
@@ -81,7 +76,7 @@ struct block {
 };
 
 static int
-read_inputs(const struct run *r, struct worker *w, struct block *b,
+read_inputs(const struct run *r, struct stripe_worker *w, struct block *b,
 	    struct error *err)
 {
 	for (uint32_t i = 0; i < b->job->nin; i++) {
@@ -89,7 +84,7 @@ read_inputs(const struct run *r, struct worker *w, struct block *b,
 		const struct stripe *s = ref->body ? &b->set->body[ref->member]
 						   : &b->set->data[ref->member];
 
-		b->in[i] = w->memory + i * r->block;
+		b->in[i] = w->block + i * r->block;
 		if (stripe_read(s, w->in, ref->off + b->off, b->in[i], b->len,
 				err) < 0)
 			return -1;
@@ -98,16 +93,16 @@ read_inputs(const struct run *r, struct worker *w, struct block *b,
 }
 
 static void
-compute_outputs(const struct run *r, struct worker *w, struct block *b)
+compute_outputs(const struct run *r, struct stripe_worker *w, struct block *b)
 {
 	for (uint32_t i = 0; i < b->job->nout; i++)
-		b->out[i] = w->memory + (b->job->nin + i) * r->block;
+		b->out[i] = w->block + (b->job->nin + i) * r->block;
 	recipe_run(b->job->recipe, b->len, b->in, b->out);
 }
 
 /* Not limited by CODE_MAX: a job that copies can have any number of outputs. */
 static int
-write_outputs(struct worker *w, const struct block *b, struct error *err)
+write_outputs(struct stripe_worker *w, const struct block *b, struct error *err)
 {
 	assert(b->job->nin > 0); /* each job has an input */
 	for (uint32_t i = 0; i < b->job->nout; i++) {
@@ -131,7 +126,7 @@ run_block(void *arg, size_t block, unsigned worker, struct error *err)
 	struct run *r = arg;
 	const struct item *it = find_item(r, block);
 	const struct solve_job *j = item_job(r, it);
-	struct worker *w = &r->workers[worker];
+	struct stripe_worker *w = &r->workers[worker];
 	struct block b;
 
 	if (work_stopped(r->work)) {
@@ -179,10 +174,9 @@ list_items(struct run *r, size_t nsets, uint64_t *blocks, struct error *err)
 }
 
 uint64_t
-compute_memory(const struct work *work)
+compute_memory(const struct work *work, unsigned threads)
 {
-	return work->memory ? work->memory / par_threads(work->par)
-			    : COMPUTE_WORKER_MEMORY;
+	return work->memory ? work->memory / threads : COMPUTE_WORKER_MEMORY;
 }
 
 /* Choose the largest block with which all strings of the widest job fit into a
@@ -190,7 +184,7 @@ compute_memory(const struct work *work)
 static void
 choose_block(struct run *r, size_t nsets)
 {
-	uint64_t each = compute_memory(r->work);
+	uint64_t each = compute_memory(r->work, par_threads(r->par));
 
 	r->width = 1;
 	for (size_t s = 0; s < nsets; s++) {
@@ -211,26 +205,6 @@ choose_block(struct run *r, size_t nsets)
 						    : COMPUTE_BLOCK_MIN;
 }
 
-static int
-start_workers(struct run *r, struct error *err)
-{
-	size_t slots = stripe_cache_slots(r->nworkers, 256);
-
-	r->workers = mem_calloc(r->nworkers, sizeof(*r->workers));
-	if (r->workers == NULL)
-		return error_no_memory(err);
-	for (unsigned i = 0; i < r->nworkers; i++) {
-		struct worker *w = &r->workers[i];
-
-		w->memory = mem_aligned(4096, r->width * r->block);
-		w->in = stripe_cache_new(slots, false, r->o->sums);
-		w->out = stripe_cache_new(slots, true, r->o->new_sums);
-		if (w->memory == NULL || w->in == NULL || w->out == NULL)
-			return error_no_memory(err);
-	}
-	return 0;
-}
-
 int
 compute(const struct compute_set *sets, size_t nsets,
 	const struct compute_options *o, struct error *err)
@@ -240,21 +214,21 @@ compute(const struct compute_set *sets, size_t nsets,
 	int rc = -1;
 
 	r.work = work_or_default(o->work);
-	r.nworkers = par_threads(r.work->par);
+	r.par = work_waiting(r.work, -1);
 	choose_block(&r, nsets);
 	if (list_items(&r, nsets, &blocks, err) < 0)
 		goto out;
-	if (blocks > 0 && start_workers(&r, err) < 0)
+	if (blocks == 0) {
+		rc = 0;
 		goto out;
-	rc = par_for(r.work->par, (size_t)blocks, BLOCK_BATCH, run_block, &r,
-		     err);
-out:
-	for (unsigned i = 0; r.workers != NULL && i < r.nworkers; i++) {
-		stripe_cache_free(r.workers[i].in);
-		stripe_cache_free(r.workers[i].out);
-		mem_free(r.workers[i].memory);
 	}
-	mem_free(r.workers);
+	r.workers = stripe_workers_new(r.par, r.width * r.block, 256, o->sums,
+				       o->new_sums, err);
+	if (r.workers != NULL)
+		rc = par_for(r.par, (size_t)blocks, BLOCK_BATCH, run_block, &r,
+			     err);
+out:
+	stripe_workers_free(r.par, r.workers);
 	mem_free(r.items);
 	return rc;
 }

@@ -33,7 +33,7 @@ struct compute_set {
 };
 
 struct compute_options {
-	/* Threads; memory of all threads together in bytes (0:
+	/* Threads of work_waiting(); memory of all of them in bytes (0:
 	 * COMPUTE_WORKER_MEMORY each); progress in bytes read and written;
 	 * stop: compute() fails with ERROR_SYSTEM and EINTR. */
 	const struct work *work;
@@ -42,8 +42,8 @@ struct compute_options {
 					NULL */
 };
 
-/* Buffer memory in bytes for each thread of `work`. */
-uint64_t compute_memory(const struct work *work);
+/* Buffer memory in bytes for each of `threads` threads. */
+uint64_t compute_memory(const struct work *work, unsigned threads);
 
 /* Run all jobs, in any order.  Each output byte is written once.  Returns 0, or
  * -1 on error. */

@@ -40,7 +40,7 @@ width(const struct solve_job *j)
 /* --- A block --- */
 
 static int
-read_block(const struct deep *d, struct deep_worker *w,
+read_block(const struct deep *d, struct stripe_worker *w,
 	   const struct deep_item *it, struct deep_block *b, uint64_t off,
 	   struct error *err)
 {
@@ -52,7 +52,7 @@ read_block(const struct deep *d, struct deep_worker *w,
 		const struct stripe *s =
 			ref->body ? r->strings.body : r->strings.data;
 
-		if (stripe_read(&s[ref->member], w->cache, ref->off + off,
+		if (stripe_read(&s[ref->member], w->in, ref->off + off,
 				deep_chunk(b, i), b->len, err) < 0)
 			return -1;
 	}
@@ -145,15 +145,15 @@ check_item(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	struct deep *d = arg;
 	const struct deep_item *it = &d->items[i];
-	struct deep_worker *w = &d->workers[worker];
+	struct stripe_worker *w = &d->workers[worker];
 	struct deep_block b = {
 		.set = &d->p->sets[it->set],
 		.job = &d->sets[it->set].solution.jobs[it->job],
-		.memory = w->memory,
+		.memory = w->block,
 	};
 	const uint64_t end = it->off + it->len;
 
-	b.step = w->bytes / width(b.job) & ~(COMPUTE_BLOCK_MIN - 1);
+	b.step = d->memory / width(b.job) & ~(COMPUTE_BLOCK_MIN - 1);
 	if (b.step > COMPUTE_BLOCK)
 		b.step = COMPUTE_BLOCK;
 	for (uint64_t off = it->off; off < end; off += b.step) {
@@ -218,25 +218,20 @@ prepare_set(struct deep *d, uint32_t set, size_t *most, struct error *err)
 	return 0;
 }
 
+/* `most`: the number of buffers of the widest job. */
 static int
 start_workers(struct deep *d, size_t most, struct error *err)
 {
-	uint64_t each = compute_memory(d->work);
+	uint64_t each = compute_memory(d->work, par_threads(d->par));
 
 	if (each > most * COMPUTE_BLOCK)
 		each = most * COMPUTE_BLOCK;
 	if (each < most * COMPUTE_BLOCK_MIN)
 		each = most * COMPUTE_BLOCK_MIN;
-	for (unsigned i = 0; i < d->nworkers; i++) {
-		struct deep_worker *w = &d->workers[i];
-
-		w->bytes = (size_t)each;
-		w->memory = mem_aligned(4096, (size_t)each);
-		w->cache = stripe_cache_new(512, false, d->sums);
-		if (w->memory == NULL || w->cache == NULL)
-			return error_no_memory(err);
-	}
-	return 0;
+	d->memory = (size_t)each;
+	d->workers =
+		stripe_workers_new(d->par, d->memory, 512, d->sums, NULL, err);
+	return d->workers != NULL ? 0 : -1;
 }
 
 static int
@@ -246,8 +241,7 @@ prepare(struct deep *d, struct error *err)
 
 	d->sets = mem_calloc(d->p->nsets + 1, sizeof(*d->sets));
 	d->sums = mem_calloc(d->p->nfiles + 1, sizeof(*d->sums));
-	d->workers = mem_calloc(d->nworkers, sizeof(*d->workers));
-	if (d->sets == NULL || d->sums == NULL || d->workers == NULL)
+	if (d->sets == NULL || d->sums == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < d->p->nfiles; i++)
 		d->sums[i].size = d->p->files[i].attr.size;
@@ -269,13 +263,8 @@ prepare(struct deep *d, struct error *err)
 static void
 finish(struct deep *d)
 {
-	for (unsigned i = 0; d->workers != NULL && i < d->nworkers; i++) {
-		stripe_cache_free(d->workers[i].cache);
-		mem_free(d->workers[i].memory);
-	}
 	for (size_t i = 0; d->sets != NULL && i < d->p->nsets; i++)
 		solution_free(&d->sets[i].solution);
-	mem_free(d->workers);
 	mem_free(d->sets);
 	mem_free(d->sums);
 	mem_free(d->items);
@@ -295,11 +284,10 @@ deep_check(struct plan *p, const struct work *work, struct deep_result *out,
 	if (d.arena == NULL)
 		return error_no_memory(err);
 	pthread_mutex_init(&d.lock, NULL);
-	d.nworkers = par_threads(d.work->par);
+	d.par = work_waiting(d.work, d.p->places[0].meta_fd);
 	if (prepare(&d, err) == 0)
-		rc = par_for(d.work->par, d.nitems, 0, check_item, &d, err);
-	for (unsigned i = 0; rc == 0 && i < d.nworkers; i++)
-		stripe_cache_drop(d.workers[i].cache);
+		rc = par_for(d.par, d.nitems, 0, check_item, &d, err);
+	stripe_workers_free(d.par, d.workers); /* completes the checksums */
 	for (size_t i = 0; rc == 0 && i < out->nfindings; i++)
 		if (out->findings[i].member == PLAN_NONE)
 			deep_decide(&d, &out->findings[i]);

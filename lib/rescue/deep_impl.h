@@ -23,21 +23,16 @@ struct deep_set {
 	struct solution solution; /* computes all bodies of the set */
 };
 
-struct deep_worker {
-	unsigned char *memory;
-	size_t bytes;
-	struct stripe_cache *cache;
-};
-
 struct deep {
 	struct plan *p;
 	const struct work *work;
+	struct par *par;
 	struct arena *arena;
 	struct deep_set *sets; /* by index in plan.sets */
 	struct deep_item *items;
 	size_t nitems, items_cap;
-	struct deep_worker *workers;
-	unsigned nworkers;
+	struct stripe_worker *workers;
+	size_t memory; /* of each worker, in bytes */
 	struct stripe_sum *sums;
 	pthread_mutex_t lock; /* protects the members below */
 	struct deep_result *out;

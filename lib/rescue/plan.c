@@ -16,8 +16,10 @@
 #include "buf.h"
 #include "error.h"
 #include "mem.h"
+#include "par.h"
 #include "rescue/plan_impl.h"
 #include "str.h"
+#include "work.h"
 
 /* --- Freeing --- */
 
@@ -131,12 +133,28 @@ plan_finish(struct planner *w)
 
 /* --- Making one --- */
 
+/* Choose the threads, and make an arena for each of them. */
+static int
+start_workers(struct planner *w, struct error *err)
+{
+	w->par = work_waiting(w->work, w->p.places[0].meta_fd);
+	w->nworkers = par_threads(w->par);
+	w->arenas = mem_calloc(w->nworkers, sizeof(*w->arenas));
+	for (unsigned i = 0; w->arenas != NULL && i < w->nworkers; i++) {
+		w->arenas[i] = arena_new();
+		if (w->arenas[i] == NULL)
+			return error_no_memory(err);
+	}
+	return w->arenas != NULL ? 0 : error_no_memory(err);
+}
+
 int
 plan_make(struct planner *w, struct error *err)
 {
 	const bool reported = w->p.reported;
 
-	if (plan_scan_maps(w, err) < 0 || plan_make_sets(w, err) < 0)
+	if (start_workers(w, err) < 0 || plan_scan_maps(w, err) < 0 ||
+	    plan_make_sets(w, err) < 0)
 		return -1;
 	if (w->nmaps == 0 && w->nreds == 0)
 		return error_set(err, ERROR_ABSENT,

@@ -27,14 +27,14 @@ struct check_item {
 struct check {
 	struct plan *p;
 	const struct work *work;
+	struct par *par;
 	bool *look; /* by file: read it */
 	struct check_item *items;
 	size_t nitems, cap;
-	struct stripe_sum *sums;      /* by file */
-	struct stripe *files;	      /* by file */
-	struct stripe_part *parts;    /* of all files */
-	struct stripe_cache **caches; /* by worker */
-	unsigned char **blocks;
+	struct stripe_sum *sums;   /* by file */
+	struct stripe *files;	   /* by file */
+	struct stripe_part *parts; /* of all files */
+	struct stripe_worker *workers;
 };
 
 static int
@@ -94,8 +94,8 @@ check_item(void *arg, size_t i, unsigned worker, struct error *err)
 		size_t len = end - off < CHECK_BLOCK ? (size_t)(end - off)
 						     : CHECK_BLOCK;
 
-		if (stripe_read(s, c->caches[worker], off, c->blocks[worker],
-				len, &local) < 0) {
+		if (stripe_read(s, c->workers[worker].in, off,
+				c->workers[worker].block, len, &local) < 0) {
 			if (!plan_blames_file(&local))
 				return error_pass(err, &local);
 			return 0; /* unreadable: `seen` stays short of the size,
@@ -107,63 +107,39 @@ check_item(void *arg, size_t i, unsigned worker, struct error *err)
 }
 
 static int
-start(struct check *c, struct error *err)
-{
-	unsigned n = par_threads(c->work->par);
-
-	c->caches = mem_calloc(n, sizeof(*c->caches));
-	c->blocks = mem_calloc(n, sizeof(*c->blocks));
-	if (c->caches == NULL || c->blocks == NULL)
-		return error_no_memory(err);
-	for (unsigned i = 0; i < n; i++) {
-		c->caches[i] = stripe_cache_new(16, false, c->sums);
-		c->blocks[i] = mem_aligned(4096, CHECK_BLOCK);
-		if (c->caches[i] == NULL || c->blocks[i] == NULL)
-			return error_no_memory(err);
-	}
-	return 0;
-}
-
-static int
 run_check(struct check *c, struct error *err)
 {
-	if (list_items(c, err) < 0 || start(c, err) < 0)
-		return -1;
-	if (par_for(c->work->par, c->nitems, 0, check_item, c, err) < 0)
-		return -1;
-	for (unsigned i = 0; i < par_threads(c->work->par); i++)
-		stripe_cache_drop(c->caches[i]);
-	return 0;
-}
+	int rc = -1;
 
-static void
-end_check(struct check *c)
-{
-	for (unsigned i = 0; i < par_threads(c->work->par); i++) {
-		if (c->caches != NULL)
-			stripe_cache_free(c->caches[i]);
-		if (c->blocks != NULL)
-			mem_free(c->blocks[i]);
-	}
-	mem_free(c->caches);
-	mem_free(c->blocks);
-	mem_free(c->items);
-	mem_free(c->sums);
-	mem_free(c->files);
-	mem_free(c->parts);
+	if (list_items(c, err) < 0)
+		return -1;
+	c->workers =
+		stripe_workers_new(c->par, CHECK_BLOCK, 16, c->sums, NULL, err);
+	if (c->workers != NULL)
+		rc = par_for(c->par, c->nitems, 0, check_item, c, err);
+	stripe_workers_free(c->par, c->workers);
+	return rc;
 }
 
 int
 plan_check_files(struct plan *p, const struct work *work, bool *look,
 		 struct error *err)
 {
-	struct check c = { .p = p, .work = work, .look = look };
+	struct check c = {
+		.p = p,
+		.work = work,
+		.par = work_waiting(work, p->places[0].meta_fd),
+		.look = look,
+	};
 	int rc = run_check(&c, err);
 
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++)
 		look[i] = look[i] && (c.sums[i].seen != p->files[i].attr.size ||
 				      c.sums[i].crc != p->files[i].crc);
-	end_check(&c);
+	mem_free(c.items);
+	mem_free(c.sums);
+	mem_free(c.files);
+	mem_free(c.parts);
 	return rc;
 }
 

@@ -53,7 +53,8 @@ struct planner {
 	struct plan p; /* first member: a plan is cast to its planner */
 	const struct plan_options *o;
 	const struct work *work;
-	struct arena **arenas; /* by worker */
+	struct par *par;       /* threads that wait for the file system */
+	struct arena **arenas; /* by worker of par */
 	unsigned nworkers;
 
 	struct map_entry *maps;

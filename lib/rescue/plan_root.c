@@ -475,6 +475,17 @@ stat_file(void *arg, size_t i, unsigned worker, struct error *err)
 	return 0;
 }
 
+static int
+free_cache(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct pathcache **caches = arg;
+
+	(void)worker;
+	(void)err;
+	pathcache_free(caches[i]);
+	return 0;
+}
+
 int
 plan_stat_files(struct planner *w, size_t first, struct error *err)
 {
@@ -493,11 +504,11 @@ plan_stat_files(struct planner *w, size_t first, struct error *err)
 			goto out;
 		}
 	}
-	rc = par_for(w->work->par, w->p.nfiles - first, STAT_BATCH, stat_file,
-		     &job, err);
+	rc = par_for(w->par, w->p.nfiles - first, STAT_BATCH, stat_file, &job,
+		     err);
 out:
-	for (size_t i = 0; i < n; i++)
-		pathcache_free(job.caches[i]);
+	/* Each cache has directories open. */
+	(void)par_for(w->par, n, 0, free_cache, job.caches, NULL);
 	mem_free(job.caches);
 	return rc;
 }

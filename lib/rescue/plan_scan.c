@@ -287,7 +287,6 @@ keep_map(const struct map_job *job, const struct map_entry *e,
 		return error_no_memory(why);
 	memcpy(image, rd->raw.data, rd->raw.len);
 	m->image = image;
-	m->image_size = rd->raw.len;
 	return 0;
 }
 
@@ -318,6 +317,7 @@ read_map(void *arg, size_t i, unsigned worker, struct error *err)
 					NULL, &local);
 	if (fd >= 0)
 		close(fd);
+	r->map.image_size = rd->raw.len;
 	if (rc == 0) {
 		rc = parse_map(rd->tree, w->arenas[worker],
 			       &w->filemaps[e->rank], &why, err);
@@ -412,7 +412,7 @@ plan_scan_maps(struct planner *w, struct error *err)
 		if (job.readers[i].tree == NULL)
 			goto out;
 	}
-	if (par_for(w->work->par, w->nmaps, MAP_BATCH, read_map, &job, err) < 0)
+	if (par_for(w->par, w->nmaps, MAP_BATCH, read_map, &job, err) < 0)
 		goto out;
 	rc = agree_on_ranks(w, err);
 out:

@@ -3,16 +3,13 @@
  * plan_solve.c - the losses of each set, and whether they can be computed.
  */
 #include <string.h>
-#include <sys/stat.h>
 
 #include "arena.h"
 #include "error.h"
 #include "mem.h"
 #include "par.h"
-#include "path.h"
 #include "rescue/compute.h"
 #include "rescue/plan_impl.h"
-#include "transfer/stripe.h"
 #include "work.h"
 
 static bool
@@ -390,31 +387,19 @@ solve_one(void *arg, size_t i, unsigned worker, struct error *err)
 
 /* A filemap that differs in size from the one that its set protects counts as
  * missing. */
-static int
-check_map(struct planner *w, const struct plan_member *m, struct error *err)
+static void
+check_map(struct planner *w, const struct plan_member *m)
 {
-	struct error why = ERROR_INIT;
 	struct plan_rank *r = NULL;
-	struct stat st = { .st_size = 0 };
-	int rc = 0;
 
 	if (!m->list.known || m->rank >= w->p.nranks)
-		return 0;
+		return;
 	r = &w->p.ranks[m->rank];
-	if (!r->map_known || r->map.fate != FATE_KEEP)
-		return 0;
-	if (r->map.image != NULL) /* packed or reported */
-		st.st_size = (off_t)r->map.image_size;
-	else
-		rc = path_stat_beneath(w->p.places[r->map.place].meta_fd,
-				       r->map.name, &st, &why);
-	if (rc < 0 && !plan_blames_file(&why))
-		return error_pass(err, &why);
-	if (rc == 0 && (uint64_t)st.st_size == m->list.bytes)
-		return 0;
+	if (!r->map_known || r->map.fate != FATE_KEEP ||
+	    r->map.image_size == m->list.bytes)
+		return;
 	r->map_known = false;
 	r->map.why = "not as long as its redundancy set says";
-	return 0;
 }
 
 /* The headers of an opened set contain the number of ranks of the job and the
@@ -441,8 +426,9 @@ link_members(struct planner *w, size_t set, struct error *err)
 	struct plan_set *s = &w->p.sets[set];
 
 	for (uint32_t m = 0; m < s->n; m++)
-		if ((s->map ? check_map(w, &s->members[m], err)
-			    : link_member(w, s, &s->members[m], err)) < 0)
+		if (s->map)
+			check_map(w, &s->members[m]);
+		else if (link_member(w, s, &s->members[m], err) < 0)
 			return -1;
 	return 0;
 }
@@ -504,9 +490,9 @@ plan_solve_sets(struct planner *w, bool map, struct error *err)
 		if ((w->o->flags & PLAN_HEADERS) || set_lacks(w, s))
 			job.sets[job.count++] = i;
 	}
-	if (par_for(w->work->par, job.count, 0, open_one, &job, err) == 0 &&
+	if (par_for(w->par, job.count, 0, open_one, &job, err) == 0 &&
 	    join_sets(w, &job, err) == 0)
-		rc = par_for(w->work->par, job.count, 0, solve_one, &job, err);
+		rc = par_for(w->par, job.count, 0, solve_one, &job, err);
 	mem_free(job.sets);
 	return rc;
 }

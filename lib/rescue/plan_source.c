@@ -31,22 +31,14 @@ planner_new(const struct plan_options *o, size_t nplaces, struct error *err)
 	}
 	w->o = o != NULL ? o : &no_options;
 	w->work = work_or_default(w->o->work);
-	w->nworkers = par_threads(w->work->par);
 	w->p.arena = arena_new();
 	w->p.places = mem_calloc(nplaces, sizeof(*w->p.places));
-	w->arenas = mem_calloc(w->nworkers, sizeof(*w->arenas));
-	if (w->p.arena == NULL || w->p.places == NULL || w->arenas == NULL)
-		goto fail;
-	for (unsigned i = 0; i < w->nworkers; i++) {
-		w->arenas[i] = arena_new();
-		if (w->arenas[i] == NULL)
-			goto fail;
+	if (w->p.arena == NULL || w->p.places == NULL) {
+		error_no_memory(err);
+		plan_free(&w->p);
+		return NULL;
 	}
 	return w;
-fail:
-	error_no_memory(err);
-	plan_free(&w->p);
-	return NULL;
 }
 
 /* Return the finished plan, or free it if rc < 0.  Options are borrowed only
@@ -61,6 +53,7 @@ made(struct planner *w, int rc)
 	}
 	w->o = &no_options;
 	w->work = work_or_default(NULL);
+	w->par = NULL;
 	return &w->p;
 }
 

@@ -419,7 +419,10 @@ round_once(struct rebuild_run *r, struct error *err)
 	r->arena = arena_new();
 	r->nsets = 0;
 	r->in_place = 0;
-	r->put = put_new(&(struct put_options){ .par = r->work->par }, err);
+	r->put = put_new(
+		&(struct put_options){
+			.par = work_waiting(r->work, r->p->places[0].meta_fd) },
+		err);
 	if (r->arena == NULL || r->put == NULL) {
 		put_free(r->put);
 		arena_free(r->arena);

@@ -13,6 +13,7 @@
 #include "error.h"
 #include "io.h"
 #include "mem.h"
+#include "par.h"
 #include "path.h"
 #include "transfer/put.h"
 
@@ -36,19 +37,6 @@ struct stripe_cache {
 	struct slot *slots;
 	struct pathcache_pair dirs;
 };
-
-size_t
-stripe_cache_slots(unsigned nworkers, size_t most)
-{
-	struct rlimit limit = { .rlim_cur = 1024 };
-	rlim_t each = 0;
-
-	(void)getrlimit(RLIMIT_NOFILE, &limit);
-	each = limit.rlim_cur == RLIM_INFINITY ? 1024 : limit.rlim_cur;
-	/* The table size is rounded up to a power of two. */
-	each = each / 4 / nworkers / 2;
-	return each > most ? most : each > 16 ? (size_t)each : 16;
-}
 
 struct stripe_cache *
 stripe_cache_new(size_t slots, bool write, struct stripe_sum *sums)
@@ -331,4 +319,66 @@ stripe_write(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 		len -= n;
 	}
 	return 0;
+}
+
+/* --- Workers --- */
+
+/* The number of slots of each of the two caches of each worker. */
+static size_t
+cache_slots(unsigned nworkers, size_t most)
+{
+	struct rlimit limit = { .rlim_cur = 1024 };
+	rlim_t each = 0;
+
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	each = limit.rlim_cur == RLIM_INFINITY ? 1024 : limit.rlim_cur;
+	/* The table size is rounded up to a power of two. */
+	each = each / 4 / nworkers / 2;
+	return each > most ? most : each > 16 ? (size_t)each : 16;
+}
+
+struct stripe_worker *
+stripe_workers_new(struct par *par, size_t block, size_t slots,
+		   struct stripe_sum *in_sums, struct stripe_sum *out_sums,
+		   struct error *err)
+{
+	const unsigned n = par_threads(par);
+	struct stripe_worker *all = mem_calloc(n, sizeof(*all));
+
+	slots = cache_slots(n, slots);
+	for (unsigned i = 0; all != NULL && i < n; i++) {
+		struct stripe_worker *w = &all[i];
+
+		w->block = mem_aligned(4096, block);
+		w->in = stripe_cache_new(slots, false, in_sums);
+		w->out = stripe_cache_new(slots, true, out_sums);
+		if (w->block == NULL || w->in == NULL || w->out == NULL) {
+			stripe_workers_free(par, all);
+			all = NULL;
+		}
+	}
+	if (all == NULL)
+		error_no_memory(err);
+	return all;
+}
+
+static int
+free_worker(void *arg, size_t i, unsigned thread, struct error *err)
+{
+	struct stripe_worker *w = arg;
+
+	(void)thread;
+	(void)err;
+	stripe_cache_free(w[i].in);
+	stripe_cache_free(w[i].out);
+	mem_free(w[i].block);
+	return 0;
+}
+
+void
+stripe_workers_free(struct par *par, struct stripe_worker *w)
+{
+	if (w != NULL)
+		(void)par_for(par, par_threads(par), 1, free_worker, w, NULL);
+	mem_free(w);
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 struct error;
+struct par;
 struct put_file;
 
 #define STRIPE_NO_SUM SIZE_MAX
@@ -62,13 +63,30 @@ struct stripe_cache *stripe_cache_new(size_t slots, bool write,
 				      struct stripe_sum *sums);
 void stripe_cache_free(struct stripe_cache *c);
 
-/* The number of slots, at most `most`, for each of the two caches of each of
- * `nworkers` workers.  All caches together use at most half of the process's
- * descriptors, but each cache has at least 16 slots. */
-size_t stripe_cache_slots(unsigned nworkers, size_t most);
-
 /* Close all files and complete the checksums. */
 void stripe_cache_drop(struct stripe_cache *c);
+
+/* What a thread needs to work on strings. */
+struct stripe_worker {
+	unsigned char *block; /* memory, aligned to a page */
+	struct stripe_cache *in, *out;
+};
+
+/*
+ * Return an array with a worker for each thread of `par`: `block` bytes of
+ * memory, and two caches of at most `slots` slots, which add to `in_sums` and
+ * `out_sums`.  All caches together use at most half of the process's
+ * descriptors, but each cache has at least 16 slots.  NULL: ERROR_NOMEM.
+ */
+struct stripe_worker *stripe_workers_new(struct par *par, size_t block,
+					 size_t slots,
+					 struct stripe_sum *in_sums,
+					 struct stripe_sum *out_sums,
+					 struct error *err);
+
+/* Close all files and complete the checksums, on the threads of `par`: on a
+ * parallel file system, closing a file takes long.  NULL is allowed. */
+void stripe_workers_free(struct par *par, struct stripe_worker *w);
 
 /* Return where the part that contains `off` ends.  If `off` is in a gap, return
  * where the next part begins, or UINT64_MAX behind the last part. */

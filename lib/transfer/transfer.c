@@ -18,17 +18,12 @@
 /* Each thread should get at least this many stretches. */
 #define SHARES 4
 
-struct worker {
-	unsigned char *block;
-	struct stripe_cache *in, *out;
-};
-
 struct run {
 	const struct stripe *from, *to;
 	uint64_t len;
 	size_t block;
 	const struct transfer_options *o;
-	struct worker *workers;
+	struct stripe_worker *workers;
 	uint64_t stretch;      /* at most, in bytes */
 	size_t files;	       /* at most, in parts of either side */
 	pthread_mutex_t lock;  /* guards the members below */
@@ -93,8 +88,8 @@ set_shares(struct run *r, unsigned n)
 /* Copy one block or less.  *was_read: reading succeeded, so a failure is that
  * of writing. */
 static int
-copy(struct run *r, struct worker *w, uint64_t off, size_t len, bool *was_read,
-     struct error *err)
+copy(struct run *r, struct stripe_worker *w, uint64_t off, size_t len,
+     bool *was_read, struct error *err)
 {
 	*was_read = stripe_read(r->from, w->in, off, w->block, len, err) == 0;
 	if (!*was_read)
@@ -118,7 +113,7 @@ run_at(const struct stripe *s, uint64_t off, size_t len)
  * by parts of `to`.
  */
 static int
-copy_readable(struct run *r, struct worker *w, const struct stripe *by,
+copy_readable(struct run *r, struct stripe_worker *w, const struct stripe *by,
 	      uint64_t off, size_t len, struct error *err)
 {
 	size_t n = 0;
@@ -141,7 +136,7 @@ copy_readable(struct run *r, struct worker *w, const struct stripe *by,
 }
 
 static int
-copy_block(struct run *r, struct worker *w, uint64_t off, size_t len,
+copy_block(struct run *r, struct stripe_worker *w, uint64_t off, size_t len,
 	   struct error *err)
 {
 	bool was_read = false;
@@ -164,7 +159,7 @@ static int
 copy_stretches(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	struct run *r = arg;
-	struct worker *w = &r->workers[worker];
+	struct stripe_worker *w = &r->workers[worker];
 	uint64_t off = 0, end = 0, to = 0;
 
 	(void)i;
@@ -184,26 +179,6 @@ copy_stretches(void *arg, size_t i, unsigned worker, struct error *err)
 }
 
 /* --- Run --- */
-
-static int
-start(struct run *r, unsigned n, struct error *err)
-{
-	size_t slots = stripe_cache_slots(n, 64);
-
-	r->workers = mem_calloc(n, sizeof(*r->workers));
-	if (r->workers == NULL)
-		return error_no_memory(err);
-	for (unsigned i = 0; i < n; i++) {
-		struct worker *w = &r->workers[i];
-
-		w->block = mem_aligned(4096, r->block);
-		w->in = stripe_cache_new(slots, false, r->o->sums);
-		w->out = stripe_cache_new(slots, true, r->o->sums_to);
-		if (w->block == NULL || w->in == NULL || w->out == NULL)
-			return error_no_memory(err);
-	}
-	return 0;
-}
 
 /* A descriptor on one of the file systems, to choose the number of threads; -1:
  * only memory. */
@@ -237,14 +212,11 @@ transfer(const struct stripe *from, const struct stripe *to, uint64_t len,
 	       r.block > memory / n)
 		r.block /= 2;
 	set_shares(&r, n);
-	if (start(&r, n, err) == 0)
+	r.workers =
+		stripe_workers_new(par, r.block, 64, o->sums, o->sums_to, err);
+	if (r.workers != NULL)
 		rc = par_for(par, n, 1, copy_stretches, &r, err);
-	for (unsigned i = 0; r.workers != NULL && i < n; i++) {
-		stripe_cache_free(r.workers[i].in);
-		stripe_cache_free(r.workers[i].out);
-		mem_free(r.workers[i].block);
-	}
-	mem_free(r.workers);
+	stripe_workers_free(par, r.workers);
 	pthread_mutex_destroy(&r.lock);
 	return rc;
 }
