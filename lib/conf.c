@@ -14,7 +14,6 @@
 #include "conf_impl.h"
 #include "error.h"
 #include "io.h"
-#include "map.h"
 #include "mem.h"
 #include "num.h"
 #include "str.h"
@@ -31,74 +30,150 @@
  * lines is not a configuration file. */
 #define NOTICE_MAX ((size_t)16 << 10)
 
-/* --- One source --- */
+/* --- Built-in values --- */
 
-/* Make room for one more object of `size` bytes in an array in the arena.
- * NULL: no memory. */
-static void *
-grow(struct arena *a, void *old, size_t count, size_t *cap, size_t size)
+struct builtin {
+	const char *key, *value;
+};
+
+/* As in LLNL's SCR (libscr.md 3.4).  If its guide and its code disagree, the
+ * code counts.  In alphabetical order, for bsearch. */
+static const struct builtin builtins[] = {
+	{ "SCR_CACHE_BASE", "/dev/shm" },
+	{ "SCR_CACHE_BYPASS", "1" },
+	{ "SCR_CACHE_PURGE", "0" },
+	{ "SCR_CACHE_SIZE", "1" },
+	{ "SCR_CHECKPOINT_INTERVAL", "0" },
+	{ "SCR_CHECKPOINT_OVERHEAD", "0.0" },
+	{ "SCR_CHECKPOINT_SECONDS", "0" },
+	{ "SCR_CNTL_BASE", "/dev/shm" },
+	{ "SCR_CONTAINER_REDUNDANCY", "0" },
+	{ "SCR_CONTAINER_SIZE", "107374182400" },
+	{ "SCR_COPY_TYPE", "XOR" },
+	{ "SCR_CRC_ON_COPY", "0" },
+	{ "SCR_CRC_ON_DELETE", "0" },
+	{ "SCR_CRC_ON_FLUSH", "1" },
+	{ "SCR_DEBUG", "0" },
+	{ "SCR_DISTRIBUTE", "1" },
+	{ "SCR_DROP_AFTER_CURRENT", "0" },
+	{ "SCR_ENABLE", "1" },
+	{ "SCR_FETCH", "1" },
+	{ "SCR_FETCH_BYPASS", "0" },
+	{ "SCR_FETCH_WIDTH", "256" },
+	{ "SCR_FILE_BUF_SIZE", "33554432" },
+	{ "SCR_FLUSH", "10" },
+	{ "SCR_FLUSH_ASYNC", "0" },
+	{ "SCR_FLUSH_ASYNC_BW", "209715200" },
+	{ "SCR_FLUSH_ASYNC_PERCENT", "0.0" },
+	{ "SCR_FLUSH_ASYNC_USLEEP", "1000" },
+	{ "SCR_FLUSH_ON_RESTART", "0" },
+	{ "SCR_FLUSH_POSTSTAGE", "0" },
+	{ "SCR_FLUSH_TYPE", "SYNC" },
+	{ "SCR_FLUSH_WIDTH", "256" },
+	{ "SCR_GLOBAL_RESTART", "0" },
+	{ "SCR_GROUP", "NODE" },
+	{ "SCR_HALT_EXIT", "0" },
+	{ "SCR_HALT_SECONDS", "0" },
+	{ "SCR_LOG_DB_DEBUG", "0" },
+	{ "SCR_LOG_DB_ENABLE", "0" },
+	{ "SCR_LOG_ENABLE", "0" },
+	{ "SCR_LOG_SYSLOG_ENABLE", "1" },
+	{ "SCR_LOG_TXT_ENABLE", "1" },
+	{ "SCR_MPI_BUF_SIZE", "1048576" },
+	{ "SCR_PREFIX_PURGE", "0" },
+	{ "SCR_PREFIX_SIZE", "0" },
+	{ "SCR_RUNS", "1" },
+	{ "SCR_SET_FAILURES", "2" },
+	{ "SCR_SET_SIZE", "8" },
+	{ "SCR_USE_CONTAINERS", "0" },
+	{ "SCR_WATCHDOG", "0" },
+};
+
+#define BUILTINS (sizeof(builtins) / sizeof(builtins[0]))
+
+static int
+compare_builtin(const void *key, const void *entry)
 {
-	size_t more = *cap > 0 ? 2 * *cap : 1;
-	void *new = NULL;
-
-	if (count < *cap)
-		return old;
-	new = arena_alloc(a, more, size);
-	if (new == NULL)
-		return NULL;
-	if (count > 0)
-		memcpy(new, old, count * size);
-	*cap = more;
-	return new;
+	return strcmp(key, ((const struct builtin *)entry)->key);
 }
 
-/* The entry of `key`, created if missing.  NULL: no memory. */
-static struct conf_key *
-enter(struct conf *c, struct conf_source *s, const char *key)
+size_t
+conf_builtins(void)
 {
-	struct conf_key *keys = NULL;
-	size_t at = 0;
+	return BUILTINS;
+}
 
-	if (s->map == NULL)
-		s->map = map_new();
-	if (s->map == NULL)
+const char *
+conf_builtin(size_t i, const char **value)
+{
+	if (i >= BUILTINS)
 		return NULL;
-	at = map_get(s->map, key);
-	if (at != MAP_NONE)
-		return &s->keys[at];
-	keys = grow(c->arena, s->keys, s->count, &s->cap, sizeof(*keys));
-	if (keys == NULL)
-		return NULL;
-	s->keys = keys;
-	if (map_put(s->map, key, s->count) < 0)
-		return NULL;
-	keys[s->count] = (struct conf_key){ .name = key };
-	return &keys[s->count++];
+	*value = builtins[i].value;
+	return builtins[i].key;
+}
+
+/* --- One source --- */
+
+/* By key, and the lines of a key in the order in which they were read. */
+static int
+compare_lines(const void *a, const void *b)
+{
+	const struct conf_group *x = a, *y = b;
+	const int order = strcmp(x->key, y->key);
+
+	if (order != 0)
+		return order;
+	return (x->number > y->number) - (x->number < y->number);
 }
 
 int
-conf_add(struct conf *c, struct conf_source *s, const char *key,
-	 const struct conf_group *g)
+conf_add(struct conf_source *s, const struct conf_group *g)
 {
-	struct conf_key *k = enter(c, s, key);
-	struct conf_group *groups = NULL;
-
-	if (k == NULL)
+	if (!MEM_ROOM(s->lines, s->count, s->cap))
 		return -1;
-	groups = grow(c->arena, k->groups, k->count, &k->cap, sizeof(*groups));
-	if (groups == NULL)
-		return -1;
-	k->groups = groups;
-	groups[k->count++] = *g;
+	s->lines[s->count] = *g;
+	s->lines[s->count].number = s->count;
+	s->count++;
 	return 0;
 }
 
-const struct conf_key *
-conf_find(const struct conf_source *s, const char *key)
+void
+conf_sort(struct conf_source *s)
 {
-	size_t at = s->map != NULL ? map_get(s->map, key) : MAP_NONE;
+	if (s->count > 1)
+		qsort(s->lines, s->count, sizeof(*s->lines), compare_lines);
+}
 
-	return at != MAP_NONE ? &s->keys[at] : NULL;
+/* The lines of `key` in one source, and their number.  NULL: none. */
+static const struct conf_group *
+lines_in(const struct conf_source *s, const char *key, size_t *count)
+{
+	size_t first = 0, end = s->count, middle = 0;
+
+	while (first < end) {
+		middle = first + (end - first) / 2;
+		if (strcmp(s->lines[middle].key, key) < 0)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	while (end < s->count && str_eq(s->lines[end].key, key))
+		end++;
+	*count = end - first;
+	return *count > 0 ? &s->lines[first] : NULL;
+}
+
+/* The lines of `key` in the first source that has one, from *level on; *level
+ * is set to that source.  NULL: none. */
+static const struct conf_group *
+find(const struct conf *c, const char *key, enum conf_level *level,
+     size_t *count)
+{
+	const struct conf_group *g = NULL;
+
+	for (; *level < CONF_LEVELS && g == NULL; *level += g == NULL)
+		g = lines_in(&c->sources[*level], key, count);
+	return g;
 }
 
 /* --- Reading --- */
@@ -111,7 +186,7 @@ read_environment(struct conf *c, struct error *err)
 	struct conf_source *s = &c->sources[CONF_ENVIRONMENT];
 	struct conf_group g = { .value = NULL };
 	struct buf text = BUF_INIT;
-	const char *equals = NULL, *key = NULL, *unset = NULL;
+	const char *equals = NULL, *unset = NULL;
 	size_t len = 0;
 	int rc = -1;
 
@@ -126,38 +201,32 @@ read_environment(struct conf *c, struct error *err)
 			goto out;
 		if (text.len == 0)
 			continue;
-		key = arena_strndup(c->arena, *e, (size_t)(equals - *e));
+		g.key = arena_strndup(c->arena, *e, (size_t)(equals - *e));
 		g.value = arena_strdup(c->arena, text.data);
-		if (key == NULL || g.value == NULL ||
-		    conf_add(c, s, key, &g) < 0)
+		if (g.key == NULL || g.value == NULL || conf_add(s, &g) < 0)
 			goto out;
 	}
+	conf_sort(s);
 	rc = 0;
 out:
 	buf_free(&text);
 	return rc < 0 ? error_no_memory(err) : 0;
 }
 
-/* The value of `key` in one source.  Used for the keys that say where the other
- * files are, before those files are read. */
-static const char *
-early(const struct conf *c, enum conf_level level, const char *key)
-{
-	const struct conf_key *k = conf_find(&c->sources[level], key);
-
-	return k != NULL ? k->groups[0].value : NULL;
-}
-
 /* PREFIX/name, allocated in the arena.  NULL: no memory. */
 static const char *
 below_prefix(struct conf *c, const struct conf_where *w, const char *name)
 {
+	const struct conf_group *g = NULL;
 	const char *prefix = w->prefix;
+	size_t count = 0;
 
-	if (prefix == NULL)
-		prefix = early(c, CONF_ENVIRONMENT, "SCR_PREFIX");
-	if (prefix == NULL)
-		prefix = ".";
+	/* A file does not move the prefix below which it was found. */
+	if (prefix == NULL) {
+		g = lines_in(&c->sources[CONF_ENVIRONMENT], "SCR_PREFIX",
+			     &count);
+		prefix = g != NULL ? g->value : ".";
+	}
 	return arena_printf(c->arena, "%s%s%s", prefix,
 			    str_ends(prefix, "/") ? "" : "/", name);
 }
@@ -180,10 +249,9 @@ find_file(struct conf *c, const struct conf_where *w, enum conf_level level,
 			path = SCRKIT_SYSCONF;
 		return arena_strdup(c->arena, path);
 	}
+	/* So far only the environment and app.conf have been read. */
 	if (path == NULL)
-		path = early(c, CONF_ENVIRONMENT, "SCR_CONF_FILE");
-	if (path == NULL)
-		path = early(c, CONF_APP, "SCR_CONF_FILE");
+		path = conf_get(c, "SCR_CONF_FILE");
 	*named = path != NULL;
 	return path != NULL ? arena_strdup(c->arena, path)
 			    : below_prefix(c, w, ".scrconf");
@@ -257,7 +325,7 @@ conf_close(struct conf *c)
 	if (c == NULL)
 		return;
 	for (size_t i = 0; i < CONF_LEVELS; i++)
-		map_free(c->sources[i].map);
+		mem_free(c->sources[i].lines);
 	buf_free(&c->notice);
 	arena_free(c->arena);
 	mem_free(c);
@@ -269,17 +337,18 @@ conf_close(struct conf *c)
 static const char *
 get(const struct conf *c, const char *key, const char **source)
 {
-	const struct conf_key *k = NULL;
+	enum conf_level level = CONF_ENVIRONMENT;
+	size_t count = 0;
+	const struct conf_group *g = find(c, key, &level, &count);
+	const struct builtin *b = NULL;
 
-	for (size_t i = 0; i < CONF_LEVELS; i++) {
-		k = conf_find(&c->sources[i], key);
-		if (k != NULL) {
-			*source = c->sources[i].name;
-			return k->groups[0].value;
-		}
+	if (g != NULL) {
+		*source = c->sources[level].name;
+		return g->value;
 	}
 	*source = "built in";
-	return conf_find_builtin(key);
+	b = bsearch(key, builtins, BUILTINS, sizeof(*b), compare_builtin);
+	return b != NULL ? b->value : NULL;
 }
 
 const char *
@@ -301,10 +370,10 @@ conf_source(const struct conf *c, const char *key)
 bool
 conf_is_set(const struct conf *c, const char *key)
 {
-	for (size_t i = 0; i < CONF_LEVELS; i++)
-		if (conf_find(&c->sources[i], key) != NULL)
-			return true;
-	return false;
+	enum conf_level level = CONF_ENVIRONMENT;
+	size_t count = 0;
+
+	return find(c, key, &level, &count) != NULL;
 }
 
 const char *
@@ -320,17 +389,11 @@ size_t
 conf_groups(const struct conf *c, const char *key,
 	    const struct conf_group **out)
 {
-	const struct conf_key *k = NULL;
+	enum conf_level level = CONF_ENVIRONMENT + 1;
+	size_t count = 0;
 
-	*out = NULL;
-	for (size_t i = CONF_ENVIRONMENT + 1; i < CONF_LEVELS; i++) {
-		k = conf_find(&c->sources[i], key);
-		if (k == NULL)
-			continue;
-		*out = k->groups;
-		return k->count;
-	}
-	return 0;
+	*out = find(c, key, &level, &count);
+	return count;
 }
 
 /* Put "SCR_RUNS from .scrconf: " before the sentence of num.h. */

@@ -60,11 +60,12 @@ struct conf_pair {
 	const char *key, *value; /* key in upper case */
 };
 
-/* One line: the value of its first pair, and its other pairs in order. */
+/* One line: its first pair, and its other pairs in order. */
 struct conf_group {
-	const char *value;
+	const char *key, *value;
 	size_t npairs;
 	const struct conf_pair *pairs;
+	size_t number; /* of the line among those of its source, from 0 */
 };
 
 /*

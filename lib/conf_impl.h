@@ -12,37 +12,25 @@
 #include "conf.h"
 
 struct arena;
-struct error;
-struct map;
-
-/* All lines of one parameter in one source. */
-struct conf_key {
-	const char *name;
-	struct conf_group *groups;
-	size_t count, cap;
-};
 
 /* The environment, or a file. */
 struct conf_source {
-	const char *name; /* for messages; NULL: not looked for */
-	struct map *map;  /* name -> index in keys; NULL: the source is empty */
-	struct conf_key *keys;
+	const char *name;	  /* for messages; NULL: not looked for */
+	struct conf_group *lines; /* after conf_sort(): by key, then number */
 	size_t count, cap;
 };
 
 struct conf {
-	struct arena *arena;
+	struct arena *arena; /* of all strings and pairs */
 	struct conf_source sources[CONF_LEVELS];
 	struct buf notice;
 };
 
-/* Add line `g` of `key`.  The caller has copied both to the arena.  -1: no
- * memory. */
-int conf_add(struct conf *c, struct conf_source *s, const char *key,
-	     const struct conf_group *g);
+/* Add a line, except its number.  Its strings are borrowed.  -1: no memory. */
+int conf_add(struct conf_source *s, const struct conf_group *g);
 
-/* The entry of `key` in `s`, or NULL. */
-const struct conf_key *conf_find(const struct conf_source *s, const char *key);
+/* Sort the lines.  Due after the last conf_add(), before any look-up. */
+void conf_sort(struct conf_source *s);
 
 /*
  * Append the text from `s` up to `end` to `out`.  Environment variables $NAME
@@ -53,8 +41,5 @@ const struct conf_key *conf_find(const struct conf_source *s, const char *key);
  */
 int conf_expand(const char *s, const char *end, bool escapes, struct buf *out,
 		const char **unset, size_t *unset_len);
-
-/* The built-in value of `key`, or NULL. */
-const char *conf_find_builtin(const char *key);
 
 #endif /* CONF_IMPL_H */

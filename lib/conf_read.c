@@ -1,17 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * conf_read.c - the lines of one configuration file (libscr.md 3.2).
- *
- * inih recognises the lines that set something.  It splits a line at the first
- * '=' or ':', cuts it off at " ;" and, as it is usually built, after 199 bytes,
- * and treats an indented line as a continuation of the line above.  This does
- * not suit several pairs in a line, nor long node lists.  So inih is given each
- * line without its indent, cut to the length it can hold.  If inih finds a name
- * and a value, the pairs are then parsed from the whole line.  The result does
- * not depend on inih's build settings, which differ between systems.
- */
+/* conf_read.c - the lines of one configuration file (libscr.md 3.2). */
 #include <ctype.h>
-#include <ini.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,17 +15,17 @@
 /* Bytes of a bad word that are quoted in a message. */
 #define QUOTE_MAX 64
 
+/* Most bytes of the first key of a line. */
+#define KEY_MAX 197
+
 /* The state of reading one file. */
 struct reading {
 	struct conf *c;
 	struct conf_source *s;
-	const char *next, *end;	     /* not read yet */
-	const char *line, *line_end; /* the current line, without its indent */
-	unsigned long number;	     /* of the line, from 1 */
-	bool noticed;		     /* a notice about this line was given */
-	bool taken;		     /* inih found a name and a value */
-	bool no_memory;
-	struct buf text; /* a value being assembled */
+	const char *p, *end;  /* the rest of the current line */
+	unsigned long number; /* of the line, from 1 */
+	bool noticed;	      /* a notice about this line was given */
+	struct buf text;      /* a value being assembled */
 };
 
 /* --- Words --- */
@@ -178,36 +167,32 @@ quote(char to[static QUOTE_MAX], const char *p, const char *end)
 /* The words of the next pair. */
 struct words {
 	const char *key, *key_end, *value, *value_end;
+	bool wrong; /* it is not a pair */
 };
 
-/* Parse the pair at *p and move *p behind it.  Returns 1, with a NULL `key` at
- * the end of the line; or 0 if it is not a pair, with *p behind the wrong
- * word. */
-static int
-next_words(struct reading *r, const char **p, struct words *w)
+/* Parse the next pair of the line, or skip a word that is not a pair.  False:
+ * there are no more. */
+static bool
+next_words(struct reading *r, struct words *w)
 {
-	const char *end = r->line_end, *q = NULL;
+	const char *end = r->end, *q = skip_blanks(r->p, end);
 	char shown[QUOTE_MAX];
 
-	*w = (struct words){ .key = NULL };
-	q = skip_blanks(*p, end);
-	*p = end;
 	if (q == end || *q == '#')
-		return 1;
-	w->key = q;
-	w->key_end = word_end(q, end);
+		return false;
+	*w = (struct words){ .key = q, .key_end = word_end(q, end) };
 	q = skip_blanks(w->key_end, end);
 	if (q == end || *q != '=') {
-		*p = w->key_end;
+		r->p = w->key_end;
+		w->wrong = true;
 		complain(r,
 			 "\"%s\" is left out: expected KEY=VALUE (no quotes;"
 			 " a blank in a value is written \"\\ \")",
 			 quote(shown, w->key, w->key_end));
-		return 0;
+		return true;
 	}
 	w->value = skip_blanks(q + 1, end);
-	w->value_end = word_end(w->value, end);
-	*p = w->value_end;
+	w->value_end = r->p = word_end(w->value, end);
 	if (w->key == w->key_end) {
 		complain(r, "\"=%s\" is left out: no KEY before it",
 			 quote(shown, w->value, w->value_end));
@@ -220,12 +205,12 @@ next_words(struct reading *r, const char **p, struct words *w)
 			 "(a '=' in a value is written \"\\=\")",
 			 quote(shown, w->key, w->key_end));
 	} else {
-		return 1;
+		return true;
 	}
 	/* The '=' and the text joined to it belong to the wrong word. */
-	while (*p < end && !blank(**p))
-		++*p;
-	return 0;
+	while (r->p < end && !blank(*r->p))
+		r->p++;
+	return w->wrong = true;
 }
 
 /* Copy the words to *pair, the key in upper case, the value expanded.  Returns
@@ -262,127 +247,70 @@ make_pair(struct reading *r, const struct words *w, struct conf_pair *pair)
 	return pair->value != NULL ? 1 : -1;
 }
 
-/* An upper bound of the pairs in a line. */
+/* More than the pairs in the rest of the line. */
 static size_t
-count_pairs(const char *p, const char *end)
+room_for_pairs(const struct reading *r)
 {
-	size_t n = 0;
+	size_t n = 1;
 
-	for (; p < end; p++)
+	for (const char *p = r->p; p < r->end; p++)
 		n += *p == '=';
 	return n;
 }
 
-/* Parse the current line. */
+/* Parse the pairs of the current line.  -1: no memory. */
 static int
-read_line(struct reading *r)
+read_pairs(struct reading *r)
 {
-	const char *p = r->line;
-	struct conf_group g = { .value = NULL };
-	struct conf_pair pair, *pairs = NULL;
+	struct conf_pair *pairs =
+		arena_alloc(r->c->arena, room_for_pairs(r), sizeof(*pairs));
+	struct conf_group g;
 	struct words w;
-	const char *key = NULL;
+	size_t n = 0;
 	int rc = 0;
 
-	for (;;) {
-		if (next_words(r, &p, &w) > 0) {
-			if (w.key == NULL)
-				break;
-			rc = make_pair(r, &w, &pair);
-			if (rc < 0)
-				return -1;
-		} else {
-			rc = 0;
-		}
-		/* Without a valid first pair the properties have no meaning. */
-		if (rc == 0 && key == NULL)
-			return 0;
-		if (rc == 0)
-			continue;
-		if (key == NULL) {
-			key = pair.key;
-			g.value = pair.value;
-			continue;
-		}
-		if (pairs == NULL)
-			pairs = arena_alloc(r->c->arena,
-					    count_pairs(w.key, r->line_end),
-					    sizeof(*pairs));
-		if (pairs == NULL)
+	if (pairs == NULL)
+		return -1;
+	while (next_words(r, &w)) {
+		rc = w.wrong ? 0 : make_pair(r, &w, &pairs[n]);
+		if (rc < 0)
 			return -1;
-		pairs[g.npairs++] = pair;
+		/* Without a valid first pair the properties have no meaning. */
+		if (rc == 0 && n == 0)
+			return 0;
+		n += (size_t)rc;
 	}
-	g.pairs = pairs;
-	return key != NULL ? conf_add(r->c, r->s, key, &g) : 0;
+	if (n == 0)
+		return 0;
+	g = (struct conf_group){ .key = pairs[0].key,
+				 .value = pairs[0].value,
+				 .npairs = n - 1,
+				 .pairs = pairs + 1 };
+	return conf_add(r->s, &g);
 }
 
-/* --- inih --- */
-
-/* Finish a line that inih was given.  If inih did not report it, it is blank, a
- * comment, or malformed. */
-static void
-finish_line(struct reading *r)
+/* Parse the line from `p` to `end`.  -1: no memory. */
+static int
+read_line(struct reading *r, const char *p, const char *end)
 {
 	struct words w;
-	const char *p = r->line;
 
-	if (p == NULL || r->taken)
-		return;
-	(void)next_words(r, &p, &w);
-	if (w.key != NULL)
-		complain(r, "the line is left out: it does not begin with "
-			    "KEY=VALUE");
-}
-
-/* Callback of inih: store at most num - 1 bytes of the next line in `to`. */
-static char *
-give_line(char *to, int num, void *arg)
-{
-	struct reading *r = arg;
-	const char *newline = NULL;
-	size_t len = 0;
-
-	finish_line(r);
-	r->line = NULL;
-	if (r->next == r->end || num < 3)
-		return NULL;
-	newline = memchr(r->next, '\n', (size_t)(r->end - r->next));
-	r->line_end = newline != NULL ? newline : r->end;
-	r->line = skip_blanks(r->next, r->line_end);
-	r->next = newline != NULL ? newline + 1 : r->end;
 	r->number++;
-	r->noticed = r->taken = false;
-	len = (size_t)(r->line_end - r->line);
-	if (memchr(r->line, '\0', len) != NULL)
+	r->noticed = false;
+	r->p = skip_blanks(p, end);
+	r->end = end;
+	if (memchr(p, '\0', (size_t)(end - p)) != NULL) {
 		complain(r, "the line is left out: it has a NUL byte");
-	/* Skip comments here: the characters that begin one depend on how inih
-	 * was built. */
-	if (r->noticed || (len > 0 && strchr(";#", *r->line) != NULL)) {
-		r->line = r->line_end;
-		len = 0;
+		return 0;
 	}
-	if (len > (size_t)num - 2)
-		len = (size_t)num - 2;
-	memcpy(to, r->line, len);
-	to[len] = '\n';
-	to[len + 1] = '\0';
-	return to;
-}
-
-/* Callback of inih: the line has a name and a value. */
-static int
-take_line(void *arg, const char *section, const char *name, const char *value)
-{
-	struct reading *r = arg;
-
-	(void)section;
-	(void)name;
-	(void)value;
-	if (r->line == NULL || r->taken || r->no_memory)
-		return 1;
-	r->taken = true;
-	r->no_memory = read_line(r) < 0;
-	return !r->no_memory;
+	if (r->p == end || strchr(";#", *r->p) != NULL)
+		return 0;
+	/* A section of an INI file is not a parameter. */
+	if (*r->p != '[' && word_end(r->p, end) - r->p <= KEY_MAX)
+		return read_pairs(r);
+	(void)next_words(r, &w);
+	complain(r, "the line is left out: it does not begin with KEY=VALUE");
+	return 0;
 }
 
 int
@@ -390,31 +318,24 @@ conf_add_bytes(struct conf *c, enum conf_level level, const char *path,
 	       const void *data, size_t len, struct error *err)
 {
 	static const char bom[] = "\xef\xbb\xbf";
-	const char *before = NULL;
-	struct reading r = {
-		.c = c,
-		.s = &c->sources[level],
-		.text = BUF_INIT,
-	};
+	struct reading r = { .c = c, .s = &c->sources[level] };
+	const char *p = data, *end = p != NULL ? p + len : NULL, *line = NULL;
+	int rc = 0;
 
 	r.s->name = arena_strdup(c->arena, path);
 	if (r.s->name == NULL)
 		return error_no_memory(err);
-	if (len > 0) {
-		r.next = data;
-		r.end = r.next + len;
+	if (len >= 3 && memcmp(p, bom, 3) == 0)
+		p += 3;
+	while (p < end && rc == 0) {
+		line = p;
+		p = memchr(line, '\n', (size_t)(end - line));
+		if (p == NULL)
+			p = end;
+		rc = read_line(&r, line, p);
+		p += p < end; /* the newline */
 	}
-	if (len >= 3 && memcmp(r.next, bom, 3) == 0)
-		r.next += 3;
-	/* inih may have been built to stop at the first malformed line: call it
-	 * again for the rest. */
-	while (r.next < r.end && r.next != before && !r.no_memory) {
-		before = r.next;
-		if (ini_parse_stream(give_line, &r, take_line, &r) == -2)
-			r.no_memory = true;
-		finish_line(&r);
-		r.line = NULL;
-	}
+	conf_sort(r.s);
 	buf_free(&r.text);
-	return r.no_memory ? error_no_memory(err) : 0;
+	return rc < 0 ? error_no_memory(err) : 0;
 }

@@ -48,18 +48,15 @@ write_conf(struct buf *out, const struct conf_source *s)
 	 * mark would lose it. */
 	fuzz_require(buf_add_char(out, '\n') == 0);
 	for (size_t i = 0; i < s->count; i++) {
-		for (size_t j = 0; j < s->keys[i].count; j++) {
-			g = &s->keys[i].groups[j];
-			fuzz_require(buf_printf(out, "%s=", s->keys[i].name) ==
+		g = &s->lines[i];
+		fuzz_require(buf_printf(out, "%s=", g->key) == 0);
+		write_value(out, g->value);
+		for (size_t k = 0; k < g->npairs; k++) {
+			fuzz_require(buf_printf(out, " %s=", g->pairs[k].key) ==
 				     0);
-			write_value(out, g->value);
-			for (size_t k = 0; k < g->npairs; k++) {
-				fuzz_require(buf_printf(out, " %s=",
-							g->pairs[k].key) == 0);
-				write_value(out, g->pairs[k].value);
-			}
-			fuzz_require(buf_add_char(out, '\n') == 0);
+			write_value(out, g->pairs[k].value);
 		}
+		fuzz_require(buf_add_char(out, '\n') == 0);
 	}
 }
 
@@ -70,11 +67,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct buf a = BUF_INIT, b = BUF_INIT;
 	const struct conf_source *s = &one->sources[CONF_USER];
 	const struct conf_group *g = NULL;
+	size_t n = 0;
 
 	for (size_t i = 0; i < s->count; i++) {
-		fuzz_require(conf_is_set(one, s->keys[i].name));
-		fuzz_require(conf_groups(one, s->keys[i].name, &g) ==
-			     s->keys[i].count);
+		fuzz_require(conf_is_set(one, s->lines[i].key));
+		n = conf_groups(one, s->lines[i].key, &g);
+		fuzz_require(g <= &s->lines[i] && &s->lines[i] < g + n);
 	}
 	write_conf(&a, s);
 	two = read_conf(a.data, a.len);
