@@ -37,7 +37,7 @@ struct json *json_new_array(void);
 /* Free a document, or a value that was not given away. */
 void json_free(struct json *j);
 
-/* Set a member of an object. */
+/* Set a member of an object.  A NULL string is null. */
 void json_set(struct json *obj, const char *key, struct json *value);
 void json_set_str(struct json *obj, const char *key, const char *value);
 void json_set_u64(struct json *obj, const char *key, uint64_t value);

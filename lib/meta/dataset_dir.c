@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "meta/dataset_dir.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "error.h"
 #include "io.h"
 #include "lock.h"
 #include "meta/copied.h"
@@ -12,12 +16,36 @@
 #include "meta/redset.h"
 #include "meta/summary.h"
 #include "meta/value.h"
+#include "path.h"
 #include "str.h"
 #include "temp.h"
 
 #define STEM "scr.dataset."
 #define PACKED_STEM "packed."
 #define PACKED_END ".scr"
+
+int
+dataset_dir_open_scr(int prefix_fd, const char *prefix, bool make,
+		     struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int fd = -1;
+
+	if (make && mkdirat(prefix_fd, SCR_DIR, 0777) == 0) {
+		if (io_sync_dir(prefix_fd, prefix, err) < 0)
+			return -1;
+	} else if (make && errno != EEXIST) {
+		return error_sys(err, "%s/" SCR_DIR ": cannot make", prefix);
+	}
+	fd = path_open_beneath(prefix_fd, SCR_DIR, O_RDONLY | O_DIRECTORY, 0,
+			       &why);
+	if (fd >= 0)
+		return fd;
+	if (why.kind != ERROR_ABSENT)
+		return error_as(err, &why, "%s/%s", prefix, why.text);
+	errno = ENOENT;
+	return error_sys(err, "%s/" SCR_DIR, prefix);
+}
 
 int64_t
 dataset_dir_id(const char *name)

@@ -10,8 +10,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct error;
+
 /* The directory of all metadata of a prefix or a cache directory. */
 #define SCR_DIR ".scr"
+
+/*
+ * Open SCR_DIR of the prefix that is open as `prefix_fd`; `prefix` is its name
+ * for messages.  If `make`, a missing directory is created, and the prefix
+ * synced.  A symbolic link that leads out of the prefix is not followed
+ * (ERROR_UNSAFE).  Returns a descriptor to close, or -1: ERROR_ABSENT (only if
+ * not `make`), ERROR_SYSTEM.
+ */
+int dataset_dir_open_scr(int prefix_fd, const char *prefix, bool make,
+			 struct error *err);
 
 /* Format of the directory's name, for an int64_t; and a buffer size for it. */
 #define DATASET_DIR_FMT "scr.dataset.%" PRId64

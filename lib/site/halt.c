@@ -88,31 +88,23 @@ state_decode(struct halt_state *s, const struct buf *raw, struct error *err)
 
 /* --- Directories --- */
 
-/* Open PREFIX/.scr, created if `make`.  Returns its descriptor, or -1.  If -1
- * comes without an error in *err, the directory is missing and `make` is
- * false. */
+/* Open PREFIX/.scr, created if `make`.  *dir is -1 after an error, and if the
+ * directory is missing and `make` is false. */
 static int
-open_scr(const char *prefix, bool make, struct error *err)
+open_scr(const char *prefix, bool make, int *dir, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	int top = open(prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	int top = open(prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
+	*dir = -1;
 	if (top < 0)
 		return error_sys(err, "%s: cannot open the prefix directory",
 				 prefix);
-	if (make && mkdirat(top, SCR_DIR, 0777) == 0) {
-		if (io_sync_dir(top, prefix, err) < 0)
-			goto out;
-	} else if (make && errno != EEXIST) {
-		error_sys(err, "%s/" SCR_DIR ": cannot make", prefix);
-		goto out;
-	}
-	fd = path_open_beneath(top, SCR_DIR, O_RDONLY | O_DIRECTORY, 0, &why);
-	if (fd < 0 && (make || why.kind != ERROR_ABSENT))
-		error_as(err, &why, "%s/%s", prefix, why.text);
-out:
+	*dir = dataset_dir_open_scr(top, prefix, make, &why);
 	close(top);
-	return fd;
+	if (*dir >= 0 || (!make && why.kind == ERROR_ABSENT))
+		return 0;
+	return error_pass(err, &why);
 }
 
 /* --- Reading --- */
@@ -178,19 +170,14 @@ read_file(int dir, const char *prefix, struct halt_state *s, struct error *err)
 int
 halt_load(const char *prefix, struct halt_state *out, struct error *err)
 {
-	struct error why = ERROR_INIT;
 	int dir = -1, rc = -1;
 
 	if (state_init(out, prefix, err) < 0)
 		return -1;
-	dir = open_scr(prefix, false, &why);
+	rc = open_scr(prefix, false, &dir, err);
 	if (dir >= 0) {
 		rc = read_file(dir, prefix, out, err);
 		close(dir);
-	} else if (why.kind == ERROR_NONE) {
-		rc = 0;
-	} else {
-		error_pass(err, &why);
 	}
 	if (rc < 0)
 		halt_state_free(out);
@@ -295,18 +282,13 @@ halt_update(const char *prefix, unsigned flags,
 		return change_dry(prefix, &c, err);
 	if (state_init(out, prefix, err) < 0)
 		return -1;
-	dir = open_scr(prefix, make, &why);
-	if (dir >= 0)
+	rc = open_scr(prefix, make, &dir, err);
+	if (dir >= 0) {
 		fd = io_open_locked(dir, HALT_FILE, make, HALT_WAIT, &why);
-	if (fd >= 0) {
-		rc = change_file(dir, fd, &c, err);
-	} else if (!make && (why.kind == ERROR_NONE ||
-			     (dir >= 0 && why.kind == ERROR_ABSENT))) {
-		rc = 0; /* nothing to change */
-	} else if (dir >= 0) {
-		give_file(err, prefix, &why);
-	} else {
-		error_pass(err, &why);
+		if (fd >= 0)
+			rc = change_file(dir, fd, &c, err);
+		else if (make || why.kind != ERROR_ABSENT)
+			rc = give_file(err, prefix, &why);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -354,11 +336,11 @@ halt_remove(const char *prefix, bool dry_run, bool *was, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct stat st;
-	int dir = open_scr(prefix, false, &why), fd = -1, rc = 0;
+	int dir = -1, fd = -1, rc = open_scr(prefix, false, &dir, err);
 
 	*was = false;
 	if (dir < 0)
-		return why.kind == ERROR_NONE ? 0 : error_pass(err, &why);
+		return rc;
 	*was = fstatat(dir, HALT_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	if (*was && !dry_run) {
 		/* Under the lock if possible, so that a concurrent change is

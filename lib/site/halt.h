@@ -85,7 +85,7 @@ int halt_remove(const char *prefix, bool dry_run, bool *was, struct error *err);
  * Which conditions are met at `now` (seconds since the epoch)?  `remaining`:
  * seconds until the allocation ends, -1: unknown.  `halt_seconds`: the default
  * if the file does not set it.  A line "HALT RUN: ..." for each condition met
- * is appended to `why` (may be NULL).  Returns their number, or -1:
+ * is appended to `why`.  Returns their number, or -1:
  * ERROR_NOMEM.
  */
 int halt_due(const struct halt *h, int64_t now, int64_t remaining,

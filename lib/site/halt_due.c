@@ -16,6 +16,8 @@
 /* Bytes of a time as text. */
 #define TIME_TEXT 64
 
+#define NO_FILE "CONTINUE RUN: No halt file found.\n"
+
 /* The time in the format of asctime(), without the newline.  A time without a
  * date in the calendar is given in seconds. */
 static const char *
@@ -43,83 +45,69 @@ stop_time(const struct halt *h, int64_t halt_seconds)
 /* The rules of the library and of scr_retries_halt (commands.md 2.3), in their
  * order.  Each condition that is met adds a line. */
 
-static int
+static bool
 due_reason(const struct halt *h, struct buf *why)
 {
 	char text[1024];
 
 	if (h->reason == NULL || h->reason[0] == '\0')
-		return 0;
+		return false;
 	str_printable(text, sizeof(text), h->reason);
-	return buf_printf(why, "HALT RUN: Reason: %s.\n", text) < 0 ? -1 : 1;
+	buf_printf(why, "HALT RUN: Reason: %s.\n", text);
+	return true;
 }
 
-static int
+static bool
 due_checkpoints(const struct halt *h, struct buf *why)
 {
 	if (h->checkpoints_left != 0)
-		return 0;
-	return buf_add_str(why, "HALT RUN: No checkpoints remaining.\n") < 0
-		       ? -1
-		       : 1;
+		return false;
+	buf_add_str(why, "HALT RUN: No checkpoints remaining.\n");
+	return true;
 }
 
-static int
+static bool
 due_time(int64_t now, int64_t at, const char *what, struct buf *why)
 {
 	char then[TIME_TEXT], current[TIME_TEXT];
 
 	if (at < 0 || now < at)
-		return 0;
-	return buf_printf(why,
-			  "HALT RUN: Current time (%s) is past %s time "
-			  "(%s).\n",
-			  time_text(current, now), what,
-			  time_text(then, at)) < 0
-		       ? -1
-		       : 1;
+		return false;
+	buf_printf(why,
+		   "HALT RUN: Current time (%s) is past %s time "
+		   "(%s).\n",
+		   time_text(current, now), what, time_text(then, at));
+	return true;
 }
 
-static int
+static bool
 due_remaining(int64_t remaining, int64_t halt_seconds, struct buf *why)
 {
 	if (halt_seconds <= 0 || remaining < 0 || remaining > halt_seconds)
-		return 0;
-	return buf_printf(why,
-			  "HALT RUN: Reached time limit: (seconds remaining = "
-			  "%" PRId64 ") <= (SCR_HALT_SECONDS = %" PRId64 ").\n",
-			  remaining, halt_seconds) < 0
-		       ? -1
-		       : 1;
+		return false;
+	buf_printf(why,
+		   "HALT RUN: Reached time limit: (seconds remaining = "
+		   "%" PRId64 ") <= (SCR_HALT_SECONDS = %" PRId64 ").\n",
+		   remaining, halt_seconds);
+	return true;
 }
 
 int
 halt_due(const struct halt *h, int64_t now, int64_t remaining,
 	 uint64_t halt_seconds, struct buf *why, struct error *err)
 {
-	struct buf lines = BUF_INIT;
 	int64_t secs = h->halt_seconds >= 0	  ? h->halt_seconds
 		       : halt_seconds > INT64_MAX ? INT64_MAX
 						  : (int64_t)halt_seconds;
-	const int met[] = {
-		due_remaining(remaining, secs, &lines),
-		due_reason(h, &lines),
-		due_checkpoints(h, &lines),
-		due_time(now, stop_time(h, secs), "ExitBefore-HaltSeconds",
-			 &lines),
-		due_time(now, h->exit_after, "ExitAfter", &lines),
-	};
-	int count = 0, rc = 0;
+	int count = 0;
 
-	for (size_t i = 0; i < sizeof(met) / sizeof(met[0]); i++) {
-		if (met[i] < 0)
-			rc = -1;
-		count += met[i];
-	}
-	if (rc == 0 && why != NULL && lines.len > 0)
-		rc = buf_add(why, lines.data, lines.len);
-	buf_free(&lines);
-	return rc < 0 ? error_no_memory(err) : count;
+	count += due_remaining(remaining, secs, why);
+	count += due_reason(h, why);
+	count += due_checkpoints(h, why);
+	count += due_time(now, stop_time(h, secs), "ExitBefore-HaltSeconds",
+			  why);
+	count += due_time(now, h->exit_after, "ExitAfter", why);
+	return buf_check(why, err) < 0 ? -1 : count;
 }
 
 /* --- For the relaunch loop --- */
@@ -144,21 +132,10 @@ read_conf(const struct conf *c, int64_t now, uint64_t *halt_seconds,
 }
 
 /* Report a damaged or unreadable file as a reason to halt. */
-static int
-add_bad(struct buf *lines, const char *why, struct error *err)
+static void
+add_bad(struct buf *lines, const char *why)
 {
-	if (buf_printf(lines, "HALT RUN: %s; remove the file to run again\n",
-		       why) < 0)
-		return error_no_memory(err);
-	return 0;
-}
-
-static int
-add_none(struct buf *lines, struct error *err)
-{
-	return buf_add_str(lines, "CONTINUE RUN: No halt file found.\n") < 0
-		       ? error_no_memory(err)
-		       : 0;
+	buf_printf(lines, "HALT RUN: %s; remove the file to run again\n", why);
 }
 
 static int
@@ -173,7 +150,8 @@ check_state(const struct halt_state *s, const struct conf *c, int64_t now,
 	if (s->damaged) {
 		snprintf(text, sizeof(text), "%.600s: damaged: %.300s",
 			 s->path.data, s->why.text);
-		return add_bad(lines, text, err);
+		add_bad(lines, text);
+		return 0;
 	}
 	if (read_conf(c, now, &halt_seconds, &remaining, err) < 0)
 		return -1;
@@ -181,7 +159,9 @@ check_state(const struct halt_state *s, const struct conf *c, int64_t now,
 	if (met < 0)
 		return -1;
 	*stop = met > 0;
-	return s->exists || *stop ? 0 : add_none(lines, err);
+	if (!s->exists && !*stop)
+		buf_add_str(lines, NO_FILE);
+	return 0;
 }
 
 int
@@ -190,80 +170,76 @@ halt_check(const char *prefix, const struct conf *c, int64_t now, bool *stop,
 {
 	struct error why = ERROR_INIT;
 	struct halt_state s;
-	int rc = -1;
+	int rc = 0;
 
 	*stop = true;
 	if (halt_load(prefix, &s, &why) == 0) {
 		rc = check_state(&s, c, now, stop, lines, err);
 		halt_state_free(&s);
-		return rc;
+	} else if (why.kind == ERROR_NOMEM) {
+		rc = error_no_memory(err);
+	} else if (why.kind == ERROR_ABSENT) { /* the prefix */
+		*stop = false;
+		buf_add_str(lines, NO_FILE);
+	} else {
+		add_bad(lines, why.text);
 	}
-	if (why.kind == ERROR_NOMEM)
-		return error_no_memory(err);
-	if (why.kind != ERROR_ABSENT)
-		return add_bad(lines, why.text, err);
-	*stop = false; /* the prefix does not exist */
-	return add_none(lines, err);
+	return rc < 0 ? -1 : buf_check(lines, err);
 }
 
 /* --- Listings --- */
 
-static int
+static void
 text_time(struct buf *out, const char *name, int64_t epoch)
 {
 	char text[TIME_TEXT];
 
-	if (epoch < 0)
-		return 0;
-	return buf_printf(out, "  %-16s %s\n", name, time_text(text, epoch));
+	if (epoch >= 0)
+		buf_printf(out, "  %-16s %s\n", name, time_text(text, epoch));
 }
 
-static int
+static void
 text_number(struct buf *out, const char *name, int64_t n)
 {
-	return buf_printf(out, "  %-16s %" PRId64 "\n", name, n);
+	buf_printf(out, "  %-16s %" PRId64 "\n", name, n);
 }
 
 /* Format and order: formats.md 12. */
-static int
+static void
 text_settings(const struct halt_state *s, struct buf *out)
 {
 	const struct halt *h = &s->is;
 	char reason[1024];
 	int64_t left = 0;
 
-	if (h->reason != NULL &&
-	    buf_printf(out, "  %-16s %s\n", "ExitReason:",
-		       str_printable(reason, sizeof(reason), h->reason)) < 0)
-		return -1;
-	if (halt_read_checkpoints(s->tree, &left, NULL) == 0 &&
-	    text_number(out, "CheckpointsLeft:", left) < 0)
-		return -1;
-	if (text_time(out, "ExitAfter:", h->exit_after) < 0 ||
-	    text_time(out, "ExitBefore:", h->exit_before) < 0)
-		return -1;
+	if (h->reason != NULL)
+		buf_printf(out, "  %-16s %s\n", "ExitReason:",
+			   str_printable(reason, sizeof(reason), h->reason));
+	if (halt_read_checkpoints(s->tree, &left, NULL) == 0)
+		text_number(out, "CheckpointsLeft:", left);
+	text_time(out, "ExitAfter:", h->exit_after);
+	text_time(out, "ExitBefore:", h->exit_before);
 	if (h->halt_seconds < 0)
-		return 0;
-	if (text_number(out, "HaltSeconds:", h->halt_seconds) < 0)
-		return -1;
-	return text_time(out, "ExitBefore - HaltSeconds:",
-			 stop_time(h, h->halt_seconds));
+		return;
+	text_number(out, "HaltSeconds:", h->halt_seconds);
+	text_time(out,
+		  "ExitBefore - HaltSeconds:", stop_time(h, h->halt_seconds));
 }
 
 int
 halt_text(const struct halt_state *s, struct buf *out, struct error *err)
 {
 	size_t start = 0;
-	int rc = buf_printf(out, "Halt file settings for %s:\n", s->path.data);
 
+	buf_printf(out, "Halt file settings for %s:\n", s->path.data);
 	start = out->len;
-	if (rc == 0 && s->damaged)
-		rc = buf_add_str(out, "  Damaged\n");
-	else if (rc == 0)
-		rc = text_settings(s, out);
-	if (rc == 0 && out->len == start)
-		rc = buf_add_str(out, "  None\n");
-	return rc < 0 ? error_no_memory(err) : 0;
+	if (s->damaged)
+		buf_add_str(out, "  Damaged\n");
+	else
+		text_settings(s, out);
+	if (out->len == start)
+		buf_add_str(out, "  None\n");
+	return buf_check(out, err);
 }
 
 static void
@@ -283,10 +259,7 @@ json_time(struct json *j, const char *key, int64_t epoch)
 
 	json_number(j, key, epoch);
 	snprintf(name, sizeof(name), "%s_text", key);
-	if (epoch < 0)
-		json_set_null(j, name);
-	else
-		json_set_str(j, name, when_text(text, epoch));
+	json_set_str(j, name, epoch < 0 ? NULL : when_text(text, epoch));
 }
 
 struct json *
@@ -301,14 +274,8 @@ halt_json(const char *prefix, const struct halt_state *s, int64_t now)
 	json_set_str(j, "prefix", prefix);
 	json_set_str(j, "file", s->path.data);
 	json_set_bool(j, "exists", s->exists);
-	if (s->damaged)
-		json_set_str(j, "damage", s->why.text);
-	else
-		json_set_null(j, "damage");
-	if (h->reason != NULL)
-		json_set_str(j, "reason", h->reason);
-	else
-		json_set_null(j, "reason");
+	json_set_str(j, "damage", s->damaged ? s->why.text : NULL);
+	json_set_str(j, "reason", h->reason);
 	json_number(j, "checkpoints_left", h->checkpoints_left);
 	json_time(j, "exit_after", h->exit_after);
 	json_time(j, "exit_before", h->exit_before);
@@ -316,7 +283,7 @@ halt_json(const char *prefix, const struct halt_state *s, int64_t now)
 	json_time(j, "stop_at",
 		  stop_time(h, h->halt_seconds < 0 ? 0 : h->halt_seconds));
 	json_set_bool(j, "halt", due != 0);
-	while (rest != NULL && (line = strsep(&rest, "\n")) != NULL)
+	while ((line = strsep(&rest, "\n")) != NULL)
 		if (*line != '\0')
 			json_push_str(met, line);
 	json_set(j, "why", met);

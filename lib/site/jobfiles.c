@@ -16,7 +16,6 @@
 #include "meta/dataset_dir.h"
 #include "meta/flush.h"
 #include "meta/kvtree.h"
-#include "path.h"
 #include "str.h"
 
 #define FLUSH_BACKUP FLUSH_FILE ".bak"
@@ -26,17 +25,15 @@
 int
 jobfiles_open(const char *prefix, bool make, struct error *err)
 {
-	struct buf path = BUF_INIT;
-	int fd = -1;
+	int top = -1, fd = -1;
 
-	if (path_join(&path, prefix, SCR_DIR, err) < 0)
+	if (make && io_make_dirs(prefix, 0777, err) < 0)
 		return -1;
-	if (!make || io_make_dirs(path.data, 0777, err) == 0) {
-		fd = open(path.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (fd < 0)
-			error_sys(err, "%s", path.data);
-	}
-	buf_free(&path);
+	top = open(prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (top < 0)
+		return error_sys(err, "%s/" SCR_DIR, prefix);
+	fd = dataset_dir_open_scr(top, prefix, make, err);
+	close(top);
 	return fd;
 }
 
@@ -95,25 +92,20 @@ jobfiles_flush_find(const struct jobfiles_flush *f, int64_t id)
 int
 jobfiles_location(const struct flush_entry *e, bool first, struct buf *out)
 {
-	const struct {
-		bool is;
-		const char *word;
-	} places[] = {
-		{ e != NULL && e->sync_flushing, "SYNC_FLUSHING" },
-		{ e != NULL && e->flushing, "FLUSHING" },
-		{ e != NULL && e->on_pfs, "PFS" },
-		{ e != NULL && e->in_cache, "CACHE" },
-	};
+	static const char *const words[] = { "SYNC_FLUSHING", "FLUSHING", "PFS",
+					     "CACHE" };
+	const bool is[] = { e != NULL && e->sync_flushing,
+			    e != NULL && e->flushing, e != NULL && e->on_pfs,
+			    e != NULL && e->in_cache };
 	size_t told = 0;
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		if (!places[i].is || (first && told > 0))
-			continue;
-		if (buf_printf(out, "%s%s", told++ > 0 ? " " : "",
-			       places[i].word) < 0)
-			return -1;
-	}
-	return told > 0 ? 0 : buf_add_str(out, "NONE");
+	for (size_t i = 0; i < 4 && !(first && told > 0); i++)
+		if (is[i])
+			buf_printf(out, "%s%s", told++ > 0 ? " " : "",
+				   words[i]);
+	if (told == 0)
+		buf_add_str(out, "NONE");
+	return buf_check(out, NULL);
 }
 
 struct json *
@@ -126,10 +118,7 @@ jobfiles_flush_json(const struct jobfiles_flush *f)
 
 		j = json_new_object();
 		json_set_i64(j, "id", e->id);
-		if (e->name != NULL)
-			json_set_str(j, "name", e->name);
-		else
-			json_set_null(j, "name");
+		json_set_str(j, "name", e->name);
 		json_set_bool(j, "checkpoint", e->is_ckpt);
 		json_set_bool(j, "output", e->is_output);
 		json_set_bool(j, "cache", e->in_cache);
