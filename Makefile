@@ -137,16 +137,22 @@ deps: ## install, or name, what building and testing needs
 # The trees that `make check` tests, and the suites it runs in each.
 P := build/plain
 S := build/address-undefined
-SUITES ?= cluster:$P unit:$P fuzz:$P bats:$P examples:$P unit:$S fuzz:$S \
-	valgrind:$P
+SUITES ?= unit:$P fuzz:$P bats:$P examples:$P unit:$S fuzz:$S valgrind:$P
 
-check: ## run all tests: units, fuzz replays, commands, several nodes,
-check: ## examples; plain, with sanitizers and under valgrind
-	@scripts/deps.sh build check cluster
+check: ## run the tests: units, fuzz replays, commands, examples; plain,
+check: ## with sanitizers and under valgrind
+	@scripts/deps.sh build check
 	@$(MAKE) --no-print-directory $(JOBS) SAN= COV= tests
 	@$(MAKE) --no-print-directory $(JOBS) SAN=address,undefined COV= tests
 	@testsuite/run.sh $(if $(SLOW),,--quick) \
 		$(if $(ONLY),--only '$(ONLY)') $(SUITES)
+
+check-cluster: ## run the tests on several pretend nodes: sshd, pdsh, MPICH,
+check-cluster: ## SLURM (root; installs their packages, starts no daemons)
+	@scripts/deps.sh build check cluster
+	@$(MAKE) --no-print-directory $(JOBS) SAN= COV= tests
+	@testsuite/run.sh $(if $(SLOW),,--quick) \
+		$(if $(ONLY),--only '$(ONLY)') cluster:$P
 
 coverage: ## run the tests for line coverage of lib/; fails below 90 %
 	@scripts/deps.sh build check
@@ -175,6 +181,7 @@ lint: ## format, static analysis, layering, names, man pages, options
 ci: ## everything: lint, check, coverage
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory check-cluster
 	@$(MAKE) --no-print-directory coverage
 
 demo: ## a node is lost, and nothing else: a tour on four pretend nodes
@@ -229,12 +236,12 @@ distclean: ## remove build/, with what fuzzing found
 	$Qrm -rf build
 
 help: ## this list
-	@awk -F ': .*## ' '/^[a-z]+: .*## / { n = $$1; \
-		printf "%-12s %s\n", n == last ? "" : n, $$2; last = n }' Makefile
+	@awk -F ': .*## ' '/^[a-z-]+: .*## / { n = $$1; \
+		printf "%-14s %s\n", n == last ? "" : n, $$2; last = n }' Makefile
 	@echo; sed -n '/^# Settings/,/^$$/s/^# \{0,1\}//p' Makefile
 
 FORCE:
-.PHONY: all tests deps check coverage bench bench-programs fuzz fuzz-programs \
+.PHONY: all tests deps check check-cluster coverage bench bench-programs fuzz fuzz-programs \
 	lint ci demo install uninstall clean distclean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

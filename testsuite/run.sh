@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Run test suites, several files at a time.  Prints a line for each file, all
-# failures, and the totals as the last line: "N passed, N failed[, N skipped]".
+# Run test suites, several files at a time.  Prints a line for each file with
+# its failures, then all failures once more, and the totals as the last line:
+# "N passed, N failed[, N skipped]".
 # The exit status is 1 if anything failed.
 #
 #     run.sh [--only TEXT] [--jobs N] [--quick] SUITE:TREE...
@@ -184,20 +185,24 @@ report() {
 	total_passed=$((total_passed + passed))
 	total_failed=$((total_failed + failed))
 	total_skipped=$((total_skipped + skipped))
-	printf '%-5s %-9s %s: %d passed%s%s%s (%d s)\n' \
-		"$([ "$failed" -eq 0 ] && echo ok || echo FAIL)" \
-		"${suites[$1]}" "${files[$1]}" "$passed" \
-		"$([ "$failed" -eq 0 ] || echo ", $failed failed")" \
-		"$([ "$skipped" -eq 0 ] || echo ", $skipped skipped")" \
-		"${reason:+: $reason}" $((SECONDS - started[$1]))
-	if [ "$failed" -gt 0 ]; then
-		if [ "${suites[$1]}" = examples ]; then
-			sed 's/^/    /' "$log" | tail -n 60
-		else
-			show_failures "$log"
+	{
+		printf '%-5s %-9s %s: %d passed%s%s%s (%d s)\n' \
+			"$([ "$failed" -eq 0 ] && echo ok || echo FAIL)" \
+			"${suites[$1]}" "${files[$1]}" "$passed" \
+			"$([ "$failed" -eq 0 ] || echo ", $failed failed")" \
+			"$([ "$skipped" -eq 0 ] || echo ", $skipped skipped")" \
+			"${reason:+: $reason}" $((SECONDS - started[$1]))
+		if [ "$failed" -gt 0 ]; then
+			if [ "${suites[$1]}" = examples ]; then
+				sed 's/^/    /' "$log" | tail -n 60
+			else
+				show_failures "$log"
+			fi
+			[ ! -s "$scratch/$1.vg" ] || sed 's/^/    /' "$scratch/$1.vg"
 		fi
-		[ ! -s "$scratch/$1.vg" ] || sed 's/^/    /' "$scratch/$1.vg"
-	fi
+	} >"$scratch/$1.says"
+	cat "$scratch/$1.says"
+	[ "$failed" -eq 0 ] || cat "$scratch/$1.says" >>"$scratch/failures"
 	# List every skipped test.
 	sed -n 's/^ok .*# [sS][kK][iI][pP] *//p' "$log" >>"$scratch/skips"
 	rm -f "$scratch/$1".*
@@ -259,6 +264,11 @@ while [ "${#running[@]}" -gt 0 ]; do
 	unset "running[$pid]"
 done
 
+if [ -s "$scratch/failures" ]; then
+	echo
+	echo "failed:"
+	cat "$scratch/failures"
+fi
 if [ -s "$scratch/skips" ]; then
 	echo
 	sort "$scratch/skips" | uniq -c | sed 's/^ *\([0-9]*\) /skipped \1: /' |
