@@ -40,6 +40,10 @@ catalogue_path(const struct catalogue *c); /* as given to catalogue_open() */
 int catalogue_prefix_fd(const struct catalogue *c);
 int catalogue_scr_fd(const struct catalogue *c); /* PREFIX/.scr, or -1 */
 
+/* Open PREFIX/.scr, unless it is open; with `make`, make it if it is missing.
+ * ERROR_ABSENT. */
+int catalogue_open_scr(struct catalogue *c, bool make, struct error *err);
+
 /* Messages for the user from reading the index: lines without the last newline,
  * or NULL.  Valid until the next read or change, or catalogue_close(). */
 const char *catalogue_notice(const struct catalogue *c);

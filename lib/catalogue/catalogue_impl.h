@@ -76,9 +76,6 @@ int catalogue_dir_lock(struct catalogue *c, struct catalogue_dir *d,
 		       const struct catalogue_options *o, struct error *err);
 void catalogue_dir_close(struct catalogue_dir *d);
 
-/* Open .scr; with `make`, make it if it is missing.  ERROR_ABSENT. */
-int catalogue_open_scr(struct catalogue *c, bool make, struct error *err);
-
 /* Read the kvtree file `rel` below `dirfd` into `into`.  Links out of `dirfd`
  * are refused.  `st` (may be NULL) receives its stat data. */
 int catalogue_read_tree(int dirfd, const char *rel, struct kvtree *into,

@@ -37,66 +37,60 @@
 
 /* --- The cache --- */
 
-static int
-absent(const struct copier *c, const char *why, struct error *err)
-{
-	return error_set(err, ERROR_ABSENT,
-			 "dataset %" PRId64 ": not in the cache of this node%s"
-			 "%s",
-			 c->o->id, why != NULL ? ": " : "", why ? why : "");
-}
-
 /* Open all cache directories of the dataset. */
 static int
 open_dirs(struct copier *c, const struct nodecache_where *w, struct error *err)
 {
-	struct nodecache_found *found = NULL;
-	struct error why = ERROR_INIT;
+	struct nodecache n = { .arena = c->arena };
 	const char *problem = NULL;
-	size_t count = 0;
 
-	if (nodecache_dirs(w, c->arena, &found, &count, &problem, err) < 0)
+	if (nodecache_dirs(&n, w, err) < 0)
 		return -1;
-	c->dirs = arena_alloc(c->arena, count + 1, sizeof(*c->dirs));
+	problem = n.problem;
+	c->dirs = arena_alloc(c->arena, n.ndatasets + 1, sizeof(*c->dirs));
 	if (c->dirs == NULL)
 		return error_no_memory(err);
-	for (size_t i = 0; i < count; i++) {
-		if (found[i].id != c->o->id)
+	for (size_t i = 0; i < n.ndatasets; i++) {
+		const struct nodecache_dataset *d = &n.datasets[i];
+		struct nodecache_dir *dir = &c->dirs[c->ndirs];
+		struct error why = ERROR_INIT;
+
+		if (d->id != c->o->id)
 			continue;
-		if (found[i].problem != NULL)
-			problem = found[i].problem;
-		if (found[i].dir == NULL)
+		if (d->problem != NULL)
+			problem = d->problem;
+		if (d->dir == NULL)
 			continue;
-		if (nodecache_dir_open(&c->dirs[c->ndirs], found[i].dir,
-				       &why) == 0) {
+		if (nodecache_dir_open(dir, d->dir, &why) == 0) {
 			c->ndirs++;
 			continue;
 		}
-		nodecache_dir_close(&c->dirs[c->ndirs]);
+		nodecache_dir_close(dir);
 		if (why.kind == ERROR_NOMEM)
 			return error_no_memory(err);
 		copy_blame(c, why.text);
 		problem = "it cannot be read";
 	}
-	return c->ndirs > 0 ? 0 : absent(c, problem, err);
+	if (c->ndirs > 0)
+		return 0;
+	return error_set(err, ERROR_ABSENT,
+			 "dataset %" PRId64 ": not in the cache of this node%s"
+			 "%s",
+			 c->o->id, problem != NULL ? ": " : "",
+			 problem != NULL ? problem : "");
 }
 
 /* --- Ranks --- */
 
-struct choice {
-	const struct nodecache_dir *dir;
-	const struct nodecache_slot *slot;
-};
-
 /* Order by rank.  If a rank has two slots, the one with a filemap comes
  * first. */
 static int
-compare_choice(const void *x, const void *y)
+compare_rank(const void *x, const void *y)
 {
-	const struct choice *a = x, *b = y;
+	const struct copy_rank *a = x, *b = y;
 
-	if (a->slot->rank != b->slot->rank)
-		return a->slot->rank < b->slot->rank ? -1 : 1;
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
 	if (a->slot->map != b->slot->map)
 		return a->slot->map ? -1 : 1;
 	return (a->dir > b->dir) - (a->dir < b->dir);
@@ -150,21 +144,23 @@ mode_of(const struct copy_rank *r)
 	return (st.st_mode & 0666) | 0600;
 }
 
+/* Sort the ranks, keep one slot of each, and read the filemaps. */
 static int
-add_ranks(struct copier *c, const struct choice *all, size_t count,
-	  struct error *err)
+read_maps(struct copier *c, struct error *err)
 {
 	struct kvtree *t = kvtree_new(err);
+	const size_t count = c->nranks;
 	int rc = t == NULL ? -1 : 0;
 
+	if (count > 0)
+		qsort(c->ranks, count, sizeof(*c->ranks), compare_rank);
+	c->nranks = 0;
 	for (size_t i = 0; i < count && rc == 0; i++) {
 		struct copy_rank *r = &c->ranks[c->nranks];
 
-		if (i > 0 && all[i - 1].slot->rank == all[i].slot->rank)
+		if (c->nranks > 0 && r[-1].rank == c->ranks[i].rank)
 			continue;
-		r->rank = all[i].slot->rank;
-		r->dir = all[i].dir;
-		r->slot = all[i].slot;
+		*r = c->ranks[i];
 		r->mode = mode_of(r);
 		c->nranks++;
 		rc = read_map(c, r, r->slot, t, err);
@@ -176,33 +172,28 @@ add_ranks(struct copier *c, const struct choice *all, size_t count,
 static int
 find_ranks(struct copier *c, struct error *err)
 {
-	struct choice *all = NULL;
-	size_t max = 0, n = 0;
-	int rc = -1;
+	size_t max = 1;
 
 	for (size_t d = 0; d < c->ndirs; d++)
 		max += c->dirs[d].count;
-	all = mem_calloc(max + 1, sizeof(*all));
-	c->ranks = arena_alloc(c->arena, max + 1, sizeof(*c->ranks));
-	c->waiting = arena_alloc(c->arena, max + 1, sizeof(*c->waiting));
-	if (all == NULL || c->ranks == NULL || c->waiting == NULL) {
-		error_no_memory(err);
-		goto out;
-	}
-	for (size_t d = 0; d < c->ndirs; d++) {
+	c->ranks = arena_alloc(c->arena, max, sizeof(*c->ranks));
+	c->waiting = arena_alloc(c->arena, max, sizeof(*c->waiting));
+	if (c->ranks == NULL || c->waiting == NULL)
+		return error_no_memory(err);
+	for (size_t d = 0; d < c->ndirs; d++)
 		for (size_t i = 0; i < c->dirs[d].count; i++) {
 			const struct nodecache_slot *s = &c->dirs[d].slots[i];
+			struct copy_rank *r = &c->ranks[c->nranks];
 
-			if (c->o->ranks == NULL ||
-			    copy_ranks_has(c->o->ranks, s->rank))
-				all[n++] = (struct choice){ &c->dirs[d], s };
+			if (c->o->ranks != NULL &&
+			    !copy_ranks_has(c->o->ranks, s->rank))
+				continue;
+			r->rank = s->rank;
+			r->dir = &c->dirs[d];
+			r->slot = s;
+			c->nranks++;
 		}
-	}
-	qsort(all, n, sizeof(*all), compare_choice);
-	rc = add_ranks(c, all, n, err);
-out:
-	mem_free(all);
-	return rc;
+	return read_maps(c, err);
 }
 
 /* --- Files --- */

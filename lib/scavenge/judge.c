@@ -73,16 +73,6 @@ same_set(const struct nodecache_red *x, const struct nodecache_red *y)
 	       x->members == y->members;
 }
 
-static const char *
-sentence(struct judge *j, const struct buf *text, struct error *err)
-{
-	const char *s = arena_strdup(j->p->arena, text->data);
-
-	if (s == NULL)
-		error_no_memory(err);
-	return s;
-}
-
 /* Of the set of these `n` seats, count the members with missing files, and
  * those of them that are certainly beyond the scheme's tolerance. */
 static int
@@ -119,46 +109,39 @@ static int
 explain_set(struct judge *j, const struct nodecache_red *r, uint32_t lost,
 	    struct error *err)
 {
-	struct buf text = BUF_INIT;
-
-	if (buf_printf(&text,
-		       "set %" PRIu32 " of %" PRIu32 " (%s%s): %" PRIu32
-		       " of %" PRIu32 " members are gone",
-		       r->set, r->sets, redset_type_name(r->type),
-		       j->map ? ", filemaps" : "", lost, r->members) < 0)
-		error_no_memory(err);
-	else
-		j->why = sentence(j, &text, err);
-	buf_free(&text);
-	return j->why == NULL ? -1 : 0;
+	j->why = arena_printf(j->p->arena,
+			      "set %" PRIu32 " of %" PRIu32 " (%s%s): %" PRIu32
+			      " of %" PRIu32 " members are gone",
+			      r->set, r->sets, redset_type_name(r->type),
+			      j->map ? ", filemaps" : "", lost, r->members);
+	return j->why == NULL ? error_no_memory(err) : 0;
 }
 
 static int
 explain_ranks(struct judge *j, struct error *err)
 {
-	struct buf text = BUF_INIT;
+	struct buf list = BUF_INIT;
 	uint32_t named = 0;
-	int rc = buf_add_str(&text, j->lost == 1 ? "rank" : "ranks");
+	int rc = 0;
 
 	for (int64_t i = 0; i < j->d->world && rc == 0; i++) {
 		if (i < j->d->nranks && is_whole(j, &j->d->ranks[i]))
 			continue;
 		if (named++ == RANKS_NAMED) {
-			rc = buf_add_str(&text, " ...");
+			rc = buf_add_str(&list, " ...");
 			break;
 		}
-		rc = buf_printf(&text, " %" PRId64, i);
+		rc = buf_printf(&list, " %" PRId64, i);
 	}
 	if (rc == 0)
-		rc = buf_printf(&text, "%s: nothing is left to rebuild %s from",
-				j->map ? " (filemaps)" : "",
-				j->lost == 1 ? "it" : "all of them");
-	if (rc < 0)
-		error_no_memory(err);
-	else
-		j->why = sentence(j, &text, err);
-	buf_free(&text);
-	return j->why == NULL ? -1 : 0;
+		j->why = arena_printf(j->p->arena,
+				      "%s%s%s: nothing is left to rebuild %s "
+				      "from",
+				      j->lost == 1 ? "rank" : "ranks",
+				      list.data, j->map ? " (filemaps)" : "",
+				      j->lost == 1 ? "it" : "all of them");
+	buf_free(&list);
+	return j->why == NULL ? error_no_memory(err) : 0;
 }
 
 static int

@@ -32,9 +32,8 @@
 /* --- Directories --- */
 
 struct finding {
-	const struct nodecache_where *w;
 	struct arena *arena;
-	struct nodecache_found *list;
+	struct nodecache_dataset *list;
 	size_t count, cap;
 	const char *problem;
 };
@@ -51,15 +50,14 @@ note(struct arena *a, const char **problem, const struct error *why,
 	return *problem == NULL ? error_no_memory(err) : 0;
 }
 
-static struct nodecache_found *
-add_found(struct finding *f, const struct nodecache_found *new,
-	  struct error *err)
+static struct nodecache_dataset *
+add_dataset(struct finding *f, int64_t id, struct error *err)
 {
 	if (!MEM_ROOM(f->list, f->count, f->cap)) {
 		error_no_memory(err);
 		return NULL;
 	}
-	f->list[f->count] = *new;
+	f->list[f->count] = (struct nodecache_dataset){ .id = id, .world = -1 };
 	return &f->list[f->count++];
 }
 
@@ -75,15 +73,13 @@ copy_str(struct arena *a, const char **s, struct error *err)
 static int
 add_entry(struct finding *f, const struct cindex_entry *e, struct error *err)
 {
-	struct nodecache_found *new = add_found(
-		f,
-		&(struct nodecache_found){ .id = e->id, .bypass = e->bypass },
-		err);
+	struct nodecache_dataset *new = add_dataset(f, e->id, err);
 	struct error why = ERROR_INIT;
 	struct dataset desc;
 
 	if (new == NULL)
 		return -1;
+	new->bypass = e->bypass;
 	if (e->path == NULL || e->path[0] != '/')
 		error_set(&why, ERROR_CORRUPT,
 			  CINDEX_FILE ": dataset %" PRId64 ": no absolute PATH",
@@ -105,7 +101,7 @@ add_entry(struct finding *f, const struct cindex_entry *e, struct error *err)
 
 /* Add the datasets of the cache index. */
 static int
-read_index(struct finding *f, struct error *err)
+read_index(struct finding *f, const char *cntl, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct buf path = BUF_INIT;
@@ -114,7 +110,7 @@ read_index(struct finding *f, struct error *err)
 	size_t count = SIZE_MAX;
 	int rc = -1;
 
-	if (path_join(&path, f->w->cntl, CINDEX_FILE, err) < 0)
+	if (path_join(&path, cntl, CINDEX_FILE, err) < 0)
 		goto out;
 	t = kvtree_read_file(AT_FDCWD, path.data, &why);
 	if (t != NULL)
@@ -140,13 +136,13 @@ out:
 static int
 add_dir(struct finding *f, int64_t id, const char *path, struct error *err)
 {
-	struct nodecache_found *lost = NULL;
+	struct nodecache_dataset *lost = NULL;
 	struct stat here, there;
 
 	if (stat(path, &here) < 0 || !S_ISDIR(here.st_mode))
 		return 0;
 	for (size_t i = 0; i < f->count; i++) {
-		struct nodecache_found *e = &f->list[i];
+		struct nodecache_dataset *e = &f->list[i];
 
 		if (e->id != id)
 			continue;
@@ -157,7 +153,7 @@ add_dir(struct finding *f, int64_t id, const char *path, struct error *err)
 			return 0;
 	}
 	if (lost == NULL)
-		lost = add_found(f, &(struct nodecache_found){ .id = id }, err);
+		lost = add_dataset(f, id, err);
 	if (lost == NULL)
 		return -1;
 	lost->dir = path;
@@ -197,9 +193,9 @@ scan_cache(struct finding *f, const char *path, bool nodes, struct error *err)
 }
 
 static int
-compare_found(const void *x, const void *y)
+compare_dataset(const void *x, const void *y)
 {
-	const struct nodecache_found *a = x, *b = y;
+	const struct nodecache_dataset *a = x, *b = y;
 
 	if (a->id != b->id)
 		return a->id < b->id ? -1 : 1;
@@ -207,25 +203,22 @@ compare_found(const void *x, const void *y)
 }
 
 int
-nodecache_dirs(const struct nodecache_where *w, struct arena *a,
-	       struct nodecache_found **list, size_t *count,
-	       const char **problem, struct error *err)
+nodecache_dirs(struct nodecache *n, const struct nodecache_where *w,
+	       struct error *err)
 {
-	struct finding f = { .w = w, .arena = a };
-	int rc = w->cntl == NULL ? 0 : read_index(&f, err);
+	struct finding f = { .arena = n->arena };
+	int rc = w->cntl == NULL ? 0 : read_index(&f, w->cntl, err);
 
 	for (size_t i = 0; i < w->ncachedirs && rc == 0; i++)
 		rc = scan_cache(&f, w->cachedirs[i], true, err);
-	if (rc == 0) {
-		if (f.count > 0)
-			qsort(f.list, f.count, sizeof(*f.list), compare_found);
-		*list = arena_alloc(a, f.count + 1, sizeof(**list));
-		if (*list == NULL)
-			rc = error_no_memory(err);
-		else if (f.count > 0)
-			memcpy(*list, f.list, f.count * sizeof(**list));
-		*count = f.count;
-		*problem = f.problem;
+	n->problem = f.problem;
+	n->datasets = arena_alloc(n->arena, f.count + 1, sizeof(*f.list));
+	if (n->datasets == NULL) {
+		rc = error_no_memory(err);
+	} else if (f.count > 0) {
+		qsort(f.list, f.count, sizeof(*f.list), compare_dataset);
+		memcpy(n->datasets, f.list, f.count * sizeof(*f.list));
+		n->ndatasets = f.count;
 	}
 	mem_free(f.list);
 	return rc;
@@ -414,26 +407,16 @@ look_at_dir(struct looking *l, struct error *err)
 }
 
 static int
-look_at_dataset(struct looking *l, const struct nodecache_found *f,
-		struct nodecache_dataset *d, struct error *err)
+look_at_dataset(struct looking *l, struct nodecache_dataset *d,
+		struct error *err)
 {
 	struct error why = ERROR_INIT;
 	int rc = 0;
 
-	*d = (struct nodecache_dataset){
-		.id = f->id,
-		.name = f->name,
-		.dir = f->dir,
-		.bypass = f->bypass,
-		.ckpt = f->ckpt,
-		.output = f->output,
-		.world = -1,
-		.problem = f->problem,
-	};
-	if (f->dir == NULL)
+	if (d->dir == NULL)
 		return 0;
 	l->d = d;
-	rc = nodecache_dir_open(&l->dir, f->dir, &why) < 0
+	rc = nodecache_dir_open(&l->dir, d->dir, &why) < 0
 		     ? note(l->arena, &d->problem, &why, err)
 		     : look_at_dir(l, err);
 	nodecache_dir_close(&l->dir);
@@ -445,9 +428,7 @@ nodecache_read(struct nodecache *n, const struct nodecache_where *w,
 	       struct error *err)
 {
 	struct looking l = { .raw = BUF_INIT };
-	struct nodecache_found *list = NULL;
 	char host[HOST_NAME_MAX + 1] = "";
-	size_t count = 0;
 	int rc = -1;
 
 	*n = (struct nodecache){ .arena = arena_new() };
@@ -461,15 +442,9 @@ nodecache_read(struct nodecache *n, const struct nodecache_where *w,
 	n->cntl = w->cntl == NULL ? NULL : arena_strdup(n->arena, w->cntl);
 	if (n->host == NULL || (w->cntl != NULL && n->cntl == NULL))
 		goto no_memory;
-	if (nodecache_dirs(w, n->arena, &list, &count, &n->problem, err) < 0)
-		goto out;
-	n->datasets = arena_alloc(n->arena, count + 1, sizeof(*n->datasets));
-	if (n->datasets == NULL)
-		goto no_memory;
-	rc = 0;
-	for (size_t i = 0; i < count && rc == 0; i++)
-		rc = look_at_dataset(&l, &list[i], &n->datasets[n->ndatasets++],
-				     err);
+	rc = nodecache_dirs(n, w, err);
+	for (size_t i = 0; i < n->ndatasets && rc == 0; i++)
+		rc = look_at_dataset(&l, &n->datasets[i], err);
 	goto out;
 no_memory:
 	error_no_memory(err);

@@ -36,24 +36,6 @@ struct nodecache_where {
 	size_t ncachedirs;
 };
 
-/* A directory of one dataset.  Strings are in the arena of the call. */
-struct nodecache_found {
-	int64_t id;
-	const char *dir;	   /* NULL: the index does not give it */
-	const char *name;	   /* NULL: not in the index */
-	const char *problem;	   /* NULL: none */
-	bool bypass, ckpt, output; /* from the index */
-};
-
-/*
- * List the dataset directories, sorted by id, then path.  *problem: the first
- * problem with the cache index or a cache directory; NULL: none.  -1:
- * ERROR_NOMEM.
- */
-int nodecache_dirs(const struct nodecache_where *w, struct arena *a,
-		   struct nodecache_found **list, size_t *count,
-		   const char **problem, struct error *err);
-
 /* --- One directory --- */
 
 /* Metadata files of one rank in the directory .scr. */
@@ -66,7 +48,6 @@ struct nodecache_slot {
 
 struct nodecache_dir {
 	struct arena *arena;
-	const char *path;
 	int fd, meta; /* the directory, and its .scr */
 	size_t count;
 	struct nodecache_slot *slots; /* ranks ascending */
@@ -128,9 +109,9 @@ struct nodecache_rank {
 
 struct nodecache_dataset {
 	int64_t id;
-	const char *name, *dir; /* NULL: unknown */
-	bool bypass, ckpt, output;
-	int64_t world; /* ranks of the job; -1: unknown */
+	const char *name, *dir;	   /* NULL: unknown */
+	bool bypass, ckpt, output; /* from the cache index */
+	int64_t world;		   /* ranks of the job; -1: unknown */
 	/* Equal on two nodes if they see the same directory. */
 	const char *store;
 	size_t nranks;
@@ -145,6 +126,14 @@ struct nodecache {
 	struct nodecache_dataset *datasets; /* ids ascending */
 	const char *problem;
 };
+
+/*
+ * List the dataset directories in n->datasets, sorted by id, then path, without
+ * looking into them; n->arena must be set.  n->problem: the first problem with
+ * the cache index or a cache directory.  -1: ERROR_NOMEM.
+ */
+int nodecache_dirs(struct nodecache *n, const struct nodecache_where *w,
+		   struct error *err);
 
 /* Read the cache.  -1: ERROR_NOMEM only.  Call nodecache_free() also on
  * failure. */

@@ -2,7 +2,6 @@
 /*
  * nodecache_dir.c - the directory of one dataset in a cache.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,9 +12,11 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
+#include "meta/dataset_dir.h"
 #include "meta/kvtree.h"
 #include "path.h"
 #include "scavenge/nodecache.h"
@@ -33,26 +34,27 @@ struct name {
 };
 
 struct names {
+	struct arena *arena;
 	size_t count, cap;
 	struct name *list;
 };
 
 static int
-add_name(struct names *n, struct arena *a, const char *name)
+add_name(void *arg, const char *name, struct error *err)
 {
-	struct redset_name red;
-	struct name new = { .rank = filemap_name_rank(name) };
+	struct names *n = arg;
+	uint32_t rank = 0;
+	const enum dataset_dir_kind kind = dataset_dir_kind(name, &rank);
+	struct name new = { .rank = rank };
 
-	if (new.rank < 0) {
-		if (!redset_name_parse(name, &red, NULL))
-			return 0;
-		new.rank = red.rank;
-		new.red = arena_strdup(a, name);
-		if (new.red == NULL)
-			return -1;
-	}
-	if (!MEM_ROOM(n->list, n->count, n->cap))
-		return -1;
+	if (kind != DATASET_DIR_FILEMAP && kind != DATASET_DIR_REDUNDANCY &&
+	    kind != DATASET_DIR_DESCRIPTOR)
+		return 0;
+	if (kind != DATASET_DIR_FILEMAP)
+		new.red = arena_strdup(n->arena, name);
+	if ((kind != DATASET_DIR_FILEMAP && new.red == NULL) ||
+	    !MEM_ROOM(n->list, n->count, n->cap))
+		return error_no_memory(err);
 	n->list[n->count++] = new;
 	return 0;
 }
@@ -99,56 +101,32 @@ make_slots(struct nodecache_dir *d, const struct names *n)
 	return 0;
 }
 
-static int
-list_names(struct nodecache_dir *d, struct names *n, struct error *err)
-{
-	int fd = openat(d->meta, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *de = NULL;
-	int rc = 0;
-
-	if (dir == NULL) {
-		error_sys(err, "%s/.scr: cannot read", d->path);
-		if (fd >= 0)
-			close(fd);
-		return -1;
-	}
-	errno = 0;
-	while (rc == 0 && (de = readdir(dir)) != NULL)
-		rc = add_name(n, d->arena, de->d_name);
-	if (rc < 0)
-		error_no_memory(err);
-	else if (errno != 0)
-		rc = error_sys(err, "%s/.scr: cannot read", d->path);
-	closedir(dir);
-	return rc;
-}
-
 int
 nodecache_dir_open(struct nodecache_dir *d, const char *path, struct error *err)
 {
-	struct names names = { .count = 0 };
+	const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+	struct names names = { .arena = arena_new() };
+	const char *meta = NULL;
 	int rc = -1;
 
 	*d = (struct nodecache_dir){ .fd = -1, .meta = -1 };
-	d->arena = arena_new();
-	d->path = d->arena == NULL ? NULL : arena_strdup(d->arena, path);
-	if (d->path == NULL)
+	d->arena = names.arena;
+	if (d->arena != NULL)
+		meta = arena_printf(d->arena, "%s/" SCR_DIR, path);
+	if (meta == NULL)
 		return error_no_memory(err);
-	d->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	d->fd = open(path, flags);
 	if (d->fd < 0)
 		return error_sys(err, "%s: cannot open", path);
-	d->meta = openat(d->fd, ".scr",
-			 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	d->meta = openat(d->fd, SCR_DIR, flags | O_NOFOLLOW);
 	if (d->meta < 0)
-		return error_sys(err, "%s/.scr: cannot open", path);
-	if (list_names(d, &names, err) < 0)
-		goto out;
-	if (names.count > 0)
-		qsort(names.list, names.count, sizeof(*names.list),
-		      compare_name);
-	rc = make_slots(d, &names) < 0 ? error_no_memory(err) : 0;
-out:
+		return error_sys(err, "%s: cannot open", meta);
+	if (dir_each(d->meta, meta, add_name, &names, err) == 0) {
+		if (names.count > 0)
+			qsort(names.list, names.count, sizeof(*names.list),
+			      compare_name);
+		rc = make_slots(d, &names) < 0 ? error_no_memory(err) : 0;
+	}
 	mem_free(names.list);
 	return rc;
 }

@@ -69,7 +69,7 @@ add_dataset(struct salvage *p, int64_t id, struct error *err)
 }
 
 struct salvage_dataset *
-salvage_dataset(struct salvage *p, const struct salvage_dataset *like,
+salvage_dataset(struct salvage *p, const struct nodecache_dataset *like,
 		struct error *err)
 {
 	struct salvage_dataset *d = salvage_find(p, like->id);

@@ -23,7 +23,6 @@ struct arena;
 struct buf;
 struct error;
 
-#define SALVAGE_NONE UINT32_MAX
 /* No job has more ranks; a survey that claims more is wrong. */
 #define SALVAGE_MAX_RANKS ((uint32_t)1 << 24)
 
@@ -84,7 +83,7 @@ void salvage_free(struct salvage *p);
  * number of ranks, and then the first number stays.
  */
 struct salvage_dataset *salvage_dataset(struct salvage *p,
-					const struct salvage_dataset *like,
+					const struct nodecache_dataset *like,
 					struct error *err);
 
 /* Record that `node` has the files `f` of a rank.  The strings of `f` are not

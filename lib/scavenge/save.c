@@ -16,7 +16,6 @@
 #include "clock.h"
 #include "container/pack.h"
 #include "error.h"
-#include "hostlist.h"
 #include "io.h"
 #include "json.h"
 #include "mem.h"
@@ -31,8 +30,10 @@
 #include "scavenge/scavenge_impl.h"
 #include "site/eventlog.h"
 #include "site/job.h"
+#include "str.h"
 
-#define DIR_NAME 48 /* fits ".scr/scr.dataset.ID/NAME" */
+#define DIR_NAME 48 /* fits ".scr/scr.dataset.ID" */
+#define SHARES "scavenge.shares"
 
 /* Copying is repeated if a node fails whose files other nodes have, too: at
  * most this many rounds in all. */
@@ -43,6 +44,9 @@
 struct copying {
 	struct scavenge *s;
 	struct salvage_dataset *d;
+	char dir[DIR_NAME]; /* of its metadata, below the prefix */
+	/* The file that lists the ranks of each node, below the prefix. */
+	char shares[DIR_NAME + sizeof(SHARES)];
 	uint32_t *nodes; /* nodes that copy in this round */
 	size_t count;
 	uint64_t *done; /* bytes copied, by index in `nodes` */
@@ -69,7 +73,7 @@ take_progress(void *arg, size_t node, const char *line)
 	if (num_u64(number, 0, UINT64_MAX, &done, NULL) < 0 ||
 	    done <= c->done[node])
 		return;
-	progress_add(c->s->o->catalogue->work.progress, done - c->done[node]);
+	progress_add(c->s->work->progress, done - c->done[node]);
 	c->done[node] = done;
 }
 
@@ -94,7 +98,7 @@ is_shared(const struct copying *c)
 
 /* Write the file that lists the ranks each node copies. */
 static int
-write_shares(const struct copying *c, const char *name, struct error *err)
+write_shares(const struct copying *c, struct error *err)
 {
 	const struct scavenge *s = c->s;
 	struct buf text = BUF_INIT;
@@ -111,8 +115,8 @@ write_shares(const struct copying *c, const char *name, struct error *err)
 			rc = error_no_memory(err);
 	}
 	if (rc == 0)
-		rc = io_replace(catalogue_prefix_fd(s->prefix), name, text.data,
-				text.len, 0666, err);
+		rc = io_replace(catalogue_prefix_fd(s->prefix), c->shares,
+				text.data, text.len, 0666, err);
 	buf_free(&text);
 	return rc;
 }
@@ -123,22 +127,18 @@ static void
 keep_output(const struct copying *c, const struct remote_result *r)
 {
 	const struct scavenge *s = c->s;
-	struct error why = ERROR_INIT;
-	char name[DIR_NAME];
 
 	for (int e = 0; e < 2; e++) {
 		const int flags =
 			O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
-		struct buf path = BUF_INIT;
+		const char *path =
+			arena_printf(s->arena, "%s/scavenge.%c%s", c->dir,
+				     e ? 'e' : 'o', s->job->id);
 		int fd = -1;
 
-		snprintf(name, sizeof(name), SCR_DIR "/" DATASET_DIR_FMT,
-			 c->d->id);
-		if (buf_printf(&path, "%s/scavenge.%c%s", name, e ? 'e' : 'o',
-			       s->job->id) == 0 &&
-		    path_is_clean(path.data))
+		if (path != NULL && path_is_clean(path))
 			fd = path_open_beneath(catalogue_prefix_fd(s->prefix),
-					       path.data, flags, 0666, &why);
+					       path, flags, 0666, NULL);
 		for (size_t i = 0; fd >= 0 && i < c->count; i++) {
 			const struct buf *b = e ? &r[i].err : &r[i].out;
 
@@ -149,7 +149,6 @@ keep_output(const struct copying *c, const struct remote_result *r)
 		}
 		if (fd >= 0)
 			close(fd);
-		buf_free(&path);
 	}
 }
 
@@ -168,32 +167,25 @@ failure_reason(const struct remote_result *r, char *to, size_t size)
 	return to;
 }
 
-static const char *
-after(const char *line)
-{
-	const char *end = strchr(line, '\n');
-
-	return end != NULL ? end + 1 : NULL;
-}
-
 /* Bytes copied, from the node's last line of JSON; `otherwise` if there is
  * none. */
 static uint64_t
 bytes_copied(const struct remote_result *r, uint64_t otherwise)
 {
-	const char *line = r->out.data, *last = NULL;
+	const char *text = r->out.data, *line = NULL, *last = NULL;
+	size_t len = 0, last_len = 0;
 	struct json *j = NULL;
 	uint64_t bytes = otherwise;
 
-	for (; line != NULL && *line != '\0'; line = after(line))
-		if (*line == '{')
+	while ((line = str_line(&text, &len)) != NULL)
+		if (*line == '{') {
 			last = line;
-	if (last == NULL)
-		return otherwise;
-	j = json_parse(last, strcspn(last, "\n"), NULL);
-	if (j == NULL)
-		return otherwise;
-	(void)json_get_u64(json_root(j), "bytes", UINT64_MAX, &bytes);
+			last_len = len;
+		}
+	if (last != NULL)
+		j = json_parse(last, last_len, NULL);
+	if (j != NULL)
+		(void)json_get_u64(json_root(j), "bytes", UINT64_MAX, &bytes);
 	json_free(j);
 	return bytes;
 }
@@ -213,9 +205,8 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 		s->copied += bytes_copied(&r[i], c->done[i]);
 		if (r[i].state == REMOTE_DONE && r[i].status == STATUS_OK)
 			continue;
-		scavenge_say(s, "%s: dataset %" PRId64 ": %s", n->name,
-			     c->d->id,
-			     failure_reason(&r[i], text, sizeof(text)));
+		work_say(s->work, "%s: dataset %" PRId64 ": %s", n->name,
+			 c->d->id, failure_reason(&r[i], text, sizeof(text)));
 		/* The node could not read some files; redundancy may restore
 		 * them. */
 		if (r[i].state == REMOTE_DONE && r[i].status == STATUS_DAMAGED)
@@ -240,93 +231,71 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 }
 
 static int
-copy_round(struct copying *c, const char *shares, bool *again,
-	   struct error *err)
+copy_round(struct copying *c, bool *again, struct error *err)
 {
 	struct scavenge *s = c->s;
-	struct remote_options remote = s->o->remote;
-	struct remote_result *r = mem_calloc(c->count + 1, sizeof(*r));
-	struct hostlist list = { .count = 0 };
-	size_t argc = 0;
-	const char **argv = scavenge_argv(s, &argc, 12, err);
+	struct scavenge_call call;
 	char id[NUM_TEXT], buffer[NUM_TEXT];
-	int rc = -1;
+	int rc = scavenge_call_init(&call, s, err);
 
 	*again = false;
 	c->done = mem_calloc(c->count + 1, sizeof(*c->done));
-	if (argv == NULL || hostlist_init(&list, err) < 0)
+	if (c->done == NULL)
+		rc = error_no_memory(err);
+	if (rc < 0)
 		goto out;
-	if (r == NULL || c->done == NULL) {
-		error_no_memory(err);
-		goto out;
-	}
-	for (size_t i = 0; i < c->count; i++)
-		if (hostlist_add_name(&list, s->nodes[c->nodes[i]].name, err) <
-		    0)
-			goto out;
-	argv[argc++] = "--prefix";
-	argv[argc++] = s->job->prefix_real;
-	argv[argc++] = "--id";
-	argv[argc++] = num_text(id, (uint64_t)c->d->id);
+	call.argv[call.argc++] = "--prefix";
+	call.argv[call.argc++] = s->job->prefix_real;
+	call.argv[call.argc++] = "--id";
+	call.argv[call.argc++] = num_text(id, (uint64_t)c->d->id);
 	if (s->o->catalogue->moved_from != NULL) {
-		argv[argc++] = "--moved-from";
-		argv[argc++] = s->o->catalogue->moved_from;
+		call.argv[call.argc++] = "--moved-from";
+		call.argv[call.argc++] = s->o->catalogue->moved_from;
 	}
 	if (s->o->buffer > 0) {
-		argv[argc++] = "--buf";
-		argv[argc++] = num_text(buffer, s->o->buffer);
+		call.argv[call.argc++] = "--buf";
+		call.argv[call.argc++] = num_text(buffer, s->o->buffer);
 	}
 	if (is_shared(c)) {
-		if (write_shares(c, shares, err) < 0)
-			goto out;
-		argv[argc++] = "--assign";
-		argv[argc++] = shares;
+		call.argv[call.argc++] = "--assign";
+		call.argv[call.argc++] = c->shares;
+		rc = write_shares(c, err);
 	}
-	argv[argc] = NULL;
-	remote.line = take_progress;
-	remote.arg = c;
-	rc = remote_run(&list, argv, &remote, r, err);
-	keep_output(c, r);
+	call.remote.line = take_progress;
+	call.remote.arg = c;
 	if (rc == 0)
-		rc = take_results(c, r, again, err);
+		rc = scavenge_call_run(&call, s, c->nodes, c->count, err);
+	if (call.results != NULL)
+		keep_output(c, call.results);
+	if (rc == 0)
+		rc = take_results(c, call.results, again, err);
 out:
-	if (r != NULL)
-		remote_results_free(r, list.count);
-	mem_free(r);
+	scavenge_call_end(&call);
 	mem_free(c->done);
 	c->done = NULL;
-	hostlist_free(&list);
 	return rc;
-}
-
-static int
-make_dir(const struct scavenge *s, int64_t id, char name[static DIR_NAME],
-	 struct error *err)
-{
-	snprintf(name, DIR_NAME, SCR_DIR "/" DATASET_DIR_FMT, id);
-	if (mkdirat(catalogue_prefix_fd(s->prefix), name, 0777) < 0 &&
-	    errno != EEXIST)
-		return error_sys(err, "%s/%s: cannot make", s->job->prefix,
-				 name);
-	return 0;
 }
 
 static int
 copy_all(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 {
 	const double start = clock_seconds();
-	char dir[DIR_NAME], shares[2 * DIR_NAME];
+	const int prefix = catalogue_prefix_fd(s->prefix);
 	struct copying c = { .s = s, .d = d };
 	bool again = true;
-	int rc = make_dir(s, d->id, dir, err);
+	int rc = 0;
 
-	snprintf(shares, sizeof(shares), "%s/scavenge.shares", dir);
-	progress_expect(s->o->catalogue->work.progress, d->bytes);
+	snprintf(c.dir, sizeof(c.dir), SCR_DIR "/" DATASET_DIR_FMT, d->id);
+	snprintf(c.shares, sizeof(c.shares), "%s/" SHARES, c.dir);
+	if (mkdirat(prefix, c.dir, 0777) < 0 && errno != EEXIST)
+		rc = error_sys(err, "%s/%s: cannot make", s->job->prefix,
+			       c.dir);
+	progress_expect(s->work->progress, d->bytes);
 	for (int round = 0; rc == 0 && again && round < ROUNDS; round++) {
 		rc = salvage_nodes(&s->plan, d, &c.nodes, &c.count, err);
 		if (rc < 0 || c.count == 0)
 			break;
-		rc = copy_round(&c, shares, &again, err);
+		rc = copy_round(&c, &again, err);
 		if (rc == 0 && again)
 			rc = salvage_plan(&s->plan, err);
 		if (scavenge_stop(s))
@@ -335,7 +304,7 @@ copy_all(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 		 * files. */
 		again = again && is_shared(&c);
 	}
-	(void)unlinkat(catalogue_prefix_fd(s->prefix), shares, 0);
+	(void)unlinkat(prefix, c.shares, 0);
 	s->seconds[SCAVENGE_COPY] += clock_seconds() - start;
 	if (s->stopped)
 		return error_set(err, ERROR_SYSTEM,
@@ -362,7 +331,7 @@ mark_flushed(const struct scavenge *s, int64_t id)
 	if (k != NULL && kvtree_get(k, "PFS") == NULL &&
 	    (kvtree_put_first(k, "PFS", &why) == NULL ||
 	     kvtree_write_file(t, dir, FLUSH_FILE, &why) < 0))
-		scavenge_say(s, "%s: not changed", why.text);
+		work_say(s->work, "%s: not changed", why.text);
 	kvtree_free(t);
 }
 
@@ -372,7 +341,7 @@ pack_saved(struct scavenge *s, const struct salvage_dataset *d,
 {
 	const struct pack_options po = {
 		.size = s->o->container_size,
-		.work = &s->o->catalogue->work,
+		.work = s->work,
 	};
 	const double start = clock_seconds();
 	struct pack_result r;
@@ -427,7 +396,7 @@ build(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 					     : "cannot be rebuilt");
 		if (d->why == NULL)
 			return error_no_memory(err);
-		scavenge_say(s, "dataset %" PRId64 ": %s", d->id, d->why);
+		work_say(s->work, "dataset %" PRId64 ": %s", d->id, d->why);
 		return 0;
 	}
 	d->done = true;
@@ -435,11 +404,12 @@ build(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	mark_flushed(s, d->id);
 	/* The dataset is saved, even if packing fails. */
 	if (s->o->containers && pack_saved(s, d, &why) < 0)
-		scavenge_say(s, "dataset %" PRId64 ": %s: it stays as files",
-			     d->id, why.text);
+		work_say(s->work, "dataset %" PRId64 ": %s: it stays as files",
+			 d->id, why.text);
 	return 0;
 }
 
+/* Log the dataset with the event or transfer of `l`, as LLNL's scripts do. */
 static void
 log_line(const struct scavenge *s, const struct salvage_dataset *d,
 	 struct log_line l)
@@ -455,33 +425,7 @@ log_line(const struct scavenge *s, const struct salvage_dataset *d,
 	l.dataset = d->id;
 	l.procs = l.nodes = l.files = -1;
 	if (eventlog_add(s->job->prefix, s->job->conf, &l, &why) < 0)
-		scavenge_say(s, "%s", why.text);
-}
-
-/* Log SCAVENGE_START or SCAVENGE_END, as LLNL's scripts do. */
-static void
-log_event(const struct scavenge *s, const struct salvage_dataset *d,
-	  const char *event, double secs)
-{
-	const struct log_line l = { .event = event, .secs = secs, .bytes = -1 };
-
-	log_line(s, d, l);
-}
-
-/* Log bytes and seconds: the next plan estimates its duration from them. */
-static void
-log_transfer(const struct scavenge *s, const struct salvage_dataset *d,
-	     uint64_t bytes, double secs)
-{
-	const struct log_line l = {
-		.xfer = LOG_SCAVENGE,
-		.to = s->job->prefix_real,
-		.secs = secs,
-		.bytes = (double)bytes,
-	};
-
-	if (bytes > 0)
-		log_line(s, d, l);
+		work_say(s->work, "%s", why.text);
 }
 
 int
@@ -493,19 +437,32 @@ scavenge_save(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	int rc = -1;
 
 	if (d->state == SALVAGE_LOST && s->o->only != d->id) {
-		scavenge_say(s, "dataset %" PRId64 "%s%s: lost: %s", d->id,
-			     d->name ? " " : "", d->name ? d->name : "",
-			     d->why);
+		work_say(s->work, "dataset %" PRId64 "%s%s: lost: %s", d->id,
+			 d->name ? " " : "", d->name ? d->name : "", d->why);
 		return 0;
 	}
 	s->blocked = NULL;
-	log_event(s, d, "SCAVENGE_START", -1);
+	log_line(s, d,
+		 (struct log_line){
+			 .event = "SCAVENGE_START", .secs = -1, .bytes = -1 });
 	rc = copy_all(s, d, err);
-	log_transfer(s, d, s->copied - copied,
-		     s->seconds[SCAVENGE_COPY] - spent);
+	/* The next plan estimates its duration from this line. */
+	if (s->copied > copied)
+		log_line(s, d,
+			 (struct log_line){
+				 .xfer = LOG_SCAVENGE,
+				 .to = s->job->prefix_real,
+				 .secs = s->seconds[SCAVENGE_COPY] - spent,
+				 .bytes = (double)(s->copied - copied),
+			 });
 	if (rc == 0)
 		rc = build(s, d, err);
-	log_event(s, d, "SCAVENGE_END", clock_seconds() - start);
+	log_line(s, d,
+		 (struct log_line){
+			 .event = "SCAVENGE_END",
+			 .secs = clock_seconds() - start,
+			 .bytes = -1,
+		 });
 	return rc;
 }
 
@@ -546,11 +503,10 @@ scavenge_prune(struct scavenge *s, struct error *err)
 		rc = catalogue_delete(s->prefix, ids[i], s->o->catalogue, &r,
 				      err);
 		if (rc == 0)
-			scavenge_say(s,
-				     "dataset %" PRId64
-				     ": deleted, older than the %" PRIu64
-				     " newest",
-				     ids[i], s->o->keep);
+			work_say(s->work,
+				 "dataset %" PRId64
+				 ": deleted, older than the %" PRIu64 " newest",
+				 ids[i], s->o->keep);
 	}
 	mem_free(ids);
 	index_free(ix);

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scavenge.c - list the caches of all nodes, and decide which datasets are
- * saved in which order.
+ * scavenge.c - list the caches of all nodes, decide which datasets are saved in
+ * which order, and judge the result.
  */
 #include "scavenge/scavenge.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arena.h"
-#include "buf.h"
 #include "clock.h"
 #include "error.h"
 #include "hostlist.h"
 #include "io.h"
 #include "mem.h"
+#include "meta/dataset_dir.h"
 #include "meta/flush.h"
 #include "meta/index.h"
 #include "meta/kvtree.h"
@@ -29,69 +27,45 @@
 
 #define SCAVENGE_LOCK "scavenge.lock"
 
-void
-scavenge_say(const struct scavenge *s, const char *fmt, ...)
-{
-	const struct catalogue_options *o = s->o->catalogue;
-	char line[ERROR_TEXT_MAX];
-	va_list ap;
-
-	if (o->work.log == NULL)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	o->work.log(o->work.log_arg, line);
-}
-
 bool
 scavenge_stop(struct scavenge *s)
 {
-	const struct catalogue_options *o = s->o->catalogue;
-
-	s->stopped = s->stopped || (o->work.stop != NULL && o->work.stop());
+	s->stopped = s->stopped || work_stopped(s->work);
 	return s->stopped;
 }
 
 /* --- Listing the caches --- */
 
-/* Nodes not specified as down: their names in `list`, and the index of each in
- * s->nodes in *which. */
+/* The nodes not specified as down: *count numbers in *which. */
 static int
-choose_nodes(struct scavenge *s, struct hostlist *list, uint32_t **which,
+choose_nodes(struct scavenge *s, uint32_t **which, size_t *count,
 	     struct error *err)
 {
 	const struct hostlist *all = &s->job->nodes;
 	struct hostlist live = { .count = 0 };
-	size_t next = 0;
-	int rc = -1;
+	int rc = hostlist_init(&live, err);
 
 	*which = arena_alloc(s->arena, all->count + 1, sizeof(**which));
 	if (*which == NULL)
-		return error_no_memory(err);
-	if (hostlist_init(&live, err) < 0)
-		return -1;
-	if (hostlist_add_list(&live, all, err) < 0 ||
-	    (s->o->down != NULL && hostlist_minus(&live, s->o->down, err) < 0))
-		goto out;
-	for (size_t i = 0; i < all->count; i++) {
+		rc = error_no_memory(err);
+	if (rc == 0)
+		rc = hostlist_add_list(&live, all, err);
+	if (rc == 0 && s->o->down != NULL)
+		rc = hostlist_minus(&live, s->o->down, err);
+	/* `live` has the order of `all`. */
+	for (size_t i = 0; rc == 0 && i < all->count; i++) {
 		struct scavenge_node *n = &s->nodes[i];
 
 		n->name = all->names[i];
-		if (next < live.count &&
-		    strcmp(live.names[next], all->names[i]) == 0) {
-			(*which)[next++] = (uint32_t)i;
-			if (hostlist_add_name(list, n->name, err) < 0)
-				goto out;
+		if (*count < live.count &&
+		    strcmp(live.names[*count], n->name) == 0) {
+			(*which)[(*count)++] = (uint32_t)i;
 			continue;
 		}
 		n->state = SCAVENGE_NODE_SKIPPED;
 		n->why = "specified as down";
 		salvage_lose(&s->plan, (uint32_t)i);
-		s->skipped++;
 	}
-	rc = 0;
-out:
 	hostlist_free(&live);
 	return rc;
 }
@@ -109,7 +83,7 @@ mark_failed(struct scavenge *s, uint32_t node, enum scavenge_node_state state,
 		return error_no_memory(err);
 	s->dead++;
 	salvage_lose(&s->plan, node);
-	scavenge_say(s, "%s: %s", n->name, why);
+	work_say(s->work, "%s: %s", n->name, why);
 	return 0;
 }
 
@@ -117,20 +91,12 @@ static int
 take_dataset(struct scavenge *s, uint32_t node,
 	     const struct nodecache_dataset *v, struct error *err)
 {
-	const struct salvage_dataset like = {
-		.id = v->id,
-		.name = v->name,
-		.ckpt = v->ckpt,
-		.output = v->output,
-		.bypass = v->bypass,
-		.world = v->world,
-	};
 	struct error why = ERROR_INIT;
-	struct salvage_dataset *d = salvage_dataset(&s->plan, &like, &why);
+	struct salvage_dataset *d = salvage_dataset(&s->plan, v, &why);
 
 	if (v->problem != NULL)
-		scavenge_say(s, "%s: dataset %" PRId64 ": %s",
-			     s->nodes[node].name, v->id, v->problem);
+		work_say(s->work, "%s: dataset %" PRId64 ": %s",
+			 s->nodes[node].name, v->id, v->problem);
 	for (size_t i = 0; d != NULL && i < v->nranks; i++)
 		if (salvage_found(&s->plan, d, node, &v->ranks[i], &why) < 0)
 			d = NULL;
@@ -139,7 +105,7 @@ take_dataset(struct scavenge *s, uint32_t node,
 	if (why.kind == ERROR_NOMEM)
 		return error_no_memory(err);
 	/* An invalid answer of one node must not fail the scavenge. */
-	scavenge_say(s, "%s: %s", s->nodes[node].name, why.text);
+	work_say(s->work, "%s: %s", s->nodes[node].name, why.text);
 	return 0;
 }
 
@@ -168,7 +134,7 @@ take_survey(struct scavenge *s, uint32_t node, const struct remote_result *r,
 	/* A spare node has no cache: not worth a line in the log. */
 	if (v.problem != NULL &&
 	    (v.ndatasets > 0 || !str_ends(v.problem, strerror(ENOENT))))
-		scavenge_say(s, "%s: %s", n->name, v.problem);
+		work_say(s->work, "%s: %s", n->name, v.problem);
 	for (size_t i = 0; rc == 0 && i < v.ndatasets; i++)
 		rc = take_dataset(s, node, &v.datasets[i], err);
 	nodecache_free(&v);
@@ -194,63 +160,70 @@ take_answers(struct scavenge *s, const struct remote_result *r, size_t count,
 	return 0;
 }
 
-const char **
-scavenge_argv(struct scavenge *s, size_t *count, size_t more, struct error *err)
+int
+scavenge_call_init(struct scavenge_call *c, struct scavenge *s,
+		   struct error *err)
 {
 	const struct job *j = s->job;
-	const char **argv =
-		arena_alloc(s->arena, 2 * j->ncaches + more + 4, sizeof(*argv));
-	size_t n = 0;
+	const size_t max = 2 * j->ncaches + 3 + SCAVENGE_ARGS + 1;
 
-	if (argv == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
-	argv[n++] = s->o->copy;
-	argv[n++] = "--cntldir";
-	argv[n++] = j->cntl_dir;
+	*c = (struct scavenge_call){ .remote = s->o->remote };
+	c->argv = arena_alloc(s->arena, max, sizeof(*c->argv));
+	if (c->argv == NULL || hostlist_init(&c->hosts, err) < 0)
+		return error_no_memory(err);
+	c->argv[c->argc++] = s->o->copy;
+	c->argv[c->argc++] = "--cntldir";
+	c->argv[c->argc++] = j->cntl_dir;
 	for (size_t i = 0; i < j->ncaches; i++) {
-		argv[n++] = "--cachedir";
-		argv[n++] = j->caches[i].dir;
+		c->argv[c->argc++] = "--cachedir";
+		c->argv[c->argc++] = j->caches[i].dir;
 	}
-	argv[n] = NULL;
-	*count = n;
-	return argv;
+	return 0;
+}
+
+int
+scavenge_call_run(struct scavenge_call *c, const struct scavenge *s,
+		  const uint32_t *nodes, size_t count, struct error *err)
+{
+	for (size_t i = 0; i < count; i++)
+		if (hostlist_add_name(&c->hosts, s->nodes[nodes[i]].name, err) <
+		    0)
+			return -1;
+	c->results = mem_calloc(count + 1, sizeof(*c->results));
+	if (c->results == NULL)
+		return error_no_memory(err);
+	return count == 0 ? 0
+			  : remote_run(&c->hosts, c->argv, &c->remote,
+				       c->results, err);
+}
+
+void
+scavenge_call_end(struct scavenge_call *c)
+{
+	if (c->results != NULL)
+		remote_results_free(c->results, c->hosts.count);
+	mem_free(c->results);
+	hostlist_free(&c->hosts);
 }
 
 static int
 ask(struct scavenge *s, struct error *err)
 {
-	struct hostlist list = { .count = 0 };
-	struct remote_result *results = NULL;
-	uint32_t *which = NULL;
-	size_t argc = 0;
-	const char **argv = scavenge_argv(s, &argc, 1, err);
-	struct remote_options remote = s->o->remote;
-	int rc = -1;
+	struct scavenge_call call;
+	uint32_t *nodes = NULL;
+	size_t count = 0;
+	int rc = scavenge_call_init(&call, s, err);
 
-	remote.keep = NODECACHE_MAX;
-
-	if (argv == NULL || hostlist_init(&list, err) < 0)
-		return -1;
-	argv[argc++] = "--list";
-	argv[argc] = NULL;
-	if (choose_nodes(s, &list, &which, err) < 0)
-		goto out;
-	results = mem_calloc(list.count + 1, sizeof(*results));
-	if (results == NULL) {
-		error_no_memory(err);
-		goto out;
+	if (rc == 0)
+		rc = choose_nodes(s, &nodes, &count, err);
+	if (rc == 0) {
+		call.argv[call.argc++] = "--list";
+		call.remote.keep = NODECACHE_MAX;
+		rc = scavenge_call_run(&call, s, nodes, count, err);
 	}
-	if (list.count == 0)
-		rc = 0;
-	else if (remote_run(&list, argv, &remote, results, err) == 0)
-		rc = take_answers(s, results, list.count, which, err);
-out:
-	if (results != NULL)
-		remote_results_free(results, list.count);
-	mem_free(results);
-	hostlist_free(&list);
+	if (rc == 0)
+		rc = take_answers(s, call.results, count, nodes, err);
+	scavenge_call_end(&call);
 	return rc;
 }
 
@@ -263,7 +236,7 @@ static int
 add_flushed(struct scavenge *s, const struct flush_entry *e,
 	    const struct index *ix, struct error *err)
 {
-	const struct salvage_dataset like = {
+	const struct nodecache_dataset like = {
 		.id = e->id,
 		.name = e->name,
 		.ckpt = e->is_ckpt,
@@ -292,13 +265,13 @@ add_flush(struct scavenge *s, const struct index *ix, struct error *err)
 
 	if (t == NULL) {
 		if (dir >= 0 && why.kind != ERROR_ABSENT)
-			scavenge_say(s, "%s: not used", why.text);
+			work_say(s->work, "%s: not used", why.text);
 		return why.kind == ERROR_NOMEM ? error_no_memory(err) : 0;
 	}
 	list = flush_entries(t, &count, &why);
 	s->flush_known = list != NULL || count == 0;
 	if (!s->flush_known) {
-		scavenge_say(s, "%s: not used", why.text);
+		work_say(s->work, "%s: not used", why.text);
 		count = 0;
 	}
 	for (size_t i = 0; i < count && rc == 0; i++)
@@ -339,32 +312,17 @@ add_known(struct scavenge *s, struct error *err)
 	return rc;
 }
 
-static void
-find_newest(struct scavenge *s)
-{
-	for (size_t i = 0; i < s->plan.count; i++) {
-		const struct salvage_dataset *d = &s->plan.datasets[i];
-
-		if (!d->ckpt)
-			continue;
-		if (d->id > s->newest)
-			s->newest = d->id;
-		if (d->done && d->id > s->saved)
-			s->saved = d->id;
-	}
-}
-
 /* --- Opening --- */
 
 static int
 take_lock(struct scavenge *s, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	const int prefix = catalogue_prefix_fd(s->prefix);
 
-	if (mkdirat(prefix, ".scr", 0777) < 0 && errno != EEXIST)
-		return error_sys(err, "%s/.scr: cannot make", s->job->prefix);
-	s->lock = io_trylock(prefix, ".scr/" SCAVENGE_LOCK, true, &why);
+	if (catalogue_open_scr(s->prefix, true, err) < 0)
+		return -1;
+	s->lock = io_trylock(catalogue_prefix_fd(s->prefix),
+			     SCR_DIR "/" SCAVENGE_LOCK, true, &why);
 	if (s->lock >= 0)
 		return 0;
 	if (why.errnum == EWOULDBLOCK)
@@ -372,7 +330,7 @@ take_lock(struct scavenge *s, struct error *err)
 				 "%s: another scavenge is at work here; wait "
 				 "for it, or end it",
 				 s->job->prefix);
-	scavenge_say(s, "%s: going on without a lock", why.text);
+	work_say(s->work, "%s: going on without a lock", why.text);
 	return 0;
 }
 
@@ -382,7 +340,12 @@ scavenge_open(struct scavenge *s, struct job *job,
 {
 	const double start = clock_seconds();
 
-	*s = (struct scavenge){ .job = job, .o = o, .lock = -1 };
+	*s = (struct scavenge){
+		.job = job,
+		.o = o,
+		.work = &o->catalogue->work,
+		.lock = -1,
+	};
 	s->arena = arena_new();
 	if (s->arena == NULL)
 		return error_no_memory(err);
@@ -390,24 +353,21 @@ scavenge_open(struct scavenge *s, struct job *job,
 		arena_alloc(s->arena, job->nodes.count + 1, sizeof(*s->nodes));
 	if (s->nodes == NULL)
 		return error_no_memory(err);
-	if (job->nodes.count >= SALVAGE_NONE)
-		return error_set(err, ERROR_USAGE, "too many nodes");
 	if (salvage_init(&s->plan, (uint32_t)job->nodes.count, err) < 0)
 		return -1;
 	s->prefix = catalogue_open(job->prefix, err);
 	if (s->prefix == NULL || take_lock(s, err) < 0 || ask(s, err) < 0 ||
 	    add_known(s, err) < 0)
 		return -1;
-	find_newest(s);
 	s->seconds[SCAVENGE_ASK] = clock_seconds() - start;
 	if (s->alive > 0)
 		return 0;
 	/* By flush.scr and the index nothing is left to save. */
 	if (s->flush_known && scavenge_status(s) == STATUS_OK) {
-		scavenge_say(s,
-			     "none of %zu nodes answered; by " FLUSH_FILE
-			     " nothing is left to save",
-			     job->nodes.count);
+		work_say(s->work,
+			 "none of %zu nodes answered; by " FLUSH_FILE
+			 " nothing is left to save",
+			 job->nodes.count);
 		return 0;
 	}
 	return error_set(
@@ -446,12 +406,7 @@ save_outputs(struct scavenge *s, int64_t *limit, struct error *err)
 			continue;
 		if (*limit == INT64_MAX && scavenge_save(s, d, err) < 0)
 			return -1;
-		if (d->done) {
-			s->outputs_saved++;
-			continue;
-		}
-		s->outputs_lost++;
-		if (*limit == INT64_MAX)
+		if (!d->done && *limit == INT64_MAX)
 			*limit = d->id;
 	}
 	return 0;
@@ -460,7 +415,6 @@ save_outputs(struct scavenge *s, int64_t *limit, struct error *err)
 static int
 save_checkpoint(struct scavenge *s, int64_t limit, struct error *err)
 {
-	s->saved = 0;
 	for (size_t i = s->plan.count; i-- > 0;) {
 		struct salvage_dataset *d = &s->plan.datasets[i];
 
@@ -469,10 +423,8 @@ save_checkpoint(struct scavenge *s, int64_t limit, struct error *err)
 		/* save_outputs() has tried datasets that are output, too. */
 		if (!d->done && !d->output && scavenge_save(s, d, err) < 0)
 			return -1;
-		if (!d->done)
-			continue;
-		s->saved = d->id;
-		return scavenge_make_current(s, d, err);
+		if (d->done)
+			return scavenge_make_current(s, d, err);
 	}
 	return 0;
 }
@@ -490,13 +442,48 @@ scavenge_run(struct scavenge *s, struct error *err)
 					 "dataset %" PRId64
 					 ": no node has it in its cache",
 					 s->o->only);
-		if (scavenge_save(s, d, err) < 0)
-			return -1;
-		find_newest(s);
-		return 0;
+		return scavenge_save(s, d, err);
 	}
 	if (save_outputs(s, &limit, err) < 0 ||
 	    save_checkpoint(s, limit, err) < 0)
 		return -1;
 	return s->o->keep > 0 ? scavenge_prune(s, err) : 0;
+}
+
+/* --- Result --- */
+
+struct scavenge_outlook
+scavenge_outlook(const struct scavenge *s)
+{
+	struct scavenge_outlook o = { .newest = 0 };
+	int64_t limit = INT64_MAX;
+
+	for (size_t i = 0; i < s->plan.count; i++) {
+		const struct salvage_dataset *d = &s->plan.datasets[i];
+		bool good = d->done || d->state != SALVAGE_LOST;
+
+		if (d->output) {
+			o.outputs++;
+			if (!good && limit == INT64_MAX)
+				limit = d->id;
+			o.outputs_lost += !d->done && d->id >= limit;
+		}
+		if (d->ckpt && d->id > o.newest)
+			o.newest = d->id;
+		if (d->ckpt && good && d->id < limit && d->id > o.saved)
+			o.saved = d->id;
+	}
+	return o;
+}
+
+int
+scavenge_status(const struct scavenge *s)
+{
+	const struct scavenge_outlook o = scavenge_outlook(s);
+
+	if (s->stopped)
+		return STATUS_FAILED;
+	if (o.outputs_lost > 0 || (o.newest > 0 && o.saved == 0))
+		return STATUS_LOST;
+	return o.saved < o.newest ? STATUS_DAMAGED : STATUS_OK;
 }

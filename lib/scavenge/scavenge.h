@@ -64,18 +64,16 @@ enum scavenge_phase {
 struct scavenge {
 	struct job *job;
 	const struct scavenge_options *o;
+	const struct work *work; /* of o->catalogue */
 	struct catalogue *prefix;
 	struct salvage plan;
 	struct scavenge_node *nodes; /* one for each of job->nodes */
-	size_t alive, dead, skipped;
+	size_t alive, dead;
 	struct arena *arena;
 	int lock;
 	bool flush_known;		     /* flush.scr could be read */
 	const struct scavenge_node *blocked; /* is alive, but could not copy */
 	/* Results. */
-	int64_t newest; /* newest checkpoint known; 0: none */
-	int64_t saved;	/* newest checkpoint on the prefix; 0: none */
-	size_t outputs_saved, outputs_lost;
 	size_t saved_now; /* datasets saved by this run */
 	uint64_t copied;  /* bytes, by this run */
 	double seconds[SCAVENGE_PHASES];

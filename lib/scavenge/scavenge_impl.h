@@ -5,25 +5,34 @@
 #ifndef SCAVENGE_SCAVENGE_IMPL_H
 #define SCAVENGE_SCAVENGE_IMPL_H
 
+#include "hostlist.h"
 #include "scavenge/scavenge.h"
-
-struct buf;
 
 /* Set state, why and missing of `d`, after its ranks were assigned to nodes. */
 int scavenge_judge(struct salvage *p, struct salvage_dataset *d,
 		   struct error *err);
 
-/* Write a line to the log. */
-void scavenge_say(const struct scavenge *s, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-
 /* Was a stop requested?  Once true, s->stopped stays set. */
 bool scavenge_stop(struct scavenge *s);
 
-/* The arguments that all calls of scr_copy share: *count of them, then NULL,
- * with room for `more` arguments.  In the arena.  NULL: ERROR_NOMEM. */
-const char **scavenge_argv(struct scavenge *s, size_t *count, size_t more,
-			   struct error *err);
+/* A call of scr_copy on many nodes. */
+#define SCAVENGE_ARGS 12 /* arguments that the caller may add to argv */
+struct scavenge_call {
+	size_t argc;
+	const char **argv; /* in the arena of the scavenge */
+	struct remote_options remote;
+	struct hostlist hosts;
+	struct remote_result *results; /* one for each node */
+};
+
+/* Set the arguments that all calls share.  Call scavenge_call_end() also on
+ * failure. */
+int scavenge_call_init(struct scavenge_call *c, struct scavenge *s,
+		       struct error *err);
+/* Run it on `count` nodes, given by their numbers. */
+int scavenge_call_run(struct scavenge_call *c, const struct scavenge *s,
+		      const uint32_t *nodes, size_t count, struct error *err);
+void scavenge_call_end(struct scavenge_call *c);
 
 /* Copy, rebuild and index one dataset, and set d->done if it is saved.  -1: the
  * scavenge could not act, or was stopped. */

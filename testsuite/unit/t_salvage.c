@@ -42,7 +42,7 @@ seat_of(const struct job *j, uint32_t rank)
 static struct salvage_dataset *
 dataset(struct salvage *p, int64_t id, int64_t world)
 {
-	const struct salvage_dataset like = {
+	const struct nodecache_dataset like = {
 		.id = id, .name = "ckpt", .ckpt = true, .world = world
 	};
 
