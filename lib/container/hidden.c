@@ -419,7 +419,6 @@ put_attrs(const struct hidden *h, const struct segmap *m, const struct place *p,
 {
 	struct kvwrite w;
 	uint32_t count = 0;
-	size_t at = 0;
 
 	for (size_t i = 0; i < m->nfiles && i < h->nattrs; i++)
 		count += is_listed(p, m->files[i].rank);
@@ -429,8 +428,7 @@ put_attrs(const struct hidden *h, const struct segmap *m, const struct place *p,
 	for (size_t i = 0; count > 0 && i < m->nfiles && i < h->nattrs; i++) {
 		if (!is_listed(p, m->files[i].rank))
 			continue;
-		at = kvwrite_key(&w, m->files[i].path, 0);
-		attr_put(&w, at, &h->attrs[i]);
+		attr_put(&w, m->files[i].path, &h->attrs[i]);
 	}
 	return kvtree_seal(&w, err);
 }

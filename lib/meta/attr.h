@@ -30,16 +30,6 @@ struct attr {
  * not a number in range is ERROR_CORRUPT. */
 int attr_read(const struct kvtree *t, struct attr *out, struct error *err);
 
-/*
- * For callers that walk over the children themselves: attr_take() reads one
- * child.  Return 1: it was an attribute; 0: it was not; -1: error.  *seen
- * starts as 0 and collects the keys found; call attr_settle() after the last
- * child.
- */
-int attr_take(const struct kvtree *child, struct attr *a, unsigned *seen,
-	      struct error *err);
-void attr_settle(struct attr *a, unsigned seen);
-
 /* Read the attributes from an image (kvscan.h), starting at their count.
  * Accept only what attr_write() writes when all attributes are set. */
 void attr_scan(struct kvscan *s, struct attr *out);
@@ -48,9 +38,8 @@ void attr_scan(struct kvscan *s, struct attr *out);
  * in redset headers). */
 int attr_write(struct kvtree *t, const struct attr *a, struct error *err);
 
-/* Write the same to an image (kvwrite.h).  `at` is the position of the count of
- * children, which this function sets. */
-void attr_put(struct kvwrite *w, size_t at, const struct attr *a);
+/* Write `key` with the same children to an image (kvwrite.h). */
+void attr_put(struct kvwrite *w, const char *key, const struct attr *a);
 
 /* Set all attributes from a stat(2) result. */
 void attr_from_stat(struct attr *a, const struct stat *st);

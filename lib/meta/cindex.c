@@ -1,35 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "meta/cindex.h"
 
-#include <string.h>
+#include <stddef.h>
 
 #include "error.h"
 #include "meta/dataset.h"
+#include "meta/fields.h"
 #include "meta/kvtree.h"
-#include "meta/value.h"
 
-/* Read entry `t` of dataset `id`, formats.md 4.1. */
+#define AT(member) .at = offsetof(struct cindex_entry, member)
+
+/* formats.md 4.1 */
+static const struct field fields[] = {
+	{ "PATH", FIELD_TEXT, AT(path) },
+	{ "BYPASS", FIELD_FLAG, AT(bypass) },
+	{ "DSETDESC", FIELD_NODE, AT(desc) },
+};
+
 static int
 read_entry(const struct kvtree *t, int64_t id, void *entry, struct error *err)
 {
 	struct cindex_entry *out = entry;
-	const struct kvtree *k = NULL;
-	int rc = 0;
 
-	memset(out, 0, sizeof(*out));
-	out->id = id;
-	kvtree_foreach (k, t) {
-		const char *key = kvtree_key(k);
-
-		if (strcmp(key, "PATH") == 0)
-			rc = value_str(k, &out->path, err);
-		else if (strcmp(key, "BYPASS") == 0)
-			rc = value_flag(k, &out->bypass, err);
-		else if (strcmp(key, "DSETDESC") == 0)
-			out->desc = k;
-		if (rc < 0)
-			return error_wrap(err, "dataset %lld", (long long)id);
-	}
+	*out = (struct cindex_entry){ .id = id };
+	if (fields_read(fields, sizeof(fields) / sizeof(fields[0]), t, out,
+			err) < 0)
+		return error_wrap(err, "dataset %lld", (long long)id);
 	return 0;
 }
 

@@ -2,12 +2,13 @@
 #include "meta/copied.h"
 
 #include <inttypes.h>
-#include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "arena.h"
 #include "error.h"
+#include "meta/fields.h"
 #include "meta/kvtree.h"
 #include "meta/kvwrite.h"
 #include "meta/value.h"
@@ -22,44 +23,25 @@
 /* Buffer size for a path in a message. */
 #define PATH_SHOWN 512
 
-enum {
-	SEEN_SIZE = 1,
-	SEEN_CRC = 2,
-	SEEN_SECS = 4,
-	SEEN_NSECS = 8,
-	SEEN_ALL = 15,
+#define AT(member) .at = offsetof(struct copied_file, member)
+
+static const struct field fields[] = {
+	{ "SIZE", FIELD_U64, AT(size), INT64_MAX },
+	{ "CRC", FIELD_CRC, AT(crc), UINT32_MAX },
+	{ "MTIME_SECS", FIELD_U64, AT(mtime.tv_sec), INT64_MAX },
+	{ "MTIME_NSECS", FIELD_U64, AT(mtime.tv_nsec), NSEC_MAX },
 };
+
+#define NFIELDS (sizeof(fields) / sizeof(fields[0]))
 
 static int
 read_keys(const struct kvtree *t, struct copied_file *f, struct error *err)
 {
-	const struct kvtree *k = NULL;
-	int64_t secs = 0, nsecs = 0;
-	unsigned seen = 0;
-	int rc = 0;
+	int found = fields_read(fields, NFIELDS, t, f, err);
 
-	kvtree_foreach (k, t) {
-		const char *key = kvtree_key(k);
-
-		if (strcmp(key, "SIZE") == 0) {
-			rc = value_u64(k, INT64_MAX, &f->size, err);
-			seen |= SEEN_SIZE;
-		} else if (strcmp(key, "CRC") == 0) {
-			rc = value_u32(k, UINT32_MAX, &f->crc, err);
-			seen |= SEEN_CRC;
-		} else if (strcmp(key, "MTIME_SECS") == 0) {
-			rc = value_i64(k, INT64_MAX, &secs, err);
-			seen |= SEEN_SECS;
-		} else if (strcmp(key, "MTIME_NSECS") == 0) {
-			rc = value_i64(k, NSEC_MAX, &nsecs, err);
-			seen |= SEEN_NSECS;
-		}
-		if (rc < 0)
-			return -1;
-	}
-	f->mtime.tv_sec = secs;
-	f->mtime.tv_nsec = (long)nsecs;
-	return seen == SEEN_ALL ? 0 : value_bad(err, "FILE", "keys missing");
+	if (found >= 0 && found < (int)NFIELDS)
+		return value_bad(err, "FILE", "keys missing");
+	return found < 0 ? -1 : 0;
 }
 
 int
@@ -105,16 +87,13 @@ copied_encode(const struct copied *c, struct buf *out, struct error *err)
 	kvtree_begin(&w, out, 1);
 	kvwrite_key(&w, "FILE", (uint32_t)c->nfiles);
 	for (size_t i = 0; i < c->nfiles; i++) {
-		const struct copied_file *f = &c->files[i];
+		struct copied_file f = c->files[i];
+
 		/* Clamp times before 1970: such a file is copied again each
 		 * time. */
-		const time_t secs = f->mtime.tv_sec > 0 ? f->mtime.tv_sec : 0;
-
-		kvwrite_key(&w, f->path, 4);
-		kvwrite_u64(&w, "SIZE", f->size);
-		kvwrite_crc(&w, "CRC", f->crc);
-		kvwrite_u64(&w, "MTIME_SECS", (uint64_t)secs);
-		kvwrite_u64(&w, "MTIME_NSECS", (uint64_t)f->mtime.tv_nsec);
+		if (f.mtime.tv_sec < 0)
+			f.mtime.tv_sec = 0;
+		fields_put(fields, NFIELDS, &w, f.path, &f);
 	}
 	return kvtree_seal(&w, err);
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "meta/dataset.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
 #include "json.h"
 #include "mem.h"
+#include "meta/fields.h"
 #include "meta/kvtree.h"
 #include "meta/value.h"
 
@@ -20,153 +22,49 @@ static const struct dataset unknown = {
 	.complete = -1,
 };
 
-/* The type of a member. */
-enum kind {
-	TEXT,	/* const char *; NULL: not recorded */
-	NUMBER, /* int64_t; below `least` means not recorded */
-	BYTES,	/* uint64_t; recorded if `files` is recorded */
-	FLAG,	/* bool; always written */
-	TRUTH,	/* int: 1, 0, -1: not recorded */
-};
-
-#define AT(member) offsetof(struct dataset, member)
+#define AT(member) .at = offsetof(struct dataset, member)
 
 /* The keys of a descriptor (formats.md 3.1), in the order in which LLNL's
  * library writes them.  Reading, writing and JSON output use this table: a new
  * key needs one line here, and a member of struct dataset. */
-static const struct field {
-	const char *key, *json;
-	enum kind kind;
-	size_t at; /* offset in struct dataset */
-	int64_t least, most;
-} fields[] = {
-	{ "ID", "id", NUMBER, AT(id), 1, DATASET_ID_MAX },
-	{ "NAME", "name", TEXT, AT(name), 0, 0 },
-	{ "FLAG_CKPT", "checkpoint", FLAG, AT(is_ckpt), 0, 0 },
-	{ "FLAG_OUTPUT", "output", FLAG, AT(is_output), 0, 0 },
-	{ "CREATED", "created_us", NUMBER, AT(created_us), 0, INT64_MAX },
-	{ "USER", "user", TEXT, AT(user), 0, 0 },
-	{ "JOBNAME", "job_name", TEXT, AT(job_name), 0, 0 },
-	{ "JOBID", "job_id", TEXT, AT(job_id), 0, 0 },
-	{ "CLUSTER", "cluster", TEXT, AT(cluster), 0, 0 },
-	{ "CKPT", "checkpoint_id", NUMBER, AT(ckpt_id), 0, DATASET_ID_MAX },
-	{ "FILES", "files", NUMBER, AT(files), 0, INT64_MAX },
-	{ "SIZE", "bytes", BYTES, AT(bytes), 0, INT64_MAX },
-	{ "COMPLETE", "complete", TRUTH, AT(complete), 0, 0 },
+static const struct field fields[] = {
+	{ "ID", FIELD_I64, AT(id), DATASET_ID_MAX, .least = 1, .json = "id" },
+	{ "NAME", FIELD_TEXT, AT(name), .json = "name" },
+	{ "FLAG_CKPT", FIELD_FLAG, AT(is_ckpt), .json = "checkpoint" },
+	{ "FLAG_OUTPUT", FIELD_FLAG, AT(is_output), .json = "output" },
+	{ "CREATED", FIELD_I64, AT(created_us), INT64_MAX,
+	  .json = "created_us" },
+	{ "USER", FIELD_TEXT, AT(user), .json = "user" },
+	{ "JOBNAME", FIELD_TEXT, AT(job_name), .json = "job_name" },
+	{ "JOBID", FIELD_TEXT, AT(job_id), .json = "job_id" },
+	{ "CLUSTER", FIELD_TEXT, AT(cluster), .json = "cluster" },
+	{ "CKPT", FIELD_I64, AT(ckpt_id), DATASET_ID_MAX,
+	  .json = "checkpoint_id" },
+	{ "FILES", FIELD_I64, AT(files), INT64_MAX, .json = "files" },
+	{ "SIZE", FIELD_U64, AT(bytes), INT64_MAX, .json = "bytes" },
+	{ "COMPLETE", FIELD_TRUTH, AT(complete), .json = "complete" },
 };
 
 #define NFIELDS (sizeof(fields) / sizeof(fields[0]))
 
-/* A pointer to a member, by its type. */
-union member {
-	const char **text;
-	int64_t *number;
-	uint64_t *bytes;
-	bool *flag;
-	int *truth;
-	void *any;
-};
-
-static union member
-member(const struct dataset *d, const struct field *f)
-{
-	return (union member){ .any = (char *)d + f->at };
-}
-
-static bool
-is_recorded(const struct dataset *d, const struct field *f)
-{
-	const union member m = member(d, f);
-
-	switch (f->kind) {
-	case TEXT:
-		return *m.text != NULL;
-	case NUMBER:
-		return *m.number >= f->least;
-	case BYTES:
-		return d->files >= 0;
-	case TRUTH:
-		return *m.truth >= 0;
-	default:
-		return true;
-	}
-}
-
-static int
-read_field(const struct kvtree *k, const struct field *f, struct dataset *d,
-	   struct error *err)
-{
-	const union member m = member(d, f);
-	bool truth = false;
-
-	switch (f->kind) {
-	case TEXT:
-		return value_str(k, m.text, err);
-	case NUMBER:
-		return value_i64(k, f->most, m.number, err);
-	case BYTES:
-		return value_u64(k, (uint64_t)f->most, m.bytes, err);
-	case FLAG:
-		return value_flag(k, m.flag, err);
-	default:
-		if (value_flag(k, &truth, err) < 0)
-			return -1;
-		*m.truth = truth;
-		return 0;
-	}
-}
-
 int
 dataset_read(const struct kvtree *t, struct dataset *out, struct error *err)
 {
-	const struct kvtree *k = NULL;
-	bool has_kind = false;
-	size_t i = 0, tried = 0;
-
 	*out = unknown;
-	/* An index may have 100,000 descriptors.  Keys usually come in the
-	 * order of the table, so start the search at the next one.  Ignore
-	 * unknown keys. */
-	kvtree_foreach (k, t) {
-		const char *key = kvtree_key(k);
-
-		for (tried = 0; tried < NFIELDS; tried++, i++) {
-			if (i == NFIELDS)
-				i = 0;
-			if (strcmp(key, fields[i].key) == 0)
-				break;
-		}
-		if (tried == NFIELDS)
-			continue;
-		if (read_field(k, &fields[i], out, err) < 0)
-			return -1;
-		has_kind = has_kind || fields[i].at == AT(is_ckpt);
-		i++;
-	}
+	if (fields_read(fields, NFIELDS, t, out, err) < 0)
+		return -1;
 	/* SCR 1.1.8 supports only checkpoints and writes no flags. */
-	if (!has_kind)
-		out->is_ckpt = out->ckpt_id >= 0;
+	if (out->ckpt_id >= 0 && !out->is_ckpt)
+		out->is_ckpt = kvtree_get(t, "FLAG_CKPT") == NULL;
 	return 0;
 }
 
-static int
-write_field(struct kvtree *t, const struct dataset *d, const struct field *f,
-	    struct error *err)
+/* SIZE is recorded if FILES is. */
+static bool
+is_recorded(const struct dataset *d, const struct field *f)
 {
-	const union member m = member(d, f);
-
-	switch (f->kind) {
-	case TEXT:
-		return kvtree_set(t, f->key, *m.text, err);
-	case NUMBER:
-		return kvtree_set_i64(t, f->key, *m.number, err);
-	case BYTES:
-		return kvtree_set_u64(t, f->key, *m.bytes, err);
-	case FLAG:
-		return kvtree_set_u64(t, f->key, *m.flag, err);
-	default:
-		return kvtree_set_i64(t, f->key, *m.truth, err);
-	}
+	return f->at == offsetof(struct dataset, bytes) ? d->files >= 0
+							: field_recorded(f, d);
 }
 
 int
@@ -174,7 +72,7 @@ dataset_write(struct kvtree *t, const struct dataset *d, struct error *err)
 {
 	for (size_t i = 0; i < NFIELDS; i++)
 		if (is_recorded(d, &fields[i]) &&
-		    write_field(t, d, &fields[i], err) < 0)
+		    field_write(&fields[i], t, d, err) < 0)
 			return -1;
 	return 0;
 }
@@ -185,20 +83,20 @@ dataset_json(const struct dataset *d, struct json *obj)
 {
 	for (size_t i = 0; i < NFIELDS; i++) {
 		const struct field *f = &fields[i];
-		const union member m = member(d, f);
+		const void *m = (const char *)d + f->at;
 
 		if (!is_recorded(d, f))
 			json_set_null(obj, f->json);
-		else if (f->kind == TEXT)
-			json_set_str(obj, f->json, *m.text);
-		else if (f->kind == NUMBER)
-			json_set_i64(obj, f->json, *m.number);
-		else if (f->kind == BYTES)
-			json_set_u64(obj, f->json, *m.bytes);
+		else if (f->kind == FIELD_TEXT)
+			json_set_str(obj, f->json, *(const char *const *)m);
+		else if (f->kind == FIELD_I64)
+			json_set_i64(obj, f->json, *(const int64_t *)m);
+		else if (f->kind == FIELD_U64)
+			json_set_u64(obj, f->json, *(const uint64_t *)m);
+		else if (f->kind == FIELD_FLAG)
+			json_set_bool(obj, f->json, *(const bool *)m);
 		else
-			json_set_bool(obj, f->json,
-				      f->kind == FLAG ? *m.flag
-						      : *m.truth == 1);
+			json_set_bool(obj, f->json, *(const int *)m == 1);
 	}
 }
 

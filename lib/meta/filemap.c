@@ -2,11 +2,13 @@
 #include "meta/filemap.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "arena.h"
 #include "error.h"
+#include "meta/fields.h"
 #include "meta/kvtree.h"
 #include "meta/value.h"
 #include "str.h"
@@ -19,51 +21,48 @@
 /* LLNL stores ranks as int. */
 #define RANKS_LIMIT INT32_MAX
 
-/* Read NAME: a base name without '/', so it cannot leave its directory. */
+#define AT(member) .at = offsetof(struct filemap_file, member)
+#define HAS(member) .has = offsetof(struct filemap_file, member)
+#define OWNER HAS(attr.has_owner)
+#define TIMES HAS(attr.has_times)
+#define SECS_LIMIT UINT64_MAX /* as in attr.c */
+#define NSEC_LIMIT UINT64_C(999999999)
+
+/* The keys of META in the order of formats.md 4.2; the last ones are those of
+ * struct attr. */
+static const struct field fields[] = {
+	{ "CRC", FIELD_CRC, AT(crc), UINT32_MAX, HAS(has_crc) },
+	{ "RANKS", FIELD_I64, AT(ranks), RANKS_LIMIT },
+	{ "ORIG", FIELD_TEXT, AT(orig) },
+	{ "PATH", FIELD_TEXT, AT(dir) },
+	{ "NAME", FIELD_TEXT, AT(name) },
+	{ "SIZE", FIELD_U64, AT(attr.size), INT64_MAX, HAS(attr.has_size) },
+	{ "COMPLETE", FIELD_FLAG, AT(complete) },
+	{ "MODE", FIELD_U32, AT(attr.mode), UINT32_MAX, OWNER },
+	{ "UID", FIELD_U32, AT(attr.uid), UINT32_MAX, OWNER },
+	{ "GID", FIELD_U32, AT(attr.gid), UINT32_MAX, OWNER },
+	{ "ATIME_SECS", FIELD_U64, AT(attr.atime.tv_sec), SECS_LIMIT, TIMES },
+	{ "ATIME_NSECS", FIELD_U64, AT(attr.atime.tv_nsec), NSEC_LIMIT, TIMES,
+	  .optional = true },
+	{ "CTIME_SECS", FIELD_U64, AT(attr.ctime.tv_sec), SECS_LIMIT, TIMES,
+	  .optional = true },
+	{ "CTIME_NSECS", FIELD_U64, AT(attr.ctime.tv_nsec), NSEC_LIMIT, TIMES,
+	  .optional = true },
+	{ "MTIME_SECS", FIELD_U64, AT(attr.mtime.tv_sec), SECS_LIMIT, TIMES },
+	{ "MTIME_NSECS", FIELD_U64, AT(attr.mtime.tv_nsec), NSEC_LIMIT, TIMES,
+	  .optional = true },
+};
+
+#define NFIELDS (sizeof(fields) / sizeof(fields[0]))
+
+/* NAME must be a base name, so that it cannot leave its directory. */
 static int
-read_name(const struct kvtree *k, const char **out, struct error *err)
+check_name(const char *name, struct error *err)
 {
-	if (value_str(k, out, err) < 0)
-		return -1;
-	if ((*out)[0] == '\0' || strchr(*out, '/') != NULL ||
-	    ((*out)[0] == '.' &&
-	     ((*out)[1] == '\0' || strcmp(*out, "..") == 0)))
-		return value_bad(err, *out, "not a file name");
+	if (name[0] == '\0' || strchr(name, '/') != NULL || str_eq(name, ".") ||
+	    str_eq(name, ".."))
+		return value_bad(err, name, "not a file name");
 	return 0;
-}
-
-/* Read one key of META that attr_take() does not handle.  Strings are
- * borrowed. */
-static int
-read_key(const struct kvtree *k, struct filemap_file *f, struct error *err)
-{
-	const char *key = kvtree_key(k);
-
-	switch (key[0]) {
-	case 'C':
-		if (strcmp(key, "COMPLETE") == 0)
-			return value_flag(k, &f->complete, err);
-		if (strcmp(key, "CRC") == 0) {
-			f->has_crc = true;
-			return value_u32(k, UINT32_MAX, &f->crc, err);
-		}
-		return 0;
-	case 'N':
-		return strcmp(key, "NAME") == 0 ? read_name(k, &f->name, err)
-						: 0;
-	case 'O':
-		return strcmp(key, "ORIG") == 0 ? value_str(k, &f->orig, err)
-						: 0;
-	case 'P':
-		return strcmp(key, "PATH") == 0 ? value_str(k, &f->dir, err)
-						: 0;
-	case 'R':
-		return strcmp(key, "RANKS") == 0
-			       ? value_i64(k, RANKS_LIMIT, &f->ranks, err)
-			       : 0;
-	default:
-		return 0;
-	}
 }
 
 /* Copy the strings into `arena`.  Share those that equal the previous
@@ -104,27 +103,19 @@ copy_strings(struct filemap_file *f, const struct filemap_file *before,
 	return 0;
 }
 
-/* Read child `k` of FILE: path -> META -> keys. */
+/* Read child `k` of FILE: path -> META -> keys.  Strings are borrowed. */
 static int
 read_file(const struct kvtree *k, struct filemap_file *f, struct error *err)
 {
-	const struct kvtree *child = NULL;
 	char shown[PATH_SHOWN];
-	unsigned seen = 0;
-	int taken = 0;
 
 	f->cache_path = kvtree_key(k);
 	f->ranks = -1;
-	kvtree_foreach (child, kvtree_get(k, "META")) {
-		taken = attr_take(child, &f->attr, &seen, err);
-		if (taken == 0)
-			taken = read_key(child, f, err);
-		if (taken < 0)
-			return error_wrap(err, "%s",
-					  str_printable(shown, sizeof(shown),
-							f->cache_path));
-	}
-	attr_settle(&f->attr, seen);
+	if (fields_read(fields, NFIELDS, kvtree_get(k, "META"), f, err) < 0 ||
+	    (f->name != NULL && check_name(f->name, err) < 0))
+		return error_wrap(
+			err, "%s",
+			str_printable(shown, sizeof(shown), f->cache_path));
 	return 0;
 }
 
@@ -181,38 +172,6 @@ filemap_read(const struct kvtree *t, struct arena *arena, struct filemap *out,
 	return table == NULL ? 0 : read_table(table, arena, out, err);
 }
 
-static int
-write_str(struct kvtree *t, const char *key, const char *value,
-	  struct error *err)
-{
-	return value == NULL ? 0 : kvtree_set(t, key, value, err);
-}
-
-static int
-write_time(struct kvtree *t, const char *secs, const char *nsecs,
-	   const struct timespec *ts, struct error *err)
-{
-	if (kvtree_set_u64(t, secs, (uint64_t)ts->tv_sec, err) < 0)
-		return -1;
-	return kvtree_set_u64(t, nsecs, (uint64_t)ts->tv_nsec, err);
-}
-
-/* Write the keys of META that redundancy headers have too, in filemap order. */
-static int
-write_attr(struct kvtree *t, const struct attr *a, struct error *err)
-{
-	if (a->has_owner && (kvtree_set_u64(t, "MODE", a->mode, err) < 0 ||
-			     kvtree_set_u64(t, "UID", a->uid, err) < 0 ||
-			     kvtree_set_u64(t, "GID", a->gid, err) < 0))
-		return -1;
-	if (a->has_times &&
-	    (write_time(t, "ATIME_SECS", "ATIME_NSECS", &a->atime, err) < 0 ||
-	     write_time(t, "CTIME_SECS", "CTIME_NSECS", &a->ctime, err) < 0 ||
-	     write_time(t, "MTIME_SECS", "MTIME_NSECS", &a->mtime, err) < 0))
-		return -1;
-	return 0;
-}
-
 int
 filemap_add(struct kvtree *t, const struct filemap_file *f, struct error *err)
 {
@@ -222,18 +181,7 @@ filemap_add(struct kvtree *t, const struct filemap_file *f, struct error *err)
 	meta = meta == NULL ? NULL : kvtree_put(meta, "META", err);
 	if (meta == NULL)
 		return -1;
-	/* Keys in the order of formats.md 4.2. */
-	if ((f->has_crc && kvtree_set_crc(meta, "CRC", f->crc, err) < 0) ||
-	    (f->ranks >= 0 &&
-	     kvtree_set_i64(meta, "RANKS", f->ranks, err) < 0) ||
-	    write_str(meta, "ORIG", f->orig, err) < 0 ||
-	    write_str(meta, "PATH", f->dir, err) < 0 ||
-	    write_str(meta, "NAME", f->name, err) < 0 ||
-	    (f->attr.has_size &&
-	     kvtree_set_u64(meta, "SIZE", f->attr.size, err) < 0) ||
-	    kvtree_set_u64(meta, "COMPLETE", f->complete, err) < 0)
-		return -1;
-	return write_attr(meta, &f->attr, err);
+	return fields_write(fields, NFIELDS, meta, f, err);
 }
 
 int64_t

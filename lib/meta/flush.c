@@ -1,49 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "meta/flush.h"
 
-#include <string.h>
+#include <stddef.h>
 
 #include "error.h"
 #include "meta/dataset.h"
+#include "meta/fields.h"
 #include "meta/kvtree.h"
 #include "meta/value.h"
 
-/* The children of LOCATION are flags. */
-static void
-read_locations(const struct kvtree *locations, struct flush_entry *out)
-{
-	out->in_cache = kvtree_get(locations, "CACHE") != NULL;
-	out->on_pfs = kvtree_get(locations, "PFS") != NULL;
-	out->flushing = kvtree_get(locations, "FLUSHING") != NULL;
-	out->sync_flushing = kvtree_get(locations, "SYNC_FLUSHING") != NULL;
-}
+/* What read_entry() reads. */
+struct record {
+	struct flush_entry entry;
+	const struct kvtree *locations; /* its children are flags */
+};
 
-/* Read entry `t` of dataset `id`, formats.md 3.5. */
+#define AT(member) .at = offsetof(struct record, member)
+
+/* formats.md 3.5 */
+static const struct field fields[] = {
+	{ "NAME", FIELD_TEXT, AT(entry.name) },
+	{ "CKPT", FIELD_FLAG, AT(entry.is_ckpt) },
+	{ "OUTPUT", FIELD_FLAG, AT(entry.is_output) },
+	{ "LOCATION", FIELD_NODE, AT(locations) },
+	{ "DSETDESC", FIELD_NODE, AT(entry.desc) },
+};
+
 static int
 read_entry(const struct kvtree *t, int64_t id, void *entry, struct error *err)
 {
+	struct record r = { .entry.id = id };
 	struct flush_entry *out = entry;
-	const struct kvtree *k = NULL;
-	int rc = 0;
 
-	memset(out, 0, sizeof(*out));
-	out->id = id;
-	kvtree_foreach (k, t) {
-		const char *key = kvtree_key(k);
-
-		if (strcmp(key, "NAME") == 0)
-			rc = value_str(k, &out->name, err);
-		else if (strcmp(key, "CKPT") == 0)
-			rc = value_flag(k, &out->is_ckpt, err);
-		else if (strcmp(key, "OUTPUT") == 0)
-			rc = value_flag(k, &out->is_output, err);
-		else if (strcmp(key, "LOCATION") == 0)
-			read_locations(k, out);
-		else if (strcmp(key, "DSETDESC") == 0)
-			out->desc = k;
-		if (rc < 0)
-			return error_wrap(err, "dataset %lld", (long long)id);
-	}
+	if (fields_read(fields, sizeof(fields) / sizeof(fields[0]), t, &r,
+			err) < 0)
+		return error_wrap(err, "dataset %lld", (long long)id);
+	*out = r.entry;
+	out->in_cache = kvtree_get(r.locations, "CACHE") != NULL;
+	out->on_pfs = kvtree_get(r.locations, "PFS") != NULL;
+	out->flushing = kvtree_get(r.locations, "FLUSHING") != NULL;
+	out->sync_flushing = kvtree_get(r.locations, "SYNC_FLUSHING") != NULL;
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "meta/index.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "meta/fields.h"
 #include "meta/index_impl.h"
 #include "meta/kvtree.h"
 #include "meta/value.h"
@@ -224,64 +226,41 @@ latest(const struct kvtree *t)
 	return last;
 }
 
-static int
-read_complete(const struct kvtree *k, int *out, struct error *err)
-{
-	bool complete = false;
+/* The keys of an entry, formats.md 3.2. */
+struct record {
+	const struct kvtree *desc, *flushed, *failed, *fetched;
+	int complete;
+};
 
-	if (value_flag(k, &complete, err) < 0)
-		return -1;
-	*out = complete;
-	return 0;
-}
+#define AT(member) .at = offsetof(struct record, member)
 
-/* Read one key of an entry, formats.md 3.2. */
-static int
-read_key(const struct kvtree *k, struct index_entry *out, struct error *err)
-{
-	const char *key = kvtree_key(k);
-
-	switch (key[0]) {
-	case 'C':
-		if (strcmp(key, "COMPLETE") == 0)
-			return read_complete(k, &out->complete, err);
-		break;
-	case 'D':
-		if (strcmp(key, "DSET") == 0)
-			return dataset_read(k, &out->desc, err);
-		break;
-	case 'F':
-		if (strcmp(key, "FLUSHED") == 0) {
-			out->flushed = latest(k);
-		} else if (strcmp(key, "FAILED") == 0) {
-			out->failed = latest(k);
-		} else if (strcmp(key, "FETCHED") == 0) {
-			out->fetched = latest(k);
-			out->fetches = kvtree_count(k);
-		}
-		break;
-	default:
-		break;
-	}
-	return 0;
-}
+static const struct field fields[] = {
+	{ "FLUSHED", FIELD_NODE, AT(flushed) },
+	{ "COMPLETE", FIELD_TRUTH, AT(complete) },
+	{ "DSET", FIELD_NODE, AT(desc) },
+	{ "FAILED", FIELD_NODE, AT(failed) },
+	{ "FETCHED", FIELD_NODE, AT(fetched) },
+};
 
 /* Read entry `t` of dataset `id`, except what other tables hold. */
 static int
 read_entry(const struct kvtree *t, int64_t id, struct index_entry *out,
 	   struct error *err)
 {
-	const struct kvtree *k = NULL;
+	struct record r = { .complete = -1 };
 
-	memset(out, 0, sizeof(*out));
-	if (dataset_read(NULL, &out->desc, err) < 0)
-		return -1;
+	if (fields_read(fields, sizeof(fields) / sizeof(fields[0]), t, &r,
+			err) < 0 ||
+	    dataset_read(r.desc, &out->desc, err) < 0)
+		return error_wrap(err, "dataset %lld", (long long)id);
 	out->id = id;
-	out->complete = -1;
-	kvtree_foreach (k, t)
-		if (read_key(k, out, err) < 0)
-			return error_wrap(err, "dataset %lld", (long long)id);
 	out->name = out->desc.name;
+	out->complete = r.complete;
+	out->flushed = latest(r.flushed);
+	out->failed = latest(r.failed);
+	out->fetched = latest(r.fetched);
+	out->fetches = r.fetched == NULL ? 0 : kvtree_count(r.fetched);
+	out->current = false;
 	return 0;
 }
 

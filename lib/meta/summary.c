@@ -1,30 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "meta/summary.h"
 
-#include <string.h>
+#include <stddef.h>
 
+#include "meta/fields.h"
 #include "meta/kvtree.h"
-#include "meta/value.h"
+
+#define AT(member) .at = offsetof(struct summary, member)
+
+static const struct field fields[] = {
+	{ "VERSION", FIELD_I64, AT(version), INT32_MAX },
+	{ "COMPLETE", FIELD_TRUTH, AT(complete) },
+	{ "DSET", FIELD_NODE, AT(desc) },
+};
 
 int
 summary_read(const struct kvtree *t, struct summary *out, struct error *err)
 {
-	const struct kvtree *k = NULL;
-	bool complete = false;
-
-	out->version = -1;
-	out->complete = -1;
-	out->desc = kvtree_get(t, "DSET");
-	k = kvtree_get(t, "VERSION");
-	if (k != NULL && value_i64(k, INT32_MAX, &out->version, err) < 0)
-		return -1;
-	k = kvtree_get(t, "COMPLETE");
-	if (k != NULL) {
-		if (value_flag(k, &complete, err) < 0)
-			return -1;
-		out->complete = complete;
-	}
-	return 0;
+	*out = (struct summary){ .version = -1, .complete = -1 };
+	return fields_read(fields, sizeof(fields) / sizeof(fields[0]), t, out,
+			   err) < 0
+		       ? -1
+		       : 0;
 }
 
 /* Add DSET with the children of `desc` in reverse order: the result of the

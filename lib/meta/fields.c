@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "meta/fields.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "meta/kvscan.h"
+#include "meta/kvtree.h"
+#include "meta/kvwrite.h"
+#include "meta/value.h"
+
+/* A pointer to a member, by its type. */
+union member {
+	const char **text;
+	int64_t *i64;
+	uint64_t *u64;
+	uint32_t *u32;
+	bool *flag;
+	int *truth;
+	const struct kvtree **node;
+	void *any;
+};
+
+static union member
+member(const struct field *f, const void *record)
+{
+	return (union member){ .any = (char *)record + f->at };
+}
+
+static bool *
+has_member(const struct field *f, const void *record)
+{
+	return (bool *)((char *)record + f->has);
+}
+
+static int
+read_member(const struct field *f, const struct kvtree *k, void *record,
+	    struct error *err)
+{
+	const union member m = member(f, record);
+	bool truth = false;
+
+	switch (f->kind) {
+	case FIELD_TEXT:
+		return value_str(k, m.text, err);
+	case FIELD_I64:
+		return value_i64(k, (int64_t)f->most, m.i64, err);
+	case FIELD_U64:
+		return value_u64(k, f->most, m.u64, err);
+	case FIELD_U32:
+	case FIELD_CRC:
+		return value_u32(k, (uint32_t)f->most, m.u32, err);
+	case FIELD_FLAG:
+		return value_flag(k, m.flag, err);
+	case FIELD_TRUTH:
+		if (value_flag(k, &truth, err) < 0)
+			return -1;
+		*m.truth = truth;
+		return 0;
+	case FIELD_NODE:
+		*m.node = k;
+	}
+	return 0;
+}
+
+/* Set the members `has`.  Bit i of `seen`: the key of fields[i] was found. */
+static void
+set_has(const struct field *fields, size_t n, uint32_t seen, void *record)
+{
+	for (size_t i = 0; i < n; i++)
+		if (fields[i].has != 0)
+			*has_member(&fields[i], record) = true;
+	for (size_t i = 0; i < n; i++)
+		if (fields[i].has != 0 && !fields[i].optional &&
+		    (seen >> i & 1) == 0)
+			*has_member(&fields[i], record) = false;
+}
+
+int
+fields_read(const struct field *fields, size_t n, const struct kvtree *t,
+	    void *record, struct error *err)
+{
+	const struct kvtree *k = NULL;
+	size_t i = 0, tried = 0;
+	uint32_t seen = 0;
+
+	assert(n <= FIELDS_MAX);
+	/* There may be millions of records.  Keys usually come in the order of
+	 * the table, so start the search at the next one. */
+	kvtree_foreach (k, t) {
+		const char *key = kvtree_key(k);
+
+		for (tried = 0; tried < n; tried++, i++) {
+			if (i == n)
+				i = 0;
+			if (strcmp(key, fields[i].key) == 0)
+				break;
+		}
+		if (tried == n)
+			continue;
+		if (read_member(&fields[i], k, record, err) < 0)
+			return -1;
+		seen |= UINT32_C(1) << i++;
+	}
+	set_has(fields, n, seen, record);
+	return __builtin_popcount(seen);
+}
+
+bool
+field_recorded(const struct field *f, const void *record)
+{
+	const union member m = member(f, record);
+
+	if (f->has != 0)
+		return *has_member(f, record);
+	switch (f->kind) {
+	case FIELD_TEXT:
+		return *m.text != NULL;
+	case FIELD_I64:
+		return *m.i64 >= f->least;
+	case FIELD_TRUTH:
+		return *m.truth >= 0;
+	default:
+		return f->kind != FIELD_NODE;
+	}
+}
+
+/* The number in a member that is not a text. */
+static uint64_t
+number_of(const struct field *f, const void *record)
+{
+	const union member m = member(f, record);
+
+	switch (f->kind) {
+	case FIELD_U32:
+	case FIELD_CRC:
+		return *m.u32;
+	case FIELD_FLAG:
+		return *m.flag;
+	case FIELD_TRUTH:
+		return (uint64_t)*m.truth;
+	default:
+		return *m.u64;
+	}
+}
+
+int
+field_write(const struct field *f, struct kvtree *t, const void *record,
+	    struct error *err)
+{
+	if (f->kind == FIELD_TEXT)
+		return kvtree_set(t, f->key, *member(f, record).text, err);
+	if (f->kind == FIELD_CRC)
+		return kvtree_set_crc(t, f->key, *member(f, record).u32, err);
+	return kvtree_set_u64(t, f->key, number_of(f, record), err);
+}
+
+int
+fields_write(const struct field *fields, size_t n, struct kvtree *t,
+	     const void *record, struct error *err)
+{
+	for (size_t i = 0; i < n; i++)
+		if (field_recorded(&fields[i], record) &&
+		    field_write(&fields[i], t, record, err) < 0)
+			return -1;
+	return 0;
+}
+
+void
+fields_put(const struct field *fields, size_t n, struct kvwrite *w,
+	   const char *key, const void *record)
+{
+	const size_t at = kvwrite_key(w, key, 0);
+	uint32_t count = 0;
+
+	for (const struct field *f = fields; f < fields + n; f++) {
+		if (!field_recorded(f, record))
+			continue;
+		count++;
+		if (f->kind == FIELD_TEXT)
+			kvwrite_text(w, f->key, *member(f, record).text);
+		else if (f->kind == FIELD_CRC)
+			kvwrite_crc(w, f->key, *member(f, record).u32);
+		else
+			kvwrite_u64(w, f->key, number_of(f, record));
+	}
+	kvwrite_set_count(w, at, count);
+}
+
+void
+fields_scan(const struct field *fields, size_t n, struct kvscan *s,
+	    void *record)
+{
+	uint32_t seen = 0;
+	size_t i = 0;
+
+	if (kvscan_count(s) != n)
+		s->odd = true;
+	for (size_t left = n; left > 0 && !s->odd; left--, i++) {
+		const char *key = kvscan_key(s);
+		uint64_t number = 0;
+		size_t tried = 0;
+
+		for (; tried < n; tried++, i++) {
+			if (i == n)
+				i = 0;
+			if (strcmp(key, fields[i].key) == 0)
+				break;
+		}
+		if (tried == n || kvscan_count(s) != 1) {
+			s->odd = true;
+			break;
+		}
+		number = kvscan_u64(s);
+		if (number > fields[i].most)
+			s->odd = true;
+		if (fields[i].kind == FIELD_U32)
+			*member(&fields[i], record).u32 = (uint32_t)number;
+		else
+			*member(&fields[i], record).u64 = number;
+		seen |= UINT32_C(1) << i;
+	}
+	/* As many keys as fields: if one occurs twice, another is missing. */
+	if ((size_t)__builtin_popcount(seen) != n)
+		s->odd = true;
+	set_has(fields, n, seen, record);
+}
