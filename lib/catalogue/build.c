@@ -313,7 +313,7 @@ build_plan(struct build *b, struct error *err)
 		return -1;
 	/* For a packed dataset, rank2file is the map of the containers: keep
 	 * it. */
-	if (p->packed != NULL && b->have_old)
+	if (p->packed && b->have_old)
 		return record(b, &b->old, p->moved ? p->recorded_root : NULL,
 			      err);
 	if (ranks_of_plan(b, &r, err) == 0)

@@ -232,23 +232,17 @@ report_files(const struct plan *p, bool all, size_t limit, struct buf *out)
 static const char *
 sources_text(struct plan *p, const struct plan_set *s)
 {
-	bool *used = mem_calloc((size_t)s->n + 1, sizeof(*used));
 	uint32_t *ranks = mem_alloc((size_t)s->n + 1, sizeof(*ranks));
 	const char *text = "?";
 	size_t n = 0;
 
-	if (used == NULL || ranks == NULL)
-		goto out;
-	for (size_t j = 0; s->solved && j < s->solution.njobs; j++)
-		for (uint32_t i = 0; i < s->solution.jobs[j].nin; i++)
-			used[s->solution.jobs[j].in[i].member] = true;
+	if (ranks == NULL)
+		return text;
 	for (uint32_t m = 0; m < s->n; m++)
-		if (used[m] && s->members[m].rank != PLAN_NONE)
+		if (s->members[m].source && s->members[m].rank != PLAN_NONE)
 			ranks[n++] = s->members[m].rank;
 	text = n > 0 ? plan_ranks_text(p, ranks, n) : "";
-out:
 	mem_free(ranks);
-	mem_free(used);
 	return text;
 }
 

@@ -26,7 +26,7 @@
 static bool
 checkable(const struct plan_set *s)
 {
-	return s->opened && s->solved && s->verdict == SET_WHOLE &&
+	return s->opened && s->solution != NULL && s->verdict == SET_WHOLE &&
 	       redset_is_redundant(s->type) && s->n > 0 && s->flaw == NULL;
 }
 
@@ -204,7 +204,7 @@ prepare_set(struct deep *d, uint32_t set, size_t *most, struct error *err)
 	for (uint32_t i = 0; i < s->n; i++) {
 		m[i].bytes = s->members[i].list.bytes;
 		m[i].body_lost = true;
-		d->out->bytes_read += m[i].bytes + s->members[i].body_size;
+		d->out->bytes_read += m[i].bytes + s->members[i].red->body_size;
 	}
 	if (plan_strings(d->p, s, true, d->arena, &r->strings, err) < 0 ||
 	    solve(&all, &r->solution, err) < 0)

@@ -31,8 +31,7 @@ plan_free(struct plan *p)
 	if (p == NULL)
 		return;
 	for (size_t i = 0; i < p->nsets; i++)
-		if (p->sets[i].solved)
-			solution_free(&p->sets[i].solution);
+		plan_forget_solution(&p->sets[i]);
 	for (size_t i = 0; p->places != NULL && i < p->nplaces; i++) {
 		if (p->places[i].root_fd >= 0)
 			close(p->places[i].root_fd);
@@ -49,8 +48,8 @@ plan_free(struct plan *p)
 	mem_free(p->ranks);
 	mem_free(p->files);
 	mem_free(p->sets);
-	plan_packed_free(p->packed);
-	arena_free(p->arena);
+	plan_packed_free(w->packed);
+	arena_free(w->p.arena);
 	mem_free(w);
 }
 
@@ -106,8 +105,9 @@ count_sets(struct plan *p)
 			p->verdict = s->verdict;
 		for (uint32_t m = 0; m < s->n; m++)
 			p->red_missing += s->members[m].fate == FATE_REBUILD;
-		for (size_t j = 0; s->solved && j < s->solution.njobs; j++) {
-			const struct solve_job *job = &s->solution.jobs[j];
+		for (size_t j = 0;
+		     s->solution != NULL && j < s->solution->njobs; j++) {
+			const struct solve_job *job = &s->solution->jobs[j];
 
 			p->bytes_read += job->len * job->nin;
 			p->bytes_written += job->len * job->nout;
@@ -151,7 +151,7 @@ start_workers(struct planner *w, struct error *err)
 int
 plan_make(struct planner *w, struct error *err)
 {
-	const bool reported = w->p.reported;
+	const bool reported = w->reported;
 
 	if (start_workers(w, err) < 0 || plan_scan_maps(w, err) < 0 ||
 	    plan_make_sets(w, err) < 0)
@@ -193,7 +193,7 @@ plan_mark(struct plan *p, size_t file, enum file_state state, struct error *err)
 
 		if (!s->opened && plan_reopen_set(w, r->data_set, err) < 0)
 			return -1;
-		if (plan_solve_set(w, s, p->arena, err) < 0)
+		if (plan_solve_set(w, s, w->p.arena, err) < 0)
 			return -1;
 	}
 	plan_finish(w);
@@ -210,8 +210,8 @@ plan_mark_body(struct plan *p, uint32_t set, uint32_t member, struct error *err)
 		return -1;
 	s->members[member].state = RED_DAMAGED;
 	s->members[member].problem = "its contents are wrong";
-	if (plan_make_header(s, member, p->arena, err) < 0 ||
-	    plan_solve_set(w, s, p->arena, err) < 0)
+	if (plan_make_header(s, member, w->p.arena, err) < 0 ||
+	    plan_solve_set(w, s, w->p.arena, err) < 0)
 		return -1;
 	plan_finish(w);
 	return 0;

@@ -12,6 +12,9 @@
  *           .../scr.dataset.ID of one node; several nodes' directories of the
  *           same dataset make one plan.
  *
+ * The structs here are facts, to be read only.  Where the bytes are that prove
+ * them is private to the room (rescue_impl.h).
+ *
  * Making a plan reads metadata and stats files; with PLAN_CHECKSUMS it also
  * reads every file that has a recorded checksum.  It changes nothing on disk.
  * Missing filemaps are rebuilt in memory, so that a plan knows the files of
@@ -26,13 +29,12 @@
 
 #include "meta/attr.h"
 #include "meta/redset.h"
-#include "rescue/solve.h"
 
 struct arena;
 struct error;
 struct json;
-struct plan_packed; /* opaque */
-struct plan_red_report;
+struct plan_red; /* opaque */
+struct solution;
 struct work;
 
 /* --- Places --- */
@@ -131,21 +133,12 @@ struct plan_member {
 	const char *name;    /* of the redundancy file; NULL: unknown */
 	const char *problem; /* why it cannot be used; NULL: it can */
 	uint64_t file_size;
-	uint64_t body_start, body_size;	  /* in bytes */
-	const struct redset_header *read; /* its header; NULL: not read, or
-					     damaged */
-	struct redset_member list;	  /* its files; valid if list.known */
+	struct redset_member list; /* its files; valid if list.known */
 	uint32_t *files; /* index in plan.files of list.files[i], or PLAN_NONE;
 			    NULL for a set over filemaps */
-	struct plan_meta descriptor; /* the descriptor file
-					<stem>.er.R.redset */
-	const void *header;	     /* encoded header to write if the file is
-					rebuilt */
-	size_t header_size;
-	enum fate fate;			      /* of the redundancy file */
-	const struct plan_red_report *report; /* private */
-	size_t nsegs;			      /* > 0: the file is packed */
-	const struct plan_seg *segs;
+	enum fate fate;	 /* of the redundancy file */
+	bool source;	 /* a rebuild of its set reads from it */
+	struct plan_red *red; /* where its bytes are; private */
 };
 
 enum set_verdict {
@@ -174,8 +167,8 @@ struct plan_set {
 	uint32_t missing;   /* members with a missing or damaged file */
 	uint32_t spare;	    /* further whole members that the set can lose;
 			       valid if opened */
-	struct solution solution; /* what to compute; valid if solved */
-	bool solved;
+	struct solution *solution; /* what to compute (solve.h); NULL: not
+				      solved */
 	bool salvage; /* bodies behind damaged headers are used, because the set
 			 is lost without them */
 };
@@ -183,7 +176,7 @@ struct plan_set {
 /* --- The plan --- */
 
 struct plan {
-	struct arena *arena;
+	struct arena *arena; /* owns what the plan points to */
 	int64_t id;
 	size_t nplaces;
 	struct place *places;
@@ -192,13 +185,11 @@ struct plan {
 	size_t nfiles;
 	struct plan_file *files;
 	size_t nsets;
-	struct plan_set *sets;	    /* sets over filemaps first */
-	const char *recorded_root;  /* path of the prefix when the metadata was
+	struct plan_set *sets;	   /* sets over filemaps first */
+	const char *recorded_root; /* path of the prefix when the metadata was
 				       written (prefix plans); NULL: unknown */
-	bool moved;		    /* the prefix has another path now */
-	bool reported;		    /* made by plan_reports(): files cannot be
-				       opened */
-	struct plan_packed *packed; /* private; NULL: no containers */
+	bool moved;		   /* the prefix has another path now */
+	bool packed;		   /* it has containers */
 
 	/* Totals. */
 	uint64_t bytes; /* of all known files */

@@ -31,6 +31,7 @@
 
 struct buf;
 struct hidden_file;
+struct plan_packed;
 
 struct map_entry {
 	int64_t rank;
@@ -51,6 +52,8 @@ struct red_entry {
 
 struct planner {
 	struct plan p; /* first member: a plan is cast to its planner */
+	struct plan_packed *packed; /* NULL: no containers */
+	bool reported; /* made by plan_reports(): files cannot be opened */
 	const struct plan_options *o;
 	const struct work *work;
 	struct par *par;       /* threads that wait for the file system */
@@ -163,6 +166,9 @@ int plan_stat_files(struct planner *w, size_t first, struct error *err);
 /* Append a set, all zero.  NULL: ERROR_NOMEM. */
 struct plan_set *plan_push_set(struct planner *w, struct error *err);
 
+/* Allocate the s->n members of a set: all missing. */
+int plan_add_members(struct planner *w, struct plan_set *s, struct error *err);
+
 /* Make sets[] from the names of the redundancy files. */
 int plan_make_sets(struct planner *w, struct error *err);
 
@@ -206,6 +212,8 @@ int plan_solve_sets(struct planner *w, bool map, struct error *err);
 /* Solve an opened set again and set its verdict and fates. */
 int plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
 		   struct error *err);
+
+void plan_forget_solution(struct plan_set *s);
 
 /* Open a set that was not opened while the plan was made, because one of its
  * files has turned out to be damaged. */

@@ -72,17 +72,18 @@ read_start(const struct header_file *f, void *data, size_t len,
 {
 	const struct plan_member *m = f->m;
 
-	if (m->report != NULL && len > m->report->header_size)
+	if (m->red->report != NULL && len > m->red->report->header_size)
 		return error_set(why, ERROR_CORRUPT, "%s: too short", m->name);
-	if (m->report != NULL) {
-		memcpy(data, m->report->header, len);
+	if (m->red->report != NULL) {
+		memcpy(data, m->red->report->header, len);
 		return 0;
 	}
-	if (m->nsegs == 0)
+	if (m->red->nsegs == 0)
 		return io_pread(f->fd, m->name, data, len, 0, why);
 	if (len > m->file_size)
 		return error_set(why, ERROR_CORRUPT, "%s: too short", m->name);
-	return plan_segs_read(f->p, m->segs, m->nsegs, data, len, why);
+	return plan_segs_read(f->p, m->red->segs, m->red->nsegs, data, len,
+			      why);
 }
 
 /*
@@ -140,12 +141,12 @@ open_member(const struct planner *w, struct plan_member *m, struct arena *arena,
 	struct stat st;
 
 	*fd = -1;
-	if (m->report != NULL) {
-		m->file_size = m->report->size;
+	if (m->red->report != NULL) {
+		m->file_size = m->red->report->size;
 		return 0;
 	}
-	if (m->nsegs > 0) {
-		m->file_size = plan_segs_size(m->segs, m->nsegs);
+	if (m->red->nsegs > 0) {
+		m->file_size = plan_segs_size(m->red->segs, m->red->nsegs);
 		return 0;
 	}
 	*fd = path_open_beneath(w->p.places[m->place].meta_fd, m->name,
@@ -182,8 +183,8 @@ read_header(const struct planner *w, struct plan_set *s, uint32_t member,
 	if (read_image(&f, member, arena, h, &state, &local) < 0) {
 		/* The body behind a damaged header is used only if the file is
 		 * not packed. */
-		rc = bad_member(m, m->nsegs > 0 ? RED_DAMAGED : state, arena,
-				&local, err);
+		rc = bad_member(m, m->red->nsegs > 0 ? RED_DAMAGED : state,
+				arena, &local, err);
 		goto out;
 	}
 	rc = 0;
@@ -193,9 +194,9 @@ read_header(const struct planner *w, struct plan_set *s, uint32_t member,
 		bad_member_text(m, "its header belongs to another file");
 		goto out;
 	}
-	m->read = h;
+	m->red->read = h;
 	m->state = RED_PRESENT;
-	m->body_start = h->size;
+	m->red->body_start = h->size;
 	m->list = h->members[member];
 out:
 	if (f.fd >= 0)
@@ -220,7 +221,7 @@ majority(const struct plan_set *s)
 	size_t votes = 0;
 
 	for (uint32_t i = 0; i < s->n; i++) {
-		h = s->members[i].read;
+		h = s->members[i].red->read;
 		if (h == NULL)
 			continue;
 		if (votes == 0)
@@ -244,11 +245,11 @@ agree(struct plan_set *s)
 	for (uint32_t i = 0; i < s->n; i++) {
 		struct plan_member *m = &s->members[i];
 
-		if (m->read == NULL ||
-		    (right != NULL && same_set(m->read, right)))
+		if (m->red->read == NULL ||
+		    (right != NULL && same_set(m->red->read, right)))
 			continue;
 		bad_member_text(m, "contradicts the rest of its set");
-		m->read = NULL;
+		m->red->read = NULL;
 		m->list.known = false;
 	}
 }
@@ -262,7 +263,7 @@ inherit_lists(struct plan_set *s)
 
 		for (uint32_t d = 1; d < s->n && !m->list.known; d++) {
 			const struct redset_header *h =
-				s->members[(i + d) % s->n].read;
+				s->members[(i + d) % s->n].red->read;
 
 			if (h != NULL && h->members[i].known)
 				m->list = h->members[i];
@@ -278,9 +279,9 @@ static const uint32_t *
 rank_table(const struct plan_set *s)
 {
 	for (uint32_t i = 0; i < s->n; i++)
-		if (s->members[i].read != NULL &&
-		    s->members[i].read->ranks != NULL)
-			return s->members[i].read->ranks;
+		if (s->members[i].red->read != NULL &&
+		    s->members[i].red->read->ranks != NULL)
+			return s->members[i].red->read->ranks;
 	return s->ranks;
 }
 
@@ -314,11 +315,11 @@ plan_name_member(struct planner *w, struct plan_set *s, uint32_t member,
 	}
 	n.descriptor = true;
 	redset_name_format(text, sizeof(text), &n, w->stem);
-	m->descriptor.place = m->place;
-	m->descriptor.name = arena_printf(arena, "%.*s%s",
-					  (int)(path_base(m->name) - m->name),
-					  m->name, text);
-	return m->descriptor.name == NULL ? error_no_memory(err) : 0;
+	m->red->descriptor.place = m->place;
+	m->red->descriptor.name = arena_printf(
+		arena, "%.*s%s", (int)(path_base(m->name) - m->name), m->name,
+		text);
+	return m->red->descriptor.name == NULL ? error_no_memory(err) : 0;
 }
 
 /* Encode a tree into the arena, and free the tree. */
@@ -386,18 +387,20 @@ make_images(struct plan_set *s, uint32_t member, const struct facts *f,
 	struct plan_member *m = &s->members[member];
 	struct error local = ERROR_INIT;
 
-	if (redset_body_size(f->lists, s->chunk, member, &m->body_size,
+	if (redset_body_size(f->lists, s->chunk, member, &m->red->body_size,
 			     &local) < 0 ||
 	    keep_image(redset_header_build(f->lists, f->ranks, s->chunk, member,
 					   &local),
-		       arena, &m->header, &m->header_size, &local) < 0) {
+		       arena, &m->red->header, &m->red->header_size,
+		       &local) < 0) {
 		if (local.kind == ERROR_LOST || local.kind == ERROR_CORRUPT)
 			return 0; /* the set cannot be solved */
 		return error_pass(err, &local);
 	}
-	m->body_start = m->header_size;
+	m->red->body_start = m->red->header_size;
 	return keep_image(redset_descriptor_build(f->descs, member, err), arena,
-			  &m->descriptor.image, &m->descriptor.image_size, err);
+			  &m->red->descriptor.image,
+			  &m->red->descriptor.image_size, err);
 }
 
 int
@@ -407,7 +410,7 @@ plan_make_header(struct plan_set *s, uint32_t member, struct arena *arena,
 	struct facts f;
 	int rc = -1;
 
-	if (s->members[member].header != NULL)
+	if (s->members[member].red->header != NULL)
 		return 0;
 	if (facts_init(&f, s, err) < 0)
 		return -1;
@@ -425,12 +428,12 @@ check_size(const struct plan_set *s, uint32_t member,
 	struct plan_member *m = &s->members[member];
 	struct error why = ERROR_INIT;
 
-	if (redset_body_size(lists, s->chunk, member, &m->body_size, &why) <
-	    0) {
+	if (redset_body_size(lists, s->chunk, member, &m->red->body_size,
+			     &why) < 0) {
 		/* A lost list (ERROR_LOST) is not a fault of this file. */
 		if (why.kind == ERROR_CORRUPT)
 			bad_member_text(m, "impossible sizes in its header");
-	} else if (m->file_size < m->body_start + m->body_size) {
+	} else if (m->file_size < m->red->body_start + m->red->body_size) {
 		bad_member_text(m, "truncated");
 	}
 }
@@ -442,7 +445,8 @@ check_salvage(const struct plan_set *s, uint32_t member)
 {
 	struct plan_member *m = &s->members[member];
 
-	if (m->header == NULL || m->file_size != m->body_start + m->body_size)
+	if (m->red->header == NULL ||
+	    m->file_size != m->red->body_start + m->red->body_size)
 		m->state = RED_DAMAGED;
 }
 

@@ -214,7 +214,8 @@ plan_load_packed(struct planner *w, struct error *err)
 		return error_no_memory(err);
 	rc = load(w, k, err);
 	if (rc == 0) {
-		w->p.packed = k;
+		w->packed = k;
+		w->p.packed = true;
 		return 0;
 	}
 	plan_packed_free(k);
@@ -249,9 +250,9 @@ plan_scan_packed(struct planner *w, struct error *err)
 	struct map *there = NULL;
 	int rc = 0;
 
-	if (w->p.packed == NULL)
+	if (w->packed == NULL)
 		return 0;
-	h = &w->p.packed->hidden;
+	h = &w->packed->hidden;
 	there = names_there(w);
 	if (there == NULL)
 		return error_no_memory(err);
@@ -266,20 +267,23 @@ plan_scan_packed(struct planner *w, struct error *err)
 bool
 plan_has_packed(const struct plan *p, const char *name)
 {
-	return p->packed != NULL && hidden_find(&p->packed->hidden, name);
+	const struct plan_packed *k = plan_containers(p);
+
+	return k != NULL && hidden_find(&k->hidden, name);
 }
 
 const struct plan_seg *
 plan_hidden_segs(const struct plan *p, const struct hidden_file *f, size_t *n)
 {
+	const struct plan_packed *k = plan_containers(p);
 	const struct segmap_file *s = NULL;
 
 	*n = 0;
 	if (f == NULL || f->tree != NULL)
 		return NULL;
-	s = &p->packed->hidden.red.files[f->at];
+	s = &k->hidden.red.files[f->at];
 	*n = s->nsegs;
-	return p->packed->red.segs + s->first;
+	return k->red.segs + s->first;
 }
 
 bool
@@ -400,7 +404,7 @@ find_file(const struct plan_packed *k, const struct plan_file *f)
 int
 plan_place_packed(struct planner *w, struct error *err)
 {
-	const struct plan_packed *k = w->p.packed;
+	const struct plan_packed *k = w->packed;
 
 	(void)err;
 	if (k == NULL)
@@ -434,12 +438,13 @@ plan_packed_state(struct plan_file *f)
 bool
 plan_packed_knows(const struct plan *p, const char *path, uint64_t size)
 {
+	const struct plan_packed *k = plan_containers(p);
 	size_t at = 0;
 
-	if (p->packed == NULL)
+	if (k == NULL)
 		return false;
-	at = map_get(p->packed->by_path, path);
-	return at != MAP_NONE && p->packed->map.files[at].size == size;
+	at = map_get(k->by_path, path);
+	return at != MAP_NONE && k->map.files[at].size == size;
 }
 
 size_t

@@ -36,4 +36,11 @@ struct plan_packed {
 	size_t nmarks;
 };
 
+/* The containers of a plan; NULL: none. */
+static inline struct plan_packed *
+plan_containers(const struct plan *p)
+{
+	return ((const struct planner *)p)->packed;
+}
+
 #endif /* RESCUE_PLAN_PACKED_IMPL_H */

@@ -73,8 +73,8 @@ each_rebuilt(const struct plan *p,
 		for (uint32_t k = 0; k < p->sets[i].n && rc == 0; k++) {
 			const struct plan_member *m = &p->sets[i].members[k];
 
-			if (m->nsegs > 0 && m->fate == FATE_REBUILD)
-				rc = fn(arg, m->segs, m->nsegs, err);
+			if (m->red->nsegs > 0 && m->fate == FATE_REBUILD)
+				rc = fn(arg, m->red->segs, m->red->nsegs, err);
 		}
 	}
 	return rc;
@@ -128,7 +128,7 @@ lengthen(const struct plan *p, const struct plan_view *v, struct error *err)
 int
 plan_begin_packed(struct plan *p, bool *marked, struct error *err)
 {
-	struct plan_packed *k = p->packed;
+	struct plan_packed *k = plan_containers(p);
 	const int dirfd = p->places[0].meta_fd;
 	struct marking m = { .count = 0 };
 	struct kvtree *t = NULL;
@@ -211,7 +211,7 @@ found_again(void *arg, const struct plan_seg *segs, size_t n, struct error *err)
 int
 plan_end_packed(struct plan *p, struct error *err)
 {
-	struct plan_packed *k = p->packed;
+	struct plan_packed *k = plan_containers(p);
 	const int dirfd = p->places[0].meta_fd;
 	struct kvtree *t = kvtree_new(err), *list = NULL;
 	int rc = -1;

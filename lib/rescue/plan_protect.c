@@ -90,8 +90,7 @@ static void
 forget_sets(struct planner *w)
 {
 	for (size_t i = 0; i < w->p.nsets; i++)
-		if (w->p.sets[i].solved)
-			solution_free(&w->p.sets[i].solution);
+		plan_forget_solution(&w->p.sets[i]);
 	w->p.nsets = 0;
 	for (int64_t i = 0; i < w->p.nranks; i++)
 		w->p.ranks[i].data_set = w->p.ranks[i].map_set = PLAN_NONE;
@@ -148,7 +147,6 @@ make_member(struct protection *t, struct plan_set *s, uint32_t member,
 	struct plan_member *m = &s->members[member];
 
 	m->rank = s->number - 1 + member * t->nsets;
-	m->state = RED_MISSING;
 	m->list.known = true;
 	m->list.desc = (struct redset_desc){
 		.type = t->type,
@@ -186,10 +184,11 @@ make_set(struct protection *t, uint32_t number, bool map, struct error *err)
 	s->failures = t->failures;
 	s->opened = true;
 	s->n = members_of(t, number);
-	s->members = arena_alloc(w->p.arena, s->n, sizeof(*s->members));
 	s->ranks = ranks = arena_alloc(w->p.arena, s->n, sizeof(*ranks));
-	if (s->members == NULL || ranks == NULL)
+	if (ranks == NULL)
 		return error_no_memory(err);
+	if (plan_add_members(w, s, err) < 0)
+		return -1;
 	for (uint32_t i = 0; i < s->n; i++) {
 		if (make_member(t, s, i, err) < 0)
 			return -1;

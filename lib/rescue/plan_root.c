@@ -389,7 +389,7 @@ plan_map_files(struct planner *w, struct error *err)
 		if (!w->p.ranks[r].map_known)
 			continue;
 		rc = map_rank(w, r, &m, err);
-		if (rc == 0 && w->p.reported)
+		if (rc == 0 && w->reported)
 			rc = take_states(w, (uint32_t)r, err);
 	}
 	buf_free(&m.norm);

@@ -43,6 +43,22 @@ compare_red(const void *x, const void *y)
 	return c ? c : strcmp(a->name, b->name);
 }
 
+int
+plan_add_members(struct planner *w, struct plan_set *s, struct error *err)
+{
+	struct plan_red *red = arena_alloc(w->p.arena, s->n, sizeof(*red));
+
+	s->members = arena_alloc(w->p.arena, s->n, sizeof(*s->members));
+	if (s->members == NULL || red == NULL)
+		return error_no_memory(err);
+	for (uint32_t i = 0; i < s->n; i++) {
+		s->members[i].rank = PLAN_NONE;
+		s->members[i].state = RED_MISSING;
+		s->members[i].red = &red[i];
+	}
+	return 0;
+}
+
 static int
 start_set(struct planner *w, struct plan_set *s, const struct red_entry *e,
 	  struct error *err)
@@ -58,14 +74,7 @@ start_set(struct planner *w, struct plan_set *s, const struct red_entry *e,
 		.sets = e->n.sets,
 		.n = e->n.members,
 	};
-	s->members = arena_alloc(w->p.arena, s->n, sizeof(*s->members));
-	if (s->members == NULL)
-		return error_no_memory(err);
-	for (uint32_t i = 0; i < s->n; i++) {
-		s->members[i].rank = PLAN_NONE;
-		s->members[i].state = RED_MISSING;
-	}
-	return 0;
+	return plan_add_members(w, s, err);
 }
 
 static int
@@ -82,9 +91,9 @@ add_member(struct planner *w, struct plan_set *s, const struct red_entry *e,
 	m->name = e->name;
 	m->place = e->place;
 	m->state = e->absent ? RED_MISSING : RED_UNCHECKED;
-	m->report = e->report;
-	m->segs = plan_hidden_segs(&w->p, e->hidden, &m->nsegs);
-	if (!plan_segs_good(m->segs, m->nsegs)) {
+	m->red->report = e->report;
+	m->red->segs = plan_hidden_segs(&w->p, e->hidden, &m->red->nsegs);
+	if (!plan_segs_good(m->red->segs, m->red->nsegs)) {
 		m->state = RED_DAMAGED;
 		m->problem = "its container is not whole";
 	}
@@ -270,7 +279,7 @@ plan_settle(struct planner *w)
 		if (!plan_concerns(w, r))
 			continue;
 		if (!r->map_known && !w->bare &&
-		    !(w->p.reported && r->map.fate == FATE_REBUILD))
+		    !(w->reported && r->map.fate == FATE_REBUILD))
 			r->map.fate = FATE_LOST;
 		map_lost |= !r->map_known && r->map_set == PLAN_NONE;
 		data_lost |= !r->map_known && r->data_set == PLAN_NONE;

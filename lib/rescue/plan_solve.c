@@ -195,7 +195,7 @@ static bool
 range_lost(const struct solution *sol, uint32_t member, bool body,
 	   uint64_t from, uint64_t to)
 {
-	for (size_t i = 0; from < to && i < sol->nlost; i++) {
+	for (size_t i = 0; sol != NULL && from < to && i < sol->nlost; i++) {
 		const struct solve_lost *l = &sol->lost[i];
 
 		if (l->member == member && l->body == body &&
@@ -208,7 +208,7 @@ range_lost(const struct solution *sol, uint32_t member, bool body,
 static enum fate
 fate_of(const struct plan_set *s, bool lost)
 {
-	return lost || !s->solved ? FATE_LOST : FATE_REBUILD;
+	return lost || s->solution == NULL ? FATE_LOST : FATE_REBUILD;
 }
 
 static void
@@ -220,7 +220,7 @@ member_fates(struct planner *w, struct plan_set *s, uint32_t member)
 	for (size_t i = 0; i < m->list.nfiles; i++) {
 		uint64_t size = m->list.files[i].attr.size;
 		bool lost =
-			range_lost(&s->solution, member, false, at, at + size);
+			range_lost(s->solution, member, false, at, at + size);
 		struct plan_file *f = NULL;
 
 		at += size;
@@ -242,19 +242,20 @@ member_fates(struct planner *w, struct plan_set *s, uint32_t member)
 	m->fate = FATE_KEEP;
 	if (m->state != RED_PRESENT && m->state != RED_UNCHECKED &&
 	    redset_is_redundant(s->type))
-		m->fate = fate_of(s, m->header == NULL ||
-					     range_lost(&s->solution, member,
+		m->fate = fate_of(s, m->red->header == NULL ||
+					     range_lost(s->solution, member,
 							true, 0, UINT64_MAX));
 }
 
 /* --- One set --- */
 
-static void
-forget_solution(struct plan_set *s)
+void
+plan_forget_solution(struct plan_set *s)
 {
-	if (s->solved)
-		solution_free(&s->solution);
-	s->solved = false;
+	if (s->solution != NULL)
+		solution_free(s->solution);
+	mem_free(s->solution);
+	s->solution = NULL;
 }
 
 static int
@@ -268,6 +269,7 @@ try_solve(struct plan_set *s, struct solve_member *losses, bool salvage,
 		.chunk = s->chunk,
 		.member = losses,
 	};
+	struct solution *solution = NULL;
 
 	for (uint32_t i = 0; i < s->n; i++) {
 		enum red_state st = s->members[i].state;
@@ -275,13 +277,30 @@ try_solve(struct plan_set *s, struct solve_member *losses, bool salvage,
 		losses[i].body_lost = st == RED_MISSING || st == RED_DAMAGED ||
 				      (st == RED_HEADER_DAMAGED && !salvage);
 	}
-	forget_solution(s);
-	if (solve(&set, &s->solution, err) < 0)
+	plan_forget_solution(s);
+	solution = mem_alloc(1, sizeof(*solution));
+	if (solution == NULL)
+		return error_no_memory(err);
+	if (solve(&set, solution, err) < 0) {
+		mem_free(solution);
 		return -1;
-	s->solved = true;
+	}
+	s->solution = solution;
 	s->salvage = salvage;
 	s->spare = scheme_of(s->type)->spare(&set);
 	return 0;
+}
+
+static void
+find_sources(struct plan_set *s)
+{
+	const struct solution *sol = s->solution;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		s->members[i].source = false;
+	for (size_t j = 0; sol != NULL && j < sol->njobs; j++)
+		for (uint32_t i = 0; i < sol->jobs[j].nin; i++)
+			s->members[sol->jobs[j].in[i].member].source = true;
 }
 
 static void
@@ -302,7 +321,7 @@ judge(struct planner *w, struct plan_set *s, const struct solve_member *losses,
 		s->verdict = SET_WHOLE;
 	} else if (s->reason != NULL) {
 		s->verdict = SET_LOST;
-	} else if (s->solution.nlost > 0) {
+	} else if (s->solution->nlost > 0) {
 		s->verdict = SET_LOST;
 		s->reason = plan_explain(s, losses, any, arena);
 	} else {
@@ -310,6 +329,7 @@ judge(struct planner *w, struct plan_set *s, const struct solve_member *losses,
 	}
 	for (uint32_t i = 0; i < s->n; i++)
 		member_fates(w, s, i);
+	find_sources(s);
 	if (s->verdict == SET_LOST && s->reason == NULL)
 		s->reason = "a file was never completed";
 }
@@ -341,14 +361,14 @@ plan_solve_set(struct planner *w, struct plan_set *s, struct arena *arena,
 			goto out;
 		any[i] = lacks > 0;
 	}
-	forget_solution(s);
+	plan_forget_solution(s);
 	s->reason = s->flaw ? s->flaw : plan_unknown_lists(s, any, arena);
 	if (s->reason == NULL) {
 		if (try_solve(s, losses, false, err) < 0)
 			goto out;
 		/* Use bodies behind damaged headers only if the set is lost
 		 * without them. */
-		if (s->solution.nlost > 0 &&
+		if (s->solution->nlost > 0 &&
 		    try_solve(s, losses, true, err) < 0)
 			goto out;
 	}

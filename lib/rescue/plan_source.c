@@ -238,7 +238,7 @@ plan_reports(int64_t id, const struct plan_report *reports, size_t n,
 	if (w == NULL)
 		return NULL;
 	w->p.id = id;
-	w->p.reported = true;
+	w->reported = true;
 	w->p.places[w->p.nplaces++] = (struct place){
 		.root = "reports of ranks",
 		.meta = "reports of ranks",

@@ -107,28 +107,28 @@ body_string(const struct plan *p, const struct plan_member *m,
 	bool readable =
 		m->state == RED_PRESENT || m->state == RED_HEADER_DAMAGED;
 
-	out->parts = arena_alloc(arena, m->nsegs + 1, sizeof(*out->parts));
+	out->parts = arena_alloc(arena, m->red->nsegs + 1, sizeof(*out->parts));
 	if (out->parts == NULL)
 		return error_no_memory(err);
-	if (!readable || m->file_size <= m->body_start)
+	if (!readable || m->file_size <= m->red->body_start)
 		return 0;
-	if (m->nsegs > 0) {
+	if (m->red->nsegs > 0) {
 		const struct plan_span span = {
 			.dirfd = p->places[m->place].meta_fd,
-			.from = m->body_start,
-			.len = m->file_size - m->body_start,
+			.from = m->red->body_start,
+			.len = m->file_size - m->red->body_start,
 			.sum = STRIPE_NO_SUM,
 		};
 
-		out->nparts =
-			plan_segs_parts(m->segs, m->nsegs, &span, out->parts);
+		out->nparts = plan_segs_parts(m->red->segs, m->red->nsegs,
+					      &span, out->parts);
 		return 0;
 	}
 	out->parts[0] = (struct stripe_part){
-		.len = m->file_size - m->body_start,
+		.len = m->file_size - m->red->body_start,
 		.dirfd = p->places[m->place].meta_fd,
 		.path = m->name,
-		.off = m->body_start,
+		.off = m->red->body_start,
 		.sum = STRIPE_NO_SUM,
 	};
 	out->nparts = 1;
@@ -236,7 +236,7 @@ restore_set(struct planner *w, struct plan_set *s, struct error *err)
 	struct compute_options o = { .work = w->work };
 	struct stripe *to = NULL, *none = NULL;
 	struct plan_strings have;
-	struct compute_set set = { .solution = &s->solution };
+	struct compute_set set = { .solution = s->solution };
 
 	to = arena_alloc(w->p.arena, s->n, sizeof(*to));
 	none = arena_alloc(w->p.arena, s->n, sizeof(*none));
@@ -260,8 +260,8 @@ plan_restore_maps(struct planner *w, struct error *err)
 	for (size_t i = 0; i < w->p.nsets; i++) {
 		struct plan_set *s = &w->p.sets[i];
 
-		if (s->map && s->solved && s->verdict == SET_REBUILDABLE &&
-		    restore_set(w, s, err) < 0)
+		if (s->map && s->solution != NULL &&
+		    s->verdict == SET_REBUILDABLE && restore_set(w, s, err) < 0)
 			return -1;
 	}
 	return 0;

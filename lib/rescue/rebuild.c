@@ -32,7 +32,7 @@
 bool
 rebuild_wants(const struct rebuild_run *r, const struct plan_set *s)
 {
-	if (!s->solved || s->verdict == SET_WHOLE)
+	if (s->solution == NULL || s->verdict == SET_WHOLE)
 		return false;
 	return s->verdict == SET_REBUILDABLE || r->partial;
 }
@@ -107,25 +107,29 @@ static int
 packed_body_target(struct rebuild_run *r, const struct plan_member *m,
 		   struct stripe *out, struct error *err)
 {
-	const uint64_t body = m->body_size;
+	const uint64_t body = m->red->body_size;
 	const struct plan_span span = {
 		.dirfd = r->p->places[m->place].meta_fd,
-		.from = m->header_size,
+		.from = m->red->header_size,
 		.len = body,
 		.sum = STRIPE_NO_SUM,
 	};
 
-	if (plan_segs_size(m->segs, m->nsegs) != m->header_size + body)
+	if (plan_segs_size(m->red->segs, m->red->nsegs) !=
+	    m->red->header_size + body)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: packed as %" PRIu64 " bytes, but it has "
 				 "%" PRIu64 ": unpack the dataset first",
-				 m->name, plan_segs_size(m->segs, m->nsegs),
-				 m->header_size + body);
+				 m->name,
+				 plan_segs_size(m->red->segs, m->red->nsegs),
+				 m->red->header_size + body);
 	r->in_place++;
-	out->parts = arena_alloc(r->arena, m->nsegs + 1, sizeof(*out->parts));
+	out->parts =
+		arena_alloc(r->arena, m->red->nsegs + 1, sizeof(*out->parts));
 	if (out->parts == NULL)
 		return error_no_memory(err);
-	out->nparts = plan_segs_parts(m->segs, m->nsegs, &span, out->parts);
+	out->nparts =
+		plan_segs_parts(m->red->segs, m->red->nsegs, &span, out->parts);
 	return 0;
 }
 
@@ -138,36 +142,36 @@ body_target(struct rebuild_run *r, const struct plan_member *m,
 	struct put_what d = {
 		.kind = PUT_DESCRIPTOR,
 		.dirfd = pl->meta_fd,
-		.path = m->descriptor.name,
-		.size = m->descriptor.image_size,
-		.image = m->descriptor.image,
-		.image_size = m->descriptor.image_size,
+		.path = m->red->descriptor.name,
+		.size = m->red->descriptor.image_size,
+		.image = m->red->descriptor.image,
+		.image_size = m->red->descriptor.image_size,
 	};
 	struct put_what b = {
 		.kind = PUT_REDUNDANCY,
 		.dirfd = pl->meta_fd,
 		.path = m->name,
-		.image = m->header,
-		.image_size = m->header_size,
+		.image = m->red->header,
+		.image_size = m->red->header_size,
 	};
 	struct stat st;
 
 	if (m->fate != FATE_REBUILD || m->name == NULL)
 		return 0;
-	if (m->nsegs > 0)
+	if (m->red->nsegs > 0)
 		return packed_body_target(r, m, out, err);
-	b.size = m->header_size + m->body_size;
+	b.size = m->red->header_size + m->red->body_size;
 	to = put_add(r->put, &b, err);
 	if (to == NULL)
 		return -1;
 	out->parts = arena_alloc(r->arena, 1, sizeof(*out->parts));
 	if (out->parts == NULL)
 		return error_no_memory(err);
-	if (b.size > m->header_size) {
+	if (b.size > m->red->header_size) {
 		out->parts[0] = (struct stripe_part){
-			.len = b.size - m->header_size,
+			.len = b.size - m->red->header_size,
 			.put = to,
-			.off = m->header_size,
+			.off = m->red->header_size,
 			.sum = STRIPE_NO_SUM,
 		};
 		out->nparts = 1;
@@ -224,7 +228,7 @@ set_targets(struct rebuild_run *r, const struct plan_set *s, struct error *err)
 			return -1;
 	}
 	*c = (struct compute_set){
-		.solution = &s->solution,
+		.solution = s->solution,
 		.data = have.data,
 		.body = have.body,
 		.new_data = to,
@@ -245,7 +249,7 @@ copy_body(struct rebuild_run *r, const struct place *pl,
 		.len = to->nparts ? to->parts[0].len : 0,
 		.dirfd = pl->meta_fd,
 		.path = m->name,
-		.off = m->body_start,
+		.off = m->red->body_start,
 		.sum = STRIPE_NO_SUM,
 	};
 	const struct stripe src = { 1, &from };
@@ -315,21 +319,22 @@ write_headers(struct rebuild_run *r, struct error *err)
 		for (uint32_t k = 0; k < set->n && rc == 0; k++) {
 			const struct plan_member *m = &set->members[k];
 
-			if (m->nsegs == 0 || m->fate != FATE_REBUILD ||
+			if (m->red->nsegs == 0 || m->fate != FATE_REBUILD ||
 			    !rebuild_wants(r, set))
 				continue;
-			s.parts = arena_alloc(r->arena, m->nsegs + 1,
+			s.parts = arena_alloc(r->arena, m->red->nsegs + 1,
 					      sizeof(*s.parts));
 			c = stripe_cache_new(1, true, NULL);
 			if (s.parts == NULL || c == NULL) {
 				rc = error_no_memory(err);
 			} else {
 				span.dirfd = r->p->places[m->place].meta_fd;
-				span.len = m->header_size;
-				s.nparts = plan_segs_parts(m->segs, m->nsegs,
-							   &span, s.parts);
-				rc = stripe_write(&s, c, 0, m->header,
-						  m->header_size, err);
+				span.len = m->red->header_size;
+				s.nparts = plan_segs_parts(m->red->segs,
+							   m->red->nsegs, &span,
+							   s.parts);
+				rc = stripe_write(&s, c, 0, m->red->header,
+						  m->red->header_size, err);
 			}
 			stripe_cache_free(c);
 		}
@@ -351,7 +356,7 @@ count_in_place(struct rebuild_run *r)
 	}
 	for (size_t i = 0; i < r->p->nsets; i++)
 		for (uint32_t m = 0; m < r->p->sets[i].n; m++)
-			if (r->p->sets[i].members[m].nsegs > 0 &&
+			if (r->p->sets[i].members[m].red->nsegs > 0 &&
 			    r->p->sets[i].members[m].fate == FATE_REBUILD)
 				r->result->redundancy++;
 }

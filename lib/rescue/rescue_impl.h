@@ -8,7 +8,9 @@
 
 #include "rescue/plan.h"
 #include "rescue/scheme.h"
+#include "rescue/solve.h"
 
+struct plan_red_report;
 struct recipe;
 struct stripe;
 struct stripe_part;
@@ -71,6 +73,21 @@ deep_made(const struct deep_block *b, uint32_t i)
 bool plan_blames_file(const struct error *e);
 
 /* --- Where a plan's bytes are --- */
+
+/* The redundancy file of a member, and its descriptor. */
+struct plan_red {
+	const struct plan_red_report *report; /* NULL: it is on disk */
+	size_t nsegs;			      /* > 0: it is packed */
+	const struct plan_seg *segs;
+	const struct redset_header *read; /* its header; NULL: not read, or
+					     damaged */
+	uint64_t body_start, body_size;	  /* in bytes */
+	const void *header; /* encoded header to write if the file is
+			       rebuilt */
+	size_t header_size;
+	struct plan_meta descriptor; /* the descriptor file
+					<stem>.er.R.redset */
+};
 
 /* Is a metadata file with this name packed? */
 bool plan_has_packed(const struct plan *p, const char *name);

@@ -8,6 +8,7 @@
 #include "par.h"
 #include "progress.h"
 #include "rescue/rebuild.h"
+#include "rescue/rescue_impl.h"
 #include "scene.h"
 #include "work.h"
 
@@ -111,12 +112,12 @@ repaired(struct scene *s, const char *what)
 
 /* --- One byte, every scheme --- */
 
-struct scheme {
+struct kind {
 	struct scene s;
 	bool names; /* is the culprit identified without checksums? */
 };
 
-static struct scheme schemes[] = {
+static struct kind schemes[] = {
 	{ { .type = REDSET_XOR, .ranks = 4, .sets = 1, .failures = 1 }, false },
 	{ { .type = REDSET_RS, .ranks = 5, .sets = 1, .failures = 1 }, false },
 	{ { .type = REDSET_RS, .ranks = 6, .sets = 1, .failures = 2 }, true },
@@ -128,7 +129,7 @@ static struct scheme schemes[] = {
 };
 
 static void
-one_byte(const struct scheme *t, bool crc)
+one_byte(const struct kind *t, bool crc)
 {
 	struct scene s = t->s;
 	bool partner = s.type == REDSET_PARTNER;
@@ -148,7 +149,7 @@ one_byte(const struct scheme *t, bool crc)
 	for (size_t i = 0; i < 2 * s.ranks; i++) {
 		const struct plan_member *m = &c.p->sets[i % 2].members[i / 2];
 
-		bytes += m->file_size - m->body_start + m->list.bytes;
+		bytes += m->file_size - m->red->body_start + m->list.bytes;
 	}
 	is_int((int64_t)c.r.bytes_read, (int64_t)bytes,
 	       fmt("%s: all bytes are read", what));

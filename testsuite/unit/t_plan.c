@@ -5,6 +5,7 @@
  * by hand: t_plan_files; malicious input: t_plan_limits.)
  */
 #include "rescue/plan.h"
+#include "rescue/rescue_impl.h"
 
 #include "planat.h"
 #include "scene.h"
@@ -530,7 +531,7 @@ marking(void)
 	ok(plan_mark_body(p, 1, 2, &err) == 0 && p->red_missing == 1 &&
 		   plan_status(p) == STATUS_DAMAGED,
 	   "a body is marked, of a set that nobody has looked at");
-	ok(p->sets[1].members[2].header_size > 0 &&
+	ok(p->sets[1].members[2].red->header_size > 0 &&
 		   p->sets[1].members[2].fate == FATE_REBUILD,
 	   "it will be written anew");
 	f = scene_find(p, 3, 1);

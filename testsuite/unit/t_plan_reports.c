@@ -4,6 +4,7 @@
  * equal plans from the directories.
  */
 #include "rescue/plan.h"
+#include "rescue/solve.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -81,12 +82,13 @@ same_set(const struct plan_set *a, const struct plan_set *b)
 	bool same = a->map == b->map && a->type == b->type &&
 		    a->number == b->number && a->n == b->n &&
 		    a->verdict == b->verdict && a->missing == b->missing &&
-		    a->solved == b->solved && a->spare == b->spare &&
+		    (a->solution == NULL) == (b->solution == NULL) &&
+		    a->spare == b->spare &&
 		    (a->reason == NULL) == (b->reason == NULL);
 
-	if (same && a->solved)
-		same = a->solution.njobs == b->solution.njobs &&
-		       a->solution.nlost == b->solution.nlost;
+	if (same && a->solution != NULL)
+		same = a->solution->njobs == b->solution->njobs &&
+		       a->solution->nlost == b->solution->nlost;
 	for (uint32_t m = 0; same && m < a->n; m++)
 		same = a->members[m].rank == b->members[m].rank &&
 		       a->members[m].state == b->members[m].state &&
@@ -187,8 +189,8 @@ lost_rank(void)
 	p = plan_reports(SCENE_ID, s.reports, 5, NULL, &err);
 	ok(p != NULL && p->ranks[2].map.fate == FATE_REBUILD &&
 		   p->verdict == SET_REBUILDABLE && p->nsets == 2 &&
-		   p->sets[0].solution.njobs > 0 &&
-		   p->sets[1].solution.njobs > 0,
+		   p->sets[0].solution->njobs > 0 &&
+		   p->sets[1].solution->njobs > 0,
 	   "both sets of a lost rank have a solution");
 	plan_free(p);
 	s.reports[0].nfiles--;

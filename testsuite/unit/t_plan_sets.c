@@ -5,6 +5,7 @@
  * several nodes.
  */
 #include "rescue/plan.h"
+#include "rescue/rescue_impl.h"
 
 #include "rescue/rebuild.h"
 #include "scene.h"
@@ -165,7 +166,7 @@ mixed_losses(void)
 	is_str(p->sets[1].members[2].name,
 	       strrchr(scene_red(&s, 2, false, false), '/') + 1,
 	       "its name is known");
-	is_str(p->sets[1].members[2].descriptor.name,
+	is_str(p->sets[1].members[2].red->descriptor.name,
 	       strrchr(scene_red(&s, 2, false, true), '/') + 1,
 	       "and that of its descriptor");
 	is_int(plan_status(p), STATUS_DAMAGED, "the dataset is damaged");
