@@ -147,6 +147,8 @@ run(struct settings *s, const char *const *args, size_t count)
 	}
 	app_work_end(&s->look.work);
 	app_warn_lines(catalogue_notice(c));
+	if (catalogue_notice(c) != NULL)
+		app_warn("--build and --current are options of scr_index");
 	/* If the archive goes to standard output, print nothing else there. */
 	if (s->json && s->exporting && to_stdout(s))
 		json_free(s->list);

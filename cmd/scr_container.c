@@ -3,6 +3,7 @@
  * scr_container - pack the files of a dataset into few containers.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,6 +151,21 @@ report_flaw(void *arg, const struct packed_flaw *f)
 	t->count++;
 }
 
+/* What to do about the damage in `h`, which makes the status `status`. */
+static void
+print_outlook(const struct packed *p, const struct packed_health *h, int status)
+{
+	if (status != STATUS_DAMAGED)
+		printf("no redundancy can repair it\n");
+	else if (h->files_bad + h->hidden_bad == 0 && !h->unfinished)
+		printf("all data are there\n");
+	else
+		printf("%s: scr_rebuild %s %" PRId64 "\n",
+		       h->files_bad == 0 ? "all data are there"
+					 : "its redundancy can repair it",
+		       h->hidden_bad > 0 ? "--deep" : "--checksums", p->id);
+}
+
 static int
 verify(struct settings *s, struct packed *p, struct catalogue *c,
        struct error *err)
@@ -166,7 +182,6 @@ verify(struct settings *s, struct packed *p, struct catalogue *c,
 		&t,
 	};
 	struct packed_health h;
-	struct buf text = BUF_INIT;
 	struct json *j = NULL;
 	int status = STATUS_OK;
 
@@ -176,21 +191,20 @@ verify(struct settings *s, struct packed *p, struct catalogue *c,
 		return error_status(err->kind);
 	}
 	if (!packed_healthy(&h))
-		status = catalogue_packed_outlook(c, p, &h, &s->look, &text,
-						  err);
+		status = catalogue_packed_outlook(c, p, &h, &s->look, err);
 	if (s->json) {
 		j = report_health_json(&h);
 		json_set_str(j, "name", p->name);
 		json_set_i64(j, "status", status);
 		json_set(j, "problems", t.flaws);
 		json_push(s->list, j);
-		buf_free(&text);
 	} else if (err->kind == ERROR_NONE) {
 		struct buf line = BUF_INIT;
 
 		report_health_text(p, &h, &line);
 		app_print_unless_quiet(&line);
-		app_print_unless_quiet(&text);
+		if (status != STATUS_OK && app_verbosity() >= 0)
+			print_outlook(p, &h, status);
 	}
 	packed_health_free(&h);
 	return status;
@@ -321,6 +335,8 @@ run(struct settings *s, const char *const *args, size_t count)
 	}
 	app_work_end(&s->look.work);
 	app_warn_lines(catalogue_notice(c));
+	if (catalogue_notice(c) != NULL)
+		app_warn("--build and --current are options of scr_index");
 	if (s->json)
 		status = error_worse_status(status, app_print_json(s->list));
 	catalogue_close(c);

@@ -195,8 +195,12 @@ work_on(const struct settings *s, struct subject *t, struct json *j,
 	struct plan *p = subject_plan(t, s->checksums, &s->look, err);
 	int status = STATUS_OK;
 
-	if (p == NULL)
+	if (p == NULL) {
+		if (err->kind == ERROR_ABSENT && t->kind == SUBJECT_PREFIX)
+			app_advise(err, "scr_index --verify checks what was "
+					"flushed");
 		return error_status(err->kind);
+	}
 	if (s->deep && mark_deep(s, p, err) < 0) {
 		status = error_status(err->kind);
 		goto out;
@@ -272,6 +276,8 @@ run(struct settings *s, const char *const *args, size_t count)
 			 : subject_find(&t, app_prefix(s->prefix), args, count,
 					&err);
 
+	if (rc < 0 && err.kind == ERROR_ABSENT && t.prefix != NULL)
+		app_advise(&err, "scr_inspect shows what is there");
 	if (rc == 0 && (s->dry_run || subject_lock(&t, &s->look, &err) == 0) &&
 	    app_work_start(&s->look.work, s->jobs, "rebuild", &err) == 0)
 		status = s->protect != NULL ? make_safe(s, &t, j, &err)

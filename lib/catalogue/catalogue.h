@@ -179,13 +179,13 @@ int catalogue_packed_open(struct catalogue *c, const char *what, bool lock,
 			  const struct catalogue_options *o, struct packed *p,
 			  struct error *err);
 
-/* Can redundancy repair the damage in `h`?  Return STATUS_DAMAGED or
- * STATUS_LOST, with a sentence on what to do next in `text`.  If the check
- * itself fails, return the status of *err. */
+/* Can redundancy repair the damage in `h`?  Return STATUS_DAMAGED (also if no
+ * data are damaged) or STATUS_LOST.  If the check itself fails, return the
+ * status of *err. */
 int catalogue_packed_outlook(struct catalogue *c, const struct packed *p,
 			     const struct packed_health *h,
 			     const struct catalogue_options *o,
-			     struct buf *text, struct error *err);
+			     struct error *err);
 
 /* --- Delete and prune --- */
 

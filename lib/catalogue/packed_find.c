@@ -3,9 +3,6 @@
  * packed_find.c - open packed datasets by name, and determine what their
  * redundancy can repair.
  */
-#include <inttypes.h>
-
-#include "buf.h"
 #include "catalogue/catalogue_impl.h"
 #include "container/packed.h"
 #include "error.h"
@@ -51,16 +48,16 @@ out:
 int
 catalogue_packed_outlook(struct catalogue *c, const struct packed *p,
 			 const struct packed_health *h,
-			 const struct catalogue_options *o, struct buf *text,
-			 struct error *err)
+			 const struct catalogue_options *o, struct error *err)
 {
-	struct error why = ERROR_INIT;
 	struct plan *plan = NULL;
 	struct map *by = NULL;
 	int status = STATUS_LOST, rc = 0;
 
+	if (h->files_bad == 0 && h->map_flaws == 0)
+		return STATUS_DAMAGED; /* all data are present */
 	if (p->layout == 3 && h->map_flaws == 0)
-		plan = catalogue_plan(c, p->id, PLAN_HEADERS, o, &why);
+		plan = catalogue_plan(c, p->id, PLAN_HEADERS, o, NULL);
 	by = plan == NULL ? NULL : segmap_by_path(&p->map);
 	for (size_t i = 0; by != NULL && i < plan->nfiles && rc == 0; i++) {
 		size_t at = map_get(by, plan->files[i].path);
@@ -70,23 +67,10 @@ catalogue_packed_outlook(struct catalogue *c, const struct packed *p,
 			rc = plan_mark(plan, i, FILE_WRONG_CRC, err);
 	}
 	map_free(by);
-	if (plan != NULL && rc == 0 && plan_status(plan) != STATUS_LOST)
-		status = STATUS_DAMAGED;
-	if (h->files_bad == 0 && h->map_flaws == 0)
-		status = STATUS_DAMAGED; /* all data are present */
-	plan_free(plan);
 	if (rc < 0)
-		return error_status(err->kind);
-	if (status == STATUS_DAMAGED && h->files_bad + h->hidden_bad == 0 &&
-	    !h->unfinished)
-		rc = buf_add_str(text, "all data are there\n");
-	else if (status == STATUS_DAMAGED)
-		rc = buf_printf(
-			text, "%s: scr_rebuild %s %" PRId64 "\n",
-			h->files_bad == 0 ? "all data are there"
-					  : "its redundancy can repair it",
-			h->hidden_bad > 0 ? "--deep" : "--checksums", p->id);
-	else
-		rc = buf_add_str(text, "no redundancy can repair it\n");
-	return rc < 0 ? error_status(ERROR_NOMEM) : status;
+		status = error_status(err->kind);
+	else if (plan != NULL && plan_status(plan) != STATUS_LOST)
+		status = STATUS_DAMAGED;
+	plan_free(plan);
+	return status;
 }

@@ -58,22 +58,20 @@ by_name(struct subject *s, const char *prefix, const char *name,
 	struct error *err)
 {
 	const struct overview_entry *e = NULL;
-	struct error why = ERROR_INIT;
 	struct overview all;
 	char shown[256];
 	int rc = overview_init(&all, prefix, err);
 
 	s->kind = SUBJECT_PREFIX;
-	s->prefix = prefix;
 	if (rc == 0) {
-		e = overview_find(&all, name, &why);
+		s->prefix = prefix;
+		e = overview_find(&all, name, NULL);
 		if (e != NULL)
 			s->id = e->id;
 		else
 			rc = error_set(
 				err, ERROR_ABSENT,
-				"%s: no dataset of this name or number "
-				"in %s: scr_inspect shows what is there",
+				"%s: no dataset of this name or number in %s",
 				str_printable(shown, sizeof(shown), name),
 				prefix);
 	}
@@ -357,9 +355,7 @@ subject_plan(const struct subject *s, bool checksums,
 	catalogue_close(c);
 	if (p == NULL && why.kind == ERROR_ABSENT)
 		error_set(err, ERROR_ABSENT,
-			  "%s: there is nothing to rebuild it from; scr_index "
-			  "--verify checks what was flushed",
-			  why.text);
+			  "%s: there is nothing to rebuild it from", why.text);
 	else if (p == NULL)
 		error_pass(err, &why);
 	return p;

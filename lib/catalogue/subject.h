@@ -43,8 +43,9 @@ struct subject {
 };
 
 /* Find the dataset named by `count` arguments `args`.  Names and numbers are
- * looked up in `prefix`.  ERROR_ABSENT; ERROR_USAGE: several datasets.  Call
- * subject_fini() also on failure. */
+ * looked up in `prefix`.  ERROR_ABSENT, with s->prefix set if the prefix was
+ * searched; ERROR_USAGE: several datasets.  Call subject_fini() also on
+ * failure. */
 int subject_find(struct subject *s, const char *prefix, const char *const *args,
 		 size_t count, struct error *err);
 
@@ -64,7 +65,8 @@ void subject_fini(struct subject *s);
 int subject_lock(struct subject *s, const struct catalogue_options *o,
 		 struct error *err);
 
-/* Make a plan with all headers, and with PLAN_CHECKSUMS if `checksums`. */
+/* Make a plan with all headers, and with PLAN_CHECKSUMS if `checksums`.
+ * ERROR_ABSENT: a dataset on a prefix has nothing to rebuild it from. */
 struct plan *subject_plan(const struct subject *s, bool checksums,
 			  const struct catalogue_options *o, struct error *err);
 
