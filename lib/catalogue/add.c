@@ -21,8 +21,6 @@
 struct search {
 	struct catalogue *c;
 	const char *name;
-	struct kvtree *tree;
-	struct buf raw;
 	int64_t found;	     /* id; -1: none yet */
 	char hits[256];	     /* ids found, for a message */
 	size_t nhits, nread; /* summaries with the name; readable summaries */
@@ -31,27 +29,22 @@ struct search {
 static int
 look_at(struct search *s, int64_t id, struct error *err)
 {
-	char name[DATASET_DIR_NAME + sizeof(SUMMARY_FILE) + 1];
 	struct error why = ERROR_INIT;
 	struct summary sum;
+	struct kvtree *tree = catalogue_summary(s->c, id, &sum, NULL, &why);
 	const char *bears = NULL;
 	size_t len = strlen(s->hits);
 
-	snprintf(name, sizeof(name), DATASET_DIR_FMT "/%s", id, SUMMARY_FILE);
-	if (catalogue_read_tree(s->c->scr_fd, name, s->tree, &s->raw, NULL,
-				&why) < 0 ||
-	    summary_read(s->tree, &sum, &why) < 0) {
-		if (why.kind != ERROR_NOMEM)
-			return 0; /* skip it, as its name is unknown */
-		return error_pass(err, &why);
-	}
+	if (tree == NULL) /* skip it, as its name is unknown */
+		return why.kind == ERROR_NOMEM ? error_pass(err, &why) : 0;
 	s->nread++;
 	bears = kvtree_value(sum.desc, "NAME");
-	if (bears == NULL || !str_eq(bears, s->name))
-		return 0;
-	s->found = id;
-	s->nhits++;
-	snprintf(s->hits + len, sizeof(s->hits) - len, " %" PRId64, id);
+	if (bears != NULL && str_eq(bears, s->name)) {
+		s->found = id;
+		s->nhits++;
+		snprintf(s->hits + len, sizeof(s->hits) - len, " %" PRId64, id);
+	}
+	kvtree_free(tree);
 	return 0;
 }
 
@@ -174,9 +167,6 @@ catalogue_add(struct catalogue *c, const char *name,
 	int rc = -1;
 
 	*id = -1;
-	s.tree = kvtree_new(err);
-	if (s.tree == NULL)
-		return -1;
 	if (find(&s, err) == 0 &&
 	    catalogue_dir_open(c, s.found, &d, err) == 0 &&
 	    catalogue_dir_lock(c, &d, o, err) == 0) {
@@ -184,7 +174,5 @@ catalogue_add(struct catalogue *c, const char *name,
 		rc = add(c, &d, o, err);
 	}
 	catalogue_dir_close(&d);
-	kvtree_free(s.tree);
-	buf_free(&s.raw);
 	return rc;
 }

@@ -28,8 +28,7 @@ struct build {
 	struct plan *plan;
 	struct rank2file old; /* before the build */
 	bool have_old;
-	struct catalogue_sums sums;
-	bool *rebuilt; /* indexed by file of the plan */
+	struct catalogue_sum *sums; /* of the files of the plan */
 	struct catalogue_desc desc;
 	bool changed; /* a file was written */
 };
@@ -80,10 +79,9 @@ make_plan(struct build *b, struct error *err)
 static void
 forget_plan(struct build *b)
 {
-	catalogue_sums_fini(&b->sums);
-	mem_free(b->rebuilt);
+	mem_free(b->sums);
 	plan_free(b->plan);
-	b->rebuilt = NULL;
+	b->sums = NULL;
 	b->plan = NULL;
 }
 
@@ -95,14 +93,13 @@ look(struct build *b, struct error *err)
 		return -1;
 	if (b->plan == NULL)
 		return 0;
-	if (catalogue_sums_init(&b->sums, b->plan, b->have_old ? &b->old : NULL,
-				err) < 0 ||
-	    catalogue_copied_take(b->c, &b->dir, b->plan, &b->sums, err) < 0)
+	b->sums = catalogue_sums(b->plan, b->have_old ? &b->old : NULL, err);
+	if (b->sums == NULL ||
+	    catalogue_copied_take(b->c, &b->dir, b->plan, b->sums, err) < 0)
 		return -1;
 	if (!b->o->checksums)
 		return 0;
-	return catalogue_sums_read(b->c, b->plan, &b->sums, CATALOGUE_ALL, b->o,
-				   err);
+	return catalogue_sums_compare(b->c, b->plan, b->sums, true, b->o, err);
 }
 
 /* --- Deep check of the redundancy --- */
@@ -166,27 +163,28 @@ mend(struct build *b, struct error *err)
 		/* All data are present; only redundancy cannot be rebuilt. */
 		.partial = b->plan->verdict == SET_LOST,
 	};
-	size_t n = b->plan->nfiles;
+	const struct plan *p = b->plan;
+	bool *rebuilt = NULL;
+	int rc = 0;
 
-	b->rebuilt = mem_calloc(n > 0 ? n : 1, sizeof(*b->rebuilt));
-	if (b->rebuilt == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < n; i++)
-		b->rebuilt[i] = b->plan->files[i].fate == FATE_REBUILD;
-	if (!needs_rebuild(b->plan))
+	if (!needs_rebuild(p))
 		return 0;
-	if (rebuild(b->plan, &ro, &b->out->rebuild, err) < 0)
-		return -1;
+	rebuilt = mem_calloc(p->nfiles + 1, sizeof(*rebuilt));
+	if (rebuilt == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < p->nfiles; i++)
+		rebuilt[i] = p->files[i].fate == FATE_REBUILD;
+	rc = rebuild(b->plan, &ro, &b->out->rebuild, err);
 	b->changed =
 		b->changed || b->out->rebuild.files + b->out->rebuild.maps > 0;
 	/* The rebuild may have found more damaged files. */
-	for (size_t i = 0; i < n; i++)
-		b->rebuilt[i] =
-			b->rebuilt[i] || b->plan->files[i].fate == FATE_REBUILD;
-	if (!b->o->checksums)
-		return 0;
-	return catalogue_sums_again(b->c, b->plan, &b->sums, b->rebuilt, b->o,
-				    err);
+	for (size_t i = 0; i < p->nfiles; i++)
+		rebuilt[i] = rebuilt[i] || p->files[i].fate == FATE_REBUILD;
+	if (rc == 0 && b->o->checksums)
+		rc = catalogue_sums_read(b->c, b->plan, b->sums, rebuilt, true,
+					 b->o, err);
+	mem_free(rebuilt);
+	return rc;
 }
 
 /* Make the rank2file of the plan.  Files are in the order of the filemaps, as
@@ -208,10 +206,10 @@ ranks_of_plan(const struct build *b, struct rank2file *out, struct error *err)
 	for (size_t i = 0; i < p->nfiles; i++)
 		files[i] = (struct rank2file_file){
 			.path = p->files[i].path,
-			.has_size = b->sums.list[i].known,
-			.has_crc = b->sums.list[i].known,
+			.has_size = b->sums[i].known,
+			.has_crc = b->sums[i].known,
 			.size = p->files[i].attr.size,
-			.crc = b->sums.list[i].crc,
+			.crc = b->sums[i].crc,
 		};
 	for (size_t i = 0; i < out->nranks; i++)
 		out->ranks[i] = (struct rank2file_rank){

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "catalogue/catalogue.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +17,7 @@
 #include "mem.h"
 #include "meta/index.h"
 #include "meta/kvtree.h"
+#include "meta/summary.h"
 #include "num.h"
 #include "path.h"
 #include "str.h"
@@ -98,20 +97,10 @@ catalogue_notice(const struct catalogue *c)
 int
 catalogue_open_scr(struct catalogue *c, bool make, struct error *err)
 {
-	if (c->scr_fd >= 0)
-		return 0;
-	if (make) {
-		if (mkdirat(c->prefix_fd, SCR_DIR, 0777) == 0) {
-			if (io_sync_dir(c->prefix_fd, c->path, err) < 0)
-				return -1;
-		} else if (errno != EEXIST) {
-			return error_sys(err, "%s/%s: cannot make", c->path,
-					 SCR_DIR);
-		}
-	}
-	c->scr_fd = path_open_beneath(c->prefix_fd, SCR_DIR,
-				      O_RDONLY | O_DIRECTORY, 0, err);
-	return c->scr_fd < 0 ? error_wrap(err, "%s", c->path) : 0;
+	if (c->scr_fd < 0)
+		c->scr_fd =
+			dataset_dir_open_scr(c->prefix_fd, c->path, make, err);
+	return c->scr_fd < 0 ? -1 : 0;
 }
 
 /* --- Dataset directories --- */
@@ -232,40 +221,41 @@ catalogue_resolve(struct catalogue *c, const struct index *ix, const char *text,
 
 /* --- Helpers --- */
 
-int
-catalogue_read_tree(int dirfd, const char *rel, struct kvtree *into,
-		    struct buf *scratch, struct stat *st, struct error *err)
+struct kvtree *
+catalogue_read_tree(int dirfd, const char *rel, struct stat *st,
+		    struct error *err)
 {
-	int rc = -1;
+	struct kvtree *tree = NULL;
+	struct buf raw = BUF_INIT;
 	/* O_NONBLOCK: do not wait if the name is that of a FIFO. */
 	int fd = path_open_beneath(dirfd, rel, O_RDONLY | O_NONBLOCK, 0, err);
 
 	if (fd < 0)
-		return -1;
+		return NULL;
 	if (st != NULL && fstat(fd, st) < 0) {
 		error_sys(err, "%s: cannot stat", rel);
-		goto out;
+	} else if (io_read_fd(fd, rel, KVTREE_MAX_ENCODED, &raw, err) == 0) {
+		tree = kvtree_decode(raw.data, raw.len, NULL, err);
+		if (tree == NULL)
+			error_wrap(err, "%s", rel);
 	}
-	if (io_read_fd(fd, rel, KVTREE_MAX_ENCODED, scratch, err) < 0)
-		goto out;
-	rc = kvtree_decode_into(into, scratch->data, scratch->len, NULL, err);
-	if (rc < 0)
-		error_wrap(err, "%s", rel);
-out:
+	buf_free(&raw);
 	close(fd);
-	return rc;
+	return tree;
 }
 
-void
-catalogue_notify(struct catalogue *c, const char *fmt, ...)
+struct kvtree *
+catalogue_summary(struct catalogue *c, int64_t id, struct summary *out,
+		  struct stat *st, struct error *err)
 {
-	char text[4096];
-	va_list ap;
+	char name[DATASET_DIR_NAME + sizeof("/" SUMMARY_FILE)];
+	struct kvtree *tree = NULL;
 
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	buf_clear(&c->notice);
-	/* If memory is short, lose the notice rather than fail. */
-	(void)buf_add_str(&c->notice, text);
+	snprintf(name, sizeof(name), DATASET_DIR_FMT "/" SUMMARY_FILE, id);
+	tree = catalogue_read_tree(c->scr_fd, name, st, err);
+	if (tree != NULL && summary_read(tree, out, err) < 0) {
+		kvtree_free(tree);
+		tree = NULL;
+	}
+	return tree;
 }

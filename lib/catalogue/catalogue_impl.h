@@ -9,8 +9,7 @@
  *   describe.c     find the descriptor of a dataset
  *   files.c        check lists of files
  *   whole.c        plans, and what they mean to the catalogue
- *   sums.c         checksums for a plan, from rank2file
- *   sums_copied.c  the same from copied_R.scr
+ *   sums.c         checksums for a plan
  *   build.c        the steps of catalogue_build()
  *   record.c       write rank2file, summary and index entry
  *   add.c          catalogue_add()
@@ -31,6 +30,7 @@
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "meta/rank2file.h"
+#include "meta/summary.h"
 #include "rescue/plan.h"
 
 struct kvtree;
@@ -76,15 +76,15 @@ int catalogue_dir_lock(struct catalogue *c, struct catalogue_dir *d,
 		       const struct catalogue_options *o, struct error *err);
 void catalogue_dir_close(struct catalogue_dir *d);
 
-/* Read the kvtree file `rel` below `dirfd` into `into`.  Links out of `dirfd`
- * are refused.  `st` (may be NULL) receives its stat data. */
-int catalogue_read_tree(int dirfd, const char *rel, struct kvtree *into,
-			struct buf *scratch, struct stat *st,
-			struct error *err);
+/* Read the kvtree file `rel` below `dirfd`; for kvtree_free().  Links out of
+ * `dirfd` are refused.  `st` (may be NULL) receives its stat data. */
+struct kvtree *catalogue_read_tree(int dirfd, const char *rel, struct stat *st,
+				   struct error *err);
 
-/* Replace the notice. */
-void catalogue_notify(struct catalogue *c, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+/* The same for the summary of dataset `id`, which borrows from the tree. */
+struct kvtree *catalogue_summary(struct catalogue *c, int64_t id,
+				 struct summary *out, struct stat *st,
+				 struct error *err);
 
 /* --- store.c --- */
 
@@ -145,6 +145,7 @@ int catalogue_read_summary(const struct catalogue_dir *d,
 
 struct catalogue_file {
 	const char *path; /* untrusted */
+	size_t number;	  /* for the caller */
 	uint32_t rank;
 	bool has_size, has_crc; /* recorded values */
 	bool may_lack;		/* empty file in a packed dataset: may be
@@ -236,42 +237,35 @@ struct catalogue_sum {
 	uint32_t crc;
 };
 
-struct catalogue_sums {
-	struct catalogue_sum *list; /* one per file of the plan */
-};
-
-/* Take the checksums from `old` (may be NULL), and set them in the plan. */
-int catalogue_sums_init(struct catalogue_sums *s, struct plan *p,
-			const struct rank2file *old, struct error *err);
-void catalogue_sums_fini(struct catalogue_sums *s);
-
-enum catalogue_want {
-	CATALOGUE_RECORDED, /* compare the checksums recorded in rank2file */
-	CATALOGUE_ALL,	    /* also compute the missing ones */
-};
-
-/* Read the files that are present, except those that the plan has compared.  A
- * file with a wrong checksum is marked in the plan. */
-int catalogue_sums_read(struct catalogue *c, struct plan *p,
-			struct catalogue_sums *s, enum catalogue_want want,
-			const struct catalogue_options *o, struct error *err);
-
-/* Read the files that were `rebuilt` (indexed by file of the plan).  A wrong
- * checksum is ERROR_DAMAGED. */
-int catalogue_sums_again(struct catalogue *c, struct plan *p,
-			 struct catalogue_sums *s, const bool *rebuilt,
-			 const struct catalogue_options *o, struct error *err);
-
-/* --- sums_copied.c --- */
+/* Take the checksums from `old` (may be NULL), and set them in the plan.  Return
+ * an array with the sum of each file of the plan, for mem_free(). */
+struct catalogue_sum *
+catalogue_sums(struct plan *p, const struct rank2file *old, struct error *err);
 
 /* Take checksums from copied_R.scr in the dataset's directory, for files that
  * have not changed since they were copied. */
 int catalogue_copied_take(struct catalogue *c, const struct catalogue_dir *d,
-			  struct plan *p, struct catalogue_sums *sums,
+			  struct plan *p, struct catalogue_sum *sums,
 			  struct error *err);
 
 /* Remove copied_R.scr of all ranks, as rank2file now has the checksums. */
 int catalogue_copied_sweep(struct catalogue_dir *d, struct error *err);
+
+/* Read the files for `which` (indexed by file of the plan) that are not packed.
+ * A file with a wrong checksum is marked in the plan; if the files were
+ * `rebuilt`, it is ERROR_DAMAGED. */
+int catalogue_sums_read(struct catalogue *c, struct plan *p,
+			struct catalogue_sum *sums, const bool *which,
+			bool rebuilt, const struct catalogue_options *o,
+			struct error *err);
+
+/* Read the files that are present and whose checksum was taken, to compare it;
+ * with `all`, also files without a recorded checksum.  Those in the filemaps
+ * have been compared by the plan. */
+int catalogue_sums_compare(struct catalogue *c, struct plan *p,
+			   struct catalogue_sum *sums, bool all,
+			   const struct catalogue_options *o,
+			   struct error *err);
 
 /* --- record.c --- */
 
@@ -293,12 +287,15 @@ int catalogue_record_entry(struct catalogue *c,
 
 /* The files of one dataset that can be deleted with it. */
 struct catalogue_claims {
-	struct rank2file r2f; /* as read */
-	struct plan *plan;    /* NULL: none */
-	bool have_ranks;
+	const struct work *work;
+	struct catalogue_names { /* what names them */
+		struct rank2file r2f;
+		bool have_ranks;
+		struct plan *plan; /* NULL: none */
+	} names;
 	size_t count, cap;
 	struct claim {
-		const char *path; /* clean; borrowed from r2f or plan */
+		const char *path; /* clean; borrowed from `names` */
 		bool shared;	  /* another dataset names it too */
 	} * list;
 	struct map *by_path; /* path -> index in list */
@@ -320,20 +317,13 @@ int catalogue_claims_share(struct catalogue *c, int64_t id,
 
 /* --- erase.c --- */
 
-struct eraser; /* opaque */
-
-/* Make an eraser for files below `root`.  With `o->dry_run`, it only counts.
- * `out` receives the counts.  NULL: ERROR_NOMEM. */
-struct eraser *catalogue_eraser_new(int root, const struct catalogue_options *o,
-				    struct delete_result *out,
-				    struct error *err);
-void catalogue_eraser_free(struct eraser *e);
-
-/* Erase `path` (clean) if it is a regular file not reached through a link.  A
- * missing file is no error.  Anything else is kept and reported. */
-int catalogue_erase(struct eraser *e, const char *path, struct error *err);
-
-/* Remove the directories above all erased paths that are now empty. */
-int catalogue_erase_dirs(struct eraser *e, struct error *err);
+/*
+ * Erase the files in `k` that no other dataset names, and the directories above
+ * them that are empty then.  Anything but a regular file, or a file reached
+ * through a link, is kept and reported; a missing file is no error.  In a dry
+ * run, only count.  `out` receives the counts.
+ */
+int catalogue_erase(int root, const struct catalogue_claims *k,
+		    struct delete_result *out, struct error *err);
 
 #endif /* CATALOGUE_CATALOGUE_IMPL_H */

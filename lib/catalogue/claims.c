@@ -25,6 +25,73 @@ is_verdict(const struct error *why)
 	return why->kind != ERROR_SYSTEM && why->kind != ERROR_NOMEM;
 }
 
+/* --- The names in the metadata of one dataset --- */
+
+/*
+ * Read rank2file and, with `both` or if it is unusable, the filemaps.  *why
+ * receives the error of metadata that are unusable.  -1: *why is a failed
+ * system call.
+ */
+static int
+read_names(struct catalogue *c, const struct catalogue_dir *d, bool both,
+	   const struct catalogue_options *o, struct catalogue_names *n,
+	   struct error *why)
+{
+	struct error local = ERROR_INIT;
+
+	memset(n, 0, sizeof(*n));
+	if (rank2file_load(d->fd, RANK2FILE_FILE, &n->r2f, &local) == 0)
+		n->have_ranks = true;
+	else if (local.kind != ERROR_ABSENT)
+		*why = local;
+	if (!is_verdict(&local))
+		return -1;
+	if (n->have_ranks && !both)
+		return 0;
+	error_clear(&local);
+	n->plan = catalogue_plan(c, d->id, 0, o, &local);
+	if (n->plan != NULL || local.kind == ERROR_ABSENT)
+		return 0;
+	if (both || why->kind == ERROR_NONE || !is_verdict(&local))
+		*why = local;
+	return is_verdict(&local) ? 0 : -1;
+}
+
+static void
+free_names(struct catalogue_names *n)
+{
+	plan_free(n->plan);
+	if (n->have_ranks)
+		rank2file_free(&n->r2f);
+}
+
+/* Are the metadata there, but all of them unusable? */
+static bool
+is_unknown(const struct catalogue_names *n, const struct error *why)
+{
+	return why->kind != ERROR_NONE && !n->have_ranks && n->plan == NULL;
+}
+
+/* Call fn for each path, which is NULL if it is not recorded. */
+static int
+each_name(const struct catalogue_names *n,
+	  int (*fn)(struct catalogue_claims *k, const char *path,
+		    struct error *err),
+	  struct catalogue_claims *k, struct error *err)
+{
+	for (size_t i = 0; n->have_ranks && i < n->r2f.nranks; i++) {
+		const struct rank2file_rank *r = &n->r2f.ranks[i];
+
+		for (size_t f = 0; f < r->nfiles; f++)
+			if (fn(k, r->files[f].path, err) < 0)
+				return -1;
+	}
+	for (size_t i = 0; n->plan != NULL && i < n->plan->nfiles; i++)
+		if (fn(k, n->plan->files[i].path, err) < 0)
+			return -1;
+	return 0;
+}
+
 /* --- The files of one dataset --- */
 
 /* Refuse paths in .scr: no dataset has files there, so the metadata are wrong
@@ -37,14 +104,13 @@ may_touch(const char *path)
 }
 
 static int
-claim(struct catalogue_claims *k, const char *path,
-      const struct catalogue_options *o, struct error *err)
+claim(struct catalogue_claims *k, const char *path, struct error *err)
 {
 	char shown[256];
 
 	if (!may_touch(path)) {
 		if (k->refused++ < TELL_MAX)
-			work_say(&o->work,
+			work_say(k->work,
 				 "%s: not below the prefix, left alone",
 				 str_printable(shown, sizeof(shown),
 					       path != NULL ? path : "?"));
@@ -59,46 +125,6 @@ claim(struct catalogue_claims *k, const char *path,
 	return 0;
 }
 
-/* Read rank2file and filemaps, if they exist.  *why receives the error of one
- * that is unusable. */
-static int
-read_both(struct catalogue *c, const struct catalogue_dir *d,
-	  const struct catalogue_options *o, struct catalogue_claims *k,
-	  struct error *why)
-{
-	struct error local = ERROR_INIT;
-
-	if (rank2file_load(d->fd, RANK2FILE_FILE, &k->r2f, &local) == 0)
-		k->have_ranks = true;
-	else if (local.kind != ERROR_ABSENT)
-		*why = local;
-	if (!k->have_ranks && !is_verdict(&local))
-		return -1;
-	error_clear(&local);
-	k->plan = catalogue_plan(c, d->id, 0, o, &local);
-	if (k->plan != NULL || local.kind == ERROR_ABSENT)
-		return 0;
-	*why = local;
-	return is_verdict(&local) ? 0 : -1;
-}
-
-static int
-claim_all(struct catalogue_claims *k, const struct catalogue_options *o,
-	  struct error *err)
-{
-	for (size_t i = 0; k->have_ranks && i < k->r2f.nranks; i++) {
-		const struct rank2file_rank *r = &k->r2f.ranks[i];
-
-		for (size_t n = 0; n < r->nfiles; n++)
-			if (claim(k, r->files[n].path, o, err) < 0)
-				return -1;
-	}
-	for (size_t i = 0; k->plan != NULL && i < k->plan->nfiles; i++)
-		if (claim(k, k->plan->files[i].path, o, err) < 0)
-			return -1;
-	return 0;
-}
-
 int
 catalogue_claims_init(struct catalogue *c, const struct catalogue_dir *d,
 		      const struct catalogue_options *o,
@@ -106,25 +132,18 @@ catalogue_claims_init(struct catalogue *c, const struct catalogue_dir *d,
 {
 	struct error why = ERROR_INIT;
 
-	memset(out, 0, sizeof(*out));
-	if (read_both(c, d, o, out, &why) < 0) {
+	*out = (struct catalogue_claims){ .work = &o->work,
+					  .by_path = map_new() };
+	if (read_names(c, d, true, o, &out->names, &why) < 0)
 		error_pass(err, &why);
-		goto fail;
-	}
-	if (why.kind != ERROR_NONE && !out->have_ranks && out->plan == NULL) {
+	else if (is_unknown(&out->names, &why))
 		error_set(err, ERROR_CORRUPT,
 			  "%s: cannot tell which files it has: %s", d->name,
 			  why.text);
-		goto fail;
-	}
-	out->by_path = map_new();
-	if (out->by_path == NULL) {
+	else if (out->by_path == NULL)
 		error_no_memory(err);
-		goto fail;
-	}
-	if (claim_all(out, o, err) == 0)
+	else if (each_name(&out->names, claim, out, err) == 0)
 		return 0;
-fail:
 	catalogue_claims_fini(out);
 	return -1;
 }
@@ -134,21 +153,21 @@ catalogue_claims_fini(struct catalogue_claims *k)
 {
 	map_free(k->by_path);
 	mem_free(k->list);
-	plan_free(k->plan);
-	if (k->have_ranks)
-		rank2file_free(&k->r2f);
-	memset(k, 0, sizeof(*k));
+	free_names(&k->names);
+	*k = (struct catalogue_claims){ .work = k->work };
 }
 
 /* --- Other datasets --- */
 
-static void
-mark(struct catalogue_claims *k, const char *path)
+static int
+mark(struct catalogue_claims *k, const char *path, struct error *err)
 {
 	size_t at = path == NULL ? MAP_NONE : map_get(k->by_path, path);
 
+	(void)err;
 	if (at != MAP_NONE)
 		k->list[at].shared = true;
+	return 0;
 }
 
 /* Mark the files of another dataset, listed by its rank2file or filemaps. */
@@ -157,36 +176,13 @@ mark_dataset(struct catalogue *c, const struct catalogue_dir *d,
 	     const struct catalogue_options *o, struct catalogue_claims *k,
 	     struct error *why)
 {
-	struct error local = ERROR_INIT;
-	struct rank2file r;
-	struct plan *p = NULL;
+	struct catalogue_names n;
+	int rc = read_names(c, d, false, o, &n, why);
 
-	if (rank2file_load(d->fd, RANK2FILE_FILE, &r, &local) == 0) {
-		for (size_t i = 0; i < r.nranks; i++)
-			for (size_t n = 0; n < r.ranks[i].nfiles; n++)
-				mark(k, r.ranks[i].files[n].path);
-		rank2file_free(&r);
-		return 0;
-	}
-	if (local.kind == ERROR_ABSENT)
-		error_clear(&local);
-	*why = local;
-	if (!is_verdict(&local))
-		return -1;
-	/* Without a usable rank2file, use the filemaps. */
-	p = catalogue_plan(c, d->id, 0, o, &local);
-	if (p == NULL) {
-		if (local.kind == ERROR_ABSENT && why->kind == ERROR_NONE)
-			return 0; /* no metadata, so it names no files */
-		if (why->kind == ERROR_NONE || !is_verdict(&local))
-			*why = local;
-		return -1;
-	}
-	for (size_t i = 0; i < p->nfiles; i++)
-		mark(k, p->files[i].path);
-	plan_free(p);
-	error_clear(why);
-	return 0;
+	if (rc == 0)
+		rc = is_unknown(&n, why) ? -1 : each_name(&n, mark, k, NULL);
+	free_names(&n);
+	return rc;
 }
 
 static int

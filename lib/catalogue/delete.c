@@ -248,22 +248,11 @@ static int
 remove_files(struct deletion *d, const struct catalogue_claims *k,
 	     struct error *err)
 {
-	struct eraser *e =
-		catalogue_eraser_new(d->c->prefix_fd, d->o, d->out, err);
 	size_t shared = 0;
-	int rc = e != NULL ? 0 : -1;
+	int rc = catalogue_erase(d->c->prefix_fd, k, d->out, err);
 
-	for (size_t i = 0; rc == 0 && i < k->count; i++) {
-		if (work_stopped(&d->o->work))
-			rc = error_set(err, ERROR_SYSTEM, "interrupted");
-		else if (k->list[i].shared)
-			shared++;
-		else
-			rc = catalogue_erase(e, k->list[i].path, err);
-	}
-	if (rc == 0)
-		rc = catalogue_erase_dirs(e, err);
-	catalogue_eraser_free(e);
+	for (size_t i = 0; i < k->count; i++)
+		shared += k->list[i].shared;
 	d->out->kept += shared + k->refused;
 	if (shared > 0)
 		work_say(&d->o->work,
@@ -348,8 +337,7 @@ delete_all(struct deletion *d, const struct index *ix, struct error *err)
 			return error_set(err, ERROR_USAGE,
 					 "%s: in the layout of SCR 1.1.8, in a "
 					 "directory of its own: remove that by "
-					 "hand, and then the entry with "
-					 "scr_index --drop",
+					 "hand, and then the entry with --drop",
 					 e.name);
 		work_say(&d->o->work,
 			 "dataset %" PRId64

@@ -4,7 +4,6 @@
  * summary, or in the index.  Otherwise, compose it from the event log, the
  * paths of the files, and the totals of the plan.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,9 +23,6 @@
 #include "work.h"
 
 #define LOG_FILE "log"
-
-/* Read the log in blocks, as it may be large. */
-#define LOG_BLOCK ((size_t)64 << 10)
 
 /* Maximum length of a user's or job's name in a path. */
 #define PART_MAX 256
@@ -115,27 +111,21 @@ static int
 from_flush(struct catalogue *c, int64_t id, struct catalogue_desc *out,
 	   struct error *err)
 {
-	struct kvtree *tree = kvtree_new(err);
-	struct buf raw = BUF_INIT;
+	struct kvtree *tree =
+		catalogue_read_tree(c->scr_fd, FLUSH_FILE, NULL, err);
 	struct flush_entry e;
 	int rc = -1;
 
+	out->from = CATALOGUE_FLUSH;
 	if (tree == NULL)
 		return -1;
-	if (catalogue_read_tree(c->scr_fd, FLUSH_FILE, tree, &raw, NULL, err) ==
-	    0) {
-		rc = flush_find(tree, id, &e, err);
-		if (rc == 0 && e.desc == NULL) /* fetched datasets have none */
-			rc = error_set(err, ERROR_ABSENT, "no descriptor");
-		if (rc == 0)
-			rc = adopt(e.desc, id, e.name, out, err);
-		if (rc < 0)
-			error_wrap(err, "%s", FLUSH_FILE);
-	}
-	out->from = CATALOGUE_FLUSH;
-	buf_free(&raw);
+	rc = flush_find(tree, id, &e, err);
+	if (rc == 0 && e.desc == NULL) /* fetched datasets have none */
+		rc = error_set(err, ERROR_ABSENT, "no descriptor");
+	if (rc == 0)
+		rc = adopt(e.desc, id, e.name, out, err);
 	kvtree_free(tree);
-	return rc;
+	return rc < 0 ? error_wrap(err, "%s", FLUSH_FILE) : 0;
 }
 
 int
@@ -143,30 +133,24 @@ catalogue_read_summary(const struct catalogue_dir *d,
 		       struct catalogue_desc *out, int *complete,
 		       struct error *err)
 {
-	struct kvtree *tree = kvtree_new(err);
-	struct buf raw = BUF_INIT;
+	struct kvtree *tree =
+		catalogue_read_tree(d->fd, SUMMARY_FILE, NULL, err);
 	struct summary s;
 	int rc = -1;
 
 	*complete = -1;
+	out->from = CATALOGUE_SUMMARY;
 	if (tree == NULL)
 		return -1;
-	if (catalogue_read_tree(d->fd, SUMMARY_FILE, tree, &raw, NULL, err) ==
-	    0) {
-		rc = summary_read(tree, &s, err);
-		if (rc == 0 && s.desc == NULL)
-			rc = error_set(err, ERROR_CORRUPT, "no descriptor");
-		if (rc == 0)
-			rc = adopt(s.desc, d->id, NULL, out, err);
-		if (rc == 0)
-			*complete = s.complete;
-		else
-			error_wrap(err, "%s", SUMMARY_FILE);
-	}
-	out->from = CATALOGUE_SUMMARY;
-	buf_free(&raw);
+	rc = summary_read(tree, &s, err);
+	if (rc == 0 && s.desc == NULL)
+		rc = error_set(err, ERROR_CORRUPT, "no descriptor");
+	if (rc == 0)
+		rc = adopt(s.desc, d->id, NULL, out, err);
+	if (rc == 0)
+		*complete = s.complete;
 	kvtree_free(tree);
-	return rc;
+	return rc < 0 ? error_wrap(err, "%s", SUMMARY_FILE) : 0;
 }
 
 static int
@@ -285,49 +269,29 @@ trace_line(char *line, int64_t id, struct traces *t)
 	snprintf(t->name, sizeof(t->name), "%s", l.name);
 }
 
-/* Process the complete lines in `b`, and keep the rest. */
-static void
-take_lines(struct buf *b, int64_t id, struct traces *t)
-{
-	char *line = b->data, *end = NULL;
-	size_t rest = 0;
-
-	while ((end = memchr(line, '\n', b->len - (size_t)(line - b->data))) !=
-	       NULL) {
-		*end = '\0';
-		trace_line(line, id, t);
-		line = end + 1;
-	}
-	rest = b->len - (size_t)(line - b->data);
-	/* No line is longer, so the rest is not part of a log. */
-	if (rest > LOG_LINE_MAX)
-		rest = 0;
-	memmove(b->data, line, rest);
-	b->len = rest;
-	b->data[rest] = '\0';
-}
-
 static void
 trace_log(struct catalogue *c, int64_t id, struct traces *t)
 {
-	struct buf b = BUF_INIT;
-	ssize_t n = 0;
 	int fd = path_open_beneath(c->scr_fd, LOG_FILE, O_RDONLY | O_NONBLOCK,
 				   0, NULL);
+	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
+	char line[LOG_LINE_MAX + 2];
+	bool whole = true;
 
 	/* Treat an unreadable log as an empty one. */
-	while (fd >= 0 && buf_reserve(&b, LOG_BLOCK) == 0) {
-		n = read(fd, b.data + b.len, LOG_BLOCK);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		b.len += (size_t)n;
-		b.data[b.len] = '\0';
-		take_lines(&b, id, t);
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+		const size_t len = strcspn(line, "\n");
+		const bool start = whole;
+
+		/* A longer line is not part of a log, nor is its rest. */
+		whole = line[len] == '\n';
+		line[len] = '\0';
+		if (start && whole)
+			trace_line(line, id, t);
 	}
-	buf_free(&b);
-	if (fd >= 0)
+	if (f != NULL)
+		fclose(f);
+	else if (fd >= 0)
 		close(fd);
 }
 

@@ -24,7 +24,7 @@
 
 struct eraser {
 	int root;
-	const struct catalogue_options *o;
+	const struct work *work;
 	struct delete_result *out;
 	struct arena *arena;
 	char last[PATH_MAX]; /* path of the directory `fd` */
@@ -34,44 +34,6 @@ struct eraser {
 	struct map *seen;   /* contains `dirs` */
 	struct map *doomed; /* dry run: all that would be removed */
 };
-
-struct eraser *
-catalogue_eraser_new(int root, const struct catalogue_options *o,
-		     struct delete_result *out, struct error *err)
-{
-	struct eraser *e = mem_calloc(1, sizeof(*e));
-
-	if (e == NULL) {
-		error_no_memory(err);
-		return NULL;
-	}
-	e->root = root;
-	e->o = o;
-	e->out = out;
-	e->fd = -1;
-	e->arena = arena_new();
-	e->seen = map_new();
-	e->doomed = map_new();
-	if (e->arena != NULL && e->seen != NULL && e->doomed != NULL)
-		return e;
-	catalogue_eraser_free(e);
-	error_no_memory(err);
-	return NULL;
-}
-
-void
-catalogue_eraser_free(struct eraser *e)
-{
-	if (e == NULL)
-		return;
-	if (e->fd >= 0)
-		close(e->fd);
-	map_free(e->seen);
-	map_free(e->doomed);
-	mem_free(e->dirs);
-	arena_free(e->arena);
-	mem_free(e);
-}
 
 /* --- Parent directories --- */
 
@@ -153,7 +115,7 @@ keep(struct eraser *e, const char *path, const char *why)
 	char shown[256];
 
 	e->out->kept++;
-	work_say(&e->o->work, "%s: %s, left alone",
+	work_say(e->work, "%s: %s, left alone",
 		 str_printable(shown, sizeof(shown), path), why);
 }
 
@@ -167,8 +129,10 @@ doom(struct eraser *e, const char *path, struct error *err)
 	return 0;
 }
 
-int
-catalogue_erase(struct eraser *e, const char *path, struct error *err)
+/* Erase `path` (clean) if it is a regular file not reached through a link.  A
+ * missing file is no error.  Anything else is kept and reported. */
+static int
+erase(struct eraser *e, const char *path, struct error *err)
 {
 	const char *base = NULL;
 	struct stat st;
@@ -189,7 +153,7 @@ catalogue_erase(struct eraser *e, const char *path, struct error *err)
 		keep(e, path, "not a plain file");
 		return 0;
 	}
-	if (e->o->work.dry_run) {
+	if (e->work->dry_run) {
 		if (doom(e, path, err) < 0)
 			return -1;
 	} else if (unlinkat(fd, base, 0) < 0) {
@@ -266,20 +230,63 @@ remove_dir(struct eraser *e, const char *dir)
 	if (errno == ENOTEMPTY || errno == EEXIST || errno == ENOENT ||
 	    errno == ENOTDIR || errno == ELOOP || errno == EBUSY)
 		return;
-	work_say(&e->o->work, "%s: cannot remove the directory: %s",
+	work_say(e->work, "%s: cannot remove the directory: %s",
 		 str_printable(shown, sizeof(shown), dir), strerror(errno));
 }
 
-int
-catalogue_erase_dirs(struct eraser *e, struct error *err)
+/* Remove the directories above all erased paths that are now empty. */
+static int
+erase_dirs(struct eraser *e, struct error *err)
 {
 	if (e->ndirs > 0)
 		qsort(e->dirs, e->ndirs, sizeof(*e->dirs), longer_first);
 	for (size_t i = 0; i < e->ndirs; i++) {
-		if (!e->o->work.dry_run)
+		if (!e->work->dry_run)
 			remove_dir(e, e->dirs[i]);
 		else if (pretend(e, e->dirs[i], err) < 0)
 			return -1;
 	}
 	return 0;
+}
+
+/* --- All files of a dataset --- */
+
+static int
+erase_all(struct eraser *e, const struct catalogue_claims *k, struct error *err)
+{
+	for (size_t i = 0; i < k->count; i++) {
+		if (work_stopped(e->work))
+			return error_set(err, ERROR_SYSTEM, "interrupted");
+		if (!k->list[i].shared && erase(e, k->list[i].path, err) < 0)
+			return -1;
+	}
+	return erase_dirs(e, err);
+}
+
+int
+catalogue_erase(int root, const struct catalogue_claims *k,
+		struct delete_result *out, struct error *err)
+{
+	struct eraser e = {
+		.root = root,
+		.work = k->work,
+		.out = out,
+		.arena = arena_new(),
+		.fd = -1,
+		.seen = map_new(),
+		.doomed = map_new(),
+	};
+	int rc = -1;
+
+	if (e.arena == NULL || e.seen == NULL || e.doomed == NULL)
+		error_no_memory(err);
+	else
+		rc = erase_all(&e, k, err);
+	if (e.fd >= 0)
+		close(e.fd);
+	map_free(e.seen);
+	map_free(e.doomed);
+	mem_free(e.dirs);
+	arena_free(e.arena);
+	return rc;
 }

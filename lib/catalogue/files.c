@@ -76,20 +76,20 @@ catalogue_files_free(struct catalogue_files *f)
 
 /* --- Check --- */
 
-/* The container that a worker looked up last.  The next file is usually in the
- * same one. */
-struct lately {
-	const char *name;
+struct worker {
+	struct pathcache *cache;
+	char *block; /* SUM_BLOCK bytes; NULL: only stat */
+	/* The container looked up last.  The next file is usually in the same
+	 * one. */
+	const char *container;
 	uint64_t size;
 };
 
 struct checker {
 	struct catalogue *c;
 	struct catalogue_file *list;
-	int dirfd;		   /* of containers */
-	struct pathcache **caches; /* one per worker */
-	struct lately *lately;	   /* one per worker */
-	char **blocks;		   /* one per worker; NULL: only stat */
+	int dirfd; /* of containers */
+	struct worker *workers;
 	const struct catalogue_options *o;
 };
 
@@ -110,21 +110,21 @@ state_of_error(struct catalogue_file *f, struct error *why, struct error *err)
 	return error_pass(err, why);
 }
 
-/* Look up the size of a container in l->size; 0: it is missing. */
+/* Look up the size of a container in w->size; 0: it is missing. */
 static int
-container_size(struct checker *k, const char *name, struct lately *l,
+container_size(struct checker *k, const char *name, struct worker *w,
 	       struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct stat st;
 
-	if (l->name != NULL && str_eq(l->name, name))
+	if (w->container != NULL && str_eq(w->container, name))
 		return 0;
-	l->name = name;
-	l->size = 0;
+	w->container = name;
+	w->size = 0;
 	if (path_stat_beneath(k->dirfd, name, &st, &why) == 0) {
 		if (S_ISREG(st.st_mode))
-			l->size = (uint64_t)st.st_size;
+			w->size = (uint64_t)st.st_size;
 		return 0;
 	}
 	if (why.kind == ERROR_ABSENT || why.kind == ERROR_UNSAFE ||
@@ -135,19 +135,17 @@ container_size(struct checker *k, const char *name, struct lately *l,
 
 /* Check that all segments of a packed file lie within their containers. */
 static int
-stat_packed(struct checker *k, struct catalogue_file *f, unsigned worker,
+stat_packed(struct checker *k, struct catalogue_file *f, struct worker *w,
 	    struct error *err)
 {
-	struct lately *l = &k->lately[worker];
-
 	f->found_size = 0;
 	f->state = FILE_PRESENT;
 	for (size_t i = 0; i < f->nsegs; i++) {
 		const struct rank2file_seg *s = &f->segs[i];
 
-		if (container_size(k, s->file, l, err) < 0)
+		if (container_size(k, s->file, w, err) < 0)
 			return -1;
-		if (s->len > l->size || s->off > l->size - s->len)
+		if (s->len > w->size || s->off > w->size - s->len)
 			f->state = FILE_MISSING;
 		f->found_size += s->len;
 	}
@@ -165,8 +163,8 @@ stat_one(void *arg, size_t i, unsigned worker, struct error *err)
 	struct stat st;
 
 	if (f->nsegs > 0)
-		return stat_packed(k, f, worker, err);
-	if (pathcache_stat(k->caches[worker], f->path, &st, &why) < 0) {
+		return stat_packed(k, f, &k->workers[worker], err);
+	if (pathcache_stat(k->workers[worker].cache, f->path, &st, &why) < 0) {
 		if (f->may_lack && why.kind == ERROR_ABSENT) {
 			f->state = FILE_PRESENT;
 			f->may_lack = true;
@@ -185,16 +183,10 @@ stat_one(void *arg, size_t i, unsigned worker, struct error *err)
 	return 0;
 }
 
-/* A range of an open file. */
-struct stretch {
-	int fd;
-	uint64_t off, len;
-};
-
-/* Update the checksum of `f` with the bytes of `s`. */
+/* Update the checksum of `f` with the range `s` of the open file. */
 static int
-sum_stretch(struct checker *k, struct catalogue_file *f,
-	    const struct stretch *s, char *block, struct error *err)
+sum_range(struct checker *k, struct catalogue_file *f, int fd,
+	  const struct rank2file_seg *s, char *block, struct error *err)
 {
 	const uint64_t end = s->off + s->len;
 	size_t n = 0;
@@ -203,31 +195,10 @@ sum_stretch(struct checker *k, struct catalogue_file *f,
 		if (work_stopped(&k->o->work))
 			return error_set(err, ERROR_SYSTEM, "interrupted");
 		n = end - off < SUM_BLOCK ? (size_t)(end - off) : SUM_BLOCK;
-		if (io_pread(s->fd, f->path, block, n, off, err) < 0)
+		if (io_pread(fd, f->path, block, n, off, err) < 0)
 			return -1;
 		f->found_crc = crc_update(f->found_crc, block, n);
 		progress_add(k->o->work.progress, n);
-	}
-	return 0;
-}
-
-/* Compute the checksum of a packed file. */
-static int
-sum_packed(struct checker *k, struct catalogue_file *f, char *block,
-	   struct error *err)
-{
-	for (size_t i = 0; i < f->nsegs; i++) {
-		const struct rank2file_seg *s = &f->segs[i];
-		int fd = path_open_beneath(k->dirfd, s->file,
-					   O_RDONLY | O_NONBLOCK | O_NOCTTY, 0,
-					   err);
-		const struct stretch at = { fd, s->off, s->len };
-		int rc = fd < 0 ? -1 : sum_stretch(k, f, &at, block, err);
-
-		if (fd >= 0)
-			close(fd);
-		if (rc < 0)
-			return -1;
 	}
 	return 0;
 }
@@ -237,43 +208,31 @@ sum_one(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	struct checker *k = arg;
 	struct catalogue_file *f = &k->list[i];
+	const struct rank2file_seg whole = { f->path, 0, f->found_size };
+	const bool packed = f->nsegs > 0;
 	struct error why = ERROR_INIT;
-	int fd = -1, rc = -1;
 
 	if (f->may_lack || f->state != FILE_PRESENT)
 		return 0;
 	f->found_crc = 0;
-	if (f->nsegs > 0) {
-		rc = sum_packed(k, f, k->blocks[worker], err);
-	} else {
-		fd = path_open_beneath(k->c->prefix_fd, f->path,
-				       O_RDONLY | O_NONBLOCK | O_NOCTTY, 0,
-				       &why);
+	for (size_t s = 0; s < (packed ? f->nsegs : 1); s++) {
+		const struct rank2file_seg *at = packed ? &f->segs[s] : &whole;
+		int fd = path_open_beneath(
+			packed ? k->dirfd : k->c->prefix_fd, at->file,
+			O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, &why);
+		int rc = -1;
+
 		if (fd < 0)
-			return state_of_error(f, &why, err);
-		rc = sum_stretch(k, f,
-				 &(struct stretch){ fd, 0, f->found_size },
-				 k->blocks[worker], err);
+			return packed ? error_pass(err, &why)
+				      : state_of_error(f, &why, err);
+		rc = sum_range(k, f, fd, at, k->workers[worker].block, err);
 		close(fd);
+		if (rc < 0)
+			return -1;
 	}
-	if (rc < 0)
-		return -1;
 	f->summed = true;
 	if (f->has_crc && f->crc != f->found_crc)
 		f->state = FILE_WRONG_CRC;
-	return 0;
-}
-
-/* Call fn for all files, on the threads of o->work.par if it is set. */
-static int
-for_all(struct checker *k, size_t count, size_t batch,
-	int (*fn)(void *, size_t, unsigned, struct error *), struct error *err)
-{
-	if (k->o->work.par != NULL)
-		return par_for(k->o->work.par, count, batch, fn, k, err);
-	for (size_t i = 0; i < count; i++)
-		if (fn(k, i, 0, err) < 0)
-			return -1;
 	return 0;
 }
 
@@ -281,7 +240,9 @@ for_all(struct checker *k, size_t count, size_t batch,
 static int
 check_all(struct checker *k, size_t count, bool sum, struct error *err)
 {
-	if (for_all(k, count, STAT_BATCH, stat_one, err) < 0)
+	struct par *par = k->o->work.par;
+
+	if (par_for(par, count, STAT_BATCH, stat_one, k, err) < 0)
 		return -1;
 	if (!sum)
 		return 0;
@@ -289,7 +250,7 @@ check_all(struct checker *k, size_t count, bool sum, struct error *err)
 		if (k->list[i].state == FILE_PRESENT)
 			progress_expect(k->o->work.progress,
 					k->list[i].found_size);
-	return for_all(k, count, 1, sum_one, err);
+	return par_for(par, count, 1, sum_one, k, err);
 }
 
 int
@@ -302,35 +263,28 @@ catalogue_files_check(struct catalogue *c, struct catalogue_files *f, bool sum,
 		.dirfd = f->dirfd,
 		.o = o,
 	};
-	unsigned n = o->work.par != NULL ? par_threads(o->work.par) : 1, i = 0;
-	int rc = -1;
+	const unsigned n = par_threads(o->work.par);
+	int rc = 0;
 
-	k.caches = mem_calloc(n, sizeof(*k.caches));
-	k.blocks = mem_calloc(n, sizeof(*k.blocks));
-	k.lately = mem_calloc(n, sizeof(*k.lately));
-	if (k.caches == NULL || k.blocks == NULL || k.lately == NULL)
-		goto no_memory;
-	for (i = 0; i < n; i++) {
-		k.caches[i] = pathcache_new(c->prefix_fd);
+	k.workers = mem_calloc(n, sizeof(*k.workers));
+	if (k.workers == NULL)
+		return error_no_memory(err);
+	for (unsigned i = 0; i < n; i++) {
+		struct worker *w = &k.workers[i];
+
+		w->cache = pathcache_new(c->prefix_fd);
 		if (sum)
-			k.blocks[i] = mem_aligned(64, SUM_BLOCK);
-		if (k.caches[i] == NULL || (sum && k.blocks[i] == NULL))
-			goto no_memory;
+			w->block = mem_aligned(64, SUM_BLOCK);
+		if (w->cache == NULL || (sum && w->block == NULL))
+			rc = error_no_memory(err);
 	}
-	rc = check_all(&k, f->count, sum, err);
-	goto out;
-no_memory:
-	error_no_memory(err);
-out:
-	for (i = 0; i < n; i++) {
-		if (k.caches != NULL)
-			pathcache_free(k.caches[i]);
-		if (k.blocks != NULL)
-			mem_free(k.blocks[i]);
+	if (rc == 0)
+		rc = check_all(&k, f->count, sum, err);
+	for (unsigned i = 0; i < n; i++) {
+		pathcache_free(k.workers[i].cache);
+		mem_free(k.workers[i].block);
 	}
-	mem_free(k.caches);
-	mem_free(k.lately);
-	mem_free(k.blocks);
+	mem_free(k.workers);
 	return rc;
 }
 

@@ -12,9 +12,8 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "catalogue/catalogue.h"
+#include "catalogue/catalogue_impl.h"
 #include "error.h"
-#include "io.h"
 #include "mem.h"
 #include "meta/cindex.h"
 #include "meta/dataset_dir.h"
@@ -23,7 +22,6 @@
 #include "meta/kvtree.h"
 #include "meta/summary.h"
 #include "num.h"
-#include "path.h"
 #include "str.h"
 
 /* Buffer size for the reason why an entry is not valid. */
@@ -58,31 +56,21 @@ entry_of(struct overview *s, size_t count, int64_t id)
 		       : bsearch(&key, s->entries, count, sizeof(key), by_id);
 }
 
-/* Make room for `more` new entries. */
-static int
-make_room(struct overview *s, size_t more, struct error *err)
-{
-	void *p = mem_realloc(s->entries, s->count + more + 1,
-			      sizeof(*s->entries));
-
-	if (p == NULL)
-		return error_no_memory(err);
-	s->entries = p;
-	memset(s->entries + s->count, 0, (more + 1) * sizeof(*s->entries));
-	return 0;
-}
-
-/* Return the entry of dataset `id`; append a new one if it is missing. */
+/* Return the entry of dataset `id`; append a new one if none of the first
+ * `sorted` is its. */
 static struct overview_entry *
-need_entry(struct overview *s, size_t sorted, int64_t id)
+need_entry(struct overview *s, size_t sorted, int64_t id, struct error *err)
 {
 	struct overview_entry *e = entry_of(s, sorted, id);
 
-	if (e == NULL) {
-		e = &s->entries[s->count++];
-		e->id = id;
-		e->reason = "";
+	if (e != NULL)
+		return e;
+	if (!MEM_ROOM(s->entries, s->count, s->cap)) {
+		error_no_memory(err);
+		return NULL;
 	}
+	e = &s->entries[s->count++];
+	*e = (struct overview_entry){ .id = id, .reason = "" };
 	return e;
 }
 
@@ -123,18 +111,18 @@ take_index(struct overview *s, struct error *err)
 	struct index_entry *list = NULL;
 	char reason[REASON_MAX];
 	size_t count = 0;
-	int rc = -1;
+	int rc = 0;
 
-	if (s->index == NULL)
-		return 0;
 	list = index_entries(s->index, &count, err);
 	if (count == (size_t)-1)
 		return -1;
-	if (make_room(s, count, err) < 0)
-		goto out;
-	for (size_t i = 0; i < count; i++) {
-		struct overview_entry *e = need_entry(s, 0, list[i].id);
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		struct overview_entry *e = need_entry(s, 0, list[i].id, err);
 
+		if (e == NULL) {
+			rc = -1;
+			break;
+		}
 		e->name = list[i].name;
 		e->desc = list[i].desc;
 		e->indexed = true;
@@ -143,14 +131,9 @@ take_index(struct overview *s, struct error *err)
 		e->finished = list[i].complete == 1;
 		index_entry_reason(&list[i], reason, sizeof(reason));
 		e->reason = arena_strdup(s->arena, reason);
-		if (e->reason == NULL) {
-			error_no_memory(err);
-			goto out;
-		}
+		rc = e->reason == NULL ? error_no_memory(err) : 0;
 	}
 	sort_entries(s);
-	rc = 0;
-out:
 	mem_free(list);
 	return rc;
 }
@@ -192,23 +175,12 @@ read_tree(struct overview *s, const char *name)
 {
 	struct error why = ERROR_INIT;
 	struct kvtree *tree = NULL;
-	struct buf raw = BUF_INIT;
-	int dir = catalogue_scr_fd(s->catalogue);
-	int fd = dir < 0 ? -1
-			 : path_open_beneath(dir, name, O_RDONLY | O_NONBLOCK,
-					     0, &why);
 
-	if (fd >= 0 &&
-	    io_read_fd(fd, name, KVTREE_MAX_ENCODED, &raw, &why) == 0) {
-		tree = kvtree_decode(raw.data, raw.len, NULL, &why);
-		if (tree == NULL)
-			error_wrap(&why, "%s", name);
-	}
-	if (fd >= 0)
-		close(fd);
+	if (s->catalogue->scr_fd >= 0)
+		tree = catalogue_read_tree(s->catalogue->scr_fd, name, NULL,
+					   &why);
 	if (why.kind != ERROR_NONE && why.kind != ERROR_ABSENT)
 		note(s, why.text);
-	buf_free(&raw);
 	return tree;
 }
 
@@ -237,11 +209,15 @@ take_dirs(struct overview *s, struct error *err)
 {
 	size_t count = 0, sorted = s->count;
 	int64_t *ids = catalogue_dirs(s->catalogue, &count, err);
-	int rc = count == (size_t)-1 ? -1 : make_room(s, count, err);
+	int rc = count == (size_t)-1 ? -1 : 0;
 
 	for (size_t i = 0; rc == 0 && i < count; i++) {
-		struct overview_entry *e = need_entry(s, sorted, ids[i]);
+		struct overview_entry *e = need_entry(s, sorted, ids[i], err);
 
+		if (e == NULL) {
+			rc = -1;
+			break;
+		}
 		e->has_dir = true;
 		if (e->desc.id == 0)
 			rc = take_summary(s, e, err);
@@ -267,11 +243,15 @@ take_flush(struct overview *s, struct error *err)
 		note(s, why.text);
 		count = 0;
 	}
-	rc = make_room(s, count, err);
 	for (size_t i = 0; rc == 0 && i < count; i++) {
-		struct overview_entry *e = need_entry(s, sorted, list[i].id);
+		struct overview_entry *e =
+			need_entry(s, sorted, list[i].id, err);
 		struct dataset d;
 
+		if (e == NULL) {
+			rc = -1;
+			break;
+		}
 		e->in_cache = list[i].in_cache;
 		e->on_pfs = list[i].on_pfs;
 		e->flushing = list[i].flushing || list[i].sync_flushing;

@@ -41,7 +41,7 @@ struct overview {
 	bool remade;	      /* index.scr is damaged; this index was built from
 				 the dataset directories */
 	struct arena *arena;
-	size_t count;
+	size_t count, cap;
 	struct overview_entry *entries; /* sorted by id */
 	struct kvtree *halt_tree;
 	struct halt halt; /* valid if has_halt */

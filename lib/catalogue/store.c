@@ -33,22 +33,15 @@ int
 catalogue_load(struct catalogue *c, struct index **ix,
 	       enum catalogue_state *state, struct error *err)
 {
-	struct kvtree *tree = kvtree_new(err);
-	struct buf raw = BUF_INIT;
+	struct kvtree *tree = NULL;
 	struct error why = ERROR_INIT;
-	int rc = -1;
 
 	*ix = NULL;
 	*state = CATALOGUE_GOOD;
-	if (tree == NULL)
-		return -1;
 	/* Another process may have made .scr since catalogue_open(). */
-	rc = catalogue_open_scr(c, false, &why);
-	if (rc == 0)
-		rc = catalogue_read_tree(c->scr_fd, INDEX_FILE, tree, &raw,
-					 NULL, &why);
-	buf_free(&raw);
-	if (rc == 0) {
+	if (catalogue_open_scr(c, false, &why) == 0)
+		tree = catalogue_read_tree(c->scr_fd, INDEX_FILE, NULL, &why);
+	if (tree != NULL) {
 		*ix = index_from_tree(tree, &why);
 		if (*ix != NULL) {
 			if (index_is_old(*ix))
@@ -56,8 +49,6 @@ catalogue_load(struct catalogue *c, struct index **ix,
 			return 0;
 		}
 		error_wrap(&why, "%s", INDEX_FILE);
-	} else {
-		kvtree_free(tree);
 	}
 	error_pass(err, &why);
 	/* The index is damaged only if its contents violate the format.  On a
@@ -105,8 +96,6 @@ catalogue_forget(struct index *ix, int64_t id, struct error *err)
 struct remake {
 	struct catalogue *c;
 	struct index *ix;
-	struct kvtree *tree; /* reused for each summary */
-	struct buf raw;
 	size_t added, left;
 	char left_ids[TELL_MAX * 12 + 1];
 	size_t left_len;
@@ -143,37 +132,30 @@ static int
 take_summary(struct remake *r, int64_t id, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	char name[DATASET_DIR_NAME + sizeof(SUMMARY_FILE) + 1];
 	char stamp[INDEX_STAMP_SIZE];
 	struct summary s = { .complete = -1 };
 	struct dataset view = { .id = 0 };
 	struct stat st;
-	int rc = -1;
+	struct kvtree *tree = catalogue_summary(r->c, id, &s, &st, &why);
+	int rc = tree == NULL ? -1 : dataset_read(s.desc, &view, &why);
 
-	snprintf(name, sizeof(name), DATASET_DIR_FMT "/%s", id, SUMMARY_FILE);
-	rc = catalogue_read_tree(r->c->scr_fd, name, r->tree, &r->raw, &st,
-				 &why);
-	if (rc == 0)
-		rc = summary_read(r->tree, &s, &why);
-	if (rc == 0)
-		rc = dataset_read(s.desc, &view, &why);
-	if (rc < 0 && (why.kind == ERROR_NOMEM ||
-		       (why.kind == ERROR_SYSTEM && why.errnum == EIO))) {
-		error_pass(err, &why);
-		return error_wrap(err, "%s", r->c->path);
-	}
 	/* LLNL's tool leaves a summary without COMPLETE if it failed, and one
 	 * without DSET if flush.scr was missing (formats.md 13). */
-	if (rc < 0 || s.complete < 0 || view.id != id || view.name == NULL ||
-	    !dataset_name_ok(view.name)) {
+	if (rc == 0 && s.complete >= 0 && view.id == id && view.name != NULL &&
+	    dataset_name_ok(view.name)) {
+		index_stamp(stamp, st.st_mtime);
+		rc = index_add(r->ix, s.desc, s.complete, stamp, err);
+		r->added += rc == 0;
+	} else if (why.kind == ERROR_NOMEM ||
+		   (why.kind == ERROR_SYSTEM && why.errnum == EIO)) {
+		error_pass(err, &why);
+		error_wrap(err, "%s", r->c->path);
+	} else {
 		leave(r, id);
-		return 0;
+		rc = 0;
 	}
-	index_stamp(stamp, st.st_mtime);
-	if (index_add(r->ix, s.desc, s.complete, stamp, err) < 0)
-		return -1;
-	r->added++;
-	return 0;
+	kvtree_free(tree);
+	return rc;
 }
 
 static int
@@ -193,49 +175,43 @@ take_all(struct remake *r, struct error *err)
 }
 
 /* Write the notice: `why` the index was rebuilt, the result, and a last line
- * (or NULL). */
+ * (or NULL).  If memory is short, the notice is cut. */
 static void
 tell(const struct remake *r, const char *why, const char *what,
      const char *last)
 {
-	char left[sizeof(r->left_ids) + 160] = "";
-	char more[48] = "";
+	struct buf *to = &r->c->notice;
 
-	if (r->left > TELL_MAX)
-		snprintf(more, sizeof(more), " and %zu more",
-			 r->left - TELL_MAX);
+	buf_clear(to);
+	buf_printf(to,
+		   "%s: %s from the summaries in the dataset directories: %zu "
+		   "%s%s",
+		   why, what, str_count(r->added, "dataset"),
+		   r->added > 0 ? ", none marked current (--current)" : "");
 	if (r->left > 0)
-		snprintf(left, sizeof(left),
-			 "\n%s%s%s: not listed, for want of a good summary: "
-			 "scr_index --build ID puts %s into the index",
-			 str_plural(r->left, "dataset"), r->left_ids, more,
-			 r->left == 1 ? "it" : "them");
-	catalogue_notify(
-		r->c,
-		"%s: %s from the summaries in the dataset "
-		"directories: %zu %s%s%s%s%s",
-		why, what, str_count(r->added, "dataset"),
-		r->added > 0 ? ", none marked current (--current)" : "", left,
-		last != NULL ? "\n" : "", last != NULL ? last : "");
+		buf_printf(to, "\n%s%s", str_plural(r->left, "dataset"),
+			   r->left_ids);
+	if (r->left > TELL_MAX)
+		buf_printf(to, " and %zu more", r->left - TELL_MAX);
+	if (r->left > 0)
+		buf_printf(to,
+			   ": not listed, for want of a good summary: "
+			   "--build ID puts %s into the index",
+			   r->left == 1 ? "it" : "them");
+	if (last != NULL)
+		buf_printf(to, "\n%s", last);
 }
 
 /* Build r->ix from the dataset directories. */
 static int
 remake(struct remake *r, struct error *err)
 {
-	int rc = -1;
-
 	r->ix = index_new(err);
-	r->tree = r->ix != NULL ? kvtree_new(err) : NULL;
-	if (r->tree != NULL)
-		rc = take_all(r, err);
-	kvtree_free(r->tree);
-	buf_free(&r->raw);
-	if (rc < 0) {
-		index_free(r->ix);
-		r->ix = NULL;
-	}
-	return rc;
+	if (r->ix != NULL && take_all(r, err) == 0)
+		return 0;
+	index_free(r->ix);
+	r->ix = NULL;
+	return -1;
 }
 
 struct index *
@@ -333,16 +309,18 @@ write_index(struct catalogue *c, struct index *ix, const struct remake *r,
 	if (kvtree_write_file(tree, c->scr_fd, INDEX_FILE, err) < 0)
 		return error_wrap(err, "%s/.scr", c->path);
 	snprintf(last, sizeof(last), "the damaged file is kept as %s", kept);
-	if (state == CATALOGUE_DAMAGED)
+	if (state == CATALOGUE_DAMAGED) {
 		tell(r, why, "a new index was made", last);
-	else if (state == CATALOGUE_OLD)
-		catalogue_notify(c,
-				 "%s was of SCR 1.1.8: it is kept as %s, and a "
-				 "new one with the same datasets was made",
-				 INDEX_FILE, kept);
-	else if (state == CATALOGUE_MISSING && r->added + r->left > 0)
+	} else if (state == CATALOGUE_OLD) {
+		buf_clear(&c->notice);
+		buf_printf(&c->notice,
+			   "%s was of SCR 1.1.8: it is kept as %s, and a new "
+			   "one with the same datasets was made",
+			   INDEX_FILE, kept);
+	} else if (state == CATALOGUE_MISSING && r->added + r->left > 0) {
 		tell(r, "there was no " INDEX_FILE, "a new index was made",
 		     NULL);
+	}
 	return 0;
 }
 

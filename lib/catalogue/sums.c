@@ -1,37 +1,53 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sums.c - checksums for a plan, from rank2file.
+ * sums.c - checksums for a plan: from rank2file, from the lists that were
+ * written when files were copied from the caches (meta/copied.h), and from the
+ * files themselves.
  *
  * LLNL's filemaps have no checksums (formats.md 4.2).  Ours are recorded in
  * rank2file, where LLNL's readers only use the paths.
  */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
 #include "catalogue/catalogue_impl.h"
+#include "dir.h"
 #include "error.h"
 #include "map.h"
 #include "mem.h"
-#include "str.h"
+#include "meta/copied.h"
+#include "meta/kvtree.h"
+#include "path.h"
 
-/* All files in `old` that have a checksum, by path. */
+/* Set a recorded checksum in plan file `f`. */
+static void
+take(struct plan_file *f, struct catalogue_sum *sum, uint32_t crc)
+{
+	sum->known = true;
+	sum->carried = !f->has_crc;
+	sum->crc = crc;
+	f->has_crc = true;
+	f->crc = crc;
+}
+
+/* --- Checksums in rank2file --- */
+
+/* All files of a rank2file that have a checksum, by path. */
 struct old_sums {
 	struct map *by_path;
 	const struct rank2file_file **files;
-	size_t count;
+	size_t count, cap;
 };
 
 static int
 collect(const struct rank2file *old, struct old_sums *out, struct error *err)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < old->nranks; i++)
-		for (size_t k = 0; k < old->ranks[i].nfiles; k++)
-			n += old->ranks[i].files[k].has_crc;
-	if (n == 0)
-		return 0;
-	out->files = mem_alloc(n, sizeof(*out->files));
 	out->by_path = map_new();
-	if (out->files == NULL || out->by_path == NULL)
-		goto no_memory;
+	if (out->by_path == NULL)
+		return error_no_memory(err);
 	for (size_t i = 0; i < old->nranks; i++) {
 		for (size_t k = 0; k < old->ranks[i].nfiles; k++) {
 			const struct rank2file_file *f =
@@ -39,17 +55,16 @@ collect(const struct rank2file *old, struct old_sums *out, struct error *err)
 
 			if (!f->has_crc)
 				continue;
-			if (map_put(out->by_path, f->path, out->count) < 0)
-				goto no_memory;
+			if (!MEM_ROOM(out->files, out->count, out->cap) ||
+			    map_put(out->by_path, f->path, out->count) < 0)
+				return error_no_memory(err);
 			out->files[out->count++] = f;
 		}
 	}
 	return 0;
-no_memory:
-	return error_no_memory(err);
 }
 
-/* Set the recorded checksum in plan file `f`. */
+/* Set the checksum recorded in rank2file, if it is that of plan file `f`. */
 static void
 carry(const struct old_sums *old, struct plan_file *f,
       struct catalogue_sum *sum)
@@ -65,152 +80,240 @@ carry(const struct old_sums *old, struct plan_file *f,
 		return;
 	if (f->has_crc && f->crc != r->crc)
 		return; /* the filemap takes precedence: the job wrote it */
-	sum->known = true;
-	sum->carried = !f->has_crc;
-	sum->crc = r->crc;
-	f->has_crc = true;
-	f->crc = r->crc;
+	take(f, sum, r->crc);
 }
 
-int
-catalogue_sums_init(struct catalogue_sums *s, struct plan *p,
-		    const struct rank2file *old, struct error *err)
+struct catalogue_sum *
+catalogue_sums(struct plan *p, const struct rank2file *old, struct error *err)
 {
 	struct old_sums from = { .by_path = NULL };
+	struct catalogue_sum *sums = mem_calloc(p->nfiles + 1, sizeof(*sums));
 	int rc = 0;
 
-	s->list = mem_calloc(p->nfiles > 0 ? p->nfiles : 1, sizeof(*s->list));
-	if (s->list == NULL)
-		return error_no_memory(err);
+	if (sums == NULL) {
+		error_no_memory(err);
+		return NULL;
+	}
 	if (old != NULL)
 		rc = collect(old, &from, err);
 	for (size_t i = 0; rc == 0 && from.count > 0 && i < p->nfiles; i++)
-		carry(&from, &p->files[i], &s->list[i]);
+		carry(&from, &p->files[i], &sums[i]);
 	map_free(from.by_path);
 	mem_free(from.files);
-	if (rc < 0)
-		catalogue_sums_fini(s);
-	return rc;
-}
-
-void
-catalogue_sums_fini(struct catalogue_sums *s)
-{
-	mem_free(s->list);
-	s->list = NULL;
+	if (rc == 0)
+		return sums;
+	mem_free(sums);
+	return NULL;
 }
 
 /* --- Read files --- */
 
-/* Files of a plan to be read. */
-struct reading {
-	struct catalogue_files files;
-	size_t *which; /* files.list[i] is plan file which[i] */
-};
+static void
+note(struct catalogue_sum *sum, uint32_t crc)
+{
+	sum->known = true;
+	sum->crc = crc;
+}
 
+/* Use the checksums of the files that were read.  A wrong file is marked in the
+ * plan, or if it was rebuilt, an error. */
 static int
-reading_init(struct reading *r, size_t max, struct error *err)
+use_read(struct plan *p, struct catalogue_sum *sums,
+	 const struct catalogue_files *files, bool rebuilt, struct error *err)
 {
-	if (max == 0)
-		max = 1;
-	r->files.count = 0;
-	r->files.list = mem_calloc(max, sizeof(*r->files.list));
-	r->which = mem_calloc(max, sizeof(*r->which));
-	if (r->files.list != NULL && r->which != NULL)
-		return 0;
-	return error_no_memory(err);
-}
-
-static void
-reading_fini(struct reading *r)
-{
-	catalogue_files_free(&r->files);
-	mem_free(r->which);
-}
-
-static void
-reading_add(struct reading *r, const struct plan *p, size_t i)
-{
-	const struct plan_file *f = &p->files[i];
-
-	r->which[r->files.count] = i;
-	r->files.list[r->files.count++] = (struct catalogue_file){
-		.path = f->path,
-		.rank = f->rank,
-		.has_size = f->attr.has_size,
-		.size = f->attr.size,
-		.has_crc = f->has_crc,
-		.crc = f->crc,
-	};
-}
-
-static void
-note(struct catalogue_sums *s, size_t at, uint32_t crc)
-{
-	s->list[at].known = true;
-	s->list[at].crc = crc;
-}
-
-int
-catalogue_sums_read(struct catalogue *c, struct plan *p,
-		    struct catalogue_sums *s, enum catalogue_want want,
-		    const struct catalogue_options *o, struct error *err)
-{
-	struct reading r;
-	int rc = reading_init(&r, p->nfiles, err);
-
-	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
-		const struct plan_file *f = &p->files[i];
-
-		/* Packed files got their checksums when they were packed. */
-		if (f->state != FILE_PRESENT || f->nsegs > 0)
-			continue;
-		if (s->list[i].carried ||
-		    (want == CATALOGUE_ALL && !f->has_crc))
-			reading_add(&r, p, i);
-		else if (f->has_crc) /* compared already, by the plan */
-			note(s, i, f->crc);
-	}
-	if (rc == 0 && r.files.count > 0)
-		rc = catalogue_files_check(c, &r.files, true, o, err);
-	for (size_t i = 0; rc == 0 && i < r.files.count; i++) {
-		const struct catalogue_file *f = &r.files.list[i];
-
-		if (f->state == FILE_PRESENT)
-			note(s, r.which[i], f->found_crc);
-		else
-			rc = plan_mark(p, r.which[i], f->state, err);
-	}
-	reading_fini(&r);
-	return rc;
-}
-
-int
-catalogue_sums_again(struct catalogue *c, struct plan *p,
-		     struct catalogue_sums *s, const bool *rebuilt,
-		     const struct catalogue_options *o, struct error *err)
-{
-	struct reading r;
 	char text[ERROR_TEXT_MAX / 2];
-	int rc = reading_init(&r, p->nfiles, err);
 
-	for (size_t i = 0; rc == 0 && i < p->nfiles; i++)
-		if (rebuilt[i] && p->files[i].nsegs == 0)
-			reading_add(&r, p, i);
-	if (rc == 0 && r.files.count > 0)
-		rc = catalogue_files_check(c, &r.files, true, o, err);
-	for (size_t i = 0; rc == 0 && i < r.files.count; i++) {
-		const struct catalogue_file *f = &r.files.list[i];
+	for (size_t i = 0; i < files->count; i++) {
+		const struct catalogue_file *f = &files->list[i];
 
 		if (f->state == FILE_PRESENT)
-			note(s, r.which[i], f->found_crc);
-		else
-			rc = error_set(
+			note(&sums[f->number], f->found_crc);
+		else if (rebuilt)
+			return error_set(
 				err, ERROR_DAMAGED,
 				"%s: so it was rebuilt: the redundancy "
 				"or what is recorded of it is wrong",
 				catalogue_file_problem(f, text, sizeof(text)));
+		else if (plan_mark(p, f->number, f->state, err) < 0)
+			return -1;
 	}
-	reading_fini(&r);
+	return 0;
+}
+
+int
+catalogue_sums_read(struct catalogue *c, struct plan *p,
+		    struct catalogue_sum *sums, const bool *which, bool rebuilt,
+		    const struct catalogue_options *o, struct error *err)
+{
+	struct catalogue_files files = { .list = NULL };
+	int rc = 0;
+
+	files.list = mem_calloc(p->nfiles + 1, sizeof(*files.list));
+	if (files.list == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
+
+		/* Packed files got their checksums when they were packed. */
+		if (!which[i] || f->nsegs > 0)
+			continue;
+		files.list[files.count++] = (struct catalogue_file){
+			.path = f->path,
+			.number = i,
+			.rank = f->rank,
+			.has_size = f->attr.has_size,
+			.size = f->attr.size,
+			.has_crc = f->has_crc,
+			.crc = f->crc,
+		};
+	}
+	if (files.count > 0)
+		rc = catalogue_files_check(c, &files, true, o, err);
+	if (rc == 0)
+		rc = use_read(p, sums, &files, rebuilt, err);
+	catalogue_files_free(&files);
 	return rc;
+}
+
+int
+catalogue_sums_compare(struct catalogue *c, struct plan *p,
+		       struct catalogue_sum *sums, bool all,
+		       const struct catalogue_options *o, struct error *err)
+{
+	bool *which = mem_calloc(p->nfiles + 1, sizeof(*which));
+	int rc = -1;
+
+	if (which == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
+
+		if (f->state != FILE_PRESENT || f->nsegs > 0)
+			continue;
+		which[i] = sums[i].carried || (all && !f->has_crc);
+		if (!which[i] && f->has_crc)
+			note(&sums[i], f->crc); /* compared by the plan */
+	}
+	rc = catalogue_sums_read(c, p, sums, which, false, o, err);
+	mem_free(which);
+	return rc;
+}
+
+/* --- Checksums of copied files --- */
+
+struct taking {
+	const struct catalogue_dir *d;
+	struct plan *p;
+	struct catalogue_sum *sums;
+	struct pathcache *files; /* stat cache of the prefix */
+	struct arena *arena;	 /* reset for each rank */
+	struct kvtree *tree;
+	struct buf raw;
+};
+
+/* Is the file unchanged since it was copied? */
+static bool
+is_same(const struct taking *t, const struct copied_file *c)
+{
+	struct stat st;
+
+	return pathcache_stat(t->files, c->path, &st, NULL) == 0 &&
+	       (uint64_t)st.st_size == c->size &&
+	       st.st_mtim.tv_sec == c->mtime.tv_sec &&
+	       st.st_mtim.tv_nsec == c->mtime.tv_nsec;
+}
+
+static void
+take_file(struct taking *t, size_t at, const struct copied_file *c)
+{
+	struct plan_file *f = &t->p->files[at];
+	struct catalogue_sum *sum = &t->sums[at];
+
+	if (f->state != FILE_PRESENT || f->nsegs > 0 || sum->known ||
+	    f->attr.size != c->size || (f->has_crc && f->crc != c->crc) ||
+	    !is_same(t, c))
+		return;
+	take(f, sum, c->crc);
+}
+
+/* Find the record of each file.  Both lists usually have the same order, so
+ * continue the search after the last match. */
+static void
+take_rank(struct taking *t, const struct plan_rank *r, const struct copied *c)
+{
+	for (size_t i = 0, k = 0; i < r->nfiles; i++) {
+		const char *path = t->p->files[r->first_file + i].path;
+		size_t tries = 0;
+
+		if (path == NULL)
+			continue;
+		while (tries < c->nfiles && strcmp(c->files[k].path, path)) {
+			k = (k + 1) % c->nfiles;
+			tries++;
+		}
+		if (tries < c->nfiles)
+			take_file(t, r->first_file + i, &c->files[k]);
+	}
+}
+
+/* Ignore unreadable records: the data will be read again instead. */
+static int
+take_record(void *arg, const char *name, struct error *err)
+{
+	struct taking *t = arg;
+	int64_t rank = copied_name_rank(name);
+	struct error why = ERROR_INIT;
+	struct copied c;
+
+	if (rank < 0 || rank >= t->p->nranks || !t->p->ranks[rank].map_known)
+		return 0;
+	arena_reset(t->arena);
+	if (kvtree_read_file_into(t->tree, t->d->fd, name, &t->raw, &why) ==
+		    0 &&
+	    copied_read(t->tree, t->arena, &c, &why) == 0)
+		take_rank(t, &t->p->ranks[rank], &c);
+	return why.kind == ERROR_NOMEM ? error_no_memory(err) : 0;
+}
+
+int
+catalogue_copied_take(struct catalogue *c, const struct catalogue_dir *d,
+		      struct plan *p, struct catalogue_sum *sums,
+		      struct error *err)
+{
+	struct taking t = {
+		.d = d,
+		.p = p,
+		.sums = sums,
+		.files = pathcache_new(catalogue_prefix_fd(c)),
+		.arena = arena_new(),
+		.tree = kvtree_new(err),
+	};
+	int rc = -1;
+
+	if (t.files == NULL || t.arena == NULL || t.tree == NULL)
+		error_no_memory(err);
+	else
+		rc = dir_each(d->fd, d->name, take_record, &t, err);
+	pathcache_free(t.files);
+	arena_free(t.arena);
+	kvtree_free(t.tree);
+	buf_free(&t.raw);
+	return rc;
+}
+
+static int
+remove_record(void *arg, const char *name, struct error *err)
+{
+	const struct catalogue_dir *d = arg;
+
+	if (copied_name_rank(name) >= 0 && unlinkat(d->fd, name, 0) < 0 &&
+	    errno != ENOENT)
+		return error_sys(err, "%s: cannot remove", name);
+	return 0;
+}
+
+int
+catalogue_copied_sweep(struct catalogue_dir *d, struct error *err)
+{
+	return dir_each(d->fd, d->name, remove_record, d, err);
 }

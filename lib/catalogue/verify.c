@@ -154,18 +154,17 @@ verify_deep(struct verify *v, struct plan *p, struct error *err)
 static int
 verify_sums(struct verify *v, struct plan *p, struct error *err)
 {
-	struct catalogue_sums sums;
+	struct catalogue_sum *sums =
+		catalogue_sums(p, v->have_old ? &v->old : NULL, err);
 	int rc = -1;
 
-	if (catalogue_sums_init(&sums, p, v->have_old ? &v->old : NULL, err) <
-	    0)
-		return -1;
-	rc = catalogue_sums_read(v->c, p, &sums, CATALOGUE_RECORDED, v->o, err);
+	if (sums != NULL)
+		rc = catalogue_sums_compare(v->c, p, sums, false, v->o, err);
 	for (size_t i = 0; rc == 0 && i < p->nfiles; i++)
 		v->out->crc_checked += p->files[i].has_crc &&
 				       (p->files[i].state == FILE_PRESENT ||
 					p->files[i].state == FILE_WRONG_CRC);
-	catalogue_sums_fini(&sums);
+	mem_free(sums);
 	return rc;
 }
 

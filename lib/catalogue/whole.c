@@ -83,34 +83,42 @@ catalogue_check_given_up(const struct catalogue_dir *d,
 			 d->name);
 }
 
+/* Are all files in the plan right? */
+static bool
+all_present(const struct plan *p)
+{
+	for (size_t i = 0; i < p->nfiles; i++)
+		if (p->files[i].state != FILE_PRESENT)
+			return false;
+	return true;
+}
+
+/* Are the filemaps of all ranks known? */
+static bool
+all_mapped(const struct plan *p)
+{
+	for (int64_t i = 0; i < p->nranks; i++)
+		if (!p->ranks[i].map_known)
+			return false;
+	return true;
+}
+
 bool
 catalogue_flush_knows(const struct catalogue_dir *d, const struct plan *p)
 {
 	struct catalogue_desc s = { .tree = NULL };
 	int complete = -1;
-	bool more = false;
 
-	if (plan_status(p) != STATUS_LOST)
+	if (plan_status(p) != STATUS_LOST || !all_present(p) || all_mapped(p))
 		return false;
-	for (size_t i = 0; i < p->nfiles; i++)
-		if (p->files[i].state != FILE_PRESENT)
-			return false;
-	for (int64_t i = 0; i < p->nranks; i++)
-		more = more || !p->ranks[i].map_known;
-	if (more && catalogue_read_summary(d, &s, &complete, NULL) < 0)
+	if (catalogue_read_summary(d, &s, &complete, NULL) < 0)
 		complete = -1;
 	catalogue_desc_free(&s);
-	return more && complete == 1;
+	return complete == 1;
 }
 
 bool
 catalogue_data_whole(const struct plan *p)
 {
-	for (int64_t i = 0; i < p->nranks; i++)
-		if (!p->ranks[i].map_known)
-			return false;
-	for (size_t i = 0; i < p->nfiles; i++)
-		if (p->files[i].state != FILE_PRESENT)
-			return false;
-	return p->nranks > 0;
+	return p->nranks > 0 && all_mapped(p) && all_present(p);
 }
