@@ -164,27 +164,22 @@ mend(struct build *b, struct error *err)
 		.partial = b->plan->verdict == SET_LOST,
 	};
 	const struct plan *p = b->plan;
-	bool *rebuilt = NULL;
-	int rc = 0;
 
 	if (!needs_rebuild(p))
 		return 0;
-	rebuilt = mem_calloc(p->nfiles + 1, sizeof(*rebuilt));
-	if (rebuilt == NULL)
-		return error_no_memory(err);
 	for (size_t i = 0; i < p->nfiles; i++)
-		rebuilt[i] = p->files[i].fate == FATE_REBUILD;
-	rc = rebuild(b->plan, &ro, &b->out->rebuild, err);
+		b->sums[i].wanted = p->files[i].fate == FATE_REBUILD;
+	if (rebuild(b->plan, &ro, &b->out->rebuild, err) < 0)
+		return -1;
 	b->changed =
 		b->changed || b->out->rebuild.files + b->out->rebuild.maps > 0;
 	/* The rebuild may have found more damaged files. */
 	for (size_t i = 0; i < p->nfiles; i++)
-		rebuilt[i] = rebuilt[i] || p->files[i].fate == FATE_REBUILD;
-	if (rc == 0 && b->o->checksums)
-		rc = catalogue_sums_read(b->c, b->plan, b->sums, rebuilt, true,
-					 b->o, err);
-	mem_free(rebuilt);
-	return rc;
+		b->sums[i].wanted =
+			b->sums[i].wanted || p->files[i].fate == FATE_REBUILD;
+	if (!b->o->checksums)
+		return 0;
+	return catalogue_sums_read(b->c, b->plan, b->sums, true, b->o, err);
 }
 
 /* Make the rank2file of the plan.  Files are in the order of the filemaps, as

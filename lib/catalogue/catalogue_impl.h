@@ -234,11 +234,12 @@ bool catalogue_flush_knows(const struct catalogue_dir *d, const struct plan *p);
 struct catalogue_sum {
 	bool known;
 	bool carried; /* taken from an earlier record, not compared yet */
+	bool wanted;  /* catalogue_sums_read() reads the file */
 	uint32_t crc;
 };
 
-/* Take the checksums from `old` (may be NULL), and set them in the plan.  Return
- * an array with the sum of each file of the plan, for mem_free(). */
+/* Take the checksums from `old` (may be NULL), and set them in the plan.
+ * Return an array with the sum of each file of the plan, for mem_free(). */
 struct catalogue_sum *
 catalogue_sums(struct plan *p, const struct rank2file *old, struct error *err);
 
@@ -251,13 +252,11 @@ int catalogue_copied_take(struct catalogue *c, const struct catalogue_dir *d,
 /* Remove copied_R.scr of all ranks, as rank2file now has the checksums. */
 int catalogue_copied_sweep(struct catalogue_dir *d, struct error *err);
 
-/* Read the files for `which` (indexed by file of the plan) that are not packed.
- * A file with a wrong checksum is marked in the plan; if the files were
- * `rebuilt`, it is ERROR_DAMAGED. */
+/* Read the files that are wanted and not packed.  A file with a wrong checksum
+ * is marked in the plan; if the files were `rebuilt`, it is ERROR_DAMAGED. */
 int catalogue_sums_read(struct catalogue *c, struct plan *p,
-			struct catalogue_sum *sums, const bool *which,
-			bool rebuilt, const struct catalogue_options *o,
-			struct error *err);
+			struct catalogue_sum *sums, bool rebuilt,
+			const struct catalogue_options *o, struct error *err);
 
 /* Read the files that are present and whose checksum was taken, to compare it;
  * with `all`, also files without a recorded checksum.  Those in the filemaps

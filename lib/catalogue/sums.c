@@ -142,7 +142,7 @@ use_read(struct plan *p, struct catalogue_sum *sums,
 
 int
 catalogue_sums_read(struct catalogue *c, struct plan *p,
-		    struct catalogue_sum *sums, const bool *which, bool rebuilt,
+		    struct catalogue_sum *sums, bool rebuilt,
 		    const struct catalogue_options *o, struct error *err)
 {
 	struct catalogue_files files = { .list = NULL };
@@ -155,7 +155,7 @@ catalogue_sums_read(struct catalogue *c, struct plan *p,
 		const struct plan_file *f = &p->files[i];
 
 		/* Packed files got their checksums when they were packed. */
-		if (!which[i] || f->nsegs > 0)
+		if (!sums[i].wanted || f->nsegs > 0)
 			continue;
 		files.list[files.count++] = (struct catalogue_file){
 			.path = f->path,
@@ -180,23 +180,16 @@ catalogue_sums_compare(struct catalogue *c, struct plan *p,
 		       struct catalogue_sum *sums, bool all,
 		       const struct catalogue_options *o, struct error *err)
 {
-	bool *which = mem_calloc(p->nfiles + 1, sizeof(*which));
-	int rc = -1;
-
-	if (which == NULL)
-		return error_no_memory(err);
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct plan_file *f = &p->files[i];
 
 		if (f->state != FILE_PRESENT || f->nsegs > 0)
 			continue;
-		which[i] = sums[i].carried || (all && !f->has_crc);
-		if (!which[i] && f->has_crc)
+		sums[i].wanted = sums[i].carried || (all && !f->has_crc);
+		if (!sums[i].wanted && f->has_crc)
 			note(&sums[i], f->crc); /* compared by the plan */
 	}
-	rc = catalogue_sums_read(c, p, sums, which, false, o, err);
-	mem_free(which);
-	return rc;
+	return catalogue_sums_read(c, p, sums, false, o, err);
 }
 
 /* --- Checksums of copied files --- */
