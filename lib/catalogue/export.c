@@ -69,8 +69,10 @@ struct exporting {
 	size_t count, cap;
 	size_t first; /* index of the first entry in the block */
 	struct par *par;
-	struct pathcache **parents; /* by thread */
-	struct stripe_cache **caches;
+	struct worker {
+		struct pathcache *parents;
+		struct stripe_cache *cache;
+	} * workers; /* one per thread */
 };
 
 /* --- One entry --- */
@@ -101,15 +103,6 @@ end(struct exporting *x, const char *path, struct error *err)
 	if (ark_out_end(x->ark, err) < 0 || hash_text(x->hash, sum, err) < 0)
 		return -1;
 	return manifest_add(&x->manifest, sum, path, err);
-}
-
-static int
-put_image(struct exporting *x, const char *path, const struct attr *a,
-	  const void *image, size_t len, struct error *err)
-{
-	if (begin(x, path, len, a, err) < 0 || data(x, image, len, err) < 0)
-		return -1;
-	return end(x, path, err);
 }
 
 static int
@@ -145,8 +138,8 @@ put_long(struct exporting *x, const struct entry *e, struct error *err)
 			e->size - off < STEP ? (size_t)(e->size - off) : STEP;
 
 		if (stopped(x, err) < 0 ||
-		    stripe_read(&e->from, x->caches[0], off, x->block, len,
-				err) < 0 ||
+		    stripe_read(&e->from, x->workers[0].cache, off, x->block,
+				len, err) < 0 ||
 		    data(x, x->block, len, err) < 0)
 			return -1;
 		crc = crc_update(crc, x->block, len);
@@ -188,7 +181,7 @@ look(void *arg, size_t i, unsigned worker, struct error *err)
 	}
 	if (f == NULL)
 		return 0;
-	if (packed_attr(x->p, i, x->parents[worker], &e->attr, err) < 0)
+	if (packed_attr(x->p, i, x->workers[worker].parents, &e->attr, err) < 0)
 		return -1;
 	if (!f->has_size && f->nsegs == 0 && e->attr.has_size)
 		f->size = e->attr.size;
@@ -231,14 +224,14 @@ read_small(void *arg, size_t i, unsigned worker, struct error *err)
 		return 0;
 	hash = hash_new(err);
 	if (hash != NULL &&
-	    stripe_read(&e->from, x->caches[worker], 0, x->block + e->at,
+	    stripe_read(&e->from, x->workers[worker].cache, 0, x->block + e->at,
 			(size_t)e->size, err) == 0 &&
 	    check_sum(e, crc_update(0, x->block + e->at, (size_t)e->size),
 		      err) == 0 &&
 	    hash_update(hash, x->block + e->at, (size_t)e->size, err) == 0)
 		rc = hash_text(hash, e->sum, err);
 	hash_free(hash);
-	stripe_cache_drop(x->caches[worker]);
+	stripe_cache_drop(x->workers[worker].cache);
 	return rc;
 }
 
@@ -402,9 +395,10 @@ put_meta(void *arg, const char *name, const struct buf *image,
 	struct buf path = BUF_INIT;
 	int rc = -1;
 
-	if (path_join(&path, x->p->dir, name, err) == 0)
-		rc = put_image(x, path.data, NULL, image->data, image->len,
-			       err);
+	if (path_join(&path, x->p->dir, name, err) == 0 &&
+	    begin(x, path.data, image->len, NULL, err) == 0 &&
+	    data(x, image->data, image->len, err) == 0)
+		rc = end(x, path.data, err);
 	buf_free(&path);
 	x->out->hidden += rc == 0;
 	return rc;
@@ -495,14 +489,15 @@ make_workers(struct exporting *x, struct error *err)
 {
 	const unsigned n = par_threads(x->par);
 
-	x->parents = mem_calloc(n, sizeof(struct pathcache *));
-	x->caches = mem_calloc(n, sizeof(struct stripe_cache *));
-	if (x->parents == NULL || x->caches == NULL)
+	x->workers = mem_calloc(n, sizeof(*x->workers));
+	if (x->workers == NULL)
 		return error_no_memory(err);
 	for (unsigned i = 0; i < n; i++) {
-		x->parents[i] = pathcache_new(x->p->file_fd);
-		x->caches[i] = stripe_cache_new(16, false, NULL);
-		if (x->parents[i] == NULL || x->caches[i] == NULL)
+		struct worker *w = &x->workers[i];
+
+		w->parents = pathcache_new(x->p->file_fd);
+		w->cache = stripe_cache_new(16, false, NULL);
+		if (w->parents == NULL || w->cache == NULL)
 			return error_no_memory(err);
 	}
 	return 0;
@@ -511,14 +506,13 @@ make_workers(struct exporting *x, struct error *err)
 static void
 fini(struct exporting *x)
 {
-	const unsigned n = par_threads(x->par);
+	const unsigned n = x->workers != NULL ? par_threads(x->par) : 0;
 
-	for (unsigned i = 0; x->parents != NULL && i < n; i++)
-		pathcache_free(x->parents[i]);
-	for (unsigned i = 0; x->caches != NULL && i < n; i++)
-		stripe_cache_free(x->caches[i]);
-	mem_free(x->parents);
-	mem_free(x->caches);
+	for (unsigned i = 0; i < n; i++) {
+		pathcache_free(x->workers[i].parents);
+		stripe_cache_free(x->workers[i].cache);
+	}
+	mem_free(x->workers);
 	ark_out_free(x->ark);
 	buf_free(&x->manifest);
 	hash_free(x->hash);

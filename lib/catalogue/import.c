@@ -56,7 +56,6 @@ struct imported {
 	struct put_file *put;
 	uint64_t size;
 	char sum[HASH_TEXT];
-	bool same; /* an identical file exists: nothing to write */
 };
 
 /* A small file, in the block. */
@@ -423,7 +422,8 @@ look_around(struct importing *x, struct error *err)
 	struct stat st;
 
 	for (size_t i = 0; i < x->count; i++) {
-		struct imported *f = &x->list[i];
+		const struct imported *f = &x->list[i];
+		bool same = false;
 
 		if (pathcache_absent(x->parents, f->path) ||
 		    pathcache_stat(x->parents, f->path, &st, NULL) < 0)
@@ -431,10 +431,10 @@ look_around(struct importing *x, struct error *err)
 		if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size) {
 			if (sum_there(x, f->path, sum, err) < 0)
 				return -1;
-			f->same = str_eq(sum, f->sum);
+			same = str_eq(sum, f->sum);
 		}
-		x->out->same += f->same && f->kind == PUT_FILE;
-		if (f->same || (x->force && S_ISREG(st.st_mode)))
+		x->out->same += same && f->kind == PUT_FILE;
+		if (same || (x->force && S_ISREG(st.st_mode)))
 			continue;
 		errno = EEXIST;
 		return error_sys(err,
