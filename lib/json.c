@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* json.c - JSON values on jansson; the only file that uses jansson. */
+/* json.c - write JSON as text; read it with jansson, which no other file
+ * uses. */
 #include "json.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <pthread.h>
 #include <string.h>
@@ -13,90 +15,17 @@
 #include "error.h"
 #include "mem.h"
 
-/* A container that is not part of another one yet.  Afterwards jansson owns its
- * value. */
+/* An object or array that is not part of another one yet. */
 struct json {
-	json_t *value;
-	bool failed; /* an addition failed */
+	/* Its text without blanks and without the closing bracket.  `failed`:
+	 * an addition failed. */
+	struct buf text;
 };
 
-/* Significant digits of a real number. */
-#define REAL_DIGITS JSON_REAL_PRECISION(6)
-
-static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD in UTF-8 */
-
-static void *
-alloc_bytes(size_t size)
-{
-	return mem_alloc(1, size);
-}
-
-static void
-use_mem(void)
-{
-	json_set_alloc_funcs(alloc_bytes, mem_free);
-}
-
-static struct json *
-wrap(json_t *value)
-{
-	struct json *j = NULL;
-
-	if (value == NULL)
-		return NULL;
-	j = mem_calloc(1, sizeof(*j));
-	if (j == NULL) {
-		json_decref(value);
-		return NULL;
-	}
-	j->value = value;
-	return j;
-}
-
-/* jansson has one allocator per process, which must be set before its first
- * use.  Every constructor of this module calls this function. */
-static void
-init_once(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, use_mem);
-}
-
-struct json *
-json_new_object(void)
-{
-	init_once();
-	return wrap(json_object());
-}
-
-struct json *
-json_new_array(void)
-{
-	init_once();
-	return wrap(json_array());
-}
-
-void
-json_free(struct json *j)
-{
-	if (j == NULL)
-		return;
-	json_decref(j->value);
-	mem_free(j);
-}
-
-/* Mark the document as incomplete, so that it is not printed. */
-static void
-fail(struct json *j)
-{
-	if (j != NULL)
-		j->failed = true;
-}
+/* --- Strings --- */
 
 /* The length of the valid UTF-8 sequence at the start of `s` (ended by NUL), or
- * 0.  Overlong forms, surrogates and values beyond U+10FFFF are invalid:
- * jansson refuses to print them. */
+ * 0.  Overlong forms, surrogates and values beyond U+10FFFF are invalid. */
 static size_t
 utf8_len(const unsigned char *s)
 {
@@ -127,289 +56,286 @@ utf8_len(const unsigned char *s)
 	return 0;
 }
 
-static bool
-is_utf8(const char *s)
-{
-	const unsigned char *p = (const unsigned char *)s;
-
-	while (*p != '\0') {
-		size_t len = utf8_len(p);
-
-		if (len == 0)
-			return false;
-		p += len;
-	}
-	return true;
-}
-
-static int
-add_replaced(struct buf *out, const char *s)
-{
-	while (*s != '\0') {
-		size_t len = utf8_len((const unsigned char *)s);
-		int rc = len == 0 ? buf_add_str(out, replacement)
-				  : buf_add(out, s, len);
-
-		if (rc < 0)
-			return -1;
-		s += len == 0 ? 1 : len;
-	}
-	return 0;
-}
-
-static int
+static void
 add_hex(struct buf *out, const char *s)
 {
-	static const char digits[] = "0123456789abcdef";
-
-	for (; *s != '\0'; s++) {
-		unsigned char c = (unsigned char)*s;
-
-		if (buf_add_char(out, digits[c >> 4]) < 0 ||
-		    buf_add_char(out, digits[c & 15]) < 0)
-			return -1;
-	}
-	return 0;
+	for (; *s != '\0'; s++)
+		buf_printf(out, "%02x", (unsigned char)*s);
 }
 
-/* A JSON string of `s`, bad bytes replaced; JSON null for NULL. */
-static json_t *
-string_value(const char *s)
-{
-	struct buf text = BUF_INIT;
-	json_t *value = NULL;
-
-	if (s == NULL)
-		return json_null();
-	if (is_utf8(s))
-		return json_string_nocheck(s);
-	if (add_replaced(&text, s) == 0)
-		value = json_stringn_nocheck(text.data, text.len);
-	buf_free(&text);
-	return value;
-}
-
-/* A JSON string of the bytes of `s` in hexadecimal. */
-static json_t *
-hex_value(const char *s)
-{
-	struct buf text = BUF_INIT;
-	json_t *value = NULL;
-
-	if (add_hex(&text, s) == 0)
-		value = json_stringn_nocheck(text.data, text.len);
-	buf_free(&text);
-	return value;
-}
-
-static json_t *
-u64_value(uint64_t v)
-{
-	char digits[24];
-
-	if (v <= INT64_MAX)
-		return json_integer((json_int_t)v);
-	snprintf(digits, sizeof(digits), "%llu", (unsigned long long)v);
-	return json_string_nocheck(digits);
-}
-
-/* The name of a member: key, the hexadecimal suffix if key is not UTF-8, and
- * `suffix`.  NULL: ENOMEM. */
-static const char *
-member_name(struct buf *name, const char *key, const char *suffix)
-{
-	bool good = is_utf8(key);
-
-	if (good && suffix[0] == '\0')
-		return key;
-	if (add_replaced(name, key) < 0)
-		return NULL;
-	if (!good && (buf_add_str(name, "_hex_") < 0 || add_hex(name, key) < 0))
-		return NULL;
-	return buf_add_str(name, suffix) < 0 ? NULL : name->data;
-}
-
-/* Set member key + suffix of obj.  Takes the reference to `value`, also on
- * failure. */
+/* Append an ASCII character of a string. */
 static void
-put(struct json *obj, const char *key, const char *suffix, json_t *value)
+add_ascii(struct buf *out, char c)
 {
-	struct buf storage = BUF_INIT;
-	const char *name = NULL;
+	static const char special[] = "\"\\\b\f\n\r\t";
+	static const char letters[] = "\"\\bfnrt";
+	const char *at = strchr(special, c);
 
-	if (obj == NULL || obj->failed || value == NULL) {
-		json_decref(value);
-		fail(obj);
+	if (at != NULL)
+		buf_printf(out, "\\%c", letters[at - special]);
+	else if ((unsigned char)c < 0x20)
+		buf_printf(out, "\\u%04X", (unsigned)c);
+	else
+		buf_add_char(out, c);
+}
+
+/* Append the characters of `s`, bad bytes replaced.  Returns whether it is
+ * valid UTF-8. */
+static bool
+add_text(struct buf *out, const char *s)
+{
+	bool good = true;
+
+	while (*s != '\0') {
+		size_t len = utf8_len((const unsigned char *)s);
+
+		if (len == 1)
+			add_ascii(out, *s);
+		else if (len > 1)
+			buf_add(out, s, len);
+		else
+			buf_add_str(out, "\xef\xbf\xbd"); /* U+FFFD */
+		good = good && len > 0;
+		s += len > 0 ? len : 1;
+	}
+	return good;
+}
+
+/* --- Building --- */
+
+static struct json *
+new_value(char bracket)
+{
+	struct json *j = mem_calloc(1, sizeof(*j));
+
+	if (j != NULL)
+		buf_add_char(&j->text, bracket);
+	return j;
+}
+
+struct json *
+json_new_object(void)
+{
+	return new_value('{');
+}
+
+struct json *
+json_new_array(void)
+{
+	return new_value('[');
+}
+
+void
+json_free(struct json *j)
+{
+	if (j == NULL)
+		return;
+	buf_free(&j->text);
+	mem_free(j);
+}
+
+/* Begin an element of an array (`key` is NULL), or member key + suffix of an
+ * object. */
+static void
+begin(struct buf *out, const char *key, const char *suffix)
+{
+	if (out->len > 1)
+		buf_add_char(out, ',');
+	if (key == NULL)
+		return;
+	buf_add_char(out, '"');
+	if (!add_text(out, key)) {
+		buf_add_str(out, "_hex_");
+		add_hex(out, key);
+	}
+	buf_add_str(out, suffix);
+	buf_add_str(out, "\":");
+}
+
+/* Add a member, or an element if `key` is NULL; `text` is JSON. */
+static void
+add(struct json *j, const char *key, const char *text)
+{
+	if (j == NULL)
+		return;
+	begin(&j->text, key, "");
+	buf_add_str(&j->text, text);
+}
+
+static void
+add_str(struct json *j, const char *key, const char *value)
+{
+	bool good = true;
+
+	if (j == NULL)
+		return;
+	if (value == NULL) {
+		add(j, key, "null");
 		return;
 	}
-	assert(json_is_object(obj->value));
-	name = member_name(&storage, key, suffix);
-	if (name == NULL) {
-		json_decref(value);
-		fail(obj);
-	} else if (json_object_set_new_nocheck(obj->value, name, value) < 0) {
-		fail(obj);
-	}
-	buf_free(&storage);
-}
-
-static void
-push(struct json *arr, json_t *value)
-{
-	if (arr == NULL || arr->failed || value == NULL) {
-		json_decref(value);
-		fail(arr);
+	begin(&j->text, key, "");
+	buf_add_char(&j->text, '"');
+	good = add_text(&j->text, value);
+	buf_add_char(&j->text, '"');
+	if (good || key == NULL)
 		return;
-	}
-	assert(json_is_array(arr->value));
-	if (json_array_append_new(arr->value, value) < 0)
-		fail(arr);
+	begin(&j->text, key, "_hex");
+	buf_add_char(&j->text, '"');
+	add_hex(&j->text, value);
+	buf_add_char(&j->text, '"');
 }
 
-/* Free `j` and return its value, or NULL if `j` is incomplete. */
-static json_t *
-unwrap(struct json *j)
+/* Append the closing bracket. */
+static int
+finish(struct json *j, struct error *err)
 {
-	json_t *value = NULL;
-
-	if (j != NULL && !j->failed)
-		value = json_incref(j->value);
-	json_free(j);
-	return value;
+	if (j == NULL)
+		return error_no_memory(err);
+	if (j->text.len > 0)
+		buf_add_char(&j->text, j->text.data[0] == '{' ? '}' : ']');
+	return buf_check(&j->text, err);
 }
 
 void
 json_set(struct json *obj, const char *key, struct json *value)
 {
 	assert(obj == NULL || obj != value);
-	put(obj, key, "", unwrap(value));
+	if (finish(value, NULL) == 0)
+		add(obj, key, value->text.data);
+	else if (obj != NULL)
+		obj->text.failed = true;
+	json_free(value);
 }
 
 void
 json_set_str(struct json *obj, const char *key, const char *value)
 {
-	put(obj, key, "", string_value(value));
-	if (value != NULL && !is_utf8(value))
-		put(obj, key, "_hex", hex_value(value));
+	add_str(obj, key, value);
 }
 
 void
 json_set_u64(struct json *obj, const char *key, uint64_t value)
 {
-	put(obj, key, "", u64_value(value));
+	char text[32];
+
+	snprintf(text, sizeof(text),
+		 value <= INT64_MAX ? "%" PRIu64 : "\"%" PRIu64 "\"", value);
+	add(obj, key, text);
 }
 
 void
 json_set_i64(struct json *obj, const char *key, int64_t value)
 {
-	put(obj, key, "", json_integer(value));
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRId64, value);
+	add(obj, key, text);
 }
 
 void
 json_set_real(struct json *obj, const char *key, double value)
 {
-	put(obj, key, "", json_real(value));
+	char text[32];
+	const size_t len = (size_t)snprintf(text, sizeof(text), "%.6g", value);
+
+	/* Readers take a number without a decimal point for an integer. */
+	if (strcspn(text, ".e") == len)
+		snprintf(text + len, sizeof(text) - len, ".0");
+	add(obj, key, text);
 }
 
 void
 json_set_bool(struct json *obj, const char *key, bool value)
 {
-	put(obj, key, "", json_boolean(value));
+	add(obj, key, value ? "true" : "false");
 }
 
 void
 json_set_null(struct json *obj, const char *key)
 {
-	put(obj, key, "", json_null());
+	add(obj, key, "null");
 }
 
 void
 json_push(struct json *arr, struct json *value)
 {
-	assert(arr == NULL || arr != value);
-	push(arr, unwrap(value));
+	json_set(arr, NULL, value);
 }
 
 void
 json_push_str(struct json *arr, const char *value)
 {
-	push(arr, string_value(value));
+	add_str(arr, NULL, value);
 }
 
-void
-json_push_u64(struct json *arr, uint64_t value)
+/* --- Printing --- */
+
+/* The bytes of the string at the start of `text`, with its quotes. */
+static size_t
+string_len(const char *text)
 {
-	push(arr, u64_value(value));
+	size_t n = 1;
+
+	while (text[n] != '"')
+		n += text[n] == '\\' ? 2 : 1;
+	return n + 1;
+}
+
+static void
+new_line(FILE *to, int depth)
+{
+	fprintf(to, "\n%*s", 2 * depth, "");
+}
+
+static void
+print_indented(const char *text, FILE *to)
+{
+	int depth = 0;
+
+	for (size_t n = 1; *text != '\0' && !ferror(to); text += n) {
+		const bool opens = *text == '{' || *text == '[';
+
+		n = *text == '"' ? string_len(text) : 1;
+		/* '}' is two behind '{', and ']' two behind '['. */
+		if (opens && text[1] == *text + 2)
+			n = 2;
+		else if (*text == '}' || *text == ']')
+			new_line(to, --depth);
+		fwrite(text, 1, n, to);
+		if ((opens && n == 1) || *text == ',')
+			new_line(to, depth += opens);
+		else if (*text == ':')
+			putc(' ', to);
+	}
+	putc('\n', to);
 }
 
 int
 json_print(struct json *j, FILE *to, struct error *err)
 {
-	int rc = -1;
+	int rc = finish(j, err);
 
-	if (j == NULL || j->failed) {
-		error_no_memory(err);
-		goto out;
+	if (rc == 0) {
+		print_indented(j->text.data, to);
+		if (ferror(to))
+			rc = error_sys(err, "JSON output: cannot write");
 	}
-	/* jansson writes piece by piece, without a copy of the document. */
-	if (json_dumpf(j->value, to, JSON_INDENT(2) | REAL_DIGITS) == 0 &&
-	    putc('\n', to) != EOF)
-		rc = 0;
-	else if (ferror(to))
-		error_sys(err, "JSON output: cannot write");
-	else
-		error_no_memory(err);
-out:
 	json_free(j);
 	return rc;
-}
-
-static int
-add_piece(const char *piece, size_t len, void *out)
-{
-	return buf_add(out, piece, len);
 }
 
 int
 json_line(struct json *j, struct buf *out, struct error *err)
 {
-	const size_t before = out->len;
-	int rc = -1;
+	int rc = finish(j, err);
 
-	if (j != NULL && !j->failed)
-		rc = json_dump_callback(j->value, add_piece, out,
-					JSON_COMPACT | REAL_DIGITS);
-	if (rc < 0) {
-		out->len = before;
-		error_no_memory(err);
-	}
+	if (rc == 0 && buf_add(out, j->text.data, j->text.len) < 0)
+		rc = error_no_memory(err);
 	json_free(j);
 	return rc;
 }
 
 /* --- Reading --- */
-
-struct json *
-json_parse(const char *text, size_t len, struct error *err)
-{
-	json_error_t why;
-	json_t *value = NULL;
-	struct json *j = NULL;
-
-	init_once();
-	errno = 0;
-	value = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
-	/* jansson reports a failed allocation as a syntax error; the errno set
-	 * by mem.c tells them apart. */
-	if (value == NULL && errno == ENOMEM)
-		error_no_memory(err);
-	else if (value == NULL)
-		error_set(err, ERROR_CORRUPT, "JSON: byte %d: %s", why.position,
-			  why.text);
-	else if ((j = wrap(value)) == NULL)
-		error_no_memory(err);
-	return j;
-}
 
 /* struct json_value is jansson's json_t under another name. */
 static const struct json_value *
@@ -424,10 +350,44 @@ own(const struct json_value *v)
 	return (const void *)v;
 }
 
-const struct json_value *
-json_root(const struct json *j)
+static void *
+alloc_bytes(size_t size)
 {
-	return value_of(j->value);
+	return mem_alloc(1, size);
+}
+
+static void
+use_mem(void)
+{
+	json_set_alloc_funcs(alloc_bytes, mem_free);
+}
+
+struct json_value *
+json_parse(const char *text, size_t len, struct error *err)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	json_error_t why;
+	json_t *value = NULL;
+
+	/* jansson has one allocator per process, which must be set before its
+	 * first use. */
+	pthread_once(&once, use_mem);
+	errno = 0;
+	value = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
+	/* jansson reports a failed allocation as a syntax error; the errno set
+	 * by mem.c tells them apart. */
+	if (value == NULL && errno == ENOMEM)
+		error_no_memory(err);
+	else if (value == NULL)
+		error_set(err, ERROR_CORRUPT, "JSON: byte %d: %s", why.position,
+			  why.text);
+	return (void *)value;
+}
+
+void
+json_release(struct json_value *v)
+{
+	json_decref((void *)v);
 }
 
 const struct json_value *
@@ -493,7 +453,7 @@ hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Undo hex_value(), in place.  False: hex_value() cannot have made `text`. */
+/* Undo json_set_str(), in place.  False: json_set_str() cannot have made `text`. */
 static bool
 from_hex(char *text)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * json.h - JSON values, by jansson: build, print, parse.
+ * json.h - write JSON, and read it.
  *
  * Building a document needs no check at each step: once an allocation has
- * failed, later additions are dropped and json_print() returns -1.
+ * failed, json_print() returns -1.  A key is set once.
  *
  * In a string that is not valid UTF-8 each bad byte becomes U+FFFD, and a
  * second member, of the same name with "_hex" appended, holds the exact bytes
  * in hexadecimal.  (In an array the exact bytes are not kept.) A key that is
  * not valid UTF-8 gets "_hex_" and the hexadecimal of all its bytes appended
  * ("_hex_61ff"), so that two such keys never collide.  Numbers above INT64_MAX,
- * which jansson cannot hold, become strings of digits.
+ * which many readers cannot hold, become strings of digits.
  *
  * Ownership: json_set() and json_push() take the value, also on failure: fill
  * it first, and do not use it afterwards.  A NULL value counts as a failed
@@ -29,8 +29,7 @@ struct buf;
 struct error;
 struct json; /* opaque */
 
-/* A new container, for json_free() or to be given away.  NULL: ENOMEM.  ("new",
- * as jansson defines json_object and json_array.) */
+/* A new container, for json_free() or to be given away.  NULL: ENOMEM. */
 struct json *json_new_object(void);
 struct json *json_new_array(void);
 
@@ -39,6 +38,7 @@ void json_free(struct json *j);
 
 /* Set a member of an object.  A NULL string is null. */
 void json_set(struct json *obj, const char *key, struct json *value);
+/* NULL: null. */
 void json_set_str(struct json *obj, const char *key, const char *value);
 void json_set_u64(struct json *obj, const char *key, uint64_t value);
 void json_set_i64(struct json *obj, const char *key, int64_t value);
@@ -50,7 +50,6 @@ void json_set_null(struct json *obj, const char *key);
 /* Append to an array. */
 void json_push(struct json *arr, struct json *value);
 void json_push_str(struct json *arr, const char *value);
-void json_push_u64(struct json *arr, uint64_t value);
 
 /* Print `j` indented by two blanks, members in the order they were set, with a
  * final newline.  Frees `j`, also on failure. */
@@ -62,13 +61,13 @@ int json_line(struct json *j, struct buf *out, struct error *err);
 
 /* --- Reading --- */
 
-/* Parse `len` untrusted bytes.  Returns a document for json_free(), or NULL:
- * ERROR_CORRUPT (also for a repeated key), ERROR_NOMEM. */
-struct json *json_parse(const char *text, size_t len, struct error *err);
-
-/* A value in a parsed document, borrowed from it. */
+/* A parsed document, or a value in it, borrowed from it. */
 struct json_value; /* opaque */
-const struct json_value *json_root(const struct json *j);
+
+/* Parse `len` untrusted bytes.  Returns a document for json_release(), or NULL:
+ * ERROR_CORRUPT (also for a repeated key), ERROR_NOMEM. */
+struct json_value *json_parse(const char *text, size_t len, struct error *err);
+void json_release(struct json_value *document);
 
 /* The member `key`.  NULL: `v` is NULL or not an object, or the member is
  * missing or null. */

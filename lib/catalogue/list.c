@@ -75,7 +75,6 @@ enum {
 	SIZE,
 	NAME,
 	REASON,
-	COMPLETE,
 	FETCHED,
 	FETCHES,
 	FAILED,
@@ -92,7 +91,7 @@ static const struct column {
 	const char *key;     /* in JSON; NULL: only in tables */
 	const char *yes, *no, *unknown; /* in a cell */
 } columns[NCOLUMNS] = {
-	[ID] = { "DSET", 4, true, "id", "", "", "" },
+	[ID] = { "DSET", 4, true, NULL, "", "", "" },
 	[VALID] = { "VALID", -5, true, "valid", "YES", "NO", "" },
 	[FLUSHED] = { "FLUSHED            ", 0, true, "flushed", "", "",
 		      "                   " },
@@ -100,9 +99,8 @@ static const struct column {
 	[KIND] = { "KIND", -6, false, NULL, "", "", "-" },
 	[FILES] = { "FILES", 7, false, NULL, "", "", "-" },
 	[SIZE] = { "SIZE", 10, false, NULL, "", "", "-" },
-	[NAME] = { "NAME", -1, true, "name", "", "", "UNKNOWN_NAME" },
+	[NAME] = { "NAME", -1, true, NULL, "", "", "UNKNOWN_NAME" },
 	[REASON] = { "REASON", 0, false, "reason", "", "", "" },
-	[COMPLETE] = { .key = "complete" },
 	[FETCHED] = { .key = "fetched" },
 	[FETCHES] = { .key = "fetches" },
 	[FAILED] = { .key = "failed" },
@@ -170,8 +168,6 @@ fact_of(int column, const struct index *ix, const struct index_entry *e,
 		return text_fact(e->name);
 	case REASON:
 		return text_fact(index_entry_reason(e, scratch, SHOWN_MAX));
-	case COMPLETE:
-		return truth_fact(e->complete);
 	case FETCHED:
 		return text_fact(e->fetched);
 	case FETCHES:
@@ -333,10 +329,7 @@ set_fact(struct json *j, const char *key, const struct fact *f)
 {
 	switch (f->kind) {
 	case TEXT:
-		if (f->text[0] != '\0')
-			json_set_str(j, key, f->text);
-		else
-			json_set_null(j, key);
+		json_set_str(j, key, f->text[0] != '\0' ? f->text : NULL);
 		break;
 	case NUMBER:
 	case BYTES:
@@ -355,12 +348,14 @@ struct json *
 catalogue_json(const struct index *ix, const struct index_entry *e)
 {
 	struct json *j = json_new_object();
+	struct dataset d = e->desc;
 	char scratch[SHOWN_MAX];
 
-	if (j == NULL)
-		return NULL;
 	/* Values of the index override those of the descriptor. */
-	dataset_json(&e->desc, j);
+	d.id = e->id;
+	d.name = e->name != NULL && e->name[0] != '\0' ? e->name : NULL;
+	d.complete = e->complete;
+	dataset_json(&d, j);
 	for (int i = 0; i < NCOLUMNS; i++) {
 		const struct fact f = fact_of(i, ix, e, scratch);
 
@@ -385,11 +380,6 @@ catalogue_list_json(const struct catalogue *c, const struct index *ix,
 {
 	struct json *j = json_new_object(), *list = json_new_array();
 
-	if (j == NULL || list == NULL) {
-		json_free(j);
-		json_free(list);
-		return NULL;
-	}
 	json_set_str(j, "prefix", catalogue_path(c));
 	set_text(j, "current", index_current(ix));
 	set_text(j, "notice", catalogue_notice(c));

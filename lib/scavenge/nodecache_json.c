@@ -290,7 +290,7 @@ int
 nodecache_parse(struct nodecache *n, const char *text, size_t len,
 		struct error *err)
 {
-	struct json *j = NULL;
+	struct json_value *j = NULL;
 	int rc = -1;
 
 	*n = (struct nodecache){ .arena = arena_new() };
@@ -301,7 +301,7 @@ nodecache_parse(struct nodecache *n, const char *text, size_t len,
 				 "survey of a node: %zu bytes long", len);
 	j = json_parse(text, len, err);
 	if (j != NULL)
-		rc = parse_node(json_root(j), n, err);
-	json_free(j);
+		rc = parse_node(j, n, err);
+	json_release(j);
 	return rc;
 }

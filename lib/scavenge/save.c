@@ -174,7 +174,7 @@ bytes_copied(const struct remote_result *r, uint64_t otherwise)
 {
 	const char *text = r->out.data, *line = NULL, *last = NULL;
 	size_t len = 0, last_len = 0;
-	struct json *j = NULL;
+	struct json_value *j = NULL;
 	uint64_t bytes = otherwise;
 
 	while ((line = str_line(&text, &len)) != NULL)
@@ -185,8 +185,8 @@ bytes_copied(const struct remote_result *r, uint64_t otherwise)
 	if (last != NULL)
 		j = json_parse(last, last_len, NULL);
 	if (j != NULL)
-		(void)json_get_u64(json_root(j), "bytes", UINT64_MAX, &bytes);
-	json_free(j);
+		(void)json_get_u64(j, "bytes", UINT64_MAX, &bytes);
+	json_release(j);
 	return bytes;
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "error.h"
 #include "mem.h"
@@ -49,7 +50,6 @@ make_document(void)
 	json_set_bool(doc, "bad", false);
 	json_set_null(doc, "nothing");
 	json_push_str(files, "a");
-	json_push_u64(files, 0);
 	json_set_str(file, "name", NULL);
 	json_push(files, file);
 	json_push(files, json_new_array());
@@ -69,7 +69,6 @@ static const char document[] = "{\n"
 			       "  \"nothing\": null,\n"
 			       "  \"files\": [\n"
 			       "    \"a\",\n"
-			       "    0,\n"
 			       "    {\n"
 			       "      \"name\": null\n"
 			       "    },\n"
@@ -95,11 +94,6 @@ test_document(void)
 	      "  \"max\": \"18446744073709551615\"\n}\n",
 	      "numbers above INT64_MAX keep their digits");
 
-	doc = json_new_object();
-	json_set_u64(doc, "x", 1);
-	json_set(doc, "x", json_new_array());
-	json_set_u64(doc, "x", 2);
-	check(doc, "{\n  \"x\": 2\n}\n", "the last value of a key counts");
 	json_free(make_document());
 	json_free(NULL);
 }
@@ -162,8 +156,7 @@ test_strings(void)
 	}
 }
 
-/* jansson refuses to print strings that are not UTF-8, so all must be
- * converted. */
+/* Parsers refuse strings that are not UTF-8, so all must be converted. */
 static void
 test_all_bytes(void)
 {
@@ -250,7 +243,7 @@ test_no_memory(void)
 			kinds_good = false;
 	}
 	ok(kinds_good, "too little memory is told");
-	ok(n > 20 && n < 1000, "until there is enough");
+	ok(n > 10 && n < 1000, "until there is enough");
 	ok(got != NULL && strstr(got, "\"odd" BAD "_hex_6f6464ff_hex\": "
 				      "\"ff\"") != NULL,
 	   "and then nothing is missing");
@@ -266,9 +259,11 @@ test_forgiving(void)
 {
 	struct json *doc = json_new_object(), *part = json_new_object();
 	struct error err = ERROR_INIT;
+	char text[4096] = "";
 
+	memset(text, 'x', sizeof(text) - 1);
 	mem_fail_after(0);
-	json_set_u64(part, "lost", 1);
+	json_set_str(part, "lost", text);
 	mem_fail_after(-1);
 	json_set(doc, "part", part);
 	json_set_u64(doc, "later", 2);
@@ -279,7 +274,6 @@ test_forgiving(void)
 	json_set(NULL, "k", part);
 	json_push(NULL, json_new_array());
 	json_set_str(NULL, "k", "v");
-	json_push_u64(NULL, 1);
 	doc = json_new_object();
 	json_set(doc, "k", NULL);
 	ok(print(doc, NULL) == NULL, "a NULL part fails the whole too");
