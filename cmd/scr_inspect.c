@@ -354,7 +354,7 @@ static int
 show_named(struct inspect *in, const char *name, struct error *why,
 	   struct error *err)
 {
-	const struct opt_list names = { &name, 1 };
+	const struct opt_list names = { .items = &name, .count = 1 };
 	struct error local = ERROR_INIT;
 	int rc = show_prefix(in, app_prefix(in->prefix), &names, &local);
 
@@ -376,7 +376,7 @@ show_old_dir(struct inspect *in, const char *arg, struct error *err)
 	struct stat st;
 	char *slash = NULL;
 	const char *name = NULL;
-	const struct opt_list one = { &name, 1 };
+	const struct opt_list one = { .items = &name, .count = 1 };
 	int rc = 1;
 
 	if (path_join(&path, arg, ".scr/rank2file.scr", err) < 0)
@@ -400,7 +400,7 @@ show_argument(struct inspect *in, const char *arg, struct error *err)
 	size_t found = 0;
 	char id[32];
 	const char *name = id;
-	const struct opt_list one = { &name, 1 };
+	const struct opt_list one = { .items = &name, .count = 1 };
 	int rc = show_old_dir(in, arg, err);
 
 	if (rc <= 0)

@@ -85,21 +85,11 @@ say(const char *fmt, va_list ap)
 }
 
 void
-app_error(const char *fmt, ...)
+app_say(enum app_level level, const char *fmt, ...)
 {
 	va_list ap;
 
-	va_start(ap, fmt);
-	say(fmt, ap);
-	va_end(ap);
-}
-
-void
-app_warn(const char *fmt, ...)
-{
-	va_list ap;
-
-	if (app_verbosity() < 0)
+	if (app_verbosity() < (int)level)
 		return;
 	va_start(ap, fmt);
 	say(fmt, ap);
@@ -114,30 +104,6 @@ app_warn_lines(const char *text)
 
 	while ((line = str_line(&text, &len)) != NULL)
 		app_warn("%.*s", (int)len, line);
-}
-
-void
-app_note(const char *fmt, ...)
-{
-	va_list ap;
-
-	if (app_verbosity() < 1)
-		return;
-	va_start(ap, fmt);
-	say(fmt, ap);
-	va_end(ap);
-}
-
-void
-app_debug(const char *fmt, ...)
-{
-	va_list ap;
-
-	if (app_verbosity() < 2)
-		return;
-	va_start(ap, fmt);
-	say(fmt, ap);
-	va_end(ap);
 }
 
 int

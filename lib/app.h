@@ -58,12 +58,17 @@ int app_report(int status, struct error *err);
  * -1. */
 int app_advise(struct error *err, const char *advice);
 
+/* The least verbosity with which a message is printed. */
+enum app_level { APP_ERROR = -1, APP_WARN, APP_NOTE, APP_DEBUG };
+
 /* Print "name: ..." on stderr.  Errors are always printed, warnings not with
  * -q, notes only with -v, debug messages only with -vv. */
-void app_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void app_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void app_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void app_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void app_say(enum app_level level, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+#define app_error(...) app_say(APP_ERROR, __VA_ARGS__)
+#define app_warn(...) app_say(APP_WARN, __VA_ARGS__)
+#define app_note(...) app_say(APP_NOTE, __VA_ARGS__)
+#define app_debug(...) app_say(APP_DEBUG, __VA_ARGS__)
 
 /* Print each line of `text` as a warning.  NULL is ignored. */
 void app_warn_lines(const char *text);

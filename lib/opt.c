@@ -218,17 +218,8 @@ find_name(const struct opt *opts, const char *name, size_t len,
 static int
 add_to_list(struct opt_list *list, const char *value, struct error *err)
 {
-	const char **items = NULL;
-	size_t n = list->count;
-
-	/* The array is full, and doubled, when the count is a power of two. */
-	if ((n & (n - 1)) == 0) {
-		items = mem_realloc(list->items, n > 0 ? 2 * n : 1,
-				    sizeof(*items));
-		if (items == NULL)
-			return error_no_memory(err);
-		list->items = items;
-	}
+	if (!MEM_ROOM(list->items, list->count, list->cap))
+		return error_no_memory(err);
 	list->items[list->count++] = value;
 	return 0;
 }
@@ -409,8 +400,7 @@ void
 opt_list_free(struct opt_list *list)
 {
 	mem_free(list->items);
-	list->items = NULL;
-	list->count = 0;
+	*list = (struct opt_list){ .items = NULL };
 }
 
 /* Append `text` and a newline, wrapped between HELP_COLUMN and HELP_WIDTH.  The

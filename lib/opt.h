@@ -44,7 +44,7 @@ enum opt_complete {
 
 struct opt_list {
 	const char **items; /* borrowed strings */
-	size_t count;
+	size_t count, cap;
 };
 
 struct opt {
@@ -65,50 +65,26 @@ struct opt {
 	{ \
 		.type = OPT_TYPE_GROUP, .help = (title) \
 	}
-#define OPT_FLAG(l, n, t, h) \
+#define OPT_OF(type_name, l, n, t, h, ...) \
 	{ \
-		.type = OPT_TYPE_FLAG, .letter = (l), .name = (n), \
-		.target = (t), .help = (h) \
+		.type = OPT_TYPE_##type_name, .letter = (l), .name = (n), \
+		.target = (t), .help = (h), __VA_ARGS__ \
 	}
-#define OPT_COUNT(l, n, t, h) \
-	{ \
-		.type = OPT_TYPE_COUNT, .letter = (l), .name = (n), \
-		.target = (t), .help = (h) \
-	}
+#define OPT_FLAG(l, n, t, h) OPT_OF(FLAG, l, n, t, h, .metavar = NULL)
+#define OPT_COUNT(l, n, t, h) OPT_OF(COUNT, l, n, t, h, .metavar = NULL)
 #define OPT_STRING(l, n, t, m, c, h) \
-	{ \
-		.type = OPT_TYPE_STRING, .letter = (l), .name = (n), \
-		.target = (t), .metavar = (m), .complete = (c), .help = (h) \
-	}
+	OPT_OF(STRING, l, n, t, h, .metavar = (m), .complete = (c))
 #define OPT_LIST(l, n, t, m, c, h) \
-	{ \
-		.type = OPT_TYPE_LIST, .letter = (l), .name = (n), \
-		.target = (t), .metavar = (m), .complete = (c), .help = (h) \
-	}
+	OPT_OF(LIST, l, n, t, h, .metavar = (m), .complete = (c))
 #define OPT_U64(l, n, t, m, lo, hi, h) \
-	{ \
-		.type = OPT_TYPE_U64, .letter = (l), .name = (n), \
-		.target = (t), .metavar = (m), .min = (lo), .max = (hi), \
-		.help = (h) \
-	}
+	OPT_OF(U64, l, n, t, h, .metavar = (m), .min = (lo), .max = (hi))
 #define OPT_BYTES(l, n, t, m, lo, hi, h) \
-	{ \
-		.type = OPT_TYPE_BYTES, .letter = (l), .name = (n), \
-		.target = (t), .metavar = (m), .min = (lo), .max = (hi), \
-		.help = (h) \
-	}
+	OPT_OF(BYTES, l, n, t, h, .metavar = (m), .min = (lo), .max = (hi))
 /* A verb without a value, and one with (`v`: const char **). */
-#define OPT_VERB(l, n, t, id, h) \
-	{ \
-		.type = OPT_TYPE_CHOICE, .letter = (l), .name = (n), \
-		.target = (t), .min = (id), .help = (h) \
-	}
+#define OPT_VERB(l, n, t, id, h) OPT_OF(CHOICE, l, n, t, h, .min = (id))
 #define OPT_VERB_ARG(l, n, t, id, v, m, c, h) \
-	{ \
-		.type = OPT_TYPE_CHOICE, .letter = (l), .name = (n), \
-		.target = (t), .min = (id), .value = (v), .metavar = (m), \
-		.complete = (c), .help = (h) \
-	}
+	OPT_OF(CHOICE, l, n, t, h, .min = (id), .value = (v), .metavar = (m), \
+	       .complete = (c))
 #define OPT_END \
 	{ \
 		.type = OPT_TYPE_END \
