@@ -488,11 +488,10 @@ collect(const struct containers *k, const struct containers_part *part,
 	}
 }
 
-int
-container_spans(const struct containers *k, struct container_spans *out,
-		struct error *err)
+static int
+list_spans(const struct containers *k, struct container_picture *out,
+	   struct error *err)
 {
-	out->spans = NULL;
 	out->first = mem_calloc(k->count + 2, sizeof(*out->first));
 	if (out->first == NULL)
 		return error_no_memory(err);
@@ -516,12 +515,48 @@ container_spans(const struct containers *k, struct container_spans *out,
 	return 0;
 }
 
-void
-container_spans_free(struct container_spans *s)
+static bool
+alike(const struct container *a, const struct container *b)
 {
-	mem_free(s->spans);
-	mem_free(s->first);
-	*s = (struct container_spans){ .spans = NULL };
+	return a->redundancy == b->redundancy && a->size == b->size &&
+	       a->state == b->state &&
+	       (a->state == CONTAINER_WHOLE || a->state == CONTAINER_MISSING);
+}
+
+int
+container_picture(const struct containers *k, size_t alone, size_t rows,
+		  struct container_picture *out, struct error *err)
+{
+	*out = (struct container_picture){ .k = k, .room = 1 };
+	out->rows = mem_calloc(rows, sizeof(*out->rows));
+	if (out->rows == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < k->count; i++) {
+		const struct container *c = &k->list[i];
+		struct container_row *row = &out->rows[out->shown];
+
+		out->room = c->size > out->room ? c->size : out->room;
+		if (out->more == 0 && k->count > alone && i > 0 &&
+		    alike(c - 1, c))
+			row[-1].last = i;
+		else if (out->shown == rows)
+			out->more++;
+		else
+			out->rows[out->shown++] = (struct container_row){
+				i,
+				i,
+				c->redundancy && (i == 0 || !c[-1].redundancy),
+			};
+	}
+	return list_spans(k, out, err);
+}
+
+void
+container_picture_free(struct container_picture *p)
+{
+	mem_free(p->spans);
+	mem_free(p->first);
+	mem_free(p->rows);
 }
 
 /* --- JSON --- */

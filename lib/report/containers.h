@@ -104,29 +104,31 @@ struct container_span {
 	bool bad;	   /* missing or damaged */
 };
 
-struct container_spans {
-	struct container_span *spans; /* sorted by container, then offset */
-	size_t *first; /* by container; with the end of the last one */
-};
-
-/* List all ranges.  Call container_spans_free() also on failure. */
-int container_spans(const struct containers *k, struct container_spans *out,
-		    struct error *err);
-void container_spans_free(struct container_spans *s);
-
 /* Containers `first` ... `last` share a row of a picture. */
 struct container_row {
 	size_t first, last;
+	bool section; /* the redundancy begins here */
+};
+
+/* What pictures of containers have in common. */
+struct container_picture {
+	const struct containers *k;
+	struct container_span *spans; /* sorted by container, then offset */
+	size_t *first; /* by container; with the end of the last one */
+	struct container_row *rows;
+	size_t shown, more; /* rows; containers in no row */
+	uint64_t room;	    /* bytes of the largest container, at least 1 */
 };
 
 /*
- * Assign containers to the rows of a picture: each has its own row; or, if
- * there are more than `most`, neighbours of equal size that are all whole or
- * all missing share one.  `rows` has room for k->count.  Returns the number of
- * rows.
+ * List all ranges, and assign containers to at most `rows` rows: each has its
+ * own row; or, if there are more than `alone`, neighbours of equal size that
+ * are all whole or all missing share one.  Call container_picture_free() also
+ * on failure.
  */
-size_t container_rows(const struct containers *k, size_t most,
-		      struct container_row *rows);
+int container_picture(const struct containers *k, size_t alone, size_t rows,
+		      struct container_picture *out, struct error *err);
+void container_picture_free(struct container_picture *p);
 
 /* Label of a row: "ctr.0", "ctr.3-17".  Returns `to`. */
 char *container_row_name(const struct containers *k,

@@ -48,11 +48,7 @@ enum merging {
 
 struct drawing {
 	struct buf *out;
-	const struct containers *k;
-	struct container_spans spans;
-	struct container_row *rows;
-	size_t count, shown; /* rows */
-	uint64_t room;	     /* bytes of a full row */
+	struct container_picture p;
 	enum merging merging;
 	double thin; /* pixels */
 	const struct segmap_file *last;
@@ -121,7 +117,7 @@ put_px(struct buf *out, const char *name, double px)
 static double
 width_of(const struct drawing *d, uint64_t len)
 {
-	double part = (double)len / (double)d->room;
+	double part = (double)len / (double)d->p.room;
 
 	return part > 1 ? BAR : part * BAR;
 }
@@ -130,7 +126,7 @@ width_of(const struct drawing *d, uint64_t len)
 static size_t
 box_end(const struct drawing *d, size_t from, size_t end)
 {
-	const struct container_span *s = d->spans.spans;
+	const struct container_span *s = d->p.spans;
 	const struct container_span *a = &s[from];
 	size_t i = from + 1;
 
@@ -155,12 +151,12 @@ count_boxes(const struct drawing *d)
 {
 	size_t n = 0;
 
-	for (size_t r = 0; r < d->shown; r++) {
-		size_t end = d->spans.first[d->rows[r].first + 1];
+	for (size_t r = 0; r < d->p.shown; r++) {
+		size_t end = d->p.first[d->p.rows[r].first + 1];
 
-		if (d->rows[r].last > d->rows[r].first)
+		if (d->p.rows[r].last > d->p.rows[r].first)
 			continue;
-		for (size_t i = d->spans.first[d->rows[r].first]; i < end;
+		for (size_t i = d->p.first[d->p.rows[r].first]; i < end;
 		     i = box_end(d, i, end))
 			n++;
 	}
@@ -178,7 +174,7 @@ choose_merging(struct drawing *d)
 	}
 	/* Two adjacent rectangles are together at least `thin` wide, so this
 	 * bounds their number. */
-	d->thin = 4.0 * BAR * (double)d->shown / BOXES_MAX;
+	d->thin = 4.0 * BAR * (double)d->p.shown / BOXES_MAX;
 	if (d->thin < THIN)
 		d->thin = THIN;
 }
@@ -194,7 +190,7 @@ struct box {
 static struct box
 box_of(const struct drawing *d, size_t from, size_t to)
 {
-	const struct container_span *s = d->spans.spans;
+	const struct container_span *s = d->p.spans;
 	struct box b = { .from = from, .to = to, .off = s[from].off };
 
 	for (size_t i = from; i < to; i++) {
@@ -212,8 +208,8 @@ box_of(const struct drawing *d, size_t from, size_t to)
 static void
 put_tip(struct drawing *d, const struct box *b, const struct container *c)
 {
-	const struct container_span *s = &d->spans.spans[b->from];
-	const struct container_span *last = &d->spans.spans[b->to - 1];
+	const struct container_span *s = &d->p.spans[b->from];
+	const struct container_span *last = &d->p.spans[b->to - 1];
 
 	buf_printf(d->out, "<title>");
 	if (b->files == 1) {
@@ -247,7 +243,7 @@ static void
 put_box(struct drawing *d, const struct box *b, const struct container *c,
 	double y)
 {
-	const struct segmap_file *f = d->spans.spans[b->from].file;
+	const struct segmap_file *f = d->p.spans[b->from].file;
 	double x = width_of(d, b->off), w = width_of(d, b->end) - x;
 
 	buf_printf(d->out, "<rect class=\"");
@@ -275,20 +271,20 @@ put_box(struct drawing *d, const struct box *b, const struct container *c,
 static void
 put_boxes(struct drawing *d, size_t container, double y)
 {
-	const struct container *c = &d->k->list[container];
-	size_t end = d->spans.first[container + 1], to = 0;
+	const struct container *c = &d->p.k->list[container];
+	size_t end = d->p.first[container + 1], to = 0;
 
 	for (int bad = 0; bad < 2; bad++) {
-		for (size_t i = d->spans.first[container]; i < end; i = to) {
+		for (size_t i = d->p.first[container]; i < end; i = to) {
 			struct box b;
 
 			to = box_end(d, i, end);
 			b = box_of(d, i, to);
 			if ((b.bad > 0) != (bad == 1))
 				continue;
-			if (d->last != d->spans.spans[i].file)
+			if (d->last != d->p.spans[i].file)
 				d->shade = !d->shade;
-			d->last = d->spans.spans[to - 1].file;
+			d->last = d->p.spans[to - 1].file;
 			put_box(d, &b, c, y);
 		}
 	}
@@ -301,13 +297,13 @@ put_boxes(struct drawing *d, size_t container, double y)
 static void
 put_frame(struct drawing *d, const struct container_row *r, double y)
 {
-	const struct container *c = &d->k->list[r->first];
+	const struct container *c = &d->p.k->list[r->first];
 	const bool shared = r->last > r->first;
 	double w = width_of(d, c->size);
 	size_t files = 0;
 
 	for (size_t i = r->first; i <= r->last; i++)
-		files += d->k->list[i].files;
+		files += d->p.k->list[i].files;
 	buf_printf(d->out, "<rect class=\"%s\"",
 		   shared && c->state == CONTAINER_WHOLE ? "ma"
 		   : shared				 ? "bad"
@@ -319,7 +315,7 @@ put_frame(struct drawing *d, const struct container_row *r, double y)
 	put_path(d->out, c->name);
 	if (shared) {
 		buf_printf(d->out, " to ");
-		put_path(d->out, d->k->list[r->last].name);
+		put_path(d->out, d->p.k->list[r->last].name);
 	}
 	buf_printf(d->out, "\n%s%" PRIu64 " bytes, parts of %zu %s\n%s</title>",
 		   shared ? "each " : "", c->size, str_count(files, "file"),
@@ -337,7 +333,7 @@ put_row(struct drawing *d, const struct container_row *r, double y)
 		   LEFT - 10);
 	put_px(d->out, "y", y + 13);
 	buf_printf(d->out, ">");
-	container_row_name(d->k, r, text, sizeof(text));
+	container_row_name(d->p.k, r, text, sizeof(text));
 	if (strlen(text) > LABEL_MAX) {
 		for (len = LABEL_MAX;
 		     ((unsigned char)text[len] & 0xc0) == 0x80;)
@@ -349,12 +345,12 @@ put_row(struct drawing *d, const struct container_row *r, double y)
 	put_frame(d, r, y);
 	if (r->last == r->first)
 		put_boxes(d, r->first, y);
-	container_row_state(d->k, r, text, sizeof(text));
+	container_row_state(d->p.k, r, text, sizeof(text));
 	if (text[0] == '\0')
 		return;
 	buf_printf(d->out, "<text class=\"%s\" x=\"%d\"",
-		   d->k->list[r->first].state == CONTAINER_WHOLE ? "dim"
-								 : "alarm",
+		   d->p.k->list[r->first].state == CONTAINER_WHOLE ? "dim"
+								   : "alarm",
 		   LEFT + BAR + 10);
 	put_px(d->out, "y", y + 13);
 	buf_printf(d->out, ">");
@@ -362,34 +358,25 @@ put_row(struct drawing *d, const struct container_row *r, double y)
 	buf_printf(d->out, "</text>\n");
 }
 
-/* Does row `i` begin the redundancy? */
-static bool
-begins_section(const struct drawing *d, size_t i)
-{
-	return d->k->list[d->rows[i].first].redundancy &&
-	       (i == 0 || !d->k->list[d->rows[i - 1].first].redundancy);
-}
-
 static void
 put_rows(struct drawing *d)
 {
 	double y = TOP;
 
-	for (size_t i = 0; i < d->shown; i++, y += PITCH) {
-		if (begins_section(d, i)) {
+	for (size_t i = 0; i < d->p.shown; i++, y += PITCH) {
+		if (d->p.rows[i].section) {
 			buf_printf(d->out, "<text x=\"%d\"", LEFT);
 			put_px(d->out, "y", y + 15);
 			buf_printf(d->out, ">redundancy</text>\n");
 			y += SECTION;
 		}
-		put_row(d, &d->rows[i], y);
+		put_row(d, &d->p.rows[i], y);
 	}
-	if (d->shown == d->count)
+	if (d->p.more == 0)
 		return;
 	buf_printf(d->out, "<text x=\"%d\"", LEFT);
 	put_px(d->out, "y", y + 13);
-	buf_printf(d->out, ">... and %zu more containers</text>\n",
-		   d->k->count - d->rows[d->shown].first);
+	buf_printf(d->out, ">... and %zu more containers</text>\n", d->p.more);
 }
 
 /* --- All parts --- */
@@ -459,12 +446,12 @@ static void
 put_head(struct drawing *d, const char *name)
 {
 	struct buf line = BUF_INIT;
-	size_t height = TOP + d->shown * PITCH + 16;
+	size_t height = TOP + d->p.shown * PITCH + 16;
 
-	report_containers_line(d->k, &line);
-	for (size_t i = 0; i < d->shown; i++)
-		height += begins_section(d, i) ? SECTION : 0;
-	height += d->shown < d->count ? PITCH : 0;
+	report_containers_line(d->p.k, &line);
+	for (size_t i = 0; i < d->p.shown; i++)
+		height += d->p.rows[i].section ? SECTION : 0;
+	height += d->p.more > 0 ? PITCH : 0;
 	buf_printf(d->out,
 		   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 		   "<svg xmlns=\"http://www.w3.org/2000/svg\" "
@@ -488,36 +475,14 @@ put_head(struct drawing *d, const char *name)
 		   "<text class=\"dim\" x=\"%d\" y=\"%d\">0</text>"
 		   "<text class=\"dim\" text-anchor=\"end\" x=\"%d\" "
 		   "y=\"%d\">%s</text>\n",
-		   LEFT, TOP - 8, LEFT + BAR, TOP - 8, str_size(d->room));
-}
-
-static int
-draw(struct drawing *d, const char *name, struct error *err)
-{
-	const struct containers *k = d->k;
-
-	d->rows = mem_calloc(k->count + 1, sizeof(*d->rows));
-	if (d->rows == NULL)
-		return error_no_memory(err);
-	if (container_spans(k, &d->spans, err) < 0)
-		return -1;
-	d->count = container_rows(k, ALONE_MAX, d->rows);
-	d->shown = d->count < ROWS_MAX ? d->count : ROWS_MAX;
-	for (size_t i = 0; i < k->count; i++)
-		if (k->list[i].size > d->room)
-			d->room = k->list[i].size;
-	choose_merging(d);
-	put_head(d, name);
-	put_rows(d);
-	buf_printf(d->out, "</svg>\n");
-	return buf_check(d->out, err);
+		   LEFT, TOP - 8, LEFT + BAR, TOP - 8, str_size(d->p.room));
 }
 
 int
 report_svg(const struct condition *h, struct buf *out, struct error *err)
 {
 	const char *name = h->entry != NULL ? h->entry->name : NULL;
-	struct drawing d = { .out = out, .k = h->containers, .room = 1 };
+	struct drawing d = { .out = out };
 	char title[NAME_TEXT];
 	int rc = -1;
 
@@ -530,9 +495,15 @@ report_svg(const struct condition *h, struct buf *out, struct error *err)
 				: "it is not packed");
 	snprintf(title, sizeof(title), "dataset %" PRId64 "  %s", h->id,
 		 name != NULL ? name : "");
-	rc = draw(&d, title, err);
-	container_spans_free(&d.spans);
-	mem_free(d.rows);
+	if (container_picture(h->containers, ALONE_MAX, ROWS_MAX, &d.p, err) ==
+	    0) {
+		choose_merging(&d);
+		put_head(&d, title);
+		put_rows(&d);
+		buf_printf(out, "</svg>\n");
+		rc = buf_check(out, err);
+	}
+	container_picture_free(&d.p);
 	return rc;
 }
 

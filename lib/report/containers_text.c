@@ -33,29 +33,6 @@
 
 /* --- Rows of pictures --- */
 
-static bool
-alike(const struct container *a, const struct container *b)
-{
-	return a->redundancy == b->redundancy && a->size == b->size &&
-	       a->state == b->state &&
-	       (a->state == CONTAINER_WHOLE || a->state == CONTAINER_MISSING);
-}
-
-size_t
-container_rows(const struct containers *k, size_t most,
-	       struct container_row *rows)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < k->count; i++)
-		if (k->count > most && n > 0 &&
-		    alike(&k->list[i - 1], &k->list[i]))
-			rows[n - 1].last = i;
-		else
-			rows[n++] = (struct container_row){ i, i };
-	return n;
-}
-
 /* The name without directory and ".scr". */
 static void
 short_name(const struct container *c, char *to, size_t size)
@@ -193,12 +170,10 @@ static const struct {
 
 struct canvas {
 	struct buf *out;
-	const struct containers *k;
 	const struct report_style *style;
-	const struct container_spans *spans;
+	struct container_picture p;
 	unsigned cells;			/* cells of the largest container */
 	bool states;			/* states are shown */
-	uint64_t room;			/* bytes of the largest container */
 	const struct segmap_file *last; /* file of the last cell drawn */
 	enum look shade;		/* its shade */
 	bool seen[LOOKS];
@@ -233,7 +208,7 @@ cell_start(uint64_t size, unsigned i, unsigned n)
 static enum look
 look_of(struct canvas *d, size_t *at, size_t end, uint64_t lo, uint64_t hi)
 {
-	const struct container_span *s = d->spans->spans;
+	const struct container_span *s = d->p.spans;
 	const struct segmap_file *most = NULL, *last = NULL;
 	uint64_t best = 0;
 	unsigned files = 0;
@@ -269,7 +244,7 @@ look_of(struct canvas *d, size_t *at, size_t end, uint64_t lo, uint64_t hi)
 static unsigned
 cells_of(const struct canvas *d, const struct container *c)
 {
-	double part = (double)c->size / (double)d->room;
+	double part = (double)c->size / (double)d->p.room;
 	unsigned n = (unsigned)(part * d->cells + 0.999);
 
 	if (c->size == 0)
@@ -280,9 +255,9 @@ cells_of(const struct canvas *d, const struct container *c)
 static void
 put_bar(struct canvas *d, const struct container_row *r)
 {
-	const struct container *c = &d->k->list[r->first];
+	const struct container *c = &d->p.k->list[r->first];
 	unsigned n = cells_of(d, c), run = 0;
-	size_t at = d->spans->first[r->first];
+	size_t at = d->p.first[r->first];
 	enum look before = LOOK_NONE;
 
 	if (c->state == CONTAINER_MISSING || c->state == CONTAINER_TYPE ||
@@ -294,7 +269,7 @@ put_bar(struct canvas *d, const struct container_row *r)
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t lo = cell_start(c->size, i, n);
 		uint64_t hi = cell_start(c->size, i + 1, n);
-		enum look l = look_of(d, &at, d->spans->first[r->first + 1], lo,
+		enum look l = look_of(d, &at, d->p.first[r->first + 1], lo,
 				      hi > lo ? hi : lo + 1);
 
 		if (l != before) {
@@ -313,8 +288,8 @@ put_row(struct canvas *d, const struct container_row *r)
 	char name[256], state[64];
 	unsigned wide = 0;
 
-	container_row_name(d->k, r, name, sizeof(name));
-	container_row_state(d->k, r, state, sizeof(state));
+	container_row_name(d->p.k, r, name, sizeof(name));
+	container_row_state(d->p.k, r, state, sizeof(state));
 	buf_printf(d->out, "  ");
 	for (const char *s = name; *s != '\0'; s++) {
 		if (((unsigned char)*s & 0xc0) != 0x80 && wide++ >= LABEL - 4)
@@ -325,9 +300,10 @@ put_row(struct canvas *d, const struct container_row *r)
 	buf_printf(d->out, "%*s", (int)(LABEL - 2 - wide), "");
 	put_bar(d, r);
 	if (d->states && state[0] != '\0')
-		buf_printf(d->out, "%*s  %s",
-			   (int)(d->cells - cells_of(d, &d->k->list[r->first])),
-			   "", state);
+		buf_printf(
+			d->out, "%*s  %s",
+			(int)(d->cells - cells_of(d, &d->p.k->list[r->first])),
+			"", state);
 	buf_printf(d->out, "\n");
 }
 
@@ -364,14 +340,14 @@ put_legend(struct canvas *d)
 }
 
 static void
-set_scale(struct canvas *d, const struct container_row *rows, size_t count)
+set_scale(struct canvas *d)
 {
 	unsigned width = d->style->width > 0 ? d->style->width : WIDTH;
 	char state[64];
 
 	d->cells = width > LABEL ? width - LABEL : 1;
-	for (size_t i = 0; i < count; i++)
-		d->states |= container_row_state(d->k, &rows[i], state,
+	for (size_t i = 0; i < d->p.shown; i++)
+		d->states |= container_row_state(d->p.k, &d->p.rows[i], state,
 						 sizeof(state))[0] != '\0';
 	if (d->cells < CELLS_MIN + STATE)
 		d->states = false;
@@ -379,42 +355,29 @@ set_scale(struct canvas *d, const struct container_row *rows, size_t count)
 		d->cells -= STATE;
 	if (d->cells > CELLS_MAX)
 		d->cells = CELLS_MAX;
-	for (size_t i = 0; i < d->k->count; i++)
-		if (d->k->list[i].size > d->room)
-			d->room = d->k->list[i].size;
 }
 
 void
 report_containers_map(const struct containers *k,
 		      const struct report_style *style, struct buf *out)
 {
-	struct container_spans spans = { .spans = NULL };
-	struct canvas d = {
-		.out = out, .k = k, .style = style, .spans = &spans, .room = 1
-	};
-	struct container_row *rows = mem_calloc(k->count + 1, sizeof(*rows));
-	size_t count = 0, shown = 0;
+	struct canvas d = { .out = out, .style = style };
 
-	if (rows == NULL || container_spans(k, &spans, NULL) < 0) {
+	if (container_picture(k, ALONE_MAX, ROWS_MAX, &d.p, NULL) < 0) {
 		out->failed = true;
 		goto out;
 	}
-	count = container_rows(k, ALONE_MAX, rows);
-	shown = count < ROWS_MAX ? count : ROWS_MAX;
-	set_scale(&d, rows, shown);
+	set_scale(&d);
 	buf_printf(out, "  bytes by container (a full row: %s)\n",
-		   str_size(d.room));
-	for (size_t i = 0; i < shown; i++) {
-		if (i > 0 && k->list[rows[i].first].redundancy &&
-		    !k->list[rows[i - 1].first].redundancy)
+		   str_size(d.p.room));
+	for (size_t i = 0; i < d.p.shown; i++) {
+		if (i > 0 && d.p.rows[i].section)
 			buf_printf(out, "  and of the redundancy\n");
-		put_row(&d, &rows[i]);
+		put_row(&d, &d.p.rows[i]);
 	}
-	if (shown < count)
-		buf_printf(out, "  ... and %zu more\n",
-			   k->count - rows[shown].first);
+	if (d.p.more > 0)
+		buf_printf(out, "  ... and %zu more\n", d.p.more);
 	put_legend(&d);
 out:
-	container_spans_free(&spans);
-	mem_free(rows);
+	container_picture_free(&d.p);
 }

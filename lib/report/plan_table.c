@@ -25,36 +25,37 @@ verdict_name(const struct plan_set *s)
 	return s->n == 0 ? "gone" : "whole";
 }
 
-/* World ranks of the set's members; borrowed from the plan. */
-static const char *
-members_text(struct plan *p, const struct plan_set *s)
+static bool
+is_lacking(const struct plan *p, const struct plan_set *s, uint32_t m)
 {
-	uint32_t *ranks = mem_alloc((size_t)s->n + 1, sizeof(*ranks));
-	const char *text = "?";
-	size_t n = 0;
-
-	for (uint32_t m = 0; ranks != NULL && m < s->n; m++)
-		if (s->members[m].rank != PLAN_NONE)
-			ranks[n++] = s->members[m].rank;
-	if (n > 0)
-		text = plan_ranks_text(p, ranks, n);
-	mem_free(ranks);
-	return text;
+	return report_member(p, s, m) != REPORT_WHOLE;
 }
 
+/* Does a rebuild read the member's data or its redundancy file? */
+static bool
+is_source(const struct plan *p, const struct plan_set *s, uint32_t m)
+{
+	(void)p;
+	return s->members[m].source;
+}
+
+/* World ranks of the members that `wanted` chooses (NULL: of all); borrowed from
+ * the plan. */
 static const char *
-lacking_text(struct plan *p, const struct plan_set *s)
+ranks_text(struct plan *p, const struct plan_set *s,
+	   bool (*wanted)(const struct plan *p, const struct plan_set *s,
+			  uint32_t m))
 {
 	uint32_t *ranks = mem_alloc((size_t)s->n + 1, sizeof(*ranks));
-	const char *text = "?";
+	const char *text = ranks != NULL ? "" : "?";
 	size_t n = 0;
 
 	for (uint32_t m = 0; ranks != NULL && m < s->n; m++)
 		if (s->members[m].rank != PLAN_NONE &&
-		    report_member(p, s, m) != REPORT_WHOLE)
+		    (wanted == NULL || wanted(p, s, m)))
 			ranks[n++] = s->members[m].rank;
-	if (ranks != NULL)
-		text = n > 0 ? plan_ranks_text(p, ranks, n) : "";
+	if (n > 0)
+		text = plan_ranks_text(p, ranks, n);
 	mem_free(ranks);
 	return text;
 }
@@ -76,6 +77,7 @@ static void
 set_cells(struct table *t, struct plan *p, size_t first, size_t last)
 {
 	const struct plan_set *s = &p->sets[first];
+	const char *members = first == last ? ranks_text(p, s, NULL) : "...";
 
 	if (first == last)
 		table_cell(t, "%u of %u", s->number, s->sets);
@@ -91,8 +93,8 @@ set_cells(struct table *t, struct plan *p, size_t first, size_t last)
 		table_cell(t, "%s", "");
 	table_cell(t, "%s",
 		   s->chunk > 0 && first == last ? str_size(s->chunk) : "");
-	table_cell(t, "%s", first == last ? members_text(p, s) : "...");
-	table_cell(t, "%s", lacking_text(p, s));
+	table_cell(t, "%s", members[0] != '\0' ? members : "?");
+	table_cell(t, "%s", ranks_text(p, s, is_lacking));
 	table_cell(t, "%s", verdict_name(s));
 	table_cell(t, "%s", s->n > 0 ? "" : s->reason ? s->reason : "");
 }
@@ -228,28 +230,11 @@ report_files(const struct plan *p, bool all, size_t limit, struct buf *out)
 
 /* --- Actions of a rebuild --- */
 
-/* Ranks of the members whose data or redundancy files are read. */
-static const char *
-sources_text(struct plan *p, const struct plan_set *s)
-{
-	uint32_t *ranks = mem_alloc((size_t)s->n + 1, sizeof(*ranks));
-	const char *text = "?";
-	size_t n = 0;
-
-	if (ranks == NULL)
-		return text;
-	for (uint32_t m = 0; m < s->n; m++)
-		if (s->members[m].source && s->members[m].rank != PLAN_NONE)
-			ranks[n++] = s->members[m].rank;
-	text = n > 0 ? plan_ranks_text(p, ranks, n) : "";
-	mem_free(ranks);
-	return text;
-}
-
 static void
 put_action(struct buf *out, struct plan *p, const struct plan_set *s)
 {
-	const char *from = sources_text(p, s), *to = lacking_text(p, s);
+	const char *from = ranks_text(p, s, is_source);
+	const char *to = ranks_text(p, s, is_lacking);
 
 	buf_printf(out, "  set %u of %u, %s over the %s: ", s->number, s->sets,
 		   redset_type_name(s->type), s->map ? "filemaps" : "files");

@@ -114,10 +114,10 @@ const char *
 letters(const struct containers *k)
 {
 	static char text[4096];
-	struct container_spans s;
+	struct container_picture s;
 	char *to = text;
 
-	must(container_spans(k, &s, NULL) == 0);
+	must(container_picture(k, SIZE_MAX, 1, &s, NULL) == 0);
 	for (size_t i = 0; i < k->count; i++) {
 		char *from = to;
 
@@ -135,7 +135,7 @@ letters(const struct containers *k)
 						p->bad ? (char)(c - 32) : c;
 		}
 	}
-	container_spans_free(&s);
+	container_picture_free(&s);
 	*to = '\0';
 	return text;
 }
