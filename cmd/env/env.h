@@ -30,6 +30,7 @@ struct env_tool {
 	const char *verb, *llnl;
 	const char *usage, *summary;
 	int (*run)(const struct env_call *c); /* returns an exit status */
+	int which; /* of several that `run` serves: an env_question, ... */
 };
 
 /* Questions about the job. */
@@ -43,6 +44,9 @@ enum env_question {
 	ENV_CNTL,
 	ENV_CACHE,
 };
+
+/* In place of a question: an argument names it. */
+#define ENV_ARGUMENT (-1)
 
 /* Format of the answer. */
 struct env_look {
@@ -104,13 +108,10 @@ int env_put_nodes(const struct hostlist *h, const struct env_look *l,
 /* --- The verbs --- */
 
 /* job.c */
-int env_user(const struct env_call *c);
-int env_job_id(const struct env_call *c);
-int env_end_time(const struct env_call *c);
+int env_question(const struct env_call *c); /* which: an env_question */
 int env_nodes(const struct env_call *c);
-int env_cntl_dir(const struct env_call *c);
-int env_cache_dir(const struct env_call *c);
-int env_list_dir(const struct env_call *c);
+/* which: an env_question; or ENV_ARGUMENT: an argument names it */
+int env_dirs(const struct env_call *c);
 int env_conf(const struct env_call *c);
 int env_hostlist(const struct env_call *c);
 
@@ -123,8 +124,7 @@ int env_retries_halt(const struct env_call *c);
 /* files.c */
 int env_flush_file(const struct env_call *c);
 int env_nodes_file(const struct env_call *c);
-int env_log_event(const struct env_call *c);
-int env_log_transfer(const struct env_call *c);
+int env_log(const struct env_call *c); /* which: is it a transfer? */
 int env_interval(const struct env_call *c);
 int env_crc32(const struct env_call *c);
 

@@ -278,9 +278,10 @@ add_to_log(const struct job_where *w, const struct log_line *l)
 	return app_report(STATUS_OK, &err);
 }
 
-static int
-log_line(const struct env_call *c, bool transfer)
+int
+env_log(const struct env_call *c)
 {
+	const bool transfer = c->tool->which != 0;
 	struct log_line l = { .procs = -1, .nodes = -1, .bytes = -1 };
 	struct job_where w = { .prefix = NULL };
 	const char *type = NULL, *start = NULL, *secs = NULL, *unused = NULL;
@@ -326,18 +327,6 @@ log_line(const struct env_call *c, bool transfer)
 	if (bytes != UINT64_MAX)
 		l.bytes = (double)bytes;
 	return add_to_log(&w, &l);
-}
-
-int
-env_log_event(const struct env_call *c)
-{
-	return log_line(c, false);
-}
-
-int
-env_log_transfer(const struct env_call *c)
-{
-	return log_line(c, true);
 }
 
 /* --- Checkpoint interval --- */

@@ -114,34 +114,16 @@ env_ask(const struct job_where *w, const enum env_question *q, size_t count,
 	return env_finish(rc, &out, &err);
 }
 
-/* Answer one question, with only the options that choose the job. */
-static int
-ask_one(const struct env_call *c, enum env_question q)
+int
+env_question(const struct env_call *c)
 {
+	const enum env_question q = (enum env_question)c->tool->which;
 	struct job_where w = { .prefix = NULL };
 	const struct env_look l = { .plain = false };
 	const struct opt opts[] = { ENV_JOB_OPTIONS(w), OPT_END };
 
 	env_options(c, opts);
 	return env_ask(&w, &q, 1, &l);
-}
-
-int
-env_user(const struct env_call *c)
-{
-	return ask_one(c, ENV_USER);
-}
-
-int
-env_job_id(const struct env_call *c)
-{
-	return ask_one(c, ENV_JOB_ID);
-}
-
-int
-env_end_time(const struct env_call *c)
-{
-	return ask_one(c, ENV_END_TIME);
 }
 
 int
@@ -162,13 +144,14 @@ env_nodes(const struct env_call *c)
 	return env_ask(&w, &q, 1, &l);
 }
 
-/* Print directories; `q` NULL: the argument chooses which. */
-static int
-ask_dirs(const struct env_call *c, const enum env_question *q)
+int
+env_dirs(const struct env_call *c)
 {
+	const bool argument = c->tool->which == ENV_ARGUMENT;
+	enum env_question q =
+		argument ? ENV_CNTL : (enum env_question)c->tool->which;
 	struct job_where w = { .prefix = NULL };
-	struct env_look l = { .line = q == NULL };
-	enum env_question which = ENV_CNTL;
+	struct env_look l = { .line = argument };
 	const struct opt opts[] = {
 		OPT_FLAG('b', "base", &l.base, "without user and job"),
 		ENV_JOB_OPTIONS(w),
@@ -177,40 +160,18 @@ ask_dirs(const struct env_call *c, const enum env_question *q)
 	int count = 0;
 	char **args = NULL;
 
-	if (q != NULL) {
+	if (!argument) {
 		env_options(c, opts);
-		return env_ask(&w, q, 1, &l);
+		return env_ask(&w, &q, 1, &l);
 	}
 	args = env_start(c, opts, &count);
 	if (count != 1)
 		app_usage("which directories? control or cache");
 	if (str_eq(args[0], "cache"))
-		which = ENV_CACHE;
+		q = ENV_CACHE;
 	else if (!str_eq(args[0], "control"))
 		app_usage("%s: neither control nor cache", args[0]);
-	return env_ask(&w, &which, 1, &l);
-}
-
-int
-env_cntl_dir(const struct env_call *c)
-{
-	const enum env_question q = ENV_CNTL;
-
-	return ask_dirs(c, &q);
-}
-
-int
-env_cache_dir(const struct env_call *c)
-{
-	const enum env_question q = ENV_CACHE;
-
-	return ask_dirs(c, &q);
-}
-
-int
-env_list_dir(const struct env_call *c)
-{
-	return ask_dirs(c, NULL);
+	return env_ask(&w, &q, 1, &l);
 }
 
 /* --- Parameters --- */
