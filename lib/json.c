@@ -453,7 +453,7 @@ hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Undo json_set_str(), in place.  False: json_set_str() cannot have made `text`. */
+/* Undo add_hex(), in place.  False: add_hex() cannot have made `text`. */
 static bool
 from_hex(char *text)
 {

@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "buf.h"
@@ -30,6 +31,133 @@
 #define WIDTH 80      /* if unknown */
 #define CELLS_MIN 8   /* if narrower, states are left out */
 #define CELLS_MAX 400 /* wider is not clearer */
+
+/* --- What pictures have in common --- */
+
+static int
+by_place(const void *a, const void *b)
+{
+	const struct container_span *x = a, *y = b;
+
+	if (x->off != y->off)
+		return x->off < y->off ? -1 : 1;
+	return x->len < y->len ? -1 : x->len > y->len;
+}
+
+/* List the segments of one map.  A segment that reaches beyond the end of its
+ * container is split into the part found and the part missing.  If `to` is
+ * NULL, segments are only counted, in first[pos + 1]. */
+static void
+collect(const struct containers *k, const struct containers_part *part,
+	struct container_span *to, size_t *first)
+{
+	const struct segmap *m = part->map;
+
+	for (size_t i = 0; i < m->nfiles; i++) {
+		const struct segmap_file *f = &m->files[i];
+		uint64_t at = 0;
+
+		for (size_t s = f->first; s < f->first + f->nsegs; s++) {
+			const struct segment *seg = &m->segs[s];
+			size_t pos = part->pos[seg->container];
+			uint64_t have = k->list[pos].have;
+			bool cut =
+				have > seg->off && have < seg->off + seg->len;
+			struct container_span span = {
+				.file = f,
+				.off = seg->off,
+				.len = cut ? have - seg->off : seg->len,
+				.at = at,
+				.bad = part->bad[s] || have <= seg->off,
+			};
+
+			at += seg->len;
+			if (to == NULL) {
+				first[pos + 1] += cut ? 2 : 1;
+				continue;
+			}
+			to[first[pos]++] = span;
+			if (!cut)
+				continue;
+			span.off += span.len;
+			span.at += span.len;
+			span.len = seg->len - span.len;
+			span.bad = true;
+			to[first[pos]++] = span;
+		}
+	}
+}
+
+static int
+list_spans(const struct containers *k, struct container_picture *out,
+	   struct error *err)
+{
+	out->first = mem_calloc(k->count + 2, sizeof(*out->first));
+	if (out->first == NULL)
+		return error_no_memory(err);
+	for (int i = 0; i < 2; i++)
+		collect(k, &k->parts[i], NULL, out->first);
+	for (size_t i = 0; i < k->count; i++)
+		out->first[i + 1] += out->first[i];
+	out->spans = mem_calloc(out->first[k->count] + 1, sizeof(*out->spans));
+	if (out->spans == NULL)
+		return error_no_memory(err);
+	for (int i = 0; i < 2; i++)
+		collect(k, &k->parts[i], out->spans, out->first);
+	/* collect() advanced each first[i] to the start of the next
+	 * container. */
+	memmove(out->first + 1, out->first, k->count * sizeof(*out->first));
+	out->first[0] = 0;
+	for (size_t i = 0; i < k->count; i++)
+		qsort(out->spans + out->first[i],
+		      out->first[i + 1] - out->first[i], sizeof(*out->spans),
+		      by_place);
+	return 0;
+}
+
+static bool
+alike(const struct container *a, const struct container *b)
+{
+	return a->redundancy == b->redundancy && a->size == b->size &&
+	       a->state == b->state &&
+	       (a->state == CONTAINER_WHOLE || a->state == CONTAINER_MISSING);
+}
+
+int
+container_picture(const struct containers *k, size_t alone, size_t rows,
+		  struct container_picture *out, struct error *err)
+{
+	*out = (struct container_picture){ .k = k, .room = 1 };
+	out->rows = mem_calloc(rows, sizeof(*out->rows));
+	if (out->rows == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < k->count; i++) {
+		const struct container *c = &k->list[i];
+		struct container_row *row = &out->rows[out->shown];
+
+		out->room = c->size > out->room ? c->size : out->room;
+		if (out->more == 0 && k->count > alone && i > 0 &&
+		    alike(c - 1, c))
+			row[-1].last = i;
+		else if (out->shown == rows)
+			out->more++;
+		else
+			out->rows[out->shown++] = (struct container_row){
+				i,
+				i,
+				c->redundancy && (i == 0 || !c[-1].redundancy),
+			};
+	}
+	return list_spans(k, out, err);
+}
+
+void
+container_picture_free(struct container_picture *p)
+{
+	mem_free(p->spans);
+	mem_free(p->first);
+	mem_free(p->rows);
+}
 
 /* --- Rows of pictures --- */
 

@@ -39,8 +39,8 @@ is_source(const struct plan *p, const struct plan_set *s, uint32_t m)
 	return s->members[m].source;
 }
 
-/* World ranks of the members that `wanted` chooses (NULL: of all); borrowed from
- * the plan. */
+/* World ranks of the members that `wanted` chooses (NULL: of all); borrowed
+ * from the plan. */
 static const char *
 ranks_text(struct plan *p, const struct plan_set *s,
 	   bool (*wanted)(const struct plan *p, const struct plan_set *s,
