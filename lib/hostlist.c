@@ -346,29 +346,36 @@ hostlist_add(struct hostlist *h, const char *text, struct error *err)
 
 /* --- Sets --- */
 
+struct map *
+hostlist_map(const struct hostlist *h, struct error *err)
+{
+	struct map *first = map_new();
+	int rc = first != NULL ? 0 : -1;
+
+	for (size_t i = 0; i < h->count && rc == 0; i++)
+		if (map_get(first, h->names[i]) == MAP_NONE)
+			rc = map_put(first, h->names[i], i);
+	if (rc == 0)
+		return first;
+	map_free(first);
+	error_no_memory(err);
+	return NULL;
+}
+
 int
 hostlist_uniq(struct hostlist *h, struct error *err)
 {
-	struct map *seen = map_new();
-	size_t kept = 0, i = 0;
+	struct map *first = hostlist_map(h, err);
+	size_t kept = 0;
 
-	if (seen == NULL)
-		return error_no_memory(err);
-	for (i = 0; i < h->count; i++)
-		if (map_get(seen, h->names[i]) == MAP_NONE &&
-		    map_put(seen, h->names[i], i) < 0)
-			break;
-	/* Only now, so that the list is unchanged on failure. */
-	if (i == h->count) {
-		for (i = 0; i < h->count; i++)
-			if (map_get(seen, h->names[i]) == i)
-				h->names[kept++] = h->names[i];
-		h->count = kept;
-		map_free(seen);
-		return 0;
-	}
-	map_free(seen);
-	return error_no_memory(err);
+	if (first == NULL)
+		return -1;
+	for (size_t i = 0; i < h->count; i++)
+		if (map_get(first, h->names[i]) == i)
+			h->names[kept++] = h->names[i];
+	h->count = kept;
+	map_free(first);
+	return 0;
 }
 
 /* Keep the names that are in `other` if `in`, else those that are not. */
@@ -376,17 +383,12 @@ static int
 filter(struct hostlist *h, const struct hostlist *other, bool in,
        struct error *err)
 {
-	struct map *names = map_new();
-	size_t kept = 0, i = 0;
+	struct map *names = hostlist_map(other, err);
+	size_t kept = 0;
 
 	if (names == NULL)
-		return error_no_memory(err);
-	for (i = 0; i < other->count; i++)
-		if (map_put(names, other->names[i], i) < 0) {
-			map_free(names);
-			return error_no_memory(err);
-		}
-	for (i = 0; i < h->count; i++)
+		return -1;
+	for (size_t i = 0; i < h->count; i++)
 		if ((map_get(names, h->names[i]) != MAP_NONE) == in)
 			h->names[kept++] = h->names[i];
 	h->count = kept;
@@ -417,9 +419,7 @@ hostlist_has(const struct hostlist *h, const char *name)
 	return false;
 }
 
-/*
- * |, also for INT64_MIN.
- */
+/* |n|, also for INT64_MIN. */
 static uint64_t
 magnitude(int64_t n)
 {

@@ -34,6 +34,7 @@
 struct arena;
 struct buf;
 struct error;
+struct map;
 
 #define HOSTLIST_MAX ((size_t)2 << 20)	       /* names in a list */
 #define HOSTLIST_BYTES_MAX ((size_t)256 << 20) /* memory of all names */
@@ -71,6 +72,10 @@ int hostlist_text(const struct hostlist *h, struct buf *out, struct error *err);
 /* Append all names to `out`, separated by `sep`. */
 int hostlist_plain(const struct hostlist *h, const char *sep, struct buf *out,
 		   struct error *err);
+
+/* A map from each name to its first position, for map_free().  It borrows the
+ * names.  NULL: ERROR_NOMEM. */
+struct map *hostlist_map(const struct hostlist *h, struct error *err);
 
 /* Remove repetitions; the first occurrence of each name stays. */
 int hostlist_uniq(struct hostlist *h, struct error *err);

@@ -72,17 +72,15 @@ continues(const struct number *first, const struct number *last,
 	       (n->len > first->len && n->text[0] != '0');
 }
 
-static int
+static void
 put_range(struct buf *out, const struct number *first,
 	  const struct number *last)
 {
-	if (buf_add(out, first->text, first->len) < 0)
-		return -1;
+	buf_add(out, first->text, first->len);
 	if (first->text == last->text)
-		return 0;
-	if (buf_add_char(out, '-') < 0)
-		return -1;
-	return buf_add(out, last->text, last->len);
+		return;
+	buf_add_char(out, '-');
+	buf_add(out, last->text, last->len);
 }
 
 /*
@@ -101,25 +99,24 @@ fold(const char *const *items, size_t n, size_t at, struct buf *out)
 	rest = first.text + first.len;
 	last = first;
 	buf_clear(out);
-	if (buf_add(out, items[0], at) < 0 || buf_add_char(out, '[') < 0)
-		return 0;
+	buf_add(out, items[0], at);
+	buf_add_char(out, '[');
 	for (i = 1; i < n; i++) {
 		if (strncmp(items[i], items[0], at) != 0 ||
 		    !read_number(items[i] + at, &next) ||
 		    strcmp(next.text + next.len, rest) != 0)
 			break;
 		if (!continues(&first, &last, &next)) {
-			if (put_range(out, &first, &last) < 0 ||
-			    buf_add_char(out, ',') < 0)
-				return 0;
+			put_range(out, &first, &last);
+			buf_add_char(out, ',');
 			first = next;
 		}
 		last = next;
 	}
-	if (put_range(out, &first, &last) < 0 || buf_add_char(out, ']') < 0 ||
-	    buf_add_str(out, rest) < 0)
-		return 0;
-	return i;
+	put_range(out, &first, &last);
+	buf_add_char(out, ']');
+	buf_add_str(out, rest);
+	return out->failed ? 0 : i;
 }
 
 /* One pass: fold the *count items as far as possible.  The new texts are

@@ -233,6 +233,9 @@ add_all(struct words *w, const char *const *words)
 		add(w, *words);
 }
 
+/* Add these words, none of them NULL. */
+#define ADD(w, ...) add_all(w, (const char *const[]){ __VA_ARGS__, NULL })
+
 /* Whole seconds, at least 1, for programs that accept no fractions. */
 static unsigned long
 whole(double seconds)
@@ -247,10 +250,7 @@ whole(double seconds)
 static void
 add_command(struct words *w, const struct remote_run *run)
 {
-	add(w, "/bin/sh");
-	add(w, "-c");
-	add(w, SCRIPT);
-	add(w, run->token);
+	ADD(w, "/bin/sh", "-c", SCRIPT, run->token);
 	add_all(w, run->argv);
 }
 
@@ -260,12 +260,8 @@ static void
 add_srun(struct words *w, const struct remote_run *run, const char *program,
 	 const char *node)
 {
-	add(w, program);
-	add(w, "--overlap");
-	add(w, "--nodes=1");
-	add(w, "--ntasks=1");
-	add(w, "--mpi=none");
-	add(w, "--input=none");
+	ADD(w, program, "--overlap", "--nodes=1", "--ntasks=1", "--mpi=none",
+	    "--input=none");
 	if (run->o->connect > 0)
 		add(w, arena_printf(w->arena, "--immediate=%lu",
 				    whole(run->o->connect)));
@@ -278,17 +274,11 @@ static void
 add_ssh(struct words *w, const struct remote_run *run, const char *program,
 	const char *node)
 {
-	static const char *const options[] = { SSH_OPTIONS, "-n", "-x",
-					       "-a",	    "-T", NULL };
-
-	add(w, program);
-	add_all(w, options);
+	ADD(w, program, SSH_OPTIONS, "-n", "-x", "-a", "-T");
 	if (run->o->connect > 0)
 		add(w, arena_printf(w->arena, "-oConnectTimeout=%lu",
 				    whole(run->o->connect)));
-	add(w, "--");
-	add(w, node);
-	add(w, run->line);
+	ADD(w, "--", node, run->line);
 }
 
 /* Repeat -w as needed: the length of an argument is limited. */
@@ -322,15 +312,10 @@ static void
 add_pdsh(struct words *w, const struct remote_run *run,
 	 const struct remote_proc *p)
 {
-	add(w, "/bin/sh");
-	add(w, "-c");
-	add(w, "ulimit -Sn $0 2>/dev/null; exec \"$@\"");
+	ADD(w, "/bin/sh", "-c", "ulimit -Sn $0 2>/dev/null; exec \"$@\"");
 	add(w, arena_printf(w->arena, "%zu", PDSH_FILES(p->count)));
-	add(w, run->program);
-	add(w, "-S");
-	add(w, "-R");
-	add(w, run->inner != NULL ? "exec" : run->o->module);
-	add(w, "-f");
+	ADD(w, run->program, "-S", "-R",
+	    run->inner != NULL ? "exec" : run->o->module, "-f");
 	add(w, arena_printf(w->arena, "%zu", p->count));
 	/* The module exec does not connect, and rejects -t. */
 	if (run->o->connect > 0 && run->inner == NULL) {
@@ -349,17 +334,13 @@ add_pdsh(struct words *w, const struct remote_run *run,
 		add(w, run->line);
 		return;
 	}
-	add(w, "/bin/sh");
-	add(w, "-c");
-	add(w, run->o->module == NULL ? WRAP_SSH : WRAP(""));
+	ADD(w, "/bin/sh", "-c", run->o->module == NULL ? WRAP_SSH : WRAP(""));
 	if (run->o->module == NULL) {
 		add_ssh(w, run, run->inner, "%h");
 	} else {
 		add_srun(w, run, run->inner, "%h");
 		/* As one line: pdsh stops at an empty word. */
-		add(w, "/bin/sh");
-		add(w, "-c");
-		add(w, run->line);
+		ADD(w, "/bin/sh", "-c", run->line);
 	}
 }
 
@@ -387,20 +368,13 @@ remote_command_argv(const struct remote_run *run, const struct remote_proc *p)
 		add_command(&w, run);
 		break;
 	case REMOTE_FLUX:
-		add(&w, run->program);
-		add(&w, "exec");
-		add(&w, "--noinput");
-		add(&w, "--rank");
+		ADD(&w, run->program, "exec", "--noinput", "--rank");
 		add(&w,
 		    arena_printf(p->arena, "%zu", map_get(run->ranks, node)));
 		add_command(&w, run);
 		break;
 	case REMOTE_MPIEXEC:
-		add(&w, run->program);
-		add(&w, "-n");
-		add(&w, "1");
-		add(&w, "-host");
-		add(&w, node);
+		ADD(&w, run->program, "-n", "1", "-host", node);
 		add_command(&w, run);
 		break;
 	default:

@@ -91,14 +91,14 @@ start(struct remote_run *run, size_t max)
 	int rc = 0;
 
 	if (p == NULL || gather(run, p, max) < 0) {
-		remote_node_no_memory(run);
+		run->failed = true;
 		goto out;
 	}
 	if (p->count == 0)
 		goto out;
 	argv = remote_command_argv(run, p);
 	if (argv == NULL) {
-		remote_node_no_memory(run);
+		run->failed = true;
 		goto out;
 	}
 	rc = remote_proc_start(run, p, argv);

@@ -13,12 +13,6 @@
 #define WHY 256
 
 void
-remote_node_no_memory(struct remote_run *run)
-{
-	run->failed = true;
-}
-
-void
 remote_node_end(struct remote_run *run, struct remote_node *n,
 		enum remote_state state, int status, const char *fmt, ...)
 {
@@ -63,7 +57,7 @@ keep(struct remote_run *run, struct remote_node *n, struct buf *b,
 		n->result->cut = true;
 	if (buf_add(b, text, len < room ? len : room) < 0 ||
 	    (whole && len < room && buf_add_char(b, '\n') < 0))
-		remote_node_no_memory(run);
+		run->failed = true;
 }
 
 /* Keep a line that may explain a failure. */
@@ -78,7 +72,7 @@ remember(struct remote_run *run, struct remote_node *n, const char *text,
 	n->complained = complaint;
 	buf_clear(&n->words);
 	if (buf_add(&n->words, text, len < WHY ? len : WHY) < 0)
-		remote_node_no_memory(run);
+		run->failed = true;
 }
 
 /* The command ended: parse its exit status after the marker. */

@@ -80,7 +80,7 @@ remember(struct remote_run *run, struct remote_proc *p, const char *text,
 {
 	buf_clear(&p->words);
 	if (buf_add(&p->words, text, len) < 0)
-		remote_node_no_memory(run);
+		run->failed = true;
 }
 
 void

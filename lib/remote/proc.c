@@ -286,7 +286,7 @@ take(struct remote_run *run, struct remote_proc *p, struct remote_stream *s,
 			*nl = '\0';
 			give(run, p, s == &p->err, data, n, true);
 		} else if (buf_add(&s->part, data, n < room ? n : room) < 0) {
-			remote_node_no_memory(run);
+			run->failed = true;
 		} else if (nl != NULL) {
 			give(run, p, s == &p->err, s->part.data, s->part.len,
 			     true);

@@ -47,30 +47,7 @@ accept_sigchld(struct sigaction *before)
 	return sigaction(SIGCHLD, &usual, NULL) == 0;
 }
 
-/* Fill run->ranks from a list of hosts in the order of their ranks. */
-static int
-take_ranks(struct remote_run *run, const char *text, struct error *err)
-{
-	struct hostlist list;
-	int rc = hostlist_init(&list, err);
-
-	if (rc < 0)
-		return -1;
-	rc = hostlist_add(&list, text != NULL ? text : "", err);
-	for (size_t i = 0; i < list.count && rc == 0; i++) {
-		const char *name = arena_strdup(run->arena, list.names[i]);
-
-		/* Of several brokers on a node use the first. */
-		if (name != NULL && map_get(run->ranks, name) != MAP_NONE)
-			continue;
-		if (name == NULL || map_put(run->ranks, name, i) < 0)
-			rc = error_no_memory(err);
-	}
-	hostlist_free(&list);
-	return rc;
-}
-
-/* Flux addresses nodes by rank.  The broker's attribute `hostlist` maps ranks
+/* Flux addresses nodes by rank (of several brokers on a node, by the first).  The broker's attribute `hostlist` maps ranks
  * to names (flux-broker-attributes(7)). */
 static int
 find_ranks(struct remote_run *run, struct error *err)
@@ -85,20 +62,21 @@ find_ranks(struct remote_run *run, struct error *err)
 	struct remote_result r = { .state = REMOTE_DONE };
 	int rc = -1;
 
-	run->ranks = map_new();
-	if (run->ranks == NULL)
-		return error_no_memory(err);
+	if (hostlist_init(&run->brokers, err) < 0)
+		return -1;
 	if (remote_run(&one, argv, &o, &r, err) < 0)
 		goto out;
 	if (r.state != REMOTE_DONE || r.status != 0)
-		rc = error_set(err, ERROR_ABSENT,
-			       "flux getattr hostlist: %s: not inside an "
-			       "instance of Flux?",
-			       r.why != NULL ? r.why : "failed");
-	else if (take_ranks(run, r.out.data, err) < 0)
-		rc = error_wrap(err, "flux getattr hostlist");
+		error_set(err, ERROR_ABSENT,
+			  "flux getattr hostlist: %s: not inside an "
+			  "instance of Flux?",
+			  r.why != NULL ? r.why : "failed");
+	else if (r.out.len > 0 &&
+		 hostlist_add(&run->brokers, r.out.data, err) < 0)
+		error_wrap(err, "flux getattr hostlist");
 	else
-		rc = 0;
+		run->ranks = hostlist_map(&run->brokers, err);
+	rc = run->ranks != NULL ? 0 : -1;
 out:
 	remote_result_free(&r);
 	return rc;
@@ -142,6 +120,7 @@ fini(struct remote_run *run)
 	for (size_t i = 0; run->nodes != NULL && i < run->count; i++)
 		buf_free(&run->nodes[i].words);
 	map_free(run->ranks);
+	hostlist_free(&run->brokers);
 	arena_free(run->arena);
 	mem_free(run->buffer);
 	mem_free(run->nodes);

@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include "error.h"
+#include "hostlist.h"
 #include "remote/remote.h"
 
 struct arena;
@@ -79,9 +80,10 @@ struct remote_run {
 	char token[REMOTE_TOKEN];
 	struct arena *arena;	     /* holds the following */
 	const char *program, *inner; /* paths; `inner`: what pdsh runs */
-	const char *line;  /* the command as one line for a login shell */
-	char **env;	   /* pdsh's; NULL: our own */
-	struct map *ranks; /* flux: node name to rank */
+	const char *line;	 /* the command as one line for a login shell */
+	char **env;		 /* pdsh's; NULL: our own */
+	struct hostlist brokers; /* flux: names of the nodes, by rank */
+	struct map *ranks;	 /* flux: node name to rank */
 	unsigned fanout;
 	size_t keep;
 	double polite; /* as in the options, or REMOTE_POLITE */
@@ -158,9 +160,6 @@ void remote_node_end(struct remote_run *run, struct remote_node *n,
  * reports that it has (-1).  `words`: the explanation; may be NULL. */
 void remote_node_lost(struct remote_run *run, struct remote_node *n, int status,
 		      const char *words);
-
-/* Mark the run as failed: no memory. */
-void remote_node_no_memory(struct remote_run *run);
 
 /* --- pdsh.c --- */
 

@@ -50,15 +50,10 @@ mark(struct health *h, const struct hostlist *nodes,
      const struct hostlist *list, enum health_state state, const char *why,
      struct error *err)
 {
-	struct map *m = map_new();
-	int rc = 0;
+	struct map *m = hostlist_map(list, err);
 
-	for (size_t i = 0; m != NULL && i < list->count && rc == 0; i++)
-		rc = map_put(m, list->names[i], 0);
-	if (m == NULL || rc < 0) {
-		map_free(m);
-		return error_no_memory(err);
-	}
+	if (m == NULL)
+		return -1;
 	for (size_t i = 0; i < nodes->count; i++) {
 		if (map_get(m, nodes->names[i]) == MAP_NONE ||
 		    h->nodes[i].state >= state)
@@ -160,31 +155,31 @@ state_in(const char *line, size_t len)
 
 /*
  * Parse the output of a node, which may contain noise from its shell's start-up
- * files.  Appends the reasons to `why`, separated by "; ".  Returns a state,
- * HEALTH_STATES if `text` contains no answer, or -1: ENOMEM.
+ * files.  Appends the reasons to `why`, separated by "; ".  Returns a state, or
+ * HEALTH_STATES if `text` contains no answer.
  */
-static int
+static enum health_state
 read_answer(const char *text, struct buf *why)
 {
 	const size_t pass = strlen(HEALTH_PASS), fail = strlen(HEALTH_FAIL);
-	int worst = HEALTH_STATES, s = 0;
+	enum health_state worst = HEALTH_STATES, s = HEALTH_OK;
+	const char *line = NULL;
+	size_t len = 0;
 
-	for (const char *p = text; p != NULL && *p != '\0';) {
-		const size_t len = strcspn(p, "\n");
-
-		if (len == pass && strncmp(p, HEALTH_PASS, pass) == 0) {
+	while ((line = str_line(&text, &len)) != NULL) {
+		if (len == pass && strncmp(line, HEALTH_PASS, pass) == 0) {
 			worst = worst == HEALTH_STATES ? HEALTH_OK : worst;
-		} else if (len > fail && strncmp(p, HEALTH_FAIL, fail) == 0) {
-			s = (int)state_in(p + fail, len - fail);
-			if (s != HEALTH_OK &&
-			    (worst == HEALTH_STATES || s > worst))
-				worst = s;
-			if (s != HEALTH_OK &&
-			    buf_printf(why, "%s%.*s", why->len > 0 ? "; " : "",
-				       (int)(len - fail), p + fail) < 0)
-				return -1;
+			continue;
 		}
-		p += len + (p[len] == '\n');
+		if (len <= fail || strncmp(line, HEALTH_FAIL, fail) != 0)
+			continue;
+		s = state_in(line + fail, len - fail);
+		if (s == HEALTH_OK)
+			continue;
+		if (worst == HEALTH_STATES || s > worst)
+			worst = s;
+		buf_printf(why, "%s%.*s", why->len > 0 ? "; " : "",
+			   (int)(len - fail), line + fail);
 	}
 	return worst;
 }
@@ -193,11 +188,12 @@ read_answer(const char *text, struct buf *why)
 static const char *
 first_line(const struct buf *text, char *to, size_t size)
 {
+	const char *rest = text->data, *line = NULL;
 	char raw[256];
+	size_t len = 0;
 
-	snprintf(raw, sizeof(raw), "%.*s",
-		 text->data != NULL ? (int)strcspn(text->data, "\n") : 0,
-		 text->data != NULL ? text->data : "");
+	line = str_line(&rest, &len);
+	snprintf(raw, sizeof(raw), "%.*s", (int)len, line != NULL ? line : "");
 	return str_printable(to, size, raw);
 }
 
@@ -205,38 +201,32 @@ static int
 judge(struct health_node *n, const struct remote_result *r, struct arena *a,
       struct error *err)
 {
+	enum health_state state = HEALTH_STATES;
 	struct buf why = BUF_INIT;
 	char line[1024];
-	int state = HEALTH_STATES;
 
 	if (r->state == REMOTE_DONE)
 		state = read_answer(r->out.data, &why);
-	if (state < 0)
-		goto no_memory;
 	if (state == HEALTH_STATES) {
 		/* A state known before the probe stays. */
-		state = n->state == HEALTH_OK ? HEALTH_UNREACHABLE
-					      : (int)n->state;
+		state = n->state == HEALTH_OK ? HEALTH_UNREACHABLE : n->state;
 		first_line(r->err.len > 0 ? &r->err : &r->out, line,
 			   sizeof(line));
-		if (n->why[0] != '\0' && buf_printf(&why, "%s; ", n->why) < 0)
-			goto no_memory;
-		if ((r->state != REMOTE_DONE
-			     ? buf_add_str(&why, r->why != NULL ? r->why
-								: "no answer")
-			     : buf_printf(&why,
-					  "its check failed, status %d%s%s",
-					  r->status, line[0] ? ": " : "",
-					  line)) < 0)
-			goto no_memory;
+		if (n->why[0] != '\0')
+			buf_printf(&why, "%s; ", n->why);
+		if (r->state != REMOTE_DONE)
+			buf_add_str(&why,
+				    r->why != NULL ? r->why : "no answer");
+		else
+			buf_printf(&why, "its check failed, status %d%s%s",
+				   r->status, line[0] ? ": " : "", line);
 	}
-	n->state = (enum health_state)state;
-	n->why = why.len > 0 ? arena_strdup(a, why.data) : "";
+	n->state = state;
+	n->why = why.failed    ? NULL
+		 : why.len > 0 ? arena_strdup(a, why.data)
+			       : "";
 	buf_free(&why);
 	return n->why != NULL ? 0 : error_no_memory(err);
-no_memory:
-	buf_free(&why);
-	return error_no_memory(err);
 }
 
 /* Is a probe of this node useful? */

@@ -278,31 +278,27 @@ int
 interval_text(const struct interval_stats *s, struct buf *out)
 {
 	struct figure all[FIGURES];
-	const size_t start = out->len;
-	int rc = 0;
 
 	list_figures(s, all);
-	for (size_t i = 0; i < FIGURES && rc == 0; i++) {
+	for (size_t i = 0; i < FIGURES; i++) {
 		const struct interval_sum *sum = all[i].sum;
 		const uint64_t *count =
 			sum != NULL ? &sum->count : all[i].count;
 
 		if (sum != NULL && sum->count > 0)
-			rc = buf_printf(out,
-					"%s: %" PRIu64 ", %.1f s in all, "
-					"%.1f s each\n",
-					all[i].words, sum->count, sum->secs,
-					sum->secs / (double)sum->count);
+			buf_printf(out,
+				   "%s: %" PRIu64 ", %.1f s in all, "
+				   "%.1f s each\n",
+				   all[i].words, sum->count, sum->secs,
+				   sum->secs / (double)sum->count);
 		else if (count != NULL && (sum != NULL || *count > 0))
-			rc = buf_printf(out, "%s: %" PRIu64 "\n", all[i].words,
-					*count);
+			buf_printf(out, "%s: %" PRIu64 "\n", all[i].words,
+				   *count);
 	}
-	if (rc == 0 && s->unreadable > 0)
-		rc = buf_printf(out, "lines passed over: %" PRIu64 "\n",
-				s->unreadable);
-	if (rc < 0 && out->data != NULL)
-		out->data[out->len = start] = '\0';
-	return rc;
+	if (s->unreadable > 0)
+		buf_printf(out, "lines passed over: %" PRIu64 "\n",
+			   s->unreadable);
+	return buf_check(out, NULL);
 }
 
 /* Durations are in whole milliseconds. */

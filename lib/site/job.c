@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -325,4 +326,75 @@ job_end_time(struct job *j, int64_t *epoch, struct error *err)
 	if (*epoch != RESMGR_END_UNKNOWN)
 		return 0;
 	return resmgr_end_time(j->rm, epoch, err);
+}
+
+/* --- For messages --- */
+
+int
+job_notice(const struct job *j, struct buf *out)
+{
+	const char *conf = conf_notice(j->conf), *rm = resmgr_notice(j->rm);
+
+	if (conf != NULL && buf_add_str(out, conf) < 0)
+		return -1;
+	return rm != NULL ? buf_add_str(out, rm) : 0;
+}
+
+/* "what: value (from)" */
+static void
+describe(struct buf *out, const char *what, const char *value, const char *from)
+{
+	char quote[QUOTE_MAX];
+
+	buf_printf(out, "%s: %s (%s)\n", what,
+		   str_printable(quote, sizeof(quote), value), from);
+}
+
+static void
+describe_dirs(struct buf *out, const char *what, const struct job_cache *dirs,
+	      size_t n)
+{
+	char size[32], from[128];
+
+	for (size_t i = 0; i < n; i++) {
+		snprintf(from, sizeof(from), "%s%s%s%s",
+			 dirs[i].implied ? "built in" : "configured",
+			 dirs[i].shared ? ", shared by all nodes" : "",
+			 dirs[i].bytes > 0 ? ", at least " : "",
+			 dirs[i].bytes > 0
+				 ? str_bytes(size, sizeof(size), dirs[i].bytes)
+				 : "");
+		describe(out, what, dirs[i].dir, from);
+	}
+}
+
+static int
+describe_nodes(struct buf *out, const struct job *j)
+{
+	struct buf text = BUF_INIT;
+	int rc = -1;
+
+	if (hostlist_text(&j->nodes, &text, NULL) == 0 &&
+	    buf_printf(out, "nodes: %zu: %s (%s)\n", j->nodes.count,
+		       text.len > 0 ? text.data : "", j->nodes_from) == 0)
+		rc = 0;
+	buf_free(&text);
+	return rc;
+}
+
+int
+job_describe(const struct job *j, struct buf *out)
+{
+	describe(out, "prefix", j->prefix_real, j->prefix_from);
+	describe(out, "user", j->user, j->user_from);
+	describe(out, "job id", j->id, j->id_from);
+	buf_printf(out, "resource manager: %s\n", resmgr_name(j->rm));
+	buf_printf(out, "configuration: %s, %s\n",
+		   conf_file(j->conf, CONF_USER),
+		   conf_file(j->conf, CONF_SYSTEM));
+	describe_dirs(out, "control directory", j->cntls, j->ncntls);
+	describe_dirs(out, "cache directory", j->caches, j->ncaches);
+	if (j->nodes_known && describe_nodes(out, j) < 0)
+		return -1;
+	return buf_check(out, NULL);
 }

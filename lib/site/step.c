@@ -110,23 +110,20 @@ end_steps(const struct step_where *w, struct hostlist *steps,
 	  struct step_result *r, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	int rc = signal_steps(w, steps, false, &why);
+	int rc = 0;
 
-	/* A failed signal is no error if the steps have ended. */
-	if (await_end(w, steps, rc < 0 ? 0 : w->grace, err) < 0)
-		return -1;
-	if (steps->count == 0)
-		return 0;
-	if (rc < 0)
-		return error_pass(err, &why);
-	r->killed = steps->count;
-	rc = signal_steps(w, steps, true, &why);
-	if (await_end(w, steps, w->grace, err) < 0)
-		return -1;
-	if (steps->count == 0)
-		return 0;
-	if (rc < 0)
-		return error_pass(err, &why);
+	for (int hard = 0; hard < 2; hard++) {
+		r->killed = hard ? steps->count : 0;
+		rc = signal_steps(w, steps, hard, &why);
+		if (await_end(w, steps, rc < 0 && !hard ? 0 : w->grace, err) <
+		    0)
+			return -1;
+		/* A failed signal is no error if the steps have ended. */
+		if (steps->count == 0)
+			return 0;
+		if (rc < 0)
+			return error_pass(err, &why);
+	}
 	return error_set(err, ERROR_SYSTEM,
 			 "step %s: runs on, %.0f s after SIGKILL",
 			 steps->names[0], w->grace);
