@@ -479,20 +479,14 @@ void
 conf_complain(struct conf *c, const char *fmt, ...)
 {
 	char line[ERROR_TEXT_MAX];
-	const size_t before = c->notice.len;
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	if (before > NOTICE_MAX)
-		return; /* enough to see what is wrong */
-	if (buf_add_str(&c->notice, line) == 0 &&
-	    buf_add_char(&c->notice, '\n') == 0)
-		return;
-	c->notice.len = before;
-	if (c->notice.data != NULL)
-		c->notice.data[before] = '\0';
+	/* Beyond that there is enough to see what is wrong. */
+	if (c->notice.len <= NOTICE_MAX)
+		(void)buf_printf(&c->notice, "%s\n", line);
 }
 
 const char *

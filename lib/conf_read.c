@@ -111,25 +111,23 @@ conf_expand(const char *s, const char *end, bool escapes, struct buf *out,
 	for (; s < end; s = after) {
 		after = s + 1;
 		if (escapes && *s == '\\' && after < end) {
-			if (buf_add_char(out, unescape(*after++)) < 0)
-				return -1;
+			buf_add_char(out, unescape(*after++));
 			continue;
 		}
 		name = *s == '$' ? variable(s, end, &len, &after) : NULL;
 		if (name == NULL) {
-			if (buf_add_char(out, *s) < 0)
-				return -1;
+			buf_add_char(out, *s);
 			continue;
 		}
 		value = lookup(name, len);
-		if (value == NULL && *unset == NULL) {
+		if (value != NULL) {
+			buf_add_str(out, value);
+		} else if (*unset == NULL) {
 			*unset = name;
 			*unset_len = len;
 		}
-		if (value != NULL && buf_add_str(out, value) < 0)
-			return -1;
 	}
-	return 0;
+	return buf_check(out, NULL);
 }
 
 /* --- Pairs --- */

@@ -410,15 +410,6 @@ hostlist_both(struct hostlist *h, const struct hostlist *other,
 	return filter(h, other, true, err);
 }
 
-bool
-hostlist_has(const struct hostlist *h, const char *name)
-{
-	for (size_t i = 0; i < h->count; i++)
-		if (strcmp(h->names[i], name) == 0)
-			return true;
-	return false;
-}
-
 /* |n|, also for INT64_MIN. */
 static uint64_t
 magnitude(int64_t n)

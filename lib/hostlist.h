@@ -86,10 +86,6 @@ int hostlist_minus(struct hostlist *h, const struct hostlist *other,
 int hostlist_both(struct hostlist *h, const struct hostlist *other,
 		  struct error *err);
 
-/* Is `name` in the list?  A linear search: for many names use the functions
- * above. */
-bool hostlist_has(const struct hostlist *h, const char *name);
-
 /* The n-th name, counted from 1; for negative n from the end (-1: the last).
  * NULL: no such name. */
 const char *hostlist_nth(const struct hostlist *h, int64_t n);

@@ -115,15 +115,12 @@ path_join(struct buf *out, const char *dir, const char *name, struct error *err)
 {
 	if (dir != out->data || dir == NULL) { /* else `dir` is in `out` */
 		buf_clear(out);
-		if (buf_add_str(out, dir) < 0)
-			return error_no_memory(err);
+		buf_add_str(out, dir);
 	}
-	if (out->len > 0 && out->data[out->len - 1] != '/' &&
-	    buf_add_char(out, '/') < 0)
-		return error_no_memory(err);
-	if (buf_add_str(out, name) < 0)
-		return error_no_memory(err);
-	return 0;
+	if (out->len > 0 && out->data[out->len - 1] != '/')
+		buf_add_char(out, '/');
+	buf_add_str(out, name);
+	return buf_check(out, err);
 }
 
 const char *
@@ -142,9 +139,8 @@ path_real(const char *path, struct buf *out, struct error *err)
 	if (realpath(path, real) == NULL)
 		return error_sys(err, "%s: cannot resolve", path);
 	buf_clear(out);
-	if (buf_add_str(out, real) < 0)
-		return error_no_memory(err);
-	return 0;
+	buf_add_str(out, real);
+	return buf_check(out, err);
 }
 
 /* Report why `rel` could not be opened below rootfd, from errno.  Returns
@@ -374,27 +370,4 @@ path_open_parent(int rootfd, const char *rel, bool make, mode_t mode,
 		      make ? "cannot make its directory"
 			   : "cannot open its directory",
 		      err);
-}
-
-bool
-path_is_empty_dir(int fd)
-{
-	/* "." and ".." take 48 bytes, so this buffer holds both and a third
-	 * entry, or the directory is not empty. */
-	char list[256];
-	long n = 0;
-
-	while ((n = syscall(SYS_getdents64, fd, list, sizeof(list))) > 0)
-		for (long at = 0; at < n;) {
-			/* struct linux_dirent64: ino, off, reclen, type,
-			 * name. */
-			unsigned short len = 0;
-			const char *name = list + at + 19;
-
-			memcpy(&len, list + at + 16, sizeof(len));
-			if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
-				return false;
-			at += len;
-		}
-	return n == 0;
 }

@@ -106,7 +106,7 @@ when_skip_word(struct when_scan *s, const char *word)
 /* --- Spans --- */
 
 static bool
-unit_seconds(const char *word, int64_t *secs)
+unit_seconds(char *word, int64_t *secs)
 {
 	static const struct {
 		const char *word;
@@ -114,27 +114,23 @@ unit_seconds(const char *word, int64_t *secs)
 	} units[] = {
 		{ "s", 1 },
 		{ "sec", 1 },
-		{ "secs", 1 },
 		{ "second", 1 },
-		{ "seconds", 1 },
 		{ "m", 60 },
 		{ "min", 60 },
-		{ "mins", 60 },
 		{ "minute", 60 },
-		{ "minutes", 60 },
 		{ "h", 3600 },
 		{ "hr", 3600 },
-		{ "hrs", 3600 },
 		{ "hour", 3600 },
-		{ "hours", 3600 },
 		{ "d", DAY_SECONDS },
 		{ "day", DAY_SECONDS },
-		{ "days", DAY_SECONDS },
 		{ "w", 7 * DAY_SECONDS },
 		{ "week", 7 * DAY_SECONDS },
-		{ "weeks", 7 * DAY_SECONDS },
 	};
+	const size_t len = strlen(word);
 
+	/* A plural; "s" and "ms" are none. */
+	if (len > 2 && word[len - 1] == 's')
+		word[len - 1] = '\0';
 	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
 		if (str_eq(word, units[i].word)) {
 			*secs = units[i].secs;

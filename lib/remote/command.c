@@ -72,22 +72,24 @@ is_plain(const char *s)
 /* Append one word, quoted.  Inside single quotes only these three characters
  * are special in some shell; outside, a backslash escapes them in all
  * shells. */
-static int
+static void
 quoted(struct buf *b, const char *s)
 {
-	if (is_plain(s))
-		return buf_add_str(b, s);
-	if (buf_add_char(b, '\'') < 0)
-		return -1;
+	if (is_plain(s)) {
+		buf_add_str(b, s);
+		return;
+	}
+	buf_add_char(b, '\'');
 	for (; *s != '\0'; s++) {
 		const bool special = *s == '\'' || *s == '\\' || *s == '!';
 
-		if ((special && buf_add_str(b, "'\\") < 0) ||
-		    buf_add_char(b, *s) < 0 ||
-		    (special && buf_add_char(b, '\'') < 0))
-			return -1;
+		if (special)
+			buf_add_str(b, "'\\");
+		buf_add_char(b, *s);
+		if (special)
+			buf_add_char(b, '\'');
 	}
-	return buf_add_char(b, '\'');
+	buf_add_char(b, '\'');
 }
 
 /* Double each '%': pdsh replaces %h and the like by names. */
@@ -124,21 +126,21 @@ static int
 make_line(struct remote_run *run)
 {
 	struct buf b = BUF_INIT;
-	int rc = -1;
 
-	if (buf_add_str(&b, "exec /bin/sh -c ") < 0 || quoted(&b, SCRIPT) < 0 ||
-	    buf_add_char(&b, ' ') < 0 || quoted(&b, run->token) < 0)
-		goto out;
-	for (size_t i = 0; run->argv[i] != NULL; i++)
-		if (buf_add_char(&b, ' ') < 0 || quoted(&b, run->argv[i]) < 0)
-			goto out;
-	run->line = run->kind == REMOTE_PDSH
-			    ? percents(run->arena, b.data)
-			    : arena_strndup(run->arena, b.data, b.len);
-	rc = run->line != NULL ? 0 : -1;
-out:
+	buf_add_str(&b, "exec /bin/sh -c ");
+	quoted(&b, SCRIPT);
+	buf_add_char(&b, ' ');
+	quoted(&b, run->token);
+	for (size_t i = 0; run->argv[i] != NULL; i++) {
+		buf_add_char(&b, ' ');
+		quoted(&b, run->argv[i]);
+	}
+	if (!b.failed)
+		run->line = run->kind == REMOTE_PDSH
+				    ? percents(run->arena, b.data)
+				    : arena_strndup(run->arena, b.data, b.len);
 	buf_free(&b);
-	return rc;
+	return run->line != NULL ? 0 : -1;
 }
 
 /* Our environment plus the ssh options, in a variable that pdsh reads. */
@@ -291,9 +293,10 @@ add_list(struct words *w, const struct remote_run *run,
 	for (size_t i = 0; i < p->count; i++) {
 		const char *name = run->nodes[p->nodes[i]].name;
 
-		if ((b.len > 0 && buf_add_char(&b, ',') < 0) ||
-		    buf_add_str(&b, name) < 0)
-			w->bad = true;
+		if (b.len > 0)
+			buf_add_char(&b, ',');
+		buf_add_str(&b, name);
+		w->bad = w->bad || b.failed;
 		if (b.len > LIST_BYTES || i + 1 == p->count) {
 			add(w, "-w");
 			add(w, arena_strndup(w->arena, b.data, b.len));

@@ -109,19 +109,11 @@ remote_is_here(const char *name)
 static const char *const kinds[REMOTE_KINDS] = { "auto", "pdsh", "ssh",
 						 "srun", "flux", "mpiexec",
 						 "local" };
-static const char *const states[] = { "done", "refused", "timeout", "killed",
-				      "not started" };
 
 const char *
 remote_kind_name(enum remote_kind kind)
 {
 	return kinds[kind];
-}
-
-const char *
-remote_state_name(enum remote_state state)
-{
-	return states[state];
 }
 
 int

@@ -47,8 +47,9 @@ accept_sigchld(struct sigaction *before)
 	return sigaction(SIGCHLD, &usual, NULL) == 0;
 }
 
-/* Flux addresses nodes by rank (of several brokers on a node, by the first).  The broker's attribute `hostlist` maps ranks
- * to names (flux-broker-attributes(7)). */
+/* Flux addresses nodes by rank; of several brokers on a node the first is used.
+ * The broker's attribute `hostlist` maps ranks to names
+ * (flux-broker-attributes(7)). */
 static int
 find_ranks(struct remote_run *run, struct error *err)
 {

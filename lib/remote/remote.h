@@ -134,9 +134,8 @@ int remote_run(const struct hostlist *nodes, const char *const *argv,
 	       const struct remote_options *o, struct remote_result *results,
 	       struct error *err);
 
-/* "pdsh", "ssh" ...; "done", "refused" ... */
+/* "pdsh", "ssh" ... */
 const char *remote_kind_name(enum remote_kind kind);
-const char *remote_state_name(enum remote_state state);
 
 /* Is `program` in PATH, or if it contains '/' at that path? */
 bool remote_installed(const char *program);

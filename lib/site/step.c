@@ -251,15 +251,12 @@ stop_process(const struct step_where *w, struct step_result *r,
 		say(w, "would stop process", id);
 		return 0;
 	}
-	if (signal_process(w, who, SIGTERM, err) < 0 ||
-	    await_process(w, who, err) < 0)
-		return -1;
-	if (!runs(who))
-		return 0;
-	r->killed = 1;
-	if (signal_process(w, who, SIGKILL, err) < 0 ||
-	    await_process(w, who, err) < 0)
-		return -1;
+	for (int hard = 0; hard < 2 && (!hard || runs(who)); hard++) {
+		r->killed = (size_t)hard;
+		if (signal_process(w, who, hard ? SIGKILL : SIGTERM, err) < 0 ||
+		    await_process(w, who, err) < 0)
+			return -1;
+	}
 	return 0;
 }
 

@@ -155,8 +155,8 @@ came(const struct remote_result *r, enum remote_state state, int status,
 			     : r->why != NULL && strstr(r->why, words) != NULL);
 
 	if (!good)
-		printf("# %s, status %d, %s\n# out: %.200s\n# err: %.200s\n",
-		       remote_state_name(r->state), r->status,
+		printf("# state %d, status %d, %s\n# out: %.200s\n# err: %.200s\n",
+		       (int)r->state, r->status,
 		       r->why != NULL ? r->why : "(no reason)", out_of(r),
 		       err_of(r));
 	return good;
