@@ -93,9 +93,8 @@ check_plan(struct catalogue *c, const struct catalogue_dir *d,
 
 	if (p == NULL && why.kind == ERROR_ABSENT)
 		return 1;
-	if (p == NULL) {
+	if (p == NULL)
 		return error_pass(err, &why);
-	}
 	if (catalogue_flush_knows(d, p)) {
 		rc = 1;
 	} else if (!catalogue_data_whole(p)) {

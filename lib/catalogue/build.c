@@ -66,11 +66,7 @@ make_plan(struct build *b, struct error *err)
 {
 	struct error why = ERROR_INIT;
 
-	b->plan =
-		catalogue_plan(b->c, b->dir.id,
-			       (b->o->deep ? PLAN_HEADERS : 0u) |
-				       (b->o->checksums ? PLAN_CHECKSUMS : 0u),
-			       b->o, &why);
+	b->plan = catalogue_plan_as(b->c, b->dir.id, b->o, &why);
 	if (b->plan != NULL || (why.kind == ERROR_ABSENT && b->have_old))
 		return 0;
 	return error_pass(err, &why);

@@ -208,12 +208,11 @@ int catalogue_files_whole(const struct rank2file *r,
 
 /* --- whole.c --- */
 
-/* Make a plan by plan_prefix().  If the recorded prefix path cannot be
- * determined from the files, use the one in the index.  NULL: see
- * plan_prefix(). */
-struct plan *catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
-			    const struct catalogue_options *o,
-			    struct error *err);
+/* Make the plan that `o` needs: with headers for the deep check, and with
+ * checksums.  NULL: see catalogue_plan(). */
+struct plan *catalogue_plan_as(struct catalogue *c, int64_t id,
+			       const struct catalogue_options *o,
+			       struct error *err);
 
 /* ERROR_LOST if the job itself declared the dataset invalid. */
 int catalogue_check_given_up(const struct catalogue_dir *d,

@@ -202,9 +202,8 @@ mark_id(struct catalogue *c, int64_t id, const struct index *ix,
 	catalogue_dir_close(&d);
 	if (rc == 0)
 		return 0;
-	if (!is_verdict(&why)) {
+	if (!is_verdict(&why))
 		return error_pass(err, &why);
-	}
 	if (ix != NULL && index_find_id(ix, id, &e, NULL) == 0 &&
 	    index_entry_valid(&e))
 		return error_set(err, ERROR_CORRUPT,

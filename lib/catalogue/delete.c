@@ -292,9 +292,8 @@ remove_dataset(struct deletion *d, const struct index *ix, struct error *err)
 	if (catalogue_claims_init(d->c, &d->dir, d->o, &k, &why) < 0 &&
 	    (why.kind != ERROR_CORRUPT ||
 	     faccessat(d->dir.fd, DATASET_DIR_GONE, F_OK, AT_SYMLINK_NOFOLLOW) <
-		     0)) {
+		     0))
 		return error_pass(err, &why);
-	}
 	if (catalogue_claims_share(d->c, d->id, ix, d->o, &k, err) == 0 &&
 	    (d->o->work.dry_run || announce(d, err) == 0) &&
 	    remove_files(d, &k, err) == 0 && remove_containers(d, err) == 0 &&

@@ -399,9 +399,8 @@ judge(int rc, const struct catalogue_options *o, struct error *why,
 {
 	if (rc == 0)
 		return 0;
-	if (why->kind == ERROR_NOMEM || why->kind == ERROR_SYSTEM) {
+	if (why->kind == ERROR_NOMEM || why->kind == ERROR_SYSTEM)
 		return error_pass(err, why);
-	}
 	if (why->kind != ERROR_ABSENT)
 		work_say(&o->work, "%s: not used", why->text);
 	error_clear(why);

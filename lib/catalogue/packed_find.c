@@ -19,7 +19,6 @@ catalogue_packed_open(struct catalogue *c, const char *what, bool lock,
 	struct packed_where where = { .prefix_fd = c->prefix_fd, .old = what };
 	struct catalogue_dir d = CATALOGUE_DIR_INIT;
 	struct index_entry e = { .name = NULL };
-	struct error why = ERROR_INIT;
 	struct index *ix = NULL;
 	int rc = -1;
 
@@ -37,9 +36,7 @@ catalogue_packed_open(struct catalogue *c, const char *what, bool lock,
 	    packed_is_old(c->prefix_fd, e.name))
 		where.old = e.name;
 	catalogue_dir_close(&d);
-	rc = packed_open(p, &where, lock, &o->work, &why);
-	if (rc < 0)
-		error_pass(err, &why);
+	rc = packed_open(p, &where, lock, &o->work, err);
 out:
 	index_free(ix);
 	return rc;

@@ -174,18 +174,13 @@ static int
 verify_plan(struct verify *v, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	struct plan *p =
-		catalogue_plan(v->c, v->dir.id,
-			       (v->o->deep ? PLAN_HEADERS : 0u) |
-				       (v->o->checksums ? PLAN_CHECKSUMS : 0u),
-			       v->o, &why);
+	struct plan *p = catalogue_plan_as(v->c, v->dir.id, v->o, &why);
 	int rc = 0;
 
 	if (p == NULL && why.kind == ERROR_ABSENT)
 		return 1;
-	if (p == NULL) {
+	if (p == NULL)
 		return error_pass(err, &why);
-	}
 	if (v->have_old && catalogue_flush_knows(&v->dir, p)) {
 		rc = 1;
 		goto out;

@@ -69,6 +69,16 @@ catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 	return p;
 }
 
+struct plan *
+catalogue_plan_as(struct catalogue *c, int64_t id,
+		  const struct catalogue_options *o, struct error *err)
+{
+	return catalogue_plan(c, id,
+			      (o->deep ? PLAN_HEADERS : 0u) |
+				      (o->checksums ? PLAN_CHECKSUMS : 0u),
+			      o, err);
+}
+
 int
 catalogue_check_given_up(const struct catalogue_dir *d,
 			 const struct catalogue_desc *desc, struct error *err)
