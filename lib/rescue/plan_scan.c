@@ -2,7 +2,6 @@
 /*
  * plan_scan.c - list the metadata files and read the filemaps.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
@@ -124,32 +124,26 @@ plan_add_red(struct planner *w, const struct plan_red_report *r,
 	return add_red(w, &e, err);
 }
 
+struct listing {
+	struct planner *w;
+	uint32_t place;
+};
+
+static int
+scan_entry(void *arg, const char *name, struct error *err)
+{
+	const struct listing *l = arg;
+
+	return plan_scan_one(l->w, l->place, name, NULL, err);
+}
+
 int
 plan_scan_dir(struct planner *w, uint32_t place, struct error *err)
 {
 	const struct place *pl = &w->p.places[place];
-	struct dirent *de = NULL;
-	DIR *dir = NULL;
-	int fd = openat(pl->meta_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int rc = 0;
+	struct listing l = { w, place };
 
-	if (fd < 0)
-		return error_sys(err, "%s: cannot open", pl->meta);
-	dir = fdopendir(fd);
-	if (dir == NULL) {
-		error_sys(err, "%s: cannot read", pl->meta);
-		close(fd);
-		return -1;
-	}
-	errno = 0;
-	while (rc == 0 && (de = readdir(dir)) != NULL) {
-		rc = plan_scan_one(w, place, de->d_name, NULL, err);
-		errno = 0;
-	}
-	if (rc == 0 && errno != 0)
-		rc = error_sys(err, "%s: cannot read", pl->meta);
-	closedir(dir);
-	return rc;
+	return dir_each(pl->meta_fd, pl->meta, scan_entry, &l, err);
 }
 
 int

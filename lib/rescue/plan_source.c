@@ -184,11 +184,7 @@ plan_files(const struct plan_by_hand *h, const struct plan_options *o,
 	if (add_place(w, h->dir, ".", false, err) < 0 ||
 	    id_of_dir(h->dir, &w->p.id, err) < 0)
 		goto out;
-	if (h->map) {
-		if (plan_scan_dir(w, 0, err) < 0)
-			goto out;
-		w->nreds = 0; /* only the files named take part */
-	} else if (h->prefix != NULL) {
+	if (h->prefix != NULL && !h->map) {
 		int fd = open(h->prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 		if (fd < 0) {
@@ -198,10 +194,14 @@ plan_files(const struct plan_by_hand *h, const struct plan_options *o,
 		close(w->p.places[0].root_fd);
 		w->p.places[0].root_fd = fd;
 		w->p.places[0].root = arena_strdup(w->p.arena, h->prefix);
-		if (w->p.places[0].root == NULL || plan_scan_dir(w, 0, err) < 0)
+		if (w->p.places[0].root == NULL) {
+			error_no_memory(err);
 			goto out;
-		w->nreds = 0; /* only the files named take part */
+		}
 	}
+	if (!w->bare && plan_scan_dir(w, 0, err) < 0)
+		goto out;
+	w->nreds = 0; /* only the files named take part */
 	for (size_t i = 0; i < h->nnames; i++)
 		if (plan_scan_name(w, h->names[i], h->map, err) < 0)
 			goto out;

@@ -49,7 +49,8 @@ file_target(struct rebuild_run *r, uint32_t index, uint64_t at,
 	struct put_file *to = NULL;
 
 	if (f->nsegs > 0) { /* in place: the old bytes are useless */
-		r->in_place++;
+		r->in_place.files++;
+		r->in_place.bytes_written += f->attr.size;
 		out->nparts += plan_file_parts(
 			r->p, index, at, f->has_crc ? index : STRIPE_NO_SUM,
 			out->parts + out->nparts);
@@ -123,7 +124,7 @@ packed_body_target(struct rebuild_run *r, const struct plan_member *m,
 				 m->name,
 				 plan_segs_size(m->red->segs, m->red->nsegs),
 				 m->red->header_size + body);
-	r->in_place++;
+	r->in_place.redundancy++;
 	out->parts =
 		arena_alloc(r->arena, m->red->nsegs + 1, sizeof(*out->parts));
 	if (out->parts == NULL)
@@ -342,30 +343,12 @@ write_headers(struct rebuild_run *r, struct error *err)
 	return rc;
 }
 
-/* Count the files written in place. */
-static void
-count_in_place(struct rebuild_run *r)
-{
-	for (size_t i = 0; i < r->p->nfiles; i++) {
-		const struct plan_file *f = &r->p->files[i];
-
-		if (f->nsegs == 0 || f->fate != FATE_REBUILD)
-			continue;
-		r->result->files++;
-		r->result->bytes_written += f->attr.size;
-	}
-	for (size_t i = 0; i < r->p->nsets; i++)
-		for (uint32_t m = 0; m < r->p->sets[i].n; m++)
-			if (r->p->sets[i].members[m].red->nsegs > 0 &&
-			    r->p->sets[i].members[m].fate == FATE_REBUILD)
-				r->result->redundancy++;
-}
-
 static void
 count_results(struct rebuild_run *r)
 {
-	if (r->in_place > 0)
-		count_in_place(r);
+	r->result->files += r->in_place.files;
+	r->result->redundancy += r->in_place.redundancy;
+	r->result->bytes_written += r->in_place.bytes_written;
 	for (size_t i = 0; i < put_count(r->put); i++) {
 		const struct put_what *w = put_what(put_at(r->put, i));
 
@@ -423,7 +406,7 @@ round_once(struct rebuild_run *r, struct error *err)
 
 	r->arena = arena_new();
 	r->nsets = 0;
-	r->in_place = 0;
+	r->in_place = (struct rebuild_result){ .files = 0 };
 	r->put = put_new(
 		&(struct put_options){
 			.par = work_waiting(r->work, r->p->places[0].meta_fd) },

@@ -20,7 +20,7 @@ struct rebuild_run {
 	struct put *put;
 	struct compute_set *sets;
 	size_t nsets;
-	size_t in_place; /* number of files written into containers */
+	struct rebuild_result in_place; /* what is written into containers */
 	struct stripe_sum *sums, *new_sums; /* by file; NULL: no checksums are
 					       recorded */
 	bool *look; /* by file: read it again; NULL like sums */
