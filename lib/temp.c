@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -91,4 +92,54 @@ temp_remove(int dirfd, const char *base)
 	if (unlinkat(dirfd, temp_name(temp, base), 0) < 0 && errno != ENOENT)
 		return -1;
 	return 0;
+}
+
+/* Open the temporary directory and lock it.  Returns a descriptor to close, or
+ * -1 with errno. */
+static int
+lock_dir(int dirfd, const char *base)
+{
+	char temp[TEMP_NAME_MAX];
+	int fd = openat(dirfd, temp_name(temp, base),
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	/* Another process may remove it between its creation and the lock. */
+	if (fd >= 0 && (flock(fd, LOCK_EX | LOCK_NB) < 0 ||
+			!temp_is_same(dirfd, base, fd))) {
+		close(fd);
+		errno = EEXIST;
+		fd = -1;
+	}
+	return fd;
+}
+
+int
+temp_make_dir(int dirfd, const char *base)
+{
+	char temp[TEMP_NAME_MAX];
+	int fd = -1;
+	int rc = mkdirat(dirfd, temp_name(temp, base), 0777);
+
+	if (rc < 0 && errno == EEXIST) {
+		temp_remove_dir(dirfd, base);
+		rc = mkdirat(dirfd, temp, 0777);
+	}
+	if (rc < 0)
+		return -1;
+	fd = lock_dir(dirfd, base);
+	if (fd < 0)
+		(void)unlinkat(dirfd, temp, AT_REMOVEDIR);
+	return fd;
+}
+
+void
+temp_remove_dir(int dirfd, const char *base)
+{
+	char temp[TEMP_NAME_MAX];
+	int fd = lock_dir(dirfd, base);
+
+	if (fd < 0)
+		return;
+	(void)io_remove_tree(dirfd, temp_name(temp, base), NULL);
+	close(fd);
 }

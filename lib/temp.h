@@ -40,12 +40,24 @@ int temp_open(int dirfd, const char *base);
  * without a lock may have replaced it by its own. */
 bool temp_is_same(int dirfd, const char *base, int fd);
 
-/* Rename the temporary file to `base`.  The caller has synced its contents to
- * disk.  -1 with errno. */
+/* Rename the temporary file or directory to `base`.  The caller has synced its
+ * contents to disk.  -1 with errno. */
 int temp_commit(int dirfd, const char *base);
 
 /* Remove the temporary file.  A missing file is not an error.  -1 with
  * errno. */
 int temp_remove(int dirfd, const char *base);
+
+/*
+ * Create the temporary directory for `base`, with the mode of any new directory,
+ * and lock it: no other process uses or removes it while the descriptor is
+ * open.  What an interrupted run left of it is removed.  Returns a descriptor to
+ * close, or -1: it cannot be created or locked, or another process uses it.
+ */
+int temp_make_dir(int dirfd, const char *base);
+
+/* Remove the temporary directory and all files in it, if there is one and no
+ * other process uses it.  A failure is ignored. */
+void temp_remove_dir(int dirfd, const char *base);
 
 #endif /* TEMP_H */

@@ -259,6 +259,7 @@ copy_all(struct extraction *x, struct error *err)
 	progress_expect(x->work->progress, x->len);
 	if (put_clear(x->put, err) < 0 ||
 	    put_check_room(x->put, "the files", err) < 0 ||
+	    put_new_dirs(x->put, err) < 0 ||
 	    transfer(&x->from, &x->to, x->len, &t, err) < 0)
 		goto out;
 	rc = 0;

@@ -314,7 +314,8 @@ work(struct unpacking *u, struct error *err)
 		return -1;
 	if (w->po->work->dry_run)
 		return 0;
-	if (write_files(u, &p->map, &u->data, err) < 0 ||
+	if (put_new_dirs(u->put, err) < 0 ||
+	    write_files(u, &p->map, &u->data, err) < 0 ||
 	    write_files(u, &p->hidden.red, &u->red, err) < 0 ||
 	    put_commit(u->put, err) < 0 || restore_order(u, err) < 0 ||
 	    pack_switch(w, true, err) < 0)

@@ -131,7 +131,14 @@ open_temp(struct put_file *f, bool make, struct error *err)
 		return -1;
 	if (make)
 		f->opened = put_place_mode(p, f);
-	fd = make ? temp_make(dir, base, f->opened) : temp_open(dir, base);
+	if (f->place->is_new)
+		fd = openat(dir, base,
+			    O_WRONLY | O_NOFOLLOW | O_CLOEXEC |
+				    (make ? O_CREAT | O_EXCL : 0),
+			    f->opened);
+	else
+		fd = make ? temp_make(dir, base, f->opened)
+			  : temp_open(dir, base);
 	if (fd < 0)
 		error_sys(err, "%s: cannot create", f->what.path);
 	put_place_give(p, f->place, dir);
@@ -285,6 +292,8 @@ rename_temp(struct put_file *f, int dir, struct error *err)
 {
 	const char *base = path_base(f->what.path);
 
+	if (f->place->is_new)
+		return 0;
 	errno = EBUSY;
 	if (f->put->o.unlocked && !temp_is_same(dir, base, f->fd))
 		return error_sys(err, "%s: written by two at once",
@@ -309,7 +318,7 @@ place_file(struct put_file *f, struct error *err)
 	if (rc < 0)
 		return -1;
 	f->state = PUT_PLACED;
-	put_place_done(p, f->place);
+	put_place_changed(p, f->place, 1);
 	return p->o.placed == NULL
 		       ? 0
 		       : p->o.placed(p->o.arg, &f->what, &f->mtime, err);
@@ -484,6 +493,10 @@ put_commit(struct put *p, struct error *err)
 		rc = par_for(par, p->count, BATCH, place_kind, &s, err);
 		if (rc == 0)
 			rc = put_sync_on(p, par, err);
+		if (rc == 0)
+			rc = put_new_name(p, err);
+		if (rc == 0)
+			rc = put_sync_on(p, par, err);
 	}
 	return rc;
 }
@@ -500,7 +513,9 @@ remove_temp(struct put_file *f)
 
 	if (dir < 0 && dir != AT_FDCWD)
 		return;
-	if (!p->o.unlocked || temp_is_same(dir, base, f->fd))
+	if (f->place->is_new)
+		(void)unlinkat(dir, base, 0);
+	else if (!p->o.unlocked || temp_is_same(dir, base, f->fd))
 		(void)temp_remove(dir, base);
 	put_place_give(p, f->place, dir);
 }
@@ -532,6 +547,7 @@ put_free(struct put *p)
 			put_drop(f);
 		close_file(f);
 	}
+	put_new_remove(p);
 	for (size_t i = 0; i < p->nplaces; i++)
 		if (p->places[i]->fd >= 0)
 			close(p->places[i]->fd);

@@ -11,7 +11,8 @@
  * has usually written most of the log that the others need.  A synced file gets
  * its name by a rename: at once if the options say so, otherwise when
  * put_commit() puts all files in place, kind after kind.  A directory is synced
- * once for all renames in it.
+ * once for all renames in it.  put_new_dirs() saves the renames in directories
+ * that do not exist yet.
  *
  * Calls.  On a parallel file system each call sends a message to a server, so a
  * file costs only six calls: open, write, set times, fsync, rename, close.  The
@@ -100,8 +101,16 @@ size_t put_count(const struct put *p);
 struct put_file *put_at(const struct put *p, size_t i);
 
 /* Remove whatever an interrupted run left under the temporary names of the
- * added files, to make room. */
+ * added files and of their directories, to make room. */
 int put_clear(struct put *p, struct error *err);
+
+/*
+ * Prepare directories that are missing and get many of the added files: each is
+ * created under a temporary name, its files get their final names in it, and
+ * put_commit() renames it with its last file; that saves a rename for each
+ * file.  Before the first put_open(), and not with `at_once` or `unlocked`.
+ */
+int put_new_dirs(struct put *p, struct error *err);
 
 /* Check that all files fit.  -1: ERROR_SYSTEM with ENOSPC; the text gives the
  * bytes needed for `what` and the bytes free.  A file system that reports no

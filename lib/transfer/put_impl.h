@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * put_impl.h - what put.c (files) and put_place.c (directories) share.
+ * put_impl.h - what put.c (files), put_place.c (directories) and put_new.c (new
+ * directories, leftovers, free space) share.
  */
 #ifndef TRANSFER_PUT_IMPL_H
 #define TRANSFER_PUT_IMPL_H
@@ -23,6 +24,10 @@ struct put_place {
 	int fd;		      /* open, shared by all threads; or -1 */
 	bool opening;	      /* a thread is opening it */
 	size_t waiting;	      /* files in it without their names yet */
+	bool has_below;	      /* this is a parent of another place */
+	/* The directory was missing.  `fd` is its temporary directory, locked;
+	 * files in it have their final names. */
+	bool is_new;
 	/* What the file system gives a new file in this directory, as learned
 	 * from files made so far: owner and group; the mode bits that it grants
 	 * and those that it refuses. */
@@ -86,8 +91,15 @@ int put_place_take(struct put *p, struct put_place *place,
 		   const struct put_file *f, struct error *err);
 void put_place_give(struct put *p, struct put_place *place, int fd);
 
-/* Count a file of this directory that got its name. */
-void put_place_done(struct put *p, struct put_place *place);
+/* Note that `placed` files of this directory got their names, or a directory in
+ * it did: it has to be synced. */
+void put_place_changed(struct put *p, struct put_place *place, size_t placed);
+
+/* Give the new directories that are complete and synced their names. */
+int put_new_name(struct put *p, struct error *err);
+
+/* Remove the new directories that have no names yet. */
+void put_new_remove(struct put *p);
 
 /* The mode to open a new file with. */
 mode_t put_place_mode(struct put *p, const struct put_file *f);

@@ -2,7 +2,7 @@
 /*
  * put_place.c - the directories that files are put into.  Each is kept open
  * while descriptors last, queried once for the owner and mode of new files, and
- * synced once for many renames.  Also: checks for free space.
+ * synced once for many renames.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -73,7 +73,10 @@ find_place(struct put *p, int dirfd, const char *path, size_t len,
 	while (len > 0 && path[len - 1] != '/')
 		len--;
 	place->up = find_place(p, dirfd, path, len > 0 ? len - 1 : 0, err);
-	return place->up != NULL ? place : NULL;
+	if (place->up == NULL)
+		return NULL;
+	place->up->has_below = true;
+	return place;
 }
 
 struct put_place *
@@ -157,15 +160,16 @@ put_place_give(struct put *p, struct put_place *place, int fd)
 }
 
 void
-put_place_done(struct put *p, struct put_place *place)
+put_place_changed(struct put *p, struct put_place *place, size_t placed)
 {
 	struct put_place *up = place;
 
 	pthread_mutex_lock(&p->lock);
-	place->waiting--;
+	place->waiting -= placed;
 	place->dirty = true;
-	/* Parents may be new directories: sync each once. */
-	for (; up != NULL && !up->used; up = up->up)
+	/* Parents may be new directories: sync each once.  For a directory
+	 * without its name, this comes with the name. */
+	for (; up != NULL && !up->used; up = up->is_new ? NULL : up->up)
 		up->used = up->dirty = true;
 	pthread_mutex_unlock(&p->lock);
 }
@@ -247,7 +251,7 @@ sync_place(void *arg, size_t i, unsigned worker, struct error *err)
 	}
 	pthread_mutex_lock(&p->lock);
 	fd = -1;
-	if (place->waiting == 0 && place->fd >= 0) {
+	if (place->waiting == 0 && place->fd >= 0 && !place->is_new) {
 		fd = place->fd;
 		place->fd = -1;
 		p->ndirs--;
@@ -273,80 +277,4 @@ int
 put_sync(struct put *p, struct error *err)
 {
 	return put_sync_on(p, NULL, err);
-}
-
-/* --- Room --- */
-
-int
-put_check_room(const struct put *p, const char *what, struct error *err)
-{
-	uint64_t need = 0;
-	int last = -1;
-
-	/* The roots of a dataset mostly share a file system: each must have
-	 * room for all files. */
-	for (size_t i = 0; i < p->count; i++)
-		need += p->files[i]->what.size;
-	for (size_t i = 0; i < p->count; i++) {
-		int fd = p->files[i]->what.dirfd;
-
-		if (fd != last && put_room(fd, need, what, err) < 0)
-			return -1;
-		last = fd;
-	}
-	return 0;
-}
-
-int
-put_room(int fd, uint64_t need, const char *what, struct error *err)
-{
-	struct statvfs fs;
-	char a[32], b[32];
-	uint64_t have = 0;
-
-	/* Some file systems report no size. */
-	if (fstatvfs(fd, &fs) < 0 || fs.f_blocks == 0)
-		return 0;
-	have = (uint64_t)fs.f_bavail * fs.f_frsize;
-	if (have >= need)
-		return 0;
-	errno = ENOSPC;
-	return error_sys(err, "%s needed for %s, %s free",
-			 str_bytes(a, sizeof(a), need), what,
-			 str_bytes(b, sizeof(b), have));
-}
-
-/* Remove what an interrupted run left under the temporary name of `path`. */
-static int
-clear(struct pathcache *c, const char *path, struct error *err)
-{
-	const char *base = path_base(path);
-	char temp[TEMP_NAME_MAX], full[PATH_MAX + TEMP_NAME_MAX];
-	struct error why = ERROR_INIT;
-	int parent = -1;
-
-	snprintf(full, sizeof(full), "%.*s%s", (int)(base - path), path,
-		 temp_name(temp, base));
-	if (pathcache_absent(c, full))
-		return 0;
-	parent = pathcache_parent(c, path, &base, &why);
-	if (parent < 0 && parent != AT_FDCWD)
-		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
-	return io_remove_tree(parent, temp, err);
-}
-
-int
-put_clear(struct put *p, struct error *err)
-{
-	struct pathcache_pair parents = { .next = 0 };
-	int rc = 0;
-
-	for (size_t i = 0; i < p->count && rc == 0; i++) {
-		const struct put_what *w = &p->files[i]->what;
-		struct pathcache *c = pathcache_pair_at(&parents, w->dirfd);
-
-		rc = c == NULL ? error_no_memory(err) : clear(c, w->path, err);
-	}
-	pathcache_pair_fini(&parents);
-	return rc;
 }

@@ -416,6 +416,109 @@ room(void)
 	put_free(p);
 }
 
+/* --- New directories --- */
+
+/* Add 20 files to "new", and 2 to a directory below it if `below`. */
+static struct put *
+start_new(bool below)
+{
+	struct put *p = start(one);
+
+	for (int i = 0; i < 20; i++)
+		add(p, PUT_FILE, fmt("up/new/%d", i), "image");
+	for (int i = 0; below && i < 2; i++)
+		add(p, PUT_FILE, fmt("up/new/below/%d", i), "image");
+	add(p, PUT_MAP, "map", "map");
+	must(put_clear(p, NULL) == 0);
+	return p;
+}
+
+static bool
+all_in_place(struct put *p)
+{
+	bool good = put_commit(p, NULL) == 0 && count_files() == put_count(p);
+
+	for (int i = 0; i < 20; i++)
+		good &= holds(fmt("up/new/%d", i), "image");
+	good &= holds("map", "map") && !exists(temp_of("up/new"));
+	put_free(p);
+	return good;
+}
+
+static void
+new_dirs(void)
+{
+	struct put *p = start_new(false), *q = NULL;
+	struct put_file *f = put_at(p, 3);
+
+	ok(put_new_dirs(p, NULL) == 0 && !exists(fmt("%s/up/new", root)),
+	   "a new directory does not have its name yet");
+	make(f);
+	ok(exists(fmt("%s/3", temp_of("up/new"))) &&
+		   !exists(temp_of("up/new/3")),
+	   "but a file in it does");
+	put_drop(f);
+	ok(!exists(fmt("%s/3", temp_of("up/new"))), "until it is dropped");
+	ok(all_in_place(p), "files of a new directory");
+
+	p = start_new(false);
+	must(put_new_dirs(p, NULL) == 0);
+	make(put_at(p, 3));
+	put_free(p);
+	ok(count_files() == 0 && !exists(temp_of("up/new")),
+	   "nothing is left of one that was given up");
+
+	p = start_new(true);
+	must(put_new_dirs(p, NULL) == 0);
+	ok(!exists(temp_of("up/new")) && all_in_place(p),
+	   "a directory with others below it is made at once");
+
+	p = start_new(false);
+	must(mkdir(fmt("%s/up", root), 0777) == 0 &&
+	     mkdir(temp_of("up/new"), 0777) == 0);
+	write_text(fmt("%s/1", temp_of("up/new")), "left over");
+	ok(put_clear(p, NULL) == 0 && count_files() == 0, "leftovers go");
+	must(mkdir(temp_of("up/new"), 0777) == 0);
+	write_text(fmt("%s/x", temp_of("up/new")), "left over");
+	ok(put_new_dirs(p, NULL) == 0 && all_in_place(p), "at any time");
+
+	p = start_new(false);
+	must(mkdir(fmt("%s/up", root), 0777) == 0 &&
+	     mkdir(fmt("%s/up/new", root), 0777) == 0);
+	write_text(fmt("%s/up/new/1", root), "old");
+	must(put_new_dirs(p, NULL) == 0);
+	ok(!exists(temp_of("up/new")) && all_in_place(p),
+	   "one that exists is kept");
+
+	p = start_new(false);
+	must(put_new_dirs(p, NULL) == 0);
+	make(put_at(p, 3));
+	q = put_new(&(struct put_options){ .par = one }, NULL);
+	for (int i = 0; i < 16; i++)
+		add(q, PUT_FILE, fmt("up/new/q%d", i), "second");
+	ok(put_clear(q, NULL) == 0 && put_new_dirs(q, NULL) == 0 &&
+		   exists(fmt("%s/3", temp_of("up/new"))),
+	   "that of another process is not touched");
+	ok(put_commit(q, NULL) == 0 && holds("up/new/q5", "second"),
+	   "who comes second makes the directory");
+	put_free(q);
+	ok(put_commit(p, NULL) == 0 && holds("up/new/3", "image") &&
+		   holds("up/new/q5", "second") && !exists(temp_of("up/new")) &&
+		   count_files() == 37,
+	   "and the first one moves its files into it");
+	put_free(p);
+
+	p = start_new(false);
+	must(put_new_dirs(p, NULL) == 0);
+	make(put_at(p, 3));
+	write_text(fmt("%s/up/new", root), "a file");
+	ok(put_commit(p, NULL) < 0 && !exists(fmt("%s/map", root)) &&
+		   holds("up/new", "a file"),
+	   "a file in its place is not replaced");
+	put_free(p);
+	is_int((int64_t)count_files(), 1, "and no other is left");
+}
+
 /* --- At once --- */
 
 static size_t placed;
@@ -529,6 +632,7 @@ main(void)
 	bad_parents();
 	commit_fails();
 	room();
+	new_dirs();
 	at_once();
 	ok(fails_well(fill_again, begin_again, NULL), "no memory");
 	put_free(again);

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * put_new.c - before the first file is written: leftovers of interrupted runs,
+ * free space, and directories that do not exist yet.  After the last one: their
+ * names.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "io.h"
+#include "path.h"
+#include "str.h"
+#include "temp.h"
+#include "transfer/put_impl.h"
+
+/* A new directory takes some eight system calls, each file in it saves one:
+ * at least this many files. */
+#define NEW_MIN 16
+
+/* --- Room --- */
+
+int
+put_check_room(const struct put *p, const char *what, struct error *err)
+{
+	uint64_t need = 0;
+	int last = -1;
+
+	/* The roots of a dataset mostly share a file system: each must have
+	 * room for all files. */
+	for (size_t i = 0; i < p->count; i++)
+		need += p->files[i]->what.size;
+	for (size_t i = 0; i < p->count; i++) {
+		int fd = p->files[i]->what.dirfd;
+
+		if (fd != last && put_room(fd, need, what, err) < 0)
+			return -1;
+		last = fd;
+	}
+	return 0;
+}
+
+int
+put_room(int fd, uint64_t need, const char *what, struct error *err)
+{
+	struct statvfs fs;
+	char a[32], b[32];
+	uint64_t have = 0;
+
+	/* Some file systems report no size. */
+	if (fstatvfs(fd, &fs) < 0 || fs.f_blocks == 0)
+		return 0;
+	have = (uint64_t)fs.f_bavail * fs.f_frsize;
+	if (have >= need)
+		return 0;
+	errno = ENOSPC;
+	return error_sys(err, "%s needed for %s, %s free",
+			 str_bytes(a, sizeof(a), need), what,
+			 str_bytes(b, sizeof(b), have));
+}
+
+/* --- Leftovers --- */
+
+/* Remove what an interrupted run left under the temporary name of `path`, which
+ * is a directory or a file. */
+static int
+clear(struct pathcache *c, const char *path, bool is_dir, struct error *err)
+{
+	const char *base = path_base(path);
+	char temp[TEMP_NAME_MAX], full[PATH_MAX + TEMP_NAME_MAX];
+	struct error why = ERROR_INIT;
+	int parent = -1;
+
+	snprintf(full, sizeof(full), "%.*s%s", (int)(base - path), path,
+		 temp_name(temp, base));
+	if (pathcache_absent(c, full))
+		return 0;
+	parent = pathcache_parent(c, path, &base, &why);
+	if (parent < 0 && parent != AT_FDCWD)
+		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
+	if (!is_dir)
+		return io_remove_tree(parent, temp, err);
+	temp_remove_dir(parent, base);
+	return 0;
+}
+
+int
+put_clear(struct put *p, struct error *err)
+{
+	struct pathcache_pair parents = { .next = 0 };
+	int rc = 0;
+
+	for (size_t i = 0; i < p->count + p->nplaces && rc == 0; i++) {
+		bool is_dir = i >= p->count;
+		const struct put_place *place =
+			is_dir ? p->places[i - p->count] : p->files[i]->place;
+		const char *path =
+			is_dir ? place->path : p->files[i]->what.path;
+		struct pathcache *c = pathcache_pair_at(&parents, place->dirfd);
+
+		if (c == NULL)
+			rc = error_no_memory(err);
+		else if (path[0] != '\0')
+			rc = clear(c, path, is_dir, err);
+	}
+	pathcache_pair_fini(&parents);
+	return rc;
+}
+
+/* --- New directories --- */
+
+/* Create the temporary directory of a place that does not exist. */
+static int
+make_new(struct put *p, struct put_place *place, struct error *err)
+{
+	const char *base = NULL;
+	struct stat st;
+	int parent = path_open_parent(place->dirfd, place->path, true, 0777,
+				      &base, err);
+
+	if (parent < 0)
+		return -1;
+	if (fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0 &&
+	    errno == ENOENT)
+		place->fd = temp_make_dir(parent, base);
+	place->is_new = place->fd >= 0;
+	p->ndirs += place->is_new;
+	close(parent);
+	return 0;
+}
+
+int
+put_new_dirs(struct put *p, struct error *err)
+{
+	for (size_t i = 0; i < p->nplaces && p->ndirs < p->open_max / 2; i++) {
+		struct put_place *place = p->places[i];
+
+		if (place->waiting >= NEW_MIN && !place->has_below &&
+		    place->path[0] != '\0' && make_new(p, place, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Another process made the directory meanwhile: move the files into it. */
+static int
+move_files(struct put *p, const struct put_place *place, int parent,
+	   const char *base, struct error *err)
+{
+	char temp[TEMP_NAME_MAX];
+	int fd = openat(parent, base,
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int rc = fd < 0 ? error_sys(err, "%s: cannot open", place->path) : 0;
+
+	for (size_t i = 0; i < p->count && rc == 0; i++) {
+		const struct put_file *f = p->files[i];
+		const char *name = path_base(f->what.path);
+
+		if (f->place == place && f->state == PUT_PLACED &&
+		    renameat(place->fd, name, fd, name) < 0)
+			rc = error_sys(err, "%s: cannot rename", f->what.path);
+	}
+	if (rc == 0)
+		rc = io_sync_dir(fd, place->path, err);
+	if (fd >= 0)
+		close(fd);
+	if (rc == 0)
+		(void)unlinkat(parent, temp_name(temp, base), AT_REMOVEDIR);
+	return rc;
+}
+
+static int
+name_new(struct put *p, struct put_place *place, struct error *err)
+{
+	const char *base = path_base(place->path);
+	int parent = put_place_take(p, place->up, NULL, err), rc = 0;
+
+	if (parent < 0 && parent != AT_FDCWD)
+		return -1;
+	if (temp_commit(parent, base) < 0)
+		rc = errno == ENOTEMPTY || errno == EEXIST
+			     ? move_files(p, place, parent, base, err)
+			     : error_sys(err,
+					 "%s: cannot rename its temporary "
+					 "directory",
+					 place->path);
+	put_place_give(p, place->up, parent);
+	place->is_new = rc < 0;
+	return rc;
+}
+
+int
+put_new_name(struct put *p, struct error *err)
+{
+	for (size_t i = 0; i < p->nplaces; i++) {
+		struct put_place *place = p->places[i];
+
+		if (!place->is_new || place->waiting > 0)
+			continue;
+		if (name_new(p, place, err) < 0)
+			return -1;
+		put_place_changed(p, place->up, 0);
+	}
+	return 0;
+}
+
+void
+put_new_remove(struct put *p)
+{
+	for (size_t i = 0; i < p->nplaces; i++) {
+		struct put_place *place = p->places[i];
+		char temp[TEMP_NAME_MAX];
+		int parent = -1;
+
+		if (!place->is_new)
+			continue;
+		parent = put_place_take(p, place->up, NULL, NULL);
+		if (parent < 0 && parent != AT_FDCWD)
+			continue;
+		(void)io_remove_tree(
+			parent, temp_name(temp, path_base(place->path)), NULL);
+		put_place_give(p, place->up, parent);
+	}
+}
