@@ -286,10 +286,8 @@ do_edit(const struct settings *s, struct catalogue *c)
 	if (s->json) {
 		j = json_new_object();
 		json_set(j, "dropped", e.names);
-		if (e.current[0] != '\0')
-			json_set_str(j, "current", e.current);
-		else
-			json_set_null(j, "current");
+		json_set_str(j, "current",
+			     e.current[0] != '\0' ? e.current : NULL);
 	}
 	return finish(s, j, STATUS_OK, &err);
 }

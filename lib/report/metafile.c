@@ -167,33 +167,24 @@ metafile_fini(struct metafile *f)
 static int
 add_printable(struct buf *out, const char *text, struct error *err)
 {
-	size_t room = 0, len = 0;
+	struct buf line = BUF_INIT;
 	const char *from = NULL;
-	char *line = NULL, *shown = NULL;
-	int rc = -1;
+	size_t len = 0;
 
 	while ((from = str_line(&text, &len)) != NULL) {
-		if (4 * len + 1 > room) {
-			room = 4 * len + 256;
-			mem_free(shown);
-			shown = mem_alloc(room, 1);
-		}
-		line = mem_alloc(len + 1, 1);
-		if (line == NULL || shown == NULL)
-			goto out;
-		memcpy(line, from, len);
-		line[len] = '\0';
-		str_printable(shown, room, line);
-		if (buf_add_str(out, shown) < 0 || buf_add_char(out, '\n') < 0)
-			goto out;
-		mem_free(line);
-		line = NULL;
+		buf_clear(&line);
+		if (buf_add(&line, from, len) < 0 ||
+		    buf_reserve(out, 4 * len + 1) < 0)
+			break;
+		if (len > 0)
+			str_printable(out->data + out->len, 4 * len + 1,
+				      line.data);
+		out->len += len > 0 ? strlen(out->data + out->len) : 0;
+		buf_add_char(out, '\n');
 	}
-	rc = 0;
-out:
-	mem_free(line);
-	mem_free(shown);
-	return rc < 0 ? error_no_memory(err) : 0;
+	out->failed |= line.failed;
+	buf_free(&line);
+	return buf_check(out, err);
 }
 
 int

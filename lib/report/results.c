@@ -28,10 +28,9 @@ new_object(int64_t id, const char *name)
 	struct json *j = json_new_object();
 
 	json_set_i64(j, "id", id);
-	if (name != NULL && name[0] != '\0')
-		json_set_str(j, "name", name);
-	else
-		json_set_null(j, "name");
+	if (name != NULL && name[0] == '\0')
+		name = NULL;
+	json_set_str(j, "name", name);
 	return j;
 }
 

@@ -87,10 +87,7 @@ report_salvage_json(const struct salvage *p, double rate)
 		uint64_t bytes = d->done ? 0 : d->bytes;
 
 		json_set_i64(j, "id", d->id);
-		if (d->name != NULL)
-			json_set_str(j, "name", d->name);
-		else
-			json_set_null(j, "name");
+		json_set_str(j, "name", d->name);
 		json_set_bool(j, "checkpoint", d->ckpt);
 		json_set_bool(j, "output", d->output);
 		json_set_bool(j, "bypass", d->bypass);
@@ -104,10 +101,7 @@ report_salvage_json(const struct salvage *p, double rate)
 				     (uint64_t)((double)bytes / rate + 0.5));
 		else
 			json_set_null(j, "seconds");
-		if (d->why != NULL)
-			json_set_str(j, "why", d->why);
-		else
-			json_set_null(j, "why");
+		json_set_str(j, "why", d->why);
 		json_push(all, j);
 	}
 	return all;
@@ -198,10 +192,7 @@ report_scavenge_json(const struct scavenge *s)
 
 		json_set_str(k, "name", n->name ? n->name : "");
 		json_set_str(k, "state", node_state_name(n->state));
-		if (n->why != NULL)
-			json_set_str(k, "why", n->why);
-		else
-			json_set_null(k, "why");
+		json_set_str(k, "why", n->why);
 		json_push(list, k);
 	}
 	json_set(j, "nodes", list);
