@@ -1,33 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* io_tree.c - remove directory trees. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 
 static int
-empty(int fd, const char *name, struct error *err)
+remove_entry(void *dirfd, const char *name, struct error *err)
 {
-	DIR *dir = fdopendir(fd);
-	const struct dirent *e = NULL;
-	int rc = 0;
-
-	if (dir == NULL) {
-		error_sys(err, "%s: cannot read", name);
-		close(fd);
-		return -1;
-	}
-	for (errno = 0; rc == 0 && (e = readdir(dir)) != NULL; errno = 0)
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			rc = io_remove_tree(dirfd(dir), e->d_name, err);
-	if (rc == 0 && errno != 0)
-		rc = error_sys(err, "%s: cannot read", name);
-	closedir(dir);
-	return rc;
+	return io_remove_tree(*(const int *)dirfd, name, err);
 }
 
 /* Recursion is bounded: each level holds a descriptor, so a hostile tree ends
@@ -36,7 +20,7 @@ int
 io_remove_tree(int dirfd, const char *name, struct error *err)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-	int fd = -1;
+	int fd = -1, rc = 0;
 
 	if (unlinkat(dirfd, name, 0) == 0 || errno == ENOENT)
 		return 0;
@@ -46,7 +30,9 @@ io_remove_tree(int dirfd, const char *name, struct error *err)
 	fd = openat(dirfd, name, flags);
 	if (fd < 0)
 		return error_sys(err, "%s: cannot remove", name);
-	if (empty(fd, name, err) < 0)
+	rc = dir_each(fd, name, remove_entry, &fd, err);
+	close(fd);
+	if (rc < 0)
 		return -1;
 	if (unlinkat(dirfd, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
 		return error_sys(err, "%s: cannot remove", name);

@@ -168,14 +168,13 @@ int kvtree_encode(const struct kvtree *t, struct buf *out, struct error *err);
 
 /* Write an image without a tree (kvwrite.h), appended to `out`.  kvtree_begin()
  * takes the number of children at the top, then the caller writes them, and
- * kvtree_seal() completes header and checksum. */
+ * kvtree_seal() completes header and checksum, or fails and removes the image
+ * from `out`. */
 void kvtree_begin(struct kvwrite *w, struct buf *out, uint32_t children);
-/* Write everything below `t`, at most KVTREE_MAX_DEPTH levels. */
+/* Write everything below `t`.  If it has more than KVTREE_MAX_DEPTH levels,
+ * kvtree_seal() fails. */
 void kvtree_put_children(struct kvwrite *w, const struct kvtree *t);
 int kvtree_seal(struct kvwrite *w, struct error *err);
-
-/* Size in bytes of the packed tree without header and CRC (formats.md 1.6). */
-size_t kvtree_packed_size(const struct kvtree *t);
 
 /* --- Files --- */
 

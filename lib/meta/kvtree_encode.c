@@ -19,19 +19,6 @@ put_be(char *p, uint64_t v, size_t bytes)
 	return p;
 }
 
-size_t
-kvtree_packed_size(const struct kvtree *t)
-{
-	struct kvtree_walk w;
-	const struct kvtree *n = NULL;
-	size_t size = KVTREE_COUNT_SIZE;
-
-	kvtree_walk_start(&w, t);
-	while ((n = kvtree_walk_next(&w)) != NULL)
-		size += strlen(n->key) + 1 + KVTREE_COUNT_SIZE;
-	return w.too_deep ? SIZE_MAX : size;
-}
-
 /* Check that a tree of `size` bytes fits into an image. */
 static int
 check_size(size_t size, struct error *err)
@@ -82,13 +69,21 @@ kvtree_seal(struct kvwrite *w, struct error *err)
 	char *start = p == NULL ? NULL : w->out->data + w->start;
 
 	if (p == NULL)
-		return error_no_memory(err);
-	if (check_size((size_t)(p - start) - KVTREE_HEADER_SIZE, err) < 0)
-		return -1;
-	p = frame(start, p);
-	*p = '\0';
-	w->out->len = (size_t)(p - w->out->data);
-	return 0;
+		error_no_memory(err);
+	else if (w->too_deep)
+		error_set(err, ERROR_USAGE, "nested deeper than %d levels",
+			  KVTREE_MAX_DEPTH);
+	else if (check_size((size_t)(p - start) - KVTREE_HEADER_SIZE, err) ==
+		 0) {
+		p = frame(start, p);
+		*p = '\0';
+		w->out->len = (size_t)(p - w->out->data);
+		return 0;
+	}
+	w->out->len = w->start;
+	if (w->out->data != NULL)
+		w->out->data[w->start] = '\0';
+	return -1;
 }
 
 void
@@ -100,23 +95,14 @@ kvtree_put_children(struct kvwrite *w, const struct kvtree *t)
 	kvtree_walk_start(&walk, t);
 	while ((n = kvtree_walk_next(&walk)) != NULL)
 		kvwrite_key(w, n->key, (uint32_t)kvtree_count(n));
+	w->too_deep = w->too_deep || walk.too_deep;
 }
 
 int
 kvtree_encode(const struct kvtree *t, struct buf *out, struct error *err)
 {
-	size_t size = kvtree_packed_size(t);
 	struct kvwrite w;
 
-	if (size == SIZE_MAX)
-		return error_set(err, ERROR_USAGE,
-				 "nested deeper than %d levels",
-				 KVTREE_MAX_DEPTH);
-	if (check_size(size, err) < 0)
-		return -1;
-	size += KVTREE_HEADER_SIZE + KVTREE_CRC_SIZE;
-	if (buf_reserve(out, size + 1) < 0) /* nothing else can fail */
-		return error_no_memory(err);
 	kvtree_begin(&w, out, (uint32_t)kvtree_count(t));
 	kvtree_put_children(&w, t);
 	return kvtree_seal(&w, err);

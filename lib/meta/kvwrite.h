@@ -21,8 +21,9 @@
 
 struct kvwrite {
 	struct buf *out;
-	size_t start; /* offset of the image in `out` */
-	bool failed;  /* out of memory */
+	size_t start;  /* offset of the image in `out` */
+	bool failed;   /* out of memory */
+	bool too_deep; /* deeper than KVTREE_MAX_DEPTH */
 };
 
 /* Set the number of children at offset `at`, as returned by kvwrite_key(). */

@@ -2,6 +2,7 @@
 #include "meta/log.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,46 +14,47 @@
 
 #define STAMP_BYTES (INDEX_STAMP_SIZE - 1)
 
-/* All keys of formats.md 9. */
-enum key {
-	KEY_HOST,
-	KEY_JOBID,
-	KEY_EVENT,
-	KEY_XFER,
-	KEY_PROCS,
-	KEY_NODES,
-	KEY_NOTE,
-	KEY_FROM,
-	KEY_TO,
-	KEY_DSET,
-	KEY_NAME,
-	KEY_SECS,
-	KEY_BYTES,
-	KEY_FILES,
-	KEYS
+/* The type of a member. */
+enum kind {
+	TEXT,	/* const char *; NULL: absent */
+	QUOTED, /* the same, in quotes */
+	COUNT,	/* int64_t; negative: absent */
+	AMOUNT, /* double; negative: absent */
 };
 
-static const char *const key_names[KEYS] = {
-	"host", "jobid", "event", "xfer", "procs", "nodes", "note",
-	"from", "to",	 "dset",  "name", "secs",  "bytes", "files",
+#define AT(member) offsetof(struct log_line, member)
+
+/* All keys of formats.md 9, in the order in which they are written. */
+static const struct field {
+	const char *key;
+	enum kind kind;
+	size_t at; /* offset in struct log_line */
+} fields[] = {
+	{ "host", TEXT, AT(host) },	{ "jobid", TEXT, AT(job_id) },
+	{ "event", TEXT, AT(event) },	{ "xfer", TEXT, AT(xfer) },
+	{ "procs", COUNT, AT(procs) },	{ "nodes", COUNT, AT(nodes) },
+	{ "note", QUOTED, AT(note) },	{ "from", TEXT, AT(from) },
+	{ "to", TEXT, AT(to) },		{ "dset", COUNT, AT(dataset) },
+	{ "name", QUOTED, AT(name) },	{ "secs", AMOUNT, AT(secs) },
+	{ "bytes", AMOUNT, AT(bytes) }, { "files", COUNT, AT(files) },
 };
 
-/* Return the key at the start of "key=...", and the start of its value in
- * *value; KEYS: unknown. */
-static enum key
+#define NFIELDS (sizeof(fields) / sizeof(fields[0]))
+
+/* Return the field at the start of "key=...", and the start of its value in
+ * *value; NULL: unknown. */
+static const struct field *
 scan_key(char *s, char **value)
 {
-	int k = 0;
+	for (size_t i = 0; i < NFIELDS; i++) {
+		const size_t len = strlen(fields[i].key);
 
-	for (k = 0; k < KEYS; k++) {
-		const size_t len = strlen(key_names[k]);
-
-		if (strncmp(s, key_names[k], len) == 0 && s[len] == '=') {
+		if (strncmp(s, fields[i].key, len) == 0 && s[len] == '=') {
 			*value = s + len + 1;
-			break;
+			return &fields[i];
 		}
 	}
-	return (enum key)k;
+	return NULL;
 }
 
 /* Return the end of the field whose value, or rest of it, is `s`: the next ",
@@ -63,7 +65,7 @@ field_end(char *s)
 	char *comma = s, *value = NULL;
 
 	while ((comma = strstr(comma, ", ")) != NULL) {
-		if (scan_key(comma + 2, &value) != KEYS)
+		if (scan_key(comma + 2, &value) != NULL)
 			return comma;
 		comma += 2;
 	}
@@ -79,7 +81,7 @@ quoted_end(char *s)
 
 	while ((quote = strchr(quote + 1, '"')) != NULL)
 		if (quote[1] == '\0' || (strncmp(quote + 1, ", ", 2) == 0 &&
-					 scan_key(quote + 3, &value) != KEYS))
+					 scan_key(quote + 3, &value) != NULL))
 			return quote + 1;
 	return field_end(s); /* the line was truncated */
 }
@@ -153,54 +155,17 @@ unquoted(char *s)
 }
 
 static void
-set_field(struct log_line *l, enum key key, char *value)
+set_field(struct log_line *l, const struct field *f, char *value)
 {
-	switch (key) {
-	case KEY_HOST:
-		l->host = value;
-		break;
-	case KEY_JOBID:
-		l->job_id = value;
-		break;
-	case KEY_EVENT:
-		l->event = value;
-		break;
-	case KEY_XFER:
-		l->xfer = value;
-		break;
-	case KEY_PROCS:
-		l->procs = parse_count(value);
-		break;
-	case KEY_NODES:
-		l->nodes = parse_count(value);
-		break;
-	case KEY_NOTE:
-		l->note = unquoted(value);
-		break;
-	case KEY_FROM:
-		l->from = value;
-		break;
-	case KEY_TO:
-		l->to = value;
-		break;
-	case KEY_DSET:
-		l->dataset = parse_count(value);
-		break;
-	case KEY_NAME:
-		l->name = unquoted(value);
-		break;
-	case KEY_SECS:
-		l->secs = parse_amount(value);
-		break;
-	case KEY_BYTES:
-		l->bytes = parse_amount(value);
-		break;
-	case KEY_FILES:
-		l->files = parse_count(value);
-		break;
-	case KEYS:
-		break;
-	}
+	void *to = (char *)l + f->at;
+
+	if (f->kind == COUNT)
+		*(int64_t *)to = parse_count(value);
+	else if (f->kind == AMOUNT)
+		*(double *)to = parse_amount(value);
+	else
+		*(const char **)to =
+			f->kind == QUOTED ? unquoted(value) : value;
 }
 
 int
@@ -218,15 +183,15 @@ log_parse(char *line, struct log_line *out, struct error *err)
 	    strncmp(line + STAMP_BYTES, ": ", 2) != 0)
 		return error_set(err, ERROR_CORRUPT, "log line: no time stamp");
 	for (s = line + STAMP_BYTES + 2; *s != '\0';) {
-		enum key key = scan_key(s, &value);
+		const struct field *f = scan_key(s, &value);
 		bool last = false;
 
-		if (key == KEYS)
+		if (f == NULL)
 			break;
 		end = *value == '"' ? quoted_end(value) : field_end(value);
 		last = *end == '\0';
 		*end = '\0';
-		set_field(out, key, value);
+		set_field(out, f, value);
 		if (last)
 			break;
 		s = end + 2;
@@ -257,16 +222,28 @@ add_text(struct buf *out, const char *key, const char *value, bool quote)
 	return 0;
 }
 
+/* Append a field unless it is absent. */
 static int
-add_count(struct buf *out, const char *key, int64_t value)
+add_field(struct buf *out, const struct log_line *l, const struct field *f)
 {
-	return value < 0 ? 0 : buf_printf(out, ", %s=%" PRId64, key, value);
-}
+	const void *from = (const char *)l + f->at;
+	int64_t count = -1;
+	double amount = -1;
 
-static int
-add_amount(struct buf *out, const char *key, double value)
-{
-	return value < 0 ? 0 : buf_printf(out, ", %s=%f", key, value);
+	switch (f->kind) {
+	case COUNT:
+		count = *(const int64_t *)from;
+		return count < 0 ? 0
+				 : buf_printf(out, ", %s=%" PRId64, f->key,
+					      count);
+	case AMOUNT:
+		amount = *(const double *)from;
+		return amount < 0 ? 0
+				  : buf_printf(out, ", %s=%f", f->key, amount);
+	default:
+		return add_text(out, f->key, *(const char *const *)from,
+				f->kind == QUOTED);
+	}
 }
 
 int
@@ -277,21 +254,9 @@ log_format(const struct log_line *l, struct buf *out)
 
 	if (buf_printf(out, "%s:", index_stamp(stamp, l->time)) < 0)
 		goto fail;
-	if (add_text(out, "host", l->host, false) < 0 ||
-	    add_text(out, "jobid", l->job_id, false) < 0 ||
-	    add_text(out, "event", l->event, false) < 0 ||
-	    add_text(out, "xfer", l->xfer, false) < 0 ||
-	    add_count(out, "procs", l->procs) < 0 ||
-	    add_count(out, "nodes", l->nodes) < 0 ||
-	    add_text(out, "note", l->note, true) < 0 ||
-	    add_text(out, "from", l->from, false) < 0 ||
-	    add_text(out, "to", l->to, false) < 0 ||
-	    add_count(out, "dset", l->dataset) < 0 ||
-	    add_text(out, "name", l->name, true) < 0 ||
-	    add_amount(out, "secs", l->secs) < 0 ||
-	    add_amount(out, "bytes", l->bytes) < 0 ||
-	    add_count(out, "files", l->files) < 0)
-		goto fail;
+	for (size_t i = 0; i < NFIELDS; i++)
+		if (add_field(out, l, &fields[i]) < 0)
+			goto fail;
 	/* Remove the comma of the first field: only a blank follows the
 	 * stamp. */
 	if (out->len > start + STAMP_BYTES + 1)

@@ -41,12 +41,12 @@ struct image {
 	bool odd; /* not in plain form: read it as a tree */
 };
 
-/* A load in progress.  `names` has one element for each of out->trees. */
+/* A load in progress. */
 struct loader {
 	struct rank2file_base base;
 	struct rank2file *out;
-	const char **names;
-	size_t room;	      /* capacity of names and out->trees */
+	size_t room; /* capacity of out->trees */
+	bool top_is_part;
 	struct image *images; /* parts to read */
 	size_t nimages, images_room;
 	int dirfd;
@@ -114,33 +114,19 @@ bad:
 	return NULL;
 }
 
-/* Keep the tree of a part.  Take over `tree`, also on failure. */
+/* Keep the tree of a part, and add its ranks.  Take over `tree`, also on
+ * failure. */
 static int
-keep_tree(struct loader *l, struct kvtree *tree, const char *name,
-	  struct error *err)
+take_tree(struct loader *l, struct kvtree *tree, struct error *err)
 {
 	struct rank2file *out = l->out;
 
-	if (out->ntrees == l->room) {
-		size_t room = l->room > 0 ? 2 * l->room : 16;
-		void *trees =
-			mem_realloc(out->trees, room, sizeof(*out->trees));
-		void *names = NULL;
-
-		if (trees != NULL)
-			out->trees = trees;
-		names = mem_realloc(l->names, room, sizeof(*l->names));
-		if (names != NULL)
-			l->names = names;
-		if (trees == NULL || names == NULL) {
-			kvtree_free(tree);
-			return error_no_memory(err);
-		}
-		l->room = room;
+	if (!MEM_ROOM(out->trees, out->ntrees, l->room)) {
+		kvtree_free(tree);
+		return error_no_memory(err);
 	}
-	l->names[out->ntrees] = name;
 	out->trees[out->ntrees++] = tree;
-	return 0;
+	return rank2file_read_part(out, tree, err);
 }
 
 static int
@@ -298,14 +284,12 @@ load_all(struct loader *l, int dirfd, struct error *err)
 	else if (value_u64(ranks, RANK2FILE_MAX_RANKS, &l->nranks, err) == 0 &&
 		 read_level(top, &level, err) == 0)
 		rc = 0;
-	if (rc == 0 && level == 0) {
-		/* The top file is the only part.  No known writer does this,
-		 * but it is complete. */
-		return keep_tree(l, top, l->base.base, err);
-	}
-	if (rc == 0)
+	/* At level 0 the top file is the only part.  No known writer does
+	 * this, but it is complete. */
+	l->top_is_part = level == 0;
+	if (rc == 0 && level > 0)
 		rc = load_map(l, dirfd, top, level, err);
-	l->out->containers = kvtree_get(top, "CTR");
+	l->out->containers = level > 0 ? kvtree_get(top, "CTR") : NULL;
 	l->out->top = top;
 	return rc < 0 ? error_wrap(err, "%s", l->base.base) : 0;
 }
@@ -357,24 +341,10 @@ scan_image(void *arg, size_t i, unsigned worker, struct error *err)
 }
 
 static int
-for_images(struct loader *l,
-	   int (*fn)(void *arg, size_t i, unsigned worker, struct error *err),
-	   struct error *err)
-{
-	int rc = 0;
-
-	if (l->par != NULL)
-		return par_for(l->par, l->nimages, 0, fn, l, err);
-	for (size_t i = 0; i < l->nimages && rc == 0; i++)
-		rc = fn(l, i, 0, err);
-	return rc;
-}
-
-static int
 make_arenas(struct loader *l, struct error *err)
 {
 	struct rank2file *out = l->out;
-	size_t n = l->par == NULL ? 1 : par_threads(l->par);
+	size_t n = par_threads(l->par);
 
 	out->arenas = mem_calloc(n, sizeof(*out->arenas));
 	if (out->arenas == NULL)
@@ -403,9 +373,7 @@ read_odd(struct loader *l, const struct image *im, struct error *err)
 		kvtree_free(tree);
 		return -1;
 	}
-	if (keep_tree(l, tree, im->name, err) < 0)
-		return -1;
-	return rank2file_read_part(l->out, tree, err);
+	return take_tree(l, tree, err);
 }
 
 /* Add the ranks of all parts that were read to out->ranks.  Strings stay in the
@@ -416,7 +384,7 @@ scan_images(struct loader *l, struct error *err)
 	l->claimed = mem_calloc(l->out->nranks + 1, sizeof(*l->claimed));
 	if (l->claimed == NULL)
 		return error_no_memory(err);
-	if (for_images(l, scan_image, err) < 0)
+	if (par_for(l->par, l->nimages, 0, scan_image, l, err) < 0)
 		return -1;
 	for (size_t i = 0; i < l->nimages; i++) {
 		const struct image *im = &l->images[i];
@@ -434,7 +402,8 @@ make_view(struct loader *l, struct error *err)
 	struct rank2file *out = l->out;
 	size_t i = 0;
 
-	if (make_arenas(l, err) < 0 || for_images(l, read_image, err) < 0)
+	if (make_arenas(l, err) < 0 ||
+	    par_for(l->par, l->nimages, 0, read_image, l, err) < 0)
 		return -1;
 	for (i = 0; i < l->nimages; i++)
 		l->bytes += l->images[i].len;
@@ -447,9 +416,8 @@ make_view(struct loader *l, struct error *err)
 	if (out->ranks == NULL)
 		return error_no_memory(err);
 	memset(out->ranks, 0, out->nranks * sizeof(*out->ranks));
-	for (i = 0; i < out->ntrees; i++)
-		if (rank2file_read_part(out, out->trees[i], err) < 0)
-			return error_wrap(err, "%s", l->names[i]);
+	if (l->top_is_part && rank2file_read_part(out, out->top, err) < 0)
+		return error_wrap(err, "%s", l->base.base);
 	return scan_images(l, err);
 }
 
@@ -509,7 +477,6 @@ rank2file_load_par(int dirfd, const char *base, struct par *par,
 out:
 	mem_free(l.images);
 	mem_free(l.claimed);
-	mem_free(l.names);
 	buf_free(&l.raw);
 	buf_free(&l.base.stem);
 	map_free(l.seen);

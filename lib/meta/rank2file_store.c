@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "map.h"
@@ -181,18 +180,15 @@ part_file(const struct rank2file_base *b, size_t first, unsigned generation,
 	return 0;
 }
 
-/* Add the entry of one part to the top file: OFFSET, FILE. */
+/* Write the entry of one part in the top file: OFFSET, FILE. */
 static int
-build_entry(struct kvtree *table, const struct rank2file_base *b, size_t first,
-	    unsigned generation, struct buf *name, struct error *err)
+put_entry(struct kvwrite *w, const struct rank2file_base *b, size_t first,
+	  unsigned generation, struct buf *name)
 {
 	const size_t writer = first + generation;
 	char key[VALUE_NUMBER];
-	struct kvtree *entry = kvtree_put(table, value_text(key, first), err);
 	int rc = 0;
 
-	if (entry == NULL || kvtree_set_u64(entry, "OFFSET", 0, err) < 0)
-		return -1;
 	buf_clear(name);
 	if (*b->suffix == '\0')
 		rc = buf_printf(name, ".0.%zu", writer);
@@ -200,47 +196,35 @@ build_entry(struct kvtree *table, const struct rank2file_base *b, size_t first,
 		rc = buf_printf(name, RANK2FILE_OLD_DIR "%s.0.%zu%s",
 				b->stem.data, writer, b->suffix);
 	if (rc < 0)
-		return error_no_memory(err);
-	return kvtree_set(entry, "FILE", name->data, err);
+		return -1;
+	kvwrite_key(w, value_text(key, first), 2);
+	kvwrite_u64(w, "OFFSET", 0);
+	kvwrite_text(w, "FILE", name->data);
+	return 0;
 }
 
-/* Build the top file: RANKS, RANK (highest part first), LEVEL; and CTR. */
-static struct kvtree *
-build_top(const struct rank2file_base *b, const struct rank2file *r,
-	  struct buf *name, struct error *err)
+/* Encode the top file: RANKS, RANK (highest part first), LEVEL; and CTR. */
+static int
+encode_top(const struct rank2file_base *b, const struct rank2file *r,
+	   struct buf *name, struct buf *out, struct error *err)
 {
-	struct kvtree *t = kvtree_new(err), *table = NULL;
-	const size_t nranks = r->nranks;
-	size_t first = 0;
+	const size_t parts = r->nranks / RANK2FILE_PART_RANKS +
+			     (r->nranks % RANK2FILE_PART_RANKS != 0);
+	struct kvwrite w;
 
-	if (t == NULL)
-		return NULL;
-	if (kvtree_set_u64(t, "RANKS", nranks, err) < 0)
-		goto fail;
-	table = kvtree_put(t, "RANK", err);
-	if (table == NULL)
-		goto fail;
-	if (nranks > 0)
-		first = (nranks - 1) / RANK2FILE_PART_RANKS *
-				RANK2FILE_PART_RANKS +
-			RANK2FILE_PART_RANKS;
-	while (first > 0) {
-		first -= RANK2FILE_PART_RANKS;
-		if (build_entry(table, b, first, r->generation, name, err) < 0)
-			goto fail;
-	}
-	if (kvtree_set_u64(t, "LEVEL", 1, err) < 0)
-		goto fail;
+	kvtree_begin(&w, out, 3 + (r->containers != NULL));
+	kvwrite_u64(&w, "RANKS", r->nranks);
+	kvwrite_key(&w, "RANK", (uint32_t)parts);
+	for (size_t i = parts; i-- > 0;)
+		if (put_entry(&w, b, i * RANK2FILE_PART_RANKS, r->generation,
+			      name) < 0)
+			return error_no_memory(err);
+	kvwrite_u64(&w, "LEVEL", 1);
 	if (r->containers != NULL) {
-		table = kvtree_put(t, "CTR", err);
-		if (table == NULL ||
-		    kvtree_merge(table, r->containers, err) < 0)
-			goto fail;
+		kvwrite_key(&w, "CTR", (uint32_t)kvtree_count(r->containers));
+		kvtree_put_children(&w, r->containers);
 	}
-	return t;
-fail:
-	kvtree_free(t);
-	return NULL;
+	return kvtree_seal(&w, err);
 }
 
 /* Does this part belong to the rank2file `r`? */
@@ -251,42 +235,27 @@ is_ours(uint64_t level, uint64_t writer, const struct rank2file *r)
 	       writer % RANK2FILE_PART_RANKS == r->generation;
 }
 
-/* Remove parts of an earlier rank2file.  The top file no longer names them, but
- * LLNL's serial reader reads every part in the directory (formats.md 1.6). */
+/* A directory whose old parts are removed. */
+struct stale {
+	int dirfd;
+	const struct rank2file_base *base;
+	const struct rank2file *r;
+};
+
 static int
-remove_stale(int dirfd, const struct rank2file_base *b,
-	     const struct rank2file *r, struct error *err)
+remove_if_stale(void *arg, const char *name, struct error *err)
 {
-	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *e = NULL;
-	int rc = -1;
+	const struct stale *s = arg;
+	uint64_t level = 0, writer = 0;
 
-	if (dir == NULL) {
-		error_sys(err, "%s: cannot read the directory", b->base);
-		if (fd >= 0)
-			close(fd);
-		return -1;
-	}
-	for (errno = 0; (e = readdir(dir)) != NULL; errno = 0) {
-		uint64_t level = 0, writer = 0;
-
-		if (!str_starts(e->d_name, b->stem.data) ||
-		    !rank2file_part_scan(b, e->d_name + b->stem.len, &level,
-					 &writer) ||
-		    is_ours(level, writer, r))
-			continue;
-		if (unlinkat(dirfd, e->d_name, 0) < 0 && errno != ENOENT) {
-			error_sys(err, "%s: cannot remove", e->d_name);
-			goto out;
-		}
-	}
-	rc = errno == 0
-		     ? 0
-		     : error_sys(err, "%s: cannot read the directory", b->base);
-out:
-	closedir(dir);
-	return rc;
+	if (!str_starts(name, s->base->stem.data) ||
+	    !rank2file_part_scan(s->base, name + s->base->stem.len, &level,
+				 &writer) ||
+	    is_ours(level, writer, s->r))
+		return 0;
+	if (unlinkat(s->dirfd, name, 0) < 0 && errno != ENOENT)
+		return error_sys(err, "%s: cannot remove", name);
+	return 0;
 }
 
 /* Encode the parts, one in memory at a time, then the top file. */
@@ -295,7 +264,6 @@ each_file(const struct rank2file_base *b, const struct rank2file *r,
 	  rank2file_fn *fn, void *arg, struct error *err)
 {
 	struct buf name = BUF_INIT, image = BUF_INIT;
-	struct kvtree *top = NULL;
 	int rc = 0;
 
 	for (size_t first = 0; rc == 0 && first < r->nranks;
@@ -312,13 +280,11 @@ each_file(const struct rank2file_base *b, const struct rank2file *r,
 	}
 	if (rc == 0) {
 		buf_clear(&image);
-		top = build_top(b, r, &name, err);
-		if (top == NULL || kvtree_encode(top, &image, err) < 0)
+		if (encode_top(b, r, &name, &image, err) < 0)
 			rc = error_wrap(err, "%s", b->base);
 		else
 			rc = fn(arg, b->base, &image, err);
 	}
-	kvtree_free(top);
 	buf_free(&image);
 	buf_free(&name);
 	return rc;
@@ -351,12 +317,16 @@ rank2file_store(int dirfd, const char *base, const struct rank2file *r,
 		struct error *err)
 {
 	struct rank2file_base b = { .stem = BUF_INIT };
+	struct stale s = { .dirfd = dirfd, .base = &b, .r = r };
 	int rc = -1;
 
+	/* The top file no longer names parts of an earlier rank2file, but
+	 * LLNL's serial reader reads every part in the directory (formats.md
+	 * 1.6). */
 	if (rank2file_base_split(&b, base) < 0)
 		error_no_memory(err);
 	else if (each_file(&b, r, write_file, &dirfd, err) == 0)
-		rc = remove_stale(dirfd, &b, r, err);
+		rc = dir_each(dirfd, base, remove_if_stale, &s, err);
 	buf_free(&b.stem);
 	return rc;
 }
