@@ -52,7 +52,7 @@ static const struct app_info info = {
 
 struct heartbeat {
 	const struct settings *s;
-	struct copy_meter meter;
+	struct progress *progress;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
@@ -63,6 +63,7 @@ static void *
 beat(void *arg)
 {
 	struct heartbeat *h = arg;
+	uint64_t done = 0, total = 0;
 	struct timespec next;
 
 	clock_gettime(CLOCK_MONOTONIC, &next);
@@ -74,10 +75,9 @@ beat(void *arg)
 			;
 		if (h->ending)
 			break;
-		printf("scr_copy: %s: progress %" PRIuLEAST64 " %" PRIuLEAST64
-		       "\n",
-		       h->s->host, atomic_load(&h->meter.done),
-		       atomic_load(&h->meter.total));
+		progress_get(h->progress, &done, &total);
+		printf("scr_copy: %s: progress %" PRIu64 " %" PRIu64 "\n",
+		       h->s->host, done, total);
 		fflush(stdout);
 	}
 	pthread_mutex_unlock(&h->lock);
@@ -193,23 +193,21 @@ choose_ranks(const struct settings *s, const char *prefix, struct arena *a,
 }
 
 static int
-copy(struct settings *s, const struct nodecache_where *w,
-     const struct copy_options *options, struct error *err)
+copy(const struct settings *s, const struct nodecache_where *w,
+     const struct copy_options *o, struct work *work, struct error *err)
 {
-	struct copy_options o = *options;
-	struct work work = *o.work;
 	struct copy_result r = { .files = 0 };
 	struct heartbeat heart = { .s = s };
 	const double start = clock_seconds();
 	int rc = -1;
 
-	o.meter = &heart.meter;
-	o.work = &work;
+	work->progress = progress_start("scr_copy", app_verbosity() < 0);
+	heart.progress = work->progress;
+	/* Started after the progress, which blocks SIGUSR1 in all threads. */
 	start_heartbeat(&heart);
-	work.progress = progress_start("scr_copy", app_verbosity() < 0);
-	rc = copy_run(w, &o, &r, err);
-	progress_end(work.progress);
+	rc = copy_run(w, o, &r, err);
 	stop_heartbeat(&heart);
+	progress_end(work->progress);
 	/* Print the result also if the copy failed half-way. */
 	if (print_result(s, &r, clock_seconds() - start, rc == 0 ? err : NULL) <
 	    0)
@@ -244,7 +242,7 @@ run(struct settings *s, const struct nodecache_where *w)
 		error_no_memory(&err);
 	else if (choose_ranks(s, o.prefix, a, &given, &o.ranks, &err) == 0 &&
 		 work_start(&work, (unsigned)s->jobs, &err) == 0)
-		status = copy(s, w, &o, &err);
+		status = copy(s, w, &o, &work, &err);
 	work_end(&work);
 	arena_free(a);
 	status = app_report(status, &err);

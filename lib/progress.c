@@ -163,16 +163,16 @@ show(struct progress *p, bool asked)
 {
 	char line[LINE_MAX_LEN], out[LINE_MAX_LEN + 16];
 	unsigned size = sizeof(line);
+	uint64_t done = 0, total = 0;
 	int n;
 
 	if (!asked && in_background())
 		return;
 	if (p->draw && columns() < size)
 		size = columns();
-	progress_text(p->what,
-		      atomic_load_explicit(&p->done, memory_order_relaxed),
-		      atomic_load_explicit(&p->total, memory_order_relaxed),
-		      clock_seconds() - p->start, line, size);
+	progress_get(p, &done, &total);
+	progress_text(p->what, done, total, clock_seconds() - p->start, line,
+		      size);
 	n = snprintf(out, sizeof(out), p->draw ? "\r%s" ERASE "\r" : "%s\n",
 		     line);
 	put(out, (size_t)n);
@@ -273,4 +273,15 @@ progress_add(struct progress *p, uint64_t bytes)
 	if (p != NULL)
 		atomic_fetch_add_explicit(&p->done, bytes,
 					  memory_order_relaxed);
+}
+
+void
+progress_get(const struct progress *p, uint64_t *done, uint64_t *total)
+{
+	*done = p == NULL
+			? 0
+			: atomic_load_explicit(&p->done, memory_order_relaxed);
+	*total = p == NULL ? 0
+			   : atomic_load_explicit(&p->total,
+						  memory_order_relaxed);
 }

@@ -28,6 +28,9 @@ void progress_end(struct progress *p);
 void progress_expect(struct progress *p, uint64_t bytes);
 void progress_add(struct progress *p, uint64_t bytes);
 
+/* Get the bytes done and expected; 0 if `p` is NULL. */
+void progress_get(const struct progress *p, uint64_t *done, uint64_t *total);
+
 /*
  * Write the line as it would be shown `seconds` after the start, ended with
  * NUL.  Exported for tests.  If `size` is too small, `what` is cut first, then

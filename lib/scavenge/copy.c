@@ -68,7 +68,7 @@ open_dirs(struct copier *c, const struct nodecache_where *w, struct error *err)
 		nodecache_dir_close(dir);
 		if (why.kind == ERROR_NOMEM)
 			return error_no_memory(err);
-		copy_blame(c, why.text);
+		copy_blame(c, NULL, why.text);
 		problem = "it cannot be read";
 	}
 	if (c->ndirs > 0)
@@ -99,34 +99,27 @@ compare_rank(const void *x, const void *y)
 /* Read the filemap from the cache.  If the cache's filemap is missing or
  * damaged, read one that was rebuilt on the prefix. */
 static int
-read_map(struct copier *c, struct copy_rank *r,
-	 const struct nodecache_slot *slot, struct kvtree *t, struct error *err)
+read_map(struct copier *c, struct copy_rank *r, struct kvtree *t,
+	 struct error *err)
 {
 	const struct nodecache_map to = { &r->image, &r->map, c->arena, t };
 	struct error why = ERROR_INIT;
-	char text[ERROR_TEXT_MAX];
 
-	if (slot->map &&
-	    nodecache_dir_map(r->dir->meta, r->rank, &to, &why) == 0) {
-		r->has_map = r->map_here = true;
-		return 0;
-	}
-	if (slot->map && why.kind != ERROR_NOMEM) {
-		snprintf(text, sizeof(text), "rank %" PRId64 ": %.900s",
-			 r->rank, why.text);
-		copy_blame(c, text);
+	if (r->slot->map) {
+		r->map_here = nodecache_dir_map(r->dir->meta, r->rank, &to,
+						&why) == 0;
+		if (r->map_here)
+			return 0;
+		if (why.kind == ERROR_NOMEM)
+			return error_no_memory(err);
+		copy_blame(c, r, why.text);
 		c->r->bad++;
 	}
-	if (why.kind != ERROR_NOMEM && c->meta_fd >= 0) {
-		error_clear(&why);
-		r->has_map =
-			nodecache_dir_map(c->meta_fd, r->rank, &to, &why) == 0;
-	}
-	if (why.kind == ERROR_NOMEM)
-		return error_no_memory(err);
-	if (!r->has_map)
-		r->map = (struct filemap){ .ranks = -1 };
-	return 0;
+	if (c->meta_fd >= 0 &&
+	    nodecache_dir_map(c->meta_fd, r->rank, &to, &why) == 0)
+		return 0;
+	r->map = (struct filemap){ .ranks = -1 };
+	return why.kind == ERROR_NOMEM ? error_no_memory(err) : 0;
 }
 
 /* Metadata on the prefix get the permissions that the filemap has in the
@@ -163,7 +156,7 @@ read_maps(struct copier *c, struct error *err)
 		*r = c->ranks[i];
 		r->mode = mode_of(r);
 		c->nranks++;
-		rc = read_map(c, r, r->slot, t, err);
+		rc = read_map(c, r, t, err);
 	}
 	kvtree_free(t);
 	return rc;
@@ -216,11 +209,7 @@ add_item(struct copier *c, struct copy_rank *r, struct error *err)
 static void
 refuse(struct copier *c, struct copy_item *it, const char *why)
 {
-	char text[ERROR_TEXT_MAX];
-
-	snprintf(text, sizeof(text), "rank %" PRId64 ": %.900s",
-		 c->ranks[it->rank].rank, why);
-	copy_blame(c, text);
+	copy_blame(c, &c->ranks[it->rank], why);
 	it->state = COPY_BAD;
 }
 
@@ -234,6 +223,7 @@ add_file(struct copier *c, struct copy_rank *r, const struct filemap_file *f,
 	if (it == NULL)
 		return -1;
 	it->file = f;
+	it->attr = &f->attr;
 	it->from = path_base(f->cache_path);
 	it->bypass = nodecache_dir_bypass(f);
 	it->rel = copy_rel(c, f, &why);
@@ -254,17 +244,19 @@ add_red(struct copier *c, struct copy_rank *r, const char *name,
 	struct error *err)
 {
 	struct copy_item *it = add_item(c, r, err);
+	struct attr *attr = arena_alloc(c->arena, 1, sizeof(*attr));
 	struct stat st;
 
 	if (it == NULL)
 		return -1;
 	it->from = name;
+	it->attr = attr;
 	it->rel = arena_printf(c->arena, "%s/%s", c->meta, name);
-	if (it->rel == NULL)
+	if (it->rel == NULL || attr == NULL)
 		return error_no_memory(err);
 	if (fstatat(r->dir->meta, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    S_ISREG(st.st_mode))
-		attr_from_stat(&it->attr, &st);
+		attr_from_stat(attr, &st);
 	else
 		refuse(c, it, name);
 	return 0;
@@ -306,15 +298,13 @@ find_items(struct copier *c, struct error *err)
 		for (size_t k = 0; k < r->slot->nred; k++)
 			if (add_red(c, r, r->slot->red[k], err) < 0)
 				return -1;
-		atomic_init(&r->left, r->count);
+		r->left = r->count;
 	}
 	if (find_doubles(c, err) < 0)
 		return -1;
 	for (size_t i = 0; i < c->nitems; i++)
 		bytes += copy_item_bytes(&c->items[i]);
 	c->unsettled = bytes;
-	if (c->o->meter != NULL)
-		atomic_store(&c->o->meter->total, bytes);
 	progress_expect(c->o->work->progress, bytes);
 	return 0;
 }

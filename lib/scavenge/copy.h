@@ -16,7 +16,6 @@
 #ifndef SCAVENGE_COPY_H
 #define SCAVENGE_COPY_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -56,11 +55,6 @@ bool copy_ranks_has(const struct copy_ranks *r, int64_t rank);
 
 /* --- Copying --- */
 
-/* Progress in bytes, for a reader in another thread. */
-struct copy_meter {
-	atomic_uint_least64_t done, total;
-};
-
 #define COPY_BLOCK ((size_t)256 << 10)
 
 struct copy_options {
@@ -70,7 +64,6 @@ struct copy_options {
 	int64_t id;
 	const struct copy_ranks *ranks; /* NULL: all in the cache */
 	size_t block; /* bytes per read, at most 1 MiB; 0: COPY_BLOCK */
-	struct copy_meter *meter; /* or NULL */
 	/* Each bad file is logged.  With dry_run, a target of the right size
 	 * counts as adopted.  `memory` is not used. */
 	const struct work *work;

@@ -33,22 +33,10 @@ struct job {
 
 /* --- Helpers --- */
 
-static uint64_t
-size_of(const struct copy_item *it)
-{
-	return it->file != NULL ? it->file->attr.size : it->attr.size;
-}
-
-static const struct attr *
-attr_of(const struct copy_item *it)
-{
-	return it->file != NULL ? &it->file->attr : &it->attr;
-}
-
 uint64_t
 copy_item_bytes(const struct copy_item *it)
 {
-	return it->bypass ? 0 : size_of(it);
+	return it->bypass ? 0 : it->attr->size;
 }
 
 int
@@ -63,19 +51,18 @@ copy_stopped(const struct copier *c, struct error *err)
 static void
 tell(struct job *j, uint64_t bytes)
 {
-	const struct copy_options *o = j->c->o;
-
 	j->told += bytes;
-	if (o->meter != NULL)
-		atomic_fetch_add(&o->meter->done, bytes);
-	progress_add(o->work->progress, bytes);
+	progress_add(j->c->o->work->progress, bytes);
 }
 
 void
-copy_blame(struct copier *c, const char *text)
+copy_blame(struct copier *c, const struct copy_rank *r, const char *text)
 {
 	pthread_mutex_lock(&c->lock);
-	work_say(c->o->work, "%s", text);
+	if (r == NULL)
+		work_say(c->o->work, "%s", text);
+	else
+		work_say(c->o->work, "rank %" PRId64 ": %s", r->rank, text);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -86,21 +73,21 @@ settle_item(struct copier *c, struct copy_item *it, enum copy_state state,
 	    struct error *err)
 {
 	struct copy_rank *r = &c->ranks[it->rank];
+	bool last = false;
 
 	it->state = state;
+	/* The lock lets the thread that records the last result see the results
+	 * of all others. */
 	pthread_mutex_lock(&c->lock);
 	c->r->copied += state == COPY_COPIED;
 	c->r->adopted += state == COPY_ADOPTED;
 	c->r->skipped += state == COPY_SKIPPED;
 	c->r->bad += state == COPY_BAD;
-	c->r->bytes += state == COPY_COPIED ? size_of(it) : 0;
+	c->r->bytes += state == COPY_COPIED ? it->attr->size : 0;
 	c->unsettled -= copy_item_bytes(it);
+	last = --r->left == 0;
 	pthread_mutex_unlock(&c->lock);
-	/* The atomic counter lets the thread that records the last result see
-	 * the results of all others. */
-	if (atomic_fetch_sub(&r->left, 1) > 1 || c->o->work->dry_run)
-		return 0;
-	return copy_rank_finish(c, r, err);
+	return last && !c->o->work->dry_run ? copy_rank_finish(c, r, err) : 0;
 }
 
 /* Record a result that needs no writing. */
@@ -117,13 +104,9 @@ done(struct job *j, enum copy_state state, struct error *err)
 static int
 bad(struct job *j, const struct error *why, struct error *err)
 {
-	char text[ERROR_TEXT_MAX];
-
 	if (why->kind == ERROR_NOMEM)
 		return error_no_memory(err);
-	snprintf(text, sizeof(text), "rank %" PRId64 ": %.900s",
-		 j->c->ranks[j->it->rank].rank, why->text);
-	copy_blame(j->c, text);
+	copy_blame(j->c, &j->c->ranks[j->it->rank], why->text);
 	return done(j, COPY_BAD, err);
 }
 
@@ -140,40 +123,27 @@ copy_item_placed(void *arg, const struct put_what *what,
 
 /* --- Existing targets --- */
 
-/* Compute the checksum of the first `size` bytes. */
-static int
-sum_up(struct job *j, int fd, uint64_t size, uint32_t *crc, struct error *err)
-{
-	size_t n = 0;
-
-	*crc = 0;
-	for (uint64_t at = 0; at < size; at += n) {
-		n = size - at < j->c->block ? (size_t)(size - at) : j->c->block;
-		if (copy_stopped(j->c, err) < 0 ||
-		    io_pread(fd, j->it->rel, j->w->block, n, at, err) < 0)
-			return -1;
-		*crc = crc_update(*crc, j->w->block, n);
-	}
-	return 0;
-}
-
-/* Do the target and the file in the cache have the same content?  A file that
- * cannot be read counts as different.  *crc: the checksum. */
+/* Compute the checksum of the target, open as `fd`.  With `compare`, false if
+ * the file in the cache has other contents.  False also if a file cannot be
+ * read. */
 static bool
-is_same(struct job *j, int fd, uint64_t size, uint32_t *crc)
+sum_up(struct job *j, int fd, bool compare, uint32_t *crc)
 {
+	const uint64_t size = j->it->attr->size;
+	struct copy_worker *w = j->w;
 	size_t n = 0;
 
 	*crc = 0;
 	for (uint64_t at = 0; at < size; at += n) {
 		n = size - at < j->c->block ? (size_t)(size - at) : j->c->block;
 		if (copy_stopped(j->c, NULL) < 0 ||
-		    io_pread(j->from, j->it->from, j->w->block, n, at, NULL) <
-			    0 ||
-		    io_pread(fd, j->it->rel, j->w->other, n, at, NULL) < 0 ||
-		    memcmp(j->w->block, j->w->other, n) != 0)
+		    io_pread(fd, j->it->rel, w->block, n, at, NULL) < 0)
 			return false;
-		*crc = crc_update(*crc, j->w->block, n);
+		if (compare && (io_pread(j->from, j->it->from, w->other, n, at,
+					 NULL) < 0 ||
+				memcmp(w->block, w->other, n) != 0))
+			return false;
+		*crc = crc_update(*crc, w->block, n);
 	}
 	return true;
 }
@@ -183,7 +153,7 @@ static bool
 is_ours(struct job *j)
 {
 	const struct copy_rank *r = &j->c->ranks[j->it->rank];
-	const struct attr *a = attr_of(j->it);
+	const struct attr *a = j->it->attr;
 	const struct copied_file *f = NULL;
 	size_t at = r->old_by_path == NULL
 			    ? MAP_NONE
@@ -192,7 +162,7 @@ is_ours(struct job *j)
 	if (at == MAP_NONE)
 		return false;
 	f = &r->old.files[at];
-	if (f->size != size_of(j->it) ||
+	if (f->size != j->it->attr->size ||
 	    f->mtime.tv_sec != j->st.st_mtim.tv_sec ||
 	    f->mtime.tv_nsec != j->st.st_mtim.tv_nsec)
 		return false;
@@ -217,15 +187,12 @@ static bool
 is_right(struct job *j, int fd)
 {
 	const struct filemap_file *f = j->it->file;
+	const bool known = f != NULL && f->has_crc;
 	uint32_t crc = 0;
 
-	if (f != NULL && f->has_crc) {
-		if (sum_up(j, fd, size_of(j->it), &crc, NULL) < 0 ||
-		    crc != f->crc)
-			return false;
-	} else if (j->from < 0 || !is_same(j, fd, size_of(j->it), &crc)) {
+	if ((!known && j->from < 0) || !sum_up(j, fd, !known, &crc) ||
+	    (known && crc != f->crc))
 		return false;
-	}
 	j->it->crc = crc;
 	return true;
 }
@@ -243,7 +210,7 @@ adopt(struct job *j, struct error *err)
 	/* If the attributes cannot be set (the file belongs to another user,
 	 * for instance), the copy replaces the target. */
 	if (is_right(j, fd) &&
-	    attr_apply(attr_of(j->it), fd, j->it->rel, NULL, NULL) == 0)
+	    attr_apply(j->it->attr, fd, j->it->rel, NULL, NULL) == 0)
 		rc = io_fsync(fd, j->it->rel, err) < 0 ? -1 : 1;
 	if (rc == 1 && fstat(fd, &st) == 0) {
 		j->it->mtime = st.st_mtim;
@@ -269,7 +236,7 @@ static int
 pump(struct job *j, int to, struct error *err)
 {
 	struct copier *c = j->c;
-	const uint64_t size = size_of(j->it);
+	const uint64_t size = j->it->attr->size;
 	uint32_t crc = 0;
 	size_t n = 0;
 
@@ -322,7 +289,7 @@ copy_data(struct job *j, struct error *err)
 		return no_place(j, &why, err);
 	rc = pump(j, to, err);
 	if (rc == 1)
-		return put_wrote(f, size_of(j->it), err);
+		return put_wrote(f, j->it->attr->size, err);
 	put_drop(f);
 	return rc == 0 ? bad(j, &j->why, err) : -1;
 }
@@ -350,7 +317,7 @@ static bool
 may_be_right(const struct job *j)
 {
 	return j->there && S_ISREG(j->st.st_mode) &&
-	       (uint64_t)j->st.st_size == size_of(j->it);
+	       (uint64_t)j->st.st_size == j->it->attr->size;
 }
 
 /* Check a file that the job wrote to the prefix itself. */
@@ -366,11 +333,11 @@ check_bypass(struct job *j, struct error *err)
 	}
 	if (path_stat_beneath(j->c->prefix_fd, j->it->rel, &st, &j->why) < 0)
 		return bad(j, &j->why, err);
-	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == size_of(j->it))
+	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == j->it->attr->size)
 		return done(j, COPY_SKIPPED, err);
 	error_set(&j->why, ERROR_DAMAGED,
 		  "%s: %" PRIu64 " bytes, expected %" PRIu64, j->it->rel,
-		  (uint64_t)st.st_size, size_of(j->it));
+		  (uint64_t)st.st_size, j->it->attr->size);
 	return bad(j, &j->why, err);
 }
 
@@ -405,10 +372,11 @@ static int
 open_source(struct job *j)
 {
 	const struct nodecache_dir *d = j->c->ranks[j->it->rank].dir;
+	struct stat st;
 
 	return j->it->file != NULL
 		       ? nodecache_dir_file(d, j->it->file, &j->why)
-		       : nodecache_dir_meta(d, j->it->from, &j->why);
+		       : nodecache_dir_meta(d, j->it->from, &st, &j->why);
 }
 
 int

@@ -28,11 +28,12 @@ struct copy_item {
 	/* Name for messages; for a redundancy file its name in the cache. */
 	const char *from;
 	const struct filemap_file *file; /* NULL: a redundancy file */
-	const char *rel;     /* target below the prefix; NULL: none */
-	struct attr attr;    /* of a redundancy file, as in the cache */
-	struct put_file *to; /* in copier.put, while the rank is copied */
-	bool absent;	     /* no file was at `rel` when the turn began */
-	bool bypass;	     /* the job wrote the file to the prefix itself */
+	const char *rel;	 /* target below the prefix; NULL: none */
+	const struct attr *attr; /* as recorded; of a redundancy file as in the
+				    cache; all 0 if it is bad */
+	struct put_file *to;	 /* in copier.put, while the rank is copied */
+	bool absent;		 /* no file was at `rel` when the turn began */
+	bool bypass; /* the job wrote the file to the prefix itself */
 	enum copy_state state;
 	bool has_sum; /* crc and mtime are valid */
 	uint32_t crc;
@@ -43,8 +44,7 @@ struct copy_rank {
 	int64_t rank;
 	const struct nodecache_dir *dir; /* the cache directory that holds it */
 	const struct nodecache_slot *slot;
-	mode_t mode; /* of its metadata: that of the filemap */
-	bool has_map;
+	mode_t mode;   /* of its metadata: that of the filemap */
 	bool map_here; /* the filemap is from the cache, not from the prefix */
 	bool ours;     /* this process holds the lock */
 	bool finished; /* already processed */
@@ -54,7 +54,8 @@ struct copy_rank {
 	struct filemap map;
 	struct buf image;	 /* of the filemap, byte for byte */
 	size_t first, count;	 /* its items in copier.items */
-	atomic_size_t left;	 /* items without a result yet */
+	size_t left;		 /* items without a result yet; guarded by
+				    copier.lock */
 	struct copied old;	 /* copied_R.scr of earlier runs */
 	struct map *old_by_path; /* path -> index in `old`; NULL: empty */
 };
@@ -102,18 +103,6 @@ int copy_find_roots(struct copier *c, struct error *err);
 const char *copy_rel(struct copier *c, const struct filemap_file *f,
 		     struct error *err);
 
-/* --- copy_turn.c --- */
-
-/*
- * Lock the ranks that are not finished and that no other process is copying:
- * *taken is their number, and c->ranks[i].ours marks them.  Look up which of
- * their files exist on the prefix, and, except in a dry run, add their items to
- * a new c->put.  If no rank is free, pause and return 0.  copy_turn_end() must
- * follow, also on error.
- */
-int copy_turn_begin(struct copier *c, size_t *taken, struct error *err);
-void copy_turn_end(struct copier *c);
-
 /* --- copy_file.c --- */
 
 /* Bytes to copy for one item; 0 if the job wrote the file to the prefix. */
@@ -129,14 +118,20 @@ int copy_item_placed(void *arg, const struct put_what *what,
 /* -1 with ERROR_SYSTEM if the user stopped the command. */
 int copy_stopped(const struct copier *c, struct error *err);
 
-/* Report a bad file. */
-void copy_blame(struct copier *c, const char *text);
+/* Report a bad file of rank `r`; NULL: of no rank. */
+void copy_blame(struct copier *c, const struct copy_rank *r, const char *text);
 
 /* --- copy_rank.c --- */
 
-/* Read copied_R.scr.  An unreadable record counts as empty.  -1:
- * ERROR_NOMEM. */
-int copy_rank_recall(struct copier *c, struct copy_rank *r, struct error *err);
+/*
+ * Lock the ranks that are not finished and that no other process is copying:
+ * *taken is their number, and c->ranks[i].ours marks them.  Look up which of
+ * their files exist on the prefix, and, except in a dry run, add their items to
+ * a new c->put.  If no rank is free, pause and return 0.  copy_turn_end() must
+ * follow, also on error.
+ */
+int copy_turn_begin(struct copier *c, size_t *taken, struct error *err);
+void copy_turn_end(struct copier *c);
 
 /* All items of the rank have a result.  Write copied_R.scr and the filemap,
  * either now or later together with those of other ranks. */

@@ -9,10 +9,9 @@
 #include "buf.h"
 #include "error.h"
 #include "io.h"
-#include "mem.h"
 #include "meta/value.h"
-#include "path.h"
 #include "scavenge/copy.h"
+#include "str.h"
 
 /* Upper bound for the size of the file that assigns ranks to hosts. */
 #define ASSIGN_MAX ((size_t)256 << 20)
@@ -125,16 +124,13 @@ copy_ranks_assigned(int dirfd, const char *name, const char *host,
 		    struct arena *a, struct copy_ranks *out, struct error *err)
 {
 	struct buf text = BUF_INIT, list = BUF_INIT;
+	const char *line = NULL, *next = NULL;
 	size_t len = 0;
 	int rc = io_read_file(dirfd, name, ASSIGN_MAX, &text, err);
 
-	for (size_t at = 0; rc == 0 && at < text.len; at += len + 1) {
-		const char *line = text.data + at;
-		const char *nl = memchr(line, '\n', text.len - at);
-
-		len = nl != NULL ? (size_t)(nl - line) : text.len - at;
+	next = text.data;
+	while (rc == 0 && (line = str_line(&next, &len)) != NULL)
 		rc = take_line(line, len, host, &list, err);
-	}
 	if (rc == 0) {
 		rc = copy_ranks_parse(list.len > 0 ? list.data : "", a, out,
 				      err);

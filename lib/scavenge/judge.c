@@ -122,18 +122,16 @@ explain_ranks(struct judge *j, struct error *err)
 {
 	struct buf list = BUF_INIT;
 	uint32_t named = 0;
-	int rc = 0;
 
-	for (int64_t i = 0; i < j->d->world && rc == 0; i++) {
+	for (int64_t i = 0; i < j->d->world && named <= RANKS_NAMED; i++) {
 		if (i < j->d->nranks && is_whole(j, &j->d->ranks[i]))
 			continue;
-		if (named++ == RANKS_NAMED) {
-			rc = buf_add_str(&list, " ...");
-			break;
-		}
-		rc = buf_printf(&list, " %" PRId64, i);
+		if (named++ < RANKS_NAMED)
+			buf_printf(&list, " %" PRId64, i);
+		else
+			buf_add_str(&list, " ...");
 	}
-	if (rc == 0)
+	if (buf_check(&list, err) == 0)
 		j->why = arena_printf(j->p->arena,
 				      "%s%s%s: nothing is left to rebuild %s "
 				      "from",

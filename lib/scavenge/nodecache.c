@@ -267,19 +267,17 @@ static int
 read_red(struct looking *l, const char *name, const struct redset_name *n,
 	 struct nodecache_red *out, uint64_t *bytes, struct error *err)
 {
-	int fd = nodecache_dir_meta(&l->dir, name, err), rc = -1;
 	struct redset_header h;
 	struct stat st;
+	int fd = nodecache_dir_meta(&l->dir, name, &st, err), rc = -1;
 	uint64_t body = 0;
 
 	if (fd < 0)
 		return -1;
 	arena_reset(l->scratch);
-	if (fstat(fd, &st) < 0) {
-		error_sys(err, "%s: cannot stat", name);
-	} else if (read_header(l, fd, name, n->member - 1, &h, err) < 0 ||
-		   redset_body_size(h.members, h.chunk, n->member - 1, &body,
-				    err) < 0) {
+	if (read_header(l, fd, name, n->member - 1, &h, err) < 0 ||
+	    redset_body_size(h.members, h.chunk, n->member - 1, &body, err) <
+		    0) {
 		error_wrap(err, "rank %" PRIu32, n->rank);
 	} else if (h.desc.type != n->type || h.desc.rank != n->rank) {
 		error_set(err, ERROR_CORRUPT,

@@ -21,6 +21,7 @@ struct arena;
 struct buf;
 struct error;
 struct kvtree;
+struct stat;
 
 /* Longest JSON text that is accepted, in bytes. */
 #define NODECACHE_MAX ((size_t)256 << 20)
@@ -83,9 +84,10 @@ bool nodecache_dir_bypass(const struct filemap_file *f);
 int nodecache_dir_file(const struct nodecache_dir *d,
 		       const struct filemap_file *f, struct error *err);
 
-/* Open redundancy file `name`, or any other file of .scr, in the same way. */
+/* Open redundancy file `name`, or any other file of .scr, in the same way.  *st
+ * receives its attributes. */
 int nodecache_dir_meta(const struct nodecache_dir *d, const char *name,
-		       struct error *err);
+		       struct stat *st, struct error *err);
 
 /* --- The survey of a node --- */
 

@@ -236,9 +236,7 @@ nodecache_dir_file(const struct nodecache_dir *d, const struct filemap_file *f,
 
 int
 nodecache_dir_meta(const struct nodecache_dir *d, const char *name,
-		   struct error *err)
+		   struct stat *st, struct error *err)
 {
-	struct stat st;
-
-	return open_regular(d->meta, name, &st, err);
+	return open_regular(d->meta, name, st, err);
 }

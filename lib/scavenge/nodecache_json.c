@@ -21,18 +21,23 @@
 
 /* --- Writing --- */
 
-static struct json *
-red_json(const struct nodecache_red *r)
+static void
+set_red(struct json *rank, const char *key, const struct nodecache_red *r)
 {
-	struct json *j = json_new_object();
+	struct json *j = NULL;
 
+	if (!r->there) {
+		json_set_null(rank, key);
+		return;
+	}
+	j = json_new_object();
 	json_set_str(j, "type", redset_type_name(r->type));
 	json_set_u64(j, "set", r->set);
 	json_set_u64(j, "sets", r->sets);
 	json_set_u64(j, "member", r->member);
 	json_set_u64(j, "members", r->members);
 	json_set_u64(j, "failures", r->failures);
-	return j;
+	json_set(rank, key, j);
 }
 
 static struct json *
@@ -45,14 +50,8 @@ rank_json(const struct nodecache_rank *r)
 	json_set_u64(j, "files", r->files);
 	json_set_u64(j, "bytes", r->bytes);
 	json_set_u64(j, "bad", r->bad);
-	if (r->red.there)
-		json_set(j, "red", red_json(&r->red));
-	else
-		json_set_null(j, "red");
-	if (r->mapred.there)
-		json_set(j, "mapred", red_json(&r->mapred));
-	else
-		json_set_null(j, "mapred");
+	set_red(j, "red", &r->red);
+	set_red(j, "mapred", &r->mapred);
 	json_set_u64(j, "redundancy", r->redundancy);
 	/* Left out if NULL: there are many ranks, and few problems. */
 	if (r->problem != NULL)

@@ -257,11 +257,10 @@ salvage_nodes(const struct salvage *p, const struct salvage_dataset *d,
 	return *nodes == NULL ? error_no_memory(err) : 0;
 }
 
-int
-salvage_ranks(const struct salvage_dataset *d, uint32_t node, struct buf *out,
-	      struct error *err)
+void
+salvage_ranks(const struct salvage_dataset *d, uint32_t node, struct buf *out)
 {
-	bool any = false;
+	const char *comma = "";
 
 	for (uint32_t i = 0, end = 0; i < d->nranks; i = end) {
 		end = i + 1;
@@ -270,10 +269,9 @@ salvage_ranks(const struct salvage_dataset *d, uint32_t node, struct buf *out,
 		while (end < d->nranks && d->ranks[end].best != NULL &&
 		       d->ranks[end].best->node == node)
 			end++;
-		if (buf_printf(out, "%s%" PRIu32, any ? "," : "", i) < 0 ||
-		    (end - i > 1 && buf_printf(out, "-%" PRIu32, end - 1) < 0))
-			return error_no_memory(err);
-		any = true;
+		buf_printf(out, "%s%" PRIu32, comma, i);
+		if (end - i > 1)
+			buf_printf(out, "-%" PRIu32, end - 1);
+		comma = ",";
 	}
-	return 0;
 }

@@ -111,8 +111,8 @@ int salvage_plan(struct salvage *p, struct error *err);
 int salvage_nodes(const struct salvage *p, const struct salvage_dataset *d,
 		  uint32_t **nodes, size_t *count, struct error *err);
 
-/* Append the ranks that `node` copies to `out`, as "0-3,7". */
-int salvage_ranks(const struct salvage_dataset *d, uint32_t node,
-		  struct buf *out, struct error *err);
+/* Append the ranks that `node` copies to `out`, as "0-3,7"; see buf_check(). */
+void salvage_ranks(const struct salvage_dataset *d, uint32_t node,
+		   struct buf *out);
 
 #endif /* SCAVENGE_SALVAGE_H */

@@ -24,6 +24,7 @@
 #include "meta/index.h"
 #include "meta/kvtree.h"
 #include "meta/log.h"
+#include "meta/value.h"
 #include "num.h"
 #include "path.h"
 #include "progress.h"
@@ -59,18 +60,9 @@ take_progress(void *arg, size_t node, const char *line)
 	struct copying *c = arg;
 	const char *at = strstr(line, ": progress ");
 	uint64_t done = 0;
-	char number[NUM_TEXT];
-	size_t len = 0;
 
-	if (at == NULL || node >= c->count)
-		return;
-	at += strlen(": progress ");
-	len = strcspn(at, " ");
-	if (len == 0 || len >= sizeof(number))
-		return;
-	memcpy(number, at, len);
-	number[len] = '\0';
-	if (num_u64(number, 0, UINT64_MAX, &done, NULL) < 0 ||
+	if (at == NULL || node >= c->count ||
+	    value_scan(at + strlen(": progress "), UINT64_MAX, &done) == NULL ||
 	    done <= c->done[node])
 		return;
 	progress_add(c->s->work->progress, done - c->done[node]);
@@ -104,16 +96,12 @@ write_shares(const struct copying *c, struct error *err)
 	struct buf text = BUF_INIT;
 	int rc = 0;
 
-	for (size_t i = 0; i < c->count && rc == 0; i++) {
-		const struct scavenge_node *n = &s->nodes[c->nodes[i]];
-
-		if (buf_printf(&text, "%s ", n->host) < 0)
-			rc = error_no_memory(err);
-		if (rc == 0)
-			rc = salvage_ranks(c->d, c->nodes[i], &text, err);
-		if (rc == 0 && buf_add_char(&text, '\n') < 0)
-			rc = error_no_memory(err);
+	for (size_t i = 0; i < c->count; i++) {
+		buf_printf(&text, "%s ", s->nodes[c->nodes[i]].host);
+		salvage_ranks(c->d, c->nodes[i], &text);
+		buf_add_char(&text, '\n');
 	}
+	rc = buf_check(&text, err);
 	if (rc == 0)
 		rc = io_replace(catalogue_prefix_fd(s->prefix), c->shares,
 				text.data, text.len, 0666, err);

@@ -9,6 +9,7 @@
 
 #include "copytest.h"
 #include "lock.h"
+#include "progress.h"
 #include "temp.h"
 
 /* --- Whole caches --- */
@@ -16,17 +17,20 @@
 static void
 test_copy(void)
 {
-	struct copy_meter meter = { 0 };
+	struct progress *progress = progress_start("test", true);
+	uint64_t done = 0, total = 0;
 	struct par *par = par_new(3, NULL);
 	char name[COPIED_NAME_MAX];
 
 	cache_make(&cache);
 	how.par = par;
-	is_int(run_with((struct copy_options){ .meter = &meter }), 0,
-	       "a cache is copied");
+	how.progress = progress;
+	is_int(run_copy(), 0, "a cache is copied");
+	progress_get(progress, &done, &total);
+	progress_end(progress);
 	ok(counts(FILES, 0, 0, 0), "... all of it");
 	ok(all_right(), "... contents, modes, times");
-	ok(meter.total > 0 && meter.done == meter.total, "... was counted");
+	ok(total > 0 && done == total, "... was counted");
 	for (int i = 0; i < CACHE_RANKS; i++)
 		ok(same_files(at(fmt(META "/filemap_%d", i)),
 			      fmt("%s/.scr/filemap_%d", cache.dataset, i)) &&
