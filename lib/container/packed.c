@@ -131,7 +131,7 @@ load(struct packed *p, struct par *par, struct error *err)
 		return error_as(err, &why, "%s: %s", p->dir, why.text);
 	}
 	p->is_packed = segmap_is_packed(&p->r2f);
-	if (segmap_read_par(&p->map, &p->r2f, par, err) < 0 ||
+	if (segmap_read(&p->map, &p->r2f, err) < 0 ||
 	    hidden_load(&p->hidden, p->meta_fd, &p->r2f, &p->map, err) < 0)
 		return error_wrap(err, "%s", p->dir);
 	return 0;

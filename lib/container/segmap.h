@@ -19,7 +19,6 @@ struct arena;
 struct error;
 struct kvtree;
 struct map;
-struct par;
 struct rank2file;
 
 /* bytes, SCR_CONTAINER_SIZE */
@@ -90,9 +89,6 @@ int segmap_cut(struct segmap *m, const char *stem, uint64_t size, size_t first,
 /* Read the map of a rank2file, whose strings are borrowed.  ERROR_CORRUPT and
  * ERROR_UNSAFE name rank, file and segment. */
 int segmap_read(struct segmap *m, const struct rank2file *r, struct error *err);
-/* segmap_read() with several threads; `par` may be NULL. */
-int segmap_read_par(struct segmap *m, const struct rank2file *r,
-		    struct par *par, struct error *err);
 
 /* Is the dataset packed: does any file of `r` have segments? */
 bool segmap_is_packed(const struct rank2file *r);
@@ -105,6 +101,10 @@ bool segmap_is_packed(const struct rank2file *r);
  */
 int segmap_write(const struct segmap *m, size_t nranks, bool plain,
 		 struct rank2file *out, struct error *err);
+
+/* Add the table of containers as child FILE of `t`. */
+int segmap_write_containers(const struct segmap *m, struct kvtree *t,
+			    struct error *err);
 
 /*
  * Sort `files`, a copy of m->files, by rank, then by place in the containers.

@@ -3,7 +3,6 @@
  * segmap_read.c - read a segment map from a rank2file.
  */
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "container/segmap.h"
@@ -13,7 +12,6 @@
 #include "meta/kvtree.h"
 #include "meta/rank2file.h"
 #include "meta/value.h"
-#include "par.h"
 #include "path.h"
 #include "str.h"
 
@@ -159,34 +157,25 @@ read_table(struct reader *r, const struct kvtree *t, struct error *err)
 	return 0;
 }
 
-static struct segmap_file
-file_of(uint32_t rank, const struct rank2file_file *f)
-{
-	return (struct segmap_file){
-		.rank = rank,
-		.path = f->path,
-		.size = f->size,
-		.has_size = f->has_size,
-		.has_crc = f->has_crc,
-		.crc = f->crc,
-	};
-}
-
-/* Read one file after another.  Handles every case, and reports errors. */
 static int
-read_all(struct reader *r, const struct rank2file *from, struct error *err)
+read_files(struct reader *r, const struct rank2file *from, struct error *err)
 {
 	struct segmap *m = r->m;
 
-	m->nfiles = m->nsegs = 0;
-	m->bytes = 0;
 	for (size_t i = 0; i < from->nranks; i++) {
 		for (size_t k = 0; k < from->ranks[i].nfiles; k++) {
 			const struct rank2file_file *f =
 				&from->ranks[i].files[k];
 			struct segmap_file *to = &m->files[m->nfiles++];
 
-			*to = file_of((uint32_t)i, f);
+			*to = (struct segmap_file){
+				.rank = (uint32_t)i,
+				.path = f->path,
+				.size = f->size,
+				.has_size = f->has_size,
+				.has_crc = f->has_crc,
+				.crc = f->crc,
+			};
 			if (read_file(r, f, to, err) < 0)
 				return -1;
 		}
@@ -194,264 +183,27 @@ read_all(struct reader *r, const struct rank2file *from, struct error *err)
 	return 0;
 }
 
-/* --- By several threads --- */
-
-/*
- * Ranks are read in batches.  First the files and segments of each batch are
- * counted, which gives the place of its results; then they are stored there.
- * Unusual cases (a container missing from the table, an invalid segment) are
- * left to read_all().
- */
-#define RANK_BATCH ((size_t)4096)
-
-struct batch {
-	size_t files, segs; /* counts; later, indexes of the first */
-	uint64_t bytes;
-};
-
-struct run {
-	struct segmap *m;
-	const struct rank2file *from;
-	const struct map *names;
-	struct batch *batches;
-	size_t nbatches;
-	_Atomic uint64_t *used; /* end of the last segment, by container */
-	atomic_bool unusual;
-};
-
-static size_t
-batch_end(const struct run *r, size_t i)
+int
+segmap_read(struct segmap *m, const struct rank2file *from, struct error *err)
 {
-	size_t left = r->from->nranks - i * RANK_BATCH;
-
-	return i * RANK_BATCH + (left < RANK_BATCH ? left : RANK_BATCH);
-}
-
-static int
-count_batch(void *arg, size_t i, unsigned worker, struct error *err)
-{
-	struct run *r = arg;
-	struct batch b = { .files = 0 };
-
-	(void)worker;
-	(void)err;
-	for (size_t k = i * RANK_BATCH; k < batch_end(r, i); k++) {
-		const struct rank2file_rank *rank = &r->from->ranks[k];
-
-		b.files += rank->nfiles;
-		for (size_t f = 0; f < rank->nfiles; f++) {
-			const struct rank2file_file *e = &rank->files[f];
-
-			b.segs += e->nsegs;
-			for (size_t s = 0; s < e->nsegs; s++)
-				if (e->segs[s].len > INT64_MAX - b.bytes)
-					r->unusual = true;
-				else
-					b.bytes += e->segs[s].len;
-		}
-	}
-	r->batches[i] = b;
-	return 0;
-}
-
-/* Turn counts into the place of each batch.  Returns the totals. */
-static struct batch
-place_batches(struct run *r)
-{
-	struct batch at = { .files = 0 };
-
-	for (size_t i = 0; i < r->nbatches; i++) {
-		struct batch b = r->batches[i];
-
-		r->batches[i] = at;
-		at.files += b.files;
-		at.segs += b.segs;
-		if (b.bytes > INT64_MAX - at.bytes)
-			r->unusual = true;
-		else
-			at.bytes += b.bytes;
-	}
-	return at;
-}
-
-/* Cache of one worker: the last container, and the end of its segments seen so
- * far. */
-struct spot {
-	const char *name;
-	uint32_t container;
-	uint64_t used;
-};
-
-static void
-leave(const struct run *r, const struct spot *s)
-{
-	_Atomic uint64_t *to = &r->used[s->container];
-	uint64_t was = 0;
-
-	if (s->name == NULL)
-		return;
-	was = atomic_load_explicit(to, memory_order_relaxed);
-	while (was < s->used &&
-	       !atomic_compare_exchange_weak(to, &was, s->used))
-		;
-}
-
-static bool
-enter(const struct run *r, struct spot *s, const char *name)
-{
-	size_t at = map_get(r->names, name);
-
-	leave(r, s);
-	if (at == MAP_NONE)
-		return false;
-	*s = (struct spot){ .name = name, .container = (uint32_t)at };
-	return true;
-}
-
-static bool
-fill_file(const struct run *r, const struct rank2file_file *from,
-	  struct segmap_file *to, struct batch *at, struct spot *spot)
-{
-	uint64_t sum = 0;
-
-	to->first = at->segs;
-	to->nsegs = from->nsegs;
-	to->start = at->bytes;
-	for (size_t i = 0; i < from->nsegs; i++) {
-		const struct rank2file_seg *s = &from->segs[i];
-
-		if (!same_name(spot->name, s->file) && !enter(r, spot, s->file))
-			return false;
-		if (s->len == 0 || s->off > (uint64_t)INT64_MAX - s->len)
-			return false;
-		if (s->off + s->len > spot->used)
-			spot->used = s->off + s->len;
-		r->m->segs[at->segs++] = (struct segment){
-			spot->container,
-			s->off,
-			s->len,
-		};
-		sum += s->len;
-	}
-	at->bytes += sum;
-	if (!to->has_size && from->nsegs > 0)
-		to->size = sum;
-	return true;
-}
-
-static int
-fill_batch(void *arg, size_t i, unsigned worker, struct error *err)
-{
-	struct run *r = arg;
-	struct batch at = r->batches[i];
-	struct spot spot = { .name = NULL };
-
-	(void)worker;
-	(void)err;
-	for (size_t k = i * RANK_BATCH; k < batch_end(r, i); k++) {
-		const struct rank2file_rank *rank = &r->from->ranks[k];
-
-		for (size_t f = 0; f < rank->nfiles; f++) {
-			struct segmap_file *to = &r->m->files[at.files++];
-
-			*to = file_of((uint32_t)k, &rank->files[f]);
-			if (!fill_file(r, &rank->files[f], to, &at, &spot)) {
-				r->unusual = true;
-				return 0;
-			}
-		}
-	}
-	leave(r, &spot);
-	return 0;
-}
-
-/* --- The whole map --- */
-
-static int
-for_batches(struct run *r, struct par *par,
-	    int (*fn)(void *arg, size_t i, unsigned worker, struct error *err),
-	    struct error *err)
-{
-	if (par != NULL)
-		return par_for(par, r->nbatches, 1, fn, r, err);
-	for (size_t i = 0; i < r->nbatches; i++)
-		fn(r, i, 0, err);
-	return 0;
-}
-
-/* 0: done; 1: left to read_all(). */
-static int
-fill(struct run *r, struct par *par, struct error *err)
-{
-	struct segmap *m = r->m;
-
-	if (r->unusual || par == NULL || par_threads(par) == 1)
-		return 1;
-	r->used = mem_calloc(m->ncontainers + 1, sizeof(*r->used));
-	if (r->used == NULL)
-		return error_no_memory(err);
-	if (for_batches(r, par, fill_batch, err) < 0)
-		return -1;
-	for (size_t i = 0; i < m->ncontainers && !r->unusual; i++)
-		m->containers[i].used = r->used[i];
-	return r->unusual;
-}
-
-static int
-make(struct run *r, const struct batch *total, struct par *par,
-     struct error *err)
-{
-	struct reader rd = { .m = r->m };
+	struct reader r = { .m = m, .names = map_new() };
+	size_t files = 0, segs = 0;
 	int rc = -1;
 
-	if (segmap_init(r->m, total->files, err) < 0)
-		return -1;
-	r->m->nfiles = total->files;
-	r->m->nsegs = total->segs;
-	r->m->bytes = total->bytes;
-	r->names = rd.names = map_new();
-	r->m->segs = mem_calloc(total->segs + 1, sizeof(*r->m->segs));
-	if (rd.names == NULL || r->m->segs == NULL)
-		error_no_memory(err);
-	else
-		rc = read_table(&rd, r->from->containers, err);
-	if (rc == 0)
-		rc = fill(r, par, err);
-	if (rc == 1)
-		rc = read_all(&rd, r->from, err);
-	map_free(rd.names);
+	for (size_t i = 0; i < from->nranks; i++) {
+		files += from->ranks[i].nfiles;
+		for (size_t k = 0; k < from->ranks[i].nfiles; k++)
+			segs += from->ranks[i].files[k].nsegs;
+	}
+	if (segmap_init(m, files, err) == 0) {
+		m->segs = mem_calloc(segs + 1, sizeof(*m->segs));
+		if (r.names == NULL || m->segs == NULL)
+			error_no_memory(err);
+		else if (read_table(&r, from->containers, err) == 0)
+			rc = read_files(&r, from, err);
+	}
+	map_free(r.names);
 	if (rc < 0)
-		segmap_free(r->m);
+		segmap_free(m);
 	return rc;
-}
-
-int
-segmap_read_par(struct segmap *m, const struct rank2file *from, struct par *par,
-		struct error *err)
-{
-	struct run r = {
-		.m = m,
-		.from = from,
-		.nbatches = (from->nranks + RANK_BATCH - 1) / RANK_BATCH,
-	};
-	struct batch total;
-	int rc = -1;
-
-	*m = (struct segmap){ .arena = NULL };
-	r.batches = mem_calloc(r.nbatches + 1, sizeof(*r.batches));
-	if (r.batches == NULL)
-		return error_no_memory(err);
-	if (for_batches(&r, par, count_batch, err) == 0) {
-		total = place_batches(&r);
-		rc = make(&r, &total, par, err);
-	}
-	mem_free(r.used);
-	mem_free(r.batches);
-	return rc;
-}
-
-int
-segmap_read(struct segmap *m, const struct rank2file *r, struct error *err)
-{
-	return segmap_read_par(m, r, NULL, err);
 }

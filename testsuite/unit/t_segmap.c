@@ -4,9 +4,7 @@
 
 #include "map.h"
 #include "maptest.h"
-#include "par.h"
 
-static struct par *three; /* a pool of three threads */
 static char root[96];
 static int rootfd = -1;
 
@@ -227,12 +225,10 @@ refused(void)
 		struct segmap m;
 
 		source_init(&s, bad[i].table, bad[i].files);
-		for (int k = 0; k < 2; k++)
-			ok(segmap_read_par(&m, &s.r, k ? three : NULL, &err) <
-					   0 &&
-				   err.kind == bad[i].kind && m.arena == NULL &&
-				   says(&err, bad[i].says) && m.segs == NULL,
-			   label(err.text));
+		ok(segmap_read(&m, &s.r, &err) < 0 && err.kind == bad[i].kind &&
+			   m.arena == NULL && says(&err, bad[i].says) &&
+			   m.segs == NULL,
+		   label(err.text));
 		source_fini(&s);
 	}
 }
@@ -275,10 +271,6 @@ round_trip(size_t nranks, size_t nfiles, bool mixed, const char *base,
 	w.generation = generation;
 	must(rank2file_store(rootfd, base, &w, NULL) == 0);
 	must_be(rank2file_load(rootfd, base, &r, &err) == 0, err.text);
-	ok(segmap_read_par(&got, &r, three, &err) == 0 &&
-		   (mixed ? same_files(&m, &got) : same_map(&m, &got)),
-	   "three threads read what was written");
-	segmap_free(&got);
 	is_int(segmap_read(&got, &r, &err), 0, "what was written is read");
 	ok(r.nranks == nranks && segmap_is_packed(&r) &&
 		   (mixed ? same_files(&m, &got) : same_map(&m, &got)),
@@ -478,12 +470,9 @@ large(void)
 		add_file(&m, 1, arena_printf(m.arena, "f%zu", i), 1);
 	must(segmap_cut(&m, SEGMAP_DATA, 1, 0, NULL) == 0);
 	must(segmap_write(&m, 2, false, &w, NULL) == 0);
-	ok(segmap_read_par(&got, &w, three, NULL) == 0 && got.nsegs == 2 * N &&
-		   got.files[N].start == 2 * N - 1,
-	   "200000 segments, by three threads");
-	segmap_free(&got);
 	is_int(segmap_read(&got, &w, &err), 0, "200000 segments");
 	ok(got.nsegs == 2 * N && got.ncontainers == 2 * N &&
+		   got.files[N].start == 2 * N - 1 &&
 		   segmap_check(&got, no_finding, &got, NULL) == 0,
 	   "... of 200000 containers");
 	ok(segmap_sort(&got, m.files, NULL) == 0 &&
@@ -572,8 +561,6 @@ no_memory(void)
 int
 main(void)
 {
-	three = par_new(3, NULL);
-	must(three != NULL);
 	cut_example();
 	cut_random();
 	cut_limits();
@@ -594,6 +581,5 @@ main(void)
 		return tap_done();
 	golden("many", 100000, 10, 10);
 	golden("seed_example", 300000, 3, 6);
-	par_free(three);
 	return tap_done();
 }
