@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "container/hidden.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,6 +10,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "map.h"
@@ -18,7 +18,6 @@
 #include "meta/dataset_dir.h"
 #include "meta/kvscan.h"
 #include "meta/kvtree.h"
-#include "meta/kvwrite.h"
 #include "meta/rank2file.h"
 #include "meta/value.h"
 #include "path.h"
@@ -78,12 +77,6 @@ hidden_find(const struct hidden *h, const char *name)
 	size_t at = h->by_name == NULL ? MAP_NONE : map_get(h->by_name, name);
 
 	return at == MAP_NONE ? NULL : &h->files[at];
-}
-
-bool
-hidden_is_part(const char *name)
-{
-	return dataset_dir_packed(name) >= 0;
 }
 
 /* --- Reading --- */
@@ -412,27 +405,6 @@ store_attrs(const struct hidden *h, const struct segmap *m,
 	return 0;
 }
 
-/* Encode a part without a tree: attributes only, each path once. */
-static int
-put_attrs(const struct hidden *h, const struct segmap *m, const struct place *p,
-	  struct buf *out, struct error *err)
-{
-	struct kvwrite w;
-	uint32_t count = 0;
-
-	for (size_t i = 0; i < m->nfiles && i < h->nattrs; i++)
-		count += is_listed(p, m->files[i].rank);
-	kvtree_begin(&w, out, count > 0);
-	if (count > 0)
-		kvwrite_key(&w, "FILE", count);
-	for (size_t i = 0; count > 0 && i < m->nfiles && i < h->nattrs; i++) {
-		if (!is_listed(p, m->files[i].rank))
-			continue;
-		attr_put(&w, m->files[i].path, &h->attrs[i]);
-	}
-	return kvtree_seal(&w, err);
-}
-
 static int
 build_part(const struct hidden *h, const struct segmap *m,
 	   const struct place *p, struct buf *out, struct error *err)
@@ -447,35 +419,12 @@ build_part(const struct hidden *h, const struct segmap *m,
 	return rc;
 }
 
-/* CTR, RED: the containers of metadata, in the form of CTR. */
-static int
-store_containers(const struct segmap *red, struct kvtree *t, struct error *err)
-{
-	struct kvtree *list = NULL, *c = NULL;
-
-	if (red->ncontainers == 0)
-		return 0;
-	t = kvtree_put(t, "RED", err);
-	list = t == NULL ? NULL : kvtree_put(t, "FILE", err);
-	for (size_t i = 0; list != NULL && i < red->ncontainers; i++) {
-		const struct segmap_container *k = &red->containers[i];
-
-		c = kvtree_put(list, k->name, err);
-		if (c == NULL ||
-		    (k->has_size &&
-		     kvtree_set_u64(c, "SIZE", k->size, err) < 0) ||
-		    (k->has_crc && kvtree_set_crc(c, "CRC", k->crc, err) < 0))
-			return -1;
-	}
-	return list == NULL ? -1 : 0;
-}
-
 int
 hidden_store(const struct hidden *h, int dirfd, const struct segmap *m,
 	     struct rank2file *r, struct error *err)
 {
-	struct kvtree *list =
-		kvtree_put(kvtree_get(r->top, "CTR"), "HIDDEN", err);
+	struct kvtree *table = kvtree_get(r->top, "CTR");
+	struct kvtree *list = kvtree_put(table, "HIDDEN", err);
 	struct place p = { .part = 0 };
 	struct buf image = BUF_INIT;
 	char name[PART_NAME];
@@ -487,9 +436,7 @@ hidden_store(const struct hidden *h, int dirfd, const struct segmap *m,
 		snprintf(name, sizeof(name), PART_STEM "%zu" PART_END,
 			 p.part * RANK2FILE_PART_RANKS + r->generation);
 		buf_clear(&image);
-		rc = r->distinct && h->nfiles == 0
-			     ? put_attrs(h, m, &p, &image, err)
-			     : build_part(h, m, &p, &image, err);
+		rc = build_part(h, m, &p, &image, err);
 		if (rc < 0)
 			error_wrap(err, "%s", name);
 		else if (io_replace(dirfd, name, image.data, image.len, 0666,
@@ -500,33 +447,35 @@ hidden_store(const struct hidden *h, int dirfd, const struct segmap *m,
 	buf_free(&image);
 	if (list == NULL || rc < 0)
 		return -1;
-	return store_containers(&h->red, kvtree_get(r->top, "CTR"), err);
+	if (h->red.ncontainers == 0)
+		return 0;
+	table = kvtree_put(table, "RED", err);
+	return table == NULL ? -1
+			     : segmap_write_containers(&h->red, table, err);
+}
+
+/* --- Sweep --- */
+
+struct sweeping {
+	int dirfd;
+	const struct kvtree *list; /* names that stay */
+};
+
+static int
+sweep_name(void *arg, const char *name, struct error *err)
+{
+	const struct sweeping *s = arg;
+
+	if (dataset_dir_packed(name) < 0 || kvtree_get(s->list, name) != NULL ||
+	    unlinkat(s->dirfd, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	return error_sys(err, "%s: cannot remove", name);
 }
 
 int
 hidden_sweep(int dirfd, const struct rank2file *r, struct error *err)
 {
-	const struct kvtree *list = kvtree_get(r->containers, "HIDDEN");
-	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *e = NULL;
-	int rc = 0;
+	struct sweeping s = { dirfd, kvtree_get(r->containers, "HIDDEN") };
 
-	if (dir == NULL) {
-		error_sys(err, "cannot read the directory");
-		if (fd >= 0)
-			close(fd);
-		return -1;
-	}
-	for (errno = 0; rc == 0 && (e = readdir(dir)) != NULL; errno = 0) {
-		if (!hidden_is_part(e->d_name) ||
-		    kvtree_get(list, e->d_name) != NULL)
-			continue;
-		if (unlinkat(dirfd, e->d_name, 0) < 0 && errno != ENOENT)
-			rc = error_sys(err, "%s: cannot remove", e->d_name);
-	}
-	if (rc == 0 && errno != 0)
-		rc = error_sys(err, "cannot read the directory");
-	closedir(dir);
-	return rc;
+	return dir_each(dirfd, "the metadata directory", sweep_name, &s, err);
 }

@@ -76,7 +76,4 @@ int hidden_store(const struct hidden *h, int dirfd, const struct segmap *m,
 /* Remove all parts in `dirfd` that `r` does not list. */
 int hidden_sweep(int dirfd, const struct rank2file *r, struct error *err);
 
-/* Is this the name of a part? */
-bool hidden_is_part(const char *name);
-
 #endif /* CONTAINER_HIDDEN_H */

@@ -170,33 +170,39 @@ segmap_is_packed(const struct rank2file *r)
 
 /* --- Writing --- */
 
+int
+segmap_write_containers(const struct segmap *m, struct kvtree *t,
+			struct error *err)
+{
+	struct kvtree *list = kvtree_put(t, "FILE", err);
+
+	for (size_t i = 0; list != NULL && i < m->ncontainers; i++) {
+		const struct segmap_container *c = &m->containers[i];
+		struct kvtree *k = kvtree_put(list, c->name, err);
+
+		if (k == NULL ||
+		    (c->has_size &&
+		     kvtree_set_u64(k, "SIZE", c->size, err) < 0) ||
+		    (c->has_crc && kvtree_set_crc(k, "CRC", c->crc, err) < 0))
+			return -1;
+	}
+	return list == NULL ? -1 : 0;
+}
+
 static int
 write_table(const struct segmap *m, struct rank2file *out, struct error *err)
 {
-	struct kvtree *t = NULL, *list = NULL, *c = NULL;
+	struct kvtree *t = NULL;
 
 	out->top = kvtree_new(err);
 	t = out->top == NULL ? NULL : kvtree_put(out->top, "CTR", err);
 	if (t == NULL ||
 	    kvtree_set_u64(t, "SIZE", m->container_size, err) < 0 ||
-	    kvtree_set_u64(t, "BYTES", m->bytes, err) < 0)
+	    kvtree_set_u64(t, "BYTES", m->bytes, err) < 0 ||
+	    (m->moving && kvtree_set_u64(t, "MOVING", 1, err) < 0))
 		return -1;
-	if (m->moving && kvtree_set_u64(t, "MOVING", 1, err) < 0)
-		return -1;
-	list = kvtree_put(t, "FILE", err);
-	for (size_t i = 0; list != NULL && i < m->ncontainers; i++) {
-		c = kvtree_put(list, m->containers[i].name, err);
-		if (c == NULL)
-			return -1;
-		if (m->containers[i].has_size &&
-		    kvtree_set_u64(c, "SIZE", m->containers[i].size, err) < 0)
-			return -1;
-		if (m->containers[i].has_crc &&
-		    kvtree_set_crc(c, "CRC", m->containers[i].crc, err) < 0)
-			return -1;
-	}
 	out->containers = t;
-	return list == NULL ? -1 : 0;
+	return segmap_write_containers(m, t, err);
 }
 
 /* The rank2file entry of file `f`; its segments are stored in `segs`. */

@@ -63,12 +63,6 @@ attr_write(struct kvtree *t, const struct attr *a, struct error *err)
 }
 
 void
-attr_put(struct kvwrite *w, const char *key, const struct attr *a)
-{
-	fields_put(fields, NFIELDS, w, key, a);
-}
-
-void
 attr_from_stat(struct attr *a, const struct stat *st)
 {
 	memset(a, 0, sizeof(*a));

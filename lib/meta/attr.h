@@ -14,7 +14,6 @@
 struct error;
 struct kvscan;
 struct kvtree;
-struct kvwrite;
 
 struct attr {
 	uint64_t size;
@@ -37,9 +36,6 @@ void attr_scan(struct kvscan *s, struct attr *out);
 /* Write the attributes that are set as children of `t`, keys in byte order (as
  * in redset headers). */
 int attr_write(struct kvtree *t, const struct attr *a, struct error *err);
-
-/* Write `key` with the same children to an image (kvwrite.h). */
-void attr_put(struct kvwrite *w, const char *key, const struct attr *a);
 
 /* Set all attributes from a stat(2) result. */
 void attr_from_stat(struct attr *a, const struct stat *st);

@@ -3,6 +3,7 @@
 
 #include "container/hidden.h"
 #include "crashpack.h"
+#include "meta/dataset_dir.h"
 
 #define CRASH_USER "ckpt.1/"
 
@@ -14,7 +15,8 @@
 static bool
 is_part_name(const char *base)
 {
-	return hidden_is_part(base) || str_starts(base, "rank2file.0.");
+	return dataset_dir_packed(base) >= 0 ||
+	       str_starts(base, "rank2file.0.");
 }
 
 /* Encode `t` in place of the image in `raw`.  A NULL tree leaves it as it
@@ -84,16 +86,17 @@ plain_entry(struct tree_entry *e)
 
 	if (str_eq(base, "rank2file"))
 		plain_top(&e->data);
-	if (hidden_is_part(base))
+	if (dataset_dir_packed(base) >= 0)
 		plain_attrs(&e->data);
 	if (!is_part_name(base))
 		return;
 	/* Keep the number of the part, drop that of the generation. */
 	number = strtoul(base + strcspn(base, ".") + 1 +
-				 (hidden_is_part(base) ? 0 : 2),
+				 (dataset_dir_packed(base) >= 0 ? 0 : 2),
 			 NULL, 10);
 	snprintf(path, sizeof(path), "%.*s%s.%lu.N", (int)(base - e->path),
-		 e->path, hidden_is_part(base) ? "packed" : "rank2file.0",
+		 e->path,
+		 dataset_dir_packed(base) >= 0 ? "packed" : "rank2file.0",
 		 number / RANK2FILE_PART_RANKS);
 	mem_free(e->path);
 	e->path = mem_strdup(path);

@@ -4,6 +4,7 @@
 
 #include "container/hidden.h"
 #include "maptest.h"
+#include "meta/dataset_dir.h"
 
 /* --- Maps as text --- */
 
@@ -176,7 +177,7 @@ parts_there(const char *path)
 
 	must(dir != NULL);
 	while ((e = readdir(dir)) != NULL)
-		n += hidden_is_part(e->d_name);
+		n += dataset_dir_packed(e->d_name) >= 0;
 	closedir(dir);
 	return n;
 }

@@ -8,6 +8,7 @@
 #include <dirent.h>
 
 #include "maptest.h"
+#include "meta/dataset_dir.h"
 
 static char root[96];
 static int rootfd = -1;
@@ -44,7 +45,7 @@ names(void)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		ok(hidden_is_part(cases[i].name) == cases[i].is,
+		ok((dataset_dir_packed(cases[i].name) >= 0) == cases[i].is,
 		   label(cases[i].name));
 }
 
