@@ -79,13 +79,14 @@ static int
 export_one(struct settings *s, struct catalogue *c, const char *what)
 {
 	struct error err = ERROR_INIT;
-	struct packed p;
+	struct packed p = { .id = 0 };
 
 	/* Locked, so that no other process packs it while it is read. */
-	if (catalogue_packed_open(c, what, true, &s->look, &p, &err) < 0)
-		return app_report(STATUS_OK, &err);
-	(void)export_packed(s, &p, &err);
-	packed_close(&p);
+	if (catalogue_packed_open(c, what, true, &s->look, &p, &err) == 0) {
+		(void)export_packed(s, &p, &err);
+		packed_close(&p);
+	}
+	report_remedy(&err, p.id);
 	return app_report(STATUS_OK, &err);
 }
 

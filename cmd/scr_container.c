@@ -289,12 +289,14 @@ one(struct settings *s, struct catalogue *c, const char *const *args,
 	const bool changes = s->verb == VERB_PACK || s->verb == VERB_UNPACK ||
 			     s->verb == VERB_REPACK;
 	struct error err = ERROR_INIT;
-	struct packed p;
+	struct packed p = { .id = 0 };
 	int status = STATUS_FAILED;
 
 	if (catalogue_packed_open(c, args[0], changes && !s->look.work.dry_run,
-				  &s->look, &p, &err) < 0)
+				  &s->look, &p, &err) < 0) {
+		report_remedy(&err, p.id);
 		return app_report(STATUS_OK, &err);
+	}
 	switch (s->verb) {
 	case VERB_PACK:
 	case VERB_UNPACK:
@@ -311,6 +313,7 @@ one(struct settings *s, struct catalogue *c, const char *const *args,
 		status = some_files(s, &p, args + 1, count - 1, &err);
 	}
 	packed_close(&p);
+	report_remedy(&err, p.id);
 	app_report(status, &err);
 	return status;
 }

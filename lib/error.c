@@ -143,6 +143,7 @@ error_vset(struct error *err, enum error_kind kind, const char *fmt, va_list ap)
 		fit(work);
 		err->kind = kind;
 		err->errnum = 0;
+		err->remedy = REMEDY_NONE;
 		memcpy(err->text, work, strlen(work) + 1);
 	}
 	errno = saved;
@@ -191,6 +192,7 @@ error_sys(struct error *err, const char *fmt, ...)
 		    : saved == ENOMEM ? ERROR_NOMEM
 				      : ERROR_SYSTEM;
 	err->errnum = err->kind == ERROR_SYSTEM ? saved : 0;
+	err->remedy = REMEDY_NONE;
 	join(err, work, strerror_r(saved, reason, sizeof(reason)));
 	errno = saved;
 	return -1;
@@ -224,6 +226,7 @@ error_pass(struct error *err, const struct error *cause)
 int
 error_as(struct error *err, const struct error *cause, const char *fmt, ...)
 {
+	const enum error_remedy remedy = cause->remedy;
 	const int errnum = cause->errnum;
 	va_list ap;
 
@@ -232,6 +235,14 @@ error_as(struct error *err, const struct error *cause, const char *fmt, ...)
 	va_end(ap);
 	if (err != NULL)
 		err->errnum = errnum;
+	return error_remedy(err, remedy);
+}
+
+int
+error_remedy(struct error *err, enum error_remedy remedy)
+{
+	if (err != NULL)
+		err->remedy = remedy;
 	return -1;
 }
 
@@ -248,6 +259,7 @@ error_clear(struct error *err)
 		return;
 	err->kind = ERROR_NONE;
 	err->errnum = 0;
+	err->remedy = REMEDY_NONE;
 	err->text[0] = '\0';
 }
 

@@ -26,6 +26,16 @@ enum error_kind {
 	ERROR_LOST,    /* data gone, and nothing left to rebuild it from */
 };
 
+/* What the user can run against the cause, if an error knows it.  Only commands
+ * know their names: they add the command line (report_remedy()). */
+enum error_remedy {
+	REMEDY_NONE = 0,
+	REMEDY_INDEX,	  /* build the dataset's entry in the index again */
+	REMEDY_REBUILD,	  /* rebuild the dataset */
+	REMEDY_CHECKSUMS, /* the same, after comparing checksums */
+	REMEDY_VERIFY,	  /* look at what is damaged */
+};
+
 /* Exit statuses of every command of the toolkit. */
 enum {
 	STATUS_OK = 0,	    /* done */
@@ -42,6 +52,7 @@ enum {
 struct error {
 	enum error_kind kind;
 	int errnum; /* errno if kind is ERROR_SYSTEM, else 0 */
+	enum error_remedy remedy;
 	char text[ERROR_TEXT_MAX];
 };
 
@@ -67,8 +78,11 @@ int error_sys(struct error *err, const char *fmt, ...)
 int error_wrap(struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Copy kind, errnum and sentence of `cause` to *err. error_as() sets a sentence
- * of its own instead.  Both return -1. */
+/* Set the remedy of the error in *err; a new error has none.  Returns -1. */
+int error_remedy(struct error *err, enum error_remedy remedy);
+
+/* Copy kind, errnum, remedy and sentence of `cause` to *err. error_as() sets a
+ * sentence of its own instead.  Both return -1. */
 int error_pass(struct error *err, const struct error *cause);
 int error_as(struct error *err, const struct error *cause, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -160,6 +160,16 @@ refuse_twins(const struct packing *w, struct error *err)
 }
 
 static int
+short_list(const struct packed *p, size_t rank, struct error *err)
+{
+	error_set(err, ERROR_DAMAGED,
+		  "%s: does not know all files of rank %zu: build the dataset "
+		  "again",
+		  p->dir, rank);
+	return error_remedy(err, REMEDY_INDEX);
+}
+
+static int
 look(struct packing *w, struct error *err)
 {
 	const struct segmap *from = &w->p->map;
@@ -167,11 +177,7 @@ look(struct packing *w, struct error *err)
 	for (size_t i = 0; i < w->p->r2f.nranks; i++)
 		if (!w->p->r2f.ranks[i].present ||
 		    w->p->r2f.ranks[i].expected > w->p->r2f.ranks[i].nfiles)
-			return error_set(err, ERROR_DAMAGED,
-					 "%s: does not know all files of rank "
-					 "%zu: build the dataset again "
-					 "(scr_index --build)",
-					 w->p->dir, i);
+			return short_list(w->p, i, err);
 	if (segmap_init(&w->map, from->nfiles, err) < 0 ||
 	    hidden_init(&w->hidden, err) < 0)
 		return -1;

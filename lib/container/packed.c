@@ -121,14 +121,13 @@ load(struct packed *p, struct par *par, struct error *err)
 	char shown[SHOWN_MAX];
 
 	if (rank2file_load_par(p->meta_fd, p->base, par, &p->r2f, &why) < 0) {
-		if (why.kind == ERROR_ABSENT)
-			return error_set(
-				err, ERROR_ABSENT,
-				"%s: has no %s: put it into the index first "
-				"(scr_index --build %" PRId64 ")",
-				str_printable(shown, sizeof(shown), p->name),
-				p->base, p->id);
-		return error_as(err, &why, "%s: %s", p->dir, why.text);
+		if (why.kind != ERROR_ABSENT)
+			return error_as(err, &why, "%s: %s", p->dir, why.text);
+		error_set(err, ERROR_ABSENT,
+			  "%s: has no %s: put it into the index first",
+			  str_printable(shown, sizeof(shown), p->name),
+			  p->base);
+		return error_remedy(err, REMEDY_INDEX);
 	}
 	p->is_packed = segmap_is_packed(&p->r2f);
 	if (segmap_read(&p->map, &p->r2f, err) < 0 ||
@@ -189,7 +188,12 @@ packed_close(struct packed *p)
 	if (p->meta_fd >= 0)
 		close(p->meta_fd);
 	arena_free(p->arena);
-	*p = (struct packed){ .meta_fd = -1, .root_fd = -1, .lock = -1 };
+	*p = (struct packed){
+		.id = p->id,
+		.meta_fd = -1,
+		.root_fd = -1,
+		.lock = -1,
+	};
 }
 
 /* --- Strings --- */

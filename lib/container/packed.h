@@ -58,7 +58,8 @@ struct packed_where {
 /*
  * Open the dataset and read its map.  `lock`: lock it against changes by others
  * until packed_close().  ERROR_ABSENT: no such dataset, or no rank2file;
- * ERROR_CORRUPT, ERROR_UNSAFE.  On error nothing is left to close.
+ * ERROR_CORRUPT, ERROR_UNSAFE.  On error nothing is left to close, and only
+ * p->id is set.
  */
 int packed_open(struct packed *p, const struct packed_where *where, bool lock,
 		const struct work *work, struct error *err);

@@ -427,8 +427,8 @@ check_mark(struct checker *c)
 		return;
 	c->out->unfinished = true;
 	say(c, SIZE_MAX, SIZE_MAX,
-	    "%s: a rebuild inside the containers was not finished: run "
-	    "scr_rebuild again",
+	    "%s: a rebuild inside the containers was not finished: run it "
+	    "again",
 	    DATASET_DIR_MARK);
 }
 
@@ -484,11 +484,13 @@ packed_refuse_marked(const struct packed *p, struct error *err)
 	struct stat st;
 
 	if (fstatat(p->meta_fd, DATASET_DIR_MARK, &st, AT_SYMLINK_NOFOLLOW) ==
-	    0)
-		return error_set(err, ERROR_DAMAGED,
-				 "%s: a rebuild of it was interrupted: run "
-				 "that again first (scr_rebuild %" PRId64 ")",
-				 p->name, p->id);
+	    0) {
+		error_set(err, ERROR_DAMAGED,
+			  "%s: a rebuild of it was interrupted: run that again "
+			  "first",
+			  p->name);
+		return error_remedy(err, REMEDY_REBUILD);
+	}
 	return errno == ENOENT
 		       ? 0
 		       : error_sys(err, "%s: cannot stat", DATASET_DIR_MARK);

@@ -543,10 +543,10 @@ work(struct repacking *r, struct error *err)
 	struct packed_health h;
 	int rc = packed_check(p, &look, &h, err);
 
-	if (rc == 0 && !packed_healthy(&h))
-		rc = error_set(err, ERROR_DAMAGED,
-			       "%s: is damaged: see scr_container verify",
-			       p->name);
+	if (rc == 0 && !packed_healthy(&h)) {
+		error_set(err, ERROR_DAMAGED, "%s: is damaged", p->name);
+		rc = error_remedy(err, REMEDY_VERIFY);
+	}
 	packed_health_free(&h);
 	if (rc < 0 || plan_next(r, err) < 0)
 		return -1;

@@ -150,7 +150,7 @@ const char *segmap_flaw_text(const struct segmap *m,
 			     size_t size);
 
 /* A wrong checksum `crc` of file `f`: as one sentence in `to`; and as
- * ERROR_DAMAGED, with a command to repair it. */
+ * ERROR_DAMAGED with its remedy. */
 const char *segmap_sum_text(const struct segmap_file *f, uint32_t crc, char *to,
 			    size_t size);
 int segmap_wrong_sum(const struct segmap_file *f, uint32_t crc,

@@ -303,7 +303,7 @@ segmap_wrong_sum(const struct segmap_file *f, uint32_t crc, struct error *err)
 {
 	char text[2 * SHOWN_MAX];
 
-	return error_set(err, ERROR_DAMAGED,
-			 "%s: repair it first (scr_rebuild --checksums)",
-			 segmap_sum_text(f, crc, text, sizeof(text)));
+	error_set(err, ERROR_DAMAGED, "%s: repair it first",
+		  segmap_sum_text(f, crc, text, sizeof(text)));
+	return error_remedy(err, REMEDY_CHECKSUMS);
 }

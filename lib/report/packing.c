@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "buf.h"
+#include "error.h"
 #include "json.h"
 #include "mem.h"
 #include "str.h"
@@ -13,6 +14,24 @@
 
 /* Segments named in a line of text; the others are counted. */
 #define SEGS_SHOWN 4
+
+int
+report_remedy(struct error *err, int64_t id)
+{
+	static const char *const commands[] = {
+		[REMEDY_INDEX] = "scr_index --build",
+		[REMEDY_REBUILD] = "scr_rebuild",
+		[REMEDY_CHECKSUMS] = "scr_rebuild --checksums",
+		[REMEDY_VERIFY] = "scr_container verify",
+	};
+	const struct error why = *err;
+
+	/* A dataset of SCR 1.1.8 may have no number: none of them takes it. */
+	if (why.remedy == REMEDY_NONE || id <= 0)
+		return -1;
+	return error_as(err, &why, "%s (%s %" PRId64 ")", why.text,
+			commands[why.remedy], id);
+}
 
 /* --- The map --- */
 

@@ -8,13 +8,19 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "catalogue/export.h"
 #include "container/pack.h"
 #include "container/packed.h"
 
 struct buf;
+struct error;
 struct json;
+
+/* Add the command that removes the cause of the error in *err, if one is known,
+ * to its sentence; `id`: the dataset.  Returns -1. */
+int report_remedy(struct error *err, int64_t id);
 
 /* The segment map: one line for each file, at most `most` (0: all), and for
  * each container. */
