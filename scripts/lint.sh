@@ -223,14 +223,19 @@ check_static_state() {
 	return "$bad"
 }
 
-# C sources as "FILE:LINE:CODE", without comments and with strings emptied.
-code_of() {
+# C sources as "FILE: CODE", without comments.
+code_with_strings() {
 	local file
 
 	for file; do
 		gcc -fpreprocessed -dD -E -P -w -x c - <"$file" 2>/dev/null |
-			sed -E 's/"([^"\\]|\\.)*"/""/g' | sed "s|^|$file: |"
+			sed "s|^|$file: |"
 	done
+}
+
+# The same with strings emptied.
+code_of() {
+	code_with_strings "$@" | sed -E 's/"([^"\\]|\\.)*"/""/g'
 }
 
 # calls PATTERN FILE...: report calls of matching functions.
@@ -258,6 +263,18 @@ check_forbidden_calls() {
 		"${lib[@]}" || bad=1
 	! code_of "${lib[@]}" | grep -wE 'stderr' || bad=1
 	return "$bad"
+}
+
+# No string of the library names a command: what is to be run is known to the
+# commands, and to report, which writes for people.
+check_command_names() {
+	local lib names
+
+	names=$(files 'cmd/scr_*.c' | sed -E 's|.*/(.*)\.c$|\1|' | paste -sd '|')
+	mapfile -t lib < <(files 'lib/*.c' 'lib/*.h' |
+		grep -vE '^lib/(report|catalogue)/')
+	! code_with_strings "${lib[@]}" |
+		grep -E "\"([^\"\\]|\\.)*\b($names)\b"
 }
 
 # Functions have at most 100 lines, files 600.
