@@ -144,7 +144,7 @@ confirm(struct packing *w, const struct segmap *m, struct error *err)
 	struct stripe from = { 0, NULL }, none = { 0, NULL };
 
 	if (new_sums(w, m, err) < 0 ||
-	    packed_containers(w->p, m, false, w->arena, &from, err) < 0)
+	    packed_containers(w->p, m, w->arena, &from, err) < 0)
 		return -1;
 	progress_expect(t.work->progress, m->bytes);
 	t.sums = w->container_sums;
@@ -170,8 +170,8 @@ pack_write(struct packing *w, struct segmap *m, int dirfd, struct error *err)
 	int rc = -1;
 
 	if (new_sums(w, m, err) < 0 ||
-	    packed_files(m, dirfd, NULL, w->arena, &from, err) < 0 ||
-	    packed_containers(w->p, m, false, w->arena, &to, err) < 0)
+	    packed_files(m, dirfd, w->arena, &from, err) < 0 ||
+	    packed_containers(w->p, m, w->arena, &to, err) < 0)
 		return -1;
 	put = pack_put(w, m, &to, err);
 	if (put == NULL)

@@ -207,7 +207,7 @@ follows(const struct stripe_part *last, const struct segment *s,
 }
 
 int
-packed_containers(const struct packed *p, const struct segmap *m, bool create,
+packed_containers(const struct packed *p, const struct segmap *m,
 		  struct arena *arena, struct stripe *out, struct error *err)
 {
 	struct stripe_part *last = NULL;
@@ -231,7 +231,6 @@ packed_containers(const struct packed *p, const struct segmap *m, bool create,
 				.dirfd = p->root_fd,
 				.path = name,
 				.off = s->off,
-				.create = create,
 				.sum = s->container,
 				.sum_off = s->off,
 			};
@@ -242,8 +241,8 @@ packed_containers(const struct packed *p, const struct segmap *m, bool create,
 }
 
 int
-packed_files(const struct segmap *m, int dirfd, const bool *use,
-	     struct arena *arena, struct stripe *out, struct error *err)
+packed_files(const struct segmap *m, int dirfd, struct arena *arena,
+	     struct stripe *out, struct error *err)
 {
 	out->nparts = 0;
 	out->parts = arena_alloc(arena, m->nfiles + 1, sizeof(*out->parts));
@@ -252,7 +251,7 @@ packed_files(const struct segmap *m, int dirfd, const bool *use,
 	for (size_t i = 0; i < m->nfiles; i++) {
 		const struct segmap_file *f = &m->files[i];
 
-		if (f->nsegs == 0 || (use != NULL && !use[i]))
+		if (f->nsegs == 0)
 			continue;
 		out->parts[out->nparts++] = (struct stripe_part){
 			.start = f->start,
@@ -272,7 +271,7 @@ int
 packed_sinks(const struct segmap *m, struct arena *arena, struct stripe *out,
 	     struct error *err)
 {
-	return packed_files(m, -1, NULL, arena, out, err);
+	return packed_files(m, -1, arena, out, err);
 }
 
 int

@@ -73,14 +73,13 @@ bool packed_is_old(int prefix_fd, const char *name);
 /*
  * The string of all packed files, with the offsets of segmap_file.start: as
  * containers (parts have the container's number in `sum`), or as files (by
- * file; files with `use` false are left out, NULL: none).  Parts are allocated
- * in `arena`.
+ * file).  Parts are allocated in `arena`.
  */
 int packed_containers(const struct packed *p, const struct segmap *m,
-		      bool create, struct arena *arena, struct stripe *out,
+		      struct arena *arena, struct stripe *out,
 		      struct error *err);
-int packed_files(const struct segmap *m, int dirfd, const bool *use,
-		 struct arena *arena, struct stripe *out, struct error *err);
+int packed_files(const struct segmap *m, int dirfd, struct arena *arena,
+		 struct stripe *out, struct error *err);
 
 /* packed_files() for checksums only: bytes written are not stored. */
 int packed_sinks(const struct segmap *m, struct arena *arena,

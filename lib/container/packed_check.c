@@ -354,7 +354,7 @@ check_sums(struct checker *c, struct error *err)
 		s.container[i].size = m->containers[i].has_size
 					      ? m->containers[i].size
 					      : m->containers[i].used;
-	if (packed_containers(c->p, m, false, c->arena, &from, err) < 0 ||
+	if (packed_containers(c->p, m, c->arena, &from, err) < 0 ||
 	    packed_sinks(m, c->arena, &sinks, err) < 0 ||
 	    (!c->red && plain_string(c->p, c->arena, &plain, &len, err) < 0))
 		goto out;

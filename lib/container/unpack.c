@@ -246,7 +246,7 @@ write_files(struct unpacking *u, const struct segmap *m, struct stripe *to,
 	struct transfer_options t = { .work = u->w.po->work };
 	int rc = -1;
 
-	if (packed_containers(u->w.p, m, false, u->w.arena, &from, err) < 0)
+	if (packed_containers(u->w.p, m, u->w.arena, &from, err) < 0)
 		return -1;
 	t.sums_to = mem_calloc(m->nfiles + 1, sizeof(*t.sums_to));
 	if (t.sums_to == NULL)
