@@ -41,7 +41,7 @@ cflags   := $(CFLAGS) -std=c11 -pthread $(warnings)
 sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all \
 	-fno-omit-frame-pointer)$(if $(COV),--coverage -fprofile-update=atomic)
 ldflags  := $(LDFLAGS) -Wl,--as-needed -Wl,-z,relro -Wl,-z,now
-ldlibs   := $(LDLIBS) -lisal $(call lib,jansson) $(call lib,z) -lcrypto \
+ldlibs   := $(LDLIBS) -lisal $(call lib,jansson) $(call lib,z) $(call lib,inih) -lcrypto \
 	-larchive $(call lib,m)
 
 # Sources.  Every file in cmd and testsuite/bench, and each

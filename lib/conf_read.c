@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conf_read.c - the lines of one configuration file (libscr.md 3.2). */
+/*
+ * conf_read.c - the lines of one configuration file (libscr.md 3.2).
+ *
+ * inih finds the lines that set something, and sections.  It keeps one pair of
+ * a line, and cuts a line after 199 bytes as it is usually built.  A line of
+ * SCR's has several pairs, among them long node lists.  So inih is given each
+ * line without its indent, cut to what it can hold, and the pairs are parsed
+ * from the whole line.  The result does not depend on inih's build settings,
+ * which differ between systems.
+ */
 #include <ctype.h>
+#include <ini.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,17 +25,16 @@
 /* Bytes of a bad word that are quoted in a message. */
 #define QUOTE_MAX 64
 
-/* Most bytes of the first key of a line. */
-#define KEY_MAX 197
-
 /* The state of reading one file. */
 struct reading {
 	struct conf *c;
 	struct conf_source *s;
-	const char *p, *end;  /* the rest of the current line */
+	const char *next, *data_end; /* the lines that inih was not given yet */
+	const char *p, *end;  /* the rest of the current line; NULL: none */
 	unsigned long number; /* of the line, from 1 */
 	bool noticed;	      /* a notice about this line was given */
-	struct buf text;      /* a value being assembled */
+	bool no_memory;
+	struct buf text; /* a value being assembled */
 };
 
 /* --- Words --- */
@@ -287,28 +296,68 @@ read_pairs(struct reading *r)
 	return conf_add(r->s, &g);
 }
 
-/* Parse the line from `p` to `end`.  -1: no memory. */
-static int
-read_line(struct reading *r, const char *p, const char *end)
+/* --- inih --- */
+
+/* Report the current line if inih did not take it, unless it is blank or a
+ * comment. */
+static void
+finish_line(struct reading *r)
 {
 	struct words w;
 
+	if (r->p != NULL && next_words(r, &w))
+		complain(r, "the line is left out: it does not begin with "
+			    "KEY=VALUE");
+	r->p = NULL;
+}
+
+/* Callback of inih: store at most num - 1 bytes of the next line in `to`. */
+static char *
+give_line(char *to, int num, void *arg)
+{
+	struct reading *r = arg;
+	const char *newline = NULL;
+	size_t len = 0;
+
+	finish_line(r);
+	if (r->next == r->data_end || num < 3)
+		return NULL;
+	newline = memchr(r->next, '\n', (size_t)(r->data_end - r->next));
+	r->end = newline != NULL ? newline : r->data_end;
+	r->p = skip_blanks(r->next, r->end);
+	r->next = newline != NULL ? newline + 1 : r->data_end;
 	r->number++;
 	r->noticed = false;
-	r->p = skip_blanks(p, end);
-	r->end = end;
-	if (memchr(p, '\0', (size_t)(end - p)) != NULL) {
+	len = (size_t)(r->end - r->p);
+	if (memchr(r->p, '\0', len) != NULL)
 		complain(r, "the line is left out: it has a NUL byte");
-		return 0;
+	/* Which characters begin a comment depends on how inih was built. */
+	if (r->noticed || (len > 0 && strchr(";#", *r->p) != NULL)) {
+		r->p = NULL;
+		len = 0;
 	}
-	if (r->p == end || strchr(";#", *r->p) != NULL)
-		return 0;
-	/* A section of an INI file is not a parameter. */
-	if (*r->p != '[' && word_end(r->p, end) - r->p <= KEY_MAX)
-		return read_pairs(r);
-	(void)next_words(r, &w);
-	complain(r, "the line is left out: it does not begin with KEY=VALUE");
-	return 0;
+	if (len > (size_t)num - 2)
+		len = (size_t)num - 2;
+	if (len > 0)
+		memcpy(to, r->p, len);
+	memcpy(to + len, "\n", 2);
+	return to;
+}
+
+/* Callback of inih: the line has a name and a value. */
+static int
+take_line(void *arg, const char *section, const char *name, const char *value)
+{
+	struct reading *r = arg;
+
+	(void)section;
+	(void)name;
+	(void)value;
+	if (r->p != NULL && !r->no_memory) {
+		r->no_memory = read_pairs(r) < 0;
+		r->p = NULL;
+	}
+	return !r->no_memory;
 }
 
 int
@@ -317,23 +366,26 @@ conf_add_bytes(struct conf *c, enum conf_level level, const char *path,
 {
 	static const char bom[] = "\xef\xbb\xbf";
 	struct reading r = { .c = c, .s = &c->sources[level] };
-	const char *p = data, *end = p != NULL ? p + len : NULL, *line = NULL;
-	int rc = 0;
+	const char *before = NULL;
 
 	r.s->name = arena_strdup(c->arena, path);
 	if (r.s->name == NULL)
 		return error_no_memory(err);
-	if (len >= 3 && memcmp(p, bom, 3) == 0)
-		p += 3;
-	while (p < end && rc == 0) {
-		line = p;
-		p = memchr(line, '\n', (size_t)(end - line));
-		if (p == NULL)
-			p = end;
-		rc = read_line(&r, line, p);
-		p += p < end; /* the newline */
+	if (len > 0) {
+		r.next = data;
+		r.data_end = r.next + len;
+	}
+	if (len >= 3 && memcmp(r.next, bom, 3) == 0)
+		r.next += 3;
+	/* inih may have been built to stop at the first malformed line: call it
+	 * again for the rest. */
+	while (r.next < r.data_end && r.next != before && !r.no_memory) {
+		before = r.next;
+		if (ini_parse_stream(give_line, &r, take_line, &r) == -2)
+			r.no_memory = true;
+		finish_line(&r);
 	}
 	conf_sort(r.s);
 	buf_free(&r.text);
-	return rc < 0 ? error_no_memory(err) : 0;
+	return r.no_memory ? error_no_memory(err) : 0;
 }

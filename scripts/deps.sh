@@ -35,11 +35,12 @@ library() {
 
 libraries() {
 	# In the usual case all are installed, and one call is enough.
-	pkg-config --exists libisal jansson zlib libcrypto libarchive \
+	pkg-config --exists libisal jansson zlib inih libcrypto libarchive \
 		2>/dev/null && return
 	library libisal libisal-dev
 	library jansson libjansson-dev
 	library zlib zlib1g-dev
+	library inih libinih-dev
 	library libcrypto libssl-dev
 	library libarchive libarchive-dev
 }
