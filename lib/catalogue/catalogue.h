@@ -187,6 +187,19 @@ int catalogue_packed_outlook(struct catalogue *c, const struct packed *p,
 			     const struct catalogue_options *o,
 			     struct error *err);
 
+/* --- Replacing files --- */
+
+/*
+ * Call before the first file of dataset `id` is replaced by one of dataset
+ * `by`.  Afterwards, on disk: the index entry is incomplete and records `by`,
+ * CURRENT is the checkpoint before it (or nothing), and the summary says
+ * COMPLETE = 0.  If `by` is `id` (another dataset with the same number), the
+ * entry, the summary and rank2file are removed.  A dataset that is not in the
+ * index is no error.
+ */
+int catalogue_retire(struct catalogue *c, int64_t id, int64_t by,
+		     const struct catalogue_options *o, struct error *err);
+
 /* --- Delete and prune --- */
 
 struct delete_result {

@@ -15,6 +15,7 @@
  *   add.c          catalogue_add()
  *   verify.c       catalogue_verify()
  *   delete.c       catalogue_delete()
+ *   retire.c       mark a dataset whose files are replaced
  *   claims.c       the files that belong to one dataset only
  *   erase.c        remove files and directories, never through a link
  *   list.c         tables, JSON, prune: without access to files

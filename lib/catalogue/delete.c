@@ -47,43 +47,19 @@ struct deletion {
 
 /* --- The index entry --- */
 
-/* Move CURRENT to the latest earlier valid checkpoint, like index_remove(). */
-static int
-promote(struct index *ix, int64_t id, struct error *err)
-{
-	size_t count = 0, i = 0;
-	struct index_entry *list = index_entries(ix, &count, err);
-	const char *name = NULL;
-	int rc = -1;
-
-	if (count == (size_t)-1)
-		return -1;
-	for (i = 0; i < count && name == NULL; i++)
-		if (list[i].id < id && index_entry_valid(&list[i]) &&
-		    list[i].desc.is_ckpt)
-			name = list[i].name;
-	rc = index_set_current(ix, name, err);
-	mem_free(list);
-	return rc;
-}
-
 /* Set COMPLETE = 0, so that no job restarts from the dataset. */
 static int
 mark_entry(struct index *ix, void *arg, struct error *err)
 {
 	struct deletion *d = arg;
 	struct index_entry e;
-	bool current = false;
 
 	d->in_index = index_find_id(ix, d->id, &e, NULL) == 0;
 	if (!d->in_index)
 		return 1;
-	current = e.current;
-	if (e.complete == 0 && !current)
+	if (e.complete == 0 && !e.current)
 		return 1;
-	if (index_set_extra(ix, d->id, "COMPLETE", "0", err) < 0)
-		return -1;
-	return current ? promote(ix, d->id, err) : 0;
+	return index_retire(ix, d->id, err);
 }
 
 static int

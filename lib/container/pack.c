@@ -32,6 +32,7 @@
 #include "par.h"
 #include "path.h"
 #include "progress.h"
+#include "room.h"
 #include "str.h"
 #include "transfer/put.h"
 #include "transfer/transfer.h"
@@ -407,8 +408,8 @@ pack_new(struct packing *w, struct error *err)
 	    segmap_cut(&w->map, SEGMAP_DATA, size, 0, err) < 0 ||
 	    (po->redundancy && pack_hidden_list(w, size, err) < 0))
 		return -1;
-	if (put_room(p->root_fd, w->map.bytes + w->hidden.red.bytes,
-		     "the containers", err) < 0)
+	if (room_check(p->root_fd, w->map.bytes + w->hidden.red.bytes,
+		       "the containers", err) < 0)
 		return -1;
 	if (po->work->dry_run)
 		return 0;

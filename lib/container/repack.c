@@ -25,6 +25,7 @@
 #include "num.h"
 #include "path.h"
 #include "progress.h"
+#include "room.h"
 #include "str.h"
 #include "transfer/put.h"
 #include "transfer/transfer.h"
@@ -366,8 +367,8 @@ move_all(struct repacking *r, struct error *err)
 			    (b == a || r->filled - from < batch);
 		     b++)
 			r->filled += next->containers[b].size;
-		if (put_room(r->w.p->root_fd, r->filled - from,
-			     "the next containers", err) < 0 ||
+		if (room_check(r->w.p->root_fd, r->filled - from,
+			       "the next containers", err) < 0 ||
 		    write_batch(r, a, b, err) < 0)
 			return -1;
 		r->moved = r->filled;

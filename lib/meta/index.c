@@ -229,6 +229,7 @@ latest(const struct kvtree *t)
 /* The keys of an entry, formats.md 3.2. */
 struct record {
 	const struct kvtree *desc, *flushed, *failed, *fetched;
+	int64_t replaced;
 	int complete;
 };
 
@@ -240,6 +241,7 @@ static const struct field fields[] = {
 	{ "DSET", FIELD_NODE, AT(desc) },
 	{ "FAILED", FIELD_NODE, AT(failed) },
 	{ "FETCHED", FIELD_NODE, AT(fetched) },
+	{ INDEX_REPLACED, FIELD_I64, AT(replaced), .most = DATASET_ID_MAX },
 };
 
 /* Read entry `t` of dataset `id`, except what other tables hold. */
@@ -256,6 +258,7 @@ read_entry(const struct kvtree *t, int64_t id, struct index_entry *out,
 	out->id = id;
 	out->name = out->desc.name;
 	out->complete = r.complete;
+	out->replaced = r.replaced;
 	out->flushed = latest(r.flushed);
 	out->failed = latest(r.failed);
 	out->fetched = latest(r.fetched);
@@ -434,7 +437,10 @@ index_entry_reason(const struct index_entry *e, char *to, size_t size)
 {
 	char shown[INDEX_STAMP_SIZE * 2];
 
-	if (e->complete == 0)
+	if (e->complete == 0 && e->replaced > 0)
+		snprintf(to, size, "files replaced by dataset %lld",
+			 (long long)e->replaced);
+	else if (e->complete == 0)
 		snprintf(to, size, "never completed");
 	else if (e->complete < 0)
 		snprintf(to, size, "not recorded as complete");

@@ -21,6 +21,8 @@ struct index; /* opaque */
 
 #define INDEX_FILE "index.scr"
 #define INDEX_VERSION 2
+/* Our key in an entry: id of the dataset that replaced its files. */
+#define INDEX_REPLACED "REPLACED"
 #define INDEX_STAMP_SIZE 20 /* "YYYY-MM-DDTHH:MM:SS" with NUL */
 
 /* One dataset; strings borrowed until the index changes or is freed. */
@@ -34,6 +36,7 @@ struct index_entry {
 	const char *failed;  /* stamp or NULL */
 	const char *fetched; /* latest stamp or NULL */
 	size_t fetches;	     /* number of FETCHED stamps */
+	int64_t replaced;    /* id of the dataset that replaced its files; 0 */
 	bool current;	     /* CURRENT holds this name */
 };
 
@@ -98,6 +101,10 @@ int index_add(struct index *ix, const struct kvtree *desc, int complete,
  * the number of datasets skipped.  ERROR_ABSENT: no such name.
  */
 int index_remove(struct index *ix, const char *name, struct error *err);
+
+/* Mark the entry incomplete.  CURRENT moves on as in index_remove().
+ * ERROR_ABSENT. */
+int index_retire(struct index *ix, int64_t id, struct error *err);
 
 /* Set CURRENT to `name`, which must be a checkpoint.  NULL: remove CURRENT. */
 int index_set_current(struct index *ix, const char *name, struct error *err);

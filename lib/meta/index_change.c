@@ -120,6 +120,26 @@ index_set_current(struct index *ix, const char *name, struct error *err)
 	return put_current(ix, e.name, err);
 }
 
+/* Move CURRENT from dataset `id` to the checkpoint before it. */
+static int
+move_current(struct index *ix, int64_t id, struct error *err)
+{
+	if (ix->ids == NULL && make_ids(ix, err) < 0)
+		return -1;
+	return put_current(ix, earlier_checkpoint(ix, id), err);
+}
+
+int
+index_retire(struct index *ix, int64_t id, struct error *err)
+{
+	struct index_entry e;
+
+	if (index_find_id(ix, id, &e, err) < 0 ||
+	    index_set_extra(ix, id, "COMPLETE", "0", err) < 0)
+		return -1;
+	return e.current ? move_current(ix, id, err) : 0;
+}
+
 int
 index_remove(struct index *ix, const char *name, struct error *err)
 {
@@ -135,12 +155,9 @@ index_remove(struct index *ix, const char *name, struct error *err)
 		return -1;
 	/* The caller's string may be part of an entry that is removed first. */
 	name = kvtree_key(k);
-	if (current != NULL && strcmp(current, name) == 0) {
-		if (ix->ids == NULL && make_ids(ix, err) < 0)
-			return -1;
-		if (put_current(ix, earlier_checkpoint(ix, id), err) < 0)
-			return -1;
-	}
+	if (current != NULL && strcmp(current, name) == 0 &&
+	    move_current(ix, id, err) < 0)
+		return -1;
 	remove_from(ix, "DSET", value_text(key, (uint64_t)id));
 	remove_from(ix, "NAME", name);
 	return 0;

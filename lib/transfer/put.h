@@ -112,13 +112,8 @@ int put_clear(struct put *p, struct error *err);
  */
 int put_new_dirs(struct put *p, struct error *err);
 
-/* Check that all files fit.  -1: ERROR_SYSTEM with ENOSPC; the text gives the
- * bytes needed for `what` and the bytes free.  A file system that reports no
- * size passes. */
+/* room_check() for all files. */
 int put_check_room(const struct put *p, const char *what, struct error *err);
-
-/* The same check for `need` bytes on the file system of `fd`. */
-int put_room(int fd, uint64_t need, const char *what, struct error *err);
 
 /*
  * put_open() returns a descriptor to write to, borrowed until put_wrote(); the

@@ -8,13 +8,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "error.h"
 #include "io.h"
 #include "path.h"
-#include "str.h"
+#include "room.h"
 #include "temp.h"
 #include "transfer/put_impl.h"
 
@@ -37,30 +36,11 @@ put_check_room(const struct put *p, const char *what, struct error *err)
 	for (size_t i = 0; i < p->count; i++) {
 		int fd = p->files[i]->what.dirfd;
 
-		if (fd != last && put_room(fd, need, what, err) < 0)
+		if (fd != last && room_check(fd, need, what, err) < 0)
 			return -1;
 		last = fd;
 	}
 	return 0;
-}
-
-int
-put_room(int fd, uint64_t need, const char *what, struct error *err)
-{
-	struct statvfs fs;
-	char a[32], b[32];
-	uint64_t have = 0;
-
-	/* Some file systems report no size. */
-	if (fstatvfs(fd, &fs) < 0 || fs.f_blocks == 0)
-		return 0;
-	have = (uint64_t)fs.f_bavail * fs.f_frsize;
-	if (have >= need)
-		return 0;
-	errno = ENOSPC;
-	return error_sys(err, "%s needed for %s, %s free",
-			 str_bytes(a, sizeof(a), need), what,
-			 str_bytes(b, sizeof(b), have));
 }
 
 /* --- Leftovers --- */

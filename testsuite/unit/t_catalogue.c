@@ -2,7 +2,10 @@
 /*
  * t_catalogue.c - the index of a prefix: read, changed, rebuilt.
  */
+#include <fcntl.h>
+
 #include "cattest.h"
+#include "meta/kvtree.h"
 #include "report/results.h"
 
 static bool
@@ -343,6 +346,53 @@ anew(void *arg)
 	make_prefix(2, *(bool *)arg, true);
 }
 
+static bool
+summary_says(int id, const char *what)
+{
+	struct kvtree *t = kvtree_read_file(
+		AT_FDCWD, fmt("%s/.scr/scr.dataset.%d/summary.scr", place, id),
+		NULL);
+	const char *complete = t == NULL ? "gone" : kvtree_value(t, "COMPLETE");
+	bool good = complete != NULL && str_eq(complete, what);
+
+	kvtree_free(t);
+	return good;
+}
+
+static void
+test_retire(void)
+{
+	struct catalogue *c = NULL;
+	struct index *ix = NULL;
+	struct catalogue_edit ed;
+	struct index_entry e;
+	char why[128];
+
+	make_prefix(5, true, true);
+	c = open_prefix();
+	is_int(edit(c, CATALOGUE_CURRENT, "set.3", &ed, NULL), 0, "current");
+	is_int(catalogue_retire(c, 3, 5, &options, NULL), 0, "retired");
+	ix = catalogue_read(c, NULL);
+	ok(index_find_id(ix, 3, &e, NULL) == 0 && e.complete == 0 &&
+		   e.replaced == 5 && !e.current &&
+		   str_eq(index_current(ix), "set.1"),
+	   "... incomplete, and CURRENT moved back");
+	is_str(index_entry_reason(&e, why, sizeof(why)),
+	       "files replaced by dataset 5", "... the reason");
+	index_free(ix);
+	ok(summary_says(3, "0"), "... and in its summary");
+	is_int(catalogue_retire(c, 3, 5, &options, NULL), 0, "once more");
+	is_int(catalogue_retire(c, 1, 1, &options, NULL), 0,
+	       "replaced by another with its number");
+	ix = catalogue_read(c, NULL);
+	ok(index_find_id(ix, 1, &e, NULL) < 0 && index_current(ix) == NULL,
+	   "... not in the index any more");
+	index_free(ix);
+	ok(summary_says(1, "gone"), "... and no summary");
+	is_int(catalogue_retire(c, 77, 5, &options, NULL), 0, "no such one");
+	catalogue_close(c);
+}
+
 static void
 test_memory(void)
 {
@@ -370,6 +420,7 @@ main(void)
 	test_summaries();
 	test_change();
 	test_edit();
+	test_retire();
 	test_memory();
 	remove_tree(place);
 	return tap_done();

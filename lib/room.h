@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * room.h - a file system or quota that is full: what the user has to know.
+ */
+#ifndef ROOM_H
+#define ROOM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct error;
+
+/* Is the error a full file system (ENOSPC) or an exhausted quota (EDQUOT)? */
+bool room_is_short(const struct error *err);
+
+/* Check that the file system of `fd` has `need` bytes for `what`.  -1:
+ * ERROR_SYSTEM with ENOSPC; the text names the file system, the bytes needed
+ * and the bytes free.  A file system that reports no size passes. */
+int room_check(int fd, uint64_t need, const char *what, struct error *err);
+
+/* If room_is_short(), put before the sentence of *err which file system (that
+ * of `fd`) is full, how many bytes are needed (0: unknown), and what is free.
+ * Returns -1. */
+int room_explain(int fd, uint64_t need, struct error *err);
+
+#endif /* ROOM_H */
