@@ -49,10 +49,11 @@ int temp_commit(int dirfd, const char *base);
 int temp_remove(int dirfd, const char *base);
 
 /*
- * Create the temporary directory for `base`, with the mode of any new directory,
- * and lock it: no other process uses or removes it while the descriptor is
- * open.  What an interrupted run left of it is removed.  Returns a descriptor to
- * close, or -1: it cannot be created or locked, or another process uses it.
+ * Create the temporary directory for `base`, with the mode of any new
+ * directory, and lock it: no other process uses or removes it while the
+ * descriptor is open.  What an interrupted run left of it is removed.  Returns
+ * a descriptor to close, or -1: it cannot be created or locked, or another
+ * process uses it.
  */
 int temp_make_dir(int dirfd, const char *base);
 

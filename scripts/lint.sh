@@ -271,8 +271,7 @@ check_command_names() {
 	local lib names
 
 	names=$(files 'cmd/scr_*.c' | sed -E 's|.*/(.*)\.c$|\1|' | paste -sd '|')
-	mapfile -t lib < <(files 'lib/*.c' 'lib/*.h' |
-		grep -vE '^lib/(report|catalogue)/')
+	mapfile -t lib < <(files 'lib/*.c' 'lib/*.h' | grep -v '^lib/report/')
 	! code_with_strings "${lib[@]}" |
 		grep -E "\"([^\"\\]|\\.)*\b($names)\b"
 }
