@@ -67,10 +67,6 @@ int path_stat_beneath(int rootfd, const char *rel, struct stat *st,
 int path_open_parent(int rootfd, const char *rel, bool make, mode_t mode,
 		     const char **base, struct error *err);
 
-/* Is the directory open as `fd` empty?  False also if it cannot be read.  The
- * offset of `fd` moves. */
-bool path_is_empty_dir(int fd);
-
 /*
  * A cache of open parent directories, for long lists of files that share
  * directories. pathcache_parent() is path_open_parent() with make = false, but

@@ -20,6 +20,7 @@
 #include "map.h"
 #include "mem.h"
 #include "str.h"
+#include "transfer/put.h"
 #include "work.h"
 
 struct eraser {
@@ -251,9 +252,33 @@ erase_dirs(struct eraser *e, struct error *err)
 
 /* --- All files of a dataset --- */
 
+/* Remove what an interrupted run left under the temporary names of the files
+ * and their directories, as far as no link is in the way to them. */
+static int
+erase_temps(const struct eraser *e, const struct catalogue_claims *k,
+	    struct error *err)
+{
+	struct put *put = put_new(&(struct put_options){ .par = NULL }, err);
+	int rc = put == NULL ? -1 : 0;
+
+	for (size_t i = 0; i < k->count && rc == 0; i++)
+		if (!k->list[i].shared &&
+		    put_add(put,
+			    &(struct put_what){ .dirfd = e->root,
+						.path = k->list[i].path },
+			    err) == NULL)
+			rc = -1;
+	if (rc == 0)
+		(void)put_clear(put, NULL);
+	put_free(put);
+	return rc;
+}
+
 static int
 erase_all(struct eraser *e, const struct catalogue_claims *k, struct error *err)
 {
+	if (!e->work->dry_run && erase_temps(e, k, err) < 0)
+		return -1;
 	for (size_t i = 0; i < k->count; i++) {
 		if (work_stopped(e->work))
 			return error_set(err, ERROR_SYSTEM, "interrupted");

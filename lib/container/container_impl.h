@@ -16,6 +16,7 @@
 #define CONTAINER_CONTAINER_IMPL_H
 
 #include "container/pack.h"
+#include "path.h"
 
 struct put;
 struct stripe;
@@ -27,7 +28,7 @@ struct packing {
 	const struct pack_options *po;
 	struct pack_result *out;
 	struct arena *arena;
-	struct pathcache **caches; /* directories of files, by thread */
+	struct pathcache_pair *caches; /* directories of files, by thread */
 	/* directories of files, of metadata */
 	struct pathcache *parents, *meta;
 	struct segmap map;	/* the new map */
@@ -36,6 +37,8 @@ struct packing {
 	struct hidden hidden;	/* metadata stored beside the map */
 	struct stat *stats;	/* originals, by file of `map` */
 	struct stat *red_stats; /* originals, by file of `hidden` */
+	/* originals that were removed, and not, as they changed */
+	_Atomic size_t removed, left;
 	/* of the last transfer */
 	struct stripe_sum *file_sums, *container_sums;
 };
@@ -77,10 +80,6 @@ int pack_sweep(const struct packed *p, const struct segmap *data,
  * files, and parts of rank2file and packed.* that rank2file, as read, does not
  * list. */
 int pack_sweep_parts(const struct packed *p, struct error *err);
-
-/* Remove the temporary file of the user file `path`. */
-int pack_sweep_temp(const struct packed *p, const char *path,
-		    struct error *err);
 
 bool pack_same_file(const struct stat *a, const struct stat *b);
 

@@ -56,30 +56,37 @@ pack_fini(struct packing *w)
 	*w = (struct packing){ .arena = NULL };
 }
 
-/* Call fn for each file in several threads, each with its own cache. */
+/* Call fn for each i below `count` in several threads, each with caches of its
+ * own: w->caches[worker]. */
 static int
-each_file(struct packing *w,
+each_file(struct packing *w, size_t count,
 	  int (*fn)(void *arg, size_t i, unsigned worker, struct error *err),
 	  struct error *err)
 {
 	struct par *par = work_waiting(w->po->work, w->p->file_fd);
 	const unsigned n = par_threads(par);
-	int rc = 0;
+	int rc = -1;
 
-	w->caches = mem_calloc(n, sizeof(struct pathcache *));
+	w->caches = mem_calloc(n, sizeof(*w->caches));
 	if (w->caches == NULL)
 		return error_no_memory(err);
-	for (unsigned i = 0; i < n && rc == 0; i++) {
-		w->caches[i] = pathcache_new(w->p->file_fd);
-		rc = w->caches[i] == NULL ? error_no_memory(err) : 0;
-	}
-	if (rc == 0)
-		rc = par_for(par, w->map.nfiles, 4, fn, w, err);
+	rc = par_for(par, count, 4, fn, w, err);
 	for (unsigned i = 0; i < n; i++)
-		pathcache_free(w->caches[i]);
+		pathcache_pair_fini(&w->caches[i]);
 	mem_free(w->caches);
 	w->caches = NULL;
 	return rc;
+}
+
+/* The cache of directories below `root` that belongs to this worker. */
+static struct pathcache *
+cache_of(const struct packing *w, unsigned worker, int root, struct error *err)
+{
+	struct pathcache *c = pathcache_pair_at(&w->caches[worker], root);
+
+	if (c == NULL)
+		error_no_memory(err);
+	return c;
 }
 
 /* --- Look --- */
@@ -104,10 +111,14 @@ look_at(void *arg, size_t i, unsigned worker, struct error *err)
 	struct segmap_file *f = &w->map.files[i];
 	struct error why = ERROR_INIT;
 	struct stat *st = &w->stats[i];
+	struct pathcache *dirs = cache_of(w, worker, w->p->file_fd, err);
 	const char *base = NULL;
-	int parent = pathcache_parent(w->caches[worker], f->path, &base, &why);
 	char text[128];
+	int parent = -1;
 
+	if (dirs == NULL)
+		return -1;
+	parent = pathcache_parent(dirs, f->path, &base, &why);
 	if (parent < 0)
 		return why.kind == ERROR_ABSENT ? bad_file(f, "missing", err)
 						: error_pass(err, &why);
@@ -194,7 +205,7 @@ look(struct packing *w, struct error *err)
 	w->distinct = true;
 	if (pack_sort(w, err) < 0)
 		return -1;
-	return each_file(w, look_at, err);
+	return each_file(w, w->map.nfiles, look_at, err);
 }
 
 /* --- Write --- */
@@ -205,7 +216,9 @@ check_unchanged(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	const struct packing *w = arg;
 	const char *path = w->map.files[i].path, *base = NULL;
-	int parent = pathcache_parent(w->caches[worker], path, &base, err);
+	struct pathcache *dirs = cache_of(w, worker, w->p->file_fd, err);
+	int parent =
+		dirs == NULL ? -1 : pathcache_parent(dirs, path, &base, err);
 	char shown[SHOWN_MAX];
 	struct stat st;
 
@@ -274,31 +287,43 @@ remove_original(struct packing *w, struct pathcache *dir, const char *path,
 		if (errno != ENOENT)
 			rc = error_sys(err, "%s: cannot stat", path);
 	} else if (!pack_same_file(&st, was)) {
-		w->out->left++;
+		atomic_fetch_add(&w->left, 1);
 		work_say(w->po->work,
 			 "%s: changed since it was packed: left there", path);
 	} else if (unlinkat(parent, base, 0) < 0) {
 		rc = error_sys(err, "%s: cannot remove", path);
 	} else {
-		w->out->removed++;
+		atomic_fetch_add(&w->removed, 1);
 	}
 	return rc;
+}
+
+/* Remove original `i`: a file with segments (empty files remain files), or,
+ * counted after all files, a metadata file. */
+static int
+remove_one(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct packing *w = arg;
+	const bool data = i < w->map.nfiles;
+	const size_t k = data ? i : i - w->map.nfiles;
+	struct pathcache *dirs =
+		cache_of(w, worker, data ? w->p->file_fd : w->p->meta_fd, err);
+
+	if (dirs == NULL)
+		return -1;
+	if (!data)
+		return remove_original(w, dirs, w->hidden.files[k].name,
+				       &w->red_stats[k], err);
+	return w->map.files[k].nsegs == 0
+		       ? 0
+		       : remove_original(w, dirs, w->map.files[k].path,
+					 &w->stats[k], err);
 }
 
 static int
 remove_originals(struct packing *w, struct error *err)
 {
-	/* Empty files have no segment, so they remain files. */
-	for (size_t i = 0; i < w->map.nfiles; i++)
-		if (w->map.files[i].nsegs > 0 &&
-		    remove_original(w, w->parents, w->map.files[i].path,
-				    &w->stats[i], err) < 0)
-			return -1;
-	for (size_t i = 0; i < w->hidden.nfiles; i++)
-		if (remove_original(w, w->meta, w->hidden.files[i].name,
-				    &w->red_stats[i], err) < 0)
-			return -1;
-	return 0;
+	return each_file(w, w->map.nfiles + w->hidden.nfiles, remove_one, err);
 }
 
 /* --- All steps --- */
@@ -327,6 +352,53 @@ sweep_hidden(struct packing *w, struct error *err)
 	return 0;
 }
 
+/* Remove what an interrupted unpack left under temporary names. */
+static int
+sweep_temps(const struct packing *w, struct error *err)
+{
+	const struct packed *p = w->p;
+	struct put *put = put_new(&(struct put_options){ .par = NULL }, err);
+	int rc = put == NULL ? -1 : 0;
+
+	for (size_t i = 0; i < p->map.nfiles && rc == 0; i++)
+		if (put_add(put,
+			    &(struct put_what){ .dirfd = p->file_fd,
+						.path = p->map.files[i].path },
+			    err) == NULL)
+			rc = -1;
+	if (rc == 0)
+		rc = put_clear(put, err);
+	put_free(put);
+	return rc;
+}
+
+/* Remove file `i` of a packed dataset if it exists with the bytes and times
+ * that are packed. */
+static int
+sweep_original(struct packing *w, size_t i, struct error *err)
+{
+	const struct packed *p = w->p;
+	const struct segmap_file *f = &p->map.files[i];
+	const struct attr *a =
+		p->hidden.nattrs > i ? &p->hidden.attrs[i] : NULL;
+	struct stat st;
+	bool same = false;
+
+	if (f->nsegs == 0 || a == NULL || !a->has_times ||
+	    pathcache_absent(w->parents, f->path) ||
+	    pathcache_stat(w->parents, f->path, &st, NULL) < 0)
+		return 0;
+	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size &&
+	    st.st_mtim.tv_sec == a->mtime.tv_sec &&
+	    st.st_mtim.tv_nsec == a->mtime.tv_nsec &&
+	    pack_compare(p, i, w->po->work, &same, err) < 0)
+		return -1;
+	if (same)
+		return remove_original(w, w->parents, f->path, &st, err);
+	w->left++;
+	return 0;
+}
+
 /* Remove leftovers of an interrupted run, and (not with --keep) originals with
  * the same bytes and times as packed. */
 static int
@@ -336,37 +408,15 @@ sweep_leftovers(struct packing *w, struct error *err)
 
 	w->out->done_before = true;
 	if (pack_sweep(p, &p->map, &p->hidden.red, &w->out->removed, err) < 0 ||
-	    pack_sweep_parts(p, err) < 0)
+	    pack_sweep_parts(p, err) < 0 || sweep_temps(w, err) < 0)
 		return -1;
 	if (w->po->keep)
 		return 0;
 	if (sweep_hidden(w, err) < 0)
 		return -1;
-	for (size_t i = 0; i < p->map.nfiles; i++) {
-		const struct segmap_file *f = &p->map.files[i];
-		const struct attr *a =
-			p->hidden.nattrs > i ? &p->hidden.attrs[i] : NULL;
-		struct stat st;
-		bool same = false;
-
-		if (pack_sweep_temp(p, f->path, err) < 0)
+	for (size_t i = 0; i < p->map.nfiles; i++)
+		if (sweep_original(w, i, err) < 0)
 			return -1;
-		if (f->nsegs == 0 || a == NULL || !a->has_times ||
-		    path_stat_beneath(p->file_fd, f->path, &st, NULL) < 0)
-			continue;
-		if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != f->size ||
-		    st.st_mtim.tv_sec != a->mtime.tv_sec ||
-		    st.st_mtim.tv_nsec != a->mtime.tv_nsec) {
-			w->out->left++;
-			continue;
-		}
-		if (pack_compare(p, i, w->po->work, &same, err) < 0)
-			return -1;
-		if (!same)
-			w->out->left++;
-		else if (remove_original(w, w->parents, f->path, &st, err) < 0)
-			return -1;
-	}
 	return 0;
 }
 
@@ -419,8 +469,8 @@ pack_new(struct packing *w, struct error *err)
 	    pack_write(w, &w->map, p->file_fd, err) < 0 ||
 	    (po->redundancy &&
 	     pack_write(w, &w->hidden.red, p->meta_fd, err) < 0) ||
-	    each_file(w, check_unchanged, err) < 0 || finish_old(w, err) < 0 ||
-	    pack_switch(w, false, err) < 0) {
+	    each_file(w, w->map.nfiles, check_unchanged, err) < 0 ||
+	    finish_old(w, err) < 0 || pack_switch(w, false, err) < 0) {
 		take_back(w);
 		return -1;
 	}
@@ -467,6 +517,8 @@ pack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 		rc = po->work->dry_run ? 0 : sweep_leftovers(&w, err);
 	else
 		rc = pack_new(&w, err);
+	out->removed += w.removed;
+	out->left += w.left;
 	out->done_before = p->is_packed;
 	out->bytes = m->bytes;
 	out->containers = m->ncontainers + w.hidden.red.ncontainers;

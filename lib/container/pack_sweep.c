@@ -84,7 +84,7 @@ pack_sweep(const struct packed *p, const struct segmap *data,
 	return rc;
 }
 
-/* --- Parts of rank2file, temporary files --- */
+/* --- Parts of rank2file --- */
 
 /* Is this the name of a part: "rank2file.0.1", in layout 1
  * "rank2file.0.1.scr"? */
@@ -162,22 +162,5 @@ pack_sweep_parts(const struct packed *p, struct error *err)
 		 hidden_sweep(p->meta_fd, &p->r2f, err) < 0)
 		rc = -1;
 	map_free(s.named);
-	return rc;
-}
-
-int
-pack_sweep_temp(const struct packed *p, const char *path, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	const char *base = NULL;
-	int parent = path_open_parent(p->file_fd, path, false, 0, &base, &why);
-	int rc = 0;
-
-	if (parent < 0)
-		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
-	if (temp_remove(parent, base) < 0)
-		rc = error_sys(err, "%s: cannot remove its temporary file",
-			       path);
-	close(parent);
 	return rc;
 }

@@ -105,8 +105,8 @@ struct put_file *put_at(const struct put *p, size_t i);
 int put_clear(struct put *p, struct error *err);
 
 /*
- * Prepare directories that are missing and get many of the added files: each is
- * created under a temporary name, its files get their final names in it, and
+ * Prepare directories that are missing or empty and get many of the added
+ * files: each is created under a temporary name, its files get their final names in it, and
  * put_commit() renames it with its last file; that saves a rename for each
  * file.  Before the first put_open(), and not with `at_once` or `unlocked`.
  */

@@ -8,8 +8,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "path.h"
@@ -93,20 +96,79 @@ put_clear(struct put *p, struct error *err)
 
 /* --- New directories --- */
 
-/* Create the temporary directory of a place that does not exist. */
+static int
+stop_at_first(void *arg, const char *name, struct error *err)
+{
+	(void)arg;
+	(void)name;
+	(void)err;
+	return 1;
+}
+
+/* May a rename replace the directory `base`?  Only if it is empty, and nothing
+ * but *st tells it from a new one: no access list, no striping. */
+static bool
+is_replaceable(int parent, const char *base, struct stat *st)
+{
+	int fd = openat(parent, base,
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	bool good = false;
+
+	if (fd < 0)
+		return false;
+	if (fstat(fd, st) == 0 &&
+	    dir_each(fd, base, stop_at_first, NULL, NULL) == 0) {
+		ssize_t n = flistxattr(fd, NULL, 0);
+
+		good = n == 0 || (n < 0 && errno == ENOTSUP);
+	}
+	close(fd);
+	return good;
+}
+
+/* Give the directory `fd` owner, group and mode of `was`. */
+static bool
+make_alike(int fd, const struct stat *was)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return false;
+	if ((st.st_uid != was->st_uid || st.st_gid != was->st_gid) &&
+	    fchown(fd, was->st_uid, was->st_gid) < 0)
+		return false;
+	return (st.st_mode == was->st_mode ||
+		fchmod(fd, was->st_mode & 07777) == 0) &&
+	       fstat(fd, &st) == 0 && st.st_mode == was->st_mode &&
+	       st.st_dev == was->st_dev;
+}
+
+/* Create the temporary directory of a place that does not exist, or is an empty
+ * directory, as packing leaves it. */
 static int
 make_new(struct put *p, struct put_place *place, struct error *err)
 {
 	const char *base = NULL;
-	struct stat st;
+	struct stat was;
+	bool missing = false;
 	int parent = path_open_parent(place->dirfd, place->path, true, 0777,
 				      &base, err);
 
 	if (parent < 0)
 		return -1;
-	if (fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0 &&
-	    errno == ENOENT)
-		place->fd = temp_make_dir(parent, base);
+	if (fstatat(parent, base, &was, AT_SYMLINK_NOFOLLOW) < 0)
+		missing = errno == ENOENT;
+	else if (!S_ISDIR(was.st_mode) || !is_replaceable(parent, base, &was))
+		goto out;
+	place->fd = temp_make_dir(parent, base);
+	if (place->fd >= 0 && !missing && !make_alike(place->fd, &was)) {
+		char temp[TEMP_NAME_MAX];
+
+		(void)unlinkat(parent, temp_name(temp, base), AT_REMOVEDIR);
+		close(place->fd);
+		place->fd = -1;
+	}
+out:
 	place->is_new = place->fd >= 0;
 	p->ndirs += place->is_new;
 	close(parent);
@@ -126,7 +188,8 @@ put_new_dirs(struct put *p, struct error *err)
 	return 0;
 }
 
-/* Another process made the directory meanwhile: move the files into it. */
+/* Another process made or filled the directory meanwhile, or it is a mount
+ * point: move the files into it. */
 static int
 move_files(struct put *p, const struct put_place *place, int parent,
 	   const char *base, struct error *err)
@@ -162,7 +225,7 @@ name_new(struct put *p, struct put_place *place, struct error *err)
 	if (parent < 0 && parent != AT_FDCWD)
 		return -1;
 	if (temp_commit(parent, base) < 0)
-		rc = errno == ENOTEMPTY || errno == EEXIST
+		rc = errno == ENOTEMPTY || errno == EEXIST || errno == EBUSY
 			     ? move_files(p, place, parent, base, err)
 			     : error_sys(err,
 					 "%s: cannot rename its temporary "

@@ -450,6 +450,7 @@ new_dirs(void)
 {
 	struct put *p = start_new(false), *q = NULL;
 	struct put_file *f = put_at(p, 3);
+	struct stat st;
 
 	ok(put_new_dirs(p, NULL) == 0 && !exists(fmt("%s/up/new", root)),
 	   "a new directory does not have its name yet");
@@ -489,6 +490,24 @@ new_dirs(void)
 	must(put_new_dirs(p, NULL) == 0);
 	ok(!exists(temp_of("up/new")) && all_in_place(p),
 	   "one that exists is kept");
+
+	p = start_new(false);
+	must(mkdir(fmt("%s/up", root), 0777) == 0 &&
+	     mkdir(fmt("%s/up/new", root), 0777) == 0 &&
+	     chmod(fmt("%s/up/new", root), 02751) == 0);
+	must(put_new_dirs(p, NULL) == 0);
+	make(put_at(p, 3));
+	ok(exists(fmt("%s/3", temp_of("up/new"))) && all_in_place(p),
+	   "an empty one is replaced");
+	must(stat(fmt("%s/up/new", root), &st) == 0);
+	is_int(st.st_mode & 07777, 02751, "by one of its mode");
+
+	p = start_new(false);
+	must(mkdir(fmt("%s/up", root), 0777) == 0 &&
+	     symlink(".", fmt("%s/up/new", root)) == 0);
+	must(put_new_dirs(p, NULL) == 0);
+	ok(!exists(temp_of("up/new")), "a link to one is not");
+	put_free(p);
 
 	p = start_new(false);
 	must(put_new_dirs(p, NULL) == 0);
