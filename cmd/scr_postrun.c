@@ -28,7 +28,7 @@
 struct settings {
 	struct job_where where;
 	const char *remote, *down, *copy, *moved_from;
-	bool plan, json, containers, no_containers;
+	bool plan, json, containers, no_containers, pack_current;
 	uint64_t id, fanout, connect, idle, limit, jobs, keep;
 };
 
@@ -51,7 +51,11 @@ parse(struct settings *s, int argc, char **argv)
 		OPT_U64('i', "id", &s->id, "ID", 1, INT64_MAX,
 			"save what there is of dataset ID, and no other"),
 		OPT_FLAG(0, "containers", &s->containers,
-			 "pack what was saved (SCR_USE_CONTAINERS)"),
+			 "pack what is saved, except the restart point "
+			 "(SCR_USE_CONTAINERS)"),
+		OPT_FLAG(0, "pack-current", &s->pack_current,
+			 "pack the restart point, too: LLNL's library cannot "
+			 "fetch it then"),
 		OPT_FLAG(0, "no-containers", &s->no_containers,
 			 "leave it as files"),
 		OPT_U64(0, "keep", &s->keep, "N", 1, INT64_MAX,
@@ -109,6 +113,9 @@ parse(struct settings *s, int argc, char **argv)
 	if (s->containers && s->no_containers)
 		app_usage("--containers and --no-containers exclude each "
 			  "other");
+	if (s->pack_current && s->no_containers)
+		app_usage("--pack-current and --no-containers exclude each "
+			  "other");
 }
 
 /* Report problems of the configuration; with -v, the sources of its values. */
@@ -135,6 +142,8 @@ fill_options(const struct settings *s, const struct job *job,
 	bool containers = false;
 
 	if (conf_bool(c, "SCR_USE_CONTAINERS", false, &containers, err) < 0 ||
+	    conf_bool(c, "SCR_CONTAINER_REDUNDANCY", false, &o->pack_redundancy,
+		      err) < 0 ||
 	    conf_bytes(c, "SCR_CONTAINER_SIZE", 0, &o->container_size, err) <
 		    0 ||
 	    conf_u64(c, "SCR_PREFIX_SIZE", 0, &o->keep, err) < 0 ||
@@ -142,6 +151,7 @@ fill_options(const struct settings *s, const struct job *job,
 	     conf_bytes(c, "SCR_FILE_BUF_SIZE", 0, &o->buffer, err) < 0))
 		return -1;
 	o->containers = (containers || s->containers) && !s->no_containers;
+	o->pack_current = s->pack_current;
 	if (s->keep > 0)
 		o->keep = s->keep;
 	o->only = (int64_t)s->id;

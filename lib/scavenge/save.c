@@ -14,7 +14,6 @@
 #include "arena.h"
 #include "buf.h"
 #include "clock.h"
-#include "container/pack.h"
 #include "error.h"
 #include "io.h"
 #include "json.h"
@@ -323,29 +322,6 @@ mark_flushed(const struct scavenge *s, int64_t id)
 	kvtree_free(t);
 }
 
-static int
-pack_saved(struct scavenge *s, const struct salvage_dataset *d,
-	   struct error *err)
-{
-	const struct pack_options po = {
-		.size = s->o->container_size,
-		.work = s->work,
-	};
-	const double start = clock_seconds();
-	struct pack_result r;
-	struct packed p;
-	char id[NUM_TEXT];
-	int rc = -1;
-
-	if (catalogue_packed_open(s->prefix, num_text(id, (uint64_t)d->id),
-				  true, s->o->catalogue, &p, err) < 0)
-		return -1;
-	rc = pack(&p, &po, &r, err);
-	packed_close(&p);
-	s->seconds[SCAVENGE_PACK] += clock_seconds() - start;
-	return rc;
-}
-
 /* `text` without the prefix "dataset ID: ". */
 static const char *
 without_id(const char *text, int64_t id)
@@ -390,10 +366,6 @@ build(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	d->done = true;
 	s->saved_now++;
 	mark_flushed(s, d->id);
-	/* The dataset is saved, even if packing fails. */
-	if (s->o->containers && pack_saved(s, d, &why) < 0)
-		work_say(s->work, "dataset %" PRId64 ": %s: it stays as files",
-			 d->id, why.text);
 	return 0;
 }
 

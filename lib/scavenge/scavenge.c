@@ -429,8 +429,8 @@ save_checkpoint(struct scavenge *s, int64_t limit, struct error *err)
 	return 0;
 }
 
-int
-scavenge_run(struct scavenge *s, struct error *err)
+static int
+save_all(struct scavenge *s, struct error *err)
 {
 	struct salvage_dataset *d = NULL;
 	int64_t limit = INT64_MAX;
@@ -448,6 +448,18 @@ scavenge_run(struct scavenge *s, struct error *err)
 	    save_checkpoint(s, limit, err) < 0)
 		return -1;
 	return s->o->keep > 0 ? scavenge_prune(s, err) : 0;
+}
+
+int
+scavenge_run(struct scavenge *s, struct error *err)
+{
+	const int64_t was = s->o->containers ? scavenge_restart_point(s) : 0;
+
+	if (save_all(s, err) < 0)
+		return -1;
+	if (s->o->containers)
+		scavenge_pack(s, was);
+	return 0;
 }
 
 /* --- Result --- */

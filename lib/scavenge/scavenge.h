@@ -30,7 +30,9 @@ struct scavenge_options {
 	const struct hostlist *down; /* nodes to skip; or NULL */
 	/* id of the only dataset to save, even if it seems lost; 0: all */
 	int64_t only;
-	bool containers;	 /* pack each saved dataset */
+	bool containers;      /* pack what is saved, except the restart point */
+	bool pack_current;    /* and pack that, too */
+	bool pack_redundancy; /* and its redundancy */
 	uint64_t container_size; /* bytes; 0: pack() chooses */
 	uint64_t keep;		 /* checkpoints to keep on the prefix; 0: all */
 	/* bytes of a node's read buffer; 0: the node chooses */

@@ -106,9 +106,10 @@ int put_clear(struct put *p, struct error *err);
 
 /*
  * Prepare directories that are missing or empty and get many of the added
- * files: each is created under a temporary name, its files get their final names in it, and
- * put_commit() renames it with its last file; that saves a rename for each
- * file.  Before the first put_open(), and not with `at_once` or `unlocked`.
+ * files: each is created under a temporary name, its files get their final
+ * names in it, and put_commit() renames it with its last file; that saves a
+ * rename for each file.  Before the first put_open(), and not with `at_once` or
+ * `unlocked`.
  */
 int put_new_dirs(struct put *p, struct error *err);
 

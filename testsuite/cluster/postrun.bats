@@ -208,7 +208,7 @@ saves() # REMOTE CASE [NODE...]
 	bed_lay xor_8n4
 	bed_kill node3
 	lay_env+=(SCR_USE_CONTAINERS=1)
-	run post
+	run post --pack-current
 	assert_status 0
 	[[ -n $(ls "$lay_pfs"/.scr/scr.dataset.1/.scr) ]]
 	run on login scr_container -p "$lay_prefix" verify 1

@@ -188,17 +188,47 @@ indexed() {
 	assert_output_has '"state": "saved"' '"bytes_copied": 6' '"verdict": "OLDER'
 }
 
-@test "into containers" {
+# The next job restarts from the current checkpoint, and LLNL's library fetches
+# files only.
+@test "into containers: all but the restart point" {
 	checkpoints 1
+	outputs 2
 	try scr_postrun "${args[@]}" --containers
+	assert_status 0
+	[[ $(indexed) == "2 1* " ]]
+	[[ -e p/ckpt.1/rank_0.ckpt && ! -e p/.scr/scr.dataset.1/.scr ]]
+	[[ ! -e p/out.2/rank_0.ckpt && -e p/.scr/scr.dataset.2/.scr ]]
+	try scr_container -p p verify 1 2
+	assert_status 0
+	# The restart point moves: the old one is packed now.
+	checkpoints 3
+	SCR_USE_CONTAINERS=1 try scr_postrun "${args[@]}"
+	assert_status 0
+	[[ $(indexed) == "3* 2 1 " ]]
+	[[ -e p/ckpt.3/rank_0.ckpt && ! -e p/.scr/scr.dataset.3/.scr ]]
+	[[ ! -e p/ckpt.1/rank_0.ckpt && -e p/.scr/scr.dataset.1/.scr ]]
+	checkpoints 4
+	SCR_USE_CONTAINERS=1 try scr_postrun "${args[@]}" --no-containers
+	assert_status 0
+	[[ -e p/ckpt.4/rank_0.ckpt && -e p/ckpt.3/rank_0.ckpt ]]
+	# With --id, the restart point stays what it was.
+	checkpoints 5
+	try scr_postrun "${args[@]}" --containers --id 5
+	assert_status 0
+	[[ -e p/ckpt.4/rank_0.ckpt && ! -e p/ckpt.5/rank_0.ckpt ]]
+}
+
+@test "into containers: the restart point, too" {
+	try scr_postrun "${args[@]}" --pack-current --no-containers
+	assert_usage_error --pack-current
+	checkpoints 1
+	try scr_postrun "${args[@]}" --containers --pack-current
 	assert_status 0
 	[[ ! -e p/ckpt.1/rank_0.ckpt && -e p/.scr/scr.dataset.1/.scr ]]
 	try scr_container -p p verify 1
 	assert_status 0
-	checkpoints 2
-	SCR_USE_CONTAINERS=1 try scr_postrun "${args[@]}" --no-containers
-	assert_status 0
-	[[ -e p/ckpt.2/rank_0.ckpt ]]
+	scr_container -q -p p unpack 1
+	[[ -e p/ckpt.1/rank_0.ckpt ]]
 }
 
 @test "checksums taken while copying are in the index's metadata" {

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * contain.c - pack saved datasets into containers.
+ */
+#include <inttypes.h>
+
+#include "clock.h"
+#include "container/pack.h"
+#include "error.h"
+#include "mem.h"
+#include "meta/index.h"
+#include "num.h"
+#include "scavenge/scavenge_impl.h"
+#include "work.h"
+
+int64_t
+scavenge_restart_point(const struct scavenge *s)
+{
+	struct index *ix = catalogue_read(s->prefix, NULL);
+	size_t count = 0;
+	struct index_entry *list =
+		ix == NULL ? NULL : index_entries(ix, &count, NULL);
+	int64_t id = 0;
+
+	/* Newest first. */
+	for (size_t i = 0; list != NULL && i < count; i++) {
+		if (list[i].current) {
+			id = list[i].id;
+			break;
+		}
+		if (id == 0 && list[i].desc.is_ckpt &&
+		    index_entry_valid(&list[i]))
+			id = list[i].id;
+	}
+	mem_free(list);
+	index_free(ix);
+	return id;
+}
+
+static int
+pack_one(struct scavenge *s, int64_t id, struct error *err)
+{
+	const struct pack_options po = {
+		.size = s->o->container_size,
+		.redundancy = s->o->pack_redundancy,
+		.work = s->work,
+	};
+	struct pack_result r;
+	struct packed p;
+	char text[NUM_TEXT];
+	int rc = -1;
+
+	if (catalogue_packed_open(s->prefix, num_text(text, (uint64_t)id), true,
+				  s->o->catalogue, &p, err) < 0)
+		return -1;
+	rc = pack(&p, &po, &r, err);
+	packed_close(&p);
+	return rc;
+}
+
+static void
+try_pack(struct scavenge *s, int64_t id, int64_t restart)
+{
+	struct error why = ERROR_INIT;
+
+	if (id == restart && !s->o->pack_current)
+		work_detail(s->work,
+			    "dataset %" PRId64
+			    ": stays as files: the next job restarts from it",
+			    id);
+	else if (pack_one(s, id, &why) < 0)
+		work_say(s->work, "dataset %" PRId64 ": %s: it stays as files",
+			 id, why.text);
+}
+
+void
+scavenge_pack(struct scavenge *s, int64_t was)
+{
+	const double start = clock_seconds();
+	const int64_t restart = scavenge_restart_point(s);
+
+	for (size_t i = 0; i < s->plan.count; i++) {
+		const struct salvage_dataset *d = &s->plan.datasets[i];
+
+		if (d->done)
+			try_pack(s, d->id, restart);
+		if (d->id == was)
+			was = 0;
+	}
+	if (was > 0 && was != restart)
+		try_pack(s, was, restart);
+	s->seconds[SCAVENGE_PACK] += clock_seconds() - start;
+}
