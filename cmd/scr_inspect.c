@@ -555,7 +555,7 @@ parse(struct inspect *in, int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-	struct inspect in = { .status = STATUS_OK };
+	struct inspect in = { .status = STATUS_OK, .look.work.log = app_log };
 
 	argv = parse(&in, argc, argv);
 	find_style(&in.choice.style);

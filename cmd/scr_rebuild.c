@@ -183,7 +183,7 @@ carry_out(const struct settings *s, struct subject *t, struct plan *p,
 		return STATUS_FAILED;
 	if (plan_status(p) == STATUS_LOST) {
 		plan_error(p, err); /* report the part that is lost */
-		return status;
+		return plan_data_status(p);
 	}
 	return STATUS_OK;
 }

@@ -89,7 +89,9 @@ look(struct build *b, struct error *err)
 		return -1;
 	if (b->plan == NULL)
 		return 0;
-	b->sums = catalogue_sums(b->plan, b->have_old ? &b->old : NULL, err);
+	b->sums = catalogue_sums(
+		b->plan, b->have_old && !b->plan->outdated ? &b->old : NULL,
+		err);
 	if (b->sums == NULL ||
 	    catalogue_copied_take(b->c, &b->dir, b->plan, b->sums, err) < 0)
 		return -1;

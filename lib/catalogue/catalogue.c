@@ -225,23 +225,7 @@ struct kvtree *
 catalogue_read_tree(int dirfd, const char *rel, struct stat *st,
 		    struct error *err)
 {
-	struct kvtree *tree = NULL;
-	struct buf raw = BUF_INIT;
-	/* O_NONBLOCK: do not wait if the name is that of a FIFO. */
-	int fd = path_open_beneath(dirfd, rel, O_RDONLY | O_NONBLOCK, 0, err);
-
-	if (fd < 0)
-		return NULL;
-	if (st != NULL && fstat(fd, st) < 0) {
-		error_sys(err, "%s: cannot stat", rel);
-	} else if (io_read_fd(fd, rel, KVTREE_MAX_ENCODED, &raw, err) == 0) {
-		tree = kvtree_decode(raw.data, raw.len, NULL, err);
-		if (tree == NULL)
-			error_wrap(err, "%s", rel);
-	}
-	buf_free(&raw);
-	close(fd);
-	return tree;
+	return kvtree_read_beneath(dirfd, rel, st, err);
 }
 
 struct kvtree *

@@ -154,8 +154,8 @@ verify_deep(struct verify *v, struct plan *p, struct error *err)
 static int
 verify_sums(struct verify *v, struct plan *p, struct error *err)
 {
-	struct catalogue_sum *sums =
-		catalogue_sums(p, v->have_old ? &v->old : NULL, err);
+	struct catalogue_sum *sums = catalogue_sums(
+		p, v->have_old && !p->outdated ? &v->old : NULL, err);
 	int rc = -1;
 
 	if (sums != NULL)

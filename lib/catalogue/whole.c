@@ -119,7 +119,8 @@ catalogue_flush_knows(const struct catalogue_dir *d, const struct plan *p)
 	struct catalogue_desc s = { .tree = NULL };
 	int complete = -1;
 
-	if (plan_status(p) != STATUS_LOST || !all_present(p) || all_mapped(p))
+	if (p->outdated || plan_status(p) != STATUS_LOST || !all_present(p) ||
+	    all_mapped(p))
 		return false;
 	if (catalogue_read_summary(d, &s, &complete, NULL) < 0)
 		complete = -1;

@@ -2,10 +2,15 @@
 /*
  * kvtree_file.c - read and write files that hold one tree.
  */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "buf.h"
 #include "error.h"
 #include "io.h"
 #include "meta/kvtree.h"
+#include "path.h"
 
 struct kvtree *
 kvtree_decode(const void *data, size_t len, size_t *used, struct error *err)
@@ -32,6 +37,29 @@ kvtree_read_file(int dirfd, const char *name, struct error *err)
 	}
 	buf_free(&scratch);
 	return t;
+}
+
+struct kvtree *
+kvtree_read_beneath(int dirfd, const char *rel, struct stat *st,
+		    struct error *err)
+{
+	struct kvtree *tree = NULL;
+	struct buf raw = BUF_INIT;
+	/* O_NONBLOCK: do not wait if the name is that of a FIFO. */
+	int fd = path_open_beneath(dirfd, rel, O_RDONLY | O_NONBLOCK, 0, err);
+
+	if (fd < 0)
+		return NULL;
+	if (st != NULL && fstat(fd, st) < 0) {
+		error_sys(err, "%s: cannot stat", rel);
+	} else if (io_read_fd(fd, rel, KVTREE_MAX_ENCODED, &raw, err) == 0) {
+		tree = kvtree_decode(raw.data, raw.len, NULL, err);
+		if (tree == NULL)
+			error_wrap(err, "%s", rel);
+	}
+	buf_free(&raw);
+	close(fd);
+	return tree;
 }
 
 int

@@ -233,12 +233,14 @@ check_dir(struct overview *s, const struct overview_entry *e,
 	  const struct catalogue_options *o, struct condition *h,
 	  struct error *err)
 {
+	struct catalogue_options quiet = *o;
 	struct error why = ERROR_INIT;
 
+	quiet.work.log = NULL; /* the plan has reported already */
 	h->plan = catalogue_plan(s->catalogue, e->id, plan_flags(o), o, &why);
 	if (h->plan == NULL && why.kind == ERROR_ABSENT) {
 		h->absent = e->indexed && !e->finished;
-		return h->absent ? 0 : check_files(s, o, h, err);
+		return h->absent ? 0 : check_files(s, &quiet, h, err);
 	}
 	if (h->plan == NULL)
 		return could_not(h, &why, err);
@@ -247,7 +249,7 @@ check_dir(struct overview *s, const struct overview_entry *e,
 		return check_deep(h, o, err);
 	/* A complete flush may lie beside the remains of a scavenge: check the
 	 * files of its rank2file before reporting a loss. */
-	if (check_files(s, o, h, err) < 0)
+	if (check_files(s, &quiet, h, err) < 0)
 		return -1;
 	if (h->status == STATUS_OK) {
 		plan_free(h->plan);

@@ -49,6 +49,7 @@ plan_free(struct plan *p)
 	mem_free(p->files);
 	mem_free(p->sets);
 	plan_packed_free(w->packed);
+	plan_record_free(w->record);
 	arena_free(w->p.arena);
 	mem_free(w);
 }
@@ -148,18 +149,45 @@ start_workers(struct planner *w, struct error *err)
 	return w->arenas != NULL ? 0 : error_no_memory(err);
 }
 
-int
-plan_make(struct planner *w, struct error *err)
+/* ERROR_ABSENT if the dataset has no metadata for a plan. */
+static int
+check_any(const struct planner *w, struct error *err)
+{
+	if (w->nmaps + w->p.nsets > 0)
+		return 0;
+	return error_set(err, ERROR_ABSENT,
+			 "%s: no filemap and no redundancy file of "
+			 "this dataset",
+			 w->p.places[0].meta);
+}
+
+/* Make the list of files, and look for them.  If filemaps turn out to be those
+ * of another dataset, do it again without them. */
+static int
+find_files(struct planner *w, struct error *err)
+{
+	size_t dropped = 0;
+
+	do {
+		w->p.nfiles = 0;
+		if (plan_map_files(w, err) < 0 ||
+		    plan_place_packed(w, err) < 0 ||
+		    (!w->reported && plan_stat_files(w, 0, err) < 0) ||
+		    plan_record_load(w, &dropped, err) < 0)
+			return -1;
+	} while (dropped > 0);
+	return plan_record_sums(w, err);
+}
+
+static int
+make(struct planner *w, struct error *err)
 {
 	const bool reported = w->reported;
 
 	if (start_workers(w, err) < 0 || plan_scan_maps(w, err) < 0 ||
-	    plan_make_sets(w, err) < 0)
+	    plan_make_sets(w, err) < 0 || plan_owner_names(w, err) < 0 ||
+	    check_any(w, err) < 0)
 		return -1;
-	if (w->nmaps == 0 && w->nreds == 0)
-		return error_set(err, ERROR_ABSENT,
-				 "%s: no filemap and no redundancy file",
-				 w->p.places[0].meta);
 	if (!w->bare && (plan_solve_sets(w, true, err) < 0 ||
 			 (!reported && plan_restore_maps(w, err) < 0)))
 		return -1;
@@ -167,17 +195,25 @@ plan_make(struct planner *w, struct error *err)
 		plan_finish(w);
 		return 0;
 	}
-	if (!w->bare &&
-	    (plan_map_files(w, err) < 0 || plan_place_packed(w, err) < 0 ||
-	     (!reported && plan_stat_files(w, 0, err) < 0)))
+	if (!w->bare && find_files(w, err) < 0)
 		return -1;
 	if ((w->o->flags & PLAN_CHECKSUMS) && !w->bare && !reported &&
 	    plan_check_all(w, err) < 0)
 		return -1;
-	if (plan_solve_sets(w, false, err) < 0)
+	if (plan_solve_sets(w, false, err) < 0 || check_any(w, err) < 0)
 		return -1;
 	plan_finish(w);
 	return 0;
+}
+
+int
+plan_make(struct planner *w, struct error *err)
+{
+	struct error why = ERROR_INIT;
+
+	if (make(w, &why) == 0 || why.kind == ERROR_ABSENT)
+		plan_owner_say(w);
+	return why.kind == ERROR_NONE ? 0 : error_pass(err, &why);
 }
 
 int

@@ -156,6 +156,7 @@ struct plan_set {
 				  opened */
 	uint64_t chunk;	       /* chunk size in bytes; XOR and RS only */
 	bool opened;	       /* the headers were read */
+	bool foreign;	       /* the headers are those of another dataset */
 	const char *flaw;      /* a contradiction between headers and filemaps,
 				  or NULL */
 	const uint32_t *ranks; /* by member; only for a set that plan_protect()
@@ -190,6 +191,8 @@ struct plan {
 				       written (prefix plans); NULL: unknown */
 	bool moved;		   /* the prefix has another path now */
 	bool packed;		   /* it has containers */
+	bool outdated; /* summary and rank2file are those of an older dataset,
+			  whose files have been replaced */
 
 	/* Totals. */
 	uint64_t bytes; /* of all known files */

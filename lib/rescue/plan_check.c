@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "crc.h"
 #include "error.h"
 #include "mem.h"
 #include "par.h"
@@ -157,5 +158,51 @@ plan_check_all(struct planner *w, struct error *err)
 		if (look[i])
 			w->p.files[i].state = FILE_WRONG_CRC;
 	mem_free(look);
+	return rc;
+}
+
+int
+plan_check_red(const struct plan *p, const struct plan_member *m, bool *right,
+	       bool *wrong, struct error *err)
+{
+	const uint64_t size = plan_segs_size(m->red->segs, m->red->nsegs);
+	const struct plan_span whole = {
+		.dirfd = p->places[m->place].meta_fd,
+		.len = size,
+		.sum = STRIPE_NO_SUM,
+	};
+	struct stripe_part *parts =
+		mem_calloc(m->red->nsegs + 1, sizeof(*parts));
+	struct stripe_cache *cache = stripe_cache_new(1, false, NULL);
+	struct stripe s = { 0, parts };
+	unsigned char *block = mem_alloc(CHECK_BLOCK, 1);
+	struct error why = ERROR_INIT;
+	uint32_t crc = 0;
+	int rc = 0;
+
+	*right = *wrong = false;
+	if (parts == NULL || cache == NULL || block == NULL)
+		rc = error_no_memory(err);
+	else if (m->red->has_crc && m->red->nsegs > 0 &&
+		 plan_segs_good(m->red->segs, m->red->nsegs))
+		*right = true;
+	if (*right)
+		s.nparts = plan_segs_parts(m->red->segs, m->red->nsegs, &whole,
+					   parts);
+	for (uint64_t off = 0; *right && !*wrong && off < size;
+	     off += CHECK_BLOCK) {
+		size_t len = size - off < CHECK_BLOCK ? (size_t)(size - off)
+						      : CHECK_BLOCK;
+
+		*wrong = stripe_read(&s, cache, off, block, len, &why) < 0;
+		crc = crc_update(crc, block, len);
+	}
+	if (*wrong && !plan_blames_file(&why))
+		rc = error_pass(err, &why);
+	*wrong = *wrong || (*right && crc != m->red->crc);
+	*right = *right && !*wrong;
+	stripe_cache_free(cache);
+	mem_free(parts);
+	mem_free(block);
 	return rc;
 }

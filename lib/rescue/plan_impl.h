@@ -5,6 +5,8 @@
  *
  *   plan_source.c  constructors: directories, files by hand, reports
  *   plan_scan.c    names of metadata files, contents of filemaps
+ *   plan_owner.c   which of these belong to the dataset
+ *   plan_record.c  what rank2file and copied_R.scr record of the files
  *   plan_packed.c  the same for packed datasets
  *   plan_root.c    recorded paths -> paths below the root
  *   plan_set.c     names of redundancy files -> sets
@@ -16,6 +18,7 @@
 #define RESCUE_PLAN_IMPL_H
 
 #include "meta/filemap.h"
+#include "meta/rank2file.h"
 #include "rescue/rescue_impl.h"
 
 /* Larger sets are rejected: limits the memory that a crafted name can
@@ -32,6 +35,7 @@
 struct buf;
 struct hidden_file;
 struct plan_packed;
+struct plan_record;
 
 struct map_entry {
 	int64_t rank;
@@ -50,9 +54,29 @@ struct red_entry {
 	const struct plan_red_report *report; /* or reported by a process */
 };
 
+/* What belongs to the dataset (plan_owner.c). */
+struct plan_owner {
+	bool known;	 /* there is a descriptor; false: all belongs to it */
+	int64_t created; /* CREATED in it, microseconds since the epoch */
+	int64_t floor;	 /* metadata with older times belong to an older
+			    dataset */
+	const char *job; /* JOBID in it, or NULL */
+	int64_t files;	 /* FILES in it; -1: not recorded */
+	uint64_t bytes;	 /* SIZE in it, valid if files >= 0 */
+	bool complete;	 /* it comes from a summary with COMPLETE = 1 */
+	/* CREATED and JOBID in flush.scr, if that is a later dataset than the
+	 * one in the summary; -1: it is not. */
+	int64_t later;
+	const char *later_job;
+	size_t maps, reds; /* number of files of another dataset */
+	int64_t newest;	   /* newest time in them */
+};
+
 struct planner {
 	struct plan p; /* first member: a plan is cast to its planner */
 	struct plan_packed *packed; /* NULL: no containers */
+	struct plan_owner owner;
+	struct plan_record *record; /* NULL: nothing else is recorded */
 	bool reported; /* made by plan_reports(): files cannot be opened */
 	const struct plan_options *o;
 	const struct work *work;
@@ -69,6 +93,7 @@ struct planner {
 					      is made from directories */
 	size_t nreports;
 	size_t ranks_cap;
+	int64_t said_ranks; /* size of the job in filemaps; -1: unknown */
 	size_t files_cap, sets_cap;
 	const char *stem; /* of names of files given by hand; NULL: the
 			     default */
@@ -110,7 +135,55 @@ int plan_need_ranks(struct planner *w, int64_t n, struct error *err);
 int plan_take_map(struct planner *w, uint32_t rank, const void *image,
 		  size_t size, const char **why, struct error *err);
 
+/* Grow or shrink the number of ranks to what filemaps and sets say. */
+int plan_count_ranks(struct planner *w, struct error *err);
+
+/* --- plan_owner.c --- */
+
+/* Read the descriptor of a dataset on a prefix. */
+int plan_owner_load(struct planner *w, struct error *err);
+
+/* Forget filemaps of another dataset.  Called when all are read, before their
+ * contents are used. */
+void plan_owner_maps(struct planner *w);
+
+/* Forget the filemap of a rank: it belongs to another dataset.  When all such
+ * are forgotten, plan_owner_sweep() removes them from maps[]. */
+void plan_owner_forget(struct planner *w, int64_t rank);
+void plan_owner_sweep(struct planner *w);
+
+/* Remove sets with ranks that the job of the filemaps did not have. */
+int plan_owner_names(struct planner *w, struct error *err);
+
+/* Mark the members of a set whose headers are those of another dataset
+ * (red->older).  If no header is left, sets s->foreign. */
+void plan_owner_set(const struct planner *w, struct plan_set *s);
+
+/* Remove sets of another dataset, and count such redundancy files.  Returns the
+ * number of sets removed. */
+size_t plan_owner_drop_sets(struct planner *w);
+
+/* Report to the log what is not used, and why. */
+void plan_owner_say(const struct planner *w);
+
+/* --- plan_record.c --- */
+
+/* If something is missing or checksums are wanted, read rank2file and forget
+ * the filemaps that contradict it; *dropped is their number. */
+int plan_record_load(struct planner *w, size_t *dropped, struct error *err);
+
+/* Does rank2file deny that the rank has the files of this list? */
+bool plan_record_denies(const struct planner *w, const struct redset_member *l);
+
+/* Take the checksums in rank2file, and of missing files those in
+ * copied_R.scr. */
+int plan_record_sums(struct planner *w, struct error *err);
+void plan_record_free(struct plan_record *r); /* NULL is allowed */
+
 /* --- plan_packed.c --- */
+
+/* The rank2file of a packed dataset; NULL: it is not packed. */
+const struct rank2file *plan_packed_ranks(const struct plan *p);
 
 /* If place 0 has containers, read their segment map and marks. */
 int plan_load_packed(struct planner *w, struct error *err);
@@ -121,6 +194,10 @@ int plan_scan_packed(struct planner *w, struct error *err);
  * packed, or kept as a tree in memory. */
 const struct plan_seg *plan_hidden_segs(const struct plan *p,
 					const struct hidden_file *f, size_t *n);
+
+/* The recorded checksum of a packed redundancy file.  False: none. */
+bool plan_hidden_crc(const struct plan *p, const struct hidden_file *f,
+		     uint32_t *crc);
 
 /* Contents of a packed metadata file.  ERROR_CORRUPT: a part of it is
  * missing. */
@@ -171,6 +248,9 @@ int plan_add_members(struct planner *w, struct plan_set *s, struct error *err);
 
 /* Make sets[] from the names of the redundancy files. */
 int plan_make_sets(struct planner *w, struct error *err);
+
+/* Assign all ranks to sets again. */
+void plan_claim_ranks(struct planner *w);
 
 /* Record in the rank of a member which set the member belongs to.  If two sets
  * claim a rank, the set with the larger share of present redundancy files

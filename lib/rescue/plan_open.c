@@ -478,6 +478,10 @@ plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 		if (s->members[i].state == RED_UNCHECKED &&
 		    read_header(w, s, i, arena, err) < 0)
 			return -1;
+	plan_owner_set(w, s);
+	s->opened = true;
+	if (s->foreign)
+		return 0;
 	agree(s);
 	inherit_lists(s);
 	if (facts_init(&f, s, err) < 0)
@@ -493,7 +497,6 @@ plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 	for (uint32_t i = 0; i < s->n; i++)
 		if (settle_member(s, i, &f, arena, err) < 0)
 			goto out;
-	s->opened = true;
 	rc = 0;
 out:
 	facts_fini(&f);

@@ -222,6 +222,14 @@ plan_load_packed(struct planner *w, struct error *err)
 	return rc < 0 ? error_wrap(err, "%s", w->p.places[0].meta) : 0;
 }
 
+const struct rank2file *
+plan_packed_ranks(const struct plan *p)
+{
+	const struct plan_packed *k = plan_containers(p);
+
+	return k != NULL ? &k->r2f : NULL;
+}
+
 /* --- Names --- */
 
 /* Names that exist as files.  These take precedence over packed ones, because
@@ -284,6 +292,19 @@ plan_hidden_segs(const struct plan *p, const struct hidden_file *f, size_t *n)
 	s = &k->hidden.red.files[f->at];
 	*n = s->nsegs;
 	return k->red.segs + s->first;
+}
+
+bool
+plan_hidden_crc(const struct plan *p, const struct hidden_file *f,
+		uint32_t *crc)
+{
+	const struct segmap_file *s = NULL;
+
+	if (f == NULL || f->tree != NULL)
+		return false;
+	s = &plan_containers(p)->hidden.red.files[f->at];
+	*crc = s->crc;
+	return s->has_crc;
 }
 
 bool

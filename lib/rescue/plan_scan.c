@@ -372,12 +372,36 @@ agree_on_ranks(struct planner *w, struct error *err)
 		said = ranks;
 		by = rank;
 	}
+	w->said_ranks = said;
+	if (plan_count_ranks(w, err) < 0)
+		return -1;
 	if (said >= 0 && said < w->p.nranks)
 		return error_set(err, ERROR_CORRUPT,
 				 "there is a filemap_%lld, but the job had "
 				 "%lld ranks",
 				 (long long)w->p.nranks - 1, (long long)said);
-	return said < 0 ? 0 : plan_need_ranks(w, said, err);
+	return 0;
+}
+
+int
+plan_count_ranks(struct planner *w, struct error *err)
+{
+	w->p.nranks = 0;
+	if (w->said_ranks >= 0 && plan_need_ranks(w, w->said_ranks, err) < 0)
+		return -1;
+	for (size_t i = 0; i < w->nmaps; i++)
+		if (plan_need_ranks(w, w->maps[i].rank + 1, err) < 0)
+			return -1;
+	for (size_t i = 0; i < w->p.nsets; i++) {
+		const struct plan_set *s = &w->p.sets[i];
+
+		for (uint32_t m = 0; m < s->n; m++)
+			if (s->members[m].rank != PLAN_NONE &&
+			    plan_need_ranks(w, (int64_t)s->members[m].rank + 1,
+					    err) < 0)
+				return -1;
+	}
+	return 0;
 }
 
 int
@@ -408,6 +432,7 @@ plan_scan_maps(struct planner *w, struct error *err)
 	}
 	if (par_for(w->par, w->nmaps, MAP_BATCH, read_map, &job, err) < 0)
 		goto out;
+	plan_owner_maps(w);
 	rc = agree_on_ranks(w, err);
 out:
 	for (unsigned i = 0; i < w->nworkers; i++) {

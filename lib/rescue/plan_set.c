@@ -93,6 +93,7 @@ add_member(struct planner *w, struct plan_set *s, const struct red_entry *e,
 	m->state = e->absent ? RED_MISSING : RED_UNCHECKED;
 	m->red->report = e->report;
 	m->red->segs = plan_hidden_segs(&w->p, e->hidden, &m->red->nsegs);
+	m->red->has_crc = plan_hidden_crc(&w->p, e->hidden, &m->red->crc);
 	if (!plan_segs_good(m->red->segs, m->red->nsegs)) {
 		m->state = RED_DAMAGED;
 		m->problem = "its container is not whole";
@@ -139,6 +140,16 @@ plan_claim_rank(struct planner *w, uint32_t set, uint32_t member)
 		return;
 	*claim = set;
 	*(s->map ? &r->map_member : &r->data_member) = member;
+}
+
+void
+plan_claim_ranks(struct planner *w)
+{
+	for (size_t i = 0; i < w->ranks_cap; i++)
+		w->p.ranks[i].data_set = w->p.ranks[i].map_set = PLAN_NONE;
+	for (size_t i = 0; i < w->p.nsets; i++)
+		for (uint32_t m = 0; m < w->p.sets[i].n; m++)
+			plan_claim_rank(w, (uint32_t)i, m);
 }
 
 struct plan_set *
@@ -244,9 +255,7 @@ plan_make_sets(struct planner *w, struct error *err)
 	}
 	if (add_gone(w, first, err) < 0)
 		return -1;
-	for (size_t i = 0; i < w->p.nsets; i++)
-		for (uint32_t m = 0; m < w->p.sets[i].n; m++)
-			plan_claim_rank(w, (uint32_t)i, m);
+	plan_claim_ranks(w);
 	return 0;
 }
 

@@ -493,25 +493,44 @@ join_sets(struct planner *w, struct set_job *job, struct error *err)
 	return w->bare ? plan_stat_files(w, first, err) : 0;
 }
 
+/* Choose the sets of one kind that are not yet open, and open them.  Sets of
+ * another dataset are removed.  Returns 1 if there were any: this may uncover
+ * sets that seemed to be superseded by them. */
+static int
+open_sets(struct planner *w, bool map, struct set_job *job, struct error *err)
+{
+	for (size_t i = job->count = 0; i < w->p.nsets; i++) {
+		const struct plan_set *s = &w->p.sets[i];
+
+		if (s->map != map || s->n == 0 || s->opened || superseded(w, i))
+			continue;
+		if ((w->o->flags & PLAN_HEADERS) || set_lacks(w, s))
+			job->sets[job->count++] = i;
+	}
+	if (par_for(w->par, job->count, 0, open_one, job, err) < 0)
+		return -1;
+	if (plan_owner_drop_sets(w) == 0)
+		return 0;
+	return plan_count_ranks(w, err) < 0 ? -1 : 1;
+}
+
 int
 plan_solve_sets(struct planner *w, bool map, struct error *err)
 {
 	struct set_job job = { .w = w };
-	int rc = -1;
+	int rc = 1;
 
 	job.sets = mem_alloc(w->p.nsets + 1, sizeof(*job.sets));
 	if (job.sets == NULL)
 		return error_no_memory(err);
-	for (size_t i = 0; i < w->p.nsets; i++) {
-		const struct plan_set *s = &w->p.sets[i];
-
-		if (s->map != map || s->n == 0 || superseded(w, i))
-			continue;
-		if ((w->o->flags & PLAN_HEADERS) || set_lacks(w, s))
+	while (rc > 0)
+		rc = open_sets(w, map, &job, err);
+	for (size_t i = job.count = 0; i < w->p.nsets; i++)
+		if (w->p.sets[i].map == map && w->p.sets[i].opened)
 			job.sets[job.count++] = i;
-	}
-	if (par_for(w->par, job.count, 0, open_one, &job, err) == 0 &&
-	    join_sets(w, &job, err) == 0)
+	if (rc == 0)
+		rc = join_sets(w, &job, err);
+	if (rc == 0)
 		rc = par_for(w->par, job.count, 0, solve_one, &job, err);
 	mem_free(job.sets);
 	return rc;
@@ -520,8 +539,12 @@ plan_solve_sets(struct planner *w, bool map, struct error *err)
 int
 plan_reopen_set(struct planner *w, uint32_t set, struct error *err)
 {
-	if (plan_open_set(w, &w->p.sets[set], w->p.arena, err) < 0 ||
+	struct plan_set *s = &w->p.sets[set];
+
+	if (plan_open_set(w, s, w->p.arena, err) < 0 ||
 	    claim_members(w, set, err) < 0)
 		return -1;
+	if (s->foreign)
+		s->flaw = "its redundancy files belong to another dataset";
 	return link_members(w, set, err);
 }

@@ -84,6 +84,75 @@ look_again(struct rebuild_run *r, bool *look, struct error *err)
 	return marked;
 }
 
+/* Are all data that are present proven by a checksum? */
+static bool
+data_proven(const struct rebuild_run *r, const struct plan_set *s)
+{
+	for (uint32_t m = 0; m < s->n; m++) {
+		const struct plan_member *pm = &s->members[m];
+
+		for (size_t i = 0; pm->files && i < pm->list.nfiles; i++) {
+			const struct plan_file *f = NULL;
+
+			if (pm->files[i] == PLAN_NONE)
+				return false;
+			f = &r->p->files[pm->files[i]];
+			if (f->state == FILE_PRESENT && !f->has_crc &&
+			    f->attr.size > 0)
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Does the solution of the set read the body of this member? */
+static bool
+reads_body(const struct plan_set *s, uint32_t member)
+{
+	for (size_t j = 0; s->solution != NULL && j < s->solution->njobs; j++)
+		for (uint32_t i = 0; i < s->solution->jobs[j].nin; i++)
+			if (s->solution->jobs[j].in[i].body &&
+			    s->solution->jobs[j].in[i].member == member)
+				return true;
+	return false;
+}
+
+/* Mark redundancy files of a set as damaged: those with a wrong checksum; if
+ * there are none, but all data are proven right, those that were used.  Returns
+ * their number, -1 on error. */
+static long
+blame_bodies(struct rebuild_run *r, uint32_t set, struct error *err)
+{
+	const struct plan_set *s = &r->p->sets[set];
+	bool *bad = mem_calloc(s->n, sizeof(*bad));
+	bool *suspect = mem_calloc(s->n, sizeof(*suspect));
+	long marked = 0, suspects = 0;
+	int rc = bad != NULL && suspect != NULL ? 0 : error_no_memory(err);
+
+	for (uint32_t m = 0; m < s->n && rc == 0; m++) {
+		const struct plan_member *pm = &s->members[m];
+		bool right = false;
+
+		if (!reads_body(s, m))
+			continue;
+		rc = plan_check_red(r->p, pm, &right, &bad[m], err);
+		marked += bad[m];
+		suspect[m] = !right && !bad[m];
+		suspects += suspect[m];
+	}
+	if (marked == 0 && data_proven(r, s)) {
+		for (uint32_t m = 0; m < s->n && rc == 0; m++)
+			bad[m] = suspect[m];
+		marked = suspects;
+	}
+	for (uint32_t m = 0; m < s->n && rc == 0; m++)
+		if (bad[m])
+			rc = plan_mark_body(r->p, set, m, err);
+	mem_free(bad);
+	mem_free(suspect);
+	return rc < 0 ? -1 : marked;
+}
+
 /* A rebuilt file has a wrong checksum, so one of its inputs is damaged.  Check
  * the files of its set.  Returns the number of files marked, -1 on error. */
 static long
@@ -91,10 +160,12 @@ find_culprit(struct rebuild_run *r, const struct plan_file *f,
 	     struct error *err)
 {
 	uint32_t set = r->p->ranks[f->rank].data_set;
+	long marked = 0;
 
 	for (size_t i = 0; i < r->p->nfiles; i++)
 		r->look[i] = r->p->ranks[r->p->files[i].rank].data_set == set;
-	return look_again(r, r->look, err);
+	marked = look_again(r, r->look, err);
+	return marked == 0 ? blame_bodies(r, set, err) : marked;
 }
 
 static long
@@ -114,10 +185,10 @@ check_outputs(struct rebuild_run *r, struct error *err)
 		marked = find_culprit(r, f, err);
 		if (marked != 0)
 			return marked;
-		return error_set(err, ERROR_CORRUPT,
+		return error_set(err, ERROR_LOST,
 				 "%s: what was computed does not have the "
-				 "recorded checksum 0x%08x: the rest of its "
-				 "set is damaged, and it cannot be told where",
+				 "recorded checksum 0x%08x: a file of its set "
+				 "without a checksum is damaged",
 				 f->path, f->crc);
 	}
 	return 0;

@@ -79,9 +79,14 @@ struct plan_red {
 	const struct plan_red_report *report; /* NULL: it is on disk */
 	size_t nsegs;			      /* > 0: it is packed */
 	const struct plan_seg *segs;
+	bool has_crc; /* of the whole file, if packed */
+	uint32_t crc;
 	const struct redset_header *read; /* its header; NULL: not read, or
 					     damaged */
-	uint64_t body_start, body_size;	  /* in bytes */
+	bool foreign;			  /* it is that of another dataset */
+	int64_t older; /* the newest time in it, if that shows this
+			  (microseconds since the epoch); else 0 */
+	uint64_t body_start, body_size; /* in bytes */
 	const void *header; /* encoded header to write if the file is
 			       rebuilt */
 	size_t header_size;
@@ -136,6 +141,11 @@ int plan_strings(const struct plan *p, const struct plan_set *s, bool sums,
  * On return look[i] is set if the file is wrong.  States are not changed. */
 int plan_check_files(struct plan *p, const struct work *work, bool *look,
 		     struct error *err);
+
+/* Read the redundancy file of a member, if its checksum is recorded.  *wrong:
+ * it is not as recorded; *right: it is. */
+int plan_check_red(const struct plan *p, const struct plan_member *m,
+		   bool *right, bool *wrong, struct error *err);
 
 /* Called before and after a rebuild writes into containers.  The function
  * plan_begin_packed() marks on disk all segments to be written and extends the

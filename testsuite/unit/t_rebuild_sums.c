@@ -218,16 +218,16 @@ bad_output(void)
 	   "RS: an output that is wrong leads to the damaged input");
 	is_int((int64_t)r.crc_wrong, 1, "of which there is one");
 
-	/* A redundancy file's body has no checksum. */
+	/* A redundancy file's body has no checksum, but all data have. */
 	scene_make(&xor4);
 	must(unlink(scene_data(&xor4, 3, 1)) == 0);
 	for (unsigned r1 = 0; r1 < 3; r1++)
 		for (long off = 1; off < 340; off += 8)
 			flip(scene_red(&xor4, r1, false, false), -off);
 	scene_keep(&xor4);
-	ok(rebuild_now(&xor4, &e, &r, &err) < 0 && err.kind == ERROR_CORRUPT,
-	   "parity that is wrong cannot be told from the rest");
-	ok(says(&err, "does not have the recorded checksum"), "but is noticed");
+	ok(rebuild_now(&xor4, &e, &r, &err) < 0 && err.kind == ERROR_LOST,
+	   "parity that does not fit the data cannot rebuild them");
+	ok(says(&err, "its contents are wrong"), "and is blamed");
 	ok(scene_same(&xor4) && r.files == 0, "nothing was changed");
 }
 

@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan_owner.c - which filemaps and redundancy files belong to the dataset.
+ *
+ * A directory scr.dataset.ID can hold files of two datasets: when ids start
+ * again, LLNL's flush of the new dataset replaces data, summary and rank2file
+ * only, and the filemaps and redundancy files of an older scavenge stay.  What
+ * is computed from these is an older dataset, or nothing at all.
+ *
+ * A job creates a dataset (CREATED in its descriptor), then writes the files,
+ * then the filemaps, then the redundancy; filemaps and headers record the times
+ * of the files (formats.md 4.2, 5.3).  So times before CREATED show an older
+ * dataset.  Later times do not show a newer one: a job that fetches the dataset
+ * writes filemaps and redundancy of its own, with its own job id in the paths.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "meta/dataset.h"
+#include "meta/dataset_dir.h"
+#include "meta/flush.h"
+#include "meta/kvtree.h"
+#include "meta/summary.h"
+#include "path.h"
+#include "rescue/plan_impl.h"
+#include "str.h"
+#include "when.h"
+#include "work.h"
+
+#define SECOND INT64_C(1000000)
+
+/* The clocks of a job's nodes may differ by this much. */
+#define SKEW (2 * SECOND)
+
+/* The same if files on disk confirm what a filemap records. */
+#define SKEW_CONFIRMED (3600 * SECOND)
+
+/* --- The descriptor --- */
+
+/* What the dataset's descriptor in one file says. */
+struct said {
+	int64_t created; /* microseconds since the epoch; -1: nothing */
+	const char *job; /* NULL: nothing */
+	int64_t files;	 /* -1: nothing */
+	uint64_t bytes;	 /* of the files */
+};
+
+/* Take the descriptor `desc` if it is that of the plan's dataset. */
+static int
+take_desc(struct planner *w, const struct kvtree *desc, struct said *out,
+	  struct error *err)
+{
+	struct dataset d;
+
+	if (desc == NULL || dataset_read(desc, &d, NULL) < 0 ||
+	    d.id != w->p.id || d.created_us <= 0)
+		return 0;
+	out->created = d.created_us;
+	out->files = d.files;
+	out->bytes = d.bytes;
+	if (d.job_id == NULL)
+		return 0;
+	out->job = arena_strdup(w->p.arena, d.job_id);
+	return out->job == NULL ? error_no_memory(err) : 0;
+}
+
+/* Read a metadata file.  NULL without an error: it is missing or damaged, and
+ * says nothing. */
+static struct kvtree *
+read_tree(int dirfd, const char *name, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct kvtree *t = kvtree_read_beneath(dirfd, name, NULL, &why);
+
+	if (t == NULL && why.kind != ERROR_ABSENT && !plan_blames_file(&why))
+		error_pass(err, &why);
+	return t;
+}
+
+static int
+ask_summary(struct planner *w, struct said *out, struct error *err)
+{
+	struct kvtree *t = read_tree(w->p.places[0].meta_fd, SUMMARY_FILE, err);
+	struct summary s;
+	int rc = err != NULL && err->kind != ERROR_NONE ? -1 : 0;
+
+	if (t != NULL && summary_read(t, &s, NULL) == 0) {
+		rc = take_desc(w, s.desc, out, err);
+		w->owner.complete = s.complete == 1;
+	}
+	kvtree_free(t);
+	return rc;
+}
+
+static int
+ask_flush(struct planner *w, struct said *out, struct error *err)
+{
+	struct kvtree *t =
+		read_tree(w->p.places[0].root_fd, SCR_DIR "/" FLUSH_FILE, err);
+	struct flush_entry e;
+	int rc = err != NULL && err->kind != ERROR_NONE ? -1 : 0;
+
+	if (t != NULL && flush_find(t, w->p.id, &e, NULL) == 0)
+		rc = take_desc(w, e.desc, out, err);
+	kvtree_free(t);
+	return rc;
+}
+
+static void
+adopt(struct planner *w, const struct said *s)
+{
+	w->owner.known = true;
+	w->owner.created = s->created;
+	w->owner.floor = s->created - SKEW;
+	w->owner.job = s->job;
+	w->owner.files = s->files;
+	w->owner.bytes = s->bytes;
+}
+
+int
+plan_owner_load(struct planner *w, struct error *err)
+{
+	struct said summary = { .created = -1 }, flush = { .created = -1 };
+	struct error why = ERROR_INIT;
+
+	w->owner.later = -1;
+	if (ask_summary(w, &summary, &why) < 0 ||
+	    ask_flush(w, &flush, &why) < 0)
+		return error_pass(err, &why);
+	if (summary.created > 0)
+		adopt(w, &summary);
+	else if (flush.created > 0)
+		adopt(w, &flush);
+	if (summary.created > 0 && flush.created > summary.created) {
+		w->owner.later = flush.created;
+		w->owner.later_job = flush.job;
+	}
+	return 0;
+}
+
+/* --- Times --- */
+
+static int64_t
+micros(const struct timespec *t)
+{
+	if (t->tv_sec > INT64_MAX / SECOND - 1)
+		return INT64_MAX;
+	return (int64_t)t->tv_sec * SECOND + t->tv_nsec / 1000;
+}
+
+/* Raise *newest to the time at which the file was last written. */
+static void
+raise(int64_t *newest, const struct attr *a)
+{
+	const int64_t m = micros(&a->mtime), c = micros(&a->ctime);
+
+	if (!a->has_times)
+		return;
+	if (m > *newest)
+		*newest = m;
+	if (c > *newest)
+		*newest = c;
+}
+
+/* The newest time in a filemap; -1: none. */
+static int64_t
+newest_of_map(const struct filemap *m)
+{
+	int64_t newest = -1;
+
+	for (size_t i = 0; i < m->nfiles; i++)
+		raise(&newest, &m->files[i].attr);
+	return newest;
+}
+
+/* The newest time in the header of a member: that of its own list, and of the
+ * lists of its left neighbours. */
+static int64_t
+newest_of_header(const struct redset_header *h, uint32_t member, uint32_t n)
+{
+	int64_t newest = -1;
+
+	for (uint32_t d = 0; d <= redset_neighbours(&h->desc); d++) {
+		const struct redset_member *l =
+			&h->members[(member + n - d) % n];
+
+		for (size_t i = 0; l->known && i < l->nfiles; i++)
+			raise(&newest, &l->files[i].attr);
+	}
+	return newest;
+}
+
+static bool
+is_older(const struct planner *w, int64_t newest)
+{
+	return w->owner.known && newest >= 0 && newest < w->owner.floor;
+}
+
+/* --- Filemaps --- */
+
+/* The job id in a path of a cache (formats.md 2): does it contradict the
+ * descriptor? */
+static bool
+other_job(const struct planner *w, const char *path)
+{
+	const char *at = path != NULL ? strstr(path, "/scr.") : NULL;
+	size_t len = 0;
+
+	if (at == NULL || w->owner.job == NULL)
+		return false;
+	at += strlen("/scr.");
+	len = strcspn(at, "/");
+	return strlen(w->owner.job) != len ||
+	       memcmp(at, w->owner.job, len) != 0;
+}
+
+/* Is the file on the prefix as it is recorded, to the nanosecond? */
+static bool
+is_as_recorded(const struct planner *w, const char *root,
+	       const struct filemap_file *f)
+{
+	struct buf path = BUF_INIT;
+	const char *rel = NULL;
+	struct stat st;
+	bool same = false;
+
+	if (f->dir != NULL && f->name != NULL && f->attr.has_times &&
+	    path_join(&path, f->dir, f->name, NULL) == 0)
+		rel = path_below(path.data, root);
+	if (rel != NULL && path_is_clean(rel) &&
+	    path_stat_beneath(w->p.places[0].root_fd, rel, &st, NULL) == 0)
+		same = S_ISREG(st.st_mode) &&
+		       (uint64_t)st.st_size == f->attr.size &&
+		       st.st_mtim.tv_sec == f->attr.mtime.tv_sec &&
+		       st.st_mtim.tv_nsec == f->attr.mtime.tv_nsec;
+	buf_free(&path);
+	return same;
+}
+
+/*
+ * Filemaps that seem a little too old may be those of a node with a slow clock.
+ * If files on disk are just as they record, accept times as old as theirs.
+ */
+static void
+allow_for_clocks(struct planner *w)
+{
+	const int64_t least = w->owner.created - SKEW_CONFIRMED;
+	int64_t floor = w->owner.floor;
+	struct buf root = BUF_INIT;
+	const bool found = path_real(w->p.places[0].root, &root, NULL) == 0;
+
+	for (size_t i = 0; i < w->nmaps; i++) {
+		const struct filemap *m = &w->filemaps[w->maps[i].rank];
+		int64_t newest = newest_of_map(m);
+
+		if (!w->p.ranks[w->maps[i].rank].map_known ||
+		    !is_older(w, newest) || newest < least || newest >= floor ||
+		    other_job(w, m->files[0].cache_path))
+			continue;
+		for (size_t k = 0; found && k < m->nfiles && newest < floor;
+		     k++)
+			if (is_as_recorded(w, root.data, &m->files[k]))
+				floor = newest;
+	}
+	w->owner.floor = floor;
+	buf_free(&root);
+}
+
+/* flush.scr describes a later dataset than the summary.  If a filemap is as new
+ * as that, a scavenge has replaced the data, and summary and rank2file are
+ * left over. */
+static void
+choose_descriptor(struct planner *w)
+{
+	const struct said later = {
+		.created = w->owner.later,
+		.job = w->owner.later_job,
+		.files = -1,
+	};
+
+	if (later.created < 0)
+		return;
+	for (size_t i = 0; i < w->nmaps; i++) {
+		const int64_t rank = w->maps[i].rank;
+
+		if (!w->p.ranks[rank].map_known ||
+		    newest_of_map(&w->filemaps[rank]) < later.created - SKEW)
+			continue;
+		adopt(w, &later);
+		w->owner.complete = false;
+		w->p.outdated = true;
+		return;
+	}
+}
+
+void
+plan_owner_forget(struct planner *w, int64_t rank)
+{
+	struct plan_rank *r = &w->p.ranks[rank];
+
+	r->map = (struct plan_meta){ .why = "that of another dataset" };
+	r->map_known = false;
+	w->filemaps[rank] = (struct filemap){ .ranks = -1 };
+}
+
+void
+plan_owner_sweep(struct planner *w)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < w->nmaps; i++)
+		if (w->p.ranks[w->maps[i].rank].map.name != NULL)
+			w->maps[kept++] = w->maps[i];
+	w->owner.maps += w->nmaps - kept;
+	w->nmaps = kept;
+}
+
+/* Time of the filemap in entry i; -1: unknown, or it is another entry of this
+ * rank that was read. */
+static int64_t
+entry_time(const struct planner *w, size_t i)
+{
+	const int64_t rank = w->maps[i].rank;
+	const struct plan_rank *r = &w->p.ranks[rank];
+
+	if (!r->map_known || r->map.name != w->maps[i].name)
+		return -1;
+	return newest_of_map(&w->filemaps[rank]);
+}
+
+void
+plan_owner_maps(struct planner *w)
+{
+	bool ours = false, foreign = false;
+
+	if (!w->owner.known)
+		return;
+	choose_descriptor(w);
+	allow_for_clocks(w);
+	for (size_t i = 0; i < w->nmaps; i++) {
+		const int64_t newest = entry_time(w, i);
+
+		if (!is_older(w, newest)) {
+			ours = ours || newest >= 0;
+			continue;
+		}
+		if (newest > w->owner.newest)
+			w->owner.newest = newest;
+		plan_owner_forget(w, w->maps[i].rank);
+		foreign = true;
+	}
+	/* Those without files are no better than the rest. */
+	for (size_t i = 0; foreign && !ours && i < w->nmaps; i++)
+		plan_owner_forget(w, w->maps[i].rank);
+	plan_owner_sweep(w);
+}
+
+/* --- Redundancy --- */
+
+int
+plan_owner_names(struct planner *w, struct error *err)
+{
+	for (size_t i = 0; w->said_ranks >= 0 && i < w->p.nsets; i++) {
+		struct plan_set *s = &w->p.sets[i];
+
+		for (uint32_t m = 0; m < s->n; m++)
+			s->foreign |= s->members[m].rank != PLAN_NONE &&
+				      s->members[m].rank >= w->said_ranks;
+	}
+	return plan_owner_drop_sets(w) > 0 ? plan_count_ranks(w, err) : 0;
+}
+
+void
+plan_owner_set(const struct planner *w, struct plan_set *s)
+{
+	size_t foreign = 0, ours = 0;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct plan_member *m = &s->members[i];
+		const struct redset_header *h = m->red->read;
+		const int64_t newest =
+			h != NULL ? newest_of_header(h, i, s->n) : -1;
+		const bool old = is_older(w, newest);
+
+		if (!old && !(h != NULL && !s->map &&
+			      plan_record_denies(w, &h->members[i]))) {
+			ours += newest >= 0;
+			continue;
+		}
+		foreign++;
+		m->state = RED_DAMAGED;
+		m->problem = "belongs to another dataset";
+		m->red->foreign = true;
+		m->red->older = old ? newest : 0;
+		m->red->read = NULL;
+		m->list.known = false;
+	}
+	s->foreign = foreign > 0 && ours == 0;
+}
+
+/* Count the redundancy files of another dataset. */
+static void
+count_set(struct plan_owner *o, const struct plan_set *s)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct plan_member *m = &s->members[i];
+
+		o->reds += m->red->foreign || (s->foreign && m->name != NULL);
+		if (m->red->older > o->newest)
+			o->newest = m->red->older;
+	}
+}
+
+/* Is a set of this kind left that has a file? */
+static bool
+kind_left(const struct plan *p, const struct plan_set *s)
+{
+	for (size_t i = 0; i < p->nsets; i++) {
+		const struct plan_set *t = &p->sets[i];
+
+		if (t->n > 0 && !t->foreign && t->map == s->map &&
+		    t->type == s->type && t->sets == s->sets)
+			return true;
+	}
+	return false;
+}
+
+size_t
+plan_owner_drop_sets(struct planner *w)
+{
+	struct plan *p = &w->p;
+	size_t kept = 0, dropped = 0;
+
+	for (size_t i = 0; i < p->nsets; i++)
+		dropped += p->sets[i].foreign;
+	if (dropped == 0)
+		return 0;
+	for (size_t i = 0; i < p->nsets; i++)
+		if (p->sets[i].n == 0 && !kind_left(p, &p->sets[i]))
+			p->sets[i].foreign = true;
+	for (size_t i = 0; i < p->nsets; i++) {
+		if (p->sets[i].foreign) {
+			count_set(&w->owner, &p->sets[i]);
+			plan_forget_solution(&p->sets[i]);
+		} else {
+			p->sets[kept++] = p->sets[i];
+		}
+	}
+	p->nsets = kept;
+	plan_claim_ranks(w);
+	return dropped;
+}
+
+/* --- Report --- */
+
+void
+plan_owner_say(const struct planner *w)
+{
+	struct plan_owner o = w->owner;
+	char then[WHEN_TEXT], made[WHEN_TEXT], times[2 * WHEN_TEXT + 32] = "";
+
+	for (size_t i = 0; i < w->p.nsets; i++)
+		count_set(&o, &w->p.sets[i]);
+	if (o.maps + o.reds == 0)
+		return;
+	if (o.newest > 0)
+		snprintf(times, sizeof(times), " (%s, before CREATED %s)",
+			 when_text(then, o.newest / SECOND),
+			 when_text(made, o.created / SECOND));
+	work_say(w->work,
+		 "%s: %zu %s and %zu redundancy %s belong to another "
+		 "dataset%s: not used; compute new redundancy",
+		 w->p.places[0].meta, str_count(o.maps, "filemap"),
+		 str_count(o.reds, "file"), times);
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan_record.c - what else records the files: rank2file has their paths, and
+ * often sizes and checksums; copied_R.scr has the checksums of files that a
+ * scavenge copied.
+ *
+ * They are read only if a file is missing or wrong, or if checksums are to be
+ * compared: what is rebuilt must match everything that is recorded.
+ */
+#include <string.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "map.h"
+#include "mem.h"
+#include "meta/copied.h"
+#include "meta/kvtree.h"
+#include "path.h"
+#include "rescue/plan_impl.h"
+
+struct plan_record {
+	struct rank2file own;	       /* read for this record */
+	const struct rank2file *ranks; /* `own`, or that of the containers */
+	/* All files by path; NULL: not made yet. */
+	struct map *by_path;
+	struct entry {
+		uint32_t rank;
+		const struct rank2file_file *file;
+	} * entries;
+};
+
+void
+plan_record_free(struct plan_record *r)
+{
+	if (r == NULL)
+		return;
+	if (r->own.arena != NULL)
+		rank2file_free(&r->own);
+	map_free(r->by_path);
+	mem_free(r->entries);
+	mem_free(r);
+}
+
+/* --- rank2file --- */
+
+static bool
+is_bad(const struct plan_file *f)
+{
+	return f->state != FILE_PRESENT && f->state != FILE_ELSEWHERE;
+}
+
+/* Is there a reason to look? */
+static bool
+needed(const struct planner *w)
+{
+	if (w->p.places[0].cache || w->bare || w->by_hand || w->reported)
+		return false;
+	if (w->o->flags & PLAN_CHECKSUMS)
+		return true;
+	for (int64_t i = 0; i < w->p.nranks; i++)
+		if (!w->p.ranks[i].map_known)
+			return true;
+	for (size_t i = 0; i < w->p.nfiles; i++)
+		if (is_bad(&w->p.files[i]))
+			return true;
+	return false;
+}
+
+/* Read rank2file, if it is that of a complete dataset.  A damaged one records
+ * nothing. */
+static int
+load(struct planner *w, struct error *err)
+{
+	struct plan_record *r = NULL;
+	struct error why = ERROR_INIT;
+
+	if (!w->owner.complete)
+		return 0;
+	r = mem_calloc(1, sizeof(*r));
+	if (r == NULL)
+		return error_no_memory(err);
+	r->ranks = plan_packed_ranks(&w->p);
+	if (r->ranks == NULL &&
+	    rank2file_load_par(w->p.places[0].meta_fd, RANK2FILE_FILE, w->par,
+			       &r->own, &why) == 0)
+		r->ranks = &r->own;
+	if (r->ranks != NULL) {
+		w->record = r;
+		return 0;
+	}
+	plan_record_free(r);
+	if (why.kind == ERROR_ABSENT || plan_blames_file(&why))
+		return 0;
+	return error_pass(err, &why);
+}
+
+static int
+list_paths(struct plan_record *r, struct error *err)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->ranks->nranks; i++)
+		n += r->ranks->ranks[i].nfiles;
+	r->by_path = map_new();
+	r->entries = mem_calloc(n + 1, sizeof(*r->entries));
+	if (r->by_path == NULL || r->entries == NULL)
+		return error_no_memory(err);
+	for (size_t i = n = 0; i < r->ranks->nranks; i++) {
+		const struct rank2file_rank *rank = &r->ranks->ranks[i];
+
+		for (size_t k = 0; k < rank->nfiles; k++, n++) {
+			r->entries[n] =
+				(struct entry){ (uint32_t)i, &rank->files[k] };
+			if (map_put(r->by_path, rank->files[k].path, n) < 0)
+				return error_no_memory(err);
+		}
+	}
+	return 0;
+}
+
+/* The entry of a file of the plan; NULL: none. */
+static const struct rank2file_file *
+find(const struct plan_record *r, const struct plan_file *f)
+{
+	size_t at = map_get(r->by_path, f->path);
+
+	if (at == MAP_NONE || r->entries[at].rank != f->rank)
+		return NULL;
+	return r->entries[at].file;
+}
+
+/* Is rank2file right about the files of this rank, and the filemap wrong? */
+static bool
+contradicts(const struct planner *w, uint32_t rank)
+{
+	const struct plan_record *r = w->record;
+	const struct plan_rank *pr = &w->p.ranks[rank];
+
+	if (!pr->map_known || rank >= r->ranks->nranks ||
+	    !r->ranks->ranks[rank].present)
+		return pr->map_known && rank >= r->ranks->nranks;
+	if (r->ranks->ranks[rank].nfiles != pr->nfiles)
+		return true;
+	for (size_t i = 0; i < pr->nfiles; i++) {
+		const struct plan_file *f = &w->p.files[pr->first_file + i];
+		const struct rank2file_file *is = find(r, f);
+
+		if (is == NULL || (is->has_size && is->size != f->attr.size) ||
+		    (is->has_crc && f->has_crc && is->crc != f->crc))
+			return true;
+	}
+	return false;
+}
+
+/* Do all filemaps together name other files than the descriptor counts? */
+static bool
+totals_differ(const struct planner *w)
+{
+	uint64_t bytes = 0;
+
+	for (int64_t i = 0; i < w->p.nranks; i++)
+		if (!w->p.ranks[i].map_known)
+			return false;
+	for (size_t i = 0; i < w->p.nfiles; i++)
+		bytes += w->p.files[i].attr.size;
+	return w->owner.known && w->owner.files >= 0 &&
+	       ((uint64_t)w->owner.files != w->p.nfiles ||
+		w->owner.bytes != bytes);
+}
+
+/* Take the checksums in rank2file. */
+static void
+take_sums(struct planner *w)
+{
+	for (size_t i = 0; i < w->p.nfiles; i++) {
+		struct plan_file *f = &w->p.files[i];
+		const struct rank2file_file *is = NULL;
+
+		if (f->has_crc)
+			continue;
+		is = find(w->record, f);
+		if (is == NULL || !is->has_crc)
+			continue;
+		f->has_crc = true;
+		f->crc = is->crc;
+	}
+}
+
+int
+plan_record_load(struct planner *w, size_t *dropped, struct error *err)
+{
+	bool all = false;
+
+	*dropped = 0;
+	if (w->record != NULL || !needed(w))
+		return 0;
+	if (load(w, err) < 0)
+		return -1;
+	if (w->record == NULL)
+		return 0;
+	if (list_paths(w->record, err) < 0)
+		return -1;
+	all = totals_differ(w);
+	for (int64_t i = 0; i < w->p.nranks; i++) {
+		if (!all && !contradicts(w, (uint32_t)i))
+			continue;
+		plan_owner_forget(w, i);
+		(*dropped)++;
+	}
+	if (*dropped == 0)
+		return 0;
+	plan_owner_sweep(w);
+	for (size_t i = 0; all && i < w->p.nsets; i++)
+		w->p.sets[i].foreign = true;
+	plan_owner_drop_sets(w);
+	return plan_count_ranks(w, err);
+}
+
+/* The file of rank `r` with this base name, first tried at `guess`; NULL:
+ * none. */
+static const struct rank2file_file *
+by_name(const struct rank2file_rank *r, const char *name, size_t guess)
+{
+	for (size_t i = 0; i < r->nfiles; i++) {
+		const struct rank2file_file *f =
+			&r->files[(guess + i) % r->nfiles];
+
+		if (strcmp(path_base(f->path), name) == 0)
+			return f;
+	}
+	return NULL;
+}
+
+bool
+plan_record_denies(const struct planner *w, const struct redset_member *l)
+{
+	const struct rank2file_rank *r = NULL;
+
+	if (w->record == NULL || !l->known)
+		return false;
+	if (l->desc.rank >= w->record->ranks->nranks)
+		return true;
+	r = &w->record->ranks->ranks[l->desc.rank];
+	if (!r->present)
+		return false;
+	if (r->nfiles != l->nfiles)
+		return true;
+	for (size_t i = 0; i < l->nfiles; i++) {
+		/* The order is mostly that of rank2file, or the reverse. */
+		const struct rank2file_file *f = NULL;
+		const char *name = path_base(l->files[i].path);
+		const size_t back = l->nfiles - 1 - i;
+
+		f = strcmp(path_base(r->files[back].path), name) == 0
+			    ? &r->files[back]
+			    : by_name(r, name, i);
+		if (f == NULL ||
+		    (f->has_size && f->size != l->files[i].attr.size))
+			return true;
+	}
+	return false;
+}
+
+/* --- copied_R.scr --- */
+
+static void
+take_copied(struct plan_file *f, const struct copied *c)
+{
+	for (size_t i = 0; i < c->nfiles; i++) {
+		const struct copied_file *k = &c->files[i];
+
+		if (strcmp(k->path, f->path) != 0 || k->size != f->attr.size ||
+		    k->mtime.tv_sec != f->attr.mtime.tv_sec ||
+		    k->mtime.tv_nsec != f->attr.mtime.tv_nsec)
+			continue;
+		f->has_crc = true;
+		f->crc = k->crc;
+		return;
+	}
+}
+
+/* Take the checksums of missing files of a rank from the list of the scavenge
+ * that copied them. */
+static int
+ask_copied(struct planner *w, const struct plan_rank *r, uint32_t rank,
+	   struct arena *arena, struct error *err)
+{
+	char name[COPIED_NAME_MAX];
+	struct error why = ERROR_INIT;
+	struct kvtree *t = kvtree_read_beneath(
+		w->p.places[0].meta_fd, copied_name(name, rank), NULL, &why);
+	struct copied c;
+
+	if (t != NULL && copied_read(t, arena, &c, &why) == 0)
+		for (size_t i = 0; i < r->nfiles; i++) {
+			struct plan_file *f = &w->p.files[r->first_file + i];
+
+			if (is_bad(f) && !f->has_crc && f->attr.has_times)
+				take_copied(f, &c);
+		}
+	kvtree_free(t);
+	if (why.kind == ERROR_NONE || why.kind == ERROR_ABSENT ||
+	    plan_blames_file(&why))
+		return 0;
+	return error_pass(err, &why);
+}
+
+static bool
+lacks_sum(const struct planner *w, const struct plan_rank *r)
+{
+	for (size_t i = 0; i < r->nfiles; i++) {
+		const struct plan_file *f = &w->p.files[r->first_file + i];
+
+		if (is_bad(f) && !f->has_crc)
+			return true;
+	}
+	return false;
+}
+
+int
+plan_record_sums(struct planner *w, struct error *err)
+{
+	struct arena *arena = NULL;
+	int rc = 0;
+
+	if (w->record != NULL)
+		take_sums(w);
+	if (w->p.places[0].cache || w->bare || w->by_hand || w->reported)
+		return 0;
+	arena = arena_new();
+	if (arena == NULL)
+		return error_no_memory(err);
+	for (int64_t i = 0; i < w->p.nranks && rc == 0; i++) {
+		if (!lacks_sum(w, &w->p.ranks[i]))
+			continue;
+		arena_reset(arena);
+		rc = ask_copied(w, &w->p.ranks[i], (uint32_t)i, arena, err);
+	}
+	arena_free(arena);
+	return rc;
+}

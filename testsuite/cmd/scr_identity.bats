@@ -1,0 +1,255 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154,SC2164 # bats sets them; plain names
+# Metadata of another dataset: filemaps and redundancy count only if they belong
+# to the dataset that summary and rank2file describe.
+
+load helper
+
+: "${GEN:=$BIN/../gen}"
+D=p/.scr/scr.dataset.4
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+# craft FILE: write the printout of a tree on stdin as a kvtree file.
+craft()
+{
+	"$GEN/gen_craft" --output "$1"
+}
+
+# edit FILE SED...: change a metadata file by its printout.
+edit()
+{
+	local file=$1
+
+	shift
+	scr_inspect -m tree "$file" | sed "$@" >edited
+	craft "$file" <edited
+}
+
+# invert FILE...: other bytes of the same size, written now.
+invert()
+{
+	perl -0777 -pi -e 's/(.)/chr(255 - ord $1)/ges' "$@"
+}
+
+# Job A's scavenge of dataset 4, $1 ranks, redundancy $2: data, filemaps and
+# parity are on the prefix, and in the index.
+scavenge_of_a()
+{
+	"$GEN/gen_dataset" -q -p p -i 4 -n "$1" -t "$2" -s 5000,300
+	scr_index -q -p p --build 4
+}
+
+# Ids start again: index and flush.scr are dropped.  LLNL's library flushes
+# another dataset 4 of $1 ranks, a year later: it writes data, rank2file and
+# summary, and nothing else.  $2: the job id.
+flush_of_b()
+{
+	local r
+
+	rm -f p/.scr/index.scr p/.scr/flush.scr "$D"/rank2file*
+	invert p/ckpt.4/*
+	edit "$D/summary.scr" -e "/CREATED/{n;s/1700000000/1731536000/}" \
+		-e "/JOBID/{n;s/1000/$2/}" -e "/FILES/{n;s/[0-9]\+/$1/}" \
+		-e "/SIZE/{n;s/[0-9]\+/$(cat p/ckpt.4/* | wc -c)/}"
+	printf '  %s\n' RANKS "  $1" LEVEL '  1' RANK '  0' '    FILE' \
+		'      .0.0' '    OFFSET' '      0' | craft "$D/rank2file"
+	{
+		printf '  %s\n' RANKS "  $1" LEVEL '  0' RANK
+		for ((r = $1 - 1; r >= 0; r--)); do
+			printf '  %s\n' "  $r" '    FILE' \
+				"      ckpt.4/rank_$r.ckpt"
+		done
+	} | craft "$D/rank2file.0.0"
+	scr_index -q -p p --add ckpt.4
+	cp -a p after_flush
+}
+
+# The same, with checksums in our rank2file.
+build_of_b()
+{
+	flush_of_b "$@"
+	scr_index -q -p p --build 4 --checksums
+	grep -q CRC <(scr_inspect -m tree "$D/rank2file.0.0")
+}
+
+# After a loss: no command rebuilds from the redundancy of A, and all say why.
+refused()
+{
+	tree_sha p >before
+	try scr_inspect -p p 4
+	assert_status 4
+	assert_stderr_one_line "another dataset"
+	assert_output_lacks "any 1 rank" "can be rebuilt" "--build"
+	try scr_rebuild -p p 4
+	assert_status 1
+	assert_stderr_has "another dataset"
+	try scr_index -p p --build 4
+	assert_status 4
+	assert_stderr_has "another dataset" "ckpt.4/rank_2.ckpt"
+	try scr_index -p p --verify 4
+	assert_status 4
+	assert_stderr_has "another dataset"
+	tree_sha p | diff before -
+}
+
+@test "redundancy of another job's dataset 4: nothing is rebuilt from it" {
+	scavenge_of_a 4 XOR
+	flush_of_b 4 2000
+	try scr_index -p p --verify 4
+	assert_status 0
+	try scr_inspect -p p 4
+	assert_status 0
+	assert_output_lacks "any 1 rank"
+	assert_stderr_one_line "filemaps" "another dataset"
+	rm p/ckpt.4/rank_2.ckpt
+	refused
+}
+
+@test "the same when jobs have no id, with checksums, and with RS" {
+	scavenge_of_a 4 RS
+	build_of_b 4 1000
+	rm p/ckpt.4/rank_2.ckpt
+	refused
+}
+
+@test "job A had more ranks than job B" {
+	scavenge_of_a 6 PARTNER
+	rm p/ckpt.4/rank_[45].ckpt
+	flush_of_b 4 1000
+	try scr_index -p p --verify 4
+	assert_status 0
+	rm p/ckpt.4/rank_2.ckpt
+	refused
+}
+
+@test "new redundancy replaces that of another dataset" {
+	scavenge_of_a 4 XOR
+	build_of_b 4 2000
+	cp p/ckpt.4/rank_2.ckpt want
+	try scr_rebuild -p p --protect xor --set-size 4 4
+	assert_status 0
+	try scr_inspect -p p 4
+	assert_status 0
+	assert_stderr_empty
+	rm p/ckpt.4/rank_2.ckpt
+	scr_index -q -p p --build 4
+	cmp want p/ckpt.4/rank_2.ckpt
+}
+
+# B is scavenged over the remains of A; node 3 of B is lost, so filemap, data and
+# redundancy of rank 3 are those of A, and so are summary and rank2file.
+scavenge_of_b_over_a()
+{
+	scavenge_of_a 4 "$1"
+	rm p/.scr/index.scr p/.scr/flush.scr
+	"$GEN/gen_dataset" -q -p b -i 4 -n 4 -t "$1" -s 6000,300 \
+		--time 1731536000 --recorded-prefix "$PWD/p"
+	rm b/.scr/scr.dataset.4/*map_3 b/.scr/scr.dataset.4/reddesc*.er.3.* \
+		b/ckpt.4/rank_3.ckpt
+	cp -a b/. p/
+}
+
+@test "a lost node's files of the dataset before: rebuilt, not used" {
+	for type in XOR RS PARTNER; do
+		scavenge_of_b_over_a $type
+		try scr_inspect -p p 4
+		assert_status 3
+		assert_stderr_one_line "1 filemap and 2 redundancy" "another dataset"
+		assert_output_has "rank 3"
+		scr_index -q -p p --build 4
+		"$GEN/gen_dataset" -q -p p -i 4 -n 4 -t "$type" -s 6000,300 \
+			--time 1731536000 --check
+		try scr_index -p p --verify --deep 4
+		assert_status 0
+		assert_stderr_empty
+		rm -rf p b
+	done
+}
+
+@test "the same, and of the dataset before another number of ranks" {
+	scavenge_of_a 7 XOR
+	rm p/.scr/index.scr p/.scr/flush.scr
+	"$GEN/gen_dataset" -q -p b -i 4 -n 4 -t XOR -s 6000,300 \
+		--time 1731536000 --recorded-prefix "$PWD/p"
+	rm b/ckpt.4/rank_1.ckpt p/ckpt.4/rank_1.ckpt
+	cp -a b/. p/
+	scr_index -q -p p --build 4
+	"$GEN/gen_dataset" -q -p p -i 4 -n 4 -t XOR -s 6000,300 \
+		--time 1731536000 --check
+	try scr_index -p p --verify --deep 4
+	assert_status 0
+}
+
+@test "a node whose clock is slow: its files confirm its filemap" {
+	"$GEN/gen_dataset" -q -p p -i 4 -n 4 -t XOR -s 5000,300
+	edit "p/.scr/flush.scr" -e "/CREATED/{n;s/1700000000/1700000001/}"
+	rm p/ckpt.4/rank_2.ckpt
+	# Clocks differ a little, or much.
+	for t in 1700000004 1700000090; do
+		edit "p/.scr/flush.scr" -e "/CREATED/{n;s/17[0-9]*/${t}000000/}"
+		try scr_inspect -p p 4
+		assert_status 3
+		assert_stderr_empty
+	done
+	scr_index -q -p p --build 4
+	"$GEN/gen_dataset" -q -p p -i 4 -n 4 -t XOR -s 5000,300 --check
+}
+
+# As flush_of_b, but the clock of A's nodes was ahead: times show nothing.  $1:
+# the size of B's files differs from A's (yes) or not.
+build_of_b_by_other_clocks()
+{
+	"$GEN/gen_dataset" -q -p p -i 4 -n 4 -t XOR -s 5000,300 \
+		--time 1731536100
+	scr_index -q -p p --build 4
+	cp "$D/summary.scr" summary
+	edit "$D/summary.scr" "/CREATED/{n;s/1731536100/1700000000/}"
+	[[ $1 != yes ]] || truncate -s +9 p/ckpt.4/rank_0.ckpt
+	cp -a p/.scr/flush.scr .
+	flush_of_b 4 1000
+	mv "$D"/*.redset "$D"/filemap_* .
+	scr_index -q -p p --build 4 --checksums
+	mv ./*.redset filemap_* "$D/"
+}
+
+@test "times show nothing: sizes in rank2file do" {
+	build_of_b_by_other_clocks yes
+	rm p/ckpt.4/rank_2.ckpt
+	refused
+}
+
+@test "times and sizes show nothing: checksums in rank2file do" {
+	build_of_b_by_other_clocks no
+	rm p/ckpt.4/rank_2.ckpt
+	tree_sha p >before
+	for cmd in "scr_index -p p --build 4" "scr_rebuild -p p 4"; do
+		try $cmd
+		assert_status 4
+		assert_stderr_has "reddesc.er" "contents are wrong"
+		tree_sha p | diff before -
+	done
+}
+
+@test "what a scavenge recorded when it copied a file is compared as well" {
+	"$GEN/gen_dataset" -q -p p -i 4 -n 4 -t XOR -s 5000,300
+	ids="$(stat -c '%Y %y' p/ckpt.4/rank_2.ckpt)"
+	nsecs=${ids#*.}
+	printf '  %s\n' FILE '  ckpt.4/rank_2.ckpt' '    SIZE' \
+		"      $(stat -c %s p/ckpt.4/rank_2.ckpt)" '    CRC' \
+		'      0x12345678' '    MTIME_SECS' "      ${ids%% *}" \
+		'    MTIME_NSECS' "      $((10#${nsecs%% *}))" |
+		craft "$D/copied_2.scr"
+	rm p/ckpt.4/rank_2.ckpt
+	tree_sha p >before
+	for cmd in "scr_index -p p --build 4" "scr_rebuild -p p 4"; do
+		try $cmd
+		assert_status 4
+		assert_stderr_has "ckpt.4/rank_2.ckpt" 0x12345678
+		tree_sha p | diff before -
+	done
+}
