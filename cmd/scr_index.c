@@ -344,33 +344,46 @@ struct each {
 	struct json *list; /* NULL: rows on stdout */
 };
 
-/* Delete one dataset; with --dry-run, only show what would be deleted. */
-static int
-delete_one(struct each *w, const struct index_entry *e)
+/* Find the entry of dataset `id`; without a name it gets that of its
+ * directory, in `dir`. */
+static void
+name_entry(const struct index *ix, int64_t id, struct index_entry *e, char *dir,
+	   size_t size)
 {
-	const bool dry_run = w->s->dry_run;
-	struct error err = ERROR_INIT;
-	struct buf row = BUF_INIT;
-	struct delete_result r;
-	char text[256];
-	struct json *j = NULL;
-	int rc = catalogue_delete(w->c, e->id, &w->o, &r, &err);
+	if (index_find_id(ix, id, e, NULL) < 0)
+		*e = (struct index_entry){ .id = id };
+	snprintf(dir, size, DATASET_DIR_FMT, id);
+	if (e->name == NULL)
+		e->name = dir;
+}
 
+/* A dataset was deleted, with --dry-run would be, or could not be. */
+static void
+deleted(void *arg, int64_t id, const struct delete_result *r,
+	const struct error *why)
+{
+	const struct each *w = arg;
+	const bool dry_run = w->s->dry_run;
+	struct buf row = BUF_INIT;
+	struct index_entry e;
+	char text[256], dir[64];
+	struct json *j = NULL;
+
+	name_entry(w->o.index, id, &e, dir, sizeof(dir));
 	if (w->list != NULL) {
-		j = results_delete_json(e->id, e->name, &r);
-		json_set_bool(j, "deleted", rc == 0 && !dry_run);
-		if (rc < 0)
-			json_set_str(j, "error", err.text);
+		j = results_delete_json(id, e.name, r);
+		json_set_bool(j, "deleted", why == NULL && !dry_run);
+		if (why != NULL)
+			json_set_str(j, "error", why->text);
 		json_push(w->list, j);
-	} else if (rc == 0 && dry_run) {
-		results_delete_row(e->id, e->name, &r, &row);
+	} else if (why == NULL && dry_run) {
+		results_delete_row(id, e.name, r, &row);
 		app_print(&row);
 	}
-	if (rc == 0 && !dry_run)
-		app_warn("dataset %" PRId64 " (%s): deleted: %zu %s, %s", e->id,
-			 shown(e->name, text), str_count(r.files, "file"),
-			 str_size(r.bytes));
-	return app_report(STATUS_OK, &err);
+	if (why == NULL && !dry_run)
+		app_warn("dataset %" PRId64 " (%s): deleted: %zu %s, %s", id,
+			 shown(e.name, text), str_count(r->files, "file"),
+			 str_size(r->bytes));
 }
 
 struct problems {
@@ -442,27 +455,27 @@ print_head(const struct each *w)
 }
 
 static int
-work(struct each *w, const struct index *ix, const int64_t *ids, size_t count)
+verify_all(struct each *w, const int64_t *ids, size_t count)
 {
-	const bool verify = w->s->verb == VERB_VERIFY;
 	struct index_entry e;
-	char name[64];
+	char dir[64];
 	int status = STATUS_OK;
 
-	if (w->list == NULL)
-		print_head(w);
 	for (size_t i = 0; i < count && !app_stop(); i++) {
-		snprintf(name, sizeof(name), DATASET_DIR_FMT, ids[i]);
-		if (index_find_id(ix, ids[i], &e, NULL) < 0)
-			e = (struct index_entry){ .id = ids[i] };
-		if (e.name == NULL)
-			e.name = name;
-		status = error_worse_status(
-			status, (verify ? verify_one : delete_one)(w, &e));
-		if (!verify && status != STATUS_OK)
-			break;
+		name_entry(w->o.index, ids[i], &e, dir, sizeof(dir));
+		status = error_worse_status(status, verify_one(w, &e));
 	}
 	return app_stop() ? error_worse_status(status, STATUS_FAILED) : status;
+}
+
+static int
+delete_all(struct each *w, const int64_t *ids, size_t count)
+{
+	const struct delete_listener listener = { deleted, w };
+	struct error err = ERROR_INIT;
+
+	catalogue_delete_all(w->c, ids, count, &w->o, &listener, &err);
+	return app_report(STATUS_OK, &err);
 }
 
 static int
@@ -482,11 +495,17 @@ do_each(const struct settings *s, struct catalogue *c)
 	else if (ix != NULL)
 		ids = catalogue_ids(c, ix, s->name, &count, &err);
 	if (count != (size_t)-1 && options_init(&w.o, s, &err) == 0) {
+		w.o.index = ix;
 		if (s->json)
 			w.list = json_new_array();
 		if (s->verb == VERB_VERIFY && catalogue_notice(c) != NULL)
 			status = STATUS_DAMAGED;
-		status = error_worse_status(status, work(&w, ix, ids, count));
+		if (w.list == NULL)
+			print_head(&w);
+		status = error_worse_status(
+			status, s->verb == VERB_VERIFY
+					? verify_all(&w, ids, count)
+					: delete_all(&w, ids, count));
 	}
 	if (w.list != NULL) {
 		j = json_new_object();

@@ -254,6 +254,7 @@ show_prefix(struct inspect *in, const char *path, const struct opt_list *names,
 	bool old = false, ready = overview_init(&s, path, err) == 0;
 	int rc = ready ? 0 : -1;
 
+	in->look.index = s.index;
 	if (ready && s.index == NULL && s.count == 0 && names->count == 0)
 		rc = error_set(err, ERROR_ABSENT, "%s", s.no_index);
 	if (rc == 0)
@@ -272,6 +273,7 @@ show_prefix(struct inspect *in, const char *path, const struct opt_list *names,
 		json_push(in->prefixes, condition_prefix_json(&s, list));
 	else
 		json_free(list);
+	in->look.index = NULL;
 	overview_fini(&s);
 	return rc;
 }

@@ -91,10 +91,16 @@ sip_hash(const uint64_t secret[2], const char *key, size_t len)
 	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
+uint64_t
+map_hash(const struct map *m, const char *key)
+{
+	return sip_hash(m->secret, key, strlen(key));
+}
+
 static uint32_t
 hash_key(const struct map *m, const char *key)
 {
-	return (uint32_t)sip_hash(m->secret, key, strlen(key));
+	return (uint32_t)map_hash(m, key);
 }
 
 /* As unpredictable as the system can provide. */

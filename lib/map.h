@@ -27,4 +27,8 @@ size_t map_get(const struct map *m, const char *key);
 
 size_t map_count(const struct map *m);
 
+/* The hash of `key`, for tables that do not keep the keys.  Different keys have
+ * the same hash with a probability of 2^-64. */
+uint64_t map_hash(const struct map *m, const char *key);
+
 #endif /* MAP_H */

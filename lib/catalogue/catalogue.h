@@ -107,6 +107,9 @@ struct catalogue_options {
 	bool checksums; /* read every file: compare with the recorded checksums,
 			   and record missing ones (rank2file) */
 	bool deep;	/* first check the redundancy against the data */
+	/* The index, if the caller has read it and does not change it: then it
+	 * is not read again for each dataset.  NULL: is read when needed. */
+	const struct index *index;
 };
 
 /* Make a plan by plan_prefix() with PLAN_* `flags`.  If the recorded prefix
@@ -209,15 +212,34 @@ struct delete_result {
 	uint64_t bytes; /* bytes freed */
 };
 
+/* Called for each dataset.  `why` is NULL: it is deleted; in a dry run it would
+ * be. */
+struct delete_listener {
+	void (*done)(void *arg, int64_t id, const struct delete_result *r,
+		     const struct error *why);
+	void *arg;
+};
+
 /*
- * Delete the files of dataset `id` that its rank2file or filemaps name, its
- * metadata directory, directories that become empty (never the prefix itself),
- * and finally its index entry.  Files that no metadata name are kept, and so
- * are files that another dataset in the index names too.  The entry is marked
+ * Delete datasets, in this order: the files that rank2file or filemaps name,
+ * the metadata directory, directories that become empty (never the prefix
+ * itself), and finally the index entry.  Files that no metadata name are kept,
+ * and so are files that a dataset names that stays.  The entry is marked
  * COMPLETE = 0 first, so an interrupted delete never leaves a valid checkpoint;
- * run it again to finish.  ERROR_CORRUPT: the files of this or another dataset
- * cannot be determined; nothing was changed.
+ * run it again to finish.
+ *
+ * Stop at the first dataset that fails: those after it are unchanged, unless
+ * the process was killed; then up to 128 of them may be marked incomplete.
+ * ERROR_CORRUPT: the files of this or another dataset cannot be determined;
+ * nothing of it was changed.  The metadata of every dataset are read once, the
+ * index once for every 128 that are deleted.
  */
+int catalogue_delete_all(struct catalogue *c, const int64_t *ids, size_t count,
+			 const struct catalogue_options *o,
+			 const struct delete_listener *listener,
+			 struct error *err);
+
+/* The same for one dataset. */
 int catalogue_delete(struct catalogue *c, int64_t id,
 		     const struct catalogue_options *o,
 		     struct delete_result *out, struct error *err);

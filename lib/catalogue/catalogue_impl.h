@@ -14,9 +14,11 @@
  *   record.c       write rank2file, summary and index entry
  *   add.c          catalogue_add()
  *   verify.c       catalogue_verify()
- *   delete.c       catalogue_delete()
+ *   delete.c       catalogue_delete_all(): order, index, locks
+ *   remove.c       remove one dataset
  *   retire.c       mark a dataset whose files are replaced
- *   claims.c       the files that belong to one dataset only
+ *   claims.c       the files of a dataset that can be deleted with it
+ *   shares.c       which files several datasets name
  *   erase.c        remove files and directories, never through a link
  *   list.c         tables, JSON, prune: without access to files
  *   packed_find.c  packed datasets by name
@@ -100,6 +102,12 @@ enum catalogue_state {
  * *ix NULL, *state set, and the reason in err->text. -1: any other error. */
 int catalogue_load(struct catalogue *c, struct index **ix,
 		   enum catalogue_state *state, struct error *err);
+
+/* The index in `o`, or else the one on disk, which *read receives for
+ * index_free().  NULL: none. */
+const struct index *catalogue_index(struct catalogue *c,
+				    const struct catalogue_options *o,
+				    struct index **read);
 
 /* The descriptor in the index entry of dataset `id`, borrowed; NULL: none. */
 const struct kvtree *catalogue_entry_desc(struct index *ix, int64_t id);
@@ -284,14 +292,40 @@ int catalogue_record_entry(struct catalogue *c,
 
 /* --- claims.c --- */
 
-/* The files of one dataset that can be deleted with it. */
+/* What names the files of a dataset. */
+struct catalogue_names {
+	struct rank2file r2f;
+	bool have_ranks;
+	struct plan *plan; /* NULL: none */
+};
+
+/*
+ * Read rank2file and, with `both` or if it is unusable, the filemaps.  *why
+ * receives the error of metadata that are unusable.  -1: *why is a failed
+ * system call.  Call catalogue_names_free() also on failure.
+ */
+int catalogue_names_read(struct catalogue *c, const struct catalogue_dir *d,
+			 bool both, const struct catalogue_options *o,
+			 struct catalogue_names *n, struct error *why);
+void catalogue_names_free(struct catalogue_names *n);
+
+/* Are the metadata there, but all of them unusable? */
+bool catalogue_names_unknown(const struct catalogue_names *n,
+			     const struct error *why);
+
+/* Call fn for each path, which is NULL if it is not recorded. */
+int catalogue_names_each(const struct catalogue_names *n,
+			 int (*fn)(void *arg, const char *path,
+				   struct error *err),
+			 void *arg, struct error *err);
+
+/* Is the error about the metadata, rather than a failed system call? */
+bool catalogue_is_verdict(const struct error *why);
+
+/* The files of one dataset that can be deleted with it.  All zero: none. */
 struct catalogue_claims {
 	const struct work *work;
-	struct catalogue_names { /* what names them */
-		struct rank2file r2f;
-		bool have_ranks;
-		struct plan *plan; /* NULL: none */
-	} names;
+	struct catalogue_names names;
 	size_t count, cap;
 	struct claim {
 		const char *path; /* clean; borrowed from `names` */
@@ -308,11 +342,43 @@ int catalogue_claims_init(struct catalogue *c, const struct catalogue_dir *d,
 			  struct catalogue_claims *out, struct error *err);
 void catalogue_claims_fini(struct catalogue_claims *k);
 
-/* Mark the files that another dataset names. */
-int catalogue_claims_share(struct catalogue *c, int64_t id,
-			   const struct index *ix,
+/* --- remove.c --- */
+
+/* Remove the dataset in `dir` with the files in `k` that are not shared: all
+ * but its index entry.  In a dry run, only count.  `out` receives the counts. */
+int catalogue_remove(struct catalogue *c, const struct catalogue_dir *dir,
+		     const struct catalogue_claims *k,
+		     const struct catalogue_options *o,
+		     struct delete_result *out, struct error *err);
+
+/* --- shares.c --- */
+
+struct catalogue_shares; /* opaque: the paths of the datasets that go */
+
+struct catalogue_shares *catalogue_shares_new(struct error *err);
+void catalogue_shares_free(struct catalogue_shares *s); /* NULL is allowed */
+
+/* Add the files of a dataset that goes. */
+int catalogue_shares_add(struct catalogue_shares *s,
+			 const struct catalogue_claims *k, struct error *err);
+
+/* Mark the files that dataset `id`, which stays, names.  Then
+ * catalogue_shares_doubt() about a dataset whose files are unknown. */
+int catalogue_shares_mark(struct catalogue *c, int64_t id,
+			  const struct index *ix,
+			  const struct catalogue_options *o,
+			  struct catalogue_shares *s, struct error *err);
+
+/* The files of dataset `id` are unknown because of *why: an error if the index
+ * `ix` (may be NULL) says that it is valid, else a message. */
+int catalogue_shares_doubt(int64_t id, const struct index *ix,
 			   const struct catalogue_options *o,
-			   struct catalogue_claims *k, struct error *err);
+			   const struct error *why, struct error *err);
+
+/* Mark the claims that another dataset names, one that stays or one that goes
+ * later: the dataset of `k`, which was added, goes now. */
+void catalogue_shares_take(struct catalogue_shares *s,
+			   struct catalogue_claims *k);
 
 /* --- erase.c --- */
 

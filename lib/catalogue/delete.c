@@ -1,330 +1,418 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * delete.c - scr_index --delete.
+ * delete.c - scr_index --delete and --prune.
  *
  * The order makes an interruption harmless.  First, the index marks the dataset
- * as not complete.  Then the summary is removed, from which a rebuilt index
- * would take the dataset, then the files, then the metadata that name them, and
- * finally the index entry.  If half of the metadata are removed, the files can
- * no longer be determined; therefore a mark is written first, which records
- * that the files are removed.
+ * as not complete, then it is removed, and finally its index entry.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "arena.h"
 #include "catalogue/catalogue_impl.h"
-#include "catalogue/export.h"
-#include "container/hidden.h"
 #include "container/packed.h"
-#include "container/segmap.h"
-#include "dir.h"
 #include "error.h"
-#include "io.h"
-#include "lock.h"
 #include "mem.h"
-#include "meta/copied.h"
-#include "meta/filemap.h"
 #include "meta/index.h"
-#include "meta/redset.h"
-#include "meta/summary.h"
-#include "str.h"
 #include "work.h"
 
+/* The entries of this number of datasets are marked, and later removed, by one
+ * change of the index, which costs as much as the index is long.  They are
+ * locked meanwhile, with two descriptors each. */
+#define GROUP 128
+
+/* Up to this number of paths of the first group are read only once. */
+#define PATHS_HELD ((size_t)1 << 18)
+
+/* One dataset. */
 struct deletion {
 	struct catalogue *c;
 	const struct catalogue_options *o;
-	struct delete_result *out;
 	int64_t id;
-	struct catalogue_dir dir; /* fd -1: no directory */
-	int containers;		  /* their directory, while open */
-	bool in_index;
+	struct catalogue_dir dir; /* fd -1: no directory, or not open */
+	struct catalogue_claims claims;
+	bool held; /* the claims are read */
+	struct delete_result out;
+	bool begun, deleted;
+	/* The index entry before it was marked: */
+	bool marked, current;
+	int complete;
 };
 
-/* --- The index entry --- */
-
-/* Set COMPLETE = 0, so that no job restarts from the dataset. */
-static int
-mark_entry(struct index *ix, void *arg, struct error *err)
-{
-	struct deletion *d = arg;
-	struct index_entry e;
-
-	d->in_index = index_find_id(ix, d->id, &e, NULL) == 0;
-	if (!d->in_index)
-		return 1;
-	if (e.complete == 0 && !e.current)
-		return 1;
-	return index_retire(ix, d->id, err);
-}
-
-static int
-remove_entry(struct index *ix, void *arg, struct error *err)
-{
-	const struct deletion *d = arg;
-	struct index_entry e;
-
-	if (index_find_id(ix, d->id, &e, NULL) < 0)
-		return 1;
-	return catalogue_forget(ix, d->id, err);
-}
-
-/* --- The metadata directory --- */
-
-/* Remove one container.  Other files in the directory are kept. */
-static int
-remove_container(void *arg, const char *name, struct error *err)
-{
-	struct deletion *d = arg;
-	struct stat st;
-	int rc = 0;
-
-	if (!segmap_is_container(name) ||
-	    fstatat(d->containers, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return 0;
-	d->out->files++;
-	d->out->bytes += (uint64_t)st.st_size;
-	if (!d->o->work.dry_run && unlinkat(d->containers, name, 0) < 0 &&
-	    errno != ENOENT)
-		rc = error_sys(err, "%s/%s/%s: cannot remove", d->dir.name,
-			       SEGMAP_DIR, name);
-	return rc;
-}
-
-/* Remove the containers and their directory. */
-static int
-remove_containers(struct deletion *d, struct error *err)
-{
-	int rc = 0;
-
-	d->containers = openat(d->dir.fd, SEGMAP_DIR,
-			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (d->containers < 0)
-		return 0; /* no containers */
-	rc = dir_each(d->containers, SEGMAP_DIR, remove_container, d, err);
-	close(d->containers);
-	if (rc == 0 && !d->o->work.dry_run)
-		(void)unlinkat(d->dir.fd, SEGMAP_DIR, AT_REMOVEDIR);
-	return rc;
-}
-
-struct listing {
-	struct arena *arena;
-	const char **names;
-	size_t count, cap;
-	size_t foreign;
-	char first[256]; /* name of the first foreign file */
+/* All datasets. */
+struct deletions {
+	struct catalogue *c;
+	const struct catalogue_options *o;
+	const struct delete_listener *listener;
+	const struct index *ix; /* as it was before; NULL: none */
+	struct catalogue_shares *shares;
+	struct deletion *list;
+	size_t count;
+	size_t good; /* datasets before the first one that cannot be deleted */
+	struct error why; /* why it cannot */
+	size_t held;	  /* paths of the claims that are held */
+	size_t from, to;  /* the group */
+	size_t listed;	/* datasets before this one are settled in the index */
+	bool announced; /* the index was changed */
 };
 
+/* --- One dataset --- */
+
+/* Open the directory if it exists; with `lock`, lock it. */
 static int
-list_name(void *arg, const char *name, struct error *err)
-{
-	struct listing *l = arg;
-
-	switch (dataset_dir_kind(name, NULL)) {
-	case DATASET_DIR_LOCK:
-	case DATASET_DIR_DELETED:
-	case DATASET_DIR_CONTAINERS:
-		return 0; /* removed earlier or later */
-	case DATASET_DIR_FOREIGN:
-		if (l->foreign++ == 0)
-			str_printable(l->first, sizeof(l->first), name);
-		return 0;
-	default:
-		break;
-	}
-	if (!MEM_ROOM(l->names, l->count, l->cap))
-		return error_no_memory(err);
-	l->names[l->count] = arena_strdup(l->arena, name);
-	if (l->names[l->count] == NULL)
-		return error_no_memory(err);
-	l->count++;
-	return 0;
-}
-
-/* Unlink `name` in the dataset's directory, if it exists. */
-static int
-remove_name(struct deletion *d, const char *name, struct error *err)
-{
-	/* EISDIR: a directory of this name is not ours. */
-	if (unlinkat(d->dir.fd, name, 0) == 0 || errno == ENOENT ||
-	    errno == EISDIR)
-		return 0;
-	return error_sys(err, "%s/%s: cannot remove", d->dir.name, name);
-}
-
-static int
-remove_names(struct deletion *d, const struct listing *l, struct error *err)
-{
-	for (size_t i = 0; i < l->count; i++)
-		if (remove_name(d, l->names[i], err) < 0)
-			return -1;
-	if (remove_name(d, DATASET_DIR_GONE, err) < 0)
-		return -1;
-	if (l->foreign > 0) {
-		work_say(&d->o->work,
-			 "%s stays: it holds %zu %s that no dataset has, "
-			 "such as %s",
-			 d->dir.name, l->foreign,
-			 str_plural(l->foreign, "file"), l->first);
-		return 0;
-	}
-	if (remove_name(d, LOCK_FILE, err) < 0)
-		return -1;
-	if (unlinkat(d->c->scr_fd, d->dir.name, AT_REMOVEDIR) == 0)
-		d->out->dirs++;
-	else if (errno == ENOTEMPTY || errno == EEXIST)
-		work_say(&d->o->work, "%s stays: it is not empty", d->dir.name);
-	else if (errno != ENOENT)
-		return error_sys(err, "%s: cannot remove", d->dir.name);
-	return 0;
-}
-
-/* Record that the files are removed. */
-static int
-put_mark(struct deletion *d, struct error *err)
-{
-	int fd = openat(d->dir.fd, DATASET_DIR_GONE,
-			O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-
-	if (fd < 0)
-		return error_sys(err, "%s/%s: cannot make", d->dir.name,
-				 DATASET_DIR_GONE);
-	close(fd);
-	return io_sync_dir(d->dir.fd, d->dir.name, err);
-}
-
-static int
-remove_meta(struct deletion *d, struct error *err)
-{
-	struct listing l = { .arena = arena_new() };
-	int rc = -1;
-
-	if (l.arena == NULL)
-		return error_no_memory(err);
-	rc = dir_each(d->dir.fd, d->dir.name, list_name, &l, err);
-	if (rc == 0 && !d->o->work.dry_run) {
-		rc = put_mark(d, err);
-		if (rc == 0)
-			rc = remove_names(d, &l, err);
-	} else if (rc == 0 && l.foreign == 0)
-		d->out->dirs++;
-	mem_free(l.names);
-	arena_free(l.arena);
-	return rc;
-}
-
-/* --- The files --- */
-
-static int
-remove_files(struct deletion *d, const struct catalogue_claims *k,
-	     struct error *err)
-{
-	size_t shared = 0;
-	int rc = catalogue_erase(d->c->prefix_fd, k, d->out, err);
-
-	for (size_t i = 0; i < k->count; i++)
-		shared += k->list[i].shared;
-	d->out->kept += shared + k->refused;
-	if (shared > 0)
-		work_say(&d->o->work,
-			 "%s: %zu %s another dataset, too, left alone",
-			 d->dir.name, shared,
-			 shared == 1 ? "file belongs to" : "files belong to");
-	return rc;
-}
-
-/* Make the dataset invalid in the index, and remove its summary. */
-static int
-announce(struct deletion *d, struct error *err)
-{
-	if (catalogue_change(d->c, mark_entry, d, err) < 0)
-		return -1;
-	if (d->dir.fd < 0)
-		return 0;
-	if (unlinkat(d->dir.fd, SUMMARY_FILE, 0) < 0) {
-		if (errno == ENOENT)
-			return 0;
-		return error_sys(err, "%s/%s: cannot remove", d->dir.name,
-				 SUMMARY_FILE);
-	}
-	return io_sync_dir(d->dir.fd, d->dir.name, err);
-}
-
-/* Remove everything but the index entry. */
-static int
-remove_dataset(struct deletion *d, const struct index *ix, struct error *err)
+open_dataset(struct deletion *d, bool lock, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	struct catalogue_claims k;
-	int rc = -1;
 
-	/* On failure `k` is empty.  This is right if the mark exists, because
-	 * the files are already removed. */
-	if (catalogue_claims_init(d->c, &d->dir, d->o, &k, &why) < 0 &&
+	if (catalogue_dir_open(d->c, d->id, &d->dir, &why) < 0)
+		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
+	return lock ? catalogue_dir_lock(d->c, &d->dir, d->o, err) : 0;
+}
+
+/* Read which files it has.  If the mark exists, none is right, because they are
+ * already removed. */
+static int
+read_claims(struct deletion *d, struct error *err)
+{
+	struct error why = ERROR_INIT;
+
+	if (d->dir.fd < 0 || d->held)
+		return 0;
+	if (catalogue_claims_init(d->c, &d->dir, d->o, &d->claims, &why) < 0 &&
 	    (why.kind != ERROR_CORRUPT ||
 	     faccessat(d->dir.fd, DATASET_DIR_GONE, F_OK, AT_SYMLINK_NOFOLLOW) <
 		     0))
 		return error_pass(err, &why);
-	if (catalogue_claims_share(d->c, d->id, ix, d->o, &k, err) == 0 &&
-	    (d->o->work.dry_run || announce(d, err) == 0) &&
-	    remove_files(d, &k, err) == 0 && remove_containers(d, err) == 0 &&
-	    remove_meta(d, err) == 0)
-		rc = 0;
-	catalogue_claims_fini(&k);
-	return rc;
+	d->held = true;
+	return 0;
 }
 
-/* --- Entry point --- */
-
-/* Open the directory if it exists. */
-static int
-open_dataset(struct deletion *d, struct error *err)
+static void
+drop_claims(struct deletion *d)
 {
-	struct error why = ERROR_INIT;
-
-	if (catalogue_dir_open(d->c, d->id, &d->dir, &why) == 0) {
-		if (d->o->work.dry_run)
-			return 0;
-		return catalogue_dir_lock(d->c, &d->dir, d->o, err);
-	}
-	if (why.kind == ERROR_ABSENT)
-		return 0;
-	return error_pass(err, &why);
+	if (d->held)
+		catalogue_claims_fini(&d->claims);
+	d->held = false;
 }
 
+/* A dataset without a directory: only its entry can be removed. */
 static int
-delete_all(struct deletion *d, const struct index *ix, struct error *err)
+check_entry(const struct deletion *d, const struct index *ix, struct error *err)
 {
 	struct index_entry e;
 
+	if (ix == NULL || index_find_id(ix, d->id, &e, NULL) < 0)
+		return error_set(
+			err, ERROR_ABSENT,
+			"dataset %" PRId64 ": there is no such dataset", d->id);
+	if (e.name != NULL && packed_is_old(d->c->prefix_fd, e.name))
+		return error_set(err, ERROR_USAGE,
+				 "%s: in the layout of SCR 1.1.8, in a "
+				 "directory of its own: remove that by hand, "
+				 "and then the entry with --drop",
+				 e.name);
+	return 0;
+}
+
+/* Remove everything but the index entry. */
+static int
+delete_one(struct deletions *all, struct deletion *d, struct error *err)
+{
+	if (work_stopped(&d->o->work))
+		return error_set(err, ERROR_SYSTEM, "interrupted");
 	if (d->dir.fd < 0) {
-		if (ix == NULL || index_find_id(ix, d->id, &e, NULL) < 0)
-			return error_set(err, ERROR_ABSENT,
-					 "dataset %" PRId64
-					 ": there is no such dataset",
-					 d->id);
-		if (e.name != NULL && packed_is_old(d->c->prefix_fd, e.name))
-			return error_set(err, ERROR_USAGE,
-					 "%s: in the layout of SCR 1.1.8, in a "
-					 "directory of its own: remove that by "
-					 "hand, and then the entry with --drop",
-					 e.name);
 		work_say(&d->o->work,
 			 "dataset %" PRId64
 			 ": its metadata are gone: files it may have had "
 			 "are left alone",
 			 d->id);
-	} else if (remove_dataset(d, ix, err) < 0) {
-		return -1;
-	}
-	if (d->o->work.dry_run || ix == NULL)
 		return 0;
-	return catalogue_change(d->c, remove_entry, d, err);
+	}
+	if (read_claims(d, err) < 0)
+		return -1;
+	catalogue_shares_take(all->shares, &d->claims);
+	d->begun = true;
+	return catalogue_remove(d->c, &d->dir, &d->claims, d->o, &d->out, err);
+}
+
+/* --- The index --- */
+
+/* Set COMPLETE = 0, so that no job restarts from the dataset. */
+static int
+mark_entry(struct index *ix, struct deletion *d, bool *changed,
+	   struct error *err)
+{
+	struct index_entry e;
+
+	if (index_find_id(ix, d->id, &e, NULL) < 0 ||
+	    (e.complete == 0 && !e.current))
+		return 0;
+	d->marked = *changed = true;
+	d->complete = e.complete;
+	d->current = e.current;
+	return index_retire(ix, d->id, err);
+}
+
+/* A dataset that was not deleted after all is what it was before. */
+static int
+restore_entry(struct index *ix, struct deletion *d, bool *changed,
+	      struct error *err)
+{
+	struct index_entry e;
+
+	if (!d->marked || d->begun || d->complete != 1 ||
+	    index_find_id(ix, d->id, &e, NULL) < 0 || e.complete != 0)
+		return 0;
+	*changed = true;
+	if (index_set_extra(ix, d->id, "COMPLETE", "1", err) < 0)
+		return -1;
+	return d->current ? index_set_current(ix, e.name, err) : 0;
+}
+
+/* Remove the entries of the datasets deleted so far, restore those of the last
+ * group that are not, and mark those of the group. */
+static int
+update_index(struct index *ix, void *arg, struct error *err)
+{
+	struct deletions *all = arg;
+	struct index_entry e;
+	bool changed = false;
+
+	for (size_t i = all->listed; i < all->from; i++) {
+		struct deletion *d = &all->list[i];
+
+		if (!d->deleted) {
+			if (restore_entry(ix, d, &changed, err) < 0)
+				return -1;
+		} else if (index_find_id(ix, d->id, &e, NULL) == 0) {
+			changed = true;
+			if (catalogue_forget(ix, d->id, err) < 0)
+				return -1;
+		}
+	}
+	for (size_t i = all->from; i < all->to; i++)
+		if (mark_entry(ix, &all->list[i], &changed, err) < 0)
+			return -1;
+	return changed ? 0 : 1;
+}
+
+static int
+change_index(struct deletions *all, struct error *err)
+{
+	if (all->o->work.dry_run)
+		return 0;
+	all->announced = true; /* even if only the last step of it fails */
+	if (catalogue_change(all->c, update_index, all, err) < 0)
+		return -1;
+	all->listed = all->from;
+	return 0;
+}
+
+/* --- All datasets --- */
+
+/* Read the files of dataset `i`, to know which are shared.  Those of the first
+ * group, which is locked, are kept. */
+static int
+examine(struct deletions *all, size_t i, struct error *err)
+{
+	struct deletion *d = &all->list[i];
+	const bool first = i < all->to;
+	int rc = first ? 0 : open_dataset(d, false, err);
+
+	if (rc == 0)
+		rc = d->dir.fd < 0 ? check_entry(d, all->ix, err)
+				   : read_claims(d, err);
+	if (rc == 0)
+		rc = catalogue_shares_add(all->shares, &d->claims, err);
+	all->held += d->claims.count;
+	if (rc < 0 || !first || all->held > PATHS_HELD)
+		drop_claims(d);
+	if (!first)
+		catalogue_dir_close(&d->dir);
+	return rc;
+}
+
+/* Examine the datasets up to the first one that cannot be deleted. */
+static int
+examine_all(struct deletions *all, struct error *err)
+{
+	for (; all->good < all->count; all->good++)
+		if (examine(all, all->good, &all->why) < 0)
+			break;
+	/* ERROR_ABSENT, ERROR_USAGE: no directory, so it names no files. */
+	if (all->good == 0 || all->good == all->count ||
+	    all->why.kind == ERROR_ABSENT || all->why.kind == ERROR_USAGE)
+		return 0;
+	return catalogue_shares_doubt(all->list[all->good].id, all->ix, all->o,
+				      &all->why, err);
+}
+
+static int
+by_id(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Mark the files of all other datasets: of those that stay, and of those after
+ * the first one that cannot be deleted. */
+static int
+mark_others(struct deletions *all, struct error *err)
+{
+	int64_t *dirs = NULL, *going = NULL;
+	size_t ndirs = 0;
+	int rc = 0;
+
+	if (all->good == 0)
+		return 0;
+	going = mem_alloc(all->good, sizeof(*going));
+	if (going == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < all->good; i++)
+		going[i] = all->list[i].id;
+	qsort(going, all->good, sizeof(*going), by_id);
+	dirs = catalogue_dirs(all->c, &ndirs, err);
+	if (ndirs == (size_t)-1)
+		rc = -1;
+	for (size_t i = 0; rc == 0 && i < ndirs; i++)
+		if (bsearch(&dirs[i], going, all->good, sizeof(*going),
+			    by_id) == NULL)
+			rc = catalogue_shares_mark(all->c, dirs[i], all->ix,
+						   all->o, all->shares, err);
+	mem_free(dirs);
+	mem_free(going);
+	return rc;
+}
+
+static int
+open_group(struct deletions *all, struct error *err)
+{
+	for (size_t i = all->from; i < all->to; i++)
+		if (open_dataset(&all->list[i], !all->o->work.dry_run, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* Report dataset `i`, and free what it holds. */
+static void
+finish(struct deletions *all, size_t i, const struct error *why)
+{
+	struct deletion *d = &all->list[i];
+
+	all->listener->done(all->listener->arg, d->id, &d->out, why);
+	d->deleted = why == NULL;
+	drop_claims(d);
+	catalogue_dir_close(&d->dir);
+}
+
+/* Delete the group, whose directories are open.  *next: the first dataset that
+ * is not deleted. */
+static int
+delete_group(struct deletions *all, size_t *next, struct error *err)
+{
+	if (change_index(all, err) < 0)
+		return -1;
+	for (; *next < all->to; ++*next) {
+		if (delete_one(all, &all->list[*next], err) < 0)
+			return -1;
+		finish(all, *next, NULL);
+	}
+	return 0;
+}
+
+/* The end of the group that begins at `from`. */
+static size_t
+group_end(size_t from, size_t count)
+{
+	return count - from > GROUP ? from + GROUP : count;
+}
+
+/* `err` is not NULL. */
+static int
+delete_all(struct deletions *all, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	size_t next = 0;
+	int rc = -1;
+
+	all->to = group_end(0, all->count);
+	if (open_group(all, err) == 0 && examine_all(all, err) == 0 &&
+	    mark_others(all, err) == 0)
+		rc = 0;
+	all->to = group_end(0, all->good);
+	while (rc == 0 && next < all->good) {
+		if (next > 0)
+			rc = open_group(all, err);
+		if (rc == 0)
+			rc = delete_group(all, &next, err);
+		if (rc == 0) {
+			all->from = next;
+			all->to = group_end(next, all->good);
+		}
+	}
+	if (rc == 0 && next < all->count)
+		rc = error_pass(err, &all->why);
+	if (rc < 0)
+		finish(all, next, err);
+	all->from = all->to; /* also those that were marked for nothing */
+	if (!all->announced || change_index(all, &why) == 0)
+		return rc;
+	if (rc == 0)
+		return error_pass(err, &why);
+	work_say(&all->o->work, "%s", why.text);
+	return -1;
+}
+
+int
+catalogue_delete_all(struct catalogue *c, const int64_t *ids, size_t count,
+		     const struct catalogue_options *o,
+		     const struct delete_listener *listener, struct error *err)
+{
+	struct deletions all = { .c = c, .o = o, .listener = listener };
+	struct error why = ERROR_INIT;
+	struct index *ix = NULL;
+	int rc = -1;
+
+	if (count == 0)
+		return 0;
+	all.list = mem_calloc(count, sizeof(*all.list));
+	if (all.list == NULL)
+		return error_no_memory(err);
+	all.count = count;
+	for (size_t i = 0; i < count; i++)
+		all.list[i] = (struct deletion){
+			.c = c, .o = o, .id = ids[i], .dir = CATALOGUE_DIR_INIT
+		};
+	/* A rebuilt index is sufficient here. */
+	all.ix = ix = catalogue_read(c, &why);
+	if (ix != NULL || why.kind == ERROR_ABSENT) {
+		error_clear(&why);
+		all.shares = catalogue_shares_new(&why);
+		rc = all.shares != NULL ? delete_all(&all, &why) : -1;
+	}
+	if (rc < 0)
+		error_pass(err, &why);
+	for (size_t i = 0; i < count; i++) {
+		drop_claims(&all.list[i]);
+		catalogue_dir_close(&all.list[i].dir);
+	}
+	catalogue_shares_free(all.shares);
+	mem_free(all.list);
+	index_free(ix);
+	return rc;
+}
+
+static void
+take_result(void *arg, int64_t id, const struct delete_result *r,
+	    const struct error *why)
+{
+	(void)id;
+	(void)why;
+	*(struct delete_result *)arg = *r;
 }
 
 int
@@ -332,29 +420,8 @@ catalogue_delete(struct catalogue *c, int64_t id,
 		 const struct catalogue_options *o, struct delete_result *out,
 		 struct error *err)
 {
-	struct deletion d = {
-		.c = c,
-		.o = o,
-		.out = out,
-		.id = id,
-		.dir = CATALOGUE_DIR_INIT,
-	};
-	struct error why = ERROR_INIT;
-	struct index *ix = NULL;
-	int rc = -1;
+	const struct delete_listener listener = { take_result, out };
 
 	memset(out, 0, sizeof(*out));
-	if (open_dataset(&d, err) < 0)
-		goto out;
-	/* A rebuilt index is sufficient here. */
-	ix = catalogue_read(c, &why);
-	if (ix == NULL && why.kind != ERROR_ABSENT) {
-		error_pass(err, &why);
-		goto out;
-	}
-	rc = delete_all(&d, ix, err);
-out:
-	index_free(ix);
-	catalogue_dir_close(&d.dir);
-	return rc;
+	return catalogue_delete_all(c, &id, 1, o, &listener, err);
 }

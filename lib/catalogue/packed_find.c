@@ -19,12 +19,13 @@ catalogue_packed_open(struct catalogue *c, const char *what, bool lock,
 	struct packed_where where = { .prefix_fd = c->prefix_fd, .old = what };
 	struct catalogue_dir d = CATALOGUE_DIR_INIT;
 	struct index_entry e = { .name = NULL };
-	struct index *ix = NULL;
+	const struct index *ix = NULL;
+	struct index *read = NULL;
 	int rc = -1;
 
 	if (packed_is_old(c->prefix_fd, what))
 		return packed_open(p, &where, lock, &o->work, err);
-	ix = catalogue_read(c, NULL);
+	ix = catalogue_index(c, o, &read);
 	where.id = catalogue_resolve(c, ix, what, err);
 	if (where.id < 0)
 		goto out;
@@ -38,7 +39,7 @@ catalogue_packed_open(struct catalogue *c, const char *what, bool lock,
 	catalogue_dir_close(&d);
 	rc = packed_open(p, &where, lock, &o->work, err);
 out:
-	index_free(ix);
+	index_free(read);
 	return rc;
 }
 

@@ -248,6 +248,14 @@ catalogue_read(struct catalogue *c, struct error *err)
 	return NULL;
 }
 
+const struct index *
+catalogue_index(struct catalogue *c, const struct catalogue_options *o,
+		struct index **read)
+{
+	*read = o->index == NULL ? catalogue_read(c, NULL) : NULL;
+	return o->index != NULL ? o->index : *read;
+}
+
 /* --- Changes --- */
 
 /* Keep the damaged index under a backup name, returned in `to`. */

@@ -253,7 +253,8 @@ tell_flaw(void *arg, const struct packed_flaw *f)
 static int
 verify_old(struct verify *v, int64_t id, struct error *err)
 {
-	struct index *ix = catalogue_read(v->c, NULL);
+	struct index *read = NULL;
+	const struct index *ix = catalogue_index(v->c, v->o, &read);
 	const struct packed_look look = {
 		&v->o->work,
 		v->o->checksums,
@@ -282,7 +283,7 @@ verify_old(struct verify *v, int64_t id, struct error *err)
 	packed_health_free(&h);
 	packed_close(&p);
 out:
-	index_free(ix);
+	index_free(read);
 	return rc;
 }
 

@@ -15,18 +15,23 @@
 
 /* The prefix path recorded in the index, for mem_free(); NULL: none. */
 static char *
-remembered_root(struct catalogue *c, int64_t id)
+remembered_root(struct catalogue *c, int64_t id,
+		const struct catalogue_options *o)
 {
 	enum catalogue_state state = CATALOGUE_GOOD;
-	struct index *ix = NULL;
+	const struct index *ix = o->index;
+	struct index *read = NULL;
 	const char *root = NULL;
 	char *copy = NULL;
 
-	if (catalogue_load(c, &ix, &state, NULL) == 0 && ix != NULL)
+	/* An index rebuilt by catalogue_read() has no recorded paths. */
+	if (ix == NULL && catalogue_load(c, &read, &state, NULL) == 0)
+		ix = read;
+	if (ix != NULL)
 		root = index_extra(ix, id, CATALOGUE_ROOT);
 	if (root != NULL)
 		copy = mem_strdup(root);
-	index_free(ix);
+	index_free(read);
 	return copy;
 }
 
@@ -57,7 +62,7 @@ catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 	}
 	p = plan_prefix(&d, &po, &why);
 	if (p == NULL && why.kind == ERROR_USAGE && po.moved_from == NULL)
-		root = remembered_root(c, id);
+		root = remembered_root(c, id, o);
 	if (root != NULL) {
 		po.moved_from = root;
 		p = plan_prefix(&d, &po, &why);

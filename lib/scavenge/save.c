@@ -447,6 +447,20 @@ scavenge_make_current(struct scavenge *s, const struct salvage_dataset *d,
 	return rc;
 }
 
+static void
+tell_pruned(void *arg, int64_t id, const struct delete_result *r,
+	    const struct error *why)
+{
+	const struct scavenge *s = arg;
+
+	(void)r;
+	if (why == NULL)
+		work_say(s->work,
+			 "dataset %" PRId64 ": deleted, older than the %" PRIu64
+			 " newest",
+			 id, s->o->keep);
+}
+
 int
 scavenge_prune(struct scavenge *s, struct error *err)
 {
@@ -455,19 +469,12 @@ scavenge_prune(struct scavenge *s, struct error *err)
 	int64_t *ids = ix == NULL ? NULL
 				  : catalogue_prune(s->prefix, ix, s->o->keep,
 						    false, &count, err);
+	const struct delete_listener listener = { tell_pruned, s };
 	int rc = ix == NULL || count == (size_t)-1 ? -1 : 0;
 
-	for (size_t i = 0; rc == 0 && i < count; i++) {
-		struct delete_result r;
-
-		rc = catalogue_delete(s->prefix, ids[i], s->o->catalogue, &r,
-				      err);
-		if (rc == 0)
-			work_say(s->work,
-				 "dataset %" PRId64
-				 ": deleted, older than the %" PRIu64 " newest",
-				 ids[i], s->o->keep);
-	}
+	if (rc == 0)
+		rc = catalogue_delete_all(s->prefix, ids, count,
+					  s->o->catalogue, &listener, err);
 	mem_free(ids);
 	index_free(ix);
 	return rc;

@@ -1151,6 +1151,77 @@ current() {
 	[ "$(names | xargs)" = "ckpt.8 out.2" ]
 }
 
+# Four checkpoints: the first two share a file, and so do the last two.
+sharing() {
+	flushed fresh 1 one d/a old
+	flushed fresh 2 two e/b old new
+	flushed fresh 3 three f/c
+	flushed fresh 4 four g/d new
+	for name in one two three four; do
+		scr_index -q -p fresh --add "$name"
+	done
+	cp -a fresh p
+}
+
+@test "--prune: a file goes with the last dataset that names it" {
+	sharing
+	try scr_index -p p --prune --keep 2 --json --dry-run
+	assert_status 0
+	[ "$(grep -c '"files": 2,' <<<"$output")" -eq 1 ]
+	try scr_index -p p --prune --keep 2 --json
+	assert_status 0
+	[ "$(grep -c '"files_kept": 1' <<<"$output")" -eq 2 ]
+	[ ! -e p/old ]
+	[ -e p/new ]
+	scr_index -q -p p --verify
+	[ "$(names | xargs)" = "four three" ]
+}
+
+@test "--prune failing at each step: later datasets stay valid, and resumed" {
+	[ -e "${SHIM-}" ] || skip "no fault shim"
+	sharing
+	LD_PRELOAD=$SHIM SHIM_COUNT_FILE=count scr_index -q -p p --prune --keep 1
+	total=$(cat count)
+	restored=0
+	for ((n = 1; n <= total; n++)); do
+		rm -rf p
+		cp -a fresh p
+		try env LD_PRELOAD="$SHIM" SHIM_FAIL_AT=$n scr_index -q -p p \
+			--prune --keep 1
+		[ "$status" -le 1 ]
+		[ "$status" -eq 0 ] || [ -n "$stderr" ]
+		scr_index -q -p p --verify
+		# If one is half deleted, those after it are valid.
+		left=$(find p/.scr -name summary.scr | wc -l)
+		valid=$(scr_index -p p -n --valid | wc -l)
+		((left - valid <= 1)) || failed "step $n: $left, $valid valid"
+		[ "$status" -eq 0 ] || restored=$((restored + 1))
+		scr_index -q -p p --prune --keep 1
+		[ "$(names)" = four ]
+		[ "$(cd p && find . -type f -not -path './.scr/*' | sort | xargs)" = \
+			"./g/d ./new" ]
+	done
+	((restored > 0))
+}
+
+@test "--prune killed at each step: never a valid checkpoint with holes" {
+	[ -e "${SHIM-}" ] || skip "no fault shim"
+	sharing
+	LD_PRELOAD=$SHIM SHIM_COUNT_FILE=count scr_index -q -p p --prune --keep 1
+	total=$(cat count)
+	for ((n = 1; n <= total; n++)); do
+		rm -rf p
+		cp -a fresh p
+		LD_PRELOAD=$SHIM SHIM_KILL_AT=$n scr_index -q -p p \
+			--prune --keep 1 2>/dev/null || true
+		scr_index -q -p p --verify
+		scr_index -q -p p --prune --keep 1
+		[ "$(names)" = four ]
+		[ "$(cd p && find . -type f -not -path './.scr/*' | sort | xargs)" = \
+			"./g/d ./new" ]
+	done
+}
+
 # --- Hostile input ---
 
 @test "names that could drive a terminal or look like paths" {

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * remove.c - remove everything of one dataset but its index entry.
+ *
+ * First the summary, from which a rebuilt index would take the dataset, then
+ * the files, then the metadata that name them.  If half of the metadata are
+ * removed, the files can no longer be determined; therefore a mark is written
+ * first, which records that the files are removed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "catalogue/catalogue_impl.h"
+#include "container/segmap.h"
+#include "dir.h"
+#include "error.h"
+#include "io.h"
+#include "lock.h"
+#include "mem.h"
+#include "str.h"
+#include "work.h"
+
+struct removal {
+	struct catalogue *c;
+	const struct catalogue_options *o;
+	const struct catalogue_dir *dir;
+	int containers; /* their directory, while open */
+	struct delete_result *out;
+};
+
+/* --- The metadata directory --- */
+
+/* Remove one container.  Other files in the directory are kept. */
+static int
+remove_container(void *arg, const char *name, struct error *err)
+{
+	struct removal *d = arg;
+	struct stat st;
+	int rc = 0;
+
+	if (!segmap_is_container(name) ||
+	    fstatat(d->containers, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	d->out->files++;
+	d->out->bytes += (uint64_t)st.st_size;
+	if (!d->o->work.dry_run && unlinkat(d->containers, name, 0) < 0 &&
+	    errno != ENOENT)
+		rc = error_sys(err, "%s/%s/%s: cannot remove", d->dir->name,
+			       SEGMAP_DIR, name);
+	return rc;
+}
+
+/* Remove the containers and their directory. */
+static int
+remove_containers(struct removal *d, struct error *err)
+{
+	int rc = 0;
+
+	d->containers = openat(d->dir->fd, SEGMAP_DIR,
+			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (d->containers < 0)
+		return 0; /* no containers */
+	rc = dir_each(d->containers, SEGMAP_DIR, remove_container, d, err);
+	close(d->containers);
+	if (rc == 0 && !d->o->work.dry_run)
+		(void)unlinkat(d->dir->fd, SEGMAP_DIR, AT_REMOVEDIR);
+	return rc;
+}
+
+struct listing {
+	struct arena *arena;
+	const char **names;
+	size_t count, cap;
+	size_t foreign;
+	char first[256]; /* name of the first foreign file */
+};
+
+static int
+list_name(void *arg, const char *name, struct error *err)
+{
+	struct listing *l = arg;
+
+	switch (dataset_dir_kind(name, NULL)) {
+	case DATASET_DIR_LOCK:
+	case DATASET_DIR_DELETED:
+	case DATASET_DIR_CONTAINERS:
+		return 0; /* removed earlier or later */
+	case DATASET_DIR_FOREIGN:
+		if (l->foreign++ == 0)
+			str_printable(l->first, sizeof(l->first), name);
+		return 0;
+	default:
+		break;
+	}
+	if (!MEM_ROOM(l->names, l->count, l->cap))
+		return error_no_memory(err);
+	l->names[l->count] = arena_strdup(l->arena, name);
+	if (l->names[l->count] == NULL)
+		return error_no_memory(err);
+	l->count++;
+	return 0;
+}
+
+/* Unlink `name` in the dataset's directory, if it exists. */
+static int
+remove_name(struct removal *d, const char *name, struct error *err)
+{
+	/* EISDIR: a directory of this name is not ours. */
+	if (unlinkat(d->dir->fd, name, 0) == 0 || errno == ENOENT ||
+	    errno == EISDIR)
+		return 0;
+	return error_sys(err, "%s/%s: cannot remove", d->dir->name, name);
+}
+
+static int
+remove_names(struct removal *d, const struct listing *l, struct error *err)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (remove_name(d, l->names[i], err) < 0)
+			return -1;
+	if (remove_name(d, DATASET_DIR_GONE, err) < 0)
+		return -1;
+	if (l->foreign > 0) {
+		work_say(&d->o->work,
+			 "%s stays: it holds %zu %s that no dataset has, "
+			 "such as %s",
+			 d->dir->name, l->foreign,
+			 str_plural(l->foreign, "file"), l->first);
+		return 0;
+	}
+	if (remove_name(d, LOCK_FILE, err) < 0)
+		return -1;
+	if (unlinkat(d->c->scr_fd, d->dir->name, AT_REMOVEDIR) == 0)
+		d->out->dirs++;
+	else if (errno == ENOTEMPTY || errno == EEXIST)
+		work_say(&d->o->work, "%s stays: it is not empty",
+			 d->dir->name);
+	else if (errno != ENOENT)
+		return error_sys(err, "%s: cannot remove", d->dir->name);
+	return 0;
+}
+
+/* Record that the files are removed. */
+static int
+put_mark(struct removal *d, struct error *err)
+{
+	int fd = openat(d->dir->fd, DATASET_DIR_GONE,
+			O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return error_sys(err, "%s/%s: cannot make", d->dir->name,
+				 DATASET_DIR_GONE);
+	close(fd);
+	return io_sync_dir(d->dir->fd, d->dir->name, err);
+}
+
+static int
+remove_meta(struct removal *d, struct error *err)
+{
+	struct listing l = { .arena = arena_new() };
+	int rc = -1;
+
+	if (l.arena == NULL)
+		return error_no_memory(err);
+	rc = dir_each(d->dir->fd, d->dir->name, list_name, &l, err);
+	if (rc == 0 && !d->o->work.dry_run) {
+		rc = put_mark(d, err);
+		if (rc == 0)
+			rc = remove_names(d, &l, err);
+	} else if (rc == 0 && l.foreign == 0)
+		d->out->dirs++;
+	mem_free(l.names);
+	arena_free(l.arena);
+	return rc;
+}
+
+/* --- The files --- */
+
+static int
+remove_files(struct removal *d, const struct catalogue_claims *k,
+	     struct error *err)
+{
+	size_t shared = 0;
+	int rc = catalogue_erase(d->c->prefix_fd, k, d->out, err);
+
+	for (size_t i = 0; i < k->count; i++)
+		shared += k->list[i].shared;
+	d->out->kept += shared + k->refused;
+	if (shared > 0)
+		work_say(&d->o->work,
+			 "%s: %zu %s another dataset, too, left alone",
+			 d->dir->name, shared,
+			 shared == 1 ? "file belongs to" : "files belong to");
+	return rc;
+}
+
+/* Remove the summary, from which a rebuilt index would take the dataset. */
+static int
+remove_summary(struct removal *d, struct error *err)
+{
+	if (unlinkat(d->dir->fd, SUMMARY_FILE, 0) < 0) {
+		if (errno == ENOENT)
+			return 0;
+		return error_sys(err, "%s/%s: cannot remove", d->dir->name,
+				 SUMMARY_FILE);
+	}
+	return io_sync_dir(d->dir->fd, d->dir->name, err);
+}
+
+int
+catalogue_remove(struct catalogue *c, const struct catalogue_dir *dir,
+		 const struct catalogue_claims *k,
+		 const struct catalogue_options *o, struct delete_result *out,
+		 struct error *err)
+{
+	struct removal d = { .c = c, .o = o, .dir = dir, .out = out };
+
+	if (!o->work.dry_run && remove_summary(&d, err) < 0)
+		return -1;
+	if (remove_files(&d, k, err) < 0 || remove_containers(&d, err) < 0)
+		return -1;
+	return remove_meta(&d, err);
+}
