@@ -44,7 +44,7 @@ struct settings {
 	int64_t id;	  /* argument of --build */
 	const char *prefix, *moved_from;
 	struct catalogue_filter filter;
-	bool all, names_only, json, dry_run, deep, checksums;
+	bool all, names_only, json, dry_run, deep, checksums, force;
 	uint64_t jobs, memory, keep; /* 0: not given */
 };
 
@@ -76,6 +76,7 @@ check_options(const struct settings *s)
 		{ s->deep, "--deep", ON(BUILD) | ON(VERIFY) },
 		{ s->checksums, "--checksums",
 		  ON(BUILD) | ON(ADD) | ON(VERIFY) },
+		{ s->force, "--force", ON(CURRENT) },
 		{ s->moved_from != NULL, "--moved-from", all_but_list },
 	};
 
@@ -154,6 +155,8 @@ parse(struct settings *s, int argc, char **argv)
 		OPT_GROUP("Work"),
 		OPT_FLAG(0, "dry-run", &s->dry_run,
 			 "build, delete, prune: change nothing"),
+		OPT_FLAG(0, "force", &s->force,
+			 "current: also a checkpoint that no job can fetch"),
 		OPT_U64(0, "keep", &s->keep, "N", 1, UINT32_MAX,
 			"prune: how many to keep"),
 		OPT_FLAG(0, "deep", &s->deep,
@@ -261,6 +264,22 @@ do_list(const struct settings *s, struct catalogue *c)
 
 /* --- Changes of the index alone --- */
 
+/* The next step after --current was refused. */
+static void
+advise_current(const struct settings *s, const struct catalogue_edit *e,
+	       struct error *err)
+{
+	char command[1024], advice[1100];
+
+	report_command(e->packed ? "scr_container unpack" : "scr_index --build",
+		       app_prefix(s->prefix), e->refused, command,
+		       sizeof(command));
+	snprintf(advice, sizeof(advice), "%s%s--force makes it current anyway",
+		 err->kind == ERROR_DAMAGED ? command : "",
+		 err->kind == ERROR_DAMAGED ? " mends it, " : "");
+	app_advise(err, advice);
+}
+
 static int
 do_edit(const struct settings *s, struct catalogue *c)
 {
@@ -272,14 +291,22 @@ do_edit(const struct settings *s, struct catalogue *c)
 		[VERB_UNCURRENT] = CATALOGUE_UNCURRENT,
 	};
 	struct catalogue_edit e = { .kind = kinds[s->verb], .name = s->name };
+	struct catalogue_options o = { .deep = false };
 	struct error err = ERROR_INIT;
 	struct buf text = BUF_INIT;
 	struct json *j = NULL;
 
 	if (s->json)
 		e.names = json_new_array();
-	if (catalogue_edit(c, &e, &err) == 0)
+	if (s->verb == VERB_CURRENT && !s->force) {
+		if (options_init(&o, s, &err) == 0)
+			e.look = &o;
+	}
+	if (err.kind == ERROR_NONE && catalogue_edit(c, &e, &err) == 0)
 		results_edit_text(&e, &text);
+	app_work_end(&o.work);
+	if (e.refused > 0)
+		advise_current(s, &e, &err);
 	if (text.len > 0)
 		app_warn("%s", text.data);
 	buf_free(&text);
@@ -423,8 +450,16 @@ verify_one(struct each *w, const struct index_entry *e)
 	if (w->list != NULL)
 		p.list = json_new_array();
 	if (e->complete == 1 || w->s->name != NULL) {
-		catalogue_verify(w->c, e->id, &w->o, &listener, &r, &err);
+		catalogue_verify(w->c, e, &w->o, &listener, &r, &err);
+		if (r.status != STATUS_LOST && e->desc.id == 0 &&
+		    err.kind == ERROR_NONE) {
+			bad(&p, "not in the index, so no job restarts from it");
+			r.status = error_worse_status(r.status, STATUS_DAMAGED);
+		}
 		status = app_report(r.status, &err);
+		/* Without --moved-from, for example, it is not known. */
+		if (status == STATUS_USAGE)
+			status = STATUS_FAILED;
 		state = report_state(status);
 	}
 	if (w->list != NULL) {

@@ -9,6 +9,7 @@
 #include "catalogue/catalogue_impl.h"
 #include "error.h"
 #include "mem.h"
+#include "meta/index.h"
 #include "meta/kvtree.h"
 #include "meta/summary.h"
 #include "str.h"
@@ -78,56 +79,23 @@ find(struct search *s, struct error *err)
 	return 0;
 }
 
-/* --- Check the files --- */
+/* --- Check and add it --- */
 
-/* Check by the filemaps. 1: rank2file is needed instead, because there are
- * none, or too few. */
+/* Can the library fetch it? */
 static int
-check_plan(struct catalogue *c, const struct catalogue_dir *d,
-	   const struct catalogue_options *o, struct error *err)
+check(struct catalogue *c, const struct catalogue_dir *d,
+      const struct catalogue_options *o, struct error *err)
 {
-	struct error why = ERROR_INIT;
-	struct plan *p = catalogue_plan(
-		c, d->id, o->checksums ? PLAN_CHECKSUMS : 0u, o, &why);
-	int rc = 0;
+	const struct index_entry none = { .id = d->id, .complete = -1 };
+	struct fetchable f;
 
-	if (p == NULL && why.kind == ERROR_ABSENT)
-		return 1;
-	if (p == NULL)
-		return error_pass(err, &why);
-	if (catalogue_flush_knows(d, p)) {
-		rc = 1;
-	} else if (!catalogue_data_whole(p)) {
-		rc = plan_error(p, err);
-		if (err != NULL && err->kind == ERROR_DAMAGED)
-			error_wrap(err,
-				   "not added, --build %" PRId64 " mends it",
-				   d->id);
-	}
-	plan_free(p);
-	return rc;
-}
-
-/* Check by rank2file, which LLNL's fetch requires anyway. */
-static int
-check_ranks(struct catalogue *c, const struct catalogue_dir *d,
-	    const struct dataset *view, bool has_maps,
-	    const struct catalogue_options *o, struct error *err)
-{
-	struct catalogue_files files = { .list = NULL };
-	struct rank2file r;
-	int rc = -1;
-
-	if (rank2file_load(d->fd, RANK2FILE_FILE, &r, err) < 0)
-		return error_wrap(err, "%s: not added, try --build %" PRId64,
-				  d->name, d->id);
-	if (catalogue_files_from(&r, d->fd, &files, err) == 0 &&
-	    catalogue_files_check(c, &files, o->checksums, o, err) == 0)
-		rc = catalogue_files_whole(&r, &files, has_maps ? NULL : view,
-					   false, err);
-	catalogue_files_free(&files);
-	rank2file_free(&r);
-	return rc < 0 ? error_wrap(err, "%s: not added", d->name) : 0;
+	if (catalogue_fetchable(c, &none, o, &f, err) < 0)
+		return -1;
+	if (fetchable_error(&f, err) == 0)
+		return 0;
+	return error_wrap(err, "%s: not added, %s --build %" PRId64, d->name,
+			  f.status == STATUS_DAMAGED ? "mended by" : "try",
+			  d->id);
 }
 
 static int
@@ -135,24 +103,18 @@ add(struct catalogue *c, const struct catalogue_dir *d,
     const struct catalogue_options *o, struct error *err)
 {
 	struct catalogue_desc desc = { .tree = NULL };
-	int complete = -1, maps = 0, rc = -1;
+	int complete = -1, rc = -1;
 
 	if (catalogue_read_summary(d, &desc, &complete, err) < 0)
 		return error_wrap(err, "%s", d->name);
-	if (complete != 1) {
+	if (complete != 1)
 		error_set(err, ERROR_DAMAGED,
 			  "%s: its summary does not say that it is complete; "
 			  "--build %" PRId64 " can tell",
 			  d->name, d->id);
-		goto out;
-	}
-	if (catalogue_check_given_up(d, &desc, err) < 0)
-		goto out;
-	maps = check_plan(c, d, o, err);
-	if (maps < 0 || check_ranks(c, d, &desc.view, maps == 0, o, err) < 0)
-		goto out;
-	rc = catalogue_record_entry(c, &desc, NULL, true, o, err);
-out:
+	else if (catalogue_check_given_up(d, &desc, err) == 0 &&
+		 check(c, d, o, err) == 0)
+		rc = catalogue_record_entry(c, &desc, NULL, true, o, err);
 	catalogue_desc_free(&desc);
 	return rc;
 }

@@ -65,6 +65,7 @@ catalogue_close(struct catalogue *c)
 		close(c->scr_fd);
 	if (c->prefix_fd >= 0)
 		close(c->prefix_fd);
+	catalogue_strays_free(c->strays);
 	buf_free(&c->notice);
 	mem_free(c->path);
 	mem_free(c);

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "catalogue/fetchable.h"
 #include "rescue/rebuild.h"
 #include "work.h"
 
@@ -81,16 +82,23 @@ struct catalogue_edit {
 	const char *name;
 	struct json *names; /* NULL, or an array that receives the names
 			       dropped */
+	/* CATALOGUE_CURRENT: look at the dataset, and refuse one that the
+	 * library cannot fetch (fetchable.h).  NULL: do not look. */
+	const struct catalogue_options *look;
 	/* Results: */
 	size_t count;	    /* number of entries dropped */
 	char current[1024]; /* restart point after the change; "": none */
 	bool moved;	    /* the restart point has changed */
 	char reason[128];   /* why the new restart point is not valid; "":
 			       valid */
+	int64_t refused;    /* id of the dataset that cannot be fetched; 0:
+			       none */
+	bool packed;	    /* because it is packed */
 };
 
 /* Apply `e` and fill in its results.  ERROR_ABSENT: no such dataset, or not a
- * checkpoint. */
+ * checkpoint.  With e->refused: see fetchable_error(); ERROR_DAMAGED also if
+ * the dataset is packed. */
 int catalogue_edit(struct catalogue *c, struct catalogue_edit *e,
 		   struct error *err);
 
@@ -150,11 +158,20 @@ int catalogue_add(struct catalogue *c, const char *name,
 /* --- Verify --- */
 
 struct verify_result {
-	int status; /* STATUS_OK, STATUS_DAMAGED (can be rebuilt),
-		       STATUS_LOST */
-	size_t files, bad_files, unchecked; /* unchecked: no size is recorded */
-	size_t crc_checked;
-	uint64_t bytes;
+	int status; /* STATUS_OK; STATUS_DAMAGED: catalogue_build() can mend it;
+		       STATUS_LOST; STATUS_FAILED: a file could not be looked
+		       at */
+	struct fetchable fetch; /* status without what the library does not
+				   read: filemaps and redundancy */
+	bool listed; /* looked at by rank2file alone, without filemaps */
+	size_t files, bad_files;
+	uint64_t bytes; /* of the files present */
+	/* What was compared.  Unless a file is missing: */
+	size_t unchecked;    /* files of which no size is recorded */
+	bool total_compared; /* the descriptor gives their total */
+	size_t crc_checked;  /* files whose checksum was compared */
+	uint64_t crc_bytes;  /* the bytes read for that */
+	size_t deep_sets;    /* redundancy sets compared with the data */
 };
 
 /* Called with a sentence for each problem. */
@@ -164,15 +181,23 @@ struct verify_listener {
 };
 
 /*
- * scr_index --verify: check that every file of dataset `id` is present and
- * has the right size.  With o->checksums, also compare recorded checksums;
- * with o->deep, also the redundancy.  `problems` may be NULL.  Nothing is
- * changed.
+ * scr_index --verify: is dataset e->id whole (fetchable.h)?  Of `e`, its index
+ * entry, the id is required; without a descriptor (e->desc.id is 0), the entry
+ * is not judged.  With o->checksums, also compare recorded checksums; with
+ * o->deep, also the redundancy.  `problems` may be NULL.  Nothing is changed.
+ * -1: something could not be read, and it is unknown whether it is whole.
  */
-int catalogue_verify(struct catalogue *c, int64_t id,
+int catalogue_verify(struct catalogue *c, const struct index_entry *e,
 		     const struct catalogue_options *o,
 		     const struct verify_listener *problems,
 		     struct verify_result *out, struct error *err);
+
+/* The same for a dataset whose files the plan `p` has looked at: judge only the
+ * metadata that a restart needs. */
+int catalogue_verify_plan(struct catalogue *c, const struct index_entry *e,
+			  const struct plan *p,
+			  const struct verify_listener *problems,
+			  struct verify_result *out, struct error *err);
 
 /* --- Packed datasets --- */
 

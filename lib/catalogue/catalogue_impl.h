@@ -14,6 +14,8 @@
  *   record.c       write rank2file, summary and index entry
  *   add.c          catalogue_add()
  *   verify.c       catalogue_verify()
+ *   fetchable.c    what LLNL's library reads before the files
+ *   renamed.c      directories renamed by hand
  *   delete.c       catalogue_delete_all(): order, index, locks
  *   remove.c       remove one dataset
  *   retire.c       mark a dataset whose files are replaced
@@ -30,12 +32,15 @@
 
 #include "buf.h"
 #include "catalogue/catalogue.h"
+#include "error.h"
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "meta/rank2file.h"
 #include "meta/summary.h"
 #include "rescue/plan.h"
 
+struct catalogue_strays;
+struct index_entry;
 struct kvtree;
 
 #define CATALOGUE_LOCK "index.lock"
@@ -49,6 +54,8 @@ struct catalogue {
 	int prefix_fd;
 	int scr_fd; /* -1: .scr does not exist yet */
 	struct buf notice;
+	struct catalogue_strays *strays; /* NULL: not listed yet */
+	size_t searches;		 /* for renamed directories of data */
 	int64_t building; /* id of the dataset being built, which a rebuilt
 			     index need not report; 0: none */
 };
@@ -165,8 +172,9 @@ struct catalogue_file {
 	const struct rank2file_seg *segs;
 	/* Results of the check: */
 	enum file_state state;
-	bool unsafe; /* the path leaves the prefix */
-	bool summed; /* found_crc is valid */
+	bool unsafe;	 /* the path leaves the prefix */
+	bool unreadable; /* its mode lets not even its owner read it */
+	bool summed;	 /* found_crc is valid */
 	uint64_t found_size;
 	uint32_t found_crc;
 };
@@ -197,6 +205,7 @@ const char *catalogue_file_problem(const struct catalogue_file *f, char *to,
 struct catalogue_tally {
 	size_t files, bad, unchecked, summed;
 	uint64_t bytes;			    /* of the files present */
+	uint64_t summed_bytes;		    /* whose checksum was compared */
 	const struct catalogue_file *first; /* the first bad file, or NULL */
 	bool unsafe; /* the path of a bad file leaves the prefix */
 };
@@ -235,6 +244,56 @@ bool catalogue_data_whole(const struct plan *p);
  * and a scavenge added the filemaps of some ranks only.  All files in the plan
  * must be right. */
 bool catalogue_flush_knows(const struct catalogue_dir *d, const struct plan *p);
+
+/* --- fetchable.c --- */
+
+/* The metadata that LLNL's library reads before the files. */
+struct catalogue_fetch {
+	bool have_ranks;
+	bool packed; /* rank2file has files in containers */
+	struct rank2file ranks;
+	struct catalogue_desc desc; /* of the summary; no tree: unusable */
+	/* Why the library would refuse each of them; ERROR_NONE: good. */
+	struct error no_ranks, no_summary;
+};
+
+/* Read summary and rank2file of dataset e->id in `d`, and compare the summary
+ * with the index entry `e`, if that has a descriptor.  A flaw of them is a
+ * result.  -1: they could not be read.  Call catalogue_fetch_free() also on
+ * failure. */
+int catalogue_fetch_read(struct catalogue_fetch *f,
+			 const struct catalogue_dir *d,
+			 const struct index_entry *e, const struct work *work,
+			 struct error *err);
+void catalogue_fetch_free(struct catalogue_fetch *f);
+
+/* Compare rank2file with the filemaps that `p` was made from. */
+int catalogue_fetch_match(struct catalogue_fetch *f, const struct plan *p,
+			  struct error *err);
+
+/* --- renamed.c --- */
+
+/* Find a directory in .scr that has the metadata of dataset `id` under a name
+ * of its own.  1: found, *name is borrowed; 0: none. */
+int catalogue_renamed_meta(struct catalogue *c, int64_t id, const char **name,
+			   struct error *err);
+void catalogue_strays_free(struct catalogue_strays *s);
+
+/* A directory that is missing, and another that has its files. */
+struct catalogue_renamed {
+	bool looked;
+	char from[4096], to[4096]; /* below the prefix; "": none */
+};
+
+/* Find the missing directory above the missing file `path`, and one beside it
+ * that has this file, of `size` bytes (NULL: any).  A failure is no result. */
+void catalogue_renamed_find(struct catalogue *c, const char *path,
+			    const uint64_t *size,
+			    struct catalogue_renamed *out);
+
+/* Is `path` below the missing directory? */
+bool catalogue_renamed_covers(const struct catalogue_renamed *r,
+			      const char *path);
 
 /* --- sums.c --- */
 

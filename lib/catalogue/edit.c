@@ -106,11 +106,54 @@ edit_locked(struct index *ix, void *arg, struct error *err)
 	return rc;
 }
 
+/* Can a job restart from the dataset?  A failed fetch does not count: the
+ * library tries the restart point in spite of it. */
+static int
+look(struct catalogue *c, struct catalogue_edit *e, struct error *err)
+{
+	struct index *ix = catalogue_read(c, err);
+	struct catalogue_options quiet = *e->look;
+	struct index_entry entry;
+	struct fetchable f;
+	char shown[256];
+	int rc = 0;
+
+	if (ix == NULL)
+		return -1;
+	/* A name that is not there is reported by the change. */
+	if (index_find_name(ix, e->name, &entry, NULL) < 0 ||
+	    !entry.desc.is_ckpt)
+		goto out;
+	entry.current = true;
+	quiet.work.log = NULL; /* the refusal says enough */
+	rc = catalogue_fetchable(c, &entry, &quiet, &f, err);
+	if (rc < 0)
+		goto out;
+	rc = fetchable_error(&f, err);
+	if (rc == 0 && f.packed)
+		rc = error_set(err, ERROR_DAMAGED,
+			       "its files are in containers, from which no job "
+			       "restarts");
+	if (rc < 0) {
+		e->refused = entry.id;
+		e->packed = f.packed;
+		error_wrap(err, "%s: not made the restart point",
+			   str_printable(shown, sizeof(shown), e->name));
+	}
+out:
+	index_free(ix);
+	return rc;
+}
+
 int
 catalogue_edit(struct catalogue *c, struct catalogue_edit *e, struct error *err)
 {
 	e->count = 0;
+	e->refused = 0;
 	e->current[0] = e->reason[0] = '\0';
 	e->moved = false;
+	if (e->kind == CATALOGUE_CURRENT && e->look != NULL &&
+	    look(c, e, err) < 0)
+		return -1;
 	return catalogue_change(c, edit_locked, e, err);
 }

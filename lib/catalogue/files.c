@@ -174,6 +174,7 @@ stat_one(void *arg, size_t i, unsigned worker, struct error *err)
 	}
 	f->may_lack = false;
 	f->found_size = (uint64_t)st.st_size;
+	f->unreadable = (st.st_mode & S_IRUSR) == 0;
 	if (!S_ISREG(st.st_mode))
 		f->state = FILE_WRONG_TYPE;
 	else if (f->has_size && f->size != f->found_size)
@@ -306,6 +307,11 @@ catalogue_file_problem(const struct catalogue_file *f, char *to, size_t size)
 			 "%s: %" PRIu64 " bytes, should be %" PRIu64
 			 " (rank %" PRIu32 ")",
 			 path, f->found_size, f->size, f->rank);
+	else if (f->state == FILE_PRESENT && f->unreadable)
+		snprintf(to, size,
+			 "%s: its mode does not let its owner read it (rank "
+			 "%" PRIu32 ")",
+			 path, f->rank);
 	else
 		snprintf(to, size, "%s: %s (rank %" PRIu32 ")", path,
 			 file_state_name(f->state), f->rank);
@@ -329,6 +335,7 @@ catalogue_files_tally(const struct catalogue_files *f,
 		t->bytes += e->found_size;
 		t->unchecked += !e->has_size;
 		t->summed += e->summed && e->has_crc;
+		t->summed_bytes += e->summed && e->has_crc ? e->found_size : 0;
 	}
 }
 

@@ -26,7 +26,8 @@ int dataset_dir_open_scr(int prefix_fd, const char *prefix, bool make,
 			 struct error *err);
 
 /* Format of the directory's name, for an int64_t; and a buffer size for it. */
-#define DATASET_DIR_FMT "scr.dataset.%" PRId64
+#define DATASET_DIR_STEM "scr.dataset."
+#define DATASET_DIR_FMT DATASET_DIR_STEM "%" PRId64
 #define DATASET_DIR_NAME 40
 
 /* "scr.dataset.7" -> 7; anything else (sign, leading zeros, suffix): -1. */

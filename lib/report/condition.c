@@ -50,18 +50,31 @@ first_problem(struct condition *h)
 		 text[len] == '\n' ? " (and more)" : "");
 }
 
-/* The check failed.  An error of the dataset becomes its status; an error of
- * the machine fails the call. */
+/* The check failed.  What is wrong with the dataset becomes its status; if it
+ * could not be looked at (no permission, an I/O error), that is unknown.  Lack
+ * of memory, or a stop, fails the call. */
 static int
-could_not(struct condition *h, const struct error *why, struct error *err)
+could_not(struct condition *h, const struct catalogue_options *o,
+	  const struct error *why, struct error *err)
 {
-	if (why->kind == ERROR_NOMEM || why->kind == ERROR_SYSTEM)
+	if (why->kind == ERROR_NOMEM || work_stopped(&o->work))
 		return error_pass(err, why);
 	h->status = error_status(why->kind);
 	if (h->status == STATUS_USAGE) /* "give --moved-from" */
 		h->status = STATUS_FAILED;
 	set_why(h, why->text);
 	return 0;
+}
+
+/* The index entry of a dataset; only its id if there is none. */
+static struct index_entry
+entry_of(const struct overview *s, int64_t id)
+{
+	struct index_entry e = { .id = id, .complete = -1 };
+
+	if (s->index != NULL && index_find_id(s->index, id, &e, NULL) < 0)
+		e = (struct index_entry){ .id = id, .complete = -1 };
+	return e;
 }
 
 static void
@@ -206,6 +219,7 @@ check_files(struct overview *s, const struct catalogue_options *o,
 		.arg = h,
 	};
 	const struct verify_listener problems = { add_problem, h };
+	const struct index_entry e = entry_of(s, h->id);
 	struct error why = ERROR_INIT;
 	size_t before = 0;
 
@@ -214,10 +228,11 @@ check_files(struct overview *s, const struct catalogue_options *o,
 		return -1;
 	if (h->containers != NULL)
 		quick.checksums = false;
-	if (catalogue_verify(s->catalogue, h->id, &quick, &problems, &h->verify,
+	if (catalogue_verify(s->catalogue, &e, &quick, &problems, &h->verify,
 			     &why) < 0)
-		return could_not(h, &why, err);
+		return could_not(h, o, &why, err);
 	h->status = h->verify.status;
+	h->packed = h->verify.fetch.packed;
 	before = h->problems.len;
 	if (h->containers != NULL) {
 		if (containers_look(h->containers, &look, err) < 0)
@@ -225,6 +240,28 @@ check_files(struct overview *s, const struct catalogue_options *o,
 		judge_containers(h, h->problems.len > before);
 	}
 	first_problem(h);
+	return 0;
+}
+
+/* The files are there, or can be rebuilt.  If the index claims that the dataset
+ * is complete, a job must be able to restart from it, too. */
+static int
+check_metadata(struct overview *s, const struct overview_entry *e,
+	       struct condition *h, struct error *err)
+{
+	const struct verify_listener problems = { add_problem, h };
+	const struct index_entry k = entry_of(s, h->id);
+	struct verify_result r = { .status = STATUS_OK };
+
+	if (!e->indexed || !e->finished)
+		return 0;
+	if (catalogue_verify_plan(s->catalogue, &k, h->plan, &problems, &r,
+				  err) < 0)
+		return -1;
+	h->packed = r.fetch.packed;
+	if (r.status != STATUS_OK && h->status == STATUS_OK)
+		first_problem(h);
+	h->status = error_worse_status(h->status, r.status);
 	return 0;
 }
 
@@ -243,15 +280,16 @@ check_dir(struct overview *s, const struct overview_entry *e,
 		return h->absent ? 0 : check_files(s, &quiet, h, err);
 	}
 	if (h->plan == NULL)
-		return could_not(h, &why, err);
+		return could_not(h, o, &why, err);
 	judge_plan(h);
 	if (h->status != STATUS_LOST)
-		return check_deep(h, o, err);
-	/* A complete flush may lie beside the remains of a scavenge: check the
-	 * files of its rank2file before reporting a loss. */
+		return check_metadata(s, e, h, err) < 0 ? -1
+							: check_deep(h, o, err);
+	/* A complete flush may lie beside the remains of a scavenge, or a
+	 * directory was renamed: check the files before reporting a loss. */
 	if (check_files(s, &quiet, h, err) < 0)
 		return -1;
-	if (h->status == STATUS_OK) {
+	if (h->status != STATUS_LOST || h->verify.listed) {
 		plan_free(h->plan);
 		h->plan = NULL;
 		return 0;
@@ -260,12 +298,11 @@ check_dir(struct overview *s, const struct overview_entry *e,
 	return check_deep(h, o, err);
 }
 
-int
-condition_check(struct overview *s, const struct overview_entry *e,
-		const struct catalogue_options *o, struct condition *out,
-		struct error *err)
+static int
+check_entry(struct overview *s, const struct overview_entry *e,
+	    const struct catalogue_options *o, struct condition *out,
+	    struct error *err)
 {
-	*out = (struct condition){ .id = e->id, .entry = e };
 	if (e->has_dir) {
 		if (check_dir(s, e, o, out, err) < 0)
 			return -1;
@@ -277,16 +314,26 @@ condition_check(struct overview *s, const struct overview_entry *e,
 		out->absent = true;
 		return 0;
 	}
-	if (e->name != NULL &&
-	    packed_is_old(catalogue_prefix_fd(s->catalogue), e->name)) {
-		if (condition_check_old(s, e->name, o, out, err) < 0)
-			return -1;
-		out->id = e->id;
-		out->entry = e;
-		return 0;
-	}
-	out->status = STATUS_LOST;
-	set_why(out, "its metadata directory is gone: nothing tells its files");
+	if (e->name == NULL ||
+	    !packed_is_old(catalogue_prefix_fd(s->catalogue), e->name))
+		return check_files(s, o, out, err);
+	if (condition_check_old(s, e->name, o, out, err) < 0)
+		return -1;
+	out->id = e->id;
+	out->entry = e;
+	return 0;
+}
+
+int
+condition_check(struct overview *s, const struct overview_entry *e,
+		const struct catalogue_options *o, struct condition *out,
+		struct error *err)
+{
+	struct error why = ERROR_INIT;
+
+	*out = (struct condition){ .id = e->id, .entry = e };
+	if (check_entry(s, e, o, out, &why) < 0)
+		return could_not(out, o, &why, err);
 	return 0;
 }
 
@@ -357,7 +404,7 @@ condition_check_group(const struct locate_group *g,
 	*out = (struct condition){ .id = g->id, .group = g };
 	out->plan = plan_caches(g->dirs, g->ndirs, &po, &why);
 	if (out->plan == NULL)
-		return could_not(out, &why, err);
+		return could_not(out, o, &why, err);
 	judge_plan(out);
 	return check_deep(out, o, err);
 }
@@ -438,9 +485,11 @@ condition_json(const struct condition *h, bool detail, bool all_files)
 			     report_spare(h->plan, false, text, sizeof(text)));
 		if (detail)
 			json_set(j, "plan", plan_json(h->plan, all_files));
-	} else if (h->problems.len > 0) {
-		json_set(j, "problems", problems_json(h));
 	}
+	if (h->problems.len > 0)
+		json_set(j, "problems", problems_json(h));
+	if (h->packed)
+		json_set_bool(j, "packed", true);
 	if (h->deep_done)
 		json_set(j, "deep", plan_json_deep(h->plan, &h->deep));
 	if (detail && h->containers != NULL)

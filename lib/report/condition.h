@@ -29,6 +29,8 @@ struct condition {
 	/* unfinished: the index does not claim that it is on the prefix,
 	 * because it was never flushed, or not completely */
 	bool absent;
+	bool packed; /* whole or not, its files are in containers: no job can
+			fetch it (fetchable.h) */
 	struct plan *plan; /* NULL: its files are known from a rank2file only */
 	struct verify_result verify; /* valid without a plan */
 	struct buf problems;	     /* its problems, one line each */

@@ -169,6 +169,15 @@ report_overview_row(struct table *t, const struct condition *h)
 			   : "");
 }
 
+/* Should the dataset be put into the index?  Not if it is unknown whether it is
+ * right, or known that it is wrong. */
+static bool
+is_fit(const struct condition *h)
+{
+	return (h->status == STATUS_OK || h->status == STATUS_DAMAGED) &&
+	       !(h->deep_done && h->deep.nfindings > 0);
+}
+
 void
 report_reasons(const struct condition *h, struct buf *out)
 {
@@ -187,7 +196,7 @@ report_reasons(const struct condition *h, struct buf *out)
 		buf_printf(out,
 			   "  dataset %" PRId64 ": in the index as NO: %s\n",
 			   h->id, e->reason);
-	if (e != NULL && e->has_dir && !e->indexed && h->status != STATUS_LOST)
+	if (e != NULL && e->has_dir && !e->indexed && is_fit(h))
 		buf_printf(
 			out, "  %snot in the index: %s puts it there\n",
 			dataset,
@@ -273,6 +282,26 @@ hint_rebuild(struct buf *out, const struct condition *h)
 				  sizeof(text)));
 }
 
+/* What is wrong with the metadata that a restart needs. */
+static void
+report_metadata(const struct condition *h, struct buf *out)
+{
+	const char *at = h->problems.data, *line = NULL;
+	char text[NAME_TEXT];
+	size_t len = 0;
+
+	if (plan_data_status(h->plan) == STATUS_LOST)
+		return;
+	while ((line = str_line(&at, &len)) != NULL)
+		buf_printf(out, "  restart     %s: %.*s\n",
+			   report_state(h->status), (int)len, line);
+	if (h->problems.len > 0)
+		buf_printf(out, "  next        %s: writes it again\n",
+			   report_command("scr_index --build",
+					  h->plan->places[0].root, h->id, text,
+					  sizeof(text)));
+}
+
 /* A dataset that has a plan. */
 static void
 report_planned(struct condition *h, const struct report_choice *c,
@@ -282,6 +311,7 @@ report_planned(struct condition *h, const struct report_choice *c,
 	struct plan *p = h->plan;
 
 	report_summary(p, d, h->containers, out);
+	report_metadata(h, out);
 	if (p->places[0].cache && h->status == STATUS_LOST)
 		hint_nodes(out, p);
 	hint_rebuild(out, h);

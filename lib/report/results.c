@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "buf.h"
 #include "error.h"
@@ -139,19 +140,52 @@ results_delete_json(int64_t id, const char *name, const struct delete_result *r)
 
 /* --- Verify --- */
 
+const char *
+results_compared(const struct verify_result *r, char *to, size_t size)
+{
+	const size_t present = r->files - r->bad_files;
+	const bool sizes = r->unchecked == 0 || r->total_compared;
+	size_t n = 0;
+
+	if (present == 0)
+		n = (size_t)snprintf(to, size, "nothing");
+	else if (r->unchecked == 0)
+		n = (size_t)snprintf(to, size, "sizes");
+	else if (r->total_compared)
+		n = (size_t)snprintf(to, size, "total size");
+	else
+		n = (size_t)snprintf(to, size, "sizes of %zu of %zu",
+				     present - r->unchecked, present);
+	if (r->crc_checked > 0)
+		snprintf(to + n, size - n, ", checksums of %s%s",
+			 str_size(r->crc_bytes),
+			 r->deep_sets > 0 ? ", redundancy" : "");
+	else if (r->deep_sets > 0)
+		snprintf(to + n, size - n, ", redundancy");
+	else if (present > 0 && sizes)
+		snprintf(to + n, size - n, " only");
+	n = strlen(to);
+	if (r->fetch.packed)
+		snprintf(to + n, size - n, ", packed");
+	return to;
+}
+
 void
 results_verify_row(int64_t id, const char *name, const char *state,
 		   const struct verify_result *r, struct buf *out)
 {
-	char text[SHOWN_MAX];
+	char text[SHOWN_MAX], compared[128];
 
 	if (r == NULL)
 		buf_add_str(
 			out,
-			"DSET STATE        FILES     BAD       SIZE NAME\n");
+			"DSET STATE        FILES     BAD       SIZE COMPARED"
+			"                       NAME\n");
 	else
-		buf_printf(out, "%4" PRId64 " %-10s %7zu %7zu %10s %s\n", id,
-			   state, r->files, r->bad_files, str_size(r->bytes),
+		buf_printf(out, "%4" PRId64 " %-10s %7zu %7zu %10s %-30s %s\n",
+			   id, state, r->files, r->bad_files,
+			   str_size(r->bytes),
+			   results_compared(r, compared, sizeof(compared)),
 			   shown(text, name));
 }
 
@@ -160,12 +194,17 @@ results_verify_json(int64_t id, const char *name, const char *state,
 		    const struct verify_result *r)
 {
 	struct json *j = new_object(id, name);
+	char compared[128];
 
 	json_set_str(j, "state", state);
 	json_set_u64(j, "files", r->files);
 	json_set_u64(j, "bad_files", r->bad_files);
 	json_set_u64(j, "files_without_size", r->unchecked);
 	json_set_u64(j, "checksums_compared", r->crc_checked);
+	json_set_u64(j, "bytes_compared", r->crc_bytes);
 	json_set_u64(j, "bytes", r->bytes);
+	json_set_str(j, "compared",
+		     results_compared(r, compared, sizeof(compared)));
+	json_set_bool(j, "packed", r->fetch.packed);
 	return j;
 }

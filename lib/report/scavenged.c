@@ -9,6 +9,7 @@
 
 #include "buf.h"
 #include "json.h"
+#include "report/plan_text.h"
 #include "scavenge/salvage.h"
 #include "scavenge/scavenge.h"
 #include "site/job.h"
@@ -25,7 +26,18 @@ kind(const struct salvage_dataset *d)
 static const char *
 state(const struct salvage_dataset *d)
 {
-	return d->done ? "saved" : salvage_state_name(d->state);
+	if (d->done)
+		return "saved";
+	if (d->flaw != NULL && d->state == SALVAGE_LOST)
+		return report_state(d->found);
+	return salvage_state_name(d->state);
+}
+
+/* Why it is not saved; NULL. */
+static const char *
+reason(const struct salvage_dataset *d)
+{
+	return d->flaw != NULL && d->state == SALVAGE_LOST ? d->flaw : d->why;
 }
 
 /* "3 s", "2 min", "1.5 h"; "?" if the rate is unknown. */
@@ -62,8 +74,8 @@ put_row(const struct salvage_dataset *d, double rate, struct buf *out)
 		   d->name == NULL
 			   ? "-"
 			   : str_printable(name, sizeof(name), d->name));
-	if (!d->done && d->why != NULL)
-		buf_printf(out, "\n     %s", d->why);
+	if (!d->done && reason(d) != NULL)
+		buf_printf(out, "\n     %s", reason(d));
 	buf_add_char(out, '\n');
 }
 
@@ -101,7 +113,7 @@ report_salvage_json(const struct salvage *p, double rate)
 				     (uint64_t)((double)bytes / rate + 0.5));
 		else
 			json_set_null(j, "seconds");
-		json_set_str(j, "why", d->why);
+		json_set_str(j, "why", reason(d));
 		json_push(all, j);
 	}
 	return all;
@@ -149,6 +161,10 @@ report_verdict(const struct scavenge *s, struct buf *out)
 		buf_add_str(out, "nothing to save: the caches hold no dataset");
 	else if (o.newest == 0)
 		buf_add_str(out, "no checkpoint in the caches");
+	else if (o.saved == 0 && o.unknown > 0)
+		buf_add_str(out,
+			    "UNKNOWN: the checkpoints on the prefix cannot "
+			    "be read");
 	else if (o.saved == 0)
 		buf_add_str(out,
 			    "LOST: no checkpoint of the caches can be saved");
@@ -159,6 +175,9 @@ report_verdict(const struct scavenge *s, struct buf *out)
 			   o.outputs - o.outputs_lost, o.outputs,
 			   o.outputs_lost > 0 ? "only, the rest is LOST"
 					      : "saved or to be saved");
+	if (o.unknown > 0)
+		buf_printf(out, "; %zu %s on the prefix could not be looked at",
+			   str_count(o.unknown, "dataset"));
 	if (s->saved_now > 0)
 		buf_printf(out, "; %s copied", str_size(s->copied));
 	if (s->dead > 0)

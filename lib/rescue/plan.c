@@ -354,8 +354,6 @@ plan_ranks_text(struct plan *p, const uint32_t *ranks, size_t count)
 static int
 lost_map(const struct plan *p, int64_t rank, struct error *err)
 {
-	const char *verb = p->ranks_lost == 1 ? "is" : "are";
-
 	for (size_t i = 0; i < p->nsets; i++) {
 		const struct plan_set *s = &p->sets[i];
 
@@ -364,18 +362,19 @@ lost_map(const struct plan *p, int64_t rank, struct error *err)
 				err, ERROR_LOST,
 				"dataset %lld: nothing is left of set %u of %u "
 				"(%s over filemaps), to which rank %lld "
-				"belongs; %zu of %lld ranks %s lost",
+				"belongs; the files of %zu of %lld ranks are "
+				"unknown",
 				(long long)p->id, s->number, s->sets,
 				redset_type_name(s->type), (long long)rank,
-				p->ranks_lost, (long long)p->nranks, verb);
+				p->maps_lost, (long long)p->nranks);
 	}
 	return error_set(err, ERROR_LOST,
 			 "dataset %lld: the filemap of rank %lld is lost (%s) "
-			 "and nothing is left to rebuild it from; %zu of %lld "
-			 "ranks %s lost",
+			 "and nothing is left to rebuild it from; the files of "
+			 "%zu of %lld ranks are unknown",
 			 (long long)p->id, (long long)rank,
-			 p->ranks[rank].map.why, p->ranks_lost,
-			 (long long)p->nranks, verb);
+			 p->ranks[rank].map.why, p->maps_lost,
+			 (long long)p->nranks);
 }
 
 /* Report the first lost file or filemap that is in no set. */

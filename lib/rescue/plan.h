@@ -87,6 +87,7 @@ struct plan_file {
 	enum fate fate;
 	uint64_t found_size; /* size on disk, in bytes; valid for
 				FILE_WRONG_SIZE */
+	bool unreadable;     /* its mode does not let its owner read it */
 	bool packed;	     /* in containers, or empty; false: a file of its
 				own */
 	size_t nsegs;

@@ -466,6 +466,7 @@ stat_file(void *arg, size_t i, unsigned worker, struct error *err)
 		return error_pass(err, &local);
 	}
 	f->found_size = (uint64_t)st.st_size;
+	f->unreadable = (st.st_mode & S_IRUSR) == 0;
 	if (!S_ISREG(st.st_mode))
 		f->state = FILE_WRONG_TYPE;
 	else if (f->found_size != f->attr.size)

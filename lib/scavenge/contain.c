@@ -84,7 +84,8 @@ scavenge_pack(struct scavenge *s, int64_t was)
 
 		if (d->done)
 			try_pack(s, d->id, restart);
-		if (d->id == was)
+		/* Nobody looked at an older one, because this one is saved. */
+		if (d->id == was && (d->done || d->looked))
 			was = 0;
 	}
 	if (was > 0 && was != restart)

@@ -90,6 +90,8 @@ add_entry(struct finding *f, const struct cindex_entry *e, struct error *err)
 		new->name = desc.name;
 		new->ckpt = desc.is_ckpt;
 		new->output = desc.is_output;
+		new->created =
+			desc.created_us > 0 ? (uint64_t)desc.created_us : 0;
 	}
 	if (copy_str(f->arena, &new->dir, err) < 0 ||
 	    copy_str(f->arena, &new->name, err) < 0)

@@ -113,7 +113,8 @@ struct nodecache_dataset {
 	int64_t id;
 	const char *name, *dir;	   /* NULL: unknown */
 	bool bypass, ckpt, output; /* from the cache index */
-	int64_t world;		   /* ranks of the job; -1: unknown */
+	uint64_t created; /* microseconds since the epoch; 0: unknown */
+	int64_t world;	  /* ranks of the job; -1: unknown */
 	/* Equal on two nodes if they see the same directory. */
 	const char *store;
 	size_t nranks;

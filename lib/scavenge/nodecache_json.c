@@ -70,6 +70,8 @@ dataset_object(const struct nodecache_dataset *d)
 	json_set_bool(j, "bypass", d->bypass);
 	json_set_bool(j, "ckpt", d->ckpt);
 	json_set_bool(j, "output", d->output);
+	if (d->created > 0)
+		json_set_u64(j, "created", d->created);
 	json_set_i64(j, "world", d->world);
 	json_set_str(j, "store", d->store);
 	for (size_t i = 0; i < d->nranks; i++)
@@ -247,6 +249,7 @@ parse_dataset(const struct json_value *v, struct arena *a,
 		return bad(err, "ckpt");
 	if (!json_get_bool(v, "output", &d->output))
 		return bad(err, "output");
+	(void)json_get_u64(v, "created", INT64_MAX, &d->created);
 	if (!json_get_i64(v, "world", -1, REDSET_MAX_RANKS, &d->world))
 		return bad(err, "world");
 	if (json_get_str(v, "name", a, &d->name, err) < 0 ||

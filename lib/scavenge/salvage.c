@@ -85,6 +85,8 @@ salvage_dataset(struct salvage *p, const struct nodecache_dataset *like,
 			return NULL;
 		}
 	}
+	if (d->created == 0)
+		d->created = like->created;
 	d->ckpt |= like->ckpt;
 	d->output |= like->output;
 	d->bypass |= like->bypass;

@@ -49,8 +49,13 @@ struct salvage_dataset {
 	int64_t id;
 	const char *name; /* NULL: unknown */
 	bool ckpt, output, bypass;
-	bool done;     /* already on the prefix; set by the caller */
-	int64_t world; /* ranks of the job; -1: unknown */
+	uint64_t created; /* microseconds since the epoch; 0: unknown */
+	bool done;	  /* on the prefix, and looked at; set by the caller */
+	/* Set by the caller, of a dataset that is in the index: */
+	bool claimed, looked; /* the entry is valid; it was looked at */
+	int found;	      /* the status of that (fetchable.h) */
+	const char *flaw;     /* why it is not done; NULL */
+	int64_t world;	      /* ranks of the job; -1: unknown */
 	/* entries of ranks[]; later ranks were reported by no node */
 	uint32_t nranks;
 	struct salvage_rank *ranks;

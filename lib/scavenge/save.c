@@ -388,24 +388,35 @@ log_line(const struct scavenge *s, const struct salvage_dataset *d,
 		work_say(s->work, "%s", why.text);
 }
 
+bool
+scavenge_is_mendable(const struct salvage_dataset *d)
+{
+	return d->looked && !d->done && d->found == STATUS_DAMAGED;
+}
+
 int
 scavenge_save(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 {
 	const double start = clock_seconds();
 	const double spent = s->seconds[SCAVENGE_COPY];
 	const uint64_t copied = s->copied;
-	int rc = -1;
+	const bool mend = d->state == SALVAGE_LOST && scavenge_is_mendable(d);
+	int rc = 0;
 
-	if (d->state == SALVAGE_LOST && s->o->only != d->id) {
-		work_say(s->work, "dataset %" PRId64 "%s%s: lost: %s", d->id,
-			 d->name ? " " : "", d->name ? d->name : "", d->why);
+	if (d->state == SALVAGE_LOST && !mend && s->o->only != d->id) {
+		/* What is wrong on the prefix is reported already. */
+		if (d->flaw == NULL)
+			work_say(s->work, "dataset %" PRId64 "%s%s: lost: %s",
+				 d->id, d->name ? " " : "",
+				 d->name ? d->name : "", d->why);
 		return 0;
 	}
 	s->blocked = NULL;
 	log_line(s, d,
 		 (struct log_line){
 			 .event = "SCAVENGE_START", .secs = -1, .bytes = -1 });
-	rc = copy_all(s, d, err);
+	if (!mend)
+		rc = copy_all(s, d, err);
 	/* The next plan estimates its duration from this line. */
 	if (s->copied > copied)
 		log_line(s, d,
@@ -417,6 +428,10 @@ scavenge_save(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 			 });
 	if (rc == 0)
 		rc = build(s, d, err);
+	if (rc == 0 && mend && d->done)
+		work_say(s->work,
+			 "dataset %" PRId64 ": mended on the prefix: %s", d->id,
+			 d->flaw);
 	log_line(s, d,
 		 (struct log_line){
 			 .event = "SCAVENGE_END",

@@ -281,35 +281,96 @@ add_flush(struct scavenge *s, const struct index *ix, struct error *err)
 	return rc;
 }
 
-/* Only an entry that is valid in the index counts as saved: a job cannot
- * restart from a dataset that flush.scr alone lists as flushed. */
+/* Does the index claim that the dataset is on the prefix?  flush.scr alone does
+ * not count, as no job could restart from the dataset; nor does an entry of
+ * another dataset with the same number. */
 static void
-mark_saved(struct scavenge *s, const struct index *ix)
+take_claims(struct scavenge *s)
 {
-	for (size_t i = 0; ix != NULL && i < s->plan.count; i++) {
+	for (size_t i = 0; s->index != NULL && i < s->plan.count; i++) {
 		struct salvage_dataset *d = &s->plan.datasets[i];
 		struct index_entry e;
 
-		if (index_find_id(ix, d->id, &e, NULL) == 0)
-			d->done = index_entry_valid(&e);
+		if (index_find_id(s->index, d->id, &e, NULL) < 0 ||
+		    !index_entry_valid(&e))
+			continue;
+		d->claimed = d->created == 0 || e.desc.created_us <= 0 ||
+			     d->created == (uint64_t)e.desc.created_us;
+		if (!d->claimed)
+			work_say(s->work,
+				 "dataset %" PRId64
+				 ": the one in the index is another, older one",
+				 d->id);
 	}
+}
+
+int
+scavenge_look(struct scavenge *s, struct salvage_dataset *d, struct error *err)
+{
+	static const char *const found[] = {
+		[STATUS_FAILED] = "unknown whether it is whole",
+		[STATUS_DAMAGED] = "damaged",
+		[STATUS_LOST] = "lost",
+	};
+	struct index_entry e;
+	struct fetchable f;
+
+	if (!d->claimed || d->looked)
+		return 0;
+	d->looked = true;
+	if (index_find_id(s->index, d->id, &e, err) < 0 ||
+	    catalogue_fetchable(s->prefix, &e, s->o->catalogue, &f, err) < 0)
+		return -1;
+	d->found = f.status;
+	d->done = f.status == STATUS_OK;
+	if (d->done)
+		return 0;
+	d->flaw = arena_strdup(s->arena, f.why);
+	if (d->flaw == NULL)
+		return error_no_memory(err);
+	work_say(s->work, "dataset %" PRId64 ": in the index, but %s: %s",
+		 d->id, found[f.status], f.why);
+	return 0;
+}
+
+/* Can the dataset be on the prefix after this run? */
+static bool
+is_hopeful(const struct salvage_dataset *d)
+{
+	return d->done || d->state != SALVAGE_LOST || scavenge_is_mendable(d);
+}
+
+/* Look at the datasets that decide what is saved: all output, and checkpoints
+ * from the newest on to the first that is or can be saved. */
+static int
+look_ahead(struct scavenge *s, struct error *err)
+{
+	bool good = false;
+
+	for (size_t i = s->plan.count; i-- > 0;) {
+		struct salvage_dataset *d = &s->plan.datasets[i];
+
+		if (!d->output && (good || !d->ckpt))
+			continue;
+		if (scavenge_look(s, d, err) < 0)
+			return -1;
+		good = good || (d->ckpt && is_hopeful(d));
+	}
+	return 0;
 }
 
 static int
 add_known(struct scavenge *s, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	struct index *ix = catalogue_read(s->prefix, &why);
-	int rc = -1;
 
-	if (ix == NULL && why.kind == ERROR_NOMEM)
+	s->index = catalogue_read(s->prefix, &why);
+	if (s->index == NULL && why.kind == ERROR_NOMEM)
 		return error_no_memory(err);
-	if (add_flush(s, ix, err) == 0 && salvage_plan(&s->plan, err) == 0) {
-		mark_saved(s, ix);
-		rc = 0;
-	}
-	index_free(ix);
-	return rc;
+	if (add_flush(s, s->index, err) < 0 || salvage_plan(&s->plan, err) < 0)
+		return -1;
+	take_claims(s);
+	return look_ahead(s, err);
 }
 
 /* --- Opening --- */
@@ -382,6 +443,7 @@ void
 scavenge_close(struct scavenge *s)
 {
 	salvage_free(&s->plan);
+	index_free(s->index);
 	if (s->prefix != NULL)
 		catalogue_close(s->prefix);
 	if (s->lock >= 0)
@@ -420,6 +482,8 @@ save_checkpoint(struct scavenge *s, int64_t limit, struct error *err)
 
 		if (!d->ckpt || d->id >= limit)
 			continue;
+		if (scavenge_look(s, d, err) < 0)
+			return -1;
 		/* save_outputs() has tried datasets that are output, too. */
 		if (!d->done && !d->output && scavenge_save(s, d, err) < 0)
 			return -1;
@@ -464,6 +528,14 @@ scavenge_run(struct scavenge *s, struct error *err)
 
 /* --- Result --- */
 
+/* In the index, but it could not be looked at, and no node has it. */
+static bool
+is_unknown(const struct salvage_dataset *d)
+{
+	return d->looked && !d->done && d->found == STATUS_FAILED &&
+	       d->state == SALVAGE_LOST;
+}
+
 struct scavenge_outlook
 scavenge_outlook(const struct scavenge *s)
 {
@@ -472,18 +544,24 @@ scavenge_outlook(const struct scavenge *s)
 
 	for (size_t i = 0; i < s->plan.count; i++) {
 		const struct salvage_dataset *d = &s->plan.datasets[i];
-		bool good = d->done || d->state != SALVAGE_LOST;
+		const bool good = is_hopeful(d);
 
 		if (d->output) {
 			o.outputs++;
 			if (!good && limit == INT64_MAX)
 				limit = d->id;
-			o.outputs_lost += !d->done && d->id >= limit;
+			o.outputs_lost +=
+				!d->done && d->id >= limit && !is_unknown(d);
 		}
 		if (d->ckpt && d->id > o.newest)
 			o.newest = d->id;
 		if (d->ckpt && good && d->id < limit && d->id > o.saved)
 			o.saved = d->id;
+	}
+	for (size_t i = 0; i < s->plan.count; i++) {
+		const struct salvage_dataset *d = &s->plan.datasets[i];
+
+		o.unknown += is_unknown(d) && (d->output || d->id > o.saved);
 	}
 	return o;
 }
@@ -495,7 +573,10 @@ scavenge_status(const struct scavenge *s)
 
 	if (s->stopped)
 		return STATUS_FAILED;
-	if (o.outputs_lost > 0 || (o.newest > 0 && o.saved == 0))
+	if (o.outputs_lost > 0 ||
+	    (o.newest > 0 && o.saved == 0 && o.unknown == 0))
 		return STATUS_LOST;
+	if (o.unknown > 0)
+		return STATUS_FAILED;
 	return o.saved < o.newest ? STATUS_DAMAGED : STATUS_OK;
 }

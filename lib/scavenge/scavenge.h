@@ -21,6 +21,7 @@
 
 struct error;
 struct hostlist;
+struct index;
 struct job;
 struct json;
 
@@ -68,6 +69,7 @@ struct scavenge {
 	const struct scavenge_options *o;
 	const struct work *work; /* of o->catalogue */
 	struct catalogue *prefix;
+	struct index *index; /* before this run; NULL: none */
 	struct salvage plan;
 	struct scavenge_node *nodes; /* one for each of job->nodes */
 	size_t alive, dead;
@@ -110,13 +112,16 @@ int scavenge_run(struct scavenge *s, struct error *err);
 struct scavenge_outlook {
 	int64_t newest, saved; /* ids of checkpoints; 0: none */
 	size_t outputs, outputs_lost;
+	size_t unknown; /* in the index, but could not be looked at: outputs,
+			   and checkpoints newer than `saved` */
 };
 
 struct scavenge_outlook scavenge_outlook(const struct scavenge *s);
 
 /* STATUS_OK: the newest checkpoint and all output are saved.  STATUS_DAMAGED:
  * an older checkpoint is saved.  STATUS_LOST: output, or all checkpoints, are
- * lost.  STATUS_FAILED: stopped.  Before a run: the status to expect. */
+ * lost.  STATUS_FAILED: stopped, or a dataset on the prefix could not be looked
+ * at.  Before a run: the status to expect. */
 int scavenge_status(const struct scavenge *s);
 
 #endif /* SCAVENGE_SCAVENGE_H */

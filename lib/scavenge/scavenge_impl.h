@@ -12,6 +12,14 @@
 int scavenge_judge(struct salvage *p, struct salvage_dataset *d,
 		   struct error *err);
 
+/* Look once at a dataset of which the index claims that it is on the prefix;
+ * sets d->done or d->flaw. */
+int scavenge_look(struct scavenge *s, struct salvage_dataset *d,
+		  struct error *err);
+
+/* Can the dataset be mended on the prefix, without a copy? */
+bool scavenge_is_mendable(const struct salvage_dataset *d);
+
 /* Was a stop requested?  Once true, s->stopped stays set. */
 bool scavenge_stop(struct scavenge *s);
 

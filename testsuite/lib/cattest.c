@@ -157,13 +157,14 @@ int
 verify(const char *prefix, struct verify_result *r, struct told *t)
 {
 	const struct verify_listener problems = { count_told, t };
+	const struct index_entry entry = { .id = SCENE_ID, .complete = -1 };
 	struct catalogue *c = catalogue_open(prefix, NULL);
 	int rc = -1;
 
 	must(c != NULL);
 	t->count = 0;
 	t->last[0] = '\0';
-	rc = catalogue_verify(c, SCENE_ID, &options, &problems, r, NULL);
+	rc = catalogue_verify(c, &entry, &options, &problems, r, NULL);
 	catalogue_close(c);
 	return rc;
 }

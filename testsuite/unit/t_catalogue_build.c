@@ -316,12 +316,12 @@ verify_once(void *arg, struct error *err)
 	struct verify_result r;
 	struct told t = { .count = 0 };
 	const struct verify_listener problems = { count_told, &t };
+	const struct index_entry entry = { .id = SCENE_ID, .complete = -1 };
 	int rc = -1;
 
 	(void)arg;
 	if (c != NULL)
-		rc = catalogue_verify(c, SCENE_ID, &options, &problems, &r,
-				      err);
+		rc = catalogue_verify(c, &entry, &options, &problems, &r, err);
 	catalogue_close(c);
 	return rc;
 }

@@ -103,12 +103,12 @@ static const struct {
 	  1 << 2,
 	  STATUS_LOST,
 	  "nothing is left of set 3 of 4 (SINGLE over filemaps), to "
-	  "which rank 2 belongs; 1 of 4 ranks is lost" },
+	  "which rank 2 belongs; the files of 1 of 4 ranks are unknown" },
 	{ "SINGLE, two ranks",
 	  { .type = REDSET_SINGLE, .ranks = 4, .sets = 4 },
 	  1 << 2 | 1 << 1,
 	  STATUS_LOST,
-	  "rank 1 belongs; 2 of 4 ranks are lost" },
+	  "rank 1 belongs; the files of 2 of 4 ranks are unknown" },
 };
 
 static void

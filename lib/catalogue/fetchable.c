@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fetchable.c - what the library of SCR 3.1 reads of a dataset before its
+ * files: the index entry, the summary, rank2file.
+ */
+#include "catalogue/fetchable.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "catalogue/catalogue_impl.h"
+#include "container/segmap.h"
+#include "map.h"
+#include "meta/index.h"
+#include "str.h"
+#include "work.h"
+
+#define SHOWN_MAX 256
+
+/* Did the file system refuse to answer?  Then nothing is known. */
+static bool
+is_unknown(const struct error *why)
+{
+	return why->kind == ERROR_NOMEM || why->kind == ERROR_SYSTEM;
+}
+
+/* --- The index entry and the summary --- */
+
+static int
+flaw(struct error *why, const char *what, const char *text)
+{
+	return error_set(why, ERROR_CORRUPT, "%s: %s", what, text);
+}
+
+/* Does the descriptor of the summary belong to the dataset of the entry? */
+static void
+compare_entry(const struct dataset *s, const struct index_entry *e,
+	      struct error *why)
+{
+	const struct dataset *d = &e->desc;
+	char here[INDEX_STAMP_SIZE], there[INDEX_STAMP_SIZE];
+	char a[SHOWN_MAX], b[SHOWN_MAX];
+
+	if (d->id == 0)
+		return;
+	if (s->created_us >= 0 && d->created_us >= 0 &&
+	    s->created_us != d->created_us)
+		error_set(why, ERROR_CORRUPT,
+			  SUMMARY_FILE ": describes another dataset with "
+				       "number %" PRId64 " than the index: "
+				       "created %s, not %s",
+			  s->id, index_stamp(here, s->created_us / 1000000),
+			  index_stamp(there, d->created_us / 1000000));
+	else if (s->name != NULL && e->name != NULL &&
+		 !str_eq(s->name, e->name))
+		error_set(why, ERROR_CORRUPT,
+			  SUMMARY_FILE ": describes another dataset with "
+				       "number %" PRId64 " than the index: "
+				       "\"%s\", not \"%s\"",
+			  s->id, str_printable(a, sizeof(a), s->name),
+			  str_printable(b, sizeof(b), e->name));
+}
+
+static int
+read_summary(struct catalogue_fetch *f, const struct catalogue_dir *d,
+	     const struct index_entry *e, struct error *err)
+{
+	struct error *why = &f->no_summary;
+	int complete = -1;
+
+	if (catalogue_read_summary(d, &f->desc, &complete, why) < 0) {
+		if (is_unknown(why))
+			return error_pass(err, why);
+		if (why->kind == ERROR_ABSENT)
+			flaw(why, SUMMARY_FILE, "missing");
+		return 0;
+	}
+	if (complete != 1)
+		flaw(why, SUMMARY_FILE,
+		     "does not say that the dataset is complete");
+	else if (f->desc.view.is_ckpt && f->desc.view.ckpt_id < 0)
+		flaw(why, SUMMARY_FILE, "has no number of the checkpoint");
+	else
+		compare_entry(&f->desc.view, e, why);
+	return 0;
+}
+
+/* --- rank2file --- */
+
+static void
+check_ranks(const struct rank2file *r, struct error *why)
+{
+	for (size_t i = 0; i < r->nranks; i++) {
+		const struct rank2file_rank *k = &r->ranks[i];
+
+		if (!k->present)
+			error_set(why, ERROR_CORRUPT,
+				  RANK2FILE_FILE ": has no entry for rank %zu "
+						 "of %zu",
+				  i, r->nranks);
+		else if (k->expected > k->nfiles)
+			error_set(why, ERROR_CORRUPT,
+				  RANK2FILE_FILE ": names %zu of %" PRIu64
+						 " files of rank %zu",
+				  k->nfiles, k->expected, i);
+		else
+			continue;
+		return;
+	}
+}
+
+static int
+read_ranks(struct catalogue_fetch *f, const struct catalogue_dir *d,
+	   const struct work *work, struct error *err)
+{
+	struct error *why = &f->no_ranks;
+
+	if (rank2file_load_par(d->fd, RANK2FILE_FILE, work_waiting(work, d->fd),
+			       &f->ranks, why) < 0) {
+		if (is_unknown(why))
+			return error_pass(err, why);
+		if (why->kind == ERROR_ABSENT)
+			flaw(why, RANK2FILE_FILE, "missing");
+		return 0;
+	}
+	f->have_ranks = true;
+	f->packed = segmap_is_packed(&f->ranks);
+	check_ranks(&f->ranks, why);
+	return 0;
+}
+
+int
+catalogue_fetch_read(struct catalogue_fetch *f, const struct catalogue_dir *d,
+		     const struct index_entry *e, const struct work *work,
+		     struct error *err)
+{
+	*f = (struct catalogue_fetch){ .packed = false };
+	return read_summary(f, d, e, err) < 0 || read_ranks(f, d, work, err) < 0
+		       ? -1
+		       : 0;
+}
+
+void
+catalogue_fetch_free(struct catalogue_fetch *f)
+{
+	if (f->have_ranks)
+		rank2file_free(&f->ranks);
+	catalogue_desc_free(&f->desc);
+	f->have_ranks = false;
+}
+
+/* --- rank2file and filemaps --- */
+
+static bool
+same_file(const struct rank2file_file *a, const struct plan_file *b)
+{
+	return str_eq(a->path, b->path) &&
+	       (!a->has_size || a->size == b->attr.size);
+}
+
+/* Do both name the same files?  Most often in the same order.  -1: no
+ * memory. */
+static int
+same_files(const struct rank2file_rank *r, const struct plan_file *files)
+{
+	struct map *by_path = NULL;
+	size_t n = 0;
+
+	while (n < r->nfiles && same_file(&r->files[n], &files[n]))
+		n++;
+	if (n == r->nfiles)
+		return 1;
+	by_path = map_new();
+	for (size_t i = 0; by_path != NULL && i < r->nfiles; i++)
+		if (map_put(by_path, files[i].path, i) < 0) {
+			map_free(by_path);
+			by_path = NULL;
+		}
+	if (by_path == NULL)
+		return -1;
+	for (n = 0; n < r->nfiles; n++) {
+		size_t at = map_get(by_path, r->files[n].path);
+
+		if (at == MAP_NONE || !same_file(&r->files[n], &files[at]))
+			break;
+	}
+	map_free(by_path);
+	return n == r->nfiles;
+}
+
+int
+catalogue_fetch_match(struct catalogue_fetch *f, const struct plan *p,
+		      struct error *err)
+{
+	struct error *why = &f->no_ranks;
+	int same = 1;
+
+	if (!f->have_ranks || why->kind != ERROR_NONE || p->nranks <= 0)
+		return 0;
+	if (p->outdated) {
+		flaw(why, RANK2FILE_FILE,
+		     "is that of an older dataset, whose files have been "
+		     "replaced");
+		return 0;
+	}
+	if (f->ranks.nranks != (size_t)p->nranks) {
+		error_set(why, ERROR_CORRUPT,
+			  RANK2FILE_FILE ": has %zu ranks, the filemaps have "
+					 "%" PRId64,
+			  f->ranks.nranks, p->nranks);
+		return 0;
+	}
+	for (size_t i = 0; same > 0 && i < f->ranks.nranks; i++) {
+		const struct rank2file_rank *r = &f->ranks.ranks[i];
+		const struct plan_rank *k = &p->ranks[i];
+
+		if (!k->map_known)
+			continue;
+		same = r->nfiles == k->nfiles
+			       ? same_files(r, p->files + k->first_file)
+			       : 0;
+		if (same == 0)
+			error_set(why, ERROR_CORRUPT,
+				  RANK2FILE_FILE ": names other files of rank "
+						 "%zu than its filemap",
+				  i);
+	}
+	return same < 0 ? error_no_memory(err) : 0;
+}
+
+/* --- The verdict --- */
+
+int
+catalogue_fetchable(struct catalogue *c, const struct index_entry *e,
+		    const struct catalogue_options *o, struct fetchable *out,
+		    struct error *err)
+{
+	struct catalogue_options quick = *o;
+	struct verify_result r = { .status = STATUS_OK };
+	struct error why = ERROR_INIT;
+	int rc = 0;
+
+	quick.deep = false;
+	rc = catalogue_verify(c, e, &quick, NULL, &r, &why);
+	*out = r.fetch;
+	if (rc == 0)
+		return 0;
+	if (why.kind == ERROR_NOMEM || work_stopped(&o->work))
+		return error_pass(err, &why);
+	out->status = STATUS_FAILED;
+	out->unsafe = why.kind == ERROR_UNSAFE;
+	snprintf(out->why, sizeof(out->why), "%s", why.text);
+	return 0;
+}
+
+int
+fetchable_error(const struct fetchable *f, struct error *err)
+{
+	if (f->status != STATUS_OK && f->unsafe)
+		return error_set(err, ERROR_UNSAFE, "%s", f->why);
+	switch (f->status) {
+	case STATUS_OK:
+		return 0;
+	case STATUS_DAMAGED:
+		return error_set(err, ERROR_DAMAGED, "%s", f->why);
+	case STATUS_LOST:
+		return error_set(err, ERROR_LOST, "%s", f->why);
+	default:
+		return error_set(err, ERROR_SYSTEM, "%s", f->why);
+	}
+}

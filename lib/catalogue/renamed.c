@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * renamed.c - directories that somebody renamed by hand: what is not at its
+ * place is not lost yet.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "catalogue/catalogue_impl.h"
+#include "dir.h"
+#include "error.h"
+#include "mem.h"
+#include "meta/kvtree.h"
+#include "meta/summary.h"
+#include "num.h"
+#include "path.h"
+#include "str.h"
+
+/* In a directory, at most this many names that do not resemble the missing one
+ * are tried; and at most this many missing directories are searched for. */
+#define TRIED_MAX 256
+#define SEARCHES_MAX 64
+
+/* --- Metadata directories --- */
+
+/* A directory in .scr that no dataset has by its name. */
+struct stray {
+	const char *name;
+	int64_t id; /* of the dataset, by its summary or by its name */
+};
+
+struct catalogue_strays {
+	struct arena *arena;
+	struct stray *list;
+	size_t count, cap;
+};
+
+void
+catalogue_strays_free(struct catalogue_strays *s)
+{
+	if (s == NULL)
+		return;
+	mem_free(s->list);
+	arena_free(s->arena);
+	mem_free(s);
+}
+
+/* "x.scr.dataset.4.old" -> 4; -1: no such name. */
+static int64_t
+id_in_name(const char *name)
+{
+	const char *at = strstr(name, DATASET_DIR_STEM);
+	char digits[NUM_TEXT];
+	int64_t id = -1;
+	size_t n = 0;
+
+	if (at == NULL)
+		return -1;
+	at += strlen(DATASET_DIR_STEM);
+	n = strspn(at, "0123456789");
+	if (n == 0 || n >= sizeof(digits))
+		return -1;
+	memcpy(digits, at, n);
+	digits[n] = '\0';
+	return num_i64(digits, 1, DATASET_ID_MAX, &id, NULL) == 0 ? id : -1;
+}
+
+/* The dataset whose metadata a directory has; -1: none. */
+static int64_t
+id_of_dir(int scr_fd, const char *name)
+{
+	struct kvtree *tree = NULL;
+	struct summary sum;
+	struct dataset d = { .id = -1 };
+	int fd = path_open_beneath(
+		scr_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, NULL);
+
+	if (fd < 0)
+		return -1;
+	tree = catalogue_read_tree(fd, SUMMARY_FILE, NULL, NULL);
+	if (tree == NULL || summary_read(tree, &sum, NULL) < 0 ||
+	    dataset_read(sum.desc, &d, NULL) < 0 || d.id <= 0)
+		d.id = id_in_name(name);
+	kvtree_free(tree);
+	close(fd);
+	return d.id;
+}
+
+struct stray_list {
+	struct catalogue *c;
+	struct catalogue_strays *s;
+};
+
+static int
+add_stray(void *arg, const char *name, struct error *err)
+{
+	struct stray_list *l = arg;
+	struct catalogue_strays *s = l->s;
+	struct stat st;
+	int64_t id = -1;
+
+	if (dataset_dir_id(name) >= 0 ||
+	    fstatat(l->c->scr_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !S_ISDIR(st.st_mode))
+		return 0;
+	id = id_of_dir(l->c->scr_fd, name);
+	if (id <= 0)
+		return 0;
+	if (!MEM_ROOM(s->list, s->count, s->cap))
+		return error_no_memory(err);
+	s->list[s->count].id = id;
+	s->list[s->count].name = arena_strdup(s->arena, name);
+	return s->list[s->count++].name == NULL ? error_no_memory(err) : 0;
+}
+
+/* List them once: a check of many datasets asks for each. */
+static int
+list_strays(struct catalogue *c, struct error *err)
+{
+	struct stray_list l = { c, mem_calloc(1, sizeof(*l.s)) };
+
+	if (l.s == NULL)
+		return error_no_memory(err);
+	l.s->arena = arena_new();
+	if (l.s->arena == NULL ||
+	    (c->scr_fd >= 0 &&
+	     dir_each(c->scr_fd, SCR_DIR, add_stray, &l, err) < 0)) {
+		catalogue_strays_free(l.s);
+		return l.s->arena == NULL ? error_no_memory(err) : -1;
+	}
+	c->strays = l.s;
+	return 0;
+}
+
+int
+catalogue_renamed_meta(struct catalogue *c, int64_t id, const char **name,
+		       struct error *err)
+{
+	if (c->strays == NULL && list_strays(c, err) < 0)
+		return -1;
+	for (size_t i = 0; i < c->strays->count; i++)
+		if (c->strays->list[i].id == id) {
+			*name = c->strays->list[i].name;
+			return 1;
+		}
+	return 0;
+}
+
+/* --- Directories of data --- */
+
+struct lookalike {
+	const struct catalogue *c;
+	const char *parent; /* of the missing directory; "": the prefix */
+	const char *name;   /* of the missing directory */
+	const char *rest;   /* of the file's path, below it */
+	const uint64_t *size;
+	bool any; /* also names that do not resemble `name` */
+	size_t tried;
+	struct catalogue_renamed *out;
+};
+
+/* Has the directory `name` the file that is missing? */
+static int
+try_name(void *arg, const char *name, struct error *err)
+{
+	struct lookalike *l = arg;
+	char path[sizeof(l->out->to)];
+	struct stat st;
+	int n = snprintf(l->out->to, sizeof(l->out->to), "%s%s%s", l->parent,
+			 l->parent[0] != '\0' ? "/" : "", name);
+	int m = snprintf(path, sizeof(path), "%s/%s", l->out->to, l->rest);
+
+	(void)err;
+	if (n >= (int)sizeof(l->out->to) || m >= (int)sizeof(path) ||
+	    str_eq(name, l->name) || str_eq(name, SCR_DIR) ||
+	    (!l->any && strstr(name, l->name) == NULL) ||
+	    (l->any && l->tried++ >= TRIED_MAX))
+		return 0;
+	return path_stat_beneath(l->c->prefix_fd, path, &st, NULL) == 0 &&
+			       S_ISREG(st.st_mode) &&
+			       (l->size == NULL ||
+				(uint64_t)st.st_size == *l->size)
+		       ? 1
+		       : 0;
+}
+
+/* Look in the parent of the missing directory for one that has the file. */
+static bool
+search(struct lookalike *l)
+{
+	int fd = path_open_beneath(l->c->prefix_fd,
+				   l->parent[0] != '\0' ? l->parent : ".",
+				   O_RDONLY | O_DIRECTORY, 0, NULL);
+	bool found = false;
+
+	for (int pass = 0; fd >= 0 && pass < 2 && !found; pass++) {
+		l->any = pass == 1;
+		found = dir_each(fd, l->parent, try_name, l, NULL) == 1;
+	}
+	if (fd >= 0)
+		close(fd);
+	return found;
+}
+
+void
+catalogue_renamed_find(struct catalogue *c, const char *path,
+		       const uint64_t *size, struct catalogue_renamed *out)
+{
+	struct lookalike l = { .c = c, .size = size, .out = out };
+	char *parent = NULL, *name = NULL, *slash = NULL;
+	struct error why = ERROR_INIT;
+	struct stat st;
+
+	out->looked = true;
+	if (!path_is_clean(path) || strlen(path) >= sizeof(out->from) ||
+	    c->searches++ >= SEARCHES_MAX)
+		return;
+	/* The topmost directory that is missing. */
+	snprintf(out->from, sizeof(out->from), "%s", path);
+	for (slash = strchr(out->from, '/'); slash != NULL;
+	     slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (path_stat_beneath(c->prefix_fd, out->from, &st, &why) < 0)
+			break;
+		*slash = '/';
+	}
+	if (slash == NULL || why.kind != ERROR_ABSENT)
+		goto none;
+	parent = mem_strdup(out->from);
+	if (parent == NULL)
+		goto none;
+	name = strrchr(parent, '/');
+	l.parent = name != NULL ? parent : "";
+	l.name = name != NULL ? name + 1 : parent;
+	if (name != NULL)
+		*name = '\0';
+	l.rest = path + strlen(out->from) + 1;
+	if (search(&l)) {
+		mem_free(parent);
+		return;
+	}
+	mem_free(parent);
+none:
+	out->from[0] = '\0';
+}
+
+bool
+catalogue_renamed_covers(const struct catalogue_renamed *r, const char *path)
+{
+	const size_t n = strlen(r->from);
+
+	return n > 0 && strncmp(path, r->from, n) == 0 && path[n] == '/';
+}

@@ -1,0 +1,303 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154 # bats sets them
+# "Whole" and "saved" mean that the library of SCR 3.1 would fetch a dataset and
+# get the right bytes: --verify, --current, --add, scr_inspect, scr_postrun.
+
+load helper
+
+setup() {
+	: "${GEN:=$BIN/../gen}"
+	in_no_job
+	unset SCR_JOB_ID SCR_NODELIST
+	export SCR_USER_NAME=genuser
+	ln -s nodes/node0 local
+	args=(-p p -r local -w "$(uname -n)" -J 1000 --cachedir local/cache
+		--cntldir local/cntl)
+}
+
+# saved: checkpoint 1 of 4 ranks on prefix p, in the index.
+saved() {
+	"$GEN/gen_dataset" -q -p p -n 4 --set-size 2 -s 1000 \
+		--recorded-prefix "$PWD/p"
+	scr_index -q -p p --build 1
+	meta=p/.scr/scr.dataset.1
+}
+
+# Leave of dataset 1 what a flush of LLNL's library leaves.
+as_flushed() {
+	rm "$meta"/filemap_* "$meta"/reddesc*
+}
+
+# scavenged ID...: checkpoints in the cache of this node, saved by scr_postrun.
+# Then nothing is left in the cache.
+scavenged() {
+	local id
+
+	for id; do
+		"$GEN/gen_dataset" -q -p p -n 2 -m 1 --layout cache \
+			--nodes-dir nodes -t SINGLE -s 1000 --lose "" -i "$id" \
+			--ckpt --recorded-prefix "$PWD/p"
+		scr_postrun "${args[@]}" >/dev/null
+	done
+	rm -r local/cache
+}
+
+# other FILE [WHAT]: replace FILE of dataset 1 by that of another dataset with
+# the same number.
+other() {
+	"$GEN/gen_dataset" -q -p o -n 4 --set-size 2 -s 1000 \
+		--recorded-prefix "$PWD/o" --time 1800000000
+	scr_index -q -p o --build 1
+	cp "o/.scr/scr.dataset.1/$1" "$meta/$1"
+}
+
+# says STATUS STATE TEXT: all that judge dataset 1 agree.
+says() {
+	local status_wanted=$1 state=$2 text=$3 kept
+
+	try scr_index -p p --verify
+	assert_status "$status_wanted"
+	assert_output_has " $state"
+	assert_stderr_has "$text"
+	try scr_inspect -p p
+	assert_status "$status_wanted"
+	assert_output_has "  $state" "$text"
+	kept=$(tree_sha p/.scr)
+	try scr_index -p p --current ckpt.1
+	assert_status "$status_wanted"
+	assert_stderr_one_line ckpt.1 "$text" --force
+	diff <(echo "$kept") <(tree_sha p/.scr)
+}
+
+@test "whole: all agree, and --current takes it" {
+	saved
+	try scr_inspect -p p
+	assert_status 0
+	scr_index -p p --current ckpt.1
+	as_flushed
+	try scr_index -p p --verify
+	assert_status 0
+	scr_index -p p --uncurrent
+	scr_index -p p --current ckpt.1
+}
+
+@test "no summary: damaged, --build writes it again" {
+	saved
+	rm "$meta/summary.scr"
+	says 3 damaged "summary.scr: missing"
+	assert_stderr_has "scr_index -p p --build 1"
+	scr_index -q -p p --build 1
+	scr_index -p p --verify
+	as_flushed
+	rm "$meta/summary.scr"
+	says 3 damaged "summary.scr: missing"
+	scr_index -q -p p --build 1
+	scr_index -p p --verify
+}
+
+@test "a broken or incomplete summary" {
+	saved
+	truncate -s 40 "$meta/summary.scr"
+	says 3 damaged "summary.scr: "
+	cp "$meta/rank2file" "$meta/summary.scr"
+	says 3 damaged "summary.scr: no descriptor"
+	as_flushed
+	says 3 damaged "summary.scr: no descriptor"
+	scr_index -q -p p --build 1
+	scr_index -p p --verify
+}
+
+@test "no rank2file, or a part of it: damaged if there are filemaps" {
+	saved
+	for file in rank2file rank2file.0.0; do
+		mv "$meta/$file" away
+		says 3 damaged "$file: "
+		printf 'no tree' >"$meta/$file"
+		says 3 damaged "$file: "
+		scr_index -q -p p --build 1
+		scr_index -p p --verify
+	done
+	as_flushed
+	rm "$meta/rank2file.0.0"
+	says 4 lost "rank2file.0.0: "
+}
+
+@test "rank2file is that of a job with other ranks, or names other files" {
+	saved
+	"$GEN/gen_dataset" -q -p o -n 8 --set-size 2 --recorded-prefix "$PWD/o"
+	scr_index -q -p o --build 1
+	cp o/.scr/scr.dataset.1/rank2file* "$meta"
+	says 3 damaged "rank2file: has 8 ranks"
+	rm -r o
+	"$GEN/gen_dataset" -q -p o -n 4 --set-size 2 --recorded-prefix "$PWD/o" \
+		--files 2
+	scr_index -q -p o --build 1
+	cp o/.scr/scr.dataset.1/rank2file* "$meta"
+	says 3 damaged "rank2file: names other files of rank 0"
+	scr_index -q -p p --build 1
+	scr_index -p p --verify
+}
+
+@test "the summary is that of another dataset with the same number" {
+	saved
+	other summary.scr
+	says 3 damaged "another dataset"
+	as_flushed
+	says 3 damaged "another dataset"
+}
+
+@test "a file is missing or short, beside a good flush" {
+	saved
+	as_flushed
+	truncate -s 500 p/ckpt.1/rank_2.ckpt
+	says 4 lost "add up to"
+	rm p/ckpt.1/rank_2.ckpt
+	says 4 lost "rank_2.ckpt"
+}
+
+
+@test "--current --force takes any checkpoint" {
+	saved
+	rm "$meta/summary.scr"
+	scr_index -p p --current ckpt.1 --force
+	try scr_index -p p
+	assert_output_has " * ckpt.1"
+	try scr_index -p p --uncurrent --force
+	assert_usage_error --force
+}
+
+@test "packed: whole, but no job can fetch it" {
+	saved
+	scr_container -q pack -p p 1
+	try scr_index -p p --verify
+	assert_status 0
+	assert_output_has whole packed
+	try scr_index -p p --current ckpt.1
+	assert_status 3
+	assert_stderr_one_line "in containers" "scr_container -p p unpack 1"
+	scr_container -q unpack -p p 1
+	scr_index -p p --current ckpt.1
+}
+
+@test "--verify says what it compared" {
+	saved
+	try scr_index -p p --verify
+	assert_output_has "sizes only"
+	try scr_index -p p --verify --checksums
+	assert_output_has "sizes only"
+	scr_index -q -p p --build 1 --checksums
+	try scr_index -p p --verify --checksums
+	assert_output_has "sizes, checksums of 3.9 KiB"
+	try scr_index -p p --verify --deep
+	assert_output_has "sizes, redundancy"
+	try scr_index -p p --verify --json
+	assert_output_has '"compared": "sizes only"' '"bytes_compared": 0'
+	as_flushed
+	try scr_index -p p --verify --checksums
+	assert_output_has "sizes, checksums of 3.9 KiB"
+	rm "$meta"/rank2file*
+	try scr_index -p p --verify
+	assert_status 4
+	assert_output_has nothing
+}
+
+@test "--add of a dataset that cannot be fetched" {
+	saved
+	scr_index -p p --drop ckpt.1
+	rm "$meta/rank2file.0.0"
+	try scr_index -p p --add ckpt.1
+	assert_status 3
+	assert_stderr_one_line rank2file.0.0 "--build 1"
+	as_flushed
+	try scr_index -p p --add ckpt.1
+	assert_status 4
+}
+
+# --- scr_postrun ---
+
+@test "postrun: an intact dataset on the prefix is saved" {
+	scavenged 1 2
+	try scr_postrun "${args[@]}"
+	assert_status 0
+	assert_output_has "newest checkpoint ckpt.2 (dataset 2) is saved"
+}
+
+@test "postrun: the summary is gone: written again, and said" {
+	scavenged 1 2
+	rm p/.scr/scr.dataset.2/summary.scr
+	try scr_postrun "${args[@]}" --plan
+	assert_stderr_has "dataset 2: in the index, but damaged: summary.scr"
+	[[ ! -e p/.scr/scr.dataset.2/summary.scr ]]
+	try scr_postrun "${args[@]}"
+	assert_status 0
+	assert_stderr_has "dataset 2: mended on the prefix: summary.scr"
+	try scr_index -p p --verify
+	assert_status 0
+	# As LLNL's library flushes: no filemaps.
+	rm p/.scr/scr.dataset.2/{filemap,reddesc}* \
+		p/.scr/scr.dataset.2/summary.scr
+	try scr_postrun "${args[@]}"
+	assert_status 0
+	try scr_index -p p --verify
+	assert_status 0
+}
+
+@test "postrun: a data file is gone: the older checkpoint, status 3" {
+	scavenged 1 2
+	rm p/ckpt.2/rank_1.ckpt
+	try scr_postrun "${args[@]}"
+	assert_status 3
+	assert_output_has "OLDER checkpoint ckpt.1"
+	assert_stderr_has "dataset 2: in the index, but lost: ckpt.2/rank_1.ckpt"
+	try scr_index -p p
+	assert_output_has " * ckpt.1"
+}
+
+@test "postrun: both are gone: lost, status 4" {
+	scavenged 1 2
+	truncate -s 10 p/ckpt.1/rank_0.ckpt
+	rm p/.scr/scr.dataset.2/*
+	try scr_postrun "${args[@]}"
+	assert_status 4
+	assert_output_has LOST
+	assert_stderr_has "dataset 1: in the index, but lost" \
+		"dataset 2: in the index, but lost"
+}
+
+@test "postrun: a cache has what the prefix lost" {
+	scavenged 1 2
+	"$GEN/gen_dataset" -q -p p -n 2 -m 1 --layout cache --nodes-dir nodes \
+		-t SINGLE -s 1000 --lose "" -i 2 --ckpt \
+		--recorded-prefix "$PWD/p"
+	rm -r p/ckpt.2
+	try scr_postrun "${args[@]}"
+	assert_status 0
+	assert_output_has "newest checkpoint ckpt.2 (dataset 2) is saved"
+	try scr_index -p p --verify
+	assert_status 0
+}
+
+@test "postrun: the index has another dataset with that number" {
+	scavenged 1 2
+	"$GEN/gen_dataset" -q -p p -n 2 -m 1 --layout cache --nodes-dir nodes \
+		-t SINGLE -s 1000 --lose "" -i 2 --ckpt --time 1800000000 \
+		--recorded-prefix "$PWD/p"
+	truncate -s 10 local/cache/genuser/scr.1000/scr.dataset.2/rank_1.ckpt
+	try scr_postrun "${args[@]}"
+	assert_status 3
+	assert_output_has "OLDER checkpoint ckpt.1"
+}
+
+@test "postrun: a dataset on the prefix that cannot be read is unknown" {
+	((EUID == 0)) || skip "needs root to become somebody else"
+	scavenged 1 2
+	chmod 000 p/.scr/scr.dataset.2 p/.scr/scr.dataset.1
+	chmod -R o+rwX p/.scr/index* p .
+	chmod 000 p/.scr/scr.dataset.2 p/.scr/scr.dataset.1
+	chmod 755 "$BATS_TEST_TMPDIR"
+	try setpriv --reuid=65534 --regid=65534 --clear-groups \
+		scr_postrun "${args[@]}"
+	assert_status 1
+	assert_stderr_has "dataset 2: in the index, but unknown" "Permission"
+}
