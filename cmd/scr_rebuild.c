@@ -85,9 +85,13 @@ static int
 verify(const struct settings *s, const struct subject *t, struct json *j,
        struct error *err)
 {
-	struct plan *p = subject_plan(t, true, &s->look, err);
+	struct catalogue_options o = s->look;
 	struct deep_result r = { .nfindings = 0 };
+	struct plan *p = NULL;
 	int rc = -1;
+
+	o.deep = true;
+	p = subject_plan(t, true, &o, err);
 
 	if (p == NULL)
 		return -1;
@@ -148,6 +152,10 @@ show_result(const struct settings *s, const struct subject *t,
 	}
 	report_rebuilt(r, &text);
 	status = app_print_unless_quiet(&text);
+	if (status == STATUS_OK && t->kind == SUBJECT_CACHES &&
+	    app_verbosity() >= 0)
+		printf("rebuilt for the scavenge only, not for a restart from "
+		       "these caches: save the dataset with scr_postrun\n");
 	if (status == STATUS_OK && t->kind == SUBJECT_PREFIX &&
 	    app_verbosity() >= 0)
 		printf("the index was not touched; to put the dataset into it: "
@@ -398,6 +406,7 @@ main(int argc, char **argv)
 
 	argv = parse(&s, argc, argv, &count);
 	s.look.work.dry_run = s.dry_run;
+	s.look.deep = s.deep;
 	app_catch_signals();
 	return app_finish(run(&s, (const char *const *)argv, (size_t)count));
 }

@@ -328,7 +328,8 @@ subject_plan(const struct subject *s, bool checksums,
 	     const struct catalogue_options *o, struct error *err)
 {
 	const struct plan_options po = {
-		.flags = PLAN_HEADERS | (checksums ? PLAN_CHECKSUMS : 0u),
+		.flags = (o->deep ? PLAN_HEADERS : PLAN_SCHEMES) |
+			 (checksums ? PLAN_CHECKSUMS : 0u),
 		.moved_from = o->moved_from,
 		.work = &o->work,
 	};

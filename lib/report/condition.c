@@ -117,7 +117,8 @@ check_deep(struct condition *h, const struct catalogue_options *o,
 static unsigned
 plan_flags(const struct catalogue_options *o)
 {
-	return PLAN_HEADERS | (o->checksums ? PLAN_CHECKSUMS : 0u);
+	return (o->deep ? PLAN_HEADERS : PLAN_SCHEMES) |
+	       (o->checksums ? PLAN_CHECKSUMS : 0u);
 }
 
 /* --- Containers --- */

@@ -62,8 +62,8 @@ set_json(const struct plan_set *s)
 	if (s->reason != NULL)
 		json_set_str(j, "reason", s->reason);
 	json_set_u64(j, "lacking", s->missing);
-	json_set_bool(j, "used", s->n == 0 || s->opened);
-	if (s->opened) {
+	json_set_bool(j, "used", s->n == 0 || s->opened || s->sampled);
+	if (s->opened || s->sampled) {
 		json_set_u64(j, "survives", s->failures);
 		json_set_u64(j, "could_lose", s->spare);
 		json_set_u64(j, "chunk", s->chunk);

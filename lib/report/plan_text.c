@@ -44,7 +44,7 @@ report_state(int status)
 bool
 report_unused(const struct plan_set *s)
 {
-	return s->n > 0 && !s->opened;
+	return s->n > 0 && !s->opened && !s->sampled;
 }
 
 bool

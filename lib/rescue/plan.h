@@ -154,9 +154,10 @@ struct plan_set {
 	uint32_t number, sets; /* 1-based number; number of sets of this kind */
 	uint32_t n;
 	uint32_t failures;     /* losses that the scheme tolerates; valid if
-				  opened */
+				  opened or sampled */
 	uint64_t chunk;	       /* chunk size in bytes; XOR and RS only */
 	bool opened;	       /* the headers were read */
+	bool sampled;	       /* one header was read */
 	bool foreign;	       /* the headers are those of another dataset */
 	const char *flaw;      /* a contradiction between headers and filemaps,
 				  or NULL */
@@ -208,6 +209,9 @@ struct plan {
 enum {
 	PLAN_HEADERS = 1 << 0,	 /* open every redundancy file's header */
 	PLAN_CHECKSUMS = 1 << 1, /* read files that have a recorded CRC */
+	PLAN_SCHEMES = 1 << 2,	 /* open one header of each set that lacks
+				    nothing, and compare the sizes of its other
+				    redundancy files: says what it tolerates */
 };
 
 struct plan_options {

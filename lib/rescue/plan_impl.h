@@ -12,6 +12,7 @@
  *   plan_set.c     names of redundancy files -> sets
  *   plan_open.c    headers of a set -> lists of files, new headers
  *   plan_solve.c   losses of a set -> solution, verdict
+ *   plan_sample.c  what a set that lacks nothing tolerates
  *   plan.c         sequence of these steps, totals, messages
  */
 #ifndef RESCUE_PLAN_IMPL_H
@@ -274,6 +275,10 @@ void plan_settle(struct planner *w);
 int plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 		  struct error *err);
 
+/* Read the header of a member: sets red->read, or state and problem. */
+int plan_read_header(const struct planner *w, struct plan_set *s,
+		     uint32_t member, struct arena *arena, struct error *err);
+
 /* Set the names of a member's redundancy file and descriptor, if its rank is
  * known.  Names are allocated from `arena`. */
 int plan_name_member(struct planner *w, struct plan_set *s, uint32_t member,
@@ -298,6 +303,19 @@ void plan_forget_solution(struct plan_set *s);
 /* Open a set that was not opened while the plan was made, because one of its
  * files has turned out to be damaged. */
 int plan_reopen_set(struct planner *w, uint32_t set, struct error *err);
+
+/* Is a file, filemap or redundancy file of the set missing? */
+bool plan_set_lacks(const struct planner *w, const struct plan_set *s);
+
+/* Record what the headers that were read say of ranks and files. */
+int plan_join_set(struct planner *w, uint32_t set, struct error *err);
+
+/* --- plan_sample.c --- */
+
+/* Read one header of each of the `*count` sets that lacks nothing, and remove
+ * from `sets` those that need no more: they are sampled. */
+int plan_sample_sets(struct planner *w, size_t *sets, size_t *count,
+		     struct error *err);
 
 /* --- plan_reason.c --- */
 

@@ -162,9 +162,9 @@ open_member(const struct planner *w, struct plan_member *m, struct arena *arena,
 	return 0;
 }
 
-static int
-read_header(const struct planner *w, struct plan_set *s, uint32_t member,
-	    struct arena *arena, struct error *err)
+int
+plan_read_header(const struct planner *w, struct plan_set *s, uint32_t member,
+		 struct arena *arena, struct error *err)
 {
 	struct plan_member *m = &s->members[member];
 	struct redset_header *h = arena_alloc(arena, 1, sizeof(*h));
@@ -476,7 +476,7 @@ plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 
 	for (uint32_t i = 0; i < s->n; i++)
 		if (s->members[i].state == RED_UNCHECKED &&
-		    read_header(w, s, i, arena, err) < 0)
+		    plan_read_header(w, s, i, arena, err) < 0)
 			return -1;
 	plan_owner_set(w, s);
 	s->opened = true;

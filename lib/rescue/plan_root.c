@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,7 +56,8 @@ is_answer(const struct error *why)
 
 struct looking {
 	const struct planner *w;
-	bool unsafe; /* a symbolic link on a path leads out of the prefix */
+	atomic_bool
+		unsafe; /* a symbolic link on a path leads out of the prefix */
 };
 
 static int
@@ -72,7 +74,8 @@ is_present(void *arg, const char *rel, const struct filemap_file *f,
 	if (path_stat_beneath(w->p.places[0].root_fd, rel, &st, &why) < 0) {
 		if (!is_answer(&why))
 			return error_pass(err, &why);
-		l->unsafe = l->unsafe || why.kind == ERROR_UNSAFE;
+		if (why.kind == ERROR_UNSAFE)
+			l->unsafe = true;
 		return 0;
 	}
 	return S_ISREG(st.st_mode) &&
@@ -102,7 +105,8 @@ infer_root(struct planner *w, const struct recorded *r, struct error *err)
 {
 	struct looking l = { .w = w };
 	struct recorded_guess best = { .hits = 0 };
-	int rc = recorded_infer(r, is_present, &l, &best, err);
+	const struct recorded_search search = { is_present, &l, w->par };
+	int rc = recorded_infer(r, &search, &best, err);
 
 	if (rc == 0 && best.hits == 0 && l.unsafe)
 		rc = error_set(err, ERROR_UNSAFE,

@@ -36,8 +36,8 @@ rank_lacks(const struct planner *w, uint32_t rank, bool map)
 	return false;
 }
 
-static bool
-set_lacks(const struct planner *w, const struct plan_set *s)
+bool
+plan_set_lacks(const struct planner *w, const struct plan_set *s)
 {
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct plan_member *m = &s->members[i];
@@ -504,9 +504,13 @@ open_sets(struct planner *w, bool map, struct set_job *job, struct error *err)
 
 		if (s->map != map || s->n == 0 || s->opened || superseded(w, i))
 			continue;
-		if ((w->o->flags & PLAN_HEADERS) || set_lacks(w, s))
+		if ((w->o->flags & PLAN_HEADERS) || plan_set_lacks(w, s) ||
+		    ((w->o->flags & PLAN_SCHEMES) && !s->sampled))
 			job->sets[job->count++] = i;
 	}
+	if (!(w->o->flags & PLAN_HEADERS) &&
+	    plan_sample_sets(w, job->sets, &job->count, err) < 0)
+		return -1;
 	if (par_for(w->par, job->count, 0, open_one, job, err) < 0)
 		return -1;
 	if (plan_owner_drop_sets(w) == 0)
@@ -537,14 +541,19 @@ plan_solve_sets(struct planner *w, bool map, struct error *err)
 }
 
 int
+plan_join_set(struct planner *w, uint32_t set, struct error *err)
+{
+	return claim_members(w, set, err) < 0 ? -1 : link_members(w, set, err);
+}
+
+int
 plan_reopen_set(struct planner *w, uint32_t set, struct error *err)
 {
 	struct plan_set *s = &w->p.sets[set];
 
-	if (plan_open_set(w, s, w->p.arena, err) < 0 ||
-	    claim_members(w, set, err) < 0)
+	if (plan_open_set(w, s, w->p.arena, err) < 0)
 		return -1;
 	if (s->foreign)
 		s->flaw = "its redundancy files belong to another dataset";
-	return link_members(w, set, err);
+	return plan_join_set(w, set, err);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rescue/recorded.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "error.h"
 #include "meta/filemap.h"
+#include "par.h"
 #include "path.h"
 
 /* Shorten `common` to the leading path components that it shares with `dir`. */
@@ -70,39 +72,51 @@ recorded_free(struct recorded *r)
 	*r = (struct recorded){ .seen = 0 };
 }
 
-/* Count the files of the sample that are found if the prefix was `root`. */
+/* One root that is tried. */
+struct trial {
+	const struct recorded *r;
+	const struct recorded_search *s;
+	const char *root;
+	atomic_size_t hits; /* files of the sample that are found */
+};
+
 static int
-count_hits(const struct recorded *r, const char *root, recorded_here *here,
-	   void *arg, size_t *hits, struct error *err)
+try_file(void *arg, size_t i, unsigned worker, struct error *err)
 {
+	struct trial *t = arg;
+	const struct filemap_file *f = t->r->sample[i];
 	struct buf full = BUF_INIT, norm = BUF_INIT;
-	int rc = 0;
+	const char *rel = NULL;
+	int is = 0;
 
-	*hits = 0;
-	for (size_t i = 0; i < r->count && rc == 0; i++) {
-		const struct filemap_file *f = r->sample[i];
-		const char *rel = NULL;
-		int is = 0;
-
-		rc = path_join(&full, f->dir, f->name, err);
-		if (rc == 0)
-			rc = path_normal(full.data, &norm, err);
-		if (rc < 0)
-			break;
-		rel = path_below(norm.data, root);
-		if (rel != NULL && path_is_clean(rel))
-			is = here(arg, rel, f, err);
-		if (is < 0)
-			rc = -1;
-		*hits += is > 0;
-	}
+	(void)worker;
+	if (path_join(&full, f->dir, f->name, err) < 0 ||
+	    path_normal(full.data, &norm, err) < 0)
+		is = -1;
+	else
+		rel = path_below(norm.data, t->root);
+	if (rel != NULL && path_is_clean(rel))
+		is = t->s->here(t->s->arg, rel, f, err);
+	t->hits += is > 0;
 	buf_free(&norm);
 	buf_free(&full);
+	return is < 0 ? -1 : 0;
+}
+
+/* Count the files of the sample that are found if the prefix was `root`. */
+static int
+count_hits(const struct recorded *r, const struct recorded_search *s,
+	   const char *root, size_t *hits, struct error *err)
+{
+	struct trial t = { .r = r, .s = s, .root = root };
+	int rc = par_for(s->par, r->count, 0, try_file, &t, err);
+
+	*hits = t.hits;
 	return rc;
 }
 
 int
-recorded_infer(const struct recorded *r, recorded_here *here, void *arg,
+recorded_infer(const struct recorded *r, const struct recorded_search *s,
 	       struct recorded_guess *best, struct error *err)
 {
 	struct buf path = BUF_INIT;
@@ -117,7 +131,7 @@ recorded_infer(const struct recorded *r, recorded_here *here, void *arg,
 	if (buf_add(&path, r->common.data, r->common.len) < 0)
 		rc = error_no_memory(err);
 	while (rc == 0 && path.len > 1 && path.data[0] == '/') {
-		rc = count_hits(r, path.data, here, arg, &now, err);
+		rc = count_hits(r, s, path.data, &now, err);
 		if (rc < 0)
 			break;
 		if (now > best->hits) {

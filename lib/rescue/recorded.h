@@ -18,6 +18,7 @@
 
 struct error;
 struct filemap_file;
+struct par;
 
 /* Number of files that are looked up to find the recorded root. */
 #define RECORDED_SAMPLE 256
@@ -38,9 +39,16 @@ int recorded_show(struct recorded *r, const struct filemap_file *f,
 void recorded_free(struct recorded *r);
 
 /* Is the file `rel`, below the present prefix, the one recorded as `f`?
- * Returns 1 or 0, or -1 on error, which ends the search. */
+ * Returns 1 or 0, or -1 on error, which ends the search.  Several threads may
+ * call it at once. */
 typedef int recorded_here(void *arg, const char *rel,
 			  const struct filemap_file *f, struct error *err);
+
+struct recorded_search {
+	recorded_here *here;
+	void *arg;
+	struct par *par; /* NULL: one thread */
+};
 
 /* All zero at first; the caller frees `root`. */
 struct recorded_guess {
@@ -51,7 +59,7 @@ struct recorded_guess {
 };
 
 /* Try every directory from `common` up to the one below "/". */
-int recorded_infer(const struct recorded *r, recorded_here *here, void *arg,
+int recorded_infer(const struct recorded *r, const struct recorded_search *s,
 		   struct recorded_guess *best, struct error *err);
 
 #endif /* RESCUE_RECORDED_H */

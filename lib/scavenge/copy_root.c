@@ -98,6 +98,7 @@ static int
 find_moved(struct copier *c, const struct recorded *r, const char *prefix,
 	   struct error *err)
 {
+	const struct recorded_search search = { .here = is_copied, .arg = c };
 	struct recorded_guess best = { .hits = 0 };
 	const char *found = NULL;
 	int rc = 0;
@@ -105,7 +106,7 @@ find_moved(struct copier *c, const struct recorded *r, const char *prefix,
 	if (other_name(c, r, &best.root)) {
 		found = best.root.data;
 	} else {
-		rc = recorded_infer(r, is_copied, c, &best, err);
+		rc = recorded_infer(r, &search, &best, err);
 		if (best.hits > 0 && !best.tie)
 			found = best.root.data;
 		else if (prefix != NULL && path_below(r->common.data, prefix))

@@ -71,3 +71,58 @@ datasets() {
 		mv all p
 	done
 }
+
+@test "nothing missing: inspect and a dry rebuild open one file a rank" {
+	for n in 64 128; do
+		rm -rf p
+		dataset 1 --ranks "$n" --nodes 16 --type XOR --set-size 16
+		scr_index -q -p p --build 1
+		# One header of each set over files, and of each over filemaps.
+		most=$((n + 2 * n / 16 + 2 * 16))
+		for command in "scr_inspect 1" "scr_inspect" "scr_rebuild -n 1"; do
+			# shellcheck disable=SC2086
+			calls open "$PWD/p" env SCR_PREFIX="$PWD/p" $command
+			assert_status 0
+			((count <= most)) || failed "$command: $count opens"
+		done
+	done
+}
+
+@test "what the answer needs is opened all the same" {
+	dataset 1 --ranks 16 --nodes 16 --type XOR --set-size 8
+	scr_index -q -p p --build 1
+	meta=p/.scr/scr.dataset.1
+	cp -a p whole
+	red=$(basename "$meta"/reddesc.er.5.xor.*)
+	# Cut, empty, a link, or missing: not sampled over.
+	for spoil in "truncate -s 10" "truncate -s 0" "ln -sf /dev/null" "rm"; do
+		$spoil "$meta/$red"
+		try scr_inspect -p p 1
+		assert_status 3
+		assert_output_lacks "could lose  any"
+		try scr_rebuild -p p 1
+		assert_status 0
+		cmp "$meta/$red" "whole/${meta#p/}/$red"
+	done
+	rm p/ckpt.1/rank_5.ckpt
+	try scr_inspect -p p 1
+	assert_status 3
+	scr_rebuild -q -p p 1
+	cmp p/ckpt.1/rank_5.ckpt whole/ckpt.1/rank_5.ckpt
+}
+
+@test "a moved prefix: its former path is found by many threads" {
+	dataset 1 --name run/ckpt.1 --ranks 64 --nodes 4 --type SINGLE
+	mv p q
+	# No rank2file, so only filemaps and files tell.
+	for command in scr_inspect "scr_index --verify"; do
+		rm -f alone
+		# shellcheck disable=SC2086
+		LD_PRELOAD=${SHIM%/*}/slow.so SLOW_PATH=$PWD/q/run \
+			SLOW_USEC=3000 SLOW_ALONE_FILE=$PWD/alone \
+			try $command -p q -j 16 1
+		[[ $output == *"64"* ]] || failed "$command"
+		count=$(awk '{ sum += $2 } END { print sum + 0 }' alone)
+		((count < 64)) || failed "$command: $count calls one by one"
+	done
+}

@@ -6,6 +6,7 @@
  *   SLOW_PATH=TEXT         only calls on a path that contains TEXT
  *   SLOW_USEC=N            each of them sleeps for N microseconds
  *   SLOW_COUNT_FILE=PATH   at exit, append a line "CALL NUMBER" for each kind
+ *   SLOW_ALONE_FILE=PATH   the same, only calls that slept while no other did
  *
  * All calls that may send a request to a file server are counted.  Two groups
  * are not: sync_file_range and posix_fadvise, which are hints to the local
@@ -42,20 +43,36 @@ enum kind { KINDS(NUMBER) NKINDS };
 #define NAME(name) #name,
 static const char *const names[] = { KINDS(NAME) };
 
-static atomic_ulong counted[NKINDS];
+static atomic_ulong counted[NKINDS], alone[NKINDS], asleep;
 
-__attribute__((destructor)) static void
-write_counts(void)
+static void
+write_numbers(const char *path, const atomic_ulong numbers[NKINDS])
 {
-	const char *path = getenv("SLOW_COUNT_FILE");
 	FILE *file = path != NULL ? fopen(path, "ae") : NULL;
 
 	if (file == NULL)
 		return;
 	for (int i = 0; i < NKINDS; i++)
-		if (counted[i] > 0)
-			fprintf(file, "%s %lu\n", names[i], counted[i]);
+		if (numbers[i] > 0)
+			fprintf(file, "%s %lu\n", names[i], numbers[i]);
 	fclose(file);
+}
+
+__attribute__((destructor)) static void
+write_counts(void)
+{
+	write_numbers(getenv("SLOW_COUNT_FILE"), counted);
+	write_numbers(getenv("SLOW_ALONE_FILE"), alone);
+}
+
+static void
+wait_for(enum kind kind, const struct timespec *t)
+{
+	const bool first = atomic_fetch_add(&asleep, 1) == 0;
+
+	nanosleep(t, NULL);
+	if (atomic_fetch_sub(&asleep, 1) == 1 && first)
+		atomic_fetch_add(&alone[kind], 1);
 }
 
 /* Does a call on `name` below `fd` (NULL: on fd itself) count? */
@@ -89,7 +106,7 @@ enter(enum kind kind, int fd, const char *name)
 	if (counts(fd, name)) {
 		atomic_fetch_add(&counted[kind], 1);
 		if (usec > 0)
-			nanosleep(&t, NULL);
+			wait_for(kind, &t);
 	}
 	errno = saved;
 }

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan_sample.c - what a set tolerates that lacks nothing: one header says it.
+ *
+ * Opening all headers would take two files more for each rank.  The sizes of
+ * the other redundancy files are compared, and their times: whatever does not
+ * fit makes that all headers of the set are read.
+ */
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "arena.h"
+#include "error.h"
+#include "mem.h"
+#include "meta/kvtree.h"
+#include "par.h"
+#include "rescue/plan_impl.h"
+
+#define SECOND INT64_C(1000000)
+
+struct sampling {
+	struct planner *w;
+	const size_t *sets;
+};
+
+/* May the redundancy file be what it should?  It is longer than the bytes that
+ * it adds to the set, and not older than the dataset. */
+static bool
+fits(const struct planner *w, const struct plan_set *s,
+     const struct plan_member *m)
+{
+	struct stat st;
+
+	if (m->red->report != NULL || m->red->nsegs > 0)
+		return true;
+	return fstatat(w->p.places[m->place].meta_fd, m->name, &st,
+		       AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(st.st_mode) && st.st_size > KVTREE_HEADER_SIZE &&
+	       (uint64_t)st.st_size > s->chunk &&
+	       (!w->owner.known ||
+		st.st_mtim.tv_sec >= w->owner.floor / SECOND);
+}
+
+/* Read a header.  s->sampled: everything fits. */
+static int
+sample_set(const struct planner *w, struct plan_set *s, struct arena *arena,
+	   struct error *err)
+{
+	const struct plan_member *m = &s->members[0];
+
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->members[i].state != RED_UNCHECKED)
+			return 0;
+	if (plan_read_header(w, s, 0, arena, err) < 0)
+		return -1;
+	if (m->state != RED_PRESENT)
+		return 0;
+	plan_owner_set(w, s);
+	s->foreign = false; /* all headers together decide */
+	if (m->state != RED_PRESENT)
+		return 0;
+	s->failures = m->red->read->desc.failures;
+	s->chunk = m->red->read->chunk;
+	for (uint32_t i = 1; i < s->n; i++)
+		if (!fits(w, s, &s->members[i]))
+			return 0;
+	s->sampled = true;
+	return 0;
+}
+
+static int
+sample_one(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	const struct sampling *j = arg;
+
+	return sample_set(j->w, &j->w->p.sets[j->sets[i]], j->w->arenas[worker],
+			  err);
+}
+
+/* Does the header that was read agree with the filemaps?  If so, the set is
+ * whole. */
+static int
+take_sample(struct planner *w, size_t set, struct error *err)
+{
+	struct plan_set *s = &w->p.sets[set];
+	struct solve_member *none = NULL;
+
+	if (!s->sampled)
+		return 0;
+	if (plan_join_set(w, (uint32_t)set, err) < 0)
+		return -1;
+	s->sampled = s->flaw == NULL && !plan_set_lacks(w, s);
+	none = mem_calloc(s->n, sizeof(*none));
+	if (none == NULL)
+		return error_no_memory(err);
+	s->spare = scheme_of(s->type)->spare(&(struct solve_set){
+		.type = s->type,
+		.n = s->n,
+		.failures = s->failures,
+		.chunk = s->chunk,
+		.member = none,
+	});
+	mem_free(none);
+	return 0;
+}
+
+int
+plan_sample_sets(struct planner *w, size_t *sets, size_t *count,
+		 struct error *err)
+{
+	struct sampling j = { .w = w };
+	size_t *whole = mem_alloc(*count + 1, sizeof(*whole));
+	size_t n = 0, kept = 0;
+	int rc = 0;
+
+	if (whole == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < *count; i++)
+		if (plan_set_lacks(w, &w->p.sets[sets[i]]))
+			sets[kept++] = sets[i];
+		else
+			whole[n++] = sets[i];
+	j.sets = whole;
+	rc = par_for(w->par, n, 0, sample_one, &j, err);
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		rc = take_sample(w, whole[i], err);
+		if (rc == 0 && !w->p.sets[whole[i]].sampled)
+			sets[kept++] = whole[i];
+	}
+	mem_free(whole);
+	*count = kept;
+	return rc;
+}
