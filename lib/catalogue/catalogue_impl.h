@@ -404,7 +404,7 @@ void catalogue_claims_fini(struct catalogue_claims *k);
 /* --- remove.c --- */
 
 /* Remove the dataset in `dir` with the files in `k` that are not shared: all
- * but its index entry.  In a dry run, only count.  `out` receives the counts. */
+ * but its index entry.  In a dry run, only count; `out` has the counts. */
 int catalogue_remove(struct catalogue *c, const struct catalogue_dir *dir,
 		     const struct catalogue_claims *k,
 		     const struct catalogue_options *o,

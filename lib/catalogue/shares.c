@@ -3,9 +3,9 @@
  * shares.c - which files several datasets name.
  *
  * The metadata of each dataset are read once, whatever the number of datasets
- * that are deleted.  The table holds hashes of the paths that these datasets
- * name, not the paths: 16 bytes instead of a hundred.  If two paths had the same
- * hash, a file would stay that could have been deleted.
+ * that are deleted.  The table holds hashes of the paths that these name, not
+ * the paths: 16 bytes instead of a hundred.  If two paths had the same hash, a
+ * file would stay that could have been deleted.
  */
 #include <inttypes.h>
 
