@@ -34,8 +34,8 @@ static const struct app_info info = {
 	.summary = "a dataset as one archive, and back",
 	.usage = "export [OPTION]... DATASET\n"
 		 "       scr_archive import [OPTION]... ARCHIVE...",
-	.notes = "DATASET is a name or number in the index of the "
-		 "prefix; ARCHIVE a file, or - for\nstandard input.\n"
+	.notes = "DATASET is a name or number on the prefix, name:NAME or "
+		 "id:NUMBER; ARCHIVE a\nfile, or - for standard input.\n"
 		 "Exit status: 0 done; 1 failed; 2 usage; 3 the dataset "
 		 "is damaged.",
 };
@@ -86,7 +86,7 @@ export_one(struct settings *s, struct catalogue *c, const char *what)
 		(void)export_packed(s, &p, &err);
 		packed_close(&p);
 	}
-	report_remedy(&err, p.id);
+	report_remedy(&err, c, p.id);
 	return app_report(STATUS_OK, &err);
 }
 

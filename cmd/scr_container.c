@@ -20,6 +20,7 @@
 #include "json.h"
 #include "mem.h"
 #include "opt.h"
+#include "report/hint.h"
 #include "report/packing.h"
 #include "str.h"
 
@@ -58,9 +59,9 @@ static const struct app_info info = {
 		 "       scr_container extract [OPTION]... DATASET [FILE]...\n"
 		 "       scr_container export [OPTION]... DATASET\n"
 		 "       scr_container import [OPTION]... ARCHIVE...",
-	.notes = "DATASET is a name or number in the index of the prefix, or a "
-		 "directory that SCR\n1.1 wrote; FILE a path as listed, or a "
-		 "pattern.\n"
+	.notes = "DATASET is a name or number on the prefix, name:NAME or "
+		 "id:NUMBER, or a\ndirectory that SCR 1.1 wrote; FILE a path "
+		 "as listed, or a pattern.\n"
 		 "Exit status: 0 done; 1 failed; 2 usage; 3 damaged, and can "
 		 "be repaired from\nredundancy; 4 damaged, and cannot.",
 };
@@ -153,17 +154,21 @@ report_flaw(void *arg, const struct packed_flaw *f)
 
 /* What to do about the damage in `h`, which makes the status `status`. */
 static void
-print_outlook(const struct packed *p, const struct packed_health *h, int status)
+print_outlook(struct catalogue *c, const struct packed *p,
+	      const struct packed_health *h, int status)
 {
+	char word[WORD_ID_SIZE];
+
 	if (status != STATUS_DAMAGED)
 		printf("no redundancy can repair it\n");
 	else if (h->files_bad + h->hidden_bad == 0 && !h->unfinished)
 		printf("all data are there\n");
 	else
-		printf("%s: scr_rebuild %s %" PRId64 "\n",
+		printf("%s: scr_rebuild %s %s\n",
 		       h->files_bad == 0 ? "all data are there"
 					 : "its redundancy can repair it",
-		       h->hidden_bad > 0 ? "--deep" : "--checksums", p->id);
+		       h->hidden_bad > 0 ? "--deep" : "--checksums",
+		       catalogue_word_now(c, p->id, word));
 }
 
 static int
@@ -204,7 +209,7 @@ verify(struct settings *s, struct packed *p, struct catalogue *c,
 		report_health_text(p, &h, &line);
 		app_print_unless_quiet(&line);
 		if (status != STATUS_OK && app_verbosity() >= 0)
-			print_outlook(p, &h, status);
+			print_outlook(c, p, &h, status);
 	}
 	packed_health_free(&h);
 	return status;
@@ -294,7 +299,7 @@ one(struct settings *s, struct catalogue *c, const char *const *args,
 
 	if (catalogue_packed_open(c, args[0], changes && !s->look.work.dry_run,
 				  &s->look, &p, &err) < 0) {
-		report_remedy(&err, p.id);
+		report_remedy(&err, c, p.id);
 		return app_report(STATUS_OK, &err);
 	}
 	switch (s->verb) {
@@ -313,7 +318,7 @@ one(struct settings *s, struct catalogue *c, const char *const *args,
 		status = some_files(s, &p, args + 1, count - 1, &err);
 	}
 	packed_close(&p);
-	report_remedy(&err, p.id);
+	report_remedy(&err, c, p.id);
 	app_report(status, &err);
 	return status;
 }
@@ -432,6 +437,7 @@ parse(struct settings *s, int argc, char **argv, int *count)
 			       "thread)"),
 		OPT_END,
 	};
+	char hint[1024];
 
 	argv = app_start(&info, argc, argv, opts, count);
 	if (*count == 0)
@@ -445,7 +451,9 @@ parse(struct settings *s, int argc, char **argv, int *count)
 	if (*count == 1)
 		app_usage("which dataset? give its name or number");
 	if (s->verb == VERB_CAT && *count == 2)
-		app_usage("which file? scr_container list %s", argv[1]);
+		app_usage("which file? %s",
+			  report_command("scr_container list", ".", argv[1],
+					 hint, sizeof(hint)));
 	--*count;
 	return argv + 1;
 }

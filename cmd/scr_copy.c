@@ -13,6 +13,7 @@
 #include "app.h"
 #include "arena.h"
 #include "buf.h"
+#include "catalogue/word.h"
 #include "clock.h"
 #include "error.h"
 #include "json.h"
@@ -31,7 +32,10 @@
 struct settings {
 	const char *cntl, *prefix, *ranks, *assign, *moved_from;
 	struct opt_list cachedirs;
-	uint64_t id, buf, jobs, heartbeat;
+	const char *dataset; /* as given */
+	struct word word;    /* what it means */
+	int64_t id;
+	uint64_t buf, jobs, heartbeat;
 	bool list, dry_run, crc;
 	char host[HOST_NAME_MAX + 1];
 	unsigned nbad;
@@ -152,7 +156,7 @@ print_result(const struct settings *s, const struct copy_result *r,
 	int rc = -1;
 
 	json_set_str(j, "host", s->host);
-	json_set_u64(j, "id", s->id);
+	json_set_i64(j, "id", s->id);
 	json_set_u64(j, "files", r->files);
 	json_set_u64(j, "copied", r->copied);
 	json_set_u64(j, "adopted", r->adopted);
@@ -165,6 +169,18 @@ print_result(const struct settings *s, const struct copy_result *r,
 		printf("%s\n", line.data);
 	buf_free(&line);
 	return rc;
+}
+
+/* Find the dataset that --id gives. */
+static int
+choose_dataset(struct settings *s, const struct nodecache_where *w, int64_t *id,
+	       struct error *err)
+{
+	s->id = s->word.id;
+	if (s->word.name != NULL)
+		s->id = nodecache_named(w, s->word.name, err);
+	*id = s->id;
+	return *id < 0 ? -1 : 0;
 }
 
 /* Read the ranks to copy into `given`; *ranks points to it, or is NULL: all. */
@@ -232,7 +248,6 @@ run(struct settings *s, const struct nodecache_where *w)
 	struct copy_options o = {
 		.prefix = app_prefix(s->prefix),
 		.moved_from = s->moved_from,
-		.id = (int64_t)s->id,
 		.block = (size_t)s->buf,
 		.work = &work,
 	};
@@ -240,7 +255,8 @@ run(struct settings *s, const struct nodecache_where *w)
 
 	if (a == NULL)
 		error_no_memory(&err);
-	else if (choose_ranks(s, o.prefix, a, &given, &o.ranks, &err) == 0 &&
+	else if (choose_dataset(s, w, &o.id, &err) == 0 &&
+		 choose_ranks(s, o.prefix, a, &given, &o.ranks, &err) == 0 &&
 		 work_start(&work, (unsigned)s->jobs, &err) == 0)
 		status = copy(s, w, &o, &work, &err);
 	work_end(&work);
@@ -260,8 +276,8 @@ main(int argc, char **argv)
 			   "control directory of the job on this node"),
 		OPT_LIST(0, "cachedir", &s.cachedirs, "DIR", OPT_DIR,
 			 "look for datasets here, too"),
-		OPT_U64('i', "id", &s.id, "ID", 1, DATASET_ID_MAX,
-			"number of the dataset"),
+		OPT_STRING('i', "id", &s.dataset, "ID", OPT_ANY,
+			   "number of the dataset, or name:NAME"),
 		OPT_STRING(0, "ranks", &s.ranks, "LIST", OPT_ANY,
 			   "only these ranks: \"0-3,7\""),
 		OPT_STRING(0, "assign", &s.assign, "FILE", OPT_FILE,
@@ -290,6 +306,7 @@ main(int argc, char **argv)
 		OPT_END,
 	};
 	struct nodecache_where w = { .cntl = NULL };
+	struct error err = ERROR_INIT;
 	int count = 0, status = STATUS_OK;
 
 	app_start(&info, argc, argv, opts, &count);
@@ -298,8 +315,10 @@ main(int argc, char **argv)
 		app_usage("no arguments are taken");
 	if (s.cntl == NULL && s.cachedirs.count == 0)
 		app_usage("where is the cache?  Give --cntldir or --cachedir");
-	if (!s.list && s.id == 0)
+	if (!s.list && s.dataset == NULL)
 		app_usage("which dataset?  Give --id");
+	if (s.dataset != NULL && word_parse_id(s.dataset, &s.word, &err) < 0)
+		app_usage("--id: %s", err.text);
 	if (s.ranks != NULL && s.assign != NULL)
 		app_usage("--ranks and --assign are two answers");
 	gethostname(s.host, sizeof(s.host) - 1);

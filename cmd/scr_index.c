@@ -15,8 +15,8 @@
 #include "mem.h"
 #include "meta/dataset_dir.h"
 #include "meta/index.h"
-#include "num.h"
 #include "opt.h"
+#include "report/hint.h"
 #include "report/plan_text.h"
 #include "report/results.h"
 #include "str.h"
@@ -36,12 +36,12 @@ enum {
 	VERB_DELETE,
 	VERB_PRUNE,
 	VERB_VERIFY,
+	VERB_DUMP,
 };
 
 struct settings {
 	int verb;
-	const char *name; /* argument of the verb, or NULL */
-	int64_t id;	  /* argument of --build */
+	const char *word; /* argument of the verb, or NULL */
 	const char *prefix, *moved_from;
 	struct catalogue_filter filter;
 	bool all, names_only, json, dry_run, deep, checksums, force;
@@ -54,7 +54,8 @@ static const struct app_info info = {
 	.name = "scr_index",
 	.summary = "list, check and change the datasets of an SCR prefix",
 	.usage = "[OPTION]... [--verify [DATASET]]",
-	.notes = "--delete and --verify take the number of a dataset as well.",
+	.notes = "DATASET is a name or a number; name:NAME and id:NUMBER are "
+		 "never mistaken for\neach other.",
 };
 
 /* Reject options that do not go with the verb. */
@@ -98,44 +99,44 @@ check_values(struct settings *s)
 		app_usage("--before: %s", err.text);
 	if (catalogue_check_stamp(s->filter.after, &err) < 0)
 		app_usage("--after: %s", err.text);
-	if (s->verb == VERB_BUILD &&
-	    num_i64(s->name, 1, DATASET_ID_MAX, &s->id, &err) < 0)
-		app_usage("--build: %s", err.text);
 }
 
 static void
 parse(struct settings *s, int argc, char **argv)
 {
 	struct catalogue_filter *f = &s->filter;
-	const char **name = &s->name;
+	const char **word = &s->word;
 	int *verb = &s->verb, count = 0;
 	const struct opt opts[] = {
 		OPT_GROUP("What to do"),
 		OPT_VERB('l', "list", verb, VERB_LIST,
 			 "list the checkpoints in the index (default)"),
-		OPT_VERB_ARG('b', "build", verb, VERB_BUILD, name, "ID",
-			     OPT_ANY,
-			     "rebuild what dataset ID lacks, and index it"),
-		OPT_VERB_ARG('a', "add", verb, VERB_ADD, name, "NAME", OPT_ANY,
-			     "index a dataset that has a summary"),
-		OPT_VERB_ARG('d', "drop", verb, VERB_DROP, name, "NAME",
+		OPT_VERB_ARG('b', "build", verb, VERB_BUILD, word, "DATASET",
+			     OPT_DATASET,
+			     "rebuild what a dataset lacks, and index it"),
+		OPT_VERB_ARG('a', "add", verb, VERB_ADD, word, "DATASET",
+			     OPT_ANY, "index a dataset that has a summary"),
+		OPT_VERB_ARG('d', "drop", verb, VERB_DROP, word, "DATASET",
 			     OPT_DATASET, "forget a dataset; its files stay"),
-		OPT_VERB_ARG(0, "drop-after", verb, VERB_DROP_AFTER, name,
-			     "NAME", OPT_DATASET,
-			     "forget all datasets newer than NAME"),
+		OPT_VERB_ARG(0, "drop-after", verb, VERB_DROP_AFTER, word,
+			     "DATASET", OPT_DATASET,
+			     "forget all datasets newer than this one"),
 		OPT_VERB(0, "drop-all", verb, VERB_DROP_ALL,
 			 "forget all datasets"),
-		OPT_VERB_ARG('c', "current", verb, VERB_CURRENT, name, "NAME",
-			     OPT_DATASET, "restart from this checkpoint"),
+		OPT_VERB_ARG('c', "current", verb, VERB_CURRENT, word,
+			     "DATASET", OPT_DATASET,
+			     "restart from this checkpoint"),
 		OPT_VERB(0, "uncurrent", verb, VERB_UNCURRENT,
 			 "mark no checkpoint to restart from"),
-		OPT_VERB_ARG(0, "delete", verb, VERB_DELETE, name, "NAME",
+		OPT_VERB_ARG(0, "delete", verb, VERB_DELETE, word, "DATASET",
 			     OPT_DATASET, "delete a dataset and its files"),
 		OPT_VERB(0, "prune", verb, VERB_PRUNE,
 			 "delete checkpoints older than the --keep newest "
 			 "valid ones"),
 		OPT_VERB(0, "verify", verb, VERB_VERIFY,
 			 "check the files of all datasets, or of DATASET"),
+		OPT_VERB_ARG(0, "dump-datasets", verb, VERB_DUMP, word, "TEXT",
+			     OPT_ANY, NULL),
 		OPT_GROUP("Where"),
 		APP_OPT_PREFIX(&s->prefix),
 		APP_OPT_MOVED_FROM(&s->moved_from),
@@ -171,7 +172,7 @@ parse(struct settings *s, int argc, char **argv)
 
 	argv = app_start(&info, argc, argv, opts, &count);
 	if (s->verb == VERB_VERIFY && count > 0)
-		s->name = *argv++;
+		s->word = *argv++;
 	if (*argv != NULL)
 		app_usage("unexpected argument '%s'", *argv);
 	check_options(s);
@@ -262,17 +263,31 @@ do_list(const struct settings *s, struct catalogue *c)
 	return finish(s, j, status, &err);
 }
 
+/* For completions: the words of datasets that begin with s->word. */
+static int
+do_dump(const struct settings *s, struct catalogue *c)
+{
+	struct error err = ERROR_INIT;
+	struct index *ix = catalogue_read(c, &err);
+
+	if (ix != NULL)
+		catalogue_words(c, ix, s->word, stdout, &err);
+	index_free(ix);
+	return app_report(STATUS_OK, &err);
+}
+
 /* --- Changes of the index alone --- */
 
 /* The next step after --current was refused. */
 static void
-advise_current(const struct settings *s, const struct catalogue_edit *e,
-	       struct error *err)
+advise_current(const struct settings *s, struct catalogue *c,
+	       const struct catalogue_edit *e, struct error *err)
 {
-	char command[1024], advice[1100];
+	char command[1024], advice[1100], word[WORD_ID_SIZE];
 
 	report_command(e->packed ? "scr_container unpack" : "scr_index --build",
-		       app_prefix(s->prefix), e->refused, command,
+		       app_prefix(s->prefix),
+		       catalogue_word_now(c, e->refused, word), command,
 		       sizeof(command));
 	snprintf(advice, sizeof(advice), "%s%s--force makes it current anyway",
 		 err->kind == ERROR_DAMAGED ? command : "",
@@ -290,7 +305,7 @@ do_edit(const struct settings *s, struct catalogue *c)
 		[VERB_CURRENT] = CATALOGUE_CURRENT,
 		[VERB_UNCURRENT] = CATALOGUE_UNCURRENT,
 	};
-	struct catalogue_edit e = { .kind = kinds[s->verb], .name = s->name };
+	struct catalogue_edit e = { .kind = kinds[s->verb], .word = s->word };
 	struct catalogue_options o = { .deep = false };
 	struct error err = ERROR_INIT;
 	struct buf text = BUF_INIT;
@@ -306,7 +321,7 @@ do_edit(const struct settings *s, struct catalogue *c)
 		results_edit_text(&e, &text);
 	app_work_end(&o.work);
 	if (e.refused > 0)
-		advise_current(s, &e, &err);
+		advise_current(s, c, &e, &err);
 	if (text.len > 0)
 		app_warn("%s", text.data);
 	buf_free(&text);
@@ -321,44 +336,66 @@ do_edit(const struct settings *s, struct catalogue *c)
 
 /* --- Build, add --- */
 
+/* Find the dataset to build.  A number needs no dataset: the build itself
+ * reports that it is missing. */
+static int64_t
+find_to_build(const struct settings *s, struct catalogue *c, struct error *err)
+{
+	int64_t id = catalogue_resolve_now(c, s->word, false, err);
+	struct word w;
+
+	word_parse(s->word, &w);
+	if (id >= 0 || err->kind != ERROR_ABSENT || w.marked)
+		return id;
+	if (w.id < 0)
+		app_usage("--build: \"%s\": neither a number nor the name of "
+			  "a dataset",
+			  s->word);
+	error_clear(err);
+	return w.id;
+}
+
 static int
 do_build(const struct settings *s, struct catalogue *c)
 {
-	struct catalogue_options o;
+	struct catalogue_options o = { .deep = false };
 	struct build_result r = { .status = STATUS_OK };
 	struct error err = ERROR_INIT;
 	struct buf text = BUF_INIT;
+	const int64_t id = find_to_build(s, c, &err);
 
-	if (options_init(&o, s, &err) == 0)
-		catalogue_build(c, s->id, &o, &r, &err);
+	if (id >= 0 && options_init(&o, s, &err) == 0)
+		catalogue_build(c, id, &o, &r, &err);
 	app_work_end(&o.work);
 	if (err.kind == ERROR_NONE) {
-		results_build_text(s->id, &r, &text);
+		results_build_text(id, &r, &text);
 		if (buf_check(&text, &err) == 0)
 			app_warn("%s", text.data);
 	}
 	buf_free(&text);
-	return finish(s, s->json ? results_build_json(s->id, &r) : NULL,
+	return finish(s, s->json && id >= 0 ? results_build_json(id, &r) : NULL,
 		      r.status, &err);
 }
 
 static int
 do_add(const struct settings *s, struct catalogue *c)
 {
-	struct catalogue_options o;
+	struct catalogue_options o = { .deep = false };
 	struct error err = ERROR_INIT;
 	struct json *j = s->json ? json_new_object() : NULL;
-	char name[256];
-	int64_t id = -1;
+	struct buf name = BUF_INIT;
+	const int64_t id = catalogue_resolve_now(c, s->word, true, &err);
+	char text[256];
 
-	if (options_init(&o, s, &err) == 0)
-		catalogue_add(c, s->name, &o, &id, &err);
+	if (id >= 0 && options_init(&o, s, &err) == 0)
+		catalogue_add(c, id, &o, &name, &err);
 	app_work_end(&o.work);
 	if (err.kind == ERROR_NONE)
 		app_note("dataset %" PRId64 " (%s): in the index", id,
-			 shown(s->name, name));
-	json_set_str(j, "name", s->name);
+			 shown(name.data, text));
+	json_set_str(j, "name", name.data);
 	json_set_i64(j, "id", id);
+	buf_free(&name);
 	return finish(s, j, STATUS_OK, &err);
 }
 
@@ -440,16 +477,17 @@ verify_one(struct each *w, const struct index_entry *e)
 	struct error err = ERROR_INIT;
 	struct problems p = { .count = 0 };
 	const struct verify_listener listener = { bad, &p };
-	struct buf row = BUF_INIT;
+	struct buf row = BUF_INIT, word = BUF_INIT;
 	struct json *j = NULL;
 	const char *state = "incomplete";
 	char text[256];
 	int status = STATUS_OK;
 
-	p.name = shown(e->name, text);
+	p.name = shown(catalogue_name_word(w->c, w->o.index, e, &word), text);
+	buf_free(&word);
 	if (w->list != NULL)
 		p.list = json_new_array();
-	if (e->complete == 1 || w->s->name != NULL) {
+	if (e->complete == 1 || w->s->word != NULL) {
 		catalogue_verify(w->c, e, &w->o, &listener, &r, &err);
 		if (r.status != STATUS_LOST && e->desc.id == 0 &&
 		    err.kind == ERROR_NONE) {
@@ -516,9 +554,9 @@ delete_all(struct each *w, const int64_t *ids, size_t count)
 static int
 do_each(const struct settings *s, struct catalogue *c)
 {
-	struct each w = { .s = s, .c = c };
 	struct error err = ERROR_INIT;
 	struct index *ix = catalogue_read(c, &err);
+	struct each w = { .s = s, .c = c };
 	struct json *j = NULL;
 	int64_t *ids = NULL;
 	size_t count = (size_t)-1;
@@ -528,7 +566,7 @@ do_each(const struct settings *s, struct catalogue *c)
 		ids = catalogue_prune(c, ix, (size_t)s->keep, s->filter.outputs,
 				      &count, &err);
 	else if (ix != NULL)
-		ids = catalogue_ids(c, ix, s->name, &count, &err);
+		ids = catalogue_ids(c, ix, s->word, &count, &err);
 	if (count != (size_t)-1 && options_init(&w.o, s, &err) == 0) {
 		w.o.index = ix;
 		if (s->json)
@@ -563,7 +601,7 @@ main(int argc, char **argv)
 		[VERB_DROP_AFTER] = do_edit, [VERB_DROP_ALL] = do_edit,
 		[VERB_CURRENT] = do_edit,    [VERB_UNCURRENT] = do_edit,
 		[VERB_DELETE] = do_each,     [VERB_PRUNE] = do_each,
-		[VERB_VERIFY] = do_each,
+		[VERB_VERIFY] = do_each,     [VERB_DUMP] = do_dump,
 	};
 	struct settings s = { .verb = VERB_LIST };
 	struct error err = ERROR_INIT;

@@ -51,7 +51,8 @@ static const struct app_info info = {
 	.usage = "[OPTION]... [FILE|DIR|DATASET]...",
 	.notes = "FILE is any metadata file; DIR a prefix, a dataset's "
 		 "directory in it, or the\ncache of one or more nodes; DATASET "
-		 "a name or number on the prefix.  Without\nany: the prefix.\n"
+		 "a name or number on the prefix, name:NAME\nor id:NUMBER.  "
+		 "Without any: the prefix.\n"
 		 "Exit status: 0 all is whole, 1 could not look, 2 usage, 3 "
 		 "damaged but\nrecoverable, 4 something is lost.",
 };
@@ -193,6 +194,7 @@ show_some(struct inspect *in, struct overview *s, const struct opt_list *names,
 {
 	const struct overview_entry *e = NULL;
 	const bool all = names->count == 0;
+	struct error why = ERROR_INIT;
 	size_t n = all ? s->count : names->count;
 
 	*old = n > 0;
@@ -202,7 +204,9 @@ show_some(struct inspect *in, struct overview *s, const struct opt_list *names,
 				 catalogue_path(s->catalogue));
 	for (size_t i = 0; i < n; i++) {
 		e = all ? &s->entries[i]
-			: overview_find(s, names->items[i], NULL);
+			: overview_find(s, names->items[i], &why);
+		if (e == NULL && why.kind != ERROR_ABSENT)
+			return error_pass(err, &why);
 		if (i > 0 && !in->json)
 			putchar('\n');
 		if (show_one(in, s, e, all ? NULL : names->items[i], list,
@@ -284,12 +288,13 @@ show_prefix(struct inspect *in, const char *path, const struct opt_list *names,
 static bool
 wanted(const struct inspect *in, int64_t id)
 {
-	char text[32];
+	struct word w;
 
-	snprintf(text, sizeof(text), "%" PRId64, id);
-	for (size_t i = 0; i < in->datasets.count; i++)
-		if (str_eq(in->datasets.items[i], text))
+	for (size_t i = 0; i < in->datasets.count; i++) {
+		word_parse(in->datasets.items[i], &w);
+		if (w.id == id)
 			return true;
+	}
 	return in->datasets.count == 0;
 }
 
@@ -350,8 +355,8 @@ show_caches(struct inspect *in, struct error *err)
 
 /* --- Arguments --- */
 
-/* The argument is no path that SCR knows: try it as the name of a dataset.
- * `why` explains what is wrong with the path. */
+/* The argument is no path that SCR knows: try it as the word of a dataset.
+ * `why` explains what is wrong with the path; NULL: it cannot be one. */
 static int
 show_named(struct inspect *in, const char *name, struct error *why,
 	   struct error *err)
@@ -362,7 +367,7 @@ show_named(struct inspect *in, const char *name, struct error *why,
 
 	if (rc == 0)
 		return 0;
-	if (local.kind != ERROR_ABSENT)
+	if (local.kind != ERROR_ABSENT || why == NULL)
 		return error_pass(err, &local);
 	return error_set(err, ERROR_ABSENT,
 			 "%s, nor is there a dataset of "
@@ -374,11 +379,13 @@ show_named(struct inspect *in, const char *name, struct error *why,
 static int
 show_old_dir(struct inspect *in, const char *arg, struct error *err)
 {
-	struct buf path = BUF_INIT;
+	struct buf path = BUF_INIT, word = BUF_INIT;
 	struct stat st;
 	char *slash = NULL;
-	const char *name = NULL;
-	const struct opt_list one = { .items = &name, .count = 1 };
+	const struct opt_list one = {
+		.items = (const char **)&word.data,
+		.count = 1,
+	};
 	int rc = 1;
 
 	if (path_join(&path, arg, ".scr/rank2file.scr", err) < 0)
@@ -387,9 +394,11 @@ show_old_dir(struct inspect *in, const char *arg, struct error *err)
 		slash = strrchr(path.data, '/');
 	if (slash != NULL && slash != path.data) {
 		*slash = '\0';
-		name = slash + 1;
-		rc = show_prefix(in, path.data, &one, err);
+		rc = buf_printf(&word, WORD_NAME "%s", slash + 1) < 0
+			     ? error_no_memory(err)
+			     : show_prefix(in, path.data, &one, err);
 	}
+	buf_free(&word);
 	buf_free(&path);
 	return rc;
 }
@@ -400,11 +409,16 @@ show_argument(struct inspect *in, const char *arg, struct error *err)
 	struct error why = ERROR_INIT;
 	struct locate_place at;
 	size_t found = 0;
-	char id[32];
+	char id[WORD_ID_SIZE];
 	const char *name = id;
 	const struct opt_list one = { .items = &name, .count = 1 };
-	int rc = show_old_dir(in, arg, err);
+	struct word w;
+	int rc = 0;
 
+	word_parse(arg, &w);
+	if (w.marked)
+		return show_named(in, arg, NULL, err);
+	rc = show_old_dir(in, arg, err);
 	if (rc <= 0)
 		return rc;
 	if (locate_path(arg, in->arena, &at, &why) < 0) {
@@ -421,7 +435,7 @@ show_argument(struct inspect *in, const char *arg, struct error *err)
 	case LOCATE_PREFIX:
 		return show_prefix(in, at.prefix, &in->datasets, err);
 	case LOCATE_DATASET:
-		snprintf(id, sizeof(id), "%" PRId64, at.id);
+		snprintf(id, sizeof(id), WORD_ID_FMT, at.id);
 		return show_prefix(in, at.prefix, &one, err);
 	default:
 		break;

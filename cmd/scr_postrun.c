@@ -9,6 +9,7 @@
 
 #include "app.h"
 #include "buf.h"
+#include "catalogue/catalogue.h"
 #include "conf.h"
 #include "error.h"
 #include "hostlist.h"
@@ -29,7 +30,9 @@ struct settings {
 	struct job_where where;
 	const char *remote, *down, *copy, *moved_from;
 	bool plan, json, containers, no_containers, pack_current;
-	uint64_t id, fanout, connect, idle, limit, jobs, keep;
+	const char *dataset; /* as given; NULL: all */
+	struct word word;    /* what it means */
+	uint64_t fanout, connect, idle, limit, jobs, keep;
 };
 
 static const struct app_info info = {
@@ -48,8 +51,9 @@ parse(struct settings *s, int argc, char **argv)
 		OPT_GROUP("What to do"),
 		OPT_FLAG('n', "plan", &s->plan,
 			 "only tell what can be saved; copy nothing"),
-		OPT_U64('i', "id", &s->id, "ID", 1, INT64_MAX,
-			"save what there is of dataset ID, and no other"),
+		OPT_STRING('i', "id", &s->dataset, "ID", OPT_ANY,
+			   "save what there is of dataset ID (or name:NAME), "
+			   "and no other"),
 		OPT_FLAG(0, "containers", &s->containers,
 			 "pack what is saved, except the restart point "
 			 "(SCR_USE_CONTAINERS)"),
@@ -99,6 +103,7 @@ parse(struct settings *s, int argc, char **argv)
 		OPT_FLAG(0, "json", &s->json, "the result as JSON"),
 		OPT_END
 	};
+	struct error err = ERROR_INIT;
 	int count = 0;
 	char **args = NULL;
 
@@ -110,6 +115,8 @@ parse(struct settings *s, int argc, char **argv)
 	args = app_start(&info, argc, argv, opts, &count);
 	if (count > 0)
 		app_usage("%s: what is that?", args[0]);
+	if (s->dataset != NULL && word_parse_id(s->dataset, &s->word, &err) < 0)
+		app_usage("--id: %s", err.text);
 	if (s->containers && s->no_containers)
 		app_usage("--containers and --no-containers exclude each "
 			  "other");
@@ -134,6 +141,22 @@ report_job(const struct job *job)
 
 /* --- Settings --- */
 
+/* Find the dataset that --id gives; *id is 0 without the option. */
+static int
+choose_dataset(const struct settings *s, const struct job *job, int64_t *id,
+	       struct error *err)
+{
+	struct catalogue *c = NULL;
+
+	*id = s->word.id;
+	if (s->word.name == NULL)
+		return 0;
+	c = catalogue_open(job->prefix, err);
+	*id = c == NULL ? -1 : catalogue_resolve_now(c, s->dataset, false, err);
+	catalogue_close(c);
+	return *id < 0 ? -1 : 0;
+}
+
 static int
 fill_options(const struct settings *s, const struct job *job,
 	     struct scavenge_options *o, struct error *err)
@@ -148,13 +171,13 @@ fill_options(const struct settings *s, const struct job *job,
 		    0 ||
 	    conf_u64(c, "SCR_PREFIX_SIZE", 0, &o->keep, err) < 0 ||
 	    (conf_is_set(c, "SCR_FILE_BUF_SIZE") &&
-	     conf_bytes(c, "SCR_FILE_BUF_SIZE", 0, &o->buffer, err) < 0))
+	     conf_bytes(c, "SCR_FILE_BUF_SIZE", 0, &o->buffer, err) < 0) ||
+	    choose_dataset(s, job, &o->only, err) < 0)
 		return -1;
 	o->containers = (containers || s->containers) && !s->no_containers;
 	o->pack_current = s->pack_current;
 	if (s->keep > 0)
 		o->keep = s->keep;
-	o->only = (int64_t)s->id;
 	o->remote = (struct remote_options){
 		.fanout = (unsigned)s->fanout,
 		.connect = (double)s->connect,

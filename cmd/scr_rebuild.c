@@ -16,6 +16,7 @@
 #include "json.h"
 #include "opt.h"
 #include "path.h"
+#include "report/hint.h"
 #include "report/plan_json.h"
 #include "report/plan_text.h"
 #include "report/results.h"
@@ -42,9 +43,10 @@ static const struct app_info info = {
 	.summary = "compute from redundancy what a dataset has lost",
 	.usage = "[OPTION]... DATASET|DIR...\n"
 		 "       scr_rebuild --xor|--rs|--partner [map] FILE...",
-	.notes = "DATASET is a name or number on the prefix; DIR its "
-		 "directory below PREFIX/.scr,\nor its directories in the "
-		 "caches of one or more nodes; FILE a redundancy file.\n"
+	.notes = "DATASET is a name or number on the prefix, name:NAME or "
+		 "id:NUMBER; DIR its\ndirectory below PREFIX/.scr, or its "
+		 "directories in the caches of one or more\nnodes; FILE a "
+		 "redundancy file.\n"
 		 "Exit status: 0 done, or nothing to do; 1 failed; 2 usage; 3 "
 		 "with --dry-run: there\nis something to rebuild; 4 something "
 		 "is lost, and nothing was changed.",
@@ -143,7 +145,7 @@ show_result(const struct settings *s, const struct subject *t,
 	    const struct rebuild_result *r, struct json *j)
 {
 	struct buf text = BUF_INIT;
-	char line[1024];
+	char line[1024], word[WORD_ID_SIZE];
 	int status = STATUS_OK;
 
 	if (s->json) {
@@ -160,8 +162,9 @@ show_result(const struct settings *s, const struct subject *t,
 	    app_verbosity() >= 0)
 		printf("the index was not touched; to put the dataset into it: "
 		       "%s\n",
-		       report_command("scr_index --build", t->prefix, t->id,
-				      line, sizeof(line)));
+		       report_command("scr_index --build", t->prefix,
+				      subject_word(t, word), line,
+				      sizeof(line)));
 	return status;
 }
 

@@ -38,12 +38,10 @@ scr_inspect "$prefix" || true
 status=4 behind=0
 for id in $(find "$prefix/.scr" -maxdepth 1 -name 'scr.dataset.*' |
 	sed 's/.*\.//' | sort -rn); do
-	if scr_index -p "$prefix" --build "$id"; then
-		name=$(scr_inspect -m keyval \
-			"$prefix/.scr/scr.dataset.$id/summary.scr" |
-			sed -n 's/^    NAME = //p')
+	# With "id:" it is a number, even if it is the name of another dataset.
+	if scr_index -p "$prefix" --build "id:$id"; then
 		# An output is no restart point; try the next dataset.
-		scr_index -p "$prefix" --current "$name" || continue
+		scr_index -p "$prefix" --current "id:$id" || continue
 		status=$behind
 		break
 	fi

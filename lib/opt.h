@@ -38,7 +38,7 @@ enum opt_complete {
 	OPT_ANY = 0,
 	OPT_FILE,
 	OPT_DIR,
-	OPT_DATASET, /* names of datasets: `scr_index --names-only` */
+	OPT_DATASET, /* words of datasets: `scr_index --dump-datasets` */
 	OPT_WORDS,   /* the words of `metavar`, separated by '|' */
 };
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "buf.h"
+#include "catalogue/word.h"
 #include "clock.h"
 #include "conf.h"
 #include "crc.h"
@@ -24,6 +25,7 @@
 #include "meta/log.h"
 #include "num.h"
 #include "path.h"
+#include "report/hint.h"
 #include "site/eventlog.h"
 #include "site/interval.h"
 #include "site/jobfiles.h"
@@ -51,8 +53,9 @@ enum flush_verb {
 struct flush_request {
 	int verb;
 	bool llnl;
-	int64_t id; /* 0: none */
-	uint64_t before;
+	const char *name; /* of the dataset; NULL: `id` is given */
+	int64_t id;	  /* 0: none */
+	int64_t before;
 };
 
 /* Append the ids of all checkpoints, newest first, or of all output
@@ -70,13 +73,37 @@ list_ids(const struct jobfiles_flush *f, const struct flush_request *r,
 
 		if (outputs ? !e->is_output : !e->is_ckpt)
 			continue;
-		if (r->before > 0 && (uint64_t)e->id >= r->before)
+		if (r->before > 0 && e->id >= r->before)
 			continue;
 		if (buf_printf(out, "%s%" PRId64, out->len > start ? " " : "",
 			       e->id) < 0)
 			return -1;
 	}
 	return out->len > start ? buf_add_char(out, '\n') : 0;
+}
+
+/* Find the dataset called r->name; *id is 0 if there is none. */
+static int
+find_named(const struct jobfiles_flush *f, const struct flush_request *r,
+	   int64_t *id, struct error *err)
+{
+	char shown[256];
+
+	*id = 0;
+	for (size_t i = 0; i < f->count; i++) {
+		if (f->all[i].name == NULL || !str_eq(f->all[i].name, r->name))
+			continue;
+		if (*id > 0)
+			return error_set(
+				err, ERROR_USAGE,
+				WORD_NAME "%s: the name of several datasets: "
+					  "give " WORD_ID_FMT
+					  " or " WORD_ID_FMT,
+				str_printable(shown, sizeof(shown), r->name),
+				*id, f->all[i].id);
+		*id = f->all[i].id;
+	}
+	return 0;
 }
 
 /* Append the answer.  Returns the exit status, 1 for "no" or "none"; or -1: no
@@ -121,7 +148,7 @@ flush_answer(const struct jobfiles_flush *f, const struct flush_request *r,
 }
 
 static int
-flush_file(const char *prefix, const struct flush_request *r)
+flush_file(const char *prefix, struct flush_request *r)
 {
 	struct jobfiles_flush f = { .count = 0 };
 	struct error err = ERROR_INIT;
@@ -135,12 +162,18 @@ flush_file(const char *prefix, const struct flush_request *r)
 		jobfiles_flush_free(&f);
 		return status;
 	}
+	if (r->name != NULL && find_named(&f, r, &r->id, &err) < 0) {
+		jobfiles_flush_free(&f);
+		return app_report(STATUS_OK, &err);
+	}
 	status = flush_answer(&f, r, &out);
 	jobfiles_flush_free(&f);
 	if (status < 0)
 		error_no_memory(&err);
 	else if (status != STATUS_OK && r->id > 0 && r->verb != FLUSH_NEED)
 		app_note("dataset %" PRId64 ": not in the flush file", r->id);
+	else if (status != STATUS_OK && r->name != NULL)
+		app_note("%s: not in the flush file", r->name);
 	return error_worse_status(env_finish(status < 0 ? -1 : 0, &out, &err),
 				  status < 0 ? STATUS_FAILED : status);
 }
@@ -150,31 +183,54 @@ flush_file(const char *prefix, const struct flush_request *r)
 static void
 refuse_old(bool resume, bool summary, const char *id)
 {
+	char hint[1024];
+
 	if (resume)
 		app_usage("--resume: transfers of AXL are not continued; "
 			  "scr_postrun takes over what they finished, and "
 			  "copies the rest");
 	if (summary)
 		app_usage("--summary: nothing is declared complete unseen; "
-			  "scr_index --build %s looks, and writes the summary",
-			  id != NULL ? id : "ID");
+			  "%s looks, and writes the summary",
+			  report_command("scr_index --build", ".",
+					 id != NULL ? id : "ID", hint,
+					 sizeof(hint)));
+}
+
+/* Parse the number of a dataset; if `name` is not NULL, also name:NAME.  NULL:
+ * not given. */
+static void
+take_id(const char *what, const char *text, int64_t *id, const char **name)
+{
+	struct error err = ERROR_INIT;
+	struct word w;
+
+	if (text == NULL)
+		return;
+	if (word_parse_id(text, &w, &err) < 0)
+		app_usage("%s: %s", what, err.text);
+	if (w.name != NULL && name == NULL)
+		app_usage("%s: a number is expected, not \"%s\"", what, text);
+	if (w.name != NULL)
+		*name = w.name;
+	else
+		*id = w.id;
 }
 
 int
 env_flush_file(const struct env_call *c)
 {
 	struct flush_request r = { .llnl = c->llnl };
-	const char *prefix = NULL, *dir = NULL, *id = NULL;
+	const char *prefix = NULL, *dir = NULL, *id = NULL, *before = NULL;
 	bool resume = false, summary = false;
-	struct error err = ERROR_INIT;
 	const struct opt opts[] = {
 		OPT_GROUP("What to tell"),
 		OPT_VERB('o', "list-output", &r.verb, FLUSH_LIST_OUTPUT,
 			 "ids of output datasets, oldest first"),
 		OPT_VERB('c', "list-ckpt", &r.verb, FLUSH_LIST_CKPT,
 			 "ids of checkpoints, newest first"),
-		OPT_U64('b', "before", &r.before, "ID", 1, DATASET_ID_MAX,
-			"list only those with smaller ids"),
+		OPT_STRING('b', "before", &before, "ID", OPT_ANY,
+			   "list only those with smaller ids"),
 		OPT_VERB_ARG('n', "need-flush", &r.verb, FLUSH_NEED, &id, "ID",
 			     OPT_ANY,
 			     "status 0 if it is in cache only, else 1"),
@@ -197,11 +253,11 @@ env_flush_file(const struct env_call *c)
 	refuse_old(resume, summary, id);
 	if (r.verb == FLUSH_NOTHING)
 		app_usage("what is asked? --list-ckpt, --location ID ...");
-	if (r.before > 0 && r.verb != FLUSH_LIST_OUTPUT &&
+	if (before != NULL && r.verb != FLUSH_LIST_OUTPUT &&
 	    r.verb != FLUSH_LIST_CKPT)
 		app_usage("--before goes with --list-output or --list-ckpt");
-	if (id != NULL && num_i64(id, 1, DATASET_ID_MAX, &r.id, &err) < 0)
-		app_usage("dataset: %s", err.text);
+	take_id("--before", before, &r.before, NULL);
+	take_id("dataset", id, &r.id, &r.name);
 	return flush_file(app_prefix(dir != NULL ? dir : prefix), &r);
 }
 

@@ -18,7 +18,6 @@
 #include "meta/index.h"
 #include "meta/kvtree.h"
 #include "meta/summary.h"
-#include "num.h"
 #include "path.h"
 #include "str.h"
 
@@ -66,6 +65,7 @@ catalogue_close(struct catalogue *c)
 	if (c->prefix_fd >= 0)
 		close(c->prefix_fd);
 	catalogue_strays_free(c->strays);
+	catalogue_unnamed_free(c->unnamed);
 	buf_free(&c->notice);
 	mem_free(c->path);
 	mem_free(c);
@@ -194,30 +194,6 @@ catalogue_dirs(struct catalogue *c, size_t *count, struct error *err)
 		qsort(l.ids, l.count, sizeof(*l.ids), by_id);
 	*count = l.count;
 	return l.ids;
-}
-
-int64_t
-catalogue_resolve(struct catalogue *c, const struct index *ix, const char *text,
-		  struct error *err)
-{
-	struct catalogue_dir d = CATALOGUE_DIR_INIT;
-	struct index_entry e;
-	char shown[256];
-	int64_t id = -1;
-
-	if (ix != NULL && index_find_name(ix, text, &e, NULL) == 0)
-		return e.id;
-	if (num_i64(text, 1, DATASET_ID_MAX, &id, NULL) == 0) {
-		if (ix != NULL && index_find_id(ix, id, &e, NULL) == 0)
-			return id;
-		if (catalogue_dir_open(c, id, &d, NULL) == 0) {
-			catalogue_dir_close(&d);
-			return id;
-		}
-	}
-	return error_set(err, ERROR_ABSENT, "%s: no dataset of this name%s",
-			 str_printable(shown, sizeof(shown), text),
-			 id > 0 ? " or number" : "");
 }
 
 /* --- Helpers --- */

@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "catalogue/fetchable.h"
+#include "catalogue/word.h"
 #include "rescue/rebuild.h"
 #include "work.h"
 
@@ -69,17 +70,17 @@ int catalogue_change(struct catalogue *c,
 		     void *arg, struct error *err);
 
 enum catalogue_edit_kind {
-	CATALOGUE_DROP,	      /* `name` */
-	CATALOGUE_DROP_AFTER, /* all with a larger id than `name` */
+	CATALOGUE_DROP,	      /* `word` */
+	CATALOGUE_DROP_AFTER, /* all with a larger id than `word` */
 	CATALOGUE_DROP_ALL,
-	CATALOGUE_CURRENT, /* make `name`, a checkpoint, the restart point */
+	CATALOGUE_CURRENT, /* make `word`, a checkpoint, the restart point */
 	CATALOGUE_UNCURRENT,
 };
 
 /* A change of the index that does not touch files of datasets. */
 struct catalogue_edit {
 	enum catalogue_edit_kind kind;
-	const char *name;
+	const char *word;
 	struct json *names; /* NULL, or an array that receives the names
 			       dropped */
 	/* CATALOGUE_CURRENT: look at the dataset, and refuse one that the
@@ -88,12 +89,13 @@ struct catalogue_edit {
 	/* Results: */
 	size_t count;	    /* number of entries dropped */
 	char current[1024]; /* restart point after the change; "": none */
-	bool moved;	    /* the restart point has changed */
-	char reason[128];   /* why the new restart point is not valid; "":
+	char current_word[1024 + WORD_ID_SIZE]; /* its catalogue_name_word() */
+	bool moved;	  /* the restart point has changed */
+	char reason[128]; /* why the new restart point is not valid; "":
 			       valid */
-	int64_t refused;    /* id of the dataset that cannot be fetched; 0:
+	int64_t refused;  /* id of the dataset that cannot be fetched; 0:
 			       none */
-	bool packed;	    /* because it is packed */
+	bool packed;	  /* because it is packed */
 };
 
 /* Apply `e` and fill in its results.  ERROR_ABSENT: no such dataset, or not a
@@ -149,10 +151,11 @@ int catalogue_build(struct catalogue *c, int64_t id,
 		    const struct catalogue_options *o, struct build_result *out,
 		    struct error *err);
 
-/* scr_index --add: add the dataset whose summary has `name` to the index, if
- * its files are present and of the recorded sizes.  *id receives its id. */
-int catalogue_add(struct catalogue *c, const char *name,
-		  const struct catalogue_options *o, int64_t *id,
+/* scr_index --add: add dataset `id`, which has a summary, to the index, if its
+ * files are present and of the recorded sizes.  Its name is appended to
+ * `name`. */
+int catalogue_add(struct catalogue *c, int64_t id,
+		  const struct catalogue_options *o, struct buf *name,
 		  struct error *err);
 
 /* --- Verify --- */
@@ -201,9 +204,9 @@ int catalogue_verify_plan(struct catalogue *c, const struct index_entry *e,
 
 /* --- Packed datasets --- */
 
-/* Call packed_open() for the dataset `what`: a name or number in the index, or
- * a directory of layout 1. */
-int catalogue_packed_open(struct catalogue *c, const char *what, bool lock,
+/* Call packed_open() for the dataset that `word` names; it can also be a
+ * directory of layout 1. */
+int catalogue_packed_open(struct catalogue *c, const char *word, bool lock,
 			  const struct catalogue_options *o, struct packed *p,
 			  struct error *err);
 
@@ -283,11 +286,41 @@ int64_t *catalogue_prune(const struct catalogue *c, const struct index *ix,
 			 size_t keep, bool outputs, size_t *count,
 			 struct error *err);
 
-/* Return the id of the dataset `text`: a name in the index, else the id of a
- * dataset in the index or of a dataset directory.  `ix` may be NULL. -1:
- * ERROR_ABSENT. */
+/* --- Words that name a dataset (word.h) --- */
+
+/*
+ * Return the id of the dataset that the word `text` names: one in the index,
+ * with a directory, or in flush.scr.  `ix` may be NULL: there is no index.
+ * -1: ERROR_ABSENT; ERROR_USAGE: the word is the name of one dataset and the
+ * number of another, or the name of several.  A name in the index is that of
+ * one dataset, whatever other datasets are called.
+ */
 int64_t catalogue_resolve(struct catalogue *c, const struct index *ix,
 			  const char *text, struct error *err);
+
+/* The same, after reading the index.  With `all`, a dataset in the index has no
+ * precedence over others of its name. */
+int64_t catalogue_resolve_now(struct catalogue *c, const char *text, bool all,
+			      struct error *err);
+
+/* Write the word for dataset `id`, for a command to be run: "4", or "id:4" if
+ * another dataset is named "4".  Return `to`. */
+const char *catalogue_word(struct catalogue *c, const struct index *ix,
+			   int64_t id, char to[static WORD_ID_SIZE]);
+const char *catalogue_word_now(struct catalogue *c, int64_t id,
+			       char to[static WORD_ID_SIZE]);
+
+/* Return the name of `e`, or "name:NAME" (in `scratch`) if the name alone does
+ * not name it. */
+const char *catalogue_name_word(struct catalogue *c, const struct index *ix,
+				const struct index_entry *e,
+				struct buf *scratch);
+
+/* Write the words for datasets in the index that begin with `typed`, one per
+ * line, newest first: names, or with "id:" numbers.  Check for write errors
+ * with ferror(to). */
+int catalogue_words(struct catalogue *c, const struct index *ix,
+		    const char *typed, FILE *to, struct error *err);
 
 /* Return the ids of all datasets in the index, newest first; or, if `text` is
  * not NULL, the one id from catalogue_resolve().  For mem_free(). */

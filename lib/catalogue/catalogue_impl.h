@@ -6,6 +6,7 @@
  *   catalogue.c    the prefix, its directories, helpers
  *   store.c        read, change and rebuild index.scr
  *   edit.c         drop, drop after, current: the index only
+ *   resolve.c      the dataset that a word names, and back
  *   describe.c     find the descriptor of a dataset
  *   files.c        check lists of files
  *   whole.c        plans, and what they mean to the catalogue
@@ -54,8 +55,9 @@ struct catalogue {
 	int prefix_fd;
 	int scr_fd; /* -1: .scr does not exist yet */
 	struct buf notice;
-	struct catalogue_strays *strays; /* NULL: not listed yet */
-	size_t searches;		 /* for renamed directories of data */
+	struct catalogue_strays *strays;   /* NULL: not listed yet */
+	size_t searches;		   /* for renamed directories of data */
+	struct catalogue_unnamed *unnamed; /* resolve.c; NULL: not read yet */
 	int64_t building; /* id of the dataset being built, which a rebuilt
 			     index need not report; 0: none */
 };
@@ -96,6 +98,10 @@ struct kvtree *catalogue_summary(struct catalogue *c, int64_t id,
 				 struct summary *out, struct stat *st,
 				 struct error *err);
 
+/* --- resolve.c --- */
+
+void catalogue_unnamed_free(struct catalogue_unnamed *u);
+
 /* --- store.c --- */
 
 enum catalogue_state {
@@ -111,10 +117,10 @@ int catalogue_load(struct catalogue *c, struct index **ix,
 		   enum catalogue_state *state, struct error *err);
 
 /* The index in `o`, or else the one on disk, which *read receives for
- * index_free().  NULL: none. */
+ * index_free().  NULL: as catalogue_read(). */
 const struct index *catalogue_index(struct catalogue *c,
 				    const struct catalogue_options *o,
-				    struct index **read);
+				    struct index **read, struct error *err);
 
 /* The descriptor in the index entry of dataset `id`, borrowed; NULL: none. */
 const struct kvtree *catalogue_entry_desc(struct index *ix, int64_t id);

@@ -38,38 +38,59 @@ drop_above(struct index *ix, int64_t keep, struct catalogue_edit *e,
 	return rc;
 }
 
+/* Find the dataset that e->word names; it must be in the index. */
 static int
-set_current(struct index *ix, struct catalogue_edit *e, struct error *err)
+find(struct catalogue *c, struct index *ix, const struct catalogue_edit *e,
+     struct index_entry *out, struct error *err)
 {
-	struct index_entry entry;
-	char shown[256];
+	const int64_t id = catalogue_resolve(c, ix, e->word, err);
 
-	if (index_find_name(ix, e->name, &entry, err) < 0)
-		return -1;
-	if (!entry.desc.is_ckpt)
-		return error_set(err, ERROR_ABSENT,
-				 "%s: no checkpoint, so nothing to restart "
-				 "from",
-				 str_printable(shown, sizeof(shown), e->name));
-	index_entry_reason(&entry, e->reason, sizeof(e->reason));
-	if (entry.current)
-		return 1;
-	return index_set_current(ix, e->name, err);
+	return id < 0 ? -1 : index_find_id(ix, id, out, err);
 }
 
 static int
-edit(struct index *ix, struct catalogue_edit *e, struct error *err)
+drop(struct index *ix, const struct index_entry *entry,
+     struct catalogue_edit *e, struct error *err)
+{
+	tell_dropped(e, entry->name);
+	return catalogue_forget(ix, entry->id, err);
+}
+
+static int
+set_current(struct index *ix, const struct index_entry *entry,
+	    struct catalogue_edit *e, struct error *err)
+{
+	char shown[256];
+
+	if (!entry->desc.is_ckpt)
+		return error_set(err, ERROR_ABSENT,
+				 "%s: no checkpoint, so nothing to restart "
+				 "from",
+				 str_printable(shown, sizeof(shown), e->word));
+	if (entry->name == NULL)
+		return error_set(err, ERROR_ABSENT,
+				 "%s: has no name, by which the index marks "
+				 "what to restart from",
+				 str_printable(shown, sizeof(shown), e->word));
+	index_entry_reason(entry, e->reason, sizeof(e->reason));
+	if (entry->current)
+		return 1;
+	return index_set_current(ix, entry->name, err);
+}
+
+static int
+edit(struct catalogue *c, struct index *ix, struct catalogue_edit *e,
+     struct error *err)
 {
 	struct index_entry entry;
 
 	switch (e->kind) {
 	case CATALOGUE_DROP:
-		if (index_remove(ix, e->name, err) < 0)
+		if (find(c, ix, e, &entry, err) < 0)
 			return -1;
-		tell_dropped(e, e->name);
-		return 0;
+		return drop(ix, &entry, e, err);
 	case CATALOGUE_DROP_AFTER:
-		if (index_find_name(ix, e->name, &entry, err) < 0 ||
+		if (find(c, ix, e, &entry, err) < 0 ||
 		    drop_above(ix, entry.id, e, err) < 0)
 			return -1;
 		return e->count == 0;
@@ -78,7 +99,9 @@ edit(struct index *ix, struct catalogue_edit *e, struct error *err)
 			return -1;
 		return index_set_current(ix, NULL, err);
 	case CATALOGUE_CURRENT:
-		return set_current(ix, e, err);
+		if (find(c, ix, e, &entry, err) < 0)
+			return -1;
+		return set_current(ix, &entry, e, err);
 	case CATALOGUE_UNCURRENT:
 		break;
 	}
@@ -87,21 +110,43 @@ edit(struct index *ix, struct catalogue_edit *e, struct error *err)
 	return index_set_current(ix, NULL, err);
 }
 
+/* Record the restart point after the change. */
+static void
+note_current(struct catalogue *c, const struct index *ix,
+	     struct catalogue_edit *e)
+{
+	const char *now = index_current(ix);
+	struct buf scratch = BUF_INIT;
+	struct index_entry entry;
+	const char *word = now != NULL ? now : "";
+
+	snprintf(e->current, sizeof(e->current), "%s", word);
+	if (now != NULL && index_find_name(ix, now, &entry, NULL) == 0)
+		word = catalogue_name_word(c, ix, &entry, &scratch);
+	snprintf(e->current_word, sizeof(e->current_word), "%s", word);
+	buf_free(&scratch);
+}
+
+struct edit_job {
+	struct catalogue *c;
+	struct catalogue_edit *e;
+};
+
 /* Make one change, and record how the restart point changed. */
 static int
 edit_locked(struct index *ix, void *arg, struct error *err)
 {
-	struct catalogue_edit *e = arg;
+	const struct edit_job *j = arg;
+	struct catalogue_edit *e = j->e;
 	const char *now = index_current(ix);
 	char before[sizeof(e->current)];
 	int rc = -1;
 
 	snprintf(before, sizeof(before), "%s", now != NULL ? now : "");
-	rc = edit(ix, e, err);
+	rc = edit(j->c, ix, e, err);
 	if (rc < 0)
 		return -1;
-	now = index_current(ix);
-	snprintf(e->current, sizeof(e->current), "%s", now != NULL ? now : "");
+	note_current(j->c, ix, e);
 	e->moved = strcmp(e->current, before) != 0;
 	return rc;
 }
@@ -113,6 +158,7 @@ look(struct catalogue *c, struct catalogue_edit *e, struct error *err)
 {
 	struct index *ix = catalogue_read(c, err);
 	struct catalogue_options quiet = *e->look;
+	struct error why = ERROR_INIT;
 	struct index_entry entry;
 	struct fetchable f;
 	char shown[256];
@@ -120,9 +166,12 @@ look(struct catalogue *c, struct catalogue_edit *e, struct error *err)
 
 	if (ix == NULL)
 		return -1;
-	/* A name that is not there is reported by the change. */
-	if (index_find_name(ix, e->name, &entry, NULL) < 0 ||
-	    !entry.desc.is_ckpt)
+	/* A dataset that is not there is reported by the change. */
+	if (find(c, ix, e, &entry, &why) < 0) {
+		rc = why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
+		goto out;
+	}
+	if (!entry.desc.is_ckpt)
 		goto out;
 	entry.current = true;
 	quiet.work.log = NULL; /* the refusal says enough */
@@ -138,7 +187,7 @@ look(struct catalogue *c, struct catalogue_edit *e, struct error *err)
 		e->refused = entry.id;
 		e->packed = f.packed;
 		error_wrap(err, "%s: not made the restart point",
-			   str_printable(shown, sizeof(shown), e->name));
+			   str_printable(shown, sizeof(shown), e->word));
 	}
 out:
 	index_free(ix);
@@ -148,12 +197,14 @@ out:
 int
 catalogue_edit(struct catalogue *c, struct catalogue_edit *e, struct error *err)
 {
+	struct edit_job j = { c, e };
+
 	e->count = 0;
 	e->refused = 0;
-	e->current[0] = e->reason[0] = '\0';
+	e->current[0] = e->current_word[0] = e->reason[0] = '\0';
 	e->moved = false;
 	if (e->kind == CATALOGUE_CURRENT && e->look != NULL &&
 	    look(c, e, err) < 0)
 		return -1;
-	return catalogue_change(c, edit_locked, e, err);
+	return catalogue_change(c, edit_locked, &j, err);
 }

@@ -21,7 +21,6 @@
 #include "meta/index.h"
 #include "meta/kvtree.h"
 #include "meta/summary.h"
-#include "num.h"
 #include "str.h"
 
 /* Buffer size for the reason why an entry is not valid. */
@@ -325,22 +324,16 @@ overview_fini(struct overview *s)
 }
 
 const struct overview_entry *
-overview_find(const struct overview *s, const char *text, struct error *err)
+overview_find(struct overview *s, const char *text, struct error *err)
 {
-	char shown[256];
-	int64_t id = -1;
+	const int64_t id = catalogue_resolve(s->catalogue, s->index, text, err);
+	const struct overview_entry *e = NULL;
 
-	/* Look for a name first, as a dataset may be named "7". */
-	for (size_t i = s->count; i > 0; i--)
-		if (s->entries[i - 1].name != NULL &&
-		    str_eq(s->entries[i - 1].name, text))
-			return &s->entries[i - 1];
-	if (num_i64(text, 1, DATASET_ID_MAX, &id, NULL) == 0)
-		for (size_t i = 0; i < s->count; i++)
-			if (s->entries[i].id == id)
-				return &s->entries[i];
-	error_set(err, ERROR_ABSENT, "%s: no dataset of this name%s in %s",
-		  str_printable(shown, sizeof(shown), text),
-		  id > 0 ? " or number" : "", catalogue_path(s->catalogue));
-	return NULL;
+	if (id > 0)
+		e = entry_of(s, s->count, id);
+	if (id > 0 && e == NULL)
+		error_set(err, ERROR_ABSENT,
+			  "dataset %" PRId64 ": only just made in %s", id,
+			  catalogue_path(s->catalogue));
+	return e;
 }

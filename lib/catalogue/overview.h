@@ -56,8 +56,8 @@ struct overview {
 int overview_init(struct overview *s, const char *path, struct error *err);
 void overview_fini(struct overview *s);
 
-/* Find the entry with the name or number `text`.  NULL: ERROR_ABSENT. */
-const struct overview_entry *overview_find(const struct overview *s,
-					   const char *text, struct error *err);
+/* Find the entry that the word `text` names.  NULL: as catalogue_resolve(). */
+const struct overview_entry *overview_find(struct overview *s, const char *text,
+					   struct error *err);
 
 #endif /* CATALOGUE_OVERVIEW_H */

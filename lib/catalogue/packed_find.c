@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packed_find.c - open packed datasets by name, and determine what their
+ * packed_find.c - open packed datasets by words, and determine what their
  * redundancy can repair.
  */
 #include "catalogue/catalogue_impl.h"
@@ -8,37 +8,75 @@
 #include "error.h"
 #include "map.h"
 #include "meta/index.h"
+#include "str.h"
 
-/* Try a directory of layout 1 first: in the index of SCR 1.1.8, the name of a
- * dataset is its directory. */
+/* Is dataset `id` in a directory of its own?  In the index of SCR 1.1.8, the
+ * name of a dataset is its directory. */
+static bool
+is_old(struct catalogue *c, int64_t id, const char *name)
+{
+	struct catalogue_dir d = CATALOGUE_DIR_INIT;
+	const bool has_dir = catalogue_dir_open(c, id, &d, NULL) == 0;
+
+	catalogue_dir_close(&d);
+	return !has_dir && name != NULL && packed_is_old(c->prefix_fd, name);
+}
+
+/* Find the dataset that `text` names: a word, or a directory of layout 1. */
+static int
+find(struct catalogue *c, const struct index *ix, const char *text,
+     struct packed_where *where, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct index_entry e;
+	char shown[256];
+	struct word w;
+
+	word_parse(text, &w);
+	where->id = catalogue_resolve(c, ix, text, &why);
+	if (where->id < 0 && why.kind != ERROR_ABSENT)
+		return error_pass(err, &why);
+	if (where->id > 0 && ix != NULL &&
+	    index_find_id(ix, where->id, &e, NULL) == 0)
+		where->name = e.name;
+	if (w.name == NULL || !packed_is_old(c->prefix_fd, w.name)) {
+		if (where->id < 0)
+			return error_pass(err, &why);
+		if (is_old(c, where->id, where->name))
+			where->old = where->name;
+		return 0;
+	}
+	where->old = w.name;
+	if (where->id == w.id && w.id > 0 &&
+	    (where->name == NULL || !str_eq(where->name, w.name)))
+		return error_set(err, ERROR_USAGE,
+				 "%s: a number, and a directory of SCR 1.1.8: "
+				 "give " WORD_ID_FMT " or " WORD_NAME "%s",
+				 str_printable(shown, sizeof(shown), text),
+				 w.id, shown);
+	if (where->id < 0)
+		where->id = 0;
+	return 0;
+}
+
 int
-catalogue_packed_open(struct catalogue *c, const char *what, bool lock,
+catalogue_packed_open(struct catalogue *c, const char *word, bool lock,
 		      const struct catalogue_options *o, struct packed *p,
 		      struct error *err)
 {
-	struct packed_where where = { .prefix_fd = c->prefix_fd, .old = what };
-	struct catalogue_dir d = CATALOGUE_DIR_INIT;
-	struct index_entry e = { .name = NULL };
-	const struct index *ix = NULL;
+	struct packed_where where = { .prefix_fd = c->prefix_fd };
+	struct error why = ERROR_INIT;
 	struct index *read = NULL;
+	const struct index *ix = catalogue_index(c, o, &read, &why);
+	struct word w;
 	int rc = -1;
 
-	if (packed_is_old(c->prefix_fd, what))
-		return packed_open(p, &where, lock, &o->work, err);
-	ix = catalogue_index(c, o, &read);
-	where.id = catalogue_resolve(c, ix, what, err);
-	if (where.id < 0)
-		goto out;
-	if (ix != NULL && index_find_id(ix, where.id, &e, NULL) < 0)
-		e.name = NULL;
-	where.name = e.name;
-	where.old = NULL;
-	if (e.name != NULL && catalogue_dir_open(c, where.id, &d, NULL) < 0 &&
-	    packed_is_old(c->prefix_fd, e.name))
-		where.old = e.name;
-	catalogue_dir_close(&d);
-	rc = packed_open(p, &where, lock, &o->work, err);
-out:
+	word_parse(word, &w);
+	/* A number with its mark means the same, whatever the index says. */
+	if (ix == NULL && why.kind != ERROR_ABSENT && w.name != NULL)
+		error_pass(err, &why);
+	else if (find(c, ix, word, &where, err) == 0)
+		rc = packed_open(p, &where, lock, &o->work, err);
 	index_free(read);
 	return rc;
 }

@@ -85,12 +85,12 @@ write_maps(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 	struct mapping m = { .path = BUF_INIT, .dir = BUF_INIT };
 	struct buf root = BUF_INIT;
 	struct packed p;
-	char text[32];
+	char word[WORD_ID_SIZE];
 	size_t at = 0;
 	int rc = -1;
 
-	snprintf(text, sizeof(text), "%" PRId64, id);
-	if (catalogue_packed_open(c, text, false, o, &p, err) < 0)
+	snprintf(word, sizeof(word), WORD_ID_FMT, id);
+	if (catalogue_packed_open(c, word, false, o, &p, err) < 0)
 		return -1;
 	if (p.layout != 3) {
 		error_set(err, ERROR_USAGE,

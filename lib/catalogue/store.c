@@ -250,9 +250,9 @@ catalogue_read(struct catalogue *c, struct error *err)
 
 const struct index *
 catalogue_index(struct catalogue *c, const struct catalogue_options *o,
-		struct index **read)
+		struct index **read, struct error *err)
 {
-	*read = o->index == NULL ? catalogue_read(c, NULL) : NULL;
+	*read = o->index == NULL ? catalogue_read(c, err) : NULL;
 	return o->index != NULL ? o->index : *read;
 }
 

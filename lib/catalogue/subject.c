@@ -13,7 +13,6 @@
 #include "arena.h"
 #include "buf.h"
 #include "catalogue/catalogue.h"
-#include "catalogue/overview.h"
 #include "error.h"
 #include "lock.h"
 #include "mem.h"
@@ -49,34 +48,21 @@ subject_fini(struct subject *s)
 	*s = (struct subject){ .id = -1 };
 }
 
-/* --- Names, numbers, directories --- */
+/* --- Words, directories --- */
 
-/* Find a dataset by name or number.  After a scavenge, the name may be only in
- * a summary or in flush.scr, not in the index. */
 static int
-by_name(struct subject *s, const char *prefix, const char *name,
+by_word(struct subject *s, const char *prefix, const char *word,
 	struct error *err)
 {
-	const struct overview_entry *e = NULL;
-	struct overview all;
-	char shown[256];
-	int rc = overview_init(&all, prefix, err);
+	struct catalogue *c = catalogue_open(prefix, err);
 
 	s->kind = SUBJECT_PREFIX;
-	if (rc == 0) {
-		s->prefix = prefix;
-		e = overview_find(&all, name, NULL);
-		if (e != NULL)
-			s->id = e->id;
-		else
-			rc = error_set(
-				err, ERROR_ABSENT,
-				"%s: no dataset of this name or number in %s",
-				str_printable(shown, sizeof(shown), name),
-				prefix);
-	}
-	overview_fini(&all);
-	return rc;
+	if (c == NULL)
+		return -1;
+	s->prefix = prefix;
+	s->id = catalogue_resolve_now(c, word, false, err);
+	catalogue_close(c);
+	return s->id < 0 ? -1 : 0;
 }
 
 /* Check that s->caches holds exactly one dataset, and take it. */
@@ -119,12 +105,26 @@ by_dirs(struct subject *s, const char *const *args, size_t count,
 	return by_caches(s, err);
 }
 
+const char *
+subject_word(const struct subject *s, char to[static WORD_ID_SIZE])
+{
+	struct catalogue *c = catalogue_open(s->prefix, NULL);
+
+	if (c == NULL)
+		snprintf(to, WORD_ID_SIZE, WORD_ID_FMT, s->id);
+	else
+		catalogue_word_now(c, s->id, to);
+	catalogue_close(c);
+	return to;
+}
+
 int
 subject_find(struct subject *s, const char *prefix, const char *const *args,
 	     size_t count, struct error *err)
 {
 	struct locate_place at = { .kind = LOCATE_FILE };
 	struct error why = ERROR_INIT;
+	struct word w;
 	size_t found = 0;
 	int rc = -1;
 
@@ -132,6 +132,9 @@ subject_find(struct subject *s, const char *prefix, const char *const *args,
 		return -1;
 	if (count > 1)
 		return by_dirs(s, args, count, err);
+	word_parse(args[0], &w);
+	if (w.marked)
+		return by_word(s, prefix, args[0], err);
 	rc = locate_path(args[0], s->arena, &at, &why);
 	if (rc < 0 && why.kind != ERROR_ABSENT)
 		return error_pass(err, &why);
@@ -144,10 +147,11 @@ subject_find(struct subject *s, const char *prefix, const char *const *args,
 	if (rc == 0 && at.kind == LOCATE_CACHE)
 		return by_dirs(s, args, 1, err);
 	/* A checkpoint and its directory often have the same name.  So look up
-	 * the name first, then search below the directory. */
-	if (by_name(s, prefix, args[0], err) == 0)
+	 * the word first, then search below the directory. */
+	if (by_word(s, prefix, args[0], &why) == 0)
 		return 0;
-	if (rc < 0 || at.kind != LOCATE_OTHER)
+	error_pass(err, &why);
+	if (rc < 0 || at.kind != LOCATE_OTHER || why.kind != ERROR_ABSENT)
 		return -1;
 	if (locate_caches_add(&s->caches, args[0], &found, &why) < 0 ||
 	    found == 0)

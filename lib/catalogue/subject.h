@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * subject.h - find the one dataset that the command line names: by name or
- * number on a prefix, by its directories, or by redundancy files.
+ * subject.h - find the one dataset that the command line names: by a word
+ * (word.h) on a prefix, by its directories, or by redundancy files.
  */
 #ifndef CATALOGUE_SUBJECT_H
 #define CATALOGUE_SUBJECT_H
@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "catalogue/locate.h"
+#include "catalogue/word.h"
 #include "meta/redset.h"
 
 enum subject_kind {
@@ -42,10 +43,9 @@ struct subject {
 	size_t nlocks;
 };
 
-/* Find the dataset named by `count` arguments `args`.  Names and numbers are
- * looked up in `prefix`.  ERROR_ABSENT, with s->prefix set if the prefix was
- * searched; ERROR_USAGE: several datasets.  Call subject_fini() also on
- * failure. */
+/* Find the dataset named by `count` arguments `args`.  Words are looked up in
+ * `prefix`.  ERROR_ABSENT, with s->prefix set if the prefix was searched;
+ * ERROR_USAGE: several datasets.  Call subject_fini() also on failure. */
 int subject_find(struct subject *s, const char *prefix, const char *const *args,
 		 size_t count, struct error *err);
 
@@ -59,6 +59,9 @@ int subject_find_files(struct subject *s, const char *prefix,
 		       enum redset_type type, const char *const *args,
 		       size_t count, struct error *err);
 void subject_fini(struct subject *s);
+
+/* Write the word for the dataset on a prefix, as catalogue_word() does. */
+const char *subject_word(const struct subject *s, char to[static WORD_ID_SIZE]);
 
 /* Lock the dataset until subject_fini(); wait while another process works on
  * it.  On a file system without locks, only write a message to o->log. */

@@ -453,10 +453,12 @@ verify_old(struct verify *v, struct error *err)
 		v,
 	};
 	struct packed_health h = { .files = 0 };
+	char word[WORD_ID_SIZE];
 	struct packed p;
 	int rc = -1;
 
-	if (catalogue_packed_open(v->c, v->e->name, false, v->o, &p, err) < 0)
+	snprintf(word, sizeof(word), WORD_ID_FMT, v->e->id);
+	if (catalogue_packed_open(v->c, word, false, v->o, &p, err) < 0)
 		return -1;
 	rc = packed_check(&p, &look, &h, err);
 	v->out->files = h.files;

@@ -130,33 +130,18 @@ open_containers(struct overview *s, const struct catalogue_options *o,
 		struct condition *h, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	char dir[96], id[32];
-	const char *const names[2] = { id, h->entry->name };
+	char dir[96], word[WORD_ID_SIZE];
 	int scr = catalogue_scr_fd(s->catalogue);
 	struct stat st;
 
-	snprintf(id, sizeof(id), "%" PRId64, h->id);
+	snprintf(word, sizeof(word), WORD_ID_FMT, h->id);
 	snprintf(dir, sizeof(dir), DATASET_DIR_FMT "/" SEGMAP_DIR, h->id);
 	if (scr < 0 || fstatat(scr, dir, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    !S_ISDIR(st.st_mode))
 		return 0;
-	/* A number may also be the name of another dataset: try both. */
-	for (int i = 0; i < 2 && h->containers == NULL; i++) {
-		struct containers *k = NULL;
-
-		if (names[i] == NULL)
-			break;
-		k = containers_open(s->catalogue, names[i], o, &why);
-		if (k == NULL &&
-		    (why.kind == ERROR_NOMEM || why.kind == ERROR_SYSTEM))
-			return error_pass(err, &why);
-		if (k != NULL &&
-		    (k->packed.layout != 3 || k->packed.id != h->id)) {
-			containers_free(k);
-			k = NULL;
-		}
-		h->containers = k;
-	}
+	h->containers = containers_open(s->catalogue, word, o, &why);
+	if (why.kind == ERROR_NOMEM || why.kind == ERROR_SYSTEM)
+		return error_pass(err, &why);
 	return 0;
 }
 
@@ -304,6 +289,8 @@ check_entry(struct overview *s, const struct overview_entry *e,
 	    const struct catalogue_options *o, struct condition *out,
 	    struct error *err)
 {
+	char word[WORD_ID_SIZE];
+
 	if (e->has_dir) {
 		if (check_dir(s, e, o, out, err) < 0)
 			return -1;
@@ -318,7 +305,8 @@ check_entry(struct overview *s, const struct overview_entry *e,
 	if (e->name == NULL ||
 	    !packed_is_old(catalogue_prefix_fd(s->catalogue), e->name))
 		return check_files(s, o, out, err);
-	if (condition_check_old(s, e->name, o, out, err) < 0)
+	snprintf(word, sizeof(word), WORD_ID_FMT, e->id);
+	if (condition_check_old(s, word, o, out, err) < 0)
 		return -1;
 	out->id = e->id;
 	out->entry = e;
@@ -333,13 +321,14 @@ condition_check(struct overview *s, const struct overview_entry *e,
 	struct error why = ERROR_INIT;
 
 	*out = (struct condition){ .id = e->id, .entry = e };
+	catalogue_word(s->catalogue, s->index, e->id, out->word);
 	if (check_entry(s, e, o, out, &why) < 0)
 		return could_not(out, o, &why, err);
 	return 0;
 }
 
 int
-condition_check_old(struct overview *s, const char *name,
+condition_check_old(struct overview *s, const char *word,
 		    const struct catalogue_options *o, struct condition *out,
 		    struct error *err)
 {
@@ -351,21 +340,22 @@ condition_check_old(struct overview *s, const char *name,
 		.arg = out,
 	};
 	struct error why = ERROR_INIT;
-	struct containers *k = containers_open(s->catalogue, name, o, &why);
+	struct containers *k = containers_open(s->catalogue, word, o, &why);
 	struct overview_entry *e = NULL;
 
 	*out = (struct condition){ .containers = k };
 	if (k == NULL && why.kind != ERROR_ABSENT)
 		return error_pass(err, &why);
 	if (k == NULL || k->packed.layout != 1)
-		return overview_find(s, name, err) == NULL
+		return overview_find(s, word, err) == NULL
 			       ? -1
 			       : error_set(err, ERROR_ABSENT,
-					   "%s: not of SCR 1.1", name);
+					   "%s: not of SCR 1.1", word);
 	e = arena_alloc(k->packed.arena, 1, sizeof(*e));
 	if (e == NULL)
 		return error_no_memory(err);
 	out->id = k->packed.id;
+	catalogue_word(s->catalogue, s->index, out->id, out->word);
 	*e = (struct overview_entry){
 		.id = out->id,
 		.name = k->packed.name,

@@ -23,6 +23,7 @@ struct plan;
 /* Result of the check of one dataset. */
 struct condition {
 	int64_t id;
+	char word[WORD_ID_SIZE];	    /* catalogue_word() of `entry` */
 	const struct overview_entry *entry; /* on a prefix; else NULL */
 	const struct locate_group *group;   /* in caches; else NULL */
 	int status; /* STATUS_OK, _DAMAGED or _LOST; _FAILED: unknown */
@@ -62,10 +63,11 @@ int condition_check_containers(struct overview *s,
 			       struct condition *out, struct error *err);
 
 /*
- * Check a packed dataset in the layout of SCR 1.1.8 (packed.h), which is no
- * entry of the overview, with its containers.  ERROR_ABSENT as overview_find().
+ * Check the packed dataset in the layout of SCR 1.1.8 (packed.h) that `word`
+ * names, which is no entry of the overview, with its containers.  ERROR_ABSENT
+ * as overview_find().
  */
-int condition_check_old(struct overview *s, const char *name,
+int condition_check_old(struct overview *s, const char *word,
 			const struct catalogue_options *o,
 			struct condition *out, struct error *err);
 

@@ -12,6 +12,7 @@
 #include "report/condition.h"
 #include "report/condition_text.h"
 #include "report/containers.h"
+#include "report/hint.h"
 #include "report/table.h"
 #include "rescue/plan.h"
 #include "str.h"
@@ -202,7 +203,7 @@ report_reasons(const struct condition *h, struct buf *out)
 			dataset,
 			report_command("scr_index --build",
 				       h->plan ? h->plan->places[0].root : ".",
-				       h->id, text, sizeof(text)));
+				       h->word, text, sizeof(text)));
 }
 
 /* --- One dataset --- */
@@ -273,12 +274,12 @@ hint_rebuild(struct buf *out, const struct condition *h)
 	if (plan_status(h->plan) != STATUS_DAMAGED || h->entry == NULL)
 		return;
 	buf_printf(out, "  next        %s: brings it back\n",
-		   report_command("scr_rebuild", prefix, h->id, text,
+		   report_command("scr_rebuild", prefix, h->word, text,
 				  sizeof(text)));
 	buf_printf(out,
 		   "              %s: does, too, and puts it into the "
 		   "index\n",
-		   report_command("scr_index --build", prefix, h->id, text,
+		   report_command("scr_index --build", prefix, h->word, text,
 				  sizeof(text)));
 }
 
@@ -298,8 +299,8 @@ report_metadata(const struct condition *h, struct buf *out)
 	if (h->problems.len > 0)
 		buf_printf(out, "  next        %s: writes it again\n",
 			   report_command("scr_index --build",
-					  h->plan->places[0].root, h->id, text,
-					  sizeof(text)));
+					  h->plan->places[0].root, h->word,
+					  text, sizeof(text)));
 }
 
 /* A dataset that has a plan. */

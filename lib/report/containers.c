@@ -127,7 +127,7 @@ make_lists(struct containers *k, struct error *err)
 }
 
 struct containers *
-containers_open(struct catalogue *c, const char *what,
+containers_open(struct catalogue *c, const char *word,
 		const struct catalogue_options *o, struct error *err)
 {
 	struct containers *k = mem_calloc(1, sizeof(*k));
@@ -136,12 +136,12 @@ containers_open(struct catalogue *c, const char *what,
 		error_no_memory(err);
 		return NULL;
 	}
-	if (catalogue_packed_open(c, what, false, o, &k->packed, err) < 0) {
+	if (catalogue_packed_open(c, word, false, o, &k->packed, err) < 0) {
 		mem_free(k);
 		return NULL;
 	}
 	if (!k->packed.is_packed)
-		error_set(err, ERROR_ABSENT, "%s: not packed", what);
+		error_set(err, ERROR_ABSENT, "%s: not packed", word);
 	else if (make_lists(k, err) == 0)
 		return k;
 	containers_free(k);

@@ -65,11 +65,11 @@ struct containers {
 };
 
 /*
- * Open the containers of dataset `what`, an id or a name; free them with
+ * Open the containers of the dataset that `word` names; free them with
  * containers_free().  NULL and ERROR_ABSENT: not packed, or missing; other
  * errors as packed_open().
  */
-struct containers *containers_open(struct catalogue *c, const char *what,
+struct containers *containers_open(struct catalogue *c, const char *word,
 				   const struct catalogue_options *o,
 				   struct error *err);
 void containers_free(struct containers *k);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "buf.h"
+#include "catalogue/catalogue.h"
 #include "error.h"
 #include "json.h"
 #include "mem.h"
@@ -16,7 +17,7 @@
 #define SEGS_SHOWN 4
 
 int
-report_remedy(struct error *err, int64_t id)
+report_remedy(struct error *err, struct catalogue *c, int64_t id)
 {
 	static const char *const commands[] = {
 		[REMEDY_INDEX] = "scr_index --build",
@@ -25,12 +26,13 @@ report_remedy(struct error *err, int64_t id)
 		[REMEDY_VERIFY] = "scr_container verify",
 	};
 	const struct error why = *err;
+	char word[WORD_ID_SIZE];
 
 	/* A dataset of SCR 1.1.8 may have no number: none of them takes it. */
 	if (why.remedy == REMEDY_NONE || id <= 0)
 		return -1;
-	return error_as(err, &why, "%s (%s %" PRId64 ")", why.text,
-			commands[why.remedy], id);
+	return error_as(err, &why, "%s (%s %s)", why.text, commands[why.remedy],
+			catalogue_word_now(c, id, word));
 }
 
 /* --- The map --- */

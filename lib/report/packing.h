@@ -15,12 +15,13 @@
 #include "container/packed.h"
 
 struct buf;
+struct catalogue;
 struct error;
 struct json;
 
 /* Add the command that removes the cause of the error in *err, if one is known,
- * to its sentence; `id`: the dataset.  Returns -1. */
-int report_remedy(struct error *err, int64_t id);
+ * to its sentence; `id`: the dataset in `c`.  Returns -1. */
+int report_remedy(struct error *err, struct catalogue *c, int64_t id);
 
 /* The segment map: one line for each file, at most `most` (0: all), and for
  * each container. */

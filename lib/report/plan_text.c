@@ -221,51 +221,6 @@ report_spare(const struct plan *p, bool rebuilt, char *to, size_t size)
 	return to;
 }
 
-/* Quote printable `text` as one word for the shell. */
-static void
-quote(const char *text, char *to, size_t size)
-{
-	static const char safe[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				   "abcdefghijklmnopqrstuvwxyz"
-				   "0123456789/._-+,:@%=";
-	bool plain = text[strspn(text, safe)] == '\0';
-	size_t len = 0;
-
-	if (plain) {
-		snprintf(to, size, "%s", text);
-		return;
-	}
-	to[len++] = '\'';
-	/* An escaped quote takes 4 bytes; 2 stay free for the last quote and
-	 * NUL. */
-	for (; *text != '\0' && len + 6 < size; text++) {
-		if (*text == '\'')
-			len += (size_t)snprintf(to + len, size - len, "'\\''");
-		else
-			to[len++] = *text;
-	}
-	to[len++] = '\'';
-	to[len] = '\0';
-}
-
-char *
-report_command(const char *command, const char *prefix, int64_t id, char *to,
-	       size_t size)
-{
-	const char *rest = strchr(command, ' ');
-	int verb = rest != NULL ? (int)(rest - command) : (int)strlen(command);
-	char shown[PATH_TEXT], word[PATH_TEXT + 8];
-
-	str_printable(shown, sizeof(shown), prefix);
-	quote(shown, word, sizeof(word));
-	if (str_eq(prefix, "."))
-		snprintf(to, size, "%s %" PRId64, command, id);
-	else
-		snprintf(to, size, "%.*s -p %s%s %" PRId64, verb, command, word,
-			 command + verb, id);
-	return to;
-}
-
 /* --- Summary --- */
 
 /* "checkpoint 3 and output" */

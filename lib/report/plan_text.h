@@ -73,11 +73,4 @@ char *report_scheme(const struct plan *p, char *to, size_t size);
  * "nothing".  Returns `to`. */
 char *report_lacks(const struct plan *p, char *to, size_t size);
 
-/*
- * A command line for the user: "scr_index -p DIR --build 5", quoted for the
- * shell.  Without -p if `prefix` is the working directory.  Returns `to`.
- */
-char *report_command(const char *command, const char *prefix, int64_t id,
-		     char *to, size_t size);
-
 #endif /* REPORT_PLAN_TEXT_H */

@@ -46,7 +46,7 @@ results_edit_text(const struct catalogue_edit *e, struct buf *out)
 		buf_printf(out,
 			   "%s is marked NO (%s): a job may not be able to "
 			   "restart from it",
-			   shown(text, e->name), e->reason);
+			   shown(text, e->current_word), e->reason);
 	else if (e->kind == CATALOGUE_CURRENT ||
 		 e->kind == CATALOGUE_UNCURRENT || !e->moved)
 		return;
@@ -54,7 +54,7 @@ results_edit_text(const struct catalogue_edit *e, struct buf *out)
 		buf_add_str(out, "there is no restart point any more");
 	else
 		buf_printf(out, "the restart point is %s now",
-			   shown(text, e->current));
+			   shown(text, e->current_word));
 }
 
 /* --- Build --- */

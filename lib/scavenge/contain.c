@@ -3,13 +3,13 @@
  * contain.c - pack saved datasets into containers.
  */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "clock.h"
 #include "container/pack.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/index.h"
-#include "num.h"
 #include "scavenge/scavenge_impl.h"
 #include "work.h"
 
@@ -47,11 +47,12 @@ pack_one(struct scavenge *s, int64_t id, struct error *err)
 	};
 	struct pack_result r;
 	struct packed p;
-	char text[NUM_TEXT];
+	char word[WORD_ID_SIZE];
 	int rc = -1;
 
-	if (catalogue_packed_open(s->prefix, num_text(text, (uint64_t)id), true,
-				  s->o->catalogue, &p, err) < 0)
+	snprintf(word, sizeof(word), WORD_ID_FMT, id);
+	if (catalogue_packed_open(s->prefix, word, true, s->o->catalogue, &p,
+				  err) < 0)
 		return -1;
 	rc = pack(&p, &po, &r, err);
 	packed_close(&p);
@@ -82,7 +83,8 @@ scavenge_pack(struct scavenge *s, int64_t was)
 	for (size_t i = 0; i < s->plan.count; i++) {
 		const struct salvage_dataset *d = &s->plan.datasets[i];
 
-		if (d->done)
+		/* Asked to save one dataset only, leave all others alone. */
+		if (d->done && (s->o->only == 0 || d->id == s->o->only))
 			try_pack(s, d->id, restart);
 		/* Nobody looked at an older one, because this one is saved. */
 		if (d->id == was && (d->done || d->looked))

@@ -226,6 +226,41 @@ nodecache_dirs(struct nodecache *n, const struct nodecache_where *w,
 	return rc;
 }
 
+int64_t
+nodecache_named(const struct nodecache_where *w, const char *name,
+		struct error *err)
+{
+	struct nodecache n = { .arena = arena_new() };
+	int64_t id = -1, other = -1;
+	char shown[256];
+
+	if (n.arena == NULL)
+		return error_no_memory(err);
+	if (nodecache_dirs(&n, w, err) < 0)
+		goto out;
+	for (size_t i = 0; i < n.ndatasets; i++) {
+		const struct nodecache_dataset *d = &n.datasets[i];
+
+		if (d->name == NULL || !str_eq(d->name, name) || d->id == id)
+			continue;
+		other = id;
+		id = d->id;
+	}
+	str_printable(shown, sizeof(shown), name);
+	if (id < 0)
+		error_set(err, ERROR_ABSENT,
+			  "name:%s: no dataset of this name in the cache",
+			  shown);
+	else if (other >= 0)
+		id = error_set(err, ERROR_USAGE,
+			       "name:%s: the name of several datasets: give "
+			       "id:%" PRId64 " or id:%" PRId64,
+			       shown, other, id);
+out:
+	nodecache_free(&n);
+	return id;
+}
+
 /* --- Ranks --- */
 
 struct looking {

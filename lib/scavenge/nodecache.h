@@ -138,6 +138,11 @@ struct nodecache {
 int nodecache_dirs(struct nodecache *n, const struct nodecache_where *w,
 		   struct error *err);
 
+/* Return the id of the dataset that the cache index calls `name`.  -1:
+ * ERROR_ABSENT; ERROR_USAGE: several have this name. */
+int64_t nodecache_named(const struct nodecache_where *w, const char *name,
+			struct error *err);
+
 /* Read the cache.  -1: ERROR_NOMEM only.  Call nodecache_free() also on
  * failure. */
 int nodecache_read(struct nodecache *n, const struct nodecache_where *w,

@@ -447,17 +447,15 @@ int
 scavenge_make_current(struct scavenge *s, const struct salvage_dataset *d,
 		      struct error *err)
 {
-	struct catalogue_edit e = { .kind = CATALOGUE_CURRENT };
+	char word[WORD_ID_SIZE];
+	struct catalogue_edit e = { .kind = CATALOGUE_CURRENT, .word = word };
 	struct index *ix = catalogue_read(s->prefix, err);
 	struct index_entry k;
 	int rc = ix == NULL ? -1 : index_find_id(ix, d->id, &k, err);
 
-	if (rc == 0) {
-		e.name = arena_strdup(s->arena, k.name != NULL ? k.name : "");
-		rc = e.name == NULL ? error_no_memory(err)
-		     : k.current    ? 0
-				    : catalogue_edit(s->prefix, &e, err);
-	}
+	snprintf(word, sizeof(word), WORD_ID_FMT, d->id);
+	if (rc == 0 && !k.current)
+		rc = catalogue_edit(s->prefix, &e, err);
 	index_free(ix);
 	return rc;
 }

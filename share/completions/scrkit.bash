@@ -61,6 +61,23 @@ _scrkit_offer()
 	done
 }
 
+# Offer the datasets of $prefix, with $1 before them.  scr_index prints those that
+# begin as the word that is being typed.  There may be many: no loop if $1 is
+# part of what bash keeps.
+_scrkit_datasets()
+{
+	local before=$1 list index=${command%"${command##*/}"}scr_index
+	local typed=${words[-1]#"$1"}
+	mapfile -t list < <("$index" "--dump-datasets=$typed" \
+		${prefix:+"--prefix=$prefix"} 2>/dev/null)
+	if [[ -n $quote || $cut -lt ${#before} || ${#list[@]} -eq 0 ]]; then
+		_scrkit_offer "$before" "${list[@]}"
+		return
+	fi
+	typed=${typed:0:cut-${#before}}
+	mapfile -t COMPREPLY < <(printf '%q\n' "${list[@]#"$typed"}")
+}
+
 # Ask the command for its options, with values and without, and its verbs.
 _scrkit_ask()
 {
@@ -154,11 +171,7 @@ _scrkit()
 		IFS='|' read -ra list <<<"$value"
 		_scrkit_offer "$before" "${list[@]}"
 		;;
-	dataset)
-		mapfile -t list < <("${command%"${command##*/}"}scr_index" \
-			--names-only --all ${prefix:+"--prefix=$prefix"} 2>/dev/null)
-		_scrkit_offer "$before" "${list[@]}"
-		;;
+	dataset) _scrkit_datasets "$before" ;;
 	dir) compopt +o default -o dirnames 2>/dev/null || : ;;
 	any) [[ -z $option ]] || compopt +o default 2>/dev/null || : ;;
 	esac

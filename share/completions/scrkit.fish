@@ -13,7 +13,9 @@ function __scrkit_value -a kind name before
 		case words
 			printf '%s\n' $before(string split '|' -- $name)
 		case dataset
-			set -l names ($argv[4] --names-only --all $argv[5..] 2>/dev/null)
+			# In an open quote, fish chooses from all of them.
+			set -l begin (string unescape -- "$rest")
+			set -l names ($argv[4] "--dump-datasets=$begin" $argv[5..] 2>/dev/null)
 			printf '%s\n' $before$names
 		case dir
 			printf '%s\n' $before(__fish_complete_directories "$rest")

@@ -49,11 +49,18 @@ dump()
 	printf '%b\n' "$@" >fake/dump
 	cat >fake/scr_index <<-'END'
 		#!/bin/sh
+		begin() {
+			typed=${1#--dump-datasets=}
+			shift
+			for name; do
+				case $name in "$typed"*) printf '%s\n' "$name" ;; esac
+			done
+		}
 		case $* in
 		*--dump-options) cat "${0%/*}/dump" ;;
-		'--names-only --all --prefix=/there') echo ckpt.there ;;
-		"--names-only --all --prefix=/a b'c") echo ckpt.quoted ;;
-		'--names-only --all') printf '%s\n' ckpt.5 'ckpt.$(touch pwned)' 'a b' ;;
+		--dump-datasets=*--prefix=/there) begin "$1" ckpt.there ;;
+		--dump-datasets=*"--prefix=/a b'c") begin "$1" ckpt.quoted ;;
+		--dump-datasets=*) begin "$1" ckpt.5 'ckpt.$(touch pwned)' 'a b' name:7 ;;
 		esac
 	END
 	cat >fake/scr_container <<-'END'
@@ -202,6 +209,13 @@ scr_nothing fake/'
 	assert_output_is "$(printf '%s\n' ckpt.5 'ckpt.\$\(touch\ pwned\)')"
 	run complete_bash "scr_index --add="
 	assert_output_has 'a\ b'
+	# readline replaces what stands behind the colon
+	run complete_bash "scr_index --add na"
+	assert_output_is name:7
+	run complete_bash "scr_index --add name:"
+	assert_output_is 7
+	run complete_bash "scr_index --add=name:"
+	assert_output_is 7
 	run complete_bash "scr_index --prefix=/there --add "
 	assert_output_is ckpt.there
 	run complete_bash "scr_index -p /there --add ckpt"

@@ -856,8 +856,8 @@ current() {
 	flushed p 3 same f3
 	flushed p 7 same f7
 	try scr_index -p p --add same
-	assert_status 1
-	assert_stderr_one_line " 3 7" --build
+	assert_status 2
+	assert_stderr_one_line id:3 id:7
 	scr_index -q -p p --build 3
 	[ "$(scr_index -p p --all | awk '/same/ { print $1 }')" = 3 ]
 	try scr_index -p p --build 7

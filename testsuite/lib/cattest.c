@@ -49,7 +49,7 @@ int
 edit(struct catalogue *c, enum catalogue_edit_kind kind, const char *name,
      struct catalogue_edit *e, struct error *err)
 {
-	*e = (struct catalogue_edit){ .kind = kind, .name = name };
+	*e = (struct catalogue_edit){ .kind = kind, .word = name };
 	return catalogue_edit(c, e, err);
 }
 

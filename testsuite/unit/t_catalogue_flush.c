@@ -15,10 +15,14 @@ static int
 add(const char *prefix, const char *name, int64_t *id, struct error *err)
 {
 	struct catalogue *c = catalogue_open(prefix, NULL);
+	struct buf added = BUF_INIT;
 	int rc = -1;
 
 	must(c != NULL);
-	rc = catalogue_add(c, name, &options, id, err);
+	*id = catalogue_resolve_now(c, name, true, err);
+	if (*id > 0)
+		rc = catalogue_add(c, *id, &options, &added, err);
+	buf_free(&added);
 	catalogue_close(c);
 	return rc;
 }
@@ -135,6 +139,7 @@ static void
 test_add(void)
 {
 	struct error err = ERROR_INIT;
+	struct buf added = BUF_INIT;
 	struct catalogue *c = NULL;
 	struct build_result r;
 	int64_t id = 0;
@@ -165,8 +170,9 @@ test_add(void)
 		   err.kind == ERROR_LOST,
 	   "... and then data, too");
 	c = catalogue_open(scene_prefix(&xor4), NULL);
-	ok(catalogue_add(c, "ckpt", &options, &id, NULL) == -1,
+	ok(catalogue_add(c, id, &options, &added, NULL) == -1,
 	   "without asking why");
+	buf_free(&added);
 	catalogue_close(c);
 }
 

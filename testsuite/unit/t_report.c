@@ -8,6 +8,7 @@
 #include "json.h"
 #include "mem.h"
 #include "report/condition.h"
+#include "report/hint.h"
 #include "report/plan_json.h"
 #include "report/plan_text.h"
 #include "rescue/deep.h"
@@ -212,12 +213,16 @@ test_command(void)
 {
 	char t[128];
 
-	is_str(report_command("scr_rebuild", ".", 5, t, sizeof(t)),
+	is_str(report_command("scr_rebuild", ".", "5", t, sizeof(t)),
 	       "scr_rebuild 5", "in the working directory");
-	is_str(report_command("scr_index --build", "/p/a b", 5, t, sizeof(t)),
+	is_str(report_command("scr_index --build", "/p/a b", "5", t, sizeof(t)),
 	       "scr_index -p '/p/a b' --build 5", "quoted for the shell");
-	is_str(report_command("scr_index --build", "it's", 5, t, sizeof(t)),
+	is_str(report_command("scr_index --build", "it's", "5", t, sizeof(t)),
 	       "scr_index -p 'it'\\''s' --build 5", "a quote inside");
+	is_str(report_command("scr_container list", ".", "a'b c", t, sizeof(t)),
+	       "scr_container list 'a'\\''b c'", "a word with both");
+	is_str(report_command("scr_rebuild", ".", "", t, sizeof(t)),
+	       "scr_rebuild ''", "an empty word");
 	is_str(report_state(99), "unknown", "no such state");
 }
 

@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * resolve.c - which dataset a word names, and which word names a dataset.
+ *
+ * The index decides which dataset has a name.  A dataset that the index does
+ * not name, as after a scavenge, has the name in its summary, else the one in
+ * flush.scr.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "catalogue/catalogue_impl.h"
+#include "catalogue/word.h"
+#include "error.h"
+#include "map.h"
+#include "mem.h"
+#include "meta/flush.h"
+#include "meta/index.h"
+#include "meta/kvtree.h"
+#include "str.h"
+
+#define SHOWN_MAX 256
+
+/* --- Datasets that the index does not name --- */
+
+/* One of them. */
+struct unnamed {
+	int64_t id;
+	const char *name; /* NULL: unknown */
+	size_t next;	  /* in `list`: the next of this name, or MAP_NONE */
+};
+
+struct catalogue_unnamed {
+	bool all; /* also those that the index names */
+	struct arena *arena;
+	struct map *by_name;  /* name -> the first of this name in `list` */
+	struct unnamed *list; /* ids ascending */
+	size_t count, cap;
+};
+
+void
+catalogue_unnamed_free(struct catalogue_unnamed *u)
+{
+	if (u == NULL)
+		return;
+	map_free(u->by_name);
+	mem_free(u->list);
+	arena_free(u->arena);
+	mem_free(u);
+}
+
+static int
+by_id(const void *a, const void *b)
+{
+	const struct unnamed *x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+/* Find dataset `id` among the first `count`, which are sorted. */
+static struct unnamed *
+entry_of(const struct catalogue_unnamed *u, size_t count, int64_t id)
+{
+	struct unnamed key = { .id = id };
+
+	return count == 0 ? NULL
+			  : bsearch(&key, u->list, count, sizeof(key), by_id);
+}
+
+/* Add dataset `id`; `name` may be NULL. */
+static int
+add(struct catalogue_unnamed *u, int64_t id, const char *name,
+    struct error *err)
+{
+	if (!MEM_ROOM(u->list, u->count, u->cap))
+		return error_no_memory(err);
+	if (name != NULL) {
+		name = arena_strdup(u->arena, name);
+		if (name == NULL)
+			return error_no_memory(err);
+	}
+	u->list[u->count++] = (struct unnamed){ id, name, MAP_NONE };
+	return 0;
+}
+
+/* Does the index name dataset `id`? */
+static bool
+is_named(const struct index *ix, int64_t id)
+{
+	struct index_entry e, same;
+
+	return ix != NULL && index_find_id(ix, id, &e, NULL) == 0 &&
+	       e.name != NULL &&
+	       index_find_name(ix, e.name, &same, NULL) == 0 && same.id == id;
+}
+
+static int
+add_dirs(struct catalogue *c, const struct index *ix,
+	 struct catalogue_unnamed *u, struct error *err)
+{
+	size_t count = 0;
+	int64_t *ids = catalogue_dirs(c, &count, err);
+	int rc = count == (size_t)-1 ? -1 : 0;
+
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		struct error why = ERROR_INIT;
+		struct kvtree *tree = NULL;
+		struct summary sum = { .desc = NULL };
+
+		if (!u->all && is_named(ix, ids[i]))
+			continue;
+		/* Without a readable summary the name is unknown. */
+		tree = catalogue_summary(c, ids[i], &sum, NULL, &why);
+		rc = tree == NULL && why.kind == ERROR_NOMEM
+			     ? error_pass(err, &why)
+			     : add(u, ids[i],
+				   tree != NULL ? kvtree_value(sum.desc, "NAME")
+						: NULL,
+				   err);
+		kvtree_free(tree);
+	}
+	mem_free(ids);
+	return rc;
+}
+
+static int
+add_flush(struct catalogue *c, const struct index *ix,
+	  struct catalogue_unnamed *u, struct error *err)
+{
+	struct kvtree *tree =
+		c->scr_fd < 0 ? NULL
+			      : catalogue_read_tree(c->scr_fd, FLUSH_FILE, NULL,
+						    NULL);
+	const size_t sorted = u->count;
+	struct flush_entry *list = NULL;
+	size_t count = 0;
+	int rc = 0;
+
+	if (tree != NULL)
+		list = flush_entries(tree, &count, NULL);
+	if (count == (size_t)-1)
+		count = 0;
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		const struct flush_entry *f = &list[i];
+		const char *name = kvtree_value(f->desc, "NAME");
+		struct unnamed *e = entry_of(u, sorted, f->id);
+
+		if (name == NULL)
+			name = f->name;
+		if (e == NULL && !is_named(ix, f->id)) {
+			rc = add(u, f->id, name, err);
+		} else if (e != NULL && e->name == NULL && name != NULL) {
+			e->name = arena_strdup(u->arena, name);
+			rc = e->name == NULL ? error_no_memory(err) : 0;
+		}
+	}
+	if (u->count > sorted)
+		qsort(u->list, u->count, sizeof(*u->list), by_id);
+	mem_free(list);
+	kvtree_free(tree);
+	return rc;
+}
+
+static int
+map_names(struct catalogue_unnamed *u, struct error *err)
+{
+	for (size_t i = u->count; i-- > 0;) {
+		struct unnamed *e = &u->list[i];
+
+		if (e->name == NULL)
+			continue;
+		e->next = map_get(u->by_name, e->name);
+		if (map_put(u->by_name, e->name, i) < 0)
+			return error_no_memory(err);
+	}
+	return 0;
+}
+
+/* Return the list, which is made once for each catalogue; or NULL. */
+static const struct catalogue_unnamed *
+unnamed(struct catalogue *c, const struct index *ix, bool all,
+	struct error *err)
+{
+	struct catalogue_unnamed *u = c->unnamed;
+
+	if (u != NULL && u->all == all)
+		return u;
+	catalogue_unnamed_free(u);
+	c->unnamed = NULL;
+	u = mem_calloc(1, sizeof(*u));
+	if (u != NULL) {
+		u->all = all;
+		u->arena = arena_new();
+		u->by_name = map_new();
+	}
+	if (u == NULL || u->arena == NULL || u->by_name == NULL) {
+		error_no_memory(err);
+		goto fail;
+	}
+	if (add_dirs(c, ix, u, err) == 0 && add_flush(c, ix, u, err) == 0 &&
+	    map_names(u, err) == 0) {
+		c->unnamed = u;
+		return u;
+	}
+fail:
+	catalogue_unnamed_free(u);
+	return NULL;
+}
+
+/* --- From words to datasets --- */
+
+struct search {
+	struct catalogue *c;
+	const struct index *ix; /* may be NULL */
+	const char *text;
+	bool all; /* a summary can name a dataset that the index names, too */
+};
+
+/* Datasets of one name. */
+struct hits {
+	int64_t first; /* 0: none */
+	size_t count, len;
+	char text[SHOWN_MAX]; /* " id:3 id:7" */
+};
+
+static void
+hit(struct hits *h, int64_t id)
+{
+	if (h->count++ == 0)
+		h->first = id;
+	if (h->len + WORD_ID_SIZE < sizeof(h->text))
+		h->len += (size_t)snprintf(h->text + h->len,
+					   sizeof(h->text) - h->len,
+					   " " WORD_ID_FMT, id);
+}
+
+/* Return the id of the dataset of this name; 0: there is none; -1: there are
+ * several (ERROR_USAGE), or out of memory. */
+static int64_t
+with_name(const struct search *s, const char *name, struct error *err)
+{
+	const struct catalogue_unnamed *u = NULL;
+	struct index_entry e = { .id = 0 };
+	struct hits h = { .count = 0 };
+	char shown[SHOWN_MAX];
+
+	if (s->ix != NULL && index_find_name(s->ix, name, &e, NULL) == 0) {
+		hit(&h, e.id);
+		if (!s->all)
+			return e.id;
+	}
+	u = unnamed(s->c, s->ix, s->all, err);
+	if (u == NULL)
+		return -1;
+	for (size_t at = map_get(u->by_name, name); at != MAP_NONE;
+	     at = u->list[at].next)
+		if (u->list[at].id != e.id)
+			hit(&h, u->list[at].id);
+	if (h.count <= 1)
+		return h.first;
+	return error_set(err, ERROR_USAGE,
+			 "%s: the name of several datasets: give one of%s",
+			 str_printable(shown, sizeof(shown), s->text), h.text);
+}
+
+/* Is there a dataset of this number?  1, 0, or -1: out of memory. */
+static int
+with_number(const struct search *s, int64_t id, struct error *err)
+{
+	struct catalogue_dir d = CATALOGUE_DIR_INIT;
+	const struct catalogue_unnamed *u = NULL;
+	struct index_entry e;
+
+	if (s->ix != NULL && index_find_id(s->ix, id, &e, NULL) == 0)
+		return 1;
+	if (catalogue_dir_open(s->c, id, &d, NULL) == 0) {
+		catalogue_dir_close(&d);
+		return 1;
+	}
+	u = unnamed(s->c, s->ix, s->all, err);
+	return u == NULL ? -1 : entry_of(u, u->count, id) != NULL;
+}
+
+/* Refuse a word that is the name of dataset `named` and a number. */
+static int
+refuse(const struct search *s, const struct word *w, int64_t named,
+       struct error *err)
+{
+	const struct catalogue_unnamed *u = unnamed(s->c, s->ix, s->all, NULL);
+	const struct unnamed *other =
+		u != NULL ? entry_of(u, u->count, w->id) : NULL;
+	const char *name = other != NULL ? other->name : NULL;
+	struct index_entry e;
+	char text[SHOWN_MAX], is[SHOWN_MAX];
+
+	if (s->ix != NULL && index_find_id(s->ix, w->id, &e, NULL) == 0 &&
+	    e.name != NULL)
+		name = e.name;
+	str_printable(text, sizeof(text), s->text);
+	return error_set(err, ERROR_USAGE,
+			 "%s: a name and a number: give " WORD_ID_FMT
+			 " (named %s) or " WORD_NAME "%s (dataset %" PRId64 ")",
+			 text, w->id,
+			 name != NULL ? str_printable(is, sizeof(is), name)
+				      : "nothing",
+			 text, named);
+}
+
+static int64_t
+find(const struct search *s, struct error *err)
+{
+	int64_t named = 0;
+	char shown[SHOWN_MAX];
+	int numbered = 0;
+	struct word w;
+
+	word_parse(s->text, &w);
+	if (w.name != NULL)
+		named = with_name(s, w.name, err);
+	if (named >= 0 && w.id > 0)
+		numbered = with_number(s, w.id, err);
+	if (named < 0 || numbered < 0)
+		return -1;
+	if (named > 0 && numbered > 0 && named != w.id)
+		return refuse(s, &w, named, err);
+	if (named > 0)
+		return named;
+	if (numbered > 0)
+		return w.id;
+	return error_set(err, ERROR_ABSENT, "%s: no dataset of this %s in %s",
+			 str_printable(shown, sizeof(shown), s->text),
+			 w.name == NULL ? "number"
+			 : w.id > 0	? "name or number"
+					: "name",
+			 s->c->path);
+}
+
+int64_t
+catalogue_resolve(struct catalogue *c, const struct index *ix, const char *text,
+		  struct error *err)
+{
+	return find(&(struct search){ c, ix, text, false }, err);
+}
+
+/* Read the index.  The notice stays that of the last read or change. */
+static struct index *
+read_quietly(struct catalogue *c, struct error *err)
+{
+	const struct buf notice = c->notice;
+	struct index *ix = NULL;
+
+	c->notice = (struct buf)BUF_INIT;
+	ix = catalogue_read(c, err);
+	buf_free(&c->notice);
+	c->notice = notice;
+	return ix;
+}
+
+int64_t
+catalogue_resolve_now(struct catalogue *c, const char *text, bool all,
+		      struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct index *ix = read_quietly(c, &why);
+	int64_t id = -1;
+
+	if (ix != NULL || why.kind == ERROR_ABSENT)
+		id = find(&(struct search){ c, ix, text, all }, err);
+	else
+		error_pass(err, &why);
+	index_free(ix);
+	return id;
+}
+
+/* --- From datasets to words --- */
+
+const char *
+catalogue_word(struct catalogue *c, const struct index *ix, int64_t id,
+	       char to[static WORD_ID_SIZE])
+{
+	const struct search s = { c, ix, to, false };
+	int64_t named = 0;
+
+	snprintf(to, WORD_ID_SIZE, "%" PRId64, id);
+	named = with_name(&s, to, NULL);
+	if (named != 0 && named != id)
+		snprintf(to, WORD_ID_SIZE, WORD_ID_FMT, id);
+	return to;
+}
+
+const char *
+catalogue_word_now(struct catalogue *c, int64_t id,
+		   char to[static WORD_ID_SIZE])
+{
+	struct index *ix = read_quietly(c, NULL);
+
+	catalogue_word(c, ix, id, to);
+	index_free(ix);
+	return to;
+}
+
+/* Does the name of `e` alone name it? */
+static bool
+is_plain(struct catalogue *c, const struct index *ix,
+	 const struct index_entry *e)
+{
+	const struct search s = { c, ix, e->name, false };
+	struct word w;
+
+	word_parse(e->name, &w);
+	return !w.marked &&
+	       (w.id < 0 || w.id == e->id || with_number(&s, w.id, NULL) == 0);
+}
+
+const char *
+catalogue_name_word(struct catalogue *c, const struct index *ix,
+		    const struct index_entry *e, struct buf *scratch)
+{
+	if (is_plain(c, ix, e))
+		return e->name;
+	buf_clear(scratch);
+	return buf_printf(scratch, WORD_NAME "%s", e->name) == 0 ? scratch->data
+								 : e->name;
+}
+
+/* Does `before` and `word` together begin with `typed`? */
+static bool
+begins(const char *before, const char *word, const char *typed)
+{
+	const size_t len = strlen(before);
+
+	return strlen(typed) <= len ? str_starts(before, typed)
+				    : str_starts(typed, before) &&
+					      str_starts(word, typed + len);
+}
+
+/* Can a shell complete `word` as it is printed, on one line? */
+static bool
+is_line(const char *word)
+{
+	for (const unsigned char *p = (const unsigned char *)word; *p; p++)
+		if (*p < ' ' || *p == 0x7f)
+			return false;
+	return true;
+}
+
+int
+catalogue_words(struct catalogue *c, const struct index *ix, const char *typed,
+		FILE *to, struct error *err)
+{
+	const bool ids = str_starts(typed, "id:");
+	const bool marked = str_starts(typed, WORD_NAME);
+	size_t count = 0;
+	struct index_entry *list = index_entries(ix, &count, err);
+	char id[WORD_ID_SIZE];
+
+	if (count == (size_t)-1)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		const struct index_entry *e = &list[i];
+		const char *before = "", *word = e->name;
+
+		if (ids) {
+			snprintf(id, sizeof(id), WORD_ID_FMT, e->id);
+			word = id;
+		}
+		if (word == NULL || !is_line(word))
+			continue;
+		if (!ids && (marked || !is_plain(c, ix, e)))
+			before = WORD_NAME;
+		if (begins(before, word, typed))
+			fprintf(to, "%s%s\n", before, word);
+	}
+	mem_free(list);
+	return 0;
+}

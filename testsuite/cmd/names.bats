@@ -1,0 +1,588 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Checkpoints named by time step: the name of one is the number of another.  The
+# words of every verb of every command that name a dataset.
+
+load helper
+
+: "${GEN:=$BIN/../gen}"
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export TZ=UTC SCR_USER_NAME=genuser
+	unset SCR_JOB_ID SCR_NODELIST
+}
+
+# make ID NAME OPTION...: make dataset ID on the prefix, as after a scavenge.
+make() {
+	local id=$1 name=$2
+
+	shift 2
+	"$GEN/gen_dataset" -q -p p -i "$id" --name "$name" -n 4 -t XOR -s 3000 \
+		"$@"
+}
+
+# Make checkpoints 1 to 6, named 2, 4, 6, ... 12: the words 2, 4 and 6 are the
+# name of one and the number of another.  The newest first, so that a plain
+# number is no other's name yet when it is built.
+steps() {
+	local id
+
+	for id in 6 5 4 3 2 1; do
+		make $id $((2 * id))
+		scr_index -q -p p --build $id
+	done
+}
+
+# Everything below p, but not the locks.
+state() {
+	(cd p && find . -type f ! -name '*.lock' -exec sha256sum {} + | sort -k 2)
+}
+
+# Print the datasets in the index, the oldest first: "1=2 2=4 ...".
+index() {
+	scr_index -p p --all | awk 'NR > 1 { print $1, $0 }' | sort -n |
+		sed -E 's/^([0-9]+) .* ([^ ]+) *$/\1=\2/' | xargs
+}
+
+current() {
+	scr_index -p p | sed -n 's/^.\{33\}\* //p'
+}
+
+# A refusal: status 2, both readings, nothing on stdout.
+assert_both_readings() {
+	assert_status 2
+	[[ -z $output ]] || failed "expected nothing on stdout"
+	assert_stderr_one_line id:4 name:4 "dataset 2"
+}
+
+# --- Refused -----------------------------------------------------------------
+
+@test "scr_index refuses a word that is a name and another's number" {
+	steps
+	state >before
+	for verb in --delete --drop --drop-after --current --add --build --verify; do
+		try scr_index -p p $verb 4
+		assert_both_readings
+	done
+	for args in "--delete 4 --dry-run" "--build 4 --dry-run" \
+		"--build 4 --deep" "--verify 4 --checksums"; do
+		# shellcheck disable=SC2086 # words
+		try scr_index -p p $args
+		assert_both_readings
+	done
+	try scr_index -p p --json --delete 4
+	assert_status 2
+	assert_output_has '"status": 2' id:4 name:4
+	state | diff before -
+}
+
+@test "the other commands refuse it, in every verb" {
+	steps
+	scr_container -q -p p pack name:12
+	state >before
+	for args in "scr_inspect -p p 4" "scr_inspect -p p -d 4" \
+		"scr_inspect p -d 4" "scr_inspect -p p --deep 4" \
+		"scr_inspect -p p --svg x.svg 4" \
+		"scr_rebuild -p p 4" "scr_rebuild -p p -n 4" \
+		"scr_rebuild -p p --protect xor 4" "scr_rebuild -p p --deep 4" \
+		"scr_container -p p pack 4" "scr_container -p p unpack 4" \
+		"scr_container -p p repack 4" "scr_container -p p list 4" \
+		"scr_container -p p verify 4" "scr_container -p p cat 4 x" \
+		"scr_container -p p extract -C . 4" \
+		"scr_container -p p export -o x 4" \
+		"scr_archive export -p p -o x 4"; do
+		# shellcheck disable=SC2086 # words
+		try $args
+		assert_both_readings
+	done
+	state | diff before -
+	[[ ! -e x && ! -e x.svg ]]
+}
+
+@test "a name that only a summary or the flush file records counts, too" {
+	for id in 4 2; do
+		make $id $((2 * id))
+		scr_index -q -p p --build $id
+	done
+	scr_index -q -p p --drop-all
+	rm p/.scr/flush.scr
+	# The names are in summaries; no dataset is in the index.
+	for args in "scr_index -p p --build 4" "scr_index -p p --add 4" \
+		"scr_index -p p --delete 4" "scr_rebuild -p p 4" \
+		"scr_inspect -p p 4" "scr_container -p p list 4"; do
+		# shellcheck disable=SC2086 # words
+		try $args
+		assert_both_readings
+	done
+	# One of them is.
+	scr_index -q -p p --build id:4
+	try scr_index -p p --delete 4
+	assert_both_readings
+	rm -r p
+	# The names are in the flush file only.
+	make 4 8
+	make 2 4
+	try scr_index -p p --build 4
+	assert_both_readings
+	try scr_inspect -p p 4
+	assert_both_readings
+	try scr_rebuild -p p 4
+	assert_both_readings
+}
+
+@test "a number that is the name of the same dataset, or of none, is not refused" {
+	make 3 3
+	make 5 7
+	scr_index -q -p p --build 3
+	scr_index -q -p p --build 5
+	for word in 3 id:3 name:3; do
+		try scr_index -p p --verify $word
+		assert_status 0
+		assert_output_has "   3 whole"
+	done
+	for word in 5 7 id:5 name:7; do
+		try scr_index -p p --verify $word
+		assert_status 0
+		assert_output_has "   5 whole"
+		try scr_inspect -p p $word
+		assert_status 0
+		[[ $output == "dataset 5  7"* ]]
+	done
+	for word in id:7 name:5 name:id:5 id:name:7 id: name: id:x; do
+		for args in "scr_index -p p --verify" "scr_index -p p --drop" \
+			"scr_inspect -p p" "scr_rebuild -p p" \
+			"scr_container -p p list"; do
+			# shellcheck disable=SC2086 # words
+			try $args $word
+			assert_status 1
+			assert_stderr_one_line "$word"
+		done
+	done
+	[[ $(index) == "3=3 5=7" ]]
+}
+
+# --- id: and name: -----------------------------------------------------------
+
+@test "scr_index --delete id:4 and name:4 delete what they name" {
+	steps
+	rm p/.scr/flush.scr # which says that dataset 2 is in the caches
+	try scr_index -p p --delete name:4
+	assert_status 0
+	assert_stderr_has "dataset 2 (4): deleted"
+	[[ $(index) == "1=2 3=6 4=8 5=10 6=12" ]]
+	[[ ! -e p/4 && -e p/8/rank_0.ckpt && -e p/2/rank_0.ckpt ]]
+	try scr_index -p p --delete id:6
+	assert_status 0
+	[[ $(index) == "1=2 3=6 4=8 5=10" ]]
+	[[ ! -e p/12 && -e p/6/rank_0.ckpt ]]
+	# Now dataset 4 alone goes by this word.
+	try scr_index -p p --delete 4
+	assert_status 0
+	[[ $(index) == "1=2 3=6 5=10" ]]
+}
+
+@test "scr_index: current, drop, drop-after, add, build, verify by id: and name:" {
+	steps
+	for word in id:4=8 name:4=4 id:2=4 name:2=2 id:5=10 5=10 12=12; do
+		scr_index -p p --current "${word%=*}"
+		[[ $(current) == "${word#*=}" ]]
+	done
+	scr_index -q -p p --drop name:4
+	[[ $(index) == "1=2 3=6 4=8 5=10 6=12" ]]
+	scr_index -q -p p --drop id:4
+	[[ $(index) == "1=2 3=6 5=10 6=12" ]]
+	try scr_index -p p --add 4
+	assert_both_readings
+	scr_index -q -p p --add name:4
+	[[ $(index) == "1=2 2=4 3=6 5=10 6=12" ]]
+	scr_index -q -p p --add id:4
+	[[ $(index) == "1=2 2=4 3=6 4=8 5=10 6=12" ]]
+	scr_index -q -p p --drop-after id:5
+	[[ $(index) == "1=2 2=4 3=6 4=8 5=10" ]]
+	scr_index -q -p p --drop-after name:4
+	[[ $(index) == "1=2 2=4" ]]
+	try scr_index -p p --build name:6
+	assert_status 0
+	assert_stderr_has "dataset 3 (6)"
+	try scr_index -p p --build id:4
+	assert_status 0
+	assert_stderr_has "dataset 4 (8)"
+	[[ $(index) == "1=2 2=4 3=6 4=8" ]]
+	try scr_index -p p --verify id:4
+	assert_status 0
+	assert_output_has "   4 whole"
+	try scr_index -p p --verify name:4 --json
+	assert_status 0
+	assert_output_has '"id": 2' '"name": "4"'
+	# An entry without a usable NAME goes by its number.
+	scr_index -q -p p --drop 1
+	[[ $(index) == "2=4 3=6 4=8" ]]
+}
+
+@test "scr_inspect and scr_rebuild by id: and name:" {
+	steps
+	for args in "id:4=4  8" "name:4=2  4" "-d id:2=2  4" "-d name:2=1  2" \
+		"5=5  10" "10=5  10"; do
+		# shellcheck disable=SC2086 # words
+		try scr_inspect -p p ${args%=*}
+		assert_status 0
+		[[ $output == "dataset ${args#*=}"* ]] || failed "$args"
+	done
+	rm p/4/rank_1.ckpt p/8/rank_1.ckpt
+	try scr_rebuild -p p name:4
+	assert_status 0
+	[[ -e p/4/rank_1.ckpt && ! -e p/8/rank_1.ckpt ]]
+	try scr_rebuild -p p id:4
+	assert_status 0
+	[[ -e p/8/rank_1.ckpt ]]
+	# A file or directory of this name does not get in the way.
+	mkdir -p id:4/.scr
+	rm p/8/rank_2.ckpt
+	try scr_rebuild -p p id:4
+	assert_status 0
+	[[ -e p/8/rank_2.ckpt ]]
+	try scr_inspect -p p id:4
+	[[ $output == "dataset 4  8"* ]]
+}
+
+@test "scr_container and scr_archive by id: and name:" {
+	steps
+	scr_container -q -p p pack id:4
+	[[ ! -e p/8/rank_0.ckpt && -e p/4/rank_0.ckpt ]]
+	scr_container -q -p p pack name:4
+	[[ ! -e p/4/rank_0.ckpt ]]
+	try scr_container -p p list name:4
+	assert_output_has 4/rank_0.ckpt
+	try scr_container -p p list id:4
+	assert_output_has 8/rank_0.ckpt
+	for verb in verify repack; do
+		try scr_container -p p $verb id:4 name:4
+		assert_status 0
+	done
+	scr_container -p p cat id:4 8/rank_0.ckpt >out
+	scr_container -q -p p extract -C x name:4
+	[[ -e x/4/rank_0.ckpt && ! -e x/8 ]]
+	for word in id:4=4 name:4=2; do
+		scr_archive export -q -p p -o "a.tar" "${word%=*}"
+		mkdir q
+		try scr_archive import -p q a.tar
+		assert_status 0
+		assert_output_has "dataset ${word#*=},"
+		rm -r q
+	done
+	scr_container -q -p p unpack id:4 name:4
+	cmp out p/8/rank_0.ckpt
+	[[ -e p/4/rank_0.ckpt ]]
+}
+
+@test "a dataset named id:4, and one named name:x" {
+	make 4 four
+	make 7 id:4
+	make 8 name:x
+	for id in 4 7 8; do
+		scr_index -q -p p --build $id
+	done
+	for word in id:4=4 name:id:4=7 four=4 7=7 name:name:x=8 id:8=8; do
+		try scr_index -p p --verify "${word%=*}" --json
+		assert_status 0
+		assert_output_has "\"id\": ${word#*=}"
+		try scr_inspect -p p "${word%=*}"
+		assert_status 0
+		[[ $output == "dataset ${word#*=} "* ]]
+	done
+	try scr_index -p p --verify name:x
+	assert_status 1
+	run scr_index -p p --dump-datasets=
+	assert_output_is "$(printf '%s\n' name:name:x name:id:4 four)"
+}
+
+@test "one name of several datasets: the index decides, else it is refused" {
+	for id in 3 7; do
+		make $id sameX
+		rm -f p/.scr/index.scr
+		scr_index -q -p p --build $id
+		mv p/.scr/scr.dataset.$id .
+		rm p/.scr/*.scr
+	done
+	mv scr.dataset.[37] p/.scr
+	scr_index -q -p p --drop-all
+	state >before
+	for args in "scr_index -p p --build sameX" "scr_index -p p --add sameX" \
+		"scr_index -p p --delete sameX" "scr_inspect -p p sameX" \
+		"scr_rebuild -p p name:sameX"; do
+		# shellcheck disable=SC2086 # words
+		try $args
+		assert_status 2
+		assert_stderr_one_line sameX id:3 id:7
+	done
+	state | diff before -
+	scr_index -q -p p --add id:3
+	try scr_index -p p --verify sameX
+	assert_status 0
+	assert_output_has "   3 whole"
+	# But which of them is to be added is open.
+	try scr_index -p p --add sameX
+	assert_status 2
+}
+
+# --- Numbers that come from elsewhere ----------------------------------------
+
+@test "the number in a path stays a number" {
+	steps
+	for id in 1 2 3 4 5 6; do
+		try scr_inspect p/.scr/scr.dataset.$id
+		assert_status 0
+		[[ $output == "dataset $id  $((2 * id))"* ]]
+		(cd p/.scr/scr.dataset.$id && scr_inspect .) >out
+		grep -q "^dataset $id  " out
+	done
+	rm p/4/rank_1.ckpt p/8/rank_1.ckpt
+	try scr_rebuild p/.scr/scr.dataset.4
+	assert_status 0
+	[[ -e p/8/rank_1.ckpt && ! -e p/4/rank_1.ckpt ]]
+}
+
+@test "--protect and packing work on the dataset that was chosen" {
+	for id in 4 2; do
+		make $id $((2 * id)) -t NONE
+		scr_index -q -p p --build $id
+		rm p/.scr/scr.dataset.$id/filemap_*
+	done
+	try scr_rebuild -p p --protect xor id:4
+	assert_status 0
+	[[ -e p/.scr/scr.dataset.4/filemap_0 ]]
+	[[ ! -e p/.scr/scr.dataset.2/filemap_0 ]]
+	grep -q 8/rank_0.ckpt p/.scr/scr.dataset.4/filemap_0
+	# A table of all datasets, and the containers of each.
+	scr_container -q -p p pack id:4
+	try scr_inspect -p p --map id:4
+	assert_status 0
+	assert_output_has containers
+}
+
+# Outputs in the cache of this node, named as another's number.
+@test "scr_postrun: saves and packs the right one; --id takes the words" {
+	ln -s nodes/node0 local
+	args=(-p p -r local -w "$(uname -n)" -J 1000 --cachedir local/cache
+		--cntldir local/cntl)
+	save() {
+		"$GEN/gen_dataset" -q -p p -n 2 -m 1 --layout cache \
+			--nodes-dir nodes -t SINGLE -s 1000 --lose "" -i "$1" \
+			--output --name "$2" --recorded-prefix "$PWD/p"
+	}
+	save 1 2
+	try scr_postrun "${args[@]}"
+	assert_status 0
+	save 2 4
+	save 3 6
+	save 4 8
+	try scr_postrun "${args[@]}" --id 2 --containers
+	assert_status 0
+	[[ -e p/2/rank_0.ckpt && ! -e p/4/rank_0.ckpt ]]
+	[[ -d p/.scr/scr.dataset.2 && ! -e p/.scr/scr.dataset.4 ]]
+	try scr_postrun "${args[@]}" --id name:6
+	assert_status 0
+	[[ -e p/6/rank_0.ckpt && ! -e p/8 ]]
+	try scr_postrun "${args[@]}" --id id:4
+	assert_status 0
+	[[ -e p/8/rank_0.ckpt ]]
+	try scr_postrun "${args[@]}" --id name:nothing
+	assert_status 1
+	assert_stderr_one_line name:nothing
+	try scr_postrun "${args[@]}" --id abc
+	assert_usage_error --id abc
+}
+
+@test "scr_copy --id takes id: and name:" {
+	for id in 2 4; do
+		"$GEN/gen_dataset" -q -p p -n 2 -m 1 --layout cache --lose "" \
+			-t SINGLE -s 1000 -i $id --name $((2 * id)) \
+			--recorded-prefix "$PWD/p"
+	done
+	args=(--cntldir nodes/node0/cntl/genuser/scr.1000
+		--cachedir nodes/node0/cache/genuser/scr.1000 -d p)
+	try scr_copy "${args[@]}" --id 4
+	assert_status 0
+	[[ -e p/8/rank_0.ckpt && ! -e p/4 ]]
+	rm -r p/8
+	try scr_copy "${args[@]}" --id id:4
+	assert_status 0
+	[[ -e p/8/rank_0.ckpt && ! -e p/4 ]]
+	try scr_copy "${args[@]}" --id name:4
+	assert_status 0
+	[[ -e p/4/rank_0.ckpt ]]
+	try scr_copy "${args[@]}" --id name:6
+	assert_status 1
+	assert_stderr_one_line name:6
+	for word in abc id:0 id:x 0; do
+		try scr_copy "${args[@]}" --id $word
+		assert_usage_error --id "$word"
+	done
+}
+
+@test "scr_env flush-file: numbers stay numbers; id: and name:" {
+	for id in 2 4; do
+		make $id $((2 * id)) --layout cache
+	done
+	for word in 4=8 id:4=8 name:4=4 name:8=8; do
+		try scr_env flush-file -p p --name "${word%=*}"
+		assert_status 0
+		assert_output_is "${word#*=}"
+	done
+	for verb in --location --need-flush; do
+		try scr_env flush-file -p p $verb id:4
+		assert_status 0
+		try scr_env flush-file -p p $verb name:4
+		assert_status 0
+		try scr_env flush-file -p p $verb name:6
+		assert_status 1
+	done
+	try scr_env flush-file -p p --list-ckpt --before id:4
+	assert_output_is 2
+	# LLNL's scripts pass numbers.
+	try scr_flush_file -d p --name 4
+	assert_status 0
+	assert_output_is 8
+	for word in abc id:x 0; do
+		try scr_env flush-file -p p --name $word
+		assert_usage_error "$word"
+	done
+}
+
+# --- Hints -------------------------------------------------------------------
+
+@test "printed commands name the dataset that they speak of" {
+	steps
+	rm p/8/rank_1.ckpt p/10/rank_1.ckpt
+	try scr_inspect -p p id:4
+	assert_status 3
+	assert_output_has "scr_rebuild -p p id:4:" "scr_index -p p --build id:4:"
+	try scr_inspect -p p id:5
+	assert_output_has "scr_rebuild -p p 5:"
+	scr_index -q -p p --drop id:4
+	try scr_index -p p --add id:4
+	assert_status 3
+	assert_stderr_has "--build id:4"
+	try scr_inspect -p p
+	assert_output_has "scr_index -p p --build id:4 "
+	# The command as it is printed.
+	hint=$(scr_inspect -p p id:4 |
+		sed -n 's/^ *next *\(scr_rebuild .*\): .*/\1/p') || :
+	try bash -c "$hint"
+	assert_status 0
+	assert_output_has "scr_index -p p --build id:4"
+	[[ -e p/8/rank_1.ckpt && ! -e p/10/rank_1.ckpt ]]
+	[[ $(index) == "1=2 2=4 3=6 5=10 6=12" ]]
+	hint=$(scr_rebuild -p p 5 | sed -n 's/.*: \(scr_index .*\)/\1/p')
+	[[ $hint == "scr_index -p p --build 5" ]]
+	bash -c "$hint" 2>/dev/null
+}
+
+@test "messages about a dataset do not look like the number of another" {
+	steps
+	scr_index -p p --current name:6
+	rm p/.scr/flush.scr
+	try scr_index -p p --drop name:6
+	assert_status 0
+	assert_stderr_one_line "the restart point is name:4 now"
+	rm p/4/rank_0.ckpt p/4/rank_1.ckpt
+	try scr_index -p p --verify name:4
+	assert_status 4
+	assert_stderr_has "scr_index: name:4: "
+}
+
+@test "hints about packed datasets, too" {
+	steps
+	scr_container -q -p p pack id:4 5
+	for id in 4 5; do
+		printf 'damaged' | dd bs=1 seek=100 conv=notrunc status=none \
+			of=p/.scr/scr.dataset.$id/.scr/ctr.0.scr
+	done
+	scr_container -p p verify id:4 >out 2>/dev/null || :
+	grep -q 'scr_rebuild.* id:4$' out
+	scr_container -p p verify 5 >out 2>/dev/null || :
+	grep -q 'scr_rebuild.* 5$' out
+}
+
+@test "hints quote names for the shell" {
+	try scr_container cat "a'b c"
+	assert_status 2
+	# shellcheck disable=SC2028 # as it is printed
+	assert_stderr_has "scr_container list 'a'\\''b c'"
+	try scr_env flush-file --summary --name 'a b'
+	assert_status 2
+	assert_stderr_has "scr_index --build 'a b'"
+}
+
+# --- Completion --------------------------------------------------------------
+
+@test "--dump-datasets: names that begin so; name: if it is another's number" {
+	steps
+	run scr_index -p p --dump-datasets=
+	assert_output_is "$(printf '%s\n' 12 10 8 name:6 name:4 name:2)"
+	run scr_index -p p --dump-datasets=1
+	assert_output_is "$(printf '%s\n' 12 10)"
+	run scr_index -p p --dump-datasets name:
+	assert_output_is "$(printf 'name:%s\n' 12 10 8 6 4 2)"
+	run scr_index -p p --dump-datasets name:1
+	assert_output_is "$(printf 'name:%s\n' 12 10)"
+	run scr_index -p p --dump-datasets id:
+	assert_output_is "$(printf 'id:%s\n' 6 5 4 3 2 1)"
+	run scr_index -p p --dump-datasets id:4
+	assert_output_is id:4
+	run scr_index -p p --dump-datasets nothing
+	assert_output_is ""
+	# Each word that is offered is understood.
+	for word in $(scr_index -p p --dump-datasets=); do
+		try scr_index -p p --verify "$word"
+		assert_status 0
+		assert_output_has " ${word#name:}"
+	done
+	# The list of names is as it was.
+	run scr_index -p p --names-only --all
+	assert_output_is "$(printf '%s\n' 12 10 8 6 4 2)"
+}
+
+# Outside bats, which makes each command of a shell slow: complete a word, and
+# all words; print the candidates of the first, the number of the second, and
+# the processor time of list, word and all, in milliseconds.  The least of three
+# runs counts.  (The elapsed time depends on what else runs.)
+measure() {
+	bash -s <<'END'
+source "$TESTSUITE/../share/completions/scrkit.bash"
+tab() {
+	COMP_LINE=$1 COMP_POINT=${#1} COMPREPLY=()
+	_scrkit
+}
+least_time() {
+	local TIMEFORMAT=%3U i
+
+	for i in 1 2 3; do
+		{ time "$@" >/dev/null 2>&1; } 2>>times
+	done
+	sort -n times | sed -n '1{s/[.]//;s/^0*//;p}'
+	rm times
+}
+tab "scr_index -p p --drop ckpt.9999"
+printf '%s\n' "${COMPREPLY[*]}"
+tab "scr_index -p p --drop "
+echo "${#COMPREPLY[@]}"
+least_time scr_index -p p --names-only --all
+least_time tab "scr_index -p p --drop ckpt.9999"
+least_time tab "scr_index -p p --drop "
+END
+}
+
+# To complete one word costs about as much as the plain list of all names, which
+# the shell would otherwise look through.
+@test "completion with 100,000 datasets: only what begins so is printed" {
+	"$GEN/gen_meta" --prefix p --index 100000
+	run measure
+	[[ ${lines[0]} == "$(echo ckpt.9999{9,8,7,6,5,4,3,2,1,0,})" ]]
+	[[ ${lines[1]} == 100000 ]]
+	[[ $(scr_index -p p --dump-datasets ckpt.9999 | wc -l) == 11 ]]
+	echo "$output"
+	((lines[3] < 3 * lines[2]))
+	((lines[4] < 8 * lines[2]))
+}
