@@ -239,14 +239,10 @@ static double
 expected_rate(const struct job *job)
 {
 	struct interval_stats past;
-	struct buf log = BUF_INIT;
-	double rate = 0;
 
-	if (path_join(&log, job->prefix, ".scr/log", NULL) == 0 &&
-	    interval_read(log.data, &past, NULL) == 0)
-		rate = interval_scavenge_rate(&past);
-	buf_free(&log);
-	return rate;
+	return interval_read_prefix(job->prefix, &past, NULL) == 0
+		       ? interval_scavenge_rate(&past)
+		       : 0;
 }
 
 static int
@@ -277,6 +273,7 @@ run(const struct settings *set, struct job *job, struct error *err)
 	if (said.len > 0)
 		app_note("%s", said.data);
 	report_job(job);
+	look.work.dry_run = set->plan;
 	if (set->plan)
 		o.rate = expected_rate(job);
 	o.down = &down;

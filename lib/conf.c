@@ -213,48 +213,58 @@ out:
 	return rc < 0 ? error_no_memory(err) : 0;
 }
 
-/* PREFIX/name, allocated in the arena.  NULL: no memory. */
 static const char *
-below_prefix(struct conf *c, const struct conf_where *w, const char *name)
+prefix_of(const struct conf *c, const struct conf_where *w)
 {
 	const struct conf_group *g = NULL;
-	const char *prefix = w->prefix;
 	size_t count = 0;
 
+	if (w->prefix != NULL)
+		return w->prefix;
 	/* A file does not move the prefix below which it was found. */
-	if (prefix == NULL) {
-		g = lines_in(&c->sources[CONF_ENVIRONMENT], "SCR_PREFIX",
-			     &count);
-		prefix = g != NULL ? g->value : ".";
-	}
-	return arena_printf(c->arena, "%s%s%s", prefix,
-			    str_ends(prefix, "/") ? "" : "/", name);
+	g = lines_in(&c->sources[CONF_ENVIRONMENT], "SCR_PREFIX", &count);
+	return g != NULL ? g->value : ".";
 }
 
-/* The path of the file of `level`, allocated in the arena.  *named: the user
- * chose it, so a missing file is worth a notice.  NULL: no memory. */
+/* The path of the file of `level`; NULL: `*below` is its path below the prefix.
+ * *named: the user chose it, so a missing file is worth a notice. */
 static const char *
 find_file(struct conf *c, const struct conf_where *w, enum conf_level level,
-	  bool *named)
+	  const char **below, bool *named)
 {
 	const char *path = w->user_file;
 
 	*named = false;
+	*below = level == CONF_APP ? ".scr/app.conf" : CONF_PREFIX_FILE;
 	if (level == CONF_APP)
-		return below_prefix(c, w, ".scr/app.conf");
+		return NULL;
 	if (level == CONF_SYSTEM) {
 		path = w->system_file != NULL ? w->system_file
 					      : getenv("SCRKIT_SYSTEM_CONF");
-		if (path == NULL || *path == '\0')
-			path = SCRKIT_SYSCONF;
-		return arena_strdup(c->arena, path);
+		return path != NULL && *path != '\0' ? path : SCRKIT_SYSCONF;
 	}
 	/* So far only the environment and app.conf have been read. */
 	if (path == NULL)
 		path = conf_get(c, "SCR_CONF_FILE");
 	*named = path != NULL;
-	return path != NULL ? arena_strdup(c->arena, path)
-			    : below_prefix(c, w, ".scrconf");
+	return path;
+}
+
+/* Read a file below the prefix.  Whoever may write there must not make us read
+ * another file: links out of the prefix are refused. */
+static int
+read_below(const char *prefix, const char *name, struct buf *out,
+	   struct error *err)
+{
+	struct error why = ERROR_INIT;
+	const int fd = open(prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int rc = -1;
+
+	if (fd < 0)
+		return error_sys(err, "%s/%s: cannot open", prefix, name);
+	rc = io_read_file(fd, name, CONF_FILE_MAX, out, &why);
+	close(fd);
+	return rc < 0 ? error_as(err, &why, "%s/%s", prefix, why.text) : 0;
 }
 
 int
@@ -262,20 +272,29 @@ conf_fetch(struct conf *c, const struct conf_where *where,
 	   enum conf_level level, struct buf *out, struct error *err)
 {
 	const bool must = level == CONF_USER && where->user_file != NULL;
+	const char *prefix = prefix_of(c, where), *below = NULL;
 	struct error why = ERROR_INIT;
 	bool named = false;
-	const char *path = find_file(c, where, level, &named);
+	const char *path = find_file(c, where, level, &below, &named);
+	int rc = 0;
 
-	if (path == NULL)
+	c->sources[level].name =
+		path != NULL
+			? arena_strdup(c->arena, path)
+			: arena_printf(c->arena, "%s%s%s", prefix,
+				       str_ends(prefix, "/") ? "" : "/", below);
+	if (c->sources[level].name == NULL)
 		return error_no_memory(err);
-	c->sources[level].name = path;
-	if (io_read_file(AT_FDCWD, path, CONF_FILE_MAX, out, &why) == 0)
+	rc = path != NULL
+		     ? io_read_file(AT_FDCWD, path, CONF_FILE_MAX, out, &why)
+		     : read_below(prefix, below, out, &why);
+	if (rc == 0)
 		return 0;
 	buf_clear(out);
 	if (must || why.kind == ERROR_NOMEM)
 		return error_pass(err, &why);
 	/* "/dev/null" is the usual way to say "no file". */
-	if (!str_eq(path, "/dev/null") &&
+	if ((path == NULL || !str_eq(path, "/dev/null")) &&
 	    (named || (why.kind != ERROR_ABSENT && why.errnum != ENOTDIR)))
 		conf_complain(c, "%s; the settings in it are not used",
 			      why.text);

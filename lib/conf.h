@@ -27,6 +27,9 @@ struct buf;
 struct conf; /* opaque */
 struct error;
 
+/* The user's file in the prefix. */
+#define CONF_PREFIX_FILE ".scrconf"
+
 /* Files longer than this are not read. */
 #define CONF_FILE_MAX ((size_t)64 << 20)
 

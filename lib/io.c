@@ -7,19 +7,23 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
+#include "create.h"
 #include "error.h"
 #include "mem.h"
+#include "path.h"
 #include "temp.h"
 
 /* A rest of the file below this size is left to fsync(2). */
 #define BEHIND_MIN 65536
+
+/* Holes begin and end at pages; shorter ones are not worth a call. */
+#define HOLE_PAGE 4096
+#define HOLE_MIN ((size_t)4 * HOLE_PAGE)
 
 /* Fill *st.  ERROR_CORRUPT: not a regular file. */
 static int
@@ -47,17 +51,36 @@ stat_bounded(int fd, const char *name, size_t max, struct stat *st,
 }
 
 int
+io_open_read(int dirfd, const char *name, struct error *err)
+{
+	/* O_NONBLOCK: do not block on a FIFO. */
+	const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+	struct stat st;
+	int fd = -1;
+
+	if (dirfd != AT_FDCWD) {
+		fd = path_open_beneath(dirfd, name, flags, 0, err);
+	} else {
+		fd = open(name, flags);
+		if (fd < 0)
+			error_sys(err, "%s: cannot open", name);
+	}
+	if (fd < 0 || stat_regular(fd, name, &st, err) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+int
 io_read_file(int dirfd, const char *name, size_t max, struct buf *out,
 	     struct error *err)
 {
-	/* O_NONBLOCK: do not block on a FIFO. */
-	int fd = openat(dirfd, name,
-			O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int fd = io_open_read(dirfd, name, err);
 	int rc = -1;
 
 	buf_clear(out);
 	if (fd < 0)
-		return error_sys(err, "%s: cannot open", name);
+		return -1;
 	rc = io_read_fd(fd, name, max, out, err);
 	close(fd);
 	return rc;
@@ -203,6 +226,46 @@ io_pwrite(int fd, const char *name, const void *data, size_t len, uint64_t off,
 	return 0;
 }
 
+/* Length of the whole pages of zeros at the start of `p`. */
+static size_t
+zero_pages(const unsigned char *p, size_t len)
+{
+	size_t n = 0;
+
+	while (len - n >= HOLE_PAGE && p[n] == 0 &&
+	       memcmp(p + n, p + n + 1, HOLE_PAGE - 1) == 0)
+		n += HOLE_PAGE;
+	return n;
+}
+
+int
+io_pwrite_sparse(int fd, const char *name, const void *data, size_t len,
+		 uint64_t off, struct error *err)
+{
+	const unsigned char *p = data;
+	size_t from = 0, at = (size_t)(-off % HOLE_PAGE);
+	int holes = 0;
+
+	while (at < len) {
+		const size_t zeros = zero_pages(p + at, len - at);
+
+		if (zeros < HOLE_MIN) {
+			at += zeros > 0 ? zeros : HOLE_PAGE;
+			continue;
+		}
+		if (io_pwrite(fd, name, p + from, at - from, off + from, err) <
+		    0)
+			return -1;
+		holes = 1;
+		at += zeros;
+		from = at;
+	}
+	if (from < len &&
+	    io_pwrite(fd, name, p + from, len - from, off + from, err) < 0)
+		return -1;
+	return holes;
+}
+
 void
 io_write_behind(int fd, uint64_t off, size_t len, bool last)
 {
@@ -301,11 +364,11 @@ temp_path(char *to, const char *name)
 static int
 open_temp(int dirfd, const char *temp, mode_t mode)
 {
-	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	int fd = openat(dirfd, temp, flags, mode);
+	const struct owner owner = create_owner(dirfd);
+	int fd = create_file(dirfd, temp, O_WRONLY, mode, owner);
 
 	if (fd < 0 && errno == EEXIST && unlinkat(dirfd, temp, 0) == 0)
-		fd = openat(dirfd, temp, flags, mode);
+		fd = create_file(dirfd, temp, O_WRONLY, mode, owner);
 	return fd;
 }
 
@@ -317,14 +380,16 @@ copy_owner(int fd, const struct stat *old)
 
 	if (fstat(fd, &st) < 0)
 		return -1;
-	/* If root repairs a user's metadata, the user must stay the owner.
-	 * Other users may get EPERM, which does not matter. */
-	if ((old->st_uid != st.st_uid || old->st_gid != st.st_gid) &&
+	/* If root repairs a user's metadata, the user must stay the owner.  A
+	 * file of root goes to the user.  Other users may get EPERM, which
+	 * does not matter. */
+	if (old->st_uid != 0 &&
+	    (old->st_uid != st.st_uid || old->st_gid != st.st_gid) &&
 	    fchown(fd, old->st_uid, old->st_gid) < 0 && errno != EPERM)
 		return -1;
-	if ((old->st_mode & 07777) == (st.st_mode & 07777))
+	if ((old->st_mode & 0777) == (st.st_mode & 07777))
 		return 0;
-	return fchmod(fd, old->st_mode & 07777);
+	return fchmod(fd, old->st_mode & 0777);
 }
 
 /* Does the open file still have a name? */
@@ -404,125 +469,41 @@ out:
 	return rc < 0 ? -1 : sync_parent(dirfd, name, err);
 }
 
+/* openat(2); with O_CREAT a missing file is created for its owner. */
 static int
-lock_fd(int fd, int operation)
+open_or_create(int dirfd, const char *name, int flags, mode_t mode)
 {
-	int rc = 0;
+	int fd = -1;
 
-	do
-		rc = flock(fd, operation);
-	while (rc < 0 && errno == EINTR);
-	return rc;
-}
-
-/* Open or create a file in order to lock it.  Symbolic links are not followed:
- * one could make us create a file anywhere. */
-static int
-open_shared(int dirfd, const char *name, bool create, struct error *err)
-{
-	const int flags = O_RDWR | (create ? O_CREAT : 0) | O_CLOEXEC |
-			  O_NOFOLLOW | O_NOCTTY | O_NONBLOCK;
-	int fd = openat(dirfd, name, flags, 0666);
-
-	if (fd >= 0)
-		return fd;
-	if (errno == ELOOP)
-		return error_set(err, ERROR_UNSAFE, "%s: is a symbolic link",
-				 name);
-	return error_sys(err, "%s: cannot open", name);
-}
-
-static int
-lock_file(int dirfd, const char *name, int operation, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	int fd = open_shared(dirfd, name, true, &why);
-
-	/* Another user's lock file: read permission is enough to lock. */
-	if (fd < 0 && why.errnum == EACCES)
-		fd = openat(dirfd, name,
-			    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY |
-				    O_NONBLOCK);
-	if (fd < 0) {
-		return error_pass(err, &why);
-	}
-	if (lock_fd(fd, operation) < 0) {
-		error_sys(err, "%s: cannot lock", name);
-		close(fd);
-		return -1;
-	}
+	/* Another process may create or remove it meanwhile. */
+	do {
+		fd = openat(dirfd, name, flags & ~O_CREAT);
+		if (fd >= 0 || errno != ENOENT || (flags & O_CREAT) == 0)
+			return fd;
+		fd = create_file(dirfd, name, flags, mode, create_owner(dirfd));
+	} while (fd < 0 && errno == EEXIST);
 	return fd;
 }
 
 int
-io_lock(int dirfd, const char *name, bool exclusive, struct error *err)
-{
-	return lock_file(dirfd, name, exclusive ? LOCK_EX : LOCK_SH, err);
-}
-
-int
-io_trylock(int dirfd, const char *name, bool exclusive, struct error *err)
-{
-	return lock_file(dirfd, name, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB,
-			 err);
-}
-
-/* Take both kinds of lock, or neither. */
-static int
-lock_both(int fd)
-{
-	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-
-	if (lock_fd(fd, LOCK_EX | LOCK_NB) < 0)
-		return -1;
-	/* If the file system has no such locks, flock() must do. */
-	if (fcntl(fd, F_OFD_SETLK, &whole) == 0 ||
-	    (errno != EAGAIN && errno != EACCES))
-		return 0;
-	flock(fd, LOCK_UN);
-	errno = EWOULDBLOCK;
-	return -1;
-}
-
-/* lock_both(), with pauses of 1, 2, 4 ... 32 ms until it is free. */
-static int
-wait_both(int fd, double seconds)
-{
-	struct timespec pause = { .tv_nsec = 1000000 };
-
-	for (;;) {
-		if (lock_both(fd) == 0)
-			return 0;
-		if (errno != EWOULDBLOCK || seconds <= 0)
-			return -1;
-		nanosleep(&pause, NULL);
-		seconds -= (double)pause.tv_nsec * 1e-9;
-		if (pause.tv_nsec < 32000000)
-			pause.tv_nsec *= 2;
-	}
-}
-
-int
-io_open_locked(int dirfd, const char *name, bool create, double seconds,
-	       struct error *err)
+io_open(int dirfd, const char *name, int flags, mode_t mode, struct error *err)
 {
 	struct stat st;
-	int fd = -1;
+	int fd = open_or_create(
+		dirfd, name,
+		flags | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK, mode);
 
-	for (;;) {
-		fd = open_shared(dirfd, name, create, err);
-		if (fd < 0)
-			return -1;
-		if (stat_regular(fd, name, &st, err) < 0)
-			break;
-		if (wait_both(fd, seconds) < 0) {
-			error_sys(err, "%s: cannot lock", name);
-			break;
-		}
-		if (is_linked(fd))
-			return fd;
-		close(fd); /* removed while we waited: open the new one */
-	}
+	if (fd < 0 && errno == ELOOP)
+		return error_set(err, ERROR_UNSAFE, "%s: is a symbolic link",
+				 name);
+	/* ENXIO: a FIFO or device */
+	if (fd < 0 && errno == ENXIO)
+		return error_set(err, ERROR_CORRUPT, "%s: not a regular file",
+				 name);
+	if (fd < 0)
+		return error_sys(err, "%s: cannot open", name);
+	if (stat_regular(fd, name, &st, err) == 0)
+		return fd;
 	close(fd);
 	return -1;
 }
@@ -554,7 +535,7 @@ io_make_dirs(const char *path, mode_t mode, struct error *err)
 		if (end != '/' && end != '\0')
 			continue;
 		*p = '\0';
-		rc = mkdir(copy, mode);
+		rc = create_dir_path(copy, mode);
 		if (rc < 0 && errno == EEXIST)
 			rc = 0;
 		*p = end;

@@ -18,8 +18,16 @@ struct arena;
 struct buf;
 struct error;
 
-/* Read the whole regular file into `out`, replacing its contents.
- * ERROR_CORRUPT: larger than `max`, or not a regular file. */
+/*
+ * Open a regular file for reading.  A name below a directory is not the user's
+ * choice: a symbolic link that leads out of `dirfd` is ERROR_UNSAFE.  With
+ * AT_FDCWD links are followed.  ERROR_CORRUPT: not a regular file; a FIFO is
+ * not waited for.  Returns a descriptor to close, or -1.
+ */
+int io_open_read(int dirfd, const char *name, struct error *err);
+
+/* io_open_read(), and read the whole file into `out`, replacing its contents.
+ * ERROR_CORRUPT also if it is larger than `max`. */
 int io_read_file(int dirfd, const char *name, size_t max, struct buf *out,
 		 struct error *err);
 
@@ -41,6 +49,14 @@ int io_pwrite(int fd, const char *name, const void *data, size_t len,
 	      uint64_t off, struct error *err);
 
 /*
+ * io_pwrite() to a part of a new file to which nothing was written yet: where
+ * the bytes are zero, the file keeps holes.  Returns 1 if it does: then the
+ * caller sets its size in the end.
+ */
+int io_pwrite_sparse(int fd, const char *name, const void *data, size_t len,
+		     uint64_t off, struct error *err);
+
+/*
  * Call after writing `len` bytes at `off`, so that the kernel starts to write
  * them to disk and fsync(2) does not wait for the whole file.  Write-back
  * starts for each complete step of IO_BEHIND bytes, and with `last` also for
@@ -48,6 +64,15 @@ int io_pwrite(int fd, const char *name, const void *data, size_t len,
  */
 #define IO_BEHIND ((uint64_t)4 << 20)
 void io_write_behind(int fd, uint64_t off, size_t len, bool last);
+
+/*
+ * Open the regular file `name`; `flags` as for open(2), O_CLOEXEC is added.
+ * With O_CREAT a missing file is created (create.h).  A symbolic link is
+ * ERROR_UNSAFE, anything else that is not a regular file ERROR_CORRUPT; a FIFO
+ * is not waited for.  Returns a descriptor to close, or -1.
+ */
+int io_open(int dirfd, const char *name, int flags, mode_t mode,
+	    struct error *err);
 
 /*
  * Replace or create `name` with `len` bytes atomically: a temporary file

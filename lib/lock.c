@@ -90,6 +90,11 @@ lock_take(int dirfd, const char *what, const struct work *w, struct error *err)
 			 what);
 		return -2;
 	}
+	/* Where we cannot write, we change nothing that others read. */
+	if (why.kind == ERROR_SYSTEM &&
+	    (why.errnum == EROFS || why.errnum == EACCES ||
+	     why.errnum == EPERM))
+		return -2;
 	if (why.kind == ERROR_ABSENT)
 		error_set(&why, ERROR_ABSENT, "deleted in the meantime");
 	error_pass(err, &why);
@@ -129,16 +134,14 @@ lock_bytes(int fd, short type, uint64_t first, uint64_t last)
 int
 lock_shares_open(int dirfd, struct error *err)
 {
-	const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY |
-			  O_NONBLOCK;
 	const struct timespec pause = { .tv_nsec = LOCK_PAUSE };
 	int fd = -1;
 
 	for (;;) {
-		fd = openat(dirfd, LOCK_SHARES_FILE, flags, 0666);
+		fd = io_open(dirfd, LOCK_SHARES_FILE, O_RDWR | O_CREAT, 0666,
+			     err);
 		if (fd < 0)
-			return error_sys(err, "%s: cannot open",
-					 LOCK_SHARES_FILE);
+			return -1;
 		if (lock_bytes(fd, F_RDLCK, 0, 0) == 0) {
 			if (has_name(dirfd, LOCK_SHARES_FILE, fd))
 				return fd;

@@ -21,7 +21,7 @@ struct work;
  * ends the wait.  Returns a value for lock_give(), or -1: ERROR_ABSENT (the
  * directory was deleted meanwhile), ERROR_SYSTEM.  If the file system has no
  * locks, that is reported by w->log and the call returns -2, which is not an
- * error.
+ * error.  It also returns -2 if the directory cannot be written to.
  */
 int lock_take(int dirfd, const char *what, const struct work *w,
 	      struct error *err);

@@ -12,12 +12,17 @@
 #include <unistd.h>
 
 #include "buf.h"
+#include "create.h"
 #include "error.h"
 
 /* openat2() fails with EAGAIN if a directory is renamed while ".." is looked
  * up.  The number of attempts is bounded, in case directories are renamed all
  * the time. */
 #define AGAIN_MAX 10000
+
+/* The same if the file is created and removed by others; a link to a missing
+ * file looks like that, too. */
+#define CREATE_MAX 16
 
 bool
 path_is_clean(const char *rel)
@@ -272,15 +277,42 @@ open_beneath(int rootfd, const char *rel, int flags, mode_t mode)
 	return (int)fd;
 }
 
+/* Create the missing file `rel` in an existing directory. */
+static int
+create_beneath(int rootfd, const char *rel, int flags, mode_t mode)
+{
+	const char *base = NULL;
+	int parent = path_open_parent(rootfd, rel, false, 0, &base, NULL);
+	int fd = -1;
+
+	if (parent < 0)
+		return -1;
+	fd = create_file(parent, base, flags, mode, create_owner(rootfd));
+	close_quietly(parent);
+	return fd;
+}
+
 int
 path_open_beneath(int rootfd, const char *rel, int flags, mode_t mode,
 		  struct error *err)
 {
-	int fd = -1;
+	const bool fresh = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+	int fd = -1, again = 0;
 
 	if (check_clean(rel, err) < 0)
 		return -1;
-	fd = open_beneath(rootfd, rel, flags, mode);
+	/* A FIFO in place of a file must not block. */
+	if ((flags & O_PATH) == 0)
+		flags |= O_NONBLOCK | O_NOCTTY;
+	/* Another process may create or remove it meanwhile. */
+	do {
+		errno = ENOENT;
+		if (!fresh)
+			fd = open_beneath(rootfd, rel, flags & ~O_CREAT, 0);
+		if (fd >= 0 || errno != ENOENT || (flags & O_CREAT) == 0)
+			break;
+		fd = create_beneath(rootfd, rel, flags, mode);
+	} while (fd < 0 && errno == EEXIST && !fresh && again++ < CREATE_MAX);
 	return fd >= 0 ? fd : refuse(rootfd, rel, "cannot open", err);
 }
 
@@ -318,6 +350,7 @@ static int
 make_dirs(int rootfd, char *dir, mode_t mode)
 {
 	size_t whole = strlen(dir), len = whole, start = 0;
+	struct owner owner = { .set = false };
 	char *slash = NULL;
 	int fd = -1;
 
@@ -333,10 +366,13 @@ make_dirs(int rootfd, char *dir, mode_t mode)
 	}
 	if (fd < 0)
 		fd = open_dir(rootfd, "");
+	if (len < whole)
+		owner = create_owner(rootfd);
 	/* Then create the rest, restoring the slashes. */
 	while (fd >= 0 && len < whole) {
 		start = len > 0 ? len + 1 : 0;
-		if (mkdirat(fd, dir + start, mode) < 0 && errno != EEXIST) {
+		if (create_dir(fd, dir + start, mode, owner) < 0 &&
+		    errno != EEXIST) {
 			close_quietly(fd);
 			return -1;
 		}

@@ -50,8 +50,9 @@ const char *path_base(const char *path);
 /* Write the absolute normal form, with symbolic links resolved, to `out`. */
 int path_real(const char *path, struct buf *out, struct error *err);
 
-/* Open rel beneath rootfd; `flags` as for open(2), O_CLOEXEC is added.  Returns
- * a descriptor to close, or -1. */
+/* Open rel beneath rootfd; `flags` as for open(2), O_CLOEXEC, O_NONBLOCK and
+ * O_NOCTTY are added.  With O_CREAT a missing file is created (create.h).
+ * Returns a descriptor to close, or -1. */
 int path_open_beneath(int rootfd, const char *rel, int flags, mode_t mode,
 		      struct error *err);
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "create.h"
 #include "io.h"
 #include "path.h"
 
@@ -44,14 +45,14 @@ temp_is(const char *name)
 }
 
 int
-temp_make(int dirfd, const char *base, mode_t mode)
+temp_make(int dirfd, const char *base, mode_t mode, struct owner owner)
 {
-	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
 	char temp[TEMP_NAME_MAX];
-	int fd = openat(dirfd, temp_name(temp, base), flags, mode);
+	int fd = create_file(dirfd, temp_name(temp, base), O_WRONLY, mode,
+			     owner);
 
 	if (fd < 0 && errno == EEXIST && io_remove_tree(dirfd, temp, NULL) == 0)
-		fd = openat(dirfd, temp, flags, mode);
+		fd = create_file(dirfd, temp, O_WRONLY, mode, owner);
 	return fd;
 }
 
@@ -114,15 +115,15 @@ lock_dir(int dirfd, const char *base)
 }
 
 int
-temp_make_dir(int dirfd, const char *base)
+temp_make_dir(int dirfd, const char *base, struct owner owner)
 {
 	char temp[TEMP_NAME_MAX];
 	int fd = -1;
-	int rc = mkdirat(dirfd, temp_name(temp, base), 0777);
+	int rc = create_dir(dirfd, temp_name(temp, base), 0777, owner);
 
 	if (rc < 0 && errno == EEXIST) {
 		temp_remove_dir(dirfd, base);
-		rc = mkdirat(dirfd, temp, 0777);
+		rc = create_dir(dirfd, temp, 0777, owner);
 	}
 	if (rc < 0)
 		return -1;

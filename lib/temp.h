@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "create.h"
+
 /*
  * The name of the temporary file for `base` (a path: for its last component):
  * ".scrkit-<16 hex of a hash of the name>.tmp", never too long for a file
@@ -26,11 +28,11 @@ char *temp_name(char *to, const char *base);
 bool temp_is(const char *name);
 
 /*
- * Create the temporary file for `base` for writing, with `mode` & ~umask.  An
+ * Create the temporary file for `base` for writing (create.h).  An
  * existing file of that name (it could be a link that somebody planted) is
  * removed, never opened.  Returns a descriptor to close, or -1 with errno.
  */
-int temp_make(int dirfd, const char *base, mode_t mode);
+int temp_make(int dirfd, const char *base, mode_t mode, struct owner owner);
 
 /* Open the existing temporary file for writing.  Returns a descriptor to close,
  * or -1 with errno. */
@@ -55,7 +57,7 @@ int temp_remove(int dirfd, const char *base);
  * a descriptor to close, or -1: it cannot be created or locked, or another
  * process uses it.
  */
-int temp_make_dir(int dirfd, const char *base);
+int temp_make_dir(int dirfd, const char *base, struct owner owner);
 
 /* Remove the temporary directory and all files in it, if there is one and no
  * other process uses it.  A failure is ignored. */

@@ -448,7 +448,6 @@ env_interval(const struct env_call *c)
 	const char *prefix = NULL, *file = NULL, *model = "daly";
 	struct error err = ERROR_INIT;
 	struct interval_stats s;
-	struct buf path = BUF_INIT;
 	int rc = 0;
 	const struct opt opts[] = {
 		OPT_FLAG(0, "stats", &r.stats, "what the log tells, too"),
@@ -469,11 +468,8 @@ env_interval(const struct env_call *c)
 		app_usage("--model: %s is neither daly nor young", model);
 	if (str_eq(model, "young"))
 		r.model = INTERVAL_YOUNG;
-	if (file == NULL)
-		rc = path_join(&path, app_prefix(prefix), ".scr/log", &err);
-	if (rc == 0)
-		rc = interval_read(file != NULL ? file : path.data, &s, &err);
-	buf_free(&path);
+	rc = file != NULL ? interval_read(AT_FDCWD, file, &s, &err)
+			  : interval_read_prefix(app_prefix(prefix), &s, &err);
 	if (rc == 0 && r.json)
 		return print_interval_json(&s, r.model);
 	if (rc == 0)

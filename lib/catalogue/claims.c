@@ -84,13 +84,11 @@ catalogue_names_each(const struct catalogue_names *n,
 
 /* --- The files of one dataset --- */
 
-/* Refuse paths in .scr: no dataset has files there, so the metadata are wrong
- * or malicious. */
+/* Other paths mean that the metadata are wrong or malicious. */
 static bool
 may_touch(const char *path)
 {
-	return path != NULL && path_is_clean(path) && !str_eq(path, ".scr") &&
-	       !str_starts(path, ".scr/");
+	return path != NULL && dataset_dir_is_data(path);
 }
 
 static int

@@ -147,12 +147,11 @@ remove_names(struct removal *d, const struct listing *l, struct error *err)
 static int
 put_mark(struct removal *d, struct error *err)
 {
-	int fd = openat(d->dir->fd, DATASET_DIR_GONE,
-			O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+	int fd = io_open(d->dir->fd, DATASET_DIR_GONE, O_WRONLY | O_CREAT, 0666,
+			 err);
 
 	if (fd < 0)
-		return error_sys(err, "%s/%s: cannot make", d->dir->name,
-				 DATASET_DIR_GONE);
+		return error_wrap(err, "%s", d->dir->name);
 	close(fd);
 	return io_sync_dir(d->dir->fd, d->dir->name, err);
 }

@@ -13,6 +13,7 @@
 
 #include "arena.h"
 #include "container/container_impl.h"
+#include "create.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
@@ -27,7 +28,7 @@
 static int
 make_dir(int at, const char *name, int *fd, struct error *err)
 {
-	if (mkdirat(at, name, 0777) < 0 && errno != EEXIST)
+	if (create_dir(at, name, 0777, create_owner(at)) < 0 && errno != EEXIST)
 		return error_sys(err, "%s: cannot make", name);
 	*fd = path_open_beneath(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
 				0, err);
@@ -75,21 +76,18 @@ static int
 make_empty(const struct packed *q, const char *path, const struct attr *a,
 	   struct error *err)
 {
+	const struct owner owner = create_owner(q->root_fd);
 	const char *base = NULL;
 	int parent = path_open_parent(q->root_fd, path, true, 0777, &base, err);
 	int fd = -1, rc = -1;
 
 	if (parent < 0)
 		return -1;
-	fd = openat(parent, base,
-		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-		    0666);
-	if (fd < 0)
-		error_sys(err, "%s: cannot make", path);
-	else
-		rc = attr_apply(a, fd, path, NULL, err);
-	if (fd >= 0)
+	fd = io_open(parent, base, O_WRONLY | O_CREAT | O_TRUNC, 0666, err);
+	if (fd >= 0) {
+		rc = attr_apply(a, fd, path, owner, NULL, err);
 		close(fd);
+	}
 	close(parent);
 	return rc;
 }

@@ -10,6 +10,7 @@
 
 #include "arena.h"
 #include "container/container_impl.h"
+#include "create.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
@@ -25,7 +26,8 @@
 int
 pack_make_dir(const struct packed *p, struct error *err)
 {
-	if (mkdirat(p->root_fd, SEGMAP_DIR, 0777) == 0)
+	if (create_dir(p->root_fd, SEGMAP_DIR, 0777,
+		       create_owner(p->root_fd)) == 0)
 		return io_sync_dir(p->root_fd, p->root, err);
 	if (errno != EEXIST)
 		return error_sys(err, "%s/%s: cannot make", p->root,

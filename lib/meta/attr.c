@@ -76,45 +76,39 @@ attr_from_stat(struct attr *a, const struct stat *st)
 	a->ctime = st->st_ctim;
 }
 
-/* Set owner and group of a file that has those of `is`, as far as permitted.
- * Return 1 if the file has both now, 0 if not.  An id unknown to the user
- * namespace (EINVAL) is no error, like EPERM. */
+/* Set the owner, or else the recorded group, of a file that has those of `is`.
+ * Another group than the user's (EPERM), or one that is unknown to the user
+ * namespace (EINVAL), is no error. */
 static int
-apply_owner(const struct attr *a, int fd, const char *name,
+apply_owner(const struct attr *a, int fd, const char *name, struct owner owner,
 	    const struct stat *is, struct error *err)
 {
-	if (is->st_uid == a->uid && is->st_gid == a->gid)
-		return 1;
-	if (fchown(fd, a->uid, a->gid) == 0)
-		return 1;
-	if (errno != EPERM && errno != EINVAL)
+	int rc = 0;
+
+	if (owner.set && (is->st_uid != owner.uid || is->st_gid != owner.gid))
+		rc = create_give(fd, owner);
+	else if (!owner.set && geteuid() != 0 && is->st_gid != a->gid)
+		rc = fchown(fd, (uid_t)-1, a->gid);
+	if (rc < 0 && errno != EPERM && errno != EINVAL)
 		return error_sys(err, "%s: cannot change the owner", name);
-	/* A user may give a file to any of his own groups. */
-	if (is->st_gid != a->gid && fchown(fd, (uid_t)-1, a->gid) == 0)
-		return is->st_uid == a->uid;
 	return 0;
 }
 
 static int
-apply_access(const struct attr *a, int fd, const char *name,
+apply_access(const struct attr *a, int fd, const char *name, struct owner owner,
 	     const struct stat *is, struct error *err)
 {
-	mode_t mode = (mode_t)(a->mode & 07777);
+	const mode_t mode = (mode_t)(a->mode & 0777);
 	struct stat st;
-	int owned = 0;
 
 	if (is == NULL) {
 		if (fstat(fd, &st) < 0)
 			return error_sys(err, "%s: cannot stat", name);
 		is = &st;
 	}
-	owned = apply_owner(a, fd, name, is, err);
-	if (owned < 0)
+	if (apply_owner(a, fd, name, owner, is, err) < 0)
 		return -1;
-	if (!owned)
-		mode &= ~(mode_t)(S_ISUID | S_ISGID);
-	/* Changing the owner clears set-id bits: they are set again. */
-	if ((is->st_mode & 07777) == mode && (mode & 07000) == 0)
+	if ((is->st_mode & 07777) == mode)
 		return 0;
 	if (fchmod(fd, mode) < 0)
 		return error_sys(err, "%s: cannot change the mode", name);
@@ -122,12 +116,12 @@ apply_access(const struct attr *a, int fd, const char *name,
 }
 
 int
-attr_apply(const struct attr *a, int fd, const char *name,
+attr_apply(const struct attr *a, int fd, const char *name, struct owner owner,
 	   const struct stat *is, struct error *err)
 {
 	const struct timespec times[2] = { a->atime, a->mtime };
 
-	if (a->has_owner && apply_access(a, fd, name, is, err) < 0)
+	if (a->has_owner && apply_access(a, fd, name, owner, is, err) < 0)
 		return -1;
 	if (a->has_times && futimens(fd, times) < 0)
 		return error_sys(err, "%s: cannot set the times", name);

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "create.h"
+
 struct error;
 struct kvscan;
 struct kvtree;
@@ -40,12 +42,13 @@ int attr_write(struct kvtree *t, const struct attr *a, struct error *err);
 /* Set all attributes from a stat(2) result. */
 void attr_from_stat(struct attr *a, const struct stat *st);
 
-/* Set mode, owner and times (those that are recorded) of the open file `fd`.
- * If we may not set the owner because we are not root, this is no error, but
- * the set-id bits are dropped.  `is` holds the owner and mode that the file
- * has, if they are known (NULL: they are looked up); what is right is not set
- * again. */
+/* Set the recorded mode and times of the open file `fd`.  Metadata are not
+ * trusted with more: set-id and sticky bits are left out, and the file gets
+ * `owner` (create.h), never the recorded one.  A user who is not root gets the
+ * recorded group, if it is one of his.  `is` holds the owner and mode that the
+ * file has, if they are known (NULL: they are looked up); what is right is not
+ * set again. */
 int attr_apply(const struct attr *a, int fd, const char *name,
-	       const struct stat *is, struct error *err);
+	       struct owner owner, const struct stat *is, struct error *err);
 
 #endif /* META_ATTR_H */

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "conf.h"
+#include "create.h"
 #include "error.h"
 #include "io.h"
 #include "lock.h"
@@ -31,7 +33,8 @@ dataset_dir_open_scr(int prefix_fd, const char *prefix, bool make,
 	struct error why = ERROR_INIT;
 	int fd = -1;
 
-	if (make && mkdirat(prefix_fd, SCR_DIR, 0777) == 0) {
+	if (make && create_dir(prefix_fd, SCR_DIR, 0777,
+			       create_owner(prefix_fd)) == 0) {
 		if (io_sync_dir(prefix_fd, prefix, err) < 0)
 			return -1;
 	} else if (make && errno != EEXIST) {
@@ -45,6 +48,13 @@ dataset_dir_open_scr(int prefix_fd, const char *prefix, bool make,
 		return error_as(err, &why, "%s/%s", prefix, why.text);
 	errno = ENOENT;
 	return error_sys(err, "%s/" SCR_DIR, prefix);
+}
+
+bool
+dataset_dir_is_data(const char *path)
+{
+	return path_is_clean(path) && path_below(path, SCR_DIR) == NULL &&
+	       path_below(path, CONF_PREFIX_FILE) == NULL;
 }
 
 int64_t

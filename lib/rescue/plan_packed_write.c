@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "container/packed.h"
+#include "create.h"
 #include "error.h"
 #include "io.h"
 #include "meta/dataset_dir.h"
@@ -148,7 +149,9 @@ plan_begin_packed(struct plan *p, bool *marked, struct error *err)
 	if (m.count == 0)
 		goto out;
 	rc = kvtree_write_file(t, dirfd, DATASET_DIR_MARK, err);
-	if (rc == 0 && mkdirat(dirfd, SEGMAP_DIR, 0777) < 0 && errno != EEXIST)
+	if (rc == 0 &&
+	    create_dir(dirfd, SEGMAP_DIR, 0777, create_owner(dirfd)) < 0 &&
+	    errno != EEXIST)
 		rc = error_sys(err, "%s: cannot make", SEGMAP_DIR);
 	if (rc == 0)
 		rc = lengthen(p, &k->data, err);

@@ -280,7 +280,7 @@ prefix_path(struct planner *w, struct mapper *m, const struct filemap_file *f,
 		outside(w, f, rank, err);
 		return NULL;
 	}
-	if (path_below(rel, SCR_DIR) != NULL) {
+	if (!dataset_dir_is_data(rel)) {
 		error_set(err, ERROR_UNSAFE,
 			  "filemap_%lld: %s: no file of a job lies among the "
 			  "metadata",

@@ -210,7 +210,8 @@ adopt(struct job *j, struct error *err)
 	/* If the attributes cannot be set (the file belongs to another user,
 	 * for instance), the copy replaces the target. */
 	if (is_right(j, fd) &&
-	    attr_apply(j->it->attr, fd, j->it->rel, NULL, NULL) == 0)
+	    attr_apply(j->it->attr, fd, j->it->rel,
+		       create_owner(j->c->prefix_fd), NULL, NULL) == 0)
 		rc = io_fsync(fd, j->it->rel, err) < 0 ? -1 : 1;
 	if (rc == 1 && fstat(fd, &st) == 0) {
 		j->it->mtime = st.st_mtim;
@@ -248,9 +249,8 @@ pump(struct job *j, int to, struct error *err)
 			     &j->why) < 0)
 			return 0;
 		crc = crc_update(crc, j->w->block, n);
-		if (io_pwrite(to, j->it->rel, j->w->block, n, at, err) < 0)
+		if (put_pwrite(j->it->to, to, j->w->block, n, at, err) < 0)
 			return -1;
-		io_write_behind(to, at, n, at + n == size);
 		tell(j, n);
 	}
 	if (j->it->file != NULL && j->it->file->has_crc &&

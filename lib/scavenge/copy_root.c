@@ -182,7 +182,7 @@ copy_rel(struct copier *c, const struct filemap_file *f, struct error *err)
 		error_set(err, ERROR_UNSAFE,
 			  "%s: lies outside of the prefix %s", norm.data,
 			  c->roots[0]);
-	} else if (path_below(rel, SCR_DIR) != NULL) {
+	} else if (!dataset_dir_is_data(rel)) {
 		error_set(err, ERROR_UNSAFE,
 			  "%s: no file of a job lies among the metadata", rel);
 	} else {

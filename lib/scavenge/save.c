@@ -14,6 +14,7 @@
 #include "arena.h"
 #include "buf.h"
 #include "clock.h"
+#include "create.h"
 #include "error.h"
 #include "io.h"
 #include "json.h"
@@ -114,18 +115,18 @@ static void
 keep_output(const struct copying *c, const struct remote_result *r)
 {
 	const struct scavenge *s = c->s;
+	const int dir =
+		path_open_beneath(catalogue_prefix_fd(s->prefix), c->dir,
+				  O_RDONLY | O_DIRECTORY, 0, NULL);
 
 	for (int e = 0; e < 2; e++) {
-		const int flags =
-			O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
-		const char *path =
-			arena_printf(s->arena, "%s/scavenge.%c%s", c->dir,
-				     e ? 'e' : 'o', s->job->id);
+		const char *name = arena_printf(s->arena, "scavenge.%c%s",
+						e ? 'e' : 'o', s->job->id);
 		int fd = -1;
 
-		if (path != NULL && path_is_clean(path))
-			fd = path_open_beneath(catalogue_prefix_fd(s->prefix),
-					       path, flags, 0666, NULL);
+		if (dir >= 0 && name != NULL && strchr(name, '/') == NULL)
+			fd = io_open(dir, name, O_WRONLY | O_CREAT | O_APPEND,
+				     0666, NULL);
 		for (size_t i = 0; fd >= 0 && i < c->count; i++) {
 			const struct buf *b = e ? &r[i].err : &r[i].out;
 
@@ -137,6 +138,8 @@ keep_output(const struct copying *c, const struct remote_result *r)
 		if (fd >= 0)
 			close(fd);
 	}
+	if (dir >= 0)
+		close(dir);
 }
 
 /* The reason of a failure: the first line of the node's stderr is the most
@@ -274,7 +277,8 @@ copy_all(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 
 	snprintf(c.dir, sizeof(c.dir), SCR_DIR "/" DATASET_DIR_FMT, d->id);
 	snprintf(c.shares, sizeof(c.shares), "%s/" SHARES, c.dir);
-	if (mkdirat(prefix, c.dir, 0777) < 0 && errno != EEXIST)
+	if (create_dir(prefix, c.dir, 0777, create_owner(prefix)) < 0 &&
+	    errno != EEXIST)
 		rc = error_sys(err, "%s/%s: cannot make", s->job->prefix,
 			       c.dir);
 	progress_expect(s->work->progress, d->bytes);

@@ -380,6 +380,8 @@ take_lock(struct scavenge *s, struct error *err)
 {
 	struct error why = ERROR_INIT;
 
+	if (s->work->dry_run)
+		return 0;
 	if (catalogue_open_scr(s->prefix, true, err) < 0)
 		return -1;
 	s->lock = io_trylock(catalogue_prefix_fd(s->prefix),

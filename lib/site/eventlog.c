@@ -10,6 +10,7 @@
 #include "buf.h"
 #include "conf.h"
 #include "error.h"
+#include "io.h"
 #include "meta/dataset_dir.h"
 #include "meta/log.h"
 #include "site/jobfiles.h"
@@ -21,6 +22,7 @@
 static int
 append_log(const char *prefix, const struct buf *line, struct error *err)
 {
+	struct error why = ERROR_INIT;
 	int dir = -1, fd = -1, rc = -1;
 	ssize_t n = 0;
 
@@ -30,21 +32,20 @@ append_log(const char *prefix, const struct buf *line, struct error *err)
 	dir = jobfiles_open(prefix, true, err);
 	if (dir < 0)
 		return -1;
-	fd = openat(dir, LOG_FILE,
-		    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
-	if (fd >= 0) {
-		n = write(fd, line->data, line->len);
-		if (n >= 0 && (size_t)n < line->len)
-			errno = ENOSPC;
-		else if (n >= 0)
-			rc = 0;
-	}
+	fd = io_open(dir, LOG_FILE, O_WRONLY | O_APPEND | O_CREAT, 0600, &why);
+	close(dir);
+	if (fd < 0)
+		return error_as(err, &why, "%s/%s/%s", prefix, SCR_DIR,
+				why.text);
+	n = write(fd, line->data, line->len);
+	if (n >= 0 && (size_t)n < line->len)
+		errno = ENOSPC;
+	else if (n >= 0)
+		rc = 0;
 	if (rc < 0)
 		error_sys(err, "%s/%s/%s: cannot add a line", prefix, SCR_DIR,
 			  LOG_FILE);
-	if (fd >= 0)
-		close(fd);
-	close(dir);
+	close(fd);
 	return rc;
 }
 

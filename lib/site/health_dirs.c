@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "buf.h"
+#include "create.h"
 #include "error.h"
 #include "io.h"
 #include "site/health.h"
@@ -102,7 +103,7 @@ try_write(int dir, struct finding *f)
 
 	(void)gethostname(host, sizeof(host) - 1);
 	snprintf(name, sizeof(name), ".scr_check.%s.%ld", host, (long)getpid());
-	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	fd = create_file(dir, name, O_WRONLY, 0600, create_owner(dir));
 	if (fd < 0)
 		return found(f, state_of(errno), errno);
 	memset(page, 'x', sizeof(page));

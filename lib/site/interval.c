@@ -6,11 +6,15 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "buf.h"
 #include "error.h"
+#include "io.h"
 #include "json.h"
+#include "meta/dataset_dir.h"
 #include "meta/log.h"
+#include "site/jobfiles.h"
 #include "str.h"
 
 /* Checkpoint ids remembered.  A flush comes soon after its checkpoint, so these
@@ -162,17 +166,23 @@ take_line(struct reading *r, char *line)
 }
 
 int
-interval_read(const char *path, struct interval_stats *out, struct error *err)
+interval_read(int dirfd, const char *path, struct interval_stats *out,
+	      struct error *err)
 {
 	struct reading r = { .s = out };
 	char line[LOG_LINE_MAX + 2];
-	FILE *f = fopen(path, "re");
+	const int fd = io_open_read(dirfd, path, err);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 	bool whole = true;
 	int rc = 0;
 
 	memset(out, 0, sizeof(*out));
-	if (f == NULL)
-		return error_sys(err, "%s", path);
+	if (f == NULL) {
+		if (fd < 0)
+			return -1;
+		close(fd);
+		return error_no_memory(err);
+	}
 	while (fgets(line, sizeof(line), f) != NULL) {
 		const size_t len = strcspn(line, "\n");
 		const bool start = whole;
@@ -188,6 +198,25 @@ interval_read(const char *path, struct interval_stats *out, struct error *err)
 		rc = error_sys(err, "%s: cannot read", path);
 	fclose(f);
 	return rc;
+}
+
+int
+interval_read_prefix(const char *prefix, struct interval_stats *out,
+		     struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int dir = jobfiles_open(prefix, false, &why), rc = -1;
+
+	memset(out, 0, sizeof(*out));
+	if (dir < 0)
+		return error_as(err, &why, "%s/" SCR_DIR "/log: %s", prefix,
+				why.errnum != 0 ? strerror(why.errnum)
+						: why.text);
+	rc = interval_read(dir, "log", out, &why);
+	close(dir);
+	return rc < 0 ? error_as(err, &why, "%s/" SCR_DIR "/%s", prefix,
+				 why.text)
+		      : 0;
 }
 
 double

@@ -39,10 +39,15 @@ struct interval_stats {
 	struct interval_speed flushing, scavenging;
 };
 
-/* Read the log `path`, of any length, in a fixed amount of memory.  Invalid
- * lines are counted and skipped.  ERROR_ABSENT: no such file. */
-int interval_read(const char *path, struct interval_stats *out,
+/* Read the log `path` (io_open_read()), of any length, in a fixed amount of
+ * memory.  Invalid lines are counted and skipped.  ERROR_ABSENT: no such
+ * file. */
+int interval_read(int dirfd, const char *path, struct interval_stats *out,
 		  struct error *err);
+
+/* The same for the log of a prefix. */
+int interval_read_prefix(const char *prefix, struct interval_stats *out,
+			 struct error *err);
 
 /* Expected bytes per second of a scavenge: the rate of the last scavenges, or
  * else of the job's flushes.  0: unknown. */

@@ -125,20 +125,22 @@ open_temp(struct put_file *f, bool make, struct error *err)
 {
 	struct put *p = f->put;
 	const char *base = path_base(f->what.path);
-	int dir = put_place_take(p, f->place, make ? f : NULL, err), fd = -1;
+	int dir = put_place_take(p, f->place, make, err), fd = -1;
 
 	if (dir < 0 && dir != AT_FDCWD)
 		return -1;
 	if (make)
 		f->opened = put_place_mode(p, f);
-	if (f->place->is_new)
-		fd = openat(dir, base,
-			    O_WRONLY | O_NOFOLLOW | O_CLOEXEC |
-				    (make ? O_CREAT | O_EXCL : 0),
-			    f->opened);
+	if (make)
+		fd = f->place->is_new
+			     ? create_file(dir, base, O_WRONLY, f->opened,
+					   f->place->owner)
+			     : temp_make(dir, base, f->opened, f->place->owner);
 	else
-		fd = make ? temp_make(dir, base, f->opened)
-			  : temp_open(dir, base);
+		fd = f->place->is_new
+			     ? openat(dir, base,
+				      O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
+			     : temp_open(dir, base);
 	if (fd < 0)
 		error_sys(err, "%s: cannot create", f->what.path);
 	put_place_give(p, f->place, dir);
@@ -226,7 +228,7 @@ set_attributes(struct put_file *f, struct error *err)
 			return -1;
 	}
 	if (a != NULL)
-		return attr_apply(a, f->fd, w->path, &st, err);
+		return attr_apply(a, f->fd, w->path, f->place->owner, &st, err);
 	if (w->mode != 0 && (st.st_mode & 07777) != w->mode &&
 	    fchmod(f->fd, w->mode) < 0)
 		return error_sys(err, "%s: cannot change the mode", w->path);
@@ -309,7 +311,7 @@ static int
 place_file(struct put_file *f, struct error *err)
 {
 	struct put *p = f->put;
-	int dir = put_place_take(p, f->place, NULL, err), rc = -1;
+	int dir = put_place_take(p, f->place, false, err), rc = -1;
 
 	if (dir < 0 && dir != AT_FDCWD)
 		return -1;
@@ -352,6 +354,9 @@ fill_queue(struct put_file *f, struct error *err)
 	struct put *p = f->put;
 	struct put_file *list = NULL;
 
+	/* The file may end in a hole. */
+	if (f->holes && ftruncate(f->fd, (off_t)f->what.size) < 0)
+		return error_sys(err, "%s: cannot set its size", f->what.path);
 	if (set_attributes(f, err) < 0 ||
 	    (p->o.placed != NULL && note_time(f, err) < 0))
 		return -1;
@@ -387,6 +392,21 @@ put_wrote(struct put_file *f, uint64_t len, struct error *err)
 }
 
 int
+put_pwrite(struct put_file *f, int fd, const void *data, size_t len,
+	   uint64_t off, struct error *err)
+{
+	const int holes =
+		io_pwrite_sparse(fd, f->what.path, data, len, off, err);
+
+	if (holes < 0)
+		return -1;
+	if (holes > 0)
+		f->holes = true;
+	io_write_behind(fd, off, len, off + len == f->what.size);
+	return 0;
+}
+
+int
 put_write(struct put_file *f, const void *data, size_t len, uint64_t off,
 	  struct error *err)
 {
@@ -395,13 +415,12 @@ put_write(struct put_file *f, const void *data, size_t len, uint64_t off,
 
 	if (fd < 0)
 		return -1;
-	if (io_pwrite(fd, f->what.path, data, len, off, err) < 0) {
+	if (put_pwrite(f, fd, data, len, off, err) < 0) {
 		pthread_mutex_lock(&p->lock);
 		f->users--;
 		pthread_mutex_unlock(&p->lock);
 		return -1;
 	}
-	io_write_behind(fd, off, len, off + len == f->what.size);
 	return put_wrote(f, len, err);
 }
 
@@ -509,7 +528,7 @@ remove_temp(struct put_file *f)
 {
 	struct put *p = f->put;
 	const char *base = path_base(f->what.path);
-	int dir = put_place_take(p, f->place, NULL, NULL);
+	int dir = put_place_take(p, f->place, false, NULL);
 
 	if (dir < 0 && dir != AT_FDCWD)
 		return;
@@ -530,6 +549,7 @@ put_drop(struct put_file *f)
 	f->state = PUT_LISTED;
 	f->users = 0;
 	f->written = 0;
+	f->holes = false;
 	pthread_mutex_unlock(&p->lock);
 	remove_temp(f);
 	close_file(f);
@@ -538,16 +558,23 @@ put_drop(struct put_file *f)
 void
 put_free(struct put *p)
 {
+	bool whole = true;
+
 	if (p == NULL)
 		return;
 	for (size_t i = 0; i < p->count; i++) {
 		struct put_file *f = p->files[i];
 
+		whole = whole && f->state == PUT_PLACED;
 		if (f->state > PUT_MAKING && f->state < PUT_PLACED)
 			put_drop(f);
 		close_file(f);
 	}
 	put_new_remove(p);
+	/* Files that are renamed at once may be those of several processes,
+	 * which share the directories. */
+	if (!whole && !p->o.at_once && !p->o.unlocked)
+		put_place_remove(p);
 	for (size_t i = 0; i < p->nplaces; i++)
 		if (p->places[i]->fd >= 0)
 			close(p->places[i]->fd);

@@ -87,7 +87,7 @@ struct put_options {
 struct put *put_new(const struct put_options *o, struct error *err);
 
 /* Free the engine and remove the temporary files of all files that are not in
- * place.  NULL is ignored. */
+ * place, and the directories that were made for them.  NULL is ignored. */
 void put_free(struct put *p);
 
 /* Add a file.  It is freed with the engine.  NULL: ERROR_NOMEM. */
@@ -125,7 +125,12 @@ int put_check_room(const struct put *p, const char *what, struct error *err);
 int put_open(struct put_file *f, struct error *err);
 int put_wrote(struct put_file *f, uint64_t len, struct error *err);
 
-/* put_open(), write `len` bytes at offset `off`, put_wrote(). */
+/* Between the two: write `len` bytes at offset `off` to `fd`, and start to
+ * write them to disk.  Long runs of zeros become holes. */
+int put_pwrite(struct put_file *f, int fd, const void *data, size_t len,
+	       uint64_t off, struct error *err);
+
+/* put_open(), put_pwrite(), put_wrote(). */
 int put_write(struct put_file *f, const void *data, size_t len, uint64_t off,
 	      struct error *err);
 
@@ -154,5 +159,10 @@ int put_sync(struct put *p, struct error *err);
  * were written.
  */
 int put_commit(struct put *p, struct error *err);
+
+/* Remove the files that are in place, except those with keep[i] (in the order
+ * of put_add()), for instance because they replaced a file.  put_free() then
+ * removes the directories, too. */
+void put_undo(struct put *p, const bool *keep);
 
 #endif /* TRANSFER_PUT_H */

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 
+#include "create.h"
 #include "transfer/put.h"
 
 /* A directory that files are put into, or a parent of one.  dirfd, path and up
@@ -25,12 +26,15 @@ struct put_place {
 	bool opening;	      /* a thread is opening it */
 	size_t waiting;	      /* files in it without their names yet */
 	bool has_below;	      /* this is a parent of another place */
+	atomic_bool made;     /* by this engine */
+	bool replaces;	      /* is_new: an empty directory is in its place */
 	/* The directory was missing.  `fd` is its temporary directory, locked;
 	 * files in it have their final names. */
 	bool is_new;
-	/* What the file system gives a new file in this directory, as learned
-	 * from files made so far: owner and group; the mode bits that it grants
-	 * and those that it refuses. */
+	struct owner owner; /* of new files (create.h) */
+	/* What new files in this directory get, as learned from files made so
+	 * far: owner and group; the mode bits that the file system grants and
+	 * those that it refuses. */
 	bool known;
 	uid_t uid;
 	gid_t gid;
@@ -54,6 +58,7 @@ struct put_file {
 	enum put_state state;
 	int fd; /* of the temporary file, or -1 */
 	unsigned users;
+	atomic_bool holes; /* zeros were left out */
 	uint64_t written;
 	mode_t opened;	       /* the mode passed to open */
 	struct timespec mtime; /* as stored, if `placed` is set */
@@ -85,11 +90,14 @@ struct put_place *put_place(struct put *p, int dirfd, const char *path,
 			    struct error *err);
 
 /* Return a descriptor of the directory, to be given back by put_place_give().
- * A missing directory is created for file `f`; if `f` is NULL, it is
- * ERROR_ABSENT.  -1 is an error, but AT_FDCWD is not. */
-int put_place_take(struct put *p, struct put_place *place,
-		   const struct put_file *f, struct error *err);
+ * A missing directory is created if `make`, else it is ERROR_ABSENT.  -1 is an
+ * error, but AT_FDCWD is not. */
+int put_place_take(struct put *p, struct put_place *place, bool make,
+		   struct error *err);
 void put_place_give(struct put *p, struct put_place *place, int fd);
+
+/* Remove the directories that the engine made, if they are empty. */
+void put_place_remove(struct put *p);
 
 /* Note that `placed` files of this directory got their names, or a directory in
  * it did: it has to be synced. */

@@ -148,19 +148,19 @@ make_alike(int fd, const struct stat *was)
 static int
 make_new(struct put *p, struct put_place *place, struct error *err)
 {
-	const char *base = NULL;
+	const char *base = path_base(place->path);
 	struct stat was;
 	bool missing = false;
-	int parent = path_open_parent(place->dirfd, place->path, true, 0777,
-				      &base, err);
+	int parent = put_place_take(p, place->up, true, err);
 
-	if (parent < 0)
+	if (parent < 0 && parent != AT_FDCWD)
 		return -1;
 	if (fstatat(parent, base, &was, AT_SYMLINK_NOFOLLOW) < 0)
 		missing = errno == ENOENT;
 	else if (!S_ISDIR(was.st_mode) || !is_replaceable(parent, base, &was))
 		goto out;
-	place->fd = temp_make_dir(parent, base);
+	place->fd = temp_make_dir(parent, base, place->owner);
+	place->replaces = !missing;
 	if (place->fd >= 0 && !missing && !make_alike(place->fd, &was)) {
 		char temp[TEMP_NAME_MAX];
 
@@ -171,7 +171,7 @@ make_new(struct put *p, struct put_place *place, struct error *err)
 out:
 	place->is_new = place->fd >= 0;
 	p->ndirs += place->is_new;
-	close(parent);
+	put_place_give(p, place->up, parent);
 	return 0;
 }
 
@@ -220,7 +220,7 @@ static int
 name_new(struct put *p, struct put_place *place, struct error *err)
 {
 	const char *base = path_base(place->path);
-	int parent = put_place_take(p, place->up, NULL, err), rc = 0;
+	int parent = put_place_take(p, place->up, false, err), rc = 0;
 
 	if (parent < 0 && parent != AT_FDCWD)
 		return -1;
@@ -233,6 +233,7 @@ name_new(struct put *p, struct put_place *place, struct error *err)
 					 place->path);
 	put_place_give(p, place->up, parent);
 	place->is_new = rc < 0;
+	place->made = rc == 0 && !place->replaces;
 	return rc;
 }
 
@@ -261,11 +262,31 @@ put_new_remove(struct put *p)
 
 		if (!place->is_new)
 			continue;
-		parent = put_place_take(p, place->up, NULL, NULL);
+		parent = put_place_take(p, place->up, false, NULL);
 		if (parent < 0 && parent != AT_FDCWD)
 			continue;
 		(void)io_remove_tree(
 			parent, temp_name(temp, path_base(place->path)), NULL);
 		put_place_give(p, place->up, parent);
+	}
+}
+
+/* --- Undo --- */
+
+void
+put_undo(struct put *p, const bool *keep)
+{
+	for (size_t i = p->count; i-- > 0;) {
+		struct put_file *f = p->files[i];
+		int dir = -1;
+
+		if (f->state != PUT_PLACED || keep[i])
+			continue;
+		f->state = PUT_LISTED;
+		dir = put_place_take(p, f->place, false, NULL);
+		if (dir < 0 && dir != AT_FDCWD)
+			continue;
+		(void)unlinkat(dir, path_base(f->what.path), 0);
+		put_place_give(p, f->place, dir);
 	}
 }

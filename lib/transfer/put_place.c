@@ -68,6 +68,8 @@ find_place(struct put *p, int dirfd, const char *path, size_t len,
 		return NULL;
 	}
 	place = add_place(p, dirfd, path, len, err);
+	if (place != NULL && len == 0)
+		place->owner = create_owner(dirfd);
 	if (place == NULL || len == 0)
 		return place;
 	while (len > 0 && path[len - 1] != '/')
@@ -76,6 +78,7 @@ find_place(struct put *p, int dirfd, const char *path, size_t len,
 	if (place->up == NULL)
 		return NULL;
 	place->up->has_below = true;
+	place->owner = place->up->owner;
 	return place;
 }
 
@@ -96,33 +99,36 @@ put_place(struct put *p, int dirfd, const char *path, struct error *err)
 
 /* --- Open --- */
 
-/* Open the directory with O_RDONLY, so that it can also be synced.  If it is
- * missing, create it for file `f`. */
+/* Open the directory with O_RDONLY, so that it can also be synced. */
 static int
-open_dir(const struct put_place *place, const struct put_file *f,
-	 struct error *err)
+open_dir(const struct put_place *place, struct error *err)
 {
-	const int flags = O_RDONLY | O_DIRECTORY;
-	struct error why = ERROR_INIT;
-	const char *base = NULL;
-	int fd = path_open_beneath(place->dirfd, place->path, flags, 0, &why);
+	return path_open_beneath(place->dirfd, place->path,
+				 O_RDONLY | O_DIRECTORY, 0, err);
+}
 
-	if (fd >= 0)
-		return fd;
-	if (f == NULL || why.kind != ERROR_ABSENT)
-		return error_pass(err, &why);
-	fd = path_open_parent(f->what.dirfd, f->what.path, true, 0777, &base,
-			      err);
-	if (fd < 0)
+/* Create the directory and its parents.  Each is then opened by its whole path,
+ * as a link below the root may point to a neighbour of its parent. */
+static int
+make_dir(struct put *p, struct put_place *place, struct error *err)
+{
+	int up = put_place_take(p, place->up, true, err), rc = 0;
+
+	if (up < 0 && up != AT_FDCWD)
 		return -1;
-	close(fd);
-	return path_open_beneath(place->dirfd, place->path, flags, 0, err);
+	if (create_dir(up, path_base(place->path), 0777, place->owner) == 0)
+		place->made = true;
+	else if (errno != EEXIST)
+		rc = error_sys(err, "%s: cannot make", place->path);
+	put_place_give(p, place->up, up);
+	return rc;
 }
 
 int
-put_place_take(struct put *p, struct put_place *place, const struct put_file *f,
+put_place_take(struct put *p, struct put_place *place, bool make,
 	       struct error *err)
 {
+	struct error why = ERROR_INIT;
 	int fd = -1;
 
 	if (place->path[0] == '\0')
@@ -135,7 +141,12 @@ put_place_take(struct put *p, struct put_place *place, const struct put_file *f,
 	pthread_mutex_unlock(&p->lock);
 	if (fd >= 0)
 		return fd;
-	fd = open_dir(place, f, err);
+	fd = open_dir(place, &why);
+	if (fd < 0 && make && why.kind == ERROR_ABSENT) {
+		error_clear(&why);
+		if (make_dir(p, place, &why) == 0)
+			fd = open_dir(place, &why);
+	}
 	pthread_mutex_lock(&p->lock);
 	place->opening = false;
 	if (fd >= 0 && place->waiting > 0 && p->ndirs < p->open_max) {
@@ -144,7 +155,7 @@ put_place_take(struct put *p, struct put_place *place, const struct put_file *f,
 	}
 	pthread_cond_broadcast(&p->made);
 	pthread_mutex_unlock(&p->lock);
-	return fd;
+	return fd < 0 ? error_pass(err, &why) : fd;
 }
 
 void
@@ -174,6 +185,34 @@ put_place_changed(struct put *p, struct put_place *place, size_t placed)
 	pthread_mutex_unlock(&p->lock);
 }
 
+/* Is the directory gone now? */
+static bool
+remove_dir(struct put *p, struct put_place *place)
+{
+	int up = put_place_take(p, place->up, false, NULL);
+	bool gone = false;
+
+	if (up < 0 && up != AT_FDCWD)
+		return false;
+	gone = unlinkat(up, path_base(place->path), AT_REMOVEDIR) == 0;
+	put_place_give(p, place->up, up);
+	return gone;
+}
+
+void
+put_place_remove(struct put *p)
+{
+	for (size_t i = 0; i < p->nplaces; i++) {
+		struct put_place *place = p->places[i];
+
+		/* The last of several removes their parent. */
+		while (place != NULL && place->made && remove_dir(p, place)) {
+			place->made = false;
+			place = place->up;
+		}
+	}
+}
+
 /* --- New files in it --- */
 
 mode_t
@@ -187,8 +226,8 @@ put_place_mode(struct put *p, const struct put_file *f)
 
 	if (a != NULL && a->has_owner) {
 		pthread_mutex_lock(&p->lock);
-		ours = place->known && place->uid == a->uid &&
-		       place->gid == a->gid;
+		ours = place->owner.set ||
+		       (place->known && place->gid == a->gid);
 		pthread_mutex_unlock(&p->lock);
 	} else if (f->what.mode == 0) {
 		return 0666;
@@ -243,7 +282,7 @@ sync_place(void *arg, size_t i, unsigned worker, struct error *err)
 	place->dirty = false;
 	pthread_mutex_unlock(&p->lock);
 	if (dirty) {
-		fd = put_place_take(p, place, NULL, err);
+		fd = put_place_take(p, place, false, err);
 		rc = fd < 0 && fd != AT_FDCWD
 			     ? -1
 			     : io_sync_dir(fd, place->path, err);

@@ -146,9 +146,10 @@ open_part(struct stripe_cache *c, const struct stripe_part *p,
 	if (dir != NULL)
 		parent = pathcache_parent(dir, p->path, &base, NULL);
 	if (parent >= 0)
-		fd = openat(parent, base, flags | O_NOFOLLOW, mode);
+		fd = openat(parent, base, (flags & ~O_CREAT) | O_NOFOLLOW);
 	/* O_NOFOLLOW refuses symbolic links.  path_open_beneath() follows a
-	 * link that stays below dirfd, and reports every other error. */
+	 * link that stays below dirfd, creates the file, and reports every
+	 * other error. */
 	return fd >= 0 ? fd
 		       : path_open_beneath(p->dirfd, p->path, flags, mode, err);
 }

@@ -188,6 +188,8 @@ scratch_file(void)
 	return fd;
 }
 
+static const struct owner none = { .set = false };
+
 static void
 test_apply(void)
 {
@@ -201,26 +203,26 @@ test_apply(void)
 	a.atime = (struct timespec){ .tv_sec = 100, .tv_nsec = 5 };
 	a.mtime =
 		(struct timespec){ .tv_sec = 1795215223, .tv_nsec = 935130957 };
-	is_int(attr_apply(&a, fd, "file", NULL, NULL), 0,
+	is_int(attr_apply(&a, fd, "file", none, NULL, NULL), 0,
 	       "attributes are applied");
 	is_int(fstat(fd, &st), 0, "stat");
-	is_int(st.st_mode & 07777, 04751, "... own file: set-id is kept");
+	is_int(st.st_mode & 07777, 0751, "... without set-id bits");
 	attr_from_stat(&got, &st);
 	ok(got.has_size && got.has_owner && got.has_times, "from stat: all");
-	is_int(got.mode, S_IFREG | 04751, "... mode with type");
+	is_int(got.mode, S_IFREG | 0751, "... mode with type");
 	is_int(got.mtime.tv_sec, 1795215223, "... time of change");
 	is_int(got.mtime.tv_nsec, 935130957, "... its fraction");
 	is_int(got.atime.tv_sec, 100, "... time of access");
 
 	a.has_owner = false;
 	a.mtime.tv_sec = 7;
-	is_int(attr_apply(&a, fd, "file", NULL, NULL), 0, "times alone");
+	is_int(attr_apply(&a, fd, "file", none, NULL, NULL), 0, "times alone");
 	fstat(fd, &st);
-	is_int(st.st_mode & 07777, 04751, "... mode as before");
+	is_int(st.st_mode & 07777, 0751, "... mode as before");
 	is_int(st.st_mtime, 7, "... time");
 	close(fd);
 	a.has_owner = true;
-	ok(attr_apply(&a, fd, "file", NULL, NULL) < 0,
+	ok(attr_apply(&a, fd, "file", none, NULL, NULL) < 0,
 	   "a closed file is an error");
 }
 
@@ -245,17 +247,24 @@ test_apply_foreign(void)
 		close(fd);
 		return;
 	}
-	is_int(attr_apply(&a, fd, "file", NULL, NULL), 0,
+	is_int(attr_apply(&a, fd, "file", none, NULL, NULL), 0,
 	       "a file that is not ours to give");
 	ok(seteuid(0) == 0 && setegid(0) == 0, "... back to root");
 	fstat(fd, &st);
 	is_int(st.st_mode & 07777, 0755, "... has no set-id bits");
 	is_int(st.st_uid, 65534, "... and its owner");
-	is_int(attr_apply(&a, fd, "file", NULL, NULL), 0,
-	       "as root it is given");
+	is_int(attr_apply(&a, fd, "file", none, NULL, NULL), 0,
+	       "root does not take over the recorded owner");
 	fstat(fd, &st);
-	is_int(st.st_mode & 07777, 06755, "... with set-id bits");
-	is_int(st.st_uid, 12345, "... to the owner");
+	is_int(st.st_mode & 07777, 0755, "... nor set-id bits");
+	is_int(st.st_uid, 65534, "... the owner stays");
+	is_int(attr_apply(&a, fd, "file", (struct owner){ true, 1, 2 }, NULL,
+			  NULL),
+	       0, "the owner of the prefix is given");
+	fstat(fd, &st);
+	is_int(st.st_uid, 1, "... as user");
+	is_int(st.st_gid, 2, "... and group");
+	is_int(st.st_mode & 07777, 0755, "... and no set-id bits");
 	close(fd);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "site/interval.h"
 
+#include <fcntl.h>
 #include <math.h>
 
 #include "json.h"
@@ -23,7 +24,7 @@ read_log(const char *const *lines, size_t count, struct interval_stats *s)
 					: "",
 				lines[i]) == 0);
 	write_file(path, text.data, text.len);
-	rc = interval_read(path, s, NULL);
+	rc = interval_read(AT_FDCWD, path, s, NULL);
 	buf_free(&text);
 	return rc;
 }
@@ -157,7 +158,8 @@ test_without_data(void)
 	struct interval i;
 	struct error err = ERROR_INIT;
 
-	is_int(interval_read(fmt("%s/none", root), &s, &err), -1, "no log");
+	is_int(interval_read(AT_FDCWD, fmt("%s/none", root), &s, &err), -1,
+	       "no log");
 	ok(err.kind == ERROR_ABSENT && says(&err, "none"), "... is said");
 	is_int(read_log(NULL, 0, &s), 0, "an empty log");
 	is_int(interval_compute(&s, INTERVAL_DALY, &i, &err), -1, "... no");
@@ -244,7 +246,8 @@ test_golden(void)
 		skip("a real log", "no golden data");
 		return;
 	}
-	is_int(interval_read(fmt("%s/scr3/xor_4/flushed/prefix/.scr/log", dir),
+	is_int(interval_read(AT_FDCWD,
+			     fmt("%s/scr3/xor_4/flushed/prefix/.scr/log", dir),
 			     &s, NULL),
 	       0, "a real log");
 	ok(s.runs.count == 1 && s.checkpoint.count == 1 && s.flush.count == 1 &&

@@ -222,8 +222,9 @@ has(const char *path, const struct attr *a)
 {
 	struct stat st;
 
-	return stat(path, &st) == 0 && st.st_mode == a->mode &&
-	       st.st_uid == a->uid && st.st_gid == a->gid &&
+	/* Neither set-id bits nor the recorded owner are taken over. */
+	return stat(path, &st) == 0 && st.st_mode == (a->mode & ~07000u) &&
+	       st.st_uid == geteuid() && st.st_gid == getegid() &&
 	       st.st_mtim.tv_sec == a->mtime.tv_sec &&
 	       st.st_mtim.tv_nsec == a->mtime.tv_nsec &&
 	       st.st_atim.tv_sec == a->atime.tv_sec;

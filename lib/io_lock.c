@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* io_lock.c - locks between processes and nodes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "io.h"
+
+static int
+lock_fd(int fd, int operation)
+{
+	int rc = 0;
+
+	do
+		rc = flock(fd, operation);
+	while (rc < 0 && errno == EINTR);
+	return rc;
+}
+
+static int
+lock_file(int dirfd, const char *name, int operation, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int fd = io_open(dirfd, name, O_RDWR | O_CREAT, 0666, &why);
+
+	/* Another user's lock file: read permission is enough to lock. */
+	if (fd < 0 && why.errnum == EACCES)
+		fd = io_open(dirfd, name, O_RDONLY, 0, NULL);
+	if (fd < 0) {
+		return error_pass(err, &why);
+	}
+	if (lock_fd(fd, operation) < 0) {
+		error_sys(err, "%s: cannot lock", name);
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+int
+io_lock(int dirfd, const char *name, bool exclusive, struct error *err)
+{
+	return lock_file(dirfd, name, exclusive ? LOCK_EX : LOCK_SH, err);
+}
+
+int
+io_trylock(int dirfd, const char *name, bool exclusive, struct error *err)
+{
+	return lock_file(dirfd, name, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB,
+			 err);
+}
+
+/* Take both kinds of lock, or neither. */
+static int
+lock_both(int fd)
+{
+	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	if (lock_fd(fd, LOCK_EX | LOCK_NB) < 0)
+		return -1;
+	/* If the file system has no such locks, flock() must do. */
+	if (fcntl(fd, F_OFD_SETLK, &whole) == 0 ||
+	    (errno != EAGAIN && errno != EACCES))
+		return 0;
+	flock(fd, LOCK_UN);
+	errno = EWOULDBLOCK;
+	return -1;
+}
+
+/* lock_both(), with pauses of 1, 2, 4 ... 32 ms until it is free. */
+static int
+wait_both(int fd, double seconds)
+{
+	struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (;;) {
+		if (lock_both(fd) == 0)
+			return 0;
+		if (errno != EWOULDBLOCK || seconds <= 0)
+			return -1;
+		nanosleep(&pause, NULL);
+		seconds -= (double)pause.tv_nsec * 1e-9;
+		if (pause.tv_nsec < 32000000)
+			pause.tv_nsec *= 2;
+	}
+}
+
+int
+io_open_locked(int dirfd, const char *name, bool create, double seconds,
+	       struct error *err)
+{
+	struct stat st;
+	int fd = -1;
+
+	for (;;) {
+		fd = io_open(dirfd, name, O_RDWR | (create ? O_CREAT : 0), 0666,
+			     err);
+		if (fd < 0)
+			return -1;
+		if (wait_both(fd, seconds) < 0) {
+			error_sys(err, "%s: cannot lock", name);
+			break;
+		}
+		if (fstat(fd, &st) == 0 && st.st_nlink > 0)
+			return fd;
+		close(fd); /* removed while we waited: open the new one */
+	}
+	close(fd);
+	return -1;
+}
