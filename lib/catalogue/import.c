@@ -19,6 +19,7 @@
 #include "buf.h"
 #include "catalogue/catalogue_impl.h"
 #include "catalogue/export.h"
+#include "catalogue/import_impl.h"
 #include "container/manifest.h"
 #include "error.h"
 #include "hash.h"
@@ -27,6 +28,7 @@
 #include "mem.h"
 #include "meta/filemap.h"
 #include "meta/index.h"
+#include "meta/kvtree.h"
 #include "meta/redset.h"
 #include "meta/summary.h"
 #include "par.h"
@@ -50,14 +52,6 @@
 /* The directory of metadata in an archive. */
 #define META_DIR ".scr/scr.dataset."
 
-struct imported {
-	const char *path;
-	enum put_kind kind;
-	struct put_file *put;
-	uint64_t size;
-	char sum[HASH_TEXT];
-};
-
 /* A small file, in the block. */
 struct small {
 	size_t number; /* index in importing.list */
@@ -79,17 +73,18 @@ struct importing {
 	struct pathcache *parents; /* of existing files */
 	struct imported *list;
 	size_t count, cap;
+	bool *there; /* by file: something was at its target */
 	struct manifest *manifest;
 };
 
 /* --- What an entry is --- */
 
-/* Is this a metadata file allowed in an archive?  *kind: its place in the order
- * of renames. */
+/* The place of a metadata file in the order of renames.  False: it is not
+ * allowed in an archive. */
 static bool
-meta_kind(const char *name, enum put_kind *kind)
+put_order(enum dataset_dir_kind meta, enum put_kind *kind)
 {
-	switch (dataset_dir_kind(name, NULL)) {
+	switch (meta) {
 	case DATASET_DIR_RANK2FILE:
 	case DATASET_DIR_SUMMARY:
 		*kind = PUT_MAP;
@@ -108,25 +103,27 @@ meta_kind(const char *name, enum put_kind *kind)
 	}
 }
 
-/* Allow all metadata of one dataset, and nothing else below .scr. */
+/* Allow all metadata of one dataset, and files of a job. */
 static int
-classify(struct importing *x, const char *path, enum put_kind *kind,
-	 struct error *err)
+classify(struct importing *x, struct imported *f, struct error *err)
 {
-	const char *dir = path + strlen(".scr/"), *name = path_base(path);
+	const char *path = f->path, *name = path_base(path);
+	const char *dir = path + strlen(".scr/");
 	char shown[SHOWN_MAX], text[64];
 	int64_t id = -1;
 
-	*kind = PUT_FILE;
-	if (path_below(path, SCR_DIR) == NULL)
+	f->kind = PUT_FILE;
+	f->meta = DATASET_DIR_FOREIGN;
+	if (dataset_dir_is_data(path))
 		return 0;
 	if (str_starts(path, META_DIR) && (size_t)(name - dir) < sizeof(text) &&
 	    name > dir) {
 		snprintf(text, sizeof(text), "%.*s", (int)(name - dir - 1),
 			 dir);
 		id = dataset_dir_id(text);
+		f->meta = dataset_dir_kind(name, NULL);
 	}
-	if (id <= 0 || !meta_kind(name, kind))
+	if (id <= 0 || !put_order(f->meta, &f->kind))
 		return error_set(err, ERROR_UNSAFE,
 				 "%s: has no place in an archive of a dataset",
 				 str_printable(shown, sizeof(shown), path));
@@ -238,9 +235,8 @@ stream(struct importing *x, struct imported *f, uint64_t *size,
 	do {
 		if (read_block(x, 0, STEP, &got, err) < 0 ||
 		    hash_update(x->hash, x->block, got, err) < 0 ||
-		    io_pwrite(fd, f->path, x->block, got, *size, err) < 0)
+		    put_pwrite(f->put, fd, x->block, got, *size, err) < 0)
 			return -1;
-		io_write_behind(fd, *size, got, false);
 		*size += got;
 	} while (got == STEP);
 	put_set_size(f->put, *size);
@@ -249,17 +245,23 @@ stream(struct importing *x, struct imported *f, uint64_t *size,
 		       : hash_text(x->hash, f->sum, err);
 }
 
+/* Is it read into memory, because the import depends on it? */
 static bool
-is_manifest(const struct imported *f)
+is_image(const struct imported *f)
 {
-	return f->kind != PUT_FILE &&
-	       str_eq(path_base(f->path), DATASET_DIR_MANIFEST);
+	return f->meta == DATASET_DIR_KEPT ||
+	       f->meta == DATASET_DIR_RANK2FILE ||
+	       f->meta == DATASET_DIR_RANK2FILE_PART;
 }
 
-/* Read and parse the manifest.  It is kept in memory until the commit. */
+/* Read a file into memory, where it is kept until the commit.  Parse the
+ * manifest. */
 static int
-take_manifest(struct importing *x, struct put_what *what, struct error *err)
+take_image(struct importing *x, struct imported *f, struct put_what *what,
+	   struct error *err)
 {
+	const bool manifest = f->meta == DATASET_DIR_KEPT;
+	const size_t max = manifest ? MANIFEST_MAX : KVTREE_MAX_ENCODED;
 	struct buf raw = BUF_INIT;
 	size_t got = 0;
 	int rc = write_all_small(x, err); /* frees the block */
@@ -269,19 +271,24 @@ take_manifest(struct importing *x, struct put_what *what, struct error *err)
 			rc = read_block(x, 0, STEP, &got, err);
 		if (rc == 0 && buf_add(&raw, x->block, got) < 0)
 			rc = error_no_memory(err);
-		if (rc == 0 && raw.len > MANIFEST_MAX)
+		if (rc == 0 && raw.len > max)
 			rc = error_set(err, ERROR_CORRUPT,
 				       "%s: longer than the limit of %zu bytes",
-				       what->path, MANIFEST_MAX);
+				       what->path, max);
 	} while (rc == 0 && got == STEP);
-	if (rc == 0 && x->manifest == NULL)
+	if (rc == 0 && manifest && x->manifest == NULL)
 		x->manifest = manifest_parse(raw.data, raw.len, err);
-	what->image = arena_strndup(x->arena, raw.data, raw.len);
+	if (rc == 0)
+		rc = hash_update(x->hash, raw.data, raw.len, err);
+	what->image =
+		arena_strndup(x->arena, raw.len > 0 ? raw.data : "", raw.len);
 	what->image_size = what->size = raw.len;
 	if (what->image == NULL)
 		rc = error_no_memory(err);
 	buf_free(&raw);
-	return rc < 0 || x->manifest == NULL ? -1 : 0;
+	if (rc < 0 || (manifest && x->manifest == NULL))
+		return -1;
+	return hash_text(x->hash, f->sum, err);
 }
 
 /* Write the bytes of the entry to the file that was added last. */
@@ -317,14 +324,14 @@ read_file(struct importing *x, const struct ark_entry *e, struct error *err)
 	*f = (struct imported){ .path = arena_strdup(x->arena, e->path) };
 	if (f->path == NULL)
 		return error_no_memory(err);
-	if (classify(x, f->path, &what.kind, err) < 0)
+	if (classify(x, f, err) < 0)
 		return -1;
 	*a = e->attr;
-	f->kind = what.kind;
+	what.kind = f->kind;
 	what.path = f->path;
 	what.size = a->has_size ? a->size : UINT64_MAX;
 	what.attr = a->has_owner || a->has_times ? a : NULL;
-	if (is_manifest(f) && take_manifest(x, &what, err) < 0)
+	if (is_image(f) && take_image(x, f, &what, err) < 0)
 		return -1;
 	f->put = put_add(x->put, &what, err);
 	if (f->put == NULL)
@@ -373,7 +380,7 @@ compare(struct importing *x, struct error *err)
 		const struct imported *f = &x->list[i];
 		size_t at = manifest_find(x->manifest, f->path);
 
-		if (at == MANIFEST_NONE && is_manifest(f))
+		if (at == MANIFEST_NONE && f->meta == DATASET_DIR_KEPT)
 			continue;
 		str_printable(shown, sizeof(shown), f->path);
 		if (at == MANIFEST_NONE)
@@ -393,6 +400,8 @@ compare(struct importing *x, struct error *err)
 			 "are in it twice",
 			 manifest_count(x->manifest) - matched);
 }
+
+/* --- What is there already --- */
 
 /* Compute the checksum of an existing file. */
 static int
@@ -421,6 +430,9 @@ look_around(struct importing *x, struct error *err)
 	char sum[HASH_TEXT], shown[SHOWN_MAX];
 	struct stat st;
 
+	x->there = mem_calloc(x->count + 1, sizeof(*x->there));
+	if (x->there == NULL)
+		return error_no_memory(err);
 	for (size_t i = 0; i < x->count; i++) {
 		const struct imported *f = &x->list[i];
 		bool same = false;
@@ -428,6 +440,7 @@ look_around(struct importing *x, struct error *err)
 		if (pathcache_absent(x->parents, f->path) ||
 		    pathcache_stat(x->parents, f->path, &st, NULL) < 0)
 			continue;
+		x->there[i] = true;
 		if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size) {
 			if (sum_there(x, f->path, sum, err) < 0)
 				return -1;
@@ -471,18 +484,38 @@ check_index(struct importing *x, struct error *err)
 
 /* --- All --- */
 
+/* May the index name the dataset?  Then its files have to stay. */
+static bool
+may_be_indexed(const struct importing *x)
+{
+	enum catalogue_state state = CATALOGUE_GOOD;
+	struct index *ix = NULL;
+	struct index_entry e;
+	bool is = true;
+
+	if (catalogue_load(x->c, &ix, &state, NULL) == 0)
+		is = ix != NULL ? index_find_id(ix, x->out->id, &e, NULL) == 0
+				: state != CATALOGUE_MISSING;
+	index_free(ix);
+	return is;
+}
+
 static int
 work(struct importing *x, struct error *err)
 {
 	struct build_result b;
 
 	if (read_all(x, err) < 0 || compare(x, err) < 0 ||
-	    check_index(x, err) < 0 || look_around(x, err) < 0)
+	    check_index(x, err) < 0 ||
+	    import_check_ranks(x->list, x->count, err) < 0 ||
+	    look_around(x, err) < 0)
 		return -1;
-	if (put_commit(x->put, err) < 0)
+	if (put_commit(x->put, err) < 0 ||
+	    catalogue_build(x->c, x->out->id, x->o, &b, err) < 0) {
+		if (!may_be_indexed(x))
+			put_undo(x->put, x->there);
 		return -1;
-	if (catalogue_build(x->c, x->out->id, x->o, &b, err) < 0)
-		return -1;
+	}
 	memcpy(x->out->name, b.name, sizeof(x->out->name));
 	return 0;
 }
@@ -502,9 +535,11 @@ import_dataset(struct catalogue *c, const struct import_source *from,
 	const struct put_options how = {
 		.par = work_waiting(&o->work, catalogue_prefix_fd(c)),
 	};
+	bool made = false;
 	int rc = -1;
 
 	*out = (struct export_result){ .id = -1 };
+	made = catalogue_scr_fd(c) < 0;
 	x.block = mem_aligned(4096, BLOCK);
 	x.hash = hash_new(err);
 	x.put = put_new(&how, err);
@@ -517,11 +552,15 @@ import_dataset(struct catalogue *c, const struct import_source *from,
 	if (x.ark != NULL)
 		rc = work(&x, err);
 	put_free(x.put);
+	/* A failed import leaves nothing. */
+	if (rc < 0 && made)
+		(void)unlinkat(catalogue_prefix_fd(c), SCR_DIR, AT_REMOVEDIR);
 	pathcache_free(x.parents);
 	ark_in_free(x.ark);
 	manifest_free(x.manifest);
 	hash_free(x.hash);
 	mem_free(x.block);
+	mem_free(x.there);
 	mem_free(x.list);
 	arena_free(x.arena);
 	return rc;

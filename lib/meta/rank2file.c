@@ -50,7 +50,9 @@ struct loader {
 	struct image *images; /* parts to read */
 	size_t nimages, images_room;
 	int dirfd;
-	struct par *par;       /* NULL: one thread */
+	const struct rank2file_image *given; /* instead of files; or NULL */
+	struct map *by_name;		     /* of `given` */
+	struct par *par;		     /* NULL: one thread */
 	atomic_uchar *claimed; /* by rank: set if a part has the rank */
 	struct map *seen;      /* names of all files read: each is read only
 				  once, so a loop or fan-out cannot multiply the
@@ -139,14 +141,36 @@ read_level(const struct kvtree *tree, uint64_t *out, struct error *err)
 	return value_u64(k, LEVEL_MAX, out, err);
 }
 
+/* The image `name` of those given. */
+static const struct rank2file_image *
+given(const struct loader *l, const char *name, struct error *err)
+{
+	const size_t at = map_get(l->by_name, name);
+
+	if (at != MAP_NONE)
+		return &l->given[at];
+	error_set(err, ERROR_ABSENT, "%s: missing", name);
+	return NULL;
+}
+
 /* Read a whole file.  Refuse a symbolic link that leads out of the
  * directory. */
 static int
-read_bytes(int dirfd, const char *name, struct buf *out, struct error *err)
+read_bytes(const struct loader *l, int dirfd, const char *name, struct buf *out,
+	   struct error *err)
 {
-	int fd = path_open_beneath(dirfd, name, O_RDONLY | O_NONBLOCK, 0, err);
-	int rc = -1;
+	const struct rank2file_image *im = NULL;
+	int fd = -1, rc = -1;
 
+	if (l->given != NULL) {
+		im = given(l, name, err);
+		buf_clear(out);
+		return im == NULL ? -1
+		       : buf_add(out, im->data, im->len) < 0
+			       ? error_no_memory(err)
+			       : 0;
+	}
+	fd = path_open_beneath(dirfd, name, O_RDONLY | O_NONBLOCK, 0, err);
 	if (fd < 0)
 		return -1;
 	rc = io_read_fd(fd, name, KVTREE_MAX_ENCODED, out, err);
@@ -182,7 +206,7 @@ read_tree(struct loader *l, int dirfd, const char *name, uint64_t offset,
 	struct kvtree *tree = NULL;
 
 	if (see(l, name, err) < 0 ||
-	    read_bytes(dirfd, name, &l->raw, err) < 0 ||
+	    read_bytes(l, dirfd, name, &l->raw, err) < 0 ||
 	    check_offset(l, name, offset, l->raw.len, err) < 0)
 		return NULL;
 	tree = kvtree_decode(l->raw.data + offset, l->raw.len - (size_t)offset,
@@ -296,26 +320,46 @@ load_all(struct loader *l, int dirfd, struct error *err)
 
 /* --- Parts, read by several threads --- */
 
+static void
+fetch_image(struct loader *l, struct image *im, struct arena *arena,
+	    struct error *err)
+{
+	const struct rank2file_image *from = NULL;
+	int fd = -1;
+
+	if (l->given != NULL) {
+		from = given(l, im->name, err);
+		if (from == NULL)
+			return;
+		im->len = from->len;
+		im->data = arena_strndup(arena, from->data, from->len);
+		if (im->data == NULL)
+			error_no_memory(err);
+		return;
+	}
+	fd = path_open_beneath(l->dirfd, im->name, O_RDONLY | O_NONBLOCK, 0,
+			       err);
+	if (fd < 0)
+		return;
+	im->data = io_read_arena(fd, im->name, KVTREE_MAX_ENCODED, arena,
+				 &im->len, err);
+	close(fd);
+}
+
 static int
 read_image(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	struct loader *l = arg;
 	struct image *im = &l->images[i];
 	struct error why = ERROR_INIT;
-	int fd = path_open_beneath(l->dirfd, im->name, O_RDONLY | O_NONBLOCK, 0,
-				   &why);
 
-	if (fd < 0) {
+	fetch_image(l, im, l->out->arenas[worker], &why);
+	if (im->data == NULL) {
 		/* ABSENT is reserved for a missing top file. */
 		if (why.kind == ERROR_ABSENT)
 			why.kind = ERROR_CORRUPT;
 		return error_pass(err, &why);
 	}
-	im->data = io_read_arena(fd, im->name, KVTREE_MAX_ENCODED,
-				 l->out->arenas[worker], &im->len, err);
-	close(fd);
-	if (im->data == NULL)
-		return -1;
 	if (im->offset > im->len)
 		return error_set(err, ERROR_CORRUPT, "%s: no offset %" PRIu64,
 				 im->name, im->offset);
@@ -450,6 +494,35 @@ find_unused(struct loader *l)
 		(*g)++;
 }
 
+static int
+load(struct loader *l, const char *base, struct error *err)
+{
+	struct rank2file *out = l->out;
+	int rc = -1;
+
+	memset(out, 0, sizeof(*out));
+	out->arena = arena_new();
+	l->seen = map_new();
+	if (out->arena == NULL || l->seen == NULL ||
+	    rank2file_base_split(&l->base, base) < 0) {
+		error_no_memory(err);
+		goto out;
+	}
+	if (load_all(l, l->dirfd, err) < 0 || make_view(l, err) < 0)
+		goto out;
+	find_unused(l);
+	rc = 0;
+out:
+	mem_free(l->images);
+	mem_free(l->claimed);
+	buf_free(&l->raw);
+	buf_free(&l->base.stem);
+	map_free(l->seen);
+	if (rc < 0)
+		rank2file_free(out);
+	return rc;
+}
+
 int
 rank2file_load_par(int dirfd, const char *base, struct par *par,
 		   struct rank2file *out, struct error *err)
@@ -460,28 +533,31 @@ rank2file_load_par(int dirfd, const char *base, struct par *par,
 		.dirfd = dirfd,
 		.par = par,
 	};
-	int rc = -1;
+
+	return load(&l, base, err);
+}
+
+int
+rank2file_load_images(const struct rank2file_image *images, size_t count,
+		      const char *base, struct rank2file *out,
+		      struct error *err)
+{
+	struct loader l = {
+		.out = out,
+		.raw = BUF_INIT,
+		.dirfd = -1,
+		.given = images,
+		.by_name = map_new(),
+	};
+	int rc = l.by_name == NULL ? error_no_memory(err) : 0;
 
 	memset(out, 0, sizeof(*out));
-	out->arena = arena_new();
-	l.seen = map_new();
-	if (out->arena == NULL || l.seen == NULL ||
-	    rank2file_base_split(&l.base, base) < 0) {
-		error_no_memory(err);
-		goto out;
-	}
-	if (load_all(&l, dirfd, err) < 0 || make_view(&l, err) < 0)
-		goto out;
-	find_unused(&l);
-	rc = 0;
-out:
-	mem_free(l.images);
-	mem_free(l.claimed);
-	buf_free(&l.raw);
-	buf_free(&l.base.stem);
-	map_free(l.seen);
-	if (rc < 0)
-		rank2file_free(out);
+	for (size_t i = 0; i < count && rc == 0; i++)
+		if (map_put(l.by_name, images[i].name, i) < 0)
+			rc = error_no_memory(err);
+	if (rc == 0)
+		rc = load(&l, base, err);
+	map_free(l.by_name);
 	return rc;
 }
 

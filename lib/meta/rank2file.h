@@ -87,6 +87,15 @@ int rank2file_load_par(int dirfd, const char *base, struct par *par,
 		       struct rank2file *out, struct error *err);
 void rank2file_free(struct rank2file *r);
 
+/* The same from images of the files in memory, by their names. */
+struct rank2file_image {
+	const char *name, *data;
+	size_t len;
+};
+int rank2file_load_images(const struct rank2file_image *images, size_t count,
+			  const char *base, struct rank2file *out,
+			  struct error *err);
+
 /*
  * Read the entry `k` of one file: its name is the path, its children are SIZE,
  * CRC and SEG.  Also used for other tables with such entries.  Strings are

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * import_ranks.c - compare the files of an archive with its rank2file.
+ */
+#include "catalogue/import_impl.h"
+#include "error.h"
+#include "map.h"
+#include "mem.h"
+#include "meta/rank2file.h"
+#include "path.h"
+#include "str.h"
+
+#define SHOWN_MAX 512
+
+static bool
+is_ranks(const struct imported *f)
+{
+	return f->meta == DATASET_DIR_RANK2FILE ||
+	       f->meta == DATASET_DIR_RANK2FILE_PART;
+}
+
+/* Read the archive's rank2file. */
+static int
+load_ranks(const struct imported *list, size_t count, struct rank2file *out,
+	   struct error *err)
+{
+	struct rank2file_image *images = mem_calloc(count + 1, sizeof(*images));
+	size_t n = 0;
+	int rc = -1;
+
+	if (images == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < count; i++) {
+		const struct put_what *what = put_what(list[i].put);
+
+		if (is_ranks(&list[i]))
+			images[n++] = (struct rank2file_image){
+				path_base(what->path),
+				what->image,
+				what->image_size,
+			};
+	}
+	rc = rank2file_load_images(images, n, RANK2FILE_FILE, out, err);
+	mem_free(images);
+	return rc;
+}
+
+/* Find a file of the rank2file in the archive, and mark it in `named`. */
+static int
+match(const struct imported *list, const struct map *by,
+      const struct rank2file_file *f, bool *named, struct error *err)
+{
+	const size_t at = map_get(by, f->path);
+	char shown[SHOWN_MAX];
+
+	str_printable(shown, sizeof(shown), f->path);
+	if (at == MAP_NONE)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: its rank2file names it, but it is not in "
+				 "the archive",
+				 shown);
+	if (f->nsegs > 0 || (f->has_size && f->size != list[at].size))
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: is not what its rank2file says", shown);
+	named[at] = true;
+	return 0;
+}
+
+int
+import_check_ranks(const struct imported *list, size_t count, struct error *err)
+{
+	struct rank2file r = { .nranks = 0 };
+	struct map *by = map_new();
+	bool *named = mem_calloc(count + 1, sizeof(*named));
+	char shown[SHOWN_MAX];
+	int rc = by == NULL || named == NULL ? error_no_memory(err)
+					     : load_ranks(list, count, &r, err);
+
+	for (size_t i = 0; i < count && rc == 0; i++)
+		if (map_put(by, list[i].path, i) < 0)
+			rc = error_no_memory(err);
+	for (size_t i = 0; i < r.nranks && rc == 0; i++)
+		for (size_t k = 0; k < r.ranks[i].nfiles && rc == 0; k++)
+			rc = match(list, by, &r.ranks[i].files[k], named, err);
+	for (size_t i = 0; i < count && rc == 0; i++)
+		if (list[i].kind == PUT_FILE && !named[i])
+			rc = error_set(err, ERROR_UNSAFE,
+				       "%s: is in the archive, but its "
+				       "rank2file does not name it",
+				       str_printable(shown, sizeof(shown),
+						     list[i].path));
+	if (r.arena != NULL)
+		rank2file_free(&r);
+	mem_free(named);
+	map_free(by);
+	return rc;
+}
