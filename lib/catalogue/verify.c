@@ -496,6 +496,23 @@ verify_gone(struct verify *v, struct error *err)
 	return 0;
 }
 
+/* Report a path that a packed map lists twice. */
+static void
+tell_twins(struct verify *v)
+{
+	const struct rank2file *r = &v->fetch.ranks;
+	struct error why = ERROR_INIT;
+	struct segmap m;
+
+	if (!v->fetch.have_ranks || !segmap_is_packed(r) ||
+	    segmap_read(&m, r, NULL) < 0)
+		return;
+	if (segmap_refuse_twins(&m, NULL, ERROR_DAMAGED, "the map is damaged",
+				&why) < 0)
+		tell(v, STATUS_DAMAGED, "%s", why.text);
+	segmap_free(&m);
+}
+
 /* --- Entry points --- */
 
 static int
@@ -518,6 +535,7 @@ verify(struct verify *v, struct error *err)
 	if (rc > 0 && v->fetch.have_ranks && verify_listed(v, err) < 0)
 		return -1;
 	tell_fetch(v, rc == 0);
+	tell_twins(v);
 	if (rc > 0 && !v->fetch.have_ranks)
 		tell(v, STATUS_LOST,
 		     "no filemaps and no good rank2file: nothing tells its "

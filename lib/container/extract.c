@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "create.h"
 #include "error.h"
 #include "map.h"
 #include "mem.h"
@@ -71,6 +72,7 @@ extract_choose(const struct packed *p, const char *const *names, size_t count,
 
 /* --- One file --- */
 
+/* 1: the reader of a pipe has gone away. */
 static int
 write_all(int fd, const unsigned char *data, size_t len, struct error *err)
 {
@@ -79,6 +81,8 @@ write_all(int fd, const unsigned char *data, size_t len, struct error *err)
 
 		if (n < 0 && errno == EINTR)
 			continue;
+		if (n < 0 && errno == EPIPE)
+			return 1;
 		if (n < 0)
 			return error_sys(err, "cannot write the file's bytes");
 		data += n;
@@ -87,6 +91,7 @@ write_all(int fd, const unsigned char *data, size_t len, struct error *err)
 	return 0;
 }
 
+/* 1: the reader has gone away before the end. */
 static int
 copy_out(const struct stripe *s, uint64_t size, int fd,
 	 struct stripe_cache *cache, const struct work *work, struct error *err)
@@ -101,10 +106,10 @@ copy_out(const struct stripe *s, uint64_t size, int fd,
 		if (work_stopped(work)) {
 			errno = EINTR;
 			rc = error_sys(err, "stopped");
-		} else if (stripe_read(s, cache, off, block, len, err) < 0 ||
-			   write_all(fd, block, len, err) < 0) {
-			rc = -1;
 		} else {
+			rc = stripe_read(s, cache, off, block, len, err);
+			if (rc == 0)
+				rc = write_all(fd, block, len, err);
 			progress_add(work->progress, len);
 		}
 	}
@@ -132,9 +137,12 @@ extract_cat(const struct packed *p, size_t file, int fd,
 		goto out;
 	sum.size = f->size;
 	progress_expect(work->progress, f->size);
-	if (packed_file(p, file, arena, &s, err) < 0 ||
-	    copy_out(&s, f->size, fd, cache, work, err) < 0)
+	if (packed_file(p, file, arena, &s, err) == 0)
+		rc = copy_out(&s, f->size, fd, cache, work, err);
+	if (rc != 0) {
+		rc = rc < 0 ? -1 : 0; /* no checksum of a part */
 		goto out;
+	}
 	stripe_cache_drop(cache);
 	rc = f->has_crc && sum.crc != f->crc ? segmap_wrong_sum(f, sum.crc, err)
 					     : 0;
@@ -150,7 +158,7 @@ struct extraction {
 	const struct packed *p;
 	const struct work *work;
 	int dir;
-	struct pathcache *parents;
+	struct pathcache *parents, *sources; /* of targets, of plain files */
 	struct put *put;
 	struct arena *arena;
 	struct stripe from, to; /* the chosen files, end to end */
@@ -212,10 +220,16 @@ add_file(struct extraction *x, size_t i, bool force, struct error *err)
 {
 	const struct packed *p = x->p;
 	const struct segmap_file *f = &p->map.files[i];
+	struct attr *a = arena_alloc(x->arena, 1, sizeof(*a));
 	struct put_file *to = NULL;
 	struct stripe s = { 0, NULL };
 
-	if (packed_measure(p, i, err) < 0 || in_the_way(x, f, force, err) < 0)
+	if (a == NULL)
+		return error_no_memory(err);
+	if (packed_refuse_place(p, i, err) < 0 ||
+	    packed_measure(p, i, err) < 0 ||
+	    packed_attr(p, i, x->sources, a, err) < 0 ||
+	    in_the_way(x, f, force, err) < 0)
 		return -1;
 	to = put_add(x->put,
 		     &(struct put_what){
@@ -223,8 +237,7 @@ add_file(struct extraction *x, size_t i, bool force, struct error *err)
 			     .dirfd = x->dir,
 			     .path = f->path,
 			     .size = f->size,
-			     .attr = i < p->hidden.nattrs ? &p->hidden.attrs[i]
-							  : NULL,
+			     .attr = a->has_owner || a->has_times ? a : NULL,
 		     },
 		     err);
 	if (to == NULL || packed_file(p, i, x->arena, &s, err) < 0)
@@ -289,6 +302,9 @@ list_all(struct extraction *x, const struct extract_options *o, size_t *count,
 		arena_alloc(x->arena, m->nfiles + 1, sizeof(*x->to.parts));
 	if (x->from.parts == NULL || x->to.parts == NULL)
 		return error_no_memory(err);
+	if (segmap_refuse_twins(m, o->only, ERROR_DAMAGED, "cannot be unpacked",
+				err) < 0)
+		return -1;
 	for (size_t i = 0; i < m->nfiles; i++) {
 		if (!o->only[i])
 			continue;
@@ -304,6 +320,7 @@ extract_files(const struct packed *p, const struct extract_options *o,
 	      struct extract_result *out, struct error *err)
 {
 	struct extraction x = { .p = p, .work = o->work, .dir = -1 };
+	bool made = false;
 	int rc = -1;
 
 	*out = (struct extract_result){ .files = 0 };
@@ -314,7 +331,8 @@ extract_files(const struct packed *p, const struct extract_options *o,
 		error_no_memory(err);
 		goto out;
 	}
-	if (mkdir(o->dir, 0777) < 0 && errno != EEXIST) {
+	made = create_dir_path(o->dir, 0777) == 0;
+	if (!made && errno != EEXIST) {
 		error_sys(err, "%s: cannot make", o->dir);
 		goto out;
 	}
@@ -324,10 +342,11 @@ extract_files(const struct packed *p, const struct extract_options *o,
 		goto out;
 	}
 	x.parents = pathcache_new(x.dir);
+	x.sources = pathcache_new(p->file_fd);
 	x.put = put_new(
 		&(struct put_options){ .par = work_waiting(o->work, x.dir) },
 		err);
-	if (x.parents == NULL || x.put == NULL)
+	if (x.parents == NULL || x.sources == NULL || x.put == NULL)
 		error_no_memory(err);
 	else if (list_all(&x, o, &out->files, err) == 0 &&
 		 copy_all(&x, err) == 0)
@@ -335,9 +354,12 @@ extract_files(const struct packed *p, const struct extract_options *o,
 	out->bytes = x.len;
 out:
 	put_free(x.put);
+	pathcache_free(x.sources);
 	pathcache_free(x.parents);
 	if (x.dir >= 0)
 		close(x.dir);
+	if (made && rc < 0)
+		(void)rmdir(o->dir);
 	arena_free(x.arena);
 	return rc;
 }

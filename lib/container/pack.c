@@ -143,34 +143,6 @@ look_at(void *arg, size_t i, unsigned worker, struct error *err)
 	return 0;
 }
 
-/* Refuse a file that two ranks list: it would be packed twice. */
-static int
-refuse_twins(const struct packing *w, struct error *err)
-{
-	struct map *by = map_new();
-	char shown[SHOWN_MAX];
-	int rc = 0;
-
-	if (by == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < w->map.nfiles && rc == 0; i++) {
-		const struct segmap_file *f = &w->map.files[i];
-		size_t twin = map_get(by, f->path);
-
-		if (twin != MAP_NONE)
-			rc = error_set(
-				err, ERROR_USAGE,
-				"%s: is a file of rank %" PRIu32
-				" and of rank %" PRIu32 ": cannot be packed",
-				str_printable(shown, sizeof(shown), f->path),
-				w->map.files[twin].rank, f->rank);
-		else if (map_put(by, f->path, i) < 0)
-			rc = error_no_memory(err);
-	}
-	map_free(by);
-	return rc;
-}
-
 static int
 short_list(const struct packed *p, size_t rank, struct error *err)
 {
@@ -200,7 +172,8 @@ look(struct packing *w, struct error *err)
 		return error_no_memory(err);
 	w->map.nfiles = w->hidden.nattrs = from->nfiles;
 	memcpy(w->map.files, from->files, from->nfiles * sizeof(*from->files));
-	if (refuse_twins(w, err) < 0)
+	if (segmap_refuse_twins(&w->map, NULL, ERROR_USAGE, "cannot be packed",
+				err) < 0)
 		return -1;
 	w->distinct = true;
 	if (pack_sort(w, err) < 0)

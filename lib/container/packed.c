@@ -290,6 +290,19 @@ packed_measure(const struct packed *p, size_t file, struct error *err)
 }
 
 int
+packed_refuse_place(const struct packed *p, size_t file, struct error *err)
+{
+	const char *path = p->map.files[file].path;
+	char shown[SHOWN_MAX];
+
+	if (dataset_dir_is_data(path))
+		return 0;
+	return error_set(err, ERROR_UNSAFE,
+			 "%s: no file of a job lies among the metadata",
+			 str_printable(shown, sizeof(shown), path));
+}
+
+int
 packed_attr(const struct packed *p, size_t file, struct pathcache *parents,
 	    struct attr *out, struct error *err)
 {

@@ -95,6 +95,10 @@ int packed_measure(const struct packed *p, size_t file, struct error *err);
 int packed_attr(const struct packed *p, size_t file, struct pathcache *parents,
 		struct attr *out, struct error *err);
 
+/* Refuse to write a file to a path at which no job has one (.scr, .scrconf):
+ * ERROR_UNSAFE. */
+int packed_refuse_place(const struct packed *p, size_t file, struct error *err);
+
 /* The bytes of one file as a string from 0, to be read. */
 int packed_file(const struct packed *p, size_t file, struct arena *arena,
 		struct stripe *out, struct error *err);

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "error.h"
+
 struct arena;
 struct error;
 struct kvtree;
@@ -126,6 +128,7 @@ enum segmap_flaw {
 	SEGMAP_SUM,	/* the segments do not add up to the size of the file */
 	/* a segment ends after the recorded size of its container */
 	SEGMAP_BEYOND,
+	SEGMAP_TWIN, /* a path is listed twice: `file` and `other` */
 };
 
 struct segmap_finding {
@@ -143,6 +146,12 @@ struct segmap_finding {
 int segmap_check(const struct segmap *m,
 		 int (*report)(void *arg, const struct segmap_finding *f),
 		 void *arg, struct error *err);
+
+/* Refuse a map that lists a path twice, among the files with only[i] (NULL:
+ * all).  The error is of `kind`, and its sentence ends with `verdict`. */
+int segmap_refuse_twins(const struct segmap *m, const bool *only,
+			enum error_kind kind, const char *verdict,
+			struct error *err);
 
 /* Format a finding as one sentence into `to`. */
 const char *segmap_flaw_text(const struct segmap *m,

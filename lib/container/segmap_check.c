@@ -9,6 +9,7 @@
 
 #include "container/segmap.h"
 #include "error.h"
+#include "map.h"
 #include "mem.h"
 #include "str.h"
 
@@ -160,6 +161,33 @@ check_places(const struct checker *c)
 	return rc;
 }
 
+/* Report each path that is listed again. */
+static int
+check_twins(const struct checker *c, const bool *only, struct error *err)
+{
+	struct map *by = map_new();
+	int rc = by == NULL ? error_no_memory(err) : 0;
+
+	for (size_t i = 0; i < c->m->nfiles && rc == 0; i++) {
+		const struct segmap_file *f = &c->m->files[i];
+		size_t twin = MAP_NONE;
+
+		if (only != NULL && !only[i])
+			continue;
+		twin = map_get(by, f->path);
+		if (twin != MAP_NONE)
+			rc = c->report(c->arg, &(struct segmap_finding){
+						       .flaw = SEGMAP_TWIN,
+						       .file = i,
+						       .other = twin,
+					       });
+		else if (map_put(by, f->path, i) < 0)
+			rc = error_no_memory(err);
+	}
+	map_free(by);
+	return rc;
+}
+
 int
 segmap_check(const struct segmap *m,
 	     int (*report)(void *arg, const struct segmap_finding *f),
@@ -171,11 +199,39 @@ segmap_check(const struct segmap *m,
 	c.places = mem_alloc(m->nsegs + 1, sizeof(*c.places));
 	if (c.places == NULL)
 		return error_no_memory(err);
-	rc = check_sums(&c);
+	/* Ranks may share a file that is not packed. */
+	rc = m->nsegs > 0 ? check_twins(&c, NULL, err) : 0;
+	if (rc == 0)
+		rc = check_sums(&c);
 	if (rc == 0)
 		rc = check_places(&c);
 	mem_free(c.places);
 	return rc;
+}
+
+static int
+take_twin(void *first, const struct segmap_finding *f)
+{
+	*(struct segmap_finding *)first = *f;
+	return 1;
+}
+
+int
+segmap_refuse_twins(const struct segmap *m, const bool *only,
+		    enum error_kind kind, const char *verdict,
+		    struct error *err)
+{
+	struct segmap_finding first = { .file = SIZE_MAX };
+	const struct checker c = { .m = m, .report = take_twin, .arg = &first };
+	char text[2 * SHOWN_MAX];
+
+	if (check_twins(&c, only, err) < 0)
+		return -1;
+	if (first.file == SIZE_MAX)
+		return 0;
+	return error_set(err, kind, "%s: %s",
+			 segmap_flaw_text(m, &first, text, sizeof(text)),
+			 verdict);
 }
 
 const char *
@@ -209,6 +265,12 @@ segmap_flaw_text(const struct segmap *m, const struct segmap_finding *f,
 			 "%s: %s reaches %" PRIu64
 			 " bytes beyond its recorded end",
 			 name, a, f->len);
+		break;
+	case SEGMAP_TWIN:
+		snprintf(to, size,
+			 "%s: is a file of rank %" PRIu32
+			 " and of rank %" PRIu32,
+			 a, m->files[f->other].rank, m->files[f->file].rank);
 		break;
 	default:
 		snprintf(to, size,

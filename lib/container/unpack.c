@@ -120,7 +120,8 @@ look(struct unpacking *u, struct error *err)
 		/* A file without segments was not packed, or is empty. */
 		if (f->nsegs == 0 && f->size > 0)
 			continue;
-		if (look_at(u, i, &have, err) < 0)
+		if (packed_refuse_place(p, i, err) < 0 ||
+		    look_at(u, i, &have, err) < 0)
 			return -1;
 		u->have[i] = have;
 		u->w.out->adopted += have;
@@ -306,8 +307,10 @@ work(struct unpacking *u, struct error *err)
 	struct packing *w = &u->w;
 	const struct packed *p = w->p;
 
-	if (packed_refuse_marked(p, err) < 0 || look(u, err) < 0 ||
-	    look_hidden(u, err) < 0)
+	if (packed_refuse_marked(p, err) < 0 ||
+	    segmap_refuse_twins(&p->map, NULL, ERROR_DAMAGED,
+				"cannot be unpacked", err) < 0 ||
+	    look(u, err) < 0 || look_hidden(u, err) < 0)
 		return -1;
 	if ((!w->po->work->dry_run && put_clear(u->put, err) < 0) ||
 	    put_check_room(u->put, "the files", err) < 0)

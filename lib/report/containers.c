@@ -223,7 +223,7 @@ note_flaw(void *arg, const struct segmap_finding *f)
 	/* Bytes that belong to no file do no harm. */
 	if (f->flaw == SEGMAP_GAP)
 		return 0;
-	if (f->flaw != SEGMAP_SUM)
+	if (f->flaw != SEGMAP_SUM && f->flaw != SEGMAP_TWIN)
 		spoil(listed(l->k, part, f->container), CONTAINER_MAP);
 	if (f->file != SIZE_MAX)
 		spoil_file(part, f->file);

@@ -28,7 +28,6 @@ make() {
 	chmod 600 "$at/rank_1_0.ckpt"
 	chmod 755 "$at/rank_2_0.ckpt"
 	chmod 444 "$at/rank_3_0.ckpt"
-	((EUID != 0)) || chown 12:34 "$at/rank_4_0.ckpt"
 	scr_index -q -p "$1" --build 1
 }
 

@@ -75,6 +75,8 @@ no_finding(void *arg, const struct segmap_finding *f)
 static void
 cut_random(void)
 {
+	static const char *const names[] = { "a", "b", "c", "d", "e", "f",
+					     "g", "h", "i", "j", "k", "l" };
 	bool good = true, whole = true, fits = true;
 
 	for (int round = 0; round < 300; round++) {
@@ -88,7 +90,7 @@ cut_random(void)
 				       : below(3) == 0 ? size * below(4)
 						       : below(100);
 
-			add_file(&m, 0, "f", len);
+			add_file(&m, 0, names[i], len);
 			sum += len;
 		}
 		good &= segmap_cut(&m, "red", size, first, NULL) == 0 &&

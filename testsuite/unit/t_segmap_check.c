@@ -262,7 +262,7 @@ no_memory(void)
 	struct segmap m;
 
 	make_map(&m, 2, 5, false);
-	is_int(fail_each_alloc(fail_check, &m), 1, "no memory to judge");
+	is_int(fail_each_alloc(fail_check, &m), 4, "no memory to judge");
 	is_int(fail_each_alloc(fail_sort, &m), 1, "no memory to sort");
 	segmap_free(&m);
 }
