@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -143,21 +144,32 @@ app_usage(const char *fmt, ...)
 	exit(STATUS_USAGE);
 }
 
+/* Has the reader of standard output gone away, as "| head" does?  Then nothing
+ * is wrong with the command. */
+static bool
+reader_is_gone(void)
+{
+	struct pollfd out = { .fd = STDOUT_FILENO };
+
+	return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
 int
 app_finish(int status)
 {
 	bool pending = __fpending(stdout) > 0;
-	bool failed = ferror(stdout) != 0;
+	bool failed = ferror(stdout) != 0, gone = false;
 
 	/* An earlier stdio failure (ferror) left no errno. */
 	errno = 0;
 	if (fflush(stdout) != 0)
 		failed = true;
+	gone = failed && reader_is_gone();
 	/* Some file systems report a full disk only at close.  A stdout that
 	 * was closed from the start matters only if there was data. */
 	if (close(STDOUT_FILENO) < 0 && (pending || errno != EBADF))
 		failed = true;
-	if (!failed)
+	if (!failed || gone)
 		return status;
 	if (errno != 0)
 		app_error("standard output: cannot write: %s", strerror(errno));
@@ -224,9 +236,14 @@ app_catch_signals(void)
 	/* SA_RESTART, as stdio treats an interrupted write as an error. */
 	struct sigaction action = { .sa_handler = catch_signal,
 				    .sa_flags = SA_RESTART };
+	struct sigaction was;
 
 	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGQUIT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+	/* Under nohup(1) the end of the session does not matter. */
+	if (sigaction(SIGHUP, NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &action, NULL);
 }
 
 int

@@ -317,7 +317,8 @@ json_print(struct json *j, FILE *to, struct error *err)
 
 	if (rc == 0) {
 		print_indented(j->text.data, to);
-		if (ferror(to))
+		/* A reader that has gone away is no failure (app_finish()). */
+		if (ferror(to) && errno != EPIPE)
 			rc = error_sys(err, "JSON output: cannot write");
 	}
 	json_free(j);
