@@ -1,0 +1,728 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them; `try` is no subshell
+# What commands that root runs on a user's prefix make and follow: owners, modes,
+# links, FIFOs and devices in the places of files.
+
+load helper
+
+: "${GEN:=$BIN/../gen}"
+
+bats_require_minimum_version 1.5.0
+
+meta=p/.scr/scr.dataset.1
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	umask 022
+	export SCR_USER_NAME=genuser
+}
+
+as_root() {
+	((EUID == 0)) || skip "only root can give files away"
+}
+
+# make OPTION...: make dataset 1 on prefix p, 8 ranks on 4 nodes, and their
+# caches.
+make() {
+	"$GEN/gen_dataset" -q -p p --nodes-dir nodes -n 8 -m 4 -f 2 \
+		-s 9000,700 --recorded-prefix "$PWD/p" --layout both "$@"
+	ln -sfn nodes/node0 local
+}
+
+# What below $1 does not belong to the user 1234 and the group 4321.
+foreign() {
+	find "$1" \( ! -uid 1234 -o ! -gid 4321 \) -printf '%P %u:%g %M\n'
+}
+
+assert_his() {
+	local dir
+
+	for dir; do
+		[[ -z $(foreign "$dir") ]] ||
+			failed "not the user's:" "$(foreign "$dir")"
+	done
+}
+
+give() {
+	chown -R 1234:4321 "$@"
+}
+
+# --- Owners ------------------------------------------------------------------
+
+@test "root: what is made belongs to the owner of the prefix" {
+	as_root
+	make --lose 1
+	mkdir q x
+	give p q x
+	try scr_index -p p --build 1
+	assert_status 0
+	assert_his p
+	scr_container -q -p p pack --size 20000 --with-redundancy 1
+	assert_his p
+	scr_container -q -p p repack --size 30000 1
+	assert_his p
+	scr_archive -q -p p export --with-redundancy -o x/ar 1
+	scr_container -q -p p extract -C x/files 1
+	scr_container -q -p p unpack 1
+	scr_container -q -p p pack --layout 1 1
+	assert_his p x
+	scr_archive -q -p q import x/ar
+	scr_halt -q --seconds 10 q
+	SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0 scr_env log-event -p q -T NOTE -N x
+	scr_index -q -p q --current ckpt.1
+	assert_his q
+	rm -rf p/ckpt.1 p/.scr p/scr.dataset.1
+	scr_prerun -q -p p || :
+	assert_his p
+	scr_copy --cntldir nodes/node0/cntl/genuser/scr.1000 \
+		--cachedir nodes/node0/cache/genuser/scr.1000 --id 1 --prefix p \
+		>/dev/null
+	assert_his p
+}
+
+@test "root: a scavenge into a user's prefix, whose metadata root made before" {
+	as_root
+	"$GEN/gen_dataset" -q -p p -n 2 -m 1 --layout cache --nodes-dir nodes \
+		-t SINGLE -s 1000 --lose "" --recorded-prefix "$PWD/p"
+	ln -sfn nodes/node0 local
+	mkdir -p p/.scr
+	rm p/.scr/nodes.scr
+	chown 1234:4321 p
+	try env SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0 scr_postrun -p p \
+		-r local -w "$HOSTNAME" -J 1000 --cachedir local/cache \
+		--cntldir local/cntl
+	assert_status 0
+	rest=$(foreign p)
+	[[ $rest == ".scr "* && $rest != *$'\n'* ]] ||
+		failed "not the user's:" "$rest"
+}
+
+@test "root: set-id bits and owners of metadata and archives are not applied" {
+	local file
+
+	as_root
+	make --lose ""
+	# As a user could record them, in a job of his own.
+	chmod 6755 p/ckpt.1/rank_1_0.ckpt
+	chmod 4711 p/ckpt.1/rank_2_0.ckpt
+	chmod 2750 p/ckpt.1/rank_3_0.ckpt
+	chown 12:34 p/ckpt.1/rank_4_0.ckpt p/ckpt.1/rank_5_0.ckpt
+	chown 0:0 p/ckpt.1/rank_6_0.ckpt
+	scr_index -q -p p --build 1
+	scr_rebuild -q -p p --xor 1 || :
+	scr_archive -q -p p export --with-redundancy -o ar 1
+	bad_bits() { find "$1" -type f -perm /7000; }
+	cp -a p packed
+	scr_container -q -p packed pack --size 20000 1
+	for how in unpack extract import rebuild; do
+		rm -rf q
+		mkdir q
+		case $how in
+		unpack)
+			cp -a packed/. q
+			give q
+			scr_container -q -p q unpack 1
+			;;
+		extract)
+			give q
+			scr_container -q -p packed extract -C q 1
+			;;
+		import)
+			give q
+			scr_archive -q -p q import ar
+			;;
+		rebuild)
+			cp -a p/. q
+			give q
+			rm q/ckpt.1/rank_1_0.ckpt
+			scr_rebuild -q -p q 1
+			rm q/ckpt.1/rank_4_0.ckpt
+			scr_rebuild -q -p q 1
+			;;
+		esac
+		assert_his q
+		for file in 1:755 2:711 3:750 4:644 6:644; do
+			[[ $how != rebuild || $file == [14]:* ]] || continue
+			[[ $(stat -c %a "q/ckpt.1/rank_${file%:*}_0.ckpt") == \
+				"${file#*:}" ]] ||
+				stat -c '%n %a' q/ckpt.1/* >&2 ||
+				failed "$how: mode of rank ${file%:*}"
+		done
+		[[ $how == rebuild || -z $(bad_bits q/ckpt.1) ]] ||
+			failed "$how:" "$(bad_bits q)"
+	done
+}
+
+# --- Links, FIFOs, directories, devices -----------------------------------------
+
+# Everything that commands open below a prefix.
+names() {
+	cat <<-'END'
+		.scrconf
+		.scr/app.conf
+		.scr/log
+		.scr/index.scr
+		.scr/index.scr.bak
+		.scr/index.lock
+		.scr/flush.scr
+		.scr/flush.scr.bak
+		.scr/halt.scr
+		.scr/halt.scr.bak
+		.scr/nodes.scr
+		.scr/scavenge.lock
+		.scr/scr.dataset.1/summary.scr
+		.scr/scr.dataset.1/rank2file
+		.scr/scr.dataset.1/rank2file.0.0
+		.scr/scr.dataset.1/filemap_1
+		.scr/scr.dataset.1/reddesc.er.1.redset
+		.scr/scr.dataset.1/reddesc.er.1.xor.grp_2_of_2.mem_1_of_4.redset
+		.scr/scr.dataset.1/copied_1.scr
+		.scr/scr.dataset.1/.scrkit.lock
+		.scr/scr.dataset.1/.scrkit.shares
+		.scr/scr.dataset.1/scavenge.shares
+		.scr/scr.dataset.1/scavenge.o1000
+		.scr/scr.dataset.1/scavenge.e1000
+		.scr/scr.dataset.1/rebuild.scr
+		.scr/scr.dataset.1/packed.0.scr
+		.scr/scr.dataset.1/.scr/ctr.0.scr
+		.scr/scr.dataset.1/manifest.sha256
+		ckpt.1/rank_1_0.ckpt
+	END
+}
+
+# Commands that open them.
+commands() {
+	cat <<-'END'
+		scr_index -p p
+		scr_index -p p --all
+		scr_index -p p --build 1
+		scr_index -p p --verify --checksums
+		scr_index -p p --current ckpt.1
+		scr_inspect p
+		scr_inspect -p p -d 1 --files
+		scr_rebuild -p p 1
+		scr_container -p p pack --size 20000 1
+		scr_container -p p unpack 1
+		scr_container -p p verify 1
+		scr_archive -p p export -o ar 1
+		scr_halt -l p
+		scr_halt -c 3 p
+		scr_halt -r p
+		scr_prerun -p p
+		scr_postrun -p p -r local -w HOST -J 1000 --cachedir local/cache --cntldir local/cntl
+		scr_copy --cntldir local/cntl/genuser/scr.1000 --cachedir local/cache/genuser/scr.1000 --id 1 --prefix p
+		scr_copy --cntldir local/cntl/genuser/scr.1000 --cachedir local/cache/genuser/scr.1000 --id 1 --prefix p --assign .scr/scr.dataset.1/scavenge.shares
+		scr_env log-event -p p -T NOTE -N x
+		scr_env flush-file -p p --latest
+		scr_env nodes-file -p p
+		scr_env interval -p p
+		scr_env conf -p p
+		scr_index -p p --delete ckpt.1
+	END
+}
+
+# plant KIND PATH: put something else in the place of a file.
+plant() {
+	rm -rf "$2"
+	mkdir -p "${2%/*}"
+	case $1 in
+	link) ln -s "$PWD/canary" "$2" ;;
+	dangling) ln -s "$PWD/made" "$2" ;;
+	fifo) mkfifo "$2" ;;
+	dir) mkdir "$2" ;;
+	device) mknod "$2" c 1 5 ;; # /dev/zero has no end
+	esac
+}
+
+is_planted() {
+	case $1 in
+	link | dangling) [[ -L $2 ]] ;;
+	fifo) [[ -p $2 ]] ;;
+	dir) [[ -d $2 && ! -L $2 ]] ;;
+	device) [[ -c $2 ]] ;;
+	esac
+}
+
+# attack KIND: plant it under each name, and run each command.  None hangs,
+# writes to the canary, shows what it says, or makes what a link points to.
+attack() {
+	local name line
+	local -a cmd all
+
+	make --lose ""
+	scr_index -q -p p --build 1
+	printf 'SECRET=topsecret\n' >canary
+	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0
+	mapfile -t all < <(commands)
+	cp -a p fresh
+	while IFS= read -r name; do
+		rm -rf p
+		cp -a fresh p
+		for line in "${all[@]}"; do
+			is_planted "$1" "p/$name" || plant "$1" "p/$name"
+			read -ra cmd <<<"${line//HOST/$HOSTNAME}"
+			run timeout -k 1 20 "${cmd[@]}" </dev/null
+			((status < 124)) || failed "$name: $line: $status"
+			[[ $(<canary) == "SECRET=topsecret" ]] ||
+				failed "$name: $line: wrote to the canary"
+			[[ $output != *topsecret* ]] ||
+				failed "$name: $line: shows the canary"
+			[[ ! -e made ]] || failed "$name: $line: made a file"
+		done
+	done < <(names)
+}
+
+@test "a link to a file outside, in the place of each file" {
+	attack link
+}
+
+@test "a link to nothing outside, in the place of each file" {
+	attack dangling
+}
+
+@test "a FIFO in the place of each file" {
+	attack fifo
+}
+
+@test "a directory in the place of each file" {
+	attack dir
+}
+
+@test "an endless device in the place of each file" {
+	mknod dev c 1 5 2>/dev/null && head -c 1 dev >/dev/null 2>&1 ||
+		skip "devices cannot be made here"
+	attack device
+}
+
+@test "the log: a link or a FIFO is refused in one line" {
+	mkdir -p p/.scr
+	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0
+	ln -s "$PWD/canary" p/.scr/log
+	try timeout -k 1 20 scr_env log-event -p p -T NOTE -N x
+	assert_status 1
+	assert_stderr_one_line "p/.scr/log" "symbolic link"
+	[[ ! -e canary ]]
+	rm p/.scr/log
+	mkfifo p/.scr/log
+	try timeout -k 1 20 scr_env log-event -p p -T NOTE -N x
+	assert_status 1
+	assert_stderr_one_line "p/.scr/log" "not a regular file"
+}
+
+# in_map OLD NEW: change a path in the map of p.
+in_map() {
+	local part tree
+
+	part=$(echo $meta/rank2file.0.*)
+	tree=$(scr_inspect -m tree "$part")
+	"$GEN/gen_craft" --output "$part" <<<"${tree//"$1"/$2}"
+}
+
+# --- Archives and maps ------------------------------------------------------------
+
+# add_to_archive FROM TO FILE...: add files of directory extra to an archive, and
+# to its manifest.
+add_to_archive() {
+	local from=$1 to=$2 file
+
+	shift 2
+	rm -rf t
+	mkdir t
+	bsdtar -xf "$from" -C t
+	for file; do
+		mkdir -p "t/$(dirname "$file")"
+		cp "extra/$file" "t/$file"
+		(cd t && sha256sum "$file") >>t/.scr/scr.dataset.1/manifest.sha256
+	done
+	(cd t && { find . -type f ! -name manifest.sha256 -printf '%P\n' |
+		LC_ALL=C sort && echo .scr/scr.dataset.1/manifest.sha256; } \
+		>../list && bsdtar -cf "../$to" --format pax -T ../list)
+}
+
+@test "import: only files that the archive's own rank2file names" {
+	local file
+
+	command -v bsdtar >/dev/null || skip "bsdtar is not installed"
+	make --lose ""
+	scr_index -q -p p --build 1
+	scr_archive -q -p p export -o ar 1
+	mkdir extra
+	add_to_archive ar same
+	mkdir q
+	scr_archive -q -p q import same
+	rm -rf q
+	for file in .scrconf evil ckpt.1/rank_99.ckpt .scr/app.conf \
+		.scr/log other/.scrconf; do
+		mkdir -p "extra/${file%/*}" 2>/dev/null || true
+		[[ $file == */* ]] || rm -rf "extra/$file"
+		echo SCR_DEBUG=1 >"extra/$file"
+		add_to_archive ar bad "$file"
+		mkdir q
+		try scr_archive -p q import bad
+		assert_status 1
+		assert_stderr_one_line "$file"
+		[[ -z $(find q -mindepth 1) ]] || failed "left:" "$(find q)"
+		rmdir q
+	done
+}
+
+@test "import: a failure leaves nothing" {
+	local size at
+
+	make --lose ""
+	scr_index -q -p p --build 1
+	scr_archive -q -p p export --with-redundancy -o ar 1
+	size=$(stat -c %s ar)
+	for at in 0 512 1000 $((size / 2)) $((size - 12000)); do
+		head -c "$at" ar >bad
+		mkdir q
+		try scr_archive -p q import bad
+		assert_status 1
+		[[ -z $(find q -mindepth 1) ]] || failed "left:" "$(find q)"
+		rmdir q
+	done
+	# A prefix with another dataset stays as it is.
+	mkdir -p q/ckpt.1 q/.scr
+	echo precious >q/ckpt.1/rank_3_1.ckpt
+	tree_stat q >before
+	try scr_archive -p q import ar
+	assert_status 1
+	assert_stderr_one_line ckpt.1/rank_3_1.ckpt
+	diff before <(tree_stat q)
+}
+
+@test "unpack, extract: a map that names .scrconf or metadata" {
+	local bad how
+
+	make --lose ""
+	scr_index -q -p p --build 1
+	scr_container -q -p p pack --size 20000 1
+	cp -a p good
+	for bad in .scrconf .scr/app.conf .scr/halt.scr; do
+		for how in unpack "extract -C ." "extract -C out"; do
+			rm -rf p out
+			cp -a good p
+			in_map ckpt.1/rank_2_0.ckpt "$bad"
+			(cd p && tree_stat .) >before
+			# shellcheck disable=SC2086 # words on purpose
+			cd p && try scr_container $how 1
+			cd ..
+			assert_status 1
+			assert_stderr_one_line "$bad"
+			diff before <(cd p && tree_stat .)
+			[[ ! -e p/out/$bad && ! -e p/$bad ]]
+		done
+	done
+}
+
+# --- Read-only prefixes, and plans ------------------------------------------------
+
+@test "a read-only prefix: everything that only reads" {
+	local cmd
+
+	as_root
+	make --lose ""
+	scr_index -q -p p --build 1
+	mkdir ro out
+	mount -t tmpfs -o size=20m scrkit-test ro 2>/dev/null ||
+		skip "cannot mount"
+	cp -a p/. ro
+	cp -a ro packed
+	scr_container -q -p packed pack --size 20000 1
+	cp -a packed ro/packed
+	mount -o remount,ro ro
+	for cmd in "scr_archive -p ro export -o ar 1" \
+		"scr_archive -p ro/packed export -o ar2 1" \
+		"scr_container -p ro/packed extract -C out 1" \
+		"scr_container -p ro/packed verify 1" \
+		"scr_container -p ro/packed cat 1 ckpt.1/rank_0_0.ckpt" \
+		"scr_index -p ro --verify --checksums --deep" \
+		"scr_index -p ro" "scr_inspect ro" "scr_inspect -p ro -d 1" \
+		"scr_rebuild -p ro -n 1" "scr_halt -l ro"; do
+		# shellcheck disable=SC2086 # words on purpose
+		try $cmd
+		((status == 0)) || umount ro
+		assert_status 0
+	done
+	umount ro
+	mkdir q
+	scr_archive -q -p q import ar
+	diff -r p/ckpt.1 q/ckpt.1
+}
+
+@test "a prefix of another user: export reads without a lock" {
+	as_root
+	make --lose ""
+	scr_index -q -p p --build 1
+	chmod -R go=rX p .
+	mkdir -m 777 out
+	chmod 755 "$BATS_TEST_TMPDIR" "${BATS_TEST_TMPDIR%/*}" \
+		"${BATS_TEST_TMPDIR%/*/*}" 2>/dev/null || true
+	setpriv --reuid 1234 --regid 4321 --clear-groups test -r p/.scr/index.scr ||
+		skip "another user cannot get here"
+	try setpriv --reuid 1234 --regid 4321 --clear-groups \
+		"$BIN/scr_archive" -p p export -o out/ar 1
+	assert_status 0
+}
+
+# All entries with all times, and of the directories, too.
+snapshot() {
+	find "$@" -printf '%p %y %m %U %G %s %T@ %C@ %l\n' | sort
+}
+
+@test "plans and dry runs change nothing" {
+	local line
+	local -a cmd
+
+	make --lose 1
+	cp -a p lossy
+	"$GEN/gen_dataset" -q -p p -n 8 -m 4 -f 2 -s 9000,700 --lose "" \
+		--nodes-dir n2 --recorded-prefix "$PWD/p" -i 2 --name two \
+		--layout prefix
+	scr_index -q -p p --build 2
+	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0
+	mkdir empty
+	cp -a p packed
+	scr_container -q -p packed pack --size 20000 2
+	while IFS= read -r line; do
+		read -ra cmd <<<"${line//HOST/$HOSTNAME}"
+		snapshot p lossy packed empty nodes >before
+		try "${cmd[@]}"
+		((status != 2)) || failed "$line"
+		diff before <(snapshot p lossy packed empty nodes) ||
+			failed "$line: changed something"
+	done <<-'END'
+		scr_index -p p --build 1 --dry-run
+		scr_index -p lossy --build 1 --dry-run
+		scr_index -p p --delete two --dry-run
+		scr_index -p p --prune --keep 1 --dry-run
+		scr_index -p packed --delete two --dry-run
+		scr_index -p p --verify --checksums --deep
+		scr_index -p p
+		scr_inspect p
+		scr_inspect -p p -d 1
+		scr_inspect -p packed -d 2 --deep
+		scr_rebuild -p p -n 1
+		scr_rebuild -p p -n --deep 2
+		scr_container -p p pack --dry-run --size 20000 2
+		scr_container -p packed repack --dry-run --size 30000 2
+		scr_container -p packed unpack --dry-run 2
+		scr_container -p packed verify 2
+		scr_container -p packed list 2
+		scr_halt -n -c 3 p
+		scr_halt -n -r p
+		scr_halt -l p
+		scr_postrun --plan -p empty -r local -w HOST -J 1000 --cachedir local/cache --cntldir local/cntl
+		scr_postrun --plan -p lossy -r local -w HOST -J 1000 --cachedir local/cache --cntldir local/cntl
+		scr_env interval -p p
+		scr_env flush-file -p p --latest
+	END
+}
+
+# --- Holes, modes, times ---------------------------------------------------------
+
+# Bytes on disk below $1.
+used() {
+	du -s --block-size=1 "$1" | cut -f 1
+}
+
+@test "sparse files stay sparse" {
+	local file
+
+	make --lose "" -s 4000000,1
+	# 16 files of 4 MB: a page at the start, one in the middle.
+	for file in p/ckpt.1/* nodes/*/cache/genuser/scr.1000/scr.dataset.1/*.ckpt; do
+		cp --sparse=never "$file" t
+		size=$(stat -c %s "$file")
+		head -c 4096 t >"$file"
+		truncate -s "$size" "$file"
+		head -c 10000 t | dd of="$file" bs=4096 seek=400 conv=notrunc \
+			status=none
+	done
+	rm t
+	truncate -s 1 hole
+	(($(used p/ckpt.1) < 4000000)) || skip "no sparse files here"
+	rm -f $meta/*.redset
+	scr_rebuild -q -p p --protect xor 1 || scr_index -q -p p --build 1
+	scr_index -q -p p --build 1
+	scr_rebuild -q -p p --protect xor 1 || :
+	(cd p && sha256sum ckpt.1/*) >sums
+	check() {
+		(cd "$1" && sha256sum --quiet -c "$OLDPWD/sums") ||
+			failed "$2: other bytes"
+		(($(used "$1/ckpt.1") < 4000000)) ||
+			failed "$2: $(used "$1/ckpt.1") bytes on disk"
+	}
+	scr_archive -q -p p export -o ar 1
+	mkdir q
+	scr_archive -q -p q import ar
+	check q import
+	cp -a p packed
+	scr_container -q -p packed pack --size 10000000 1
+	(($(used packed/.scr/scr.dataset.1/.scr) < 4000000)) ||
+		failed "pack: $(used packed/.scr/scr.dataset.1/.scr)"
+	scr_container -q -p packed extract -C out 1
+	check out extract
+	scr_container -q -p packed unpack 1
+	check packed unpack
+	rm p/ckpt.1/rank_1_*.ckpt
+	scr_rebuild -q -p p 1
+	check p rebuild
+}
+
+@test "scr_copy: sparse files stay sparse" {
+	"$GEN/gen_dataset" -q -p p -n 2 -m 1 --layout cache --nodes-dir nodes \
+		-t SINGLE -s 4000000 --lose "" --recorded-prefix "$PWD/p"
+	ln -sfn nodes/node0 local
+	for file in local/cache/genuser/scr.1000/scr.dataset.1/*.ckpt; do
+		size=$(stat -c %s "$file")
+		truncate -s 4096 "$file"
+		truncate -s "$size" "$file"
+	done
+	scr_copy --cntldir local/cntl/genuser/scr.1000 \
+		--cachedir local/cache/genuser/scr.1000 --id 1 --prefix p \
+		>/dev/null
+	cmp local/cache/genuser/scr.1000/scr.dataset.1/rank_1.ckpt \
+		p/ckpt.1/rank_1.ckpt
+	(($(used p/ckpt.1) < 1000000)) || failed "$(used p/ckpt.1) bytes on disk"
+}
+
+@test "extract, import: modes and times survive" {
+	make --lose ""
+	chmod 600 p/ckpt.1/rank_0_0.ckpt
+	chmod 755 p/ckpt.1/rank_1_0.ckpt
+	chmod 444 p/ckpt.1/rank_2_0.ckpt
+	touch -d 2001-02-03T04:05:06.123456789 p/ckpt.1/*
+	scr_index -q -p p --build 1
+	modes() { (cd "$1" && stat -c '%n %a %y' ckpt.1/*); }
+	modes p >before
+	scr_container -q -p p extract -C plain 1
+	diff before <(modes plain)
+	scr_archive -q -p p export -o ar 1
+	mkdir q
+	scr_archive -q -p q import ar
+	diff before <(modes q)
+	scr_container -q -p p pack --size 20000 1
+	scr_container -q -p p extract -C out 1
+	diff before <(modes out)
+	scr_archive -q -p p export -o ar2 1
+	mkdir q2
+	scr_archive -q -p q2 import ar2
+	diff before <(modes q2)
+	scr_container -q -p p unpack 1
+	diff before <(modes p)
+}
+
+# --- A path twice, closed pipes, signals --------------------------------------------
+
+@test "one path twice in a map: verify says so, extract and unpack refuse" {
+	local text="ckpt.1/rank_1_0.ckpt: is a file of rank 1 and of rank 2"
+
+	make --lose ""
+	scr_index -q -p p --build 1
+	rm -f $meta/filemap_* $meta/*.redset
+	scr_container -q -p p pack --size 20000 1
+	in_map ckpt.1/rank_2_0.ckpt ckpt.1/rank_1_0.ckpt
+	try scr_index -p p --verify
+	assert_status 3
+	[[ $output$stderr == *"$text"* ]] || failed "$text"
+	try scr_container -p p verify 1
+	((status == 3 || status == 4)) || failed "status"
+	[[ $output$stderr == *"$text"* ]] || failed "$text"
+	tree_stat p >before
+	try scr_container -p p unpack 1
+	assert_status 3
+	assert_stderr_one_line "$text: cannot be unpacked"
+	diff before <(tree_stat p)
+	unpack=$stderr
+	try scr_container -p p extract -C out 1
+	assert_status 3
+	[[ $stderr == "$unpack" ]] || failed "expected" "$unpack"
+	[[ ! -d out || -z $(find out -type f) ]]
+	# What is not concerned can be had.
+	scr_container -q -p p extract -C out 1 ckpt.1/rank_4_0.ckpt
+}
+
+@test "a closed pipe is no failure: nothing is said, the verdict stays" {
+	local line
+
+	make --lose 1
+	"$GEN/gen_dataset" -q -p p -n 8 -m 4 -f 2 -s 9000,700 --lose "" \
+		--nodes-dir n2 --recorded-prefix "$PWD/p" -i 2 --name two \
+		--layout prefix
+	scr_index -q -p p --build 2
+	cp -a p packed
+	scr_container -q -p packed pack --size 200000 2
+	# The reader is gone before the first byte, or after the first line.
+	while IFS= read -r line; do
+		# shellcheck disable=SC2086 # words on purpose
+		run $line
+		want=$status
+		for reader in true "head -1"; do
+			# shellcheck disable=SC2086
+			{
+				{ [[ $reader != true ]] || sleep 0.3
+				rc=0
+				$line 2>err || rc=$?
+				echo $rc >rc; } | $reader >/dev/null
+			}
+			[[ $(<rc) == "$want" ]] ||
+				failed "$line | $reader: $(<rc), not $want" "$(<err)"
+			! grep -i 'pipe\|cannot write' err || failed "$line | $reader"
+		done
+	done <<-'END'
+		scr_index -p p --verify
+		scr_index -p p --verify --json
+		scr_index -p p --all
+		scr_inspect -p p -d 1 --files
+		scr_inspect -p p -d 1 --json
+		scr_inspect p
+		scr_rebuild -p p -n 1
+		scr_container -p packed list 2
+		scr_container -p packed verify 2
+		scr_container -p packed cat 2 ckpt.1/rank_0_0.ckpt
+		scr_env conf -p p
+		scr_index --help
+	END
+}
+
+@test "SIGHUP, SIGQUIT: temporary files are removed, as after SIGTERM" {
+	local sig
+
+	make --lose "" -s 400000,1
+	scr_index -q -p p --build 1
+	[[ -e ${SHIM-}/ || -e ${SHIM%/*}/slow.so ]] || skip "no slow shim"
+	tree_stat p | grep -v '^\.scr/index' >before
+	for sig in TERM HUP QUIT INT; do
+		LD_PRELOAD=${SHIM%/*}/slow.so SLOW_PATH=ctr. SLOW_USEC=30000 \
+			scr_container -q -p p pack --size 100000 1 2>err &
+		pid=$!
+		for _ in {1..100}; do
+			[[ -z $(find p -name '.scrkit-*.tmp') ]] || break
+			sleep 0.02
+		done
+		[[ -n $(find p -name '.scrkit-*.tmp') ]] || failed "too fast"
+		kill -$sig $pid
+		status=0
+		wait $pid || status=$?
+		((status == 1)) || failed "$sig: status $status" "$(<err)"
+		diff before <(tree_stat p | grep -v '^\.scr/index') ||
+			failed "$sig: left something"
+	done
+}
+
+@test "SIGHUP that is ignored stays so, as under nohup" {
+	make --lose "" -s 400000,1
+	scr_index -q -p p --build 1
+	(
+		trap '' HUP
+		exec env LD_PRELOAD="${SHIM%/*}/slow.so" SLOW_PATH=ctr. \
+			SLOW_USEC=10000 scr_container -q -p p pack \
+			--size 400000 1
+	) &
+	pid=$!
+	sleep 0.2
+	kill -HUP $pid
+	wait $pid
+}
