@@ -159,7 +159,10 @@ print_outlook(struct catalogue *c, const struct packed *p,
 {
 	char word[WORD_ID_SIZE];
 
-	if (status != STATUS_DAMAGED)
+	if (status == STATUS_FAILED)
+		printf("unknown: %zu %s could not be read\n",
+		       str_count(h->unread, "file"));
+	else if (status != STATUS_DAMAGED)
 		printf("no redundancy can repair it\n");
 	else if (h->files_bad + h->hidden_bad == 0 && !h->unfinished)
 		printf("all data are there\n");
@@ -197,6 +200,8 @@ verify(struct settings *s, struct packed *p, struct catalogue *c,
 	}
 	if (!packed_healthy(&h))
 		status = catalogue_packed_outlook(c, p, &h, &s->look, err);
+	if (h.unread > 0)
+		status = error_worse_status(status, STATUS_FAILED);
 	if (s->json) {
 		j = report_health_json(&h);
 		json_set_str(j, "name", p->name);

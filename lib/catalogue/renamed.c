@@ -19,9 +19,7 @@
 #include "path.h"
 #include "str.h"
 
-/* In a directory, at most this many names that do not resemble the missing one
- * are tried; and at most this many missing directories are searched for. */
-#define TRIED_MAX 256
+/* At most this many missing directories are searched for. */
 #define SEARCHES_MAX 64
 
 /* --- Metadata directories --- */
@@ -157,10 +155,20 @@ struct lookalike {
 	const char *name;   /* of the missing directory */
 	const char *rest;   /* of the file's path, below it */
 	const uint64_t *size;
-	bool any; /* also names that do not resemble `name` */
-	size_t tried;
 	struct catalogue_renamed *out;
 };
+
+/* "ckpt.4.old" and "old-ckpt.4" resemble "ckpt.4".  "ckpt.40" does not, nor does
+ * any other name: files of another dataset often have the same names. */
+static bool
+resembles(const char *name, const char *missing)
+{
+	const char *at = strstr(name, missing);
+	const size_t n = strlen(missing);
+
+	return at != NULL && !str_eq(name, missing) &&
+	       (at[n] < '0' || at[n] > '9');
+}
 
 /* Has the directory `name` the file that is missing? */
 static int
@@ -175,9 +183,7 @@ try_name(void *arg, const char *name, struct error *err)
 
 	(void)err;
 	if (n >= (int)sizeof(l->out->to) || m >= (int)sizeof(path) ||
-	    str_eq(name, l->name) || str_eq(name, SCR_DIR) ||
-	    (!l->any && strstr(name, l->name) == NULL) ||
-	    (l->any && l->tried++ >= TRIED_MAX))
+	    !resembles(name, l->name))
 		return 0;
 	return path_stat_beneath(l->c->prefix_fd, path, &st, NULL) == 0 &&
 			       S_ISREG(st.st_mode) &&
@@ -191,16 +197,15 @@ try_name(void *arg, const char *name, struct error *err)
 static bool
 search(struct lookalike *l)
 {
-	int fd = path_open_beneath(l->c->prefix_fd,
-				   l->parent[0] != '\0' ? l->parent : ".",
-				   O_RDONLY | O_DIRECTORY, 0, NULL);
+	const bool top = l->parent[0] == '\0';
+	int fd = top ? l->c->prefix_fd
+		     : path_open_beneath(l->c->prefix_fd, l->parent,
+					 O_RDONLY | O_DIRECTORY, 0, NULL);
 	bool found = false;
 
-	for (int pass = 0; fd >= 0 && pass < 2 && !found; pass++) {
-		l->any = pass == 1;
-		found = dir_each(fd, l->parent, try_name, l, NULL) == 1;
-	}
 	if (fd >= 0)
+		found = dir_each(fd, l->parent, try_name, l, NULL) == 1;
+	if (fd >= 0 && !top)
 		close(fd);
 	return found;
 }

@@ -32,7 +32,8 @@ struct verify {
 	struct catalogue_dir dir;
 	struct catalogue_fetch fetch;
 	struct catalogue_renamed renamed;
-	size_t astray; /* lost files below renamed.from */
+	size_t astray, astray_lost; /* files below renamed.from; those that
+				       cannot be rebuilt */
 };
 
 /* Report one problem, and set the status that follows from it. */
@@ -113,6 +114,16 @@ fate_words(enum fate f)
 	return f == FATE_REBUILD ? "can be rebuilt" : "lost";
 }
 
+static bool
+is_renamed(struct verify *v, const struct plan_file *f)
+{
+	if (f->state != FILE_MISSING || f->nsegs > 0 || f->path == NULL ||
+	    !is_astray(v, f->path, f->attr.has_size ? &f->attr.size : NULL))
+		return false;
+	v->astray_lost += f->fate == FATE_LOST;
+	return true;
+}
+
 static void
 tell_file(struct verify *v, const struct plan_file *f)
 {
@@ -120,8 +131,7 @@ tell_file(struct verify *v, const struct plan_file *f)
 	int status = f->fate == FATE_REBUILD ? STATUS_DAMAGED : STATUS_LOST;
 
 	v->out->bad_files++;
-	if (f->state == FILE_MISSING && f->fate == FATE_LOST &&
-	    is_astray(v, f->path, f->attr.has_size ? &f->attr.size : NULL))
+	if (is_renamed(v, f))
 		return;
 	str_printable(path, sizeof(path), f->path);
 	if (f->state == FILE_WRONG_SIZE)
@@ -227,7 +237,7 @@ tell_verdict(struct verify *v, const struct plan *p)
 
 	if (plan_error(p, &why) == 0 ||
 	    (why.kind != ERROR_LOST && v->told > 0) ||
-	    (v->astray > 0 && v->astray == p->files_lost))
+	    (v->astray_lost > 0 && v->astray_lost == p->files_lost))
 		return;
 	if (catalogue_data_whole(p))
 		tell_spare(v, "%s", why.text);
@@ -461,6 +471,9 @@ verify_old(struct verify *v, struct error *err)
 	if (catalogue_packed_open(v->c, word, false, v->o, &p, err) < 0)
 		return -1;
 	rc = packed_check(&p, &look, &h, err);
+	if (h.unread > 0)
+		tell(v, STATUS_FAILED, "%zu %s could not be read: unknown",
+		     str_count(h.unread, "file"));
 	v->out->files = h.files;
 	v->out->bad_files = h.files_bad;
 	v->out->bytes = h.bytes;
@@ -588,7 +601,9 @@ catalogue_verify_plan(struct catalogue *c, const struct index_entry *e,
 	    catalogue_fetch_read(&v.fetch, &v.dir, e, NULL, err) == 0 &&
 	    catalogue_fetch_match(&v.fetch, p, err) == 0) {
 		for (size_t i = 0; i < p->nfiles; i++)
-			tell_unreadable(&v, &p->files[i]);
+			if (!is_renamed(&v, &p->files[i]))
+				tell_unreadable(&v, &p->files[i]);
+		tell_astray(&v);
 		tell_fetch(&v, true);
 		rc = 0;
 	}

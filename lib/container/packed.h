@@ -123,7 +123,9 @@ struct packed_health {
 	size_t map_flaws;     /* gaps, overlaps, wrong sums */
 	size_t no_sum;	      /* files without a recorded checksum */
 	uint64_t bytes, read; /* of all files; read for checksums */
-	bool *bad;	      /* damaged, by file of the map; NULL: unknown */
+	size_t unread; /* files that could not be read (no permission, I/O
+			  error): unknown, not damaged */
+	bool *bad;     /* damaged, by file of the map; NULL: unknown */
 };
 
 struct packed_look {

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -235,18 +236,45 @@ struct sums {
 	struct stripe_sum *file, *container;
 };
 
+/* Why bytes could not be read, unless it is the fault of the dataset. */
+struct unread {
+	atomic_bool noted;
+	struct error why;
+};
+
+/* Several threads come here; the first reason is kept. */
 static int
 skip_unreadable(void *arg, const struct error *why)
 {
-	(void)arg;
+	struct unread *u = arg;
+	bool noted = false;
+
+	if (why->kind == ERROR_SYSTEM &&
+	    atomic_compare_exchange_strong(&u->noted, &noted, true))
+		u->why = *why;
 	return why->kind == ERROR_NOMEM || why->errnum == EMFILE ||
 			       why->errnum == ENFILE
 		       ? -1
 		       : 0;
 }
 
+/* A file that could not be read whole.  If the file system refused to read it,
+ * nothing is known about its bytes. */
 static void
-compare(struct checker *c, const struct sums *s)
+report_unread(struct checker *c, size_t i, const struct unread *u)
+{
+	const struct segmap_file *f = &c->m->files[i];
+	char shown[SHOWN_MAX];
+
+	c->out->unread += u->noted;
+	say(c, u->noted ? SIZE_MAX : i, SIZE_MAX,
+	    "%s (rank %" PRIu32 "): cannot be read whole%s%s",
+	    str_printable(shown, sizeof(shown), f->path), f->rank,
+	    u->noted ? ": " : "", u->noted ? u->why.text : "");
+}
+
+static void
+compare(struct checker *c, const struct sums *s, const struct unread *u)
 {
 	const struct segmap *m = c->m;
 	char shown[SHOWN_MAX];
@@ -260,10 +288,7 @@ compare(struct checker *c, const struct sums *s)
 		    (!f->has_crc || s->file[i].crc == f->crc))
 			continue;
 		if (s->file[i].seen != f->size)
-			say(c, i, SIZE_MAX,
-			    "%s (rank %" PRIu32 "): cannot be read whole",
-			    str_printable(shown, sizeof(shown), f->path),
-			    f->rank);
+			report_unread(c, i, u);
 		else if (f->has_crc && s->file[i].crc != f->crc)
 			say(c, i, SIZE_MAX, "%s",
 			    segmap_sum_text(f, s->file[i].crc, shown,
@@ -310,7 +335,7 @@ plain_string(const struct packed *p, struct arena *arena, struct stripe *out,
 
 static void
 compare_plain(struct checker *c, const struct stripe *plain,
-	      const struct stripe_sum *sums)
+	      const struct stripe_sum *sums, const struct unread *u)
 {
 	char shown[SHOWN_MAX];
 
@@ -318,8 +343,9 @@ compare_plain(struct checker *c, const struct stripe *plain,
 		size_t i = plain->parts[k].sum;
 		const struct segmap_file *f = &c->p->map.files[i];
 
-		if (!c->bad[i] &&
-		    (sums[i].seen != f->size || sums[i].crc != f->crc))
+		if (!c->bad[i] && sums[i].seen != f->size)
+			report_unread(c, i, u);
+		else if (!c->bad[i] && sums[i].crc != f->crc)
 			say(c, i, SIZE_MAX, "%s",
 			    segmap_sum_text(f, sums[i].crc, shown,
 					    sizeof(shown)));
@@ -337,9 +363,11 @@ check_sums(struct checker *c, struct error *err)
 		.container =
 			mem_calloc(m->ncontainers + 1, sizeof(*s.container)),
 	};
+	struct unread unread = { .noted = false };
 	struct transfer_options t = {
 		.work = c->look->work,
 		.unreadable = skip_unreadable,
+		.arg = &unread,
 	};
 	uint64_t len = 0;
 	int rc = -1;
@@ -368,8 +396,8 @@ check_sums(struct checker *c, struct error *err)
 	if (transfer(&plain, &none, len, &t, err) < 0)
 		goto out;
 	c->out->read += m->bytes + len;
-	compare(c, &s);
-	compare_plain(c, &plain, s.file);
+	compare(c, &s, &unread);
+	compare_plain(c, &plain, s.file, &unread);
 	rc = 0;
 out:
 	mem_free(s.file);
@@ -472,8 +500,8 @@ out:
 bool
 packed_healthy(const struct packed_health *h)
 {
-	return h->files_bad + h->containers_bad + h->hidden_bad +
-			       h->map_flaws ==
+	return h->files_bad + h->containers_bad + h->hidden_bad + h->map_flaws +
+			       h->unread ==
 		       0 &&
 	       !h->unfinished;
 }

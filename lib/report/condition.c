@@ -39,14 +39,16 @@ set_why(struct condition *h, const char *text)
 	snprintf(h->why, sizeof(h->why), "%s", text);
 }
 
-/* Give the first problem as the reason. */
+/* Give the first problem as the reason, after another one. */
 static void
 first_problem(struct condition *h)
 {
 	const char *text = h->problems.data != NULL ? h->problems.data : "";
-	int len = (int)strcspn(text, "\n");
+	const int len = (int)strcspn(text, "\n");
+	const size_t at = strlen(h->why);
 
-	snprintf(h->why, sizeof(h->why), "%.*s%s", len > 900 ? 900 : len, text,
+	snprintf(h->why + at, sizeof(h->why) - at, "%s%.*s%s",
+		 at > 0 ? "; " : "", len > 900 ? 900 : len, text,
 		 text[len] == '\n' ? " (and more)" : "");
 }
 
@@ -157,6 +159,8 @@ judge_containers(struct condition *h, bool damaged)
 			h->status = STATUS_LOST;
 	if (damaged)
 		h->status = error_worse_status(h->status, STATUS_DAMAGED);
+	if (h->containers->health.unread > 0)
+		h->status = error_worse_status(h->status, STATUS_FAILED);
 }
 
 int
@@ -210,6 +214,7 @@ check_files(struct overview *s, const struct catalogue_options *o,
 	size_t before = 0;
 
 	buf_clear(&h->problems);
+	h->why[0] = '\0';
 	if (o->checksums && open_containers(s, o, h, err) < 0)
 		return -1;
 	if (h->containers != NULL)
@@ -245,7 +250,7 @@ check_metadata(struct overview *s, const struct overview_entry *e,
 				  err) < 0)
 		return -1;
 	h->packed = r.fetch.packed;
-	if (r.status != STATUS_OK && h->status == STATUS_OK)
+	if (r.status != STATUS_OK)
 		first_problem(h);
 	h->status = error_worse_status(h->status, r.status);
 	return 0;

@@ -271,7 +271,8 @@ hint_rebuild(struct buf *out, const struct condition *h)
 	const char *prefix = h->plan->places[0].root;
 	char text[NAME_TEXT];
 
-	if (plan_status(h->plan) != STATUS_DAMAGED || h->entry == NULL)
+	if (plan_status(h->plan) != STATUS_DAMAGED || h->entry == NULL ||
+	    (h->deep_done && h->deep.nfindings > 0))
 		return;
 	buf_printf(out, "  next        %s: brings it back\n",
 		   report_command("scr_rebuild", prefix, h->word, text,

@@ -286,6 +286,9 @@ report_health_text(const struct packed *p, const struct packed_health *h,
 			   str_count(h->files, "file"), str_size(h->bytes),
 			   str_count(h->containers, "container"),
 			   h->no_sum > 0 ? "; not all have checksums" : "");
+	else if (h->unread > 0 && h->files_bad + h->containers_bad == 0)
+		buf_printf(out, "unknown: %zu of %zu %s could not be read\n",
+			   h->unread, str_count(h->files, "file"));
 	else
 		buf_printf(out,
 			   "damaged: %zu of %zu %s, %zu of %zu %s, %zu flaws "
@@ -301,6 +304,7 @@ report_health_json(const struct packed_health *h)
 	struct json *j = json_new_object();
 
 	json_set_u64(j, "files", h->files);
+	json_set_u64(j, "files_unread", h->unread);
 	json_set_u64(j, "files_bad", h->files_bad);
 	json_set_u64(j, "redundancy_files_bad", h->hidden_bad);
 	json_set_u64(j, "containers", h->containers);

@@ -4,9 +4,14 @@
  */
 #include "rescue/deep.h"
 
+#include <stdio.h>
+
 #include "error.h"
 #include "mem.h"
 #include "rescue/deep_impl.h"
+
+/* At most this many ranks are named in a message. */
+#define SUSPECTS_MAX 16
 
 /* --- Findings --- */
 
@@ -150,6 +155,21 @@ deep_free(struct deep_result *r)
 	r->nfindings = 0;
 }
 
+/* The ranks of the set: one of them is wrong. */
+static const char *
+suspects(const struct plan_set *s, char *to, size_t size)
+{
+	size_t n = 0;
+
+	to[0] = '\0';
+	for (uint32_t i = 0; i < s->n && i < SUSPECTS_MAX && n < size; i++)
+		n += (size_t)snprintf(to + n, size - n, " %u",
+				      s->members[i].rank);
+	if (s->n > SUSPECTS_MAX && n < size)
+		snprintf(to + n, size - n, " and %u more", s->n - SUSPECTS_MAX);
+	return to;
+}
+
 int
 deep_error(const struct plan *p, const struct deep_finding *f,
 	   struct error *err)
@@ -158,6 +178,7 @@ deep_error(const struct plan *p, const struct deep_finding *f,
 	const char *kind = redset_type_name(s->type);
 	const char *over = s->map ? " over filemaps" : "";
 	const struct plan_member *m = NULL;
+	char ranks[16 * SUSPECTS_MAX];
 
 	if (f->member == PLAN_NONE && scheme_of(s->type)->apart)
 		return error_set(err, ERROR_DAMAGED,
@@ -173,11 +194,13 @@ deep_error(const struct plan *p, const struct deep_finding *f,
 			err, ERROR_DAMAGED,
 			"set %u of %u (%s%s) does not add up: %llu %s differ, "
 			"the first at offset %llu of stripe %u; it cannot be "
-			"told which member is wrong",
+			"told which member is wrong, that is, which of the "
+			"ranks%s",
 			s->number, s->sets, kind, over,
 			(unsigned long long)f->bytes,
 			f->bytes == 1 ? "byte" : "bytes",
-			(unsigned long long)f->first, f->stripe);
+			(unsigned long long)f->first, f->stripe,
+			suspects(s, ranks, sizeof(ranks)));
 	m = &s->members[f->member];
 	if (f->in_body)
 		return error_set(err, ERROR_DAMAGED,

@@ -432,10 +432,23 @@ first_problem(const struct plan *p, const struct plan_set *s, char *to,
 	return to;
 }
 
+/* Write "; the files of 2 of 4 ranks are unknown" if filemaps are lost.  Else
+ * "". */
+static const char *
+unknown_files(const struct plan *p, char *to, size_t size)
+{
+	to[0] = '\0';
+	if (p->maps_lost > 0)
+		snprintf(to, size,
+			 "; the files of %zu of %lld ranks are unknown",
+			 p->maps_lost, (long long)p->nranks);
+	return to;
+}
+
 int
 plan_error(const struct plan *p, struct error *err)
 {
-	char problem[ERROR_TEXT_MAX / 2];
+	char problem[ERROR_TEXT_MAX / 2], unknown[96];
 
 	if (p->verdict == SET_WHOLE)
 		return 0;
@@ -456,11 +469,12 @@ plan_error(const struct plan *p, struct error *err)
 			continue;
 		return error_set(err, ERROR_LOST,
 				 "dataset %lld: set %u of %u (%s%s) cannot be "
-				 "rebuilt: %s%s",
+				 "rebuilt: %s%s%s",
 				 (long long)p->id, s->number, s->sets,
 				 redset_type_name(s->type),
 				 s->map ? " over filemaps" : "", s->reason,
-				 first_problem(p, s, problem, sizeof(problem)));
+				 first_problem(p, s, problem, sizeof(problem)),
+				 unknown_files(p, unknown, sizeof(unknown)));
 	}
 	return lost_outside(p, err);
 }

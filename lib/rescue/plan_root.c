@@ -58,6 +58,7 @@ struct looking {
 	const struct planner *w;
 	atomic_bool
 		unsafe; /* a symbolic link on a path leads out of the prefix */
+	atomic_bool barred; /* a directory on a path may not be searched */
 };
 
 static int
@@ -76,6 +77,8 @@ is_present(void *arg, const char *rel, const struct filemap_file *f,
 			return error_pass(err, &why);
 		if (why.kind == ERROR_UNSAFE)
 			l->unsafe = true;
+		if (why.errnum == EACCES)
+			l->barred = true;
 		return 0;
 	}
 	return S_ISREG(st.st_mode) &&
@@ -114,7 +117,11 @@ infer_root(struct planner *w, const struct recorded *r, struct error *err)
 			       "symbolic link on the way leads out of the "
 			       "prefix",
 			       w->p.places[0].root, r->common.data);
-	else if (rc == 0 && best.hits == 0)
+	else if (rc == 0 && best.hits == 0 && l.barred) {
+		errno = EACCES;
+		rc = error_sys(err, "%s: cannot look for the files below %s",
+			       w->p.places[0].root, r->common.data);
+	} else if (rc == 0 && best.hits == 0)
 		rc = cannot_tell(w, r, "none of them is here", err);
 	else if (rc == 0 && best.tie)
 		rc = cannot_tell(w, r, "they fit here in several ways", err);

@@ -1,0 +1,204 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154 # bats sets them
+# What could not be looked at is unknown (status 1), not lost; what was renamed
+# by hand is named; lines about a loss name only what is lost.
+
+load helper
+
+setup() {
+	: "${GEN:=$BIN/../gen}"
+	in_no_job
+	# A directory that a stranger can reach.
+	place=$(mktemp -d /tmp/scrkit-unseen.XXXXXX)
+	chmod 755 "$place"
+	cd "$place" || return 1
+}
+
+teardown() {
+	rm -rf "$place"
+}
+
+# saved [ID [OPTION]...]: checkpoint ID of 4 ranks on prefix p, in the index.
+saved() {
+	local id=${1-1}
+
+	"$GEN/gen_dataset" -q -p p -n 4 --set-size 2 -s 1000 -i "$id" \
+		--recorded-prefix "$PWD/p" "${@:2}"
+	scr_index -q -p p --build "$id"
+	meta=p/.scr/scr.dataset.$id
+}
+
+# Run a command as somebody who is neither root nor the owner.
+stranger() {
+	((EUID == 0)) || skip "needs root to become somebody else"
+	try setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
+}
+
+# unknown TEXT: for a stranger, dataset 1 is unknown because of TEXT, and the
+# other datasets are still shown.
+unknown() {
+	stranger scr_inspect -p p
+	assert_status 1
+	[[ $output =~ ckpt.1.*unknown ]] || failed "ckpt.1 is not unknown"
+	[[ $output =~ ckpt.2.*whole ]] || failed "ckpt.2 is not whole"
+	assert_output_has "$1"
+	assert_output_lacks " lost"
+	stranger scr_index -p p --verify
+	assert_status 1
+	[[ $output =~ 1\ unknown ]] || failed "1 is not unknown"
+	[[ $output =~ 2\ whole ]] || failed "2 is not whole"
+	assert_stderr_has "$1"
+}
+
+@test "a metadata directory that may not be read" {
+	saved 1
+	saved 2
+	chmod 700 p/.scr/scr.dataset.1
+	unknown "Permission denied"
+}
+
+@test "a directory of data that may not be searched" {
+	saved 1
+	saved 2
+	chmod 000 p/ckpt.1
+	unknown "Permission denied"
+	rm p/.scr/scr.dataset.1/{filemap,reddesc}*
+	unknown "Permission denied"
+}
+
+@test "the same on a prefix that was moved" {
+	saved 1
+	saved 2
+	mv p q
+	ln -s q p
+	chmod 000 q/ckpt.1
+	unknown "Permission denied"
+}
+
+@test "a filemap, a header, a summary, a part of rank2file" {
+	saved 1
+	saved 2
+	for file in filemap_2 summary.scr rank2file.0.0; do
+		chmod 600 "p/.scr/scr.dataset.1/$file"
+		unknown "$file"
+		chmod 644 "p/.scr/scr.dataset.1/$file"
+	done
+	rm p/ckpt.1/rank_1.ckpt
+	chmod 600 p/.scr/scr.dataset.1/reddesc*
+	unknown "Permission denied"
+}
+
+@test "a file whose mode does not let its owner read it" {
+	saved 1
+	saved 2
+	chmod 000 p/ckpt.1/rank_1.ckpt
+	unknown rank_1.ckpt
+	rm p/.scr/scr.dataset.1/{filemap,reddesc}*
+	unknown rank_1.ckpt
+}
+
+@test "containers that may not be read, with and without redundancy" {
+	saved 1
+	saved 2
+	scr_index -q -p p --build 1 --checksums
+	scr_container -q pack -p p 1
+	chmod 600 p/.scr/scr.dataset.1/.scr/ctr*
+	for i in 1 2; do
+		stranger scr_container verify -p p 1
+		assert_status 1
+		assert_stderr_has "Permission denied"
+		assert_output_has unknown
+		assert_output_lacks "no redundancy" damaged
+		stranger scr_index -p p --verify --checksums 1
+		assert_status 1
+		stranger scr_inspect -p p -d 1 --checksums
+		assert_status 1
+		assert_output_lacks " lost"
+		rm -f p/.scr/scr.dataset.1/{filemap,reddesc}*
+	done
+}
+
+@test "a renamed metadata directory is named" {
+	saved 4
+	saved 5
+	mv p/.scr/scr.dataset.4 p/.scr/scr.dataset.4.old
+	try scr_index -p p --verify
+	assert_status 3
+	assert_stderr_one_line ckpt.4 scr.dataset.4.old "rename it back"
+	try scr_inspect -p p
+	assert_status 3
+	assert_output_has scr.dataset.4.old
+	assert_output_lacks lost
+	mv p/.scr/scr.dataset.4.old p/.scr/kept
+	try scr_index -p p --verify 4
+	assert_status 3
+	assert_stderr_one_line ckpt.4 kept
+	rm -r p/.scr/kept
+	try scr_index -p p --verify
+	assert_status 4
+}
+
+@test "a renamed directory of data is named, and counts as damage" {
+	saved 4
+	saved 5
+	for like in ckpt.4.old save-ckpt.4; do
+		mv p/ckpt.4 "p/$like"
+		try scr_index -p p --verify
+		assert_status 3
+		assert_stderr_one_line "ckpt.4: missing, with 4 files" \
+			"$like looks like it"
+		try scr_inspect -p p
+		assert_status 3
+		assert_output_has "$like looks like it"
+		assert_output_lacks " lost"
+		mv "p/$like" p/ckpt.4
+	done
+	rm "$meta"/../scr.dataset.4/{filemap,reddesc}*
+	mv p/ckpt.4 p/ckpt.4.old
+	try scr_index -p p --verify
+	assert_status 3
+	assert_stderr_one_line "ckpt.4: missing, with 4 files"
+	truncate -s 1 p/ckpt.4.old/rank_0.ckpt
+	rm p/ckpt.4.old/rank_*
+	try scr_index -p p --verify
+	assert_status 4
+	# The directory of another dataset with files of these names.
+	mv p/ckpt.5 p/ckpt.40
+	mkdir p/ckpt.5
+	try scr_index -p p --verify 4
+	assert_status 4
+}
+
+@test "a loss names what is lost, and counts the ranks of unknown files" {
+	saved 1 -t SINGLE
+	rm "$meta"/filemap_{1,2} "$meta"/rank2file*
+	try scr_index -p p --verify
+	assert_status 4
+	assert_stderr_has "filemaps of ranks 1 2: lost" \
+		"the files of 2 ranks are unknown"
+	[[ $stderr != *"ranks are lost"* && $stderr != *"rank_0.ckpt"* ]] ||
+		failed "calls more lost than is"
+	try scr_inspect -p p
+	assert_status 4
+	assert_output_has "the files of 2 of 4 ranks are unknown"
+}
+
+@test "--deep names the ranks that may be wrong, and does not advise to index" {
+	"$GEN/gen_dataset" -q -p p -n 4 --set-size 2 -s 1000 \
+		--recorded-prefix "$PWD/p"
+	printf Z | dd of=p/ckpt.1/rank_1.ckpt bs=1 seek=100 conv=notrunc \
+		status=none
+	try scr_inspect -p p --deep
+	assert_status 3
+	assert_output_has "ranks 0 1"
+	assert_output_lacks "scr_index --build" "puts it"
+	try scr_inspect -p p -d 1 --deep
+	assert_status 3
+	assert_output_lacks --build
+	try scr_index -p p --build 1 --deep
+	assert_status 3
+	assert_stderr_one_line "ranks 0 1"
+	try scr_index -p p
+	assert_output_lacks ckpt.1
+}
