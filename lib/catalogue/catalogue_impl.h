@@ -277,6 +277,12 @@ void catalogue_fetch_free(struct catalogue_fetch *f);
 int catalogue_fetch_match(struct catalogue_fetch *f, const struct plan *p,
 			  struct error *err);
 
+/* Is there a descriptor from which the summary could be written again, without
+ * filemaps? */
+bool catalogue_fetch_described(struct catalogue *c,
+			       const struct catalogue_dir *d,
+			       const struct index_entry *e);
+
 /* --- renamed.c --- */
 
 /* Find a directory in .scr that has the metadata of dataset `id` under a name

@@ -388,24 +388,6 @@ out:
 
 /* --- What the library reads first --- */
 
-/* Is there a descriptor from which the summary could be written again? */
-static bool
-is_described(const struct verify *v, bool has_plan)
-{
-	const struct catalogue_options quiet = { .deep = false };
-	const struct catalogue_sources from = {
-		.c = v->c,
-		.dir = &v->dir,
-		.o = &quiet,
-	};
-	struct catalogue_desc desc = { .tree = NULL };
-	bool found = has_plan || v->e->desc.id > 0 ||
-		     catalogue_describe(&from, &desc, NULL) == 0;
-
-	catalogue_desc_free(&desc);
-	return found;
-}
-
 /* Judge the index entry. */
 static void
 tell_entry(struct verify *v)
@@ -437,8 +419,10 @@ tell_fetch(struct verify *v, bool has_plan)
 		     f->no_ranks.text);
 	if (f->no_summary.kind != ERROR_NONE)
 		tell(v,
-		     again && is_described(v, has_plan) ? STATUS_DAMAGED
-							: STATUS_LOST,
+		     again && (has_plan ||
+			       catalogue_fetch_described(v->c, &v->dir, v->e))
+			     ? STATUS_DAMAGED
+			     : STATUS_LOST,
 		     "%s", f->no_summary.text);
 	tell_entry(v);
 }

@@ -104,7 +104,7 @@ unknown() {
 	scr_index -q -p p --build 1 --checksums
 	scr_container -q pack -p p 1
 	chmod 600 p/.scr/scr.dataset.1/.scr/ctr*
-	for i in 1 2; do
+	for _ in 1 2; do
 		stranger scr_container verify -p p 1
 		assert_status 1
 		assert_stderr_has "Permission denied"
