@@ -13,6 +13,7 @@
 #include "app.h"
 #include "buf.h"
 #include "catalogue/catalogue.h"
+#include "catalogue/owners.h"
 #include "container/extract.h"
 #include "container/pack.h"
 #include "container/packed.h"
@@ -47,6 +48,7 @@ struct settings {
 	const char *output, *compress;
 	bool redundancy, keep, force, fast, dry_run, json;
 	uint64_t jobs, size, layout;
+	struct catalogue *catalogue;
 	struct catalogue_options look;
 	struct json *list; /* one result for each dataset, or NULL */
 };
@@ -77,7 +79,9 @@ make_over(struct settings *s, struct packed *p, struct error *err)
 		[VERB_UNPACK] = "unpacked",
 		[VERB_REPACK] = "repacked",
 	};
+	struct owners_guard owners = { s->catalogue, p->id, &s->look, false };
 	struct pack_options po = {
+		.guard = { owners_ask, &owners },
 		.size = s->size,
 		.redundancy = s->redundancy,
 		.keep = s->keep || s->layout == 1,
@@ -245,7 +249,9 @@ static int
 extract(struct settings *s, const struct packed *p, const bool *only,
 	struct error *err)
 {
+	struct owners_guard owners = { s->catalogue, p->id, &s->look, false };
 	const struct extract_options o = {
+		.guard = { owners_ask, &owners },
 		.only = only,
 		.dir = s->directory != NULL ? s->directory : ".",
 		.force = s->force,
@@ -341,6 +347,8 @@ run(struct settings *s, const char *const *args, size_t count)
 		catalogue_close(c);
 		return app_report(STATUS_OK, &err);
 	}
+	s->catalogue = c;
+	s->look.replace = s->force;
 	s->list = s->json ? json_new_array() : NULL;
 	for (size_t i = 0; i < count && (i == 0 || !files); i++) {
 		each = one(s, c, args + i, count - i);

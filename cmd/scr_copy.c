@@ -36,7 +36,7 @@ struct settings {
 	struct word word;    /* what it means */
 	int64_t id;
 	uint64_t buf, jobs, heartbeat;
-	bool list, dry_run, crc;
+	bool list, dry_run, crc, replace;
 	char host[HOST_NAME_MAX + 1];
 	unsigned nbad;
 };
@@ -49,7 +49,7 @@ static const struct app_info info = {
 	.notes = "Run on each node, by scr_postrun(1) or by hand; again, it "
 		 "goes on where it ended.\n"
 		 "Exit status: 0 done; 1 failed; 2 usage; 3 a file is missing "
-		 "or damaged, and all\nothers are copied.",
+		 "or damaged, or not\nreplaced, and all others are copied.",
 };
 
 /* --- Heartbeat --- */
@@ -147,6 +147,19 @@ report_bad(void *arg, const char *line)
 	s->nbad++;
 }
 
+/* A line of JSON for a file that was not replaced. */
+static void
+print_taken(const char *rel)
+{
+	struct json *j = json_new_object();
+	struct buf line = BUF_INIT;
+
+	json_set_str(j, "taken", rel);
+	if (json_line(j, &line, NULL) == 0)
+		printf("%s\n", line.data);
+	buf_free(&line);
+}
+
 static int
 print_result(const struct settings *s, const struct copy_result *r,
 	     double seconds, struct error *err)
@@ -161,6 +174,7 @@ print_result(const struct settings *s, const struct copy_result *r,
 	json_set_u64(j, "copied", r->copied);
 	json_set_u64(j, "adopted", r->adopted);
 	json_set_u64(j, "skipped", r->skipped);
+	json_set_u64(j, "taken", r->taken);
 	json_set_u64(j, "bytes", r->bytes);
 	json_set_u64(j, "bad", r->bad);
 	json_set_real(j, "seconds", seconds);
@@ -230,7 +244,7 @@ copy(const struct settings *s, const struct nodecache_where *w,
 		rc = -1;
 	if (rc < 0)
 		return error_status(err->kind);
-	return r.bad > 0 ? STATUS_DAMAGED : STATUS_OK;
+	return r.bad + r.taken > 0 ? STATUS_DAMAGED : STATUS_OK;
 }
 
 static int
@@ -249,6 +263,8 @@ run(struct settings *s, const struct nodecache_where *w)
 		.prefix = app_prefix(s->prefix),
 		.moved_from = s->moved_from,
 		.block = (size_t)s->buf,
+		.replace = s->replace,
+		.taken = print_taken,
 		.work = &work,
 	};
 	int status = STATUS_OK;
@@ -289,6 +305,9 @@ main(int argc, char **argv)
 			   "the working directory)"),
 		OPT_STRING(0, "moved-from", &s.moved_from, "DIR", OPT_DIR,
 			   "where the prefix was when the job ran"),
+		OPT_FLAG(0, "replace", &s.replace,
+			 "replace files of other contents: drop the dataset "
+			 "that has them from the index first"),
 		OPT_BYTES('b', "buf", &s.buf, "SIZE", 4096, 1 << 30,
 			  "read and write so many bytes at a time"),
 		OPT_FLAG('r', "crc", &s.crc,

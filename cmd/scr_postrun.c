@@ -251,6 +251,7 @@ run(const struct settings *set, struct job *job, struct error *err)
 	struct catalogue_options look = {
 		.work = { APP_WORK, .detail = app_log_note },
 		.moved_from = set->moved_from,
+		.replace = true,
 	};
 	char copy[4096];
 	struct scavenge_options o = { .catalogue = &look };

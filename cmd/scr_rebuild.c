@@ -10,6 +10,7 @@
 #include "app.h"
 #include "buf.h"
 #include "catalogue/catalogue.h"
+#include "catalogue/owners.h"
 #include "catalogue/protect.h"
 #include "catalogue/subject.h"
 #include "error.h"
@@ -174,10 +175,12 @@ carry_out(const struct settings *s, struct subject *t, struct plan *p,
 	  struct json *j, struct error *err)
 {
 	struct rebuild_result r = { .files = 0 };
-	int status = plan_data_status(p);
+	int status = plan_data_status(p), rc = 0;
 	struct work w = s->look.work;
-	const struct rebuild_options ro = {
+	struct owners_guard owners = { NULL, t->id, &s->look, false };
+	struct rebuild_options ro = {
 		.work = &w,
+		.guard = { .arg = &owners },
 		/* If all data can be rebuilt, lost redundancy must not prevent
 		 * that. */
 		.partial = s->partial || status == STATUS_DAMAGED,
@@ -188,7 +191,15 @@ carry_out(const struct settings *s, struct subject *t, struct plan *p,
 		return STATUS_LOST;
 	}
 	w.detail = w.log; /* report damage found while reading */
-	if (rebuild(p, &ro, &r, err) < 0)
+	if (t->kind == SUBJECT_PREFIX) {
+		owners.catalogue = catalogue_open(t->prefix, err);
+		ro.guard.fn = owners_ask;
+		if (owners.catalogue == NULL)
+			return error_status(err->kind);
+	}
+	rc = rebuild(p, &ro, &r, err);
+	catalogue_close(owners.catalogue);
+	if (rc < 0)
 		return error_status(err->kind);
 	if (show_result(s, t, &r, j) != STATUS_OK)
 		return STATUS_FAILED;

@@ -12,6 +12,7 @@
 
 #include "arena.h"
 #include "catalogue/catalogue_impl.h"
+#include "catalogue/owners.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/index.h"
@@ -156,8 +157,10 @@ needs_rebuild(const struct plan *p)
 static int
 mend(struct build *b, struct error *err)
 {
+	struct owners_guard owners = { b->c, b->dir.id, b->o, false };
 	struct rebuild_options ro = {
 		.work = &b->o->work,
+		.guard = { owners_ask, &owners },
 		/* All data are present; only redundancy cannot be rebuilt. */
 		.partial = b->plan->verdict == SET_LOST,
 	};

@@ -120,6 +120,8 @@ struct catalogue_options {
 	/* The index, if the caller has read it and does not change it: then it
 	 * is not read again for each dataset.  NULL: is read when needed. */
 	const struct index *index;
+	bool replace;	/* files of other datasets may be replaced: they are
+			   retired first.  Otherwise that is an error */
 };
 
 /* Make a plan by plan_prefix() with PLAN_* `flags`.  If the recorded prefix

@@ -22,6 +22,7 @@
  *   retire.c       mark a dataset whose files are replaced
  *   claims.c       the files of a dataset that can be deleted with it
  *   shares.c       which files several datasets name
+ *   owners.c       which datasets own which paths
  *   erase.c        remove files and directories, never through a link
  *   list.c         tables, JSON, prune: without access to files
  *   packed_find.c  packed datasets by name
@@ -323,7 +324,8 @@ struct catalogue_sum *
 catalogue_sums(struct plan *p, const struct rank2file *old, struct error *err);
 
 /* Take checksums from copied_R.scr in the dataset's directory, for files that
- * have not changed since they were copied. */
+ * have not changed since they were copied.  If there are any, files that a
+ * scavenge did not copy, and that nothing else confirms, are marked wrong. */
 int catalogue_copied_take(struct catalogue *c, const struct catalogue_dir *d,
 			  struct plan *p, struct catalogue_sum *sums,
 			  struct error *err);

@@ -20,6 +20,7 @@
 #include "catalogue/catalogue_impl.h"
 #include "catalogue/export.h"
 #include "catalogue/import_impl.h"
+#include "catalogue/owners.h"
 #include "container/manifest.h"
 #include "error.h"
 #include "hash.h"
@@ -75,6 +76,7 @@ struct importing {
 	size_t count, cap;
 	bool *there; /* by file: something was at its target */
 	struct manifest *manifest;
+	struct owners_guard *owners;
 };
 
 /* --- What an entry is --- */
@@ -428,6 +430,7 @@ static int
 look_around(struct importing *x, struct error *err)
 {
 	char sum[HASH_TEXT], shown[SHOWN_MAX];
+	struct put_file *meta = NULL; /* metadata with other contents */
 	struct stat st;
 
 	x->there = mem_calloc(x->count + 1, sizeof(*x->there));
@@ -447,7 +450,14 @@ look_around(struct importing *x, struct error *err)
 			same = str_eq(sum, f->sum);
 		}
 		x->out->same += same && f->kind == PUT_FILE;
-		if (same || (x->force && S_ISREG(st.st_mode)))
+		if (!same && x->force && S_ISREG(st.st_mode)) {
+			if (f->kind == PUT_FILE)
+				put_replaces(f->put);
+			else
+				meta = f->put;
+			continue;
+		}
+		if (same)
 			continue;
 		errno = EEXIST;
 		return error_sys(err,
@@ -455,6 +465,10 @@ look_around(struct importing *x, struct error *err)
 				 "(--force replaces files)",
 				 str_printable(shown, sizeof(shown), f->path));
 	}
+	/* Metadata that differ although no file is the same are those of
+	 * another dataset with the same number. */
+	if (meta != NULL && x->out->same == 0)
+		put_replaces(meta);
 	return 0;
 }
 
@@ -510,6 +524,7 @@ work(struct importing *x, struct error *err)
 	    import_check_ranks(x->list, x->count, err) < 0 ||
 	    look_around(x, err) < 0)
 		return -1;
+	x->owners->id = x->out->id;
 	if (put_commit(x->put, err) < 0 ||
 	    catalogue_build(x->c, x->out->id, x->o, &b, err) < 0) {
 		if (!may_be_indexed(x))
@@ -532,12 +547,17 @@ import_dataset(struct catalogue *c, const struct import_source *from,
 		.out = out,
 		.arena = arena_new(),
 	};
+	struct catalogue_options look = *o;
+	struct owners_guard owners = { c, 0, &look, true };
 	const struct put_options how = {
 		.par = work_waiting(&o->work, catalogue_prefix_fd(c)),
+		.guard = { owners_ask, &owners },
 	};
 	bool made = false;
 	int rc = -1;
 
+	look.replace = from->force;
+	x.owners = &owners;
 	*out = (struct export_result){ .id = -1 };
 	made = catalogue_scr_fd(c) < 0;
 	x.block = mem_aligned(4096, BLOCK);

@@ -199,6 +199,7 @@ struct taking {
 	struct plan *p;
 	struct catalogue_sum *sums;
 	struct pathcache *files; /* stat cache of the prefix */
+	size_t records;		 /* read so far */
 	struct arena *arena;	 /* reset for each rank */
 	struct kvtree *tree;
 	struct buf raw;
@@ -263,9 +264,52 @@ take_record(void *arg, const char *name, struct error *err)
 	arena_reset(t->arena);
 	if (kvtree_read_file_into(t->tree, t->d->fd, name, &t->raw, &why) ==
 		    0 &&
-	    copied_read(t->tree, t->arena, &c, &why) == 0)
+	    copied_read(t->tree, t->arena, &c, &why) == 0) {
+		t->records++;
 		take_rank(t, &t->p->ranks[rank], &c);
+	}
 	return why.kind == ERROR_NOMEM ? error_no_memory(err) : 0;
+}
+
+/* Does the file have the modification time that its filemap records? */
+static bool
+has_its_time(const struct taking *t, const struct plan_file *f)
+{
+	struct stat st;
+
+	return f->attr.has_times &&
+	       pathcache_stat(t->files, f->path, &st, NULL) == 0 &&
+	       st.st_mtim.tv_sec == f->attr.mtime.tv_sec &&
+	       /* Some file systems keep seconds or microseconds. */
+	       (st.st_mtim.tv_nsec == 0 ||
+		st.st_mtim.tv_nsec / 1000 == f->attr.mtime.tv_nsec / 1000);
+}
+
+/*
+ * A scavenge has copied files, but not those of the ranks without a filemap on
+ * the prefix.  What is at their paths may belong to another dataset with files
+ * of the same names and sizes: rebuild it, unless it has the recorded time,
+ * which each copy gets.
+ */
+static int
+doubt_others(struct taking *t, struct error *err)
+{
+	for (int64_t i = 0; i < t->p->nranks; i++) {
+		const struct plan_rank *r = &t->p->ranks[i];
+
+		if (r->map.fate == FATE_KEEP)
+			continue;
+		for (size_t k = 0; k < r->nfiles; k++) {
+			const size_t at = r->first_file + k;
+			const struct plan_file *f = &t->p->files[at];
+
+			if (f->state == FILE_PRESENT && f->nsegs == 0 &&
+			    f->path != NULL && !has_its_time(t, f) &&
+			    plan_mark(t->p, at, FILE_WRONG_CRC, err) < 0)
+				return -1;
+		}
+	}
+	return 0;
 }
 
 int
@@ -287,6 +331,8 @@ catalogue_copied_take(struct catalogue *c, const struct catalogue_dir *d,
 		error_no_memory(err);
 	else
 		rc = dir_each(d->fd, d->name, take_record, &t, err);
+	if (rc == 0 && t.records > 0)
+		rc = doubt_others(&t, err);
 	pathcache_free(t.files);
 	arena_free(t.arena);
 	kvtree_free(t.tree);

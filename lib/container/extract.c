@@ -169,7 +169,7 @@ struct extraction {
  * if that is not a regular file. */
 static int
 in_the_way(struct extraction *x, const struct segmap_file *f, bool force,
-	   struct error *err)
+	   bool *replaces, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	char shown[SHOWN_MAX];
@@ -191,6 +191,8 @@ in_the_way(struct extraction *x, const struct segmap_file *f, bool force,
 		errno = EEXIST;
 		rc = error_sys(err, "%s (--force replaces files)",
 			       str_printable(shown, sizeof(shown), f->path));
+	} else {
+		*replaces = true;
 	}
 	return rc;
 }
@@ -223,13 +225,14 @@ add_file(struct extraction *x, size_t i, bool force, struct error *err)
 	struct attr *a = arena_alloc(x->arena, 1, sizeof(*a));
 	struct put_file *to = NULL;
 	struct stripe s = { 0, NULL };
+	bool replaces = false;
 
 	if (a == NULL)
 		return error_no_memory(err);
 	if (packed_refuse_place(p, i, err) < 0 ||
 	    packed_measure(p, i, err) < 0 ||
 	    packed_attr(p, i, x->sources, a, err) < 0 ||
-	    in_the_way(x, f, force, err) < 0)
+	    in_the_way(x, f, force, &replaces, err) < 0)
 		return -1;
 	to = put_add(x->put,
 		     &(struct put_what){
@@ -238,6 +241,7 @@ add_file(struct extraction *x, size_t i, bool force, struct error *err)
 			     .path = f->path,
 			     .size = f->size,
 			     .attr = a->has_owner || a->has_times ? a : NULL,
+			     .replaces = replaces,
 		     },
 		     err);
 	if (to == NULL || packed_file(p, i, x->arena, &s, err) < 0)
@@ -344,7 +348,8 @@ extract_files(const struct packed *p, const struct extract_options *o,
 	x.parents = pathcache_new(x.dir);
 	x.sources = pathcache_new(p->file_fd);
 	x.put = put_new(
-		&(struct put_options){ .par = work_waiting(o->work, x.dir) },
+		&(struct put_options){ .par = work_waiting(o->work, x.dir),
+				       .guard = o->guard },
 		err);
 	if (x.parents == NULL || x.sources == NULL || x.put == NULL)
 		error_no_memory(err);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "container/packed.h"
+#include "transfer/put.h"
 
 /*
  * Mark in `only` (by file, all false) the files that match `names`: paths as
@@ -30,6 +31,7 @@ struct extract_options {
 	const bool *only; /* by file: extract_choose() */
 	const char *dir;  /* is created if missing */
 	bool force;	  /* replace existing files, else EEXIST */
+	struct put_guard guard;
 	const struct work *work;
 };
 

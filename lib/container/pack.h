@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "container/packed.h"
+#include "transfer/put.h"
 
 enum pack_order {
 	PACK_AS_IS, /* pack: as PACK_NODE; repack: order unchanged */
@@ -33,7 +34,8 @@ struct pack_options {
 	/* 1: pack a copy in the layout of SCR 1.1.8, and leave the dataset
 	 * unchanged; else 0 */
 	int layout;
-	bool force; /* unpack: replace files that differ */
+	bool force;		/* unpack: replace files that differ */
+	struct put_guard guard; /* unpack */
 	const struct work *work;
 };
 

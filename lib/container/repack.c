@@ -357,9 +357,8 @@ move_all(struct repacking *r, struct error *err)
 {
 	const struct segmap *next = &r->next;
 	uint64_t batch = next->bytes / BATCH_SHARE;
-	size_t a = 0, b = 0;
 
-	while (a < next->ncontainers) {
+	for (size_t a = 0, b = 0; a < next->ncontainers;) {
 		const uint64_t from = r->moved;
 
 		r->filled = from;

@@ -44,7 +44,8 @@ struct unpacking {
 /* Check the path of file `i`.  *have: a file with the same bytes exists.  Fails
  * with EEXIST if another file is in the way. */
 static int
-look_at(struct unpacking *u, size_t i, bool *have, struct error *err)
+look_at(struct unpacking *u, size_t i, bool *have, bool *other,
+	struct error *err)
 {
 	const struct packed *p = u->w.p;
 	const struct segmap_file *f = &p->map.files[i];
@@ -64,6 +65,7 @@ look_at(struct unpacking *u, size_t i, bool *have, struct error *err)
 	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size &&
 	    pack_compare(p, i, u->w.po->work, have, err) < 0)
 		return -1;
+	*other = !*have;
 	if (*have || (u->w.po->force && S_ISREG(st.st_mode)))
 		return 0;
 	errno = EEXIST;
@@ -75,7 +77,7 @@ look_at(struct unpacking *u, size_t i, bool *have, struct error *err)
 
 /* Add file `i` to the files to be written, and to the string of their bytes. */
 static int
-add_target(struct unpacking *u, size_t i, struct error *err)
+add_target(struct unpacking *u, size_t i, bool replaces, struct error *err)
 {
 	const struct packed *p = u->w.p;
 	const struct segmap_file *f = &p->map.files[i];
@@ -88,6 +90,7 @@ add_target(struct unpacking *u, size_t i, struct error *err)
 					      .path = f->path,
 					      .size = f->size,
 					      .attr = a,
+					      .replaces = replaces,
 				      },
 				      err);
 
@@ -115,17 +118,17 @@ look(struct unpacking *u, struct error *err)
 		return error_no_memory(err);
 	for (size_t i = 0; i < p->map.nfiles; i++) {
 		const struct segmap_file *f = &p->map.files[i];
-		bool have = false;
+		bool have = false, other = false;
 
 		/* A file without segments was not packed, or is empty. */
 		if (f->nsegs == 0 && f->size > 0)
 			continue;
 		if (packed_refuse_place(p, i, err) < 0 ||
-		    look_at(u, i, &have, err) < 0)
+		    look_at(u, i, &have, &other, err) < 0)
 			return -1;
 		u->have[i] = have;
 		u->w.out->adopted += have;
-		if (!have && add_target(u, i, err) < 0)
+		if (!have && add_target(u, i, other, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -335,6 +338,7 @@ unpack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 	};
 	const struct put_options how = {
 		.par = work_waiting(po->work, p->file_fd),
+		.guard = po->guard,
 	};
 	int rc = -1;
 

@@ -34,7 +34,7 @@ rebuild_wants(const struct rebuild_run *r, const struct plan_set *s)
 {
 	if (s->solution == NULL || s->verdict == SET_WHOLE)
 		return false;
-	return s->verdict == SET_REBUILDABLE || r->partial;
+	return s->verdict == SET_REBUILDABLE || r->o.partial;
 }
 
 /* --- Files to write --- */
@@ -63,6 +63,7 @@ file_target(struct rebuild_run *r, uint32_t index, uint64_t at,
 			     .path = f->path,
 			     .size = f->attr.size,
 			     .attr = &f->attr,
+			     .replaces = f->state != FILE_MISSING,
 		     },
 		     err);
 	if (to == NULL)
@@ -409,7 +410,8 @@ round_once(struct rebuild_run *r, struct error *err)
 	r->in_place = (struct rebuild_result){ .files = 0 };
 	r->put = put_new(
 		&(struct put_options){
-			.par = work_waiting(r->work, r->p->places[0].meta_fd) },
+			.par = work_waiting(r->work, r->p->places[0].meta_fd),
+			.guard = r->o.guard },
 		err);
 	if (r->arena == NULL || r->put == NULL) {
 		put_free(r->put);
@@ -438,14 +440,16 @@ rebuild(struct plan *p, const struct rebuild_options *o,
 	struct rebuild_result *result, struct error *err)
 {
 	struct rebuild_result scratch = { .files = 0 };
-	struct rebuild_run r = { .p = p, .partial = o != NULL && o->partial };
+	struct rebuild_run r = { .p = p };
 	int rc = 1;
 
+	if (o != NULL)
+		r.o = *o;
 	r.result = result ? result : &scratch;
 	*r.result = scratch;
 	r.work = work_or_default(o != NULL ? o->work : NULL);
 	for (int i = 0; rc == 1 && i < REBUILD_ROUNDS; i++) {
-		if (plan_status(p) == STATUS_LOST && !r.partial)
+		if (plan_status(p) == STATUS_LOST && !r.o.partial)
 			rc = plan_error(p, err);
 		else if (plan_status(p) == STATUS_OK)
 			rc = 0;

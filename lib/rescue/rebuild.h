@@ -20,6 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "transfer/put.h"
+
 struct error;
 struct plan;
 struct work;
@@ -29,6 +31,7 @@ struct rebuild_options {
 				    with work_detail() */
 	bool partial; /* rebuild what can be rebuilt although other data are
 			 lost */
+	struct put_guard guard;
 };
 
 struct rebuild_result {

@@ -13,7 +13,7 @@
 
 struct rebuild_run {
 	struct plan *p;
-	bool partial;
+	struct rebuild_options o;
 	const struct work *work;
 	struct rebuild_result *result;
 	struct arena *arena; /* freed after each round */

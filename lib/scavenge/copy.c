@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -25,6 +24,7 @@
 #include "meta/kvtree.h"
 #include "par.h"
 #include "progress.h"
+#include "room.h"
 #include "scavenge/copy_impl.h"
 #include "str.h"
 
@@ -339,26 +339,6 @@ make_workers(struct copier *c, struct error *err)
 	return 0;
 }
 
-/* Extend the message of a full file system: bytes left to copy, bytes free. */
-static void
-explain(const struct copier *c, struct error *err)
-{
-	struct statvfs fs;
-	char left[64] = "", size[32], have[32] = "?";
-
-	if (err == NULL || err->kind != ERROR_SYSTEM ||
-	    (err->errnum != ENOSPC && err->errnum != EDQUOT))
-		return;
-	if (c->unsettled > 0)
-		snprintf(left, sizeof(left), "%s still to be copied, ",
-			 str_bytes(size, sizeof(size), c->unsettled));
-	if (fstatvfs(c->prefix_fd, &fs) == 0)
-		str_bytes(have, sizeof(have),
-			  (uint64_t)fs.f_bavail * fs.f_frsize);
-	error_wrap(err, "%s: full: %s%s free; make room and run it again",
-		   c->o->prefix, left, have);
-}
-
 /* Put all complete files in place and record them, even if others failed. */
 static int
 settle_all(struct copier *c, int rc, struct error *err)
@@ -398,8 +378,6 @@ copy_all(struct copier *c, struct error *err)
 			rc = copy_ours(c, err);
 		copy_turn_end(c);
 	}
-	if (rc < 0)
-		explain(c, err);
 	return rc;
 }
 
@@ -482,9 +460,12 @@ copy_run(const struct nodecache_where *w, const struct copy_options *o,
 		 find_ranks(&c, err) == 0 && copy_find_roots(&c, err) == 0 &&
 		 find_items(&c, err) == 0 && make_workers(&c, err) == 0)
 		rc = copy_all(&c, err);
-	if (rc < 0)
-		explain(&c, err);
-	r->files = r->copied + r->adopted + r->skipped + r->bad;
+	if (rc < 0 && room_is_short(err)) {
+		room_explain(c.prefix_fd, c.unsettled, err);
+		error_wrap(err, "%s: full: make room and run it again",
+			   o->prefix);
+	}
+	r->files = r->copied + r->adopted + r->skipped + r->taken + r->bad;
 	close_all(&c);
 	return rc;
 }

@@ -6,7 +6,9 @@
  * them.
  *
  * Every file is written to a temporary file beside its target, synced and
- * renamed.  So a target is at any time either unchanged or complete.
+ * renamed.  So a target is at any time either unchanged or complete.  A target
+ * that exists with other contents may belong to another dataset: it is replaced
+ * only if the caller allows it.
  * copied_R.scr (meta/copied.h) records the files of rank R that are verified,
  * with checksums: a repeated run skips the recorded files, however the first
  * run ended.  A target that another program has written (an asynchronous flush,
@@ -64,20 +66,29 @@ struct copy_options {
 	int64_t id;
 	const struct copy_ranks *ranks; /* NULL: all in the cache */
 	size_t block; /* bytes per read, at most 1 MiB; 0: COPY_BLOCK */
+	/* Replace files of other contents: the index knows that their owners
+	 * lose them. */
+	bool replace;
+	/* Called for each file that was not replaced, one at a time; or
+	 * NULL. */
+	void (*taken)(const char *rel);
 	/* Each bad file is logged.  With dry_run, a target of the right size
 	 * counts as adopted.  `memory` is not used. */
 	const struct work *work;
 };
 
-/* files = copied + adopted + skipped + bad; counts data files, redundancy files
- * and filemaps. */
+/* files = copied + adopted + skipped + taken + bad; counts data files,
+ * redundancy files and filemaps. */
 struct copy_result {
 	uint64_t files;
 	uint64_t copied;
 	uint64_t adopted; /* existed with the same content */
 	uint64_t skipped; /* copied earlier, or written there by the job */
-	uint64_t bad;	  /* missing, damaged, or outside of the prefix */
-	uint64_t bytes;	  /* size of the copied files */
+	/* not copied: a file of other contents, perhaps of another dataset, has
+	 * the name */
+	uint64_t taken;
+	uint64_t bad;	/* missing, damaged, or outside of the prefix */
+	uint64_t bytes; /* size of the copied files */
 };
 
 /*

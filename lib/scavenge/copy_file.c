@@ -82,6 +82,7 @@ settle_item(struct copier *c, struct copy_item *it, enum copy_state state,
 	c->r->copied += state == COPY_COPIED;
 	c->r->adopted += state == COPY_ADOPTED;
 	c->r->skipped += state == COPY_SKIPPED;
+	c->r->taken += state == COPY_TAKEN;
 	c->r->bad += state == COPY_BAD;
 	c->r->bytes += state == COPY_COPIED ? it->attr->size : 0;
 	c->unsettled -= copy_item_bytes(it);
@@ -341,6 +342,30 @@ check_bypass(struct job *j, struct error *err)
 	return bad(j, &j->why, err);
 }
 
+/* Has another file the name of this data file?  The redundancy files, in the
+ * dataset's own directory, have no other owner. */
+static bool
+is_taken(const struct job *j)
+{
+	return j->there && j->it->file != NULL && !j->c->o->replace;
+}
+
+static int
+refuse_taken(struct job *j, struct error *err)
+{
+	char text[ERROR_TEXT_MAX];
+
+	snprintf(text, sizeof(text),
+		 "%s: exists with other contents: not replaced", j->it->rel);
+	copy_blame(j->c, &j->c->ranks[j->it->rank], text);
+	pthread_mutex_lock(&j->c->lock);
+	j->c->ranks[j->it->rank].taken = true;
+	if (j->c->o->taken != NULL)
+		j->c->o->taken(j->it->rel);
+	pthread_mutex_unlock(&j->c->lock);
+	return done(j, COPY_TAKEN, err);
+}
+
 static int
 copy_or_adopt(struct job *j, struct error *err)
 {
@@ -363,6 +388,8 @@ copy_or_adopt(struct job *j, struct error *err)
 			  "%s: a directory is in its place", j->it->rel);
 		return bad(j, &j->why, err);
 	}
+	if (is_taken(j))
+		return refuse_taken(j, err);
 	if (j->c->o->work->dry_run)
 		return done(j, COPY_COPIED, err);
 	return copy_data(j, err);

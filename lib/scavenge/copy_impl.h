@@ -20,6 +20,7 @@ enum copy_state {
 	COPY_COPIED,
 	COPY_ADOPTED,
 	COPY_SKIPPED,
+	COPY_TAKEN,
 	COPY_BAD,
 };
 
@@ -48,6 +49,7 @@ struct copy_rank {
 	bool map_here; /* the filemap is from the cache, not from the prefix */
 	bool ours;     /* this process holds the lock */
 	bool finished; /* already processed */
+	bool taken;    /* a file was not replaced: no filemap may name it */
 	/* Whether the prefix may have copied_R.scr and the filemap of the
 	 * rank. */
 	bool has_record, has_image;

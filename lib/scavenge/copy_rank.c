@@ -377,7 +377,7 @@ finish_group(struct copier *c, const size_t *group, size_t count,
 		const struct copy_rank *r = &c->ranks[group[i]];
 
 		rc = write_copied(&w, r, err);
-		if (rc == 0)
+		if (rc == 0 && !r->taken)
 			rc = write_map(&w, r, err);
 	}
 	if (rc == 0)

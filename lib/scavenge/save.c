@@ -13,6 +13,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "catalogue/owners.h"
 #include "clock.h"
 #include "create.h"
 #include "error.h"
@@ -51,6 +52,11 @@ struct copying {
 	uint32_t *nodes; /* nodes that copy in this round */
 	size_t count;
 	uint64_t *done; /* bytes copied, by index in `nodes` */
+	/* Files that exist with other contents: not replaced until the index
+	 * knows. */
+	const char **taken;
+	size_t ntaken, taken_cap;
+	bool replace;
 };
 
 /* Account for a progress line, "scr_copy: HOST: progress DONE TOTAL". */
@@ -157,27 +163,48 @@ failure_reason(const struct remote_result *r, char *to, size_t size)
 	return to;
 }
 
-/* Bytes copied, from the node's last line of JSON; `otherwise` if there is
- * none. */
-static uint64_t
-bytes_copied(const struct remote_result *r, uint64_t otherwise)
+/* The node's result: the lines of JSON that scr_copy prints. */
+struct node_result {
+	uint64_t bytes; /* copied */
+	uint64_t bad, taken;
+};
+
+/* Take one line: a file that was not replaced, or the totals. */
+static int
+take_line(struct copying *c, const char *line, size_t len,
+	  struct node_result *out, struct error *err)
 {
-	const char *text = r->out.data, *line = NULL, *last = NULL;
-	size_t len = 0, last_len = 0;
-	struct json_value *j = NULL;
-	uint64_t bytes = otherwise;
+	struct json_value *j = json_parse(line, len, NULL);
+	const char *path = NULL;
+	int rc = 0;
+
+	if (j == NULL)
+		return 0;
+	if (json_get_u64(j, "bytes", UINT64_MAX, &out->bytes)) {
+		(void)json_get_u64(j, "bad", UINT64_MAX, &out->bad);
+		(void)json_get_u64(j, "taken", UINT64_MAX, &out->taken);
+	} else if (json_get_str(j, "taken", c->s->arena, &path, NULL) == 0 &&
+		   path != NULL) {
+		if (MEM_ROOM(c->taken, c->ntaken, c->taken_cap))
+			c->taken[c->ntaken++] = path;
+		else
+			rc = error_no_memory(err);
+	}
+	json_release(j);
+	return rc;
+}
+
+static int
+read_result(struct copying *c, const struct remote_result *r,
+	    struct node_result *out, struct error *err)
+{
+	const char *text = r->out.data, *line = NULL;
+	size_t len = 0;
 
 	while ((line = str_line(&text, &len)) != NULL)
-		if (*line == '{') {
-			last = line;
-			last_len = len;
-		}
-	if (last != NULL)
-		j = json_parse(last, last_len, NULL);
-	if (j != NULL)
-		(void)json_get_u64(j, "bytes", UINT64_MAX, &bytes);
-	json_release(j);
-	return bytes;
+		if (*line == '{' && take_line(c, line, len, out, err) < 0)
+			return -1;
+	return 0;
 }
 
 /* Count copied bytes, report failures, and mark unreachable nodes failed:
@@ -191,9 +218,15 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 
 	for (size_t i = 0; i < c->count; i++) {
 		struct scavenge_node *n = &s->nodes[c->nodes[i]];
+		struct node_result got = { .bytes = c->done[i] };
 
-		s->copied += bytes_copied(&r[i], c->done[i]);
-		if (r[i].state == REMOTE_DONE && r[i].status == STATUS_OK)
+		if (read_result(c, &r[i], &got, err) < 0)
+			return -1;
+		s->copied += got.bytes;
+		if (r[i].state == REMOTE_DONE &&
+		    (r[i].status == STATUS_OK ||
+		     (r[i].status == STATUS_DAMAGED && got.bad == 0 &&
+		      got.taken > 0)))
 			continue;
 		work_say(s->work, "%s: dataset %" PRId64 ": %s", n->name,
 			 c->d->id, failure_reason(&r[i], text, sizeof(text)));
@@ -246,11 +279,14 @@ copy_round(struct copying *c, bool *again, struct error *err)
 		call.argv[call.argc++] = "--buf";
 		call.argv[call.argc++] = num_text(buffer, s->o->buffer);
 	}
+	if (c->replace)
+		call.argv[call.argc++] = "--replace";
 	if (is_shared(c)) {
 		call.argv[call.argc++] = "--assign";
 		call.argv[call.argc++] = c->shares;
 		rc = write_shares(c, err);
 	}
+	call.remote.keep = NODECACHE_MAX;
 	call.remote.line = take_progress;
 	call.remote.arg = c;
 	if (rc == 0)
@@ -266,13 +302,83 @@ out:
 	return rc;
 }
 
+/* Is the dataset that the prefix has under this number another one, or may it
+ * be? */
+static int
+is_another(const struct copying *c, bool *another, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct index *ix = catalogue_read(c->s->prefix, &why);
+	struct index_entry e;
+
+	*another = false;
+	if (ix == NULL)
+		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
+	if (index_find_id(ix, c->d->id, &e, NULL) == 0 &&
+	    (e.complete == 1 || e.current))
+		*another = c->d->created == 0 || e.desc.created_us <= 0 ||
+			   c->d->created != (uint64_t)e.desc.created_us;
+	index_free(ix);
+	return 0;
+}
+
+/* Tell the index before files are replaced. */
+static int
+make_way(struct copying *c, struct error *err)
+{
+	struct scavenge *s = c->s;
+	const struct owners_write w = {
+		.id = c->d->id,
+		.paths = c->taken,
+		.count = c->ntaken,
+		.replace = true,
+	};
+	bool another = false;
+
+	if (owners_make_way(s->prefix, &w, s->o->catalogue, err) < 0 ||
+	    is_another(c, &another, err) < 0)
+		return -1;
+	c->replace = true;
+	return another ? catalogue_retire(s->prefix, c->d->id, c->d->id,
+					  s->o->catalogue, err)
+		       : 0;
+}
+
+static int
+copy_rounds(struct copying *c, struct error *err)
+{
+	struct scavenge *s = c->s;
+	bool again = true;
+	int rc = 0;
+
+	for (int round = 0; rc == 0 && again && round < ROUNDS; round++) {
+		rc = salvage_nodes(&s->plan, c->d, &c->nodes, &c->count, err);
+		if (rc < 0 || c->count == 0)
+			break;
+		rc = copy_round(c, &again, err);
+		if (rc == 0 && again)
+			rc = salvage_plan(&s->plan, err);
+		if (scavenge_stop(s))
+			break;
+		/* Another round helps only if other nodes have the missing
+		 * files. */
+		again = again && is_shared(c);
+		/* Every node that can has reported what it would replace. */
+		if (rc == 0 && !again && c->ntaken > 0 && !c->replace) {
+			rc = make_way(c, err);
+			again = true;
+			round = -1;
+		}
+	}
+	return rc;
+}
+
 static int
 copy_all(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 {
 	const double start = clock_seconds();
 	const int prefix = catalogue_prefix_fd(s->prefix);
 	struct copying c = { .s = s, .d = d };
-	bool again = true;
 	int rc = 0;
 
 	snprintf(c.dir, sizeof(c.dir), SCR_DIR "/" DATASET_DIR_FMT, d->id);
@@ -282,19 +388,9 @@ copy_all(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 		rc = error_sys(err, "%s/%s: cannot make", s->job->prefix,
 			       c.dir);
 	progress_expect(s->work->progress, d->bytes);
-	for (int round = 0; rc == 0 && again && round < ROUNDS; round++) {
-		rc = salvage_nodes(&s->plan, d, &c.nodes, &c.count, err);
-		if (rc < 0 || c.count == 0)
-			break;
-		rc = copy_round(&c, &again, err);
-		if (rc == 0 && again)
-			rc = salvage_plan(&s->plan, err);
-		if (scavenge_stop(s))
-			break;
-		/* Another round helps only if other nodes have the missing
-		 * files. */
-		again = again && is_shared(&c);
-	}
+	if (rc == 0)
+		rc = copy_rounds(&c, err);
+	mem_free(c.taken);
 	(void)unlinkat(prefix, c.shares, 0);
 	s->seconds[SCAVENGE_COPY] += clock_seconds() - start;
 	if (s->stopped)

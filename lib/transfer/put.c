@@ -116,6 +116,12 @@ put_set_size(struct put_file *f, uint64_t size)
 	f->what.size = size;
 }
 
+void
+put_replaces(struct put_file *f)
+{
+	f->what.replaces = true;
+}
+
 /* --- Open --- */
 
 /* Open the temporary file of `f`: a new one with `make`, else the one that
@@ -496,6 +502,15 @@ place_kind(void *arg, size_t i, unsigned worker, struct error *err)
 		       : 0;
 }
 
+static int
+ask_guard(const struct put *p, struct error *err)
+{
+	for (size_t i = 0; p->o.guard.fn != NULL && i < p->count; i++)
+		if (p->files[i]->what.replaces)
+			return p->o.guard.fn(p->o.guard.arg, p, err);
+	return 0;
+}
+
 int
 put_commit(struct put *p, struct error *err)
 {
@@ -507,6 +522,8 @@ put_commit(struct put *p, struct error *err)
 		(void)take_queue(p);
 		rc = par_for(par, p->count, BATCH, sync_full, &s, err);
 	}
+	if (rc == 0)
+		rc = ask_guard(p, err);
 	for (int k = 0; rc == 0 && k < PUT_KINDS; k++) {
 		s.kind = (enum put_kind)k;
 		rc = par_for(par, p->count, BATCH, place_kind, &s, err);

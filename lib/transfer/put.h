@@ -68,13 +68,23 @@ struct put_what {
 	/* The file will be read back from the disk: drop it from the page
 	 * cache. */
 	bool reread;
+	/* A file with other contents has the name; see struct put_guard. */
+	bool replaces;
 	void *arg; /* for the caller */
+};
+
+/* Called once by put_commit(), before its first rename, if any file replaces
+ * another: its owner has to know first.  -1: nothing is renamed. */
+struct put_guard {
+	int (*fn)(void *arg, const struct put *p, struct error *err);
+	void *arg;
 };
 
 struct put_options {
 	struct par *par; /* threads of put_commit(); NULL: only the caller */
 	bool at_once;	 /* rename each file as soon as it is synced */
 	bool unlocked;	 /* another process may put the same files */
+	struct put_guard guard; /* fn NULL: none */
 	/* Called for each file that got its name, with the modification time
 	 * that the file system stored.  Any thread may call it; -1 is passed on
 	 * as a failure.  NULL: none. */
@@ -133,6 +143,9 @@ int put_pwrite(struct put_file *f, int fd, const void *data, size_t len,
 /* put_open(), put_pwrite(), put_wrote(). */
 int put_write(struct put_file *f, const void *data, size_t len, uint64_t off,
 	      struct error *err);
+
+/* Set put_what.replaces. */
+void put_replaces(struct put_file *f);
 
 /* Set a size that was not known at put_add(); before the last put_wrote(). */
 void put_set_size(struct put_file *f, uint64_t size);

@@ -132,7 +132,8 @@ in_namespace() {
 		)\"cntl\":\"nodes/node1/cntl/genuser/scr.1000\",\"datasets\":[$(
 		){\"id\":1,\"name\":\"ckpt.1\",$(
 		)\"dir\":\"nodes/node1/cache/genuser/scr.1000/scr.dataset.1\",$(
-		)\"bypass\":false,\"ckpt\":true,\"output\":false,\"world\":8,$(
+		)\"bypass\":false,\"ckpt\":true,\"output\":false,$(
+		)\"created\":1700000000000000,\"world\":8,$(
 		)\"store\":\"S\",\"ranks\":[$ranks],$(
 		)\"problem\":null}],\"problem\":null}"
 	try scr_copy --list --cntldir nowhere
@@ -402,7 +403,7 @@ golden_copy() {
 		}
 		copy --jobs 1 >out 2>err
 		[[ $? == 1 ]] || exit 1
-		grep -q "p q: full: .* still to be copied, .* free" err ||
+		grep -q "p q: full: make room.*: [^ ]*p q: .* needed, .* free" err ||
 			exit 2
 		[[ -z $(find "p q" -name "*.tmp") ]] || exit 3
 		(($(find "p q" -name "*.ckpt" | wc -l) > 0)) || exit 4

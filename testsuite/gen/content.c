@@ -19,10 +19,10 @@ mix(uint64_t x)
 }
 
 void
-content_fill(uint32_t rank, uint32_t file, uint64_t off, size_t len,
-	     unsigned char *to)
+content_fill(uint64_t variant, uint32_t rank, uint32_t file, uint64_t off,
+	     size_t len, unsigned char *to)
 {
-	uint64_t seed = mix(((uint64_t)rank << 32 | file) + 1);
+	uint64_t seed = mix(((uint64_t)rank << 32 | file) + 1 + mix(variant));
 	uint64_t i = seed + off / 8, word = mix(i++);
 	size_t skip = off % 8, part = 8 - skip < len ? 8 - skip : len;
 

@@ -54,6 +54,8 @@ struct gen {
 	const char *recorded;  /* path of the prefix in the metadata */
 	const char *nodes_dir; /* parent of node0, node1 ... */
 	const char *name;
+	const char *dir; /* of the files, below the prefix */
+	uint64_t seed;	 /* of their contents */
 	int64_t id;
 	uint32_t nranks, nnodes, nfiles, set_size, failures;
 	enum redset_type type;
@@ -84,9 +86,10 @@ void sets_desc(const struct gen *g, uint32_t set, uint32_t member,
 
 /* --- content.c --- */
 
-/* Compute the bytes off ... off + len - 1 of file `file` of rank `rank`. */
-void content_fill(uint32_t rank, uint32_t file, uint64_t off, size_t len,
-		  unsigned char *to);
+/* Compute the bytes off ... off + len - 1 of file `file` of rank `rank`; other
+ * ones for each value of `variant`. */
+void content_fill(uint64_t variant, uint32_t rank, uint32_t file, uint64_t off,
+		  size_t len, unsigned char *to);
 
 /* --- place.c: where the files of a rank are written --- */
 

@@ -27,9 +27,10 @@
 /* --- Options --- */
 
 struct settings {
-	const char *prefix, *recorded, *nodes_dir, *name, *type, *size, *layout;
+	const char *prefix, *recorded, *nodes_dir, *name, *dir, *type, *size;
+	const char *layout;
 	const char *lose;
-	uint64_t ranks, nodes, files, failures, set_size, id, time;
+	uint64_t ranks, nodes, files, failures, set_size, id, time, seed;
 	bool cyclic, output, ckpt, crc, check;
 };
 
@@ -163,7 +164,9 @@ apply_settings(struct gen *g, const struct settings *s, struct error *err)
 	g->ranks = arena_alloc(g->arena, g->nranks, sizeof(*g->ranks));
 	if (g->name == NULL || g->ranks == NULL)
 		return error_set(err, ERROR_NOMEM, "out of memory");
-	if (!dataset_name_ok(g->name) || !path_is_clean(g->name))
+	g->dir = s->dir != NULL ? s->dir : g->name;
+	g->seed = s->seed;
+	if (!dataset_name_ok(g->name) || !path_is_clean(g->dir))
 		return error_set(err, ERROR_USAGE, "%s: not a name", g->name);
 	if (parse_type(g, s, err) < 0 || parse_size(g, s->size, err) < 0 ||
 	    parse_lost(g, s->lose, err) < 0 ||
@@ -191,7 +194,7 @@ write_data_file(const struct gen *g, uint32_t rank, uint32_t number,
 		len = f->attr.size - off < GEN_BLOCK
 			      ? (size_t)(f->attr.size - off)
 			      : GEN_BLOCK;
-		content_fill(rank, number, off, len, block);
+		content_fill(g->seed, rank, number, off, len, block);
 		if (g->crc)
 			f->crc = crc_update(f->crc, block, len);
 		if (place_write(&out, block, len, off, err) < 0) {
@@ -254,7 +257,8 @@ check_file(const struct gen *g, uint32_t rank, uint32_t number,
 			goto out;
 		for (size_t i = 0; i < len; i += part) {
 			part = len - i < sizeof(want) ? len - i : sizeof(want);
-			content_fill(rank, number, off + i, part, want);
+			content_fill(g->seed, rank, number, off + i, part,
+				     want);
 			if (memcmp(block + i, want, part) != 0) {
 				error_set(err, ERROR_DAMAGED,
 					  "%s: contents differ", f->rel);
@@ -352,6 +356,10 @@ main(int argc, char **argv)
 			   "size of each file, and how much larger some are"),
 		OPT_STRING(0, "name", &s.name, "NAME", OPT_ANY,
 			   "of the dataset (ckpt.ID)"),
+		OPT_STRING(0, "dir", &s.dir, "DIR", OPT_ANY,
+			   "directory of the files (default: the name)"),
+		OPT_U64(0, "seed", &s.seed, "N", 0, UINT32_MAX,
+			"other contents for each value (default: 0)"),
 		OPT_U64('i', "id", &s.id, "ID", 1, 2147483647,
 			"of the dataset (1)"),
 		OPT_FLAG(0, "ckpt", &s.ckpt, "a checkpoint (unless --output)"),

@@ -74,11 +74,11 @@ plan_rank(struct gen *g, uint32_t rank, struct error *err)
 		f->rel = g->nfiles == 1
 				 ? arena_printf(g->arena,
 						"%s/rank_%" PRIu32 ".ckpt",
-						g->name, rank)
+						g->dir, rank)
 				 : arena_printf(g->arena,
 						"%s/rank_%" PRIu32 "_%" PRIu32
 						".ckpt",
-						g->name, rank, i);
+						g->dir, rank, i);
 		if (f->rel == NULL)
 			return no_memory(err);
 		f->base = path_base(f->rel);

@@ -40,7 +40,7 @@ read_string(void *arg, uint32_t member, uint64_t off, size_t len,
 		if (w->map)
 			memcpy(to, (const char *)r->map + off, part);
 		else
-			content_fill(rank, i, off, part, to);
+			content_fill(w->g->seed, rank, i, off, part, to);
 		to += part;
 		len -= part;
 		off = 0;

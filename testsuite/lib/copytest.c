@@ -140,7 +140,7 @@ counts(uint64_t copied, uint64_t adopted, uint64_t skipped, uint64_t bad)
 {
 	if (result.copied == copied && result.adopted == adopted &&
 	    result.skipped == skipped && result.bad == bad &&
-	    result.files == copied + adopted + skipped + bad)
+	    result.files == copied + adopted + skipped + result.taken + bad)
 		return true;
 	printf("# copied %d adopted %d skipped %d bad %d\n", (int)result.copied,
 	       (int)result.adopted, (int)result.skipped, (int)result.bad);

@@ -60,6 +60,9 @@ struct scene {
 	const char *argv[ARGS_MAX];
 	struct tree before, after;
 	int64_t deletes; /* id of the dataset that it deletes; 0: none */
+	/* It replaces files of dataset 1, and takes that dataset out of the
+	 * index first. */
+	bool retires;
 	unsigned long count, reads; /* operations: without reads; with */
 	char *transfers; /* for each operation: does it transfer bytes? */
 	unsigned told;

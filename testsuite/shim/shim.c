@@ -17,6 +17,7 @@
  *   SHIM_KILL_AFTER=N     SIGKILL after it
  *   SHIM_PATH=TEXT        count only operations on a path that contains TEXT
  *                         (rename, link: the new path)
+ *   SHIM_OP=TEXT          count only operations whose name begins with TEXT
  *   SHIM_START=TEXT       ... beginning with the first that contains TEXT
  *   SHIM_READS=1          count reads, too
  *
@@ -144,6 +145,14 @@ counts(const char *path)
 	return only == NULL || strstr(path, only) != NULL;
 }
 
+static bool
+counts_op(const char *what)
+{
+	const char *only = getenv("SHIM_OP");
+
+	return only == NULL || strncmp(what, only, strlen(only)) == 0;
+}
+
 /*
  * Count operation `what` on `name` below `fd` (NULL: on fd itself).  Returns
  * true if it must fail, with errno set.  `len`: bytes to transfer.
@@ -161,7 +170,7 @@ enter(struct op *op, const char *what, int fd, const char *name, size_t len)
 		return false;
 	full_path(path, fd, name);
 	errno = saved;
-	if (!counts(path))
+	if (!counts(path) || !counts_op(what))
 		return false;
 	op->number = atomic_fetch_add(&counted, 1) + 1;
 	if (getenv("SHIM_TRACE") != NULL) {

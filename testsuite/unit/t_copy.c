@@ -53,8 +53,11 @@ test_copy(void)
 	ok(run_copy() == 0 && counts(0, 0, FILES, 0),
 	   "(what was changed without a trace is not seen)");
 	must(utimensat(AT_FDCWD, target(2, 0), NULL, 0) == 0);
-	ok(run_copy() == 0 && counts(1, 0, FILES - 1, 0) && all_right(),
-	   "what was changed is");
+	ok(run_copy() == 0 && counts(0, 0, FILES - 2, 0) && result.taken == 1,
+	   "what was changed is not replaced");
+	ok(run_with((struct copy_options){ .replace = true }) == 0 &&
+		   counts(1, 0, FILES - 1, 0) && all_right(),
+	   "... unless that is allowed");
 	par_free(par);
 }
 
@@ -117,8 +120,12 @@ test_adopt(void)
 	write_text(outside, "not ours");
 	make_parents(target(2, 0));
 	must(symlink(outside, target(2, 0)) == 0);
-	ok(run_copy() == 0 && counts(FILES, 0, 0, 0) && all_right(),
-	   "what is there but wrong is replaced: short, other bytes, a link");
+	ok(run_copy() == 0 && counts(FILES - 3 - 3, 0, 0, 0) &&
+		   result.taken == 3,
+	   "what is there but wrong is kept: short, other bytes, a link");
+	ok(run_with((struct copy_options){ .replace = true }) == 0 &&
+		   counts(6, 0, FILES - 6, 0) && all_right(),
+	   "... and replaced if that is allowed");
 	ok(stat(outside, &st) == 0 && st.st_size == 8,
 	   "... the link, and not where it leads to");
 	must(unlink(target(3, 0)) == 0 && mkdir(target(3, 0), 0777) == 0);
@@ -147,8 +154,8 @@ test_generations(void)
 		     kvtree_write_file(t, AT_FDCWD, map, NULL) == 0);
 		kvtree_free(t);
 	}
-	ok(run_copy() == 0 && result.copied == 2 &&
-		   same_files(source(1, 0), target(1, 0)),
+	ok(run_with((struct copy_options){ .replace = true }) == 0 &&
+		   result.copied == 2 && same_files(source(1, 0), target(1, 0)),
 	   "a newer dataset of the same number is not taken for the old one");
 }
 

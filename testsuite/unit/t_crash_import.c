@@ -23,20 +23,22 @@ static const struct archive {
 	const char *packed; /* command before the export */
 	const char *before; /* command before the import */
 	bool all;	    /* all kinds of faults */
+	bool retires;
 	unsigned kills;
 } archives[] = {
-	{ "import, pax", "", "true", "true", true, 200 },
+	{ "import, pax", "", "true", "true", true, false, 200 },
 	{ "import, zstd, was packed", "--compress zstd",
 	  "\"$BIN\"/scr_container -q pack --size 3000 --with-redundancy 1",
-	  "true", false, 0 },
+	  "true", false, false, 0 },
 	{ "import, other bytes are there", "", "true",
-	  IMPORT "printf other >\"$SCR_PREFIX\"/ckpt.1/rank_1.ckpt", false, 0 },
+	  IMPORT "printf other >\"$SCR_PREFIX\"/ckpt.1/rank_1.ckpt", false,
+	  true, 0 },
 	{ "import, some of it is there", "", "true",
-	  IMPORT "rm \"$SCR_PREFIX\"/ckpt.1/rank_2*", false, 0 },
+	  IMPORT "rm \"$SCR_PREFIX\"/ckpt.1/rank_2*", false, false, 0 },
 	{ "import, it is deleted but for its files", "", "true",
 	  IMPORT "\"$BIN\"/scr_index -q --drop ckpt.1 && "
 		 "rm -r \"$SCR_PREFIX\"/.scr/scr.dataset.1",
-	  false, 0 },
+	  false, false, 0 },
 };
 
 static bool
@@ -64,6 +66,7 @@ test_imports(void)
 		const struct archive *a = &archives[i];
 		struct scene s = {
 			.name = a->name,
+			.retires = a->retires,
 			.argv = { "scr_archive", "import", "--force", archive },
 		};
 

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * owners.h - which datasets own which paths of a prefix.
+ *
+ * A dataset owns the paths in its rank2file that are not in containers.  An
+ * application that always writes the same names makes several datasets own the
+ * same paths; only the last one written has its bytes there.
+ */
+#ifndef CATALOGUE_OWNERS_H
+#define CATALOGUE_OWNERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct catalogue;
+struct catalogue_options;
+struct error;
+struct put;
+
+/* --- Before files are replaced --- */
+
+struct owners_write {
+	int64_t id;		  /* of the dataset whose files are written */
+	const char *const *paths; /* existing files that they replace: clean,
+				     relative to the prefix */
+	size_t count;
+	bool replace; /* the user asked for it: retire the owners */
+};
+
+/*
+ * Call before files are replaced.  Every other dataset that owns one of the
+ * paths, and that a job could restart from or that could be added to the index
+ * again, is retired (catalogue_retire()).  Without w->replace, one that is in
+ * the index is an error instead: ERROR_DAMAGED.  In a dry run nothing is
+ * changed.
+ */
+int owners_make_way(struct catalogue *c, const struct owners_write *w,
+		    const struct catalogue_options *o, struct error *err);
+
+/* For struct put_guard: owners_make_way() for all files that are replaced below
+ * the prefix.  `arg` is a struct owners_guard. */
+struct owners_guard {
+	struct catalogue *catalogue;
+	int64_t id; /* of the dataset whose files are written; 0: unknown */
+	const struct catalogue_options *o; /* o->replace as in owners_write */
+	bool renew; /* what now has the number `id` is replaced: retire it */
+};
+
+int owners_ask(void *arg, const struct put *p, struct error *err);
+
+#endif /* CATALOGUE_OWNERS_H */

@@ -1,0 +1,194 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154 # bats sets them
+# The index tells the truth while files of one dataset replace those of another:
+# an application that always writes the same names.  At every moment each
+# dataset that the index calls valid has its own bytes.
+
+load helper
+
+: "${GEN:=$BIN/../gen}"
+: "${SHIM:=$BIN/../shim.so}"
+
+setup() {
+	in_no_job
+	export SCR_USER_NAME=genuser
+	ln -s nodes/node0 local
+	args=(-p p -r local -w "$(uname -n)" -J 1000 --cachedir local/cache
+		--cntldir local/cntl)
+	size=5000
+}
+
+# generate ID SEED OPTION...: a dataset whose files are latest/rank_N.ckpt, with
+# contents and times that depend on SEED; a copy of its files in right.SEED.
+# $size: bytes of a file.
+generate() {
+	local id=$1 seed=$2
+
+	shift 2
+	"$GEN/gen_dataset" -q -p p -n 4 -m 1 --nodes-dir nodes -s "$size" \
+		--dir latest -i "$id" --name "t$seed" --seed "$seed" --lose "" \
+		--time $((1700000000 + seed * 1000)) -t SINGLE \
+		--recorded-prefix "$PWD/p" "$@"
+	"$GEN/gen_dataset" -q -p "right.$seed" -n 4 -m 1 -s "$size" --dir latest \
+		-i "$id" --name "t$seed" --seed "$seed" -t SINGLE
+}
+
+# An older dataset, saved: t1 (dataset 1).  A newer one in the caches: t2.
+prepare() {
+	generate 1 1 --layout prefix
+	scr_index -p p --build 1
+	scr_index -p p --current t1
+	[[ $(valid) == "1* " ]]
+	generate 2 2 --layout cache "$@"
+}
+
+# The ids of the datasets that are valid by the index, the current one marked.
+valid() {
+	scr_index -p p --all --valid | awk 'NR > 1 { printf "%s%s ", $1,
+		/ \* / ? "*" : "" }'
+}
+
+# Does the index tell the truth?  Each valid dataset has its own bytes, and what
+# is current is valid.
+truth() {
+	local name
+
+	for name in $(scr_index -p p --names-only --valid); do
+		diff -r -x ".scrkit-*" "right.${name#t}/latest" p/latest ||
+			failed "$name is valid by the index: $1"
+	done
+	! scr_index -p p --all | grep -q 'NO.*\*' ||
+		failed "what is current is not valid: $1"
+}
+
+# killed_at_each WHAT COMMAND...: run COMMAND, which replaces the files of t1 by
+# those of t2, killed before and after each rename; then once more.
+killed_at_each() {
+	local what=$1 n kill count
+
+	shift
+	cp -a p saved
+	env LD_PRELOAD="$SHIM" SHIM_OP=rename SHIM_COUNT_FILE="$PWD/count" "$@"
+	count=$(sort -n count | tail -1)
+	((count > 4))
+	for ((n = 1; n <= count; n++)); do
+		for kill in KILL_AT KILL_AFTER; do
+			rm -rf p && cp -a saved p
+			env LD_PRELOAD="$SHIM" SHIM_OP=rename SHIM_$kill=$n \
+				"$@" >out 2>&1 || true
+			truth "$what killed at rename $n ($kill): $(scr_index \
+				-p p --all; cat out)"
+		done
+	done
+	"$@"
+	truth "$what"
+	[[ $(valid) =~ ^2.?\ $ ]]
+}
+
+@test "scavenge: valid is what has its bytes, killed at every rename" {
+	[[ -e $SHIM ]] || skip "no fault shim"
+	prepare
+	killed_at_each scavenge scr_postrun "${args[@]}"
+	scr_index -p p --all | grep "^ *1 .*files replaced by dataset 2"
+}
+
+# scavenge_of NODE...: copy dataset 2 from these of 4 nodes, as a scavenge does.
+copy_from() {
+	local node
+
+	for node; do
+		scr_copy --cntldir "nodes/node$node/cntl/genuser/scr.1000" \
+			--cachedir "nodes/node$node/cache/genuser/scr.1000" \
+			--id 2 --prefix p --replace || return
+	done
+}
+
+@test "a rank of a dead node: the older dataset's file is not taken for its own" {
+	prepare -m 4 -t XOR
+	scr_index -p p --drop t1
+	copy_from 0 1 3
+	scr_index -p p --build 2
+	truth "after a scavenge without node 2"
+	[[ $(valid) == "2 " ]]
+	# Of two dead nodes it is lost, and the files do not hide that.
+	rm -r p right.*
+	prepare -m 4 -t XOR
+	scr_index -p p --drop t1
+	copy_from 0 3
+	try scr_index -p p --build 2
+	assert_status 4
+	[[ $(valid) == "" ]]
+}
+
+@test "scr_copy: a file with other contents is replaced only with --replace" {
+	prepare
+	set -- --cntldir local/cntl/genuser/scr.1000 \
+		--cachedir local/cache/genuser/scr.1000 --id 2 --prefix p
+	try scr_copy "$@"
+	assert_status 3
+	assert_output_has '"copied":16,' '"taken":4,' '{"taken":"latest/rank_0.ckpt"}'
+	assert_stderr_has "rank 3: latest/rank_3.ckpt: exists with other contents"
+	diff -r right.1/latest p/latest
+	# No filemap may name files that are not there.
+	[[ ! -e p/.scr/scr.dataset.2/filemap_0 ]]
+	try scr_copy "$@" --replace
+	assert_status 0
+	diff -r right.2/latest p/latest
+}
+
+@test "scr_rebuild and --build replace no file of a valid dataset" {
+	generate 1 1 --layout prefix -t XOR -m 4 --crc
+	size=6000
+	generate 2 2 --layout both -t XOR -m 4
+	scr_index -p p --build 2
+	for cmd in "scr_rebuild -p p 1" "scr_index -p p --build 1"; do
+		cp "right.2/latest/rank_1.ckpt" p/latest/
+		cp -p right.1/latest/rank_[023].ckpt p/latest/
+		try $cmd
+		assert_status 3
+		assert_stderr_has "dataset 2 (t2)" "would replace files"
+		cmp right.2/latest/rank_1.ckpt p/latest/rank_1.ckpt
+	done
+	scr_index -p p --drop t2
+	scr_rebuild -p p 1
+	diff -r right.1/latest p/latest
+}
+
+# An archive of t2; t1 is saved, and has its files.
+with_archive() {
+	generate 2 2 --layout prefix
+	scr_index -p p --build 2
+	scr_archive -p p export -o archive t2
+	rm -r p
+	prepare
+	rm -r local/cache
+}
+
+@test "import --force: valid is what has its bytes, killed at every rename" {
+	[[ -e $SHIM ]] || skip "no fault shim"
+	with_archive
+	try scr_archive -p p import archive
+	assert_status 1
+	truth "import without --force"
+	[[ $(valid) == "1* " ]]
+	killed_at_each import scr_archive -p p import --force archive
+}
+
+@test "unpack and extract --force tell the index" {
+	generate 1 1 --layout prefix
+	scr_index -p p --build 1
+	scr_container -p p pack 1
+	[[ ! -e p/latest/rank_0.ckpt ]]
+	generate 2 2 --layout prefix
+	scr_index -p p --build 2
+	scr_index -p p --current t2
+	cp -a p packed
+	scr_container -p p unpack --force 1
+	truth unpack
+	[[ $(valid) == "1* " ]]
+	rm -r p && mv packed p
+	scr_container -p p extract --force -C p t1 latest/rank_3.ckpt
+	[[ $(valid) == "1* " ]]
+	scr_index -p p --all | grep "^ *2 .*NO .*files replaced by dataset 1"
+}
