@@ -112,6 +112,10 @@ int io_lock(int dirfd, const char *name, bool exclusive, struct error *err);
  * errnum EWOULDBLOCK. */
 int io_trylock(int dirfd, const char *name, bool exclusive, struct error *err);
 
+/* Lock the directory itself, for a file system without room for a lock file.
+ * Waits.  Returns a descriptor to close, or -1. */
+int io_lock_dir(int dirfd, struct error *err);
+
 /*
  * For halt.scr only, because a running LLNL job locks the inode of that file
  * (design.md 3).  Open the file, created if `create`, lock the file itself

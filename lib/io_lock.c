@@ -54,6 +54,19 @@ io_trylock(int dirfd, const char *name, bool exclusive, struct error *err)
 			 err);
 }
 
+int
+io_lock_dir(int dirfd, struct error *err)
+{
+	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0 && lock_fd(fd, LOCK_EX) == 0)
+		return fd;
+	error_sys(err, "cannot lock the directory");
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
 /* Take both kinds of lock, or neither. */
 static int
 lock_both(int fd)

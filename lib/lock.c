@@ -17,6 +17,7 @@
 
 #include "error.h"
 #include "io.h"
+#include "room.h"
 #include "work.h"
 
 /* Nanoseconds between two attempts to take a lock. */
@@ -82,6 +83,14 @@ lock_take(int dirfd, const char *what, const struct work *w, struct error *err)
 				 what);
 		reported = true;
 		nanosleep(&pause, NULL);
+	}
+	/* No room for the lock file: lock the directory, without waiting for
+	 * those who have a lock file. */
+	if (room_is_short(&why)) {
+		error_clear(&why);
+		fd = io_lock_dir(dirfd, &why);
+		if (fd >= 0)
+			return fd;
 	}
 	if (lock_unsupported(&why)) {
 		work_say(w,

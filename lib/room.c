@@ -91,8 +91,8 @@ room_explain(int fd, uint64_t need, struct error *err)
 {
 	char text[2 * NAME_MAX_SHOWN];
 
-	if (!room_is_short(err))
-		return -1;
+	if (!room_is_short(err) || strstr(err->text, " free") != NULL)
+		return -1; /* another error, or explained before */
 	describe(fd, need, NULL, text, sizeof(text));
 	return error_wrap(err, "%s", text);
 }

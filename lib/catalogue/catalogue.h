@@ -120,7 +120,7 @@ struct catalogue_options {
 	/* The index, if the caller has read it and does not change it: then it
 	 * is not read again for each dataset.  NULL: is read when needed. */
 	const struct index *index;
-	bool replace;	/* files of other datasets may be replaced: they are
+	bool replace; /* files of other datasets may be replaced: they are
 			   retired first.  Otherwise that is an error */
 };
 

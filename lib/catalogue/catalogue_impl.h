@@ -5,6 +5,7 @@
  *
  *   catalogue.c    the prefix, its directories, helpers
  *   store.c        read, change and rebuild index.scr
+ *   spare.c        write index.scr, also on a full file system
  *   edit.c         drop, drop after, current: the index only
  *   resolve.c      the dataset that a word names, and back
  *   describe.c     find the descriptor of a dataset
@@ -125,6 +126,13 @@ const struct index *catalogue_index(struct catalogue *c,
 
 /* The descriptor in the index entry of dataset `id`, borrowed; NULL: none. */
 const struct kvtree *catalogue_entry_desc(struct index *ix, int64_t id);
+
+/* --- spare.c --- */
+
+/* Replace index.scr, on a full file system from the reserve.  `locked`: the
+ * caller holds the lock. */
+int catalogue_write_index(struct catalogue *c, const struct kvtree *tree,
+			  bool locked, struct error *err);
 
 /* --- describe.c --- */
 
@@ -423,6 +431,11 @@ int catalogue_remove(struct catalogue *c, const struct catalogue_dir *dir,
 		     const struct catalogue_claims *k,
 		     const struct catalogue_options *o,
 		     struct delete_result *out, struct error *err);
+
+/* Make room without making the dataset invalid: remove its redundancy.  With
+ * `summary`, remove the summary: no job can fetch the dataset any more. */
+int catalogue_make_room(const struct catalogue_dir *dir, bool summary,
+			struct error *err);
 
 /* --- shares.c --- */
 

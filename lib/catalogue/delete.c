@@ -17,6 +17,7 @@
 #include "error.h"
 #include "mem.h"
 #include "meta/index.h"
+#include "room.h"
 #include "work.h"
 
 /* The entries of this number of datasets are marked, and later removed, by one
@@ -199,14 +200,44 @@ update_index(struct index *ix, void *arg, struct error *err)
 	return changed ? 0 : 1;
 }
 
+/* There is no room to write the index.  Remove what goes with a dataset of the
+ * group anyway: first its redundancy, without which it stays valid, then its
+ * summary, without which no job can fetch it. */
+static int
+change_full_index(struct deletions *all, struct error *err)
+{
+	for (int summary = 0; summary < 2; summary++)
+		for (size_t i = all->from; i < all->to; i++) {
+			const struct catalogue_dir *d = &all->list[i].dir;
+			struct error why = ERROR_INIT;
+
+			if (d->fd < 0)
+				continue;
+			if (catalogue_make_room(d, summary == 1, err) < 0)
+				return -1;
+			if (catalogue_change(all->c, update_index, all, &why) ==
+			    0)
+				return 0;
+			if (!room_is_short(&why))
+				return error_pass(err, &why);
+		}
+	return -1;
+}
+
 static int
 change_index(struct deletions *all, struct error *err)
 {
+	struct error why = ERROR_INIT;
+	int rc = 0;
+
 	if (all->o->work.dry_run)
 		return 0;
 	all->announced = true; /* even if only the last step of it fails */
-	if (catalogue_change(all->c, update_index, all, err) < 0)
-		return -1;
+	rc = catalogue_change(all->c, update_index, all, &why);
+	if (rc < 0 && room_is_short(&why))
+		rc = change_full_index(all, &why);
+	if (rc < 0)
+		return error_pass(err, &why);
 	all->listed = all->from;
 	return 0;
 }

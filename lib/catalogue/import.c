@@ -35,6 +35,7 @@
 #include "par.h"
 #include "path.h"
 #include "progress.h"
+#include "room.h"
 #include "str.h"
 #include "transfer/put.h"
 #include "work.h"
@@ -571,6 +572,8 @@ import_dataset(struct catalogue *c, const struct import_source *from,
 		x.ark = ark_in_new(from->fd, from->name, err);
 	if (x.ark != NULL)
 		rc = work(&x, err);
+	if (rc < 0)
+		room_explain(catalogue_prefix_fd(c), 0, err);
 	put_free(x.put);
 	/* A failed import leaves nothing. */
 	if (rc < 0 && made)

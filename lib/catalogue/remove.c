@@ -20,6 +20,7 @@
 #include "io.h"
 #include "lock.h"
 #include "mem.h"
+#include "room.h"
 #include "str.h"
 #include "work.h"
 
@@ -143,15 +144,21 @@ remove_names(struct removal *d, const struct listing *l, struct error *err)
 	return 0;
 }
 
-/* Record that the files are removed. */
+/* Record that the files are removed.  If there is no room for the mark, one of
+ * the metadata files becomes it. */
 static int
-put_mark(struct removal *d, struct error *err)
+put_mark(struct removal *d, const struct listing *l, struct error *err)
 {
+	struct error why = ERROR_INIT;
 	int fd = io_open(d->dir->fd, DATASET_DIR_GONE, O_WRONLY | O_CREAT, 0666,
-			 err);
+			 &why);
 
+	if (fd < 0 && room_is_short(&why) && l->count > 0 &&
+	    renameat(d->dir->fd, l->names[0], d->dir->fd, DATASET_DIR_GONE) ==
+		    0)
+		return io_sync_dir(d->dir->fd, d->dir->name, err);
 	if (fd < 0)
-		return error_wrap(err, "%s", d->dir->name);
+		return error_as(err, &why, "%s/%s", d->dir->name, why.text);
 	close(fd);
 	return io_sync_dir(d->dir->fd, d->dir->name, err);
 }
@@ -166,7 +173,7 @@ remove_meta(struct removal *d, struct error *err)
 		return error_no_memory(err);
 	rc = dir_each(d->dir->fd, d->dir->name, list_name, &l, err);
 	if (rc == 0 && !d->o->work.dry_run) {
-		rc = put_mark(d, err);
+		rc = put_mark(d, &l, err);
 		if (rc == 0)
 			rc = remove_names(d, &l, err);
 	} else if (rc == 0 && l.foreign == 0)
@@ -207,6 +214,31 @@ remove_summary(struct removal *d, struct error *err)
 				 SUMMARY_FILE);
 	}
 	return io_sync_dir(d->dir->fd, d->dir->name, err);
+}
+
+/* Remove a file that no job fetches. */
+static int
+remove_unneeded(void *arg, const char *name, struct error *err)
+{
+	switch (dataset_dir_kind(name, NULL)) {
+	case DATASET_DIR_REDUNDANCY:
+	case DATASET_DIR_DESCRIPTOR:
+	case DATASET_DIR_TEMP:
+		return remove_name(arg, name, err);
+	default:
+		return 0;
+	}
+}
+
+int
+catalogue_make_room(const struct catalogue_dir *dir, bool summary,
+		    struct error *err)
+{
+	struct removal d = { .dir = dir };
+
+	if (summary)
+		return remove_name(&d, SUMMARY_FILE, err);
+	return dir_each(dir->fd, dir->name, remove_unneeded, &d, err);
 }
 
 int

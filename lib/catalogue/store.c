@@ -21,6 +21,7 @@
 #include "meta/kvtree.h"
 #include "meta/redset.h"
 #include "meta/summary.h"
+#include "room.h"
 #include "str.h"
 
 /* Maximum number of ids in a notice; the rest are only counted. */
@@ -301,11 +302,18 @@ kept_before(struct catalogue *c)
 	       now.st_dev == bak.st_dev && now.st_ino == bak.st_ino;
 }
 
+struct writing {
+	enum catalogue_state state;
+	const char *why; /* of a damaged index */
+	bool locked;
+};
+
 /* Write the index.  A damaged or old file is kept first. */
 static int
 write_index(struct catalogue *c, struct index *ix, const struct remake *r,
-	    enum catalogue_state state, const char *why, struct error *err)
+	    const struct writing *w, struct error *err)
 {
+	const enum catalogue_state state = w->state;
 	char kept[64] = INDEX_FILE ".bak", last[128];
 	struct kvtree *tree = index_tree(ix, err);
 
@@ -314,11 +322,11 @@ write_index(struct catalogue *c, struct index *ix, const struct remake *r,
 	if ((state == CATALOGUE_DAMAGED || state == CATALOGUE_OLD) &&
 	    !kept_before(c) && back_up(c, kept, sizeof(kept), err) < 0)
 		return -1;
-	if (kvtree_write_file(tree, c->scr_fd, INDEX_FILE, err) < 0)
-		return error_wrap(err, "%s/.scr", c->path);
+	if (catalogue_write_index(c, tree, w->locked, err) < 0)
+		return -1;
 	snprintf(last, sizeof(last), "the damaged file is kept as %s", kept);
 	if (state == CATALOGUE_DAMAGED) {
-		tell(r, why, "a new index was made", last);
+		tell(r, w->why, "a new index was made", last);
 	} else if (state == CATALOGUE_OLD) {
 		buf_clear(&c->notice);
 		buf_printf(&c->notice,
@@ -340,6 +348,11 @@ lock_index(struct catalogue *c, struct error *err)
 	struct error why = ERROR_INIT;
 	int fd = io_lock(c->scr_fd, CATALOGUE_LOCK, true, &why);
 
+	/* No room for the lock file: lock the directory. */
+	if (fd < 0 && room_is_short(&why)) {
+		error_clear(&why);
+		fd = io_lock_dir(c->scr_fd, &why);
+	}
 	if (fd >= 0)
 		return fd;
 	if (lock_unsupported(&why))
@@ -377,7 +390,9 @@ catalogue_change(struct catalogue *c,
 	rc = change(ix, arg, err);
 	/* Repair a damaged index even if `change` changed nothing. */
 	if (rc == 0 || (rc > 0 && state == CATALOGUE_DAMAGED))
-		rc = write_index(c, ix, &r, state, why.text, err);
+		rc = write_index(
+			c, ix, &r,
+			&(struct writing){ state, why.text, lock >= 0 }, err);
 	else if (rc > 0)
 		rc = 0;
 out:

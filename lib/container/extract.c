@@ -16,6 +16,7 @@
 #include "mem.h"
 #include "path.h"
 #include "progress.h"
+#include "room.h"
 #include "str.h"
 #include "transfer/put.h"
 #include "transfer/transfer.h"
@@ -357,6 +358,8 @@ extract_files(const struct packed *p, const struct extract_options *o,
 		 copy_all(&x, err) == 0)
 		rc = 0;
 	out->bytes = x.len;
+	if (rc < 0)
+		room_explain(x.dir, 0, err);
 out:
 	put_free(x.put);
 	pathcache_free(x.sources);

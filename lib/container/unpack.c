@@ -25,6 +25,7 @@
 #include "par.h"
 #include "path.h"
 #include "progress.h"
+#include "room.h"
 #include "str.h"
 #include "transfer/put.h"
 #include "transfer/transfer.h"
@@ -360,6 +361,8 @@ unpack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 		rc = p->is_packed	 ? work(&u, err)
 		     : po->work->dry_run ? 0
 					 : sweep(&u, err);
+	if (rc < 0)
+		room_explain(p->file_fd, 0, err);
 	put_free(u.put);
 	mem_free(u.have);
 	pack_fini(&u.w);

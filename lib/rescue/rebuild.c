@@ -20,6 +20,7 @@
 #include "progress.h"
 #include "rescue/compute.h"
 #include "rescue/rebuild_impl.h"
+#include "room.h"
 #include "transfer/put.h"
 #include "transfer/stripe.h"
 #include "transfer/transfer.h"
@@ -456,6 +457,8 @@ rebuild(struct plan *p, const struct rebuild_options *o,
 		else
 			rc = round_once(&r, err);
 	}
+	if (rc < 0)
+		room_explain(p->places[0].meta_fd, 0, err);
 	if (rc == 1)
 		rc = error_set(err, ERROR_CORRUPT,
 			       "dataset %lld: too many damaged files",

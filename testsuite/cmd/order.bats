@@ -145,7 +145,8 @@ copy_from() {
 	for cmd in "scr_rebuild -p p 1" "scr_index -p p --build 1"; do
 		cp "right.2/latest/rank_1.ckpt" p/latest/
 		cp -p right.1/latest/rank_[023].ckpt p/latest/
-		try $cmd
+		read -ra words <<<"$cmd"
+		try "${words[@]}"
 		assert_status 3
 		assert_stderr_has "dataset 2 (t2)" "would replace files"
 		cmp right.2/latest/rank_1.ckpt p/latest/rank_1.ckpt
