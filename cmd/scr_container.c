@@ -169,7 +169,10 @@ print_outlook(struct catalogue *c, const struct packed *p,
 	else if (status != STATUS_DAMAGED)
 		printf("no redundancy can repair it\n");
 	else if (h->files_bad + h->hidden_bad == 0 && !h->unfinished)
-		printf("all data are there\n");
+		printf(h->map_damaged ? "all data are there: scr_container "
+					"repack %" PRId64 "\n"
+				      : "all data are there\n",
+		       p->id);
 	else
 		printf("%s: scr_rebuild %s %s\n",
 		       h->files_bad == 0 ? "all data are there"
@@ -313,11 +316,19 @@ one(struct settings *s, struct catalogue *c, const char *const *args,
 		report_remedy(&err, c, p.id);
 		return app_report(STATUS_OK, &err);
 	}
+	if (p.flaw != NULL && s->verb != VERB_VERIFY && s->verb != VERB_REPACK)
+		app_warn("%s: %s (scr_container repack %" PRId64
+			 " writes it again)",
+			 p.name, p.flaw, p.id);
 	switch (s->verb) {
 	case VERB_PACK:
 	case VERB_UNPACK:
 	case VERB_REPACK:
 		status = make_over(s, &p, &err);
+		if (s->verb == VERB_UNPACK && status == STATUS_OK &&
+		    !s->look.work.dry_run && p.layout == 3 &&
+		    catalogue_forgive(c, p.id, &s->look, &err) < 0)
+			status = error_status(err.kind);
 		break;
 	case VERB_LIST:
 		status = list(s, &p);
@@ -327,6 +338,10 @@ one(struct settings *s, struct catalogue *c, const char *const *args,
 		break;
 	default:
 		status = some_files(s, &p, args + 1, count - 1, &err);
+	}
+	if (err.kind != ERROR_NONE) {
+		(void)packed_blame(&p, &err);
+		status = error_status(err.kind);
 	}
 	packed_close(&p);
 	report_remedy(&err, c, p.id);

@@ -34,6 +34,8 @@ struct packing {
 	struct segmap map;	/* the new map */
 	size_t *from;		/* by file of `map`: index in p->map */
 	bool distinct;		/* each path is known to be in it once */
+	bool spread;		/* no two members of a set share a container */
+	uint32_t *set;		/* the redundancy set of each rank; 0: none */
 	struct hidden hidden;	/* metadata stored beside the map */
 	struct stat *stats;	/* originals, by file of `map` */
 	struct stat *red_stats; /* originals, by file of `hidden` */
@@ -46,8 +48,11 @@ struct packing {
 void pack_fini(struct packing *w);
 
 /* Sort map.files in the requested order, and hidden.attrs, if any, with them;
- * sets `from`. */
+ * sets `from`, `set`, `spread` and the groups of the files. */
 int pack_sort(struct packing *w, struct error *err);
+
+/* Judge the containers of `m`. */
+enum pack_spare pack_judge(const struct packing *w, const struct segmap *m);
 
 /* List the metadata files to be packed: hidden.files, hidden.red (cut at
  * `size`), red_stats. */

@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
+#include "crc.h"
 #include "dir.h"
 #include "error.h"
 #include "io.h"
@@ -257,37 +259,78 @@ load_tree(struct loader *l, const struct buf *raw, struct error *err)
 	return load_red(l, kvtree_get(t, "RED"), err);
 }
 
+/* Read file `name` of a part, and check its own checksum. */
 static int
-read_part(struct loader *l, int dirfd, const char *name, struct error *err)
+read_raw(int dirfd, const char *name, struct buf *raw, struct error *err)
 {
-	struct buf raw = BUF_INIT;
 	int fd = path_open_beneath(dirfd, name, O_RDONLY | O_NONBLOCK, 0, err);
+	size_t len = 0;
 	int rc = -1;
 
-	if (fd < 0) {
-		/* A listed part is missing.  ERROR_ABSENT would mean: no
-		 * dataset. */
-		if (err != NULL && err->kind == ERROR_ABSENT)
-			err->kind = ERROR_CORRUPT;
+	if (fd < 0)
 		return -1;
-	}
-	if (io_read_fd(fd, name, KVTREE_MAX_ENCODED, &raw, err) == 0) {
-		rc = scan_attrs(l, &raw, err);
-		if (rc == 1)
-			rc = load_tree(l, &raw, err);
-		if (rc < 0)
-			error_wrap(err, "%s", name);
-	}
-	buf_free(&raw);
+	buf_clear(raw);
+	rc = io_read_fd(fd, name, KVTREE_MAX_ENCODED, raw, err);
 	close(fd);
+	if (rc == 0 && kvtree_body(raw->data, raw->len, &len, err) == NULL)
+		rc = error_wrap(err, "%s", name);
 	return rc;
 }
 
+/* Read the second copy of the part that is listed as `k`. */
 static int
-load_part(struct loader *l, int dirfd, const char *name, struct error *err)
+read_copy(int dirfd, const struct kvtree *k, struct buf *raw)
 {
+	const struct kvtree *crc = kvtree_get(k, "CRC");
+	char name[PART_NAME + sizeof(RANK2FILE_COPY)];
+	uint32_t want = 0;
+
+	snprintf(name, sizeof(name), RANK2FILE_COPY "%s", kvtree_key(k));
+	if (crc == NULL || value_u32(crc, UINT32_MAX, &want, NULL) < 0 ||
+	    read_raw(dirfd, name, raw, NULL) < 0)
+		return -1;
+	return crc_update(0, raw->data, raw->len) == want ? 0 : -1;
+}
+
+/* Read the part that is listed as `k`, or its second copy.  1: neither can be
+ * read. */
+static int
+read_any(struct loader *l, int dirfd, const struct kvtree *k, struct buf *raw,
+	 struct error *err)
+{
+	const struct kvtree *meta = kvtree_get(k, "META");
+	struct error why = ERROR_INIT;
+	uint64_t count = 0;
+	int rc = read_raw(dirfd, kvtree_key(k), raw, &why);
+
+	if (rc == 0)
+		return 0;
+	if (why.kind != ERROR_CORRUPT && why.kind != ERROR_ABSENT &&
+	    why.errnum != EIO)
+		return error_pass(err, &why);
+	rc = read_copy(dirfd, k, raw);
+	if (l->h->flaw == NULL || (rc < 0 && !l->h->unread))
+		l->h->flaw = arena_strdup(l->h->arena, why.text);
+	if (rc == 0)
+		return 0;
+	l->h->unread = true;
+	/* Without META, an older version has written it. */
+	if (meta == NULL
+		    ? l->red.containers != NULL
+		    : value_u64(meta, INT64_MAX, &count, NULL) < 0 || count > 0)
+		l->h->incomplete = true;
+	return 1;
+}
+
+static int
+load_part(struct loader *l, int dirfd, const struct kvtree *k,
+	  struct error *err)
+{
+	const char *name = kvtree_key(k);
+	struct buf raw = BUF_INIT;
 	char shown[SHOWN_MAX];
 	int64_t n = dataset_dir_packed(name);
+	int rc = -1;
 
 	if (n < 0)
 		return error_set(err, ERROR_UNSAFE,
@@ -295,7 +338,16 @@ load_part(struct loader *l, int dirfd, const char *name, struct error *err)
 				 str_printable(shown, sizeof(shown), name));
 	n -= n % RANK2FILE_PART_RANKS;
 	l->rank = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
-	return read_part(l, dirfd, name, err);
+	rc = read_any(l, dirfd, k, &raw, err);
+	if (rc == 0) {
+		rc = scan_attrs(l, &raw, err);
+		if (rc == 1)
+			rc = load_tree(l, &raw, err);
+		if (rc < 0)
+			error_wrap(err, "%s", name);
+	}
+	buf_free(&raw);
+	return rc < 0 ? -1 : 0;
 }
 
 static int
@@ -314,7 +366,7 @@ load_all(struct loader *l, int dirfd, const struct kvtree *list,
 		return error_no_memory(err);
 	memset(l->red.ranks, 0, sizeof(*l->red.ranks));
 	kvtree_foreach (k, list)
-		if (load_part(l, dirfd, kvtree_key(k), err) < 0)
+		if (load_part(l, dirfd, k, err) < 0)
 			return -1;
 	if (l->red.ranks->nfiles == 0)
 		return 0;
@@ -405,18 +457,43 @@ store_attrs(const struct hidden *h, const struct segmap *m,
 	return 0;
 }
 
+/* Encode a part.  `entry`, its entry in HIDDEN, gets checksum and META. */
 static int
 build_part(const struct hidden *h, const struct segmap *m,
-	   const struct place *p, struct buf *out, struct error *err)
+	   const struct place *p, struct kvtree *entry, struct buf *out,
+	   struct error *err)
 {
 	struct kvtree *t = kvtree_new(err);
+	size_t meta = 0;
 	int rc = -1;
 
 	if (t != NULL && store_attrs(h, m, p, t, err) == 0 &&
 	    store_hidden(h, p, t, err) == 0)
 		rc = kvtree_encode(t, out, err);
+	for (size_t i = 0; i < h->nfiles; i++)
+		meta += is_listed(p, h->files[i].rank);
+	if (rc == 0 &&
+	    (kvtree_set_u64(entry, "META", meta, err) < 0 ||
+	     kvtree_set_crc(entry, "CRC", crc_update(0, out->data, out->len),
+			    err) < 0))
+		rc = -1;
 	kvtree_free(t);
 	return rc;
+}
+
+/* Write a part, and its second copy if the map has one. */
+static int
+write_part(int dirfd, const char *name, const struct buf *image, bool twice,
+	   struct error *err)
+{
+	char copy[PART_NAME + sizeof(RANK2FILE_COPY)];
+
+	snprintf(copy, sizeof(copy), RANK2FILE_COPY "%s", name);
+	if (io_replace(dirfd, name, image->data, image->len, 0666, err) < 0)
+		return -1;
+	return !twice ? 0
+		      : io_replace(dirfd, copy, image->data, image->len, 0666,
+				   err);
 }
 
 int
@@ -424,7 +501,7 @@ hidden_store(const struct hidden *h, int dirfd, const struct segmap *m,
 	     struct rank2file *r, struct error *err)
 {
 	struct kvtree *table = kvtree_get(r->top, "CTR");
-	struct kvtree *list = kvtree_put(table, "HIDDEN", err);
+	struct kvtree *list = kvtree_put(table, "HIDDEN", err), *entry = NULL;
 	struct place p = { .part = 0 };
 	struct buf image = BUF_INIT;
 	char name[PART_NAME];
@@ -436,13 +513,14 @@ hidden_store(const struct hidden *h, int dirfd, const struct segmap *m,
 		snprintf(name, sizeof(name), PART_STEM "%zu" PART_END,
 			 p.part * RANK2FILE_PART_RANKS + r->generation);
 		buf_clear(&image);
-		rc = build_part(h, m, &p, &image, err);
-		if (rc < 0)
-			error_wrap(err, "%s", name);
-		else if (io_replace(dirfd, name, image.data, image.len, 0666,
-				    err) < 0 ||
-			 kvtree_put(list, name, err) == NULL)
+		entry = kvtree_put(list, name, err);
+		if (entry == NULL)
 			rc = -1;
+		else if (build_part(h, m, &p, entry, &image, err) < 0)
+			rc = error_wrap(err, "%s", name);
+		else
+			rc = write_part(dirfd, name, &image,
+					rank2file_has_copies(r), err);
 	}
 	buf_free(&image);
 	if (list == NULL || rc < 0)
@@ -465,8 +543,11 @@ static int
 sweep_name(void *arg, const char *name, struct error *err)
 {
 	const struct sweeping *s = arg;
+	char first[NAME_MAX + 1];
 
-	if (dataset_dir_packed(name) < 0 || kvtree_get(s->list, name) != NULL ||
+	(void)dataset_dir_is_copy(name, first);
+	if (dataset_dir_packed(first) < 0 ||
+	    kvtree_get(s->list, first) != NULL ||
 	    unlinkat(s->dirfd, name, 0) == 0 || errno == ENOENT)
 		return 0;
 	return error_sys(err, "%s: cannot remove", name);

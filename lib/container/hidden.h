@@ -10,6 +10,9 @@
  *   FILE -> path -> SIZE MODE UID GID ATIME_SECS ...
  *   META -> name -> ATTR -> MODE ...; TREE -> the keys of that kvtree file
  *   RED  -> name -> ATTR -> MODE ...; SIZE, CRC, SEG as in rank2file
+ *
+ * Each part has a second copy, copy.packed.<n>.scr; HIDDEN has the checksum of
+ * each part, and the number of its metadata files (CRC, META).
  */
 #ifndef CONTAINER_HIDDEN_H
 #define CONTAINER_HIDDEN_H
@@ -43,6 +46,12 @@ struct hidden {
 	struct hidden_file *files;
 	struct map *by_name; /* name -> index in files */
 	struct segmap red;   /* files in containers of their own */
+	/* What is wrong with a part whose second copy was read, or, if
+	 * `unread`, with the first part that could not be read at all: modes
+	 * and times of its files are unknown.  NULL: nothing. */
+	const char *flaw;
+	bool unread;
+	bool incomplete; /* an unread part has metadata files, too */
 	struct kvtree **trees;
 	size_t ntrees, trees_cap;
 };
@@ -60,8 +69,9 @@ const struct hidden_file *hidden_find(const struct hidden *h, const char *name);
 
 /*
  * Read the parts listed in `r` (its CTR) from directory `dirfd`; `m` is the map
- * of the same rank2file.  If none are listed, *h is empty.  ERROR_CORRUPT and
- * ERROR_UNSAFE name the part.
+ * of the same rank2file.  If none are listed, *h is empty.  A part that is
+ * damaged or missing is no error: see h->flaw.  ERROR_CORRUPT and ERROR_UNSAFE
+ * name the part that is sound but breaks the format.
  */
 int hidden_load(struct hidden *h, int dirfd, const struct rank2file *r,
 		const struct segmap *m, struct error *err);

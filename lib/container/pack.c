@@ -50,6 +50,7 @@ pack_fini(struct packing *w)
 	mem_free(w->container_sums);
 	mem_free(w->red_stats);
 	mem_free(w->from);
+	mem_free(w->set);
 	pathcache_free(w->parents);
 	pathcache_free(w->meta);
 	arena_free(w->arena);
@@ -372,6 +373,25 @@ sweep_original(struct packing *w, size_t i, struct error *err)
 	return 0;
 }
 
+/* Write the map again if a file of it is damaged, or has no second copy. */
+static int
+mend_map(struct packing *w, struct error *err)
+{
+	const struct packed *p = w->p;
+	const struct segmap map = w->map;
+	const struct hidden hidden = w->hidden;
+	int rc = 0;
+
+	if (p->flaw == NULL && packed_has_copy(p))
+		return 0;
+	w->map = p->map;
+	w->hidden = p->hidden;
+	rc = pack_switch(w, false, err);
+	w->map = map;
+	w->hidden = hidden;
+	return rc;
+}
+
 /* Remove leftovers of an interrupted run, and (not with --keep) originals with
  * the same bytes and times as packed. */
 static int
@@ -380,17 +400,17 @@ sweep_leftovers(struct packing *w, struct error *err)
 	const struct packed *p = w->p;
 
 	w->out->done_before = true;
-	if (pack_sweep(p, &p->map, &p->hidden.red, &w->out->removed, err) < 0 ||
+	if (packed_refuse_incomplete(p, err) < 0 ||
+	    pack_sweep(p, &p->map, &p->hidden.red, &w->out->removed, err) < 0 ||
 	    pack_sweep_parts(p, err) < 0 || sweep_temps(w, err) < 0)
 		return -1;
-	if (w->po->keep)
-		return 0;
-	if (sweep_hidden(w, err) < 0)
+	if (!w->po->keep && sweep_hidden(w, err) < 0)
 		return -1;
-	for (size_t i = 0; i < p->map.nfiles; i++)
+	for (size_t i = 0; !w->po->keep && i < p->map.nfiles; i++)
 		if (sweep_original(w, i, err) < 0)
 			return -1;
-	return 0;
+	/* Last, because the parts listed in p->r2f are removed. */
+	return mend_map(w, err);
 }
 
 /* After a failure, remove what was written, unless the new map is in place. */
@@ -431,6 +451,8 @@ pack_new(struct packing *w, struct error *err)
 	    segmap_cut(&w->map, SEGMAP_DATA, size, 0, err) < 0 ||
 	    (po->redundancy && pack_hidden_list(w, size, err) < 0))
 		return -1;
+	if (w->copied == NULL)
+		w->out->spare = pack_judge(w, &w->map);
 	if (room_check(p->root_fd, w->map.bytes + w->hidden.red.bytes,
 		       "the containers", err) < 0)
 		return -1;

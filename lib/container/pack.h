@@ -25,12 +25,24 @@ enum pack_order {
 	PACK_NAME,
 };
 
+/* What becomes of the dataset if one container is lost, judged by the names of
+ * its redundancy files. */
+enum pack_spare {
+	PACK_SPARE_UNKNOWN, /* not judged */
+	PACK_SPARE_NONE,    /* files are lost: they have no redundancy */
+	PACK_SPARE_MAYBE, /* files may be lost: a container has data of several
+			       members of a set */
+	PACK_SPARE_ONE,	  /* nothing is lost: each set loses one member */
+};
+
 struct pack_options {
 	/* bytes of a container; 0: unchanged, or the default */
 	uint64_t size;
 	enum pack_order order;
-	bool redundancy; /* pack filemaps and redundancy files, too */
-	bool keep;	 /* do not remove the originals */
+	/* pack filemaps and redundancy files, too, and, unless the order is
+	 * given, put no two members of a redundancy set into one container */
+	bool redundancy;
+	bool keep; /* do not remove the originals */
 	/* 1: pack a copy in the layout of SCR 1.1.8, and leave the dataset
 	 * unchanged; else 0 */
 	int layout;
@@ -45,6 +57,7 @@ struct pack_result {
 	size_t adopted;		  /* unpack: existing files that are right */
 	size_t removed;		  /* removed originals or containers */
 	size_t left;		  /* originals not removed: changed meanwhile */
+	enum pack_spare spare;
 	uint64_t bytes;
 	bool done_before; /* nothing to do except to clean up */
 };

@@ -28,7 +28,8 @@
 struct name {
 	const char *name;
 	uint32_t rank;
-	bool tree; /* expected to be a kvtree file */
+	uint32_t group; /* see struct segmap_file */
+	bool tree;	/* expected to be a kvtree file */
 };
 
 struct names {
@@ -42,6 +43,7 @@ add_name(void *arg, const char *name, struct error *err)
 {
 	struct names *n = arg;
 	struct name e = { .rank = 0 };
+	struct redset_name red;
 
 	switch (dataset_dir_kind(name, &e.rank)) {
 	case DATASET_DIR_FILEMAP:
@@ -49,6 +51,8 @@ add_name(void *arg, const char *name, struct error *err)
 		e.tree = true;
 		break;
 	case DATASET_DIR_REDUNDANCY:
+		if (n->w->spread && redset_name_parse(name, &red, NULL))
+			e.group = red.member;
 		break;
 	default:
 		return 0;
@@ -63,10 +67,12 @@ add_name(void *arg, const char *name, struct error *err)
 }
 
 static int
-by_rank(const void *a, const void *b)
+by_group(const void *a, const void *b)
 {
 	const struct name *x = a, *y = b;
 
+	if (x->group != y->group)
+		return x->group < y->group ? -1 : 1;
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
 	return strcmp(x->name, y->name);
@@ -130,6 +136,7 @@ add_file(struct packing *w, const struct name *n, struct error *err)
 		f.at = h->red.nfiles++;
 		h->red.files[f.at] = (struct segmap_file){
 			.path = n->name,
+			.group = n->group,
 			.size = (uint64_t)st->st_size,
 			.has_size = true,
 		};
@@ -154,7 +161,7 @@ pack_hidden_list(struct packing *w, uint64_t size, struct error *err)
 	if (dir_each(w->p->meta_fd, w->p->dir, add_name, &n, err) < 0)
 		goto out;
 	if (n.count > 0)
-		qsort(n.list, n.count, sizeof(*n.list), by_rank);
+		qsort(n.list, n.count, sizeof(*n.list), by_group);
 	w->red_stats = mem_calloc(n.count + 1, sizeof(*w->red_stats));
 	h->trees = mem_calloc(n.count + 1, sizeof(*h->trees));
 	h->trees_cap = n.count + 1;

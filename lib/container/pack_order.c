@@ -37,6 +37,16 @@ by_node(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
+static int
+by_rank(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	if (x->file.rank != y->file.rank)
+		return x->file.rank < y->file.rank ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
 /* By number: "ctr.9.scr" before "ctr.10.scr". */
 static int
 by_place(const void *a, const void *b)
@@ -70,7 +80,8 @@ by_name(const void *a, const void *b)
  * of the redundancy files give set and member.
  */
 struct nodes {
-	uint32_t *node; /* by rank; UINT32_MAX: unknown */
+	uint32_t *node; /* by rank: member; UINT32_MAX: unknown */
+	uint32_t *set;	/* by rank: number of its set; 0: unknown */
 	size_t nranks, known;
 	uint32_t size; /* members of each set */
 	bool differ;
@@ -87,8 +98,11 @@ note_name(struct nodes *n, const char *name)
 	n->differ = n->differ || r.members < 2 ||
 		    (n->size != 0 && r.members != n->size);
 	n->size = r.members;
+	if (r.members < 2)
+		return;
 	n->known += n->node[r.rank] == UINT32_MAX;
 	n->node[r.rank] = r.member;
+	n->set[r.rank] = r.set;
 }
 
 static int
@@ -100,11 +114,12 @@ note_entry(void *arg, const char *name, struct error *err)
 }
 
 static int
-find_nodes(struct packing *w, uint32_t *node, struct error *err)
+find_nodes(struct packing *w, uint32_t *node, bool *known, struct error *err)
 {
 	const struct packed *p = w->p;
-	const struct work *work = w->po->work;
-	struct nodes n = { .node = node, .nranks = p->r2f.nranks };
+	struct nodes n = { .node = node,
+			   .set = w->set,
+			   .nranks = p->r2f.nranks };
 
 	memset(node, 0xff, n.nranks * sizeof(*node));
 	/* A repack has moved the packed names to w->hidden. */
@@ -112,14 +127,17 @@ find_nodes(struct packing *w, uint32_t *node, struct error *err)
 		note_name(&n, w->hidden.files[i].name);
 	if (dir_each(p->meta_fd, p->dir, note_entry, &n, err) < 0)
 		return -1;
-	if (n.known == n.nranks && !n.differ)
-		return 0;
-	memset(node, 0, n.nranks * sizeof(*node));
-	if (work->detail != NULL)
-		work->detail(work->log_arg,
-			     "nothing tells which ranks shared a "
-			     "node: packed by rank");
+	*known = n.known == n.nranks && !n.differ;
 	return 0;
+}
+
+/* Nothing tells which ranks shared a node: take all ranks for those of one. */
+static void
+forget_nodes(const struct packing *w, uint32_t *node)
+{
+	memset(node, 0, w->p->r2f.nranks * sizeof(*node));
+	work_detail(w->po->work, "nothing tells which ranks shared a node: "
+				 "packed by rank");
 }
 
 /* Find the current place of each file; an empty file goes with the next one.
@@ -166,24 +184,101 @@ sort_attrs(struct packing *w, struct error *err)
 	return 0;
 }
 
-int
-pack_sort(struct packing *w, struct error *err)
-{
-	const size_t n = w->map.nfiles, nranks = w->p->r2f.nranks;
-	struct item *items = mem_calloc(n + 1, sizeof(*items));
-	uint32_t *node = mem_calloc(nranks + 1, sizeof(*node));
-	enum pack_order order = w->po->order;
-	int rc = -1;
+/* --- Sets in different containers --- */
 
-	w->from = mem_calloc(n + 1, sizeof(*w->from));
-	if (items == NULL || node == NULL || w->from == NULL) {
-		error_no_memory(err);
-		goto out;
+/*
+ * Members with the same number, of all sets, make a group, so that no container
+ * has data of two members of a set.  A repack without a new order keeps the
+ * groups only if the files are sorted by them.
+ */
+static void
+set_groups(struct packing *w, const uint32_t *node)
+{
+	struct segmap *m = &w->map;
+	uint32_t last = 0;
+
+	w->spread = true;
+	for (size_t i = 0; i < m->nfiles; i++) {
+		m->files[i].group = node[m->files[i].rank];
+		if (m->files[i].size == 0)
+			continue;
+		w->spread = w->spread && last <= m->files[i].group;
+		last = m->files[i].group;
 	}
+	for (size_t i = 0; i < m->nfiles && !w->spread; i++)
+		m->files[i].group = 0;
+}
+
+/* A container, the set and the rank that were seen in it last. */
+struct seen {
+	uint32_t set, rank;
+};
+
+/* Files by set, then by rank. */
+struct seated {
+	uint32_t set;
+	const struct segmap_file *file;
+};
+
+static int
+by_set(const void *a, const void *b)
+{
+	const struct seated *x = a, *y = b;
+
+	if (x->set != y->set)
+		return x->set < y->set ? -1 : 1;
+	return x->file->rank < y->file->rank ? -1
+					     : x->file->rank > y->file->rank;
+}
+
+enum pack_spare
+pack_judge(const struct packing *w, const struct segmap *m)
+{
+	struct seated *list = mem_calloc(m->nfiles + 1, sizeof(*list));
+	struct seen *seen = mem_calloc(m->ncontainers + 1, sizeof(*seen));
+	enum pack_spare spare = PACK_SPARE_ONE;
+
+	if (list == NULL || seen == NULL || w->set == NULL)
+		spare = PACK_SPARE_UNKNOWN;
+	for (size_t i = 0; i < m->nfiles && spare == PACK_SPARE_ONE; i++)
+		list[i] = (struct seated){ w->set[m->files[i].rank],
+					   &m->files[i] };
+	if (spare == PACK_SPARE_ONE)
+		qsort(list, m->nfiles, sizeof(*list), by_set);
+	for (size_t i = 0; i < m->nfiles && spare >= PACK_SPARE_MAYBE; i++) {
+		const struct segmap_file *f = list[i].file;
+
+		for (size_t k = 0; k < f->nsegs; k++) {
+			struct seen *s = &seen[m->segs[f->first + k].container];
+
+			if (list[i].set == 0)
+				spare = PACK_SPARE_NONE;
+			else if (s->set == list[i].set && s->rank != f->rank)
+				spare = PACK_SPARE_MAYBE;
+			*s = (struct seen){ list[i].set, f->rank };
+		}
+	}
+	mem_free(seen);
+	mem_free(list);
+	return m->ncontainers == 0 ? PACK_SPARE_UNKNOWN : spare;
+}
+
+/* --- All steps --- */
+
+static int
+sort(struct packing *w, struct item *items, uint32_t *node, struct error *err)
+{
+	const size_t n = w->map.nfiles;
+	const bool spread = w->po->redundancy || w->hidden.nfiles > 0;
+	enum pack_order order = w->po->order;
+	bool known = false;
+
 	if (order == PACK_AS_IS && !w->p->is_packed)
 		order = PACK_NODE;
-	if (order == PACK_NODE && find_nodes(w, node, err) < 0)
-		goto out;
+	if (find_nodes(w, node, &known, err) < 0)
+		return -1;
+	if (order == PACK_NODE && !known && !spread)
+		forget_nodes(w, node);
 	for (size_t i = 0; i < n; i++)
 		items[i] = (struct item){
 			.file = w->map.files[i],
@@ -195,13 +290,31 @@ pack_sort(struct packing *w, struct error *err)
 	qsort(items, n, sizeof(*items),
 	      order == PACK_NAME    ? by_name
 	      : order == PACK_AS_IS ? by_place
+	      : order == PACK_RANK  ? by_rank
 				    : by_node);
 	for (size_t i = 0; i < n; i++) {
 		w->map.files[i] = items[i].file;
 		w->from[i] = items[i].at;
 	}
-	rc = sort_attrs(w, err);
-out:
+	if (spread && order != PACK_NAME && order != PACK_RANK)
+		set_groups(w, node);
+	return sort_attrs(w, err);
+}
+
+int
+pack_sort(struct packing *w, struct error *err)
+{
+	const size_t n = w->map.nfiles, nranks = w->p->r2f.nranks;
+	struct item *items = mem_calloc(n + 1, sizeof(*items));
+	uint32_t *node = mem_calloc(nranks + 1, sizeof(*node));
+	int rc = -1;
+
+	w->from = mem_calloc(n + 1, sizeof(*w->from));
+	w->set = mem_calloc(nranks + 1, sizeof(*w->set));
+	if (items == NULL || node == NULL || w->from == NULL || w->set == NULL)
+		error_no_memory(err);
+	else
+		rc = sort(w, items, node, err);
 	mem_free(node);
 	mem_free(items);
 	return rc;

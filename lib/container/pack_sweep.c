@@ -16,6 +16,7 @@
 #include "error.h"
 #include "io.h"
 #include "map.h"
+#include "meta/dataset_dir.h"
 #include "meta/kvtree.h"
 #include "meta/value.h"
 #include "path.h"
@@ -124,8 +125,15 @@ static int
 sweep_part(void *arg, const char *name, struct error *err)
 {
 	const struct parts *s = arg;
-	bool stale = s->named != NULL && is_part(s->p, name) &&
-		     map_get(s->named, name) == MAP_NONE;
+	char first[NAME_MAX + 1];
+	const bool copy = dataset_dir_is_copy(name, first);
+	bool stale = s->named != NULL && is_part(s->p, first) &&
+		     map_get(s->named, first) == MAP_NONE;
+
+	/* Only packed datasets have copies. */
+	if (copy && !s->p->is_packed &&
+	    (is_part(s->p, first) || str_eq(first, s->p->base)))
+		stale = true;
 
 	if ((!stale && !temp_is(name)) ||
 	    unlinkat(s->p->meta_fd, name, 0) == 0 || errno == ENOENT)

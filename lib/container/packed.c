@@ -112,7 +112,52 @@ open_new(struct packed *p, int64_t id, const char *name, struct error *err)
 	return p->meta_fd < 0 ? -1 : 0;
 }
 
+int
+packed_renew(struct packed *p, struct error *err)
+{
+	struct segmap *m = &p->map;
+
+	if (p->layout == 3)
+		return 0;
+	if (p->id <= 0)
+		return error_set(err, ERROR_USAGE,
+				 "%s: nothing tells its number", p->name);
+	p->dir = arena_printf(p->arena, SCR_DIR "/" DATASET_DIR_FMT, p->id);
+	p->file_fd = p->prefix_fd;
+	for (size_t i = 0; i < m->nfiles && p->dir != NULL; i++) {
+		m->files[i].path = arena_printf(p->arena, "%s/%s", p->root,
+						m->files[i].path);
+		if (m->files[i].path == NULL)
+			return error_no_memory(err);
+	}
+	return p->dir == NULL ? error_no_memory(err) : 0;
+}
+
 /* --- Read the map --- */
+
+/* Set p->flaw. */
+static int
+note_flaw(struct packed *p, struct error *err)
+{
+	const struct hidden *h = &p->hidden;
+
+	if (p->r2f.flaw != NULL)
+		p->flaw = arena_printf(p->arena, "%s: its copy was read",
+				       p->r2f.flaw);
+	else if (h->flaw != NULL && !h->unread)
+		p->flaw = arena_printf(p->arena, "%s: its copy was read",
+				       h->flaw);
+	else if (h->flaw != NULL)
+		p->flaw = arena_printf(
+			p->arena,
+			"%s: %smodes and times of files are "
+			"unknown",
+			h->flaw,
+			h->incomplete ? "packed metadata are lost, " : "");
+	else
+		return 0;
+	return p->flaw == NULL ? error_no_memory(err) : 0;
+}
 
 static int
 load(struct packed *p, struct par *par, struct error *err)
@@ -133,7 +178,7 @@ load(struct packed *p, struct par *par, struct error *err)
 	if (segmap_read(&p->map, &p->r2f, err) < 0 ||
 	    hidden_load(&p->hidden, p->meta_fd, &p->r2f, &p->map, err) < 0)
 		return error_wrap(err, "%s", p->dir);
-	return 0;
+	return note_flaw(p, err);
 }
 
 int
@@ -194,6 +239,16 @@ packed_close(struct packed *p)
 		.root_fd = -1,
 		.lock = -1,
 	};
+}
+
+bool
+packed_has_copy(const struct packed *p)
+{
+	char name[sizeof(RANK2FILE_COPY RANK2FILE_OLD)];
+
+	snprintf(name, sizeof(name), RANK2FILE_COPY "%s", p->base);
+	return p->layout == 1 ||
+	       faccessat(p->meta_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /* --- Strings --- */

@@ -42,6 +42,9 @@ struct packed {
 	struct rank2file r2f; /* as read; owns the strings of `map` */
 	struct segmap map;
 	struct hidden hidden;
+	/* A damaged file of the map, or of packed metadata, and what was read
+	 * instead: the map should be written again.  NULL: none. */
+	const char *flaw;
 	struct arena *arena;
 	int lock;
 };
@@ -64,6 +67,13 @@ struct packed_where {
 int packed_open(struct packed *p, const struct packed_where *where, bool lock,
 		const struct work *work, struct error *err);
 void packed_close(struct packed *p);
+
+/*
+ * Show a dataset of layout 1, to be copied, as one of layout 3 is: paths of
+ * files from the prefix, and .scr/scr.dataset.ID as p->dir.  One of layout 3
+ * stays as it is.  ERROR_USAGE: its id is unknown.
+ */
+int packed_renew(struct packed *p, struct error *err);
 
 /* Is there a dataset in layout 1 in directory `name` of the prefix? */
 bool packed_is_old(int prefix_fd, const char *name);
@@ -120,6 +130,7 @@ struct packed_health {
 	size_t files, files_bad, containers, containers_bad;
 	size_t hidden_bad;    /* damaged packed redundancy files */
 	bool unfinished;      /* a rebuild was interrupted */
+	bool map_damaged;     /* a file of the map: see packed.flaw */
 	size_t map_flaws;     /* gaps, overlaps, wrong sums */
 	size_t no_sum;	      /* files without a recorded checksum */
 	uint64_t bytes, read; /* of all files; read for checksums */
@@ -146,6 +157,20 @@ int packed_check(const struct packed *p, const struct packed_look *look,
 /* Refuse a dataset with an unfinished rebuild: its containers may have holes,
  * and must not be moved, as the mark gives their place.  ERROR_DAMAGED. */
 int packed_refuse_marked(const struct packed *p, struct error *err);
+
+/*
+ * After reading from containers failed with *err: if a container is missing or
+ * too short, set *err to that, with its remedy: ERROR_DAMAGED.  Otherwise *err
+ * stays as it is.  Returns -1.
+ */
+int packed_blame(const struct packed *p, struct error *err);
+
+/* Refuse a dataset with lost packed metadata files, whose containers must not
+ * be removed.  ERROR_DAMAGED. */
+int packed_refuse_incomplete(const struct packed *p, struct error *err);
+
+/* Is there a second copy of the map?  Layout 1 needs none. */
+bool packed_has_copy(const struct packed *p);
 
 /* Did the check find no damage? */
 bool packed_healthy(const struct packed_health *h);

@@ -485,6 +485,10 @@ packed_check(const struct packed *p, const struct packed_look *look,
 		goto out;
 	}
 	check_mark(&c);
+	if (p->flaw != NULL) {
+		out->map_damaged = true;
+		say(&c, SIZE_MAX, SIZE_MAX, "%s", p->flaw);
+	}
 	rc = check(&c, err);
 	out->files_bad = c.files_bad;
 	if (rc == 0 && p->hidden.red.nfiles > 0)
@@ -503,7 +507,56 @@ packed_healthy(const struct packed_health *h)
 	return h->files_bad + h->containers_bad + h->hidden_bad + h->map_flaws +
 			       h->unread ==
 		       0 &&
-	       !h->unfinished;
+	       !h->unfinished && !h->map_damaged;
+}
+
+/* Is a container of `m` the reason for *err?  Then set *err to it. */
+static bool
+blame(const struct packed *p, const struct segmap *m, struct error *err)
+{
+	for (size_t i = 0; i < m->ncontainers; i++) {
+		const struct segmap_container *c = &m->containers[i];
+		struct error why = ERROR_INIT;
+		struct stat st = { .st_size = 0 };
+		bool absent =
+			path_stat_beneath(p->root_fd, c->name, &st, &why) < 0;
+
+		if (absent ? why.kind != ERROR_ABSENT
+			   : !S_ISREG(st.st_mode) ||
+				     (uint64_t)st.st_size >= c->used)
+			continue;
+		if (absent)
+			error_set(err, ERROR_DAMAGED, "%s: %s: missing",
+				  p->name, c->name);
+		else
+			error_set(err, ERROR_DAMAGED,
+				  "%s: %s: %" PRIu64
+				  " bytes long, its files need %" PRIu64,
+				  p->name, c->name, (uint64_t)st.st_size,
+				  c->used);
+		error_remedy(err, REMEDY_REBUILD);
+		return true;
+	}
+	return false;
+}
+
+int
+packed_blame(const struct packed *p, struct error *err)
+{
+	if (err != NULL &&
+	    (err->kind == ERROR_ABSENT || err->kind == ERROR_CORRUPT ||
+	     err->kind == ERROR_SYSTEM) &&
+	    !blame(p, &p->map, err))
+		(void)blame(p, &p->hidden.red, err);
+	return -1;
+}
+
+int
+packed_refuse_incomplete(const struct packed *p, struct error *err)
+{
+	return p->hidden.incomplete ? error_set(err, ERROR_DAMAGED, "%s: %s",
+						p->name, p->flaw)
+				    : 0;
 }
 
 int

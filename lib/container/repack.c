@@ -381,19 +381,6 @@ move_all(struct repacking *r, struct error *err)
 
 /* --- Numbers --- */
 
-static uint64_t
-number_of(const char *name)
-{
-	const char *dot = strchr(path_base(name), '.');
-	uint64_t n = 0;
-
-	while (dot != NULL && dot[1] >= '0' && dot[1] <= '9') {
-		n = n * 10 + (uint64_t)(dot[1] - '0');
-		dot++;
-	}
-	return n;
-}
-
 /* The first number for new containers, which collides neither with the old
  * containers nor with the final numbers from 0. */
 static size_t
@@ -402,8 +389,8 @@ first_free(const struct segmap *old, size_t count)
 	uint64_t first = count;
 
 	for (size_t i = 0; i < old->ncontainers; i++)
-		if (number_of(old->containers[i].name) + 1 > first)
-			first = number_of(old->containers[i].name) + 1;
+		if (segmap_number(old->containers[i].name) + 1 > first)
+			first = segmap_number(old->containers[i].name) + 1;
 	return (size_t)first;
 }
 
@@ -483,7 +470,7 @@ static bool
 numbered_from_zero(const struct segmap *m)
 {
 	for (size_t i = 0; i < m->ncontainers; i++)
-		if (number_of(m->containers[i].name) >= m->ncontainers)
+		if (segmap_number(m->containers[i].name) >= m->ncontainers)
 			return false;
 	return true;
 }
@@ -543,6 +530,7 @@ work(struct repacking *r, struct error *err)
 	struct packed_health h;
 	int rc = packed_check(p, &look, &h, err);
 
+	h.map_damaged = false; /* it is written again */
 	if (rc == 0 && !packed_healthy(&h)) {
 		error_set(err, ERROR_DAMAGED, "%s: is damaged", p->name);
 		rc = error_remedy(err, REMEDY_VERIFY);
@@ -551,8 +539,10 @@ work(struct repacking *r, struct error *err)
 	if (rc < 0 || plan_next(r, err) < 0)
 		return -1;
 	w->out->containers = r->next.ncontainers;
+	w->out->spare = pack_judge(w, &r->next);
 	w->out->done_before = same_layout(r->old, &r->next, w->from) &&
-			      numbered_from_zero(r->old);
+			      numbered_from_zero(r->old) && p->flaw == NULL &&
+			      packed_has_copy(p);
 	if (w->po->work->dry_run)
 		return 0;
 	if (pack_sweep(p, &p->map, &w->hidden.red, NULL, err) < 0 ||
@@ -582,6 +572,10 @@ repack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 	int rc = -1;
 
 	*out = (struct pack_result){ .bytes = p->map.bytes };
+	if (packed_refuse_incomplete(p, err) < 0) {
+		arena_free(r.w.arena);
+		return -1;
+	}
 	for (size_t i = 0; i < p->map.nfiles; i++)
 		out->files += p->map.files[i].nsegs > 0;
 	/* The metadata beside the map are kept. */

@@ -60,6 +60,19 @@ segmap_is_container(const char *name)
 	return false;
 }
 
+uint64_t
+segmap_number(const char *name)
+{
+	const char *dot = strchr(path_base(name), '.');
+	uint64_t n = 0;
+
+	while (dot != NULL && dot[1] >= '0' && dot[1] <= '9') {
+		n = n * 10 + (uint64_t)(dot[1] - '0');
+		dot++;
+	}
+	return n;
+}
+
 struct map *
 segmap_by_path(const struct segmap *m)
 {
@@ -76,43 +89,61 @@ segmap_by_path(const struct segmap *m)
 
 /* --- Cutting --- */
 
-static uint64_t
-count_segments(const struct segmap *m, uint64_t size)
+/* Where the string is cut. */
+struct cutting {
+	uint64_t size, used; /* of a container; bytes in the last one */
+	uint32_t group;
+	size_t ncontainers, nsegs;
+};
+
+/* Cut one file; as long as `m` has no arrays, only count. */
+static void
+cut_file(struct segmap *m, struct segmap_file *f, struct cutting *c)
 {
-	uint64_t at = 0, n = 0;
+	uint64_t left = f->size;
 
-	for (size_t i = 0; i < m->nfiles; i++) {
-		uint64_t len = m->files[i].size;
+	f->first = c->nsegs;
+	while (left > 0) {
+		uint64_t len = 0;
 
-		if (len > 0)
-			n += (at + len - 1) / size - at / size + 1;
-		at += len;
+		if (c->ncontainers == 0 || c->used == c->size ||
+		    c->group != f->group) {
+			c->ncontainers++;
+			c->used = 0;
+			c->group = f->group;
+		}
+		len = c->size - c->used < left ? c->size - c->used : left;
+		if (m->segs != NULL) {
+			struct segmap_container *to =
+				&m->containers[c->ncontainers - 1];
+
+			m->segs[c->nsegs] = (struct segment){
+				(uint32_t)(c->ncontainers - 1), c->used, len
+			};
+			to->used = to->size = c->used + len;
+			to->has_size = true;
+		}
+		c->nsegs++;
+		c->used += len;
+		left -= len;
 	}
-	return n;
+	f->nsegs = c->nsegs - f->first;
 }
 
-static void
-cut_file(struct segmap *m, struct segmap_file *f, uint64_t size)
+static int
+too_many(uint64_t size, uint64_t n, struct error *err)
 {
-	uint64_t at = f->start, left = f->size;
-
-	f->first = m->nsegs;
-	while (left > 0) {
-		struct segment *s = &m->segs[m->nsegs++];
-
-		s->container = (uint32_t)(at / size);
-		s->off = at % size;
-		s->len = size - s->off < left ? size - s->off : left;
-		at += s->len;
-		left -= s->len;
-	}
-	f->nsegs = m->nsegs - f->first;
+	return error_set(err, ERROR_USAGE,
+			 "container size of %" PRIu64 " bytes: that would be "
+			 "%" PRIu64 " containers; take a larger one",
+			 size, n);
 }
 
 int
 segmap_cut(struct segmap *m, const char *stem, uint64_t size, size_t first,
 	   struct error *err)
 {
+	struct cutting count = { .size = size }, cut = { .size = size };
 	uint64_t n = 0;
 
 	m->bytes = 0;
@@ -128,31 +159,26 @@ segmap_cut(struct segmap *m, const char *stem, uint64_t size, size_t first,
 	}
 	n = m->bytes / size + (m->bytes % size > 0);
 	if (n > SEGMAP_CONTAINERS_MAX)
-		return error_set(err, ERROR_USAGE,
-				 "container size of %" PRIu64
-				 " bytes: that would be %" PRIu64
-				 " containers; take a larger one",
-				 size, n);
+		return too_many(size, n, err);
+	for (size_t i = 0; i < m->nfiles; i++)
+		cut_file(m, &m->files[i], &count);
+	if (count.ncontainers > SEGMAP_CONTAINERS_MAX)
+		return too_many(size, count.ncontainers, err);
 	m->container_size = size;
-	m->ncontainers = (size_t)n;
-	m->containers = mem_calloc((size_t)n + 1, sizeof(*m->containers));
-	m->segs = mem_calloc((size_t)count_segments(m, size) + 1,
-			     sizeof(*m->segs));
+	m->ncontainers = count.ncontainers;
+	m->nsegs = count.nsegs;
+	m->containers = mem_calloc(m->ncontainers + 1, sizeof(*m->containers));
+	m->segs = mem_calloc(m->nsegs + 1, sizeof(*m->segs));
 	if (m->containers == NULL || m->segs == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < m->ncontainers; i++) {
-		struct segmap_container *c = &m->containers[i];
-		uint64_t left = m->bytes - i * size;
-
-		c->name = arena_printf(m->arena, SEGMAP_DIR "/%s.%zu.scr", stem,
-				       first + i);
-		if (c->name == NULL)
+		m->containers[i].name = arena_printf(
+			m->arena, SEGMAP_DIR "/%s.%zu.scr", stem, first + i);
+		if (m->containers[i].name == NULL)
 			return error_no_memory(err);
-		c->used = c->size = left < size ? left : size;
-		c->has_size = true;
 	}
 	for (size_t i = 0; i < m->nfiles; i++)
-		cut_file(m, &m->files[i], size);
+		cut_file(m, &m->files[i], &cut);
 	return 0;
 }
 

@@ -48,6 +48,8 @@ struct segmap_container {
 
 struct segmap_file {
 	uint32_t rank;
+	/* Files of different groups are not cut into the same container. */
+	uint32_t group;
 	const char *path; /* untrusted */
 	uint64_t size;
 	bool has_size; /* recorded; else `size` is the sum of its segments */
@@ -79,9 +81,9 @@ int segmap_init(struct segmap *m, size_t nfiles, struct error *err);
 void segmap_free(struct segmap *m);
 
 /*
- * Lay the files end to end, and cut this string every `size` (> 0) bytes into
- * containers `stem`.<n>.scr, with n from `first` on.  ERROR_USAGE: too many
- * containers.
+ * Lay the files end to end, and cut this string into containers
+ * `stem`.<n>.scr, with n from `first` on: each time when `size` (> 0) bytes are
+ * full, or the group of the files changes.  ERROR_USAGE: too many containers.
  */
 int segmap_cut(struct segmap *m, const char *stem, uint64_t size, size_t first,
 	       struct error *err);
@@ -165,8 +167,9 @@ const char *segmap_sum_text(const struct segmap_file *f, uint32_t crc, char *to,
 int segmap_wrong_sum(const struct segmap_file *f, uint32_t crc,
 		     struct error *err);
 
-/* Is this the name of a container: "ctr.3.scr", "red.0.scr"? */
+/* Is this the name of a container: "ctr.3.scr", "red.0.scr"?  And its number. */
 bool segmap_is_container(const char *name);
+uint64_t segmap_number(const char *name);
 
 /* Map of path -> index in files, the first one if a path is listed twice.  Free
  * it with map_free().  NULL: no memory. */

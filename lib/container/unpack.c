@@ -314,6 +314,7 @@ work(struct unpacking *u, struct error *err)
 	if (packed_refuse_marked(p, err) < 0 ||
 	    segmap_refuse_twins(&p->map, NULL, ERROR_DAMAGED,
 				"cannot be unpacked", err) < 0 ||
+	    (!w->po->force && packed_refuse_incomplete(p, err) < 0) ||
 	    look(u, err) < 0 || look_hidden(u, err) < 0)
 		return -1;
 	if ((!w->po->work->dry_run && put_clear(u->put, err) < 0) ||

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -80,10 +82,23 @@ dataset_dir_packed(const char *name)
 	return end != NULL && str_eq(end, PACKED_END) ? (int64_t)n : -1;
 }
 
+bool
+dataset_dir_is_copy(const char *name, char *to)
+{
+	const bool copy = str_starts(name, RANK2FILE_COPY);
+
+	snprintf(to, NAME_MAX + 1, "%s",
+		 name + (copy ? strlen(RANK2FILE_COPY) : 0));
+	return copy;
+}
+
 static const struct {
 	enum dataset_dir_kind kind;
 	const char *pattern;
 } names[] = {
+	{ DATASET_DIR_COPY, RANK2FILE_COPY RANK2FILE_FILE },
+	{ DATASET_DIR_COPY, RANK2FILE_COPY RANK2FILE_FILE ".[0-9]*.[0-9]*" },
+	{ DATASET_DIR_COPY, RANK2FILE_COPY PACKED_STEM "[0-9]*" PACKED_END },
 	{ DATASET_DIR_SUMMARY, SUMMARY_FILE },
 	{ DATASET_DIR_RANK2FILE, RANK2FILE_FILE },
 	{ DATASET_DIR_RANK2FILE_PART, RANK2FILE_FILE ".[0-9]*.[0-9]*" },

@@ -50,6 +50,10 @@ int64_t dataset_dir_id(const char *name);
 /* "packed.7.scr", a part of the packed metadata -> 7; anything else: -1. */
 int64_t dataset_dir_packed(const char *name);
 
+/* Is `name` a second copy?  Store the name of the first one in `to`, which has
+ * NAME_MAX + 1 bytes; otherwise store `name`. */
+bool dataset_dir_is_copy(const char *name, char *to);
+
 /* The kinds of names in the directory. */
 enum dataset_dir_kind {
 	DATASET_DIR_FOREIGN, /* belongs to no dataset */
@@ -61,6 +65,7 @@ enum dataset_dir_kind {
 	DATASET_DIR_DESCRIPTOR, /* redundancy descriptor: X.er.R.redset */
 	DATASET_DIR_COPIED,	/* list of files copied by a scavenge */
 	DATASET_DIR_PACKED,	/* packed.N.scr: packed metadata */
+	DATASET_DIR_COPY,	/* second copy of rank2file, a part, packed.N */
 	DATASET_DIR_CONTAINERS, /* directory of the containers */
 	DATASET_DIR_KEPT,	/* DATASET_DIR_MANIFEST */
 	DATASET_DIR_MARKED,	/* DATASET_DIR_MARK */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "meta/rank2file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -10,6 +11,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "crc.h"
 #include "error.h"
 #include "io.h"
 #include "map.h"
@@ -38,7 +40,10 @@ struct image {
 	const char *data; /* in an arena of `out`, as strings are borrowed from
 			     it */
 	size_t len;
-	bool odd; /* not in plain form: read it as a tree */
+	const char *body; /* its elements, see kvtree_body() */
+	size_t body_len;
+	const char *flaw; /* why its copy was read; NULL: it was not */
+	bool odd;	  /* not in plain form: read it as a tree */
 };
 
 /* A load in progress. */
@@ -47,6 +52,7 @@ struct loader {
 	struct rank2file *out;
 	size_t room; /* capacity of out->trees */
 	bool top_is_part;
+	bool top_copied;      /* the top file is a second copy */
 	struct image *images; /* parts to read */
 	size_t nimages, images_room;
 	int dirfd;
@@ -292,11 +298,56 @@ load_map(struct loader *l, int dirfd, const struct kvtree *map, uint64_t level,
 	return 0;
 }
 
+/* --- Second copies --- */
+
+/* Can a second copy help against this error? */
+static bool
+is_damage(const struct error *why)
+{
+	return why->kind == ERROR_CORRUPT || why->kind == ERROR_ABSENT ||
+	       why->errnum == EIO;
+}
+
+/* Is `crc` the checksum of part `name` in the top file? */
+static bool
+is_recorded(const struct loader *l, const char *name, uint32_t crc)
+{
+	const struct kvtree *k = kvtree_get(
+		kvtree_get2(l->out->containers, "COPY", name), "CRC");
+	uint32_t want = 0;
+
+	return k != NULL && value_u32(k, UINT32_MAX, &want, NULL) == 0 &&
+	       want == crc;
+}
+
+/* Read the top file, or else its copy. */
+static struct kvtree *
+read_top(struct loader *l, int dirfd, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct kvtree *top = read_tree(l, dirfd, l->base.base, 0, &why);
+	const char *name = NULL;
+
+	if (top != NULL)
+		return top;
+	name = arena_printf(l->out->arena, RANK2FILE_COPY "%s", l->base.base);
+	if (name != NULL && is_damage(&why))
+		top = read_tree(l, dirfd, name, 0, NULL);
+	if (kvtree_get2(top, "CTR", "COPY") == NULL) {
+		kvtree_free(top);
+		error_pass(err, &why);
+		return NULL;
+	}
+	l->top_copied = true;
+	l->out->flaw = arena_strdup(l->out->arena, why.text);
+	return top;
+}
+
 /* Read the top file and the maps, and queue the parts. */
 static int
 load_all(struct loader *l, int dirfd, struct error *err)
 {
-	struct kvtree *top = read_tree(l, dirfd, l->base.base, 0, err);
+	struct kvtree *top = read_top(l, dirfd, err);
 	const struct kvtree *ranks = kvtree_get(top, "RANKS");
 	uint64_t level = 0;
 	int rc = -1;
@@ -321,14 +372,14 @@ load_all(struct loader *l, int dirfd, struct error *err)
 /* --- Parts, read by several threads --- */
 
 static void
-fetch_image(struct loader *l, struct image *im, struct arena *arena,
-	    struct error *err)
+fetch_image(const struct loader *l, struct image *im, const char *name,
+	    struct arena *arena, struct error *err)
 {
 	const struct rank2file_image *from = NULL;
 	int fd = -1;
 
 	if (l->given != NULL) {
-		from = given(l, im->name, err);
+		from = given(l, name, err);
 		if (from == NULL)
 			return;
 		im->len = from->len;
@@ -337,33 +388,72 @@ fetch_image(struct loader *l, struct image *im, struct arena *arena,
 			error_no_memory(err);
 		return;
 	}
-	fd = path_open_beneath(l->dirfd, im->name, O_RDONLY | O_NONBLOCK, 0,
+	fd = path_open_beneath(l->dirfd, name, O_RDONLY | O_NONBLOCK, 0,
 			       err);
 	if (fd < 0)
 		return;
-	im->data = io_read_arena(fd, im->name, KVTREE_MAX_ENCODED, arena,
+	im->data = io_read_arena(fd, name, KVTREE_MAX_ENCODED, arena,
 				 &im->len, err);
 	close(fd);
+}
+
+/* Read file `name` as part `im`, and check it. */
+static int
+read_one(const struct loader *l, struct image *im, const char *name,
+	 struct arena *arena, struct error *err)
+{
+	im->data = NULL;
+	fetch_image(l, im, name, arena, err);
+	if (im->data == NULL)
+		return -1;
+	if (im->offset > im->len)
+		return error_set(err, ERROR_CORRUPT, "%s: no offset %" PRIu64,
+				 name, im->offset);
+	im->body =
+		kvtree_body(im->data + im->offset, im->len - (size_t)im->offset,
+			    &im->body_len, err);
+	return im->body == NULL ? error_wrap(err, "%s", name) : 0;
+}
+
+/* Read the second copy of part `im`, because of *why. */
+static int
+read_copy(const struct loader *l, struct image *im, struct arena *arena,
+	  const struct error *why)
+{
+	const char *name = arena_printf(arena, RANK2FILE_COPY "%s", im->name);
+
+	im->flaw = arena_strdup(arena, why->text);
+	if (name == NULL || im->flaw == NULL || !is_damage(why) ||
+	    kvtree_get(l->out->containers, "COPY") == NULL ||
+	    read_one(l, im, name, arena, NULL) < 0)
+		return -1;
+	return is_recorded(l, im->name, crc_update(0, im->data, im->len)) ? 0
+									  : -1;
 }
 
 static int
 read_image(void *arg, size_t i, unsigned worker, struct error *err)
 {
-	struct loader *l = arg;
+	const struct loader *l = arg;
 	struct image *im = &l->images[i];
+	struct arena *arena = l->out->arenas[worker];
 	struct error why = ERROR_INIT;
 
-	fetch_image(l, im, l->out->arenas[worker], &why);
-	if (im->data == NULL) {
-		/* ABSENT is reserved for a missing top file. */
-		if (why.kind == ERROR_ABSENT)
-			why.kind = ERROR_CORRUPT;
-		return error_pass(err, &why);
+	if (read_one(l, im, im->name, arena, &why) == 0) {
+		/* A sound part of another map: another program has written
+		 * it, and the copy of the top file is older. */
+		if (l->top_copied &&
+		    !is_recorded(l, im->name, crc_update(0, im->data, im->len)))
+			return error_set(err, ERROR_CORRUPT, "%s",
+					 l->out->flaw);
+		return 0;
 	}
-	if (im->offset > im->len)
-		return error_set(err, ERROR_CORRUPT, "%s: no offset %" PRIu64,
-				 im->name, im->offset);
-	return 0;
+	if (read_copy(l, im, arena, &why) == 0)
+		return 0;
+	/* ABSENT is reserved for a missing top file. */
+	if (why.kind == ERROR_ABSENT)
+		why.kind = ERROR_CORRUPT;
+	return error_pass(err, &why);
 }
 
 static int
@@ -371,15 +461,9 @@ scan_image(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	struct loader *l = arg;
 	struct image *im = &l->images[i];
-	size_t len = 0;
-	const char *body = kvtree_body(im->data + im->offset,
-				       im->len - (size_t)im->offset, &len, err);
-	int rc = 0;
+	int rc = rank2file_scan(l->out, l->out->arenas[worker], l->claimed,
+				im->body, im->body_len);
 
-	if (body == NULL)
-		return error_wrap(err, "%s", im->name);
-	rc = rank2file_scan(l->out, l->out->arenas[worker], l->claimed, body,
-			    len);
 	im->odd = rc > 0;
 	return rc < 0 ? error_no_memory(err) : 0;
 }
@@ -449,8 +533,11 @@ make_view(struct loader *l, struct error *err)
 	if (make_arenas(l, err) < 0 ||
 	    par_for(l->par, l->nimages, 0, read_image, l, err) < 0)
 		return -1;
-	for (i = 0; i < l->nimages; i++)
+	for (i = 0; i < l->nimages; i++) {
 		l->bytes += l->images[i].len;
+		if (out->flaw == NULL)
+			out->flaw = l->images[i].flaw;
+	}
 	if (l->nranks > RANKS_FREE && l->nranks > l->bytes / RANK_BYTES)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: %" PRIu64 " ranks in %" PRIu64 " bytes",

@@ -20,6 +20,9 @@ struct kvtree;
 struct par;
 
 #define RANK2FILE_FILE "rank2file"
+/* Before the name of a file of the map of a packed dataset: its second copy
+ * (container-format(5)). */
+#define RANK2FILE_COPY "copy."
 #define RANK2FILE_PART_RANKS 8192
 #define RANK2FILE_MAX_RANKS 100000000 /* no valid RANKS is larger */
 
@@ -62,6 +65,9 @@ struct rank2file {
 	/* Child CTR of the top file: describes our containers (rank2file(5));
 	 * NULL: none.  After a load, borrowed from `top`. */
 	const struct kvtree *containers;
+	/* Set by a load: what is wrong with the first file whose second copy
+	 * was read instead; NULL: nothing. */
+	const char *flaw;
 	/* A part is named by its first rank plus the generation.  Parts of an
 	 * unused generation can be written beside the old parts; the rename of
 	 * the top file then switches to them. */
@@ -79,7 +85,8 @@ struct rank2file {
  * If `par` is not NULL, several threads read the parts.  ERROR_ABSENT: no such
  * file.  ERROR_CORRUPT names the part: a rank in two parts or out of range, a
  * part name that is not ".L.W", an offset beyond the file, more ranks than the
- * files could hold.
+ * files could hold.  In place of a file that is damaged or missing, its second
+ * copy is read if there is one that belongs to this map.
  */
 int rank2file_load(int dirfd, const char *base, struct rank2file *out,
 		   struct error *err);
@@ -123,9 +130,16 @@ typedef int rank2file_fn(void *arg, const char *name, const struct buf *image,
 int rank2file_each(const struct rank2file *r, const char *base,
 		   rank2file_fn *fn, void *arg, struct error *err);
 
+/* Does a map that is written get second copies?  If it has containers, and is
+ * not to be as SCR 1.1.8 has it. */
+bool rank2file_has_copies(const struct rank2file *r);
+
 /*
  * Write all parts, then the top file.  Each file is replaced atomically, so a
- * reader never finds a top file without its parts.  If the generation is
+ * reader never finds a top file without its parts.  If
+ * rank2file_has_copies(), a second copy of each file is written, and CTR gets
+ * COPY, the checksums of the
+ * parts.  If the generation is
  * unused, the rename of the top file switches to the new parts; parts of other
  * generations are removed after that.  If there are several parts, RANKS of
  * each is the number of ranks of the job: LLNL's MPI reader requires it,

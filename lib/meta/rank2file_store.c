@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "crc.h"
 #include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "map.h"
+#include "meta/dataset_dir.h"
 #include "meta/kvtree.h"
 #include "meta/kvwrite.h"
 #include "meta/rank2file.h"
@@ -203,10 +207,32 @@ put_entry(struct kvwrite *w, const struct rank2file_base *b, size_t first,
 	return 0;
 }
 
+/* Write CTR, with the checksums of the parts as COPY (NULL: without). */
+static void
+put_containers(struct kvwrite *w, const struct kvtree *t,
+	       const struct kvtree *copy)
+{
+	const struct kvtree *k = NULL, *old = kvtree_get(t, "COPY");
+
+	kvwrite_key(w, "CTR",
+		    (uint32_t)kvtree_count(t) - (old != NULL) + (copy != NULL));
+	kvtree_foreach (k, t) {
+		if (k == old)
+			continue;
+		kvwrite_key(w, kvtree_key(k), (uint32_t)kvtree_count(k));
+		kvtree_put_children(w, k);
+	}
+	if (copy == NULL)
+		return;
+	kvwrite_key(w, "COPY", (uint32_t)kvtree_count(copy));
+	kvtree_put_children(w, copy);
+}
+
 /* Encode the top file: RANKS, RANK (highest part first), LEVEL; and CTR. */
 static int
 encode_top(const struct rank2file_base *b, const struct rank2file *r,
-	   struct buf *name, struct buf *out, struct error *err)
+	   const struct kvtree *copy, struct buf *name, struct buf *out,
+	   struct error *err)
 {
 	const size_t parts = r->nranks / RANK2FILE_PART_RANKS +
 			     (r->nranks % RANK2FILE_PART_RANKS != 0);
@@ -220,10 +246,8 @@ encode_top(const struct rank2file_base *b, const struct rank2file *r,
 			      name) < 0)
 			return error_no_memory(err);
 	kvwrite_u64(&w, "LEVEL", 1);
-	if (r->containers != NULL) {
-		kvwrite_key(&w, "CTR", (uint32_t)kvtree_count(r->containers));
-		kvtree_put_children(&w, r->containers);
-	}
+	if (r->containers != NULL)
+		put_containers(&w, r->containers, copy);
 	return kvtree_seal(&w, err);
 }
 
@@ -233,6 +257,12 @@ is_ours(uint64_t level, uint64_t writer, const struct rank2file *r)
 {
 	return level == 0 && writer < r->nranks + r->generation &&
 	       writer % RANK2FILE_PART_RANKS == r->generation;
+}
+
+bool
+rank2file_has_copies(const struct rank2file *r)
+{
+	return r->containers != NULL && !r->uncounted;
 }
 
 /* A directory whose old parts are removed. */
@@ -246,22 +276,45 @@ static int
 remove_if_stale(void *arg, const char *name, struct error *err)
 {
 	const struct stale *s = arg;
+	char plain[NAME_MAX + 1];
+	const bool is_copy = dataset_dir_is_copy(name, plain);
 	uint64_t level = 0, writer = 0;
 
-	if (!str_starts(name, s->base->stem.data) ||
-	    !rank2file_part_scan(s->base, name + s->base->stem.len, &level,
-				 &writer) ||
-	    is_ours(level, writer, s->r))
+	if (!str_starts(plain, s->base->stem.data))
 		return 0;
+	if (rank2file_part_scan(s->base, plain + s->base->stem.len, &level,
+				&writer)) {
+		if (is_ours(level, writer, s->r) &&
+		    (!is_copy || rank2file_has_copies(s->r)))
+			return 0;
+	} else if (!is_copy || rank2file_has_copies(s->r) ||
+		   !str_eq(plain, s->base->base)) {
+		return 0;
+	}
 	if (unlinkat(s->dirfd, name, 0) < 0 && errno != ENOENT)
 		return error_sys(err, "%s: cannot remove", name);
 	return 0;
 }
 
-/* Encode the parts, one in memory at a time, then the top file. */
+/* Record the checksum of the image of part `name` in `copy`. */
+static int
+record_sum(struct kvtree *copy, const char *name, const struct buf *image,
+	   struct error *err)
+{
+	struct kvtree *k = kvtree_put(copy, name, err);
+
+	return k == NULL
+		       ? -1
+		       : kvtree_set_crc(k, "CRC",
+					crc_update(0, image->data, image->len),
+					err);
+}
+
+/* Encode the parts, one in memory at a time, then the top file.  `copy` is an
+ * empty tree for the checksums of the parts, or NULL. */
 static int
 each_file(const struct rank2file_base *b, const struct rank2file *r,
-	  rank2file_fn *fn, void *arg, struct error *err)
+	  struct kvtree *copy, rank2file_fn *fn, void *arg, struct error *err)
 {
 	struct buf name = BUF_INIT, image = BUF_INIT;
 	int rc = 0;
@@ -275,12 +328,15 @@ each_file(const struct rank2file_base *b, const struct rank2file *r,
 		if (rank2file_encode_part(r, first, RANK2FILE_PART_RANKS,
 					  &image, err) < 0)
 			rc = error_wrap(err, "%s", name.data);
+		else if (copy != NULL &&
+			 record_sum(copy, name.data, &image, err) < 0)
+			rc = -1;
 		else
 			rc = fn(arg, name.data, &image, err);
 	}
 	if (rc == 0) {
 		buf_clear(&image);
-		if (encode_top(b, r, &name, &image, err) < 0)
+		if (encode_top(b, r, copy, &name, &image, err) < 0)
 			rc = error_wrap(err, "%s", b->base);
 		else
 			rc = fn(arg, b->base, &image, err);
@@ -297,19 +353,30 @@ rank2file_each(const struct rank2file *r, const char *base, rank2file_fn *fn,
 	struct rank2file_base b = { .stem = BUF_INIT };
 	int rc = rank2file_base_split(&b, base) < 0
 			 ? error_no_memory(err)
-			 : each_file(&b, r, fn, arg, err);
+			 : each_file(&b, r, NULL, fn, arg, err);
 
 	buf_free(&b.stem);
 	return rc;
 }
 
+struct storing {
+	int dirfd;
+	bool copies; /* write second copies */
+};
+
 static int
 write_file(void *arg, const char *name, const struct buf *image,
 	   struct error *err)
 {
-	const int *dirfd = arg;
+	const struct storing *s = arg;
+	char copy[NAME_MAX + 1];
 
-	return io_replace(*dirfd, name, image->data, image->len, 0666, err);
+	if (io_replace(s->dirfd, name, image->data, image->len, 0666, err) < 0)
+		return -1;
+	if (!s->copies)
+		return 0;
+	snprintf(copy, sizeof(copy), RANK2FILE_COPY "%s", name);
+	return io_replace(s->dirfd, copy, image->data, image->len, 0666, err);
 }
 
 int
@@ -317,16 +384,21 @@ rank2file_store(int dirfd, const char *base, const struct rank2file *r,
 		struct error *err)
 {
 	struct rank2file_base b = { .stem = BUF_INIT };
+	struct storing to = { dirfd, rank2file_has_copies(r) };
 	struct stale s = { .dirfd = dirfd, .base = &b, .r = r };
+	struct kvtree *copy = to.copies ? kvtree_new(err) : NULL;
 	int rc = -1;
 
 	/* The top file no longer names parts of an earlier rank2file, but
 	 * LLNL's serial reader reads every part in the directory (formats.md
 	 * 1.6). */
+	if (to.copies && copy == NULL)
+		return -1;
 	if (rank2file_base_split(&b, base) < 0)
 		error_no_memory(err);
-	else if (each_file(&b, r, write_file, &dirfd, err) == 0)
+	else if (each_file(&b, r, copy, write_file, &to, err) == 0)
 		rc = dir_each(dirfd, base, remove_if_stale, &s, err);
 	buf_free(&b.stem);
+	kvtree_free(copy);
 	return rc;
 }

@@ -232,6 +232,23 @@ report_map_json(const struct packed *p)
 
 /* --- Results --- */
 
+static const char *
+spare_text(enum pack_spare spare)
+{
+	switch (spare) {
+	case PACK_SPARE_ONE:
+		return "; could lose any 1 container";
+	case PACK_SPARE_MAYBE:
+		return "; losing one container may lose the dataset: members "
+		       "of a set share it (--with-redundancy spreads them)";
+	case PACK_SPARE_NONE:
+		return "; losing one container loses the dataset";
+	case PACK_SPARE_UNKNOWN:
+		break;
+	}
+	return "";
+}
+
 void
 report_pack_text(const struct packed *p, const char *done,
 		 const struct pack_result *r, bool dry_run, struct buf *out)
@@ -255,6 +272,7 @@ report_pack_text(const struct packed *p, const char *done,
 	if (r->left > 0)
 		buf_printf(out, ", %zu %s left, not the same as what is packed",
 			   str_count(r->left, "file"));
+	buf_add_str(out, spare_text(r->spare));
 	buf_add_char(out, '\n');
 }
 
@@ -271,6 +289,8 @@ report_pack_json(const struct pack_result *r)
 	json_set_u64(j, "removed", r->removed);
 	json_set_u64(j, "left", r->left);
 	json_set_bool(j, "done_before", r->done_before);
+	if (r->spare != PACK_SPARE_UNKNOWN)
+		json_set_u64(j, "could_lose", r->spare == PACK_SPARE_ONE);
 	return j;
 }
 

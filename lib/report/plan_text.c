@@ -189,11 +189,29 @@ report_scheme(const struct plan *p, char *to, size_t size)
 	return to;
 }
 
+/* What a packed dataset could lose: containers hold files of several ranks. */
+static char *
+container_spare(const struct plan *p, bool rebuilt, char *to, size_t size)
+{
+	size_t critical = 0;
+	size_t n = plan_container_spare(p, rebuilt, &critical);
+
+	if (n > 0)
+		snprintf(to, size, "any %zu %s", str_count(n, "container"));
+	else
+		snprintf(to, size,
+			 "no container: losing any of %zu loses the dataset",
+			 critical);
+	return to;
+}
+
 char *
 report_spare(const struct plan *p, bool rebuilt, char *to, size_t size)
 {
 	uint32_t least = UINT32_MAX, most = 0;
 
+	if (p->packed && report_has_data_sets(p))
+		return container_spare(p, rebuilt, to, size);
 	/* Count sets over filemaps, too: without filemaps the data files have
 	 * no names. */
 	for (size_t i = 0; i < p->nsets; i++) {

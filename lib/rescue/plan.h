@@ -328,6 +328,15 @@ int plan_mark_body(struct plan *p, uint32_t set, uint32_t member,
 int plan_protect(struct plan *p, enum redset_type type, uint32_t size,
 		 uint32_t failures, struct error *err);
 
+/*
+ * How many containers a packed dataset can lose, whichever they are, without
+ * losing data; `rebuilt`: after a rebuild.  The plan has its headers read
+ * (PLAN_HEADERS).  *critical: containers of which not even one alone can be
+ * lost.
+ */
+size_t plan_container_spare(const struct plan *p, bool rebuilt,
+			    size_t *critical);
+
 /* Exit status for a plan: STATUS_OK, STATUS_DAMAGED or STATUS_LOST. */
 int plan_status(const struct plan *p);
 

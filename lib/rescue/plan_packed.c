@@ -24,6 +24,7 @@
 #include "rescue/plan_packed_impl.h"
 #include "str.h"
 #include "transfer/stripe.h"
+#include "work.h"
 
 #define MAP_MAX_SIZE ((uint64_t)256 << 20)
 
@@ -197,6 +198,11 @@ load(struct planner *w, struct plan_packed *k, struct error *err)
 	    make_view(k, &k->data, &k->map, pl->meta_fd, err) < 0 ||
 	    make_view(k, &k->red, &k->hidden.red, pl->meta_fd, err) < 0)
 		return -1;
+	if (k->r2f.flaw != NULL || k->hidden.flaw != NULL)
+		work_say(w->work,
+			 "%s: %s: the map of the containers is damaged",
+			 pl->meta,
+			 k->r2f.flaw != NULL ? k->r2f.flaw : k->hidden.flaw);
 	k->by_path = segmap_by_path(&k->map);
 	return k->by_path == NULL ? error_no_memory(err) : 0;
 }

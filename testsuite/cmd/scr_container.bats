@@ -1181,22 +1181,27 @@ damaged() {
 	diff <(tree_sha p) - <<<"$was"
 }
 
+# More of this: scr_container_map.bats.
 @test "the metadata beside the map are damaged or missing" {
 	make p
 	scr_container -q -p p pack --size 1MB --with-redundancy 1
 	cp -a p whole
-	rm $meta/packed.*.scr
-	for verb in verify unpack pack list; do
-		try scr_container -p p $verb 1
-		[ "$status" -ne 0 ]
+	for how in "rm $meta/packed.*.scr $meta/copy.packed.*" \
+		"truncate -s 50 $meta/packed.0.scr $meta/packed.1.scr $meta/copy.packed.0.scr $meta/copy.packed.1.scr"; do
+		rm -rf p
+		cp -a whole p
+		# shellcheck disable=SC2086 # several words
+		$how
+		for verb in unpack pack repack; do
+			try scr_container -p p $verb 1
+			assert_status 3
+			assert_stderr_has "packed."
+		done
+		try scr_container -p p list 1
+		assert_status 0
 		assert_stderr_one_line "packed."
-	done
-	rm -rf p
-	cp -a whole p
-	flip $meta/packed.*.scr 50
-	for verb in verify unpack pack list; do
-		try scr_container -p p $verb 1
-		[ "$status" -ne 0 ]
+		try scr_container -p p verify 1
+		assert_status 3
 		assert_stderr_one_line "packed."
 	done
 }

@@ -504,13 +504,6 @@ new_dirs(void)
 	is_int(st.st_mode & 07777, 02751, "by one of its mode");
 
 	p = start_new(false);
-	must(mkdir(fmt("%s/up", root), 0777) == 0 &&
-	     symlink(".", fmt("%s/up/new", root)) == 0);
-	must(put_new_dirs(p, NULL) == 0);
-	ok(!exists(temp_of("up/new")), "a link to one is not");
-	put_free(p);
-
-	p = start_new(false);
 	must(put_new_dirs(p, NULL) == 0);
 	make(put_at(p, 3));
 	q = put_new(&(struct put_options){ .par = one }, NULL);

@@ -1,0 +1,206 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them; `try` is no subshell
+# The map of a packed dataset is no single point of failure: each of its files
+# has a second copy.
+
+load helper
+
+: "${GEN:=$BIN/../gen}" "${SHIM:=$BIN/../shim.so}"
+
+meta=p/.scr/scr.dataset.1
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+	umask 022
+	"$GEN/gen_dataset" -q --prefix plain --ranks 4 --nodes 4 --files 2 \
+		--size 3000,1500 --recorded-prefix /job/p -t XOR --set-size 4
+	scr_index -q -p plain --build 1 --checksums
+	chmod 640 plain/ckpt.1/rank_1_0.ckpt
+}
+
+# packed OPTION...: make prefix p, packed with these options.
+packed()
+{
+	rm -rf p whole
+	cp -a plain p
+	scr_container -q -p p pack --size 4000 "$@" 1
+	[[ -e whole ]] || {
+		mkdir -p whole
+		cp -a plain/ckpt.1 whole/
+	}
+}
+
+# flip FILE OFFSET: damage one byte.
+flip()
+{
+	local byte
+
+	byte=$(od -An -tu1 -j "$2" -N 1 "$1")
+	# shellcheck disable=SC2059 # the format is the byte
+	printf "\\x$(printf %x $((byte ^ 0x20)))" |
+		dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
+# The files of the map: the first copies.
+map_files()
+{
+	ls $meta/rank2file $meta/rank2file.0.* $meta/packed.*.scr
+}
+
+# reads STATUS: all verbs that read work, and verify ends with this status.
+reads()
+{
+	try scr_container -p p list 1
+	assert_status 0
+	assert_output_has ckpt.1/rank_3_1.ckpt
+	scr_container -p p cat 1 ckpt.1/rank_2_0.ckpt 2>/dev/null |
+		cmp - plain/ckpt.1/rank_2_0.ckpt
+	rm -rf out
+	try scr_container -p p extract -C out 1
+	assert_status 0
+	diff -r whole out
+	try scr_container -p p verify 1
+	assert_status "$1"
+}
+
+@test "a file of the map is damaged: its copy is read, and repack repairs it" {
+	local file how hows
+
+	packed --with-redundancy
+	[[ $(map_files | wc -l) -eq 3 ]]
+	for file in $(map_files); do
+		hows=("flip $file 60" "rm $file")
+		[[ -z ${SCRKIT_SLOW-} ]] ||
+			hows+=("flip $file 0" "truncate -s 20 $file"
+				"flip $file $(($(stat -c %s "$file") - 1))"
+				"truncate -s 0 $file")
+		for how in "${hows[@]}"; do
+			rm -rf p.damaged
+			cp -a p p.whole
+			$how
+			try scr_container -p p list 1
+			assert_status 0
+			assert_stderr_one_line "${file##*/}" "copy was read" \
+				"scr_container repack 1"
+			reads 3
+			assert_stderr_has "${file##*/}"
+			assert_output_has "all data are there: scr_container repack 1"
+			# A dry rebuild, inspect and the index see no loss.
+			try scr_rebuild -n -p p 1
+			assert_status 0
+			try scr_inspect -p p 1
+			[[ $status -eq 0 || $status -eq 3 ]]
+			cp -a p p.damaged
+			scr_container -q -p p unpack 1
+			diff -r plain/ckpt.1 p/ckpt.1
+			diff <(tree_stat plain/ckpt.1) <(tree_stat p/ckpt.1)
+			rm -rf p
+			mv p.damaged p
+			scr_container -q -p p repack 1
+			try scr_container -p p list 1
+			assert_stderr_empty
+			reads 0
+			rm -rf p
+			mv p.whole p
+		done
+	done
+}
+
+@test "a copy of the map is damaged: nothing depends on it" {
+	packed
+	for file in "$meta"/copy.*; do
+		echo rubbish >"$file"
+	done
+	reads 0
+	assert_stderr_empty
+	scr_container -q -p p unpack 1
+	diff -r plain/ckpt.1 p/ckpt.1
+	[[ -z $(find p -name 'copy.*') ]]
+	packed
+	rm $meta/copy.*
+	scr_container -q -p p pack 1
+	[[ $(find $meta -name 'copy.*' | wc -l) -eq 3 ]]
+	reads 0
+}
+
+@test "modes and times are lost, both copies: the data are not" {
+	packed
+	for file in "$meta"/{,copy.}packed.*; do
+		echo rubbish >"$file"
+	done
+	reads 3
+	assert_output_has "all data are there"
+	assert_stderr_has "modes and times"
+	cp -a p p.2
+	scr_container -q -p p unpack 1
+	diff -r plain/ckpt.1 p/ckpt.1
+	try scr_container -p p verify 1
+	assert_status 0
+	rm -rf p
+	mv p.2 p
+	scr_container -q -p p repack 1
+	reads 0
+}
+
+@test "packed filemaps are lost, both copies: unpack and repack refuse" {
+	packed --with-redundancy
+	rm $meta/{,copy.}packed.*
+	reads 3
+	was=$(tree_sha p)
+	for verb in unpack repack pack; do
+		try scr_container -p p $verb 1
+		assert_status 3
+		assert_stderr_has "packed metadata are lost"
+	done
+	diff <(tree_sha p) - <<<"$was"
+	scr_container -q -p p unpack -f 1
+	diff -r plain/ckpt.1 p/ckpt.1
+}
+
+@test "the copy of an older map is not used" {
+	local part=$meta/rank2file.0.0 size=5000
+
+	packed
+	until [[ -e $part ]]; do
+		scr_container -q -p p repack --size $((size++)) 1
+	done
+	# As LLNL's library writes it over the old one: the same names.
+	cp plain/.scr/scr.dataset.1/rank2file* $meta/
+	try scr_container -p p list 1
+	assert_status 0
+	assert_output_has "not packed"
+	truncate -s 30 $meta/rank2file
+	try scr_container -p p list 1
+	assert_status 1
+	assert_stderr_has rank2file
+	cp plain/.scr/scr.dataset.1/rank2file $meta/
+	truncate -s 30 "$part"
+	try scr_container -p p list 1
+	assert_status 1
+}
+
+@test "killed while the map is switched: it is one or the other" {
+	local n total
+
+	[[ -e $SHIM ]] || skip "no fault shim"
+	cp -a plain p
+	rm -f count
+	env LD_PRELOAD="$SHIM" SHIM_COUNT_FILE=count SHIM_PATH=rank2file \
+		scr_container -q -j 1 -p p pack --size 4000 1
+	total=$(cat count)
+	mkdir whole
+	cp -a plain/ckpt.1 whole/
+	for n in $(seq "$total"); do
+		rm -rf p
+		cp -a plain p
+		try env LD_PRELOAD="$SHIM" SHIM_KILL_AT="$n" SHIM_PATH=rank2file \
+			scr_container -q -j 1 -p p pack --size 4000 1
+		reads 0
+		scr_container -q -p p pack --size 4000 1
+		# And the copies are right: without the first ones.
+		rm $meta/rank2file $meta/rank2file.0.*
+		reads 3
+	done
+}
