@@ -47,7 +47,7 @@ to_stdout(const struct settings *s)
 }
 
 static int
-export_packed(struct settings *s, const struct packed *p, struct error *err)
+export_packed(struct settings *s, struct packed *p, struct error *err)
 {
 	struct export_options eo = {
 		.filter = ARK_NONE,
@@ -83,7 +83,8 @@ export_one(struct settings *s, struct catalogue *c, const char *what)
 
 	/* Locked, so that no other process packs it while it is read. */
 	if (catalogue_packed_open(c, what, true, &s->look, &p, &err) == 0) {
-		(void)export_packed(s, &p, &err);
+		if (export_packed(s, &p, &err) < 0)
+			(void)packed_blame(&p, &err);
 		packed_close(&p);
 	}
 	report_remedy(&err, c, p.id);

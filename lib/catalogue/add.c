@@ -65,6 +65,10 @@ catalogue_add(struct catalogue *c, int64_t id,
 	struct catalogue_dir d = CATALOGUE_DIR_INIT;
 	int rc = -1;
 
+	if (catalogue_dir_open(c, id, &d, NULL) < 0 &&
+	    (rc = catalogue_adopt(c, id, o, name, err)) <= 0)
+		return rc;
+	rc = -1;
 	if (catalogue_dir_open(c, id, &d, err) == 0 &&
 	    catalogue_dir_lock(c, &d, o, err) == 0)
 		rc = add(c, &d, o, name, err);

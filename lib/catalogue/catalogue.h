@@ -212,6 +212,12 @@ int catalogue_packed_open(struct catalogue *c, const char *word, bool lock,
 			  const struct catalogue_options *o, struct packed *p,
 			  struct error *err);
 
+/* If a fetch of dataset `id` has failed, and all its files are right now,
+ * remove the mark of that from its index entry: LLNL's library will try it
+ * again. */
+int catalogue_forgive(struct catalogue *c, int64_t id,
+		      const struct catalogue_options *o, struct error *err);
+
 /* Can redundancy repair the damage in `h`?  Return STATUS_DAMAGED (also if no
  * data are damaged) or STATUS_LOST.  If the check itself fails, return the
  * status of *err. */

@@ -27,6 +27,7 @@
  *   erase.c        remove files and directories, never through a link
  *   list.c         tables, JSON, prune: without access to files
  *   packed_find.c  packed datasets by name
+ *   adopt.c        datasets of SCR 1.1.8; after a fetch that failed
  */
 #ifndef CATALOGUE_CATALOGUE_IMPL_H
 #define CATALOGUE_CATALOGUE_IMPL_H
@@ -370,6 +371,25 @@ int catalogue_record_entry(struct catalogue *c,
 			   const struct catalogue_desc *desc, const char *root,
 			   bool changed, const struct catalogue_options *o,
 			   struct error *err);
+
+/* --- adopt.c --- */
+
+/* The descriptor of a dataset of SCR 1.1.8, in the form of today.
+ * ERROR_DAMAGED: it is not complete. */
+struct packed;
+int catalogue_old_desc(const struct packed *p, struct catalogue_desc *out,
+		       struct error *err);
+
+/*
+ * Give dataset `id`, if it is one of SCR 1.1.8, metadata of today, and put it
+ * into the index: then LLNL's library can fetch it.  Its old metadata stay.
+ * Its name is appended to `name`.  1: it is not one of SCR 1.1.8.  ERROR_USAGE:
+ * it is packed, or its number is taken; ERROR_DAMAGED: a file is missing or
+ * damaged.
+ */
+int catalogue_adopt(struct catalogue *c, int64_t id,
+		    const struct catalogue_options *o, struct buf *name,
+		    struct error *err);
 
 /* --- claims.c --- */
 

@@ -431,10 +431,26 @@ put_ranks(struct exporting *x, struct error *err)
 	return rc;
 }
 
+/* The summary of a dataset of SCR 1.1.8, in the form of today. */
+static struct kvtree *
+new_summary(const struct packed *p, struct error *err)
+{
+	struct catalogue_desc desc;
+	struct kvtree *t = NULL;
+
+	if (catalogue_old_desc(p, &desc, err) == 0)
+		t = summary_build(desc.tree, 1, err);
+	catalogue_desc_free(&desc);
+	return t;
+}
+
 static int
 put_summary(struct exporting *x, struct error *err)
 {
-	struct kvtree *t = kvtree_read_file(x->p->meta_fd, SUMMARY_FILE, err);
+	struct kvtree *t =
+		x->p->layout == 1
+			? new_summary(x->p, err)
+			: kvtree_read_file(x->p->meta_fd, SUMMARY_FILE, err);
 	int rc = t == NULL ? -1 : put_tree(x, SUMMARY_FILE, t, err);
 
 	kvtree_free(t);
@@ -522,7 +538,7 @@ fini(struct exporting *x)
 }
 
 int
-export_dataset(const struct packed *p, int fd, const char *name,
+export_dataset(struct packed *p, int fd, const char *name,
 	       const struct export_options *eo, struct export_result *out,
 	       struct error *err)
 {
@@ -535,12 +551,7 @@ export_dataset(const struct packed *p, int fd, const char *name,
 	int rc = -1;
 
 	*out = (struct export_result){ .id = p->id };
-	if (p->layout != 3)
-		return error_set(err, ERROR_USAGE,
-				 "%s: only datasets of the newer layout can be "
-				 "exported",
-				 p->name);
-	if (packed_refuse_marked(p, err) < 0)
+	if (packed_refuse_marked(p, err) < 0 || packed_renew(p, err) < 0)
 		return -1;
 	x.par = work_waiting(eo->work, p->file_fd);
 	x.arena = arena_new();

@@ -30,9 +30,8 @@ open_dir(const char *file, struct error *err)
 }
 
 int
-export_to(const struct packed *p, const char *file,
-	  const struct export_options *eo, struct export_result *out,
-	  struct error *err)
+export_to(struct packed *p, const char *file, const struct export_options *eo,
+	  struct export_result *out, struct error *err)
 {
 	const char *base = NULL;
 	struct put *put = NULL;

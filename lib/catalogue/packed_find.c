@@ -46,6 +46,10 @@ find(struct catalogue *c, const struct index *ix, const char *text,
 			where->old = where->name;
 		return 0;
 	}
+	/* One that was adopted has metadata of today, too. */
+	if (where->id > 0 && where->name != NULL &&
+	    str_eq(where->name, w.name) && !is_old(c, where->id, where->name))
+		return 0;
 	where->old = w.name;
 	if (where->id == w.id && w.id > 0 &&
 	    (where->name == NULL || !str_eq(where->name, w.name)))

@@ -414,6 +414,8 @@ tell_fetch(struct verify *v, bool has_plan)
 		tell(v, STATUS_LOST,
 		     SUMMARY_FILE ": the job itself declared the dataset "
 				  "invalid");
+	if (f->have_ranks && f->ranks.flaw != NULL)
+		tell(v, STATUS_DAMAGED, "%s: its copy was read", f->ranks.flaw);
 	if (f->no_ranks.kind != ERROR_NONE)
 		tell(v, again && has_plan ? STATUS_DAMAGED : STATUS_LOST, "%s",
 		     f->no_ranks.text);

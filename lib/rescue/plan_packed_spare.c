@@ -112,7 +112,8 @@ plan_container_spare(const struct plan *p, bool rebuilt, size_t *critical)
 		mem_calloc(k->data.map->ncontainers + 1, sizeof(*c.critical));
 	for (size_t i = 0;
 	     i < p->nsets && c.critical != NULL && c.shares != NULL; i++) {
-		if (p->sets[i].map || !p->sets[i].opened)
+		if (p->sets[i].map ||
+		    (!p->sets[i].opened && !p->sets[i].sampled))
 			continue;
 		n = count_set(&c, i, rebuilt);
 		least = n < least ? n : least;

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * adopt.c - datasets that LLNL's library of today cannot fetch as they are:
+ * those of SCR 1.1.8, and those that it has tried while they were packed.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "catalogue/catalogue_impl.h"
+#include "container/packed.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/index.h"
+#include "meta/kvtree.h"
+#include "str.h"
+#include "work.h"
+
+/* --- Of SCR 1.1.8 --- */
+
+int
+catalogue_old_desc(const struct packed *p, struct catalogue_desc *out,
+		   struct error *err)
+{
+	struct kvtree *tree =
+		catalogue_read_tree(p->meta_fd, SUMMARY_FILE, NULL, err);
+	struct summary s;
+	int rc = -1;
+
+	*out = (struct catalogue_desc){ .from = CATALOGUE_SUMMARY };
+	if (tree == NULL || summary_read(tree, &s, err) < 0 ||
+	    dataset_read(s.desc, &out->view, err) < 0)
+		goto out;
+	if (s.complete != 1 || out->view.id != p->id) {
+		error_set(err, ERROR_DAMAGED,
+			  "%s: its summary does not say that dataset %" PRId64
+			  " is complete",
+			  p->name, p->id);
+		goto out;
+	}
+	if (out->view.name == NULL)
+		out->view.name = p->name;
+	out->tree = kvtree_new(err);
+	/* With the flags, which 1.1.8 does not write. */
+	if (out->tree != NULL && dataset_write(out->tree, &out->view, err) == 0)
+		rc = dataset_read(out->tree, &out->view, err);
+out:
+	if (rc < 0)
+		catalogue_desc_free(out);
+	kvtree_free(tree);
+	return rc;
+}
+
+/* Open the dataset's new directory, which may exist from an interrupted run,
+ * but must not belong to another dataset. */
+static int
+make_dir(struct catalogue *c, const struct catalogue_desc *desc,
+	 const struct catalogue_options *o, struct catalogue_dir *d,
+	 struct error *err)
+{
+	struct catalogue_desc there = { .tree = NULL };
+	char name[DATASET_DIR_NAME];
+	int complete = -1, rc = 0;
+
+	snprintf(name, sizeof(name), DATASET_DIR_FMT, desc->view.id);
+	if (mkdirat(c->scr_fd, name, 0777) == 0)
+		rc = io_sync_dir(c->scr_fd, SCR_DIR, err);
+	else if (errno != EEXIST)
+		rc = error_sys(err, "%s/%s: cannot make", c->path, name);
+	if (rc < 0 || catalogue_dir_open(c, desc->view.id, d, err) < 0 ||
+	    catalogue_dir_lock(c, d, o, err) < 0)
+		return -1;
+	if (catalogue_read_summary(d, &there, &complete, NULL) == 0 &&
+	    there.view.created_us != desc->view.created_us)
+		rc = error_set(err, ERROR_USAGE,
+			       "%s: is the directory of another dataset: not "
+			       "added",
+			       d->name);
+	catalogue_desc_free(&there);
+	return rc;
+}
+
+static int
+check_whole(const struct packed *p, const struct catalogue_options *o,
+	    struct error *err)
+{
+	const struct packed_look look = { .work = &o->work,
+					  .sums = o->checksums };
+	struct packed_health h;
+	int rc = packed_check(p, &look, &h, err);
+
+	if (rc == 0 && !packed_healthy(&h))
+		rc = error_set(err, ERROR_DAMAGED,
+			       "%s: not added: %zu of %zu files are damaged or "
+			       "missing",
+			       p->name, h.files_bad, h.files);
+	packed_health_free(&h);
+	return rc;
+}
+
+static int
+adopt(struct catalogue *c, struct packed *p, const struct catalogue_options *o,
+      struct error *err)
+{
+	struct catalogue_desc desc = { .tree = NULL };
+	struct catalogue_dir d = CATALOGUE_DIR_INIT;
+	struct rank2file r;
+	bool changed = true;
+	int rc = -1;
+
+	if (p->is_packed)
+		return error_set(err, ERROR_USAGE,
+				 "%s: its files are in containers, from which "
+				 "SCR 3 fetches nothing: unpack it first",
+				 p->name);
+	if (check_whole(p, o, err) < 0 || catalogue_old_desc(p, &desc, err) < 0)
+		return -1;
+	if (packed_renew(p, err) == 0 && make_dir(c, &desc, o, &d, err) == 0 &&
+	    segmap_write(&p->map, p->r2f.nranks, true, &r, err) == 0) {
+		rc = rank2file_store(d.fd, RANK2FILE_FILE, &r, err);
+		rank2file_free(&r);
+	}
+	if (rc == 0 &&
+	    (catalogue_record_summary(&d, &desc, &changed, err) < 0 ||
+	     catalogue_record_entry(c, &desc, NULL, true, o, err) < 0))
+		rc = -1;
+	catalogue_dir_close(&d);
+	catalogue_desc_free(&desc);
+	return rc;
+}
+
+int
+catalogue_adopt(struct catalogue *c, int64_t id,
+		const struct catalogue_options *o, struct buf *name,
+		struct error *err)
+{
+	struct packed_where where = { .prefix_fd = c->prefix_fd, .id = id };
+	struct index *ix = catalogue_read(c, NULL);
+	struct index_entry e;
+	struct packed p;
+	int rc = 1;
+
+	if (ix != NULL && index_find_id(ix, id, &e, NULL) == 0 &&
+	    e.name != NULL && packed_is_old(c->prefix_fd, e.name)) {
+		where.old = e.name;
+		rc = packed_open(&p, &where, true, &o->work, err);
+	}
+	index_free(ix);
+	if (rc != 0)
+		return rc;
+	rc = buf_add_str(name, p.name) < 0 ? error_no_memory(err)
+					   : adopt(c, &p, o, err);
+	packed_close(&p);
+	return rc;
+}
+
+/* --- After a fetch that failed --- */
+
+struct forgiving {
+	int64_t id;
+	const struct work *work;
+};
+
+static int
+forgive(struct index *ix, void *arg, struct error *err)
+{
+	const struct forgiving *f = arg;
+	struct index_entry e;
+	char stamp[64];
+
+	if (index_find_id(ix, f->id, &e, err) < 0)
+		return -1;
+	if (e.failed == NULL)
+		return 1;
+	work_say(f->work,
+		 "dataset %" PRId64 ": the mark of the failed fetch of %s is "
+		 "gone",
+		 f->id, str_printable(stamp, sizeof(stamp), e.failed));
+	return index_set_extra(ix, f->id, "FAILED", NULL, err);
+}
+
+int
+catalogue_forgive(struct catalogue *c, int64_t id,
+		  const struct catalogue_options *o, struct error *err)
+{
+	struct forgiving f = { id, &o->work };
+	struct index *ix = catalogue_read(c, NULL);
+	struct verify_result r = { .bad_files = 1 };
+	struct index_entry e;
+	int rc = 0;
+
+	if (ix != NULL && index_find_id(ix, id, &e, NULL) == 0 &&
+	    e.failed != NULL)
+		rc = catalogue_verify(c, &e, o, NULL, &r, err);
+	index_free(ix);
+	if (rc < 0)
+		return -1;
+	if (r.bad_files > 0 || r.status == STATUS_LOST ||
+	    r.status == STATUS_FAILED)
+		return 0;
+	return catalogue_change(c, forgive, &f, err);
+}

@@ -1,0 +1,169 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them; `try` is no subshell
+# LLNL's library of today fetches files only: an unpacked dataset can be fetched
+# again, and those of SCR 1.1.8 have a way to it.
+
+load helper
+
+: "${GEN:=$BIN/../gen}"
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+	umask 022
+}
+
+# mark_failed PREFIX: what LLNL's library writes after a fetch that failed.
+mark_failed()
+{
+	local tree
+
+	tree=$(scr_inspect -m tree "$1/.scr/index.scr" |
+		sed '0,/^      COMPLETE$/s//      FAILED\n        2026-11-22T03:00:00\n      COMPLETE/')
+	"$GEN/gen_craft" --output "$1/.scr/index.scr" <<<"$tree"
+}
+
+# fetchable PREFIX ID SUMS [FROM]: would LLNL 3.1's library fetch it?  The entry
+# is valid and a checkpoint, summary and rank2file decode, and each file is
+# there below the prefix; with the contents in the list SUMS of hash, size,
+# name, below FROM.
+fetchable()
+{
+	local dir=$1/.scr/scr.dataset.$2 path hash size name
+
+	scr_index -p "$1" --list --json >list
+	grep -q '"checkpoint": true' list
+	grep -q '"valid": true' list
+	run ! grep -q '"failed": "' list
+	scr_inspect -m keyval "$dir/summary.scr" >summary
+	grep -q ' FLAG_CKPT = 1' summary
+	grep -q ' COMPLETE = 1' summary
+	scr_inspect -m tree "$dir/rank2file" >/dev/null
+	scr_inspect -m tree "$dir"/rank2file.0.* >part
+	run ! grep -q SEG part
+	sed -n '/^      FILE$/,/^    [^ ]/s/^        \([^ ].*\)/\1/p' \
+		part >paths
+	while IFS= read -r path; do
+		[[ -f $1/$path && -r $1/$path ]] || failed "no $path"
+	done <paths
+	[[ $(wc -l <paths) -eq $(wc -l <"$3") ]]
+	while read -r hash size name; do
+		grep -qx -- "$4$name" paths || failed "not in the map: $name"
+		[[ $(stat -c %s "$1/$4$name") == "$size" ]]
+		[[ $(sha256sum <"$1/$4$name") == "$hash  -" ]]
+	done <"$3"
+}
+
+# The files below a directory: hash, size, name.
+sums()
+{
+	local name
+
+	(
+		cd "$1" || exit
+		find . -name .scr -prune -o -type f -printf '%P\n' | sort |
+			while IFS= read -r name; do
+				printf '%s %s %s\n' \
+					"$(sha256sum <"$name" | cut -c 1-64)" \
+					"$(stat -c %s "$name")" "$name"
+			done
+	)
+}
+
+@test "unpack: the mark of the failed fetch goes" {
+	"$GEN/gen_dataset" -q --prefix p --ranks 4 --nodes 4 --recorded-prefix /x
+	scr_index -q -p p --build 1
+	sums p >want
+	fetchable p 1 want
+	scr_container -q -p p pack 1
+	mark_failed p
+	scr_index -p p --list --json | grep -q '"failed": "2026-11-22T03:00:00"'
+	try scr_container -p p unpack -n 1
+	scr_index -p p --list --json | grep -q '"failed": "2026'
+	try scr_container -p p unpack 1
+	assert_status 0
+	assert_stderr_has "mark of the failed fetch"
+	fetchable p 1 want
+	# An interrupted run may have left it: the next one removes it.
+	mark_failed p
+	try scr_container -p p unpack 1
+	assert_status 0
+	fetchable p 1 want
+	# It stays when a file is missing.
+	mark_failed p
+	rm p/ckpt.1/rank_2.ckpt
+	try scr_container -p p unpack 1
+	scr_index -p p --list --json | grep -q '"failed": "2026'
+}
+
+# old CASE: a dataset of SCR 1.1.8 on prefix p.
+old()
+{
+	from=$(golden "containers/$1.sha256")
+	golden "containers/$1/scr.dataset.1/.scr/ctr.0.scr" >/dev/null
+	cp -R "${from%.sha256}" p
+	chmod -R u+rwX p
+}
+
+# into_3 CASE
+into_3()
+{
+	old "$1"
+	# In containers, LLNL's library cannot fetch it.
+	try scr_index -p p --add scr.dataset.1
+	[[ $status -ne 0 ]]
+	assert_stderr_one_line "unpack it first"
+	[[ ! -e p/.scr/scr.dataset.1 ]]
+	scr_container -q -p p unpack 1
+	try scr_index -p p --add scr.dataset.1
+	assert_status 0
+	fetchable p 1 "$from" scr.dataset.1/
+	scr_index -p p --list | grep -q "scr.dataset.1"
+	try scr_index -p p --verify --checksums
+	assert_status 0
+	# Once more: nothing to do.
+	was=$(tree_sha p/.scr/scr.dataset.1)
+	try scr_index -p p --add scr.dataset.1
+	assert_status 0
+	diff <(tree_sha p/.scr/scr.dataset.1) - <<<"$was"
+	# From now on it is one dataset, by each of its names.
+	scr_container -q -p p pack 1
+	[[ -e p/.scr/scr.dataset.1/.scr/ctr.0.scr ]]
+	try scr_container -p p unpack scr.dataset.1
+	assert_status 0
+	fetchable p 1 "$from" scr.dataset.1/
+}
+
+@test "1.1.8, seed_example: unpack and --add" { into_3 seed_example; }
+@test "1.1.8, many: unpack and --add" { into_3 many; }
+
+@test "1.1.8: a missing file is not added" {
+	old seed_example
+	scr_container -q -p p unpack 1
+	truncate -s 5 p/scr.dataset.1/rank_2.ckpt
+	try scr_index -p p --add scr.dataset.1
+	assert_status 3
+	assert_stderr_has "not added"
+	[[ ! -e p/.scr/scr.dataset.1 ]]
+}
+
+@test "1.1.8: export and import" {
+	for case in seed_example many; do
+		rm -rf p q
+		old $case
+		try scr_container -p p export -o a.tar 1
+		assert_status 0
+		mkdir q
+		try scr_container -p q import a.tar
+		assert_status 0
+		fetchable q 1 "$from" scr.dataset.1/
+		# Unpacked, the same.
+		rm -rf q a.tar
+		scr_container -q -p p unpack 1
+		scr_container -q -p p export -o a.tar 1
+		mkdir q
+		scr_container -q -p q import a.tar
+		fetchable q 1 "$from" scr.dataset.1/
+	done
+}
