@@ -551,7 +551,8 @@ export_dataset(struct packed *p, int fd, const char *name,
 	int rc = -1;
 
 	*out = (struct export_result){ .id = p->id };
-	if (packed_refuse_marked(p, err) < 0 || packed_renew(p, err) < 0)
+	if (packed_refuse_marked(p, 0, p->map.nfiles, NULL, err) < 0 ||
+	    packed_renew(p, err) < 0)
 		return -1;
 	x.par = work_waiting(eo->work, p->file_fd);
 	x.arena = arena_new();

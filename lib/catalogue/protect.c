@@ -130,7 +130,7 @@ make_plan(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 	bool some = p == NULL && why.kind == ERROR_ABSENT;
 
 	for (int64_t i = 0; p != NULL && p->nsets == 0 && i < p->nranks; i++)
-		some = some || !p->ranks[i].map_known;
+		some = some || !p->ranks[i].map_known || p->ranks[i].composed;
 	if (!some) {
 		if (p == NULL)
 			error_pass(err, &why);

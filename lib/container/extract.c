@@ -133,7 +133,7 @@ extract_cat(const struct packed *p, size_t file, int fd,
 		error_no_memory(err);
 		goto out;
 	}
-	if (packed_refuse_marked(p, err) < 0 ||
+	if (packed_refuse_marked(p, file, 1, NULL, err) < 0 ||
 	    packed_measure(p, file, err) < 0)
 		goto out;
 	sum.size = f->size;
@@ -329,7 +329,7 @@ extract_files(const struct packed *p, const struct extract_options *o,
 	int rc = -1;
 
 	*out = (struct extract_result){ .files = 0 };
-	if (packed_refuse_marked(p, err) < 0)
+	if (packed_refuse_marked(p, 0, p->map.nfiles, o->only, err) < 0)
 		return -1;
 	x.arena = arena_new();
 	if (x.arena == NULL) {

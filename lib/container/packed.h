@@ -154,9 +154,16 @@ struct packed_look {
 int packed_check(const struct packed *p, const struct packed_look *look,
 		 struct packed_health *out, struct error *err);
 
-/* Refuse a dataset with an unfinished rebuild: its containers may have holes,
- * and must not be moved, as the mark gives their place.  ERROR_DAMAGED. */
-int packed_refuse_marked(const struct packed *p, struct error *err);
+/* Refuse to read files with holes that an unfinished rebuild left: those from
+ * `first` on, `count` of them, for which only[i] is set (NULL: all).
+ * ERROR_DAMAGED. */
+int packed_refuse_marked(const struct packed *p, size_t first, size_t count,
+			 const bool *only, struct error *err);
+
+/* Set lost[i] if bytes of packed redundancy file i (hidden.red) are missing;
+ * *count is the number of such files. */
+int packed_lost_redundancy(const struct packed *p, bool *lost, size_t *count,
+			   struct error *err);
 
 /*
  * After reading from containers failed with *err: if a container is missing or

@@ -203,18 +203,31 @@ static int
 look_hidden(struct unpacking *u, struct error *err)
 {
 	const struct hidden *h = &u->w.p->hidden;
+	size_t nlost = 0;
+	bool *lost = NULL;
 	struct stat st;
 
 	u->red.parts = arena_alloc(u->w.arena, h->red.nfiles + 1,
 				   sizeof(*u->red.parts));
-	if (u->red.parts == NULL)
+	lost = arena_alloc(u->w.arena, h->red.nfiles + 1, sizeof(*lost));
+	if (u->red.parts == NULL || lost == NULL)
 		return error_no_memory(err);
+	if (packed_lost_redundancy(u->w.p, lost, &nlost, err) < 0)
+		return -1;
+	if (nlost > 0)
+		work_say(u->w.po->work,
+			 "%s: %zu redundancy %s lost with the containers: "
+			 "compute redundancy anew",
+			 u->w.p->name, nlost,
+			 nlost == 1 ? "file was" : "files were");
 	for (size_t i = 0; i < h->nfiles; i++) {
 		const struct hidden_file *f = &h->files[i];
 
 		if (!pathcache_absent(u->w.meta, f->name) &&
 		    fstatat(u->w.p->meta_fd, f->name, &st,
 			    AT_SYMLINK_NOFOLLOW) == 0)
+			continue;
+		if (f->tree == NULL && lost[f->at])
 			continue;
 		u->w.out->hidden++;
 		if ((f->tree != NULL ? add_hidden_tree(u, f, err)
@@ -311,7 +324,7 @@ work(struct unpacking *u, struct error *err)
 	struct packing *w = &u->w;
 	const struct packed *p = w->p;
 
-	if (packed_refuse_marked(p, err) < 0 ||
+	if (packed_refuse_marked(p, 0, p->map.nfiles, NULL, err) < 0 ||
 	    segmap_refuse_twins(&p->map, NULL, ERROR_DAMAGED,
 				"cannot be unpacked", err) < 0 ||
 	    (!w->po->force && packed_refuse_incomplete(p, err) < 0) ||

@@ -288,6 +288,8 @@ deep_check(struct plan *p, const struct work *work, struct deep_result *out,
 	if (prepare(&d, err) == 0)
 		rc = par_for(d.par, d.nitems, 0, check_item, &d, err);
 	stripe_workers_free(d.par, d.workers); /* completes the checksums */
+	if (rc == 0)
+		rc = par_for(d.par, p->nsets, 0, deep_check_reds, &d, err);
 	for (size_t i = 0; rc == 0 && i < out->nfindings; i++)
 		if (out->findings[i].member == PLAN_NONE)
 			deep_decide(&d, &out->findings[i]);

@@ -113,6 +113,34 @@ blame_file(const struct deep *d, struct deep_finding *f, uint32_t member,
 	f->file = file;
 }
 
+int
+deep_check_reds(void *arg, size_t set, unsigned worker, struct error *err)
+{
+	struct deep *d = arg;
+	const struct plan_set *s = &d->p->sets[set];
+	struct deep_finding f = {
+		.set = (uint32_t)set,
+		.in_body = true,
+		.file = PLAN_NONE,
+	};
+	bool right = false, wrong = false;
+
+	(void)worker;
+	for (uint32_t m = 0; s->opened && m < s->n; m++) {
+		if (s->members[m].state != RED_PRESENT)
+			continue;
+		if (plan_check_red(d->p, &s->members[m], &right, &wrong, err) <
+		    0)
+			return -1;
+		f.member = f.holder = f.stripe = m;
+		if (wrong && deep_found(d, &f, err) < 0)
+			return -1;
+		if (wrong)
+			d->sets[set].bad_red = m + 1;
+	}
+	return 0;
+}
+
 /* The redundancy did not identify the wrong member.  If the checksum of a file
  * is wrong, blame that file.  If all files are proven right, blame the
  * redundancy file. */
@@ -120,9 +148,15 @@ void
 deep_decide(const struct deep *d, struct deep_finding *f)
 {
 	const struct plan_set *s = &d->p->sets[f->set];
+	const uint32_t bad = d->sets[f->set].bad_red;
 	const bool apart = scheme_of(s->type)->apart;
 	bool all_right = true;
 
+	if (bad > 0) {
+		f->member = bad - 1;
+		f->in_body = true;
+		return;
+	}
 	for (uint32_t m = 0; m < s->n; m++) {
 		const struct plan_member *pm = &s->members[m];
 

@@ -21,6 +21,8 @@ struct deep_item {
 struct deep_set {
 	struct plan_strings strings;
 	struct solution solution; /* computes all bodies of the set */
+	uint32_t bad_red;	  /* a member whose redundancy file has a wrong
+			     checksum, plus 1; 0: none */
 };
 
 struct deep {
@@ -48,6 +50,10 @@ int deep_found(struct deep *d, const struct deep_finding *f, struct error *err);
  * its start. */
 void deep_blame(const struct deep *d, struct deep_finding *f,
 		const struct solve_ref *who);
+
+/* For par_for(): compare the recorded checksums of the redundancy files of a
+ * set, even if other files of it are missing. */
+int deep_check_reds(void *arg, size_t set, unsigned worker, struct error *err);
 
 /* Find the wrong file from recorded checksums, if the redundancy did not
  * identify it.  Call this after all files have been read. */

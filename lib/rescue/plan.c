@@ -166,16 +166,18 @@ check_any(const struct planner *w, struct error *err)
 static int
 find_files(struct planner *w, struct error *err)
 {
-	size_t dropped = 0;
+	size_t dropped = 0, composed = 0, found = 0;
 
 	do {
 		w->p.nfiles = 0;
 		if (plan_map_files(w, err) < 0 ||
 		    plan_place_packed(w, err) < 0 ||
 		    (!w->reported && plan_stat_files(w, 0, err) < 0) ||
-		    plan_record_load(w, &dropped, err) < 0)
+		    plan_record_load(w, &dropped, err) < 0 ||
+		    plan_compose_maps(w, &composed, err) < 0 ||
+		    plan_compose_from_headers(w, &found, err) < 0)
 			return -1;
-	} while (dropped > 0);
+	} while (dropped + composed + found > 0);
 	return plan_record_sums(w, err);
 }
 
@@ -200,7 +202,8 @@ make(struct planner *w, struct error *err)
 	if ((w->o->flags & PLAN_CHECKSUMS) && !w->bare && !reported &&
 	    plan_check_all(w, err) < 0)
 		return -1;
-	if (plan_solve_sets(w, false, err) < 0 || check_any(w, err) < 0)
+	if (plan_solve_sets(w, false, err) < 0 ||
+	    plan_compose_finish(w, err) < 0 || check_any(w, err) < 0)
 		return -1;
 	plan_finish(w);
 	return 0;

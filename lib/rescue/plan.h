@@ -108,6 +108,7 @@ struct plan_rank {
 	struct plan_meta map;	    /* state of its filemap */
 	bool map_known;		    /* read, or rebuilt in memory: its files are
 				       valid */
+	bool composed;		    /* its filemap is made from rank2file */
 	size_t first_file, nfiles;  /* range in plan.files */
 	uint32_t data_set, map_set; /* indices in plan.sets, or PLAN_NONE */
 	uint32_t data_member, map_member;

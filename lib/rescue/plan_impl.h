@@ -7,10 +7,12 @@
  *   plan_scan.c    names of metadata files, contents of filemaps
  *   plan_owner.c   which of these belong to the dataset
  *   plan_record.c  what rank2file and copied_R.scr record of the files
+ *   plan_compose.c filemaps from rank2file
  *   plan_packed.c  the same for packed datasets
  *   plan_root.c    recorded paths -> paths below the root
  *   plan_set.c     names of redundancy files -> sets
  *   plan_open.c    headers of a set -> lists of files, new headers
+ *   plan_renew.c   the same from filemaps, if headers are lost
  *   plan_solve.c   losses of a set -> solution, verdict
  *   plan_sample.c  what a set that lacks nothing tolerates
  *   plan.c         sequence of these steps, totals, messages
@@ -101,6 +103,7 @@ struct planner {
 	bool bare;	  /* no filemaps: files are known from the headers */
 	bool by_hand;	  /* only sets of the named files are considered */
 	bool maps_only;	  /* and these sets protect filemaps */
+	bool searched;	  /* for files that headers name */
 };
 
 /* --- plan_scan.c --- */
@@ -181,6 +184,24 @@ bool plan_record_denies(const struct planner *w, const struct redset_member *l);
 int plan_record_sums(struct planner *w, struct error *err);
 void plan_record_free(struct plan_record *r); /* NULL is allowed */
 
+/* What rank2file says about the files of a rank; NULL: nothing. */
+const struct rank2file_rank *plan_record_rank(const struct planner *w,
+					      uint32_t rank);
+
+/* --- plan_compose.c --- */
+
+/* Compose lost filemaps from rank2file; *count is their number. */
+int plan_compose_maps(struct planner *w, size_t *count, struct error *err);
+
+/* The same from the headers of sets over files, for files that are present.
+ * Only the first call searches. */
+int plan_compose_from_headers(struct planner *w, size_t *count,
+			      struct error *err);
+
+/* When all sets over files are solved: encode these filemaps, and solve their
+ * sets again. */
+int plan_compose_finish(struct planner *w, struct error *err);
+
 /* --- plan_packed.c --- */
 
 /* The rank2file of a packed dataset; NULL: it is not packed. */
@@ -199,6 +220,12 @@ const struct plan_seg *plan_hidden_segs(const struct plan *p,
 /* The recorded checksum of a packed redundancy file.  False: none. */
 bool plan_hidden_crc(const struct plan *p, const struct hidden_file *f,
 		     uint32_t *crc);
+
+/* Attributes of a packed metadata file.  False: it is not packed. */
+bool plan_hidden_attr(const struct plan *p, const char *name, struct attr *out);
+
+/* A packed metadata file that is kept as a tree; NULL: it is not. */
+const struct kvtree *plan_hidden_tree(const struct plan *p, const char *name);
 
 /* Contents of a packed metadata file.  ERROR_CORRUPT: a part of it is
  * missing. */
@@ -287,6 +314,17 @@ int plan_name_member(struct planner *w, struct plan_set *s, uint32_t member,
 /* Encode the header of a member whose redundancy file will be rewritten. */
 int plan_make_header(struct plan_set *s, uint32_t member, struct arena *arena,
 		     struct error *err);
+
+/* --- plan_renew.c --- */
+
+/* Make the lists of members whose headers are lost from their filemaps; if no
+ * header of the set is left, also the rest of what headers say. */
+int plan_renew_lists(struct planner *w, struct plan_set *s, struct arena *arena,
+		     struct error *err);
+
+/* If the redundancy file of a member is packed and has another size from now
+ * on, it will be a file of its own. */
+void plan_renew_place(struct plan_set *s, uint32_t member);
 
 /* --- plan_solve.c --- */
 

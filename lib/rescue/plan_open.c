@@ -462,6 +462,7 @@ settle_member(struct plan_set *s, uint32_t member, const struct facts *f,
 		return 0;
 	if (make_images(s, member, f, arena, err) < 0)
 		return -1;
+	plan_renew_place(s, member);
 	if (m->state == RED_HEADER_DAMAGED)
 		check_salvage(s, member);
 	return 0;
@@ -484,6 +485,8 @@ plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 		return 0;
 	agree(s);
 	inherit_lists(s);
+	if (plan_renew_lists(w, s, arena, err) < 0)
+		return -1;
 	if (facts_init(&f, s, err) < 0)
 		return -1;
 	for (uint32_t i = 0; i < s->n; i++) {

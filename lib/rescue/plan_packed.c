@@ -37,98 +37,13 @@ plan_packed_free(struct plan_packed *k)
 	mem_free(k->data.segs);
 	mem_free(k->red.have);
 	mem_free(k->red.segs);
-	mem_free(k->marks);
-	kvtree_free(k->mark_tree);
+	marks_free(&k->marks);
 	map_free(k->by_path);
 	hidden_free(&k->hidden);
 	segmap_free(&k->map);
 	if (k->r2f.arena != NULL)
 		rank2file_free(&k->r2f);
 	mem_free(k);
-}
-
-/* --- Marks --- */
-
-static int
-by_place(const void *a, const void *b)
-{
-	const struct plan_mark *x = a, *y = b;
-	int c = strcmp(x->container, y->container);
-
-	if (c != 0)
-		return c;
-	return x->off < y->off ? -1 : x->off > y->off;
-}
-
-static int
-read_marks(struct plan_packed *k, struct error *err)
-{
-	const struct kvtree *file = NULL, *off = NULL;
-	size_t n = 0;
-
-	kvtree_foreach (file, kvtree_get(k->mark_tree, "FILE"))
-		n += kvtree_count(file);
-	k->marks = mem_calloc(n + 1, sizeof(*k->marks));
-	if (k->marks == NULL)
-		return error_no_memory(err);
-	kvtree_foreach (file, kvtree_get(k->mark_tree, "FILE")) {
-		kvtree_foreach (off, file) {
-			struct plan_mark *m = &k->marks[k->nmarks++];
-
-			m->container = kvtree_key(file);
-			if (!value_number(kvtree_key(off), INT64_MAX,
-					  &m->off) ||
-			    kvtree_u64(off, "LENGTH", INT64_MAX, &m->len, err) <
-				    0)
-				return error_set(err, ERROR_CORRUPT,
-						 "%s: not a mark of a rebuild",
-						 DATASET_DIR_MARK);
-		}
-	}
-	qsort(k->marks, k->nmarks, sizeof(*k->marks), by_place);
-	return 0;
-}
-
-static int
-load_marks(struct plan_packed *k, int meta_fd, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	struct buf raw = BUF_INIT;
-	int fd = path_open_beneath(meta_fd, DATASET_DIR_MARK,
-				   O_RDONLY | O_NONBLOCK, 0, &why);
-	int rc = -1;
-
-	if (fd < 0)
-		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
-	if (io_read_fd(fd, DATASET_DIR_MARK, KVTREE_MAX_ENCODED, &raw, err) ==
-	    0)
-		k->mark_tree = kvtree_decode(raw.data, raw.len, NULL, err);
-	close(fd);
-	buf_free(&raw);
-	if (k->mark_tree != NULL)
-		rc = read_marks(k, err);
-	return rc < 0 ? error_wrap(err, "%s", DATASET_DIR_MARK) : 0;
-}
-
-/* Is any byte of the segment marked?  Marks of one container do not overlap. */
-static bool
-is_marked(const struct plan_packed *k, const struct plan_seg *s)
-{
-	size_t lo = 0, hi = k->nmarks;
-	const struct plan_mark end = { s->path, s->off + s->len - 1, 0 };
-
-	/* Find the last mark that begins at or before the last byte. */
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (by_place(&k->marks[mid], &end) <= 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == 0 || strcmp(k->marks[lo - 1].container, s->path) != 0)
-		return false;
-	return k->marks[lo - 1].off + k->marks[lo - 1].len > s->off;
 }
 
 /* --- Views --- */
@@ -165,7 +80,7 @@ make_view(const struct plan_packed *k, struct plan_view *v,
 			.len = s->len,
 		};
 		to->gone = s->off + s->len > v->have[s->container] ||
-			   (k->nmarks > 0 && is_marked(k, to));
+			   marks_hit(&k->marks, to->path, to->off, to->len);
 	}
 	return 0;
 }
@@ -194,7 +109,7 @@ load(struct planner *w, struct plan_packed *k, struct error *err)
 		return 1;
 	if (segmap_read(&k->map, &k->r2f, err) < 0 ||
 	    hidden_load(&k->hidden, pl->meta_fd, &k->r2f, &k->map, err) < 0 ||
-	    load_marks(k, pl->meta_fd, err) < 0 ||
+	    marks_load(&k->marks, pl->meta_fd, err) < 0 ||
 	    make_view(k, &k->data, &k->map, pl->meta_fd, err) < 0 ||
 	    make_view(k, &k->red, &k->hidden.red, pl->meta_fd, err) < 0)
 		return -1;
@@ -311,6 +226,28 @@ plan_hidden_crc(const struct plan *p, const struct hidden_file *f,
 	s = &plan_containers(p)->hidden.red.files[f->at];
 	*crc = s->crc;
 	return s->has_crc;
+}
+
+bool
+plan_hidden_attr(const struct plan *p, const char *name, struct attr *out)
+{
+	const struct plan_packed *k = plan_containers(p);
+	const struct hidden_file *f =
+		k != NULL ? hidden_find(&k->hidden, name) : NULL;
+
+	if (f != NULL)
+		*out = f->attr;
+	return f != NULL;
+}
+
+const struct kvtree *
+plan_hidden_tree(const struct plan *p, const char *name)
+{
+	const struct plan_packed *k = plan_containers(p);
+	const struct hidden_file *f =
+		k != NULL ? hidden_find(&k->hidden, name) : NULL;
+
+	return f != NULL ? f->tree : NULL;
 }
 
 bool

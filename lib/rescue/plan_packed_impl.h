@@ -7,15 +7,10 @@
 #define RESCUE_PLAN_PACKED_IMPL_H
 
 #include "container/hidden.h"
+#include "container/marks.h"
 #include "container/segmap.h"
 #include "meta/rank2file.h"
 #include "rescue/plan_impl.h"
-
-/* A byte range that an interrupted rebuild may have left half written. */
-struct plan_mark {
-	const char *container;
-	uint64_t off, len;
-};
 
 /* A segment map, the sizes of its containers, and its segments in the form that
  * the rest of the plan uses. */
@@ -31,9 +26,7 @@ struct plan_packed {
 	struct hidden hidden;
 	struct map *by_path;
 	struct plan_view data, red;
-	struct kvtree *mark_tree;
-	struct plan_mark *marks; /* sorted by container, then offset */
-	size_t nmarks;
+	struct marks marks;
 };
 
 /* The containers of a plan; NULL: none. */

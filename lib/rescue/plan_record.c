@@ -217,6 +217,14 @@ plan_record_load(struct planner *w, size_t *dropped, struct error *err)
 	return plan_count_ranks(w, err);
 }
 
+const struct rank2file_rank *
+plan_record_rank(const struct planner *w, uint32_t rank)
+{
+	if (w->record == NULL || rank >= w->record->ranks->nranks)
+		return NULL;
+	return &w->record->ranks->ranks[rank];
+}
+
 /* The file of rank `r` with this base name, first tried at `guess`; NULL:
  * none. */
 static const struct rank2file_file *

@@ -8,6 +8,7 @@
 #include "error.h"
 #include "mem.h"
 #include "par.h"
+#include "path.h"
 #include "rescue/compute.h"
 #include "rescue/plan_impl.h"
 #include "work.h"
@@ -42,7 +43,9 @@ plan_set_lacks(const struct planner *w, const struct plan_set *s)
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct plan_member *m = &s->members[i];
 
-		if (m->state == RED_MISSING || rank_lacks(w, m->rank, s->map))
+		if (m->state == RED_MISSING || m->state == RED_DAMAGED ||
+		    rank_lacks(w, m->rank, s->map) ||
+		    w->p.ranks[m->rank].composed) /* its list is needed */
 			return true;
 	}
 	return false;
@@ -62,7 +65,12 @@ find_file(const struct planner *w, uint32_t rank, const char *cache_path,
 	for (size_t i = 0; i < r->nfiles; i++) {
 		size_t f = r->first_file + (guess + i) % r->nfiles;
 
-		if (strcmp(w->p.files[f].cache_path, cache_path) == 0)
+		const char *is = w->p.files[f].cache_path;
+
+		/* A composed filemap has only base names. */
+		if (strcmp(is, r->composed && is[0] != '/'
+				       ? path_base(cache_path)
+				       : cache_path) == 0)
 			return (uint32_t)f;
 	}
 	return PLAN_NONE;
@@ -85,6 +93,15 @@ bare_file(struct planner *w, struct plan_member *m, size_t i, struct error *err)
 
 	m->files[i] = (uint32_t)at;
 	return at == SIZE_MAX ? -1 : 0;
+}
+
+/* Add what rank2file does not have to a file of a composed filemap. */
+static void
+complete_file(struct plan_file *f, const struct redset_file *from)
+{
+	f->cache_path = from->path;
+	if (f->attr.size == from->attr.size)
+		f->attr = from->attr;
 }
 
 static int
@@ -122,6 +139,8 @@ link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
 			continue;
 		}
 		f = &w->p.files[m->files[i]];
+		if (w->p.ranks[m->rank].composed)
+			complete_file(&w->p.files[m->files[i]], rf);
 		if (f->attr.size != rf->attr.size)
 			s->flaw = plan_or_brief(
 				arena_printf(
@@ -141,8 +160,12 @@ link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
 static bool
 map_lost(const struct planner *w, const struct plan_member *m)
 {
-	return m->rank >= w->p.nranks || !w->p.ranks[m->rank].map_known ||
-	       w->p.ranks[m->rank].map.fate == FATE_REBUILD;
+	const struct plan_rank *r = NULL;
+
+	if (m->rank >= w->p.nranks)
+		return true;
+	r = &w->p.ranks[m->rank];
+	return !r->map_known || (r->map.fate == FATE_REBUILD && !r->composed);
 }
 
 static bool

@@ -83,7 +83,8 @@ struct plan_red {
 	uint32_t crc;
 	const struct redset_header *read; /* its header; NULL: not read, or
 					     damaged */
-	bool foreign;			  /* it is that of another dataset */
+	bool renewed;  /* its list is made from the filemap */
+	bool foreign;  /* it is that of another dataset */
 	int64_t older; /* the newest time in it, if that shows this
 			  (microseconds since the epoch); else 0 */
 	uint64_t body_start, body_size; /* in bytes */

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * marks.h - rebuild.scr (DATASET_DIR_MARK): byte ranges of containers that an
+ * interrupted rebuild may have left half written, or that are still missing.
+ *
+ *   FILE -> container -> offset -> LENGTH
+ */
+#ifndef CONTAINER_MARKS_H
+#define CONTAINER_MARKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct error;
+struct mark;
+struct kvtree;
+
+/* All zero: no marks.  Freed by marks_free(). */
+struct marks {
+	size_t count;
+	struct mark *list; /* sorted by container, then offset */
+	struct kvtree *tree;
+};
+
+/* Read the marks of a dataset in directory `meta_fd`; none if there is no such
+ * file.  ERROR_CORRUPT. */
+int marks_load(struct marks *m, int meta_fd, struct error *err);
+void marks_free(struct marks *m);
+
+/* Is any byte of the range marked? */
+bool marks_hit(const struct marks *m, const char *container, uint64_t off,
+	       uint64_t len);
+
+#endif /* CONTAINER_MARKS_H */

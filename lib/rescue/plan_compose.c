@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan_compose.c - filemaps that are lost, and that their sets cannot restore,
+ * composed from rank2file: it has paths and sizes, and the redundancy headers
+ * have the names in the cache, modes, owners and times.  Without rank2file,
+ * they are composed from the headers, if all files of the rank are present
+ * beside those of other ranks.
+ *
+ * A composed filemap has the contents, but not the bytes of the lost one.  So
+ * the redundancy over the filemaps of its set is computed again.
+ */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "map.h"
+#include "meta/kvtree.h"
+#include "path.h"
+#include "rescue/plan_impl.h"
+
+/* --- From rank2file --- */
+
+static bool
+all_sizes(const struct rank2file_rank *r)
+{
+	for (size_t i = 0; i < r->nfiles; i++)
+		if (!r->files[i].has_size)
+			return false;
+	return r->present;
+}
+
+/* Set *root to the path that recorded paths begin with. */
+static int
+recorded_root(const struct planner *w, struct buf *root, struct error *err)
+{
+	if (w->p.recorded_root == NULL)
+		return path_real(w->p.places[0].root, root, err);
+	buf_clear(root);
+	return buf_add(root, w->p.recorded_root, strlen(w->p.recorded_root)) < 0
+		       ? error_no_memory(err)
+		       : 0;
+}
+
+static int
+compose_map(struct planner *w, uint32_t rank, const struct rank2file_rank *from,
+	    const char *root, struct error *err)
+{
+	struct filemap *m = &w->filemaps[rank];
+	struct plan_rank *r = &w->p.ranks[rank];
+	struct arena *a = w->p.arena;
+	char name[64];
+
+	*m = (struct filemap){ .nfiles = from->nfiles, .ranks = w->p.nranks };
+	m->files = arena_alloc(a, from->nfiles + 1, sizeof(*m->files));
+	if (m->files == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < from->nfiles; i++) {
+		const struct rank2file_file *f = &from->files[i];
+		const char *base = path_base(f->path);
+		struct filemap_file *to = &m->files[i];
+
+		*to = (struct filemap_file){
+			.cache_path = base,
+			.dir = arena_printf(a, "%s/%.*s", root,
+					    (int)(base - f->path), f->path),
+			.name = base,
+			.attr = { .has_size = true, .size = f->size },
+			.complete = true,
+			.ranks = w->p.nranks,
+			.has_crc = f->has_crc,
+			.crc = f->crc,
+		};
+		if (to->dir == NULL)
+			return error_no_memory(err);
+	}
+	r->map.name = arena_strdup(a, filemap_name(name, sizeof(name), rank));
+	r->map_known = r->composed = true;
+	return r->map.name == NULL ? error_no_memory(err) : 0;
+}
+
+int
+plan_compose_maps(struct planner *w, size_t *count, struct error *err)
+{
+	struct buf root = BUF_INIT;
+	int rc = 0;
+
+	*count = 0;
+	for (int64_t i = 0; rc == 0 && w->p.nsets > 0 && i < w->p.nranks; i++) {
+		const struct rank2file_rank *from =
+			plan_record_rank(w, (uint32_t)i);
+
+		if (w->p.ranks[i].map_known || from == NULL || !all_sizes(from))
+			continue;
+		rc = recorded_root(w, &root, err);
+		if (rc == 0)
+			rc = compose_map(w, (uint32_t)i, from, root.data, err);
+		(*count)++;
+	}
+	buf_free(&root);
+	return rc;
+}
+
+/* --- From headers --- */
+
+/* More directories than this are not searched. */
+#define DIRS_MAX 64
+
+struct search {
+	struct planner *w;
+	const char *dirs[DIRS_MAX]; /* relative to the prefix, with '/' at the
+				       end unless empty */
+	size_t ndirs;
+	bool too_many;
+	struct map *claimed; /* paths of known files */
+};
+
+/* List the directories and the paths of all known files. */
+static int
+list_dirs(struct search *s, struct error *err)
+{
+	const struct plan *p = &s->w->p;
+
+	s->claimed = map_new();
+	if (s->claimed == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < p->nfiles && !s->too_many; i++) {
+		const char *path = p->files[i].path;
+		const size_t len = (size_t)(path_base(path) - path);
+		size_t k = 0;
+
+		if (map_put(s->claimed, path, i) < 0)
+			return error_no_memory(err);
+		while (k < s->ndirs && (strlen(s->dirs[k]) != len ||
+					memcmp(s->dirs[k], path, len) != 0))
+			k++;
+		if (k < s->ndirs)
+			continue;
+		s->too_many = s->ndirs == DIRS_MAX;
+		if (s->too_many)
+			break;
+		s->dirs[s->ndirs] = arena_strndup(p->arena, path, len);
+		if (s->dirs[s->ndirs++] == NULL)
+			return error_no_memory(err);
+	}
+	return 0;
+}
+
+/* The only directory with an unclaimed file of this name and size; if there are
+ * several, the one with the recorded time.  NULL: none. */
+static const char *
+find_dir(const struct search *s, const struct redset_file *f)
+{
+	const char *found = NULL, *exact = NULL;
+	size_t count = 0;
+	struct buf path = BUF_INIT;
+	struct stat st;
+
+	for (size_t i = 0; i < s->ndirs; i++) {
+		buf_clear(&path);
+		if (buf_printf(&path, "%s%s", s->dirs[i], path_base(f->path)) <
+			    0 ||
+		    map_get(s->claimed, path.data) != MAP_NONE ||
+		    path_stat_beneath(s->w->p.places[0].root_fd, path.data, &st,
+				      NULL) < 0 ||
+		    !S_ISREG(st.st_mode) ||
+		    (uint64_t)st.st_size != f->attr.size)
+			continue;
+		found = s->dirs[i];
+		count++;
+		if (f->attr.has_times &&
+		    st.st_mtim.tv_sec == f->attr.mtime.tv_sec &&
+		    st.st_mtim.tv_nsec == f->attr.mtime.tv_nsec)
+			exact = found;
+	}
+	buf_free(&path);
+	return count == 1 ? found : exact;
+}
+
+/* Compose the filemap of a member.  Returns 1, 0 if a file is not found, or -1
+ * on error. */
+static int
+compose_member(const struct search *s, const struct plan_member *m,
+	       const char *root, struct error *err)
+{
+	struct planner *w = s->w;
+	struct plan_rank *r = &w->p.ranks[m->rank];
+	const struct redset_member *l = &m->list;
+	struct filemap map = { .nfiles = l->nfiles, .ranks = l->desc.ranks };
+	char name[64];
+
+	map.files = arena_alloc(w->p.arena, l->nfiles + 1, sizeof(*map.files));
+	if (map.files == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < l->nfiles; i++) {
+		const struct redset_file *f = &l->files[l->nfiles - 1 - i];
+		const char *dir = find_dir(s, f);
+
+		if (dir == NULL)
+			return 0;
+		map.files[i] = (struct filemap_file){
+			.cache_path = f->path,
+			.dir = arena_printf(w->p.arena, "%s/%s", root, dir),
+			.name = path_base(f->path),
+			.attr = f->attr,
+			.complete = true,
+			.ranks = l->desc.ranks,
+		};
+		if (map.files[i].dir == NULL)
+			return error_no_memory(err);
+	}
+	r->map.name = arena_strdup(w->p.arena,
+				   filemap_name(name, sizeof(name), m->rank));
+	if (r->map.name == NULL)
+		return error_no_memory(err);
+	w->filemaps[m->rank] = map;
+	r->map_known = r->composed = true;
+	return 1;
+}
+
+static bool
+lacks_map(const struct planner *w, const struct plan_set *s)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		const uint32_t rank = s->members[i].rank;
+
+		if (rank != PLAN_NONE && rank < w->p.nranks &&
+		    !w->p.ranks[rank].map_known)
+			return true;
+	}
+	return false;
+}
+
+static int
+compose_set(const struct search *s, struct plan_set *set, const char *root,
+	    size_t *count, struct error *err)
+{
+	struct planner *w = s->w;
+
+	if (!set->opened && plan_open_set(w, set, w->p.arena, err) < 0)
+		return -1;
+	for (uint32_t i = 0; i < set->n && !set->foreign; i++) {
+		const struct plan_member *m = &set->members[i];
+		int rc = 0;
+
+		if (m->rank == PLAN_NONE || m->rank >= w->p.nranks ||
+		    w->p.ranks[m->rank].map_known || !m->list.known)
+			continue;
+		rc = compose_member(s, m, root, err);
+		if (rc < 0)
+			return -1;
+		*count += rc > 0;
+	}
+	return 0;
+}
+
+int
+plan_compose_from_headers(struct planner *w, size_t *count, struct error *err)
+{
+	struct search s = { .w = w };
+	struct buf root = BUF_INIT;
+	int rc = 0;
+
+	*count = 0;
+	if (w->p.places[0].cache || w->by_hand || w->reported || w->searched)
+		return 0;
+	for (size_t i = 0; rc == 0 && !s.too_many && i < w->p.nsets; i++) {
+		struct plan_set *set = &w->p.sets[i];
+
+		if (set->map || set->n == 0 || !lacks_map(w, set))
+			continue;
+		if (!w->searched) {
+			w->searched = true;
+			rc = list_dirs(&s, err);
+			if (rc == 0)
+				rc = recorded_root(w, &root, err);
+		}
+		if (rc == 0 && !s.too_many)
+			rc = compose_set(&s, set, root.data, count, err);
+	}
+	map_free(s.claimed);
+	buf_free(&root);
+	return rc;
+}
+
+/* --- Contents --- */
+
+/* Encode the filemap of a rank, with what its set has added. */
+static int
+encode_map(struct planner *w, struct plan_rank *r, const struct filemap *m,
+	   struct error *err)
+{
+	struct kvtree *t = kvtree_new(err);
+	struct buf raw = BUF_INIT, path = BUF_INIT, dir = BUF_INIT;
+	void *image = NULL;
+	int rc = t == NULL || kvtree_put(t, "FILE", err) == NULL ? -1 : 0;
+
+	for (size_t i = 0; i < m->nfiles && rc == 0; i++) {
+		const struct plan_file *pf = &w->p.files[r->first_file + i];
+		struct filemap_file f = m->files[i];
+
+		if (path_normal(f.dir, &dir, err) < 0 ||
+		    path_join(&path, dir.data, f.name, err) < 0) {
+			rc = -1;
+			break;
+		}
+		f.dir = dir.data;
+		f.orig = path.data;
+		f.cache_path =
+			pf->cache_path[0] == '/' ? pf->cache_path : path.data;
+		f.attr = pf->attr;
+		rc = filemap_add(t, &f, err);
+	}
+	if (rc == 0)
+		rc = kvtree_encode(t, &raw, err);
+	if (rc == 0) {
+		image = arena_alloc(w->p.arena, raw.len + 1, 1);
+		rc = image == NULL ? error_no_memory(err) : 0;
+	}
+	if (rc == 0) {
+		memcpy(image, raw.data, raw.len);
+		r->map.image = image;
+		r->map.image_size = raw.len;
+		r->map.fate = FATE_REBUILD;
+	}
+	kvtree_free(t);
+	buf_free(&raw);
+	buf_free(&path);
+	buf_free(&dir);
+	return rc;
+}
+
+/* Have all filemaps of a set been read or composed, and one been composed? */
+static bool
+is_composed(const struct planner *w, const struct plan_set *s)
+{
+	bool composed = false;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		const uint32_t rank = s->members[i].rank;
+
+		if (rank == PLAN_NONE || rank >= w->p.nranks ||
+		    !w->p.ranks[rank].map_known)
+			return false;
+		composed = composed || w->p.ranks[rank].composed;
+	}
+	return composed;
+}
+
+/* Compute all redundancy files of a set over filemaps again. */
+static int
+renew_set(struct planner *w, struct plan_set *s, struct error *err)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct plan_member *m = &s->members[i];
+		struct plan_red *red = m->red;
+
+		m->state = RED_MISSING;
+		m->problem = NULL;
+		m->list = (struct redset_member){ .known = false };
+		*red = (struct plan_red){ .descriptor = red->descriptor };
+	}
+	plan_forget_solution(s);
+	s->flaw = NULL;
+	if (plan_renew_lists(w, s, w->p.arena, err) < 0)
+		return -1;
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->members[i].list.known &&
+		    (plan_name_member(w, s, i, w->p.arena, err) < 0 ||
+		     plan_make_header(s, i, w->p.arena, err) < 0))
+			return -1;
+	return plan_solve_set(w, s, w->p.arena, err);
+}
+
+int
+plan_compose_finish(struct planner *w, struct error *err)
+{
+	for (size_t i = 0; i < w->p.nsets; i++) {
+		struct plan_set *s = &w->p.sets[i];
+
+		if (!s->map || s->n == 0 || !is_composed(w, s))
+			continue;
+		for (uint32_t m = 0; m < s->n; m++) {
+			const uint32_t rank = s->members[m].rank;
+
+			if (w->p.ranks[rank].composed &&
+			    encode_map(w, &w->p.ranks[rank], &w->filemaps[rank],
+				       err) < 0)
+				return -1;
+		}
+		if (renew_set(w, s, err) < 0)
+			return -1;
+	}
+	return 0;
+}

@@ -1,0 +1,196 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154,SC2164 # bats sets them; plain names
+# What can be recovered is not given up: redundancy lost or damaged beside whole
+# data, packed or not; filemaps lost beside rank2file.
+
+load helper
+
+: "${GEN:=$BIN/../gen}"
+D=p/.scr/scr.dataset.1
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+# Make p: $1 ranks, redundancy $2, in the index with checksums.
+make()
+{
+	gen=(-q -p p -n "$1" -f 2 -t "$2" -s "5K,300")
+	"$GEN/gen_dataset" "${gen[@]}"
+	scr_index -q -p p --build 1 --checksums
+	cp -a p whole
+}
+
+# All files have their bytes, modes and times, and the redundancy fits them.
+same()
+{
+	"$GEN/gen_dataset" "${gen[@]}" --check
+	try scr_index -p p --verify --deep --checksums 1
+	assert_status 0
+}
+
+# The same with filemaps and redundancy in containers.
+make_packed()
+{
+	make "$@"
+	scr_container -q -p p pack --with-redundancy --size 6000 1
+	cp -a p packed
+}
+
+again()
+{
+	rm -rf p
+	cp -a packed p
+}
+
+# flip FILE OFFSET: change a byte.
+flip()
+{
+	perl -e 'open F, "+<", $ARGV[0] or die; seek F, $ARGV[1], 0;
+		read F, $b, 1; seek F, $ARGV[1], 0; print F chr(255 - ord $b);' \
+		"$1" "$2"
+}
+
+@test "headers of neighbours are lost, the data whole: computed again" {
+	for type in XOR RS PARTNER; do
+		make 6 $type
+		for f in "$D"/*.er.[123].*mem_*; do
+			: >"$f"
+		done
+		try scr_inspect -p p 1
+		assert_status 3
+		scr_rebuild -q -p p 1
+		same
+		rm -rf p whole
+	done
+}
+
+@test "containers of redundancy are lost, the data whole: unpack" {
+	make_packed 6 XOR
+	rm "$D"/.scr/red.*
+	try scr_container -p p unpack 1
+	assert_status 0
+	assert_stderr_one_line "12 redundancy files were lost"
+	diff -r p/ckpt.1 whole/ckpt.1
+	scr_rebuild -q -p p --protect xor 1
+	rm p/ckpt.1/rank_2_*
+	scr_index -q -p p --build 1
+	diff -r p/ckpt.1 whole/ckpt.1
+}
+
+@test "containers of redundancy are lost, the data whole: computed again" {
+	make_packed 6 XOR
+	for lost in 'red.*' 'red.0.scr' 'red.[12].scr'; do
+		again
+		# shellcheck disable=SC2086 # a pattern
+		(cd "$D/.scr" && rm $lost)
+		try scr_container -p p verify 1
+		assert_status 3
+		assert_output_has "scr_rebuild"
+		try scr_rebuild -p p --deep 1
+		assert_status 0
+		try scr_container -p p cat 1 ckpt.1/rank_0_0.ckpt
+		assert_status 0
+		try scr_rebuild -p p --deep --dry-run 1
+		assert_status 0
+		rm "$D/.scr/ctr.1.scr"
+		try scr_rebuild -p p 1
+		assert_status 0
+		scr_container -q -p p unpack 1
+		diff -r p/ckpt.1 whole/ckpt.1
+	done
+}
+
+@test "a rebuild that was interrupted blocks only what it wrote" {
+	make_packed 6 RS
+	printf '  %s\n' FILE '  .scr/red.0.scr' '    0' '      LENGTH' \
+		'        100' | "$GEN/gen_craft" --output "$D/rebuild.scr"
+	try scr_container -p p cat 1 ckpt.1/rank_0_0.ckpt
+	assert_status 0
+	try scr_container -p p extract -C out 1
+	assert_status 0
+	diff -r out/ckpt.1 whole/ckpt.1
+	printf '  %s\n' FILE '  .scr/ctr.0.scr' '    0' '      LENGTH' \
+		'        100' | "$GEN/gen_craft" --output "$D/rebuild.scr"
+	try scr_container -p p extract -C out2 1
+	assert_status 3
+	assert_stderr_one_line "interrupted"
+	last=$(scr_container -p p list 1 | awk '/rank_/ { f = $3 } END { print f }')
+	try scr_container -p p extract -C out2 1 "$last"
+	assert_status 0
+	scr_rebuild -q -p p 1
+	scr_container -q -p p unpack 1
+	diff -r p whole
+}
+
+@test "packed redundancy that is damaged is known by its checksum" {
+	make_packed 6 XOR
+	for red in "$D"/.scr/red.*; do
+		again
+		for ((at = 700; at < $(stat -c %s "$red"); at += 1500)); do
+			flip "$red" $at
+		done
+		try scr_rebuild -p p --deep 1
+		assert_status 0
+		try scr_container -p p verify 1
+		assert_status 0
+		scr_container -q -p p unpack 1
+		same
+		rm -rf p
+	done
+}
+
+@test "it is not used to rebuild data" {
+	make_packed 6 RS
+	again
+	# The bodies of the redundancy files are at their ends.
+	flip "$D/.scr/red.0.scr" 5200
+	rm "$D/.scr/ctr.2.scr"
+	try scr_rebuild -p p 1
+	assert_status 0
+	scr_container -q -p p unpack 1
+	diff -r p/ckpt.1 whole/ckpt.1
+}
+
+@test "more filemaps are lost than the scheme restores: rank2file has the names" {
+	for type in XOR RS PARTNER; do
+		make 6 $type
+		rm "$D"/filemap_[1234] p/ckpt.1/rank_2_*
+		try scr_inspect -p p 1
+		assert_status 3
+		scr_index -q -p p --build 1
+		same
+		# New filemaps and their redundancy are like others.
+		rm "$D"/filemap_3 p/ckpt.1/rank_3_0.ckpt
+		scr_rebuild -q -p p 1
+		same
+		rm -rf p whole
+	done
+}
+
+@test "all filemaps are lost" {
+	make 6 XOR
+	rm "$D"/*map* p/ckpt.1/rank_2_*
+	scr_index -q -p p --build 1
+	"$GEN/gen_dataset" "${gen[@]}" --check
+}
+
+@test "more filemaps are lost than the scheme restores: headers have the names" {
+	for type in XOR RS; do
+		make 6 $type
+		rm "$D"/filemap_[1234] "$D"/rank2file* "$D"/summary.scr
+		try scr_inspect -p p 1
+		assert_status 3
+		scr_index -q -p p --build 1
+		same
+		diff -r p/ckpt.1 whole/ckpt.1
+		# With one of these files missing nothing tells where it was.
+		rm "$D"/filemap_[1234] "$D"/rank2file* "$D"/summary.scr
+		rm p/ckpt.1/rank_2_0.ckpt
+		try scr_index -p p --build 1
+		assert_status 4
+		rm -rf p whole
+	done
+}
