@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rank2file_impl.h - names of the files of a rank2file, shared by reader and
- * writer.  No other file includes it.
+ * writer; a load in progress.  No other file includes it.
  */
 #ifndef META_RANK2FILE_IMPL_H
 #define META_RANK2FILE_IMPL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "buf.h"
@@ -58,5 +60,56 @@ int rank2file_scan(struct rank2file *out, struct arena *arena,
 
 /* Are the paths of a rank unique?  Return 1 or 0, or -1: out of memory. */
 int rank2file_distinct(const struct rank2file_rank *r);
+
+/* --- A load in progress --- */
+
+/* A part to be read. */
+struct rank2file_part {
+	const char *name;
+	uint64_t offset;  /* of the kvtree in the file */
+	const char *data; /* in an arena of `out`, as strings are borrowed from
+			     it */
+	size_t len;
+	const char *body; /* its elements, see kvtree_body() */
+	size_t body_len;
+	const char *flaw; /* why its copy was read; NULL: it was not */
+	bool odd;	  /* not in plain form: read it as a tree */
+};
+
+struct rank2file_loader {
+	struct rank2file_base base;
+	struct rank2file *out;
+	size_t room; /* capacity of out->trees */
+	bool top_is_part;
+	bool top_copied;	       /* the top file is a second copy */
+	struct rank2file_part *images; /* parts to read */
+	size_t nimages, images_room;
+	int dirfd;
+	const struct rank2file_image *given; /* instead of files; or NULL */
+	struct map *by_name;		     /* of `given` */
+	struct par *par;		     /* NULL: one thread */
+	atomic_uchar *claimed; /* by rank: set if a part has the rank */
+	struct map *seen;      /* names of all files read: each is read only
+				  once, so a loop or fan-out cannot multiply the
+				  work */
+	struct buf raw;
+	uint64_t bytes;	 /* size of all files */
+	uint64_t nranks; /* RANKS of the top file */
+};
+
+/* Read the queued parts and fill in out->ranks. */
+int rank2file_read_parts(struct rank2file_loader *l, struct error *err);
+
+/* LEVEL of a map or part. */
+int rank2file_read_level(const struct kvtree *tree, uint64_t *out,
+			 struct error *err);
+
+/* The image `name` of those given; NULL: ERROR_ABSENT. */
+const struct rank2file_image *rank2file_given(const struct rank2file_loader *l,
+					      const char *name,
+					      struct error *err);
+
+/* Can a second copy help against this error? */
+bool rank2file_is_damage(const struct error *why);
 
 #endif /* META_RANK2FILE_IMPL_H */

@@ -250,7 +250,7 @@ xml.dom.minidom.parse(sys.argv[1])' "$1"
 	assert_status 0
 	assert_output_has "dataset 1" "containers  8 of"
 	assert_xml x.svg
-	[ "$(grep -c '<title>ckpt.1/rank_' x.svg)" -eq 22 ]
+	[ "$(grep -c '<title>ckpt.1/rank_' x.svg)" -eq 20 ]
 	grep -q '<title>ckpt.1/rank_1_1.ckpt$' x.svg
 	grep -qx 'rank 1, 5019 bytes from byte 0 of 10494 at offset 24981 of .scr/ctr.0.scr</title></rect>' \
 		x.svg

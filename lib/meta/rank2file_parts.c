@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rank2file_parts.c - the parts of a rank2file, read by several threads.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "crc.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/kvtree.h"
+#include "meta/rank2file.h"
+#include "meta/rank2file_impl.h"
+#include "meta/value.h"
+#include "par.h"
+#include "path.h"
+
+/* An absent rank costs no bytes on disk, but it costs memory here.  Accept this
+ * many ranks in any case, and more only in proportion to the file sizes. */
+#define RANKS_FREE ((uint64_t)65536)
+
+/* Size of the smallest entry of a rank: a digit, NUL and a count. */
+#define RANK_BYTES 6
+
+/* Keep the tree of a part, and add its ranks.  Take over `tree`, also on
+ * failure. */
+static int
+take_tree(struct rank2file_loader *l, struct kvtree *tree, struct error *err)
+{
+	struct rank2file *out = l->out;
+
+	if (!MEM_ROOM(out->trees, out->ntrees, l->room)) {
+		kvtree_free(tree);
+		return error_no_memory(err);
+	}
+	out->trees[out->ntrees++] = tree;
+	return rank2file_read_part(out, tree, err);
+}
+
+/* Is `crc` the checksum of part `name` in the top file? */
+static bool
+is_recorded(const struct rank2file_loader *l, const char *name, uint32_t crc)
+{
+	const struct kvtree *k = kvtree_get(
+		kvtree_get2(l->out->containers, "COPY", name), "CRC");
+	uint32_t want = 0;
+
+	return k != NULL && value_u32(k, UINT32_MAX, &want, NULL) == 0 &&
+	       want == crc;
+}
+
+static void
+fetch_image(const struct rank2file_loader *l, struct rank2file_part *im,
+	    const char *name, struct arena *arena, struct error *err)
+{
+	const struct rank2file_image *from = NULL;
+	int fd = -1;
+
+	if (l->given != NULL) {
+		from = rank2file_given(l, name, err);
+		if (from == NULL)
+			return;
+		im->len = from->len;
+		im->data = arena_strndup(arena, from->data, from->len);
+		if (im->data == NULL)
+			error_no_memory(err);
+		return;
+	}
+	fd = path_open_beneath(l->dirfd, name, O_RDONLY | O_NONBLOCK, 0, err);
+	if (fd < 0)
+		return;
+	im->data = io_read_arena(fd, name, KVTREE_MAX_ENCODED, arena, &im->len,
+				 err);
+	close(fd);
+}
+
+/* Read file `name` as part `im`, and check it. */
+static int
+read_one(const struct rank2file_loader *l, struct rank2file_part *im,
+	 const char *name, struct arena *arena, struct error *err)
+{
+	im->data = NULL;
+	fetch_image(l, im, name, arena, err);
+	if (im->data == NULL)
+		return -1;
+	if (im->offset > im->len)
+		return error_set(err, ERROR_CORRUPT, "%s: no offset %" PRIu64,
+				 name, im->offset);
+	im->body =
+		kvtree_body(im->data + im->offset, im->len - (size_t)im->offset,
+			    &im->body_len, err);
+	return im->body == NULL ? error_wrap(err, "%s", name) : 0;
+}
+
+/* Read the second copy of part `im`, because of *why. */
+static int
+read_copy(const struct rank2file_loader *l, struct rank2file_part *im,
+	  struct arena *arena, const struct error *why)
+{
+	const char *name = arena_printf(arena, RANK2FILE_COPY "%s", im->name);
+
+	im->flaw = arena_strdup(arena, why->text);
+	if (name == NULL || im->flaw == NULL || !rank2file_is_damage(why) ||
+	    kvtree_get(l->out->containers, "COPY") == NULL ||
+	    read_one(l, im, name, arena, NULL) < 0)
+		return -1;
+	return is_recorded(l, im->name, crc_update(0, im->data, im->len)) ? 0
+									  : -1;
+}
+
+static int
+read_image(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	const struct rank2file_loader *l = arg;
+	struct rank2file_part *im = &l->images[i];
+	struct arena *arena = l->out->arenas[worker];
+	struct error why = ERROR_INIT;
+
+	if (read_one(l, im, im->name, arena, &why) == 0) {
+		/* A sound part of another map: another program has written
+		 * it, and the copy of the top file is older. */
+		if (l->top_copied &&
+		    !is_recorded(l, im->name, crc_update(0, im->data, im->len)))
+			return error_set(err, ERROR_CORRUPT, "%s",
+					 l->out->flaw);
+		return 0;
+	}
+	if (read_copy(l, im, arena, &why) == 0)
+		return 0;
+	/* ABSENT is reserved for a missing top file. */
+	if (why.kind == ERROR_ABSENT)
+		why.kind = ERROR_CORRUPT;
+	return error_pass(err, &why);
+}
+
+static int
+scan_image(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct rank2file_loader *l = arg;
+	struct rank2file_part *im = &l->images[i];
+	int rc = rank2file_scan(l->out, l->out->arenas[worker], l->claimed,
+				im->body, im->body_len);
+
+	im->odd = rc > 0;
+	return rc < 0 ? error_no_memory(err) : 0;
+}
+
+static int
+make_arenas(struct rank2file_loader *l, struct error *err)
+{
+	struct rank2file *out = l->out;
+	size_t n = par_threads(l->par);
+
+	out->arenas = mem_calloc(n, sizeof(*out->arenas));
+	if (out->arenas == NULL)
+		return error_no_memory(err);
+	for (; out->narenas < n; out->narenas++) {
+		out->arenas[out->narenas] = arena_new();
+		if (out->arenas[out->narenas] == NULL)
+			return error_no_memory(err);
+	}
+	return 0;
+}
+
+/* Read a part as a tree, because it is not in plain form. */
+static int
+read_odd(struct rank2file_loader *l, const struct rank2file_part *im,
+	 struct error *err)
+{
+	struct kvtree *tree = kvtree_decode(
+		im->data + im->offset, im->len - (size_t)im->offset, NULL, err);
+	uint64_t level = 0;
+
+	if (tree == NULL)
+		return -1;
+	if (rank2file_read_level(tree, &level, err) < 0 ||
+	    (level != 0 &&
+	     value_bad(err, "LEVEL", "not one below the map's") < 0)) {
+		kvtree_free(tree);
+		return -1;
+	}
+	return take_tree(l, tree, err);
+}
+
+/* Add the ranks of all parts that were read to out->ranks.  Strings stay in the
+ * contents of the files. */
+static int
+scan_images(struct rank2file_loader *l, struct error *err)
+{
+	l->claimed = mem_calloc(l->out->nranks + 1, sizeof(*l->claimed));
+	if (l->claimed == NULL)
+		return error_no_memory(err);
+	if (par_for(l->par, l->nimages, 0, scan_image, l, err) < 0)
+		return -1;
+	for (size_t i = 0; i < l->nimages; i++) {
+		const struct rank2file_part *im = &l->images[i];
+
+		if (im->odd && read_odd(l, im, err) < 0)
+			return error_wrap(err, "%s", im->name);
+	}
+	return 0;
+}
+
+int
+rank2file_read_parts(struct rank2file_loader *l, struct error *err)
+{
+	struct rank2file *out = l->out;
+	size_t i = 0;
+
+	if (make_arenas(l, err) < 0 ||
+	    par_for(l->par, l->nimages, 0, read_image, l, err) < 0)
+		return -1;
+	for (i = 0; i < l->nimages; i++) {
+		l->bytes += l->images[i].len;
+		if (out->flaw == NULL)
+			out->flaw = l->images[i].flaw;
+	}
+	if (l->nranks > RANKS_FREE && l->nranks > l->bytes / RANK_BYTES)
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: %" PRIu64 " ranks in %" PRIu64 " bytes",
+				 l->base.base, l->nranks, l->bytes);
+	out->nranks = (size_t)l->nranks;
+	out->ranks = arena_alloc(out->arena, out->nranks, sizeof(*out->ranks));
+	if (out->ranks == NULL)
+		return error_no_memory(err);
+	memset(out->ranks, 0, out->nranks * sizeof(*out->ranks));
+	if (l->top_is_part && rank2file_read_part(out, out->top, err) < 0)
+		return error_wrap(err, "%s", l->base.base);
+	return scan_images(l, err);
+}
