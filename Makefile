@@ -47,7 +47,7 @@ ldlibs   := $(LDLIBS) -lisal $(call lib,jansson) $(call lib,z) $(call lib,inih) 
 # Sources.  Every file in cmd and testsuite/bench, and each
 # testsuite/gen/gen_*.c, is one program.  The other files in testsuite/gen, and
 # testsuite/bench/common*.c, are linked into the programs beside them.  cmd/env
-# has the verbs of scr_env.
+# has the verbs of scr_env, cmd/index some of scr_index.
 obj   = $(patsubst %.c,$O/%.o,$1)
 LIB   := $(call obj,$(wildcard lib/*.c lib/*/*.c))
 VERBS := $(wildcard cmd/env/*.c)
@@ -74,6 +74,7 @@ link = $Qmkdir -p $(@D) && echo "  LD  $@" && \
 	$(filter %.a,$^) $(ldlibs)
 
 $O/bin/scr_env: $(call obj,$(VERBS))
+$O/bin/scr_index: $(call obj,$(wildcard cmd/index/*.c))
 $O/bin/%: $O/cmd/%.o $O/libcore.a
 	$(link)
 # LLNL's names for verbs of scr_env, which looks at the name it is called by.

@@ -11,6 +11,7 @@
 #include "buf.h"
 #include "catalogue/catalogue.h"
 #include "error.h"
+#include "index/verbs.h"
 #include "json.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
@@ -20,33 +21,6 @@
 #include "report/plan_text.h"
 #include "report/results.h"
 #include "str.h"
-
-/* Problems of one dataset reported without -v. */
-#define PROBLEMS_SHOWN 20
-
-enum {
-	VERB_LIST,
-	VERB_BUILD,
-	VERB_ADD,
-	VERB_DROP,
-	VERB_DROP_AFTER,
-	VERB_DROP_ALL,
-	VERB_CURRENT,
-	VERB_UNCURRENT,
-	VERB_DELETE,
-	VERB_PRUNE,
-	VERB_VERIFY,
-	VERB_DUMP,
-};
-
-struct settings {
-	int verb;
-	const char *word; /* argument of the verb, or NULL */
-	const char *prefix, *moved_from;
-	struct catalogue_filter filter;
-	bool all, names_only, json, dry_run, deep, checksums, force;
-	uint64_t jobs, memory, keep; /* 0: not given */
-};
 
 /* --- The command line --- */
 
@@ -181,10 +155,9 @@ parse(struct settings *s, int argc, char **argv)
 
 /* --- Helpers --- */
 
-/* Fill in the options of the library; calls app_work_start(). */
-static int
-options_init(struct catalogue_options *o, const struct settings *s,
-	     struct error *err)
+int
+verbs_options(struct catalogue_options *o, const struct settings *s,
+	      struct error *err)
 {
 	*o = (struct catalogue_options){
 		.work = {
@@ -205,17 +178,15 @@ options_init(struct catalogue_options *o, const struct settings *s,
 			      err);
 }
 
-/* A name made printable for a message. */
-static const char *
-shown(const char *name, char to[static 256])
+const char *
+verbs_shown(const char *name, char to[static 256])
 {
 	return str_printable(to, 256, name != NULL ? name : "?");
 }
 
-/* With --json, print `j` (NULL: an empty object) with status and error.  Report
- * the error.  Returns the exit status. */
-static int
-finish(const struct settings *s, struct json *j, int status, struct error *why)
+int
+verbs_finish(const struct settings *s, struct json *j, int status,
+	     struct error *why)
 {
 	status = error_worse_status(status, error_status(why->kind));
 	if (s->json) {
@@ -243,7 +214,7 @@ do_list(const struct settings *s, struct catalogue *c)
 	int status = STATUS_OK;
 
 	if (ix == NULL)
-		return finish(s, NULL, status, &err);
+		return verbs_finish(s, NULL, status, &err);
 	if (catalogue_notice(c) != NULL)
 		status = STATUS_DAMAGED;
 	/* LLNL's tool shows checkpoints only. */
@@ -260,7 +231,7 @@ do_list(const struct settings *s, struct catalogue *c)
 			       stdout, &err);
 	mem_free(entries);
 	index_free(ix);
-	return finish(s, j, status, &err);
+	return verbs_finish(s, j, status, &err);
 }
 
 /* For completions: the words of datasets that begin with s->word. */
@@ -314,7 +285,7 @@ do_edit(const struct settings *s, struct catalogue *c)
 	if (s->json)
 		e.names = json_new_array();
 	if (s->verb == VERB_CURRENT && !s->force) {
-		if (options_init(&o, s, &err) == 0)
+		if (verbs_options(&o, s, &err) == 0)
 			e.look = &o;
 	}
 	if (err.kind == ERROR_NONE && catalogue_edit(c, &e, &err) == 0)
@@ -331,7 +302,7 @@ do_edit(const struct settings *s, struct catalogue *c)
 		json_set_str(j, "current",
 			     e.current[0] != '\0' ? e.current : NULL);
 	}
-	return finish(s, j, STATUS_OK, &err);
+	return verbs_finish(s, j, STATUS_OK, &err);
 }
 
 /* --- Build, add --- */
@@ -364,7 +335,7 @@ do_build(const struct settings *s, struct catalogue *c)
 	struct buf text = BUF_INIT;
 	const int64_t id = find_to_build(s, c, &err);
 
-	if (id >= 0 && options_init(&o, s, &err) == 0)
+	if (id >= 0 && verbs_options(&o, s, &err) == 0)
 		catalogue_build(c, id, &o, &r, &err);
 	app_work_end(&o.work);
 	if (err.kind == ERROR_NONE) {
@@ -373,8 +344,9 @@ do_build(const struct settings *s, struct catalogue *c)
 			app_warn("%s", text.data);
 	}
 	buf_free(&text);
-	return finish(s, s->json && id >= 0 ? results_build_json(id, &r) : NULL,
-		      r.status, &err);
+	return verbs_finish(
+		s, s->json && id >= 0 ? results_build_json(id, &r) : NULL,
+		r.status, &err);
 }
 
 static int
@@ -387,207 +359,16 @@ do_add(const struct settings *s, struct catalogue *c)
 	const int64_t id = catalogue_resolve_now(c, s->word, true, &err);
 	char text[256];
 
-	if (id >= 0 && options_init(&o, s, &err) == 0)
+	if (id >= 0 && verbs_options(&o, s, &err) == 0)
 		catalogue_add(c, id, &o, &name, &err);
 	app_work_end(&o.work);
 	if (err.kind == ERROR_NONE)
 		app_note("dataset %" PRId64 " (%s): in the index", id,
-			 shown(name.data, text));
+			 verbs_shown(name.data, text));
 	json_set_str(j, "name", name.data);
 	json_set_i64(j, "id", id);
 	buf_free(&name);
-	return finish(s, j, STATUS_OK, &err);
-}
-
-/* --- Delete, prune, verify: one dataset after another --- */
-
-struct each {
-	const struct settings *s;
-	struct catalogue *c;
-	struct catalogue_options o;
-	struct json *list; /* NULL: rows on stdout */
-};
-
-/* Find the entry of dataset `id`; without a name it gets that of its
- * directory, in `dir`. */
-static void
-name_entry(const struct index *ix, int64_t id, struct index_entry *e, char *dir,
-	   size_t size)
-{
-	if (index_find_id(ix, id, e, NULL) < 0)
-		*e = (struct index_entry){ .id = id };
-	snprintf(dir, size, DATASET_DIR_FMT, id);
-	if (e->name == NULL)
-		e->name = dir;
-}
-
-/* A dataset was deleted, with --dry-run would be, or could not be. */
-static void
-deleted(void *arg, int64_t id, const struct delete_result *r,
-	const struct error *why)
-{
-	const struct each *w = arg;
-	const bool dry_run = w->s->dry_run;
-	struct buf row = BUF_INIT;
-	struct index_entry e;
-	char text[256], dir[64];
-	struct json *j = NULL;
-
-	name_entry(w->o.index, id, &e, dir, sizeof(dir));
-	if (w->list != NULL) {
-		j = results_delete_json(id, e.name, r);
-		json_set_bool(j, "deleted", why == NULL && !dry_run);
-		if (why != NULL)
-			json_set_str(j, "error", why->text);
-		json_push(w->list, j);
-	} else if (why == NULL && dry_run) {
-		results_delete_row(id, e.name, r, &row);
-		app_print(&row);
-	}
-	if (why == NULL && !dry_run)
-		app_warn("dataset %" PRId64 " (%s): deleted: %zu %s, %s", id,
-			 shown(e.name, text), str_count(r->files, "file"),
-			 str_size(r->bytes));
-}
-
-struct problems {
-	const char *name;
-	struct json *list; /* NULL: to stderr */
-	size_t count;
-};
-
-static void
-bad(void *arg, const char *what)
-{
-	struct problems *p = arg;
-
-	if (p->list != NULL)
-		json_push_str(p->list, what);
-	else if (p->count < PROBLEMS_SHOWN || app_verbosity() > 0)
-		app_error("%s: %s", p->name, what);
-	p->count++;
-}
-
-/* Verify one dataset.  A dataset that the index lists as incomplete is verified
- * only if the user names it. */
-static int
-verify_one(struct each *w, const struct index_entry *e)
-{
-	struct verify_result r = { .status = STATUS_OK };
-	struct error err = ERROR_INIT;
-	struct problems p = { .count = 0 };
-	const struct verify_listener listener = { bad, &p };
-	struct buf row = BUF_INIT, word = BUF_INIT;
-	struct json *j = NULL;
-	const char *state = "incomplete";
-	char text[256];
-	int status = STATUS_OK;
-
-	p.name = shown(catalogue_name_word(w->c, w->o.index, e, &word), text);
-	buf_free(&word);
-	if (w->list != NULL)
-		p.list = json_new_array();
-	if (e->complete == 1 || w->s->word != NULL) {
-		catalogue_verify(w->c, e, &w->o, &listener, &r, &err);
-		if (r.status != STATUS_LOST && e->desc.id == 0 &&
-		    err.kind == ERROR_NONE) {
-			bad(&p, "not in the index, so no job restarts from it");
-			r.status = error_worse_status(r.status, STATUS_DAMAGED);
-		}
-		status = app_report(r.status, &err);
-		/* Without --moved-from, for example, it is not known. */
-		if (status == STATUS_USAGE)
-			status = STATUS_FAILED;
-		state = report_state(status);
-	}
-	if (w->list != NULL) {
-		j = results_verify_json(e->id, e->name, state, &r);
-		json_set(j, "problems", p.list);
-		json_push(w->list, j);
-		return status;
-	}
-	if (p.count > PROBLEMS_SHOWN && app_verbosity() <= 0)
-		app_error("%s: %zu more problems (-v shows all)", p.name,
-			  p.count - PROBLEMS_SHOWN);
-	results_verify_row(e->id, e->name, state, &r, &row);
-	app_print(&row);
-	return status;
-}
-
-/* Print the headings of the table. */
-static void
-print_head(const struct each *w)
-{
-	struct buf head = BUF_INIT;
-
-	if (w->s->verb == VERB_VERIFY)
-		results_verify_row(0, NULL, NULL, NULL, &head);
-	else if (w->s->dry_run)
-		results_delete_row(0, NULL, NULL, &head);
-	app_print(&head);
-}
-
-static int
-verify_all(struct each *w, const int64_t *ids, size_t count)
-{
-	struct index_entry e;
-	char dir[64];
-	int status = STATUS_OK;
-
-	for (size_t i = 0; i < count && !app_stop(); i++) {
-		name_entry(w->o.index, ids[i], &e, dir, sizeof(dir));
-		status = error_worse_status(status, verify_one(w, &e));
-	}
-	return app_stop() ? error_worse_status(status, STATUS_FAILED) : status;
-}
-
-static int
-delete_all(struct each *w, const int64_t *ids, size_t count)
-{
-	const struct delete_listener listener = { deleted, w };
-	struct error err = ERROR_INIT;
-
-	catalogue_delete_all(w->c, ids, count, &w->o, &listener, &err);
-	return app_report(STATUS_OK, &err);
-}
-
-static int
-do_each(const struct settings *s, struct catalogue *c)
-{
-	struct error err = ERROR_INIT;
-	struct index *ix = catalogue_read(c, &err);
-	struct each w = { .s = s, .c = c };
-	struct json *j = NULL;
-	int64_t *ids = NULL;
-	size_t count = (size_t)-1;
-	int status = STATUS_OK;
-
-	if (ix != NULL && s->verb == VERB_PRUNE)
-		ids = catalogue_prune(c, ix, (size_t)s->keep, s->filter.outputs,
-				      &count, &err);
-	else if (ix != NULL)
-		ids = catalogue_ids(c, ix, s->word, &count, &err);
-	if (count != (size_t)-1 && options_init(&w.o, s, &err) == 0) {
-		w.o.index = ix;
-		if (s->json)
-			w.list = json_new_array();
-		if (s->verb == VERB_VERIFY && catalogue_notice(c) != NULL)
-			status = STATUS_DAMAGED;
-		if (w.list == NULL)
-			print_head(&w);
-		status = error_worse_status(
-			status, s->verb == VERB_VERIFY
-					? verify_all(&w, ids, count)
-					: delete_all(&w, ids, count));
-	}
-	if (w.list != NULL) {
-		j = json_new_object();
-		json_set(j, "datasets", w.list);
-	}
-	app_work_end(&w.o.work);
-	mem_free(ids);
-	index_free(ix);
-	return finish(s, j, status, &err);
+	return verbs_finish(s, j, STATUS_OK, &err);
 }
 
 /* --- Main --- */
@@ -600,8 +381,8 @@ main(int argc, char **argv)
 		[VERB_ADD] = do_add,	     [VERB_DROP] = do_edit,
 		[VERB_DROP_AFTER] = do_edit, [VERB_DROP_ALL] = do_edit,
 		[VERB_CURRENT] = do_edit,    [VERB_UNCURRENT] = do_edit,
-		[VERB_DELETE] = do_each,     [VERB_PRUNE] = do_each,
-		[VERB_VERIFY] = do_each,     [VERB_DUMP] = do_dump,
+		[VERB_DELETE] = verbs_each,  [VERB_PRUNE] = verbs_each,
+		[VERB_VERIFY] = verbs_each,  [VERB_DUMP] = do_dump,
 	};
 	struct settings s = { .verb = VERB_LIST };
 	struct error err = ERROR_INIT;

@@ -247,3 +247,163 @@ owners_ask(void *arg, const struct put *p, struct error *err)
 	arena_free(arena);
 	return rc;
 }
+
+/* --- Paths that two datasets own --- */
+
+/* A path of a dataset, by its hash. */
+struct owned {
+	uint64_t hash;
+	size_t dataset; /* index in the list of overlaps */
+	uint32_t crc;
+	bool has_crc;
+};
+
+struct overlaps {
+	struct map *hasher; /* empty: has the secret of the hash */
+	struct owned *files;
+	size_t count, cap;
+	struct owners_overlap *list; /* by id */
+	size_t datasets;
+};
+
+static int
+note_owned(void *arg, const struct rank2file_file *f, struct error *err)
+{
+	struct overlaps *s = arg;
+
+	if (f->path == NULL)
+		return 0;
+	if (!MEM_ROOM(s->files, s->count, s->cap))
+		return error_no_memory(err);
+	s->files[s->count++] = (struct owned){
+		.hash = map_hash(s->hasher, f->path),
+		.dataset = s->datasets,
+		.crc = f->crc,
+		.has_crc = f->has_crc,
+	};
+	return 0;
+}
+
+static int
+by_hash(const void *a, const void *b)
+{
+	const struct owned *x = a, *y = b;
+
+	if (x->hash != y->hash)
+		return x->hash < y->hash ? -1 : 1;
+	return (x->dataset > y->dataset) - (x->dataset < y->dataset);
+}
+
+/* Count one path with `n` owners, by dataset. */
+static void
+count_owners(struct overlaps *s, const struct owned *f, size_t n)
+{
+	bool differ = false;
+
+	for (size_t i = 1; i < n; i++)
+		differ |= f[i].dataset != f[0].dataset &&
+			  (!f[i].has_crc || !f[0].has_crc ||
+			   f[i].crc != f[0].crc);
+	for (size_t i = 0; differ && i < n; i++) {
+		struct owners_overlap *o = &s->list[f[i].dataset];
+		size_t last = f[n - 1].dataset;
+
+		/* The highest id is the last owner's, or the one before it. */
+		for (size_t k = n; last == f[i].dataset && k-- > 0;)
+			last = f[k].dataset;
+		if (s->list[last].id > o->other)
+			o->other = s->list[last].id;
+		o->files++;
+	}
+}
+
+/* Find the name of a path that was counted for a dataset. */
+struct naming {
+	const struct overlaps *s;
+	struct owners_overlap *o;
+};
+
+static int
+name_path(void *arg, const struct rank2file_file *f, struct error *err)
+{
+	struct naming *n = arg;
+	const struct overlaps *s = n->s;
+	const uint64_t hash =
+		f->path != NULL ? map_hash(s->hasher, f->path) : 0;
+	size_t low = 0, high = s->count;
+
+	(void)err;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (s->files[middle].hash < hash)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < s->count && s->files[low].hash == hash; low++)
+		if (s->list[s->files[low].dataset].id == n->o->other) {
+			str_printable(n->o->path, sizeof(n->o->path), f->path);
+			return 1;
+		}
+	return 0;
+}
+
+static int
+collect(struct catalogue *c, const struct index *ix, struct overlaps *s,
+	struct error *err)
+{
+	size_t count = 0;
+	struct index_entry *e = index_entries(ix, &count, err);
+	int rc = count == (size_t)-1 ? -1 : 0;
+
+	s->hasher = map_new();
+	s->list = mem_calloc(count + 1, sizeof(*s->list));
+	if (rc == 0 && (s->hasher == NULL || s->list == NULL))
+		rc = error_no_memory(err);
+	/* The entries are in descending order of ids. */
+	for (size_t i = count; i-- > 0 && rc == 0;) {
+		if (!index_entry_valid(&e[i]))
+			continue;
+		s->list[s->datasets].id = e[i].id;
+		rc = each_file(c, e[i].id, note_owned, s, err);
+		s->datasets++;
+	}
+	mem_free(e);
+	return rc;
+}
+
+int
+owners_overlaps(struct catalogue *c, const struct index *ix,
+		struct owners_overlap **out, size_t *count, struct error *err)
+{
+	struct overlaps s = { .hasher = NULL };
+	int rc = collect(c, ix, &s, err);
+
+	*out = NULL;
+	*count = 0;
+	if (rc == 0 && s.count > 0)
+		qsort(s.files, s.count, sizeof(*s.files), by_hash);
+	for (size_t i = 0, end = 0; rc == 0 && i < s.count; i = end) {
+		for (end = i + 1;
+		     end < s.count && s.files[end].hash == s.files[i].hash;)
+			end++;
+		count_owners(&s, &s.files[i], end - i);
+	}
+	for (size_t i = 0; i < s.datasets && rc == 0; i++) {
+		struct naming n = { &s, &s.list[i] };
+
+		if (s.list[i].files == 0)
+			continue;
+		if (each_file(c, s.list[i].id, name_path, &n, err) < 0)
+			rc = -1;
+		s.list[(*count)++] = s.list[i];
+	}
+	if (rc == 0)
+		*out = s.list;
+	else
+		mem_free(s.list);
+	mem_free(s.files);
+	map_free(s.hasher);
+	return rc;
+}

@@ -16,6 +16,7 @@
 struct catalogue;
 struct catalogue_options;
 struct error;
+struct index;
 struct put;
 
 /* --- Before files are replaced --- */
@@ -48,5 +49,23 @@ struct owners_guard {
 };
 
 int owners_ask(void *arg, const struct put *p, struct error *err);
+
+/* --- Paths that two datasets own --- */
+
+/* A valid dataset, some of whose paths another valid one owns, too. */
+struct owners_overlap {
+	int64_t id, other; /* `other`: the highest such id */
+	size_t files;	   /* paths that are not known to have equal bytes */
+	char path[512];	   /* one of them, printable */
+};
+
+/*
+ * List the datasets that are complete in `ix`, by id, and own paths of another
+ * one.  Files whose recorded checksums are equal do not count.  Each rank2file
+ * is read once; 32 bytes a file are held.  `*out` is for mem_free().
+ */
+int owners_overlaps(struct catalogue *c, const struct index *ix,
+		    struct owners_overlap **out, size_t *count,
+		    struct error *err);
 
 #endif /* CATALOGUE_OWNERS_H */

@@ -193,3 +193,32 @@ with_archive() {
 	[[ $(valid) == "1* " ]]
 	scr_index -p p --all | grep "^ *2 .*NO .*files replaced by dataset 1"
 }
+
+@test "two valid datasets over the same files: verify names them" {
+	# What LLNL's library leaves: it retires nobody.
+	generate 1 1 --layout prefix
+	scr_index -p p --build 1
+	try scr_index -p p --verify
+	assert_status 0
+	cp -a p/.scr/index.scr p/.scr/scr.dataset.1 .
+	rm -r p/latest
+	generate 2 2 --layout prefix
+	scr_index -p p --build 2
+	rm -r p/.scr/scr.dataset.1
+	cp -a scr.dataset.1 p/.scr
+	scr_index -p p --add 1
+	[[ $(scr_index -p p --all --valid | grep -c ' t[12]$') == 2 ]]
+	try scr_index -p p --verify 2
+	assert_status 3
+	assert_stderr_has "t2: latest/rank_" \
+		"dataset 1 has this file, too (4 files in all)"
+	try scr_index -p p --verify --json
+	assert_status 3
+	assert_output_has "dataset 2 has this file, too" \
+		"dataset 1 has this file, too"
+	# The same bytes under the same name are nobody's loss.
+	scr_index -p p --drop 1
+	try scr_index -p p --verify
+	assert_status 0
+	assert_stderr_empty
+}
