@@ -940,7 +940,7 @@ refused() {
 	refused 3 ckpt.1/rank_3_0.ckpt "rank 3" missing
 	again
 	rm -r p/ckpt.1
-	refused 3 ckpt.1/rank_0
+	refused 3 ckpt.1/rank_ missing
 	again
 	chmod u+w $file
 	truncate -s -1 $file

@@ -103,8 +103,9 @@ same_but()
 	diff <(grep -Ev -- "$3" <<<"$1") <(grep -Ev -- "$3" <<<"$2")
 }
 
-# Our lock files may remain; results do not include them.
-LOCKS='\.scr/index\.lock|\.scrkit\.lock'
+# Our lock files and the reserve for the index may remain; results do not
+# include them.
+LOCKS='\.scr/index\.(lock|spare)|\.scrkit\.lock'
 
 # Files that indexing a dataset changes.
 INDEX="\\.scr/index\\.scr|$LOCKS"

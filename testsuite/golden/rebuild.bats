@@ -40,7 +40,7 @@ check_contents()
 	# The additional files of ours.
 	extra=$(comm -23 <(cut -c 67- "$BATS_TEST_TMPDIR/ours" | sort) \
 		<(cut -c 67- "$BATS_TEST_TMPDIR/theirs" | sort))
-	run grep -Ev 'reddesc(map)?\.er\.[0-9]+\.redset$|/index\.lock$' \
+	run grep -Ev 'reddesc(map)?\.er\.[0-9]+\.redset$|/index\.(lock|spare)$' \
 		<<<"$extra"
 	assert_output_is ""
 	check_descriptors "$1" "$2" < <(grep '\.redset$' <<<"$extra")
