@@ -373,23 +373,40 @@ renew_set(struct planner *w, struct plan_set *s, struct error *err)
 	return plan_solve_set(w, s, w->p.arena, err);
 }
 
+/* Nothing needs the composed filemaps of a set without redundancy: rank2file
+ * has the same files.  So they do not count as missing. */
+static int
+do_without(struct planner *w, struct plan_set *s, struct error *err)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		w->p.ranks[s->members[i].rank].map.fate = FATE_KEEP;
+	return plan_solve_set(w, s, w->p.arena, err);
+}
+
+static int
+finish_set(struct planner *w, struct plan_set *s, struct error *err)
+{
+	if (!redset_is_redundant(s->type))
+		return do_without(w, s, err);
+	for (uint32_t i = 0; i < s->n; i++) {
+		const uint32_t rank = s->members[i].rank;
+
+		if (w->p.ranks[rank].composed &&
+		    encode_map(w, &w->p.ranks[rank], &w->filemaps[rank], err) <
+			    0)
+			return -1;
+	}
+	return renew_set(w, s, err);
+}
+
 int
 plan_compose_finish(struct planner *w, struct error *err)
 {
 	for (size_t i = 0; i < w->p.nsets; i++) {
 		struct plan_set *s = &w->p.sets[i];
 
-		if (!s->map || s->n == 0 || !is_composed(w, s))
-			continue;
-		for (uint32_t m = 0; m < s->n; m++) {
-			const uint32_t rank = s->members[m].rank;
-
-			if (w->p.ranks[rank].composed &&
-			    encode_map(w, &w->p.ranks[rank], &w->filemaps[rank],
-				       err) < 0)
-				return -1;
-		}
-		if (renew_set(w, s, err) < 0)
+		if (s->map && s->n > 0 && is_composed(w, s) &&
+		    finish_set(w, s, err) < 0)
 			return -1;
 	}
 	return 0;

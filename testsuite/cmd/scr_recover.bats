@@ -194,3 +194,20 @@ flip()
 		rm -rf p whole
 	done
 }
+
+@test "the same without redundancy: the data are whole" {
+	make 4 SINGLE
+	rm "$D"/filemap_[12] "$D"/rank2file*
+	try scr_index -p p --verify 1
+	assert_status 3
+	scr_index -q -p p --build 1
+	try scr_index -p p --verify 1
+	assert_status 0
+	assert_stderr_empty
+	rm "$D"/filemap_[03]
+	try scr_inspect -p p 1
+	assert_status 0
+	rm p/ckpt.1/rank_2_0.ckpt
+	try scr_inspect -p p 1
+	assert_status 4
+}

@@ -172,7 +172,7 @@ unknown() {
 
 @test "a loss names what is lost, and counts the ranks of unknown files" {
 	saved 1 -t SINGLE
-	rm "$meta"/filemap_{1,2} "$meta"/rank2file*
+	rm "$meta"/filemap_{1,2} "$meta"/rank2file* p/ckpt.1/rank_{1,2}*
 	try scr_index -p p --verify
 	assert_status 4
 	assert_stderr_has "filemaps of ranks 1 2: lost" \
