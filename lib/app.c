@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -34,6 +35,9 @@
 
 /* Enough open files for any number of threads. */
 #define FILES_ENOUGH 65536
+
+/* Arenas of malloc(), which the threads share. */
+#define ARENAS 4
 
 /* A process runs one command, so this state may be static.  Everywhere else in
  * the library the caller passes the state. */
@@ -192,12 +196,14 @@ fill_standard_fds(void)
 }
 
 /* Each thread keeps dozens of files open: raise the soft limit to the hard
- * limit, up to FILES_ENOUGH. */
+ * limit, up to FILES_ENOUGH.  Each arena of malloc() reserves 64 MiB of address
+ * space, and by default there are eight for a processor. */
 static void
-raise_limits(void)
+set_limits(void)
 {
 	struct rlimit files;
 
+	(void)mallopt(M_ARENA_MAX, ARENAS);
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0 ||
 	    files.rlim_cur >= FILES_ENOUGH)
 		return;
@@ -415,7 +421,7 @@ app_start(const struct app_info *info, int argc, char **argv,
 	if (n < 0)
 		exit(app_report(STATUS_FAILED, &err));
 	mem_free(all);
-	raise_limits();
+	set_limits();
 	if (count != NULL)
 		*count = n;
 	return argv;

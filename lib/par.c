@@ -21,6 +21,9 @@
 /* More processors than any kernel supports. */
 #define CPUS_MAX ((size_t)1 << 20)
 
+/* Stack of a worker, in bytes. */
+#define STACK_SIZE ((size_t)2 << 20)
+
 struct worker {
 	struct par *pool;
 	pthread_t thread;
@@ -124,13 +127,17 @@ worker_main(void *arg)
 }
 
 /* Start the workers with all signals blocked, so that signals go to the thread
- * that handles them. */
+ * that handles them.  Their stacks are small: with 64 of the usual size little
+ * would be left of a batch job's limit of address space. */
 static int
 start_workers(struct par *p, struct error *err)
 {
+	pthread_attr_t attr;
 	sigset_t all, old;
-	int rc = 0;
+	int rc = pthread_attr_init(&attr);
 
+	if (rc == 0)
+		rc = pthread_attr_setstacksize(&attr, STACK_SIZE);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	while (p->started < p->threads - 1 && rc == 0) {
@@ -138,11 +145,12 @@ start_workers(struct par *p, struct error *err)
 
 		w->pool = p;
 		w->number = p->started + 1;
-		rc = pthread_create(&w->thread, NULL, worker_main, w);
+		rc = pthread_create(&w->thread, &attr, worker_main, w);
 		if (rc == 0)
 			p->started++;
 	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	(void)pthread_attr_destroy(&attr);
 	if (rc == 0)
 		return 0;
 	errno = rc;
