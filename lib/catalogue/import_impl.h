@@ -27,8 +27,8 @@ struct imported {
 
 /* Check that the files of the archive are those that its rank2file names, so
  * that nothing else comes with it.  ERROR_CORRUPT: a file of it is missing or
- * of another size; ERROR_ABSENT: no rank2file; ERROR_UNSAFE: a file that it does
- * not name. */
+ * of another size; ERROR_ABSENT: no rank2file; ERROR_UNSAFE: a file that it
+ * does not name. */
 int import_check_ranks(const struct imported *list, size_t count,
 		       struct error *err);
 

@@ -539,23 +539,6 @@ put_commit(struct put *p, struct error *err)
 
 /* --- Removal --- */
 
-/* Remove the temporary file, unless another process replaced it by its own. */
-static void
-remove_temp(struct put_file *f)
-{
-	struct put *p = f->put;
-	const char *base = path_base(f->what.path);
-	int dir = put_place_take(p, f->place, false, NULL);
-
-	if (dir < 0 && dir != AT_FDCWD)
-		return;
-	if (f->place->is_new)
-		(void)unlinkat(dir, base, 0);
-	else if (!p->o.unlocked || temp_is_same(dir, base, f->fd))
-		(void)temp_remove(dir, base);
-	put_place_give(p, f->place, dir);
-}
-
 void
 put_drop(struct put_file *f)
 {
@@ -568,7 +551,7 @@ put_drop(struct put_file *f)
 	f->written = 0;
 	f->holes = false;
 	pthread_mutex_unlock(&p->lock);
-	remove_temp(f);
+	put_place_remove_temp(f);
 	close_file(f);
 }
 

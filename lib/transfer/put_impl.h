@@ -94,6 +94,9 @@ struct put_place *put_place(struct put *p, int dirfd, const char *path,
  * error, but AT_FDCWD is not. */
 int put_place_take(struct put *p, struct put_place *place, bool make,
 		   struct error *err);
+
+/* Remove the temporary file, unless another process replaced it by its own. */
+void put_place_remove_temp(struct put_file *f);
 void put_place_give(struct put *p, struct put_place *place, int fd);
 
 /* Remove the directories that the engine made, if they are empty. */

@@ -171,6 +171,22 @@ put_place_give(struct put *p, struct put_place *place, int fd)
 }
 
 void
+put_place_remove_temp(struct put_file *f)
+{
+	struct put *p = f->put;
+	const char *base = path_base(f->what.path);
+	int dir = put_place_take(p, f->place, false, NULL);
+
+	if (dir < 0 && dir != AT_FDCWD)
+		return;
+	if (f->place->is_new)
+		(void)unlinkat(dir, base, 0);
+	else if (!p->o.unlocked || temp_is_same(dir, base, f->fd))
+		(void)temp_remove(dir, base);
+	put_place_give(p, f->place, dir);
+}
+
+void
 put_place_changed(struct put *p, struct put_place *place, size_t placed)
 {
 	struct put_place *up = place;

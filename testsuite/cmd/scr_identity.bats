@@ -228,6 +228,7 @@ build_of_b_by_other_clocks()
 	rm p/ckpt.4/rank_2.ckpt
 	tree_sha p >before
 	for cmd in "scr_index -p p --build 4" "scr_rebuild -p p 4"; do
+		# shellcheck disable=SC2086 # words
 		try $cmd
 		assert_status 4
 		assert_stderr_has "reddesc.er" "contents are wrong"
@@ -247,6 +248,7 @@ build_of_b_by_other_clocks()
 	rm p/ckpt.4/rank_2.ckpt
 	tree_sha p >before
 	for cmd in "scr_index -p p --build 4" "scr_rebuild -p p 4"; do
+		# shellcheck disable=SC2086 # words
 		try $cmd
 		assert_status 4
 		assert_stderr_has "ckpt.4/rank_2.ckpt" 0x12345678

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "puttest.h"
+
+#include <string.h>
+
+#include "temp.h"
+
+char puttest_root[96];
+int puttest_fd = -1;
+
+void
+puttest_root_new(void)
+{
+	if (puttest_fd >= 0)
+		close(puttest_fd);
+	scratch_dir(puttest_root, sizeof(puttest_root));
+	puttest_fd = open(puttest_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	must(puttest_fd >= 0);
+}
+
+struct put *
+puttest_start(struct par *par)
+{
+	struct put *p = put_new(&(struct put_options){ .par = par }, NULL);
+
+	puttest_root_new();
+	must(p != NULL);
+	return p;
+}
+
+struct put_what
+puttest_image(enum put_kind kind, const char *path, const char *image)
+{
+	return (struct put_what){
+		.kind = kind,
+		.dirfd = puttest_fd,
+		.path = path,
+		.size = strlen(image),
+		.image = image,
+		.image_size = strlen(image),
+	};
+}
+
+struct put_file *
+puttest_add(struct put *p, enum put_kind kind, const char *path,
+	    const char *image)
+{
+	const struct put_what what = puttest_image(kind, path, image);
+	struct put_file *f = put_add(p, &what, NULL);
+
+	must(f != NULL);
+	return f;
+}
+
+void
+puttest_make(struct put_file *f)
+{
+	must(put_open(f, NULL) >= 0 && put_wrote(f, 0, NULL) == 0);
+}
+
+const char *
+puttest_temp(const char *path)
+{
+	const char *base = strrchr(path, '/');
+	char temp[TEMP_NAME_MAX];
+
+	base = base != NULL ? base + 1 : path;
+	return fmt("%s/%.*s%s", puttest_root, (int)(base - path), path,
+		   temp_name(temp, base));
+}
+
+static size_t files_seen;
+
+static int
+count_file(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	files_seen += type != FTW_D;
+	(void)path;
+	(void)ftw;
+	return 0;
+}
+
+size_t
+puttest_count(void)
+{
+	files_seen = 0;
+	must(nftw(puttest_root, count_file, 16, FTW_PHYS) == 0);
+	return files_seen;
+}
+
+bool
+puttest_holds(const char *path, const char *want)
+{
+	struct buf b = BUF_INIT;
+	bool same = io_read_file(puttest_fd, path, 1 << 20, &b, NULL) == 0 &&
+		    b.len == strlen(want) &&
+		    (b.len == 0 || memcmp(b.data, want, b.len) == 0);
+
+	buf_free(&b);
+	return same;
+}
