@@ -254,8 +254,9 @@ owners_ask(void *arg, const struct put *p, struct error *err)
 struct owned {
 	uint64_t hash;
 	size_t dataset; /* index in the list of overlaps */
+	uint64_t size;
 	uint32_t crc;
-	bool has_crc;
+	bool has_size, has_crc;
 };
 
 struct overlaps {
@@ -278,7 +279,9 @@ note_owned(void *arg, const struct rank2file_file *f, struct error *err)
 	s->files[s->count++] = (struct owned){
 		.hash = map_hash(s->hasher, f->path),
 		.dataset = s->datasets,
+		.size = f->size,
 		.crc = f->crc,
+		.has_size = f->has_size,
 		.has_crc = f->has_crc,
 	};
 	return 0;
@@ -298,13 +301,21 @@ by_hash(const void *a, const void *b)
 static void
 count_owners(struct overlaps *s, const struct owned *f, size_t n)
 {
-	bool differ = false;
+	bool differ = false, same = true;
 
-	for (size_t i = 1; i < n; i++)
-		differ |= f[i].dataset != f[0].dataset &&
-			  (!f[i].has_crc || !f[0].has_crc ||
-			   f[i].crc != f[0].crc);
-	for (size_t i = 0; differ && i < n; i++) {
+	for (size_t i = 1; i < n; i++) {
+		const bool sums = f[i].has_crc && f[0].has_crc;
+
+		if (f[i].dataset == f[0].dataset)
+			continue;
+		differ |= (sums && f[i].crc != f[0].crc) ||
+			  (f[i].has_size && f[0].has_size &&
+			   f[i].size != f[0].size);
+		same = same && sums;
+	}
+	if (f[n - 1].dataset == f[0].dataset || (same && !differ))
+		return;
+	for (size_t i = 0; i < n; i++) {
 		struct owners_overlap *o = &s->list[f[i].dataset];
 		size_t last = f[n - 1].dataset;
 
@@ -314,6 +325,7 @@ count_owners(struct overlaps *s, const struct owned *f, size_t n)
 		if (s->list[last].id > o->other)
 			o->other = s->list[last].id;
 		o->files++;
+		o->differ |= differ;
 	}
 }
 

@@ -56,6 +56,7 @@ int owners_ask(void *arg, const struct put *p, struct error *err);
 struct owners_overlap {
 	int64_t id, other; /* `other`: the highest such id */
 	size_t files;	   /* paths that are not known to have equal bytes */
+	bool differ;	   /* recorded sizes or checksums of one differ */
 	char path[512];	   /* one of them, printable */
 };
 

@@ -11,6 +11,7 @@
 #include "buf.h"
 #include "dir.h"
 #include "error.h"
+#include "io.h"
 #include "lock.h"
 #include "mem.h"
 #include "meta/dataset.h"
@@ -23,6 +24,9 @@
 #define RANK2FILE_OLD "rank2file.scr" /* name in layout 1 */
 
 #define SHOWN_MAX 512
+
+/* The top file of a larger map is not compared with its copy. */
+#define TOP_MAX ((size_t)256 << 20)
 
 /* --- Open --- */
 
@@ -245,10 +249,19 @@ bool
 packed_has_copy(const struct packed *p)
 {
 	char name[sizeof(RANK2FILE_COPY RANK2FILE_OLD)];
+	struct buf map = BUF_INIT, copy = BUF_INIT;
+	bool same = p->layout == 1;
 
 	snprintf(name, sizeof(name), RANK2FILE_COPY "%s", p->base);
-	return p->layout == 1 ||
-	       faccessat(p->meta_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	/* A run that was interrupted may have left an older copy. */
+	if (!same &&
+	    io_read_file(p->meta_fd, p->base, TOP_MAX, &map, NULL) == 0 &&
+	    io_read_file(p->meta_fd, name, TOP_MAX, &copy, NULL) == 0)
+		same = map.len == copy.len &&
+		       memcmp(map.data, copy.data, map.len) == 0;
+	buf_free(&copy);
+	buf_free(&map);
+	return same;
 }
 
 /* --- Strings --- */

@@ -176,7 +176,7 @@ int packed_blame(const struct packed *p, struct error *err);
  * be removed.  ERROR_DAMAGED. */
 int packed_refuse_incomplete(const struct packed *p, struct error *err);
 
-/* Is there a second copy of the map?  Layout 1 needs none. */
+/* Is there a second copy of this very map?  Layout 1 needs none. */
 bool packed_has_copy(const struct packed *p);
 
 /* Did the check find no damage? */

@@ -197,13 +197,13 @@ with_archive() {
 @test "two valid datasets over the same files: verify names them" {
 	# What LLNL's library leaves: it retires nobody.
 	generate 1 1 --layout prefix
-	scr_index -p p --build 1
+	scr_index -p p --build 1 --checksums
 	try scr_index -p p --verify
 	assert_status 0
 	cp -a p/.scr/index.scr p/.scr/scr.dataset.1 .
 	rm -r p/latest
 	generate 2 2 --layout prefix
-	scr_index -p p --build 2
+	scr_index -p p --build 2 --checksums
 	rm -r p/.scr/scr.dataset.1
 	cp -a scr.dataset.1 p/.scr
 	scr_index -p p --add 1
@@ -216,7 +216,13 @@ with_archive() {
 	assert_status 3
 	assert_output_has "dataset 2 has this file, too" \
 		"dataset 1 has this file, too"
-	# The same bytes under the same name are nobody's loss.
+	# Without checksums nobody can tell, and it is said.
+	scr_index -p p --drop 2
+	rm p/.scr/scr.dataset.2/rank2file*
+	scr_index -p p --build 2
+	try scr_index -p p --verify 2
+	assert_status 0
+	assert_stderr_has "dataset 1 has this file, too (4 files in all); are they"
 	scr_index -p p --drop 1
 	try scr_index -p p --verify
 	assert_status 0

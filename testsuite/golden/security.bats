@@ -181,7 +181,8 @@ again_flushed()
 		"/etc/passwd"; do
 		again_open
 		craft "$meta/filemap_0" "s,^          rank_0.ckpt\$,          $name,"
-		attack "1 4"
+		# The headers of the redundancy name its files, too.
+		attack "0 1 4" "filemap_0|reddescmap"
 	done
 }
 
@@ -353,7 +354,7 @@ again_flushed()
 	for n in 4294967296 9223372036854775807 0 -1 3; do
 		again_open
 		craft "$meta/filemap_0" "s,^          4\$,          $n,"
-		attack "1 4"
+		attack "0 1 4" "filemap_0|reddescmap"
 	done
 	# The same number in all files.
 	for n in 2147483647 100000; do

@@ -46,6 +46,9 @@ plain_top(struct buf *raw)
 	if (k != NULL &&
 	    kvtree_set_u64(ctr, "HIDDEN", kvtree_count(k), NULL) < 0)
 		bail_out("out of memory");
+	k = kvtree_get(ctr, "COPY");
+	if (k != NULL && kvtree_set_u64(ctr, "COPY", kvtree_count(k), NULL) < 0)
+		bail_out("out of memory");
 	encode_again(t, raw);
 }
 
@@ -84,6 +87,8 @@ plain_entry(struct tree_entry *e)
 	unsigned long number = 0;
 	char path[512];
 
+	if (str_starts(base, RANK2FILE_COPY))
+		base += strlen(RANK2FILE_COPY);
 	if (str_eq(base, "rank2file"))
 		plain_top(&e->data);
 	if (dataset_dir_packed(base) >= 0)
@@ -281,6 +286,8 @@ is_of_packing(const char *path)
 	if (!str_starts(path, CRASH_META))
 		return false;
 	rest = path + strlen(CRASH_META);
+	if (str_starts(rest, RANK2FILE_COPY))
+		rest += strlen(RANK2FILE_COPY);
 	return is_part_name(rest) || str_eq(rest, "rank2file") ||
 	       str_eq(rest, SEGMAP_DIR) ||
 	       (str_starts(rest, SEGMAP_DIR "/") &&
@@ -371,15 +378,12 @@ is_form(struct pack_scene *x, const struct tree *form, bool clean, bool quiet)
 }
 
 /* Is the exit status plausible for the fault?  EIO means a broken disk, so the
- * file counts as missing.  If it held only redundancy, no data are lost. */
+ * file counts as missing: damage, or a loss if nothing can restore it. */
 static bool
-failed_well(const struct pack_scene *x, const struct fault *f, int status)
+failed_well(const struct fault *f, int status)
 {
-	if (!has_message())
-		return false;
-	return status == 1 ||
-	       (str_eq(f->error, "EIO") &&
-		(status == 4 || (x->whole != NULL && status == 3)));
+	return has_message() && (status == 1 || (str_eq(f->error, "EIO") &&
+						 (status == 3 || status == 4)));
 }
 
 static const char *const *
@@ -415,7 +419,7 @@ form_disturbed(struct pack_scene *x, const struct fault *f, unsigned *tally)
 	killed = status == -SIGKILL;
 	if (status == 0) {
 		good = is_form(x, &x->done, false, false);
-	} else if (!killed && (status < 0 || !failed_well(x, f, status))) {
+	} else if (!killed && (status < 0 || !failed_well(f, status))) {
 		tell(&x->s, "crashed, wrong exit status, or no message", "");
 		good = false;
 	}
