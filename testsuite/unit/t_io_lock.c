@@ -95,7 +95,7 @@ tick(int signal)
 static void
 test_wait(int dir)
 {
-	struct sigaction act = { .sa_handler = tick }, old;
+	struct sigaction act = { .sa_handler = tick };
 	struct itimerval often = { .it_interval.tv_usec = 2000,
 				   .it_value.tv_usec = 2000 };
 	struct itimerval off = { .it_interval.tv_usec = 0 };
@@ -116,13 +116,14 @@ test_wait(int dir)
 		_exit(fd < 0);
 	}
 	is_int(read(pipes[0], &byte, 1), 1, "a child holds the lock");
-	sigaction(SIGALRM, &act, &old);
+	/* Stays: under valgrind a last signal can arrive after the timer is
+	 * off. */
+	sigaction(SIGALRM, &act, NULL);
 	setitimer(ITIMER_REAL, &often, NULL);
 	fd = io_lock(dir, "wait", true, &err);
 	ok(fd >= 0 && exists_at(dir, "released"),
 	   "io_lock() waits, whatever signals arrive");
 	setitimer(ITIMER_REAL, &off, NULL);
-	sigaction(SIGALRM, &old, NULL);
 	is_int(wait_for(pid), 0, "the child is done");
 	close(fd);
 	close(pipes[0]);
