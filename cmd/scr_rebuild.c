@@ -43,11 +43,11 @@ static const struct app_info info = {
 	.name = "scr_rebuild",
 	.summary = "compute from redundancy what a dataset has lost",
 	.usage = "[OPTION]... DATASET|DIR...\n"
-		 "       scr_rebuild --xor|--rs|--partner [map] FILE...",
+		 "       scr_rebuild --SCHEME [map] FILE...",
 	.notes = "DATASET is a name or number on the prefix, name:NAME or "
 		 "id:NUMBER; DIR its\ndirectory below PREFIX/.scr, or its "
 		 "directories in the caches of one or more\nnodes; FILE a "
-		 "redundancy file.\n"
+		 "redundancy file, SCHEME its word (--xor and so on).\n"
 		 "Exit status: 0 done, or nothing to do; 1 failed; 2 usage; 3 "
 		 "with --dry-run: there\nis something to rebuild; 4 something "
 		 "is lost, and nothing was changed.",
