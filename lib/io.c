@@ -469,6 +469,19 @@ out:
 	return rc < 0 ? -1 : sync_parent(dirfd, name, err);
 }
 
+int
+io_check_output(const char *path, struct error *err)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0 || S_ISREG(st.st_mode))
+		return 0;
+	return error_set(err, ERROR_USAGE,
+			 "%s: not a regular file: give another name, or - for "
+			 "standard output",
+			 path);
+}
+
 /* openat(2); with O_CREAT a missing file is created for its owner. */
 static int
 open_or_create(int dirfd, const char *name, int flags, mode_t mode)

@@ -84,6 +84,11 @@ int io_open(int dirfd, const char *name, int flags, mode_t mode,
 int io_replace(int dirfd, const char *name, const void *data, size_t len,
 	       mode_t mode, struct error *err);
 
+/* May the file `path`, which the user chose, be written by a rename?  A device
+ * or a pipe would be replaced by a file: anything but a regular file (links are
+ * followed) or nothing is ERROR_USAGE. */
+int io_check_output(const char *path, struct error *err);
+
 /*
  * Remove the file or directory `name` with all its contents.  A missing file is
  * not an error.  Links are removed, not followed.  Only for files of our own:

@@ -84,6 +84,10 @@ int pathcache_parent(struct pathcache *c, const char *rel, const char **base,
 int pathcache_stat(struct pathcache *c, const char *rel, struct stat *st,
 		   struct error *err);
 
+/* The same of a link itself. */
+int pathcache_lstat(struct pathcache *c, const char *rel, struct stat *st,
+		    struct error *err);
+
 /*
  * Is `rel` certainly missing?  False means unknown.  For long lists of files to
  * be created: a directory is listed once, and only when two calls in a row are

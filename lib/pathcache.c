@@ -188,8 +188,8 @@ pathcache_parent(struct pathcache *c, const char *rel, const char **base,
 }
 
 int
-pathcache_stat(struct pathcache *c, const char *rel, struct stat *st,
-	       struct error *err)
+pathcache_lstat(struct pathcache *c, const char *rel, struct stat *st,
+		struct error *err)
 {
 	const char *base = NULL;
 	int fd = pathcache_parent(c, rel, &base, err);
@@ -198,6 +198,15 @@ pathcache_stat(struct pathcache *c, const char *rel, struct stat *st,
 		return -1;
 	if (fstatat(fd, base, st, AT_SYMLINK_NOFOLLOW) < 0)
 		return error_sys(err, "%s: cannot stat", rel);
+	return 0;
+}
+
+int
+pathcache_stat(struct pathcache *c, const char *rel, struct stat *st,
+	       struct error *err)
+{
+	if (pathcache_lstat(c, rel, st, err) < 0)
+		return -1;
 	if (S_ISLNK(st->st_mode))
 		return path_stat_beneath(c->rootfd, rel, st, err);
 	return 0;

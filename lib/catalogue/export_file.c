@@ -10,6 +10,7 @@
 
 #include "catalogue/export.h"
 #include "error.h"
+#include "io.h"
 #include "path.h"
 #include "str.h"
 #include "transfer/put.h"
@@ -41,6 +42,8 @@ export_to(struct packed *p, const char *file, const struct export_options *eo,
 	if (file == NULL || str_eq(file, "-"))
 		return export_dataset(p, STDOUT_FILENO, "standard output", eo,
 				      out, err);
+	if (io_check_output(file, err) < 0)
+		return -1;
 	base = path_base(file);
 	dir = open_dir(file, err);
 	if (dir < 0)

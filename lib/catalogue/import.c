@@ -432,6 +432,7 @@ look_around(struct importing *x, struct error *err)
 {
 	char sum[HASH_TEXT], shown[SHOWN_MAX];
 	struct put_file *meta = NULL; /* metadata with other contents */
+	struct error why = ERROR_INIT;
 	struct stat st;
 
 	x->there = mem_calloc(x->count + 1, sizeof(*x->there));
@@ -441,9 +442,14 @@ look_around(struct importing *x, struct error *err)
 		const struct imported *f = &x->list[i];
 		bool same = false;
 
-		if (pathcache_absent(x->parents, f->path) ||
-		    pathcache_stat(x->parents, f->path, &st, NULL) < 0)
+		if (pathcache_absent(x->parents, f->path))
 			continue;
+		if (pathcache_lstat(x->parents, f->path, &st, &why) < 0) {
+			if (why.kind != ERROR_ABSENT)
+				return error_pass(err, &why);
+			error_clear(&why);
+			continue;
+		}
 		x->there[i] = true;
 		if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size) {
 			if (sum_there(x, f->path, sum, err) < 0)

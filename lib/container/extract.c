@@ -174,28 +174,18 @@ in_the_way(struct extraction *x, const struct segmap_file *f, bool force,
 {
 	struct error why = ERROR_INIT;
 	char shown[SHOWN_MAX];
-	const char *base = NULL;
 	struct stat st;
-	int parent = -1, rc = 0;
 
 	if (pathcache_absent(x->parents, f->path))
 		return 0;
-	parent = pathcache_parent(x->parents, f->path, &base, &why);
-	if (parent < 0 && why.kind == ERROR_ABSENT)
+	if (pathcache_lstat(x->parents, f->path, &st, &why) < 0)
+		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
+	*replaces = force && S_ISREG(st.st_mode);
+	if (*replaces)
 		return 0;
-	if (parent < 0)
-		return error_pass(err, &why);
-	if (fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-		if (errno != ENOENT)
-			rc = error_sys(err, "%s: cannot stat", f->path);
-	} else if (!force || !S_ISREG(st.st_mode)) {
-		errno = EEXIST;
-		rc = error_sys(err, "%s (--force replaces files)",
-			       str_printable(shown, sizeof(shown), f->path));
-	} else {
-		*replaces = true;
-	}
-	return rc;
+	errno = EEXIST;
+	return error_sys(err, "%s (--force replaces files)",
+			 str_printable(shown, sizeof(shown), f->path));
 }
 
 /* Add a part of a file that begins at `at`; merged with the last part, if it

@@ -113,20 +113,13 @@ look_at(void *arg, size_t i, unsigned worker, struct error *err)
 	struct error why = ERROR_INIT;
 	struct stat *st = &w->stats[i];
 	struct pathcache *dirs = cache_of(w, worker, w->p->file_fd, err);
-	const char *base = NULL;
 	char text[128];
-	int parent = -1;
 
 	if (dirs == NULL)
 		return -1;
-	parent = pathcache_parent(dirs, f->path, &base, &why);
-	if (parent < 0)
+	if (pathcache_lstat(dirs, f->path, st, &why) < 0)
 		return why.kind == ERROR_ABSENT ? bad_file(f, "missing", err)
 						: error_pass(err, &why);
-	if (fstatat(parent, base, st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT
-			       ? bad_file(f, "missing", err)
-			       : error_sys(err, "%s: cannot stat", f->path);
 	if (!S_ISREG(st->st_mode))
 		return bad_file(f,
 				"not a plain file, and nothing else can be "
@@ -189,17 +182,13 @@ static int
 check_unchanged(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	const struct packing *w = arg;
-	const char *path = w->map.files[i].path, *base = NULL;
+	const char *path = w->map.files[i].path;
 	struct pathcache *dirs = cache_of(w, worker, w->p->file_fd, err);
-	int parent =
-		dirs == NULL ? -1 : pathcache_parent(dirs, path, &base, err);
 	char shown[SHOWN_MAX];
 	struct stat st;
 
-	if (parent < 0)
+	if (dirs == NULL || pathcache_lstat(dirs, path, &st, err) < 0)
 		return -1;
-	if (fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return error_sys(err, "%s: cannot stat", path);
 	if (!pack_same_file(&st, &w->stats[i]))
 		return error_set(err, ERROR_SYSTEM,
 				 "%s: changed while it was packed",

@@ -58,7 +58,7 @@ look_at(struct unpacking *u, size_t i, bool *have, bool *other,
 	if (pathcache_absent(u->w.parents, f->path))
 		return 0;
 	str_printable(shown, sizeof(shown), f->path);
-	if (pathcache_stat(u->w.parents, f->path, &st, &why) < 0) {
+	if (pathcache_lstat(u->w.parents, f->path, &st, &why) < 0) {
 		if (why.kind == ERROR_ABSENT)
 			return 0;
 		return error_pass(err, &why);

@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "buf.h"
 #include "error.h"
@@ -510,11 +509,7 @@ report_svg(const struct condition *h, struct buf *out, struct error *err)
 int
 report_svg_save(const char *path, const struct buf *svg, struct error *err)
 {
-	struct stat st;
-
-	/* io_replace() would replace a device or a pipe by a file. */
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-		return error_set(err, ERROR_USAGE, "%s: not a regular file",
-				 path);
+	if (io_check_output(path, err) < 0)
+		return -1;
 	return io_replace(AT_FDCWD, path, svg->data, svg->len, 0666, err);
 }
