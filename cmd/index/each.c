@@ -232,7 +232,8 @@ verbs_each(const struct settings *s, struct catalogue *c)
 		if (s->verb == VERB_VERIFY && catalogue_notice(c) != NULL)
 			status = STATUS_DAMAGED;
 		if (s->verb == VERB_VERIFY)
-			owners_overlaps(c, ix, &w.overlaps, &w.noverlaps, &err);
+			owners_overlaps(c, ix, &w.o, &w.overlaps, &w.noverlaps,
+					&err);
 		if (w.list == NULL)
 			print_head(&w);
 		status = error_worse_status(

@@ -22,7 +22,6 @@
  *   remove.c       remove one dataset
  *   retire.c       mark a dataset whose files are replaced
  *   claims.c       the files of a dataset that can be deleted with it
- *   shares.c       which files several datasets name
  *   owners.c       which datasets own which paths
  *   erase.c        remove files and directories, never through a link
  *   list.c         tables, JSON, prune: without access to files
@@ -414,10 +413,11 @@ void catalogue_names_free(struct catalogue_names *n);
 bool catalogue_names_unknown(const struct catalogue_names *n,
 			     const struct error *why);
 
-/* Call fn for each path, which is NULL if it is not recorded. */
-int catalogue_names_each(const struct catalogue_names *n,
-			 int (*fn)(void *arg, const char *path,
-				   struct error *err),
+/* Call fn for each file, whose path is NULL if it is not recorded. */
+typedef int (*catalogue_names_fn)(void *arg, const struct rank2file_file *f,
+				  struct error *err);
+
+int catalogue_names_each(const struct catalogue_names *n, catalogue_names_fn fn,
 			 void *arg, struct error *err);
 
 /* Is the error about the metadata, rather than a failed system call? */
@@ -457,34 +457,33 @@ int catalogue_remove(struct catalogue *c, const struct catalogue_dir *dir,
 int catalogue_make_room(const struct catalogue_dir *dir, bool summary,
 			struct error *err);
 
-/* --- shares.c --- */
+/* --- owners.c --- */
 
-struct catalogue_shares; /* opaque: the paths of the datasets that go */
+struct owners; /* opaque: a table of paths */
 
-struct catalogue_shares *catalogue_shares_new(struct error *err);
-void catalogue_shares_free(struct catalogue_shares *s); /* NULL is allowed */
+/* A path in it.  All but `hash` is for the user of the table. */
+struct owned {
+	uint64_t hash; /* 0: a free slot */
+	uint64_t size;
+	uint32_t crc;
+	uint32_t left;
+	bool kept; /* owners_mark() found it */
+	bool has_size, has_crc;
+};
 
-/* Add the files of a dataset that goes. */
-int catalogue_shares_add(struct catalogue_shares *s,
-			 const struct catalogue_claims *k, struct error *err);
+struct owners *owners_new(struct error *err);
+void owners_free(struct owners *t); /* NULL is allowed */
 
-/* Mark the files that dataset `id`, which stays, names.  Then
- * catalogue_shares_doubt() about a dataset whose files are unknown. */
-int catalogue_shares_mark(struct catalogue *c, int64_t id,
-			  const struct index *ix,
-			  const struct catalogue_options *o,
-			  struct catalogue_shares *s, struct error *err);
+/* Find a path, NULL: none; or add it, if it is not there: all 0.  Until the
+ * next owners_add(). */
+struct owned *owners_find(const struct owners *t, const char *path);
+struct owned *owners_add(struct owners *t, const char *path, struct error *err);
 
-/* The files of dataset `id` are unknown because of *why: an error if the index
- * `ix` (may be NULL) says that it is valid, else a message. */
-int catalogue_shares_doubt(int64_t id, const struct index *ix,
-			   const struct catalogue_options *o,
-			   const struct error *why, struct error *err);
-
-/* Mark the claims that another dataset names, one that stays or one that goes
- * later: the dataset of `k`, which was added, goes now. */
-void catalogue_shares_take(struct catalogue_shares *s,
-			   struct catalogue_claims *k);
+/* Set `kept` of all paths that dataset `id` owns.  *found is their number. -1:
+ * its paths are unknown because of *why. */
+int owners_mark(struct catalogue *c, int64_t id,
+		const struct catalogue_options *o, struct owners *t,
+		size_t *found, struct error *why);
 
 /* --- erase.c --- */
 

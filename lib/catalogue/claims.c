@@ -65,20 +65,30 @@ catalogue_names_unknown(const struct catalogue_names *n,
 }
 
 int
-catalogue_names_each(const struct catalogue_names *n,
-		     int (*fn)(void *arg, const char *path, struct error *err),
+catalogue_names_each(const struct catalogue_names *n, catalogue_names_fn fn,
 		     void *arg, struct error *err)
 {
 	for (size_t i = 0; n->have_ranks && i < n->r2f.nranks; i++) {
 		const struct rank2file_rank *r = &n->r2f.ranks[i];
 
 		for (size_t f = 0; f < r->nfiles; f++)
-			if (fn(arg, r->files[f].path, err) < 0)
+			if (fn(arg, &r->files[f], err) < 0)
 				return -1;
 	}
-	for (size_t i = 0; n->plan != NULL && i < n->plan->nfiles; i++)
-		if (fn(arg, n->plan->files[i].path, err) < 0)
+	for (size_t i = 0; n->plan != NULL && i < n->plan->nfiles; i++) {
+		const struct plan_file *f = &n->plan->files[i];
+		const struct rank2file_file file = {
+			.path = f->path,
+			.has_size = f->attr.has_size,
+			.size = f->attr.size,
+			.has_crc = f->has_crc,
+			.crc = f->crc,
+			.nsegs = f->nsegs,
+		};
+
+		if (fn(arg, &file, err) < 0)
 			return -1;
+	}
 	return 0;
 }
 
@@ -92,9 +102,10 @@ may_touch(const char *path)
 }
 
 static int
-claim(void *arg, const char *path, struct error *err)
+claim(void *arg, const struct rank2file_file *f, struct error *err)
 {
 	struct catalogue_claims *k = arg;
+	const char *path = f->path;
 	char shown[256];
 
 	if (!may_touch(path)) {

@@ -49,7 +49,7 @@ struct deletions {
 	const struct catalogue_options *o;
 	const struct delete_listener *listener;
 	const struct index *ix; /* as it was before; NULL: none */
-	struct catalogue_shares *shares;
+	struct owners *paths;	/* of the datasets that go */
 	struct deletion *list;
 	size_t count;
 	size_t good; /* datasets before the first one that cannot be deleted */
@@ -59,6 +59,74 @@ struct deletions {
 	size_t listed;	/* datasets before this one are settled in the index */
 	bool announced; /* the index was changed */
 };
+
+/* --- Files that several datasets have --- */
+
+/* Add the files of a dataset that goes. */
+static int
+add_paths(const struct deletions *all, const struct catalogue_claims *k,
+	  struct error *err)
+{
+	for (size_t i = 0; i < k->count; i++) {
+		struct owned *at = owners_add(all->paths, k->list[i].path, err);
+
+		if (at == NULL)
+			return -1;
+		at->left++; /* datasets that go, too, and are still there */
+	}
+	return 0;
+}
+
+/* A dataset that was added goes now: mark the claims that another dataset has,
+ * one that stays or one that goes later. */
+static void
+take_paths(const struct deletions *all, struct catalogue_claims *k)
+{
+	for (size_t i = 0; i < k->count; i++) {
+		struct owned *at = owners_find(all->paths, k->list[i].path);
+
+		/* A path that was not there when the dataset was added may be
+		 * anybody's. */
+		k->list[i].shared = at == NULL ||
+				    (at->left > 0 && --at->left > 0) ||
+				    at->kept;
+	}
+}
+
+/* The files of dataset `id` are unknown because of *why: an error if it is
+ * valid, else a message. */
+static int
+doubt(const struct deletions *all, int64_t id, const struct error *why,
+      struct error *err)
+{
+	struct index_entry e;
+
+	if (!catalogue_is_verdict(why))
+		return error_pass(err, why);
+	if (all->ix != NULL && index_find_id(all->ix, id, &e, NULL) == 0 &&
+	    index_entry_valid(&e))
+		return error_set(err, ERROR_CORRUPT,
+				 "dataset %" PRId64
+				 ": cannot tell whether it shares files: %s; "
+				 "--build or --drop it first",
+				 id, why->text);
+	work_say(&all->o->work,
+		 "dataset %" PRId64 ": cannot tell whether it shares files: %s",
+		 id, why->text);
+	return 0;
+}
+
+/* Mark the files of a dataset that stays. */
+static int
+mark_paths(const struct deletions *all, int64_t id, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	size_t found = 0;
+
+	return owners_mark(all->c, id, all->o, all->paths, &found, &why) < 0
+		       ? doubt(all, id, &why, err)
+		       : 0;
+}
 
 /* --- One dataset --- */
 
@@ -134,7 +202,7 @@ delete_one(struct deletions *all, struct deletion *d, struct error *err)
 	}
 	if (read_claims(d, err) < 0)
 		return -1;
-	catalogue_shares_take(all->shares, &d->claims);
+	take_paths(all, &d->claims);
 	d->begun = true;
 	return catalogue_remove(d->c, &d->dir, &d->claims, d->o, &d->out, err);
 }
@@ -257,7 +325,7 @@ examine(struct deletions *all, size_t i, struct error *err)
 		rc = d->dir.fd < 0 ? check_entry(d, all->ix, err)
 				   : read_claims(d, err);
 	if (rc == 0)
-		rc = catalogue_shares_add(all->shares, &d->claims, err);
+		rc = add_paths(all, &d->claims, err);
 	all->held += d->claims.count;
 	if (rc < 0 || !first || all->held > PATHS_HELD)
 		drop_claims(d);
@@ -277,8 +345,7 @@ examine_all(struct deletions *all, struct error *err)
 	if (all->good == 0 || all->good == all->count ||
 	    all->why.kind == ERROR_ABSENT || all->why.kind == ERROR_USAGE)
 		return 0;
-	return catalogue_shares_doubt(all->list[all->good].id, all->ix, all->o,
-				      &all->why, err);
+	return doubt(all, all->list[all->good].id, &all->why, err);
 }
 
 static int
@@ -312,8 +379,7 @@ mark_others(struct deletions *all, struct error *err)
 	for (size_t i = 0; rc == 0 && i < ndirs; i++)
 		if (bsearch(&dirs[i], going, all->good, sizeof(*going),
 			    by_id) == NULL)
-			rc = catalogue_shares_mark(all->c, dirs[i], all->ix,
-						   all->o, all->shares, err);
+			rc = mark_paths(all, dirs[i], err);
 	mem_free(dirs);
 	mem_free(going);
 	return rc;
@@ -422,8 +488,8 @@ catalogue_delete_all(struct catalogue *c, const int64_t *ids, size_t count,
 	all.ix = ix = catalogue_read(c, &why);
 	if (ix != NULL || why.kind == ERROR_ABSENT) {
 		error_clear(&why);
-		all.shares = catalogue_shares_new(&why);
-		rc = all.shares != NULL ? delete_all(&all, &why) : -1;
+		all.paths = owners_new(&why);
+		rc = all.paths != NULL ? delete_all(&all, &why) : -1;
 	}
 	if (rc < 0)
 		error_pass(err, &why);
@@ -431,7 +497,7 @@ catalogue_delete_all(struct catalogue *c, const int64_t *ids, size_t count,
 		drop_claims(&all.list[i]);
 		catalogue_dir_close(&all.list[i].dir);
 	}
-	catalogue_shares_free(all.shares);
+	owners_free(all.paths);
 	mem_free(all.list);
 	index_free(ix);
 	return rc;

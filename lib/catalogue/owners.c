@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * owners.c - which datasets own which paths: before files are replaced, and to
- * find paths that two datasets own.
+ * owners.c - which datasets own which paths: before files are replaced or
+ * removed, and to find paths that two datasets own.
  *
- * A dataset owns the paths in its rank2file, because that is what LLNL's
- * library fetches; files in containers are not at their paths.  Each rank2file
- * is read once.
+ * A dataset owns the paths that its rank2file names, or else its filemaps; of
+ * a file in a container nothing is at its path.  The metadata of each dataset
+ * are read once.  The table holds hashes of the paths, not the paths: 32 bytes
+ * instead of a hundred.  If two paths had the same hash, a file would stay that
+ * could have been removed.
  */
 #include <inttypes.h>
 #include <limits.h>
@@ -28,38 +30,194 @@
 #include "transfer/put.h"
 #include "work.h"
 
-/* --- The files of one dataset --- */
+#define SLOTS_MIN ((size_t)1024)
 
-/* Call fn for each file with a path of its own in the rank2file of dataset
- * `id`.  Stop if it does not return 0, and return that.  A dataset without a
- * good rank2file owns nothing: LLNL's library cannot fetch it. */
+/* --- A table of paths --- */
+
+/* Linear probing, at most 3/4 full. */
+struct owners {
+	struct map *hasher; /* empty: has the secret of the hash */
+	struct owned *slots;
+	size_t mask, count;
+};
+
+void
+owners_free(struct owners *t)
+{
+	if (t == NULL)
+		return;
+	map_free(t->hasher);
+	mem_free(t->slots);
+	mem_free(t);
+}
+
+struct owners *
+owners_new(struct error *err)
+{
+	struct owners *t = mem_calloc(1, sizeof(*t));
+
+	if (t != NULL) {
+		t->hasher = map_new();
+		t->slots = mem_calloc(SLOTS_MIN, sizeof(*t->slots));
+		t->mask = SLOTS_MIN - 1;
+	}
+	if (t != NULL && t->hasher != NULL && t->slots != NULL)
+		return t;
+	owners_free(t);
+	error_no_memory(err);
+	return NULL;
+}
+
+/* The slot of a hash, or the free slot where it belongs. */
+static struct owned *
+slot_of(struct owned *slots, size_t mask, uint64_t hash)
+{
+	size_t i = (size_t)hash & mask;
+
+	while (slots[i].hash != 0 && slots[i].hash != hash)
+		i = (i + 1) & mask;
+	return &slots[i];
+}
+
+static uint64_t
+hash_of(const struct owners *t, const char *path)
+{
+	const uint64_t hash = map_hash(t->hasher, path);
+
+	return hash != 0 ? hash : 1;
+}
+
+struct owned *
+owners_find(const struct owners *t, const char *path)
+{
+	struct owned *at = NULL;
+
+	if (path != NULL)
+		at = slot_of(t->slots, t->mask, hash_of(t, path));
+	return at != NULL && at->hash != 0 ? at : NULL;
+}
+
 static int
-each_file(struct catalogue *c, int64_t id,
-	  int (*fn)(void *arg, const struct rank2file_file *f,
-		    struct error *err),
-	  void *arg, struct error *err)
+grow(struct owners *t, struct error *err)
+{
+	size_t mask = 2 * t->mask + 1;
+	struct owned *to = NULL;
+
+	if (t->count < (t->mask + 1) / 4 * 3)
+		return 0;
+	to = mem_calloc(mask + 1, sizeof(*to));
+	if (to == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i <= t->mask; i++)
+		if (t->slots[i].hash != 0)
+			*slot_of(to, mask, t->slots[i].hash) = t->slots[i];
+	mem_free(t->slots);
+	t->slots = to;
+	t->mask = mask;
+	return 0;
+}
+
+struct owned *
+owners_add(struct owners *t, const char *path, struct error *err)
+{
+	const uint64_t hash = hash_of(t, path);
+	struct owned *at = NULL;
+
+	if (grow(t, err) < 0)
+		return NULL;
+	at = slot_of(t->slots, t->mask, hash);
+	t->count += at->hash == 0;
+	at->hash = hash;
+	return at;
+}
+
+/* A table of these paths.  NULL: ERROR_NOMEM. */
+static struct owners *
+table_of(const char *const *paths, size_t count, struct error *err)
+{
+	struct owners *t = owners_new(err);
+
+	for (size_t i = 0; i < count && t != NULL; i++)
+		if (owners_add(t, paths[i], err) == NULL) {
+			owners_free(t);
+			t = NULL;
+		}
+	return t;
+}
+
+/* --- The paths of one dataset --- */
+
+/* Call fn for each path that dataset `id` owns.  A dataset without a directory
+ * owns none.  *why: as catalogue_names_read(), or the error of fn. */
+static int
+each_path(struct catalogue *c, int64_t id, const struct catalogue_options *o,
+	  catalogue_names_fn fn, void *arg, struct error *why)
 {
 	struct catalogue_dir d = CATALOGUE_DIR_INIT;
-	struct error why = ERROR_INIT;
-	struct rank2file r;
-	int rc = catalogue_dir_open(c, id, &d, &why);
+	struct catalogue_names n;
+	int rc = catalogue_dir_open(c, id, &d, why);
 
-	if (rc == 0)
-		rc = rank2file_load(d.fd, RANK2FILE_FILE, &r, &why);
-	catalogue_dir_close(&d);
+	if (rc < 0 && why->kind != ERROR_ABSENT)
+		return -1;
+	error_clear(why);
 	if (rc < 0)
-		return why.kind == ERROR_SYSTEM || why.kind == ERROR_NOMEM
-			       ? error_pass(err, &why)
-			       : 0;
-	for (size_t i = 0; i < r.nranks && rc == 0; i++)
-		for (size_t k = 0; k < r.ranks[i].nfiles && rc == 0; k++)
-			if (r.ranks[i].files[k].nsegs == 0)
-				rc = fn(arg, &r.ranks[i].files[k], err);
-	rank2file_free(&r);
+		return 0;
+	rc = catalogue_names_read(c, &d, false, o, &n, why);
+	if (rc == 0 && catalogue_names_unknown(&n, why))
+		rc = -1;
+	if (rc == 0) {
+		error_clear(why);
+		rc = catalogue_names_each(&n, fn, arg, why);
+	}
+	catalogue_names_free(&n);
+	catalogue_dir_close(&d);
 	return rc;
 }
 
-/* --- Before files are replaced --- */
+struct marking {
+	struct owners *t;
+	size_t found;
+};
+
+static int
+mark(void *arg, const struct rank2file_file *f, struct error *err)
+{
+	struct marking *m = arg;
+	struct owned *at = f->nsegs == 0 ? owners_find(m->t, f->path) : NULL;
+
+	(void)err;
+	if (at != NULL) {
+		at->kept = true;
+		m->found++;
+	}
+	return 0;
+}
+
+int
+owners_mark(struct catalogue *c, int64_t id, const struct catalogue_options *o,
+	    struct owners *t, size_t *found, struct error *why)
+{
+	struct marking m = { t, 0 };
+	int rc = 0;
+
+	if (t->count > 0)
+		rc = each_path(c, id, o, mark, &m, why);
+	*found = m.found;
+	return rc;
+}
+
+/* --- Before files are replaced or removed --- */
+
+/* A search for other owners of paths, which a job could restart from, or which
+ * could be added to the index again. */
+struct search {
+	struct catalogue *c;
+	const struct index *ix;
+	const struct catalogue_options *o;
+	int64_t id; /* the dataset that asks */
+	struct owners *paths;
+	const struct owners_write *w; /* NULL: only mark the paths */
+};
 
 /* Can a job restart from the dataset? */
 static bool
@@ -83,22 +241,6 @@ is_complete(struct catalogue *c, int64_t id)
 }
 
 static int
-is_wanted(void *arg, const struct rank2file_file *f, struct error *err)
-{
-	(void)err;
-	return f->path != NULL && map_get(arg, f->path) != MAP_NONE;
-}
-
-/* A search for the owners of paths. */
-struct search {
-	struct catalogue *c;
-	const struct index *ix;
-	const struct catalogue_options *o;
-	const struct owners_write *w;
-	struct map *paths;
-};
-
-static int
 act_on(const struct search *s, int64_t id, struct error *err)
 {
 	struct index_entry e = { .name = NULL };
@@ -118,24 +260,39 @@ act_on(const struct search *s, int64_t id, struct error *err)
 			 s->w->id, id, shown);
 }
 
+/* Look at one dataset.  One whose files are unknown cannot be fetched, nor
+ * rebuilt: it has nothing to lose. */
 static int
-search(const struct search *s, struct error *err)
+ask(const struct search *s, int64_t id, struct error *err)
 {
-	size_t count = 0;
-	int64_t *ids = catalogue_dirs(s->c, &count, err);
-	int rc = count == (size_t)-1 ? -1 : 0;
+	struct error why = ERROR_INIT;
+	size_t found = 0;
 
-	for (size_t i = 0; i < count && rc == 0; i++) {
-		/* Its own files may be replaced unless it is another dataset
-		 * with the same number. */
-		if (ids[i] == s->w->id ||
-		    (!is_listed(s->ix, ids[i]) && !is_complete(s->c, ids[i])))
-			continue;
-		rc = each_file(s->c, ids[i], is_wanted, s->paths, err);
-		if (rc > 0)
-			rc = act_on(s, ids[i], err);
-	}
+	if (id == s->id || (!is_listed(s->ix, id) && !is_complete(s->c, id)))
+		return 0;
+	if (owners_mark(s->c, id, s->o, s->paths, &found, &why) < 0)
+		return catalogue_is_verdict(&why) ? 0 : error_pass(err, &why);
+	return found > 0 && s->w != NULL ? act_on(s, id, err) : 0;
+}
+
+static int
+search(struct search *s, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct index *ix = catalogue_read(s->c, &why);
+	size_t count = 0;
+	int64_t *ids = NULL;
+	int rc = 0;
+
+	if (ix == NULL && why.kind != ERROR_ABSENT)
+		return error_pass(err, &why);
+	s->ix = ix;
+	ids = catalogue_dirs(s->c, &count, err);
+	rc = count == (size_t)-1 ? -1 : 0;
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = ask(s, ids[i], err);
 	mem_free(ids);
+	index_free(ix);
 	return rc;
 }
 
@@ -143,27 +300,32 @@ int
 owners_make_way(struct catalogue *c, const struct owners_write *w,
 		const struct catalogue_options *o, struct error *err)
 {
-	struct error why = ERROR_INIT;
-	struct search s = { .c = c, .o = o, .w = w };
-	struct index *ix = NULL;
-	int rc = 0;
+	struct search s = { .c = c, .o = o, .id = w->id, .w = w };
+	int rc = -1;
 
 	if (w->count == 0)
 		return 0;
-	ix = catalogue_read(c, &why);
-	if (ix == NULL && why.kind != ERROR_ABSENT)
-		return error_pass(err, &why);
-	s.ix = ix;
-	s.paths = map_new();
-	if (s.paths == NULL)
-		rc = error_no_memory(err);
-	for (size_t i = 0; i < w->count && rc == 0; i++)
-		if (map_put(s.paths, w->paths[i], i) < 0)
-			rc = error_no_memory(err);
-	if (rc == 0)
+	s.paths = table_of(w->paths, w->count, err);
+	if (s.paths != NULL)
 		rc = search(&s, err);
-	map_free(s.paths);
-	index_free(ix);
+	owners_free(s.paths);
+	return rc;
+}
+
+int
+owners_keep(void *arg, const char *const *paths, size_t count, bool *keep,
+	    struct error *err)
+{
+	const struct owners_guard *g = arg;
+	struct search s = { .c = g->catalogue, .o = g->o, .id = g->id };
+	int rc = -1;
+
+	s.paths = table_of(paths, count, err);
+	if (s.paths != NULL)
+		rc = search(&s, err);
+	for (size_t i = 0; i < count && rc == 0; i++)
+		keep[i] = owners_find(s.paths, paths[i])->kept;
+	owners_free(s.paths);
 	return rc;
 }
 
@@ -250,136 +412,88 @@ owners_ask(void *arg, const struct put *p, struct error *err)
 
 /* --- Paths that two datasets own --- */
 
-/* A path of a dataset, by its hash. */
-struct owned {
-	uint64_t hash;
-	size_t dataset; /* index in the list of overlaps */
-	uint64_t size;
-	uint32_t crc;
-	bool has_size, has_crc;
-};
-
 struct overlaps {
-	struct map *hasher; /* empty: has the secret of the hash */
-	struct owned *files;
-	size_t count, cap;
+	struct owners *t;
 	struct owners_overlap *list; /* by id */
-	size_t datasets;
+	size_t now;		     /* index of the dataset being read */
 };
 
+static void
+count_path(struct owners_overlap *o, int64_t other, const char *path,
+	   bool differ, bool again)
+{
+	if (other > o->other) {
+		o->other = other;
+		str_printable(o->path, sizeof(o->path), path);
+	}
+	o->files += !again;
+	o->differ |= differ;
+}
+
+/* Compare with the dataset before, if it owns the path, too. */
 static int
-note_owned(void *arg, const struct rank2file_file *f, struct error *err)
+note(void *arg, const struct rank2file_file *f, struct error *err)
 {
 	struct overlaps *s = arg;
+	struct owned *at = NULL, was;
+	bool sums = false, differ = false, shared = false;
 
-	if (f->path == NULL)
+	if (f->path == NULL || f->nsegs > 0)
 		return 0;
-	if (!MEM_ROOM(s->files, s->count, s->cap))
-		return error_no_memory(err);
-	s->files[s->count++] = (struct owned){
-		.hash = map_hash(s->hasher, f->path),
-		.dataset = s->datasets,
-		.size = f->size,
-		.crc = f->crc,
+	at = owners_add(s->t, f->path, err);
+	if (at == NULL)
+		return -1;
+	was = *at;
+	if (was.left == s->now + 1)
+		return 0;
+	sums = was.has_crc && f->has_crc;
+	differ = (sums && was.crc != f->crc) ||
+		 (was.has_size && f->has_size && was.size != f->size);
+	shared = was.left > 0 && (differ || !sums);
+	if (shared) {
+		struct owners_overlap *last = &s->list[was.left - 1];
+		struct owners_overlap *now = &s->list[s->now];
+
+		count_path(last, now->id, f->path, differ, was.kept);
+		count_path(now, last->id, f->path, differ, false);
+	}
+	*at = (struct owned){
+		.hash = was.hash,
+		.left = (uint32_t)s->now + 1,
+		.kept = shared,
 		.has_size = f->has_size,
+		.size = f->size,
 		.has_crc = f->has_crc,
+		.crc = f->crc,
 	};
 	return 0;
 }
 
 static int
-by_hash(const void *a, const void *b)
-{
-	const struct owned *x = a, *y = b;
-
-	if (x->hash != y->hash)
-		return x->hash < y->hash ? -1 : 1;
-	return (x->dataset > y->dataset) - (x->dataset < y->dataset);
-}
-
-/* Count one path with `n` owners, by dataset. */
-static void
-count_owners(struct overlaps *s, const struct owned *f, size_t n)
-{
-	bool differ = false, same = true;
-
-	for (size_t i = 1; i < n; i++) {
-		const bool sums = f[i].has_crc && f[0].has_crc;
-
-		if (f[i].dataset == f[0].dataset)
-			continue;
-		differ |= (sums && f[i].crc != f[0].crc) ||
-			  (f[i].has_size && f[0].has_size &&
-			   f[i].size != f[0].size);
-		same = same && sums;
-	}
-	if (f[n - 1].dataset == f[0].dataset || (same && !differ))
-		return;
-	for (size_t i = 0; i < n; i++) {
-		struct owners_overlap *o = &s->list[f[i].dataset];
-		size_t last = f[n - 1].dataset;
-
-		/* The highest id is the last owner's, or the one before it. */
-		for (size_t k = n; last == f[i].dataset && k-- > 0;)
-			last = f[k].dataset;
-		if (s->list[last].id > o->other)
-			o->other = s->list[last].id;
-		o->files++;
-		o->differ |= differ;
-	}
-}
-
-/* Find the name of a path that was counted for a dataset. */
-struct naming {
-	const struct overlaps *s;
-	struct owners_overlap *o;
-};
-
-static int
-name_path(void *arg, const struct rank2file_file *f, struct error *err)
-{
-	struct naming *n = arg;
-	const struct overlaps *s = n->s;
-	const uint64_t hash =
-		f->path != NULL ? map_hash(s->hasher, f->path) : 0;
-	size_t low = 0, high = s->count;
-
-	(void)err;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (s->files[middle].hash < hash)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < s->count && s->files[low].hash == hash; low++)
-		if (s->list[s->files[low].dataset].id == n->o->other) {
-			str_printable(n->o->path, sizeof(n->o->path), f->path);
-			return 1;
-		}
-	return 0;
-}
-
-static int
-collect(struct catalogue *c, const struct index *ix, struct overlaps *s,
-	struct error *err)
+note_all(struct catalogue *c, struct overlaps *s,
+	 const struct catalogue_options *o, const struct index *ix,
+	 struct error *err)
 {
 	size_t count = 0;
 	struct index_entry *e = index_entries(ix, &count, err);
 	int rc = count == (size_t)-1 ? -1 : 0;
 
-	s->hasher = map_new();
-	s->list = mem_calloc(count + 1, sizeof(*s->list));
-	if (rc == 0 && (s->hasher == NULL || s->list == NULL))
+	s->list = mem_calloc(rc < 0 ? 1 : count + 1, sizeof(*s->list));
+	if (rc == 0 && s->list == NULL)
 		rc = error_no_memory(err);
 	/* The entries are in descending order of ids. */
-	for (size_t i = count; i-- > 0 && rc == 0;) {
+	for (size_t i = rc == 0 ? count : 0; i-- > 0 && rc == 0;) {
+		struct error why = ERROR_INIT;
+
 		if (!index_entry_valid(&e[i]))
 			continue;
-		s->list[s->datasets].id = e[i].id;
-		rc = each_file(c, e[i].id, note_owned, s, err);
-		s->datasets++;
+		s->list[s->now].id = e[i].id;
+		rc = each_path(c, e[i].id, o, note, s, &why);
+		/* Metadata that are unusable are for the verdict on it. */
+		if (rc < 0)
+			rc = catalogue_is_verdict(&why) ? 0
+							: error_pass(err, &why);
+		s->now++;
 	}
 	mem_free(e);
 	return rc;
@@ -387,35 +501,21 @@ collect(struct catalogue *c, const struct index *ix, struct overlaps *s,
 
 int
 owners_overlaps(struct catalogue *c, const struct index *ix,
-		struct owners_overlap **out, size_t *count, struct error *err)
+		const struct catalogue_options *o, struct owners_overlap **out,
+		size_t *count, struct error *err)
 {
-	struct overlaps s = { .hasher = NULL };
-	int rc = collect(c, ix, &s, err);
+	struct overlaps s = { .t = owners_new(err) };
+	int rc = s.t == NULL ? -1 : note_all(c, &s, o, ix, err);
 
 	*out = NULL;
 	*count = 0;
-	if (rc == 0 && s.count > 0)
-		qsort(s.files, s.count, sizeof(*s.files), by_hash);
-	for (size_t i = 0, end = 0; rc == 0 && i < s.count; i = end) {
-		for (end = i + 1;
-		     end < s.count && s.files[end].hash == s.files[i].hash;)
-			end++;
-		count_owners(&s, &s.files[i], end - i);
-	}
-	for (size_t i = 0; i < s.datasets && rc == 0; i++) {
-		struct naming n = { &s, &s.list[i] };
-
-		if (s.list[i].files == 0)
-			continue;
-		if (each_file(c, s.list[i].id, name_path, &n, err) < 0)
-			rc = -1;
-		s.list[(*count)++] = s.list[i];
-	}
+	for (size_t i = 0; i < s.now && rc == 0; i++)
+		if (s.list[i].files > 0)
+			s.list[(*count)++] = s.list[i];
 	if (rc == 0)
 		*out = s.list;
 	else
 		mem_free(s.list);
-	mem_free(s.files);
-	map_free(s.hasher);
+	owners_free(s.t);
 	return rc;
 }

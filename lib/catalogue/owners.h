@@ -2,7 +2,7 @@
 /*
  * owners.h - which datasets own which paths of a prefix.
  *
- * A dataset owns the paths in its rank2file that are not in containers.  An
+ * A dataset owns the paths of its files that are not in containers.  An
  * application that always writes the same names makes several datasets own the
  * same paths; only the last one written has its bytes there.
  */
@@ -19,7 +19,7 @@ struct error;
 struct index;
 struct put;
 
-/* --- Before files are replaced --- */
+/* --- Before files are replaced or removed --- */
 
 struct owners_write {
 	int64_t id;		  /* of the dataset whose files are written */
@@ -39,6 +39,14 @@ struct owners_write {
 int owners_make_way(struct catalogue *c, const struct owners_write *w,
 		    const struct catalogue_options *o, struct error *err);
 
+/*
+ * For struct pack_keep: set keep[i] if another dataset, which a job could
+ * restart from or that could be added to the index again, owns paths[i]: the
+ * file has to stay.  `arg` is a struct owners_guard.
+ */
+int owners_keep(void *arg, const char *const *paths, size_t count, bool *keep,
+		struct error *err);
+
 /* For struct put_guard: owners_make_way() for all files that are replaced below
  * the prefix.  `arg` is a struct owners_guard. */
 struct owners_guard {
@@ -54,18 +62,21 @@ int owners_ask(void *arg, const struct put *p, struct error *err);
 
 /* A valid dataset, some of whose paths another valid one owns, too. */
 struct owners_overlap {
-	int64_t id, other; /* `other`: the highest such id */
+	int64_t id, other; /* `other`: one of those that were before or after it
+			      at one of its paths */
 	size_t files;	   /* paths that are not known to have equal bytes */
 	bool differ;	   /* recorded sizes or checksums of one differ */
-	char path[512];	   /* one of them, printable */
+	char path[512];	   /* one of those that `other` owns, printable */
 };
 
 /*
  * List the datasets that are complete in `ix`, by id, and own paths of another
- * one.  Files whose recorded checksums are equal do not count.  Each rank2file
- * is read once; 32 bytes a file are held.  `*out` is for mem_free().
+ * one.  Files whose recorded checksums are equal do not count.  The metadata of
+ * each are read once; about 50 bytes a file are held.  `*out` is for
+ * mem_free().
  */
 int owners_overlaps(struct catalogue *c, const struct index *ix,
+		    const struct catalogue_options *o,
 		    struct owners_overlap **out, size_t *count,
 		    struct error *err);
 
