@@ -82,6 +82,7 @@ make_over(struct settings *s, struct packed *p, struct error *err)
 	struct owners_guard owners = { s->catalogue, p->id, &s->look, false };
 	struct pack_options po = {
 		.guard = { owners_ask, &owners },
+		.others = { owners_keep, &owners },
 		.size = s->size,
 		.redundancy = s->redundancy,
 		.keep = s->keep || s->layout == 1,

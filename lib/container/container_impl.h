@@ -38,6 +38,7 @@ struct packing {
 	uint32_t *set;		/* the redundancy set of each rank; 0: none */
 	struct hidden hidden;	/* metadata stored beside the map */
 	struct stat *stats;	/* originals, by file of `map` */
+	bool *shared;		/* originals to be kept, by file of the map */
 	struct stat *red_stats; /* originals, by file of `hidden` */
 	/* originals that were removed, and not, as they changed */
 	_Atomic size_t removed, left;

@@ -46,6 +46,7 @@ pack_fini(struct packing *w)
 	segmap_free(&w->map);
 	hidden_free(&w->hidden);
 	mem_free(w->stats);
+	mem_free(w->shared);
 	mem_free(w->file_sums);
 	mem_free(w->container_sums);
 	mem_free(w->red_stats);
@@ -233,6 +234,35 @@ pack_same_file(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
+/* Find which originals of the files in `m` are another dataset's, too. */
+static int
+find_shared(struct packing *w, const struct segmap *m, struct error *err)
+{
+	const struct pack_keep *others = &w->po->others;
+	const char **paths =
+		arena_alloc(w->arena, m->nfiles + 1, sizeof(*paths));
+
+	w->shared = mem_calloc(m->nfiles + 1, sizeof(*w->shared));
+	if (paths == NULL || w->shared == NULL)
+		return error_no_memory(err);
+	/* Those of layout 1 have a directory of their own. */
+	if (others->fn == NULL || w->p->layout == 1)
+		return 0;
+	for (size_t i = 0; i < m->nfiles; i++)
+		paths[i] = m->files[i].path;
+	if (others->fn(others->arg, paths, m->nfiles, w->shared, err) < 0)
+		return -1;
+	for (size_t i = 0; i < m->nfiles; i++)
+		w->out->shared += w->shared[i] && m->files[i].nsegs > 0;
+	if (w->out->shared > 0)
+		work_say(w->po->work,
+			 "%s: %zu %s another dataset, too: left there",
+			 w->p->name, w->out->shared,
+			 w->out->shared == 1 ? "file belongs to"
+					     : "files belong to");
+	return 0;
+}
+
 /* Remove one original, unless it changed since it was packed. */
 static int
 remove_original(struct packing *w, struct pathcache *dir, const char *path,
@@ -277,7 +307,7 @@ remove_one(void *arg, size_t i, unsigned worker, struct error *err)
 	if (!data)
 		return remove_original(w, dirs, w->hidden.files[k].name,
 				       &w->red_stats[k], err);
-	return w->map.files[k].nsegs == 0
+	return w->map.files[k].nsegs == 0 || w->shared[k]
 		       ? 0
 		       : remove_original(w, dirs, w->map.files[k].path,
 					 &w->stats[k], err);
@@ -286,6 +316,8 @@ remove_one(void *arg, size_t i, unsigned worker, struct error *err)
 static int
 remove_originals(struct packing *w, struct error *err)
 {
+	if (find_shared(w, &w->map, err) < 0)
+		return -1;
 	return each_file(w, w->map.nfiles + w->hidden.nfiles, remove_one, err);
 }
 
@@ -347,7 +379,7 @@ sweep_original(struct packing *w, size_t i, struct error *err)
 	struct stat st;
 	bool same = false;
 
-	if (f->nsegs == 0 || a == NULL || !a->has_times ||
+	if (f->nsegs == 0 || w->shared[i] || a == NULL || !a->has_times ||
 	    pathcache_absent(w->parents, f->path) ||
 	    pathcache_stat(w->parents, f->path, &st, NULL) < 0)
 		return 0;
@@ -393,7 +425,8 @@ sweep_leftovers(struct packing *w, struct error *err)
 	    pack_sweep(p, &p->map, &p->hidden.red, &w->out->removed, err) < 0 ||
 	    pack_sweep_parts(p, err) < 0 || sweep_temps(w, err) < 0)
 		return -1;
-	if (!w->po->keep && sweep_hidden(w, err) < 0)
+	if (!w->po->keep &&
+	    (sweep_hidden(w, err) < 0 || find_shared(w, &p->map, err) < 0))
 		return -1;
 	for (size_t i = 0; !w->po->keep && i < p->map.nfiles; i++)
 		if (sweep_original(w, i, err) < 0)

@@ -35,6 +35,15 @@ enum pack_spare {
 	PACK_SPARE_ONE,	  /* nothing is lost: each set loses one member */
 };
 
+/* Called by pack() before it removes originals: set keep[i] if the file
+ * paths[i] has to stay, because it is another dataset's, too.  -1: none is
+ * removed. */
+struct pack_keep {
+	int (*fn)(void *arg, const char *const *paths, size_t count, bool *keep,
+		  struct error *err);
+	void *arg;
+};
+
 struct pack_options {
 	/* bytes of a container; 0: unchanged, or the default */
 	uint64_t size;
@@ -46,8 +55,9 @@ struct pack_options {
 	/* 1: pack a copy in the layout of SCR 1.1.8, and leave the dataset
 	 * unchanged; else 0 */
 	int layout;
-	bool force;		/* unpack: replace files that differ */
-	struct put_guard guard; /* unpack */
+	bool force;		 /* unpack: replace files that differ */
+	struct put_guard guard;	 /* unpack */
+	struct pack_keep others; /* pack; fn NULL: none */
 	const struct work *work;
 };
 
@@ -57,6 +67,7 @@ struct pack_result {
 	size_t adopted;		  /* unpack: existing files that are right */
 	size_t removed;		  /* removed originals or containers */
 	size_t left;		  /* originals not removed: changed meanwhile */
+	size_t shared;		  /* the same: another dataset owns them, too */
 	enum pack_spare spare;
 	uint64_t bytes;
 	bool done_before; /* nothing to do except to clean up */

@@ -288,6 +288,7 @@ report_pack_json(const struct pack_result *r)
 	json_set_u64(j, "adopted", r->adopted);
 	json_set_u64(j, "removed", r->removed);
 	json_set_u64(j, "left", r->left);
+	json_set_u64(j, "shared", r->shared);
 	json_set_bool(j, "done_before", r->done_before);
 	if (r->spare != PACK_SPARE_UNKNOWN)
 		json_set_u64(j, "could_lose", r->spare == PACK_SPARE_ONE);

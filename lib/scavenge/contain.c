@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "catalogue/owners.h"
 #include "clock.h"
 #include "container/pack.h"
 #include "error.h"
@@ -40,7 +41,9 @@ scavenge_restart_point(const struct scavenge *s)
 static int
 pack_one(struct scavenge *s, int64_t id, struct error *err)
 {
+	struct owners_guard owners = { s->prefix, id, s->o->catalogue, false };
 	const struct pack_options po = {
+		.others = { owners_keep, &owners },
 		.size = s->o->container_size,
 		.redundancy = s->o->pack_redundancy,
 		.work = s->work,

@@ -228,3 +228,30 @@ with_archive() {
 	assert_status 0
 	assert_stderr_empty
 }
+
+@test "pack leaves the files that another valid dataset has, too" {
+	local id
+
+	for id in 1 2; do
+		"$GEN/gen_dataset" -q -p p -n 4 -m 1 -s 5000 --dir latest \
+			-i $id --name t$id -t SINGLE
+		scr_index -p p --build $id
+	done
+	cp -a p/latest files
+	try scr_container -p p pack 2 --json
+	assert_status 0
+	assert_output_has '"shared": 4' '"removed": 0'
+	assert_stderr_has "t2: 4 files belong to another dataset, too: left there"
+	diff -r files p/latest
+	# Once more: it looks for left-overs.
+	scr_container -p p pack 2
+	diff -r files p/latest
+	scr_index -p p --verify --checksums 1
+	# Without the other one they are left-overs.
+	scr_index -p p --drop 1
+	rm -r p/.scr/scr.dataset.1
+	scr_container -p p pack 2
+	[[ ! -e p/latest/rank_0.ckpt ]]
+	scr_container -p p unpack 2
+	diff -r files p/latest
+}
