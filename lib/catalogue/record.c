@@ -35,10 +35,8 @@ same_file(const struct rank2file_file *a, const struct rank2file_file *b)
 static bool
 same_ranks(const struct rank2file *old, const struct rank2file *r)
 {
-	/* With several parts, LLNL's scr_index writes a RANKS that LLNL's
-	 * reader rejects (formats.md 13), so write rank2file again. */
 	if (old->nranks != r->nranks ||
-	    (r->nranks > RANK2FILE_PART_RANKS && r->containers == NULL))
+	    (old->refused != NULL && r->containers == NULL))
 		return false;
 	for (size_t i = 0; i < r->nranks; i++) {
 		const struct rank2file_rank *a = &old->ranks[i];

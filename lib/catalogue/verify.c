@@ -11,30 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "catalogue/catalogue_impl.h"
+#include "catalogue/verify_impl.h"
 #include "container/packed.h"
 #include "error.h"
-#include "mem.h"
 #include "meta/index.h"
-#include "rescue/deep.h"
 #include "str.h"
-
-/* Buffer size for a path in a sentence. */
-#define SHOWN_MAX 512
-
-struct verify {
-	struct catalogue *c;
-	const struct index_entry *e;
-	const struct catalogue_options *o;
-	struct verify_result *out;
-	const struct verify_listener *problems; /* or NULL */
-	size_t told;				/* problems reported so far */
-	struct catalogue_dir dir;
-	struct catalogue_fetch fetch;
-	struct catalogue_renamed renamed;
-	size_t astray, astray_lost; /* files below renamed.from; those that
-				       cannot be rebuilt */
-};
 
 /* Report one problem, and set the status that follows from it. */
 static void
@@ -46,12 +27,11 @@ tell_text(struct verify *v, int status, const char *text)
 		v->problems->tell(v->problems->arg, text);
 }
 
-/* A problem that keeps the library from fetching the dataset. */
-static void __attribute__((format(printf, 3, 4)))
-tell(struct verify *v, int status, const char *fmt, ...)
+void
+verify_tell(struct verify *v, int status, const char *fmt, ...)
 {
 	struct fetchable *f = &v->out->fetch;
-	char text[ERROR_TEXT_MAX + SHOWN_MAX];
+	char text[ERROR_TEXT_MAX + VERIFY_SHOWN];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -64,11 +44,10 @@ tell(struct verify *v, int status, const char *fmt, ...)
 	snprintf(f->why, sizeof(f->why), "%.*s", (int)sizeof(f->why) - 1, text);
 }
 
-/* Damage that only the next loss makes felt. */
-static void __attribute__((format(printf, 2, 3)))
-tell_spare(struct verify *v, const char *fmt, ...)
+void
+verify_tell_spare(struct verify *v, const char *fmt, ...)
 {
-	char text[ERROR_TEXT_MAX + SHOWN_MAX];
+	char text[ERROR_TEXT_MAX + VERIFY_SHOWN];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -79,10 +58,8 @@ tell_spare(struct verify *v, const char *fmt, ...)
 
 /* --- Directories renamed by hand --- */
 
-/* Is this missing file below a directory that was renamed?  The first missing
- * file shows which directory is missing. */
-static bool
-is_astray(struct verify *v, const char *path, const uint64_t *size)
+bool
+verify_is_astray(struct verify *v, const char *path, const uint64_t *size)
 {
 	if (!v->renamed.looked)
 		catalogue_renamed_find(v->c, path, size, &v->renamed);
@@ -92,241 +69,19 @@ is_astray(struct verify *v, const char *path, const uint64_t *size)
 	return true;
 }
 
-static void
-tell_astray(struct verify *v)
+void
+verify_tell_astray(struct verify *v)
 {
-	char from[SHOWN_MAX], to[SHOWN_MAX];
+	char from[VERIFY_SHOWN], to[VERIFY_SHOWN];
 
 	if (v->astray > 0)
-		tell(v, STATUS_DAMAGED,
-		     "%s: missing, with %zu %s; %s looks like it: rename it "
-		     "back",
-		     str_printable(from, sizeof(from), v->renamed.from),
-		     str_count(v->astray, "file"),
-		     str_printable(to, sizeof(to), v->renamed.to));
-}
-
-/* --- With filemaps --- */
-
-static const char *
-fate_words(enum fate f)
-{
-	return f == FATE_REBUILD ? "can be rebuilt" : "lost";
-}
-
-static bool
-is_renamed(struct verify *v, const struct plan_file *f)
-{
-	if (f->state != FILE_MISSING || f->nsegs > 0 || f->path == NULL ||
-	    !is_astray(v, f->path, f->attr.has_size ? &f->attr.size : NULL))
-		return false;
-	v->astray_lost += f->fate == FATE_LOST;
-	return true;
-}
-
-static void
-tell_file(struct verify *v, const struct plan_file *f)
-{
-	char path[SHOWN_MAX];
-	int status = f->fate == FATE_REBUILD ? STATUS_DAMAGED : STATUS_LOST;
-
-	v->out->bad_files++;
-	if (is_renamed(v, f))
-		return;
-	str_printable(path, sizeof(path), f->path);
-	if (f->state == FILE_WRONG_SIZE)
-		tell(v, status,
-		     "%s: %" PRIu64 " bytes, should be %" PRIu64
-		     " (rank %" PRIu32 "): %s",
-		     path, f->found_size, f->attr.size, f->rank,
-		     fate_words(f->fate));
-	else
-		tell(v, status, "%s: %s (rank %" PRIu32 "): %s", path,
-		     file_state_name(f->state), f->rank, fate_words(f->fate));
-}
-
-/* A file that is there, but that the job cannot read. */
-static void
-tell_unreadable(struct verify *v, const struct plan_file *f)
-{
-	char path[SHOWN_MAX];
-
-	if (f->state == FILE_PRESENT && f->unreadable)
-		tell(v, STATUS_FAILED,
-		     "%s: its mode does not let its owner read it (rank "
-		     "%" PRIu32 "): unknown",
-		     str_printable(path, sizeof(path), f->path), f->rank);
-}
-
-static void
-tell_files(struct verify *v, const struct plan *p)
-{
-	v->out->files = p->nfiles;
-	for (size_t i = 0; i < p->nfiles; i++) {
-		const struct plan_file *f = &p->files[i];
-
-		if (f->state != FILE_PRESENT) {
-			tell_file(v, f);
-			continue;
-		}
-		v->out->bytes += f->attr.size;
-		v->out->unchecked += !f->attr.has_size;
-		tell_unreadable(v, f);
-	}
-	tell_astray(v);
-}
-
-/* Report lost filemaps: which files the ranks had is unknown. */
-static int
-tell_maps(struct verify *v, struct plan *p, struct error *err)
-{
-	uint32_t *lost = mem_alloc((size_t)p->nranks + 1, sizeof(*lost));
-	size_t n = 0;
-
-	if (lost == NULL)
-		return error_no_memory(err);
-	for (int64_t i = 0; i < p->nranks; i++) {
-		const struct plan_rank *r = &p->ranks[i];
-
-		if (r->map.fate == FATE_LOST)
-			lost[n++] = (uint32_t)i;
-		else if (r->map.fate == FATE_REBUILD)
-			tell_spare(v,
-				   "filemap of rank %" PRId64
-				   ": %s: can be rebuilt",
-				   i,
-				   r->map.why != NULL ? r->map.why : "missing");
-	}
-	if (n > 0)
-		tell(v, STATUS_LOST,
-		     "%s of %s %s: lost, so the files of %zu %s are unknown",
-		     n == 1 ? "filemap" : "filemaps", str_plural(n, "rank"),
-		     plan_ranks_text(p, lost, n), str_count(n, "rank"));
-	mem_free(lost);
-	return 0;
-}
-
-/* Report damaged or missing redundancy, even if the data are right: they are
- * not protected from the next loss. */
-static void
-tell_set(struct verify *v, const struct plan_set *s)
-{
-	for (uint32_t i = 0; i < s->n; i++) {
-		const struct plan_member *m = &s->members[i];
-
-		if (m->fate == FATE_KEEP && m->state != RED_DAMAGED &&
-		    m->state != RED_HEADER_DAMAGED)
-			continue;
-		tell_spare(v,
-			   "%s, member %" PRIu32 " of %" PRIu32
-			   " of set %" PRIu32 " (%s%s): %s",
-			   m->name != NULL ? m->name : "redundancy file", i + 1,
-			   s->n, s->number, redset_type_name(s->type),
-			   s->map ? " over filemaps" : "",
-			   m->problem != NULL ? m->problem
-					      : red_state_name(m->state));
-	}
-}
-
-/* The verdict of the plan gives the reason of a loss.  If all data are present,
- * or under another name, lost redundancy is only damage. */
-static void
-tell_verdict(struct verify *v, const struct plan *p)
-{
-	struct error why = ERROR_INIT;
-
-	if (plan_error(p, &why) == 0 ||
-	    (why.kind != ERROR_LOST && v->told > 0) ||
-	    (v->astray_lost > 0 && v->astray_lost == p->files_lost))
-		return;
-	if (catalogue_data_whole(p))
-		tell_spare(v, "%s", why.text);
-	else
-		tell(v, error_status(why.kind), "%s", why.text);
-}
-
-static int
-tell_plan(struct verify *v, struct plan *p, struct error *err)
-{
-	if (tell_maps(v, p, err) < 0)
-		return -1;
-	tell_files(v, p);
-	for (size_t i = 0; i < p->nsets; i++)
-		tell_set(v, &p->sets[i]);
-	tell_verdict(v, p);
-	return 0;
-}
-
-static int
-verify_deep(struct verify *v, struct plan *p, struct error *err)
-{
-	struct deep_result r = { .nfindings = 0 };
-	struct error why = ERROR_INIT;
-
-	if (deep_check(p, &v->o->work, &r, err) < 0)
-		return -1;
-	for (size_t i = 0; i < r.nfindings; i++) {
-		deep_error(p, &r.findings[i], &why);
-		tell(v, STATUS_DAMAGED, "%s", why.text);
-		v->out->bad_files += r.findings[i].file != PLAN_NONE;
-	}
-	v->out->deep_sets = r.sets_checked;
-	deep_free(&r);
-	return 0;
-}
-
-/* Compare the checksums in rank2file; the plan compared those in filemaps. */
-static int
-verify_sums(struct verify *v, struct plan *p, struct error *err)
-{
-	struct catalogue_sum *sums = catalogue_sums(
-		p, v->fetch.have_ranks && !p->outdated ? &v->fetch.ranks : NULL,
-		err);
-	int rc = -1;
-
-	if (sums != NULL)
-		rc = catalogue_sums_compare(v->c, p, sums, false, v->o, err);
-	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
-		const struct plan_file *f = &p->files[i];
-
-		if (!f->has_crc ||
-		    (f->state != FILE_PRESENT && f->state != FILE_WRONG_CRC))
-			continue;
-		v->out->crc_checked++;
-		v->out->crc_bytes += f->attr.size;
-	}
-	mem_free(sums);
-	return rc;
-}
-
-/* Verify by the filemaps. 1: rank2file is needed instead, because there are
- * none, or a flushed dataset has too few. */
-static int
-verify_plan(struct verify *v, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	struct plan *p = catalogue_plan_as(v->c, v->dir.id, v->o, &why);
-	int rc = 0;
-
-	if (p == NULL && why.kind == ERROR_ABSENT)
-		return 1;
-	if (p == NULL)
-		return error_pass(err, &why);
-	if (v->fetch.have_ranks && catalogue_flush_knows(&v->dir, p)) {
-		rc = 1;
-		goto out;
-	}
-	if (v->o->checksums)
-		rc = verify_sums(v, p, err);
-	if (rc == 0)
-		rc = tell_plan(v, p, err);
-	if (rc == 0 && v->o->deep)
-		rc = verify_deep(v, p, err);
-	if (rc == 0)
-		rc = catalogue_fetch_match(&v->fetch, p, err);
-out:
-	plan_free(p);
-	return rc;
+		verify_tell(
+			v, STATUS_DAMAGED,
+			"%s: missing, with %zu %s; %s looks like it: rename it "
+			"back",
+			str_printable(from, sizeof(from), v->renamed.from),
+			str_count(v->astray, "file"),
+			str_printable(to, sizeof(to), v->renamed.to));
 }
 
 /* --- With a rank2file alone --- */
@@ -338,13 +93,13 @@ tell_listed(struct verify *v, const struct catalogue_file *f)
 
 	v->out->fetch.unsafe = v->out->fetch.unsafe || f->unsafe;
 	if (f->state == FILE_PRESENT && f->unreadable)
-		tell(v, STATUS_FAILED, "%s: unknown",
-		     catalogue_file_problem(f, text, sizeof(text)));
+		verify_tell(v, STATUS_FAILED, "%s: unknown",
+			    catalogue_file_problem(f, text, sizeof(text)));
 	else if (f->state != FILE_PRESENT &&
 		 !(f->state == FILE_MISSING && f->nsegs == 0 &&
-		   is_astray(v, f->path, f->has_size ? &f->size : NULL)))
-		tell(v, STATUS_LOST, "%s: lost",
-		     catalogue_file_problem(f, text, sizeof(text)));
+		   verify_is_astray(v, f->path, f->has_size ? &f->size : NULL)))
+		verify_tell(v, STATUS_LOST, "%s: lost",
+			    catalogue_file_problem(f, text, sizeof(text)));
 }
 
 static int
@@ -366,7 +121,7 @@ verify_listed(struct verify *v, struct error *err)
 	rc = 0;
 	for (size_t i = 0; i < files.count; i++)
 		tell_listed(v, &files.list[i]);
-	tell_astray(v);
+	verify_tell_astray(v);
 	catalogue_files_tally(&files, &t);
 	v->out->files = t.files;
 	v->out->bad_files = t.bad;
@@ -380,7 +135,7 @@ verify_listed(struct verify *v, struct error *err)
 	if (t.bad == 0 && v->fetch.no_ranks.kind == ERROR_NONE &&
 	    catalogue_files_whole(&v->fetch.ranks, &files, view, !vouched,
 				  &why) < 0)
-		tell(v, STATUS_LOST, "%s", why.text);
+		verify_tell(v, STATUS_LOST, "%s", why.text);
 out:
 	catalogue_files_free(&files);
 	return rc;
@@ -392,13 +147,13 @@ out:
 static void
 tell_entry(struct verify *v)
 {
-	char reason[SHOWN_MAX];
+	char reason[VERIFY_SHOWN];
 
 	if (v->e->desc.id == 0)
 		return;
 	index_entry_reason(v->e, reason, sizeof(reason));
 	if (reason[0] != '\0' && (v->e->complete != 1 || !v->e->current))
-		tell(v, STATUS_DAMAGED, "its index entry: %s", reason);
+		verify_tell(v, STATUS_DAMAGED, "its index entry: %s", reason);
 }
 
 /* Judge the metadata, after the files.  Whatever can be written again is only
@@ -411,21 +166,27 @@ tell_fetch(struct verify *v, bool has_plan)
 
 	v->out->fetch.packed = f->packed;
 	if (f->desc.tree != NULL && f->desc.view.complete == 0)
-		tell(v, STATUS_LOST,
-		     SUMMARY_FILE ": the job itself declared the dataset "
-				  "invalid");
+		verify_tell(v, STATUS_LOST,
+			    SUMMARY_FILE
+			    ": the job itself declared the dataset "
+			    "invalid");
 	if (f->have_ranks && f->ranks.flaw != NULL)
-		tell(v, STATUS_DAMAGED, "%s: its copy was read", f->ranks.flaw);
+		verify_tell(v, STATUS_DAMAGED, "%s: its copy was read",
+			    f->ranks.flaw);
+	/* No library fetches a packed dataset, and unpacking writes its
+	 * rank2file again. */
+	if (f->have_ranks && f->ranks.refused != NULL && !f->packed)
+		verify_tell(v, STATUS_DAMAGED, "%s", f->ranks.refused);
 	if (f->no_ranks.kind != ERROR_NONE)
-		tell(v, again && has_plan ? STATUS_DAMAGED : STATUS_LOST, "%s",
-		     f->no_ranks.text);
+		verify_tell(v, again && has_plan ? STATUS_DAMAGED : STATUS_LOST,
+			    "%s", f->no_ranks.text);
 	if (f->no_summary.kind != ERROR_NONE)
-		tell(v,
-		     again && (has_plan ||
-			       catalogue_fetch_described(v->c, &v->dir, v->e))
-			     ? STATUS_DAMAGED
-			     : STATUS_LOST,
-		     "%s", f->no_summary.text);
+		verify_tell(v,
+			    again && (has_plan || catalogue_fetch_described(
+							  v->c, &v->dir, v->e))
+				    ? STATUS_DAMAGED
+				    : STATUS_LOST,
+			    "%s", f->no_summary.text);
 	tell_entry(v);
 }
 
@@ -434,8 +195,8 @@ tell_fetch(struct verify *v, bool has_plan)
 static void
 tell_flaw(void *arg, const struct packed_flaw *f)
 {
-	tell(arg, f->file != SIZE_MAX ? STATUS_LOST : STATUS_DAMAGED, "%s",
-	     f->text);
+	verify_tell(arg, f->file != SIZE_MAX ? STATUS_LOST : STATUS_DAMAGED,
+		    "%s", f->text);
 }
 
 /* Verify a dataset in the layout of SCR 1.1.8. */
@@ -458,8 +219,9 @@ verify_old(struct verify *v, struct error *err)
 		return -1;
 	rc = packed_check(&p, &look, &h, err);
 	if (h.unread > 0)
-		tell(v, STATUS_FAILED, "%zu %s could not be read: unknown",
-		     str_count(h.unread, "file"));
+		verify_tell(v, STATUS_FAILED,
+			    "%zu %s could not be read: unknown",
+			    str_count(h.unread, "file"));
 	v->out->files = h.files;
 	v->out->bad_files = h.files_bad;
 	v->out->bytes = h.bytes;
@@ -475,7 +237,7 @@ static int
 verify_gone(struct verify *v, struct error *err)
 {
 	const char *like = NULL;
-	char shown[SHOWN_MAX];
+	char shown[VERIFY_SHOWN];
 	int found = 0;
 
 	if (v->e->name != NULL && packed_is_old(v->c->prefix_fd, v->e->name))
@@ -484,14 +246,15 @@ verify_gone(struct verify *v, struct error *err)
 	if (found < 0)
 		return -1;
 	if (found > 0)
-		tell(v, STATUS_DAMAGED,
-		     "its metadata directory " DATASET_DIR_FMT
-		     " is gone; %s looks like it: rename it back",
-		     v->e->id, str_printable(shown, sizeof(shown), like));
+		verify_tell(v, STATUS_DAMAGED,
+			    "its metadata directory " DATASET_DIR_FMT
+			    " is gone; %s looks like it: rename it back",
+			    v->e->id,
+			    str_printable(shown, sizeof(shown), like));
 	else
-		tell(v, STATUS_LOST,
-		     "its metadata directory is gone: nothing tells its "
-		     "files");
+		verify_tell(v, STATUS_LOST,
+			    "its metadata directory is gone: nothing tells its "
+			    "files");
 	return 0;
 }
 
@@ -508,7 +271,7 @@ tell_twins(struct verify *v)
 		return;
 	if (segmap_refuse_twins(&m, NULL, ERROR_DAMAGED, "the map is damaged",
 				&why) < 0)
-		tell(v, STATUS_DAMAGED, "%s", why.text);
+		verify_tell(v, STATUS_DAMAGED, "%s", why.text);
 	segmap_free(&m);
 }
 
@@ -528,7 +291,7 @@ verify(struct verify *v, struct error *err)
 	if (catalogue_fetch_read(&v->fetch, &v->dir, v->e, &v->o->work, err) <
 	    0)
 		return -1;
-	rc = verify_plan(v, err);
+	rc = verify_by_plan(v, err);
 	if (rc < 0)
 		return -1;
 	if (rc > 0 && v->fetch.have_ranks && verify_listed(v, err) < 0)
@@ -536,9 +299,10 @@ verify(struct verify *v, struct error *err)
 	tell_fetch(v, rc == 0);
 	tell_twins(v);
 	if (rc > 0 && !v->fetch.have_ranks)
-		tell(v, STATUS_LOST,
-		     "no filemaps and no good rank2file: nothing tells its "
-		     "files");
+		verify_tell(
+			v, STATUS_LOST,
+			"no filemaps and no good rank2file: nothing tells its "
+			"files");
 	return 0;
 }
 
@@ -586,10 +350,7 @@ catalogue_verify_plan(struct catalogue *c, const struct index_entry *e,
 	if (catalogue_dir_open(c, e->id, &v.dir, err) == 0 &&
 	    catalogue_fetch_read(&v.fetch, &v.dir, e, NULL, err) == 0 &&
 	    catalogue_fetch_match(&v.fetch, p, err) == 0) {
-		for (size_t i = 0; i < p->nfiles; i++)
-			if (!is_renamed(&v, &p->files[i]))
-				tell_unreadable(&v, &p->files[i]);
-		tell_astray(&v);
+		verify_tell_names(&v, p);
 		tell_fetch(&v, true);
 		rc = 0;
 	}

@@ -206,7 +206,10 @@ load_part(struct rank2file_loader *l, int dirfd, const struct kvtree *k,
 	    (at != NULL && value_u64(at, INT64_MAX, &offset, err) < 0))
 		return -1;
 	name = part_name(l, value, level, err);
-	if (name == NULL)
+	if (name == NULL ||
+	    (at == NULL &&
+	     rank2file_refuse(l->out, err, "%s: the map has no OFFSET for it",
+			      name) < 0))
 		return -1;
 	/* Level 0 is a part, not a map: it usually needs no tree. */
 	if (level == 1)

@@ -68,6 +68,9 @@ struct rank2file {
 	/* Set by a load: what is wrong with the first file whose second copy
 	 * was read instead; NULL: nothing. */
 	const char *flaw;
+	/* Set by a load: why LLNL's MPI reader refuses the map, which is read
+	 * nevertheless; NULL: it does not. */
+	const char *refused;
 	/* A part is named by its first rank plus the generation.  Parts of an
 	 * unused generation can be written beside the old parts; the rename of
 	 * the top file then switches to them. */

@@ -39,24 +39,24 @@ struct rank2file;
 struct rank2file_rank;
 
 /* Add the ranks in the tree of a part to out->ranks.  Strings are borrowed from
- * the tree. */
+ * the tree.  *said is its RANKS; 0: none. */
 int rank2file_read_part(struct rank2file *out, const struct kvtree *part,
-			struct error *err);
+			uint64_t *said, struct error *err);
 
 /*
  * Read a part from the elements of its image (kvtree_body()), if it has the
  * plain form of all known writers: known keys, each once, plain numbers.  Lists
  * and segments are allocated in `arena`.  Return 0: done. 1: another form or
  * invalid, and `out` is unchanged; read it as a tree, which reports what is
- * wrong. -1: out of memory.
+ * wrong. -1: out of memory.  *said as above.
  *
  * Several threads may read parts at once.  `claimed` has one element per rank,
  * all 0 at first, and prevents two threads from writing the same rank, whatever
  * the parts contain.
  */
 int rank2file_scan(struct rank2file *out, struct arena *arena,
-		   _Atomic unsigned char *claimed, const char *body,
-		   size_t len);
+		   _Atomic unsigned char *claimed, const char *body, size_t len,
+		   uint64_t *said);
 
 /* Are the paths of a rank unique?  Return 1 or 0, or -1: out of memory. */
 int rank2file_distinct(const struct rank2file_rank *r);
@@ -73,6 +73,7 @@ struct rank2file_part {
 	const char *body; /* its elements, see kvtree_body() */
 	size_t body_len;
 	const char *flaw; /* why its copy was read; NULL: it was not */
+	uint64_t said;	  /* its RANKS; 0: none */
 	bool odd;	  /* not in plain form: read it as a tree */
 };
 
@@ -99,6 +100,10 @@ struct rank2file_loader {
 
 /* Read the queued parts and fill in out->ranks. */
 int rank2file_read_parts(struct rank2file_loader *l, struct error *err);
+
+/* Set out->refused, unless it is set. */
+int rank2file_refuse(struct rank2file *out, struct error *err, const char *fmt,
+		     ...) __attribute__((format(printf, 3, 4)));
 
 /* LEVEL of a map or part. */
 int rank2file_read_level(const struct kvtree *tree, uint64_t *out,

@@ -4,6 +4,8 @@
  */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,10 +28,26 @@
 /* Size of the smallest entry of a rank: a digit, NUL and a count. */
 #define RANK_BYTES 6
 
+int
+rank2file_refuse(struct rank2file *out, struct error *err, const char *fmt, ...)
+{
+	char text[ERROR_TEXT_MAX];
+	va_list ap;
+
+	if (out->refused != NULL)
+		return 0;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	out->refused = arena_strdup(out->arena, text);
+	return out->refused == NULL ? error_no_memory(err) : 0;
+}
+
 /* Keep the tree of a part, and add its ranks.  Take over `tree`, also on
  * failure. */
 static int
-take_tree(struct rank2file_loader *l, struct kvtree *tree, struct error *err)
+take_tree(struct rank2file_loader *l, struct kvtree *tree, uint64_t *said,
+	  struct error *err)
 {
 	struct rank2file *out = l->out;
 
@@ -38,7 +56,7 @@ take_tree(struct rank2file_loader *l, struct kvtree *tree, struct error *err)
 		return error_no_memory(err);
 	}
 	out->trees[out->ntrees++] = tree;
-	return rank2file_read_part(out, tree, err);
+	return rank2file_read_part(out, tree, said, err);
 }
 
 /* Is `crc` the checksum of part `name` in the top file? */
@@ -143,7 +161,7 @@ scan_image(void *arg, size_t i, unsigned worker, struct error *err)
 	struct rank2file_loader *l = arg;
 	struct rank2file_part *im = &l->images[i];
 	int rc = rank2file_scan(l->out, l->out->arenas[worker], l->claimed,
-				im->body, im->body_len);
+				im->body, im->body_len, &im->said);
 
 	im->odd = rc > 0;
 	return rc < 0 ? error_no_memory(err) : 0;
@@ -168,7 +186,7 @@ make_arenas(struct rank2file_loader *l, struct error *err)
 
 /* Read a part as a tree, because it is not in plain form. */
 static int
-read_odd(struct rank2file_loader *l, const struct rank2file_part *im,
+read_odd(struct rank2file_loader *l, struct rank2file_part *im,
 	 struct error *err)
 {
 	struct kvtree *tree = kvtree_decode(
@@ -183,7 +201,20 @@ read_odd(struct rank2file_loader *l, const struct rank2file_part *im,
 		kvtree_free(tree);
 		return -1;
 	}
-	return take_tree(l, tree, err);
+	return take_tree(l, tree, &im->said, err);
+}
+
+/* LLNL's MPI reader compares RANKS of each part with the size of its job. */
+static int
+check_said(const struct rank2file_loader *l, const struct rank2file_part *im,
+	   struct error *err)
+{
+	if (im->said == l->nranks)
+		return 0;
+	return rank2file_refuse(l->out, err,
+				"%s: says that the job had %" PRIu64
+				" ranks, not %" PRIu64,
+				im->name, im->said, l->nranks);
 }
 
 /* Add the ranks of all parts that were read to out->ranks.  Strings stay in the
@@ -197,10 +228,12 @@ scan_images(struct rank2file_loader *l, struct error *err)
 	if (par_for(l->par, l->nimages, 0, scan_image, l, err) < 0)
 		return -1;
 	for (size_t i = 0; i < l->nimages; i++) {
-		const struct rank2file_part *im = &l->images[i];
+		struct rank2file_part *im = &l->images[i];
 
 		if (im->odd && read_odd(l, im, err) < 0)
 			return error_wrap(err, "%s", im->name);
+		if (check_said(l, im, err) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -209,6 +242,7 @@ int
 rank2file_read_parts(struct rank2file_loader *l, struct error *err)
 {
 	struct rank2file *out = l->out;
+	uint64_t said = 0;
 	size_t i = 0;
 
 	if (make_arenas(l, err) < 0 ||
@@ -228,7 +262,10 @@ rank2file_read_parts(struct rank2file_loader *l, struct error *err)
 	if (out->ranks == NULL)
 		return error_no_memory(err);
 	memset(out->ranks, 0, out->nranks * sizeof(*out->ranks));
-	if (l->top_is_part && rank2file_read_part(out, out->top, err) < 0)
+	if (l->top_is_part &&
+	    (rank2file_refuse(out, err, "%s: a part, not a map of parts",
+			      l->base.base) < 0 ||
+	     rank2file_read_part(out, out->top, &said, err) < 0))
 		return error_wrap(err, "%s", l->base.base);
 	return scan_images(l, err);
 }

@@ -249,7 +249,7 @@ scan_ranks(struct scan *s, struct undo *undo)
 }
 
 static void
-scan_part(struct scan *s, struct undo *undo)
+scan_part(struct scan *s, struct undo *undo, uint64_t *said)
 {
 	struct kvscan *in = &s->in;
 	bool ranks = false, level = false;
@@ -258,7 +258,8 @@ scan_part(struct scan *s, struct undo *undo)
 	for (uint32_t i = 0; i < n && !in->odd; i++) {
 		if (!ranks && KVSCAN_ONE(in, "RANKS")) {
 			ranks = true;
-			if (kvscan_u64(in) > s->out->nranks)
+			*said = kvscan_u64(in);
+			if (*said > s->out->nranks)
 				in->odd = true;
 		} else if (!level && KVSCAN_ONE(in, "LEVEL")) {
 			level = true;
@@ -276,7 +277,8 @@ scan_part(struct scan *s, struct undo *undo)
 
 int
 rank2file_scan(struct rank2file *out, struct arena *arena,
-	       _Atomic unsigned char *claimed, const char *body, size_t len)
+	       _Atomic unsigned char *claimed, const char *body, size_t len,
+	       uint64_t *said)
 {
 	struct scan s = {
 		.in = { .p = (const unsigned char *)body,
@@ -287,7 +289,8 @@ rank2file_scan(struct rank2file *out, struct arena *arena,
 	};
 	struct undo undo = { .count = 0 };
 
-	scan_part(&s, &undo);
+	*said = 0;
+	scan_part(&s, &undo, said);
 	if (!s.in.odd)
 		return 0;
 	for (size_t i = 0; i < undo.count; i++)

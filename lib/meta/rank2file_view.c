@@ -120,13 +120,13 @@ read_rank(struct rank2file *out, const struct kvtree *k, struct error *err)
  * it. */
 int
 rank2file_read_part(struct rank2file *out, const struct kvtree *part,
-		    struct error *err)
+		    uint64_t *said, struct error *err)
 {
 	const struct kvtree *ranks = kvtree_get(part, "RANKS"), *k = NULL;
 	char shown[VALUE_NUMBER];
-	uint64_t n = 0;
 
-	if (ranks != NULL && value_u64(ranks, out->nranks, &n, err) < 0)
+	*said = 0;
+	if (ranks != NULL && value_u64(ranks, out->nranks, said, err) < 0)
 		return -1;
 	kvtree_foreach (k, kvtree_get(part, "RANK"))
 		if (read_rank(out, k, err) < 0)

@@ -26,7 +26,7 @@ saved() {
 
 # Leave of dataset 1 what a flush of LLNL's library leaves.
 as_flushed() {
-	rm "$meta"/filemap_* "$meta"/reddesc*
+	find "$meta" \( -name "filemap_*" -o -name "reddesc*" \) -delete
 }
 
 # scavenged ID...: checkpoints in the cache of this node, saved by scr_postrun.
@@ -121,6 +121,56 @@ says() {
 	as_flushed
 	rm "$meta/rank2file.0.0"
 	says 4 lost "rank2file.0.0: "
+}
+
+# with_ranks N FILE: let a file of rank2file say that the job had N ranks.
+with_ranks() {
+	scr_inspect -m tree "$2" | sed "/RANKS\$/{n;s/[0-9]*\$/$1/}" >printout
+	"$GEN/gen_craft" --output "$2" <printout
+}
+
+@test "parts of a rank2file that LLNL's library refuses: more than 8192 ranks" {
+	"$GEN/gen_dataset" -q -p p -n 8200 -s 10 -t SINGLE \
+		--recorded-prefix "$PWD/p"
+	scr_index -q -p p --build 1
+	meta=p/.scr/scr.dataset.1
+	for _ in 1 2; do
+		with_ranks 8192 "$meta/rank2file.0.0"
+		with_ranks 8 "$meta/rank2file.0.8192"
+		says 3 damaged "says that the job had 8 ranks, not 8200"
+		scr_index -q -p p --build 1
+		scr_index -p p --verify
+		as_flushed
+	done
+}
+
+@test "the same in small parts, as LLNL's library writes them" {
+	saved
+	printf '%s\n' RANKS '  4' LEVEL '  1' RANK '  2' '    FILE' '      .0.2' \
+		'    OFFSET' '      0' '  0' '    FILE' '      .0.0' \
+		'    OFFSET' '      0' | sed 's/^/  /' |
+		"$GEN/gen_craft" --output "$meta/rank2file"
+	for part in 0 2; do
+		printf '%s\n' RANKS '  4' LEVEL '  0' RANK "  $((part + 1))" \
+			'    FILE' "      ckpt.1/rank_$((part + 1)).ckpt" \
+			"  $part" '    FILE' "      ckpt.1/rank_$part.ckpt" |
+			sed 's/^/  /' | "$GEN/gen_craft" --output "$meta/rank2file.0.$part"
+	done
+	scr_index -p p --verify
+	with_ranks 2 "$meta/rank2file.0.2"
+	says 3 damaged "rank2file.0.2: says that the job had 2 ranks, not 4"
+	scr_index -q -p p --build 1
+	scr_index -p p --verify
+}
+
+@test "postrun: rank2file is one that LLNL's library refuses: written again" {
+	scavenged 1 2
+	with_ranks 1 p/.scr/scr.dataset.2/rank2file.0.0
+	try scr_postrun "${args[@]}"
+	assert_status 0
+	assert_stderr_has "dataset 2: mended on the prefix: rank2file.0.0"
+	try scr_index -p p --verify
+	assert_status 0
 }
 
 @test "rank2file is that of a job with other ranks, or names other files" {

@@ -68,15 +68,17 @@ compare(const struct buf *image)
 	size_t len = 0;
 	const char *body = kvtree_body(image->data, image->len, &len, NULL);
 	struct kvtree *t = NULL;
+	uint64_t x = 0, y = 0;
 
 	if (body == NULL)
 		return;
 	start(&a);
 	start(&b);
-	if (rank2file_scan(&a, a.arena, claimed, body, len) == 0) {
+	if (rank2file_scan(&a, a.arena, claimed, body, len, &x) == 0) {
 		t = kvtree_decode(image->data, image->len, NULL, NULL);
 		fuzz_require(t != NULL &&
-			     rank2file_read_part(&b, t, NULL) == 0);
+			     rank2file_read_part(&b, t, &y, NULL) == 0 &&
+			     x == y);
 	}
 	/* A reader that fails must leave the ranks empty. */
 	for (size_t i = 0; i < RANKS; i++)

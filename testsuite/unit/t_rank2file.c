@@ -139,6 +139,44 @@ test_forms(void)
 	drop("m");
 }
 
+/* What LLNL's reader refuses, and ours reads. */
+static void
+test_foreign(void)
+{
+	static const struct {
+		const char *top, *part, *why;
+	} all[] = {
+		{ "RANKS>2\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>0>OFFSET>0\n",
+		  "RANKS>2\nLEVEL>0\nRANK>0\nRANK>1\n", NULL },
+		{ "RANKS>2\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>0>OFFSET>0\n",
+		  "RANKS>1\nLEVEL>0\nRANK>0\nRANK>1\n",
+		  "m.0.0: says that the job had 1 ranks, not 2" },
+		{ "RANKS>2\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>0>OFFSET>0\n",
+		  "LEVEL>0\nRANK>0\nRANK>1\n",
+		  "m.0.0: says that the job had 0 ranks, not 2" },
+		{ "RANKS>2\nLEVEL>1\nRANK>0>FILE>.0.0\nRANK>0>OFFSET>0\n",
+		  "RANKS>1\nLEVEL>0\nRANK>0>X>odd\nRANK>1\n",
+		  "m.0.0: says that the job had 1 ranks, not 2" },
+		{ "RANKS>2\nLEVEL>1\nRANK>0>FILE>.0.0\n",
+		  "RANKS>2\nLEVEL>0\nRANK>0\nRANK>1\n",
+		  "m.0.0: the map has no OFFSET for it" },
+		{ "RANKS>2\nLEVEL>0\nRANK>0\nRANK>1\n", "x\n",
+		  "m: a part, not a map of parts" },
+	};
+	struct rank2file r;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		put_job_file("m", all[i].top);
+		put_job_file("m.0.0", all[i].part);
+		is_int(rank2file_load(dirfd_, "m", &r, NULL), 0, "read");
+		ok(r.ranks[0].present && r.ranks[1].present, "... completely");
+		is_str(r.refused, all[i].why, "... would LLNL's?");
+		rank2file_free(&r);
+	}
+	drop("m.0.0");
+	drop("m");
+}
+
 /* A tree that is not at the start of its file. */
 static void
 test_offset(void)
@@ -355,6 +393,7 @@ main(void)
 	job_enter();
 	test_parts();
 	test_forms();
+	test_foreign();
 	test_offset();
 	test_refused();
 	test_damage();

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * verify_impl.h - the check of one dataset, shared by verify.c and
+ * verify_plan.c.  No other file includes it.
+ */
+#ifndef CATALOGUE_VERIFY_IMPL_H
+#define CATALOGUE_VERIFY_IMPL_H
+
+#include "catalogue/catalogue_impl.h"
+
+/* Buffer size for a path in a sentence. */
+#define VERIFY_SHOWN 512
+
+struct verify {
+	struct catalogue *c;
+	const struct index_entry *e;
+	const struct catalogue_options *o;
+	struct verify_result *out;
+	const struct verify_listener *problems; /* or NULL */
+	size_t told;				/* problems reported so far */
+	struct catalogue_dir dir;
+	struct catalogue_fetch fetch;
+	struct catalogue_renamed renamed;
+	size_t astray, astray_lost; /* files below renamed.from; those that
+				       cannot be rebuilt */
+};
+
+/* A problem that keeps the library from fetching the dataset. */
+void verify_tell(struct verify *v, int status, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Damage that only the next loss makes felt. */
+void verify_tell_spare(struct verify *v, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Is this missing file below a directory that was renamed?  The first missing
+ * file shows which directory is missing. */
+bool verify_is_astray(struct verify *v, const char *path, const uint64_t *size);
+void verify_tell_astray(struct verify *v);
+
+/* --- verify_plan.c --- */
+
+/* Verify by the filemaps. 1: rank2file is needed instead, because there are
+ * none, or a flushed dataset has too few. */
+int verify_by_plan(struct verify *v, struct error *err);
+
+/* Of a plan that somebody else judges: report directories that were renamed,
+ * and files that the job cannot read. */
+void verify_tell_names(struct verify *v, const struct plan *p);
+
+#endif /* CATALOGUE_VERIFY_IMPL_H */

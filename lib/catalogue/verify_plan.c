@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * verify_plan.c - verify a dataset by its filemaps: the plan, the redundancy,
+ * the recorded checksums.
+ */
+#include <inttypes.h>
+
+#include "catalogue/verify_impl.h"
+#include "error.h"
+#include "mem.h"
+#include "rescue/deep.h"
+#include "str.h"
+
+static const char *
+fate_words(enum fate f)
+{
+	return f == FATE_REBUILD ? "can be rebuilt" : "lost";
+}
+
+static bool
+is_renamed(struct verify *v, const struct plan_file *f)
+{
+	if (f->state != FILE_MISSING || f->nsegs > 0 || f->path == NULL ||
+	    !verify_is_astray(v, f->path,
+			      f->attr.has_size ? &f->attr.size : NULL))
+		return false;
+	v->astray_lost += f->fate == FATE_LOST;
+	return true;
+}
+
+static void
+tell_file(struct verify *v, const struct plan_file *f)
+{
+	char path[VERIFY_SHOWN];
+	int status = f->fate == FATE_REBUILD ? STATUS_DAMAGED : STATUS_LOST;
+
+	v->out->bad_files++;
+	if (is_renamed(v, f))
+		return;
+	str_printable(path, sizeof(path), f->path);
+	if (f->state == FILE_WRONG_SIZE)
+		verify_tell(v, status,
+			    "%s: %" PRIu64 " bytes, should be %" PRIu64
+			    " (rank %" PRIu32 "): %s",
+			    path, f->found_size, f->attr.size, f->rank,
+			    fate_words(f->fate));
+	else
+		verify_tell(v, status, "%s: %s (rank %" PRIu32 "): %s", path,
+			    file_state_name(f->state), f->rank,
+			    fate_words(f->fate));
+}
+
+/* A file that is there, but that the job cannot read. */
+static void
+tell_unreadable(struct verify *v, const struct plan_file *f)
+{
+	char path[VERIFY_SHOWN];
+
+	if (f->state == FILE_PRESENT && f->unreadable)
+		verify_tell(v, STATUS_FAILED,
+			    "%s: its mode does not let its owner read it (rank "
+			    "%" PRIu32 "): unknown",
+			    str_printable(path, sizeof(path), f->path),
+			    f->rank);
+}
+
+static void
+tell_files(struct verify *v, const struct plan *p)
+{
+	v->out->files = p->nfiles;
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
+
+		if (f->state != FILE_PRESENT) {
+			tell_file(v, f);
+			continue;
+		}
+		v->out->bytes += f->attr.size;
+		v->out->unchecked += !f->attr.has_size;
+		tell_unreadable(v, f);
+	}
+	verify_tell_astray(v);
+}
+
+/* Report lost filemaps: which files the ranks had is unknown. */
+static int
+tell_maps(struct verify *v, struct plan *p, struct error *err)
+{
+	uint32_t *lost = mem_alloc((size_t)p->nranks + 1, sizeof(*lost));
+	size_t n = 0;
+
+	if (lost == NULL)
+		return error_no_memory(err);
+	for (int64_t i = 0; i < p->nranks; i++) {
+		const struct plan_rank *r = &p->ranks[i];
+
+		if (r->map.fate == FATE_LOST)
+			lost[n++] = (uint32_t)i;
+		else if (r->map.fate == FATE_REBUILD)
+			verify_tell_spare(
+				v,
+				"filemap of rank %" PRId64
+				": %s: can be rebuilt",
+				i, r->map.why != NULL ? r->map.why : "missing");
+	}
+	if (n > 0)
+		verify_tell(
+			v, STATUS_LOST,
+			"%s of %s %s: lost, so the files of %zu %s are unknown",
+			n == 1 ? "filemap" : "filemaps", str_plural(n, "rank"),
+			plan_ranks_text(p, lost, n), str_count(n, "rank"));
+	mem_free(lost);
+	return 0;
+}
+
+/* Report damaged or missing redundancy, even if the data are right: they are
+ * not protected from the next loss. */
+static void
+tell_set(struct verify *v, const struct plan_set *s)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct plan_member *m = &s->members[i];
+
+		if (m->fate == FATE_KEEP && m->state != RED_DAMAGED &&
+		    m->state != RED_HEADER_DAMAGED)
+			continue;
+		verify_tell_spare(
+			v,
+			"%s, member %" PRIu32 " of %" PRIu32 " of set %" PRIu32
+			" (%s%s): %s",
+			m->name != NULL ? m->name : "redundancy file", i + 1,
+			s->n, s->number, redset_type_name(s->type),
+			s->map ? " over filemaps" : "",
+			m->problem != NULL ? m->problem
+					   : red_state_name(m->state));
+	}
+}
+
+/* The verdict of the plan gives the reason of a loss.  If all data are present,
+ * or under another name, lost redundancy is only damage. */
+static void
+tell_verdict(struct verify *v, const struct plan *p)
+{
+	struct error why = ERROR_INIT;
+
+	if (plan_error(p, &why) == 0 ||
+	    (why.kind != ERROR_LOST && v->told > 0) ||
+	    (v->astray_lost > 0 && v->astray_lost == p->files_lost))
+		return;
+	if (catalogue_data_whole(p))
+		verify_tell_spare(v, "%s", why.text);
+	else
+		verify_tell(v, error_status(why.kind), "%s", why.text);
+}
+
+static int
+tell_plan(struct verify *v, struct plan *p, struct error *err)
+{
+	if (tell_maps(v, p, err) < 0)
+		return -1;
+	tell_files(v, p);
+	for (size_t i = 0; i < p->nsets; i++)
+		tell_set(v, &p->sets[i]);
+	tell_verdict(v, p);
+	return 0;
+}
+
+static int
+verify_deep(struct verify *v, struct plan *p, struct error *err)
+{
+	struct deep_result r = { .nfindings = 0 };
+	struct error why = ERROR_INIT;
+
+	if (deep_check(p, &v->o->work, &r, err) < 0)
+		return -1;
+	for (size_t i = 0; i < r.nfindings; i++) {
+		deep_error(p, &r.findings[i], &why);
+		verify_tell(v, STATUS_DAMAGED, "%s", why.text);
+		v->out->bad_files += r.findings[i].file != PLAN_NONE;
+	}
+	v->out->deep_sets = r.sets_checked;
+	deep_free(&r);
+	return 0;
+}
+
+/* Compare the checksums in rank2file; the plan compared those in filemaps. */
+static int
+verify_sums(struct verify *v, struct plan *p, struct error *err)
+{
+	struct catalogue_sum *sums = catalogue_sums(
+		p, v->fetch.have_ranks && !p->outdated ? &v->fetch.ranks : NULL,
+		err);
+	int rc = -1;
+
+	if (sums != NULL)
+		rc = catalogue_sums_compare(v->c, p, sums, false, v->o, err);
+	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
+		const struct plan_file *f = &p->files[i];
+
+		if (!f->has_crc ||
+		    (f->state != FILE_PRESENT && f->state != FILE_WRONG_CRC))
+			continue;
+		v->out->crc_checked++;
+		v->out->crc_bytes += f->attr.size;
+	}
+	mem_free(sums);
+	return rc;
+}
+
+int
+verify_by_plan(struct verify *v, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct plan *p = catalogue_plan_as(v->c, v->dir.id, v->o, &why);
+	int rc = 0;
+
+	if (p == NULL && why.kind == ERROR_ABSENT)
+		return 1;
+	if (p == NULL)
+		return error_pass(err, &why);
+	if (v->fetch.have_ranks && catalogue_flush_knows(&v->dir, p)) {
+		rc = 1;
+		goto out;
+	}
+	if (v->o->checksums)
+		rc = verify_sums(v, p, err);
+	if (rc == 0)
+		rc = tell_plan(v, p, err);
+	if (rc == 0 && v->o->deep)
+		rc = verify_deep(v, p, err);
+	if (rc == 0)
+		rc = catalogue_fetch_match(&v->fetch, p, err);
+out:
+	plan_free(p);
+	return rc;
+}
+
+void
+verify_tell_names(struct verify *v, const struct plan *p)
+{
+	for (size_t i = 0; i < p->nfiles; i++)
+		if (!is_renamed(v, &p->files[i]))
+			tell_unreadable(v, &p->files[i]);
+	verify_tell_astray(v);
+}
