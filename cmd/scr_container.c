@@ -301,6 +301,23 @@ some_files(struct settings *s, const struct packed *p, const char *const *names,
 
 /* --- Several datasets --- */
 
+/* LLNL's library reads files only: packed, the checkpoint that the next job
+ * restarts from is as good as gone for that job. */
+static void
+warn_of_restart(const struct settings *s, struct catalogue *c,
+		const struct packed *p)
+{
+	char word[WORD_ID_SIZE];
+
+	if (s->keep || p->layout == 1 || s->layout == 1 ||
+	    catalogue_restart_point(c) != p->id)
+		return;
+	app_warn("%s: the next job restarts from it, and LLNL's library cannot "
+		 "fetch it packed: scr_container unpack %s before that job "
+		 "starts",
+		 p->name, catalogue_word_now(c, p->id, word));
+}
+
 /* Run the verb for one dataset, and report its errors. */
 static int
 one(struct settings *s, struct catalogue *c, const char *const *args,
@@ -330,6 +347,8 @@ one(struct settings *s, struct catalogue *c, const char *const *args,
 		    !s->look.work.dry_run && p.layout == 3 &&
 		    catalogue_forgive(c, p.id, &s->look, &err) < 0)
 			status = error_status(err.kind);
+		if (s->verb == VERB_PACK && status == STATUS_OK)
+			warn_of_restart(s, c, &p);
 		break;
 	case VERB_LIST:
 		status = list(s, &p);

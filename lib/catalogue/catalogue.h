@@ -212,6 +212,10 @@ int catalogue_packed_open(struct catalogue *c, const char *word, bool lock,
 			  const struct catalogue_options *o, struct packed *p,
 			  struct error *err);
 
+/* The checkpoint that the next job tries first: the current one, else the
+ * newest valid one.  0: none, or the index cannot be read. */
+int64_t catalogue_restart_point(struct catalogue *c);
+
 /* If a fetch of dataset `id` has failed, and all its files are right now,
  * remove the mark of that from its index entry: LLNL's library will try it
  * again. */

@@ -7,6 +7,7 @@
 #include "container/packed.h"
 #include "error.h"
 #include "map.h"
+#include "mem.h"
 #include "meta/index.h"
 #include "str.h"
 
@@ -113,4 +114,28 @@ catalogue_packed_outlook(struct catalogue *c, const struct packed *p,
 		status = STATUS_DAMAGED;
 	plan_free(plan);
 	return status;
+}
+
+int64_t
+catalogue_restart_point(struct catalogue *c)
+{
+	struct index *ix = catalogue_read(c, NULL);
+	size_t count = 0;
+	struct index_entry *list =
+		ix == NULL ? NULL : index_entries(ix, &count, NULL);
+	int64_t id = 0;
+
+	/* Newest first. */
+	for (size_t i = 0; list != NULL && i < count; i++) {
+		if (list[i].current) {
+			id = list[i].id;
+			break;
+		}
+		if (id == 0 && list[i].desc.is_ckpt &&
+		    index_entry_valid(&list[i]))
+			id = list[i].id;
+	}
+	mem_free(list);
+	index_free(ix);
+	return id;
 }

@@ -168,6 +168,40 @@ given_root(struct planner *w, const char *from, struct error *err)
 	return rc;
 }
 
+/*
+ * Refuse the root that the user gave if no file is found with it, but some are
+ * with another one, or none was recorded below it.  Filemaps read with a wrong
+ * root name files that no one has.  A single path outside is no wrong root.
+ */
+static int
+check_given(const struct planner *w, const struct recorded *r,
+	    struct error *err)
+{
+	struct looking l = { .w = w };
+	struct recorded_guess best = { .hits = 0 };
+	const struct recorded_search search = { is_present, &l, w->par };
+	const char *given = w->p.recorded_root;
+	size_t hits = 0;
+	int rc = recorded_hits(r, &search, given, &hits, err);
+
+	if (rc == 0 && hits == 0)
+		rc = recorded_infer(r, &search, &best, err);
+	if (rc == 0 && best.hits > 0)
+		rc = error_set(err, ERROR_USAGE,
+			       "%s: --moved-from %s does not match: with it no "
+			       "file is here, with %s they are",
+			       w->p.places[0].meta, given, best.root.data);
+	else if (rc == 0 && hits == 0 && r->seen > 0 &&
+		 path_below(r->common.data, given) == NULL)
+		rc = error_set(err, ERROR_USAGE,
+			       "%s: --moved-from %s does not match: the "
+			       "metadata name files below %s",
+			       w->p.places[0].meta, given,
+			       r->common.len > 0 ? r->common.data : "/");
+	buf_free(&best.root);
+	return rc;
+}
+
 static int
 find_root(struct planner *w, struct error *err)
 {
@@ -176,10 +210,14 @@ find_root(struct planner *w, struct error *err)
 	bool here = false;
 	int rc = -1;
 
-	if (w->o->moved_from != NULL)
-		return given_root(w, w->o->moved_from, err);
 	if (show_files(w, &r, err) < 0)
 		goto out;
+	if (w->o->moved_from != NULL) {
+		rc = given_root(w, w->o->moved_from, err);
+		if (rc == 0)
+			rc = check_given(w, &r, err);
+		goto out;
+	}
 	if (r.seen == 0) {
 		rc = 0; /* no files: no root needed */
 		goto out;

@@ -103,10 +103,9 @@ try_file(void *arg, size_t i, unsigned worker, struct error *err)
 	return is < 0 ? -1 : 0;
 }
 
-/* Count the files of the sample that are found if the prefix was `root`. */
-static int
-count_hits(const struct recorded *r, const struct recorded_search *s,
-	   const char *root, size_t *hits, struct error *err)
+int
+recorded_hits(const struct recorded *r, const struct recorded_search *s,
+	      const char *root, size_t *hits, struct error *err)
 {
 	struct trial t = { .r = r, .s = s, .root = root };
 	int rc = par_for(s->par, r->count, 0, try_file, &t, err);
@@ -131,7 +130,7 @@ recorded_infer(const struct recorded *r, const struct recorded_search *s,
 	if (buf_add(&path, r->common.data, r->common.len) < 0)
 		rc = error_no_memory(err);
 	while (rc == 0 && path.len > 1 && path.data[0] == '/') {
-		rc = count_hits(r, s, path.data, &now, err);
+		rc = recorded_hits(r, s, path.data, &now, err);
 		if (rc < 0)
 			break;
 		if (now > best->hits) {

@@ -50,6 +50,10 @@ struct recorded_search {
 	struct par *par; /* NULL: one thread */
 };
 
+/* Count the files of the sample that are found if the prefix was `root`. */
+int recorded_hits(const struct recorded *r, const struct recorded_search *s,
+		  const char *root, size_t *hits, struct error *err);
+
 /* All zero at first; the caller frees `root`. */
 struct recorded_guess {
 	struct buf root; /* the root for which most files of the sample are

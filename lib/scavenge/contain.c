@@ -9,34 +9,8 @@
 #include "clock.h"
 #include "container/pack.h"
 #include "error.h"
-#include "mem.h"
-#include "meta/index.h"
 #include "scavenge/scavenge_impl.h"
 #include "work.h"
-
-int64_t
-scavenge_restart_point(const struct scavenge *s)
-{
-	struct index *ix = catalogue_read(s->prefix, NULL);
-	size_t count = 0;
-	struct index_entry *list =
-		ix == NULL ? NULL : index_entries(ix, &count, NULL);
-	int64_t id = 0;
-
-	/* Newest first. */
-	for (size_t i = 0; list != NULL && i < count; i++) {
-		if (list[i].current) {
-			id = list[i].id;
-			break;
-		}
-		if (id == 0 && list[i].desc.is_ckpt &&
-		    index_entry_valid(&list[i]))
-			id = list[i].id;
-	}
-	mem_free(list);
-	index_free(ix);
-	return id;
-}
 
 static int
 pack_one(struct scavenge *s, int64_t id, struct error *err)
@@ -81,7 +55,7 @@ void
 scavenge_pack(struct scavenge *s, int64_t was)
 {
 	const double start = clock_seconds();
-	const int64_t restart = scavenge_restart_point(s);
+	const int64_t restart = catalogue_restart_point(s->prefix);
 
 	for (size_t i = 0; i < s->plan.count; i++) {
 		const struct salvage_dataset *d = &s->plan.datasets[i];

@@ -519,7 +519,8 @@ save_all(struct scavenge *s, struct error *err)
 int
 scavenge_run(struct scavenge *s, struct error *err)
 {
-	const int64_t was = s->o->containers ? scavenge_restart_point(s) : 0;
+	const int64_t was =
+		s->o->containers ? catalogue_restart_point(s->prefix) : 0;
 
 	if (save_all(s, err) < 0)
 		return -1;

@@ -54,10 +54,6 @@ int scavenge_make_current(struct scavenge *s, const struct salvage_dataset *d,
 /* Delete checkpoints older than the newest s->o->keep. */
 int scavenge_prune(struct scavenge *s, struct error *err);
 
-/* The id of the checkpoint that the next job restarts from: the current one,
- * else the newest valid one.  0: none. */
-int64_t scavenge_restart_point(const struct scavenge *s);
-
 /*
  * Pack what was saved, and checkpoint `was`, the restart point before the run
  * (0: none).  LLNL's library cannot fetch packed datasets: the present restart

@@ -97,6 +97,37 @@ sums()
 	scr_index -p p --list --json | grep -q '"failed": "2026'
 }
 
+@test "pack says that the next job restarts from it" {
+	"$GEN/gen_dataset" -q --prefix p --recorded-prefix /x --id 1
+	"$GEN/gen_dataset" -q --prefix p --recorded-prefix /x --id 2
+	scr_index -q -p p --build 1
+	scr_index -q -p p --build 2
+	scr_index -q -p p --current 1
+	for opt in -n --with-redundancy ""; do
+		# shellcheck disable=SC2086 # or none
+		try scr_container -p p pack $opt 1
+		assert_status 0
+		assert_stderr_one_line "ckpt.1: the next job restarts from it" \
+			"scr_container unpack 1"
+	done
+	# Quiet, kept, of the old layout, and not the restart point.
+	try scr_container -p p -q pack 1
+	assert_stderr_empty
+	for opt in "--layout 1" --keep ""; do
+		# shellcheck disable=SC2086
+		try scr_container -p p pack $opt 2
+		assert_status 0
+		assert_stderr_empty
+	done
+	# None is marked as current: it is the newest valid checkpoint.
+	scr_container -q -p p unpack 1 2
+	scr_index -q -p p --uncurrent
+	try scr_container -p p pack 1
+	assert_stderr_empty
+	try scr_container -p p pack 2
+	assert_stderr_one_line "ckpt.2: the next job restarts from it"
+}
+
 # old CASE: a dataset of SCR 1.1.8 on prefix p.
 old()
 {

@@ -255,3 +255,47 @@ build_of_b_by_other_clocks()
 		tree_sha p | diff before -
 	done
 }
+
+@test "a --moved-from that does not match: refused in one line, nothing changes" {
+	"$GEN/gen_dataset" -q -p p -i 4 -n 4 -f 2 -t XOR -s 5000,300 \
+		--recorded-prefix /job/p
+	scr_index -q -p p --build 4 --checksums
+	cp -a p whole
+	for lost in "" p/ckpt.4/rank_2_0.ckpt "$D/rank2file"; do
+		rm -rf p
+		cp -a whole p
+		[[ -z $lost ]] || rm "$lost"
+		tree_sha p >before
+		for from in /job /other /job/p/ckpt.4; do
+			for cmd in "rebuild " "rebuild -n" "rebuild --protect xor" \
+				"index --build" "index --verify" \
+				"index --current"; do
+				# shellcheck disable=SC2086 # words
+				try scr_${cmd/ / -p p --moved-from $from } 4
+				[[ $status -eq 1 || $status -eq 2 ]] ||
+					failed "$cmd"
+				assert_stderr_one_line \
+					"--moved-from $from does not match"
+			done
+			try scr_inspect -p p --moved-from $from 4
+			assert_status 1
+			assert_output_has "--moved-from $from does not match"
+			assert_stderr_empty
+		done
+		tree_sha p | diff before -
+	done
+	# The right one does.
+	rm -rf p
+	cp -a whole p
+	rm p/ckpt.4/rank_2_0.ckpt
+	scr_rebuild -q -p p --moved-from /job/p 4
+	diff -r whole/ckpt.4 p/ckpt.4
+	# Packed, the same.
+	scr_container -q -p p pack --with-redundancy 4
+	tree_sha p >before
+	for from in /job /other; do
+		try scr_rebuild -p p --moved-from $from 4
+		assert_stderr_one_line "--moved-from $from does not match"
+	done
+	tree_sha p | diff before -
+}

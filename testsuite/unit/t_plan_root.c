@@ -169,11 +169,13 @@ given(void)
 	scene_make(&moved);
 	finds(&moved, "/old//place/./prefix/", "/old/place/prefix", ERROR_NONE,
 	      "given by hand, in any spelling");
-	finds(&moved, "/old/place/pre", NULL, ERROR_UNSAFE,
-	      "lies outside the prefix /old/place/pre");
-	finds(&moved, "/old/place/prefix/ckpt/dir_0", NULL, ERROR_UNSAFE,
-	      "lies outside");
+	finds(&moved, "/old/place/pre", NULL, ERROR_USAGE,
+	      "/old/place/pre does not match");
+	finds(&moved, "/old/place/prefix/ckpt/dir_0", NULL, ERROR_USAGE,
+	      "with /old/place/prefix they are");
 	remove_tree(fmt("%s/ckpt", scene_prefix(&moved)));
+	finds(&moved, "/elsewhere", NULL, ERROR_USAGE,
+	      "files below /old/place/prefix/ckpt");
 	finds(&moved, "/old/place/prefix", "/old/place/prefix", ERROR_NONE,
 	      "no file needs to be there");
 }
