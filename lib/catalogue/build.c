@@ -268,6 +268,19 @@ describe(struct build *b, struct error *err)
 	return 0;
 }
 
+/* Summary and rank2file are those of an older dataset with this number, whose
+ * files have been replaced. */
+static int
+forget_old(struct build *b, struct error *err)
+{
+	if (b->have_old)
+		rank2file_free(&b->old);
+	b->have_old = false;
+	b->old.arena = NULL;
+	b->changed = true;
+	return catalogue_supersede(b->c, b->dir.id, false, b->o, err);
+}
+
 static int
 build_plan(struct build *b, struct error *err)
 {
@@ -303,6 +316,8 @@ build_plan(struct build *b, struct error *err)
 			b->out->status = STATUS_DAMAGED;
 		return 0;
 	}
+	if (p->outdated && forget_old(b, err) < 0)
+		return -1;
 	if (mend(b, err) < 0)
 		return -1;
 	/* For a packed dataset, rank2file is the map of the containers: keep

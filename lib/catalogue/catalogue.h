@@ -236,12 +236,27 @@ int catalogue_packed_outlook(struct catalogue *c, const struct packed *p,
  * Call before the first file of dataset `id` is replaced by one of dataset
  * `by`.  Afterwards, on disk: the index entry is incomplete and records `by`,
  * CURRENT is the checkpoint before it (or nothing), and the summary says
- * COMPLETE = 0.  If `by` is `id` (another dataset with the same number), the
- * entry, the summary and rank2file are removed.  A dataset that is not in the
- * index is no error.
+ * COMPLETE = 0.  A dataset that is not in the index is no error.
  */
 int catalogue_retire(struct catalogue *c, int64_t id, int64_t by,
 		     const struct catalogue_options *o, struct error *err);
+
+/* Call before another dataset takes the number `id`: remove the index entry,
+ * the summary and rank2file of the one that has it; with `all`, also its
+ * filemaps and redundancy.  Its files stay. */
+int catalogue_supersede(struct catalogue *c, int64_t id, bool all,
+			const struct catalogue_options *o, struct error *err);
+
+enum catalogue_identity {
+	CATALOGUE_SAME, /* or there is none */
+	CATALOGUE_ANOTHER,
+	CATALOGUE_UNSURE, /* nothing tells when one of them was made */
+};
+
+/* Is the dataset that the index or its summary has under the number `id` the
+ * one made at `created` (microseconds since the epoch; 0: unknown)? */
+int catalogue_identify(struct catalogue *c, int64_t id, int64_t created,
+		       enum catalogue_identity *out, struct error *err);
 
 /* --- Delete and prune --- */
 

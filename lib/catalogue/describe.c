@@ -391,6 +391,22 @@ compose(struct catalogue *c, const struct catalogue_dir *d,
 
 /* --- Search the sources --- */
 
+/* Is what flush.scr describes in `flush` another dataset with the same number
+ * than the one in the directory, by its summary?  If so, *there is that. */
+static bool
+is_later(const struct catalogue_sources *from,
+	 const struct catalogue_desc *flush, struct catalogue_desc *there)
+{
+	int complete = -1;
+
+	/* The plan has seen that files of the later one are there. */
+	if ((from->plan != NULL && from->plan->outdated) ||
+	    catalogue_read_summary(from->dir, there, &complete, NULL) < 0)
+		return false;
+	return flush->view.created_us > 0 && there->view.created_us > 0 &&
+	       flush->view.created_us != there->view.created_us;
+}
+
 /* Evaluate the result of one source.  Return 0: found; 1: not usable, and
  * reported unless absent; -1: an error that ends the search. */
 static int
@@ -418,6 +434,14 @@ catalogue_describe(const struct catalogue_sources *from,
 
 	out->tree = NULL;
 	rc = judge(from_flush(from->c, d->id, out, &why), o, &why, err);
+	if (rc == 0) {
+		struct catalogue_desc there = { .tree = NULL };
+		const bool later = is_later(from, out, &there);
+
+		catalogue_desc_free(later ? out : &there);
+		if (later)
+			*out = there;
+	}
 	if (rc > 0)
 		rc = judge(catalogue_read_summary(d, out, &complete, &why), o,
 			   &why, err);

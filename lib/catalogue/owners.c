@@ -404,7 +404,7 @@ owners_ask(void *arg, const struct put *p, struct error *err)
 		 list_replaced(p, &w, prefix.data, arena, err) == 0)
 		rc = owners_make_way(g->catalogue, &w, g->o, err);
 	if (rc == 0 && g->renew)
-		rc = catalogue_retire(g->catalogue, g->id, g->id, g->o, err);
+		rc = catalogue_supersede(g->catalogue, g->id, true, g->o, err);
 	buf_free(&prefix);
 	arena_free(arena);
 	return rc;

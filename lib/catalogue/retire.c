@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "catalogue/catalogue_impl.h"
+#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "meta/index.h"
@@ -25,7 +26,7 @@
 #include "work.h"
 
 struct retirement {
-	int64_t id, by;
+	int64_t id, by; /* the same: another dataset takes the number */
 	const struct catalogue_options *o;
 };
 
@@ -105,32 +106,115 @@ mark_summary(const struct catalogue_dir *d, struct error *err)
 	return rc < 0 ? error_as(err, &why, "%s/%s", d->name, why.text) : 0;
 }
 
+/* Tell the index, and open the metadata directory.  1: there is none. */
 static int
-mark_dir(const struct retirement *r, const struct catalogue_dir *d,
-	 struct error *err)
+begin(struct catalogue *c, const struct retirement *r, struct catalogue_dir *d,
+      struct error *err)
 {
-	if (r->by != r->id)
-		return mark_summary(d, err);
-	if (remove_meta(d, SUMMARY_FILE, err) < 0 ||
-	    remove_meta(d, RANK2FILE_FILE, err) < 0)
+	struct retirement change = *r;
+	struct error why = ERROR_INIT;
+
+	if (catalogue_change(c, mark_entry, &change, err) < 0)
 		return -1;
-	return io_sync_dir(d->fd, d->name, err);
+	if (catalogue_dir_open(c, r->id, d, &why) == 0)
+		return 0;
+	return why.kind == ERROR_ABSENT ? 1 : error_pass(err, &why);
 }
 
 int
 catalogue_retire(struct catalogue *c, int64_t id, int64_t by,
 		 const struct catalogue_options *o, struct error *err)
 {
-	struct retirement r = { id, by, o };
+	const struct retirement r = { id, by, o };
 	struct catalogue_dir d = CATALOGUE_DIR_INIT;
-	struct error why = ERROR_INIT;
-	int rc = catalogue_change(c, mark_entry, &r, err);
+	int rc = begin(c, &r, &d, err);
 
-	if (rc < 0)
-		return -1;
-	if (catalogue_dir_open(c, id, &d, &why) < 0)
-		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
-	rc = mark_dir(&r, &d, err);
+	if (rc == 0)
+		rc = mark_summary(&d, err);
 	catalogue_dir_close(&d);
-	return rc;
+	return rc < 0 ? -1 : 0;
+}
+
+/* --- Another dataset with the same number --- */
+
+static void
+compare_times(int64_t a, int64_t b, enum catalogue_identity *out)
+{
+	if (a > 0 && b > 0 && a != b)
+		*out = CATALOGUE_ANOTHER;
+	else if ((a <= 0 || b <= 0) && *out == CATALOGUE_SAME)
+		*out = CATALOGUE_UNSURE;
+}
+
+int
+catalogue_identify(struct catalogue *c, int64_t id, int64_t created,
+		   enum catalogue_identity *out, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct catalogue_desc desc = { .tree = NULL };
+	struct catalogue_dir d = CATALOGUE_DIR_INIT;
+	struct index *ix = catalogue_read(c, &why);
+	struct index_entry e;
+	int complete = -1;
+
+	*out = CATALOGUE_SAME;
+	if (ix == NULL && why.kind != ERROR_ABSENT)
+		return error_pass(err, &why);
+	error_clear(&why);
+	if (ix != NULL && index_find_id(ix, id, &e, NULL) == 0)
+		compare_times(e.desc.created_us, created, out);
+	index_free(ix);
+	if (catalogue_dir_open(c, id, &d, &why) == 0 &&
+	    catalogue_read_summary(&d, &desc, &complete, &why) == 0)
+		compare_times(desc.view.created_us, created, out);
+	catalogue_desc_free(&desc);
+	catalogue_dir_close(&d);
+	return catalogue_is_verdict(&why) ? 0 : error_pass(err, &why);
+}
+
+struct clearing {
+	const struct catalogue_dir *d;
+	bool all;
+};
+
+static int
+clear_meta(void *arg, const char *name, struct error *err)
+{
+	const struct clearing *k = arg;
+
+	switch (dataset_dir_kind(name, NULL)) {
+	case DATASET_DIR_FILEMAP:
+	case DATASET_DIR_REDUNDANCY:
+	case DATASET_DIR_DESCRIPTOR:
+	case DATASET_DIR_COPIED:
+	case DATASET_DIR_KEPT:
+	case DATASET_DIR_MARKED:
+		return k->all ? remove_meta(k->d, name, err) : 0;
+	case DATASET_DIR_RANK2FILE_PART:
+	case DATASET_DIR_PACKED:
+	case DATASET_DIR_COPY:
+		return remove_meta(k->d, name, err);
+	default:
+		return 0;
+	}
+}
+
+int
+catalogue_supersede(struct catalogue *c, int64_t id, bool all,
+		    const struct catalogue_options *o, struct error *err)
+{
+	const struct retirement r = { id, id, o };
+	struct catalogue_dir d = CATALOGUE_DIR_INIT;
+	struct clearing k = { &d, all };
+	int rc = begin(c, &r, &d, err);
+
+	/* First what makes it a dataset: the copy of rank2file without the
+	 * file would still be read. */
+	if (rc == 0 && (remove_meta(&d, SUMMARY_FILE, err) < 0 ||
+			dir_each(d.fd, d.name, clear_meta, &k, err) < 0 ||
+			remove_meta(&d, RANK2FILE_FILE, err) < 0 ||
+			io_sync_dir(d.fd, d.name, err) < 0))
+		rc = -1;
+	catalogue_dir_close(&d);
+	return rc < 0 ? -1 : 0;
 }

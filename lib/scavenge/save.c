@@ -302,24 +302,23 @@ out:
 	return rc;
 }
 
-/* Is the dataset that the prefix has under this number another one, or may it
- * be? */
+/* The prefix has another dataset with this number (`which`): its metadata must
+ * not mix with those of this one. */
 static int
-is_another(const struct copying *c, bool *another, struct error *err)
+supersede(const struct copying *c, enum catalogue_identity which,
+	  struct error *err)
 {
-	struct error why = ERROR_INIT;
-	struct index *ix = catalogue_read(c->s->prefix, &why);
-	struct index_entry e;
+	struct scavenge *s = c->s;
+	enum catalogue_identity is = CATALOGUE_SAME;
 
-	*another = false;
-	if (ix == NULL)
-		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
-	if (index_find_id(ix, c->d->id, &e, NULL) == 0 &&
-	    (e.complete == 1 || e.current))
-		*another = c->d->created == 0 || e.desc.created_us <= 0 ||
-			   c->d->created != (uint64_t)e.desc.created_us;
-	index_free(ix);
-	return 0;
+	if (catalogue_identify(s->prefix, c->d->id, (int64_t)c->d->created, &is,
+			       err) < 0)
+		return -1;
+	/* Later, what was copied so far stays. */
+	return is != which ? 0
+			   : catalogue_supersede(s->prefix, c->d->id,
+						 which == CATALOGUE_ANOTHER,
+						 s->o->catalogue, err);
 }
 
 /* Tell the index before files are replaced. */
@@ -333,15 +332,11 @@ make_way(struct copying *c, struct error *err)
 		.count = c->ntaken,
 		.replace = true,
 	};
-	bool another = false;
 
-	if (owners_make_way(s->prefix, &w, s->o->catalogue, err) < 0 ||
-	    is_another(c, &another, err) < 0)
-		return -1;
 	c->replace = true;
-	return another ? catalogue_retire(s->prefix, c->d->id, c->d->id,
-					  s->o->catalogue, err)
-		       : 0;
+	return owners_make_way(s->prefix, &w, s->o->catalogue, err) < 0
+		       ? -1
+		       : supersede(c, CATALOGUE_UNSURE, err);
 }
 
 static int
@@ -383,7 +378,9 @@ copy_all(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 
 	snprintf(c.dir, sizeof(c.dir), SCR_DIR "/" DATASET_DIR_FMT, d->id);
 	snprintf(c.shares, sizeof(c.shares), "%s/" SHARES, c.dir);
-	if (create_dir(prefix, c.dir, 0777, create_owner(prefix)) < 0 &&
+	rc = supersede(&c, CATALOGUE_ANOTHER, err);
+	if (rc == 0 &&
+	    create_dir(prefix, c.dir, 0777, create_owner(prefix)) < 0 &&
 	    errno != EEXIST)
 		rc = error_sys(err, "%s/%s: cannot make", s->job->prefix,
 			       c.dir);

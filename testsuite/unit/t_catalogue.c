@@ -382,7 +382,7 @@ test_retire(void)
 	index_free(ix);
 	ok(summary_says(3, "0"), "... and in its summary");
 	is_int(catalogue_retire(c, 3, 5, &options, NULL), 0, "once more");
-	is_int(catalogue_retire(c, 1, 1, &options, NULL), 0,
+	is_int(catalogue_supersede(c, 1, true, &options, NULL), 0,
 	       "replaced by another with its number");
 	ix = catalogue_read(c, NULL);
 	ok(index_find_id(ix, 1, &e, NULL) < 0 && index_current(ix) == NULL,
