@@ -228,24 +228,14 @@ verify(struct settings *s, struct packed *p, struct catalogue *c,
 	return status;
 }
 
-/* Print the files in the order of the arguments; the matches of a pattern in
- * the order of the map. */
 static int
-cat(struct settings *s, const struct packed *p, const char *const *names,
-    size_t count, bool *only, struct error *err)
+cat(struct settings *s, const struct packed *p, const struct extract_list *list,
+    struct error *err)
 {
-	/* Fail before the first byte is printed if a name matches no file. */
-	if (extract_choose(p, names, count, only, err) < 0)
-		return error_status(err->kind);
-	for (size_t k = 0; k < count; k++) {
-		memset(only, 0, p->map.nfiles);
-		if (extract_choose(p, &names[k], 1, only, err) < 0)
+	for (size_t i = 0; i < list->count; i++)
+		if (extract_cat(p, list->files[i], STDOUT_FILENO, &s->look.work,
+				err) < 0)
 			return error_status(err->kind);
-		for (size_t i = 0; i < p->map.nfiles; i++)
-			if (only[i] && extract_cat(p, i, STDOUT_FILENO,
-						   &s->look.work, err) < 0)
-				return error_status(err->kind);
-	}
 	return STATUS_OK;
 }
 
@@ -279,22 +269,29 @@ extract(struct settings *s, const struct packed *p, const bool *only,
 	return STATUS_OK;
 }
 
-/* cat and extract: work on the files that `names` select. */
+/* cat and extract: work on the files that `names` select; without names, all of
+ * them. */
 static int
-some_files(struct settings *s, const struct packed *p, const char *const *names,
-	   size_t count, struct error *err)
+some_files(struct settings *s, const struct packed *p,
+	   const struct extract_names *names, struct error *err)
 {
 	bool *only = mem_calloc(p->map.nfiles + 1, sizeof(*only));
+	struct extract_list list = { .count = 0 };
 	int status = STATUS_FAILED;
 
 	if (only == NULL)
 		error_no_memory(err);
-	else if (s->verb == VERB_CAT)
-		status = cat(s, p, names, count, only, err);
-	else if (extract_choose(p, names, count, only, err) == 0)
+	else if (names->count > 0)
+		(void)extract_choose(p, names, &list, err);
+	if (err->kind == ERROR_NONE && s->verb == VERB_CAT) {
+		status = cat(s, p, &list, err);
+	} else if (err->kind == ERROR_NONE) {
+		memset(only, names->count == 0, p->map.nfiles);
+		for (size_t i = 0; i < list.count; i++)
+			only[list.files[i]] = true;
 		status = extract(s, p, only, err);
-	if (err->kind != ERROR_NONE && status == STATUS_OK)
-		status = error_status(err->kind);
+	}
+	mem_free(list.files);
 	mem_free(only);
 	return status;
 }
@@ -318,19 +315,37 @@ warn_of_restart(const struct settings *s, struct catalogue *c,
 		 p->name, catalogue_word_now(c, p->id, word));
 }
 
-/* Run the verb for one dataset, and report its errors. */
+/* Open a dataset; if files are named, read no more than they need. */
 static int
-one(struct settings *s, struct catalogue *c, const char *const *args,
-    size_t count)
+open_dataset(const struct settings *s, const char *word,
+	     const struct extract_names *names, struct packed *p,
+	     struct error *err)
 {
 	const bool changes = s->verb == VERB_PACK || s->verb == VERB_UNPACK ||
 			     s->verb == VERB_REPACK;
+	const struct packed_some some = {
+		.files = { extract_wants, names },
+		.attrs = s->verb == VERB_EXTRACT,
+	};
+
+	if (names->count > 0)
+		return catalogue_packed_some(s->catalogue, word, &some,
+					     &s->look, p, err);
+	return catalogue_packed_open(s->catalogue, word,
+				     changes && !s->look.work.dry_run, &s->look,
+				     p, err);
+}
+
+/* Run the verb for one dataset, and report its errors. */
+static int
+one(struct settings *s, const char *word, const struct extract_names *names)
+{
+	struct catalogue *c = s->catalogue;
 	struct error err = ERROR_INIT;
 	struct packed p = { .id = 0 };
 	int status = STATUS_FAILED;
 
-	if (catalogue_packed_open(c, args[0], changes && !s->look.work.dry_run,
-				  &s->look, &p, &err) < 0) {
+	if (open_dataset(s, word, names, &p, &err) < 0) {
 		report_remedy(&err, c, p.id);
 		return app_report(STATUS_OK, &err);
 	}
@@ -357,7 +372,7 @@ one(struct settings *s, struct catalogue *c, const char *const *args,
 		status = verify(s, &p, c, &err);
 		break;
 	default:
-		status = some_files(s, &p, args + 1, count - 1, &err);
+		status = some_files(s, &p, names, &err);
 	}
 	if (err.kind != ERROR_NONE) {
 		(void)packed_blame(&p, &err);
@@ -375,10 +390,14 @@ run(struct settings *s, const char *const *args, size_t count)
 	const bool files = s->verb == VERB_CAT || s->verb == VERB_EXTRACT;
 	struct error err = ERROR_INIT;
 	struct catalogue *c = catalogue_open(app_prefix(s->prefix), &err);
+	struct extract_names names = { .count = 0 };
 	int status = STATUS_OK, each = STATUS_OK;
 
 	if (c == NULL ||
+	    (files &&
+	     extract_names_init(&names, args + 1, count - 1, &err) < 0) ||
 	    app_work_start(&s->look.work, s->jobs, "scr_container", &err) < 0) {
+		extract_names_free(&names);
 		catalogue_close(c);
 		return app_report(STATUS_OK, &err);
 	}
@@ -386,7 +405,7 @@ run(struct settings *s, const char *const *args, size_t count)
 	s->look.replace = s->force;
 	s->list = s->json ? json_new_array() : NULL;
 	for (size_t i = 0; i < count && (i == 0 || !files); i++) {
-		each = one(s, c, args + i, count - i);
+		each = one(s, args[i], &names);
 		status = error_worse_status(status, each);
 	}
 	app_work_end(&s->look.work);
@@ -395,6 +414,7 @@ run(struct settings *s, const char *const *args, size_t count)
 		app_warn("--build and --current are options of scr_index");
 	if (s->json)
 		status = error_worse_status(status, app_print_json(s->list));
+	extract_names_free(&names);
 	catalogue_close(c);
 	return status;
 }

@@ -27,6 +27,7 @@ struct index;
 struct index_entry;
 struct json;
 struct packed;
+struct packed_some;
 struct packed_health;
 struct plan;
 
@@ -209,6 +210,12 @@ int catalogue_verify_plan(struct catalogue *c, const struct index_entry *e,
 /* Call packed_open() for the dataset that `word` names; it can also be a
  * directory of layout 1. */
 int catalogue_packed_open(struct catalogue *c, const char *word, bool lock,
+			  const struct catalogue_options *o, struct packed *p,
+			  struct error *err);
+
+/* The same, to read some of its files; without the lock. */
+int catalogue_packed_some(struct catalogue *c, const char *word,
+			  const struct packed_some *some,
 			  const struct catalogue_options *o, struct packed *p,
 			  struct error *err);
 

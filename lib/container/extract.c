@@ -29,45 +29,103 @@
 
 /* --- Choose files --- */
 
-static int
-choose(const struct packed *p, const struct map *by, const char *name,
-       bool *only, struct error *err)
+int
+extract_names_init(struct extract_names *n, const char *const *names,
+		   size_t count, struct error *err)
 {
-	size_t at = map_get(by, name), found = 0;
+	*n = (struct extract_names){
+		.names = names,
+		.count = count,
+		.by = map_new(),
+		.patterns = mem_calloc(count + 1, sizeof(*n->patterns)),
+	};
+	if (n->by == NULL || n->patterns == NULL)
+		goto no_memory;
+	for (size_t i = 0; i < count; i++) {
+		if (map_put(n->by, names[i], i) < 0)
+			goto no_memory;
+		if (strpbrk(names[i], "*?[\\") != NULL)
+			n->patterns[n->npatterns++] = names[i];
+	}
+	return 0;
+no_memory:
+	extract_names_free(n);
+	return error_no_memory(err);
+}
+
+void
+extract_names_free(struct extract_names *n)
+{
+	map_free(n->by);
+	mem_free(n->patterns);
+	*n = (struct extract_names){ .count = 0 };
+}
+
+bool
+extract_wants(const void *names, const char *path)
+{
+	const struct extract_names *n = names;
+
+	if (map_get(n->by, path) != MAP_NONE)
+		return true;
+	for (size_t i = 0; i < n->npatterns; i++)
+		if (str_glob(path, n->patterns[i]))
+			return true;
+	return false;
+}
+
+static int
+add_match(struct extract_list *out, size_t file, struct error *err)
+{
+	if (!MEM_ROOM(out->files, out->count, out->cap))
+		return error_no_memory(err);
+	out->files[out->count++] = file;
+	return 0;
+}
+
+/* List the matches of a name that is the path of file `at`, or of none. */
+static int
+choose(const struct packed *p, const char *name, size_t at,
+       struct extract_list *out, struct error *err)
+{
+	const size_t before = out->count;
 	char shown[SHOWN_MAX];
 
-	if (at != MAP_NONE) {
-		only[at] = true;
-		return 0;
-	}
+	if (at != SIZE_MAX)
+		return add_match(out, at, err);
 	for (size_t i = 0; i < p->map.nfiles; i++)
-		if (str_glob(p->map.files[i].path, name)) {
-			only[i] = true;
-			found++;
-		}
-	if (found > 0)
+		if (str_glob(p->map.files[i].path, name) &&
+		    add_match(out, i, err) < 0)
+			return -1;
+	if (out->count > before)
 		return 0;
 	return error_set(err, ERROR_ABSENT, "%s: no file of dataset %s",
 			 str_printable(shown, sizeof(shown), name), p->name);
 }
 
 int
-extract_choose(const struct packed *p, const char *const *names, size_t count,
-	       bool *only, struct error *err)
+extract_choose(const struct packed *p, const struct extract_names *n,
+	       struct extract_list *out, struct error *err)
 {
-	struct map *by = NULL;
+	size_t *paths = mem_alloc(n->count + 1, sizeof(*paths));
 	int rc = 0;
 
-	if (count == 0) {
-		memset(only, true, p->map.nfiles);
-		return 0;
-	}
-	by = segmap_by_path(&p->map);
-	if (by == NULL)
+	*out = (struct extract_list){ .count = 0 };
+	if (paths == NULL)
 		return error_no_memory(err);
-	for (size_t i = 0; i < count && rc == 0; i++)
-		rc = choose(p, by, names[i], only, err);
-	map_free(by);
+	for (size_t i = 0; i < n->count; i++)
+		paths[i] = SIZE_MAX;
+	/* The first one, if a path is listed twice. */
+	for (size_t i = p->map.nfiles; i-- > 0;) {
+		size_t at = map_get(n->by, p->map.files[i].path);
+
+		if (at != MAP_NONE)
+			paths[at] = i;
+	}
+	for (size_t i = 0; i < n->count && rc == 0; i++)
+		rc = choose(p, n->names[i], paths[map_get(n->by, n->names[i])],
+			    out, err);
+	mem_free(paths);
 	return rc;
 }
 

@@ -13,13 +13,34 @@
 #include "container/packed.h"
 #include "transfer/put.h"
 
+/* Names of files, borrowed: paths as listed, or shell patterns. */
+struct extract_names {
+	const char *const *names;
+	size_t count;
+	struct map *by; /* name -> its index, the last one if given twice */
+	const char **patterns; /* those with wildcards */
+	size_t npatterns;
+};
+
+/* -1: ERROR_NOMEM.  Free it with extract_names_free(). */
+int extract_names_init(struct extract_names *n, const char *const *names,
+		       size_t count, struct error *err);
+void extract_names_free(struct extract_names *n);
+
+/* Can a file of this path be meant?  `names`: a struct extract_names. */
+bool extract_wants(const void *names, const char *path);
+
 /*
- * Mark in `only` (by file, all false) the files that match `names`: paths as
- * listed, or shell patterns; all files if there are no names.  ERROR_ABSENT: a
- * name matches no file.
+ * List the files that the names mean, in the order of the names, and the
+ * matches of a pattern in the order of the map.  A name that is a path is no
+ * pattern.  ERROR_ABSENT: a name matches no file.  Free it with mem_free().
  */
-int extract_choose(const struct packed *p, const char *const *names,
-		   size_t count, bool *only, struct error *err);
+struct extract_list {
+	size_t *files; /* indexes in the map */
+	size_t count, cap;
+};
+int extract_choose(const struct packed *p, const struct extract_names *n,
+		   struct extract_list *out, struct error *err);
 
 /* Write the bytes of one file to descriptor `fd`, which may be a pipe.
  * ERROR_DAMAGED: the checksum was wrong, which is known only after all bytes
@@ -28,7 +49,7 @@ int extract_cat(const struct packed *p, size_t file, int fd,
 		const struct work *work, struct error *err);
 
 struct extract_options {
-	const bool *only; /* by file: extract_choose() */
+	const bool *only; /* by file */
 	const char *dir;  /* is created if missing */
 	bool force;	  /* replace existing files, else EEXIST */
 	struct put_guard guard;

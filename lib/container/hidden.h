@@ -69,9 +69,10 @@ const struct hidden_file *hidden_find(const struct hidden *h, const char *name);
 
 /*
  * Read the parts listed in `r` (its CTR) from directory `dirfd`; `m` is the map
- * of the same rank2file.  If none are listed, *h is empty.  A part that is
- * damaged or missing is no error: see h->flaw.  ERROR_CORRUPT and ERROR_UNSAFE
- * name the part that is sound but breaks the format.
+ * of the same rank2file.  If none are listed, *h is empty.  If r is partial,
+ * only attributes are read, from the parts that have files of `m`.  A part that
+ * is damaged or missing is no error: see h->flaw.  ERROR_CORRUPT and
+ * ERROR_UNSAFE name the part that is sound but breaks the format.
  */
 int hidden_load(struct hidden *h, int dirfd, const struct rank2file *r,
 		const struct segmap *m, struct error *err);

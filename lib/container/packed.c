@@ -164,12 +164,15 @@ note_flaw(struct packed *p, struct error *err)
 }
 
 static int
-load(struct packed *p, struct par *par, struct error *err)
+load(struct packed *p, const struct packed_some *some, struct par *par,
+     struct error *err)
 {
 	struct error why = ERROR_INIT;
 	char shown[SHOWN_MAX];
 
-	if (rank2file_load_par(p->meta_fd, p->base, par, &p->r2f, &why) < 0) {
+	if (rank2file_load_some(p->meta_fd, p->base, par,
+				some != NULL ? &some->files : NULL, &p->r2f,
+				&why) < 0) {
 		if (why.kind != ERROR_ABSENT)
 			return error_as(err, &why, "%s: %s", p->dir, why.text);
 		error_set(err, ERROR_ABSENT,
@@ -180,7 +183,8 @@ load(struct packed *p, struct par *par, struct error *err)
 	}
 	p->is_packed = segmap_is_packed(&p->r2f);
 	if (segmap_read(&p->map, &p->r2f, err) < 0 ||
-	    hidden_load(&p->hidden, p->meta_fd, &p->r2f, &p->map, err) < 0)
+	    ((some == NULL || some->attrs) &&
+	     hidden_load(&p->hidden, p->meta_fd, &p->r2f, &p->map, err) < 0))
 		return error_wrap(err, "%s", p->dir);
 	return note_flaw(p, err);
 }
@@ -217,7 +221,7 @@ packed_open(struct packed *p, const struct packed_where *where, bool lock,
 		rc = p->lock == -1 ? -1 : 0;
 	}
 	if (rc == 0)
-		rc = load(p, work->par, err);
+		rc = load(p, where->some, work->par, err);
 	if (rc < 0)
 		packed_close(p);
 	return rc;

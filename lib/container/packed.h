@@ -49,6 +49,13 @@ struct packed {
 	int lock;
 };
 
+/* What an opened dataset is to have: only the wanted files of a packed one
+ * (which may give more), and attributes of files. */
+struct packed_some {
+	struct rank2file_filter files;
+	bool attrs;
+};
+
 /* Place of a dataset: dataset `id`; or, if `old` is set, a directory of layout
  * 1.  Strings are borrowed for the call. */
 struct packed_where {
@@ -56,6 +63,7 @@ struct packed_where {
 	int64_t id;	  /* layout 1: 0 if unknown */
 	const char *name; /* name for messages; NULL: its directory */
 	const char *old; /* directory, relative to the prefix; NULL: layout 3 */
+	const struct packed_some *some; /* NULL: all, to be read only */
 };
 
 /*

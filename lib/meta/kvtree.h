@@ -46,6 +46,7 @@ struct kvtree;
 
 /* Size of the header, and of the smallest image (formats.md 1.1). */
 #define KVTREE_HEADER_SIZE 20
+#define KVTREE_CRC_SIZE 4
 #define KVTREE_MIN_ENCODED 28
 
 /* --- Create and free --- */
@@ -162,6 +163,10 @@ int kvtree_decode_into(struct kvtree *t, const void *data, size_t len,
 /* Read the size of the image from its first `len` >= KVTREE_HEADER_SIZE bytes;
  * ERROR_CORRUPT if it exceeds KVTREE_MAX_ENCODED. */
 int kvtree_peek(const void *data, size_t len, size_t *size, struct error *err);
+
+/* Does an image with this header (KVTREE_HEADER_SIZE bytes) end with a checksum
+ * of KVTREE_CRC_SIZE bytes? */
+bool kvtree_has_crc(const void *header);
 
 /* Append the image of `t`.  `t` may be any node: its children become the top
  * level. */

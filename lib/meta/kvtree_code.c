@@ -88,6 +88,12 @@ kvtree_peek(const void *data, size_t len, size_t *size, struct error *err)
 	return 0;
 }
 
+bool
+kvtree_has_crc(const void *header)
+{
+	return (get_be32((const char *)header + 16) & KVTREE_FLAG_CRC) != 0;
+}
+
 /* --- Decode --- */
 
 /* A node whose children are being read. */

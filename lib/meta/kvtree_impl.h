@@ -78,7 +78,6 @@ struct kvtree_tree {
 #define KVTREE_TYPE_TREE 1
 #define KVTREE_VERSION 1
 #define KVTREE_FLAG_CRC UINT32_C(1)
-#define KVTREE_CRC_SIZE 4
 #define KVTREE_COUNT_SIZE 4
 
 /* --- Memory and levels (kvtree_level.c) --- */

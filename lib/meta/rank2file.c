@@ -364,17 +364,26 @@ out:
 }
 
 int
-rank2file_load_par(int dirfd, const char *base, struct par *par,
-		   struct rank2file *out, struct error *err)
+rank2file_load_some(int dirfd, const char *base, struct par *par,
+		    const struct rank2file_filter *wanted,
+		    struct rank2file *out, struct error *err)
 {
 	struct rank2file_loader l = {
 		.out = out,
 		.raw = BUF_INIT,
 		.dirfd = dirfd,
 		.par = par,
+		.wanted = wanted,
 	};
 
 	return load(&l, base, err);
+}
+
+int
+rank2file_load_par(int dirfd, const char *base, struct par *par,
+		   struct rank2file *out, struct error *err)
+{
+	return rank2file_load_some(dirfd, base, par, NULL, out, err);
 }
 
 int

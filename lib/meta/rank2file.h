@@ -77,8 +77,10 @@ struct rank2file {
 	unsigned generation; /* for writing: below RANK2FILE_PART_RANKS; 0 after
 				a load */
 	unsigned unused;     /* set by a load: a generation not in use */
-	bool uncounted;	     /* for writing: leave out FILES, like SCR 1.1.8 */
-	bool distinct;	     /* for writing: paths of each rank are known to be
+	bool partial;	/* set by a load: files that were not wanted are left
+			 out */
+	bool uncounted; /* for writing: leave out FILES, like SCR 1.1.8 */
+	bool distinct;	/* for writing: paths of each rank are known to be
 				unique, so do not check */
 };
 
@@ -96,6 +98,17 @@ int rank2file_load(int dirfd, const char *base, struct rank2file *out,
 int rank2file_load_par(int dirfd, const char *base, struct par *par,
 		       struct rank2file *out, struct error *err);
 void rank2file_free(struct rank2file *r);
+
+/* A load of the map of a packed dataset (with CTR) that keeps the entries of
+ * wanted files; it needs little memory for others, and looks at them no more
+ * than it must.  Of a map or part in an unusual form, more may be kept. */
+struct rank2file_filter {
+	bool (*wants)(const void *arg, const char *path);
+	const void *arg;
+};
+int rank2file_load_some(int dirfd, const char *base, struct par *par,
+			const struct rank2file_filter *wanted,
+			struct rank2file *out, struct error *err);
 
 /* The same from images of the files in memory, by their names. */
 struct rank2file_image {

@@ -34,8 +34,10 @@ bool rank2file_part_scan(const struct rank2file_base *b, const char *tail,
 
 struct arena;
 struct error;
+struct kvstream;
 struct kvtree;
 struct rank2file;
+struct rank2file_filter;
 struct rank2file_rank;
 
 /* Add the ranks in the tree of a part to out->ranks.  Strings are borrowed from
@@ -43,19 +45,24 @@ struct rank2file_rank;
 int rank2file_read_part(struct rank2file *out, const struct kvtree *part,
 			uint64_t *said, struct error *err);
 
+/* Where a part is read to. */
+struct rank2file_reader {
+	struct rank2file *out;
+	struct arena *arena; /* for lists, segments and copied strings */
+	/* One element per rank, all 0 at first: prevents two threads from
+	 * writing the same rank, whatever the parts contain. */
+	_Atomic unsigned char *claimed;
+	const struct rank2file_filter *wanted; /* NULL: all files */
+};
+
 /*
- * Read a part from the elements of its image (kvtree_body()), if it has the
- * plain form of all known writers: known keys, each once, plain numbers.  Lists
- * and segments are allocated in `arena`.  Return 0: done. 1: another form or
- * invalid, and `out` is unchanged; read it as a tree, which reports what is
- * wrong. -1: out of memory.  *said as above.
- *
- * Several threads may read parts at once.  `claimed` has one element per rank,
- * all 0 at first, and prevents two threads from writing the same rank, whatever
- * the parts contain.
+ * Read a part from its elements, if it has the plain form of all known writers:
+ * known keys, each once, plain numbers.  Strings are borrowed from memory, but
+ * copied from a file.  Return 0: done. 1: another form or invalid, and `out` is
+ * unchanged; read it as a tree, which reports what is wrong. -1: out of memory.
+ * *said as above.  Several threads may read parts at once.
  */
-int rank2file_scan(struct rank2file *out, struct arena *arena,
-		   _Atomic unsigned char *claimed, const char *body, size_t len,
+int rank2file_scan(const struct rank2file_reader *to, struct kvstream *from,
 		   uint64_t *said);
 
 /* Are the paths of a rank unique?  Return 1 or 0, or -1: out of memory. */
@@ -86,9 +93,10 @@ struct rank2file_loader {
 	struct rank2file_part *images; /* parts to read */
 	size_t nimages, images_room;
 	int dirfd;
-	const struct rank2file_image *given; /* instead of files; or NULL */
-	struct map *by_name;		     /* of `given` */
-	struct par *par;		     /* NULL: one thread */
+	const struct rank2file_image *given;   /* instead of files; or NULL */
+	struct map *by_name;		       /* of `given` */
+	struct par *par;		       /* NULL: one thread */
+	const struct rank2file_filter *wanted; /* NULL: all files */
 	atomic_uchar *claimed; /* by rank: set if a part has the rank */
 	struct map *seen;      /* names of all files read: each is read only
 				  once, so a loop or fan-out cannot multiply the

@@ -14,6 +14,7 @@
 #include "error.h"
 #include "io.h"
 #include "mem.h"
+#include "meta/kvstream.h"
 #include "meta/kvtree.h"
 #include "meta/rank2file.h"
 #include "meta/rank2file_impl.h"
@@ -155,14 +156,56 @@ read_image(void *arg, size_t i, unsigned worker, struct error *err)
 	return error_pass(err, &why);
 }
 
+/* Only the size: scan_image() reads the part. */
+static int
+measure_image(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	const struct rank2file_loader *l = arg;
+	struct rank2file_part *im = &l->images[i];
+	struct stat st;
+
+	(void)worker;
+	(void)err; /* is reported by scan_image() */
+	if (path_stat_beneath(l->dirfd, im->name, &st, NULL) == 0)
+		im->len = (size_t)st.st_size;
+	return 0;
+}
+
+/* Read a part without keeping its image.  1: it must be read as a whole. */
+static int
+scan_file(const struct rank2file_loader *l, struct rank2file_part *im,
+	  const struct rank2file_reader *to)
+{
+	struct kvstream from;
+	int rc = 1;
+
+	if (im->offset > 0 || kvstream_open(&from, l->dirfd, im->name) < 0)
+		return 1;
+	rc = rank2file_scan(to, &from, &im->said);
+	kvstream_close(&from);
+	return rc;
+}
+
 static int
 scan_image(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	struct rank2file_loader *l = arg;
 	struct rank2file_part *im = &l->images[i];
-	int rc = rank2file_scan(l->out, l->out->arenas[worker], l->claimed,
-				im->body, im->body_len, &im->said);
+	const struct rank2file_reader to = {
+		.out = l->out,
+		.arena = l->out->arenas[worker],
+		.claimed = l->claimed,
+		.wanted = l->wanted,
+	};
+	struct kvstream from;
+	int rc = l->wanted != NULL ? scan_file(l, im, &to) : 1;
 
+	if (rc > 0) {
+		if (im->data == NULL && read_image(l, i, worker, err) < 0)
+			return -1;
+		kvstream_memory(&from, im->body, im->body_len);
+		rc = rank2file_scan(&to, &from, &im->said);
+	}
 	im->odd = rc > 0;
 	return rc < 0 ? error_no_memory(err) : 0;
 }
@@ -230,6 +273,8 @@ scan_images(struct rank2file_loader *l, struct error *err)
 	for (size_t i = 0; i < l->nimages; i++) {
 		struct rank2file_part *im = &l->images[i];
 
+		if (l->out->flaw == NULL)
+			l->out->flaw = im->flaw;
 		if (im->odd && read_odd(l, im, err) < 0)
 			return error_wrap(err, "%s", im->name);
 		if (check_said(l, im, err) < 0)
@@ -243,16 +288,19 @@ rank2file_read_parts(struct rank2file_loader *l, struct error *err)
 {
 	struct rank2file *out = l->out;
 	uint64_t said = 0;
-	size_t i = 0;
 
-	if (make_arenas(l, err) < 0 ||
-	    par_for(l->par, l->nimages, 0, read_image, l, err) < 0)
+	/* Without CTR, the entries of all files tell whether it is packed. */
+	if (out->containers == NULL || l->top_copied)
+		l->wanted = NULL;
+	out->partial = l->wanted != NULL;
+	if (make_arenas(l, err) < 0)
 		return -1;
-	for (i = 0; i < l->nimages; i++) {
+	if ((!out->partial || l->nranks > RANKS_FREE) &&
+	    par_for(l->par, l->nimages, 0,
+		    out->partial ? measure_image : read_image, l, err) < 0)
+		return -1;
+	for (size_t i = 0; i < l->nimages; i++)
 		l->bytes += l->images[i].len;
-		if (out->flaw == NULL)
-			out->flaw = l->images[i].flaw;
-	}
 	if (l->nranks > RANKS_FREE && l->nranks > l->bytes / RANK_BYTES)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: %" PRIu64 " ranks in %" PRIu64 " bytes",

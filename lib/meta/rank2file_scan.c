@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rank2file_scan.c - read parts of a rank2file without a tree, in one pass: the
- * map of a packed dataset has a dozen keys per file, and millions of files.
+ * map of a packed dataset has a dozen keys per file, and millions of files.  Of
+ * files that nobody wants, only the ends are looked for.
  *
  * Accept only the plain form.  Anything else (an unknown key, a duplicate key
  * or file, another number format, a count beyond the image) is left to the
@@ -12,7 +13,7 @@
 
 #include "arena.h"
 #include "map.h"
-#include "meta/kvscan.h"
+#include "meta/kvstream.h"
 #include "meta/rank2file.h"
 #include "meta/rank2file_impl.h"
 
@@ -22,10 +23,9 @@
 #define SEGS_MAX (1u << 20)
 
 struct scan {
-	struct kvscan in;
-	struct rank2file *out;
-	struct arena *arena;
-	_Atomic unsigned char *claimed;
+	struct kvstream *from;
+	struct kvscan *in; /* of `from` */
+	const struct rank2file_reader *to;
 	/* The last container's name, including its NUL.  The next segment
 	 * almost always has the same name. */
 	const char *name;
@@ -42,33 +42,47 @@ struct undo {
 static void *
 alloc(struct scan *s, size_t count, size_t size)
 {
-	void *p = arena_alloc(s->arena, count, size);
+	void *p = arena_alloc(s->to->arena, count, size);
 
 	if (p == NULL)
-		s->no_memory = s->in.odd = true;
+		s->no_memory = s->in->odd = true;
 	return p;
+}
+
+/* The last key, `text`, for good: a window of a file does not last. */
+static const char *
+keep(struct scan *s, const char *text)
+{
+	if (s->from->fd < 0)
+		return text;
+	text = arena_strndup(s->to->arena, text, s->in->len);
+	if (text == NULL)
+		s->no_memory = s->in->odd = true;
+	return text;
 }
 
 static const char *
 container(struct scan *s)
 {
-	if (s->name_size > 0 && kvscan_takes(&s->in, s->name, s->name_size)) {
-		kvscan_leaf(&s->in);
+	if (s->name_size > 0 && kvscan_takes(s->in, s->name, s->name_size)) {
+		kvscan_leaf(s->in);
 		return s->name;
 	}
-	s->name = kvscan_text(&s->in);
-	s->name_size = s->in.len + 1;
+	s->name = keep(s, kvscan_text(s->in));
+	s->name_size = s->in->len + 1;
 	return s->name;
 }
 
 static void
 scan_seg(struct scan *s, struct rank2file_seg *segs, uint32_t nsegs)
 {
-	struct kvscan *in = &s->in;
-	uint64_t number = kvscan_number(in);
+	struct kvscan *in = s->in;
 	struct rank2file_seg *to = NULL;
+	uint64_t number = 0;
 	unsigned seen = 0;
 
+	kvstream_more(s->from);
+	number = kvscan_number(in);
 	if (kvscan_count(in) != 3 || number >= nsegs)
 		in->odd = true;
 	if (in->odd)
@@ -97,12 +111,12 @@ scan_seg(struct scan *s, struct rank2file_seg *segs, uint32_t nsegs)
 static void
 scan_segs(struct scan *s, struct rank2file_file *f)
 {
-	struct kvscan *in = &s->in;
+	struct kvscan *in = s->in;
 	uint32_t n = kvscan_count(in);
 	struct rank2file_seg *segs = NULL;
 
 	/* The smallest segment has 40 bytes. */
-	if (n == 0 || n > SEGS_MAX || n > (size_t)(in->end - in->p) / 40)
+	if (n == 0 || n > SEGS_MAX || n > kvstream_left(s->from) / 40)
 		in->odd = true;
 	segs = in->odd ? NULL : alloc(s, n, sizeof(*segs));
 	if (segs == NULL)
@@ -116,12 +130,11 @@ scan_segs(struct scan *s, struct rank2file_file *f)
 static void
 scan_file(struct scan *s, struct rank2file_file *f)
 {
-	struct kvscan *in = &s->in;
-	uint32_t n = 0;
+	struct kvscan *in = s->in;
+	uint32_t n = kvscan_count(in);
 
-	*f = (struct rank2file_file){ .path = kvscan_key(in) };
-	n = kvscan_count(in);
 	for (uint32_t i = 0; i < n && !in->odd; i++) {
+		kvstream_more(s->from);
 		if (!f->has_size && KVSCAN_ONE(in, "SIZE")) {
 			f->has_size = true;
 			f->size = kvscan_u64(in);
@@ -184,19 +197,51 @@ rank2file_distinct(const struct rank2file_rank *r)
 	return distinct;
 }
 
+/* Make room for one more file in a rank that has room for *room. */
+static bool
+make_room(struct scan *s, struct rank2file_rank *r, size_t *room)
+{
+	struct rank2file_file *more = NULL;
+
+	if (r->nfiles < *room)
+		return true;
+	*room = 2 * *room + 1;
+	more = alloc(s, *room, sizeof(*more));
+	if (more != NULL && r->nfiles > 0)
+		memcpy(more, r->files, r->nfiles * sizeof(*more));
+	if (more != NULL)
+		r->files = more;
+	return more != NULL;
+}
+
 static void
 scan_files(struct scan *s, struct rank2file_rank *r)
 {
-	struct kvscan *in = &s->in;
+	const struct rank2file_filter *wanted = s->to->wanted;
+	struct kvscan *in = s->in;
 	uint32_t n = kvscan_count(in);
+	size_t room = wanted == NULL ? n : 0;
 	int distinct = 0;
 
 	/* The smallest file entry has six bytes. */
-	if (n == 0 || n > (size_t)(in->end - in->p) / 6)
+	if (n == 0 || n > kvstream_left(s->from) / 6)
 		in->odd = true;
-	r->files = in->odd ? NULL : alloc(s, n, sizeof(*r->files));
-	for (; r->files != NULL && r->nfiles < n && !in->odd; r->nfiles++)
-		scan_file(s, &r->files[r->nfiles]);
+	r->files =
+		in->odd || room == 0 ? NULL : alloc(s, room, sizeof(*r->files));
+	for (uint32_t i = 0; i < n && !in->odd; i++) {
+		const char *path = NULL;
+
+		kvstream_more(s->from);
+		path = kvscan_key(in);
+		if (wanted != NULL && !wanted->wants(wanted->arg, path)) {
+			kvstream_skip(s->from);
+		} else if (make_room(s, r, &room)) {
+			r->files[r->nfiles] = (struct rank2file_file){
+				.path = keep(s, path),
+			};
+			scan_file(s, &r->files[r->nfiles++]);
+		}
+	}
 	distinct = in->odd ? 1 : rank2file_distinct(r);
 	s->no_memory = s->no_memory || distinct < 0;
 	in->odd = in->odd || distinct != 1;
@@ -205,25 +250,30 @@ scan_files(struct scan *s, struct rank2file_rank *r)
 static void
 scan_rank(struct scan *s, struct undo *undo)
 {
-	struct kvscan *in = &s->in;
-	uint64_t number = kvscan_number(in), files = 0;
+	struct kvscan *in = s->in;
 	struct rank2file_rank *r = NULL;
-	bool counted = false;
-	uint32_t n = kvscan_count(in);
+	bool counted = false, listed = false;
+	uint64_t number = 0, files = 0;
+	uint32_t n = 0;
 
-	if (in->odd || number >= s->out->nranks ||
-	    atomic_exchange(&s->claimed[number], 1) != 0) {
+	kvstream_more(s->from);
+	number = kvscan_number(in);
+	n = kvscan_count(in);
+	if (in->odd || number >= s->to->out->nranks ||
+	    atomic_exchange(&s->to->claimed[number], 1) != 0) {
 		in->odd = true;
 		return;
 	}
-	r = &s->out->ranks[number];
+	r = &s->to->out->ranks[number];
 	r->present = true;
 	undo->ranks[undo->count++] = (uint32_t)number;
 	for (uint32_t i = 0; i < n && !in->odd; i++) {
+		kvstream_more(s->from);
 		if (!counted && KVSCAN_ONE(in, "FILES")) {
 			counted = true;
 			files = kvscan_u64(in);
-		} else if (r->files == NULL && KVSCAN_KEY(in, "FILE")) {
+		} else if (!listed && KVSCAN_KEY(in, "FILE")) {
+			listed = true;
 			scan_files(s, r);
 		} else {
 			in->odd = true;
@@ -238,10 +288,10 @@ scan_rank(struct scan *s, struct undo *undo)
 static void
 scan_ranks(struct scan *s, struct undo *undo)
 {
-	struct kvscan *in = &s->in;
+	struct kvscan *in = s->in;
 	uint32_t n = kvscan_count(in);
 
-	if (n > (size_t)(in->end - in->p) / 6 || n > s->out->nranks)
+	if (n > kvstream_left(s->from) / 6 || n > s->to->out->nranks)
 		in->odd = true;
 	undo->ranks = in->odd ? NULL : alloc(s, n + 1, sizeof(*undo->ranks));
 	for (uint32_t i = 0; i < n && !in->odd; i++)
@@ -251,15 +301,16 @@ scan_ranks(struct scan *s, struct undo *undo)
 static void
 scan_part(struct scan *s, struct undo *undo, uint64_t *said)
 {
-	struct kvscan *in = &s->in;
+	struct kvscan *in = s->in;
 	bool ranks = false, level = false;
 	uint32_t n = kvscan_count(in);
 
 	for (uint32_t i = 0; i < n && !in->odd; i++) {
+		kvstream_more(s->from);
 		if (!ranks && KVSCAN_ONE(in, "RANKS")) {
 			ranks = true;
 			*said = kvscan_u64(in);
-			if (*said > s->out->nranks)
+			if (*said > s->to->out->nranks)
 				in->odd = true;
 		} else if (!level && KVSCAN_ONE(in, "LEVEL")) {
 			level = true;
@@ -271,31 +322,25 @@ scan_part(struct scan *s, struct undo *undo, uint64_t *said)
 			in->odd = true;
 		}
 	}
-	if (!level || in->p != in->end)
+	if (!level)
 		in->odd = true;
 }
 
 int
-rank2file_scan(struct rank2file *out, struct arena *arena,
-	       _Atomic unsigned char *claimed, const char *body, size_t len,
+rank2file_scan(const struct rank2file_reader *to, struct kvstream *from,
 	       uint64_t *said)
 {
-	struct scan s = {
-		.in = { .p = (const unsigned char *)body,
-			.end = (const unsigned char *)body + len },
-		.out = out,
-		.arena = arena,
-		.claimed = claimed,
-	};
+	struct scan s = { .from = from, .in = &from->in, .to = to };
 	struct undo undo = { .count = 0 };
+	struct rank2file_rank *ranks = to->out->ranks;
 
 	*said = 0;
 	scan_part(&s, &undo, said);
-	if (!s.in.odd)
+	if (kvstream_good(from))
 		return 0;
 	for (size_t i = 0; i < undo.count; i++)
-		memset(&out->ranks[undo.ranks[i]], 0, sizeof(*out->ranks));
+		memset(&ranks[undo.ranks[i]], 0, sizeof(*ranks));
 	for (size_t i = 0; i < undo.count; i++)
-		claimed[undo.ranks[i]] = 0;
+		to->claimed[undo.ranks[i]] = 0;
 	return s.no_memory ? -1 : 1;
 }

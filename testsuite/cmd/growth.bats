@@ -126,3 +126,32 @@ datasets() {
 		((count < 64)) || failed "$command: $count calls one by one"
 	done
 }
+
+@test "cat and extract read only what the files named need" {
+	# The map and the attributes have a file for every 8192 ranks.
+	dataset 1 --name ckpt.1 --ranks 8200 --nodes 10 --files 2 --type NONE
+	scr_index -q -p p --build 1
+	scr_container pack -q -p p --keep 1
+	calls open /packed. scr_container cat -p p 1 ckpt.1/rank_8195_1.ckpt
+	assert_status 0
+	((count == 0)) || failed "cat: $count opens of attributes"
+	for names in "rank_8195_1 1" "rank_5_0 1" "rank_819[0-3]_0 2"; do
+		rm -rf out
+		calls open /packed. scr_container extract -q -p p -C out 1 \
+			"ckpt.1/${names% *}.ckpt"
+		assert_status 0
+		((count == ${names#* })) || failed "$names: $count opens"
+		diff -r out/ckpt.1 p/ckpt.1 | grep -v "^Only in p" && failed
+		# A window at a time, whatever the size of the map.
+		calls read /rank2file.0. scr_container extract -q -p p -C out \
+			--force 1 "ckpt.1/${names% *}.ckpt"
+		size=$(cat p/.scr/scr.dataset.1/rank2file.0.* | wc -c)
+		((count > size / 262144)) || failed "$names: $count reads"
+	done
+	# One call for each name, not one for each name and file.
+	for n in 500 1000; do
+		calls read /ctr. scr_container cat -p p 1 \
+			$(seq -f 'ckpt.1/rank_%.0f_1.ckpt' "$n")
+		((count <= n)) || failed "$n names: $count reads"
+	done
+}

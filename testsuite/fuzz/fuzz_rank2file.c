@@ -13,6 +13,7 @@
 
 #include "arena.h"
 #include "fuzz_tree.h"
+#include "meta/kvstream.h"
 #include "meta/rank2file.h"
 #include "meta/rank2file_impl.h"
 
@@ -67,14 +68,21 @@ compare(const struct buf *image)
 	struct rank2file a, b;
 	size_t len = 0;
 	const char *body = kvtree_body(image->data, image->len, &len, NULL);
+	struct rank2file_reader to = {
+		.out = &a,
+		.claimed = claimed,
+	};
 	struct kvtree *t = NULL;
 	uint64_t x = 0, y = 0;
+	struct kvstream from;
 
 	if (body == NULL)
 		return;
 	start(&a);
 	start(&b);
-	if (rank2file_scan(&a, a.arena, claimed, body, len, &x) == 0) {
+	to.arena = a.arena;
+	kvstream_memory(&from, body, len);
+	if (rank2file_scan(&to, &from, &x) == 0) {
 		t = kvtree_decode(image->data, image->len, NULL, NULL);
 		fuzz_require(t != NULL &&
 			     rank2file_read_part(&b, t, &y, NULL) == 0 &&

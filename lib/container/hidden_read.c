@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hidden_read.c - read the parts of packed metadata.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "container/hidden.h"
+#include "crc.h"
+#include "error.h"
+#include "io.h"
+#include "map.h"
+#include "mem.h"
+#include "meta/dataset_dir.h"
+#include "meta/kvstream.h"
+#include "meta/kvtree.h"
+#include "meta/rank2file.h"
+#include "meta/value.h"
+#include "path.h"
+#include "str.h"
+
+#define SHOWN_MAX 256
+
+struct loader {
+	struct hidden *h;
+	const struct segmap *m;
+	struct map *by_path;  /* path -> file of m; made on demand */
+	size_t next;	      /* file of m expected next */
+	struct rank2file red; /* the RED tables as one rank of a rank2file */
+	size_t red_cap;
+	uint32_t rank; /* first rank of the part being read */
+	bool partial;  /* m is: without it, leave out what it does not need */
+};
+
+/* Is file `i` of the map listed in the part being read? */
+static bool
+is_of_part(const struct loader *l, size_t i)
+{
+	return i < l->m->nfiles && l->m->files[i].rank / RANK2FILE_PART_RANKS ==
+					   l->rank / RANK2FILE_PART_RANKS;
+}
+
+/* The first file of the map with at least the first rank of the part. */
+static size_t
+first_of_part(const struct loader *l)
+{
+	size_t low = 0, high = l->m->nfiles;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (l->m->files[mid].rank < l->rank)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* Look up a file of the map: *at, or MAP_NONE.  Parts list files in the order
+ * of the map, so the next file is tried first. */
+static int
+find_path(struct loader *l, const char *path, size_t *at, struct error *err)
+{
+	if (l->next < l->m->nfiles &&
+	    strcmp(l->m->files[l->next].path, path) == 0) {
+		*at = l->next++;
+		return 0;
+	}
+	if (l->by_path == NULL)
+		l->by_path = segmap_by_path(l->m);
+	if (l->by_path == NULL)
+		return error_no_memory(err);
+	*at = map_get(l->by_path, path);
+	if (*at != MAP_NONE)
+		l->next = *at + 1;
+	return 0;
+}
+
+/* FILE: attributes of files; files that are not in the map are ignored. */
+static int
+load_attrs(struct loader *l, const struct kvtree *table, struct error *err)
+{
+	const struct kvtree *k = NULL;
+	size_t at = 0;
+
+	kvtree_foreach (k, table) {
+		if (find_path(l, kvtree_key(k), &at, err) < 0)
+			return -1;
+		if (at != MAP_NONE && attr_read(k, &l->h->attrs[at], err) < 0)
+			return error_wrap(err, "FILE");
+	}
+	return 0;
+}
+
+/* FILE without a tree.  Attributes of files that are not in the map are not
+ * even parsed. */
+static int
+scan_table(struct loader *l, struct kvstream *s, struct error *err)
+{
+	struct attr *to = NULL;
+	size_t at = 0;
+
+	for (uint32_t n = kvscan_count(&s->in); n > 0 && !s->in.odd; n--) {
+		kvstream_more(s);
+		if (find_path(l, kvscan_key(&s->in), &at, err) < 0)
+			return -1;
+		if (at == MAP_NONE) {
+			kvstream_skip(s);
+			continue;
+		}
+		to = &l->h->attrs[at];
+		/* A path listed twice: leave the error to the reader of
+		 * trees. */
+		if (to->has_size)
+			s->in.odd = true;
+		attr_scan(&s->in, to);
+	}
+	return 0;
+}
+
+/* Read the tables of a part without a tree.  0: done; 1: the part has more
+ * that is needed, or is unusual, and needs load_tree(). */
+static int
+scan_part(struct loader *l, struct kvstream *s, struct error *err)
+{
+	const uint32_t tables = kvscan_count(&s->in);
+
+	for (uint32_t n = tables; n > 0 && !s->in.odd; n--) {
+		kvstream_more(s);
+		if (KVSCAN_KEY(&s->in, "FILE")) {
+			if (scan_table(l, s, err) < 0)
+				return -1;
+		} else if (l->partial) {
+			kvscan_key(&s->in);
+			kvstream_skip(s);
+		} else {
+			return 1;
+		}
+	}
+	return kvstream_good(s) ? 0 : 1;
+}
+
+/* Read a part for the files from `first` on, without its image.  1: it must be
+ * read as a whole. */
+static int
+scan_file(struct loader *l, int dirfd, const char *name, size_t first,
+	  struct error *err)
+{
+	struct kvstream s;
+	int rc = 1;
+
+	if (kvstream_open(&s, dirfd, name) < 0)
+		return 1;
+	rc = scan_part(l, &s, err);
+	kvstream_close(&s);
+	/* What was read may be damaged. */
+	for (; rc == 1 && is_of_part(l, first); first++)
+		l->h->attrs[first] = (struct attr){ .has_size = false };
+	return rc;
+}
+
+static int
+scan_image(struct loader *l, const struct buf *raw, struct error *err)
+{
+	size_t len = 0;
+	const char *body = kvtree_body(raw->data, raw->len, &len, err);
+	struct kvstream s;
+
+	if (body == NULL)
+		return -1;
+	kvstream_memory(&s, body, len);
+	return scan_part(l, &s, err);
+}
+
+static int
+check_name(const char *name, struct error *err)
+{
+	char shown[SHOWN_MAX];
+
+	if (path_is_clean(name) && strchr(name, '/') == NULL)
+		return 0;
+	return error_set(err, ERROR_UNSAFE, "%s: not a plain file name",
+			 str_printable(shown, sizeof(shown), name));
+}
+
+static int
+load_meta(struct loader *l, const struct kvtree *table, struct error *err)
+{
+	const struct kvtree *k = NULL;
+
+	kvtree_foreach (k, table) {
+		struct hidden_file f = {
+			.name = kvtree_key(k),
+			.rank = l->rank,
+			.tree = kvtree_get(k, "TREE"),
+		};
+
+		if (check_name(f.name, err) < 0 ||
+		    attr_read(kvtree_get(k, "ATTR"), &f.attr, err) < 0)
+			return -1;
+		if (f.tree == NULL)
+			return value_bad(err, f.name, "has no TREE");
+		if (hidden_add(l->h, &f, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* RED: read each entry as a file of a rank2file. */
+static int
+load_red(struct loader *l, const struct kvtree *table, struct error *err)
+{
+	struct rank2file_rank *r = l->red.ranks;
+	const struct kvtree *k = NULL;
+
+	kvtree_foreach (k, table) {
+		struct hidden_file f = {
+			.name = kvtree_key(k),
+			.rank = l->rank,
+			.at = r->nfiles,
+		};
+
+		if (check_name(f.name, err) < 0 ||
+		    attr_read(kvtree_get(k, "ATTR"), &f.attr, err) < 0)
+			return -1;
+		if (!MEM_ROOM(r->files, r->nfiles, l->red_cap))
+			return error_no_memory(err);
+		if (rank2file_read_file(k, l->red.arena, &r->files[r->nfiles],
+					err) < 0)
+			return -1;
+		if (r->files[r->nfiles].nsegs == 0 &&
+		    r->files[r->nfiles].size > 0)
+			return value_bad(err, f.name, "has no SEG");
+		r->nfiles++;
+		if (hidden_add(l->h, &f, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The tree is kept, as names and contents are borrowed from it. */
+static struct kvtree *
+decode_part(struct hidden *h, const struct buf *raw, struct error *err)
+{
+	struct kvtree *t = NULL;
+
+	if (!MEM_ROOM(h->trees, h->ntrees, h->trees_cap)) {
+		error_no_memory(err);
+		return NULL;
+	}
+	t = kvtree_decode(raw->data, raw->len, NULL, err);
+	if (t != NULL)
+		h->trees[h->ntrees++] = t;
+	return t;
+}
+
+static int
+load_tree(struct loader *l, const struct buf *raw, struct error *err)
+{
+	const struct kvtree *t = decode_part(l->h, raw, err);
+
+	if (t == NULL || load_attrs(l, kvtree_get(t, "FILE"), err) < 0 ||
+	    load_meta(l, kvtree_get(t, "META"), err) < 0)
+		return -1;
+	return load_red(l, kvtree_get(t, "RED"), err);
+}
+
+/* Read file `name` of a part, and check its own checksum. */
+static int
+read_raw(int dirfd, const char *name, struct buf *raw, struct error *err)
+{
+	int fd = path_open_beneath(dirfd, name, O_RDONLY | O_NONBLOCK, 0, err);
+	size_t len = 0;
+	int rc = -1;
+
+	if (fd < 0)
+		return -1;
+	buf_clear(raw);
+	rc = io_read_fd(fd, name, KVTREE_MAX_ENCODED, raw, err);
+	close(fd);
+	if (rc == 0 && kvtree_body(raw->data, raw->len, &len, err) == NULL)
+		rc = error_wrap(err, "%s", name);
+	return rc;
+}
+
+/* Read the second copy of the part that is listed as `k`. */
+static int
+read_copy(int dirfd, const struct kvtree *k, struct buf *raw)
+{
+	const struct kvtree *crc = kvtree_get(k, "CRC");
+	char name[NAME_MAX + 1];
+	uint32_t want = 0;
+
+	snprintf(name, sizeof(name), RANK2FILE_COPY "%s", kvtree_key(k));
+	if (crc == NULL || value_u32(crc, UINT32_MAX, &want, NULL) < 0 ||
+	    read_raw(dirfd, name, raw, NULL) < 0)
+		return -1;
+	return crc_update(0, raw->data, raw->len) == want ? 0 : -1;
+}
+
+/* Read the part that is listed as `k`, or its second copy.  1: neither can be
+ * read. */
+static int
+read_any(struct loader *l, int dirfd, const struct kvtree *k, struct buf *raw,
+	 struct error *err)
+{
+	const struct kvtree *meta = kvtree_get(k, "META");
+	struct error why = ERROR_INIT;
+	uint64_t count = 0;
+	int rc = read_raw(dirfd, kvtree_key(k), raw, &why);
+
+	if (rc == 0)
+		return 0;
+	if (why.kind != ERROR_CORRUPT && why.kind != ERROR_ABSENT &&
+	    why.errnum != EIO)
+		return error_pass(err, &why);
+	rc = read_copy(dirfd, k, raw);
+	if (l->h->flaw == NULL || (rc < 0 && !l->h->unread))
+		l->h->flaw = arena_strdup(l->h->arena, why.text);
+	if (rc == 0)
+		return 0;
+	l->h->unread = true;
+	/* Without META, an older version has written it. */
+	if (meta == NULL
+		    ? l->red.containers != NULL
+		    : value_u64(meta, INT64_MAX, &count, NULL) < 0 || count > 0)
+		l->h->incomplete = true;
+	return 1;
+}
+
+/* Read a part as a whole. */
+static int
+load_whole(struct loader *l, int dirfd, const struct kvtree *k,
+	   struct error *err)
+{
+	struct buf raw = BUF_INIT;
+	int rc = read_any(l, dirfd, k, &raw, err);
+
+	if (rc == 0) {
+		rc = scan_image(l, &raw, err);
+		if (rc == 1)
+			rc = load_tree(l, &raw, err);
+		if (rc < 0)
+			error_wrap(err, "%s", kvtree_key(k));
+	}
+	buf_free(&raw);
+	return rc < 0 ? -1 : 0;
+}
+
+static int
+load_part(struct loader *l, int dirfd, const struct kvtree *k,
+	  struct error *err)
+{
+	const char *name = kvtree_key(k);
+	char shown[SHOWN_MAX];
+	int64_t n = dataset_dir_packed(name);
+	size_t first = 0;
+	int rc = 1;
+
+	if (n < 0)
+		return error_set(err, ERROR_UNSAFE,
+				 "%s: not the name of packed metadata",
+				 str_printable(shown, sizeof(shown), name));
+	n -= n % RANK2FILE_PART_RANKS;
+	l->rank = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+	if (l->partial) {
+		first = first_of_part(l);
+		if (!is_of_part(l, first))
+			return 0;
+		rc = scan_file(l, dirfd, name, first, err);
+	}
+	return rc > 0 ? load_whole(l, dirfd, k, err) : rc;
+}
+
+static int
+load_all(struct loader *l, int dirfd, const struct kvtree *list,
+	 struct error *err)
+{
+	struct hidden *h = l->h;
+	const struct kvtree *k = NULL;
+
+	h->nattrs = l->m->nfiles;
+	h->attrs = mem_calloc(h->nattrs + 1, sizeof(*h->attrs));
+	l->red.arena = h->arena;
+	l->red.nranks = 1;
+	l->red.ranks = arena_alloc(h->arena, 1, sizeof(*l->red.ranks));
+	if (h->attrs == NULL || l->red.ranks == NULL)
+		return error_no_memory(err);
+	memset(l->red.ranks, 0, sizeof(*l->red.ranks));
+	kvtree_foreach (k, list)
+		if (load_part(l, dirfd, k, err) < 0)
+			return -1;
+	if (l->red.ranks->nfiles == 0)
+		return 0;
+	return segmap_read(&h->red, &l->red, err);
+}
+
+int
+hidden_load(struct hidden *h, int dirfd, const struct rank2file *r,
+	    const struct segmap *m, struct error *err)
+{
+	const struct kvtree *list = kvtree_get(r->containers, "HIDDEN");
+	struct loader l = { .h = h, .m = m, .partial = r->partial };
+	int rc = 0;
+
+	if (hidden_init(h, err) < 0)
+		return -1;
+	l.red.containers = kvtree_get(r->containers, "RED");
+	if (kvtree_first(list) != NULL)
+		rc = load_all(&l, dirfd, list, err);
+	map_free(l.by_path);
+	if (l.red.ranks != NULL)
+		mem_free(l.red.ranks->files);
+	if (rc < 0)
+		hidden_free(h);
+	return rc;
+}
