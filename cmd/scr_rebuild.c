@@ -186,9 +186,9 @@ carry_out(const struct settings *s, struct subject *t, struct plan *p,
 		.partial = s->partial || status == STATUS_DAMAGED,
 	};
 
-	if (status == STATUS_LOST && !s->partial) {
+	if (p->verdict == SET_LOST && !ro.partial) {
 		plan_error(p, err);
-		return STATUS_LOST;
+		return status;
 	}
 	w.detail = w.log; /* report damage found while reading */
 	if (t->kind == SUBJECT_PREFIX) {
@@ -203,7 +203,7 @@ carry_out(const struct settings *s, struct subject *t, struct plan *p,
 		return error_status(err->kind);
 	if (show_result(s, t, &r, j) != STATUS_OK)
 		return STATUS_FAILED;
-	if (plan_status(p) == STATUS_LOST) {
+	if (p->verdict == SET_LOST) {
 		plan_error(p, err); /* report the part that is lost */
 		return plan_data_status(p);
 	}

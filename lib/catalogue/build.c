@@ -295,7 +295,7 @@ build_plan(struct build *b, struct error *err)
 		return error_set(err, ERROR_CORRUPT,
 				 "%s: nothing tells how many ranks there were",
 				 b->dir.name);
-	if (plan_status(p) == STATUS_LOST) {
+	if (p->verdict == SET_LOST) {
 		plan_error(p, err);
 		if (!catalogue_data_whole(p))
 			return -1;

@@ -136,8 +136,9 @@ catalogue_packed_outlook(struct catalogue *c, const struct packed *p,
 	map_free(by);
 	if (rc < 0)
 		status = error_status(err->kind);
-	else if (plan != NULL && plan_status(plan) != STATUS_LOST)
-		status = STATUS_DAMAGED;
+	else if (plan != NULL)
+		status = plan->verdict != SET_LOST ? STATUS_DAMAGED
+						   : plan_status(plan);
 	plan_free(plan);
 	return status;
 }

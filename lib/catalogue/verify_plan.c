@@ -11,10 +11,21 @@
 #include "rescue/deep.h"
 #include "str.h"
 
+/* What is lost may be there if something else could not be read. */
 static const char *
-fate_words(enum fate f)
+fate_words(const struct plan *p, enum fate f)
 {
-	return f == FATE_REBUILD ? "can be rebuilt" : "lost";
+	return f == FATE_REBUILD ? "can be rebuilt"
+	       : p->unread > 0	 ? "unknown"
+				 : "lost";
+}
+
+static int
+fate_status(const struct plan *p, enum fate f)
+{
+	return f == FATE_REBUILD ? STATUS_DAMAGED
+	       : p->unread > 0	 ? STATUS_FAILED
+				 : STATUS_LOST;
 }
 
 static bool
@@ -29,10 +40,10 @@ is_renamed(struct verify *v, const struct plan_file *f)
 }
 
 static void
-tell_file(struct verify *v, const struct plan_file *f)
+tell_file(struct verify *v, const struct plan *p, const struct plan_file *f)
 {
 	char path[VERIFY_SHOWN];
-	int status = f->fate == FATE_REBUILD ? STATUS_DAMAGED : STATUS_LOST;
+	int status = fate_status(p, f->fate);
 
 	v->out->bad_files++;
 	if (is_renamed(v, f))
@@ -43,11 +54,11 @@ tell_file(struct verify *v, const struct plan_file *f)
 			    "%s: %" PRIu64 " bytes, should be %" PRIu64
 			    " (rank %" PRIu32 "): %s",
 			    path, f->found_size, f->attr.size, f->rank,
-			    fate_words(f->fate));
+			    fate_words(p, f->fate));
 	else
 		verify_tell(v, status, "%s: %s (rank %" PRIu32 "): %s", path,
 			    file_state_name(f->state), f->rank,
-			    fate_words(f->fate));
+			    fate_words(p, f->fate));
 }
 
 /* A file that is there, but that the job cannot read. */
@@ -72,7 +83,7 @@ tell_files(struct verify *v, const struct plan *p)
 		const struct plan_file *f = &p->files[i];
 
 		if (f->state != FILE_PRESENT) {
-			tell_file(v, f);
+			tell_file(v, p, f);
 			continue;
 		}
 		v->out->bytes += f->attr.size;
@@ -105,10 +116,11 @@ tell_maps(struct verify *v, struct plan *p, struct error *err)
 	}
 	if (n > 0)
 		verify_tell(
-			v, STATUS_LOST,
-			"%s of %s %s: lost, so the files of %zu %s are unknown",
+			v, fate_status(p, FATE_LOST),
+			"%s of %s %s: %s, so the files of %zu %s are unknown",
 			n == 1 ? "filemap" : "filemaps", str_plural(n, "rank"),
-			plan_ranks_text(p, lost, n), str_count(n, "rank"));
+			plan_ranks_text(p, lost, n), fate_words(p, FATE_LOST),
+			str_count(n, "rank"));
 	mem_free(lost);
 	return 0;
 }
@@ -144,7 +156,7 @@ tell_verdict(struct verify *v, const struct plan *p)
 	struct error why = ERROR_INIT;
 
 	if (plan_error(p, &why) == 0 ||
-	    (why.kind != ERROR_LOST && v->told > 0) ||
+	    (why.kind == ERROR_DAMAGED && v->told > 0) ||
 	    (v->astray_lost > 0 && v->astray_lost == p->files_lost))
 		return;
 	if (catalogue_data_whole(p))

@@ -124,7 +124,7 @@ catalogue_flush_knows(const struct catalogue_dir *d, const struct plan *p)
 	struct catalogue_desc s = { .tree = NULL };
 	int complete = -1;
 
-	if (p->outdated || plan_status(p) != STATUS_LOST || !all_present(p) ||
+	if (p->outdated || p->verdict != SET_LOST || !all_present(p) ||
 	    all_mapped(p))
 		return false;
 	if (catalogue_read_summary(d, &s, &complete, NULL) < 0)

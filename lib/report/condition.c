@@ -273,14 +273,14 @@ check_dir(struct overview *s, const struct overview_entry *e,
 	if (h->plan == NULL)
 		return could_not(h, o, &why, err);
 	judge_plan(h);
-	if (h->status != STATUS_LOST)
+	if (h->status == STATUS_OK || h->status == STATUS_DAMAGED)
 		return check_metadata(s, e, h, err) < 0 ? -1
 							: check_deep(h, o, err);
 	/* A complete flush may lie beside the remains of a scavenge, or a
 	 * directory was renamed: check the files before reporting a loss. */
 	if (check_files(s, &quiet, h, err) < 0)
 		return -1;
-	if (h->status != STATUS_LOST || h->verify.listed) {
+	if (h->status != plan_data_status(h->plan) || h->verify.listed) {
 		plan_free(h->plan);
 		h->plan = NULL;
 		return 0;

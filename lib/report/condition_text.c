@@ -292,7 +292,8 @@ report_metadata(const struct condition *h, struct buf *out)
 	char text[NAME_TEXT];
 	size_t len = 0;
 
-	if (plan_data_status(h->plan) == STATUS_LOST)
+	if (h->plan->verdict == SET_LOST &&
+	    plan_data_status(h->plan) != STATUS_DAMAGED)
 		return;
 	while ((line = str_line(&at, &len)) != NULL)
 		buf_printf(out, "  restart     %s: %.*s\n",

@@ -7,11 +7,25 @@
 #include "error.h"
 #include "json.h"
 #include "report/plan_json.h"
+#include "report/report_impl.h"
 #include "rescue/deep.h"
 #include "rescue/plan.h"
 
-static const char *const fates[] = { "keep", "rebuild", "lost" };
-static const char *const verdicts[] = { "whole", "damaged", "lost" };
+static const char *
+fate_name(const struct plan *p, enum fate f)
+{
+	return f == FATE_KEEP	   ? "keep"
+	       : f == FATE_REBUILD ? "rebuild"
+				   : report_loss(p);
+}
+
+static const char *
+verdict_name(const struct plan *p, enum set_verdict v)
+{
+	return v == SET_WHOLE	      ? "whole"
+	       : v == SET_REBUILDABLE ? "damaged"
+				      : report_loss(p);
+}
 
 static struct json *
 place_json(const struct place *pl)
@@ -34,7 +48,7 @@ set_rank(struct json *j, uint32_t rank)
 }
 
 static struct json *
-member_json(const struct plan_member *m, uint32_t number)
+member_json(const struct plan *p, const struct plan_member *m, uint32_t number)
 {
 	struct json *j = json_new_object();
 
@@ -45,12 +59,12 @@ member_json(const struct plan_member *m, uint32_t number)
 	json_set_str(j, "found", red_state_name(m->state));
 	if (m->problem != NULL)
 		json_set_str(j, "problem", m->problem);
-	json_set_str(j, "action", fates[m->fate]);
+	json_set_str(j, "action", fate_name(p, m->fate));
 	return j;
 }
 
 static struct json *
-set_json(const struct plan_set *s)
+set_json(const struct plan *p, const struct plan_set *s)
 {
 	struct json *j = json_new_object(), *members = json_new_array();
 
@@ -58,7 +72,7 @@ set_json(const struct plan_set *s)
 	json_set_str(j, "scheme", redset_type_name(s->type));
 	json_set_u64(j, "number", s->number);
 	json_set_u64(j, "of", s->sets);
-	json_set_str(j, "state", verdicts[s->verdict]);
+	json_set_str(j, "state", verdict_name(p, s->verdict));
 	if (s->reason != NULL)
 		json_set_str(j, "reason", s->reason);
 	json_set_u64(j, "lacking", s->missing);
@@ -69,7 +83,7 @@ set_json(const struct plan_set *s)
 		json_set_u64(j, "chunk", s->chunk);
 	}
 	for (uint32_t m = 0; m < s->n; m++)
-		json_push(members, member_json(&s->members[m], m));
+		json_push(members, member_json(p, &s->members[m], m));
 	json_set(j, "members", members);
 	return j;
 }
@@ -92,20 +106,21 @@ file_json(const struct plan *p, const struct plan_file *f)
 	json_set_str(j, "found", file_state_name(f->state));
 	if (f->state == FILE_WRONG_SIZE)
 		json_set_u64(j, "found_size", f->found_size);
-	json_set_str(j, "action", fates[f->fate]);
+	json_set_str(j, "action", fate_name(p, f->fate));
 	return j;
 }
 
 static struct json *
-map_json(const struct plan_rank *r, int64_t rank)
+map_json(const struct plan *p, int64_t rank)
 {
+	const struct plan_rank *r = &p->ranks[rank];
 	struct json *j = json_new_object();
 
 	json_set_i64(j, "rank", rank);
 	if (r->map.name != NULL)
 		json_set_str(j, "file", r->map.name);
 	json_set_str(j, "found", r->map.why != NULL ? r->map.why : "present");
-	json_set_str(j, "action", fates[r->map.fate]);
+	json_set_str(j, "action", fate_name(p, r->map.fate));
 	return j;
 }
 
@@ -137,16 +152,16 @@ plan_json(const struct plan *p, bool all_files)
 	for (size_t i = 0; i < p->nplaces; i++)
 		json_push(places, place_json(&p->places[i]));
 	for (size_t i = 0; i < p->nsets; i++)
-		json_push(sets, set_json(&p->sets[i]));
+		json_push(sets, set_json(p, &p->sets[i]));
 	for (int64_t i = 0; i < p->nranks; i++)
 		if (all_files || p->ranks[i].map.fate != FATE_KEEP)
-			json_push(maps, map_json(&p->ranks[i], i));
+			json_push(maps, map_json(p, i));
 	for (size_t i = 0; i < p->nfiles; i++)
 		if (all_files || p->files[i].fate != FATE_KEEP)
 			json_push(files, file_json(p, &p->files[i]));
 	if (p->id > 0)
 		json_set_i64(j, "id", p->id);
-	json_set_str(j, "state", verdicts[p->verdict]);
+	json_set_str(j, "state", verdict_name(p, p->verdict));
 	if (plan_error(p, &why) < 0)
 		json_set_str(j, "reason", why.text);
 	if (p->nranks >= 0)

@@ -16,10 +16,10 @@
 /* --- Sets --- */
 
 static const char *
-verdict_name(const struct plan_set *s)
+verdict_name(const struct plan *p, const struct plan_set *s)
 {
 	if (s->verdict == SET_LOST)
-		return "lost";
+		return report_loss(p);
 	if (s->verdict == SET_REBUILDABLE)
 		return "can be rebuilt";
 	return s->n == 0 ? "gone" : "whole";
@@ -95,7 +95,7 @@ set_cells(struct table *t, struct plan *p, size_t first, size_t last)
 		   s->chunk > 0 && first == last ? str_size(s->chunk) : "");
 	table_cell(t, "%s", members[0] != '\0' ? members : "?");
 	table_cell(t, "%s", ranks_text(p, s, is_lacking));
-	table_cell(t, "%s", verdict_name(s));
+	table_cell(t, "%s", verdict_name(p, s));
 	table_cell(t, "%s", s->n > 0 ? "" : s->reason ? s->reason : "");
 }
 
@@ -130,15 +130,15 @@ report_sets(struct plan *p, struct buf *out)
 /* --- Files --- */
 
 static const char *
-fate_name(enum fate f)
+fate_name(const struct plan *p, enum fate f)
 {
 	return f == FATE_KEEP	   ? ""
 	       : f == FATE_REBUILD ? "can be rebuilt"
-				   : "lost";
+				   : report_loss(p);
 }
 
 static void
-file_cells(struct table *t, const struct plan_file *f)
+file_cells(struct table *t, const struct plan *p, const struct plan_file *f)
 {
 	char found[96];
 
@@ -152,7 +152,7 @@ file_cells(struct table *t, const struct plan_file *f)
 	else
 		snprintf(found, sizeof(found), "%s", file_state_name(f->state));
 	table_cell(t, "%s", found);
-	table_cell(t, "%s", fate_name(f->fate));
+	table_cell(t, "%s", fate_name(p, f->fate));
 }
 
 static void
@@ -170,11 +170,11 @@ map_cells(struct table *t, const struct plan *p, int64_t rank)
 		table_name(t, m->why);
 	else
 		table_cell(t, "present");
-	table_cell(t, "%s", fate_name(m->fate));
+	table_cell(t, "%s", fate_name(p, m->fate));
 }
 
 static void
-member_cells(struct table *t, const struct plan_member *m)
+member_cells(struct table *t, const struct plan *p, const struct plan_member *m)
 {
 	uint64_t size = m->fate == FATE_KEEP ? m->file_size : 0;
 
@@ -185,7 +185,7 @@ member_cells(struct table *t, const struct plan_member *m)
 		table_name(t, m->problem);
 	else
 		table_cell(t, "%s", red_state_name(m->state));
-	table_cell(t, "%s", fate_name(m->fate));
+	table_cell(t, "%s", fate_name(p, m->fate));
 }
 
 static bool
@@ -209,7 +209,7 @@ report_files(const struct plan *p, bool all, size_t limit, struct buf *out)
 	table_start(&t, heads, FILE_COLUMNS, 1U << 0 | 1U << 2);
 	for (size_t i = 0; i < p->nfiles; i++)
 		if ((all || p->files[i].fate != FATE_KEEP) && rows++ < most)
-			file_cells(&t, &p->files[i]);
+			file_cells(&t, p, &p->files[i]);
 	for (int64_t i = 0; i < p->nranks; i++)
 		if (map_shown(&p->ranks[i], all) && rows++ < most)
 			map_cells(&t, p, i);
@@ -220,7 +220,7 @@ report_files(const struct plan *p, bool all, size_t limit, struct buf *out)
 			if (s->members[m].rank != PLAN_NONE &&
 			    (all || s->members[m].fate != FATE_KEEP) &&
 			    rows++ < most)
-				member_cells(&t, &s->members[m]);
+				member_cells(&t, p, &s->members[m]);
 	}
 	table_drop_empty(&t);
 	table_end(&t, 2, out);
@@ -239,7 +239,7 @@ put_action(struct buf *out, struct plan *p, const struct plan_set *s)
 	buf_printf(out, "  set %u of %u, %s over the %s: ", s->number, s->sets,
 		   redset_type_name(s->type), s->map ? "filemaps" : "files");
 	if (s->verdict == SET_LOST)
-		buf_printf(out, "lost: %s\n", s->reason);
+		buf_printf(out, "%s: %s\n", report_loss(p), s->reason);
 	else if (from[0] == '\0')
 		buf_printf(out, "rank %s, from what is recorded of it\n", to);
 	else

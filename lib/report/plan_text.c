@@ -41,6 +41,12 @@ report_state(int status)
 	}
 }
 
+const char *
+report_loss(const struct plan *p)
+{
+	return report_state(p->unread > 0 ? STATUS_FAILED : STATUS_LOST);
+}
+
 bool
 report_unused(const struct plan_set *s)
 {

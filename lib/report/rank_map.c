@@ -24,7 +24,7 @@ static const struct {
 	[REPORT_REDUNDANCY] = { "\u25d0", "+", "33",
 				"only its redundancy is to be rebuilt" },
 	[REPORT_REBUILD] = { "\u25cb", "o", "33", "to be rebuilt" },
-	[REPORT_LOST] = { "\u00d7", "X", "31", "lost" },
+	[REPORT_LOST] = { "\u00d7", "X", "31", NULL },
 };
 
 struct map {
@@ -189,7 +189,9 @@ put_legend(struct map *m)
 			buf_printf(m->out, "   ");
 		first = false;
 		put_symbol(m->out, m->style, (enum report_cell_state)s);
-		buf_printf(m->out, " %s", looks[s].meaning);
+		buf_printf(m->out, " %s",
+			   s == REPORT_LOST ? report_loss(m->p)
+					    : looks[s].meaning);
 	}
 	buf_printf(m->out, "\n");
 }

@@ -116,12 +116,49 @@ count_sets(struct plan *p)
 	}
 }
 
+static void
+add_unread(struct plan *p, const char *text)
+{
+	if (p->unread++ == 0)
+		p->first_unread = text;
+}
+
+static const char *
+unread_file(const struct plan *p, const struct plan_file *f)
+{
+	return plan_or_brief(arena_printf(p->arena,
+					  "%s: cannot be read (I/O error)",
+					  f->path),
+			     f->path);
+}
+
+/* Count what could not be read. */
+static void
+count_unread(struct plan *p)
+{
+	p->unread = 0;
+	p->first_unread = NULL;
+	for (int64_t i = 0; i < p->nranks; i++)
+		if (p->ranks[i].map.unread)
+			add_unread(p, p->ranks[i].map.why);
+	for (size_t i = 0; i < p->nsets; i++)
+		for (uint32_t m = 0; m < p->sets[i].n; m++)
+			if (p->sets[i].members[m].unread)
+				add_unread(p, p->sets[i].members[m].problem);
+	for (size_t i = 0; i < p->nfiles; i++)
+		if (p->files[i].state == FILE_UNREAD)
+			add_unread(p, p->unread == 0
+					      ? unread_file(p, &p->files[i])
+					      : NULL);
+}
+
 void
 plan_finish(struct planner *w)
 {
 	struct plan *p = &w->p;
 
 	plan_settle(w);
+	count_unread(p);
 	p->verdict = SET_WHOLE;
 	count_files(w);
 	count_ranks(w);
@@ -262,9 +299,9 @@ const char *
 file_state_name(enum file_state s)
 {
 	static const char *const names[FILE_STATES] = {
-		"present",	"missing",	  "wrong size",
-		"not a file",	"wrong checksum", "never completed",
-		"not in cache",
+		"present",	   "missing",	     "wrong size",
+		"not a file",	   "wrong checksum", "cannot be read",
+		"never completed", "not in cache",
 	};
 
 	return (unsigned)s < FILE_STATES ? names[s] : "unknown";
@@ -285,7 +322,7 @@ int
 plan_status(const struct plan *p)
 {
 	if (p->verdict == SET_LOST)
-		return STATUS_LOST;
+		return p->unread > 0 ? STATUS_FAILED : STATUS_LOST;
 	return p->verdict == SET_REBUILDABLE ? STATUS_DAMAGED : STATUS_OK;
 }
 
@@ -296,9 +333,9 @@ plan_data_status(const struct plan *p)
 		return plan_status(p);
 	for (int64_t i = 0; i < p->nranks; i++)
 		if (!p->ranks[i].map_known)
-			return STATUS_LOST;
+			return plan_status(p);
 	if (p->nranks <= 0 || p->files_lost + p->maps_lost > 0)
-		return STATUS_LOST;
+		return plan_status(p);
 	return STATUS_DAMAGED;
 }
 
@@ -448,36 +485,69 @@ unknown_files(const struct plan *p, char *to, size_t size)
 	return to;
 }
 
+/* A set that is lost although files of it are left; NULL: none. */
+static const struct plan_set *
+lost_set(const struct plan *p)
+{
+	for (size_t i = 0; i < p->nsets; i++)
+		if (p->sets[i].verdict == SET_LOST && p->sets[i].n > 0)
+			return &p->sets[i];
+	return NULL;
+}
+
+/* What is lost may be there: something could not be read. */
+static int
+unread_error(const struct plan *p, struct error *err)
+{
+	const struct plan_set *s = lost_set(p);
+	char unknown[96];
+
+	if (s == NULL)
+		return error_set(err, ERROR_SYSTEM,
+				 "dataset %lld: %s, and nothing is there to "
+				 "rebuild it from%s",
+				 (long long)p->id, p->first_unread,
+				 unknown_files(p, unknown, sizeof(unknown)));
+	return error_set(err, ERROR_SYSTEM,
+			 "dataset %lld: %s; without it, set %u of %u (%s%s) "
+			 "cannot be rebuilt: %s",
+			 (long long)p->id, p->first_unread, s->number, s->sets,
+			 redset_type_name(s->type),
+			 s->map ? " over filemaps" : "", s->reason);
+}
+
+static int
+lost_error(const struct plan *p, struct error *err)
+{
+	const struct plan_set *s = lost_set(p);
+	char problem[ERROR_TEXT_MAX / 2], unknown[96];
+
+	if (s == NULL)
+		return lost_outside(p, err);
+	return error_set(err, ERROR_LOST,
+			 "dataset %lld: set %u of %u (%s%s) cannot be "
+			 "rebuilt: %s%s%s",
+			 (long long)p->id, s->number, s->sets,
+			 redset_type_name(s->type),
+			 s->map ? " over filemaps" : "", s->reason,
+			 first_problem(p, s, problem, sizeof(problem)),
+			 unknown_files(p, unknown, sizeof(unknown)));
+}
+
 int
 plan_error(const struct plan *p, struct error *err)
 {
-	char problem[ERROR_TEXT_MAX / 2], unknown[96];
-
 	if (p->verdict == SET_WHOLE)
 		return 0;
-	if (p->verdict == SET_REBUILDABLE)
-		return error_set(err, ERROR_DAMAGED,
-				 "dataset %lld: %zu %s, %zu %s and %zu "
-				 "redundancy %s are missing and can be rebuilt",
-				 (long long)p->id, p->files_rebuild,
-				 p->files_rebuild == 1 ? "file" : "files",
-				 p->maps_missing,
-				 p->maps_missing == 1 ? "filemap" : "filemaps",
-				 p->red_missing,
-				 p->red_missing == 1 ? "file" : "files");
-	for (size_t i = 0; i < p->nsets; i++) {
-		const struct plan_set *s = &p->sets[i];
-
-		if (s->verdict != SET_LOST || s->n == 0)
-			continue;
-		return error_set(err, ERROR_LOST,
-				 "dataset %lld: set %u of %u (%s%s) cannot be "
-				 "rebuilt: %s%s%s",
-				 (long long)p->id, s->number, s->sets,
-				 redset_type_name(s->type),
-				 s->map ? " over filemaps" : "", s->reason,
-				 first_problem(p, s, problem, sizeof(problem)),
-				 unknown_files(p, unknown, sizeof(unknown)));
-	}
-	return lost_outside(p, err);
+	if (p->verdict == SET_LOST)
+		return p->unread > 0 ? unread_error(p, err)
+				     : lost_error(p, err);
+	return error_set(
+		err, ERROR_DAMAGED,
+		"dataset %lld: %zu %s, %zu %s and %zu redundancy %s "
+		"are missing and can be rebuilt",
+		(long long)p->id, p->files_rebuild,
+		p->files_rebuild == 1 ? "file" : "files", p->maps_missing,
+		p->maps_missing == 1 ? "filemap" : "filemaps", p->red_missing,
+		p->red_missing == 1 ? "file" : "files");
 }

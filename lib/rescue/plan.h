@@ -63,6 +63,7 @@ enum file_state {
 	FILE_WRONG_SIZE,
 	FILE_WRONG_TYPE, /* a directory, a device, a dangling link */
 	FILE_WRONG_CRC,
+	FILE_UNREAD,	 /* an I/O error: its bytes may be right */
 	FILE_INCOMPLETE, /* the job never finished writing it */
 	FILE_ELSEWHERE,	 /* named by the filemap of a cache, but never in the
 			    cache (bypass): not checked */
@@ -88,6 +89,7 @@ struct plan_file {
 	uint64_t found_size; /* size on disk, in bytes; valid for
 				FILE_WRONG_SIZE */
 	bool unreadable;     /* its mode does not let its owner read it */
+	bool unread;	     /* an I/O error kept it from being compared */
 	bool packed;	     /* in containers, or empty; false: a file of its
 				own */
 	size_t nsegs;
@@ -100,6 +102,7 @@ struct plan_meta {
 	const char *name; /* relative to the place's meta; NULL: unknown */
 	enum fate fate;
 	const char *why;   /* why it is damaged or missing; NULL: present */
+	bool unread;	   /* because of an I/O error: it may be right */
 	const void *image; /* contents to write; valid for FATE_REBUILD */
 	size_t image_size;
 };
@@ -134,6 +137,7 @@ struct plan_member {
 	uint32_t place;
 	const char *name;    /* of the redundancy file; NULL: unknown */
 	const char *problem; /* why it cannot be used; NULL: it can */
+	bool unread;	     /* because of an I/O error: it may be right */
 	uint64_t file_size;
 	struct redset_member list; /* its files; valid if list.known */
 	uint32_t *files; /* index in plan.files of list.files[i], or PLAN_NONE;
@@ -203,6 +207,10 @@ struct plan {
 	size_t maps_missing, maps_lost; /* filemaps */
 	size_t ranks_lost;		/* ranks with a lost file or filemap */
 	size_t red_missing;		/* redundancy files to be rebuilt */
+	/* Files that an I/O error keeps from being read.  A rebuild takes them
+	 * for lost; but what is lost with them may be there. */
+	size_t unread;
+	const char *first_unread;	    /* which, and why; NULL: none */
 	uint64_t bytes_read, bytes_written; /* by a rebuild */
 	enum set_verdict verdict;	    /* the worst one */
 };
@@ -338,18 +346,20 @@ int plan_protect(struct plan *p, enum redset_type type, uint32_t size,
 size_t plan_container_spare(const struct plan *p, bool rebuilt,
 			    size_t *critical);
 
-/* Exit status for a plan: STATUS_OK, STATUS_DAMAGED or STATUS_LOST. */
+/* Exit status for a plan: STATUS_OK, STATUS_DAMAGED or STATUS_LOST.  If the
+ * loss may be none, because a file could not be read: STATUS_FAILED. */
 int plan_status(const struct plan *p);
 
 /*
  * The same for the data alone.  If all data are present and only redundancy is
- * lost, plan_status() is STATUS_LOST, but this is STATUS_DAMAGED.
+ * lost, plan_status() is not STATUS_DAMAGED, but this is.
  */
 int plan_data_status(const struct plan *p);
 
 /* Set *err to one sentence about the worst finding, as "set 2 of 4 (XOR, ranks
  * 1 3 5 7): ranks 3 and 5 are missing, the scheme survives 1".  Returns -1 with
- * ERROR_LOST or ERROR_DAMAGED; 0 if the dataset is whole. */
+ * ERROR_LOST, ERROR_SYSTEM (see plan_status()) or ERROR_DAMAGED; 0 if the
+ * dataset is whole. */
 int plan_error(const struct plan *p, struct error *err);
 
 /* Format ranks for people, as "0-3 8".  The string lives as long as the

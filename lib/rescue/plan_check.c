@@ -5,6 +5,7 @@
  * Files are cut into stretches, so that a few large files keep all workers
  * busy.  The parts of a checksum can arrive in any order (crc.h).
  */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "crc.h"
@@ -29,7 +30,8 @@ struct check {
 	struct plan *p;
 	const struct work *work;
 	struct par *par;
-	bool *look; /* by file: read it */
+	bool *look;	     /* by file: read it */
+	atomic_bool *unread; /* by file: an I/O error */
 	struct check_item *items;
 	size_t nitems, cap;
 	struct stripe_sum *sums;   /* by file */
@@ -97,10 +99,12 @@ check_item(void *arg, size_t i, unsigned worker, struct error *err)
 
 		if (stripe_read(s, c->workers[worker].in, off,
 				c->workers[worker].block, len, &local) < 0) {
-			if (!plan_blames_file(&local))
+			if (plan_is_unread(&local))
+				c->unread[it->file] = true;
+			else if (!plan_blames_file(&local))
 				return error_pass(err, &local);
-			return 0; /* unreadable: `seen` stays short of the size,
-				     so the file counts as wrong */
+			return 0; /* `seen` stays short of the size, so the file
+				     counts as wrong */
 		}
 		progress_add(c->work->progress, len);
 	}
@@ -131,12 +135,16 @@ plan_check_files(struct plan *p, const struct work *work, bool *look,
 		.work = work,
 		.par = work_waiting(work, p->places[0].meta_fd),
 		.look = look,
+		.unread = mem_calloc(p->nfiles + 1, sizeof(*c.unread)),
 	};
-	int rc = run_check(&c, err);
+	int rc = c.unread == NULL ? error_no_memory(err) : run_check(&c, err);
 
-	for (size_t i = 0; rc == 0 && i < p->nfiles; i++)
+	for (size_t i = 0; rc == 0 && i < p->nfiles; i++) {
 		look[i] = look[i] && (c.sums[i].seen != p->files[i].attr.size ||
 				      c.sums[i].crc != p->files[i].crc);
+		p->files[i].unread = p->files[i].unread || c.unread[i];
+	}
+	mem_free(c.unread);
 	mem_free(c.items);
 	mem_free(c.sums);
 	mem_free(c.files);
@@ -156,7 +164,9 @@ plan_check_all(struct planner *w, struct error *err)
 	rc = plan_check_files(&w->p, w->work, look, err);
 	for (size_t i = 0; rc == 0 && i < w->p.nfiles; i++)
 		if (look[i])
-			w->p.files[i].state = FILE_WRONG_CRC;
+			w->p.files[i].state = w->p.files[i].unread
+						      ? FILE_UNREAD
+						      : FILE_WRONG_CRC;
 	mem_free(look);
 	return rc;
 }

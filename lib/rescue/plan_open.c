@@ -28,9 +28,11 @@ static int
 bad_member(struct plan_member *m, enum red_state state, struct arena *arena,
 	   const struct error *local, struct error *err)
 {
-	if (!plan_blames_file(local))
+	m->unread = plan_is_unread(local);
+	if (!plan_blames_file(local) && !m->unread)
 		return error_pass(err, local);
-	m->state = state;
+	/* Nothing says that the body behind an unread header can be read. */
+	m->state = m->unread ? RED_DAMAGED : state;
 	m->problem = arena_strdup(arena, local->text);
 	return m->problem == NULL ? error_no_memory(err) : 0;
 }

@@ -66,9 +66,6 @@ plan_blames_file(const struct error *e)
 		return true;
 	}
 	switch (e->errnum) {
-	case EIO: /* damaged medium */
-	case EBADMSG:
-	case EUCLEAN:
 	case ENXIO: /* not a regular file */
 	case ENODEV:
 	case ENOTDIR:
@@ -77,6 +74,14 @@ plan_blames_file(const struct error *e)
 	default:
 		return false;
 	}
+}
+
+bool
+plan_is_unread(const struct error *e)
+{
+	return e->kind == ERROR_SYSTEM &&
+	       (e->errnum == EIO || e->errnum == EBADMSG ||
+		e->errnum == EUCLEAN);
 }
 
 int
@@ -317,9 +322,10 @@ read_map(void *arg, size_t i, unsigned worker, struct error *err)
 			       &w->filemaps[e->rank], &why, err);
 		if (rc < 0)
 			return -1;
-	} else if (!plan_blames_file(&local)) {
+	} else if (!plan_blames_file(&local) && !plan_is_unread(&local)) {
 		return error_pass(err, &local);
 	} else {
+		r->map.unread = plan_is_unread(&local);
 		why = arena_strdup(w->arenas[worker], local.text);
 		if (why == NULL)
 			return error_no_memory(err);

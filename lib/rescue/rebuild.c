@@ -436,6 +436,19 @@ round_once(struct rebuild_run *r, struct error *err)
 	return rc;
 }
 
+/* Say what is computed again although it may be right. */
+static void
+tell_unread(const struct rebuild_run *r)
+{
+	const struct plan *p = r->p;
+
+	if (p->unread == 1)
+		work_say(r->work, "%s: taken for lost", p->first_unread);
+	else if (p->unread > 1)
+		work_say(r->work, "%s: taken for lost, and %zu more like it",
+			 p->first_unread, p->unread - 1);
+}
+
 int
 rebuild(struct plan *p, const struct rebuild_options *o,
 	struct rebuild_result *result, struct error *err)
@@ -449,8 +462,10 @@ rebuild(struct plan *p, const struct rebuild_options *o,
 	r.result = result ? result : &scratch;
 	*r.result = scratch;
 	r.work = work_or_default(o != NULL ? o->work : NULL);
+	if (p->verdict == SET_REBUILDABLE || r.o.partial)
+		tell_unread(&r);
 	for (int i = 0; rc == 1 && i < REBUILD_ROUNDS; i++) {
-		if (plan_status(p) == STATUS_LOST && !r.o.partial)
+		if (p->verdict == SET_LOST && !r.o.partial)
 			rc = plan_error(p, err);
 		else if (plan_status(p) == STATUS_OK)
 			rc = 0;

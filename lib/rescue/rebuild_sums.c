@@ -36,11 +36,19 @@ mark_damaged(struct rebuild_run *r, size_t file, struct error *err)
 {
 	const struct plan_file *f = &r->p->files[file];
 
-	work_detail(r->work,
-		    "%s: its checksum is not the recorded 0x%08x: damaged",
-		    f->path, f->crc);
-	r->result->crc_wrong++;
-	return plan_mark(r->p, file, FILE_WRONG_CRC, err);
+	if (f->unread)
+		work_say(r->work,
+			 "%s: cannot be read (I/O error): taken for "
+			 "lost",
+			 f->path);
+	else
+		work_detail(r->work,
+			    "%s: its checksum is not the recorded 0x%08x: "
+			    "damaged",
+			    f->path, f->crc);
+	r->result->crc_wrong += !f->unread;
+	return plan_mark(r->p, file, f->unread ? FILE_UNREAD : FILE_WRONG_CRC,
+			 err);
 }
 
 /* Mark files that were read completely and have a wrong checksum.  Returns the

@@ -72,6 +72,10 @@ deep_made(const struct deep_block *b, uint32_t i)
  */
 bool plan_blames_file(const struct error *e);
 
+/* Is it an I/O error?  Then nothing is known of the bytes: a plan can do
+ * without them, but must not call lost what is lost without them. */
+bool plan_is_unread(const struct error *e);
+
 /* --- Where a plan's bytes are --- */
 
 /* The redundancy file of a member, and its descriptor. */
@@ -139,7 +143,8 @@ int plan_strings(const struct plan *p, const struct plan_set *s, bool sums,
 /* --- Reading and writing them --- */
 
 /* Read each file i that has a recorded checksum and for which look[i] is set.
- * On return look[i] is set if the file is wrong.  States are not changed. */
+ * On return look[i] is set if the file is wrong, or could not be read: then its
+ * `unread` is set, too.  States are not changed. */
 int plan_check_files(struct plan *p, const struct work *work, bool *look,
 		     struct error *err);
 

@@ -136,17 +136,20 @@ no_memory(void)
 	scene_end(&s);
 }
 
-/* Which errors mean a damaged file, and which an error of the system. */
+/* Which errors mean a damaged file, which that nothing is known of its bytes, and
+ * which an error of the system. */
 static void
 blame(void)
 {
 	static const struct {
 		int errnum;
-		bool blames;
+		bool blames, unread;
 	} cases[] = {
-		{ ENOENT, true },  { EIO, true },     { EISDIR, true },
-		{ ENXIO, true },   { ENOTDIR, true }, { EMFILE, false },
-		{ EACCES, false }, { ENOMEM, false }, { ENOSPC, false },
+		{ ENOENT, true, false },  { EIO, false, true },
+		{ EISDIR, true, false },  { EUCLEAN, false, true },
+		{ ENXIO, true, false },	  { ENOTDIR, true, false },
+		{ EMFILE, false, false }, { EACCES, false, false },
+		{ ENOMEM, false, false }, { ENOSPC, false, false },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -157,6 +160,7 @@ blame(void)
 		ok(plan_blames_file(&err) == cases[i].blames,
 		   fmt("%s: %s", err.text,
 		       cases[i].blames ? "its fault" : "ours"));
+		ok(plan_is_unread(&err) == cases[i].unread, "... unread?");
 	}
 }
 
