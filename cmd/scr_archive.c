@@ -3,7 +3,6 @@
  * scr_archive - export a dataset to an archive, and import it: run by
  * `scr_container export` and `scr_container import`.
  */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 #include "path.h"
 #include "report/packing.h"
 #include "str.h"
+#include "stream.h"
 
 struct settings {
 	bool exporting;
@@ -100,15 +100,13 @@ import_one(struct settings *s, struct catalogue *c, const char *file)
 	struct json *j = NULL;
 	bool pipe = str_eq(file, "-");
 	const struct import_source from = {
-		.fd = pipe ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC),
+		.fd = pipe ? STDIN_FILENO : stream_open(file, &err),
 		.name = pipe ? "standard input" : file,
 		.force = s->force,
 	};
 	int rc = -1;
 
-	if (from.fd < 0)
-		error_sys(&err, "%s: cannot open", file);
-	else
+	if (from.fd >= 0)
 		rc = import_dataset(c, &from, &s->look, &r, &err);
 	if (from.fd >= 0 && !pipe)
 		close(from.fd);
@@ -141,6 +139,7 @@ run(struct settings *s, const char *const *args, size_t count)
 		catalogue_close(c);
 		return app_report(STATUS_OK, &err);
 	}
+	catalogue_stop_on(c, app_stop);
 	s->list = s->json ? json_new_array() : NULL;
 	for (size_t i = 0; i < count; i++) {
 		each = s->exporting ? export_one(s, c, args[i])

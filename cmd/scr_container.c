@@ -401,6 +401,7 @@ run(struct settings *s, const char *const *args, size_t count)
 		catalogue_close(c);
 		return app_report(STATUS_OK, &err);
 	}
+	catalogue_stop_on(c, app_stop);
 	s->catalogue = c;
 	s->look.replace = s->force;
 	s->list = s->json ? json_new_array() : NULL;

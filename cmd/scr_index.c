@@ -393,6 +393,7 @@ main(int argc, char **argv)
 	c = catalogue_open(app_prefix(s.prefix), &err);
 	if (c == NULL)
 		return app_finish(app_report(STATUS_OK, &err));
+	catalogue_stop_on(c, app_stop);
 	status = verbs[s.verb](&s, c);
 	app_warn_lines(catalogue_notice(c));
 	catalogue_close(c);

@@ -196,6 +196,7 @@ carry_out(const struct settings *s, struct subject *t, struct plan *p,
 		ro.guard.fn = owners_ask;
 		if (owners.catalogue == NULL)
 			return error_status(err->kind);
+		catalogue_stop_on(owners.catalogue, app_stop);
 	}
 	rc = rebuild(p, &ro, &r, err);
 	catalogue_close(owners.catalogue);
@@ -268,6 +269,8 @@ make_safe(const struct settings *s, const struct subject *t, struct json *j,
 		return STATUS_USAGE;
 	}
 	c = catalogue_open(t->prefix, err);
+	if (c != NULL)
+		catalogue_stop_on(c, app_stop);
 	if (c != NULL)
 		rc = protect(c, t->id, &po, &r, err);
 	catalogue_close(c);

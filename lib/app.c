@@ -23,6 +23,7 @@
 #include "mem.h"
 #include "opt.h"
 #include "str.h"
+#include "stream.h"
 #include "usage.h"
 
 #ifndef SCRKIT_VERSION
@@ -236,6 +237,34 @@ catch_signal(int sig)
 	atomic_store(&signal_caught, sig);
 }
 
+/* Write the buffer of stdout.  Less than `len`: failed, or stopped. */
+static ssize_t
+write_stdout(void *unused, const char *data, size_t len)
+{
+	size_t done = 0;
+	ssize_t n = 0;
+
+	(void)unused;
+	for (; done < len && n >= 0; done += n > 0 ? (size_t)n : 0)
+		n = stream_write(STDOUT_FILENO, data + done, len - done,
+				 app_stop);
+	return (ssize_t)done;
+}
+
+/* From now on a signal does not end a write to a pipe that nobody reads. */
+static void
+divert_stdout(void)
+{
+	const cookie_io_functions_t how = { .write = write_stdout };
+	FILE *out = fopencookie(NULL, "w", how);
+
+	if (out == NULL)
+		return;
+	if (isatty(STDOUT_FILENO))
+		setvbuf(out, NULL, _IOLBF, BUFSIZ);
+	stdout = out;
+}
+
 void
 app_catch_signals(void)
 {
@@ -250,6 +279,7 @@ app_catch_signals(void)
 	/* Under nohup(1) the end of the session does not matter. */
 	if (sigaction(SIGHUP, NULL, &was) == 0 && was.sa_handler != SIG_IGN)
 		sigaction(SIGHUP, &action, NULL);
+	divert_stdout();
 }
 
 int

@@ -107,11 +107,12 @@ int io_sync_dir(int dirfd, const char *name, struct error *err);
 
 /*
  * Take an advisory lock between processes and nodes on the file `name` (created
- * with mode 0666 & ~umask, never removed), and wait until it is free.  Returns
- * a descriptor to close, or -1.  A file system without locks or a read-only
+ * with mode 0666 & ~umask, never removed), and wait until it is free, or `stop`
+ * (NULL: never) is true: ERROR_SYSTEM with errnum EINTR.  Returns a descriptor to close, or -1.  A file system without locks or a read-only
  * directory is an error, too: the caller decides what to do.
  */
-int io_lock(int dirfd, const char *name, bool exclusive, struct error *err);
+int io_lock(int dirfd, const char *name, bool exclusive, bool (*stop)(void),
+	    struct error *err);
 
 /* io_lock() without waiting.  If the lock is held: -1 and ERROR_SYSTEM with
  * errnum EWOULDBLOCK. */
@@ -119,7 +120,7 @@ int io_trylock(int dirfd, const char *name, bool exclusive, struct error *err);
 
 /* Lock the directory itself, for a file system without room for a lock file.
  * Waits.  Returns a descriptor to close, or -1. */
-int io_lock_dir(int dirfd, struct error *err);
+int io_lock_dir(int dirfd, bool (*stop)(void), struct error *err);
 
 /*
  * For halt.scr only, because a running LLNL job locks the inode of that file

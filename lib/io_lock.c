@@ -10,19 +10,53 @@
 #include "error.h"
 #include "io.h"
 
-static int
-lock_fd(int fd, int operation)
-{
-	int rc = 0;
+/* Nanoseconds between attempts: 1, 2, 4 ... 32 ms. */
+#define PAUSE_MIN 1000000
+#define PAUSE_MAX 32000000
 
-	do
-		rc = flock(fd, operation);
-	while (rc < 0 && errno == EINTR);
-	return rc;
+/* Sleep, and make the next pause longer. */
+static void
+rest(struct timespec *pause)
+{
+	nanosleep(pause, NULL);
+	if (pause->tv_nsec < PAUSE_MAX)
+		pause->tv_nsec *= 2;
+}
+
+/* flock(2), which waits until `stop`: a wait in the kernel would not end, as
+ * signal handlers restart it (app.c).  NULL: for ever. */
+static int
+lock_fd(int fd, int operation, bool (*stop)(void))
+{
+	struct timespec pause = { .tv_nsec = PAUSE_MIN };
+	const bool waits = stop != NULL && (operation & LOCK_NB) == 0;
+
+	while (flock(fd, operation | (waits ? LOCK_NB : 0)) < 0) {
+		if (errno != EINTR && (!waits || errno != EWOULDBLOCK))
+			return -1;
+		if (waits && stop()) {
+			errno = EINTR;
+			return -1;
+		}
+		if (waits)
+			rest(&pause);
+	}
+	return 0;
+}
+
+/* The error of lock_fd(). */
+static int
+not_locked(const char *name, struct error *err)
+{
+	return error_sys(err, "%s: %s", name,
+			 errno == EINTR ? "stopped while somebody else works "
+					  "on it"
+					: "cannot lock");
 }
 
 static int
-lock_file(int dirfd, const char *name, int operation, struct error *err)
+lock_file(int dirfd, const char *name, int operation, bool (*stop)(void),
+	  struct error *err)
 {
 	struct error why = ERROR_INIT;
 	int fd = io_open(dirfd, name, O_RDWR | O_CREAT, 0666, &why);
@@ -33,8 +67,8 @@ lock_file(int dirfd, const char *name, int operation, struct error *err)
 	if (fd < 0) {
 		return error_pass(err, &why);
 	}
-	if (lock_fd(fd, operation) < 0) {
-		error_sys(err, "%s: cannot lock", name);
+	if (lock_fd(fd, operation, stop) < 0) {
+		not_locked(name, err);
 		close(fd);
 		return -1;
 	}
@@ -42,26 +76,27 @@ lock_file(int dirfd, const char *name, int operation, struct error *err)
 }
 
 int
-io_lock(int dirfd, const char *name, bool exclusive, struct error *err)
+io_lock(int dirfd, const char *name, bool exclusive, bool (*stop)(void),
+	struct error *err)
 {
-	return lock_file(dirfd, name, exclusive ? LOCK_EX : LOCK_SH, err);
+	return lock_file(dirfd, name, exclusive ? LOCK_EX : LOCK_SH, stop, err);
 }
 
 int
 io_trylock(int dirfd, const char *name, bool exclusive, struct error *err)
 {
 	return lock_file(dirfd, name, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB,
-			 err);
+			 NULL, err);
 }
 
 int
-io_lock_dir(int dirfd, struct error *err)
+io_lock_dir(int dirfd, bool (*stop)(void), struct error *err)
 {
 	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (fd >= 0 && lock_fd(fd, LOCK_EX) == 0)
+	if (fd >= 0 && lock_fd(fd, LOCK_EX, stop) == 0)
 		return fd;
-	error_sys(err, "cannot lock the directory");
+	not_locked("the directory", err);
 	if (fd >= 0)
 		close(fd);
 	return -1;
@@ -73,7 +108,7 @@ lock_both(int fd)
 {
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
-	if (lock_fd(fd, LOCK_EX | LOCK_NB) < 0)
+	if (lock_fd(fd, LOCK_EX | LOCK_NB, NULL) < 0)
 		return -1;
 	/* If the file system has no such locks, flock() must do. */
 	if (fcntl(fd, F_OFD_SETLK, &whole) == 0 ||
@@ -84,21 +119,19 @@ lock_both(int fd)
 	return -1;
 }
 
-/* lock_both(), with pauses of 1, 2, 4 ... 32 ms until it is free. */
+/* lock_both(), with pauses until it is free. */
 static int
 wait_both(int fd, double seconds)
 {
-	struct timespec pause = { .tv_nsec = 1000000 };
+	struct timespec pause = { .tv_nsec = PAUSE_MIN };
 
 	for (;;) {
 		if (lock_both(fd) == 0)
 			return 0;
 		if (errno != EWOULDBLOCK || seconds <= 0)
 			return -1;
-		nanosleep(&pause, NULL);
 		seconds -= (double)pause.tv_nsec * 1e-9;
-		if (pause.tv_nsec < 32000000)
-			pause.tv_nsec *= 2;
+		rest(&pause);
 	}
 }
 

@@ -88,7 +88,7 @@ lock_take(int dirfd, const char *what, const struct work *w, struct error *err)
 	 * those who have a lock file. */
 	if (room_is_short(&why)) {
 		error_clear(&why);
-		fd = io_lock_dir(dirfd, &why);
+		fd = io_lock_dir(dirfd, w->stop, &why);
 		if (fd >= 0)
 			return fd;
 	}
@@ -141,7 +141,7 @@ lock_bytes(int fd, short type, uint64_t first, uint64_t last)
 }
 
 int
-lock_shares_open(int dirfd, struct error *err)
+lock_shares_open(int dirfd, bool (*stop)(void), struct error *err)
 {
 	const struct timespec pause = { .tv_nsec = LOCK_PAUSE };
 	int fd = -1;
@@ -155,7 +155,13 @@ lock_shares_open(int dirfd, struct error *err)
 			if (has_name(dirfd, LOCK_SHARES_FILE, fd))
 				return fd;
 		} else if (errno == EAGAIN || errno == EACCES) {
-			nanosleep(&pause, NULL); /* it is being removed */
+			/* It is being removed. */
+			if (stop != NULL && stop()) {
+				close(fd);
+				errno = EINTR;
+				return error_sys(err, "stopped");
+			}
+			nanosleep(&pause, NULL);
 		} else {
 			(void)unlinkat(dirfd, LOCK_SHARES_FILE, 0);
 			close(fd);

@@ -71,6 +71,12 @@ catalogue_close(struct catalogue *c)
 	mem_free(c);
 }
 
+void
+catalogue_stop_on(struct catalogue *c, bool (*stop)(void))
+{
+	c->stop = stop;
+}
+
 const char *
 catalogue_path(const struct catalogue *c)
 {

@@ -38,6 +38,9 @@ struct catalogue; /* opaque: an open prefix */
 struct catalogue *catalogue_open(const char *path, struct error *err);
 void catalogue_close(struct catalogue *c);
 
+/* The index is locked for each change.  Wait for the lock only until `stop`. */
+void catalogue_stop_on(struct catalogue *c, bool (*stop)(void));
+
 const char *
 catalogue_path(const struct catalogue *c); /* as given to catalogue_open() */
 int catalogue_prefix_fd(const struct catalogue *c);

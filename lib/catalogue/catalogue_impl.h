@@ -55,7 +55,8 @@ struct kvtree;
 struct catalogue {
 	char *path;
 	int prefix_fd;
-	int scr_fd; /* -1: .scr does not exist yet */
+	int scr_fd;	    /* -1: .scr does not exist yet */
+	bool (*stop)(void); /* NULL: never */
 	struct buf notice;
 	struct catalogue_strays *strays;   /* NULL: not listed yet */
 	size_t searches;		   /* for renamed directories of data */

@@ -5,6 +5,7 @@
  * The order makes an interruption harmless.  First, the index marks the dataset
  * as not complete, then it is removed, and finally its index entry.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -300,8 +301,10 @@ change_index(struct deletions *all, struct error *err)
 
 	if (all->o->work.dry_run)
 		return 0;
-	all->announced = true; /* even if only the last step of it fails */
 	rc = catalogue_change(all->c, update_index, all, &why);
+	/* Even if only the last step of it failed; but not if it was stopped
+	 * while it waited for the lock. */
+	all->announced |= rc == 0 || why.errnum != EINTR;
 	if (rc < 0 && room_is_short(&why))
 		rc = change_full_index(all, &why);
 	if (rc < 0)

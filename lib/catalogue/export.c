@@ -562,7 +562,8 @@ export_dataset(struct packed *p, int fd, const char *name,
 		error_no_memory(err);
 	else if (x.hash != NULL && make_workers(&x, err) == 0 &&
 		 list_entries(&x, err) == 0)
-		x.ark = ark_out_new(fd, name, eo->filter, eo->threads, err);
+		x.ark = ark_out_new(fd, name, eo->filter, eo->threads,
+				    eo->work->stop, err);
 	if (x.ark != NULL)
 		rc = put_all(&x, err);
 	if (x.ark != NULL)

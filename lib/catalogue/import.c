@@ -575,7 +575,7 @@ import_dataset(struct catalogue *c, const struct import_source *from,
 	    x.parents == NULL)
 		error_no_memory(err);
 	else if (x.hash != NULL && catalogue_open_scr(c, true, err) == 0)
-		x.ark = ark_in_new(from->fd, from->name, err);
+		x.ark = ark_in_new(from->fd, from->name, o->work.stop, err);
 	if (x.ark != NULL)
 		rc = work(&x, err);
 	if (rc < 0)

@@ -346,12 +346,12 @@ static int
 lock_index(struct catalogue *c, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	int fd = io_lock(c->scr_fd, CATALOGUE_LOCK, true, &why);
+	int fd = io_lock(c->scr_fd, CATALOGUE_LOCK, true, c->stop, &why);
 
 	/* No room for the lock file: lock the directory. */
 	if (fd < 0 && room_is_short(&why)) {
 		error_clear(&why);
-		fd = io_lock_dir(c->scr_fd, &why);
+		fd = io_lock_dir(c->scr_fd, c->stop, &why);
 	}
 	if (fd >= 0)
 		return fd;

@@ -63,11 +63,12 @@ int ark_fits(const char *path, uint64_t size, struct error *err);
 
 /*
  * Start an archive on the descriptor `fd`, which remains the caller's; `name`
- * is for messages.  xz and zstd compress with `threads` threads, if libarchive
- * supports that.  NULL: ERROR_NOMEM, ERROR_SYSTEM.
+ * is for messages.  A pipe is waited for until `stop` (stream.h).  xz and zstd
+ * compress with `threads` threads, if libarchive supports that.  NULL: ERROR_NOMEM, ERROR_SYSTEM.
  */
 struct ark_out *ark_out_new(int fd, const char *name, enum ark_filter filter,
-			    unsigned threads, struct error *err);
+			    unsigned threads, bool (*stop)(void),
+			    struct error *err);
 
 /* Free.  An archive that was not closed stays unfinished. */
 void ark_out_free(struct ark_out *out);
@@ -112,12 +113,14 @@ struct ark_entry {
 
 /*
  * Open the archive that starts at the offset of `fd`.  The descriptor remains
- * the caller's; its offset is undefined afterwards.  Format and compression are
+ * the caller's; its offset is undefined afterwards.  A pipe is waited for until
+ * `stop` (stream.h).  Format and compression are
  * detected, except for a zip archive without any file.  NULL: ERROR_CORRUPT (no
  * known archive), ERROR_USAGE (7zip from a pipe, or a compression that
  * libarchive lacks), ERROR_SYSTEM, ERROR_NOMEM.
  */
-struct ark_in *ark_in_new(int fd, const char *name, struct error *err);
+struct ark_in *ark_in_new(int fd, const char *name, bool (*stop)(void),
+			  struct error *err);
 void ark_in_free(struct ark_in *in);
 
 /*

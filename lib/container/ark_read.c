@@ -12,6 +12,7 @@
 #include "mem.h"
 #include "path.h"
 #include "str.h"
+#include "stream.h"
 
 /* Limit of directories with several links in a cpio archive: libarchive keeps
  * them in a list, and searches it. */
@@ -28,6 +29,7 @@ enum state { BETWEEN, IN_ENTRY, AT_END, FAILED };
 struct ark_in {
 	int fd;
 	char *name;
+	bool (*stop)(void);
 	bool is_file;
 	bool seekable;	  /* a file, and not compressed as a whole */
 	off_t start, pos; /* offsets: of the archive, of the next read */
@@ -91,7 +93,7 @@ refuse(struct ark_in *in, enum error_kind kind, const char *why,
 /* Record why `archive` gets no more bytes; reported after it has failed.
  * Returns -1. */
 static int
-stop(struct ark_in *in, const char *why)
+cut_off(struct ark_in *in, const char *why)
 {
 	return error_set(&in->cause, ERROR_CORRUPT, "%s: %s", in->name, why);
 }
@@ -106,12 +108,15 @@ read_block(struct ark_in *in, size_t have)
 	unsigned char *to = in->block + have;
 	ssize_t n = -1;
 
-	do {
-		n = in->is_file ? pread(in->fd, to, ARK_BLOCK - have, in->pos)
-				: read(in->fd, to, ARK_BLOCK - have);
-	} while (n < 0 && errno == EINTR);
+	if (in->is_file)
+		do {
+			n = pread(in->fd, to, ARK_BLOCK - have, in->pos);
+		} while (n < 0 && errno == EINTR);
+	else
+		n = stream_read(in->fd, to, ARK_BLOCK - have, in->stop);
 	if (n < 0)
-		return error_sys(&in->cause, "%s: cannot read", in->name);
+		return error_sys(&in->cause, "%s: %s", in->name,
+				 errno == EINTR ? "stopped" : "cannot read");
 	in->pos += n;
 	return n;
 }
@@ -164,7 +169,7 @@ give(struct archive *a, void *arg, const void **data)
 	if (in->cause.kind != ERROR_NONE)
 		return -1;
 	if (in->budget <= 0)
-		return stop(in, "too much before the next file");
+		return cut_off(in, "too much before the next file");
 	if (in->filter == NULL) {
 		n = give_raw(a, arg, data);
 	} else if (in->ahead_len > 0) {
@@ -326,7 +331,7 @@ open_all(struct ark_in *in, struct error *err)
 }
 
 struct ark_in *
-ark_in_new(int fd, const char *name, struct error *err)
+ark_in_new(int fd, const char *name, bool (*stop)(void), struct error *err)
 {
 	struct ark_in *in = mem_calloc(1, sizeof(*in));
 	struct stat st;
@@ -336,6 +341,7 @@ ark_in_new(int fd, const char *name, struct error *err)
 		return NULL;
 	}
 	in->fd = fd;
+	in->stop = stop;
 	in->name = mem_strdup(name);
 	in->block = mem_alloc(1, ARK_BLOCK);
 	if (in->name == NULL || in->block == NULL) {
@@ -510,7 +516,7 @@ finish(struct ark_in *in, struct error *err)
 	 * sign that entries may be missing. */
 	if (family == ARCHIVE_FORMAT_TAR &&
 	    archive_filter_bytes(a, 0) == archive_read_header_position(a)) {
-		stop(in, "ends early, between two files");
+		cut_off(in, "ends early, between two files");
 		return failed(in, a, err);
 	}
 	do {

@@ -10,6 +10,7 @@
 #include "container/ark.h"
 #include "container/ark_impl.h"
 #include "mem.h"
+#include "stream.h"
 
 /* Some encoders count the bytes of one call in 32 bits. */
 #define PIECE_MAX ((size_t)1 << 30)
@@ -19,6 +20,7 @@ enum state { READY, IN_ENTRY, CLOSED, FAILED };
 struct ark_out {
 	int fd;
 	char *name;
+	bool (*stop)(void);
 	enum ark_filter filter;
 	struct archive *archive;
 	struct archive_entry *entry;
@@ -47,12 +49,11 @@ static void
 write_all(struct ark_out *out, const unsigned char *data, size_t len)
 {
 	while (len > 0 && out->errnum == 0) {
-		ssize_t n = write(out->fd, data, len);
+		ssize_t n = stream_write(out->fd, data, len, out->stop);
 
 		if (n < 0) {
-			if (errno != EINTR)
-				out->errnum = errno;
-			continue;
+			out->errnum = errno;
+			break;
 		}
 		data += n;
 		len -= (size_t)n;
@@ -107,7 +108,8 @@ failed(struct ark_out *out, struct error *err)
 	out->state = FAILED;
 	if (out->errnum != 0) {
 		errno = out->errnum;
-		return error_sys(err, "%s: cannot write", out->name);
+		return error_sys(err, "%s: %s", out->name,
+				 errno == EINTR ? "stopped" : "cannot write");
 	}
 	why.text = archive_error_string(out->archive);
 	ark_failed(err, ERROR_SYSTEM, out->name, path, why);
@@ -177,7 +179,7 @@ set_up(struct ark_out *out, unsigned threads)
 
 struct ark_out *
 ark_out_new(int fd, const char *name, enum ark_filter filter, unsigned threads,
-	    struct error *err)
+	    bool (*stop)(void), struct error *err)
 {
 	struct ark_out *out = NULL;
 	locale_t old;
@@ -187,6 +189,7 @@ ark_out_new(int fd, const char *name, enum ark_filter filter, unsigned threads,
 	if (out == NULL)
 		goto no_memory;
 	out->fd = fd;
+	out->stop = stop;
 	out->filter = filter;
 	out->name = mem_strdup(name);
 	out->block = mem_alloc(1, ARK_BLOCK);

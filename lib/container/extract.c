@@ -18,6 +18,7 @@
 #include "progress.h"
 #include "room.h"
 #include "str.h"
+#include "stream.h"
 #include "transfer/put.h"
 #include "transfer/transfer.h"
 #include "work.h"
@@ -133,15 +134,16 @@ extract_choose(const struct packed *p, const struct extract_names *n,
 
 /* 1: the reader of a pipe has gone away. */
 static int
-write_all(int fd, const unsigned char *data, size_t len, struct error *err)
+write_all(int fd, const unsigned char *data, size_t len,
+	  const struct work *work, struct error *err)
 {
 	while (len > 0) {
-		ssize_t n = write(fd, data, len);
+		ssize_t n = stream_write(fd, data, len, work->stop);
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0 && errno == EPIPE)
 			return 1;
+		if (n < 0 && errno == EINTR)
+			return error_sys(err, "stopped");
 		if (n < 0)
 			return error_sys(err, "cannot write the file's bytes");
 		data += n;
@@ -168,7 +170,7 @@ copy_out(const struct stripe *s, uint64_t size, int fd,
 		} else {
 			rc = stripe_read(s, cache, off, block, len, err);
 			if (rc == 0)
-				rc = write_all(fd, block, len, err);
+				rc = write_all(fd, block, len, work, err);
 			progress_add(work->progress, len);
 		}
 	}

@@ -205,7 +205,7 @@ copy_turn_begin(struct copier *c, size_t *taken, struct error *err)
 	*taken = 0;
 	c->shares = -2;
 	if (!c->o->work->dry_run)
-		c->shares = lock_shares_open(c->meta_fd, err);
+		c->shares = lock_shares_open(c->meta_fd, c->o->work->stop, err);
 	if (c->shares == -1)
 		return error_wrap(err, "%s", c->meta);
 	*taken = take_ranks(c);

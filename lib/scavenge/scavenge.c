@@ -419,8 +419,10 @@ scavenge_open(struct scavenge *s, struct job *job,
 	if (salvage_init(&s->plan, (uint32_t)job->nodes.count, err) < 0)
 		return -1;
 	s->prefix = catalogue_open(job->prefix, err);
-	if (s->prefix == NULL || take_lock(s, err) < 0 || ask(s, err) < 0 ||
-	    add_known(s, err) < 0)
+	if (s->prefix == NULL)
+		return -1;
+	catalogue_stop_on(s->prefix, s->work->stop);
+	if (take_lock(s, err) < 0 || ask(s, err) < 0 || add_known(s, err) < 0)
 		return -1;
 	s->seconds[SCAVENGE_ASK] = clock_seconds() - start;
 	if (s->alive > 0)

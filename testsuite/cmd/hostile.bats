@@ -115,3 +115,179 @@ identity() {
 		END
 	done
 }
+
+# --- Inputs that do not come, outputs that nobody takes, locks that are held -----
+
+# silent FILE: a pipe that somebody holds open, and neither writes nor reads, with
+# the beginning of the file already in it.
+silent() {
+	rm -f pipe
+	mkfifo pipe
+	exec 8<>pipe
+	[[ ! -s $1 ]] || head -c 30000 "$1" >pipe
+}
+
+# ends_on SIGNAL COMMAND...: started without input from here, it waits; after the
+# signal it ends soon with one line or by the signal.
+ends_on() {
+	local sig=$1 pid start
+
+	shift
+	# A shell lets its background processes ignore SIGINT, and read nothing.
+	env --default-signal "$@" 2>err <&0 8>&- &
+	pid=$!
+	sleep 0.4
+	kill -0 $pid 2>/dev/null || failed "does not wait: $*" "$(<err)"
+	kill "-$sig" $pid
+	start=$SECONDS
+	while kill -0 $pid 2>/dev/null && ((SECONDS < start + 4)); do
+		sleep 0.05
+	done
+	if kill -0 $pid 2>/dev/null; then
+		kill -KILL $pid
+		failed "deaf to SIG$sig: $*"
+	fi
+	status=0
+	wait $pid || status=$?
+	((status == 1 || status == 128 + $(kill -l "$sig"))) ||
+		failed "$sig: $*: status $status" "$(<err)"
+	(($(wc -l <err) <= 1)) || failed "$sig: $*:" "$(<err)"
+}
+
+@test "an archive that never comes: a signal ends import, nothing is left" {
+	local sig part
+
+	make
+	scr_archive -q -p p export --with-redundancy -o whole 1
+	: >none
+	gzip -c whole >packed
+	mkdir q
+	for sig in TERM INT HUP QUIT; do
+		rm -f fifo
+		mkfifo fifo # no writer at all
+		ends_on $sig scr_archive -p q import fifo
+		for part in none whole packed; do
+			silent $part
+			ends_on $sig scr_archive -p q import - <pipe
+			exec 8>&-
+			silent $part
+			ends_on $sig scr_archive -p q import pipe
+			ends_on $sig scr_env crc32 pipe
+			exec 8>&-
+			[[ -z $(find q -mindepth 1) ]] ||
+				failed "$sig, $part: left" "$(find q)"
+		done
+	done
+	# A slow writer is waited for.
+	{ head -c 9000 whole; sleep 0.6; tail -c +9001 whole; } |
+		scr_archive -q -p q import -
+	diff -r p/ckpt.1 q/ckpt.1
+	rm -rf q/* q/.scr
+	{ sleep 0.5; cat whole >fifo; } &
+	scr_archive -q -p q import fifo
+	diff -r p/ckpt.1 q/ckpt.1
+}
+
+@test "a pipe that nobody reads: a signal ends the command" {
+	local sig line id
+	local -a cmd
+
+	make -s 90000,1
+	"$GEN/gen_dataset" -q -p big -n 4 -m 1 -t SINGLE -s 100 -i 1 --name t1
+	scr_index -q -p big --build 1
+	for id in {2..900}; do
+		cp -a big/.scr/scr.dataset.1 "big/.scr/scr.dataset.$id"
+	done
+	for sig in TERM INT HUP; do
+		silent /dev/null
+		while IFS= read -r line; do
+			read -ra cmd <<<"$line"
+			ends_on $sig "${cmd[@]}" >pipe
+		done <<-'END'
+			scr_archive -p p export 1
+			scr_archive -p p export --compress gzip 1
+			scr_container -p p cat 1 ckpt.1/rank_0_0.ckpt
+			scr_index -p big --verify --json
+		END
+		exec 8>&-
+	done
+	# A reader that takes its time gets all of it.
+	scr_archive -p p export 1 | { sleep 0.5; cat; } >slow
+	scr_archive -q -p p export -o fast 1
+	cmp slow fast
+}
+
+@test "a lock that somebody holds: a signal ends who waits for it" {
+	local sig line
+	local -a cmd
+
+	make
+	scr_archive -q -p p export -o ar 1
+	mkdir -p q/.scr
+	for sig in TERM INT HUP; do
+		exec 8<>p/.scr/index.lock 9<>q/.scr/index.lock
+		flock 8
+		flock 9
+		tree_stat p | grep -v index.lock >before
+		while IFS= read -r line; do
+			read -ra cmd <<<"$line"
+			ends_on $sig "${cmd[@]}" 9>&-
+		done <<-'END'
+			scr_index -p p --drop ckpt.1
+			scr_index -p p --build 1
+			scr_index -p p --current ckpt.1
+			scr_index -p p --delete ckpt.1
+			scr_archive -p q import ar
+		END
+		exec 8>&- 9>&-
+		diff before <(tree_stat p | grep -v index.lock)
+		[[ $(find q -type f) == q/.scr/index.lock ]] ||
+			failed "left:" "$(find q)"
+	done
+}
+
+@test "a FIFO as any argument: refused, never waited for" {
+	local line
+	local -a cmd
+
+	make
+	mkfifo fifo
+	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0
+	while IFS= read -r line; do
+		read -ra cmd <<<"$line"
+		run timeout -k 1 15 "${cmd[@]}" </dev/null
+		((status == 1 || status == 2)) || failed "$line: $status"
+		((${#lines[@]} <= 3)) || failed "$line: $output"
+	done <<-'END'
+		scr_inspect fifo
+		scr_inspect -p fifo
+		scr_inspect -p p --moved-from fifo fifo
+		scr_index -p fifo
+		scr_index -p fifo --verify
+		scr_rebuild fifo
+		scr_rebuild -p fifo 1
+		scr_rebuild --xor fifo
+		scr_rebuild --xor map fifo
+		scr_container -p fifo list 1
+		scr_container -p p extract -C fifo 1
+		scr_archive -p fifo export -o ar 1
+		scr_archive -p fifo import ar
+		scr_halt -l fifo
+		scr_halt -c 3 fifo
+		scr_prerun -p fifo
+		scr_postrun -p fifo -r local -J 1 -w localhost
+		scr_postrun -p p --conf fifo -r local -J 1 -w localhost
+		scr_prerun -p p --conf fifo
+		scr_copy --cntldir fifo --id 1 --prefix p
+		scr_copy --cntldir local/cntl/genuser/scr.1000 --cachedir fifo --id 1 --prefix fifo
+		scr_copy --cntldir local/cntl/genuser/scr.1000 --id 1 --prefix p --assign ../fifo
+		scr_env conf --conf fifo
+		scr_env interval --logfile fifo
+		scr_env interval -p fifo
+		scr_env flush-file -p fifo --latest
+		scr_env nodes-file -p fifo
+		scr_env check-node --cntl fifo --cache fifo
+		scr_env log-event -p fifo -T NOTE -N x
+		scr_env down-nodes --conf fifo --remote local --nodes localhost
+	END
+}

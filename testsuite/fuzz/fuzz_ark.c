@@ -48,7 +48,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_require(fd >= 0);
 	fuzz_require(write(fd, data, size) == (ssize_t)size);
 	fuzz_require(lseek(fd, 0, SEEK_SET) == 0);
-	in = ark_in_new(fd, "archive", NULL);
+	in = ark_in_new(fd, "archive", NULL, NULL);
 	if (in != NULL)
 		read_all(in);
 	ark_in_free(in);

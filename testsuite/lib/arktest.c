@@ -97,7 +97,7 @@ int
 write_to(int fd, enum ark_filter filter, enum made format,
 	 const struct file *files, size_t count, struct error *err)
 {
-	struct ark_out *out = ark_out_new(fd, "out", filter, 2, err);
+	struct ark_out *out = ark_out_new(fd, "out", filter, 2, NULL, err);
 	int rc = out != NULL ? 0 : -1;
 
 	for (size_t i = 0; i < count && rc == 0; i++)
@@ -221,7 +221,7 @@ struct result
 read_from(int fd, enum made format, const struct file *files, size_t count)
 {
 	struct result r = { .in_order = true, .data = true, .attrs = true };
-	struct ark_in *in = ark_in_new(fd, "in", &r.err);
+	struct ark_in *in = ark_in_new(fd, "in", NULL, &r.err);
 	size_t i = 0, at = 0, len = 0, fit = 0;
 	struct ark_entry e;
 	struct stat st;

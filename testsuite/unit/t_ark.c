@@ -220,7 +220,7 @@ test_misuse(void)
 	for (size_t p = 0; p < OWN_PAIRS; p++) {
 		struct error err = ERROR_INIT;
 		struct ark_out *out =
-			ark_out_new(fd, "out", pairs[p].filter, 1, &err);
+			ark_out_new(fd, "out", pairs[p].filter, 1, NULL, &err);
 
 		must(out != NULL);
 		ok(ark_out_data(out, data, 1, &err) < 0 &&
@@ -284,7 +284,7 @@ out_and_in(void *arg, struct error *err)
 	int rc = write_to(fd, pairs[*(size_t *)arg].filter, PAX, few, 4, err);
 
 	if (rc == 0 && lseek(fd, 0, SEEK_SET) == 0)
-		in = ark_in_new(fd, "in", err);
+		in = ark_in_new(fd, "in", NULL, err);
 	if (rc == 0 && in == NULL)
 		rc = -1;
 	while (rc == 0 && (rc = ark_in_next(in, &e, err)) > 0)

@@ -207,7 +207,7 @@ walk(bool reading, struct ark_entry *last, struct error *err)
 
 	must(fd >= 0);
 	error_clear(err);
-	in = ark_in_new(fd, "in", err);
+	in = ark_in_new(fd, "in", NULL, err);
 	while (in != NULL && (rc = ark_in_next(in, &e, err)) > 0) {
 		n++;
 		*last = e;
@@ -455,7 +455,7 @@ test_foreign(void)
 	fill(5, 100000);
 	write_file(path, content, 100000);
 	ok(walk(true, &e, &err) < 0 && err.kind == ERROR_CORRUPT, "noise");
-	ok(ark_in_new(-1, "in", &err) == NULL && err.kind == ERROR_SYSTEM,
+	ok(ark_in_new(-1, "in", NULL, &err) == NULL && err.kind == ERROR_SYSTEM,
 	   "no file");
 }
 
@@ -465,7 +465,7 @@ write_large(uint64_t size, struct error *err)
 {
 	const struct attr attr = { .has_owner = false };
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	struct ark_out *out = ark_out_new(fd, "out", ARK_ZSTD, 2, err);
+	struct ark_out *out = ark_out_new(fd, "out", ARK_ZSTD, 2, NULL, err);
 
 	memset(content, 0, MIB);
 	must(ark_out_begin(out, "big", size, &attr, err) == 0);
@@ -482,7 +482,7 @@ static void
 read_large(uint64_t size, const char *what, struct error *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct ark_in *in = ark_in_new(fd, "in", err);
+	struct ark_in *in = ark_in_new(fd, "in", NULL, err);
 	uint64_t sum = 0;
 	size_t got = 0;
 	struct ark_entry e;

@@ -275,7 +275,7 @@ test_other(void)
 	must(child >= 0);
 	if (child == 0) {
 		int dir = open(at(META), O_RDONLY | O_DIRECTORY);
-		int lock = lock_shares_open(dir, NULL);
+		int lock = lock_shares_open(dir, NULL, NULL);
 
 		if (lock < 0 || !lock_shares_take(lock, 1, 1) ||
 		    write(pipes[1], "x", 1) != 1)

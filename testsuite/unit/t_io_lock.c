@@ -22,7 +22,7 @@ test_lock(int dir)
 {
 	struct error err = ERROR_INIT;
 	mode_t old = umask(022);
-	int a = io_lock(dir, "lock", true, &err), b = -1, c = -1;
+	int a = io_lock(dir, "lock", true, NULL, &err), b = -1, c = -1;
 
 	ok(a >= 0, "io_lock()");
 	is_int(mode_of(dir, "lock"), 0644, "makes the file");
@@ -33,7 +33,7 @@ test_lock(int dir)
 	is_int(io_trylock(dir, "lock", false, &err), -1, "a reader");
 	close(a);
 	b = io_trylock(dir, "lock", false, &err);
-	c = io_lock(dir, "lock", false, &err);
+	c = io_lock(dir, "lock", false, NULL, &err);
 	ok(b >= 0 && c >= 0, "two readers");
 	is_int(io_trylock(dir, "lock", true, &err), -1, "and no writer");
 	close(b);
@@ -43,15 +43,16 @@ test_lock(int dir)
 	ok(a >= 0, "but then");
 	close(a);
 	symlinkat("planted", dir, "lock_link");
-	is_int(io_lock(dir, "lock_link", true, &err), -1, "a symbolic link");
+	is_int(io_lock(dir, "lock_link", true, NULL, &err), -1,
+	       "a symbolic link");
 	is_int(err.kind, ERROR_UNSAFE, "is unsafe");
 	ok(!exists_at(dir, "planted"), "and is not followed");
-	is_int(io_lock(dir, "none/lock", true, &err), -1, "no directory");
+	is_int(io_lock(dir, "none/lock", true, NULL, &err), -1, "no directory");
 	is_int(err.kind, ERROR_ABSENT, "is ERROR_ABSENT");
 	mkdirat(dir, "d", 0777);
-	is_int(io_lock(dir, "d", true, &err), -1, "a directory");
+	is_int(io_lock(dir, "d", true, NULL, &err), -1, "a directory");
 	is_int(err.errnum, EISDIR, "is EISDIR");
-	is_int(io_lock(dir, "d", true, NULL), -1, "no struct to tell");
+	is_int(io_lock(dir, "d", true, NULL, NULL), -1, "no struct to tell");
 	umask(old);
 }
 
@@ -79,7 +80,7 @@ test_foreign_lock(int dir)
 		if (geteuid() == 0 &&
 		    (setegid(65534) < 0 || seteuid(65534) < 0))
 			_exit(77);
-		_exit(io_lock(dir, "foreign", true, &err) < 0 ||
+		_exit(io_lock(dir, "foreign", true, NULL, &err) < 0 ||
 		      io_trylock(dir, "foreign", true, &err) >= 0);
 	}
 	is_int(wait_for(pid), 0, "a lock file that can only be read");
@@ -108,7 +109,7 @@ test_wait(int dir)
 		return;
 	pid = fork();
 	if (pid == 0) {
-		fd = io_lock(dir, "wait", true, NULL);
+		fd = io_lock(dir, "wait", true, NULL, NULL);
 		if (write(pipes[1], "x", 1) != 1)
 			_exit(1);
 		usleep(50000);
@@ -120,7 +121,7 @@ test_wait(int dir)
 	 * off. */
 	sigaction(SIGALRM, &act, NULL);
 	setitimer(ITIMER_REAL, &often, NULL);
-	fd = io_lock(dir, "wait", true, &err);
+	fd = io_lock(dir, "wait", true, NULL, &err);
 	ok(fd >= 0 && exists_at(dir, "released"),
 	   "io_lock() waits, whatever signals arrive");
 	setitimer(ITIMER_REAL, &off, NULL);
@@ -200,7 +201,7 @@ test_give_up(int dir)
 	is_int(err.kind, ERROR_ABSENT, "is absent");
 	ok(!exists_at(dir, "none"), "and stays so");
 	put_file(dir, "held", "x");
-	held = io_lock(dir, "held", false, &err);
+	held = io_lock(dir, "held", false, NULL, &err);
 	is_int(io_open_locked(dir, "held", true, 0.05, &err), -1,
 	       "a shared flock() of somebody else");
 	is_int(err.errnum, EWOULDBLOCK, "is waited for in vain");
@@ -210,7 +211,7 @@ test_give_up(int dir)
 	is_int(io_open_locked(dir, "held", true, 0.05, &err), -1,
 	       "keeps us out, too");
 	is_int(err.errnum, EWOULDBLOCK, "and is waited for in vain");
-	fd = io_lock(dir, "held", true, &err);
+	fd = io_lock(dir, "held", true, NULL, &err);
 	ok(fd >= 0, "flock() is not kept meanwhile");
 	close(fd);
 	close(held);
