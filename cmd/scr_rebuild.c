@@ -229,6 +229,11 @@ work_on(const struct settings *s, struct subject *t, struct json *j,
 		goto out;
 	}
 	status = plan_status(p);
+	if (status == STATUS_OK && !s->dry_run &&
+	    rebuild_settle(p, &s->look.work, err) < 0) {
+		status = error_status(err->kind);
+		goto out;
+	}
 	if (status == STATUS_OK) {
 		if (!s->json && app_verbosity() >= 0)
 			printf("nothing to rebuild: all files, filemaps and "

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "container/marks.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "error.h"
+#include "io.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
 #include "meta/kvtree.h"
@@ -72,6 +75,16 @@ marks_load(struct marks *m, int meta_fd, struct error *err)
 	if (m->tree == NULL)
 		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
 	return read_marks(m, err);
+}
+
+int
+marks_remove(int meta_fd, struct error *err)
+{
+	if (unlinkat(meta_fd, DATASET_DIR_MARK, 0) == 0)
+		return io_sync_dir(meta_fd, DATASET_DIR_MARK, err);
+	return errno == ENOENT
+		       ? 0
+		       : error_sys(err, "%s: cannot remove", DATASET_DIR_MARK);
 }
 
 bool

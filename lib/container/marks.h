@@ -28,6 +28,9 @@ struct marks {
 int marks_load(struct marks *m, int meta_fd, struct error *err);
 void marks_free(struct marks *m);
 
+/* Remove the marks: nothing depends on them any more. */
+int marks_remove(int meta_fd, struct error *err);
+
 /* Is any byte of the range marked? */
 bool marks_hit(const struct marks *m, const char *container, uint64_t off,
 	       uint64_t len);

@@ -23,6 +23,7 @@
 
 #include "arena.h"
 #include "container/container_impl.h"
+#include "container/marks.h"
 #include "dir.h"
 #include "error.h"
 #include "io.h"
@@ -422,6 +423,7 @@ sweep_leftovers(struct packing *w, struct error *err)
 
 	w->out->done_before = true;
 	if (packed_refuse_incomplete(p, err) < 0 ||
+	    pack_forget_replaced(w->p, w->po->work, err) < 0 ||
 	    pack_sweep(p, &p->map, &p->hidden.red, &w->out->removed, err) < 0 ||
 	    pack_sweep_parts(p, err) < 0 || sweep_temps(w, err) < 0)
 		return -1;
@@ -480,7 +482,7 @@ pack_new(struct packing *w, struct error *err)
 		return -1;
 	if (po->work->dry_run)
 		return 0;
-	if (pack_make_dir(p, err) < 0 ||
+	if (pack_make_dir(p, err) < 0 || marks_remove(p->meta_fd, err) < 0 ||
 	    pack_sweep(p, &none, &none, NULL, err) < 0 ||
 	    pack_sweep_parts(p, err) < 0 ||
 	    pack_write(w, &w->map, p->file_fd, err) < 0 ||

@@ -95,4 +95,12 @@ int unpack(struct packed *p, const struct pack_options *po,
 int repack(struct packed *p, const struct pack_options *po,
 	   struct pack_result *out, struct error *err);
 
+/*
+ * After a rebuild: let the map forget packed metadata files in whose place
+ * there are other files now, and remove marks that are no longer needed.  The
+ * caller holds the lock.
+ */
+int pack_forget_replaced(struct packed *p, const struct work *work,
+			 struct error *err);
+
 #endif /* CONTAINER_PACK_H */

@@ -227,13 +227,27 @@ packed_open(struct packed *p, const struct packed_where *where, bool lock,
 	return rc;
 }
 
-void
-packed_close(struct packed *p)
+static void
+forget_map(struct packed *p)
 {
 	hidden_free(&p->hidden);
 	segmap_free(&p->map);
 	if (p->r2f.arena != NULL)
 		rank2file_free(&p->r2f);
+	p->flaw = NULL;
+}
+
+int
+packed_reload(struct packed *p, const struct work *work, struct error *err)
+{
+	forget_map(p);
+	return load(p, work->par, err);
+}
+
+void
+packed_close(struct packed *p)
+{
+	forget_map(p);
 	if (p->meta_fd >= 0)
 		lock_give(p->meta_fd, p->lock);
 	if (p->root_fd >= 0 && p->root_fd != p->meta_fd)

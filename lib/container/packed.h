@@ -76,6 +76,9 @@ int packed_open(struct packed *p, const struct packed_where *where, bool lock,
 		const struct work *work, struct error *err);
 void packed_close(struct packed *p);
 
+/* Read the map again after it was written. */
+int packed_reload(struct packed *p, const struct work *work, struct error *err);
+
 /*
  * Show a dataset of layout 1, to be copied, as one of layout 3 is: paths of
  * files from the prefix, and .scr/scr.dataset.ID as p->dir.  One of layout 3

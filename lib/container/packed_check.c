@@ -84,6 +84,9 @@ report_map_flaw(void *arg, const struct segmap_finding *f)
 	const bool gap = f->flaw == SEGMAP_GAP;
 	char text[2 * SHOWN_MAX];
 
+	/* Redundancy that was there has been replaced by files. */
+	if (gap && c->red)
+		return 0;
 	c->out->map_flaws++;
 	segmap_flaw_text(c->m, f, text, sizeof(text));
 	say(c, gap ? SIZE_MAX : f->file, SIZE_MAX, "%s", text);

@@ -572,7 +572,9 @@ repack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 	int rc = -1;
 
 	*out = (struct pack_result){ .bytes = p->map.bytes };
-	if (packed_refuse_incomplete(p, err) < 0) {
+	if (packed_refuse_incomplete(p, err) < 0 ||
+	    (!po->work->dry_run &&
+	     pack_forget_replaced(p, po->work, err) < 0)) {
 		arena_free(r.w.arena);
 		return -1;
 	}

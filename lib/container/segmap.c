@@ -204,8 +204,11 @@ segmap_write_containers(const struct segmap *m, struct kvtree *t,
 
 	for (size_t i = 0; list != NULL && i < m->ncontainers; i++) {
 		const struct segmap_container *c = &m->containers[i];
-		struct kvtree *k = kvtree_put(list, c->name, err);
+		struct kvtree *k = NULL;
 
+		if (c->used == 0 && !c->has_size)
+			continue; /* nothing is in it */
+		k = kvtree_put(list, c->name, err);
 		if (k == NULL ||
 		    (c->has_size &&
 		     kvtree_set_u64(k, "SIZE", c->size, err) < 0) ||

@@ -17,6 +17,7 @@
 #include "arena.h"
 #include "buf.h"
 #include "container/container_impl.h"
+#include "container/marks.h"
 #include "dir.h"
 #include "error.h"
 #include "io.h"
@@ -214,12 +215,7 @@ look_hidden(struct unpacking *u, struct error *err)
 		return error_no_memory(err);
 	if (packed_lost_redundancy(u->w.p, lost, &nlost, err) < 0)
 		return -1;
-	if (nlost > 0)
-		work_say(u->w.po->work,
-			 "%s: %zu redundancy %s lost with the containers: "
-			 "compute redundancy anew",
-			 u->w.p->name, nlost,
-			 nlost == 1 ? "file was" : "files were");
+	nlost = 0;
 	for (size_t i = 0; i < h->nfiles; i++) {
 		const struct hidden_file *f = &h->files[i];
 
@@ -227,13 +223,21 @@ look_hidden(struct unpacking *u, struct error *err)
 		    fstatat(u->w.p->meta_fd, f->name, &st,
 			    AT_SYMLINK_NOFOLLOW) == 0)
 			continue;
-		if (f->tree == NULL && lost[f->at])
+		if (f->tree == NULL && lost[f->at]) {
+			nlost++;
 			continue;
+		}
 		u->w.out->hidden++;
 		if ((f->tree != NULL ? add_hidden_tree(u, f, err)
 				     : add_hidden_file(u, f, err)) < 0)
 			return -1;
 	}
+	if (nlost > 0)
+		work_say(u->w.po->work,
+			 "%s: %zu redundancy %s lost with the containers: "
+			 "compute redundancy anew",
+			 u->w.p->name, nlost,
+			 nlost == 1 ? "file was" : "files were");
 	return 0;
 }
 
@@ -305,7 +309,8 @@ sweep(struct unpacking *u, struct error *err)
 	const struct segmap none = { .ncontainers = 0 };
 	const struct packed *p = u->w.p;
 
-	if (pack_sweep(p, &none, &none, &u->w.out->removed, err) < 0)
+	if (pack_sweep(p, &none, &none, &u->w.out->removed, err) < 0 ||
+	    (p->layout == 3 && marks_remove(p->meta_fd, err) < 0))
 		return -1;
 	/* Other files may be in the directory. */
 	if (p->layout == 3 &&

@@ -230,10 +230,8 @@ plan_end_packed(struct plan *p, struct error *err)
 		goto out;
 	if (kvtree_count(list) > 0)
 		rc = kvtree_write_file(t, dirfd, DATASET_DIR_MARK, err);
-	else if (unlinkat(dirfd, DATASET_DIR_MARK, 0) < 0 && errno != ENOENT)
-		error_sys(err, "%s: cannot remove", DATASET_DIR_MARK);
 	else
-		rc = io_sync_dir(dirfd, p->places[0].meta, err);
+		rc = marks_remove(dirfd, err);
 out:
 	kvtree_free(t);
 	return rc;

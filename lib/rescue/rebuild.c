@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "container/pack.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
@@ -450,6 +451,26 @@ tell_unread(const struct rebuild_run *r)
 }
 
 int
+rebuild_settle(const struct plan *p, const struct work *work, struct error *err)
+{
+	const struct packed_where where = {
+		.prefix_fd = p->places[0].root_fd,
+		.id = p->id,
+	};
+	struct packed packed;
+	int rc = 0;
+
+	if (!p->packed)
+		return 0;
+	/* The caller has locked the dataset. */
+	if (packed_open(&packed, &where, false, work, err) < 0)
+		return -1;
+	rc = pack_forget_replaced(&packed, work, err);
+	packed_close(&packed);
+	return rc;
+}
+
+int
 rebuild(struct plan *p, const struct rebuild_options *o,
 	struct rebuild_result *result, struct error *err)
 {
@@ -472,6 +493,8 @@ rebuild(struct plan *p, const struct rebuild_options *o,
 		else
 			rc = round_once(&r, err);
 	}
+	if (rc == 0)
+		rc = rebuild_settle(p, r.work, err);
 	if (rc < 0)
 		room_explain(p->places[0].meta_fd, 0, err);
 	if (rc == 1)

@@ -6,7 +6,7 @@
 
 load helper
 
-: "${GEN:=$BIN/../gen}"
+: "${GEN:=$BIN/../gen}" "${SHIM:=$BIN/../shim.so}"
 D=p/.scr/scr.dataset.1
 
 setup()
@@ -100,6 +100,82 @@ flip()
 		assert_status 0
 		scr_container -q -p p unpack 1
 		diff -r p/ckpt.1 whole/ckpt.1
+	done
+}
+
+# sound: nothing is wrong, for anybody.
+sound()
+{
+	try scr_container -p p verify 1
+	assert_status 0
+	assert_stderr_empty
+	try scr_index -p p --verify --deep --checksums 1
+	assert_status 0
+	assert_stderr_empty
+	[[ ! -e $D/rebuild.scr ]]
+}
+
+@test "computed again over packed filemaps: what comes after is right" {
+	for type in XOR RS PARTNER; do
+		make_packed 6 $type
+		rm "$D"/.scr/red.*
+		scr_rebuild -q -p p 1
+		ls "$D"/reddescmap.*mem_* >/dev/null
+		sound
+		rm -rf packed
+		cp -a p packed
+		# Lose a member: of the data, and of the filemaps' redundancy.
+		rm "$D/.scr/ctr.1.scr" "$D"/reddescmap.*mem_3_*
+		scr_rebuild -q -p p 1
+		sound
+		rm "$D/.scr/red.2.scr"
+		scr_rebuild -q -p p 1
+		sound
+		# Repack, and pack again, which removes nothing.
+		scr_container -q -p p repack --size 9000 1
+		sound
+		try scr_container -p p pack --with-redundancy 1
+		assert_output_has "is packed already"
+		sound
+		rm "$D/.scr/ctr.2.scr"
+		scr_rebuild -q -p p 1
+		sound
+		# Unpack: nothing is said to be lost.
+		try scr_container -p p unpack 1
+		assert_status 0
+		assert_stderr_empty
+		diff -r p/ckpt.1 whole/ckpt.1
+		sound
+		rm p/ckpt.1/rank_3_* "$D"/filemap_3
+		scr_index -q -p p --build 1
+		diff -r p/ckpt.1 whole/ckpt.1
+		# Delete leaves nothing.
+		again
+		scr_index -q -p p --delete 1
+		[[ ! -e $D && ! -e p/ckpt.1 ]]
+		rm -rf p whole
+	done
+}
+
+@test "the same, killed at any moment, and run again" {
+	local n total
+
+	[[ -e $SHIM ]] || skip "no fault shim"
+	make_packed 4 XOR
+	rm "$D"/.scr/red.*
+	rm -rf packed
+	cp -a p packed
+	env LD_PRELOAD="$SHIM" SHIM_COUNT_FILE=count \
+		scr_rebuild -q -j 1 -p p 1
+	total=$(cat count)
+	for ((n = 1; n <= total; n += total / 30 + 1)); do
+		again
+		try env LD_PRELOAD="$SHIM" SHIM_KILL_AT=$n \
+			scr_rebuild -q -j 1 -p p 1
+		scr_container -p p cat 1 ckpt.1/rank_0_0.ckpt |
+			cmp - whole/ckpt.1/rank_0_0.ckpt
+		scr_rebuild -q -p p 1
+		sound
 	done
 }
 

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pack_replaced.c - packed metadata files that a rebuild has replaced.
+ *
+ * Redundancy over filemaps that is computed again has other bytes than before,
+ * often more of them, so it does not fit in its place in a container: it lies
+ * in files of its own, and these count.  Here the map forgets the packed ones:
+ * their bytes remain in the containers as gaps.
+ */
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "container/container_impl.h"
+#include "container/marks.h"
+#include "dir.h"
+#include "error.h"
+#include "mem.h"
+#include "work.h"
+
+struct replaced {
+	struct packed *p;
+	const struct work *work;
+	bool *gone;   /* by file of hidden: replaced */
+	bool *lost;   /* by file of hidden.red: its bytes are missing */
+	size_t count; /* in `gone` */
+};
+
+/* Does file `name` of the metadata directory replace a packed one? */
+static int
+look_at(void *arg, const char *name, struct error *err)
+{
+	struct replaced *r = arg;
+	const struct packed *p = r->p;
+	const struct hidden_file *f = hidden_find(&p->hidden, name);
+	bool same = false;
+	struct stat st;
+
+	if (f == NULL ||
+	    fstatat(p->meta_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !S_ISREG(st.st_mode))
+		return 0;
+	if ((f->tree != NULL || !r->lost[f->at]) &&
+	    (uint64_t)st.st_size == f->attr.size &&
+	    pack_compare_hidden(p, f, r->work, &same, err) < 0)
+		return -1;
+	r->gone[f - p->hidden.files] = !same;
+	r->count += !same;
+	return 0;
+}
+
+static int
+find(struct replaced *r, struct error *err)
+{
+	const struct hidden *h = &r->p->hidden;
+	size_t nlost = 0;
+
+	r->gone = mem_calloc(h->nfiles + 1, sizeof(*r->gone));
+	r->lost = mem_calloc(h->red.nfiles + 1, sizeof(*r->lost));
+	if (r->gone == NULL || r->lost == NULL)
+		return error_no_memory(err);
+	if (packed_lost_redundancy(r->p, r->lost, &nlost, err) < 0)
+		return -1;
+	return dir_each(r->p->meta_fd, r->p->dir, look_at, r, err);
+}
+
+/* Forget the replaced files, the checksums of containers that had them, and
+ * containers that had nothing else. */
+static void
+forget(const struct replaced *r)
+{
+	struct hidden *h = &r->p->hidden;
+	struct segmap *m = &h->red;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < m->ncontainers; i++)
+		m->containers[i].used = 0;
+	for (size_t i = 0; i < h->nfiles; i++) {
+		const struct hidden_file f = h->files[i];
+		const struct segmap_file *s =
+			f.tree == NULL ? &m->files[f.at] : NULL;
+
+		for (size_t k = 0; s != NULL && k < s->nsegs; k++) {
+			const struct segment *seg = &m->segs[s->first + k];
+			struct segmap_container *c =
+				&m->containers[seg->container];
+
+			if (r->gone[i])
+				c->has_crc = false;
+			else if (seg->off + seg->len > c->used)
+				c->used = seg->off + seg->len;
+		}
+		if (!r->gone[i])
+			h->files[kept++] = f;
+	}
+	h->nfiles = kept;
+	for (size_t i = 0; i < m->ncontainers; i++)
+		if (m->containers[i].used == 0)
+			m->containers[i].has_size = false;
+}
+
+static bool
+any_marked(const struct marks *marks, const struct segmap *m)
+{
+	for (size_t i = 0; i < m->nsegs; i++)
+		if (marks_hit(marks, m->containers[m->segs[i].container].name,
+			      m->segs[i].off, m->segs[i].len))
+			return true;
+	return false;
+}
+
+/* Remove the marks of a rebuild if they hit nothing of the map. */
+static int
+remove_marks(const struct packed *p, struct error *err)
+{
+	struct marks marks = { .count = 0 };
+	int rc = marks_load(&marks, p->meta_fd, err);
+
+	if (rc == 0 && marks.count > 0 && !any_marked(&marks, &p->map) &&
+	    !any_marked(&marks, &p->hidden.red))
+		rc = marks_remove(p->meta_fd, err);
+	marks_free(&marks);
+	return rc;
+}
+
+int
+pack_forget_replaced(struct packed *p, const struct work *work,
+		     struct error *err)
+{
+	struct replaced r = { .p = p, .work = work };
+	struct packing w = { .p = p };
+	int rc = 0;
+
+	/* What cannot be read is not written again. */
+	if (!p->is_packed || p->layout != 3 || p->hidden.incomplete)
+		return 0;
+	if (p->hidden.nfiles > 0)
+		rc = find(&r, err);
+	if (rc == 0 && r.count > 0) {
+		forget(&r);
+		w.map = p->map;
+		w.hidden = p->hidden;
+		rc = pack_switch(&w, false, err);
+		if (rc == 0)
+			rc = packed_reload(p, work, err);
+	}
+	if (rc == 0)
+		rc = remove_marks(p, err);
+	mem_free(r.gone);
+	mem_free(r.lost);
+	return rc;
+}
