@@ -241,7 +241,7 @@ int
 packed_reload(struct packed *p, const struct work *work, struct error *err)
 {
 	forget_map(p);
-	return load(p, work->par, err);
+	return load(p, NULL, work->par, err);
 }
 
 void
