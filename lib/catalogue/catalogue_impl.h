@@ -42,9 +42,11 @@
 #include "meta/summary.h"
 #include "rescue/plan.h"
 
+struct attr;
 struct catalogue_strays;
 struct index_entry;
 struct kvtree;
+struct owners_guard;
 
 #define CATALOGUE_LOCK "index.lock"
 
@@ -58,8 +60,10 @@ struct catalogue {
 	int scr_fd;	    /* -1: .scr does not exist yet */
 	bool (*stop)(void); /* NULL: never */
 	struct buf notice;
-	struct catalogue_strays *strays;   /* NULL: not listed yet */
-	size_t searches;		   /* for renamed directories of data */
+	struct catalogue_strays *strays; /* NULL: not listed yet */
+	/* For renamed directories of data: how many were searched for, and how
+	 * many names were looked at. */
+	size_t searches, looks;
 	struct catalogue_unnamed *unnamed; /* resolve.c; NULL: not read yet */
 	int64_t building; /* id of the dataset being built, which a rebuilt
 			     index need not report; 0: none */
@@ -307,15 +311,19 @@ struct catalogue_renamed {
 	char from[4096], to[4096]; /* below the prefix; "": none */
 };
 
-/* Find the missing directory above the missing file `path`, and one beside it
- * that has this file, of `size` bytes (NULL: any).  A failure is no result. */
-void catalogue_renamed_find(struct catalogue *c, const char *path,
-			    const uint64_t *size,
+/*
+ * Find the missing directory above the missing file `path`, and one beside it
+ * that has this file, whatever its name.  asks->id is the dataset; what another
+ * dataset owns is not it.  A failure is no result.
+ */
+void catalogue_renamed_find(struct owners_guard *asks, const char *path,
+			    const struct attr *attr,
 			    struct catalogue_renamed *out);
 
-/* Is `path` below the missing directory? */
-bool catalogue_renamed_covers(const struct catalogue_renamed *r,
-			      const char *path);
+/* Is `path` below the missing directory, and in the other one? */
+bool catalogue_renamed_has(const struct catalogue *c,
+			   const struct catalogue_renamed *r, const char *path,
+			   const struct attr *attr);
 
 /* --- sums.c --- */
 

@@ -10,6 +10,7 @@
 
 #include "arena.h"
 #include "catalogue/catalogue_impl.h"
+#include "catalogue/owners.h"
 #include "dir.h"
 #include "error.h"
 #include "mem.h"
@@ -19,8 +20,11 @@
 #include "path.h"
 #include "str.h"
 
-/* At most this many missing directories are searched for. */
+/* At most this many missing directories are searched for, this many names are
+ * looked at, and this many directories may be the one. */
 #define SEARCHES_MAX 64
+#define LOOKS_MAX ((size_t)16384)
+#define CANDIDATES_MAX ((size_t)64)
 
 /* --- Metadata directories --- */
 
@@ -149,25 +153,52 @@ catalogue_renamed_meta(struct catalogue *c, int64_t id, const char **name,
 
 /* --- Directories of data --- */
 
+/* A directory beside the missing one that has the missing file. */
+struct candidate {
+	const char *to;	  /* the directory */
+	const char *file; /* the file in it */
+	bool alike;	  /* its name resembles that of the missing one */
+};
+
 struct lookalike {
-	const struct catalogue *c;
+	struct catalogue *c;
 	const char *parent; /* of the missing directory; "": the prefix */
 	const char *name;   /* of the missing directory */
 	const char *rest;   /* of the file's path, below it */
-	const uint64_t *size;
-	struct catalogue_renamed *out;
+	const struct attr *attr;
+	struct arena *arena;
+	struct candidate list[CANDIDATES_MAX];
+	size_t count;
 };
 
-/* "ckpt.4.old" and "old-ckpt.4" resemble "ckpt.4".  "ckpt.40" does not, nor does
- * any other name: files of another dataset often have the same names. */
+/* "ckpt.4.old" and "old-ckpt.4" resemble "ckpt.4".  "ckpt.40" does not. */
 static bool
 resembles(const char *name, const char *missing)
 {
 	const char *at = strstr(name, missing);
 	const size_t n = strlen(missing);
 
-	return at != NULL && !str_eq(name, missing) &&
-	       (at[n] < '0' || at[n] > '9');
+	return at != NULL && (at[n] < '0' || at[n] > '9');
+}
+
+/* Is there a file with these attributes?  One in a directory whose name tells
+ * nothing must have the recorded size, and its old time: renaming a directory
+ * changes neither. */
+static bool
+has_file(const struct catalogue *c, const char *path, const struct attr *attr,
+	 bool alike)
+{
+	struct stat st;
+
+	if (path_stat_beneath(c->prefix_fd, path, &st, NULL) < 0 ||
+	    !S_ISREG(st.st_mode))
+		return false;
+	if (attr->has_size && (uint64_t)st.st_size != attr->size)
+		return false;
+	return alike || (attr->has_size &&
+			 (!attr->has_times ||
+			  (st.st_mtim.tv_sec == attr->mtime.tv_sec &&
+			   st.st_mtim.tv_nsec == attr->mtime.tv_nsec)));
 }
 
 /* Has the directory `name` the file that is missing? */
@@ -175,87 +206,128 @@ static int
 try_name(void *arg, const char *name, struct error *err)
 {
 	struct lookalike *l = arg;
-	char path[sizeof(l->out->to)];
-	struct stat st;
-	int n = snprintf(l->out->to, sizeof(l->out->to), "%s%s%s", l->parent,
-			 l->parent[0] != '\0' ? "/" : "", name);
-	int m = snprintf(path, sizeof(path), "%s/%s", l->out->to, l->rest);
+	struct candidate *k = &l->list[l->count];
 
-	(void)err;
-	if (n >= (int)sizeof(l->out->to) || m >= (int)sizeof(path) ||
-	    !resembles(name, l->name))
+	if (l->c->looks++ >= LOOKS_MAX || l->count == CANDIDATES_MAX)
+		return 1;
+	if (str_eq(name, SCR_DIR))
 		return 0;
-	return path_stat_beneath(l->c->prefix_fd, path, &st, NULL) == 0 &&
-			       S_ISREG(st.st_mode) &&
-			       (l->size == NULL ||
-				(uint64_t)st.st_size == *l->size)
-		       ? 1
-		       : 0;
+	*k = (struct candidate){
+		.to = arena_printf(l->arena, "%s%s%s", l->parent,
+				   l->parent[0] != '\0' ? "/" : "", name),
+		.file = arena_printf(l->arena, "%s%s%s/%s", l->parent,
+				     l->parent[0] != '\0' ? "/" : "", name,
+				     l->rest),
+		.alike = resembles(name, l->name),
+	};
+	if (k->to == NULL || k->file == NULL)
+		return error_no_memory(err);
+	l->count += has_file(l->c, k->file, l->attr, k->alike);
+	return 0;
+}
+
+/* The candidate whose file is that of no other dataset; best one whose name
+ * resembles.  NULL: none. */
+static const struct candidate *
+choose(const struct lookalike *l, struct owners_guard *asks)
+{
+	const char *paths[CANDIDATES_MAX];
+	bool owned[CANDIDATES_MAX] = { false };
+	const struct candidate *best = NULL;
+
+	for (size_t i = 0; i < l->count; i++)
+		paths[i] = l->list[i].file;
+	if (l->count == 0 ||
+	    owners_keep(asks, paths, l->count, owned, NULL) < 0)
+		return NULL;
+	for (size_t i = 0; i < l->count; i++)
+		if (!owned[i] &&
+		    (best == NULL || (l->list[i].alike && !best->alike)))
+			best = &l->list[i];
+	return best;
 }
 
 /* Look in the parent of the missing directory for one that has the file. */
 static bool
-search(struct lookalike *l)
+search(struct lookalike *l, struct owners_guard *asks,
+       struct catalogue_renamed *out)
 {
 	const bool top = l->parent[0] == '\0';
+	const struct candidate *best = NULL;
 	int fd = top ? l->c->prefix_fd
 		     : path_open_beneath(l->c->prefix_fd, l->parent,
 					 O_RDONLY | O_DIRECTORY, 0, NULL);
-	bool found = false;
 
-	if (fd >= 0)
-		found = dir_each(fd, l->parent, try_name, l, NULL) == 1;
+	if (fd >= 0 && dir_each(fd, l->parent, try_name, l, NULL) >= 0)
+		best = choose(l, asks);
 	if (fd >= 0 && !top)
 		close(fd);
-	return found;
+	if (best != NULL)
+		snprintf(out->to, sizeof(out->to), "%s", best->to);
+	return best != NULL;
+}
+
+/* Set out->from to the topmost directory above `path` that is missing.  False:
+ * none is. */
+static bool
+find_missing(const struct catalogue *c, const char *path,
+	     struct catalogue_renamed *out)
+{
+	struct error why = ERROR_INIT;
+	struct stat st;
+
+	snprintf(out->from, sizeof(out->from), "%s", path);
+	for (char *slash = strchr(out->from, '/'); slash != NULL;
+	     slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (path_stat_beneath(c->prefix_fd, out->from, &st, &why) < 0)
+			return why.kind == ERROR_ABSENT;
+		*slash = '/';
+	}
+	return false;
 }
 
 void
-catalogue_renamed_find(struct catalogue *c, const char *path,
-		       const uint64_t *size, struct catalogue_renamed *out)
+catalogue_renamed_find(struct owners_guard *asks, const char *path,
+		       const struct attr *attr, struct catalogue_renamed *out)
 {
-	struct lookalike l = { .c = c, .size = size, .out = out };
-	char *parent = NULL, *name = NULL, *slash = NULL;
-	struct error why = ERROR_INIT;
-	struct stat st;
+	struct catalogue *c = asks->catalogue;
+	struct lookalike l = { .c = c, .attr = attr };
+	char *name = NULL;
+	bool found = false;
 
 	out->looked = true;
 	if (!path_is_clean(path) || strlen(path) >= sizeof(out->from) ||
 	    c->searches++ >= SEARCHES_MAX)
 		return;
-	/* The topmost directory that is missing. */
-	snprintf(out->from, sizeof(out->from), "%s", path);
-	for (slash = strchr(out->from, '/'); slash != NULL;
-	     slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (path_stat_beneath(c->prefix_fd, out->from, &st, &why) < 0)
-			break;
-		*slash = '/';
+	l.arena = arena_new();
+	if (l.arena != NULL && find_missing(c, path, out)) {
+		char *parent = arena_strdup(l.arena, out->from);
+
+		name = parent != NULL ? strrchr(parent, '/') : NULL;
+		l.parent = name != NULL ? parent : "";
+		l.name = name != NULL ? name + 1 : parent;
+		if (name != NULL)
+			*name = '\0';
+		l.rest = path + strlen(out->from) + 1;
+		found = parent != NULL && search(&l, asks, out);
 	}
-	if (slash == NULL || why.kind != ERROR_ABSENT)
-		goto none;
-	parent = mem_strdup(out->from);
-	if (parent == NULL)
-		goto none;
-	name = strrchr(parent, '/');
-	l.parent = name != NULL ? parent : "";
-	l.name = name != NULL ? name + 1 : parent;
-	if (name != NULL)
-		*name = '\0';
-	l.rest = path + strlen(out->from) + 1;
-	if (search(&l)) {
-		mem_free(parent);
-		return;
-	}
-	mem_free(parent);
-none:
-	out->from[0] = '\0';
+	arena_free(l.arena);
+	if (!found)
+		out->from[0] = '\0';
 }
 
 bool
-catalogue_renamed_covers(const struct catalogue_renamed *r, const char *path)
+catalogue_renamed_has(const struct catalogue *c,
+		      const struct catalogue_renamed *r, const char *path,
+		      const struct attr *attr)
 {
 	const size_t n = strlen(r->from);
+	char to[sizeof(r->to)];
 
-	return n > 0 && strncmp(path, r->from, n) == 0 && path[n] == '/';
+	if (n == 0 || strncmp(path, r->from, n) != 0 || path[n] != '/')
+		return false;
+	return snprintf(to, sizeof(to), "%s%s", r->to, path + n) <
+		       (int)sizeof(to) &&
+	       has_file(c, to, attr, true);
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "catalogue/owners.h"
 #include "catalogue/verify_impl.h"
 #include "container/packed.h"
 #include "error.h"
@@ -59,11 +60,13 @@ verify_tell_spare(struct verify *v, const char *fmt, ...)
 /* --- Directories renamed by hand --- */
 
 bool
-verify_is_astray(struct verify *v, const char *path, const uint64_t *size)
+verify_is_astray(struct verify *v, const char *path, const struct attr *attr)
 {
+	struct owners_guard asks = { v->c, v->e->id, v->o, false };
+
 	if (!v->renamed.looked)
-		catalogue_renamed_find(v->c, path, size, &v->renamed);
-	if (!catalogue_renamed_covers(&v->renamed, path))
+		catalogue_renamed_find(&asks, path, attr, &v->renamed);
+	if (!catalogue_renamed_has(v->c, &v->renamed, path, attr))
 		return false;
 	v->astray++;
 	return true;
@@ -89,6 +92,7 @@ verify_tell_astray(struct verify *v)
 static void
 tell_listed(struct verify *v, const struct catalogue_file *f)
 {
+	const struct attr attr = { .has_size = f->has_size, .size = f->size };
 	char text[ERROR_TEXT_MAX];
 
 	v->out->fetch.unsafe = v->out->fetch.unsafe || f->unsafe;
@@ -97,7 +101,7 @@ tell_listed(struct verify *v, const struct catalogue_file *f)
 			    catalogue_file_problem(f, text, sizeof(text)));
 	else if (f->state != FILE_PRESENT &&
 		 !(f->state == FILE_MISSING && f->nsegs == 0 &&
-		   verify_is_astray(v, f->path, f->has_size ? &f->size : NULL)))
+		   verify_is_astray(v, f->path, &attr)))
 		verify_tell(v, STATUS_LOST, "%s: lost",
 			    catalogue_file_problem(f, text, sizeof(text)));
 }

@@ -35,7 +35,8 @@ void verify_tell_spare(struct verify *v, const char *fmt, ...)
 
 /* Is this missing file below a directory that was renamed?  The first missing
  * file shows which directory is missing. */
-bool verify_is_astray(struct verify *v, const char *path, const uint64_t *size);
+bool verify_is_astray(struct verify *v, const char *path,
+		      const struct attr *attr);
 void verify_tell_astray(struct verify *v);
 
 /* --- verify_plan.c --- */

@@ -32,8 +32,7 @@ static bool
 is_renamed(struct verify *v, const struct plan_file *f)
 {
 	if (f->state != FILE_MISSING || f->nsegs > 0 || f->path == NULL ||
-	    !verify_is_astray(v, f->path,
-			      f->attr.has_size ? &f->attr.size : NULL))
+	    !verify_is_astray(v, f->path, &f->attr))
 		return false;
 	v->astray_lost += f->fate == FATE_LOST;
 	return true;

@@ -16,10 +16,10 @@ setup() {
 		--cntldir local/cntl)
 }
 
-# saved: checkpoint 1 of 4 ranks on prefix p, in the index.
+# saved [OPTION]...: checkpoint 1 of 4 ranks on prefix p, in the index.
 saved() {
 	"$GEN/gen_dataset" -q -p p -n 4 --set-size 2 -s 1000 \
-		--recorded-prefix "$PWD/p"
+		--recorded-prefix "$PWD/p" "$@"
 	scr_index -q -p p --build 1
 	meta=p/.scr/scr.dataset.1
 }
@@ -130,10 +130,7 @@ with_ranks() {
 }
 
 @test "parts of a rank2file that LLNL's library refuses: more than 8192 ranks" {
-	"$GEN/gen_dataset" -q -p p -n 8200 -s 10 -t SINGLE \
-		--recorded-prefix "$PWD/p"
-	scr_index -q -p p --build 1
-	meta=p/.scr/scr.dataset.1
+	saved -n 8200 -s 10 -t SINGLE
 	for _ in 1 2; do
 		with_ranks 8192 "$meta/rank2file.0.0"
 		with_ranks 8 "$meta/rank2file.0.8192"

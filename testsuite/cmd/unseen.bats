@@ -29,6 +29,10 @@ saved() {
 	meta=p/.scr/scr.dataset.$id
 }
 
+assert_stderr_lacks() {
+	[[ $stderr != *"$1"* ]] || failed "not expected in stderr: $1"
+}
+
 # Run a command as somebody who is neither root nor the owner.
 stranger() {
 	((EUID == 0)) || skip "needs root to become somebody else"
@@ -168,6 +172,59 @@ unknown() {
 	mkdir p/ckpt.5
 	try scr_index -p p --verify 4
 	assert_status 4
+}
+
+@test "a directory of data with a new name is found by its files" {
+	saved 4 -t SINGLE
+	saved 5
+	mv p/ckpt.4 p/before-the-upgrade
+	try scr_index -p p --verify
+	assert_status 3
+	assert_stderr_one_line "ckpt.4: missing, with 4 files" \
+		"before-the-upgrade looks like it: rename it back"
+	for detail in "" "-d 4"; do
+		# shellcheck disable=SC2086 # words
+		try scr_inspect -p p $detail
+		assert_status 3
+		assert_output_has "before-the-upgrade looks like it"
+		assert_output_lacks " lost"
+	done
+	# One file of it is gone: not all of it is found again.
+	cp -a p/before-the-upgrade kept
+	rm p/before-the-upgrade/rank_{2,3}.ckpt
+	try scr_index -p p --verify 4
+	assert_status 4
+	assert_stderr_has "ckpt.4: missing, with 2 files" \
+		"rank_2.ckpt: missing (rank 2): lost"
+	# Another directory with files of these names, sizes, but not these times.
+	touch kept/*
+	rm -r p/before-the-upgrade
+	cp -a kept p/before-the-upgrade
+	try scr_index -p p --verify 4
+	assert_status 4
+	assert_stderr_lacks looks
+	# Nor is it the directory of another dataset.
+	rm -r p/before-the-upgrade
+	try scr_index -p p --verify
+	assert_status 4
+	assert_stderr_lacks looks
+}
+
+@test "the same, when only rank2file names the files, with their sizes" {
+	saved 4
+	saved 5
+	scr_index -q -p p --build 4 --checksums
+	rm p/.scr/scr.dataset.4/{filemap,reddesc}*
+	mv p/ckpt.4 p/before-the-upgrade
+	try scr_index -p p --verify
+	assert_status 3
+	assert_stderr_one_line "ckpt.4: missing, with 4 files" \
+		"before-the-upgrade looks like it: rename it back"
+	# The files of dataset 5 have the same names and sizes.
+	rm -r p/before-the-upgrade
+	try scr_index -p p --verify
+	assert_status 4
+	assert_stderr_lacks looks
 }
 
 @test "a loss names what is lost, and counts the ranks of unknown files" {

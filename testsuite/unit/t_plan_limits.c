@@ -136,8 +136,8 @@ no_memory(void)
 	scene_end(&s);
 }
 
-/* Which errors mean a damaged file, which that nothing is known of its bytes, and
- * which an error of the system. */
+/* Which errors mean a damaged file, which an error of the system, and after
+ * which nothing is known of the bytes. */
 static void
 blame(void)
 {
