@@ -11,6 +11,7 @@
 
 #include "catalogue/catalogue_impl.h"
 #include "container/packed.h"
+#include "create.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
@@ -66,7 +67,7 @@ make_dir(struct catalogue *c, const struct catalogue_desc *desc,
 	int complete = -1, rc = 0;
 
 	snprintf(name, sizeof(name), DATASET_DIR_FMT, desc->view.id);
-	if (mkdirat(c->scr_fd, name, 0777) == 0)
+	if (create_dir(c->scr_fd, name, 0777, create_owner(c->scr_fd)) == 0)
 		rc = io_sync_dir(c->scr_fd, SCR_DIR, err);
 	else if (errno != EEXIST)
 		rc = error_sys(err, "%s/%s: cannot make", c->path, name);

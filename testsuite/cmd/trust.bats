@@ -98,59 +98,143 @@ give() {
 		failed "not the user's:" "$rest"
 }
 
-@test "root: set-id bits and owners of metadata and archives are not applied" {
-	local file
+@test "root: a dataset of SCR 1.1.8 that is added belongs to the owner" {
+	as_root
+	cp -R "$(golden containers/seed_example)" p
+	chmod -R u+rwX p
+	give p
+	scr_container -q -p p unpack 1
+	scr_index -q -p p --add scr.dataset.1
+	[[ -d p/.scr/scr.dataset.1 ]]
+	assert_his p
+}
+
+# Writers of files, each from metadata or an archive that asks for what root must
+# not give: set-id and sticky bits, user and group 12.  They write below q, which
+# belongs to the user, or into the caches.
+ask_for_too_much() {
+	make --mode 7755 --owner 12 --crc --lose "" "$@"
+	scr_index -q -p p --build 1
+	give p nodes
+	chown -R 12:12 p/ckpt.1
+	find p/ckpt.1 nodes -type f -exec chmod 7755 {} +
+	mkdir q
+	give q
+}
+
+# What is there already has no such bits and owners, only the metadata ask for
+# them.
+without_bits() {
+	give "$1"
+	find "$1" -type f -exec chmod a-st {} +
+}
+
+write_scavenge() {
+	ask_for_too_much
+	mkdir -p q/.scr/scr.dataset.1
+	cp p/.scr/flush.scr p/.scr/nodes.scr q/.scr
+	give q
+	for node in 0 1 2 3; do
+		ln -sfn nodes/node$node local
+		scr_copy --cntldir local/cntl/genuser/scr.1000 --id 1 \
+			--cachedir local/cache/genuser/scr.1000 --prefix q \
+			--moved-from "$PWD/p" >/dev/null
+	done
+}
+
+write_postrun() {
+	ask_for_too_much -m 1 -t SINGLE
+	cp -a p/.scr q/.scr
+	rm -rf q/.scr/scr.dataset.1 q/.scr/index*
+	ln -sfn nodes/node0 local
+	scr_postrun -p q -r local -w "$HOSTNAME" -J 1000 --cachedir local/cache \
+		--cntldir local/cntl --moved-from "$PWD/p" >/dev/null
+}
+
+# Files, filemaps, redundancy and descriptors of two ranks are lost.
+write_rebuild() {
+	ask_for_too_much
+	cp -a p/. q
+	without_bits q
+	rm q/ckpt.1/rank_[23]_* q/.scr/scr.dataset.1/{filemap_[23],*er.[23].*}
+	scr_rebuild -q -p q 1
+}
+
+write_build() {
+	ask_for_too_much
+	cp -a p/. q
+	without_bits q
+	rm q/ckpt.1/rank_[23]_* q/.scr/scr.dataset.1/{filemap_[23],*er.[23].*}
+	rm q/.scr/index.scr q/.scr/scr.dataset.1/{summary,rank2file}*
+	scr_index -q -p q --build 1
+}
+
+write_caches() {
+	ask_for_too_much
+	without_bits nodes
+	rm -rf nodes/node1/cache/genuser/scr.1000/scr.dataset.1/{rank_2*,.scr/*er.2.*}
+	scr_rebuild -q nodes/node*/cache/genuser/scr.1000/scr.dataset.1
+	[[ -e nodes/node1/cache/genuser/scr.1000/scr.dataset.1/rank_2_0.ckpt ]]
+	mv nodes q/nodes
+}
+
+write_extract() {
+	ask_for_too_much
+	scr_container -q -p p extract -C q 1
+}
+
+write_extract_packed() {
+	ask_for_too_much
+	scr_container -q -p p pack --size 20000 1
+	scr_container -q -p p extract -C q 1
+}
+
+write_unpack() {
+	ask_for_too_much
+	cp -a p/. q
+	scr_container -q -p q pack --size 20000 --with-redundancy 1
+	give q
+	scr_container -q -p q unpack 1
+}
+
+write_import() {
+	ask_for_too_much
+	scr_archive -q -p p export --with-redundancy -o ar 1
+	scr_archive -q -p q import ar
+}
+
+# From an archive that another program made.
+write_import_tar() {
+	ask_for_too_much
+	scr_archive -q -p p export --with-redundancy -o ar 1
+	mkdir t
+	tar -xf ar -C t
+	chown -R 12:12 t
+	chmod -R 7755 t
+	(cd t && find . ! -name 'manifest*' >../list &&
+		tar -cf ../ar2 --no-recursion -T ../list \
+			./.scr/scr.dataset.1/manifest.sha256)
+	tar --numeric-owner -tvf ar2 | grep -q '^-rwsr-sr-t 12/12'
+	scr_archive -q -p q import ar2
+}
+
+@test "root: set-id bits, sticky bits and owners that are asked for are not given" {
+	local how bad file
 
 	as_root
-	make --lose ""
-	# As a user could record them, in a job of his own.
-	chmod 6755 p/ckpt.1/rank_1_0.ckpt
-	chmod 4711 p/ckpt.1/rank_2_0.ckpt
-	chmod 2750 p/ckpt.1/rank_3_0.ckpt
-	chown 12:34 p/ckpt.1/rank_4_0.ckpt p/ckpt.1/rank_5_0.ckpt
-	chown 0:0 p/ckpt.1/rank_6_0.ckpt
-	scr_index -q -p p --build 1
-	scr_rebuild -q -p p --xor 1 || :
-	scr_archive -q -p p export --with-redundancy -o ar 1
-	bad_bits() { find "$1" -type f -perm /7000; }
-	cp -a p packed
-	scr_container -q -p packed pack --size 20000 1
-	for how in unpack extract import rebuild; do
-		rm -rf q
-		mkdir q
-		case $how in
-		unpack)
-			cp -a packed/. q
-			give q
-			scr_container -q -p q unpack 1
-			;;
-		extract)
-			give q
-			scr_container -q -p packed extract -C q 1
-			;;
-		import)
-			give q
-			scr_archive -q -p q import ar
-			;;
-		rebuild)
-			cp -a p/. q
-			give q
-			rm q/ckpt.1/rank_1_0.ckpt
-			scr_rebuild -q -p q 1
-			rm q/ckpt.1/rank_4_0.ckpt
-			scr_rebuild -q -p q 1
-			;;
-		esac
-		assert_his q
-		for file in 1:755 2:711 3:750 4:644 6:644; do
-			[[ $how != rebuild || $file == [14]:* ]] || continue
-			[[ $(stat -c %a "q/ckpt.1/rank_${file%:*}_0.ckpt") == \
-				"${file#*:}" ]] ||
-				stat -c '%n %a' q/ckpt.1/* >&2 ||
-				failed "$how: mode of rank ${file%:*}"
-		done
-		[[ $how == rebuild || -z $(bad_bits q/ckpt.1) ]] ||
-			failed "$how:" "$(bad_bits q)"
+	for how in scavenge postrun rebuild build caches extract \
+		extract_packed unpack import import_tar; do
+		rm -rf p q t nodes ar ar2
+		write_$how
+		bad=$(foreign q; find q -perm /7000 -printf '%P %M\n')
+		[[ -z $bad ]] || failed "$how:" "$bad"
+		# The other bits are as they were asked for.
+		while IFS= read -r file; do
+			[[ $(stat -c %a "$file") == 755 ]] ||
+				failed "$how: $file: $(stat -c %a "$file")"
+		done < <(find q -name "rank_2_[01].ckpt")
+		[[ $(find q -name "rank_2_[01].ckpt" | wc -l) == 2 ]] ||
+			failed "$how: wrote nothing"
 	done
 }
 

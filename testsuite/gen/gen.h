@@ -60,8 +60,9 @@ struct gen {
 	uint32_t nranks, nnodes, nfiles, set_size, failures;
 	enum redset_type type;
 	uint64_t size, spread;
-	int64_t time; /* from which all recorded times are derived */
-	bool none;    /* no redundancy */
+	int64_t time;		 /* from which all recorded times are derived */
+	uint32_t mode, uid, gid; /* as recorded; mode 0: by rank */
+	bool none;		 /* no redundancy */
 	bool cyclic, is_ckpt, is_output, crc, in_prefix, in_cache;
 	bool *lost; /* for each node */
 

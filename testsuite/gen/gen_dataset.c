@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,7 +31,8 @@ struct settings {
 	const char *prefix, *recorded, *nodes_dir, *name, *dir, *type, *size;
 	const char *layout;
 	const char *lose;
-	uint64_t ranks, nodes, files, failures, set_size, id, time, seed;
+	uint64_t ranks, nodes, files, failures, set_size, id, time, seed, owner;
+	const char *mode;
 	bool cyclic, output, ckpt, crc, check;
 };
 
@@ -150,6 +152,9 @@ apply_settings(struct gen *g, const struct settings *s, struct error *err)
 		return error_set(err, ERROR_USAGE, "more nodes than ranks");
 	g->id = (int64_t)s->id;
 	g->time = (int64_t)s->time;
+	g->mode = s->mode != NULL ? (uint32_t)strtoul(s->mode, NULL, 8) : 0;
+	g->uid = s->owner < UINT32_MAX ? (uint32_t)s->owner : geteuid();
+	g->gid = s->owner < UINT32_MAX ? (uint32_t)s->owner : getegid();
 	g->nranks = (uint32_t)s->ranks;
 	g->nnodes = s->nodes > 0 ? (uint32_t)s->nodes : g->nranks;
 	g->nfiles = (uint32_t)s->files;
@@ -334,6 +339,7 @@ main(int argc, char **argv)
 		.set_size = 8,
 		.id = 1,
 		.time = 1700000000,
+		.owner = UINT32_MAX,
 	};
 	const struct opt opts[] = {
 		OPT_STRING('p', "prefix", &s.prefix, "DIR", OPT_DIR,
@@ -373,6 +379,10 @@ main(int argc, char **argv)
 		OPT_FLAG(0, "crc", &s.crc, "store checksums in the filemaps"),
 		OPT_STRING(0, "recorded-prefix", &s.recorded, "DIR", OPT_DIR,
 			   "path of the prefix as the metadata have it"),
+		OPT_STRING(0, "mode", &s.mode, "OCTAL", OPT_ANY,
+			   "of all files, and as recorded"),
+		OPT_U64(0, "owner", &s.owner, "UID", 0, UINT32_MAX - 1,
+			"user and group as recorded"),
 		OPT_U64(0, "time", &s.time, "SECONDS", 0, 4000000000,
 			"recorded times start here"),
 		OPT_FLAG(0, "check", &s.check,

@@ -40,9 +40,11 @@ plan_attr(const struct gen *g, uint32_t rank, uint32_t number, uint64_t size,
 		.has_size = true,
 		.has_owner = true,
 		.has_times = true,
-		.mode = S_IFREG | (rank % 2 == 0 ? 0644 : 0640),
-		.uid = geteuid(),
-		.gid = getegid(),
+		.mode = S_IFREG | (g->mode != 0	   ? g->mode
+				   : rank % 2 == 0 ? 0644
+						   : 0640),
+		.uid = g->uid,
+		.gid = g->gid,
 	};
 	a->mtime.tv_sec = g->time + rank % 60;
 	a->mtime.tv_nsec = (long)(rank * 7919 + number * 104729) % 1000000000;
@@ -152,7 +154,7 @@ write_filemap(struct gen *g, uint32_t rank, struct kvtree *t, struct buf *out,
 		return no_memory(err);
 	memcpy(r->map, out->data, out->len);
 	plan_attr(g, rank, g->nfiles, out->len, &r->map_attr);
-	r->map_attr.mode = S_IFREG | 0644;
+	r->map_attr.mode = S_IFREG | (g->mode != 0 ? g->mode : 0644);
 	return place_meta(g, rank, filemap_name(name, sizeof(name), rank),
 			  r->map, out->len, &r->map_attr, err);
 }
