@@ -353,6 +353,9 @@ one(struct settings *s, const char *word, const struct extract_names *names)
 		app_warn("%s: %s (scr_container repack %" PRId64
 			 " writes it again)",
 			 p.name, p.flaw, p.id);
+	if (s->verb != VERB_LIST && s->verb != VERB_VERIFY &&
+	    catalogue_packed_refuse(c, &p, &s->look, &err) < 0)
+		goto out;
 	switch (s->verb) {
 	case VERB_PACK:
 	case VERB_UNPACK:
@@ -374,6 +377,7 @@ one(struct settings *s, const char *word, const struct extract_names *names)
 	default:
 		status = some_files(s, &p, names, &err);
 	}
+out:
 	if (err.kind != ERROR_NONE) {
 		(void)packed_blame(&p, &err);
 		status = error_status(err.kind);

@@ -18,6 +18,7 @@
 #include "opt.h"
 #include "path.h"
 #include "report/hint.h"
+#include "report/packing.h"
 #include "report/plan_json.h"
 #include "report/plan_text.h"
 #include "report/results.h"
@@ -171,16 +172,16 @@ show_result(const struct settings *s, const struct subject *t,
 
 /* Run the rebuild.  Returns an exit status; errors go to *err. */
 static int
-carry_out(const struct settings *s, struct subject *t, struct plan *p,
-	  struct json *j, struct error *err)
+carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
+	  struct plan *p, struct json *j, struct error *err)
 {
 	struct rebuild_result r = { .files = 0 };
 	int status = plan_data_status(p), rc = 0;
 	struct work w = s->look.work;
-	struct owners_guard owners = { NULL, t->id, &s->look, false };
+	struct owners_guard owners = { c, t->id, &s->look, false };
 	struct rebuild_options ro = {
 		.work = &w,
-		.guard = { .arg = &owners },
+		.guard = { c != NULL ? owners_ask : NULL, &owners },
 		/* If all data can be rebuilt, lost redundancy must not prevent
 		 * that. */
 		.partial = s->partial || status == STATUS_DAMAGED,
@@ -191,15 +192,7 @@ carry_out(const struct settings *s, struct subject *t, struct plan *p,
 		return status;
 	}
 	w.detail = w.log; /* report damage found while reading */
-	if (t->kind == SUBJECT_PREFIX) {
-		owners.catalogue = catalogue_open(t->prefix, err);
-		ro.guard.fn = owners_ask;
-		if (owners.catalogue == NULL)
-			return error_status(err->kind);
-		catalogue_stop_on(owners.catalogue, app_stop);
-	}
 	rc = rebuild(p, &ro, &r, err);
-	catalogue_close(owners.catalogue);
 	if (rc < 0)
 		return error_status(err->kind);
 	if (show_result(s, t, &r, j) != STATUS_OK)
@@ -211,20 +204,27 @@ carry_out(const struct settings *s, struct subject *t, struct plan *p,
 	return STATUS_OK;
 }
 
+/* `c` is that of the prefix, NULL if the dataset is in caches. */
 static int
-work_on(const struct settings *s, struct subject *t, struct json *j,
-	struct error *err)
+work_on(const struct settings *s, struct subject *t, struct catalogue *c,
+	struct json *j, struct error *err)
 {
-	struct plan *p = subject_plan(t, s->checksums, &s->look, err);
+	struct plan *p = NULL;
+	int64_t replaced = 0;
 	int status = STATUS_OK;
 
+	if (c != NULL &&
+	    catalogue_replaced(c, t->id, &s->look, &replaced, err) < 0)
+		return error_status(err->kind);
+	p = subject_plan(t, s->checksums || replaced > 0, &s->look, err);
 	if (p == NULL) {
 		if (err->kind == ERROR_ABSENT && t->kind == SUBJECT_PREFIX)
 			app_advise(err, "scr_index --verify checks what was "
 					"flushed");
 		return error_status(err->kind);
 	}
-	if (s->deep && mark_deep(s, p, err) < 0) {
+	if (catalogue_refuse_unproved(p, replaced, err) < 0 ||
+	    (s->deep && mark_deep(s, p, err) < 0)) {
 		status = error_status(err->kind);
 		goto out;
 	}
@@ -243,7 +243,7 @@ work_on(const struct settings *s, struct subject *t, struct json *j,
 					    show_plan(s, p, j));
 		goto out;
 	} else {
-		status = carry_out(s, t, p, j, err);
+		status = carry_out(s, t, c, p, j, err);
 	}
 	if (status == STATUS_OK && s->verify && !s->dry_run &&
 	    (subject_add_rebuilt(t, p, err) < 0 || verify(s, t, j, err) < 0))
@@ -255,8 +255,8 @@ out:
 
 /* --protect: add redundancy to a dataset that has none. */
 static int
-make_safe(const struct settings *s, const struct subject *t, struct json *j,
-	  struct error *err)
+make_safe(const struct settings *s, const struct subject *t,
+	  struct catalogue *c, struct json *j, struct error *err)
 {
 	const struct protect_options po = {
 		.type = redset_type_of_word(s->protect),
@@ -265,21 +265,13 @@ make_safe(const struct settings *s, const struct subject *t, struct json *j,
 		.o = &s->look,
 	};
 	struct rebuild_result r = { .files = 0 };
-	struct catalogue *c = NULL;
-	int rc = -1;
 
-	if (t->kind != SUBJECT_PREFIX) {
+	if (c == NULL) {
 		error_set(err, ERROR_USAGE,
 			  "--protect is for datasets on a prefix");
 		return STATUS_USAGE;
 	}
-	c = catalogue_open(t->prefix, err);
-	if (c != NULL)
-		catalogue_stop_on(c, app_stop);
-	if (c != NULL)
-		rc = protect(c, t->id, &po, &r, err);
-	catalogue_close(c);
-	if (rc < 0)
+	if (protect(c, t->id, &po, &r, err) < 0)
 		return error_status(err->kind);
 	if (j != NULL)
 		json_set(j, "protected",
@@ -298,6 +290,7 @@ run(struct settings *s, const char *const *args, size_t count)
 	struct error err = ERROR_INIT;
 	struct json *j = s->json ? json_new_object() : NULL;
 	struct subject t;
+	struct catalogue *c = NULL;
 	int status = STATUS_FAILED;
 	int rc = s->by_hand >= 0
 			 ? subject_find_files(&t, s->prefix,
@@ -308,22 +301,31 @@ run(struct settings *s, const char *const *args, size_t count)
 
 	if (rc < 0 && err.kind == ERROR_ABSENT && t.prefix != NULL)
 		app_advise(&err, "scr_inspect shows what is there");
+	if (rc == 0 && t.kind == SUBJECT_PREFIX) {
+		c = catalogue_open(t.prefix, &err);
+		rc = c == NULL ? -1 : 0;
+		if (c != NULL)
+			catalogue_stop_on(c, app_stop);
+	}
 	if (rc == 0 && (s->dry_run || subject_lock(&t, &s->look, &err) == 0) &&
 	    app_work_start(&s->look.work, s->jobs, "rebuild", &err) == 0)
-		status = s->protect != NULL ? make_safe(s, &t, j, &err)
-					    : work_on(s, &t, j, &err);
+		status = s->protect != NULL ? make_safe(s, &t, c, j, &err)
+					    : work_on(s, &t, c, j, &err);
 	else
 		status = error_status(err.kind);
 	app_work_end(&s->look.work);
-	subject_fini(&t);
 	if (s->json) {
 		json_set_i64(j, "status", status);
 		if (err.kind != ERROR_NONE)
 			json_set_str(j, "error", err.text);
 		status = error_worse_status(status, app_print_json(j));
 	}
+	if (c != NULL)
+		report_remedy(&err, c, t.id);
 	/* With --partial the status is not the one of the error. */
 	app_report(status, &err);
+	catalogue_close(c);
+	subject_fini(&t);
 	return status;
 }
 

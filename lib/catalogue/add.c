@@ -43,7 +43,14 @@ add(struct catalogue *c, const struct catalogue_dir *d,
 	if (catalogue_read_summary(d, &desc, &complete, err) < 0)
 		return error_wrap(err, "%s: not added, try --build %s", d->name,
 				  catalogue_word_now(c, d->id, word));
-	if (complete != 1)
+	if (desc.replaced > 0)
+		error_set(err, ERROR_DAMAGED,
+			  "%s: not added: dataset %" PRId64
+			  " replaced its files; --build %s can tell by "
+			  "checksums what is left of them",
+			  d->name, desc.replaced,
+			  catalogue_word_now(c, d->id, word));
+	else if (complete != 1)
 		error_set(err, ERROR_DAMAGED,
 			  "%s: its summary does not say that it is complete; "
 			  "--build %s can tell",

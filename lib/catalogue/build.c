@@ -23,6 +23,8 @@
 struct build {
 	struct catalogue *c;
 	const struct catalogue_options *o;
+	struct catalogue_options strict; /* `o`, or with checksums */
+	int64_t replaced; /* the dataset that replaced its files; 0 */
 	struct build_result *out;
 	struct catalogue_dir dir;
 	struct index *ix; /* before the build; NULL: not usable */
@@ -377,6 +379,10 @@ build_flushed(struct build *b, struct error *err)
 	b->out->ranks = b->old.nranks;
 	b->out->files = t.files;
 	b->out->bytes = t.bytes;
+	if (b->replaced > 0 && !catalogue_sums_recorded(&b->old)) {
+		catalogue_unproved(b->dir.id, b->replaced, err);
+		goto out;
+	}
 	if (catalogue_files_whole(&b->old, &files, &b->desc.view, complete != 1,
 				  err) < 0) {
 		error_wrap(err, "%s", b->dir.name);
@@ -403,6 +409,9 @@ build(struct build *b, int64_t id, struct error *err)
 	if (!b->o->work.dry_run &&
 	    catalogue_dir_lock(b->c, &b->dir, b->o, err) < 0)
 		return -1;
+	if (catalogue_replaced(b->c, id, b->o, &b->replaced, err) < 0)
+		return -1;
+	b->strict.checksums = b->o->checksums || b->replaced > 0;
 	if (read_old(b, err) < 0 || look(b, err) < 0)
 		return -1;
 	if (b->plan != NULL && b->have_old &&
@@ -410,6 +419,8 @@ build(struct build *b, int64_t id, struct error *err)
 		forget_plan(b);
 	if (b->plan == NULL)
 		return build_flushed(b, err);
+	if (catalogue_refuse_unproved(b->plan, b->replaced, err) < 0)
+		return -1;
 	if (b->o->deep && look_deep(b, err) < 0)
 		return -1;
 	return build_plan(b, err);
@@ -423,7 +434,8 @@ catalogue_build(struct catalogue *c, int64_t id,
 	struct error why = ERROR_INIT;
 	struct build b = {
 		.c = c,
-		.o = o,
+		.o = &b.strict,
+		.strict = *o,
 		.out = out,
 		.dir = CATALOGUE_DIR_INIT,
 	};

@@ -226,6 +226,12 @@ int catalogue_packed_some(struct catalogue *c, const char *word,
  * newest valid one.  0: none, or the index cannot be read. */
 int64_t catalogue_restart_point(struct catalogue *c);
 
+/* catalogue_refuse_replaced(), if the dataset is not packed: what is at the
+ * paths of its files may be another one's. */
+int catalogue_packed_refuse(struct catalogue *c, const struct packed *p,
+			    const struct catalogue_options *o,
+			    struct error *err);
+
 /* If a fetch of dataset `id` has failed, and all its files are right now,
  * remove the mark of that from its index entry: LLNL's library will try it
  * again. */
@@ -250,6 +256,22 @@ int catalogue_packed_outlook(struct catalogue *c, const struct packed *p,
  */
 int catalogue_retire(struct catalogue *c, int64_t id, int64_t by,
 		     const struct catalogue_options *o, struct error *err);
+
+/* *by: the dataset that has replaced files of dataset `id`, so that only
+ * recorded checksums prove which are its own; 0: none. */
+int catalogue_replaced(struct catalogue *c, int64_t id,
+		       const struct catalogue_options *o, int64_t *by,
+		       struct error *err);
+
+/* Refuse such a dataset, without a look at its checksums: ERROR_DAMAGED. */
+int catalogue_refuse_replaced(struct catalogue *c, int64_t id,
+			      const struct catalogue_options *o,
+			      struct error *err);
+
+/* Refuse it if the plan `p`, made with PLAN_CHECKSUMS, does not prove it:
+ * ERROR_LOST.  Also if `by` is 0: then it is not refused. */
+int catalogue_refuse_unproved(const struct plan *p, int64_t by,
+			      struct error *err);
 
 /* Call before another dataset takes the number `id`: remove the index entry,
  * the summary and rank2file of the one that has it; with `all`, also its

@@ -21,6 +21,7 @@
  *   delete.c       catalogue_delete_all(): order, index, locks
  *   remove.c       remove one dataset
  *   retire.c       mark a dataset whose files are replaced
+ *   replaced.c     refuse such a dataset
  *   claims.c       the files of a dataset that can be deleted with it
  *   owners.c       which datasets own which paths
  *   erase.c        remove files and directories, never through a link
@@ -139,6 +140,11 @@ const struct kvtree *catalogue_entry_desc(struct index *ix, int64_t id);
 int catalogue_write_index(struct catalogue *c, const struct kvtree *tree,
 			  bool locked, struct error *err);
 
+/* Without room for a new file, overwrite one of at most a page.  ERROR_SYSTEM
+ * with ENOSPC: it is larger. */
+int catalogue_write_in_place(int dirfd, const char *name,
+			     const struct buf *image, struct error *err);
+
 /* --- describe.c --- */
 
 enum catalogue_source {
@@ -154,6 +160,7 @@ struct catalogue_desc {
 				kvtree_free() */
 	struct dataset view; /* of `tree` */
 	enum catalogue_source from;
+	int64_t replaced; /* summary: dataset that replaced its files; 0 */
 };
 
 /* Sources for a descriptor. */
@@ -275,6 +282,8 @@ struct catalogue_fetch {
 	struct catalogue_desc desc; /* of the summary; no tree: unusable */
 	/* Why the library would refuse each of them; ERROR_NONE: good. */
 	struct error no_ranks, no_summary;
+	int64_t replaced; /* dataset that replaced its files; 0 */
+	bool unproved;	  /* and not all checksums are recorded */
 };
 
 /* Read summary and rank2file of dataset e->id in `d`, and compare the summary
@@ -398,6 +407,19 @@ int catalogue_old_desc(const struct packed *p, struct catalogue_desc *out,
 int catalogue_adopt(struct catalogue *c, int64_t id,
 		    const struct catalogue_options *o, struct buf *name,
 		    struct error *err);
+
+/* --- replaced.c --- */
+
+/* Are the checksums of all files recorded that are not in containers? */
+bool catalogue_sums_recorded(const struct rank2file *r);
+
+/* The same for a plan; those of files that are there were compared, if it was
+ * made with PLAN_CHECKSUMS. */
+bool catalogue_plan_proved(const struct plan *p);
+
+/* The files of dataset `id` were replaced by those of dataset `by`, and no
+ * checksums prove them its own: ERROR_LOST. */
+int catalogue_unproved(int64_t id, int64_t by, struct error *err);
 
 /* --- claims.c --- */
 

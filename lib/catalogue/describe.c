@@ -140,9 +140,12 @@ catalogue_read_summary(const struct catalogue_dir *d,
 
 	*complete = -1;
 	out->from = CATALOGUE_SUMMARY;
+	out->replaced = 0;
 	if (tree == NULL)
 		return -1;
 	rc = summary_read(tree, &s, err);
+	if (rc == 0)
+		out->replaced = s.replaced;
 	if (rc == 0 && s.desc == NULL)
 		rc = error_set(err, ERROR_CORRUPT, "no descriptor");
 	if (rc == 0)

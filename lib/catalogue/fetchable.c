@@ -75,6 +75,9 @@ read_summary(struct catalogue_fetch *f, const struct catalogue_dir *d,
 			flaw(why, SUMMARY_FILE, "missing");
 		return 0;
 	}
+	f->replaced = f->desc.replaced;
+	if (f->replaced > 0)
+		return 0; /* judged when rank2file is read */
 	if (complete != 1)
 		flaw(why, SUMMARY_FILE,
 		     "does not say that the dataset is complete");
@@ -143,15 +146,30 @@ read_ranks(struct catalogue_fetch *f, const struct catalogue_dir *d,
 	return 0;
 }
 
+/* Another dataset has replaced files.  `proved`: checksums tell which. */
+static void
+judge_replaced(struct catalogue_fetch *f, bool proved)
+{
+	if (f->replaced == 0)
+		return;
+	f->unproved = !proved;
+	error_set(&f->no_summary, ERROR_CORRUPT,
+		  SUMMARY_FILE ": dataset %" PRId64 " replaced its files%s",
+		  f->replaced,
+		  proved ? "; the checksums tell what is left of them"
+			 : ", and no checksums tell what is left of them");
+}
+
 int
 catalogue_fetch_read(struct catalogue_fetch *f, const struct catalogue_dir *d,
 		     const struct index_entry *e, const struct work *work,
 		     struct error *err)
 {
 	*f = (struct catalogue_fetch){ .packed = false };
-	return read_summary(f, d, e, err) < 0 || read_ranks(f, d, work, err) < 0
-		       ? -1
-		       : 0;
+	if (read_summary(f, d, e, err) < 0 || read_ranks(f, d, work, err) < 0)
+		return -1;
+	judge_replaced(f, f->have_ranks && catalogue_sums_recorded(&f->ranks));
+	return 0;
 }
 
 void
@@ -209,6 +227,8 @@ catalogue_fetch_match(struct catalogue_fetch *f, const struct plan *p,
 	struct error *why = &f->no_ranks;
 	int same = 1;
 
+	if (f->unproved && catalogue_plan_proved(p))
+		judge_replaced(f, true);
 	if (!f->have_ranks || why->kind != ERROR_NONE || p->nranks <= 0)
 		return 0;
 	if (p->outdated) {

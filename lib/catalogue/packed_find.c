@@ -113,6 +113,15 @@ catalogue_packed_some(struct catalogue *c, const char *word,
 }
 
 int
+catalogue_packed_refuse(struct catalogue *c, const struct packed *p,
+			const struct catalogue_options *o, struct error *err)
+{
+	return p->is_packed || p->layout == 1
+		       ? 0
+		       : catalogue_refuse_replaced(c, p->id, o, err);
+}
+
+int
 catalogue_packed_outlook(struct catalogue *c, const struct packed *p,
 			 const struct packed_health *h,
 			 const struct catalogue_options *o, struct error *err)

@@ -156,10 +156,13 @@ protect(struct catalogue *c, int64_t id, const struct protect_options *po,
 {
 	const struct catalogue_options *o = po->o;
 	const struct rebuild_options ro = { .work = &o->work };
-	struct plan *p = make_plan(c, id, o, err);
+	struct plan *p = NULL;
 	int rc = -1;
 
 	memset(out, 0, sizeof(*out));
+	if (catalogue_refuse_replaced(c, id, o, err) < 0)
+		return -1;
+	p = make_plan(c, id, o, err);
 	if (p == NULL)
 		return -1;
 	if (plan_protect(p, po->type, po->set_size, po->failures, err) == 0)

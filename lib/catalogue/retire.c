@@ -6,7 +6,8 @@
  * First the index: the entry is marked incomplete, and CURRENT moves on, so
  * that no job restarts from a mixture.  Then the summary, from which --add or a
  * rebuilt index would take the dataset again.  It keeps the descriptor but says
- * COMPLETE = 0, which also stops LLNL's `scr_index --add` and `--build`.
+ * COMPLETE = 0, which also stops LLNL's `scr_index --add` and `--build`.  Both
+ * record which dataset replaces the files (replaced.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -82,10 +83,34 @@ remove_meta(const struct catalogue_dir *d, const char *name, struct error *err)
 	return error_sys(err, "%s/%s: cannot remove", d->name, name);
 }
 
-/* Rewrite a summary that says COMPLETE = 1.  On a full file system, remove it:
+/* Write the summary, on a full file system over the old one.  Else remove it:
  * the index entry has the descriptor, too. */
 static int
-mark_summary(const struct catalogue_dir *d, struct error *err)
+write_summary(const struct catalogue_dir *d, const struct kvtree *t,
+	      struct error *err)
+{
+	struct buf image = BUF_INIT;
+	struct error why = ERROR_INIT;
+	int rc = kvtree_encode(t, &image, &why);
+
+	if (rc == 0)
+		rc = io_replace(d->fd, SUMMARY_FILE, image.data, image.len,
+				0666, &why);
+	if (rc < 0 && room_is_short(&why)) {
+		error_clear(&why);
+		rc = catalogue_write_in_place(d->fd, SUMMARY_FILE, &image,
+					      &why);
+	}
+	buf_free(&image);
+	if (rc < 0 && room_is_short(&why))
+		return remove_meta(d, SUMMARY_FILE, err);
+	return rc < 0 ? error_as(err, &why, "%s/%s", d->name, why.text) : 0;
+}
+
+/* Change a summary that says COMPLETE = 1. */
+static int
+mark_summary(const struct retirement *r, const struct catalogue_dir *d,
+	     struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct kvtree *t = catalogue_read_tree(d->fd, SUMMARY_FILE, NULL, &why);
@@ -97,13 +122,13 @@ mark_summary(const struct catalogue_dir *d, struct error *err)
 		kvtree_free(t);
 		return why.kind == ERROR_NOMEM ? error_pass(err, &why) : 0;
 	}
-	rc = kvtree_set_i64(t, "COMPLETE", 0, &why);
+	rc = kvtree_set_i64(t, "COMPLETE", 0, err);
 	if (rc == 0)
-		rc = kvtree_write_file(t, d->fd, SUMMARY_FILE, &why);
+		rc = kvtree_set_i64(t, SUMMARY_REPLACED, r->by, err);
+	if (rc == 0)
+		rc = write_summary(d, t, err);
 	kvtree_free(t);
-	if (rc < 0 && room_is_short(&why))
-		return remove_meta(d, SUMMARY_FILE, err);
-	return rc < 0 ? error_as(err, &why, "%s/%s", d->name, why.text) : 0;
+	return rc;
 }
 
 /* Tell the index, and open the metadata directory.  1: there is none. */
@@ -130,7 +155,7 @@ catalogue_retire(struct catalogue *c, int64_t id, int64_t by,
 	int rc = begin(c, &r, &d, err);
 
 	if (rc == 0)
-		rc = mark_summary(&d, err);
+		rc = mark_summary(&r, &d, err);
 	catalogue_dir_close(&d);
 	return rc < 0 ? -1 : 0;
 }

@@ -102,18 +102,19 @@ use_spare(int dirfd, const struct buf *image, const struct stat *index,
 	return rc < 0 ? -1 : io_sync_dir(dirfd, INDEX_FILE, err);
 }
 
-static int
-write_in_place(int dirfd, const struct buf *image, struct error *err)
+int
+catalogue_write_in_place(int dirfd, const char *name, const struct buf *image,
+			 struct error *err)
 {
 	struct stat st;
-	int fd = open_plain(dirfd, INDEX_FILE, &st), rc = -1;
+	int fd = open_plain(dirfd, name, &st), rc = -1;
 
 	errno = ENOSPC;
 	if (fd < 0 || image->len > PAGE || st.st_size > (off_t)PAGE ||
 	    st.st_size == 0)
-		error_sys(err, INDEX_FILE ": cannot replace");
+		error_sys(err, "%s: cannot replace", name);
 	else
-		rc = io_rewrite(fd, INDEX_FILE, image->data, image->len, err);
+		rc = io_rewrite(fd, name, image->data, image->len, err);
 	if (fd >= 0)
 		close(fd);
 	return rc;
@@ -128,7 +129,7 @@ write_full(int dirfd, const struct buf *image, struct error *err)
 	if (fstatat(dirfd, INDEX_FILE, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		st.st_mode = 0;
 	if (use_spare(dirfd, image, &st, &why) == 0 ||
-	    write_in_place(dirfd, image, &why) == 0)
+	    catalogue_write_in_place(dirfd, INDEX_FILE, image, &why) == 0)
 		return 0;
 	if (!room_is_short(&why))
 		return error_pass(err, &why);

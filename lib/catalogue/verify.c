@@ -166,7 +166,7 @@ static void
 tell_fetch(struct verify *v, bool has_plan)
 {
 	const struct catalogue_fetch *f = &v->fetch;
-	const bool again = v->out->fetch.status != STATUS_LOST;
+	const bool again = v->out->fetch.status != STATUS_LOST && !f->unproved;
 
 	v->out->fetch.packed = f->packed;
 	if (f->desc.tree != NULL && f->desc.view.complete == 0)

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "meta/dataset.h"
 #include "meta/fields.h"
 #include "meta/kvtree.h"
 
@@ -12,6 +13,7 @@ static const struct field fields[] = {
 	{ "VERSION", FIELD_I64, AT(version), INT32_MAX },
 	{ "COMPLETE", FIELD_TRUTH, AT(complete) },
 	{ "DSET", FIELD_NODE, AT(desc) },
+	{ SUMMARY_REPLACED, FIELD_I64, AT(replaced), DATASET_ID_MAX },
 };
 
 int

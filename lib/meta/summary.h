@@ -12,6 +12,7 @@ struct kvtree;
 
 #define SUMMARY_FILE "summary.scr"
 #define SUMMARY_VERSION 6
+#define SUMMARY_REPLACED "REPLACED"
 
 /* Contents of a summary.  `desc` (borrowed from the tree) is NULL if DSET is
  * absent.  `complete` is 1, 0, or -1: not recorded. */
@@ -19,6 +20,8 @@ struct summary {
 	int64_t version; /* -1: not recorded */
 	int complete;
 	const struct kvtree *desc;
+	int64_t replaced; /* our key: id of the dataset that replaced its
+			     files; 0 */
 };
 
 int summary_read(const struct kvtree *t, struct summary *out,

@@ -241,11 +241,18 @@ check_metadata(struct overview *s, const struct overview_entry *e,
 	       struct condition *h, struct error *err)
 {
 	const struct verify_listener problems = { add_problem, h };
+	const struct catalogue_options quiet = { .index = s->index };
 	const struct index_entry k = entry_of(s, h->id);
 	struct verify_result r = { .status = STATUS_OK };
+	int64_t replaced = 0;
 
-	if (!e->indexed || !e->finished)
-		return 0;
+	if (!e->indexed || !e->finished) {
+		if (catalogue_replaced(s->catalogue, h->id, &quiet, &replaced,
+				       err) < 0)
+			return -1;
+		if (replaced == 0)
+			return 0;
+	}
 	if (catalogue_verify_plan(s->catalogue, &k, h->plan, &problems, &r,
 				  err) < 0)
 		return -1;

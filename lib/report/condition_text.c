@@ -298,7 +298,7 @@ report_metadata(const struct condition *h, struct buf *out)
 	while ((line = str_line(&at, &len)) != NULL)
 		buf_printf(out, "  restart     %s: %.*s\n",
 			   report_state(h->status), (int)len, line);
-	if (h->problems.len > 0)
+	if (h->problems.len > 0 && h->status == STATUS_DAMAGED)
 		buf_printf(out, "  next        %s: writes it again\n",
 			   report_command("scr_index --build",
 					  h->plan->places[0].root, h->word,

@@ -199,6 +199,97 @@ copy_from() {
 	diff -r right.1/latest p/latest
 }
 
+# refused STATUS COMMAND...: it does not take t1 for whole, says why, and changes
+# nothing.
+refused() {
+	local wanted=$1
+
+	shift
+	try "$@"
+	assert_status "$wanted"
+	[[ $output$stderr == *"dataset 2 replaced its files"* ]] ||
+		failed "$*: no reason"
+	rm -rf after && cp -a p after && rm -f after/.scr/index.{lock,spare}
+	diff -r -x .scrkit.lock -x .scrkit.shares before after ||
+		failed "$*: changed something"
+}
+
+@test "a replaced dataset does not come back by its sizes" {
+	local dropped
+
+	prepare
+	scr_postrun "${args[@]}"
+	cp -a p before && rm -f before/.scr/index.{lock,spare}
+	for dropped in "" yes; do
+		if [[ -n $dropped ]]; then
+			scr_index -p p --drop t1
+			cp p/.scr/index.scr before/.scr/index.scr
+		fi
+		refused 4 scr_index -p p --build 1
+		refused 4 scr_index -p p --build 1 --checksums
+		refused 3 scr_index -p p --add 1
+		refused 4 scr_rebuild -p p 1
+		refused 4 scr_index -p p --verify 1
+		refused 4 scr_inspect -p p 1
+		refused 3 scr_rebuild -p p --protect xor 1
+		refused 3 scr_container -p p pack 1
+		refused 3 scr_container -p p extract 1 -C elsewhere
+		refused 3 scr_archive -p p export -o archive 1
+		[[ -n $dropped ]] || refused 4 scr_index -p p --current t1
+	done
+	[[ ! -e elsewhere && ! -s archive && $(valid) == "2* " ]]
+	truth refused
+}
+
+@test "the same without its summary, which a full file system cost it" {
+	prepare
+	scr_postrun "${args[@]}"
+	rm p/.scr/scr.dataset.1/summary.scr
+	cp -a p before && rm -f before/.scr/index.{lock,spare}
+	refused 4 scr_index -p p --build 1
+	refused 4 scr_rebuild -p p 1
+	refused 3 scr_container -p p pack 1
+}
+
+@test "recorded checksums prove what a replaced dataset has left" {
+	local n
+
+	[[ -e $SHIM ]] || skip "no fault shim"
+	generate 1 1 --layout prefix -t XOR -m 4
+	scr_index -p p --build 1 --checksums
+	scr_index -p p --current t1
+	generate 2 2 --layout cache
+	cp -a p saved
+	# Killed before the N-th file is replaced, the node is dead for scr_postrun.
+	for n in 1 2 3 4; do
+		rm -rf p && cp -a saved p
+		env LD_PRELOAD="$SHIM" SHIM_OP=rename SHIM_PATH=latest/ \
+			SHIM_KILL_AT=$n scr_postrun "${args[@]}" >out 2>&1 || true
+		truth "killed at file $n: $(cat out)"
+		if ((n < 3)); then
+			# XOR rebuilds one.
+			grep "dataset 1: mended on the prefix" out
+			[[ $(valid) == "1* " ]]
+		else
+			try scr_index -p p --build 1
+			assert_status 4
+			[[ $(valid) == "" ]]
+		fi
+	done
+	# All files replaced: the checksums tell.
+	rm -rf p && cp -a saved p
+	scr_postrun "${args[@]}"
+	try scr_index -p p --build 1
+	assert_status 4
+	[[ $(valid) == "2* " ]]
+	# Its own files come back: proved as well.
+	scr_index -p p --drop t2
+	cp right.1/latest/* p/latest
+	scr_index -p p --build 1
+	truth "its own files"
+	[[ $(valid) == "1 " ]]
+}
+
 # An archive of t2; t1 is saved, and has its files.
 with_archive() {
 	generate 2 2 --layout prefix
