@@ -143,8 +143,8 @@ struct redset_header {
 	uint64_t size;		 /* bytes of the header's image: offset of the
 				    body */
 	struct redset_member *members; /* array of desc.members */
-	uint32_t *ranks; /* GROUP table: world rank of each member; NULL:
-			    none */
+	const uint32_t *ranks; /* GROUP table: world rank of each member; NULL:
+				  none */
 };
 
 /*
@@ -161,6 +161,29 @@ struct redset_header {
 int redset_header_read(const struct kvtree *t, uint64_t image, uint32_t owner,
 		       struct arena *arena, struct redset_header *out,
 		       struct error *err);
+
+/*
+ * The GROUP table of the last header that had one; headers of a set mostly have
+ * the same bytes there, which need not be parsed for each member.  Starts with
+ * the arena only.
+ */
+struct redset_table {
+	struct arena *arena;
+	const char *image; /* the bytes of GROUP; NULL: none */
+	size_t len;
+	const uint32_t *ranks; /* what they say; NULL: nothing valid */
+	uint32_t n;
+	bool same; /* the header being read has the same */
+};
+
+/*
+ * Decode an image and read the view of the header, for which `owner` must be a
+ * value of RANK.  If the image cannot be decoded, out->size is 0.  Memory is
+ * that of the table, which must be used for one set only.
+ */
+int redset_header_parse(struct redset_table *table, const void *image,
+			size_t len, uint32_t owner, struct redset_header *out,
+			struct error *err);
 
 /*
  * Build the header of member `owner` with sorted keys, byte for byte as LLNL's

@@ -302,9 +302,11 @@ void plan_settle(struct planner *w);
 int plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 		  struct error *err);
 
-/* Read the header of a member: sets red->read, or state and problem. */
+/* Read the header of a member: sets red->read, or state and problem.  `table`
+ * is that of the set, and has the arena. */
 int plan_read_header(const struct planner *w, struct plan_set *s,
-		     uint32_t member, struct arena *arena, struct error *err);
+		     uint32_t member, struct redset_table *table,
+		     struct error *err);
 
 /* Set the names of a member's redundancy file and descriptor, if its rank is
  * known.  Names are allocated from `arena`. */

@@ -18,7 +18,6 @@
 #include "io.h"
 #include "mem.h"
 #include "meta/kvtree.h"
-#include "meta/value.h"
 #include "path.h"
 #include "rescue/plan_impl.h"
 
@@ -42,22 +41,6 @@ bad_member_text(struct plan_member *m, const char *problem)
 {
 	m->state = RED_DAMAGED;
 	m->problem = problem;
-}
-
-/* Decode `tree` as the header of this member.  Returns 0, or -1 with *why. */
-static int
-read_view(const struct kvtree *tree, size_t size, uint32_t member,
-	  struct arena *arena, struct redset_header *h, struct error *why)
-{
-	char key[VALUE_NUMBER];
-
-	if (redset_header_read(tree, size, member, arena, h, why) < 0)
-		return -1;
-	/* The header lists its neighbours, too: RANK identifies its owner. */
-	if (kvtree_get2(tree, "RANK", value_text(key, member)) == NULL)
-		return error_set(why, ERROR_CORRUPT,
-				 "its header is that of another member");
-	return 0;
 }
 
 /* A redundancy file whose header is read. */
@@ -94,12 +77,12 @@ read_start(const struct header_file *f, void *data, size_t len,
  * RED_DAMAGED if it is the header of another file (so the body is, too).
  */
 static int
-read_image(const struct header_file *f, uint32_t member, struct arena *arena,
-	   struct redset_header *h, enum red_state *state, struct error *why)
+read_image(const struct header_file *f, uint32_t member,
+	   struct redset_table *table, struct redset_header *h,
+	   enum red_state *state, struct error *why)
 {
 	const struct plan_member *m = f->m;
 	unsigned char head[KVTREE_HEADER_SIZE];
-	struct kvtree *tree = NULL;
 	struct buf raw = BUF_INIT;
 	size_t size = 0;
 	int rc = -1;
@@ -120,15 +103,12 @@ read_image(const struct header_file *f, uint32_t member, struct arena *arena,
 	}
 	if (read_start(f, raw.data, size, why) < 0)
 		goto out;
-	tree = kvtree_decode(raw.data, size, NULL, why);
-	if (tree != NULL) {
+	rc = redset_header_parse(table, raw.data, size, member, h, why);
+	if (h->size > 0)
 		*state = RED_DAMAGED;
-		rc = read_view(tree, size, member, arena, h, why);
-	}
 	if (rc < 0)
 		error_wrap(why, "%s", m->name);
 out:
-	kvtree_free(tree);
 	buf_free(&raw);
 	return rc;
 }
@@ -166,9 +146,10 @@ open_member(const struct planner *w, struct plan_member *m, struct arena *arena,
 
 int
 plan_read_header(const struct planner *w, struct plan_set *s, uint32_t member,
-		 struct arena *arena, struct error *err)
+		 struct redset_table *table, struct error *err)
 {
 	struct plan_member *m = &s->members[member];
+	struct arena *arena = table->arena;
 	struct redset_header *h = arena_alloc(arena, 1, sizeof(*h));
 	struct error local = ERROR_INIT;
 	enum red_state state = RED_DAMAGED;
@@ -182,7 +163,7 @@ plan_read_header(const struct planner *w, struct plan_set *s, uint32_t member,
 		rc = rc < 0 ? -1 : 0;
 		goto out;
 	}
-	if (read_image(&f, member, arena, h, &state, &local) < 0) {
+	if (read_image(&f, member, table, h, &state, &local) < 0) {
 		/* The body behind a damaged header is used only if the file is
 		 * not packed. */
 		rc = bad_member(m, m->red->nsegs > 0 ? RED_DAMAGED : state,
@@ -474,12 +455,13 @@ int
 plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 	      struct error *err)
 {
+	struct redset_table table = { .arena = arena };
 	struct facts f;
 	int rc = -1;
 
 	for (uint32_t i = 0; i < s->n; i++)
 		if (s->members[i].state == RED_UNCHECKED &&
-		    plan_read_header(w, s, i, arena, err) < 0)
+		    plan_read_header(w, s, i, &table, err) < 0)
 			return -1;
 	plan_owner_set(w, s);
 	s->opened = true;

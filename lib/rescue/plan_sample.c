@@ -47,11 +47,12 @@ sample_set(const struct planner *w, struct plan_set *s, struct arena *arena,
 	   struct error *err)
 {
 	const struct plan_member *m = &s->members[0];
+	struct redset_table table = { .arena = arena };
 
 	for (uint32_t i = 0; i < s->n; i++)
 		if (s->members[i].state != RED_UNCHECKED)
 			return 0;
-	if (plan_read_header(w, s, 0, arena, err) < 0)
+	if (plan_read_header(w, s, 0, &table, err) < 0)
 		return -1;
 	if (m->state != RED_PRESENT)
 		return 0;

@@ -30,10 +30,15 @@ struct striping {
 	const struct solve_set *set;
 	struct code c;
 	unsigned stripe;
+	uint32_t *damaged; /* members that have lost anything */
+	uint32_t ndamaged;
 	/* Positions in the stripe between which the same chunks are lost:
 	 * ascending, including 0 and the chunk size. */
 	uint64_t *cuts;
 	size_t ncuts;
+	/* The last recipe, and what it recovers; NULL: none of use. */
+	const struct recipe *recipe;
+	bool lost[CODE_MAX];
 };
 
 /* Index of the first lost range of `m` that ends after `off`. */
@@ -80,11 +85,11 @@ cut_stripe(struct striping *s)
 	s->cuts[0] = 0;
 	s->cuts[1] = chunk;
 	s->ncuts = 2;
-	for (uint32_t i = 0; i < s->set->n; i++) {
-		const struct solve_member *m = &s->set->member[i];
-		const struct solve_ref at = chunk_ref(s, i, 0);
+	for (uint32_t i = 0; i < s->ndamaged; i++) {
+		const struct solve_member *m = &s->set->member[s->damaged[i]];
+		const struct solve_ref at = chunk_ref(s, s->damaged[i], 0);
 
-		if (at.body || m->nlost == 0)
+		if (at.body)
 			continue;
 		for (size_t r = range_after(m, at.off);
 		     r < m->nlost && m->lost[r].from < at.off + chunk; r++) {
@@ -101,25 +106,26 @@ cut_stripe(struct striping *s)
 	s->ncuts = kept;
 }
 
-/* Set lost[i] if member i's chunk is lost between `from` and the next cut.
- * Returns the number of lost chunks. */
+/* Set lost[i] of each damaged member: is its chunk lost between `from` and the
+ * next cut?  Returns the number of lost chunks. */
 static unsigned
 lost_at(const struct striping *s, uint64_t from, bool *lost)
 {
 	unsigned count = 0;
 
-	for (uint32_t i = 0; i < s->set->n; i++) {
-		const struct solve_member *m = &s->set->member[i];
-		const struct solve_ref at = chunk_ref(s, i, from);
+	for (uint32_t i = 0; i < s->ndamaged; i++) {
+		const uint32_t at = s->damaged[i];
+		const struct solve_member *m = &s->set->member[at];
+		const struct solve_ref ref = chunk_ref(s, at, from);
 
-		if (at.body) {
-			lost[i] = m->body_lost;
+		if (ref.body) {
+			lost[at] = m->body_lost;
 		} else {
-			size_t r = range_after(m, at.off);
+			size_t r = range_after(m, ref.off);
 
-			lost[i] = r < m->nlost && m->lost[r].from <= at.off;
+			lost[at] = r < m->nlost && m->lost[r].from <= ref.off;
 		}
-		count += lost[i];
+		count += lost[at];
 	}
 	return count;
 }
@@ -128,19 +134,20 @@ static int
 lose_chunks(const struct striping *s, const bool *lost, uint64_t from,
 	    uint64_t to, struct error *err)
 {
-	for (uint32_t i = 0; i < s->set->n; i++) {
-		const struct solve_ref at = chunk_ref(s, i, from);
+	for (uint32_t i = 0; i < s->ndamaged; i++) {
+		const struct solve_ref at = chunk_ref(s, s->damaged[i], from);
 
-		if (lost[i] && solve_add_lost(s->w, &at, to - from, err) < 0)
+		if (lost[s->damaged[i]] &&
+		    solve_add_lost(s->w, &at, to - from, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
 static int
-add_job(const struct striping *s, const struct recipe *r, uint64_t from,
-	uint64_t to, struct error *err)
+add_job(const struct striping *s, uint64_t from, uint64_t to, struct error *err)
 {
+	const struct recipe *r = s->recipe;
 	struct solve_job *j = solve_add_job(s->w, r->nin, r->nout, err);
 
 	if (j == NULL)
@@ -155,12 +162,31 @@ add_job(const struct striping *s, const struct recipe *r, uint64_t from,
 	return 0;
 }
 
+/* Make the recipe, unless it is the last one: adjacent ranges mostly have lost
+ * the same members. */
+static int
+set_recipe(struct striping *s, const bool *lost, struct error *err)
+{
+	struct recipe *r = NULL;
+
+	if (s->recipe != NULL && memcmp(lost, s->lost, s->set->n) == 0)
+		return 0;
+	r = recipe_new(&s->c, s->stripe, lost, err);
+	if (solve_keep_recipe(s->w, r, err) < 0)
+		return -1;
+	memcpy(s->lost, lost, s->set->n);
+	s->recipe = r;
+	return 0;
+}
+
 static int
 solve_stripe(struct striping *s, struct error *err)
 {
-	bool lost[CODE_MAX] = { false }, before[CODE_MAX] = { false };
-	struct recipe *r = NULL;
+	bool lost[CODE_MAX] = { false };
 
+	/* The sum of all others is in any stripe the same. */
+	if (s->c.type != CODE_XOR)
+		s->recipe = NULL;
 	cut_stripe(s);
 	for (size_t i = 0; i + 1 < s->ncuts; i++) {
 		uint64_t from = s->cuts[i], to = s->cuts[i + 1];
@@ -173,14 +199,8 @@ solve_stripe(struct striping *s, struct error *err)
 				return -1;
 			continue;
 		}
-		/* Adjacent ranges mostly have lost the same members. */
-		if (r == NULL || memcmp(lost, before, s->set->n) != 0) {
-			r = recipe_new(&s->c, s->stripe, lost, err);
-			if (solve_keep_recipe(s->w, r, err) < 0)
-				return -1;
-			memcpy(before, lost, s->set->n);
-		}
-		if (add_job(s, r, from, to, err) < 0)
+		if (set_recipe(s, lost, err) < 0 ||
+		    add_job(s, from, to, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -197,14 +217,19 @@ solve_code(struct solving *w, struct error *err)
 	s.c = code_of(set->type, set->n, set->failures);
 	if (code_check(&s.c, err) < 0)
 		return -1;
-	for (uint32_t i = 0; i < set->n; i++)
+	s.damaged = mem_alloc(set->n, sizeof(*s.damaged));
+	for (uint32_t i = 0; s.damaged != NULL && i < set->n; i++) {
 		most += 2 * set->member[i].nlost;
+		if (set->member[i].body_lost || set->member[i].nlost > 0)
+			s.damaged[s.ndamaged++] = i;
+	}
 	s.cuts = mem_alloc(most, sizeof(*s.cuts));
-	if (s.cuts == NULL)
-		return error_no_memory(err);
+	if (s.damaged == NULL || s.cuts == NULL)
+		rc = error_no_memory(err);
 	for (; s.stripe < s.c.n && rc == 0; s.stripe++)
 		rc = solve_stripe(&s, err);
 	mem_free(s.cuts);
+	mem_free(s.damaged);
 	return rc;
 }
 

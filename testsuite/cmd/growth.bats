@@ -122,8 +122,8 @@ datasets() {
 			SLOW_USEC=3000 SLOW_ALONE_FILE=$PWD/alone \
 			try $command -p q -j 16 1
 		[[ $output == *"64"* ]] || failed "$command"
-		count=$(awk '{ sum += $2 } END { print sum + 0 }' alone)
-		((count < 64)) || failed "$command: $count calls one by one"
+		serial=$(awk '{ sum += $2 } END { print sum + 0 }' alone)
+		((serial < 64)) || failed "$command: $serial calls one by one"
 	done
 }
 
@@ -153,5 +153,36 @@ datasets() {
 		calls read /ctr. scr_container cat -p p 1 \
 			$(seq -f 'ckpt.1/rank_%.0f_1.ckpt' "$n")
 		((count <= n)) || failed "$n names: $count reads"
+	done
+}
+
+# instructions COMMAND...: set $count to those of the command, in one thread.
+instructions() {
+	valgrind --tool=callgrind --callgrind-out-file=/dev/null "$@" \
+		>/dev/null 2>instructions || [ $? -eq 3 ] || failed "$*"
+	count=$(sed -n 's/.*refs: *//p' instructions | tr -d ,)
+	[ -n "$count" ] || failed "$(cat instructions)"
+}
+
+@test "one lost member costs a large set what its members cost" {
+	command -v valgrind >/dev/null || skip "no valgrind"
+	! nm "$BIN/scr_inspect" | grep -q __asan_init || skip "a sanitizer"
+	for n in 60 240; do
+		rm -rf p
+		dataset 1 --name ckpt.1 --ranks "$n" --nodes "$n" --type XOR \
+			--set-size "$n"
+		scr_index -q -p p --build 1
+		rm p/ckpt.1/rank_3.ckpt
+		for command in "scr_inspect 1" "scr_rebuild -n 1"; do
+			# shellcheck disable=SC2086
+			instructions ${command/ / -j1 -p p }
+			echo "$n $command: $((count / n)) a member"
+			if ((n == 60)); then
+				small[${#command}]=$((count / n))
+			else
+				((count / n < small[${#command}] * 3 / 2)) ||
+					failed "$command: $((count / n)) a member"
+			fi
+		done
 	done
 }
