@@ -358,9 +358,13 @@ read_all(struct importing *x, struct error *err)
 	struct ark_entry e;
 	int rc = 0;
 
-	while ((rc = ark_in_next(x->ark, &e, err)) > 0)
+	while ((rc = ark_in_next(x->ark, &e, err)) > 0) {
 		if (e.kind == ARK_FILE && read_file(x, &e, err) < 0)
 			return -1;
+		if (e.kind == ARK_DIR && dataset_dir_is_data(e.path))
+			put_dir(x->put, catalogue_prefix_fd(x->c), e.path,
+				&e.attr);
+	}
 	return rc < 0 ? -1 : write_all_small(x, err);
 }
 

@@ -85,6 +85,11 @@ int ark_out_data(struct ark_out *out, const void *data, size_t len,
 		 struct error *err);
 int ark_out_end(struct ark_out *out, struct error *err);
 
+/* Write a directory, which has no data.  After the files in it, so that its
+ * time and mode last. */
+int ark_out_dir(struct ark_out *out, const char *path, const struct attr *attr,
+		struct error *err);
+
 /*
  * Complete the archive; without this call it is not readable.  All bytes have
  * then been accepted by write(2), but not synced.  ERROR_SYSTEM: errnum is

@@ -248,17 +248,18 @@ fit_time(struct timespec *ts)
 }
 
 static void
-describe(struct ark_out *out, const struct attr *attr)
+describe(struct ark_out *out, enum ark_kind kind, const struct attr *attr)
 {
+	const unsigned mode = kind == ARK_DIR ? 0755 : 0644;
 	struct archive_entry *e = out->entry;
 	struct timespec mtime = attr->mtime, atime = attr->atime;
 
 	archive_entry_clear(e);
 	archive_entry_set_pathname(e, out->path);
 	archive_entry_set_size(e, (la_int64_t)out->size);
-	archive_entry_set_filetype(e, AE_IFREG);
+	archive_entry_set_filetype(e, kind == ARK_DIR ? AE_IFDIR : AE_IFREG);
 	archive_entry_set_nlink(e, 1);
-	archive_entry_set_perm(e, attr->mode != 0 ? attr->mode & 07777 : 0644);
+	archive_entry_set_perm(e, attr->mode != 0 ? attr->mode & 07777 : mode);
 	archive_entry_set_uid(e, attr->has_owner ? attr->uid : geteuid());
 	archive_entry_set_gid(e, attr->has_owner ? attr->gid : getegid());
 	if (attr->has_times && fit_time(&mtime))
@@ -267,9 +268,9 @@ describe(struct ark_out *out, const struct attr *attr)
 		archive_entry_set_atime(e, atime.tv_sec, atime.tv_nsec);
 }
 
-int
-ark_out_begin(struct ark_out *out, const char *path, uint64_t size,
-	      const struct attr *attr, struct error *err)
+static int
+begin(struct ark_out *out, enum ark_kind kind, const char *path, uint64_t size,
+      const struct attr *attr, struct error *err)
 {
 	locale_t old;
 	int rc = -1;
@@ -286,7 +287,7 @@ ark_out_begin(struct ark_out *out, const char *path, uint64_t size,
 	out->done = 0;
 	out->state = IN_ENTRY;
 	old = uselocale(out->locale);
-	describe(out, attr);
+	describe(out, kind, attr);
 	rc = archive_write_header(out->archive, out->entry);
 	uselocale(old);
 	/* The warning says that the name is not UTF-8; it is stored
@@ -294,6 +295,22 @@ ark_out_begin(struct ark_out *out, const char *path, uint64_t size,
 	if (rc == ARCHIVE_WARN)
 		rc = ARCHIVE_OK;
 	return rc == ARCHIVE_OK && out->errnum == 0 ? 0 : failed(out, err);
+}
+
+int
+ark_out_begin(struct ark_out *out, const char *path, uint64_t size,
+	      const struct attr *attr, struct error *err)
+{
+	return begin(out, ARK_FILE, path, size, attr, err);
+}
+
+int
+ark_out_dir(struct ark_out *out, const char *path, const struct attr *attr,
+	    struct error *err)
+{
+	if (begin(out, ARK_DIR, path, 0, attr, err) < 0)
+		return -1;
+	return ark_out_end(out, err);
 }
 
 static int

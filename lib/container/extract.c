@@ -220,6 +220,7 @@ struct extraction {
 	const struct work *work;
 	int dir;
 	struct pathcache *parents, *sources; /* of targets, of plain files */
+	struct par *par;
 	struct put *put;
 	struct arena *arena;
 	struct stripe from, to; /* the chosen files, end to end */
@@ -346,10 +347,22 @@ out:
 }
 
 static int
+take_dir(void *arg, const char *path, const struct attr *attr,
+	 struct error *err)
+{
+	const struct extraction *x = arg;
+
+	(void)err;
+	put_dir(x->put, x->dir, path, attr);
+	return 0;
+}
+
+static int
 list_all(struct extraction *x, const struct extract_options *o, size_t *count,
 	 struct error *err)
 {
 	const struct segmap *m = &x->p->map;
+	const struct packed_visitor dirs = { take_dir, x };
 
 	x->from.parts = arena_alloc(x->arena, m->nsegs + m->nfiles + 1,
 				    sizeof(*x->from.parts));
@@ -367,7 +380,7 @@ list_all(struct extraction *x, const struct extract_options *o, size_t *count,
 		if (add_file(x, i, o->force, err) < 0)
 			return -1;
 	}
-	return 0;
+	return packed_each_dir(x->p, o->only, x->par, &dirs, err);
 }
 
 int
@@ -398,10 +411,9 @@ extract_files(const struct packed *p, const struct extract_options *o,
 	}
 	x.parents = pathcache_new(x.dir);
 	x.sources = pathcache_new(p->file_fd);
+	x.par = work_waiting(o->work, x.dir);
 	x.put = put_new(
-		&(struct put_options){ .par = work_waiting(o->work, x.dir),
-				       .guard = o->guard },
-		err);
+		&(struct put_options){ .par = x.par, .guard = o->guard }, err);
 	if (x.parents == NULL || x.sources == NULL || x.put == NULL)
 		error_no_memory(err);
 	else if (list_all(&x, o, &out->files, err) == 0 &&

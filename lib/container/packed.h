@@ -116,6 +116,18 @@ int packed_measure(const struct packed *p, size_t file, struct error *err);
 int packed_attr(const struct packed *p, size_t file, struct pathcache *parents,
 		struct attr *out, struct error *err);
 
+struct packed_visitor {
+	int (*fn)(void *arg, const char *path, const struct attr *attr,
+		  struct error *err);
+	void *arg;
+};
+
+/* Call the visitor with each directory that holds one of the files (`only` by
+ * file; NULL: all), and each above it up to the prefix, as far as they are
+ * there. */
+int packed_each_dir(const struct packed *p, const bool *only, struct par *par,
+		    const struct packed_visitor *visitor, struct error *err);
+
 /* Refuse to write a file to a path at which no job has one (.scr, .scrconf):
  * ERROR_UNSAFE. */
 int packed_refuse_place(const struct packed *p, size_t file, struct error *err);

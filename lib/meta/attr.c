@@ -98,7 +98,7 @@ static int
 apply_access(const struct attr *a, int fd, const char *name, struct owner owner,
 	     const struct stat *is, struct error *err)
 {
-	const mode_t mode = (mode_t)(a->mode & 0777);
+	mode_t mode = (mode_t)(a->mode & 0777);
 	struct stat st;
 
 	if (is == NULL) {
@@ -106,6 +106,9 @@ apply_access(const struct attr *a, int fd, const char *name, struct owner owner,
 			return error_sys(err, "%s: cannot stat", name);
 		is = &st;
 	}
+	/* A directory inherits the group of the one above, and the bit. */
+	if (S_ISDIR(is->st_mode))
+		mode |= is->st_mode & S_ISGID;
 	if (apply_owner(a, fd, name, owner, is, err) < 0)
 		return -1;
 	if ((is->st_mode & 07777) == mode)

@@ -534,7 +534,7 @@ put_commit(struct put *p, struct error *err)
 		if (rc == 0)
 			rc = put_sync_on(p, par, err);
 	}
-	return rc;
+	return rc == 0 ? put_place_finish(p, err) : -1;
 }
 
 /* --- Removal --- */

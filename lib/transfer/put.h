@@ -104,6 +104,11 @@ void put_free(struct put *p);
 struct put_file *put_add(struct put *p, const struct put_what *what,
 			 struct error *err);
 
+/* Mode and times of the directory `path`, to be set by put_commit() if the
+ * engine makes it.  One that no file was added to, or below, is ignored. */
+void put_dir(struct put *p, int dirfd, const char *path,
+	     const struct attr *attr);
+
 const struct put_what *put_what(const struct put_file *f);
 
 /* The number of files, and file `i` in the order of put_add(). */

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "create.h"
+#include "meta/attr.h"
 #include "transfer/put.h"
 
 /* A directory that files are put into, or a parent of one.  dirfd, path and up
@@ -40,6 +41,8 @@ struct put_place {
 	gid_t gid;
 	mode_t granted, refused;
 	atomic_bool keeps_nsec; /* file times keep their nanoseconds */
+	bool has_attr;		/* put_dir() */
+	struct attr attr;
 };
 
 enum put_state {
@@ -98,6 +101,12 @@ int put_place_take(struct put *p, struct put_place *place, bool make,
 /* Remove the temporary file, unless another process replaced it by its own. */
 void put_place_remove_temp(struct put_file *f);
 void put_place_give(struct put *p, struct put_place *place, int fd);
+
+/* Give the directories that the engine made their modes and times. */
+int put_place_finish(struct put *p, struct error *err);
+
+/* Make them writable again, so that files can be removed from them. */
+void put_place_unlock(struct put *p);
 
 /* Remove the directories that the engine made, if they are empty. */
 void put_place_remove(struct put *p);

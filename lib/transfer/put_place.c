@@ -229,6 +229,65 @@ put_place_remove(struct put *p)
 	}
 }
 
+/* --- Modes and times of directories --- */
+
+void
+put_dir(struct put *p, int dirfd, const char *path, const struct attr *attr)
+{
+	char key[PATH_MAX + 16];
+	size_t at = MAP_NONE;
+
+	snprintf(key, sizeof(key), "%d:%s", dirfd, path);
+	at = map_get(p->by_path, key);
+	if (at == MAP_NONE)
+		return;
+	p->places[at]->has_attr = attr->has_owner || attr->has_times;
+	p->places[at]->attr = *attr;
+}
+
+static int
+finish_place(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	struct put *p = arg;
+	struct put_place *place = p->places[i];
+	int fd = -1, rc = 0;
+
+	(void)worker;
+	if (!place->has_attr || !place->made)
+		return 0;
+	fd = put_place_take(p, place, false, err);
+	if (fd < 0)
+		return -1;
+	rc = attr_apply(&place->attr, fd, place->path, place->owner, NULL, err);
+	if (rc == 0)
+		rc = io_sync_dir(fd, place->path, err);
+	put_place_give(p, place, fd);
+	return rc;
+}
+
+int
+put_place_finish(struct put *p, struct error *err)
+{
+	return par_for(p->o.par, p->nplaces, 0, finish_place, p, err);
+}
+
+void
+put_place_unlock(struct put *p)
+{
+	for (size_t i = 0; i < p->nplaces; i++) {
+		struct put_place *place = p->places[i];
+		int fd = -1;
+
+		if (!place->has_attr || !place->made)
+			continue;
+		fd = put_place_take(p, place, false, NULL);
+		if (fd < 0)
+			continue;
+		(void)fchmod(fd, 0700);
+		put_place_give(p, place, fd);
+	}
+}
+
 /* --- New files in it --- */
 
 mode_t

@@ -698,6 +698,66 @@ used() {
 	diff before <(modes p)
 }
 
+@test "extract, import: modes and times of directories survive" {
+	local how
+
+	make --lose "" --name run/a/ckpt.1
+	scr_index -q -p p --build 1
+	chmod 750 p/run p/run/a
+	chmod 2711 p/run/a/ckpt.1
+	touch -d 2001-02-03T04:05:06.123456789 p/run/a/ckpt.1
+	touch -d 2002-02-03T04:05:06 p/run/a
+	touch -d 2003-02-03T04:05:06 p/run
+	dirs() { (cd "$1" && find run -type d -printf '%p %m %T@\n' | sort); }
+	# Set-id bits are not asked for.
+	dirs p | sed 's/ 2711 / 711 /' >before
+	scr_archive -q -p p export -o ar 1
+	scr_container -q -p p extract -C plain 1
+	scr_container -q -p p extract -C some 1 run/a/ckpt.1/rank_3_0.ckpt
+	mkdir q
+	scr_archive -q -p q import ar
+	for how in plain some q; do
+		diff before <(dirs $how) || failed "$how"
+	done
+	mkdir tar
+	bsdtar -xpf ar -C tar
+	diff <(dirs p) <(dirs tar) || failed tar
+	# A directory that was there stays as it is, but for its time.
+	mkdir q2
+	mkdir -m 700 q2/run q2/run/a
+	scr_archive -q -p q2 import ar
+	diff <(sed 's/ [^ ]*$//; s/ 750/ 700/' before | sort) \
+		<(dirs q2 | sed 's/ [^ ]*$//')
+	diff <(grep ckpt before) <(dirs q2 | grep ckpt)
+	# Packing leaves the directories, unpacking keeps them; from the packed
+	# dataset they come with their modes.
+	scr_container -q -p p pack --size 20000 1
+	scr_container -q -p p extract -C packed 1
+	diff <(cut -d ' ' -f 1,2 before) <(dirs packed | cut -d ' ' -f 1,2)
+	scr_container -q -p p unpack 1
+	diff <(cut -d ' ' -f 1,2 before) \
+		<(dirs p | sed 's/ 2711 / 711 /' | cut -d ' ' -f 1,2)
+	# The group of a directory that hands it on.
+	mkdir s
+	chmod 2755 s
+	scr_container -q -p p extract -C s 1
+	[[ $(stat -c %a s/run/a/ckpt.1) == 2711 ]]
+	# A user's own import fails with a directory closed to him: nothing is left.
+	chmod 555 p/run/a/ckpt.1
+	scr_archive -q -p p export -o ar 1
+	mkdir -p q3/.scr/index.lock
+	chmod 755 . "${BATS_TEST_TMPDIR%/*}" "${BATS_TEST_TMPDIR%/*/*}"
+	as_user=()
+	if ((EUID == 0)); then
+		give q3
+		as_user=(setpriv --reuid 1234 --regid 4321 --clear-groups)
+		"${as_user[@]}" test -r ar || return 0
+	fi
+	try "${as_user[@]}" "$BIN/scr_archive" -p q3 import ar
+	assert_status 1
+	[[ ! -e q3/run ]] || failed "left:" "$(find q3)"
+}
+
 # --- A path twice, closed pipes, signals --------------------------------------------
 
 @test "one path twice in a map: verify says so, extract and unpack refuse" {

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * packed_dirs.c - the directories of a dataset's files.  Packing leaves them
+ * where they are.
+ */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "arena.h"
+#include "container/packed.h"
+#include "error.h"
+#include "map.h"
+#include "mem.h"
+#include "par.h"
+#include "path.h"
+
+struct dir {
+	const char *path;
+	bool is; /* a directory, with these attributes */
+	struct attr attr;
+};
+
+struct dirs {
+	int rootfd;
+	struct arena *arena;
+	struct map *known;
+	struct dir *list;
+	size_t count, cap;
+};
+
+/* Add the directory given by the first `len` bytes of `path`, and those above
+ * it. */
+static int
+add(struct dirs *d, const char *path, size_t len, struct error *err)
+{
+	while (len > 0) {
+		const char *dir = arena_strndup(d->arena, path, len);
+
+		if (dir != NULL && map_get(d->known, dir) != MAP_NONE)
+			return 0;
+		if (dir == NULL || !MEM_ROOM(d->list, d->count, d->cap) ||
+		    map_put(d->known, dir, 0) < 0)
+			return error_no_memory(err);
+		d->list[d->count++] = (struct dir){ .path = dir };
+		while (len > 0 && path[len - 1] != '/')
+			len--;
+		len -= len > 0;
+	}
+	return 0;
+}
+
+static int
+list(struct dirs *d, const struct packed *p, const bool *only,
+     struct error *err)
+{
+	const char *last = "";
+	size_t last_len = 0;
+
+	for (size_t i = 0; i < p->map.nfiles; i++) {
+		const char *path = p->map.files[i].path;
+		size_t len = (size_t)(path_base(path) - path);
+
+		len -= len > 0;
+		if ((only != NULL && !only[i]) ||
+		    (len == last_len && memcmp(path, last, len) == 0))
+			continue;
+		if (add(d, path, len, err) < 0)
+			return -1;
+		last = path;
+		last_len = len;
+	}
+	return 0;
+}
+
+static int
+look(void *arg, size_t i, unsigned worker, struct error *err)
+{
+	const struct dirs *d = arg;
+	struct dir *at = &d->list[i];
+	struct stat st;
+
+	(void)worker;
+	(void)err;
+	at->is = path_stat_beneath(d->rootfd, at->path, &st, NULL) == 0 &&
+		 S_ISDIR(st.st_mode);
+	if (at->is)
+		attr_from_stat(&at->attr, &st);
+	return 0;
+}
+
+int
+packed_each_dir(const struct packed *p, const bool *only, struct par *par,
+		const struct packed_visitor *visitor, struct error *err)
+{
+	struct dirs d = {
+		.rootfd = p->file_fd,
+		.arena = arena_new(),
+		.known = map_new(),
+	};
+	int rc = -1;
+
+	if (d.arena == NULL || d.known == NULL)
+		error_no_memory(err);
+	else if (list(&d, p, only, err) == 0)
+		rc = par_for(par, d.count, 0, look, &d, err);
+	for (size_t i = 0; i < d.count && rc == 0; i++)
+		if (d.list[i].is)
+			rc = visitor->fn(visitor->arg, d.list[i].path,
+					 &d.list[i].attr, err);
+	mem_free(d.list);
+	map_free(d.known);
+	arena_free(d.arena);
+	return rc;
+}
