@@ -71,8 +71,7 @@ mark_deep(const struct settings *s, struct plan *p, struct error *err)
 		struct error why = ERROR_INIT;
 
 		deep_error(p, f, &why);
-		if (f->member == PLAN_NONE ||
-		    (!f->in_body && f->file == PLAN_NONE)) {
+		if (!deep_is_located(f)) {
 			rc = error_set(err, ERROR_DAMAGED, "%s", why.text);
 			break;
 		}
@@ -133,7 +132,7 @@ show_plan(const struct settings *s, struct plan *p, struct json *j)
 		json_set(j, "plan", plan_json(p, false));
 		return STATUS_OK;
 	}
-	report_summary(p, NULL, NULL, &text);
+	report_summary(p, NULL, NULL, plan_data_status(p), &text);
 	buf_add_str(&text, "\nwhat a rebuild would do\n");
 	report_actions(p, &text);
 	buf_add_char(&text, '\n');

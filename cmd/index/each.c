@@ -12,6 +12,7 @@
 #include "mem.h"
 #include "meta/dataset_dir.h"
 #include "meta/index.h"
+#include "report/hint.h"
 #include "report/plan_text.h"
 #include "report/results.h"
 #include "str.h"
@@ -71,22 +72,63 @@ deleted(void *arg, int64_t id, const struct delete_result *r,
 			 str_size(r->bytes));
 }
 
+/* The last line is kept back, to add the next step to it. */
 struct problems {
 	const char *name;
 	struct json *list; /* NULL: to stderr */
 	size_t count;
+	struct buf last;
 };
+
+/* Print the line that was kept back. */
+static void
+print_last(struct problems *p, const char *next)
+{
+	if (p->last.len > 0)
+		app_error("%s: %s%s%s", p->name, p->last.data,
+			  next[0] != '\0' ? ": " : "", next);
+	buf_clear(&p->last);
+}
 
 static void
 bad(void *arg, const char *what)
 {
 	struct problems *p = arg;
 
-	if (p->list != NULL)
+	if (p->list != NULL) {
 		json_push_str(p->list, what);
-	else if (p->count < PROBLEMS_SHOWN || app_verbosity() > 0)
-		app_error("%s: %s", p->name, what);
+	} else if (p->count < PROBLEMS_SHOWN || app_verbosity() > 0) {
+		print_last(p, "");
+		(void)buf_add_str(&p->last, what);
+	}
 	p->count++;
+}
+
+/* Print what is left to say, and the command that mends the dataset if there
+ * is one. */
+static void
+end_problems(struct each *w, int64_t id, bool mends, struct problems *p)
+{
+	const struct settings *s = w->s;
+	char command[1024], next[1100] = "", more[64], word[WORD_ID_SIZE];
+
+	if (p->list != NULL)
+		return;
+	if (mends)
+		snprintf(next, sizeof(next), "%s mends it",
+			 report_command(
+				 report_build(s->deep, s->checksums),
+				 app_prefix(s->prefix),
+				 catalogue_word(w->c, w->o.index, id, word),
+				 command, sizeof(command)));
+	if (p->count > PROBLEMS_SHOWN && app_verbosity() <= 0) {
+		print_last(p, "");
+		snprintf(more, sizeof(more), "%zu more problems (-v shows all)",
+			 p->count - PROBLEMS_SHOWN);
+		(void)buf_add_str(&p->last, more);
+	}
+	print_last(p, next);
+	buf_free(&p->last);
 }
 
 static int
@@ -129,11 +171,12 @@ verify_one(struct each *w, const struct index_entry *e)
 {
 	struct verify_result r = { .status = STATUS_OK };
 	struct error err = ERROR_INIT;
-	struct problems p = { .count = 0 };
+	struct problems p = { .last = BUF_INIT };
 	const struct verify_listener listener = { bad, &p };
 	struct buf row = BUF_INIT, word = BUF_INIT;
 	struct json *j = NULL;
 	const char *state = "incomplete";
+	size_t told = 0;
 	char text[256];
 	int status = STATUS_OK;
 
@@ -147,11 +190,15 @@ verify_one(struct each *w, const struct index_entry *e)
 		if (r.status != STATUS_LOST && e->desc.id == 0 &&
 		    err.kind == ERROR_NONE) {
 			bad(&p, "not in the index, so no job restarts from it");
+			r.mends = r.mends || r.status == STATUS_OK;
 			r.status = error_worse_status(r.status, STATUS_DAMAGED);
 		}
+		told = p.count;
 		if (err.kind == ERROR_NONE)
 			r.status = error_worse_status(
 				r.status, report_overlap(w, e->id, &p));
+		r.mends = r.mends && p.count == told;
+		end_problems(w, e->id, r.mends && err.kind == ERROR_NONE, &p);
 		status = app_report(r.status, &err);
 		/* Without --moved-from, for example, it is not known. */
 		if (status == STATUS_USAGE)
@@ -164,9 +211,6 @@ verify_one(struct each *w, const struct index_entry *e)
 		json_push(w->list, j);
 		return status;
 	}
-	if (p.count > PROBLEMS_SHOWN && app_verbosity() <= 0)
-		app_error("%s: %zu more problems (-v shows all)", p.name,
-			  p.count - PROBLEMS_SHOWN);
 	results_verify_row(e->id, e->name, state, &r, &row);
 	app_print(&row);
 	return status;

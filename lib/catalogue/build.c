@@ -117,8 +117,7 @@ act_on(struct build *b, const struct deep_result *r, struct error *err)
 		const struct deep_finding *f = &r->findings[i];
 
 		deep_error(b->plan, f, &why);
-		if (f->member == PLAN_NONE ||
-		    (!f->in_body && f->file == PLAN_NONE))
+		if (!deep_is_located(f))
 			return error_set(err, ERROR_DAMAGED, "%s: %s",
 					 b->dir.name, why.text);
 		work_say(&b->o->work, "%s: %s", b->dir.name, why.text);

@@ -172,6 +172,8 @@ struct verify_result {
 		       at */
 	struct fetchable fetch; /* status without what the library does not
 				   read: filemaps and redundancy */
+	bool mends; /* catalogue_build() mends all of it, with the same options;
+		       false: some of it only the user can */
 	bool listed; /* looked at by rank2file alone, without filemaps */
 	size_t files, bad_files;
 	uint64_t bytes; /* of the files present */

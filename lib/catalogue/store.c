@@ -197,7 +197,8 @@ tell(const struct remake *r, const char *why, const char *what,
 	if (r->left > 0)
 		buf_printf(to,
 			   ": not listed, for want of a good summary: "
-			   "--build ID puts %s into the index",
+			   "--build id:%s puts %s into the index",
+			   r->left == 1 ? r->left_ids + 1 : "N",
 			   r->left == 1 ? "it" : "them");
 	if (last != NULL)
 		buf_printf(to, "\n%s", last);

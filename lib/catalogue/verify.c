@@ -77,6 +77,7 @@ verify_tell_astray(struct verify *v)
 {
 	char from[VERIFY_SHOWN], to[VERIFY_SHOWN];
 
+	v->by_hand = v->by_hand || v->astray > 0;
 	if (v->astray > 0)
 		verify_tell(
 			v, STATUS_DAMAGED,
@@ -174,9 +175,11 @@ tell_fetch(struct verify *v, bool has_plan)
 			    SUMMARY_FILE
 			    ": the job itself declared the dataset "
 			    "invalid");
-	if (f->have_ranks && f->ranks.flaw != NULL)
+	if (f->have_ranks && f->ranks.flaw != NULL) {
+		v->by_hand = true;
 		verify_tell(v, STATUS_DAMAGED, "%s: its copy was read",
 			    f->ranks.flaw);
+	}
 	/* No library fetches a packed dataset, and unpacking writes its
 	 * rank2file again. */
 	if (f->have_ranks && f->ranks.refused != NULL && !f->packed)
@@ -244,6 +247,7 @@ verify_gone(struct verify *v, struct error *err)
 	char shown[VERIFY_SHOWN];
 	int found = 0;
 
+	v->by_hand = true;
 	if (v->e->name != NULL && packed_is_old(v->c->prefix_fd, v->e->name))
 		return verify_old(v, err);
 	found = catalogue_renamed_meta(v->c, v->e->id, &like, err);
@@ -274,8 +278,10 @@ tell_twins(struct verify *v)
 	    segmap_read(&m, r, NULL) < 0)
 		return;
 	if (segmap_refuse_twins(&m, NULL, ERROR_DAMAGED, "the map is damaged",
-				&why) < 0)
+				&why) < 0) {
+		v->by_hand = true;
 		verify_tell(v, STATUS_DAMAGED, "%s", why.text);
+	}
 	segmap_free(&m);
 }
 
@@ -310,6 +316,12 @@ verify(struct verify *v, struct error *err)
 	return 0;
 }
 
+static void
+settle(struct verify *v)
+{
+	v->out->mends = v->out->status == STATUS_DAMAGED && !v->by_hand;
+}
+
 int
 catalogue_verify(struct catalogue *c, const struct index_entry *e,
 		 const struct catalogue_options *o,
@@ -328,6 +340,7 @@ catalogue_verify(struct catalogue *c, const struct index_entry *e,
 
 	memset(out, 0, sizeof(*out));
 	rc = verify(&v, err);
+	settle(&v);
 	catalogue_fetch_free(&v.fetch);
 	catalogue_dir_close(&v.dir);
 	return rc;
@@ -356,6 +369,7 @@ catalogue_verify_plan(struct catalogue *c, const struct index_entry *e,
 	    catalogue_fetch_match(&v.fetch, p, err) == 0) {
 		verify_tell_names(&v, p);
 		tell_fetch(&v, true);
+		settle(&v);
 		rc = 0;
 	}
 	catalogue_fetch_free(&v.fetch);

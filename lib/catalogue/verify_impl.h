@@ -21,6 +21,7 @@ struct verify {
 	struct catalogue_dir dir;
 	struct catalogue_fetch fetch;
 	struct catalogue_renamed renamed;
+	bool by_hand; /* something was found that only the user can mend */
 	size_t astray, astray_lost; /* files below renamed.from; those that
 				       cannot be rebuilt */
 };

@@ -16,6 +16,7 @@
 #include "meta/dataset_dir.h"
 #include "meta/index.h"
 #include "report/containers.h"
+#include "report/hint.h"
 #include "report/plan_json.h"
 #include "report/plan_text.h"
 #include "rescue/plan.h"
@@ -80,13 +81,16 @@ entry_of(const struct overview *s, int64_t id)
 }
 
 static void
-judge_plan(struct condition *h)
+judge_plan(struct condition *h, const struct catalogue_options *o)
 {
 	struct error why = ERROR_INIT;
 
 	char lacks[256];
 
 	h->status = plan_data_status(h->plan);
+	h->mend = plan_status(h->plan) == STATUS_DAMAGED
+			  ? report_build(o->deep, o->checksums)
+			  : NULL;
 	if (plan_status(h->plan) == STATUS_DAMAGED)
 		snprintf(h->why, sizeof(h->why),
 			 "%s missing or wrong, and can be rebuilt",
@@ -113,6 +117,10 @@ check_deep(struct condition *h, const struct catalogue_options *o,
 		set_why(h, why.text);
 	}
 	h->status = error_worse_status(h->status, STATUS_DAMAGED);
+	h->mend = report_build(true, o->checksums);
+	for (size_t i = 0; i < h->deep.nfindings; i++)
+		if (!deep_is_located(&h->deep.findings[i]))
+			h->mend = NULL;
 	return 0;
 }
 
@@ -223,6 +231,7 @@ check_files(struct overview *s, const struct catalogue_options *o,
 			     &why) < 0)
 		return could_not(h, o, &why, err);
 	h->status = h->verify.status;
+	h->mend = h->verify.mends ? report_build(o->deep, o->checksums) : NULL;
 	h->packed = h->verify.fetch.packed;
 	before = h->problems.len;
 	if (h->containers != NULL) {
@@ -238,7 +247,8 @@ check_files(struct overview *s, const struct catalogue_options *o,
  * is complete, a job must be able to restart from it, too. */
 static int
 check_metadata(struct overview *s, const struct overview_entry *e,
-	       struct condition *h, struct error *err)
+	       const struct catalogue_options *o, struct condition *h,
+	       struct error *err)
 {
 	const struct verify_listener problems = { add_problem, h };
 	const struct catalogue_options quiet = { .index = s->index };
@@ -259,6 +269,8 @@ check_metadata(struct overview *s, const struct overview_entry *e,
 	h->packed = r.fetch.packed;
 	if (r.status != STATUS_OK)
 		first_problem(h);
+	if (r.status != STATUS_OK)
+		h->mend = r.mends ? report_build(o->deep, o->checksums) : NULL;
 	h->status = error_worse_status(h->status, r.status);
 	return 0;
 }
@@ -279,10 +291,11 @@ check_dir(struct overview *s, const struct overview_entry *e,
 	}
 	if (h->plan == NULL)
 		return could_not(h, o, &why, err);
-	judge_plan(h);
+	judge_plan(h, o);
 	if (h->status == STATUS_OK || h->status == STATUS_DAMAGED)
-		return check_metadata(s, e, h, err) < 0 ? -1
-							: check_deep(h, o, err);
+		return check_metadata(s, e, o, h, err) < 0
+			       ? -1
+			       : check_deep(h, o, err);
 	/* A complete flush may lie beside the remains of a scavenge, or a
 	 * directory was renamed: check the files before reporting a loss. */
 	if (check_files(s, &quiet, h, err) < 0)
@@ -292,7 +305,7 @@ check_dir(struct overview *s, const struct overview_entry *e,
 		h->plan = NULL;
 		return 0;
 	}
-	judge_plan(h);
+	judge_plan(h, o);
 	return check_deep(h, o, err);
 }
 
@@ -333,6 +346,7 @@ condition_check(struct overview *s, const struct overview_entry *e,
 	struct error why = ERROR_INIT;
 
 	*out = (struct condition){ .id = e->id, .entry = e };
+	out->prefix = catalogue_path(s->catalogue);
 	catalogue_word(s->catalogue, s->index, e->id, out->word);
 	if (check_entry(s, e, o, out, &why) < 0)
 		return could_not(out, o, &why, err);
@@ -367,6 +381,7 @@ condition_check_old(struct overview *s, const char *word,
 	if (e == NULL)
 		return error_no_memory(err);
 	out->id = k->packed.id;
+	out->prefix = catalogue_path(s->catalogue);
 	catalogue_word(s->catalogue, s->index, out->id, out->word);
 	*e = (struct overview_entry){
 		.id = out->id,
@@ -408,7 +423,7 @@ condition_check_group(const struct locate_group *g,
 	out->plan = plan_caches(g->dirs, g->ndirs, &po, &why);
 	if (out->plan == NULL)
 		return could_not(out, o, &why, err);
-	judge_plan(out);
+	judge_plan(out, o);
 	return check_deep(out, o, err);
 }
 

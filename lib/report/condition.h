@@ -25,6 +25,7 @@ struct condition {
 	int64_t id;
 	char word[WORD_ID_SIZE];	    /* catalogue_word() of `entry` */
 	const struct overview_entry *entry; /* on a prefix; else NULL */
+	const char *prefix;		    /* its path */
 	const struct locate_group *group;   /* in caches; else NULL */
 	int status; /* STATUS_OK, _DAMAGED or _LOST; _FAILED: unknown */
 	/* unfinished: the index does not claim that it is on the prefix,
@@ -32,6 +33,8 @@ struct condition {
 	bool absent;
 	bool packed; /* whole or not, its files are in containers: no job can
 			fetch it (fetchable.h) */
+	const char *mend;  /* the command that mends all of it: see
+			     report_build(); NULL: none does */
 	struct plan *plan; /* NULL: its files are known from a rank2file only */
 	struct verify_result verify; /* valid without a plan */
 	struct buf problems;	     /* its problems, one line each */

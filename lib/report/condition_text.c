@@ -179,31 +179,44 @@ is_fit(const struct condition *h)
 	       !(h->deep_done && h->deep.nfindings > 0);
 }
 
+/* ": COMMAND mends it", or "". */
+static const char *
+next_step(const struct condition *h, char *to, size_t size)
+{
+	char command[NAME_TEXT];
+
+	to[0] = '\0';
+	if (h->mend != NULL && h->entry != NULL && h->entry->indexed &&
+	    h->status == STATUS_DAMAGED)
+		snprintf(to, size, ": %s mends it",
+			 report_command(h->mend, h->prefix, h->word, command,
+					sizeof(command)));
+	return to;
+}
+
 void
 report_reasons(const struct condition *h, struct buf *out)
 {
 	const struct overview_entry *e = h->entry;
-	char text[sizeof(h->why) + 64];
-
+	char text[sizeof(h->why) + 64], next[NAME_TEXT + 16];
 	char dataset[48];
 
 	/* Most messages of the library begin with these words. */
 	snprintf(dataset, sizeof(dataset), "dataset %" PRId64 ": ", h->id);
 	if (h->why[0] != '\0')
-		buf_printf(out, "  %s%s\n",
+		buf_printf(out, "  %s%s%s\n",
 			   str_starts(h->why, dataset) ? "" : dataset,
-			   str_printable(text, sizeof(text), h->why));
+			   str_printable(text, sizeof(text), h->why),
+			   next_step(h, next, sizeof(next)));
 	if (e != NULL && e->indexed && !e->valid)
 		buf_printf(out,
 			   "  dataset %" PRId64 ": in the index as NO: %s\n",
 			   h->id, e->reason);
 	if (e != NULL && e->has_dir && !e->indexed && is_fit(h))
-		buf_printf(
-			out, "  %snot in the index: %s puts it there\n",
-			dataset,
-			report_command("scr_index --build",
-				       h->plan ? h->plan->places[0].root : ".",
-				       h->word, text, sizeof(text)));
+		buf_printf(out, "  %snot in the index: %s puts it there\n",
+			   dataset,
+			   report_command("scr_index --build", h->prefix,
+					  h->word, text, sizeof(text)));
 }
 
 /* --- One dataset --- */
@@ -266,43 +279,45 @@ hint_nodes(struct buf *out, const struct plan *p)
 }
 
 static void
-hint_rebuild(struct buf *out, const struct condition *h)
+hint_next(struct buf *out, const struct condition *h)
 {
-	const char *prefix = h->plan->places[0].root;
-	char text[NAME_TEXT];
+	char build[NAME_TEXT], rebuild[NAME_TEXT];
 
-	if (plan_status(h->plan) != STATUS_DAMAGED || h->entry == NULL ||
-	    (h->deep_done && h->deep.nfindings > 0))
+	if (h->entry == NULL || h->mend == NULL)
 		return;
+	report_command(h->mend, h->prefix, h->word, build, sizeof(build));
+	if (plan_status(h->plan) != STATUS_DAMAGED ||
+	    (h->deep_done && h->deep.nfindings > 0)) {
+		buf_printf(out, "  next        %s: mends it\n", build);
+		return;
+	}
 	buf_printf(out, "  next        %s: brings it back\n",
-		   report_command("scr_rebuild", prefix, h->word, text,
-				  sizeof(text)));
+		   report_command("scr_rebuild", h->prefix, h->word, rebuild,
+				  sizeof(rebuild)));
 	buf_printf(out,
 		   "              %s: does, too, and puts it into the "
 		   "index\n",
-		   report_command("scr_index --build", prefix, h->word, text,
-				  sizeof(text)));
+		   build);
 }
 
-/* What is wrong with the metadata that a restart needs. */
+/* What is wrong with the metadata that a restart needs; or, if nothing is, why
+ * a dataset is damaged that lacks no file. */
 static void
-report_metadata(const struct condition *h, struct buf *out)
+report_causes(const struct condition *h, struct buf *out)
 {
 	const char *at = h->problems.data, *line = NULL;
-	char text[NAME_TEXT];
+	char text[sizeof(h->why)];
 	size_t len = 0;
 
 	if (h->plan->verdict == SET_LOST &&
 	    plan_data_status(h->plan) != STATUS_DAMAGED)
 		return;
 	while ((line = str_line(&at, &len)) != NULL)
-		buf_printf(out, "  restart     %s: %.*s\n",
-			   report_state(h->status), (int)len, line);
-	if (h->problems.len > 0 && h->status == STATUS_DAMAGED)
-		buf_printf(out, "  next        %s: writes it again\n",
-			   report_command("scr_index --build",
-					  h->plan->places[0].root, h->word,
-					  text, sizeof(text)));
+		buf_printf(out, "  because     %.*s\n", (int)len, line);
+	if (h->problems.len == 0 && !h->deep_done &&
+	    h->status != plan_data_status(h->plan))
+		buf_printf(out, "  because     %s\n",
+			   str_printable(text, sizeof(text), h->why));
 }
 
 /* A dataset that has a plan. */
@@ -313,11 +328,11 @@ report_planned(struct condition *h, const struct report_choice *c,
 	const struct dataset *d = h->entry != NULL ? &h->entry->desc : NULL;
 	struct plan *p = h->plan;
 
-	report_summary(p, d, h->containers, out);
-	report_metadata(h, out);
+	report_summary(p, d, h->containers, h->status, out);
+	report_causes(h, out);
 	if (p->places[0].cache && h->status == STATUS_LOST)
 		hint_nodes(out, p);
-	hint_rebuild(out, h);
+	hint_next(out, h);
 	if (h->deep_done)
 		report_deep(p, &h->deep, out);
 	buf_printf(out, "\n");

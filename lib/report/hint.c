@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/hint.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -56,4 +55,12 @@ report_command(const char *command, const char *prefix, const char *word,
 		snprintf(to, size, "%.*s -p %s%s %s", verb, command,
 			 quote(prefix, dir), command + verb, dataset);
 	return to;
+}
+
+const char *
+report_build(bool deep, bool checksums)
+{
+	return deep	   ? "scr_index --deep --build"
+	       : checksums ? "scr_index --checksums --build"
+			   : "scr_index --build";
 }

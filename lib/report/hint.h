@@ -3,6 +3,7 @@
 #ifndef REPORT_HINT_H
 #define REPORT_HINT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -12,5 +13,8 @@
  */
 char *report_command(const char *command, const char *prefix, const char *word,
 		     char *to, size_t size);
+
+/* The command of report_command() that mends what a look of this kind finds. */
+const char *report_build(bool deep, bool checksums);
 
 #endif /* REPORT_HINT_H */

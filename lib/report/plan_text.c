@@ -372,11 +372,11 @@ put_damage(struct buf *out, struct plan *p)
 }
 
 static void
-put_state(struct buf *out, struct plan *p)
+put_state(struct buf *out, struct plan *p, int status)
 {
 	char spare[CLAUSE_TEXT];
 
-	buf_printf(out, "  state       %s", report_state(plan_data_status(p)));
+	buf_printf(out, "  state       %s", report_state(status));
 	if (plan_status(p) == STATUS_OK)
 		buf_printf(out, "\n  could lose  %s\n",
 			   report_spare(p, false, spare, sizeof(spare)));
@@ -386,7 +386,7 @@ put_state(struct buf *out, struct plan *p)
 
 void
 report_summary(struct plan *p, const struct dataset *d,
-	       const struct containers *k, struct buf *out)
+	       const struct containers *k, int status, struct buf *out)
 {
 	char text[PATH_TEXT];
 
@@ -408,7 +408,7 @@ report_summary(struct plan *p, const struct dataset *d,
 	buf_printf(out, "  redundancy  %s\n",
 		   report_scheme(p, text, sizeof(text)));
 	report_containers_head(k, out);
-	put_state(out, p);
+	put_state(out, p, status);
 }
 
 /* --- Rebuilds and deep checks --- */

@@ -30,10 +30,10 @@ const char *report_state(int status);
 /*
  * Labelled lines: kind, place, missing files, and further losses that the
  * dataset tolerates.  `d`: its descriptor, or NULL; `k`: its containers, or
- * NULL.
+ * NULL; `status`: of all of it, which may be worse than that of the plan.
  */
 void report_summary(struct plan *p, const struct dataset *d,
-		    const struct containers *k, struct buf *out);
+		    const struct containers *k, int status, struct buf *out);
 
 /* A table of the redundancy sets, one row each; a long run of whole, equal sets
  * shares a row. */

@@ -15,8 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rescue/plan.h"
+
 struct error;
-struct plan;
 struct work;
 
 struct deep_finding {
@@ -46,6 +47,13 @@ struct deep_result {
 int deep_check(struct plan *p, const struct work *work, struct deep_result *out,
 	       struct error *err);
 void deep_free(struct deep_result *r);
+
+/* Does the finding tell which file is wrong? */
+static inline bool
+deep_is_located(const struct deep_finding *f)
+{
+	return f->member != PLAN_NONE && (f->in_body || f->file != PLAN_NONE);
+}
 
 /* Set *err to one sentence that describes a finding, with ERROR_DAMAGED.
  * Returns -1. */

@@ -461,19 +461,20 @@ void
 plan_owner_say(const struct planner *w)
 {
 	struct plan_owner o = w->owner;
-	char then[WHEN_TEXT], made[WHEN_TEXT], times[2 * WHEN_TEXT + 32] = "";
+	char then[WHEN_TEXT], made[WHEN_TEXT], name[48] = "the dataset";
 
 	for (size_t i = 0; i < w->p.nsets; i++)
 		count_set(&o, &w->p.sets[i]);
 	if (o.maps + o.reds == 0)
 		return;
-	if (o.newest > 0)
-		snprintf(times, sizeof(times), " (%s, before CREATED %s)",
-			 when_text(then, o.newest / SECOND),
-			 when_text(made, o.created / SECOND));
+	if (w->p.id > 0)
+		snprintf(name, sizeof(name), "dataset %" PRId64, w->p.id);
 	work_say(w->work,
-		 "%s: %zu %s and %zu redundancy %s belong to another "
-		 "dataset%s: not used; compute new redundancy",
-		 w->p.places[0].meta, str_count(o.maps, "filemap"),
-		 str_count(o.reds, "file"), times);
+		 "%s: %zu %s and %zu redundancy %s belong to another dataset: "
+		 "not used; compute new redundancy",
+		 name, str_count(o.maps, "filemap"), str_count(o.reds, "file"));
+	if (o.newest > 0)
+		work_detail(w->work, "%s: they are of %s, it was created %s",
+			    name, when_text(then, o.newest / SECOND),
+			    when_text(made, o.created / SECOND));
 }

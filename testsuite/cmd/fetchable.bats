@@ -63,6 +63,9 @@ says() {
 	try scr_inspect -p p
 	assert_status "$status_wanted"
 	assert_output_has "  $state" "$text"
+	try scr_inspect -p p -d 1
+	assert_status "$status_wanted"
+	assert_output_has "  state       $state" "$text"
 	kept=$(tree_sha p/.scr)
 	try scr_index -p p --current ckpt.1
 	assert_status "$status_wanted"
@@ -87,6 +90,14 @@ says() {
 	rm "$meta/summary.scr"
 	says 3 damaged "summary.scr: missing"
 	assert_stderr_has "scr_index -p p --build 1"
+	try scr_index -p p --verify
+	assert_stderr_one_line \
+		"summary.scr: missing: scr_index -p p --build 1 mends it"
+	try scr_inspect -p p
+	assert_output_has "missing: scr_index -p p --build 1 mends it"
+	try scr_inspect -p p -d 1
+	assert_output_has "because     summary.scr: missing" \
+		"next        scr_index -p p --build 1: mends it"
 	scr_index -q -p p --build 1
 	scr_index -p p --verify
 	as_flushed

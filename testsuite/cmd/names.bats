@@ -586,3 +586,21 @@ END
 	((lines[3] < 3 * lines[2]))
 	((lines[4] < 8 * lines[2]))
 }
+
+@test "the words in hints: an id stays an id" {
+	steps
+	rm p/.scr/scr.dataset.{4,5}/summary.scr
+	try scr_index -p p --verify id:4
+	assert_stderr_one_line \
+		"summary.scr: missing: scr_index -p p --build id:4 mends it"
+	scr_index -q -p p --build id:4
+	scr_index -p p --verify id:4
+	rm p/.scr/index.scr
+	try scr_index -p p
+	assert_stderr_has "dataset 5: not listed" \
+		"--build id:5 puts it into the index"
+	rm p/.scr/scr.dataset.2/summary.scr
+	try scr_index -p p
+	assert_stderr_has "datasets 2 5: not listed" \
+		"--build id:N puts them into the index"
+}

@@ -106,6 +106,7 @@ refused()
 	assert_status 0
 	assert_output_lacks "any 1 rank"
 	assert_stderr_one_line "filemaps" "another dataset"
+	((${#stderr} < 130)) || failed "a long line"
 	rm p/ckpt.4/rank_2.ckpt
 	refused
 }

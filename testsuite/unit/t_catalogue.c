@@ -79,6 +79,7 @@ test_read(void)
 	ix = catalogue_read(c, NULL);
 	ok(ix != NULL && index_count(ix) == 3, "so is a missing one");
 	ok(notice_says(c, "dataset 2: not listed") &&
+		   notice_says(c, "--build id:2 puts it into the index") &&
 		   strstr(catalogue_notice(c), "4") == NULL,
 	   "... which tells what could be built");
 	index_free(ix);

@@ -127,7 +127,7 @@ test_whole(void)
 	is_str(report_scheme(&s.p, text, sizeof(text)), "XOR, 1 set of 4",
 	       "scheme");
 	is_str(report_lacks(&s.p, text, sizeof(text)), "nothing", "lacks");
-	report_summary(&s.p, NULL, NULL, &b);
+	report_summary(&s.p, NULL, NULL, plan_data_status(&s.p), &b);
 	ok(has(&b, "dataset 7\n") && has(&b, "state       whole\n"), "summary");
 	buf_clear(&b);
 	report_files(&s.p, false, 0, &b);
@@ -183,7 +183,7 @@ test_lost(void)
 	sample_init(&s);
 	lose(&s, 1, FATE_LOST);
 	lose(&s, 3, FATE_LOST);
-	report_summary(&s.p, NULL, NULL, &b);
+	report_summary(&s.p, NULL, NULL, plan_data_status(&s.p), &b);
 	ok(has(&b, "state       lost: ranks 1 3 lack 2 files") &&
 		   has(&b, "ranks are missing"),
 	   "summary");
@@ -238,7 +238,7 @@ all_reports(struct sample *s, struct buf *b, struct error *err)
 				       .nfindings = 1,
 				       .findings = &found };
 
-	report_summary(&s->p, NULL, NULL, b);
+	report_summary(&s->p, NULL, NULL, plan_data_status(&s->p), b);
 	report_sets(&s->p, b);
 	report_files(&s->p, true, 0, b);
 	report_map(&s->p, &style, b);
