@@ -130,8 +130,9 @@ io_read_fd(int fd, const char *name, size_t max, struct buf *out,
 	buf_clear(out);
 	if (stat_bounded(fd, name, max, &st, err) < 0)
 		return -1;
-	/* One byte more, so that the read that finds the end fits, too. */
-	if (buf_reserve(out, (size_t)st.st_size + 1) < 0)
+	/* One byte more, so that the read that finds the end fits, too; and
+	 * some for a decoder, so that it need not move the contents. */
+	if (buf_reserve(out, (size_t)st.st_size + 1 + IO_SPARE) < 0)
 		return error_no_memory(err);
 	if (read_all(fd, name, max, (size_t)st.st_size, out, err) < 0) {
 		buf_clear(out);

@@ -32,6 +32,7 @@ int io_read_file(int dirfd, const char *name, size_t max, struct buf *out,
 		 struct error *err);
 
 /* The same for a descriptor, from its offset 0. */
+#define IO_SPARE 8 /* bytes for which `out` has room after that */
 int io_read_fd(int fd, const char *name, size_t max, struct buf *out,
 	       struct error *err);
 

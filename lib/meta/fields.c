@@ -63,17 +63,26 @@ read_member(const struct field *f, const struct kvtree *k, void *record,
 	return 0;
 }
 
-/* Set the members `has`.  Bit i of `seen`: the key of fields[i] was found. */
 static void
-set_has(const struct field *fields, size_t n, uint32_t seen, void *record)
+set_has(const struct field *f, void *record)
 {
-	for (size_t i = 0; i < n; i++)
-		if (fields[i].has != 0)
-			*has_member(&fields[i], record) = true;
-	for (size_t i = 0; i < n; i++)
-		if (fields[i].has != 0 && !fields[i].optional &&
-		    (seen >> i & 1) == 0)
-			*has_member(&fields[i], record) = false;
+	if (f->has != 0)
+		*has_member(f, record) = true;
+}
+
+/* Clear the members `has` that lack a key.  Bit i of `seen`: the key of
+ * fields[i] was found. */
+static void
+clear_has(const struct field *fields, size_t n, uint32_t seen, void *record)
+{
+	uint32_t missing = ~seen & (uint32_t)((UINT64_C(1) << n) - 1);
+
+	for (; missing != 0; missing &= missing - 1) {
+		const struct field *f = &fields[__builtin_ctz(missing)];
+
+		if (f->has != 0 && !f->optional)
+			*has_member(f, record) = false;
+	}
 }
 
 int
@@ -100,9 +109,10 @@ fields_read(const struct field *fields, size_t n, const struct kvtree *t,
 			continue;
 		if (read_member(&fields[i], k, record, err) < 0)
 			return -1;
+		set_has(&fields[i], record);
 		seen |= UINT32_C(1) << i++;
 	}
-	set_has(fields, n, seen, record);
+	clear_has(fields, n, seen, record);
 	return __builtin_popcount(seen);
 }
 
@@ -218,10 +228,10 @@ fields_scan(const struct field *fields, size_t n, struct kvscan *s,
 			*member(&fields[i], record).u32 = (uint32_t)number;
 		else
 			*member(&fields[i], record).u64 = number;
+		set_has(&fields[i], record);
 		seen |= UINT32_C(1) << i;
 	}
 	/* As many keys as fields: if one occurs twice, another is missing. */
 	if ((size_t)__builtin_popcount(seen) != n)
 		s->odd = true;
-	set_has(fields, n, seen, record);
 }

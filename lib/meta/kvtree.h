@@ -160,6 +160,10 @@ struct kvtree *kvtree_decode(const void *data, size_t len, size_t *used,
 int kvtree_decode_into(struct kvtree *t, const void *data, size_t len,
 		       size_t *used, struct error *err);
 
+/* The same, but the tree takes over the buffer, so that no byte is copied; *raw
+ * gets another one, which is empty. */
+int kvtree_decode_buf(struct kvtree *t, struct buf *raw, struct error *err);
+
 /* Decode a sound image (kvtree_body()) without one child of the root: the `cut`
  * bytes at `from` are its key, and all behind it that belongs to it. */
 struct kvtree *kvtree_decode_without(const void *data, size_t len,

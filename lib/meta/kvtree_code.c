@@ -16,7 +16,7 @@
 #define ELEMENT_MIN 5
 
 /* Zero bytes after an image, so that a word can be read at any key. */
-#define PAD 8
+#define PAD IO_SPARE
 
 struct header {
 	uint64_t size;
@@ -483,32 +483,36 @@ fail:
 /* --- Files --- */
 
 int
-kvtree_read_file_into(struct kvtree *t, int dirfd, const char *name,
-		      struct buf *scratch, struct error *err)
+kvtree_decode_buf(struct kvtree *t, struct buf *raw, struct error *err)
 {
 	struct kvtree_tree *tree = kvtree_tree_of(t);
 	struct header h = { 0 };
-	struct buf old = BUF_INIT;
-	int rc = -1;
+	struct buf old;
 
+	kvtree_clear(t);
+	if (check_length(raw->data, raw->len, &h, err) < 0)
+		return -1;
+	if (buf_reserve(raw, PAD) < 0)
+		return error_no_memory(err);
+	memset(raw->data + raw->len, 0, PAD);
+	old = tree->image;
+	tree->image = *raw;
+	*raw = old;
+	buf_clear(raw);
+	if (decode_image(tree, &h, err) == 0)
+		return 0;
+	kvtree_clear(t);
+	return -1;
+}
+
+int
+kvtree_read_file_into(struct kvtree *t, int dirfd, const char *name,
+		      struct buf *scratch, struct error *err)
+{
 	kvtree_clear(t);
 	if (io_read_file(dirfd, name, KVTREE_MAX_ENCODED, scratch, err) < 0)
 		return -1;
-	if (check_length(scratch->data, scratch->len, &h, err) < 0)
-		goto out;
-	if (buf_reserve(scratch, PAD) < 0) {
-		error_no_memory(err);
-		goto out;
-	}
-	/* Let the tree take over the buffer, so no byte is copied. */
-	memset(scratch->data + scratch->len, 0, PAD);
-	old = tree->image;
-	tree->image = *scratch;
-	*scratch = old;
-	buf_clear(scratch);
-	rc = decode_image(tree, &h, err);
-	if (rc < 0)
-		kvtree_clear(t);
-out:
-	return rc < 0 ? error_wrap(err, "%s", name) : 0;
+	if (kvtree_decode_buf(t, scratch, err) < 0)
+		return error_wrap(err, "%s", name);
+	return 0;
 }

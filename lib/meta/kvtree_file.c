@@ -43,23 +43,29 @@ struct kvtree *
 kvtree_read_beneath(int dirfd, const char *rel, struct stat *st,
 		    struct error *err)
 {
-	struct kvtree *tree = NULL;
+	struct kvtree *tree = kvtree_new(err);
 	struct buf raw = BUF_INIT;
+	int rc = -1;
 	/* O_NONBLOCK: do not wait if the name is that of a FIFO. */
-	int fd = path_open_beneath(dirfd, rel, O_RDONLY | O_NONBLOCK, 0, err);
+	int fd = tree == NULL
+			 ? -1
+			 : path_open_beneath(dirfd, rel, O_RDONLY | O_NONBLOCK,
+					     0, err);
 
 	if (fd < 0)
-		return NULL;
-	if (st != NULL && fstat(fd, st) < 0) {
+		goto out;
+	if (st != NULL && fstat(fd, st) < 0)
 		error_sys(err, "%s: cannot stat", rel);
-	} else if (io_read_fd(fd, rel, KVTREE_MAX_ENCODED, &raw, err) == 0) {
-		tree = kvtree_decode(raw.data, raw.len, NULL, err);
-		if (tree == NULL)
-			error_wrap(err, "%s", rel);
-	}
-	buf_free(&raw);
+	else if (io_read_fd(fd, rel, KVTREE_MAX_ENCODED, &raw, err) == 0 &&
+		 (rc = kvtree_decode_buf(tree, &raw, err)) < 0)
+		error_wrap(err, "%s", rel);
 	close(fd);
-	return tree;
+out:
+	buf_free(&raw);
+	if (rc == 0)
+		return tree;
+	kvtree_free(tree);
+	return NULL;
 }
 
 int

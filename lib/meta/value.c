@@ -104,13 +104,10 @@ value_scan(const char *s, uint64_t max, uint64_t *out)
 
 	if (*s < '0' || *s > '9' || (*s == '0' && s[1] >= '0' && s[1] <= '9'))
 		return NULL;
-	for (; *s >= '0' && *s <= '9'; s++) {
-		uint64_t digit = (uint64_t)(*s - '0');
-
-		if (n > UINT64_MAX / 10 || n * 10 > UINT64_MAX - digit)
+	for (; *s >= '0' && *s <= '9'; s++)
+		if (__builtin_mul_overflow(n, 10, &n) ||
+		    __builtin_add_overflow(n, (uint64_t)(*s - '0'), &n))
 			return NULL;
-		n = n * 10 + digit;
-	}
 	if (n > max)
 		return NULL;
 	*out = n;
