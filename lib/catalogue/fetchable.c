@@ -281,7 +281,7 @@ catalogue_fetchable(struct catalogue *c, const struct index_entry *e,
 		return 0;
 	if (why.kind == ERROR_NOMEM || work_stopped(&o->work))
 		return error_pass(err, &why);
-	out->status = STATUS_FAILED;
+	out->status = why.kind == ERROR_LOST ? STATUS_LOST : STATUS_FAILED;
 	out->unsafe = why.kind == ERROR_UNSAFE;
 	snprintf(out->why, sizeof(out->why), "%s", why.text);
 	return 0;

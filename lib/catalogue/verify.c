@@ -177,8 +177,8 @@ tell_fetch(struct verify *v, bool has_plan)
 			    "invalid");
 	if (f->have_ranks && f->ranks.flaw != NULL) {
 		v->by_hand = true;
-		verify_tell(v, STATUS_DAMAGED, "%s: its copy was read",
-			    f->ranks.flaw);
+		verify_tell(v, STATUS_DAMAGED, "%s: %s", f->ranks.flaw,
+			    rank2file_instead(&f->ranks));
 	}
 	/* No library fetches a packed dataset, and unpacking writes its
 	 * rank2file again. */

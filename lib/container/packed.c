@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "container/packed.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -146,8 +147,8 @@ note_flaw(struct packed *p, struct error *err)
 	const struct hidden *h = &p->hidden;
 
 	if (p->r2f.flaw != NULL)
-		p->flaw = arena_printf(p->arena, "%s: its copy was read",
-				       p->r2f.flaw);
+		p->flaw = arena_printf(p->arena, "%s: %s", p->r2f.flaw,
+				       rank2file_instead(&p->r2f));
 	else if (h->flaw != NULL && !h->unread)
 		p->flaw = arena_printf(p->arena, "%s: its copy was read",
 				       h->flaw);
@@ -163,6 +164,56 @@ note_flaw(struct packed *p, struct error *err)
 	return p->flaw == NULL ? error_no_memory(err) : 0;
 }
 
+/* 1: a container. */
+static int
+is_container(void *arg, const char *name, struct error *err)
+{
+	(void)arg;
+	(void)err;
+	return segmap_is_container(name);
+}
+
+/* 1: a file of rank2file that can be read: not all of them are lost, or another
+ * program has written a map without containers. */
+static int
+is_sound(void *arg, const char *name, struct error *err)
+{
+	const int *meta_fd = arg;
+	struct kvtree *t = NULL;
+
+	(void)err;
+	if (str_starts(name, RANK2FILE_FILE))
+		t = kvtree_read_beneath(*meta_fd, name, NULL, NULL);
+	kvtree_free(t);
+	return t != NULL;
+}
+
+bool
+packed_map_lost(int meta_fd, struct error *why)
+{
+	int fd = -1;
+	bool any = false;
+
+	if ((why->kind != ERROR_ABSENT && why->kind != ERROR_CORRUPT) ||
+	    why->errnum == EIO ||
+	    dir_each(meta_fd, "metadata", is_sound, &meta_fd, NULL) != 0)
+		return false;
+	fd = path_open_beneath(meta_fd, SEGMAP_DIR, O_RDONLY | O_DIRECTORY, 0,
+			       NULL);
+	if (fd >= 0) {
+		any = dir_each(fd, SEGMAP_DIR, is_container, NULL, NULL) == 1;
+		close(fd);
+	}
+	if (any)
+		error_set(why, ERROR_LOST,
+			  RANK2FILE_FILE " and its copy are lost, and so are "
+					 "parts of it: without them nobody "
+					 "knows where the files lie in the "
+					 "containers: restore them from a "
+					 "backup");
+	return any;
+}
+
 static int
 load(struct packed *p, const struct packed_some *some, struct par *par,
      struct error *err)
@@ -173,6 +224,9 @@ load(struct packed *p, const struct packed_some *some, struct par *par,
 	if (rank2file_load_some(p->meta_fd, p->base, par,
 				some != NULL ? &some->files : NULL, &p->r2f,
 				&why) < 0) {
+		if (packed_map_lost(p->meta_fd, &why))
+			return error_set(err, ERROR_LOST, "%s: %s", p->name,
+					 why.text);
 		if (why.kind != ERROR_ABSENT)
 			return error_as(err, &why, "%s: %s", p->dir, why.text);
 		error_set(err, ERROR_ABSENT,

@@ -76,6 +76,10 @@ int packed_open(struct packed *p, const struct packed_where *where, bool lock,
 		const struct work *work, struct error *err);
 void packed_close(struct packed *p);
 
+/* rank2file in directory `meta_fd` cannot be read because of *why: are there
+ * containers of which it was the map?  Then *why becomes ERROR_LOST. */
+bool packed_map_lost(int meta_fd, struct error *why);
+
 /* Read the map again after it was written. */
 int packed_reload(struct packed *p, const struct work *work, struct error *err);
 

@@ -256,7 +256,7 @@ rank2file_is_damage(const struct error *why)
 	       why->errnum == EIO;
 }
 
-/* Read the top file, or else its copy. */
+/* Read the top file, or else its copy, or else make it from the parts. */
 static struct kvtree *
 read_top(struct rank2file_loader *l, int dirfd, struct error *err)
 {
@@ -267,15 +267,20 @@ read_top(struct rank2file_loader *l, int dirfd, struct error *err)
 	if (top != NULL)
 		return top;
 	name = arena_printf(l->out->arena, RANK2FILE_COPY "%s", l->base.base);
-	if (name != NULL && rank2file_is_damage(&why))
+	if (name != NULL && rank2file_is_damage(&why)) {
 		top = read_tree(l, dirfd, name, 0, NULL);
-	if (kvtree_get2(top, "CTR", "COPY") == NULL) {
-		kvtree_free(top);
-		error_pass(err, &why);
-		return NULL;
+		if (kvtree_get2(top, "CTR", "COPY") != NULL) {
+			l->top_copied = true;
+		} else {
+			kvtree_free(top);
+			top = rank2file_make_top(&l->base, dirfd);
+			l->out->remade = top != NULL;
+		}
 	}
-	l->top_copied = true;
-	l->out->flaw = arena_strdup(l->out->arena, why.text);
+	if (top == NULL)
+		error_pass(err, &why);
+	else
+		l->out->flaw = arena_strdup(l->out->arena, why.text);
 	return top;
 }
 

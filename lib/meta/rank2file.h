@@ -68,6 +68,8 @@ struct rank2file {
 	/* Set by a load: what is wrong with the first file whose second copy
 	 * was read instead; NULL: nothing. */
 	const char *flaw;
+	bool remade; /* the top file and its copy are lost; the parts told what
+			it said */
 	/* Set by a load: why LLNL's MPI reader refuses the map, which is read
 	 * nevertheless; NULL: it does not. */
 	const char *refused;
@@ -98,6 +100,14 @@ int rank2file_load(int dirfd, const char *base, struct rank2file *out,
 int rank2file_load_par(int dirfd, const char *base, struct par *par,
 		       struct rank2file *out, struct error *err);
 void rank2file_free(struct rank2file *r);
+
+/* What was read in place of the file that r->flaw names, as a clause. */
+static inline const char *
+rank2file_instead(const struct rank2file *r)
+{
+	return r->remade ? "what it said was taken from its parts"
+			 : "its copy was read";
+}
 
 /* A load of the map of a packed dataset (with CTR) that keeps the entries of
  * wanted files; it needs little memory for others, and looks at them no more

@@ -32,10 +32,15 @@ int rank2file_base_split(struct rank2file_base *b, const char *base);
 bool rank2file_part_scan(const struct rank2file_base *b, const char *tail,
 			 uint64_t *level, uint64_t *writer);
 
+struct kvtree;
+
+/* Make the top file of a packed dataset again, of which only the parts are left
+ * in directory `dirfd`.  NULL: they do not say enough. */
+struct kvtree *rank2file_make_top(const struct rank2file_base *base, int dirfd);
+
 struct arena;
 struct error;
 struct kvstream;
-struct kvtree;
 struct rank2file;
 struct rank2file_filter;
 struct rank2file_rank;

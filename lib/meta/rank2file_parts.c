@@ -153,7 +153,15 @@ read_image(void *arg, size_t i, unsigned worker, struct error *err)
 	/* ABSENT is reserved for a missing top file. */
 	if (why.kind == ERROR_ABSENT)
 		why.kind = ERROR_CORRUPT;
-	return error_pass(err, &why);
+	if (why.kind != ERROR_CORRUPT ||
+	    kvtree_get(l->out->containers, "COPY") == NULL)
+		return error_pass(err, &why);
+	why.kind = ERROR_LOST;
+	return error_as(err, &why,
+			"%s, and its copy is no better: without it nobody "
+			"knows where these files lie in the containers: "
+			"restore it from a backup",
+			why.text);
 }
 
 /* Only the size: scan_image() reads the part. */

@@ -14,6 +14,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "container/packed.h"
 #include "error.h"
 #include "mem.h"
 #include "par.h"
@@ -190,8 +191,14 @@ start_workers(struct planner *w, struct error *err)
 static int
 check_any(const struct planner *w, struct error *err)
 {
+	struct error why = { .kind = ERROR_ABSENT };
+
 	if (w->nmaps + w->p.nsets > 0)
 		return 0;
+	if (w->packed == NULL && !w->p.places[0].cache &&
+	    packed_map_lost(w->p.places[0].meta_fd, &why))
+		return error_set(err, ERROR_LOST, "%s: %s", w->p.places[0].meta,
+				 why.text);
 	return error_set(err, ERROR_ABSENT,
 			 "%s: no filemap and no redundancy file of "
 			 "this dataset",

@@ -97,6 +97,14 @@ has_containers(const struct place *pl)
 	       S_ISDIR(st.st_mode);
 }
 
+/* The map cannot be read: is it lost? */
+static int
+map_error(const struct place *pl, struct error *why, struct error *err)
+{
+	(void)packed_map_lost(pl->meta_fd, why);
+	return error_pass(err, why);
+}
+
 static int
 load(struct planner *w, struct plan_packed *k, struct error *err)
 {
@@ -104,7 +112,7 @@ load(struct planner *w, struct plan_packed *k, struct error *err)
 	struct error why = ERROR_INIT;
 
 	if (rank2file_load(pl->meta_fd, "rank2file", &k->r2f, &why) < 0)
-		return why.kind == ERROR_ABSENT ? 1 : error_pass(err, &why);
+		return why.kind == ERROR_ABSENT ? 1 : map_error(pl, &why, err);
 	if (!segmap_is_packed(&k->r2f))
 		return 1;
 	if (segmap_read(&k->map, &k->r2f, err) < 0 ||

@@ -144,6 +144,85 @@ reads()
 	reads 0
 }
 
+@test "the top file is lost, both copies: its parts tell the same" {
+	for options in "" --with-redundancy; do
+		# shellcheck disable=SC2086 # or none
+		packed $options
+		for how in "rm -f" "truncate -s 60"; do
+			cp -a p p.whole
+			$how $meta/rank2file $meta/copy.rank2file
+			reads 3
+			assert_stderr_has rank2file "taken from its parts"
+			assert_output_has "all data are there: scr_container repack 1"
+			try scr_rebuild -n -p p 1
+			assert_status 0
+			try scr_inspect -p p 1
+			[[ $status -eq 0 || $status -eq 3 ]]
+			assert_output_lacks lost
+			cp -a p p.2
+			scr_container -q -p p unpack 1
+			diff -r plain/ckpt.1 p/ckpt.1
+			diff <(tree_stat plain/ckpt.1) <(tree_stat p/ckpt.1)
+			rm -rf p
+			mv p.2 p
+			scr_container -q -p p repack 1
+			reads 0
+			assert_stderr_empty
+			# Containers can be rebuilt.
+			if [[ -n $options ]]; then
+				rm $meta/.scr/ctr.1.scr
+				scr_rebuild -q -p p 1
+				reads 0
+			fi
+			rm -rf p
+			mv p.whole p
+		done
+		# With modes and times lost, too: the data are not.
+		if [[ -z $options ]]; then
+			rm $meta/{,copy.}rank2file $meta/{,copy.}packed.*
+			reads 3
+		fi
+	done
+}
+
+@test "the parts of another program's map do not make a top file" {
+	packed
+	cp plain/.scr/scr.dataset.1/rank2file.0.0 $meta/
+	rm $meta/{,copy.}rank2file{,.0.1}
+	try scr_container -p p list 1
+	assert_status 1
+	assert_stderr_has rank2file
+}
+
+@test "a part is lost, both copies: that is a loss, and said" {
+	packed --with-redundancy
+	for how in "rm -f" "truncate -s 60"; do
+		for files in "rank2file.0.*" "rank2file*"; do
+			cp -a p p.whole
+			# shellcheck disable=SC2086 # patterns
+			$how $meta/$files $meta/copy.$files
+			was=$(tree_sha p)
+			for cmd in "container list" "container verify" \
+				"container unpack" "container repack" \
+				"container pack" "container extract" \
+				"archive export -o a.tar" rebuild inspect \
+				"index --build" "index --verify" \
+				"index --current"; do
+				verb=${cmd#* }
+				[[ $verb != "$cmd" ]] || verb=
+				# shellcheck disable=SC2086 # words
+				try scr_${cmd%% *} -p p $verb 1
+				assert_status 4
+				[[ $output$stderr == *"from a backup"* ]] ||
+					failed "$cmd"
+			done
+			diff <(tree_sha p) - <<<"$was"
+			rm -rf p
+			mv p.whole p
+		done
+	done
+}
+
 @test "packed filemaps are lost, both copies: unpack and repack refuse" {
 	packed --with-redundancy
 	rm $meta/{,copy.}packed.*

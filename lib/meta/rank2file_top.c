@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rank2file_top.c - the top file of a packed dataset's map, made again from the
+ * parts, if both of its copies are lost.
+ *
+ * A part says how many ranks there are, and where its files lie.  The rest of
+ * the top file is in names: those of the parts, and of the packed metadata that
+ * belong to them, which have the same numbers.  Only sizes and checksums of
+ * containers are not known again.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "buf.h"
+#include "crc.h"
+#include "dir.h"
+#include "error.h"
+#include "io.h"
+#include "meta/dataset_dir.h"
+#include "meta/kvtree.h"
+#include "meta/rank2file.h"
+#include "meta/rank2file_impl.h"
+#include "meta/value.h"
+#include "str.h"
+
+struct topping {
+	const struct rank2file_base *base;
+	int dirfd;
+	uint64_t generation; /* of all parts */
+	bool any, mixed;     /* is there a part; of another generation */
+	struct buf raw;
+};
+
+static int
+note_name(void *arg, const char *name, struct error *err)
+{
+	struct topping *t = arg;
+	char first[NAME_MAX + 1];
+	uint64_t level = 0, writer = 0;
+
+	(void)err;
+	(void)dataset_dir_is_copy(name, first);
+	if (!str_starts(first, t->base->stem.data) ||
+	    !rank2file_part_scan(t->base, first + t->base->stem.len, &level,
+				 &writer))
+		return 0;
+	writer %= RANK2FILE_PART_RANKS;
+	t->mixed |= level > 0 || (t->any && writer != t->generation);
+	t->any = true;
+	t->generation = writer;
+	return 0;
+}
+
+/* Read file `name`, or else its second copy, into t->raw. */
+static int
+read_any(struct topping *t, const char *name)
+{
+	char copy[NAME_MAX + 1];
+	size_t len = 0;
+
+	if (io_read_file(t->dirfd, name, KVTREE_MAX_ENCODED, &t->raw, NULL) ==
+		    0 &&
+	    kvtree_body(t->raw.data, t->raw.len, &len, NULL) != NULL)
+		return 0;
+	snprintf(copy, sizeof(copy), RANK2FILE_COPY "%s", name);
+	return io_read_file(t->dirfd, copy, KVTREE_MAX_ENCODED, &t->raw,
+			    NULL) == 0 &&
+			       kvtree_body(t->raw.data, t->raw.len, &len,
+					   NULL) != NULL
+		       ? 0
+		       : -1;
+}
+
+/* Does the part have a file in containers?  If not, the map is that of another
+ * program, and not packed. */
+static bool
+has_segments(const struct kvtree *part)
+{
+	const struct kvtree *rank = NULL, *file = NULL;
+
+	kvtree_foreach (rank, kvtree_get(part, "RANK"))
+		kvtree_foreach (file, kvtree_get(rank, "FILE"))
+			if (kvtree_get(file, "SEG") != NULL)
+				return true;
+	return false;
+}
+
+/* Record the checksum of t->raw as that of file `name` in `list`. */
+static struct kvtree *
+put_sum(const struct topping *t, struct kvtree *list, const char *name)
+{
+	struct kvtree *k = list == NULL ? NULL : kvtree_put(list, name, NULL);
+
+	return k != NULL && kvtree_set_crc(
+				    k, "CRC",
+				    crc_update(0, t->raw.data, t->raw.len),
+				    NULL) == 0
+		       ? k
+		       : NULL;
+}
+
+/* Add the part of the ranks from `first` on to the top file; *nranks becomes
+ * the number of all ranks. */
+static int
+add_part(struct topping *t, struct kvtree *top, uint64_t first,
+	 uint64_t *nranks, bool *packed)
+{
+	const uint64_t number = first + t->generation;
+	struct kvtree *ranks = kvtree_put(top, "RANK", NULL), *k = NULL;
+	struct kvtree *ctr = kvtree_put(top, "CTR", NULL);
+	struct kvtree *part = NULL;
+	char name[64], key[VALUE_NUMBER];
+	int rc = -1;
+
+	snprintf(name, sizeof(name), "%s.0.%" PRIu64, t->base->stem.data,
+		 number);
+	if (ranks == NULL || ctr == NULL || read_any(t, name) < 0 ||
+	    put_sum(t, kvtree_put(ctr, "COPY", NULL), name) == NULL)
+		return -1;
+	part = kvtree_decode(t->raw.data, t->raw.len, NULL, NULL);
+	k = kvtree_put(ranks, value_text(key, first), NULL);
+	if (part != NULL && k != NULL &&
+	    kvtree_u64(part, "RANKS", RANK2FILE_MAX_RANKS, nranks, NULL) == 0 &&
+	    kvtree_set_u64(k, "OFFSET", 0, NULL) == 0 &&
+	    kvtree_set(k, "FILE", name + t->base->stem.len, NULL) == 0)
+		rc = 0;
+	*packed = *packed || has_segments(part);
+	kvtree_free(part);
+	/* What cannot be read may have had metadata files. */
+	snprintf(name, sizeof(name), "packed.%" PRIu64 ".scr", number);
+	if (rc == 0 && read_any(t, name) < 0)
+		buf_clear(&t->raw);
+	k = put_sum(t, kvtree_put(ctr, "HIDDEN", NULL), name);
+	return rc == 0 && k != NULL ? kvtree_set_u64(k, "META", 1, NULL) : -1;
+}
+
+struct kvtree *
+rank2file_make_top(const struct rank2file_base *base, int dirfd)
+{
+	struct topping t = { .base = base, .dirfd = dirfd, .raw = BUF_INIT };
+	uint64_t first = 0, nranks = 0;
+	struct kvtree *top = NULL;
+	bool packed = false;
+	struct stat st;
+	int rc = -1;
+
+	/* Packed datasets of layout 3 have this directory. */
+	if (*base->suffix != '\0' ||
+	    fstatat(dirfd, SCR_DIR, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !S_ISDIR(st.st_mode) ||
+	    dir_each(dirfd, base->base, note_name, &t, NULL) < 0 || !t.any ||
+	    t.mixed)
+		return NULL;
+	top = kvtree_new(NULL);
+	if (top != NULL)
+		rc = 0;
+	for (; rc == 0 && (first == 0 || first < nranks);
+	     first += RANK2FILE_PART_RANKS)
+		rc = add_part(&t, top, first, &nranks, &packed);
+	if (rc == 0 && packed &&
+	    kvtree_set_u64(top, "RANKS", nranks, NULL) == 0 &&
+	    kvtree_set_u64(top, "LEVEL", 1, NULL) == 0) {
+		buf_free(&t.raw);
+		return top;
+	}
+	buf_free(&t.raw);
+	kvtree_free(top);
+	return NULL;
+}
