@@ -42,6 +42,18 @@ create_owner(int dirfd)
 	return o;
 }
 
+bool
+create_may_change(int dirfd, int fd)
+{
+	struct owner owner;
+	struct stat st;
+
+	if (geteuid() != 0 || fstat(fd, &st) < 0 || st.st_nlink < 2)
+		return true;
+	owner = create_owner(dirfd);
+	return !owner.set || owner.uid == st.st_uid;
+}
+
 int
 create_give(int fd, struct owner owner)
 {

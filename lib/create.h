@@ -42,6 +42,11 @@ int create_dir(int dirfd, const char *name, mode_t mode, struct owner owner);
 /* The same for a path that the user chose. */
 int create_dir_path(const char *path, mode_t mode);
 
+/* May the open file, below `dirfd`, be changed?  A user can link a file of
+ * somebody else into his prefix: root changes one with several names only if it
+ * belongs to the owner of what is created there. */
+bool create_may_change(int dirfd, int fd);
+
 /* Give the open file to `owner`.  -1 with errno. */
 int create_give(int fd, struct owner owner);
 

@@ -516,8 +516,13 @@ io_open(int dirfd, const char *name, int flags, mode_t mode, struct error *err)
 				 name);
 	if (fd < 0)
 		return error_sys(err, "%s: cannot open", name);
-	if (stat_regular(fd, name, &st, err) == 0)
-		return fd;
+	if (stat_regular(fd, name, &st, err) == 0) {
+		if ((flags & O_ACCMODE) == O_RDONLY ||
+		    create_may_change(dirfd, fd))
+			return fd;
+		error_set(err, ERROR_UNSAFE,
+			  "%s: a link to a file of somebody else", name);
+	}
 	close(fd);
 	return -1;
 }

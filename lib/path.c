@@ -313,6 +313,12 @@ path_open_beneath(int rootfd, const char *rel, int flags, mode_t mode,
 			break;
 		fd = create_beneath(rootfd, rel, flags, mode);
 	} while (fd < 0 && errno == EEXIST && !fresh && again++ < CREATE_MAX);
+	if (fd >= 0 && (flags & O_ACCMODE) != O_RDONLY &&
+	    !create_may_change(rootfd, fd)) {
+		close(fd);
+		return error_set(err, ERROR_UNSAFE,
+				 "%s: a link to a file of somebody else", rel);
+	}
 	return fd >= 0 ? fd : refuse(rootfd, rel, "cannot open", err);
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "crc.h"
+#include "create.h"
 #include "error.h"
 #include "io.h"
 #include "map.h"
@@ -210,7 +211,7 @@ adopt(struct job *j, struct error *err)
 		return 0; /* the copy will replace it */
 	/* If the attributes cannot be set (the file belongs to another user,
 	 * for instance), the copy replaces the target. */
-	if (is_right(j, fd) &&
+	if (is_right(j, fd) && create_may_change(j->c->prefix_fd, fd) &&
 	    attr_apply(j->it->attr, fd, j->it->rel,
 		       create_owner(j->c->prefix_fd), NULL, NULL) == 0)
 		rc = io_fsync(fd, j->it->rel, err) < 0 ? -1 : 1;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "buf.h"
@@ -20,6 +21,9 @@
 /* Checkpoint ids remembered.  A flush comes soon after its checkpoint, so these
  * are enough to tell which flushes are of checkpoints. */
 #define RECENT 64
+
+/* A longer log is none: it would be read for hours. */
+#define LOG_MAX ((off_t)1 << 30)
 
 /* A run longer than this has a wrong time stamp. */
 #define RUN_SECS_MAX (10.0 * 365 * 86400)
@@ -172,11 +176,19 @@ interval_read(int dirfd, const char *path, struct interval_stats *out,
 	struct reading r = { .s = out };
 	char line[LOG_LINE_MAX + 2];
 	const int fd = io_open_read(dirfd, path, err);
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	FILE *f = NULL;
+	struct stat st;
 	bool whole = true;
 	int rc = 0;
 
 	memset(out, 0, sizeof(*out));
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size > LOG_MAX) {
+		close(fd);
+		return error_set(err, ERROR_CORRUPT,
+				 "%s: longer than the limit of %lld bytes",
+				 path, (long long)LOG_MAX);
+	}
+	f = fd < 0 ? NULL : fdopen(fd, "r");
 	if (f == NULL) {
 		if (fd < 0)
 			return -1;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "crc.h"
+#include "create.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
@@ -147,6 +148,10 @@ open_part(struct stripe_cache *c, const struct stripe_part *p,
 		parent = pathcache_parent(dir, p->path, &base, NULL);
 	if (parent >= 0)
 		fd = openat(parent, base, (flags & ~O_CREAT) | O_NOFOLLOW);
+	if (fd >= 0 && c->write && !create_may_change(parent, fd)) {
+		close(fd);
+		fd = -1;
+	}
 	/* O_NOFOLLOW refuses symbolic links.  path_open_beneath() follows a
 	 * link that stays below dirfd, creates the file, and reports every
 	 * other error. */

@@ -291,3 +291,59 @@ ends_on() {
 		scr_env down-nodes --conf fifo --remote local --nodes localhost
 	END
 }
+
+# --- What a user can put in the places of files ----------------------------------
+
+@test "root: a file of somebody else, linked into the prefix, is not changed" {
+	local name line was
+	local -a cmd
+
+	((EUID == 0)) || skip "root may change any file"
+	make
+	scr_index -q -p p --build 1
+	cp -a p packed
+	scr_container -q -p packed pack --size 20000 1
+	chown -R 1234:4321 p packed nodes
+	echo "somebody else's" >canary
+	chmod 640 canary
+	was=$(stat -c '%u %g %a %s %Y' canary)
+	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0
+	while read -r name line; do
+		rm -rf q
+		cp -a packed q
+		rm -f "q/$name"
+		ln canary "q/$name" || skip "no hard links here"
+		read -ra cmd <<<"$line"
+		run timeout -k 1 20 "${cmd[@]}" </dev/null
+		((status <= 4)) || failed "$line: $status"
+		[[ $(stat -c '%u %g %a %s %Y' canary) == "$was" ]] ||
+			failed "$name: $line: changed it: $(stat -c '%U %a %s' canary)"
+	done <<-'END'
+		.scr/log scr_env log-event -p q -T NOTE -N x
+		.scr/index.lock scr_index -p q --drop ckpt.1
+		.scr/index.spare scr_index -p q --drop ckpt.1
+		.scr/halt.scr scr_halt -c 3 q
+		.scr/halt.scr scr_halt -r q
+		.scr/scr.dataset.1/.scr/ctr.0.scr scr_rebuild -p q 1
+		.scr/scr.dataset.1/.scr/ctr.0.scr scr_index -p q --build 1
+		.scr/scr.dataset.1/.scr/ctr.0.scr scr_container -p q repack 1
+		.scr/scr.dataset.1/.scrkit.lock scr_container -p q repack 1
+	END
+	# The user's own file with two names may be changed.
+	rm -rf q
+	cp -a p q
+	: >other
+	chown 1234:4321 other
+	ln other q/.scr/log
+	try scr_env log-event -p q -T NOTE -N x
+	assert_status 0
+	[[ -s other ]]
+}
+
+@test "an endless log is not read" {
+	make
+	truncate -s 1T p/.scr/log 2>/dev/null || skip "no large files here"
+	try timeout 10 scr_env interval -p p
+	assert_status 1
+	assert_stderr_one_line p/.scr/log "longer than the limit"
+}
