@@ -136,6 +136,66 @@ killed_at_each() {
 	scr_index -p p --names-only --valid | grep -qx t5
 }
 
+# On a small file system: scavenge t2 over t1 with each amount of room, in pages
+# and in inodes, then again with enough.
+with_little_room() {
+	local room replaced=0 failures=0
+
+	mkdir p && mount -t tmpfs -o size=2m,nr_inodes=300 none p || return
+	size=40000 generate 1 1 --layout prefix || return
+	scr_index -q -p p --build 1 && scr_index -q -p p --current t1 || return
+	# Each file is larger than the one that it replaces.
+	size=60000 generate 2 2 --layout cache || return
+	cp -a p saved || return
+	for room in $(seq 0 2 60) $(seq 1000 2 1050); do
+		find p -mindepth 1 -delete && cp -a saved/. p || return
+		if ((room < 1000)); then
+			truncate -s 2m p/filler
+			fallocate -l $(($(free_pages) * 4096 - room * 4096)) \
+				p/filler || return
+		else
+			mkdir p/inodes
+			for ((n = $(stat -f -c %d p); n > room - 1000; n--)); do
+				: >p/inodes/$n
+			done
+		fi
+		if scr_postrun "${args[@]}" >out 2>&1; then
+			truth "saved with $room" || return
+			[[ $(valid) == 2* ]] || return
+			continue
+		fi
+		failures=$((failures + 1))
+		truth "full with $room: $(cat out)" || return
+		if ! diff -rq right.1/latest p/latest >differ; then
+			replaced=$((replaced + 1))
+			! scr_index -p p --names-only --valid | grep -qx t1 ||
+				return
+		fi
+		rm -rf p/filler p/inodes
+		scr_postrun "${args[@]}" >out 2>&1 || {
+			cat out
+			return 1
+		}
+		truth "again after $room" || return
+		[[ $(valid) == "2* " ]] || return
+	done
+	echo "$failures failures, $replaced of them with files replaced"
+	((failures > 5 && replaced > 5))
+}
+
+free_pages() {
+	stat -f -c %a p
+}
+
+@test "scavenge: valid is what has its bytes when the file system is full" {
+	unshare -m true 2>/dev/null || skip "may not make a mount namespace"
+	export -f with_little_room free_pages generate valid truth failed
+	export size dir GEN
+	declare -p args >declared
+	unshare -m --propagation private bash -c \
+		'. ./declared; with_little_room'
+}
+
 # scavenge_of NODE...: copy dataset 2 from these of 4 nodes, as a scavenge does.
 copy_from() {
 	local node
@@ -249,6 +309,18 @@ refused() {
 	refused 4 scr_index -p p --build 1
 	refused 4 scr_rebuild -p p 1
 	refused 3 scr_container -p p pack 1
+}
+
+@test "without room for a new summary the mark is written over the old one" {
+	[[ -e $SHIM ]] || skip "no fault shim"
+	prepare
+	LD_PRELOAD=$SHIM SHIM_PATH=scr.dataset.1/.scrkit- SHIM_FAIL_AT=1 \
+		SHIM_ERRNO=ENOSPC SHIM_TRACE=$PWD/trace \
+		scr_postrun "${args[@]}"
+	grep -q "open.*scr.dataset.1/.scrkit-" trace
+	scr_index -p p --drop t1
+	cp -a p before && rm -f before/.scr/index.{lock,spare}
+	refused 4 scr_index -p p --build 1
 }
 
 @test "recorded checksums prove what a replaced dataset has left" {
