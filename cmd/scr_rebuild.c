@@ -265,7 +265,7 @@ make_safe(const struct settings *s, const struct subject *t,
 	};
 	struct rebuild_result r = { .files = 0 };
 
-	if (c == NULL) {
+	if (t->kind != SUBJECT_PREFIX) {
 		error_set(err, ERROR_USAGE,
 			  "--protect is for datasets on a prefix");
 		return STATUS_USAGE;
@@ -300,7 +300,8 @@ run(struct settings *s, const char *const *args, size_t count)
 
 	if (rc < 0 && err.kind == ERROR_ABSENT && t.prefix != NULL)
 		app_advise(&err, "scr_inspect shows what is there");
-	if (rc == 0 && t.kind == SUBJECT_PREFIX) {
+	/* Also for redundancy files given by hand, if they are a dataset's. */
+	if (rc == 0 && t.prefix != NULL && t.id > 0) {
 		c = catalogue_open(t.prefix, &err);
 		rc = c == NULL ? -1 : 0;
 		if (c != NULL)

@@ -364,9 +364,11 @@ below_prefix(const struct put_what *what, const char *prefix,
 	return kept;
 }
 
+/* List the files that are written, also those that replace nothing: the owner
+ * of a path whose file is missing must not find another one's there. */
 static int
-list_replaced(const struct put *p, struct owners_write *w, const char *prefix,
-	      struct arena *arena, struct error *err)
+list_written(const struct put *p, struct owners_write *w, const char *prefix,
+	     struct arena *arena, struct error *err)
 {
 	const char **paths =
 		arena_alloc(arena, put_count(p) + 1, sizeof(*paths));
@@ -378,7 +380,7 @@ list_replaced(const struct put *p, struct owners_write *w, const char *prefix,
 	for (size_t i = 0; i < put_count(p); i++) {
 		const struct put_what *what = put_what(put_at(p, i));
 
-		if (!what->replaces)
+		if (!what->replaces && what->kind != PUT_FILE)
 			continue;
 		paths[w->count] = below_prefix(what, prefix, arena, &why);
 		if (why.kind != ERROR_NONE)
@@ -386,6 +388,15 @@ list_replaced(const struct put *p, struct owners_write *w, const char *prefix,
 		w->count += paths[w->count] != NULL;
 	}
 	return 0;
+}
+
+static bool
+any_replaces(const struct put *p)
+{
+	for (size_t i = 0; i < put_count(p); i++)
+		if (put_what(put_at(p, i))->replaces)
+			return true;
+	return false;
 }
 
 int
@@ -401,9 +412,9 @@ owners_ask(void *arg, const struct put *p, struct error *err)
 		error_no_memory(err);
 	else if (full_path(catalogue_prefix_fd(g->catalogue), "", &prefix,
 			   err) == 0 &&
-		 list_replaced(p, &w, prefix.data, arena, err) == 0)
+		 list_written(p, &w, prefix.data, arena, err) == 0)
 		rc = owners_make_way(g->catalogue, &w, g->o, err);
-	if (rc == 0 && g->renew)
+	if (rc == 0 && g->renew && any_replaces(p))
 		rc = catalogue_supersede(g->catalogue, g->id, true, g->o, err);
 	buf_free(&prefix);
 	arena_free(arena);

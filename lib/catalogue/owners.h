@@ -23,8 +23,8 @@ struct put;
 
 struct owners_write {
 	int64_t id;		  /* of the dataset whose files are written */
-	const char *const *paths; /* existing files that they replace: clean,
-				     relative to the prefix */
+	const char *const *paths; /* of these files: clean, relative to the
+				     prefix */
 	size_t count;
 	bool replace; /* the user asked for it: retire the owners */
 };
@@ -47,7 +47,7 @@ int owners_make_way(struct catalogue *c, const struct owners_write *w,
 int owners_keep(void *arg, const char *const *paths, size_t count, bool *keep,
 		struct error *err);
 
-/* For struct put_guard: owners_make_way() for all files that are replaced below
+/* For struct put_guard: owners_make_way() for all files that are written below
  * the prefix.  `arg` is a struct owners_guard. */
 struct owners_guard {
 	struct catalogue *catalogue;

@@ -275,8 +275,10 @@ subject_find_files(struct subject *s, const char *prefix, enum redset_type type,
 	    locate_path(s->dir, s->arena, &at, err) < 0)
 		return -1;
 	s->prefix = prefix;
-	if (prefix == NULL && at.kind == LOCATE_DATASET)
+	if (prefix == NULL && at.kind == LOCATE_DATASET) {
 		s->prefix = at.prefix;
+		s->id = at.id;
+	}
 	return 0;
 }
 

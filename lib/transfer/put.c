@@ -506,7 +506,8 @@ static int
 ask_guard(const struct put *p, struct error *err)
 {
 	for (size_t i = 0; p->o.guard.fn != NULL && i < p->count; i++)
-		if (p->files[i]->what.replaces)
+		if (p->files[i]->what.replaces ||
+		    p->files[i]->what.kind == PUT_FILE)
 			return p->o.guard.fn(p->o.guard.arg, p, err);
 	return 0;
 }

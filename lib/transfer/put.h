@@ -73,8 +73,9 @@ struct put_what {
 	void *arg; /* for the caller */
 };
 
-/* Called once by put_commit(), before its first rename, if any file replaces
- * another: its owner has to know first.  -1: nothing is renamed. */
+/* Called once by put_commit(), before its first rename, if there are files of
+ * kind PUT_FILE, or that replace others: another owner of their paths has to
+ * know first.  -1: nothing is renamed. */
 struct put_guard {
 	int (*fn)(void *arg, const struct put *p, struct error *err);
 	void *arg;

@@ -362,6 +362,44 @@ refused() {
 	[[ $(valid) == "1 " ]]
 }
 
+# two_valid: t1 and t2, valid over the same files, as LLNL's library leaves them
+# (it retires nobody); the bytes are those of t2.
+two_valid() {
+	generate 1 1 --layout prefix "$@"
+	scr_index -p p --build 1
+	cp -a p/.scr/scr.dataset.1 .
+	rm -r p/latest
+	generate 2 2 --layout prefix "$@"
+	scr_index -p p --build 2
+	rm -r p/.scr/scr.dataset.1
+	cp -a scr.dataset.1 p/.scr
+	scr_index -p p --add 1
+}
+
+@test "a missing file of a valid dataset does not become another one's" {
+	two_valid -t XOR -m 4
+	rm p/latest/rank_1.ckpt
+	for command in "scr_rebuild -p ../../../p 2" \
+		"scr_index -p ../../../p --build 2" \
+		"scr_rebuild --xor $(basename -a p/.scr/scr.dataset.2/*c.er.*.xor.* |
+			tr '\n' ' ')"; do
+		read -ra words <<<"$command"
+		cd p/.scr/scr.dataset.2
+		try "${words[@]}"
+		cd ../../..
+		assert_status 3
+		assert_stderr_has "dataset 1 (t1)"
+		[[ ! -e p/latest/rank_1.ckpt ]]
+	done
+	scr_index -p p --drop t1
+	scr_rebuild -p p 2
+	diff -r right.2/latest p/latest
+	# Its summary knows.
+	try scr_index -p p --add 1
+	assert_status 3
+	assert_stderr_has "dataset 2 replaced its files"
+}
+
 # An archive of t2; t1 is saved, and has its files.
 with_archive() {
 	generate 2 2 --layout prefix
