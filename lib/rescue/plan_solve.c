@@ -104,13 +104,22 @@ complete_file(struct plan_file *f, const struct redset_file *from)
 		f->attr = from->attr;
 }
 
+/* Was the redundancy made from an older file than the one the filemap names?
+ * Whole seconds: not all file systems keep more. */
+static bool
+is_older(const struct redset_file *rf, const struct plan_file *f)
+{
+	return rf->attr.has_times && f->attr.has_times &&
+	       rf->attr.mtime.tv_sec + 1 < f->attr.mtime.tv_sec;
+}
+
 static int
 link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
 	    struct error *err)
 {
 	static const char brief[] =
 		"filemaps and headers contradict each other";
-	size_t n = m->list.nfiles;
+	size_t n = m->list.nfiles, older = 0;
 
 	if (!m->list.known || m->files != NULL)
 		return 0;
@@ -141,6 +150,7 @@ link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
 		f = &w->p.files[m->files[i]];
 		if (w->p.ranks[m->rank].composed)
 			complete_file(&w->p.files[m->files[i]], rf);
+		older += is_older(rf, f);
 		if (f->attr.size != rf->attr.size)
 			s->flaw = plan_or_brief(
 				arena_printf(
@@ -152,6 +162,13 @@ link_member(struct planner *w, struct plan_set *s, struct plan_member *m,
 					(unsigned long long)rf->attr.size),
 				brief);
 	}
+	if (older == n && n > 0)
+		s->flaw = plan_or_brief(
+			arena_printf(w->p.arena,
+				     "made from older files than filemap_%u "
+				     "names: it is that of another dataset",
+				     m->rank),
+			brief);
 	return 0;
 }
 

@@ -484,3 +484,30 @@ assert_line() {
 	assert_status 0
 	assert_output_has "over the filemaps only"
 }
+
+# As the pages say.
+@test "what a look without --deep sees of a wrong byte in a header" {
+	local member wanted deep
+
+	in_no_job
+	for member in 1 2; do
+		rm -rf p
+		"${GEN:-$BIN/../gen}/gen_dataset" -q -p p -n 4 --set-size 2
+		scr_index -q -p p --build 1
+		printf Z | dd bs=1 seek=60 conv=notrunc status=none \
+			of="$(ls p/.scr/*/reddesc.er.*.grp_1_of_2.mem_${member}_*)"
+		wanted=$((member == 1 ? 3 : 0))
+		for deep in "" --deep; do
+			# shellcheck disable=SC2086 # none or one
+			{
+				try scr_inspect -p p -d 1 $deep
+				assert_status "$wanted"
+				try scr_rebuild -p p -n 1 $deep
+				assert_status "$wanted"
+				try scr_index -p p --verify $deep
+				assert_status $((${#deep} > 0 ? 3 : 0))
+			}
+			wanted=3
+		done
+	done
+}

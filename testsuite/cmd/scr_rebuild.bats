@@ -352,3 +352,39 @@ assert_whole() {
 	rm -f .scrkit.lock
 	diff -r . "$dir"
 }
+
+@test "caches: redundancy of an older dataset with the same number is not used" {
+	local dirs=() node
+
+	in_no_job
+	# shellcheck disable=SC2154 # bats sets it
+	make_caches() {
+		"${GEN:-$BIN/../gen}/gen_dataset" -q -p p -n 4 --layout cache \
+			--nodes-dir nodes -s 3000 --lose "" "$@"
+	}
+	make_caches --time 1700000000 --seed 1
+	mkdir older
+	for node in 0 1 2 3; do
+		# shellcheck disable=SC2206 # a pattern
+		dirs+=(nodes/node$node/cache/*/*/scr.dataset.1)
+		cp "${dirs[node]}"/.scr/reddesc.er.$node.* older
+	done
+	rm -r nodes
+	make_caches --time 1700100000 --seed 2
+	cp -a nodes good
+	for node in 0 1 2 3; do
+		cp older/reddesc.er.$node.* "${dirs[node]}/.scr"
+	done
+	rm "${dirs[2]}"/rank_2.*
+	try scr_rebuild "${dirs[@]}"
+	assert_status 4
+	assert_stderr_one_line "another dataset"
+	[[ -z $(ls "${dirs[2]}") ]]
+	# Its own redundancy restores it.
+	for node in 0 1 2 3; do
+		cp "${dirs[node]/nodes/good}"/.scr/reddesc.er.$node.* \
+			"${dirs[node]}/.scr"
+	done
+	scr_rebuild -q "${dirs[@]}"
+	cmp "${dirs[2]}"/rank_2.* "${dirs[2]/nodes/good}"/rank_2.*
+}
