@@ -12,6 +12,7 @@
 #include "error.h"
 #include "io.h"
 #include "path.h"
+#include "room.h"
 #include "str.h"
 #include "transfer/put.h"
 
@@ -62,6 +63,8 @@ export_to(struct packed *p, const char *file, const struct export_options *eo,
 		if (put_wrote(f, out->written, err) == 0)
 			rc = put_commit(put, err);
 	}
+	if (rc < 0)
+		room_explain(dir, 0, err);
 	put_free(put);
 	close(dir);
 	return rc;

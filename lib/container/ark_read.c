@@ -73,9 +73,8 @@ failed(struct ark_in *in, struct archive *a, struct error *err)
 	};
 
 	in->state = FAILED;
-	if (in->cause.kind != ERROR_NONE) {
+	if (in->cause.kind != ERROR_NONE)
 		return error_pass(err, &in->cause);
-	}
 	return ark_failed(err, ERROR_CORRUPT, in->name, path, why);
 }
 
@@ -108,12 +107,11 @@ read_block(struct ark_in *in, size_t have)
 	unsigned char *to = in->block + have;
 	ssize_t n = -1;
 
-	if (in->is_file)
-		do {
-			n = pread(in->fd, to, ARK_BLOCK - have, in->pos);
-		} while (n < 0 && errno == EINTR);
-	else
-		n = stream_read(in->fd, to, ARK_BLOCK - have, in->stop);
+	do {
+		n = in->is_file ? pread(in->fd, to, ARK_BLOCK - have, in->pos)
+				: stream_read(in->fd, to, ARK_BLOCK - have,
+					      in->stop);
+	} while (n < 0 && errno == EINTR && in->is_file);
 	if (n < 0)
 		return error_sys(&in->cause, "%s: %s", in->name,
 				 errno == EINTR ? "stopped" : "cannot read");
@@ -307,9 +305,7 @@ open_all(struct ark_in *in, struct error *err)
 		in->first += n > 0 ? (size_t)n : 0;
 	} while (n > 0 && in->first < ARK_SHAPE_LEN);
 	if (n < 0)
-		error_pass(err, &in->cause);
-	if (n < 0)
-		return -1;
+		return error_pass(err, &in->cause);
 	in->shape = ark_shape(in->block, in->first);
 	if ((in->shape == ARK_SHAPE_GZIP || in->shape == ARK_SHAPE_XZ ||
 	     in->shape == ARK_SHAPE_ZSTD) &&

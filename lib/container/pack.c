@@ -536,6 +536,8 @@ pack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 		rc = po->work->dry_run ? 0 : sweep_leftovers(&w, err);
 	else
 		rc = pack_new(&w, err);
+	if (rc < 0)
+		room_explain(p->root_fd, 0, err);
 	out->removed += w.removed;
 	out->left += w.left;
 	out->done_before = p->is_packed;

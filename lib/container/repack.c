@@ -589,6 +589,8 @@ repack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 		error_set(err, ERROR_USAGE, "%s: is not packed", p->name);
 	else
 		rc = work(&r, err);
+	if (rc < 0)
+		room_explain(p->root_fd, 0, err);
 	segmap_free(&r.next);
 	mem_free(r.sums);
 	pack_fini(&r.w);

@@ -129,3 +129,35 @@ inside() {
 		cat err
 		grep -q "mnt: .* needed.*, .* free" err'
 }
+
+# Each writer, with room for some of what it writes, or for no file.
+@test "every command that writes says which file system is full" {
+	local what line
+
+	for what in bytes inodes; do
+		while IFS= read -r line; do
+			inside 'make; "$GEN/gen_dataset" -q -p p -n 2 -m 1 -s 90000 \
+					-i 4 --name t4 -t SINGLE &&
+				scr_index -q -p p --build 4 &&
+				scr_archive -q -p p export -o archive 4 &&
+				cp -a p packed &&
+				scr_container -q -p packed pack 4 || exit 1
+				cp -a packed mnt/packed && mkdir mnt/out || exit 2
+				fill $0
+				$1 2>err && { echo "did it"; exit 3; }
+				cat err
+				grep -q "mnt: .* free" err || exit 4
+				[[ $0 != inodes ]] || grep -q "no inode" err || exit 5
+				[[ -z $(find mnt -name "*.tmp") ]] || exit 6' \
+				"$what" "$line" || failed "$what: $line"
+		done <<-'END'
+			scr_archive -p p export -o mnt/out/archive 4
+			scr_archive -p mnt/p import archive
+			scr_container -p p extract -C mnt/out 4
+			scr_container -p packed extract -C mnt/out 4
+			scr_container -p mnt/packed unpack 4
+			scr_container -p mnt/p pack 1
+			scr_container -p mnt/packed repack --size 50000 4
+		END
+	done
+}

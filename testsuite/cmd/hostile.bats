@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154,SC2119,SC2120 # bats sets them; arguments are optional
+# shellcheck disable=SC2154,SC2119,SC2120,SC2030,SC2031 # bats sets them; arguments are optional
 # Outputs that are no files, inputs that never come, and whatever a user can put
 # in the places of files and directories.
 
