@@ -109,8 +109,9 @@ int io_sync_dir(int dirfd, const char *name, struct error *err);
 /*
  * Take an advisory lock between processes and nodes on the file `name` (created
  * with mode 0666 & ~umask, never removed), and wait until it is free, or `stop`
- * (NULL: never) is true: ERROR_SYSTEM with errnum EINTR.  Returns a descriptor to close, or -1.  A file system without locks or a read-only
- * directory is an error, too: the caller decides what to do.
+ * (NULL: never) is true: ERROR_SYSTEM with errnum EINTR.  Returns a descriptor
+ * to close, or -1.  A file system without locks or a read-only directory is an
+ * error, too: the caller decides what to do.
  */
 int io_lock(int dirfd, const char *name, bool exclusive, bool (*stop)(void),
 	    struct error *err);

@@ -38,8 +38,8 @@ void lock_give(int dirfd, int lock);
 #define LOCK_SHARES_FILE ".scrkit.shares"
 
 /* Returns a value for the functions below; -2 if the file system has no locks,
- * and then every number can be taken.  -1: ERROR_SYSTEM, also after `stop` (NULL:
- * never). */
+ * and then every number can be taken.  -1: ERROR_SYSTEM, also after `stop`
+ * (NULL: never). */
 int lock_shares_open(int dirfd, bool (*stop)(void), struct error *err);
 
 /* Try to lock the numbers `first` to `last`, all or none.  False: none. */

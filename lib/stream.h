@@ -3,9 +3,9 @@
  * stream.h - pipes, sockets and terminals: what may never come, or never be
  * taken, is not waited for after the user has asked to stop.
  *
- * A signal does not end a read(2) that waits in the kernel: its handlers restart
- * calls (app.c), and another thread may get it.  So these functions wait in
- * steps, and ask `stop` between them (NULL: wait for ever).
+ * A signal does not end a read(2) that waits in the kernel: its handlers
+ * restart calls (app.c), and another thread may get it.  So these functions
+ * wait in steps, and ask `stop` between them (NULL: wait for ever).
  */
 #ifndef STREAM_H
 #define STREAM_H

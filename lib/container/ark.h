@@ -64,7 +64,8 @@ int ark_fits(const char *path, uint64_t size, struct error *err);
 /*
  * Start an archive on the descriptor `fd`, which remains the caller's; `name`
  * is for messages.  A pipe is waited for until `stop` (stream.h).  xz and zstd
- * compress with `threads` threads, if libarchive supports that.  NULL: ERROR_NOMEM, ERROR_SYSTEM.
+ * compress with `threads` threads, if libarchive supports that.  NULL:
+ * ERROR_NOMEM, ERROR_SYSTEM.
  */
 struct ark_out *ark_out_new(int fd, const char *name, enum ark_filter filter,
 			    unsigned threads, bool (*stop)(void),
