@@ -163,6 +163,14 @@ salvage_lose(struct salvage *p, uint32_t node)
 		p->gone[node] = true;
 }
 
+void
+salvage_leave(struct salvage_dataset *d)
+{
+	mem_free(d->ranks);
+	d->ranks = NULL;
+	d->nranks = 0;
+}
+
 /* --- Choice of the copying node --- */
 
 /* Is `a` the better source?  Of equal holders, the one with less to copy. */

@@ -103,6 +103,10 @@ struct salvage_dataset *salvage_find(const struct salvage *p, int64_t id);
  * salvage_plan() again afterwards. */
 void salvage_lose(struct salvage *p, uint32_t node);
 
+/* Leave what the caches have of `d` there: it is missing then.  Call
+ * salvage_plan() again afterwards. */
+void salvage_leave(struct salvage_dataset *d);
+
 /*
  * Choose which node copies which rank, so that nodes with a shared cache copy
  * about the same number of bytes each; and judge each dataset.  -1:

@@ -281,27 +281,57 @@ add_flush(struct scavenge *s, const struct index *ix, struct error *err)
 	return rc;
 }
 
+/* The valid dataset `e` of the index has the number of `d`, and was created
+ * later: ids have started again since the job of these caches.  It stays, and
+ * `d` is left in the caches. */
+static int
+leave_older(struct scavenge *s, struct salvage_dataset *d,
+	    const struct index_entry *e, struct error *err)
+{
+	work_say(s->work,
+		 "dataset %" PRId64
+		 ": the prefix has a newer one of this number: what the caches "
+		 "have is not copied",
+		 d->id);
+	salvage_leave(d);
+	d->name = e->name == NULL ? NULL : arena_strdup(s->arena, e->name);
+	d->created = (uint64_t)e->desc.created_us;
+	d->ckpt = e->desc.is_ckpt;
+	d->output = e->desc.is_output;
+	d->claimed = true;
+	return d->name == NULL && e->name != NULL ? error_no_memory(err)
+						  : salvage_plan(&s->plan, err);
+}
+
 /* Does the index claim that the dataset is on the prefix?  flush.scr alone does
  * not count, as no job could restart from the dataset; nor does an entry of
  * another dataset with the same number. */
-static void
-take_claims(struct scavenge *s)
+static int
+take_claims(struct scavenge *s, struct error *err)
 {
 	for (size_t i = 0; s->index != NULL && i < s->plan.count; i++) {
 		struct salvage_dataset *d = &s->plan.datasets[i];
+		const int64_t created = (int64_t)d->created;
 		struct index_entry e;
 
 		if (index_find_id(s->index, d->id, &e, NULL) < 0 ||
 		    !index_entry_valid(&e))
 			continue;
-		d->claimed = d->created == 0 || e.desc.created_us <= 0 ||
-			     d->created == (uint64_t)e.desc.created_us;
-		if (!d->claimed)
-			work_say(s->work,
-				 "dataset %" PRId64
-				 ": the one in the index is another, older one",
-				 d->id);
+		d->claimed = created == 0 || e.desc.created_us <= 0 ||
+			     created == e.desc.created_us;
+		if (d->claimed)
+			continue;
+		if (created < e.desc.created_us) {
+			if (leave_older(s, d, &e, err) < 0)
+				return -1;
+			continue;
+		}
+		work_say(s->work,
+			 "dataset %" PRId64
+			 ": the one in the index is another, older one",
+			 d->id);
 	}
+	return 0;
 }
 
 int
@@ -367,9 +397,9 @@ add_known(struct scavenge *s, struct error *err)
 	s->index = catalogue_read(s->prefix, &why);
 	if (s->index == NULL && why.kind == ERROR_NOMEM)
 		return error_no_memory(err);
-	if (add_flush(s, s->index, err) < 0 || salvage_plan(&s->plan, err) < 0)
+	if (add_flush(s, s->index, err) < 0 ||
+	    salvage_plan(&s->plan, err) < 0 || take_claims(s, err) < 0)
 		return -1;
-	take_claims(s);
 	return look_ahead(s, err);
 }
 

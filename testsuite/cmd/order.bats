@@ -122,6 +122,30 @@ killed_at_each() {
 	done
 }
 
+@test "scavenge: caches of an older job replace nothing newer of the same number" {
+	for dir in latest elsewhere; do
+		rm -rf p nodes/* right.*
+		dir=latest generate 1 5 --layout prefix
+		scr_index -q -p p --build 1
+		scr_index -q -p p --current t5
+		rm p/.scr/flush.scr
+		cp -a p before
+		generate 1 1 --layout cache
+		try scr_postrun "${args[@]}"
+		assert_status 0
+		assert_stderr_has "a newer one of this number"
+		[[ -z $(find p -name "rank_*" -newer before/.scr/index.scr) ]]
+		diff -r before/latest p/latest
+		scr_index -q -p p --verify t5
+		# Damaged, it is not filled up with the older one.
+		rm p/latest/rank_2.ckpt
+		try scr_postrun "${args[@]}"
+		assert_status 4
+		[[ ! -e p/latest/rank_2.ckpt ]]
+		rm -rf before
+	done
+}
+
 @test "--build: the older dataset with the same number goes first" {
 	local to=1 copied
 
