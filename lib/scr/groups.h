@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * groups.h - failure groups: ranks that fail together (libscr.md 4.1).  There
+ * are always NODE, the ranks of one host, and WORLD, all ranks; GROUPS lines of
+ * the configuration add others.
+ *
+ * A group is a table of one number a rank, which every rank has: so each can
+ * find out alone who is in which redundancy set (sets.h).
+ */
+#ifndef SCR_GROUPS_H
+#define SCR_GROUPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct arena;
+struct conf;
+struct error;
+struct team;
+
+#define GROUPS_NODE "NODE"
+#define GROUPS_WORLD "WORLD"
+
+struct group {
+	const char *name;
+	const uint32_t *of; /* by rank: lowest rank of its group */
+	uint32_t count;	    /* number of groups */
+};
+
+struct groups {
+	size_t count;
+	struct group *list;
+};
+
+/* Find all groups; `host` is that of this rank.  A group that some host does
+ * not define is left out, with a warning of rank 0.  Memory comes from `a`.
+ * Collective.  ERROR_NOMEM. */
+int groups_make(struct groups *g, const struct team *world, const char *host,
+		const struct conf *c, struct arena *a, struct error *err);
+
+/* The group of this name, or NULL. */
+const struct group *groups_find(const struct groups *g, const char *name);
+
+#endif /* SCR_GROUPS_H */

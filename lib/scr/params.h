@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * params.h - the parameters in force, the same on all ranks (libscr.md 3).
+ * Rank 0 reads the files of the configuration, and what SCR_Config() set comes
+ * from the application; conf.h has the precedence.
+ */
+#ifndef SCR_PARAMS_H
+#define SCR_PARAMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct arena;
+struct conf;
+struct error;
+struct settings;
+struct team;
+
+struct params {
+	/* Who and where. */
+	const char *prefix; /* absolute, normal */
+	const char *user, *job_id;
+	const char *job_name, *cluster; /* NULL: not recorded */
+	const char *cntl_base, *cache_base;
+	/* Cache. */
+	uint64_t cache_size;
+	bool cache_bypass, cache_purge;
+	const char *copy_type, *group;
+	uint32_t set_size, set_failures;
+	uint64_t mpi_buf_size, file_buf_size; /* bytes */
+	bool copy_metadata;
+	/* Restart and fetch. */
+	bool distribute, fetch, fetch_bypass, flush_on_restart, global_restart;
+	uint32_t fetch_width, restart_attempts;
+	const char *current; /* SCR_CURRENT; NULL: not set */
+	bool drop_after_current;
+	/* Flush. */
+	uint32_t flush;	      /* each so many checkpoints; 0: never */
+	uint32_t flush_width; /* ranks that copy at a time */
+	uint64_t flush_bw;    /* bytes a second of all ranks; 0: no limit */
+	bool flush_async;
+	const char *flush_type;
+	bool crc_on_copy, crc_on_flush;
+	uint64_t prefix_size;
+	bool prefix_purge;
+	/* Pace. */
+	uint64_t ckpt_interval, ckpt_seconds;
+	double ckpt_overhead; /* percent */
+	uint64_t halt_seconds;
+	bool halt_exit;
+	int debug;
+};
+
+/*
+ * Read the configuration: on rank 0 the files, on every rank the environment.
+ * Values that do not parse are replaced by their built-in ones, with a warning
+ * of rank 0.  *c is for conf_close(); the strings of *p live as long.  `s` has
+ * what SCR_Config() set; NULL: nothing.  Collective.  ERROR_NOMEM.
+ */
+int params_read(struct params *p, struct conf **c, const struct settings *s,
+		const struct team *world, struct error *err);
+
+#endif /* SCR_PARAMS_H */

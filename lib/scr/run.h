@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * run.h - what the library knows between SCR_Init() and SCR_Finalize().
+ * Nothing outlives SCR_Finalize(): the next SCR_Init() starts fresh.
+ */
+#ifndef SCR_RUN_H
+#define SCR_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "scr/groups.h"
+#include "scr/levels.h"
+#include "scr/params.h"
+#include "scr/stores.h"
+#include "scr/team.h"
+
+struct arena;
+struct conf;
+struct error;
+struct held;   /* held.h: the datasets in the caches */
+struct outset; /* outset.h: the dataset being written */
+struct settings;
+
+struct run {
+	struct team world, node; /* node: the ranks of this host */
+	uint32_t nodes;		 /* number of hosts */
+	const char *host;
+	struct arena *arena; /* lives as long as the run */
+	struct conf *conf;
+	struct params p;
+	struct groups groups;
+	struct stores stores;
+	struct levels levels;
+	struct held *held;
+	struct outset *out; /* NULL: no dataset is being written */
+	/* Numbers of the last dataset and of the last checkpoint. */
+	int64_t dataset_id, ckpt_id;
+	/* The dataset to restart from; 0: none. */
+	int64_t restart_id;
+};
+
+/* In order; on failure everything is undone.  Collective. */
+struct run *run_begin(const struct settings *s, struct error *err);
+int run_end(struct run *run, struct error *err);
+
+#endif /* SCR_RUN_H */

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scr/say.h"
+
+#include <mpi.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "path.h"
+#include "scr/scr.h"
+
+/* A message is one write, so that those of several ranks do not mix. */
+#define LINE_MAX_BYTES 4096
+
+static struct {
+	int rank;
+	char host[256];
+	int debug;
+} who = { -1, "unknown host", 0 };
+
+void
+say_as(int rank, const char *host, int debug)
+{
+	who.rank = rank;
+	who.debug = debug;
+	snprintf(who.host, sizeof(who.host), "%s", host);
+}
+
+/* Print "SCR v3.1.0 SEVERITY: rank R on HOST: text" with `end`. */
+static void __attribute__((format(printf, 3, 0)))
+line(FILE *to, const char *severity, const char *fmt, va_list ap,
+     const char *end)
+{
+	char text[LINE_MAX_BYTES];
+	int len = snprintf(text, sizeof(text),
+			   "SCR %s%s: rank %d on %s: ", SCR_VERSION, severity,
+			   who.rank, who.host);
+	const size_t room = sizeof(text) - (size_t)len;
+
+	vsnprintf(text + len, room, fmt, ap);
+	fflush(stdout);
+	fprintf(to, "%s%s\n", text, end);
+	fflush(to);
+}
+
+void
+say_debug(int level, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (level > who.debug)
+		return;
+	va_start(ap, fmt);
+	line(stdout, "", fmt, ap, "");
+	va_end(ap);
+}
+
+void
+say_warn(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	line(stderr, " WARNING", fmt, ap, "");
+	va_end(ap);
+}
+
+void
+say_error(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	line(stderr, " ERROR", fmt, ap, "");
+	va_end(ap);
+}
+
+void
+say_abort_at(const char *file, int number, const char *fmt, ...)
+{
+	char at[256];
+	va_list ap;
+
+	snprintf(at, sizeof(at), " @ %s:%d", path_base(file), number);
+	va_start(ap, fmt);
+	line(stderr, " ABORT", fmt, ap, at);
+	va_end(ap);
+	MPI_Abort(MPI_COMM_WORLD, -1);
+	abort();
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * setting.h - the text that SCR_Config() takes, and what it has set so far
+ * (libscr.md 3.3).  Pure.
+ *
+ *   KEY             query            KEY=VALUE              set
+ *   KEY=            unset            P=V C1=V1 C2=V2        set properties of V
+ *   P=V CHILD       query a property
+ *
+ * Words are separated by blanks; a blank may stand on either side of the first
+ * '=' of a pair.  A value ends at a blank and may contain '='.
+ */
+#ifndef SCR_SETTING_H
+#define SCR_SETTING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct arena;
+struct buf;
+struct error;
+struct settings; /* opaque: what was set */
+
+enum setting_kind {
+	SETTING_NOTHING, /* an empty text */
+	SETTING_QUERY,
+	SETTING_SET,
+	SETTING_UNSET,
+};
+
+struct setting_pair {
+	const char *key, *value; /* key in upper case */
+};
+
+struct setting {
+	enum setting_kind kind;
+	const char *key, *value; /* value: SET, and QUERY of a property */
+	const char *child;	 /* QUERY: the property, or NULL */
+	size_t npairs;
+	struct setting_pair *pairs; /* SET: properties */
+};
+
+/* Parse `text`; strings lie in `a`.  ERROR_USAGE, ERROR_NOMEM. */
+int setting_parse(const char *text, struct arena *a, struct setting *out,
+		  struct error *err);
+
+struct settings *settings_new(struct error *err);
+void settings_free(struct settings *s); /* NULL is allowed */
+
+/* Carry out a SET or UNSET. */
+int settings_change(struct settings *s, const struct setting *is,
+		    struct error *err);
+
+/* Append all as lines of a configuration file: the contents of app.conf. */
+int settings_text(const struct settings *s, struct buf *out);
+
+#endif /* SCR_SETTING_H */

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stores.h - the devices that hold control and cache directories (libscr.md
+ * 4.2).  Those of STORE lines, and SCR_CACHE_BASE and SCR_CNTL_BASE.
+ */
+#ifndef SCR_STORES_H
+#define SCR_STORES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "scr/team.h"
+
+struct groups;
+struct run;
+
+struct store {
+	const char *base; /* normal path */
+	const char *dir;  /* of this job: BASE/USER/scr.JOB, for VIEW=GLOBAL
+			     with /node.N below it */
+	const struct group *group; /* ranks that share the device */
+	uint64_t count;		   /* datasets kept; 0: none but the last */
+	bool enabled;		   /* the same on all ranks */
+	bool mkdir;		   /* the library makes `dir` */
+	bool global;		   /* VIEW=GLOBAL */
+	const char *flush_type;	   /* how its files are flushed */
+	struct team sharers;	   /* the ranks that share `dir`; its rank 0
+				      makes it */
+};
+
+struct stores {
+	size_t count;
+	struct store *list;
+	struct store *control; /* of the control directory */
+};
+
+/* Read them from the configuration, and make the directories of the enabled
+ * ones.  One that cannot be used is disabled on all ranks, with a warning.
+ * Collective.  ERROR_USAGE or ERROR_SYSTEM: no control directory can be made. */
+int stores_make(struct stores *s, struct run *run, struct error *err);
+void stores_free(struct stores *s);
+
+/* The store of `path`, by whole components: the longest base above it.  NULL:
+ * none. */
+struct store *stores_find(const struct stores *s, const char *path);
+
+#endif /* SCR_STORES_H */

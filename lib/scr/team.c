@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scr/team.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "mem.h"
+#include "scr/say.h"
+
+/* Bytes of one broadcast. */
+#define SHARE_STEP ((size_t)256 << 20)
+
+#define TAG_NOTE 1
+
+static void
+know(struct team *t)
+{
+	int rank = 0, size = 0;
+
+	MPI_Comm_rank(t->comm, &rank);
+	MPI_Comm_size(t->comm, &size);
+	t->rank = (uint32_t)rank;
+	t->size = (uint32_t)size;
+}
+
+void
+team_world(struct team *out)
+{
+	MPI_Comm_dup(MPI_COMM_WORLD, &out->comm);
+	know(out);
+}
+
+void
+team_split(const struct team *of, uint32_t color, struct team *out)
+{
+	*out = (struct team)TEAM_INIT;
+	MPI_Comm_split(of->comm,
+		       color == TEAM_NONE ? MPI_UNDEFINED : (int)color,
+		       (int)of->rank, &out->comm);
+	if (out->comm != MPI_COMM_NULL)
+		know(out);
+}
+
+void
+team_free(struct team *t)
+{
+	if (t->comm != MPI_COMM_NULL)
+		MPI_Comm_free(&t->comm);
+	*t = (struct team)TEAM_INIT;
+}
+
+/* --- Agreement --- */
+
+int
+team_agree(const struct team *t, int rc, struct error *err)
+{
+	int mine = rc < 0 ? (int)t->rank : INT_MAX, first = INT_MAX;
+	struct error why = ERROR_INIT;
+
+	MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, t->comm);
+	if (first == INT_MAX)
+		return 0;
+	if (mine == first && err != NULL)
+		why = *err;
+	MPI_Bcast(&why, sizeof(why), MPI_BYTE, first, t->comm);
+	return error_pass(err, &why);
+}
+
+bool
+team_any(const struct team *t, bool yes)
+{
+	int mine = yes, all = 0;
+
+	MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_LOR, t->comm);
+	return all != 0;
+}
+
+uint64_t
+team_most(const struct team *t, uint64_t value)
+{
+	uint64_t all = 0;
+
+	MPI_Allreduce(&value, &all, 1, MPI_UINT64_T, MPI_MAX, t->comm);
+	return all;
+}
+
+uint64_t
+team_least(const struct team *t, uint64_t value)
+{
+	return ~team_most(t, ~value);
+}
+
+void
+team_sum(const struct team *t, uint64_t *values, int count)
+{
+	MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_UINT64_T, MPI_SUM,
+		      t->comm);
+}
+
+/* --- Bytes --- */
+
+int
+team_share(const struct team *t, uint32_t root, struct buf *b,
+	   struct error *err)
+{
+	uint64_t len = b->len;
+	int rc = 0;
+
+	MPI_Bcast(&len, 1, MPI_UINT64_T, (int)root, t->comm);
+	if (t->rank != root) {
+		buf_clear(b);
+		if (buf_reserve(b, len + 1) < 0)
+			rc = error_no_memory(err);
+	}
+	if (team_agree(t, rc, err) < 0)
+		return -1;
+	for (uint64_t at = 0; at < len; at += SHARE_STEP)
+		MPI_Bcast(b->data + at,
+			  (int)(len - at < SHARE_STEP ? len - at : SHARE_STEP),
+			  MPI_BYTE, (int)root, t->comm);
+	if (t->rank != root && b->data != NULL) {
+		b->len = len;
+		b->data[len] = '\0';
+	}
+	return 0;
+}
+
+int
+team_same(const struct team *t, const char *text, bool *same, struct error *err)
+{
+	struct buf first = BUF_INIT;
+	int rc = 0;
+
+	if (t->rank == 0 && text != NULL &&
+	    buf_add(&first, text, strlen(text) + 1) < 0)
+		rc = error_no_memory(err);
+	if (team_agree(t, rc, err) < 0 || team_share(t, 0, &first, err) < 0) {
+		buf_free(&first);
+		return -1;
+	}
+	*same = !team_any(t, text == NULL ? first.len > 0
+					  : first.len == 0 ||
+						    strcmp(text, first.data));
+	buf_free(&first);
+	return 0;
+}
+
+void
+team_gather64(const struct team *t, uint64_t mine, uint64_t *all)
+{
+	MPI_Allgather(&mine, 1, MPI_UINT64_T, all, 1, MPI_UINT64_T, t->comm);
+}
+
+/* --- Notes --- */
+
+struct receiving {
+	struct arena *arena;
+	struct team_mail *in;
+	size_t cap;
+};
+
+/* Receive the note that was probed.  A note that cannot be taken would stop its sender for ever: end the job. */
+static void
+receive(MPI_Message *message, const MPI_Status *status, struct receiving *r)
+{
+	struct team_note *n = NULL;
+	void *data = NULL;
+	int len = 0;
+
+	MPI_Get_count(status, MPI_BYTE, &len);
+	if (MEM_ROOM(r->in->notes, r->in->count, r->cap))
+		data = arena_alloc(r->arena, (size_t)len + 1, 1);
+	if (data == NULL)
+		say_abort("out of memory for a note of %d bytes", len);
+	MPI_Mrecv(data, len, MPI_BYTE, message, MPI_STATUS_IGNORE);
+	n = &r->in->notes[r->in->count++];
+	*n = (struct team_note){ (uint32_t)status->MPI_SOURCE, data,
+				 (size_t)len };
+}
+
+static int
+by_rank(const void *a, const void *b)
+{
+	const struct team_note *x = a, *y = b;
+
+	return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* A rank whose notes were all taken enters the barrier; when all have, no note
+ * is on its way. */
+static void
+take_all(const struct team *t, MPI_Request *sent, size_t nsent,
+	 struct receiving *r)
+{
+	MPI_Request barrier = MPI_REQUEST_NULL;
+	bool entered = false;
+	size_t next = 0;
+	int done = 0, found = 0;
+
+	while (!done) {
+		MPI_Message message;
+		MPI_Status status;
+
+		MPI_Improbe(MPI_ANY_SOURCE, TAG_NOTE, t->comm, &found, &message,
+			    &status);
+		if (found)
+			receive(&message, &status, r);
+		if (entered) {
+			MPI_Test(&barrier, &done, MPI_STATUS_IGNORE);
+			continue;
+		}
+		for (found = 1; found && next < nsent; next += (size_t)found)
+			MPI_Test(&sent[next], &found, MPI_STATUS_IGNORE);
+		if (found) {
+			MPI_Ibarrier(t->comm, &barrier);
+			entered = true;
+		}
+	}
+}
+
+int
+team_notes(const struct team *t, const struct team_mail *out, struct arena *a,
+	   struct team_mail *in, struct error *err)
+{
+	struct receiving r = { .arena = a, .in = in };
+	struct team_note *notes = NULL;
+	MPI_Request *sent = mem_calloc(out->count + 1, sizeof(MPI_Request));
+	int rc = sent == NULL ? error_no_memory(err) : 0;
+
+	*in = (struct team_mail){ .count = 0 };
+	if (team_agree(t, rc, err) < 0) {
+		mem_free(sent);
+		return -1;
+	}
+	for (size_t i = 0; i < out->count; i++)
+		MPI_Issend(out->notes[i].data, (int)out->notes[i].len, MPI_BYTE,
+			   (int)out->notes[i].rank, TAG_NOTE, t->comm,
+			   &sent[i]);
+	take_all(t, sent, out->count, &r);
+	mem_free(sent);
+	if (in->count > 0) {
+		qsort(in->notes, in->count, sizeof(*in->notes), by_rank);
+		notes = arena_alloc(a, in->count, sizeof(*notes));
+		if (notes == NULL)
+			rc = error_no_memory(err);
+		else
+			memcpy(notes, in->notes, in->count * sizeof(*notes));
+	}
+	mem_free(in->notes);
+	in->notes = notes;
+	return team_agree(t, rc, err);
+}

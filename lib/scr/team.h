@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * team.h - the ranks of a communicator: how they agree, and send bytes to each
+ * other.
+ *
+ * All functions but team_free() are collective over the team.  Every step in
+ * which ranks take part ends with team_agree(), so that all ranks return the
+ * same from it, and nobody waits for one that has left.  An error of MPI itself
+ * ends the job, as MPI does by default.  Threads: only the one that called
+ * MPI_Init().
+ */
+#ifndef SCR_TEAM_H
+#define SCR_TEAM_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct arena;
+struct buf;
+struct error;
+
+struct team {
+	MPI_Comm comm; /* MPI_COMM_NULL: this rank is in no such team */
+	uint32_t rank, size;
+};
+
+#define TEAM_INIT \
+	{ \
+		.comm = MPI_COMM_NULL \
+	}
+
+/* All ranks of the job. */
+void team_world(struct team *out);
+
+/* A team for each color, ranked as in `of`.  A rank with TEAM_NONE gets
+ * none. */
+#define TEAM_NONE UINT32_MAX
+void team_split(const struct team *of, uint32_t color, struct team *out);
+void team_free(struct team *t);
+
+/*
+ * Did all ranks succeed?  `rc` is the result of this rank, and *err why it
+ * failed.  Returns 0, or -1 with the error of the lowest rank that failed.
+ * Costs one reduction if all is well.
+ */
+int team_agree(const struct team *t, int rc, struct error *err);
+
+/* Replace `b` on all ranks by that of rank `root`.  -1, on all: ERROR_NOMEM. */
+int team_share(const struct team *t, uint32_t root, struct buf *b,
+	       struct error *err);
+
+/* Is the string the same on all ranks?  NULL equals only NULL.  -1:
+ * ERROR_NOMEM. */
+int team_same(const struct team *t, const char *text, bool *same,
+	      struct error *err);
+
+/* The sums over all ranks, in place. */
+void team_sum(const struct team *t, uint64_t *values, int count);
+uint64_t team_most(const struct team *t, uint64_t value);
+uint64_t team_least(const struct team *t, uint64_t value);
+bool team_any(const struct team *t, bool yes);
+
+/* The number of each rank, by rank; `all` has room for t->size. */
+void team_gather64(const struct team *t, uint64_t mine, uint64_t *all);
+
+/* --- Notes: bytes from any rank to any other --- */
+
+struct team_note {
+	uint32_t rank; /* to whom, or from whom */
+	const void *data;
+	size_t len; /* in bytes, below 2 GiB */
+};
+
+struct team_mail {
+	size_t count;
+	struct team_note *notes;
+};
+
+/*
+ * Send the notes in `out`, at most one to each rank, and receive those of
+ * others into *in, sorted by rank and allocated in `a`; a rank may send one to
+ * itself.  The cost does not grow with the size of the team, but for a barrier.
+ * -1, on all ranks: ERROR_NOMEM.
+ */
+int team_notes(const struct team *t, const struct team_mail *out,
+	       struct arena *a, struct team_mail *in, struct error *err);
+
+#endif /* SCR_TEAM_H */

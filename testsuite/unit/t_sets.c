@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scr/sets.h"
+
+#include "arena.h"
+#include "error.h"
+#include "mem.h"
+#include "tap.h"
+
+/* The sets of all ranks as text, "0,2,4 1,3", in the order of their numbers;
+ * SINGLE in brackets.  Checks that each rank sees the same. */
+static const char *
+sets_text(const struct sets_job *j, struct sets_mine *last)
+{
+	static char text[4096];
+	struct arena *a = arena_new();
+	uint32_t sets = 1;
+	size_t len = 0;
+
+	text[0] = '\0';
+	for (uint32_t set = 0; set < sets; set++) {
+		bool shown = false;
+
+		for (uint32_t r = 0; r < j->nranks; r++) {
+			struct sets_mine m;
+
+			arena_reset(a);
+			if (sets_find(j, r, a, &m, NULL) < 0)
+				return "no memory";
+			sets = m.sets;
+			*last = m;
+			if (m.ranks[m.member] != r || m.set >= m.sets)
+				return "a rank is not in its set";
+			if (m.set != set || shown)
+				continue;
+			if (m.member != 0)
+				return "not the first member";
+			shown = true;
+			for (uint32_t i = 0; i < m.members; i++)
+				len += (size_t)snprintf(
+					text + len, sizeof(text) - len, "%s%u",
+					i > 0	   ? ","
+					: set == 0 ? ""
+						   : " ",
+					m.ranks[i]);
+			if (m.type == REDSET_SINGLE)
+				len += (size_t)snprintf(
+					text + len, sizeof(text) - len, "!");
+		}
+		if (!shown)
+			return "a set without members";
+	}
+	arena_free(a);
+	return text;
+}
+
+static void
+test_examples(void)
+{
+	static const struct {
+		const char *what, *groups, *sets;
+		enum redset_type type;
+		uint32_t size, failures, alone, weaker;
+	} table[] = {
+		{ "4 nodes", "0123", "0,1,2,3", REDSET_XOR, 8, 1, 0, 0 },
+		{ "blocks of 2", "00112233", "0,2,4,6 1,3,5,7", REDSET_XOR, 8,
+		  1, 0, 0 },
+		{ "cyclic", "01230123", "0,1,2,3 4,5,6,7", REDSET_XOR, 8, 1, 0,
+		  0 },
+		{ "7 by 3", "0123456", "0,1,2,3 4,5,6", REDSET_XOR, 3, 1, 0,
+		  0 },
+		{ "8 by 3", "01234567", "0,1,2,3 4,5,6,7", REDSET_XOR, 3, 1, 0,
+		  0 },
+		{ "9 by 4", "012345678", "0,1,2,3,4 5,6,7,8", REDSET_RS, 4, 2,
+		  0, 0 },
+		{ "SINGLE", "0123", "0! 1! 2! 3!", REDSET_SINGLE, 8, 1, 0, 0 },
+		{ "one node", "0000", "0! 1! 2! 3!", REDSET_XOR, 8, 1, 4, 0 },
+		{ "PARTNER of 2", "0011", "0,2 1,3", REDSET_PARTNER, 8, 1, 0,
+		  0 },
+		{ "one rank too many", "00112", "0,2,4 1,3", REDSET_XOR, 8, 1,
+		  0, 0 },
+		{ "nobody to protect it", "0001", "0,3 1! 2!", REDSET_XOR, 8, 1,
+		  2, 0 },
+		{ "left over, another set has room", "0012345", "0,2,3 1,4,5,6",
+		  REDSET_XOR, 3, 1, 0, 0 },
+		{ "RS of two nodes survives one", "0011", "0,2 1,3", REDSET_RS,
+		  8, 2, 0, 4 },
+		{ "RS, a short set", "00112", "0,2,4 1,3", REDSET_RS, 8, 2, 0,
+		  2 },
+	};
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		uint32_t group[16];
+		struct sets_job j = { group, (uint32_t)strlen(table[i].groups),
+				      table[i].type, table[i].size,
+				      table[i].failures };
+		struct sets_mine m = { .sets = 0 };
+
+		for (uint32_t r = 0; r < j.nranks; r++)
+			group[r] = (uint32_t)(table[i].groups[r] - '0');
+		is_str(sets_text(&j, &m), table[i].sets, table[i].what);
+		is_int(m.alone, table[i].alone, "... not protected");
+		is_int(m.weaker, table[i].weaker, "... weaker than asked");
+	}
+}
+
+/* Each set of each layout: no two members of a group, and no larger limit than
+ * the code has. */
+static void
+test_layouts(void)
+{
+	struct arena *a = arena_new();
+	size_t bad = 0, tried = 0;
+	unsigned seed = 1;
+
+	for (int round = 0; round < 300; round++) {
+		uint32_t group[40];
+		struct sets_job j = { group, 1 + (uint32_t)rand_r(&seed) % 40,
+				      REDSET_RS,
+				      1 + (uint32_t)rand_r(&seed) % 9,
+				      1 + (uint32_t)rand_r(&seed) % 3 };
+		const uint32_t groups = 1 + (uint32_t)rand_r(&seed) % j.nranks;
+
+		for (uint32_t r = 0; r < j.nranks; r++)
+			group[r] = (uint32_t)rand_r(&seed) % groups;
+		for (uint32_t r = 0; r < j.nranks; r++) {
+			struct sets_mine m;
+
+			arena_reset(a);
+			if (sets_find(&j, r, a, &m, NULL) < 0)
+				bad++;
+			tried++;
+			bad += m.type != REDSET_SINGLE &&
+			       (m.members < 2 || m.failures >= m.members);
+			for (uint32_t i = 0; i < m.members; i++)
+				for (uint32_t k = 0; k < i; k++)
+					bad += group[m.ranks[i]] ==
+					       group[m.ranks[k]];
+		}
+	}
+	is_int((int64_t)bad, 0, "no two members of a set fail together");
+	ok(tried > 1000, "... in many layouts");
+	arena_free(a);
+}
+
+static void
+test_limit(void)
+{
+	struct arena *a = arena_new();
+	uint32_t *group = mem_alloc(700, sizeof(*group));
+	struct sets_job j = { group, 700, REDSET_RS, 250, 3 };
+	struct sets_mine m;
+	uint32_t most = 0;
+
+	/* 500 nodes of one rank, the last of 200. */
+	for (uint32_t r = 0; r < 700; r++)
+		group[r] = r < 500 ? r : 499;
+	for (uint32_t r = 0; r < 700; r++) {
+		arena_reset(a);
+		sets_find(&j, r, a, &m, NULL);
+		if (m.members > most)
+			most = m.members;
+	}
+	ok(most + 3 <= 256, "a set has no more members than the code allows");
+	mem_free(group);
+	arena_free(a);
+}
+
+static void
+test_memory(void)
+{
+	uint32_t group[6] = { 0, 0, 1, 1, 2, 0 };
+	struct sets_job j = { group, 6, REDSET_XOR, 8, 1 };
+	struct sets_mine m;
+	struct error err = ERROR_INIT;
+	struct arena *a = arena_new();
+
+	mem_fail_after(0);
+	is_int(sets_find(&j, 0, a, &m, &err), -1, "no memory");
+	mem_fail_after(-1);
+	is_int(err.kind, ERROR_NOMEM, "... says so");
+	arena_free(a);
+}
+
+int
+main(void)
+{
+	test_examples();
+	test_layouts();
+	test_limit();
+	test_memory();
+	return tap_done();
+}
