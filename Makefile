@@ -41,6 +41,13 @@ cflags   := $(CFLAGS) -std=c11 -pthread $(warnings)
 sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all \
 	-fno-omit-frame-pointer)$(if $(COV),--coverage -fprofile-update=atomic)
 ldflags  := $(LDFLAGS) -Wl,--as-needed -Wl,-z,relro -Wl,-z,now
+# Objects go into programs and into libscr.so, which exports SCR_* only.
+pic      := -fPIC -fvisibility=hidden
+# MPI, for libscr: any implementation that pkg-config knows, or set both.
+mpi      := $(firstword $(foreach p,mpich ompi-c,$(shell \
+	pkg-config --exists $p 2>/dev/null && echo $p)))
+MPI_CFLAGS ?= $(if $(mpi),$(shell pkg-config --cflags $(mpi)))
+MPI_LIBS   ?= $(if $(mpi),$(shell pkg-config --libs $(mpi)))
 ldlibs   := $(LDLIBS) -lisal $(call lib,jansson) $(call lib,z) $(call lib,inih) -lcrypto \
 	-larchive $(call lib,m)
 
@@ -49,7 +56,8 @@ ldlibs   := $(LDLIBS) -lisal $(call lib,jansson) $(call lib,z) $(call lib,inih) 
 # testsuite/bench/common*.c, are linked into the programs beside them.  cmd/env
 # has the verbs of scr_env, cmd/index some of scr_index.
 obj   = $(patsubst %.c,$O/%.o,$1)
-LIB   := $(call obj,$(wildcard lib/*.c lib/*/*.c))
+SCR   := $(call obj,$(wildcard lib/scr/*.c))
+LIB   := $(filter-out $(SCR),$(call obj,$(wildcard lib/*.c lib/*/*.c)))
 VERBS := $(wildcard cmd/env/*.c)
 CMDS  := $(patsubst cmd/%.c,$O/bin/%,$(wildcard cmd/*.c))
 UNIT  := $(patsubst testsuite/unit/%.c,$O/test/%,$(wildcard testsuite/unit/t_*.c))
@@ -64,7 +72,10 @@ BENCH := $(patsubst testsuite/bench/%.c,$O/bench/%,$(filter-out \
 SHIM  := $(patsubst testsuite/shim/%.c,$O/%.so,$(wildcard testsuite/shim/*.c)) \
 	$(patsubst testsuite/cluster/%.c,$O/%.so,$(wildcard testsuite/cluster/*.c))
 
-all: $(CMDS) $O/links ## build the commands (build/plain/bin)
+LIBSCR := $(if $(MPI_LIBS),$O/libscr.so $O/libscr.a)
+
+all: $(CMDS) $O/links $(LIBSCR) ## build the commands (build/plain/bin) and,
+all: ## if there is MPI, libscr
 tests: all $(UNIT) $(REPLAY) $(GENS) $(SHIM) ## build the test programs too
 
 # --- Rules ---------------------------------------------------------------
@@ -83,8 +94,8 @@ LINKS := $(addprefix scr_,check_node ckpt_interval crc32 flush_file hostlist \
 	retries_halt should_exit)
 $O/links: $O/bin/scr_env Makefile
 	$Qfor n in $(LINKS); do ln -sf scr_env $O/bin/$$n || exit 1; done; touch $@
-$O/test/%: $O/testsuite/unit/%.o $O/libtest.a $O/libcore.a
-	$(link)
+$O/test/%: $O/testsuite/unit/%.o $O/libtest.a $O/scr.a $O/libcore.a
+	$(link) $(MPI_LIBS)
 $O/gen/%: $O/testsuite/gen/%.o $(GENLIB) $O/libtest.a $O/libcore.a
 	$(link)
 $O/bench/%: $O/testsuite/bench/%.o $(BENCHLIB) $O/libcore.a
@@ -104,6 +115,20 @@ $O/%.so: testsuite/cluster/%.c $O/flags
 	$Q$(CC) $(cppflags) $(cflags) -fPIC -shared $(ldflags) -o $@ $<
 $O/libcore.a: $(LIB) $O/libcore.list
 	$Qrm -f $@ && $(AR) qcs $@ $(LIB)
+# For tests of its parts; users get the two below it, with nothing but SCR_*.
+$O/scr.a: $(SCR) $O/scr.list
+	$Qrm -f $@ && $(AR) qcs $@ $(SCR)
+$O/libscr.so: $(SCR) $O/libcore.a lib/scr/libscr.map
+	@mkdir -p $(@D); echo "  LD  $@"
+	$Q$(CC) $(cflags) $(sanitize) $(ldflags) -shared -Wl,-soname,libscr.so.3 \
+		-Wl,--version-script=lib/scr/libscr.map -Wl,--gc-sections \
+		-o $@ $(filter %.o,$^) $O/libcore.a $(LDLIBS) -lisal -ljansson \
+		-lz -linih -lcrypto -larchive -lm $(MPI_LIBS)
+$O/libscr.a: $(SCR) $O/libcore.a
+	@mkdir -p $(@D); echo "  LD  $@"
+	$Q$(CC) -r -nostdlib -o $O/libscr.o $(SCR) $O/libcore.a
+	$Qobjcopy --wildcard --keep-global-symbol='SCR_*' $O/libscr.o
+	$Qrm -f $@ && $(AR) qcs $@ $O/libscr.o
 # Shared by tests and generators.
 $O/libtest.a: $(TESTLIB) $O/libtest.list
 	$Qrm -f $@ && $(AR) qcs $@ $(TESTLIB)
@@ -113,10 +138,12 @@ $O/lib/conf.o: $O/prefix
 $O/prefix: FORCE
 	@mkdir -p $O; echo $(call quote,$(PREFIX)) | cmp -s - $@ || \
 		echo $(call quote,$(PREFIX)) >$@
+$(SCR): private cppflags += $(MPI_CFLAGS)
+$O/testsuite/mpi/%.o: private cppflags += $(MPI_CFLAGS)
 $O/%.o: %.c $O/flags
 	@mkdir -p $(@D); echo "  CC  $<"
 	$Q$(CC) $(cppflags) $(if $(filter testsuite/%,$<),-iquote testsuite \
-		-iquote testsuite/lib) $(cflags) $(sanitize) -MMD -MP -c -o $@ $<
+		-iquote testsuite/lib) $(cflags) $(pic) $(sanitize) -MMD -MP -c -o $@ $<
 
 # Both files are rewritten only if they change: new flags rebuild everything, a
 # removed source file rebuilds the library.
@@ -125,7 +152,8 @@ $O/flags: FORCE
 		$(cflags) $(sanitize) $(ldflags)) >$@.new; cmp -s $@.new $@ || cp $@.new $@
 $O/libcore.list: files = $(LIB)
 $O/libtest.list: files = $(TESTLIB)
-$O/libcore.list $O/libtest.list: FORCE
+$O/scr.list: files = $(SCR)
+$O/libcore.list $O/libtest.list $O/scr.list: FORCE
 	@mkdir -p $O; printf '%s\n' $(files) >$@.new; \
 		cmp -s $@.new $@ || cp $@.new $@
 quote = '$(subst ','\'',$1)'

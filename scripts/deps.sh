@@ -113,6 +113,11 @@ group() {
 		tool xz xz-utils
 		tool 7zz 7zip
 		tool python3 python3-minimal
+		# libscr, and jobs that link it.
+		pkg-config --exists mpich 2>/dev/null ||
+			pkg-config --exists ompi-c 2>/dev/null ||
+			missing+=(libmpich-dev)
+		tool mpiexec mpich
 		# Shells in which the completions and the login output of nodes
 		# are tested.
 		extra zsh zsh
@@ -123,8 +128,6 @@ group() {
 	bed) bed ;;
 	cluster)
 		bed slurm
-		extra mpiexec mpich
-		extra mpicc libmpich-dev
 		;;
 	lint)
 		tool clang-format clang-format
