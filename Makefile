@@ -72,11 +72,14 @@ BENCH := $(patsubst testsuite/bench/%.c,$O/bench/%,$(filter-out \
 SHIM  := $(patsubst testsuite/shim/%.c,$O/%.so,$(wildcard testsuite/shim/*.c)) \
 	$(patsubst testsuite/cluster/%.c,$O/%.so,$(wildcard testsuite/cluster/*.c))
 
+# Each file in testsuite/mpi is an MPI program; app_*.c are applications.
+MPIS  := $(if $(MPI_LIBS),$(patsubst testsuite/mpi/%.c,$O/mpi/%,$(wildcard \
+	testsuite/mpi/*.c)))
 LIBSCR := $(if $(MPI_LIBS),$O/libscr.so $O/libscr.a)
 
 all: $(CMDS) $O/links $(LIBSCR) ## build the commands (build/plain/bin) and,
 all: ## if there is MPI, libscr
-tests: all $(UNIT) $(REPLAY) $(GENS) $(SHIM) ## build the test programs too
+tests: all $(UNIT) $(MPIS) $(REPLAY) $(GENS) $(SHIM) ## build the test programs too
 
 # --- Rules ---------------------------------------------------------------
 
@@ -95,6 +98,12 @@ LINKS := $(addprefix scr_,check_node ckpt_interval crc32 flush_file hostlist \
 $O/links: $O/bin/scr_env Makefile
 	$Qfor n in $(LINKS); do ln -sf scr_env $O/bin/$$n || exit 1; done; touch $@
 $O/test/%: $O/testsuite/unit/%.o $O/libtest.a $O/scr.a $O/libcore.a
+	$(link) $(MPI_LIBS)
+$O/mpi/app_%: $O/testsuite/mpi/app_%.o $O/libscr.so
+	@mkdir -p $(@D); echo "  LD  $@"
+	$Q$(CC) $(cflags) $(sanitize) $(ldflags) -Wl,-rpath,'$$ORIGIN/..' -o $@ \
+		$^ $(MPI_LIBS)
+$O/mpi/%: $O/testsuite/mpi/%.o $O/scr.a $O/libtest.a $O/libcore.a
 	$(link) $(MPI_LIBS)
 $O/gen/%: $O/testsuite/gen/%.o $(GENLIB) $O/libtest.a $O/libcore.a
 	$(link)
@@ -124,6 +133,7 @@ $O/libscr.so: $(SCR) $O/libcore.a lib/scr/libscr.map
 		-Wl,--version-script=lib/scr/libscr.map -Wl,--gc-sections \
 		-o $@ $(filter %.o,$^) $O/libcore.a $(LDLIBS) -lisal -ljansson \
 		-lz -linih -lcrypto -larchive -lm $(MPI_LIBS)
+	$Qln -sf libscr.so $O/libscr.so.3
 $O/libscr.a: $(SCR) $O/libcore.a
 	@mkdir -p $(@D); echo "  LD  $@"
 	$Q$(CC) -r -nostdlib -o $O/libscr.o $(SCR) $O/libcore.a
@@ -166,7 +176,7 @@ deps: ## install, or name, what building and testing needs
 # The trees that `make check` tests, and the suites it runs in each.
 P := build/plain
 S := build/address-undefined
-SUITES ?= unit:$P fuzz:$P bats:$P examples:$P unit:$S fuzz:$S valgrind:$P
+SUITES ?= unit:$P fuzz:$P bats:$P mpi:$P examples:$P unit:$S fuzz:$S valgrind:$P
 
 check: ## run the tests: units, fuzz replays, commands, examples; plain,
 check: ## with sanitizers and under valgrind

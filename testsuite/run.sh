@@ -12,13 +12,15 @@
 #     valgrind  the same under valgrind, without SCRKIT_SLOW
 #     fuzz      TREE/fuzz/replay_X with the files of testsuite/data/corpus/X
 #     bats      testsuite/cmd/*.bats and testsuite/golden/*.bats
+#     mpi       testsuite/scr/*.bats: libscr, with MPI ranks on pretend nodes;
+#               skipped if there is no MPI or the machine does not allow them
 #     cluster   testsuite/cluster/*.bats, on several pretend nodes; skipped
 #               if the machine does not allow them
 #     examples  examples/*.sh: exit status 0, or 77 for "skipped"
 #
 # Tests see these variables:
-#     BIN, GEN, SHIM  the tree's commands (first in PATH as well), generators,
-#                     and fault shim to be preloaded
+#     BIN, GEN, MPI, SHIM  the tree's commands (first in PATH as well),
+#                     generators, MPI programs, and fault shim to be preloaded
 #     SCRKIT_ROOT     the source tree, also the working directory
 #     SCRKIT_GOLDEN   golden data: all of it, or the project's selection
 #     SCRKIT_VALGRIND set under valgrind, to shorten tests that take minutes
@@ -75,7 +77,8 @@ run_one() {
 	local -a args=()
 
 	mkdir "$dir"
-	export TMPDIR=$dir BIN=$tree/bin GEN=$tree/gen SHIM=$tree/shim.so
+	export TMPDIR=$dir BIN=$tree/bin GEN=$tree/gen MPI=$tree/mpi
+	export SHIM=$tree/shim.so
 	export PATH=$BIN:$PATH SCRKIT_SLOW=$slow
 	[ -n "$slow" ] || unset SCRKIT_SLOW
 	export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1
@@ -90,7 +93,7 @@ run_one() {
 			--log-file="$scratch/$1.vg.%p" "$file")
 		;;
 	fuzz) args=("$file" "testsuite/data/corpus/${file##*/replay_}") ;;
-	bats | cluster) args=(bats --tap "$file") ;;
+	bats | mpi | cluster) args=(bats --tap "$file") ;;
 	examples) args=("$file") ;;
 	esac
 	# In the background, so that it can be killed with this script.  The
@@ -241,6 +244,7 @@ for arg; do
 	unit:* | valgrind:*) add "${arg%%:*}" "$tree" "$tree"/test/t_* ;;
 	fuzz:*) add fuzz "$tree" "$tree"/fuzz/replay_* ;;
 	bats:*) add bats "$tree" testsuite/cmd/*.bats testsuite/golden/*.bats ;;
+	mpi:*) add mpi "$tree" testsuite/scr/*.bats ;;
 	cluster:*) add cluster "$tree" testsuite/cluster/*.bats ;;
 	examples:*) add examples "$tree" examples/*.sh ;;
 	*) usage ;;

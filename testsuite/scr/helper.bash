@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2034,SC2154 # set for those who load it; bats
+#
+# helper.bash - MPI jobs on pretend nodes, for the tests of libscr:
+#
+#     load helper
+#
+#     @test "four ranks agree" {
+#             job "0 1 2 3" team agree
+#             assert_status 0
+#     }
+#
+# A test has the directories
+#     $NODES/K   storage of node K; `lose K` empties it
+#     $SSD       where a rank sees the storage of its node
+#     $PREFIX    working directory of the jobs, and their prefix
+# and the settings below in the environment; tests change them as they like.
+# Programs are built from testsuite/mpi/NAME.c.  Also loads helper.bash of the
+# commands' tests.
+
+load ../cmd/helper
+
+: "${MPI:=$BIN/../mpi}"
+export MPI
+
+# Why no job can run here; empty: it can.
+job_missing()
+{
+	local root=-r
+
+	((EUID != 0)) || root=
+	if ! command -v mpiexec >/dev/null; then
+		echo "no mpiexec"
+	elif [[ ! -d $MPI ]]; then
+		echo "built without MPI"
+	elif ! unshare $root -m -u hostname node0 2>/dev/null; then
+		echo "no mount and UTS namespaces"
+	fi
+}
+
+# The fixture of each test.  A file with its own setup() calls it there.
+job_setup()
+{
+	local missing
+
+	missing=$(job_missing)
+	[[ -z $missing ]] || skip "$missing"
+	export NODES=$BATS_TEST_TMPDIR/nodes SSD=$BATS_TEST_TMPDIR/ssd
+	export PREFIX=$BATS_TEST_TMPDIR/prefix
+	mkdir -p "$NODES" "$SSD" "$PREFIX"
+	cd "$PREFIX" || return
+	export USER=tester SCR_JOB_ID=j1 SCRKIT_SYSTEM_CONF=/dev/null
+	export SCR_CNTL_BASE=$SSD SCR_CACHE_BASE=$SSD
+	export SCR_CACHE_BYPASS=0 SCR_CACHE_SIZE=2 SCR_FLUSH=0
+}
+
+setup() { job_setup; }
+
+# job MAP PROGRAM [ARG]...: run an MPI program with a rank for each word of MAP,
+# the number of the rank's node, like `try`.  It is killed, with status 124,
+# after JOB_LIMIT seconds (20).
+job()
+{
+	local map=$1 program=$2
+	local -a words
+
+	shift 2
+	read -ra words <<<"$map"
+	[[ $program == */* ]] || program=$MPI/$program
+	try timeout -k 2 "${JOB_LIMIT:-20}" mpiexec -n "${#words[@]}" \
+		"$TESTSUITE/scr/node.sh" "$map" "$program" "$@" \
+		</dev/null 3>&-
+}
+
+# lose K...: the storage of these nodes is gone.
+lose()
+{
+	local k
+
+	for k; do
+		rm -rf "${NODES:?}/$k"
+	done
+}
