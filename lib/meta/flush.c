@@ -68,6 +68,52 @@ flush_entries(const struct kvtree *t, size_t *count, struct error *err)
 			     err);
 }
 
+/* The locations, newest first. */
+static int
+put_locations(struct kvtree *entry, const struct flush_entry *e,
+	      struct error *err)
+{
+	const struct {
+		bool is;
+		const char *key;
+	} all[] = {
+		{ e->on_pfs, "PFS" },
+		{ e->flushing, "FLUSHING" },
+		{ e->sync_flushing, "SYNC_FLUSHING" },
+		{ e->in_cache, "CACHE" },
+	};
+	struct kvtree *t = kvtree_put(entry, "LOCATION", err);
+
+	for (size_t i = 0; t != NULL && i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i].is && kvtree_put(t, all[i].key, err) == NULL)
+			return -1;
+	return t == NULL ? -1 : 0;
+}
+
+int
+flush_put(struct kvtree *t, const struct flush_entry *e,
+	  const struct dataset *d, struct error *err)
+{
+	char key[VALUE_NUMBER];
+	struct kvtree *table = kvtree_put(t, "DATASET", err), *entry = NULL,
+		      *desc = NULL;
+
+	value_text(key, (uint64_t)e->id);
+	if (table != NULL) {
+		kvtree_remove(table, key);
+		entry = kvtree_put_first(table, key, err);
+	}
+	if (entry != NULL)
+		desc = kvtree_put(entry, "DSETDESC", err);
+	if (desc == NULL || dataset_write(desc, d, err) < 0 ||
+	    (d->is_output && kvtree_set(entry, "OUTPUT", "1", err) < 0) ||
+	    (d->is_ckpt && kvtree_set(entry, "CKPT", "1", err) < 0) ||
+	    put_locations(entry, e, err) < 0 ||
+	    (d->name != NULL && kvtree_set(entry, "NAME", d->name, err) < 0))
+		return -1;
+	return 0;
+}
+
 bool
 flush_needed(const struct flush_entry *e)
 {

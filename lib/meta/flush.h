@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct dataset;
 struct error;
 struct kvtree;
 
@@ -32,6 +33,11 @@ int flush_find(const struct kvtree *t, int64_t id, struct flush_entry *out,
  * *count = (size_t)-1. */
 struct flush_entry *flush_entries(const struct kvtree *t, size_t *count,
 				  struct error *err);
+
+/* Set the entry of dataset e->id, as the first one, in the form of LLNL's
+ * library: the locations from *e, all else from its descriptor. */
+int flush_put(struct kvtree *t, const struct flush_entry *e,
+	      const struct dataset *d, struct error *err);
 
 /* Is the dataset in cache but not on the parallel file system? */
 bool flush_needed(const struct flush_entry *e);

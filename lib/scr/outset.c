@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scr/outset.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "io.h"
+#include "map.h"
+#include "mem.h"
+#include "meta/dataset.h"
+#include "meta/dataset_dir.h"
+#include "meta/filemap.h"
+#include "meta/flush.h"
+#include "meta/kvtree.h"
+#include "path.h"
+#include "scr/outset_impl.h"
+#include "scr/run.h"
+#include "scr/say.h"
+#include "str.h"
+
+#define MODE_DIR 0777
+
+/* --- Begin --- */
+
+struct outset *
+outset_begin(const struct run *run, const struct level *level, const char *dir,
+	     struct error *err)
+{
+	struct outset *o = mem_calloc(1, sizeof(*o));
+	char *cwd = getcwd(NULL, 0);
+
+	if (o == NULL || cwd == NULL) {
+		error_sys(err, "working directory");
+		mem_free(o);
+		mem_free(cwd);
+		return NULL;
+	}
+	o->run = run;
+	o->level = level;
+	o->arena = arena_new();
+	o->paths = map_new();
+	o->bases = map_new();
+	o->dirs = map_new();
+	if (o->arena != NULL) {
+		o->cwd = arena_strdup(o->arena, cwd);
+		o->dir = arena_strdup(o->arena, dir);
+		o->meta = arena_printf(o->arena, "%s/" SCR_DIR, dir);
+	}
+	mem_free(cwd);
+	if (o->cwd == NULL || o->dir == NULL || o->meta == NULL ||
+	    o->paths == NULL || o->bases == NULL || o->dirs == NULL) {
+		error_no_memory(err);
+		outset_free(o);
+		return NULL;
+	}
+	return o;
+}
+
+void
+outset_free(struct outset *o)
+{
+	if (o == NULL)
+		return;
+	map_free(o->paths);
+	map_free(o->bases);
+	map_free(o->dirs);
+	arena_free(o->arena);
+	mem_free(o->files);
+	mem_free(o);
+}
+
+/* --- Routing --- */
+
+/* The path of `name` on the prefix, normal; ends the job if it cannot be. */
+static const char *
+on_prefix(struct outset *o, const char *name, struct error *err)
+{
+	struct buf full = BUF_INIT, normal = BUF_INIT;
+	const char *below = NULL, *path = NULL;
+
+	if ((name[0] != '/' && buf_printf(&full, "%s/", o->cwd) < 0) ||
+	    buf_add_str(&full, name) < 0)
+		error_no_memory(err);
+	else if (path_normal(full.data, &normal, err) == 0)
+		path = arena_strdup(o->arena, normal.data);
+	buf_free(&full);
+	buf_free(&normal);
+	if (path == NULL) {
+		error_no_memory(err);
+		return NULL;
+	}
+	if (strlen(path) >= SCR_MAX_FILENAME)
+		say_abort("file name (%s) is longer than SCR_MAX_FILENAME (%d)",
+			  path, SCR_MAX_FILENAME);
+	below = path_below(path, o->run->p.prefix);
+	if (below == NULL || below[0] == '\0')
+		say_abort("File `%s' must be under SCR_PREFIX `%s'", path,
+			  o->run->p.prefix);
+	return path;
+}
+
+/* Make the directory of `path`, once. */
+static int
+make_parent(struct outset *o, const char *path, struct error *err)
+{
+	const char *dir = arena_strndup(o->arena, path,
+					(size_t)(path_base(path) - path - 1));
+
+	if (dir == NULL)
+		return error_no_memory(err);
+	if (map_get(o->dirs, dir) != MAP_NONE)
+		return 0;
+	if (io_make_dirs(dir, MODE_DIR, err) < 0)
+		return -1;
+	return map_put(o->dirs, dir, 0) < 0 ? error_no_memory(err) : 0;
+}
+
+/*
+ * Where in cache the file `path` goes: DIR/NAME, and if this rank has used NAME
+ * already, DIR/RANK.COUNT/NAME.  So LLNL's programs, which take the name from
+ * the path in cache, still find the right one.
+ */
+static const char *
+in_cache(struct outset *o, const char *path, struct error *err)
+{
+	const char *base = path_base(path), *to = NULL;
+	const size_t before = map_get(o->bases, base);
+	const size_t count = before == MAP_NONE ? str_eq(base, SCR_DIR)
+						: before + 1;
+
+	to = count == 0 ? arena_printf(o->arena, "%s/%s", o->dir, base)
+			: arena_printf(o->arena, "%s/%u.%zu/%s", o->dir,
+				       o->run->world.rank, count, base);
+	if (to == NULL || map_put(o->bases, base, count) < 0) {
+		error_no_memory(err);
+		return NULL;
+	}
+	if (count > 0 && make_parent(o, to, err) < 0)
+		return NULL;
+	return to;
+}
+
+/* Add a file that was not routed before. */
+static int
+add_file(struct outset *o, const char *name, const char *path,
+	 struct error *err)
+{
+	struct outset_file f = { .path = path, .to = path };
+
+	f.orig = arena_strdup(o->arena, name);
+	if (f.orig == NULL || !MEM_ROOM(o->files, o->nfiles, o->cap))
+		return error_no_memory(err);
+	if (!o->level->bypass)
+		f.to = in_cache(o, path, err);
+	else if (make_parent(o, path, err) < 0)
+		return -1;
+	if (f.to == NULL)
+		return -1;
+	if (strlen(f.to) >= SCR_MAX_FILENAME)
+		say_abort("file name (%s) is longer than SCR_MAX_FILENAME (%d)",
+			  f.to, SCR_MAX_FILENAME);
+	if (map_put(o->paths, path, o->nfiles) < 0)
+		return error_no_memory(err);
+	o->files[o->nfiles++] = f;
+	return 0;
+}
+
+int
+outset_route(struct outset *o, const char *name,
+	     char file[static SCR_MAX_FILENAME], struct error *err)
+{
+	const char *path = on_prefix(o, name, err), *to = NULL;
+	size_t at = MAP_NONE;
+
+	if (path == NULL)
+		return -1;
+	at = map_get(o->paths, path);
+	if (at == MAP_NONE) {
+		at = o->nfiles;
+		if (add_file(o, name, path, err) < 0)
+			return -1;
+	}
+	to = o->files[at].to;
+	memcpy(file, to, strlen(to) + 1);
+	return 0;
+}
+
+/* --- Completing --- */
+
+/* The ranks of a store of group WORLD see the same files. */
+static bool
+may_share(const struct outset *o)
+{
+	return o->level->bypass ||
+	       str_eq(o->level->store->group->name, GROUPS_WORLD);
+}
+
+/* A shared file where that is not possible ends the job. */
+static int
+find_owners(struct outset *o, struct error *err)
+{
+	bool shared = false;
+
+	if (outset_owners(o, &shared, err) < 0)
+		return -1;
+	if (!shared || may_share(o))
+		return 0;
+	for (size_t i = 0; i < o->nfiles; i++)
+		if (o->files[i].other)
+			say_error("Multiple procs registered file while not "
+				  "in bypass mode: `%s'",
+				  o->files[i].path);
+	MPI_Barrier(o->run->world.comm);
+	say_abort("Shared file access detected while not in bypass mode");
+}
+
+/* Look at the files that this rank owns. */
+static int
+look(struct outset *o, struct error *err)
+{
+	o->owned = arena_alloc(o->arena, o->nfiles, sizeof(*o->owned));
+	o->routed = arena_alloc(o->arena, o->nfiles, sizeof(*o->routed));
+	if (o->owned == NULL || o->routed == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < o->nfiles; i++) {
+		const char *to = o->files[i].to;
+		struct stat st;
+
+		if (o->files[i].other)
+			continue;
+		if (stat(to, &st) < 0)
+			return error_sys(err, "%s", to);
+		if (!S_ISREG(st.st_mode))
+			return error_set(err, ERROR_CORRUPT,
+					 "%s: not a regular file", to);
+		if (access(to, R_OK) < 0)
+			return error_sys(err, "%s", to);
+		o->owned[o->nowned].path = to;
+		attr_from_stat(&o->owned[o->nowned].attr, &st);
+		o->routed[o->nowned++] = i;
+	}
+	return 0;
+}
+
+static int
+check(struct outset *o, bool valid, struct dataset *d, struct error *err)
+{
+	const uint32_t rank = o->run->world.rank;
+	uint64_t sum[2] = { 0, 0 };
+	int rc = 0;
+
+	if (find_owners(o, err) < 0)
+		return -1;
+	rc = look(o, err);
+	if (!valid)
+		rc = error_set(err, ERROR_LOST,
+			       "rank %u: the application says that its files "
+			       "are not valid",
+			       rank);
+	if (team_agree(&o->run->world, rc, err) < 0)
+		return -1;
+	sum[0] = o->nowned;
+	for (size_t i = 0; i < o->nowned; i++)
+		sum[1] += o->owned[i].attr.size;
+	team_sum(&o->run->world, sum, 2);
+	d->files = (int64_t)sum[0];
+	d->bytes = sum[1];
+	d->complete = 1;
+	return 0;
+}
+
+int
+outset_complete(struct outset *o, bool valid, struct dataset *d,
+		struct error *err)
+{
+	const struct run *run = o->run;
+	struct protect_file filemap;
+	struct protect_job data = {
+		.world = &run->world,
+		.members = &o->level->members,
+		.set = &o->level->set,
+		.dir = o->meta,
+		.sync = o->level->store->global,
+		.buffer = run->p.mpi_buf_size,
+	};
+	struct protect_job map = data;
+	int rc = 0;
+
+	if (check(o, valid, d, err) < 0)
+		return -1;
+	data.nfiles = o->nowned;
+	data.files = o->owned;
+	if (!o->level->bypass && protect_files(&data, err) < 0)
+		return -1;
+	rc = outset_write_filemap(o, &filemap, err);
+	if (team_agree(&run->world, rc, err) < 0)
+		return -1;
+	map.map = true;
+	map.nfiles = 1;
+	map.files = &filemap;
+	if (protect_files(&map, err) < 0)
+		return -1;
+	return outset_write_common(o, &data, &map, err);
+}
+
+/* --- flush.scr --- */
+
+/* A file that cannot be read is begun again: it only tells the commands what
+ * the caches hold. */
+static struct kvtree *
+read_flush(int fd, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct kvtree *t = kvtree_read_file(fd, FLUSH_FILE, &why);
+
+	if (t != NULL)
+		return t;
+	if (why.kind != ERROR_ABSENT)
+		say_warn("%s: begun again", why.text);
+	return kvtree_new(err);
+}
+
+static int
+list_on_prefix(const struct run *run, const struct dataset *d,
+	       struct error *err)
+{
+	const struct flush_entry e = { .id = d->id, .in_cache = true };
+	struct buf dir = BUF_INIT;
+	struct kvtree *t = NULL;
+	int fd = -1, rc = -1;
+
+	if (path_join(&dir, run->p.prefix, SCR_DIR, err) == 0) {
+		fd = open(dir.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0)
+			error_sys(err, "%s", dir.data);
+	}
+	if (fd >= 0)
+		t = read_flush(fd, err);
+	if (t != NULL && flush_put(t, &e, d, err) == 0)
+		rc = kvtree_write_file(t, fd, FLUSH_FILE, err);
+	kvtree_free(t);
+	if (fd >= 0)
+		close(fd);
+	buf_free(&dir);
+	return rc;
+}
+
+int
+outset_listed(const struct run *run, const struct dataset *d, struct error *err)
+{
+	int rc = run->world.rank == 0 ? list_on_prefix(run, d, err) : 0;
+
+	return team_agree(&run->world, rc, err);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * outset.h - the dataset that the application writes, between
+ * SCR_Start_output() and SCR_Complete_output().
+ *
+ * The order of a dataset: held_start() makes its directories, outset_begin(),
+ * outset_route() for each file, outset_complete() puts everything on disk,
+ * held_commit() lists it, and outset_listed() notes it on the prefix.  If
+ * completing fails, held_remove() removes what is there.
+ */
+#ifndef SCR_OUTSET_H
+#define SCR_OUTSET_H
+
+#include <stdbool.h>
+
+#include "scr/scr.h"
+
+struct dataset;
+struct error;
+struct level;
+struct outset; /* opaque */
+struct run;
+
+/* Begin a dataset that is protected as `level` says; `dir` is its directory in
+ * cache, which holds .scr.  NULL: ERROR_NOMEM, ERROR_SYSTEM.  Local. */
+struct outset *outset_begin(const struct run *run, const struct level *level,
+			    const char *dir, struct error *err);
+void outset_free(struct outset *o); /* NULL is ignored */
+
+/*
+ * Where to write the file `name`: in cache, or with bypass on the prefix, where
+ * its directory is made.  Local; the same file may come twice.  Names that a
+ * rank uses in several directories get directories of their own in cache.  Ends
+ * the job if the file is not below the prefix, or its path too long.
+ * ERROR_NOMEM, ERROR_SYSTEM.
+ */
+int outset_route(struct outset *o, const char *name,
+		 char file[static SCR_MAX_FILENAME], struct error *err);
+
+/*
+ * Are all files there and valid?  Then protect them, and write all metadata of
+ * the dataset in cache, down to the disk.  Numbers of files and bytes go to
+ * *d.  A file of several ranks belongs to the lowest; in a cache that ranks do
+ * not share, it ends the job.  Collective.  ERROR_LOST: a rank says that its
+ * files are not valid; ERROR_ABSENT: a file was not written; and others.
+ */
+int outset_complete(struct outset *o, bool valid, struct dataset *d,
+		    struct error *err);
+
+/* Note in flush.scr that dataset `d` is in cache.  Collective. */
+int outset_listed(const struct run *run, const struct dataset *d,
+		  struct error *err);
+
+#endif /* SCR_OUTSET_H */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* outset_impl.h - shared by the files of module outset. */
+#ifndef SCR_OUTSET_IMPL_H
+#define SCR_OUTSET_IMPL_H
+
+#include "scr/outset.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "scr/protect.h"
+
+struct arena;
+struct map;
+
+struct outset_file {
+	const char *orig; /* as the application named it */
+	const char *path; /* absolute, on the prefix */
+	const char *to;	  /* where it is written */
+	bool other;	  /* a lower rank owns it */
+};
+
+struct outset {
+	const struct run *run;
+	const struct level *level;
+	const char *dir, *meta; /* in cache: of the dataset, and its .scr */
+	const char *cwd;
+	struct arena *arena;
+	struct map *paths; /* file on the prefix: its place in `files` */
+	struct map *bases; /* base name: how often it came */
+	struct map *dirs;  /* directories that were made */
+	size_t nfiles, cap;
+	struct outset_file *files; /* in order of routing */
+	/* By outset_complete(): */
+	size_t nowned;
+	struct protect_file *owned;
+	size_t *routed; /* for each of `owned`: its place in `files` */
+};
+
+/* Mark the files that a lower rank has routed, too.  *shared: any rank has such
+ * files.  Collective. */
+int outset_owners(struct outset *o, bool *shared, struct error *err);
+
+/* Write filemap_R.  Then, with that of the data protected: the files that the
+ * ranks of a directory have in common.  The second is collective. */
+int outset_write_filemap(struct outset *o, struct protect_file *map,
+			 struct error *err);
+int outset_write_common(struct outset *o, const struct protect_job *data,
+			const struct protect_job *map, struct error *err);
+
+#endif /* SCR_OUTSET_IMPL_H */

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scr/protect.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "encode/code.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/kvtree.h"
+#include "meta/redset.h"
+#include "scr/flow.h"
+#include "scr/source.h"
+#include "scr/team.h"
+
+#define MODE_FILE 0666
+
+/* What protect_files() works on. */
+struct protecting {
+	const struct protect_job *j;
+	struct arena *arena;
+	int dirfd;
+	struct source source;
+	uint64_t *bytes; /* by member */
+	struct redset_desc *descs;
+	struct redset_member *members; /* with lists: mine, and neighbours' */
+	uint64_t chunk;
+	struct buf header;
+	char name[PROTECT_NAME]; /* of the redundancy file */
+	int fd;			 /* it */
+	struct flow *flow;
+};
+
+char *
+protect_name(const struct protect_job *j, bool descriptor,
+	     char to[static PROTECT_NAME])
+{
+	const struct redset_name n = {
+		.map = j->map,
+		.descriptor = descriptor,
+		.rank = j->world->rank,
+		.type = j->set->type,
+		.set = j->set->set + 1,
+		.sets = j->set->sets,
+		.member = j->set->member + 1,
+		.members = j->set->members,
+	};
+
+	return redset_name_format(to, PROTECT_NAME, &n, NULL);
+}
+
+static struct redset_desc
+desc_of(const struct protect_job *j, uint32_t member)
+{
+	const struct sets_mine *s = j->set;
+
+	return (struct redset_desc){
+		.type = s->type,
+		.enabled = true,
+		.set = s->set,
+		.sets = s->sets,
+		.member = member,
+		.members = s->members,
+		.rank = s->ranks[member],
+		.ranks = j->world->size,
+		.failures = s->failures,
+	};
+}
+
+/* --- Lists --- */
+
+/* Open, allocate, and describe all members. */
+static int
+prepare(struct protecting *p, struct error *err)
+{
+	const struct protect_job *j = p->j;
+	const uint32_t n = j->set->members;
+	struct redset_member *mine = NULL;
+
+	p->dirfd = open(j->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (p->dirfd < 0)
+		return error_sys(err, "%s", j->dir);
+	p->arena = arena_new();
+	if (p->arena == NULL)
+		return error_no_memory(err);
+	p->bytes = arena_alloc(p->arena, n, sizeof(*p->bytes));
+	p->descs = arena_alloc(p->arena, n, sizeof(*p->descs));
+	p->members = arena_alloc(p->arena, n, sizeof(*p->members));
+	if (p->bytes == NULL || p->descs == NULL || p->members == NULL)
+		return error_no_memory(err);
+	for (uint32_t m = 0; m < n; m++)
+		p->members[m].desc = p->descs[m] = desc_of(j, m);
+	mine = &p->members[j->set->member];
+	mine->known = true;
+	mine->nfiles = j->nfiles;
+	mine->files = arena_alloc(p->arena, j->nfiles, sizeof(*mine->files));
+	if (mine->files == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < j->nfiles; i++)
+		mine->files[i] = (struct redset_file){ j->files[i].path,
+						       j->files[i].attr };
+	if (source_open(&p->source, j->files, j->nfiles, err) < 0)
+		return -1;
+	mine->bytes = source_bytes(&p->source);
+	return 0;
+}
+
+/* My list as a message: the header of a set of one member. */
+static int
+encode_list(const struct protecting *p, struct buf *out, struct error *err)
+{
+	struct redset_member mine = p->members[p->j->set->member];
+	struct kvtree *t = NULL;
+	int rc = -1;
+
+	mine.desc = (struct redset_desc){ .type = REDSET_SINGLE,
+					  .enabled = true,
+					  .set = mine.desc.rank,
+					  .sets = mine.desc.ranks,
+					  .members = 1,
+					  .rank = mine.desc.rank,
+					  .ranks = mine.desc.ranks };
+	t = redset_header_build(&mine, NULL, 0, 0, err);
+	if (t != NULL)
+		rc = kvtree_encode(t, out, err);
+	kvtree_free(t);
+	return rc;
+}
+
+static int
+decode_list(struct protecting *p, const struct team_note *n, struct error *err)
+{
+	struct redset_member *m = &p->members[n->rank];
+	struct redset_header h;
+	struct kvtree *t = kvtree_decode(n->data, n->len, NULL, err);
+	int rc = -1;
+
+	if (t != NULL)
+		rc = redset_header_read(t, n->len, 0, p->arena, &h, err);
+	kvtree_free(t);
+	if (rc < 0)
+		return error_wrap(err, "files of rank %u", m->desc.rank);
+	m->known = true;
+	m->nfiles = h.members[0].nfiles;
+	m->files = h.members[0].files;
+	m->bytes = h.members[0].bytes;
+	return 0;
+}
+
+/* Send my list to the right neighbours, who keep it in their headers, and
+ * receive those of the left ones. */
+static int
+swap_lists(struct protecting *p, struct error *err)
+{
+	const struct team *t = p->j->members;
+	const uint32_t k = redset_neighbours(&p->descs[t->rank]);
+	struct team_note *notes = arena_alloc(p->arena, k, sizeof(*notes));
+	struct team_mail out = { k, notes }, in;
+	struct buf list = BUF_INIT;
+	int rc = notes == NULL ? error_no_memory(err) : 0;
+
+	if (rc == 0)
+		rc = encode_list(p, &list, err);
+	rc = team_agree(t, rc, err);
+	for (uint32_t i = 0; rc == 0 && i < k; i++)
+		notes[i] = (struct team_note){ (t->rank + 1 + i) % t->size,
+					       list.data, list.len };
+	if (rc == 0)
+		rc = team_notes(t, &out, p->arena, &in, err);
+	for (size_t i = 0; rc == 0 && i < in.count; i++)
+		rc = decode_list(p, &in.notes[i], err);
+	buf_free(&list);
+	return rc;
+}
+
+/* --- Files --- */
+
+static int
+finish_file(const struct protecting *p, int fd, const char *name, int rc,
+	    struct error *err)
+{
+	if (rc == 0 && p->j->sync)
+		rc = io_fsync(fd, name, err);
+	if (close(fd) < 0 && rc == 0)
+		rc = error_sys(err, "%s", name);
+	return rc;
+}
+
+static int
+create(const struct protecting *p, const char *name, struct error *err)
+{
+	return io_open(p->dirfd, name, O_WRONLY | O_CREAT | O_TRUNC, MODE_FILE,
+		       err);
+}
+
+/* Write <stem>.er.R.redset.  That of the filemap is the same as that of the
+ * data: then it is another name of it. */
+static int
+write_descriptor(const struct protecting *p, struct error *err)
+{
+	struct protect_job data = *p->j;
+	char name[PROTECT_NAME], same[PROTECT_NAME];
+	struct buf image = BUF_INIT;
+	struct kvtree *t = NULL;
+	int fd = -1, rc = -1;
+
+	protect_name(p->j, true, name);
+	data.map = false;
+	if (p->j->map && linkat(p->dirfd, protect_name(&data, true, same),
+				p->dirfd, name, 0) == 0)
+		return 0;
+	t = redset_descriptor_build(p->descs, p->j->set->member, err);
+	if (t != NULL && kvtree_encode(t, &image, err) == 0)
+		fd = create(p, name, err);
+	if (fd >= 0) {
+		rc = io_pwrite(fd, name, image.data, image.len, 0, err);
+		rc = finish_file(p, fd, name, rc, err);
+	}
+	kvtree_free(t);
+	buf_free(&image);
+	return rc;
+}
+
+static int
+encode_header(struct protecting *p, struct error *err)
+{
+	const struct sets_mine *s = p->j->set;
+	const struct code code = { s->type == REDSET_RS ? CODE_RS : CODE_XOR,
+				   s->members, s->failures };
+	struct kvtree *t = NULL;
+	uint64_t longest = 0;
+	int rc = -1;
+
+	for (uint32_t m = 0; m < s->members; m++)
+		if (p->bytes[m] > longest)
+			longest = p->bytes[m];
+	if (redset_format(s->type)->body == REDSET_BODY_CHUNKS)
+		p->chunk = code_chunk_size(&code, longest);
+	t = redset_header_build(p->members, s->ranks, p->chunk, s->member, err);
+	if (t != NULL)
+		rc = kvtree_encode(t, &p->header, err);
+	kvtree_free(t);
+	return rc;
+}
+
+/* All but the body. */
+static int
+begin_files(struct protecting *p, struct error *err)
+{
+	const struct flow_job job = {
+		.members = p->j->members,
+		.type = p->j->set->type,
+		.failures = p->j->set->failures,
+		.bytes = p->bytes,
+		.buffer = p->j->buffer,
+		.source = &p->source,
+		.name = p->name,
+	};
+	struct flow_job flow = job;
+
+	if (write_descriptor(p, err) < 0 || encode_header(p, err) < 0)
+		return -1;
+	p->fd = create(p, protect_name(p->j, false, p->name), err);
+	if (p->fd < 0 || io_pwrite(p->fd, p->name, p->header.data,
+				   p->header.len, 0, err) < 0)
+		return -1;
+	flow.fd = p->fd;
+	flow.body = p->header.len;
+	flow.chunk = p->chunk;
+	p->flow = flow_new(&flow, err);
+	return p->flow == NULL ? -1 : 0;
+}
+
+/* --- All of it --- */
+
+/* The work of a set: what fails in one step fails for all members. */
+static int
+protect_set(struct protecting *p, struct error *err)
+{
+	const struct team *t = p->j->members;
+	int rc = prepare(p, err);
+
+	if (team_agree(t, rc, err) < 0)
+		return -1;
+	team_gather64(t, source_bytes(&p->source), p->bytes);
+	rc = swap_lists(p, err);
+	if (rc == 0)
+		rc = begin_files(p, err);
+	if (team_agree(t, rc, err) < 0)
+		return -1;
+	rc = flow_run(p->flow, err);
+	rc = finish_file(p, p->fd, p->name, rc, err);
+	p->fd = -1;
+	return rc;
+}
+
+int
+protect_files(const struct protect_job *j, struct error *err)
+{
+	struct protecting p = { .j = j, .dirfd = -1, .fd = -1 };
+	int rc = protect_set(&p, err);
+
+	flow_free(p.flow);
+	source_close(&p.source);
+	buf_free(&p.header);
+	arena_free(p.arena);
+	if (p.fd >= 0)
+		close(p.fd);
+	if (p.dirfd >= 0)
+		close(p.dirfd);
+	if (rc < 0)
+		error_wrap(err, "%s", j->dir);
+	return team_agree(j->world, rc, err);
+}

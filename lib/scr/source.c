@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scr/source.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "crc.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "scr/protect.h"
+
+int
+source_open(struct source *s, struct protect_file *files, size_t nfiles,
+	    struct error *err)
+{
+	*s = (struct source){ .files = files, .nfiles = nfiles };
+	for (size_t i = 0; i < SOURCE_OPEN; i++)
+		s->fd[i] = -1;
+	s->start = mem_calloc(nfiles + 1, sizeof(*s->start));
+	if (s->start == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < nfiles; i++) {
+		files[i].crc = 0;
+		s->start[i + 1] = s->start[i] + files[i].attr.size;
+	}
+	return 0;
+}
+
+void
+source_close(struct source *s)
+{
+	for (size_t i = 0; i < SOURCE_OPEN; i++)
+		if (s->start != NULL && s->fd[i] >= 0)
+			close(s->fd[i]);
+	mem_free(s->start);
+	s->start = NULL;
+}
+
+uint64_t
+source_bytes(const struct source *s)
+{
+	return s->start[s->nfiles];
+}
+
+/* The descriptor of file `i`, borrowed.  Most reads are of the file before. */
+static int
+open_file(struct source *s, size_t i, struct error *err)
+{
+	const size_t slot = i % SOURCE_OPEN;
+
+	if (s->fd[slot] >= 0 && s->open[slot] == i)
+		return s->fd[slot];
+	if (s->fd[slot] >= 0)
+		close(s->fd[slot]);
+	s->fd[slot] = io_open_read(AT_FDCWD, s->files[i].path, err);
+	s->open[slot] = i;
+	return s->fd[slot];
+}
+
+/* The last file that starts at or before `at`: not an empty one. */
+static size_t
+file_at(const struct source *s, uint64_t at)
+{
+	size_t low = 0, high = s->nfiles;
+
+	while (high - low > 1) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (s->start[middle] <= at)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+int
+source_read(struct source *s, uint64_t at, void *to, size_t len,
+	    struct error *err)
+{
+	char *next = to;
+
+	for (size_t i = file_at(s, at); len > 0; i++) {
+		struct protect_file *f = &s->files[i];
+		const uint64_t left = s->start[i + 1] - at;
+		const size_t n = left < len ? (size_t)left : len;
+		int fd = -1;
+
+		if (n == 0)
+			continue;
+		fd = open_file(s, i, err);
+		if (fd < 0 ||
+		    io_pread(fd, f->path, next, n, at - s->start[i], err) < 0)
+			return -1;
+		f->crc ^= crc_shift(crc_update(0, next, n), left - n);
+		at += n;
+		next += n;
+		len -= n;
+	}
+	return 0;
+}

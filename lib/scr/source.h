@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * source.h - the data string of a rank: its files concatenated, read piece by
+ * piece in any order, with the CRC of each file.
+ */
+#ifndef SCR_SOURCE_H
+#define SCR_SOURCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct error;
+struct protect_file;
+
+#define SOURCE_OPEN 32 /* files kept open */
+
+struct source {
+	struct protect_file *files;
+	size_t nfiles;
+	uint64_t *start; /* by file, and the total: offsets in the string */
+	int fd[SOURCE_OPEN];
+	size_t open[SOURCE_OPEN]; /* the file that fd[i] is, if >= 0 */
+};
+
+/* The CRCs of all files become 0.  ERROR_NOMEM. */
+int source_open(struct source *s, struct protect_file *files, size_t nfiles,
+		struct error *err);
+void source_close(struct source *s);
+
+uint64_t source_bytes(const struct source *s);
+
+/* Read `len` bytes at `at`.  When every byte was read once, in any order, the
+ * CRCs are those of the files.  ERROR_CORRUPT: a file ends early;
+ * ERROR_SYSTEM. */
+int source_read(struct source *s, uint64_t at, void *to, size_t len,
+		struct error *err);
+
+#endif /* SCR_SOURCE_H */
