@@ -23,11 +23,11 @@
 
 /* A piece of a data string, and who gets it or has sent it. */
 struct piece {
-	uint64_t off;	  /* in its chunk; PARTNER: in the string */
-	uint64_t at;	  /* in the string */
-	size_t len;	  /* 0: nothing is sent */
-	uint32_t peer;	  /* received: from whom */
-	unsigned block;	  /* received: for which check chunk or copy */
+	uint64_t off;	    /* in its chunk; PARTNER: in the string */
+	uint64_t at;	    /* in the string */
+	size_t len;	    /* 0: nothing is sent */
+	uint32_t peer;	    /* received: from whom */
+	unsigned block;	    /* received: for which check chunk or copy */
 	const uint32_t *to; /* sent: `failures` members */
 };
 
@@ -387,8 +387,8 @@ prepare_memory(struct flow *f, struct error *err)
 	f->sums = mem_calloc(sums + 1, sizeof(void *));
 	f->in.width = 1;
 	f->out.width = f->k;
-	f->requests = mem_alloc((size_t)LANES * (1 + f->k),
-				sizeof(MPI_Request));
+	f->requests =
+		mem_alloc((size_t)LANES * (1 + f->k), sizeof(MPI_Request));
 	if (f->memory == NULL || f->sums == NULL || f->requests == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < (size_t)LANES * (1 + f->k); i++)

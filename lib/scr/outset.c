@@ -122,27 +122,28 @@ make_parent(struct outset *o, const char *path, struct error *err)
 }
 
 /*
- * Where in cache the file `path` goes: DIR/NAME, and if this rank has used NAME
- * already, DIR/RANK.COUNT/NAME.  So LLNL's programs, which take the name from
- * the path in cache, still find the right one.
+ * Where in cache the file `path` goes: DIR/NAME, and if this rank uses NAME
+ * already, DIR/NAME.RANK.COUNT.  The filemap has the name on the prefix.
  */
 static const char *
 in_cache(struct outset *o, const char *path, struct error *err)
 {
-	const char *base = path_base(path), *to = NULL;
+	const char *base = path_base(path), *name = base, *to = NULL;
 	const size_t before = map_get(o->bases, base);
-	const size_t count = before == MAP_NONE ? str_eq(base, SCR_DIR)
-						: before + 1;
+	size_t count = before == MAP_NONE ? 0 : before;
 
-	to = count == 0 ? arena_printf(o->arena, "%s/%s", o->dir, base)
-			: arena_printf(o->arena, "%s/%u.%zu/%s", o->dir,
-				       o->run->world.rank, count, base);
-	if (to == NULL || map_put(o->bases, base, count) < 0) {
+	if (before != MAP_NONE || str_eq(base, SCR_DIR))
+		do
+			name = arena_printf(o->arena, "%s.%u.%zu", base,
+					    o->run->world.rank, ++count);
+		while (name != NULL && map_get(o->bases, name) != MAP_NONE);
+	if (name != NULL)
+		to = arena_printf(o->arena, "%s/%s", o->dir, name);
+	if (to == NULL || map_put(o->bases, base, count) < 0 ||
+	    (name != base && map_put(o->bases, name, 0) < 0)) {
 		error_no_memory(err);
 		return NULL;
 	}
-	if (count > 0 && make_parent(o, to, err) < 0)
-		return NULL;
 	return to;
 }
 

@@ -29,8 +29,8 @@ void outset_free(struct outset *o); /* NULL is ignored */
 
 /*
  * Where to write the file `name`: in cache, or with bypass on the prefix, where
- * its directory is made.  Local; the same file may come twice.  Names that a
- * rank uses in several directories get directories of their own in cache.  Ends
+ * its directory is made.  Local; the same file may come twice.  A name that a
+ * rank uses in several directories gets a suffix in cache.  Ends
  * the job if the file is not below the prefix, or its path too long.
  * ERROR_NOMEM, ERROR_SYSTEM.
  */

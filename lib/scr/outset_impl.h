@@ -27,7 +27,7 @@ struct outset {
 	const char *cwd;
 	struct arena *arena;
 	struct map *paths; /* file on the prefix: its place in `files` */
-	struct map *bases; /* base name: how often it came */
+	struct map *bases; /* name in cache: suffixes that it has got */
 	struct map *dirs;  /* directories that were made */
 	size_t nfiles, cap;
 	struct outset_file *files; /* in order of routing */

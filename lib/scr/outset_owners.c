@@ -45,15 +45,15 @@ by_home(const void *a, const void *b)
 
 /* One note for each rank that is asked: the paths, each with its NUL. */
 static int
-write_questions(const struct outset *o, struct asked *list,
-		struct arena *a, struct team_mail *out, struct error *err)
+write_questions(const struct outset *o, struct asked *list, struct arena *a,
+		struct team_mail *out, struct error *err)
 {
 	struct buf paths = BUF_INIT;
 
 	for (size_t i = 0; i < o->nfiles; i++)
-		list[i] = (struct asked){ home_of(o->files[i].path,
-						  o->run->world.size),
-					  i };
+		list[i] = (struct asked){
+			home_of(o->files[i].path, o->run->world.size), i
+		};
 	if (o->nfiles > 0)
 		qsort(list, o->nfiles, sizeof(*list), by_home);
 	out->notes = arena_alloc(a, o->nfiles, sizeof(*out->notes));
@@ -69,9 +69,9 @@ write_questions(const struct outset *o, struct asked *list,
 		}
 		n->rank = home;
 		n->len = paths.len;
-		n->data = paths.failed ? NULL
-				       : arena_strndup(a, paths.data,
-						       paths.len);
+		n->data = paths.failed
+				  ? NULL
+				  : arena_strndup(a, paths.data, paths.len);
 		if (n->data == NULL)
 			out->notes = NULL;
 	}

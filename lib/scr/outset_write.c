@@ -21,35 +21,12 @@
 #include "meta/kvtree.h"
 #include "meta/value.h"
 #include "path.h"
+#include "scr/newfile.h"
 #include "scr/run.h"
-
-#define MODE_FILE 0666
 
 #define STEM_DATA "reddesc.er"
 #define STEM_MAP "reddescmap.er"
 #define STATE_ENCODED "2"
-
-/* Write a new file of the dataset; nothing reads it before the commit. */
-static int
-write_tree(const struct kvtree *t, int dirfd, const char *name, bool sync,
-	   struct error *err)
-{
-	struct buf image = BUF_INIT;
-	int fd = -1, rc = -1;
-
-	if (kvtree_encode(t, &image, err) == 0)
-		fd = io_open(dirfd, name, O_WRONLY | O_CREAT | O_TRUNC,
-			     MODE_FILE, err);
-	if (fd >= 0) {
-		rc = io_pwrite(fd, name, image.data, image.len, 0, err);
-		if (rc == 0 && sync)
-			rc = io_fsync(fd, name, err);
-		if (close(fd) < 0 && rc == 0)
-			rc = error_sys(err, "%s", name);
-	}
-	buf_free(&image);
-	return rc;
-}
 
 static int
 open_meta(const struct outset *o, struct error *err)
@@ -109,7 +86,7 @@ outset_write_filemap(struct outset *o, struct protect_file *map,
 	if (map->path == NULL)
 		error_no_memory(err);
 	else if (fd >= 0)
-		rc = write_tree(t, fd, name, o->level->store->global, err);
+		rc = newfile_tree(fd, name, t, o->level->store->global, err);
 	if (rc == 0 && fstatat(fd, name, &st, 0) < 0)
 		rc = error_sys(err, "%s", map->path);
 	if (rc == 0)
@@ -193,11 +170,11 @@ write_stem(const struct outset *o, int dirfd, const char *stem,
 		rc = check_lists(lists, err);
 	if (rc == 0) {
 		(void)snprintf(name, sizeof(name), "%s.shuffile", stem);
-		rc = write_tree(lists, dirfd, name, sync, err);
+		rc = newfile_tree(dirfd, name, lists, sync, err);
 	}
 	if (rc == 0) {
 		(void)snprintf(name, sizeof(name), "%s.er", stem);
-		rc = write_tree(t, dirfd, name, sync, err);
+		rc = newfile_tree(dirfd, name, t, sync, err);
 	}
 	kvtree_free(t);
 	return rc;

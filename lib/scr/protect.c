@@ -14,10 +14,9 @@
 #include "meta/kvtree.h"
 #include "meta/redset.h"
 #include "scr/flow.h"
+#include "scr/newfile.h"
 #include "scr/source.h"
 #include "scr/team.h"
-
-#define MODE_FILE 0666
 
 /* What protect_files() works on. */
 struct protecting {
@@ -179,24 +178,6 @@ swap_lists(struct protecting *p, struct error *err)
 
 /* --- Files --- */
 
-static int
-finish_file(const struct protecting *p, int fd, const char *name, int rc,
-	    struct error *err)
-{
-	if (rc == 0 && p->j->sync)
-		rc = io_fsync(fd, name, err);
-	if (close(fd) < 0 && rc == 0)
-		rc = error_sys(err, "%s", name);
-	return rc;
-}
-
-static int
-create(const struct protecting *p, const char *name, struct error *err)
-{
-	return io_open(p->dirfd, name, O_WRONLY | O_CREAT | O_TRUNC, MODE_FILE,
-		       err);
-}
-
 /* Write <stem>.er.R.redset.  That of the filemap is the same as that of the
  * data: then it is another name of it. */
 static int
@@ -204,9 +185,8 @@ write_descriptor(const struct protecting *p, struct error *err)
 {
 	struct protect_job data = *p->j;
 	char name[PROTECT_NAME], same[PROTECT_NAME];
-	struct buf image = BUF_INIT;
 	struct kvtree *t = NULL;
-	int fd = -1, rc = -1;
+	int rc = -1;
 
 	protect_name(p->j, true, name);
 	data.map = false;
@@ -214,14 +194,9 @@ write_descriptor(const struct protecting *p, struct error *err)
 				p->dirfd, name, 0) == 0)
 		return 0;
 	t = redset_descriptor_build(p->descs, p->j->set->member, err);
-	if (t != NULL && kvtree_encode(t, &image, err) == 0)
-		fd = create(p, name, err);
-	if (fd >= 0) {
-		rc = io_pwrite(fd, name, image.data, image.len, 0, err);
-		rc = finish_file(p, fd, name, rc, err);
-	}
+	if (t != NULL)
+		rc = newfile_tree(p->dirfd, name, t, p->j->sync, err);
 	kvtree_free(t);
-	buf_free(&image);
 	return rc;
 }
 
@@ -264,7 +239,7 @@ begin_files(struct protecting *p, struct error *err)
 
 	if (write_descriptor(p, err) < 0 || encode_header(p, err) < 0)
 		return -1;
-	p->fd = create(p, protect_name(p->j, false, p->name), err);
+	p->fd = newfile_open(p->dirfd, protect_name(p->j, false, p->name), err);
 	if (p->fd < 0 || io_pwrite(p->fd, p->name, p->header.data,
 				   p->header.len, 0, err) < 0)
 		return -1;
@@ -293,7 +268,7 @@ protect_set(struct protecting *p, struct error *err)
 	if (team_agree(t, rc, err) < 0)
 		return -1;
 	rc = flow_run(p->flow, err);
-	rc = finish_file(p, p->fd, p->name, rc, err);
+	rc = newfile_close(p->fd, p->name, p->j->sync, rc, err);
 	p->fd = -1;
 	return rc;
 }

@@ -23,9 +23,9 @@ struct error;
 struct team;
 
 struct protect_file {
-	const char *path;  /* absolute */
-	struct attr attr;  /* of the file now, for the headers */
-	uint32_t crc;	   /* is set: CRC-32 of the contents */
+	const char *path; /* absolute */
+	struct attr attr; /* of the file now, for the headers */
+	uint32_t crc;	  /* is set: CRC-32 of the contents */
 };
 
 struct protect_job {

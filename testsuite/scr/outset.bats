@@ -1,0 +1,203 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154 # bats sets them
+# The dataset being written: routing, owners of files, metadata in the caches.
+
+load helper
+
+DATASET=tester/scr.j1/scr.dataset.1
+
+setup()
+{
+	job_setup
+	LISTS=$BATS_TEST_TMPDIR/lists
+	mkdir "$LISTS"
+}
+
+# list RANK LINE...: the files of a rank.
+list()
+{
+	local rank=$1
+
+	shift
+	printf '%s\n' "$@" >"$LISTS/list.$rank"
+}
+
+# The dataset was not committed: neither listed, nor noted.
+nothing_listed()
+{
+	[[ -z $(find "$NODES" "$PREFIX" -name cindex.scrinfo -o -name flush.scr) ]]
+}
+
+# saved: all nodes are saved, and the dataset is whole, also by its bytes.
+saved()
+{
+	local k
+
+	for k in 0 1 2 3; do
+		PMI_RANK=0 try "$TESTSUITE/scr/node.sh" "$k" scr_copy --id 1 \
+			--cntldir "$SSD/tester/scr.j1" --prefix "$PREFIX"
+		assert_status 0
+	done
+	try scr_index --prefix "$PREFIX" --build 1
+	assert_status 0
+	try scr_inspect --prefix "$PREFIX" --deep --checksums --dataset ckpt.1
+	assert_status 0
+}
+
+@test "a file of two ranks ends the job, in a cache of nodes (44)" {
+	for r in 0 1 2 3; do list $r "ckpt.1/own.$r 10"; done
+	list 1 "ckpt.1/own.1 10" "ckpt.1/shared 20"
+	list 3 "./ckpt.1//shared 20" "ckpt.1/own.3 10"
+	job "0 1 2 3" dataset XOR 1 8 "$LISTS"
+	((status != 0 && status != 124))
+	[[ $stderr == *"rank 3 "*"Multiple procs registered file while not in \
+bypass mode: \`$PREFIX/ckpt.1/shared'"* ]]
+	[[ $stderr != *"rank 1 "*"Multiple procs"* ]]
+	[[ $stderr == *"ABORT: "*"Shared file access detected while not in \
+bypass mode"* ]]
+	nothing_listed
+}
+
+@test "with bypass a file of all ranks belongs to the lowest (44)" {
+	for r in 0 1 2 3; do
+		list $r "ckpt.1/shared 20" "ckpt.1/d/own.$r 10"
+	done
+	BYPASS=1 SHOW=2 job "0 1 2 3" dataset XOR 1 8 "$LISTS"
+	assert_status 0
+	[[ $output == *"ckpt.1/shared -> $PREFIX/ckpt.1/shared"* ]]
+	[[ -s $PREFIX/ckpt.1/d/own.3 ]]
+	run scr_inspect "$NODES/0/$DATASET/.scr/filemap_0"
+	[[ $output == *"/shared"* && $output == *own.0* ]]
+	run scr_inspect "$NODES/2/$DATASET/.scr/filemap_2"
+	[[ $output != *"/shared"* && $output == *own.2* ]]
+	# The data have no redundancy, the filemaps do.
+	[[ -z $(find "$NODES" -name 'reddesc.er*') ]]
+	[[ $(find "$NODES" -name 'reddescmap.er*' | wc -l) -eq 16 ]]
+	run scr_inspect -m keyval "$PREFIX/.scr/flush.scr"
+	[[ $output == *"FILES = 5"* && $output == *"LOCATION = CACHE"* ]]
+}
+
+@test "equal names in different directories do not collide" {
+	for r in 0 1 2 3; do
+		list $r "ckpt.1/$r/a/x 1000" "ckpt.1/$r/b/x 2000" \
+			"ckpt.1/$r/a/x 1000" "ckpt.1/$r/c/x 0" \
+			"ckpt.1/$r/x.$r.3 3" "ckpt.1/$r/d/x 4"
+	done
+	SHOW=1 job "0 1 2 3" dataset XOR 1 8 "$LISTS"
+	assert_status 0
+	[[ $(grep -c "/a/x -> $SSD/$DATASET/x\$" <<<"$output") -eq 2 ]]
+	[[ $output == *"b/x -> $SSD/$DATASET/x.1.1"* ]]
+	saved
+	[[ $(stat -c %s "$PREFIX/ckpt.1/3/a/x") -eq 1000 ]]
+	[[ $(stat -c %s "$PREFIX/ckpt.1/3/b/x") -eq 2000 ]]
+	[[ $(stat -c %s "$PREFIX/ckpt.1/3/c/x") -eq 0 ]]
+	[[ $(stat -c %s "$PREFIX/ckpt.1/3/x.3.3") -eq 3 ]]
+	[[ $(stat -c %s "$PREFIX/ckpt.1/3/d/x") -eq 4 ]]
+}
+
+@test "equal names of two ranks of a node are refused" {
+	list 0 "ckpt.1/0/x 10"
+	list 1 "ckpt.1/1/x 10"
+	job "0 0 1 1" dataset XOR 1 8 "$LISTS"
+	assert_status 1
+	[[ $stderr == *"/x: two ranks of a node have files of this name"* ]]
+	nothing_listed
+}
+
+@test "a file outside of the prefix ends the job" {
+	list 2 "../elsewhere 10"
+	job "0 1 2 3" dataset XOR 1 8 "$LISTS"
+	((status != 0 && status != 124))
+	[[ $stderr == *"File \`$BATS_TEST_TMPDIR/elsewhere' must be under \
+SCR_PREFIX \`$PREFIX'"* ]]
+}
+
+@test "ranks without files, empty files: all schemes (48)" {
+	list 1 "ckpt.1/e 0"
+	list 2 "ckpt.1/full 12345"
+	for scheme in "SINGLE 0" "PARTNER 1" "XOR 1" "RS 2"; do
+		rm -rf "$NODES" "${PREFIX:?}"/.scr
+		# shellcheck disable=SC2086 # two words
+		job "0 1 2 3" dataset $scheme 8 "$LISTS"
+		assert_status 0
+		saved
+	done
+}
+
+@test "several files a rank, of very different size (49, 50)" {
+	list 0 "ckpt.1/a.0 0" "ckpt.1/b.0 7000000"
+	list 1 "ckpt.1/a.1 1"
+	list 2 "ckpt.1/a.2 100000" "ckpt.1/b.2 3" "ckpt.1/c.2 0"
+	for scheme in "PARTNER 1" "XOR 1" "RS 3"; do
+		rm -rf "$NODES" "${PREFIX:?}"/.scr
+		# shellcheck disable=SC2086 # two words
+		job "0 1 2 3" dataset $scheme 8 "$LISTS"
+		assert_status 0
+		saved
+	done
+}
+
+@test "a rank whose files are not valid: failure on all (58)" {
+	for r in 0 1 2 3; do list $r "ckpt.1/own.$r 10"; done
+	INVALID=1 job "0 1 2 3" dataset XOR 1 8 "$LISTS"
+	assert_status 1
+	[[ $(grep -c "rank 1: the application says" <<<"$stderr") -eq 4 ]]
+	nothing_listed
+}
+
+@test "a file that was not written: failure on all (59)" {
+	for r in 0 1 2 3; do list $r "ckpt.1/own.$r 10"; done
+	list 2 "ckpt.1/own.2 10" "ckpt.1/missing -"
+	job "0 1 2 3" dataset XOR 1 8 "$LISTS"
+	assert_status 1
+	[[ $(grep -c "$DATASET/missing: No such file" <<<"$stderr") -eq 4 ]]
+	nothing_listed
+}
+
+@test "a device without room: failure on all" {
+	for r in 0 1 2 3; do list $r "ckpt.1/own.$r 300000"; done
+	mkdir -p "$NODES/2"
+	mount -t tmpfs -o size=320k none "$NODES/2" || skip "cannot mount"
+	job "0 1 2 3" dataset XOR 1 8 "$LISTS"
+	umount "$NODES/2"
+	assert_status 1
+	[[ $(grep -c "No space left on device" <<<"$stderr") -eq 4 ]]
+	nothing_listed
+}
+
+@test "checksums are those of the files" {
+	list 0 "ckpt.1/a.0 2500000" "ckpt.1/b.0 77"
+	list 1 "ckpt.1/a.1 400000"
+	SLICE=4096 job "0 1 2 3" dataset RS 2 8 "$LISTS"
+	assert_status 0
+	run scr_inspect -m keyval "$NODES/0/$DATASET/.scr/filemap_0"
+	for f in a.0 b.0; do
+		sum=$(gzip -c "$NODES/0/$DATASET/$f" | tail -c 8 |
+			od -An -N 4 -t x4 --endian=little | tr -d ' 0' )
+		[[ $(tr -d 0 <<<"$output") == *"CRC = x$sum"* ]]
+	done
+}
+
+@test "few metadata operations" {
+	command -v strace >/dev/null || skip "no strace"
+	for r in 0 1 2 3; do list $r "ckpt.1/own.$r 10000"; done
+	cat >"$BATS_TEST_TMPDIR/traced" <<-EOF
+		#!/bin/sh
+		exec strace -f -e trace=openat,open,creat,fsync,fdatasync,syncfs \
+			-o "$BATS_TEST_TMPDIR/trace.\$PMI_RANK" "$MPI/dataset" "\$@"
+	EOF
+	chmod +x "$BATS_TEST_TMPDIR/traced"
+	job "0 0 1 1" "$BATS_TEST_TMPDIR/traced" XOR 1 8 "$LISTS"
+	assert_status 0
+	for r in 0 1 2 3; do
+		opens=$(grep -E "($SSD|\.redset|\.er\.er|shuffile|filemap_|scrinfo|flush\.scr)" \
+			"$BATS_TEST_TMPDIR/trace.$r" | grep -cE 'O_(WRONLY|RDWR)')
+		syncs=$(grep -cE '(fsync|fdatasync|syncfs)\(' \
+			"$BATS_TEST_TMPDIR/trace.$r" || :)
+		echo "rank $r: $opens opens for writing, $syncs syncs"
+		# The first rank of a node does more, and rank 0 writes flush.scr.
+		((opens <= 5 + 5 * (r % 2 == 0) + (r == 0)))
+		((syncs <= 3 * (r % 2 == 0) + 2 * (r == 0)))
+	done
+}
