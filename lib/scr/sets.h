@@ -6,9 +6,9 @@
  *
  * No set has two members that fail together.  The ranks with the same number
  * within their groups form sets of about the same size, as LLNL's library makes
- * them.  Where groups are of different sizes, ranks can be left over: each joins
- * a set that has no member of its group yet.  If there is none, the rank is a
- * set of its own, of type SINGLE: it is not protected.
+ * them.  Where groups are of different sizes, ranks can be left over: each
+ * joins a set that has no member of its group yet.  If there is none, the rank
+ * is a set of its own, of type SINGLE: it is not protected.
  */
 #ifndef SCR_SETS_H
 #define SCR_SETS_H

@@ -82,10 +82,13 @@ team_any(const struct team *t, bool yes)
 uint64_t
 team_most(const struct team *t, uint64_t value)
 {
-	uint64_t all = 0;
+	/* MPICH 4.0 compares unsigned numbers of 64 bits as signed ones: give
+	 * it signed ones in the same order. */
+	const uint64_t sign = (uint64_t)1 << 63;
+	int64_t mine = (int64_t)(value ^ sign), all = 0;
 
-	MPI_Allreduce(&value, &all, 1, MPI_UINT64_T, MPI_MAX, t->comm);
-	return all;
+	MPI_Allreduce(&mine, &all, 1, MPI_INT64_T, MPI_MAX, t->comm);
+	return (uint64_t)all ^ sign;
 }
 
 uint64_t
@@ -163,7 +166,8 @@ struct receiving {
 	size_t cap;
 };
 
-/* Receive the note that was probed.  A note that cannot be taken would stop its sender for ever: end the job. */
+/* Receive the note that was probed.  A note that cannot be taken would stop its
+ * sender for ever: end the job. */
 static void
 receive(MPI_Message *message, const MPI_Status *status, struct receiving *r)
 {
