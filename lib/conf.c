@@ -458,19 +458,15 @@ conf_bytes(const struct conf *c, const char *key, uint64_t otherwise,
 	return 0;
 }
 
-int
-conf_bool(const struct conf *c, const char *key, bool otherwise, bool *out,
-	  struct error *err)
+/* A boolean, as in conf.h. */
+static int
+truth(const char *value, bool *out, struct error *err)
 {
 	static const char *const words[] = { "no",  "off", "false",
 					     "yes", "on",  "true" };
-	const char *value = conf_get(c, key);
 	char quote[QUOTE_MAX];
 	uint64_t n = 0;
 
-	*out = otherwise;
-	if (value == NULL)
-		return 0;
 	if (num_u64(value, 0, UINT64_MAX, &n, NULL) == 0) {
 		*out = n != 0;
 		return 0;
@@ -481,9 +477,55 @@ conf_bool(const struct conf *c, const char *key, bool otherwise, bool *out,
 		*out = i >= 3;
 		return 0;
 	}
-	error_set(err, ERROR_USAGE, "\"%s\": expected 1 or 0, yes or no",
-		  str_printable(quote, sizeof(quote), value));
-	return blame(c, key, err);
+	return error_set(err, ERROR_USAGE, "\"%s\": expected 1 or 0, yes or no",
+			 str_printable(quote, sizeof(quote), value));
+}
+
+int
+conf_bool(const struct conf *c, const char *key, bool otherwise, bool *out,
+	  struct error *err)
+{
+	const char *value = conf_get(c, key);
+
+	*out = otherwise;
+	if (value != NULL && truth(value, out, err) < 0)
+		return blame(c, key, err);
+	return 0;
+}
+
+/* --- Properties --- */
+
+static int
+blame_line(const struct conf_group *g, const char *key, struct error *err)
+{
+	char quote[QUOTE_MAX];
+
+	return error_wrap(err, "%s=%s: %s", g->key,
+			  str_printable(quote, sizeof(quote), g->value), key);
+}
+
+int
+conf_property_u64(const struct conf_group *g, const char *key,
+		  uint64_t otherwise, uint64_t *out, struct error *err)
+{
+	const char *value = conf_property(g, key);
+
+	*out = otherwise;
+	if (value != NULL && num_u64(value, 0, UINT64_MAX, out, err) < 0)
+		return blame_line(g, key, err);
+	return 0;
+}
+
+int
+conf_property_bool(const struct conf_group *g, const char *key, bool otherwise,
+		   bool *out, struct error *err)
+{
+	const char *value = conf_property(g, key);
+
+	*out = otherwise;
+	if (value != NULL && truth(value, out, err) < 0)
+		return blame_line(g, key, err);
+	return 0;
 }
 
 /* --- Notices --- */

@@ -132,6 +132,12 @@ int conf_bytes(const struct conf *c, const char *key, uint64_t otherwise,
 int conf_bool(const struct conf *c, const char *key, bool otherwise, bool *out,
 	      struct error *err);
 
+/* The same for property `key` of a line. */
+int conf_property_u64(const struct conf_group *g, const char *key,
+		      uint64_t otherwise, uint64_t *out, struct error *err);
+int conf_property_bool(const struct conf_group *g, const char *key,
+		       bool otherwise, bool *out, struct error *err);
+
 /*
  * All lines of `key`, in order, from the first file that has one: for STORE,
  * CKPT, GROUPS, CNTLDIR, CACHE, CACHEDIR.  The environment is not searched, as
