@@ -7,6 +7,7 @@
 #include "meta/dataset.h"
 #include "meta/fields.h"
 #include "meta/kvtree.h"
+#include "meta/value.h"
 
 #define AT(member) .at = offsetof(struct cindex_entry, member)
 
@@ -34,6 +35,38 @@ cindex_entries(const struct kvtree *t, size_t *count, struct error *err)
 {
 	return dataset_table(kvtree_get(t, "DSET"), sizeof(struct cindex_entry),
 			     read_entry, count, err);
+}
+
+int
+cindex_add(struct kvtree *t, const struct dataset *d, bool bypass,
+	   const char *path, struct error *err)
+{
+	char key[VALUE_NUMBER];
+	struct kvtree *at = kvtree_put(t, "DSET", err);
+
+	if (at != NULL)
+		at = kvtree_put(at, value_text(key, (uint64_t)d->id), err);
+	if (at != NULL) {
+		struct kvtree *desc = kvtree_put(at, "DSETDESC", err);
+
+		if (desc != NULL && dataset_write(desc, d, err) == 0 &&
+		    kvtree_set_u64(at, "BYPASS", bypass, err) == 0 &&
+		    kvtree_set(at, "PATH", path, err) == 0)
+			return 0;
+	}
+	return -1;
+}
+
+const char *
+cindex_current(const struct kvtree *t)
+{
+	return kvtree_value(t, "CURRENT");
+}
+
+int
+cindex_set_current(struct kvtree *t, const char *name, struct error *err)
+{
+	return kvtree_set(t, "CURRENT", name, err);
 }
 
 int

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct dataset;
 struct error;
 struct kvtree;
 
@@ -26,6 +27,15 @@ struct cindex_entry {
 /* All entries; see flush_entries() for order, ownership and errors. */
 struct cindex_entry *cindex_entries(const struct kvtree *t, size_t *count,
 				    struct error *err);
+
+/* Add the entry of a dataset to `t`, the root of a new file, with the keys in
+ * the order of LLNL's library.  `path` is the dataset's directory. */
+int cindex_add(struct kvtree *t, const struct dataset *d, bool bypass,
+	       const char *path, struct error *err);
+
+/* The value of SCR_CURRENT that the job has honoured; NULL: none. */
+const char *cindex_current(const struct kvtree *t);
+int cindex_set_current(struct kvtree *t, const char *name, struct error *err);
 
 #define NODES_FILE "nodes.scr"
 

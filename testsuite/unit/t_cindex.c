@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "meta/cindex.h"
 
+#include <endian.h>
+
+#include "meta/dataset.h"
 #include "metatest.h"
 
 static const char full[] = "CURRENT>a\nDSET>12>DSETDESC>ID>12\n"
@@ -55,6 +58,80 @@ test_nodes(void)
 	kvtree_free(t);
 }
 
+/* As LLNL's library writes it on the node of rank 0. */
+static const char golden[] =
+	"DSET>1>DSETDESC>ID>1\nDSET>1>DSETDESC>NAME>ckpt.1\n"
+	"DSET>1>DSETDESC>FLAG_CKPT>1\nDSET>1>DSETDESC>FLAG_OUTPUT>0\n"
+	"DSET>1>DSETDESC>CREATED>1795215293017311\n"
+	"DSET>1>DSETDESC>USER>golduser\nDSET>1>DSETDESC>JOBNAME>goldjob\n"
+	"DSET>1>DSETDESC>JOBID>1000\nDSET>1>DSETDESC>CLUSTER>goldcluster\n"
+	"DSET>1>DSETDESC>CKPT>1\nDSET>1>DSETDESC>FILES>28\n"
+	"DSET>1>DSETDESC>SIZE>395388\nDSET>1>DSETDESC>COMPLETE>1\n"
+	"DSET>1>BYPASS>0\n"
+	"DSET>1>PATH>/tmp/scrgold/xor_8n4/local/cache/golduser/scr.1000/"
+	"scr.dataset.1\n";
+
+static int
+write_one(struct kvtree *t, struct error *err)
+{
+	const struct dataset d = {
+		.id = 1,
+		.name = "ckpt.1",
+		.is_ckpt = true,
+		.ckpt_id = 1,
+		.created_us = 1795215293017311,
+		.user = "golduser",
+		.job_name = "goldjob",
+		.job_id = "1000",
+		.cluster = "goldcluster",
+		.files = 28,
+		.bytes = 395388,
+		.complete = 1,
+	};
+
+	return cindex_add(t, &d, false,
+			  "/tmp/scrgold/xor_8n4/local/cache/golduser/scr.1000/"
+			  "scr.dataset.1",
+			  err);
+}
+
+static void
+test_write(void)
+{
+	struct kvtree *want = tree_of(golden), *t = kvtree_new(NULL);
+	struct buf a = BUF_INIT, b = BUF_INIT;
+	uint32_t crc = 0;
+
+	is_int(write_one(t, NULL), 0, "an entry is written");
+	ok(kvtree_encode(want, &a, NULL) == 0 &&
+		   kvtree_encode(t, &b, NULL) == 0,
+	   "... and encoded");
+	is_int((int64_t)b.len, 423, "... to the size of LLNL's file");
+	memcpy(&crc, b.data + b.len - 4, 4);
+	is_int(be32toh(crc), 0xd16e8298, "... with its checksum");
+	ok(a.len == b.len && memcmp(a.data, b.data, a.len) == 0,
+	   "... and its bytes");
+	ok(cindex_current(t) == NULL, "no CURRENT");
+	ok(cindex_set_current(t, "x y", NULL) == 0 &&
+		   strcmp(cindex_current(t), "x y") == 0,
+	   "... one that was set");
+	buf_free(&a);
+	buf_free(&b);
+	kvtree_free(want);
+	kvtree_free(t);
+}
+
+static int
+write_all(void *arg, struct error *err)
+{
+	struct kvtree *t = kvtree_new(err);
+	int rc = t == NULL ? -1 : write_one(t, err);
+
+	(void)arg;
+	kvtree_free(t);
+	return rc;
+}
+
 static void
 read_any(const struct kvtree *t, void *arg)
 {
@@ -83,6 +160,8 @@ main(void)
 
 	test_read();
 	test_nodes();
+	test_write();
+	is_int(fail_each_alloc(write_all, NULL), 1, "no memory to write");
 	ok(tree_flip_each(t, read_any, &odd) > 30, "flipped bytes");
 	is_int((int64_t)tree_drop_each(t, read_any, &odd), 19, "missing keys");
 	is_int(odd, 0, "... are read or corrupt");
