@@ -150,6 +150,7 @@ $O/prefix: FORCE
 		echo $(call quote,$(PREFIX)) >$@
 $(SCR): private cppflags += $(MPI_CFLAGS)
 $O/testsuite/mpi/%.o: private cppflags += $(MPI_CFLAGS)
+$O/testsuite/unit/t_levels.o: private cppflags += $(MPI_CFLAGS)
 $O/%.o: %.c $O/flags
 	@mkdir -p $(@D); echo "  CC  $<"
 	$Q$(CC) $(cppflags) $(if $(filter testsuite/%,$<),-iquote testsuite \

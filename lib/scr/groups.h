@@ -38,6 +38,11 @@ struct groups {
 int groups_make(struct groups *g, const struct team *world, const char *host,
 		const struct conf *c, struct arena *a, struct error *err);
 
+/* Ranks with the same key are a group: *out but its name.  Pure.
+ * O(n log n).  ERROR_NOMEM. */
+int groups_table(const uint64_t *keys, uint32_t n, struct arena *a,
+		 struct group *out, struct error *err);
+
 /* The group of this name, or NULL. */
 const struct group *groups_find(const struct groups *g, const char *name);
 

@@ -55,9 +55,10 @@ const struct held_set *held_find(const struct held *h, int64_t id); /* or NULL
 /*
  * Make room in the store of `level`, and the directories of dataset `d`, which
  * is the same on all ranks and is copied.  While the store holds COUNT datasets
- * or more, the one with the lowest id goes, but none that is kept; and if COUNT
- * is at least 2, not the newest checkpoint.  *out is valid until the dataset is
- * removed.  ERROR_SYSTEM: a directory cannot be made; nothing is added.
+ * or more, the one with the lowest id goes, but none that is kept.  If COUNT is
+ * at least 2, a checkpoint stays: the newest, if none is kept.  *out is valid
+ * until the dataset is removed.  ERROR_SYSTEM: a directory cannot be made;
+ * nothing is added.
  */
 int held_start(struct run *run, const struct level *level,
 	       const struct dataset *d, const struct held_set **out,

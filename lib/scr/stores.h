@@ -37,7 +37,7 @@ struct stores {
 
 /* Read them from the configuration, and make the directories of the enabled
  * ones.  One that cannot be used is disabled on all ranks, with a warning.
- * Collective.  ERROR_USAGE or ERROR_SYSTEM: no control directory can be made. */
+ * Collective.  ERROR_USAGE: no control directory can be made.  ERROR_NOMEM. */
 int stores_make(struct stores *s, struct run *run, struct error *err);
 void stores_free(struct stores *s);
 

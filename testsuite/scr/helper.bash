@@ -81,3 +81,9 @@ lose()
 		rm -rf "${NODES:?}/$k"
 	done
 }
+
+# stdout has exactly this line.
+assert_line()
+{
+	grep -qxF -- "$1" <<<"$output" || failed "expected a line on stdout:" "$1"
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scr/groups.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "conf.h"
+#include "error.h"
+#include "mem.h"
+#include "scr/say.h"
+#include "scr/team.h"
+#include "str.h"
+
+/* --- A table from one key a rank --- */
+
+struct keyed {
+	uint64_t key;
+	uint32_t rank;
+};
+
+static int
+by_key(const void *a, const void *b)
+{
+	const struct keyed *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+int
+groups_table(const uint64_t *keys, uint32_t n, struct arena *a,
+	     struct group *out, struct error *err)
+{
+	struct keyed *list = mem_alloc(n, sizeof(*list));
+	uint32_t *of = arena_alloc(a, n, sizeof(*of));
+
+	out->of = of;
+	out->count = 0;
+	if (list == NULL || of == NULL) {
+		mem_free(list);
+		return error_no_memory(err);
+	}
+	for (uint32_t r = 0; r < n; r++)
+		list[r] = (struct keyed){ keys[r], r };
+	qsort(list, n, sizeof(*list), by_key);
+	for (uint32_t i = 0; i < n; i++) {
+		const bool first = i == 0 || list[i].key != list[i - 1].key;
+
+		of[list[i].rank] = first ? list[i].rank : of[list[i - 1].rank];
+		out->count += first;
+	}
+	mem_free(list);
+	return 0;
+}
+
+/* --- Names and values --- */
+
+/* FNV-1a with 64 bits, never 0: two of 100,000 values are the same number once
+ * in a thousand million jobs. */
+static uint64_t
+number_of(const char *text)
+{
+	uint64_t h = 0xcbf29ce484222325;
+
+	for (; *text != '\0'; text++)
+		h = (h ^ (unsigned char)*text) * 0x100000001b3;
+	return h != 0 ? h : 1;
+}
+
+/* The value of group `name` in the GROUPS lines of `host`, or NULL. */
+static const char *
+value_of(const struct conf *c, const char *host, const char *name)
+{
+	const struct conf_group *lines = NULL;
+	const size_t n = conf_groups(c, "GROUPS", &lines);
+	const char *value = NULL;
+
+	for (size_t i = 0; i < n && value == NULL; i++)
+		if (str_eq(lines[i].value, host))
+			value = conf_property(&lines[i], name);
+	return value;
+}
+
+/* Is the property `p` of line `l` the first of that name for its host? */
+static bool
+is_new(const struct conf *c, const struct conf_group *l,
+       const struct conf_pair *p)
+{
+	return value_of(c, l->value, p->key) == p->value &&
+	       !str_eq(p->key, GROUPS_NODE) && !str_eq(p->key, GROUPS_WORLD);
+}
+
+/* The names that the lines of `host` define, each ended by a NUL. */
+static int
+names_of(const struct conf *c, const char *host, struct buf *out,
+	 struct error *err)
+{
+	const struct conf_group *lines = NULL;
+	const size_t n = conf_groups(c, "GROUPS", &lines);
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < lines[i].npairs; k++) {
+			const struct conf_pair *p = &lines[i].pairs[k];
+
+			if (str_eq(lines[i].value, host) &&
+			    is_new(c, &lines[i], p))
+				(void)buf_add(out, p->key, strlen(p->key) + 1);
+		}
+	return buf_check(out, err);
+}
+
+/* --- Making them --- */
+
+struct making {
+	struct groups *g;
+	const struct team *world;
+	struct arena *arena;
+	uint64_t *keys; /* by rank */
+	int rc;		/* of this rank, so far */
+};
+
+/* Add group `name`; `value` of this rank, NULL: none.  Collective. */
+static void
+add(struct making *m, const char *name, const char *value, struct error *err)
+{
+	struct group *group = &m->g->list[m->g->count];
+
+	team_gather64(m->world, value != NULL ? number_of(value) : 0, m->keys);
+	for (uint32_t r = 0; r < m->world->size; r++) {
+		if (m->keys[r] != 0)
+			continue;
+		if (m->world->rank == 0)
+			say_warn("group %s: left out, as the host of rank %u "
+				 "has no GROUPS line that defines it",
+				 name, r);
+		return;
+	}
+	m->g->count++;
+	group->name = arena_strdup(m->arena, name);
+	if (group->name == NULL)
+		m->rc = error_no_memory(err);
+	if (groups_table(m->keys, m->world->size, m->arena, group, err) < 0)
+		m->rc = -1;
+}
+
+static int
+make(struct making *m, const struct buf *names, const char *host,
+     const struct conf *c, struct error *err)
+{
+	size_t n = 2;
+
+	for (size_t at = 0; at < names->len; at++)
+		n += names->data[at] == '\0';
+	m->keys = mem_alloc(m->world->size, sizeof(*m->keys));
+	m->g->list = arena_alloc(m->arena, n, sizeof(*m->g->list));
+	if (m->keys == NULL || m->g->list == NULL)
+		m->rc = error_no_memory(err);
+	if (team_agree(m->world, m->rc, err) < 0)
+		return -1;
+	add(m, GROUPS_NODE, host, err);
+	add(m, GROUPS_WORLD, GROUPS_WORLD, err);
+	for (size_t at = 0; at < names->len; at += strlen(names->data + at) + 1)
+		add(m, names->data + at, value_of(c, host, names->data + at),
+		    err);
+	return team_agree(m->world, m->rc, err);
+}
+
+int
+groups_make(struct groups *g, const struct team *world, const char *host,
+	    const struct conf *c, struct arena *a, struct error *err)
+{
+	struct making m = { .g = g, .world = world, .arena = a };
+	struct buf names = BUF_INIT;
+	int rc = 0;
+
+	*g = (struct groups){ .count = 0 };
+	if (world->rank == 0)
+		rc = names_of(c, host, &names, err);
+	rc = team_agree(world, rc, err);
+	if (rc == 0)
+		rc = team_share(world, 0, &names, err);
+	if (rc == 0)
+		rc = make(&m, &names, host, c, err);
+	mem_free(m.keys);
+	buf_free(&names);
+	return rc;
+}
+
+const struct group *
+groups_find(const struct groups *g, const char *name)
+{
+	for (size_t i = 0; i < g->count; i++)
+		if (str_eq(g->list[i].name, name))
+			return &g->list[i];
+	return NULL;
+}

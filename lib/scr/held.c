@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scr/held_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "create.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/cindex.h"
+#include "meta/dataset_dir.h"
+#include "meta/kvtree.h"
+#include "path.h"
+#include "scr/run.h"
+#include "scr/say.h"
+
+#define DIR_MODE 0770
+
+/* --- Entries --- */
+
+void
+held_entry_free(struct entry *e)
+{
+	if (e != NULL)
+		arena_free(e->arena);
+	mem_free(e);
+}
+
+/* Copy `d` into *to, with its strings in `a`. */
+static int
+copy_dataset(const struct dataset *d, struct arena *a, struct dataset *to)
+{
+	const char **strings[] = { &to->name, &to->user, &to->job_name,
+				   &to->job_id, &to->cluster };
+
+	*to = *d;
+	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++)
+		if (*strings[i] != NULL &&
+		    (*strings[i] = arena_strdup(a, *strings[i])) == NULL)
+			return -1;
+	return 0;
+}
+
+struct entry *
+held_entry(const struct dataset *d, struct store *st, bool bypass)
+{
+	struct entry *e = mem_calloc(1, sizeof(*e));
+
+	if (e == NULL || (e->arena = arena_new()) == NULL ||
+	    copy_dataset(d, e->arena, &e->set.d) < 0) {
+		held_entry_free(e);
+		return NULL;
+	}
+	e->set.store = st;
+	e->set.bypass = bypass;
+	e->set.dir =
+		arena_printf(e->arena, "%s/" DATASET_DIR_FMT, st->dir, d->id);
+	if (e->set.dir == NULL) {
+		held_entry_free(e);
+		return NULL;
+	}
+	return e;
+}
+
+/* The first entry whose id is at least `id`. */
+static size_t
+place_of(const struct held *h, int64_t id)
+{
+	size_t i = h->count;
+
+	while (i > 0 && h->list[i - 1]->set.d.id >= id)
+		i--;
+	return i;
+}
+
+static struct entry *
+find(const struct held *h, int64_t id)
+{
+	const size_t i = place_of(h, id);
+
+	return i < h->count && h->list[i]->set.d.id == id ? h->list[i] : NULL;
+}
+
+/* Add an entry, in the order of ids; there is room for it. */
+void
+held_insert(struct held *h, struct entry *e)
+{
+	const size_t at = place_of(h, e->set.d.id);
+
+	memmove(&h->list[at + 1], &h->list[at],
+		(h->count - at) * sizeof(h->list[0]));
+	h->list[at] = e;
+	h->count++;
+}
+
+size_t
+held_count(const struct held *h)
+{
+	return h->count;
+}
+
+const struct held_set *
+held_at(const struct held *h, size_t i)
+{
+	return &h->list[i]->set;
+}
+
+const struct held_set *
+held_find(const struct held *h, int64_t id)
+{
+	const struct entry *e = find(h, id);
+
+	return e != NULL ? &e->set : NULL;
+}
+
+void
+held_keep(struct held *h, int64_t id, bool keep)
+{
+	struct entry *e = find(h, id);
+
+	if (e != NULL)
+		e->set.kept = keep;
+}
+
+const char *
+held_current(const struct held *h)
+{
+	return h->current;
+}
+
+void
+held_close(struct held *h)
+{
+	if (h == NULL)
+		return;
+	for (size_t i = 0; i < h->count; i++)
+		held_entry_free(h->list[i]);
+	mem_free(h->list);
+	mem_free(h->current);
+	mem_free(h);
+}
+
+/* --- cindex.scrinfo of this node --- */
+
+bool
+held_leads(const struct run *run)
+{
+	return run->stores.control->sharers.rank == 0;
+}
+
+int
+held_open_dir(const char *path, struct error *err)
+{
+	const int fd =
+		open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd >= 0 ? fd : error_sys(err, "%s: cannot open", path);
+}
+
+/* What this node lists, but what is going; newest first, as in LLNL's files. */
+static int
+fill(const struct held *h, struct kvtree *t, struct error *err)
+{
+	if (h->current != NULL && cindex_set_current(t, h->current, err) < 0)
+		return -1;
+	for (size_t i = h->count; i > 0; i--) {
+		const struct entry *e = h->list[i - 1];
+
+		if (e->set.here && !e->going &&
+		    cindex_add(t, &e->set.d, e->set.bypass, e->set.dir, err) <
+			    0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Write it, if this rank has to. */
+static int
+write_cindex(const struct run *run, const struct held *h, struct error *err)
+{
+	const char *dir = run->stores.control->dir;
+	struct kvtree *t = NULL;
+	int fd = -1, rc = -1;
+
+	if (!held_leads(run))
+		return 0;
+	t = kvtree_new(err);
+	fd = held_open_dir(dir, err);
+	if (t != NULL && fd >= 0 && fill(h, t, err) == 0)
+		rc = kvtree_write_file(t, fd, CINDEX_FILE, err);
+	if (fd >= 0)
+		close(fd);
+	kvtree_free(t);
+	return rc < 0 ? error_wrap(err, "%s: %s", run->host, dir) : 0;
+}
+
+/* --- Directories --- */
+
+/* Remove the directory of a dataset in the cache directory that is open. */
+void
+held_erase(int fd, const struct store *st, const char *name)
+{
+	struct error why = ERROR_INIT;
+
+	if (io_remove_tree(fd, name, &why) < 0)
+		say_warn("%s/%s: cannot be removed: %s", st->dir, name,
+			 why.text);
+}
+
+static int
+make_dir(int fd, const char *name)
+{
+	if (create_dir(fd, name, DIR_MODE, create_owner(fd)) < 0 &&
+	    errno != EEXIST)
+		return -1;
+	return openat(fd, name,
+		      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Make the directories of a dataset, if this rank has to.  With `fresh`, what
+ * has the name already is removed. */
+static int
+make_dirs(const struct run *run, const struct held_set *s, bool fresh,
+	  struct error *err)
+{
+	const char *name = path_base(s->dir);
+	int up = -1, fd = -1, meta = -1;
+
+	if (s->store->sharers.rank != 0)
+		return 0;
+	up = held_open_dir(s->store->dir, err);
+	if (up < 0)
+		return error_wrap(err, "%s", run->host);
+	if (fresh)
+		held_erase(up, s->store, name);
+	fd = make_dir(up, name);
+	if (fd >= 0)
+		meta = make_dir(fd, SCR_DIR);
+	if (meta < 0)
+		error_sys(err, "%s: %s: cannot be made", run->host, s->dir);
+	if (fd >= 0)
+		close(fd);
+	close(up);
+	if (meta < 0)
+		return -1;
+	close(meta);
+	return 0;
+}
+
+/* --- Removal --- */
+
+/* Free an entry that no cindex lists; its directory is removed, if this rank
+ * has to. */
+static void
+discard(struct entry *e)
+{
+	const struct store *st = e->set.store;
+	struct error why = ERROR_INIT;
+	int fd = -1;
+
+	if (st->sharers.rank == 0) {
+		fd = held_open_dir(st->dir, &why);
+		if (fd >= 0)
+			held_erase(fd, st, path_base(e->set.dir));
+		else
+			say_warn("%s: not removed: %s", e->set.dir, why.text);
+	}
+	if (fd >= 0)
+		close(fd);
+	held_entry_free(e);
+}
+
+/* Remove all that is going: from each cindex first. */
+static int
+remove_going(const struct run *run, struct held *h, struct error *err)
+{
+	bool listed = false;
+	size_t left = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < h->count; i++)
+		listed |= h->list[i]->going && h->list[i]->set.here;
+	if (listed)
+		rc = write_cindex(run, h, err);
+	rc = team_agree(&run->world, rc, err);
+	for (size_t i = 0; i < h->count; i++) {
+		struct entry *e = h->list[i];
+
+		if (rc < 0)
+			e->going = false;
+		if (!e->going) {
+			h->list[left++] = e;
+			continue;
+		}
+		discard(e);
+	}
+	h->count = left;
+	return rc;
+}
+
+int
+held_remove(struct run *run, int64_t id, struct error *err)
+{
+	struct entry *e = find(run->held, id);
+
+	if (e == NULL)
+		return 0;
+	e->going = true;
+	return remove_going(run, run->held, err);
+}
+
+int
+held_purge(struct run *run, struct error *err)
+{
+	struct held *h = run->held;
+
+	for (size_t i = 0; i < h->count; i++)
+		h->list[i]->going = true;
+	return h->count > 0 ? remove_going(run, h, err) : 0;
+}
+
+/* Choose what goes, for one more dataset in `st`: the same on all ranks. */
+static bool
+choose(struct held *h, const struct store *st)
+{
+	const struct entry *newest = NULL; /* if no checkpoint is kept */
+	bool ckpt_kept = false, any = false;
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < h->count; i++) {
+		const struct entry *e = h->list[i];
+
+		n += e->set.store == st;
+		if (e->set.store == st && e->set.d.is_ckpt) {
+			newest = e;
+			ckpt_kept |= e->set.kept;
+		}
+	}
+	if (ckpt_kept || st->count < 2)
+		newest = NULL;
+	for (size_t i = 0; i < h->count && n >= st->count; i++) {
+		struct entry *e = h->list[i];
+
+		if (e->set.store != st || e->set.kept || e == newest)
+			continue;
+		e->going = true;
+		any = true;
+		n--;
+	}
+	return any;
+}
+
+/* --- Life of a dataset --- */
+
+int
+held_start(struct run *run, const struct level *level, const struct dataset *d,
+	   const struct held_set **out, struct error *err)
+{
+	struct held *h = run->held;
+	struct entry *e = NULL;
+	int rc = 0;
+
+	if (find(h, d->id) != NULL)
+		return error_set(err, ERROR_USAGE,
+				 "dataset %lld: it is in the cache already",
+				 (long long)d->id);
+	if (choose(h, level->store) && remove_going(run, h, err) < 0)
+		return -1;
+	e = held_entry(d, level->store, level->bypass);
+	rc = e == NULL ? error_no_memory(err)
+		       : make_dirs(run, &e->set, true, err);
+	if (rc == 0 && !MEM_ROOM(h->list, h->count, h->cap))
+		rc = error_no_memory(err);
+	if (team_agree(&run->world, rc, err) < 0) {
+		if (e != NULL)
+			discard(e);
+		return -1;
+	}
+	held_insert(h, e);
+	*out = &e->set;
+	return 0;
+}
+
+int
+held_place(struct run *run, int64_t id, struct error *err)
+{
+	const struct held_set *s = held_find(run->held, id);
+
+	if (s == NULL)
+		return error_set(err, ERROR_ABSENT,
+				 "dataset %lld: it is not in the cache",
+				 (long long)id);
+	return team_agree(&run->world, make_dirs(run, s, false, err), err);
+}
+
+/* Make the names in the cache directory durable, if this rank has to. */
+static int
+sync_dir(const struct held_set *s, struct error *err)
+{
+	int fd = -1, rc = 0;
+
+	if (s->store->sharers.rank != 0)
+		return 0;
+	fd = held_open_dir(s->store->dir, err);
+	if (fd < 0)
+		return -1;
+	rc = io_sync_dir(fd, s->store->dir, err);
+	close(fd);
+	return rc;
+}
+
+/* Put the descriptor `d` into `e`.  `d` may be that of `e`. */
+static int
+describe(struct entry *e, const struct dataset *d, struct error *err)
+{
+	struct arena *a = arena_new();
+	const char *dir = a != NULL ? arena_strdup(a, e->set.dir) : NULL;
+	struct dataset copy;
+
+	if (dir == NULL || copy_dataset(d, a, &copy) < 0) {
+		arena_free(a);
+		return error_no_memory(err);
+	}
+	arena_free(e->arena);
+	e->arena = a;
+	e->set.d = copy;
+	e->set.dir = dir;
+	return 0;
+}
+
+int
+held_commit(struct run *run, const struct dataset *d, struct error *err)
+{
+	struct entry *e = find(run->held, d->id);
+	int rc = 0;
+
+	if (e == NULL)
+		return error_set(err, ERROR_ABSENT,
+				 "dataset %lld: it is not in the cache",
+				 (long long)d->id);
+	rc = describe(e, d, err);
+	if (rc == 0)
+		rc = sync_dir(&e->set, err);
+	if (team_agree(&run->world, rc, err) < 0)
+		return -1;
+	e->set.here = true;
+	return team_agree(&run->world, write_cindex(run, run->held, err), err);
+}
+
+int
+held_set_current(struct run *run, const char *name, struct error *err)
+{
+	struct held *h = run->held;
+	char *copy = name != NULL ? mem_strdup(name) : NULL;
+	const bool failed = name != NULL && copy == NULL;
+
+	if (team_agree(&run->world, failed ? error_no_memory(err) : 0, err) <
+	    0) {
+		mem_free(copy);
+		return -1;
+	}
+	mem_free(h->current);
+	h->current = copy;
+	return team_agree(&run->world, write_cindex(run, h, err), err);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* held_impl.h - for held.c, and held_read.c, which reads what the nodes have at
+ * the start. */
+#ifndef SCR_HELD_IMPL_H
+#define SCR_HELD_IMPL_H
+
+#include "scr/held.h"
+
+struct arena;
+
+struct entry {
+	struct held_set set;
+	struct arena *arena; /* of its strings */
+	bool going;	     /* being removed */
+};
+
+struct held {
+	struct entry **list; /* by id */
+	size_t count, cap;
+	char *current;
+};
+
+/* A copy of `d` with its directory; NULL: ENOMEM. */
+struct entry *held_entry(const struct dataset *d, struct store *st,
+			 bool bypass);
+void held_entry_free(struct entry *e); /* NULL is ignored */
+
+/* Add an entry, in the order of ids; there is room for it. */
+void held_insert(struct held *h, struct entry *e);
+
+/* Does this rank write the cindex of its node? */
+bool held_leads(const struct run *run);
+
+/* Open a directory of the job, not through a link.  To close; -1: error. */
+int held_open_dir(const char *path, struct error *err);
+
+/* Remove the directory of a dataset in the cache directory that is open. */
+void held_erase(int fd, const struct store *st, const char *name);
+
+#endif /* SCR_HELD_IMPL_H */

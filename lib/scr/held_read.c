@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* held_read.c - what the caches of all nodes hold when the job starts. */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "dir.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/cindex.h"
+#include "meta/dataset_dir.h"
+#include "meta/kvtree.h"
+#include "path.h"
+#include "scr/held_impl.h"
+#include "scr/run.h"
+#include "scr/say.h"
+
+/* --- cindex.scrinfo of this node --- */
+
+/* Read the bytes.  A missing file is empty. */
+static int
+read_bytes(const char *dir, struct buf *out, struct error *err)
+{
+	const int fd = held_open_dir(dir, err);
+	struct error why = ERROR_INIT;
+	int rc = 0;
+
+	if (fd < 0)
+		return -1;
+	rc = io_read_file(fd, CINDEX_FILE, KVTREE_MAX_ENCODED, out, &why);
+	close(fd);
+	if (rc < 0 && why.kind != ERROR_ABSENT)
+		return error_pass(err, &why);
+	if (rc < 0)
+		buf_clear(out);
+	return 0;
+}
+
+/* What one rank knows from the cindex of its node. */
+struct listed {
+	struct kvtree *tree; /* owns what the entries point to */
+	struct cindex_entry *list;
+	size_t count;
+};
+
+static void
+listed_free(struct listed *l)
+{
+	mem_free(l->list);
+	kvtree_free(l->tree);
+	*l = (struct listed){ .count = 0 };
+}
+
+/* Decode; no bytes: no entries. */
+static int
+decode(const struct buf *b, struct listed *out, struct error *err)
+{
+	*out = (struct listed){
+		.tree = b->len > 0 ? kvtree_decode(b->data, b->len, NULL, err)
+				   : kvtree_new(err)
+	};
+	if (out->tree != NULL)
+		out->list = cindex_entries(out->tree, &out->count, err);
+	if (out->tree == NULL || out->count == SIZE_MAX) {
+		out->count = 0;
+		listed_free(out);
+		return -1;
+	}
+	return 0;
+}
+
+/* The leader reads and shares the bytes with its node; all decode them. */
+static int
+read_cindex(const struct run *run, struct listed *out, struct error *err)
+{
+	const struct store *control = run->stores.control;
+	struct error why = ERROR_INIT;
+	struct buf bytes = BUF_INIT;
+	int rc = 0;
+
+	*out = (struct listed){ .count = 0 };
+	if (held_leads(run)) {
+		rc = read_bytes(control->dir, &bytes, &why);
+		if (rc == 0 && decode(&bytes, out, &why) < 0)
+			rc = error_wrap(&why, CINDEX_FILE);
+		if (rc < 0 && why.kind != ERROR_NOMEM) {
+			say_warn("%s/%s: taken for missing", control->dir,
+				 why.text);
+			buf_clear(&bytes);
+			rc = 0;
+		}
+		listed_free(out);
+	}
+	rc = team_agree(&run->world, rc, &why);
+	if (rc == 0)
+		rc = team_agree(&run->world,
+				team_share(&control->sharers, 0, &bytes, &why),
+				&why);
+	if (rc == 0)
+		rc = team_agree(&run->world, decode(&bytes, out, &why), &why);
+	buf_free(&bytes);
+	return rc < 0 ? error_pass(err, &why) : 0;
+}
+
+/* --- The datasets of all nodes --- */
+
+/* The store in which the job has a dataset at `path`, or NULL.  The path names
+ * only the store: it comes from disk, and may be of another node. */
+static struct store *
+store_at(const struct run *run, const char *path, int64_t id)
+{
+	struct store *st =
+		path != NULL ? stores_find(&run->stores, path) : NULL;
+	char job[PATH_MAX];
+
+	if (st == NULL || !st->enabled || dataset_dir_id(path_base(path)) != id)
+		return NULL;
+	snprintf(job, sizeof(job), "%s", st->dir);
+	if (st->global)
+		job[strlen(job) - strlen(path_base(job)) - 1] = '\0';
+	return path_below(path, job) != NULL ? st : NULL;
+}
+
+/* Make an entry of what was listed.  NULL with ERROR_CORRUPT: it is of no use;
+ * ERROR_NOMEM. */
+static struct entry *
+entry_of(const struct run *run, const struct cindex_entry *l, struct error *err)
+{
+	struct store *st = store_at(run, l->path, l->id);
+	struct entry *e = NULL;
+	struct dataset d;
+
+	if (dataset_read(l->desc, &d, err) < 0)
+		return NULL;
+	if (d.id != l->id || d.id > DATASET_ID_MAX || d.name == NULL ||
+	    !dataset_name_ok(d.name)) {
+		error_set(err, ERROR_CORRUPT, "it has no descriptor");
+	} else if (st == NULL) {
+		error_set(err, ERROR_CORRUPT,
+			  "it is in no cache directory of this job");
+	} else {
+		e = held_entry(&d, st, l->bypass);
+		if (e == NULL)
+			error_no_memory(err);
+	}
+	return e;
+}
+
+/* Keep the entries that are of use. */
+static int
+sift(const struct run *run, struct listed *l, struct error *err)
+{
+	size_t good = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		struct error why = ERROR_INIT;
+		struct entry *e = entry_of(run, &l->list[i], &why);
+
+		if (e != NULL)
+			l->list[good++] = l->list[i];
+		else if (why.kind == ERROR_NOMEM)
+			return error_pass(err, &why);
+		else if (held_leads(run))
+			say_warn("%s/%s: dataset %lld: left out: %s",
+				 run->stores.control->dir, CINDEX_FILE,
+				 (long long)l->list[i].id, why.text);
+		held_entry_free(e);
+	}
+	l->count = good;
+	return 0;
+}
+
+/* As bytes that entry_of() reads, for the other ranks. */
+static int
+encode_entry(const struct run *run, const struct cindex_entry *l,
+	     struct buf *out, struct error *err)
+{
+	struct entry *e = entry_of(run, l, err);
+	struct kvtree *t = kvtree_new(err);
+	int rc = -1;
+
+	if (e != NULL && t != NULL &&
+	    cindex_add(t, &e->set.d, e->set.bypass, e->set.dir, err) == 0)
+		rc = kvtree_encode(t, out, err);
+	kvtree_free(t);
+	held_entry_free(e);
+	return rc;
+}
+
+/* Add what rank `from` lists to the list of all; `mine` is what this rank's
+ * node lists of it, or NULL. */
+static int
+adopt(const struct run *run, struct held *h, uint32_t from,
+      const struct cindex_entry *mine, struct error *err)
+{
+	struct buf bytes = BUF_INIT;
+	struct listed l = { .count = 0 };
+	struct entry *e = NULL;
+	int rc = 0;
+
+	if (run->world.rank == from)
+		rc = encode_entry(run, mine, &bytes, err);
+	rc = team_agree(&run->world, rc, err);
+	if (rc == 0)
+		rc = team_share(&run->world, from, &bytes, err);
+	if (rc == 0) {
+		if (decode(&bytes, &l, err) == 0)
+			e = entry_of(run, &l.list[0], err);
+		if (e != NULL && !MEM_ROOM(h->list, h->count, h->cap)) {
+			error_no_memory(err);
+			held_entry_free(e);
+			e = NULL;
+		}
+		rc = e == NULL ? -1 : 0;
+		if (e != NULL) {
+			e->set.here = mine != NULL;
+			held_insert(h, e);
+		}
+		rc = team_agree(&run->world, rc, err);
+	}
+	listed_free(&l);
+	buf_free(&bytes);
+	return rc;
+}
+
+/* Merge what all nodes list, in the order of ids. */
+static int
+merge(const struct run *run, struct held *h, const struct listed *l,
+      struct error *err)
+{
+	size_t at = 0;
+
+	for (;;) {
+		const uint64_t mine =
+			at < l->count ? (uint64_t)l->list[at].id : UINT64_MAX;
+		const uint64_t id = team_least(&run->world, mine);
+		const bool here = mine == id;
+		uint64_t from = 0;
+
+		if (id == UINT64_MAX)
+			return 0;
+		from = team_least(&run->world,
+				  here ? run->world.rank : UINT64_MAX);
+		if (adopt(run, h, (uint32_t)from, here ? &l->list[at] : NULL,
+			  err) < 0)
+			return -1;
+		at += here;
+	}
+}
+
+/* The value of CURRENT of the lowest rank that has one. */
+static int
+merge_current(const struct run *run, struct held *h, const struct listed *l,
+	      struct error *err)
+{
+	const char *mine = cindex_current(l->tree);
+	const uint64_t from = team_least(
+		&run->world, mine != NULL ? run->world.rank : UINT64_MAX);
+	struct buf name = BUF_INIT;
+	int rc = 0;
+
+	if (from == UINT64_MAX)
+		return 0;
+	if (run->world.rank == from && buf_add_str(&name, mine) < 0)
+		rc = error_no_memory(err);
+	rc = team_agree(&run->world, rc, err);
+	if (rc == 0)
+		rc = team_share(&run->world, (uint32_t)from, &name, err);
+	if (rc == 0) {
+		h->current = mem_strdup(name.len > 0 ? name.data : "");
+		rc = team_agree(&run->world,
+				h->current == NULL ? error_no_memory(err) : 0,
+				err);
+	}
+	buf_free(&name);
+	return rc;
+}
+
+/* --- What interrupted runs left --- */
+
+struct sweep {
+	const struct held *h;
+	const struct store *st;
+	int fd;
+};
+
+static int
+sweep_one(void *arg, const char *name, struct error *err)
+{
+	const struct sweep *s = arg;
+	const int64_t id = dataset_dir_id(name);
+	const struct held_set *is = id > 0 ? held_find(s->h, id) : NULL;
+
+	(void)err;
+	if (id > 0 && (is == NULL || is->store != s->st)) {
+		say_debug(1, "%s/%s: removed, as no node lists it", s->st->dir,
+			  name);
+		held_erase(s->fd, s->st, name);
+	}
+	return 0;
+}
+
+/* Remove what interrupted runs left in the directories of the job. */
+static void
+sweep(const struct run *run, const struct held *h)
+{
+	for (size_t i = 0; i < run->stores.count; i++) {
+		struct sweep s = { .h = h, .st = &run->stores.list[i] };
+		struct error why = ERROR_INIT;
+
+		if (!s.st->enabled || s.st->sharers.rank != 0)
+			continue;
+		s.fd = held_open_dir(s.st->dir, &why);
+		if (s.fd < 0 ||
+		    dir_each(s.fd, s.st->dir, sweep_one, &s, &why) < 0)
+			say_warn("%s: old datasets are not removed", why.text);
+		if (s.fd >= 0)
+			close(s.fd);
+	}
+}
+
+/* --- All of it --- */
+
+static struct held *
+open_all(struct run *run, struct error *err)
+{
+	struct held *h = mem_calloc(1, sizeof(*h));
+	struct listed l = { .count = 0 };
+	int rc = team_agree(&run->world, h == NULL ? error_no_memory(err) : 0,
+			    err);
+
+	if (rc == 0)
+		rc = read_cindex(run, &l, err);
+	if (rc == 0)
+		rc = team_agree(&run->world, sift(run, &l, err), err);
+	if (rc == 0)
+		rc = merge(run, h, &l, err);
+	if (rc == 0)
+		rc = merge_current(run, h, &l, err);
+	listed_free(&l);
+	if (rc < 0) {
+		held_close(h);
+		return NULL;
+	}
+	return h;
+}
+
+int
+held_open(struct run *run, struct held **out, struct error *err)
+{
+	*out = open_all(run, err);
+	if (*out == NULL)
+		return -1;
+	sweep(run, *out);
+	return team_agree(&run->world, 0, err);
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scr/stores.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "conf.h"
+#include "create.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "path.h"
+#include "scr/run.h"
+#include "scr/say.h"
+#include "str.h"
+
+/* So that the user's group may look. */
+#define STORE_MODE 0770
+
+/* Bytes of a host name, with its NUL. */
+#define HOST_MAX 256
+
+/* The lines are the same on all ranks: so is all that is read from them, and
+ * rank 0 alone complains. */
+struct reading {
+	struct stores *s;
+	const struct run *run;
+	struct error *err;
+};
+
+/* Disable a store. */
+static void
+disable(const struct run *run, struct store *st, const char *why)
+{
+	st->enabled = false;
+	if (run->world.rank == 0)
+		say_warn("store %s: not used: %s", st->base, why);
+}
+
+/* --- From the configuration --- */
+
+/* A value that does not parse is replaced by its default. */
+static void
+complain(const struct reading *r, int rc, const struct error *why)
+{
+	if (rc < 0 && r->run->world.rank == 0)
+		say_warn("%s: the default is used", why->text);
+}
+
+/* The store of exactly this base, or NULL. */
+static struct store *
+at_base(const struct stores *s, const char *base)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (str_eq(s->list[i].base, base))
+			return &s->list[i];
+	return NULL;
+}
+
+/* Add a store for `base` that has no line.  An existing one is returned as it
+ * is. */
+static struct store *
+add(const struct reading *r, const char *base, uint64_t count)
+{
+	struct store *st = NULL;
+	struct buf normal = BUF_INIT;
+
+	if (path_normal(base, &normal, r->err) < 0)
+		goto out;
+	st = at_base(r->s, normal.data);
+	if (st != NULL)
+		goto out;
+	st = &r->s->list[r->s->count];
+	*st = (struct store){
+		.base = arena_strdup(r->run->arena, normal.data),
+		.group = groups_find(&r->run->groups, GROUPS_NODE),
+		.count = count,
+		.enabled = true,
+		.mkdir = true,
+		.flush_type = r->run->p.flush_type,
+		.sharers = TEAM_INIT,
+	};
+	if (st->base != NULL)
+		r->s->count++;
+	else
+		st = NULL;
+	if (st == NULL)
+		error_no_memory(r->err);
+out:
+	buf_free(&normal);
+	return st;
+}
+
+static int
+add_line(const struct reading *r, const struct conf_group *line)
+{
+	const char *group = conf_property(line, "GROUP");
+	const char *view = conf_property(line, "VIEW");
+	const char *flush = conf_property(line, "FLUSH");
+	const size_t before = r->s->count;
+	struct error why = ERROR_INIT;
+	struct store *st = add(r, line->value, r->run->p.cache_size);
+
+	if (st == NULL)
+		return -1;
+	if (r->s->count == before) {
+		if (r->run->world.rank == 0)
+			say_warn("STORE=%s: its second line is ignored",
+				 line->value);
+		return 0;
+	}
+	complain(r,
+		 conf_property_u64(line, "COUNT", st->count, &st->count, &why),
+		 &why);
+	complain(r, conf_property_bool(line, "MKDIR", true, &st->mkdir, &why),
+		 &why);
+	complain(r,
+		 conf_property_bool(line, "ENABLED", true, &st->enabled, &why),
+		 &why);
+	if (flush != NULL)
+		st->flush_type = flush;
+	st->global = view != NULL && strcasecmp(view, "GLOBAL") == 0;
+	if (view != NULL && !st->global && strcasecmp(view, "PRIVATE") != 0)
+		complain(r,
+			 error_set(&why, ERROR_USAGE,
+				   "STORE=%s: VIEW: \"%s\": expected PRIVATE "
+				   "or GLOBAL",
+				   line->value, view),
+			 &why);
+	if (group != NULL) {
+		/* A disabled store has a group, too. */
+		st->group = groups_find(&r->run->groups, group);
+		if (st->group == NULL) {
+			st->group = groups_find(&r->run->groups, GROUPS_NODE);
+			if (st->enabled)
+				disable(r->run, st, "no such GROUP");
+		}
+	}
+	if (st->enabled && st->base[0] != '/')
+		disable(r->run, st, "not an absolute path");
+	if (st->enabled && st->global && !st->mkdir)
+		disable(r->run, st, "VIEW=GLOBAL needs MKDIR=1");
+	return 0;
+}
+
+static int
+read_all(const struct reading *r)
+{
+	const struct params *p = &r->run->p;
+	const struct conf_group *lines = NULL;
+	const size_t n = conf_groups(r->run->conf, "STORE", &lines);
+
+	r->s->list = mem_calloc(n + 2, sizeof(*r->s->list));
+	if (r->s->list == NULL)
+		return error_no_memory(r->err);
+	for (size_t i = 0; i < n; i++)
+		if (add_line(r, &lines[i]) < 0)
+			return -1;
+	if (add(r, p->cache_base, p->cache_size) == NULL)
+		return -1;
+	r->s->control = add(r, p->cntl_base, 0);
+	return r->s->control == NULL ? -1 : 0;
+}
+
+/* --- The number of a node --- */
+
+/* The number of the host among all, in the order of their names: the same in
+ * the next run on the same nodes.  Collective.  O(nodes). */
+static uint32_t
+node_number(const struct run *run, int *rc, struct error *err)
+{
+	struct team leaders;
+	char mine[HOST_MAX] = "", *all = NULL;
+	uint32_t number = 0;
+
+	strncpy(mine, run->host, sizeof(mine) - 1);
+	team_split(&run->world, run->node.rank == 0 ? 0 : TEAM_NONE, &leaders);
+	if (run->node.rank == 0)
+		all = mem_alloc(leaders.size, HOST_MAX);
+	if (run->node.rank == 0 && all == NULL)
+		*rc = error_no_memory(err);
+	if (!team_any(&run->world, *rc < 0) && all != NULL) {
+		MPI_Allgather(mine, HOST_MAX, MPI_CHAR, all, HOST_MAX, MPI_CHAR,
+			      leaders.comm);
+		for (uint32_t i = 0; i < leaders.size; i++)
+			number += strncmp(all + (size_t)i * HOST_MAX, mine,
+					  HOST_MAX) < 0;
+	}
+	MPI_Bcast(&number, 1, MPI_UINT32_T, 0, run->node.comm);
+	mem_free(all);
+	team_free(&leaders);
+	return number;
+}
+
+/* --- Directories --- */
+
+/* Open the directory `name` in `dirfd`, made if `make`.  In a place where all
+ * users may write, another user may have been there first: a link and a foreign
+ * directory are refused. */
+static int
+enter(int dirfd, const char *name, bool make, struct error *err)
+{
+	struct stat is;
+	int fd = -1;
+
+	if (make &&
+	    create_dir(dirfd, name, STORE_MODE, create_owner(dirfd)) < 0 &&
+	    errno != EEXIST)
+		return error_sys(err, "%s: cannot be made", name);
+	fd = openat(dirfd, name,
+		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
+		return error_set(err, ERROR_UNSAFE,
+				 "%s: a link or a file, expected a directory",
+				 name);
+	if (fd < 0 || fstat(fd, &is) < 0) {
+		error_sys(err, "%s: cannot open", name);
+	} else if (geteuid() != 0 && is.st_uid != geteuid()) {
+		error_set(err, ERROR_UNSAFE, "%s: belongs to user %lu", name,
+			  (unsigned long)is.st_uid);
+	} else {
+		return fd;
+	}
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* Open `dir`, which is below `base`, component by component. */
+static int
+enter_all(const struct store *st, struct error *err)
+{
+	char name[NAME_MAX + 1];
+	const char *at = path_below(st->dir, st->base);
+	int fd = open(st->base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return error_sys(err, "%s: cannot open", st->base);
+	while (*at != '\0') {
+		const size_t n = strcspn(at, "/");
+		const int up = fd;
+
+		if (n >= sizeof(name)) {
+			close(fd);
+			return error_set(err, ERROR_USAGE, "%s: too long", at);
+		}
+		memcpy(name, at, n);
+		name[n] = '\0';
+		fd = enter(up, name, st->mkdir, err);
+		close(up);
+		if (fd < 0)
+			return error_wrap(err, "%s", st->dir);
+		at += n + (at[n] == '/');
+	}
+	return fd;
+}
+
+/* Make the directory of `st`, if this rank has to. */
+static int
+make_dir(const struct run *run, const struct store *st, struct error *err)
+{
+	int fd = -1;
+
+	if (st->sharers.rank != 0)
+		return 0;
+	if (!st->mkdir || io_make_dirs(st->base, STORE_MODE, err) == 0)
+		fd = enter_all(st, err);
+	if (fd < 0)
+		return error_wrap(err, "%s", run->host);
+	close(fd);
+	return 0;
+}
+
+/* Make the teams and the directory of an enabled store. */
+static int
+prepare(struct store *st, struct run *run, uint32_t node, struct error *err)
+{
+	const struct params *p = &run->p;
+	const struct group *who =
+		st->global ? groups_find(&run->groups, GROUPS_NODE) : st->group;
+	struct error why = ERROR_INIT;
+	char *dir = arena_printf(run->arena, "%s/%s/scr.%s",
+				 st->base[1] == '\0' ? "" : st->base, p->user,
+				 p->job_id);
+
+	if (dir != NULL && st->global)
+		dir = arena_printf(run->arena, "%s/node.%u", dir, node);
+	st->dir = dir;
+	if (team_agree(&run->world, dir == NULL ? error_no_memory(err) : 0,
+		       err) < 0)
+		return -1;
+	team_split(&run->world, who->of[run->world.rank], &st->sharers);
+	if (team_agree(&run->world, make_dir(run, st, &why), &why) < 0)
+		disable(run, st, why.text);
+	return 0;
+}
+
+static bool
+any_global(const struct stores *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->list[i].enabled && s->list[i].global)
+			return true;
+	return false;
+}
+
+static int
+prepare_all(struct stores *s, struct run *run, struct error *err)
+{
+	const char *jobs = arena_printf(run->arena, "%s/scr.%s", run->p.user,
+					run->p.job_id);
+	uint32_t node = 0;
+	int rc = 0;
+
+	if (jobs == NULL)
+		rc = error_no_memory(err);
+	else if (!path_is_clean(jobs))
+		rc = error_set(
+			err, ERROR_USAGE,
+			"user \"%s\" and job \"%s\": not usable as names "
+			"of directories",
+			run->p.user, run->p.job_id);
+	else if (any_global(s))
+		node = node_number(run, &rc, err);
+	if (team_agree(&run->world, rc, err) < 0)
+		return -1;
+	for (size_t i = 0; i < s->count; i++)
+		if (s->list[i].enabled &&
+		    prepare(&s->list[i], run, node, err) < 0)
+			return -1;
+	return 0;
+}
+
+int
+stores_make(struct stores *s, struct run *run, struct error *err)
+{
+	const struct reading r = { .s = s, .run = run, .err = err };
+	int rc = 0;
+
+	*s = (struct stores){ .count = 0 };
+	rc = team_agree(&run->world, read_all(&r), err);
+	if (rc == 0)
+		rc = prepare_all(s, run, err);
+	if (rc == 0 && !s->control->enabled)
+		rc = error_set(err, ERROR_USAGE,
+			       "%s: no control directory can be made here: set "
+			       "SCR_CNTL_BASE to storage of the nodes",
+			       s->control->base);
+	if (rc < 0)
+		stores_free(s);
+	return rc;
+}
+
+void
+stores_free(struct stores *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		team_free(&s->list[i].sharers);
+	mem_free(s->list);
+	*s = (struct stores){ .count = 0 };
+}
+
+struct store *
+stores_find(const struct stores *s, const char *path)
+{
+	struct store *best = NULL;
+
+	for (size_t i = 0; i < s->count; i++)
+		if (path_below(path, s->list[i].base) != NULL &&
+		    (best == NULL ||
+		     strlen(s->list[i].base) > strlen(best->base)))
+			best = &s->list[i];
+	return best;
+}

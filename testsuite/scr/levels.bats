@@ -1,0 +1,125 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154 # bats sets them
+# Redundancy descriptors and the sets of ranks.  The numbers are those of the
+# scenarios that all of libscr has to pass.
+
+load helper
+
+# The line of a warning appears once, whatever the number of ranks.
+warned()
+{
+	[[ $(grep -c -- "$1" <<<"$stderr") -eq 1 ]] ||
+		failed "expected once on stderr: $1"
+}
+
+@test "scenario 12: a group of hosts that share power fails together" {
+	printf '%s\n' "GROUPS=node"{0,1}" POWER=a" "GROUPS=node"{2,3}" POWER=b" \
+		>.scrconf
+	SCR_GROUP=POWER job "0 1 2 3" parts levels
+	assert_status 0
+	assert_line "0: 0/1 XOR(XOR1) 0,2"
+	assert_line "3: 0/1 XOR(XOR1) 1,3"
+	[[ -z $stderr ]]
+}
+
+@test "scenario 13: several descriptors, SET_SIZE of each line counts" {
+	cat >.scrconf <<-END
+	CKPT=2 TYPE=PARTNER INTERVAL=4
+	CKPT=0 TYPE=XOR SET_SIZE=2
+	CKPT=1 TYPE=RS SET_FAILURES=1 OUTPUT=1 INTERVAL=2
+	CKPT=3 TYPE=XOR ENABLED=0
+	END
+	SCR_COPY_TYPE=FILE job "0 1 2 3" parts levels
+	assert_status 0
+	assert_line "2: 0/1 XOR(XOR1) 2,3 1/2o XOR(XOR1) 0,1,2,3 \
+2/4 PARTNER(PARTNER1) 0,1,2,3"
+	[[ -z $stderr ]]
+}
+
+@test "scenario 14: uneven nodes are protected as far as possible" {
+	local type
+
+	for type in XOR PARTNER RS; do
+		SCR_COPY_TYPE=$type job "0 0 0 1" parts levels
+		assert_status 0
+		warned "2 of 4 ranks are not protected by $type"
+		grep -q "^3: .* 0,3$" <<<"$output"
+	done
+	job "0 0 1 1 2" parts levels
+	assert_status 0
+	assert_line "4: 0/1 XOR(XOR1) 0,2,4"
+	assert_line "1: 0/1 XOR(XOR1) 1,3"
+	[[ -z $stderr ]]
+}
+
+@test "scenario 15: fewer nodes than losses to survive; one node" {
+	SCR_COPY_TYPE=RS job "0 1" parts levels
+	assert_status 0
+	assert_line "0: 0/1 RS(XOR1) 0,1"
+	warned "2 of 2 ranks survive less than 2 losses"
+	SCR_COPY_TYPE=PARTNER job "0 0" parts levels
+	assert_status 0
+	assert_line "1: 0/1 SINGLE(SINGLE0) 1"
+	warned "no rank is protected by PARTNER"
+}
+
+@test "scenario 16: a node fewer at the restart" {
+	job "0 1 2 2" parts levels
+	assert_status 0
+	assert_line "0: 0/1 XOR(XOR1) 0,1,2"
+	assert_line "3: 0/1 XOR(SINGLE0) 3"
+	warned "1 of 4 ranks are not protected by XOR"
+}
+
+@test "scenario 63: unknown names are left out, with a warning each" {
+	cat >.scrconf <<-END
+	CKPT=0 TYPE=XOR
+	CKPT=1 TYPE=RAID
+	CKPT=2 STORE=/nowhere
+	CKPT=3 GROUP=NONE
+	CKPT=4 TYPE=RS SET_FAILURES=9 SET_SIZE=4
+	CKPT=5 INTERVAL=0
+	CKPT=6 SET_SIZE=x
+	CKPT=7 TYPE=RAID ENABLED=0
+	END
+	SCR_COPY_TYPE=FILE job "0 1" parts levels
+	assert_status 0
+	assert_line "0: 0/1 XOR(XOR1) 0,1"
+	warned 'CKPT=1: TYPE: "RAID"'
+	warned 'CKPT=2: STORE: "/nowhere": no such store'
+	warned 'CKPT=3: GROUP: "NONE": no such group'
+	warned "CKPT=4: SET_FAILURES: 9"
+	warned "CKPT=5: INTERVAL"
+	warned "CKPT=6: SET_SIZE"
+	[[ $(wc -l <<<"$stderr") -eq 6 ]]
+}
+
+@test "SCR_GROUP that is not there, and a store that is not used" {
+	echo "STORE=$SSD/x GROUP=NONE" >.scrconf
+	echo "CKPT=0 STORE=$SSD/x" >>.scrconf
+	SCR_GROUP=NOSUCH job "0 1" parts levels
+	assert_status 0
+	assert_line "0: 0/1 XOR(XOR1) 0,1"
+	warned 'SCR_GROUP: "NOSUCH": no such group: NODE is used'
+	warned "1 CKPT line is ignored: SCR_COPY_TYPE=FILE uses them"
+	SCR_COPY_TYPE=FILE job "0 1" parts levels
+	assert_status 0
+	warned "CKPT=0: STORE: \"$SSD/x\": it is not used"
+	warned "no usable CKPT line has INTERVAL=1: XOR is used"
+}
+
+@test "SCR_COPY_TYPE=FILE without lines: the default, with a warning" {
+	SCR_COPY_TYPE=FILE job "0 1" parts levels
+	assert_status 0
+	assert_line "1: 0/1 XOR(XOR1) 0,1"
+	warned "SCR_COPY_TYPE=FILE: no usable CKPT line has INTERVAL=1"
+}
+
+@test "a store that all nodes share needs no redundancy" {
+	echo "STORE=$PREFIX/all GROUP=WORLD" >.scrconf
+	SCR_CACHE_BASE=$PREFIX/all job "0 1" parts levels
+	assert_status 0
+	assert_line "0: 0/1 SINGLE(SINGLE0) 0"
+	[[ -z $stderr ]]
+}
