@@ -121,9 +121,18 @@ make_parent(struct outset *o, const char *path, struct error *err)
 	return map_put(o->dirs, dir, 0) < 0 ? error_no_memory(err) : 0;
 }
 
+/* The ranks of a store of group WORLD see the same files. */
+static bool
+may_share(const struct outset *o)
+{
+	return o->level->bypass ||
+	       str_eq(o->level->store->group->name, GROUPS_WORLD);
+}
+
 /*
  * Where in cache the file `path` goes: DIR/NAME, and if this rank uses NAME
- * already, DIR/NAME.RANK.COUNT.  The filemap has the name on the prefix.
+ * already, DIR/NAME.RANK.COUNT.  The filemap has the name on the prefix.  Where
+ * ranks share files, all must find the same name alone: there is no suffix.
  */
 static const char *
 in_cache(struct outset *o, const char *path, struct error *err)
@@ -132,6 +141,13 @@ in_cache(struct outset *o, const char *path, struct error *err)
 	const size_t before = map_get(o->bases, base);
 	size_t count = before == MAP_NONE ? 0 : before;
 
+	if (before != MAP_NONE && may_share(o)) {
+		error_set(err, ERROR_USAGE,
+			  "%s: another file is named %s in the cache that all "
+			  "ranks share: give it another name",
+			  path, base);
+		return NULL;
+	}
 	if (before != MAP_NONE || str_eq(base, SCR_DIR))
 		do
 			name = arena_printf(o->arena, "%s.%u.%zu", base,
@@ -193,14 +209,6 @@ outset_route(struct outset *o, const char *name,
 }
 
 /* --- Completing --- */
-
-/* The ranks of a store of group WORLD see the same files. */
-static bool
-may_share(const struct outset *o)
-{
-	return o->level->bypass ||
-	       str_eq(o->level->store->group->name, GROUPS_WORLD);
-}
 
 /* A shared file where that is not possible ends the job. */
 static int

@@ -105,6 +105,24 @@ bypass mode"* ]]
 	nothing_listed
 }
 
+@test "a file of all ranks in a cache of all ranks (44)" {
+	for r in 0 1 2 3; do
+		list $r "ckpt.1/shared 20" "ckpt.1/own.$r 10"
+	done
+	WORLD=1 job "0 0 0 0" dataset SINGLE 0 8 "$LISTS"
+	assert_status 0
+	run scr_inspect "$NODES/0/$DATASET/.scr/filemap_0"
+	[[ $output == *"/shared"* ]]
+	run scr_inspect "$NODES/0/$DATASET/.scr/filemap_3"
+	[[ $output != *"/shared"* && $output == *own.3* ]]
+	# There, two files cannot have one name.
+	list 2 "ckpt.1/a/x 20" "ckpt.1/b/x 10"
+	rm -rf "$NODES"
+	WORLD=1 job "0 0 0 0" dataset SINGLE 0 8 "$LISTS"
+	((status != 0 && status != 124))
+	[[ $stderr == *"another file is named x in the cache that all ranks"* ]]
+}
+
 @test "a file outside of the prefix ends the job" {
 	list 2 "../elsewhere 10"
 	job "0 1 2 3" dataset XOR 1 8 "$LISTS"
