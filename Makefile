@@ -151,6 +151,8 @@ $O/prefix: FORCE
 $(SCR): private cppflags += $(MPI_CFLAGS)
 $O/testsuite/mpi/%.o: private cppflags += $(MPI_CFLAGS)
 $O/testsuite/unit/t_levels.o: private cppflags += $(MPI_CFLAGS)
+# As with `pkg-config --cflags scr`.
+$O/testsuite/mpi/app_%.o: private cppflags += $(MPI_CFLAGS) -iquote lib/scr
 $O/%.o: %.c $O/flags
 	@mkdir -p $(@D); echo "  CC  $<"
 	$Q$(CC) $(cppflags) $(if $(filter testsuite/%,$<),-iquote testsuite \

@@ -49,6 +49,7 @@ static const struct builtin builtins[] = {
 	{ "SCR_CNTL_BASE", "/dev/shm" },
 	{ "SCR_CONTAINER_REDUNDANCY", "0" },
 	{ "SCR_CONTAINER_SIZE", "107374182400" },
+	{ "SCR_COPY_METADATA", "1" },
 	{ "SCR_COPY_TYPE", "XOR" },
 	{ "SCR_CRC_ON_COPY", "0" },
 	{ "SCR_CRC_ON_DELETE", "0" },
@@ -82,6 +83,7 @@ static const struct builtin builtins[] = {
 	{ "SCR_MPI_BUF_SIZE", "1048576" },
 	{ "SCR_PREFIX_PURGE", "0" },
 	{ "SCR_PREFIX_SIZE", "0" },
+	{ "SCR_RESTART_ATTEMPTS", "3" },
 	{ "SCR_RUNS", "1" },
 	{ "SCR_SET_FAILURES", "2" },
 	{ "SCR_SET_SIZE", "8" },
@@ -110,6 +112,15 @@ conf_builtin(size_t i, const char **value)
 		return NULL;
 	*value = builtins[i].value;
 	return builtins[i].key;
+}
+
+const char *
+conf_default(const char *key)
+{
+	const struct builtin *b =
+		bsearch(key, builtins, BUILTINS, sizeof(*b), compare_builtin);
+
+	return b != NULL ? b->value : NULL;
 }
 
 /* --- One source --- */
@@ -359,15 +370,13 @@ get(const struct conf *c, const char *key, const char **source)
 	enum conf_level level = CONF_ENVIRONMENT;
 	size_t count = 0;
 	const struct conf_group *g = find(c, key, &level, &count);
-	const struct builtin *b = NULL;
 
 	if (g != NULL) {
 		*source = c->sources[level].name;
 		return g->value;
 	}
 	*source = "built in";
-	b = bsearch(key, builtins, BUILTINS, sizeof(*b), compare_builtin);
-	return b != NULL ? b->value : NULL;
+	return conf_default(key);
 }
 
 const char *
@@ -458,9 +467,8 @@ conf_bytes(const struct conf *c, const char *key, uint64_t otherwise,
 	return 0;
 }
 
-/* A boolean, as in conf.h. */
-static int
-truth(const char *value, bool *out, struct error *err)
+int
+conf_truth(const char *value, bool *out, struct error *err)
 {
 	static const char *const words[] = { "no",  "off", "false",
 					     "yes", "on",  "true" };
@@ -488,7 +496,7 @@ conf_bool(const struct conf *c, const char *key, bool otherwise, bool *out,
 	const char *value = conf_get(c, key);
 
 	*out = otherwise;
-	if (value != NULL && truth(value, out, err) < 0)
+	if (value != NULL && conf_truth(value, out, err) < 0)
 		return blame(c, key, err);
 	return 0;
 }
@@ -523,7 +531,7 @@ conf_property_bool(const struct conf_group *g, const char *key, bool otherwise,
 	const char *value = conf_property(g, key);
 
 	*out = otherwise;
-	if (value != NULL && truth(value, out, err) < 0)
+	if (value != NULL && conf_truth(value, out, err) < 0)
 		return blame_line(g, key, err);
 	return 0;
 }

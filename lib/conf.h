@@ -138,6 +138,9 @@ int conf_property_u64(const struct conf_group *g, const char *key,
 int conf_property_bool(const struct conf_group *g, const char *key,
 		       bool otherwise, bool *out, struct error *err);
 
+/* Parse a boolean as conf_bool() does.  ERROR_USAGE. */
+int conf_truth(const char *value, bool *out, struct error *err);
+
 /*
  * All lines of `key`, in order, from the first file that has one: for STORE,
  * CKPT, GROUPS, CNTLDIR, CACHE, CACHEDIR.  The environment is not searched, as
@@ -163,5 +166,21 @@ const char *conf_file(const struct conf *c, enum conf_level level);
  * alphabetical order. */
 size_t conf_builtins(void);
 const char *conf_builtin(size_t i, const char **value);
+
+/* The built-in value of `key`, or NULL. */
+const char *conf_default(const char *key);
+
+/* The i-th of all names of parameters, in no order; NULL: no more. */
+const char *conf_name(size_t i);
+
+/* May `key` have several values, each on a line of its own (conf_groups())? */
+bool conf_repeats(const char *key);
+
+/* The parameter that `name` may be meant for, or NULL. */
+const char *conf_nearest(const char *name);
+
+/* Complain about each name in the environment or a file that begins with SCR_
+ * and is no parameter, once. */
+void conf_check_names(struct conf *c);
 
 #endif /* CONF_H */

@@ -236,6 +236,23 @@ put_key(struct listing *t, const char *key, struct error *err)
 	return rc < 0 ? error_no_memory(err) : 0;
 }
 
+/* Print all built-in values, then what is set beside them. */
+static int
+put_all(struct listing *t, int status)
+{
+	struct error err = ERROR_INIT;
+	const char *key = NULL, *value = NULL;
+
+	for (size_t i = 0; (key = conf_builtin(i, &value)) != NULL; i++)
+		if (put_key(t, key, &err) < 0)
+			status = app_report(status, &err);
+	for (size_t i = 0; (key = conf_name(i)) != NULL; i++)
+		if (conf_default(key) == NULL && conf_is_set(t->conf, key) &&
+		    put_key(t, key, &err) < 0)
+			status = app_report(status, &err);
+	return status;
+}
+
 int
 env_conf(const struct env_call *c)
 {
@@ -257,12 +274,8 @@ env_conf(const struct env_call *c)
 		return app_report(STATUS_OK, &err);
 	t.conf = j.conf;
 	t.list = as_json ? json_new_array() : NULL;
-	for (size_t i = 0; count == 0 && i < conf_builtins(); i++) {
-		const char *value = NULL, *key = conf_builtin(i, &value);
-
-		if (put_key(&t, key, &err) < 0)
-			status = app_report(status, &err);
-	}
+	if (count == 0)
+		status = put_all(&t, status);
 	for (; *args != NULL; args++)
 		if (put_key(&t, *args, &err) < 0)
 			status = app_report(status, &err);

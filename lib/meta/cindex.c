@@ -74,3 +74,15 @@ nodes_read(const struct kvtree *t, int64_t *out, struct error *err)
 {
 	return kvtree_i64(t, "NODES", 0, INT32_MAX, out, err);
 }
+
+int
+nodes_write(int dirfd, uint64_t count, struct error *err)
+{
+	struct kvtree *t = kvtree_new(err);
+	int rc = -1;
+
+	if (t != NULL && kvtree_set_u64(t, "NODES", count, err) == 0)
+		rc = kvtree_write_file(t, dirfd, NODES_FILE, err);
+	kvtree_free(t);
+	return rc;
+}

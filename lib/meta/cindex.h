@@ -42,4 +42,7 @@ int cindex_set_current(struct kvtree *t, const char *name, struct error *err);
 /* Read NODES of nodes.scr.  ERROR_ABSENT, ERROR_CORRUPT. */
 int nodes_read(const struct kvtree *t, int64_t *out, struct error *err);
 
+/* Replace NODES_FILE in `dirfd`. */
+int nodes_write(int dirfd, uint64_t count, struct error *err);
+
 #endif /* META_CINDEX_H */

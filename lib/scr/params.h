@@ -17,6 +17,7 @@ struct settings;
 struct team;
 
 struct params {
+	bool enable;
 	/* Who and where. */
 	const char *prefix; /* absolute, normal */
 	const char *user, *job_id;
@@ -54,10 +55,16 @@ struct params {
 /*
  * Read the configuration: on rank 0 the files, on every rank the environment.
  * Values that do not parse are replaced by their built-in ones, with a warning
- * of rank 0.  *c is for conf_close(); the strings of *p live as long.  `s` has
- * what SCR_Config() set; NULL: nothing.  Collective.  ERROR_NOMEM.
+ * of rank 0, which decides: a rank differs from it in cntl_base and cache_base
+ * only.  *c is for conf_close(); the strings of *p lie in *c or `a`.  `s` has
+ * what SCR_Config() set; NULL: nothing.  Collective.  ERROR_NOMEM; ERROR_USAGE:
+ * the user or the job id cannot be part of a path.
  */
 int params_read(struct params *p, struct conf **c, const struct settings *s,
-		const struct team *world, struct error *err);
+		const struct team *world, struct arena *a, struct error *err);
+
+/* The value of `key` in force, or NULL. */
+const char *params_value(const struct params *p, const struct conf *c,
+			 const char *key);
 
 #endif /* SCR_PARAMS_H */

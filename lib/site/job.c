@@ -229,6 +229,24 @@ find_id(struct job *j, const struct job_where *w, struct error *err)
 	return check_part("job id", j->id, j->id_from, err);
 }
 
+int
+job_identity(struct conf *c, struct arena *a, const char **user,
+	     const char **id, struct error *err)
+{
+	const struct job_where nothing = { .user = NULL };
+	struct job j = { .conf = c, .arena = a };
+	int rc = -1;
+
+	j.rm = resmgr_open(c, NULL, err);
+	if (j.rm != NULL && find_user(&j, &nothing, err) == 0 &&
+	    find_id(&j, &nothing, err) == 0)
+		rc = 0;
+	resmgr_close(j.rm);
+	*user = j.user;
+	*id = j.id;
+	return rc;
+}
+
 /* --- Opening --- */
 
 int

@@ -73,6 +73,11 @@ struct job {
  */
 int job_open(struct job *j, const struct job_where *w, struct error *err);
 
+/* Only the user and the id, for a process that has read the configuration.
+ * Memory comes from `a`.  Errors as for job_open(). */
+int job_identity(struct conf *c, struct arena *a, const char **user,
+		 const char **id, struct error *err);
+
 /* Free everything in *j, which may be empty. */
 void job_close(struct job *j);
 

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * api.c - the functions of scr.h: what may be called when, arguments that must
+ * be the same on all ranks, and messages about failures.
+ */
+#pragma GCC visibility push(default)
+#include "scr/scr.h"
+#pragma GCC visibility pop
+
+#include <mpi.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arena.h"
+#include "conf.h"
+#include "error.h"
+#include "mem.h"
+#include "scr/run.h"
+#include "scr/say.h"
+#include "scr/setting.h"
+#include "str.h"
+
+#define FAILURE 1
+
+enum state { UNINIT, IDLE, RESTART, CHECKPOINT, OUTPUT };
+
+/* The library is one for each process, as MPI_COMM_WORLD is. */
+static struct {
+	enum state state;
+	bool failed;		   /* the call that began the region failed */
+	struct run *run;	   /* NULL: not initialised, or that failed */
+	struct settings *settings; /* NULL: nothing is set */
+} lib;
+
+/* --- States --- */
+
+static const char *
+region(enum state s)
+{
+	return s == RESTART ? "restart" : s == OUTPUT ? "output" : "checkpoint";
+}
+
+/* `call` is possible in this state only. */
+static void
+check(enum state want, const char *call)
+{
+	/* The application knows of the failure, and left the region. */
+	if (want == IDLE && lib.failed)
+		lib.state = IDLE;
+	if (lib.state == want)
+		return;
+	if (lib.state == UNINIT)
+		say_abort("Must call SCR_Init() before %s()", call);
+	if (want != IDLE && want != UNINIT)
+		say_abort("Must call SCR_Start_%s() before %s()", region(want),
+			  call);
+	if (lib.state != IDLE)
+		say_abort("Must call SCR_Complete_%s() before %s()",
+			  region(lib.state), call);
+	say_abort("Called %s() from invalid state %d", call, lib.state);
+}
+
+static bool
+enabled(void)
+{
+	return lib.run != NULL && lib.run->p.enable;
+}
+
+/* Begin a region with the result of the call. */
+static int
+enter(enum state s, int rc)
+{
+	lib.state = s;
+	lib.failed = rc != SCR_SUCCESS;
+	return rc;
+}
+
+static void
+leave(void)
+{
+	lib.state = IDLE;
+	lib.failed = false;
+}
+
+/* --- Failures --- */
+
+/* Rank 0 says why a call failed on all ranks. */
+static int
+fail(const char *call, const struct error *err)
+{
+	if (lib.run == NULL || lib.run->world.rank == 0)
+		say_error("%s: %s", call, err->text);
+	return FAILURE;
+}
+
+static int
+not_built(const char *call)
+{
+	struct error err = ERROR_INIT;
+
+	error_set(&err, ERROR_USAGE, "not built yet");
+	return fail(call, &err);
+}
+
+/* End the job unless all ranks gave the same text; `of` is the argument. */
+static void
+check_same(const struct team *t, const char *text, const char *of)
+{
+	struct error err = ERROR_INIT;
+	bool same = true;
+
+	if (team_same(t, text, &same, &err) < 0)
+		say_abort("%s: %s", of, err.text);
+	if (!same)
+		say_abort("%s must be identical on all processes", of);
+}
+
+/* --- Begin and end --- */
+
+int
+SCR_Init(void)
+{
+	struct error err = ERROR_INIT;
+	int mpi = 0;
+
+	if (lib.state != UNINIT)
+		say_abort("Called SCR_Init() when already initialized");
+	MPI_Initialized(&mpi);
+	if (!mpi)
+		say_abort("Must call MPI_Init() before SCR_Init()");
+	lib.state = IDLE;
+	lib.run = run_begin(lib.settings, &err);
+	if (lib.run == NULL) {
+		int rank = 0;
+
+		MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+		return rank == 0 ? fail("SCR_Init", &err) : FAILURE;
+	}
+	return enabled() ? SCR_SUCCESS : FAILURE;
+}
+
+int
+SCR_Finalize(void)
+{
+	struct error err = ERROR_INIT;
+	const bool was = enabled();
+	int rc = 0;
+
+	check(IDLE, "SCR_Finalize");
+	if (lib.run != NULL)
+		rc = run_end(lib.run, &err);
+	lib.run = NULL;
+	settings_free(lib.settings);
+	lib.settings = NULL;
+	lib.state = UNINIT;
+	lib.failed = false;
+	if (rc < 0)
+		return fail("SCR_Finalize", &err);
+	return was ? SCR_SUCCESS : FAILURE;
+}
+
+char *
+SCR_Get_version(void)
+{
+	static char version[] = SCR_VERSION;
+
+	return version;
+}
+
+/* --- Configuration --- */
+
+static int
+change(const struct setting *is, struct error *err)
+{
+	if (lib.settings == NULL)
+		lib.settings = settings_new(err);
+	if (lib.settings == NULL)
+		return -1;
+	return settings_change(lib.settings, is, err);
+}
+
+/* The property of a value that is asked for, or NULL. */
+static const char *
+property(const struct setting *is, const struct conf *c)
+{
+	const struct conf_group *g = NULL;
+	const size_t count = conf_groups(c, is->key, &g);
+	const char *value = NULL;
+
+	for (size_t i = 0; i < count && value == NULL; i++)
+		if (str_eq(g[i].value, is->value))
+			value = conf_property(&g[i], is->child);
+	return value;
+}
+
+/* The value that is asked for, for free(), or NULL. */
+static char *
+answer(const struct setting *is, const struct params *p, const struct conf *c)
+{
+	const struct conf_group *g = NULL;
+	const char *value = NULL;
+
+	if (is->child != NULL) {
+		value = property(is, c);
+	} else if (conf_repeats(is->key) && conf_groups(c, is->key, &g) > 1) {
+		say_error("SCR_Config: %s has several values", is->key);
+	} else {
+		value = params_value(p, c, is->key);
+	}
+	return value != NULL ? mem_strdup(value) : NULL;
+}
+
+/* Before SCR_Init(): carry out what all ranks ask for. */
+static char *
+configure(const char *text, struct arena *a, struct error *err)
+{
+	struct team world = TEAM_INIT;
+	struct conf *c = NULL;
+	struct setting is;
+	struct params p;
+	char *out = NULL;
+	int rc = 0;
+
+	team_world(&world);
+	check_same(&world, text, "SCR_Config string");
+	rc = setting_parse(text, a, &is, err);
+	if (rc == 0 && (is.kind == SETTING_SET || is.kind == SETTING_UNSET))
+		rc = change(&is, err);
+	if (rc == 0 && is.kind == SETTING_QUERY)
+		rc = params_read(&p, &c, lib.settings, &world, a, err);
+	if (rc == 0 && c != NULL)
+		out = answer(&is, &p, c);
+	conf_close(c);
+	team_free(&world);
+	if (rc < 0)
+		say_abort("SCR_Config: %s", err->text);
+	return out;
+}
+
+/* After SCR_Init(): queries only, and no other rank takes part. */
+static char *
+query(const char *text, struct arena *a, struct error *err)
+{
+	struct setting is;
+
+	if (setting_parse(text, a, &is, err) < 0)
+		say_abort("SCR_Config: %s", err->text);
+	if (is.kind == SETTING_SET || is.kind == SETTING_UNSET)
+		check(UNINIT, "SCR_Config");
+	if (is.kind != SETTING_QUERY || lib.run == NULL)
+		return NULL;
+	return answer(&is, &lib.run->p, lib.run->conf);
+}
+
+const char *
+SCR_Config(const char *config)
+{
+	struct error err = ERROR_INIT;
+	struct arena *a = NULL;
+	char *out = NULL;
+
+	if (config == NULL || *config == '\0')
+		return NULL;
+	a = arena_new();
+	if (a == NULL)
+		say_abort("SCR_Config: out of memory");
+	out = lib.state == UNINIT ? configure(config, a, &err)
+				  : query(config, a, &err);
+	arena_free(a);
+	return out;
+}
+
+const char *
+SCR_Configf(const char *format, ...)
+{
+	const char *out = NULL;
+	char *text = NULL;
+	va_list ap;
+	int len = 0;
+
+	va_start(ap, format);
+	len = vsnprintf(NULL, 0, format, ap);
+	va_end(ap);
+	text = len >= 0 ? mem_alloc((size_t)len + 1, 1) : NULL;
+	if (text == NULL)
+		say_abort("SCR_Configf: out of memory");
+	va_start(ap, format);
+	vsnprintf(text, (size_t)len + 1, format, ap);
+	va_end(ap);
+	out = SCR_Config(text);
+	mem_free(text);
+	return out;
+}
+
+/* --- Files --- */
+
+int
+SCR_Route_file(const char *name, char *file)
+{
+	size_t len = 0;
+
+	if (name == NULL || *name == '\0' || file == NULL)
+		return FAILURE;
+	len = strlen(name);
+	if (len >= SCR_MAX_FILENAME)
+		say_abort("file name (%s) is longer than SCR_MAX_FILENAME (%d)",
+			  name, SCR_MAX_FILENAME);
+	memcpy(file, name, len + 1);
+	if (lib.state == UNINIT || lib.state == IDLE || !enabled())
+		return SCR_SUCCESS;
+	return lib.failed ? FAILURE : not_built("SCR_Route_file");
+}
+
+/* --- Restart --- */
+
+int
+SCR_Have_restart(int *flag, char *name)
+{
+	check(IDLE, "SCR_Have_restart");
+	(void)name;
+	if (flag == NULL)
+		return FAILURE;
+	*flag = 0;
+	return enabled() ? not_built("SCR_Have_restart") : FAILURE;
+}
+
+int
+SCR_Start_restart(char *name)
+{
+	check(IDLE, "SCR_Start_restart");
+	(void)name;
+	if (!enabled())
+		return enter(RESTART, FAILURE);
+	if (lib.run->restart_id == 0)
+		say_abort("Can only call SCR_Start_restart() if "
+			  "SCR_Have_restart() indicates a checkpoint is "
+			  "available");
+	return enter(RESTART, not_built("SCR_Start_restart"));
+}
+
+int
+SCR_Complete_restart(int valid)
+{
+	const bool failed = lib.failed;
+
+	check(RESTART, "SCR_Complete_restart");
+	leave();
+	(void)valid;
+	if (failed || !enabled())
+		return FAILURE;
+	return not_built("SCR_Complete_restart");
+}
+
+/* --- Checkpoint and output --- */
+
+int
+SCR_Need_checkpoint(int *flag)
+{
+	check(IDLE, "SCR_Need_checkpoint");
+	if (flag == NULL)
+		return FAILURE;
+	*flag = 0;
+	return enabled() ? not_built("SCR_Need_checkpoint") : FAILURE;
+}
+
+/* Begin a dataset; `s` is the state of its region. */
+static int
+start(enum state s, const char *call, const char *name, int flags)
+{
+	const struct team *world = NULL;
+
+	check(IDLE, call);
+	if (!enabled())
+		return enter(s, FAILURE);
+	world = &lib.run->world;
+	if (name != NULL && *name == '\0')
+		name = NULL;
+	check_same(world, name, "Dataset name provided to SCR_Start_output");
+	if (team_most(world, (uint64_t)(unsigned)flags) !=
+	    team_least(world, (uint64_t)(unsigned)flags))
+		say_abort("Dataset flags provided to SCR_Start_output must be "
+			  "identical on all processes");
+	return enter(s, not_built(call));
+}
+
+/* End it. */
+static int
+complete(enum state s, const char *call, int valid)
+{
+	const bool failed = lib.failed;
+
+	check(s, call);
+	leave();
+	(void)valid;
+	return failed || !enabled() ? FAILURE : not_built(call);
+}
+
+int
+SCR_Start_output(const char *name, int flags)
+{
+	return start(OUTPUT, "SCR_Start_output", name, flags);
+}
+
+int
+SCR_Complete_output(int valid)
+{
+	return complete(OUTPUT, "SCR_Complete_output", valid);
+}
+
+int
+SCR_Start_checkpoint(void)
+{
+	return start(CHECKPOINT, "SCR_Start_checkpoint", NULL,
+		     SCR_FLAG_CHECKPOINT);
+}
+
+int
+SCR_Complete_checkpoint(int valid)
+{
+	return complete(CHECKPOINT, "SCR_Complete_checkpoint", valid);
+}
+
+/* --- Datasets on the prefix --- */
+
+/* What the three functions have in common.  Is there something to do? */
+static bool
+named(const char *call, const char *name)
+{
+	char what[64];
+
+	check(IDLE, call);
+	if (!enabled() || name == NULL || *name == '\0')
+		return false;
+	snprintf(what, sizeof(what), "Dataset name provided to %s", call);
+	check_same(&lib.run->world, name, what);
+	return true;
+}
+
+int
+SCR_Current(const char *name)
+{
+	return named("SCR_Current", name) ? not_built("SCR_Current") : FAILURE;
+}
+
+int
+SCR_Drop(const char *name)
+{
+	return named("SCR_Drop", name) ? not_built("SCR_Drop") : FAILURE;
+}
+
+int
+SCR_Delete(const char *name)
+{
+	return named("SCR_Delete", name) ? not_built("SCR_Delete") : FAILURE;
+}
+
+/* --- Pace --- */
+
+int
+SCR_Should_exit(int *flag)
+{
+	check(IDLE, "SCR_Should_exit");
+	if (flag == NULL)
+		return FAILURE;
+	*flag = 0;
+	return enabled() ? not_built("SCR_Should_exit") : FAILURE;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scr/run.h"
+
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "conf.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/cindex.h"
+#include "scr/held.h"
+#include "scr/say.h"
+#include "scr/setting.h"
+#include "site/jobfiles.h"
+
+/* The name of this host. */
+static int
+find_host(struct run *run, struct error *err)
+{
+	char host[HOST_NAME_MAX + 1] = "";
+
+	if (gethostname(host, sizeof(host) - 1) < 0)
+		return error_sys(err, "the name of this host");
+	run->host = arena_strdup(run->arena, host);
+	return run->host != NULL ? 0 : error_no_memory(err);
+}
+
+/* The world, and what the configuration says. */
+static int
+find_params(struct run *run, const struct settings *s, struct error *err)
+{
+	int rc = 0;
+
+	team_world(&run->world);
+	run->arena = arena_new();
+	if (run->arena == NULL)
+		rc = error_no_memory(err);
+	else
+		rc = find_host(run, err);
+	if (team_agree(&run->world, rc, err) < 0)
+		return -1;
+	say_as((int)run->world.rank, run->host, 0);
+	if (params_read(&run->p, &run->conf, s, &run->world, run->arena, err) <
+	    0)
+		return -1;
+	say_as((int)run->world.rank, run->host, run->p.debug);
+	return 0;
+}
+
+/* Rank 0: PREFIX/.scr, and what commands want to know of this run. */
+static int
+make_files(const struct run *run, const struct settings *s, struct error *err)
+{
+	struct buf text = BUF_INIT;
+	const int fd = jobfiles_open(run->p.prefix, true, err);
+	int rc = fd < 0 ? -1 : 0;
+
+	if (rc == 0 && s != NULL && settings_text(s, &text) < 0)
+		rc = error_no_memory(err);
+	if (rc == 0)
+		rc = io_replace(fd, "app.conf", text.len > 0 ? text.data : "",
+				text.len, 0666, err);
+	if (rc == 0)
+		rc = nodes_write(fd, run->nodes, err);
+	if (rc < 0)
+		error_wrap(err, "%s/.scr", run->p.prefix);
+	if (fd >= 0)
+		close(fd);
+	buf_free(&text);
+	return rc;
+}
+
+/* Groups, and the ranks of this host. */
+static int
+find_ranks(struct run *run, const struct settings *s, struct error *err)
+{
+	const struct group *node = NULL;
+	int rc = 0;
+
+	if (groups_make(&run->groups, &run->world, run->host, run->conf,
+			run->arena, err) < 0)
+		return -1;
+	node = groups_find(&run->groups, GROUPS_NODE);
+	run->nodes = node->count;
+	team_split(&run->world, node->of[run->world.rank], &run->node);
+	if (run->world.rank == 0)
+		rc = make_files(run, s, err);
+	return team_agree(&run->world, rc, err);
+}
+
+struct run *
+run_begin(const struct settings *s, struct error *err)
+{
+	struct run *run = mem_calloc(1, sizeof(*run));
+
+	/* Not even a team exists in which the others could be told. */
+	if (run == NULL)
+		say_abort("out of memory");
+	run->world = run->node = (struct team)TEAM_INIT;
+	if (find_params(run, s, err) < 0)
+		goto fail;
+	if (!run->p.enable)
+		return run;
+	if (find_ranks(run, s, err) < 0 ||
+	    stores_make(&run->stores, run, err) < 0 ||
+	    levels_make(&run->levels, run, err) < 0 ||
+	    held_open(run, &run->held, err) < 0)
+		goto fail;
+	return run;
+fail:
+	(void)run_end(run, NULL);
+	return NULL;
+}
+
+int
+run_end(struct run *run, struct error *err)
+{
+	(void)err;
+	held_close(run->held);
+	levels_free(&run->levels);
+	stores_free(&run->stores);
+	team_free(&run->node);
+	team_free(&run->world);
+	conf_close(run->conf);
+	arena_free(run->arena);
+	mem_free(run);
+	return 0;
+}

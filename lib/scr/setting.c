@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scr/setting.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "conf.h"
+#include "error.h"
+#include "mem.h"
+#include "str.h"
+
+/* Bytes of a word that are quoted in a message. */
+#define QUOTE_MAX 80
+
+/* --- Parsing --- */
+
+struct parsing {
+	const char *p;
+	struct arena *arena;
+	struct error *err;
+};
+
+static void
+skip_blanks(struct parsing *s)
+{
+	while (*s->p == ' ')
+		s->p++;
+}
+
+/* Other characters would need escapes in a configuration file. */
+static bool
+name_char(char c)
+{
+	return isalnum((unsigned char)c) || (c != '\0' && strchr("_-./", c));
+}
+
+/* A name, in upper case.  NULL: it is none, or no memory. */
+static const char *
+take_name(struct parsing *s)
+{
+	char shown[QUOTE_MAX];
+	const char *from = s->p;
+	char *name = NULL;
+
+	while (name_char(*s->p))
+		s->p++;
+	if (s->p == from || (*s->p != '\0' && *s->p != ' ' && *s->p != '=')) {
+		error_set(s->err, ERROR_USAGE,
+			  "no name of a parameter at \"%s\"",
+			  str_printable(shown, sizeof(shown), from));
+		return NULL;
+	}
+	name = arena_strndup(s->arena, from, (size_t)(s->p - from));
+	if (name == NULL) {
+		error_no_memory(s->err);
+		return NULL;
+	}
+	for (char *c = name; *c != '\0'; c++)
+		*c = (char)toupper((unsigned char)*c);
+	skip_blanks(s);
+	return name;
+}
+
+/* The value behind a '=', "" if there is none.  NULL: no memory. */
+static const char *
+take_value(struct parsing *s)
+{
+	const char *value = NULL;
+	size_t len = 0;
+
+	s->p++;
+	skip_blanks(s);
+	len = strcspn(s->p, " ");
+	value = arena_strndup(s->arena, s->p, len);
+	if (value == NULL)
+		error_no_memory(s->err);
+	s->p += len;
+	skip_blanks(s);
+	return value;
+}
+
+/* What follows KEY=VALUE: properties to be set, or one that is asked for. */
+static int
+take_properties(struct parsing *s, struct setting *out)
+{
+	struct setting_pair *pair = NULL;
+	size_t room = 0;
+
+	for (const char *c = s->p; *c != '\0'; c++)
+		room += *c == '=';
+	out->pairs = arena_alloc(s->arena, room + 1, sizeof(*out->pairs));
+	if (out->pairs == NULL)
+		return error_no_memory(s->err);
+	while (*s->p != '\0') {
+		pair = &out->pairs[out->npairs];
+		pair->key = take_name(s);
+		if (pair->key == NULL)
+			return -1;
+		if (*s->p != '=') {
+			if (out->npairs > 0 || *s->p != '\0')
+				return error_set(
+					s->err, ERROR_USAGE,
+					"%s has no value: a text either sets "
+					"properties, or asks for one",
+					pair->key);
+			out->kind = SETTING_QUERY;
+			out->child = pair->key;
+			return 0;
+		}
+		pair->value = take_value(s);
+		if (pair->value == NULL)
+			return -1;
+		if (*pair->value == '\0')
+			return error_set(s->err, ERROR_USAGE,
+					 "%s has no value: a property cannot "
+					 "be unset",
+					 pair->key);
+		out->npairs++;
+	}
+	return 0;
+}
+
+int
+setting_parse(const char *text, struct arena *a, struct setting *out,
+	      struct error *err)
+{
+	struct parsing s = { .p = text, .arena = a, .err = err };
+
+	*out = (struct setting){ .kind = SETTING_NOTHING };
+	skip_blanks(&s);
+	if (*s.p == '\0')
+		return 0;
+	out->key = take_name(&s);
+	if (out->key == NULL)
+		return -1;
+	out->kind = SETTING_QUERY;
+	if (*s.p == '\0')
+		return 0;
+	if (*s.p != '=')
+		return error_set(err, ERROR_USAGE,
+				 "no '=' behind %s: expected KEY, KEY=VALUE or "
+				 "KEY=",
+				 out->key);
+	out->value = take_value(&s);
+	if (out->value == NULL)
+		return -1;
+	out->kind = *out->value != '\0' ? SETTING_SET : SETTING_UNSET;
+	return take_properties(&s, out);
+}
+
+/* --- What was set --- */
+
+/* One value of a key, and its properties. */
+struct line {
+	const char *key, *value;
+	size_t npairs, cap;
+	struct setting_pair *pairs;
+};
+
+struct settings {
+	struct arena *arena;
+	size_t count, cap;
+	struct line *lines;
+};
+
+struct settings *
+settings_new(struct error *err)
+{
+	struct settings *s = mem_calloc(1, sizeof(*s));
+
+	if (s != NULL)
+		s->arena = arena_new();
+	if (s != NULL && s->arena != NULL)
+		return s;
+	mem_free(s);
+	error_no_memory(err);
+	return NULL;
+}
+
+void
+settings_free(struct settings *s)
+{
+	if (s == NULL)
+		return;
+	for (size_t i = 0; i < s->count; i++)
+		mem_free(s->lines[i].pairs);
+	mem_free(s->lines);
+	arena_free(s->arena);
+	mem_free(s);
+}
+
+/* Forget the values of `key`, but not `except`. */
+static void
+forget(struct settings *s, const char *key, const char *except)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		struct line *l = &s->lines[i];
+
+		if (str_eq(l->key, key) &&
+		    (except == NULL || !str_eq(l->value, except)))
+			mem_free(l->pairs);
+		else
+			s->lines[kept++] = *l;
+	}
+	s->count = kept;
+}
+
+/* The line of this value, which is added if there is none.  NULL: no memory. */
+static struct line *
+line_of(struct settings *s, const char *key, const char *value)
+{
+	struct line l = { .npairs = 0 };
+
+	for (size_t i = 0; i < s->count; i++)
+		if (str_eq(s->lines[i].key, key) &&
+		    str_eq(s->lines[i].value, value))
+			return &s->lines[i];
+	l.key = arena_strdup(s->arena, key);
+	l.value = arena_strdup(s->arena, value);
+	if (l.key == NULL || l.value == NULL ||
+	    !MEM_ROOM(s->lines, s->count, s->cap))
+		return NULL;
+	s->lines[s->count] = l;
+	return &s->lines[s->count++];
+}
+
+static int
+set_property(struct settings *s, struct line *l, const struct setting_pair *is)
+{
+	const struct setting_pair copy = { arena_strdup(s->arena, is->key),
+					   arena_strdup(s->arena, is->value) };
+	size_t i = 0;
+
+	if (copy.key == NULL || copy.value == NULL)
+		return -1;
+	while (i < l->npairs && !str_eq(l->pairs[i].key, is->key))
+		i++;
+	if (i == l->npairs) {
+		if (!MEM_ROOM(l->pairs, l->npairs, l->cap))
+			return -1;
+		l->npairs++;
+	}
+	l->pairs[i] = copy;
+	return 0;
+}
+
+int
+settings_change(struct settings *s, const struct setting *is, struct error *err)
+{
+	struct line *l = NULL;
+
+	if (is->kind == SETTING_UNSET) {
+		forget(s, is->key, NULL);
+		return 0;
+	}
+	if (is->kind != SETTING_SET)
+		return 0;
+	l = line_of(s, is->key, is->value);
+	if (l == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < is->npairs; i++)
+		if (set_property(s, l, &is->pairs[i]) < 0)
+			return error_no_memory(err);
+	if (!conf_repeats(is->key))
+		forget(s, is->key, is->value);
+	return 0;
+}
+
+/* --- Text --- */
+
+/* Append `value` so that conf.h reads the same; variables stay. */
+static void
+add_value(struct buf *out, const char *value)
+{
+	static const char from[] = "\a\b\f\n\r\t\v", to[] = "abfnrtv";
+
+	for (const char *c = value; *c != '\0'; c++) {
+		const char *at = strchr(from, *c);
+
+		if (at != NULL || strchr("\\=#", *c) != NULL)
+			buf_add_char(out, '\\');
+		buf_add_char(out, at != NULL ? to[at - from] : *c);
+	}
+}
+
+int
+settings_text(const struct settings *s, struct buf *out)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const struct line *l = &s->lines[i];
+
+		buf_printf(out, "%s=", l->key);
+		add_value(out, l->value);
+		for (size_t k = 0; k < l->npairs; k++) {
+			buf_printf(out, " %s=", l->pairs[k].key);
+			add_value(out, l->pairs[k].value);
+		}
+		buf_add_char(out, '\n');
+	}
+	return buf_check(out, NULL);
+}

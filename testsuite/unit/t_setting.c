@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scr/setting.h"
+
+#include "arena.h"
+#include "buf.h"
+#include "conf.h"
+#include "error.h"
+#include "nomem.h"
+#include "tap.h"
+
+static struct arena *arena;
+
+/* "?KEY", "KEY=VALUE", "!KEY" (unset), "?P=V CHILD", "P=V [C=V]", or "error". */
+static const char *
+parsed(const char *text)
+{
+	static char out[512];
+	struct error err = ERROR_INIT;
+	struct setting s;
+	size_t n = 0;
+
+	if (setting_parse(text, arena, &s, &err) < 0)
+		return err.kind == ERROR_USAGE && err.text[0] != '\0'
+			       ? "error"
+			       : "no reason";
+	if (s.kind == SETTING_NOTHING)
+		return "nothing";
+	n = (size_t)snprintf(out, sizeof(out), "%s%s",
+			     s.kind == SETTING_QUERY   ? "?"
+			     : s.kind == SETTING_UNSET ? "!"
+						       : "",
+			     s.key);
+	if (s.value != NULL && s.kind != SETTING_UNSET)
+		n += (size_t)snprintf(out + n, sizeof(out) - n, "=%s", s.value);
+	if (s.child != NULL)
+		n += (size_t)snprintf(out + n, sizeof(out) - n, " %s", s.child);
+	for (size_t i = 0; i < s.npairs; i++)
+		n += (size_t)snprintf(out + n, sizeof(out) - n, " [%s=%s]",
+				      s.pairs[i].key, s.pairs[i].value);
+	return out;
+}
+
+static void
+test_parse(void)
+{
+	static const struct {
+		const char *what, *text, *want;
+	} list[] = {
+		{ "query", "KEY", "?KEY" },
+		{ "query, in lower case and with blanks", "  key ", "?KEY" },
+		{ "set", "KEY=VALUE", "KEY=VALUE" },
+		{ "the case of a value is kept", "key=Value", "KEY=Value" },
+		{ "unset", "KEY=", "!KEY" },
+		{ "unset, with blanks", " KEY =  ", "!KEY" },
+		{ "blanks around '='", "KEY  =  VALUE ", "KEY=VALUE" },
+		{ "a value with '='", "K==x", "K==x" },
+		{ "a value with more of them", "K=a=b=c", "K=a=b=c" },
+		{ "a value is not quoted", "K='a", "K='a" },
+		{ "only blanks separate", "K=a\tb", "K=a\tb" },
+		{ "property asked for", "P=V CHILD", "?P=V CHILD" },
+		{ "property set", "P=V C=1", "P=V [C=1]" },
+		{ "properties set", "p=v c1 = 1  C2=a=b ",
+		  "P=v [C1=1] [C2=a=b]" },
+		{ "empty", "", "nothing" },
+		{ "blank", "   ", "nothing" },
+		{ "no '='", "KEY VALUE", "error" },
+		{ "set and query", "A=1 B=2 C", "error" },
+		{ "query and set", "A=1 B C=2", "error" },
+		{ "two queries", "A=1 B C", "error" },
+		{ "unset of a property", "A=1 B=", "error" },
+		{ "no name", "=1", "error" },
+		{ "no name of a property", "A=1 =2", "error" },
+		{ "a name that no file can have", "#A=1", "error" },
+		{ "a name with a tab", "A\tB=1", "error" },
+	};
+
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
+		is_str(parsed(list[i].text), list[i].want, list[i].what);
+}
+
+/* Carry out the texts, which are separated by '|', and return the lines. */
+static const char *
+after(const char *texts)
+{
+	static char lines[512];
+	struct buf out = BUF_INIT;
+	struct settings *s = settings_new(NULL);
+	struct setting is;
+	char copy[512], *rest = copy, *text = NULL;
+
+	snprintf(copy, sizeof(copy), "%s", texts);
+	while ((text = strsep(&rest, "|")) != NULL)
+		if (setting_parse(text, arena, &is, NULL) < 0 ||
+		    settings_change(s, &is, NULL) < 0)
+			return "failed";
+	if (settings_text(s, &out) < 0)
+		return "no memory";
+	settings_free(s);
+	snprintf(lines, sizeof(lines), "%s", out.len > 0 ? out.data : "");
+	buf_free(&out);
+	return lines;
+}
+
+static void
+test_changes(void)
+{
+	is_str(after("A=1|B=2"), "A=1\nB=2\n", "two parameters");
+	is_str(after("SCR_FLUSH=1|SCR_FLUSH=2"), "SCR_FLUSH=2\n",
+	       "the last value counts");
+	is_str(after("A=1|B=2|a="), "B=2\n", "unset");
+	is_str(after("A="), "", "unset of what is not set");
+	is_str(after("CKPT=0 TYPE=XOR|CKPT=1 TYPE=RS"),
+	       "CKPT=0 TYPE=XOR\nCKPT=1 TYPE=RS\n", "a key with many values");
+	is_str(after("CKPT=0 TYPE=XOR|CKPT=0 SET_SIZE=4 TYPE=RS"),
+	       "CKPT=0 TYPE=RS SET_SIZE=4\n", "properties are merged");
+	is_str(after("STORE=/a COUNT=1|STORE=/b|STORE="), "",
+	       "all values are unset");
+	is_str(after("A=1 B=2|A=2|A=1"), "A=1\n",
+	       "a replaced value has lost its properties");
+}
+
+/* The text is read as what was set. */
+static void
+test_round_trip(void)
+{
+	static const char *const values[] = { "plain",	"a=b",	 "=x",
+					      "#1",	"a\\b",	 "a\tb\rc",
+					      "a\nB=2", "\"q\"", "a\\ " };
+	struct buf text = BUF_INIT;
+	char set[64], what[64];
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		struct settings *s = settings_new(NULL);
+		struct conf *c = conf_new(NULL);
+		const struct conf_group *g = NULL;
+		struct setting is;
+
+		buf_clear(&text);
+		snprintf(set, sizeof(set), "STORE=%s NAME=%s", values[i],
+			 values[i]);
+		snprintf(what, sizeof(what), "round trip %zu", i);
+		ok(setting_parse(set, arena, &is, NULL) == 0 &&
+			   settings_change(s, &is, NULL) == 0 &&
+			   settings_text(s, &text) == 0 &&
+			   conf_add_bytes(c, CONF_APP, "app", text.data,
+					  text.len, NULL) == 0,
+		   what);
+		is_int((int64_t)conf_groups(c, "STORE", &g), 1, "... one line");
+		is_str(g->value, is.value, "... value");
+		is_str(conf_property(g, "NAME"), is.pairs[0].value,
+		       "... property");
+		ok(conf_notice(c) == NULL, "... nothing to complain about");
+		conf_close(c);
+		settings_free(s);
+	}
+	buf_free(&text);
+}
+
+static int
+all_of_it(void *arg, struct error *err)
+{
+	struct arena *a = arena_new();
+	struct settings *s = settings_new(err);
+	struct buf text = BUF_INIT;
+	struct setting is;
+	int rc = -1;
+
+	(void)arg;
+	if (a == NULL)
+		error_no_memory(err);
+	else if (s != NULL &&
+		 setting_parse("CKPT=0 TYPE=XOR SET_SIZE=4", a, &is, err) ==
+			 0 &&
+		 settings_change(s, &is, err) == 0) {
+		rc = settings_text(s, &text);
+		if (rc < 0)
+			error_no_memory(err);
+	}
+	buf_free(&text);
+	settings_free(s);
+	arena_free(a);
+	return rc;
+}
+
+int
+main(void)
+{
+	arena = arena_new();
+	test_parse();
+	test_changes();
+	test_round_trip();
+	ok(fail_each_alloc(all_of_it, NULL) > 2, "without memory");
+	arena_free(arena);
+	return tap_done();
+}
