@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "buf.h"
 #include "conf.h"
@@ -236,6 +237,18 @@ put_key(struct listing *t, const char *key, struct error *err)
 	return rc < 0 ? error_no_memory(err) : 0;
 }
 
+/* Other notices were printed when the job was opened. */
+static void
+warn_names(struct conf *c)
+{
+	const char *old = conf_notice(c);
+	const size_t skip = old != NULL ? strlen(old) : 0;
+
+	conf_check_names(c);
+	if (conf_notice(c) != NULL)
+		app_warn_lines(conf_notice(c) + skip);
+}
+
 /* Print all built-in values, then what is set beside them. */
 static int
 put_all(struct listing *t, int status)
@@ -274,8 +287,10 @@ env_conf(const struct env_call *c)
 		return app_report(STATUS_OK, &err);
 	t.conf = j.conf;
 	t.list = as_json ? json_new_array() : NULL;
-	if (count == 0)
+	if (count == 0) {
+		warn_names(j.conf);
 		status = put_all(&t, status);
+	}
 	for (; *args != NULL; args++)
 		if (put_key(&t, *args, &err) < 0)
 			status = app_report(status, &err);

@@ -1,0 +1,96 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154 # bats and job set them
+# Calls in the wrong state, and arguments that differ between ranks, end the job
+# with one clear line (libscr.md 2, scenario 57).
+
+load helper
+
+# aborts TEXT CALL...: these calls end the job of two ranks with this message.
+aborts()
+{
+	local text=$1
+
+	shift
+	job "0 1" app_calls "$@"
+	assert_status 255
+	grep -qE "^SCR v3\.1\.0 ABORT: rank (-1|0|1) on .*: " <<<"$stderr" ||
+		failed "no line of the right shape"
+	grep -qE ' @ [a-z_]+\.c:[0-9]+$' <<<"$stderr" || failed "no place"
+	grep -qF ": $text @ " <<<"$stderr" || failed "expected: $text"
+}
+
+@test "calls before SCR_Init" {
+	aborts "Must call SCR_Init() before SCR_Finalize()" finalize
+	aborts "Must call SCR_Init() before SCR_Start_output()" \
+		start_output=a
+	aborts "Must call SCR_Init() before SCR_Need_checkpoint()" \
+		need_checkpoint
+	aborts "Must call SCR_Init() before SCR_Should_exit()" should_exit
+	aborts "Must call SCR_Init() before SCR_Have_restart()" have_restart
+	aborts "Must call SCR_Init() before SCR_Start_restart()" start_restart
+	aborts "Must call SCR_Init() before SCR_Current()" current=a
+}
+
+@test "calls after SCR_Finalize, and SCR_Init twice" {
+	aborts "Must call SCR_Init() before SCR_Drop()" init finalize drop=a
+	aborts "Must call SCR_Init() before SCR_Delete()" init finalize delete=a
+	aborts "Called SCR_Init() when already initialized" init init
+}
+
+@test "ends without a beginning" {
+	aborts "Must call SCR_Start_output() before SCR_Complete_output()" \
+		init complete_output
+	aborts "Must call SCR_Start_checkpoint() before SCR_Complete_checkpoint()" \
+		init complete_checkpoint
+	aborts "Must call SCR_Start_restart() before SCR_Complete_restart()" \
+		init complete_restart
+	aborts "Can only call SCR_Start_restart() if SCR_Have_restart() indicates a checkpoint is available" \
+		init start_restart
+}
+
+@test "the two pairs mixed" {
+	aborts "Must call SCR_Start_checkpoint() before SCR_Complete_checkpoint()" \
+		init start_output=a complete_checkpoint
+	aborts "Must call SCR_Start_output() before SCR_Complete_output()" \
+		init start_checkpoint complete_output
+}
+
+@test "SCR_Config in the wrong state, with different texts, with nonsense" {
+	aborts "Called SCR_Config() from invalid state 1" \
+		init config=SCR_DEBUG=1
+	aborts "SCR_Config string must be identical on all processes" config=@
+	aborts "SCR_Config: C has no value: a text either sets properties, or asks for one" \
+		"config=A=1 B=2 C"
+}
+
+@test "names and flags that differ" {
+	aborts "Dataset name provided to SCR_Start_output must be identical on all processes" \
+		init start_output=@
+	aborts "Dataset flags provided to SCR_Start_output must be identical on all processes" \
+		init flags=@
+	aborts "Dataset name provided to SCR_Current must be identical on all processes" \
+		init current=@
+}
+
+@test "a file name that is too long" {
+	local long
+
+	long=$(printf '%01024d' 0)
+	aborts "file name ($long) is longer than SCR_MAX_FILENAME (1024)" \
+		init "route_file=$long"
+}
+
+@test "SCR_Route_file without a name or a buffer fails in every state" {
+	job "0 1" app_calls route_file= route_file=NULL route_nowhere=a \
+		init route_file= route_file=NULL route_nowhere=a finalize
+	assert_status 0
+	[[ $(grep -c '^route.* -> 1$' <<<"$output") -eq 6 ]] || failed "6 failures"
+}
+
+@test "SCR_Route_file outside of a region copies the name" {
+	job "0 1" app_calls route_file=a/b init route_file=a/../b
+	assert_status 0
+	[[ $output == *"route_file=a/b -> 0 a/b"* ]] || failed "before"
+	[[ $output == *"route_file=a/../b -> 0 a/../b"* ]] || failed "after"
+}
