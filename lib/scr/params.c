@@ -147,8 +147,8 @@ parse(const struct field *f, const char *value, void *member, struct error *err)
 	return 0;
 }
 
-/* Fill the members in the table.  A value that does not parse is replaced by the
- * built-in one. */
+/* Fill the members in the table.  The built-in value replaces one that does not
+ * parse. */
 static void
 take_values(struct params *p, struct conf *c)
 {

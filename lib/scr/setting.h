@@ -47,7 +47,7 @@ int setting_parse(const char *text, struct arena *a, struct setting *out,
 struct settings *settings_new(struct error *err);
 void settings_free(struct settings *s); /* NULL is allowed */
 
-/* Carry out a SET or UNSET.  SET replaces the value of a key, but a key that may
+/* Carry out a SET or UNSET.  SET replaces the value of a key; a key that may
  * have several (conf_repeats()) gets another one. */
 int settings_change(struct settings *s, const struct setting *is,
 		    struct error *err);
