@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "path.h"
 #include "scr/scr.h"
@@ -78,6 +79,7 @@ say_error(const char *fmt, ...)
 void
 say_abort_at(const char *file, int number, const char *fmt, ...)
 {
+	const struct timespec moment = { .tv_nsec = 200000000 };
 	char at[256];
 	va_list ap;
 
@@ -85,6 +87,8 @@ say_abort_at(const char *file, int number, const char *fmt, ...)
 	va_start(ap, fmt);
 	line(stderr, " ABORT", fmt, ap, at);
 	va_end(ap);
+	/* A launcher may drop what it has not read when the job is aborted. */
+	nanosleep(&moment, NULL);
 	MPI_Abort(MPI_COMM_WORLD, -1);
 	abort();
 }
