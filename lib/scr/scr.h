@@ -3,9 +3,9 @@
  * scr.h - checkpoints and output of a parallel job, written fast and kept safe:
  * scr(3).
  *
- * Every function but SCR_Route_file(), SCR_Get_version() and a query of
- * SCR_Config() is collective over MPI_COMM_WORLD, and is called between
- * MPI_Init() and MPI_Finalize().  The result is SCR_SUCCESS, or another value;
+ * Every function but SCR_Route_file(), SCR_Get_version() and, after SCR_Init(),
+ * a query of SCR_Config() is collective over MPI_COMM_WORLD, and is called
+ * between MPI_Init() and MPI_Finalize().  The result is SCR_SUCCESS, or another value;
  * unless a page says otherwise it is the same on all ranks.  A call in the
  * wrong state aborts the job.
  */
