@@ -17,6 +17,8 @@
 #include "conf.h"
 #include "error.h"
 #include "mem.h"
+#include "scr/output.h"
+#include "scr/outset.h"
 #include "scr/run.h"
 #include "scr/say.h"
 #include "scr/setting.h"
@@ -299,6 +301,7 @@ SCR_Configf(const char *format, ...)
 int
 SCR_Route_file(const char *name, char *file)
 {
+	struct error err = ERROR_INIT;
 	size_t len = 0;
 
 	if (name == NULL || *name == '\0' || file == NULL)
@@ -310,7 +313,14 @@ SCR_Route_file(const char *name, char *file)
 	memcpy(file, name, len + 1);
 	if (lib.state == UNINIT || lib.state == IDLE || !enabled())
 		return SCR_SUCCESS;
-	return lib.failed ? FAILURE : not_built("SCR_Route_file");
+	if (lib.failed)
+		return FAILURE;
+	if (lib.state == RESTART)
+		return not_built("SCR_Route_file");
+	if (outset_route(lib.run->out, name, file, &err) == 0)
+		return SCR_SUCCESS;
+	say_error("SCR_Route_file: %s", err.text); /* of this rank alone */
+	return FAILURE;
 }
 
 /* --- Restart --- */
@@ -369,6 +379,7 @@ SCR_Need_checkpoint(int *flag)
 static int
 start(enum state s, const char *call, const char *name, int flags)
 {
+	struct error err = ERROR_INIT;
 	const struct team *world = NULL;
 
 	check(IDLE, call);
@@ -382,19 +393,26 @@ start(enum state s, const char *call, const char *name, int flags)
 	    team_least(world, (uint64_t)(unsigned)flags))
 		say_abort("Dataset flags provided to SCR_Start_output must be "
 			  "identical on all processes");
-	return enter(s, not_built(call));
+	if (output_start(lib.run, name, flags, &err) < 0)
+		return enter(s, fail(call, &err));
+	return enter(s, SCR_SUCCESS);
 }
 
 /* End it. */
 static int
 complete(enum state s, const char *call, int valid)
 {
+	const struct dataset *d = NULL;
+	struct error err = ERROR_INIT;
 	const bool failed = lib.failed;
 
 	check(s, call);
 	leave();
-	(void)valid;
-	return failed || !enabled() ? FAILURE : not_built(call);
+	if (failed || !enabled())
+		return FAILURE;
+	if (output_complete(lib.run, valid != 0, &d, &err) < 0)
+		return fail(call, &err);
+	return SCR_SUCCESS;
 }
 
 int

@@ -158,24 +158,31 @@ check_lists(const struct kvtree *t, struct error *err)
 }
 
 static int
-write_stem(const struct outset *o, int dirfd, const char *stem,
+write_list(const struct outset *o, int dirfd, const char *stem,
 	   const struct kvtree *lists, struct error *err)
 {
-	const bool sync = o->level->store->global;
 	char name[64];
+
+	if (check_lists(lists, err) < 0)
+		return -1;
+	(void)snprintf(name, sizeof(name), "%s.shuffile", stem);
+	return newfile_tree(dirfd, name, lists, o->level->store->global, err);
+}
+
+/* The state.  The data and the filemaps have the same one: it is one file, if
+ * the device has links. */
+static int
+write_state(const struct outset *o, int dirfd, bool data, struct error *err)
+{
+	const bool sync = o->level->store->global;
 	struct kvtree *t = kvtree_new(err);
 	int rc = t == NULL ? -1 : kvtree_set(t, "STATE", STATE_ENCODED, err);
 
-	if (rc == 0)
-		rc = check_lists(lists, err);
-	if (rc == 0) {
-		(void)snprintf(name, sizeof(name), "%s.shuffile", stem);
-		rc = newfile_tree(dirfd, name, lists, sync, err);
-	}
-	if (rc == 0) {
-		(void)snprintf(name, sizeof(name), "%s.er", stem);
-		rc = newfile_tree(dirfd, name, t, sync, err);
-	}
+	if (rc == 0 && data)
+		rc = newfile_tree(dirfd, STEM_DATA ".er", t, sync, err);
+	if (rc == 0 && (!data || linkat(dirfd, STEM_DATA ".er", dirfd,
+					STEM_MAP ".er", 0) < 0))
+		rc = newfile_tree(dirfd, STEM_MAP ".er", t, sync, err);
 	kvtree_free(t);
 	return rc;
 }
@@ -219,7 +226,10 @@ write_lists(const struct outset *o, const struct team_mail *in,
 	}
 	kvtree_foreach (stem, all)
 		if (rc == 0)
-			rc = write_stem(o, fd, kvtree_key(stem), stem, err);
+			rc = write_list(o, fd, kvtree_key(stem), stem, err);
+	if (rc == 0)
+		rc = write_state(o, fd, kvtree_get(all, STEM_DATA) != NULL,
+				 err);
 	if (rc == 0)
 		rc = sync_all(o, fd, err);
 	if (fd >= 0)

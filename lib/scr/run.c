@@ -12,7 +12,9 @@
 #include "io.h"
 #include "mem.h"
 #include "meta/cindex.h"
+#include "scr/events.h"
 #include "scr/held.h"
+#include "scr/outset.h"
 #include "scr/say.h"
 #include "scr/setting.h"
 #include "site/jobfiles.h"
@@ -92,6 +94,19 @@ find_ranks(struct run *run, const struct settings *s, struct error *err)
 	return team_agree(&run->world, rc, err);
 }
 
+/* The first lines of this run in the log. */
+static void
+note_start(struct run *run)
+{
+	struct log_line l = events_line(NULL);
+
+	l.event = "START";
+	l.procs = run->world.size;
+	l.nodes = run->nodes;
+	events_add(run, &l);
+	events_compute(run, true);
+}
+
 struct run *
 run_begin(const struct settings *s, struct error *err)
 {
@@ -110,6 +125,7 @@ run_begin(const struct settings *s, struct error *err)
 	    levels_make(&run->levels, run, err) < 0 ||
 	    held_open(run, &run->held, err) < 0)
 		goto fail;
+	note_start(run);
 	return run;
 fail:
 	(void)run_end(run, NULL);
@@ -120,6 +136,7 @@ int
 run_end(struct run *run, struct error *err)
 {
 	(void)err;
+	outset_free(run->out);
 	held_close(run->held);
 	levels_free(&run->levels);
 	stores_free(&run->stores);

@@ -34,8 +34,14 @@ struct run {
 	struct levels levels;
 	struct held *held;
 	struct outset *out; /* NULL: no dataset is being written */
-	/* Numbers of the last dataset and of the last checkpoint. */
+	/* Numbers of the last dataset and of the last checkpoint; `numbered`:
+	 * none on the prefix is higher. */
 	int64_t dataset_id, ckpt_id;
+	bool numbered;
+	/* Since when the application computes, and writes a dataset: by
+	 * clock_seconds(); the latter in seconds since 1970, too. */
+	double computes_since, writes_since;
+	int64_t writes_time;
 	/* The dataset to restart from; 0: none. */
 	int64_t restart_id;
 };

@@ -5,9 +5,9 @@
  *
  * Every function but SCR_Route_file(), SCR_Get_version() and, after SCR_Init(),
  * a query of SCR_Config() is collective over MPI_COMM_WORLD, and is called
- * between MPI_Init() and MPI_Finalize().  The result is SCR_SUCCESS, or another value;
- * unless a page says otherwise it is the same on all ranks.  A call in the
- * wrong state aborts the job.
+ * between MPI_Init() and MPI_Finalize().  The result is SCR_SUCCESS, or another
+ * value; unless a page says otherwise it is the same on all ranks.  A call in
+ * the wrong state aborts the job.
  */
 #ifndef SCR_H
 #define SCR_H

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scr/events.h"
+
+#include <stddef.h>
+
+#include "clock.h"
+#include "error.h"
+#include "meta/dataset.h"
+#include "scr/run.h"
+#include "scr/say.h"
+#include "site/eventlog.h"
+
+struct log_line
+events_line(const struct dataset *d)
+{
+	return (struct log_line){
+		.name = d != NULL ? d->name : NULL,
+		.dataset = d != NULL ? d->id : -1,
+		.procs = -1,
+		.nodes = -1,
+		.files = -1,
+		.secs = -1,
+		.bytes = -1,
+	};
+}
+
+void
+events_add(const struct run *run, const struct log_line *l)
+{
+	struct error why = ERROR_INIT;
+	struct log_line full = *l;
+
+	if (run->world.rank != 0)
+		return;
+	full.host = run->host;
+	full.job_id = run->p.job_id;
+	if (full.time == 0)
+		full.time = clock_now();
+	if (eventlog_add(run->p.prefix, run->conf, &full, &why) < 0)
+		say_warn("the log of events: %s", why.text);
+}
+
+void
+events_compute(struct run *run, bool begins)
+{
+	struct log_line l = events_line(NULL);
+
+	l.event = begins ? "COMPUTE_START" : "COMPUTE_END";
+	if (begins)
+		run->computes_since = clock_seconds();
+	else
+		l.secs = clock_seconds() - run->computes_since;
+	events_add(run, &l);
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scr/output.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "catalogue/catalogue.h"
+#include "clock.h"
+#include "error.h"
+#include "mem.h"
+#include "meta/dataset.h"
+#include "meta/dataset_dir.h"
+#include "meta/flush.h"
+#include "meta/index.h"
+#include "meta/kvtree.h"
+#include "scr/events.h"
+#include "scr/held.h"
+#include "scr/outset.h"
+#include "scr/run.h"
+#include "scr/say.h"
+#include "site/jobfiles.h"
+
+/* --- Ids --- */
+
+static void
+raise(struct run *run, int64_t id, int64_t ckpt)
+{
+	if (id > run->dataset_id)
+		run->dataset_id = id;
+	if (ckpt > run->ckpt_id)
+		run->ckpt_id = ckpt;
+}
+
+static int
+above_index(struct run *run, struct catalogue *c, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct index *ix = catalogue_read(c, &why);
+	struct index_entry *all = NULL;
+	size_t n = 0;
+
+	if (ix == NULL)
+		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
+	if (catalogue_notice(c) != NULL)
+		say_warn("%s", catalogue_notice(c));
+	all = index_entries(ix, &n, err);
+	for (size_t i = 0; all != NULL && i < n; i++)
+		raise(run, all[i].id, all[i].desc.ckpt_id);
+	mem_free(all);
+	index_free(ix);
+	return n == (size_t)-1 ? -1 : 0;
+}
+
+/* Datasets that the index lacks: of a scavenge, or a flush that was
+ * interrupted. */
+static int
+above_dirs(struct run *run, const struct catalogue *c, struct error *err)
+{
+	const int scr = catalogue_scr_fd(c);
+	const int fd = scr < 0 ? -1 : dup(scr);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *e = NULL;
+
+	if (scr < 0)
+		return 0;
+	if (dir == NULL) {
+		error_sys(err, "%s/" SCR_DIR, run->p.prefix);
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	rewinddir(dir);
+	while ((e = readdir(dir)) != NULL)
+		raise(run, dataset_dir_id(e->d_name), 0);
+	closedir(dir);
+	return 0;
+}
+
+/* Datasets that earlier jobs had in caches.  A damaged file says nothing. */
+static void
+above_flush(struct run *run)
+{
+	struct jobfiles_flush f = { .count = 0 };
+	struct dataset d;
+
+	if (jobfiles_flush_read(run->p.prefix, &f, NULL) < 0)
+		return;
+	for (size_t i = 0; i < f.count; i++)
+		if (dataset_read(f.all[i].desc, &d, NULL) == 0)
+			raise(run, f.all[i].id, d.ckpt_id);
+		else
+			raise(run, f.all[i].id, 0);
+	jobfiles_flush_free(&f);
+}
+
+/* Rank 0: the ids of all datasets that there are lie below the next ones. */
+static int
+find_ids(struct run *run, struct error *err)
+{
+	struct catalogue *c = catalogue_open(run->p.prefix, err);
+	int rc = c == NULL ? -1 : above_index(run, c, err);
+
+	if (rc == 0)
+		rc = above_dirs(run, c, err);
+	catalogue_close(c);
+	if (rc < 0)
+		return -1;
+	above_flush(run);
+	for (size_t i = 0; i < held_count(run->held); i++) {
+		const struct dataset *d = &held_at(run->held, i)->d;
+
+		raise(run, d->id, d->ckpt_id);
+	}
+	return 0;
+}
+
+/* --- Descriptor --- */
+
+/* Rank 0: make the descriptor, as an image in `out`. */
+static int
+describe(struct run *run, const char *name, int flags, struct buf *out,
+	 struct error *err)
+{
+	struct dataset d = {
+		.name = name,
+		.is_ckpt = (flags & SCR_FLAG_CHECKPOINT) != 0,
+		.is_output = (flags & SCR_FLAG_OUTPUT) != 0,
+		.ckpt_id = -1,
+		.user = run->p.user,
+		.job_name = run->p.job_name,
+		.job_id = run->p.job_id,
+		.cluster = run->p.cluster,
+		.files = -1,
+		.complete = -1,
+	};
+	struct kvtree *t = NULL;
+	struct timeval now;
+	char own[64];
+	int rc = 0;
+
+	if (!run->numbered && find_ids(run, err) < 0)
+		return -1;
+	if (run->dataset_id >= DATASET_ID_MAX || run->ckpt_id >= DATASET_ID_MAX)
+		return error_set(err, ERROR_USAGE, "no id is left");
+	d.id = run->dataset_id + 1;
+	if (d.is_ckpt)
+		d.ckpt_id = run->ckpt_id + 1;
+	snprintf(own, sizeof(own), DATASET_DIR_FMT, d.id);
+	if (name == NULL)
+		d.name = own;
+	if (!dataset_name_ok(d.name))
+		return error_set(err, ERROR_USAGE,
+				 "a name has at most 1023 bytes, and no "
+				 "control characters");
+	gettimeofday(&now, NULL);
+	d.created_us = (int64_t)now.tv_sec * 1000000 + now.tv_usec;
+	t = kvtree_new(err);
+	rc = t == NULL ? -1 : dataset_write(t, &d, err);
+	if (rc == 0)
+		rc = kvtree_encode(t, out, err);
+	kvtree_free(t);
+	return rc;
+}
+
+/* All ranks get the descriptor of rank 0; its strings lie in *t. */
+static int
+agree_on(struct run *run, const char *name, int flags, struct kvtree **t,
+	 struct dataset *d, struct error *err)
+{
+	struct buf image = BUF_INIT;
+	int rc = 0;
+
+	if (run->world.rank == 0)
+		rc = describe(run, name, flags, &image, err);
+	rc = team_agree(&run->world, rc, err);
+	if (rc == 0)
+		rc = team_share(&run->world, 0, &image, err);
+	if (rc == 0) {
+		*t = kvtree_decode(image.data, image.len, NULL, err);
+		rc = *t == NULL ? -1 : dataset_read(*t, d, err);
+		rc = team_agree(&run->world, rc, err);
+	}
+	buf_free(&image);
+	if (rc < 0)
+		return -1;
+	run->numbered = true;
+	raise(run, d->id, d->ckpt_id);
+	return 0;
+}
+
+/* --- Log --- */
+
+/* CHECKPOINT_START, OUTPUT_END, ...; `secs` is negative at the start. */
+static void
+note(const struct run *run, const struct held_set *s, bool ckpt, double secs)
+{
+	struct log_line l = events_line(&s->d);
+
+	l.event = ckpt	     ? secs < 0 ? "CHECKPOINT_START" : "CHECKPOINT_END"
+		  : secs < 0 ? "OUTPUT_START"
+			     : "OUTPUT_END";
+	l.note = s->store->base;
+	l.secs = secs;
+	events_add(run, &l);
+}
+
+/* Bytes were written, coded, ... since `from`, `secs` long. */
+static void
+note_transfer(const struct run *run, const struct held_set *s,
+	      const struct dataset *d, const char *what, double secs)
+{
+	struct log_line l = events_line(d);
+
+	l.xfer = what;
+	l.time = run->writes_time;
+	l.from = s->store->base;
+	l.to = s->dir;
+	l.secs = secs;
+	l.bytes = (double)d->bytes;
+	l.files = d->files;
+	events_add(run, &l);
+}
+
+/* --- The order of a dataset --- */
+
+int
+output_start(struct run *run, const char *name, int flags, struct error *err)
+{
+	const struct level *level = NULL;
+	const struct held_set *s = NULL;
+	struct kvtree *t = NULL;
+	struct dataset d;
+	int rc = agree_on(run, name, flags, &t, &d, err);
+
+	if (rc == 0) {
+		events_compute(run, false);
+		level = levels_choose(&run->levels, flags, d.ckpt_id);
+		rc = held_start(run, level, &d, &s, err);
+	}
+	kvtree_free(t);
+	if (rc < 0)
+		return -1;
+	run->out = outset_begin(run, level, s->dir, err);
+	if (team_agree(&run->world, run->out == NULL ? -1 : 0, err) < 0) {
+		outset_free(run->out);
+		run->out = NULL;
+		(void)held_remove(run, s->d.id, NULL);
+		return -1;
+	}
+	run->writes_since = clock_seconds();
+	run->writes_time = clock_now();
+	if (run->world.rank == 0)
+		say_debug(1, "Starting dataset %lld `%s'", (long long)s->d.id,
+			  s->d.name);
+	if (s->d.is_ckpt)
+		note(run, s, true, -1);
+	if (s->d.is_output)
+		note(run, s, false, -1);
+	return 0;
+}
+
+/* What the log says at the end of a dataset that is complete. */
+static void
+note_end(const struct run *run, const struct held_set *s,
+	 const struct dataset *d, double written)
+{
+	const double end = clock_seconds();
+
+	note_transfer(run, s, d, "WRITE", written - run->writes_since);
+	note_transfer(run, s, d, "ENCODE", end - written);
+	if (d->is_ckpt) {
+		note(run, s, true, end - run->writes_since);
+		note_transfer(run, s, d, "CHECKPOINT", end - run->writes_since);
+	}
+	if (d->is_output) {
+		note(run, s, false, end - run->writes_since);
+		note_transfer(run, s, d, "OUTPUT", end - run->writes_since);
+	}
+}
+
+int
+output_complete(struct run *run, bool valid, const struct dataset **out,
+		struct error *err)
+{
+	const struct held_set *s = held_find(run->held, run->dataset_id);
+	const double written = clock_seconds();
+	struct dataset d = s->d;
+	int rc = outset_complete(run->out, valid, &d, err);
+
+	outset_free(run->out);
+	run->out = NULL;
+	if (rc == 0)
+		rc = held_commit(run, &d, err);
+	if (rc == 0)
+		rc = outset_listed(run, &s->d, err);
+	if (rc < 0) {
+		(void)held_remove(run, run->dataset_id, NULL);
+	} else {
+		note_end(run, s, &s->d, written);
+		*out = &s->d;
+		if (run->world.rank == 0)
+			say_debug(1, "Completed dataset %lld `%s'",
+				  (long long)s->d.id, s->d.name);
+	}
+	events_compute(run, true);
+	return rc;
+}

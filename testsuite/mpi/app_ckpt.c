@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * app_ckpt [OPTION=VALUE]...: an application that writes datasets, linked with
+ * libscr.so alone.
+ *
+ *   steps=N       steps of the computation (1); each writes a dataset
+ *   size=N        bytes of a file (1000)
+ *   files=N       files of a rank (1); "rank": rank % 4, "none3": 0 on rank 3
+ *   name=TEXT     name of a dataset, with %d for the step ("ckpt.%d"); "":
+ *                 the library gives it a name
+ *   flags=N       SCR_FLAGs (1); flags2=N: those of each second step
+ *   shared=1      all ranks route one file more, which rank 0 writes
+ *   equal=1       the files of a rank have one name, in different directories
+ *   invalid=R     rank R says in step 1 that its files are not valid
+ *   unwritten=R   rank R does not write its last file in step 1
+ *   pair=1        SCR_Start_checkpoint() and SCR_Complete_checkpoint()
+ *   need=1        a step writes only if SCR_Need_checkpoint() says so
+ *   exit=1        ask SCR_Should_exit() at the end of a step, and leave
+ *   pause=MS      a step takes so long beside
+ *   finalize=0    end without SCR_Finalize()
+ *
+ * Rank 0 prints a line for each call: "CALL STEP RESULT [FLAG]", and "end".
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "scr.h"
+
+static int rank, nargs;
+static char **args;
+
+static const char *
+text(const char *option, const char *otherwise)
+{
+	const size_t len = strlen(option);
+
+	for (int i = 1; i < nargs; i++)
+		if (strncmp(args[i], option, len) == 0 && args[i][len] == '=')
+			return args[i] + len + 1;
+	return otherwise;
+}
+
+static long
+number(const char *option, long otherwise)
+{
+	const char *value = text(option, NULL);
+
+	return value == NULL ? otherwise : atol(value);
+}
+
+/* Rank 0 reports; all ranks must have the same result. */
+static int
+report(const char *call, int step, int rc, const int *flag)
+{
+	int mine[2] = { rc, flag == NULL ? 0 : *flag }, first[2];
+
+	memcpy(first, mine, sizeof(first));
+	MPI_Bcast(first, 2, MPI_INT, 0, MPI_COMM_WORLD);
+	if (memcmp(mine, first, sizeof(mine)) != 0) {
+		fprintf(stderr, "%s %d: rank %d differs\n", call, step, rank);
+		MPI_Abort(MPI_COMM_WORLD, 99);
+	}
+	if (rank == 0 && flag != NULL)
+		printf("%s %d %d %d\n", call, step, rc, *flag);
+	else if (rank == 0)
+		printf("%s %d %d\n", call, step, rc);
+	return rc;
+}
+
+/* --- Files --- */
+
+static int
+file_count(void)
+{
+	const char *files = text("files", "1");
+
+	if (strcmp(files, "rank") == 0)
+		return rank % 4;
+	if (strcmp(files, "none3") == 0)
+		return rank != 3;
+	return atoi(files);
+}
+
+/* Bytes that differ from rank to rank, from file to file, and by step. */
+static int
+write_file(const char *path, int step, int file)
+{
+	const long size = number("size", 1000);
+	unsigned seed = (unsigned)(step * 10007 + rank * 101 + file);
+	FILE *f = fopen(path, "w");
+
+	if (f == NULL) {
+		perror(path);
+		return -1;
+	}
+	for (long i = 0; i < size; i++) {
+		seed = seed * 1664525U + 1013904223U;
+		fputc((int)(seed >> 24), f);
+	}
+	return fclose(f);
+}
+
+static int
+route(const char *name, char *path)
+{
+	if (SCR_Route_file(name, path) == SCR_SUCCESS)
+		return 0;
+	fprintf(stderr, "rank %d: %s: no route\n", rank, name);
+	return -1;
+}
+
+/* Write the files of a step below `dir`. */
+static int
+write_files(const char *dir, int step)
+{
+	const int count = file_count();
+	const int last = number("unwritten", -1) == rank && step == 1;
+	char name[512], path[SCR_MAX_FILENAME];
+	int rc = 0;
+
+	for (int i = 0; i < count; i++) {
+		if (number("equal", 0))
+			snprintf(name, sizeof(name), "%s/%d/f.%d", dir, i,
+				 rank);
+		else
+			snprintf(name, sizeof(name), "%s/rank_%d.%d", dir, rank,
+				 i);
+		if (route(name, path) < 0)
+			rc = -1;
+		else if ((i < count - 1 || !last) &&
+			 write_file(path, step, i) < 0)
+			rc = -1;
+	}
+	if (number("shared", 0)) {
+		snprintf(name, sizeof(name), "%s/shared", dir);
+		if (route(name, path) < 0 ||
+		    (rank == 0 && write_file(path, step, 77) < 0))
+			rc = -1;
+	}
+	return rc;
+}
+
+/* --- Steps --- */
+
+static void
+write_dataset(int step)
+{
+	const char *pattern = text("name", "ckpt.%d");
+	const long flags = number("flags", 1);
+	char name[256], dir[300];
+	int valid = 1, rc = 0;
+
+	/* The pattern is from the test. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	snprintf(name, sizeof(name), pattern, step);
+#pragma GCC diagnostic pop
+	snprintf(dir, sizeof(dir), "%s", *name != '\0' ? name : "step");
+	if (number("pair", 0))
+		rc = SCR_Start_checkpoint();
+	else
+		rc = SCR_Start_output(
+			*name != '\0' ? name : NULL,
+			(int)(step % 2 ? flags : number("flags2", flags)));
+	if (report("start", step, rc, NULL) != SCR_SUCCESS)
+		return;
+	if (write_files(dir, step) < 0 ||
+	    (number("invalid", -1) == rank && step == 1))
+		valid = 0;
+	rc = number("pair", 0) ? SCR_Complete_checkpoint(valid)
+			       : SCR_Complete_output(valid);
+	report("complete", step, rc, NULL);
+}
+
+/* Returns 1 if the job shall end. */
+static int
+run_step(int step)
+{
+	const long ms = number("pause", 0);
+	const struct timespec pause = { ms / 1000, ms % 1000 * 1000000 };
+	int flag = 1, rc = 0;
+
+	nanosleep(&pause, NULL);
+	if (number("need", 0)) {
+		rc = SCR_Need_checkpoint(&flag);
+		report("need", step, rc, &flag);
+	}
+	if (flag)
+		write_dataset(step);
+	flag = 0;
+	if (number("exit", 0)) {
+		rc = SCR_Should_exit(&flag);
+		report("exit", step, rc, &flag);
+	}
+	return flag;
+}
+
+int
+main(int argc, char **argv)
+{
+	args = argv;
+	nargs = argc;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	report("init", 0, SCR_Init(), NULL);
+	for (int step = 1; step <= number("steps", 1); step++)
+		if (run_step(step))
+			break;
+	if (number("finalize", 1))
+		report("finalize", 0, SCR_Finalize(), NULL);
+	MPI_Finalize();
+	if (rank == 0)
+		puts("end");
+	return 0;
+}

@@ -1,0 +1,267 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154 # bats and job set them
+# Datasets written by an application, from SCR_Start_output to the end of
+# SCR_Complete_output, and what our commands make of what is left.
+
+load helper
+
+CACHE=tester/scr.j1
+
+# completed STEP...: these steps, and no others, were written.
+completed()
+{
+	local expected
+
+	assert_status 0
+	expected=$(printf 'complete %d 0\n' "$@")
+	[[ $(grep '^complete .* 0$' <<<"$output") == "$expected" ]] ||
+		failed "expected: $expected"
+	grep -qx end <<<"$output" || failed "no end"
+}
+
+# The ids of the datasets in the cache of node K, as "1 2".
+cached()
+{
+	find "$NODES/$1/$CACHE" -maxdepth 1 -name 'scr.dataset.*' |
+		sed 's/.*\.//' | sort -n | paste -sd ' '
+}
+
+# whole ID [NODE]...: when these nodes are saved (0 to 3), dataset ID is whole,
+# also by its bytes.
+whole()
+{
+	local id=$1 k
+
+	shift
+	[[ $# -gt 0 ]] || set -- 0 1 2 3
+	for k; do
+		PMI_RANK=0 try "$TESTSUITE/scr/node.sh" "$k" scr_copy \
+			--id "$id" --cntldir "$SSD/$CACHE" --prefix "$PREFIX"
+		assert_status 0
+	done
+	try scr_index --prefix "$PREFIX" --build "$id"
+	assert_status 0
+	try scr_inspect --prefix "$PREFIX" --deep --checksums --dataset "$id"
+	assert_status 0
+}
+
+# fresh: nothing is left of earlier jobs.
+fresh() { rm -rf "${NODES:?}" "${PREFIX:?}"/.scr "${PREFIX:?}"/*; }
+
+@test "each scheme: datasets are complete, and our commands save them" {
+	for scheme in SINGLE PARTNER XOR RS; do
+		fresh
+		SCR_COPY_TYPE=$scheme job "0 1 2 3" app_ckpt steps=2 files=2
+		completed 1 2
+		[[ $(cached 2) == "1 2" ]] || failed "cached: $(cached 2)"
+		whole 2
+		[[ $scheme == SINGLE ]] || lose 1
+		[[ $scheme == SINGLE ]] || whole 1 0 2 3
+	done
+}
+
+@test "COUNT datasets stay, in each step (54)" {
+	job "0 0 1 1" app_ckpt steps=10
+	completed 1 2 3 4 5 6 7 8 9 10
+	[[ $(cached 0) == "9 10" && $(cached 1) == "9 10" ]] ||
+		failed "cached: $(cached 0), $(cached 1)"
+	whole 10 0 1
+	SCR_CACHE_SIZE=1 job "0 0 1 1" app_ckpt
+	completed 1
+	[[ $(cached 0) == 11 ]] || failed "cached: $(cached 0)"
+}
+
+@test "ids go on above those of the prefix, the flush file and the caches" {
+	job "0 1" app_ckpt steps=2
+	completed 1 2
+	job "0 1" app_ckpt
+	[[ $(cached 0) == "2 3" ]] || failed "caches: $(cached 0)"
+	# Only the flush file remembers.
+	lose 0 1
+	job "0 1" app_ckpt
+	[[ $(cached 0) == 4 ]] || failed "flush file: $(cached 0)"
+	# Only the index.
+	whole 4 0 1
+	lose 0 1
+	rm -rf .scr/flush.scr .scr/scr.dataset.4
+	job "0 1" app_ckpt
+	[[ $(cached 0) == 5 ]] || failed "index: $(cached 0)"
+	# Only a directory on the prefix.
+	lose 0 1
+	rm -rf .scr/flush.scr
+	mkdir .scr/scr.dataset.17
+	job "0 1" app_ckpt
+	[[ $(cached 0) == 18 ]] || failed "directory: $(cached 0)"
+	run scr_inspect -m keyval .scr/flush.scr
+	[[ $output == *"CKPT = 5"* ]] || failed "checkpoint number"
+}
+
+@test "the descriptor, and a name of the library's own" {
+	SCR_JOB_NAME=sim SCR_CLUSTER_NAME=big job "0 1" app_ckpt name= flags=3 \
+		size=10 files=3
+	completed 1
+	try scr_inspect -m keyval .scr/flush.scr
+	for line in "NAME = scr.dataset.1" "FLAG_CKPT = 1" "FLAG_OUTPUT = 1" \
+		"FILES = 6" "SIZE = 60" "COMPLETE = 1" "USER = tester" \
+		"JOBNAME = sim" "JOBID = j1" "CLUSTER = big" "CKPT = 1" \
+		"LOCATION = CACHE"; do
+		grep -q "$line" <<<"$output" || failed "expected: $line"
+	done
+}
+
+@test "a file of two ranks: refused in a cache of nodes, else possible (44)" {
+	job "0 1" app_ckpt shared=1
+	((status != 0 && status != 124)) || failed "status"
+	[[ $stderr == *"ABORT: "*"Shared file access detected while not in \
+bypass mode"* ]] || failed "message"
+	fresh
+	SCR_CACHE_BYPASS=1 job "0 1" app_ckpt shared=1
+	completed 1
+	[[ -s ckpt.1/shared && -s ckpt.1/rank_1.0 ]] || failed "files"
+	[[ -z $(find "$NODES" -name shared) ]] || failed "in cache"
+	fresh
+	# A node's cache that is declared to be of all ranks.
+	echo "STORE=$SSD GROUP=WORLD COUNT=2" >.scrconf
+	job "0 0" app_ckpt shared=1
+	completed 1
+	[[ -s $NODES/0/$CACHE/scr.dataset.1/shared ]] || failed "not shared"
+}
+
+@test "output is no checkpoint, and does not count as one (45, 47)" {
+	job "0 1" app_ckpt steps=3 flags=1 flags2=2
+	completed 1 2 3
+	try scr_env flush-file --dir "$PREFIX" --list-output
+	[[ $output == 2 ]] || failed "outputs"
+	try scr_env flush-file --dir "$PREFIX" --list-ckpt
+	[[ $(xargs -n 1 <<<"$output" | sort -n | paste -sd ' ') == "1 3" ]] ||
+		failed "checkpoints"
+	whole 3 0 1
+	run scr_inspect -m keyval .scr/flush.scr
+	[[ $output == *"CKPT = 2"* ]] || failed "checkpoint number"
+}
+
+@test "a descriptor for output, and one that checkpoints keep (46)" {
+	mkdir "$BATS_TEST_TMPDIR/o"
+	printf '%s\n' SCR_COPY_TYPE=FILE "STORE=$SSD GROUP=NODE COUNT=2" \
+		"CKPT=0 INTERVAL=1 STORE=$SSD TYPE=XOR" \
+		"CKPT=1 INTERVAL=100 STORE=$SSD TYPE=PARTNER OUTPUT=1" \
+		>.scrconf
+	job "0 1" app_ckpt steps=4 flags=1 flags2=2
+	completed 1 2 3 4
+	# The newest checkpoint stays beside the newest output.
+	[[ $(cached 0) == "3 4" ]] || failed "cached: $(cached 0)"
+	[[ -n $(find "$NODES/0" -path '*dataset.4*' -name '*partner*') ]] ||
+		failed "output is not protected by PARTNER"
+	[[ -n $(find "$NODES/0" -path '*dataset.3*' -name '*xor*') ]] ||
+		failed "checkpoint is not protected by XOR"
+	job "0 1" app_ckpt steps=3 flags=2
+	[[ $(cached 0) == "3 7" ]] || failed "cached then: $(cached 0)"
+}
+
+@test "a dataset that is neither checkpoint nor output (48)" {
+	job "0 1" app_ckpt flags=0
+	completed 1
+	[[ $(cached 0) == 1 ]] || failed "not cached"
+	try scr_env flush-file --dir "$PREFIX" --list-ckpt
+	[[ -z $output ]] || failed "listed"
+}
+
+@test "ranks without files, empty files, files of different size (48-50)" {
+	for scheme in PARTNER XOR RS; do
+		fresh
+		SCR_COPY_TYPE=$scheme job "0 1 2 3" app_ckpt files=rank \
+			size=100000
+		completed 1
+		lose 0
+		whole 1 1 2 3
+		fresh
+		SCR_COPY_TYPE=$scheme job "0 1 2 3" app_ckpt files=none3 size=0
+		completed 1
+		lose 2
+		whole 1 0 1 3
+	done
+}
+
+@test "equal names in different directories (54)" {
+	job "0 1 2 3" app_ckpt equal=1 files=3
+	completed 1
+	lose 3
+	whole 1 0 1 2
+	[[ $(find ckpt.1 -type f | wc -l) -eq 12 ]] || failed "12 files"
+	cmp -s ckpt.1/0/f.3 ckpt.1/1/f.3 && failed "the same contents"
+	:
+}
+
+@test "one rank says that its files are not valid (58)" {
+	job "0 1" app_ckpt steps=2 invalid=1
+	completed 2
+	grep -qx "complete 1 1" <<<"$output" || failed "step 1"
+	[[ $(grep -c 'ERROR: rank 0 .*SCR_Complete_output: rank 1: the application' \
+		<<<"$stderr") -eq 1 ]] || failed "message"
+	[[ $(cached 0) == 2 && $(cached 1) == 2 ]] || failed "cached"
+	whole 2 0 1
+	run scr_inspect -m keyval .scr/flush.scr
+	[[ $output != *ckpt.1* ]] || failed "flush file"
+}
+
+@test "a file that was not written (59)" {
+	job "0 1" app_ckpt steps=2 unwritten=1
+	completed 2
+	grep -qx "complete 1 1" <<<"$output" || failed "step 1"
+	grep -q 'ERROR: rank 0 .*/rank_1.0: No such file' <<<"$stderr" ||
+		failed "message"
+	[[ $(cached 0) == 2 ]] || failed "cached"
+}
+
+@test "the deprecated pair (67)" {
+	job "0 1" app_ckpt pair=1 steps=2
+	completed 1 2
+	try scr_inspect -m keyval .scr/flush.scr
+	[[ $output == *"NAME = scr.dataset.2"* ]] || failed "name"
+	whole 2 0 1
+}
+
+@test "a device without room: the dataset fails, the next is complete" {
+	mkdir -p "$NODES/1"
+	mount -t tmpfs -o size=600k none "$NODES/1" || skip "cannot mount"
+	SCR_CACHE_SIZE=1 job "0 1" app_ckpt size=400000
+	umount "$NODES/1"
+	assert_status 0
+	grep -qx "complete 1 1" <<<"$output" || failed "complete"
+	grep -q "ERROR: rank 0 .*No space left" <<<"$stderr" || failed "message"
+}
+
+@test "at most half of the opens and a third of the syncs of LLNL's library" {
+	command -v strace >/dev/null || skip "no strace"
+	local r opens syncs
+
+	cat >traced <<-EOF
+		#!/bin/sh
+		exec strace -f -e trace=openat,open,creat,fsync,fdatasync,syncfs,sync_file_range \
+			-o "$BATS_TEST_TMPDIR/\$STEPS.\$PMI_RANK" "$MPI/app_ckpt" "\$@"
+	EOF
+	chmod +x traced
+	# Steady state: a dataset more, with the eviction of an old one.
+	for STEPS in 3 4; do
+		export STEPS
+		fresh_nodes=$(rm -rf "${NODES:?}" .scr)
+		[[ -z $fresh_nodes ]]
+		job "0 1 2 3" "$PWD/traced" steps="$STEPS" finalize=0
+		completed $(seq "$STEPS")
+	done
+	for r in 0 1 2 3; do
+		opens=0 syncs=0
+		for STEPS in 3 4; do
+			opens=$((-opens + $(grep -E "\"($SSD|$PREFIX)|\.(scr|er|redset|grp)|scrinfo|filemap_|shuffile|log" \
+				"$BATS_TEST_TMPDIR/$STEPS.$r" |
+				grep -cE 'O_(WRONLY|RDWR)')))
+			syncs=$((-syncs + $(grep -cE 'sync(fs)?\(' \
+				"$BATS_TEST_TMPDIR/$STEPS.$r" || :)))
+		done
+		echo "rank $r: $opens opens for writing, $syncs syncs"
+		# LLNL's: 20 and 27, rank 0: 23 and 33.
+		((opens >= 3 && opens <= (r == 0 ? 11 : 10))) || failed "opens"
+		((syncs >= 1 && syncs <= (r == 0 ? 11 : 9))) || failed "syncs"
+	done
+}
