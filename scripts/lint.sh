@@ -42,6 +42,18 @@ flags=(-std=c11 -D_GNU_SOURCE -iquote lib -iquote testsuite
 	-iquote testsuite/lib "-DSCRKIT_VERSION=\"lint\"" -pthread -Wall
 	-Wextra -Wshadow -Wvla
 	-Wmissing-prototypes -Wwrite-strings)
+# MPI's, for lib/scr and its tests; empty if there is none.
+read -ra mpi < <(pkg-config --cflags mpich 2>/dev/null ||
+	pkg-config --cflags ompi-c 2>/dev/null || echo)
+
+# compiled PATTERN...: the files to compile that match: without MPI those of
+# libscr are left out.
+compiled() {
+	local skip='^(lib/scr|testsuite/mpi)/|/t_levels\.c$'
+
+	[ "${#mpi[@]}" -eq 0 ] || skip='^$'
+	files "$@" | grep -vE "$skip"
+}
 
 # --- Compilers and analysers ---------------------------------------------------
 
@@ -50,22 +62,24 @@ check_format() {
 }
 
 check_gcc_warnings() {
-	files '*.c' | each gcc "${flags[@]}" -O2 -Werror -c -o /dev/null
+	compiled '*.c' | each gcc "${flags[@]}" "${mpi[@]}" -iquote lib/scr \
+		-O2 -Werror -c -o /dev/null
 }
 
 check_clang_warnings() {
-	files '*.c' | each clang "${flags[@]}" -Werror -fsyntax-only
+	compiled '*.c' | each clang "${flags[@]}" "${mpi[@]}" -iquote lib/scr \
+		-Werror -fsyntax-only
 }
 
 # Each header compiles without other headers before it.
 check_headers_alone() {
-	files '*.h' | each gcc "${flags[@]}" -Werror -Wno-unused-function \
-		-fsyntax-only -x c
+	compiled '*.h' | each gcc "${flags[@]}" "${mpi[@]}" -Werror \
+		-Wno-unused-function -fsyntax-only -x c
 }
 
 check_clang_analyzer() {
-	files 'lib/*.c' 'cmd/*.c' 'testsuite/gen/*.c' | each clang \
-		"${flags[@]}" --analyze -Xclang -analyzer-output=text \
+	compiled 'lib/*.c' 'cmd/*.c' 'testsuite/gen/*.c' | each clang \
+		"${flags[@]}" "${mpi[@]}" --analyze -Xclang -analyzer-output=text \
 		-Xanalyzer -analyzer-werror -o /dev/null
 }
 
@@ -262,8 +276,10 @@ check_forbidden_calls() {
 		grep -vE '^lib/(mem|json)\.c$')
 	calls 'malloc|calloc|realloc|reallocarray|free|strdup|strndup|v?asprintf|aligned_alloc|posix_memalign' \
 		"${lib[@]}" || bad=1
-	# The library neither prints nor exits, except app and progress.
-	mapfile -t lib < <(files 'lib/*.c' | grep -vE '^lib/(app|progress)\.c$')
+	# The library neither prints nor exits, except app, progress, and libscr
+	# on behalf of the application.
+	mapfile -t lib < <(files 'lib/*.c' |
+		grep -vE '^lib/(app|progress|scr/say|scr/api)\.c$')
 	calls 'v?printf|puts|putchar|perror|exit|_exit|abort|quick_exit|err|errx|warn|warnx' \
 		"${lib[@]}" || bad=1
 	! code_of "${lib[@]}" | grep -wE 'stderr' || bad=1

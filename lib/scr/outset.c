@@ -289,8 +289,8 @@ outset_complete(struct outset *o, bool valid, struct dataset *d,
 		struct error *err)
 {
 	const struct run *run = o->run;
-	struct protect_file filemap;
-	struct protect_job data = {
+	struct redundancy_file filemap;
+	struct redundancy_job data = {
 		.world = &run->world,
 		.members = &o->level->members,
 		.set = &o->level->set,
@@ -298,14 +298,14 @@ outset_complete(struct outset *o, bool valid, struct dataset *d,
 		.sync = o->level->store->global,
 		.buffer = run->p.mpi_buf_size,
 	};
-	struct protect_job map = data;
+	struct redundancy_job map = data;
 	int rc = 0;
 
 	if (check(o, valid, d, err) < 0)
 		return -1;
 	data.nfiles = o->nowned;
 	data.files = o->owned;
-	if (!o->level->bypass && protect_files(&data, err) < 0)
+	if (!o->level->bypass && redundancy_files(&data, err) < 0)
 		return -1;
 	rc = outset_write_filemap(o, &filemap, err);
 	if (team_agree(&run->world, rc, err) < 0)
@@ -313,7 +313,7 @@ outset_complete(struct outset *o, bool valid, struct dataset *d,
 	map.map = true;
 	map.nfiles = 1;
 	map.files = &filemap;
-	if (protect_files(&map, err) < 0)
+	if (redundancy_files(&map, err) < 0)
 		return -1;
 	return outset_write_common(o, &data, &map, err);
 }

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "scr/protect.h"
+#include "scr/redundancy.h"
 
 struct arena;
 struct map;
@@ -33,7 +33,7 @@ struct outset {
 	struct outset_file *files; /* in order of routing */
 	/* By outset_complete(): */
 	size_t nowned;
-	struct protect_file *owned;
+	struct redundancy_file *owned;
 	size_t *routed; /* for each of `owned`: its place in `files` */
 };
 
@@ -43,9 +43,9 @@ int outset_owners(struct outset *o, bool *shared, struct error *err);
 
 /* Write filemap_R.  Then, with that of the data protected: the files that the
  * ranks of a directory have in common.  The second is collective. */
-int outset_write_filemap(struct outset *o, struct protect_file *map,
+int outset_write_filemap(struct outset *o, struct redundancy_file *map,
 			 struct error *err);
-int outset_write_common(struct outset *o, const struct protect_job *data,
-			const struct protect_job *map, struct error *err);
+int outset_write_common(struct outset *o, const struct redundancy_job *data,
+			const struct redundancy_job *map, struct error *err);
 
 #endif /* SCR_OUTSET_IMPL_H */

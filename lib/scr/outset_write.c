@@ -71,7 +71,7 @@ filemap_tree(const struct outset *o, struct error *err)
 }
 
 int
-outset_write_filemap(struct outset *o, struct protect_file *map,
+outset_write_filemap(struct outset *o, struct redundancy_file *map,
 		     struct error *err)
 {
 	char name[64];
@@ -80,7 +80,7 @@ outset_write_filemap(struct outset *o, struct protect_file *map,
 	int fd = t == NULL ? -1 : open_meta(o, err);
 	int rc = -1;
 
-	*map = (struct protect_file){ .crc = 0 };
+	*map = (struct redundancy_file){ .crc = 0 };
 	filemap_name(name, sizeof(name), o->run->world.rank);
 	map->path = arena_printf(o->arena, "%s/%s", o->meta, name);
 	if (map->path == NULL)
@@ -101,10 +101,10 @@ outset_write_filemap(struct outset *o, struct protect_file *map,
 
 /* Add the list of this rank: RANK, its number, FILES and FILE. */
 static int
-add_list(struct kvtree *t, const struct outset *o, const struct protect_job *j,
-	 struct error *err)
+add_list(struct kvtree *t, const struct outset *o,
+	 const struct redundancy_job *j, struct error *err)
 {
-	char key[VALUE_NUMBER], name[PROTECT_NAME];
+	char key[VALUE_NUMBER], name[REDUNDANCY_NAME];
 	struct kvtree *rank = NULL, *files = NULL;
 	struct buf path = BUF_INIT;
 	int rc = 0;
@@ -121,8 +121,8 @@ add_list(struct kvtree *t, const struct outset *o, const struct protect_job *j,
 		if (kvtree_put(files, j->files[i].path, err) == NULL)
 			rc = -1;
 	for (int d = 1; files != NULL && rc == 0 && d >= 0; d--)
-		if (path_join(&path, o->meta, protect_name(j, d, name), err) <
-			    0 ||
+		if (path_join(&path, o->meta, redundancy_name(j, d, name),
+			      err) < 0 ||
 		    kvtree_put(files, path.data, err) == NULL)
 			rc = -1;
 	buf_free(&path);
@@ -239,8 +239,8 @@ write_lists(const struct outset *o, const struct team_mail *in,
 }
 
 int
-outset_write_common(struct outset *o, const struct protect_job *data,
-		    const struct protect_job *map, struct error *err)
+outset_write_common(struct outset *o, const struct redundancy_job *data,
+		    const struct redundancy_job *map, struct error *err)
 {
 	const struct team *team = &o->level->store->sharers;
 	struct team_note note = { .rank = 0 };

@@ -8,10 +8,10 @@
 #include "error.h"
 #include "io.h"
 #include "mem.h"
-#include "scr/protect.h"
+#include "scr/redundancy.h"
 
 int
-source_open(struct source *s, struct protect_file *files, size_t nfiles,
+source_open(struct source *s, struct redundancy_file *files, size_t nfiles,
 	    struct error *err)
 {
 	*s = (struct source){ .files = files, .nfiles = nfiles };
@@ -82,7 +82,7 @@ source_read(struct source *s, uint64_t at, void *to, size_t len,
 	char *next = to;
 
 	for (size_t i = file_at(s, at); len > 0; i++) {
-		struct protect_file *f = &s->files[i];
+		struct redundancy_file *f = &s->files[i];
 		const uint64_t left = s->start[i + 1] - at;
 		const size_t n = left < len ? (size_t)left : len;
 		int fd = -1;

@@ -10,12 +10,12 @@
 #include <stdint.h>
 
 struct error;
-struct protect_file;
+struct redundancy_file;
 
 #define SOURCE_OPEN 32 /* files kept open */
 
 struct source {
-	struct protect_file *files;
+	struct redundancy_file *files;
 	size_t nfiles;
 	uint64_t *start; /* by file, and the total: offsets in the string */
 	int fd[SOURCE_OPEN];
@@ -23,7 +23,7 @@ struct source {
 };
 
 /* The CRCs of all files become 0.  ERROR_NOMEM. */
-int source_open(struct source *s, struct protect_file *files, size_t nfiles,
+int source_open(struct source *s, struct redundancy_file *files, size_t nfiles,
 		struct error *err);
 void source_close(struct source *s);
 

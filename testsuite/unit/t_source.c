@@ -10,13 +10,13 @@
 #include "error.h"
 #include "mem.h"
 #include "nomem.h"
-#include "scr/protect.h"
+#include "scr/redundancy.h"
 #include "tap.h"
 
 #define FILES 70 /* more than are kept open */
 
 static char names[FILES][32];
-static struct protect_file files[FILES];
+static struct redundancy_file files[FILES];
 static char all[FILES * FILES];
 static size_t total;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "scr/protect.h"
+#include "scr/redundancy.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -18,9 +18,9 @@
 #include "scr/source.h"
 #include "scr/team.h"
 
-/* What protect_files() works on. */
+/* What redundancy_files() works on. */
 struct protecting {
-	const struct protect_job *j;
+	const struct redundancy_job *j;
 	struct arena *arena;
 	int dirfd;
 	struct source source;
@@ -29,14 +29,14 @@ struct protecting {
 	struct redset_member *members; /* with lists: mine, and neighbours' */
 	uint64_t chunk;
 	struct buf header;
-	char name[PROTECT_NAME]; /* of the redundancy file */
-	int fd;			 /* it */
+	char name[REDUNDANCY_NAME]; /* of the redundancy file */
+	int fd;			    /* it */
 	struct flow *flow;
 };
 
 char *
-protect_name(const struct protect_job *j, bool descriptor,
-	     char to[static PROTECT_NAME])
+redundancy_name(const struct redundancy_job *j, bool descriptor,
+		char to[static REDUNDANCY_NAME])
 {
 	const struct redset_name n = {
 		.map = j->map,
@@ -49,11 +49,11 @@ protect_name(const struct protect_job *j, bool descriptor,
 		.members = j->set->members,
 	};
 
-	return redset_name_format(to, PROTECT_NAME, &n, NULL);
+	return redset_name_format(to, REDUNDANCY_NAME, &n, NULL);
 }
 
 static struct redset_desc
-desc_of(const struct protect_job *j, uint32_t member)
+desc_of(const struct redundancy_job *j, uint32_t member)
 {
 	const struct sets_mine *s = j->set;
 
@@ -76,7 +76,7 @@ desc_of(const struct protect_job *j, uint32_t member)
 static int
 prepare(struct protecting *p, struct error *err)
 {
-	const struct protect_job *j = p->j;
+	const struct redundancy_job *j = p->j;
 	const uint32_t n = j->set->members;
 	struct redset_member *mine = NULL;
 
@@ -183,14 +183,14 @@ swap_lists(struct protecting *p, struct error *err)
 static int
 write_descriptor(const struct protecting *p, struct error *err)
 {
-	struct protect_job data = *p->j;
-	char name[PROTECT_NAME], same[PROTECT_NAME];
+	struct redundancy_job data = *p->j;
+	char name[REDUNDANCY_NAME], same[REDUNDANCY_NAME];
 	struct kvtree *t = NULL;
 	int rc = -1;
 
-	protect_name(p->j, true, name);
+	redundancy_name(p->j, true, name);
 	data.map = false;
-	if (p->j->map && linkat(p->dirfd, protect_name(&data, true, same),
+	if (p->j->map && linkat(p->dirfd, redundancy_name(&data, true, same),
 				p->dirfd, name, 0) == 0)
 		return 0;
 	t = redset_descriptor_build(p->descs, p->j->set->member, err);
@@ -239,7 +239,8 @@ begin_files(struct protecting *p, struct error *err)
 
 	if (write_descriptor(p, err) < 0 || encode_header(p, err) < 0)
 		return -1;
-	p->fd = newfile_open(p->dirfd, protect_name(p->j, false, p->name), err);
+	p->fd = newfile_open(p->dirfd, redundancy_name(p->j, false, p->name),
+			     err);
 	if (p->fd < 0 || io_pwrite(p->fd, p->name, p->header.data,
 				   p->header.len, 0, err) < 0)
 		return -1;
@@ -254,7 +255,7 @@ begin_files(struct protecting *p, struct error *err)
 
 /* The work of a set: what fails in one step fails for all members. */
 static int
-protect_set(struct protecting *p, struct error *err)
+code_set(struct protecting *p, struct error *err)
 {
 	const struct team *t = p->j->members;
 	int rc = prepare(p, err);
@@ -274,10 +275,10 @@ protect_set(struct protecting *p, struct error *err)
 }
 
 int
-protect_files(const struct protect_job *j, struct error *err)
+redundancy_files(const struct redundancy_job *j, struct error *err)
 {
 	struct protecting p = { .j = j, .dirfd = -1, .fd = -1 };
-	int rc = protect_set(&p, err);
+	int rc = code_set(&p, err);
 
 	flow_free(p.flow);
 	source_close(&p.source);

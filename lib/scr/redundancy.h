@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * protect.h - make files safe: write the redundancy files of one rank, together
- * with the other members of its set (formats.md 5).
+ * redundancy.h - make files safe: write the redundancy files of one rank,
+ * together with the other members of its set (formats.md 5).
  *
  * The files of a rank are one data string, in order of the list.  It is read
  * once, in pieces of SCR_MPI_BUF_SIZE; each piece goes straight to the members
@@ -9,8 +9,8 @@
  * time.  Several pieces are on their way while others are read and coded.
  * Memory does not depend on the size of files.
  */
-#ifndef SCR_PROTECT_H
-#define SCR_PROTECT_H
+#ifndef SCR_REDUNDANCY_H
+#define SCR_REDUNDANCY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,13 +22,13 @@
 struct error;
 struct team;
 
-struct protect_file {
+struct redundancy_file {
 	const char *path; /* absolute */
 	struct attr attr; /* of the file now, for the headers */
 	uint32_t crc;	  /* is set: CRC-32 of the contents */
 };
 
-struct protect_job {
+struct redundancy_job {
 	const struct team *world, *members; /* members: the set of this rank */
 	const struct sets_mine *set;
 	const char *dir; /* .scr of the dataset: gets the redundancy files */
@@ -36,17 +36,17 @@ struct protect_job {
 	bool sync;	 /* sync the redundancy files to disk */
 	uint64_t buffer; /* SCR_MPI_BUF_SIZE */
 	size_t nfiles;
-	struct protect_file *files;
+	struct redundancy_file *files;
 };
 
 /* Write both redundancy files of this rank, and set the CRCs.  Collective over
  * the job.  ERROR_CORRUPT: a file got shorter; ERROR_SYSTEM, ERROR_NOMEM. */
-int protect_files(const struct protect_job *j, struct error *err);
+int redundancy_files(const struct redundancy_job *j, struct error *err);
 
 /* Write the name of a redundancy file of this rank into `to`, and return
  * `to`. */
-#define PROTECT_NAME 160
-char *protect_name(const struct protect_job *j, bool descriptor,
-		   char to[static PROTECT_NAME]);
+#define REDUNDANCY_NAME 160
+char *redundancy_name(const struct redundancy_job *j, bool descriptor,
+		      char to[static REDUNDANCY_NAME]);
 
-#endif /* SCR_PROTECT_H */
+#endif /* SCR_REDUNDANCY_H */
