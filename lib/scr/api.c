@@ -11,14 +11,17 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "arena.h"
 #include "conf.h"
 #include "error.h"
 #include "mem.h"
+#include "meta/dataset.h"
 #include "scr/output.h"
 #include "scr/outset.h"
+#include "scr/pacing.h"
 #include "scr/run.h"
 #include "scr/say.h"
 #include "scr/setting.h"
@@ -121,6 +124,36 @@ check_same(const struct team *t, const char *text, const char *of)
 
 /* --- Begin and end --- */
 
+/* Forget everything. */
+static int
+end(struct error *err)
+{
+	const int rc = lib.run != NULL ? run_end(lib.run, err) : 0;
+
+	lib.run = NULL;
+	settings_free(lib.settings);
+	lib.settings = NULL;
+	lib.state = UNINIT;
+	lib.failed = false;
+	return rc;
+}
+
+/* SCR_HALT_EXIT: end the job, if a condition is met, as the application would.
+ * What SCR_Finalize() saves is saved. */
+static void
+leave_if_halted(void)
+{
+	struct error err = ERROR_INIT;
+	int status = EXIT_SUCCESS;
+
+	if (!pacing_leave(lib.run))
+		return;
+	if (end(&err) < 0)
+		status = fail("SCR_Finalize", &err);
+	MPI_Finalize();
+	exit(status);
+}
+
 int
 SCR_Init(void)
 {
@@ -140,7 +173,10 @@ SCR_Init(void)
 		MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 		return rank == 0 ? fail("SCR_Init", &err) : FAILURE;
 	}
-	return enabled() ? SCR_SUCCESS : FAILURE;
+	if (!enabled())
+		return FAILURE;
+	leave_if_halted();
+	return SCR_SUCCESS;
 }
 
 int
@@ -151,13 +187,9 @@ SCR_Finalize(void)
 	int rc = 0;
 
 	check(IDLE, "SCR_Finalize");
-	if (lib.run != NULL)
-		rc = run_end(lib.run, &err);
-	lib.run = NULL;
-	settings_free(lib.settings);
-	lib.settings = NULL;
-	lib.state = UNINIT;
-	lib.failed = false;
+	if (was)
+		pacing_end(lib.run);
+	rc = end(&err);
 	if (rc < 0)
 		return fail("SCR_Finalize", &err);
 	return was ? SCR_SUCCESS : FAILURE;
@@ -372,7 +404,10 @@ SCR_Need_checkpoint(int *flag)
 	if (flag == NULL)
 		return FAILURE;
 	*flag = 0;
-	return enabled() ? not_built("SCR_Need_checkpoint") : FAILURE;
+	if (!enabled())
+		return FAILURE;
+	*flag = pacing_need(lib.run);
+	return SCR_SUCCESS;
 }
 
 /* Begin a dataset; `s` is the state of its region. */
@@ -412,6 +447,10 @@ complete(enum state s, const char *call, int valid)
 		return FAILURE;
 	if (output_complete(lib.run, valid != 0, &d, &err) < 0)
 		return fail(call, &err);
+	if (d->is_ckpt) {
+		pacing_wrote(lib.run);
+		leave_if_halted();
+	}
 	return SCR_SUCCESS;
 }
 
@@ -483,5 +522,8 @@ SCR_Should_exit(int *flag)
 	if (flag == NULL)
 		return FAILURE;
 	*flag = 0;
-	return enabled() ? not_built("SCR_Should_exit") : FAILURE;
+	if (!enabled())
+		return FAILURE;
+	*flag = pacing_should_exit(lib.run);
+	return SCR_SUCCESS;
 }

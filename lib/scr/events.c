@@ -25,19 +25,21 @@ events_line(const struct dataset *d)
 }
 
 void
-events_add(const struct run *run, const struct log_line *l)
+events_add(struct run *run, const struct log_line *l)
 {
 	struct error why = ERROR_INIT;
 	struct log_line full = *l;
 
-	if (run->world.rank != 0)
+	if (run->world.rank != 0 || run->no_log)
 		return;
 	full.host = run->host;
 	full.job_id = run->p.job_id;
 	if (full.time == 0)
 		full.time = clock_now();
-	if (eventlog_add(run->p.prefix, run->conf, &full, &why) < 0)
-		say_warn("the log of events: %s", why.text);
+	if (eventlog_add(run->p.prefix, run->conf, &full, &why) == 0)
+		return;
+	say_warn("the log of events: %s", why.text);
+	run->no_log = true;
 }
 
 void

@@ -2,7 +2,7 @@
 /*
  * events.h - what the job does, for PREFIX/.scr/log and syslog
  * (site/eventlog.h).  Rank 0 writes; on other ranks nothing happens.  A log
- * that cannot be written is no failure: there is a warning.
+ * that cannot be written is no failure: there is one warning.
  */
 #ifndef SCR_EVENTS_H
 #define SCR_EVENTS_H
@@ -19,7 +19,7 @@ struct run;
 struct log_line events_line(const struct dataset *d);
 
 /* Add it.  Host and job are filled in, and the time, if it is 0. */
-void events_add(const struct run *run, const struct log_line *l);
+void events_add(struct run *run, const struct log_line *l);
 
 /* The application computes from now on, or until now. */
 void events_compute(struct run *run, bool begins);

@@ -196,7 +196,7 @@ agree_on(struct run *run, const char *name, int flags, struct kvtree **t,
 
 /* CHECKPOINT_START, OUTPUT_END, ...; `secs` is negative at the start. */
 static void
-note(const struct run *run, const struct held_set *s, bool ckpt, double secs)
+note(struct run *run, const struct held_set *s, bool ckpt, double secs)
 {
 	struct log_line l = events_line(&s->d);
 
@@ -210,18 +210,18 @@ note(const struct run *run, const struct held_set *s, bool ckpt, double secs)
 
 /* Bytes were written, coded, ... since `from`, `secs` long. */
 static void
-note_transfer(const struct run *run, const struct held_set *s,
-	      const struct dataset *d, const char *what, double secs)
+note_transfer(struct run *run, const struct held_set *s, const char *what,
+	      double secs)
 {
-	struct log_line l = events_line(d);
+	struct log_line l = events_line(&s->d);
 
 	l.xfer = what;
 	l.time = run->writes_time;
 	l.from = s->store->base;
 	l.to = s->dir;
 	l.secs = secs;
-	l.bytes = (double)d->bytes;
-	l.files = d->files;
+	l.bytes = (double)s->d.bytes;
+	l.files = s->d.files;
 	events_add(run, &l);
 }
 
@@ -263,22 +263,23 @@ output_start(struct run *run, const char *name, int flags, struct error *err)
 	return 0;
 }
 
-/* What the log says at the end of a dataset that is complete. */
+/* What the log says at the end: bytes went somewhere if it is complete. */
 static void
-note_end(const struct run *run, const struct held_set *s,
-	 const struct dataset *d, double written)
+note_end(struct run *run, const struct held_set *s, double written, bool whole)
 {
-	const double end = clock_seconds();
+	const double end = clock_seconds(), all = end - run->writes_since;
+	const bool is[] = { s->d.is_ckpt, s->d.is_output };
 
-	note_transfer(run, s, d, "WRITE", written - run->writes_since);
-	note_transfer(run, s, d, "ENCODE", end - written);
-	if (d->is_ckpt) {
-		note(run, s, true, end - run->writes_since);
-		note_transfer(run, s, d, "CHECKPOINT", end - run->writes_since);
+	if (whole) {
+		note_transfer(run, s, "WRITE", written - run->writes_since);
+		note_transfer(run, s, "ENCODE", end - written);
 	}
-	if (d->is_output) {
-		note(run, s, false, end - run->writes_since);
-		note_transfer(run, s, d, "OUTPUT", end - run->writes_since);
+	for (int i = 0; i < 2; i++) {
+		if (is[i])
+			note(run, s, i == 0, all);
+		if (is[i] && whole)
+			note_transfer(run, s, i == 0 ? "CHECKPOINT" : "OUTPUT",
+				      all);
 	}
 }
 
@@ -297,10 +298,10 @@ output_complete(struct run *run, bool valid, const struct dataset **out,
 		rc = held_commit(run, &d, err);
 	if (rc == 0)
 		rc = outset_listed(run, &s->d, err);
+	note_end(run, s, written, rc == 0);
 	if (rc < 0) {
 		(void)held_remove(run, run->dataset_id, NULL);
 	} else {
-		note_end(run, s, &s->d, written);
 		*out = &s->d;
 		if (run->world.rank == 0)
 			say_debug(1, "Completed dataset %lld `%s'",

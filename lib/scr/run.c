@@ -125,6 +125,7 @@ run_begin(const struct settings *s, struct error *err)
 	    levels_make(&run->levels, run, err) < 0 ||
 	    held_open(run, &run->held, err) < 0)
 		goto fail;
+	pacing_begin(run);
 	note_start(run);
 	return run;
 fail:

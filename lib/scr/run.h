@@ -11,6 +11,7 @@
 
 #include "scr/groups.h"
 #include "scr/levels.h"
+#include "scr/pacing.h"
 #include "scr/params.h"
 #include "scr/stores.h"
 #include "scr/team.h"
@@ -42,6 +43,8 @@ struct run {
 	 * clock_seconds(); the latter in seconds since 1970, too. */
 	double computes_since, writes_since;
 	int64_t writes_time;
+	struct pacing pace;
+	bool no_log; /* the log of events cannot be written */
 	/* The dataset to restart from; 0: none. */
 	int64_t restart_id;
 };

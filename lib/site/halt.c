@@ -14,9 +14,6 @@
 #include "path.h"
 #include "str.h"
 
-/* The reason that the library writes when the application ends by itself. */
-#define HALT_FINISHED "SCR_FINALIZE_CALLED"
-
 #define BACKUP HALT_FILE ".bak"
 
 /* Upper bound of the size of a halt file, far above any real one. */

@@ -31,6 +31,15 @@ struct kvtree;
 /* The reason to write if none is given. */
 #define HALT_DEFAULT_REASON "JOB_HALTED"
 
+/* The reasons that the library writes: the application ended by itself, or a
+ * condition was met. */
+#define HALT_FINISHED "SCR_FINALIZE_CALLED"
+#define HALT_TIME_LIMIT "TIME_LIMIT"
+#define HALT_NO_CHECKPOINTS "NO_CHECKPOINTS_LEFT"
+#define HALT_EXIT_BEFORE "EXIT_BEFORE_TIME"
+#define HALT_EXIT_AFTER "EXIT_AFTER_TIME"
+#define HALT_DAMAGED "DAMAGED" /* never written: the file is left alone */
+
 struct halt_state {
 	struct buf path; /* PREFIX/.scr/halt.scr */
 	bool exists;
@@ -90,6 +99,24 @@ int halt_remove(const char *prefix, bool dry_run, bool *was, struct error *err);
  */
 int halt_due(const struct halt *h, int64_t now, int64_t remaining,
 	     uint64_t halt_seconds, struct buf *why, struct error *err);
+
+/* A job that runs and asks whether it must stop. */
+struct halt_job {
+	int64_t now;
+	uint64_t halt_seconds; /* SCR_HALT_SECONDS */
+	/* End of the allocation, as job_end_time() has it; it is called only if
+	 * the answer depends on it. */
+	int64_t (*end)(void *arg);
+	void *arg;
+};
+
+/*
+ * 1: it must, *reason is the one to record, borrowed from *s, and `why` has
+ * lines as of halt_due(); 0: it need not.  That another job has finished by
+ * itself does not stop this one; a damaged file does.  -1: ERROR_NOMEM.
+ */
+int halt_running(const struct halt_state *s, const struct halt_job *j,
+		 const char **reason, struct buf *why, struct error *err);
 
 /*
  * Must the loop that relaunches a job stop?  Sets *stop, and appends lines

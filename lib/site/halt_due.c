@@ -92,22 +92,90 @@ due_remaining(int64_t remaining, int64_t halt_seconds, struct buf *why)
 	return true;
 }
 
+/* Report a damaged or unreadable file as a reason to halt. */
+static void
+add_bad(struct buf *lines, const char *why)
+{
+	buf_printf(lines, "HALT RUN: %s; remove the file to run again\n", why);
+}
+
+static void
+add_damaged(struct buf *lines, const struct halt_state *s)
+{
+	char text[ERROR_TEXT_MAX];
+
+	snprintf(text, sizeof(text), "%.600s: damaged: %.300s", s->path.data,
+		 s->why.text);
+	add_bad(lines, text);
+}
+
+/* HaltSeconds, or else the parameter. */
+static int64_t
+seconds_of(const struct halt *h, uint64_t halt_seconds)
+{
+	return h->halt_seconds >= 0	  ? h->halt_seconds
+	       : halt_seconds > INT64_MAX ? INT64_MAX
+					  : (int64_t)halt_seconds;
+}
+
+/* As halt_due(); *reason: what the library records for the first one. */
+static int
+find_due(const struct halt *h, int64_t now, int64_t remaining, int64_t secs,
+	 struct buf *why, const char **reason)
+{
+	const char *const reasons[] = { HALT_TIME_LIMIT, h->reason,
+					HALT_NO_CHECKPOINTS, HALT_EXIT_BEFORE,
+					HALT_EXIT_AFTER };
+	const bool due[] = {
+		due_remaining(remaining, secs, why),
+		due_reason(h, why),
+		due_checkpoints(h, why),
+		due_time(now, stop_time(h, secs), "ExitBefore-HaltSeconds",
+			 why),
+		due_time(now, h->exit_after, "ExitAfter", why),
+	};
+	int count = 0;
+
+	*reason = NULL;
+	for (size_t i = 0; i < sizeof(due) / sizeof(due[0]); i++)
+		if (due[i] && count++ == 0)
+			*reason = reasons[i];
+	return count;
+}
+
 int
 halt_due(const struct halt *h, int64_t now, int64_t remaining,
 	 uint64_t halt_seconds, struct buf *why, struct error *err)
 {
-	int64_t secs = h->halt_seconds >= 0	  ? h->halt_seconds
-		       : halt_seconds > INT64_MAX ? INT64_MAX
-						  : (int64_t)halt_seconds;
-	int count = 0;
+	const char *reason = NULL;
+	const int count = find_due(h, now, remaining,
+				   seconds_of(h, halt_seconds), why, &reason);
 
-	count += due_remaining(remaining, secs, why);
-	count += due_reason(h, why);
-	count += due_checkpoints(h, why);
-	count += due_time(now, stop_time(h, secs), "ExitBefore-HaltSeconds",
-			  why);
-	count += due_time(now, h->exit_after, "ExitAfter", why);
 	return buf_check(why, err) < 0 ? -1 : count;
+}
+
+int
+halt_running(const struct halt_state *s, const struct halt_job *j,
+	     const char **reason, struct buf *why, struct error *err)
+{
+	struct halt h = s->is;
+	const int64_t secs = seconds_of(&h, j->halt_seconds);
+	int64_t end = 0, left = -1;
+
+	*reason = NULL;
+	if (s->damaged) {
+		add_damaged(why, s);
+		*reason = HALT_DAMAGED;
+		return buf_check(why, err) < 0 ? -1 : 1;
+	}
+	if (h.reason != NULL && str_eq(h.reason, HALT_FINISHED))
+		h.reason = NULL; /* of another job in this prefix */
+	if (secs > 0)
+		end = j->end(j->arg);
+	if (end > 0)
+		left = end > j->now ? end - j->now : 0;
+	(void)find_due(&h, j->now, left, secs, why, reason);
+	return buf_check(why, err) < 0 ? -1 : *reason != NULL;
 }
 
 /* --- For the relaunch loop --- */
@@ -131,26 +199,16 @@ read_conf(const struct conf *c, int64_t now, uint64_t *halt_seconds,
 	return 0;
 }
 
-/* Report a damaged or unreadable file as a reason to halt. */
-static void
-add_bad(struct buf *lines, const char *why)
-{
-	buf_printf(lines, "HALT RUN: %s; remove the file to run again\n", why);
-}
-
 static int
 check_state(const struct halt_state *s, const struct conf *c, int64_t now,
 	    bool *stop, struct buf *lines, struct error *err)
 {
-	char text[ERROR_TEXT_MAX];
 	uint64_t halt_seconds = 0;
 	int64_t remaining = -1;
 	int met = 0;
 
 	if (s->damaged) {
-		snprintf(text, sizeof(text), "%.600s: damaged: %.300s",
-			 s->path.data, s->why.text);
-		add_bad(lines, text);
+		add_damaged(lines, s);
 		return 0;
 	}
 	if (read_conf(c, now, &halt_seconds, &remaining, err) < 0)

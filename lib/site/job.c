@@ -327,23 +327,40 @@ job_nodes(struct job *j, struct error *err)
 	return 0;
 }
 
-int
-job_end_time(struct job *j, int64_t *epoch, struct error *err)
+/* `rm` is asked if the configuration does not know. */
+static int
+end_time(const struct conf *c, struct resmgr *rm, int64_t *epoch,
+	 struct error *err)
 {
-	if (conf_i64(j->conf, "SCR_END_TIME", RESMGR_END_UNKNOWN, epoch, err) <
-	    0)
+	if (conf_i64(c, "SCR_END_TIME", RESMGR_END_UNKNOWN, epoch, err) < 0)
 		return -1;
 	if (*epoch < RESMGR_END_NEVER)
 		return error_set(err, ERROR_USAGE,
 				 "SCR_END_TIME from %s: %" PRId64
 				 " is no time: expected seconds since 1970, 0 "
 				 "(unknown) or -1 (no limit)",
-				 conf_source(j->conf, "SCR_END_TIME"), *epoch);
+				 conf_source(c, "SCR_END_TIME"), *epoch);
 	/* A script that does not know the end sets 0: ask the resource
 	 * manager. */
 	if (*epoch != RESMGR_END_UNKNOWN)
 		return 0;
-	return resmgr_end_time(j->rm, epoch, err);
+	return resmgr_end_time(rm, epoch, err);
+}
+
+int
+job_end_time(struct job *j, int64_t *epoch, struct error *err)
+{
+	return end_time(j->conf, j->rm, epoch, err);
+}
+
+int
+job_end_of(const struct conf *c, int64_t *epoch, struct error *err)
+{
+	struct resmgr *rm = resmgr_open(c, NULL, err);
+	int rc = rm == NULL ? -1 : end_time(c, rm, epoch, err);
+
+	resmgr_close(rm);
+	return rc;
 }
 
 /* --- For messages --- */

@@ -94,6 +94,9 @@ int job_nodes(struct job *j, struct error *err);
  * number. */
 int job_end_time(struct job *j, int64_t *epoch, struct error *err);
 
+/* The same for a process that has read the configuration. */
+int job_end_of(const struct conf *c, int64_t *epoch, struct error *err);
+
 /* Append the warnings to `out`: lines of configuration files that were skipped,
  * and failed queries of the resource manager.  -1: ENOMEM. */
 int job_notice(const struct job *j, struct buf *out);

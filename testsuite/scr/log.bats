@@ -1,0 +1,94 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154 # bats and job set them
+# The log of events (scenario 64).
+
+load helper
+
+setup()
+{
+	job_setup
+	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0
+	STAMP='[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]'
+}
+
+# logged: the lines of the log are, in order, these behind host and job ("S" for
+# a number of seconds).
+logged()
+{
+	local line n=0
+
+	while IFS= read -r line; do
+		n=$((n + 1))
+		[[ $(sed -n "${n}p" .scr/log) =~ ^$STAMP:\ host=node0,\ jobid=j1,\ (.*)$ ]] ||
+			failed "line $n: $(sed -n "${n}p" .scr/log)"
+		[[ $(sed -E 's/secs=[0-9]+\.[0-9]{6}/secs=S/' \
+			<<<"${BASH_REMATCH[1]}") == "$line" ]] ||
+			failed "line $n: ${BASH_REMATCH[1]}" "expected: $line"
+	done
+	[[ $(wc -l <.scr/log) -eq $n ]] || failed "$(cat .scr/log)"
+}
+
+@test "a checkpoint, as LLNL's library logs it" {
+	job "0 0 1" app_ckpt files=2 size=100
+	assert_status 0
+	set=$SSD/tester/scr.j1/scr.dataset.1
+	logged <<-END
+	event=START, procs=3, nodes=2
+	event=COMPUTE_START
+	event=COMPUTE_END, secs=S
+	event=CHECKPOINT_START, note="$SSD", dset=1, name="ckpt.1"
+	xfer=WRITE, from=$SSD, to=$set, dset=1, name="ckpt.1", secs=S, bytes=600.000000, files=6
+	xfer=ENCODE, from=$SSD, to=$set, dset=1, name="ckpt.1", secs=S, bytes=600.000000, files=6
+	event=CHECKPOINT_END, note="$SSD", dset=1, name="ckpt.1", secs=S
+	xfer=CHECKPOINT, from=$SSD, to=$set, dset=1, name="ckpt.1", secs=S, bytes=600.000000, files=6
+	event=COMPUTE_START
+	event=HALT, note="SCR_FINALIZE_CALLED"
+	END
+	[[ $(stat -c %a .scr/log) == 600 ]] || failed "mode"
+}
+
+@test "output, a dataset that fails, a job that is halted; one START a run" {
+	job "0 1" app_ckpt flags=2 size=0 invalid=1 steps=2 flags2=2
+	assert_status 0
+	set=$SSD/tester/scr.j1/scr.dataset.2
+	logged <<-END
+	event=START, procs=2, nodes=2
+	event=COMPUTE_START
+	event=COMPUTE_END, secs=S
+	event=OUTPUT_START, note="$SSD", dset=1, name="ckpt.1"
+	event=OUTPUT_END, note="$SSD", dset=1, name="ckpt.1", secs=S
+	event=COMPUTE_START
+	event=COMPUTE_END, secs=S
+	event=OUTPUT_START, note="$SSD", dset=2, name="ckpt.2"
+	xfer=WRITE, from=$SSD, to=$set, dset=2, name="ckpt.2", secs=S, bytes=0.000000, files=2
+	xfer=ENCODE, from=$SSD, to=$set, dset=2, name="ckpt.2", secs=S, bytes=0.000000, files=2
+	event=OUTPUT_END, note="$SSD", dset=2, name="ckpt.2", secs=S
+	xfer=OUTPUT, from=$SSD, to=$set, dset=2, name="ckpt.2", secs=S, bytes=0.000000, files=2
+	event=COMPUTE_START
+	event=HALT, note="SCR_FINALIZE_CALLED"
+	END
+	try scr_halt --reason STOP "$PREFIX"
+	SCR_HALT_EXIT=1 job "0 1" app_ckpt
+	assert_status 0
+	[[ $(grep -c event=START .scr/log) -eq 2 ]] || failed "START"
+	[[ $(tail -n 1 .scr/log) == *'event=HALT, note="STOP"' ]] ||
+		failed "$(tail -n 1 .scr/log)"
+}
+
+@test "switched off in parts" {
+	SCR_LOG_TXT_ENABLE=0 job "0 1" app_ckpt
+	assert_status 0
+	SCR_LOG_ENABLE=0 job "0 1" app_ckpt
+	assert_status 0
+	[[ ! -e .scr/log ]] || failed "a log"
+}
+
+@test "a log that cannot be written is no failure" {
+	mkdir -p .scr/log
+	job "0 1" app_ckpt
+	assert_status 0
+	[[ $output == *"complete 1 0"* ]] || failed "complete"
+	[[ $(grep -c "WARNING: rank 0 .*log of events: .*/.scr/log" \
+		<<<"$stderr") -eq 1 ]] || failed "one warning"
+}
