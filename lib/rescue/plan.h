@@ -304,6 +304,8 @@ struct plan_report {
 
 /*
  * Plan for dataset `id` from `n` reports, ascending by rank.  No file is read.
+ * The reports may be those of one set of a larger dataset: the set is judged
+ * rightly, and all other ranks count as lost.
  * Sets have their solutions, but rebuild() cannot execute them: the processes
  * that have the files do.  A lost filemap that its set can compute has
  * FATE_REBUILD, but the files of its rank are known only from the lists of the
@@ -312,6 +314,20 @@ struct plan_report {
 struct plan *plan_reports(int64_t id, const struct plan_report *reports,
 			  size_t n, const struct plan_options *o,
 			  struct error *err);
+
+/* A redundancy file of a plan from reports: where its body begins, and what is
+ * to be written if its member has FATE_REBUILD (else NULL). */
+struct plan_red_image {
+	uint64_t body_start, body_size; /* in bytes */
+	const void *header;
+	size_t header_size;
+	const char *descriptor_name;
+	const void *descriptor; /* contents of <stem>.er.R.redset */
+	size_t descriptor_size;
+};
+
+/* Borrowed from the plan. */
+void plan_red_image(const struct plan_member *m, struct plan_red_image *out);
 
 void plan_free(struct plan *p); /* NULL is allowed */
 

@@ -256,3 +256,19 @@ plan_reports(int64_t id, const struct plan_report *reports, size_t n,
 	w->reports = NULL; /* owned by the caller */
 	return made(w, rc);
 }
+
+void
+plan_red_image(const struct plan_member *m, struct plan_red_image *out)
+{
+	const struct plan_red *r = m->red;
+
+	*out = (struct plan_red_image){
+		.body_start = r->body_start,
+		.body_size = r->body_size,
+		.header = r->header,
+		.header_size = r->header_size,
+		.descriptor_name = r->descriptor.name,
+		.descriptor = r->descriptor.image,
+		.descriptor_size = r->descriptor.image_size,
+	};
+}

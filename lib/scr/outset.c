@@ -19,6 +19,7 @@
 #include "meta/flush.h"
 #include "meta/kvtree.h"
 #include "path.h"
+#include "scr/common.h"
 #include "scr/outset_impl.h"
 #include "scr/run.h"
 #include "scr/say.h"
@@ -299,6 +300,11 @@ outset_complete(struct outset *o, bool valid, struct dataset *d,
 		.buffer = run->p.mpi_buf_size,
 	};
 	struct redundancy_job map = data;
+	struct common common = { .run = run,
+				 .store = o->level->store,
+				 .dir = o->dir,
+				 .meta = o->meta,
+				 .arena = o->arena };
 	int rc = 0;
 
 	if (check(o, valid, d, err) < 0)
@@ -315,7 +321,9 @@ outset_complete(struct outset *o, bool valid, struct dataset *d,
 	map.files = &filemap;
 	if (redundancy_files(&map, err) < 0)
 		return -1;
-	return outset_write_common(o, &data, &map, err);
+	common.data = o->level->bypass ? NULL : &data;
+	common.map = &map;
+	return common_write(&common, err);
 }
 
 /* --- flush.scr --- */

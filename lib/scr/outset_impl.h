@@ -41,11 +41,8 @@ struct outset {
  * files.  Collective. */
 int outset_owners(struct outset *o, bool *shared, struct error *err);
 
-/* Write filemap_R.  Then, with that of the data protected: the files that the
- * ranks of a directory have in common.  The second is collective. */
+/* Write filemap_R, with the data protected. */
 int outset_write_filemap(struct outset *o, struct redundancy_file *map,
 			 struct error *err);
-int outset_write_common(struct outset *o, const struct redundancy_job *data,
-			const struct redundancy_job *map, struct error *err);
 
 #endif /* SCR_OUTSET_IMPL_H */

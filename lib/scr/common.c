@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scr/common.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "io.h"
+#include "map.h"
+#include "meta/kvtree.h"
+#include "meta/value.h"
+#include "path.h"
+#include "scr/newfile.h"
+#include "scr/redundancy.h"
+#include "scr/run.h"
+
+#define STEM_DATA "reddesc.er"
+#define STEM_MAP "reddescmap.er"
+#define STATE_ENCODED "2"
+
+static int
+open_meta(const struct common *c, struct error *err)
+{
+	int fd = open(c->meta, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? error_sys(err, "%s", c->meta) : fd;
+}
+
+/* Add the list of this rank: RANK, its number, FILES and FILE. */
+static int
+add_list(struct kvtree *t, const struct common *c, const struct redundancy_job *j,
+	 struct error *err)
+{
+	char key[VALUE_NUMBER], name[REDUNDANCY_NAME];
+	struct kvtree *rank = NULL, *files = NULL;
+	struct buf path = BUF_INIT;
+	int rc = 0;
+
+	t = kvtree_put(t, j->map ? STEM_MAP : STEM_DATA, err);
+	t = t == NULL ? NULL : kvtree_put(t, "RANK", err);
+	if (t != NULL)
+		rank = kvtree_put(t, value_text(key, c->run->world.rank), err);
+	if (rank == NULL ||
+	    kvtree_set_u64(rank, "FILES", j->nfiles + 2, err) < 0)
+		return -1;
+	files = kvtree_put(rank, "FILE", err);
+	for (size_t i = 0; files != NULL && rc == 0 && i < j->nfiles; i++)
+		if (kvtree_put(files, j->files[i].path, err) == NULL)
+			rc = -1;
+	for (int d = 1; files != NULL && rc == 0 && d >= 0; d--)
+		if (path_join(&path, c->meta, redundancy_name(j, d, name), err) <
+			    0 ||
+		    kvtree_put(files, path.data, err) == NULL)
+			rc = -1;
+	buf_free(&path);
+	return files == NULL ? -1 : rc;
+}
+
+/* No two ranks may have the same file: one has overwritten that of the
+ * other. */
+static int
+check_lists(const struct kvtree *t, struct error *err)
+{
+	const struct kvtree *rank = NULL, *file = NULL;
+	struct map *seen = map_new();
+	int rc = seen == NULL ? error_no_memory(err) : 0;
+
+	kvtree_foreach (rank, kvtree_get(t, "RANK"))
+		kvtree_foreach (file, kvtree_get(rank, "FILE")) {
+			if (rc < 0)
+				continue;
+			if (map_get(seen, kvtree_key(file)) != MAP_NONE)
+				rc = error_set(
+					err, ERROR_USAGE,
+					"%s: two ranks of a node have files of "
+					"this name in different directories: "
+					"give them different names, or set "
+					"SCR_CACHE_BYPASS=1",
+					kvtree_key(file));
+			else if (map_put(seen, kvtree_key(file), 0) < 0)
+				rc = error_no_memory(err);
+		}
+	map_free(seen);
+	return rc;
+}
+
+static int
+write_list(const struct common *c, int dirfd, const char *stem,
+	   const struct kvtree *lists, struct error *err)
+{
+	char name[64];
+
+	if (check_lists(lists, err) < 0)
+		return -1;
+	(void)snprintf(name, sizeof(name), "%s.shuffile", stem);
+	return newfile_tree(dirfd, name, lists, c->store->global, err);
+}
+
+/* The state.  The data and the filemaps have the same one: it is one file, if
+ * the device has links. */
+static int
+write_state(const struct common *c, int dirfd, bool data, struct error *err)
+{
+	const bool sync = c->store->global;
+	struct kvtree *t = kvtree_new(err);
+	int rc = t == NULL ? -1 : kvtree_set(t, "STATE", STATE_ENCODED, err);
+
+	if (rc == 0 && data)
+		rc = newfile_tree(dirfd, STEM_DATA ".er", t, sync, err);
+	if (rc == 0 && (!data || linkat(dirfd, STEM_DATA ".er", dirfd,
+					STEM_MAP ".er", 0) < 0))
+		rc = newfile_tree(dirfd, STEM_MAP ".er", t, sync, err);
+	kvtree_free(t);
+	return rc;
+}
+
+/* A cache of a node is synced at once, with the files of the application.  On
+ * a device that nodes share, which has files of others, each file was synced,
+ * and the directories are left. */
+static int
+sync_all(const struct common *c, int dirfd, struct error *err)
+{
+	int fd = -1, rc = 0;
+
+	if (!c->store->global)
+		return syncfs(dirfd) < 0 ? error_sys(err, "%s", c->dir) : 0;
+	fd = open(c->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return error_sys(err, "%s", c->dir);
+	rc = io_sync_dir(dirfd, c->meta, err);
+	if (rc == 0)
+		rc = io_sync_dir(fd, c->dir, err);
+	close(fd);
+	return rc;
+}
+
+/* The leader: gather the lists that came, and write. */
+static int
+write_lists(const struct common *c, const struct team_mail *in,
+	    struct error *err)
+{
+	struct kvtree *all = kvtree_new(err);
+	const struct kvtree *stem = NULL;
+	int fd = all == NULL ? -1 : open_meta(c, err);
+	int rc = fd < 0 ? -1 : 0;
+
+	for (size_t i = 0; rc == 0 && i < in->count; i++) {
+		struct kvtree *one = kvtree_decode(in->notes[i].data,
+						   in->notes[i].len, NULL, err);
+
+		rc = one == NULL ? -1 : kvtree_merge(all, one, err);
+		kvtree_free(one);
+	}
+	kvtree_foreach (stem, all)
+		if (rc == 0)
+			rc = write_list(c, fd, kvtree_key(stem), stem, err);
+	if (rc == 0)
+		rc = write_state(c, fd, kvtree_get(all, STEM_DATA) != NULL,
+				 err);
+	if (rc == 0)
+		rc = sync_all(c, fd, err);
+	if (fd >= 0)
+		close(fd);
+	kvtree_free(all);
+	return rc;
+}
+
+int
+common_write(const struct common *c, struct error *err)
+{
+	const struct team *team = &c->store->sharers;
+	struct team_note note = { .rank = 0 };
+	struct team_mail out = { 1, &note }, in = { 0, NULL };
+	struct kvtree *t = kvtree_new(err);
+	struct buf image = BUF_INIT;
+	int rc = t == NULL ? -1 : 0;
+
+	if (rc == 0 && c->data != NULL)
+		rc = add_list(t, c, c->data, err);
+	if (rc == 0)
+		rc = add_list(t, c, c->map, err);
+	if (rc == 0)
+		rc = kvtree_encode(t, &image, err);
+	kvtree_free(t);
+	note.data = image.data;
+	note.len = image.len;
+	rc = team_agree(team, rc, err);
+	if (rc == 0)
+		rc = team_notes(team, &out, c->arena, &in, err);
+	if (rc == 0 && team->rank == 0)
+		rc = write_lists(c, &in, err);
+	buf_free(&image);
+	return team_agree(&c->run->world, rc, err);
+}

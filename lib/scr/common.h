@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * common.h - the metadata that the ranks of a directory of a dataset in cache
+ * have in common: its state, and the lists of files of each rank (*.er.er and
+ * *.er.shuffile, formats.md 7).
+ */
+#ifndef SCR_COMMON_H
+#define SCR_COMMON_H
+
+struct arena;
+struct error;
+struct redundancy_job;
+struct run;
+struct store;
+
+struct common {
+	const struct run *run;
+	const struct store *store;
+	const char *dir, *meta; /* of the dataset; its .scr */
+	struct arena *arena;	/* for what comes from other ranks */
+	/* What is protected: the files of this rank (NULL: bypass), and its
+	 * filemap. */
+	const struct redundancy_job *data, *map;
+};
+
+/* Write them, and sync all files of the directory.  Two ranks that have a file
+ * of the same name are ERROR_USAGE.  Collective. */
+int common_write(const struct common *c, struct error *err);
+
+#endif /* SCR_COMMON_H */

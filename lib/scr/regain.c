@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scr/regain.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "error.h"
+#include "mem.h"
+#include "meta/dataset_dir.h"
+#include "path.h"
+#include "scr/common.h"
+#include "scr/held.h"
+#include "scr/redundancy.h"
+#include "scr/regain_impl.h"
+#include "scr/run.h"
+#include "scr/say.h"
+
+/* --- One dataset --- */
+
+/* Open its directories on this node; a missing one is not an error. */
+static int
+open_dirs(struct regain *g, struct error *err)
+{
+	struct error why = ERROR_INIT;
+
+	if (g->dirfd >= 0)
+		close(g->dirfd);
+	if (g->metafd >= 0)
+		close(g->metafd);
+	g->metafd = -1;
+	g->dirfd = open(g->set->dir,
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (g->dirfd >= 0)
+		g->metafd = openat(g->dirfd, SCR_DIR,
+				   O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+					   O_CLOEXEC);
+	if (g->metafd >= 0)
+		return 0;
+	error_sys(&why, "%s", g->set->dir);
+	return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
+}
+
+/* Was it written by as many ranks as this job has? */
+static int
+check_ranks(const struct regain *g, struct error *err)
+{
+	const struct team *world = &g->run->world;
+	uint64_t least = UINT64_MAX, most = 0, other = 0;
+
+	for (size_t i = 0; i < g->nparts; i++) {
+		const uint64_t n = g->parts[i].ranks > 0
+					   ? (uint64_t)g->parts[i].ranks
+					   : g->parts[i].rank < world->size
+					   ? world->size
+					   : (uint64_t)g->parts[i].rank + 1;
+
+		least = n < least ? n : least;
+		most = n > most ? n : most;
+	}
+	least = team_least(world, least);
+	most = team_most(world, most);
+	other = least != world->size ? least : most;
+	if (other == world->size)
+		return 0;
+	return error_set(err, ERROR_USAGE,
+			 "%" PRIu64 " ranks wrote it, and this job has %u",
+			 other, world->size);
+}
+
+/* Are all files of this rank right now? */
+static int
+check_files(const struct regain *g, struct error *err)
+{
+	const struct regain_part *p = &g->parts[0];
+
+	if (p->map == NULL)
+		return error_set(err, ERROR_LOST, "rank %u: its filemap is lost",
+				 p->rank);
+	for (size_t i = 0; i < p->fm.nfiles; i++)
+		if (p->states[i] == FILE_WRONG_CRC)
+			return error_set(err, ERROR_LOST,
+					 "rank %u: %s: the checksum is wrong",
+					 p->rank, p->fm.files[i].cache_path);
+		else if (p->states[i] != FILE_PRESENT)
+			return error_set(err, ERROR_LOST,
+					 "rank %u: %s: missing or damaged",
+					 p->rank, p->fm.files[i].cache_path);
+	return 0;
+}
+
+/* Verify the files of this rank, and rebuild what is lost. */
+static int
+rebuild_files(struct regain *g, struct error *err)
+{
+	const struct team *world = &g->run->world;
+	const bool before = g->changed;
+	int rc = regain_look(g, &g->parts[0], true, err);
+
+	if (team_agree(world, rc, err) < 0)
+		return -1;
+	if (!g->set->bypass) {
+		g->changed = false;
+		if (regain_set(g, false, err) < 0)
+			return -1;
+		if (g->changed)
+			rc = regain_look(g, &g->parts[0], true, err);
+		g->changed |= before;
+	}
+	if (rc == 0)
+		rc = check_files(g, err);
+	return team_agree(world, rc, err);
+}
+
+/* What was protected, as the names of the redundancy files tell. */
+static int
+describe(const struct regain *g, bool map, struct sets_mine *set,
+	 struct redundancy_job *out, struct error *err)
+{
+	const struct regain_part *p = &g->parts[0];
+	const struct regain_red *r = &p->red[map];
+	char name[64];
+	size_t n = map ? 1 : p->fm.nfiles;
+
+	*set = (struct sets_mine){
+		.type = r->is.type,
+		.set = r->is.set - 1,
+		.sets = r->is.sets,
+		.member = r->is.member - 1,
+		.members = r->is.members,
+	};
+	*out = (struct redundancy_job){
+		.world = &g->run->world, .set = set, .map = map, .nfiles = n
+	};
+	if (r->name == NULL)
+		return error_set(err, ERROR_LOST,
+				 "rank %u: its redundancy file is lost",
+				 p->rank);
+	out->files = arena_alloc(g->arena, n, sizeof(*out->files));
+	if (out->files == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < n; i++) {
+		/* In the order of routing, as in the redundancy file. */
+		const char *base =
+			map ? filemap_name(name, sizeof(name), p->rank)
+			    : path_base(p->fm.files[n - 1 - i].cache_path);
+
+		out->files[i].path = arena_printf(
+			g->arena, "%s/%s", map ? g->meta : g->set->dir, base);
+		if (out->files[i].path == NULL)
+			return error_no_memory(err);
+	}
+	return 0;
+}
+
+/* Write the lists of the node again, and list the dataset on all nodes. */
+static int
+commit(struct regain *g, struct error *err)
+{
+	const struct team *world = &g->run->world;
+	struct sets_mine sets[2];
+	struct redundancy_job data, map;
+	struct common c = { .run = g->run,
+			    .store = g->set->store,
+			    .dir = g->set->dir,
+			    .meta = g->meta,
+			    .arena = g->arena,
+			    .data = g->set->bypass ? NULL : &data,
+			    .map = &map };
+	int rc = describe(g, true, &sets[1], &map, err);
+
+	if (rc == 0 && !g->set->bypass)
+		rc = describe(g, false, &sets[0], &data, err);
+	if (team_agree(world, rc, err) < 0 || common_write(&c, err) < 0)
+		return -1;
+	return held_commit(g->run, &g->set->d, err);
+}
+
+/* All steps after the one that finds out who has what. */
+static int
+restore(struct regain *g, struct error *err)
+{
+	const struct team *world = &g->run->world;
+	int rc = held_place(g->run, g->set->d.id, err);
+
+	if (rc < 0)
+		return -1;
+	if (team_agree(world, open_dirs(g, err), err) < 0 ||
+	    regain_move(g, err) < 0)
+		return -1;
+	rc = regain_look(g, &g->parts[0], false, err);
+	if (team_agree(world, rc, err) < 0 || regain_set(g, true, err) < 0)
+		return -1;
+	/* Names of redundancy files that were rebuilt are known from here
+	 * on. */
+	if (rebuild_files(g, err) < 0)
+		return -1;
+	if (!team_any(world, g->changed || !g->set->here || g->nparts > 1))
+		return 0;
+	if (commit(g, err) < 0)
+		return -1;
+	regain_drop(g);
+	return 0;
+}
+
+static int
+look_all(struct regain *g, struct error *err)
+{
+	for (size_t i = 0; i < g->nparts; i++)
+		if (regain_look(g, &g->parts[i], false, err) < 0)
+			return -1;
+	return 0;
+}
+
+static int
+regain_one(struct run *run, const struct held_set *set, struct error *err)
+{
+	struct regain g = { .run = run,
+			    .set = set,
+			    .arena = arena_new(),
+			    .dirfd = -1,
+			    .metafd = -1 };
+	int rc = 0;
+
+	if (g.arena != NULL)
+		g.meta = arena_printf(g.arena, "%s/" SCR_DIR, set->dir);
+	if (g.meta == NULL)
+		rc = error_no_memory(err);
+	else
+		rc = open_dirs(&g, err);
+	if (team_agree(&run->world, rc, err) < 0)
+		rc = -1;
+	else if (regain_list(&g, err) < 0)
+		rc = -1;
+	else if (team_agree(&run->world, look_all(&g, err), err) < 0)
+		rc = -1;
+	else if (check_ranks(&g, err) < 0 || restore(&g, err) < 0)
+		rc = -1;
+	if (g.metafd >= 0)
+		close(g.metafd);
+	if (g.dirfd >= 0)
+		close(g.dirfd);
+	mem_free(g.parts);
+	arena_free(g.arena);
+	return rc;
+}
+
+/* --- All of them --- */
+
+/* Could the dataset be used by another run? */
+static bool
+stays(enum error_kind kind)
+{
+	return kind == ERROR_USAGE || kind == ERROR_SYSTEM ||
+	       kind == ERROR_NOMEM;
+}
+
+/* What became of the datasets. */
+struct outcome {
+	int64_t best;	  /* newest whole checkpoint; 0: none */
+	bool output_lost; /* later checkpoints do not count */
+};
+
+/* Regain the dataset, and remove it if it is lost. */
+static int
+regain_next(struct run *run, int64_t id, bool *whole, bool *kept,
+	    struct error *err)
+{
+	const struct held_set *s = held_find(run->held, id);
+	struct error why = ERROR_INIT;
+
+	*kept = false;
+	*whole = regain_one(run, s, &why) == 0;
+	if (*whole) {
+		say_debug(1, "Rebuilt dataset %lld `%s'", (long long)id,
+			  s->d.name);
+		return 0;
+	}
+	*kept = stays(why.kind);
+	if (run->world.rank == 0)
+		say_warn("dataset %lld `%s': %s; %s", (long long)id, s->d.name,
+			 why.text,
+			 *kept ? "it stays in the cache, but is not restarted "
+				 "from"
+			       : "it is removed from the cache");
+	return *kept ? 0 : held_remove(run, id, err);
+}
+
+int
+regain_all(struct run *run, struct error *err)
+{
+	const size_t n = held_count(run->held);
+	struct {
+		int64_t id;
+		bool kept, ckpt, output;
+	} *list = mem_calloc(n + 1, sizeof(*list));
+	struct outcome o = { .best = 0 };
+	int rc = list == NULL ? error_no_memory(err) : 0;
+
+	run->restart_id = 0;
+	if (team_agree(&run->world, rc, err) < 0)
+		goto out;
+	if (!run->p.distribute || run->p.cache_purge) {
+		rc = held_purge(run, err);
+		goto out;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct held_set *s = held_at(run->held, i);
+
+		list[i].id = s->d.id;
+		list[i].ckpt = s->d.is_ckpt;
+		list[i].output = s->d.is_output && !s->d.is_ckpt;
+	}
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		bool whole = false;
+
+		rc = regain_next(run, list[i].id, &whole, &list[i].kept, err);
+		o.output_lost |= !whole && list[i].output;
+		if (whole && list[i].ckpt && !o.output_lost)
+			o.best = list[i].id;
+	}
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		if (list[i].id > o.best && !list[i].kept)
+			rc = held_remove(run, list[i].id, err);
+	run->restart_id = o.best;
+out:
+	mem_free(list);
+	return rc;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * regain.h - after a failure: get the datasets in the caches back to the ranks
+ * that own them.
+ *
+ * For each dataset, in ascending order: files on another node than their rank
+ * are moved; each rank verifies its files by size and checksum; what is missing
+ * or damaged is rebuilt, first filemaps, then files, redundancy files included.
+ * What can be rebuilt is decided by plan_reports() (rescue/plan.h), as for the
+ * commands.  A dataset that cannot be made whole is removed, with a warning.
+ * One that was written by another number of ranks, or that could not be
+ * examined (no memory, no room, input or output errors), stays as it is, and is
+ * not restarted from.
+ */
+#ifndef SCR_REGAIN_H
+#define SCR_REGAIN_H
+
+struct error;
+struct run;
+
+/*
+ * Regain all datasets of run->held.  run->restart_id becomes the newest whole
+ * checkpoint, unless an output dataset before it was lost; datasets after it
+ * are removed.  SCR_DISTRIBUTE=0 or SCR_CACHE_PURGE=1: all are removed.
+ * Collective.  -1: a dataset could not be removed; ERROR_NOMEM.
+ */
+int regain_all(struct run *run, struct error *err);
+
+#endif /* SCR_REGAIN_H */

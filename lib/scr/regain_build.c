@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * regain_build.c - the members of a set compute what it has lost.
+ *
+ * The jobs of the solution are cut into slices, numbered in one order that all
+ * members know.  The input of a slice is sent to one of the members that have
+ * some, in turn, which computes and sends the results to those that lost them:
+ * so the work is spread, and the lost member only receives what it has lost.
+ * Every member works on its slices in order, LANES at a time: the lowest slice
+ * that is not done is the next one of all its members, so there is no deadlock.
+ */
+#include "scr/regain_impl.h"
+
+#include <fcntl.h>
+#include <mpi.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "encode/code.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "path.h"
+#include "rescue/solve.h"
+#include "scr/held.h"
+#include "scr/run.h"
+#include "scr/say.h"
+
+#define TAG_IN 5
+#define TAG_OUT 6
+#define LANES 4
+#define SLICE_LEAST ((uint64_t)4096)
+#define SLICE_MOST ((uint64_t)64 << 20)
+#define WHOLE_MOST 16 /* memory of all lanes, in buffers of the configuration */
+
+/* A file of the data string; the last one that was used stays open. */
+struct strip {
+	size_t file;
+	int fd;
+};
+
+struct task {
+	const struct solve_job *job;
+	uint64_t off; /* in the ranges of the job */
+	size_t len;
+	uint32_t worker; /* member */
+	char *block;	 /* inputs, then outputs */
+	MPI_Request *requests;
+	int count;
+};
+
+struct building {
+	struct regain *g;
+	const struct plan *p;
+	const struct plan_set *s;
+	const struct plan_member *m; /* this rank */
+	uint32_t me;
+	MPI_Comm comm;
+	uint64_t *start;   /* by file, and the total */
+	const char **temps; /* by file; NULL: it is there */
+	struct strip in, out;
+	struct plan_red_image red;
+	const char *body_temp; /* NULL: the body is there */
+	int body_in, body_out;
+	/* The next slice. */
+	size_t job;
+	uint64_t off, number;
+	uint64_t slice;
+	size_t width; /* strings of the widest job */
+	struct task lanes[LANES];
+	unsigned first, active;
+	char *memory;
+	MPI_Request *requests;
+	int rc;
+	struct error *err;
+};
+
+/* --- Strings --- */
+
+static const char *
+name_of(const struct building *b, size_t file)
+{
+	return path_base(b->m->list.files[file].path);
+}
+
+static bool
+file_lost(const struct building *b, size_t i)
+{
+	if (b->s->map)
+		return b->p->ranks[b->m->rank].map.fate == FATE_REBUILD;
+	return b->m->files == NULL || b->m->files[i] == PLAN_NONE ||
+	       b->p->files[b->m->files[i]].state != FILE_PRESENT;
+}
+
+/* The file at `at` of the data string; there is one. */
+static size_t
+file_at(const struct building *b, uint64_t at)
+{
+	size_t lo = 0, hi = b->m->list.nfiles;
+
+	while (hi - lo > 1) {
+		const size_t mid = lo + (hi - lo) / 2;
+
+		if (b->start[mid] <= at)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Open a file of the data string to read it, or what replaces it to write. */
+static int
+open_strip(struct building *b, struct strip *s, size_t file)
+{
+	const bool out = s == &b->out;
+
+	if (s->fd >= 0 && s->file == file)
+		return 0;
+	if (s->fd >= 0)
+		close(s->fd);
+	s->file = file;
+	if (out)
+		s->fd = openat(b->g->metafd, b->temps[file],
+			       O_WRONLY | O_CLOEXEC);
+	else
+		s->fd = io_open_read(regain_fd(b->g, b->s->map),
+				     name_of(b, file), b->err);
+	return s->fd >= 0 ? 0
+	       : out	  ? error_sys(b->err, "%s", b->temps[file])
+			  : -1;
+}
+
+/* Read or write the data string; past its end are zeros. */
+static int
+move_data(struct building *b, bool out, uint64_t at, char *data, size_t len)
+{
+	struct strip *s = out ? &b->out : &b->in;
+	const uint64_t all = b->start[b->m->list.nfiles];
+
+	while (len > 0 && at < all) {
+		const size_t f = file_at(b, at);
+		const uint64_t left = b->start[f + 1] - at;
+		const size_t part = left < len ? (size_t)left : len;
+		int rc = 0;
+
+		if (out && b->temps[f] == NULL) /* not lost */
+			rc = 0;
+		else if (open_strip(b, s, f) < 0)
+			rc = -1;
+		else if (out)
+			rc = io_pwrite(s->fd, name_of(b, f), data, part,
+				       at - b->start[f], b->err);
+		else
+			rc = io_pread(s->fd, name_of(b, f), data, part,
+				      at - b->start[f], b->err);
+		if (rc < 0)
+			return -1;
+		at += part;
+		data += part;
+		len -= part;
+	}
+	if (!out)
+		memset(data, 0, len);
+	return 0;
+}
+
+static int
+move_body(struct building *b, bool out, uint64_t at, char *data, size_t len)
+{
+	if (out && b->body_out < 0)
+		return 0; /* not lost */
+	if (out)
+		return io_pwrite(b->body_out, b->m->name, data, len,
+				 b->red.header_size + at, b->err);
+	if (b->body_in < 0)
+		b->body_in = io_open_read(b->g->metafd, b->m->name, b->err);
+	if (b->body_in < 0)
+		return -1;
+	return io_pread(b->body_in, b->m->name, data, len,
+			b->red.body_start + at, b->err);
+}
+
+/* After a failure nothing is read or written, but messages go on: other members
+ * wait for them. */
+static void
+move(struct building *b, bool out, const struct task *t,
+     const struct solve_ref *ref, char *data)
+{
+	if (b->rc < 0) {
+		if (!out)
+			memset(data, 0, t->len);
+		return;
+	}
+	b->rc = (ref->body ? move_body : move_data)(b, out, ref->off + t->off,
+						    data, t->len);
+}
+
+/* --- Slices --- */
+
+static char *
+input(const struct building *b, const struct task *t, uint32_t i)
+{
+	return t->block + i * b->slice;
+}
+
+/* A job without recipe copies its only input. */
+static char *
+output(const struct building *b, const struct task *t, uint32_t i)
+{
+	return t->block + (t->job->nin + i) * b->slice;
+}
+
+static bool
+takes_part(const struct building *b, const struct solve_job *j)
+{
+	for (uint32_t i = 0; i < j->nin + j->nout; i++)
+		if (j->in[i].member == b->me) /* out[] follows in[] */
+			return true;
+	return false;
+}
+
+/* Take the next slice in which this member takes part. */
+static bool
+next_slice(struct building *b, struct task *t)
+{
+	const struct solution *sol = b->s->solution;
+
+	for (; b->job < sol->njobs; b->job++, b->off = 0) {
+		const struct solve_job *j = &sol->jobs[b->job];
+		const uint64_t left = j->len - b->off;
+
+		if (b->off == j->len)
+			continue;
+		if (!takes_part(b, j)) {
+			b->number += (left + b->slice - 1) / b->slice;
+			b->off = 0;
+			continue;
+		}
+		t->job = j;
+		t->off = b->off;
+		t->len = left < b->slice ? (size_t)left : (size_t)b->slice;
+		t->worker = j->in[b->number++ % j->nin].member;
+		t->count = 0;
+		b->off += t->len;
+		return true;
+	}
+	return false;
+}
+
+static void
+receive(struct building *b, struct task *t, uint32_t from, int tag, char *data)
+{
+	MPI_Irecv(data, (int)t->len, MPI_BYTE, (int)b->s->members[from].rank,
+		  tag, b->comm, &t->requests[t->count++]);
+}
+
+static void
+send(struct building *b, struct task *t, uint32_t to, int tag, const char *data)
+{
+	MPI_Isend(data, (int)t->len, MPI_BYTE, (int)b->s->members[to].rank, tag,
+		  b->comm, &t->requests[t->count++]);
+}
+
+/* Read what this member has of the slice, and begin to send and receive. */
+static void
+start(struct building *b, struct task *t)
+{
+	const struct solve_job *j = t->job;
+
+	for (uint32_t i = 0; i < j->nin; i++) {
+		if (j->in[i].member == b->me) {
+			move(b, false, t, &j->in[i], input(b, t, i));
+			if (t->worker != b->me)
+				send(b, t, t->worker, TAG_IN, input(b, t, i));
+		} else if (t->worker == b->me) {
+			receive(b, t, j->in[i].member, TAG_IN, input(b, t, i));
+		}
+	}
+	for (uint32_t i = 0; t->worker != b->me && i < j->nout; i++)
+		if (j->out[i].member == b->me)
+			receive(b, t, t->worker, TAG_OUT, output(b, t, i));
+}
+
+static void
+compute(struct building *b, struct task *t)
+{
+	const struct solve_job *j = t->job;
+	void *in[CODE_MAX], *out[CODE_MAX];
+
+	if (j->recipe == NULL) {
+		for (uint32_t i = 0; i < j->nout; i++)
+			memcpy(output(b, t, i), input(b, t, 0), t->len);
+		return;
+	}
+	for (uint32_t i = 0; i < j->nin; i++)
+		in[i] = input(b, t, i);
+	for (uint32_t i = 0; i < j->nout; i++)
+		out[i] = output(b, t, i);
+	recipe_run(j->recipe, t->len, in, out);
+}
+
+static void
+finish(struct building *b, struct task *t)
+{
+	const struct solve_job *j = t->job;
+
+	MPI_Waitall(t->count, t->requests, MPI_STATUSES_IGNORE);
+	t->count = 0;
+	if (t->worker == b->me)
+		compute(b, t);
+	for (uint32_t i = 0; i < j->nout; i++) {
+		if (j->out[i].member == b->me)
+			move(b, true, t, &j->out[i], output(b, t, i));
+		else if (t->worker == b->me)
+			send(b, t, j->out[i].member, TAG_OUT, output(b, t, i));
+	}
+	MPI_Waitall(t->count, t->requests, MPI_STATUSES_IGNORE);
+}
+
+static void
+run(struct building *b)
+{
+	bool more = true;
+
+	for (;;) {
+		while (more && b->active < LANES) {
+			struct task *t =
+				&b->lanes[(b->first + b->active) % LANES];
+
+			more = next_slice(b, t);
+			if (more) {
+				start(b, t);
+				b->active++;
+			}
+		}
+		if (b->active == 0)
+			return;
+		finish(b, &b->lanes[b->first]);
+		b->first = (b->first + 1) % LANES;
+		b->active--;
+	}
+}
+
+/* --- New files --- */
+
+static int
+add_built(struct building *b, struct regain_builts *out,
+	  const struct regain_built *f)
+{
+	if (!MEM_ROOM(out->list, out->count, out->cap))
+		return error_no_memory(b->err);
+	out->list[out->count] = *f;
+	out->list[out->count].name = arena_strdup(b->g->arena, f->name);
+	return out->list[out->count++].name == NULL ? error_no_memory(b->err)
+						    : 0;
+}
+
+/* Create what replaces the lost files of this member, at their size. */
+static int
+create_files(struct building *b, struct regain_builts *out)
+{
+	for (size_t i = 0; i < b->m->list.nfiles; i++) {
+		const struct redset_file *f = &b->m->list.files[i];
+		struct regain_built is = { .name = name_of(b, i),
+					   .dirfd = regain_fd(b->g, b->s->map),
+					   .has_attr = true,
+					   .attr = f->attr };
+		int fd = -1, rc = 0;
+
+		if (!file_lost(b, i))
+			continue;
+		if (!path_is_clean(is.name))
+			return error_set(b->err, ERROR_UNSAFE,
+					 "%s: not a file name", f->path);
+		fd = regain_create(b->g, &b->temps[i], b->err);
+		if (fd < 0)
+			return -1;
+		if (ftruncate(fd, (off_t)f->attr.size) < 0)
+			rc = error_sys(b->err, "%s", is.name);
+		close(fd);
+		is.temp = b->temps[i];
+		if (rc < 0 || add_built(b, out, &is) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Copy the body that lies behind a damaged header. */
+static int
+keep_body(struct building *b)
+{
+	char block[16384];
+	int rc = 0;
+
+	for (uint64_t at = 0; rc == 0 && at < b->red.body_size;) {
+		const uint64_t left = b->red.body_size - at;
+		const size_t len = left < sizeof(block) ? (size_t)left
+							: sizeof(block);
+
+		rc = move_body(b, false, at, block, len);
+		if (rc == 0)
+			rc = move_body(b, true, at, block, len);
+		at += len;
+	}
+	return rc;
+}
+
+static int
+create_descriptor(struct building *b, struct regain_builts *out)
+{
+	struct regain_built is = { .name = b->red.descriptor_name,
+				   .dirfd = b->g->metafd };
+	int fd = -1, rc = 0;
+
+	if (b->red.descriptor == NULL)
+		return 0;
+	fd = regain_create(b->g, &is.temp, b->err);
+	if (fd < 0)
+		return -1;
+	rc = io_pwrite(fd, is.name, b->red.descriptor, b->red.descriptor_size,
+		       0, b->err);
+	close(fd);
+	return rc < 0 ? -1 : add_built(b, out, &is);
+}
+
+/* Create what replaces the redundancy file, if it is lost, with its header. */
+static int
+create_red(struct building *b, struct regain_builts *out)
+{
+	struct regain_built is = { .name = b->m->name, .dirfd = b->g->metafd };
+	const uint64_t size = b->red.header_size + b->red.body_size;
+
+	if (b->m->fate != FATE_REBUILD || b->red.header == NULL)
+		return 0;
+	b->body_out = regain_create(b->g, &b->body_temp, b->err);
+	if (b->body_out < 0)
+		return -1;
+	is.temp = b->body_temp;
+	if (ftruncate(b->body_out, (off_t)size) < 0)
+		return error_sys(b->err, "%s", is.name);
+	if (io_pwrite(b->body_out, is.name, b->red.header, b->red.header_size,
+		      0, b->err) < 0 ||
+	    add_built(b, out, &is) < 0 || create_descriptor(b, out) < 0)
+		return -1;
+	if (b->m->state == RED_HEADER_DAMAGED && b->s->salvage)
+		return keep_body(b);
+	return 0;
+}
+
+/* --- All of it --- */
+
+/* The sizes that all members compute alike. */
+static int
+allocate(struct building *b)
+{
+	const struct solution *sol = b->s->solution;
+	const uint64_t buffer = b->g->run->p.mpi_buf_size;
+	const size_t n = b->m->list.nfiles;
+
+	b->width = 1;
+	for (size_t i = 0; i < sol->njobs; i++) {
+		const size_t w = sol->jobs[i].nin + sol->jobs[i].nout;
+
+		b->width = w > b->width ? w : b->width;
+	}
+	b->slice = WHOLE_MOST * buffer / (LANES * b->width);
+	b->slice = b->slice < buffer ? b->slice : buffer;
+	b->slice &= ~(SLICE_LEAST - 1);
+	if (b->slice < SLICE_LEAST)
+		b->slice = SLICE_LEAST;
+	if (b->slice > SLICE_MOST)
+		b->slice = SLICE_MOST;
+	b->start = arena_alloc(b->g->arena, n + 1, sizeof(*b->start));
+	b->temps = arena_alloc(b->g->arena, n, sizeof(*b->temps));
+	b->memory = mem_aligned(CODE_ALIGN, LANES * b->width * b->slice);
+	b->requests = mem_alloc(LANES * b->width, sizeof(*b->requests));
+	if (b->start == NULL || b->temps == NULL || b->memory == NULL ||
+	    b->requests == NULL)
+		return error_no_memory(b->err);
+	for (size_t i = 0; i < n; i++)
+		b->start[i + 1] =
+			b->start[i] + b->m->list.files[i].attr.size;
+	for (unsigned i = 0; i < LANES; i++) {
+		b->lanes[i].block = b->memory + i * b->width * b->slice;
+		b->lanes[i].requests = b->requests + i * b->width;
+	}
+	return 0;
+}
+
+int
+regain_build(struct regain *g, const struct plan *p, size_t set,
+	     struct regain_builts *out, struct error *err)
+{
+	struct building b = { .g = g,
+			      .p = p,
+			      .s = &p->sets[set],
+			      .comm = g->run->world.comm,
+			      .in = { .fd = -1 },
+			      .out = { .fd = -1 },
+			      .body_in = -1,
+			      .body_out = -1,
+			      .err = err };
+
+	while (b.me < b.s->n && b.s->members[b.me].rank != g->run->world.rank)
+		b.me++;
+	if (b.me == b.s->n)
+		return 0;
+	b.m = &b.s->members[b.me];
+	plan_red_image(b.m, &b.red);
+	if (allocate(&b) < 0)
+		say_abort("rebuilding dataset %lld: %s",
+			  (long long)g->set->d.id, err->text);
+	b.rc = create_files(&b, out);
+	if (b.rc == 0)
+		b.rc = create_red(&b, out);
+	run(&b);
+	if (b.in.fd >= 0)
+		close(b.in.fd);
+	if (b.out.fd >= 0)
+		close(b.out.fd);
+	if (b.body_in >= 0)
+		close(b.body_in);
+	if (b.body_out >= 0)
+		close(b.body_out);
+	mem_free(b.memory);
+	mem_free(b.requests);
+	return b.rc;
+}

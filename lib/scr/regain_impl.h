@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* regain_impl.h - shared by the files of module regain: one dataset. */
+#ifndef SCR_REGAIN_IMPL_H
+#define SCR_REGAIN_IMPL_H
+
+#include "scr/regain.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "meta/attr.h"
+#include "meta/filemap.h"
+#include "meta/redset.h"
+#include "rescue/plan.h"
+#include "scr/team.h"
+
+struct arena;
+struct buf;
+struct held_set;
+struct run;
+
+/* A redundancy file. */
+struct regain_red {
+	const char *name;      /* NULL: missing */
+	struct redset_name is; /* its name, parsed */
+	const void *head;      /* its header, or what is left of it */
+	size_t head_size;
+	uint64_t size; /* of the file */
+};
+
+/* What the directory of a node has of one rank. */
+struct regain_part {
+	uint32_t rank;
+	int64_t ranks;	       /* size of the job that wrote it; -1: unknown */
+	const void *map;       /* its filemap; NULL: missing or damaged */
+	size_t map_size;
+	struct filemap fm;     /* decoded */
+	enum file_state *states; /* by file of `fm` */
+	ino_t *inodes;		 /* by file; 0: missing */
+	struct regain_red red[2]; /* of data; of the filemap */
+	const char *descriptor[2];
+	uint64_t good; /* number of files that are there, at their size */
+};
+
+struct regain {
+	struct run *run;
+	const struct held_set *set;
+	const char *meta; /* .scr of its directory */
+	struct arena *arena;
+	int dirfd, metafd; /* -1: missing on this node */
+	/* What this rank looks after: its own part first, then those of ranks
+	 * that run on another node. */
+	size_t nparts;
+	struct regain_part *parts;
+	bool changed; /* files of this rank were moved or rebuilt */
+	unsigned temps;
+};
+
+/* Find the parts in the directory of this node.  Collective. */
+int regain_list(struct regain *g, struct error *err);
+
+/* Look at all that belongs to `p`.  With `deep`, checksums are verified. */
+int regain_look(const struct regain *g, struct regain_part *p, bool deep,
+		struct error *err);
+
+/* Move parts to the nodes of their ranks; the old ones stay.  Collective. */
+int regain_move(struct regain *g, struct error *err);
+
+/* Remove what regain_move() has left. */
+void regain_drop(const struct regain *g);
+
+/* Rebuild what the set of this rank over filemaps, or over files, has lost.
+ * Collective.  ERROR_LOST: some set cannot be rebuilt. */
+int regain_set(struct regain *g, bool map, struct error *err);
+
+/* A file that was rebuilt, before it gets its name. */
+struct regain_built {
+	const char *temp, *name;
+	int dirfd;
+	bool has_attr;
+	struct attr attr;
+};
+
+struct regain_builts {
+	size_t count, cap;
+	struct regain_built *list; /* for mem_free() */
+};
+
+/* The part of regain_set() in which the members of set `set` of `p` compute.
+ * Collective over them.  The result is that of this rank. */
+int regain_build(struct regain *g, const struct plan *p, size_t set,
+		 struct regain_builts *out, struct error *err);
+
+/* The directory of this rank's files: with `map`, of its filemap. */
+int regain_fd(const struct regain *g, bool map);
+
+/* --- Files that get their names when they are complete --- */
+
+/* Create one; its name goes to *temp.  To close; -1: error. */
+int regain_create(struct regain *g, const char **temp, struct error *err);
+
+/* Give it `name` in the directory `dirfd`, with these attributes (NULL:
+ * none). */
+int regain_rename(const struct regain *g, const char *temp, int dirfd,
+		  const char *name, const struct attr *a, struct error *err);
+
+#endif /* SCR_REGAIN_IMPL_H */

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * regain_list.c - what the directory of a dataset on a node has, and of which
+ * ranks; and whether it is right.
+ */
+#include "scr/regain_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "crc.h"
+#include "create.h"
+#include "dir.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/dataset_dir.h"
+#include "meta/kvtree.h"
+#include "path.h"
+#include "scr/held.h"
+#include "scr/run.h"
+#include "str.h"
+
+#define TEMP_STEM ".regain."
+#define HEAD_MAX ((size_t)64 << 20)
+#define BLOCK ((size_t)64 << 10)
+
+int
+regain_fd(const struct regain *g, bool map)
+{
+	return map ? g->metafd : g->dirfd;
+}
+
+/* --- Files that get their names later --- */
+
+int
+regain_create(struct regain *g, const char **temp, struct error *err)
+{
+	int fd = -1;
+
+	*temp = arena_printf(g->arena, TEMP_STEM "%u.%u", g->run->world.rank,
+			     g->temps++);
+	if (*temp == NULL)
+		return error_no_memory(err);
+	if (unlinkat(g->metafd, *temp, 0) < 0 && errno != ENOENT)
+		return error_sys(err, "%s/%s", g->meta, *temp);
+	fd = create_file(g->metafd, *temp, O_RDWR, 0600,
+			 create_owner(g->metafd));
+	return fd < 0 ? error_sys(err, "%s/%s", g->meta, *temp) : fd;
+}
+
+int
+regain_rename(const struct regain *g, const char *temp, int dirfd,
+	      const char *name, const struct attr *a, struct error *err)
+{
+	int fd = openat(g->metafd, temp, O_RDWR | O_CLOEXEC);
+	int rc = fd < 0 ? error_sys(err, "%s/%s", g->meta, temp) : 0;
+
+	if (rc == 0 && a != NULL)
+		rc = attr_apply(a, fd, name, create_owner(dirfd), NULL, err);
+	if (fd >= 0)
+		close(fd);
+	if (rc == 0 && renameat(g->metafd, temp, dirfd, name) < 0)
+		rc = error_sys(err, "%s", name);
+	return rc;
+}
+
+/* --- Names --- */
+
+/* The rank of a file among the metadata; false: it belongs to none. */
+static bool
+rank_of(const char *name, uint32_t *rank)
+{
+	struct redset_name n;
+	const int64_t map = filemap_name_rank(name);
+
+	if (map >= 0 && map < REDSET_MAX_RANKS) {
+		*rank = (uint32_t)map;
+		return true;
+	}
+	if (!redset_name_parse(name, &n, NULL))
+		return false;
+	*rank = n.rank;
+	return true;
+}
+
+/* The leader of a directory: the names for each rank that shares it. */
+struct listing {
+	const struct regain *g;
+	const uint64_t *ranks; /* by sharer: its rank in the job */
+	uint32_t n;
+	struct buf *names; /* by sharer */
+};
+
+/* Who looks after the files of `rank`: itself, or any. */
+static uint32_t
+keeper(const struct listing *l, uint32_t rank)
+{
+	uint32_t lo = 0, hi = l->n;
+
+	while (hi - lo > 1) {
+		const uint32_t mid = lo + (hi - lo) / 2;
+
+		if (l->ranks[mid] <= rank)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return l->ranks[lo] == rank ? lo : rank % l->n;
+}
+
+static int
+list_one(void *arg, const char *name, struct error *err)
+{
+	const struct listing *l = arg;
+	struct buf *to = NULL;
+	uint32_t rank = 0;
+
+	if (str_starts(name, TEMP_STEM)) {
+		(void)unlinkat(l->g->metafd, name, 0);
+		return 0;
+	}
+	if (!rank_of(name, &rank))
+		return 0;
+	to = &l->names[keeper(l, rank)];
+	return buf_add(to, name, strlen(name) + 1) < 0 ? error_no_memory(err)
+						       : 0;
+}
+
+/* The part of `rank`, begun if there is none. */
+static struct regain_part *
+part_of(struct regain *g, uint32_t rank, size_t *cap)
+{
+	for (size_t i = g->nparts; i-- > 0;)
+		if (g->parts[i].rank == rank)
+			return &g->parts[i];
+	if (!MEM_ROOM(g->parts, g->nparts, *cap))
+		return NULL;
+	g->parts[g->nparts] = (struct regain_part){ .rank = rank, .ranks = -1 };
+	return &g->parts[g->nparts++];
+}
+
+/* Sort the names that the leader sent into parts. */
+static int
+take_names(struct regain *g, const struct team_mail *in, struct error *err)
+{
+	const char *at = in->count > 0 ? in->notes[0].data : NULL;
+	const char *end = at != NULL ? at + in->notes[0].len : NULL;
+	size_t cap = 0;
+
+	if (part_of(g, g->run->world.rank, &cap) == NULL)
+		return error_no_memory(err);
+	for (; at != end; at += strlen(at) + 1) {
+		struct regain_part *p = NULL;
+		struct redset_name n;
+		uint32_t rank = 0;
+
+		if (rank_of(at, &rank))
+			p = part_of(g, rank, &cap);
+		if (p == NULL)
+			return error_no_memory(err);
+		if (!redset_name_parse(at, &n, NULL))
+			continue;
+		if (n.descriptor)
+			p->descriptor[n.map] = at;
+		else
+			p->red[n.map] = (struct regain_red){ .name = at,
+							     .is = n };
+	}
+	return 0;
+}
+
+static int
+send_names(struct regain *g, const struct team *t, struct listing *l,
+	   struct team_mail *in, struct error *err)
+{
+	struct team_mail out = { 0, NULL };
+	int rc = 0;
+
+	if (l->names != NULL && g->metafd >= 0)
+		rc = dir_each(g->metafd, g->meta, list_one, l, err);
+	if (rc == 0 && l->names != NULL) {
+		out.notes = arena_alloc(g->arena, l->n, sizeof(*out.notes));
+		if (out.notes == NULL)
+			rc = error_no_memory(err);
+		for (uint32_t i = 0; rc == 0 && i < l->n; i++)
+			if (l->names[i].len > 0)
+				out.notes[out.count++] = (struct team_note){
+					i, l->names[i].data, l->names[i].len
+				};
+	}
+	if (team_agree(t, rc, err) < 0)
+		return -1;
+	return team_notes(t, &out, g->arena, in, err);
+}
+
+int
+regain_list(struct regain *g, struct error *err)
+{
+	const struct team *t = &g->set->store->sharers;
+	uint64_t *ranks = arena_alloc(g->arena, t->size, sizeof(*ranks));
+	struct listing l = { .g = g, .ranks = ranks, .n = t->size };
+	struct team_mail in = { 0, NULL };
+	int rc = 0;
+
+	if (t->rank == 0)
+		l.names = arena_alloc(g->arena, t->size, sizeof(*l.names));
+	if (ranks == NULL || (t->rank == 0 && l.names == NULL))
+		rc = error_no_memory(err);
+	rc = team_agree(t, rc, err);
+	if (rc == 0) {
+		team_gather64(t, g->run->world.rank, ranks);
+		rc = send_names(g, t, &l, &in, err);
+	}
+	if (rc == 0)
+		rc = take_names(g, &in, err);
+	for (uint32_t i = 0; l.names != NULL && i < t->size; i++)
+		buf_free(&l.names[i]);
+	return team_agree(&g->run->world, rc, err);
+}
+
+/* --- Contents --- */
+
+/* Keep the bytes of the filemap, if it is good. */
+static int
+look_map(const struct regain *g, struct regain_part *p, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct kvtree *t = NULL;
+	char name[64];
+	int fd = io_open_read(g->metafd,
+			      filemap_name(name, sizeof(name), p->rank), &why);
+	int rc = fd < 0 ? -1 : 0;
+
+	p->map = NULL;
+	p->fm = (struct filemap){ .ranks = -1 };
+	if (rc == 0)
+		p->map = io_read_arena(fd, name, KVTREE_MAX_ENCODED, g->arena,
+				       &p->map_size, &why);
+	if (p->map != NULL)
+		t = kvtree_decode(p->map, p->map_size, NULL, &why);
+	rc = t != NULL ? filemap_read(t, g->arena, &p->fm, &why) : -1;
+	kvtree_free(t);
+	if (fd >= 0)
+		close(fd);
+	if (rc < 0) {
+		p->map = NULL;
+		p->fm = (struct filemap){ .ranks = -1 };
+		return why.kind == ERROR_NOMEM ? error_pass(err, &why) : 0;
+	}
+	if (p->fm.ranks >= 0)
+		p->ranks = p->fm.ranks;
+	return 0;
+}
+
+/* Keep the header of a redundancy file, and the size of the file. */
+static int
+look_red(const struct regain *g, struct regain_part *p, struct regain_red *r,
+	 struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct redset_header h;
+	struct kvtree *t = NULL;
+	struct stat st;
+	char *head = NULL;
+	size_t size = KVTREE_HEADER_SIZE;
+	int fd = io_open_read(g->metafd, r->name, &why);
+	bool good = fd >= 0 && fstat(fd, &st) == 0;
+
+	if (!good || (uint64_t)st.st_size < size) {
+		r->name = NULL; /* as good as missing */
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	r->size = (uint64_t)st.st_size;
+	head = arena_alloc(g->arena, size, 1);
+	if (head != NULL && io_pread(fd, r->name, head, size, 0, &why) == 0 &&
+	    kvtree_peek(head, KVTREE_HEADER_SIZE, &size, &why) == 0 &&
+	    size <= HEAD_MAX && size <= r->size) {
+		head = arena_alloc(g->arena, size, 1);
+		if (head != NULL &&
+		    io_pread(fd, r->name, head, size, 0, &why) < 0)
+			size = 0;
+	} else {
+		size = KVTREE_HEADER_SIZE;
+	}
+	close(fd);
+	if (head == NULL)
+		return error_no_memory(err);
+	r->head = head;
+	r->head_size = size;
+	t = kvtree_decode(head, size, NULL, &why);
+	if (t != NULL && p->ranks < 0 &&
+	    redset_header_read(t, size, r->is.member - 1, g->arena, &h, &why) ==
+		    0)
+		p->ranks = h.desc.ranks;
+	kvtree_free(t);
+	return 0;
+}
+
+/* Is the checksum the recorded one?  A file that cannot be read is not. */
+static bool
+crc_right(int fd, const struct filemap_file *f)
+{
+	char block[BLOCK];
+	struct error why = ERROR_INIT;
+	uint32_t crc = 0;
+
+	for (uint64_t at = 0; at < f->attr.size;) {
+		const uint64_t left = f->attr.size - at;
+		const size_t len = left < BLOCK ? (size_t)left : BLOCK;
+
+		if (io_pread(fd, f->cache_path, block, len, at, &why) < 0)
+			return false;
+		crc = crc_update(crc, block, len);
+		at += len;
+	}
+	return crc == f->crc;
+}
+
+static enum file_state
+look_file(const struct regain *g, const struct filemap_file *f, bool deep,
+	  ino_t *inode)
+{
+	const char *name =
+		g->set->bypass ? f->cache_path : path_base(f->cache_path);
+	const int at = g->set->bypass ? AT_FDCWD : g->dirfd;
+	enum file_state state = FILE_PRESENT;
+	struct stat st;
+	int fd = -1;
+
+	*inode = 0;
+	if (!f->complete)
+		return FILE_INCOMPLETE;
+	if (!g->set->bypass && !path_is_clean(name))
+		return FILE_MISSING;
+	fd = openat(at, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		state = FILE_MISSING;
+	} else if (!S_ISREG(st.st_mode)) {
+		state = FILE_WRONG_TYPE;
+	} else {
+		*inode = st.st_ino;
+		if ((uint64_t)st.st_size != f->attr.size)
+			state = FILE_WRONG_SIZE;
+		else if (deep && f->has_crc && !crc_right(fd, f))
+			state = FILE_WRONG_CRC;
+	}
+	if (fd >= 0)
+		close(fd);
+	return state;
+}
+
+int
+regain_look(const struct regain *g, struct regain_part *p, bool deep,
+	    struct error *err)
+{
+	p->good = 0;
+	if (g->metafd < 0)
+		return 0;
+	if (look_map(g, p, err) < 0)
+		return -1;
+	for (int i = 0; i < 2; i++) {
+		if (p->red[i].name != NULL &&
+		    look_red(g, p, &p->red[i], err) < 0)
+			return -1;
+		p->good += p->red[i].name != NULL;
+	}
+	p->states = arena_alloc(g->arena, p->fm.nfiles, sizeof(*p->states));
+	p->inodes = arena_alloc(g->arena, p->fm.nfiles, sizeof(*p->inodes));
+	if (p->states == NULL || p->inodes == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < p->fm.nfiles; i++) {
+		p->states[i] = look_file(g, &p->fm.files[i], deep,
+					 &p->inodes[i]);
+		p->good += p->states[i] == FILE_PRESENT;
+	}
+	p->good += p->map != NULL;
+	return 0;
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * regain_move.c - files that lie on another node than the one where their rank
+ * runs now.
+ *
+ * Whoever finds the part of a rank on its node offers it to the rank, with the
+ * number of good files; the rank takes the best offer, if it is better than
+ * what its own node has.  Each rank then sends and receives at the same time,
+ * so that ranks may swap places.  The files get their names when all have
+ * arrived; the old ones are removed when the dataset is whole.
+ */
+#include "scr/regain_impl.h"
+
+#include <fcntl.h>
+#include <mpi.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/dataset_dir.h"
+#include "path.h"
+#include "scr/held.h"
+#include "scr/run.h"
+
+#define TAG_MOVE 4
+#define LEAST ((size_t)16 << 10) /* room for a name */
+#define NAME_MOST 4096
+
+enum kind { MOVE_FILE, MOVE_DATA, MOVE_END };
+
+struct head {
+	enum kind kind;
+	bool map;	  /* MOVE_FILE: it lies among the metadata */
+	struct attr attr; /* MOVE_FILE */
+	size_t len;	  /* of what follows: the name, or data */
+};
+
+struct item {
+	bool map;
+	const char *name;
+};
+
+/* What this rank sends: the parts that were asked for. */
+struct outgoing {
+	struct regain *g;
+	size_t count, part; /* parts, and the one being sent */
+	struct regain_part **parts;
+	struct item *items; /* of the part */
+	size_t nitems, item;
+	int fd;
+	uint64_t at, size; /* in the file that is open */
+	char *block;
+	size_t room;
+};
+
+struct arrived {
+	struct item item;
+	const char *temp;
+	struct attr attr;
+};
+
+struct incoming {
+	struct regain *g;
+	struct arrived *list;
+	size_t count, cap;
+	int fd;
+	uint64_t at;
+	char *block;
+	int rc;
+	struct error *err;
+};
+
+/* --- Who sends what --- */
+
+/* Offer the parts of other ranks, and choose one for this rank: *from is who
+ * sends it, or UINT32_MAX. */
+static int
+choose(struct regain *g, uint32_t *from, struct error *err)
+{
+	const struct regain_part *mine = &g->parts[0];
+	struct team_mail out = { 0, NULL }, in;
+	uint64_t best = mine->good;
+
+	*from = UINT32_MAX;
+	out.notes = arena_alloc(g->arena, g->nparts, sizeof(*out.notes));
+	if (team_agree(&g->run->world,
+		       out.notes == NULL ? error_no_memory(err) : 0, err) < 0)
+		return -1;
+	for (size_t i = 1; i < g->nparts; i++)
+		if (g->parts[i].good > 0)
+			out.notes[out.count++] = (struct team_note){
+				g->parts[i].rank, &g->parts[i].good,
+				sizeof(g->parts[i].good)
+			};
+	if (team_notes(&g->run->world, &out, g->arena, &in, err) < 0)
+		return -1;
+	for (size_t i = 0; i < in.count; i++) {
+		uint64_t good = 0;
+
+		memcpy(&good, in.notes[i].data, sizeof(good));
+		if (good > best) {
+			best = good;
+			*from = in.notes[i].rank;
+		}
+	}
+	return 0;
+}
+
+/* Tell the chosen one, and find out which parts this rank shall send. */
+static int
+ask(struct regain *g, uint32_t from, struct outgoing *o, struct error *err)
+{
+	struct team_note note = { .rank = from, .data = "", .len = 0 };
+	struct team_mail out = { from != UINT32_MAX, &note }, in;
+	int rc = team_notes(&g->run->world, &out, g->arena, &in, err);
+
+	if (rc < 0)
+		return -1;
+	o->parts = arena_alloc(g->arena, in.count, sizeof(struct regain_part *));
+	if (o->parts == NULL)
+		rc = error_no_memory(err);
+	for (size_t n = 0; rc == 0 && n < in.count; n++)
+		for (size_t i = 1; i < g->nparts; i++)
+			if (g->parts[i].rank == in.notes[n].rank)
+				o->parts[o->count++] = &g->parts[i];
+	return team_agree(&g->run->world, rc, err);
+}
+
+/* --- Sending --- */
+
+/* The files of a part: all that may exist. */
+static int
+list_items(struct outgoing *o, const struct regain_part *p, struct error *err)
+{
+	const bool data = !o->g->set->bypass;
+	char name[64];
+
+	o->nitems = o->item = 0;
+	o->items = arena_alloc(o->g->arena, p->fm.nfiles + 5,
+			       sizeof(*o->items));
+	if (o->items == NULL)
+		return error_no_memory(err);
+	if (p->map != NULL)
+		o->items[o->nitems++] = (struct item){
+			true, arena_strdup(o->g->arena,
+					   filemap_name(name, sizeof(name),
+							p->rank))
+		};
+	for (int i = 0; i < 2; i++) {
+		if (p->red[i].name != NULL)
+			o->items[o->nitems++] =
+				(struct item){ true, p->red[i].name };
+		if (p->descriptor[i] != NULL)
+			o->items[o->nitems++] =
+				(struct item){ true, p->descriptor[i] };
+	}
+	for (size_t i = 0; data && i < p->fm.nfiles; i++)
+		if (p->inodes[i] != 0)
+			o->items[o->nitems++] = (struct item){
+				false, path_base(p->fm.files[i].cache_path)
+			};
+	return 0;
+}
+
+/* Open the next file of the part.  One that cannot be read is left out: its
+ * rank finds that it is missing. */
+static bool
+open_next(struct outgoing *o, struct head *h)
+{
+	while (o->fd < 0 && o->item < o->nitems) {
+		const struct item *i = &o->items[o->item++];
+		struct error why = ERROR_INIT;
+		struct stat st;
+
+		if (i->name == NULL || strlen(i->name) >= NAME_MOST)
+			continue;
+		o->fd = io_open_read(regain_fd(o->g, i->map), i->name, &why);
+		if (o->fd < 0)
+			continue;
+		if (fstat(o->fd, &st) < 0) {
+			close(o->fd);
+			o->fd = -1;
+			continue;
+		}
+		o->at = 0;
+		o->size = (uint64_t)st.st_size;
+		*h = (struct head){ .kind = MOVE_FILE, .map = i->map };
+		attr_from_stat(&h->attr, &st);
+		h->len = strlen(i->name) + 1;
+		memcpy(o->block + sizeof(*h), i->name, h->len);
+		return true;
+	}
+	return false;
+}
+
+/* Fill the block with the next message; returns its length. */
+static size_t
+next_message(struct outgoing *o, struct error *err)
+{
+	struct head h = { .kind = MOVE_DATA };
+
+	if (o->fd >= 0) {
+		const uint64_t left = o->size - o->at;
+		const size_t most = o->room - sizeof(h);
+
+		h.len = left < most ? (size_t)left : most;
+		if (h.len > 0 && io_pread(o->fd, "a file to be moved",
+					  o->block + sizeof(h), h.len, o->at,
+					  err) < 0)
+			h.len = 0;
+		o->at += h.len;
+		if (h.len == 0) {
+			close(o->fd);
+			o->fd = -1;
+		}
+	}
+	if (h.len == 0 && !open_next(o, &h))
+		h.kind = MOVE_END;
+	memcpy(o->block, &h, sizeof(h));
+	if (h.kind == MOVE_END)
+		o->part++;
+	return sizeof(h) + h.len;
+}
+
+/* --- Receiving --- */
+
+static int
+begin_file(struct incoming *in, const struct head *h, const char *name)
+{
+	struct arrived *a = NULL;
+
+	if (!MEM_ROOM(in->list, in->count, in->cap))
+		return error_no_memory(in->err);
+	a = &in->list[in->count];
+	*a = (struct arrived){ .item = { h->map,
+					 arena_strndup(in->g->arena, name,
+						       h->len - 1) },
+			       .attr = h->attr };
+	if (a->item.name == NULL)
+		return error_no_memory(in->err);
+	if (!path_is_clean(a->item.name) || strchr(a->item.name, '/') != NULL)
+		return error_set(in->err, ERROR_UNSAFE, "%s: not a file name",
+				 a->item.name);
+	in->fd = regain_create(in->g, &a->temp, in->err);
+	in->at = 0;
+	in->count++;
+	return in->fd < 0 ? -1 : 0;
+}
+
+/* Returns true at the end.  After a failure all messages are received, and
+ * nothing is done. */
+static bool
+take_message(struct incoming *in)
+{
+	const char *data = in->block + sizeof(struct head);
+	struct head h;
+
+	memcpy(&h, in->block, sizeof(h));
+	if (h.kind != MOVE_DATA && in->fd >= 0) {
+		close(in->fd);
+		in->fd = -1;
+	}
+	if (in->rc == 0 && h.kind == MOVE_FILE)
+		in->rc = begin_file(in, &h, data);
+	if (in->rc == 0 && h.kind == MOVE_DATA) {
+		in->rc = io_pwrite(in->fd, "a moved file", data, h.len, in->at,
+				   in->err);
+		in->at += h.len;
+	}
+	return h.kind == MOVE_END;
+}
+
+/* --- Both at a time --- */
+
+static int
+transfer(struct outgoing *o, struct incoming *in, uint32_t from,
+	 struct error *err)
+{
+	const MPI_Comm comm = o->g->run->world.comm;
+	MPI_Request both[2] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL };
+	bool wait = from != UINT32_MAX;
+	int rc = 0, which = 0;
+
+	while (wait || o->part < o->count || both[0] != MPI_REQUEST_NULL) {
+		if (both[0] == MPI_REQUEST_NULL && o->part < o->count) {
+			const size_t part = o->part;
+			const struct regain_part *p = o->parts[part];
+
+			if (o->items == NULL && list_items(o, p, err) < 0)
+				rc = -1;
+			MPI_Isend(o->block, (int)next_message(o, err),
+				  MPI_BYTE, (int)p->rank, TAG_MOVE, comm,
+				  &both[0]);
+			if (o->part != part)
+				o->items = NULL;
+		}
+		if (both[1] == MPI_REQUEST_NULL && wait)
+			MPI_Irecv(in->block, (int)o->room, MPI_BYTE, (int)from,
+				  TAG_MOVE, comm, &both[1]);
+		MPI_Waitany(2, both, &which, MPI_STATUS_IGNORE);
+		if (which == 1)
+			wait = !take_message(in);
+	}
+	return rc < 0 ? rc : in->rc;
+}
+
+/* Give the files their names, and take them as the part of this rank. */
+static int
+settle(struct regain *g, const struct incoming *in, struct error *err)
+{
+	struct regain_part *p = &g->parts[0];
+
+	for (size_t i = 0; i < in->count; i++) {
+		const struct arrived *a = &in->list[i];
+		struct redset_name n;
+
+		if (regain_rename(g, a->temp, regain_fd(g, a->item.map),
+				  a->item.name, &a->attr, err) < 0)
+			return -1;
+		if (!a->item.map || !redset_name_parse(a->item.name, &n, NULL))
+			continue;
+		if (n.descriptor)
+			p->descriptor[n.map] = a->item.name;
+		else
+			p->red[n.map] = (struct regain_red){
+				.name = a->item.name, .is = n
+			};
+	}
+	g->changed |= in->count > 0;
+	return 0;
+}
+
+static int
+move(struct regain *g, struct outgoing *o, struct incoming *in, uint32_t from,
+     struct error *err)
+{
+	const uint64_t want = g->run->p.mpi_buf_size;
+
+	o->room = want > LEAST ? (size_t)want : LEAST;
+	o->block = mem_alloc(o->room, 1);
+	in->block = mem_alloc(o->room, 1);
+	if (team_agree(&g->run->world,
+		       o->block == NULL || in->block == NULL
+			       ? error_no_memory(err)
+			       : 0,
+		       err) < 0)
+		return -1;
+	if (team_agree(&g->run->world, transfer(o, in, from, err), err) < 0)
+		return -1;
+	return team_agree(&g->run->world, settle(g, in, err), err);
+}
+
+int
+regain_move(struct regain *g, struct error *err)
+{
+	struct outgoing o = { .g = g, .fd = -1 };
+	struct incoming in = { .g = g, .fd = -1, .err = err };
+	uint32_t from = UINT32_MAX;
+	int rc = choose(g, &from, err);
+
+	if (rc == 0)
+		rc = ask(g, from, &o, err);
+	if (rc == 0 && team_any(&g->run->world, from != UINT32_MAX))
+		rc = move(g, &o, &in, from, err);
+	if (o.fd >= 0)
+		close(o.fd);
+	if (in.fd >= 0)
+		close(in.fd);
+	mem_free(o.block);
+	mem_free(in.block);
+	mem_free(in.list);
+	return rc;
+}
+
+/* --- The old files --- */
+
+static void
+drop_part(const struct regain *g, const struct regain_part *p)
+{
+	char name[64];
+	struct stat st;
+
+	for (size_t i = 0; !g->set->bypass && i < p->fm.nfiles; i++) {
+		const char *base = path_base(p->fm.files[i].cache_path);
+
+		/* A file that has arrived since may have the same name. */
+		if (p->inodes[i] != 0 &&
+		    fstatat(g->dirfd, base, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    st.st_ino == p->inodes[i])
+			(void)unlinkat(g->dirfd, base, 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		if (p->red[i].name != NULL)
+			(void)unlinkat(g->metafd, p->red[i].name, 0);
+		if (p->descriptor[i] != NULL)
+			(void)unlinkat(g->metafd, p->descriptor[i], 0);
+	}
+	(void)unlinkat(g->metafd, filemap_name(name, sizeof(name), p->rank), 0);
+}
+
+void
+regain_drop(const struct regain *g)
+{
+	for (size_t i = 1; g->metafd >= 0 && i < g->nparts; i++)
+		drop_part(g, &g->parts[i]);
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * regain_set.c - the members of a redundancy set find each other, and find out
+ * what can be rebuilt.
+ *
+ * Set g has a keeper, rank g - 1 modulo the number of ranks, which need not be
+ * a member: so members that know nothing of each other can find it.  Each
+ * member that has its redundancy file names the members that it knows to the
+ * keeper; the keeper calls all of them; each reports what it has (struct
+ * plan_report); the keeper makes the plan.  If something is to be rebuilt, all
+ * members get all reports, and make the same plan.
+ */
+#include "scr/regain_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "mem.h"
+#include "meta/kvtree.h"
+#include "rescue/plan.h"
+#include "scr/held.h"
+#include "scr/run.h"
+#include "scr/say.h"
+
+#define NOBODY UINT32_MAX
+
+/* --- Who is in the set --- */
+
+struct ranks {
+	size_t count, cap;
+	uint32_t *list;
+};
+
+static int
+add_rank(struct ranks *r, uint32_t rank, struct error *err)
+{
+	if (!MEM_ROOM(r->list, r->count, r->cap))
+		return error_no_memory(err);
+	r->list[r->count++] = rank;
+	return 0;
+}
+
+/* This rank, and whom the header of its redundancy file names. */
+static int
+known_members(const struct regain *g, const struct regain_red *red,
+	      struct ranks *out, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct redset_header h;
+	struct kvtree *t = kvtree_decode(red->head, red->head_size, NULL, &why);
+	int rc = add_rank(out, g->run->world.rank, err);
+
+	if (t != NULL && redset_header_read(t, red->head_size,
+					    red->is.member - 1, g->arena, &h,
+					    &why) < 0) {
+		kvtree_free(t);
+		return rc;
+	}
+	for (uint32_t m = 0; t != NULL && rc == 0 && m < h.desc.members; m++)
+		if (h.ranks != NULL)
+			rc = add_rank(out, h.ranks[m], err);
+		else if (h.members[m].known)
+			rc = add_rank(out, h.members[m].desc.rank, err);
+	kvtree_free(t);
+	return rc;
+}
+
+static int
+by_number(const void *a, const void *b)
+{
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Name the members that this rank knows to the keeper.  *named: as the keeper
+ * of a set, all that were named. */
+static int
+name_members(struct regain *g, bool map, struct ranks *named, struct error *err)
+{
+	const struct regain_red *red = &g->parts[0].red[map];
+	const struct team *world = &g->run->world;
+	struct ranks mine = { .count = 0 };
+	struct team_note note;
+	struct team_mail out = { 0, &note }, in;
+	int rc = 0;
+
+	if (red->name != NULL) {
+		rc = known_members(g, red, &mine, err);
+		note = (struct team_note){ (red->is.set - 1) % world->size,
+					   mine.list,
+					   mine.count * sizeof(mine.list[0]) };
+		out.count = 1;
+	}
+	rc = team_agree(world, rc, err);
+	if (rc == 0)
+		rc = team_notes(world, &out, g->arena, &in, err);
+	for (size_t i = 0; rc == 0 && i < in.count; i++) {
+		const uint32_t *r = in.notes[i].data;
+
+		for (size_t k = 0; rc == 0 && k < in.notes[i].len / sizeof(*r);
+		     k++)
+			if (r[k] < world->size)
+				rc = add_rank(named, r[k], err);
+	}
+	mem_free(mine.list);
+	if (named->count > 0)
+		qsort(named->list, named->count, sizeof(uint32_t), by_number);
+	return team_agree(world, rc, err);
+}
+
+/* As the keeper of a set, call its members.  *keeper: who calls this rank. */
+static int
+call_members(struct regain *g, bool map, uint32_t *keeper, struct error *err)
+{
+	const struct team *world = &g->run->world;
+	struct ranks named = { .count = 0 };
+	struct team_mail out = { 0, NULL }, in;
+	int rc = name_members(g, map, &named, err);
+
+	if (rc == 0) {
+		out.notes = arena_alloc(g->arena, named.count,
+					sizeof(*out.notes));
+		rc = team_agree(world,
+				out.notes == NULL ? error_no_memory(err) : 0,
+				err);
+	}
+	for (size_t i = 0; rc == 0 && i < named.count; i++)
+		if (i == 0 || named.list[i] != named.list[i - 1])
+			out.notes[out.count++] =
+				(struct team_note){ named.list[i], "", 0 };
+	mem_free(named.list);
+	if (rc == 0)
+		rc = team_notes(world, &out, g->arena, &in, err);
+	if (rc < 0)
+		return -1;
+	*keeper = in.count > 0 ? in.notes[0].rank : NOBODY;
+	if (in.count == 0)
+		rc = error_set(err, ERROR_LOST,
+			       "rank %u: nothing is left of its redundancy "
+			       "set%s",
+			       world->rank, map ? " over filemaps" : "");
+	return team_agree(world, rc, err);
+}
+
+/* --- Reports as bytes --- */
+
+struct wire {
+	uint32_t rank;
+	bool has_map, has_red;
+	uint64_t map, files, name, head; /* sizes; number of files */
+	uint64_t red;
+};
+
+static int
+pack(const struct regain *g, bool map, struct buf *out, struct error *err)
+{
+	const struct regain_part *p = &g->parts[0];
+	const struct regain_red *r = &p->red[map];
+	struct wire w = { .rank = p->rank,
+			  .has_map = p->map != NULL,
+			  .has_red = r->name != NULL };
+
+	if (w.has_map) {
+		w.map = p->map_size;
+		w.files = p->fm.nfiles;
+	}
+	if (w.has_red) {
+		w.name = strlen(r->name) + 1;
+		w.head = r->head_size;
+		w.red = r->size;
+	}
+	(void)buf_add(out, &w, sizeof(w));
+	(void)buf_add(out, p->map, w.map);
+	(void)buf_add(out, p->states, w.files * sizeof(p->states[0]));
+	(void)buf_add(out, r->name, w.name);
+	(void)buf_add(out, r->head, w.head);
+	return buf_check(out, err);
+}
+
+/* The next `len` bytes, aligned for any type. */
+static const void *
+next(struct arena *a, const char **at, size_t len)
+{
+	void *copy = arena_alloc(a, len + 1, 1);
+
+	if (copy != NULL)
+		memcpy(copy, *at, len);
+	*at += len;
+	return copy;
+}
+
+static int
+unpack(struct arena *a, const char **at, bool map, struct plan_report *out,
+       struct error *err)
+{
+	struct plan_red_report *red = arena_alloc(a, 1, sizeof(*red));
+	struct wire w;
+
+	memcpy(&w, *at, sizeof(w));
+	*at += sizeof(w);
+	*out = (struct plan_report){ .rank = w.rank, .reds = red };
+	if (w.has_map) {
+		out->map = next(a, at, w.map);
+		out->map_size = w.map;
+		out->files = next(a, at, w.files * sizeof(out->files[0]));
+		out->nfiles = w.files;
+		/* Their state does not matter yet. */
+		if (map)
+			out->files = NULL;
+	}
+	if (red == NULL || !w.has_red)
+		return red == NULL ? error_no_memory(err) : 0;
+	red->name = next(a, at, w.name);
+	red->header = next(a, at, w.head);
+	red->header_size = w.head;
+	red->size = w.red;
+	out->nreds = 1;
+	return red->name == NULL || red->header == NULL ? error_no_memory(err)
+							: 0;
+}
+
+/* A plan from the reports that lie end to end.  NULL: error. */
+static struct plan *
+plan_of(const struct regain *g, const char *at, size_t len, bool map,
+	struct error *err)
+{
+	struct plan_report *reports = NULL;
+	struct arena *a = arena_new();
+	const char *end = at + len;
+	struct plan *p = NULL;
+	size_t n = 0, cap = 0;
+	int rc = a == NULL ? error_no_memory(err) : 0;
+
+	while (rc == 0 && at < end) {
+		if (!MEM_ROOM(reports, n, cap))
+			rc = error_no_memory(err);
+		else
+			rc = unpack(a, &at, map, &reports[n++], err);
+	}
+	if (rc == 0)
+		p = plan_reports(g->set->d.id, reports, n, NULL, err);
+	mem_free(reports);
+	arena_free(a);
+	return p;
+}
+
+/* --- The plan --- */
+
+/* What is the plan for its sets?  Returns -1 if one is lost. */
+static int
+judge(const struct plan *p, bool map, bool *rebuild, struct error *err)
+{
+	for (size_t i = 0; i < p->nsets; i++) {
+		const struct plan_set *s = &p->sets[i];
+
+		if (s->n == 0 || s->map != map)
+			continue;
+		if (s->verdict == SET_LOST)
+			return error_set(err, ERROR_LOST,
+					 "set %u of %u (%s%s) cannot be "
+					 "rebuilt: %s",
+					 s->number, s->sets,
+					 redset_type_name(s->type),
+					 map ? " over filemaps" : "",
+					 s->reason);
+		*rebuild |= s->verdict == SET_REBUILDABLE;
+	}
+	return 0;
+}
+
+/* As the keeper: make the plan from the reports that came; if something is to
+ * be rebuilt, they are left in *all. */
+static int
+keeper_plans(const struct regain *g, bool map, const struct team_mail *in,
+	     struct buf *all, struct error *err)
+{
+	bool rebuild = false;
+	struct plan *p = NULL;
+	int rc = -1;
+
+	if (in->count == 0)
+		return 0;
+	for (size_t i = 0; i < in->count; i++)
+		(void)buf_add(all, in->notes[i].data, in->notes[i].len);
+	if (buf_check(all, err) == 0)
+		p = plan_of(g, all->data, all->len, map, err);
+	if (p != NULL)
+		rc = judge(p, map, &rebuild, err);
+	if (!rebuild)
+		buf_clear(all);
+	plan_free(p);
+	return rc;
+}
+
+/* Send the report of this rank to its keeper; as a keeper, send all reports to
+ * the members of a set that has to be rebuilt.  They come in *in. */
+static int
+exchange(struct regain *g, bool map, uint32_t keeper, struct team_mail *in,
+	 struct error *err)
+{
+	const struct team *world = &g->run->world;
+	struct buf mine = BUF_INIT, all = BUF_INIT;
+	struct team_note note = { .rank = keeper };
+	struct team_mail out = { 1, &note }, reports = { 0, NULL };
+	int rc = team_agree(world, pack(g, map, &mine, err), err);
+
+	note.data = mine.data;
+	note.len = mine.len;
+	if (rc == 0)
+		rc = team_notes(world, &out, g->arena, &reports, err);
+	if (rc == 0)
+		rc = keeper_plans(g, map, &reports, &all, err);
+	out.count = 0;
+	if (rc == 0 && all.len > 0) {
+		out.count = reports.count;
+		out.notes = arena_alloc(g->arena, out.count, sizeof(note));
+		if (out.notes == NULL)
+			rc = error_no_memory(err);
+	}
+	for (size_t i = 0; rc == 0 && i < out.count; i++)
+		out.notes[i] = (struct team_note){ reports.notes[i].rank,
+						   all.data, all.len };
+	rc = team_agree(world, rc, err);
+	if (rc == 0)
+		rc = team_notes(world, &out, g->arena, in, err);
+	buf_free(&mine);
+	buf_free(&all);
+	return rc;
+}
+
+/* --- Rebuilding --- */
+
+/* Build what the plan says, as a member. */
+static int
+build(struct regain *g, bool map, const struct team_mail *in,
+      struct regain_builts *out, struct error *err)
+{
+	struct plan *p = NULL;
+	int rc = 0;
+
+	if (in->count == 0)
+		return 0;
+	p = plan_of(g, in->notes[0].data, in->notes[0].len, map, err);
+	/* The other members compute: nobody can tell them. */
+	if (p == NULL)
+		say_abort("rebuilding dataset %lld: %s",
+			  (long long)g->set->d.id, err->text);
+	for (size_t i = 0; rc == 0 && i < p->nsets; i++)
+		if (p->sets[i].n > 0 && p->sets[i].map == map &&
+		    p->sets[i].verdict == SET_REBUILDABLE)
+			rc = regain_build(g, p, i, out, err);
+	plan_free(p);
+	return rc;
+}
+
+static int
+name_built(struct regain *g, const struct regain_builts *b, struct error *err)
+{
+	struct regain_part *p = &g->parts[0];
+
+	for (size_t i = 0; i < b->count; i++) {
+		const struct regain_built *f = &b->list[i];
+		struct redset_name n;
+
+		if (regain_rename(g, f->temp, f->dirfd, f->name,
+				  f->has_attr ? &f->attr : NULL, err) < 0)
+			return -1;
+		if (f->dirfd != g->metafd ||
+		    !redset_name_parse(f->name, &n, NULL))
+			continue;
+		if (n.descriptor)
+			p->descriptor[n.map] = f->name;
+		else
+			p->red[n.map] =
+				(struct regain_red){ .name = f->name, .is = n };
+	}
+	g->changed |= b->count > 0;
+	return 0;
+}
+
+int
+regain_set(struct regain *g, bool map, struct error *err)
+{
+	const struct team *world = &g->run->world;
+	struct regain_builts built = { .count = 0 };
+	struct team_mail in = { 0, NULL };
+	uint32_t keeper = NOBODY;
+	int rc = call_members(g, map, &keeper, err);
+
+	if (rc == 0)
+		rc = exchange(g, map, keeper, &in, err);
+	if (rc < 0)
+		return -1;
+	if (team_any(world, in.count > 0)) {
+		rc = team_agree(world, build(g, map, &in, &built, err), err);
+		if (rc == 0)
+			rc = team_agree(world, name_built(g, &built, err), err);
+	}
+	mem_free(built.list);
+	return rc;
+}

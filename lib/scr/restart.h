@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * restart.h - the checkpoint in cache that the application reads, between
+ * SCR_Start_restart() and SCR_Complete_restart().
+ *
+ * PREFIX/.scr/restart.scr counts how often the restart from a dataset has begun
+ * and not ended.  After SCR_RESTART_ATTEMPTS times, the dataset is given up:
+ * the job dies of it.
+ */
+#ifndef SCR_RESTART_H
+#define SCR_RESTART_H
+
+#include <stdbool.h>
+
+#include "scr/scr.h"
+
+struct error;
+struct restart; /* opaque; run->in */
+struct run;
+
+/*
+ * The dataset to restart from, run->restart_id, and the ids of the datasets
+ * that follow it: run->dataset_id and run->ckpt_id.  A dataset that killed the
+ * job too often is removed, and the next older checkpoint is taken.
+ * Collective.  -1: ERROR_SYSTEM, ERROR_NOMEM.
+ */
+int restart_find(struct run *run, struct error *err);
+
+/* Begin: count the attempt, and read the filemap of this rank.  NULL:
+ * ERROR_SYSTEM, ERROR_CORRUPT, ERROR_NOMEM.  Collective. */
+struct restart *restart_begin(struct run *run, struct error *err);
+void restart_free(struct restart *r); /* NULL is ignored */
+
+/* Where to read the file `name`; `file` is always written.  ERROR_ABSENT: the
+ * rank has no such file.  Local. */
+int restart_route(const struct restart *r, const char *name,
+		  char file[static SCR_MAX_FILENAME], struct error *err);
+
+/* End it.  If any rank says that its files are not valid, the dataset is
+ * removed, restart_find() chooses the next older one, and the result is -1 and
+ * ERROR_LOST.  Collective. */
+int restart_end(struct run *run, bool valid, struct error *err);
+
+#endif /* SCR_RESTART_H */
