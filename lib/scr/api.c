@@ -19,9 +19,11 @@
 #include "error.h"
 #include "mem.h"
 #include "meta/dataset.h"
+#include "scr/held.h"
 #include "scr/output.h"
 #include "scr/outset.h"
 #include "scr/pacing.h"
+#include "scr/restart.h"
 #include "scr/run.h"
 #include "scr/say.h"
 #include "scr/setting.h"
@@ -335,6 +337,7 @@ SCR_Route_file(const char *name, char *file)
 {
 	struct error err = ERROR_INIT;
 	size_t len = 0;
+	int rc = 0;
 
 	if (name == NULL || *name == '\0' || file == NULL)
 		return FAILURE;
@@ -348,8 +351,10 @@ SCR_Route_file(const char *name, char *file)
 	if (lib.failed)
 		return FAILURE;
 	if (lib.state == RESTART)
-		return not_built("SCR_Route_file");
-	if (outset_route(lib.run->out, name, file, &err) == 0)
+		rc = restart_route(lib.run->in, name, file, &err);
+	else
+		rc = outset_route(lib.run->out, name, file, &err);
+	if (rc == 0)
 		return SCR_SUCCESS;
 	say_error("SCR_Route_file: %s", err.text); /* of this rank alone */
 	return FAILURE;
@@ -357,42 +362,68 @@ SCR_Route_file(const char *name, char *file)
 
 /* --- Restart --- */
 
+/* The name of the dataset to restart from, if there is one. */
+static void
+name_restart(char *name)
+{
+	const struct held_set *s =
+		held_find(lib.run->held, lib.run->restart_id);
+
+	if (s != NULL && name != NULL)
+		snprintf(name, SCR_MAX_FILENAME, "%s", s->d.name);
+}
+
 int
 SCR_Have_restart(int *flag, char *name)
 {
 	check(IDLE, "SCR_Have_restart");
-	(void)name;
 	if (flag == NULL)
 		return FAILURE;
 	*flag = 0;
-	return enabled() ? not_built("SCR_Have_restart") : FAILURE;
+	if (!enabled())
+		return FAILURE;
+	*flag = lib.run->restart_id != 0;
+	name_restart(name);
+	return SCR_SUCCESS;
 }
 
 int
 SCR_Start_restart(char *name)
 {
+	struct error err = ERROR_INIT;
+
 	check(IDLE, "SCR_Start_restart");
-	(void)name;
 	if (!enabled())
 		return enter(RESTART, FAILURE);
 	if (lib.run->restart_id == 0)
 		say_abort("Can only call SCR_Start_restart() if "
 			  "SCR_Have_restart() indicates a checkpoint is "
 			  "available");
-	return enter(RESTART, not_built("SCR_Start_restart"));
+	name_restart(name);
+	lib.run->in = restart_begin(lib.run, &err);
+	return enter(RESTART, lib.run->in != NULL
+				      ? SCR_SUCCESS
+				      : fail("SCR_Start_restart", &err));
 }
 
 int
 SCR_Complete_restart(int valid)
 {
-	const bool failed = lib.failed;
+	struct error err = ERROR_INIT;
 
 	check(RESTART, "SCR_Complete_restart");
-	leave();
-	(void)valid;
-	if (failed || !enabled())
+	if (!enabled()) {
+		leave();
 		return FAILURE;
-	return not_built("SCR_Complete_restart");
+	}
+	restart_free(lib.run->in);
+	lib.run->in = NULL;
+	/* If it could not begin, nobody has read the files. */
+	valid = valid && !lib.failed;
+	leave();
+	if (restart_end(lib.run, valid, &err) == 0)
+		return SCR_SUCCESS;
+	return fail("SCR_Complete_restart", &err);
 }
 
 /* --- Checkpoint and output --- */

@@ -127,6 +127,15 @@ held_keep(struct held *h, int64_t id, bool keep)
 		e->set.kept = keep;
 }
 
+void
+held_bar(struct held *h, int64_t id)
+{
+	struct entry *e = find(h, id);
+
+	if (e != NULL)
+		e->set.barred = true;
+}
+
 const char *
 held_current(const struct held *h)
 {

@@ -32,8 +32,9 @@ struct held_set {
 	struct store *store;
 	const char *dir; /* its directory on this node; it holds SCR_DIR, too */
 	bool bypass;
-	bool here; /* listed by the cindex of this node */
-	bool kept; /* held_keep() */
+	bool here;   /* listed by the cindex of this node */
+	bool kept;   /* held_keep() */
+	bool barred; /* held_bar() */
 };
 
 /*
@@ -81,6 +82,9 @@ int held_purge(struct run *run, struct error *err); /* all of them */
 /* Dataset `id` is the only good copy, as its flush failed: it is not evicted
  * until held_keep(h, id, false).  To be called on all ranks. */
 void held_keep(struct held *h, int64_t id, bool keep);
+
+/* This job does not restart from dataset `id`.  To be called on all ranks. */
+void held_bar(struct held *h, int64_t id);
 
 /* The value of SCR_CURRENT that this job has honoured already, or NULL; and
  * remember it (NULL: forget), for later runs too. */

@@ -34,9 +34,9 @@ open_dirs(struct regain *g, struct error *err)
 	g->dirfd = open(g->set->dir,
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (g->dirfd >= 0)
-		g->metafd = openat(g->dirfd, SCR_DIR,
-				   O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-					   O_CLOEXEC);
+		g->metafd =
+			openat(g->dirfd, SCR_DIR,
+			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (g->metafd >= 0)
 		return 0;
 	error_sys(&why, "%s", g->set->dir);
@@ -53,7 +53,7 @@ check_ranks(const struct regain *g, struct error *err)
 	for (size_t i = 0; i < g->nparts; i++) {
 		const uint64_t n = g->parts[i].ranks > 0
 					   ? (uint64_t)g->parts[i].ranks
-					   : g->parts[i].rank < world->size
+				   : g->parts[i].rank < world->size
 					   ? world->size
 					   : (uint64_t)g->parts[i].rank + 1;
 
@@ -77,8 +77,8 @@ check_files(const struct regain *g, struct error *err)
 	const struct regain_part *p = &g->parts[0];
 
 	if (p->map == NULL)
-		return error_set(err, ERROR_LOST, "rank %u: its filemap is lost",
-				 p->rank);
+		return error_set(err, ERROR_LOST,
+				 "rank %u: its filemap is lost", p->rank);
 	for (size_t i = 0; i < p->fm.nfiles; i++)
 		if (p->states[i] == FILE_WRONG_CRC)
 			return error_set(err, ERROR_LOST,
@@ -285,7 +285,10 @@ regain_next(struct run *run, int64_t id, bool *whole, bool *kept,
 			 *kept ? "it stays in the cache, but is not restarted "
 				 "from"
 			       : "it is removed from the cache");
-	return *kept ? 0 : held_remove(run, id, err);
+	if (!*kept)
+		return held_remove(run, id, err);
+	held_bar(run->held, id);
+	return 0;
 }
 
 int

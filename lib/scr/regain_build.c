@@ -58,7 +58,7 @@ struct building {
 	const struct plan_member *m; /* this rank */
 	uint32_t me;
 	MPI_Comm comm;
-	uint64_t *start;   /* by file, and the total */
+	uint64_t *start;    /* by file, and the total */
 	const char **temps; /* by file; NULL: it is there */
 	struct strip in, out;
 	struct plan_red_image red;
@@ -303,12 +303,19 @@ compute(struct building *b, struct task *t)
 }
 
 static void
+wait_all(struct task *t)
+{
+	for (int i = 0; i < t->count; i++)
+		MPI_Wait(&t->requests[i], MPI_STATUS_IGNORE);
+	t->count = 0;
+}
+
+static void
 finish(struct building *b, struct task *t)
 {
 	const struct solve_job *j = t->job;
 
-	MPI_Waitall(t->count, t->requests, MPI_STATUSES_IGNORE);
-	t->count = 0;
+	wait_all(t);
 	if (t->worker == b->me)
 		compute(b, t);
 	for (uint32_t i = 0; i < j->nout; i++) {
@@ -317,7 +324,7 @@ finish(struct building *b, struct task *t)
 		else if (t->worker == b->me)
 			send(b, t, j->out[i].member, TAG_OUT, output(b, t, i));
 	}
-	MPI_Waitall(t->count, t->requests, MPI_STATUSES_IGNORE);
+	wait_all(t);
 }
 
 static void
@@ -397,8 +404,8 @@ keep_body(struct building *b)
 
 	for (uint64_t at = 0; rc == 0 && at < b->red.body_size;) {
 		const uint64_t left = b->red.body_size - at;
-		const size_t len = left < sizeof(block) ? (size_t)left
-							: sizeof(block);
+		const size_t len =
+			left < sizeof(block) ? (size_t)left : sizeof(block);
 
 		rc = move_body(b, false, at, block, len);
 		if (rc == 0)
@@ -481,8 +488,7 @@ allocate(struct building *b)
 	    b->requests == NULL)
 		return error_no_memory(b->err);
 	for (size_t i = 0; i < n; i++)
-		b->start[i + 1] =
-			b->start[i] + b->m->list.files[i].attr.size;
+		b->start[i + 1] = b->start[i] + b->m->list.files[i].attr.size;
 	for (unsigned i = 0; i < LANES; i++) {
 		b->lanes[i].block = b->memory + i * b->width * b->slice;
 		b->lanes[i].requests = b->requests + i * b->width;

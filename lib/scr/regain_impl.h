@@ -33,12 +33,12 @@ struct regain_red {
 /* What the directory of a node has of one rank. */
 struct regain_part {
 	uint32_t rank;
-	int64_t ranks;	       /* size of the job that wrote it; -1: unknown */
-	const void *map;       /* its filemap; NULL: missing or damaged */
+	int64_t ranks;	 /* size of the job that wrote it; -1: unknown */
+	const void *map; /* its filemap; NULL: missing or damaged */
 	size_t map_size;
-	struct filemap fm;     /* decoded */
-	enum file_state *states; /* by file of `fm` */
-	ino_t *inodes;		 /* by file; 0: missing */
+	struct filemap fm;	  /* decoded */
+	enum file_state *states;  /* by file of `fm` */
+	ino_t *inodes;		  /* by file; 0: missing */
 	struct regain_red red[2]; /* of data; of the filemap */
 	const char *descriptor[2];
 	uint64_t good; /* number of files that are there, at their size */

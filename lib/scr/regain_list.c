@@ -170,8 +170,8 @@ take_names(struct regain *g, const struct team_mail *in, struct error *err)
 		if (n.descriptor)
 			p->descriptor[n.map] = at;
 		else
-			p->red[n.map] = (struct regain_red){ .name = at,
-							     .is = n };
+			p->red[n.map] =
+				(struct regain_red){ .name = at, .is = n };
 	}
 	return 0;
 }
@@ -191,9 +191,9 @@ send_names(struct regain *g, const struct team *t, struct listing *l,
 			rc = error_no_memory(err);
 		for (uint32_t i = 0; rc == 0 && i < l->n; i++)
 			if (l->names[i].len > 0)
-				out.notes[out.count++] = (struct team_note){
-					i, l->names[i].data, l->names[i].len
-				};
+				out.notes[out.count++] =
+					(struct team_note){ i, l->names[i].data,
+							    l->names[i].len };
 	}
 	if (team_agree(t, rc, err) < 0)
 		return -1;
@@ -378,8 +378,8 @@ regain_look(const struct regain *g, struct regain_part *p, bool deep,
 	if (p->states == NULL || p->inodes == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < p->fm.nfiles; i++) {
-		p->states[i] = look_file(g, &p->fm.files[i], deep,
-					 &p->inodes[i]);
+		p->states[i] =
+			look_file(g, &p->fm.files[i], deep, &p->inodes[i]);
 		p->good += p->states[i] == FILE_PRESENT;
 	}
 	p->good += p->map != NULL;

@@ -93,10 +93,10 @@ choose(struct regain *g, uint32_t *from, struct error *err)
 		return -1;
 	for (size_t i = 1; i < g->nparts; i++)
 		if (g->parts[i].good > 0)
-			out.notes[out.count++] = (struct team_note){
-				g->parts[i].rank, &g->parts[i].good,
-				sizeof(g->parts[i].good)
-			};
+			out.notes[out.count++] =
+				(struct team_note){ g->parts[i].rank,
+						    &g->parts[i].good,
+						    sizeof(g->parts[i].good) };
 	if (team_notes(&g->run->world, &out, g->arena, &in, err) < 0)
 		return -1;
 	for (size_t i = 0; i < in.count; i++) {
@@ -121,7 +121,8 @@ ask(struct regain *g, uint32_t from, struct outgoing *o, struct error *err)
 
 	if (rc < 0)
 		return -1;
-	o->parts = arena_alloc(g->arena, in.count, sizeof(struct regain_part *));
+	o->parts =
+		arena_alloc(g->arena, in.count, sizeof(struct regain_part *));
 	if (o->parts == NULL)
 		rc = error_no_memory(err);
 	for (size_t n = 0; rc == 0 && n < in.count; n++)
@@ -141,15 +142,15 @@ list_items(struct outgoing *o, const struct regain_part *p, struct error *err)
 	char name[64];
 
 	o->nitems = o->item = 0;
-	o->items = arena_alloc(o->g->arena, p->fm.nfiles + 5,
-			       sizeof(*o->items));
+	o->items =
+		arena_alloc(o->g->arena, p->fm.nfiles + 5, sizeof(*o->items));
 	if (o->items == NULL)
 		return error_no_memory(err);
 	if (p->map != NULL)
 		o->items[o->nitems++] = (struct item){
-			true, arena_strdup(o->g->arena,
-					   filemap_name(name, sizeof(name),
-							p->rank))
+			true,
+			arena_strdup(o->g->arena,
+				     filemap_name(name, sizeof(name), p->rank))
 		};
 	for (int i = 0; i < 2; i++) {
 		if (p->red[i].name != NULL)
@@ -209,9 +210,9 @@ next_message(struct outgoing *o, struct error *err)
 		const size_t most = o->room - sizeof(h);
 
 		h.len = left < most ? (size_t)left : most;
-		if (h.len > 0 && io_pread(o->fd, "a file to be moved",
-					  o->block + sizeof(h), h.len, o->at,
-					  err) < 0)
+		if (h.len > 0 &&
+		    io_pread(o->fd, "a file to be moved", o->block + sizeof(h),
+			     h.len, o->at, err) < 0)
 			h.len = 0;
 		o->at += h.len;
 		if (h.len == 0) {
@@ -293,9 +294,8 @@ transfer(struct outgoing *o, struct incoming *in, uint32_t from,
 
 			if (o->items == NULL && list_items(o, p, err) < 0)
 				rc = -1;
-			MPI_Isend(o->block, (int)next_message(o, err),
-				  MPI_BYTE, (int)p->rank, TAG_MOVE, comm,
-				  &both[0]);
+			MPI_Isend(o->block, (int)next_message(o, err), MPI_BYTE,
+				  (int)p->rank, TAG_MOVE, comm, &both[0]);
 			if (o->part != part)
 				o->items = NULL;
 		}
@@ -327,9 +327,9 @@ settle(struct regain *g, const struct incoming *in, struct error *err)
 		if (n.descriptor)
 			p->descriptor[n.map] = a->item.name;
 		else
-			p->red[n.map] = (struct regain_red){
-				.name = a->item.name, .is = n
-			};
+			p->red[n.map] =
+				(struct regain_red){ .name = a->item.name,
+						     .is = n };
 	}
 	g->changed |= in->count > 0;
 	return 0;

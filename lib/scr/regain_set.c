@@ -53,9 +53,9 @@ known_members(const struct regain *g, const struct regain_red *red,
 	struct kvtree *t = kvtree_decode(red->head, red->head_size, NULL, &why);
 	int rc = add_rank(out, g->run->world.rank, err);
 
-	if (t != NULL && redset_header_read(t, red->head_size,
-					    red->is.member - 1, g->arena, &h,
-					    &why) < 0) {
+	if (t != NULL &&
+	    redset_header_read(t, red->head_size, red->is.member - 1, g->arena,
+			       &h, &why) < 0) {
 		kvtree_free(t);
 		return rc;
 	}
@@ -122,8 +122,8 @@ call_members(struct regain *g, bool map, uint32_t *keeper, struct error *err)
 	int rc = name_members(g, map, &named, err);
 
 	if (rc == 0) {
-		out.notes = arena_alloc(g->arena, named.count,
-					sizeof(*out.notes));
+		out.notes =
+			arena_alloc(g->arena, named.count, sizeof(*out.notes));
 		rc = team_agree(world,
 				out.notes == NULL ? error_no_memory(err) : 0,
 				err);
@@ -260,13 +260,12 @@ judge(const struct plan *p, bool map, bool *rebuild, struct error *err)
 		if (s->n == 0 || s->map != map)
 			continue;
 		if (s->verdict == SET_LOST)
-			return error_set(err, ERROR_LOST,
-					 "set %u of %u (%s%s) cannot be "
-					 "rebuilt: %s",
-					 s->number, s->sets,
-					 redset_type_name(s->type),
-					 map ? " over filemaps" : "",
-					 s->reason);
+			return error_set(
+				err, ERROR_LOST,
+				"set %u of %u (%s%s) cannot be "
+				"rebuilt: %s",
+				s->number, s->sets, redset_type_name(s->type),
+				map ? " over filemaps" : "", s->reason);
 		*rebuild |= s->verdict == SET_REBUILDABLE;
 	}
 	return 0;

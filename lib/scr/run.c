@@ -15,6 +15,8 @@
 #include "scr/events.h"
 #include "scr/held.h"
 #include "scr/outset.h"
+#include "scr/regain.h"
+#include "scr/restart.h"
 #include "scr/say.h"
 #include "scr/setting.h"
 #include "site/jobfiles.h"
@@ -127,6 +129,8 @@ run_begin(const struct settings *s, struct error *err)
 		goto fail;
 	pacing_begin(run);
 	note_start(run);
+	if (regain_all(run, err) < 0 || restart_find(run, err) < 0)
+		goto fail;
 	return run;
 fail:
 	(void)run_end(run, NULL);
@@ -138,6 +142,7 @@ run_end(struct run *run, struct error *err)
 {
 	(void)err;
 	outset_free(run->out);
+	restart_free(run->in);
 	held_close(run->held);
 	levels_free(&run->levels);
 	stores_free(&run->stores);

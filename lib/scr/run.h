@@ -19,8 +19,9 @@
 struct arena;
 struct conf;
 struct error;
-struct held;   /* held.h: the datasets in the caches */
-struct outset; /* outset.h: the dataset being written */
+struct held;	/* held.h: the datasets in the caches */
+struct outset;	/* outset.h: the dataset being written */
+struct restart; /* restart.h: the dataset being read */
 struct settings;
 
 struct run {
@@ -35,6 +36,7 @@ struct run {
 	struct levels levels;
 	struct held *held;
 	struct outset *out; /* NULL: no dataset is being written */
+	struct restart *in; /* NULL: none is being read */
 	/* Numbers of the last dataset and of the last checkpoint; `numbered`:
 	 * none on the prefix is higher. */
 	int64_t dataset_id, ckpt_id;

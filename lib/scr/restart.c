@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scr/restart.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "map.h"
+#include "mem.h"
+#include "meta/dataset_dir.h"
+#include "meta/filemap.h"
+#include "meta/kvtree.h"
+#include "path.h"
+#include "scr/held.h"
+#include "scr/run.h"
+#include "scr/say.h"
+#include "site/jobfiles.h"
+
+#define ATTEMPTS_FILE "restart.scr"
+
+struct restart {
+	struct arena *arena;
+	const struct held_set *set;
+	const char *dir, *cwd;
+	struct filemap fm;
+	struct map *paths, *bases; /* path on the prefix, and the last component
+				      of it: place in fm.files */
+};
+
+/* --- Attempts --- */
+
+/* Attempts at dataset `d` that did not end.  A file that cannot be read counts
+ * nothing. */
+static uint64_t
+attempts_read(int scr, const struct dataset *d)
+{
+	struct error why = ERROR_INIT;
+	struct kvtree *t = kvtree_read_file(scr, ATTEMPTS_FILE, &why);
+	uint64_t id = 0, created = 0, count = 0;
+
+	if (t == NULL && why.kind != ERROR_ABSENT)
+		say_warn("%s: ignored", why.text);
+	if (t == NULL || kvtree_u64(t, "ID", DATASET_ID_MAX, &id, &why) < 0 ||
+	    kvtree_u64(t, "CREATED", INT64_MAX, &created, &why) < 0 ||
+	    kvtree_u64(t, "ATTEMPTS", UINT32_MAX, &count, &why) < 0 ||
+	    id != (uint64_t)d->id || created != (uint64_t)d->created_us)
+		count = 0;
+	kvtree_free(t);
+	return count;
+}
+
+static int
+attempts_write(int scr, const struct dataset *d, uint64_t count,
+	       struct error *err)
+{
+	struct kvtree *t = kvtree_new(err);
+	int rc = -1;
+
+	if (t != NULL && kvtree_set_i64(t, "ID", d->id, err) == 0 &&
+	    kvtree_set_i64(t, "CREATED", d->created_us, err) == 0 &&
+	    kvtree_set_u64(t, "ATTEMPTS", count, err) == 0)
+		rc = kvtree_write_file(t, scr, ATTEMPTS_FILE, err);
+	kvtree_free(t);
+	return rc;
+}
+
+/* Rank 0: the attempts so far; then `add` 1, or with -1 forget all. */
+static uint64_t
+attempts(const struct run *run, const struct dataset *d, int add)
+{
+	struct error why = ERROR_INIT;
+	uint64_t count = 0;
+	int scr = -1;
+
+	if (run->world.rank != 0)
+		return 0;
+	scr = jobfiles_open(run->p.prefix, true, &why);
+	if (scr >= 0)
+		count = attempts_read(scr, d);
+	if (scr >= 0 && add > 0)
+		(void)attempts_write(scr, d, count + 1, &why);
+	if (scr >= 0 && add < 0 && unlinkat(scr, ATTEMPTS_FILE, 0) < 0 &&
+	    errno != ENOENT)
+		error_sys(&why, ATTEMPTS_FILE);
+	if (why.kind != ERROR_NONE)
+		say_warn("attempts to restart are not counted: %s", why.text);
+	if (scr >= 0)
+		close(scr);
+	return count;
+}
+
+/* --- Which one --- */
+
+/* The newest checkpoint in cache that is of use; 0: none. */
+static int64_t
+newest(const struct run *run)
+{
+	for (size_t i = held_count(run->held); i-- > 0;) {
+		const struct held_set *s = held_at(run->held, i);
+
+		if (s->d.is_ckpt && !s->barred)
+			return s->d.id;
+	}
+	return 0;
+}
+
+int
+restart_find(struct run *run, struct error *err)
+{
+	while (run->restart_id != 0) {
+		const struct held_set *s =
+			held_find(run->held, run->restart_id);
+		const uint64_t n =
+			team_most(&run->world, attempts(run, &s->d, 0));
+
+		if (n < run->p.restart_attempts)
+			return 0;
+		if (run->world.rank == 0)
+			say_warn("dataset %lld `%s': %llu restarts from it in "
+				 "a row did not end: it is given up, and "
+				 "removed from the cache",
+				 (long long)s->d.id, s->d.name,
+				 (unsigned long long)n);
+		if (held_remove(run, s->d.id, err) < 0)
+			return -1;
+		run->restart_id = newest(run);
+	}
+	return 0;
+}
+
+/* --- Begin --- */
+
+/* The path of a file on the prefix as the filemap has it. */
+static const char *
+prefix_path(struct arena *a, const struct filemap_file *f)
+{
+	if (f->dir == NULL || f->name == NULL)
+		return f->cache_path;
+	return arena_printf(a, "%s/%s", f->dir, f->name);
+}
+
+static int
+list_files(struct restart *r, struct error *err)
+{
+	for (size_t i = 0; i < r->fm.nfiles; i++) {
+		const struct filemap_file *f = &r->fm.files[i];
+		const char *path = prefix_path(r->arena, f);
+
+		if (path == NULL || map_put(r->paths, path, i) < 0 ||
+		    map_put(r->bases, path_base(path), i) < 0)
+			return error_no_memory(err);
+	}
+	return 0;
+}
+
+static int
+read_filemap(struct restart *r, uint32_t rank, struct error *err)
+{
+	struct buf path = BUF_INIT;
+	struct kvtree *t = NULL;
+	char name[64];
+	int rc = -1;
+
+	if (buf_printf(&path, "%s/" SCR_DIR "/%s", r->dir,
+		       filemap_name(name, sizeof(name), rank)) < 0)
+		error_no_memory(err);
+	else
+		t = kvtree_read_file(AT_FDCWD, path.data, err);
+	if (t != NULL)
+		rc = filemap_read(t, r->arena, &r->fm, err);
+	kvtree_free(t);
+	buf_free(&path);
+	return rc < 0 ? -1 : list_files(r, err);
+}
+
+static struct restart *
+begin(struct run *run, struct error *err)
+{
+	struct restart *r = mem_calloc(1, sizeof(*r));
+	char *cwd = getcwd(NULL, 0);
+
+	if (r != NULL) {
+		r->set = held_find(run->held, run->restart_id);
+		r->arena = arena_new();
+		r->paths = map_new();
+		r->bases = map_new();
+	}
+	if (r != NULL && r->arena != NULL && cwd != NULL) {
+		r->cwd = arena_strdup(r->arena, cwd);
+		r->dir = arena_strdup(r->arena, r->set->dir);
+	}
+	if (cwd == NULL)
+		error_sys(err, "working directory");
+	else if (r == NULL || r->cwd == NULL || r->dir == NULL ||
+		 r->paths == NULL || r->bases == NULL)
+		error_no_memory(err);
+	else if (read_filemap(r, run->world.rank, err) == 0)
+		goto out;
+	restart_free(r);
+	r = NULL;
+out:
+	mem_free(cwd);
+	return r;
+}
+
+struct restart *
+restart_begin(struct run *run, struct error *err)
+{
+	struct restart *r = begin(run, err);
+
+	if (team_agree(&run->world, r == NULL ? -1 : 0, err) < 0) {
+		restart_free(r);
+		return NULL;
+	}
+	(void)attempts(run, &r->set->d, 1);
+	return r;
+}
+
+void
+restart_free(struct restart *r)
+{
+	if (r == NULL)
+		return;
+	map_free(r->paths);
+	map_free(r->bases);
+	arena_free(r->arena);
+	mem_free(r);
+}
+
+/* --- Files --- */
+
+/* Write the place of a file of the filemap, or, if `i` is MAP_NONE, that of a
+ * file of another rank of this node. */
+static int
+place(const struct restart *r, size_t i, const char *path,
+      char file[static SCR_MAX_FILENAME], struct error *err)
+{
+	const char *at = i == MAP_NONE ? path : r->fm.files[i].cache_path;
+	int len = 0;
+
+	if (r->set->bypass)
+		len = snprintf(file, SCR_MAX_FILENAME, "%s", at);
+	else
+		len = snprintf(file, SCR_MAX_FILENAME, "%s/%s", r->dir,
+			       path_base(at));
+	if (len >= SCR_MAX_FILENAME)
+		return error_set(err, ERROR_USAGE, "%s: its path is too long",
+				 path);
+	if (access(file, R_OK) < 0)
+		return error_sys(err, "%s", file);
+	return 0;
+}
+
+int
+restart_route(const struct restart *r, const char *name,
+	      char file[static SCR_MAX_FILENAME], struct error *err)
+{
+	struct buf full = BUF_INIT, normal = BUF_INIT;
+	size_t i = MAP_NONE;
+	int rc = 0;
+
+	if ((name[0] != '/' && buf_printf(&full, "%s/", r->cwd) < 0) ||
+	    buf_add_str(&full, name) < 0)
+		rc = error_no_memory(err);
+	if (rc == 0)
+		rc = path_normal(full.data, &normal, err);
+	if (rc == 0) {
+		i = map_get(r->paths, normal.data);
+		rc = place(r, i, normal.data, file, err);
+		/* Old applications ask for the name without its directory. */
+		if (rc < 0 && i == MAP_NONE)
+			i = map_get(r->bases, path_base(normal.data));
+		if (rc < 0 && i != MAP_NONE)
+			rc = place(r, i, normal.data, file, err);
+	}
+	buf_free(&full);
+	buf_free(&normal);
+	return rc;
+}
+
+/* --- End --- */
+
+int
+restart_end(struct run *run, bool valid, struct error *err)
+{
+	const struct team *world = &run->world;
+	const struct held_set *s = held_find(run->held, run->restart_id);
+
+	(void)attempts(run, &s->d, -1);
+	if (!valid)
+		error_set(err, ERROR_LOST,
+			  "rank %u: the application says that its files of "
+			  "dataset %lld `%s' are not valid",
+			  world->rank, (long long)s->d.id, s->d.name);
+	if (team_agree(world, valid ? 0 : -1, err) == 0)
+		return 0;
+	if (held_remove(run, s->d.id, NULL) < 0 && world->rank == 0)
+		say_warn("dataset %lld is not removed from the cache",
+			 (long long)run->restart_id);
+	run->restart_id = newest(run);
+	(void)restart_find(run, NULL);
+	return -1;
+}

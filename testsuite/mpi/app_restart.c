@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * app_restart STEPS [OPTION=VALUE]...: an application that restarts from the
+ * checkpoint that SCR offers, verifies every byte of it, and writes STEPS more,
+ * linked with libscr.so alone.
+ *
+ *   size=N      bytes of a file (1000); rank R and step S have N + 17 R + S
+ *   files=N     files of a rank (1); "rank": rank % 4; the second is empty
+ *   base=1      files of the restart are asked for by their last component
+ *   reject=R    rank R rejects the first checkpoint that is offered
+ *   die=1       the job is killed while it reads
+ *   skip=1      nothing is read: only SCR_Init() and SCR_Finalize()
+ *
+ * Rank 0 prints "restart NAME" for a checkpoint that was read, "rejected NAME"
+ * for one that a rank rejected, "none" if there is no other, "complete STEP
+ * RESULT" for a step, and "end".
+ */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "scr.h"
+
+static int rank, nargs;
+static char **args;
+
+static const char *
+text(const char *option, const char *otherwise)
+{
+	const size_t len = strlen(option);
+
+	for (int i = 2; i < nargs; i++)
+		if (strncmp(args[i], option, len) == 0 && args[i][len] == '=')
+			return args[i] + len + 1;
+	return otherwise;
+}
+
+static long
+number(const char *option, long otherwise)
+{
+	const char *value = text(option, NULL);
+
+	return value == NULL ? otherwise : atol(value);
+}
+
+static void
+need(int rc, const char *call)
+{
+	if (rc == SCR_SUCCESS)
+		return;
+	fprintf(stderr, "rank %d: %s failed\n", rank, call);
+	MPI_Abort(MPI_COMM_WORLD, 99);
+}
+
+/* --- Files --- */
+
+static int
+file_count(void)
+{
+	if (strcmp(text("files", "1"), "rank") == 0)
+		return rank % 4;
+	return (int)number("files", 1);
+}
+
+static long
+size_of(int step, int file)
+{
+	return file == 1 ? 0 : number("size", 1000) + 17 * rank + step;
+}
+
+static unsigned
+seed_of(int step, int file)
+{
+	return (unsigned)(step * 10007 + rank * 101 + file);
+}
+
+static void
+name_of(char *to, size_t size, int step, int file)
+{
+	snprintf(to, size, "ckpt.%d/d%d/rank_%d.%d", step, rank, rank, file);
+}
+
+static int
+write_file(const char *path, int step, int file)
+{
+	unsigned seed = seed_of(step, file);
+	FILE *f = fopen(path, "w");
+
+	if (f == NULL)
+		return 0;
+	for (long i = size_of(step, file); i > 0; i--) {
+		seed = seed * 1664525U + 1013904223U;
+		fputc((int)(seed >> 24), f);
+	}
+	return fclose(f) == 0;
+}
+
+/* Is every byte right? */
+static int
+verify_file(const char *path, int step, int file)
+{
+	unsigned seed = seed_of(step, file);
+	FILE *f = fopen(path, "r");
+	int right = f != NULL;
+
+	for (long i = size_of(step, file); right && i > 0; i--) {
+		seed = seed * 1664525U + 1013904223U;
+		right = fgetc(f) == (int)(seed >> 24);
+	}
+	right = right && fgetc(f) == EOF;
+	if (f != NULL)
+		fclose(f);
+	if (!right)
+		fprintf(stderr, "rank %d: %s: wrong\n", rank, path);
+	return right;
+}
+
+/* Read or write the files of a step. */
+static int
+do_files(int step, int (*fn)(const char *, int, int), int base)
+{
+	char name[512], path[SCR_MAX_FILENAME];
+	int valid = 1;
+
+	for (int i = 0; i < file_count(); i++) {
+		const char *ask = name;
+
+		name_of(name, sizeof(name), step, i);
+		if (base)
+			ask = strrchr(name, '/') + 1;
+		valid = SCR_Route_file(ask, path) == SCR_SUCCESS &&
+			fn(path, step, i) && valid;
+	}
+	return valid;
+}
+
+/* --- Restart --- */
+
+/* Returns the step of the checkpoint; 0: none. */
+static int
+restart(void)
+{
+	long reject = number("reject", -1);
+	char name[SCR_MAX_FILENAME], again[SCR_MAX_FILENAME];
+	int flag = 0, step = 0, valid = 0;
+
+	for (;;) {
+		need(SCR_Have_restart(&flag, name), "SCR_Have_restart");
+		if (!flag)
+			return 0;
+		need(SCR_Start_restart(again), "SCR_Start_restart");
+		if (strcmp(name, again) != 0)
+			MPI_Abort(MPI_COMM_WORLD, 98);
+		step = atoi(strrchr(name, '.') + 1);
+		valid = do_files(step, verify_file, number("base", 0) != 0);
+		if (number("die", 0)) {
+			MPI_Barrier(MPI_COMM_WORLD);
+			kill(getpid(), SIGKILL);
+		}
+		if (reject >= 0)
+			valid = valid && rank != reject;
+		reject = -1;
+		if (SCR_Complete_restart(valid) == SCR_SUCCESS)
+			break;
+		if (rank == 0)
+			printf("rejected %s\n", name);
+	}
+	if (rank == 0)
+		printf("restart %s\n", name);
+	return step;
+}
+
+static void
+write_step(int step)
+{
+	char name[64];
+	int rc = 0;
+
+	snprintf(name, sizeof(name), "ckpt.%d", step);
+	need(SCR_Start_output(name, SCR_FLAG_CHECKPOINT), "SCR_Start_output");
+	rc = SCR_Complete_output(do_files(step, write_file, 0));
+	if (rank == 0)
+		printf("complete %d %d\n", step, rc);
+}
+
+int
+main(int argc, char **argv)
+{
+	int step = 0, more = 0;
+
+	args = argv;
+	nargs = argc;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	need(SCR_Init(), "SCR_Init");
+	more = atoi(args[1]);
+	if (!number("skip", 0))
+		step = restart();
+	if (step == 0 && rank == 0)
+		puts("none");
+	for (; more > 0; more--)
+		write_step(++step);
+	need(SCR_Finalize(), "SCR_Finalize");
+	MPI_Finalize();
+	if (rank == 0)
+		puts("end");
+	return 0;
+}

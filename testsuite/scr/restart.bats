@@ -1,0 +1,318 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154 # bats and job set them
+# Restart from the caches after failures: no loss, moved ranks, lost nodes,
+# damage (libscr.md 21, scenarios 1 to 11, 14, 16 to 22, 28).
+
+load helper
+
+CACHE=tester/scr.j1
+SCHEMES="SINGLE PARTNER XOR RS"
+
+# fresh: nothing is left of earlier jobs; then ckpt.1 to 3 are written.
+fresh()
+{
+	rm -rf "${NODES:?}" "${PREFIX:?}"/.scr "${PREFIX:?}"/*
+	job "${1:-0 1 2 3}" app_restart 3 files=2
+	assert_line "complete 3 0"
+}
+
+# restarts MAP NAME [ARG]...: a job reads NAME ("none": nothing), every byte
+# verified, and writes nothing more.
+restarts()
+{
+	local map=$1 name=$2
+
+	shift 2
+	job "$map" app_restart 0 files=2 "$@"
+	assert_status 0
+	if [[ $name == none ]]; then
+		assert_line none
+	else
+		assert_line "restart $name"
+	fi
+	assert_line end
+}
+
+# The directory of a dataset on node K.
+dataset() { echo "$NODES/$1/$CACHE/scr.dataset.$2"; }
+
+# The ids of the datasets in the cache of node K, as "1 2".
+cached()
+{
+	find "$NODES/$1/$CACHE" -maxdepth 1 -name 'scr.dataset.*' |
+		sed 's/.*\.//' | sort -n | paste -sd ' '
+}
+
+@test "no loss: the newest checkpoint, and more after it (1)" {
+	for scheme in $SCHEMES; do
+		export SCR_COPY_TYPE=$scheme
+		fresh
+		job "0 1 2 3" app_restart 3 files=2
+		assert_status 0
+		assert_line "restart ckpt.3"
+		assert_line "complete 6 0"
+		[[ $(cached 1) == "5 6" ]] || failed "cached: $(cached 1)"
+	done
+}
+
+@test "SINGLE, a node lost: starts over, nothing is left (2)" {
+	export SCR_COPY_TYPE=SINGLE
+	fresh
+	lose 2
+	restarts "0 1 2 3" none
+	[[ $stderr == *"dataset 3 \`ckpt.3': rank 2: nothing is left of its"* ]]
+	[[ -z $(cached 0)$(cached 2) ]]
+}
+
+@test "PARTNER: one lost, two that are no neighbours, neighbours (3)" {
+	export SCR_COPY_TYPE=PARTNER
+	fresh
+	lose 1
+	restarts "0 1 2 3" ckpt.3
+	lose 0 2
+	restarts "0 1 2 3" ckpt.3
+	lose 1 2
+	restarts "0 1 2 3" none
+}
+
+@test "XOR: one lost, two lost (4)" {
+	fresh
+	lose 2
+	restarts "0 1 2 3" ckpt.3
+	lose 0 1
+	restarts "0 1 2 3" none
+	[[ $stderr == *"set 1 of 1 (XOR over filemaps) cannot be rebuilt"* ]]
+}
+
+@test "XOR in sets of 2: one lost of each, both of one (5)" {
+	export SCR_SET_SIZE=2
+	fresh
+	lose 0 2
+	restarts "0 1 2 3" ckpt.3
+	lose 0 1
+	restarts "0 1 2 3" none
+}
+
+@test "RS with 2 failures: any pair; three (6)" {
+	export SCR_COPY_TYPE=RS SCR_SET_FAILURES=2
+	fresh
+	for pair in "0 1" "0 2" "0 3" "1 2" "1 3" "2 3"; do
+		# shellcheck disable=SC2086 # two words
+		lose $pair
+		restarts "0 1 2 3" ckpt.3
+	done
+	lose 0 1 3
+	restarts "0 1 2 3" none
+}
+
+@test "a second failure after a rebuild (7)" {
+	for scheme in PARTNER XOR RS; do
+		export SCR_COPY_TYPE=$scheme
+		fresh
+		for k in 2 1 0 3; do
+			lose $k
+			restarts "0 1 2 3" ckpt.3
+		done
+		cp -r "$(dataset 1 3)" "$BATS_TEST_TMPDIR/before"
+		restarts "0 1 2 3" ckpt.3
+		diff -r "$(dataset 1 3)" "$BATS_TEST_TMPDIR/before"
+		rm -rf "$BATS_TEST_TMPDIR/before"
+	done
+}
+
+@test "a spare node (8)" {
+	for scheme in PARTNER XOR RS; do
+		export SCR_COPY_TYPE=$scheme
+		fresh
+		lose 2
+		restarts "0 1 4 3" ckpt.3
+		[[ -s $(dataset 4 3)/rank_2.0 ]]
+	done
+}
+
+@test "permuted ranks: files move, none stays behind (9)" {
+	for scheme in $SCHEMES; do
+		export SCR_COPY_TYPE=$scheme
+		fresh
+		restarts "3 2 1 0" ckpt.3
+		[[ $(cd "$(dataset 0 3)" && echo rank_*) == "rank_3.0 rank_3.1" ]]
+		[[ -z $(find "$NODES" -name '.regain.*') ]]
+		[[ $(find "$NODES/1" -name '*er.*.redset') != *er.1.* ]]
+		restarts "3 2 1 0" ckpt.3
+	done
+}
+
+@test "permuted ranks, and a node lost (10)" {
+	for scheme in PARTNER XOR RS; do
+		export SCR_COPY_TYPE=$scheme
+		fresh
+		lose 2
+		restarts "3 4 1 0" ckpt.3
+		restarts "3 4 1 0" ckpt.3
+	done
+}
+
+@test "several ranks on a node: both are rebuilt (11)" {
+	fresh "0 0 1 1 2 2"
+	lose 1
+	restarts "0 0 1 1 2 2" ckpt.3
+}
+
+@test "uneven nodes (14)" {
+	fresh "0 0 1 1 2"
+	lose 2
+	restarts "0 0 1 1 2" ckpt.3
+}
+
+@test "fewer nodes than before (16)" {
+	fresh
+	lose 3
+	restarts "0 1 2 2" ckpt.3
+}
+
+@test "another number of ranks is refused, and the caches stay (17)" {
+	fresh
+	restarts "0 1 2" none
+	[[ $stderr == *"dataset 3 \`ckpt.3': 4 ranks wrote it, and this job has \
+3; it stays"* ]]
+	restarts "0 1 2 3 4" none
+	[[ $stderr == *"4 ranks wrote it, and this job has 5"* ]]
+	restarts "0 1 2 3" ckpt.3
+}
+
+@test "a file removed, truncated, extended (18)" {
+	fresh
+	f=$(dataset 1 3)/rank_1.0
+	rm "$f"
+	restarts "0 1 2 3" ckpt.3
+	truncate -s 10 "$f"
+	restarts "0 1 2 3" ckpt.3
+	echo more >>"$f"
+	restarts "0 1 2 3" ckpt.3
+	rm "$(dataset 1 3)/rank_1.1" # empty
+	restarts "0 1 2 3" ckpt.3
+}
+
+# flip FILE OFFSET: change a byte, and keep the times.
+flip()
+{
+	touch -r "$1" "$BATS_TEST_TMPDIR/times"
+	printf '\xa5' | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+	touch -r "$BATS_TEST_TMPDIR/times" "$1"
+}
+
+@test "a flipped byte of a file is repaired; SINGLE: the older one (19)" {
+	for scheme in PARTNER XOR RS; do
+		export SCR_COPY_TYPE=$scheme
+		fresh
+		flip "$(dataset 2 3)/rank_2.0" 500
+		restarts "0 1 2 3" ckpt.3
+	done
+	export SCR_COPY_TYPE=SINGLE
+	fresh
+	flip "$(dataset 2 3)/rank_2.0" 500
+	restarts "0 1 2 3" ckpt.2
+	[[ $stderr == *"dataset 3 \`ckpt.3'"*"removed"* ]]
+}
+
+@test "flipped parity, and another node lost: the older one (20)" {
+	fresh
+	red=$(echo "$(dataset 1 3)"/.scr/reddesc.er.1.xor.*)
+	flip "$red" $(($(stat -c %s "$red") - 100))
+	lose 3
+	restarts "0 1 2 3" ckpt.2
+	[[ $stderr == *"dataset 3"*"the checksum is wrong"* ]]
+}
+
+@test "missing parity is made again (21)" {
+	for scheme in PARTNER XOR RS; do
+		export SCR_COPY_TYPE=$scheme
+		fresh
+		rm "$(dataset 2 3)"/.scr/*_of_*
+		restarts "0 1 2 3" ckpt.3
+		[[ $(echo "$(dataset 2 3)"/.scr/*_of_*.redset | wc -w) -eq 2 ]]
+		lose 1
+		restarts "0 1 2 3" ckpt.3
+	done
+}
+
+@test "damaged metadata of a node (22)" {
+	fresh
+	echo garbage >"$NODES/1/$CACHE/cindex.scrinfo"
+	restarts "0 1 2 3" ckpt.3
+	truncate -s 20 "$(dataset 2 3)/.scr/filemap_2"
+	restarts "0 1 2 3" ckpt.3
+	for k in 0 1 2 3; do
+		truncate -s 20 "$(dataset $k 3)/.scr/filemap_$k"
+	done
+	restarts "0 1 2 3" ckpt.2
+	for k in 0 1 2 3; do
+		echo garbage >"$NODES/$k/$CACHE/cindex.scrinfo"
+	done
+	restarts "0 1 2 3" none
+}
+
+@test "a rank rejects a checkpoint: the next older one (28)" {
+	fresh
+	job "0 1 2 3" app_restart 2 files=2 reject=1
+	assert_status 0
+	assert_line "rejected ckpt.3"
+	assert_line "restart ckpt.2"
+	assert_line "complete 4 0"
+	restarts "0 1 2 3" ckpt.4
+}
+
+@test "a checkpoint that kills the job is given up" {
+	fresh
+	for _ in 1 2 3; do
+		job "0 1 2 3" app_restart 0 files=2 die=1
+		((status != 0))
+	done
+	restarts "0 1 2 3" ckpt.2
+	[[ $stderr == *"ckpt.3': 3 restarts from it in a row did not end"* ]]
+}
+
+@test "a restart that ends begins the count of attempts again" {
+	fresh
+	for _ in 1 2 3 4; do
+		job "0 1 2 3" app_restart 0 files=2 die=1
+		restarts "0 1 2 3" ckpt.3
+	done
+}
+
+@test "SCR_DISTRIBUTE=0: the caches are dropped (32)" {
+	fresh
+	SCR_DISTRIBUTE=0 restarts "0 1 2 3" none
+	[[ -z $(cached 0)$(cached 1) ]]
+}
+
+@test "names without directory, as old applications ask" {
+	fresh
+	restarts "0 1 2 3" ckpt.3 base=1
+}
+
+@test "ranks with 0 to 3 files, sizes over several messages (49, 50)" {
+	export SCR_MPI_BUF_SIZE=4096
+	for scheme in PARTNER XOR RS; do
+		export SCR_COPY_TYPE=$scheme
+		rm -rf "${NODES:?}" "${PREFIX:?}"/.scr
+		job "0 1 2 3" app_restart 1 files=rank size=100000
+		for k in 0 1 2 3; do
+			lose $k
+			job "3 2 1 0" app_restart 0 files=rank size=100000
+			assert_line "restart ckpt.1"
+			job "0 1 2 3" app_restart 0 files=rank size=100000
+			assert_line "restart ckpt.1"
+		done
+	done
+}
+
+@test "bypass: files on the prefix, one missing: the older one (43)" {
+	export SCR_CACHE_BYPASS=1
+	fresh
+	lose 1
+	restarts "0 1 2 3" ckpt.3
+	rm "$PREFIX/ckpt.3/d2/rank_2.0"
+	restarts "0 1 2 3" ckpt.2
+}
