@@ -208,11 +208,74 @@ lost_rank(void)
 	scene_end(&sc);
 }
 
+/* The set over data, or over filemaps, of a rank. */
+static const struct plan_set *
+set_of(const struct plan *p, uint32_t rank, bool map)
+{
+	const struct plan_rank *r = &p->ranks[rank];
+
+	return &p->sets[map ? r->map_set : r->data_set];
+}
+
+/* Reports of one set of two: it is judged as in the plan of both, and what is
+ * to be written is known. */
+static void
+one_set(void)
+{
+	struct scene sc = {
+		.type = REDSET_XOR,
+		.ranks = 8,
+		.sets = 2,
+		.failures = 1,
+		.files = 2,
+		.cache = true,
+	};
+	struct error err = ERROR_INIT;
+	struct plan *p = NULL, *q = NULL;
+	const struct plan_set *set = NULL;
+	struct plan_red_image image;
+	struct said s;
+	size_t n = 0;
+
+	scene_make(&sc);
+	scene_lose_data(&sc, 3);
+	scene_lose_reds(&sc, 3, false);
+	p = scene_plan(&sc, PLAN_HEADERS, NULL);
+	must(p != NULL);
+	say(&s, &sc, p);
+	set = set_of(p, 3, false);
+	for (size_t i = 0; i < s.n; i++)
+		if (set_of(p, s.reports[i].rank, false) == set)
+			s.reports[n++] = s.reports[i];
+	must(n == 4);
+	q = plan_reports(SCENE_ID, s.reports, n, NULL, &err);
+	must(q != NULL);
+	ok(q->nranks == 8 && q->verdict == SET_LOST,
+	   "the ranks of the other set count as lost");
+	ok(same_set(set, set_of(q, 3, false)) &&
+		   same_set(set_of(p, 3, true), set_of(q, 3, true)),
+	   "the sets of the reports are as in the plan of all");
+	ok(set_of(q, 3, false)->verdict == SET_REBUILDABLE,
+	   "what is lost of them can be rebuilt");
+	plan_red_image(&set_of(q, 3, false)->members[q->ranks[3].data_member],
+		       &image);
+	ok(image.header_size > 0 && image.descriptor_size > 0 &&
+		   image.descriptor_name != NULL &&
+		   image.body_start == image.header_size &&
+		   image.body_size == set->chunk,
+	   "the image of a lost redundancy file");
+	plan_free(q);
+	plan_free(p);
+	said_fini(&s);
+	scene_end(&sc);
+}
+
 int
 main(void)
 {
 	umask(022);
 	each_scheme();
 	lost_rank();
+	one_set();
 	return tap_done();
 }
