@@ -31,8 +31,8 @@ open_meta(const struct common *c, struct error *err)
 
 /* Add the list of this rank: RANK, its number, FILES and FILE. */
 static int
-add_list(struct kvtree *t, const struct common *c, const struct redundancy_job *j,
-	 struct error *err)
+add_list(struct kvtree *t, const struct common *c,
+	 const struct redundancy_job *j, struct error *err)
 {
 	char key[VALUE_NUMBER], name[REDUNDANCY_NAME];
 	struct kvtree *rank = NULL, *files = NULL;
@@ -51,8 +51,8 @@ add_list(struct kvtree *t, const struct common *c, const struct redundancy_job *
 		if (kvtree_put(files, j->files[i].path, err) == NULL)
 			rc = -1;
 	for (int d = 1; files != NULL && rc == 0 && d >= 0; d--)
-		if (path_join(&path, c->meta, redundancy_name(j, d, name), err) <
-			    0 ||
+		if (path_join(&path, c->meta, redundancy_name(j, d, name),
+			      err) < 0 ||
 		    kvtree_put(files, path.data, err) == NULL)
 			rc = -1;
 	buf_free(&path);
