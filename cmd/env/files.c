@@ -328,6 +328,7 @@ add_to_log(const struct job_where *w, const struct log_line *l)
 	full.host = host;
 	if (env_open_job(&j, w, &err) < 0)
 		return app_report(STATUS_OK, &err);
+	full.user = j.user;
 	full.job_id = j.id;
 	(void)eventlog_add(j.prefix, j.conf, &full, &err);
 	job_close(&j);

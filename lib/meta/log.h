@@ -25,6 +25,7 @@ struct error;
 struct log_line {
 	int64_t time; /* seconds since the epoch, parsed as local time */
 	const char *host, *job_id;
+	const char *user;  /* for syslog: not part of the line */
 	const char *event; /* event=..., or NULL */
 	const char *xfer;  /* xfer=..., or NULL */
 	const char *note, *name, *from, *to;

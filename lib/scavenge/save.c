@@ -477,6 +477,7 @@ log_line(const struct scavenge *s, const struct salvage_dataset *d,
 	(void)gethostname(host, sizeof(host) - 1);
 	l.time = clock_now();
 	l.host = host;
+	l.user = s->job->user;
 	l.job_id = s->job->id;
 	l.name = d->name;
 	l.dataset = d->id;

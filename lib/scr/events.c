@@ -33,6 +33,7 @@ events_add(struct run *run, const struct log_line *l)
 	if (run->world.rank != 0 || run->no_log)
 		return;
 	full.host = run->host;
+	full.user = run->p.user;
 	full.job_id = run->p.job_id;
 	if (full.time == 0)
 		full.time = clock_now();

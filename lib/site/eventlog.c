@@ -49,15 +49,27 @@ append_log(const char *prefix, const struct buf *line, struct error *err)
 	return rc;
 }
 
-/* Send the part after the time: syslog adds a time itself. */
-static void
-send_syslog(const struct buf *line)
+/* Send the event with who and where instead of the time and the host, which
+ * syslog adds itself. */
+static int
+send_syslog(const char *prefix, const struct log_line *l, struct error *err)
 {
-	const char *text = strstr(line->data, ": ");
+	struct log_line event = *l;
+	struct buf line = BUF_INIT;
+	const char *text = NULL;
 
+	event.host = event.job_id = NULL;
+	if (log_format(&event, &line) < 0)
+		return error_no_memory(err);
+	text = strstr(line.data, ": ") + 2;
 	openlog("SCR", 0, LOG_LOCAL7);
-	syslog(LOG_INFO, "%.*s", (int)strcspn(text + 2, "\n"), text + 2);
+	syslog(LOG_INFO, "user=%s, jobid=%s, prefix=%s, %.*s",
+	       l->user != NULL ? l->user : "",
+	       l->job_id != NULL ? l->job_id : "", prefix,
+	       (int)strcspn(text, "\n"), text);
 	closelog();
+	buf_free(&line);
+	return 0;
 }
 
 int
@@ -78,8 +90,8 @@ eventlog_add(const char *prefix, const struct conf *c, const struct log_line *l,
 		return error_no_memory(err);
 	if (text)
 		rc = append_log(prefix, &line, err);
-	if (sys)
-		send_syslog(&line);
+	if (sys && send_syslog(prefix, l, rc < 0 ? NULL : err) < 0)
+		rc = -1;
 	buf_free(&line);
 	return rc;
 }

@@ -167,6 +167,64 @@ test_due(void)
 	buf_free(&why);
 }
 
+/* --- A running job --- */
+
+static int64_t
+end_of(void *arg)
+{
+	return *(const int64_t *)arg;
+}
+
+static void
+reason_is(struct halt h, int64_t end, const char *want, const char *what)
+{
+	const struct halt_job j = {
+		.now = 1000, .halt_seconds = 100, .end = end_of, .arg = &end
+	};
+	struct halt_state s = { .is = h };
+	struct buf why = BUF_INIT;
+	const char *reason = "";
+
+	is_int(halt_running(&s, &j, &reason, &why, NULL), want != NULL, what);
+	ok(want == NULL ? reason == NULL && why.len == 0
+			: reason != NULL && strcmp(reason, want) == 0,
+	   reason != NULL ? reason : "no reason");
+	buf_free(&why);
+}
+
+static void
+test_running(void)
+{
+	const struct halt none = NONE, last = { NULL, 0, -1, -1, -1 },
+			  off = { NULL, -1, -1, -1, 0 },
+			  done = { HALT_FINISHED, -1, -1, -1, -1 },
+			  all = { "mine", 0, 10, 10, -1 },
+			  before = { NULL, -1, 1050, -1, -1 },
+			  after = { NULL, -1, -1, 999, -1 };
+	struct halt_state damaged = { .damaged = true };
+	const struct halt_job j = { .now = 1000 };
+	struct buf why = BUF_INIT;
+	const char *reason = NULL;
+
+	reason_is(none, 0, NULL, "no condition, the end is unknown");
+	reason_is(none, -1, NULL, "no end");
+	reason_is(none, 1101, NULL, "time is left");
+	reason_is(none, 1100, HALT_TIME_LIMIT, "little is left");
+	reason_is(none, 900, HALT_TIME_LIMIT, "none is left");
+	reason_is(off, 1001, NULL, "the file sets no seconds");
+	reason_is(done, 0, NULL, "another job has finished");
+	reason_is(last, 0, HALT_NO_CHECKPOINTS, "the last checkpoint");
+	reason_is(before, 0, HALT_EXIT_BEFORE, "before");
+	reason_is(after, 0, HALT_EXIT_AFTER, "after");
+	reason_is(all, 0, "mine", "several: the first");
+	must(buf_printf(&damaged.path, "p/.scr/halt.scr") == 0);
+	is_int(halt_running(&damaged, &j, &reason, &why, NULL), 1, "damaged");
+	is_str(reason, HALT_DAMAGED, "... is the reason");
+	ok(strstr(why.data, "p/.scr/halt.scr: damaged") != NULL, why.data);
+	buf_free(&damaged.path);
+	buf_free(&why);
+}
+
 /* The result and the lines of a check. */
 static void
 check(const struct conf *c, bool want, const char *line, const char *what)
@@ -284,6 +342,7 @@ main(void)
 	unsetenv("SCR_HALT_SECONDS");
 	unsetenv("SCR_END_TIME");
 	test_due();
+	test_running();
 	test_check();
 	test_text();
 	remove_tree(root);

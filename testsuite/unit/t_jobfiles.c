@@ -2,6 +2,11 @@
 #include "site/eventlog.h"
 #include "site/jobfiles.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <syslog.h>
+
 #include "conf.h"
 #include "json.h"
 #include "meta/flush.h"
@@ -97,21 +102,35 @@ test_nodes(void)
 	is_int(err.kind, ERROR_CORRUPT, err.text);
 }
 
+/* Instead of the C library's: what was sent last. */
+static char sent[4096];
+
+void
+syslog(int priority, const char *fmt, ...)
+{
+	va_list ap;
+
+	must(priority == LOG_INFO);
+	va_start(ap, fmt);
+	vsnprintf(sent, sizeof(sent), fmt, ap);
+	va_end(ap);
+}
+
 static void
 test_log(void)
 {
 	const struct conf_where w = { .prefix = root };
-	const struct log_line l = { .time = 0,
-				    .host = "n1",
-				    .job_id = "7",
-				    .event = "NODE_FAIL",
-				    .note = "n2: dead",
-				    .dataset = -1,
-				    .procs = -1,
-				    .nodes = -1,
-				    .files = -1,
-				    .secs = 1.5,
-				    .bytes = -1 };
+	struct log_line l = { .time = 0,
+			      .host = "n1",
+			      .job_id = "7",
+			      .event = "NODE_FAIL",
+			      .note = "n2: dead",
+			      .dataset = -1,
+			      .procs = -1,
+			      .nodes = -1,
+			      .files = -1,
+			      .secs = 1.5,
+			      .bytes = -1 };
 	struct error err = ERROR_INIT;
 	struct buf text = BUF_INIT;
 	struct conf *c = conf_open(&w, NULL);
@@ -137,6 +156,19 @@ test_log(void)
 	ok(stat(fmt("%s/.scr/log", root), &st) == 0 &&
 		   (st.st_mode & 0777) == 0600,
 	   "... which is for its owner");
+	is_str(sent, "", "nothing is sent to syslog");
+	setenv("SCR_LOG_SYSLOG_ENABLE", "1", 1);
+	conf_close(c);
+	c = conf_open(&w, NULL);
+	must(c != NULL);
+	l.user = "me";
+	is_int(eventlog_add(root, c, &l, &err), 0, "a line for syslog");
+	is_str(sent,
+	       fmt("user=me, jobid=7, prefix=%s, event=NODE_FAIL, "
+		   "note=\"n2: dead\", secs=1.500000",
+		   root),
+	       "... says who and where, without time and host");
+	unsetenv("SCR_LOG_SYSLOG_ENABLE");
 	is_int(eventlog_add(fmt("%s/none", root), c, &l, &err), -1,
 	       "no prefix");
 	ok(err.kind == ERROR_ABSENT && says(&err, "none"), err.text);
