@@ -237,7 +237,6 @@ output_start(struct run *run, const char *name, int flags, struct error *err)
 	int rc = agree_on(run, name, flags, &t, &d, err);
 
 	if (rc == 0) {
-		events_compute(run, false);
 		level = levels_choose(&run->levels, flags, d.ckpt_id);
 		rc = held_start(run, level, &d, &s, err);
 	}
@@ -251,6 +250,7 @@ output_start(struct run *run, const char *name, int flags, struct error *err)
 		(void)held_remove(run, s->d.id, NULL);
 		return -1;
 	}
+	events_compute(run, false);
 	run->writes_since = clock_seconds();
 	run->writes_time = clock_now();
 	if (run->world.rank == 0)

@@ -214,6 +214,20 @@ bypass mode"* ]] || failed "message"
 	[[ $(cached 0) == 2 ]] || failed "cached"
 }
 
+@test "a name that cannot be: SCR_Start_output fails, the next does not" {
+	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0
+	job "0 1" app_calls init start_output=$'a\nb' \
+		start_output="$(printf '%01024d' 0)" start_output=fine \
+		complete_output finalize
+	assert_status 0
+	[[ $(grep -c ' -> 1$' <<<"$output") -eq 2 ]] || failed "2 failures"
+	[[ $(grep -c 'ERROR: rank 0 .*SCR_Start_output: a name has at most 1023' \
+		<<<"$stderr") -eq 2 ]] || failed "messages"
+	[[ $output == *"start_output=fine -> 0"* ]] || failed "fine"
+	[[ $output == *"complete_output -> 0"* ]] || failed "complete"
+	[[ $(grep -c COMPUTE_END .scr/log) -eq 1 ]] || failed "log"
+}
+
 @test "the deprecated pair (67)" {
 	job "0 1" app_ckpt pair=1 steps=2
 	completed 1 2
