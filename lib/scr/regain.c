@@ -10,6 +10,7 @@
 #include "error.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
+#include "meta/flush.h"
 #include "path.h"
 #include "scr/common.h"
 #include "scr/held.h"
@@ -17,6 +18,7 @@
 #include "scr/regain_impl.h"
 #include "scr/run.h"
 #include "scr/say.h"
+#include "site/jobfiles.h"
 
 /* --- One dataset --- */
 
@@ -257,6 +259,22 @@ stays(enum error_kind kind)
 	       kind == ERROR_NOMEM;
 }
 
+/* Has rank 0 noted that the dataset is on the prefix? */
+static bool
+on_prefix(const struct run *run, int64_t id)
+{
+	struct jobfiles_flush f = { .count = 0 };
+	const struct flush_entry *e = NULL;
+	bool is = false;
+
+	if (run->world.rank == 0 &&
+	    jobfiles_flush_read(run->p.prefix, &f, NULL) == 0)
+		e = jobfiles_flush_find(&f, id);
+	is = e != NULL && e->on_pfs;
+	jobfiles_flush_free(&f);
+	return team_any(&run->world, is);
+}
+
 /* What became of the datasets. */
 struct outcome {
 	int64_t best;	  /* newest whole checkpoint; 0: none */
@@ -320,7 +338,8 @@ regain_all(struct run *run, struct error *err)
 		bool whole = false;
 
 		rc = regain_next(run, list[i].id, &whole, &list[i].kept, err);
-		o.output_lost |= !whole && list[i].output;
+		if (!whole && list[i].output && !on_prefix(run, list[i].id))
+			o.output_lost = true;
 		if (whole && list[i].ckpt && !o.output_lost)
 			o.best = list[i].id;
 	}

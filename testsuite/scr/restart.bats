@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154 # bats and job set them
+# shellcheck disable=SC2030,SC2031,SC2154 # bats and job set them
 # Restart from the caches after failures: no loss, moved ranks, lost nodes,
 # damage (libscr.md 21, scenarios 1 to 11, 14, 16 to 22, 28).
 
@@ -237,6 +237,21 @@ flip()
 	done
 }
 
+@test "a flipped byte in the header of a redundancy file, in a filemap" {
+	for scheme in XOR RS PARTNER; do
+		export SCR_COPY_TYPE=$scheme
+		fresh
+		for red in "$(dataset 1 3)"/.scr/reddesc*_of_*; do
+			flip "$red" 60
+		done
+		restarts "0 1 2 3" ckpt.3
+		flip "$(dataset 0 3)/.scr/filemap_0" 60
+		restarts "0 1 2 3" ckpt.3
+		lose 2
+		restarts "0 1 2 3" ckpt.3
+	done
+}
+
 @test "damaged metadata of a node (22)" {
 	fresh
 	echo garbage >"$NODES/1/$CACHE/cindex.scrinfo"
@@ -315,4 +330,21 @@ flip()
 	restarts "0 1 2 3" ckpt.3
 	rm "$PREFIX/ckpt.3/d2/rank_2.0"
 	restarts "0 1 2 3" ckpt.2
+}
+
+# The files are those of another program, so what is offered is rejected.
+@test "an output dataset is lost: checkpoints after it do not count (47)" {
+	cat >"$PREFIX/.scrconf" <<-LINES
+		CKPT=0 TYPE=XOR
+		CKPT=1 TYPE=SINGLE OUTPUT=1
+	LINES
+	export SCR_CACHE_SIZE=4 SCR_COPY_TYPE=FILE
+	job "0 1 2 3" app_ckpt steps=3 flags=1 flags2=2
+	assert_line "complete 3 0"
+	lose 1
+	job "0 1 2 3" app_restart 0
+	assert_status 0
+	assert_line "rejected ckpt.1"
+	[[ $output != *ckpt.3* ]]
+	[[ $stderr == *"dataset 2 \`ckpt.2'"*"removed from the cache"* ]]
 }
