@@ -114,6 +114,9 @@ int index_set_current(struct index *ix, const char *name, struct error *err);
 int index_set_extra(struct index *ix, int64_t id, const char *key,
 		    const char *value, struct error *err);
 const char *index_extra(const struct index *ix, int64_t id, const char *key);
+/* Add a value beside those that the key has, such as a stamp to FETCHED. */
+int index_add_extra(struct index *ix, int64_t id, const char *key,
+		    const char *value, struct error *err);
 
 /* Format the local time at `t` (negative: now) as a stamp.  Return `to`. */
 char *index_stamp(char to[static INDEX_STAMP_SIZE], int64_t t);

@@ -244,20 +244,41 @@ index_add(struct index *ix, const struct kvtree *desc, int complete,
 	return 0;
 }
 
-int
-index_set_extra(struct index *ix, int64_t id, const char *key,
-		const char *value, struct error *err)
+/* The entry of dataset `id`, or NULL. */
+static struct kvtree *
+entry_of(struct index *ix, int64_t id, struct error *err)
 {
 	struct kvtree *entry = index_entry_node(ix, id);
 
 	if (entry == NULL)
-		return error_set(err, ERROR_ABSENT,
-				 "dataset %lld: not in the index",
-				 (long long)id);
+		error_set(err, ERROR_ABSENT, "dataset %lld: not in the index",
+			  (long long)id);
+	return entry;
+}
+
+int
+index_set_extra(struct index *ix, int64_t id, const char *key,
+		const char *value, struct error *err)
+{
+	struct kvtree *entry = entry_of(ix, id, err);
+
+	if (entry == NULL)
+		return -1;
 	if (value != NULL)
 		return kvtree_set(entry, key, value, err);
 	kvtree_remove(entry, key);
 	return 0;
+}
+
+int
+index_add_extra(struct index *ix, int64_t id, const char *key,
+		const char *value, struct error *err)
+{
+	struct kvtree *entry = entry_of(ix, id, err), *all = NULL;
+
+	if (entry != NULL)
+		all = kvtree_put(entry, key, err);
+	return all == NULL || kvtree_put(all, value, err) == NULL ? -1 : 0;
 }
 
 const char *

@@ -174,4 +174,14 @@ bool rank2file_has_copies(const struct rank2file *r);
 int rank2file_store(int dirfd, const char *base, const struct rank2file *r,
 		    struct error *err);
 
+/*
+ * Write "rank2file" of a dataset that several processes write: each calls
+ * rank2file_store_part() for the ranks from `first`, a multiple of
+ * RANK2FILE_PART_RANKS, for which alone `r` has entries.  When all have, one
+ * calls rank2file_store_top(), which removes parts that are not of this map.
+ */
+int rank2file_store_part(int dirfd, const struct rank2file *r, size_t first,
+			 struct error *err);
+int rank2file_store_top(int dirfd, size_t nranks, struct error *err);
+
 #endif /* META_RANK2FILE_H */

@@ -402,3 +402,48 @@ rank2file_store(int dirfd, const char *base, const struct rank2file *r,
 	kvtree_free(copy);
 	return rc;
 }
+
+/* --- By several processes --- */
+
+int
+rank2file_store_part(int dirfd, const struct rank2file *r, size_t first,
+		     struct error *err)
+{
+	struct rank2file_base b = { .stem = BUF_INIT };
+	struct buf name = BUF_INIT, image = BUF_INIT;
+	int rc = -1;
+
+	if (rank2file_base_split(&b, RANK2FILE_FILE) < 0)
+		error_no_memory(err);
+	else if (part_file(&b, first, 0, &name, err) == 0 &&
+		 rank2file_encode_part(r, first, RANK2FILE_PART_RANKS, &image,
+				       err) == 0)
+		rc = io_replace(dirfd, name.data, image.data, image.len, 0666,
+				err);
+	buf_free(&image);
+	buf_free(&name);
+	buf_free(&b.stem);
+	return rc;
+}
+
+int
+rank2file_store_top(int dirfd, size_t nranks, struct error *err)
+{
+	const struct rank2file r = { .nranks = nranks };
+	struct rank2file_base b = { .stem = BUF_INIT };
+	struct stale s = { .dirfd = dirfd, .base = &b, .r = &r };
+	struct buf name = BUF_INIT, image = BUF_INIT;
+	int rc = -1;
+
+	if (rank2file_base_split(&b, RANK2FILE_FILE) < 0)
+		error_no_memory(err);
+	else if (encode_top(&b, &r, NULL, &name, &image, err) == 0)
+		rc = io_replace(dirfd, RANK2FILE_FILE, image.data, image.len,
+				0666, err);
+	if (rc == 0)
+		rc = dir_each(dirfd, RANK2FILE_FILE, remove_if_stale, &s, err);
+	buf_free(&image);
+	buf_free(&name);
+	buf_free(&b.stem);
+	return rc;
+}

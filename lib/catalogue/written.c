@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * written.c - datasets that a job itself writes to the prefix: their index
+ * entry before, and summary and entry after.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "catalogue/catalogue_impl.h"
+#include "catalogue/written.h"
+#include "create.h"
+#include "error.h"
+#include "io.h"
+#include "meta/index.h"
+#include "meta/kvtree.h"
+#include "str.h"
+
+struct written_job {
+	const struct kvtree *desc;
+	struct dataset view;
+	bool replace;
+};
+
+/* An entry of the same name goes: CURRENT moves on from it. */
+static int
+drop_name(struct index *ix, const struct written_job *j, struct error *err)
+{
+	struct index_entry e;
+
+	if (index_find_name(ix, j->view.name, &e, NULL) < 0)
+		return 0;
+	return index_remove(ix, j->view.name, err);
+}
+
+static int
+add_begun(struct index *ix, void *arg, struct error *err)
+{
+	const struct written_job *j = arg;
+	struct index_entry e;
+
+	if (index_find_id(ix, j->view.id, &e, NULL) == 0 && e.complete == 0 &&
+	    e.name != NULL && str_eq(e.name, j->view.name))
+		return 1;
+	if (!j->replace && index_find_name(ix, j->view.name, &e, NULL) == 0 &&
+	    e.id != j->view.id && index_entry_valid(&e))
+		return 1;
+	if (drop_name(ix, j, err) < 0)
+		return -1;
+	return index_add(ix, j->desc, 0, NULL, err);
+}
+
+/* Make the directory, without a map and a summary of what had its number. */
+static int
+make_dir(struct catalogue *c, int64_t id, struct error *err)
+{
+	struct catalogue_dir d = CATALOGUE_DIR_INIT;
+	char name[DATASET_DIR_NAME];
+	int rc = 0;
+
+	if (catalogue_open_scr(c, true, err) < 0)
+		return -1;
+	snprintf(name, sizeof(name), DATASET_DIR_FMT, id);
+	if (create_dir(c->scr_fd, name, 0777, create_owner(c->scr_fd)) < 0 &&
+	    errno != EEXIST)
+		return error_sys(err, "%s/%s/%s", c->path, SCR_DIR, name);
+	if (catalogue_dir_open(c, id, &d, err) < 0)
+		return -1;
+	if ((unlinkat(d.fd, SUMMARY_FILE, 0) < 0 && errno != ENOENT) ||
+	    (unlinkat(d.fd, RANK2FILE_FILE, 0) < 0 && errno != ENOENT))
+		rc = error_sys(err, "%s/%s/%s: cannot be emptied", c->path,
+			       SCR_DIR, name);
+	if (rc == 0)
+		rc = io_sync_dir(c->scr_fd, SCR_DIR, err);
+	catalogue_dir_close(&d);
+	return rc;
+}
+
+int
+catalogue_written_begin(struct catalogue *c, const struct kvtree *desc,
+			bool replace, struct error *err)
+{
+	struct written_job j = { .desc = desc, .replace = replace };
+
+	if (dataset_read(desc, &j.view, err) < 0 ||
+	    catalogue_change(c, add_begun, &j, err) < 0)
+		return -1;
+	return make_dir(c, j.view.id, err);
+}
+
+static int
+add_finished(struct index *ix, void *arg, struct error *err)
+{
+	const struct written_job *j = arg;
+	char stamp[INDEX_STAMP_SIZE];
+
+	if (index_add(ix, j->desc, 1, index_stamp(stamp, -1), err) < 0)
+		return -1;
+	return j->view.is_ckpt ? index_set_current(ix, j->view.name, err) : 0;
+}
+
+int
+catalogue_written_end(struct catalogue *c, const struct kvtree *desc,
+		      struct error *err)
+{
+	struct written_job j = { .desc = desc };
+	struct catalogue_dir d = CATALOGUE_DIR_INIT;
+	struct kvtree *summary = NULL;
+	int rc = -1;
+
+	if (dataset_read(desc, &j.view, err) < 0 ||
+	    catalogue_open_scr(c, true, err) < 0 ||
+	    catalogue_dir_open(c, j.view.id, &d, err) < 0)
+		return -1;
+	summary = summary_build(desc, 1, err);
+	if (summary != NULL)
+		rc = kvtree_write_file(summary, d.fd, SUMMARY_FILE, err);
+	kvtree_free(summary);
+	if (rc < 0)
+		error_wrap(err, "%s", d.name);
+	else
+		rc = catalogue_change(c, add_finished, &j, err);
+	catalogue_dir_close(&d);
+	return rc;
+}
+
+/* --- Restarts --- */
+
+struct stamp_job {
+	int64_t id;
+	enum catalogue_stamp stamp;
+};
+
+static int
+set_stamp(struct index *ix, void *arg, struct error *err)
+{
+	const struct stamp_job *j = arg;
+	char stamp[INDEX_STAMP_SIZE];
+	struct index_entry e;
+
+	if (index_find_id(ix, j->id, &e, NULL) < 0)
+		return 1;
+	index_stamp(stamp, -1);
+	switch (j->stamp) {
+	case CATALOGUE_FETCHED:
+		return index_add_extra(ix, j->id, "FETCHED", stamp, err);
+	case CATALOGUE_FAILED:
+		if (e.current && index_set_current(ix, NULL, err) < 0)
+			return -1;
+		return index_set_extra(ix, j->id, "FAILED", stamp, err);
+	case CATALOGUE_RESTARTED:
+		break;
+	}
+	if (e.name == NULL || e.current)
+		return 1;
+	return index_set_current(ix, e.name, err);
+}
+
+int
+catalogue_stamp(struct catalogue *c, int64_t id, enum catalogue_stamp stamp,
+		struct error *err)
+{
+	struct stamp_job j = { id, stamp };
+
+	return catalogue_change(c, set_stamp, &j, err);
+}
