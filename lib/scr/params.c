@@ -2,7 +2,6 @@
 #include "scr/params.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -82,6 +81,17 @@ static const struct field {
 
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
 
+/* 10 to the number of digits. */
+static double
+scale_of(const char *digits)
+{
+	double scale = 1;
+
+	for (; *digits != '\0'; digits++)
+		scale *= 10;
+	return scale;
+}
+
 /* A decimal fraction, in any locale. */
 static int
 parse_percent(const char *value, double *out, struct error *err)
@@ -104,7 +114,7 @@ parse_percent(const char *value, double *out, struct error *err)
 		goto bad;
 	*out = (double)n;
 	if (part > 0)
-		*out += (double)part / pow(10, (double)strlen(point + 1));
+		*out += (double)part / scale_of(point + 1);
 	return 0;
 bad:
 	return error_set(err, ERROR_USAGE, "\"%s\": expected a number",

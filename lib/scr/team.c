@@ -14,6 +14,7 @@
 /* Bytes of one broadcast. */
 #define SHARE_STEP ((size_t)256 << 20)
 
+#define TAG_TURN 3
 #define TAG_NOTE 1
 
 static void
@@ -156,6 +157,23 @@ void
 team_gather64(const struct team *t, uint64_t mine, uint64_t *all)
 {
 	MPI_Allgather(&mine, 1, MPI_UINT64_T, all, 1, MPI_UINT64_T, t->comm);
+}
+
+/* Each rank hands its turn on to the rank that is `width` further. */
+void
+team_turn(const struct team *t, uint32_t width)
+{
+	if (width > 0 && t->rank >= width)
+		MPI_Recv(NULL, 0, MPI_BYTE, (int)(t->rank - width), TAG_TURN,
+			 t->comm, MPI_STATUS_IGNORE);
+}
+
+void
+team_turn_done(const struct team *t, uint32_t width)
+{
+	if (width > 0 && width < t->size - t->rank)
+		MPI_Send(NULL, 0, MPI_BYTE, (int)(t->rank + width), TAG_TURN,
+			 t->comm);
 }
 
 /* --- Notes --- */

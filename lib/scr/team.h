@@ -65,6 +65,11 @@ bool team_any(const struct team *t, bool yes);
 /* The number of each rank, by rank; `all` has room for t->size. */
 void team_gather64(const struct team *t, uint64_t mine, uint64_t *all);
 
+/* Only `width` ranks at a time are between team_turn() and team_turn_done(); 0:
+ * all.  One message a rank. */
+void team_turn(const struct team *t, uint32_t width);
+void team_turn_done(const struct team *t, uint32_t width);
+
 /* --- Notes: bytes from any rank to any other --- */
 
 struct team_note {
