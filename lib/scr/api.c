@@ -19,7 +19,10 @@
 #include "error.h"
 #include "mem.h"
 #include "meta/dataset.h"
+#include "scr/fetching.h"
+#include "scr/flushing.h"
 #include "scr/held.h"
+#include "scr/onprefix.h"
 #include "scr/output.h"
 #include "scr/outset.h"
 #include "scr/pacing.h"
@@ -102,15 +105,6 @@ fail(const char *call, const struct error *err)
 	return FAILURE;
 }
 
-static int
-not_built(const char *call)
-{
-	struct error err = ERROR_INIT;
-
-	error_set(&err, ERROR_USAGE, "not built yet");
-	return fail(call, &err);
-}
-
 /* End the job unless all ranks gave the same text; `of` is the argument. */
 static void
 check_same(const struct team *t, const char *text, const char *of)
@@ -150,6 +144,7 @@ leave_if_halted(void)
 
 	if (!pacing_leave(lib.run))
 		return;
+	(void)flushing_finalize(lib.run);
 	if (end(&err) < 0)
 		status = fail("SCR_Finalize", &err);
 	MPI_Finalize();
@@ -189,6 +184,8 @@ SCR_Finalize(void)
 	int rc = 0;
 
 	check(IDLE, "SCR_Finalize");
+	if (was)
+		(void)flushing_finalize(lib.run);
 	if (was)
 		pacing_end(lib.run);
 	rc = end(&err);
@@ -376,12 +373,16 @@ name_restart(char *name)
 int
 SCR_Have_restart(int *flag, char *name)
 {
+	struct error err = ERROR_INIT;
+
 	check(IDLE, "SCR_Have_restart");
 	if (flag == NULL)
 		return FAILURE;
 	*flag = 0;
 	if (!enabled())
 		return FAILURE;
+	if (lib.run->restart_id == 0 && fetching_latest(lib.run, &err) < 0)
+		return fail("SCR_Have_restart", &err);
 	*flag = lib.run->restart_id != 0;
 	name_restart(name);
 	return SCR_SUCCESS;
@@ -478,6 +479,7 @@ complete(enum state s, const char *call, int valid)
 		return FAILURE;
 	if (output_complete(lib.run, valid != 0, &d, &err) < 0)
 		return fail(call, &err);
+	(void)flushing_output(lib.run, d->id);
 	if (d->is_ckpt) {
 		pacing_wrote(lib.run);
 		leave_if_halted();
@@ -512,36 +514,38 @@ SCR_Complete_checkpoint(int valid)
 
 /* --- Datasets on the prefix --- */
 
-/* What the three functions have in common.  Is there something to do? */
-static bool
-named(const char *call, const char *name)
+/* What the three functions have in common. */
+static int
+named(const char *call, const char *name,
+      int (*fn)(struct run *run, const char *name, struct error *err))
 {
+	struct error err = ERROR_INIT;
 	char what[64];
 
 	check(IDLE, call);
 	if (!enabled() || name == NULL || *name == '\0')
-		return false;
+		return FAILURE;
 	snprintf(what, sizeof(what), "Dataset name provided to %s", call);
 	check_same(&lib.run->world, name, what);
-	return true;
+	return fn(lib.run, name, &err) < 0 ? fail(call, &err) : SCR_SUCCESS;
 }
 
 int
 SCR_Current(const char *name)
 {
-	return named("SCR_Current", name) ? not_built("SCR_Current") : FAILURE;
+	return named("SCR_Current", name, onprefix_current);
 }
 
 int
 SCR_Drop(const char *name)
 {
-	return named("SCR_Drop", name) ? not_built("SCR_Drop") : FAILURE;
+	return named("SCR_Drop", name, onprefix_drop);
 }
 
 int
 SCR_Delete(const char *name)
 {
-	return named("SCR_Delete", name) ? not_built("SCR_Delete") : FAILURE;
+	return named("SCR_Delete", name, onprefix_delete);
 }
 
 /* --- Pace --- */

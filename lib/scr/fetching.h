@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fetching.h - bring a checkpoint from the prefix into the caches (libscr.md 7).
+ * fetching.h - bring a checkpoint from the prefix into the caches
+ * (libscr.md 7).
  */
 #ifndef SCR_FETCHING_H
 #define SCR_FETCHING_H
@@ -16,11 +17,13 @@ struct run;
  * the next older one tried.  One of another number of ranks is refused with a
  * message, and not marked.
  *
- * run->restart_id becomes the dataset's id, and run->dataset_id and run->ckpt_id
- * its numbers; without any, or with SCR_FETCH=0, restart_id becomes 0, which is
- * no error.  The dataset is in the caches (held.h) then, protected; with
- * SCR_FETCH_BYPASS or a level with bypass, only its metadata are.  Call it when
- * the caches have no checkpoint to restart from.  Collective.
+ * run->restart_id becomes the dataset's id, and run->dataset_id and
+ * run->ckpt_id at least its numbers; without any, or with SCR_FETCH=0,
+ * restart_id becomes 0, which is no error.  The dataset is in the caches
+ * (held.h) then, protected; with SCR_FETCH_BYPASS or a level with bypass, only
+ * its metadata are.  Call it when the caches have no checkpoint to restart
+ * from.  Collective.  -1: something else than the dataset failed, such as the
+ * cache.
  */
 int fetching_latest(struct run *run, struct error *err);
 

@@ -28,19 +28,18 @@ struct run;
  */
 int flushing_now(struct run *run, int64_t id, struct error *err);
 
-/* At the start of a run: warn of an SCR_FLUSH_TYPE or SCR_FLUSH_ASYNC that is
- * not supported. */
+/* At the start of a run: warn of SCR_FLUSH_ASYNC. */
 void flushing_check(const struct run *run);
 
 /*
  * At the end of SCR_Complete_output(), after outset_listed(): flush the dataset
  * if it is output, has bypass, or is a checkpoint whose turn it is.  After the
- * survey of the caches in SCR_Init(): flush what should be on the prefix, or
- * with SCR_FLUSH_ON_RESTART or SCR_GLOBAL_RESTART all.  In SCR_Finalize(): flush
- * the newest checkpoint, if SCR_FLUSH is set.
+ * survey of the caches in SCR_Init(): flush what should be on the prefix; all
+ * of it with SCR_FLUSH_ON_RESTART or SCR_GLOBAL_RESTART.  In SCR_Finalize():
+ * flush the newest checkpoint, if SCR_FLUSH is set.
  *
- * The job goes on if a flush fails: rank 0 says why.  Returns false then, on all
- * ranks.
+ * The job goes on if a flush fails: rank 0 says why.  Returns false then, on
+ * all ranks.
  */
 bool flushing_output(struct run *run, int64_t id);
 bool flushing_restart(struct run *run);

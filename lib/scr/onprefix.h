@@ -18,10 +18,6 @@ struct dataset;
 struct error;
 struct run;
 
-/* Raise run->dataset_id and run->ckpt_id to the largest numbers that the index,
- * directories of datasets on the prefix, or the caches have. */
-int onprefix_ids(struct run *run, struct error *err);
-
 /*
  * Before files of dataset `d` are written to the prefix: make its directory,
  * and an index entry that is not complete.  If another valid dataset has its
@@ -49,7 +45,7 @@ int onprefix_purge(struct run *run, struct error *err);
  * ERROR_ABSENT: the index has none, or it is no checkpoint (current), and no
  * cache has one (delete).
  *
- * Current: run->restart_id becomes 0; newer datasets in the caches are removed,
+ * Current: run->restart_id becomes its id if the caches have it, else 0; newer datasets in the caches are removed,
  * and with SCR_DROP_AFTER_CURRENT newer index entries dropped.  Delete: in the
  * caches, too.
  */
@@ -62,8 +58,8 @@ int onprefix_delete(struct run *run, const char *name, struct error *err);
  * A dataset that is not in the index is no error. */
 int onprefix_failed(struct run *run, int64_t id, struct error *err);
 
-/* Note in flush.scr where dataset `d` is (NULL: nothing new).  Datasets that are
- * no longer in the caches are removed from it. */
+/* Note in flush.scr where dataset `d` is (NULL: nothing new).  Datasets that
+ * are no longer in the caches are removed from it. */
 int onprefix_note(const struct run *run, const struct dataset *d, bool on_pfs,
 		  struct error *err);
 

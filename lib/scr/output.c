@@ -19,6 +19,7 @@
 #include "meta/kvtree.h"
 #include "scr/events.h"
 #include "scr/held.h"
+#include "scr/onprefix.h"
 #include "scr/outset.h"
 #include "scr/run.h"
 #include "scr/say.h"
@@ -244,7 +245,11 @@ output_start(struct run *run, const char *name, int flags, struct error *err)
 	if (rc < 0)
 		return -1;
 	run->out = outset_begin(run, level, s->dir, err);
-	if (team_agree(&run->world, run->out == NULL ? -1 : 0, err) < 0) {
+	rc = team_agree(&run->world, run->out == NULL ? -1 : 0, err);
+	/* With bypass the application writes to the prefix from now on. */
+	if (rc == 0 && level->bypass)
+		rc = onprefix_begin(run, &s->d, true, err);
+	if (rc < 0) {
 		outset_free(run->out);
 		run->out = NULL;
 		(void)held_remove(run, s->d.id, NULL);

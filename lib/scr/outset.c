@@ -15,11 +15,9 @@
 #include "mem.h"
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
-#include "meta/filemap.h"
-#include "meta/flush.h"
-#include "meta/kvtree.h"
 #include "path.h"
 #include "scr/common.h"
+#include "scr/onprefix.h"
 #include "scr/outset_impl.h"
 #include "scr/run.h"
 #include "scr/say.h"
@@ -326,52 +324,8 @@ outset_complete(struct outset *o, bool valid, struct dataset *d,
 	return common_write(&common, err);
 }
 
-/* --- flush.scr --- */
-
-/* A file that cannot be read is begun again: it only tells the commands what
- * the caches hold. */
-static struct kvtree *
-read_flush(int fd, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	struct kvtree *t = kvtree_read_file(fd, FLUSH_FILE, &why);
-
-	if (t != NULL)
-		return t;
-	if (why.kind != ERROR_ABSENT)
-		say_warn("%s: begun again", why.text);
-	return kvtree_new(err);
-}
-
-static int
-list_on_prefix(const struct run *run, const struct dataset *d,
-	       struct error *err)
-{
-	const struct flush_entry e = { .id = d->id, .in_cache = true };
-	struct buf dir = BUF_INIT;
-	struct kvtree *t = NULL;
-	int fd = -1, rc = -1;
-
-	if (path_join(&dir, run->p.prefix, SCR_DIR, err) == 0) {
-		fd = open(dir.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (fd < 0)
-			error_sys(err, "%s", dir.data);
-	}
-	if (fd >= 0)
-		t = read_flush(fd, err);
-	if (t != NULL && flush_put(t, &e, d, err) == 0)
-		rc = kvtree_write_file(t, fd, FLUSH_FILE, err);
-	kvtree_free(t);
-	if (fd >= 0)
-		close(fd);
-	buf_free(&dir);
-	return rc;
-}
-
 int
 outset_listed(const struct run *run, const struct dataset *d, struct error *err)
 {
-	int rc = run->world.rank == 0 ? list_on_prefix(run, d, err) : 0;
-
-	return team_agree(&run->world, rc, err);
+	return onprefix_note(run, d, false, err);
 }

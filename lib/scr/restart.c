@@ -17,6 +17,7 @@
 #include "meta/kvtree.h"
 #include "path.h"
 #include "scr/held.h"
+#include "scr/onprefix.h"
 #include "scr/run.h"
 #include "scr/say.h"
 #include "site/jobfiles.h"
@@ -126,7 +127,8 @@ restart_find(struct run *run, struct error *err)
 				 "removed from the cache",
 				 (long long)s->d.id, s->d.name,
 				 (unsigned long long)n);
-		if (held_remove(run, s->d.id, err) < 0)
+		if (onprefix_failed(run, s->d.id, err) < 0 ||
+		    held_remove(run, s->d.id, err) < 0)
 			return -1;
 		run->restart_id = newest(run);
 	}
@@ -299,6 +301,9 @@ restart_end(struct run *run, bool valid, struct error *err)
 			  world->rank, (long long)s->d.id, s->d.name);
 	if (team_agree(world, valid ? 0 : -1, err) == 0)
 		return 0;
+	if (onprefix_failed(run, s->d.id, NULL) < 0 && world->rank == 0)
+		say_warn("dataset %lld is not marked failed in the index",
+			 (long long)run->restart_id);
 	if (held_remove(run, s->d.id, NULL) < 0 && world->rank == 0)
 		say_warn("dataset %lld is not removed from the cache",
 			 (long long)run->restart_id);

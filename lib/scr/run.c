@@ -13,7 +13,9 @@
 #include "mem.h"
 #include "meta/cindex.h"
 #include "scr/events.h"
+#include "scr/flushing.h"
 #include "scr/held.h"
+#include "scr/onprefix.h"
 #include "scr/outset.h"
 #include "scr/regain.h"
 #include "scr/restart.h"
@@ -109,6 +111,19 @@ note_start(struct run *run)
 	events_compute(run, true);
 }
 
+/* Flush what should be on the prefix.  With SCR_GLOBAL_RESTART the job reads it
+ * there: if all is there, the caches are emptied. */
+static int
+move_to_prefix(struct run *run, struct error *err)
+{
+	if (!flushing_restart(run) || !run->p.global_restart)
+		return 0;
+	run->restart_id = 0;
+	if (held_purge(run, err) < 0)
+		return -1;
+	return onprefix_note(run, NULL, false, err);
+}
+
 struct run *
 run_begin(const struct settings *s, struct error *err)
 {
@@ -128,8 +143,12 @@ run_begin(const struct settings *s, struct error *err)
 	    held_open(run, &run->held, err) < 0)
 		goto fail;
 	pacing_begin(run);
+	flushing_check(run);
+	if (run->p.prefix_purge && onprefix_purge(run, err) < 0)
+		goto fail;
 	note_start(run);
-	if (regain_all(run, err) < 0 || restart_find(run, err) < 0)
+	if (regain_all(run, err) < 0 || restart_find(run, err) < 0 ||
+	    move_to_prefix(run, err) < 0)
 		goto fail;
 	return run;
 fail:

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fetching.c - which dataset is fetched, and one attempt. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "catalogue/catalogue.h"
+#include "catalogue/written.h"
+#include "clock.h"
+#include "error.h"
+#include "mem.h"
+#include "meta/dataset.h"
+#include "meta/index.h"
+#include "meta/kvtree.h"
+#include "scr/events.h"
+#include "scr/fetching_impl.h"
+#include "scr/held.h"
+#include "scr/onprefix.h"
+#include "scr/outset.h"
+#include "scr/run.h"
+#include "scr/say.h"
+#include "str.h"
+
+/* --- Which one --- */
+
+struct search {
+	struct run *run;
+	struct catalogue *c; /* rank 0 */
+	int64_t last;	     /* id of the last one tried; 0: none */
+};
+
+/* Take the dataset to try next.  CURRENT is tried even if it has failed. */
+static bool
+choose(const struct search *s, const struct index_entry *list, size_t count,
+       const struct index_entry **out)
+{
+	*out = NULL;
+	for (size_t i = 0; i < count && s->last == 0; i++)
+		if (list[i].current && list[i].desc.is_ckpt &&
+		    list[i].complete == 1)
+			*out = &list[i];
+	for (size_t i = 0; i < count && *out == NULL; i++)
+		if ((s->last == 0 || list[i].id < s->last) &&
+		    list[i].desc.is_ckpt && index_entry_valid(&list[i]))
+			*out = &list[i];
+	return *out != NULL;
+}
+
+/* Rank 0: write its descriptor to `b`, which stays empty if there is none. */
+static int
+find_next(const struct search *s, struct buf *b, struct error *err)
+{
+	const struct index_entry *e = NULL;
+	struct index_entry *list = NULL;
+	struct error why = ERROR_INIT;
+	struct kvtree *t = NULL;
+	size_t count = 0;
+	struct index *ix = catalogue_read(s->c, &why);
+	int rc = 0;
+
+	if (ix == NULL)
+		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
+	list = index_entries(ix, &count, err);
+	if (count == (size_t)-1) {
+		rc = -1;
+	} else if (choose(s, list, count, &e)) {
+		t = kvtree_new(err);
+		rc = t == NULL || dataset_write(t, &e->desc, err) < 0 ||
+				     kvtree_encode(t, b, err) < 0
+			     ? -1
+			     : 0;
+	}
+	kvtree_free(t);
+	mem_free(list);
+	index_free(ix);
+	return rc;
+}
+
+/* The descriptor of the next candidate, for kvtree_free(); *none: no more. */
+static struct kvtree *
+next(struct search *s, bool *none, struct dataset *d, struct error *err)
+{
+	const struct team *world = &s->run->world;
+	struct kvtree *t = NULL;
+	struct buf b = BUF_INIT;
+	int rc = world->rank == 0 ? find_next(s, &b, err) : 0;
+
+	*none = false;
+	rc = team_agree(world, rc, err);
+	if (rc == 0)
+		rc = team_share(world, 0, &b, err);
+	*none = rc == 0 && b.len == 0;
+	if (rc == 0 && b.len > 0) {
+		t = kvtree_decode(b.data, b.len, NULL, err);
+		rc = t == NULL ? -1 : dataset_read(t, d, err);
+		rc = team_agree(world, rc, err);
+	}
+	buf_free(&b);
+	if (rc == 0 && t != NULL)
+		return t;
+	kvtree_free(t);
+	return NULL;
+}
+
+/* --- One attempt --- */
+
+/* Route the files of this rank, and copy them. */
+static enum fetch_verdict
+bring(const struct run *run, struct outset *o, const struct fetch_list *list,
+      struct arena *a, struct error *err)
+{
+	const char **to = arena_alloc(a, list->count + 1, sizeof(*to));
+	enum fetch_verdict v = FETCH_DONE;
+
+	if (to == NULL) {
+		error_no_memory(err);
+		v = FETCH_BROKEN;
+	}
+	for (size_t i = 0; v == FETCH_DONE && i < list->count; i++) {
+		char file[SCR_MAX_FILENAME];
+		const char *name = arena_printf(a, "%s/%s", run->p.prefix,
+						list->files[i].rel);
+
+		if (name == NULL || outset_route(o, name, file, err) < 0 ||
+		    (to[i] = arena_strdup(a, file)) == NULL) {
+			if (name == NULL || err->kind == ERROR_NONE)
+				error_no_memory(err);
+			v = FETCH_BROKEN;
+		}
+	}
+	team_turn(&run->world, run->p.fetch_width);
+	if (v == FETCH_DONE)
+		v = fetching_copy(run, list, to, err);
+	team_turn_done(&run->world, run->p.fetch_width);
+	return fetching_agree(&run->world, v, err);
+}
+
+/* Do files and bytes add up to what the descriptor says?  Sizes of files may
+ * not be recorded. */
+static enum fetch_verdict
+check_totals(const struct dataset *want, const struct dataset *is,
+	     struct error *err)
+{
+	if (want->files < 0 ||
+	    (want->files == is->files && want->bytes == is->bytes))
+		return FETCH_DONE;
+	error_set(err, ERROR_DAMAGED,
+		  "%" PRId64 " files of %" PRIu64 " bytes, expected %" PRId64
+		  " of %" PRIu64,
+		  is->files, is->bytes, want->files, want->bytes);
+	return FETCH_BAD;
+}
+
+/* A dataset that was begun in the caches. */
+struct begun {
+	struct run *run;
+	const struct level *level;
+	const struct held_set *s;
+	const struct dataset *d; /* as on the prefix */
+	struct fetch_list list;
+	struct arena *arena;
+};
+
+/* Fill it, and list it. */
+static enum fetch_verdict
+fill(const struct begun *b, struct error *err)
+{
+	struct run *run = b->run;
+	enum fetch_verdict v = FETCH_DONE;
+	struct dataset done = *b->d;
+	struct outset *o = outset_begin(run, b->level, b->s->dir, err);
+
+	v = fetching_agree(&run->world, o == NULL ? FETCH_BROKEN : FETCH_DONE,
+			   err);
+	if (v == FETCH_DONE)
+		v = bring(run, o, &b->list, b->arena, err);
+	if (v == FETCH_DONE && outset_complete(o, true, &done, err) < 0)
+		v = FETCH_BROKEN;
+	if (v == FETCH_DONE)
+		v = check_totals(b->d, &done, err);
+	if (v == FETCH_DONE && held_commit(run, &done, err) < 0)
+		v = FETCH_BROKEN;
+	outset_free(o);
+	return v;
+}
+
+/* FETCH_START and so on; `secs` is negative at the start. */
+static void
+note(struct run *run, const struct dataset *d, const char *event, double secs)
+{
+	struct log_line l = events_line(d);
+
+	l.event = event;
+	l.secs = secs;
+	events_add(run, &l);
+}
+
+static void
+note_transfer(struct run *run, const struct held_set *s, double secs)
+{
+	struct log_line l = events_line(&s->d);
+
+	l.xfer = "FETCH";
+	l.from = run->p.prefix;
+	l.to = s->dir;
+	l.secs = secs;
+	l.bytes = (double)s->d.bytes;
+	l.files = s->d.files;
+	events_add(run, &l);
+}
+
+static enum fetch_verdict
+attempt(struct run *run, const struct dataset *d, struct error *err)
+{
+	const struct level *chosen = levels_choose(
+		&run->levels,
+		SCR_FLAG_CHECKPOINT | (d->is_output ? SCR_FLAG_OUTPUT : 0),
+		d->ckpt_id > 0 ? d->ckpt_id : 1);
+	struct level level = *chosen;
+	struct begun b = { .run = run, .level = &level, .d = d };
+	struct error why = ERROR_INIT;
+	enum fetch_verdict v = FETCH_DONE;
+
+	b.arena = arena_new();
+	if (b.arena == NULL) {
+		error_no_memory(err);
+		v = FETCH_BROKEN;
+	}
+	v = fetching_agree(&run->world, v, err);
+	if (v == FETCH_DONE)
+		v = fetching_list(run, d, b.arena, &b.list, err);
+	level.bypass |= run->p.fetch_bypass || run->p.global_restart;
+	if (v == FETCH_DONE && (held_remove(run, d->id, err) < 0 ||
+				held_start(run, &level, d, &b.s, err) < 0))
+		v = FETCH_BROKEN;
+	if (v == FETCH_DONE)
+		v = fill(&b, err);
+	if (v != FETCH_DONE && b.s != NULL)
+		(void)held_remove(run, d->id, &why);
+	arena_free(b.arena);
+	return v;
+}
+
+/* --- Rebuilding on the prefix --- */
+
+/* Rank 0: can what is missing be computed from what is there? */
+static bool
+rebuild_it(struct catalogue *c, int64_t id)
+{
+	struct error why = ERROR_INIT;
+	struct catalogue_options o;
+	struct build_result r;
+
+	onprefix_options(&o);
+	o.checksums = true;
+	if (catalogue_build(c, id, &o, &r, &why) < 0) {
+		say_debug(1, "dataset %" PRId64 ": no rebuild: %s", id,
+			  why.text);
+		return false;
+	}
+	return r.status == STATUS_OK;
+}
+
+/* --- The loop --- */
+
+static int
+stamp(const struct search *s, int64_t id, enum catalogue_stamp what,
+      struct error *err)
+{
+	int rc = 0;
+
+	if (s->run->world.rank == 0)
+		rc = catalogue_stamp(s->c, id, what, err);
+	return team_agree(&s->run->world, rc, err);
+}
+
+/* One candidate: the attempt, and a second one if a rebuild helps. */
+static enum fetch_verdict
+try_one(struct search *s, const struct dataset *d, struct error *err)
+{
+	const struct team *world = &s->run->world;
+	enum fetch_verdict v = FETCH_BROKEN;
+	struct error first = ERROR_INIT;
+	bool built = false;
+
+	if (world->rank == 0)
+		say_debug(1, "Attempting fetch: %s", d->name);
+	if (stamp(s, d->id, CATALOGUE_FETCHED, err) < 0)
+		return FETCH_BROKEN;
+	v = attempt(s->run, d, err);
+	if (v != FETCH_BAD)
+		return v;
+	if (world->rank == 0)
+		built = rebuild_it(s->c, d->id);
+	if (!team_any(world, built))
+		return v;
+	error_pass(&first, err);
+	error_clear(err);
+	if (world->rank == 0)
+		say_warn("dataset %" PRId64 " (%s): rebuilt on the prefix: %s",
+			 d->id, d->name, first.text);
+	return attempt(s->run, d, err);
+}
+
+/* Say why it was not fetched.  One that is bad is marked, so that it is not
+ * tried again. */
+static int
+pass_over(struct search *s, const struct dataset *d, enum fetch_verdict v,
+	  const struct error *why, struct error *err)
+{
+	if (s->run->world.rank == 0)
+		say_warn("dataset %" PRId64 " (%s): not fetched: %s", d->id,
+			 d->name, why->text);
+	return v == FETCH_BAD ? stamp(s, d->id, CATALOGUE_FAILED, err) : 0;
+}
+
+static int
+succeed(struct search *s, const struct dataset *d, struct error *err)
+{
+	struct run *run = s->run;
+
+	if (stamp(s, d->id, CATALOGUE_RESTARTED, err) < 0 ||
+	    onprefix_note(run, &held_find(run->held, d->id)->d, true, err) < 0)
+		return -1;
+	run->restart_id = d->id;
+	if (d->id > run->dataset_id)
+		run->dataset_id = d->id;
+	if (d->ckpt_id > run->ckpt_id)
+		run->ckpt_id = d->ckpt_id;
+	return 0;
+}
+
+/* 1: fetched, or no candidate is left; 0: try the next one; -1: error. */
+static int
+step(struct search *s, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct dataset d = { .id = 0 };
+	bool none = false;
+	struct kvtree *t = next(s, &none, &d, err);
+	enum fetch_verdict v = FETCH_BROKEN;
+	double since = clock_seconds();
+	int rc = -1;
+
+	if (t == NULL)
+		return none ? 1 : -1;
+	note(s->run, &d, "FETCH_START", -1);
+	v = try_one(s, &d, &why);
+	s->last = d.id;
+	since = clock_seconds() - since;
+	note(s->run, &d, v == FETCH_DONE ? "FETCH_SUCCESS" : "FETCH_FAIL",
+	     since);
+	if (v == FETCH_DONE)
+		note_transfer(s->run, held_find(s->run->held, d.id), since);
+	if (v == FETCH_BROKEN)
+		error_as(err, &why, "dataset %" PRId64 " (%s): %s", d.id,
+			 d.name, why.text);
+	else if (v == FETCH_DONE)
+		rc = succeed(s, &d, err) < 0 ? -1 : 1;
+	else
+		rc = pass_over(s, &d, v, &why, err);
+	kvtree_free(t);
+	return rc;
+}
+
+/* SCR_CURRENT, unless this allocation has honoured it already. */
+static int
+honour_current(struct run *run, struct error *err)
+{
+	const char *name = run->p.current, *old = held_current(run->held);
+	struct error why = ERROR_INIT;
+
+	if (name == NULL || *name == '\0' || (old != NULL && str_eq(old, name)))
+		return 0;
+	if (onprefix_current(run, name, &why) == 0)
+		return held_set_current(run, name, err);
+	if (why.kind != ERROR_ABSENT)
+		return error_pass(err, &why);
+	if (run->world.rank == 0)
+		say_warn("Checkpoint named in SCR_CURRENT does not exist in "
+			 "index file: `%s'",
+			 name);
+	return 0;
+}
+
+int
+fetching_latest(struct run *run, struct error *err)
+{
+	struct search s = { .run = run };
+	int rc = 0;
+
+	run->restart_id = 0;
+	if (!run->p.fetch)
+		return 0;
+	if (honour_current(run, err) < 0)
+		return -1;
+	if (run->restart_id != 0)
+		return 0;
+	if (run->world.rank == 0) {
+		s.c = catalogue_open(run->p.prefix, err);
+		rc = s.c == NULL ? -1 : 0;
+	}
+	rc = team_agree(&run->world, rc, err);
+	while (rc == 0)
+		rc = step(&s, err);
+	if (s.c != NULL && catalogue_notice(s.c) != NULL)
+		say_warn("%s", catalogue_notice(s.c));
+	catalogue_close(s.c);
+	return rc < 0 ? -1 : 0;
+}

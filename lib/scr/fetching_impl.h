@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fetching_impl.h - shared by the files of module fetching. */
+#ifndef SCR_FETCHING_IMPL_H
+#define SCR_FETCHING_IMPL_H
+
+#include "scr/fetching.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct arena;
+struct dataset;
+struct team;
+
+/* What came of an attempt; the worst of all ranks counts. */
+enum fetch_verdict {
+	FETCH_DONE,
+	FETCH_BAD,     /* the dataset is damaged, or files are missing */
+	FETCH_REFUSED, /* it may be whole, but this job cannot take it */
+	FETCH_BROKEN,  /* it is unknown: something else failed */
+};
+
+struct fetch_file {
+	const char *rel; /* below the prefix: clean */
+	uint64_t size;
+	uint32_t crc;
+	bool has_size, has_crc;
+};
+
+struct fetch_list {
+	size_t count;
+	struct fetch_file *files;
+};
+
+/*
+ * Read the summary and rank2file of dataset `d`, and give each rank the list of
+ * its files, in `a`.  Collective; the verdict is that of all ranks, and *err
+ * has its reason.
+ */
+enum fetch_verdict fetching_list(const struct run *run, const struct dataset *d,
+				 struct arena *a, struct fetch_list *out,
+				 struct error *err);
+
+/* The worst verdict of all ranks, and the reason of the lowest that has it. */
+enum fetch_verdict fetching_agree(const struct team *t, enum fetch_verdict v,
+				  struct error *err);
+
+/* Copy the files of this rank to `to[i]`, which on the prefix is its own place:
+ * then they are only compared.  Local. */
+enum fetch_verdict fetching_copy(const struct run *run,
+				 const struct fetch_list *list,
+				 const char *const *to, struct error *err);
+
+#endif /* SCR_FETCHING_IMPL_H */

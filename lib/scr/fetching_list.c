@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fetching_list.c - the files of a dataset on the prefix, and copying them. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "crc.h"
+#include "create.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/attr.h"
+#include "meta/dataset.h"
+#include "meta/dataset_dir.h"
+#include "meta/kvtree.h"
+#include "meta/rank2file.h"
+#include "meta/summary.h"
+#include "path.h"
+#include "scr/fetching_impl.h"
+#include "scr/run.h"
+#include "scr/scr.h"
+
+#define BLOCK ((size_t)256 << 10)
+
+/* --- Verdicts --- */
+
+enum fetch_verdict
+fetching_agree(const struct team *t, enum fetch_verdict v, struct error *err)
+{
+	const enum fetch_verdict worst =
+		(enum fetch_verdict)team_most(t, (uint64_t)v);
+
+	/* Only those with the worst verdict say why. */
+	(void)team_agree(t, worst != FETCH_DONE && v == worst ? -1 : 0, err);
+	return worst;
+}
+
+/* An error of a file of the dataset.  Missing, unreadable and damaged ones are
+ * the fault of the dataset; memory and the like are not. */
+static enum fetch_verdict
+blame(const struct error *err)
+{
+	return err->kind == ERROR_NOMEM ? FETCH_BROKEN : FETCH_BAD;
+}
+
+/* --- Rank 0: summary and rank2file --- */
+
+static int
+check_summary(int fd, const struct dataset *d, struct error *err)
+{
+	struct kvtree *t = kvtree_read_beneath(fd, SUMMARY_FILE, NULL, err);
+	struct summary s = { .complete = -1 };
+	struct dataset view = { .id = 0 };
+	int rc = t == NULL ? -1 : summary_read(t, &s, err);
+
+	if (rc == 0)
+		rc = dataset_read(s.desc, &view, err);
+	if (rc == 0 && (s.complete == 0 || view.id != d->id))
+		rc = error_set(err, ERROR_DAMAGED,
+			       "%s: not of this dataset, or not complete",
+			       SUMMARY_FILE);
+	kvtree_free(t);
+	return rc;
+}
+
+static enum fetch_verdict
+check_map(const struct run *run, const struct rank2file *r, struct error *err)
+{
+	if (r->nranks != run->world.size) {
+		error_set(err, ERROR_USAGE,
+			  "written by %zu ranks, but the job has %u: start it "
+			  "with as many",
+			  r->nranks, run->world.size);
+		return FETCH_REFUSED;
+	}
+	for (size_t i = 0; i < r->nranks; i++) {
+		if (!r->ranks[i].present ||
+		    r->ranks[i].expected > r->ranks[i].nfiles) {
+			error_set(err, ERROR_DAMAGED,
+				  RANK2FILE_FILE ": files of rank %zu are "
+						 "missing",
+				  i);
+			return FETCH_BAD;
+		}
+		for (size_t k = 0; k < r->ranks[i].nfiles; k++)
+			if (r->ranks[i].files[k].nsegs > 0) {
+				error_set(err, ERROR_USAGE,
+					  "its files are in containers: unpack "
+					  "it first");
+				return FETCH_REFUSED;
+			}
+	}
+	return FETCH_DONE;
+}
+
+/* A file in a note: this, its path, and a NUL. */
+struct line {
+	uint64_t size;
+	uint32_t crc;
+	bool has_size, has_crc;
+};
+
+static int
+write_list(const struct rank2file_rank *r, struct arena *a, struct team_note *n,
+	   struct error *err)
+{
+	struct buf b = BUF_INIT;
+
+	for (size_t i = 0; i < r->nfiles; i++) {
+		const struct rank2file_file *f = &r->files[i];
+		struct line l;
+
+		memset(&l, 0, sizeof(l));
+		l.size = f->size;
+		l.crc = f->crc;
+		l.has_size = f->has_size;
+		l.has_crc = f->has_crc;
+		buf_add(&b, &l, sizeof(l));
+		buf_add(&b, f->path, strlen(f->path) + 1);
+	}
+	n->len = b.len;
+	n->data = arena_strndup(a, b.failed || b.len == 0 ? "" : b.data,
+				b.failed ? 0 : b.len);
+	if (b.failed)
+		n->data = NULL;
+	buf_free(&b);
+	return n->data == NULL ? error_no_memory(err) : 0;
+}
+
+static enum fetch_verdict
+read_map(const struct run *run, int fd, struct arena *a, struct team_mail *out,
+	 struct error *err)
+{
+	enum fetch_verdict v = FETCH_DONE;
+	struct rank2file r;
+
+	if (rank2file_load(fd, RANK2FILE_FILE, &r, err) < 0)
+		return blame(err);
+	v = check_map(run, &r, err);
+	out->notes = arena_alloc(a, r.nranks, sizeof(*out->notes));
+	if (out->notes == NULL) {
+		error_no_memory(err);
+		v = FETCH_BROKEN;
+	}
+	for (size_t i = 0; v == FETCH_DONE && i < r.nranks; i++) {
+		out->notes[i].rank = (uint32_t)i;
+		if (write_list(&r.ranks[i], a, &out->notes[i], err) < 0)
+			v = FETCH_BROKEN;
+		out->count++;
+	}
+	rank2file_free(&r);
+	return v;
+}
+
+static enum fetch_verdict
+read_meta(const struct run *run, const struct dataset *d, struct arena *a,
+	  struct team_mail *out, struct error *err)
+{
+	enum fetch_verdict v = FETCH_BAD;
+	char name[DATASET_DIR_NAME];
+	struct buf path = BUF_INIT;
+	int fd = -1;
+
+	snprintf(name, sizeof(name), DATASET_DIR_FMT, d->id);
+	if (buf_printf(&path, "%s/" SCR_DIR "/%s", run->p.prefix, name) < 0) {
+		error_no_memory(err);
+		return FETCH_BROKEN;
+	}
+	fd = open(path.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		error_sys(err, "%s", path.data);
+	else if (check_summary(fd, d, err) == 0)
+		v = read_map(run, fd, a, out, err);
+	if (v != FETCH_DONE && fd >= 0)
+		error_wrap(err, "%s", name);
+	if (fd >= 0)
+		close(fd);
+	buf_free(&path);
+	return v;
+}
+
+/* --- Each rank --- */
+
+static enum fetch_verdict
+take_list(const struct run *run, const struct team_mail *in, struct arena *a,
+	  struct fetch_list *out, struct error *err)
+{
+	const struct team_note *n = in->count > 0 ? &in->notes[0] : NULL;
+	const char *at = n != NULL ? n->data : NULL;
+	const char *end = n != NULL ? at + n->len : NULL;
+	const size_t most = n != NULL ? n->len / sizeof(struct line) : 0;
+
+	*out = (struct fetch_list){ 0 };
+	out->files = arena_alloc(a, most + 1, sizeof(*out->files));
+	if (out->files == NULL) {
+		error_no_memory(err);
+		return FETCH_BROKEN;
+	}
+	while (at < end) {
+		struct fetch_file *f = &out->files[out->count++];
+		const char *rel = at + sizeof(struct line);
+		struct line l;
+
+		memcpy(&l, at, sizeof(l));
+		at = rel + strlen(rel) + 1;
+		*f = (struct fetch_file){ rel, l.size, l.crc, l.has_size,
+					  l.has_crc };
+		if (!path_is_clean(rel) || !dataset_dir_is_data(rel) ||
+		    strlen(rel) + strlen(run->p.prefix) + 2 >
+			    SCR_MAX_FILENAME) {
+			error_set(err, ERROR_UNSAFE,
+				  RANK2FILE_FILE ": %s: not a path of a file "
+						 "of a job",
+				  rel);
+			return FETCH_BAD;
+		}
+	}
+	return FETCH_DONE;
+}
+
+enum fetch_verdict
+fetching_list(const struct run *run, const struct dataset *d, struct arena *a,
+	      struct fetch_list *out, struct error *err)
+{
+	struct team_mail send = { 0, NULL }, in = { 0, NULL };
+	enum fetch_verdict v = FETCH_DONE;
+
+	if (run->world.rank == 0)
+		v = read_meta(run, d, a, &send, err);
+	v = fetching_agree(&run->world, v, err);
+	if (v != FETCH_DONE)
+		return v;
+	if (team_notes(&run->world, &send, a, &in, err) < 0)
+		return FETCH_BROKEN;
+	v = take_list(run, &in, a, out, err);
+	return fetching_agree(&run->world, v, err);
+}
+
+/* --- Copying --- */
+
+/* One file on its way; with `to` < 0 it is only compared. */
+struct copying {
+	const struct fetch_file *f;
+	int from, to;
+	const char *name; /* of `to` */
+	struct stat st;
+	char *block;
+};
+
+static enum fetch_verdict
+check_size(const struct copying *c, struct error *err)
+{
+	const uint64_t is = (uint64_t)c->st.st_size;
+
+	if (!S_ISREG(c->st.st_mode))
+		error_set(err, ERROR_DAMAGED, "%s: not a regular file",
+			  c->f->rel);
+	else if (c->f->has_size && c->f->size != is)
+		error_set(err, ERROR_DAMAGED,
+			  "%s: has %" PRIu64 " bytes, expected %" PRIu64,
+			  c->f->rel, is, c->f->size);
+	else
+		return FETCH_DONE;
+	return FETCH_BAD;
+}
+
+static enum fetch_verdict
+pump(const struct copying *c, struct error *err)
+{
+	const uint64_t size = (uint64_t)c->st.st_size;
+	uint32_t crc = 0;
+	size_t n = 0;
+
+	for (uint64_t at = 0; at < size; at += n) {
+		n = size - at < BLOCK ? (size_t)(size - at) : BLOCK;
+		if (io_pread(c->from, c->f->rel, c->block, n, at, err) < 0)
+			return FETCH_BAD;
+		crc = crc_update(crc, c->block, n);
+		if (c->to < 0)
+			continue;
+		if (io_pwrite(c->to, c->name, c->block, n, at, err) < 0)
+			return FETCH_BROKEN;
+		io_write_behind(c->to, at, n, at + n == size);
+	}
+	if (!c->f->has_crc || c->f->crc == crc)
+		return FETCH_DONE;
+	error_set(err, ERROR_DAMAGED,
+		  "%s: checksum 0x%08" PRIx32 ", expected 0x%08" PRIx32,
+		  c->f->rel, crc, c->f->crc);
+	return FETCH_BAD;
+}
+
+/* The new file in cache gets mode and times of the one on the prefix. */
+static enum fetch_verdict
+write_copy(const struct run *run, struct copying *c, struct error *err)
+{
+	enum fetch_verdict v = FETCH_BROKEN;
+	struct attr attr;
+
+	attr_from_stat(&attr, &c->st);
+	c->to = io_open(AT_FDCWD, c->name, O_WRONLY | O_CREAT | O_TRUNC, 0600,
+			err);
+	if (c->to < 0)
+		return FETCH_BROKEN;
+	v = pump(c, err);
+	if (!run->p.copy_metadata)
+		attr.has_times = false;
+	if (v == FETCH_DONE &&
+	    attr_apply(&attr, c->to, c->name, (struct owner){ .set = false },
+		       NULL, err) < 0)
+		v = FETCH_BROKEN;
+	close(c->to);
+	return v;
+}
+
+static enum fetch_verdict
+copy_one(const struct run *run, int prefix, struct copying *c,
+	 struct error *err)
+{
+	struct buf own = BUF_INIT;
+	enum fetch_verdict v = FETCH_DONE;
+
+	c->to = -1;
+	c->from = path_open_beneath(prefix, c->f->rel, O_RDONLY, 0, err);
+	if (c->from < 0)
+		return blame(err);
+	if (fstat(c->from, &c->st) < 0) {
+		error_sys(err, "%s", c->f->rel);
+		v = FETCH_BAD;
+	}
+	if (v == FETCH_DONE)
+		v = check_size(c, err);
+	if (v == FETCH_DONE &&
+	    path_join(&own, run->p.prefix, c->f->rel, err) < 0)
+		v = FETCH_BROKEN;
+	if (v == FETCH_DONE && strcmp(own.data, c->name) != 0)
+		v = write_copy(run, c, err);
+	else if (v == FETCH_DONE && c->f->has_crc)
+		v = pump(c, err);
+	close(c->from);
+	buf_free(&own);
+	return v;
+}
+
+enum fetch_verdict
+fetching_copy(const struct run *run, const struct fetch_list *list,
+	      const char *const *to, struct error *err)
+{
+	const int prefix =
+		open(run->p.prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct copying c = { .block = mem_alloc(BLOCK, 1) };
+	enum fetch_verdict v = FETCH_DONE;
+
+	if (prefix < 0) {
+		error_sys(err, "%s", run->p.prefix);
+		v = FETCH_BROKEN;
+	} else if (c.block == NULL) {
+		error_no_memory(err);
+		v = FETCH_BROKEN;
+	}
+	for (size_t i = 0; v == FETCH_DONE && i < list->count; i++) {
+		c.f = &list->files[i];
+		c.name = to[i];
+		v = copy_one(run, prefix, &c, err);
+	}
+	mem_free(c.block);
+	if (prefix >= 0)
+		close(prefix);
+	return v;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * flushing_commit.c - the end of a flush: datasets whose files are replaced are
+ * retired, the files get their names, and the metadata say what there is.  A
+ * part leader, one in 8192 ranks, does for its ranks what needs their lists.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "catalogue/catalogue.h"
+#include "catalogue/owners.h"
+#include "error.h"
+#include "meta/dataset.h"
+#include "meta/dataset_dir.h"
+#include "meta/rank2file.h"
+#include "path.h"
+#include "scr/flushing_impl.h"
+#include "scr/onprefix.h"
+#include "scr/run.h"
+#include "transfer/put.h"
+
+/* A file in a note: this, its path, and a NUL. */
+struct line {
+	uint64_t size;
+	uint32_t crc;
+	bool has_crc;
+};
+
+/* Send the list of this rank, or of the files that it replaces, to its part
+ * leader. */
+static int
+gather(struct flushing *f, bool replaced, struct team_mail *in,
+       struct error *err)
+{
+	const struct team *world = &f->run->world;
+	struct buf b = BUF_INIT;
+	struct team_note note = {
+		.rank = world->rank - world->rank % RANK2FILE_PART_RANKS,
+	};
+	struct team_mail out = { 1, &note };
+	int rc = 0;
+
+	for (size_t i = 0; i < f->nfiles; i++) {
+		const struct flush_file *file = &f->files[i];
+		struct line l;
+
+		if (replaced && !file->exists)
+			continue;
+		memset(&l, 0, sizeof(l));
+		l.size = file->attr.size;
+		l.crc = file->crc;
+		l.has_crc = file->has_crc;
+		buf_add(&b, &l, sizeof(l));
+		buf_add(&b, file->rel, strlen(file->rel) + 1);
+	}
+	note.data = b.data;
+	note.len = b.len;
+	if (replaced && b.len == 0)
+		out.count = 0;
+	rc = team_agree(world, buf_check(&b, err), err);
+	if (rc == 0)
+		rc = team_notes(world, &out, f->arena, in, err);
+	buf_free(&b);
+	return rc;
+}
+
+/* Read one line at *at, and go on behind it. */
+static const char *
+read_line(const char **at, struct line *l)
+{
+	const char *path = *at + sizeof(*l);
+
+	memcpy(l, *at, sizeof(*l));
+	*at = path + strlen(path) + 1;
+	return path;
+}
+
+static size_t
+count_lines(const struct team_note *n)
+{
+	const char *at = n->data, *end = at + n->len;
+	struct line l;
+	size_t count = 0;
+
+	for (; at < end; count++)
+		(void)read_line(&at, &l);
+	return count;
+}
+
+/* --- Files that are replaced --- */
+
+static int
+make_way(struct flushing *f, const struct team_mail *in, struct error *err)
+{
+	struct owners_write w = { .id = f->d->id, .replace = true };
+	struct catalogue_options o;
+	struct catalogue *c = NULL;
+	const char **paths = NULL;
+	size_t count = 0;
+	struct line l;
+	int rc = -1;
+
+	for (size_t i = 0; i < in->count; i++)
+		count += count_lines(&in->notes[i]);
+	if (count == 0)
+		return 0;
+	paths = arena_alloc(f->arena, count, sizeof(*paths));
+	if (paths == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < in->count; i++) {
+		const char *at = in->notes[i].data;
+		const char *end = at + in->notes[i].len;
+
+		while (at < end)
+			paths[w.count++] = read_line(&at, &l);
+	}
+	w.paths = paths;
+	onprefix_options(&o);
+	c = catalogue_open(f->run->p.prefix, err);
+	if (c != NULL)
+		rc = owners_make_way(c, &w, &o, err);
+	catalogue_close(c);
+	return rc;
+}
+
+/* Retire the datasets whose files are replaced.  Nothing happens if there are
+ * none, which costs one reduction. */
+static int
+retire_others(struct flushing *f, struct error *err)
+{
+	const struct team *world = &f->run->world;
+	struct team_mail in = { 0, NULL };
+	bool any = false;
+
+	for (size_t i = 0; i < f->nfiles; i++)
+		any |= f->files[i].exists;
+	if (!team_any(world, any))
+		return 0;
+	if (gather(f, true, &in, err) < 0)
+		return -1;
+	return team_agree(world, make_way(f, &in, err), err);
+}
+
+/* --- rank2file --- */
+
+static int
+take_list(struct flushing *f, const struct team_note *n,
+	  struct rank2file_rank *r, struct error *err)
+{
+	const char *at = n->data, *end = at + n->len;
+
+	r->present = true;
+	r->files = arena_alloc(f->arena, count_lines(n) + 1, sizeof(*r->files));
+	if (r->files == NULL)
+		return error_no_memory(err);
+	while (at < end) {
+		struct rank2file_file *to = &r->files[r->nfiles++];
+		struct line l;
+
+		to->path = read_line(&at, &l);
+		to->size = l.size;
+		to->has_size = true;
+		to->crc = l.crc;
+		to->has_crc = l.has_crc;
+	}
+	return 0;
+}
+
+static int
+open_meta(const struct flushing *f, struct error *err)
+{
+	char name[sizeof(SCR_DIR) + DATASET_DIR_NAME];
+
+	snprintf(name, sizeof(name), SCR_DIR "/" DATASET_DIR_FMT, f->d->id);
+	return path_open_beneath(f->prefix_fd, name, O_RDONLY | O_DIRECTORY, 0,
+				 err);
+}
+
+/* The part leader: write the part. */
+static int
+write_part(struct flushing *f, const struct team_mail *in, struct error *err)
+{
+	const struct team *world = &f->run->world;
+	struct rank2file r = { .nranks = world->size, .distinct = true };
+	int fd = -1, rc = 0;
+
+	if (world->rank % RANK2FILE_PART_RANKS != 0)
+		return 0;
+	r.ranks = arena_alloc(f->arena, r.nranks, sizeof(*r.ranks));
+	if (r.ranks == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; rc == 0 && i < in->count; i++)
+		rc = take_list(f, &in->notes[i], &r.ranks[in->notes[i].rank],
+			       err);
+	if (rc == 0)
+		fd = open_meta(f, err);
+	if (fd < 0)
+		return -1;
+	rc = rank2file_store_part(fd, &r, world->rank, err);
+	close(fd);
+	return rc;
+}
+
+static int
+write_top(const struct flushing *f, struct error *err)
+{
+	int fd = -1, rc = -1;
+
+	if (f->run->world.rank != 0)
+		return 0;
+	fd = open_meta(f, err);
+	if (fd < 0)
+		return -1;
+	rc = rank2file_store_top(fd, f->run->world.size, err);
+	close(fd);
+	return rc;
+}
+
+static int
+write_map(struct flushing *f, struct error *err)
+{
+	const struct team *world = &f->run->world;
+	struct team_mail in = { 0, NULL };
+
+	if (gather(f, false, &in, err) < 0 ||
+	    team_agree(world, write_part(f, &in, err), err) < 0)
+		return -1;
+	return team_agree(world, write_top(f, err), err);
+}
+
+/* --- The whole --- */
+
+int
+flushing_commit(struct flushing *f, struct error *err)
+{
+	const struct team *world = &f->run->world;
+	int rc = 0;
+
+	if (retire_others(f, err) < 0 ||
+	    onprefix_begin(f->run, f->d, true, err) < 0)
+		return -1;
+	if (f->put != NULL)
+		rc = put_commit(f->put, err);
+	if (team_agree(world, rc, err) < 0 || write_map(f, err) < 0)
+		return -1;
+	return onprefix_complete(f->run, f->d, err);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * flushing_dirs.c - the directories of a flush.  The leader of a node collects
+ * those of its ranks; then each goes to a rank that its hash names, which makes
+ * it: the file system gets one request for a directory, not one for a rank.
+ */
+#include "scr/flushing_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "map.h"
+#include "mem.h"
+#include "path.h"
+#include "scr/run.h"
+
+#define DIR_MODE 0777
+
+/* Distinct directories. */
+struct dirs {
+	struct arena *arena;
+	struct map *seen;
+	size_t count, cap;
+	struct dir {
+		uint32_t home; /* rank that makes it */
+		const char *path;
+	} * list;
+};
+
+/* FNV-1a: the same on all ranks. */
+static uint32_t
+home_of(const char *path, uint32_t ranks)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (; *path != '\0'; path++)
+		h = (h ^ (unsigned char)*path) * UINT64_C(0x100000001b3);
+	return (uint32_t)((h ^ h >> 32) % ranks);
+}
+
+/* `path` has `len` bytes; the directory below the prefix, "": itself. */
+static int
+add(struct dirs *d, const char *path, size_t len, uint32_t ranks)
+{
+	const char *copy = arena_strndup(d->arena, path, len);
+
+	if (copy == NULL)
+		return -1;
+	if (len == 0 || map_get(d->seen, copy) != MAP_NONE)
+		return 0;
+	if (!MEM_ROOM(d->list, d->count, d->cap) ||
+	    map_put(d->seen, copy, d->count) < 0)
+		return -1;
+	d->list[d->count++] = (struct dir){ home_of(copy, ranks), copy };
+	return 0;
+}
+
+static int
+begin(struct dirs *d, struct arena *a, struct error *err)
+{
+	*d = (struct dirs){ .arena = a, .seen = map_new() };
+	return d->seen == NULL ? error_no_memory(err) : 0;
+}
+
+static void
+end(struct dirs *d)
+{
+	map_free(d->seen);
+	mem_free(d->list);
+}
+
+static int
+add_mail(struct dirs *d, const struct team_mail *in, uint32_t ranks,
+	 struct error *err)
+{
+	for (size_t i = 0; i < in->count; i++) {
+		const char *at = in->notes[i].data;
+		const char *stop = at + in->notes[i].len;
+
+		for (; at < stop; at += strlen(at) + 1)
+			if (add(d, at, strlen(at), ranks) < 0)
+				return error_no_memory(err);
+	}
+	return 0;
+}
+
+static int
+by_home(const void *a, const void *b)
+{
+	const struct dir *x = a, *y = b;
+
+	if (x->home != y->home)
+		return x->home < y->home ? -1 : 1;
+	return strcmp(x->path, y->path);
+}
+
+/* A note for each rank that gets some; or all to rank 0 of the team. */
+static int
+write_notes(struct dirs *d, bool to_leader, struct team_mail *out,
+	    struct error *err)
+{
+	struct buf b = BUF_INIT;
+	bool failed = false;
+
+	*out = (struct team_mail){ .notes = arena_alloc(d->arena, d->count + 1,
+							sizeof(*out->notes)) };
+	if (out->notes == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; to_leader && i < d->count; i++)
+		d->list[i].home = 0;
+	if (d->count > 0)
+		qsort(d->list, d->count, sizeof(*d->list), by_home);
+	for (size_t i = 0; i < d->count && !failed;) {
+		struct team_note *n = &out->notes[out->count++];
+
+		n->rank = d->list[i].home;
+		buf_clear(&b);
+		for (; i < d->count && d->list[i].home == n->rank; i++)
+			buf_add(&b, d->list[i].path,
+				strlen(d->list[i].path) + 1);
+		n->len = b.len;
+		n->data = b.failed ? NULL
+				   : arena_strndup(d->arena, b.data, b.len);
+		failed = n->data == NULL;
+	}
+	buf_free(&b);
+	return failed ? error_no_memory(err) : 0;
+}
+
+/* Send the directories `d` of this rank, and receive `got`. */
+static int
+pass(const struct flushing *f, const struct team *t, struct dirs *d,
+     struct dirs *got, struct error *err)
+{
+	struct team_mail out = { 0, NULL }, in = { 0, NULL };
+	const uint32_t ranks = f->run->world.size;
+	int rc = write_notes(d, t == &f->run->node, &out, err);
+
+	if (rc == 0)
+		rc = begin(got, f->arena, err);
+	if (team_agree(t, rc, err) < 0 ||
+	    team_notes(t, &out, f->arena, &in, err) < 0)
+		return -1;
+	return team_agree(t, add_mail(got, &in, ranks, err), err);
+}
+
+static int
+make_all(const struct flushing *f, const struct dirs *d, struct error *err)
+{
+	struct buf path = BUF_INIT;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < d->count; i++) {
+		const char *base = NULL;
+		int fd = -1;
+
+		rc = path_join(&path, d->list[i].path, "x", err);
+		if (rc == 0)
+			fd = path_open_parent(f->prefix_fd, path.data, true,
+					      DIR_MODE, &base, err);
+		if (fd < 0)
+			rc = -1;
+		else
+			close(fd);
+	}
+	buf_free(&path);
+	return rc;
+}
+
+int
+flushing_make_dirs(struct flushing *f, struct error *err)
+{
+	const struct run *run = f->run;
+	struct dirs own = { .count = 0 }, node = own, mine = own;
+	int rc = begin(&own, f->arena, err);
+
+	for (size_t i = 0; rc == 0 && i < f->nfiles; i++) {
+		const char *rel = f->files[i].rel, *base = path_base(rel);
+
+		if (base > rel && add(&own, rel, (size_t)(base - rel - 1),
+				      run->world.size) < 0)
+			rc = error_no_memory(err);
+	}
+	rc = team_agree(&run->world, rc, err);
+	if (rc == 0) {
+		rc = pass(f, &run->node, &own, &node, err);
+		rc = team_agree(&run->world, rc, err);
+	}
+	if (rc == 0)
+		rc = pass(f, &run->world, &node, &mine, err);
+	if (rc == 0)
+		rc = team_agree(&run->world, make_all(f, &mine, err), err);
+	end(&own);
+	end(&node);
+	end(&mine);
+	return rc;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* flushing_impl.h - shared by the files of module flushing. */
+#ifndef SCR_FLUSHING_IMPL_H
+#define SCR_FLUSHING_IMPL_H
+
+#include "scr/flushing.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "meta/attr.h"
+
+struct arena;
+struct dataset;
+struct put;
+struct put_file;
+
+struct flush_file {
+	const char *from; /* absolute, in cache; with bypass on the prefix */
+	const char *rel;  /* below the prefix */
+	struct attr attr;
+	bool has_crc; /* of the filemap, or taken while it was copied */
+	uint32_t crc;
+	bool exists; /* a file on the prefix is replaced */
+	struct put_file *to;
+};
+
+struct flushing {
+	struct run *run;
+	const struct dataset *d; /* of its struct held_set */
+	bool bypass;
+	int prefix_fd;
+	struct arena *arena;
+	struct put *put; /* NULL with bypass */
+	size_t nfiles;
+	struct flush_file *files;
+};
+
+/* Make the directories of all files, each by one rank.  Collective. */
+int flushing_make_dirs(struct flushing *f, struct error *err);
+
+#endif /* SCR_FLUSHING_IMPL_H */

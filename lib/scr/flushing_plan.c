@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* flushing_plan.c - what a flush has to do, and the transfers of a rank. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "clock.h"
+#include "crc.h"
+#include "error.h"
+#include "io.h"
+#include "mem.h"
+#include "meta/dataset_dir.h"
+#include "meta/filemap.h"
+#include "meta/kvtree.h"
+#include "path.h"
+#include "scr/flushing_impl.h"
+#include "scr/held.h"
+#include "scr/onprefix.h"
+#include "scr/run.h"
+#include "transfer/put.h"
+
+#define BLOCK ((size_t)256 << 10)
+
+void
+flushing_free(struct flushing *f)
+{
+	if (f == NULL)
+		return;
+	put_free(f->put);
+	if (f->prefix_fd >= 0)
+		close(f->prefix_fd);
+	arena_free(f->arena);
+	mem_free(f);
+}
+
+/* --- The files of this rank --- */
+
+/* Where on the prefix the filemap puts the file. */
+static const char *
+on_prefix(struct flushing *f, const struct filemap_file *m, struct error *err)
+{
+	struct buf full = BUF_INIT, normal = BUF_INIT;
+	const char *rel = NULL, *copy = NULL;
+
+	if (m->dir == NULL || m->name == NULL) {
+		error_set(err, ERROR_CORRUPT, "%s: no PATH in the filemap",
+			  m->cache_path);
+		return NULL;
+	}
+	if (path_join(&full, m->dir, m->name, err) == 0 &&
+	    path_normal(full.data, &normal, err) == 0)
+		rel = path_below(normal.data, f->run->p.prefix);
+	if (rel == NULL || !dataset_dir_is_data(rel))
+		error_set(err, ERROR_UNSAFE,
+			  "%s: its place %s/%s is not below the prefix %s",
+			  m->cache_path, m->dir, m->name, f->run->p.prefix);
+	else
+		copy = arena_strdup(f->arena, rel);
+	if (copy == NULL && rel != NULL && dataset_dir_is_data(rel))
+		error_no_memory(err);
+	buf_free(&full);
+	buf_free(&normal);
+	return copy;
+}
+
+/* Is the file in cache as its filemap says? */
+static int
+check_file(const struct filemap_file *m, struct error *err)
+{
+	struct stat st;
+
+	if (!m->complete)
+		return error_set(err, ERROR_LOST, "%s: was never completed",
+				 m->cache_path);
+	if (stat(m->cache_path, &st) < 0)
+		return error_sys(err, "%s", m->cache_path);
+	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != m->attr.size)
+		return error_set(err, ERROR_LOST,
+				 "%s: has %" PRIu64 " bytes, expected %" PRIu64,
+				 m->cache_path, (uint64_t)st.st_size,
+				 m->attr.size);
+	return 0;
+}
+
+static int
+add_file(struct flushing *f, const struct filemap_file *m, struct error *err)
+{
+	struct flush_file *to = &f->files[f->nfiles];
+
+	if (check_file(m, err) < 0)
+		return -1;
+	*to = (struct flush_file){
+		.from = m->cache_path,
+		.rel = on_prefix(f, m, err),
+		.attr = m->attr,
+		.has_crc = m->has_crc,
+		.crc = m->crc,
+	};
+	if (to->rel == NULL)
+		return -1;
+	if (!f->run->p.copy_metadata)
+		to->attr.has_owner = to->attr.has_times = false;
+	f->nfiles++;
+	return 0;
+}
+
+static int
+read_files(struct flushing *f, const char *dir, struct error *err)
+{
+	struct filemap map = { .nfiles = 0 };
+	struct buf path = BUF_INIT;
+	struct kvtree *t = NULL;
+	char name[64];
+	int rc = -1;
+
+	filemap_name(name, sizeof(name), f->run->world.rank);
+	if (buf_printf(&path, "%s/" SCR_DIR "/%s", dir, name) < 0)
+		error_no_memory(err);
+	else
+		t = kvtree_read_file(AT_FDCWD, path.data, err);
+	if (t != NULL && filemap_read(t, f->arena, &map, err) == 0) {
+		f->files = arena_alloc(f->arena, map.nfiles + 1,
+				       sizeof(*f->files));
+		rc = f->files == NULL ? error_no_memory(err) : 0;
+	}
+	for (size_t i = 0; rc == 0 && i < map.nfiles; i++)
+		rc = add_file(f, &map.files[i], err);
+	kvtree_free(t);
+	buf_free(&path);
+	return rc;
+}
+
+/* --- Where they go --- */
+
+static int
+add_targets(struct flushing *f, struct error *err)
+{
+	struct stat st;
+
+	f->put = put_new(&(struct put_options){ .at_once = false }, err);
+	if (f->put == NULL)
+		return -1;
+	for (size_t i = 0; i < f->nfiles; i++) {
+		struct flush_file *file = &f->files[i];
+		struct put_what what = {
+			.dirfd = f->prefix_fd,
+			.path = file->rel,
+			.size = file->attr.size,
+			.attr = &file->attr,
+		};
+
+		file->exists = fstatat(f->prefix_fd, file->rel, &st,
+				       AT_SYMLINK_NOFOLLOW) == 0;
+		what.replaces = file->exists;
+		file->to = put_add(f->put, &what, err);
+		if (file->to == NULL)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+begin(struct flushing *f, const struct held_set *s, struct error *err)
+{
+	f->arena = arena_new();
+	if (f->arena == NULL)
+		return error_no_memory(err);
+	f->prefix_fd =
+		open(f->run->p.prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (f->prefix_fd < 0)
+		return error_sys(err, "%s", f->run->p.prefix);
+	return read_files(f, s->dir, err);
+}
+
+struct flushing *
+flushing_plan(struct run *run, int64_t id, struct error *err)
+{
+	const struct held_set *s = held_find(run->held, id);
+	struct flushing *f = mem_calloc(1, sizeof(*f));
+	int rc = -1;
+
+	if (f != NULL) {
+		f->run = run;
+		f->prefix_fd = -1;
+	}
+	if (f == NULL)
+		error_no_memory(err);
+	else if (s == NULL)
+		error_set(err, ERROR_ABSENT,
+			  "dataset %" PRId64 ": it is not in the cache", id);
+	else
+		rc = begin(f, s, err);
+	rc = team_agree(&run->world, rc, err);
+	if (rc == 0) {
+		f->d = &s->d;
+		f->bypass = s->bypass;
+		rc = onprefix_begin(run, f->d, false, err);
+	}
+	if (rc == 0 && !f->bypass)
+		rc = flushing_make_dirs(f, err);
+	if (rc == 0 && !f->bypass)
+		rc = team_agree(&run->world, add_targets(f, err), err);
+	if (rc == 0)
+		return f;
+	flushing_free(f);
+	return NULL;
+}
+
+/* --- Transfers --- */
+
+/* Bytes that have been copied since `start` must not be more than the share of
+ * this rank in SCR_FLUSH_ASYNC_BW. */
+struct pace {
+	double rate; /* bytes a second; 0: no limit */
+	double start;
+	uint64_t bytes;
+};
+
+static void
+pace_begin(struct pace *p, const struct run *run)
+{
+	const uint32_t width = run->p.flush_width, size = run->world.size;
+	const uint32_t at_once = width > 0 && width < size ? width : size;
+
+	*p = (struct pace){
+		.rate = (double)run->p.flush_bw / at_once,
+		.start = clock_seconds(),
+	};
+}
+
+static void
+pace_keep(struct pace *p, size_t more)
+{
+	struct timespec t;
+	double ahead = 0;
+
+	p->bytes += more;
+	if (p->rate <= 0)
+		return;
+	ahead = p->start + (double)p->bytes / p->rate - clock_seconds();
+	if (ahead <= 0)
+		return;
+	t.tv_sec = (time_t)ahead;
+	t.tv_nsec = (long)((ahead - (double)t.tv_sec) * 1e9);
+	while (nanosleep(&t, &t) < 0 && errno == EINTR)
+		continue;
+}
+
+static int
+copy_bytes(struct flush_file *file, int from, char *block, struct pace *p,
+	   struct error *err)
+{
+	const uint64_t size = file->attr.size;
+	const int to = put_open(file->to, err);
+	uint32_t crc = 0;
+	size_t n = 0;
+
+	if (to < 0)
+		return -1;
+	for (uint64_t at = 0; at < size; at += n) {
+		n = size - at < BLOCK ? (size_t)(size - at) : BLOCK;
+		if (io_pread(from, file->from, block, n, at, err) < 0)
+			return -1;
+		crc = crc_update(crc, block, n);
+		if (put_pwrite(file->to, to, block, n, at, err) < 0)
+			return -1;
+		pace_keep(p, n);
+	}
+	if (file->has_crc && file->crc != crc)
+		return error_set(err, ERROR_DAMAGED,
+				 "%s: checksum 0x%08" PRIx32
+				 ", expected 0x%08" PRIx32,
+				 file->from, crc, file->crc);
+	file->has_crc = true;
+	file->crc = crc;
+	return 0;
+}
+
+static int
+copy_file(struct flush_file *file, char *block, struct pace *p,
+	  struct error *err)
+{
+	int from = io_open_read(AT_FDCWD, file->from, err), rc = -1;
+
+	if (from < 0)
+		return -1;
+	rc = copy_bytes(file, from, block, p, err);
+	if (rc == 0)
+		rc = put_wrote(file->to, file->attr.size, err);
+	close(from);
+	return rc;
+}
+
+int
+flushing_transfer(struct flushing *f, struct error *err)
+{
+	char *block = f->bypass ? NULL : mem_alloc(BLOCK, 1);
+	struct pace p;
+	int rc = 0;
+
+	if (f->bypass)
+		return 0;
+	if (block == NULL)
+		return error_no_memory(err);
+	pace_begin(&p, f->run);
+	for (size_t i = 0; rc == 0 && i < f->nfiles; i++)
+		rc = copy_file(&f->files[i], block, &p, err);
+	if (rc == 0)
+		rc = put_settle(f->put, err);
+	mem_free(block);
+	return rc;
+}

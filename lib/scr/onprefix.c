@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scr/onprefix.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "catalogue/catalogue.h"
+#include "catalogue/written.h"
+#include "error.h"
+#include "mem.h"
+#include "meta/dataset.h"
+#include "meta/flush.h"
+#include "meta/index.h"
+#include "meta/kvtree.h"
+#include "meta/value.h"
+#include "scr/held.h"
+#include "scr/run.h"
+#include "scr/say.h"
+#include "str.h"
+
+/* --- Helpers --- */
+
+static void
+warn_line(void *arg, const char *line)
+{
+	(void)arg;
+	say_warn("%s", line);
+}
+
+void
+onprefix_options(struct catalogue_options *o)
+{
+	*o = (struct catalogue_options){ .replace = true };
+	o->work.log = warn_line;
+}
+
+/* Close what rank 0 has opened, and say what reading the index showed. */
+static void
+close_catalogue(struct catalogue *c)
+{
+	const char *notice = c != NULL ? catalogue_notice(c) : NULL;
+
+	if (notice != NULL)
+		say_warn("%s", notice);
+	catalogue_close(c);
+}
+
+/* What rank 0 does with the open prefix. */
+typedef int on_rank0_fn(const struct run *run, struct catalogue *c, void *arg,
+			struct error *err);
+
+static int
+on_rank0(const struct run *run, on_rank0_fn *fn, void *arg, struct error *err)
+{
+	struct catalogue *c = NULL;
+	int rc = 0;
+
+	if (run->world.rank == 0) {
+		c = catalogue_open(run->p.prefix, err);
+		rc = c == NULL ? -1 : fn(run, c, arg, err);
+		close_catalogue(c);
+	}
+	return team_agree(&run->world, rc, err);
+}
+
+/* The index; NULL with an error, or with *none if the prefix has none. */
+static struct index *
+read_index(struct catalogue *c, bool *none, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct index *ix = catalogue_read(c, &why);
+
+	*none = ix == NULL && why.kind == ERROR_ABSENT;
+	if (ix == NULL && !*none)
+		error_pass(err, &why);
+	return ix;
+}
+
+/* The id of the dataset that the index calls `name`; or -1. */
+static int64_t
+find_id(struct catalogue *c, const char *name, struct error *err)
+{
+	struct index_entry e;
+	char shown[256];
+	bool none = false;
+	struct index *ix = read_index(c, &none, err);
+	int64_t id = -1;
+
+	if (none)
+		error_set(err, ERROR_ABSENT, "%s: not in the index",
+			  str_printable(shown, sizeof(shown), name));
+	if (ix == NULL)
+		return -1;
+	if (index_find_name(ix, name, &e, err) == 0)
+		id = e.id;
+	index_free(ix);
+	return id;
+}
+
+/* --- A dataset that the job writes --- */
+
+struct writing {
+	const struct dataset *d;
+	bool replace, end;
+};
+
+static int
+write_entry(const struct run *run, struct catalogue *c, void *arg,
+	    struct error *err)
+{
+	const struct writing *w = arg;
+	struct kvtree *desc = kvtree_new(err);
+	int rc = -1;
+
+	(void)run;
+	if (desc != NULL && dataset_write(desc, w->d, err) == 0)
+		rc = w->end ? catalogue_written_end(c, desc, err)
+			    : catalogue_written_begin(c, desc, w->replace, err);
+	kvtree_free(desc);
+	return rc;
+}
+
+int
+onprefix_begin(struct run *run, const struct dataset *d, bool replace,
+	       struct error *err)
+{
+	struct writing w = { .d = d, .replace = replace };
+
+	return on_rank0(run, write_entry, &w, err);
+}
+
+int
+onprefix_complete(struct run *run, const struct dataset *d, struct error *err)
+{
+	struct writing w = { .d = d, .end = true };
+
+	if (on_rank0(run, write_entry, &w, err) < 0)
+		return -1;
+	return onprefix_note(run, d, true, err);
+}
+
+/* --- Delete --- */
+
+static void
+tell_deleted(void *arg, int64_t id, const struct delete_result *r,
+	     const struct error *why)
+{
+	(void)arg;
+	(void)r;
+	if (why == NULL)
+		say_debug(1, "dataset %" PRId64 ": deleted from the prefix",
+			  id);
+}
+
+static int
+delete_all(struct catalogue *c, const int64_t *ids, size_t count,
+	   struct error *err)
+{
+	const struct delete_listener listener = { .done = tell_deleted };
+	struct catalogue_options o;
+
+	onprefix_options(&o);
+	if (count == 0)
+		return 0;
+	return catalogue_delete_all(c, ids, count, &o, &listener, err);
+}
+
+/* Choose the datasets that go, oldest first.  `newest`: those older than it
+ * that leave the window; 0: all. */
+static size_t
+choose(const struct run *run, const struct index_entry *list, size_t count,
+       int64_t newest, int64_t *ids)
+{
+	uint64_t kept = 1;
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct index_entry *e = &list[i];
+
+		if (newest != 0 &&
+		    (e->id >= newest || !e->desc.is_ckpt ||
+		     !index_entry_valid(e) || kept++ < run->p.prefix_size ||
+		     e->desc.is_output))
+			continue;
+		ids[n++] = e->id;
+	}
+	for (size_t i = 0; i < n / 2; i++) {
+		const int64_t id = ids[i];
+
+		ids[i] = ids[n - 1 - i];
+		ids[n - 1 - i] = id;
+	}
+	return n;
+}
+
+static int
+delete_chosen(const struct run *run, struct catalogue *c, void *arg,
+	      struct error *err)
+{
+	const int64_t *newest = arg;
+	struct index_entry *list = NULL;
+	int64_t *ids = NULL;
+	size_t count = 0;
+	bool none = false;
+	struct index *ix = read_index(c, &none, err);
+	int rc = -1;
+
+	if (ix == NULL)
+		return none ? 0 : -1;
+	list = index_entries(ix, &count, err);
+	if (count != (size_t)-1) {
+		ids = mem_alloc(count + 1, sizeof(*ids));
+		rc = ids == NULL ? error_no_memory(err) : 0;
+	}
+	if (rc == 0) {
+		count = choose(run, list, count, *newest, ids);
+		rc = delete_all(c, ids, count, err);
+	}
+	mem_free(ids);
+	mem_free(list);
+	index_free(ix);
+	return rc;
+}
+
+int
+onprefix_window(struct run *run, const struct dataset *d, struct error *err)
+{
+	int64_t newest = d->id;
+
+	if (run->p.prefix_size == 0 || !d->is_ckpt)
+		return 0;
+	return on_rank0(run, delete_chosen, &newest, err);
+}
+
+int
+onprefix_purge(struct run *run, struct error *err)
+{
+	int64_t all = 0;
+
+	if (on_rank0(run, delete_chosen, &all, err) < 0)
+		return -1;
+	return onprefix_note(run, NULL, false, err);
+}
+
+/* --- What the application asks for --- */
+
+struct named {
+	const char *name;
+	enum catalogue_edit_kind kind;
+	int64_t id;  /* is set */
+	bool absent; /* is set: the index has no such dataset */
+};
+
+static int
+edit_named(const struct run *run, struct catalogue *c, void *arg,
+	   struct error *err)
+{
+	struct named *n = arg;
+	struct buf word = BUF_INIT;
+	struct catalogue_edit e = { .kind = n->kind };
+	int rc = -1;
+
+	n->id = find_id(c, n->name, err);
+	if (n->id < 0)
+		return -1;
+	if (buf_printf(&word, "id:%" PRId64, n->id) < 0)
+		return error_no_memory(err);
+	e.word = word.data;
+	rc = catalogue_edit(c, &e, err);
+	if (rc == 0 && n->kind == CATALOGUE_CURRENT &&
+	    run->p.drop_after_current) {
+		e.kind = CATALOGUE_DROP_AFTER;
+		rc = catalogue_edit(c, &e, err);
+	}
+	buf_free(&word);
+	return rc;
+}
+
+/* Remove from the caches what is newer than dataset `id`. */
+static int
+remove_newer(struct run *run, int64_t id, struct error *err)
+{
+	for (size_t i = held_count(run->held); i > 0; i--) {
+		const int64_t is = held_at(run->held, i - 1)->d.id;
+
+		if (is <= id)
+			break;
+		if (held_remove(run, is, err) < 0)
+			return -1;
+	}
+	return onprefix_note(run, NULL, false, err);
+}
+
+int
+onprefix_current(struct run *run, const char *name, struct error *err)
+{
+	struct named n = { .name = name, .kind = CATALOGUE_CURRENT };
+
+	if (on_rank0(run, edit_named, &n, err) < 0)
+		return -1;
+	MPI_Bcast(&n.id, 1, MPI_INT64_T, 0, run->world.comm);
+	run->restart_id = held_find(run->held, n.id) != NULL ? n.id : 0;
+	return remove_newer(run, n.id, err);
+}
+
+int
+onprefix_drop(struct run *run, const char *name, struct error *err)
+{
+	struct named n = { .name = name, .kind = CATALOGUE_DROP };
+
+	return on_rank0(run, edit_named, &n, err);
+}
+
+static int
+delete_named(const struct run *run, struct catalogue *c, void *arg,
+	     struct error *err)
+{
+	struct named *n = arg;
+	struct error why = ERROR_INIT;
+
+	(void)run;
+	n->id = find_id(c, n->name, &why);
+	n->absent = n->id < 0;
+	if (n->absent)
+		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
+	return delete_all(c, &n->id, 1, err);
+}
+
+/* Remove a dataset from the caches by its name; *found: one was. */
+static int
+remove_named(struct run *run, const char *name, bool *found, struct error *err)
+{
+	*found = false;
+	for (size_t i = held_count(run->held); i > 0; i--) {
+		const struct dataset *d = &held_at(run->held, i - 1)->d;
+		const int64_t id = d->id;
+
+		if (d->name == NULL || !str_eq(d->name, name))
+			continue;
+		*found = true;
+		if (run->restart_id == id)
+			run->restart_id = 0;
+		if (held_remove(run, id, err) < 0)
+			return -1;
+	}
+	return *found ? onprefix_note(run, NULL, false, err) : 0;
+}
+
+int
+onprefix_delete(struct run *run, const char *name, struct error *err)
+{
+	struct named n = { .name = name };
+	char shown[256];
+	bool found = false;
+	int absent = 0;
+
+	if (remove_named(run, name, &found, err) < 0 ||
+	    on_rank0(run, delete_named, &n, err) < 0)
+		return -1;
+	absent = n.absent;
+	MPI_Bcast(&absent, 1, MPI_INT, 0, run->world.comm);
+	if (!absent || found)
+		return 0;
+	return error_set(err, ERROR_ABSENT,
+			 "%s: no dataset of this name in the index or the "
+			 "caches",
+			 str_printable(shown, sizeof(shown), name));
+}
+
+static int
+mark_failed(const struct run *run, struct catalogue *c, void *arg,
+	    struct error *err)
+{
+	const int64_t *id = arg;
+
+	(void)run;
+	return catalogue_stamp(c, *id, CATALOGUE_FAILED, err);
+}
+
+int
+onprefix_failed(struct run *run, int64_t id, struct error *err)
+{
+	return on_rank0(run, mark_failed, &id, err);
+}
+
+/* --- flush.scr --- */
+
+/* A file that cannot be read is begun again: it only tells the commands what
+ * the caches hold. */
+static struct kvtree *
+read_flush(int fd, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct kvtree *t = kvtree_read_file(fd, FLUSH_FILE, &why);
+
+	if (t != NULL)
+		return t;
+	if (why.kind != ERROR_ABSENT)
+		say_warn("%s: begun again", why.text);
+	return kvtree_new(err);
+}
+
+/* Remove what no cache holds. */
+static int
+prune(const struct run *run, struct kvtree *t, struct error *err)
+{
+	size_t count = 0;
+	struct flush_entry *list = flush_entries(t, &count, err);
+	char key[VALUE_NUMBER];
+
+	if (count == (size_t)-1)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (held_find(run->held, list[i].id) == NULL)
+			kvtree_remove(kvtree_get(t, "DATASET"),
+				      value_text(key, (uint64_t)list[i].id));
+	mem_free(list);
+	return 0;
+}
+
+static int
+write_note(const struct run *run, const struct dataset *d, bool on_pfs,
+	   struct error *err)
+{
+	struct flush_entry e = { .in_cache = true, .on_pfs = on_pfs };
+	struct catalogue *c = catalogue_open(run->p.prefix, err);
+	struct kvtree *t = NULL;
+	int rc = -1;
+
+	if (c != NULL && catalogue_open_scr(c, true, err) == 0)
+		t = read_flush(catalogue_scr_fd(c), err);
+	if (t != NULL)
+		rc = run->held != NULL ? prune(run, t, err) : 0;
+	if (rc == 0 && d != NULL) {
+		e.id = d->id;
+		rc = flush_put(t, &e, d, err);
+	}
+	if (rc == 0)
+		rc = kvtree_write_file(t, catalogue_scr_fd(c), FLUSH_FILE, err);
+	kvtree_free(t);
+	catalogue_close(c);
+	return rc;
+}
+
+int
+onprefix_note(const struct run *run, const struct dataset *d, bool on_pfs,
+	      struct error *err)
+{
+	int rc = 0;
+
+	if (run->world.rank == 0)
+		rc = write_note(run, d, on_pfs, err);
+	return team_agree(&run->world, rc, err);
+}
+
+struct asked {
+	int64_t id;
+	bool has;
+};
+
+static int
+look_up(const struct run *run, struct catalogue *c, void *arg,
+	struct error *err)
+{
+	struct asked *a = arg;
+	struct error why = ERROR_INIT;
+	struct flush_entry e;
+	struct kvtree *t = NULL;
+
+	(void)run;
+	if (catalogue_open_scr(c, true, err) < 0)
+		return -1;
+	t = kvtree_read_file(catalogue_scr_fd(c), FLUSH_FILE, &why);
+	a->has = t != NULL && flush_find(t, a->id, &e, &why) == 0 && e.on_pfs;
+	kvtree_free(t);
+	return 0;
+}
+
+int
+onprefix_has(const struct run *run, int64_t id, bool *has, struct error *err)
+{
+	struct asked a = { .id = id };
+	int yes = 0;
+
+	if (on_rank0(run, look_up, &a, err) < 0)
+		return -1;
+	yes = a.has;
+	MPI_Bcast(&yes, 1, MPI_INT, 0, run->world.comm);
+	*has = yes != 0;
+	return 0;
+}

@@ -1,0 +1,165 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154 # bats sets them
+# From the prefix to the caches.
+
+load helper
+
+NODE_MAP="0 1 2 3"
+
+setup()
+{
+	job_setup
+	export SCR_FLUSH=1
+	job "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 write=ckpt.3
+	assert_status 0
+	lose 0 1 2 3
+}
+
+# The VALID column of a dataset.
+valid()
+{
+	scr_index --prefix "$PREFIX" --list --json |
+		jq -r ".datasets[] | select(.id==$1) | .valid"
+}
+
+fetched()
+{
+	job "$NODE_MAP" prefix fetch held
+	assert_status 0
+	assert_line "fetch -> ok"
+	assert_line "fetched $1"
+}
+
+@test "all nodes lost: the newest is fetched, and protected (24)" {
+	fetched "3 ckpt.3"
+	assert_line "held: ckpt.3"
+	[[ -n $(find "$NODES/2" -name '*xor*') ]]
+	cmp "$PREFIX/ckpt.3/rank_1" \
+		"$NODES/1/tester/scr.j1/scr.dataset.3/rank_1"
+	run scr_inspect -m keyval "$PREFIX/.scr/flush.scr"
+	[[ $output == *CACHE* && $output == *PFS* ]]
+	job "$NODE_MAP" prefix held write=ckpt.4
+	assert_line "held: ckpt.3"
+	[[ -d $PREFIX/.scr/scr.dataset.4 ]]
+}
+
+@test "a file is missing: ckpt.2, and not tried again (26, 27)" {
+	rm "$PREFIX/ckpt.3/rank_1"
+	fetched "2 ckpt.2"
+	[[ $stderr == *"ckpt.3"*"not fetched"*"ckpt.3/rank_1"* ]]
+	[[ $(valid 3) == false && $(valid 2) == true ]]
+	lose 0 1 2 3
+	fetched "2 ckpt.2"
+	[[ $stderr != *ckpt.3* ]]
+	# Asked for, it is tried again.
+	lose 0 1 2 3
+	scr_index --prefix "$PREFIX" --current ckpt.3 || true
+	cp "$PREFIX/ckpt.2/rank_1" "$PREFIX/ckpt.3/rank_1"
+	fetched "2 ckpt.2"
+}
+
+@test "a file is truncated, or has a flipped byte (26)" {
+	truncate -s 500 "$PREFIX/ckpt.3/rank_2"
+	fetched "2 ckpt.2"
+	[[ $stderr == *"ckpt.3/rank_2: has 500 bytes, expected 1000"* ]]
+	[[ $(valid 3) == false ]]
+	lose 0 1 2 3
+	printf x | dd of="$PREFIX/ckpt.2/rank_0" bs=1 seek=77 conv=notrunc \
+		status=none
+	fetched "1 ckpt.1"
+	[[ $stderr == *"ckpt.2/rank_0: checksum"* ]]
+	[[ $(valid 2) == false ]]
+	lose 0 1 2 3
+	rm -r "$PREFIX/ckpt.1"
+	fetched "nothing"
+	assert_line "held:"
+}
+
+@test "the summary is missing: written again; rank2file: not (26)" {
+	rm "$PREFIX/.scr/scr.dataset.3/summary.scr"
+	fetched "3 ckpt.3"
+	lose 0 1 2 3
+	rm "$PREFIX/.scr/scr.dataset.3/rank2file"
+	fetched "2 ckpt.2"
+	[[ $stderr == *rank2file* ]]
+}
+
+@test "SCR_CURRENT, once; SCR_Current() (29)" {
+	export SCR_CURRENT=ckpt.2
+	fetched "2 ckpt.2"
+	[[ $(valid 3) == true ]]
+	job "$NODE_MAP" prefix fetch write=ckpt.4
+	[[ -d $PREFIX/.scr/scr.dataset.4 ]]
+	unset SCR_CURRENT
+	job "$NODE_MAP" prefix current=ckpt.1 held fetch
+	assert_line "current=ckpt.1 -> ok"
+	assert_line "held:"
+	assert_line "fetched 1 ckpt.1"
+	lose 0 1 2 3
+	SCR_CURRENT=nothing fetched "1 ckpt.1"
+	[[ $stderr == *"named in SCR_CURRENT does not exist"* ]]
+}
+
+@test "a damaged index is kept, and made again (30)" {
+	for how in garbage empty gone; do
+		rm -f "$PREFIX"/.scr/index.scr.bak*
+		case $how in
+		garbage) echo garbage >"$PREFIX/.scr/index.scr" ;;
+		empty) : >"$PREFIX/.scr/index.scr" ;;
+		gone) rm "$PREFIX/.scr/index.scr" ;;
+		esac
+		lose 0 1 2 3
+		fetched "3 ckpt.3"
+		[[ $stderr == *index.scr* ]]
+		[[ $(valid 1) == true && $(valid 2) == true ]]
+		[[ $how == gone || -e $PREFIX/.scr/index.scr.bak ]]
+	done
+}
+
+@test "in place: SCR_FETCH_BYPASS=1, SCR_CACHE_BYPASS=1; SCR_FETCH=0 (32)" {
+	SCR_FETCH_BYPASS=1 fetched "3 ckpt.3 in place"
+	[[ -z $(find "$NODES" -name 'rank_*') ]]
+	lose 0 1 2 3
+	SCR_CACHE_BYPASS=1 fetched "3 ckpt.3 in place"
+	lose 0 1 2 3
+	SCR_FETCH=0 fetched "nothing"
+	lose 0 1 2 3
+	truncate -s 1 "$PREFIX/ckpt.3/rank_3"
+	SCR_FETCH_BYPASS=1 fetched "2 ckpt.2 in place"
+}
+
+@test "another number of ranks is refused, not marked" {
+	NODE_MAP="0 1 2" fetched "nothing"
+	[[ $stderr == *"ckpt.3"*"written by 4 ranks, but the job has 3"* ]]
+	[[ $(valid 3) == true ]]
+	fetched "3 ckpt.3"
+}
+
+@test "global restart: all goes to the prefix, and is read there (31)" {
+	SCR_FLUSH=0 job "$NODE_MAP" prefix write=ckpt.4
+	SCR_FLUSH=0 SCR_GLOBAL_RESTART=1 job "$NODE_MAP" prefix held fetch
+	assert_status 0
+	assert_line "held:"
+	assert_line "fetched 4 ckpt.4 in place"
+}
+
+@test "what a rebuild on the prefix can save is rebuilt" {
+	local k
+
+	SCR_FLUSH=0 job "$NODE_MAP" prefix write=ckpt.4
+	for k in 0 1 2 3; do
+		PMI_RANK=0 try "$TESTSUITE/scr/node.sh" "$k" scr_copy --id 4 \
+			--cntldir "$SSD/tester/scr.j1" --prefix "$PREFIX"
+		assert_status 0
+	done
+	try scr_index --prefix "$PREFIX" --build 4
+	assert_status 0
+	try scr_index --prefix "$PREFIX" --current ckpt.4
+	assert_status 0
+	rm "$PREFIX/ckpt.4/rank_2" "$PREFIX/ckpt.4/sub/2/b"
+	lose 0 1 2 3
+	fetched "4 ckpt.4"
+	[[ $stderr == *"rebuilt on the prefix"* && $(valid 4) == true ]]
+	[[ -s $PREFIX/ckpt.4/rank_2 ]]
+}

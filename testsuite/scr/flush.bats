@@ -1,0 +1,206 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154 # bats sets them
+# From the caches to the prefix.
+
+load helper
+
+NODE_MAP="0 1 2 3"
+
+setup()
+{
+	job_setup
+	export SCR_FLUSH=1
+}
+
+# whole ID...: the commands call these datasets whole, with checksums.
+whole()
+{
+	local id
+
+	for id; do
+		try scr_index --prefix "$PREFIX" --verify --checksums "$id"
+		assert_status 0
+	done
+}
+
+# ids VALID: ids of the datasets in the index, valid ones (true) or others.
+ids()
+{
+	scr_index --prefix "$PREFIX" --list --json |
+		jq -r ".datasets[] | select(.valid==$1) | .id" | sort -n |
+		paste -sd ' '
+}
+
+# The dataset to restart from.
+current()
+{
+	scr_index --prefix "$PREFIX" --list --json |
+		jq -r '.datasets[] | select(.current) | .name'
+}
+
+# No temporary file and no unfinished directory is below the prefix.
+no_litter()
+{
+	[[ -z $(find "$PREFIX" -path "$PREFIX/.scr" -prune -o -name '.*' \
+		! -path "$PREFIX" -print) ]]
+}
+
+@test "what is due is on the prefix (34)" {
+	SCR_FLUSH=2 job "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 \
+		write=ckpt.3 write=ckpt.4 write=ckpt.5 write=ckpt.6
+	assert_status 0
+	whole 2 4 6
+	[[ $(cd "$PREFIX" && echo ckpt.*) == "ckpt.2 ckpt.4 ckpt.6" ]]
+	[[ $(ids true) == "2 4 6" && -z $(ids false) ]]
+	[[ $(current) == ckpt.6 ]]
+	cmp "$PREFIX/ckpt.6/rank_1" \
+		"$NODES/1/tester/scr.j1/scr.dataset.6/rank_1"
+	cmp "$PREFIX/ckpt.6/sub/2/b" \
+		"$NODES/2/tester/scr.j1/scr.dataset.6/b"
+	no_litter
+	try scr_flush_file --dir "$PREFIX" --need-flush 6
+	assert_status 1
+	try scr_flush_file --dir "$PREFIX" --need-flush 5
+	assert_status 0
+}
+
+@test "at the end the newest is flushed, unless SCR_FLUSH is 0 (34)" {
+	SCR_FLUSH=10 job "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 finalize
+	assert_status 0
+	whole 2
+	[[ $(ids true) == 2 && ! -e $PREFIX/ckpt.1 ]]
+	SCR_FLUSH=0 job "$NODE_MAP" prefix write=ckpt.3 finalize
+	assert_status 0
+	[[ $(ids true) == 2 && ! -e $PREFIX/ckpt.3 ]]
+}
+
+@test "after a restart: what was not flushed is; all if asked for" {
+	SCR_FLUSH=0 job "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2
+	SCR_FLUSH=2 job "$NODE_MAP" prefix restart
+	assert_status 0
+	[[ $(ids true) == 2 ]]
+	SCR_FLUSH=0 SCR_FLUSH_ON_RESTART=1 job "$NODE_MAP" prefix restart
+	[[ $(ids true) == "1 2" ]]
+	whole 1 2
+}
+
+@test "a prefix that refuses files: the dataset stays in cache (41)" {
+	job "$NODE_MAP" prefix write=ckpt.1
+	mkdir "$PREFIX/ckpt.2"
+	touch "$PREFIX/ckpt.2/sub"
+	job "$NODE_MAP" prefix write=ckpt.2 write=ckpt.3 write=ckpt.4 held \
+		flush=2
+	assert_status 0
+	[[ $stderr == *"dataset 2: not flushed, it stays in cache: "*sub* ]]
+	assert_line "flush=2 -> failed"
+	# It is neither called complete nor evicted, and the next ones are.
+	[[ $(ids true) == "1 3 4" && $(ids false) == 2 ]]
+	grep -q "held:.* ckpt.2!" <<<"$output"
+	[[ ! -e $PREFIX/ckpt.2/rank_0 ]]
+	no_litter
+	rm "$PREFIX/ckpt.2/sub"
+	job "$NODE_MAP" prefix restart
+	assert_status 0
+	whole 1 2 3 4
+}
+
+@test "a full prefix: nothing is called complete, nothing is lost (41)" {
+	mount -t tmpfs -o size=300k none "$PREFIX" 2>/dev/null ||
+		skip "cannot mount"
+	cd "$PREFIX"
+	job "$NODE_MAP" prefix write=ckpt.1:1:1000 write=ckpt.2:1:200000 held \
+		write=ckpt.3:1:1000
+	local full=$stderr rc=$status held=$output
+	whole 1 3
+	[[ $(ids true) == "1 3" && $(ids false) == 2 ]]
+	cd / && umount "$PREFIX"
+	((rc == 0))
+	[[ $full == *"dataset 2: not flushed"*"No space left"* ]]
+	grep -q "held:.* ckpt.2!" <<<"$held"
+	[[ -s $NODES/3/tester/scr.j1/scr.dataset.2/rank_3 ]]
+}
+
+@test "unknown SCR_FLUSH_TYPE, SCR_FLUSH_ASYNC=1: one warning each (42)" {
+	SCR_FLUSH_TYPE=NOPE SCR_FLUSH_ASYNC=1 job "$NODE_MAP" prefix \
+		write=ckpt.1
+	assert_status 0
+	[[ $(grep -c 'SCR_FLUSH_TYPE .*"NOPE"' <<<"$stderr") -eq 1 ]]
+	[[ $(grep -c "SCR_FLUSH_ASYNC=1: not supported" <<<"$stderr") -eq 1 ]]
+	whole 1
+}
+
+@test "SCR_FLUSH_WIDTH=1 and a bandwidth" {
+	export SCR_LOG_ENABLE=1
+	SCR_FLUSH_WIDTH=1 SCR_FLUSH_ASYNC_BW=400000 job "$NODE_MAP" prefix \
+		write=ckpt.1:1:100000
+	assert_status 0
+	whole 1
+	# 400 KB at 400 KB/s, one rank at a time.
+	awk -F'secs=' '/FLUSH_SUCCESS/ { exit !($2 >= 0.9 && $2 < 3) }' \
+		"$PREFIX/.scr/log"
+}
+
+@test "with bypass all is on the prefix at once (43)" {
+	SCR_FLUSH=0 SCR_CACHE_BYPASS=1 job "$NODE_MAP" prefix write=ckpt.1 \
+		write=ckpt.2
+	assert_status 0
+	whole 1 2
+	[[ $(ids true) == "1 2" ]]
+	[[ -z $(find "$NODES" -name 'rank_*') ]]
+}
+
+@test "output is flushed whatever SCR_FLUSH is (45)" {
+	SCR_FLUSH=0 job "$NODE_MAP" prefix write=out.1:2 write=ckpt.2:1 \
+		write=both.3:3 finalize
+	assert_status 0
+	whole 1 3
+	[[ $(ids true) == "1 3" && ! -e $PREFIX/ckpt.2 ]]
+	[[ $(current) == both.3 ]]
+	SCR_FLUSH=0 job "$NODE_MAP" prefix delete=both.3 fetch
+	assert_line "fetched nothing"
+}
+
+@test "a descriptor with OUTPUT=1 takes output, and evicts no checkpoint (46)" {
+	printf '%s\n' "CKPT=0 INTERVAL=1 TYPE=XOR" \
+		"CKPT=1 INTERVAL=1000 TYPE=SINGLE OUTPUT=1" >.scrconf
+	SCR_COPY_TYPE=FILE job "$NODE_MAP" prefix write=ckpt.1 write=out.2:2 \
+		write=out.3:2 held
+	assert_status 0
+	assert_line "held: ckpt.1 out.3"
+	[[ -n $(find "$NODES/0" -path '*dataset.3*' -name '*single*') ]]
+}
+
+@test "files of an older dataset are replaced, which is retired first" {
+	job "$NODE_MAP" prefix write=same
+	[[ $(ids true) == 1 ]]
+	cp "$PREFIX/same/rank_1" "$BATS_TEST_TMPDIR/link"
+	ln "$PREFIX/same/rank_1" "$BATS_TEST_TMPDIR/old"
+	job "$NODE_MAP" prefix write=same:1:5000
+	assert_status 0
+	[[ $(ids true) == 2 && -z $(ids false) ]]
+	whole 2
+	# By a rename, not in place.
+	cmp "$BATS_TEST_TMPDIR/old" "$BATS_TEST_TMPDIR/link"
+	try scr_index --prefix "$PREFIX" --add 1
+	((status != 0))
+}
+
+@test "a failed flush leaves an older dataset of the same name whole" {
+	job "$NODE_MAP" prefix write=same
+	mv "$PREFIX/same/sub/2" "$PREFIX/two"
+	touch "$PREFIX/same/sub/2"
+	job "$NODE_MAP" prefix write=same:1:5000
+	[[ $stderr == *"dataset 2: not flushed"* ]]
+	rm "$PREFIX/same/sub/2"
+	mv "$PREFIX/two" "$PREFIX/same/sub/2"
+	[[ $(ids true) == 1 ]]
+	whole 1
+}
+
+@test "a flipped byte in the cache is not flushed" {
+	SCR_FLUSH=0 job "$NODE_MAP" prefix write=ckpt.1 flip=1 flush=1
+	assert_line "flush=1 -> failed"
+	[[ $stderr == *"rank_0: checksum"* ]]
+	[[ -z $(ids true) ]]
+}

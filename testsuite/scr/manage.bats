@@ -1,0 +1,99 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154 # bats sets them
+# Datasets on the prefix: drop, delete, current, the window.
+
+load helper
+
+NODE_MAP="0 1 2 3"
+
+setup()
+{
+	job_setup
+	export SCR_FLUSH=1
+}
+
+# Names in the index, oldest first; "*" after the current one.
+names()
+{
+	scr_index --prefix "$PREFIX" --list --json |
+		jq -r '.datasets | sort_by(.id)[] |
+			.name + (if .current then "*" else "" end)' |
+		paste -sd ' '
+}
+
+@test "delete: files, directories, metadata, caches; foreign files stay (51)" {
+	job "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2
+	touch "$PREFIX/ckpt.2/mine"
+	job "$NODE_MAP" prefix held delete=ckpt.2 held
+	assert_status 0
+	assert_line "delete=ckpt.2 -> ok"
+	assert_line "held: ckpt.1"
+	[[ $(names) == "ckpt.1*" ]]
+	[[ $(find "$PREFIX/ckpt.2" -type f) == "$PREFIX/ckpt.2/mine" ]]
+	[[ ! -e $PREFIX/.scr/scr.dataset.2 ]]
+	[[ -z $(find "$NODES" -path '*dataset.2*') ]]
+	run scr_inspect -m keyval "$PREFIX/.scr/flush.scr"
+	[[ $output != *ckpt.2* ]]
+	job "$NODE_MAP" prefix delete=ckpt.1
+	[[ ! -e $PREFIX/ckpt.1 && -z $(names) ]]
+}
+
+@test "drop: the index entry only; current moves (51)" {
+	job "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 drop=ckpt.2
+	assert_status 0
+	[[ $(names) == "ckpt.1*" && -s $PREFIX/ckpt.2/rank_0 ]]
+	[[ -e $PREFIX/.scr/scr.dataset.2/summary.scr ]]
+}
+
+@test "unknown names are failures with a message (51)" {
+	job "$NODE_MAP" "$MPI/app_calls" init current=none drop=none \
+		delete=none finalize
+	assert_status 0
+	assert_line "current=none -> 1"
+	assert_line "drop=none -> 1"
+	assert_line "delete=none -> 1"
+	[[ $stderr == *"SCR_Current: none"* && $stderr == *"SCR_Drop: none"* ]]
+	[[ $stderr == *"SCR_Delete: none: no dataset of this name"* ]]
+	assert_line "finalize -> 0"
+}
+
+@test "a name that is the number of another dataset" {
+	job "$NODE_MAP" prefix write=2 write=1 delete=2
+	assert_status 0
+	[[ $(names) == "1*" && -e $PREFIX/1/rank_0 && ! -e $PREFIX/2 ]]
+	job "$NODE_MAP" prefix drop=1
+	assert_line "drop=1 -> ok"
+	[[ -z $(names) ]]
+}
+
+@test "SCR_DROP_AFTER_CURRENT" {
+	SCR_CACHE_SIZE=3 job "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 \
+		write=ckpt.3
+	SCR_CACHE_SIZE=3 SCR_DROP_AFTER_CURRENT=1 job "$NODE_MAP" prefix \
+		current=ckpt.1 held
+	assert_line "held: ckpt.1"
+	[[ $(names) == "ckpt.1*" ]]
+}
+
+@test "the sliding window (52)" {
+	SCR_PREFIX_SIZE=2 job "$NODE_MAP" prefix write=ckpt.1 write=ckpt.2 \
+		write=ckpt.3:3 write=ckpt.4 write=ckpt.5 write=ckpt.6
+	assert_status 0
+	[[ $(names) == "ckpt.3 ckpt.5 ckpt.6*" ]]
+	[[ ! -e $PREFIX/ckpt.1 && ! -e $PREFIX/ckpt.4 && -e $PREFIX/ckpt.3 ]]
+}
+
+@test "the sliding window with bypass (52)" {
+	SCR_CACHE_BYPASS=1 SCR_PREFIX_SIZE=2 job "$NODE_MAP" prefix \
+		write=ckpt.1 write=ckpt.2 write=ckpt.3
+	assert_status 0
+	[[ $(names) == "ckpt.2 ckpt.3*" && ! -e $PREFIX/ckpt.1 ]]
+}
+
+@test "SCR_PREFIX_PURGE (53)" {
+	job "$NODE_MAP" prefix write=ckpt.1 write=out.2:2 write=ckpt.3
+	SCR_PREFIX_PURGE=1 job "$NODE_MAP" prefix held
+	assert_status 0
+	[[ -z $(names) && ! -e $PREFIX/ckpt.3 && ! -e $PREFIX/out.2 ]]
+}
