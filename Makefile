@@ -162,7 +162,7 @@ $O/%.o: %.c $O/flags
 # removed source file rebuilds the library.
 $O/flags: FORCE
 	@mkdir -p $O; printf '%s\n' $(call quote,$(CC) $(cppflags) \
-		$(cflags) $(sanitize) $(ldflags)) >$@.new; cmp -s $@.new $@ || cp $@.new $@
+		$(cflags) $(pic) $(sanitize) $(ldflags)) >$@.new; cmp -s $@.new $@ || cp $@.new $@
 $O/libcore.list: files = $(LIB)
 $O/libtest.list: files = $(TESTLIB)
 $O/scr.list: files = $(SCR)

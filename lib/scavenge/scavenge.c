@@ -19,7 +19,6 @@
 #include "meta/dataset_dir.h"
 #include "meta/flush.h"
 #include "meta/index.h"
-#include "meta/kvtree.h"
 #include "scavenge/nodecache.h"
 #include "scavenge/scavenge_impl.h"
 #include "site/job.h"
@@ -227,182 +226,6 @@ ask(struct scavenge *s, struct error *err)
 	return rc;
 }
 
-/* --- flush.scr and the index --- */
-
-/* Add a dataset of flush.scr to the plan if it still needs a flush: it counts
- * as lost if no node has it.  If it is on the prefix by the index, it is added,
- * too, and counts as saved even if all caches are gone. */
-static int
-add_flushed(struct scavenge *s, const struct flush_entry *e,
-	    const struct index *ix, struct error *err)
-{
-	const struct nodecache_dataset like = {
-		.id = e->id,
-		.name = e->name,
-		.ckpt = e->is_ckpt,
-		.output = e->is_output,
-		.world = -1,
-	};
-	struct index_entry k;
-
-	if (salvage_find(&s->plan, e->id) == NULL && !flush_needed(e) &&
-	    (ix == NULL || index_find_id(ix, e->id, &k, NULL) < 0 ||
-	     !index_entry_valid(&k)))
-		return 0;
-	return salvage_dataset(&s->plan, &like, err) == NULL ? -1 : 0;
-}
-
-static int
-add_flush(struct scavenge *s, const struct index *ix, struct error *err)
-{
-	const int dir = catalogue_scr_fd(s->prefix);
-	struct error why = ERROR_INIT;
-	struct kvtree *t =
-		dir < 0 ? NULL : kvtree_read_file(dir, FLUSH_FILE, &why);
-	struct flush_entry *list = NULL;
-	size_t count = 0;
-	int rc = 0;
-
-	if (t == NULL) {
-		if (dir >= 0 && why.kind != ERROR_ABSENT)
-			work_say(s->work, "%s: not used", why.text);
-		return why.kind == ERROR_NOMEM ? error_no_memory(err) : 0;
-	}
-	list = flush_entries(t, &count, &why);
-	s->flush_known = list != NULL || count == 0;
-	if (!s->flush_known) {
-		work_say(s->work, "%s: not used", why.text);
-		count = 0;
-	}
-	for (size_t i = 0; i < count && rc == 0; i++)
-		rc = add_flushed(s, &list[i], ix, err);
-	mem_free(list);
-	kvtree_free(t);
-	return rc;
-}
-
-/* The valid dataset `e` of the index has the number of `d`, and was created
- * later: ids have started again since the job of these caches.  It stays, and
- * `d` is left in the caches. */
-static int
-leave_older(struct scavenge *s, struct salvage_dataset *d,
-	    const struct index_entry *e, struct error *err)
-{
-	work_say(s->work,
-		 "dataset %" PRId64
-		 ": the prefix has a newer one of this number: what the caches "
-		 "have is not copied",
-		 d->id);
-	salvage_leave(d);
-	d->name = e->name == NULL ? NULL : arena_strdup(s->arena, e->name);
-	d->created = (uint64_t)e->desc.created_us;
-	d->ckpt = e->desc.is_ckpt;
-	d->output = e->desc.is_output;
-	d->claimed = true;
-	return d->name == NULL && e->name != NULL ? error_no_memory(err)
-						  : salvage_plan(&s->plan, err);
-}
-
-/* Does the index claim that the dataset is on the prefix?  flush.scr alone does
- * not count, as no job could restart from the dataset; nor does an entry of
- * another dataset with the same number. */
-static int
-take_claims(struct scavenge *s, struct error *err)
-{
-	for (size_t i = 0; s->index != NULL && i < s->plan.count; i++) {
-		struct salvage_dataset *d = &s->plan.datasets[i];
-		const int64_t created = (int64_t)d->created;
-		struct index_entry e;
-
-		if (index_find_id(s->index, d->id, &e, NULL) < 0 ||
-		    !index_entry_valid(&e))
-			continue;
-		d->claimed = created == 0 || e.desc.created_us <= 0 ||
-			     created == e.desc.created_us;
-		if (d->claimed)
-			continue;
-		if (created < e.desc.created_us) {
-			if (leave_older(s, d, &e, err) < 0)
-				return -1;
-			continue;
-		}
-		work_say(s->work,
-			 "dataset %" PRId64
-			 ": the one in the index is another, older one",
-			 d->id);
-	}
-	return 0;
-}
-
-int
-scavenge_look(struct scavenge *s, struct salvage_dataset *d, struct error *err)
-{
-	static const char *const found[] = {
-		[STATUS_FAILED] = "unknown whether it is whole",
-		[STATUS_DAMAGED] = "damaged",
-		[STATUS_LOST] = "lost",
-	};
-	struct index_entry e;
-	struct fetchable f;
-
-	if (!d->claimed || d->looked)
-		return 0;
-	d->looked = true;
-	if (index_find_id(s->index, d->id, &e, err) < 0 ||
-	    catalogue_fetchable(s->prefix, &e, s->o->catalogue, &f, err) < 0)
-		return -1;
-	d->found = f.status;
-	d->done = f.status == STATUS_OK;
-	if (d->done)
-		return 0;
-	d->flaw = arena_strdup(s->arena, f.why);
-	if (d->flaw == NULL)
-		return error_no_memory(err);
-	work_say(s->work, "dataset %" PRId64 ": in the index, but %s: %s",
-		 d->id, found[f.status], f.why);
-	return 0;
-}
-
-/* Can the dataset be on the prefix after this run? */
-static bool
-is_hopeful(const struct salvage_dataset *d)
-{
-	return d->done || d->state != SALVAGE_LOST || scavenge_is_mendable(d);
-}
-
-/* Look at the datasets that decide what is saved: all output, and checkpoints
- * from the newest on to the first that is or can be saved. */
-static int
-look_ahead(struct scavenge *s, struct error *err)
-{
-	bool good = false;
-
-	for (size_t i = s->plan.count; i-- > 0;) {
-		struct salvage_dataset *d = &s->plan.datasets[i];
-
-		if (!d->output && (good || !d->ckpt))
-			continue;
-		if (scavenge_look(s, d, err) < 0)
-			return -1;
-		good = good || (d->ckpt && is_hopeful(d));
-	}
-	return 0;
-}
-
-static int
-add_known(struct scavenge *s, struct error *err)
-{
-	struct error why = ERROR_INIT;
-
-	s->index = catalogue_read(s->prefix, &why);
-	if (s->index == NULL && why.kind == ERROR_NOMEM)
-		return error_no_memory(err);
-	if (add_flush(s, s->index, err) < 0 ||
-	    salvage_plan(&s->plan, err) < 0 || take_claims(s, err) < 0)
-		return -1;
-	return look_ahead(s, err);
-}
-
 /* --- Opening --- */
 
 static int
@@ -452,7 +275,8 @@ scavenge_open(struct scavenge *s, struct job *job,
 	if (s->prefix == NULL)
 		return -1;
 	catalogue_stop_on(s->prefix, s->work->stop);
-	if (take_lock(s, err) < 0 || ask(s, err) < 0 || add_known(s, err) < 0)
+	if (take_lock(s, err) < 0 || ask(s, err) < 0 ||
+	    scavenge_add_known(s, err) < 0)
 		return -1;
 	s->seconds[SCAVENGE_ASK] = clock_seconds() - start;
 	if (s->alive > 0)
@@ -579,7 +403,7 @@ scavenge_outlook(const struct scavenge *s)
 
 	for (size_t i = 0; i < s->plan.count; i++) {
 		const struct salvage_dataset *d = &s->plan.datasets[i];
-		const bool good = is_hopeful(d);
+		const bool good = scavenge_is_hopeful(d);
 
 		if (d->output) {
 			o.outputs++;

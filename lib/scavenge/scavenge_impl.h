@@ -12,10 +12,19 @@
 int scavenge_judge(struct salvage *p, struct salvage_dataset *d,
 		   struct error *err);
 
+/* --- known.c --- */
+
+/* Read the index and flush.scr: which datasets are on the prefix, or should be.
+ * Look at those that decide what is saved. */
+int scavenge_add_known(struct scavenge *s, struct error *err);
+
 /* Look once at a dataset of which the index claims that it is on the prefix;
  * sets d->done or d->flaw. */
 int scavenge_look(struct scavenge *s, struct salvage_dataset *d,
 		  struct error *err);
+
+/* Can the dataset be on the prefix after this run? */
+bool scavenge_is_hopeful(const struct salvage_dataset *d);
 
 /* Can the dataset be mended on the prefix, without a copy? */
 bool scavenge_is_mendable(const struct salvage_dataset *d);

@@ -45,9 +45,9 @@ int onprefix_purge(struct run *run, struct error *err);
  * ERROR_ABSENT: the index has none, or it is no checkpoint (current), and no
  * cache has one (delete).
  *
- * Current: run->restart_id becomes its id if the caches have it, else 0; newer datasets in the caches are removed,
- * and with SCR_DROP_AFTER_CURRENT newer index entries dropped.  Delete: in the
- * caches, too.
+ * Current: run->restart_id becomes its id if the caches have it, else 0; newer
+ * datasets in the caches are removed, and with SCR_DROP_AFTER_CURRENT newer
+ * index entries dropped.  Delete: in the caches, too.
  */
 int onprefix_current(struct run *run, const char *name, struct error *err);
 int onprefix_drop(struct run *run, const char *name, struct error *err);
