@@ -5,7 +5,7 @@
 # As root on a system with apt-get, missing packages are installed.  Otherwise
 # the missing packages are printed, and the exit status is 1.  If none is
 # missing, the script takes a few milliseconds and prints nothing.  `cluster` is
-# the test bed of several nodes, `bed` the same without SLURM and MPICH.
+# the test bed of several nodes, `bed` the same without SLURM.
 # Missing packages of these two are not an error if they may not be installed:
 # the tests that need them are skipped then.
 set -u

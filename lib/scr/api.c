@@ -479,7 +479,6 @@ complete(enum state s, const char *call, int valid)
 		return FAILURE;
 	if (output_complete(lib.run, valid != 0, &d, &err) < 0)
 		return fail(call, &err);
-	(void)flushing_output(lib.run, d->id);
 	if (d->is_ckpt) {
 		pacing_wrote(lib.run);
 		leave_if_halted();

@@ -18,6 +18,7 @@
 #include "meta/index.h"
 #include "meta/kvtree.h"
 #include "scr/events.h"
+#include "scr/flushing.h"
 #include "scr/held.h"
 #include "scr/onprefix.h"
 #include "scr/outset.h"
@@ -311,6 +312,7 @@ output_complete(struct run *run, bool valid, const struct dataset **out,
 		if (run->world.rank == 0)
 			say_debug(1, "Completed dataset %lld `%s'",
 				  (long long)s->d.id, s->d.name);
+		(void)flushing_output(run, s->d.id);
 	}
 	events_compute(run, true);
 	return rc;

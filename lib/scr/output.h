@@ -22,7 +22,8 @@ int output_start(struct run *run, const char *name, int flags,
 		 struct error *err);
 
 /*
- * Protect it and list it; on failure nothing of it stays in the caches.
+ * Protect it and list it, and flush it if it is due; on failure nothing of it
+ * stays in the caches.
  * run->out is NULL afterwards.  *out: the dataset, borrowed until it is
  * removed from the caches.  Errors are those of outset_complete().
  */

@@ -65,6 +65,9 @@ logged()
 	xfer=ENCODE, from=$SSD, to=$set, dset=2, name="ckpt.2", secs=S, bytes=0.000000, files=2
 	event=OUTPUT_END, note="$SSD", dset=2, name="ckpt.2", secs=S
 	xfer=OUTPUT, from=$SSD, to=$set, dset=2, name="ckpt.2", secs=S, bytes=0.000000, files=2
+	event=FLUSH_START, dset=2, name="ckpt.2"
+	event=FLUSH_SUCCESS, dset=2, name="ckpt.2", secs=S
+	xfer=FLUSH_SYNC, from=$set, to=$PREFIX, dset=2, name="ckpt.2", secs=S, bytes=0.000000, files=2
 	event=COMPUTE_START
 	event=HALT, note="SCR_FINALIZE_CALLED"
 	END

@@ -105,8 +105,8 @@ fresh() { rm -rf "${NODES:?}" "${PREFIX:?}"/.scr "${PREFIX:?}"/*; }
 	for line in "NAME = scr.dataset.1" "FLAG_CKPT = 1" "FLAG_OUTPUT = 1" \
 		"FILES = 6" "SIZE = 60" "COMPLETE = 1" "USER = tester" \
 		"JOBNAME = sim" "JOBID = j1" "CLUSTER = big" "CKPT = 1" \
-		"LOCATION = CACHE"; do
-		grep -q "$line" <<<"$output" || failed "expected: $line"
+		"  PFS" "  CACHE"; do
+		grep -q "$line\$" <<<"$output" || failed "expected: $line"
 	done
 }
 
@@ -129,7 +129,7 @@ bypass mode"* ]] || failed "message"
 }
 
 @test "output is no checkpoint, and does not count as one (45, 47)" {
-	job "0 1" app_ckpt steps=3 flags=1 flags2=2
+	SCR_CACHE_SIZE=3 job "0 1" app_ckpt steps=3 flags=1 flags2=2
 	completed 1 2 3
 	try scr_env flush-file --dir "$PREFIX" --list-output
 	[[ $output == 2 ]] || failed "outputs"

@@ -341,6 +341,8 @@ flip()
 	export SCR_CACHE_SIZE=4 SCR_COPY_TYPE=FILE
 	job "0 1 2 3" app_ckpt steps=3 flags=1 flags2=2
 	assert_line "complete 3 0"
+	scr_index -q -p "$PREFIX" --delete id:2
+	rm "$PREFIX/.scr/flush.scr"
 	lose 1
 	job "0 1 2 3" app_restart 0
 	assert_status 0
