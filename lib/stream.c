@@ -41,7 +41,9 @@ stream_open(const char *path, struct error *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
-	return fd >= 0 ? fd : error_sys(err, "%s: cannot open", path);
+	if (fd < 0)
+		return error_sys(err, "%s: cannot open", path);
+	return fd;
 }
 
 ssize_t

@@ -26,7 +26,9 @@ open_meta(const struct common *c, struct error *err)
 {
 	int fd = open(c->meta, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	return fd < 0 ? error_sys(err, "%s", c->meta) : fd;
+	if (fd < 0)
+		return error_sys(err, "%s: cannot open", c->meta);
+	return fd;
 }
 
 /* Add the list of this rank: RANK, its number, FILES and FILE. */

@@ -168,7 +168,9 @@ held_open_dir(const char *path, struct error *err)
 	const int fd =
 		open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	return fd >= 0 ? fd : error_sys(err, "%s: cannot open", path);
+	if (fd < 0)
+		return error_sys(err, "%s: cannot open", path);
+	return fd;
 }
 
 /* What this node lists, but what is going; newest first, as in LLNL's files. */

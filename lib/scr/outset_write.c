@@ -20,7 +20,9 @@ open_meta(const struct outset *o, struct error *err)
 {
 	int fd = open(o->meta, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	return fd < 0 ? error_sys(err, "%s", o->meta) : fd;
+	if (fd < 0)
+		return error_sys(err, "%s: cannot open", o->meta);
+	return fd;
 }
 
 /* --- Filemap --- */

@@ -163,7 +163,7 @@ commit(struct regain *g, struct error *err)
 {
 	const struct team *world = &g->run->world;
 	struct sets_mine sets[2];
-	struct redundancy_job data, map;
+	struct redundancy_job data = { .dir = NULL }, map = { .dir = NULL };
 	struct common c = { .run = g->run,
 			    .store = g->set->store,
 			    .dir = g->set->dir,
