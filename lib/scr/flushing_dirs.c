@@ -31,17 +31,6 @@ struct dirs {
 	} * list;
 };
 
-/* FNV-1a: the same on all ranks. */
-static uint32_t
-home_of(const char *path, uint32_t ranks)
-{
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
-
-	for (; *path != '\0'; path++)
-		h = (h ^ (unsigned char)*path) * UINT64_C(0x100000001b3);
-	return (uint32_t)((h ^ h >> 32) % ranks);
-}
-
 /* `path` has `len` bytes; the directory below the prefix, "": itself. */
 static int
 add(struct dirs *d, const char *path, size_t len, uint32_t ranks)
@@ -55,7 +44,7 @@ add(struct dirs *d, const char *path, size_t len, uint32_t ranks)
 	if (!MEM_ROOM(d->list, d->count, d->cap) ||
 	    map_put(d->seen, copy, d->count) < 0)
 		return -1;
-	d->list[d->count++] = (struct dir){ home_of(copy, ranks), copy };
+	d->list[d->count++] = (struct dir){ team_home(copy, ranks), copy };
 	return 0;
 }
 

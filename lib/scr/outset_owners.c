@@ -22,17 +22,6 @@ struct asked {
 	size_t file; /* place in o->files */
 };
 
-/* FNV-1a: the same on all ranks. */
-static uint32_t
-home_of(const char *path, uint32_t ranks)
-{
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
-
-	for (; *path != '\0'; path++)
-		h = (h ^ (unsigned char)*path) * UINT64_C(0x100000001b3);
-	return (uint32_t)((h ^ h >> 32) % ranks);
-}
-
 static int
 by_home(const void *a, const void *b)
 {
@@ -52,7 +41,7 @@ write_questions(const struct outset *o, struct asked *list, struct arena *a,
 
 	for (size_t i = 0; i < o->nfiles; i++)
 		list[i] = (struct asked){
-			home_of(o->files[i].path, o->run->world.size), i
+			team_home(o->files[i].path, o->run->world.size), i
 		};
 	if (o->nfiles > 0)
 		qsort(list, o->nfiles, sizeof(*list), by_home);

@@ -54,6 +54,16 @@ team_free(struct team *t)
 	*t = (struct team)TEAM_INIT;
 }
 
+uint32_t
+team_home(const char *path, uint32_t ranks)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+
+	for (; *path != '\0'; path++)
+		h = (h ^ (unsigned char)*path) * UINT64_C(0x100000001b3);
+	return (uint32_t)((h ^ h >> 32) % ranks);
+}
+
 /* --- Agreement --- */
 
 int

@@ -40,6 +40,9 @@ void team_world(struct team *out);
 void team_split(const struct team *of, uint32_t color, struct team *out);
 void team_free(struct team *t);
 
+/* The rank below `ranks` that is asked about `path`: the same on all ranks. */
+uint32_t team_home(const char *path, uint32_t ranks);
+
 /*
  * Did all ranks succeed?  `rc` is the result of this rank, and *err why it
  * failed.  Returns 0, or -1 with the error of the lowest rank that failed.
