@@ -58,16 +58,18 @@ setup() { job_setup; }
 
 # job MAP PROGRAM [ARG]...: run an MPI program with a rank for each word of MAP,
 # the number of the rank's node, like `try`.  It is killed, with status 124,
-# after JOB_LIMIT seconds (20).
+# after JOB_LIMIT seconds (20).  Ranks that wait sleep (shim/patient.c), so that
+# many of them can share a core.
 job()
 {
-	local map=$1 program=$2
+	local map=$1 program=$2 patient=$MPI/../patient.so
 	local -a words
 
 	shift 2
 	read -ra words <<<"$map"
 	[[ $program == */* ]] || program=$MPI/$program
-	try timeout -k 2 "${JOB_LIMIT:-20}" mpiexec -n "${#words[@]}" \
+	LD_PRELOAD=${LD_PRELOAD:+$LD_PRELOAD:}$patient \
+		try timeout -k 2 "${JOB_LIMIT:-20}" mpiexec -n "${#words[@]}" \
 		"$TESTSUITE/scr/node.sh" "$map" "$program" "$@" \
 		</dev/null 3>&-
 }
