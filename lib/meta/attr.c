@@ -130,3 +130,14 @@ attr_apply(const struct attr *a, int fd, const char *name, struct owner owner,
 		return error_sys(err, "%s: cannot set the times", name);
 	return 0;
 }
+
+void
+attr_try(const struct attr *a, int fd, struct owner owner,
+	 const struct stat *is)
+{
+	struct attr access = *a, times = *a;
+
+	access.has_times = times.has_owner = false;
+	(void)attr_apply(&access, fd, "", owner, is, NULL);
+	(void)attr_apply(&times, fd, "", owner, is, NULL);
+}

@@ -51,4 +51,9 @@ void attr_from_stat(struct attr *a, const struct stat *st);
 int attr_apply(const struct attr *a, int fd, const char *name,
 	       struct owner owner, const struct stat *is, struct error *err);
 
+/* The same as far as the file system allows: a dataset is whole without them.
+ */
+void attr_try(const struct attr *a, int fd, struct owner owner,
+	      const struct stat *is);
+
 #endif /* META_ATTR_H */

@@ -27,9 +27,8 @@
 #include "room.h"
 #include "scavenge/copy_impl.h"
 #include "str.h"
+#include "transfer/pump.h"
 
-/* Blocks are whole pages, so that the kernel copies page by page. */
-#define BLOCK_ALIGN ((size_t)4096)
 /* A block read is still in the processor's cache when it is summed and written.
  * With blocks of 32 MiB, the default of SCR_FILE_BUF_SIZE, it would have to
  * come from memory each time.  The kernel merges the writes. */
@@ -315,7 +314,7 @@ static size_t
 block_size(size_t wanted)
 {
 	if (wanted == 0)
-		return COPY_BLOCK;
+		return PUMP_BLOCK;
 	return wanted < BLOCK_MAX ? wanted : BLOCK_MAX;
 }
 
@@ -331,8 +330,8 @@ make_workers(struct copier *c, struct error *err)
 		struct copy_worker *w = &c->workers[i];
 
 		w->parents = pathcache_new(c->prefix_fd);
-		w->block = mem_aligned(BLOCK_ALIGN, c->block);
-		w->other = mem_aligned(BLOCK_ALIGN, c->block);
+		w->block = mem_aligned(PUMP_ALIGN, c->block);
+		w->other = mem_aligned(PUMP_ALIGN, c->block);
 		if (w->parents == NULL || w->block == NULL || w->other == NULL)
 			return error_no_memory(err);
 	}

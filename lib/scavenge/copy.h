@@ -57,15 +57,13 @@ bool copy_ranks_has(const struct copy_ranks *r, int64_t rank);
 
 /* --- Copying --- */
 
-#define COPY_BLOCK ((size_t)256 << 10)
-
 struct copy_options {
 	const char *prefix;
 	/* The path of the prefix when the job ran; NULL: infer it. */
 	const char *moved_from;
 	int64_t id;
 	const struct copy_ranks *ranks; /* NULL: all in the cache */
-	size_t block; /* bytes per read, at most 1 MiB; 0: COPY_BLOCK */
+	size_t block; /* bytes per read, at most 1 MiB; 0: PUMP_BLOCK */
 	/* Replace files of other contents: the index knows that their owners
 	 * lose them. */
 	bool replace;

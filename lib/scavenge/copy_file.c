@@ -10,13 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "crc.h"
 #include "create.h"
 #include "error.h"
 #include "io.h"
 #include "map.h"
 #include "progress.h"
 #include "scavenge/copy_impl.h"
+#include "transfer/pump.h"
 
 /* State of one copy. */
 struct job {
@@ -125,29 +125,25 @@ copy_item_placed(void *arg, const struct put_what *what,
 
 /* --- Existing targets --- */
 
-/* Compute the checksum of the target, open as `fd`.  With `compare`, false if
- * the file in the cache has other contents.  False also if a file cannot be
- * read. */
-static bool
-sum_up(struct job *j, int fd, bool compare, uint32_t *crc)
+/* Is the block that was read from the target the same in the cache? */
+static int
+compare(void *arg, const void *data, size_t len, uint64_t at, struct error *err)
 {
-	const uint64_t size = j->it->attr->size;
-	struct copy_worker *w = j->w;
-	size_t n = 0;
+	const struct job *j = arg;
 
-	*crc = 0;
-	for (uint64_t at = 0; at < size; at += n) {
-		n = size - at < j->c->block ? (size_t)(size - at) : j->c->block;
-		if (copy_stopped(j->c, NULL) < 0 ||
-		    io_pread(fd, j->it->rel, w->block, n, at, NULL) < 0)
-			return false;
-		if (compare && (io_pread(j->from, j->it->from, w->other, n, at,
-					 NULL) < 0 ||
-				memcmp(w->block, w->other, n) != 0))
-			return false;
-		*crc = crc_update(*crc, w->block, n);
-	}
-	return true;
+	if (copy_stopped(j->c, err) < 0 ||
+	    io_pread(j->from, j->it->from, j->w->other, len, at, err) < 0)
+		return -1;
+	return memcmp(data, j->w->other, len) == 0 ? 0 : -1;
+}
+
+static int
+go_on(void *arg, const void *data, size_t len, uint64_t at, struct error *err)
+{
+	const struct job *j = arg;
+
+	(void)data, (void)len, (void)at;
+	return copy_stopped(j->c, err);
 }
 
 /* Was the target copied by an earlier run, and not changed since? */
@@ -190,12 +186,22 @@ is_right(struct job *j, int fd)
 {
 	const struct filemap_file *f = j->it->file;
 	const bool known = f != NULL && f->has_crc;
-	uint32_t crc = 0;
+	struct pump p = {
+		.from = fd,
+		.name = j->it->rel,
+		.size = j->it->attr->size,
+		.has_crc = known,
+		.crc = known ? f->crc : 0,
+		.to = -1,
+		.block = j->w->block,
+		.room = j->c->block,
+		.step = known ? go_on : compare,
+		.arg = j,
+	};
 
-	if ((!known && j->from < 0) || !sum_up(j, fd, !known, &crc) ||
-	    (known && crc != f->crc))
+	if ((!known && j->from < 0) || pump_run(&p, NULL, NULL) != 1)
 		return false;
-	j->it->crc = crc;
+	j->it->crc = p.crc;
 	return true;
 }
 
@@ -227,43 +233,42 @@ adopt(struct job *j, struct error *err)
 
 /* Called between blocks, so that complete files do not wait for a long one. */
 static int
-settle_due(struct job *j, struct error *err)
+settle_due(void *arg, const void *data, size_t len, uint64_t at,
+	   struct error *err)
 {
-	return put_due(j->c->put, err) < 0 ? -1
-					   : copy_rank_finish_due(j->c, err);
+	struct job *j = arg;
+
+	(void)data, (void)at;
+	tell(j, len);
+	if (copy_stopped(j->c, err) < 0 || put_due(j->c->put, err) < 0)
+		return -1;
+	return copy_rank_finish_due(j->c, err);
 }
 
 /* Copy the data and compute the checksum.  1: done; 0: the file in the cache is
  * bad, and j->why gives the reason; -1: error. */
 static int
-pump(struct job *j, int to, struct error *err)
+copy_bytes(struct job *j, int to, struct error *err)
 {
-	struct copier *c = j->c;
-	const uint64_t size = j->it->attr->size;
-	uint32_t crc = 0;
-	size_t n = 0;
+	const struct filemap_file *f = j->it->file;
+	const bool known = f != NULL && f->has_crc;
+	struct pump p = {
+		.from = j->from,
+		.name = j->it->from,
+		.size = j->it->attr->size,
+		.has_crc = known,
+		.crc = known ? f->crc : 0,
+		.to = to,
+		.put = j->it->to,
+		.block = j->w->block,
+		.room = j->c->block,
+		.step = settle_due,
+		.arg = j,
+	};
+	const int rc = pump_run(&p, &j->why, err);
 
-	for (uint64_t at = 0; at < size; at += n) {
-		n = size - at < c->block ? (size_t)(size - at) : c->block;
-		if (copy_stopped(c, err) < 0 || settle_due(j, err) < 0)
-			return -1;
-		if (io_pread(j->from, j->it->from, j->w->block, n, at,
-			     &j->why) < 0)
-			return 0;
-		crc = crc_update(crc, j->w->block, n);
-		if (put_pwrite(j->it->to, to, j->w->block, n, at, err) < 0)
-			return -1;
-		tell(j, n);
-	}
-	if (j->it->file != NULL && j->it->file->has_crc &&
-	    j->it->file->crc != crc) {
-		error_set(&j->why, ERROR_DAMAGED,
-			  "%s: checksum 0x%08" PRIx32 ", expected 0x%08" PRIx32,
-			  j->it->from, crc, j->it->file->crc);
-		return 0;
-	}
-	j->it->crc = crc;
-	return 1;
+	j->it->crc = p.crc;
+	return rc;
 }
 
 /* Does the error affect only this target, and not the other files? */
@@ -289,7 +294,7 @@ copy_data(struct job *j, struct error *err)
 
 	if (to < 0)
 		return no_place(j, &why, err);
-	rc = pump(j, to, err);
+	rc = copy_bytes(j, to, err);
 	if (rc == 1)
 		return put_wrote(f, j->it->attr->size, err);
 	put_drop(f);

@@ -9,7 +9,6 @@
 
 #include "arena.h"
 #include "buf.h"
-#include "crc.h"
 #include "create.h"
 #include "error.h"
 #include "io.h"
@@ -24,8 +23,7 @@
 #include "scr/fetching_impl.h"
 #include "scr/run.h"
 #include "scr/scr.h"
-
-#define BLOCK ((size_t)256 << 10)
+#include "transfer/pump.h"
 
 /* --- Verdicts --- */
 
@@ -270,50 +268,41 @@ check_size(const struct copying *c, struct error *err)
 }
 
 static enum fetch_verdict
-pump(const struct copying *c, struct error *err)
+copy_bytes(const struct copying *c, struct error *err)
 {
-	const uint64_t size = (uint64_t)c->st.st_size;
-	uint32_t crc = 0;
-	size_t n = 0;
+	struct pump p = {
+		.from = c->from,
+		.name = c->f->rel,
+		.size = (uint64_t)c->st.st_size,
+		.has_crc = c->f->has_crc,
+		.crc = c->f->crc,
+		.to = c->to,
+		.to_name = c->name,
+		.block = c->block,
+		.room = PUMP_BLOCK,
+	};
+	const int rc = pump_run(&p, err, err);
 
-	for (uint64_t at = 0; at < size; at += n) {
-		n = size - at < BLOCK ? (size_t)(size - at) : BLOCK;
-		if (io_pread(c->from, c->f->rel, c->block, n, at, err) < 0)
-			return FETCH_BAD;
-		crc = crc_update(crc, c->block, n);
-		if (c->to < 0)
-			continue;
-		if (io_pwrite(c->to, c->name, c->block, n, at, err) < 0)
-			return FETCH_BROKEN;
-		io_write_behind(c->to, at, n, at + n == size);
-	}
-	if (!c->f->has_crc || c->f->crc == crc)
-		return FETCH_DONE;
-	error_set(err, ERROR_DAMAGED,
-		  "%s: checksum 0x%08" PRIx32 ", expected 0x%08" PRIx32,
-		  c->f->rel, crc, c->f->crc);
-	return FETCH_BAD;
+	return rc == 1 ? FETCH_DONE : rc == 0 ? FETCH_BAD : FETCH_BROKEN;
 }
 
-/* The new file in cache gets mode and times of the one on the prefix. */
+/* The new file in cache gets mode and times of the one on the prefix, unless
+ * the configuration or the device refuses. */
 static enum fetch_verdict
 write_copy(const struct run *run, struct copying *c, struct error *err)
 {
 	enum fetch_verdict v = FETCH_BROKEN;
 	struct attr attr;
 
-	attr_from_stat(&attr, &c->st);
-	c->to = io_open(AT_FDCWD, c->name, O_WRONLY | O_CREAT | O_TRUNC, 0600,
-			err);
+	/* Nobody else reads it before its mode is known. */
+	c->to = io_open(AT_FDCWD, c->name, O_WRONLY | O_CREAT | O_TRUNC,
+			run->p.copy_metadata ? 0600 : 0666, err);
 	if (c->to < 0)
 		return FETCH_BROKEN;
-	v = pump(c, err);
-	if (!run->p.copy_metadata)
-		attr.has_times = false;
-	if (v == FETCH_DONE &&
-	    attr_apply(&attr, c->to, c->name, (struct owner){ .set = false },
-		       NULL, err) < 0)
-		v = FETCH_BROKEN;
+	v = copy_bytes(c, err);
+	attr_from_stat(&attr, &c->st);
+	if (v == FETCH_DONE && run->p.copy_metadata)
+		attr_try(&attr, c->to, (struct owner){ .set = false }, NULL);
 	close(c->to);
 	return v;
 }
@@ -341,7 +330,7 @@ copy_one(const struct run *run, int prefix, struct copying *c,
 	if (v == FETCH_DONE && strcmp(own.data, c->name) != 0)
 		v = write_copy(run, c, err);
 	else if (v == FETCH_DONE && c->f->has_crc)
-		v = pump(c, err);
+		v = copy_bytes(c, err);
 	close(c->from);
 	buf_free(&own);
 	return v;
@@ -353,7 +342,7 @@ fetching_copy(const struct run *run, const struct fetch_list *list,
 {
 	const int prefix =
 		open(run->p.prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct copying c = { .block = mem_alloc(BLOCK, 1) };
+	struct copying c = { .block = mem_aligned(PUMP_ALIGN, PUMP_BLOCK) };
 	enum fetch_verdict v = FETCH_DONE;
 
 	if (prefix < 0) {

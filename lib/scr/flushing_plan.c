@@ -10,7 +10,6 @@
 #include "arena.h"
 #include "buf.h"
 #include "clock.h"
-#include "crc.h"
 #include "error.h"
 #include "io.h"
 #include "mem.h"
@@ -22,9 +21,8 @@
 #include "scr/held.h"
 #include "scr/onprefix.h"
 #include "scr/run.h"
+#include "transfer/pump.h"
 #include "transfer/put.h"
-
-#define BLOCK ((size_t)256 << 10)
 
 void
 flushing_free(struct flushing *f)
@@ -142,7 +140,7 @@ add_targets(struct flushing *f, struct error *err)
 {
 	struct stat st;
 
-	f->put = put_new(&(struct put_options){ .at_once = false }, err);
+	f->put = put_new(&(struct put_options){ .lenient = true }, err);
 	if (f->put == NULL)
 		return -1;
 	for (size_t i = 0; i < f->nfiles; i++) {
@@ -233,73 +231,65 @@ pace_begin(struct pace *p, const struct run *run)
 	};
 }
 
-static void
-pace_keep(struct pace *p, size_t more)
+/* For struct pump. */
+static int
+pace_keep(void *arg, const void *data, size_t len, uint64_t at,
+	  struct error *err)
 {
+	struct pace *p = arg;
 	struct timespec t;
 	double ahead = 0;
 
-	p->bytes += more;
+	(void)data, (void)at, (void)err;
+	p->bytes += len;
 	if (p->rate <= 0)
-		return;
+		return 0;
 	ahead = p->start + (double)p->bytes / p->rate - clock_seconds();
 	if (ahead <= 0)
-		return;
+		return 0;
 	t.tv_sec = (time_t)ahead;
 	t.tv_nsec = (long)((ahead - (double)t.tv_sec) * 1e9);
 	while (nanosleep(&t, &t) < 0 && errno == EINTR)
 		continue;
-}
-
-static int
-copy_bytes(struct flush_file *file, int from, char *block, struct pace *p,
-	   struct error *err)
-{
-	const uint64_t size = file->attr.size;
-	const int to = put_open(file->to, err);
-	uint32_t crc = 0;
-	size_t n = 0;
-
-	if (to < 0)
-		return -1;
-	for (uint64_t at = 0; at < size; at += n) {
-		n = size - at < BLOCK ? (size_t)(size - at) : BLOCK;
-		if (io_pread(from, file->from, block, n, at, err) < 0)
-			return -1;
-		crc = crc_update(crc, block, n);
-		if (put_pwrite(file->to, to, block, n, at, err) < 0)
-			return -1;
-		pace_keep(p, n);
-	}
-	if (file->has_crc && file->crc != crc)
-		return error_set(err, ERROR_DAMAGED,
-				 "%s: checksum 0x%08" PRIx32
-				 ", expected 0x%08" PRIx32,
-				 file->from, crc, file->crc);
-	file->has_crc = true;
-	file->crc = crc;
 	return 0;
 }
 
 static int
-copy_file(struct flush_file *file, char *block, struct pace *p,
+copy_file(struct flush_file *file, char *block, struct pace *pace,
 	  struct error *err)
 {
-	int from = io_open_read(AT_FDCWD, file->from, err), rc = -1;
+	struct pump p = {
+		.from = io_open_read(AT_FDCWD, file->from, err),
+		.name = file->from,
+		.size = file->attr.size,
+		.has_crc = file->has_crc,
+		.crc = file->crc,
+		.to = -1,
+		.put = file->to,
+		.block = block,
+		.room = PUMP_BLOCK,
+		.step = pace_keep,
+		.arg = pace,
+	};
+	int rc = -1;
 
-	if (from < 0)
+	if (p.from < 0)
 		return -1;
-	rc = copy_bytes(file, from, block, p, err);
-	if (rc == 0)
-		rc = put_wrote(file->to, file->attr.size, err);
-	close(from);
+	p.to = put_open(file->to, err);
+	if (p.to >= 0)
+		rc = pump_run(&p, err, err) == 1
+			     ? put_wrote(file->to, file->attr.size, err)
+			     : -1;
+	file->has_crc = true;
+	file->crc = p.crc;
+	close(p.from);
 	return rc;
 }
 
 int
 flushing_transfer(struct flushing *f, struct error *err)
 {
-	char *block = f->bypass ? NULL : mem_alloc(BLOCK, 1);
+	char *block = f->bypass ? NULL : mem_aligned(PUMP_ALIGN, PUMP_BLOCK);
 	struct pace p;
 	int rc = 0;
 

@@ -233,6 +233,10 @@ set_attributes(struct put_file *f, struct error *err)
 		if (put_place_gave(f->put, f, f->fd, &st, err) < 0)
 			return -1;
 	}
+	if (a != NULL && f->put->o.lenient) {
+		attr_try(a, f->fd, f->place->owner, &st);
+		return 0;
+	}
 	if (a != NULL)
 		return attr_apply(a, f->fd, w->path, f->place->owner, &st, err);
 	if (w->mode != 0 && (st.st_mode & 07777) != w->mode &&

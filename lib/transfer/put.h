@@ -85,6 +85,8 @@ struct put_options {
 	struct par *par; /* threads of put_commit(); NULL: only the caller */
 	bool at_once;	 /* rename each file as soon as it is synced */
 	bool unlocked;	 /* another process may put the same files */
+	/* A mode, owner or time that the file system refuses is no error. */
+	bool lenient;
 	struct put_guard guard; /* fn NULL: none */
 	/* Called for each file that got its name, with the modification time
 	 * that the file system stored.  Any thread may call it; -1 is passed on

@@ -204,3 +204,28 @@ no_litter()
 	[[ $stderr == *"rank_0: checksum"* ]]
 	[[ -z $(ids true) ]]
 }
+
+@test "a prefix that refuses modes and times is flushed to" {
+	local call
+
+	for call in fchmod futimens; do
+		LD_PRELOAD=$SHIM SHIM_OP=$call SHIM_FAIL_AT=1 SHIM_STICKY=1 \
+			job "$NODE_MAP" prefix write=ckpt.1
+		assert_status 0
+		whole 1
+		rm -rf "$PREFIX" && mkdir "$PREFIX" && cd "$PREFIX"
+		lose 0 1 2 3
+	done
+}
+
+@test "SCR_COPY_METADATA: files on the prefix have the times of those in cache" {
+	local file=$NODES/1/tester/scr.j1/scr.dataset.1/rank_1
+
+	job "$NODE_MAP" prefix write=ckpt.1
+	[[ $(stat -c %a.%y ckpt.1/rank_1) == $(stat -c %a.%y "$file") ]]
+	SCR_COPY_METADATA=0 job "$NODE_MAP" prefix write=ckpt.2
+	file=${file/set.1/set.2}
+	[[ $(stat -c %a ckpt.2/rank_1) == $(stat -c %a "$file") ]]
+	[[ $(stat -c %y ckpt.2/rank_1) != $(stat -c %y "$file") ]]
+	whole 1 2
+}
