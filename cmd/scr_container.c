@@ -157,6 +157,13 @@ report_flaw(void *arg, const struct packed_flaw *f)
 	t->count++;
 }
 
+/* The word that names the dataset in the next command. */
+static const char *
+word_of(struct catalogue *c, const struct packed *p, char to[WORD_ID_SIZE])
+{
+	return p->layout == 1 ? p->root : catalogue_word_now(c, p->id, to);
+}
+
 /* What to do about the damage in `h`, which makes the status `status`. */
 static void
 print_outlook(struct catalogue *c, const struct packed *p,
@@ -171,15 +178,15 @@ print_outlook(struct catalogue *c, const struct packed *p,
 		printf("no redundancy can repair it\n");
 	else if (h->files_bad + h->hidden_bad == 0 && !h->unfinished)
 		printf(h->map_damaged ? "all data are there: scr_container "
-					"repack %" PRId64 "\n"
+					"repack %s\n"
 				      : "all data are there\n",
-		       p->id);
+		       word_of(c, p, word));
 	else
 		printf("%s: scr_rebuild %s %s\n",
 		       h->files_bad == 0 ? "all data are there"
 					 : "its redundancy can repair it",
 		       h->hidden_bad > 0 ? "--deep" : "--checksums",
-		       catalogue_word_now(c, p->id, word));
+		       word_of(c, p, word));
 }
 
 static int
@@ -343,6 +350,7 @@ one(struct settings *s, const char *word, const struct extract_names *names)
 	struct catalogue *c = s->catalogue;
 	struct error err = ERROR_INIT;
 	struct packed p = { .id = 0 };
+	char next[WORD_ID_SIZE];
 	int status = STATUS_FAILED;
 
 	if (open_dataset(s, word, names, &p, &err) < 0) {
@@ -350,9 +358,8 @@ one(struct settings *s, const char *word, const struct extract_names *names)
 		return app_report(STATUS_OK, &err);
 	}
 	if (p.flaw != NULL && s->verb != VERB_VERIFY && s->verb != VERB_REPACK)
-		app_warn("%s: %s (scr_container repack %" PRId64
-			 " writes it again)",
-			 p.name, p.flaw, p.id);
+		app_warn("%s: %s (scr_container repack %s writes it again)",
+			 p.name, p.flaw, word_of(c, &p, next));
 	if (s->verb != VERB_LIST && s->verb != VERB_VERIFY &&
 	    catalogue_packed_refuse(c, &p, &s->look, &err) < 0)
 		goto out;

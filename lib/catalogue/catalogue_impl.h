@@ -444,6 +444,11 @@ void catalogue_names_free(struct catalogue_names *n);
 bool catalogue_names_unknown(const struct catalogue_names *n,
 			     const struct error *why);
 
+/* Are they unknown because the map of a packed dataset is lost?  Then its data
+ * are in containers in its own directory, and it owns no path outside. */
+bool catalogue_names_lost(const struct catalogue_names *n,
+			  const struct error *why);
+
 /* Call fn for each file, whose path is NULL if it is not recorded. */
 typedef int (*catalogue_names_fn)(void *arg, const struct rank2file_file *f,
 				  struct error *err);

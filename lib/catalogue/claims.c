@@ -64,6 +64,12 @@ catalogue_names_unknown(const struct catalogue_names *n,
 	return why->kind != ERROR_NONE && !n->have_ranks && n->plan == NULL;
 }
 
+bool
+catalogue_names_lost(const struct catalogue_names *n, const struct error *why)
+{
+	return catalogue_names_unknown(n, why) && why->kind == ERROR_LOST;
+}
+
 int
 catalogue_names_each(const struct catalogue_names *n, catalogue_names_fn fn,
 		     void *arg, struct error *err)
@@ -136,7 +142,13 @@ catalogue_claims_init(struct catalogue *c, const struct catalogue_dir *d,
 					  .by_path = map_new() };
 	if (catalogue_names_read(c, d, true, o, &out->names, &why) < 0)
 		error_pass(err, &why);
-	else if (catalogue_names_unknown(&out->names, &why))
+	else if (catalogue_names_lost(&out->names, &why)) {
+		work_say(&o->work,
+			 "%s: its map is lost: only files in this directory "
+			 "are removed",
+			 d->name);
+		return 0;
+	} else if (catalogue_names_unknown(&out->names, &why))
 		error_set(err, ERROR_CORRUPT,
 			  "%s: cannot tell which files it has: %s", d->name,
 			  why.text);

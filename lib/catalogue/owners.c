@@ -163,7 +163,8 @@ each_path(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 	if (rc < 0)
 		return 0;
 	rc = catalogue_names_read(c, &d, false, o, &n, why);
-	if (rc == 0 && catalogue_names_unknown(&n, why))
+	if (rc == 0 && catalogue_names_unknown(&n, why) &&
+	    !catalogue_names_lost(&n, why))
 		rc = -1;
 	if (rc == 0) {
 		error_clear(why);

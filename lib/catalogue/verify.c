@@ -178,7 +178,7 @@ tell_fetch(struct verify *v, bool has_plan)
 	if (f->have_ranks && f->ranks.flaw != NULL) {
 		v->by_hand = true;
 		verify_tell(v, STATUS_DAMAGED, "%s: %s", f->ranks.flaw,
-			    rank2file_instead(&f->ranks));
+			    f->ranks.instead);
 	}
 	/* No library fetches a packed dataset, and unpacking writes its
 	 * rank2file again. */

@@ -18,12 +18,9 @@
 #include "mem.h"
 #include "meta/dataset_dir.h"
 #include "meta/kvtree.h"
+#include "meta/kvwrite.h"
 #include "meta/rank2file.h"
 #include "str.h"
-
-#define PART_STEM "packed."
-#define PART_END ".scr"
-#define PART_NAME 48 /* room for the name of a part */
 
 #define SHOWN_MAX 256
 
@@ -79,9 +76,10 @@ hidden_find(const struct hidden *h, const char *name)
 
 /* --- Writing --- */
 
-/* The number of a part, and that of the last part. */
+/* The number of a part, and that of the last part, of the map `r`. */
 struct place {
 	size_t part, last;
+	const struct rank2file *r;
 };
 
 /* Does this part list the rank?  The last part also lists files whose names
@@ -140,6 +138,22 @@ store_attrs(const struct hidden *h, const struct segmap *m,
 	return 0;
 }
 
+/* Encode the tables of `t`, and those of the part of rank2file. */
+static int
+encode(const struct kvtree *t, const struct place *p, struct buf *out,
+       struct error *err)
+{
+	struct kvwrite w;
+
+	kvtree_begin(&w, out, (uint32_t)kvtree_count(t) + 1);
+	kvtree_put_children(&w, t);
+	kvwrite_key(&w, RANK2FILE_SPARE, RANK2FILE_PART_KEYS);
+	if (rank2file_put_part(&w, p->r, p->part * RANK2FILE_PART_RANKS,
+			       RANK2FILE_PART_RANKS, err) < 0)
+		return -1;
+	return kvtree_seal(&w, err);
+}
+
 /* Encode a part.  `entry`, its entry in HIDDEN, gets checksum and META. */
 static int
 build_part(const struct hidden *h, const struct segmap *m,
@@ -152,7 +166,7 @@ build_part(const struct hidden *h, const struct segmap *m,
 
 	if (t != NULL && store_attrs(h, m, p, t, err) == 0 &&
 	    store_hidden(h, p, t, err) == 0)
-		rc = kvtree_encode(t, out, err);
+		rc = encode(t, p, out, err);
 	for (size_t i = 0; i < h->nfiles; i++)
 		meta += is_listed(p, h->files[i].rank);
 	if (rc == 0 &&
@@ -169,7 +183,7 @@ static int
 write_part(int dirfd, const char *name, const struct buf *image, bool twice,
 	   struct error *err)
 {
-	char copy[PART_NAME + sizeof(RANK2FILE_COPY)];
+	char copy[RANK2FILE_SPARE_NAME + sizeof(RANK2FILE_COPY)];
 
 	snprintf(copy, sizeof(copy), RANK2FILE_COPY "%s", name);
 	if (io_replace(dirfd, name, image->data, image->len, 0666, err) < 0)
@@ -185,16 +199,17 @@ hidden_store(const struct hidden *h, int dirfd, const struct segmap *m,
 {
 	struct kvtree *table = kvtree_get(r->top, "CTR");
 	struct kvtree *list = kvtree_put(table, "HIDDEN", err), *entry = NULL;
-	struct place p = { .part = 0 };
+	struct place p = { .r = r };
 	struct buf image = BUF_INIT;
-	char name[PART_NAME];
+	char name[RANK2FILE_SPARE_NAME];
 	int rc = 0;
 
 	if (r->nranks > 0)
 		p.last = (r->nranks - 1) / RANK2FILE_PART_RANKS;
 	for (; list != NULL && rc == 0 && p.part <= p.last; p.part++) {
-		snprintf(name, sizeof(name), PART_STEM "%zu" PART_END,
-			 p.part * RANK2FILE_PART_RANKS + r->generation);
+		snprintf(name, sizeof(name), RANK2FILE_SPARE_FMT,
+			 (uint64_t)p.part * RANK2FILE_PART_RANKS +
+				 r->generation);
 		buf_clear(&image);
 		entry = kvtree_put(list, name, err);
 		if (entry == NULL)

@@ -10,6 +10,7 @@
  *   FILE -> path -> SIZE MODE UID GID ATIME_SECS ...
  *   META -> name -> ATTR -> MODE ...; TREE -> the keys of that kvtree file
  *   RED  -> name -> ATTR -> MODE ...; SIZE, CRC, SEG as in rank2file
+ *   MAP  -> the tables of the part of rank2file: a spare (rank2file.h)
  *
  * Each part has a second copy, copy.packed.<n>.scr; HIDDEN has the checksum of
  * each part, and the number of its metadata files (CRC, META).

@@ -137,6 +137,8 @@ scan_part(struct loader *l, struct kvstream *s, struct error *err)
 		if (KVSCAN_KEY(&s->in, "FILE")) {
 			if (scan_table(l, s, err) < 0)
 				return -1;
+		} else if (KVSCAN_KEY(&s->in, RANK2FILE_SPARE)) {
+			kvstream_skip(s);
 		} else if (l->partial) {
 			kvscan_key(&s->in);
 			kvstream_skip(s);

@@ -43,12 +43,29 @@ open_dir(int root, const char *rel, int *fd, struct error *err)
 	return error_pass(err, &why);
 }
 
-/* Open layout 1: PREFIX/NAME/.scr has a rank2file.scr. */
+/* 1: a container. */
 static int
-open_old(struct packed *p, const char *dir, bool *found, struct error *err)
+is_container(void *arg, const char *name, struct error *err)
+{
+	(void)arg;
+	(void)err;
+	return segmap_is_container(name);
+}
+
+/* Does the directory have the map of layout 1, or containers without a map? */
+static bool
+is_old(int meta_fd)
 {
 	struct stat st;
 
+	return fstatat(meta_fd, RANK2FILE_OLD, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+	       dir_each(meta_fd, SEGMAP_DIR, is_container, NULL, NULL) == 1;
+}
+
+/* Open layout 1: PREFIX/NAME/.scr has a rank2file.scr, or containers. */
+static int
+open_old(struct packed *p, const char *dir, bool *found, struct error *err)
+{
 	*found = false;
 	if (!path_is_clean(dir) || path_below(dir, ".scr") != NULL)
 		return 0;
@@ -57,8 +74,7 @@ open_old(struct packed *p, const char *dir, bool *found, struct error *err)
 		return 0;
 	if (open_dir(p->root_fd, SEGMAP_DIR, &p->meta_fd, err) < 0)
 		return -1;
-	if (p->meta_fd < 0 ||
-	    fstatat(p->meta_fd, RANK2FILE_OLD, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+	if (p->meta_fd < 0 || !is_old(p->meta_fd)) {
 		close(p->root_fd);
 		if (p->meta_fd >= 0)
 			close(p->meta_fd);
@@ -148,7 +164,7 @@ note_flaw(struct packed *p, struct error *err)
 
 	if (p->r2f.flaw != NULL)
 		p->flaw = arena_printf(p->arena, "%s: %s", p->r2f.flaw,
-				       rank2file_instead(&p->r2f));
+				       p->r2f.instead);
 	else if (h->flaw != NULL && !h->unread)
 		p->flaw = arena_printf(p->arena, "%s: its copy was read",
 				       h->flaw);
@@ -162,15 +178,6 @@ note_flaw(struct packed *p, struct error *err)
 	else
 		return 0;
 	return p->flaw == NULL ? error_no_memory(err) : 0;
-}
-
-/* 1: a container. */
-static int
-is_container(void *arg, const char *name, struct error *err)
-{
-	(void)arg;
-	(void)err;
-	return segmap_is_container(name);
 }
 
 /* 1: a file of rank2file that can be read: not all of them are lost, or another
@@ -188,30 +195,55 @@ is_sound(void *arg, const char *name, struct error *err)
 	return t != NULL;
 }
 
-bool
-packed_map_lost(int meta_fd, struct error *why)
+/* Are there containers in the directory? */
+static bool
+has_containers(int root_fd)
 {
-	int fd = -1;
+	int fd = path_open_beneath(root_fd, SEGMAP_DIR, O_RDONLY | O_DIRECTORY,
+				   0, NULL);
 	bool any = false;
 
-	if ((why->kind != ERROR_ABSENT && why->kind != ERROR_CORRUPT) ||
-	    why->errnum == EIO ||
-	    dir_each(meta_fd, "metadata", is_sound, &meta_fd, NULL) != 0)
-		return false;
-	fd = path_open_beneath(meta_fd, SEGMAP_DIR, O_RDONLY | O_DIRECTORY, 0,
-			       NULL);
 	if (fd >= 0) {
 		any = dir_each(fd, SEGMAP_DIR, is_container, NULL, NULL) == 1;
 		close(fd);
 	}
-	if (any)
-		error_set(why, ERROR_LOST,
-			  RANK2FILE_FILE " and its copy are lost, and so are "
-					 "parts of it: without them nobody "
-					 "knows where the files lie in the "
-					 "containers: restore them from a "
-					 "backup");
 	return any;
+}
+
+static bool
+is_damage(const struct error *why)
+{
+	return (why->kind == ERROR_ABSENT || why->kind == ERROR_CORRUPT) &&
+	       why->errnum != EIO;
+}
+
+bool
+packed_map_lost(int meta_fd, struct error *why)
+{
+	if (!is_damage(why) ||
+	    dir_each(meta_fd, "metadata", is_sound, &meta_fd, NULL) != 0 ||
+	    !has_containers(meta_fd))
+		return false;
+	error_set(why, ERROR_LOST,
+		  RANK2FILE_FILE ", its copy, parts of it and packed.N.scr are "
+				 "lost, which tell where the files lie in the "
+				 "containers: restore them from a backup");
+	return true;
+}
+
+/* The same in layout 1, where no other program writes maps. */
+static bool
+old_map_lost(const struct packed *p, struct error *why)
+{
+	struct error was = *why;
+
+	if (p->layout != 1 || !is_damage(why) || !has_containers(p->root_fd))
+		return false;
+	error_set(why, ERROR_LOST,
+		  "%s: it tells where the files lie in the containers: restore "
+		  "rank2file*.scr in %s from a backup",
+		  was.text, p->dir);
+	return true;
 }
 
 static int
@@ -224,7 +256,7 @@ load(struct packed *p, const struct packed_some *some, struct par *par,
 	if (rank2file_load_some(p->meta_fd, p->base, par,
 				some != NULL ? &some->files : NULL, &p->r2f,
 				&why) < 0) {
-		if (packed_map_lost(p->meta_fd, &why))
+		if (old_map_lost(p, &why) || packed_map_lost(p->meta_fd, &why))
 			return error_set(err, ERROR_LOST, "%s: %s", p->name,
 					 why.text);
 		if (why.kind != ERROR_ABSENT)

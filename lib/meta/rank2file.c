@@ -271,10 +271,14 @@ read_top(struct rank2file_loader *l, int dirfd, struct error *err)
 		top = read_tree(l, dirfd, name, 0, NULL);
 		if (kvtree_get2(top, "CTR", "COPY") != NULL) {
 			l->top_copied = true;
+			l->out->instead = "its copy was read";
 		} else {
 			kvtree_free(top);
-			top = rank2file_make_top(&l->base, dirfd);
-			l->out->remade = top != NULL;
+			top = l->given != NULL
+				      ? NULL
+				      : rank2file_make_top(&l->base, dirfd);
+			l->out->instead = "what it said was taken from its "
+					  "parts";
 		}
 	}
 	if (top == NULL)

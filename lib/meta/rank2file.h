@@ -9,6 +9,7 @@
 #ifndef META_RANK2FILE_H
 #define META_RANK2FILE_H
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,12 +18,18 @@ struct arena;
 struct buf;
 struct error;
 struct kvtree;
+struct kvwrite;
 struct par;
 
 #define RANK2FILE_FILE "rank2file"
 /* Before the name of a file of the map of a packed dataset: its second copy
  * (container-format(5)). */
 #define RANK2FILE_COPY "copy."
+/* The packed metadata of the ranks of part N have the tables of that part, too:
+ * the file's name, for a uint64_t, and the key. */
+#define RANK2FILE_SPARE_FMT "packed.%" PRIu64 ".scr"
+#define RANK2FILE_SPARE_NAME 40
+#define RANK2FILE_SPARE "MAP"
 #define RANK2FILE_PART_RANKS 8192
 #define RANK2FILE_MAX_RANKS 100000000 /* no valid RANKS is larger */
 
@@ -65,11 +72,9 @@ struct rank2file {
 	/* Child CTR of the top file: describes our containers (rank2file(5));
 	 * NULL: none.  After a load, borrowed from `top`. */
 	const struct kvtree *containers;
-	/* Set by a load: what is wrong with the first file whose second copy
-	 * was read instead; NULL: nothing. */
-	const char *flaw;
-	bool remade; /* the top file and its copy are lost; the parts told what
-			it said */
+	/* Set by a load: what is wrong with the first file that could not be
+	 * read, NULL: nothing; and what was read instead, as a clause. */
+	const char *flaw, *instead;
 	/* Set by a load: why LLNL's MPI reader refuses the map, which is read
 	 * nevertheless; NULL: it does not. */
 	const char *refused;
@@ -93,21 +98,14 @@ struct rank2file {
  * file.  ERROR_CORRUPT names the part: a rank in two parts or out of range, a
  * part name that is not ".L.W", an offset beyond the file, more ranks than the
  * files could hold.  In place of a file that is damaged or missing, its second
- * copy is read if there is one that belongs to this map.
+ * copy is read if there is one that belongs to this map; else, for a packed
+ * dataset, the same tables in packed.N.scr.  ERROR_LOST: these are lost, too.
  */
 int rank2file_load(int dirfd, const char *base, struct rank2file *out,
 		   struct error *err);
 int rank2file_load_par(int dirfd, const char *base, struct par *par,
 		       struct rank2file *out, struct error *err);
 void rank2file_free(struct rank2file *r);
-
-/* What was read in place of the file that r->flaw names, as a clause. */
-static inline const char *
-rank2file_instead(const struct rank2file *r)
-{
-	return r->remade ? "what it said was taken from its parts"
-			 : "its copy was read";
-}
 
 /* A load of the map of a packed dataset (with CTR) that keeps the entries of
  * wanted files; it needs little memory for others, and looks at them no more
@@ -147,6 +145,11 @@ int rank2file_build_file(struct kvtree *t, const struct rank2file_file *f,
  * FILE). */
 int rank2file_encode_part(const struct rank2file *r, size_t first, size_t count,
 			  struct buf *out, struct error *err);
+
+/* The same as RANK2FILE_PART_KEYS children of the key that `w` is in. */
+#define RANK2FILE_PART_KEYS 3
+int rank2file_put_part(struct kvwrite *w, const struct rank2file *r,
+		       size_t first, size_t count, struct error *err);
 
 /* Call fn with the name and the image of each file of the rank2file `base`:
  * first all parts, one in memory at a time, then the top file.  Stop if fn

@@ -34,9 +34,19 @@ bool rank2file_part_scan(const struct rank2file_base *b, const char *tail,
 
 struct kvtree;
 
-/* Make the top file of a packed dataset again, of which only the parts are left
- * in directory `dirfd`.  NULL: they do not say enough. */
+/* Make the top file of a packed dataset again from its parts in directory
+ * `dirfd`, or from packed.N.scr.  NULL: they do not say enough. */
 struct kvtree *rank2file_make_top(const struct rank2file_base *base, int dirfd);
+
+/*
+ * Make the image of part `name` from RANK2FILE_SPARE of packed.N.scr in
+ * directory `dirfd`, or of the copy of that.  `list`: HIDDEN of the top file,
+ * with the checksum that packed.N.scr must have; NULL: its own checksum
+ * suffices.  -1: neither can be used.
+ */
+int rank2file_make_part(const struct rank2file_base *base, int dirfd,
+			const char *name, const struct kvtree *list,
+			struct buf *out);
 
 struct arena;
 struct error;
@@ -84,9 +94,10 @@ struct rank2file_part {
 	size_t len;
 	const char *body; /* its elements, see kvtree_body() */
 	size_t body_len;
-	const char *flaw; /* why its copy was read; NULL: it was not */
-	uint64_t said;	  /* its RANKS; 0: none */
-	bool odd;	  /* not in plain form: read it as a tree */
+	/* Why it was not read, and what was read instead; NULL: it was. */
+	const char *flaw, *instead;
+	uint64_t said; /* its RANKS; 0: none */
+	bool odd;      /* not in plain form: read it as a tree */
 };
 
 struct rank2file_loader {

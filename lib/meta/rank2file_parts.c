@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "buf.h"
 #include "crc.h"
 #include "error.h"
 #include "io.h"
@@ -123,12 +124,39 @@ read_copy(const struct rank2file_loader *l, struct rank2file_part *im,
 	const char *name = arena_printf(arena, RANK2FILE_COPY "%s", im->name);
 
 	im->flaw = arena_strdup(arena, why->text);
-	if (name == NULL || im->flaw == NULL || !rank2file_is_damage(why) ||
+	im->instead = "its copy was read";
+	if (name == NULL || im->flaw == NULL ||
 	    kvtree_get(l->out->containers, "COPY") == NULL ||
 	    read_one(l, im, name, arena, NULL) < 0)
 		return -1;
 	return is_recorded(l, im->name, crc_update(0, im->data, im->len)) ? 0
 									  : -1;
+}
+
+/* Read the tables of part `im` in packed.N.scr. */
+static int
+read_spare(const struct rank2file_loader *l, struct rank2file_part *im,
+	   struct arena *arena, const struct error *why)
+{
+	const struct kvtree *list = kvtree_get(l->out->containers, "HIDDEN");
+	struct buf image = BUF_INIT;
+	int rc = -1;
+
+	im->flaw = arena_strdup(arena, why->text);
+	im->instead = "the same was read from packed.N.scr";
+	if (im->flaw != NULL && l->given == NULL && im->offset == 0 &&
+	    list != NULL &&
+	    rank2file_make_part(&l->base, l->dirfd, im->name, list, &image) ==
+		    0) {
+		im->len = image.len;
+		im->data = arena_strndup(arena, image.data, image.len);
+		im->body = im->data == NULL ? NULL
+					    : kvtree_body(im->data, im->len,
+							  &im->body_len, NULL);
+		rc = im->body == NULL ? -1 : 0;
+	}
+	buf_free(&image);
+	return rc;
 }
 
 static int
@@ -148,19 +176,19 @@ read_image(void *arg, size_t i, unsigned worker, struct error *err)
 					 l->out->flaw);
 		return 0;
 	}
-	if (read_copy(l, im, arena, &why) == 0)
+	if (rank2file_is_damage(&why) && (read_copy(l, im, arena, &why) == 0 ||
+					  read_spare(l, im, arena, &why) == 0))
 		return 0;
 	/* ABSENT is reserved for a missing top file. */
 	if (why.kind == ERROR_ABSENT)
 		why.kind = ERROR_CORRUPT;
-	if (why.kind != ERROR_CORRUPT ||
-	    kvtree_get(l->out->containers, "COPY") == NULL)
+	if (why.kind != ERROR_CORRUPT || l->out->containers == NULL)
 		return error_pass(err, &why);
 	why.kind = ERROR_LOST;
 	return error_as(err, &why,
-			"%s, and its copy is no better: without it nobody "
-			"knows where these files lie in the containers: "
-			"restore it from a backup",
+			"%s: lost with its copy and packed.N.scr, which "
+			"tell where these files lie in the containers: restore "
+			"one of them from a backup",
 			why.text);
 }
 
@@ -281,8 +309,10 @@ scan_images(struct rank2file_loader *l, struct error *err)
 	for (size_t i = 0; i < l->nimages; i++) {
 		struct rank2file_part *im = &l->images[i];
 
-		if (l->out->flaw == NULL)
+		if (l->out->flaw == NULL) {
 			l->out->flaw = im->flaw;
+			l->out->instead = im->instead;
+		}
 		if (im->odd && read_odd(l, im, err) < 0)
 			return error_wrap(err, "%s", im->name);
 		if (check_said(l, im, err) < 0)

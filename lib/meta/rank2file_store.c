@@ -148,10 +148,9 @@ put_rank(struct kvwrite *w, const struct rank2file *job, size_t rank,
 }
 
 int
-rank2file_encode_part(const struct rank2file *r, size_t first, size_t count,
-		      struct buf *out, struct error *err)
+rank2file_put_part(struct kvwrite *w, const struct rank2file *r, size_t first,
+		   size_t count, struct error *err)
 {
-	struct kvwrite w;
 	uint32_t present = 0;
 
 	if (first > r->nranks)
@@ -160,15 +159,26 @@ rank2file_encode_part(const struct rank2file *r, size_t first, size_t count,
 		count = r->nranks - first;
 	for (size_t i = first; i < first + count; i++)
 		present += r->ranks[i].present;
-	kvtree_begin(&w, out, 3);
 	/* A single part has the number of its own ranks, as with LLNL's
 	 * scr_index. */
-	kvwrite_u64(&w, "RANKS", count < r->nranks ? r->nranks : present);
-	kvwrite_key(&w, "RANK", present);
+	kvwrite_u64(w, "RANKS", count < r->nranks ? r->nranks : present);
+	kvwrite_key(w, "RANK", present);
 	for (size_t i = first + count; i-- > first;)
-		if (r->ranks[i].present && put_rank(&w, r, i, err) < 0)
+		if (r->ranks[i].present && put_rank(w, r, i, err) < 0)
 			return -1;
-	kvwrite_u64(&w, "LEVEL", 0);
+	kvwrite_u64(w, "LEVEL", 0);
+	return 0;
+}
+
+int
+rank2file_encode_part(const struct rank2file *r, size_t first, size_t count,
+		      struct buf *out, struct error *err)
+{
+	struct kvwrite w;
+
+	kvtree_begin(&w, out, RANK2FILE_PART_KEYS);
+	if (rank2file_put_part(&w, r, first, count, err) < 0)
+		return -1;
 	return kvtree_seal(&w, err);
 }
 

@@ -6,7 +6,8 @@
  * A part says how many ranks there are, and where its files lie.  The rest of
  * the top file is in names: those of the parts, and of the packed metadata that
  * belong to them, which have the same numbers.  Only sizes and checksums of
- * containers are not known again.
+ * containers are not known again.  If all parts are lost, too, the packed
+ * metadata have their tables.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,16 +25,30 @@
 #include "meta/kvtree.h"
 #include "meta/rank2file.h"
 #include "meta/rank2file_impl.h"
+#include "meta/summary.h"
 #include "meta/value.h"
+#include "path.h"
 #include "str.h"
 
 struct topping {
 	const struct rank2file_base *base;
 	int dirfd;
-	uint64_t generation; /* of all parts */
-	bool any, mixed;     /* is there a part; of another generation */
+	/* Of all parts, if there is one; of all packed.N.scr. */
+	struct numbers {
+		uint64_t generation;
+		bool any, mixed; /* is there one; of another generation */
+	} parts, spares;
 	struct buf raw;
 };
+
+static void
+note_number(struct numbers *n, uint64_t number)
+{
+	number %= RANK2FILE_PART_RANKS;
+	n->mixed |= n->any && number != n->generation;
+	n->any = true;
+	n->generation = number;
+}
 
 static int
 note_name(void *arg, const char *name, struct error *err)
@@ -41,17 +56,19 @@ note_name(void *arg, const char *name, struct error *err)
 	struct topping *t = arg;
 	char first[NAME_MAX + 1];
 	uint64_t level = 0, writer = 0;
+	int64_t spare = -1;
 
 	(void)err;
 	(void)dataset_dir_is_copy(name, first);
+	spare = dataset_dir_packed(first);
+	if (spare >= 0)
+		note_number(&t->spares, (uint64_t)spare);
 	if (!str_starts(first, t->base->stem.data) ||
 	    !rank2file_part_scan(t->base, first + t->base->stem.len, &level,
 				 &writer))
 		return 0;
-	writer %= RANK2FILE_PART_RANKS;
-	t->mixed |= level > 0 || (t->any && writer != t->generation);
-	t->any = true;
-	t->generation = writer;
+	note_number(&t->parts, writer);
+	t->parts.mixed |= level > 0;
 	return 0;
 }
 
@@ -103,22 +120,60 @@ put_sum(const struct topping *t, struct kvtree *list, const char *name)
 		       : NULL;
 }
 
+/* FILE of part `name`: all of it in layout 1. */
+static int
+set_name(const struct topping *t, struct kvtree *k, const char *name)
+{
+	char full[sizeof(RANK2FILE_OLD_DIR) + 64];
+
+	if (*t->base->suffix == '\0')
+		return kvtree_set(k, "FILE", name + t->base->stem.len, NULL);
+	snprintf(full, sizeof(full), RANK2FILE_OLD_DIR "%s", name);
+	return kvtree_set(k, "FILE", full, NULL);
+}
+
+/*
+ * Find the number of the parts.  Without any, that of packed.N.scr, unless a
+ * summary was written since: another dataset may have taken the place of this
+ * one.  In layout 1 the directory has the name of the dataset.
+ */
+static bool
+find_generation(struct topping *t)
+{
+	char name[RANK2FILE_SPARE_NAME];
+	struct stat map, summary;
+
+	if (dir_each(t->dirfd, t->base->base, note_name, t, NULL) < 0)
+		return false;
+	if (t->parts.any)
+		return !t->parts.mixed;
+	t->parts = t->spares;
+	snprintf(name, sizeof(name), RANK2FILE_SPARE_FMT, t->spares.generation);
+	if (!t->spares.any || t->spares.mixed || *t->base->suffix != '\0')
+		return t->spares.any && !t->spares.mixed;
+	return path_stat_beneath(t->dirfd, name, &map, NULL) < 0 ||
+	       path_stat_beneath(t->dirfd, SUMMARY_FILE, &summary, NULL) < 0 ||
+	       summary.st_mtim.tv_sec <= map.st_mtim.tv_sec;
+}
+
 /* Add the part of the ranks from `first` on to the top file; *nranks becomes
  * the number of all ranks. */
 static int
 add_part(struct topping *t, struct kvtree *top, uint64_t first,
 	 uint64_t *nranks, bool *packed)
 {
-	const uint64_t number = first + t->generation;
+	const uint64_t number = first + t->parts.generation;
 	struct kvtree *ranks = kvtree_put(top, "RANK", NULL), *k = NULL;
 	struct kvtree *ctr = kvtree_put(top, "CTR", NULL);
 	struct kvtree *part = NULL;
 	char name[64], key[VALUE_NUMBER];
 	int rc = -1;
 
-	snprintf(name, sizeof(name), "%s.0.%" PRIu64, t->base->stem.data,
-		 number);
-	if (ranks == NULL || ctr == NULL || read_any(t, name) < 0 ||
+	snprintf(name, sizeof(name), "%s.0.%" PRIu64 "%s", t->base->stem.data,
+		 number, t->base->suffix);
+	if (ranks == NULL || ctr == NULL ||
+	    (read_any(t, name) < 0 &&
+	     rank2file_make_part(t->base, t->dirfd, name, NULL, &t->raw) < 0) ||
 	    put_sum(t, kvtree_put(ctr, "COPY", NULL), name) == NULL)
 		return -1;
 	part = kvtree_decode(t->raw.data, t->raw.len, NULL, NULL);
@@ -126,12 +181,12 @@ add_part(struct topping *t, struct kvtree *top, uint64_t first,
 	if (part != NULL && k != NULL &&
 	    kvtree_u64(part, "RANKS", RANK2FILE_MAX_RANKS, nranks, NULL) == 0 &&
 	    kvtree_set_u64(k, "OFFSET", 0, NULL) == 0 &&
-	    kvtree_set(k, "FILE", name + t->base->stem.len, NULL) == 0)
+	    set_name(t, k, name) == 0)
 		rc = 0;
 	*packed = *packed || has_segments(part);
 	kvtree_free(part);
 	/* What cannot be read may have had metadata files. */
-	snprintf(name, sizeof(name), "packed.%" PRIu64 ".scr", number);
+	snprintf(name, sizeof(name), RANK2FILE_SPARE_FMT, number);
 	if (rc == 0 && read_any(t, name) < 0)
 		buf_clear(&t->raw);
 	k = put_sum(t, kvtree_put(ctr, "HIDDEN", NULL), name);
@@ -149,11 +204,11 @@ rank2file_make_top(const struct rank2file_base *base, int dirfd)
 	int rc = -1;
 
 	/* Packed datasets of layout 3 have this directory. */
-	if (*base->suffix != '\0' ||
-	    fstatat(dirfd, SCR_DIR, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    !S_ISDIR(st.st_mode) ||
-	    dir_each(dirfd, base->base, note_name, &t, NULL) < 0 || !t.any ||
-	    t.mixed)
+	if (*base->suffix == '\0' &&
+	    (fstatat(dirfd, SCR_DIR, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	     !S_ISDIR(st.st_mode)))
+		return NULL;
+	if (!find_generation(&t))
 		return NULL;
 	top = kvtree_new(NULL);
 	if (top != NULL)

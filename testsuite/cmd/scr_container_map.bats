@@ -194,13 +194,71 @@ reads()
 	assert_stderr_has rank2file
 }
 
-@test "a part is lost, both copies: that is a loss, and said" {
+@test "a part is lost, both copies: packed.N.scr has the same tables" {
+	local how=(rm -f) files options
+
+	for options in "" --with-redundancy; do
+		# shellcheck disable=SC2086 # or none
+		packed $options
+		cp -a p p.whole
+		for files in "rank2file.0.*" "rank2file*" \
+			"rank2file* $meta/packed.*"; do
+			# shellcheck disable=SC2086 # patterns
+			"${how[@]}" $meta/copy.rank2file* $meta/$files
+			reads 3
+			assert_stderr_has rank2file " was "
+			assert_output_has "all data are there:" \
+				"scr_container repack 1"
+			try scr_rebuild -n -p p 1
+			assert_status 0
+			cp -a p p.2
+			scr_container -q -p p unpack 1
+			diff -r plain/ckpt.1 p/ckpt.1
+			diff <(tree_stat plain/ckpt.1) <(tree_stat p/ckpt.1)
+			rm -rf p
+			mv p.2 p
+			scr_container -q -p p repack 1
+			reads 0
+			assert_stderr_empty
+			rm -rf p
+			cp -a p.whole p
+		done
+		rm -rf p.whole
+		how=(truncate -s 60)
+	done
+}
+
+@test "... but not of another map, and not if the summary is younger" {
+	packed
+	cp $meta/packed.*.scr older
+	scr_container -q -p p repack --size 5000 1
+	rm $meta/{,copy.}rank2file.0.* $meta/copy.packed.*
+	cp older "$(echo $meta/packed.*.scr)"
+	try scr_container -p p list 1
+	assert_status 4
+	assert_stderr_has "from a backup"
+	packed
+	rm $meta/{,copy.}rank2file*
+	touch -d "1 minute" $meta/summary.scr
+	try scr_container -p p list 1
+	assert_status 4
+	assert_stderr_has "from a backup"
+}
+
+# Make prefix p whose map is lost, with packed.N.scr.
+lost() {
+	packed --with-redundancy
+	rm -f $meta/{,copy.}packed.* $meta/{,copy.}rank2file*
+}
+
+@test "a part is lost, and packed.N.scr, too: that is a loss, and said" {
 	packed --with-redundancy
 	for how in "rm -f" "truncate -s 60"; do
 		for files in "rank2file.0.*" "rank2file*"; do
 			cp -a p p.whole
 			# shellcheck disable=SC2086 # patterns
-			$how $meta/$files $meta/copy.$files
+			$how $meta/$files $meta/copy.$files \
+				$meta/{,copy.}packed.*
 			was=$(tree_sha p)
 			for cmd in "container list" "container verify" \
 				"container unpack" "container repack" \
@@ -219,6 +277,88 @@ reads()
 			diff <(tree_sha p) - <<<"$was"
 			rm -rf p
 			mv p.whole p
+		done
+	done
+}
+
+@test "a dataset whose map is lost can be deleted, dropped and pruned" {
+	local verb
+
+	for verb in "--delete 1" "--prune --keep 1"; do
+		lost
+		touch p/ckpt.1/stranger
+		"$GEN/gen_dataset" -q -p p -n 4 -m 1 -s 100 -i 2 --name two \
+			-t SINGLE
+		scr_index -q -p p --build 2
+		# shellcheck disable=SC2086 # words
+		try scr_index --dry-run -p p $verb
+		assert_status 0
+		[[ -e $meta/.scr/ctr.0.scr ]]
+		# shellcheck disable=SC2086 # words
+		try scr_index -p p $verb
+		assert_status 0
+		assert_stderr_has "its map is lost"
+		[[ ! -e $meta && -e p/ckpt.1/stranger ]]
+		scr_index -q -p p --verify --checksums 2
+		[[ $(scr_index -p p --names-only) == two ]]
+	done
+	lost
+	scr_index -q -p p --drop 1
+	[[ -z $(scr_index -p p --names-only) ]]
+	scr_index -q -p p --delete id:1
+	[[ ! -e $meta ]]
+	# And it keeps none of the others from being deleted.
+	lost
+	"$GEN/gen_dataset" -q -p p -n 4 -m 1 -s 100 -i 2 --name two -t SINGLE
+	scr_index -q -p p --build 2
+	scr_index -q -p p --delete 2
+	[[ -e $meta/.scr/ctr.0.scr ]]
+}
+
+@test "layout 1: a map that is lost is found again, or named" {
+	local o=p/scr.dataset.1/.scr how files cmd verb
+
+	cp -a plain p
+	scr_container -q -p p pack --layout 1 --size 4000 1
+	rm -rf p/.scr/scr.dataset.1 p/ckpt.1 whole
+	mkdir whole
+	cp -a plain/ckpt.1 whole/
+	scr_index -q -p p --drop 1
+	cp -a p p.whole
+	for how in "rm -f" "truncate -s 60"; do
+		for files in rank2file.scr rank2file.0.0.scr "rank2file*"; do
+			# shellcheck disable=SC2086 # patterns
+			$how $o/$files
+			try scr_container -p p verify scr.dataset.1
+			assert_status 3
+			assert_stderr_has scr.dataset.1
+			assert_output_has "repack scr.dataset.1"
+			rm -rf out
+			scr_container -q -p p extract -C out scr.dataset.1
+			diff -r whole out
+			scr_container -q -p p repack scr.dataset.1
+			scr_container -p p verify scr.dataset.1
+			rm -rf p
+			cp -a p.whole p
+		done
+		for files in "rank2file*" "rank2file.0*"; do
+			# As SCR 1.1.8 writes it, without packed.N.scr.
+			rm $o/packed.*
+			# shellcheck disable=SC2086 # patterns
+			$how $o/$files
+			for cmd in "container list" "container verify" \
+				"container unpack" "container extract" \
+				"archive export -o a.tar" inspect; do
+				verb=${cmd#* }
+				[[ $verb != "$cmd" ]] || verb=
+				# shellcheck disable=SC2086 # words
+				try scr_${cmd%% *} -p p $verb scr.dataset.1
+				assert_status 4
+				assert_stderr_has scr.dataset.1 rank2file \
+					"from a backup"
+			done
+			rm -rf p
+			cp -a p.whole p
 		done
 	done
 }

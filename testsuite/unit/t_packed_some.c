@@ -199,6 +199,18 @@ damaged(const struct segmap *m)
 		   "... its copy has all");
 		drop_some(&s);
 		flip(fmt("%s/copy.%s", root, name), 30);
+		if (i >= 4 && i < 8) {
+			ok(load_some(&s, " 1", NULL) == 0 && s.r.flaw != NULL &&
+				   is_some(&s, m, " 1", true),
+			   "... and so has packed.8192.scr");
+			drop_some(&s);
+			flip(fmt("%s/packed.8192.scr", root), 30);
+			ok(load_some(&s, " 1", NULL) == 0 &&
+				   is_some(&s, m, " 1", true),
+			   "... and the copy of that");
+			drop_some(&s);
+			flip(fmt("%s/copy.packed.8192.scr", root), 30);
+		}
 		if (i < 8) {
 			ok(load_some(&s, " 1", NULL) < 0, "... not so now");
 			continue;
