@@ -26,103 +26,6 @@
 /* Bytes of a bad value that are quoted in a message. */
 #define QUOTE_MAX 80
 
-/* No notices are added once there are this many bytes: a file of a million bad
- * lines is not a configuration file. */
-#define NOTICE_MAX ((size_t)16 << 10)
-
-/* --- Built-in values --- */
-
-struct builtin {
-	const char *key, *value;
-};
-
-/* As in LLNL's SCR (libscr.md 3.4).  If its guide and its code disagree, the
- * code counts.  In alphabetical order, for bsearch. */
-static const struct builtin builtins[] = {
-	{ "SCR_CACHE_BASE", "/dev/shm" },
-	{ "SCR_CACHE_BYPASS", "1" },
-	{ "SCR_CACHE_PURGE", "0" },
-	{ "SCR_CACHE_SIZE", "1" },
-	{ "SCR_CHECKPOINT_INTERVAL", "0" },
-	{ "SCR_CHECKPOINT_OVERHEAD", "0.0" },
-	{ "SCR_CHECKPOINT_SECONDS", "0" },
-	{ "SCR_CNTL_BASE", "/dev/shm" },
-	{ "SCR_CONTAINER_REDUNDANCY", "0" },
-	{ "SCR_CONTAINER_SIZE", "107374182400" },
-	{ "SCR_COPY_METADATA", "1" },
-	{ "SCR_COPY_TYPE", "XOR" },
-	{ "SCR_CRC_ON_COPY", "0" },
-	{ "SCR_CRC_ON_DELETE", "0" },
-	{ "SCR_CRC_ON_FLUSH", "1" },
-	{ "SCR_DEBUG", "0" },
-	{ "SCR_DISTRIBUTE", "1" },
-	{ "SCR_DROP_AFTER_CURRENT", "0" },
-	{ "SCR_ENABLE", "1" },
-	{ "SCR_FETCH", "1" },
-	{ "SCR_FETCH_BYPASS", "0" },
-	{ "SCR_FETCH_WIDTH", "256" },
-	{ "SCR_FILE_BUF_SIZE", "33554432" },
-	{ "SCR_FLUSH", "10" },
-	{ "SCR_FLUSH_ASYNC", "0" },
-	{ "SCR_FLUSH_ASYNC_BW", "209715200" },
-	{ "SCR_FLUSH_ASYNC_PERCENT", "0.0" },
-	{ "SCR_FLUSH_ASYNC_USLEEP", "1000" },
-	{ "SCR_FLUSH_ON_RESTART", "0" },
-	{ "SCR_FLUSH_POSTSTAGE", "0" },
-	{ "SCR_FLUSH_TYPE", "SYNC" },
-	{ "SCR_FLUSH_WIDTH", "256" },
-	{ "SCR_GLOBAL_RESTART", "0" },
-	{ "SCR_GROUP", "NODE" },
-	{ "SCR_HALT_EXIT", "0" },
-	{ "SCR_HALT_SECONDS", "0" },
-	{ "SCR_LOG_DB_DEBUG", "0" },
-	{ "SCR_LOG_DB_ENABLE", "0" },
-	{ "SCR_LOG_ENABLE", "0" },
-	{ "SCR_LOG_SYSLOG_ENABLE", "1" },
-	{ "SCR_LOG_TXT_ENABLE", "1" },
-	{ "SCR_MPI_BUF_SIZE", "1048576" },
-	{ "SCR_PREFIX_PURGE", "0" },
-	{ "SCR_PREFIX_SIZE", "0" },
-	{ "SCR_RESTART_ATTEMPTS", "3" },
-	{ "SCR_RUNS", "1" },
-	{ "SCR_SET_FAILURES", "2" },
-	{ "SCR_SET_SIZE", "8" },
-	{ "SCR_USE_CONTAINERS", "0" },
-	{ "SCR_WATCHDOG", "0" },
-};
-
-#define BUILTINS (sizeof(builtins) / sizeof(builtins[0]))
-
-static int
-compare_builtin(const void *key, const void *entry)
-{
-	return strcmp(key, ((const struct builtin *)entry)->key);
-}
-
-size_t
-conf_builtins(void)
-{
-	return BUILTINS;
-}
-
-const char *
-conf_builtin(size_t i, const char **value)
-{
-	if (i >= BUILTINS)
-		return NULL;
-	*value = builtins[i].value;
-	return builtins[i].key;
-}
-
-const char *
-conf_default(const char *key)
-{
-	const struct builtin *b =
-		bsearch(key, builtins, BUILTINS, sizeof(*b), compare_builtin);
-
-	return b != NULL ? b->value : NULL;
-}
-
 /* --- One source --- */
 
 /* By key, and the lines of a key in the order in which they were read. */
@@ -142,9 +45,7 @@ conf_add(struct conf_source *s, const struct conf_group *g)
 {
 	if (!MEM_ROOM(s->lines, s->count, s->cap))
 		return -1;
-	s->lines[s->count] = *g;
-	s->lines[s->count].number = s->count;
-	s->count++;
+	s->lines[s->count++] = *g;
 	return 0;
 }
 
@@ -212,6 +113,7 @@ read_environment(struct conf *c, struct error *err)
 			goto out;
 		if (text.len == 0)
 			continue;
+		g.number = s->count + 1;
 		g.key = arena_strndup(c->arena, *e, (size_t)(equals - *e));
 		g.value = arena_strdup(c->arena, text.data);
 		if (g.key == NULL || g.value == NULL || conf_add(s, &g) < 0)
@@ -289,6 +191,7 @@ conf_fetch(struct conf *c, const struct conf_where *where,
 	const char *path = find_file(c, where, level, &below, &named);
 	int rc = 0;
 
+	c->sources[level].is_file = true;
 	c->sources[level].name =
 		path != NULL
 			? arena_strdup(c->arena, path)
@@ -343,8 +246,10 @@ conf_open(const struct conf_where *where, struct error *err)
 					    data.data, data.len, err);
 	}
 	buf_free(&data);
-	if (rc == 0)
+	if (rc == 0) {
+		conf_check_names(c);
 		return c;
+	}
 	conf_close(c);
 	return NULL;
 }
@@ -363,36 +268,52 @@ conf_close(struct conf *c)
 
 /* --- Look-up --- */
 
-/* The value by precedence, and its source. */
-static const char *
-get(const struct conf *c, const char *key, const char **source)
+const char *
+conf_get(const struct conf *c, const char *key)
 {
 	enum conf_level level = CONF_ENVIRONMENT;
 	size_t count = 0;
 	const struct conf_group *g = find(c, key, &level, &count);
 
-	if (g != NULL) {
-		*source = c->sources[level].name;
-		return g->value;
-	}
-	*source = "built in";
-	return conf_default(key);
-}
-
-const char *
-conf_get(const struct conf *c, const char *key)
-{
-	const char *source = NULL;
-
-	return get(c, key, &source);
+	return g != NULL ? g->value : conf_default(key);
 }
 
 const char *
 conf_source(const struct conf *c, const char *key)
 {
-	const char *source = NULL;
+	enum conf_level level = CONF_ENVIRONMENT;
+	size_t count = 0;
 
-	return get(c, key, &source) != NULL ? source : NULL;
+	if (find(c, key, &level, &count) != NULL)
+		return c->sources[level].name;
+	return conf_default(key) != NULL ? "built in" : NULL;
+}
+
+size_t
+conf_line(const struct conf *c, const char *key)
+{
+	enum conf_level level = CONF_ENVIRONMENT;
+	size_t count = 0;
+	const struct conf_group *g = find(c, key, &level, &count);
+
+	return g != NULL && c->sources[level].is_file ? g->number : 0;
+}
+
+const char *
+conf_place(const struct conf *c, const char *key,
+	   char to[static CONF_PLACE_MAX])
+{
+	const char *source = conf_source(c, key);
+	const size_t line = conf_line(c, key);
+
+	if (source == NULL)
+		return NULL;
+	if (line == 0)
+		snprintf(to, CONF_PLACE_MAX, "%s", source);
+	else
+		snprintf(to, CONF_PLACE_MAX, "%.*s:%zu", CONF_PLACE_MAX - 24,
+			 source, line);
+	return to;
 }
 
 bool
@@ -428,7 +349,9 @@ conf_groups(const struct conf *c, const char *key,
 static int
 blame(const struct conf *c, const char *key, struct error *err)
 {
-	return error_wrap(err, "%s from %s", key, conf_source(c, key));
+	char at[CONF_PLACE_MAX];
+
+	return error_wrap(err, "%s from %s", key, conf_place(c, key, at));
 }
 
 int
@@ -554,7 +477,7 @@ conf_complain(struct conf *c, const char *fmt, ...)
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
 	/* Beyond that there is enough to see what is wrong. */
-	if (c->notice.len <= NOTICE_MAX)
+	if (c->notice.len <= CONF_NOTICE_MAX)
 		(void)buf_printf(&c->notice, "%s\n", line);
 }
 

@@ -68,7 +68,7 @@ struct conf_group {
 	const char *key, *value;
 	size_t npairs;
 	const struct conf_pair *pairs;
-	size_t number; /* of the line among those of its source, from 0 */
+	size_t number; /* of the line in its file, from 1 */
 };
 
 /*
@@ -109,6 +109,15 @@ const char *conf_get(const struct conf *c, const char *key);
 /* The source of that value: "environment", the path of a file, or "built in".
  * NULL if there is no value. */
 const char *conf_source(const struct conf *c, const char *key);
+
+/* The line of that file, from 1; 0: not from a file. */
+size_t conf_line(const struct conf *c, const char *key);
+
+/* Write the source for a message: "FILE:LINE", "environment", "built in".
+ * Returns `to`, or NULL if there is no value. */
+#define CONF_PLACE_MAX 512
+const char *conf_place(const struct conf *c, const char *key,
+		       char to[static CONF_PLACE_MAX]);
 
 /* Is `key` set by the environment or a file (not only built in)? */
 bool conf_is_set(const struct conf *c, const char *key);
@@ -162,16 +171,61 @@ void conf_complain(struct conf *c, const char *fmt, ...)
  * exists.  NULL: no file was looked for. */
 const char *conf_file(const struct conf *c, enum conf_level level);
 
-/* The number of built-in values, and the i-th key (returned) and value, in
- * alphabetical order. */
-size_t conf_builtins(void);
-const char *conf_builtin(size_t i, const char **value);
+/* --- The table of all parameters: of libscr, of the commands, of LLNL's SCR ---
+ */
+
+enum conf_kind {
+	CONF_TEXT,
+	CONF_WORD,    /* one of some words, in upper or lower case */
+	CONF_BOOL,    /* conf_truth() */
+	CONF_NUMBER,  /* whole, not below 0 */
+	CONF_SIGNED,  /* whole */
+	CONF_BYTES,   /* num_bytes() */
+	CONF_PERCENT, /* num_decimal() */
+};
+
+struct conf_param {
+	const char *name;
+	const char *value; /* built in; NULL: none */
+	enum conf_kind kind;
+	const char *unit;	  /* of a number; NULL: none */
+	uint64_t min, max;	  /* CONF_NUMBER, CONF_BYTES; max 0: no limit */
+	const char *const *words; /* CONF_WORD: upto NULL */
+	bool ignored; /* LLNL's SCR has it, and here nothing depends on it */
+};
+
+/* A value by its kind. */
+union conf_value {
+	const char *text; /* TEXT, and WORD: as in the table */
+	bool on;
+	uint64_t count; /* NUMBER, BYTES */
+	int64_t number; /* SIGNED */
+	double percent;
+};
+
+/* The parameter of this name; NULL: there is none. */
+const struct conf_param *conf_param(const char *name);
+
+/* The i-th of all parameters, in alphabetical order; NULL: no more. */
+const struct conf_param *conf_param_at(size_t i);
 
 /* The built-in value of `key`, or NULL. */
 const char *conf_default(const char *key);
 
-/* The i-th of all names of parameters, in no order; NULL: no more. */
-const char *conf_name(size_t i);
+/* Parse a value of `p`.  A text is borrowed from `text`.  ERROR_USAGE. */
+int conf_parse(const struct conf_param *p, const char *text,
+	       union conf_value *out, struct error *err);
+
+/*
+ * The value of `p` in force; all zero if it has none.  If what is set does not
+ * parse, that is the built-in value: conf_complain() says so, and the result is
+ * false.
+ */
+bool conf_in_force(struct conf *c, const struct conf_param *p,
+		   union conf_value *out);
+
+/* The i-th of the keys that may have several values; NULL: no more. */
+const char *conf_list_at(size_t i);
 
 /* May `key` have several values, each on a line of its own (conf_groups())? */
 bool conf_repeats(const char *key);
@@ -180,7 +234,7 @@ bool conf_repeats(const char *key);
 const char *conf_nearest(const char *name);
 
 /* Complain about each name in the environment or a file that begins with SCR_
- * and is no parameter, once. */
+ * and is no parameter, once.  conf_open() does. */
 void conf_check_names(struct conf *c);
 
 #endif /* CONF_H */

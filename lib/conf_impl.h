@@ -13,11 +13,16 @@
 
 struct arena;
 
+/* No notices are added once there are this many bytes: a file of a million bad
+ * lines is not a configuration file. */
+#define CONF_NOTICE_MAX ((size_t)16 << 10)
+
 /* The environment, or a file. */
 struct conf_source {
 	const char *name;	  /* for messages; NULL: not looked for */
 	struct conf_group *lines; /* after conf_sort(): by key, then number */
 	size_t count, cap;
+	bool is_file; /* its lines have numbers that mean something */
 };
 
 struct conf {
@@ -26,7 +31,7 @@ struct conf {
 	struct buf notice;
 };
 
-/* Add a line, except its number.  Its strings are borrowed.  -1: no memory. */
+/* Add a line.  Its strings are borrowed.  -1: no memory. */
 int conf_add(struct conf_source *s, const struct conf_group *g);
 
 /* Sort the lines.  Due after the last conf_add(), before any look-up. */

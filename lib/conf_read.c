@@ -30,9 +30,9 @@ struct reading {
 	struct conf *c;
 	struct conf_source *s;
 	const char *next, *data_end; /* the lines that inih was not given yet */
-	const char *p, *end;  /* the rest of the current line; NULL: none */
-	unsigned long number; /* of the line, from 1 */
-	bool noticed;	      /* a notice about this line was given */
+	const char *p, *end; /* the rest of the current line; NULL: none */
+	size_t number;	     /* of the line, from 1 */
+	bool noticed;	     /* a notice about this line was given */
 	bool no_memory;
 	struct buf text; /* a value being assembled */
 };
@@ -154,7 +154,7 @@ complain(struct reading *r, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	conf_complain(r->c, "%s:%lu: %s", r->s->name, r->number, text);
+	conf_complain(r->c, "%s:%zu: %s", r->s->name, r->number, text);
 }
 
 /* A printable, shortened copy of a word. */
@@ -292,7 +292,8 @@ read_pairs(struct reading *r)
 	g = (struct conf_group){ .key = pairs[0].key,
 				 .value = pairs[0].value,
 				 .npairs = n - 1,
-				 .pairs = pairs + 1 };
+				 .pairs = pairs + 1,
+				 .number = r->number };
 	return conf_add(r->s, &g);
 }
 

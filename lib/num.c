@@ -195,6 +195,28 @@ parse_bytes(const char *s, uint64_t *out)
 }
 
 int
+num_decimal(const char *s, double *out, struct error *err)
+{
+	char quote[QUOTE_MAX];
+	const char *p = s, *point = NULL;
+	uint64_t whole = 0, part = 0;
+	bool good = *p == '.' || digits(&p, 10, &whole);
+	double scale = 1;
+
+	if (good && *p == '.') {
+		point = ++p;
+		good = (*p == '\0' && point - s > 1) || digits(&p, 10, &part);
+	}
+	if (!good || *p != '\0')
+		return error_set(err, ERROR_USAGE, "\"%s\": expected a number",
+				 str_printable(quote, sizeof(quote), s));
+	for (; point != NULL && point < p; point++)
+		scale *= 10;
+	*out = (double)whole + (double)part / scale;
+	return 0;
+}
+
+int
 num_bytes(const char *s, uint64_t max, uint64_t *out, struct error *err)
 {
 	char quote[QUOTE_MAX], limit[32];

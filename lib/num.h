@@ -26,6 +26,9 @@ int num_u64_any(const char *s, uint64_t max, uint64_t *out, struct error *err);
  * "1.5G".  Units are powers of two, up to E, in upper or lower case. */
 int num_bytes(const char *s, uint64_t max, uint64_t *out, struct error *err);
 
+/* Parse a decimal number not below 0: "3", "0.5".  The same in any locale. */
+int num_decimal(const char *s, double *out, struct error *err);
+
 /* Multiply or add to *a, with a check: 0, or -1 and *a unchanged on
  * overflow. */
 int num_mul(uint64_t *a, uint64_t b);

@@ -178,90 +178,173 @@ env_dirs(const struct env_call *c)
 /* --- Parameters --- */
 
 struct listing {
-	const struct conf *conf;
+	struct job *job;
 	bool value; /* print only the value */
 	struct json *list;
 	struct buf out;
 };
 
-static int
-put_parameter(struct listing *t, const char *key, const char *text)
-{
-	struct json *j = NULL;
+/* A value in force. */
+struct shown {
+	const char *name, *value;
+	const char *source;	    /* "environment", the path of a file, ... */
+	size_t line;		    /* of that file; 0: none */
+	const struct conf_param *p; /* NULL: a key that is no parameter */
+};
 
-	if (t->list == NULL)
-		return t->value ? buf_printf(&t->out, "%s\n", text)
-				: buf_printf(&t->out, "%s=%s\t%s\n", key, text,
-					     conf_source(t->conf, key));
-	j = json_new_object();
-	json_set_str(j, "name", key);
-	json_set_str(j, "value", text);
-	json_set_str(j, "source", conf_source(t->conf, key));
-	json_push(t->list, j);
-	return 0;
+static void
+put_json(struct json *list, const struct shown *s)
+{
+	struct json *j = json_new_object();
+
+	json_set_str(j, "name", s->name);
+	json_set_str(j, "value", s->value);
+	json_set_str(j, "source", s->source);
+	if (s->line > 0)
+		json_set_u64(j, "line", s->line);
+	if (s->p != NULL && s->p->unit != NULL)
+		json_set_str(j, "unit", s->p->unit);
+	if (s->p != NULL)
+		json_set_bool(j, "ignored", s->p->ignored);
+	json_push(list, j);
+}
+
+/* "NAME=VALUE", the source, and for numbers the unit, with tabs between. */
+static int
+put_shown(struct listing *t, const struct shown *s)
+{
+	const char *unit = s->p == NULL	   ? NULL
+			   : s->p->ignored ? "no effect"
+					   : s->p->unit;
+
+	if (t->list != NULL) {
+		put_json(t->list, s);
+		return 0;
+	}
+	if (t->value)
+		return buf_printf(&t->out, "%s\n", s->value);
+	buf_printf(&t->out, "%s=%s\t%s", s->name, s->value, s->source);
+	if (s->line > 0)
+		buf_printf(&t->out, ":%zu", s->line);
+	return buf_printf(&t->out, "%s%s\n", unit != NULL ? "\t" : "",
+			  unit != NULL ? unit : "");
 }
 
 /* Print one line of a parameter with several lines or properties. */
 static int
-put_group(struct listing *t, const char *key, const struct conf_group *g)
+put_group(struct listing *t, const struct conf_group *g)
 {
 	struct buf text = BUF_INIT;
+	struct shown s = { .name = g->key, .line = g->number };
 	int rc = buf_add_str(&text, g->value);
 
 	for (size_t i = 0; i < g->npairs && rc == 0; i++)
 		rc = buf_printf(&text, " %s=%s", g->pairs[i].key,
 				g->pairs[i].value);
+	s.value = text.data;
+	s.source = conf_source(t->job->conf, g->key);
 	if (rc == 0)
-		rc = put_parameter(t, key, text.data);
+		rc = put_shown(t, &s);
 	buf_free(&text);
 	return rc;
+}
+
+/* What is found out, unless it is set: the job knows it. */
+static bool
+find_out(const struct job *j, const char *key, struct shown *s)
+{
+	const struct {
+		const char *key, *value, *from;
+	} known[] = {
+		{ "SCR_PREFIX", j->prefix_real, j->prefix_from },
+		{ "SCR_USER_NAME", j->user, j->user_from },
+		{ "SCR_JOB_ID", j->id, j->id_from },
+	};
+
+	for (size_t i = 0; i < 3; i++) {
+		if (!str_eq(key, known[i].key) ||
+		    (conf_is_set(j->conf, key) &&
+		     !str_eq(known[i].from, "given")))
+			continue;
+		s->value = known[i].value;
+		s->source = known[i].from;
+		s->line = 0;
+		return true;
+	}
+	return false;
+}
+
+/* The value of `key` in force. */
+static int
+look_up(const struct listing *t, const char *key, struct shown *s,
+	struct error *err)
+{
+	struct conf *c = t->job->conf;
+	union conf_value v;
+
+	*s = (struct shown){
+		.name = key,
+		.value = conf_get(c, key),
+		.source = conf_source(c, key),
+		.line = conf_line(c, key),
+		.p = conf_param(key),
+	};
+	if (find_out(t->job, key, s))
+		return 0;
+	if (s->p != NULL && !conf_in_force(c, s->p, &v)) {
+		s->value = s->p->value;
+		s->source = "built in";
+		s->line = 0;
+	}
+	if (s->value != NULL)
+		return 0;
+	return error_set(err, ERROR_ABSENT,
+			 "%s: not set, and nothing is built in", key);
 }
 
 static int
 put_key(struct listing *t, const char *key, struct error *err)
 {
 	const struct conf_group *groups = NULL;
-	const size_t count = conf_groups(t->conf, key, &groups);
-	const char *value = conf_get(t->conf, key);
-	const char *source = conf_source(t->conf, key);
+	const size_t count = conf_groups(t->job->conf, key, &groups);
+	struct shown s;
 	int rc = 0;
 
-	if (value == NULL)
-		return error_set(err, ERROR_ABSENT,
-				 "%s: not set, and nothing is built in", key);
-	if (count == 0 || str_eq(source, "environment"))
-		rc = put_parameter(t, key, value);
-	for (size_t i = 0; i < count && !str_eq(source, "environment"); i++)
-		if (rc == 0)
-			rc = put_group(t, key, &groups[i]);
+	if (look_up(t, key, &s, err) < 0)
+		return -1;
+	if (!conf_repeats(key) || count == 0)
+		rc = put_shown(t, &s);
+	else
+		for (size_t i = 0; i < count && rc == 0; i++)
+			rc = put_group(t, &groups[i]);
 	return rc < 0 ? error_no_memory(err) : 0;
 }
 
-/* Other notices were printed when the job was opened. */
-static void
-warn_names(struct conf *c)
+/* Has the parameter a value?  One without effect is worth a line only if it is
+ * set. */
+static bool
+in_force(const struct listing *t, const struct conf_param *p)
 {
-	const char *old = conf_notice(c);
-	const size_t skip = old != NULL ? strlen(old) : 0;
+	struct shown s;
 
-	conf_check_names(c);
-	if (conf_notice(c) != NULL)
-		app_warn_lines(conf_notice(c) + skip);
+	if (p->ignored || p->value == NULL)
+		return conf_is_set(t->job->conf, p->name) ||
+		       find_out(t->job, p->name, &s);
+	return true;
 }
 
-/* Print all built-in values, then what is set beside them. */
 static int
 put_all(struct listing *t, int status)
 {
+	const struct conf_param *p = NULL;
 	struct error err = ERROR_INIT;
-	const char *key = NULL, *value = NULL;
+	const char *key = NULL;
 
-	for (size_t i = 0; (key = conf_builtin(i, &value)) != NULL; i++)
-		if (put_key(t, key, &err) < 0)
+	for (size_t i = 0; (p = conf_param_at(i)) != NULL; i++)
+		if (in_force(t, p) && put_key(t, p->name, &err) < 0)
 			status = app_report(status, &err);
-	for (size_t i = 0; (key = conf_name(i)) != NULL; i++)
-		if (conf_default(key) == NULL && conf_is_set(t->conf, key) &&
-		    put_key(t, key, &err) < 0)
+	for (size_t i = 0; (key = conf_list_at(i)) != NULL; i++)
+		if (conf_is_set(t->job->conf, key) && put_key(t, key, &err) < 0)
 			status = app_report(status, &err);
 	return status;
 }
@@ -270,10 +353,13 @@ int
 env_conf(const struct env_call *c)
 {
 	struct job_where w = { .prefix = NULL };
-	struct listing t = { .value = false };
 	struct error err = ERROR_INIT;
 	bool as_json = false;
+	const char *before = NULL;
+	size_t skip = 0;
 	int count = 0, status = STATUS_OK;
+	struct job j;
+	struct listing t = { .job = &j };
 	const struct opt opts[] = {
 		OPT_FLAG(0, "value", &t.value, "only the value"),
 		APP_OPT_JSON(&as_json),
@@ -281,19 +367,20 @@ env_conf(const struct env_call *c)
 		OPT_END,
 	};
 	char **args = env_start(c, opts, &count);
-	struct job j;
 
 	if (env_open_job(&j, &w, &err) < 0)
 		return app_report(STATUS_OK, &err);
-	t.conf = j.conf;
 	t.list = as_json ? json_new_array() : NULL;
-	if (count == 0) {
-		warn_names(j.conf);
+	/* Older notices were printed when the job was opened. */
+	before = conf_notice(j.conf);
+	skip = before != NULL ? strlen(before) : 0;
+	if (count == 0)
 		status = put_all(&t, status);
-	}
 	for (; *args != NULL; args++)
 		if (put_key(&t, *args, &err) < 0)
 			status = app_report(status, &err);
+	if (conf_notice(j.conf) != NULL)
+		app_warn_lines(conf_notice(j.conf) + skip);
 	job_close(&j);
 	if (as_json)
 		return error_worse_status(status, app_print_json(t.list));

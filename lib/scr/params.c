@@ -4,14 +4,12 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
 #include "conf.h"
 #include "error.h"
-#include "num.h"
 #include "path.h"
 #include "scr/say.h"
 #include "scr/setting.h"
@@ -22,140 +20,57 @@
 /* What SCR_Config() set, in messages. */
 #define APP_NAME "SCR_Config"
 
-/* Bytes of a value that are quoted in a message. */
-#define QUOTE_MAX 80
-
 /* --- Typed values --- */
 
-enum kind { BOOL, U32, U64, BYTES, PERCENT, TEXT };
-
+/* Where a parameter goes; its kind, and what it may be, are in the table of
+ * conf.h. */
 static const struct field {
 	const char *key;
-	enum kind kind;
-	size_t at;
-	uint64_t min, max; /* of numbers; both 0: no limit but the type's */
+	size_t at, size; /* of the member */
 } fields[] = {
-#define FIELD(key, kind, member, min, max) \
+#define FIELD(key, member) \
 	{ \
-		key, kind, offsetof(struct params, member), min, max \
+		key, offsetof(struct params, member), \
+			sizeof(((struct params *)0)->member) \
 	}
-	FIELD("SCR_ENABLE", BOOL, enable, 0, 0),
-	FIELD("SCR_JOB_NAME", TEXT, job_name, 0, 0),
-	FIELD("SCR_CLUSTER_NAME", TEXT, cluster, 0, 0),
-	FIELD("SCR_CACHE_SIZE", U64, cache_size, 0, 0),
-	FIELD("SCR_CACHE_BYPASS", BOOL, cache_bypass, 0, 0),
-	FIELD("SCR_CACHE_PURGE", BOOL, cache_purge, 0, 0),
-	FIELD("SCR_COPY_TYPE", TEXT, copy_type, 0, 0),
-	FIELD("SCR_GROUP", TEXT, group, 0, 0),
-	FIELD("SCR_SET_SIZE", U32, set_size, 1, UINT32_MAX),
-	FIELD("SCR_SET_FAILURES", U32, set_failures, 1, 255),
-	FIELD("SCR_MPI_BUF_SIZE", BYTES, mpi_buf_size, 512, (uint64_t)1 << 30),
-	FIELD("SCR_FILE_BUF_SIZE", BYTES, file_buf_size, 512,
-	      (uint64_t)1 << 40),
-	FIELD("SCR_COPY_METADATA", BOOL, copy_metadata, 0, 0),
-	FIELD("SCR_DISTRIBUTE", BOOL, distribute, 0, 0),
-	FIELD("SCR_FETCH", BOOL, fetch, 0, 0),
-	FIELD("SCR_FETCH_BYPASS", BOOL, fetch_bypass, 0, 0),
-	FIELD("SCR_FETCH_WIDTH", U32, fetch_width, 1, UINT32_MAX),
-	FIELD("SCR_RESTART_ATTEMPTS", U32, restart_attempts, 1, UINT32_MAX),
-	FIELD("SCR_FLUSH_ON_RESTART", BOOL, flush_on_restart, 0, 0),
-	FIELD("SCR_GLOBAL_RESTART", BOOL, global_restart, 0, 0),
-	FIELD("SCR_CURRENT", TEXT, current, 0, 0),
-	FIELD("SCR_DROP_AFTER_CURRENT", BOOL, drop_after_current, 0, 0),
-	FIELD("SCR_FLUSH", U32, flush, 0, UINT32_MAX),
-	FIELD("SCR_FLUSH_WIDTH", U32, flush_width, 1, UINT32_MAX),
-	FIELD("SCR_FLUSH_ASYNC_BW", BYTES, flush_bw, 0, 0),
-	FIELD("SCR_FLUSH_ASYNC", BOOL, flush_async, 0, 0),
-	FIELD("SCR_CRC_ON_COPY", BOOL, crc_on_copy, 0, 0),
-	FIELD("SCR_CRC_ON_FLUSH", BOOL, crc_on_flush, 0, 0),
-	FIELD("SCR_PREFIX_SIZE", U64, prefix_size, 0, 0),
-	FIELD("SCR_PREFIX_PURGE", BOOL, prefix_purge, 0, 0),
-	FIELD("SCR_CHECKPOINT_INTERVAL", U64, ckpt_interval, 0, 0),
-	FIELD("SCR_CHECKPOINT_SECONDS", U64, ckpt_seconds, 0, 0),
-	FIELD("SCR_CHECKPOINT_OVERHEAD", PERCENT, ckpt_overhead, 0, 0),
-	FIELD("SCR_HALT_SECONDS", U64, halt_seconds, 0, 0),
-	FIELD("SCR_HALT_EXIT", BOOL, halt_exit, 0, 0),
-	FIELD("SCR_DEBUG", U32, debug, 0, INT_MAX),
+	FIELD("SCR_ENABLE", enable),
+	FIELD("SCR_JOB_NAME", job_name),
+	FIELD("SCR_CLUSTER_NAME", cluster),
+	FIELD("SCR_CACHE_SIZE", cache_size),
+	FIELD("SCR_CACHE_BYPASS", cache_bypass),
+	FIELD("SCR_CACHE_PURGE", cache_purge),
+	FIELD("SCR_COPY_TYPE", copy_type),
+	FIELD("SCR_GROUP", group),
+	FIELD("SCR_SET_SIZE", set_size),
+	FIELD("SCR_SET_FAILURES", set_failures),
+	FIELD("SCR_MPI_BUF_SIZE", mpi_buf_size),
+	FIELD("SCR_COPY_METADATA", copy_metadata),
+	FIELD("SCR_DISTRIBUTE", distribute),
+	FIELD("SCR_FETCH", fetch),
+	FIELD("SCR_FETCH_BYPASS", fetch_bypass),
+	FIELD("SCR_FETCH_WIDTH", fetch_width),
+	FIELD("SCR_RESTART_ATTEMPTS", restart_attempts),
+	FIELD("SCR_FLUSH_ON_RESTART", flush_on_restart),
+	FIELD("SCR_GLOBAL_RESTART", global_restart),
+	FIELD("SCR_CURRENT", current),
+	FIELD("SCR_DROP_AFTER_CURRENT", drop_after_current),
+	FIELD("SCR_FLUSH", flush),
+	FIELD("SCR_FLUSH_WIDTH", flush_width),
+	FIELD("SCR_FLUSH_ASYNC_BW", flush_bw),
+	FIELD("SCR_FLUSH_ASYNC", flush_async),
+	FIELD("SCR_FLUSH_TYPE", flush_type),
+	FIELD("SCR_PREFIX_SIZE", prefix_size),
+	FIELD("SCR_PREFIX_PURGE", prefix_purge),
+	FIELD("SCR_CHECKPOINT_INTERVAL", ckpt_interval),
+	FIELD("SCR_CHECKPOINT_SECONDS", ckpt_seconds),
+	FIELD("SCR_CHECKPOINT_OVERHEAD", ckpt_overhead),
+	FIELD("SCR_HALT_SECONDS", halt_seconds),
+	FIELD("SCR_HALT_EXIT", halt_exit),
+	FIELD("SCR_DEBUG", debug),
 #undef FIELD
 };
 
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
-
-/* 10 to the number of digits. */
-static double
-scale_of(const char *digits)
-{
-	double scale = 1;
-
-	for (; *digits != '\0'; digits++)
-		scale *= 10;
-	return scale;
-}
-
-/* A decimal fraction, in any locale. */
-static int
-parse_percent(const char *value, double *out, struct error *err)
-{
-	char whole[32], shown[QUOTE_MAX];
-	const char *point = strchr(value, '.');
-	const size_t len =
-		point != NULL ? (size_t)(point - value) : strlen(value);
-	uint64_t n = 0, part = 0;
-
-	if (len >= sizeof(whole))
-		goto bad;
-	memcpy(whole, value, len);
-	whole[len] = '\0';
-	if ((len > 0 || point == NULL) &&
-	    num_u64(whole, 0, UINT64_MAX, &n, NULL) < 0)
-		goto bad;
-	if (point != NULL && point[1] != '\0' &&
-	    num_u64(point + 1, 0, UINT64_MAX, &part, NULL) < 0)
-		goto bad;
-	*out = (double)n;
-	if (part > 0)
-		*out += (double)part / scale_of(point + 1);
-	return 0;
-bad:
-	return error_set(err, ERROR_USAGE, "\"%s\": expected a number",
-			 str_printable(shown, sizeof(shown), value));
-}
-
-/* Parse the value of `f` into its member.  ERROR_USAGE. */
-static int
-parse(const struct field *f, const char *value, void *member, struct error *err)
-{
-	const uint64_t max = f->max > 0 ? f->max : UINT64_MAX;
-	uint64_t n = 0;
-
-	switch (f->kind) {
-	case TEXT:
-		*(const char **)member = value;
-		return 0;
-	case BOOL:
-		return conf_truth(value, member, err);
-	case PERCENT:
-		return parse_percent(value, member, err);
-	case BYTES:
-		if (num_bytes(value, max, &n, err) < 0)
-			return -1;
-		if (n < f->min)
-			return error_set(err, ERROR_USAGE,
-					 "\"%s\": expected at least %u bytes",
-					 value, (unsigned)f->min);
-		break;
-	case U32:
-	case U64:
-		if (num_u64(value, f->min, max, &n, err) < 0)
-			return -1;
-		break;
-	}
-	if (f->kind == U32)
-		*(uint32_t *)member = (uint32_t)n;
-	else
-		*(uint64_t *)member = n;
-	return 0;
-}
 
 /* Fill the members in the table.  The built-in value replaces one that does not
  * parse. */
@@ -165,43 +80,18 @@ take_values(struct params *p, struct conf *c)
 	for (size_t i = 0; i < FIELDS; i++) {
 		const struct field *f = &fields[i];
 		void *member = (char *)p + f->at;
-		struct error why = ERROR_INIT;
+		union conf_value v;
 
-		if (parse(f, conf_get(c, f->key), member, &why) == 0)
-			continue;
-		conf_complain(c, "%s from %s: %s; %s is used instead", f->key,
-			      conf_source(c, f->key), why.text,
-			      conf_default(f->key));
-		(void)parse(f, conf_default(f->key), member, NULL);
+		(void)conf_in_force(c, conf_param(f->key), &v);
+		/* The limits in the table of conf.h are those of 32 bits. */
+		if (conf_param(f->key)->kind == CONF_NUMBER &&
+		    f->size == sizeof(uint32_t))
+			*(uint32_t *)member = (uint32_t)v.count;
+		else
+			memcpy(member, &v, f->size);
 	}
-	/* The built-in limit of LLNL's library has never had an effect. */
-	if (!conf_is_set(c, "SCR_FLUSH_ASYNC_BW"))
-		p->flush_bw = 0;
 	if (p->global_restart)
 		p->flush_on_restart = p->fetch_bypass = true;
-}
-
-/* All that LLNL's library knows without special hardware mean the same here. */
-static void
-check_flush_type(struct params *p, struct conf *c)
-{
-	static const char *const words[] = { "SYNC", "PTHREAD", "DEFAULT",
-					     "NATIVE" };
-	const char *value = conf_get(c, "SCR_FLUSH_TYPE");
-	char shown[QUOTE_MAX];
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (strcasecmp(value, words[i]) == 0) {
-			p->flush_type = words[i];
-			return;
-		}
-	}
-	p->flush_type = words[0];
-	conf_complain(c,
-		      "SCR_FLUSH_TYPE from %s: \"%s\": expected SYNC, PTHREAD, "
-		      "DEFAULT or NATIVE; SYNC is used instead",
-		      conf_source(c, "SCR_FLUSH_TYPE"),
-		      str_printable(shown, sizeof(shown), value));
 }
 
 /* The absolute normal form of SCR_PREFIX. */
@@ -370,25 +260,28 @@ unpack(struct params *p, const struct buf *b, struct arena *a)
 	return 0;
 }
 
-/* Rank 0: all values, and what is wrong with the configuration. */
+/* Rank 0: all values; the notices of *c get what is wrong. */
 static int
 decide(struct params *p, struct conf *c, struct arena *a, struct error *err)
 {
-	const char *text = NULL, *line = NULL;
-	size_t len = 0;
-
 	take_values(p, c);
-	check_flush_type(p, c);
 	if (job_identity(c, a, &p->user, &p->job_id, err) < 0)
 		return -1;
 	p->prefix = find_prefix(c, a, err);
 	if (p->prefix == NULL)
 		return -1;
 	conf_check_names(c);
-	text = conf_notice(c);
+	return 0;
+}
+
+void
+params_warn(const struct conf *c)
+{
+	const char *text = conf_notice(c), *line = NULL;
+	size_t len = 0;
+
 	while ((line = str_line(&text, &len)) != NULL)
 		say_warn("%.*s", (int)len, line);
-	return 0;
 }
 
 /* Give the files to all ranks; the others then read them. */

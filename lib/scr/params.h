@@ -28,7 +28,7 @@ struct params {
 	bool cache_bypass, cache_purge;
 	const char *copy_type, *group;
 	uint32_t set_size, set_failures;
-	uint64_t mpi_buf_size, file_buf_size; /* bytes */
+	uint64_t mpi_buf_size; /* bytes */
 	bool copy_metadata;
 	/* Restart and fetch. */
 	bool distribute, fetch, fetch_bypass, flush_on_restart, global_restart;
@@ -36,12 +36,11 @@ struct params {
 	const char *current; /* SCR_CURRENT; NULL: not set */
 	bool drop_after_current;
 	/* Flush. */
-	uint32_t flush;	      /* each so many checkpoints; 0: never */
+	uint32_t flush;	      /* every that many checkpoints; 0: never */
 	uint32_t flush_width; /* ranks that copy at a time */
 	uint64_t flush_bw;    /* bytes a second of all ranks; 0: no limit */
 	bool flush_async;
 	const char *flush_type;
-	bool crc_on_copy, crc_on_flush;
 	uint64_t prefix_size;
 	bool prefix_purge;
 	/* Pace. */
@@ -49,19 +48,22 @@ struct params {
 	double ckpt_overhead; /* percent */
 	uint64_t halt_seconds;
 	bool halt_exit;
-	int debug;
+	uint32_t debug;
 };
 
 /*
  * Read the configuration: on rank 0 the files, on every rank the environment.
- * Values that do not parse are replaced by their built-in ones, with a warning
- * of rank 0, which decides: a rank differs from it in cntl_base and cache_base
- * only.  *c is for conf_close(); the strings of *p lie in *c or `a`.  `s` has
+ * Rank 0 decides: a rank differs from it in cntl_base and cache_base only.
+ * Values that do not parse are replaced by their built-in ones; params_warn()
+ * says so.  *c is for conf_close(); the strings of *p lie in *c or `a`.  `s` has
  * what SCR_Config() set; NULL: nothing.  Collective.  ERROR_NOMEM; ERROR_USAGE:
  * the user or the job id cannot be part of a path.
  */
 int params_read(struct params *p, struct conf **c, const struct settings *s,
 		const struct team *world, struct arena *a, struct error *err);
+
+/* Rank 0: print what is wrong with the configuration it has read. */
+void params_warn(const struct conf *c);
 
 /* The value of `key` in force, or NULL. */
 const char *params_value(const struct params *p, const struct conf *c,

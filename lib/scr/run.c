@@ -53,7 +53,9 @@ find_params(struct run *run, const struct settings *s, struct error *err)
 	if (params_read(&run->p, &run->conf, s, &run->world, run->arena, err) <
 	    0)
 		return -1;
-	say_as((int)run->world.rank, run->host, run->p.debug);
+	say_as((int)run->world.rank, run->host, (int)run->p.debug);
+	if (run->world.rank == 0)
+		params_warn(run->conf);
 	return 0;
 }
 

@@ -98,6 +98,21 @@ out:
 	return st;
 }
 
+static void
+take_flush(const struct reading *r, const struct conf_group *line,
+	   const char *flush, struct store *st)
+{
+	struct error why = ERROR_INIT;
+	union conf_value v;
+	int rc = conf_parse(conf_param("SCR_FLUSH_TYPE"), flush, &v, &why);
+
+	if (rc == 0)
+		st->flush_type = v.text;
+	else
+		error_wrap(&why, "STORE=%s: FLUSH", line->value);
+	complain(r, rc, &why);
+}
+
 static int
 add_line(const struct reading *r, const struct conf_group *line)
 {
@@ -125,7 +140,7 @@ add_line(const struct reading *r, const struct conf_group *line)
 		 conf_property_bool(line, "ENABLED", true, &st->enabled, &why),
 		 &why);
 	if (flush != NULL)
-		st->flush_type = flush;
+		take_flush(r, line, flush, st);
 	st->global = view != NULL && strcasecmp(view, "GLOBAL") == 0;
 	if (view != NULL && !st->global && strcasecmp(view, "PRIVATE") != 0)
 		complain(r,

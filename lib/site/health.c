@@ -72,6 +72,7 @@ mark_known(struct job *j, const struct hostlist *nodes,
 	   const struct health_options *o, struct health *h, struct error *err)
 {
 	const char *text = conf_get(j->conf, "SCR_EXCLUDE_NODES");
+	char at[CONF_PLACE_MAX];
 	const char *why = NULL;
 	struct hostlist list;
 	int rc = -1;
@@ -91,7 +92,7 @@ mark_known(struct job *j, const struct hostlist *nodes,
 		return -1;
 	if (text != NULL && hostlist_add(&list, text, err) < 0) {
 		error_wrap(err, "SCR_EXCLUDE_NODES from %s",
-			   conf_source(j->conf, "SCR_EXCLUDE_NODES"));
+			   conf_place(j->conf, "SCR_EXCLUDE_NODES", at));
 		goto out;
 	}
 	if (mark(h, nodes, &list, HEALTH_EXCLUDED,

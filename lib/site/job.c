@@ -31,11 +31,13 @@
 static int
 parameter(struct job *j, const char *key, const char **value, const char **from)
 {
+	char at[CONF_PLACE_MAX];
+
 	*value = conf_get(j->conf, key);
 	if (*value == NULL)
 		return 0;
 	*from = arena_printf(j->arena, "%s from %s", key,
-			     conf_source(j->conf, key));
+			     conf_place(j->conf, key, at));
 	return *from != NULL ? 0 : -1;
 }
 
@@ -332,6 +334,8 @@ static int
 end_time(const struct conf *c, struct resmgr *rm, int64_t *epoch,
 	 struct error *err)
 {
+	char at[CONF_PLACE_MAX];
+
 	if (conf_i64(c, "SCR_END_TIME", RESMGR_END_UNKNOWN, epoch, err) < 0)
 		return -1;
 	if (*epoch < RESMGR_END_NEVER)
@@ -339,7 +343,7 @@ end_time(const struct conf *c, struct resmgr *rm, int64_t *epoch,
 				 "SCR_END_TIME from %s: %" PRId64
 				 " is no time: expected seconds since 1970, 0 "
 				 "(unknown) or -1 (no limit)",
-				 conf_source(c, "SCR_END_TIME"), *epoch);
+				 conf_place(c, "SCR_END_TIME", at), *epoch);
 	/* A script that does not know the end sets 0: ask the resource
 	 * manager. */
 	if (*epoch != RESMGR_END_UNKNOWN)

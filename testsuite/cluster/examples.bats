@@ -40,7 +40,7 @@ application()
 	bed_slurm_up
 	bed_lay xor_8n4
 	application
-	on login env "${lay_env[@]}" env -u SCR_NODELIST SCR_PAUSE=0 NEEDED=1 \
+	on login env "${lay_env[@]}" env -u SCR_NODELIST PAUSE=0 NEEDED=1 \
 		sbatch -Q -W --no-kill -N4 -o /pfs/out \
 		"$TESTSUITE/../examples/slurm.sbatch" /pfs/app 3>&- &
 	wait_for running
@@ -57,7 +57,7 @@ application()
 @test "ssh.job: a node dies, the job goes on, the checkpoint is saved" {
 	bed_lay xor_8n4
 	application
-	on login env "${lay_env[@]}" SCR_PAUSE=0 SCR_REMOTE=ssh SCR_MIN_NODES=1 \
+	on login env "${lay_env[@]}" PAUSE=0 SCR_REMOTE=ssh SCR_MIN_NODES=1 \
 		"$TESTSUITE/../examples/ssh.job" /pfs/app \
 		>"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
 	wait_for running

@@ -194,7 +194,7 @@ storage() {
 	try scr_env conf SCR_FLUSH
 	assert_output_has 'SCR_FLUSH=7' .scrconf
 	SCR_FLUSH=8 try scr_env conf SCR_FLUSH
-	assert_output_is $'SCR_FLUSH=8\tenvironment'
+	assert_output_is $'SCR_FLUSH=8\tenvironment\tcheckpoints'
 	try scr_env conf --value SCR_FLUSH
 	assert_output_is 7
 	try scr_env conf STORE
@@ -209,6 +209,52 @@ storage() {
 	assert_output_has 'SCR_FLUSH=7' $'built in'
 	try scr_env conf --json SCR_FLUSH
 	assert_output_has '"value": "7"' '"source": '
+}
+
+@test "conf: all in force, with unit, file and line" {
+	local at=$PWD/.scrconf
+
+	printf '%s\n' '# mine' '' 'SCR_FLUSH=7' 'SCR_FLUSH=8' 'CKPT=0 TYPE=XOR' \
+		'SCR_FLUSH_POSTSTAGE=1' 'SCR_GROUP=POWER' >.scrconf
+	export SCR_HALT_SECONDS=60 SCR_JOB_ID=9
+	try scr_env conf -p "$PWD" --user me
+	assert_status 0
+	assert_stderr_empty
+	assert_output_has $'SCR_FLUSH=7\t'"$at:3"$'\tcheckpoints\n' \
+		$'SCR_HALT_SECONDS=60\tenvironment\tseconds\n' \
+		$'SCR_MPI_BUF_SIZE=1048576\tbuilt in\tbytes\n' \
+		$'SCR_GROUP=POWER\t'"$at:7"$'\n' $'CKPT=0 TYPE=XOR\t'"$at:5" \
+		$'SCR_FLUSH_POSTSTAGE=1\t'"$at:6"$'\tno effect\n' \
+		$'SCR_RESTART_ATTEMPTS=3\tbuilt in\trestarts\n' \
+		$'SCR_COPY_METADATA=1\tbuilt in\n'
+	# Found out, or given by an option.
+	assert_output_has "SCR_PREFIX=$PWD"$'\tgiven\n' \
+		$'SCR_USER_NAME=me\tgiven\n' $'SCR_JOB_ID=9\tenvironment\n'
+	# Without effect, and not set.
+	[[ $output != *SCR_LOG_DB* && $output != *SCR_CURRENT* ]]
+	try scr_env conf -p "$PWD" --json SCR_FLUSH SCR_GROUP SCR_FLUSH_POSTSTAGE
+	try python3 -c 'import json, sys
+for p in json.loads(sys.argv[1]):
+    print(p["name"], p["value"], p["line"], p.get("unit"), p["ignored"])' \
+		"$output"
+	assert_output_is "SCR_FLUSH 7 3 checkpoints False
+SCR_GROUP POWER 7 None False
+SCR_FLUSH_POSTSTAGE 1 6 None True"
+}
+
+@test "conf: a value that does not parse, a name that is no parameter" {
+	printf '%s\n' '' 'SCR_SET_SIZE=many' 'SCR_FLUHS=1' 'SCR_FLUHS=2' >.scrconf
+	try scr_env conf -p "$PWD"
+	assert_status 0
+	assert_output_has $'SCR_SET_SIZE=8\tbuilt in\tranks\n'
+	assert_stderr_has \
+		"SCR_SET_SIZE from $PWD/.scrconf:2: \"many\"" "8 is used instead"
+	[[ $(grep -c "$PWD/.scrconf:3: SCR_FLUHS is no parameter; did you mean SCR_FLUSH?" \
+		<<<"$stderr") -eq 1 && $stderr != *:4:* ]] || failed "the name"
+	# Each command says so, once.
+	try scr_prerun -p "$PWD"
+	[[ $(grep -c "SCR_FLUHS is no parameter" <<<"$stderr") -eq 1 ]] ||
+		failed "scr_prerun"
 }
 
 # --- Node lists ---

@@ -54,7 +54,7 @@ says()
 
 @test "a line that is wrong is named, and its neighbours count" {
 	printf '%s\n' SCR_FLUSH=4 'SCR_DEBUG 1' SCR_SET_SIZE=5 >.scrconf
-	job "0 1" app_config SCR_FLUSH SCR_SET_SIZE SCR_DEBUG
+	job "0 1" app_config SCR_FLUSH SCR_SET_SIZE SCR_DEBUG --
 	says "SCR_FLUSH -> 4" "SCR_SET_SIZE -> 5" "SCR_DEBUG -> 0"
 	grep -q 'WARNING: rank .*/\.scrconf:2: ' <<<"$stderr" || failed "line 2"
 }
@@ -74,6 +74,12 @@ says()
 		failed "SCR_CHECKPOINT_OVERHEAD"
 	grep -q 'SCR_FLUSH_TYPE.*"NOPE".*SYNC is used' <<<"$stderr" ||
 		failed "SCR_FLUSH_TYPE"
+	# Queries before SCR_Init() do not repeat it.
+	job "0 1" app_config SCR_FLUSH SCR_SET_SIZE -- SCR_FLUSH
+	[[ $(grep -c 'SCR_FLUHS is no parameter' <<<"$stderr") -eq 1 ]] ||
+		failed "SCR_FLUHS, after queries"
+	grep -q 'SCR_SET_SIZE from .*\.scrconf:1: "many"' <<<"$stderr" ||
+		failed "file and line"
 	try scr_env conf
 	assert_status 0
 	grep -q 'SCR_FLUHS is no parameter; did you mean SCR_FLUSH?' \

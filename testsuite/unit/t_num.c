@@ -242,6 +242,36 @@ test_arithmetic(void)
 	ok(num_mul(&a, 0) == 0 && a == 0, "num_mul() by 0");
 }
 
+static void
+test_decimal(void)
+{
+	static const struct {
+		const char *text;
+		bool good;
+		double value;
+	} all[] = {
+		{ "0", true, 0 },      { "0.0", true, 0 },
+		{ "1.5", true, 1.5 },  { ".25", true, 0.25 },
+		{ "3.", true, 3 },     { "10.0625", true, 10.0625 },
+		{ "", false, 0 },      { ".", false, 0 },
+		{ "1.5.2", false, 0 }, { "-1", false, 0 },
+		{ "1e3", false, 0 },   { "nan", false, 0 },
+		{ " 1", false, 0 },    { "1,5", false, 0 },
+		{ "0x1", false, 0 },   { "18446744073709551616", false, 0 },
+	};
+	struct error err = ERROR_INIT;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		double out = MARK;
+		const int rc = num_decimal(all[i].text, &out, &err);
+
+		ok(all[i].good
+			   ? rc == 0 && out == all[i].value
+			   : rc < 0 && out == MARK && err.kind == ERROR_USAGE,
+		   all[i].text);
+	}
+}
+
 int
 main(void)
 {
@@ -249,5 +279,6 @@ main(void)
 	test_i64();
 	test_sentences();
 	test_arithmetic();
+	test_decimal();
 	return tap_done();
 }

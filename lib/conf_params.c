@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * conf_params.c - the table of all parameters, and their values as numbers.
+ */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "buf.h"
+#include "conf.h"
+#include "conf_impl.h"
+#include "error.h"
+#include "num.h"
+#include "str.h"
+
+/* Bytes of a bad value that are quoted in a message. */
+#define QUOTE_MAX 80
+
+/* All that LLNL's library knows without special hardware mean the same here. */
+static const char *const flush_types[] = { "SYNC", "PTHREAD", "DEFAULT",
+					   "NATIVE", NULL };
+
+#define PARAM(is, named, ...) { .kind = is, .name = named, __VA_ARGS__ },
+#define TEXT(name, ...) PARAM(CONF_TEXT, name, __VA_ARGS__)
+#define BOOL(name, ...) PARAM(CONF_BOOL, name, __VA_ARGS__)
+#define NUMBER(name, of, ...) PARAM(CONF_NUMBER, name, .unit = of, __VA_ARGS__)
+#define SIGNED(name, of, ...) PARAM(CONF_SIGNED, name, .unit = of, __VA_ARGS__)
+#define BYTES(name, ...) PARAM(CONF_BYTES, name, .unit = "bytes", __VA_ARGS__)
+#define PERCENT(name, ...) \
+	PARAM(CONF_PERCENT, name, .unit = "percent", __VA_ARGS__)
+#define IS(text) .value = text
+#define MIN_MAX(least, most) .min = least, .max = most
+#define IGNORED .ignored = true
+
+/*
+ * Built-in values as in LLNL's SCR (libscr.md 3.4).  If its guide and its code
+ * disagree, the code counts.  SCR_FLUSH_ASYNC_BW differs: LLNL's 200 MB have
+ * never had an effect.  In alphabetical order, for bsearch.
+ */
+/* clang-format off */
+static const struct conf_param params[] = {
+	BOOL("SCR_AXL_MKDIR", IGNORED)
+	TEXT("SCR_CACHE_BASE", IS("/dev/shm"))
+	BOOL("SCR_CACHE_BYPASS", IS("1"))
+	BOOL("SCR_CACHE_PURGE", IS("0"))
+	NUMBER("SCR_CACHE_SIZE", "datasets", IS("1"))
+	TEXT("SCR_CHECKPOINT_DIR_PATTERN", IGNORED)
+	NUMBER("SCR_CHECKPOINT_INTERVAL", "calls", IS("0"))
+	PERCENT("SCR_CHECKPOINT_OVERHEAD", IS("0.0"))
+	TEXT("SCR_CHECKPOINT_PATTERN", IGNORED)
+	TEXT("SCR_CHECKPOINT_PATTERN_TOKEN", IGNORED)
+	NUMBER("SCR_CHECKPOINT_SECONDS", "seconds", IS("0"))
+	TEXT("SCR_CLUSTER_NAME")
+	TEXT("SCR_CNTL_BASE", IS("/dev/shm"))
+	TEXT("SCR_CONF_FILE")
+	BOOL("SCR_CONTAINER_REDUNDANCY", IS("0"))
+	BYTES("SCR_CONTAINER_SIZE", IS("107374182400"))
+	BOOL("SCR_COPY_METADATA", IS("1"))
+	TEXT("SCR_COPY_TYPE", IS("XOR"))
+	BOOL("SCR_CRC_ON_COPY", IS("0"), IGNORED)
+	BOOL("SCR_CRC_ON_DELETE", IS("0"), IGNORED)
+	BOOL("SCR_CRC_ON_FLUSH", IS("1"), IGNORED)
+	TEXT("SCR_CURRENT")
+	NUMBER("SCR_DEBUG", "level", IS("0"), .max = INT_MAX)
+	BOOL("SCR_DISTRIBUTE", IS("1"))
+	BOOL("SCR_DROP_AFTER_CURRENT", IS("0"))
+	BOOL("SCR_ENABLE", IS("1"))
+	SIGNED("SCR_END_TIME", "seconds since 1970")
+	TEXT("SCR_EXCLUDE_NODES")
+	BOOL("SCR_FETCH", IS("1"))
+	BOOL("SCR_FETCH_BYPASS", IS("0"))
+	TEXT("SCR_FETCH_TYPE", IGNORED)
+	NUMBER("SCR_FETCH_WIDTH", "ranks", IS("256"), MIN_MAX(1, UINT32_MAX))
+	BYTES("SCR_FILE_BUF_SIZE", IS("33554432"), MIN_MAX(512, (uint64_t)1 << 40))
+	NUMBER("SCR_FLUSH", "checkpoints", IS("10"), .max = UINT32_MAX)
+	BOOL("SCR_FLUSH_ASYNC", IS("0"))
+	BYTES("SCR_FLUSH_ASYNC_BW", IS("0"))
+	PERCENT("SCR_FLUSH_ASYNC_PERCENT", IS("0.0"), IGNORED)
+	NUMBER("SCR_FLUSH_ASYNC_USLEEP", "microseconds", IS("1000"), IGNORED)
+	BOOL("SCR_FLUSH_ON_RESTART", IS("0"))
+	BOOL("SCR_FLUSH_POSTSTAGE", IS("0"), IGNORED)
+	PARAM(CONF_WORD, "SCR_FLUSH_TYPE", IS("SYNC"), .words = flush_types)
+	NUMBER("SCR_FLUSH_WIDTH", "ranks", IS("256"), MIN_MAX(1, UINT32_MAX))
+	BOOL("SCR_GLOBAL_RESTART", IS("0"))
+	TEXT("SCR_GROUP", IS("NODE"))
+	BOOL("SCR_HALT_EXIT", IS("0"))
+	NUMBER("SCR_HALT_SECONDS", "seconds", IS("0"))
+	TEXT("SCR_JOB_ID")
+	TEXT("SCR_JOB_NAME")
+	BOOL("SCR_LOG_DB_DEBUG", IS("0"), IGNORED)
+	BOOL("SCR_LOG_DB_ENABLE", IS("0"), IGNORED)
+	TEXT("SCR_LOG_DB_HOST", IGNORED)
+	TEXT("SCR_LOG_DB_NAME", IGNORED)
+	TEXT("SCR_LOG_DB_PASS", IGNORED)
+	TEXT("SCR_LOG_DB_USER", IGNORED)
+	BOOL("SCR_LOG_ENABLE", IS("0"))
+	BOOL("SCR_LOG_SYSLOG_ENABLE", IS("1"))
+	BOOL("SCR_LOG_TXT_ENABLE", IS("1"))
+	NUMBER("SCR_MIN_NODES", "nodes")
+	BYTES("SCR_MPI_BUF_SIZE", IS("1048576"), MIN_MAX(512, (uint64_t)1 << 30))
+	TEXT("SCR_NODELIST")
+	TEXT("SCR_NODE_TESTS")
+	TEXT("SCR_NODE_TESTS_FILE", IGNORED)
+	TEXT("SCR_PREFIX")
+	BOOL("SCR_PREFIX_PURGE", IS("0"))
+	NUMBER("SCR_PREFIX_SIZE", "checkpoints", IS("0"))
+	TEXT("SCR_REMOTE")
+	TEXT("SCR_RESOURCE_MANAGER")
+	NUMBER("SCR_RESOURCE_MANAGER_TIMEOUT", "seconds")
+	NUMBER("SCR_RESTART_ATTEMPTS", "restarts", IS("3"), MIN_MAX(1, UINT32_MAX))
+	NUMBER("SCR_RETRIES", "runs")
+	SIGNED("SCR_RUNS", "runs", IS("1"))
+	NUMBER("SCR_SET_FAILURES", "members", IS("2"), MIN_MAX(1, 255))
+	NUMBER("SCR_SET_SIZE", "ranks", IS("8"), MIN_MAX(1, UINT32_MAX))
+	TEXT("SCR_USER_NAME")
+	BOOL("SCR_USE_CONTAINERS", IS("0"))
+	BOOL("SCR_WATCHDOG", IS("0"), IGNORED)
+	NUMBER("SCR_WATCHDOG_TIMEOUT", "seconds", IGNORED)
+	NUMBER("SCR_WATCHDOG_TIMEOUT_PFS", "seconds", IGNORED)
+};
+/* clang-format on */
+
+#define PARAMS (sizeof(params) / sizeof(params[0]))
+
+static int
+compare_param(const void *key, const void *entry)
+{
+	return strcmp(key, ((const struct conf_param *)entry)->name);
+}
+
+const struct conf_param *
+conf_param(const char *name)
+{
+	return bsearch(name, params, PARAMS, sizeof(params[0]), compare_param);
+}
+
+const struct conf_param *
+conf_param_at(size_t i)
+{
+	return i < PARAMS ? &params[i] : NULL;
+}
+
+const char *
+conf_default(const char *key)
+{
+	const struct conf_param *p = conf_param(key);
+
+	return p != NULL ? p->value : NULL;
+}
+
+const char *
+conf_list_at(size_t i)
+{
+	static const char *const lists[] = { "STORE",	"CKPT",	 "GROUPS",
+					     "CNTLDIR", "CACHE", "CACHEDIR" };
+
+	return i < sizeof(lists) / sizeof(lists[0]) ? lists[i] : NULL;
+}
+
+bool
+conf_repeats(const char *key)
+{
+	const char *name = NULL;
+
+	for (size_t i = 0; (name = conf_list_at(i)) != NULL; i++)
+		if (str_eq(key, name))
+			return true;
+	return false;
+}
+
+/* --- Values --- */
+
+static int
+parse_word(const struct conf_param *p, const char *text, const char **out,
+	   struct error *err)
+{
+	char shown[QUOTE_MAX];
+	struct buf known = BUF_INIT;
+
+	for (const char *const *w = p->words; *w != NULL; w++) {
+		if (strcasecmp(text, *w) == 0) {
+			*out = *w;
+			buf_free(&known);
+			return 0;
+		}
+		(void)buf_printf(&known, "%s%s",
+				 w == p->words	? ""
+				 : w[1] != NULL ? ", "
+						: " or ",
+				 *w);
+	}
+	error_set(err, ERROR_USAGE, "\"%s\": expected %s",
+		  str_printable(shown, sizeof(shown), text),
+		  known.len > 0 ? known.data : "another word");
+	buf_free(&known);
+	return -1;
+}
+
+int
+conf_parse(const struct conf_param *p, const char *text, union conf_value *out,
+	   struct error *err)
+{
+	const uint64_t max = p->max > 0 ? p->max : UINT64_MAX;
+
+	switch (p->kind) {
+	case CONF_TEXT:
+		out->text = text;
+		return 0;
+	case CONF_WORD:
+		return parse_word(p, text, &out->text, err);
+	case CONF_BOOL:
+		return conf_truth(text, &out->on, err);
+	case CONF_PERCENT:
+		return num_decimal(text, &out->percent, err);
+	case CONF_SIGNED:
+		return num_i64(text, INT64_MIN, INT64_MAX, &out->number, err);
+	case CONF_NUMBER:
+		return num_u64(text, p->min, max, &out->count, err);
+	case CONF_BYTES:
+		break;
+	}
+	if (num_bytes(text, max, &out->count, err) < 0)
+		return -1;
+	return out->count >= p->min
+		       ? 0
+		       : error_set(err, ERROR_USAGE,
+				   "\"%s\": expected at least %u bytes", text,
+				   (unsigned)p->min);
+}
+
+bool
+conf_in_force(struct conf *c, const struct conf_param *p, union conf_value *out)
+{
+	const char *text = conf_get(c, p->name);
+	struct error why = ERROR_INIT;
+	char at[CONF_PLACE_MAX];
+
+	*out = (union conf_value){ .text = NULL };
+	if (text == NULL || conf_parse(p, text, out, &why) == 0)
+		return true;
+	conf_complain(c, "%s from %s: %s; %s is used instead", p->name,
+		      conf_place(c, p->name, at), why.text,
+		      p->value != NULL ? p->value : "nothing");
+	if (p->value != NULL)
+		(void)conf_parse(p, p->value, out, NULL);
+	return false;
+}
