@@ -177,6 +177,7 @@ print_result(const struct settings *s, const struct copy_result *r,
 	json_set_u64(j, "taken", r->taken);
 	json_set_u64(j, "bytes", r->bytes);
 	json_set_u64(j, "bad", r->bad);
+	json_set_u64(j, "unread", r->unread);
 	json_set_real(j, "seconds", seconds);
 	rc = json_line(j, &line, err);
 	if (rc == 0)

@@ -263,6 +263,14 @@ error_clear(struct error *err)
 	err->text[0] = '\0';
 }
 
+bool
+error_is_unread(const struct error *e)
+{
+	return e->kind == ERROR_SYSTEM &&
+	       (e->errnum == EIO || e->errnum == EBADMSG ||
+		e->errnum == EUCLEAN);
+}
+
 int
 error_status(enum error_kind kind)
 {

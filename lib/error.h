@@ -12,6 +12,7 @@
 #define ERROR_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 
 /* Kinds.  error_status() maps them to the exit status of a command. */
 enum error_kind {
@@ -92,6 +93,10 @@ int error_no_memory(struct error *err);
 
 /* Forget the error. */
 void error_clear(struct error *err);
+
+/* Is it an I/O error?  Then nothing is known of the bytes: they must not be
+ * called lost, although work may go on without them. */
+bool error_is_unread(const struct error *e);
 
 /* The exit status for `kind`; ERROR_NONE is STATUS_OK. */
 int error_status(enum error_kind kind);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "buf.h"
+#include "error.h"
 #include "json.h"
 #include "report/plan_text.h"
 #include "scavenge/salvage.h"
@@ -30,6 +31,8 @@ state(const struct salvage_dataset *d)
 		return "saved";
 	if (d->flaw != NULL && d->state == SALVAGE_LOST)
 		return report_state(d->found);
+	if (scavenge_is_unknown(d))
+		return report_state(STATUS_FAILED);
 	return salvage_state_name(d->state);
 }
 
@@ -159,12 +162,10 @@ report_verdict(const struct scavenge *s, struct buf *out)
 
 	if (s->plan.count == 0)
 		buf_add_str(out, "nothing to save: the caches hold no dataset");
+	else if (o.saved == 0 && o.unknown > 0)
+		buf_add_str(out, "UNKNOWN: the checkpoints cannot be read");
 	else if (o.newest == 0)
 		buf_add_str(out, "no checkpoint in the caches");
-	else if (o.saved == 0 && o.unknown > 0)
-		buf_add_str(out,
-			    "UNKNOWN: the checkpoints on the prefix cannot "
-			    "be read");
 	else if (o.saved == 0)
 		buf_add_str(out,
 			    "LOST: no checkpoint of the caches can be saved");
@@ -176,7 +177,7 @@ report_verdict(const struct scavenge *s, struct buf *out)
 			   o.outputs_lost > 0 ? "only, the rest is LOST"
 					      : "saved or to be saved");
 	if (o.unknown > 0)
-		buf_printf(out, "; %zu %s on the prefix could not be looked at",
+		buf_printf(out, "; %zu %s could not be read",
 			   str_count(o.unknown, "dataset"));
 	if (s->saved_now > 0)
 		buf_printf(out, "; %s copied", str_size(s->copied));

@@ -9,13 +9,13 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdatomic.h>
 
 #include "encode/code.h"
 #include "error.h"
 #include "mem.h"
 #include "par.h"
 #include "progress.h"
-#include "rescue/solve.h"
 #include "work.h"
 
 /* Number of blocks a worker takes at a time: adjacent blocks share open files,
@@ -39,6 +39,7 @@ struct run {
 	size_t nitems;
 	size_t block;
 	size_t width;		       /* largest number of strings of a job */
+	atomic_bool *left_out;	       /* by set: an input cannot be read */
 	struct stripe_worker *workers; /* with buffers for one block of each
 					  string, end to end */
 };
@@ -75,21 +76,60 @@ struct block {
 					       copies */
 };
 
+/* Report an input that cannot be read.  Returns 1 if its set is left out, or
+ * -1. */
+static int
+leave_out(const struct run *r, const struct compute_unread *what,
+	  struct error *err)
+{
+	if (r->o->unreadable == NULL)
+		return error_pass(err, what->why);
+	if (!atomic_exchange(&r->left_out[what->set], true) &&
+	    r->o->unreadable(r->o->arg, what) < 0)
+		return error_pass(err, what->why);
+	return 1;
+}
+
+/* Read a block of one string, piece by piece, to learn which one fails.
+ * Returns 1 if its set is left out. */
+static int
+read_input(const struct run *r, struct stripe_worker *w, const struct block *b,
+	   uint32_t i, struct error *err)
+{
+	const struct solve_ref *ref = &b->job->in[i];
+	const struct stripe *s = ref->body ? &b->set->body[ref->member]
+					   : &b->set->data[ref->member];
+	const uint64_t off = ref->off + b->off, end = off + b->len;
+	unsigned char *to = b->in[i];
+	struct error why = ERROR_INIT;
+
+	for (uint64_t at = off, cut = 0; at < end; at = cut) {
+		cut = stripe_cut(s, at);
+		cut = cut < end ? cut : end;
+		if (stripe_read(s, w->in, at, to + (at - off),
+				(size_t)(cut - at), &why) < 0)
+			return leave_out(
+				r,
+				&(struct compute_unread){
+					.set = b->set - r->sets,
+					.at = { ref->member, ref->body, at },
+					.why = &why },
+				err);
+	}
+	return 0;
+}
+
 static int
 read_inputs(const struct run *r, struct stripe_worker *w, struct block *b,
 	    struct error *err)
 {
-	for (uint32_t i = 0; i < b->job->nin; i++) {
-		const struct solve_ref *ref = &b->job->in[i];
-		const struct stripe *s = ref->body ? &b->set->body[ref->member]
-						   : &b->set->data[ref->member];
+	int rc = 0;
 
+	for (uint32_t i = 0; rc == 0 && i < b->job->nin; i++) {
 		b->in[i] = w->block + i * r->block;
-		if (stripe_read(s, w->in, ref->off + b->off, b->in[i], b->len,
-				err) < 0)
-			return -1;
+		rc = read_input(r, w, b, i, err);
 	}
-	return 0;
+	return rc;
 }
 
 static void
@@ -128,17 +168,21 @@ run_block(void *arg, size_t block, unsigned worker, struct error *err)
 	const struct solve_job *j = item_job(r, it);
 	struct stripe_worker *w = &r->workers[worker];
 	struct block b;
+	int rc = 0;
 
 	if (work_stopped(r->work)) {
 		errno = EINTR;
 		return error_sys(err, "stopped");
 	}
+	if (r->left_out[it->set])
+		return 0;
 	b.set = &r->sets[it->set];
 	b.job = j;
 	b.off = (block - it->first) * (uint64_t)r->block;
 	b.len = j->len - b.off < r->block ? (size_t)(j->len - b.off) : r->block;
-	if (read_inputs(r, w, &b, err) < 0)
-		return -1;
+	rc = read_inputs(r, w, &b, err);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
 	if (j->recipe != NULL)
 		compute_outputs(r, w, &b);
 	if (write_outputs(w, &b, err) < 0)
@@ -222,6 +266,11 @@ compute(const struct compute_set *sets, size_t nsets,
 		rc = 0;
 		goto out;
 	}
+	r.left_out = mem_calloc(nsets, sizeof(*r.left_out));
+	if (r.left_out == NULL) {
+		error_no_memory(err);
+		goto out;
+	}
 	r.workers = stripe_workers_new(r.par, r.width * r.block, 256, o->sums,
 				       o->new_sums, err);
 	if (r.workers != NULL)
@@ -229,6 +278,7 @@ compute(const struct compute_set *sets, size_t nsets,
 			     err);
 out:
 	stripe_workers_free(r.par, r.workers);
+	mem_free(r.left_out);
 	mem_free(r.items);
 	return rc;
 }

@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rescue/solve.h"
 #include "transfer/stripe.h"
 
 struct error;
-struct solution;
 struct work;
 
 /* Default buffer memory of a worker in bytes, and the size of the blocks that
@@ -32,6 +32,13 @@ struct compute_set {
 	const struct stripe *new_data, *new_body; /* to write */
 };
 
+/* An input that cannot be read. */
+struct compute_unread {
+	size_t set;
+	struct solve_ref at; /* start of the piece of the string that failed */
+	const struct error *why;
+};
+
 struct compute_options {
 	/* Threads of work_waiting(); memory of all of them in bytes (0:
 	 * COMPUTE_WORKER_MEMORY each); progress in bytes read and written;
@@ -40,6 +47,11 @@ struct compute_options {
 	struct stripe_sum *sums;     /* checksums of files read; may be NULL */
 	struct stripe_sum *new_sums; /* checksums of files written; may be
 					NULL */
+	/* Called by any thread, at most once for a set.  Return 0 to continue:
+	 * what is not yet computed of this set is left out.  Return -1 to end
+	 * with the error.  NULL: the first failed read ends it. */
+	int (*unreadable)(void *arg, const struct compute_unread *what);
+	void *arg;
 };
 
 /* Buffer memory in bytes for each of `threads` threads. */

@@ -124,15 +124,6 @@ add_unread(struct plan *p, const char *text)
 		p->first_unread = text;
 }
 
-static const char *
-unread_file(const struct plan *p, const struct plan_file *f)
-{
-	return plan_or_brief(arena_printf(p->arena,
-					  "%s: cannot be read (I/O error)",
-					  f->path),
-			     f->path);
-}
-
 /* Count what could not be read. */
 static void
 count_unread(struct plan *p)
@@ -149,7 +140,8 @@ count_unread(struct plan *p)
 	for (size_t i = 0; i < p->nfiles; i++)
 		if (p->files[i].state == FILE_UNREAD)
 			add_unread(p, p->unread == 0
-					      ? unread_file(p, &p->files[i])
+					      ? plan_unread_text(
+							p, p->files[i].path)
 					      : NULL);
 }
 
@@ -261,43 +253,6 @@ plan_make(struct planner *w, struct error *err)
 	if (make(w, &why) == 0 || why.kind == ERROR_ABSENT)
 		plan_owner_say(w);
 	return why.kind == ERROR_NONE ? 0 : error_pass(err, &why);
-}
-
-int
-plan_mark(struct plan *p, size_t file, enum file_state state, struct error *err)
-{
-	struct planner *w = (struct planner *)p;
-	const struct plan_rank *r = NULL;
-
-	p->files[file].state = state;
-	r = &p->ranks[p->files[file].rank];
-	if (r->data_set != PLAN_NONE) {
-		struct plan_set *s = &p->sets[r->data_set];
-
-		if (!s->opened && plan_reopen_set(w, r->data_set, err) < 0)
-			return -1;
-		if (plan_solve_set(w, s, w->p.arena, err) < 0)
-			return -1;
-	}
-	plan_finish(w);
-	return 0;
-}
-
-int
-plan_mark_body(struct plan *p, uint32_t set, uint32_t member, struct error *err)
-{
-	struct planner *w = (struct planner *)p;
-	struct plan_set *s = &p->sets[set];
-
-	if (!s->opened && plan_reopen_set(w, set, err) < 0)
-		return -1;
-	s->members[member].state = RED_DAMAGED;
-	s->members[member].problem = "its contents are wrong";
-	if (plan_make_header(s, member, w->p.arena, err) < 0 ||
-	    plan_solve_set(w, s, w->p.arena, err) < 0)
-		return -1;
-	plan_finish(w);
-	return 0;
 }
 
 /* --- Messages --- */

@@ -99,7 +99,7 @@ check_item(void *arg, size_t i, unsigned worker, struct error *err)
 
 		if (stripe_read(s, c->workers[worker].in, off,
 				c->workers[worker].block, len, &local) < 0) {
-			if (plan_is_unread(&local))
+			if (error_is_unread(&local))
 				c->unread[it->file] = true;
 			else if (!plan_blames_file(&local))
 				return error_pass(err, &local);

@@ -392,7 +392,18 @@ const char *plan_ranks_in(struct arena *a, uint32_t *ranks, size_t count);
 
 /* --- plan_strings.c --- */
 
-/* Rebuild lost filemaps in memory and decode them. */
+/* Rebuild lost filemaps in memory and decode them: of one set, or of all. */
+int plan_restore_set(struct planner *w, struct plan_set *s, struct error *err);
 int plan_restore_maps(struct planner *w, struct error *err);
+
+/* --- plan_mark.c --- */
+
+/* "PATH: cannot be read (I/O error)"; or `path`, if there is no memory. */
+const char *plan_unread_text(const struct plan *p, const char *path);
+
+/* plan_mark_unread() without totals, and without restoring filemaps. */
+int plan_mark_at(struct planner *w, struct plan_set *s,
+		 const struct solve_ref *at, const char **text,
+		 struct error *err);
 
 #endif /* RESCUE_PLAN_IMPL_H */

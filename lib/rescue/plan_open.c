@@ -20,6 +20,10 @@
 #include "meta/kvtree.h"
 #include "path.h"
 #include "rescue/plan_impl.h"
+#include "str.h"
+
+/* Bytes to read of a body to learn whether it can be read. */
+#define PROBE 4096
 
 /* Mark the member as damaged because of `local`.  If the file is not the cause
  * (no permission, no memory), pass the error on. */
@@ -27,12 +31,15 @@ static int
 bad_member(struct plan_member *m, enum red_state state, struct arena *arena,
 	   const struct error *local, struct error *err)
 {
-	m->unread = plan_is_unread(local);
+	m->unread = error_is_unread(local);
 	if (!plan_blames_file(local) && !m->unread)
 		return error_pass(err, local);
-	/* Nothing says that the body behind an unread header can be read. */
-	m->state = m->unread ? RED_DAMAGED : state;
-	m->problem = arena_strdup(arena, local->text);
+	m->state = state;
+	m->problem = m->unread && state == RED_HEADER_DAMAGED &&
+				     str_starts(local->text, m->name)
+			     ? arena_printf(arena, "%s: header%s", m->name,
+					    local->text + strlen(m->name))
+			     : arena_strdup(arena, local->text);
 	return m->problem == NULL ? error_no_memory(err) : 0;
 }
 
@@ -421,21 +428,44 @@ check_size(const struct plan_set *s, uint32_t member,
 	}
 }
 
+/* Can the beginning and the end of the body be read? */
+static bool
+body_answers(const struct planner *w, const struct plan_member *m)
+{
+	const size_t len =
+		m->red->body_size < PROBE ? (size_t)m->red->body_size : PROBE;
+	const uint64_t end = m->red->body_start + m->red->body_size;
+	unsigned char block[PROBE];
+	int fd = path_open_beneath(w->p.places[m->place].meta_fd, m->name,
+				   O_RDONLY | O_NONBLOCK, 0, NULL);
+	bool good = fd >= 0 &&
+		    io_pread(fd, m->name, block, len, m->red->body_start,
+			     NULL) == 0 &&
+		    io_pread(fd, m->name, block, len, end - len, NULL) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return good;
+}
+
 /* The body behind a damaged header is used only if the file has the expected
- * size, because then the body is at the expected offset. */
+ * size, because then the body is at the expected offset; and behind an unread
+ * header, if that was not the failure of the whole file. */
 static void
-check_salvage(const struct plan_set *s, uint32_t member)
+check_salvage(const struct planner *w, const struct plan_set *s,
+	      uint32_t member)
 {
 	struct plan_member *m = &s->members[member];
 
 	if (m->red->header == NULL ||
-	    m->file_size != m->red->body_start + m->red->body_size)
+	    m->file_size != m->red->body_start + m->red->body_size ||
+	    (m->unread && !body_answers(w, m)))
 		m->state = RED_DAMAGED;
 }
 
 static int
-settle_member(struct plan_set *s, uint32_t member, const struct facts *f,
-	      struct arena *arena, struct error *err)
+settle_member(const struct planner *w, struct plan_set *s, uint32_t member,
+	      const struct facts *f, struct arena *arena, struct error *err)
 {
 	struct plan_member *m = &s->members[member];
 
@@ -447,7 +477,7 @@ settle_member(struct plan_set *s, uint32_t member, const struct facts *f,
 		return -1;
 	plan_renew_place(s, member);
 	if (m->state == RED_HEADER_DAMAGED)
-		check_salvage(s, member);
+		check_salvage(w, s, member);
 	return 0;
 }
 
@@ -482,7 +512,7 @@ plan_open_set(struct planner *w, struct plan_set *s, struct arena *arena,
 			goto out;
 	}
 	for (uint32_t i = 0; i < s->n; i++)
-		if (settle_member(s, i, &f, arena, err) < 0)
+		if (settle_member(w, s, i, &f, arena, err) < 0)
 			goto out;
 	rc = 0;
 out:

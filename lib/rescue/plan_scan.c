@@ -76,14 +76,6 @@ plan_blames_file(const struct error *e)
 	}
 }
 
-bool
-plan_is_unread(const struct error *e)
-{
-	return e->kind == ERROR_SYSTEM &&
-	       (e->errnum == EIO || e->errnum == EBADMSG ||
-		e->errnum == EUCLEAN);
-}
-
 int
 plan_scan_one(struct planner *w, uint32_t place, const char *name,
 	      const struct hidden_file *hidden, struct error *err)
@@ -322,10 +314,10 @@ read_map(void *arg, size_t i, unsigned worker, struct error *err)
 			       &w->filemaps[e->rank], &why, err);
 		if (rc < 0)
 			return -1;
-	} else if (!plan_blames_file(&local) && !plan_is_unread(&local)) {
+	} else if (!plan_blames_file(&local) && !error_is_unread(&local)) {
 		return error_pass(err, &local);
 	} else {
-		r->map.unread = plan_is_unread(&local);
+		r->map.unread = error_is_unread(&local);
 		why = arena_strdup(w->arenas[worker], local.text);
 		if (why == NULL)
 			return error_no_memory(err);

@@ -230,13 +230,52 @@ take_targets(struct planner *w, struct plan_set *s, struct error *err)
 	return 0;
 }
 
+/* An input that cannot be read. */
+struct unread {
+	bool found;
+	struct solve_ref at;
+};
+
 static int
-restore_set(struct planner *w, struct plan_set *s, struct error *err)
+note_unread(void *arg, const struct compute_unread *what)
 {
-	struct compute_options o = { .work = w->work };
+	struct unread *u = arg;
+
+	if (!error_is_unread(what->why))
+		return -1;
+	*u = (struct unread){ true, what->at };
+	return 0;
+}
+
+/* Forget what was to be computed. */
+static void
+drop_targets(struct planner *w, const struct plan_set *s)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct plan_rank *r = NULL;
+
+		if (s->members[i].rank >= w->p.nranks)
+			continue;
+		r = &w->p.ranks[s->members[i].rank];
+		if (!r->map_known)
+			r->map.image = NULL;
+	}
+}
+
+/* Returns 1 if an input cannot be read: the set is solved without it. */
+static int
+restore_once(struct planner *w, struct plan_set *s, struct error *err)
+{
+	struct unread u = { .found = false };
+	struct compute_options o = {
+		.work = w->work,
+		.unreadable = note_unread,
+		.arg = &u,
+	};
 	struct stripe *to = NULL, *none = NULL;
 	struct plan_strings have;
 	struct compute_set set = { .solution = s->solution };
+	const char *text = NULL;
 
 	to = arena_alloc(w->p.arena, s->n, sizeof(*to));
 	none = arena_alloc(w->p.arena, s->n, sizeof(*none));
@@ -251,18 +290,28 @@ restore_set(struct planner *w, struct plan_set *s, struct error *err)
 	set.new_body = none;
 	if (compute(&set, 1, &o, err) < 0)
 		return -1;
-	return take_targets(w, s, err);
+	if (!u.found)
+		return take_targets(w, s, err);
+	drop_targets(w, s);
+	return plan_mark_at(w, s, &u.at, &text, err) < 0 ? -1 : 1;
+}
+
+int
+plan_restore_set(struct planner *w, struct plan_set *s, struct error *err)
+{
+	int rc = 1;
+
+	while (rc == 1 && s->solution != NULL && s->verdict == SET_REBUILDABLE)
+		rc = restore_once(w, s, err);
+	return rc < 0 ? -1 : 0;
 }
 
 int
 plan_restore_maps(struct planner *w, struct error *err)
 {
-	for (size_t i = 0; i < w->p.nsets; i++) {
-		struct plan_set *s = &w->p.sets[i];
-
-		if (s->map && s->solution != NULL &&
-		    s->verdict == SET_REBUILDABLE && restore_set(w, s, err) < 0)
+	for (size_t i = 0; i < w->p.nsets; i++)
+		if (w->p.sets[i].map &&
+		    plan_restore_set(w, &w->p.sets[i], err) < 0)
 			return -1;
-	}
 	return 0;
 }

@@ -27,8 +27,8 @@
 #include "transfer/transfer.h"
 #include "work.h"
 
-/* Each round marks at least one more file as damaged.  A dataset with this
- * number of damaged files has a broken disk, not flipped bits. */
+/* Each round marks at least one more file as damaged or unreadable.  A dataset
+ * with this number of damaged files has a broken disk, not flipped bits. */
 #define REBUILD_ROUNDS 64
 
 bool
@@ -210,9 +210,10 @@ map_target(struct rebuild_run *r, const struct plan_member *m,
 }
 
 static int
-set_targets(struct rebuild_run *r, const struct plan_set *s, struct error *err)
+set_targets(struct rebuild_run *r, uint32_t index, struct error *err)
 {
-	struct compute_set *c = &r->sets[r->nsets++];
+	const struct plan_set *s = &r->p->sets[index];
+	struct compute_set *c = &r->sets[r->nsets];
 	struct stripe *to = NULL, *to_body = NULL;
 	struct plan_strings have;
 
@@ -238,59 +239,150 @@ set_targets(struct rebuild_run *r, const struct plan_set *s, struct error *err)
 		.new_data = to,
 		.new_body = to_body,
 	};
+	r->of[r->nsets++] = index;
 	return 0;
 }
 
 /* --- Contents --- */
 
+/* Note a file that cannot be read because of an I/O error; any thread. */
+static int
+note_unread(struct rebuild_run *r, uint32_t set, const struct solve_ref *at,
+	    const struct error *why)
+{
+	if (!error_is_unread(why))
+		return -1;
+	pthread_mutex_lock(&r->lock);
+	r->unread[r->nunread++] = (struct rebuild_unread){ set, *at };
+	pthread_mutex_unlock(&r->lock);
+	return 0;
+}
+
+static int
+unread_input(void *arg, const struct compute_unread *what)
+{
+	struct rebuild_run *r = arg;
+
+	return note_unread(r, r->of[what->set], &what->at, what->why);
+}
+
+/* Say which `n` files are computed again although they may be right; `first`
+ * says what is wrong with one of them. */
+static void
+tell_unread(const struct rebuild_run *r, const char *first, size_t n)
+{
+	if (n == 1)
+		work_say(r->work, "%s: taken for lost", first);
+	else if (n > 1)
+		work_say(r->work, "%s: taken for lost, and %zu more like it",
+			 first, n - 1);
+}
+
+/* Mark the files that could not be read, and say so.  Returns their number, or
+ * -1. */
+static long
+mark_unread(struct rebuild_run *r, struct error *err)
+{
+	const char *first = NULL, *text = NULL;
+
+	for (size_t i = 0; i < r->nunread; i++) {
+		const struct rebuild_unread *u = &r->unread[i];
+
+		if (plan_mark_unread(r->p, u->set, &u->at, &text, err) < 0)
+			return -1;
+		if (first == NULL)
+			first = text;
+		else
+			work_detail(r->work, "%s", text);
+	}
+	if (r->p->verdict != SET_LOST || r->o.partial)
+		tell_unread(r, first, r->nunread);
+	return (long)r->nunread;
+}
+
+/* A body that is copied to a new file. */
+struct body_copy {
+	struct rebuild_run *r;
+	uint32_t set, member;
+	bool unread;
+};
+
+static int
+unread_body(void *arg, const struct error *why)
+{
+	struct body_copy *c = arg;
+	const struct solve_ref at = { c->member, true, 0 };
+
+	if (!c->unread && note_unread(c->r, c->set, &at, why) < 0)
+		return -1;
+	c->unread = true;
+	return 0;
+}
+
 /* Copy the body of a redundancy file with a damaged header to the new file. */
 static int
-copy_body(struct rebuild_run *r, const struct place *pl,
-	  const struct plan_member *m, const struct stripe *to,
-	  struct error *err)
+copy_body(struct body_copy *c, const struct stripe *to, struct error *err)
 {
+	const struct rebuild_run *r = c->r;
+	const struct plan_member *m = &r->p->sets[c->set].members[c->member];
 	struct stripe_part from = {
 		.len = to->nparts ? to->parts[0].len : 0,
-		.dirfd = pl->meta_fd,
+		.dirfd = r->p->places[m->place].meta_fd,
 		.path = m->name,
 		.off = m->red->body_start,
 		.sum = STRIPE_NO_SUM,
 	};
 	const struct stripe src = { 1, &from };
 	const struct work work = { .stop = r->work->stop };
-	const struct transfer_options how = { .work = &work };
+	const struct transfer_options how = {
+		.work = &work,
+		.unreadable = unread_body,
+		.arg = c,
+	};
 
-	if (transfer(&src, to, from.len, &how, err) < 0)
-		return -1;
-	work_detail(r->work,
-		    "%s: header was damaged and is written anew; its contents, "
-		    "which nothing else can confirm, were used",
-		    m->name);
-	return 0;
+	return transfer(&src, to, from.len, &how, err);
+}
+
+/* Is the body behind a damaged header used? */
+static bool
+uses_body(const struct plan_set *s, const struct plan_member *m)
+{
+	return s->salvage && m->state == RED_HEADER_DAMAGED &&
+	       m->fate == FATE_REBUILD;
 }
 
 static int
 copy_bodies(struct rebuild_run *r, struct error *err)
 {
-	size_t c = 0;
+	for (size_t i = 0; i < r->nsets; i++) {
+		const struct plan_set *s = &r->p->sets[r->of[i]];
 
-	for (size_t i = 0; i < r->p->nsets; i++) {
-		const struct plan_set *s = &r->p->sets[i];
-
-		if (!rebuild_wants(r, s))
-			continue;
 		for (uint32_t m = 0; m < s->n; m++) {
-			const struct plan_member *pm = &s->members[m];
+			struct body_copy c = { r, r->of[i], m, false };
 
-			if (s->salvage && pm->state == RED_HEADER_DAMAGED &&
-			    pm->fate == FATE_REBUILD &&
-			    copy_body(r, &r->p->places[pm->place], pm,
-				      &r->sets[c].new_body[m], err) < 0)
+			if (uses_body(s, &s->members[m]) &&
+			    copy_body(&c, &r->sets[i].new_body[m], err) < 0)
 				return -1;
 		}
-		c++;
 	}
 	return 0;
+}
+
+static void
+tell_bodies(const struct rebuild_run *r)
+{
+	for (size_t i = 0; i < r->nsets; i++) {
+		const struct plan_set *s = &r->p->sets[r->of[i]];
+
+		for (uint32_t m = 0; m < s->n; m++)
+			if (uses_body(s, &s->members[m]))
+				work_detail(r->work,
+					    "%s: header was damaged and is "
+					    "written anew; its contents, which "
+					    "nothing else can confirm, were "
+					    "used",
+					    s->members[m].name);
+	}
 }
 
 /* --- Rounds --- */
@@ -298,12 +390,18 @@ copy_bodies(struct rebuild_run *r, struct error *err)
 static int
 list_targets(struct rebuild_run *r, struct error *err)
 {
-	r->sets = mem_calloc(r->p->nsets + 1, sizeof(*r->sets));
-	if (r->sets == NULL)
-		return error_no_memory(err);
+	size_t bodies = 0;
+
 	for (size_t i = 0; i < r->p->nsets; i++)
+		bodies += r->p->sets[i].n;
+	r->sets = mem_calloc(r->p->nsets + 1, sizeof(*r->sets));
+	r->of = mem_calloc(r->p->nsets + 1, sizeof(*r->of));
+	r->unread = mem_calloc(r->p->nsets + bodies + 1, sizeof(*r->unread));
+	if (r->sets == NULL || r->of == NULL || r->unread == NULL)
+		return error_no_memory(err);
+	for (uint32_t i = 0; i < r->p->nsets; i++)
 		if (rebuild_wants(r, &r->p->sets[i]) &&
-		    set_targets(r, &r->p->sets[i], err) < 0)
+		    set_targets(r, i, err) < 0)
 			return -1;
 	return rebuild_make_sums(r, err);
 }
@@ -372,8 +470,8 @@ count_results(struct rebuild_run *r)
 	}
 }
 
-/* One attempt.  Returns 1 if a file turned out to be damaged: the plan has
- * changed, and the caller tries again. */
+/* One attempt.  Returns 1 if a file turned out to be damaged or unreadable: the
+ * plan has changed, and the caller tries again. */
 static int
 attempt(struct rebuild_run *r, struct error *err)
 {
@@ -381,23 +479,25 @@ attempt(struct rebuild_run *r, struct error *err)
 		.work = r->work,
 		.sums = r->sums,
 		.new_sums = r->new_sums,
+		.unreadable = unread_input,
+		.arg = r,
 	};
-	long bad = 0;
-
 	bool marked = false;
+	long bad = 0;
 
 	if (put_check_room(r->put, "the rebuilt files", err) < 0 ||
 	    plan_begin_packed(r->p, &marked, err) < 0 ||
 	    write_headers(r, err) < 0 || copy_bodies(r, err) < 0 ||
-	    compute(r->sets, r->nsets, &co, err) < 0)
+	    (r->nunread == 0 && compute(r->sets, r->nsets, &co, err) < 0))
 		return -1;
 	r->result->bytes_read += r->p->bytes_read;
-	bad = rebuild_check_sums(r, err);
+	bad = r->nunread > 0 ? mark_unread(r, err) : rebuild_check_sums(r, err);
 	if (bad != 0)
 		return bad < 0 ? -1 : 1;
 	if (put_commit(r->put, err) < 0 ||
 	    (marked && plan_end_packed(r->p, err) < 0))
 		return -1;
+	tell_bodies(r);
 	count_results(r);
 	return 0;
 }
@@ -408,7 +508,7 @@ round_once(struct rebuild_run *r, struct error *err)
 	int rc = -1;
 
 	r->arena = arena_new();
-	r->nsets = 0;
+	r->nsets = r->nunread = 0;
 	r->in_place = (struct rebuild_result){ .files = 0 };
 	r->put = put_new(
 		&(struct put_options){
@@ -427,27 +527,18 @@ round_once(struct rebuild_run *r, struct error *err)
 	}
 	put_free(r->put);
 	mem_free(r->sets);
+	mem_free(r->of);
+	mem_free(r->unread);
 	mem_free(r->sums);
 	mem_free(r->new_sums);
 	mem_free(r->look);
 	r->sets = NULL;
+	r->of = NULL;
+	r->unread = NULL;
 	r->sums = r->new_sums = NULL;
 	r->look = NULL;
 	arena_free(r->arena);
 	return rc;
-}
-
-/* Say what is computed again although it may be right. */
-static void
-tell_unread(const struct rebuild_run *r)
-{
-	const struct plan *p = r->p;
-
-	if (p->unread == 1)
-		work_say(r->work, "%s: taken for lost", p->first_unread);
-	else if (p->unread > 1)
-		work_say(r->work, "%s: taken for lost, and %zu more like it",
-			 p->first_unread, p->unread - 1);
 }
 
 int
@@ -483,8 +574,9 @@ rebuild(struct plan *p, const struct rebuild_options *o,
 	r.result = result ? result : &scratch;
 	*r.result = scratch;
 	r.work = work_or_default(o != NULL ? o->work : NULL);
+	pthread_mutex_init(&r.lock, NULL);
 	if (p->verdict == SET_REBUILDABLE || r.o.partial)
-		tell_unread(&r);
+		tell_unread(&r, p->first_unread, p->unread);
 	for (int i = 0; rc == 1 && i < REBUILD_ROUNDS; i++) {
 		if (p->verdict == SET_LOST && !r.o.partial)
 			rc = plan_error(p, err);
@@ -495,6 +587,7 @@ rebuild(struct plan *p, const struct rebuild_options *o,
 	}
 	if (rc == 0)
 		rc = rebuild_settle(p, r.work, err);
+	pthread_mutex_destroy(&r.lock);
 	if (rc < 0)
 		room_explain(p->places[0].meta_fd, 0, err);
 	if (rc == 1)

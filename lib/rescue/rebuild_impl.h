@@ -6,10 +6,18 @@
 #ifndef RESCUE_REBUILD_IMPL_H
 #define RESCUE_REBUILD_IMPL_H
 
+#include <pthread.h>
+
 #include "rescue/compute.h"
 #include "rescue/rebuild.h"
 #include "rescue/rescue_impl.h"
 #include "transfer/put.h"
+
+/* A file that could not be read while it was used. */
+struct rebuild_unread {
+	uint32_t set; /* in plan.sets */
+	struct solve_ref at;
+};
 
 struct rebuild_run {
 	struct plan *p;
@@ -19,7 +27,12 @@ struct rebuild_run {
 	struct arena *arena; /* freed after each round */
 	struct put *put;
 	struct compute_set *sets;
+	uint32_t *of; /* by set of `sets`: its index in plan.sets */
 	size_t nsets;
+	pthread_mutex_t lock;	       /* protects the next two members */
+	struct rebuild_unread *unread; /* room for one of each set; freed after
+					  each round */
+	size_t nunread;
 	struct rebuild_result in_place; /* what is written into containers */
 	struct stripe_sum *sums, *new_sums; /* by file; NULL: no checksums are
 					       recorded */

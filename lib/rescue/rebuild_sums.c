@@ -125,9 +125,30 @@ reads_body(const struct plan_set *s, uint32_t member)
 	return false;
 }
 
-/* Mark redundancy files of a set as damaged: those with a wrong checksum; if
- * there are none, but all data are proven right, those that were used.  Returns
- * their number, -1 on error. */
+/* Compare the recorded checksum of a redundancy file.  Returns 1 if it cannot
+ * be read: the plan has changed. */
+static int
+check_body(struct rebuild_run *r, uint32_t set, uint32_t member, bool *right,
+	   bool *wrong, struct error *err)
+{
+	const struct solve_ref at = { member, true, 0 };
+	const char *text = NULL;
+	struct error why = ERROR_INIT;
+
+	if (plan_check_red(r->p, &r->p->sets[set].members[member], right, wrong,
+			   &why) == 0)
+		return 0;
+	if (!error_is_unread(&why))
+		return error_pass(err, &why);
+	if (plan_mark_unread(r->p, set, &at, &text, err) < 0)
+		return -1;
+	work_say(r->work, "%s: taken for lost", text);
+	return 1;
+}
+
+/* Mark redundancy files of a set as damaged: one that cannot be read; those
+ * with a wrong checksum; if there are none, but all data are proven right,
+ * those that were used.  Returns their number, -1 on error. */
 static long
 blame_bodies(struct rebuild_run *r, uint32_t set, struct error *err)
 {
@@ -138,12 +159,11 @@ blame_bodies(struct rebuild_run *r, uint32_t set, struct error *err)
 	int rc = bad != NULL && suspect != NULL ? 0 : error_no_memory(err);
 
 	for (uint32_t m = 0; m < s->n && rc == 0; m++) {
-		const struct plan_member *pm = &s->members[m];
 		bool right = false;
 
 		if (!reads_body(s, m))
 			continue;
-		rc = plan_check_red(r->p, pm, &right, &bad[m], err);
+		rc = check_body(r, set, m, &right, &bad[m], err);
 		marked += bad[m];
 		suspect[m] = !right && !bad[m];
 		suspects += suspect[m];
@@ -158,7 +178,7 @@ blame_bodies(struct rebuild_run *r, uint32_t set, struct error *err)
 			rc = plan_mark_body(r->p, set, m, err);
 	mem_free(bad);
 	mem_free(suspect);
-	return rc < 0 ? -1 : marked;
+	return rc != 0 ? rc : marked;
 }
 
 /* A rebuilt file has a wrong checksum, so one of its inputs is damaged.  Check

@@ -72,9 +72,12 @@ deep_made(const struct deep_block *b, uint32_t i)
  */
 bool plan_blames_file(const struct error *e);
 
-/* Is it an I/O error?  Then nothing is known of the bytes: a plan can do
- * without them, but must not call lost what is lost without them. */
-bool plan_is_unread(const struct error *e);
+/* The file that holds the byte `at` of a set's strings could be opened when the
+ * plan was made, but reading it fails with an I/O error: count it as lost, and
+ * solve its set again.  *text names it and says so (owned by the plan).  The
+ * next solution does without the file, so each file is marked at most once. */
+int plan_mark_unread(struct plan *p, uint32_t set, const struct solve_ref *at,
+		     const char **text, struct error *err);
 
 /* --- Where a plan's bytes are --- */
 

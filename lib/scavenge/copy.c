@@ -67,7 +67,7 @@ open_dirs(struct copier *c, const struct nodecache_where *w, struct error *err)
 		nodecache_dir_close(dir);
 		if (why.kind == ERROR_NOMEM)
 			return error_no_memory(err);
-		copy_blame(c, NULL, why.text);
+		copy_blame(c, NULL, &why);
 		problem = "it cannot be read";
 	}
 	if (c->ndirs > 0)
@@ -111,7 +111,7 @@ read_map(struct copier *c, struct copy_rank *r, struct kvtree *t,
 			return 0;
 		if (why.kind == ERROR_NOMEM)
 			return error_no_memory(err);
-		copy_blame(c, r, why.text);
+		copy_blame(c, r, &why);
 		c->r->bad++;
 	}
 	if (c->meta_fd >= 0 &&
@@ -206,7 +206,7 @@ add_item(struct copier *c, struct copy_rank *r, struct error *err)
 
 /* Mark the item bad without trying to copy it. */
 static void
-refuse(struct copier *c, struct copy_item *it, const char *why)
+refuse(struct copier *c, struct copy_item *it, const struct error *why)
 {
 	copy_blame(c, &c->ranks[it->rank], why);
 	it->state = COPY_BAD;
@@ -234,7 +234,7 @@ add_file(struct copier *c, struct copy_rank *r, const struct filemap_file *f,
 		error_set(&why, ERROR_DAMAGED, "%s: was never completed",
 			  it->rel);
 	if (why.kind != ERROR_NONE)
-		refuse(c, it, why.text);
+		refuse(c, it, &why);
 	return 0;
 }
 
@@ -244,6 +244,7 @@ add_red(struct copier *c, struct copy_rank *r, const char *name,
 {
 	struct copy_item *it = add_item(c, r, err);
 	struct attr *attr = arena_alloc(c->arena, 1, sizeof(*attr));
+	struct error why = ERROR_INIT;
 	struct stat st;
 
 	if (it == NULL)
@@ -253,11 +254,14 @@ add_red(struct copier *c, struct copy_rank *r, const char *name,
 	it->rel = arena_printf(c->arena, "%s/%s", c->meta, name);
 	if (it->rel == NULL || attr == NULL)
 		return error_no_memory(err);
-	if (fstatat(r->dir->meta, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    S_ISREG(st.st_mode))
-		attr_from_stat(attr, &st);
+	if (fstatat(r->dir->meta, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		error_sys(&why, "%s: cannot stat", name);
+	else if (!S_ISREG(st.st_mode))
+		error_set(&why, ERROR_DAMAGED, "%s: not a regular file", name);
 	else
-		refuse(c, it, name);
+		attr_from_stat(attr, &st);
+	if (why.kind != ERROR_NONE)
+		refuse(c, it, &why);
 	return 0;
 }
 
@@ -266,6 +270,7 @@ static int
 find_doubles(struct copier *c, struct error *err)
 {
 	struct map *seen = map_new();
+	struct error twice = ERROR_INIT;
 	int rc = seen == NULL ? error_no_memory(err) : 0;
 
 	for (size_t i = 0; i < c->nitems && rc == 0; i++) {
@@ -273,10 +278,14 @@ find_doubles(struct copier *c, struct error *err)
 
 		if (it->state == COPY_BAD)
 			continue;
-		if (map_get(seen, it->rel) != MAP_NONE)
-			refuse(c, it, "its place is that of another file");
-		else if (map_put(seen, it->rel, i) < 0)
+		if (map_get(seen, it->rel) != MAP_NONE) {
+			error_set(&twice, ERROR_DAMAGED,
+				  "%s: its place is that of another file",
+				  it->from);
+			refuse(c, it, &twice);
+		} else if (map_put(seen, it->rel, i) < 0) {
 			rc = error_no_memory(err);
+		}
 	}
 	map_free(seen);
 	return rc;

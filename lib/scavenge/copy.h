@@ -85,8 +85,10 @@ struct copy_result {
 	/* not copied: a file of other contents, perhaps of another dataset, has
 	 * the name */
 	uint64_t taken;
-	uint64_t bad;	/* missing, damaged, or outside of the prefix */
-	uint64_t bytes; /* size of the copied files */
+	uint64_t bad;	 /* missing, damaged, or outside of the prefix */
+	uint64_t unread; /* of the bad ones: an I/O error, so nothing is known
+			    of their contents */
+	uint64_t bytes;	 /* size of the copied files */
 };
 
 /*

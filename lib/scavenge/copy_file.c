@@ -57,13 +57,15 @@ tell(struct job *j, uint64_t bytes)
 }
 
 void
-copy_blame(struct copier *c, const struct copy_rank *r, const char *text)
+copy_blame(struct copier *c, const struct copy_rank *r, const struct error *why)
 {
 	pthread_mutex_lock(&c->lock);
+	c->r->unread += error_is_unread(why);
 	if (r == NULL)
-		work_say(c->o->work, "%s", text);
+		work_say(c->o->work, "%s", why->text);
 	else
-		work_say(c->o->work, "rank %" PRId64 ": %s", r->rank, text);
+		work_say(c->o->work, "rank %" PRId64 ": %s", r->rank,
+			 why->text);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -108,7 +110,7 @@ bad(struct job *j, const struct error *why, struct error *err)
 {
 	if (why->kind == ERROR_NOMEM)
 		return error_no_memory(err);
-	copy_blame(j->c, &j->c->ranks[j->it->rank], why->text);
+	copy_blame(j->c, &j->c->ranks[j->it->rank], why);
 	return done(j, COPY_BAD, err);
 }
 
@@ -359,11 +361,11 @@ is_taken(const struct job *j)
 static int
 refuse_taken(struct job *j, struct error *err)
 {
-	char text[ERROR_TEXT_MAX];
+	struct error why = ERROR_INIT;
 
-	snprintf(text, sizeof(text),
-		 "%s: exists with other contents: not replaced", j->it->rel);
-	copy_blame(j->c, &j->c->ranks[j->it->rank], text);
+	error_set(&why, ERROR_DAMAGED,
+		  "%s: exists with other contents: not replaced", j->it->rel);
+	copy_blame(j->c, &j->c->ranks[j->it->rank], &why);
 	pthread_mutex_lock(&j->c->lock);
 	j->c->ranks[j->it->rank].taken = true;
 	if (j->c->o->taken != NULL)

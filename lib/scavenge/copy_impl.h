@@ -120,8 +120,10 @@ int copy_item_placed(void *arg, const struct put_what *what,
 /* -1 with ERROR_SYSTEM if the user stopped the command. */
 int copy_stopped(const struct copier *c, struct error *err);
 
-/* Report a bad file of rank `r`; NULL: of no rank. */
-void copy_blame(struct copier *c, const struct copy_rank *r, const char *text);
+/* Report a bad file of rank `r` (NULL: of no rank), and count it if it could
+ * not be read. */
+void copy_blame(struct copier *c, const struct copy_rank *r,
+		const struct error *why);
 
 /* --- copy_rank.c --- */
 

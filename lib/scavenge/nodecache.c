@@ -272,6 +272,16 @@ struct looking {
 	struct buf raw;
 };
 
+/* Note a problem of the dataset or of a rank. */
+static int
+problem(struct looking *l, const char **to, const struct error *why,
+	struct error *err)
+{
+	if (error_is_unread(why) && note(l->arena, &l->d->unread, why, err) < 0)
+		return -1;
+	return note(l->arena, to, why, err);
+}
+
 /* Read the header at the start of redundancy file `fd`. */
 static int
 read_header(struct looking *l, int fd, const char *name, uint32_t owner,
@@ -349,7 +359,7 @@ look_at_reds(struct looking *l, const struct nodecache_slot *s,
 		to = n.map ? &r->mapred : &r->red;
 		if (!to->there &&
 		    read_red(l, s->red[i], &n, to, &r->redundancy, &why) < 0 &&
-		    note(l->arena, &r->problem, &why, err) < 0)
+		    problem(l, &r->problem, &why, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -370,7 +380,7 @@ look_at_files(struct looking *l, const struct filemap *m,
 			continue;
 		}
 		r->bad++;
-		if (note(l->arena, &r->problem, &why, err) < 0)
+		if (problem(l, &r->problem, &why, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -385,7 +395,7 @@ look_at_map(struct looking *l, struct nodecache_rank *r, struct error *err)
 
 	arena_reset(l->scratch);
 	if (nodecache_dir_map(l->dir.meta, r->rank, &to, &why) < 0)
-		return note(l->arena, &r->problem, &why, err);
+		return problem(l, &r->problem, &why, err);
 	r->map = true;
 	if (m.ranks >= 0 && l->d->world < 0)
 		l->d->world = m.ranks;
@@ -394,7 +404,7 @@ look_at_map(struct looking *l, struct nodecache_rank *r, struct error *err)
 			  "filemap_%" PRId64 ": written by %" PRId64
 			  " ranks, another by %" PRId64,
 			  r->rank, m.ranks, l->d->world);
-		if (note(l->arena, &l->d->problem, &why, err) < 0)
+		if (problem(l, &l->d->problem, &why, err) < 0)
 			return -1;
 	}
 	return look_at_files(l, &m, r, err);
@@ -452,7 +462,7 @@ look_at_dataset(struct looking *l, struct nodecache_dataset *d,
 		return 0;
 	l->d = d;
 	rc = nodecache_dir_open(&l->dir, d->dir, &why) < 0
-		     ? note(l->arena, &d->problem, &why, err)
+		     ? problem(l, &d->problem, &why, err)
 		     : look_at_dir(l, err);
 	nodecache_dir_close(&l->dir);
 	return rc;

@@ -74,6 +74,8 @@ dataset_object(const struct nodecache_dataset *d)
 		json_set_u64(j, "created", d->created);
 	json_set_i64(j, "world", d->world);
 	json_set_str(j, "store", d->store);
+	if (d->unread != NULL)
+		json_set_str(j, "unread", d->unread);
 	for (size_t i = 0; i < d->nranks; i++)
 		json_push(ranks, rank_json(&d->ranks[i]));
 	json_set(j, "ranks", ranks);
@@ -255,6 +257,7 @@ parse_dataset(const struct json_value *v, struct arena *a,
 	if (json_get_str(v, "name", a, &d->name, err) < 0 ||
 	    json_get_str(v, "dir", a, &d->dir, err) < 0 ||
 	    json_get_str(v, "store", a, &d->store, err) < 0 ||
+	    json_get_str(v, "unread", a, &d->unread, err) < 0 ||
 	    json_get_str(v, "problem", a, &d->problem, err) < 0)
 		return -1;
 	return parse_ranks(json_get(v, "ranks"), a, d, err);

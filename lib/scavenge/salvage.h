@@ -50,6 +50,7 @@ struct salvage_dataset {
 	const char *name; /* NULL: unknown */
 	bool ckpt, output, bypass;
 	uint64_t created; /* microseconds since the epoch; 0: unknown */
+	bool unread;	  /* an I/O error hides a part of it in a cache */
 	bool done;	  /* on the prefix, and looked at; set by the caller */
 	/* Set by the caller, of a dataset that is in the index: */
 	bool claimed, looked; /* the entry is valid; it was looked at */

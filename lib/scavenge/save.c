@@ -166,7 +166,7 @@ failure_reason(const struct remote_result *r, char *to, size_t size)
 /* The node's result: the lines of JSON that scr_copy prints. */
 struct node_result {
 	uint64_t bytes; /* copied */
-	uint64_t bad, taken;
+	uint64_t bad, taken, unread;
 };
 
 /* Take one line: a file that was not replaced, or the totals. */
@@ -183,6 +183,7 @@ take_line(struct copying *c, const char *line, size_t len,
 	if (json_get_u64(j, "bytes", UINT64_MAX, &out->bytes)) {
 		(void)json_get_u64(j, "bad", UINT64_MAX, &out->bad);
 		(void)json_get_u64(j, "taken", UINT64_MAX, &out->taken);
+		(void)json_get_u64(j, "unread", UINT64_MAX, &out->unread);
 	} else if (json_get_str(j, "taken", c->s->arena, &path, NULL) == 0 &&
 		   path != NULL) {
 		if (MEM_ROOM(c->taken, c->ntaken, c->taken_cap))
@@ -223,6 +224,7 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 		if (read_result(c, &r[i], &got, err) < 0)
 			return -1;
 		s->copied += got.bytes;
+		c->d->unread = c->d->unread || got.unread > 0;
 		if (r[i].state == REMOTE_DONE &&
 		    (r[i].status == STATUS_OK ||
 		     (r[i].status == STATUS_DAMAGED && got.bad == 0 &&
@@ -504,9 +506,12 @@ scavenge_save(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	if (d->state == SALVAGE_LOST && !mend && s->o->only != d->id) {
 		/* What is wrong on the prefix is reported already. */
 		if (d->flaw == NULL)
-			work_say(s->work, "dataset %" PRId64 "%s%s: lost: %s",
+			work_say(s->work, "dataset %" PRId64 "%s%s: %s: %s",
 				 d->id, d->name ? " " : "",
-				 d->name ? d->name : "", d->why);
+				 d->name ? d->name : "",
+				 scavenge_is_unknown(d) ? "cannot be read"
+							: "lost",
+				 d->why);
 		return 0;
 	}
 	s->blocked = NULL;

@@ -96,6 +96,10 @@ take_dataset(struct scavenge *s, uint32_t node,
 	if (v->problem != NULL)
 		work_say(s->work, "%s: dataset %" PRId64 ": %s",
 			 s->nodes[node].name, v->id, v->problem);
+	if (v->unread != NULL &&
+	    (v->problem == NULL || !str_eq(v->problem, v->unread)))
+		work_say(s->work, "%s: dataset %" PRId64 ": %s",
+			 s->nodes[node].name, v->id, v->unread);
 	for (size_t i = 0; d != NULL && i < v->nranks; i++)
 		if (salvage_found(&s->plan, d, node, &v->ranks[i], &why) < 0)
 			d = NULL;
@@ -226,6 +230,43 @@ ask(struct scavenge *s, struct error *err)
 	return rc;
 }
 
+/* --- What is unknown --- */
+
+/* Is the kind of the dataset unknown?  Its directory is in a cache, but neither
+ * the index of the cache nor flush.scr describes it. */
+static bool
+is_undescribed(const struct salvage_dataset *d)
+{
+	return !d->ckpt && !d->output && d->name == NULL && d->nranks > 0;
+}
+
+bool
+scavenge_is_unknown(const struct salvage_dataset *d)
+{
+	if (d->done)
+		return false;
+	return is_undescribed(d) ||
+	       (d->state == SALVAGE_LOST &&
+		(d->unread || (d->looked && d->found == STATUS_FAILED)));
+}
+
+static void
+tell_undescribed(const struct scavenge *s)
+{
+	for (size_t i = 0; i < s->plan.count; i++) {
+		const struct salvage_dataset *d = &s->plan.datasets[i];
+
+		if (is_undescribed(d) && d->id != s->o->only)
+			work_say(
+				s->work,
+				"dataset %" PRId64
+				": in the caches, but nothing tells whether it "
+				"is a checkpoint: not saved; to save it: "
+				"scr_postrun --id %" PRId64,
+				d->id, d->id);
+	}
+}
+
 /* --- Opening --- */
 
 static int
@@ -279,6 +320,7 @@ scavenge_open(struct scavenge *s, struct job *job,
 	    scavenge_add_known(s, err) < 0)
 		return -1;
 	s->seconds[SCAVENGE_ASK] = clock_seconds() - start;
+	tell_undescribed(s);
 	if (s->alive > 0)
 		return 0;
 	/* By flush.scr and the index nothing is left to save. */
@@ -387,12 +429,14 @@ scavenge_run(struct scavenge *s, struct error *err)
 
 /* --- Result --- */
 
-/* In the index, but it could not be looked at, and no node has it. */
+/* Does the result stay open because of it?  If a checkpoint cannot be read in
+ * the caches, but an older one is saved, it does not. */
 static bool
-is_unknown(const struct salvage_dataset *d)
+is_open(const struct salvage_dataset *d, int64_t saved)
 {
-	return d->looked && !d->done && d->found == STATUS_FAILED &&
-	       d->state == SALVAGE_LOST;
+	if (!scavenge_is_unknown(d))
+		return false;
+	return d->output || (d->unread ? saved == 0 : d->id > saved);
 }
 
 struct scavenge_outlook
@@ -409,19 +453,16 @@ scavenge_outlook(const struct scavenge *s)
 			o.outputs++;
 			if (!good && limit == INT64_MAX)
 				limit = d->id;
-			o.outputs_lost +=
-				!d->done && d->id >= limit && !is_unknown(d);
+			o.outputs_lost += !d->done && d->id >= limit &&
+					  !scavenge_is_unknown(d);
 		}
 		if (d->ckpt && d->id > o.newest)
 			o.newest = d->id;
 		if (d->ckpt && good && d->id < limit && d->id > o.saved)
 			o.saved = d->id;
 	}
-	for (size_t i = 0; i < s->plan.count; i++) {
-		const struct salvage_dataset *d = &s->plan.datasets[i];
-
-		o.unknown += is_unknown(d) && (d->output || d->id > o.saved);
-	}
+	for (size_t i = 0; i < s->plan.count; i++)
+		o.unknown += is_open(&s->plan.datasets[i], o.saved);
 	return o;
 }
 

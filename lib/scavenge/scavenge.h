@@ -112,16 +112,22 @@ int scavenge_run(struct scavenge *s, struct error *err);
 struct scavenge_outlook {
 	int64_t newest, saved; /* ids of checkpoints; 0: none */
 	size_t outputs, outputs_lost;
-	size_t unknown; /* in the index, but could not be looked at: outputs,
-			   and checkpoints newer than `saved` */
+	/* Datasets that could not be read, so that they may be neither lost nor
+	 * saved, or whose kind is unknown: outputs; checkpoints that the index
+	 * claims and that are newer than `saved`; if none is saved, checkpoints
+	 * in the caches, too. */
+	size_t unknown;
 };
 
 struct scavenge_outlook scavenge_outlook(const struct scavenge *s);
 
+/* Could the dataset not be read, so that it is not known to be lost? */
+bool scavenge_is_unknown(const struct salvage_dataset *d);
+
 /* STATUS_OK: the newest checkpoint and all output are saved.  STATUS_DAMAGED:
  * an older checkpoint is saved.  STATUS_LOST: output, or all checkpoints, are
- * lost.  STATUS_FAILED: stopped, or a dataset on the prefix could not be looked
- * at.  Before a run: the status to expect. */
+ * lost.  STATUS_FAILED: stopped, or a dataset could not be read.  Before a run:
+ * the status to expect. */
 int scavenge_status(const struct scavenge *s);
 
 #endif /* SCAVENGE_SCAVENGE_H */

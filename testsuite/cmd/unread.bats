@@ -30,6 +30,15 @@ eio() {
 		SHIM_STICKY=1 LD_PRELOAD=$SHIM try "$@"
 }
 
+# The same for every read, or for the operation in $SHIM_OP.
+eio_any() {
+	local path=$1
+
+	shift
+	SHIM_READS=1 SHIM_OP=${SHIM_OP-} SHIM_PATH=$path SHIM_FAIL_AT=1 \
+		SHIM_STICKY=1 LD_PRELOAD=$SHIM try "$@"
+}
+
 # unknown PATH TEXT [OPTION]: while PATH cannot be read, all call dataset 1
 # unknown because of TEXT, and nothing is changed.
 unknown() {
@@ -165,6 +174,140 @@ assert_stderr_lacks() {
 	[[ $was == "$(sha256sum p/ckpt.1/rank_2.ckpt)" ]]
 }
 
+# rebuilt PATH TEXT [OPTION]: PATH fails while a rebuild computes lost files from
+# it; the rebuild says so and does without it.  $whole: what the files were.
+rebuilt() {
+	local path=$1 text=$2
+
+	shift 2
+	eio "$path" scr_rebuild -p p 1 "$@"
+	assert_status 0
+	assert_stderr_has "$text"
+	diff <(echo "$whole") <(tree_sha p) || failed "$path: other bytes"
+}
+
+@test "only the header of a redundancy file: its body is used" {
+	saved
+	whole=$(tree_sha p)
+	rm p/ckpt.1/rank_0.ckpt
+	export SHIM_BELOW=100
+	eio "${part##*/}" scr_inspect -p p
+	assert_status 3
+	eio "${part##*/}" scr_index -p p --verify
+	assert_status 3
+	rebuilt "${part##*/}" "${part##*/}: header: cannot read at byte 0"
+	assert_stderr_has "header was damaged and is written anew"
+	# The checksum of what is computed proves the body.
+	scr_index -q -p p --build 1 --checksums
+	whole=$(tree_sha p)
+	rm p/ckpt.1/rank_0.ckpt
+	printf Z | dd of="$part" bs=1 seek=1300 conv=notrunc status=none
+	eio "${part##*/}" scr_rebuild -p p 1
+	assert_status 4
+	assert_stderr_has "cannot be rebuilt" "its contents are wrong"
+	[[ ! -e p/ckpt.1/rank_0.ckpt ]]
+}
+
+@test "a header, and Reed-Solomon does without the file" {
+	saved -t RS --set-size 4 --failures 2
+	whole=$(tree_sha p)
+	rm p/ckpt.1/rank_0.ckpt
+	name=$(basename "$meta"/reddesc.er.1.rs.*)
+	rebuilt "$name" "Input/output error: taken for lost"
+	rm p/ckpt.1/rank_[02].ckpt
+	SHIM_BELOW=100 rebuilt "$name" "Input/output error: taken for lost"
+}
+
+# each_fails LOST NAME...: dataset 1 lacks LOST; while each of the files NAME, one
+# after the other, cannot be read (redundancy: behind its header), LOST is
+# rebuilt, without the file if it was wanted.
+each_fails() {
+	local name wanted=0
+
+	for name in "${@:2}"; do
+		# shellcheck disable=SC2086 # a pattern
+		rm $1
+		SHIM_FROM=$([[ $name == reddesc* ]] && echo 3000) rebuilt "$name" ""
+		[[ -z $stderr ]] || {
+			assert_stderr_has "$name" \
+				": cannot be read (I/O error): taken for lost"
+			wanted=$((wanted + 1))
+		}
+	done
+	((wanted > 0)) || failed "none of $* was wanted"
+}
+
+@test "a file that fails while lost ones are computed from it" {
+	saved -t RS --set-size 4 --failures 2 -s 50000
+	whole=$(tree_sha p)
+	each_fails p/ckpt.1/rank_0.ckpt rank_{1,2,3}.ckpt
+	each_fails p/ckpt.1/rank_0.ckpt reddesc.er.{0,1,2,3}.rs.
+	# Two lost, and a third that cannot be read.
+	rm p/ckpt.1/rank_[03].ckpt "$meta"/reddesc.er.[03].rs.*
+	eio rank_2.ckpt scr_rebuild -p p 1
+	assert_status 1
+	assert_stderr_has "rank_2.ckpt: cannot be read (I/O error); without it"
+	SHIM_FROM=3000 eio reddesc.er.1.rs. scr_rebuild -p p 1
+	assert_status 1
+	assert_stderr_has "mem_2_of_4.redset: cannot be read (I/O error); without"
+	# What can be computed without it is.
+	diff <(echo "$whole") <(tree_sha p) | grep "^>" && failed "wrong bytes"
+	[[ ! -e p/ckpt.1/rank_3.ckpt && -z $(find p -name "*.tmp") ]]
+}
+
+@test "the same with copies, of which one cannot be read" {
+	saved -t PARTNER --set-size 4 --failures 2 -s 50000
+	whole=$(tree_sha p)
+	each_fails p/ckpt.1/rank_0.ckpt reddesc.er.{1,2}.partner.
+	rm p/ckpt.1/rank_0.ckpt
+	SHIM_FROM=3000 eio .partner. scr_rebuild -p p 1
+	assert_status 1
+	assert_stderr_has "cannot be read (I/O error); without it"
+	[[ ! -e p/ckpt.1/rank_0.ckpt ]]
+}
+
+@test "files of several sets that fail while they are used" {
+	saved -t RS -n 12 -m 4 --set-size 4 --failures 2 -s 100000
+	whole=$(tree_sha p)
+	cp -a p lossy
+	rm lossy/ckpt.1/rank_[048].ckpt lossy/ckpt.1/rank_1*.ckpt
+	for name in rank_3 rank_5 rank_7 reddesc.er.3. reddesc.er.; do
+		rm -rf p
+		cp -a lossy p
+		SHIM_FROM=50000 eio "$name" scr_rebuild -p p 1
+		((status == 0)) || break
+		diff <(echo "$whole") <(tree_sha p) || failed "$name: other bytes"
+	done
+	# All redundancy: nothing is written.
+	assert_status 1
+	assert_stderr_has "cannot be read (I/O error)" "more like it"
+	diff -r lossy p
+}
+
+@test "a filemap that fails after it was read" {
+	local n reads
+
+	saved -t RS --set-size 4 --failures 2
+	whole=$(tree_sha p)
+	rm "$meta"/filemap_0 "$meta"/reddescmap.er.1.* "$meta"/rank2file*
+	kept=$(tree_sha p)
+	cp -a p lossy
+	SHIM_READS=1 SHIM_OP=pread SHIM_PATH=filemap_2 SHIM_COUNT_FILE=count \
+		LD_PRELOAD=$SHIM scr_rebuild -q -p p 1
+	reads=$(tail -n 1 count)
+	((reads > 0)) || skip "filemaps are read with read()"
+	tree_sha p >done
+	for ((n = 1; n <= reads; n++)); do
+		rm -rf p
+		cp -a lossy p
+		SHIM_READS=1 SHIM_OP=pread SHIM_PATH=filemap_2 SHIM_FAIL_AT=$n \
+			SHIM_STICKY=1 LD_PRELOAD=$SHIM try scr_rebuild -p p 1
+		assert_status 0
+		assert_stderr_has "filemap_2: cannot" "taken for lost"
+		diff done <(tree_sha p) || failed "$n: other bytes"
+	done
+}
+
 @test "postrun calls nothing saved or lost that it could not read" {
 	export SCR_USER_NAME=genuser
 	ln -s nodes/node0 local
@@ -183,4 +326,111 @@ assert_stderr_lacks() {
 	done
 	try scr_postrun "${args[@]}"
 	assert_status 0
+}
+
+# What the next job or an operator would need of a cache that cannot be read.
+@test "postrun: files in the caches of nodes that cannot be read" {
+	export SCR_USER_NAME=genuser
+	ln -s nodes/node0 local
+	"$GEN/gen_dataset" -q -p p -n 4 -m 1 --layout cache --nodes-dir nodes \
+		-t SINGLE -s 1000 --lose "" --ckpt --recorded-prefix "$PWD/p"
+	args=(-p p -r local -w "$(uname -n)" -J 1000 --cachedir local/cache
+		--cntldir local/cntl)
+	eio cache/genuser/scr.1000/scr.dataset.1/rank_2.ckpt \
+		scr_postrun "${args[@]}"
+	assert_status 1
+	assert_output_has "UNKNOWN: the checkpoints cannot be read"
+	assert_output_lacks LOST
+	assert_stderr_has "rank 2: rank_2.ckpt: cannot read"
+	# The rest is saved, and what could not be read the next time.
+	for rank in 0 1 3; do
+		[[ -s p/ckpt.1/rank_$rank.ckpt ]] || failed "rank $rank"
+	done
+	[[ ! -e p/ckpt.1/rank_2.ckpt ]]
+	try scr_postrun "${args[@]}"
+	assert_status 0
+	assert_output_has "newest checkpoint ckpt.1 (dataset 1) is saved"
+	scr_index -p p --verify
+	# Filemaps and the dataset directory.
+	for file in scr.dataset.1/.scr/filemap_2 scr.dataset.1/.scr/; do
+		rm -rf p/ckpt.1 p/.scr/{scr.dataset.1,index*}
+		eio_any "cache/genuser/scr.1000/$file" \
+			scr_postrun "${args[@]}"
+		assert_status 1
+		assert_output_has "UNKNOWN: the checkpoints cannot be read"
+		assert_output_lacks LOST
+		assert_stderr_has "Input/output error"
+	done
+	eio_any cache/genuser/scr.1000/scr.dataset.1/.scr/filemap_2 \
+		scr_postrun --plan "${args[@]}"
+	assert_status 1
+	assert_output_has unknown
+	# The index of the cache.
+	rm -rf p/ckpt.1 p/.scr/{scr.dataset.1,index*}
+	eio_any cindex.scrinfo scr_postrun "${args[@]}"
+	assert_status 0
+	assert_output_has "newest checkpoint ckpt.1 (dataset 1) is saved"
+	assert_stderr_has "cindex.scrinfo: cannot open: Input/output error"
+	rm -rf p/ckpt.1 p/.scr/{scr.dataset.1,index*,flush.scr}
+	eio_any cindex.scrinfo scr_postrun "${args[@]}"
+	assert_status 1
+	assert_output_has "UNKNOWN: the checkpoints cannot be read"
+	assert_stderr_has "to save it: scr_postrun --id 1"
+	rm local/cntl/genuser/scr.1000/cindex.scrinfo
+	try scr_postrun "${args[@]}"
+	assert_status 1
+	try scr_postrun --id 1 "${args[@]}"
+	assert_status 0
+	scr_index -p p --verify
+}
+
+@test "postrun: what redundancy restores, and an older checkpoint" {
+	export SCR_USER_NAME=genuser
+	ln -s nodes/node0 local
+	for id in 1 2; do
+		"$GEN/gen_dataset" -q -p p -n 4 -m 1 --layout cache -s 1000 \
+			--nodes-dir nodes -t SINGLE --lose "" --ckpt -i $id \
+			--name ckpt.$id --recorded-prefix "$PWD/p"
+	done
+	args=(-p p -r local -w "$(uname -n)" -J 1000 --cachedir local/cache
+		--cntldir local/cntl)
+	eio_any scr.dataset.2/rank_2.ckpt scr_postrun "${args[@]}"
+	assert_status 3
+	assert_output_has "OLDER checkpoint ckpt.1 (dataset 1) is saved"
+	assert_stderr_has "dataset 2 ckpt.2: cannot be read: "
+	rm -rf p local nodes
+	ln -s nodes/node0 local
+	"$GEN/gen_dataset" -q -p p -n 4 -m 4 --layout cache -s 1000 \
+		--nodes-dir nodes -t XOR --lose "" --ckpt \
+		--recorded-prefix "$PWD/p"
+	cache=cache/genuser/scr.1000/scr.dataset.1
+	cp -a nodes/node[123]/$cache/. nodes/node0/$cache
+	# Data, redundancy, and a header: computed again, and right.
+	for file in rank_2.ckpt .scr/filemap_2 .scr/reddesc.er.3.xor; do
+		rm -rf p/ckpt.1 p/.scr/{scr.dataset.1,index*}
+		eio_any "$cache/$file" scr_postrun "${args[@]}"
+		assert_status 0
+		assert_stderr_has "Input/output error"
+		scr_index -p p --verify --deep
+		for rank in 0 1 2 3; do
+			cmp nodes/node0/$cache/rank_$rank.ckpt \
+				p/ckpt.1/rank_$rank.ckpt
+		done
+	done
+	# More than XOR restores: unknown, neither lost nor saved.
+	rm -rf p/ckpt.1 p/.scr/{scr.dataset.1,index*}
+	eio_any "$cache/rank_" scr_postrun "${args[@]}"
+	assert_status 1
+	assert_output_lacks LOST
+	# An output cannot be read: later checkpoints are not saved either.
+	rm -rf p nodes
+	for kind in output ckpt; do
+		"$GEN/gen_dataset" -q -p p -n 2 -m 1 --layout cache -s 1000 \
+			--nodes-dir nodes -t SINGLE --lose "" --$kind \
+			-i $((++n)) --name $kind.$n --recorded-prefix "$PWD/p"
+	done
+	eio_any scr.dataset.1/rank_0.ckpt scr_postrun "${args[@]}"
+	assert_status 1
+	assert_output_lacks LOST
+	assert_output_has "1 dataset could not be read"
 }

@@ -20,6 +20,8 @@
  *   SHIM_OP=TEXT          count only operations whose name begins with TEXT
  *   SHIM_START=TEXT       ... beginning with the first that contains TEXT
  *   SHIM_READS=1          count reads, too
+ *   SHIM_BELOW=N, SHIM_FROM=N  of the reads with an offset, count only those
+ *                         that begin before byte N, or reach byte N or more
  *
  * Operations: opening, writing, syncing, truncating, allocating, renaming,
  * linking, removing, making directories, changing mode, owner and times.  Not
@@ -317,12 +319,21 @@ writev(int fd, const struct iovec *part, int count)
 	return leave(&op, REAL(writev)(fd, part, count));
 }
 
-#define WRAP_READ(name, params, args) \
+static bool
+counts_range(off64_t off, size_t len)
+{
+	unsigned long below = setting("SHIM_BELOW");
+
+	return (below == 0 || (unsigned long)off < below) &&
+	       (unsigned long)off + len > setting("SHIM_FROM");
+}
+
+#define WRAP_READ(name, params, args, off) \
 	ssize_t name params \
 	{ \
 		struct op op = { .number = 0 }; \
 \
-		if (setting("SHIM_READS") > 0 && \
+		if (setting("SHIM_READS") > 0 && counts_range(off, len) && \
 		    enter(&op, #name, fd, NULL, len)) \
 			return -1; \
 		if (op.halve) \
@@ -330,11 +341,11 @@ writev(int fd, const struct iovec *part, int count)
 		return leave(&op, REAL(name) args); \
 	}
 
-WRAP_READ(read, (int fd, void *data, size_t len), (fd, data, len))
+WRAP_READ(read, (int fd, void *data, size_t len), (fd, data, len), 0)
 WRAP_READ(pread, (int fd, void *data, size_t len, off_t off),
-	  (fd, data, len, off))
+	  (fd, data, len, off), off)
 WRAP_READ(pread64, (int fd, void *data, size_t len, off64_t off),
-	  (fd, data, len, off))
+	  (fd, data, len, off), off)
 
 /* --- The rest --- */
 

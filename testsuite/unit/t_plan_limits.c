@@ -160,7 +160,7 @@ blame(void)
 		ok(plan_blames_file(&err) == cases[i].blames,
 		   fmt("%s: %s", err.text,
 		       cases[i].blames ? "its fault" : "ours"));
-		ok(plan_is_unread(&err) == cases[i].unread, "... unread?");
+		ok(error_is_unread(&err) == cases[i].unread, "... unread?");
 	}
 }
 

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan_mark.c - files that turn out to be damaged or unreadable when the plan
+ * is already made: their sets are solved again.
+ */
+#include "arena.h"
+#include "error.h"
+#include "rescue/plan_impl.h"
+
+const char *
+plan_unread_text(const struct plan *p, const char *path)
+{
+	return plan_or_brief(
+		arena_printf(p->arena, "%s: cannot be read (I/O error)", path),
+		path);
+}
+
+static int
+mark_file(struct planner *w, size_t file, enum file_state state,
+	  struct error *err)
+{
+	const struct plan_rank *r = &w->p.ranks[w->p.files[file].rank];
+	struct plan_set *s = NULL;
+
+	w->p.files[file].state = state;
+	if (r->data_set == PLAN_NONE)
+		return 0;
+	s = &w->p.sets[r->data_set];
+	if (!s->opened && plan_reopen_set(w, r->data_set, err) < 0)
+		return -1;
+	return plan_solve_set(w, s, w->p.arena, err);
+}
+
+static int
+mark_body(struct planner *w, struct plan_set *s, uint32_t member,
+	  const char *problem, bool unread, struct error *err)
+{
+	s->members[member].state = RED_DAMAGED;
+	s->members[member].problem = problem;
+	s->members[member].unread = unread;
+	if (plan_make_header(s, member, w->p.arena, err) < 0)
+		return -1;
+	return plan_solve_set(w, s, w->p.arena, err);
+}
+
+int
+plan_mark(struct plan *p, size_t file, enum file_state state, struct error *err)
+{
+	struct planner *w = (struct planner *)p;
+
+	if (mark_file(w, file, state, err) < 0)
+		return -1;
+	plan_finish(w);
+	return 0;
+}
+
+int
+plan_mark_body(struct plan *p, uint32_t set, uint32_t member, struct error *err)
+{
+	struct planner *w = (struct planner *)p;
+	struct plan_set *s = &p->sets[set];
+
+	if ((!s->opened && plan_reopen_set(w, set, err) < 0) ||
+	    mark_body(w, s, member, "its contents are wrong", false, err) < 0)
+		return -1;
+	plan_finish(w);
+	return 0;
+}
+
+/* --- Unreadable files --- */
+
+/* The file of the member's list that has the byte `at` of its data string. */
+static size_t
+file_at(const struct plan_member *m, uint64_t at)
+{
+	uint64_t end = 0;
+	size_t i = 0;
+
+	for (; i < m->list.nfiles; i++) {
+		end += m->list.files[i].attr.size;
+		if (at < end)
+			break;
+	}
+	return i;
+}
+
+int
+plan_mark_at(struct planner *w, struct plan_set *s, const struct solve_ref *at,
+	     const char **text, struct error *err)
+{
+	struct plan_member *m = &s->members[at->member];
+	struct plan_rank *r = NULL;
+	size_t file = 0;
+
+	if (at->body) {
+		*text = plan_unread_text(&w->p, m->name);
+		return mark_body(w, s, at->member, *text, true, err);
+	}
+	if (s->map) {
+		r = &w->p.ranks[m->rank];
+		*text = plan_unread_text(&w->p, r->map.name);
+		r->map_known = false;
+		r->map.unread = true;
+		r->map.why = *text;
+		return plan_solve_set(w, s, w->p.arena, err);
+	}
+	file = m->files[file_at(m, at->off)];
+	*text = plan_unread_text(&w->p, w->p.files[file].path);
+	return mark_file(w, file, FILE_UNREAD, err);
+}
+
+int
+plan_mark_unread(struct plan *p, uint32_t set, const struct solve_ref *at,
+		 const char **text, struct error *err)
+{
+	struct planner *w = (struct planner *)p;
+	struct plan_set *s = &p->sets[set];
+
+	if (plan_mark_at(w, s, at, text, err) < 0 ||
+	    (s->map && plan_restore_set(w, s, err) < 0))
+		return -1;
+	plan_finish(w);
+	return 0;
+}
