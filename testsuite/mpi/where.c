@@ -1,13 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * where - each rank writes a line into the storage of its node: the test bed
- * tests itself.  With an argument, it never ends.
+ * where [forever | late] - each rank writes a line into the storage of its
+ * node: the test bed tests itself.  "late": rank 0 lets the others wait for a
+ * second, and rank 1 prints the milliseconds of processor it has used then.
  */
 #include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+static void
+wait_for_rank_0(int rank)
+{
+	if (rank == 0)
+		sleep(1);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank == 1)
+		printf("%ld\n", (long)(clock() / (CLOCKS_PER_SEC / 1000)));
+}
 
 int
 main(int argc, char **argv)
@@ -19,8 +32,10 @@ main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	while (argc > 1)
+	while (argc > 1 && strcmp(argv[1], "forever") == 0)
 		pause();
+	if (argc > 1)
+		wait_for_rank_0(rank);
 	gethostname(host, sizeof(host) - 1);
 	snprintf(path, sizeof(path), "%s/rank_%d", getenv("SSD"), rank);
 	f = fopen(path, "w");

@@ -24,3 +24,10 @@ load helper
 	sleep 0.5
 	run ! pgrep -f "$MPI/where foreve[r]"
 }
+
+@test "a rank that waits leaves the processor to others" {
+	ldd "$MPI/where" | grep -q libucp || skip "MPI without UCX"
+	job "0 1" where late
+	assert_status 0
+	((output < 400)) || failed "$output ms of processor in a second"
+}
