@@ -44,6 +44,17 @@ events_add(struct run *run, const struct log_line *l)
 }
 
 void
+events_dataset(struct run *run, const struct dataset *d, const char *event,
+	       double secs)
+{
+	struct log_line l = events_line(d);
+
+	l.event = event;
+	l.secs = secs;
+	events_add(run, &l);
+}
+
+void
 events_compute(struct run *run, bool begins)
 {
 	struct log_line l = events_line(NULL);

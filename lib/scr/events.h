@@ -21,6 +21,11 @@ struct log_line events_line(const struct dataset *d);
 /* Add it.  Host and job are filled in, and the time, if it is 0. */
 void events_add(struct run *run, const struct log_line *l);
 
+/* Add a line about dataset `d` (NULL: none); `secs` is negative if nothing has
+ * ended. */
+void events_dataset(struct run *run, const struct dataset *d, const char *event,
+		    double secs);
+
 /* The application computes from now on, or until now. */
 void events_compute(struct run *run, bool begins);
 

@@ -185,17 +185,6 @@ fill(const struct begun *b, struct error *err)
 	return v;
 }
 
-/* FETCH_START and so on; `secs` is negative at the start. */
-static void
-note(struct run *run, const struct dataset *d, const char *event, double secs)
-{
-	struct log_line l = events_line(d);
-
-	l.event = event;
-	l.secs = secs;
-	events_add(run, &l);
-}
-
 static void
 note_transfer(struct run *run, const struct held_set *s, double secs)
 {
@@ -345,12 +334,12 @@ step(struct search *s, struct error *err)
 
 	if (t == NULL)
 		return none ? 1 : -1;
-	note(s->run, &d, "FETCH_START", -1);
+	events_dataset(s->run, &d, "FETCH_START", -1);
 	v = try_one(s, &d, &why);
 	s->last = d.id;
 	since = clock_seconds() - since;
-	note(s->run, &d, v == FETCH_DONE ? "FETCH_SUCCESS" : "FETCH_FAIL",
-	     since);
+	events_dataset(s->run, &d,
+		       v == FETCH_DONE ? "FETCH_SUCCESS" : "FETCH_FAIL", since);
 	if (v == FETCH_DONE)
 		note_transfer(s->run, held_find(s->run->held, d.id), since);
 	if (v == FETCH_BROKEN)

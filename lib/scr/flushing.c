@@ -56,11 +56,7 @@ slide(struct run *run, int64_t id)
 static void
 note(struct run *run, const struct held_set *s, const char *event, double secs)
 {
-	struct log_line l = events_line(&s->d);
-
-	l.event = event;
-	l.secs = secs;
-	events_add(run, &l);
+	events_dataset(run, &s->d, event, secs);
 	if (run->world.rank == 0)
 		say_debug(1, "%s of dataset %" PRId64 " `%s'", event, s->d.id,
 			  s->d.name);

@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "clock.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
 #include "meta/flush.h"
 #include "path.h"
 #include "scr/common.h"
+#include "scr/events.h"
 #include "scr/held.h"
 #include "scr/redundancy.h"
 #include "scr/regain_impl.h"
@@ -275,6 +277,17 @@ on_prefix(const struct run *run, int64_t id)
 	return team_any(&run->world, is);
 }
 
+/* The last line about the restart, if there was something to restart from. */
+static void
+note_restart(struct run *run, double since)
+{
+	const struct held_set *s = held_find(run->held, run->restart_id);
+
+	events_dataset(run, s != NULL ? &s->d : NULL,
+		       s != NULL ? "RESTART_SUCCESS" : "RESTART_FAIL",
+		       clock_seconds() - since);
+}
+
 /* What became of the datasets. */
 struct outcome {
 	int64_t best;	  /* newest whole checkpoint; 0: none */
@@ -287,10 +300,14 @@ regain_next(struct run *run, int64_t id, bool *whole, bool *kept,
 	    struct error *err)
 {
 	const struct held_set *s = held_find(run->held, id);
+	const double since = clock_seconds();
 	struct error why = ERROR_INIT;
 
 	*kept = false;
+	events_dataset(run, &s->d, "REBUILD_START", -1);
 	*whole = regain_one(run, s, &why) == 0;
+	events_dataset(run, &s->d, *whole ? "REBUILD_SUCCESS" : "REBUILD_FAIL",
+		       clock_seconds() - since);
 	if (*whole) {
 		say_debug(1, "Rebuilt dataset %lld `%s'", (long long)id,
 			  s->d.name);
@@ -313,6 +330,7 @@ int
 regain_all(struct run *run, struct error *err)
 {
 	const size_t n = held_count(run->held);
+	const double since = clock_seconds();
 	struct {
 		int64_t id;
 		bool kept, ckpt, output;
@@ -347,6 +365,8 @@ regain_all(struct run *run, struct error *err)
 		if (list[i].id > o.best && !list[i].kept)
 			rc = held_remove(run, list[i].id, err);
 	run->restart_id = o.best;
+	if (n > 0)
+		note_restart(run, since);
 out:
 	mem_free(list);
 	return rc;

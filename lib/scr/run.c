@@ -100,7 +100,7 @@ find_ranks(struct run *run, const struct settings *s, struct error *err)
 	return team_agree(&run->world, rc, err);
 }
 
-/* The first lines of this run in the log. */
+/* The first line of this run in the log. */
 static void
 note_start(struct run *run)
 {
@@ -110,7 +110,6 @@ note_start(struct run *run)
 	l.procs = run->world.size;
 	l.nodes = run->nodes;
 	events_add(run, &l);
-	events_compute(run, true);
 }
 
 /* Flush what should be on the prefix.  With SCR_GLOBAL_RESTART the job reads it
@@ -154,6 +153,7 @@ run_begin(const struct settings *s, struct error *err)
 	if (regain_all(run, err) < 0 || restart_find(run, err) < 0 ||
 	    move_to_prefix(run, err) < 0)
 		goto fail;
+	events_compute(run, true);
 	return run;
 fail:
 	(void)run_end(run, NULL);

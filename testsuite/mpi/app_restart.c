@@ -5,15 +5,20 @@
  * linked with libscr.so alone.
  *
  *   size=N      bytes of a file (1000); rank R and step S have N + 17 R + S
+ *   size=mixed  0, 1, 100 kB or 7 MB: each rank each of them, step after step
  *   files=N     files of a rank (1); "rank": rank % 4; the second is empty
+ *   shared=1    one file more, which rank 0 writes and all ranks read
+ *   pair=1      SCR_Start_checkpoint(), so that the library names the datasets
  *   base=1      files of the restart are asked for by their last component
  *   reject=R    rank R rejects the first checkpoint that is offered
+ *   times=N     and the next ones, N in all
  *   die=1       the job is killed while it reads
  *   skip=1      nothing is read: only SCR_Init() and SCR_Finalize()
+ *   again=N     all that N times, from SCR_Init() to SCR_Finalize()
  *
- * Rank 0 prints "restart NAME" for a checkpoint that was read, "rejected NAME"
- * for one that a rank rejected, "none" if there is no other, "complete STEP
- * RESULT" for a step, and "end".
+ * Rank 0 prints "restart NAME" for a checkpoint that was read, "from PATH" for
+ * the first file of it, "rejected NAME" for one that a rank rejected, "none" if
+ * there is no other, "complete STEP RESULT" for a step, and "end".
  */
 #include <mpi.h>
 #include <signal.h>
@@ -68,6 +73,10 @@ file_count(void)
 static long
 size_of(int step, int file)
 {
+	static const long mixed[] = { 0, 1, 100000, 7000000 };
+
+	if (strcmp(text("size", ""), "mixed") == 0)
+		return mixed[(rank + step + file) % 4];
 	return file == 1 ? 0 : number("size", 1000) + 17 * rank + step;
 }
 
@@ -81,6 +90,30 @@ static void
 name_of(char *to, size_t size, int step, int file)
 {
 	snprintf(to, size, "ckpt.%d/d%d/rank_%d.%d", step, rank, rank, file);
+}
+
+/* The shared file; what rank 0 says of it. */
+static int
+write_shared(const char *path, int step)
+{
+	FILE *f = rank == 0 ? fopen(path, "w") : NULL;
+
+	return rank != 0 || (f != NULL && fprintf(f, "step %d\n", step) > 0 &&
+			     fclose(f) == 0);
+}
+
+static int
+verify_shared(const char *path, int step)
+{
+	FILE *f = fopen(path, "r");
+	int is = 0;
+
+	if (f == NULL)
+		return 0;
+	if (fscanf(f, "step %d", &is) != 1)
+		is = -1;
+	fclose(f);
+	return is == step;
 }
 
 static int
@@ -118,9 +151,28 @@ verify_file(const char *path, int step, int file)
 	return right;
 }
 
-/* Read or write the files of a step. */
 static int
-do_files(int step, int (*fn)(const char *, int, int), int base)
+write_files(int step)
+{
+	char name[512], path[SCR_MAX_FILENAME];
+	int valid = 1;
+
+	for (int i = 0; i < file_count(); i++) {
+		name_of(name, sizeof(name), step, i);
+		valid = SCR_Route_file(name, path) == SCR_SUCCESS &&
+			write_file(path, step, i) && valid;
+	}
+	if (number("shared", 0)) {
+		snprintf(name, sizeof(name), "ckpt.%d/shared", step);
+		valid = SCR_Route_file(name, path) == SCR_SUCCESS &&
+			write_shared(path, step) && valid;
+	}
+	return valid;
+}
+
+/* The path of the first file goes to `from`. */
+static int
+read_files(int step, char from[SCR_MAX_FILENAME])
 {
 	char name[512], path[SCR_MAX_FILENAME];
 	int valid = 1;
@@ -129,10 +181,17 @@ do_files(int step, int (*fn)(const char *, int, int), int base)
 		const char *ask = name;
 
 		name_of(name, sizeof(name), step, i);
-		if (base)
+		if (number("base", 0))
 			ask = strrchr(name, '/') + 1;
 		valid = SCR_Route_file(ask, path) == SCR_SUCCESS &&
-			fn(path, step, i) && valid;
+			verify_file(path, step, i) && valid;
+		if (i == 0)
+			strcpy(from, path);
+	}
+	if (number("shared", 0)) {
+		snprintf(name, sizeof(name), "ckpt.%d/shared", step);
+		valid = SCR_Route_file(name, path) == SCR_SUCCESS &&
+			verify_shared(path, step) && valid;
 	}
 	return valid;
 }
@@ -143,8 +202,9 @@ do_files(int step, int (*fn)(const char *, int, int), int base)
 static int
 restart(void)
 {
-	long reject = number("reject", -1);
+	long rejections = number("reject", -1) < 0 ? 0 : number("times", 1);
 	char name[SCR_MAX_FILENAME], again[SCR_MAX_FILENAME];
+	char from[SCR_MAX_FILENAME] = "";
 	int flag = 0, step = 0, valid = 0;
 
 	for (;;) {
@@ -155,49 +215,46 @@ restart(void)
 		if (strcmp(name, again) != 0)
 			MPI_Abort(MPI_COMM_WORLD, 98);
 		step = atoi(strrchr(name, '.') + 1);
-		valid = do_files(step, verify_file, number("base", 0) != 0);
+		valid = read_files(step, from);
 		if (number("die", 0)) {
 			MPI_Barrier(MPI_COMM_WORLD);
 			kill(getpid(), SIGKILL);
 		}
-		if (reject >= 0)
-			valid = valid && rank != reject;
-		reject = -1;
+		if (rejections-- > 0)
+			valid = valid && rank != number("reject", -1);
 		if (SCR_Complete_restart(valid) == SCR_SUCCESS)
 			break;
 		if (rank == 0)
 			printf("rejected %s\n", name);
 	}
 	if (rank == 0)
-		printf("restart %s\n", name);
+		printf("restart %s\nfrom %s\n", name, from);
 	return step;
 }
 
 static void
 write_step(int step)
 {
+	const int pair = number("pair", 0) != 0;
 	char name[64];
 	int rc = 0;
 
 	snprintf(name, sizeof(name), "ckpt.%d", step);
-	need(SCR_Start_output(name, SCR_FLAG_CHECKPOINT), "SCR_Start_output");
-	rc = SCR_Complete_output(do_files(step, write_file, 0));
+	need(pair ? SCR_Start_checkpoint()
+		  : SCR_Start_output(name, SCR_FLAG_CHECKPOINT),
+	     "SCR_Start_output");
+	rc = write_files(step);
+	rc = pair ? SCR_Complete_checkpoint(rc) : SCR_Complete_output(rc);
 	if (rank == 0)
 		printf("complete %d %d\n", step, rc);
 }
 
-int
-main(int argc, char **argv)
+static void
+run(int more)
 {
-	int step = 0, more = 0;
+	int step = 0;
 
-	args = argv;
-	nargs = argc;
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	need(SCR_Init(), "SCR_Init");
-	more = atoi(args[1]);
 	if (!number("skip", 0))
 		step = restart();
 	if (step == 0 && rank == 0)
@@ -205,6 +262,18 @@ main(int argc, char **argv)
 	for (; more > 0; more--)
 		write_step(++step);
 	need(SCR_Finalize(), "SCR_Finalize");
+}
+
+int
+main(int argc, char **argv)
+{
+	args = argv;
+	nargs = argc;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	for (long i = number("again", 1); i > 0; i--)
+		run(atoi(args[1]));
 	MPI_Finalize();
 	if (rank == 0)
 		puts("end");

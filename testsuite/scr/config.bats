@@ -23,7 +23,7 @@ says()
 	done
 }
 
-@test "environment, then the user's file, SCR_Config, the system's file" {
+@test "environment, then the user's file, SCR_Config, the system's file (60)" {
 	printf 'SCR_SET_SIZE=11\nSCR_FLUSH=12\nSCR_DEBUG=0\nSCR_PREFIX_SIZE=13\n' \
 		>"$SCRKIT_SYSTEM_CONF"
 	printf 'SCR_DEBUG=0\nSCR_FLUSH=22\n' >.scrconf
@@ -37,7 +37,7 @@ says()
 		"SCR_SET_FAILURES -> 2"
 }
 
-@test "lines of the user's file in all shapes" {
+@test "lines of the user's file in all shapes (60)" {
 	export PLACE=/there SIZE2=7
 	printf '%s' $'# a comment\r\n\tSCR_SET_SIZE = 9\r\n' \
 		$'SCR_GROUP=NODE#x # a comment\n' \
@@ -52,7 +52,7 @@ says()
 	[[ -z $stderr ]] || failed "no messages"
 }
 
-@test "a line that is wrong is named, and its neighbours count" {
+@test "a line that is wrong is named, and its neighbours count (60)" {
 	printf '%s\n' SCR_FLUSH=4 'SCR_DEBUG 1' SCR_SET_SIZE=5 >.scrconf
 	job "0 1" app_config SCR_FLUSH SCR_SET_SIZE SCR_DEBUG --
 	says "SCR_FLUSH -> 4" "SCR_SET_SIZE -> 5" "SCR_DEBUG -> 0"

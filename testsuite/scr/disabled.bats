@@ -34,12 +34,12 @@ harmless()
 		! -name .scrconf) ]] || failed "files: $(find "$NODES" "$PREFIX")"
 }
 
-@test "SCR_ENABLE=0 in the environment makes all calls harmless" {
+@test "SCR_ENABLE=0 in the environment makes all calls harmless (61)" {
 	SCR_ENABLE=0 job "0 1" app_calls "${every_call[@]}"
 	harmless
 }
 
-@test "SCR_ENABLE=0 in the user's file, and set by SCR_Config" {
+@test "SCR_ENABLE=0 in the user's file, and set by SCR_Config (61)" {
 	echo SCR_ENABLE=0 >.scrconf
 	job "0 1" app_calls "${every_call[@]}"
 	harmless
@@ -54,7 +54,7 @@ harmless()
 	assert_status 0
 }
 
-@test "without USER and HOME, and without anything" {
+@test "without USER and HOME, and without anything (62)" {
 	job "0 1" app_config -- SCR_USER_NAME
 	[[ $output == *"SCR_USER_NAME -> tester"* ]] || failed "USER"
 	unset USER LOGNAME HOME
@@ -64,7 +64,7 @@ harmless()
 	[[ -d $NODES/0/$(id -un)/scr.j1 ]] || failed "directory"
 }
 
-@test "a base that is no directory: one clear line, and Init fails" {
+@test "a base that is no directory: one clear line, and Init fails (62)" {
 	SCR_CNTL_BASE=/dev/null/x SCR_CACHE_BASE=/dev/null/x \
 		job "0 1" app_calls init need_checkpoint finalize
 	assert_status 0

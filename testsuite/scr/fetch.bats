@@ -129,7 +129,7 @@ fetched()
 	SCR_FETCH_BYPASS=1 fetched "2 ckpt.2 in place"
 }
 
-@test "another number of ranks is refused, not marked" {
+@test "another number of ranks is refused, not marked (17)" {
 	NODE_MAP="0 1 2" fetched "nothing"
 	[[ $stderr == *"ckpt.3"*"written by 4 ranks, but the job has 3"* ]]
 	[[ $(valid 3) == true ]]

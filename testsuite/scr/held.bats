@@ -19,7 +19,7 @@ two()
 	assert_status 0
 }
 
-@test "scenario 54: never more than COUNT, the oldest goes first" {
+@test "never more than COUNT, the oldest goes first (54)" {
 	two
 	job "0 0 1" parts start=3 held commit=3 held start=4 commit=4 held
 	assert_status 0

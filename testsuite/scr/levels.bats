@@ -13,7 +13,7 @@ warned()
 		failed "expected once on stderr: $1"
 }
 
-@test "scenario 12: a group of hosts that share power fails together" {
+@test "a group of hosts that share power fails together (12)" {
 	printf '%s\n' "GROUPS=node"{0,1}" POWER=a" "GROUPS=node"{2,3}" POWER=b" \
 		>.scrconf
 	SCR_GROUP=POWER job "0 1 2 3" parts levels
@@ -23,7 +23,7 @@ warned()
 	[[ -z $stderr ]]
 }
 
-@test "scenario 13: several descriptors, SET_SIZE of each line counts" {
+@test "several descriptors, SET_SIZE of each line counts (13)" {
 	cat >.scrconf <<-END
 	CKPT=2 TYPE=PARTNER INTERVAL=4
 	CKPT=0 TYPE=XOR SET_SIZE=2
@@ -37,7 +37,7 @@ warned()
 	[[ -z $stderr ]]
 }
 
-@test "scenario 14: uneven nodes are protected as far as possible" {
+@test "uneven nodes are protected as far as possible (14)" {
 	local type
 
 	for type in XOR PARTNER RS; do
@@ -53,7 +53,7 @@ warned()
 	[[ -z $stderr ]]
 }
 
-@test "scenario 15: fewer nodes than losses to survive; one node" {
+@test "fewer nodes than losses to survive; one node (15)" {
 	SCR_COPY_TYPE=RS job "0 1" parts levels
 	assert_status 0
 	assert_line "0: 0/1 RS(XOR1) 0,1"
@@ -64,7 +64,7 @@ warned()
 	warned "no rank is protected by PARTNER"
 }
 
-@test "scenario 16: a node fewer at the restart" {
+@test "a node fewer at the restart (16)" {
 	job "0 1 2 2" parts levels
 	assert_status 0
 	assert_line "0: 0/1 XOR(XOR1) 0,1,2"
@@ -72,7 +72,7 @@ warned()
 	warned "1 of 4 ranks are not protected by XOR"
 }
 
-@test "scenario 63: unknown names are left out, with a warning each" {
+@test "unknown names are left out, with a warning each (63)" {
 	cat >.scrconf <<-END
 	CKPT=0 TYPE=XOR
 	CKPT=1 TYPE=RAID

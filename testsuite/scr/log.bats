@@ -29,7 +29,7 @@ logged()
 	[[ $(wc -l <.scr/log) -eq $n ]] || failed "$(cat .scr/log)"
 }
 
-@test "a checkpoint, as LLNL's library logs it" {
+@test "a checkpoint, as LLNL's library logs it (64)" {
 	job "0 0 1" app_ckpt files=2 size=100
 	assert_status 0
 	set=$SSD/tester/scr.j1/scr.dataset.1
@@ -48,7 +48,7 @@ logged()
 	[[ $(stat -c %a .scr/log) == 600 ]] || failed "mode"
 }
 
-@test "output, a dataset that fails, a job that is halted; one START a run" {
+@test "output, a dataset that fails, a job that is halted; one START a run (64)" {
 	job "0 1" app_ckpt flags=2 size=0 invalid=1 steps=2 flags2=2
 	assert_status 0
 	set=$SSD/tester/scr.j1/scr.dataset.2

@@ -20,7 +20,7 @@ aborts()
 	grep -qF ": $text @ " <<<"$stderr" || failed "expected: $text"
 }
 
-@test "calls before SCR_Init" {
+@test "calls before SCR_Init (57)" {
 	aborts "Must call SCR_Init() before SCR_Finalize()" finalize
 	aborts "Must call SCR_Init() before SCR_Start_output()" \
 		start_output=a

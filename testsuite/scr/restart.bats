@@ -4,45 +4,7 @@
 # Restart from the caches after failures: no loss, moved ranks, lost nodes,
 # damage (libscr.md 21, scenarios 1 to 11, 14, 16 to 22, 28).
 
-load helper
-
-CACHE=tester/scr.j1
-SCHEMES="SINGLE PARTNER XOR RS"
-
-# fresh: nothing is left of earlier jobs; then ckpt.1 to 3 are written.
-fresh()
-{
-	rm -rf "${NODES:?}" "${PREFIX:?}"/.scr "${PREFIX:?}"/*
-	job "${1:-0 1 2 3}" app_restart 3 files=2
-	assert_line "complete 3 0"
-}
-
-# restarts MAP NAME [ARG]...: a job reads NAME ("none": nothing), every byte
-# verified, and writes nothing more.
-restarts()
-{
-	local map=$1 name=$2
-
-	shift 2
-	job "$map" app_restart 0 files=2 "$@"
-	assert_status 0
-	if [[ $name == none ]]; then
-		assert_line none
-	else
-		assert_line "restart $name"
-	fi
-	assert_line end
-}
-
-# The directory of a dataset on node K.
-dataset() { echo "$NODES/$1/$CACHE/scr.dataset.$2"; }
-
-# The ids of the datasets in the cache of node K, as "1 2".
-cached()
-{
-	find "$NODES/$1/$CACHE" -maxdepth 1 -name 'scr.dataset.*' |
-		sed 's/.*\.//' | sort -n | paste -sd ' '
-}
+load restarts
 
 @test "no loss: the newest checkpoint, and more after it (1)" {
 	for scheme in $SCHEMES; do
@@ -192,14 +154,6 @@ cached()
 	restarts "0 1 2 3" ckpt.3
 	rm "$(dataset 1 3)/rank_1.1" # empty
 	restarts "0 1 2 3" ckpt.3
-}
-
-# flip FILE OFFSET: change a byte, and keep the times.
-flip()
-{
-	touch -r "$1" "$BATS_TEST_TMPDIR/times"
-	printf '\xa5' | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
-	touch -r "$BATS_TEST_TMPDIR/times" "$1"
 }
 
 @test "a flipped byte of a file is repaired; SINGLE: the older one (19)" {

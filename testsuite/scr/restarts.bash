@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2034,SC2154 # set for those who load it; bats
+#
+# restarts.bash - jobs of app_restart, for tests of failures between two jobs.
+# Loads helper.bash.
+
+load helper
+
+CACHE=tester/scr.j1
+SCHEMES="SINGLE PARTNER XOR RS"
+
+# fresh [MAP [ARG]...]: nothing is left of earlier jobs; then ckpt.1 to 3 are
+# written.
+fresh()
+{
+	rm -rf "${NODES:?}" "${PREFIX:?}"/.scr "${PREFIX:?}"/*
+	job "${1:-0 1 2 3}" app_restart 3 files=2 "${@:2}"
+	assert_status 0
+	assert_line "complete 3 0"
+}
+
+# restarts MAP NAME [ARG]...: a job reads NAME ("none": nothing), every byte
+# verified, and writes nothing more.
+restarts()
+{
+	local map=$1 name=$2
+
+	shift 2
+	job "$map" app_restart 0 files=2 "$@"
+	assert_status 0
+	if [[ $name == none ]]; then
+		assert_line none
+	else
+		assert_line "restart $name"
+	fi
+	assert_line end
+}
+
+# The directory of a dataset on node K.
+dataset() { echo "$NODES/$1/$CACHE/scr.dataset.$2"; }
+
+# The ids of the datasets in the cache of node K, as "1 2".
+cached()
+{
+	find "$NODES/$1/$CACHE" -maxdepth 1 -name 'scr.dataset.*' |
+		sed 's/.*\.//' | sort -n | paste -sd ' '
+}
+
+# flip FILE OFFSET: change a byte, and keep the times.
+flip()
+{
+	touch -r "$1" "$BATS_TEST_TMPDIR/times"
+	printf '\xa5' | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+	touch -r "$BATS_TEST_TMPDIR/times" "$1"
+}

@@ -1,0 +1,466 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154 # for sed; bats and job set them
+# From one job to the next with nothing but scr.h: descriptors and groups, the
+# prefix, output, management (libscr.md 21, by the numbers in parentheses).
+
+load restarts
+
+# The datasets of the index, oldest first: "NAME" if valid, else "NAME!".
+names()
+{
+	scr_index --prefix "$PREFIX" --list --json |
+		jq -r '.datasets | sort_by(.id)[] |
+			.name + (if .valid then "" else "!" end)' |
+		paste -sd ' '
+}
+
+# The schemes of the redundancy files of a dataset in cache.
+schemes()
+{
+	find "$NODES" -path "*/scr.dataset.$1/*" -name 'reddesc.er.*_of_*' |
+		sed -E 's/.*er\.[0-9]+\.([a-z]+)\.grp_[0-9]+_of_([0-9]+)\..*/\1\2/' |
+		sort -u | paste -sd ' '
+}
+
+@test "RS with 3 failures: any three of four; with 2: no three (6)" {
+	export SCR_COPY_TYPE=RS SCR_SET_FAILURES=3
+	fresh
+	for triple in "0 1 2" "0 1 3" "0 2 3" "1 2 3"; do
+		# shellcheck disable=SC2086 # three words
+		lose $triple
+		restarts "0 1 2 3" ckpt.3
+	done
+	lose 0 1 2 3
+	restarts "0 1 2 3" none
+	export SCR_SET_FAILURES=2
+	for triple in "0 1 2" "0 1 3" "0 2 3" "1 2 3"; do
+		fresh
+		# shellcheck disable=SC2086 # three words
+		lose $triple
+		restarts "0 1 2 3" none
+	done
+}
+
+@test "nodes that share power fail together (12)" {
+	printf '%s\n' "GROUPS=node"{0,1}" POWER=a" "GROUPS=node"{2,3}" POWER=b" \
+		>.scrconf
+	export SCR_GROUP=POWER
+	for scheme in XOR PARTNER RS; do
+		export SCR_COPY_TYPE=$scheme SCR_SET_FAILURES=1
+		fresh
+		lose 0 1
+		restarts "0 1 2 3" ckpt.3
+		lose 2 3
+		restarts "0 1 2 3" ckpt.3
+		lose 0 2
+		restarts "0 1 2 3" none
+	done
+}
+
+@test "each descriptor writes its datasets, SET_SIZE of its line (13)" {
+	cat >.scrconf <<-END
+	CKPT=0 TYPE=XOR SET_SIZE=2 INTERVAL=1
+	CKPT=1 TYPE=RS SET_FAILURES=1 INTERVAL=2 OUTPUT=1
+	CKPT=2 TYPE=PARTNER INTERVAL=4
+	END
+	export SCR_COPY_TYPE=FILE SCR_CACHE_SIZE=3
+	job "0 1 2 3" app_restart 6 files=2
+	assert_line "complete 6 0"
+	[[ $(cached 0) == "4 5 6" ]]
+	[[ $(schemes 4) == partner1 && $(schemes 5) == xor2 &&
+		$(schemes 6) == xor1 ]]
+	lose 1
+	restarts "0 1 2 3" ckpt.6
+	lose 0 2 # of one set of RS, of two sets of XOR
+	restarts "0 1 2 3" ckpt.5
+	lose 0 1
+	restarts "0 1 2 3" none
+}
+
+@test "uneven nodes: protected as far as can be, all restart (14)" {
+	for scheme in XOR PARTNER RS; do
+		export SCR_COPY_TYPE=$scheme SCR_SET_FAILURES=2
+		fresh "0 0 0 1"
+		[[ $stderr == *WARNING*"not protected by $scheme"* ]]
+		restarts "0 0 0 1" ckpt.3
+		fresh "0 0 1 1 2"
+		lose 2
+		restarts "0 0 1 1 2" ckpt.3
+	done
+}
+
+@test "fewer nodes than the scheme needs (15)" {
+	export SCR_COPY_TYPE=RS SCR_SET_FAILURES=2
+	fresh "0 1"
+	[[ $stderr == *WARNING*"2 of 2 ranks survive less than 2 losses"* ]]
+	lose 1
+	restarts "0 1" ckpt.3
+	for scheme in PARTNER XOR RS; do
+		export SCR_COPY_TYPE=$scheme
+		fresh "0 0"
+		[[ $(schemes 3) == single* ]]
+		restarts "0 0" ckpt.3
+		lose 0
+		restarts "0 0" none
+	done
+}
+
+@test "fewer nodes: new datasets are written (16)" {
+	for scheme in XOR PARTNER RS; do
+		export SCR_COPY_TYPE=$scheme
+		fresh
+		lose 3
+		job "0 1 2 2" app_restart 1 files=2
+		assert_status 0
+		assert_line "restart ckpt.3"
+		assert_line "complete 4 0"
+		restarts "0 1 2 2" ckpt.4
+	done
+}
+
+@test "damage in PARTNER and RS is repaired (18)" {
+	for scheme in PARTNER RS; do
+		export SCR_COPY_TYPE=$scheme
+		fresh
+		rm "$(dataset 1 3)/rank_1.0"
+		restarts "0 1 2 3" ckpt.3
+		truncate -s 10 "$(dataset 1 3)/rank_1.0"
+		echo more >>"$(dataset 3 3)/rank_3.1"
+		restarts "0 1 2 3" ckpt.3
+	done
+}
+
+@test "RS, PARTNER: flipped parity and a lost node: no wrong byte (20)" {
+	local red at
+
+	# Two check blocks: the lost rank needs one of them, or the other.
+	export SCR_COPY_TYPE=RS SCR_SET_FAILURES=2
+	for at in 100 600; do
+		fresh
+		red=$(echo "$(dataset 1 3)"/.scr/reddesc.er.1.rs.*)
+		flip "$red" $(($(stat -c %s "$red") - at))
+		lose 3
+		job "0 1 2 3" app_restart 0 files=2
+		assert_status 0
+		[[ $output == *"restart ckpt.3"* ||
+			($stderr == *"dataset 3"*"the checksum is wrong"* &&
+			$output == *"restart ckpt.2"*) ]]
+	done
+	# Rank 1 has the copy of rank 0.
+	export SCR_COPY_TYPE=PARTNER
+	fresh
+	red=$(echo "$(dataset 1 3)"/.scr/reddesc.er.1.partner.*)
+	flip "$red" $(($(stat -c %s "$red") - 100))
+	lose 3
+	restarts "0 1 2 3" ckpt.3
+	lose 0
+	restarts "0 1 2 3" ckpt.2
+	[[ $stderr == *"dataset 3"*"the checksum is wrong"* ]]
+}
+
+@test "all nodes lost, two of a set of XOR lost: fetched (24, 25)" {
+	export SCR_FLUSH=1
+	fresh
+	lose 0 1 2 3
+	SCR_DEBUG=1 restarts "0 1 2 3" ckpt.3
+	[[ $output == *"Attempting fetch: ckpt.3"* ]]
+	cmp "ckpt.3/d2/rank_2.0" "$(dataset 2 3)/rank_2.0"
+	[[ $(schemes 3) == xor1 ]]
+	lose 1 # what was fetched is protected
+	restarts "0 1 2 3" ckpt.3
+	fresh
+	lose 1 2
+	SCR_DEBUG=1 restarts "0 1 2 3" ckpt.3
+	[[ $output == *"Attempting fetch: ckpt.3"* ]]
+	[[ $stderr == *"dataset 2 "*"removed"*"dataset 3 "*"removed"* ]]
+	[[ $(cached 0) == 3 ]]
+}
+
+@test "corrupt on the prefix: the older one, and then none (26)" {
+	export SCR_FLUSH=1
+	fresh
+	rm ckpt.3/d1/rank_1.0
+	lose 0 1 2 3
+	restarts "0 1 2 3" ckpt.2
+	[[ $stderr == *"ckpt.3"*"ckpt.3/d1/rank_1.0"* ]]
+	[[ $(names) == "ckpt.1 ckpt.2 ckpt.3!" ]]
+	flip ckpt.2/d2/rank_2.0 500
+	lose 0 1 2 3
+	restarts "0 1 2 3" ckpt.1
+	[[ $stderr == *"ckpt.2/d2/rank_2.0: checksum"* ]]
+	truncate -s 10 ckpt.1/d3/rank_3.0
+	lose 0 1 2 3
+	restarts "0 1 2 3" none
+	[[ $(names) == "ckpt.1! ckpt.2! ckpt.3!" ]]
+	# A fresh start gets ids that are free.
+	job "0 1 2 3" app_restart 1 files=2
+	assert_line none
+	assert_line "complete 1 0"
+	[[ -d .scr/scr.dataset.4 ]]
+}
+
+@test "marked failed: only asked for is it tried again (27)" {
+	export SCR_FLUSH=1
+	fresh
+	mv ckpt.3/d1/rank_1.0 away
+	lose 0 1 2 3
+	restarts "0 1 2 3" ckpt.2
+	mv away ckpt.3/d1/rank_1.0
+	lose 0 1 2 3
+	restarts "0 1 2 3" ckpt.2
+	[[ $stderr != *ckpt.3* ]]
+	lose 0 1 2 3
+	try scr_index --prefix "$PREFIX" --current ckpt.3
+	assert_status 0
+	restarts "0 1 2 3" ckpt.3
+}
+
+@test "rejected: the older one in cache, then the prefix, then none (28)" {
+	export SCR_FLUSH=1
+	fresh
+	lose 0 1 2 3
+	restarts "0 1 2 3" ckpt.3 # alone in cache
+	job "0 1 2 3" app_restart 0 files=2 reject=1
+	assert_status 0
+	assert_line "rejected ckpt.3"
+	assert_line "restart ckpt.2"
+	[[ $(names) == "ckpt.1 ckpt.2 ckpt.3!" ]]
+	job "0 1 2 3" app_restart 0 files=2 reject=3 times=2
+	assert_line "rejected ckpt.2"
+	assert_line "rejected ckpt.1"
+	assert_line none
+	[[ $(names) == "ckpt.1! ckpt.2! ckpt.3!" ]]
+}
+
+@test "SCR_CURRENT chooses, and later ids are free (29)" {
+	export SCR_FLUSH=1
+	fresh
+	lose 0 1 2 3
+	SCR_CURRENT=ckpt.2 job "0 1 2 3" app_restart 1 files=2
+	assert_line "restart ckpt.2"
+	assert_line "complete 3 0"
+	[[ $(names) == "ckpt.1 ckpt.2 ckpt.3" && -d .scr/scr.dataset.4 ]]
+	restarts "0 1 2 3" ckpt.3
+}
+
+@test "a damaged index is kept, and nothing is forgotten (30)" {
+	export SCR_FLUSH=1
+	fresh
+	for how in garbage empty gone; do
+		lose 0 1 2 3
+		case $how in
+		garbage) echo garbage >.scr/index.scr ;;
+		empty) : >.scr/index.scr ;;
+		gone) rm .scr/index.scr ;;
+		esac
+		restarts "0 1 2 3" ckpt.3
+		[[ $stderr == *index.scr* ]]
+		[[ $(names) == "ckpt.1 ckpt.2 ckpt.3" ]]
+	done
+}
+
+@test "global restart reads from the prefix (31)" {
+	fresh
+	SCR_GLOBAL_RESTART=1 restarts "0 1 2 3" ckpt.3
+	assert_line "from $PREFIX/ckpt.3/d0/rank_0.0"
+	[[ $(names) == "ckpt.2 ckpt.3" ]]
+	[[ -z $(find "$NODES" -name 'rank_*') ]]
+}
+
+@test "fetched in place, not fetched at all (32)" {
+	export SCR_FLUSH=1
+	fresh
+	lose 0 1 2 3
+	SCR_FETCH=0 restarts "0 1 2 3" none
+	SCR_FETCH_BYPASS=1 restarts "0 1 2 3" ckpt.3
+	assert_line "from $PREFIX/ckpt.3/d0/rank_0.0"
+	[[ -z $(find "$NODES" -name 'rank_*') ]]
+	lose 0 1 2 3
+	restarts "0 1 2 3" ckpt.3
+	assert_line "from $SSD/$CACHE/scr.dataset.3/rank_0.0"
+	SCR_DISTRIBUTE=0 SCR_FETCH=0 restarts "0 1 2 3" none
+	[[ -z $(cached 0) ]]
+}
+
+@test "restarts in a row, between jobs and in one process (33)" {
+	for scheme in $SCHEMES; do
+		export SCR_COPY_TYPE=$scheme
+		fresh
+		for _ in 1 2 3; do
+			restarts "0 1 2 3" ckpt.3
+		done
+		restarts "0 1 2 3" ckpt.3 again=3
+		[[ $(grep -c "^restart ckpt.3" <<<"$output") -eq 3 ]]
+		job "0 1 2 3" app_restart 2 files=2 again=3
+		assert_line "restart ckpt.3"
+		assert_line "restart ckpt.7"
+		assert_line "complete 9 0"
+		[[ $(cached 2) == "8 9" ]]
+	done
+	# The first in the process finds nothing, the next what it wrote.
+	rm -rf "${NODES:?}" .scr
+	SCR_FLUSH=1 job "0 1 2 3" app_restart 2 files=2 again=2
+	assert_line none
+	assert_line "restart ckpt.2"
+	[[ $(names) == "ckpt.1 ckpt.2 ckpt.3 ckpt.4" ]]
+}
+
+@test "bypass: node loss is harmless, a truncated file is not (43)" {
+	export SCR_CACHE_BYPASS=1
+	for scheme in $SCHEMES; do
+		export SCR_COPY_TYPE=$scheme
+		fresh
+		[[ -z $(find "$NODES" -name 'rank_*') && -s ckpt.3/d1/rank_1.0 ]]
+		restarts "0 1 2 3" ckpt.3
+		lose 2
+		restarts "0 1 2 3" ckpt.3
+	done
+	truncate -s 10 ckpt.3/d1/rank_1.0
+	restarts "0 1 2 3" ckpt.2
+	lose 0 1 2 3
+	restarts "0 1 2 3" ckpt.2
+}
+
+@test "a file of all ranks, back after a restart (44)" {
+	export SCR_CACHE_BYPASS=1
+	fresh "0 1 2 3" shared=1
+	restarts "0 1 2 3" ckpt.3 shared=1
+	lose 0 1 2 3
+	restarts "0 1 2 3" ckpt.3 shared=1
+	export SCR_CACHE_BYPASS=0
+	echo "STORE=$PREFIX/all GROUP=WORLD COUNT=2" >.scrconf
+	SCR_CACHE_BASE=$PREFIX/all fresh "0 1 2 3" shared=1
+	[[ -n $(find "$PREFIX/all" -name shared) ]]
+	lose 1
+	SCR_CACHE_BASE=$PREFIX/all restarts "0 1 2 3" ckpt.3 shared=1
+}
+
+@test "output is on the prefix at once, and no checkpoint (45)" {
+	job "0 1 2 3" app_ckpt steps=4 name=set.%d flags=2 finalize=0
+	assert_status 0
+	[[ $(names) == "set.1 set.2 set.3 set.4" && -s set.4/rank_2.0 ]]
+	restarts "0 1 2 3" none
+	lose 0 1 2 3
+	restarts "0 1 2 3" none
+	job "0 1 2 3" app_ckpt steps=2 name=both.%d flags2=3 finalize=0
+	[[ $(names) == *" both.2" && -s both.2/rank_3.0 && ! -e both.1 ]]
+	job "0 1 2 3" app_calls init have_restart finalize
+	assert_line "have_restart -> 0 1 both.2"
+	lose 0 1 2 3
+	job "0 1 2 3" app_calls init have_restart finalize
+	assert_line "have_restart -> 0 1 both.2"
+}
+
+@test "a dataset that is neither checkpoint nor output is not flushed (48)" {
+	SCR_FLUSH=1 job "0 1 2 3" app_ckpt flags=0
+	assert_status 0
+	[[ $(cached 3) == 1 && -z $(names) && ! -e ckpt.1 ]]
+}
+
+@test "from nothing to 7 MB, growing and shrinking: each node lost (49)" {
+	local scheme k
+
+	for scheme in $SCHEMES; do
+		export SCR_COPY_TYPE=$scheme
+		fresh "0 1 2 3" size=mixed
+		for k in 0 1 2 3; do
+			[[ $scheme == SINGLE ]] || lose $k
+			restarts "0 1 2 3" ckpt.3 size=mixed
+		done
+	done
+}
+
+@test "SCR_Delete and SCR_Drop (51)" {
+	export SCR_FLUSH=1 SCR_CACHE_SIZE=3
+	fresh
+	job "0 1 2 3" app_calls init delete=ckpt.2 drop=ckpt.3 finalize
+	assert_line "delete=ckpt.2 -> 0"
+	assert_line "drop=ckpt.3 -> 0"
+	[[ $(names) == ckpt.1 && ! -e ckpt.2 && -s ckpt.3/d0/rank_0.0 ]]
+	[[ $(cached 1) == "1 3" ]]
+	restarts "0 1 2 3" ckpt.3
+	lose 0 1 2 3
+	restarts "0 1 2 3" ckpt.1
+}
+
+@test "the window, with caches and with bypass (52)" {
+	export SCR_FLUSH=1 SCR_PREFIX_SIZE=2
+	for bypass in 0 1; do
+		rm -rf "${NODES:?}" .scr ckpt.*
+		SCR_CACHE_BYPASS=$bypass job "0 1 2 3" app_ckpt steps=6
+		[[ $(names) == "ckpt.5 ckpt.6" && $(echo ckpt.*) == "ckpt.5 ckpt.6" ]]
+	done
+}
+
+@test "the caches purged, the prefix purged (53)" {
+	export SCR_FLUSH=1
+	fresh
+	SCR_DEBUG=1 SCR_CACHE_PURGE=1 restarts "0 1 2 3" ckpt.3
+	[[ $output == *"Attempting fetch: ckpt.3"* && $(cached 0) == 3 ]]
+	SCR_FLUSH=0 SCR_PREFIX_PURGE=1 restarts "0 1 2 3" ckpt.3
+	[[ -z $(names) && ! -e ckpt.1 && ! -e ckpt.3 ]]
+	[[ $stderr != *fetch* ]]
+}
+
+@test "CheckpointsLeft: the last one is on the prefix (56)" {
+	try scr_halt --checkpoints 2 "$PREFIX"
+	SCR_FLUSH=10 SCR_HALT_EXIT=1 job "0 1 2 3" app_ckpt steps=9
+	assert_status 0
+	[[ $stderr == *"Job exiting: No more checkpoints remaining."* ]]
+	[[ $(names) == ckpt.2 && -s ckpt.2/rank_3.0 ]]
+}
+
+@test "a dataset that one rank calls invalid is nowhere (58)" {
+	local bypass
+
+	for bypass in 0 1; do
+		rm -rf "${NODES:?}" .scr ckpt.*
+		SCR_CACHE_BYPASS=$bypass SCR_FLUSH=1 job "0 1 2 3" app_ckpt \
+			steps=1 invalid=1
+		assert_status 0
+		assert_line "complete 1 1"
+		[[ -z $(cached 0) && $(names) != *ckpt.1 ]]
+		SCR_CACHE_BYPASS=$bypass job "0 1 2 3" app_calls init \
+			have_restart finalize
+		assert_line "have_restart -> 0 0"
+	done
+}
+
+# events: those of the log since the last START, with their datasets, "xfer"s
+# in capitals alone.
+events()
+{
+	sed -nE '/event=START,/h; //!H; ${x; p}' .scr/log |
+		sed -E 's/.*(event|xfer)=([A-Z_]+)(.*, dset=([0-9]+))?.*/\2 \4/;
+			s/ $//' | paste -sd,
+}
+
+@test "restart, rebuild and fetch in the log (64)" {
+	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0 SCR_FLUSH=1
+	fresh
+	lose 1
+	restarts "0 1 2 3" ckpt.3
+	[[ $(events) == "START,REBUILD_START 2,REBUILD_SUCCESS 2,\
+REBUILD_START 3,REBUILD_SUCCESS 3,RESTART_SUCCESS 3,COMPUTE_START,HALT" ]] ||
+		failed "$(events)"
+	lose 0 1
+	rm ckpt.3/d2/rank_2.0
+	restarts "0 1 2 3" ckpt.2
+	[[ $(events) == "START,REBUILD_START 2,REBUILD_FAIL 2,\
+REBUILD_START 3,REBUILD_FAIL 3,RESTART_FAIL,COMPUTE_START,\
+FETCH_START 3,FETCH_FAIL 3,FETCH_START 2,FETCH_SUCCESS 2,FETCH 2,HALT" ]] ||
+		failed "$(events)"
+	grep -q 'event=REBUILD_FAIL, dset=3, name="ckpt.3", secs=' .scr/log
+	grep -q 'xfer=FETCH, .*dset=2, .*bytes=[1-9].*, files=8$' .scr/log
+}
+
+@test "the deprecated calls: written, lost, restarted by base name (67)" {
+	export SCR_FLUSH=3
+	fresh "0 1 2 3" pair=1
+	[[ $(names) == scr.dataset.3 ]]
+	lose 2
+	restarts "0 1 2 3" scr.dataset.3 base=1
+	lose 0 1 2 3
+	restarts "0 1 2 3" scr.dataset.3 base=1
+}
