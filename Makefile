@@ -3,6 +3,9 @@
 #
 # Settings, on the command line or in the environment:
 #   PREFIX=/usr/local  directory of `make install`, below DESTDIR
+#   LIBDIR=PREFIX/lib INCLUDEDIR=PREFIX/include  libscr, its headers
+#   MPICC=mpicc        libscr uses its MPI; if there is no such program, mpich or
+#                      ompi-c of pkg-config.  MPI_CFLAGS, MPI_LIBS override both
 #   CC CFLAGS LDFLAGS  as usual; a change rebuilds all objects
 #   SAN=LIST           build with these sanitizers, in a separate tree:
 #                      SAN=address,undefined -> build/address-undefined
@@ -19,6 +22,8 @@ VERSION := 0.1.0
 
 comma   := ,
 PREFIX  ?= /usr/local
+LIBDIR  ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
 CFLAGS  ?= $(if $(COV),-O0,-O2) -g
 STATIC  ?= $(if $(SAN),,1)
 FUZZ_SECONDS ?= 600
@@ -43,11 +48,21 @@ sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all \
 ldflags  := $(LDFLAGS) -Wl,--as-needed -Wl,-z,relro -Wl,-z,now
 # Objects go into programs and into libscr.so, which exports SCR_* only.
 pic      := -fPIC -fvisibility=hidden
-# MPI, for libscr: any implementation that pkg-config knows, or set both.
-mpi      := $(firstword $(foreach p,mpich ompi-c,$(shell \
-	pkg-config --exists $p 2>/dev/null && echo $p)))
-MPI_CFLAGS ?= $(if $(mpi),$(shell pkg-config --cflags $(mpi)))
-MPI_LIBS   ?= $(if $(mpi),$(shell pkg-config --libs $(mpi)))
+# MPI, for libscr.  The compilers of MPICH, of its relatives and of Open MPI
+# print with -show the command that they would run.
+MPICC    ?= mpicc
+mpi_show := $(shell $(MPICC) -show 2>/dev/null)
+mpi_pc   := $(if $(mpi_show),,$(firstword $(foreach p,mpich ompi-c,$(shell \
+	pkg-config --exists $p 2>/dev/null && echo $p))))
+mpi_cflags := $(strip $(filter -I% -D%,$(mpi_show)) \
+	$(if $(mpi_pc),$(shell pkg-config --cflags $(mpi_pc))))
+mpi_libs := $(strip $(filter-out -I% -D% -O% -g% -f% -m%,$(filter -% /%, \
+	$(wordlist 2,999,$(mpi_show)))) \
+	$(if $(mpi_pc),$(shell pkg-config --libs $(mpi_pc))))
+MPI_CFLAGS ?= $(mpi_cflags)
+MPI_LIBS ?= $(mpi_libs)
+# What libscr calls of the others, always as shared libraries.
+SCR_LIBS := $(strip $(LDLIBS) -lisal -ljansson -lz -linih -lm -pthread)
 ldlibs   := $(LDLIBS) -lisal $(call lib,jansson) $(call lib,z) $(call lib,inih) -lcrypto \
 	-larchive $(call lib,m)
 
@@ -76,9 +91,14 @@ SHIM  := $(patsubst testsuite/shim/%.c,$O/%.so,$(wildcard testsuite/shim/*.c)) \
 MPIS  := $(if $(MPI_LIBS),$(patsubst testsuite/mpi/%.c,$O/mpi/%,$(wildcard \
 	testsuite/mpi/*.c)))
 LIBSCR := $(if $(MPI_LIBS),$O/libscr.so $O/libscr.a)
+# The version of the interface, from scr.h: "v3.1.0".
+SCR_VERSION := $(shell sed -n 's/^.define SCR_VERSION "v\(.*\)"$$/\1/p' lib/scr/scr.h)
+SONAME := libscr.so.$(firstword $(subst ., ,$(SCR_VERSION)))
 
-all: $(CMDS) $O/links $(LIBSCR) ## build the commands (build/plain/bin) and,
-all: ## if there is MPI, libscr
+all: $(CMDS) $O/links $(or $(LIBSCR),no-mpi) ## build the commands and, if
+all: ## there is an MPI, libscr: build/plain/bin, build/plain/libscr.so
+no-mpi:
+	@echo "libscr is left out: no MPI found; set MPICC, or MPI_CFLAGS and MPI_LIBS"
 tests: all $(UNIT) $(MPIS) $(REPLAY) $(GENS) $(SHIM) ## build the test programs too
 
 # --- Rules ---------------------------------------------------------------
@@ -129,11 +149,11 @@ $O/scr.a: $(SCR) $O/scr.list
 	$Qrm -f $@ && $(AR) qcs $@ $(SCR)
 $O/libscr.so: $(SCR) $O/libcore.a lib/scr/libscr.map
 	@mkdir -p $(@D); echo "  LD  $@"
-	$Q$(CC) $(cflags) $(sanitize) $(ldflags) -shared -Wl,-soname,libscr.so.3 \
+	$Q$(CC) $(cflags) $(sanitize) $(ldflags) -shared -Wl,-soname,$(SONAME) \
 		-Wl,--version-script=lib/scr/libscr.map -Wl,--gc-sections \
-		-o $@ $(filter %.o,$^) $O/libcore.a $(LDLIBS) -lisal -ljansson \
-		-lz -linih -lcrypto -larchive -lm $(MPI_LIBS)
-	$Qln -sf libscr.so $O/libscr.so.3
+		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) \
+		-o $@ $(filter %.o,$^) $O/libcore.a $(SCR_LIBS) $(MPI_LIBS)
+	$Qln -sf libscr.so $O/$(SONAME)
 $O/libscr.a: $(SCR) $O/libcore.a
 	@mkdir -p $(@D); echo "  LD  $@"
 	$Q$(CC) -r -nostdlib -o $O/libscr.o $(SCR) $O/libcore.a
@@ -236,39 +256,56 @@ demo: ## a node is lost, and nothing else: a tour on four pretend nodes
 # bash and fish look for a file named like the command, so there is one file and
 # a link to it for each command.
 D := $(DESTDIR)$(PREFIX)
-MAN1 := $(wildcard man/*.1)
-MAN5 := $(wildcard man/*.5)
-MAN7 := $(wildcard man/*.7)
+DLIB := $(DESTDIR)$(LIBDIR)
+DINC := $(DESTDIR)$(INCLUDEDIR)
+SECTIONS := 1 3 5 7
 BASHDIR := share/bash-completion/completions
 ZSHDIR  := share/zsh/site-functions
 FISHDIR := share/fish/vendor_completions.d
 NAMES   := $(notdir $(CMDS)) $(LINKS)
 
-install: all ## install commands, man pages and completions (DESTDIR, PREFIX)
-	$Qinstall -d "$D/bin" "$D/share/man/man1" "$D/share/man/man5" \
-		"$D/share/man/man7" "$D/$(BASHDIR)" "$D/$(ZSHDIR)" "$D/$(FISHDIR)"
-	$Q$(if $(CMDS),install -m 755 $(CMDS) "$D/bin")
+install: all $(if $(LIBSCR),install-libscr) ## install commands, libscr,
+install: ## man pages and completions (DESTDIR, PREFIX, LIBDIR, INCLUDEDIR)
+	$Qinstall -d "$D/bin" $(SECTIONS:%="$D/share/man/man%") \
+		"$D/$(BASHDIR)" "$D/$(ZSHDIR)" "$D/$(FISHDIR)"
+	$Qinstall -m 755 $(CMDS) "$D/bin"
 	$Qfor n in $(LINKS); do ln -sf scr_env "$D/bin/$$n" || exit 1; done
-	$Q$(if $(MAN1),install -m 644 $(MAN1) "$D/share/man/man1")
+	$Qfor m in man/*.[0-9]; do \
+		install -m 644 "$$m" "$D/share/man/man$${m##*.}" || exit 1; done
 	$Qfor n in $(LINKS); do ln -sf scr_env.1 "$D/share/man/man1/$$n.1" || \
 		exit 1; done
-	$Q$(if $(MAN5),install -m 644 $(MAN5) "$D/share/man/man5")
-	$Q$(if $(MAN7),install -m 644 $(MAN7) "$D/share/man/man7")
 	$Qinstall -m 644 share/completions/scrkit.bash "$D/$(BASHDIR)/scrkit"
 	$Qinstall -m 644 share/completions/_scrkit "$D/$(ZSHDIR)/_scrkit"
 	$Qinstall -m 644 share/completions/scrkit.fish "$D/$(FISHDIR)/scrkit.fish"
 	$Qfor n in $(NAMES); do ln -sf scrkit "$D/$(BASHDIR)/$$n" && \
 		ln -sf scrkit.fish "$D/$(FISHDIR)/$$n.fish" || exit 1; done
 
+# scr.pc names directories below the prefix by it, so that they move with it.
+below = $(subst $(PREFIX)/,$${prefix}/,$1)
+install-libscr: all
+	$Qinstall -d "$(DLIB)/pkgconfig" "$(DINC)"
+	$Qinstall -m 644 lib/scr/scr.h "$(DINC)"
+	$Qinstall -m 644 $O/libscr.a "$(DLIB)"
+	$Qinstall -m 755 $O/libscr.so "$(DLIB)/libscr.so.$(SCR_VERSION)"
+	$Qln -sf libscr.so.$(SCR_VERSION) "$(DLIB)/$(SONAME)"
+	$Qln -sf $(SONAME) "$(DLIB)/libscr.so"
+	$Qsed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(call below,$(LIBDIR))|' \
+		-e 's|@INCLUDEDIR@|$(call below,$(INCLUDEDIR))|' \
+		-e 's|@VERSION@|$(SCR_VERSION)|' -e 's|@LIBS@|$(SCR_LIBS)|' \
+		-e 's|@MPI_CFLAGS@|$(MPI_CFLAGS)|' -e 's|@MPI_LIBS@|$(MPI_LIBS)|' \
+		lib/scr/scr.pc.in >"$(DLIB)/pkgconfig/scr.pc"
+	$Qchmod 644 "$(DLIB)/pkgconfig/scr.pc"
+
 uninstall: ## remove what install put there
 	$Qfor n in $(NAMES); do rm -f "$D/bin/$$n" "$D/$(BASHDIR)/$$n" \
 		"$D/$(FISHDIR)/$$n.fish"; done
 	$Qrm -f "$D/$(BASHDIR)/scrkit" "$D/$(ZSHDIR)/_scrkit" \
 		"$D/$(FISHDIR)/scrkit.fish"
-	$Qfor m in $(notdir $(MAN1)) $(LINKS:%=%.1); do \
-		rm -f "$D/share/man/man1/$$m"; done
-	$Qfor m in $(notdir $(MAN5)); do rm -f "$D/share/man/man5/$$m"; done
-	$Qfor m in $(notdir $(MAN7)); do rm -f "$D/share/man/man7/$$m"; done
+	$Qfor m in $(notdir $(wildcard man/*.[0-9])) $(LINKS:%=%.1); do \
+		rm -f "$D/share/man/man$${m##*.}/$$m"; done
+	$Qrm -f "$(DINC)/scr.h" "$(DLIB)/pkgconfig/scr.pc" "$(DLIB)/libscr.a" \
+		"$(DLIB)/libscr.so" "$(DLIB)/$(SONAME)" \
+		"$(DLIB)/libscr.so.$(SCR_VERSION)"
 
 clean: ## remove what was built
 	$Qrm -rf build/plain build/address-undefined build/coverage \
@@ -284,7 +321,7 @@ help: ## this list
 
 FORCE:
 .PHONY: all tests deps check check-cluster coverage bench bench-programs fuzz fuzz-programs \
-	lint ci demo install uninstall clean distclean help FORCE
+	lint ci demo install install-libscr uninstall no-mpi clean distclean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(wildcard $O/*/*.d $O/*/*/*.d)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Check that the tools and libraries of the named groups are installed:
-#     scripts/deps.sh [build] [check] [bed] [cluster] [lint] [fuzz]
+#     scripts/deps.sh [build] [check] [mpi] [bed] [cluster] [lint] [fuzz]
 # As root on a system with apt-get, missing packages are installed.  Otherwise
 # the missing packages are printed, and the exit status is 1.  If none is
 # missing, the script takes a few milliseconds and prints nothing.  `cluster` is
@@ -43,6 +43,16 @@ libraries() {
 	library inih libinih-dev
 	library libcrypto libssl-dev
 	library libarchive libarchive-dev
+}
+
+# libscr, and jobs that link it.  The Makefile finds MPI in the same way.
+mpi() {
+	[ -n "${MPI_LIBS-}" ] || "${MPICC:-mpicc}" -show >/dev/null 2>&1 ||
+		pkg-config --exists mpich 2>/dev/null ||
+		pkg-config --exists ompi-c 2>/dev/null ||
+		missing+=(libmpich-dev)
+	tool mpiexec mpich
+	tool unshare util-linux
 }
 
 # The tools of the test bed of several nodes, which needs root.
@@ -113,11 +123,7 @@ group() {
 		tool xz xz-utils
 		tool 7zz 7zip
 		tool python3 python3-minimal
-		# libscr, and jobs that link it.
-		pkg-config --exists mpich 2>/dev/null ||
-			pkg-config --exists ompi-c 2>/dev/null ||
-			missing+=(libmpich-dev)
-		tool mpiexec mpich
+		mpi
 		# Shells in which the completions and the login output of nodes
 		# are tested.
 		extra zsh zsh
@@ -125,6 +131,7 @@ group() {
 		extra tcsh tcsh
 		extra mksh mksh
 		;;
+	mpi) mpi ;;
 	bed) bed ;;
 	cluster)
 		bed slurm
@@ -142,8 +149,8 @@ group() {
 		fuzzer_runtime || missing+=(libclang-rt-dev)
 		;;
 	*)
-		echo "usage: deps.sh [build] [check] [bed] [cluster] [lint]" \
-			"[fuzz]" >&2
+		echo "usage: deps.sh [build] [check] [mpi] [bed] [cluster]" \
+			"[lint] [fuzz]" >&2
 		exit 2
 		;;
 	esac

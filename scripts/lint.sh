@@ -62,12 +62,12 @@ check_format() {
 }
 
 check_gcc_warnings() {
-	compiled '*.c' | each gcc "${flags[@]}" "${mpi[@]}" -iquote lib/scr \
+	compiled '*.c' | each gcc "${flags[@]}" "${mpi[@]}" -I lib/scr \
 		-O2 -Werror -c -o /dev/null
 }
 
 check_clang_warnings() {
-	compiled '*.c' | each clang "${flags[@]}" "${mpi[@]}" -iquote lib/scr \
+	compiled '*.c' | each clang "${flags[@]}" "${mpi[@]}" -I lib/scr \
 		-Werror -fsyntax-only
 }
 

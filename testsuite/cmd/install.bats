@@ -1,8 +1,9 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck disable=SC2154 # bats sets them
+# shellcheck disable=SC2030,SC2031,SC2154 # bats sets them; each test its own
 # make install and uninstall: every command, under all of its names, runs where
-# it was installed and has its man page and completions.  uninstall removes all.
+# it was installed and has its man page and completions.  An application needs
+# nothing but what pkg-config says of scr.  uninstall removes all.
 
 load helper
 
@@ -42,4 +43,151 @@ make_in() {
 	run make_in uninstall
 	((status == 0))
 	[[ -z $(find "$to" ! -type d) ]]
+}
+
+# --- libscr ---
+
+# install_libscr [SETTING]...: or skip if the tree was built without MPI.
+install_libscr() {
+	[[ -e $tree/libscr.so ]] || skip "built without MPI"
+	try make_in install "$@"
+	assert_status 0
+	lib=$to/opt/scr/lib
+	# As if the files were where they say they are.
+	pc=(pkg-config "--define-variable=prefix=$to/opt/scr" --print-errors)
+	export PKG_CONFIG_PATH=$lib/pkgconfig LD_LIBRARY_PATH=$lib
+}
+
+# compiles COMPILER... SOURCE: as an application, with warnings as errors.  The
+# program is $BATS_TEST_TMPDIR/program.
+compiles() {
+	local source=${!#}
+	local -a flags libs
+
+	read -ra flags < <("${pc[@]}" --cflags scr)
+	read -ra libs < <("${pc[@]}" "${static[@]}" --libs scr)
+	try "${@:1:$#-1}" -Wall -Wextra -Werror -pedantic "${flags[@]}" \
+		-o "$BATS_TEST_TMPDIR/program" "$source" "${libs[@]}"
+	assert_status 0
+	assert_stderr_empty
+}
+
+# The program, as a job of one rank, says that it counts.
+counts() {
+	cd "$BATS_TEST_TMPDIR" || return
+	export USER=tester SCR_CNTL_BASE=$PWD/c SCR_CACHE_BASE=$PWD/c
+	try timeout 60 ./program
+	assert_status 0
+	assert_output_is "counting from $1"
+}
+
+# The names that a library defines for others.
+exported() {
+	nm "$@" | awk 'NF == 3 { print $3 }' | sort -u
+}
+
+@test "libscr: files, modes, links" {
+	install_libscr
+	try env -C "$to/opt/scr" find include lib -printf '%p %y%m>%l\n'
+	output=$(sort <<<"$output")
+	assert_output_is "include d755>
+include/scr.h f644>
+lib d755>
+lib/libscr.a f644>
+lib/libscr.so l777>libscr.so.3
+lib/libscr.so.3 l777>libscr.so.3.1.0
+lib/libscr.so.3.1.0 f755>
+lib/pkgconfig d755>
+lib/pkgconfig/scr.pc f644>"
+	cmp "$root/lib/scr/scr.h" "$to/opt/scr/include/scr.h"
+	[[ $(objdump -p "$lib/libscr.so") == *SONAME*libscr.so.3$'\n'* ]]
+}
+
+@test "libscr: LIBDIR and INCLUDEDIR" {
+	install_libscr LIBDIR=/opt/scr/lib64/mpi INCLUDEDIR=/usr/include/scr
+	[[ -e $to/opt/scr/lib64/mpi/libscr.so.3 && -e $to/usr/include/scr/scr.h ]]
+	export PKG_CONFIG_PATH=$to/opt/scr/lib64/mpi/pkgconfig
+	try "${pc[@]}" --libs --cflags scr
+	assert_output_has "-L$to/opt/scr/lib64/mpi -lscr" "-I/usr/include/scr"
+	try make_in uninstall LIBDIR=/opt/scr/lib64/mpi \
+		INCLUDEDIR=/usr/include/scr
+	[[ -z $(find "$to" ! -type d) ]]
+}
+
+@test "libscr: the functions of scr.h are exported, and nothing else" {
+	local want
+
+	install_libscr
+	want=$(grep -oE 'SCR_[A-Z][a-z]\w*\(' "$root/lib/scr/scr.h" | tr -d '(' |
+		sort -u)
+	[[ $(wc -l <<<"$want") -eq 18 ]]
+	[[ $(exported -D --defined-only "$lib/libscr.so") == "$want" ]]
+	[[ $(exported -g --defined-only "$lib/libscr.a") == "$want" ]]
+}
+
+@test "libscr: an application in C99 and in C++11" {
+	local version
+
+	install_libscr
+	version=$("${pc[@]}" --modversion scr)
+	grep -qx "#define SCR_VERSION \"v$version\"" "$root/lib/scr/scr.h"
+	compiles cc -std=c99 "$root/examples/minimal.c"
+	counts 0
+	command -v c++ >/dev/null || skip "no C++ compiler"
+	cat >"$BATS_TEST_TMPDIR/version.cc" <<-'END'
+	#include <scr.h>
+	#include <scr.h>
+	#include <cstdio>
+	int main() { return std::puts(SCR_Get_version()) < 0; }
+	END
+	compiles c++ -std=c++11 "$BATS_TEST_TMPDIR/version.cc"
+	try "$BATS_TEST_TMPDIR/program"
+	assert_output_is "v$version"
+}
+
+@test "libscr.a: --static; names of the application do not clash" {
+	install_libscr
+	rm "$lib"/libscr.so*
+	# The application has functions that the library has inside, too.
+	exported -g --defined-only "$tree/libcore.a" | grep -E '^(buf|io|path)_' |
+		sed 's/.*/int &(void);int &(void){return 1;}/' \
+			>"$BATS_TEST_TMPDIR/app.c"
+	(($(wc -l <"$BATS_TEST_TMPDIR/app.c") > 20))
+	cat "$root/examples/minimal.c" >>"$BATS_TEST_TMPDIR/app.c"
+	static=(--static)
+	compiles cc -std=c99 "$BATS_TEST_TMPDIR/app.c"
+	counts 0
+	counts 3
+}
+
+@test "without MPI: the commands are installed, and libscr left out" {
+	try make_in install MPI_CFLAGS= MPI_LIBS=
+	assert_status 0
+	[[ -x $to/opt/scr/bin/scr_postrun ]]
+	[[ ! -e $to/opt/scr/lib && ! -e $to/opt/scr/include ]]
+	# What `make` would do, for it must not be done in the tree under test.
+	try make -n -C "$root" --no-print-directory O="$tree" MPI_CFLAGS= \
+		MPI_LIBS= all
+	assert_status 0
+	[[ $(grep -c "libscr is left out: no MPI" <<<"$output") -eq 1 ]]
+	assert_output_lacks libscr.so
+	try make -n -C "$root" --no-print-directory O="$tree" all
+	assert_output_lacks "left out"
+}
+
+@test "MPI from mpicc, from pkg-config, from settings" {
+	local dir=$BATS_TEST_TMPDIR/bin
+
+	mkdir "$dir"
+	printf '#!/bin/sh\necho cc -O2 -I/m/inc -L/m/lib -Wl,-rpath -Wl,/m/lib -lmpi\n' \
+		>"$dir/mpicc"
+	printf 'Name: mpich\nDescription: m\nVersion: 1\nCflags: -I/p/inc\nLibs: -lp\n' \
+		>"$dir/mpich.pc"
+	chmod +x "$dir/mpicc"
+	export PKG_CONFIG_PATH=$dir
+	try make_in MPICC="$dir/mpicc" -pn help
+	assert_output_has "mpi_cflags := -I/m/inc"$'\n' \
+		"mpi_libs := -L/m/lib -Wl,-rpath -Wl,/m/lib -lmpi"$'\n'
+	try make_in MPICC=/nonexistent -pn help
+	assert_output_has "mpi_cflags := -I/p/inc"$'\n' "mpi_libs := -lp"$'\n'
 }

@@ -1,0 +1,81 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# libscr.sh - build the applications of this directory with what pkg-config says
+# of scr, and run them with 4 ranks.  CC is the compiler (cc).  heat is stopped
+# by scr_halt in the middle; its result must be that of an undisturbed run.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+command -v "${MPIEXEC:=mpiexec}" >/dev/null || {
+	echo "libscr.sh: no mpiexec"
+	exit 77 # `make check` counts 77 as skipped
+}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# `make check` installs the tree that it tests, and nothing else is used.
+if [ -n "${BIN:-}" ]; then
+	[ -e "$BIN/../libscr.so" ] || {
+		echo "libscr.sh: libscr was left out: no MPI"
+		exit 77
+	}
+	make -C "$here/.." -o all -s O="${BIN%/bin}" PREFIX="$work/opt" install
+	export PKG_CONFIG_PATH="$work/opt/lib/pkgconfig"
+	export LD_LIBRARY_PATH="$work/opt/lib" PATH="$work/opt/bin:$PATH"
+fi
+mkdir "$work/bin"
+for name in minimal config heat; do
+	# shellcheck disable=SC2046 # several words
+	"${CC:-cc}" -Wall -Wextra -Werror "$here/$name.c" -o "$work/bin/$name" \
+		$(pkg-config --cflags --libs scr)
+done
+
+export SCR_CNTL_BASE="$work/cntl" SCR_CACHE_BASE="$work/cache"
+export USER="${USER:-user}"
+# run JOB DIRECTORY PROGRAM: a job with this id and prefix.  It finds the caches
+# of earlier runs with its id, as if it had their nodes.
+run() {
+	mkdir -p "$work/$2"
+	(
+		export SCR_JOB_ID="$1"
+		cd "$work/$2"
+		# With more ranks than cores: those that wait sleep.
+		[ -z "${BIN:-}" ] || export LD_PRELOAD="$BIN/../patient.so"
+		exec timeout 200 "$MPIEXEC" -n 4 "$work/bin/$3" </dev/null
+	) >"$work/said"
+	cat "$work/said"
+}
+# said LINE: the last job printed it.
+said() {
+	grep -qxF -- "$1" "$work/said" || {
+		echo "libscr.sh: expected: $1"
+		exit 1
+	}
+}
+
+run 1 count minimal
+said "counting from 0"
+run 1 count minimal
+said "counting from 3"
+
+run 2 config config
+said "SCR_CACHE_SIZE is 2"
+said "SCR_DEBUG is 0"
+said "CKPT=1 TYPE is RS"
+
+run 3 undisturbed heat
+said "heat: result is complete"
+
+mkdir "$work/halted"
+scr_halt --checkpoints=3 "$work/halted"
+run 4 halted heat
+said "heat: stops after step 30"
+scr_halt --remove "$work/halted"
+# Other nodes, so the checkpoint comes from the prefix.
+run 5 halted heat
+said "heat: restarts from ckpt.30"
+said "heat: result is complete"
+for rank in 0 1 2 3; do
+	cmp "$work/undisturbed/result/rod.$rank" "$work/halted/result/rod.$rank"
+done
