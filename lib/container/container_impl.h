@@ -42,8 +42,7 @@ struct packing {
 	struct stat *red_stats; /* originals, by file of `hidden` */
 	/* originals that were removed, and not, as they changed */
 	_Atomic size_t removed, left;
-	/* of the last transfer */
-	struct stripe_sum *file_sums, *container_sums;
+	struct packed_sums sums; /* of the last transfer */
 };
 
 void pack_fini(struct packing *w);

@@ -48,8 +48,7 @@ pack_fini(struct packing *w)
 	hidden_free(&w->hidden);
 	mem_free(w->stats);
 	mem_free(w->shared);
-	mem_free(w->file_sums);
-	mem_free(w->container_sums);
+	packed_sums_fini(&w->sums);
 	mem_free(w->red_stats);
 	mem_free(w->from);
 	mem_free(w->set);

@@ -100,31 +100,13 @@ pack_put(const struct packing *w, const struct segmap *m, struct stripe *to,
 	return put;
 }
 
-/* Reset the checksums for files and containers of `m`. */
-static int
-new_sums(struct packing *w, const struct segmap *m, struct error *err)
-{
-	mem_free(w->file_sums);
-	mem_free(w->container_sums);
-	w->file_sums = mem_calloc(m->nfiles + 1, sizeof(*w->file_sums));
-	w->container_sums =
-		mem_calloc(m->ncontainers + 1, sizeof(*w->container_sums));
-	if (w->file_sums == NULL || w->container_sums == NULL)
-		return error_no_memory(err);
-	for (size_t i = 0; i < m->nfiles; i++)
-		w->file_sums[i].size = m->files[i].size;
-	for (size_t i = 0; i < m->ncontainers; i++)
-		w->container_sums[i].size = m->containers[i].size;
-	return 0;
-}
-
 /* Compare the new checksums with the recorded ones, and record them. */
 static int
 take_sums(struct packing *w, struct segmap *m, struct error *err)
 {
 	for (size_t i = 0; i < m->nfiles; i++) {
 		struct segmap_file *f = &m->files[i];
-		uint32_t crc = w->file_sums[i].crc;
+		uint32_t crc = w->sums.files[i].crc;
 
 		if (f->has_crc && f->size > 0 && f->crc != crc)
 			return segmap_wrong_sum(f, crc, err);
@@ -133,7 +115,7 @@ take_sums(struct packing *w, struct segmap *m, struct error *err)
 	}
 	for (size_t i = 0; i < m->ncontainers; i++) {
 		m->containers[i].has_crc = true;
-		m->containers[i].crc = w->container_sums[i].crc;
+		m->containers[i].crc = w->sums.containers[i].crc;
 	}
 	return 0;
 }
@@ -145,16 +127,17 @@ confirm(struct packing *w, const struct segmap *m, struct error *err)
 	struct transfer_options t = { .work = w->po->work };
 	struct stripe from = { 0, NULL }, none = { 0, NULL };
 
-	if (new_sums(w, m, err) < 0 ||
+	packed_sums_fini(&w->sums);
+	if (packed_sums_init(m, &w->sums, err) < 0 ||
 	    packed_containers(w->p, m, w->arena, &from, err) < 0)
 		return -1;
 	progress_expect(t.work->progress, m->bytes);
-	t.sums = w->container_sums;
+	t.sums = w->sums.containers;
 	if (transfer(&from, &none, m->bytes, &t, err) < 0)
 		return -1;
 	for (size_t i = 0; i < m->ncontainers; i++)
-		if (w->container_sums[i].seen != m->containers[i].size ||
-		    w->container_sums[i].crc != m->containers[i].crc)
+		if (w->sums.containers[i].seen != m->containers[i].size ||
+		    w->sums.containers[i].crc != m->containers[i].crc)
 			return error_set(err, ERROR_CORRUPT,
 					 "%s: what was read again is not what "
 					 "was written; the originals are "
@@ -171,7 +154,8 @@ pack_write(struct packing *w, struct segmap *m, int dirfd, struct error *err)
 	struct put *put = NULL;
 	int rc = -1;
 
-	if (new_sums(w, m, err) < 0 ||
+	packed_sums_fini(&w->sums);
+	if (packed_sums_init(m, &w->sums, err) < 0 ||
 	    packed_files(m, dirfd, w->arena, &from, err) < 0 ||
 	    packed_containers(w->p, m, w->arena, &to, err) < 0)
 		return -1;
@@ -179,11 +163,12 @@ pack_write(struct packing *w, struct segmap *m, int dirfd, struct error *err)
 	if (put == NULL)
 		return -1;
 	progress_expect(t.work->progress, m->bytes);
-	t.sums = w->file_sums;
-	t.sums_to = w->container_sums;
-	if (transfer(&from, &to, m->bytes, &t, err) == 0 &&
-	    take_sums(w, m, err) == 0)
-		rc = put_commit(put, err);
+	t.sums = w->sums.segments;
+	if (transfer(&from, &to, m->bytes, &t, err) == 0) {
+		packed_sums_combine(m, &w->sums);
+		if (take_sums(w, m, err) == 0)
+			rc = put_commit(put, err);
+	}
 	put_free(put);
 	/* If the originals are kept, a wrong container does no harm: skip the
 	 * second reading. */

@@ -10,6 +10,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "crc.h"
 #include "dir.h"
 #include "error.h"
 #include "io.h"
@@ -416,35 +417,95 @@ int
 packed_files(const struct segmap *m, int dirfd, struct arena *arena,
 	     struct stripe *out, struct error *err)
 {
+	uint64_t at = 0;
+
 	out->nparts = 0;
-	out->parts = arena_alloc(arena, m->nfiles + 1, sizeof(*out->parts));
+	out->parts = arena_alloc(arena, m->nsegs + 1, sizeof(*out->parts));
 	if (out->parts == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < m->nfiles; i++) {
 		const struct segmap_file *f = &m->files[i];
 
-		if (f->nsegs == 0)
-			continue;
-		out->parts[out->nparts++] = (struct stripe_part){
-			.start = f->start,
-			/* length of its segments, which may differ from SIZE */
-			.len = (i + 1 < m->nfiles ? m->files[i + 1].start
-						  : m->bytes) -
-			       f->start,
-			.dirfd = dirfd,
-			.path = dirfd >= 0 ? f->path : NULL,
-			.sum = i,
-		};
+		for (size_t k = f->first; k < f->first + f->nsegs; k++) {
+			out->parts[out->nparts++] = (struct stripe_part){
+				.start = at,
+				.len = m->segs[k].len,
+				.dirfd = dirfd,
+				.path = dirfd >= 0 ? f->path : NULL,
+				.off = at - f->start,
+				.sum = k,
+			};
+			at += m->segs[k].len;
+		}
 	}
 	return 0;
 }
 
+/* --- Checksums --- */
+
 int
-packed_sinks(const struct segmap *m, struct arena *arena, struct stripe *out,
-	     struct error *err)
+packed_sums_init(const struct segmap *m, struct packed_sums *out,
+		 struct error *err)
 {
-	return packed_files(m, -1, arena, out, err);
+	out->segments = mem_calloc(m->nsegs + 1, sizeof(*out->segments));
+	out->files = mem_calloc(m->nfiles + 1, sizeof(*out->files));
+	out->containers =
+		mem_calloc(m->ncontainers + 1, sizeof(*out->containers));
+	if (out->segments == NULL || out->files == NULL ||
+	    out->containers == NULL) {
+		packed_sums_fini(out);
+		return error_no_memory(err);
+	}
+	for (size_t i = 0; i < m->nsegs; i++)
+		out->segments[i].size = m->segs[i].len;
+	for (size_t i = 0; i < m->nfiles; i++)
+		out->files[i].size = m->files[i].size;
+	for (size_t i = 0; i < m->ncontainers; i++)
+		out->containers[i].size = m->containers[i].has_size
+						  ? m->containers[i].size
+						  : m->containers[i].used;
+	return 0;
 }
+
+void
+packed_sums_fini(struct packed_sums *s)
+{
+	mem_free(s->segments);
+	mem_free(s->files);
+	mem_free(s->containers);
+	*s = (struct packed_sums){ .segments = NULL };
+}
+
+/* `part` lies at `off` in what `whole` sums. */
+static void
+add_sum(struct stripe_sum *whole, const struct stripe_sum *part, uint64_t off)
+{
+	uint64_t end = off + part->size;
+
+	if (end <= whole->size)
+		whole->crc ^= crc_shift(part->crc, whole->size - end);
+	whole->seen += part->seen;
+}
+
+void
+packed_sums_combine(const struct segmap *m, struct packed_sums *s)
+{
+	for (size_t i = 0; i < m->nfiles; i++) {
+		const struct segmap_file *f = &m->files[i];
+		uint64_t off = 0;
+
+		for (size_t k = f->first; k < f->first + f->nsegs; k++) {
+			const struct segment *g = &m->segs[k];
+
+			add_sum(&s->files[i], &s->segments[k], off);
+			add_sum(&s->containers[g->container], &s->segments[k],
+				g->off);
+			off += g->len;
+		}
+	}
+}
+
+/* --- A file --- */
 
 int
 packed_measure(const struct packed *p, size_t file, struct error *err)

@@ -97,8 +97,9 @@ bool packed_is_old(int prefix_fd, const char *name);
 
 /*
  * The string of all packed files, with the offsets of segmap_file.start: as
- * containers (parts have the container's number in `sum`), or as files (by
- * file).  Parts are allocated in `arena`.
+ * containers (parts have the container's number in `sum`), or as files beneath
+ * `dirfd` (parts have the segment's number in `sum`).  If dirfd is -1, bytes
+ * written are not stored, only summed.  Parts are allocated in `arena`.
  */
 int packed_containers(const struct packed *p, const struct segmap *m,
 		      struct arena *arena, struct stripe *out,
@@ -106,9 +107,20 @@ int packed_containers(const struct packed *p, const struct segmap *m,
 int packed_files(const struct segmap *m, int dirfd, struct arena *arena,
 		 struct stripe *out, struct error *err);
 
-/* packed_files() for checksums only: bytes written are not stored. */
-int packed_sinks(const struct segmap *m, struct arena *arena,
-		 struct stripe *out, struct error *err);
+/* Checksums of all packed bytes.  A byte is summed once, for its segment; the
+ * sums of files and containers are combined from those. */
+struct packed_sums {
+	struct stripe_sum *segments, *files, *containers;
+};
+
+/* All sums are empty.  A container has its recorded size, or the end of its
+ * last segment. */
+int packed_sums_init(const struct segmap *m, struct packed_sums *out,
+		     struct error *err);
+void packed_sums_fini(struct packed_sums *s);
+
+/* Compute the sums of files and containers from those of the segments. */
+void packed_sums_combine(const struct segmap *m, struct packed_sums *s);
 
 /* Set the size of a file from stat, if the map of an unpacked dataset lacks
  * it. */

@@ -235,10 +235,6 @@ check_files(struct checker *c, struct error *err)
 
 /* --- Checksums --- */
 
-struct sums {
-	struct stripe_sum *file, *container;
-};
-
 /* Why bytes could not be read, unless it is the fault of the dataset. */
 struct unread {
 	atomic_bool noted;
@@ -277,7 +273,7 @@ report_unread(struct checker *c, size_t i, const struct unread *u)
 }
 
 static void
-compare(struct checker *c, const struct sums *s, const struct unread *u)
+compare(struct checker *c, const struct packed_sums *s, const struct unread *u)
 {
 	const struct segmap *m = c->m;
 	char shown[SHOWN_MAX];
@@ -287,26 +283,26 @@ compare(struct checker *c, const struct sums *s, const struct unread *u)
 
 		if (f->nsegs == 0 || c->bad[i])
 			continue;
-		if (s->file[i].seen == f->size &&
-		    (!f->has_crc || s->file[i].crc == f->crc))
+		if (s->files[i].seen == f->size &&
+		    (!f->has_crc || s->files[i].crc == f->crc))
 			continue;
-		if (s->file[i].seen != f->size)
+		if (s->files[i].seen != f->size)
 			report_unread(c, i, u);
-		else if (f->has_crc && s->file[i].crc != f->crc)
+		else if (f->has_crc && s->files[i].crc != f->crc)
 			say(c, i, SIZE_MAX, "%s",
-			    segmap_sum_text(f, s->file[i].crc, shown,
+			    segmap_sum_text(f, s->files[i].crc, shown,
 					    sizeof(shown)));
 	}
 	for (size_t i = 0; i < m->ncontainers; i++) {
 		const struct segmap_container *k = &m->containers[i];
 
 		if (c->container_bad[i] || !k->has_crc ||
-		    s->container[i].seen != k->size ||
-		    s->container[i].crc == k->crc)
+		    s->containers[i].seen != k->size ||
+		    s->containers[i].crc == k->crc)
 			continue;
 		say(c, SIZE_MAX, i,
 		    "%s: checksum is 0x%08" PRIx32 ", should be 0x%08" PRIx32,
-		    k->name, (uint32_t)s->container[i].crc, k->crc);
+		    k->name, (uint32_t)s->containers[i].crc, k->crc);
 	}
 }
 
@@ -361,11 +357,7 @@ check_sums(struct checker *c, struct error *err)
 	const struct segmap *m = c->m;
 	struct stripe from = { 0, NULL }, sinks = { 0, NULL };
 	struct stripe plain = { 0, NULL }, none = { 0, NULL };
-	struct sums s = {
-		.file = mem_calloc(m->nfiles + 1, sizeof(*s.file)),
-		.container =
-			mem_calloc(m->ncontainers + 1, sizeof(*s.container)),
-	};
+	struct packed_sums s = { .segments = NULL };
 	struct unread unread = { .noted = false };
 	struct transfer_options t = {
 		.work = c->look->work,
@@ -375,36 +367,27 @@ check_sums(struct checker *c, struct error *err)
 	uint64_t len = 0;
 	int rc = -1;
 
-	if (s.file == NULL || s.container == NULL) {
-		error_no_memory(err);
-		goto out;
-	}
-	for (size_t i = 0; i < m->nfiles; i++)
-		s.file[i].size = m->files[i].size;
-	for (size_t i = 0; i < m->ncontainers; i++)
-		s.container[i].size = m->containers[i].has_size
-					      ? m->containers[i].size
-					      : m->containers[i].used;
+	if (packed_sums_init(m, &s, err) < 0)
+		return -1;
 	if (packed_containers(c->p, m, c->arena, &from, err) < 0 ||
-	    packed_sinks(m, c->arena, &sinks, err) < 0 ||
+	    packed_files(m, -1, c->arena, &sinks, err) < 0 ||
 	    (!c->red && plain_string(c->p, c->arena, &plain, &len, err) < 0))
 		goto out;
 	progress_expect(t.work->progress, m->bytes + len);
-	t.sums = s.container;
-	t.sums_to = s.file;
+	t.sums_to = s.segments;
 	if (transfer(&from, &sinks, m->bytes, &t, err) < 0)
 		goto out;
-	t.sums = s.file;
+	packed_sums_combine(m, &s);
+	t.sums = s.files;
 	t.sums_to = NULL;
 	if (transfer(&plain, &none, len, &t, err) < 0)
 		goto out;
 	c->out->read += m->bytes + len;
 	compare(c, &s, &unread);
-	compare_plain(c, &plain, s.file, &unread);
+	compare_plain(c, &plain, s.files, &unread);
 	rc = 0;
 out:
-	mem_free(s.file);
-	mem_free(s.container);
+	packed_sums_fini(&s);
 	return rc;
 }
 
