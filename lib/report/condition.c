@@ -499,8 +499,10 @@ condition_json(const struct condition *h, bool detail, bool all_files)
 	if (h->plan != NULL) {
 		json_set_str(j, "redundancy",
 			     report_scheme(h->plan, text, sizeof(text)));
-		json_set_str(j, "could_lose",
-			     report_spare(h->plan, false, text, sizeof(text)));
+		if (report_may_lose(h->plan, h->status))
+			json_set_str(j, "could_lose",
+				     report_spare(h->plan, false, text,
+						  sizeof(text)));
 		if (detail)
 			json_set(j, "plan", plan_json(h->plan, all_files));
 	}

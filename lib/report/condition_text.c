@@ -166,7 +166,8 @@ report_overview_row(struct table *t, const struct condition *h)
 					 : "");
 	table_cell(t, "%s", condition_state(h));
 	table_cell(t, "%s",
-		   h->plan ? report_spare(h->plan, false, text, sizeof(text))
+		   report_may_lose(h->plan, h->status)
+			   ? report_spare(h->plan, false, text, sizeof(text))
 			   : "");
 }
 

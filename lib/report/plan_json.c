@@ -79,7 +79,8 @@ set_json(const struct plan *p, const struct plan_set *s)
 	json_set_bool(j, "used", s->n == 0 || s->opened || s->sampled);
 	if (s->opened || s->sampled) {
 		json_set_u64(j, "survives", s->failures);
-		json_set_u64(j, "could_lose", s->spare);
+		if (s->verdict != SET_LOST)
+			json_set_u64(j, "could_lose", s->spare);
 		json_set_u64(j, "chunk", s->chunk);
 	}
 	for (uint32_t m = 0; m < s->n; m++)

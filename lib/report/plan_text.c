@@ -211,6 +211,12 @@ container_spare(const struct plan *p, bool rebuilt, char *to, size_t size)
 	return to;
 }
 
+bool
+report_may_lose(const struct plan *p, int status)
+{
+	return p != NULL && (status == STATUS_OK || status == STATUS_DAMAGED);
+}
+
 char *
 report_spare(const struct plan *p, bool rebuilt, char *to, size_t size)
 {
@@ -232,12 +238,12 @@ report_spare(const struct plan *p, bool rebuilt, char *to, size_t size)
 		most = spare > most ? spare : most;
 	}
 	if (p->nsets == 0 || most == 0)
-		snprintf(to, size, "nothing");
+		snprintf(to, size, "no rank");
 	else if (least == most)
 		snprintf(to, size, "any %u %s of each set",
 			 str_count(least, "rank"));
 	else if (least == 0)
-		snprintf(to, size, "nothing of some sets, %u %s of others",
+		snprintf(to, size, "no rank of some sets, %u %s of others",
 			 str_count(most, "rank"));
 	else
 		snprintf(to, size, "any %u %s of each set, of some up to %u",
@@ -335,7 +341,7 @@ lacking_ranks(const struct plan *p, size_t *count)
 /* ": ranks 4 5 lack ...; all of it can be rebuilt", and the tolerance or the
  * reason. */
 static void
-put_damage(struct buf *out, struct plan *p)
+put_damage(struct buf *out, struct plan *p, int status)
 {
 	char who[RANKS_TEXT + 64], what[CLAUSE_TEXT], spare[CLAUSE_TEXT];
 	char later[CLAUSE_TEXT];
@@ -353,6 +359,10 @@ put_damage(struct buf *out, struct plan *p)
 		   report_lacks(p, what, sizeof(what)));
 	report_spare(p, false, spare, sizeof(spare));
 	report_spare(p, true, later, sizeof(later));
+	if (!report_may_lose(p, status) && plan_status(p) == STATUS_DAMAGED) {
+		buf_printf(out, "\n");
+		return;
+	}
 	if (plan_status(p) == STATUS_DAMAGED) {
 		buf_printf(out,
 			   "; all of it can be rebuilt\n"
@@ -361,7 +371,7 @@ put_damage(struct buf *out, struct plan *p)
 		return;
 	}
 	plan_error(p, &why);
-	if (plan_data_status(p) == STATUS_DAMAGED)
+	if (report_may_lose(p, plan_data_status(p)))
 		buf_printf(out,
 			   "; no data are lost\n"
 			   "  because     %s\n"
@@ -377,11 +387,25 @@ put_state(struct buf *out, struct plan *p, int status)
 	char spare[CLAUSE_TEXT];
 
 	buf_printf(out, "  state       %s", report_state(status));
-	if (plan_status(p) == STATUS_OK)
+	if (plan_status(p) != STATUS_OK)
+		put_damage(out, p, status);
+	else if (report_may_lose(p, status))
 		buf_printf(out, "\n  could lose  %s\n",
 			   report_spare(p, false, spare, sizeof(spare)));
 	else
-		put_damage(out, p);
+		buf_printf(out, "\n");
+}
+
+static void
+put_size(struct buf *out, const struct plan *p)
+{
+	buf_printf(out, "  size        %" PRId64 " %s, %zu %s, %s",
+		   str_count(p->nranks, "rank"), str_count(p->nfiles, "file"),
+		   str_size(p->bytes));
+	if (p->maps_lost > 0)
+		buf_printf(out, "; the files of %zu %s are unknown",
+			   str_count(p->maps_lost, "rank"));
+	buf_printf(out, "\n");
 }
 
 void
@@ -402,9 +426,7 @@ report_summary(struct plan *p, const struct dataset *d,
 		put_kind(out, d);
 	put_where(out, p);
 	if (p->nranks >= 0)
-		buf_printf(out, "  size        %" PRId64 " %s, %zu %s, %s\n",
-			   str_count(p->nranks, "rank"),
-			   str_count(p->nfiles, "file"), str_size(p->bytes));
+		put_size(out, p);
 	buf_printf(out, "  redundancy  %s\n",
 		   report_scheme(p, text, sizeof(text)));
 	report_containers_head(k, out);

@@ -59,10 +59,13 @@ void report_rebuilt(const struct rebuild_result *r, struct buf *out);
 void report_deep(const struct plan *p, const struct deep_result *r,
 		 struct buf *out);
 
+/* Has a dataset of this status all its data, so that more could be lost? */
+bool report_may_lose(const struct plan *p, int status);
+
 /*
  * Further losses that the sets tolerate, as one clause: "any 1 rank of each
- * set", "nothing".  `rebuilt`: after a rebuild of all that is missing.  Returns
- * `to`.
+ * set", "no rank"; only for a dataset that report_may_lose().  `rebuilt`: after
+ * a rebuild of all that is missing.  Returns `to`.
  */
 char *report_spare(const struct plan *p, bool rebuilt, char *to, size_t size);
 

@@ -320,6 +320,7 @@ refused() {
 		refused 4 scr_rebuild -p p 1
 		refused 4 scr_index -p p --verify 1
 		refused 4 scr_inspect -p p 1
+		assert_output_lacks "could lose"
 		refused 3 scr_rebuild -p p --protect xor 1
 		refused 3 scr_container -p p pack 1
 		refused 3 scr_container -p p extract 1 -C elsewhere

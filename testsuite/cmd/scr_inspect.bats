@@ -185,6 +185,34 @@ assert_line() {
 	assert_output_lacks "puts it there"
 }
 
+@test "what could be lost is told only of data that are there" {
+	make p --lose 1,2
+	try scr_inspect p
+	assert_status 4
+	assert_output_lacks "any 1 rank" "no rank"
+	try scr_inspect -p p 1
+	assert_status 4
+	assert_output_lacks "could lose" " lose "
+	try scr_inspect --json -p p 1
+	assert_status 4
+	assert_output_has '"state": "lost"'
+	# Of the sets, too, only those that are not lost.
+	(($(grep -o '"could_lose": [0-9]*' <<<"$output" | wc -l) <
+	$(grep -o '"survives"' <<<"$output" | wc -l)))
+	make single --type SINGLE
+	try scr_inspect -p single 1
+	assert_output_has "could lose  no rank"
+}
+
+@test "ranks whose files are unknown are counted" {
+	make p
+	rm p/.scr/scr.dataset.1/{filemap_{0,2},reddesc*.er.*}
+	try scr_inspect -p p 1
+	assert_status 4
+	assert_output_has "; the files of 2 ranks are unknown" \
+		"ranks 0 2 lack 2 filemaps"
+}
+
 @test "RS survives two nodes, PARTNER two that are not neighbours" {
 	make rs --type RS --failures 2 --lose 0,1
 	try scr_inspect rs
@@ -426,7 +454,7 @@ assert_line() {
 	try scr_inspect --json p
 	assert_status 3
 	assert_output_has '"status": 3' '"prefix": "p"' '"state": "damaged"' \
-		'"could_lose": "nothing"' '"indexed": false'
+		'"could_lose": "no rank"' '"indexed": false'
 	assert_output_lacks '"plan"'
 	try scr_inspect --json -p p 1
 	assert_status 3
