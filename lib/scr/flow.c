@@ -295,8 +295,7 @@ finish(struct flow *f, struct ring *r)
 int
 flow_run(struct flow *f, struct error *err)
 {
-	const int all = (int)(LANES * (f->in.width + f->out.width));
-	int any = 0;
+	struct team_rest rest = { .polls = 0 };
 
 	f->err = err;
 	while (!f->in.ended || !f->out.ended || f->in.count > 0 ||
@@ -306,8 +305,7 @@ flow_run(struct flow *f, struct error *err)
 		moved = send_next(f) || moved;
 		moved = finish(f, &f->in) || moved;
 		moved = finish(f, &f->out) || moved;
-		if (!moved)
-			MPI_Waitany(all, f->requests, &any, MPI_STATUS_IGNORE);
+		team_rest(&rest, moved);
 	}
 	while (f->coded && f->summed < f->j.chunk)
 		write_sums(f);

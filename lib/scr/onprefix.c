@@ -302,7 +302,7 @@ onprefix_current(struct run *run, const char *name, struct error *err)
 
 	if (on_rank0(run, edit_named, &n, err) < 0)
 		return -1;
-	MPI_Bcast(&n.id, 1, MPI_INT64_T, 0, run->world.comm);
+	team_bytes(&run->world, 0, &n.id, sizeof(n.id));
 	run->restart_id = held_find(run->held, n.id) != NULL ? n.id : 0;
 	return remove_newer(run, n.id, err);
 }
@@ -362,7 +362,7 @@ onprefix_delete(struct run *run, const char *name, struct error *err)
 	    on_rank0(run, delete_named, &n, err) < 0)
 		return -1;
 	absent = n.absent;
-	MPI_Bcast(&absent, 1, MPI_INT, 0, run->world.comm);
+	team_bytes(&run->world, 0, &absent, sizeof(absent));
 	if (!absent || found)
 		return 0;
 	return error_set(err, ERROR_ABSENT,
@@ -489,7 +489,7 @@ onprefix_has(const struct run *run, int64_t id, bool *has, struct error *err)
 	if (on_rank0(run, look_up, &a, err) < 0)
 		return -1;
 	yes = a.has;
-	MPI_Bcast(&yes, 1, MPI_INT, 0, run->world.comm);
+	team_bytes(&run->world, 0, &yes, sizeof(yes));
 	*has = yes != 0;
 	return 0;
 }

@@ -24,10 +24,8 @@
 static bool
 agree(const struct run *run, bool yes)
 {
-	int mine = yes;
-
-	MPI_Bcast(&mine, 1, MPI_INT, 0, run->world.comm);
-	return mine != 0;
+	team_bytes(&run->world, 0, &yes, sizeof(yes));
+	return yes;
 }
 
 static int64_t

@@ -305,8 +305,7 @@ compute(struct building *b, struct task *t)
 static void
 wait_all(struct task *t)
 {
-	for (int i = 0; i < t->count; i++)
-		MPI_Wait(&t->requests[i], MPI_STATUS_IGNORE);
+	team_wait(t->requests, t->count);
 	t->count = 0;
 }
 

@@ -284,8 +284,9 @@ transfer(struct outgoing *o, struct incoming *in, uint32_t from,
 {
 	const MPI_Comm comm = o->g->run->world.comm;
 	MPI_Request both[2] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL };
+	struct team_rest rest = { .polls = 0 };
 	bool wait = from != UINT32_MAX;
-	int rc = 0, which = 0;
+	int rc = 0, which = 0, done = 0;
 
 	while (wait || o->part < o->count || both[0] != MPI_REQUEST_NULL) {
 		if (both[0] == MPI_REQUEST_NULL && o->part < o->count) {
@@ -302,8 +303,9 @@ transfer(struct outgoing *o, struct incoming *in, uint32_t from,
 		if (both[1] == MPI_REQUEST_NULL && wait)
 			MPI_Irecv(in->block, (int)o->room, MPI_BYTE, (int)from,
 				  TAG_MOVE, comm, &both[1]);
-		MPI_Waitany(2, both, &which, MPI_STATUS_IGNORE);
-		if (which == 1)
+		MPI_Testany(2, both, &which, &done, MPI_STATUS_IGNORE);
+		team_rest(&rest, done);
+		if (done && which == 1)
 			wait = !take_message(in);
 	}
 	return rc < 0 ? rc : in->rc;

@@ -202,13 +202,12 @@ node_number(const struct run *run, int *rc, struct error *err)
 	if (run->node.rank == 0 && all == NULL)
 		*rc = error_no_memory(err);
 	if (!team_any(&run->world, *rc < 0) && all != NULL) {
-		MPI_Allgather(mine, HOST_MAX, MPI_CHAR, all, HOST_MAX, MPI_CHAR,
-			      leaders.comm);
+		team_gather(&leaders, mine, HOST_MAX, all);
 		for (uint32_t i = 0; i < leaders.size; i++)
 			number += strncmp(all + (size_t)i * HOST_MAX, mine,
 					  HOST_MAX) < 0;
 	}
-	MPI_Bcast(&number, 1, MPI_UINT32_T, 0, run->node.comm);
+	team_bytes(&run->node, 0, &number, sizeof(number));
 	mem_free(all);
 	team_free(&leaders);
 	return number;

@@ -4,15 +4,22 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "arena.h"
 #include "buf.h"
+#include "clock.h"
 #include "error.h"
 #include "mem.h"
 #include "scr/say.h"
 
 /* Bytes of one broadcast. */
 #define SHARE_STEP ((size_t)256 << 20)
+
+/* Polls before the first sleep, and how long the sleeps are, in nanoseconds. */
+#define POLLS_FREE 64
+#define SLEEP_LEAST 10000
+#define SLEEP_MOST 1000000
 
 #define TAG_TURN 3
 #define TAG_NOTE 1
@@ -64,6 +71,65 @@ team_home(const char *path, uint32_t ranks)
 	return (uint32_t)((h ^ h >> 32) % ranks);
 }
 
+/* --- Waiting --- */
+
+void
+team_rest(struct team_rest *r, bool moved)
+{
+	struct timespec t = { .tv_nsec = SLEEP_MOST };
+	double ns = 0;
+
+	if (moved || r->polls == 0)
+		*r = (struct team_rest){ .since = clock_seconds() };
+	if (moved || ++r->polls < POLLS_FREE)
+		return;
+	ns = (clock_seconds() - r->since) * 1e9 / 8;
+	if (ns < SLEEP_MOST)
+		t.tv_nsec = ns > SLEEP_LEAST ? (long)ns : SLEEP_LEAST;
+	(void)nanosleep(&t, NULL);
+}
+
+void
+team_wait(MPI_Request *requests, int count)
+{
+	struct team_rest rest = { .polls = 0 };
+	int done = 0;
+
+	for (int i = 0; i < count; i += done) {
+		MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE);
+		team_rest(&rest, done);
+	}
+}
+
+static void
+reduce(const struct team *t, const void *mine, void *all, MPI_Datatype type,
+       MPI_Op op)
+{
+	MPI_Request r;
+
+	MPI_Iallreduce(mine, all, 1, type, op, t->comm, &r);
+	team_wait(&r, 1);
+}
+
+void
+team_bytes(const struct team *t, uint32_t root, void *data, size_t len)
+{
+	MPI_Request r;
+
+	MPI_Ibcast(data, (int)len, MPI_BYTE, (int)root, t->comm, &r);
+	team_wait(&r, 1);
+}
+
+void
+team_gather(const struct team *t, const void *mine, size_t len, void *all)
+{
+	MPI_Request r;
+
+	MPI_Iallgather(mine, (int)len, MPI_BYTE, all, (int)len, MPI_BYTE,
+		       t->comm, &r);
+	team_wait(&r, 1);
+}
+
 /* --- Agreement --- */
 
 int
@@ -72,12 +138,12 @@ team_agree(const struct team *t, int rc, struct error *err)
 	int mine = rc < 0 ? (int)t->rank : INT_MAX, first = INT_MAX;
 	struct error why = ERROR_INIT;
 
-	MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, t->comm);
+	reduce(t, &mine, &first, MPI_INT, MPI_MIN);
 	if (first == INT_MAX)
 		return 0;
 	if (mine == first && err != NULL)
 		why = *err;
-	MPI_Bcast(&why, sizeof(why), MPI_BYTE, first, t->comm);
+	team_bytes(t, (uint32_t)first, &why, sizeof(why));
 	return error_pass(err, &why);
 }
 
@@ -86,7 +152,7 @@ team_any(const struct team *t, bool yes)
 {
 	int mine = yes, all = 0;
 
-	MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_LOR, t->comm);
+	reduce(t, &mine, &all, MPI_INT, MPI_LOR);
 	return all != 0;
 }
 
@@ -98,7 +164,7 @@ team_most(const struct team *t, uint64_t value)
 	const uint64_t sign = (uint64_t)1 << 63;
 	int64_t mine = (int64_t)(value ^ sign), all = 0;
 
-	MPI_Allreduce(&mine, &all, 1, MPI_INT64_T, MPI_MAX, t->comm);
+	reduce(t, &mine, &all, MPI_INT64_T, MPI_MAX);
 	return (uint64_t)all ^ sign;
 }
 
@@ -111,8 +177,11 @@ team_least(const struct team *t, uint64_t value)
 void
 team_sum(const struct team *t, uint64_t *values, int count)
 {
-	MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_UINT64_T, MPI_SUM,
-		      t->comm);
+	MPI_Request r;
+
+	MPI_Iallreduce(MPI_IN_PLACE, values, count, MPI_UINT64_T, MPI_SUM,
+		       t->comm, &r);
+	team_wait(&r, 1);
 }
 
 /* --- Bytes --- */
@@ -124,7 +193,7 @@ team_share(const struct team *t, uint32_t root, struct buf *b,
 	uint64_t len = b->len;
 	int rc = 0;
 
-	MPI_Bcast(&len, 1, MPI_UINT64_T, (int)root, t->comm);
+	team_bytes(t, root, &len, sizeof(len));
 	if (t->rank != root) {
 		buf_clear(b);
 		if (buf_reserve(b, len + 1) < 0)
@@ -133,9 +202,8 @@ team_share(const struct team *t, uint32_t root, struct buf *b,
 	if (team_agree(t, rc, err) < 0)
 		return -1;
 	for (uint64_t at = 0; at < len; at += SHARE_STEP)
-		MPI_Bcast(b->data + at,
-			  (int)(len - at < SHARE_STEP ? len - at : SHARE_STEP),
-			  MPI_BYTE, (int)root, t->comm);
+		team_bytes(t, root, b->data + at,
+			   len - at < SHARE_STEP ? len - at : SHARE_STEP);
 	if (t->rank != root && b->data != NULL) {
 		b->len = len;
 		b->data[len] = '\0';
@@ -166,16 +234,20 @@ team_same(const struct team *t, const char *text, bool *same, struct error *err)
 void
 team_gather64(const struct team *t, uint64_t mine, uint64_t *all)
 {
-	MPI_Allgather(&mine, 1, MPI_UINT64_T, all, 1, MPI_UINT64_T, t->comm);
+	team_gather(t, &mine, sizeof(mine), all);
 }
 
 /* Each rank hands its turn on to the rank that is `width` further. */
 void
 team_turn(const struct team *t, uint32_t width)
 {
-	if (width > 0 && t->rank >= width)
-		MPI_Recv(NULL, 0, MPI_BYTE, (int)(t->rank - width), TAG_TURN,
-			 t->comm, MPI_STATUS_IGNORE);
+	MPI_Request r;
+
+	if (width == 0 || t->rank < width)
+		return;
+	MPI_Irecv(NULL, 0, MPI_BYTE, (int)(t->rank - width), TAG_TURN, t->comm,
+		  &r);
+	team_wait(&r, 1);
 }
 
 void
@@ -229,6 +301,7 @@ take_all(const struct team *t, MPI_Request *sent, size_t nsent,
 	 struct receiving *r)
 {
 	MPI_Request barrier = MPI_REQUEST_NULL;
+	struct team_rest rest = { .polls = 0 };
 	bool entered = false;
 	size_t next = 0;
 	int done = 0, found = 0;
@@ -241,6 +314,7 @@ take_all(const struct team *t, MPI_Request *sent, size_t nsent,
 			    &status);
 		if (found)
 			receive(&message, &status, r);
+		team_rest(&rest, found);
 		if (entered) {
 			MPI_Test(&barrier, &done, MPI_STATUS_IGNORE);
 			continue;

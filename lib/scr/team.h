@@ -65,13 +65,36 @@ uint64_t team_most(const struct team *t, uint64_t value);
 uint64_t team_least(const struct team *t, uint64_t value);
 bool team_any(const struct team *t, bool yes);
 
-/* The number of each rank, by rank; `all` has room for t->size. */
+/* `len` bytes at `data`, those of rank `root`, to all. */
+void team_bytes(const struct team *t, uint32_t root, void *data, size_t len);
+
+/* `len` bytes of each rank, by rank; `all` has room for them. */
+void team_gather(const struct team *t, const void *mine, size_t len, void *all);
 void team_gather64(const struct team *t, uint64_t mine, uint64_t *all);
 
 /* Only `width` ranks at a time are between team_turn() and team_turn_done(); 0:
  * all.  One message a rank. */
 void team_turn(const struct team *t, uint32_t width);
 void team_turn_done(const struct team *t, uint32_t width);
+
+/* --- Waiting --- */
+
+/*
+ * A rank that waits for others polls for some microseconds, and then sleeps
+ * between polls: an eighth of the time that it has waited, at most a
+ * millisecond.  So ranks that wait leave their cores to those that work, for
+ * instance while one of them writes to a slow disk.
+ */
+struct team_rest {
+	unsigned polls; /* without progress */
+	double since;	/* the first of them, clock_seconds() */
+};
+
+/* Call after each poll; `moved`: there was progress.  Local. */
+void team_rest(struct team_rest *r, bool moved);
+
+/* Wait for all requests.  Local. */
+void team_wait(MPI_Request *requests, int count);
 
 /* --- Notes: bytes from any rank to any other --- */
 

@@ -17,7 +17,7 @@
  *   collectives  reductions, broadcasts, barriers, gathers, splits
  *   bytes        that this rank gives to or gets from reductions and
  *                broadcasts
- *   gathers      numbers that this rank gives to MPI_Allgather(), which is
+ *   gathers      numbers that this rank gives to MPI_Iallgather(), which is
  *                the one collective whose result grows with the job
  *   messages     from and to other ranks, one by one
  *   msgbytes     in them
@@ -85,29 +85,31 @@ end(const char *name)
 #pragma GCC visibility push(default)
 
 int
-MPI_Allreduce(const void *from, void *to, int count, MPI_Datatype type,
-	      MPI_Op op, MPI_Comm comm)
+MPI_Iallreduce(const void *from, void *to, int count, MPI_Datatype type,
+	       MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
 	now[COLLECTIVES]++;
 	add(BYTES, count, type);
-	return PMPI_Allreduce(from, to, count, type, op, comm);
+	return PMPI_Iallreduce(from, to, count, type, op, comm, request);
 }
 
 int
-MPI_Bcast(void *data, int count, MPI_Datatype type, int root, MPI_Comm comm)
+MPI_Ibcast(void *data, int count, MPI_Datatype type, int root, MPI_Comm comm,
+	   MPI_Request *request)
 {
 	now[COLLECTIVES]++;
 	add(BYTES, count, type);
-	return PMPI_Bcast(data, count, type, root, comm);
+	return PMPI_Ibcast(data, count, type, root, comm, request);
 }
 
 int
-MPI_Allgather(const void *from, int nfrom, MPI_Datatype tfrom, void *to,
-	      int nto, MPI_Datatype tto, MPI_Comm comm)
+MPI_Iallgather(const void *from, int nfrom, MPI_Datatype tfrom, void *to,
+	       int nto, MPI_Datatype tto, MPI_Comm comm, MPI_Request *request)
 {
 	now[COLLECTIVES]++;
 	now[GATHERS]++;
-	return PMPI_Allgather(from, nfrom, tfrom, to, nto, tto, comm);
+	return PMPI_Iallgather(from, nfrom, tfrom, to, nto, tto, comm,
+			       request);
 }
 
 int
@@ -170,14 +172,6 @@ MPI_Issend(const void *data, int count, MPI_Datatype type, int to, int tag,
 }
 
 /* The bytes of a receive are room for a message. */
-int
-MPI_Recv(void *data, int count, MPI_Datatype type, int from, int tag,
-	 MPI_Comm comm, MPI_Status *status)
-{
-	now[MESSAGES]++;
-	return PMPI_Recv(data, count, type, from, tag, comm, status);
-}
-
 int
 MPI_Irecv(void *data, int count, MPI_Datatype type, int from, int tag,
 	  MPI_Comm comm, MPI_Request *request)
