@@ -343,32 +343,41 @@ find_unused(struct rank2file_loader *l)
 		(*g)++;
 }
 
+/* Read the top file and the maps. */
 static int
-load(struct rank2file_loader *l, const char *base, struct error *err)
+begin(struct rank2file_loader *l, const char *base, struct error *err)
 {
-	struct rank2file *out = l->out;
-	int rc = -1;
-
-	memset(out, 0, sizeof(*out));
-	out->arena = arena_new();
+	memset(l->out, 0, sizeof(*l->out));
+	l->out->arena = arena_new();
 	l->seen = map_new();
-	if (out->arena == NULL || l->seen == NULL ||
-	    rank2file_base_split(&l->base, base) < 0) {
-		error_no_memory(err);
-		goto out;
-	}
-	if (load_all(l, l->dirfd, err) < 0 || rank2file_read_parts(l, err) < 0)
-		goto out;
-	find_unused(l);
-	rc = 0;
-out:
+	if (l->out->arena == NULL || l->seen == NULL ||
+	    rank2file_base_split(&l->base, base) < 0)
+		return error_no_memory(err);
+	return load_all(l, l->dirfd, err);
+}
+
+static void
+end(struct rank2file_loader *l)
+{
 	mem_free(l->images);
 	mem_free(l->claimed);
 	buf_free(&l->raw);
 	buf_free(&l->base.stem);
 	map_free(l->seen);
+}
+
+static int
+load(struct rank2file_loader *l, const char *base, struct error *err)
+{
+	int rc = begin(l, base, err);
+
+	if (rc == 0)
+		rc = rank2file_read_parts(l, err);
+	if (rc == 0)
+		find_unused(l);
+	end(l);
 	if (rc < 0)
-		rank2file_free(out);
+		rank2file_free(l->out);
 	return rc;
 }
 
@@ -386,6 +395,50 @@ rank2file_load_some(int dirfd, const char *base, struct par *par,
 	};
 
 	return load(&l, base, err);
+}
+
+/* The top file is a part itself, or names them. */
+static int
+list_parts(const struct rank2file_loader *l, struct arena *arena,
+	   struct rank2file_parts *out, struct error *err)
+{
+	out->nranks = (size_t)l->nranks;
+	out->packed = l->out->containers != NULL || l->out->flaw != NULL;
+	out->count = l->top_is_part ? 1 : l->nimages;
+	out->parts = arena_alloc(arena, out->count, sizeof(*out->parts));
+	if (out->parts == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < out->count; i++) {
+		const char *name =
+			l->top_is_part ? l->base.base : l->images[i].name;
+
+		out->parts[i].name = arena_strdup(arena, name);
+		if (out->parts[i].name == NULL)
+			return error_no_memory(err);
+		if (!l->top_is_part)
+			out->parts[i].offset = l->images[i].offset;
+	}
+	return 0;
+}
+
+int
+rank2file_list(int dirfd, const char *base, struct arena *arena,
+	       struct rank2file_parts *out, struct error *err)
+{
+	struct rank2file top;
+	struct rank2file_loader l = {
+		.out = &top,
+		.raw = BUF_INIT,
+		.dirfd = dirfd,
+	};
+	int rc = begin(&l, base, err);
+
+	*out = (struct rank2file_parts){ .nranks = 0 };
+	if (rc == 0)
+		rc = list_parts(&l, arena, out, err);
+	end(&l);
+	rank2file_free(&top);
+	return rc;
 }
 
 int

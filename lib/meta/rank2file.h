@@ -127,6 +127,41 @@ int rank2file_load_images(const struct rank2file_image *images, size_t count,
 			  const char *base, struct rank2file *out,
 			  struct error *err);
 
+/* --- Part by part, for readers that do not hold the whole map --- */
+
+struct rank2file_part_at {
+	const char *name;
+	uint64_t offset; /* of the part in the file */
+};
+
+struct rank2file_parts {
+	size_t nranks;
+	bool packed; /* files are in containers */
+	size_t count;
+	struct rank2file_part_at *parts; /* in `arena` */
+};
+
+/* List the parts of the rank2file `base`, and read none.  Errors are those of
+ * rank2file_load(). */
+int rank2file_list(int dirfd, const char *base, struct arena *arena,
+		   struct rank2file_parts *out, struct error *err);
+
+/*
+ * Call fn for each rank in a part of a map of `nranks` ranks; the list of files
+ * lasts until fn returns.  The part is read in a window, and one rank at a time
+ * is held.  If fn returns -1, so does this.
+ *
+ * Returns 1 if the part is damaged, or in another form than all known programs
+ * write: what fn was given before is void.  Call it again with `whole`, which
+ * reads the part into memory, and says what is wrong.
+ */
+typedef int rank2file_rank_fn(void *arg, size_t rank,
+			      const struct rank2file_rank *r,
+			      struct error *err);
+int rank2file_each_rank(int dirfd, const struct rank2file_part_at *part,
+			size_t nranks, bool whole, rank2file_rank_fn *fn,
+			void *arg, struct error *err);
+
 /*
  * Read the entry `k` of one file: its name is the path, its children are SIZE,
  * CRC and SEG.  Also used for other tables with such entries.  Strings are

@@ -68,14 +68,18 @@ struct rank2file_reader {
 	 * writing the same rank, whatever the parts contain. */
 	_Atomic unsigned char *claimed;
 	const struct rank2file_filter *wanted; /* NULL: all files */
+	/* If set, it is given each rank instead of `out`, and `arena` is reset
+	 * after each; -1 stops the scan. */
+	int (*take)(void *arg, size_t rank, const struct rank2file_rank *r);
+	void *arg;
 };
 
 /*
  * Read a part from its elements, if it has the plain form of all known writers:
  * known keys, each once, plain numbers.  Strings are borrowed from memory, but
  * copied from a file.  Return 0: done. 1: another form or invalid, and `out` is
- * unchanged; read it as a tree, which reports what is wrong. -1: out of memory.
- * *said as above.  Several threads may read parts at once.
+ * unchanged; read it as a tree, which reports what is wrong. -1: out of memory,
+ * or to->take returned -1.  *said as above.  Several threads may read parts at once.
  */
 int rank2file_scan(const struct rank2file_reader *to, struct kvstream *from,
 		   uint64_t *said);

@@ -30,11 +30,12 @@ struct scan {
 	 * almost always has the same name. */
 	const char *name;
 	size_t name_size;
-	bool no_memory;
+	bool failed; /* no memory, or to->take() failed */
 };
 
 /* The ranks set so far, to be reset on failure. */
 struct undo {
+	bool seen; /* RANK, which comes once */
 	uint32_t *ranks;
 	size_t count;
 };
@@ -45,7 +46,7 @@ alloc(struct scan *s, size_t count, size_t size)
 	void *p = arena_alloc(s->to->arena, count, size);
 
 	if (p == NULL)
-		s->no_memory = s->in->odd = true;
+		s->failed = s->in->odd = true;
 	return p;
 }
 
@@ -57,7 +58,7 @@ keep(struct scan *s, const char *text)
 		return text;
 	text = arena_strndup(s->to->arena, text, s->in->len);
 	if (text == NULL)
-		s->no_memory = s->in->odd = true;
+		s->failed = s->in->odd = true;
 	return text;
 }
 
@@ -243,15 +244,27 @@ scan_files(struct scan *s, struct rank2file_rank *r)
 		}
 	}
 	distinct = in->odd ? 1 : rank2file_distinct(r);
-	s->no_memory = s->no_memory || distinct < 0;
+	s->failed = s->failed || distinct < 0;
 	in->odd = in->odd || distinct != 1;
+}
+
+/* Hand over a rank that was read. */
+static void
+give(struct scan *s, size_t number, const struct rank2file_rank *r)
+{
+	if (s->in->odd)
+		return;
+	if (s->to->take(s->to->arg, number, r) < 0)
+		s->failed = s->in->odd = true;
+	arena_reset(s->to->arena);
+	s->name_size = 0;
 }
 
 static void
 scan_rank(struct scan *s, struct undo *undo)
 {
 	struct kvscan *in = s->in;
-	struct rank2file_rank *r = NULL;
+	struct rank2file_rank one = { .present = false }, *r = &one;
 	bool counted = false, listed = false;
 	uint64_t number = 0, files = 0;
 	uint32_t n = 0;
@@ -264,9 +277,11 @@ scan_rank(struct scan *s, struct undo *undo)
 		in->odd = true;
 		return;
 	}
-	r = &s->to->out->ranks[number];
+	if (s->to->take == NULL) {
+		r = &s->to->out->ranks[number];
+		undo->ranks[undo->count++] = (uint32_t)number;
+	}
 	r->present = true;
-	undo->ranks[undo->count++] = (uint32_t)number;
 	for (uint32_t i = 0; i < n && !in->odd; i++) {
 		kvstream_more(s->from);
 		if (!counted && KVSCAN_ONE(in, "FILES")) {
@@ -282,6 +297,8 @@ scan_rank(struct scan *s, struct undo *undo)
 	if (counted && files < r->nfiles)
 		in->odd = true;
 	r->expected = counted ? files : r->nfiles;
+	if (s->to->take != NULL)
+		give(s, (size_t)number, r);
 }
 
 /* The smallest rank has a digit, NUL and a count. */
@@ -293,7 +310,9 @@ scan_ranks(struct scan *s, struct undo *undo)
 
 	if (n > kvstream_left(s->from) / 6 || n > s->to->out->nranks)
 		in->odd = true;
-	undo->ranks = in->odd ? NULL : alloc(s, n + 1, sizeof(*undo->ranks));
+	undo->seen = true;
+	if (!in->odd && s->to->take == NULL)
+		undo->ranks = alloc(s, n + 1, sizeof(*undo->ranks));
 	for (uint32_t i = 0; i < n && !in->odd; i++)
 		scan_rank(s, undo);
 }
@@ -316,7 +335,7 @@ scan_part(struct scan *s, struct undo *undo, uint64_t *said)
 			level = true;
 			if (kvscan_u64(in) != 0)
 				in->odd = true;
-		} else if (undo->ranks == NULL && KVSCAN_KEY(in, "RANK")) {
+		} else if (!undo->seen && KVSCAN_KEY(in, "RANK")) {
 			scan_ranks(s, undo);
 		} else {
 			in->odd = true;
@@ -331,7 +350,7 @@ rank2file_scan(const struct rank2file_reader *to, struct kvstream *from,
 	       uint64_t *said)
 {
 	struct scan s = { .from = from, .in = &from->in, .to = to };
-	struct undo undo = { .count = 0 };
+	struct undo undo = { .seen = false };
 	struct rank2file_rank *ranks = to->out->ranks;
 
 	*said = 0;
@@ -342,5 +361,5 @@ rank2file_scan(const struct rank2file_reader *to, struct kvstream *from,
 		memset(&ranks[undo.ranks[i]], 0, sizeof(*ranks));
 	for (size_t i = 0; i < undo.count; i++)
 		to->claimed[undo.ranks[i]] = 0;
-	return s.no_memory ? -1 : 1;
+	return s.failed ? -1 : 1;
 }

@@ -107,7 +107,7 @@ next(struct search *s, bool *none, struct dataset *d, struct error *err)
 
 /* Route the files of this rank, and copy them. */
 static enum fetch_verdict
-bring(const struct run *run, struct outset *o, const struct fetch_list *list,
+bring(const struct run *run, struct outset *o, const struct lists *list,
       struct arena *a, struct error *err)
 {
 	const char **to = arena_alloc(a, list->count + 1, sizeof(*to));
@@ -158,7 +158,7 @@ struct begun {
 	const struct level *level;
 	const struct held_set *s;
 	const struct dataset *d; /* as on the prefix */
-	struct fetch_list list;
+	struct lists list;
 	struct arena *arena;
 };
 

@@ -5,6 +5,8 @@
 
 #include "scr/fetching.h"
 
+#include "scr/lists.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,25 +23,13 @@ enum fetch_verdict {
 	FETCH_BROKEN,  /* it is unknown: something else failed */
 };
 
-struct fetch_file {
-	const char *rel; /* below the prefix: clean */
-	uint64_t size;
-	uint32_t crc;
-	bool has_size, has_crc;
-};
-
-struct fetch_list {
-	size_t count;
-	struct fetch_file *files;
-};
-
 /*
  * Read the summary and rank2file of dataset `d`, and give each rank the list of
  * its files, in `a`.  Collective; the verdict is that of all ranks, and *err
  * has its reason.
  */
 enum fetch_verdict fetching_list(const struct run *run, const struct dataset *d,
-				 struct arena *a, struct fetch_list *out,
+				 struct arena *a, struct lists *out,
 				 struct error *err);
 
 /* The worst verdict of all ranks, and the reason of the lowest that has it. */
@@ -49,7 +39,7 @@ enum fetch_verdict fetching_agree(const struct team *t, enum fetch_verdict v,
 /* Copy the files of this rank to `to[i]`, which on the prefix is its own place:
  * then they are only compared.  Local. */
 enum fetch_verdict fetching_copy(const struct run *run,
-				 const struct fetch_list *list,
+				 const struct lists *list,
 				 const char *const *to, struct error *err);
 
 #endif /* SCR_FETCHING_IMPL_H */

@@ -46,7 +46,7 @@ blame(const struct error *err)
 	return err->kind == ERROR_NOMEM ? FETCH_BROKEN : FETCH_BAD;
 }
 
-/* --- Rank 0: summary and rank2file --- */
+/* --- The list --- */
 
 static int
 check_summary(int fd, const struct dataset *d, struct error *err)
@@ -66,98 +66,9 @@ check_summary(int fd, const struct dataset *d, struct error *err)
 	return rc;
 }
 
+/* Rank 0: is it a dataset at all? */
 static enum fetch_verdict
-check_map(const struct run *run, const struct rank2file *r, struct error *err)
-{
-	if (r->nranks != run->world.size) {
-		error_set(err, ERROR_USAGE,
-			  "written by %zu ranks, but the job has %u: start it "
-			  "with as many",
-			  r->nranks, run->world.size);
-		return FETCH_REFUSED;
-	}
-	for (size_t i = 0; i < r->nranks; i++) {
-		if (!r->ranks[i].present ||
-		    r->ranks[i].expected > r->ranks[i].nfiles) {
-			error_set(err, ERROR_DAMAGED,
-				  RANK2FILE_FILE ": files of rank %zu are "
-						 "missing",
-				  i);
-			return FETCH_BAD;
-		}
-		for (size_t k = 0; k < r->ranks[i].nfiles; k++)
-			if (r->ranks[i].files[k].nsegs > 0) {
-				error_set(err, ERROR_USAGE,
-					  "its files are in containers: unpack "
-					  "it first");
-				return FETCH_REFUSED;
-			}
-	}
-	return FETCH_DONE;
-}
-
-/* A file in a note: this, its path, and a NUL. */
-struct line {
-	uint64_t size;
-	uint32_t crc;
-	bool has_size, has_crc;
-};
-
-static int
-write_list(const struct rank2file_rank *r, struct arena *a, struct team_note *n,
-	   struct error *err)
-{
-	struct buf b = BUF_INIT;
-
-	for (size_t i = 0; i < r->nfiles; i++) {
-		const struct rank2file_file *f = &r->files[i];
-		struct line l;
-
-		memset(&l, 0, sizeof(l));
-		l.size = f->size;
-		l.crc = f->crc;
-		l.has_size = f->has_size;
-		l.has_crc = f->has_crc;
-		buf_add(&b, &l, sizeof(l));
-		buf_add(&b, f->path, strlen(f->path) + 1);
-	}
-	n->len = b.len;
-	n->data = arena_strndup(a, b.failed || b.len == 0 ? "" : b.data,
-				b.failed ? 0 : b.len);
-	if (b.failed)
-		n->data = NULL;
-	buf_free(&b);
-	return n->data == NULL ? error_no_memory(err) : 0;
-}
-
-static enum fetch_verdict
-read_map(const struct run *run, int fd, struct arena *a, struct team_mail *out,
-	 struct error *err)
-{
-	enum fetch_verdict v = FETCH_DONE;
-	struct rank2file r;
-
-	if (rank2file_load(fd, RANK2FILE_FILE, &r, err) < 0)
-		return blame(err);
-	v = check_map(run, &r, err);
-	out->notes = arena_alloc(a, r.nranks, sizeof(*out->notes));
-	if (out->notes == NULL) {
-		error_no_memory(err);
-		v = FETCH_BROKEN;
-	}
-	for (size_t i = 0; v == FETCH_DONE && i < r.nranks; i++) {
-		out->notes[i].rank = (uint32_t)i;
-		if (write_list(&r.ranks[i], a, &out->notes[i], err) < 0)
-			v = FETCH_BROKEN;
-		out->count++;
-	}
-	rank2file_free(&r);
-	return v;
-}
-
-static enum fetch_verdict
-read_meta(const struct run *run, const struct dataset *d, struct arena *a,
-	  struct team_mail *out, struct error *err)
+check_meta(const struct run *run, const struct dataset *d, struct error *err)
 {
 	enum fetch_verdict v = FETCH_BAD;
 	char name[DATASET_DIR_NAME];
@@ -173,8 +84,8 @@ read_meta(const struct run *run, const struct dataset *d, struct arena *a,
 	if (fd < 0)
 		error_sys(err, "%s", path.data);
 	else if (check_summary(fd, d, err) == 0)
-		v = read_map(run, fd, a, out, err);
-	if (v != FETCH_DONE && fd >= 0)
+		v = FETCH_DONE;
+	else
 		error_wrap(err, "%s", name);
 	if (fd >= 0)
 		close(fd);
@@ -182,68 +93,27 @@ read_meta(const struct run *run, const struct dataset *d, struct arena *a,
 	return v;
 }
 
-/* --- Each rank --- */
-
-static enum fetch_verdict
-take_list(const struct run *run, const struct team_mail *in, struct arena *a,
-	  struct fetch_list *out, struct error *err)
-{
-	const struct team_note *n = in->count > 0 ? &in->notes[0] : NULL;
-	const char *at = n != NULL ? n->data : NULL;
-	const char *end = n != NULL ? at + n->len : NULL;
-	const size_t most = n != NULL ? n->len / sizeof(struct line) : 0;
-
-	*out = (struct fetch_list){ 0 };
-	out->files = arena_alloc(a, most + 1, sizeof(*out->files));
-	if (out->files == NULL) {
-		error_no_memory(err);
-		return FETCH_BROKEN;
-	}
-	while (at < end) {
-		struct fetch_file *f = &out->files[out->count++];
-		const char *rel = at + sizeof(struct line);
-		struct line l;
-
-		memcpy(&l, at, sizeof(l));
-		at = rel + strlen(rel) + 1;
-		*f = (struct fetch_file){ rel, l.size, l.crc, l.has_size,
-					  l.has_crc };
-		if (!path_is_clean(rel) || !dataset_dir_is_data(rel) ||
-		    strlen(rel) + strlen(run->p.prefix) + 2 >
-			    SCR_MAX_FILENAME) {
-			error_set(err, ERROR_UNSAFE,
-				  RANK2FILE_FILE ": %s: not a path of a file "
-						 "of a job",
-				  rel);
-			return FETCH_BAD;
-		}
-	}
-	return FETCH_DONE;
-}
-
 enum fetch_verdict
 fetching_list(const struct run *run, const struct dataset *d, struct arena *a,
-	      struct fetch_list *out, struct error *err)
+	      struct lists *out, struct error *err)
 {
-	struct team_mail send = { 0, NULL }, in = { 0, NULL };
 	enum fetch_verdict v = FETCH_DONE;
 
 	if (run->world.rank == 0)
-		v = read_meta(run, d, a, &send, err);
+		v = check_meta(run, d, err);
 	v = fetching_agree(&run->world, v, err);
 	if (v != FETCH_DONE)
 		return v;
-	if (team_notes(&run->world, &send, a, &in, err) < 0)
-		return FETCH_BROKEN;
-	v = take_list(run, &in, a, out, err);
-	return fetching_agree(&run->world, v, err);
+	if (lists_read(run, d->id, a, out, err) == 0)
+		return FETCH_DONE;
+	return err->kind == ERROR_USAGE ? FETCH_REFUSED : blame(err);
 }
 
 /* --- Copying --- */
 
 /* One file on its way; with `to` < 0 it is only compared. */
 struct copying {
-	const struct fetch_file *f;
+	const struct lists_file *f;
 	int from, to;
 	const char *name; /* of `to` */
 	struct stat st;
@@ -337,7 +207,7 @@ copy_one(const struct run *run, int prefix, struct copying *c,
 }
 
 enum fetch_verdict
-fetching_copy(const struct run *run, const struct fetch_list *list,
+fetching_copy(const struct run *run, const struct lists *list,
 	      const char *const *to, struct error *err)
 {
 	const int prefix =

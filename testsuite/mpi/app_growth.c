@@ -319,7 +319,8 @@ static void
 write_dataset(int step, const char *start, const char *route,
 	      const char *complete)
 {
-	char dataset[64], name[128], path[SCR_MAX_FILENAME];
+	char dataset[64], path[SCR_MAX_FILENAME];
+	char name[SCR_MAX_FILENAME + 64];
 
 	snprintf(dataset, sizeof(dataset), "ckpt.%d", step);
 	begin();
@@ -370,7 +371,8 @@ write_all(void)
 static void
 read_files(const char *dataset)
 {
-	char name[128], path[SCR_MAX_FILENAME], line[160];
+	char name[SCR_MAX_FILENAME + 64], path[SCR_MAX_FILENAME];
+	char line[sizeof(name)];
 
 	for (int i = 0; i < nfiles; i++) {
 		FILE *f = NULL;

@@ -163,3 +163,70 @@ fetched()
 	[[ $stderr == *"rebuilt on the prefix"* && $(valid 4) == true ]]
 	[[ -s $PREFIX/ckpt.4/rank_2 ]]
 }
+
+# split PART...: cut the rank2file of dataset 3 into parts, of the ranks from each
+# PART on; with none, into one file without parts.
+split()
+{
+	local meta=$PREFIX/.scr/scr.dataset.3 map=$BATS_TEST_TMPDIR/map part
+
+	[[ -e $map ]] ||
+		scr_inspect -m tree "$meta/rank2file.0.0" | sed 's/^  //' >"$map"
+	rm "$meta"/rank2file*
+	if (($# == 0)); then
+		sed 's/^/  /' "$map" | "$GEN/gen_craft" --output "$meta/rank2file"
+		return
+	fi
+	printf '%s\n' RANKS "  4" LEVEL "  1" RANK >"$map.top"
+	for part; do
+		printf '%s\n' "  $part" "    FILE" "      .0.$part" \
+			"    OFFSET" "      0" >>"$map.top"
+		awk -v from="$part" -v all="$* 4" '
+		BEGIN {
+			n = split(all, first)
+			for (i = n; i > 0; i--)
+				if (first[i] + 0 > from + 0)
+					to = first[i]
+		}
+		/^[^ ]/ { ranks = $1 == "RANK"; print; next }
+		/^  [0-9]/ && ranks { keep = $1 >= from && $1 < to }
+		!ranks || keep' "$map" | sed 's/^/  /' |
+			"$GEN/gen_craft" --output "$meta/rank2file.0.$part"
+	done
+	sed 's/^/  /' "$map.top" | "$GEN/gen_craft" --output "$meta/rank2file"
+}
+
+@test "rank2file in parts, which several ranks read; and without parts" {
+	local parts
+
+	for parts in "0 2" "0 1 2 3" "0 3" ""; do
+		lose 0 1 2 3
+		# shellcheck disable=SC2086 # a list
+		split $parts
+		[[ -z $parts || -e $PREFIX/.scr/scr.dataset.3/rank2file.0.${parts##* } ]]
+		fetched "3 ckpt.3"
+		cmp "$PREFIX/ckpt.3/rank_1" \
+			"$NODES/1/tester/scr.j1/scr.dataset.3/rank_1"
+	done
+}
+
+@test "a damaged part of rank2file: the next older dataset" {
+	split 0 2
+	printf x | dd of="$PREFIX/.scr/scr.dataset.3/rank2file.0.2" bs=1 \
+		seek=90 conv=notrunc status=none
+	fetched "2 ckpt.2"
+	[[ $stderr == *"ckpt.3"*"not fetched: rank2file.0.2: "* ]]
+	[[ $(valid 3) == false ]]
+}
+
+@test "a part of rank2file is missing, or two have the same rank" {
+	split 0 2
+	cp "$PREFIX/.scr/scr.dataset.3/rank2file.0.0" \
+		"$PREFIX/.scr/scr.dataset.3/rank2file.0.2"
+	fetched "2 ckpt.2"
+	[[ $stderr == *"ckpt.3"*"not fetched: "*"rank 0 is in two parts"* ]]
+	lose 0 1 2 3
+	rm "$PREFIX"/.scr/scr.dataset.2/rank2file.0.*
+	fetched "1 ckpt.1"
+	[[ $stderr == *"ckpt.2"*"not fetched: "*rank2file.0.0* ]]
+}

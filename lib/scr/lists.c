@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scr/lists.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "error.h"
+#include "mem.h"
+#include "meta/dataset_dir.h"
+#include "meta/rank2file.h"
+#include "path.h"
+#include "scr/run.h"
+#include "scr/scr.h"
+
+/* Bytes that a reader gathers before it sends them. */
+#define ROUND_BYTES ((size_t)1 << 20)
+
+static int
+open_meta(const struct run *run, int64_t id, struct error *err)
+{
+	char name[DATASET_DIR_NAME];
+	struct buf path = BUF_INIT;
+	int fd = -1;
+
+	snprintf(name, sizeof(name), DATASET_DIR_FMT, id);
+	if (buf_printf(&path, "%s/" SCR_DIR "/%s", run->p.prefix, name) < 0)
+		return error_no_memory(err);
+	fd = open(path.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		error_sys(err, "%s", path.data);
+	buf_free(&path);
+	return fd;
+}
+
+/* --- The parts, which rank 0 finds --- */
+
+static int
+check_parts(const struct run *run, const struct rank2file_parts *p,
+	    struct error *err)
+{
+	if (p->packed)
+		return error_set(err, ERROR_USAGE,
+				 "its files are in containers: unpack it "
+				 "first");
+	if (p->nranks != run->world.size)
+		return error_set(err, ERROR_USAGE,
+				 "written by %zu ranks, but the job has %u: "
+				 "start it with as many",
+				 p->nranks, run->world.size);
+	return 0;
+}
+
+/* As bytes for the others: the offset of each part, and its name. */
+static int
+find_parts(const struct run *run, int64_t id, struct arena *a, struct buf *out,
+	   struct error *err)
+{
+	const int fd = open_meta(run, id, err);
+	struct rank2file_parts p;
+	int rc = -1;
+
+	if (fd < 0)
+		return -1;
+	if (rank2file_list(fd, RANK2FILE_FILE, a, &p, err) == 0)
+		rc = check_parts(run, &p, err);
+	close(fd);
+	for (size_t i = 0; rc == 0 && i < p.count; i++) {
+		const struct rank2file_part_at *at = &p.parts[i];
+
+		(void)buf_add(out, &at->offset, sizeof(at->offset));
+		(void)buf_add(out, at->name, strlen(at->name) + 1);
+	}
+	return rc < 0 ? -1 : buf_check(out, err);
+}
+
+static size_t
+take_parts(const struct buf *b, struct rank2file_part_at *to)
+{
+	const char *at = b->data, *end = at + b->len;
+	size_t n = 0;
+
+	while (at < end) {
+		struct rank2file_part_at p;
+
+		memcpy(&p.offset, at, sizeof(p.offset));
+		p.name = at + sizeof(p.offset);
+		at = p.name + strlen(p.name) + 1;
+		if (to != NULL)
+			to[n] = p;
+		n++;
+	}
+	return n;
+}
+
+/* --- Lists on their way --- */
+
+/* A note: this, then for each file a struct line, its path and a NUL. */
+struct head {
+	uint64_t expected, count; /* files */
+};
+
+struct line {
+	uint64_t size;
+	uint32_t crc;
+	bool has_size, has_crc;
+};
+
+struct spreading {
+	const struct run *run;
+	struct team_mail out;
+	size_t cap, bytes;   /* of `out` */
+	struct arena *round; /* what `out` points to */
+	struct arena *keep;
+	struct team_note mine; /* the list of this rank, once it has come */
+	bool twice;	       /* it came twice */
+	bool more;	       /* a rank has more to send */
+	bool over;	       /* nobody can go on */
+};
+
+static void
+take_note(struct spreading *s, const struct team_mail *in)
+{
+	for (size_t i = 0; i < in->count; i++) {
+		s->twice |= s->mine.data != NULL;
+		s->mine = in->notes[i];
+	}
+}
+
+/* Send what was gathered; `more`: this rank will have more.  Collective. */
+static int
+send_round(struct spreading *s, bool more, struct error *err)
+{
+	struct team_mail in = { 0, NULL };
+
+	s->over = team_notes(&s->run->world, &s->out, s->keep, &in, err) < 0;
+	s->more = false;
+	if (s->over)
+		return -1;
+	take_note(s, &in);
+	s->out.count = s->bytes = 0;
+	arena_reset(s->round);
+	s->more = team_any(&s->run->world, more);
+	return 0;
+}
+
+static int
+write_list(const struct rank2file_rank *r, struct buf *b, struct error *err)
+{
+	const struct head h = { r->expected, r->nfiles };
+
+	buf_add(b, &h, sizeof(h));
+	for (size_t i = 0; i < r->nfiles; i++) {
+		const struct rank2file_file *f = &r->files[i];
+		struct line l;
+
+		if (f->nsegs > 0)
+			return error_set(err, ERROR_USAGE,
+					 "its files are in containers: unpack "
+					 "it first");
+		memset(&l, 0, sizeof(l));
+		l.size = f->size;
+		l.crc = f->crc;
+		l.has_size = f->has_size;
+		l.has_crc = f->has_crc;
+		buf_add(b, &l, sizeof(l));
+		buf_add(b, f->path, strlen(f->path) + 1);
+	}
+	return buf_check(b, err);
+}
+
+/* A rank of a part that this rank reads. */
+static int
+add_rank(void *arg, size_t rank, const struct rank2file_rank *r,
+	 struct error *err)
+{
+	struct spreading *s = arg;
+	struct team_note *n = NULL;
+	struct buf b = BUF_INIT;
+	int rc = write_list(r, &b, err);
+
+	if (rc == 0 && s->bytes > 0 && s->bytes + b.len > ROUND_BYTES)
+		rc = send_round(s, true, err);
+	if (rc == 0 && !MEM_ROOM(s->out.notes, s->out.count, s->cap))
+		rc = error_no_memory(err);
+	if (rc == 0) {
+		n = &s->out.notes[s->out.count];
+		n->rank = (uint32_t)rank;
+		n->len = b.len;
+		n->data = arena_strndup(s->round, b.data, b.len);
+		if (n->data == NULL)
+			rc = error_no_memory(err);
+	}
+	if (rc == 0) {
+		s->out.count++;
+		s->bytes += b.len;
+	}
+	buf_free(&b);
+	return rc;
+}
+
+/* --- Reading --- */
+
+/* Read the parts of this rank.  1: one of them has to be read as a whole. */
+static int
+read_parts(struct spreading *s, int64_t id, const struct buf *names, bool whole,
+	   struct error *err)
+{
+	const struct team *world = &s->run->world;
+	const size_t count = take_parts(names, NULL);
+	struct rank2file_part_at *parts =
+		arena_alloc(s->keep, count, sizeof(*parts));
+	int fd = -1, rc = 0;
+
+	if (parts == NULL)
+		return error_no_memory(err);
+	(void)take_parts(names, parts);
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		if (i * world->size / count != world->rank)
+			continue;
+		if (fd < 0)
+			fd = open_meta(s->run, id, err);
+		rc = fd < 0 ? -1
+			    : rank2file_each_rank(fd, &parts[i], world->size,
+						  whole, add_rank, s, err);
+	}
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+/* Every rank gets its list.  1: the parts have to be read as a whole. */
+static int
+spread(struct spreading *s, int64_t id, const struct buf *names, bool whole,
+       struct error *err)
+{
+	const struct team *world = &s->run->world;
+	int rc = read_parts(s, id, names, whole, err);
+	uint64_t worst = 0;
+
+	if (rc != 0)
+		s->out.count = 0;
+	while (!s->over) {
+		if (send_round(s, false, err) < 0 || !s->more)
+			break;
+	}
+	worst = team_most(world, rc < 0 || s->over ? 2 : rc > 0 ? 1 : 0);
+	if (worst == 2)
+		return team_agree(world, rc < 0 || s->over ? -1 : 0, err);
+	return (int)worst;
+}
+
+/* --- The list of this rank --- */
+
+static int
+take_list(const struct spreading *s, struct arena *a, struct lists *out,
+	  struct error *err)
+{
+	const char *at = s->mine.data, *end = at + s->mine.len;
+	const uint32_t rank = s->run->world.rank;
+	struct head h = { 0, 0 };
+
+	*out = (struct lists){ 0 };
+	if (s->twice)
+		return error_set(err, ERROR_CORRUPT,
+				 RANK2FILE_FILE ": rank %u is in two parts",
+				 rank);
+	if (at != NULL) {
+		memcpy(&h, at, sizeof(h));
+		at += sizeof(h);
+	}
+	if (at == NULL || h.expected > h.count)
+		return error_set(
+			err, ERROR_DAMAGED,
+			RANK2FILE_FILE ": files of rank %u are missing", rank);
+	out->files = arena_alloc(a, h.count, sizeof(*out->files));
+	if (out->files == NULL)
+		return error_no_memory(err);
+	while (at < end) {
+		struct lists_file *f = &out->files[out->count++];
+		const char *rel = at + sizeof(struct line);
+		struct line l;
+
+		memcpy(&l, at, sizeof(l));
+		at = rel + strlen(rel) + 1;
+		*f = (struct lists_file){ rel, l.size, l.crc, l.has_size,
+					  l.has_crc };
+		if (!path_is_clean(rel) || !dataset_dir_is_data(rel) ||
+		    strlen(rel) + strlen(s->run->p.prefix) + 2 >
+			    SCR_MAX_FILENAME)
+			return error_set(err, ERROR_UNSAFE,
+					 RANK2FILE_FILE ": %s: not a path of a "
+							"file of a job",
+					 rel);
+	}
+	return 0;
+}
+
+int
+lists_read(const struct run *run, int64_t id, struct arena *a,
+	   struct lists *out, struct error *err)
+{
+	const struct team *world = &run->world;
+	struct spreading s = { .run = run, .keep = a, .round = arena_new() };
+	struct buf names = BUF_INIT;
+	int rc = s.round == NULL ? error_no_memory(err) : 0;
+
+	if (rc == 0 && world->rank == 0)
+		rc = find_parts(run, id, a, &names, err);
+	rc = team_agree(world, rc, err);
+	if (rc == 0)
+		rc = team_share(world, 0, &names, err);
+	if (rc == 0)
+		rc = spread(&s, id, &names, false, err);
+	if (rc > 0) {
+		s.mine.data = NULL;
+		s.twice = false;
+		rc = spread(&s, id, &names, true, err);
+	}
+	if (rc == 0)
+		rc = team_agree(world, take_list(&s, a, out, err), err);
+	mem_free(s.out.notes);
+	arena_free(s.round);
+	buf_free(&names);
+	return rc;
+}
