@@ -98,7 +98,7 @@ check_shell() {
 }
 
 check_man_pages() {
-	files 'man/*.[157]' | xargs -d '\n' -r mandoc -Tlint -Wwarning
+	files 'man/*.[1357]' | xargs -d '\n' -r mandoc -Tlint -Wwarning
 }
 
 # --- Structure of the source -------------------------------------------------
@@ -356,6 +356,29 @@ check_options() {
 	mapfile -t names < <(commands)
 	[ "${#names[@]}" -gt 0 ] || return 0
 	scripts/check-options.sh man "${names[@]/#/$tree/bin/}"
+}
+
+# Each function of scr.h, and each symbol that libscr exports, has a page which
+# declares it, and each page SCR_* is of such a function.
+check_function_pages() {
+	local bad=0 name names page
+
+	names=$(sed -nE 's/^[a-z].*[ *](SCR_[A-Za-z_]+)\(.*/\1/p' lib/scr/scr.h)
+	[ -n "$names" ] || { echo "lib/scr/scr.h: no functions" && bad=1; }
+	[ ! -e "$tree/libscr.so" ] || names+=$'\n'$(nm -D --defined-only \
+		"$tree/libscr.so" | awk '{ print $3 }')
+	for name in $(sort -u <<<"$names"); do
+		grep -qsE "^\.Fn $name( |\$)" "man/$name.3" ||
+			{ echo "man/$name.3: does not declare $name" && bad=1; }
+		grep -qE "(^\.(Xr|Fn)|[ ,]) ?$name\b" man/scr.3 ||
+			{ echo "man/scr.3: no word of $name" && bad=1; }
+	done
+	for page in $(files 'man/SCR_*.3'); do
+		name=${page##*/}
+		grep -qx "${name%.3}" <<<"$names" ||
+			{ echo "$page: no such function" && bad=1; }
+	done
+	return "$bad"
 }
 
 # --- Text ----------------------------------------------------------------------------
