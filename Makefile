@@ -246,10 +246,10 @@ ci: ## everything: lint, check, coverage
 	@$(MAKE) --no-print-directory check-cluster
 	@$(MAKE) --no-print-directory coverage
 
-demo: ## a node is lost, and nothing else: a tour on four pretend nodes
-	@scripts/deps.sh build bed
-	@$(MAKE) --no-print-directory $(JOBS) -s SAN= COV= all $(GENS:$O/%=$P/%)
-	@scripts/demo.sh build/plain
+demo: ## two nodes are lost, and nothing else: an MPI job on pretend nodes
+	@scripts/deps.sh build mpi
+	@$(MAKE) --no-print-directory $(JOBS) -s SAN= COV= all $P/patient.so
+	@scripts/demo.sh $P
 
 # --- Installing ---------------------------------------------------------
 

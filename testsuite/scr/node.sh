@@ -3,7 +3,8 @@
 # node.sh MAP PROGRAM [ARG]...: run the program of one MPI rank on its pretend
 # node: rank R is on node K if K is the R-th word of MAP (from 0).  A node has
 # its own host name, nodeK, and its own storage: $NODES/K, seen at $SSD.
-# job() of helper.bash calls it.
+# It needs root, or a namespace in which the user is root; ranks that share
+# memory are in one.  job() of helper.bash calls it.
 map=$1
 shift
 rank=${PMI_RANK:-${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-0}}}
@@ -13,9 +14,7 @@ for k in $map; do
 	at=$((at + 1))
 done
 mkdir -p "$NODES/$k" "$SSD" || exit 1
-root=-r
-[ "$(id -u)" -ne 0 ] || root=
 # shellcheck disable=SC2016 # for the shell there
-exec unshare $root -m -u sh -c '
+exec unshare -m -u sh -c '
 	hostname "node$0" && mount --bind "$NODES/$0" "$SSD" && exec "$@"' \
 	"$k" "$@"
