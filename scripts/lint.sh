@@ -381,6 +381,18 @@ check_function_pages() {
 	return "$bad"
 }
 
+# Each parameter in the table of lib/conf_params.c is in scrkit.conf(5), and the
+# other way round.
+check_parameter_pages() {
+	local table page
+
+	table=$(sed -nE 's/^\t[A-Z]+\((CONF_WORD, )?"(SCR_[A-Z_]+)".*/\2/p' \
+		lib/conf_params.c | sort -u)
+	page=$(sed -nE '/^\.It (Va|Ev) /p' man/scrkit.conf.5 |
+		grep -oE 'SCR_[A-Z_]+' | sort -u)
+	[ -n "$table" ] && diff <(echo "$table") <(echo "$page")
+}
+
 # --- Text ----------------------------------------------------------------------------
 
 # Text files written by people.  Test data have their own rules.

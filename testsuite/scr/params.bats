@@ -1,0 +1,151 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154,SC2030,SC2031 # bats and job set them
+# Parameters that LLNL's library reads and ignores, and others that no test of a
+# step shows: each does what scrkit.conf(5) says.
+
+load helper
+
+NODE_MAP="0 1 2 3"
+CACHE=tester/scr.j1
+
+# at_once TEXT STEP...: `prefix STEP...`, with each read and write of a file
+# taking 50 ms more.  Sets `most` to the ranks that at the same time were busy
+# with files whose paths contain TEXT.
+at_once()
+{
+	local text=$1
+
+	shift
+	rm -f "$BATS_TEST_TMPDIR"/trace.*
+	cat >traced <<-END
+		#!/bin/sh
+		exec strace -f -ttt -y -e trace=pread64,pwrite64 \
+			-e inject=pread64,pwrite64:delay_exit=50000 \
+			-o "$BATS_TEST_TMPDIR/trace.\$PMI_RANK" "$MPI/prefix" "\$@"
+	END
+	chmod +x traced
+	JOB_LIMIT=60 job "$NODE_MAP" "$PWD/traced" "$@"
+	assert_status 0
+	most=$(awk -v text="$text" '
+		index($0, text) {
+			at = $1 ~ /[.]/ ? $1 : $2
+			if (!(FILENAME in from)) from[FILENAME] = at
+			to[FILENAME] = at
+		}
+		END { for (f in from) { print from[f], 1; print to[f], -1 } }
+		' "$BATS_TEST_TMPDIR"/trace.* | sort -n |
+		awk '{ now += $2; if (now > most) most = now } END { print most + 0 }')
+}
+
+traces()
+{
+	command -v strace >/dev/null || skip "no strace"
+	strace -e trace=pread64 -e inject=pread64:delay_exit=1 true \
+		2>/dev/null || skip "strace cannot delay calls"
+}
+
+@test "SCR_FLUSH_WIDTH: ranks that copy at the same time" {
+	local width
+
+	traces
+	for width in 1 2 256; do
+		rm -rf "${NODES:?}"/* "${PREFIX:?}"/.scr "${PREFIX:?}"/ckpt.*
+		SCR_FLUSH=1 SCR_FLUSH_WIDTH=$width SCR_COPY_TYPE=SINGLE \
+			at_once "$PREFIX/ckpt.1/" write=ckpt.1:1:2000000
+		((most == (width < 4 ? width : 4))) ||
+			failed "width $width: $most at the same time"
+	done
+}
+
+@test "SCR_FETCH_WIDTH: ranks that copy at the same time" {
+	local width
+
+	traces
+	SCR_FLUSH=1 job "$NODE_MAP" prefix write=ckpt.1:1:2000000
+	for width in 1 2 256; do
+		lose 0 1 2 3
+		SCR_FETCH_WIDTH=$width SCR_COPY_TYPE=SINGLE \
+			at_once "$PREFIX/ckpt.1/" fetch
+		((most == (width < 4 ? width : 4))) ||
+			failed "width $width: $most at the same time"
+	done
+}
+
+@test "SCR_FLUSH_ASYNC_BW: bytes a second of all ranks together" {
+	local secs bw
+
+	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0 SCR_FLUSH=1
+	for bw in 0 400000; do
+		rm -rf "${NODES:?}"/* "${PREFIX:?}"/.scr "${PREFIX:?}"/ckpt.*
+		SCR_FLUSH_ASYNC_BW=$bw job "$NODE_MAP" prefix \
+			write=ckpt.1:1:200000
+		assert_status 0
+		secs=$(sed -n 's/.*FLUSH_SUCCESS.*secs=//p' .scr/log)
+		# 800 KB take 2 seconds.
+		awk -v secs="$secs" -v bw="$bw" 'BEGIN {
+			exit !(bw == 0 ? secs < 1.5 : secs > 1.8 && secs < 5) }' ||
+			failed "$secs s at $bw"
+	done
+}
+
+@test "SET_SIZE of a CKPT line" {
+	printf '%s\n' 'CKPT=0 TYPE=XOR SET_SIZE=2' \
+		'CKPT=1 TYPE=XOR INTERVAL=2' >.scrconf
+	SCR_COPY_TYPE=FILE job "$NODE_MAP" app_ckpt steps=2
+	assert_status 0
+	[[ -n $(find "$NODES/3/$CACHE/scr.dataset.1" -name 'reddesc.*grp_2_of_2.mem_2_of_2*') ]] ||
+		failed "sets of 2"
+	[[ -n $(find "$NODES/3/$CACHE/scr.dataset.2" -name 'reddesc.*grp_1_of_1.mem_4_of_4*') ]] ||
+		failed "a set of 4"
+}
+
+@test "SCR_COPY_METADATA: times of files that are flushed" {
+	local keep
+
+	for keep in 1 0; do
+		rm -rf "${NODES:?}"/* "${PREFIX:?}"/.scr "${PREFIX:?}"/ckpt.*
+		SCR_COPY_METADATA=$keep job "0 1" prefix write=ckpt.1
+		sleep 2.1
+		SCR_COPY_METADATA=$keep SCR_FLUSH_ON_RESTART=1 job "0 1" \
+			prefix restart
+		assert_status 0
+		[[ -e ckpt.1/rank_0 ]] || failed "flushed"
+		# When the application wrote it, or now.
+		age=$(($(date +%s) - $(stat -c %Y ckpt.1/rank_0)))
+		((keep ? age >= 2 : age < 2)) || failed "$keep: $age s"
+	done
+}
+
+@test "SCR_CACHE_PURGE=1: nothing of an earlier run is left" {
+	job "0 1" app_restart 2
+	assert_line "complete 2 0"
+	SCR_CACHE_PURGE=1 job "0 1" app_restart 0
+	assert_status 0
+	assert_line none
+	[[ -z $(find "$NODES" -name 'scr.dataset.*') ]] || failed "datasets"
+}
+
+@test "SCR_RESTART_ATTEMPTS=1: one restart that dies is enough" {
+	export SCR_RESTART_ATTEMPTS=1
+	job "0 1" app_restart 2
+	job "0 1" app_restart 0 die=1
+	((status != 0))
+	job "0 1" app_restart 0
+	assert_line "restart ckpt.1"
+}
+
+@test "SCR_MPI_BUF_SIZE: bytes of a message" {
+	local size
+
+	traces
+	for size in 4096 65536; do
+		rm -rf "${NODES:?}"/* "${PREFIX:?}"/.scr
+		SCR_COPY_TYPE=XOR SCR_MPI_BUF_SIZE=$size \
+			at_once nothing write=ckpt.1:1:200000
+		# Data strings are read in messages.
+		grep -h "pread64.*scr.dataset.1/rank_.*= [0-9]" "$BATS_TEST_TMPDIR"/trace.* |
+			sed 's/.*= \([0-9]*\).*/\1/' | sort -n | tail -n 1 |
+			grep -qx "$size" || failed "messages of $size"
+	done
+}
