@@ -367,12 +367,12 @@ check_function_pages() {
 	[ -n "$names" ] || { echo "lib/scr/scr.h: no functions" && bad=1; }
 	[ ! -e "$tree/libscr.so" ] || names+=$'\n'$(nm -D --defined-only \
 		"$tree/libscr.so" | awk '{ print $3 }')
-	for name in $(sort -u <<<"$names"); do
+	while IFS= read -r name; do
 		grep -qsE "^\.Fn $name( |\$)" "man/$name.3" ||
 			{ echo "man/$name.3: does not declare $name" && bad=1; }
 		grep -qE "(^\.(Xr|Fn)|[ ,]) ?$name\b" man/scr.3 ||
 			{ echo "man/scr.3: no word of $name" && bad=1; }
-	done
+	done < <(sort -u <<<"$names")
 	for page in $(files 'man/SCR_*.3'); do
 		name=${page##*/}
 		grep -qx "${name%.3}" <<<"$names" ||
