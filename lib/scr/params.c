@@ -352,8 +352,13 @@ params_read(struct params *p, struct conf **c, const struct settings *s,
 const char *
 params_value(const struct params *p, const struct conf *c, const char *key)
 {
+	const struct conf_param *is = conf_param(key);
 	const char *value = conf_get(c, key);
+	union conf_value v;
 
+	/* What does not parse is replaced: params_warn(). */
+	if (value != NULL && is != NULL && conf_parse(is, value, &v, NULL) < 0)
+		value = is->value;
 	if (value != NULL)
 		return value;
 	if (str_eq(key, "SCR_PREFIX"))

@@ -74,8 +74,9 @@ says()
 		failed "SCR_CHECKPOINT_OVERHEAD"
 	grep -q 'SCR_FLUSH_TYPE.*"NOPE".*SYNC is used' <<<"$stderr" ||
 		failed "SCR_FLUSH_TYPE"
-	# Queries before SCR_Init() do not repeat it.
-	job "0 1" app_config SCR_FLUSH SCR_SET_SIZE -- SCR_FLUSH
+	# Queries before SCR_Init() do not repeat it, and give what is used.
+	job "0 1" app_config SCR_FLUSH SCR_SET_SIZE -- SCR_FLUSH SCR_FLUSH_TYPE
+	says "SCR_FLUSH -> 10" "SCR_SET_SIZE -> 8" "SCR_FLUSH_TYPE -> SYNC"
 	[[ $(grep -c 'SCR_FLUHS is no parameter' <<<"$stderr") -eq 1 ]] ||
 		failed "SCR_FLUHS, after queries"
 	grep -q 'SCR_SET_SIZE from .*\.scrconf:1: "many"' <<<"$stderr" ||

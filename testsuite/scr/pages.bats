@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2154 # bats and job set them
-# The program in scr(3) is one that works.
+# The program in scr(3), and the examples of scrkit.conf(5), work.
 
 load helper
 
@@ -36,4 +36,55 @@ compile()
 	[[ $output != *"dataset 14 "* ]] || failed "10 steps"
 	grep -qx 100 "$NODES/3/tester/scr.j1/scr.dataset.13/rank.1" ||
 		failed "the last step"
+}
+
+# example N: the N-th example of scrkit.conf(5), as .scrconf on these nodes.
+example()
+{
+	awk -v n="$1" '/^\.Sh/ { here = $2 == "EXAMPLES" }
+		/^\.Ed/ { show = 0 }
+		here && show { print }
+		here && /^\.Bd/ { show = ++k == n }
+		' "$TESTSUITE/../man/scrkit.conf.5" |
+		sed "s|=/ssd|=$SSD/disk|; s|=/dev/shm|=$SSD/memory|; s|=/p/scratch|=$PREFIX/all|" \
+			>.scrconf
+	[[ -s .scrconf ]] || failed "no example $1"
+	unset SCR_CACHE_BYPASS SCR_CACHE_SIZE SCR_CACHE_BASE SCR_FLUSH
+	# What is built in, /dev/shm, belongs to all pretend nodes.
+	export SCR_CNTL_BASE=$SSD/memory
+	grep -q SCR_CACHE_BASE .scrconf || export SCR_CACHE_BASE=$SSD/memory
+}
+
+@test "the examples of scrkit.conf(5): SSDs, several descriptors, groups" {
+	local cache=tester/scr.j1
+
+	(
+		example 1
+		job "0 1" app_ckpt steps=4
+		assert_status 0
+		[[ -z $stderr ]] || failed "messages"
+		[[ $(find "$NODES/1/disk" -name 'scr.dataset.*' | wc -l) -eq 3 ]] ||
+			failed "COUNT=3"
+	)
+	rm -rf "${NODES:?}"/* .scr
+	(
+		example 2
+		job "0 1 2 3" app_ckpt steps=5
+		assert_status 0
+		[[ -z $stderr ]] || failed "messages"
+		[[ -n $(find "$NODES/1/memory/$cache/scr.dataset.4" -name '*.xor.*') &&
+			-n $(find "$NODES/1/disk/$cache/scr.dataset.5" -name '*.rs.*') ]] ||
+			failed "the fifth in RS"
+		# Output with bypass: the files are on the prefix only.
+		job "0 1 2 3" app_ckpt steps=1 flags=2 name=out
+		[[ -n $(find out* -type f) ]] || failed "output"
+	)
+	rm -rf "${NODES:?}"/* .scr
+	(
+		example 3
+		job "1 2 3 4" parts levels
+		assert_status 0
+		assert_line "0: 0/1 XOR(XOR1) 0,2"
+		[[ -z $stderr ]] || failed "messages"
+	)
 }
