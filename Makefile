@@ -225,7 +225,7 @@ bench: ## measure speed against bare reference programs (minutes)
 	@scripts/deps.sh build bed
 	@$(MAKE) --no-print-directory $(JOBS) SAN= COV= bench-programs
 	@testsuite/bench/run.sh build/plain
-bench-programs: all $(GENS) $(BENCH)
+bench-programs: all $(GENS) $(BENCH) $(MPIS)
 
 fuzz: ## fuzz each decoder for FUZZ_SECONDS (needs clang)
 	@scripts/deps.sh build fuzz

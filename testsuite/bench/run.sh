@@ -12,6 +12,7 @@
 # which should be on a real disk).  Sizes: BENCH_SIZE of a file (256 MiB),
 # BENCH_NODE_SIZE of a node's files for the scavenge (1.5 GiB if memory allows).
 set -u
+shopt -s lastpipe # what ends a pipe may count what is missed
 tree=$(cd "$1" && pwd) || exit 1
 pattern=${2:-}
 rounds=${BENCH_ROUNDS:-5}
@@ -261,6 +262,40 @@ nodes_up() {
 nodes_clear="rm -rf $BED_DIR/pfs/*; mkdir $BED_DIR/pfs/ref"
 nodes_clear+="; cp -a $tmp/job $BED_DIR/pfs/p"
 
+# ratios NAME GOAL: a line as of pairs from lines "OURS REFERENCE" in seconds,
+# and the same in processor seconds.
+ratios() {
+	awk -v name="$1" -v goal="$2" '
+		function sort(v, n,  i, j, x) {
+			for (i = 2; i <= n; i++) {
+				x = v[i]
+				for (j = i - 1; j > 0 && v[j] > x; j--)
+					v[j + 1] = v[j]
+				v[j + 1] = x
+			}
+		}
+		function median(v, n) {
+			sort(v, n)
+			return (v[int((n + 1) / 2)] + v[int(n / 2) + 1]) / 2
+		}
+		NF == 2 || NF == 4 {
+			a[++n] = $1; b[n] = $2; r[n] = $1 / $2
+			c[n] = $4 > 0 ? $3 / $4 : 1e9
+		}
+		END {
+			if (n == 0)
+				exit 1
+			m = median(r, n)
+			cpu = median(c, n)
+			met = m <= goal + 0 || cpu <= goal + 0
+			printf "%s\t%.4f\t%.4f\t%.2f\t%.2f..%.2f\t%s\t%s\t%s\n",
+				name, median(a, n), median(b, n), m, r[1], r[n],
+				cpu < 1e9 ? sprintf("%.2f", cpu) : "-", goal, goal == "-" ? "-" : met ? "met" : "MISSED"
+		}' >"$tmp/ratios" || echo "$1: no result: MISSED" >"$tmp/ratios"
+	cat "$tmp/ratios"
+	! grep -q MISSED "$tmp/ratios" || missed=$((missed + 1))
+}
+
 # phase NAME GOAL A B: as pairs, but for A only the copying phase counts, as A
 # reports it.  Processor time is not measured: other processes spend it.
 phase() {
@@ -274,30 +309,7 @@ phase() {
 		sh -c "$4" || return
 		b=$EPOCHREALTIME
 		((i < 0)) || echo "${a##*[!0-9]} $start $b"
-	done | awk -v name="$1" -v goal="$2" '
-		function sort(v, n,  i, j, x) {
-			for (i = 2; i <= n; i++) {
-				x = v[i]
-				for (j = i - 1; j > 0 && v[j] > x; j--)
-					v[j + 1] = v[j]
-				v[j + 1] = x
-			}
-		}
-		function median(v, n) {
-			sort(v, n)
-			return (v[int((n + 1) / 2)] + v[int(n / 2) + 1]) / 2
-		}
-		{ a[NR] = $1 / 1000; b[NR] = $3 - $2; r[NR] = a[NR] / b[NR] }
-		END {
-			if (NR == 0)
-				exit 1
-			m = median(r, NR)
-			printf "%s\t%.4f\t%.4f\t%.2f\t%.2f..%.2f\t-\t%s\t%s\n",
-				name, median(a, NR), median(b, NR), m,
-				r[1], r[NR], goal, goal == "-" ? "-" : m <= goal + 0 ? "met" : "MISSED"
-		}' >"$tmp/phase" || return
-	cat "$tmp/phase"
-	! grep -q MISSED "$tmp/phase" || missed=$((missed + 1))
+	done | awk '{ print $1 / 1000, $3 - $2 }' | ratios "$1" "$2"
 }
 
 scavenges() {
@@ -327,13 +339,89 @@ scavenges() {
 	# Caches and memory placement make single runs vary by a tenth.
 	rounds=${BENCH_ROUNDS:-15} measure scavenge-whole 1.11 -w -s "$nodes_clear" -a "$ours >$tmp/a" \
 		-t "$nodes_clear" -b "$cp"
-	rounds=${BENCH_ROUNDS:-9} phase scavenge-copy 1.11 "$ours" "$cp" || {
-		note "scavenge-copy failed"
-		missed=$((missed + 1))
-	}
+	rounds=${BENCH_ROUNDS:-9} phase scavenge-copy 1.11 "$ours" "$cp"
 	measure "scavenge A/A" - -s "$nodes_clear" -a "$cp" -t "$nodes_clear" \
 		-b "$cp"
 	"$bed" down
+}
+
+# speed RANKS WHAT BYTES: run testsuite/mpi/speed with each rank on a node.
+speed() {
+	[[ $2 == init ]] || rm -rf "${NODES:?}"/* "$SCR_PREFIX"/* "$SCR_PREFIX/.scr"
+	mpiexec -n "$1" "$mpi/../../../testsuite/scr/node.sh" \
+		"$(seq -s' ' 0 $(($1 - 1)))" "$mpi/speed" "${@:2}" "$rounds"
+}
+
+# The arguments of ref_rebuild for the caches in $NODES with node 3 lost.
+cached() {
+	local k d
+
+	for k in 0 1 2 3 4 5 6 7; do
+		d=$NODES/$k/tester/scr.j1/scr.dataset.1
+		[[ $k != 3 ]] || d=-
+		[[ $k == 3 ]] || d="$d/rank_$k $(echo "$d"/.scr/reddesc.er."$k".*grp*)"
+		printf '%s ' "$d"
+		[[ $k != 3 ]] || printf -- '- '
+	done
+}
+
+# restarts NAME TYPE K: SCR_Init() with node 3 lost, against ref_rebuild.
+restarts() {
+	local i a TIMEFORMAT='%R %U %S'
+
+	mkdir -p "$tmp/out"
+	rounds=0 speed 8 encode $((64 << 20)) || return
+	for ((i = -1; i < rounds; i++)); do
+		rm -rf "${NODES:?}/3"
+		read -ra a < <(speed 8 init 1)
+		rm -rf "${NODES:?}/3" "$tmp"/out/*
+		# shellcheck disable=SC2046 # words
+		b=$({ time "$bench/ref_rebuild" "$2" "$3" "$(nproc)" \
+			$((64 << 20)) "$tmp/out" $(cached); } 2>&1)
+		((i < 0)) || awk -v a="${a[0]}" -v c="${a[2]}" \
+			'{ print a, $1, c, $2 + $3 }' <<<"$b"
+	done | ratios "$1" 1.3
+	rm -rf "$tmp/out"
+}
+
+libscr() {
+	local mpi=$tree/mpi type b=$tmp/scr
+	local -x NODES=$b/nodes SSD=$b/ssd USER=tester SCR_JOB_ID=j1 \
+		SCRKIT_SYSTEM_CONF=/dev/null SCR_CNTL_BASE=$b/ssd \
+		SCR_CACHE_BASE=$b/ssd SCR_CACHE_BYPASS=0 SCR_FLUSH=0 \
+		SCR_PREFIX=$b/prefix SCR_SET_FAILURES=2 SCR_COPY_TYPE
+
+	if [[ ! -x $mpi/speed ]]; then
+		note "libscr is not measured: no MPI"
+		return
+	fi
+	mkdir -p "$NODES" "$SSD" "$SCR_PREFIX"
+	note "libscr: 8 ranks x 64 MiB on 8 pretend nodes, all in memory, $(nproc) cores"
+	note "encode: from SCR_Start_output, with the application's writing, to the end of SCR_Complete_output;"
+	note "against copying the same files in the caches, all ranks at once, plus the coding time of one core"
+	for type in SINGLE PARTNER XOR RS; do
+		SCR_COPY_TYPE=$type
+		case $type in
+		XOR | RS) speed 8 encode $((64 << 20)) | ratios "encode-$type" 1.3 ;;
+		*) speed 8 encode $((64 << 20)) | ratios "encode-$type" - ;;
+		esac
+	done
+	SCR_COPY_TYPE=SINGLE
+	note "flush and fetch against cp -p and sync on all nodes at once; fetch-XOR also protects"
+	speed 8 flush $((64 << 20)) | ratios flush 1.11
+	speed 8 fetch $((64 << 20)) | ratios fetch 1.11
+	SCR_COPY_TYPE=XOR
+	speed 8 fetch $((64 << 20)) | ratios fetch-XOR -
+	note "restart: SCR_Init with one of 8 nodes lost, against the bare rebuild with $(nproc) threads"
+	restarts restart-XOR xor 1
+	SCR_COPY_TYPE=RS restarts restart-RS rs 2
+	note "small: a dataset of 4 ranks x 4 KiB, against one barrier and one new file with fsync; in memory and on disk"
+	SCR_COPY_TYPE=XOR
+	speed 4 small 4096 | ratios small -
+	NODES=$disk/nodes SCR_PREFIX=$disk/prefix
+	mkdir -p "$NODES" "$SCR_PREFIX"
+	speed 4 small 4096 | ratios small-disk -
+	rm -rf "$b" "$disk/nodes" "$disk/prefix"
 }
 
 startup() {
@@ -350,7 +438,7 @@ startup() {
 }
 
 printf 'name\tours\treference\tratio\tleast..greatest\tcpu ratio\tgoal\tverdict\n'
-for part in kernels rebuilds cold index builds packs scavenges startup; do
+for part in kernels rebuilds cold index builds packs scavenges libscr startup; do
 	if wanted "$part"; then $part; fi
 done
 note "$missed missed"

@@ -108,8 +108,7 @@ MPI_Iallgather(const void *from, int nfrom, MPI_Datatype tfrom, void *to,
 {
 	now[COLLECTIVES]++;
 	now[GATHERS]++;
-	return PMPI_Iallgather(from, nfrom, tfrom, to, nto, tto, comm,
-			       request);
+	return PMPI_Iallgather(from, nfrom, tfrom, to, nto, tto, comm, request);
 }
 
 int

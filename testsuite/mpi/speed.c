@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * speed WHAT BYTES ROUNDS - time a part of libscr and its reference in turn, for
+ * `make bench`.  Rank 0 prints "OURS REFERENCE OURS REFERENCE" for each round
+ * after the first: seconds until the last rank has ended, and processor seconds
+ * of all ranks.  WHAT is
+ *
+ *   encode  from SCR_Start_output() to the end of SCR_Complete_output(), each
+ *           rank with a file of BYTES; against a copy of the files within the
+ *           caches, by all ranks at once, and the coding of all of them by one
+ *           core
+ *   flush   cache to prefix; against `cp` and `sync` on all nodes at once
+ *   fetch   prefix to cache; against `cp`, likewise
+ *   init    no rounds: SCR_Init(), from caches; the reference is 0
+ *   small   a dataset; against a barrier and the creation of a file of BYTES,
+ *           with fsync()
+ */
+#include <fcntl.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "encode/code.h"
+#include "error.h"
+#include "io.h"
+#include "meta/dataset.h"
+#include "scr/fetching.h"
+#include "scr/flushing.h"
+#include "scr/held.h"
+#include "scr/output.h"
+#include "scr/outset.h"
+#include "scr/run.h"
+#include "scr/say.h"
+#include "scr/scr.h"
+
+#define BLOCK ((size_t)128 << 10)
+
+static struct error err;
+static struct run *run;
+static char *data; /* what the application writes */
+static size_t size;
+static int round_no;
+
+static void
+need(int rc)
+{
+	if (rc < 0)
+		say_abort("%s", err.text);
+}
+
+/* --- Time --- */
+
+struct cost {
+	double wall, cpu; /* seconds */
+};
+
+static double
+processor(int who)
+{
+	struct rusage u;
+
+	getrusage(who, &u);
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+static struct cost
+now(void)
+{
+	return (struct cost){ MPI_Wtime(), processor(RUSAGE_SELF) +
+						   processor(RUSAGE_CHILDREN) };
+}
+
+static struct cost
+since(struct cost then)
+{
+	const struct cost is = now();
+
+	return (struct cost){ is.wall - then.wall, is.cpu - then.cpu };
+}
+
+/* What `fn` costs all ranks together. */
+static struct cost
+timed(void (*fn)(void))
+{
+	struct cost is, all;
+
+	MPI_Barrier(MPI_COMM_WORLD);
+	is = now();
+	fn();
+	is = since(is);
+	MPI_Allreduce(&is.wall, &all.wall, 1, MPI_DOUBLE, MPI_MAX,
+		      MPI_COMM_WORLD);
+	MPI_Allreduce(&is.cpu, &all.cpu, 1, MPI_DOUBLE, MPI_SUM,
+		      MPI_COMM_WORLD);
+	return all;
+}
+
+static void
+print(struct cost ours, struct cost reference)
+{
+	if (run->world.rank == 0 && round_no > 0)
+		printf("%.6f %.6f %.6f %.6f\n", ours.wall, reference.wall,
+		       ours.cpu, reference.cpu);
+}
+
+/* --- Ours --- */
+
+static void
+make_file(const char *name, bool sync)
+{
+	int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	if (fd < 0)
+		say_abort("%s: cannot be written", name);
+	need(io_pwrite(fd, name, data, size, 0, &err));
+	if (sync)
+		need(io_fsync(fd, name, &err));
+	close(fd);
+}
+
+static void
+write_set(void)
+{
+	const struct dataset *d = NULL;
+	char name[SCR_MAX_FILENAME], file[SCR_MAX_FILENAME];
+
+	snprintf(name, sizeof(name), "ckpt.%d", round_no);
+	need(output_start(run, name, SCR_FLAG_CHECKPOINT, &err));
+	snprintf(name, sizeof(name), "%s/ckpt.%d/rank_%u", run->p.prefix,
+		 round_no, run->world.rank);
+	need(outset_route(run->out, name, file, &err));
+	make_file(file, false);
+	need(output_complete(run, true, &d, &err));
+}
+
+static void
+flush(void)
+{
+	need(flushing_now(run, run->dataset_id, &err));
+}
+
+static void
+fetch(void)
+{
+	need(fetching_latest(run, &err));
+	if (run->restart_id != run->dataset_id)
+		say_abort("dataset %lld was not fetched",
+			  (long long)run->dataset_id);
+}
+
+static void
+begin(void)
+{
+	run = run_begin(NULL, &err);
+	need(run == NULL ? -1 : 0);
+}
+
+/* --- References --- */
+
+static char from[8192], to[8192];
+
+/* Name the file of this rank in cache, and a place for a copy: a copy within
+ * the cache, or from one to the other. */
+static void
+name_copy(bool from_prefix, bool to_prefix)
+{
+	const struct held_set *s = held_find(run->held, run->dataset_id);
+	const char *prefix = run->p.prefix;
+	const unsigned rank = run->world.rank;
+
+	if (from_prefix)
+		snprintf(from, sizeof(from), "%s/%s/rank_%u", prefix, s->d.name,
+			 rank);
+	else
+		snprintf(from, sizeof(from), "%s/rank_%u", s->dir, rank);
+	if (to_prefix)
+		snprintf(to, sizeof(to), "%s/reference.%u", prefix, rank);
+	else
+		snprintf(to, sizeof(to), "%s/../reference.%u", s->dir, rank);
+}
+
+/* In place of the copy of the round before: the cache drops a dataset, too. */
+static void
+copy(void)
+{
+	const int gone = unlink(to);
+	int in = io_open_read(AT_FDCWD, from, &err);
+	int out = open(to, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	char *block = aligned_alloc(4096, BLOCK);
+
+	if (in < 0 || out < 0 || block == NULL || (gone < 0 && round_no > 0))
+		say_abort("%s: cannot be copied", from);
+	for (size_t at = 0, n = 0; at < size; at += n) {
+		n = size - at < BLOCK ? size - at : BLOCK;
+		need(io_pread(in, from, block, n, at, &err));
+		need(io_pwrite(out, to, block, n, at, &err));
+	}
+	free(block);
+	close(in);
+	close(out);
+}
+
+/* What the user would type instead. */
+static void
+copy_and_sync(void)
+{
+	char cmd[sizeof(from) + sizeof(to) + 32];
+
+	if (snprintf(cmd, sizeof(cmd), "cp -p %s %s && sync %s", from, to, to) >
+		    (int)sizeof(cmd) ||
+	    system(cmd) != 0)
+		say_abort("%s failed", cmd);
+}
+
+static void
+barrier_and_file(void)
+{
+	MPI_Barrier(MPI_COMM_WORLD);
+	make_file(to, true);
+}
+
+/* Rank 0 computes the check chunks of all members; the others sleep. */
+static struct cost
+code_alone(void)
+{
+	const struct level *l =
+		levels_choose(&run->levels, SCR_FLAG_CHECKPOINT, 1);
+	const bool rs = l->set.type == REDSET_RS;
+	const struct code c = { rs ? CODE_RS : CODE_XOR, l->set.members,
+				rs ? l->set.failures : 1 };
+	const bool coded = rs || l->set.type == REDSET_XOR;
+	const uint64_t chunk = coded ? code_chunk_size(&c, size) : 0;
+	const size_t slice = (size_t)64 << 10;
+	const struct cost then = now();
+	char *sums = NULL;
+	uint64_t at = 0;
+
+	if (run->world.rank != 0 || !coded)
+		return (struct cost){ 0, 0 };
+	sums = aligned_alloc(4096, slice * c.k);
+	for (unsigned s = 0; s < c.n; s++) {
+		bool lost[CODE_MAX] = { false };
+		struct recipe *r = NULL;
+
+		for (unsigned m = 0; m < c.n; m++)
+			lost[m] = code_slot(&c, m, s).check;
+		r = recipe_new(&c, s, lost, &err);
+		need(r == NULL || sums == NULL ? -1 : 0);
+		for (uint64_t done = 0; done < chunk; done += slice) {
+			void *in[CODE_MAX], *out[CODE_MAX];
+
+			/* Each input is read from memory, not from a cache. */
+			for (unsigned i = 0; i < r->nin; i++, at += slice)
+				in[i] = data + at % (size - size % slice);
+			for (unsigned i = 0; i < r->nout; i++)
+				out[i] = sums + i * slice;
+			recipe_run(r, slice, in, out);
+		}
+		recipe_free(r);
+	}
+	free(sums);
+	return since(then);
+}
+
+static struct cost
+coding(void)
+{
+	MPI_Request request;
+	struct cost is = code_alone();
+	int done = 0;
+
+	MPI_Ibarrier(MPI_COMM_WORLD, &request);
+	for (; !done; usleep(2000))
+		MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+	MPI_Bcast(&is, 2, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+	return is;
+}
+
+/* --- Parts --- */
+
+static void
+measure(const char *what)
+{
+	struct cost ours = timed(write_set), theirs, more;
+
+	if (strcmp(what, "small") == 0) {
+		name_copy(false, false);
+		print(ours, timed(barrier_and_file));
+	} else if (strcmp(what, "encode") == 0) {
+		name_copy(false, false);
+		theirs = timed(copy);
+		more = coding();
+		theirs.wall += more.wall;
+		theirs.cpu += more.cpu;
+		print(ours, theirs);
+	} else {
+		ours = timed(flush);
+		name_copy(false, true);
+		theirs = timed(copy_and_sync);
+		if (strcmp(what, "fetch") == 0) {
+			unlink(to);
+			need(held_remove(run, run->dataset_id, &err));
+			ours = timed(fetch);
+			name_copy(true, false);
+			theirs = timed(copy_and_sync);
+		}
+		print(ours, theirs);
+		unlink(to);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	struct cost is;
+
+	MPI_Init(&argc, &argv);
+	is = timed(begin);
+	if (argc != 4)
+		say_abort("speed: what, bytes, rounds");
+	size = strtoul(argv[2], NULL, 10);
+	data = aligned_alloc(4096, size);
+	if (data == NULL)
+		say_abort("out of memory");
+	for (size_t i = 0; i < size; i++)
+		data[i] = (char)(i * 2654435761U >> 13) | 1;
+	round_no = 1;
+	if (strcmp(argv[1], "init") == 0)
+		print(is, (struct cost){ 0, 0 });
+	else
+		for (round_no = 0; round_no <= atoi(argv[3]); round_no++)
+			measure(argv[1]);
+	free(data);
+	(void)run_end(run, NULL);
+	MPI_Finalize();
+	return 0;
+}
