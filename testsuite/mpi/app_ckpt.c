@@ -9,6 +9,8 @@
  *   name=TEXT     name of a dataset, with %d for the step ("ckpt.%d"); "":
  *                 the library gives it a name
  *   flags=N       SCR_FLAGs (1); flags2=N: those of each second step
+ *   from=DIR      the files of rank R are instead those that DIR.R lists, a name
+ *                 a line: copies of DIR/NAME, with their modes and times
  *   shared=1      all ranks route one file more, which rank 0 writes
  *   equal=1       the files of a rank have one name, in different directories
  *   invalid=R     rank R says in step 1 that its files are not valid
@@ -21,10 +23,12 @@
  *
  * Rank 0 prints a line for each call: "CALL STEP RESULT [FLAG]", and "end".
  */
+#include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "scr.h"
@@ -112,15 +116,59 @@ route(const char *name, char *path)
 	return -1;
 }
 
+/* Copy what `from` says. */
+static int
+copy_file(const char *from, const char *to)
+{
+	char block[65536];
+	struct stat st;
+	FILE *in = fopen(from, "r"), *out = fopen(to, "w");
+	size_t n = 0;
+
+	if (in == NULL || out == NULL || fstat(fileno(in), &st) < 0) {
+		perror(from);
+		return -1;
+	}
+	while ((n = fread(block, 1, sizeof(block), in)) > 0)
+		fwrite(block, 1, n, out);
+	fclose(in);
+	if (fclose(out) != 0 || chmod(to, st.st_mode & 07777) < 0)
+		return -1;
+	return utimensat(AT_FDCWD, to,
+			 (struct timespec[]){ st.st_atim, st.st_mtim }, 0);
+}
+
+static int
+copy_files(const char *dir)
+{
+	char name[512], from[1024], path[SCR_MAX_FILENAME];
+	FILE *list = NULL;
+	int rc = 0;
+
+	snprintf(from, sizeof(from), "%s.%d", dir, rank);
+	list = fopen(from, "r");
+	while (list != NULL && fgets(name, sizeof(name), list) != NULL) {
+		name[strcspn(name, "\n")] = '\0';
+		snprintf(from, sizeof(from), "%s/%s", dir, name);
+		if (route(name, path) < 0 || copy_file(from, path) < 0)
+			rc = -1;
+	}
+	if (list != NULL)
+		fclose(list);
+	return rc;
+}
+
 /* Write the files of a step below `dir`. */
 static int
 write_files(const char *dir, int step)
 {
-	const int count = file_count();
+	const int count = text("from", NULL) == NULL ? file_count() : 0;
 	const int last = number("unwritten", -1) == rank && step == 1;
 	char name[512], path[SCR_MAX_FILENAME];
 	int rc = 0;
 
+	if (text("from", NULL) != NULL)
+		rc = copy_files(text("from", NULL));
 	for (int i = 0; i < count; i++) {
 		if (number("equal", 0))
 			snprintf(name, sizeof(name), "%s/%d/f.%d", dir, i,

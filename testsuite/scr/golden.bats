@@ -11,23 +11,32 @@ teardown()
 	rmdir -p "$SSD" 2>/dev/null || :
 }
 
-# restored NAME MAP LOST: the snapshot NAME, without the nodes LOST.
-restored()
+# caches NAME NODES LOST: the snapshot of caches, NODES, of the case NAME,
+# without the nodes LOST.
+caches()
 {
-	local from node map=$2 lost=$3
+	local node
 
-	from=$(golden "scr3/$1/cache")
 	rm -rf "${NODES:?}" "${PREFIX:?}"/.scr
 	mkdir -p "$NODES"
 	# Recorded paths name the store.
 	export SSD=/tmp/scrgold/$1/local
 	export SCR_CNTL_BASE=$SSD/cntl SCR_CACHE_BASE=$SSD/cache
 	export USER=golduser SCR_JOB_ID=1000
-	for node in "$from"/nodes/node*; do
+	for node in "$2"/node*; do
 		cp -a "$node" "$NODES/${node##*node}"
 	done
 	# shellcheck disable=SC2086 # several nodes
-	lose $lost
+	lose $3
+}
+
+# restored NAME MAP LOST: the snapshot NAME, without the nodes LOST.
+restored()
+{
+	local from map=$2
+
+	from=$(golden "scr3/$1/cache")
+	caches "$1" "$from/nodes" "$3"
 	job "$map" app_restart 0 skip=1
 	assert_status 0
 	[[ $stderr != *WARNING* ]] || failed "$stderr"
@@ -76,4 +85,66 @@ restored()
 
 @test "SINGLE" {
 	restored single_4 "0 1 2 3" ""
+	restored single_8n4 "0 0 1 1 2 2 3 3" ""
+}
+
+@test "SINGLE, a node lost: nothing is restarted, nothing is left" {
+	local from
+
+	from=$(golden scr3/single_4_lost/cache)
+	caches single_4_lost "$from/nodes" 2
+	job "0 1 2 3" app_calls init have_restart finalize
+	assert_status 0
+	assert_line "have_restart -> 0 0"
+	[[ -z $(find "$NODES" -name 'rank_*') ]]
+}
+
+# The same but for lists of a node, which have another order.
+same_caches()
+{
+	diff -r --exclude='*.shuffile' --exclude=cindex.scrinfo "$1/node$2" \
+		"$NODES/$2"
+}
+
+@test "two datasets with two descriptors" {
+	local from k
+
+	from=$(golden scr3/conf_crc)
+	export SCR_CONF_FILE=$from/scr.conf
+	for k in 0 1 2 3; do
+		caches conf_crc "$from/nodes" $k
+		job "0 1 2 3" app_calls init have_restart finalize
+		assert_line "have_restart -> 0 1 ckpt.2"
+		same_caches "$from/nodes" $k
+	done
+}
+
+@test "bypass" {
+	local from k
+
+	from=$(golden scr3/xor_4_bypass)
+	# Recorded paths name the prefix.
+	cat >in_place <<-END
+		#!/bin/sh
+		mkdir -p /tmp/scrgold/xor_4_bypass/prefix
+		mount --bind "$PREFIX" /tmp/scrgold/xor_4_bypass/prefix
+		cd /tmp/scrgold/xor_4_bypass/prefix && exec "\$@"
+	END
+	chmod +x in_place
+	export SCR_CACHE_BYPASS=1
+	for k in 0 3; do
+		caches xor_4_bypass "$from/nodes" $k
+		cp -a "$from/prefix/." .
+		job "0 1 2 3" "$PWD/in_place" "$MPI/app_calls" init \
+			have_restart start_restart \
+			route_file=ckpt.1/rank_0.ckpt complete_restart finalize
+		assert_status 0
+		assert_line "have_restart -> 0 1 ckpt.1"
+		[[ $output == *"rank_0.ckpt -> 0 /tmp/scrgold/xor_4_bypass/"* ]]
+		same_caches "$from/nodes" $k
+	done
+	rm ckpt.1/rank_3.ckpt
+	job "0 1 2 3" "$PWD/in_place" "$MPI/app_calls" init have_restart \
+		finalize
+	assert_line "have_restart -> 0 0"
 }
