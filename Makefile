@@ -199,7 +199,8 @@ deps: ## install, or name, what building and testing needs
 # The trees that `make check` tests, and the suites it runs in each.
 P := build/plain
 S := build/address-undefined
-SUITES ?= unit:$P fuzz:$P bats:$P mpi:$P examples:$P unit:$S fuzz:$S valgrind:$P
+SUITES ?= unit:$P fuzz:$P bats:$P mpi:$P examples:$P unit:$S fuzz:$S \
+	$(if $(SLOW),mpi,tour):$S valgrind:$P tour-valgrind:$P
 
 check: ## run the tests: units, fuzz replays, commands, examples; plain,
 check: ## with sanitizers and under valgrind

@@ -14,6 +14,8 @@
 #     bats      testsuite/cmd/*.bats and testsuite/golden/*.bats
 #     mpi       testsuite/scr/*.bats: libscr, with MPI ranks on pretend nodes;
 #               skipped if there is no MPI or the machine does not allow them
+#     tour      testsuite/scr/tour.bats alone, for a tree with sanitizers
+#     tour-valgrind  the same, each rank under valgrind
 #     cluster   testsuite/cluster/*.bats, on several pretend nodes; skipped
 #               if the machine does not allow them
 #     examples  examples/*.sh: exit status 0, or 77 for "skipped"
@@ -92,8 +94,15 @@ run_one() {
 			"--errors-for-leak-kinds=definite,indirect,possible"
 			--log-file="$scratch/$1.vg.%p" "$file")
 		;;
+	tour-valgrind)
+		export SCRKIT_VALGRIND=1
+		RANK_COMMAND="valgrind -q --error-exitcode=99 --leak-check=full"
+		RANK_COMMAND+=" --errors-for-leak-kinds=definite,indirect,possible"
+		export RANK_COMMAND+=" --log-file=$scratch/$1.vg.%p"
+		args=(bats --tap "$file")
+		;;
 	fuzz) args=("$file" "testsuite/data/corpus/${file##*/replay_}") ;;
-	bats | mpi | cluster) args=(bats --tap "$file") ;;
+	bats | mpi | tour | cluster) args=(bats --tap "$file") ;;
 	examples) args=("$file") ;;
 	esac
 	# In the background, so that it can be killed with this script.  The
@@ -245,6 +254,9 @@ for arg; do
 	fuzz:*) add fuzz "$tree" "$tree"/fuzz/replay_* ;;
 	bats:*) add bats "$tree" testsuite/cmd/*.bats testsuite/golden/*.bats ;;
 	mpi:*) add mpi "$tree" testsuite/scr/*.bats ;;
+	tour:* | tour-valgrind:*)
+		add "${arg%%:*}" "$tree" testsuite/scr/tour.bats
+		;;
 	cluster:*) add cluster "$tree" testsuite/cluster/*.bats ;;
 	examples:*) add examples "$tree" examples/*.sh ;;
 	*) usage ;;

@@ -9,8 +9,8 @@
  *   name=TEXT     name of a dataset, with %d for the step ("ckpt.%d"); "":
  *                 the library gives it a name
  *   flags=N       SCR_FLAGs (1); flags2=N: those of each second step
- *   from=DIR      the files of rank R are instead those that DIR.R lists, a name
- *                 a line: copies of DIR/NAME, with their modes and times
+ *   from=DIR      the files of rank R are instead those that DIR.R lists, a
+ *                 name a line: copies of DIR/NAME, with their modes and times
  *   shared=1      all ranks route one file more, which rank 0 writes
  *   equal=1       the files of a rank have one name, in different directories
  *   invalid=R     rank R says in step 1 that its files are not valid
@@ -20,16 +20,21 @@
  *   exit=1        ask SCR_Should_exit() at the end of a step, and leave
  *   pause=MS      a step takes so long beside
  *   finalize=0    end without SCR_Finalize()
+ *   usage=N       after each N steps, print what the ranks use at most: "usage
+ *                 STEP", resident KiB, bytes allocated, open descriptors
  *
  * Rank 0 prints a line for each call: "CALL STEP RESULT [FLAG]", and "end".
  */
+#include <dirent.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "scr.h"
 
@@ -223,6 +228,45 @@ write_dataset(int step)
 	report("complete", step, rc, NULL);
 }
 
+static long
+resident_kib(void)
+{
+	long size = 0, pages = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	if (f == NULL || fscanf(f, "%ld %ld", &size, &pages) != 2)
+		pages = 0;
+	if (f != NULL)
+		fclose(f);
+	return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static long
+descriptors(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	long n = 0;
+
+	while (d != NULL && readdir(d) != NULL)
+		n++;
+	if (d != NULL)
+		closedir(d);
+	return n;
+}
+
+static void
+print_usage(int step)
+{
+	long mine[3] = { resident_kib(), (long)mallinfo2().uordblks,
+			 descriptors() };
+	long most[3];
+
+	MPI_Reduce(mine, most, 3, MPI_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
+	if (rank == 0)
+		printf("usage %d %ld %ld %ld\n", step, most[0], most[1],
+		       most[2]);
+}
+
 /* Returns 1 if the job shall end. */
 static int
 run_step(int step)
@@ -238,6 +282,8 @@ run_step(int step)
 	}
 	if (flag)
 		write_dataset(step);
+	if (number("usage", 0) && step % number("usage", 0) == 0)
+		print_usage(step);
 	flag = 0;
 	if (number("exit", 0)) {
 		rc = SCR_Should_exit(&flag);

@@ -27,6 +27,12 @@ export MPI
 as_root=(env)
 ((EUID == 0)) || as_root=(unshare -r)
 
+# Preloaded into the program of each rank: the sanitizer's library first, if the
+# tree has one, and shim/patient.c: ranks that wait sleep, so that many of them
+# can share a core.
+RANK_PRELOAD=$(ldd "$MPI/where" 2>/dev/null | awk '/libasan/ { print $3 ":" }')
+export RANK_PRELOAD+=$MPI/../patient.so
+
 # Why no job can run here; empty: it can.
 job_missing()
 {
@@ -59,20 +65,20 @@ setup() { job_setup; }
 
 # job MAP PROGRAM [ARG]...: run an MPI program with a rank for each word of MAP,
 # the number of the rank's node, like `try`.  It is killed, with status 124,
-# after JOB_LIMIT seconds (20).  Ranks that wait sleep (shim/patient.c), so that
-# many of them can share a core.
+# after JOB_LIMIT seconds (20).  RANK_COMMAND, such as valgrind with its options,
+# runs the program.
 job()
 {
-	local map=$1 program=$2 patient=$MPI/../patient.so
-	local -a words
+	local map=$1 program=$2
+	local -a words command
 
 	shift 2
 	read -ra words <<<"$map"
+	read -ra command <<<"${RANK_COMMAND-}"
 	[[ $program == */* ]] || program=$MPI/$program
-	LD_PRELOAD=${LD_PRELOAD:+$LD_PRELOAD:}$patient \
-		try timeout -k 2 "${JOB_LIMIT:-20}" "${as_root[@]}" \
-		mpiexec -n "${#words[@]}" \
-		"$TESTSUITE/scr/node.sh" "$map" "$program" "$@" \
+	try timeout -k 2 "${JOB_LIMIT:-20}" "${as_root[@]}" \
+		mpiexec -n "${#words[@]}" "$TESTSUITE/scr/node.sh" "$map" \
+		"${command[@]}" "$program" "$@" \
 		</dev/null 3>&-
 }
 

@@ -3,6 +3,7 @@
 # node.sh MAP PROGRAM [ARG]...: run the program of one MPI rank on its pretend
 # node: rank R is on node K if K is the R-th word of MAP (from 0).  A node has
 # its own host name, nodeK, and its own storage: $NODES/K, seen at $SSD.
+# RANK_PRELOAD is preloaded, before LD_PRELOAD.
 # It needs root, or a namespace in which the user is root; ranks that share
 # memory are in one.  job() of helper.bash calls it.
 map=$1
@@ -16,5 +17,7 @@ done
 mkdir -p "$NODES/$k" "$SSD" || exit 1
 # shellcheck disable=SC2016 # for the shell there
 exec unshare -m -u sh -c '
-	hostname "node$0" && mount --bind "$NODES/$0" "$SSD" && exec "$@"' \
+	hostname "node$0" && mount --bind "$NODES/$0" "$SSD" &&
+	exec ${RANK_PRELOAD:+env \
+		LD_PRELOAD="$RANK_PRELOAD${LD_PRELOAD:+:$LD_PRELOAD}"} "$@"' \
 	"$k" "$@"
