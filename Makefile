@@ -87,9 +87,10 @@ BENCH := $(patsubst testsuite/bench/%.c,$O/bench/%,$(filter-out \
 SHIM  := $(patsubst testsuite/shim/%.c,$O/%.so,$(wildcard testsuite/shim/*.c)) \
 	$(patsubst testsuite/cluster/%.c,$O/%.so,$(wildcard testsuite/cluster/*.c))
 
-# Each file in testsuite/mpi is an MPI program; app_*.c are applications.
-MPIS  := $(if $(MPI_LIBS),$(patsubst testsuite/mpi/%.c,$O/mpi/%,$(wildcard \
-	testsuite/mpi/*.c)))
+# Each file in testsuite/mpi is an MPI program; app_*.c are applications, which
+# share shared.c.
+MPIS  := $(if $(MPI_LIBS),$(patsubst testsuite/mpi/%.c,$O/mpi/%,$(filter-out \
+	%/shared.c,$(wildcard testsuite/mpi/*.c))))
 LIBSCR := $(if $(MPI_LIBS),$O/libscr.so $O/libscr.a)
 # The version of the interface, from scr.h: "v3.1.0".
 SCR_VERSION := $(shell sed -n 's/^.define SCR_VERSION "v\(.*\)"$$/\1/p' lib/scr/scr.h)
@@ -119,6 +120,7 @@ $O/links: $O/bin/scr_env Makefile
 	$Qfor n in $(LINKS); do ln -sf scr_env $O/bin/$$n || exit 1; done; touch $@
 $O/test/%: $O/testsuite/unit/%.o $O/libtest.a $O/scr.a $O/libcore.a
 	$(link) $(MPI_LIBS)
+$(filter $O/mpi/app_%,$(MPIS)): $O/testsuite/mpi/shared.o
 $O/mpi/app_%: $O/testsuite/mpi/app_%.o $O/libscr.so
 	@mkdir -p $(@D); echo "  LD  $@"
 	$Q$(CC) $(cflags) $(sanitize) $(ldflags) -Wl,-rpath,'$$ORIGIN/..' -o $@ \

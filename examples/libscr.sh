@@ -26,8 +26,8 @@ if [ -n "${BIN:-}" ]; then
 fi
 mkdir "$work/bin"
 for name in minimal config heat; do
-	# shellcheck disable=SC2046 # several words
-	"${CC:-cc}" -Wall -Wextra -Werror "$here/$name.c" -o "$work/bin/$name" \
+	# shellcheck disable=SC2046,SC2086 # several words
+	${CC:-cc} -Wall -Wextra -Werror "$here/$name.c" -o "$work/bin/$name" \
 		$(pkg-config --cflags --libs scr)
 done
 

@@ -209,8 +209,8 @@ make -C "$source" -o all -s O="$tree" PREFIX="$work/opt" install
 export PATH=$work/bin:$work/opt/bin:$PATH LD_LIBRARY_PATH=$work/opt/lib
 export PKG_CONFIG_PATH=$work/opt/lib/pkgconfig
 typed "cc heat.c -o heat \$(pkg-config --cflags --libs scr)"
-# shellcheck disable=SC2046 # several words
-"${CC:-cc}" "$source/examples/heat.c" -o "$work/bin/heat" \
+# shellcheck disable=SC2046,SC2086 # several words
+${CC:-cc} "$source/examples/heat.c" -o "$work/bin/heat" \
 	$(pkg-config --cflags --libs scr)
 
 say "2. First a job that nothing happens to.  Its checkpoints (all copied to its

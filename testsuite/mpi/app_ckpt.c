@@ -38,27 +38,9 @@
 
 #include "scr.h"
 
-static int rank, nargs;
-static char **args;
+#include "shared.h"
 
-static const char *
-text(const char *option, const char *otherwise)
-{
-	const size_t len = strlen(option);
-
-	for (int i = 1; i < nargs; i++)
-		if (strncmp(args[i], option, len) == 0 && args[i][len] == '=')
-			return args[i] + len + 1;
-	return otherwise;
-}
-
-static long
-number(const char *option, long otherwise)
-{
-	const char *value = text(option, NULL);
-
-	return value == NULL ? otherwise : atol(value);
-}
+static int rank;
 
 /* Rank 0 reports; all ranks must have the same result. */
 static int
@@ -97,19 +79,9 @@ file_count(void)
 static int
 write_file(const char *path, int step, int file)
 {
-	const long size = number("size", 1000);
-	unsigned seed = (unsigned)(step * 10007 + rank * 101 + file);
-	FILE *f = fopen(path, "w");
+	const unsigned seed = (unsigned)(step * 10007 + rank * 101 + file);
 
-	if (f == NULL) {
-		perror(path);
-		return -1;
-	}
-	for (long i = 0; i < size; i++) {
-		seed = seed * 1664525U + 1013904223U;
-		fputc((int)(seed >> 24), f);
-	}
-	return fclose(f);
+	return write_bytes(path, seed, number("size", 1000)) ? 0 : -1;
 }
 
 static int
@@ -295,8 +267,7 @@ run_step(int step)
 int
 main(int argc, char **argv)
 {
-	args = argv;
-	nargs = argc;
+	set_options(argc, argv);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -29,27 +29,9 @@
 
 #include "scr.h"
 
-static int rank, nargs;
-static char **args;
+#include "shared.h"
 
-static const char *
-text(const char *option, const char *otherwise)
-{
-	const size_t len = strlen(option);
-
-	for (int i = 2; i < nargs; i++)
-		if (strncmp(args[i], option, len) == 0 && args[i][len] == '=')
-			return args[i] + len + 1;
-	return otherwise;
-}
-
-static long
-number(const char *option, long otherwise)
-{
-	const char *value = text(option, NULL);
-
-	return value == NULL ? otherwise : atol(value);
-}
+static int rank;
 
 static void
 need(int rc, const char *call)
@@ -119,36 +101,13 @@ verify_shared(const char *path, int step)
 static int
 write_file(const char *path, int step, int file)
 {
-	unsigned seed = seed_of(step, file);
-	FILE *f = fopen(path, "w");
-
-	if (f == NULL)
-		return 0;
-	for (long i = size_of(step, file); i > 0; i--) {
-		seed = seed * 1664525U + 1013904223U;
-		fputc((int)(seed >> 24), f);
-	}
-	return fclose(f) == 0;
+	return write_bytes(path, seed_of(step, file), size_of(step, file));
 }
 
-/* Is every byte right? */
 static int
 verify_file(const char *path, int step, int file)
 {
-	unsigned seed = seed_of(step, file);
-	FILE *f = fopen(path, "r");
-	int right = f != NULL;
-
-	for (long i = size_of(step, file); right && i > 0; i--) {
-		seed = seed * 1664525U + 1013904223U;
-		right = fgetc(f) == (int)(seed >> 24);
-	}
-	right = right && fgetc(f) == EOF;
-	if (f != NULL)
-		fclose(f);
-	if (!right)
-		fprintf(stderr, "rank %d: %s: wrong\n", rank, path);
-	return right;
+	return verify_bytes(path, seed_of(step, file), size_of(step, file));
 }
 
 static int
@@ -267,13 +226,12 @@ run(int more)
 int
 main(int argc, char **argv)
 {
-	args = argv;
-	nargs = argc;
+	set_options(argc, argv);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	for (long i = number("again", 1); i > 0; i--)
-		run(atoi(args[1]));
+		run(atoi(argv[1]));
 	MPI_Finalize();
 	if (rank == 0)
 		puts("end");
