@@ -13,9 +13,46 @@
 #include "create.h"
 #include "error.h"
 #include "io.h"
+#include "mem.h"
 #include "meta/index.h"
 #include "meta/kvtree.h"
 #include "str.h"
+
+/* --- Ids --- */
+
+int
+catalogue_written_ids(struct catalogue *c, int64_t *id, int64_t *ckpt,
+		      struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct index *ix = catalogue_read(c, &why);
+	struct index_entry *all = NULL;
+	int64_t *dirs = NULL;
+	size_t n = 0;
+
+	if (ix == NULL && why.kind != ERROR_ABSENT)
+		return error_pass(err, &why);
+	if (ix != NULL)
+		all = index_entries(ix, &n, err);
+	for (size_t i = 0; all != NULL && i < n; i++) {
+		*id = all[i].id > *id ? all[i].id : *id;
+		*ckpt = all[i].desc.ckpt_id > *ckpt ? all[i].desc.ckpt_id
+						    : *ckpt;
+	}
+	mem_free(all);
+	index_free(ix);
+	if (n == (size_t)-1)
+		return -1;
+	dirs = catalogue_dirs(c, &n, err); /* ascending */
+	if (n == (size_t)-1)
+		return -1;
+	if (n > 0 && dirs[n - 1] > *id)
+		*id = dirs[n - 1];
+	mem_free(dirs);
+	return 0;
+}
+
+/* --- Datasets that are written --- */
 
 struct written_job {
 	const struct kvtree *desc;

@@ -13,6 +13,11 @@ struct catalogue;
 struct error;
 struct kvtree;
 
+/* Raise *id and *ckpt to the highest ids of a dataset and of a checkpoint that
+ * the prefix has: in the index, or as a directory of an interrupted run. */
+int catalogue_written_ids(struct catalogue *c, int64_t *id, int64_t *ckpt,
+			  struct error *err);
+
 /*
  * Before the first file of a dataset is written: add an index entry that is
  * not complete, and make the directory, without an older summary and rank2file.

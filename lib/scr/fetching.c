@@ -28,6 +28,7 @@ struct search {
 	struct run *run;
 	struct catalogue *c; /* rank 0 */
 	int64_t last;	     /* id of the last one tried; 0: none */
+	int64_t unread;	     /* one that could not be read; 0: none */
 };
 
 /* Take the dataset to try next.  CURRENT is tried even if it has failed. */
@@ -301,6 +302,8 @@ pass_over(struct search *s, const struct dataset *d, enum fetch_verdict v,
 	if (s->run->world.rank == 0)
 		say_warn("dataset %" PRId64 " (%s): not fetched: %s", d->id,
 			 d->name, why->text);
+	if (why->kind == ERROR_SYSTEM)
+		s->unread = d->id;
 	return v == FETCH_BAD ? stamp(s, d->id, CATALOGUE_FAILED, err) : 0;
 }
 
@@ -373,19 +376,24 @@ honour_current(struct run *run, struct error *err)
 	return 0;
 }
 
-int
-fetching_latest(struct run *run, struct error *err)
+/* A job that begins anew would in time replace what is there. */
+static int
+unread(int64_t id, const char *where, const char *anew, struct error *err)
+{
+	return error_set(err, ERROR_SYSTEM,
+			 "dataset %" PRId64 ": it is in %s, but could not be "
+			 "read, and there is no other: start the job again, or "
+			 "begin anew with %s",
+			 id, where, anew);
+}
+
+/* Fetch the newest that can be. */
+static int
+search(struct run *run, struct error *err)
 {
 	struct search s = { .run = run };
 	int rc = 0;
 
-	run->restart_id = 0;
-	if (!run->p.fetch)
-		return 0;
-	if (honour_current(run, err) < 0)
-		return -1;
-	if (run->restart_id != 0)
-		return 0;
 	if (run->world.rank == 0) {
 		s.c = catalogue_open(run->p.prefix, err);
 		rc = s.c == NULL ? -1 : 0;
@@ -396,5 +404,31 @@ fetching_latest(struct run *run, struct error *err)
 	if (s.c != NULL && catalogue_notice(s.c) != NULL)
 		say_warn("%s", catalogue_notice(s.c));
 	catalogue_close(s.c);
+	if (rc == 1 && run->restart_id == 0 && s.unread != 0)
+		rc = unread(s.unread, "the prefix", "SCR_FETCH=0", err);
 	return rc < 0 ? -1 : 0;
+}
+
+/* Is there a checkpoint in the caches that may be right? */
+static int
+check_caches(const struct run *run, struct error *err)
+{
+	for (size_t i = 0; i < held_count(run->held); i++) {
+		const struct held_set *s = held_at(run->held, i);
+
+		if (s->d.is_ckpt && s->unread)
+			return unread(s->d.id, "the caches",
+				      "SCR_CACHE_PURGE=1", err);
+	}
+	return 0;
+}
+
+int
+fetching_latest(struct run *run, struct error *err)
+{
+	run->restart_id = 0;
+	if (run->p.fetch && (honour_current(run, err) < 0 ||
+			     (run->restart_id == 0 && search(run, err) < 0)))
+		return -1;
+	return run->restart_id == 0 ? check_caches(run, err) : 0;
 }

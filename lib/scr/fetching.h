@@ -14,8 +14,8 @@ struct run;
  * complete and have not failed.  SCR_CURRENT comes before CURRENT, once in an
  * allocation.  Sizes and checksums are compared.  What a rebuild on the prefix
  * can save is rebuilt; a dataset that cannot be fetched is marked failed, and
- * the next older one tried.  One of another number of ranks is refused with a
- * message, and not marked.
+ * the next older one tried.  One of another number of ranks, or that cannot be
+ * read, is refused with a message, and not marked.
  *
  * run->restart_id becomes the dataset's id, and run->dataset_id and
  * run->ckpt_id at least its numbers; without any, or with SCR_FETCH=0,
@@ -23,7 +23,8 @@ struct run;
  * (held.h) then, protected; with SCR_FETCH_BYPASS or a level with bypass, only
  * its metadata are.  Call it when the caches have no checkpoint to restart
  * from.  Collective.  -1: something else than the dataset failed, such as the
- * cache.
+ * cache; or no dataset was fetched, and one on the prefix or in the caches
+ * could not be read (ERROR_SYSTEM).
  */
 int fetching_latest(struct run *run, struct error *err);
 

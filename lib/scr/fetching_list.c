@@ -38,12 +38,14 @@ fetching_agree(const struct team *t, enum fetch_verdict v, struct error *err)
 	return worst;
 }
 
-/* An error of a file of the dataset.  Missing, unreadable and damaged ones are
- * the fault of the dataset; memory and the like are not. */
+/* An error of a file of the dataset.  Missing and damaged ones are the fault of
+ * the dataset; one that cannot be read may be right. */
 static enum fetch_verdict
 blame(const struct error *err)
 {
-	return err->kind == ERROR_NOMEM ? FETCH_BROKEN : FETCH_BAD;
+	if (err->kind == ERROR_NOMEM)
+		return FETCH_BROKEN;
+	return err->kind == ERROR_SYSTEM ? FETCH_REFUSED : FETCH_BAD;
 }
 
 /* --- The list --- */
@@ -70,10 +72,9 @@ check_summary(int fd, const struct dataset *d, struct error *err)
 static enum fetch_verdict
 check_meta(const struct run *run, const struct dataset *d, struct error *err)
 {
-	enum fetch_verdict v = FETCH_BAD;
 	char name[DATASET_DIR_NAME];
 	struct buf path = BUF_INIT;
-	int fd = -1;
+	int fd = -1, rc = 0;
 
 	snprintf(name, sizeof(name), DATASET_DIR_FMT, d->id);
 	if (buf_printf(&path, "%s/" SCR_DIR "/%s", run->p.prefix, name) < 0) {
@@ -82,15 +83,13 @@ check_meta(const struct run *run, const struct dataset *d, struct error *err)
 	}
 	fd = open(path.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		error_sys(err, "%s", path.data);
-	else if (check_summary(fd, d, err) == 0)
-		v = FETCH_DONE;
-	else
-		error_wrap(err, "%s", name);
+		rc = error_sys(err, "%s", path.data);
+	else if (check_summary(fd, d, err) < 0)
+		rc = error_wrap(err, "%s", name);
 	if (fd >= 0)
 		close(fd);
 	buf_free(&path);
-	return v;
+	return rc < 0 ? blame(err) : FETCH_DONE;
 }
 
 enum fetch_verdict
@@ -153,7 +152,7 @@ copy_bytes(const struct copying *c, struct error *err)
 	};
 	const int rc = pump_run(&p, err, err);
 
-	return rc == 1 ? FETCH_DONE : rc == 0 ? FETCH_BAD : FETCH_BROKEN;
+	return rc == 1 ? FETCH_DONE : rc == 0 ? blame(err) : FETCH_BROKEN;
 }
 
 /* The new file in cache gets mode and times of the one on the prefix, unless
@@ -190,7 +189,7 @@ copy_one(const struct run *run, int prefix, struct copying *c,
 		return blame(err);
 	if (fstat(c->from, &c->st) < 0) {
 		error_sys(err, "%s", c->f->rel);
-		v = FETCH_BAD;
+		v = blame(err);
 	}
 	if (v == FETCH_DONE)
 		v = check_size(c, err);

@@ -128,12 +128,14 @@ held_keep(struct held *h, int64_t id, bool keep)
 }
 
 void
-held_bar(struct held *h, int64_t id)
+held_bar(struct held *h, int64_t id, bool unread)
 {
 	struct entry *e = find(h, id);
 
-	if (e != NULL)
-		e->set.barred = true;
+	if (e == NULL)
+		return;
+	e->set.barred = true;
+	e->set.unread = unread;
 }
 
 const char *
@@ -223,11 +225,13 @@ held_erase(int fd, const struct store *st, const char *name)
 			 why.text);
 }
 
+/* Make and open a directory; if it must be `fresh`, one that exists is an
+ * error. */
 static int
-make_dir(int fd, const char *name)
+make_dir(int fd, const char *name, bool fresh)
 {
 	if (create_dir(fd, name, DIR_MODE, create_owner(fd)) < 0 &&
-	    errno != EEXIST)
+	    (fresh || errno != EEXIST))
 		return -1;
 	return openat(fd, name,
 		      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -249,9 +253,9 @@ make_dirs(const struct run *run, const struct held_set *s, bool fresh,
 		return error_wrap(err, "%s", run->host);
 	if (fresh)
 		held_erase(up, s->store, name);
-	fd = make_dir(up, name);
+	fd = make_dir(up, name, fresh);
 	if (fd >= 0)
-		meta = make_dir(fd, SCR_DIR);
+		meta = make_dir(fd, SCR_DIR, fresh);
 	if (meta < 0)
 		error_sys(err, "%s: %s: cannot be made", run->host, s->dir);
 	if (fd >= 0)
@@ -348,7 +352,7 @@ choose(struct held *h, const struct store *st)
 
 		n += e->set.store == st;
 		if (e->set.store == st && e->set.d.is_ckpt) {
-			newest = e;
+			newest = e->set.barred ? newest : e;
 			ckpt_kept |= e->set.kept;
 		}
 	}

@@ -35,13 +35,15 @@ struct held_set {
 	bool here;   /* listed by the cindex of this node */
 	bool kept;   /* held_keep() */
 	bool barred; /* held_bar() */
+	bool unread; /* ... as it could not be read: it may be whole */
 };
 
 /*
  * Read what all nodes have; run->stores must be made.  A damaged cindex counts
  * as missing, with a warning: the directories of datasets that other nodes list
- * stay.  An entry without descriptor, or outside the stores of the job, is left
- * out, with a warning.  ERROR_NOMEM, ERROR_SYSTEM.
+ * stay.  So does one that cannot be read, unless no node lists anything:
+ * ERROR_SYSTEM.  An entry without descriptor, or outside the stores of the job,
+ * is left out, with a warning.  ERROR_NOMEM, ERROR_SYSTEM.
  */
 int held_open(struct run *run, struct held **out, struct error *err);
 void held_close(struct held *h); /* NULL is ignored; nothing is removed */
@@ -57,7 +59,8 @@ const struct held_set *held_find(const struct held *h, int64_t id); /* or NULL
  * Make room in the store of `level`, and the directories of dataset `d`, which
  * is the same on all ranks and is copied.  While the store holds COUNT datasets
  * or more, the one with the lowest id goes, but none that is kept.  If COUNT is
- * at least 2, a checkpoint stays: the newest, if none is kept.  *out is valid
+ * at least 2, a checkpoint stays: the newest that is not barred, if none is
+ * kept.  *out is valid
  * until the dataset is removed.  ERROR_SYSTEM: a directory cannot be made;
  * nothing is added.
  */
@@ -83,8 +86,9 @@ int held_purge(struct run *run, struct error *err); /* all of them */
  * until held_keep(h, id, false).  To be called on all ranks. */
 void held_keep(struct held *h, int64_t id, bool keep);
 
-/* This job does not restart from dataset `id`.  To be called on all ranks. */
-void held_bar(struct held *h, int64_t id);
+/* This job does not restart from dataset `id`; `unread`: because it could not
+ * be read.  To be called on all ranks. */
+void held_bar(struct held *h, int64_t id, bool unread);
 
 /* The value of SCR_CURRENT that this job has honoured already, or NULL; and
  * remember it (NULL: forget), for later runs too. */

@@ -45,6 +45,8 @@ struct listed {
 	struct kvtree *tree; /* owns what the entries point to */
 	struct cindex_entry *list;
 	size_t count;
+	struct error unread; /* the leader: why it could not be read; its
+				entries are unknown */
 };
 
 static void
@@ -52,17 +54,17 @@ listed_free(struct listed *l)
 {
 	mem_free(l->list);
 	kvtree_free(l->tree);
-	*l = (struct listed){ .count = 0 };
+	l->list = NULL;
+	l->tree = NULL;
+	l->count = 0;
 }
 
 /* Decode; no bytes: no entries. */
 static int
 decode(const struct buf *b, struct listed *out, struct error *err)
 {
-	*out = (struct listed){
-		.tree = b->len > 0 ? kvtree_decode(b->data, b->len, NULL, err)
-				   : kvtree_new(err)
-	};
+	out->tree = b->len > 0 ? kvtree_decode(b->data, b->len, NULL, err)
+			       : kvtree_new(err);
 	if (out->tree != NULL)
 		out->list = cindex_entries(out->tree, &out->count, err);
 	if (out->tree == NULL || out->count == SIZE_MAX) {
@@ -82,7 +84,6 @@ read_cindex(const struct run *run, struct listed *out, struct error *err)
 	struct buf bytes = BUF_INIT;
 	int rc = 0;
 
-	*out = (struct listed){ .count = 0 };
 	if (held_leads(run)) {
 		rc = read_bytes(control->dir, &bytes, &why);
 		if (rc == 0 && decode(&bytes, out, &why) < 0)
@@ -90,6 +91,9 @@ read_cindex(const struct run *run, struct listed *out, struct error *err)
 		if (rc < 0 && why.kind != ERROR_NOMEM) {
 			say_warn("%s/%s: taken for missing", control->dir,
 				 why.text);
+			if (why.kind == ERROR_SYSTEM)
+				error_as(&out->unread, &why, "%s: %s/%s",
+					 run->host, control->dir, why.text);
 			buf_clear(&bytes);
 			rc = 0;
 		}
@@ -339,6 +343,14 @@ open_all(struct run *run, struct error *err)
 		rc = team_agree(&run->world, sift(run, &l, err), err);
 	if (rc == 0)
 		rc = merge(run, h, &l, err);
+	/* What other nodes list is enough.  If nobody lists anything, what this
+	 * node has must not be taken for a leftover. */
+	if (rc == 0 && h->count == 0)
+		rc = team_agree(&run->world,
+				l.unread.kind == ERROR_NONE
+					? 0
+					: error_pass(err, &l.unread),
+				err);
 	if (rc == 0)
 		rc = merge_current(run, h, &l, err);
 	listed_free(&l);

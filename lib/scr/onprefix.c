@@ -404,22 +404,26 @@ read_flush(int fd, struct error *err)
 	return kvtree_new(err);
 }
 
-/* Remove what no cache holds. */
+/* Remove what no cache holds.  Returns 1 if there was any. */
 static int
 prune(const struct run *run, struct kvtree *t, struct error *err)
 {
 	size_t count = 0;
 	struct flush_entry *list = flush_entries(t, &count, err);
 	char key[VALUE_NUMBER];
+	int any = 0;
 
 	if (count == (size_t)-1)
 		return -1;
-	for (size_t i = 0; i < count; i++)
-		if (held_find(run->held, list[i].id) == NULL)
-			kvtree_remove(kvtree_get(t, "DATASET"),
-				      value_text(key, (uint64_t)list[i].id));
+	for (size_t i = 0; i < count; i++) {
+		if (held_find(run->held, list[i].id) != NULL)
+			continue;
+		kvtree_remove(kvtree_get(t, "DATASET"),
+			      value_text(key, (uint64_t)list[i].id));
+		any = 1;
+	}
 	mem_free(list);
-	return 0;
+	return any;
 }
 
 static int
@@ -435,11 +439,11 @@ write_note(const struct run *run, const struct dataset *d, bool on_pfs,
 		t = read_flush(catalogue_scr_fd(c), err);
 	if (t != NULL)
 		rc = run->held != NULL ? prune(run, t, err) : 0;
-	if (rc == 0 && d != NULL) {
+	if (rc >= 0 && d != NULL) {
 		e.id = d->id;
-		rc = flush_put(t, &e, d, err);
+		rc = flush_put(t, &e, d, err) < 0 ? -1 : 1;
 	}
-	if (rc == 0)
+	if (rc > 0)
 		rc = kvtree_write_file(t, catalogue_scr_fd(c), FLUSH_FILE, err);
 	kvtree_free(t);
 	catalogue_close(c);

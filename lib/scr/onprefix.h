@@ -59,7 +59,8 @@ int onprefix_delete(struct run *run, const char *name, struct error *err);
 int onprefix_failed(struct run *run, int64_t id, struct error *err);
 
 /* Note in flush.scr where dataset `d` is (NULL: nothing new).  Datasets that
- * are no longer in the caches are removed from it. */
+ * are no longer in the caches are removed from it; if nothing changes, it is
+ * not written. */
 int onprefix_note(const struct run *run, const struct dataset *d, bool on_pfs,
 		  struct error *err);
 

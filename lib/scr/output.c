@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scr/output.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 #include "buf.h"
 #include "catalogue/catalogue.h"
+#include "catalogue/written.h"
 #include "clock.h"
 #include "error.h"
-#include "mem.h"
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "meta/flush.h"
-#include "meta/index.h"
 #include "meta/kvtree.h"
 #include "scr/events.h"
 #include "scr/flushing.h"
@@ -37,59 +33,15 @@ raise(struct run *run, int64_t id, int64_t ckpt)
 		run->ckpt_id = ckpt;
 }
 
-static int
-above_index(struct run *run, struct catalogue *c, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	struct index *ix = catalogue_read(c, &why);
-	struct index_entry *all = NULL;
-	size_t n = 0;
-
-	if (ix == NULL)
-		return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
-	if (catalogue_notice(c) != NULL)
-		say_warn("%s", catalogue_notice(c));
-	all = index_entries(ix, &n, err);
-	for (size_t i = 0; all != NULL && i < n; i++)
-		raise(run, all[i].id, all[i].desc.ckpt_id);
-	mem_free(all);
-	index_free(ix);
-	return n == (size_t)-1 ? -1 : 0;
-}
-
-/* Datasets that the index lacks: of a scavenge, or a flush that was
- * interrupted. */
-static int
-above_dirs(struct run *run, const struct catalogue *c, struct error *err)
-{
-	const int scr = catalogue_scr_fd(c);
-	const int fd = scr < 0 ? -1 : dup(scr);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *e = NULL;
-
-	if (scr < 0)
-		return 0;
-	if (dir == NULL) {
-		error_sys(err, "%s/" SCR_DIR, run->p.prefix);
-		if (fd >= 0)
-			close(fd);
-		return -1;
-	}
-	rewinddir(dir);
-	while ((e = readdir(dir)) != NULL)
-		raise(run, dataset_dir_id(e->d_name), 0);
-	closedir(dir);
-	return 0;
-}
-
-/* Datasets that earlier jobs had in caches.  A damaged file says nothing. */
-static void
-above_flush(struct run *run)
+void
+output_number(struct run *run)
 {
 	struct jobfiles_flush f = { .count = 0 };
 	struct dataset d;
 
-	if (jobfiles_flush_read(run->p.prefix, &f, NULL) < 0)
+	/* A damaged file says nothing. */
+	if (run->world.rank != 0 ||
+	    jobfiles_flush_read(run->p.prefix, &f, NULL) < 0)
 		return;
 	for (size_t i = 0; i < f.count; i++)
 		if (dataset_read(f.all[i].desc, &d, NULL) == 0)
@@ -104,14 +56,16 @@ static int
 find_ids(struct run *run, struct error *err)
 {
 	struct catalogue *c = catalogue_open(run->p.prefix, err);
-	int rc = c == NULL ? -1 : above_index(run, c, err);
+	int rc = -1;
 
-	if (rc == 0)
-		rc = above_dirs(run, c, err);
+	if (c != NULL)
+		rc = catalogue_written_ids(c, &run->dataset_id, &run->ckpt_id,
+					   err);
+	if (c != NULL && catalogue_notice(c) != NULL)
+		say_warn("%s", catalogue_notice(c));
 	catalogue_close(c);
 	if (rc < 0)
 		return -1;
-	above_flush(run);
 	for (size_t i = 0; i < held_count(run->held); i++) {
 		const struct dataset *d = &held_at(run->held, i)->d;
 

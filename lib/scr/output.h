@@ -13,6 +13,11 @@ struct dataset;
 struct error;
 struct run;
 
+/* The numbers of datasets that earlier jobs had in caches, as flush.scr lists
+ * them, are not used again: to be called before they are removed from it.
+ * Local. */
+void output_number(struct run *run);
+
 /*
  * Begin a dataset; run->out takes files then.  `name` is that of the
  * application, NULL: none.  Its ids are above all that the prefix and the

@@ -88,6 +88,10 @@ check_files(const struct regain *g, struct error *err)
 			return error_set(err, ERROR_LOST,
 					 "rank %u: %s: the checksum is wrong",
 					 p->rank, p->fm.files[i].cache_path);
+		else if (p->states[i] == FILE_UNREAD)
+			return error_set(err, ERROR_LOST,
+					 "rank %u: %s: cannot be read", p->rank,
+					 p->fm.files[i].cache_path);
 		else if (p->states[i] != FILE_PRESENT)
 			return error_set(err, ERROR_LOST,
 					 "rank %u: %s: missing or damaged",
@@ -218,6 +222,18 @@ look_all(struct regain *g, struct error *err)
 	return 0;
 }
 
+/* What could not be read may be right: then nothing is lost for good. */
+static void
+doubt(const struct regain *g, struct error *err)
+{
+	bool unread = false;
+
+	for (size_t i = 0; i < g->nparts; i++)
+		unread |= g->parts[i].unread;
+	if (team_any(&g->run->world, unread) && err->kind == ERROR_LOST)
+		err->kind = ERROR_SYSTEM;
+}
+
 static int
 regain_one(struct run *run, const struct held_set *set, struct error *err)
 {
@@ -242,6 +258,8 @@ regain_one(struct run *run, const struct held_set *set, struct error *err)
 		rc = -1;
 	else if (check_ranks(&g, err) < 0 || restore(&g, err) < 0)
 		rc = -1;
+	if (rc < 0)
+		doubt(&g, err);
 	if (g.metafd >= 0)
 		close(g.metafd);
 	if (g.dirfd >= 0)
@@ -322,7 +340,7 @@ regain_next(struct run *run, int64_t id, bool *whole, bool *kept,
 			       : "it is removed from the cache");
 	if (!*kept)
 		return held_remove(run, id, err);
-	held_bar(run->held, id);
+	held_bar(run->held, id, why.kind != ERROR_USAGE);
 	return 0;
 }
 

@@ -42,6 +42,7 @@ struct regain_part {
 	struct regain_red red[2]; /* of data; of the filemap */
 	const char *descriptor[2];
 	uint64_t good; /* number of files that are there, at their size */
+	bool unread;   /* some could not be read: they may be right */
 };
 
 struct regain {

@@ -249,6 +249,7 @@ look_map(const struct regain *g, struct regain_part *p, struct error *err)
 	kvtree_free(t);
 	if (fd >= 0)
 		close(fd);
+	p->unread |= why.kind == ERROR_SYSTEM;
 	if (rc < 0) {
 		p->map = NULL;
 		p->fm = (struct filemap){ .ranks = -1 };
@@ -274,6 +275,7 @@ look_red(const struct regain *g, struct regain_part *p, struct regain_red *r,
 	bool good = fd >= 0 && fstat(fd, &st) == 0;
 
 	if (!good || (uint64_t)st.st_size < size) {
+		p->unread |= why.kind == ERROR_SYSTEM || (fd >= 0 && !good);
 		r->name = NULL; /* as good as missing */
 		if (fd >= 0)
 			close(fd);
@@ -292,6 +294,7 @@ look_red(const struct regain *g, struct regain_part *p, struct regain_red *r,
 		size = KVTREE_HEADER_SIZE;
 	}
 	close(fd);
+	p->unread |= why.kind == ERROR_SYSTEM;
 	if (head == NULL)
 		return error_no_memory(err);
 	r->head = head;
@@ -305,9 +308,9 @@ look_red(const struct regain *g, struct regain_part *p, struct regain_red *r,
 	return 0;
 }
 
-/* Is the checksum the recorded one?  A file that cannot be read is not. */
-static bool
-crc_right(int fd, const struct filemap_file *f)
+/* Is the checksum the recorded one? */
+static enum file_state
+look_crc(int fd, const struct filemap_file *f)
 {
 	char block[BLOCK];
 	struct error why = ERROR_INIT;
@@ -318,11 +321,11 @@ crc_right(int fd, const struct filemap_file *f)
 		const size_t len = left < BLOCK ? (size_t)left : BLOCK;
 
 		if (io_pread(fd, f->cache_path, block, len, at, &why) < 0)
-			return false;
+			return FILE_UNREAD;
 		crc = crc_update(crc, block, len);
 		at += len;
 	}
-	return crc == f->crc;
+	return crc == f->crc ? FILE_PRESENT : FILE_WRONG_CRC;
 }
 
 static enum file_state
@@ -342,16 +345,18 @@ look_file(const struct regain *g, const struct filemap_file *f, bool deep,
 	if (!g->set->bypass && !path_is_clean(name))
 		return FILE_MISSING;
 	fd = openat(at, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0) {
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)) {
 		state = FILE_MISSING;
+	} else if (fd < 0 || fstat(fd, &st) < 0) {
+		state = FILE_UNREAD;
 	} else if (!S_ISREG(st.st_mode)) {
 		state = FILE_WRONG_TYPE;
 	} else {
 		*inode = st.st_ino;
 		if ((uint64_t)st.st_size != f->attr.size)
 			state = FILE_WRONG_SIZE;
-		else if (deep && f->has_crc && !crc_right(fd, f))
-			state = FILE_WRONG_CRC;
+		else if (deep && f->has_crc)
+			state = look_crc(fd, f);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -381,6 +386,7 @@ regain_look(const struct regain *g, struct regain_part *p, bool deep,
 		p->states[i] =
 			look_file(g, &p->fm.files[i], deep, &p->inodes[i]);
 		p->good += p->states[i] == FILE_PRESENT;
+		p->unread |= p->states[i] == FILE_UNREAD;
 	}
 	p->good += p->map != NULL;
 	return 0;

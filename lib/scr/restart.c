@@ -110,8 +110,9 @@ newest(const struct run *run)
 	return 0;
 }
 
-int
-restart_find(struct run *run, struct error *err)
+/* Choose, and remove those that killed the job too often. */
+static int
+find(struct run *run, struct error *err)
 {
 	while (run->restart_id != 0) {
 		const struct held_set *s =
@@ -133,6 +134,15 @@ restart_find(struct run *run, struct error *err)
 		run->restart_id = newest(run);
 	}
 	return 0;
+}
+
+int
+restart_find(struct run *run, struct error *err)
+{
+	if (find(run, err) < 0)
+		return -1;
+	/* The commands look there for what the caches have. */
+	return onprefix_note(run, NULL, false, err);
 }
 
 /* --- Begin --- */

@@ -16,6 +16,7 @@
 #include "scr/flushing.h"
 #include "scr/held.h"
 #include "scr/onprefix.h"
+#include "scr/output.h"
 #include "scr/outset.h"
 #include "scr/regain.h"
 #include "scr/restart.h"
@@ -147,6 +148,7 @@ run_begin(const struct settings *s, struct error *err)
 		goto fail;
 	pacing_begin(run);
 	flushing_check(run);
+	output_number(run);
 	if (run->p.prefix_purge && onprefix_purge(run, err) < 0)
 		goto fail;
 	note_start(run);

@@ -3,7 +3,8 @@
 # node.sh MAP PROGRAM [ARG]...: run the program of one MPI rank on its pretend
 # node: rank R is on node K if K is the R-th word of MAP (from 0).  A node has
 # its own host name, nodeK, and its own storage: $NODES/K, seen at $SSD.
-# RANK_PRELOAD is preloaded, before LD_PRELOAD.
+# RANK_PRELOAD is preloaded, before LD_PRELOAD; into the ranks of SHIM_RANKS, or
+# "all", the fault shim, too.
 # It needs root, or a namespace in which the user is root; ranks that share
 # memory are in one.  job() of helper.bash calls it.
 map=$1
@@ -14,6 +15,11 @@ for k in $map; do
 	[ "$at" -ne "$rank" ] || break
 	at=$((at + 1))
 done
+case " ${SHIM_RANKS-} " in
+*" $rank "* | " all ")
+	export RANK_PRELOAD="$SHIM${RANK_PRELOAD:+:$RANK_PRELOAD}"
+	;;
+esac
 mkdir -p "$NODES/$k" "$SSD" || exit 1
 # shellcheck disable=SC2016 # for the shell there
 exec unshare -m -u sh -c '

@@ -18,6 +18,22 @@ load restarts
 	done
 }
 
+@test "flush.scr lists what the caches have, from the start on" {
+	export SCR_COPY_TYPE=SINGLE
+	fresh
+	[[ $(scr_flush_file --dir "$PREFIX" --list-ckpt) == "3 2" ]]
+	rm "$(dataset 2 3)/rank_2.0"
+	job "0 1 2 3" app_restart 0 files=2 skip=1
+	assert_status 0
+	[[ $(cached 2) == 2 ]]
+	[[ $(scr_flush_file --dir "$PREFIX" --list-ckpt) == 2 ]]
+	# The numbers of what this start removes are not used again.
+	lose 0 1 2 3
+	job "0 1 2 3" app_restart 1 files=2
+	assert_line none
+	[[ $(cached 0) == 3 ]] || failed "$(cached 0)"
+}
+
 @test "SINGLE, a node lost: starts over, nothing is left (2)" {
 	export SCR_COPY_TYPE=SINGLE
 	fresh

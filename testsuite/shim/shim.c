@@ -7,7 +7,8 @@
  *   SHIM_TRACE=PATH       append a line for each: number, name, path
  *   SHIM_FAIL_AT=N        the N-th operation (from 1) fails with ...
  *   SHIM_ERRNO=NAME       ... this error (a number, ENOSPC, EIO, EACCES, EROFS,
- *                         EDQUOT, EMFILE, ENOMEM, EINTR); default EIO
+ *                         EDQUOT, EMFILE, ENOMEM, EINTR, EPERM, ENOLCK);
+ *                         default EIO
  *   SHIM_STICKY=1         every later one fails, too, except unlink: the disk
  *                         stays full
  *   SHIM_SHORT=1          if the N-th operation is a transfer, it transfers
@@ -22,10 +23,12 @@
  *   SHIM_READS=1          count reads, too
  *   SHIM_BELOW=N, SHIM_FROM=N  of the reads with an offset, count only those
  *                         that begin before byte N, or reach byte N or more
+ *   SHIM_ALL=1            count all: reads, stat, access, locks, maps, close
+ *                         (which closes, whatever it returns)
  *
  * Operations: opening, writing, syncing, truncating, allocating, renaming,
- * linking, removing, making directories, changing mode, owner and times.  Not
- * closing, and nothing on descriptors 0 to 2.  Calls inside the C library
+ * linking, removing, making directories, changing mode, owner and times.
+ * Nothing on descriptors 0 to 2.  Calls inside the C library
  * (stdio, opendir) are not covered.  A child process starts counting at zero.
  */
 #include <dlfcn.h>
@@ -39,6 +42,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -59,7 +64,7 @@ append(const char *file, const char *line)
 		return;
 	if (REAL(write)(fd, line, strlen(line)) < 0)
 		abort();
-	close(fd);
+	REAL(close)(fd);
 }
 
 static atomic_ulong counted;
@@ -73,6 +78,12 @@ setting(const char *name)
 	return value != NULL ? strtoul(value, NULL, 10) : 0;
 }
 
+static bool
+counts_all(void)
+{
+	return setting("SHIM_ALL") > 0;
+}
+
 static int
 wanted_errno(void)
 {
@@ -84,6 +95,7 @@ wanted_errno(void)
 		{ "EACCES", EACCES }, { "EROFS", EROFS },
 		{ "EDQUOT", EDQUOT }, { "EMFILE", EMFILE },
 		{ "ENOMEM", ENOMEM }, { "EINTR", EINTR },
+		{ "EPERM", EPERM },   { "ENOLCK", ENOLCK },
 	};
 	const char *value = getenv("SHIM_ERRNO");
 
@@ -333,7 +345,8 @@ counts_range(off64_t off, size_t len)
 	{ \
 		struct op op = { .number = 0 }; \
 \
-		if (setting("SHIM_READS") > 0 && counts_range(off, len) && \
+		if ((setting("SHIM_READS") > 0 || counts_all()) && \
+		    counts_range(off, len) && \
 		    enter(&op, #name, fd, NULL, len)) \
 			return -1; \
 		if (op.halve) \
@@ -350,6 +363,7 @@ WRAP_READ(pread64, (int fd, void *data, size_t len, off64_t off),
 /* --- The rest --- */
 
 WRAP(fsync, (int fd), (fd), fd, NULL)
+WRAP(syncfs, (int fd), (fd), fd, NULL)
 WRAP(fdatasync, (int fd), (fd), fd, NULL)
 WRAP(ftruncate, (int fd, off_t len), (fd, len), fd, NULL)
 WRAP(ftruncate64, (int fd, off64_t len), (fd, len), fd, NULL)
@@ -379,3 +393,66 @@ WRAP(futimens, (int fd, const struct timespec times[2]), (fd, times), fd, NULL)
 WRAP(utimensat,
      (int dir, const char *path, const struct timespec times[2], int flags),
      (dir, path, times, flags), dir, path)
+
+/* --- What is counted only if all is --- */
+
+#define WRAP_MORE(name, params, args, fd, path) \
+	int name params \
+	{ \
+		struct op op = { .number = 0 }; \
+\
+		if (counts_all() && enter(&op, #name, fd, path, 0)) \
+			return -1; \
+		return (int)leave(&op, REAL(name) args); \
+	}
+
+WRAP_MORE(stat, (const char *path, struct stat *st), (path, st), AT_FDCWD, path)
+WRAP_MORE(lstat, (const char *path, struct stat *st), (path, st), AT_FDCWD,
+	  path)
+WRAP_MORE(fstat, (int fd, struct stat *st), (fd, st), fd, NULL)
+WRAP_MORE(fstatat, (int dir, const char *path, struct stat *st, int flags),
+	  (dir, path, st, flags), dir, path)
+WRAP_MORE(access, (const char *path, int mode), (path, mode), AT_FDCWD, path)
+WRAP_MORE(flock, (int fd, int what), (fd, what), fd, NULL)
+
+int
+close(int fd)
+{
+	struct op op = { .number = 0 };
+	const bool fails =
+		counts_all() && fd >= 0 && enter(&op, "close", fd, NULL, 0);
+	const int saved = errno;
+	const int rc = (int)leave(&op, REAL(close)(fd));
+
+	if (!fails)
+		return rc;
+	errno = saved;
+	return -1;
+}
+
+int
+fcntl(int fd, int command, ...)
+{
+	struct op op = { .number = 0 };
+	va_list ap;
+	void *arg = NULL;
+
+	va_start(ap, command);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	if (counts_all() &&
+	    (command == F_OFD_SETLK || command == F_OFD_SETLKW) &&
+	    enter(&op, "fcntl", fd, NULL, 0))
+		return -1;
+	return (int)leave(&op, REAL(fcntl)(fd, command, arg));
+}
+
+void *
+mmap(void *at, size_t len, int protection, int flags, int fd, off_t off)
+{
+	struct op op = { .number = 0 };
+
+	if (counts_all() && fd >= 0 && enter(&op, "mmap", fd, NULL, 0))
+		return MAP_FAILED;
+	return REAL(mmap)(at, len, protection, flags, fd, off);
+}

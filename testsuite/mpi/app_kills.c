@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * app_kills ROUND JOURNAL [OPTION=VALUE]...: an application that may be killed
+ * at any moment, linked with libscr.so alone.  It restarts from the checkpoint
+ * that SCR offers, verifies every byte of it, and writes more.  Each file names
+ * the round that wrote it; those of a checkpoint must be of one round.
+ *
+ *   steps=N     checkpoints to write (1000000)
+ *   size=N      bytes of the largest file (1000); some are empty
+ *   files=N     files of a rank (2)
+ *   pause=MS    a step takes so long beside (0)
+ *   lone=R      rank R kills itself in the second step, in the middle of its
+ *               files; lone=all: all ranks do
+ *
+ * Rank 0 appends to JOURNAL, each time in one write:
+ *
+ *   round N; restart STEP ROUND, or restart none
+ *   begin STEP; written STEP; complete STEP, if all ranks said so, or failed
+ *   STEP; end
+ */
+#include <fcntl.h>
+#include <mpi.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "scr.h"
+
+#define HEAD 64
+
+static int rank, nargs, journal = -1;
+static char **args;
+
+static const char *
+text(const char *option, const char *otherwise)
+{
+	const size_t len = strlen(option);
+
+	for (int i = 3; i < nargs; i++)
+		if (strncmp(args[i], option, len) == 0 && args[i][len] == '=')
+			return args[i] + len + 1;
+	return otherwise;
+}
+
+static long
+number(const char *option, long otherwise)
+{
+	const char *value = text(option, NULL);
+
+	return value == NULL ? otherwise : atol(value);
+}
+
+static void __attribute__((format(printf, 1, 2))) note(const char *fmt, ...)
+{
+	char line[128];
+	va_list ap;
+	int len = 0;
+
+	if (rank != 0)
+		return;
+	va_start(ap, fmt);
+	len = vsnprintf(line, sizeof(line) - 1, fmt, ap);
+	va_end(ap);
+	line[len++] = '\n';
+	if (write(journal, line, (size_t)len) != len)
+		MPI_Abort(MPI_COMM_WORLD, 96);
+}
+
+static int
+all_say(int yes)
+{
+	int all = 0;
+
+	MPI_Allreduce(&yes, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+	return all;
+}
+
+/* --- Files --- */
+
+static void
+name_of(char *to, size_t size, int step, int file)
+{
+	snprintf(to, size, "ckpt.%d/d%d/rank_%d.%d", step, rank % 2, rank,
+		 file);
+}
+
+/* The contents: a line that says what it is, and bytes that depend on it. */
+static size_t
+contents(char *to, int step, int round, int file)
+{
+	const long most = number("size", 1000);
+	uint32_t seed = (uint32_t)(step * 10007 + rank * 101 + file);
+	size_t len = HEAD;
+
+	memset(to, ' ', HEAD);
+	snprintf(to, HEAD, "%d %d %d %d", step, round, rank, file);
+	seed = seed * 2654435761U;
+	len += (seed >> 8) % 5 == 0 ? 0 : (seed >> 8) % (size_t)(most + 1);
+	seed += (uint32_t)round;
+	for (size_t i = HEAD; i < len; i++) {
+		seed = seed * 1664525U + 1013904223U;
+		to[i] = (char)(seed >> 24);
+	}
+	return len;
+}
+
+static char *
+room(void)
+{
+	char *data = malloc((size_t)number("size", 1000) + HEAD + 1);
+
+	if (data == NULL)
+		MPI_Abort(MPI_COMM_WORLD, 95);
+	return data;
+}
+
+/* In two halves, as a kill may come between them. */
+static int
+write_file(const char *path, int step, int file)
+{
+	char *data = room();
+	const size_t len = contents(data, step, atoi(args[1]), file);
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+	int right = fd >= 0;
+
+	right = right && write(fd, data, len / 2) == (ssize_t)(len / 2);
+	right = right && write(fd, data + len / 2, len - len / 2) ==
+				 (ssize_t)(len - len / 2);
+	if (fd >= 0 && close(fd) < 0)
+		right = 0;
+	if (!right)
+		perror(path);
+	free(data);
+	return right;
+}
+
+/* *round: which one wrote the file. */
+static int
+verify_file(const char *path, int step, int file, int *round)
+{
+	char *want = room(), *is = room();
+	/* Not by read(), which a test may let fail. */
+	FILE *f = fopen(path, "r");
+	ssize_t n = f == NULL ? -1
+			      : (ssize_t)fread(
+					is, 1,
+					(size_t)number("size", 1000) + HEAD, f);
+	size_t len = 0;
+	int right = 0;
+
+	if (n >= HEAD && sscanf(is, "%*d %d", round) == 1) {
+		len = contents(want, step, *round, file);
+		right = (size_t)n == len && memcmp(is, want, len) == 0;
+	}
+	if (!right)
+		fprintf(stderr, "WRONG: rank %d: %s: %zd bytes, expected %zu\n",
+			rank, path, n, len);
+	if (f != NULL)
+		fclose(f);
+	free(want);
+	free(is);
+	return right;
+}
+
+/* --- Restart --- */
+
+/* The launcher may drop messages if the job is aborted: end it in order. */
+static void
+need(int rc, const char *call)
+{
+	if (all_say(rc == SCR_SUCCESS))
+		return;
+	note("failed %s", call);
+	MPI_Finalize();
+	exit(99);
+}
+
+/* Verify all files; returns the round that wrote them, or -1. */
+static int
+verify(int step)
+{
+	char name[512], path[SCR_MAX_FILENAME];
+	int is[2], all[2], round = -1, right = 1;
+
+	for (int i = 0; i < number("files", 2); i++) {
+		int one = -1;
+
+		name_of(name, sizeof(name), step, i);
+		right = SCR_Route_file(name, path) == SCR_SUCCESS &&
+			verify_file(path, step, i, &one) && right;
+		if (round >= 0 && one != round)
+			right = 0;
+		round = one;
+	}
+	is[0] = round;
+	is[1] = -round;
+	MPI_Allreduce(is, all, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+	return all_say(right) && all[0] == -all[1] ? round : -1;
+}
+
+/* Returns the step of the checkpoint; 0: none.  A wrong one is not tolerated:
+ * SCR must not offer it. */
+static int
+restart(void)
+{
+	char name[SCR_MAX_FILENAME];
+	int flag = 0, step = 0, round = 0;
+
+	need(SCR_Have_restart(&flag, name), "SCR_Have_restart");
+	if (!flag) {
+		note("restart none");
+		return 0;
+	}
+	need(SCR_Start_restart(name), "SCR_Start_restart");
+	step = atoi(strrchr(name, '.') + 1);
+	round = verify(step);
+	if (round < 0) {
+		note("wrong %d", step);
+		MPI_Abort(MPI_COMM_WORLD, 97);
+	}
+	need(SCR_Complete_restart(1), "SCR_Complete_restart");
+	note("restart %d %d", step, round);
+	return step;
+}
+
+/* --- Steps --- */
+
+static void
+die_alone(int nth)
+{
+	const char *who = text("lone", "");
+
+	if (nth == 2 &&
+	    (strcmp(who, "all") == 0 || (*who != '\0' && atoi(who) == rank)))
+		kill(getpid(), SIGKILL);
+}
+
+static void
+write_step(int step, int nth)
+{
+	char name[512], path[SCR_MAX_FILENAME];
+	int right = 1, rc = 0;
+
+	note("begin %d", step);
+	snprintf(name, sizeof(name), "ckpt.%d", step);
+	need(SCR_Start_output(name, SCR_FLAG_CHECKPOINT), "SCR_Start_output");
+	for (int i = 0; i < number("files", 2); i++) {
+		name_of(name, sizeof(name), step, i);
+		right = SCR_Route_file(name, path) == SCR_SUCCESS &&
+			write_file(path, step, i) && right;
+		die_alone(nth);
+	}
+	note("written %d", step);
+	rc = SCR_Complete_output(right);
+	note("%s %d", all_say(rc == SCR_SUCCESS) ? "complete" : "failed", step);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct timespec wait = { 0, 0 };
+	int step = 0;
+
+	args = argv;
+	nargs = argc;
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	if (rank == 0)
+		journal = open(args[2], O_WRONLY | O_CREAT | O_APPEND, 0666);
+	note("round %s", args[1]);
+	wait.tv_sec = number("pause", 0) / 1000;
+	wait.tv_nsec = number("pause", 0) % 1000 * 1000000;
+	need(SCR_Init(), "SCR_Init");
+	step = restart();
+	for (int nth = 1; nth <= number("steps", 1000000); nth++) {
+		nanosleep(&wait, NULL);
+		write_step(++step, nth);
+	}
+	need(SCR_Finalize(), "SCR_Finalize");
+	MPI_Finalize();
+	note("end");
+	return 0;
+}
