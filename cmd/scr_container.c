@@ -81,7 +81,7 @@ make_over(struct settings *s, struct packed *p, struct error *err)
 	};
 	struct owners_guard owners = { s->catalogue, p->id, &s->look, false };
 	struct pack_options po = {
-		.guard = { owners_ask, &owners },
+		.guard = { owners_ask, &owners, owners_failed },
 		.others = { owners_keep, &owners },
 		.size = s->size,
 		.redundancy = s->redundancy,
@@ -252,7 +252,7 @@ extract(struct settings *s, const struct packed *p, const bool *only,
 {
 	struct owners_guard owners = { s->catalogue, p->id, &s->look, false };
 	const struct extract_options o = {
-		.guard = { owners_ask, &owners },
+		.guard = { owners_ask, &owners, owners_failed },
 		.only = only,
 		.dir = s->directory != NULL ? s->directory : ".",
 		.force = s->force,

@@ -180,7 +180,8 @@ carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
 	struct owners_guard owners = { c, t->id, &s->look, false };
 	struct rebuild_options ro = {
 		.work = &w,
-		.guard = { c != NULL ? owners_ask : NULL, &owners },
+		.guard = { c != NULL ? owners_ask : NULL, &owners,
+			   owners_failed },
 		/* If all data can be rebuilt, lost redundancy must not prevent
 		 * that. */
 		.partial = s->partial || status == STATUS_DAMAGED,

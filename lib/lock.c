@@ -187,3 +187,24 @@ lock_shares_close(int dirfd, int lock)
 		(void)unlinkat(dirfd, LOCK_SHARES_FILE, 0);
 	close(lock);
 }
+
+/* --- Looking --- */
+
+bool
+lock_busy(int dirfd)
+{
+	struct error why = ERROR_INIT;
+	int fd = openat(dirfd, LOCK_SHARES_FILE,
+			O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	bool busy =
+		fd < 0 ? errno != ENOENT : lock_bytes(fd, F_WRLCK, 0, 0) < 0;
+
+	if (fd >= 0)
+		close(fd);
+	if (busy || faccessat(dirfd, LOCK_FILE, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return busy;
+	fd = io_trylock(dirfd, LOCK_FILE, true, &why);
+	if (fd >= 0)
+		close(fd);
+	return fd < 0;
+}

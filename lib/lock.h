@@ -48,6 +48,10 @@ bool lock_shares_take(int lock, uint64_t first, uint64_t last);
 /* Release all numbers.  A `lock` < 0 is ignored. */
 void lock_shares_close(int dirfd, int lock);
 
+/* Does a process hold one of these locks of directory `dirfd`, this one
+ * included? */
+bool lock_busy(int dirfd);
+
 /* Does this error mean that the file system has no locks? */
 bool lock_unsupported(const struct error *err);
 

@@ -161,7 +161,7 @@ mend(struct build *b, struct error *err)
 	struct owners_guard owners = { b->c, b->dir.id, b->o, false };
 	struct rebuild_options ro = {
 		.work = &b->o->work,
-		.guard = { owners_ask, &owners },
+		.guard = { owners_ask, &owners, owners_failed },
 		/* All data are present; only redundancy cannot be rebuilt. */
 		.partial = b->plan->verdict == SET_LOST,
 	};

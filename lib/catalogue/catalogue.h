@@ -259,6 +259,18 @@ int catalogue_packed_outlook(struct catalogue *c, const struct packed *p,
 int catalogue_retire(struct catalogue *c, int64_t id, int64_t by,
 		     const struct catalogue_options *o, struct error *err);
 
+/*
+ * Call if dataset `by` could not be written after all: each dataset that was
+ * retired for it, and none of whose files was replaced, is made valid again,
+ * and the current one if it was.  That is logged; a failure only is, too.  No
+ * process may write files of `by` any more.
+ */
+void catalogue_rollback(struct catalogue *c, int64_t by,
+			const struct catalogue_options *o);
+
+/* Held by a scavenge, in PREFIX/.scr. */
+#define CATALOGUE_SCAVENGE_LOCK "scavenge.lock"
+
 /* *by: the dataset that has replaced files of dataset `id`, so that only
  * recorded checksums prove which are its own; 0: none. */
 int catalogue_replaced(struct catalogue *c, int64_t id,

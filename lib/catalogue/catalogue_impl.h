@@ -21,6 +21,7 @@
  *   delete.c       catalogue_delete_all(): order, index, locks
  *   remove.c       remove one dataset
  *   retire.c       mark a dataset whose files are replaced
+ *   rollback.c     take the mark back, as none was replaced
  *   replaced.c     refuse such a dataset
  *   claims.c       the files of a dataset that can be deleted with it
  *   owners.c       which datasets own which paths
@@ -296,6 +297,9 @@ int catalogue_fetch_read(struct catalogue_fetch *f,
 			 struct error *err);
 void catalogue_fetch_free(struct catalogue_fetch *f);
 
+/* The other dataset has not replaced its files: catalogue_spared(). */
+void catalogue_fetch_spared(struct catalogue_fetch *f);
+
 /* Compare rank2file with the filemaps that `p` was made from. */
 int catalogue_fetch_match(struct catalogue_fetch *f, const struct plan *p,
 			  struct error *err);
@@ -408,6 +412,25 @@ int catalogue_adopt(struct catalogue *c, int64_t id,
 		    const struct catalogue_options *o, struct buf *name,
 		    struct error *err);
 
+/* --- retire.c --- */
+
+/* Write the summary; on a full file system over the old one. */
+int catalogue_write_summary(const struct catalogue_dir *d,
+			    const struct kvtree *t, struct error *err);
+
+/* --- rollback.c --- */
+
+/* Write to `to`, NUM_TEXT bytes, a number that changes if one of the files that
+ * dataset `id` owns is replaced, removed, or comes back. */
+int catalogue_fingerprint(struct catalogue *c, int64_t id,
+			  const struct catalogue_options *o, char *to,
+			  struct error *err);
+
+/* Dataset `id` was marked, as dataset `by` was to replace its files: is it
+ * proved that none was replaced, and that nobody is about to? */
+bool catalogue_spared(struct catalogue *c, int64_t id, int64_t by,
+		      const struct catalogue_options *o);
+
 /* --- replaced.c --- */
 
 /* Are the checksums of all files recorded that are not in containers? */
@@ -514,6 +537,12 @@ void owners_free(struct owners *t); /* NULL is allowed */
  * next owners_add(). */
 struct owned *owners_find(const struct owners *t, const char *path);
 struct owned *owners_add(struct owners *t, const char *path, struct error *err);
+
+/* Call fn for each path that dataset `id` owns.  A dataset without a directory
+ * owns none.  *why: as catalogue_names_read(), or the error of fn. */
+int owners_each(struct catalogue *c, int64_t id,
+		const struct catalogue_options *o, catalogue_names_fn fn,
+		void *arg, struct error *why);
 
 /* Set `kept` of all paths that dataset `id` owns.  *found is their number. -1:
  * its paths are unknown because of *why. */

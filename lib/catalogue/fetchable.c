@@ -173,6 +173,17 @@ catalogue_fetch_read(struct catalogue_fetch *f, const struct catalogue_dir *d,
 }
 
 void
+catalogue_fetch_spared(struct catalogue_fetch *f)
+{
+	error_set(&f->no_summary, ERROR_CORRUPT,
+		  SUMMARY_FILE ": dataset %" PRId64
+			       " was to replace its files, and replaced none",
+		  f->replaced);
+	f->replaced = 0;
+	f->unproved = false;
+}
+
+void
 catalogue_fetch_free(struct catalogue_fetch *f)
 {
 	if (f->have_ranks)

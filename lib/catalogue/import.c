@@ -562,7 +562,7 @@ import_dataset(struct catalogue *c, const struct import_source *from,
 	struct owners_guard owners = { c, 0, &look, true };
 	const struct put_options how = {
 		.par = work_waiting(&o->work, catalogue_prefix_fd(c)),
-		.guard = { owners_ask, &owners },
+		.guard = { owners_ask, &owners, owners_failed },
 	};
 	bool made = false;
 	int rc = -1;

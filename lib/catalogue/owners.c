@@ -147,11 +147,9 @@ table_of(const char *const *paths, size_t count, struct error *err)
 
 /* --- The paths of one dataset --- */
 
-/* Call fn for each path that dataset `id` owns.  A dataset without a directory
- * owns none.  *why: as catalogue_names_read(), or the error of fn. */
-static int
-each_path(struct catalogue *c, int64_t id, const struct catalogue_options *o,
-	  catalogue_names_fn fn, void *arg, struct error *why)
+int
+owners_each(struct catalogue *c, int64_t id, const struct catalogue_options *o,
+	    catalogue_names_fn fn, void *arg, struct error *why)
 {
 	struct catalogue_dir d = CATALOGUE_DIR_INIT;
 	struct catalogue_names n;
@@ -202,7 +200,7 @@ owners_mark(struct catalogue *c, int64_t id, const struct catalogue_options *o,
 	int rc = 0;
 
 	if (t->count > 0)
-		rc = each_path(c, id, o, mark, &m, why);
+		rc = owners_each(c, id, o, mark, &m, why);
 	*found = m.found;
 	return rc;
 }
@@ -422,6 +420,14 @@ owners_ask(void *arg, const struct put *p, struct error *err)
 	return rc;
 }
 
+void
+owners_failed(void *arg)
+{
+	const struct owners_guard *g = arg;
+
+	catalogue_rollback(g->catalogue, g->id, g->o);
+}
+
 /* --- Paths that two datasets own --- */
 
 struct overlaps {
@@ -500,7 +506,7 @@ note_all(struct catalogue *c, struct overlaps *s,
 		if (!index_entry_valid(&e[i]))
 			continue;
 		s->list[s->now].id = e[i].id;
-		rc = each_path(c, e[i].id, o, note, s, &why);
+		rc = owners_each(c, e[i].id, o, note, s, &why);
 		/* Metadata that are unusable are for the verdict on it. */
 		if (rc < 0)
 			rc = catalogue_is_verdict(&why) ? 0

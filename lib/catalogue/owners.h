@@ -58,6 +58,9 @@ struct owners_guard {
 
 int owners_ask(void *arg, const struct put *p, struct error *err);
 
+/* And for its member `failed`: catalogue_rollback(). */
+void owners_failed(void *arg);
+
 /* --- Paths that two datasets own --- */
 
 /* A valid dataset, some of whose paths another valid one owns, too. */

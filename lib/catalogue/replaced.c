@@ -14,10 +14,10 @@
 #include "meta/kvtree.h"
 #include "str.h"
 
-int
-catalogue_replaced(struct catalogue *c, int64_t id,
-		   const struct catalogue_options *o, int64_t *by,
-		   struct error *err)
+/* By the marks alone. */
+static int
+marked(struct catalogue *c, int64_t id, const struct catalogue_options *o,
+       int64_t *by, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct summary s = { .complete = -1 };
@@ -43,6 +43,18 @@ catalogue_replaced(struct catalogue *c, int64_t id,
 	index_free(read);
 	return ix == NULL && !catalogue_is_verdict(&why) ? error_pass(err, &why)
 							 : 0;
+}
+
+int
+catalogue_replaced(struct catalogue *c, int64_t id,
+		   const struct catalogue_options *o, int64_t *by,
+		   struct error *err)
+{
+	if (marked(c, id, o, by, err) < 0)
+		return -1;
+	if (*by > 0 && catalogue_spared(c, id, *by, o))
+		*by = 0;
+	return 0;
 }
 
 int

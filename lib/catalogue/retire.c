@@ -29,6 +29,7 @@
 struct retirement {
 	int64_t id, by; /* the same: another dataset takes the number */
 	const struct catalogue_options *o;
+	char print[NUM_TEXT]; /* of its files as they are (rollback.c); "" */
 };
 
 /* --- The index --- */
@@ -67,7 +68,12 @@ mark_entry(struct index *ix, void *arg, struct error *err)
 	if (e.complete == 0 && !e.current)
 		return 1;
 	tell(r, &e);
-	if (index_retire(ix, r->id, err) < 0)
+	if (index_retire(ix, r->id, err) < 0 ||
+	    (r->print[0] != '\0' &&
+	     index_set_extra(ix, r->id, SUMMARY_FINGERPRINT, r->print, err) <
+		     0) ||
+	    (e.current &&
+	     index_set_extra(ix, r->id, INDEX_WAS_CURRENT, "1", err) < 0))
 		return -1;
 	return index_set_extra(ix, r->id, INDEX_REPLACED,
 			       num_text(by, (uint64_t)r->by), err);
@@ -83,11 +89,9 @@ remove_meta(const struct catalogue_dir *d, const char *name, struct error *err)
 	return error_sys(err, "%s/%s: cannot remove", d->name, name);
 }
 
-/* Write the summary, on a full file system over the old one.  Else remove it:
- * the index entry has the descriptor, too. */
-static int
-write_summary(const struct catalogue_dir *d, const struct kvtree *t,
-	      struct error *err)
+int
+catalogue_write_summary(const struct catalogue_dir *d, const struct kvtree *t,
+			struct error *err)
 {
 	struct buf image = BUF_INIT;
 	struct error why = ERROR_INIT;
@@ -102,9 +106,21 @@ write_summary(const struct catalogue_dir *d, const struct kvtree *t,
 					      &why);
 	}
 	buf_free(&image);
-	if (rc < 0 && room_is_short(&why))
-		return remove_meta(d, SUMMARY_FILE, err);
 	return rc < 0 ? error_as(err, &why, "%s/%s", d->name, why.text) : 0;
+}
+
+/* Without room for the mark, remove the summary: the index entry has the
+ * descriptor, too. */
+static int
+mark_or_remove(const struct catalogue_dir *d, const struct kvtree *t,
+	       struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int rc = catalogue_write_summary(d, t, &why);
+
+	return rc < 0 && room_is_short(&why) ? remove_meta(d, SUMMARY_FILE, err)
+	       : rc < 0			     ? error_pass(err, &why)
+					     : 0;
 }
 
 /* Change a summary that says COMPLETE = 1. */
@@ -125,8 +141,10 @@ mark_summary(const struct retirement *r, const struct catalogue_dir *d,
 	rc = kvtree_set_i64(t, "COMPLETE", 0, err);
 	if (rc == 0)
 		rc = kvtree_set_i64(t, SUMMARY_REPLACED, r->by, err);
+	if (rc == 0 && r->print[0] != '\0')
+		rc = kvtree_set(t, SUMMARY_FINGERPRINT, r->print, err);
 	if (rc == 0)
-		rc = write_summary(d, t, err);
+		rc = mark_or_remove(d, t, err);
 	kvtree_free(t);
 	return rc;
 }
@@ -150,10 +168,14 @@ int
 catalogue_retire(struct catalogue *c, int64_t id, int64_t by,
 		 const struct catalogue_options *o, struct error *err)
 {
-	const struct retirement r = { id, by, o };
+	struct retirement r = { .id = id, .by = by, .o = o };
 	struct catalogue_dir d = CATALOGUE_DIR_INIT;
-	int rc = begin(c, &r, &d, err);
+	int rc = 0;
 
+	/* Without it, the mark cannot be taken back. */
+	if (catalogue_fingerprint(c, id, o, r.print, NULL) < 0)
+		r.print[0] = '\0';
+	rc = begin(c, &r, &d, err);
 	if (rc == 0)
 		rc = mark_summary(&r, &d, err);
 	catalogue_dir_close(&d);
@@ -228,7 +250,7 @@ int
 catalogue_supersede(struct catalogue *c, int64_t id, bool all,
 		    const struct catalogue_options *o, struct error *err)
 {
-	const struct retirement r = { id, id, o };
+	const struct retirement r = { .id = id, .by = id, .o = o };
 	struct catalogue_dir d = CATALOGUE_DIR_INIT;
 	struct clearing k = { &d, all };
 	int rc = begin(c, &r, &d, err);

@@ -287,6 +287,18 @@ tell_twins(struct verify *v)
 
 /* --- Entry points --- */
 
+/* Read summary and rank2file. */
+static int
+read_meta(struct verify *v, const struct work *work, struct error *err)
+{
+	if (catalogue_fetch_read(&v->fetch, &v->dir, v->e, work, err) < 0)
+		return -1;
+	if (v->fetch.replaced > 0 &&
+	    catalogue_spared(v->c, v->e->id, v->fetch.replaced, v->o))
+		catalogue_fetch_spared(&v->fetch);
+	return 0;
+}
+
 static int
 verify(struct verify *v, struct error *err)
 {
@@ -298,8 +310,7 @@ verify(struct verify *v, struct error *err)
 			return verify_gone(v, err);
 		return error_pass(err, &why);
 	}
-	if (catalogue_fetch_read(&v->fetch, &v->dir, v->e, &v->o->work, err) <
-	    0)
+	if (read_meta(v, &v->o->work, err) < 0)
 		return -1;
 	rc = verify_by_plan(v, err);
 	if (rc < 0)
@@ -365,7 +376,7 @@ catalogue_verify_plan(struct catalogue *c, const struct index_entry *e,
 
 	memset(out, 0, sizeof(*out));
 	if (catalogue_dir_open(c, e->id, &v.dir, err) == 0 &&
-	    catalogue_fetch_read(&v.fetch, &v.dir, e, NULL, err) == 0 &&
+	    read_meta(&v, NULL, err) == 0 &&
 	    catalogue_fetch_match(&v.fetch, p, err) == 0) {
 		verify_tell_names(&v, p);
 		tell_fetch(&v, true);

@@ -23,6 +23,8 @@ struct index; /* opaque */
 #define INDEX_VERSION 2
 /* Our key in an entry: id of the dataset that replaced its files. */
 #define INDEX_REPLACED "REPLACED"
+/* Beside it: the dataset was the current one. */
+#define INDEX_WAS_CURRENT "WAS_CURRENT"
 #define INDEX_STAMP_SIZE 20 /* "YYYY-MM-DDTHH:MM:SS" with NUL */
 
 /* One dataset; strings borrowed until the index changes or is freed. */

@@ -13,6 +13,9 @@ struct kvtree;
 #define SUMMARY_FILE "summary.scr"
 #define SUMMARY_VERSION 6
 #define SUMMARY_REPLACED "REPLACED"
+/* Our key beside REPLACED, here and in an index entry: a number that changes if
+ * a file of the dataset is replaced.  It is that from before. */
+#define SUMMARY_FINGERPRINT "FINGERPRINT"
 
 /* Contents of a summary.  `desc` (borrowed from the tree) is NULL if DSET is
  * absent.  `complete` is 1, 0, or -1: not recorded. */

@@ -260,7 +260,7 @@ check_metadata(struct overview *s, const struct overview_entry *e,
 		if (catalogue_replaced(s->catalogue, h->id, &quiet, &replaced,
 				       err) < 0)
 			return -1;
-		if (replaced == 0)
+		if (replaced == 0 && k.replaced == 0)
 			return 0;
 	}
 	if (catalogue_verify_plan(s->catalogue, &k, h->plan, &problems, &r,

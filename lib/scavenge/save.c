@@ -57,6 +57,7 @@ struct copying {
 	const char **taken;
 	size_t ntaken, taken_cap;
 	bool replace;
+	bool unsure; /* a node may still replace files */
 };
 
 /* Account for a progress line, "scr_copy: HOST: progress DONE TOTAL". */
@@ -247,6 +248,7 @@ take_results(struct copying *c, const struct remote_result *r, bool *again,
 			continue;
 		}
 		n->state = SCAVENGE_NODE_DEAD;
+		c->unsure = true;
 		s->alive--;
 		s->dead++;
 		salvage_lose(&s->plan, c->nodes[i]);
@@ -389,6 +391,8 @@ copy_all(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	progress_expect(s->work->progress, d->bytes);
 	if (rc == 0)
 		rc = copy_rounds(&c, err);
+	if (c.replace && !c.unsure && (rc < 0 || s->blocked != NULL))
+		catalogue_rollback(s->prefix, d->id, s->o->catalogue);
 	mem_free(c.taken);
 	(void)unlinkat(prefix, c.shares, 0);
 	s->seconds[SCAVENGE_COPY] += clock_seconds() - start;

@@ -24,8 +24,6 @@
 #include "site/job.h"
 #include "str.h"
 
-#define SCAVENGE_LOCK "scavenge.lock"
-
 bool
 scavenge_stop(struct scavenge *s)
 {
@@ -279,7 +277,7 @@ take_lock(struct scavenge *s, struct error *err)
 	if (catalogue_open_scr(s->prefix, true, err) < 0)
 		return -1;
 	s->lock = io_trylock(catalogue_prefix_fd(s->prefix),
-			     SCR_DIR "/" SCAVENGE_LOCK, true, &why);
+			     SCR_DIR "/" CATALOGUE_SCAVENGE_LOCK, true, &why);
 	if (s->lock >= 0)
 		return 0;
 	if (why.errnum == EWOULDBLOCK)

@@ -507,13 +507,13 @@ place_kind(void *arg, size_t i, unsigned worker, struct error *err)
 }
 
 static int
-ask_guard(const struct put *p, struct error *err)
+ask_guard(struct put *p, struct error *err)
 {
-	for (size_t i = 0; p->o.guard.fn != NULL && i < p->count; i++)
-		if (p->files[i]->what.replaces ||
-		    p->files[i]->what.kind == PUT_FILE)
-			return p->o.guard.fn(p->o.guard.arg, p, err);
-	return 0;
+	for (size_t i = 0; i < p->count && !p->asked; i++)
+		p->asked = p->o.guard.fn != NULL &&
+			   (p->files[i]->what.replaces ||
+			    p->files[i]->what.kind == PUT_FILE);
+	return p->asked ? p->o.guard.fn(p->o.guard.arg, p, err) : 0;
 }
 
 int
@@ -539,7 +539,10 @@ put_commit(struct put *p, struct error *err)
 		if (rc == 0)
 			rc = put_sync_on(p, par, err);
 	}
-	return rc == 0 ? put_place_finish(p, err) : -1;
+	if (rc == 0)
+		rc = put_place_finish(p, err);
+	p->failed = p->asked && rc < 0;
+	return rc;
 }
 
 /* --- Removal --- */
@@ -580,6 +583,8 @@ put_free(struct put *p)
 	 * which share the directories. */
 	if (!whole && !p->o.at_once && !p->o.unlocked)
 		put_place_remove(p);
+	if (p->failed && p->o.guard.failed != NULL)
+		p->o.guard.failed(p->o.guard.arg);
 	for (size_t i = 0; i < p->nplaces; i++)
 		if (p->places[i]->fd >= 0)
 			close(p->places[i]->fd);

@@ -79,6 +79,9 @@ struct put_what {
 struct put_guard {
 	int (*fn)(void *arg, const struct put *p, struct error *err);
 	void *arg;
+	/* Called by put_free() after fn, if put_commit() then failed, or
+	 * put_undo() was called: perhaps no file was replaced.  NULL: none. */
+	void (*failed)(void *arg);
 };
 
 struct put_options {

@@ -71,6 +71,8 @@ struct put_file {
 
 struct put {
 	struct put_options o;
+	bool asked;  /* the guard */
+	bool failed; /* and since then not all files are in place */
 	struct arena *arena;
 	size_t count, cap;
 	struct put_file **files;

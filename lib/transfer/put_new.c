@@ -276,6 +276,7 @@ put_new_remove(struct put *p)
 void
 put_undo(struct put *p, const bool *keep)
 {
+	p->failed = p->asked;
 	put_place_unlock(p);
 	for (size_t i = p->count; i-- > 0;) {
 		struct put_file *f = p->files[i];

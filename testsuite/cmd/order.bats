@@ -168,7 +168,7 @@ killed_at_each() {
 # On a small file system: scavenge t2 over t1 with each amount of room, in pages
 # and in inodes, then again with enough.
 with_little_room() {
-	local room replaced=0 failures=0
+	local room replaced=0 failures=0 marked=0
 
 	mkdir p && mount -t tmpfs -o size=2m,nr_inodes=300 none p || return
 	size=40000 generate 1 1 --layout prefix || return
@@ -199,6 +199,14 @@ with_little_room() {
 			replaced=$((replaced + 1))
 			! scr_index -p p --names-only --valid | grep -qx t1 ||
 				return
+		else
+			# It was marked, perhaps, and that is taken back.
+			marked=$((marked + $(grep -c "valid again" out)))
+			[[ $(valid) == "1* " ]] || {
+				cat out
+				return 1
+			}
+			scr_index -p p --verify 1 || return
 		fi
 		rm -rf p/filler p/inodes
 		scr_postrun "${args[@]}" >out 2>&1 || {
@@ -208,8 +216,9 @@ with_little_room() {
 		truth "again after $room" || return
 		[[ $(valid) == "2* " ]] || return
 	done
-	echo "$failures failures, $replaced of them with files replaced"
-	((failures > 5 && replaced > 5))
+	echo "$failures failures, $replaced of them with files replaced," \
+		"$marked with the mark taken back"
+	((failures > 5 && replaced > 5 && marked > 0))
 }
 
 free_pages() {
@@ -223,6 +232,91 @@ free_pages() {
 	declare -p args >declared
 	unshare -m --propagation private bash -c \
 		'. ./declared; with_little_room'
+}
+
+@test "killed before the first file is replaced: --build takes the mark back" {
+	local path kill want
+
+	[[ -e $SHIM ]] || skip "no fault shim"
+	prepare
+	# A rename, and what is there if the process is killed at it: t1 as it
+	# was, marked, or replaced.
+	while read -r path kill want; do
+		rm -rf kept
+		cp -a p kept
+		env LD_PRELOAD="$SHIM" SHIM_OP=rename SHIM_PATH="$path" \
+			SHIM_KILL_$kill=1 scr_postrun "${args[@]}" >out 2>&1 ||
+			true
+		truth "$path $kill: $(cat out)"
+		case $want in
+		was)
+			[[ $(valid) == "1* " ]]
+			;;
+		marked)
+			diff -r -x ".scrkit-*" right.1/latest p/latest
+			[[ $(valid) == "" ]]
+			try scr_index -p p --verify 1
+			assert_status 3
+			[[ $path != latest/ ]] ||
+				assert_stderr_has "and replaced none"
+			assert_stderr_has "scr_index -p p --build 1 mends it"
+			try scr_inspect -p p 1
+			assert_status 3
+			scr_index -q -p p --build 1
+			[[ $(valid) == "1 " ]]
+			;;
+		replaced)
+			[[ $(valid) == "" ]]
+			try scr_index -p p --build 1
+			assert_status 4
+			assert_stderr_has "dataset 2 replaced its files"
+			;;
+		esac
+		truth "$path $kill, built"
+		# Not copied: that gives the files other inodes.
+		if [[ $want != replaced ]]; then
+			rm -rf p/.scr
+			cp -a kept/.scr p/
+		fi
+	done <<-END
+		index.scr AT was
+		index.scr AFTER marked
+		summary.scr AT marked
+		summary.scr AFTER marked
+		latest/ AT marked
+		latest/ AFTER replaced
+	END
+	# A copy of the prefix has other inodes: nothing is proved.
+	rm -rf p
+	mv kept p
+	env LD_PRELOAD="$SHIM" SHIM_OP=rename SHIM_PATH=latest/ SHIM_KILL_AT=1 \
+		scr_postrun "${args[@]}" >out 2>&1 || true
+	cp -a p q
+	try scr_index -p q --build 1
+	assert_status 4
+	scr_index -q -p p --build 1
+}
+
+@test "import, unpack and rebuild that fail take the mark back" {
+	[[ -e $SHIM ]] || skip "no fault shim"
+	with_archive
+	cp -a p before
+	for at in 1 2; do
+		try env LD_PRELOAD="$SHIM" SHIM_OP=rename SHIM_PATH=latest/ \
+			SHIM_FAIL_AT=$at SHIM_ERRNO=ENOSPC \
+			scr_archive -p p import --force archive
+		assert_status 1
+		if ((at == 1)); then
+			diff -r right.1/latest p/latest
+			[[ $(valid) == "1* " ]]
+			assert_stderr_has "dataset 1: valid again"
+		else
+			[[ $(valid) != *1* ]]
+		fi
+		truth "import failed at $at"
+		scr_index -p p --verify
+		rm -rf p && cp -a before p
+	done
 }
 
 # scavenge_of NODE...: copy dataset 2 from these of 4 nodes, as a scavenge does.
