@@ -1,0 +1,179 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2030,SC2031,SC2154 # bats and job set them
+# The commands on what libscr has left in the caches and on the prefix, and jobs
+# that go on from what the commands have made of it.
+
+load restarts
+
+setup()
+{
+	job_setup
+	mkdir "$BATS_TEST_TMPDIR/bin"
+	cat >"$BATS_TEST_TMPDIR/bin/ssh" <<-END
+		#!/bin/sh
+		until [ "\$1" = -- ]; do
+			shift
+		done
+		node=\$2
+		shift 2
+		[ -d "$NODES/\${node#node}" ] || exit 255
+		exec "$TESTSUITE/scr/node.sh" "\${node#node}" sh -c "\$*"
+	END
+	chmod +x "$BATS_TEST_TMPDIR/bin/ssh"
+	PATH=$BATS_TEST_TMPDIR/bin:$PATH
+}
+
+# A new allocation, on other nodes: nothing of its caches is there.
+elsewhere()
+{
+	lose 0 1 2 3
+	export SCR_JOB_ID=j2
+}
+
+# verified DATASET...
+verified()
+{
+	local name
+
+	for name; do
+		try scr_index --prefix "$PREFIX" --verify --checksums "$name"
+		assert_status 0
+		try scr_inspect --prefix "$PREFIX" --deep --checksums \
+			--dataset "$name"
+		assert_status 0
+	done
+}
+
+@test "scr_inspect reads every metadata file" {
+	local f n=0
+
+	for scheme in $SCHEMES; do
+		export SCR_COPY_TYPE=$scheme SCR_FLUSH=2
+		fresh
+		while IFS= read -r f; do
+			try scr_inspect --json "$f"
+			assert_status 0
+			[[ -z $stderr ]] || failed "$f"
+			jq -e . <<<"$output" >/dev/null || failed "$f: no JSON"
+			n=$((n + 1))
+		done < <(find "$NODES" "$PREFIX/.scr" -type f \( -path '*/.scr/*' \
+			-o -name cindex.scrinfo \) ! -name app.conf \
+			! -name log ! -name index.lock ! -name index.spare)
+	done
+	((n > 200)) || failed "$n files"
+}
+
+@test "scr_postrun saves the caches, a node lost; a new job fetches (66)" {
+	for scheme in PARTNER XOR RS; do
+		export SCR_COPY_TYPE=$scheme SCR_JOB_ID=j1
+		fresh
+		lose 1
+		try scr_postrun -p "$PREFIX" -w 'node[0-3]' -r ssh
+		assert_status 0
+		verified ckpt.3
+		elsewhere
+		restarts "0 1 2 3" ckpt.3
+	done
+	# What cannot be saved is not called whole.
+	export SCR_COPY_TYPE=XOR SCR_JOB_ID=j1
+	fresh
+	lose 1 2
+	try scr_postrun -p "$PREFIX" -w 'node[0-3]' -r ssh
+	((status != 0))
+	elsewhere
+	restarts "0 1 2 3" none
+}
+
+@test "scr_copy and scr_index --build after a job with bypass" {
+	local k
+
+	export SCR_CACHE_BYPASS=1
+	fresh
+	rm .scr/index.scr .scr/scr.dataset.3/summary.scr
+	for k in 0 1 2 3; do
+		PMI_RANK=0 try "$TESTSUITE/scr/node.sh" "$k" scr_copy --id 3 \
+			--cntldir "$SSD/$CACHE" --prefix "$PREFIX"
+		assert_status 0
+	done
+	try scr_index --prefix "$PREFIX" --build 3
+	assert_status 0
+	verified ckpt.3
+	elsewhere
+	restarts "0 1 2 3" ckpt.3
+}
+
+@test "scr_index: the index again, drop, add, current" {
+	export SCR_FLUSH=1
+	fresh
+	verified ckpt.1 ckpt.2 ckpt.3
+	rm .scr/index.scr
+	for k in 1 2 3; do
+		try scr_index --prefix "$PREFIX" --add ckpt.$k
+		assert_status 0
+	done
+	try scr_index --prefix "$PREFIX" --drop ckpt.3
+	assert_status 0
+	elsewhere
+	restarts "0 1 2 3" ckpt.2
+	try scr_index --prefix "$PREFIX" --add ckpt.3
+	assert_status 0
+	try scr_index --prefix "$PREFIX" --current ckpt.3
+	assert_status 0
+	lose 0 1 2 3
+	restarts "0 1 2 3" ckpt.3
+}
+
+@test "scr_rebuild on the prefix: what scr_copy saved, a rank's files lost" {
+	for scheme in PARTNER XOR RS; do
+		export SCR_COPY_TYPE=$scheme SCR_JOB_ID=j1
+		fresh
+		try scr_postrun -p "$PREFIX" -w 'node[0-3]' -r ssh
+		assert_status 0
+		rm ckpt.3/d2/rank_2.*
+		try scr_rebuild --prefix "$PREFIX" ckpt.3
+		assert_status 0
+		verified ckpt.3
+		elsewhere
+		restarts "0 1 2 3" ckpt.3
+	done
+}
+
+@test "scr_container: packed, verified, unpacked; a job restarts from it" {
+	export SCR_FLUSH=1
+	fresh
+	try scr_container pack --prefix "$PREFIX" ckpt.3
+	assert_status 0
+	[[ ! -e ckpt.3/d1/rank_1.0 ]] || failed "not packed"
+	try scr_container verify --prefix "$PREFIX" ckpt.3
+	assert_status 0
+	try scr_container list --prefix "$PREFIX" ckpt.3
+	[[ $output == *ckpt.3/d1/rank_1.0* ]] || failed "list"
+	# libscr says what to do, and takes the older one.
+	elsewhere
+	restarts "0 1 2 3" ckpt.2
+	[[ $stderr == *"ckpt.3"*"in containers: unpack it first"* ]]
+	try scr_container unpack --prefix "$PREFIX" ckpt.3
+	assert_status 0
+	verified ckpt.3
+	try scr_index --prefix "$PREFIX" --current ckpt.3
+	lose 0 1 2 3
+	restarts "0 1 2 3" ckpt.3
+}
+
+@test "scr_container: exported, imported elsewhere; a job restarts there" {
+	export SCR_FLUSH=1
+	fresh
+	try scr_container export --prefix "$PREFIX" -o all.tar ckpt.3
+	assert_status 0
+	tar -tf all.tar | grep -q 'd3/rank_3.0$' || failed "archive"
+	mkdir other
+	try scr_container import --prefix "$PREFIX/other" all.tar
+	assert_status 0
+	elsewhere
+	cd other
+	restarts "0 1 2 3" ckpt.3
+	assert_line "from $SSD/tester/scr.j2/scr.dataset.$(
+		find .scr -maxdepth 1 -name 'scr.dataset.*' | sed 's/.*\.//'
+	)/rank_0.0"
+}
