@@ -300,20 +300,24 @@ conf_line(const struct conf *c, const char *key)
 }
 
 const char *
-conf_place(const struct conf *c, const char *key,
-	   char to[static CONF_PLACE_MAX])
+conf_place_at(const char *source, size_t line, char to[static CONF_PLACE_MAX])
 {
-	const char *source = conf_source(c, key);
-	const size_t line = conf_line(c, key);
-
-	if (source == NULL)
-		return NULL;
 	if (line == 0)
 		snprintf(to, CONF_PLACE_MAX, "%s", source);
 	else
 		snprintf(to, CONF_PLACE_MAX, "%.*s:%zu", CONF_PLACE_MAX - 24,
 			 source, line);
 	return to;
+}
+
+const char *
+conf_place(const struct conf *c, const char *key,
+	   char to[static CONF_PLACE_MAX])
+{
+	const char *source = conf_source(c, key);
+
+	return source != NULL ? conf_place_at(source, conf_line(c, key), to)
+			      : NULL;
 }
 
 bool

@@ -171,8 +171,7 @@ void conf_complain(struct conf *c, const char *fmt, ...)
  * exists.  NULL: no file was looked for. */
 const char *conf_file(const struct conf *c, enum conf_level level);
 
-/* --- The table of all parameters: of libscr, of the commands, of LLNL's SCR ---
- */
+/* --- All parameters: of libscr, of the commands, of LLNL's SCR --- */
 
 enum conf_kind {
 	CONF_TEXT,
@@ -234,7 +233,8 @@ bool conf_repeats(const char *key);
 const char *conf_nearest(const char *name);
 
 /* Complain about each name in the environment or a file that begins with SCR_
- * and is no parameter, once.  conf_open() does. */
+ * and is no parameter, once, and about names that are no property of a CKPT or
+ * STORE line.  conf_open() does. */
 void conf_check_names(struct conf *c);
 
 #endif /* CONF_H */

@@ -34,6 +34,10 @@ struct conf {
 /* Add a line.  Its strings are borrowed.  -1: no memory. */
 int conf_add(struct conf_source *s, const struct conf_group *g);
 
+/* conf_place() of a source and a line of it; 0: none. */
+const char *conf_place_at(const char *source, size_t line,
+			  char to[static CONF_PLACE_MAX]);
+
 /* Sort the lines.  Due after the last conf_add(), before any look-up. */
 void conf_sort(struct conf_source *s);
 

@@ -11,6 +11,9 @@
 /* Longer names are not compared. */
 #define NAME_MAX_BYTES 48
 
+/* A property may be meant for one that differs in this many characters. */
+#define PROPERTY_MAX_DISTANCE 2
+
 static size_t
 least(size_t a, size_t b)
 {
@@ -59,6 +62,63 @@ conf_nearest(const char *name)
 	return found;
 }
 
+/* --- Properties --- */
+
+static const char *const of_store[] = { "GROUP", "COUNT", "ENABLED", "MKDIR",
+					"FLUSH", "VIEW",  "BYTES",   NULL };
+static const char *const of_ckpt[] = { "ENABLED", "INTERVAL", "OUTPUT",
+				       "BYPASS",  "STORE",    "TYPE",
+				       "GROUP",	  "SET_SIZE", "SET_FAILURES",
+				       NULL };
+
+/* Complain about a property that is none of `known`. */
+static void
+check_property(struct conf *c, const char *place, const struct conf_group *g,
+	       const struct conf_pair *pair, const char *const *known)
+{
+	char value[NAME_MAX_BYTES], shown[2 * NAME_MAX_BYTES];
+	const bool compare = strlen(pair->key) <= NAME_MAX_BYTES;
+	const char *near = NULL;
+	size_t best = PROPERTY_MAX_DISTANCE + 1;
+
+	for (; *known != NULL; known++) {
+		const size_t d = compare ? distance(pair->key, *known) : best;
+
+		if (d == 0)
+			return;
+		if (d < best) {
+			best = d;
+			near = *known;
+		}
+	}
+	conf_complain(c, "%s: %s=%s: %s is no property%s%s%s", place, g->key,
+		      str_printable(value, sizeof(value), g->value),
+		      str_printable(shown, sizeof(shown), pair->key),
+		      near != NULL ? "; did you mean " : "",
+		      near != NULL ? near : "", near != NULL ? "?" : "");
+}
+
+static void
+check_list(struct conf *c, const char *key, const char *const *known)
+{
+	const struct conf_group *g = NULL;
+	const size_t count = conf_groups(c, key, &g);
+	const char *source = conf_source(c, key);
+	const bool lines = conf_line(c, key) > 0;
+	char place[CONF_PLACE_MAX];
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0;
+		     k < g[i].npairs && c->notice.len <= CONF_NOTICE_MAX; k++)
+			check_property(c,
+				       conf_place_at(source,
+						     lines ? g[i].number : 0,
+						     place),
+				       &g[i], &g[i].pairs[k], known);
+}
+
+/* --- Names --- */
+
 /* The lines of a source are sorted, so that equal names are neighbours.  What
  * another source hides was seen there. */
 void
@@ -89,4 +149,6 @@ conf_check_names(struct conf *c)
 				      near != NULL ? "?" : "");
 		}
 	}
+	check_list(c, "STORE", of_store);
+	check_list(c, "CKPT", of_ckpt);
 }

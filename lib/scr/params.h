@@ -55,9 +55,9 @@ struct params {
  * Read the configuration: on rank 0 the files, on every rank the environment.
  * Rank 0 decides: a rank differs from it in cntl_base and cache_base only.
  * Values that do not parse are replaced by their built-in ones; params_warn()
- * says so.  *c is for conf_close(); the strings of *p lie in *c or `a`.  `s` has
- * what SCR_Config() set; NULL: nothing.  Collective.  ERROR_NOMEM; ERROR_USAGE:
- * the user or the job id cannot be part of a path.
+ * says so.  *c is for conf_close(); the strings of *p lie in *c or `a`.  `s`
+ * has what SCR_Config() set; NULL: nothing.  Collective.  ERROR_NOMEM;
+ * ERROR_USAGE: the user or the job id cannot be part of a path.
  */
 int params_read(struct params *p, struct conf **c, const struct settings *s,
 		const struct team *world, struct arena *a, struct error *err);

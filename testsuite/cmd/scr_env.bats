@@ -190,7 +190,7 @@ storage() {
 
 @test "conf: values and where they come from" {
 	echo 'SCR_FLUSH=7' >.scrconf
-	printf '%s\n' 'STORE=/ssd TYPE=A COUNT=2' 'STORE=/nvme' >>.scrconf
+	printf '%s\n' 'STORE=/ssd GROUP=NODE COUNT=2' 'STORE=/nvme' >>.scrconf
 	try scr_env conf SCR_FLUSH
 	assert_output_has 'SCR_FLUSH=7' .scrconf
 	SCR_FLUSH=8 try scr_env conf SCR_FLUSH
@@ -199,7 +199,7 @@ storage() {
 	assert_output_is 7
 	try scr_env conf STORE
 	assert_line_count 2
-	assert_output_has 'STORE=/ssd TYPE=A COUNT=2' 'STORE=/nvme'
+	assert_output_has 'STORE=/ssd GROUP=NODE COUNT=2' 'STORE=/nvme'
 	try scr_env conf SCR_NO_SUCH SCR_FLUSH
 	assert_status 1
 	assert_output_has SCR_FLUSH=7
@@ -251,6 +251,14 @@ SCR_FLUSH_POSTSTAGE 1 6 None True"
 		"SCR_SET_SIZE from $PWD/.scrconf:2: \"many\"" "8 is used instead"
 	[[ $(grep -c "$PWD/.scrconf:3: SCR_FLUHS is no parameter; did you mean SCR_FLUSH?" \
 		<<<"$stderr") -eq 1 && $stderr != *:4:* ]] || failed "the name"
+	printf '%s\n' 'CKPT=0 TYPE=XOR' 'CKPT=1 TYEP=RS INTERVAL=2' \
+		'STORE=/ssd COLOUR=red COUNT=2' 'GROUPS=a ANY=1' >>.scrconf
+	try scr_env conf -p "$PWD" CKPT
+	assert_status 0
+	assert_stderr_has \
+		"$PWD/.scrconf:6: CKPT=1: TYEP is no property; did you mean TYPE?" \
+		"$PWD/.scrconf:7: STORE=/ssd: COLOUR is no property"
+	[[ $(grep -c property <<<"$stderr") -eq 2 ]] || failed "two properties"
 	# Each command says so, once.
 	try scr_prerun -p "$PWD"
 	[[ $(grep -c "SCR_FLUHS is no parameter" <<<"$stderr") -eq 1 ]] ||

@@ -95,6 +95,14 @@ warned()
 	[[ $(wc -l <<<"$stderr") -eq 6 ]]
 }
 
+@test "a word that is no property is named, with the one it may be meant for" {
+	printf '%s\n' 'CKPT=0 TYEP=SINGLE' >.scrconf
+	SCR_COPY_TYPE=FILE job "0 1" app_calls init finalize
+	assert_status 0
+	warned "/.scrconf:1: CKPT=0: TYEP is no property; did you mean TYPE?"
+	[[ $(wc -l <<<"$stderr") -eq 1 ]]
+}
+
 @test "SCR_GROUP that is not there, and a store that is not used" {
 	echo "STORE=$SSD/x GROUP=NONE" >.scrconf
 	echo "CKPT=0 STORE=$SSD/x" >>.scrconf

@@ -177,7 +177,7 @@ test_long(void)
 	must(buf_add_str(&text, "SCR_EXCLUDE_NODES=") == 0);
 	for (int i = 0; i < 5000; i++)
 		must(buf_printf(&text, "%snode%d", i ? "," : "", 2 * i) == 0);
-	must(buf_add_str(&text, " SEEN=1\nNEXT=2\nSTORE=/ssd") == 0);
+	must(buf_add_str(&text, " SEEN=1\nNEXT=2\nGROUPS=/ssd") == 0);
 	for (int i = 0; i < 500; i++)
 		must(buf_printf(&text, " P%d=%d", i, i) == 0);
 	must(buf_add_str(&text, "\nLAST=3\n") == 0);
@@ -190,7 +190,7 @@ test_long(void)
 	is_int((int64_t)conf_groups(c, "SCR_EXCLUDE_NODES", &g), 1, "...");
 	is_str(conf_property(&g[0], "SEEN"), "1", "... with what is behind it");
 	is_str(conf_get(c, "NEXT"), "2", "... and the next line");
-	is_int((int64_t)conf_groups(c, "STORE", &g), 1, "... many pairs");
+	is_int((int64_t)conf_groups(c, "GROUPS", &g), 1, "... many pairs");
 	is_int((int64_t)g[0].npairs, 500, "... are all there");
 	is_str(conf_property(&g[0], "P499"), "499", "... in place");
 	is_str(conf_get(c, "LAST"), "3", "... and the line behind");
