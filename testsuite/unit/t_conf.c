@@ -512,82 +512,6 @@ test_numbers(void)
 	conf_close(c);
 }
 
-static void
-test_builtin(void)
-{
-	const struct conf_param *p = NULL;
-	bool sorted = true, found = true, parses = true, units = true;
-	union conf_value v;
-	const char *before = "";
-	struct conf *c = NULL;
-	size_t n = 0;
-
-	clean();
-	c = conf_text("");
-	for (; (p = conf_param_at(n)) != NULL; n++) {
-		sorted = sorted && strcmp(before, p->name) < 0;
-		found = found && conf_param(p->name) == p &&
-			conf_get(c, p->name) == p->value;
-		parses = parses && conf_in_force(c, p, &v);
-		units = units && (p->unit != NULL) == (p->kind >= CONF_NUMBER);
-		before = p->name;
-	}
-	ok(n > 60 && sorted, "parameters are in order");
-	ok(found, "... and each is found, with its built-in value");
-	ok(parses && conf_notice(c) == NULL, "... which parses");
-	ok(units, "numbers have a unit");
-	ok(conf_param("SCR_FLUHS") == NULL && conf_param("") == NULL,
-	   "no such parameter");
-	conf_close(c);
-}
-
-/* Values by the kind of their parameter, and what replaces bad ones. */
-static void
-test_in_force(void)
-{
-	struct conf *c = NULL;
-	union conf_value v;
-
-	clean();
-	c = conf_text("SCR_FLUSH=3\nSCR_SET_SIZE=0\nSCR_ENABLE=no\n"
-		      "SCR_MPI_BUF_SIZE=2K\nSCR_RUNS=-1\nSCR_RETRIES=x\n"
-		      "SCR_CHECKPOINT_OVERHEAD=2.5\nSCR_FLUSH_TYPE=pthread\n"
-		      "SCR_GROUP=POWER\nSCR_FILE_BUF_SIZE=4\n");
-	ok(conf_in_force(c, conf_param("SCR_FLUSH"), &v) && v.count == 3,
-	   "a number");
-	ok(conf_in_force(c, conf_param("SCR_ENABLE"), &v) && !v.on, "no");
-	ok(conf_in_force(c, conf_param("SCR_MPI_BUF_SIZE"), &v) &&
-		   v.count == 2048,
-	   "bytes");
-	ok(conf_in_force(c, conf_param("SCR_RUNS"), &v) && v.number == -1,
-	   "below 0");
-	ok(conf_in_force(c, conf_param("SCR_CHECKPOINT_OVERHEAD"), &v) &&
-		   v.percent == 2.5,
-	   "percent");
-	ok(conf_in_force(c, conf_param("SCR_FLUSH_TYPE"), &v) &&
-		   str_eq(v.text, "PTHREAD"),
-	   "a word, as in the table");
-	ok(conf_in_force(c, conf_param("SCR_GROUP"), &v) &&
-		   str_eq(v.text, "POWER"),
-	   "a text");
-	ok(conf_in_force(c, conf_param("SCR_CURRENT"), &v) && v.text == NULL,
-	   "not set, and nothing is built in");
-	ok(conf_notice(c) == NULL, "... no notice so far");
-	ok(!conf_in_force(c, conf_param("SCR_SET_SIZE"), &v) && v.count == 8,
-	   "below the least: the built-in value");
-	is_str(conf_notice(c),
-	       fmt("SCR_SET_SIZE from %s:2: \"0\": expected a whole number "
-		   "from 1 to 4294967295; 8 is used instead\n",
-		   file(".scrconf")),
-	       "... which a notice says, with file and line");
-	ok(!conf_in_force(c, conf_param("SCR_RETRIES"), &v) && v.count == 0,
-	   "no number, and nothing is built in");
-	ok(!conf_in_force(c, conf_param("SCR_FILE_BUF_SIZE"), &v) &&
-		   v.count == 32 << 20,
-	   "too few bytes");
-	conf_close(c);
-}
-
 /* --- Faults --- */
 
 static int
@@ -648,8 +572,6 @@ main(void)
 	test_unreadable();
 	test_bytes();
 	test_numbers();
-	test_builtin();
-	test_in_force();
 	test_memory();
 	test_damage();
 	remove_tree(root);
