@@ -16,6 +16,7 @@
 #include "error.h"
 #include "mem.h"
 #include "path.h"
+#include "room.h"
 #include "temp.h"
 
 /* A rest of the file below this size is left to fsync(2). */
@@ -447,9 +448,10 @@ io_replace(int dirfd, const char *name, const void *data, size_t len,
 	replaces = fstatat(dirfd, name, &old, AT_SYMLINK_NOFOLLOW) == 0 &&
 		   S_ISREG(old.st_mode);
 	fd = open_temp(dirfd, temp, replaces ? old.st_mode & 0777 : mode);
-	if (fd < 0)
-		return error_sys(err, "%s: cannot create a temporary file",
-				 name);
+	if (fd < 0) {
+		error_sys(err, "%s: cannot create a temporary file", name);
+		return room_explain(dirfd, len, err);
+	}
 	if (replaces && copy_owner(fd, &old) < 0) {
 		error_sys(err, "%s: cannot set the mode", name);
 		goto out;
@@ -463,6 +465,8 @@ io_replace(int dirfd, const char *name, const void *data, size_t len,
 	if (rc < 0)
 		error_sys(err, "%s: cannot replace", name);
 out:
+	if (rc < 0)
+		room_explain(dirfd, len, err);
 	if (rc < 0 && (fd < 0 || is_linked(fd)))
 		unlinkat(dirfd, temp, 0);
 	if (fd >= 0)

@@ -80,7 +80,7 @@ int io_open(int dirfd, const char *name, int flags, mode_t mode,
  * (temp.h) beside it, fsync, rename, fsync of the directory.  The mode of an
  * existing file is kept, else it is `mode` & ~umask.  A crash at any point
  * leaves the old or the new contents.  The next call replaces a left-over
- * temporary file.
+ * temporary file.  The message of a full file system is that of room_explain().
  */
 int io_replace(int dirfd, const char *name, const void *data, size_t len,
 	       mode_t mode, struct error *err);

@@ -19,6 +19,7 @@
 #include "meta/dataset_dir.h"
 #include "meta/flush.h"
 #include "meta/index.h"
+#include "room.h"
 #include "scavenge/nodecache.h"
 #include "scavenge/scavenge_impl.h"
 #include "site/job.h"
@@ -418,8 +419,10 @@ scavenge_run(struct scavenge *s, struct error *err)
 	const int64_t was =
 		s->o->containers ? catalogue_restart_point(s->prefix) : 0;
 
-	if (save_all(s, err) < 0)
+	if (save_all(s, err) < 0) {
+		room_explain(catalogue_prefix_fd(s->prefix), 0, err);
 		return -1;
+	}
 	if (s->o->containers)
 		scavenge_pack(s, was);
 	return 0;

@@ -161,3 +161,106 @@ inside() {
 		END
 	done
 }
+
+# What recovers data after a job: scenes that make, outside or on mnt, what the
+# command needs.
+scenes() {
+	cat >>functions <<'END'
+scene_postrun() {
+	export SCR_USER_NAME=genuser
+	"$GEN/gen_dataset" -q -p mnt/p -n 4 -m 1 --layout cache \
+		--nodes-dir nodes -t SINGLE -s 90000 --lose "" --ckpt -i 4 \
+		--name t4 --recorded-prefix "$PWD/mnt/p" || exit 8
+	ln -sfn nodes/node0 local
+	what="scr_postrun -p mnt/p -r local -w $HOSTNAME -J 1000 --cachedir local/cache --cntldir local/cntl"
+}
+saved_xor() {
+	"$GEN/gen_dataset" -q -p mnt/p -n 8 -m 4 -s 30000 -i 4 --name t4 \
+		-t XOR --lose "" && scr_index -q -p mnt/p --build 4 || exit 8
+	cp -a mnt/p/t4 whole
+	rm mnt/p/t4/rank_[16].ckpt
+}
+scene_rebuild() {
+	saved_xor
+	what="scr_rebuild -p mnt/p 4"
+}
+scene_build() {
+	saved_xor
+	scr_index -q -p mnt/p --drop t4
+	rm mnt/p/.scr/scr.dataset.4/{summary.scr,rank2file*}
+	what="scr_index -p mnt/p --build 4"
+}
+# The metadata only: all files are there.
+scene_record() {
+	saved_xor
+	cp -a whole/. mnt/p/t4
+	scr_index -q -p mnt/p --drop t4
+	rm mnt/p/.scr/scr.dataset.4/{summary.scr,rank2file*}
+	what="scr_index -p mnt/p --build 4"
+}
+END
+}
+
+@test "scavenge, rebuild and build: what is short, nothing half, then again" {
+	local scene full
+
+	scenes
+	for scene in postrun rebuild build record; do
+		for full in bytes inodes bytes,inodes; do
+			rm -rf nodes local whole mnt/p
+			inside 'make; scene_$0
+				fill $1
+				find mnt/p -type f -exec sha256sum {} + | sort -k 2 >before
+				$what >out 2>err; rc=$?
+				cat err out
+				((rc == 1)) || { echo "status $rc"; exit 1; }
+				grep -q "mnt: .* free" err || exit 2
+				[[ $1 != bytes ]] || grep -q "mnt: .* needed.*, .* free" err || exit 3
+				[[ $1 == bytes ]] || grep -q "no inode" err || exit 4
+				[[ -z $(find mnt -name "*.tmp") ]] || exit 5
+				! scr_index -p mnt/p --all | grep -q "YES .* t4$" ||
+					[[ $0 == rebuild ]] || exit 6
+				find mnt/p -type f -exec sha256sum {} + | sort -k 2 >after
+				diff <(grep -v "index\|log\|lock\|dataset.4\|nodes.scr" before) \
+					<(grep -v "index\|log\|lock\|dataset.4\|nodes.scr" after) || exit 7
+				rm -f mnt/bytes mnt/inode.*
+				$what >out 2>err || { cat err out; exit 8; }
+				scr_index -p mnt/p --verify --deep || exit 9
+				[[ ! -d whole ]] || diff -r whole mnt/p/t4 || exit 10' \
+				"$scene" "$full" >shown 2>&1 ||
+				failed "$scene, $full: $?" "$(<shown)"
+		done
+	done
+}
+
+@test "an index of 10,000 datasets: the reserve suffices" {
+	local full verb left kind
+
+	for full in bytes bytes,inodes; do
+		while read -r left kind verb; do
+			inside 'mount -t tmpfs -o size=40m,nr_inodes=200 none mnt
+				"$GEN/gen_meta" --index 10000 -p mnt/p &&
+				"$GEN/gen_dataset" -q -p mnt/p -n 2 -m 1 \
+					-t SINGLE -s 20000 -i 10001 --name t \
+					--lose "" &&
+				scr_index -q -p mnt/p --build 10001 || exit 8
+				fill $0
+				scr_index -q -p mnt/p $1 || {
+					df mnt; df -i mnt; exit 1; }
+				scr_index -p mnt/p --all >list || exit 2
+				[[ $(grep -c "YES .* $3 " list) == "$2" ]] || {
+					grep -c "YES .* $3 " list; exit 3; }
+				[[ -z $(find mnt -name "*.tmp") ]] || exit 4
+				# Once more: the blocks of the old index are the
+				# next reserve.
+				scr_index -q -p mnt/p --drop ckpt.42 || exit 5' \
+				"$full" "$verb" "$left" "$kind" >shown 2>&1 ||
+				failed "$full: $verb: $?" "$(<shown)"
+		done <<-'END'
+			9000 . --drop ckpt.77
+			9000 . --delete t
+			100 ckpt --prune --keep 100
+			90 . --drop-after ckpt.100
+		END
+	done
+}
