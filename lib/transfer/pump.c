@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "transfer/pump.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "crc.h"
@@ -27,18 +29,55 @@ write_block(const struct pump *p, size_t len, uint64_t at, bool *holes,
 	return 0;
 }
 
+/* How many bytes from `at` on to skip: whole blocks of a hole.  The block that
+ * ends the hole is not skipped: writing it gives the target its length.  A
+ * step() that gets no bytes to write has to see them all. */
+static uint64_t
+hole(const struct pump *p, uint64_t at)
+{
+	off_t data = 0;
+	uint64_t end = at;
+
+	if (p->to < 0 && p->step != NULL)
+		return 0;
+	data = lseek(p->from, (off_t)at, SEEK_DATA);
+	if (data >= 0)
+		end = (uint64_t)data;
+	else if (errno == ENXIO)
+		end = p->size;
+	if (end > p->size)
+		end = p->size;
+	return end > at ? (end - at - 1) / p->room * p->room : 0;
+}
+
+/* Is the block all zeros, and so perhaps part of a hole? */
+static bool
+is_blank(const char *block, size_t n)
+{
+	return block[0] == '\0' && memcmp(block, block + 1, n - 1) == 0;
+}
+
 int
 pump_run(struct pump *p, struct error *why, struct error *err)
 {
 	uint32_t crc = 0;
 	bool holes = false;
+	bool blank = false;
+	uint64_t skip = 0;
 	size_t n = 0;
 
 	for (uint64_t at = 0; at < p->size; at += n) {
+		if (blank) {
+			/* As if `skip` zeros were summed. */
+			skip = hole(p, at);
+			crc = ~crc_shift(~crc, skip);
+			at += skip;
+		}
 		n = p->size - at < p->room ? (size_t)(p->size - at) : p->room;
 		if (io_pread(p->from, p->name, p->block, n, at, why) < 0)
 			return 0;
 		crc = crc_update(crc, p->block, n);
+		blank = is_blank(p->block, n);
 		if (write_block(p, n, at, &holes, err) < 0 ||
 		    (p->step != NULL &&
 		     p->step(p->arg, p->block, n, at, err) < 0))

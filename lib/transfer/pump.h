@@ -4,7 +4,8 @@
  * the fetch copy with it.
  *
  * Each byte is read once, in blocks that stay in the cache of the processor
- * while they are summed and written.  Long runs of zeros become holes.  The
+ * while they are summed and written.  Long runs of zeros become holes, and
+ * holes are not read.  The
  * kernel starts to write to disk while the copy goes on.  Memory does not
  * depend on the size of the file.
  */
@@ -35,7 +36,8 @@ struct pump {
 	const char *to_name;  /* for messages, if `put` is NULL */
 	char *block;
 	size_t room; /* of `block`; at least 1 */
-	/* Called with each block, when it is written.  -1 ends the copy with
+	/* Called with each block, when it is written; not for holes, except if
+	 * `to` is -1.  -1 ends the copy with
 	 * *err.  NULL: not called. */
 	int (*step)(void *arg, const void *data, size_t len, uint64_t at,
 		    struct error *err);

@@ -1,0 +1,310 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154,SC2119,SC2120,SC2030,SC2031 # bats sets them; arguments are optional
+# What a user can put in the place of each file, of the prefix and of the nodes,
+# against each command that opens it: none hangs, follows a link out, shows or
+# changes another's file, or takes memory or time without bounds.
+# A part of all pairs; SCRKIT_SLOW: all of them.
+
+load helper
+
+: "${GEN:=$BIN/../gen}"
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	umask 022
+	export SCR_USER_NAME=genuser
+}
+
+# make OPTION...: make dataset 1 on prefix p, 8 ranks on 4 nodes, and their
+# caches, and put it into the index.
+make() {
+	"$GEN/gen_dataset" -q -p p --nodes-dir nodes -n 8 -m 4 -f 2 \
+		-s 9000,700 --recorded-prefix "$PWD/p" --layout both \
+		--lose "" "$@"
+	ln -sfn nodes/node0 local
+	scr_index -q -p p --build 1
+}
+
+# Everything that commands open below a prefix.
+names() {
+	cat <<-'END'
+		.scrconf
+		.scr/app.conf
+		.scr/log
+		.scr/index.scr
+		.scr/index.scr.bak
+		.scr/index.lock
+		.scr/flush.scr
+		.scr/flush.scr.bak
+		.scr/halt.scr
+		.scr/halt.scr.bak
+		.scr/nodes.scr
+		.scr/scavenge.lock
+		.scr/scr.dataset.1/summary.scr
+		.scr/scr.dataset.1/rank2file
+		.scr/scr.dataset.1/rank2file.0.0
+		.scr/scr.dataset.1/filemap_1
+		.scr/scr.dataset.1/reddesc.er.1.redset
+		.scr/scr.dataset.1/reddesc.er.1.xor.grp_2_of_2.mem_1_of_4.redset
+		.scr/scr.dataset.1/copied_1.scr
+		.scr/scr.dataset.1/.scrkit.lock
+		.scr/scr.dataset.1/.scrkit.shares
+		.scr/scr.dataset.1/scavenge.shares
+		.scr/scr.dataset.1/scavenge.o1000
+		.scr/scr.dataset.1/scavenge.e1000
+		.scr/scr.dataset.1/rebuild.scr
+		.scr/scr.dataset.1/packed.0.scr
+		.scr/scr.dataset.1/.scr/ctr.0.scr
+		.scr/scr.dataset.1/manifest.sha256
+		ckpt.1/rank_1_0.ckpt
+	END
+}
+
+# Commands that open them.
+commands() {
+	cat <<-'END'
+		scr_index -p p
+		scr_index -p p --all
+		scr_index -p p --build 1
+		scr_index -p p --verify --checksums
+		scr_index -p p --current ckpt.1
+		scr_inspect p
+		scr_inspect -p p -d 1 --files
+		scr_rebuild -p p 1
+		scr_container -p p pack --size 20000 1
+		scr_container -p p unpack 1
+		scr_container -p p verify 1
+		scr_archive -p p export -o ar 1
+		scr_halt -l p
+		scr_halt -c 3 p
+		scr_halt -r p
+		scr_prerun -p p
+		scr_postrun -p p -r local -w HOST -J 1000 --cachedir local/cache --cntldir local/cntl
+		scr_copy --cntldir local/cntl/genuser/scr.1000 --cachedir local/cache/genuser/scr.1000 --id 1 --prefix p
+		scr_copy --cntldir local/cntl/genuser/scr.1000 --cachedir local/cache/genuser/scr.1000 --id 1 --prefix p --assign .scr/scr.dataset.1/scavenge.shares
+		scr_env log-event -p p -T NOTE -N x
+		scr_env flush-file -p p --latest
+		scr_env nodes-file -p p
+		scr_env interval -p p
+		scr_env conf -p p
+		scr_index -p p --drop ckpt.1
+		scr_index -p p --prune --keep 1
+		scr_container -p p list 1
+		scr_index -p p --delete ckpt.1
+	END
+}
+
+# Everything that commands open on a node, below its storage.
+node_names() {
+	cat <<-'END'
+		cntl/genuser/scr.1000
+		cntl/genuser/scr.1000/cindex.scrinfo
+		cache/genuser/scr.1000
+		cache/genuser/scr.1000/scr.dataset.1
+		cache/genuser/scr.1000/scr.dataset.1/rank_0_0.ckpt
+		cache/genuser/scr.1000/scr.dataset.1/.scr
+		cache/genuser/scr.1000/scr.dataset.1/.scr/filemap_0
+		cache/genuser/scr.1000/scr.dataset.1/.scr/reddesc.er.0.redset
+		cache/genuser/scr.1000/scr.dataset.1/.scr/reddesc.er.0.xor.grp_1_of_2.mem_1_of_4.redset
+		cache/genuser/scr.1000/scr.dataset.1/.scr/reddescmap.er.0.xor.grp_1_of_2.mem_1_of_4.redset
+		cache/genuser/scr.1000/scr.dataset.1/.scr/reddesc.er.shuffile
+		cache/genuser/scr.1000/scr.dataset.1/.scr/copied_0.scr
+	END
+}
+
+node_commands() {
+	local cache=local/cache/genuser/scr.1000 cntl=local/cntl/genuser/scr.1000
+
+	cat <<-END
+		scr_inspect $cache/scr.dataset.1
+		scr_inspect --files --deep $(echo n/node*/cache/genuser/scr.1000/scr.dataset.1)
+		scr_rebuild -n $(echo n/node*/cache/genuser/scr.1000/scr.dataset.1)
+		scr_rebuild $(echo n/node*/cache/genuser/scr.1000/scr.dataset.1)
+		scr_copy --cntldir $cntl --cachedir $cache --list
+		scr_copy --cntldir $cntl --cachedir $cache --id 1 --prefix p
+		scr_postrun -p p -r local -w HOST -J 1000 --cachedir local/cache --cntldir local/cntl
+		scr_postrun --plan -p p -r local -w HOST -J 1000 --cachedir local/cache --cntldir local/cntl
+		scr_env check-node --cntl local/cntl --cache local/cache
+		scr_prerun -p p
+	END
+}
+
+# Kinds of what is no file of the dataset.  Only root makes a device, or gives a
+# file away.
+kinds() {
+	echo link dangling loop fifo socket dir sparse
+	((EUID != 0)) || echo device hardlink
+}
+
+# plant KIND PATH: put something else in the place of a file.
+plant() {
+	[[ $1 == sparse ]] || rm -rf "$2"
+	mkdir -p "${2%/*}"
+	case $1 in
+	link) ln -s "$PWD/canary" "$2" ;;
+	dangling) ln -s "$PWD/made" "$2" ;;
+	loop) ln -s "${2##*/}" "$2" ;;
+	fifo) mkfifo "$2" ;;
+	socket) (cd "${2%/*}" && python3 -c 'import socket, sys
+socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "${2##*/}") ;;
+	dir) mkdir "$2" ;;
+	device) mknod "$2" c 1 5 ;; # /dev/zero has no end
+	hardlink) ln canary "$2" ;;
+	sparse)
+		# What was there, and a terabyte behind it.
+		[[ ! -d $2 ]] || rm -rf "$2"
+		truncate -s 1T "$2"
+		;;
+	esac
+}
+
+is_planted() {
+	case $1 in
+	link | dangling | loop) [[ -L $2 ]] ;;
+	fifo) [[ -p $2 ]] ;;
+	socket) [[ -S $2 ]] ;;
+	dir) [[ -d $2 && ! -L $2 ]] ;;
+	device) [[ -c $2 ]] ;;
+	hardlink) [[ $2 -ef canary ]] ;;
+	sparse) [[ -f $2 && $(stat -c %s "$2") == 1099511627776 ]] ;;
+	esac
+}
+
+# One command, with bounded memory and time.
+limited() {
+	# A sanitizer reserves terabytes of addresses.
+	nm "$BIN/$1" 2>/dev/null | grep -q __asan_init || ulimit -v 4000000
+	exec timeout -k 1 20 "$@"
+}
+
+# attack KIND ROOT NAMES COMMANDS: plant it below ROOT under each name, and run
+# each command.
+attack() {
+	local name line i all_kinds n
+	local -a cmd all
+
+	mapfile -t all < <("$4")
+	# Each kind takes other pairs, all kinds together all pairs.
+	all_kinds=" $(kinds | xargs) "
+	n=$(wc -w <<<"${all_kinds%%" $1 "*}")
+	while IFS= read -r name; do
+		restore
+		for ((i = 0; i < ${#all[@]}; i++)); do
+			[[ -n ${SCRKIT_SLOW-} ]] || (((i + n) % 7 == 0)) ||
+				continue
+			line=${all[i]}
+			# A file of unrecorded size is packed and exported as it
+			# is, all of it.
+			[[ $1 != sparse || $name != ckpt.1/* ||
+				! $line =~ export|pack ]] || continue
+			is_planted "$1" "$2/$name" || plant "$1" "$2/$name"
+			read -ra cmd <<<"${line//HOST/$HOSTNAME}"
+			run limited "${cmd[@]}" </dev/null
+			((status <= 4)) || failed "$1: $name: $line: $status"
+			[[ $(<canary) == "SECRET=topsecret" &&
+				$(stat -c '%u %a %s' canary) == "$canary" ]] ||
+				failed "$1: $name: $line: changed the canary"
+			[[ $output != *topsecret* ]] ||
+				failed "$1: $name: $line: shows the canary"
+			[[ $output != *emory* ]] ||
+				failed "$1: $name: $line: memory"
+			[[ ! -e made ]] ||
+				failed "$1: $name: $line: made a file"
+		done
+		n=$((n + 1))
+	done < <("$3")
+}
+
+prepare() {
+	printf 'SECRET=topsecret\n' >canary
+	chmod 600 canary
+	canary=$(stat -c '%u %a %s' canary)
+	export SCR_LOG_ENABLE=1 SCR_LOG_SYSLOG_ENABLE=0
+	# All that commands run as root find belongs to a user.
+	((EUID != 0)) || chown -R 1234:4321 p nodes
+	cp -a p fresh
+	mv nodes n
+	ln -sfn n/node0 local
+	cp -a n/node0 node0
+}
+
+restore() {
+	rm -rf p n/node0 ar
+	cp -a fresh p
+	cp -a node0 n/node0
+}
+
+@test "a link to a file outside, in the place of each file" {
+	[[ " $(kinds | xargs) " == *" link "* ]] || skip "only for root"
+	make
+	prepare
+	attack link p names commands
+	attack link local node_names node_commands
+}
+
+@test "a link to nothing outside, in the place of each file" {
+	[[ " $(kinds | xargs) " == *" dangling "* ]] || skip "only for root"
+	make
+	prepare
+	attack dangling p names commands
+	attack dangling local node_names node_commands
+}
+
+@test "a link to itself, in the place of each file" {
+	[[ " $(kinds | xargs) " == *" loop "* ]] || skip "only for root"
+	make
+	prepare
+	attack loop p names commands
+	attack loop local node_names node_commands
+}
+
+@test "a FIFO, in the place of each file" {
+	[[ " $(kinds | xargs) " == *" fifo "* ]] || skip "only for root"
+	make
+	prepare
+	attack fifo p names commands
+	attack fifo local node_names node_commands
+}
+
+@test "a socket, in the place of each file" {
+	[[ " $(kinds | xargs) " == *" socket "* ]] || skip "only for root"
+	make
+	prepare
+	attack socket p names commands
+	attack socket local node_names node_commands
+}
+
+@test "a directory, in the place of each file" {
+	[[ " $(kinds | xargs) " == *" dir "* ]] || skip "only for root"
+	make
+	prepare
+	attack dir p names commands
+	attack dir local node_names node_commands
+}
+
+@test "an endless device, in the place of each file" {
+	[[ " $(kinds | xargs) " == *" device "* ]] || skip "only for root"
+	make
+	prepare
+	attack device p names commands
+	attack device local node_names node_commands
+}
+
+@test "a hard link to another's file, in the place of each file" {
+	[[ " $(kinds | xargs) " == *" hardlink "* ]] || skip "only for root"
+	make
+	prepare
+	attack hardlink p names commands
+	attack hardlink local node_names node_commands
+}
+
+@test "a terabyte, mostly a hole, in the place of each file" {
+	[[ " $(kinds | xargs) " == *" sparse "* ]] || skip "only for root"
+	make
+	prepare
+	attack sparse p names commands
+	attack sparse local node_names node_commands
+}
