@@ -11,6 +11,7 @@
 #include "arena.h"
 #include "dir.h"
 #include "error.h"
+#include "fnv.h"
 #include "map.h"
 #include "mem.h"
 #include "path.h"
@@ -83,18 +84,6 @@ pathcache_free(struct pathcache *c)
 	forget_all(c);
 	forget_names(c);
 	mem_free(c);
-}
-
-/* FNV-1a. */
-static uint64_t
-hash_dir(const char *dir, size_t len)
-{
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
-	size_t i = 0;
-
-	for (i = 0; i < len; i++)
-		h = (h ^ (unsigned char)dir[i]) * UINT64_C(0x100000001b3);
-	return h;
 }
 
 static bool
@@ -176,7 +165,7 @@ pathcache_parent(struct pathcache *c, const char *rel, const char **base,
 	/* Lists are mostly sorted: try the last directory first. */
 	if (c->count > 0 && is_dir(&c->slots[c->last], rel, len))
 		return c->slots[c->last].fd;
-	hash = hash_dir(rel, len);
+	hash = fnv_bytes(rel, len);
 	for (i = 0; i < c->count; i++) {
 		if (c->slots[i].hash != hash || !is_dir(&c->slots[i], rel, len))
 			continue;

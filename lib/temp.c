@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "create.h"
+#include "fnv.h"
 #include "io.h"
 #include "path.h"
 
@@ -22,10 +23,8 @@ char *
 temp_name(char *to, const char *base)
 {
 	const char *p = path_base(base);
-	uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+	uint64_t h = fnv_text(p);
 
-	for (; *p != '\0'; p++)
-		h = (h ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
 	/* FNV's high bits are weak for short names: mix (MurmurHash3). */
 	h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
 	h = (h ^ h >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);

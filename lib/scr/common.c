@@ -9,7 +9,6 @@
 #include "buf.h"
 #include "error.h"
 #include "io.h"
-#include "map.h"
 #include "meta/kvtree.h"
 #include "meta/value.h"
 #include "path.h"
@@ -61,42 +60,12 @@ add_list(struct kvtree *t, const struct common *c,
 	return files == NULL ? -1 : rc;
 }
 
-/* No two ranks may have the same file: one has overwritten that of the
- * other. */
-static int
-check_lists(const struct kvtree *t, struct error *err)
-{
-	const struct kvtree *rank = NULL, *file = NULL;
-	struct map *seen = map_new();
-	int rc = seen == NULL ? error_no_memory(err) : 0;
-
-	kvtree_foreach (rank, kvtree_get(t, "RANK"))
-		kvtree_foreach (file, kvtree_get(rank, "FILE")) {
-			if (rc < 0)
-				continue;
-			if (map_get(seen, kvtree_key(file)) != MAP_NONE)
-				rc = error_set(
-					err, ERROR_USAGE,
-					"%s: two ranks of a node have files of "
-					"this name in different directories: "
-					"give them different names, or set "
-					"SCR_CACHE_BYPASS=1",
-					kvtree_key(file));
-			else if (map_put(seen, kvtree_key(file), 0) < 0)
-				rc = error_no_memory(err);
-		}
-	map_free(seen);
-	return rc;
-}
-
 static int
 write_list(const struct common *c, int dirfd, const char *stem,
 	   const struct kvtree *lists, struct error *err)
 {
 	char name[64];
 
-	if (check_lists(lists, err) < 0)
-		return -1;
 	(void)snprintf(name, sizeof(name), "%s.shuffile", stem);
 	return newfile_tree(dirfd, name, lists, c->store->global, err);
 }

@@ -23,8 +23,7 @@ struct common {
 	const struct redundancy_job *data, *map;
 };
 
-/* Write them, and sync all files of the directory.  Two ranks that have a file
- * of the same name are ERROR_USAGE.  Collective. */
+/* Write them, and sync all files of the directory.  Collective. */
 int common_write(const struct common *c, struct error *err);
 
 #endif /* SCR_COMMON_H */

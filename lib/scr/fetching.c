@@ -170,7 +170,7 @@ fill(const struct begun *b, struct error *err)
 	struct run *run = b->run;
 	enum fetch_verdict v = FETCH_DONE;
 	struct dataset done = *b->d;
-	struct outset *o = outset_begin(run, b->level, b->s->dir, err);
+	struct outset *o = outset_begin(run, b->level, b->s->dir, 0, err);
 
 	v = fetching_agree(&run->world, o == NULL ? FETCH_BROKEN : FETCH_DONE,
 			   err);

@@ -21,6 +21,7 @@
 #include "path.h"
 #include "scr/flushing_impl.h"
 #include "scr/onprefix.h"
+#include "scr/owned.h"
 #include "scr/run.h"
 #include "transfer/put.h"
 
@@ -235,6 +236,23 @@ write_map(struct flushing *f, struct error *err)
 
 /* --- The whole --- */
 
+/* The files are those of this dataset now. */
+static int
+own(const struct flushing *f, struct error *err)
+{
+	struct buf path = BUF_INIT;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && f->run->owned != NULL && i < f->nfiles;
+	     i++) {
+		rc = path_join(&path, f->run->p.prefix, f->files[i].rel, err);
+		if (rc == 0)
+			rc = owned_add(f->run->owned, path.data, f->d->id, err);
+	}
+	buf_free(&path);
+	return rc;
+}
+
 int
 flushing_commit(struct flushing *f, struct error *err)
 {
@@ -246,6 +264,8 @@ flushing_commit(struct flushing *f, struct error *err)
 		return -1;
 	if (f->put != NULL)
 		rc = put_commit(f->put, err);
+	if (rc == 0 && !f->bypass)
+		rc = own(f, err);
 	if (team_agree(world, rc, err) < 0 || write_map(f, err) < 0)
 		return -1;
 	return onprefix_complete(f->run, f->d, err);

@@ -8,6 +8,7 @@
 #include "buf.h"
 #include "conf.h"
 #include "error.h"
+#include "fnv.h"
 #include "mem.h"
 #include "scr/say.h"
 #include "scr/team.h"
@@ -58,15 +59,13 @@ groups_table(const uint64_t *keys, uint32_t n, struct arena *a,
 
 /* --- Names and values --- */
 
-/* FNV-1a with 64 bits, never 0: two of 100,000 values are the same number once
- * in a thousand million jobs. */
+/* Never 0: two of 100,000 values are the same number once in a thousand million
+ * jobs. */
 static uint64_t
 number_of(const char *text)
 {
-	uint64_t h = 0xcbf29ce484222325;
+	const uint64_t h = fnv_text(text);
 
-	for (; *text != '\0'; text++)
-		h = (h ^ (unsigned char)*text) * 0x100000001b3;
 	return h != 0 ? h : 1;
 }
 

@@ -18,6 +18,7 @@
 #include "scr/held.h"
 #include "scr/onprefix.h"
 #include "scr/outset.h"
+#include "scr/owned.h"
 #include "scr/run.h"
 #include "scr/say.h"
 #include "site/jobfiles.h"
@@ -199,9 +200,11 @@ output_start(struct run *run, const char *name, int flags, struct error *err)
 	kvtree_free(t);
 	if (rc < 0)
 		return -1;
-	run->out = outset_begin(run, level, s->dir, err);
+	run->out = outset_begin(run, level, s->dir, s->d.id, err);
 	rc = team_agree(&run->world, run->out == NULL ? -1 : 0, err);
 	/* With bypass the application writes to the prefix from now on. */
+	if (rc == 0 && level->bypass)
+		rc = owned_begin(run, err);
 	if (rc == 0 && level->bypass)
 		rc = onprefix_begin(run, &s->d, true, err);
 	if (rc < 0) {

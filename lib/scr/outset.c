@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,26 +12,32 @@
 #include "arena.h"
 #include "buf.h"
 #include "error.h"
+#include "fnv.h"
 #include "io.h"
 #include "map.h"
 #include "mem.h"
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "path.h"
+#include "scr/claims.h"
 #include "scr/common.h"
 #include "scr/onprefix.h"
 #include "scr/outset_impl.h"
+#include "scr/owned.h"
 #include "scr/run.h"
 #include "scr/say.h"
 #include "str.h"
 
 #define MODE_DIR 0777
 
+/* Bytes of a name before a suffix of 17. */
+#define NAME_ROOM (NAME_MAX - 17)
+
 /* --- Begin --- */
 
 struct outset *
 outset_begin(const struct run *run, const struct level *level, const char *dir,
-	     struct error *err)
+	     int64_t id, struct error *err)
 {
 	struct outset *o = mem_calloc(1, sizeof(*o));
 	char *cwd = getcwd(NULL, 0);
@@ -42,9 +50,10 @@ outset_begin(const struct run *run, const struct level *level, const char *dir,
 	}
 	o->run = run;
 	o->level = level;
+	o->id = id;
+	o->metafd = -1;
 	o->arena = arena_new();
 	o->paths = map_new();
-	o->bases = map_new();
 	o->dirs = map_new();
 	if (o->arena != NULL) {
 		o->cwd = arena_strdup(o->arena, cwd);
@@ -53,7 +62,7 @@ outset_begin(const struct run *run, const struct level *level, const char *dir,
 	}
 	mem_free(cwd);
 	if (o->cwd == NULL || o->dir == NULL || o->meta == NULL ||
-	    o->paths == NULL || o->bases == NULL || o->dirs == NULL) {
+	    o->paths == NULL || o->dirs == NULL) {
 		error_no_memory(err);
 		outset_free(o);
 		return NULL;
@@ -67,9 +76,10 @@ outset_free(struct outset *o)
 	if (o == NULL)
 		return;
 	map_free(o->paths);
-	map_free(o->bases);
 	map_free(o->dirs);
 	arena_free(o->arena);
+	if (o->metafd >= 0)
+		close(o->metafd);
 	mem_free(o->files);
 	mem_free(o);
 }
@@ -128,38 +138,57 @@ may_share(const struct outset *o)
 	       str_eq(o->level->store->group->name, GROUPS_WORLD);
 }
 
+int
+outset_meta(struct outset *o, struct error *err)
+{
+	if (o->metafd < 0)
+		o->metafd = open(o->meta, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return o->metafd < 0 ? error_sys(err, "%s: cannot open", o->meta)
+			     : o->metafd;
+}
+
 /*
- * Where in cache the file `path` goes: DIR/NAME, and if this rank uses NAME
- * already, DIR/NAME.RANK.COUNT.  The filemap has the name on the prefix.  Where
- * ranks share files, all must find the same name alone: there is no suffix.
+ * Where in cache the file `path` goes: DIR/NAME, or if another file of the
+ * ranks that share DIR has that name, DIR/NAME.HASH, by its path.  The filemap
+ * has the name on the prefix.
  */
 static const char *
 in_cache(struct outset *o, const char *path, struct error *err)
 {
-	const char *base = path_base(path), *name = base, *to = NULL;
-	const size_t before = map_get(o->bases, base);
-	size_t count = before == MAP_NONE ? 0 : before;
+	const char *name = path_base(path);
+	int mine = outset_meta(o, err) < 0 ? -1 : 0;
 
-	if (before != MAP_NONE && may_share(o)) {
+	if (mine == 0 && !str_eq(name, SCR_DIR))
+		mine = claims_take(o->metafd, name, path, err);
+	if (mine == 0) {
+		name = arena_printf(o->arena, "%.*s.%016" PRIx64, NAME_ROOM,
+				    name, fnv_text(path));
+		mine = name == NULL ? error_no_memory(err)
+				    : claims_take(o->metafd, name, path, err);
+	}
+	if (mine == 0)
 		error_set(err, ERROR_USAGE,
-			  "%s: another file is named %s in the cache that all "
-			  "ranks share: give it another name",
-			  path, base);
+			  "%s: another file is named %s: give one of them "
+			  "another name",
+			  path, name);
+	if (mine <= 0)
 		return NULL;
-	}
-	if (before != MAP_NONE || str_eq(base, SCR_DIR))
-		do
-			name = arena_printf(o->arena, "%s.%u.%zu", base,
-					    o->run->world.rank, ++count);
-		while (name != NULL && map_get(o->bases, name) != MAP_NONE);
-	if (name != NULL)
-		to = arena_printf(o->arena, "%s/%s", o->dir, name);
-	if (to == NULL || map_put(o->bases, base, count) < 0 ||
-	    (name != base && map_put(o->bases, name, 0) < 0)) {
+	name = arena_printf(o->arena, "%s/%s", o->dir, name);
+	if (name == NULL)
 		error_no_memory(err);
-		return NULL;
-	}
-	return to;
+	return name;
+}
+
+/* On the prefix; the application may write to it as soon as it has the path. */
+static int
+in_place(struct outset *o, const char *path, struct error *err)
+{
+	if (o->id == 0)
+		return 0;
+	if (make_parent(o, path, err) < 0 || outset_meta(o, err) < 0 ||
+	    owned_make_way(o->run, path, o->id, o->metafd, err) < 0)
+		return -1;
+	return owned_add(o->run->owned, path, o->id, err);
 }
 
 /* Add a file that was not routed before. */
@@ -174,7 +203,7 @@ add_file(struct outset *o, const char *name, const char *path,
 		return error_no_memory(err);
 	if (!o->level->bypass)
 		f.to = in_cache(o, path, err);
-	else if (make_parent(o, path, err) < 0)
+	else if (in_place(o, path, err) < 0)
 		return -1;
 	if (f.to == NULL)
 		return -1;
@@ -228,6 +257,14 @@ find_owners(struct outset *o, struct error *err)
 	say_abort("Shared file access detected while not in bypass mode");
 }
 
+/* All ranks have routed their files: names are settled. */
+static void
+drop_claims(const struct outset *o)
+{
+	for (size_t i = 0; o->metafd >= 0 && i < o->nfiles; i++)
+		claims_drop(o->metafd, path_base(o->files[i].to));
+}
+
 /* Look at the files that this rank owns. */
 static int
 look(struct outset *o, struct error *err)
@@ -265,6 +302,7 @@ check(struct outset *o, bool valid, struct dataset *d, struct error *err)
 
 	if (find_owners(o, err) < 0)
 		return -1;
+	drop_claims(o);
 	rc = look(o, err);
 	if (!valid)
 		rc = error_set(err, ERROR_LOST,

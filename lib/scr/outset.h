@@ -12,6 +12,7 @@
 #define SCR_OUTSET_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "scr/scr.h"
 
@@ -22,16 +23,18 @@ struct outset; /* opaque */
 struct run;
 
 /* Begin a dataset that is protected as `level` says; `dir` is its directory in
- * cache, which holds .scr.  NULL: ERROR_NOMEM, ERROR_SYSTEM.  Local. */
+ * cache, which holds .scr.  `id` is its id if the application writes it; 0: its
+ * files are on the prefix already.  NULL: ERROR_NOMEM, ERROR_SYSTEM.  Local. */
 struct outset *outset_begin(const struct run *run, const struct level *level,
-			    const char *dir, struct error *err);
+			    const char *dir, int64_t id, struct error *err);
 void outset_free(struct outset *o); /* NULL is ignored */
 
 /*
  * Where to write the file `name`: in cache, or with bypass on the prefix, where
- * its directory is made.  Local; the same file may come twice.  A name that a
- * rank uses in several directories gets a suffix in cache.  Ends
- * the job if the file is not below the prefix, or its path too long.
+ * its directory is made.  Local; the same file may come twice.  If
+ * ranks of a node use a name in several directories, all but one of these files
+ * get a suffix in cache.  With bypass, a dataset that has the file on the prefix
+ * is retired (owned.h).  Ends the job if the file is not below the prefix, or its path too long.
  * ERROR_NOMEM, ERROR_SYSTEM.
  */
 int outset_route(struct outset *o, const char *name,

@@ -24,10 +24,11 @@ struct outset {
 	const struct run *run;
 	const struct level *level;
 	const char *dir, *meta; /* in cache: of the dataset, and its .scr */
+	int64_t id;		/* 0: it is fetched */
+	int metafd;		/* of `meta`; -1: not open */
 	const char *cwd;
 	struct arena *arena;
 	struct map *paths; /* file on the prefix: its place in `files` */
-	struct map *bases; /* name in cache: suffixes that it has got */
 	struct map *dirs;  /* directories that were made */
 	size_t nfiles, cap;
 	struct outset_file *files; /* in order of routing */
@@ -36,6 +37,9 @@ struct outset {
 	struct redundancy_file *owned;
 	size_t *routed; /* for each of `owned`: its place in `files` */
 };
+
+/* Its metadata directory, open until outset_free(); -1: error. */
+int outset_meta(struct outset *o, struct error *err);
 
 /* Mark the files that a lower rank has routed, too.  *shared: any rank has such
  * files.  Collective. */

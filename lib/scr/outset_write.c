@@ -2,10 +2,8 @@
 /* outset_write.c - the filemap of a rank (formats.md 4.2). */
 #include "scr/outset_impl.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "arena.h"
 #include "error.h"
@@ -14,18 +12,6 @@
 #include "path.h"
 #include "scr/newfile.h"
 #include "scr/run.h"
-
-static int
-open_meta(const struct outset *o, struct error *err)
-{
-	int fd = open(o->meta, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0)
-		return error_sys(err, "%s: cannot open", o->meta);
-	return fd;
-}
-
-/* --- Filemap --- */
 
 /* The last file first, as LLNL's library writes them. */
 static struct kvtree *
@@ -66,7 +52,7 @@ outset_write_filemap(struct outset *o, struct redundancy_file *map,
 	char name[64];
 	struct kvtree *t = filemap_tree(o, err);
 	struct stat st;
-	int fd = t == NULL ? -1 : open_meta(o, err);
+	int fd = t == NULL ? -1 : outset_meta(o, err);
 	int rc = -1;
 
 	*map = (struct redundancy_file){ .crc = 0 };
@@ -80,8 +66,6 @@ outset_write_filemap(struct outset *o, struct redundancy_file *map,
 		rc = error_sys(err, "%s", map->path);
 	if (rc == 0)
 		attr_from_stat(&map->attr, &st);
-	if (fd >= 0)
-		close(fd);
 	kvtree_free(t);
 	return rc < 0 ? error_wrap(err, "%s", o->meta) : 0;
 }

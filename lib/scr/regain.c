@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "catalogue/catalogue.h"
 #include "clock.h"
 #include "error.h"
 #include "mem.h"
@@ -16,6 +17,7 @@
 #include "scr/common.h"
 #include "scr/events.h"
 #include "scr/held.h"
+#include "scr/onprefix.h"
 #include "scr/redundancy.h"
 #include "scr/regain_impl.h"
 #include "scr/run.h"
@@ -99,6 +101,27 @@ check_files(const struct regain *g, struct error *err)
 	return 0;
 }
 
+/* Rank 0, of a dataset in bypass: has a newer one replaced its files? */
+static int
+check_replaced(const struct regain *g, struct error *err)
+{
+	struct catalogue *c = catalogue_open(g->run->p.prefix, err);
+	struct catalogue_options o;
+	int64_t by = 0;
+	int rc = -1;
+
+	if (c == NULL)
+		return -1;
+	onprefix_options(&o);
+	rc = catalogue_replaced(c, g->set->d.id, &o, &by, err);
+	catalogue_close(c);
+	if (rc == 0 && by > 0)
+		rc = error_set(err, ERROR_LOST,
+			       "dataset %" PRId64 " has replaced its files",
+			       by);
+	return rc;
+}
+
 /* Verify the files of this rank, and rebuild what is lost. */
 static int
 rebuild_files(struct regain *g, struct error *err)
@@ -107,6 +130,8 @@ rebuild_files(struct regain *g, struct error *err)
 	const bool before = g->changed;
 	int rc = regain_look(g, &g->parts[0], true, err);
 
+	if (rc == 0 && g->set->bypass && world->rank == 0)
+		rc = check_replaced(g, err);
 	if (team_agree(world, rc, err) < 0)
 		return -1;
 	if (!g->set->bypass) {
@@ -199,7 +224,8 @@ restore(struct regain *g, struct error *err)
 	    regain_move(g, err) < 0)
 		return -1;
 	rc = regain_look(g, &g->parts[0], false, err);
-	if (team_agree(world, rc, err) < 0 || regain_set(g, true, err) < 0)
+	if (team_agree(world, rc, err) < 0 || regain_set(g, true, err) < 0 ||
+	    regain_settle(g, err) < 0)
 		return -1;
 	/* Names of redundancy files that were rebuilt are known from here
 	 * on. */
@@ -209,8 +235,7 @@ restore(struct regain *g, struct error *err)
 		return 0;
 	if (commit(g, err) < 0)
 		return -1;
-	regain_drop(g);
-	return 0;
+	return regain_drop(g, err);
 }
 
 static int
@@ -265,6 +290,7 @@ regain_one(struct run *run, const struct held_set *set, struct error *err)
 	if (g.dirfd >= 0)
 		close(g.dirfd);
 	mem_free(g.parts);
+	mem_free(g.moved.list);
 	arena_free(g.arena);
 	return rc;
 }

@@ -45,38 +45,7 @@ struct regain_part {
 	bool unread;   /* some could not be read: they may be right */
 };
 
-struct regain {
-	struct run *run;
-	const struct held_set *set;
-	const char *meta; /* .scr of its directory */
-	struct arena *arena;
-	int dirfd, metafd; /* -1: missing on this node */
-	/* What this rank looks after: its own part first, then those of ranks
-	 * that run on another node. */
-	size_t nparts;
-	struct regain_part *parts;
-	bool changed; /* files of this rank were moved or rebuilt */
-	unsigned temps;
-};
-
-/* Find the parts in the directory of this node.  Collective. */
-int regain_list(struct regain *g, struct error *err);
-
-/* Look at all that belongs to `p`.  With `deep`, checksums are verified. */
-int regain_look(const struct regain *g, struct regain_part *p, bool deep,
-		struct error *err);
-
-/* Move parts to the nodes of their ranks; the old ones stay.  Collective. */
-int regain_move(struct regain *g, struct error *err);
-
-/* Remove what regain_move() has left. */
-void regain_drop(const struct regain *g);
-
-/* Rebuild what the set of this rank over filemaps, or over files, has lost.
- * Collective.  ERROR_LOST: some set cannot be rebuilt. */
-int regain_set(struct regain *g, bool map, struct error *err);
-
-/* A file that was rebuilt, before it gets its name. */
+/* A file that was rebuilt or moved, before it gets its name. */
 struct regain_built {
 	const char *temp, *name;
 	int dirfd;
@@ -88,6 +57,44 @@ struct regain_builts {
 	size_t count, cap;
 	struct regain_built *list; /* for mem_free() */
 };
+
+struct regain {
+	struct run *run;
+	const struct held_set *set;
+	const char *meta; /* .scr of its directory */
+	struct arena *arena;
+	int dirfd, metafd; /* -1: missing on this node */
+	/* What this rank looks after: its own part first, then those of ranks
+	 * that run on another node. */
+	size_t nparts;
+	struct regain_part *parts;
+	struct regain_builts moved; /* files that have come, not metadata */
+	bool changed; /* files of this rank were moved or rebuilt */
+	unsigned temps;
+};
+
+/* Find the parts in the directory of this node.  Collective. */
+int regain_list(struct regain *g, struct error *err);
+
+/* Look at all that belongs to `p`.  With `deep`, checksums are verified. */
+int regain_look(const struct regain *g, struct regain_part *p, bool deep,
+		struct error *err);
+
+/* Move parts to the nodes of their ranks; the old ones stay.  Metadata get
+ * their names, files wait in g->moved.  Collective. */
+int regain_move(struct regain *g, struct error *err);
+
+/* When the filemaps are right: give the files that were moved their names.
+ * ERROR_USAGE: ranks that run on one node now have files of the same name;
+ * nothing is replaced.  Collective. */
+int regain_settle(struct regain *g, struct error *err);
+
+/* Remove what regain_move() has left.  Collective. */
+int regain_drop(const struct regain *g, struct error *err);
+
+/* Rebuild what the set of this rank over filemaps, or over files, has lost.
+ * Collective.  ERROR_LOST: some set cannot be rebuilt. */
+int regain_set(struct regain *g, bool map, struct error *err);
 
 /* The part of regain_set() in which the members of set `set` of `p` compute.
  * Collective over them.  The result is that of this rank. */

@@ -21,6 +21,7 @@
 #include "buf.h"
 #include "error.h"
 #include "io.h"
+#include "map.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
 #include "path.h"
@@ -311,20 +312,42 @@ transfer(struct outgoing *o, struct incoming *in, uint32_t from,
 	return rc < 0 ? rc : in->rc;
 }
 
-/* Give the files their names, and take them as the part of this rank. */
+/* A file of the application: its name may be that of another rank's. */
 static int
-settle(struct regain *g, const struct incoming *in, struct error *err)
+put_off(struct regain *g, const struct arrived *a, struct error *err)
+{
+	struct regain_builts *b = &g->moved;
+
+	if (!MEM_ROOM(b->list, b->count, b->cap))
+		return error_no_memory(err);
+	b->list[b->count++] = (struct regain_built){ .temp = a->temp,
+						     .name = a->item.name,
+						     .dirfd = g->dirfd,
+						     .has_attr = true,
+						     .attr = a->attr };
+	return 0;
+}
+
+/* Give the metadata their names, and take them as the part of this rank. */
+static int
+take(struct regain *g, const struct incoming *in, struct error *err)
 {
 	struct regain_part *p = &g->parts[0];
 
+	g->changed |= in->count > 0;
 	for (size_t i = 0; i < in->count; i++) {
 		const struct arrived *a = &in->list[i];
 		struct redset_name n;
 
-		if (regain_rename(g, a->temp, regain_fd(g, a->item.map),
-				  a->item.name, &a->attr, err) < 0)
+		if (!a->item.map) {
+			if (put_off(g, a, err) < 0)
+				return -1;
+			continue;
+		}
+		if (regain_rename(g, a->temp, g->metafd, a->item.name, &a->attr,
+				  err) < 0)
 			return -1;
-		if (!a->item.map || !redset_name_parse(a->item.name, &n, NULL))
+		if (!redset_name_parse(a->item.name, &n, NULL))
 			continue;
 		if (n.descriptor)
 			p->descriptor[n.map] = a->item.name;
@@ -333,7 +356,6 @@ settle(struct regain *g, const struct incoming *in, struct error *err)
 				(struct regain_red){ .name = a->item.name,
 						     .is = n };
 	}
-	g->changed |= in->count > 0;
 	return 0;
 }
 
@@ -354,7 +376,7 @@ move(struct regain *g, struct outgoing *o, struct incoming *in, uint32_t from,
 		return -1;
 	if (team_agree(&g->run->world, transfer(o, in, from, err), err) < 0)
 		return -1;
-	return team_agree(&g->run->world, settle(g, in, err), err);
+	return team_agree(&g->run->world, take(g, in, err), err);
 }
 
 int
@@ -379,23 +401,134 @@ regain_move(struct regain *g, struct error *err)
 	return rc;
 }
 
+/* --- Names --- */
+
+/* The leader of a directory: no two ranks may have files of the same name. */
+static int
+check_names(const struct regain *g, const struct team_mail *in,
+	    struct error *err)
+{
+	struct map *seen = map_new();
+	int rc = seen == NULL ? error_no_memory(err) : 0;
+
+	for (size_t i = 0; rc == 0 && i < in->count; i++) {
+		const char *at = in->notes[i].data;
+		const char *end = at + in->notes[i].len;
+
+		for (; rc == 0 && at < end; at += strlen(at) + 1)
+			if (map_get(seen, at) != MAP_NONE)
+				rc = error_set(
+					err, ERROR_USAGE,
+					"%s: two ranks that run on node %s now "
+					"have a file of this name: start them "
+					"on the nodes where they ran",
+					at, g->run->host);
+			else if (map_put(seen, at, 0) < 0)
+				rc = error_no_memory(err);
+	}
+	map_free(seen);
+	return rc;
+}
+
+/* Send the names of this rank's files to the leader. */
+static int
+compare_names(struct regain *g, struct error *err)
+{
+	const struct team *t = &g->set->store->sharers;
+	const struct filemap *fm = &g->parts[0].fm;
+	struct team_note note = { .rank = 0 };
+	struct team_mail out = { 1, &note }, in = { 0, NULL };
+	struct buf names = BUF_INIT;
+	int rc = 0;
+
+	for (size_t i = 0; i < fm->nfiles; i++) {
+		const char *name = path_base(fm->files[i].cache_path);
+
+		(void)buf_add(&names, name, strlen(name) + 1);
+	}
+	note.data = names.data;
+	note.len = names.len;
+	rc = team_agree(t, buf_check(&names, err), err);
+	if (rc == 0)
+		rc = team_notes(t, &out, g->arena, &in, err);
+	if (rc == 0)
+		rc = check_names(g, &in, err);
+	buf_free(&names);
+	return rc;
+}
+
+int
+regain_settle(struct regain *g, struct error *err)
+{
+	const struct team *world = &g->run->world;
+	int rc = 0;
+
+	if (g->set->bypass || !team_any(world, g->changed))
+		return 0;
+	rc = regain_look(g, &g->parts[0], false, err);
+	if (team_agree(world, rc, err) < 0 ||
+	    team_agree(world, compare_names(g, err), err) < 0)
+		return -1;
+	for (size_t i = 0; rc == 0 && i < g->moved.count; i++) {
+		const struct regain_built *b = &g->moved.list[i];
+
+		rc = regain_rename(g, b->temp, b->dirfd, b->name, &b->attr,
+				   err);
+	}
+	return team_agree(world, rc, err);
+}
+
 /* --- The old files --- */
 
+/* What stays, and what may go: '=' or '-', a name, and a NUL. */
 static void
-drop_part(const struct regain *g, const struct regain_part *p)
+list_old(const struct regain *g, struct buf *out)
+{
+	for (size_t i = 0; i < g->nparts; i++) {
+		const struct regain_part *p = &g->parts[i];
+
+		for (size_t k = 0; k < p->fm.nfiles; k++) {
+			const char *name = path_base(p->fm.files[k].cache_path);
+
+			(void)buf_add(out, i == 0 ? "=" : "-", 1);
+			(void)buf_add(out, name, strlen(name) + 1);
+		}
+	}
+}
+
+/* The leader of a directory: remove the files of ranks that run elsewhere.  A
+ * rank that runs here may have one of the same name: it stays. */
+static void
+drop_files(const struct regain *g, const struct team_mail *in)
+{
+	struct map *stay = map_new();
+
+	for (int pass = 0; stay != NULL && pass < 2; pass++)
+		for (size_t i = 0; i < in->count; i++) {
+			const char *at = in->notes[i].data;
+			const char *end = at + in->notes[i].len;
+
+			for (; at < end; at += strlen(at) + 1) {
+				const char *name = at + 1;
+
+				if (pass == 0 && *at == '=' &&
+				    map_put(stay, name, 0) < 0)
+					goto out;
+				if (pass == 1 && *at == '-' &&
+				    path_is_clean(name) &&
+				    map_get(stay, name) == MAP_NONE)
+					(void)unlinkat(g->dirfd, name, 0);
+			}
+		}
+out:
+	map_free(stay);
+}
+
+static void
+drop_meta(const struct regain *g, const struct regain_part *p)
 {
 	char name[64];
-	struct stat st;
 
-	for (size_t i = 0; !g->set->bypass && i < p->fm.nfiles; i++) {
-		const char *base = path_base(p->fm.files[i].cache_path);
-
-		/* A file that has arrived since may have the same name. */
-		if (p->inodes[i] != 0 &&
-		    fstatat(g->dirfd, base, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    st.st_ino == p->inodes[i])
-			(void)unlinkat(g->dirfd, base, 0);
-	}
 	for (int i = 0; i < 2; i++) {
 		if (p->red[i].name != NULL)
 			(void)unlinkat(g->metafd, p->red[i].name, 0);
@@ -405,9 +538,27 @@ drop_part(const struct regain *g, const struct regain_part *p)
 	(void)unlinkat(g->metafd, filemap_name(name, sizeof(name), p->rank), 0);
 }
 
-void
-regain_drop(const struct regain *g)
+int
+regain_drop(const struct regain *g, struct error *err)
 {
-	for (size_t i = 1; g->metafd >= 0 && i < g->nparts; i++)
-		drop_part(g, &g->parts[i]);
+	const struct team *t = &g->set->store->sharers;
+	struct team_note note = { .rank = 0 };
+	struct team_mail out = { 1, &note }, in = { 0, NULL };
+	struct buf names = BUF_INIT;
+	int rc = 0;
+
+	if (!g->set->bypass && team_any(t, g->nparts > 1)) {
+		list_old(g, &names);
+		note.data = names.data;
+		note.len = names.len;
+		rc = team_agree(t, buf_check(&names, err), err);
+		if (rc == 0)
+			rc = team_notes(t, &out, g->arena, &in, err);
+		if (rc == 0)
+			drop_files(g, &in);
+	}
+	for (size_t i = 1; rc == 0 && g->metafd >= 0 && i < g->nparts; i++)
+		drop_meta(g, &g->parts[i]);
+	buf_free(&names);
+	return team_agree(&g->run->world, rc, err);
 }

@@ -18,6 +18,7 @@
 #include "scr/onprefix.h"
 #include "scr/output.h"
 #include "scr/outset.h"
+#include "scr/owned.h"
 #include "scr/regain.h"
 #include "scr/restart.h"
 #include "scr/say.h"
@@ -168,6 +169,7 @@ run_end(struct run *run, struct error *err)
 	(void)err;
 	outset_free(run->out);
 	restart_free(run->in);
+	owned_free(run->owned);
 	held_close(run->held);
 	levels_free(&run->levels);
 	stores_free(&run->stores);

@@ -20,6 +20,7 @@ struct arena;
 struct conf;
 struct error;
 struct held;	/* held.h: the datasets in the caches */
+struct owned;	/* owned.h: whose the files on the prefix are */
 struct outset;	/* outset.h: the dataset being written */
 struct restart; /* restart.h: the dataset being read */
 struct settings;
@@ -35,8 +36,9 @@ struct run {
 	struct stores stores;
 	struct levels levels;
 	struct held *held;
-	struct outset *out; /* NULL: no dataset is being written */
-	struct restart *in; /* NULL: none is being read */
+	struct owned *owned; /* NULL: no dataset in bypass yet */
+	struct outset *out;  /* NULL: no dataset is being written */
+	struct restart *in;  /* NULL: none is being read */
 	/* Numbers of the last dataset and of the last checkpoint; `numbered`:
 	 * none on the prefix is higher. */
 	int64_t dataset_id, ckpt_id;

@@ -10,6 +10,7 @@
 #include "buf.h"
 #include "clock.h"
 #include "error.h"
+#include "fnv.h"
 #include "mem.h"
 #include "scr/say.h"
 
@@ -64,10 +65,8 @@ team_free(struct team *t)
 uint32_t
 team_home(const char *path, uint32_t ranks)
 {
-	uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+	const uint64_t h = fnv_text(path);
 
-	for (; *path != '\0'; path++)
-		h = (h ^ (unsigned char)*path) * UINT64_C(0x100000001b3);
 	return (uint32_t)((h ^ h >> 32) % ranks);
 }
 

@@ -8,6 +8,8 @@
  *   files=N       files of a rank (1); "rank": rank % 4, "none3": 0 on rank 3
  *   name=TEXT     name of a dataset, with %d for the step ("ckpt.%d"); "":
  *                 the library gives it a name
+ *   dir=DIR       the files are always DIR/...; else the name of the dataset
+ *   die=N         the job is killed in step N, before the last rank writes
  *   flags=N       SCR_FLAGs (1); flags2=N: those of each second step
  *   from=DIR      the files of rank R are instead those that DIR.R lists, a
  *                 name a line: copies of DIR/NAME, with their modes and times
@@ -29,6 +31,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +138,18 @@ copy_files(const char *dir)
 	return rc;
 }
 
+/* The last rank kills the job, when all have routed a file. */
+static void
+die(void)
+{
+	int size = 0;
+
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank == size - 1)
+		raise(SIGKILL);
+}
+
 /* Write the files of a step below `dir`. */
 static int
 write_files(const char *dir, int step)
@@ -155,8 +170,10 @@ write_files(const char *dir, int step)
 				 i);
 		if (route(name, path) < 0)
 			rc = -1;
-		else if ((i < count - 1 || !last) &&
-			 write_file(path, step, i) < 0)
+		if (number("die", 0) == step)
+			die();
+		if (rc == 0 && (i < count - 1 || !last) &&
+		    write_file(path, step, i) < 0)
 			rc = -1;
 	}
 	if (number("shared", 0)) {
@@ -183,7 +200,8 @@ write_dataset(int step)
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	snprintf(name, sizeof(name), pattern, step);
 #pragma GCC diagnostic pop
-	snprintf(dir, sizeof(dir), "%s", *name != '\0' ? name : "step");
+	snprintf(dir, sizeof(dir), "%s",
+		 text("dir", *name != '\0' ? name : "step"));
 	if (number("pair", 0))
 		rc = SCR_Start_checkpoint();
 	else

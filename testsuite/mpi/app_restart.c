@@ -9,6 +9,7 @@
  *   files=N     files of a rank (1); "rank": rank % 4; the second is empty
  *   shared=1    one file more, which rank 0 writes and all ranks read
  *   pair=1      SCR_Start_checkpoint(), so that the library names the datasets
+ *   equal=1     all files have one name, in different directories
  *   base=1      files of the restart are asked for by their last component
  *   reject=R    rank R rejects the first checkpoint that is offered
  *   times=N     and the next ones, N in all
@@ -71,7 +72,11 @@ seed_of(int step, int file)
 static void
 name_of(char *to, size_t size, int step, int file)
 {
-	snprintf(to, size, "ckpt.%d/d%d/rank_%d.%d", step, rank, rank, file);
+	if (number("equal", 0))
+		snprintf(to, size, "ckpt.%d/d%d/%d/f", step, rank, file);
+	else
+		snprintf(to, size, "ckpt.%d/d%d/rank_%d.%d", step, rank, rank,
+			 file);
 }
 
 /* The shared file; what rank 0 says of it. */

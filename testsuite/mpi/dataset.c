@@ -224,7 +224,7 @@ main(int argc, char **argv)
 		group.name = GROUPS_WORLD;
 	find_sets(&run, &level, argv);
 	make_dirs(&store);
-	o = outset_begin(&run, &level, dir, &err);
+	o = outset_begin(&run, &level, dir, 1, &err);
 	if (o == NULL)
 		say_abort("%s", err.text);
 	snprintf(list, sizeof(list), "%s/list.%u", argv[4], run.world.rank);

@@ -278,3 +278,39 @@ bypass mode"* ]] || failed "message"
 		((syncs >= 1 && syncs <= (r == 0 ? 11 : 9))) || failed "syncs"
 	done
 }
+
+# The ids that the index has as valid, as "1 2".
+valid()
+{
+	scr_index --prefix "$PREFIX" --list --json |
+		jq -r '[.datasets[] | select(.valid) | .id] | sort |
+			map(tostring) | join(" ")'
+}
+
+@test "bypass over the files of an older dataset: the index knows it before" {
+	export SCR_CACHE_BYPASS=1
+	job "0 0 1 1" app_ckpt name=keep.%d files=2
+	job "0 0 1 1" app_ckpt name=a.%d dir=latest files=2
+	[[ $(valid) == "1 2" ]] || failed "valid: $(valid)"
+	job "0 0 1 1" app_ckpt name=b.%d dir=latest files=2 die=1
+	((status != 0)) || failed "not killed"
+	[[ $(grep -c 'dataset 2 (a.1): marked incomplete: dataset 3 replaces' \
+		<<<"$stderr") -eq 1 ]] || failed "message, once"
+	[[ $(valid) == 1 ]] || failed "valid: $(valid)"
+	# Its filemaps in the cache are right, but its files may be mixed.
+	job "0 0 1 1" app_ckpt steps=0
+	[[ $stderr == *"dataset 2 \`a.1': dataset 3 has replaced its files"* ]] ||
+		failed "restart"
+}
+
+@test "bypass, always to the same files: the newest is valid" {
+	export SCR_CACHE_BYPASS=1
+	job "0 1" app_ckpt dir=latest steps=3
+	completed 1 2 3
+	[[ $(valid) == 3 ]] || failed "valid: $(valid)"
+	lose 0 1
+	job "0 1" app_ckpt dir=latest steps=1
+	[[ $(valid) == 4 ]] || failed "valid: $(valid)"
+	[[ $stderr == *"dataset 3 (ckpt.3): marked incomplete"* ]] ||
+		failed "message"
+}

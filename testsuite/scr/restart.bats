@@ -320,3 +320,45 @@ load restarts
 	[[ $output != *ckpt.3* ]]
 	[[ $stderr == *"dataset 2 \`ckpt.2'"*"removed from the cache"* ]]
 }
+
+@test "equal names of the ranks of a node: a node lost, a spare one (54)" {
+	for scheme in PARTNER XOR RS; do
+		export SCR_COPY_TYPE=$scheme
+		fresh "0 0 1 1 2 2" equal=1
+		lose 1
+		restarts "0 0 1 1 2 2" ckpt.3 equal=1
+		lose 2
+		restarts "0 0 1 1 3 3" ckpt.3 equal=1
+	done
+}
+
+@test "equal names of the ranks of a node: flushed, fetched, saved (54)" {
+	local k
+
+	SCR_FLUSH=1 fresh "0 0 1 1" equal=1
+	[[ $(find "$PREFIX/ckpt.3" -type f | wc -l) -eq 8 ]] || failed "flushed"
+	lose 0 1
+	restarts "0 0 1 1" ckpt.3 equal=1
+	fresh "0 0 1 1" equal=1
+	for k in 0 1; do
+		PMI_RANK=0 try "$TESTSUITE/scr/node.sh" "$k" scr_copy --id 3 \
+			--cntldir "$SSD/$CACHE" --prefix "$PREFIX"
+		assert_status 0
+	done
+	lose 0 1
+	try scr_index --prefix "$PREFIX" --build 3
+	assert_status 0
+	restarts "0 0 1 1" ckpt.3 equal=1
+}
+
+@test "equal names that meet on one node: not taken, and not damaged" {
+	fresh "0 1 2 3" equal=1
+	lose 1
+	restarts "0 0 2 3" none equal=1
+	[[ $stderr == *": f: two ranks that run on node node0 now have"* ]] ||
+		failed "message"
+	[[ $stderr == *"it stays in the cache"* ]] || failed "kept"
+	restarts "0 1 2 3" ckpt.3 equal=1
+	# Ranks may swap places.
+	restarts "3 2 1 0" ckpt.3 equal=1
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scr/owned.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "catalogue/catalogue.h"
+#include "error.h"
+#include "lock.h"
+#include "map.h"
+#include "mem.h"
+#include "meta/dataset_dir.h"
+#include "meta/index.h"
+#include "path.h"
+#include "scr/lists.h"
+#include "scr/onprefix.h"
+#include "scr/run.h"
+#include "work.h"
+
+struct owned {
+	struct arena *arena;
+	struct map *ids;  /* by path */
+	int64_t *retired; /* datasets that need no other mark */
+	size_t count, cap;
+};
+
+void
+owned_free(struct owned *o)
+{
+	if (o == NULL)
+		return;
+	map_free(o->ids);
+	arena_free(o->arena);
+	mem_free(o->retired);
+	mem_free(o);
+}
+
+static struct owned *new (struct error *err)
+{
+	struct owned *o = mem_calloc(1, sizeof(*o));
+
+	if (o != NULL) {
+		o->arena = arena_new();
+		o->ids = map_new();
+	}
+	if (o != NULL && o->arena != NULL && o->ids != NULL)
+		return o;
+	owned_free(o);
+	error_no_memory(err);
+	return NULL;
+}
+
+int
+owned_add(struct owned *o, const char *path, int64_t id, struct error *err)
+{
+	if (o == NULL)
+		return 0;
+	if (map_get(o->ids, path) == MAP_NONE)
+		path = arena_strdup(o->arena, path);
+	if (path == NULL || map_put(o->ids, path, (size_t)id) < 0)
+		return error_no_memory(err);
+	return 0;
+}
+
+/* --- What the prefix has --- */
+
+/* Rank 0: the ids of the valid datasets, oldest first. */
+static int
+find_ids(const struct run *run, struct buf *out, struct error *err)
+{
+	struct catalogue *c = catalogue_open(run->p.prefix, err);
+	struct error why = ERROR_INIT;
+	struct index_entry *all = NULL;
+	struct index *ix = NULL;
+	size_t n = 0;
+	int rc = -1;
+
+	if (c != NULL) {
+		ix = catalogue_read(c, &why);
+		rc = ix != NULL || why.kind == ERROR_ABSENT
+			     ? 0
+			     : error_pass(err, &why);
+	}
+	if (ix != NULL)
+		all = index_entries(ix, &n, err);
+	if (n == (size_t)-1)
+		rc = -1;
+	while (rc == 0 && n-- > 0)
+		if (index_entry_valid(&all[n]))
+			(void)buf_add(out, &all[n].id, sizeof(all[n].id));
+	mem_free(all);
+	index_free(ix);
+	catalogue_close(c);
+	return rc < 0 ? -1 : buf_check(out, err);
+}
+
+/* The files of this rank in dataset `id`.  One that cannot be read has nothing
+ * to lose. */
+static int
+add_dataset(struct run *run, int64_t id, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct arena *a = arena_new();
+	struct buf path = BUF_INIT;
+	struct lists l = { .count = 0 };
+	int rc = team_agree(&run->world, a == NULL ? error_no_memory(err) : 0,
+			    err);
+
+	if (rc == 0 && lists_read(run, id, a, &l, &why) < 0) {
+		l.count = 0;
+		rc = why.kind == ERROR_NOMEM ? error_pass(err, &why) : 0;
+	}
+	for (size_t i = 0; rc == 0 && i < l.count; i++) {
+		buf_clear(&path);
+		if (buf_printf(&path, "%s/%s", run->p.prefix, l.files[i].rel) <
+		    0)
+			rc = error_no_memory(err);
+		else
+			rc = owned_add(run->owned, path.data, id, err);
+	}
+	buf_free(&path);
+	arena_free(a);
+	return rc;
+}
+
+int
+owned_begin(struct run *run, struct error *err)
+{
+	const struct team *world = &run->world;
+	struct buf ids = BUF_INIT;
+	int64_t id = 0;
+	int rc = 0, local = 0;
+
+	if (run->owned != NULL)
+		return 0;
+	run->owned = new (err);
+	rc = run->owned == NULL ? -1 : 0;
+	if (rc == 0 && world->rank == 0)
+		rc = find_ids(run, &ids, err);
+	rc = team_agree(world, rc, err);
+	if (rc == 0)
+		rc = team_share(world, 0, &ids, err);
+	for (size_t at = 0; rc == 0 && at < ids.len; at += sizeof(id)) {
+		memcpy(&id, ids.data + at, sizeof(id));
+		if (local == 0)
+			local = add_dataset(run, id, err);
+		else
+			(void)add_dataset(run, id, NULL);
+	}
+	buf_free(&ids);
+	if (rc == 0)
+		rc = team_agree(world, local, err);
+	if (rc < 0) {
+		owned_free(run->owned);
+		run->owned = NULL;
+	}
+	return rc;
+}
+
+/* --- Before a file is replaced --- */
+
+static bool
+is_retired(const struct owned *o, int64_t id)
+{
+	for (size_t i = o->count; i-- > 0;)
+		if (o->retired[i] == id)
+			return true;
+	return false;
+}
+
+/* Unless another rank has: mark it. */
+static int
+mark(struct catalogue *c, int64_t id, int64_t by, struct error *err)
+{
+	struct catalogue_options o;
+	int64_t done = 0;
+
+	onprefix_options(&o);
+	if (catalogue_replaced(c, id, &o, &done, err) < 0)
+		return -1;
+	return done > 0 ? 0 : catalogue_retire(c, id, by, &o, err);
+}
+
+/* One node after the other, by a lock in the metadata of the dataset. */
+static int
+retire(const struct run *run, int64_t id, int64_t by, struct error *err)
+{
+	struct catalogue *c = catalogue_open(run->p.prefix, err);
+	char name[DATASET_DIR_NAME];
+	struct error why = ERROR_INIT;
+	struct work quiet = { .log = NULL };
+	int fd = -1, lock = -2, rc = -1;
+
+	if (c == NULL)
+		return -1;
+	snprintf(name, sizeof(name), DATASET_DIR_FMT, id);
+	fd = path_open_beneath(catalogue_scr_fd(c), name,
+			       O_RDONLY | O_DIRECTORY, 0, &why);
+	if (fd >= 0)
+		lock = lock_take(fd, name, &quiet, err);
+	else if (why.kind != ERROR_ABSENT)
+		(void)error_pass(err, &why);
+	if (lock != -1 && (fd >= 0 || why.kind == ERROR_ABSENT))
+		rc = mark(c, id, by, err);
+	if (fd >= 0) {
+		lock_give(fd, lock);
+		close(fd);
+	}
+	catalogue_close(c);
+	return rc;
+}
+
+int
+owned_make_way(const struct run *run, const char *path, int64_t id, int metafd,
+	       struct error *err)
+{
+	struct owned *o = run->owned;
+	const size_t was = o != NULL ? map_get(o->ids, path) : MAP_NONE;
+	struct work quiet = { .log = NULL };
+	int lock = -1, rc = 0;
+
+	if (was == MAP_NONE || (int64_t)was == id ||
+	    is_retired(o, (int64_t)was))
+		return 0;
+	if (!MEM_ROOM(o->retired, o->count, o->cap))
+		return error_no_memory(err);
+	lock = lock_take(metafd, path, &quiet, err);
+	if (lock == -1)
+		return -1;
+	rc = retire(run, (int64_t)was, id, err);
+	lock_give(metafd, lock);
+	if (rc == 0)
+		o->retired[o->count++] = (int64_t)was;
+	return rc;
+}
