@@ -25,6 +25,7 @@
  *   replaced.c     refuse such a dataset
  *   claims.c       the files of a dataset that can be deleted with it
  *   owners.c       which datasets own which paths
+ *   expect.c       those that lack files
  *   erase.c        remove files and directories, never through a link
  *   list.c         tables, JSON, prune: without access to files
  *   packed_find.c  packed datasets by name
@@ -543,6 +544,9 @@ struct owned *owners_add(struct owners *t, const char *path, struct error *err);
 int owners_each(struct catalogue *c, int64_t id,
 		const struct catalogue_options *o, catalogue_names_fn fn,
 		void *arg, struct error *why);
+
+/* Can a job restart from the dataset, or --add bring it back? */
+bool owners_restorable(struct catalogue *c, const struct index *ix, int64_t id);
 
 /* Set `kept` of all paths that dataset `id` owns.  *found is their number. -1:
  * its paths are unknown because of *why. */

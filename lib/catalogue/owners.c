@@ -239,6 +239,12 @@ is_complete(struct catalogue *c, int64_t id)
 	return t != NULL && s.complete == 1;
 }
 
+bool
+owners_restorable(struct catalogue *c, const struct index *ix, int64_t id)
+{
+	return is_listed(ix, id) || is_complete(c, id);
+}
+
 static int
 act_on(const struct search *s, int64_t id, struct error *err)
 {
@@ -267,7 +273,7 @@ ask(const struct search *s, int64_t id, struct error *err)
 	struct error why = ERROR_INIT;
 	size_t found = 0;
 
-	if (id == s->id || (!is_listed(s->ix, id) && !is_complete(s->c, id)))
+	if (id == s->id || !owners_restorable(s->c, s->ix, id))
 		return 0;
 	if (owners_mark(s->c, id, s->o, s->paths, &found, &why) < 0)
 		return catalogue_is_verdict(&why) ? 0 : error_pass(err, &why);

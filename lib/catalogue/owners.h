@@ -40,6 +40,17 @@ int owners_make_way(struct catalogue *c, const struct owners_write *w,
 		    const struct catalogue_options *o, struct error *err);
 
 /*
+ * Call before files of dataset `id` are written whose paths are not known yet.
+ * Every other dataset of that kind that has a missing file is retired: a new
+ * file may get its name, and the dataset would look whole with it.  *retired is
+ * their number.  When all is written, catalogue_rollback() makes those valid
+ * again that got none.
+ */
+int owners_expect(struct catalogue *c, int64_t id,
+		  const struct catalogue_options *o, size_t *retired,
+		  struct error *err);
+
+/*
  * For struct pack_keep: set keep[i] if another dataset, which a job could
  * restart from or that could be added to the index again, owns paths[i]: the
  * file has to stay.  `arg` is a struct owners_guard.

@@ -22,7 +22,6 @@
 #include "mem.h"
 #include "meta/dataset_dir.h"
 #include "meta/flush.h"
-#include "meta/index.h"
 #include "meta/kvtree.h"
 #include "meta/log.h"
 #include "meta/value.h"
@@ -378,6 +377,7 @@ copy_all(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 	const double start = clock_seconds();
 	const int prefix = catalogue_prefix_fd(s->prefix);
 	struct copying c = { .s = s, .d = d };
+	size_t retired = 0;
 	int rc = 0;
 
 	snprintf(c.dir, sizeof(c.dir), SCR_DIR "/" DATASET_DIR_FMT, d->id);
@@ -390,8 +390,12 @@ copy_all(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 			       c.dir);
 	progress_expect(s->work->progress, d->bytes);
 	if (rc == 0)
+		rc = owners_expect(s->prefix, d->id, s->o->catalogue, &retired,
+				   err);
+	if (rc == 0)
 		rc = copy_rounds(&c, err);
-	if (c.replace && !c.unsure && (rc < 0 || s->blocked != NULL))
+	if (!c.unsure &&
+	    (retired > 0 || (c.replace && (rc < 0 || s->blocked != NULL))))
 		catalogue_rollback(s->prefix, d->id, s->o->catalogue);
 	mem_free(c.taken);
 	(void)unlinkat(prefix, c.shares, 0);
@@ -545,57 +549,5 @@ scavenge_save(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 			 .secs = clock_seconds() - start,
 			 .bytes = -1,
 		 });
-	return rc;
-}
-
-/* --- The index --- */
-
-int
-scavenge_make_current(struct scavenge *s, const struct salvage_dataset *d,
-		      struct error *err)
-{
-	char word[WORD_ID_SIZE];
-	struct catalogue_edit e = { .kind = CATALOGUE_CURRENT, .word = word };
-	struct index *ix = catalogue_read(s->prefix, err);
-	struct index_entry k;
-	int rc = ix == NULL ? -1 : index_find_id(ix, d->id, &k, err);
-
-	snprintf(word, sizeof(word), WORD_ID_FMT, d->id);
-	if (rc == 0 && !k.current)
-		rc = catalogue_edit(s->prefix, &e, err);
-	index_free(ix);
-	return rc;
-}
-
-static void
-tell_pruned(void *arg, int64_t id, const struct delete_result *r,
-	    const struct error *why)
-{
-	const struct scavenge *s = arg;
-
-	(void)r;
-	if (why == NULL)
-		work_say(s->work,
-			 "dataset %" PRId64 ": deleted, older than the %" PRIu64
-			 " newest",
-			 id, s->o->keep);
-}
-
-int
-scavenge_prune(struct scavenge *s, struct error *err)
-{
-	struct index *ix = catalogue_read(s->prefix, err);
-	size_t count = 0;
-	int64_t *ids = ix == NULL ? NULL
-				  : catalogue_prune(s->prefix, ix, s->o->keep,
-						    false, &count, err);
-	const struct delete_listener listener = { tell_pruned, s };
-	int rc = ix == NULL || count == (size_t)-1 ? -1 : 0;
-
-	if (rc == 0)
-		rc = catalogue_delete_all(s->prefix, ids, count,
-					  s->o->catalogue, &listener, err);
-	mem_free(ids);
-	index_free(ix);
 	return rc;
 }

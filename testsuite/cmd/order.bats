@@ -297,6 +297,47 @@ free_pages() {
 	scr_index -q -p p --build 1
 }
 
+@test "files deleted by hand: new ones of the same names are not theirs" {
+	local lost
+
+	[[ -e $SHIM ]] || skip "no fault shim"
+	for lost in "rank_*" rank_2.ckpt; do
+		rm -rf p nodes/* right.*
+		prepare
+		# shellcheck disable=SC2086 # a pattern
+		rm p/latest/$lost
+		cp -a p saved
+		# Killed when the first new file has its name.
+		env LD_PRELOAD="$SHIM" SHIM_OP=rename SHIM_PATH=latest/ \
+			SHIM_KILL_AFTER=1 scr_postrun "${args[@]}" || true
+		[[ $(valid) != *1* ]]
+		truth "killed"
+		rm -rf p && mv saved p
+		scr_postrun "${args[@]}"
+		[[ $(valid) == "2* " ]]
+		truth "saved"
+		try scr_index -p p --add 1
+		assert_status 3
+		try scr_index -p p --build 1
+		assert_status 4
+		assert_stderr_has "dataset 2 replaced its files"
+	done
+}
+
+@test "files deleted by hand: new ones of other names change nothing" {
+	generate 1 1 --layout prefix -t XOR -m 4
+	scr_index -q -p p --build 1
+	scr_index -q -p p --current t1
+	rm p/latest/rank_2.ckpt
+	dir=elsewhere generate 2 2 --layout cache
+	try scr_postrun "${args[@]}"
+	assert_status 0
+	assert_stderr_has "dataset 1: valid again"
+	[[ $(valid) == "2* 1 " ]]
+	scr_index -q -p p --build 1
+	diff -r right.1/latest p/latest
+}
+
 @test "import, unpack and rebuild that fail take the mark back" {
 	[[ -e $SHIM ]] || skip "no fault shim"
 	with_archive
