@@ -11,7 +11,6 @@
 #include "arena.h"
 #include "buf.h"
 #include "crc.h"
-#include "dir.h"
 #include "error.h"
 #include "io.h"
 #include "lock.h"
@@ -44,15 +43,6 @@ open_dir(int root, const char *rel, int *fd, struct error *err)
 	return error_pass(err, &why);
 }
 
-/* 1: a container. */
-static int
-is_container(void *arg, const char *name, struct error *err)
-{
-	(void)arg;
-	(void)err;
-	return segmap_is_container(name);
-}
-
 /* Does the directory have the map of layout 1, or containers without a map? */
 static bool
 is_old(int meta_fd)
@@ -60,7 +50,7 @@ is_old(int meta_fd)
 	struct stat st;
 
 	return fstatat(meta_fd, RANK2FILE_OLD, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
-	       dir_each(meta_fd, SEGMAP_DIR, is_container, NULL, NULL) == 1;
+	       packed_any_container(meta_fd);
 }
 
 /* Open layout 1: PREFIX/NAME/.scr has a rank2file.scr, or containers. */
@@ -181,72 +171,6 @@ note_flaw(struct packed *p, struct error *err)
 	return p->flaw == NULL ? error_no_memory(err) : 0;
 }
 
-/* 1: a file of rank2file that can be read: not all of them are lost, or another
- * program has written a map without containers. */
-static int
-is_sound(void *arg, const char *name, struct error *err)
-{
-	const int *meta_fd = arg;
-	struct kvtree *t = NULL;
-
-	(void)err;
-	if (str_starts(name, RANK2FILE_FILE))
-		t = kvtree_read_beneath(*meta_fd, name, NULL, NULL);
-	kvtree_free(t);
-	return t != NULL;
-}
-
-/* Are there containers in the directory? */
-static bool
-has_containers(int root_fd)
-{
-	int fd = path_open_beneath(root_fd, SEGMAP_DIR, O_RDONLY | O_DIRECTORY,
-				   0, NULL);
-	bool any = false;
-
-	if (fd >= 0) {
-		any = dir_each(fd, SEGMAP_DIR, is_container, NULL, NULL) == 1;
-		close(fd);
-	}
-	return any;
-}
-
-static bool
-is_damage(const struct error *why)
-{
-	return (why->kind == ERROR_ABSENT || why->kind == ERROR_CORRUPT) &&
-	       why->errnum != EIO;
-}
-
-bool
-packed_map_lost(int meta_fd, struct error *why)
-{
-	if (!is_damage(why) ||
-	    dir_each(meta_fd, "metadata", is_sound, &meta_fd, NULL) != 0 ||
-	    !has_containers(meta_fd))
-		return false;
-	error_set(why, ERROR_LOST,
-		  RANK2FILE_FILE ", its copy, parts of it and packed.N.scr are "
-				 "lost, which tell where the files lie in the "
-				 "containers: restore them from a backup");
-	return true;
-}
-
-/* The same in layout 1, where no other program writes maps. */
-static bool
-old_map_lost(const struct packed *p, struct error *why)
-{
-	struct error was = *why;
-
-	if (p->layout != 1 || !is_damage(why) || !has_containers(p->root_fd))
-		return false;
-	error_set(why, ERROR_LOST,
-		  "%s: it tells where the files lie in the containers: restore "
-		  "rank2file*.scr in %s from a backup",
-		  was.text, p->dir);
-	return true;
-}
-
 static int
 load(struct packed *p, const struct packed_some *some, struct par *par,
      struct error *err)
@@ -257,7 +181,8 @@ load(struct packed *p, const struct packed_some *some, struct par *par,
 	if (rank2file_load_some(p->meta_fd, p->base, par,
 				some != NULL ? &some->files : NULL, &p->r2f,
 				&why) < 0) {
-		if (old_map_lost(p, &why) || packed_map_lost(p->meta_fd, &why))
+		if (packed_old_map_lost(p, &why) ||
+		    packed_map_lost(p->meta_fd, &why))
 			return error_set(err, ERROR_LOST, "%s: %s", p->name,
 					 why.text);
 		if (why.kind != ERROR_ABSENT)

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * packed_lost.c - is the map of a packed dataset lost?
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "container/packed.h"
+#include "dir.h"
+#include "error.h"
+#include "meta/dataset_dir.h"
+#include "meta/kvtree.h"
+#include "path.h"
+#include "str.h"
+
+/* 1: a container. */
+static int
+is_container(void *arg, const char *name, struct error *err)
+{
+	(void)arg;
+	(void)err;
+	return segmap_is_container(name);
+}
+
+bool
+packed_any_container(int dirfd)
+{
+	return dir_each(dirfd, SEGMAP_DIR, is_container, NULL, NULL) == 1;
+}
+
+/* 1: a file of rank2file that can be read: not all of them are lost, or another
+ * program has written a map without containers. */
+static int
+is_sound(void *arg, const char *name, struct error *err)
+{
+	const int *meta_fd = arg;
+	struct kvtree *t = NULL;
+
+	(void)err;
+	if (str_starts(name, RANK2FILE_FILE))
+		t = kvtree_read_beneath(*meta_fd, name, NULL, NULL);
+	kvtree_free(t);
+	return t != NULL;
+}
+
+/* Are there containers in the directory? */
+static bool
+has_containers(int root_fd)
+{
+	int fd = path_open_beneath(root_fd, SEGMAP_DIR, O_RDONLY | O_DIRECTORY,
+				   0, NULL);
+	bool any = false;
+
+	if (fd >= 0) {
+		any = packed_any_container(fd);
+		close(fd);
+	}
+	return any;
+}
+
+static bool
+is_damage(const struct error *why)
+{
+	return (why->kind == ERROR_ABSENT || why->kind == ERROR_CORRUPT) &&
+	       why->errnum != EIO;
+}
+
+bool
+packed_map_lost(int meta_fd, struct error *why)
+{
+	if (!is_damage(why) ||
+	    dir_each(meta_fd, "metadata", is_sound, &meta_fd, NULL) != 0 ||
+	    !has_containers(meta_fd))
+		return false;
+	error_set(why, ERROR_LOST,
+		  RANK2FILE_FILE ", its copy, parts of it and packed.N.scr are "
+				 "lost, which tell where the files lie in the "
+				 "containers: restore them from a backup");
+	return true;
+}
+
+/* In layout 1 no other program writes maps. */
+bool
+packed_old_map_lost(const struct packed *p, struct error *why)
+{
+	struct error was = *why;
+
+	if (p->layout != 1 || !is_damage(why) || !has_containers(p->root_fd))
+		return false;
+	error_set(why, ERROR_LOST,
+		  "%s: it tells where the files lie in the containers: restore "
+		  "rank2file*.scr in %s from a backup",
+		  was.text, p->dir);
+	return true;
+}
