@@ -107,7 +107,12 @@ lists()
 @test "XOR, large files" { like xor_4_big "0 1 2 3" XOR 1 8; }
 @test "XOR, two sets" { like xor_7_set3 "0 1 2 3 4 5 6" XOR 1 3; }
 @test "SINGLE" { like single_8n4 "0 0 1 1 2 2 3 3" SINGLE 0 8; }
-@test "PARTNER" { like partner_4_uneven "0 1 2 3" PARTNER 1 8; }
+@test "SINGLE, a rank a node" { like single_4 "0 1 2 3" SINGLE 0 8; }
+@test "XOR, eight nodes" { like xor_8 "0 1 2 3 4 5 6 7" XOR 1 8; }
+@test "PARTNER" { like partner_4 "0 1 2 3" PARTNER 1 8; }
+@test "PARTNER, files of different sizes" {
+	like partner_4_uneven "0 1 2 3" PARTNER 1 8
+}
 @test "PARTNER, two ranks a node" {
 	like partner_8n4 "0 0 1 1 2 2 3 3" PARTNER 1 8
 }
@@ -115,6 +120,7 @@ lists()
 @test "RS, two failures" { like rs2_4 "0 1 2 3" RS 2 8; }
 @test "RS, files of different sizes" { like rs2_4_uneven "0 1 2 3" RS 2 8; }
 @test "RS, two ranks a node" { like rs2_8n4 "0 0 1 1 2 2 3 3" RS 2 8; }
+@test "RS, three failures" { like rs3_4 "0 1 2 3" RS 3 8; }
 @test "RS, three failures, eight ranks" {
 	like rs3_8 "0 1 2 3 4 5 6 7" RS 3 8
 }
