@@ -84,6 +84,8 @@ run_one() {
 	export PATH=$BIN:$PATH SCRKIT_SLOW=$slow
 	[ -n "$slow" ] || unset SCRKIT_SLOW
 	export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1
+	export LSAN_OPTIONS=suppressions=$root/testsuite/scr/lsan.supp
+	export LSAN_OPTIONS+=:print_suppressions=0
 	export UBSAN_OPTIONS=print_stacktrace=1
 	case $suite in
 	unit) args=("$file") ;;

@@ -31,6 +31,16 @@ with_flag(const char *call)
 }
 
 static int
+has_value(const char *config)
+{
+	char *value = (char *)SCR_Config(config); /* to free */
+	const int has = value != NULL;
+
+	free(value);
+	return has;
+}
+
+static int
 make(const char *call, const char *arg)
 {
 	const int number = arg != NULL ? atoi(arg) : 1;
@@ -64,7 +74,7 @@ make(const char *call, const char *arg)
 	if (strcmp(call, "delete") == 0)
 		return SCR_Delete(arg);
 	if (strcmp(call, "config") == 0)
-		return SCR_Config(arg) != NULL;
+		return has_value(arg);
 	return with_flag(call);
 }
 

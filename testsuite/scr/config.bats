@@ -121,8 +121,9 @@ SCR_JOB_NAME=a\\=b" ]] || failed "app.conf"
 @test "each rank has its own bases, rank 0 decides the rest" {
 	cat >own.sh <<-'END'
 		#!/bin/sh
-		[ "$(hostname)" = node0 ] || export SCR_FLUSH=9 SCR_USER_NAME=else
-		SCR_CACHE_BASE=$SSD/$(hostname) exec "$@"
+		read -r host </proc/sys/kernel/hostname
+		[ "$host" = node0 ] || export SCR_FLUSH=9 SCR_USER_NAME=else
+		SCR_CACHE_BASE=$SSD/$host exec "$@"
 	END
 	chmod +x own.sh
 	job "0 1" "$PWD/own.sh" "$MPI/app_config" -- SCR_FLUSH

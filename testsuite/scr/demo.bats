@@ -8,6 +8,7 @@ load helper
 setup()
 {
 	job_setup
+	not_sanitized "applications are built without"
 	unset "${!SCR_@}"
 	tree=$(cd "$MPI/.." && pwd)
 	mkdir "$BATS_TEST_TMPDIR/bin"

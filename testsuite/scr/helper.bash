@@ -82,6 +82,12 @@ job()
 		</dev/null 3>&-
 }
 
+# Skip a test in a tree with sanitizers, because of these words.
+not_sanitized()
+{
+	[[ $RANK_PRELOAD != *libasan* ]] || skip "not with sanitizers: $1"
+}
+
 # lose K...: the storage of these nodes is gone.
 lose()
 {

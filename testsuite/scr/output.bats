@@ -248,6 +248,7 @@ bypass mode"* ]] || failed "message"
 
 @test "at most half of the opens and a third of the syncs of LLNL's library" {
 	command -v strace >/dev/null || skip "no strace"
+	not_sanitized strace
 	local r opens syncs
 
 	cat >traced <<-EOF

@@ -207,6 +207,7 @@ SCR_PREFIX \`$PREFIX'"* ]]
 
 @test "few metadata operations" {
 	command -v strace >/dev/null || skip "no strace"
+	not_sanitized strace
 	for r in 0 1 2 3; do list $r "ckpt.1/own.$r 10000"; done
 	cat >"$BATS_TEST_TMPDIR/traced" <<-EOF
 		#!/bin/sh

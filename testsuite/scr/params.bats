@@ -41,6 +41,7 @@ at_once()
 traces()
 {
 	command -v strace >/dev/null || skip "no strace"
+	not_sanitized strace
 	strace -e trace=pread64 -e inject=pread64:delay_exit=1 true \
 		2>/dev/null || skip "strace cannot delay calls"
 }
