@@ -234,7 +234,7 @@ code_alone(void)
 				rs ? l->set.failures : 1 };
 	const bool coded = rs || l->set.type == REDSET_XOR;
 	const uint64_t chunk = coded ? code_chunk_size(&c, size) : 0;
-	const size_t slice = (size_t)64 << 10;
+	const size_t slice = size < 65536 ? size : 65536;
 	const struct cost then = now();
 	char *sums = NULL;
 	uint64_t at = 0;
