@@ -112,20 +112,22 @@ bring(const struct run *run, struct outset *o, const struct lists *list,
       struct arena *a, struct error *err)
 {
 	const char **to = arena_alloc(a, list->count + 1, sizeof(*to));
+	const char **names = arena_alloc(a, list->count + 1, sizeof(*names));
 	enum fetch_verdict v = FETCH_DONE;
 
-	if (to == NULL) {
+	if (to == NULL || names == NULL) {
 		error_no_memory(err);
 		v = FETCH_BROKEN;
 	}
 	for (size_t i = 0; v == FETCH_DONE && i < list->count; i++) {
 		char file[SCR_MAX_FILENAME];
-		const char *name = arena_printf(a, "%s/%s", run->p.prefix,
-						list->files[i].rel);
 
-		if (name == NULL || outset_route(o, name, file, err) < 0 ||
+		names[i] = arena_printf(a, "%s/%s", run->p.prefix,
+					list->files[i].rel);
+		if (names[i] == NULL ||
+		    outset_route(o, names[i], file, err) < 0 ||
 		    (to[i] = arena_strdup(a, file)) == NULL) {
-			if (name == NULL || err->kind == ERROR_NONE)
+			if (names[i] == NULL || err->kind == ERROR_NONE)
 				error_no_memory(err);
 			v = FETCH_BROKEN;
 		}
@@ -133,6 +135,9 @@ bring(const struct run *run, struct outset *o, const struct lists *list,
 	team_turn(&run->world, run->p.fetch_width);
 	if (v == FETCH_DONE)
 		v = fetching_copy(run, list, to, err);
+	for (size_t i = 0; v == FETCH_DONE && i < list->count; i++)
+		if (list->files[i].has_crc)
+			outset_summed(o, names[i], list->files[i].crc);
 	team_turn_done(&run->world, run->p.fetch_width);
 	return fetching_agree(&run->world, v, err);
 }

@@ -37,7 +37,8 @@ enum fetch_verdict fetching_agree(const struct team *t, enum fetch_verdict v,
 				  struct error *err);
 
 /* Copy the files of this rank to `to[i]`, which on the prefix is its own place:
- * then they are only compared.  Local. */
+ * then they are only compared.  Checksums that were not recorded are added to
+ * the list.  Local. */
 enum fetch_verdict fetching_copy(const struct run *run,
 				 const struct lists *list,
 				 const char *const *to, struct error *err);

@@ -112,7 +112,7 @@ fetching_list(const struct run *run, const struct dataset *d, struct arena *a,
 
 /* One file on its way; with `to` < 0 it is only compared. */
 struct copying {
-	const struct lists_file *f;
+	struct lists_file *f;
 	int from, to;
 	const char *name; /* of `to` */
 	struct stat st;
@@ -152,6 +152,10 @@ copy_bytes(const struct copying *c, struct error *err)
 	};
 	const int rc = pump_run(&p, err, err);
 
+	if (rc == 1) {
+		c->f->has_crc = true;
+		c->f->crc = p.crc;
+	}
 	return rc == 1 ? FETCH_DONE : rc == 0 ? blame(err) : FETCH_BROKEN;
 }
 

@@ -236,6 +236,17 @@ outset_route(struct outset *o, const char *name,
 	return 0;
 }
 
+void
+outset_summed(struct outset *o, const char *name, uint32_t crc)
+{
+	const size_t at = map_get(o->paths, name);
+
+	if (at == MAP_NONE)
+		return;
+	o->files[at].has_crc = true;
+	o->files[at].crc = crc;
+}
+
 /* --- Completing --- */
 
 /* A shared file where that is not possible ends the job. */
@@ -287,6 +298,8 @@ look(struct outset *o, struct error *err)
 		if (access(to, R_OK) < 0)
 			return error_sys(err, "%s", to);
 		o->owned[o->nowned].path = to;
+		o->owned[o->nowned].has_crc = o->files[i].has_crc;
+		o->owned[o->nowned].crc = o->files[i].crc;
 		attr_from_stat(&o->owned[o->nowned].attr, &st);
 		o->routed[o->nowned++] = i;
 	}

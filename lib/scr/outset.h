@@ -40,6 +40,10 @@ void outset_free(struct outset *o); /* NULL is ignored */
 int outset_route(struct outset *o, const char *name,
 		 char file[static SCR_MAX_FILENAME], struct error *err);
 
+/* The file `name`, which was routed, was written and has this CRC-32: it is not
+ * read for its checksum.  Local. */
+void outset_summed(struct outset *o, const char *name, uint32_t crc);
+
 /*
  * Are all files there and valid?  Then protect them, and write all metadata of
  * the dataset in cache, down to the disk.  Numbers of files and bytes go to

@@ -18,6 +18,8 @@ struct outset_file {
 	const char *path; /* absolute, on the prefix */
 	const char *to;	  /* where it is written */
 	bool other;	  /* a lower rank owns it */
+	bool has_crc;	  /* outset_summed() */
+	uint32_t crc;
 };
 
 struct outset {

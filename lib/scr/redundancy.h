@@ -25,7 +25,8 @@ struct team;
 struct redundancy_file {
 	const char *path; /* absolute */
 	struct attr attr; /* of the file now, for the headers */
-	uint32_t crc;	  /* is set: CRC-32 of the contents */
+	bool has_crc;	  /* `crc` is known; else it is set */
+	uint32_t crc;	  /* CRC-32 of the contents */
 };
 
 struct redundancy_job {

@@ -21,7 +21,8 @@ source_open(struct source *s, struct redundancy_file *files, size_t nfiles,
 	if (s->start == NULL)
 		return error_no_memory(err);
 	for (size_t i = 0; i < nfiles; i++) {
-		files[i].crc = 0;
+		if (!files[i].has_crc)
+			files[i].crc = 0;
 		s->start[i + 1] = s->start[i] + files[i].attr.size;
 	}
 	return 0;
@@ -41,6 +42,15 @@ uint64_t
 source_bytes(const struct source *s)
 {
 	return s->start[s->nfiles];
+}
+
+bool
+source_summed(const struct source *s)
+{
+	for (size_t i = 0; i < s->nfiles; i++)
+		if (!s->files[i].has_crc)
+			return false;
+	return true;
 }
 
 /* The descriptor of file `i`, borrowed.  Most reads are of the file before. */
@@ -93,7 +103,8 @@ source_read(struct source *s, uint64_t at, void *to, size_t len,
 		if (fd < 0 ||
 		    io_pread(fd, f->path, next, n, at - s->start[i], err) < 0)
 			return -1;
-		f->crc ^= crc_shift(crc_update(0, next, n), left - n);
+		if (!f->has_crc)
+			f->crc ^= crc_shift(crc_update(0, next, n), left - n);
 		at += n;
 		next += n;
 		len -= n;

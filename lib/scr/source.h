@@ -6,6 +6,7 @@
 #ifndef SCR_SOURCE_H
 #define SCR_SOURCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,16 +23,19 @@ struct source {
 	size_t open[SOURCE_OPEN]; /* the file that fd[i] is, if >= 0 */
 };
 
-/* The CRCs of all files become 0.  ERROR_NOMEM. */
+/* CRCs that are not known become 0.  ERROR_NOMEM. */
 int source_open(struct source *s, struct redundancy_file *files, size_t nfiles,
 		struct error *err);
 void source_close(struct source *s);
 
 uint64_t source_bytes(const struct source *s);
 
+/* Are the CRCs of all files known? */
+bool source_summed(const struct source *s);
+
 /* Read `len` bytes at `at`.  When every byte was read once, in any order, the
- * CRCs are those of the files.  ERROR_CORRUPT: a file ends early;
- * ERROR_SYSTEM. */
+ * CRCs that were not known are those of the files.  ERROR_CORRUPT: a file ends
+ * early; ERROR_SYSTEM. */
 int source_read(struct source *s, uint64_t at, void *to, size_t len,
 		struct error *err);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * speed WHAT BYTES ROUNDS - time a part of libscr and its reference in turn, for
- * `make bench`.  Rank 0 prints "OURS REFERENCE OURS REFERENCE" for each round
- * after the first: seconds until the last rank has ended, and processor seconds
- * of all ranks.  WHAT is
+ * speed WHAT BYTES ROUNDS - time a part of libscr and its reference in turn,
+ * for `make bench`.  For each round after the first, rank 0 prints "OURS
+ * REFERENCE OURS REFERENCE": seconds until the last rank has ended, and
+ * processor seconds of all ranks.  WHAT is
  *
  *   encode  from SCR_Start_output() to the end of SCR_Complete_output(), each
  *           rank with a file of BYTES; against a copy of the files within the
