@@ -65,7 +65,7 @@ begin_round()
 	read -ra words <<<"$MAP"
 	((++ROUND))
 	LD_PRELOAD=$MPI/../patient.so unshare_pid timeout -k 2 "${JOB_LIMIT:-30}" \
-		mpiexec ${MPIEXEC_OPTION-} -n "${#words[@]}" \
+		mpiexec ${MPIEXEC_OPTION:+"$MPIEXEC_OPTION"} -n "${#words[@]}" \
 		"$TESTSUITE/scr/node.sh" "$MAP" "$MPI/app_kills" "$ROUND" \
 		"$JOURNAL" "$@" \
 		</dev/null >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" \
