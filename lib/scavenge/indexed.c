@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * indexed.c - the index after a scavenge: the current dataset, and old ones that
- * are deleted.
+ * indexed.c - the index after a scavenge: the current dataset, and old ones
+ * that are deleted.
  */
 #include <inttypes.h>
 #include <stdio.h>
