@@ -21,8 +21,10 @@ if [ -n "${BIN:-}" ]; then
 		exit 77
 	}
 	make -C "$here/.." -o all -s O="${BIN%/bin}" PREFIX="$work/opt" install
-	export PKG_CONFIG_PATH="$work/opt/lib/pkgconfig"
-	export LD_LIBRARY_PATH="$work/opt/lib" PATH="$work/opt/bin:$PATH"
+	lib=$work/opt/lib
+	export PKG_CONFIG_PATH="$lib/pkgconfig:${PKG_CONFIG_PATH:-}"
+	export LD_LIBRARY_PATH="$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+	export PATH="$work/opt/bin:$PATH"
 fi
 mkdir "$work/bin"
 for name in minimal config heat; do
@@ -31,6 +33,9 @@ for name in minimal config heat; do
 		$(pkg-config --cflags --libs scr)
 done
 
+# Open MPI wants to be asked before root starts more ranks than there are cores.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
 export SCR_CNTL_BASE="$work/cntl" SCR_CACHE_BASE="$work/cache"
 export USER="${USER:-user}"
 # run JOB DIRECTORY PROGRAM: a job with this id and prefix.  It finds the caches

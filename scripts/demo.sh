@@ -132,6 +132,9 @@ thaw() { cat "$work"/pid/* | xargs kill -CONT; }
 
 # --- Jobs ---
 
+# Open MPI wants to be asked before root starts more ranks than there are cores.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
 steps=80
 # start MAP [STATUS]: start the job; rank R runs on node K, the R-th word of MAP.
 start() {
@@ -206,8 +209,10 @@ The tour leaves out the death of nodes, and redundancy; instead a rank dies."
 say "1. heat.c is an MPI application that writes its files through libscr.  libscr
    was installed below opt; building the application takes nothing else:"
 make -C "$source" -o all -s O="$tree" PREFIX="$work/opt" install
-export PATH=$work/bin:$work/opt/bin:$PATH LD_LIBRARY_PATH=$work/opt/lib
-export PKG_CONFIG_PATH=$work/opt/lib/pkgconfig
+lib=$work/opt/lib
+export PATH=$work/bin:$work/opt/bin:$PATH
+export PKG_CONFIG_PATH=$lib/pkgconfig:${PKG_CONFIG_PATH-}
+export LD_LIBRARY_PATH=$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 typed "cc heat.c -o heat \$(pkg-config --cflags --libs scr)"
 # shellcheck disable=SC2046,SC2086 # several words
 ${CC:-cc} "$source/examples/heat.c" -o "$work/bin/heat" \
@@ -261,9 +266,9 @@ echo "(All four files in the caches are those of job 999, byte for byte.)"
 thaw
 until_said "is complete" 2
 
-say "5. The machine is needed for something else: an operator stops the job at once.
-   The newest checkpoint is in the caches only:"
-run 0 scr_halt --immediate --grace=2 --pid="$mpi" .
+say "5. The time of the job is over, and the resource manager stops it.  The newest
+   checkpoint is in the caches only:"
+run 0 kill "$mpi"
 ended '' # what mpiexec makes of SIGTERM depends on the moment
 saved=$(newest)
 [ "$saved" -lt "$steps" ] || fail "the job was not stopped"
@@ -308,7 +313,6 @@ run 0 scr_container unpack "ckpt.$from"
 say "11. The next job, 1001, gets other nodes.  Their caches are empty, so libscr
    fetches the checkpoint from the prefix, and the job runs to its end:"
 rm -rf "${NODES:?}"/*
-run 0 scr_halt --remove .
 export SCR_JOB_ID=1001
 start "6 7 8 9"
 ended 0

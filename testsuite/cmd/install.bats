@@ -55,7 +55,8 @@ install_libscr() {
 	lib=$to/opt/scr/lib
 	# As if the files were where they say they are.
 	pc=(pkg-config "--define-variable=prefix=$to/opt/scr" --print-errors)
-	export PKG_CONFIG_PATH=$lib/pkgconfig LD_LIBRARY_PATH=$lib
+	export PKG_CONFIG_PATH=$lib/pkgconfig
+	export LD_LIBRARY_PATH=$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 }
 
 # compiles COMPILER... SOURCE: as an application, with warnings as errors.  The
