@@ -24,6 +24,8 @@
  *   finalize=0    end without SCR_Finalize()
  *   usage=N       after each N steps, print what the ranks use at most: "usage
  *                 STEP", resident KiB, bytes allocated, open descriptors
+ *   sparse=1      files are holes of their size
+ *   peak=1        at the end print "peak KIB", what a rank had resident at most
  *
  * Rank 0 prints a line for each call: "CALL STEP RESULT [FLAG]", and "end".
  */
@@ -35,6 +37,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -84,6 +87,15 @@ write_file(const char *path, int step, int file)
 {
 	const unsigned seed = (unsigned)(step * 10007 + rank * 101 + file);
 
+	if (number("sparse", 0)) {
+		int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+		if (fd < 0 || ftruncate(fd, number("size", 1000)) < 0) {
+			perror(path);
+			return -1;
+		}
+		return close(fd);
+	}
 	return write_bytes(path, seed, number("size", 1000)) ? 0 : -1;
 }
 
@@ -282,6 +294,19 @@ run_step(int step)
 	return flag;
 }
 
+static void
+print_peak(void)
+{
+	struct rusage u;
+	long most = 0;
+
+	getrusage(RUSAGE_SELF, &u);
+	MPI_Reduce(&u.ru_maxrss, &most, 1, MPI_LONG, MPI_MAX, 0,
+		   MPI_COMM_WORLD);
+	if (rank == 0)
+		printf("peak %ld\n", most);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -295,6 +320,8 @@ main(int argc, char **argv)
 			break;
 	if (number("finalize", 1))
 		report("finalize", 0, SCR_Finalize(), NULL);
+	if (number("peak", 0))
+		print_peak();
 	MPI_Finalize();
 	if (rank == 0)
 		puts("end");
