@@ -20,6 +20,7 @@
 #include "meta/kvtree.h"
 #include "meta/kvwrite.h"
 #include "meta/rank2file.h"
+#include "path.h"
 #include "str.h"
 
 #define SHOWN_MAX 256
@@ -44,6 +45,8 @@ hidden_free(struct hidden *h)
 	mem_free(h->trees);
 	mem_free(h->attrs);
 	mem_free(h->files);
+	mem_free(h->dirs);
+	map_free(h->dir_by_path);
 	map_free(h->by_name);
 	segmap_free(&h->red);
 	arena_free(h->arena);
@@ -72,6 +75,40 @@ hidden_find(const struct hidden *h, const char *name)
 	size_t at = h->by_name == NULL ? MAP_NONE : map_get(h->by_name, name);
 
 	return at == MAP_NONE ? NULL : &h->files[at];
+}
+
+int
+hidden_add_dir(struct hidden *h, const char *path, const struct attr *attr,
+	       struct error *err)
+{
+	size_t at = MAP_NONE;
+
+	if (h->dir_by_path == NULL)
+		h->dir_by_path = map_new();
+	if (h->dir_by_path == NULL)
+		return error_no_memory(err);
+	at = map_get(h->dir_by_path, path);
+	if (at == MAP_NONE) {
+		if (!MEM_ROOM(h->dirs, h->ndirs, h->dirs_cap))
+			return error_no_memory(err);
+		at = h->ndirs;
+		h->dirs[at].path = arena_strdup(h->arena, path);
+		if (h->dirs[at].path == NULL ||
+		    map_put(h->dir_by_path, h->dirs[at].path, at) < 0)
+			return error_no_memory(err);
+		h->ndirs++;
+	}
+	h->dirs[at].attr = *attr;
+	return 0;
+}
+
+const struct attr *
+hidden_dir(const struct hidden *h, const char *path)
+{
+	size_t at = h->dir_by_path == NULL ? MAP_NONE
+					   : map_get(h->dir_by_path, path);
+
+	return at == MAP_NONE ? NULL : &h->dirs[at].attr;
 }
 
 /* --- Writing --- */
@@ -138,6 +175,39 @@ store_attrs(const struct hidden *h, const struct segmap *m,
 	return 0;
 }
 
+/* The directories of the part's files. */
+static int
+store_dirs(const struct hidden *h, const struct segmap *m,
+	   const struct place *p, struct kvtree *t, struct error *err)
+{
+	struct kvtree *list = NULL, *k = NULL;
+	char dir[PATH_MAX] = "";
+
+	for (size_t i = 0; h->ndirs > 0 && i < m->nfiles; i++) {
+		const char *path = m->files[i].path;
+		const size_t len = (size_t)(path_base(path) - path);
+		const struct attr *a = NULL;
+
+		if (!is_listed(p, m->files[i].rank) || len == 0 ||
+		    len > sizeof(dir) ||
+		    (strncmp(dir, path, len - 1) == 0 && dir[len - 1] == '\0'))
+			continue;
+		memcpy(dir, path, len - 1);
+		dir[len - 1] = '\0';
+		a = hidden_dir(h, dir);
+		if (a == NULL)
+			continue;
+		if (list == NULL)
+			list = kvtree_put(t, "DIR", err);
+		if (list != NULL && kvtree_get(list, dir) != NULL)
+			continue;
+		k = list == NULL ? NULL : kvtree_put(list, dir, err);
+		if (k == NULL || attr_write(k, a, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* Encode the tables of `t`, and those of the part of rank2file. */
 static int
 encode(const struct kvtree *t, const struct place *p, struct buf *out,
@@ -165,7 +235,7 @@ build_part(const struct hidden *h, const struct segmap *m,
 	int rc = -1;
 
 	if (t != NULL && store_attrs(h, m, p, t, err) == 0 &&
-	    store_hidden(h, p, t, err) == 0)
+	    store_dirs(h, m, p, t, err) == 0 && store_hidden(h, p, t, err) == 0)
 		rc = encode(t, p, out, err);
 	for (size_t i = 0; i < h->nfiles; i++)
 		meta += is_listed(p, h->files[i].rank);

@@ -10,6 +10,7 @@
  *   FILE -> path -> SIZE MODE UID GID ATIME_SECS ...
  *   META -> name -> ATTR -> MODE ...; TREE -> the keys of that kvtree file
  *   RED  -> name -> ATTR -> MODE ...; SIZE, CRC, SEG as in rank2file
+ *   DIR  -> path of a directory that held files -> as FILE
  *   MAP  -> the tables of the part of rank2file: a spare (rank2file.h)
  *
  * Each part has a second copy, copy.packed.<n>.scr; HIDDEN has the checksum of
@@ -39,10 +40,19 @@ struct hidden_file {
 	size_t at;
 };
 
+/* A directory that held files when they were packed. */
+struct hidden_dir {
+	const char *path;
+	struct attr attr;
+};
+
 struct hidden {
 	struct arena *arena;
 	size_t nattrs;	    /* number of files of the map, or 0: none */
 	struct attr *attrs; /* unrecorded attributes are not set */
+	size_t ndirs, dirs_cap;
+	struct hidden_dir *dirs;
+	struct map *dir_by_path; /* path -> index in dirs; NULL: none */
 	size_t nfiles, cap;
 	struct hidden_file *files;
 	struct map *by_name; /* name -> index in files */
@@ -67,6 +77,14 @@ int hidden_add(struct hidden *h, const struct hidden_file *f,
 
 /* The file of that name, or NULL. */
 const struct hidden_file *hidden_find(const struct hidden *h, const char *name);
+
+/* Add a directory, or set its attributes again.  The path is copied.  -1:
+ * ERROR_NOMEM. */
+int hidden_add_dir(struct hidden *h, const char *path, const struct attr *attr,
+		   struct error *err);
+
+/* The attributes of a directory, or NULL. */
+const struct attr *hidden_dir(const struct hidden *h, const char *path);
 
 /*
  * Read the parts listed in `r` (its CTR) from directory `dirfd`; `m` is the map

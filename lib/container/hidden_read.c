@@ -125,6 +125,47 @@ scan_table(struct loader *l, struct kvstream *s, struct error *err)
 	return 0;
 }
 
+/* DIR without a tree. */
+static int
+scan_dirs(struct loader *l, struct kvstream *s, struct error *err)
+{
+	for (uint32_t n = kvscan_count(&s->in); n > 0 && !s->in.odd; n--) {
+		struct attr attr = { .has_size = false };
+		char path[PATH_MAX];
+		const char *key = NULL;
+
+		kvstream_more(s);
+		key = kvscan_key(&s->in);
+		if (s->in.odd || strlen(key) >= sizeof(path)) {
+			s->in.odd = true;
+			break;
+		}
+		memcpy(path, key, strlen(key) + 1);
+		attr_scan(&s->in, &attr);
+		if (!s->in.odd && path_is_clean(path) &&
+		    hidden_add_dir(l->h, path, &attr, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+load_dirs(struct loader *l, const struct kvtree *table, struct error *err)
+{
+	const struct kvtree *k = NULL;
+
+	kvtree_foreach (k, table) {
+		struct attr attr = { .has_size = false };
+
+		if (attr_read(k, &attr, err) < 0)
+			return error_wrap(err, "DIR");
+		if (path_is_clean(kvtree_key(k)) &&
+		    hidden_add_dir(l->h, kvtree_key(k), &attr, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* Read the tables of a part without a tree.  0: done; 1: the part has more
  * that is needed, or is unusual, and needs load_tree(). */
 static int
@@ -136,6 +177,9 @@ scan_part(struct loader *l, struct kvstream *s, struct error *err)
 		kvstream_more(s);
 		if (KVSCAN_KEY(&s->in, "FILE")) {
 			if (scan_table(l, s, err) < 0)
+				return -1;
+		} else if (KVSCAN_KEY(&s->in, "DIR")) {
+			if (scan_dirs(l, s, err) < 0)
 				return -1;
 		} else if (KVSCAN_KEY(&s->in, RANK2FILE_SPARE)) {
 			kvstream_skip(s);
@@ -269,6 +313,7 @@ load_tree(struct loader *l, const struct buf *raw, struct error *err)
 	const struct kvtree *t = decode_part(l->h, raw, err);
 
 	if (t == NULL || load_attrs(l, kvtree_get(t, "FILE"), err) < 0 ||
+	    load_dirs(l, kvtree_get(t, "DIR"), err) < 0 ||
 	    load_meta(l, kvtree_get(t, "META"), err) < 0)
 		return -1;
 	return load_red(l, kvtree_get(t, "RED"), err);

@@ -462,6 +462,29 @@ finish_old(struct packing *w, struct error *err)
 	return w->copied == NULL ? 0 : pack_old_finish(w, w->copied, err);
 }
 
+/* Keep the attributes of a directory that files will be removed from. */
+static int
+take_dir(void *arg, const char *path, const struct attr *attr,
+	 struct error *err)
+{
+	struct packing *w = arg;
+
+	return hidden_add_dir(&w->hidden, path, attr, err);
+}
+
+/* Not in layout 1, where the dataset is a copy. */
+static int
+look_at_dirs(struct packing *w, struct error *err)
+{
+	const struct packed_visitor dirs = { take_dir, w };
+
+	if (w->p->layout == 1)
+		return 0;
+	return packed_each_dir(w->p, NULL,
+			       work_waiting(w->po->work, w->p->file_fd), &dirs,
+			       err);
+}
+
 static int
 pack_new(struct packing *w, struct error *err)
 {
@@ -470,7 +493,7 @@ pack_new(struct packing *w, struct error *err)
 	const struct segmap none = { .ncontainers = 0 };
 	uint64_t size = po->size > 0 ? po->size : SEGMAP_SIZE_DEFAULT;
 
-	if (look(w, err) < 0 ||
+	if (look(w, err) < 0 || look_at_dirs(w, err) < 0 ||
 	    segmap_cut(&w->map, SEGMAP_DATA, size, 0, err) < 0 ||
 	    (po->redundancy && pack_hidden_list(w, size, err) < 0))
 		return -1;

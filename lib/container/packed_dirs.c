@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * packed_dirs.c - the directories of a dataset's files.  Packing leaves them
- * where they are.
+ * where they are, with the time at which it removed the files: the times from
+ * before are recorded (hidden.h).
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -22,6 +23,7 @@ struct dir {
 
 struct dirs {
 	int rootfd;
+	const struct hidden *hidden;
 	struct arena *arena;
 	struct map *known;
 	struct dir *list;
@@ -77,14 +79,21 @@ look(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	const struct dirs *d = arg;
 	struct dir *at = &d->list[i];
+	const struct attr *was = NULL;
 	struct stat st;
 
 	(void)worker;
 	(void)err;
 	at->is = path_stat_beneath(d->rootfd, at->path, &st, NULL) == 0 &&
 		 S_ISDIR(st.st_mode);
-	if (at->is)
-		attr_from_stat(&at->attr, &st);
+	if (!at->is)
+		return 0;
+	attr_from_stat(&at->attr, &st);
+	was = hidden_dir(d->hidden, at->path);
+	if (was != NULL && was->has_times) {
+		at->attr.atime = was->atime;
+		at->attr.mtime = was->mtime;
+	}
 	return 0;
 }
 
@@ -94,6 +103,7 @@ packed_each_dir(const struct packed *p, const bool *only, struct par *par,
 {
 	struct dirs d = {
 		.rootfd = p->file_fd,
+		.hidden = &p->hidden,
 		.arena = arena_new(),
 		.known = map_new(),
 	};

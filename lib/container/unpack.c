@@ -39,6 +39,8 @@ struct unpacking {
 	struct put *put;
 	struct stripe data, red; /* targets of the bytes */
 	bool *have;		 /* by file: exists with the right bytes */
+	size_t ndirs, dirs_cap;
+	struct hidden_dir *dirs; /* existing directories of the files */
 };
 
 /* --- Look --- */
@@ -321,6 +323,58 @@ sweep(struct unpacking *u, struct error *err)
 	return 0;
 }
 
+/* --- Directories --- */
+
+static int
+keep_dir(void *arg, const char *path, const struct attr *attr,
+	 struct error *err)
+{
+	struct unpacking *u = arg;
+	const char *copy = arena_strdup(u->w.arena, path);
+
+	if (copy == NULL || !MEM_ROOM(u->dirs, u->ndirs, u->dirs_cap))
+		return error_no_memory(err);
+	u->dirs[u->ndirs++] = (struct hidden_dir){ copy, *attr };
+	return 0;
+}
+
+/* Find the times that the directories of the files get at the end: those from
+ * before the files were packed, or, of directories above, those of now.  A
+ * directory that is missing is made as it was. */
+static int
+look_at_dirs(struct unpacking *u, struct error *err)
+{
+	const struct packed *p = u->w.p;
+	const struct packed_visitor keep = { keep_dir, u };
+
+	for (size_t i = 0; i < p->hidden.ndirs; i++)
+		put_dir(u->put, p->file_fd, p->hidden.dirs[i].path,
+			&p->hidden.dirs[i].attr);
+	return p->hidden.ndirs == 0
+		       ? 0
+		       : packed_each_dir(
+				 p, NULL,
+				 work_waiting(u->w.po->work, p->file_fd), &keep,
+				 err);
+}
+
+/* A failure matters to nobody: all files are there. */
+static void
+restore_times(const struct unpacking *u)
+{
+	for (size_t i = 0; i < u->ndirs; i++) {
+		const struct attr *a = &u->dirs[i].attr;
+		const struct timespec times[] = { a->atime, a->mtime };
+		int fd = path_open_beneath(u->w.p->file_fd, u->dirs[i].path,
+					   O_RDONLY | O_DIRECTORY, 0, NULL);
+
+		if (fd < 0)
+			continue;
+		(void)futimens(fd, times);
+		close(fd);
+	}
+}
+
 /* --- All steps --- */
 
 static int
@@ -340,13 +394,14 @@ work(struct unpacking *u, struct error *err)
 		return -1;
 	if (w->po->work->dry_run)
 		return 0;
-	if (put_new_dirs(u->put, err) < 0 ||
+	if (look_at_dirs(u, err) < 0 || put_new_dirs(u->put, err) < 0 ||
 	    write_files(u, &p->map, &u->data, err) < 0 ||
 	    write_files(u, &p->hidden.red, &u->red, err) < 0 ||
 	    put_commit(u->put, err) < 0 || restore_order(u, err) < 0 ||
-	    pack_switch(w, true, err) < 0)
+	    pack_switch(w, true, err) < 0 || sweep(u, err) < 0)
 		return -1;
-	return sweep(u, err);
+	restore_times(u);
+	return 0;
 }
 
 int
@@ -384,6 +439,7 @@ unpack(struct packed *p, const struct pack_options *po, struct pack_result *out,
 		room_explain(p->file_fd, 0, err);
 	put_free(u.put);
 	mem_free(u.have);
+	mem_free(u.dirs);
 	pack_fini(&u.w);
 	return rc;
 }

@@ -590,14 +590,20 @@ used() {
 	diff <(sed 's/ [^ ]*$//; s/ 750/ 700/' before | sort) \
 		<(dirs q2 | sed 's/ [^ ]*$//')
 	diff <(grep ckpt before) <(dirs q2 | grep ckpt)
-	# Packing leaves the directories, unpacking keeps them; from the packed
-	# dataset they come with their modes.
+	# Packing leaves the directories, unpacking gives them their times; from
+	# the packed dataset they come with both, after a repack, too.
+	dirs p >was
 	scr_container -q -p p pack --size 20000 1
+	scr_container -q -p p repack --size 30000 1
 	scr_container -q -p p extract -C packed 1
-	diff <(cut -d ' ' -f 1,2 before) <(dirs packed | cut -d ' ' -f 1,2)
+	diff before <(dirs packed)
+	cp -a p gone
 	scr_container -q -p p unpack 1
-	diff <(cut -d ' ' -f 1,2 before) \
-		<(dirs p | sed 's/ 2711 / 711 /' | cut -d ' ' -f 1,2)
+	diff was <(dirs p)
+	# A directory that is gone meanwhile is made as it was.
+	rm -r gone/run
+	scr_container -q -p gone unpack 1
+	diff <(grep ckpt before) <(dirs gone | grep ckpt)
 	# The group of a directory that hands it on.
 	mkdir s
 	chmod 2755 s
