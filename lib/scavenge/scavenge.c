@@ -261,7 +261,7 @@ tell_undescribed(const struct scavenge *s)
 				"dataset %" PRId64
 				": in the caches, but nothing tells whether it "
 				"is a checkpoint: not saved; to save it: "
-				"scr_postrun --id %" PRId64,
+				"--id %" PRId64,
 				d->id, d->id);
 	}
 }

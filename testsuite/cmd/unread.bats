@@ -375,7 +375,7 @@ each_fails() {
 	eio_any cindex.scrinfo scr_postrun "${args[@]}"
 	assert_status 1
 	assert_output_has "UNKNOWN: the checkpoints cannot be read"
-	assert_stderr_has "to save it: scr_postrun --id 1"
+	assert_stderr_has "to save it: --id 1"
 	rm local/cntl/genuser/scr.1000/cindex.scrinfo
 	try scr_postrun "${args[@]}"
 	assert_status 1
