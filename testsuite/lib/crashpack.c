@@ -73,6 +73,12 @@ plain_attrs(struct buf *raw)
 	struct kvtree *k = NULL;
 
 	plain_times(kvtree_get(t, "FILE"));
+	/* The scene's directories are as old as the run. */
+	plain_times(kvtree_get(t, "DIR"));
+	kvtree_foreach (k, kvtree_get(t, "DIR")) {
+		kvtree_remove(k, "MTIME_SECS");
+		kvtree_remove(k, "MTIME_NSECS");
+	}
 	kvtree_foreach (k, kvtree_get(t, "META"))
 		plain_times(kvtree_get(k, "ATTR"));
 	kvtree_foreach (k, kvtree_get(t, "RED"))
