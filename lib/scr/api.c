@@ -109,12 +109,7 @@ fail(const char *call, const struct error *err)
 static void
 check_same(const struct team *t, const char *text, const char *of)
 {
-	struct error err = ERROR_INIT;
-	bool same = true;
-
-	if (team_same(t, text, &same, &err) < 0)
-		say_abort("%s: %s", of, err.text);
-	if (!same)
+	if (!team_same(t, text))
 		say_abort("%s must be identical on all processes", of);
 }
 

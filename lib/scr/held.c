@@ -461,10 +461,10 @@ held_commit(struct run *run, const struct dataset *d, struct error *err)
 	rc = describe(e, d, err);
 	if (rc == 0)
 		rc = sync_dir(&e->set, err);
-	if (team_agree(&run->world, rc, err) < 0)
-		return -1;
 	e->set.here = true;
-	return team_agree(&run->world, write_cindex(run, run->held, err), err);
+	if (rc == 0)
+		rc = write_cindex(run, run->held, err);
+	return team_agree(&run->world, rc, err);
 }
 
 int

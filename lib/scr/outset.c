@@ -360,15 +360,17 @@ outset_complete(struct outset *o, bool valid, struct dataset *d,
 		return -1;
 	data.nfiles = o->nowned;
 	data.files = o->owned;
-	if (!o->level->bypass && redundancy_files(&data, err) < 0)
-		return -1;
-	rc = outset_write_filemap(o, &filemap, err);
+	if (!o->level->bypass)
+		rc = redundancy_files(&data, err);
+	if (rc == 0)
+		rc = outset_write_filemap(o, &filemap, err);
 	if (team_agree(&run->world, rc, err) < 0)
 		return -1;
 	map.map = true;
 	map.nfiles = 1;
 	map.files = &filemap;
-	if (redundancy_files(&map, err) < 0)
+	rc = redundancy_files(&map, err);
+	if (team_agree(&run->world, rc, err) < 0)
 		return -1;
 	common.data = o->level->bypass ? NULL : &data;
 	common.map = &map;

@@ -41,7 +41,8 @@ struct redundancy_job {
 };
 
 /* Write both redundancy files of this rank, and set the CRCs.  Collective over
- * the job.  ERROR_CORRUPT: a file got shorter; ERROR_SYSTEM, ERROR_NOMEM. */
+ * the job; the result is that of this rank, on which the caller agrees with the
+ * others.  ERROR_CORRUPT: a file got shorter; ERROR_SYSTEM, ERROR_NOMEM. */
 int redundancy_files(const struct redundancy_job *j, struct error *err);
 
 /* Write the name of a redundancy file of this rank into `to`, and return

@@ -17,6 +17,9 @@
 /* Bytes of one broadcast. */
 #define SHARE_STEP ((size_t)256 << 20)
 
+/* Bytes that come with their number. */
+#define SHARE_FIRST 1000
+
 /* Polls before the first sleep, and how long the sleeps are, in nanoseconds. */
 #define POLLS_FREE 64
 #define SLEEP_LEAST 10000
@@ -189,45 +192,42 @@ int
 team_share(const struct team *t, uint32_t root, struct buf *b,
 	   struct error *err)
 {
-	uint64_t len = b->len;
+	struct {
+		uint64_t len;
+		char data[SHARE_FIRST];
+	} first = { .len = b->len };
 	int rc = 0;
 
-	team_bytes(t, root, &len, sizeof(len));
+	if (t->rank == root && b->len > 0 && b->len <= SHARE_FIRST)
+		memcpy(first.data, b->data, b->len);
+	team_bytes(t, root, &first, sizeof(first));
 	if (t->rank != root) {
 		buf_clear(b);
-		if (buf_reserve(b, len + 1) < 0)
+		if (buf_reserve(b, first.len + 1) < 0)
 			rc = error_no_memory(err);
 	}
 	if (team_agree(t, rc, err) < 0)
 		return -1;
-	for (uint64_t at = 0; at < len; at += SHARE_STEP)
+	if (t->rank != root && first.len <= SHARE_FIRST)
+		memcpy(b->data, first.data, first.len);
+	for (uint64_t at = 0; first.len > SHARE_FIRST && at < first.len;
+	     at += SHARE_STEP)
 		team_bytes(t, root, b->data + at,
-			   len - at < SHARE_STEP ? len - at : SHARE_STEP);
-	if (t->rank != root && b->data != NULL) {
-		b->len = len;
-		b->data[len] = '\0';
+			   first.len - at < SHARE_STEP ? first.len - at
+						       : SHARE_STEP);
+	if (t->rank != root) {
+		b->len = first.len;
+		b->data[first.len] = '\0';
 	}
 	return 0;
 }
 
-int
-team_same(const struct team *t, const char *text, bool *same, struct error *err)
+bool
+team_same(const struct team *t, const char *text)
 {
-	struct buf first = BUF_INIT;
-	int rc = 0;
+	const uint64_t h = text == NULL ? 0 : fnv_text(text);
 
-	if (t->rank == 0 && text != NULL &&
-	    buf_add(&first, text, strlen(text) + 1) < 0)
-		rc = error_no_memory(err);
-	if (team_agree(t, rc, err) < 0 || team_share(t, 0, &first, err) < 0) {
-		buf_free(&first);
-		return -1;
-	}
-	*same = !team_any(t, text == NULL ? first.len > 0
-					  : first.len == 0 ||
-						    strcmp(text, first.data));
-	buf_free(&first);
-	return 0;
+	return team_most(t, h) == team_least(t, h);
 }
 
 void
@@ -336,16 +336,16 @@ team_notes(const struct team *t, const struct team_mail *out, struct arena *a,
 	MPI_Request *sent = mem_calloc(out->count + 1, sizeof(MPI_Request));
 	int rc = sent == NULL ? error_no_memory(err) : 0;
 
+	/* Without memory this rank sends nothing, and all learn it at the end.
+	 * Nobody leaves before that: no note of the next exchange can come. */
+	const size_t nsent = sent == NULL ? 0 : out->count;
+
 	*in = (struct team_mail){ .count = 0 };
-	if (team_agree(t, rc, err) < 0) {
-		mem_free(sent);
-		return -1;
-	}
-	for (size_t i = 0; i < out->count; i++)
+	for (size_t i = 0; i < nsent; i++)
 		MPI_Issend(out->notes[i].data, (int)out->notes[i].len, MPI_BYTE,
 			   (int)out->notes[i].rank, TAG_NOTE, t->comm,
 			   &sent[i]);
-	take_all(t, sent, out->count, &r);
+	take_all(t, sent, nsent, &r);
 	mem_free(sent);
 	if (in->count > 0) {
 		qsort(in->notes, in->count, sizeof(*in->notes), by_rank);

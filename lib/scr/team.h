@@ -54,10 +54,8 @@ int team_agree(const struct team *t, int rc, struct error *err);
 int team_share(const struct team *t, uint32_t root, struct buf *b,
 	       struct error *err);
 
-/* Is the string the same on all ranks?  NULL equals only NULL.  -1:
- * ERROR_NOMEM. */
-int team_same(const struct team *t, const char *text, bool *same,
-	      struct error *err);
+/* Is the string the same on all ranks, by its hash?  NULL equals only NULL. */
+bool team_same(const struct team *t, const char *text);
 
 /* The sums over all ranks, in place. */
 void team_sum(const struct team *t, uint64_t *values, int count);
