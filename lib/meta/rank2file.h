@@ -146,21 +146,25 @@ struct rank2file_parts {
 int rank2file_list(int dirfd, const char *base, struct arena *arena,
 		   struct rank2file_parts *out, struct error *err);
 
+struct rank2file_visit {
+	size_t nranks; /* of the map */
+	bool whole;    /* read the part into memory */
+	/* Called for each rank; the list of files lasts until it returns. */
+	int (*take)(void *arg, size_t rank, const struct rank2file_rank *r,
+		    struct error *err);
+	void *arg;
+};
+
 /*
- * Call fn for each rank in a part of a map of `nranks` ranks; the list of files
- * lasts until fn returns.  The part is read in a window, and one rank at a time
- * is held.  If fn returns -1, so does this.
+ * Visit each rank in a part of a map.  The part is read in a window, and one
+ * rank at a time is held.  If take() returns -1, so does this.
  *
  * Returns 1 if the part is damaged, or in another form than all known programs
- * write: what fn was given before is void.  Call it again with `whole`, which
- * reads the part into memory, and says what is wrong.
+ * write: what take() was given before is void.  Call it again with `whole`,
+ * which says what is wrong.
  */
-typedef int rank2file_rank_fn(void *arg, size_t rank,
-			      const struct rank2file_rank *r,
-			      struct error *err);
 int rank2file_each_rank(int dirfd, const struct rank2file_part_at *part,
-			size_t nranks, bool whole, rank2file_rank_fn *fn,
-			void *arg, struct error *err);
+			const struct rank2file_visit *visit, struct error *err);
 
 /*
  * Read the entry `k` of one file: its name is the path, its children are SIZE,

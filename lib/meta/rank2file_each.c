@@ -18,10 +18,9 @@
 #include "path.h"
 
 struct each {
-	rank2file_rank_fn *fn;
-	void *arg;
+	const struct rank2file_visit *visit;
 	struct error *err;
-	bool failed; /* fn has */
+	bool failed; /* visit->take() has */
 };
 
 static int
@@ -29,15 +28,15 @@ take(void *arg, size_t rank, const struct rank2file_rank *r)
 {
 	struct each *e = arg;
 
-	e->failed = e->fn(e->arg, rank, r, e->err) < 0;
+	e->failed = e->visit->take(e->visit->arg, rank, r, e->err) < 0;
 	return e->failed ? -1 : 0;
 }
 
 /* In a window. */
 static int
-stream(int dirfd, const struct rank2file_part_at *part, size_t nranks,
-       struct each *e)
+stream(int dirfd, const struct rank2file_part_at *part, struct each *e)
 {
+	const size_t nranks = e->visit->nranks;
 	struct rank2file all = { .nranks = nranks };
 	struct rank2file_reader to = {
 		.out = &all, .arena = arena_new(), .take = take, .arg = e
@@ -88,9 +87,9 @@ read_tree(int dirfd, const struct rank2file_part_at *part, struct error *err)
 
 /* All of it in memory. */
 static int
-load(int dirfd, const struct rank2file_part_at *part, size_t nranks,
-     struct each *e)
+load(int dirfd, const struct rank2file_part_at *part, struct each *e)
 {
+	const size_t nranks = e->visit->nranks;
 	struct kvtree *t = read_tree(dirfd, part, e->err);
 	struct rank2file all = { .nranks = nranks, .arena = arena_new() };
 	uint64_t level = 0, said = 0;
@@ -114,13 +113,11 @@ load(int dirfd, const struct rank2file_part_at *part, size_t nranks,
 
 int
 rank2file_each_rank(int dirfd, const struct rank2file_part_at *part,
-		    size_t nranks, bool whole, rank2file_rank_fn *fn, void *arg,
-		    struct error *err)
+		    const struct rank2file_visit *visit, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	struct each e = { .fn = fn, .arg = arg, .err = &why };
-	int rc = whole ? load(dirfd, part, nranks, &e)
-		       : stream(dirfd, part, nranks, &e);
+	struct each e = { .visit = visit, .err = &why };
+	int rc = visit->whole ? load(dirfd, part, &e) : stream(dirfd, part, &e);
 
 	if (rc >= 0)
 		return rc;

@@ -79,7 +79,8 @@ struct rank2file_reader {
  * known keys, each once, plain numbers.  Strings are borrowed from memory, but
  * copied from a file.  Return 0: done. 1: another form or invalid, and `out` is
  * unchanged; read it as a tree, which reports what is wrong. -1: out of memory,
- * or to->take returned -1.  *said as above.  Several threads may read parts at once.
+ * or to->take returned -1.  *said as above.  Several threads may read parts at
+ * once.
  */
 int rank2file_scan(const struct rank2file_reader *to, struct kvstream *from,
 		   uint64_t *said);

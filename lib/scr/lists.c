@@ -213,6 +213,12 @@ read_parts(struct spreading *s, int64_t id, const struct buf *names, bool whole,
 	const size_t count = take_parts(names, NULL);
 	struct rank2file_part_at *parts =
 		arena_alloc(s->keep, count, sizeof(*parts));
+	const struct rank2file_visit visit = {
+		.nranks = world->size,
+		.whole = whole,
+		.take = add_rank,
+		.arg = s,
+	};
 	int fd = -1, rc = 0;
 
 	if (parts == NULL)
@@ -224,8 +230,7 @@ read_parts(struct spreading *s, int64_t id, const struct buf *names, bool whole,
 		if (fd < 0)
 			fd = open_meta(s->run, id, err);
 		rc = fd < 0 ? -1
-			    : rank2file_each_rank(fd, &parts[i], world->size,
-						  whole, add_rank, s, err);
+			    : rank2file_each_rank(fd, &parts[i], &visit, err);
 	}
 	if (fd >= 0)
 		close(fd);

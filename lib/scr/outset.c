@@ -19,8 +19,8 @@
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "path.h"
-#include "scr/claims.h"
 #include "scr/common.h"
+#include "scr/names.h"
 #include "scr/onprefix.h"
 #include "scr/outset_impl.h"
 #include "scr/owned.h"
@@ -159,12 +159,12 @@ in_cache(struct outset *o, const char *path, struct error *err)
 	int mine = outset_meta(o, err) < 0 ? -1 : 0;
 
 	if (mine == 0 && !str_eq(name, SCR_DIR))
-		mine = claims_take(o->metafd, name, path, err);
+		mine = names_take(o->metafd, name, path, err);
 	if (mine == 0) {
 		name = arena_printf(o->arena, "%.*s.%016" PRIx64, NAME_ROOM,
 				    name, fnv_text(path));
 		mine = name == NULL ? error_no_memory(err)
-				    : claims_take(o->metafd, name, path, err);
+				    : names_take(o->metafd, name, path, err);
 	}
 	if (mine == 0)
 		error_set(err, ERROR_USAGE,
@@ -273,7 +273,7 @@ static void
 drop_claims(const struct outset *o)
 {
 	for (size_t i = 0; o->metafd >= 0 && i < o->nfiles; i++)
-		claims_drop(o->metafd, path_base(o->files[i].to));
+		names_drop(o->metafd, path_base(o->files[i].to));
 }
 
 /* Look at the files that this rank owns. */

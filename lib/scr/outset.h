@@ -31,11 +31,11 @@ void outset_free(struct outset *o); /* NULL is ignored */
 
 /*
  * Where to write the file `name`: in cache, or with bypass on the prefix, where
- * its directory is made.  Local; the same file may come twice.  If
- * ranks of a node use a name in several directories, all but one of these files
- * get a suffix in cache.  With bypass, a dataset that has the file on the prefix
- * is retired (owned.h).  Ends the job if the file is not below the prefix, or its path too long.
- * ERROR_NOMEM, ERROR_SYSTEM.
+ * its directory is made.  Local; the same file may come twice.  If ranks of a
+ * node use a name in several directories, all but one of these files get a
+ * suffix in cache.  With bypass, a dataset that has the file on the prefix is
+ * retired (owned.h).  Ends the job if the file is not below the prefix, or its
+ * path too long.  ERROR_NOMEM, ERROR_SYSTEM.
  */
 int outset_route(struct outset *o, const char *name,
 		 char file[static SCR_MAX_FILENAME], struct error *err);

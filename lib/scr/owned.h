@@ -30,8 +30,9 @@ int owned_add(struct owned *o, const char *path, int64_t id, struct error *err);
 /*
  * Dataset `id` is about to get the file `path`: a dataset that has it is marked
  * as incomplete in the index and its summary.  Ranks of a node do that one
- * after the other, by a lock in `metafd`, a directory that they share, and nodes
- * by a lock in the metadata of the dataset: only the first writes.  Local.
+ * after the other, by a lock in `metafd`, a directory that they share, and
+ * nodes by a lock in the metadata of the dataset: only the first writes.
+ * Local.
  */
 int owned_make_way(const struct run *run, const char *path, int64_t id,
 		   int metafd, struct error *err);

@@ -57,6 +57,17 @@ begin(struct collecting *c, size_t n)
 	return c->job.ranks == NULL ? -1 : 0;
 }
 
+static int
+each(const struct rank2file_part_at *part, size_t nranks, bool whole,
+     struct collecting *c, struct error *err)
+{
+	const struct rank2file_visit visit = {
+		.nranks = nranks, .whole = whole, .take = collect, .arg = c
+	};
+
+	return rank2file_each_rank(dirfd_, part, &visit, err);
+}
+
 /* All ranks of the rank2file `base`: 0, or what a part returned. */
 static int
 read_job(struct collecting *c, const char *base, bool whole, size_t *parts,
@@ -71,8 +82,7 @@ read_job(struct collecting *c, const char *base, bool whole, size_t *parts,
 	if (begin(c, p.nranks) < 0)
 		rc = error_no_memory(err);
 	for (size_t i = 0; rc == 0 && i < p.count; i++)
-		rc = rank2file_each_rank(dirfd_, &p.parts[i], p.nranks, whole,
-					 collect, c, err);
+		rc = each(&p.parts[i], p.nranks, whole, c, err);
 	arena_free(a);
 	return rc;
 }
@@ -136,9 +146,7 @@ test_stop(void)
 		if (begin(&c, 200) < 0)
 			return;
 		c.stop_at = 3;
-		is_int(rank2file_each_rank(dirfd_, &part, 200, whole, collect,
-					   &c, &err),
-		       -1, "fn fails");
+		is_int(each(&part, 200, whole, &c, &err), -1, "fn fails");
 		is_int(err.kind, ERROR_LOST, "... its error");
 		is_int((int64_t)c.calls, 3, "... and is not called again");
 		rank2file_free(&c.job);
@@ -179,11 +187,9 @@ test_damage(void)
 			now.data[at] ^= 1;
 		if (begin(&c, 20) < 0 || overwrite("m.0.0", &now) < 0)
 			break;
-		rc = rank2file_each_rank(dirfd_, &part, 20, false, collect, &c,
-					 &err);
+		rc = each(&part, 20, false, &c, &err);
 		good += rc != 1;
-		rc = rank2file_each_rank(dirfd_, &part, 20, true, collect, &c,
-					 &err);
+		rc = each(&part, 20, true, &c, &err);
 		good += rc != -1 || err.kind != ERROR_CORRUPT;
 		rank2file_free(&c.job);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "scr/claims.h"
+#include "scr/names.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,7 +20,7 @@ claim_of(char to[static CLAIM_NAME], const char *name)
 }
 
 int
-claims_take(int metafd, const char *name, const char *path, struct error *err)
+names_take(int metafd, const char *name, const char *path, struct error *err)
 {
 	char claim[CLAIM_NAME], has[PATH_MAX];
 	ssize_t len = 0;
@@ -38,7 +38,7 @@ claims_take(int metafd, const char *name, const char *path, struct error *err)
 }
 
 void
-claims_drop(int metafd, const char *name)
+names_drop(int metafd, const char *name)
 {
 	char claim[CLAIM_NAME];
 
