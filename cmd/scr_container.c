@@ -292,7 +292,7 @@ some_files(struct settings *s, const struct packed *p,
 		(void)extract_choose(p, names, &list, err);
 	if (err->kind == ERROR_NONE && s->verb == VERB_CAT) {
 		status = cat(s, p, &list, err);
-	} else if (err->kind == ERROR_NONE) {
+	} else if (only != NULL && err->kind == ERROR_NONE) {
 		memset(only, names->count == 0, p->map.nfiles);
 		for (size_t i = 0; i < list.count; i++)
 			only[list.files[i]] = true;

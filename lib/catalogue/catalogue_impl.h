@@ -25,7 +25,7 @@
  *   replaced.c     refuse such a dataset
  *   claims.c       the files of a dataset that can be deleted with it
  *   owners.c       which datasets own which paths
- *   expect.c       those that lack files
+ *   owners_expect.c  those that lack files
  *   erase.c        remove files and directories, never through a link
  *   list.c         tables, JSON, prune: without access to files
  *   packed_find.c  packed datasets by name

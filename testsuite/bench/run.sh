@@ -347,7 +347,7 @@ scavenges() {
 
 # speed RANKS WHAT BYTES: run testsuite/mpi/speed with each rank on a node.
 speed() {
-	[[ $2 == init ]] || rm -rf "${NODES:?}"/* "$SCR_PREFIX"/* "$SCR_PREFIX/.scr"
+	[[ $2 == init ]] || rm -rf "${NODES:?}"/* "${SCR_PREFIX:?}"/* "$SCR_PREFIX/.scr"
 	mpiexec -n "$1" "$mpi/../../../testsuite/scr/node.sh" \
 		"$(seq -s' ' 0 $(($1 - 1)))" "$mpi/speed" "${@:2}" "$rounds"
 }

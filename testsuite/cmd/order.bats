@@ -245,7 +245,7 @@ free_pages() {
 		rm -rf kept
 		cp -a p kept
 		env LD_PRELOAD="$SHIM" SHIM_OP=rename SHIM_PATH="$path" \
-			SHIM_KILL_$kill=1 scr_postrun "${args[@]}" >out 2>&1 ||
+			"SHIM_KILL_$kill=1" scr_postrun "${args[@]}" >out 2>&1 ||
 			true
 		truth "$path $kill: $(cat out)"
 		case $want in

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * expect.c - before files are written whose paths are not known yet: datasets
- * that lack a file, which a new one could replace unseen.
+ * owners_expect.c - before files are written whose paths are not known yet:
+ * datasets that lack a file, which a new one could replace unseen.
  */
 #include "catalogue/catalogue_impl.h"
 #include "catalogue/owners.h"
