@@ -181,7 +181,8 @@ assert_line() {
 	make p --lose 1,2
 	try scr_inspect p
 	assert_status 4
-	assert_output_has " lost " "cannot be rebuilt: ranks 2 4"
+	assert_line "^ +1  ckpt.1 .* lost *$"
+	assert_output_has "cannot be rebuilt: ranks 2 4"
 	assert_output_lacks "puts it there"
 }
 

@@ -173,7 +173,9 @@ restarts()
 			[[ $(<"/proc/$pid/comm") == mpiexec* ]]
 			kill -"$signal" "$pid"
 			end_round
-			((status != 0 && status != 124))
+			# MPICH's launcher may end with 0 then.
+			((status != 124))
+			[[ $(tail -n 1 "$JOURNAL") != end* ]]
 			restarts size=100000
 		done
 	done

@@ -153,7 +153,7 @@ test_damaged(void)
 
 	sample_init(&s);
 	lose(&s, 2, FATE_REBUILD);
-	is_str(report_spare(&s.p, false, text, sizeof(text)), "nothing",
+	is_str(report_spare(&s.p, false, text, sizeof(text)), "no rank",
 	       "spare now");
 	is_str(report_spare(&s.p, true, text, sizeof(text)),
 	       "any 1 rank of each set", "spare after a rebuild");
