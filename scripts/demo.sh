@@ -140,8 +140,12 @@ steps=80
 start() {
 	[ -n "$spaces" ] || set -- "1 1 1 1"
 	typed "mpiexec -n 4 ./heat $steps${spaces:+      # on nodes ${1// /, }}"
+	# Emptied here: the shell in the background may do it too late for
+	# until_said().
+	rm -f "$work"/pid/*
+	: >"$work/log"
 	LD_PRELOAD=$tree/patient.so mpiexec -n 4 "$work/bin/rank" "$1" \
-		"$work/bin/heat" "$steps" 50 >"$work/log" 2>&1 </dev/null &
+		"$work/bin/heat" "$steps" 50 >>"$work/log" 2>&1 </dev/null &
 	mpi=$!
 	shown=0
 }
