@@ -82,7 +82,7 @@ import_check_ranks(const struct imported *list, size_t count, struct error *err)
 	for (size_t i = 0; i < r.nranks && rc == 0; i++)
 		for (size_t k = 0; k < r.ranks[i].nfiles && rc == 0; k++)
 			rc = match(list, by, &r.ranks[i].files[k], named, err);
-	for (size_t i = 0; i < count && rc == 0; i++)
+	for (size_t i = 0; i < count && rc == 0 && named != NULL; i++)
 		if (list[i].kind == PUT_FILE && !named[i])
 			rc = error_set(err, ERROR_UNSAFE,
 				       "%s: is in the archive, but its "

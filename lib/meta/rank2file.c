@@ -425,7 +425,7 @@ int
 rank2file_list(int dirfd, const char *base, struct arena *arena,
 	       struct rank2file_parts *out, struct error *err)
 {
-	struct rank2file top;
+	struct rank2file top = { .nranks = 0 };
 	struct rank2file_loader l = {
 		.out = &top,
 		.raw = BUF_INIT,

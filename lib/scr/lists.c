@@ -264,7 +264,8 @@ static int
 take_list(const struct spreading *s, struct arena *a, struct lists *out,
 	  struct error *err)
 {
-	const char *at = s->mine.data, *end = at + s->mine.len;
+	const char *at = s->mine.data;
+	const char *end = at != NULL ? at + s->mine.len : NULL;
 	const uint32_t rank = s->run->world.rank;
 	struct head h = { 0, 0 };
 
