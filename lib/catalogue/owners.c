@@ -506,7 +506,7 @@ note_all(struct catalogue *c, struct overlaps *s,
 	if (rc == 0 && s->list == NULL)
 		rc = error_no_memory(err);
 	/* The entries are in descending order of ids. */
-	for (size_t i = rc == 0 ? count : 0; i-- > 0 && rc == 0;) {
+	for (size_t i = s->list != NULL ? count : 0; i-- > 0 && rc == 0;) {
 		struct error why = ERROR_INIT;
 
 		if (!index_entry_valid(&e[i]))

@@ -143,7 +143,7 @@ catalogue_renamed_meta(struct catalogue *c, int64_t id, const char **name,
 {
 	if (c->strays == NULL && list_strays(c, err) < 0)
 		return -1;
-	for (size_t i = 0; i < c->strays->count; i++)
+	for (size_t i = 0; c->strays != NULL && i < c->strays->count; i++)
 		if (c->strays->list[i].id == id) {
 			*name = c->strays->list[i].name;
 			return 1;
