@@ -96,7 +96,8 @@ look(struct build *b, struct error *err)
 		b->plan, b->have_old && !b->plan->outdated ? &b->old : NULL,
 		err);
 	if (b->sums == NULL ||
-	    catalogue_copied_take(b->c, &b->dir, b->plan, b->sums, err) < 0)
+	    (b->plan->copied &&
+	     catalogue_copied_take(b->c, &b->dir, b->plan, b->sums, err) < 0))
 		return -1;
 	if (!b->o->checksums)
 		return 0;
@@ -328,7 +329,7 @@ build_plan(struct build *b, struct error *err)
 			      err);
 	if (ranks_of_plan(b, &r, err) == 0)
 		rc = record(b, &r, p->moved ? p->recorded_root : NULL, err);
-	if (rc == 0)
+	if (rc == 0 && p->copied)
 		rc = catalogue_copied_sweep(&b->dir, err);
 	rank2file_free(&r);
 	return rc;

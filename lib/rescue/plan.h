@@ -198,6 +198,7 @@ struct plan {
 				       written (prefix plans); NULL: unknown */
 	bool moved;		   /* the prefix has another path now */
 	bool packed;		   /* it has containers */
+	bool copied;   /* the directory has copied_R.scr of a scavenge */
 	bool outdated; /* summary and rank2file are those of an older dataset,
 			  whose files have been replaced */
 

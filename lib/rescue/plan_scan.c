@@ -14,6 +14,7 @@
 #include "error.h"
 #include "io.h"
 #include "mem.h"
+#include "meta/copied.h"
 #include "meta/kvtree.h"
 #include "par.h"
 #include "path.h"
@@ -92,6 +93,8 @@ plan_scan_one(struct planner *w, uint32_t place, const char *name,
 		return add_map(w, &m, err);
 	if (redset_name_parse(name, &e.n, NULL) && !e.n.descriptor)
 		return add_red(w, &e, err);
+	if (copied_name_rank(name) >= 0)
+		w->p.copied = true;
 	return 0;
 }
 
