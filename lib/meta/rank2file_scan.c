@@ -277,7 +277,7 @@ scan_rank(struct scan *s, struct undo *undo)
 		in->odd = true;
 		return;
 	}
-	if (s->to->take == NULL) {
+	if (undo->ranks != NULL) { /* no `take` */
 		r = &s->to->out->ranks[number];
 		undo->ranks[undo->count++] = (uint32_t)number;
 	}
