@@ -22,12 +22,13 @@
 
 /* --- Of SCR 1.1.8 --- */
 
-int
-catalogue_old_desc(const struct packed *p, struct catalogue_desc *out,
-		   struct error *err)
+/* The descriptor of a dataset of SCR 1.1.8, in the form of today.
+ * ERROR_DAMAGED: it is not complete. */
+static int
+old_desc(const struct packed *p, struct catalogue_desc *out, struct error *err)
 {
 	struct kvtree *tree =
-		catalogue_read_tree(p->meta_fd, SUMMARY_FILE, NULL, err);
+		kvtree_read_beneath(p->meta_fd, SUMMARY_FILE, NULL, err);
 	struct summary s;
 	int rc = -1;
 
@@ -53,6 +54,18 @@ out:
 		catalogue_desc_free(out);
 	kvtree_free(tree);
 	return rc;
+}
+
+struct kvtree *
+catalogue_old_summary(const struct packed *p, struct error *err)
+{
+	struct catalogue_desc desc;
+	struct kvtree *t = NULL;
+
+	if (old_desc(p, &desc, err) == 0)
+		t = summary_build(desc.tree, 1, err);
+	catalogue_desc_free(&desc);
+	return t;
 }
 
 /* Open the dataset's new directory, which may exist from an interrupted run,
@@ -117,7 +130,7 @@ adopt(struct catalogue *c, struct packed *p, const struct catalogue_options *o,
 				 "%s: its files are in containers, from which "
 				 "SCR 3 fetches nothing: unpack it first",
 				 p->name);
-	if (check_whole(p, o, err) < 0 || catalogue_old_desc(p, &desc, err) < 0)
+	if (check_whole(p, o, err) < 0 || old_desc(p, &desc, err) < 0)
 		return -1;
 	if (packed_renew(p, err) == 0 && make_dir(c, &desc, o, &d, err) == 0 &&
 	    segmap_write(&p->map, p->r2f.nranks, true, &r, err) == 0) {

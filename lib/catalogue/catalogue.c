@@ -205,13 +205,6 @@ catalogue_dirs(struct catalogue *c, size_t *count, struct error *err)
 /* --- Helpers --- */
 
 struct kvtree *
-catalogue_read_tree(int dirfd, const char *rel, struct stat *st,
-		    struct error *err)
-{
-	return kvtree_read_beneath(dirfd, rel, st, err);
-}
-
-struct kvtree *
 catalogue_summary(struct catalogue *c, int64_t id, struct summary *out,
 		  struct stat *st, struct error *err)
 {
@@ -219,7 +212,7 @@ catalogue_summary(struct catalogue *c, int64_t id, struct summary *out,
 	struct kvtree *tree = NULL;
 
 	snprintf(name, sizeof(name), DATASET_DIR_FMT "/" SUMMARY_FILE, id);
-	tree = catalogue_read_tree(c->scr_fd, name, st, err);
+	tree = kvtree_read_beneath(c->scr_fd, name, st, err);
 	if (tree != NULL && summary_read(tree, out, err) < 0) {
 		kvtree_free(tree);
 		tree = NULL;

@@ -26,6 +26,7 @@ struct error;
 struct index;
 struct index_entry;
 struct json;
+struct kvtree;
 struct packed;
 struct packed_some;
 struct packed_health;
@@ -61,6 +62,9 @@ const char *catalogue_notice(const struct catalogue *c);
  * neither an index nor dataset directories.
  */
 struct index *catalogue_read(struct catalogue *c, struct error *err);
+
+/* May the index have an entry of dataset `id`?  Also if it cannot be read. */
+bool catalogue_may_list(struct catalogue *c, int64_t id);
 
 /*
  * Lock and read the index, call `change`, and replace index.scr.  `change`
@@ -223,6 +227,10 @@ int catalogue_packed_some(struct catalogue *c, const char *word,
 			  const struct packed_some *some,
 			  const struct catalogue_options *o, struct packed *p,
 			  struct error *err);
+
+/* The summary of a dataset of SCR 1.1.8, in the form of today; for
+ * kvtree_free().  ERROR_DAMAGED: the dataset is not complete. */
+struct kvtree *catalogue_old_summary(const struct packed *p, struct error *err);
 
 /* The checkpoint that the next job tries first: the current one, else the
  * newest valid one.  0: none, or the index cannot be read. */

@@ -98,12 +98,8 @@ int catalogue_dir_lock(struct catalogue *c, struct catalogue_dir *d,
 		       const struct catalogue_options *o, struct error *err);
 void catalogue_dir_close(struct catalogue_dir *d);
 
-/* Read the kvtree file `rel` below `dirfd`; for kvtree_free().  Links out of
- * `dirfd` are refused.  `st` (may be NULL) receives its stat data. */
-struct kvtree *catalogue_read_tree(int dirfd, const char *rel, struct stat *st,
-				   struct error *err);
-
-/* The same for the summary of dataset `id`, which borrows from the tree. */
+/* Read the summary of dataset `id`, which borrows from the tree; for
+ * kvtree_free().  `st` (may be NULL) receives its stat data. */
 struct kvtree *catalogue_summary(struct catalogue *c, int64_t id,
 				 struct summary *out, struct stat *st,
 				 struct error *err);
@@ -395,12 +391,6 @@ int catalogue_record_entry(struct catalogue *c,
 			   struct error *err);
 
 /* --- adopt.c --- */
-
-/* The descriptor of a dataset of SCR 1.1.8, in the form of today.
- * ERROR_DAMAGED: it is not complete. */
-struct packed;
-int catalogue_old_desc(const struct packed *p, struct catalogue_desc *out,
-		       struct error *err);
 
 /*
  * Give dataset `id`, if it is one of SCR 1.1.8, metadata of today, and put it

@@ -112,7 +112,7 @@ from_flush(struct catalogue *c, int64_t id, struct catalogue_desc *out,
 	   struct error *err)
 {
 	struct kvtree *tree =
-		catalogue_read_tree(c->scr_fd, FLUSH_FILE, NULL, err);
+		kvtree_read_beneath(c->scr_fd, FLUSH_FILE, NULL, err);
 	struct flush_entry e;
 	int rc = -1;
 
@@ -134,7 +134,7 @@ catalogue_read_summary(const struct catalogue_dir *d,
 		       struct error *err)
 {
 	struct kvtree *tree =
-		catalogue_read_tree(d->fd, SUMMARY_FILE, NULL, err);
+		kvtree_read_beneath(d->fd, SUMMARY_FILE, NULL, err);
 	struct summary s;
 	int rc = -1;
 

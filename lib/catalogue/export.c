@@ -14,7 +14,7 @@
 
 #include "arena.h"
 #include "buf.h"
-#include "catalogue/catalogue_impl.h"
+#include "catalogue/catalogue.h"
 #include "container/manifest.h"
 #include "crc.h"
 #include "dir.h"
@@ -22,8 +22,10 @@
 #include "hash.h"
 #include "io.h"
 #include "mem.h"
+#include "meta/dataset_dir.h"
 #include "meta/filemap.h"
 #include "meta/kvtree.h"
+#include "meta/rank2file.h"
 #include "meta/redset.h"
 #include "meta/summary.h"
 #include "par.h"
@@ -431,25 +433,12 @@ put_ranks(struct exporting *x, struct error *err)
 	return rc;
 }
 
-/* The summary of a dataset of SCR 1.1.8, in the form of today. */
-static struct kvtree *
-new_summary(const struct packed *p, struct error *err)
-{
-	struct catalogue_desc desc;
-	struct kvtree *t = NULL;
-
-	if (catalogue_old_desc(p, &desc, err) == 0)
-		t = summary_build(desc.tree, 1, err);
-	catalogue_desc_free(&desc);
-	return t;
-}
-
 static int
 put_summary(struct exporting *x, struct error *err)
 {
 	struct kvtree *t =
 		x->p->layout == 1
-			? new_summary(x->p, err)
+			? catalogue_old_summary(x->p, err)
 			: kvtree_read_file(x->p->meta_fd, SUMMARY_FILE, err);
 	int rc = t == NULL ? -1 : put_tree(x, SUMMARY_FILE, t, err);
 

@@ -17,7 +17,7 @@
 
 #include "arena.h"
 #include "buf.h"
-#include "catalogue/catalogue_impl.h"
+#include "catalogue/catalogue.h"
 #include "catalogue/export.h"
 #include "catalogue/import_impl.h"
 #include "catalogue/owners.h"
@@ -27,9 +27,11 @@
 #include "io.h"
 #include "map.h"
 #include "mem.h"
+#include "meta/dataset_dir.h"
 #include "meta/filemap.h"
 #include "meta/index.h"
 #include "meta/kvtree.h"
+#include "meta/rank2file.h"
 #include "meta/redset.h"
 #include "meta/summary.h"
 #include "par.h"
@@ -509,22 +511,6 @@ check_index(struct importing *x, struct error *err)
 
 /* --- All --- */
 
-/* May the index name the dataset?  Then its files have to stay. */
-static bool
-may_be_indexed(const struct importing *x)
-{
-	enum catalogue_state state = CATALOGUE_GOOD;
-	struct index *ix = NULL;
-	struct index_entry e;
-	bool is = true;
-
-	if (catalogue_load(x->c, &ix, &state, NULL) == 0)
-		is = ix != NULL ? index_find_id(ix, x->out->id, &e, NULL) == 0
-				: state != CATALOGUE_MISSING;
-	index_free(ix);
-	return is;
-}
-
 static int
 work(struct importing *x, struct error *err)
 {
@@ -538,7 +524,8 @@ work(struct importing *x, struct error *err)
 	x->owners->id = x->out->id;
 	if (put_commit(x->put, err) < 0 ||
 	    catalogue_build(x->c, x->out->id, x->o, &b, err) < 0) {
-		if (!may_be_indexed(x))
+		/* If the index may name the dataset, its files have to stay. */
+		if (!catalogue_may_list(x->c, x->out->id))
 			put_undo(x->put, x->there);
 		return -1;
 	}

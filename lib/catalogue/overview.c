@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "catalogue/catalogue_impl.h"
+#include "catalogue/catalogue.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/cindex.h"
@@ -175,9 +175,10 @@ read_tree(struct overview *s, const char *name)
 	struct error why = ERROR_INIT;
 	struct kvtree *tree = NULL;
 
-	if (s->catalogue->scr_fd >= 0)
-		tree = catalogue_read_tree(s->catalogue->scr_fd, name, NULL,
-					   &why);
+	int scr_fd = catalogue_scr_fd(s->catalogue);
+
+	if (scr_fd >= 0)
+		tree = kvtree_read_beneath(scr_fd, name, NULL, &why);
 	if (why.kind != ERROR_NONE && why.kind != ERROR_ABSENT)
 		note(s, why.text);
 	return tree;

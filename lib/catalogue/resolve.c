@@ -132,7 +132,7 @@ add_flush(struct catalogue *c, const struct index *ix,
 {
 	struct kvtree *tree =
 		c->scr_fd < 0 ? NULL
-			      : catalogue_read_tree(c->scr_fd, FLUSH_FILE, NULL,
+			      : kvtree_read_beneath(c->scr_fd, FLUSH_FILE, NULL,
 						    NULL);
 	const size_t sorted = u->count;
 	struct flush_entry *list = NULL;

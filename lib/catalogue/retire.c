@@ -129,7 +129,7 @@ mark_summary(const struct retirement *r, const struct catalogue_dir *d,
 	     struct error *err)
 {
 	struct error why = ERROR_INIT;
-	struct kvtree *t = catalogue_read_tree(d->fd, SUMMARY_FILE, NULL, &why);
+	struct kvtree *t = kvtree_read_beneath(d->fd, SUMMARY_FILE, NULL, &why);
 	struct summary s = { .complete = -1 };
 	int rc = 0;
 

@@ -41,7 +41,7 @@ catalogue_load(struct catalogue *c, struct index **ix,
 	*state = CATALOGUE_GOOD;
 	/* Another process may have made .scr since catalogue_open(). */
 	if (catalogue_open_scr(c, false, &why) == 0)
-		tree = catalogue_read_tree(c->scr_fd, INDEX_FILE, NULL, &why);
+		tree = kvtree_read_beneath(c->scr_fd, INDEX_FILE, NULL, &why);
 	if (tree != NULL) {
 		*ix = index_from_tree(tree, &why);
 		if (*ix != NULL) {
@@ -248,6 +248,21 @@ catalogue_read(struct catalogue *c, struct error *err)
 		  "of a job? name another with --prefix DIR",
 		  c->path);
 	return NULL;
+}
+
+bool
+catalogue_may_list(struct catalogue *c, int64_t id)
+{
+	enum catalogue_state state = CATALOGUE_GOOD;
+	struct index *ix = NULL;
+	struct index_entry e;
+	bool may = true;
+
+	if (catalogue_load(c, &ix, &state, NULL) == 0)
+		may = ix != NULL ? index_find_id(ix, id, &e, NULL) == 0
+				 : state != CATALOGUE_MISSING;
+	index_free(ix);
+	return may;
 }
 
 const struct index *
