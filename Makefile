@@ -36,7 +36,7 @@ JOBS   = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(NPROC))
 # -l:libX.a if the compiler finds a static libX, else -lX: loading two more
 # shared libraries takes longer than most commands run.  libarchive and its nine
 # dependencies take 3 ms; --as-needed drops them from the commands that do not
-# call container/ark.
+# call archive/ark.
 lib = -l$(if $(and $(filter 1,$(STATIC)),$(findstring /,$(shell \
 	$(CC) -print-file-name=lib$1.a))),:lib$1.a,$1)
 

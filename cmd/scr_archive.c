@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "app.h"
+#include "archive/export.h"
 #include "catalogue/catalogue.h"
-#include "catalogue/export.h"
 #include "error.h"
 #include "json.h"
 #include "opt.h"

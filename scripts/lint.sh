@@ -107,7 +107,7 @@ check_man_pages() {
 # include each other.
 declare -A floors=([lib]=0 [lib/meta]=1 [lib/encode]=1 [lib/transfer]=2
 	[lib/remote]=2 [lib/container]=3 [lib/site]=3 [lib/rescue]=4
-	[lib/catalogue]=5 [lib/scavenge]=6 [lib/scr]=6 [lib/report]=7)
+	[lib/catalogue]=5 [lib/archive]=6 [lib/scavenge]=6 [lib/scr]=6 [lib/report]=7)
 
 # A file includes only headers of its own room and of rooms below it.  Only
 # commands include lib/report.
@@ -181,7 +181,7 @@ check_foreign_headers() {
 	foreign openssl/ 'lib/hash\.c' || bad=1
 	foreign zlib 'lib/crc\.c' || bad=1
 	foreign 'isa-l|isal' 'lib/crc\.c|lib/encode/[a-z_]*\.c' || bad=1
-	foreign archive 'lib/container/ark_(read|write)\.c' || bad=1
+	foreign archive 'lib/archive/ark_(read|write)\.c' || bad=1
 	return "$bad"
 }
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "catalogue/export.h"
+#include "archive/export.h"
 #include "container/pack.h"
 #include "container/packed.h"
 

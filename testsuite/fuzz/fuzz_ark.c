@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "container/ark.h"
+#include "archive/ark.h"
 #include "fuzz_tree.h"
 #include "path.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "archive/manifest.h"
 #include "buf.h"
-#include "container/manifest.h"
 #include "fuzz_tree.h"
 #include "path.h"
 

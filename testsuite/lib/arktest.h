@@ -6,7 +6,7 @@
 #ifndef ARKTEST_H
 #define ARKTEST_H
 
-#include "container/ark.h"
+#include "archive/ark.h"
 #include "scratch.h"
 
 #define MIB ((size_t)1 << 20)

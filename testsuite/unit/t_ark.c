@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "container/ark.h"
+#include "archive/ark.h"
 
 #include <errno.h>
 #include <locale.h>

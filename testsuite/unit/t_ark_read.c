@@ -2,7 +2,7 @@
 /*
  * Reading of archives that are damaged, malicious, or written by other tools.
  */
-#include "container/ark.h"
+#include "archive/ark.h"
 
 #include <sys/resource.h>
 

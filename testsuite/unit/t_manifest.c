@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "container/manifest.h"
+#include "archive/manifest.h"
 
 #include <stdint.h>
 

@@ -15,13 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "archive/export.h"
+#include "archive/import_impl.h"
+#include "archive/manifest.h"
 #include "arena.h"
 #include "buf.h"
 #include "catalogue/catalogue.h"
-#include "catalogue/export.h"
-#include "catalogue/import_impl.h"
 #include "catalogue/owners.h"
-#include "container/manifest.h"
 #include "error.h"
 #include "hash.h"
 #include "io.h"

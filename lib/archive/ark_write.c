@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "container/ark.h"
-#include "container/ark_impl.h"
+#include "archive/ark.h"
+#include "archive/ark_impl.h"
 #include "mem.h"
 #include "stream.h"
 

@@ -8,8 +8,8 @@
  * carriage return, the line starts with a backslash and these are written as
  * \\, \n and \r, as in coreutils.  Pure functions on buffers.
  */
-#ifndef CONTAINER_MANIFEST_H
-#define CONTAINER_MANIFEST_H
+#ifndef ARCHIVE_MANIFEST_H
+#define ARCHIVE_MANIFEST_H
 
 #include <stddef.h>
 
@@ -50,4 +50,4 @@ const struct manifest_entry *manifest_at(const struct manifest *m, size_t i);
 #define MANIFEST_NONE ((size_t)-1)
 size_t manifest_find(const struct manifest *m, const char *path);
 
-#endif /* CONTAINER_MANIFEST_H */
+#endif /* ARCHIVE_MANIFEST_H */

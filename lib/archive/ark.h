@@ -27,8 +27,8 @@
  * Errors name the archive and the entry.  After an error, the struct can only
  * be freed.  Threads: one struct, one thread.
  */
-#ifndef CONTAINER_ARK_H
-#define CONTAINER_ARK_H
+#ifndef ARCHIVE_ARK_H
+#define ARCHIVE_ARK_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -142,4 +142,4 @@ int ark_in_next(struct ark_in *in, struct ark_entry *out, struct error *err);
 int ark_in_read(struct ark_in *in, void *to, size_t room, size_t *got,
 		struct error *err);
 
-#endif /* CONTAINER_ARK_H */
+#endif /* ARCHIVE_ARK_H */

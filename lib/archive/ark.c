@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "container/ark.h"
+#include "archive/ark.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "container/ark_impl.h"
+#include "archive/ark_impl.h"
 #include "path.h"
 #include "str.h"
 

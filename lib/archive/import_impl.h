@@ -3,8 +3,8 @@
  * import_impl.h - what import.c (the archive) and import_ranks.c (the rank2file
  * in it) share.
  */
-#ifndef CATALOGUE_IMPORT_IMPL_H
-#define CATALOGUE_IMPORT_IMPL_H
+#ifndef ARCHIVE_IMPORT_IMPL_H
+#define ARCHIVE_IMPORT_IMPL_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -32,4 +32,4 @@ struct imported {
 int import_check_ranks(const struct imported *list, size_t count,
 		       struct error *err);
 
-#endif /* CATALOGUE_IMPORT_IMPL_H */
+#endif /* ARCHIVE_IMPORT_IMPL_H */

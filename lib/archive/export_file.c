@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "catalogue/export.h"
+#include "archive/export.h"
 #include "error.h"
 #include "io.h"
 #include "path.h"

@@ -2,7 +2,7 @@
 /*
  * export.c - write a dataset to an archive.
  */
-#include "catalogue/export.h"
+#include "archive/export.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "archive/manifest.h"
 #include "arena.h"
 #include "buf.h"
 #include "catalogue/catalogue.h"
-#include "container/manifest.h"
 #include "crc.h"
 #include "dir.h"
 #include "error.h"

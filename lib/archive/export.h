@@ -8,14 +8,14 @@
  * checksums.  So the archive can be unpacked with tar alone, into an empty
  * directory or a prefix, and verified there with `sha256sum -c`.
  */
-#ifndef CATALOGUE_EXPORT_H
-#define CATALOGUE_EXPORT_H
+#ifndef ARCHIVE_EXPORT_H
+#define ARCHIVE_EXPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "container/ark.h"
+#include "archive/ark.h"
 #include "container/packed.h"
 
 struct catalogue;
@@ -70,4 +70,4 @@ int import_dataset(struct catalogue *c, const struct import_source *from,
 		   const struct catalogue_options *o, struct export_result *out,
 		   struct error *err);
 
-#endif /* CATALOGUE_EXPORT_H */
+#endif /* ARCHIVE_EXPORT_H */

@@ -2,8 +2,8 @@
 /*
  * ark_impl.h - shared by reading and writing of archives.
  */
-#ifndef CONTAINER_ARK_IMPL_H
-#define CONTAINER_ARK_IMPL_H
+#ifndef ARCHIVE_ARK_IMPL_H
+#define ARCHIVE_ARK_IMPL_H
 
 #include <locale.h>
 #include <stdbool.h>
@@ -47,4 +47,4 @@ struct ark_reason {
 int ark_failed(struct error *err, enum error_kind kind, const char *name,
 	       const char *path, struct ark_reason why);
 
-#endif /* CONTAINER_ARK_IMPL_H */
+#endif /* ARCHIVE_ARK_IMPL_H */

@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "archive/ark.h"
+#include "archive/ark_impl.h"
 #include "buf.h"
-#include "container/ark.h"
-#include "container/ark_impl.h"
 #include "mem.h"
 #include "path.h"
 #include "str.h"

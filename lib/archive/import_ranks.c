@@ -2,7 +2,7 @@
 /*
  * import_ranks.c - compare the files of an archive with its rank2file.
  */
-#include "catalogue/import_impl.h"
+#include "archive/import_impl.h"
 #include "error.h"
 #include "map.h"
 #include "mem.h"
