@@ -107,7 +107,8 @@ check_man_pages() {
 # include each other.
 declare -A floors=([lib]=0 [lib/meta]=1 [lib/encode]=1 [lib/transfer]=2
 	[lib/remote]=2 [lib/container]=3 [lib/site]=3 [lib/rescue]=4
-	[lib/catalogue]=5 [lib/archive]=6 [lib/scavenge]=6 [lib/scr]=6 [lib/report]=7)
+	[lib/catalogue]=5 [lib/archive]=6 [lib/find]=6 [lib/scavenge]=6
+	[lib/scr]=6 [lib/report]=7)
 
 # A file includes only headers of its own room and of rooms below it.  Only
 # commands include lib/report.

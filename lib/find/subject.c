@@ -2,7 +2,7 @@
 /*
  * subject.c - find, lock and plan the dataset that the command line names.
  */
-#include "catalogue/subject.h"
+#include "find/subject.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 /*
  * locate.c - classify a path, and find cache directories below it.
  */
-#include "catalogue/locate.h"
+#include "find/locate.h"
 
 #include <dirent.h>
 #include <errno.h>

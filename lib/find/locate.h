@@ -6,8 +6,8 @@
  *
  * Nothing on disk is changed.
  */
-#ifndef CATALOGUE_LOCATE_H
-#define CATALOGUE_LOCATE_H
+#ifndef FIND_LOCATE_H
+#define FIND_LOCATE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -60,4 +60,4 @@ void locate_caches_fini(struct locate_caches *c);
 int locate_caches_add(struct locate_caches *c, const char *path, size_t *found,
 		      struct error *err);
 
-#endif /* CATALOGUE_LOCATE_H */
+#endif /* FIND_LOCATE_H */

@@ -3,15 +3,15 @@
  * subject.h - find the one dataset that the command line names: by a word
  * (word.h) on a prefix, by its directories, or by redundancy files.
  */
-#ifndef CATALOGUE_SUBJECT_H
-#define CATALOGUE_SUBJECT_H
+#ifndef FIND_SUBJECT_H
+#define FIND_SUBJECT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "catalogue/locate.h"
 #include "catalogue/word.h"
+#include "find/locate.h"
 #include "meta/redset.h"
 
 enum subject_kind {
@@ -78,4 +78,4 @@ struct plan *subject_plan(const struct subject *s, bool checksums,
 int subject_add_rebuilt(struct subject *s, const struct plan *p,
 			struct error *err);
 
-#endif /* CATALOGUE_SUBJECT_H */
+#endif /* FIND_SUBJECT_H */

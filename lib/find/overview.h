@@ -4,8 +4,8 @@
  * directories or in flush.scr, with what is recorded about them.  Files of
  * datasets are not accessed, and nothing on disk is changed.
  */
-#ifndef CATALOGUE_OVERVIEW_H
-#define CATALOGUE_OVERVIEW_H
+#ifndef FIND_OVERVIEW_H
+#define FIND_OVERVIEW_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,4 +60,4 @@ void overview_fini(struct overview *s);
 const struct overview_entry *overview_find(struct overview *s, const char *text,
 					   struct error *err);
 
-#endif /* CATALOGUE_OVERVIEW_H */
+#endif /* FIND_OVERVIEW_H */

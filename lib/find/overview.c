@@ -2,7 +2,7 @@
 /*
  * overview.c - all datasets of a prefix, from all sources.
  */
-#include "catalogue/overview.h"
+#include "find/overview.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
