@@ -13,7 +13,7 @@
 #include "conf.h"
 #include "error.h"
 #include "json.h"
-#include "meta/kvtree.h"
+#include "kvtree/kvtree.h"
 #include "num.h"
 #include "opt.h"
 #include "site/halt.h"

@@ -105,10 +105,10 @@ check_man_pages() {
 
 # The rooms of lib and the floor of each.  Rooms on the same floor do not
 # include each other.
-declare -A floors=([lib]=0 [lib/meta]=1 [lib/encode]=1 [lib/transfer]=2
-	[lib/remote]=2 [lib/container]=3 [lib/site]=3 [lib/rescue]=4
-	[lib/catalogue]=5 [lib/archive]=6 [lib/find]=6 [lib/scavenge]=6
-	[lib/scr]=6 [lib/report]=7)
+declare -A floors=([lib]=0 [lib/kvtree]=1 [lib/meta]=2 [lib/encode]=2
+	[lib/transfer]=3 [lib/remote]=3 [lib/container]=4 [lib/site]=4
+	[lib/rescue]=5 [lib/catalogue]=6 [lib/archive]=7 [lib/find]=7
+	[lib/scavenge]=7 [lib/scr]=7 [lib/report]=8)
 
 # A file includes only headers of its own room and of rooms below it.  Only
 # commands include lib/report.

@@ -8,9 +8,9 @@
 
 #include "catalogue/catalogue_impl.h"
 #include "error.h"
+#include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/index.h"
-#include "meta/kvtree.h"
 #include "meta/summary.h"
 #include "str.h"
 

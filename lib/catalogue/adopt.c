@@ -14,9 +14,9 @@
 #include "create.h"
 #include "error.h"
 #include "io.h"
+#include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/index.h"
-#include "meta/kvtree.h"
 #include "str.h"
 #include "work.h"
 

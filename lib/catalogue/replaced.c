@@ -10,8 +10,8 @@
 
 #include "catalogue/catalogue_impl.h"
 #include "error.h"
+#include "kvtree/kvtree.h"
 #include "meta/index.h"
-#include "meta/kvtree.h"
 #include "str.h"
 
 /* By the marks alone. */

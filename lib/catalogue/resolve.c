@@ -15,11 +15,11 @@
 #include "catalogue/catalogue_impl.h"
 #include "catalogue/word.h"
 #include "error.h"
+#include "kvtree/kvtree.h"
 #include "map.h"
 #include "mem.h"
 #include "meta/flush.h"
 #include "meta/index.h"
-#include "meta/kvtree.h"
 #include "str.h"
 
 #define SHOWN_MAX 256

@@ -23,8 +23,8 @@
 #include "create.h"
 #include "error.h"
 #include "io.h"
+#include "kvtree/kvtree.h"
 #include "meta/index.h"
-#include "meta/kvtree.h"
 #include "room.h"
 
 #define SPARE_FILE "index.spare"

@@ -16,10 +16,10 @@
 #include "catalogue/catalogue_impl.h"
 #include "dir.h"
 #include "error.h"
+#include "kvtree/kvtree.h"
 #include "map.h"
 #include "mem.h"
 #include "meta/copied.h"
-#include "meta/kvtree.h"
 #include "path.h"
 
 /* Set a recorded checksum in plan file `f`. */

@@ -13,9 +13,9 @@
 #include "create.h"
 #include "error.h"
 #include "io.h"
+#include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/index.h"
-#include "meta/kvtree.h"
 #include "str.h"
 
 /* --- Ids --- */

@@ -8,10 +8,10 @@
 
 #include "error.h"
 #include "io.h"
+#include "kvtree/kvtree.h"
+#include "kvtree/value.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
-#include "meta/kvtree.h"
-#include "meta/value.h"
 
 struct mark {
 	const char *container;

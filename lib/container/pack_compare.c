@@ -13,7 +13,7 @@
 #include "container/container_impl.h"
 #include "error.h"
 #include "io.h"
-#include "meta/kvtree.h"
+#include "kvtree/kvtree.h"
 #include "transfer/transfer.h"
 #include "work.h"
 

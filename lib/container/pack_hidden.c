@@ -16,10 +16,10 @@
 #include "dir.h"
 #include "error.h"
 #include "io.h"
+#include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
 #include "meta/filemap.h"
-#include "meta/kvtree.h"
 #include "meta/redset.h"
 
 /* Larger kvtree files go into a container. */

@@ -16,10 +16,10 @@
 #include "create.h"
 #include "error.h"
 #include "io.h"
+#include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
-#include "meta/kvtree.h"
 #include "meta/summary.h"
 #include "path.h"
 

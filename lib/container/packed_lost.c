@@ -9,8 +9,8 @@
 #include "container/packed.h"
 #include "dir.h"
 #include "error.h"
+#include "kvtree/kvtree.h"
 #include "meta/dataset_dir.h"
-#include "meta/kvtree.h"
 #include "path.h"
 #include "str.h"
 

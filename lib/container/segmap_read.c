@@ -7,11 +7,11 @@
 
 #include "container/segmap.h"
 #include "error.h"
+#include "kvtree/kvtree.h"
+#include "kvtree/value.h"
 #include "map.h"
 #include "mem.h"
-#include "meta/kvtree.h"
 #include "meta/rank2file.h"
-#include "meta/value.h"
 #include "path.h"
 #include "str.h"
 

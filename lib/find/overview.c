@@ -14,12 +14,12 @@
 #include "arena.h"
 #include "catalogue/catalogue.h"
 #include "error.h"
+#include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/cindex.h"
 #include "meta/dataset_dir.h"
 #include "meta/flush.h"
 #include "meta/index.h"
-#include "meta/kvtree.h"
 #include "meta/summary.h"
 #include "str.h"
 

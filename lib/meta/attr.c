@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "error.h"
-#include "meta/fields.h"
+#include "kvtree/fields.h"
 
 /* No file is larger, and the sum of two sizes does not wrap. */
 #define SIZE_LIMIT ((uint64_t)INT64_MAX)

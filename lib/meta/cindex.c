@@ -4,10 +4,10 @@
 #include <stddef.h>
 
 #include "error.h"
+#include "kvtree/fields.h"
+#include "kvtree/kvtree.h"
+#include "kvtree/value.h"
 #include "meta/dataset.h"
-#include "meta/fields.h"
-#include "meta/kvtree.h"
-#include "meta/value.h"
 
 #define AT(member) .at = offsetof(struct cindex_entry, member)
 

@@ -8,10 +8,10 @@
 
 #include "arena.h"
 #include "error.h"
-#include "meta/fields.h"
-#include "meta/kvtree.h"
-#include "meta/kvwrite.h"
-#include "meta/value.h"
+#include "kvtree/fields.h"
+#include "kvtree/kvtree.h"
+#include "kvtree/kvwrite.h"
+#include "kvtree/value.h"
 #include "path.h"
 #include "str.h"
 

@@ -7,10 +7,10 @@
 
 #include "error.h"
 #include "json.h"
+#include "kvtree/fields.h"
+#include "kvtree/kvtree.h"
+#include "kvtree/value.h"
 #include "mem.h"
-#include "meta/fields.h"
-#include "meta/kvtree.h"
-#include "meta/value.h"
 
 /* LLNL's buffers hold 1024 bytes (formats.md 13). */
 #define NAME_MAX_BYTES 1023

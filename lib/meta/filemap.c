@@ -8,9 +8,9 @@
 
 #include "arena.h"
 #include "error.h"
-#include "meta/fields.h"
-#include "meta/kvtree.h"
-#include "meta/value.h"
+#include "kvtree/fields.h"
+#include "kvtree/kvtree.h"
+#include "kvtree/value.h"
 #include "str.h"
 
 #define NAME_PREFIX "filemap_"

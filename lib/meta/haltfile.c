@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
-#include "meta/kvtree.h"
-#include "meta/value.h"
+#include "kvtree/kvtree.h"
+#include "kvtree/value.h"
 
 /* Read an optional number.  LLNL's tool also writes negative values (formats.md
  * 13).  They mean that the time or count was reached. */

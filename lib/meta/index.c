@@ -8,11 +8,11 @@
 #include <time.h>
 
 #include "error.h"
+#include "kvtree/fields.h"
+#include "kvtree/kvtree.h"
+#include "kvtree/value.h"
 #include "mem.h"
-#include "meta/fields.h"
 #include "meta/index_impl.h"
-#include "meta/kvtree.h"
-#include "meta/value.h"
 #include "str.h"
 
 #define INDEX_OLD "1" /* VERSION of SCR 1.1.8 */

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "error.h"
+#include "kvtree/kvtree.h"
+#include "kvtree/value.h"
 #include "mem.h"
 #include "meta/index_impl.h"
-#include "meta/kvtree.h"
-#include "meta/value.h"
 #include "str.h"
 
 static void

@@ -9,9 +9,9 @@
  *   DSET -> id -> DIR -> dir -> COMPLETE, FLUSHED, FAILED, DSET -> descriptor
  */
 #include "error.h"
+#include "kvtree/kvtree.h"
+#include "kvtree/value.h"
 #include "meta/index_impl.h"
-#include "meta/kvtree.h"
-#include "meta/value.h"
 #include "str.h"
 
 static int

@@ -9,8 +9,8 @@
 
 #include "buf.h"
 #include "error.h"
+#include "kvtree/value.h"
 #include "meta/index.h"
-#include "meta/value.h"
 
 #define STAMP_BYTES (INDEX_STAMP_SIZE - 1)
 

@@ -12,11 +12,11 @@
 #include "buf.h"
 #include "error.h"
 #include "io.h"
+#include "kvtree/kvtree.h"
+#include "kvtree/value.h"
 #include "map.h"
 #include "mem.h"
-#include "meta/kvtree.h"
 #include "meta/rank2file_impl.h"
-#include "meta/value.h"
 #include "path.h"
 #include "str.h"
 

@@ -9,12 +9,12 @@
 #include "buf.h"
 #include "error.h"
 #include "io.h"
+#include "kvtree/kvstream.h"
+#include "kvtree/kvtree.h"
+#include "kvtree/value.h"
 #include "mem.h"
-#include "meta/kvstream.h"
-#include "meta/kvtree.h"
 #include "meta/rank2file.h"
 #include "meta/rank2file_impl.h"
-#include "meta/value.h"
 #include "path.h"
 
 struct each {

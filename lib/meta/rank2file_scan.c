@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "arena.h"
+#include "kvtree/kvstream.h"
 #include "map.h"
-#include "meta/kvstream.h"
 #include "meta/rank2file.h"
 #include "meta/rank2file_impl.h"
 

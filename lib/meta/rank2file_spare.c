@@ -10,10 +10,10 @@
 #include "buf.h"
 #include "crc.h"
 #include "io.h"
-#include "meta/kvtree.h"
+#include "kvtree/kvtree.h"
+#include "kvtree/value.h"
 #include "meta/rank2file.h"
 #include "meta/rank2file_impl.h"
-#include "meta/value.h"
 
 /* Read file `name`, which must be sound, and have the checksum in `list`. */
 static struct kvtree *

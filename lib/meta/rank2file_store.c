@@ -10,13 +10,13 @@
 #include "dir.h"
 #include "error.h"
 #include "io.h"
+#include "kvtree/kvtree.h"
+#include "kvtree/kvwrite.h"
+#include "kvtree/value.h"
 #include "map.h"
 #include "meta/dataset_dir.h"
-#include "meta/kvtree.h"
-#include "meta/kvwrite.h"
 #include "meta/rank2file.h"
 #include "meta/rank2file_impl.h"
-#include "meta/value.h"
 #include "str.h"
 
 /* Add the segments of a file, in the order of containers.md 1. */

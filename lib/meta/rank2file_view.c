@@ -7,10 +7,10 @@
 
 #include "arena.h"
 #include "error.h"
-#include "meta/kvtree.h"
+#include "kvtree/kvtree.h"
+#include "kvtree/value.h"
 #include "meta/rank2file.h"
 #include "meta/rank2file_impl.h"
-#include "meta/value.h"
 #include "str.h"
 
 /* Read entry `k` of a SEG table into the element of *segs with its number. */

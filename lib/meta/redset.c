@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "error.h"
-#include "meta/kvtree.h"
-#include "meta/value.h"
+#include "kvtree/kvtree.h"
+#include "kvtree/value.h"
 #include "num.h"
 
 /* Limit of sizes in bytes: that of file offsets. */

@@ -10,10 +10,10 @@
 
 #include "arena.h"
 #include "error.h"
-#include "meta/kvstream.h"
-#include "meta/kvtree.h"
+#include "kvtree/kvstream.h"
+#include "kvtree/kvtree.h"
+#include "kvtree/value.h"
 #include "meta/redset.h"
-#include "meta/value.h"
 #include "num.h"
 
 /*

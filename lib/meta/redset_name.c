@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kvtree/value.h"
 #include "meta/redset.h"
-#include "meta/value.h"
 
 #define SUFFIX ".redset"
 

@@ -3,9 +3,9 @@
 
 #include <stddef.h>
 
+#include "kvtree/fields.h"
+#include "kvtree/kvtree.h"
 #include "meta/dataset.h"
-#include "meta/fields.h"
-#include "meta/kvtree.h"
 
 #define AT(member) .at = offsetof(struct summary, member)
 

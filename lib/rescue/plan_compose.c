@@ -15,8 +15,8 @@
 #include "arena.h"
 #include "buf.h"
 #include "error.h"
+#include "kvtree/kvtree.h"
 #include "map.h"
-#include "meta/kvtree.h"
 #include "path.h"
 #include "rescue/plan_impl.h"
 

@@ -20,9 +20,9 @@
 #include "create.h"
 #include "error.h"
 #include "io.h"
+#include "kvtree/kvtree.h"
+#include "kvtree/value.h"
 #include "meta/dataset_dir.h"
-#include "meta/kvtree.h"
-#include "meta/value.h"
 #include "path.h"
 #include "rescue/plan_packed_impl.h"
 

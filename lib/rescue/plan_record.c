@@ -12,10 +12,10 @@
 #include "arena.h"
 #include "buf.h"
 #include "error.h"
+#include "kvtree/kvtree.h"
 #include "map.h"
 #include "mem.h"
 #include "meta/copied.h"
-#include "meta/kvtree.h"
 #include "path.h"
 #include "rescue/plan_impl.h"
 

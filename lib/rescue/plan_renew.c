@@ -11,8 +11,8 @@
 
 #include "arena.h"
 #include "error.h"
-#include "meta/kvtree.h"
-#include "meta/value.h"
+#include "kvtree/kvtree.h"
+#include "kvtree/value.h"
 #include "path.h"
 #include "rescue/plan_impl.h"
 

@@ -11,8 +11,8 @@
 
 #include "arena.h"
 #include "error.h"
+#include "kvtree/kvtree.h"
 #include "mem.h"
-#include "meta/kvtree.h"
 #include "par.h"
 #include "rescue/plan_impl.h"
 

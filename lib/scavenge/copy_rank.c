@@ -20,10 +20,10 @@
 #include "clock.h"
 #include "error.h"
 #include "io.h"
+#include "kvtree/kvtree.h"
 #include "lock.h"
 #include "map.h"
 #include "mem.h"
-#include "meta/kvtree.h"
 #include "scavenge/copy_impl.h"
 
 /* Pause between two attempts to lock a busy rank, in ns. */

@@ -9,7 +9,7 @@
 #include "buf.h"
 #include "error.h"
 #include "io.h"
-#include "meta/value.h"
+#include "kvtree/value.h"
 #include "scavenge/copy.h"
 #include "str.h"
 

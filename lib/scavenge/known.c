@@ -7,10 +7,10 @@
 
 #include "arena.h"
 #include "error.h"
+#include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/flush.h"
 #include "meta/index.h"
-#include "meta/kvtree.h"
 #include "scavenge/nodecache.h"
 #include "scavenge/scavenge_impl.h"
 

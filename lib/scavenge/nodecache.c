@@ -18,11 +18,11 @@
 #include "buf.h"
 #include "error.h"
 #include "io.h"
+#include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/cindex.h"
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
-#include "meta/kvtree.h"
 #include "path.h"
 #include "str.h"
 

@@ -9,7 +9,7 @@
 #include "create.h"
 #include "error.h"
 #include "io.h"
-#include "meta/kvtree.h"
+#include "kvtree/kvtree.h"
 
 #define MODE_FILE 0666
 

@@ -7,8 +7,8 @@
 
 #include "arena.h"
 #include "error.h"
+#include "kvtree/kvtree.h"
 #include "meta/filemap.h"
-#include "meta/kvtree.h"
 #include "path.h"
 #include "scr/newfile.h"
 #include "scr/run.h"

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "io.h"
+#include "kvtree/kvtree.h"
 #include "meta/dataset_dir.h"
-#include "meta/kvtree.h"
 #include "path.h"
 #include "str.h"
 

@@ -8,7 +8,7 @@
 
 #include "conf.h"
 #include "json.h"
-#include "meta/kvtree.h"
+#include "kvtree/kvtree.h"
 #include "site/halt.h"
 #include "str.h"
 #include "when.h"

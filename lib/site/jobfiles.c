@@ -10,12 +10,12 @@
 #include "error.h"
 #include "io.h"
 #include "json.h"
+#include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/cindex.h"
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "meta/flush.h"
-#include "meta/kvtree.h"
 #include "str.h"
 
 #define FLUSH_BACKUP FLUSH_FILE ".bak"

@@ -25,7 +25,7 @@
 #include "crc.h"
 #include "error.h"
 #include "io.h"
-#include "meta/kvtree.h"
+#include "kvtree/kvtree.h"
 
 #define ENTRIES 1000000
 #define DATASETS 100000

@@ -22,7 +22,7 @@
 #include "container/packed.h"
 #include "container/segmap.h"
 #include "error.h"
-#include "meta/kvtree.h"
+#include "kvtree/kvtree.h"
 #include "meta/rank2file.h"
 #include "meta/summary.h"
 #include "par.h"

@@ -11,7 +11,7 @@
 #include "crc.h"
 #include "fuzz_tree.h"
 #include "json.h"
-#include "meta/kvtree.h"
+#include "kvtree/kvtree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

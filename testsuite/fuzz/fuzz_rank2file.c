@@ -13,7 +13,7 @@
 
 #include "arena.h"
 #include "fuzz_tree.h"
-#include "meta/kvstream.h"
+#include "kvtree/kvstream.h"
 #include "meta/rank2file.h"
 #include "meta/rank2file_impl.h"
 

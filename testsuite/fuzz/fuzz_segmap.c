@@ -10,10 +10,10 @@
 #include "arena.h"
 #include "container/segmap.h"
 #include "fuzz_tree.h"
+#include "kvtree/value.h"
 #include "map.h"
 #include "mem.h"
 #include "meta/rank2file.h"
-#include "meta/value.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -14,7 +14,7 @@
 #include "crc.h"
 #include "error.h"
 #include "io.h"
-#include "meta/kvtree.h"
+#include "kvtree/kvtree.h"
 #include "opt.h"
 #include "temp.h"
 

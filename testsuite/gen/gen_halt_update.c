@@ -19,8 +19,8 @@
 #include "buf.h"
 #include "error.h"
 #include "io.h"
+#include "kvtree/kvtree.h"
 #include "meta/haltfile.h"
-#include "meta/kvtree.h"
 #include "opt.h"
 
 struct settings {

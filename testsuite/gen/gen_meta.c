@@ -13,9 +13,9 @@
 
 #include "app.h"
 #include "error.h"
+#include "kvtree/kvtree.h"
 #include "meta/dataset.h"
 #include "meta/index.h"
-#include "meta/kvtree.h"
 #include "opt.h"
 
 #define BASE_TIME 1700000000

@@ -15,11 +15,11 @@
 #include "crc.h"
 #include "error.h"
 #include "gen/gen.h"
+#include "kvtree/kvtree.h"
 #include "meta/cindex.h"
 #include "meta/dataset.h"
 #include "meta/filemap.h"
 #include "meta/flush.h"
-#include "meta/kvtree.h"
 #include "path.h"
 
 static int

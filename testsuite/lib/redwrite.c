@@ -6,7 +6,7 @@
 #include "buf.h"
 #include "code_plain.h"
 #include "error.h"
-#include "meta/kvtree.h"
+#include "kvtree/kvtree.h"
 #include "redwrite.h"
 
 /* Bytes encoded at once. */

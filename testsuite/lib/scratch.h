@@ -13,8 +13,8 @@
 #include "buf.h"
 #include "error.h"
 #include "io.h"
+#include "kvtree/kvtree.h"
 #include "mem.h"
-#include "meta/kvtree.h"
 #include "nomem.h"
 #include "tap.h"
 

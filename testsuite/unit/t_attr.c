@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "meta/attr.h"
 
-#include "meta/kvscan.h"
+#include "kvtree/kvscan.h"
 #include "metatest.h"
 
 static const char full[] = "ATIME_NSECS>935130957\nATIME_SECS>1795215223\n"

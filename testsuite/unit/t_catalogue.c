@@ -5,7 +5,7 @@
 #include <fcntl.h>
 
 #include "cattest.h"
-#include "meta/kvtree.h"
+#include "kvtree/kvtree.h"
 #include "report/results.h"
 
 static bool

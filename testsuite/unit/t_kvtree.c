@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "json.h"
-#include "meta/kvtree_impl.h"
+#include "kvtree/kvtree_impl.h"
 #include "metatest.h"
 
 /* A small generator; the same series in every run. */

@@ -6,8 +6,8 @@
 #include "error.h"
 #include "io.h"
 #include "json.h"
+#include "kvtree/kvtree.h"
 #include "mem.h"
-#include "meta/kvtree.h"
 #include "report/metafile.h"
 #include "tap.h"
 

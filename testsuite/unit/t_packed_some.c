@@ -5,8 +5,8 @@
  * with the files of the map.
  */
 #include "container/hidden.h"
+#include "kvtree/kvstream.h"
 #include "maptest.h"
-#include "meta/kvstream.h"
 #include "par.h"
 
 #define NRANKS 16400

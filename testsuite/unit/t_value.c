@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "meta/value.h"
+#include "kvtree/value.h"
 
 #include "metatest.h"
 

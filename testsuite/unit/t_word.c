@@ -6,7 +6,7 @@
 #include "catalogue/word.h"
 
 #include "cattest.h"
-#include "meta/kvtree.h"
+#include "kvtree/kvtree.h"
 #include "meta/summary.h"
 #include "str.h"
 

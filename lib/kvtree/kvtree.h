@@ -22,8 +22,8 @@
  * Threads: one thread at a time may change a tree; any number may read a tree
  * that no thread changes.
  */
-#ifndef META_KVTREE_H
-#define META_KVTREE_H
+#ifndef KVTREE_KVTREE_H
+#define KVTREE_KVTREE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -223,4 +223,4 @@ int kvtree_print(const struct kvtree *t, enum kvtree_style style,
  * becomes a string, anything else an object. */
 struct json *kvtree_json(const struct kvtree *t);
 
-#endif /* META_KVTREE_H */
+#endif /* KVTREE_KVTREE_H */

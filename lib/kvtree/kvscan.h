@@ -8,8 +8,8 @@
  * are meaningless.  It never reads beyond `end`.  A caller that finds `odd` set
  * reads the image as a tree instead, which also gives the error messages.
  */
-#ifndef META_KVSCAN_H
-#define META_KVSCAN_H
+#ifndef KVTREE_KVSCAN_H
+#define KVTREE_KVSCAN_H
 
 #include <endian.h>
 #include <stdbool.h>
@@ -191,4 +191,4 @@ kvscan_crc(struct kvscan *s)
 	return n;
 }
 
-#endif /* META_KVSCAN_H */
+#endif /* KVTREE_KVSCAN_H */

@@ -10,7 +10,7 @@
 #include "crc.h"
 #include "error.h"
 #include "io.h"
-#include "meta/kvtree_impl.h"
+#include "kvtree/kvtree_impl.h"
 
 /* The shortest element is a NUL and a count (formats.md 1.2). */
 #define ELEMENT_MIN 5

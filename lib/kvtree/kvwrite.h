@@ -7,8 +7,8 @@
  * number of children of each key, either at once or later.  Errors are sticky:
  * only kvtree_seal() reports them.
  */
-#ifndef META_KVWRITE_H
-#define META_KVWRITE_H
+#ifndef KVTREE_KVWRITE_H
+#define KVTREE_KVWRITE_H
 
 #include <endian.h>
 #include <stdbool.h>
@@ -110,4 +110,4 @@ kvwrite_crc(struct kvwrite *w, const char *key, uint32_t value)
 	kvwrite_text(w, key, p);
 }
 
-#endif /* META_KVWRITE_H */
+#endif /* KVTREE_KVWRITE_H */

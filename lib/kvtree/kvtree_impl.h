@@ -13,13 +13,13 @@
  * bytes, aligned to their size, and each segment begins with the address of the
  * tree.
  */
-#ifndef META_KVTREE_IMPL_H
-#define META_KVTREE_IMPL_H
+#ifndef KVTREE_KVTREE_IMPL_H
+#define KVTREE_KVTREE_IMPL_H
 
 #include <stdatomic.h>
 
 #include "buf.h"
-#include "meta/kvtree.h"
+#include "kvtree/kvtree.h"
 
 #define KVTREE_SMALL 16
 #define KVTREE_SEGMENT ((size_t)4096)
@@ -198,4 +198,4 @@ kvtree_walk_next(struct kvtree_walk *w)
 	return NULL;
 }
 
-#endif /* META_KVTREE_IMPL_H */
+#endif /* KVTREE_KVTREE_IMPL_H */

@@ -7,9 +7,9 @@
 #include "buf.h"
 #include "crc.h"
 #include "error.h"
-#include "meta/kvtree.h"
-#include "meta/kvtree_impl.h"
-#include "meta/kvwrite.h"
+#include "kvtree/kvtree.h"
+#include "kvtree/kvtree_impl.h"
+#include "kvtree/kvwrite.h"
 
 static char *
 put_be(char *p, uint64_t v, size_t bytes)

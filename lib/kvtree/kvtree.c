@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "meta/kvtree.h"
+#include "kvtree/kvtree.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "error.h"
+#include "kvtree/kvtree_impl.h"
 #include "mem.h"
-#include "meta/kvtree_impl.h"
 #include "num.h"
 
 /* --- Create and free --- */

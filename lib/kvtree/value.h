@@ -7,8 +7,8 @@
  * instead of looking up one key after the other.  This keeps filemaps of many
  * thousand files cheap to read.
  */
-#ifndef META_VALUE_H
-#define META_VALUE_H
+#ifndef KVTREE_VALUE_H
+#define KVTREE_VALUE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,4 +49,4 @@ char *value_text(char to[static VALUE_NUMBER], uint64_t n);
 /* Set ERROR_CORRUPT: "KEY: why", with the key made printable.  Return -1. */
 int value_bad(struct error *err, const char *key, const char *why);
 
-#endif /* META_VALUE_H */
+#endif /* KVTREE_VALUE_H */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "meta/value.h"
+#include "kvtree/value.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "error.h"
-#include "meta/kvtree.h"
+#include "kvtree/kvtree.h"
 #include "num.h"
 #include "str.h"
 

@@ -4,9 +4,9 @@
  */
 #include <string.h>
 
+#include "kvtree/kvtree_impl.h"
 #include "map.h"
 #include "mem.h"
-#include "meta/kvtree_impl.h"
 
 #define SLAB_MIN ((size_t)64 << 10)
 #define SLAB_MAX ((size_t)8 << 20)

@@ -9,7 +9,7 @@
 #include "buf.h"
 #include "error.h"
 #include "io.h"
-#include "meta/kvtree.h"
+#include "kvtree/kvtree.h"
 #include "path.h"
 
 struct kvtree *

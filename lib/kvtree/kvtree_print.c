@@ -7,8 +7,8 @@
 
 #include "error.h"
 #include "json.h"
+#include "kvtree/kvtree_impl.h"
 #include "mem.h"
-#include "meta/kvtree_impl.h"
 
 static int
 too_deep(struct error *err)

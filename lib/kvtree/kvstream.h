@@ -8,14 +8,14 @@
  * KVSTREAM_NEED bytes together.  It moves the window: strings that are read
  * from a file last only until then.
  */
-#ifndef META_KVSTREAM_H
-#define META_KVSTREAM_H
+#ifndef KVTREE_KVSTREAM_H
+#define KVTREE_KVSTREAM_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "meta/kvscan.h"
+#include "kvtree/kvscan.h"
 
 #define KVSTREAM_NEED ((size_t)16 << 10)
 
@@ -66,4 +66,4 @@ kvstream_skip(struct kvstream *s)
 	}
 }
 
-#endif /* META_KVSTREAM_H */
+#endif /* KVTREE_KVSTREAM_H */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "meta/fields.h"
+#include "kvtree/fields.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "meta/kvscan.h"
-#include "meta/kvtree.h"
-#include "meta/kvwrite.h"
-#include "meta/value.h"
+#include "kvtree/kvscan.h"
+#include "kvtree/kvtree.h"
+#include "kvtree/kvwrite.h"
+#include "kvtree/value.h"
 
 /* A pointer to a member, by its type. */
 union member {

@@ -4,8 +4,8 @@
  * A table of struct field describes a record; reading and writing follow it, so
  * a new key is one line of a table.
  */
-#ifndef META_FIELDS_H
-#define META_FIELDS_H
+#ifndef KVTREE_FIELDS_H
+#define KVTREE_FIELDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,4 +72,4 @@ void fields_put(const struct field *fields, size_t n, struct kvwrite *w,
 void fields_scan(const struct field *fields, size_t n, struct kvscan *s,
 		 void *record);
 
-#endif /* META_FIELDS_H */
+#endif /* KVTREE_FIELDS_H */

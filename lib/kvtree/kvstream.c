@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "meta/kvstream.h"
+#include "kvtree/kvstream.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -7,8 +7,8 @@
 
 #include "crc.h"
 #include "io.h"
+#include "kvtree/kvtree.h"
 #include "mem.h"
-#include "meta/kvtree.h"
 #include "path.h"
 
 #define WINDOW ((size_t)256 << 10)
