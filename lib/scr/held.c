@@ -299,7 +299,8 @@ remove_going(const struct run *run, struct held *h, struct error *err)
 	int rc = 0;
 
 	for (size_t i = 0; i < h->count; i++)
-		listed |= h->list[i]->going && h->list[i]->set.here;
+		listed |= h->list[i]->going &&
+			  (h->list[i]->set.here || h->list[i]->set.older);
 	if (listed)
 		rc = write_cindex(run, h, err);
 	rc = team_agree(&run->world, rc, err);

@@ -33,6 +33,7 @@ struct held_set {
 	const char *dir; /* its directory on this node; it holds SCR_DIR, too */
 	bool bypass;
 	bool here;   /* listed by the cindex of this node */
+	bool older;  /* that lists an older one with this id instead: removed */
 	bool kept;   /* held_keep() */
 	bool barred; /* held_bar() */
 	bool unread; /* ... as it could not be read: it may be whole */

@@ -154,6 +154,17 @@ entry_of(const struct run *run, const struct cindex_entry *l, struct error *err)
 	return e;
 }
 
+/* When the dataset was created; it is readable.  0: unknown. */
+static uint64_t
+created(const struct cindex_entry *l)
+{
+	struct dataset d;
+
+	return dataset_read(l->desc, &d, NULL) == 0 && d.created_us > 0
+		       ? (uint64_t)d.created_us
+		       : 0;
+}
+
 /* Keep the entries that are of use. */
 static int
 sift(const struct run *run, struct listed *l, struct error *err)
@@ -196,7 +207,7 @@ encode_entry(const struct run *run, const struct cindex_entry *l,
 }
 
 /* Add what rank `from` lists to the list of all; `mine` is what this rank's
- * node lists of it, or NULL. */
+ * node lists with this number, or NULL. */
 static int
 adopt(const struct run *run, struct held *h, uint32_t from,
       const struct cindex_entry *mine, struct error *err)
@@ -221,7 +232,9 @@ adopt(const struct run *run, struct held *h, uint32_t from,
 		}
 		rc = e == NULL ? -1 : 0;
 		if (e != NULL) {
-			e->set.here = mine != NULL;
+			e->set.older = mine != NULL &&
+				       created(mine) != created(&l.list[0]);
+			e->set.here = mine != NULL && !e->set.older;
 			held_insert(h, e);
 		}
 		rc = team_agree(&run->world, rc, err);
@@ -231,7 +244,8 @@ adopt(const struct run *run, struct held *h, uint32_t from,
 	return rc;
 }
 
-/* Merge what all nodes list, in the order of ids. */
+/* Merge what all nodes list, in the order of ids.  A node may come back with an
+ * older dataset of a number that was given again: the newest one counts. */
 static int
 merge(const struct run *run, struct held *h, const struct listed *l,
       struct error *err)
@@ -242,17 +256,20 @@ merge(const struct run *run, struct held *h, const struct listed *l,
 		const uint64_t mine =
 			at < l->count ? (uint64_t)l->list[at].id : UINT64_MAX;
 		const uint64_t id = team_least(&run->world, mine);
-		const bool here = mine == id;
-		uint64_t from = 0;
+		const struct cindex_entry *e = NULL;
+		uint64_t when = 0, newest = 0, from = 0;
 
 		if (id == UINT64_MAX)
 			return 0;
-		from = team_least(&run->world,
-				  here ? run->world.rank : UINT64_MAX);
-		if (adopt(run, h, (uint32_t)from, here ? &l->list[at] : NULL,
-			  err) < 0)
+		if (mine == id)
+			e = &l->list[at++];
+		when = e != NULL ? created(e) : 0;
+		newest = team_most(&run->world, when);
+		from = team_least(&run->world, e != NULL && when == newest
+						       ? run->world.rank
+						       : UINT64_MAX);
+		if (adopt(run, h, (uint32_t)from, e, err) < 0)
 			return -1;
-		at += here;
 	}
 }
 
@@ -300,11 +317,16 @@ sweep_one(void *arg, const char *name, struct error *err)
 	const struct held_set *is = id > 0 ? held_find(s->h, id) : NULL;
 
 	(void)err;
-	if (id > 0 && (is == NULL || is->store != s->st)) {
+	if (id <= 0 || (is != NULL && is->store == s->st && !is->older))
+		return 0;
+	if (is != NULL && is->older)
+		say_warn("%s/%s: removed: other nodes have a newer dataset of "
+			 "this number",
+			 s->st->dir, name);
+	else
 		say_debug(1, "%s/%s: removed, as no node lists it", s->st->dir,
 			  name);
-		held_erase(s->fd, s->st, name);
-	}
+	held_erase(s->fd, s->st, name);
 	return 0;
 }
 

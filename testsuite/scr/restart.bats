@@ -362,3 +362,25 @@ load restarts
 	# Ranks may swap places.
 	restarts "3 2 1 0" ckpt.3 equal=1
 }
+
+# A job whose ids start again writes ckpt.1 to 3 once more; then node 1 is the
+# one that was away meanwhile.
+@test "a node comes back with older datasets of the same numbers" {
+	local scheme what
+
+	for scheme in XOR SINGLE; do
+		export SCR_COPY_TYPE=$scheme
+		what=none
+		[[ $scheme == SINGLE ]] || what=ckpt.3
+		fresh
+		mv "$NODES/1" "$BATS_TEST_TMPDIR/away"
+		fresh "0 1 2 3" size=1001
+		rm -r "$NODES/1"
+		mv "$BATS_TEST_TMPDIR/away" "$NODES/1"
+		restarts "0 1 2 3" $what size=1001
+		grep -q 'on node1: .*/scr.dataset.3: removed: other nodes' \
+			<<<"$stderr" || failed "message"
+		lose 2
+		restarts "0 1 2 3" $what size=1001
+	done
+}
