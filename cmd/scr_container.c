@@ -28,6 +28,8 @@
 /* Lines shown without -v: files of a list, and flaws. */
 #define FILES_SHOWN 200
 #define FLAWS_SHOWN 20
+/* Buffer size for a command. */
+#define NEXT_MAX 1024
 
 enum {
 	VERB_PACK,
@@ -157,11 +159,18 @@ report_flaw(void *arg, const struct packed_flaw *f)
 	t->count++;
 }
 
-/* The word that names the dataset in the next command. */
+/* The next command for the dataset; NULL: what mends its map. */
 static const char *
-word_of(struct catalogue *c, const struct packed *p, char to[WORD_ID_SIZE])
+next_of(const char *command, struct catalogue *c, const struct packed *p,
+	char to[static NEXT_MAX])
 {
-	return p->layout == 1 ? p->root : catalogue_word_now(c, p->id, to);
+	if (command == NULL)
+		command = report_mend(p->hidden.incomplete ? MEND_UNPACK
+							   : MEND_MAP,
+				      false, false);
+	return p->layout != 1 ? report_next(command, c, p->id, to, NEXT_MAX)
+			      : report_command(command, catalogue_path(c),
+					       p->root, to, NEXT_MAX);
 }
 
 /* What to do about the damage in `h`, which makes the status `status`. */
@@ -169,7 +178,7 @@ static void
 print_outlook(struct catalogue *c, const struct packed *p,
 	      const struct packed_health *h, int status)
 {
-	char word[WORD_ID_SIZE];
+	char next[NEXT_MAX];
 
 	if (status == STATUS_FAILED)
 		printf("unknown: %zu %s could not be read\n",
@@ -177,16 +186,15 @@ print_outlook(struct catalogue *c, const struct packed *p,
 	else if (status != STATUS_DAMAGED)
 		printf("no redundancy can repair it\n");
 	else if (h->files_bad + h->hidden_bad == 0 && !h->unfinished)
-		printf(h->map_damaged ? "all data are there: scr_container "
-					"repack %s\n"
-				      : "all data are there\n",
-		       word_of(c, p, word));
+		printf("all data are there%s%s\n", h->map_damaged ? ": " : "",
+		       h->map_damaged ? next_of(NULL, c, p, next) : "");
 	else
-		printf("%s: scr_rebuild %s %s\n",
+		printf("%s: %s\n",
 		       h->files_bad == 0 ? "all data are there"
 					 : "its redundancy can repair it",
-		       h->hidden_bad > 0 ? "--deep" : "--checksums",
-		       word_of(c, p, word));
+		       next_of(h->hidden_bad > 0 ? "scr_rebuild --deep"
+						 : "scr_rebuild --checksums",
+			       c, p, next));
 }
 
 static int
@@ -311,15 +319,14 @@ static void
 warn_of_restart(const struct settings *s, struct catalogue *c,
 		const struct packed *p)
 {
-	char word[WORD_ID_SIZE];
+	char next[NEXT_MAX];
 
 	if (s->keep || p->layout == 1 || s->layout == 1 ||
 	    catalogue_restart_point(c) != p->id)
 		return;
 	app_warn("%s: the next job restarts from it, and LLNL's library cannot "
-		 "fetch it packed: scr_container unpack %s before that job "
-		 "starts",
-		 p->name, catalogue_word_now(c, p->id, word));
+		 "fetch it packed: %s before that job starts",
+		 p->name, next_of("scr_container unpack", c, p, next));
 }
 
 /* Open a dataset; if files are named, read no more than they need. */
@@ -350,7 +357,7 @@ one(struct settings *s, const char *word, const struct extract_names *names)
 	struct catalogue *c = s->catalogue;
 	struct error err = ERROR_INIT;
 	struct packed p = { .id = 0 };
-	char next[WORD_ID_SIZE];
+	char next[NEXT_MAX];
 	int status = STATUS_FAILED;
 
 	if (open_dataset(s, word, names, &p, &err) < 0) {
@@ -358,8 +365,8 @@ one(struct settings *s, const char *word, const struct extract_names *names)
 		return app_report(STATUS_OK, &err);
 	}
 	if (p.flaw != NULL && s->verb != VERB_VERIFY && s->verb != VERB_REPACK)
-		app_warn("%s: %s (scr_container repack %s writes it again)",
-			 p.name, p.flaw, word_of(c, &p, next));
+		app_warn("%s: %s: %s mends it", p.name, p.flaw,
+			 next_of(NULL, c, &p, next));
 	if (s->verb != VERB_LIST && s->verb != VERB_VERIFY &&
 	    catalogue_packed_refuse(c, &p, &s->look, &err) < 0)
 		goto out;
@@ -532,8 +539,9 @@ parse(struct settings *s, int argc, char **argv, int *count)
 		app_usage("which dataset? give its name or number");
 	if (s->verb == VERB_CAT && *count == 2)
 		app_usage("which file? %s",
-			  report_command("scr_container list", ".", argv[1],
-					 hint, sizeof(hint)));
+			  report_command("scr_container list",
+					 app_prefix(s->prefix), argv[1], hint,
+					 sizeof(hint)));
 	--*count;
 	return argv + 1;
 }

@@ -16,6 +16,7 @@
 #include "kvtree/kvtree.h"
 #include "num.h"
 #include "opt.h"
+#include "report/hint.h"
 #include "site/halt.h"
 #include "site/resmgr.h"
 #include "site/step.h"
@@ -91,17 +92,20 @@ warn_halt_seconds(const char *prefix, const struct halt_state *state)
 {
 	const struct conf_where where = { .prefix = prefix };
 	struct conf *c = NULL;
+	char set[64], next[1024];
 	uint64_t secs = 0;
 
 	if (!state->created || state->is.halt_seconds >= 0)
 		return;
 	c = conf_open(&where, NULL);
 	if (c != NULL && conf_u64(c, "SCR_HALT_SECONDS", 0, &secs, NULL) == 0 &&
-	    secs > 0)
+	    secs > 0) {
+		snprintf(set, sizeof(set), "scr_halt --seconds %" PRIu64, secs);
 		app_warn("%s: from now on SCR's library ignores "
-			 "SCR_HALT_SECONDS=%" PRIu64
-			 ": scr_halt --seconds %" PRIu64 " sets it here",
-			 prefix, secs, secs);
+			 "SCR_HALT_SECONDS=%" PRIu64 ": %s sets it here",
+			 prefix, secs,
+			 report_command(set, NULL, prefix, next, sizeof(next)));
+	}
 	conf_close(c);
 }
 

@@ -251,15 +251,13 @@ do_dump(const struct settings *s, struct catalogue *c)
 
 /* The next step after --current was refused. */
 static void
-advise_current(const struct settings *s, struct catalogue *c,
-	       const struct catalogue_edit *e, struct error *err)
+advise_current(struct catalogue *c, const struct catalogue_edit *e,
+	       struct error *err)
 {
-	char command[1024], advice[1100], word[WORD_ID_SIZE];
+	char command[1024], advice[1100];
 
-	report_command(e->packed ? "scr_container unpack" : "scr_index --build",
-		       app_prefix(s->prefix),
-		       catalogue_word_now(c, e->refused, word), command,
-		       sizeof(command));
+	report_next(e->packed ? "scr_container unpack" : "scr_index --build", c,
+		    e->refused, command, sizeof(command));
 	snprintf(advice, sizeof(advice), "%s%s--force makes it current anyway",
 		 err->kind == ERROR_DAMAGED ? command : "",
 		 err->kind == ERROR_DAMAGED ? " mends it, " : "");
@@ -292,7 +290,7 @@ do_edit(const struct settings *s, struct catalogue *c)
 		results_edit_text(&e, &text);
 	app_work_end(&o.work);
 	if (e.refused > 0)
-		advise_current(s, c, &e, &err);
+		advise_current(c, &e, &err);
 	if (text.len > 0)
 		app_warn("%s", text.data);
 	buf_free(&text);
@@ -334,6 +332,7 @@ do_build(const struct settings *s, struct catalogue *c)
 	struct error err = ERROR_INIT;
 	struct buf text = BUF_INIT;
 	const int64_t id = find_to_build(s, c, &err);
+	char next[1024];
 
 	if (id >= 0 && verbs_options(&o, s, &err) == 0)
 		catalogue_build(c, id, &o, &r, &err);
@@ -344,6 +343,10 @@ do_build(const struct settings *s, struct catalogue *c)
 			app_warn("%s", text.data);
 	}
 	buf_free(&text);
+	if (r.map != MEND_NONE)
+		app_warn("dataset %" PRId64 ": %s: %s mends it", id, r.map_flaw,
+			 report_next(report_mend(r.map, false, false), c, id,
+				     next, sizeof(next)));
 	return verbs_finish(
 		s, s->json && id >= 0 ? results_build_json(id, &r) : NULL,
 		r.status, &err);

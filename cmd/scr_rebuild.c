@@ -169,6 +169,31 @@ show_result(const struct settings *s, const struct subject *t,
 	return status;
 }
 
+/* Add the command that does `what` to *err. */
+static void
+advise(struct error *err, const char *command, const char *prefix,
+       const char *word, const char *what)
+{
+	char next[1024], advice[1100];
+
+	report_command(command, prefix, word, next, sizeof(next));
+	snprintf(advice, sizeof(advice), "%s %s", next, what);
+	app_advise(err, advice);
+}
+
+/* Warn of a damaged map, which a rebuild does not write again. */
+static void
+warn_of_map(const struct plan *p, struct catalogue *c, int64_t id)
+{
+	char flaw[ERROR_TEXT_MAX], next[1024];
+	const enum verify_mend mend = catalogue_map_flaw(p, flaw, sizeof(flaw));
+
+	if (c != NULL && mend != MEND_NONE)
+		app_warn("dataset %" PRId64 ": %s: %s mends it", id, flaw,
+			 report_next(report_mend(mend, false, false), c, id,
+				     next, sizeof(next)));
+}
+
 /* Run the rebuild.  Returns an exit status; errors go to *err. */
 static int
 carry_out(const struct settings *s, struct subject *t, struct catalogue *c,
@@ -212,6 +237,7 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	struct plan *p = NULL;
 	int64_t replaced = 0;
 	int status = STATUS_OK;
+	char word[WORD_ID_SIZE];
 
 	if (c != NULL &&
 	    catalogue_replaced(c, t->id, &s->look, &replaced, err) < 0)
@@ -219,8 +245,9 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 	p = subject_plan(t, s->checksums || replaced > 0, &s->look, err);
 	if (p == NULL) {
 		if (err->kind == ERROR_ABSENT && t->kind == SUBJECT_PREFIX)
-			app_advise(err, "scr_index --verify checks what was "
-					"flushed");
+			advise(err, "scr_index --verify", t->prefix,
+			       subject_word(t, word),
+			       "checks what was flushed");
 		return error_status(err->kind);
 	}
 	if (catalogue_refuse_unproved(p, replaced, err) < 0 ||
@@ -234,6 +261,7 @@ work_on(const struct settings *s, struct subject *t, struct catalogue *c,
 		status = error_status(err->kind);
 		goto out;
 	}
+	warn_of_map(p, c, t->id);
 	if (status == STATUS_OK) {
 		if (!s->json && app_verbosity() >= 0)
 			printf("nothing to rebuild: all files, filemaps and "
@@ -300,7 +328,8 @@ run(struct settings *s, const char *const *args, size_t count)
 					&err);
 
 	if (rc < 0 && err.kind == ERROR_ABSENT && t.prefix != NULL)
-		app_advise(&err, "scr_inspect shows what is there");
+		advise(&err, "scr_inspect", t.prefix, NULL,
+		       "shows what is there");
 	/* Also for redundancy files given by hand, if they are a dataset's. */
 	if (rc == 0 && t.prefix != NULL && t.id > 0) {
 		c = catalogue_open(t.prefix, &err);

@@ -181,7 +181,7 @@ flush_file(const char *prefix, struct flush_request *r)
 /* Reject --resume and --summary of LLNL's program: AXL transfers are not
  * resumed, and no summary is written unseen. */
 static void
-refuse_old(bool resume, bool summary, const char *id)
+refuse_old(bool resume, bool summary, const char *prefix, const char *id)
 {
 	char hint[1024];
 
@@ -192,9 +192,9 @@ refuse_old(bool resume, bool summary, const char *id)
 	if (summary)
 		app_usage("--summary: nothing is declared complete unseen; "
 			  "%s looks, and writes the summary",
-			  report_command("scr_index --build", ".",
-					 id != NULL ? id : "ID", hint,
-					 sizeof(hint)));
+			  report_command(
+				  "scr_index --build", app_prefix(prefix),
+				  id != NULL ? id : "ID", hint, sizeof(hint)));
 }
 
 /* Parse the number of a dataset; if `name` is not NULL, also name:NAME.  NULL:
@@ -250,7 +250,7 @@ env_flush_file(const struct env_call *c)
 	};
 
 	env_options(c, opts);
-	refuse_old(resume, summary, id);
+	refuse_old(resume, summary, prefix, id);
 	if (r.verb == FLUSH_NOTHING)
 		app_usage("what is asked? --list-ckpt, --location ID ...");
 	if (before != NULL && r.verb != FLUSH_LIST_OUTPUT &&

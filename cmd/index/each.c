@@ -107,17 +107,18 @@ bad(void *arg, const char *what)
 /* Print what is left to say, and the command that mends the dataset if there
  * is one. */
 static void
-end_problems(struct each *w, int64_t id, bool mends, struct problems *p)
+end_problems(struct each *w, int64_t id, enum verify_mend mend,
+	     struct problems *p)
 {
 	const struct settings *s = w->s;
 	char command[1024], next[1100] = "", more[64], word[WORD_ID_SIZE];
 
 	if (p->list != NULL)
 		return;
-	if (mends)
+	if (mend != MEND_NONE)
 		snprintf(next, sizeof(next), "%s mends it",
 			 report_command(
-				 report_build(s->deep, s->checksums),
+				 report_mend(mend, s->deep, s->checksums),
 				 app_prefix(s->prefix),
 				 catalogue_word(w->c, w->o.index, id, word),
 				 command, sizeof(command)));
@@ -190,15 +191,17 @@ verify_one(struct each *w, const struct index_entry *e)
 		if (r.status != STATUS_LOST && e->desc.id == 0 &&
 		    err.kind == ERROR_NONE) {
 			bad(&p, "not in the index, so no job restarts from it");
-			r.mends = r.mends || r.status == STATUS_OK;
+			if (r.status == STATUS_OK || r.mend != MEND_NONE)
+				r.mend = MEND_BUILD;
 			r.status = error_worse_status(r.status, STATUS_DAMAGED);
 		}
 		told = p.count;
 		if (err.kind == ERROR_NONE)
 			r.status = error_worse_status(
 				r.status, report_overlap(w, e->id, &p));
-		r.mends = r.mends && p.count == told;
-		end_problems(w, e->id, r.mends && err.kind == ERROR_NONE, &p);
+		if (p.count != told || err.kind != ERROR_NONE)
+			r.mend = MEND_NONE;
+		end_problems(w, e->id, r.mend, &p);
 		status = app_report(r.status, &err);
 		/* Without --moved-from, for example, it is not known. */
 		if (status == STATUS_USAGE)

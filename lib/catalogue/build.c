@@ -414,6 +414,8 @@ build(struct build *b, int64_t id, struct error *err)
 	b->strict.checksums = b->o->checksums || b->replaced > 0;
 	if (read_old(b, err) < 0 || look(b, err) < 0)
 		return -1;
+	b->out->map = catalogue_map_flaw(b->plan, b->out->map_flaw,
+					 sizeof(b->out->map_flaw));
 	if (b->plan != NULL && b->have_old &&
 	    catalogue_flush_knows(&b->dir, b->plan))
 		forget_plan(b);

@@ -18,6 +18,7 @@
 
 #include "catalogue/fetchable.h"
 #include "catalogue/word.h"
+#include "error.h"
 #include "rescue/rebuild.h"
 #include "work.h"
 
@@ -31,6 +32,7 @@ struct packed;
 struct packed_some;
 struct packed_health;
 struct plan;
+struct rank2file;
 
 struct catalogue; /* opaque: an open prefix */
 
@@ -138,6 +140,15 @@ struct plan *catalogue_plan(struct catalogue *c, int64_t id, unsigned flags,
 			    const struct catalogue_options *o,
 			    struct error *err);
 
+/* The step that mends all that was found. */
+enum verify_mend {
+	MEND_NONE,  /* nothing is damaged, or only the user can mend it */
+	MEND_BUILD, /* catalogue_build(), with the same options */
+	/* If only the map of the containers is damaged: */
+	MEND_MAP,    /* repack() */
+	MEND_UNPACK, /* unpack(), forced: packed metadata are lost, too */
+};
+
 struct build_result {
 	char name[1024]; /* of the dataset */
 	int status;	 /* STATUS_OK, else not indexed.  In a dry run,
@@ -147,6 +158,8 @@ struct build_result {
 	struct rebuild_result rebuild; /* in a dry run: what would be rebuilt */
 	bool descriptor_guessed;       /* flush.scr had no descriptor: see
 				    scr_index(1) */
+	enum verify_mend map; /* what mends the map of the containers */
+	char map_flaw[ERROR_TEXT_MAX];
 	bool dry_run;
 };
 
@@ -176,8 +189,7 @@ struct verify_result {
 		       at */
 	struct fetchable fetch; /* status without what the library does not
 				   read: filemaps and redundancy */
-	bool mends; /* catalogue_build() mends all of it, with the same options;
-		       false: some of it only the user can */
+	enum verify_mend mend;
 	bool listed; /* looked at by rank2file alone, without filemaps */
 	size_t files, bad_files;
 	uint64_t bytes; /* of the files present */
@@ -215,6 +227,15 @@ int catalogue_verify_plan(struct catalogue *c, const struct index_entry *e,
 			  struct verify_result *out, struct error *err);
 
 /* --- Packed datasets --- */
+
+/* packed_map_flaw() of the plan, which may be NULL.  Returns what mends it. */
+enum verify_mend catalogue_map_flaw(const struct plan *p, char *to,
+				    size_t size);
+
+/* The same of the rank2file in `meta_fd`, and of the metadata packed with it.
+ */
+enum verify_mend catalogue_map_flaw_of(const struct rank2file *r, int meta_fd,
+				       char *to, size_t size);
 
 /* Call packed_open() for the dataset that `word` names; it can also be a
  * directory of layout 1. */

@@ -57,6 +57,21 @@ verify_tell_spare(struct verify *v, const char *fmt, ...)
 	tell_text(v, STATUS_DAMAGED, text);
 }
 
+void
+verify_tell_map(struct verify *v, const struct plan *p)
+{
+	char text[ERROR_TEXT_MAX];
+
+	if (v->map_looked || (p == NULL && !v->fetch.have_ranks))
+		return;
+	v->map_looked = p == NULL || p->packed;
+	v->map = p != NULL ? catalogue_map_flaw(p, text, sizeof(text))
+			   : catalogue_map_flaw_of(&v->fetch.ranks, v->dir.fd,
+						   text, sizeof(text));
+	if (v->map != MEND_NONE)
+		verify_tell(v, STATUS_DAMAGED, "%s", text);
+}
+
 /* --- Directories renamed by hand --- */
 
 bool
@@ -175,11 +190,7 @@ tell_fetch(struct verify *v, bool has_plan)
 			    SUMMARY_FILE
 			    ": the job itself declared the dataset "
 			    "invalid");
-	if (f->have_ranks && f->ranks.flaw != NULL) {
-		v->by_hand = true;
-		verify_tell(v, STATUS_DAMAGED, "%s: %s", f->ranks.flaw,
-			    f->ranks.instead);
-	}
+	verify_tell_map(v, NULL);
 	/* No library fetches a packed dataset, and unpacking writes its
 	 * rank2file again. */
 	if (f->have_ranks && f->ranks.refused != NULL && !f->packed)
@@ -330,7 +341,10 @@ verify(struct verify *v, struct error *err)
 static void
 settle(struct verify *v)
 {
-	v->out->mends = v->out->status == STATUS_DAMAGED && !v->by_hand;
+	v->out->mend = v->out->status != STATUS_DAMAGED || v->by_hand
+			       ? MEND_NONE
+		       : v->map != MEND_NONE && v->told == 1 ? v->map
+							     : MEND_BUILD;
 }
 
 int
@@ -379,6 +393,7 @@ catalogue_verify_plan(struct catalogue *c, const struct index_entry *e,
 	    read_meta(&v, NULL, err) == 0 &&
 	    catalogue_fetch_match(&v.fetch, p, err) == 0) {
 		verify_tell_names(&v, p);
+		verify_tell_map(&v, p);
 		tell_fetch(&v, true);
 		settle(&v);
 		rc = 0;

@@ -22,6 +22,8 @@ struct verify {
 	struct catalogue_fetch fetch;
 	struct catalogue_renamed renamed;
 	bool by_hand; /* something was found that only the user can mend */
+	bool map_looked;
+	enum verify_mend map;	    /* catalogue_map_flaw() */
 	size_t astray, astray_lost; /* files below renamed.from; those that
 				       cannot be rebuilt */
 };
@@ -33,6 +35,9 @@ void verify_tell(struct verify *v, int status, const char *fmt, ...)
 /* Damage that only the next loss makes felt. */
 void verify_tell_spare(struct verify *v, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* Report damage of the containers' map, once; `p` may be NULL. */
+void verify_tell_map(struct verify *v, const struct plan *p);
 
 /* Is this missing file below a directory that was renamed?  The first missing
  * file shows which directory is missing. */

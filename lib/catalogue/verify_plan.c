@@ -243,6 +243,8 @@ verify_by_plan(struct verify *v, struct error *err)
 	if (rc == 0)
 		rc = catalogue_fetch_match(&v->fetch, p, err);
 out:
+	if (rc >= 0)
+		verify_tell_map(v, p);
 	plan_free(p);
 	return rc;
 }

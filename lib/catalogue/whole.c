@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "catalogue/catalogue_impl.h"
+#include "container/packed.h"
 #include "error.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
@@ -82,6 +83,35 @@ catalogue_plan_as(struct catalogue *c, int64_t id,
 			      (o->deep ? PLAN_HEADERS : 0u) |
 				      (o->checksums ? PLAN_CHECKSUMS : 0u),
 			      o, err);
+}
+
+enum verify_mend
+catalogue_map_flaw(const struct plan *p, char *to, size_t size)
+{
+	bool incomplete = false;
+
+	return p == NULL || !plan_map_flaw(p, to, size, &incomplete) ? MEND_NONE
+	       : incomplete ? MEND_UNPACK
+			    : MEND_MAP;
+}
+
+enum verify_mend
+catalogue_map_flaw_of(const struct rank2file *r, int meta_fd, char *to,
+		      size_t size)
+{
+	struct hidden h = { .arena = NULL };
+	enum verify_mend mend = MEND_NONE;
+	struct segmap m;
+
+	if (!segmap_is_packed(r) || segmap_read(&m, r, NULL) < 0)
+		return MEND_NONE;
+	if (hidden_load(&h, meta_fd, r, &m, NULL) < 0)
+		h = (struct hidden){ .arena = NULL };
+	if (packed_map_flaw(r, &h, to, size))
+		mend = h.incomplete ? MEND_UNPACK : MEND_MAP;
+	hidden_free(&h);
+	segmap_free(&m);
+	return mend;
 }
 
 int

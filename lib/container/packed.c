@@ -147,27 +147,33 @@ packed_renew(struct packed *p, struct error *err)
 
 /* --- Read the map --- */
 
-/* Set p->flaw. */
+bool
+packed_map_flaw(const struct rank2file *r, const struct hidden *h, char *to,
+		size_t size)
+{
+	static const char safe[] = "so it loses no data and stops no restart";
+
+	if (r->flaw != NULL)
+		snprintf(to, size, "%s: %s, %s", r->flaw, r->instead, safe);
+	else if (h == NULL || h->flaw == NULL)
+		return false;
+	else if (!h->unread)
+		snprintf(to, size, "%s: its copy was read, %s", h->flaw, safe);
+	else
+		snprintf(to, size, "%s: %smodes and times of files are unknown",
+			 h->flaw,
+			 h->incomplete ? "packed metadata are lost, " : "");
+	return true;
+}
+
 static int
 note_flaw(struct packed *p, struct error *err)
 {
-	const struct hidden *h = &p->hidden;
+	char text[ERROR_TEXT_MAX];
 
-	if (p->r2f.flaw != NULL)
-		p->flaw = arena_printf(p->arena, "%s: %s", p->r2f.flaw,
-				       p->r2f.instead);
-	else if (h->flaw != NULL && !h->unread)
-		p->flaw = arena_printf(p->arena, "%s: its copy was read",
-				       h->flaw);
-	else if (h->flaw != NULL)
-		p->flaw = arena_printf(
-			p->arena,
-			"%s: %smodes and times of files are "
-			"unknown",
-			h->flaw,
-			h->incomplete ? "packed metadata are lost, " : "");
-	else
+	if (!packed_map_flaw(&p->r2f, &p->hidden, text, sizeof(text)))
 		return 0;
+	p->flaw = arena_strdup(p->arena, text);
 	return p->flaw == NULL ? error_no_memory(err) : 0;
 }
 

@@ -221,6 +221,11 @@ int packed_blame(const struct packed *p, struct error *err);
  * be removed.  ERROR_DAMAGED. */
 int packed_refuse_incomplete(const struct packed *p, struct error *err);
 
+/* Describe the damage of a packed dataset's map, and what that means; `h` may
+ * be NULL.  false: none. */
+bool packed_map_flaw(const struct rank2file *r, const struct hidden *h,
+		     char *to, size_t size);
+
 /* Is there a second copy of this very map?  Layout 1 needs none. */
 bool packed_has_copy(const struct packed *p);
 

@@ -89,7 +89,7 @@ judge_plan(struct condition *h, const struct catalogue_options *o)
 
 	h->status = plan_data_status(h->plan);
 	h->mend = plan_status(h->plan) == STATUS_DAMAGED
-			  ? report_build(o->deep, o->checksums)
+			  ? report_mend(MEND_BUILD, o->deep, o->checksums)
 			  : NULL;
 	if (plan_status(h->plan) == STATUS_DAMAGED)
 		snprintf(h->why, sizeof(h->why),
@@ -117,7 +117,7 @@ check_deep(struct condition *h, const struct catalogue_options *o,
 		set_why(h, why.text);
 	}
 	h->status = error_worse_status(h->status, STATUS_DAMAGED);
-	h->mend = report_build(true, o->checksums);
+	h->mend = report_mend(MEND_BUILD, true, o->checksums);
 	for (size_t i = 0; i < h->deep.nfindings; i++)
 		if (!deep_is_located(&h->deep.findings[i]))
 			h->mend = NULL;
@@ -231,7 +231,7 @@ check_files(struct overview *s, const struct catalogue_options *o,
 			     &why) < 0)
 		return could_not(h, o, &why, err);
 	h->status = h->verify.status;
-	h->mend = h->verify.mends ? report_build(o->deep, o->checksums) : NULL;
+	h->mend = report_mend(h->verify.mend, o->deep, o->checksums);
 	h->packed = h->verify.fetch.packed;
 	before = h->problems.len;
 	if (h->containers != NULL) {
@@ -267,10 +267,14 @@ check_metadata(struct overview *s, const struct overview_entry *e,
 				  err) < 0)
 		return -1;
 	h->packed = r.fetch.packed;
-	if (r.status != STATUS_OK)
+	if (r.status != STATUS_OK) {
 		first_problem(h);
-	if (r.status != STATUS_OK)
-		h->mend = r.mends ? report_build(o->deep, o->checksums) : NULL;
+		/* Files are rebuilt before the map is written again. */
+		if (plan_status(h->plan) == STATUS_DAMAGED &&
+		    r.mend != MEND_NONE)
+			r.mend = MEND_BUILD;
+		h->mend = report_mend(r.mend, o->deep, o->checksums);
+	}
 	h->status = error_worse_status(h->status, r.status);
 	return 0;
 }

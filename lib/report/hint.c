@@ -2,6 +2,7 @@
 #include "report/hint.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "str.h"
@@ -46,21 +47,45 @@ report_command(const char *command, const char *prefix, const char *word,
 {
 	const char *rest = strchr(command, ' ');
 	int verb = rest != NULL ? (int)(rest - command) : (int)strlen(command);
-	char dir[QUOTED_MAX], dataset[QUOTED_MAX];
+	char dir[QUOTED_MAX], dataset[QUOTED_MAX] = "";
 
-	quote(word, dataset);
-	if (str_eq(prefix, "."))
-		snprintf(to, size, "%s %s", command, dataset);
+	if (word != NULL)
+		quote(word, dataset);
+	if (prefix == NULL ||
+	    (str_eq(prefix, ".") && getenv("SCR_PREFIX") == NULL))
+		snprintf(to, size, "%s", command);
 	else
-		snprintf(to, size, "%.*s -p %s%s %s", verb, command,
-			 quote(prefix, dir), command + verb, dataset);
+		snprintf(to, size, "%.*s -p %s%s", verb, command,
+			 quote(prefix, dir), command + verb);
+	if (word != NULL)
+		snprintf(to + strlen(to), size - strlen(to), " %s", dataset);
 	return to;
 }
 
-const char *
-report_build(bool deep, bool checksums)
+char *
+report_next(const char *command, struct catalogue *c, int64_t id, char *to,
+	    size_t size)
 {
-	return deep	   ? "scr_index --deep --build"
-	       : checksums ? "scr_index --checksums --build"
-			   : "scr_index --build";
+	char word[WORD_ID_SIZE];
+
+	return report_command(command, catalogue_path(c),
+			      catalogue_word_now(c, id, word), to, size);
+}
+
+const char *
+report_mend(enum verify_mend mend, bool deep, bool checksums)
+{
+	switch (mend) {
+	case MEND_MAP:
+		return "scr_container repack";
+	case MEND_UNPACK:
+		return "scr_container --force unpack";
+	case MEND_BUILD:
+		return deep	   ? "scr_index --deep --build"
+		       : checksums ? "scr_index --checksums --build"
+				   : "scr_index --build";
+	case MEND_NONE:
+		break;
+	}
+	return NULL;
 }

@@ -9,6 +9,7 @@
 #include "error.h"
 #include "json.h"
 #include "mem.h"
+#include "report/hint.h"
 #include "str.h"
 
 #define SHOWN_MAX 512
@@ -26,13 +27,14 @@ report_remedy(struct error *err, struct catalogue *c, int64_t id)
 		[REMEDY_VERIFY] = "scr_container verify",
 	};
 	const struct error why = *err;
-	char word[WORD_ID_SIZE];
+	char next[1024];
 
 	/* A dataset of SCR 1.1.8 may have no number: none of them takes it. */
 	if (why.remedy == REMEDY_NONE || id <= 0)
 		return -1;
-	return error_as(err, &why, "%s (%s %s)", why.text, commands[why.remedy],
-			catalogue_word_now(c, id, word));
+	return error_as(
+		err, &why, "%s: %s", why.text,
+		report_next(commands[why.remedy], c, id, next, sizeof(next)));
 }
 
 /* --- The map --- */
@@ -312,11 +314,12 @@ report_health_text(const struct packed *p, const struct packed_health *h,
 			   h->unread, str_count(h->files, "file"));
 	else
 		buf_printf(out,
-			   "damaged: %zu of %zu %s, %zu of %zu %s, %zu flaws "
-			   "of the map\n",
+			   "damaged: %zu of %zu %s, %zu of %zu %s, %zu %s of "
+			   "the map\n",
 			   h->files_bad, str_count(h->files, "file"),
 			   h->containers_bad,
-			   str_count(h->containers, "container"), h->map_flaws);
+			   str_count(h->containers, "container"),
+			   str_count(h->map_flaws + h->map_damaged, "flaw"));
 }
 
 struct json *

@@ -363,6 +363,11 @@ int plan_protect(struct plan *p, enum redset_type type, uint32_t size,
 size_t plan_container_spare(const struct plan *p, bool rebuilt,
 			    size_t *critical);
 
+/* packed_map_flaw() of a packed dataset; *incomplete: packed metadata are lost,
+ * too. */
+bool plan_map_flaw(const struct plan *p, char *to, size_t size,
+		   bool *incomplete);
+
 /* Exit status for a plan: STATUS_OK, STATUS_DAMAGED or STATUS_LOST.  If the
  * loss may be none, because a file could not be read: STATUS_FAILED. */
 int plan_status(const struct plan *p);

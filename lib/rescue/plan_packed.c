@@ -121,11 +121,6 @@ load(struct planner *w, struct plan_packed *k, struct error *err)
 	    make_view(k, &k->data, &k->map, pl->meta_fd, err) < 0 ||
 	    make_view(k, &k->red, &k->hidden.red, pl->meta_fd, err) < 0)
 		return -1;
-	if (k->r2f.flaw != NULL || k->hidden.flaw != NULL)
-		work_say(w->work,
-			 "%s: %s: the map of the containers is damaged",
-			 pl->meta,
-			 k->r2f.flaw != NULL ? k->r2f.flaw : k->hidden.flaw);
 	k->by_path = segmap_by_path(&k->map);
 	return k->by_path == NULL ? error_no_memory(err) : 0;
 }
@@ -157,6 +152,17 @@ plan_packed_ranks(const struct plan *p)
 	const struct plan_packed *k = plan_containers(p);
 
 	return k != NULL ? &k->r2f : NULL;
+}
+
+bool
+plan_map_flaw(const struct plan *p, char *to, size_t size, bool *incomplete)
+{
+	const struct plan_packed *k = plan_containers(p);
+
+	if (k == NULL || !packed_map_flaw(&k->r2f, &k->hidden, to, size))
+		return false;
+	*incomplete = k->hidden.incomplete;
+	return true;
 }
 
 /* --- Names --- */

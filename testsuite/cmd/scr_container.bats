@@ -250,7 +250,7 @@ containers_are() {
 		try scr_container -p p $verb 1 x
 		assert_status 1
 		assert_output_is ""
-		assert_stderr_has "rank2file" "scr_index --build 1"
+		assert_stderr_has "rank2file" "scr_index -p p --build 1"
 	done
 	[ ! -e out ]
 	[ ! -e $ctr ]
@@ -980,7 +980,7 @@ refused() {
 	files p 100=a 250=c
 	printf '  RANKS\n    2\n  LEVEL\n    0\n  RANK\n    0\n      FILE\n        a\n' |
 		craft $meta/rank2file.0.0
-	refused 3 "does not know all files of rank 1" "scr_index --build"
+	refused 3 "does not know all files of rank 1" "scr_index -p p --build 1"
 }
 
 # with_room SIZE: mount a file system of this size as the empty prefix p;

@@ -83,10 +83,10 @@ reads()
 			try scr_container -p p list 1
 			assert_status 0
 			assert_stderr_one_line "${file##*/}" "copy was read" \
-				"scr_container repack 1"
+				"scr_container -p p repack 1 mends it"
 			reads 3
 			assert_stderr_has "${file##*/}"
-			assert_output_has "all data are there: scr_container repack 1"
+			assert_output_has "all data are there: scr_container -p p repack 1"
 			# A dry rebuild, inspect and the index see no loss.
 			try scr_rebuild -n -p p 1
 			assert_status 0
@@ -153,7 +153,7 @@ reads()
 			$how $meta/rank2file $meta/copy.rank2file
 			reads 3
 			assert_stderr_has rank2file "taken from its parts"
-			assert_output_has "all data are there: scr_container repack 1"
+			assert_output_has "all data are there: scr_container -p p repack 1"
 			try scr_rebuild -n -p p 1
 			assert_status 0
 			try scr_inspect -p p 1
@@ -208,7 +208,7 @@ reads()
 			reads 3
 			assert_stderr_has rank2file " was "
 			assert_output_has "all data are there:" \
-				"scr_container repack 1"
+				"scr_container -p p repack 1"
 			try scr_rebuild -n -p p 1
 			assert_status 0
 			cp -a p p.2

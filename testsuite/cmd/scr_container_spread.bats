@@ -145,9 +145,9 @@ each_container_can_go()
 	file=$(scr_container -p p list 1 | awk '/ctr.1.scr 0\+/ { print $3 }')
 	try bash -c "scr_container -p p cat 1 '$file' >/dev/null"
 	assert_status 3
-	assert_stderr_one_line ".scr/ctr.1.scr" "ckpt.1" "scr_rebuild 1"
+	assert_stderr_one_line ".scr/ctr.1.scr" "ckpt.1" "scr_rebuild -p p 1"
 	try scr_archive -p p export -o a.tar 1
 	assert_status 3
-	assert_stderr_one_line ".scr/ctr.1.scr" "scr_rebuild 1"
+	assert_stderr_one_line ".scr/ctr.1.scr" "scr_rebuild -p p 1"
 	[[ ! -e a.tar ]]
 }

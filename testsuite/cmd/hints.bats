@@ -1,0 +1,147 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2154,SC2030,SC2031 # bats sets them; `try` is no subshell
+# A command that a message prints can be run as it stands, from the same
+# directory: it names the prefix, and the dataset by a word that is not
+# ambiguous, quoted for the shell.
+
+load helper
+
+: "${GEN:=$BIN/../gen}"
+
+dir="it's p"
+meta=.scr/scr.dataset.2
+
+# Dataset 2 is named 1, dataset 1 is named 2.
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+	umask 022
+	for id in 1 2; do
+		"$GEN/gen_dataset" -q --prefix plain --ranks 4 --nodes 4 \
+			--size 3000,1500 --id $id --name $((3 - id)) \
+			--dir d$id --recorded-prefix /job/p -t XOR --set-size 4
+		scr_index -q -p plain --build id:$id --checksums
+	done
+	renew plain
+	scr_container -q -p "$dir" pack --size 4000 --with-redundancy id:2
+	mv "$dir" packed
+}
+
+# renew FROM: the prefix is a copy of this one.
+renew()
+{
+	rm -rf "$dir"
+	cp -a "$1" "$dir"
+}
+
+# hints COMMAND...: run it, and print the commands that it names.
+hints()
+{
+	local said
+
+	said=$("$@" 2>&1) || :
+	# "scr_index: " begins a message.
+	grep -oE "scr_[a-z]+( -p 'it'\\\\''s p')?( --?[a-z]+| pack| unpack| repack| list| verify)*( [a-z]*:?[0-9]+)?" \
+		<<<"$said" | grep ' ' || {
+		printf 'no command in: %s\n' "$said" >&2
+		return 1
+	}
+}
+
+# each_hint DAMAGE COMMAND...: each command that COMMAND names works on dataset
+# id:2 of the prefix; afterwards it is whole.
+each_hint()
+{
+	local damage=$1 hint all
+
+	renew "${base:-packed}"
+	(cd "$dir" && eval "$damage")
+	all=$(hints "${@:2}")
+	while read -r hint; do
+		[[ $hint == "scr_"*" -p 'it'\\''s p'"*" id:2" ]] ||
+			failed "$damage: ${*:2}: not complete: $hint"
+		renew "${base:-packed}"
+		(cd "$dir" && eval "$damage")
+		try eval "$hint"
+		assert_status "${want:-0}"
+		[[ -n ${want-} ]] || {
+			try scr_index -p "$dir" --verify id:2
+			assert_status 0
+		}
+	done <<<"$all"
+}
+
+@test "the map of the containers is damaged: each command names the next" {
+	local damage said
+
+	for damage in "rm $meta/rank2file $meta/rank2file.*" \
+		"rm $meta/packed.*.scr" "rm $meta/rank2file"; do
+		each_hint "$damage" scr_index -p "$dir" --verify id:2
+		each_hint "$damage" scr_index -p "$dir" --build id:2
+		each_hint "$damage" scr_inspect -p "$dir" id:2
+		each_hint "$damage" scr_container -p "$dir" verify id:2
+		each_hint "$damage" scr_container -p "$dir" list id:2
+		each_hint "$damage" scr_rebuild -p "$dir" id:2
+	done
+	# It is said once, in the same words.
+	said="rank2file: cannot open: No such file or directory: its copy was"
+	said+=" read, so it loses no data and stops no restart"
+	renew packed
+	rm "$dir/$meta/rank2file"
+	for command in "scr_index --verify" "scr_index --build" scr_inspect \
+		"scr_container verify" "scr_rebuild"; do
+		# shellcheck disable=SC2086 # words
+		set -- $command
+		[[ $({ "$1" -p "$dir" ${2-} id:2 2>&1 || :; } |
+			grep -o "$said" | wc -l) -eq 1 ]] ||
+			failed "$command: not once"
+	done
+}
+
+@test "what the map alone had is lost: a forced unpack" {
+	local damage="rm $meta/*packed.*.scr"
+
+	each_hint "$damage" scr_index -p "$dir" --verify id:2
+	each_hint "$damage" scr_container -p "$dir" verify id:2
+	each_hint "$damage" scr_container -p "$dir" list id:2
+}
+
+@test "files and containers are missing or wrong" {
+	local rubbish='printf X | dd of=d2/rank_1.ckpt bs=1 seek=50 conv=notrunc status=none'
+
+	each_hint "rm $meta/.scr/ctr.1.scr" scr_container -p "$dir" \
+		extract -C out id:2
+	each_hint "rm $meta/.scr/ctr.1.scr" scr_container -p "$dir" verify id:2
+	want=3 each_hint "rm $meta/.scr/ctr.1.scr" scr_container -p "$dir" \
+		repack id:2
+	base=plain
+	each_hint "rm d2/rank_1.ckpt" scr_index -p "$dir" --verify id:2
+	each_hint "rm d2/rank_1.ckpt" scr_inspect -p "$dir" id:2
+	each_hint "$rubbish" scr_index -p "$dir" --checksums --verify id:2
+	each_hint "$rubbish" scr_inspect -p "$dir" --checksums id:2
+}
+
+@test "usage, refusals and advice" {
+	renew packed
+	[[ $(hints scr_container -p "$dir" cat id:2) == \
+	"scr_container -p 'it'\\''s p' list id:2"* ]]
+	base=plain
+	each_hint "rm $meta/summary.scr" scr_index -p "$dir" --current id:2
+	each_hint "scr_index -q -p . --drop id:2" scr_inspect -p "$dir"
+	renew plain
+	rm -f "$dir/$meta"/{filemap,redd}*
+	try scr_rebuild -p "$dir" id:2
+	assert_stderr_has "scr_index -p 'it'\\''s p' --verify id:2"
+	try scr_rebuild -p "$dir" id:7
+	assert_stderr_has "scr_inspect -p 'it'\\''s p' "
+	scr_index -q -p "$dir" --current id:2
+	try scr_container -p "$dir" pack id:2
+	assert_stderr_has "scr_container -p 'it'\\''s p' unpack id:2 before"
+	# The environment has another prefix.
+	renew plain
+	cd "$dir"
+	rm d2/rank_1.ckpt
+	SCR_PREFIX=/nowhere try scr_index -p . --verify id:2
+	assert_stderr_has "scr_index -p . --build id:2"
+}
