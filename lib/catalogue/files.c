@@ -4,29 +4,23 @@
  * that only a rank2file describes; if there are filemaps, the plan checks.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "catalogue/catalogue_impl.h"
 #include "container/segmap.h"
-#include "crc.h"
 #include "error.h"
-#include "io.h"
 #include "mem.h"
 #include "par.h"
 #include "path.h"
 #include "progress.h"
 #include "str.h"
+#include "transfer/transfer.h"
 #include "work.h"
 
 /* Number of files per work item of stat. */
 #define STAT_BATCH 64
-
-/* Number of bytes per read. */
-#define SUM_BLOCK ((size_t)1 << 20)
 
 /* Buffer size for a path in a message. */
 #define SHOWN_MAX 512
@@ -78,7 +72,6 @@ catalogue_files_free(struct catalogue_files *f)
 
 struct worker {
 	struct pathcache *cache;
-	char *block; /* SUM_BLOCK bytes; NULL: only stat */
 	/* The container looked up last.  The next file is usually in the same
 	 * one. */
 	const char *container;
@@ -184,74 +177,85 @@ stat_one(void *arg, size_t i, unsigned worker, struct error *err)
 	return 0;
 }
 
-/* Update the checksum of `f` with the range `s` of the open file. */
-static int
-sum_range(struct checker *k, struct catalogue_file *f, int fd,
-	  const struct rank2file_seg *s, char *block, struct error *err)
+/* The files to be summed, one after the other. */
+struct summing {
+	struct checker *k;
+	struct stripe files;
+	struct stripe_sum *sums; /* by file */
+	uint64_t len;
+};
+
+static void
+add_range(struct summing *s, int dirfd, const struct rank2file_seg *at,
+	  size_t file)
 {
-	const uint64_t end = s->off + s->len;
+	if (at->len == 0)
+		return;
+	s->files.parts[s->files.nparts++] = (struct stripe_part){
+		.start = s->len,
+		.len = at->len,
+		.dirfd = dirfd,
+		.path = at->file,
+		.off = at->off,
+		.sum = file,
+		.sum_off = s->sums[file].size,
+	};
+	s->sums[file].size += at->len;
+	s->len += at->len;
+}
+
+static int
+list_files(struct summing *s, size_t count, struct error *err)
+{
 	size_t n = 0;
 
-	for (uint64_t off = s->off; off < end; off += n) {
-		if (work_stopped(&k->o->work))
-			return error_set(err, ERROR_SYSTEM, "interrupted");
-		n = end - off < SUM_BLOCK ? (size_t)(end - off) : SUM_BLOCK;
-		if (io_pread(fd, f->path, block, n, off, err) < 0)
-			return -1;
-		f->found_crc = crc_update(f->found_crc, block, n);
-		progress_add(k->o->work.progress, n);
-	}
-	return 0;
-}
-
-static int
-sum_one(void *arg, size_t i, unsigned worker, struct error *err)
-{
-	struct checker *k = arg;
-	struct catalogue_file *f = &k->list[i];
-	const struct rank2file_seg whole = { f->path, 0, f->found_size };
-	const bool packed = f->nsegs > 0;
-	struct error why = ERROR_INIT;
-
-	if (f->may_lack || f->state != FILE_PRESENT)
-		return 0;
-	f->found_crc = 0;
-	for (size_t s = 0; s < (packed ? f->nsegs : 1); s++) {
-		const struct rank2file_seg *at = packed ? &f->segs[s] : &whole;
-		int fd = path_open_beneath(
-			packed ? k->dirfd : k->c->prefix_fd, at->file,
-			O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, &why);
-		int rc = -1;
-
-		if (fd < 0)
-			return packed ? error_pass(err, &why)
-				      : state_of_error(f, &why, err);
-		rc = sum_range(k, f, fd, at, k->workers[worker].block, err);
-		close(fd);
-		if (rc < 0)
-			return -1;
-	}
-	f->summed = true;
-	if (f->has_crc && f->crc != f->found_crc)
-		f->state = FILE_WRONG_CRC;
-	return 0;
-}
-
-/* stat all files, then read those to be checked. */
-static int
-check_all(struct checker *k, size_t count, bool sum, struct error *err)
-{
-	struct par *par = k->o->work.par;
-
-	if (par_for(par, count, STAT_BATCH, stat_one, k, err) < 0)
-		return -1;
-	if (!sum)
-		return 0;
 	for (size_t i = 0; i < count; i++)
-		if (k->list[i].state == FILE_PRESENT)
-			progress_expect(k->o->work.progress,
-					k->list[i].found_size);
-	return par_for(par, count, 1, sum_one, k, err);
+		n += 1 + s->k->list[i].nsegs;
+	s->sums = mem_calloc(count + 1, sizeof(*s->sums));
+	s->files.parts = mem_calloc(n + 1, sizeof(*s->files.parts));
+	if (s->sums == NULL || s->files.parts == NULL)
+		return error_no_memory(err);
+	for (size_t i = 0; i < count; i++) {
+		struct catalogue_file *f = &s->k->list[i];
+		const struct rank2file_seg whole = { f->path, 0,
+						     f->found_size };
+
+		f->summed = !f->may_lack && f->state == FILE_PRESENT;
+		if (!f->summed)
+			continue;
+		if (f->nsegs == 0)
+			add_range(s, s->k->c->prefix_fd, &whole, i);
+		for (size_t g = 0; g < f->nsegs; g++)
+			add_range(s, s->k->dirfd, &f->segs[g], i);
+	}
+	return 0;
+}
+
+/* Read the files that are there, and compare their checksums. */
+static int
+sum_files(struct checker *k, size_t count, struct error *err)
+{
+	struct summing s = { .k = k };
+	struct transfer_options t = { .work = &k->o->work };
+	int rc = list_files(&s, count, err);
+
+	if (rc == 0) {
+		t.sums = s.sums;
+		progress_expect(k->o->work.progress, s.len);
+		rc = transfer(&s.files, NULL, s.len, &t, err);
+	}
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		struct catalogue_file *f = &k->list[i];
+
+		if (!f->summed)
+			continue;
+		f->found_crc = s.sums[i].crc;
+		if (f->has_crc && f->crc != f->found_crc)
+			f->state = FILE_WRONG_CRC;
+	}
+	mem_free(s.sums);
+	mem_free(s.files.parts);
+	return rc;
 }
 
 int
@@ -274,19 +278,16 @@ catalogue_files_check(struct catalogue *c, struct catalogue_files *f, bool sum,
 		struct worker *w = &k.workers[i];
 
 		w->cache = pathcache_new(c->prefix_fd);
-		if (sum)
-			w->block = mem_aligned(64, SUM_BLOCK);
-		if (w->cache == NULL || (sum && w->block == NULL))
+		if (w->cache == NULL)
 			rc = error_no_memory(err);
 	}
 	if (rc == 0)
-		rc = check_all(&k, f->count, sum, err);
-	for (unsigned i = 0; i < n; i++) {
+		rc = par_for(o->work.par, f->count, STAT_BATCH, stat_one, &k,
+			     err);
+	for (unsigned i = 0; i < n; i++)
 		pathcache_free(k.workers[i].cache);
-		mem_free(k.workers[i].block);
-	}
 	mem_free(k.workers);
-	return rc;
+	return rc == 0 && sum ? sum_files(&k, f->count, err) : rc;
 }
 
 /* --- Results --- */

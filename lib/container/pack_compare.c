@@ -23,12 +23,11 @@ sum_of(const struct stripe *s, uint64_t len, const struct work *work,
        uint32_t *crc, struct error *err)
 {
 	struct stripe_sum sum = { .size = len };
-	const struct stripe none = { 0, NULL };
 	struct work quiet = *work;
 	const struct transfer_options t = { .work = &quiet, .sums = &sum };
 
 	quiet.progress = NULL;
-	if (transfer(s, &none, len, &t, err) < 0)
+	if (transfer(s, NULL, len, &t, err) < 0)
 		return -1;
 	*crc = sum.crc;
 	return 0;

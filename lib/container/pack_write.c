@@ -125,7 +125,7 @@ static int
 confirm(struct packing *w, const struct segmap *m, struct error *err)
 {
 	struct transfer_options t = { .work = w->po->work };
-	struct stripe from = { 0, NULL }, none = { 0, NULL };
+	struct stripe from = { 0, NULL };
 
 	packed_sums_fini(&w->sums);
 	if (packed_sums_init(m, &w->sums, err) < 0 ||
@@ -133,7 +133,7 @@ confirm(struct packing *w, const struct segmap *m, struct error *err)
 		return -1;
 	progress_expect(t.work->progress, m->bytes);
 	t.sums = w->sums.containers;
-	if (transfer(&from, &none, m->bytes, &t, err) < 0)
+	if (transfer(&from, NULL, m->bytes, &t, err) < 0)
 		return -1;
 	for (size_t i = 0; i < m->ncontainers; i++)
 		if (w->sums.containers[i].seen != m->containers[i].size ||

@@ -243,11 +243,13 @@ struct unread {
 
 /* Several threads come here; the first reason is kept. */
 static int
-skip_unreadable(void *arg, const struct error *why)
+skip_unreadable(void *arg, const struct stripe_part *part,
+		const struct error *why)
 {
 	struct unread *u = arg;
 	bool noted = false;
 
+	(void)part;
 	if (why->kind == ERROR_SYSTEM &&
 	    atomic_compare_exchange_strong(&u->noted, &noted, true))
 		u->why = *why;
@@ -356,7 +358,7 @@ check_sums(struct checker *c, struct error *err)
 {
 	const struct segmap *m = c->m;
 	struct stripe from = { 0, NULL }, sinks = { 0, NULL };
-	struct stripe plain = { 0, NULL }, none = { 0, NULL };
+	struct stripe plain = { 0, NULL };
 	struct packed_sums s = { .segments = NULL };
 	struct unread unread = { .noted = false };
 	struct transfer_options t = {
@@ -380,7 +382,7 @@ check_sums(struct checker *c, struct error *err)
 	packed_sums_combine(m, &s);
 	t.sums = s.files;
 	t.sums_to = NULL;
-	if (transfer(&plain, &none, len, &t, err) < 0)
+	if (transfer(&plain, NULL, len, &t, err) < 0)
 		goto out;
 	c->out->read += m->bytes + len;
 	compare(c, &s, &unread);

@@ -279,7 +279,7 @@ confirm(struct repacking *r, size_t a, size_t b, struct stripe_sum *sums,
 		.work = r->w.po->work,
 		.sums = sums,
 	};
-	struct stripe from = { 0, NULL }, none = { 0, NULL };
+	struct stripe from = { 0, NULL };
 
 	for (size_t i = a; i < b; i++) {
 		r->next.containers[i].has_crc = true;
@@ -288,7 +288,7 @@ confirm(struct repacking *r, size_t a, size_t b, struct stripe_sum *sums,
 		sums[i].seen = 0;
 	}
 	if (containers(r, a, b, &from, err) < 0 ||
-	    transfer(&from, &none, r->filled - r->moved, &t, err) < 0)
+	    transfer(&from, NULL, r->filled - r->moved, &t, err) < 0)
 		return -1;
 	for (size_t i = a; i < b; i++)
 		if (sums[i].crc != r->next.containers[i].crc ||

@@ -173,9 +173,8 @@ static struct kvtree *
 read_tree(struct overview *s, const char *name)
 {
 	struct error why = ERROR_INIT;
+	const int scr_fd = catalogue_scr_fd(s->catalogue);
 	struct kvtree *tree = NULL;
-
-	int scr_fd = catalogue_scr_fd(s->catalogue);
 
 	if (scr_fd >= 0)
 		tree = kvtree_read_beneath(scr_fd, name, NULL, &why);

@@ -308,11 +308,12 @@ struct body_copy {
 };
 
 static int
-unread_body(void *arg, const struct error *why)
+unread_body(void *arg, const struct stripe_part *part, const struct error *why)
 {
 	struct body_copy *c = arg;
 	const struct solve_ref at = { c->member, true, 0 };
 
+	(void)part;
 	if (!c->unread && note_unread(c->r, c->set, &at, why) < 0)
 		return -1;
 	c->unread = true;

@@ -215,15 +215,22 @@ part_at(const struct stripe *s, uint64_t off)
 	return lo;
 }
 
-uint64_t
-stripe_cut(const struct stripe *s, uint64_t off)
+const struct stripe_part *
+stripe_part_at(const struct stripe *s, uint64_t off)
 {
 	size_t i = part_at(s, off);
 
-	if (i == s->nparts)
+	return i < s->nparts ? &s->parts[i] : NULL;
+}
+
+uint64_t
+stripe_cut(const struct stripe *s, uint64_t off)
+{
+	const struct stripe_part *p = stripe_part_at(s, off);
+
+	if (p == NULL)
 		return UINT64_MAX;
-	return s->parts[i].start > off ? s->parts[i].start
-				       : s->parts[i].start + s->parts[i].len;
+	return p->start > off ? p->start : p->start + p->len;
 }
 
 static int

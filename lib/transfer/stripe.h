@@ -92,6 +92,9 @@ void stripe_workers_free(struct par *par, struct stripe_worker *w);
  * where the next part begins, or UINT64_MAX behind the last part. */
 uint64_t stripe_cut(const struct stripe *s, uint64_t off);
 
+/* The part that contains `off`, or the next one; NULL: there is none. */
+const struct stripe_part *stripe_part_at(const struct stripe *s, uint64_t off);
+
 /* Read or write `len` bytes at `off`.  Errors name the file. */
 int stripe_read(const struct stripe *s, struct stripe_cache *c, uint64_t off,
 		void *data, size_t len, struct error *err);

@@ -128,7 +128,10 @@ copy_readable(struct run *r, struct stripe_worker *w, const struct stripe *by,
 		if (rc < 0 && !was_read)
 			rc = by == r->from
 				     ? copy_readable(r, w, r->to, off, n, &why)
-				     : r->o->unreadable(r->o->arg, &why);
+				     : r->o->unreadable(
+					       r->o->arg,
+					       stripe_part_at(r->from, off),
+					       &why);
 		if (rc < 0)
 			return error_pass(err, &why);
 	}
@@ -195,15 +198,16 @@ int
 transfer(const struct stripe *from, const struct stripe *to, uint64_t len,
 	 const struct transfer_options *o, struct error *err)
 {
+	const struct stripe nothing = { 0, NULL };
 	struct run r = {
 		.from = from,
-		.to = to,
+		.to = to != NULL ? to : &nothing,
 		.len = len,
 		.block = TRANSFER_BLOCK,
 		.o = o,
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 	};
-	struct par *par = work_waiting(o->work, any_dir(from, to));
+	struct par *par = work_waiting(o->work, any_dir(from, r.to));
 	const unsigned n = par_threads(par);
 	const uint64_t memory = o->work != NULL ? o->work->memory : 0;
 	int rc = -1;
