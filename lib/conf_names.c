@@ -8,38 +8,11 @@
 #include "conf_impl.h"
 #include "str.h"
 
-/* Longer names are not compared. */
-#define NAME_MAX_BYTES 48
+/* Of a name or value in a message. */
+#define SHOWN_MAX 96
 
 /* A property may be meant for one that differs in this many characters. */
 #define PROPERTY_MAX_DISTANCE 2
-
-static size_t
-least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-/* Characters to be inserted, removed or replaced to make `b` of `a`. */
-static size_t
-distance(const char *a, const char *b)
-{
-	size_t row[NAME_MAX_BYTES + 1], before = 0, above = 0;
-	const size_t len = strlen(b);
-
-	for (size_t k = 0; k <= len; k++)
-		row[k] = k;
-	for (size_t i = 0; a[i] != '\0'; i++) {
-		before = row[0]++;
-		for (size_t k = 1; k <= len; k++) {
-			above = row[k];
-			row[k] = least(least(above, row[k - 1]) + 1,
-				       before + (a[i] != b[k - 1]));
-			before = above;
-		}
-	}
-	return row[len];
-}
 
 const char *
 conf_nearest(const char *name)
@@ -49,10 +22,8 @@ conf_nearest(const char *name)
 	const struct conf_param *p = NULL;
 	const char *found = NULL;
 
-	if (len > NAME_MAX_BYTES)
-		return NULL;
 	for (size_t i = 0; (p = conf_param_at(i)) != NULL; i++) {
-		const size_t d = distance(name, p->name);
+		const size_t d = str_distance(name, len, p->name);
 
 		if (d < best) {
 			best = d;
@@ -76,13 +47,13 @@ static void
 check_property(struct conf *c, const char *place, const struct conf_group *g,
 	       const struct conf_pair *pair, const char *const *known)
 {
-	char value[NAME_MAX_BYTES], shown[2 * NAME_MAX_BYTES];
-	const bool compare = strlen(pair->key) <= NAME_MAX_BYTES;
+	char value[SHOWN_MAX / 2], shown[SHOWN_MAX];
+	const size_t len = strlen(pair->key);
 	const char *near = NULL;
 	size_t best = PROPERTY_MAX_DISTANCE + 1;
 
 	for (; *known != NULL; known++) {
-		const size_t d = compare ? distance(pair->key, *known) : best;
+		const size_t d = str_distance(pair->key, len, *known);
 
 		if (d == 0)
 			return;
@@ -125,7 +96,7 @@ void
 conf_check_names(struct conf *c)
 {
 	const char *last = NULL, *near = NULL;
-	char shown[2 * NAME_MAX_BYTES], at[CONF_PLACE_MAX];
+	char shown[SHOWN_MAX], at[CONF_PLACE_MAX];
 
 	for (size_t s = 0; s < CONF_LEVELS; s++) {
 		const struct conf_source *from = &c->sources[s];

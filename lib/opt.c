@@ -16,9 +16,6 @@
 /* Verb variables of a command; it has one or two. */
 #define VERBS_MAX 8
 
-/* Longer names are not suggested as a correction. */
-#define NAME_MAX_LEN 40
-
 /* --help: the column of the descriptions, and its width. */
 #define HELP_COLUMN 26
 #define HELP_WIDTH 79
@@ -77,38 +74,6 @@ find_letter(const struct opt *o, char letter)
 	return NULL;
 }
 
-static size_t
-smallest(size_t a, size_t b, size_t c)
-{
-	size_t ab = a < b ? a : b;
-
-	return ab < c ? ab : c;
-}
-
-/* Letters to insert, remove or replace to turn a into b (Levenshtein).  Both
- * are at most NAME_MAX_LEN long. */
-static size_t
-edit_distance(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-	size_t row[NAME_MAX_LEN + 1], i, j;
-
-	for (j = 0; j <= b_len; j++)
-		row[j] = j;
-	for (i = 1; i <= a_len; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i;
-		for (j = 1; j <= b_len; j++) {
-			size_t up = row[j];
-
-			row[j] = smallest(up + 1, row[j - 1] + 1,
-					  diagonal + (a[i - 1] != b[j - 1]));
-			diagonal = up;
-		}
-	}
-	return row[b_len];
-}
-
 /* The shown long name that the user may have meant, or NULL.  More than two
  * wrong letters, or more than half of a short name, are not taken as a typing
  * error. */
@@ -118,18 +83,13 @@ closest_name(const struct opt *o, const char *name, size_t len)
 	const char *found = NULL;
 	size_t best = len < 5 ? (len + 1) / 2 : 3;
 
-	if (len > NAME_MAX_LEN)
-		return NULL;
 	for (; o->type != OPT_TYPE_END; o++) {
-		size_t o_len, distance;
+		size_t distance = 0;
 
 		if (o->type == OPT_TYPE_GROUP || o->name == NULL ||
 		    o->help == NULL)
 			continue;
-		o_len = strlen(o->name);
-		if (o_len > NAME_MAX_LEN)
-			continue;
-		distance = edit_distance(name, len, o->name, o_len);
+		distance = str_distance(name, len, o->name);
 		if (distance < best) {
 			best = distance;
 			found = o->name;

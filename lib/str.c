@@ -173,6 +173,36 @@ str_line(const char **text, size_t *len)
 	return line;
 }
 
+static size_t
+least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+size_t
+str_distance(const char *a, size_t len, const char *b)
+{
+	size_t row[STR_WORD_MAX + 1];
+	const size_t width = strlen(b);
+
+	if (len > STR_WORD_MAX || width > STR_WORD_MAX)
+		return SIZE_MAX;
+	for (size_t k = 0; k <= width; k++)
+		row[k] = k;
+	for (size_t i = 0; i < len; i++) {
+		size_t diagonal = row[0]++;
+
+		for (size_t k = 1; k <= width; k++) {
+			const size_t above = row[k];
+
+			row[k] = least(least(above, row[k - 1]) + 1,
+				       diagonal + (a[i] != b[k - 1]));
+			diagonal = above;
+		}
+	}
+	return row[width];
+}
+
 char *
 str_bytes(char *to, size_t size, uint64_t bytes)
 {

@@ -31,6 +31,11 @@ char *str_printable(char *to, size_t size, const char *s);
  */
 int str_natural(const char *a, const char *b);
 
+/* Bytes to insert, remove or replace to turn the first `len` bytes of `a` into
+ * `b` (Levenshtein).  SIZE_MAX if one of them is longer than STR_WORD_MAX. */
+#define STR_WORD_MAX 48
+size_t str_distance(const char *a, size_t len, const char *b);
+
 /* Write `bytes` for people, such as "1.5 GiB" or "512 B".  Returns `to`. */
 char *str_bytes(char *to, size_t size, uint64_t bytes);
 

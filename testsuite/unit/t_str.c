@@ -197,11 +197,31 @@ test_lines(void)
 	   "str_is_digit()");
 }
 
+static void
+test_distance(void)
+{
+	char word[STR_WORD_MAX + 2];
+
+	memset(word, 'x', sizeof(word));
+	word[STR_WORD_MAX + 1] = '\0';
+	ok(str_distance("prefix", 6, "prefix") == 0 &&
+		   str_distance("prefx=1", 5, "prefix") == 1 &&
+		   str_distance("jobs", 4, "job") == 1 &&
+		   str_distance("kitten", 6, "sitting") == 3 &&
+		   str_distance("", 0, "abc") == 3,
+	   "str_distance()");
+	ok(str_distance(word, STR_WORD_MAX, "") == STR_WORD_MAX &&
+		   str_distance(word, STR_WORD_MAX + 1, "x") == SIZE_MAX &&
+		   str_distance("x", 1, word) == SIZE_MAX,
+	   "... of words, not of more");
+}
+
 int
 main(void)
 {
 	test_questions();
 	test_lines();
+	test_distance();
 	test_printable();
 	test_room();
 	test_natural();
