@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "buf.h"
 #include "catalogue/catalogue_impl.h"
 #include "dir.h"
 #include "error.h"
@@ -201,8 +200,6 @@ struct taking {
 	struct pathcache *files; /* stat cache of the prefix */
 	size_t records;		 /* read so far */
 	struct arena *arena;	 /* reset for each rank */
-	struct kvtree *tree;
-	struct buf raw;
 };
 
 /* Is the file unchanged since it was copied? */
@@ -257,17 +254,18 @@ take_record(void *arg, const char *name, struct error *err)
 	struct taking *t = arg;
 	int64_t rank = copied_name_rank(name);
 	struct error why = ERROR_INIT;
+	struct kvtree *tree = NULL;
 	struct copied c;
 
 	if (rank < 0 || rank >= t->p->nranks || !t->p->ranks[rank].map_known)
 		return 0;
 	arena_reset(t->arena);
-	if (kvtree_read_file_into(t->tree, t->d->fd, name, &t->raw, &why) ==
-		    0 &&
-	    copied_read(t->tree, t->arena, &c, &why) == 0) {
+	tree = kvtree_read_file(t->d->fd, name, &why);
+	if (tree != NULL && copied_read(tree, t->arena, &c, &why) == 0) {
 		t->records++;
 		take_rank(t, &t->p->ranks[rank], &c);
 	}
+	kvtree_free(tree);
 	return why.kind == ERROR_NOMEM ? error_no_memory(err) : 0;
 }
 
@@ -323,11 +321,10 @@ catalogue_copied_take(struct catalogue *c, const struct catalogue_dir *d,
 		.sums = sums,
 		.files = pathcache_new(catalogue_prefix_fd(c)),
 		.arena = arena_new(),
-		.tree = kvtree_new(err),
 	};
 	int rc = -1;
 
-	if (t.files == NULL || t.arena == NULL || t.tree == NULL)
+	if (t.files == NULL || t.arena == NULL)
 		error_no_memory(err);
 	else
 		rc = dir_each(d->fd, d->name, take_record, &t, err);
@@ -335,8 +332,6 @@ catalogue_copied_take(struct catalogue *c, const struct catalogue_dir *d,
 		rc = doubt_others(&t, err);
 	pathcache_free(t.files);
 	arena_free(t.arena);
-	kvtree_free(t.tree);
-	buf_free(&t.raw);
 	return rc;
 }
 

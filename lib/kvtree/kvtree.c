@@ -22,8 +22,12 @@ kvtree_new(struct error *err)
 		error_no_memory(err);
 		return NULL;
 	}
-	*tree = (struct kvtree_tree){ .self = tree };
-	kvtree_level_clear(tree);
+	*tree = (struct kvtree_tree){
+		.self = tree,
+		.root = { .key = "" },
+		.low = (char *)(tree + 1),
+		.high = (char *)tree + KVTREE_SEGMENT,
+	};
 	return &tree->root;
 }
 
@@ -34,13 +38,6 @@ kvtree_free(struct kvtree *t)
 		return;
 	assert(t == &kvtree_tree_of(t)->root);
 	kvtree_level_free(kvtree_tree_of(t));
-}
-
-void
-kvtree_clear(struct kvtree *t)
-{
-	assert(t == &kvtree_tree_of(t)->root);
-	kvtree_level_clear(kvtree_tree_of(t));
 }
 
 /* --- Read --- */

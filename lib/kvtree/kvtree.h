@@ -57,9 +57,6 @@ struct kvtree *kvtree_new(struct error *err);
 /* Free the root `t` and all its nodes.  NULL is ignored. */
 void kvtree_free(struct kvtree *t);
 
-/* Remove all nodes below the root `t`, but keep the memory for reuse. */
-void kvtree_clear(struct kvtree *t);
-
 /* --- Read --- */
 
 const char *kvtree_key(const struct kvtree *t); /* borrowed; root: "" */
@@ -154,15 +151,9 @@ const char *kvtree_body(const void *data, size_t len, size_t *body,
 struct kvtree *kvtree_decode(const void *data, size_t len, size_t *used,
 			     struct error *err);
 
-/* Decode into an existing root, which is cleared first.  This saves memory and
- * time when thousands of small files are read one after another.  On error the
- * root is empty. */
-int kvtree_decode_into(struct kvtree *t, const void *data, size_t len,
-		       size_t *used, struct error *err);
-
 /* The same, but the tree takes over the buffer, so that no byte is copied; *raw
- * gets another one, which is empty. */
-int kvtree_decode_buf(struct kvtree *t, struct buf *raw, struct error *err);
+ * is empty then. */
+struct kvtree *kvtree_decode_buf(struct buf *raw, struct error *err);
 
 /* Decode a sound image (kvtree_body()) without one child of the root: the `cut`
  * bytes at `from` are its key, and all behind it that belongs to it. */
@@ -201,8 +192,6 @@ struct kvtree *kvtree_read_file(int dirfd, const char *name, struct error *err);
  * FIFOs not waited for.  `st` (may be NULL) receives its stat data. */
 struct kvtree *kvtree_read_beneath(int dirfd, const char *rel, struct stat *st,
 				   struct error *err);
-int kvtree_read_file_into(struct kvtree *t, int dirfd, const char *name,
-			  struct buf *scratch, struct error *err);
 
 /* kvtree_encode() and io_replace() with mode 0666.  The error names the
  * file. */

@@ -424,27 +424,24 @@ kvtree_body(const void *data, size_t len, size_t *body, struct error *err)
 	return (const char *)data + KVTREE_HEADER_SIZE;
 }
 
-int
-kvtree_decode_into(struct kvtree *t, const void *data, size_t len, size_t *used,
-		   struct error *err)
+struct kvtree *
+kvtree_decode(const void *data, size_t len, size_t *used, struct error *err)
 {
-	struct kvtree_tree *tree = kvtree_tree_of(t);
+	struct kvtree *t = NULL;
+	struct buf raw = BUF_INIT;
 	struct header h = { 0 };
 
-	kvtree_clear(t);
 	if (check_length(data, len, &h, err) < 0)
-		return -1;
-	if (buf_reserve(&tree->image, (size_t)h.size + PAD) < 0)
-		return error_no_memory(err);
-	memcpy(tree->image.data, data, (size_t)h.size);
-	memset(tree->image.data + h.size, 0, PAD);
-	if (decode_image(tree, &h, err) < 0) {
-		kvtree_clear(t);
-		return -1;
-	}
-	if (used != NULL)
+		return NULL;
+	if (buf_reserve(&raw, (size_t)h.size + PAD) < 0 ||
+	    buf_add(&raw, data, (size_t)h.size) < 0)
+		error_no_memory(err);
+	else
+		t = kvtree_decode_buf(&raw, err);
+	buf_free(&raw);
+	if (t != NULL && used != NULL)
 		*used = (size_t)h.size;
-	return 0;
+	return t;
 }
 
 struct kvtree *
@@ -480,39 +477,25 @@ fail:
 	return NULL;
 }
 
-/* --- Files --- */
-
-int
-kvtree_decode_buf(struct kvtree *t, struct buf *raw, struct error *err)
+struct kvtree *
+kvtree_decode_buf(struct buf *raw, struct error *err)
 {
-	struct kvtree_tree *tree = kvtree_tree_of(t);
+	struct kvtree *t = kvtree_new(err);
+	struct kvtree_tree *tree = t != NULL ? kvtree_tree_of(t) : NULL;
 	struct header h = { 0 };
-	struct buf old;
 
-	kvtree_clear(t);
-	if (check_length(raw->data, raw->len, &h, err) < 0)
-		return -1;
-	if (buf_reserve(raw, PAD) < 0)
-		return error_no_memory(err);
+	if (t == NULL || check_length(raw->data, raw->len, &h, err) < 0)
+		goto fail;
+	if (buf_reserve(raw, PAD) < 0) {
+		error_no_memory(err);
+		goto fail;
+	}
 	memset(raw->data + raw->len, 0, PAD);
-	old = tree->image;
 	tree->image = *raw;
-	*raw = old;
-	buf_clear(raw);
+	*raw = (struct buf)BUF_INIT;
 	if (decode_image(tree, &h, err) == 0)
-		return 0;
-	kvtree_clear(t);
-	return -1;
-}
-
-int
-kvtree_read_file_into(struct kvtree *t, int dirfd, const char *name,
-		      struct buf *scratch, struct error *err)
-{
-	kvtree_clear(t);
-	if (io_read_file(dirfd, name, KVTREE_MAX_ENCODED, scratch, err) < 0)
-		return -1;
-	if (kvtree_decode_buf(t, scratch, err) < 0)
-		return error_wrap(err, "%s", name);
-	return 0;
+		return t;
+fail:
+	kvtree_free(t);
+	return NULL;
 }

@@ -13,29 +13,15 @@
 #include "path.h"
 
 struct kvtree *
-kvtree_decode(const void *data, size_t len, size_t *used, struct error *err)
-{
-	struct kvtree *t = kvtree_new(err);
-
-	if (t != NULL && kvtree_decode_into(t, data, len, used, err) < 0) {
-		kvtree_free(t);
-		t = NULL;
-	}
-	return t;
-}
-
-struct kvtree *
 kvtree_read_file(int dirfd, const char *name, struct error *err)
 {
-	struct kvtree *t = kvtree_new(err);
-	struct buf scratch = BUF_INIT;
+	struct kvtree *t = NULL;
+	struct buf raw = BUF_INIT;
 
-	if (t != NULL &&
-	    kvtree_read_file_into(t, dirfd, name, &scratch, err) < 0) {
-		kvtree_free(t);
-		t = NULL;
-	}
-	buf_free(&scratch);
+	if (io_read_file(dirfd, name, KVTREE_MAX_ENCODED, &raw, err) == 0 &&
+	    (t = kvtree_decode_buf(&raw, err)) == NULL)
+		error_wrap(err, "%s", name);
+	buf_free(&raw);
 	return t;
 }
 
@@ -43,29 +29,22 @@ struct kvtree *
 kvtree_read_beneath(int dirfd, const char *rel, struct stat *st,
 		    struct error *err)
 {
-	struct kvtree *tree = kvtree_new(err);
+	struct kvtree *t = NULL;
 	struct buf raw = BUF_INIT;
-	int rc = -1;
 	/* O_NONBLOCK: do not wait if the name is that of a FIFO. */
-	int fd = tree == NULL
-			 ? -1
-			 : path_open_beneath(dirfd, rel, O_RDONLY | O_NONBLOCK,
-					     0, err);
+	const int fd =
+		path_open_beneath(dirfd, rel, O_RDONLY | O_NONBLOCK, 0, err);
 
 	if (fd < 0)
-		goto out;
+		return NULL;
 	if (st != NULL && fstat(fd, st) < 0)
 		error_sys(err, "%s: cannot stat", rel);
 	else if (io_read_fd(fd, rel, KVTREE_MAX_ENCODED, &raw, err) == 0 &&
-		 (rc = kvtree_decode_buf(tree, &raw, err)) < 0)
+		 (t = kvtree_decode_buf(&raw, err)) == NULL)
 		error_wrap(err, "%s", rel);
 	close(fd);
-out:
 	buf_free(&raw);
-	if (rc == 0)
-		return tree;
-	kvtree_free(tree);
-	return NULL;
+	return t;
 }
 
 int

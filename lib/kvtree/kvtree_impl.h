@@ -64,9 +64,8 @@ struct kvtree_tree {
 	char *low, *high;	   /* free part of the current segment: nodes */
 				   /* grow upwards, keys grow downwards */
 	char *fresh, *end;	   /* unused segments of the current slab */
-	struct kvtree_slab *slabs; /* all slabs, in order of use */
-	struct kvtree_slab *slab;  /* the current slab; NULL: still in the first
-				      segment */
+	struct kvtree_slab *slabs; /* all, the current one first; NULL: still in
+				      the first segment */
 	struct kvtree_level *levels;
 	struct kvtree_long *longs;
 	struct buf image; /* decoded keys point into it */
@@ -130,8 +129,6 @@ kvtree_level_room(struct kvtree_tree *tree, size_t size)
  * NULL: ENOMEM. */
 struct kvtree *kvtree_level_node(struct kvtree_tree *tree, const char *key);
 
-/* Drop all nodes, but keep the slabs for reuse. */
-void kvtree_level_clear(struct kvtree_tree *tree);
 void kvtree_level_free(struct kvtree_tree *tree);
 
 /* Convert the children of `t` from a list into a level.  NULL: ENOMEM, and

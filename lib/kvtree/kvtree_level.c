@@ -22,33 +22,29 @@
 int
 kvtree_level_segment(struct kvtree_tree *tree)
 {
-	struct kvtree_slab *slab = NULL, **link = &tree->slabs;
+	struct kvtree_slab *slab = NULL;
 	size_t size = SLAB_MIN;
 
 	if (tree->fresh == tree->end) {
-		if (tree->slab != NULL)
-			link = &tree->slab->next;
-		if (tree->slab != NULL && tree->slab->size < SLAB_MAX)
-			size = 2 * tree->slab->size;
-		else if (tree->slab != NULL)
-			size = SLAB_MAX;
-		slab = *link; /* kept by an earlier kvtree_clear() */
-		if (slab == NULL) {
-			slab = mem_alloc(1, sizeof(*slab));
-			if (slab == NULL)
-				return -1;
-			slab->data = mem_aligned(KVTREE_SEGMENT, size);
-			if (slab->data == NULL) {
-				mem_free(slab);
-				return -1;
-			}
-			slab->size = size;
-			slab->next = NULL;
-			*link = slab;
+		if (tree->slabs != NULL)
+			size = tree->slabs->size < SLAB_MAX
+				       ? 2 * tree->slabs->size
+				       : SLAB_MAX;
+		slab = mem_alloc(1, sizeof(*slab));
+		if (slab == NULL)
+			return -1;
+		*slab = (struct kvtree_slab){
+			.next = tree->slabs,
+			.data = mem_aligned(KVTREE_SEGMENT, size),
+			.size = size,
+		};
+		if (slab->data == NULL) {
+			mem_free(slab);
+			return -1;
 		}
-		tree->slab = slab;
+		tree->slabs = slab;
 		tree->fresh = slab->data;
-		tree->end = slab->data + slab->size;
+		tree->end = slab->data + size;
 	}
 	*(struct kvtree_tree **)(void *)tree->fresh = tree;
 	tree->low = tree->fresh + sizeof(struct kvtree_tree *);
@@ -94,8 +90,9 @@ kvtree_level_node(struct kvtree_tree *tree, const char *key)
 }
 
 void
-kvtree_level_clear(struct kvtree_tree *tree)
+kvtree_level_free(struct kvtree_tree *tree)
 {
+	struct kvtree_slab *slab = NULL;
 	struct kvtree_long *l = NULL;
 
 	for (; tree->levels != NULL; tree->levels = tree->levels->older)
@@ -104,20 +101,6 @@ kvtree_level_clear(struct kvtree_tree *tree)
 		tree->longs = l->older;
 		mem_free(l);
 	}
-	buf_clear(&tree->image);
-	tree->root = (struct kvtree){ .key = "" };
-	tree->slab = NULL;
-	tree->fresh = tree->end = NULL;
-	tree->low = (char *)(tree + 1);
-	tree->high = (char *)tree + KVTREE_SEGMENT;
-}
-
-void
-kvtree_level_free(struct kvtree_tree *tree)
-{
-	struct kvtree_slab *slab = NULL;
-
-	kvtree_level_clear(tree);
 	buf_free(&tree->image);
 	while ((slab = tree->slabs) != NULL) {
 		tree->slabs = slab->next;

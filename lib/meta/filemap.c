@@ -173,6 +173,17 @@ filemap_read(const struct kvtree *t, struct arena *arena, struct filemap *out,
 }
 
 int
+filemap_decode(const void *image, size_t len, struct arena *arena,
+	       struct filemap *out, struct error *err)
+{
+	struct kvtree *t = kvtree_decode(image, len, NULL, err);
+	int rc = t == NULL ? -1 : filemap_read(t, arena, out, err);
+
+	kvtree_free(t);
+	return rc;
+}
+
+int
 filemap_add(struct kvtree *t, const struct filemap_file *f, struct error *err)
 {
 	struct kvtree *meta = kvtree_put(t, "FILE", err);

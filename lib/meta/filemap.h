@@ -43,6 +43,10 @@ struct filemap {
 int filemap_read(const struct kvtree *t, struct arena *arena,
 		 struct filemap *out, struct error *err);
 
+/* The same for the image of a filemap. */
+int filemap_decode(const void *image, size_t len, struct arena *arena,
+		   struct filemap *out, struct error *err);
+
 /* Add one file to the FILE table of `t`, keys in LLNL's order. */
 int filemap_add(struct kvtree *t, const struct filemap_file *f,
 		struct error *err);

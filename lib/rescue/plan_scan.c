@@ -13,7 +13,6 @@
 #include "dir.h"
 #include "error.h"
 #include "io.h"
-#include "kvtree/kvtree.h"
 #include "mem.h"
 #include "meta/copied.h"
 #include "par.h"
@@ -219,29 +218,10 @@ plan_need_ranks(struct planner *w, int64_t n, struct error *err)
 
 /* --- Filemaps --- */
 
-struct map_reader {
-	struct kvtree *tree;
-	struct buf raw;
-};
-
 struct map_job {
 	struct planner *w;
-	struct map_reader *readers;
+	struct buf *raws; /* by worker */
 };
-
-static int
-parse_map(struct kvtree *tree, struct arena *arena, struct filemap *out,
-	  const char **why, struct error *err)
-{
-	struct error local = ERROR_INIT;
-
-	if (filemap_read(tree, arena, out, &local) == 0)
-		return 0;
-	if (local.kind == ERROR_NOMEM)
-		return error_pass(err, &local);
-	*why = arena_strdup(arena, local.text);
-	return *why == NULL ? error_no_memory(err) : 0;
-}
 
 /* The name comes from readdir() and has no slash.  So only a symbolic link can
  * lead out of the directory, and the slower path_open_beneath() is needed only
@@ -262,24 +242,23 @@ open_map(const struct place *pl, const char *name, struct error *err)
 /* Keep the image of a packed or reported filemap in memory: it is an input of
  * the sets over filemaps. */
 static int
-keep_map(const struct map_job *job, const struct map_entry *e,
-	 struct map_reader *rd, struct arena *arena, struct error *why)
+keep_map(const struct map_job *job, const struct map_entry *e, struct buf *raw,
+	 struct arena *arena, struct error *why)
 {
 	struct plan_meta *m = &job->w->p.ranks[e->rank].map;
 	void *image = NULL;
 
 	if (e->report != NULL) {
-		buf_clear(&rd->raw);
-		if (buf_add(&rd->raw, e->report->map, e->report->map_size) < 0)
+		buf_clear(raw);
+		if (buf_add(raw, e->report->map, e->report->map_size) < 0)
 			return error_no_memory(why);
-	} else if (plan_hidden_image(&job->w->p, e->hidden, &rd->raw, why) <
-		   0) {
+	} else if (plan_hidden_image(&job->w->p, e->hidden, raw, why) < 0) {
 		return -1;
 	}
-	image = arena_alloc(arena, rd->raw.len + 1, 1);
+	image = arena_alloc(arena, raw->len + 1, 1);
 	if (image == NULL)
 		return error_no_memory(why);
-	memcpy(image, rd->raw.data, rd->raw.len);
+	memcpy(image, raw->data, raw->len);
 	m->image = image;
 	return 0;
 }
@@ -291,7 +270,7 @@ read_map(void *arg, size_t i, unsigned worker, struct error *err)
 {
 	struct map_job *job = arg;
 	struct planner *w = job->w;
-	struct map_reader *rd = &job->readers[worker];
+	struct buf *raw = &job->raws[worker];
 	const struct map_entry *e = &w->maps[i];
 	struct plan_rank *r = &w->p.ranks[e->rank];
 	struct error local = ERROR_INIT;
@@ -301,25 +280,20 @@ read_map(void *arg, size_t i, unsigned worker, struct error *err)
 	if (r->map.name != e->name)
 		return 0; /* a second filemap of the same rank */
 	if (e->hidden != NULL || e->report != NULL)
-		rc = keep_map(job, e, rd, w->arenas[worker], &local);
+		rc = keep_map(job, e, raw, w->arenas[worker], &local);
 	else
 		fd = open_map(&w->p.places[e->place], e->name, &local);
-	if (fd >= 0)
-		rc = io_read_fd(fd, e->name, MAP_MAX_SIZE, &rd->raw, &local);
-	if (rc == 0)
-		rc = kvtree_decode_into(rd->tree, rd->raw.data, rd->raw.len,
-					NULL, &local);
-	if (fd >= 0)
+	if (fd >= 0) {
+		rc = io_read_fd(fd, e->name, MAP_MAX_SIZE, raw, &local);
 		close(fd);
-	r->map.image_size = rd->raw.len;
-	if (rc == 0) {
-		rc = parse_map(rd->tree, w->arenas[worker],
-			       &w->filemaps[e->rank], &why, err);
-		if (rc < 0)
-			return -1;
-	} else if (!plan_blames_file(&local) && !error_is_unread(&local)) {
+	}
+	r->map.image_size = raw->len;
+	if (rc == 0)
+		rc = filemap_decode(raw->data, raw->len, w->arenas[worker],
+				    &w->filemaps[e->rank], &local);
+	if (rc < 0 && !plan_blames_file(&local) && !error_is_unread(&local))
 		return error_pass(err, &local);
-	} else {
+	if (rc < 0) {
 		r->map.unread = error_is_unread(&local);
 		why = arena_strdup(w->arenas[worker], local.text);
 		if (why == NULL)
@@ -335,19 +309,14 @@ plan_take_map(struct planner *w, uint32_t rank, const void *image, size_t size,
 	      const char **why, struct error *err)
 {
 	struct error local = ERROR_INIT;
-	struct kvtree *tree = kvtree_decode(image, size, NULL, &local);
-	int rc = 0;
 
 	*why = NULL;
-	if (tree == NULL) {
+	if (filemap_decode(image, size, w->p.arena, &w->filemaps[rank],
+			   &local) == 0)
+		return 0;
+	if (local.kind != ERROR_NOMEM)
 		*why = arena_strdup(w->p.arena, local.text);
-		return *why == NULL || local.kind == ERROR_NOMEM
-			       ? error_no_memory(err)
-			       : 0;
-	}
-	rc = parse_map(tree, w->p.arena, &w->filemaps[rank], why, err);
-	kvtree_free(tree);
-	return rc;
+	return *why == NULL ? error_no_memory(err) : 0;
 }
 
 /* RANKS is the size of the job: all filemaps must have the same value. */
@@ -423,23 +392,15 @@ plan_scan_maps(struct planner *w, struct error *err)
 		m->name = e->name;
 		m->place = e->place;
 	}
-	job.readers = mem_calloc(w->nworkers, sizeof(*job.readers));
-	if (job.readers == NULL)
+	job.raws = mem_calloc(w->nworkers, sizeof(*job.raws));
+	if (job.raws == NULL)
 		return error_no_memory(err);
-	for (unsigned i = 0; i < w->nworkers; i++) {
-		job.readers[i].tree = kvtree_new(err);
-		if (job.readers[i].tree == NULL)
-			goto out;
+	if (par_for(w->par, w->nmaps, MAP_BATCH, read_map, &job, err) == 0) {
+		plan_owner_maps(w);
+		rc = agree_on_ranks(w, err);
 	}
-	if (par_for(w->par, w->nmaps, MAP_BATCH, read_map, &job, err) < 0)
-		goto out;
-	plan_owner_maps(w);
-	rc = agree_on_ranks(w, err);
-out:
-	for (unsigned i = 0; i < w->nworkers; i++) {
-		kvtree_free(job.readers[i].tree);
-		buf_free(&job.readers[i].raw);
-	}
-	mem_free(job.readers);
+	for (unsigned i = 0; i < w->nworkers; i++)
+		buf_free(&job.raws[i]);
+	mem_free(job.raws);
 	return rc;
 }

@@ -18,7 +18,6 @@
 #include "clock.h"
 #include "error.h"
 #include "io.h"
-#include "kvtree/kvtree.h"
 #include "map.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
@@ -98,10 +97,9 @@ compare_rank(const void *x, const void *y)
 /* Read the filemap from the cache.  If the cache's filemap is missing or
  * damaged, read one that was rebuilt on the prefix. */
 static int
-read_map(struct copier *c, struct copy_rank *r, struct kvtree *t,
-	 struct error *err)
+read_map(struct copier *c, struct copy_rank *r, struct error *err)
 {
-	const struct nodecache_map to = { &r->image, &r->map, c->arena, t };
+	const struct nodecache_map to = { &r->image, &r->map, c->arena };
 	struct error why = ERROR_INIT;
 
 	if (r->slot->map) {
@@ -140,9 +138,8 @@ mode_of(const struct copy_rank *r)
 static int
 read_maps(struct copier *c, struct error *err)
 {
-	struct kvtree *t = kvtree_new(err);
 	const size_t count = c->nranks;
-	int rc = t == NULL ? -1 : 0;
+	int rc = 0;
 
 	if (count > 0)
 		qsort(c->ranks, count, sizeof(*c->ranks), compare_rank);
@@ -155,9 +152,8 @@ read_maps(struct copier *c, struct error *err)
 		*r = c->ranks[i];
 		r->mode = mode_of(r);
 		c->nranks++;
-		rc = read_map(c, r, t, err);
+		rc = read_map(c, r, err);
 	}
-	kvtree_free(t);
 	return rc;
 }
 

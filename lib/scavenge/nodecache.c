@@ -268,7 +268,6 @@ struct looking {
 	struct arena *scratch; /* reset for each file */
 	struct nodecache_dir dir;
 	struct nodecache_dataset *d;
-	struct kvtree *tree;
 	struct buf raw;
 };
 
@@ -288,7 +287,9 @@ read_header(struct looking *l, int fd, const char *name, uint32_t owner,
 	    struct redset_header *h, struct error *err)
 {
 	char head[KVTREE_HEADER_SIZE];
+	struct kvtree *t = NULL;
 	size_t size = 0;
+	int rc = -1;
 
 	buf_clear(&l->raw);
 	if (io_pread(fd, name, head, sizeof(head), 0, err) < 0)
@@ -302,10 +303,11 @@ read_header(struct looking *l, int fd, const char *name, uint32_t owner,
 		return error_no_memory(err);
 	if (io_pread(fd, name, l->raw.data, size, 0, err) < 0)
 		return -1;
-	if (kvtree_decode_into(l->tree, l->raw.data, size, NULL, err) < 0 ||
-	    redset_header_read(l->tree, size, owner, l->scratch, h, err) < 0)
-		return error_wrap(err, "%s", name);
-	return 0;
+	t = kvtree_decode(l->raw.data, size, NULL, err);
+	if (t != NULL)
+		rc = redset_header_read(t, size, owner, l->scratch, h, err);
+	kvtree_free(t);
+	return rc < 0 ? error_wrap(err, "%s", name) : 0;
 }
 
 /* Set *out and add the file's size to *bytes if redundancy file `name` is
@@ -391,7 +393,7 @@ look_at_map(struct looking *l, struct nodecache_rank *r, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct filemap m;
-	const struct nodecache_map to = { &l->raw, &m, l->scratch, l->tree };
+	const struct nodecache_map to = { &l->raw, &m, l->scratch };
 
 	arena_reset(l->scratch);
 	if (nodecache_dir_map(l->dir.meta, r->rank, &to, &why) < 0)
@@ -479,8 +481,7 @@ nodecache_read(struct nodecache *n, const struct nodecache_where *w,
 	*n = (struct nodecache){ .arena = arena_new() };
 	l.arena = n->arena;
 	l.scratch = arena_new();
-	l.tree = kvtree_new(NULL);
-	if (l.arena == NULL || l.scratch == NULL || l.tree == NULL)
+	if (l.arena == NULL || l.scratch == NULL)
 		goto no_memory;
 	gethostname(host, sizeof(host) - 1);
 	n->host = arena_strdup(n->arena, host);
@@ -495,7 +496,6 @@ no_memory:
 	error_no_memory(err);
 out:
 	buf_free(&l.raw);
-	kvtree_free(l.tree);
 	arena_free(l.scratch);
 	return rc;
 }

@@ -64,7 +64,6 @@ struct nodecache_map {
 	struct buf *raw;     /* its bytes */
 	struct filemap *out; /* its content, with strings in `arena` */
 	struct arena *arena;
-	struct kvtree *tree; /* scratch space */
 };
 
 /* Read filemap_<rank> below the directory `meta`. */

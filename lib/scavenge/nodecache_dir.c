@@ -180,12 +180,10 @@ nodecache_dir_map(int meta, int64_t rank, const struct nodecache_map *to,
 	if (fd < 0)
 		return -1;
 	if (io_read_fd(fd, name, MAP_MAX, to->raw, err) == 0) {
-		if (kvtree_decode_into(to->tree, to->raw->data, to->raw->len,
-				       NULL, err) < 0 ||
-		    filemap_read(to->tree, to->arena, to->out, err) < 0)
+		rc = filemap_decode(to->raw->data, to->raw->len, to->arena,
+				    to->out, err);
+		if (rc < 0)
 			error_wrap(err, "%s", name);
-		else
-			rc = 0;
 	}
 	close(fd);
 	return rc;

@@ -64,23 +64,25 @@ state_init(struct halt_state *s, const char *prefix, struct error *err)
 static int
 state_decode(struct halt_state *s, const struct buf *raw, struct error *err)
 {
-	size_t used = 0;
+	struct kvtree *t = NULL;
 
 	s->exists = true;
 	s->damaged = false;
-	if (raw->len == 0) {
-		kvtree_clear(s->tree);
-		return halt_read(s->tree, &s->is, err);
+	if (raw->len > 0) {
+		t = kvtree_decode(raw->data, raw->len, NULL, &s->why);
+		s->damaged = t == NULL || halt_read(t, &s->is, &s->why) < 0;
+		if (s->damaged && s->why.kind == ERROR_NOMEM) {
+			kvtree_free(t);
+			return error_no_memory(err);
+		}
 	}
-	if (kvtree_decode_into(s->tree, raw->data, raw->len, &used, &s->why) ==
-		    0 &&
-	    halt_read(s->tree, &s->is, &s->why) == 0)
-		return 0;
-	if (s->why.kind == ERROR_NOMEM)
-		return error_no_memory(err);
-	s->damaged = true;
-	kvtree_clear(s->tree);
-	return halt_read(s->tree, &s->is, err);
+	if (t == NULL || s->damaged) {
+		kvtree_free(t);
+		t = kvtree_new(err);
+	}
+	kvtree_free(s->tree);
+	s->tree = t;
+	return t == NULL ? -1 : halt_read(t, &s->is, err);
 }
 
 /* --- Directories --- */

@@ -16,6 +16,7 @@
 #include "kvtree/kvtree.h"
 #include "meta/dataset.h"
 #include "meta/index.h"
+#include "metatest.h"
 #include "opt.h"
 
 #define BASE_TIME 1700000000
@@ -54,7 +55,7 @@ make_index(uint64_t count, struct index **owner, struct error *err)
 	int rc = ix == NULL || desc == NULL ? -1 : 0;
 
 	for (uint64_t id = 1; rc == 0 && id <= count; id++) {
-		kvtree_clear(desc);
+		tree_clear(desc);
 		snprintf(name, sizeof(name), "ckpt.%" PRIu64, id);
 		index_stamp(stamp, BASE_TIME + 60 * (int64_t)id);
 		rc = describe(desc, (int64_t)id, name, err);

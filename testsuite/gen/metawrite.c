@@ -20,6 +20,7 @@
 #include "meta/dataset.h"
 #include "meta/filemap.h"
 #include "meta/flush.h"
+#include "metatest.h"
 #include "path.h"
 
 static int
@@ -142,7 +143,7 @@ write_filemap(struct gen *g, uint32_t rank, struct kvtree *t, struct buf *out,
 	struct gen_rank *r = &g->ranks[rank];
 	char name[64];
 
-	kvtree_clear(t);
+	tree_clear(t);
 	buf_clear(out);
 	for (uint32_t i = g->nfiles; i-- > 0;)
 		if (add_file(g, t, &r->files[i], err) < 0)

@@ -49,6 +49,13 @@ label(const char *text)
 	return to;
 }
 
+void
+tree_clear(struct kvtree *t)
+{
+	while (kvtree_first(t) != NULL)
+		kvtree_remove(t, kvtree_key(kvtree_first(t)));
+}
+
 bool
 tree_is(const struct kvtree *t, const void *data, size_t len)
 {

@@ -28,6 +28,9 @@ struct kvtree *tree_of(const char *text);
 /* Any text on one line, for the name of a check. */
 const char *label(const char *text);
 
+/* Remove all nodes below the root `t`. */
+void tree_clear(struct kvtree *t);
+
 /* Is the image of `t` these bytes? */
 bool tree_is(const struct kvtree *t, const void *data, size_t len);
 

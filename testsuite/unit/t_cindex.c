@@ -27,13 +27,13 @@ test_read(void)
 	ok(e[1].path == NULL && e[1].desc == NULL && !e[1].bypass,
 	   "... an entry that says nothing");
 	mem_free(e);
-	kvtree_clear(t);
+	tree_clear(t);
 	ok(cindex_entries(t, &count, &err) == NULL && count == 0, "none");
 	tree_add(t, "DSET>1>PATH\n");
 	ok(cindex_entries(t, &count, &err) == NULL && count == (size_t)-1 &&
 		   err.kind == ERROR_CORRUPT,
 	   err.text);
-	kvtree_clear(t);
+	tree_clear(t);
 	tree_add(t, "DSET>01>PATH>x\n");
 	ok(cindex_entries(t, &count, &err) == NULL && count == (size_t)-1 &&
 		   err.kind == ERROR_CORRUPT,
@@ -49,7 +49,7 @@ test_nodes(void)
 	int64_t nodes = 0;
 
 	ok(nodes_read(t, &nodes, &err) == 0 && nodes == 4, "nodes");
-	kvtree_clear(t);
+	tree_clear(t);
 	is_int(nodes_read(t, &nodes, &err), -1, "no nodes");
 	is_int(err.kind, ERROR_ABSENT, err.text);
 	tree_add(t, "NODES>-1\n");

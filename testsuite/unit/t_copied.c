@@ -37,7 +37,7 @@ test_round_trip(void)
 		   copied_read(t, arena, &c, NULL) == 0 &&
 		   c.files[0].mtime.tv_sec == 0,
 	   "a time before 1970 is none");
-	kvtree_clear(t);
+	tree_clear(t);
 	ok(copied_read(t, arena, &c, NULL) == 0 && c.nfiles == 0,
 	   "an empty one has no files");
 	kvtree_free(t);

@@ -57,7 +57,7 @@ test_parts(void)
 	   "... has no count of files");
 	is_int(dataset_write(copy, &d, NULL), 0, "... is written");
 	ok(tree_same(copy, t, false), "... as it was");
-	kvtree_clear(t);
+	tree_clear(t);
 	tree_add(t, "ID>1\nCKPT>1\nNEW>x\n");
 	is_int(dataset_read(t, &d, NULL), 0, "SCR 1.1.8's has no flags");
 	ok(d.is_ckpt, "... but is a checkpoint");

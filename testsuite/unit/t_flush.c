@@ -39,14 +39,14 @@ test_read(void)
 	ok(count == 3 && all[0].id == 3 && all[1].id == 7 && all[2].id == 11,
 	   "all entries by id");
 	mem_free(all);
-	kvtree_clear(t);
+	tree_clear(t);
 	ok(flush_entries(t, &count, &err) == NULL && count == 0,
 	   "an empty file");
 	tree_add(t, "DATASET>x>CKPT>1\n");
 	ok(flush_entries(t, &count, &err) == NULL && count == (size_t)-1 &&
 		   err.kind == ERROR_CORRUPT,
 	   err.text);
-	kvtree_clear(t);
+	tree_clear(t);
 	tree_add(t, "DATASET>5>CKPT>no\n");
 	ok(flush_entries(t, &count, &err) == NULL && count == (size_t)-1 &&
 		   err.kind == ERROR_CORRUPT,

@@ -20,7 +20,7 @@ test_read(void)
 	is_int(h.exit_before, 2000000000, "... before");
 	is_int(h.exit_after, 1900000000, "... after");
 	is_int(h.halt_seconds, 30, "... seconds");
-	kvtree_clear(t);
+	tree_clear(t);
 	is_int(halt_read(t, &h, NULL), 0, "nothing set");
 	ok(h.reason == NULL && h.checkpoints_left == -1 &&
 		   h.exit_before == -1 && h.exit_after == -1 &&
@@ -29,20 +29,20 @@ test_read(void)
 	tree_add(t, "CheckpointsLeft>-3\n");
 	ok(halt_read(t, &h, NULL) == 0 && h.checkpoints_left == 0,
 	   "less than none left is none");
-	kvtree_clear(t);
+	tree_clear(t);
 	tree_add(t, "CheckpointsLeft>4294967295\n");
 	ok(halt_read(t, &h, NULL) == 0 && h.checkpoints_left == 0 &&
 		   halt_read_checkpoints(t, &h.checkpoints_left, NULL) == 0 &&
 		   h.checkpoints_left == -1,
 	   "... also as LLNL's tool writes it");
-	kvtree_clear(t);
+	tree_clear(t);
 	is_int(halt_read_checkpoints(t, &h.checkpoints_left, &err), -1,
 	       "no count");
 	is_int(err.kind, ERROR_ABSENT, "... is absent");
 	tree_add(t, "ExitAfter>soon\n");
 	is_int(halt_read(t, &h, &err), -1, "no number");
 	is_int(err.kind, ERROR_CORRUPT, err.text);
-	kvtree_clear(t);
+	tree_clear(t);
 	tree_add(t, "ExitReason\n");
 	is_int(halt_read(t, &h, &err), -1, "no reason");
 	kvtree_free(t);

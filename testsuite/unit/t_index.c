@@ -284,7 +284,7 @@ test_add(void)
 	kvtree_remove(t, "NAME");
 	is_int(index_add(ix, t, 1, NULL, &err), -1, "no name");
 	is_int(err.kind, ERROR_CORRUPT, err.text);
-	kvtree_clear(t);
+	tree_clear(t);
 	tree_add(t, "NAME>x\n");
 	is_int(index_add(ix, t, 1, NULL, &err), -1, "no id");
 	is_int(err.kind, ERROR_CORRUPT, err.text);

@@ -57,55 +57,6 @@ test_files(void)
 }
 
 /* Read large and small files in turn into the same tree. */
-static void
-test_read_into(void)
-{
-	struct kvtree *t = kvtree_new(NULL), *large = kvtree_new(NULL);
-	struct buf scratch = BUF_INIT, want = BUF_INIT;
-	struct error err = ERROR_INIT;
-	bool good = true;
-	char key[32];
-	int i = 0;
-
-	for (i = 0; i < 2000; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		kvtree_set(large, key, key, NULL);
-	}
-	kvtree_encode(large, &want, NULL);
-	kvtree_write_file(large, AT_FDCWD, "large.kv", NULL);
-	write_raw("small.kv", nodes, sizeof(nodes));
-	write_raw("bad.kv", nodes, sizeof(nodes) - 1);
-	for (i = 0; i < 20 && good; i++) {
-		good = kvtree_read_file_into(t, AT_FDCWD, "large.kv", &scratch,
-					     &err) == 0 &&
-		       tree_is(t, want.data, want.len) &&
-		       kvtree_set(t, "more", "1", &err) == 0 &&
-		       kvtree_read_file_into(t, AT_FDCWD, "small.kv", &scratch,
-					     &err) == 0 &&
-		       tree_is(t, nodes, sizeof(nodes));
-		if (i % 3 == 0)
-			good = good &&
-			       kvtree_read_file_into(t, AT_FDCWD, "bad.kv",
-						     &scratch, &err) < 0 &&
-			       kvtree_first(t) == NULL;
-		if (i % 5 == 0)
-			good = good &&
-			       kvtree_decode_into(t, want.data, want.len, NULL,
-						  &err) == 0;
-	}
-	ok(good, "files read one after another into one tree");
-	ok(kvtree_read_file_into(t, AT_FDCWD, "none.kv", &scratch, &err) < 0 &&
-		   kvtree_first(t) == NULL,
-	   "it is empty after an error");
-	unlink("large.kv");
-	unlink("small.kv");
-	unlink("bad.kv");
-	buf_free(&want);
-	buf_free(&scratch);
-	kvtree_free(large);
-	kvtree_free(t);
-}
-
 static int
 try_read(void *arg, struct error *err)
 {
@@ -155,7 +106,6 @@ main(void)
 		return 1;
 	}
 	test_files();
-	test_read_into();
 	test_memory();
 	ok(rmdir(dir) == 0, "nothing is left behind");
 	return tap_done();

@@ -40,7 +40,7 @@ test_desc(void)
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct error err = ERROR_INIT;
 
-		kvtree_clear(copy);
+		tree_clear(copy);
 		kvtree_merge(copy, t, NULL);
 		kvtree_set(copy, bad[i].key, bad[i].value, NULL);
 		is_int(redset_desc_read(copy, &d, &err), -1, err.text);

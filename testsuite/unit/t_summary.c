@@ -14,17 +14,17 @@ test_read(void)
 	is_int(s.version, 6, "... version");
 	is_int(s.complete, 1, "... complete");
 	ok(s.desc == kvtree_get(t, "DSET"), "... descriptor");
-	kvtree_clear(t);
+	tree_clear(t);
 	is_int(summary_read(t, &s, NULL), 0, "an empty one");
 	ok(s.version == -1 && s.complete == -1 && s.desc == NULL,
 	   "... says nothing");
-	kvtree_clear(t);
+	tree_clear(t);
 	tree_add(t, "COMPLETE>0\n");
 	ok(summary_read(t, &s, NULL) == 0 && s.complete == 0, "incomplete");
-	kvtree_clear(t);
+	tree_clear(t);
 	tree_add(t, "COMPLETE>2\n");
 	is_int(summary_read(t, &s, NULL), -1, "neither complete nor not");
-	kvtree_clear(t);
+	tree_clear(t);
 	tree_add(t, "VERSION>six\n");
 	is_int(summary_read(t, &s, NULL), -1, "no version");
 	kvtree_free(t);

@@ -250,10 +250,9 @@ beginning(void)
 /* --- Read errors --- */
 
 struct unread {
-	_Atomic unsigned calls;
+	_Atomic size_t calls, sum; /* of the part */
 	int answer;
 	struct error last;
-	size_t sum; /* of the part */
 };
 
 static int
@@ -261,10 +260,9 @@ unreadable(void *arg, const struct stripe_part *part, const struct error *why)
 {
 	struct unread *u = arg;
 
-	if (u->calls++ == 0) {
+	u->sum = part->sum;
+	if (u->calls++ == 0)
 		u->last = *why;
-		u->sum = part->sum;
-	}
 	return u->answer;
 }
 
@@ -322,7 +320,6 @@ neighbours(bool gone)
 			    : to[i].seen != out[i].len || to[i].crc != crc;
 	}
 	is_int((int64_t)bad, 0, "... all is written that does not touch it");
-
 	u.answer = -1;
 	u.calls = 0;
 	ok(transfer(&a, &b, 3000, &o, &err) < 0 &&
