@@ -72,7 +72,7 @@ mark_deep(const struct settings *s, struct plan *p, struct error *err)
 
 		deep_error(p, f, &why);
 		if (!deep_is_located(f)) {
-			rc = error_set(err, ERROR_DAMAGED, "%s", why.text);
+			rc = error_pass(err, &why);
 			break;
 		}
 		app_warn("%s", why.text);

@@ -119,8 +119,8 @@ act_on(struct build *b, const struct deep_result *r, struct error *err)
 
 		deep_error(b->plan, f, &why);
 		if (!deep_is_located(f))
-			return error_set(err, ERROR_DAMAGED, "%s: %s",
-					 b->dir.name, why.text);
+			return error_as(err, &why, "%s: %s", b->dir.name,
+					why.text);
 		work_say(&b->o->work, "%s: %s", b->dir.name, why.text);
 	}
 	for (size_t i = 0; i < r->nfindings && rc == 0; i++) {

@@ -187,7 +187,7 @@ verify_deep(struct verify *v, struct plan *p, struct error *err)
 	for (size_t i = 0; i < r.nfindings; i++) {
 		deep_error(p, &r.findings[i], &why);
 		v->by_hand = v->by_hand || !deep_is_located(&r.findings[i]);
-		verify_tell(v, STATUS_DAMAGED, "%s", why.text);
+		verify_tell(v, error_status(why.kind), "%s", why.text);
 		v->out->bad_files += r.findings[i].file != PLAN_NONE;
 	}
 	v->out->deep_sets = r.sets_checked;

@@ -110,17 +110,17 @@ check_deep(struct condition *h, const struct catalogue_options *o,
 	if (deep_check(h->plan, &o->work, &h->deep, err) < 0)
 		return -1;
 	h->deep_done = true;
-	if (h->deep.nfindings == 0)
-		return 0;
-	if (h->status == STATUS_OK) {
-		deep_error(h->plan, &h->deep.findings[0], &why);
-		set_why(h, why.text);
-	}
-	h->status = error_worse_status(h->status, STATUS_DAMAGED);
-	h->mend = report_mend(MEND_BUILD, true, o->checksums);
-	for (size_t i = 0; i < h->deep.nfindings; i++)
+	if (h->deep.nfindings > 0)
+		h->mend = report_mend(MEND_BUILD, true, o->checksums);
+	for (size_t i = 0; i < h->deep.nfindings; i++) {
+		deep_error(h->plan, &h->deep.findings[i], &why);
+		if (h->status == STATUS_OK)
+			set_why(h, why.text);
+		h->status =
+			error_worse_status(h->status, error_status(why.kind));
 		if (!deep_is_located(&h->deep.findings[i]))
 			h->mend = NULL;
+	}
 	return 0;
 }
 

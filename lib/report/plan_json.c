@@ -193,6 +193,10 @@ finding_json(const struct plan *p, const struct deep_finding *f)
 	json_set_str(j, "what", text.text);
 	json_set_u64(j, "set", s->number);
 	json_set_str(j, "over", s->map ? "filemaps" : "files");
+	if (f->unread != NULL) {
+		json_set_bool(j, "unknown", true);
+		return j;
+	}
 	json_set_u64(j, "bytes", f->bytes);
 	json_set_u64(j, "stripe", f->stripe);
 	json_set_u64(j, "offset", f->first);

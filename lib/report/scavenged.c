@@ -155,6 +155,21 @@ put_checkpoint(const struct scavenge *s, const struct scavenge_outlook *o,
 	buf_add_str(out, " is not");
 }
 
+static void
+put_outputs(const struct scavenge_outlook *o, struct buf *out)
+{
+	const size_t lost = o->outputs_lost, unknown = o->outputs_unknown;
+
+	buf_printf(out, "; output: %zu of %zu %s", o->outputs - lost - unknown,
+		   o->outputs,
+		   lost == 0 || unknown > 0 ? "saved or to be saved"
+					    : "only, the rest is LOST");
+	if (lost > 0 && unknown > 0)
+		buf_printf(out, ", %zu LOST", lost);
+	if (unknown > 0)
+		buf_printf(out, ", %zu could not be judged", unknown);
+}
+
 void
 report_verdict(const struct scavenge *s, struct buf *out)
 {
@@ -172,10 +187,7 @@ report_verdict(const struct scavenge *s, struct buf *out)
 	else
 		put_checkpoint(s, &o, out);
 	if (o.outputs > 0)
-		buf_printf(out, "; output: %zu of %zu %s",
-			   o.outputs - o.outputs_lost, o.outputs,
-			   o.outputs_lost > 0 ? "only, the rest is LOST"
-					      : "saved or to be saved");
+		put_outputs(&o, out);
 	if (o.unknown > 0)
 		buf_printf(out, "; %zu %s could not be read",
 			   str_count(o.unknown, "dataset"));
@@ -221,6 +233,7 @@ report_scavenge_json(const struct scavenge *s)
 	json_set_i64(j, "saved", o.saved);
 	json_set_u64(j, "outputs", o.outputs);
 	json_set_u64(j, "outputs_lost", o.outputs_lost);
+	json_set_u64(j, "outputs_unknown", o.outputs_unknown);
 	json_set_u64(j, "bytes_copied", s->copied);
 	for (int i = 0; i < SCAVENGE_PHASES; i++)
 		json_set_u64(times, phases[i],

@@ -39,13 +39,14 @@ width(const struct solve_job *j)
 
 /* --- A block --- */
 
+/* 1: a file could not be read, which is recorded. */
 static int
-read_block(const struct deep *d, struct stripe_worker *w,
-	   const struct deep_item *it, struct deep_block *b, uint64_t off,
-	   struct error *err)
+read_block(struct deep *d, struct stripe_worker *w, const struct deep_item *it,
+	   struct deep_block *b, uint64_t off, struct error *err)
 {
 	const struct deep_set *r = &d->sets[it->set];
 	const struct solve_job *j = b->job;
+	struct error why = ERROR_INIT;
 
 	for (uint32_t i = 0; i < j->nin + j->nout; i++) {
 		const struct solve_ref *ref = &j->in[i];
@@ -53,8 +54,8 @@ read_block(const struct deep *d, struct stripe_worker *w,
 			ref->body ? r->strings.body : r->strings.data;
 
 		if (stripe_read(&s[ref->member], w->in, ref->off + off,
-				deep_chunk(b, i), b->len, err) < 0)
-			return -1;
+				deep_chunk(b, i), b->len, &why) < 0)
+			return deep_unread(d, it->set, &why, err) < 0 ? -1 : 1;
 	}
 	progress_add(d->work->progress, (uint64_t)b->len * (j->nin + j->nout));
 	return 0;
@@ -152,14 +153,17 @@ check_item(void *arg, size_t i, unsigned worker, struct error *err)
 		.memory = w->block,
 	};
 	const uint64_t end = it->off + it->len;
+	int rc = 0;
 
 	b.step = d->memory / width(b.job) & ~(COMPUTE_BLOCK_MIN - 1);
 	if (b.step > COMPUTE_BLOCK)
 		b.step = COMPUTE_BLOCK;
 	for (uint64_t off = it->off; off < end; off += b.step) {
 		b.len = end - off < b.step ? (size_t)(end - off) : b.step;
-		if (read_block(d, w, it, &b, off, err) < 0 ||
-		    check_block(d, it, &b, off, err) < 0)
+		rc = read_block(d, w, it, &b, off, err);
+		if (rc == 0)
+			rc = check_block(d, it, &b, off, err);
+		if (rc < 0)
 			return -1;
 	}
 	return 0;
@@ -291,7 +295,8 @@ deep_check(struct plan *p, const struct work *work, struct deep_result *out,
 	if (rc == 0)
 		rc = par_for(d.par, p->nsets, 0, deep_check_reds, &d, err);
 	for (size_t i = 0; rc == 0 && i < out->nfindings; i++)
-		if (out->findings[i].member == PLAN_NONE)
+		if (out->findings[i].member == PLAN_NONE &&
+		    out->findings[i].unread == NULL)
 			deep_decide(&d, &out->findings[i]);
 	finish(&d);
 	if (rc < 0)

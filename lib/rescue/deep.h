@@ -32,6 +32,10 @@ struct deep_finding {
 	uint32_t file;	   /* index of the damaged file in plan.files, or
 			      PLAN_NONE */
 	uint64_t file_off; /* offset of its first wrong byte */
+	/* Why a file could not be read, in the plan's memory: what the set is
+	 * like is unknown, and nothing above but `set` is.  NULL: it does not
+	 * match. */
+	const char *unread;
 };
 
 struct deep_result {
@@ -43,7 +47,7 @@ struct deep_result {
 
 /* Verify all sets of a plan that was made with PLAN_HEADERS.  Of `work` (may be
  * NULL), threads, memory and progress are used.  Returns 0 even with findings,
- * or -1 on error; the caller frees *out with deep_free(). */
+ * also of files that cannot be read, or -1 on error; the caller frees *out with deep_free(). */
 int deep_check(struct plan *p, const struct work *work, struct deep_result *out,
 	       struct error *err);
 void deep_free(struct deep_result *r);
@@ -55,8 +59,8 @@ deep_is_located(const struct deep_finding *f)
 	return f->member != PLAN_NONE && (f->in_body || f->file != PLAN_NONE);
 }
 
-/* Set *err to one sentence that describes a finding, with ERROR_DAMAGED.
- * Returns -1. */
+/* Set *err to one sentence that describes a finding, with ERROR_DAMAGED; or
+ * with ERROR_SYSTEM, if a file could not be read.  Returns -1. */
 int deep_error(const struct plan *p, const struct deep_finding *f,
 	       struct error *err);
 

@@ -6,9 +6,11 @@
 
 #include <stdio.h>
 
+#include "arena.h"
 #include "error.h"
 #include "mem.h"
 #include "rescue/deep_impl.h"
+#include "str.h"
 
 /* At most this many ranks are named in a message. */
 #define SUSPECTS_MAX 16
@@ -25,7 +27,8 @@ deep_found(struct deep *d, const struct deep_finding *f, struct error *err)
 
 	pthread_mutex_lock(&d->lock);
 	for (size_t i = 0; i < out->nfindings && old == NULL; i++)
-		if (out->findings[i].set == f->set &&
+		if (out->findings[i].unread == NULL &&
+		    out->findings[i].set == f->set &&
 		    out->findings[i].member == f->member &&
 		    out->findings[i].in_body == f->in_body &&
 		    (!apart || out->findings[i].stripe == f->stripe))
@@ -45,6 +48,37 @@ deep_found(struct deep *d, const struct deep_finding *f, struct error *err)
 		out->findings[out->nfindings++] = *f;
 	}
 unlock:
+	pthread_mutex_unlock(&d->lock);
+	return rc;
+}
+
+int
+deep_unread(struct deep *d, uint32_t set, const struct error *why,
+	    struct error *err)
+{
+	struct deep_result *out = d->out;
+	struct deep_finding f = {
+		.set = set,
+		.member = PLAN_NONE,
+		.file = PLAN_NONE,
+	};
+	bool old = false;
+	int rc = 0;
+
+	/* A file that is gone or too short has changed since the plan. */
+	if (why->kind != ERROR_SYSTEM)
+		return error_pass(err, why);
+	pthread_mutex_lock(&d->lock);
+	for (size_t i = 0; i < out->nfindings && !old; i++)
+		old = out->findings[i].unread != NULL &&
+		      str_eq(out->findings[i].unread, why->text);
+	if (!old)
+		f.unread = arena_strdup(d->p->arena, why->text);
+	if (!old && (f.unread == NULL ||
+		     !MEM_ROOM(out->findings, out->nfindings, d->findings_cap)))
+		rc = error_no_memory(err);
+	else if (!old)
+		out->findings[out->nfindings++] = f;
 	pthread_mutex_unlock(&d->lock);
 	return rc;
 }
@@ -123,15 +157,19 @@ deep_check_reds(void *arg, size_t set, unsigned worker, struct error *err)
 		.in_body = true,
 		.file = PLAN_NONE,
 	};
+	struct error why = ERROR_INIT;
 	bool right = false, wrong = false;
 
 	(void)worker;
 	for (uint32_t m = 0; s->opened && m < s->n; m++) {
 		if (s->members[m].state != RED_PRESENT)
 			continue;
-		if (plan_check_red(d->p, &s->members[m], &right, &wrong, err) <
-		    0)
-			return -1;
+		if (plan_check_red(d->p, &s->members[m], &right, &wrong, &why) <
+		    0) {
+			if (deep_unread(d, f.set, &why, err) < 0)
+				return -1;
+			continue;
+		}
 		f.member = f.holder = f.stripe = m;
 		if (wrong && deep_found(d, &f, err) < 0)
 			return -1;
@@ -214,6 +252,10 @@ deep_error(const struct plan *p, const struct deep_finding *f,
 	const struct plan_member *m = NULL;
 	char ranks[16 * SUSPECTS_MAX];
 
+	if (f->unread != NULL)
+		return error_set(err, ERROR_SYSTEM,
+				 "%s: unknown, as is set %u of %u (%s%s)",
+				 f->unread, s->number, s->sets, kind, over);
 	if (f->member == PLAN_NONE && scheme_of(s->type)->apart)
 		return error_set(err, ERROR_DAMAGED,
 				 "set %u of %u (%s%s): the data of rank %u and "

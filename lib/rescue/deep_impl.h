@@ -46,6 +46,11 @@ struct deep {
  * thread. */
 int deep_found(struct deep *d, const struct deep_finding *f, struct error *err);
 
+/* Record that a file of the set could not be read.  -1: the reason is another,
+ * or no memory. */
+int deep_unread(struct deep *d, uint32_t set, const struct error *why,
+		struct error *err);
+
 /* Record in *f that the string `who` of the job is wrong, f->first bytes after
  * its start. */
 void deep_blame(const struct deep *d, struct deep_finding *f,

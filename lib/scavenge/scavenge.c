@@ -452,6 +452,7 @@ scavenge_outlook(const struct scavenge *s)
 
 		if (d->output) {
 			o.outputs++;
+			o.outputs_unknown += scavenge_is_unknown(d);
 			if (!good && limit == INT64_MAX)
 				limit = d->id;
 			o.outputs_lost += !d->done && d->id >= limit &&

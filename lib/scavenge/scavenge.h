@@ -111,7 +111,7 @@ int scavenge_run(struct scavenge *s, struct error *err);
  * expected to be saved. */
 struct scavenge_outlook {
 	int64_t newest, saved; /* ids of checkpoints; 0: none */
-	size_t outputs, outputs_lost;
+	size_t outputs, outputs_lost, outputs_unknown;
 	/* Datasets that could not be read, so that they may be neither lost nor
 	 * saved, or whose kind is unknown: outputs; checkpoints that the index
 	 * claims and that are newer than `saved`; if none is saved, checkpoints

@@ -160,6 +160,46 @@ assert_stderr_lacks() {
 	mended "${part##*/}" "Input/output error" --deep
 }
 
+@test "--deep: what cannot be read is unknown, the rest is judged" {
+	local bad="rank_0.ckpt: cannot read at byte 0: Input/output error"
+	local wrong="set 2 of 2 (XOR) does not add up"
+
+	saved
+	"$GEN/gen_dataset" -q -p p -n 4 --set-size 2 -s 1000 --id 2 \
+		--recorded-prefix "$PWD/p"
+	scr_index -q -p p --build 2
+	printf Z | dd of=p/ckpt.1/rank_3.ckpt bs=1 seek=20 conv=notrunc \
+		status=none
+	eio ckpt.1/rank_0.ckpt scr_index -p p --deep --verify
+	assert_status 1
+	assert_stderr_has "$bad" "unknown" "$wrong"
+	assert_output_has " 1 unknown " " 2 whole "
+	eio ckpt.1/rank_0.ckpt scr_inspect -p p --deep
+	assert_status 1
+	assert_output_has "$bad" "whole"
+	eio ckpt.1/rank_0.ckpt scr_inspect -p p --deep 1
+	assert_status 1
+	assert_output_has "state       unknown" "$bad" "$wrong"
+	eio ckpt.1/rank_0.ckpt scr_inspect -p p --deep --json 1
+	assert_status 1
+	assert_output_has '"unknown": true' "$wrong"
+	# Nothing is rebuilt by guess, and the index is not told.
+	kept=$(tree_sha p)
+	for command in "scr_rebuild -p p --deep 1" \
+		"scr_index -p p --deep --build 1"; do
+		# shellcheck disable=SC2086 # words
+		eio ckpt.1/rank_0.ckpt $command
+		[[ $status == [13] ]] || failed "$command"
+	done
+	diff <(echo "$kept") <(tree_sha p)
+	# A redundancy file whose header can be read.
+	SHIM_READS=1 SHIM_OP=pread SHIM_PATH="${part##*/}" SHIM_FAIL_AT=3 \
+		SHIM_STICKY=1 LD_PRELOAD=$SHIM try scr_index -p p --deep \
+		--verify
+	assert_status 1
+	assert_stderr_has "unknown, as is set 1 of 2 (XOR)"
+}
+
 @test "a data file that can be computed, and compared with its checksum" {
 	saved
 	scr_index -q -p p --build 1 --checksums
@@ -432,5 +472,6 @@ each_fails() {
 	eio_any scr.dataset.1/rank_0.ckpt scr_postrun "${args[@]}"
 	assert_status 1
 	assert_output_lacks LOST
-	assert_output_has "1 dataset could not be read"
+	assert_output_has "1 dataset could not be read" \
+		"output: 0 of 1 saved or to be saved, 1 could not be judged"
 }
