@@ -292,7 +292,8 @@ int catalogue_retire(struct catalogue *c, int64_t id, int64_t by,
  * Call if dataset `by` could not be written after all: each dataset that was
  * retired for it, and none of whose files was replaced, is made valid again,
  * and the current one if it was.  That is logged; a failure only is, too.  No
- * process may write files of `by` any more.
+ * process may write files of `by` any more.  If `by` is 0: the same for each
+ * dataset that no command writes now.
  */
 void catalogue_rollback(struct catalogue *c, int64_t by,
 			const struct catalogue_options *o);

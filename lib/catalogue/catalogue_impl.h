@@ -38,6 +38,7 @@
 
 #include "buf.h"
 #include "catalogue/catalogue.h"
+#include "catalogue/owners.h"
 #include "error.h"
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
@@ -464,9 +465,6 @@ bool catalogue_names_lost(const struct catalogue_names *n,
 			  const struct error *why);
 
 /* Call fn for each file, whose path is NULL if it is not recorded. */
-typedef int (*catalogue_names_fn)(void *arg, const struct rank2file_file *f,
-				  struct error *err);
-
 int catalogue_names_each(const struct catalogue_names *n, catalogue_names_fn fn,
 			 void *arg, struct error *err);
 
@@ -528,12 +526,6 @@ void owners_free(struct owners *t); /* NULL is allowed */
  * next owners_add(). */
 struct owned *owners_find(const struct owners *t, const char *path);
 struct owned *owners_add(struct owners *t, const char *path, struct error *err);
-
-/* Call fn for each path that dataset `id` owns.  A dataset without a directory
- * owns none.  *why: as catalogue_names_read(), or the error of fn. */
-int owners_each(struct catalogue *c, int64_t id,
-		const struct catalogue_options *o, catalogue_names_fn fn,
-		void *arg, struct error *why);
 
 /* Can a job restart from the dataset, or --add bring it back? */
 bool owners_restorable(struct catalogue *c, const struct index *ix, int64_t id);

@@ -18,6 +18,18 @@ struct catalogue_options;
 struct error;
 struct index;
 struct put;
+struct rank2file_file;
+
+/* Call fn for each file that dataset `id` has: its path is NULL if it is not
+ * recorded; with segments it is in a container.  A dataset without a directory
+ * has none.  *why: its metadata are unusable, so that it cannot be fetched;
+ * they cannot be read; or the error of fn. */
+typedef int (*catalogue_names_fn)(void *arg, const struct rank2file_file *f,
+				  struct error *err);
+
+int owners_each(struct catalogue *c, int64_t id,
+		const struct catalogue_options *o, catalogue_names_fn fn,
+		void *arg, struct error *why);
 
 /* --- Before files are replaced or removed --- */
 

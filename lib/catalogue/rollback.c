@@ -294,7 +294,9 @@ catalogue_rollback(struct catalogue *c, int64_t by,
 		struct marks m;
 
 		read_marks(c, ix, ids[i], &m);
-		if (ids[i] == by || m.by != by || !is_same(c, ids[i], &m, o))
+		if (m.by == 0 || ids[i] == m.by ||
+		    (by == 0 ? is_written(c, m.by) : m.by != by) ||
+		    !is_same(c, ids[i], &m, o))
 			continue;
 		if (restore(c, ids[i], o, &why) < 0)
 			work_say(&o->work,

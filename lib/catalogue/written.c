@@ -57,7 +57,7 @@ catalogue_written_ids(struct catalogue *c, int64_t *id, int64_t *ckpt,
 struct written_job {
 	const struct kvtree *desc;
 	struct dataset view;
-	bool replace;
+	bool listed; /* is set: the index was changed */
 };
 
 /* An entry of the same name goes: CURRENT moves on from it. */
@@ -74,56 +74,57 @@ drop_name(struct index *ix, const struct written_job *j, struct error *err)
 static int
 add_begun(struct index *ix, void *arg, struct error *err)
 {
-	const struct written_job *j = arg;
+	struct written_job *j = arg;
+	const int64_t id = j->view.id;
 	struct index_entry e;
 
-	if (index_find_id(ix, j->view.id, &e, NULL) == 0 && e.complete == 0 &&
-	    e.name != NULL && str_eq(e.name, j->view.name))
+	if (index_find_name(ix, j->view.name, &e, NULL) == 0 &&
+	    (e.id == id ? e.complete == 0
+			: index_entry_valid(&e) || e.replaced == id))
 		return 1;
-	if (!j->replace && index_find_name(ix, j->view.name, &e, NULL) == 0 &&
-	    e.id != j->view.id && index_entry_valid(&e))
-		return 1;
+	j->listed = true;
 	if (drop_name(ix, j, err) < 0)
 		return -1;
 	return index_add(ix, j->desc, 0, NULL, err);
 }
 
-/* Make the directory, without a map and a summary of what had its number. */
+/* Remove the map and the summary of what had its number. */
 static int
-make_dir(struct catalogue *c, int64_t id, struct error *err)
+empty_dir(struct catalogue *c, int64_t id, struct error *err)
 {
 	struct catalogue_dir d = CATALOGUE_DIR_INIT;
-	char name[DATASET_DIR_NAME];
-	int rc = 0;
+	int rc = catalogue_dir_open(c, id, &d, err);
 
-	if (catalogue_open_scr(c, true, err) < 0)
-		return -1;
-	snprintf(name, sizeof(name), DATASET_DIR_FMT, id);
-	if (create_dir(c->scr_fd, name, 0777, create_owner(c->scr_fd)) < 0 &&
-	    errno != EEXIST)
-		return error_sys(err, "%s/%s/%s", c->path, SCR_DIR, name);
-	if (catalogue_dir_open(c, id, &d, err) < 0)
-		return -1;
-	if ((unlinkat(d.fd, SUMMARY_FILE, 0) < 0 && errno != ENOENT) ||
-	    (unlinkat(d.fd, RANK2FILE_FILE, 0) < 0 && errno != ENOENT))
+	if (rc == 0 &&
+	    ((unlinkat(d.fd, SUMMARY_FILE, 0) < 0 && errno != ENOENT) ||
+	     (unlinkat(d.fd, RANK2FILE_FILE, 0) < 0 && errno != ENOENT)))
 		rc = error_sys(err, "%s/%s/%s: cannot be emptied", c->path,
-			       SCR_DIR, name);
-	if (rc == 0)
-		rc = io_sync_dir(c->scr_fd, SCR_DIR, err);
+			       SCR_DIR, d.name);
 	catalogue_dir_close(&d);
 	return rc;
 }
 
+/* First the directory: a change of the index makes its name durable, too. */
 int
 catalogue_written_begin(struct catalogue *c, const struct kvtree *desc,
-			bool replace, struct error *err)
+			struct error *err)
 {
-	struct written_job j = { .desc = desc, .replace = replace };
+	struct written_job j = { .desc = desc };
+	char name[DATASET_DIR_NAME];
+	bool made = false;
 
 	if (dataset_read(desc, &j.view, err) < 0 ||
-	    catalogue_change(c, add_begun, &j, err) < 0)
+	    catalogue_open_scr(c, true, err) < 0)
 		return -1;
-	return make_dir(c, j.view.id, err);
+	snprintf(name, sizeof(name), DATASET_DIR_FMT, j.view.id);
+	made = create_dir(c->scr_fd, name, 0777, create_owner(c->scr_fd)) == 0;
+	if (!made && errno != EEXIST)
+		return error_sys(err, "%s/%s/%s", c->path, SCR_DIR, name);
+	if (catalogue_change(c, add_begun, &j, err) < 0)
+		return -1;
+	if (!made)
+		return empty_dir(c, j.view.id, err);
+	return j.listed ? 0 : io_sync_dir(c->scr_fd, SCR_DIR, err);
 }
 
 static int
@@ -132,7 +133,8 @@ add_finished(struct index *ix, void *arg, struct error *err)
 	const struct written_job *j = arg;
 	char stamp[INDEX_STAMP_SIZE];
 
-	if (index_add(ix, j->desc, 1, index_stamp(stamp, -1), err) < 0)
+	if (drop_name(ix, j, err) < 0 ||
+	    index_add(ix, j->desc, 1, index_stamp(stamp, -1), err) < 0)
 		return -1;
 	return j->view.is_ckpt ? index_set_current(ix, j->view.name, err) : 0;
 }

@@ -22,11 +22,11 @@ int catalogue_written_ids(struct catalogue *c, int64_t *id, int64_t *ckpt,
  * Before the first file of a dataset is written: add an index entry that is
  * not complete, and make the directory, without an older summary and rank2file.
  * The children of `desc` are its descriptor, with ID and NAME.  An entry of the
- * same name is removed; if it is valid and not `replace`, it stays, and nothing
- * is added.
+ * same name is removed; if it is valid, or was until it was retired for this
+ * dataset, it stays until catalogue_written_end(), and nothing is added.
  */
 int catalogue_written_begin(struct catalogue *c, const struct kvtree *desc,
-			    bool replace, struct error *err);
+			    struct error *err);
 
 /* The files and rank2file are there: write the summary, then a complete index
  * entry, without marks of the past.  A checkpoint becomes CURRENT. */

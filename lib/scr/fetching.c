@@ -392,6 +392,28 @@ unread(int64_t id, const char *where, const char *anew, struct error *err)
 			 id, where, anew);
 }
 
+/* Rank 0: datasets that were retired by a job that was killed before it
+ * replaced any of their files are valid again. */
+static void
+take_back(struct catalogue *c)
+{
+	struct index *ix = catalogue_read(c, NULL);
+	struct index_entry *list = NULL;
+	struct catalogue_options o;
+	bool any = false;
+	size_t count = 0;
+
+	if (ix != NULL)
+		list = index_entries(ix, &count, NULL);
+	for (size_t i = 0; list != NULL && i < count; i++)
+		any |= list[i].complete == 0 && list[i].replaced > 0;
+	onprefix_options(&o);
+	if (any)
+		catalogue_rollback(c, 0, &o);
+	mem_free(list);
+	index_free(ix);
+}
+
 /* Fetch the newest that can be. */
 static int
 search(struct run *run, struct error *err)
@@ -402,6 +424,8 @@ search(struct run *run, struct error *err)
 	if (run->world.rank == 0) {
 		s.c = catalogue_open(run->p.prefix, err);
 		rc = s.c == NULL ? -1 : 0;
+		if (rc == 0)
+			take_back(s.c);
 	}
 	rc = team_agree(&run->world, rc, err);
 	while (rc == 0)

@@ -98,8 +98,10 @@ flushing_now(struct run *run, int64_t id, struct error *err)
 	note(run, s, rc == 0 ? "FLUSH_SUCCESS" : "FLUSH_FAIL", since);
 	/* The only good copy is not evicted. */
 	held_keep(run->held, id, rc < 0);
-	if (rc < 0)
+	if (rc < 0) {
+		onprefix_undo(run, &s->d);
 		return -1;
+	}
 	note_transfer(run, s, since);
 	slide(run, id);
 	return 0;

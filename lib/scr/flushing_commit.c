@@ -32,26 +32,22 @@ struct line {
 	bool has_crc;
 };
 
-/* Send the list of this rank, or of the files that it replaces, to its part
- * leader. */
+/* Send the list of this rank to its part leader. */
 static int
-gather(struct flushing *f, bool replaced, struct team_mail *in,
-       struct error *err)
+gather(struct flushing *f, struct team_mail *in, struct error *err)
 {
 	const struct team *world = &f->run->world;
 	struct buf b = BUF_INIT;
 	struct team_note note = {
 		.rank = world->rank - world->rank % RANK2FILE_PART_RANKS,
 	};
-	struct team_mail out = { 1, &note };
+	const struct team_mail out = { 1, &note };
 	int rc = 0;
 
 	for (size_t i = 0; i < f->nfiles; i++) {
 		const struct flush_file *file = &f->files[i];
 		struct line l;
 
-		if (replaced && !file->exists)
-			continue;
 		memset(&l, 0, sizeof(l));
 		l.size = file->attr.size;
 		l.crc = file->crc;
@@ -61,8 +57,6 @@ gather(struct flushing *f, bool replaced, struct team_mail *in,
 	}
 	note.data = b.data;
 	note.len = b.len;
-	if (replaced && b.len == 0)
-		out.count = 0;
 	rc = team_agree(world, buf_check(&b, err), err);
 	if (rc == 0)
 		rc = team_notes(world, &out, f->arena, in, err);
@@ -129,22 +123,31 @@ make_way(struct flushing *f, const struct team_mail *in, struct error *err)
 	return rc;
 }
 
-/* Retire the datasets whose files are replaced.  Nothing happens if there are
- * none, which costs one reduction. */
+/* May files of this rank belong to another dataset? */
+static bool
+is_suspect(const struct flushing *f, struct error *err)
+{
+	struct buf path = BUF_INIT;
+	bool found = f->replaces;
+
+	for (size_t i = 0; !found && i < f->nfiles; i++)
+		found = path_join(&path, f->run->p.prefix, f->files[i].rel,
+				  err) < 0 ||
+			owned_elsewhere(f->run->owned, path.data, f->d->id);
+	buf_free(&path);
+	return found;
+}
+
+/* Retire the datasets that have one of the paths, whether a file is there or
+ * not.  If no rank suspects any, that costs one reduction. */
 static int
-retire_others(struct flushing *f, struct error *err)
+retire_others(struct flushing *f, const struct team_mail *in, struct error *err)
 {
 	const struct team *world = &f->run->world;
-	struct team_mail in = { 0, NULL };
-	bool any = false;
 
-	for (size_t i = 0; i < f->nfiles; i++)
-		any |= f->files[i].exists;
-	if (!team_any(world, any))
+	if (f->bypass || !team_any(world, is_suspect(f, err)))
 		return 0;
-	if (gather(f, true, &in, err) < 0)
-		return -1;
-	return team_agree(world, make_way(f, &in, err), err);
+	return team_agree(world, make_way(f, in, err), err);
 }
 
 /* --- rank2file --- */
@@ -223,13 +226,11 @@ write_top(const struct flushing *f, struct error *err)
 }
 
 static int
-write_map(struct flushing *f, struct error *err)
+write_map(struct flushing *f, const struct team_mail *in, struct error *err)
 {
 	const struct team *world = &f->run->world;
-	struct team_mail in = { 0, NULL };
 
-	if (gather(f, false, &in, err) < 0 ||
-	    team_agree(world, write_part(f, &in, err), err) < 0)
+	if (team_agree(world, write_part(f, in, err), err) < 0)
 		return -1;
 	return team_agree(world, write_top(f, err), err);
 }
@@ -243,8 +244,7 @@ own(const struct flushing *f, struct error *err)
 	struct buf path = BUF_INIT;
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && f->run->owned != NULL && i < f->nfiles;
-	     i++) {
+	for (size_t i = 0; rc == 0 && i < f->nfiles; i++) {
 		rc = path_join(&path, f->run->p.prefix, f->files[i].rel, err);
 		if (rc == 0)
 			rc = owned_add(f->run->owned, path.data, f->d->id, err);
@@ -256,17 +256,17 @@ own(const struct flushing *f, struct error *err)
 int
 flushing_commit(struct flushing *f, struct error *err)
 {
-	const struct team *world = &f->run->world;
+	struct team_mail in = { 0, NULL };
 	int rc = 0;
 
-	if (retire_others(f, err) < 0 ||
-	    onprefix_begin(f->run, f->d, true, err) < 0)
+	if (gather(f, &in, err) < 0 || retire_others(f, &in, err) < 0)
 		return -1;
 	if (f->put != NULL)
 		rc = put_commit(f->put, err);
 	if (rc == 0 && !f->bypass)
 		rc = own(f, err);
-	if (team_agree(world, rc, err) < 0 || write_map(f, err) < 0)
+	if (team_agree(&f->run->world, rc, err) < 0 ||
+	    write_map(f, &in, err) < 0)
 		return -1;
 	return onprefix_complete(f->run, f->d, err);
 }

@@ -21,7 +21,6 @@ struct flush_file {
 	struct attr attr;
 	bool has_crc; /* of the filemap, or taken while it was copied */
 	uint32_t crc;
-	bool exists; /* a file on the prefix is replaced */
 	struct put_file *to;
 };
 
@@ -29,6 +28,7 @@ struct flushing {
 	struct run *run;
 	const struct dataset *d; /* of its struct held_set */
 	bool bypass;
+	bool replaces; /* files on the prefix */
 	int prefix_fd;
 	struct arena *arena;
 	struct put *put; /* NULL with bypass */

@@ -20,6 +20,7 @@
 #include "scr/flushing_impl.h"
 #include "scr/held.h"
 #include "scr/onprefix.h"
+#include "scr/owned.h"
 #include "scr/run.h"
 #include "transfer/pump.h"
 #include "transfer/put.h"
@@ -152,9 +153,9 @@ add_targets(struct flushing *f, struct error *err)
 			.attr = &file->attr,
 		};
 
-		file->exists = fstatat(f->prefix_fd, file->rel, &st,
-				       AT_SYMLINK_NOFOLLOW) == 0;
-		what.replaces = file->exists;
+		what.replaces = fstatat(f->prefix_fd, file->rel, &st,
+					AT_SYMLINK_NOFOLLOW) == 0;
+		f->replaces |= what.replaces;
 		file->to = put_add(f->put, &what, err);
 		if (file->to == NULL)
 			return -1;
@@ -197,8 +198,10 @@ flushing_plan(struct run *run, int64_t id, struct error *err)
 	if (rc == 0) {
 		f->d = &s->d;
 		f->bypass = s->bypass;
-		rc = onprefix_begin(run, f->d, false, err);
+		rc = onprefix_begin(run, f->d, err);
 	}
+	if (rc == 0 && !f->bypass)
+		rc = owned_begin(run, err);
 	if (rc == 0 && !f->bypass)
 		rc = flushing_make_dirs(f, err);
 	if (rc == 0 && !f->bypass)

@@ -105,7 +105,7 @@ find_id(struct catalogue *c, const char *name, struct error *err)
 
 struct writing {
 	const struct dataset *d;
-	bool replace, end;
+	bool end;
 };
 
 static int
@@ -119,18 +119,45 @@ write_entry(const struct run *run, struct catalogue *c, void *arg,
 	(void)run;
 	if (desc != NULL && dataset_write(desc, w->d, err) == 0)
 		rc = w->end ? catalogue_written_end(c, desc, err)
-			    : catalogue_written_begin(c, desc, w->replace, err);
+			    : catalogue_written_begin(c, desc, err);
 	kvtree_free(desc);
 	return rc;
 }
 
 int
-onprefix_begin(struct run *run, const struct dataset *d, bool replace,
-	       struct error *err)
+onprefix_begin(struct run *run, const struct dataset *d, struct error *err)
 {
-	struct writing w = { .d = d, .replace = replace };
+	struct writing w = { .d = d };
 
-	return on_rank0(run, write_entry, &w, err);
+	if (run->begun == d->id)
+		return 0;
+	if (on_rank0(run, write_entry, &w, err) < 0)
+		return -1;
+	run->begun = d->id;
+	return 0;
+}
+
+static int
+take_back(const struct run *run, struct catalogue *c, void *arg,
+	  struct error *err)
+{
+	const struct dataset *d = arg;
+	struct catalogue_options o;
+
+	(void)run;
+	(void)err;
+	onprefix_options(&o);
+	catalogue_rollback(c, d->id, &o);
+	return 0;
+}
+
+void
+onprefix_undo(struct run *run, const struct dataset *d)
+{
+	struct dataset copy = *d;
+
+	run->begun = 0;
+	(void)on_rank0(run, take_back, &copy, NULL);
 }
 
 int
@@ -140,6 +167,7 @@ onprefix_complete(struct run *run, const struct dataset *d, struct error *err)
 
 	if (on_rank0(run, write_entry, &w, err) < 0)
 		return -1;
+	run->begun = 0;
 	return onprefix_note(run, d, true, err);
 }
 

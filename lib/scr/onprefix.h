@@ -21,10 +21,14 @@ struct run;
 /*
  * Before files of dataset `d` are written to the prefix: make its directory,
  * and an index entry that is not complete.  If another valid dataset has its
- * name, that one keeps its entry, unless `replace`.
+ * name, that one keeps its entry until onprefix_complete().  Again before that:
+ * nothing is done.
  */
-int onprefix_begin(struct run *run, const struct dataset *d, bool replace,
-		   struct error *err);
+int onprefix_begin(struct run *run, const struct dataset *d, struct error *err);
+
+/* Dataset `d` was not written after all: datasets that were retired for it are
+ * valid again, if none of their files was replaced. */
+void onprefix_undo(struct run *run, const struct dataset *d);
 
 /* All files and rank2file are in place: write the summary and a complete index
  * entry.  A checkpoint becomes CURRENT.  flush.scr says that it is on the

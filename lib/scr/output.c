@@ -206,7 +206,7 @@ output_start(struct run *run, const char *name, int flags, struct error *err)
 	if (rc == 0 && level->bypass)
 		rc = owned_begin(run, err);
 	if (rc == 0 && level->bypass)
-		rc = onprefix_begin(run, &s->d, true, err);
+		rc = onprefix_begin(run, &s->d, err);
 	if (rc < 0) {
 		outset_free(run->out);
 		run->out = NULL;
@@ -263,6 +263,8 @@ output_complete(struct run *run, bool valid, const struct dataset **out,
 		rc = outset_listed(run, &s->d, err);
 	note_end(run, s, written, rc == 0);
 	if (rc < 0) {
+		if (s->bypass)
+			onprefix_undo(run, &s->d);
 		(void)held_remove(run, run->dataset_id, NULL);
 	} else {
 		*out = &s->d;

@@ -4,17 +4,20 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
 #include "catalogue/catalogue.h"
+#include "catalogue/owners.h"
 #include "error.h"
 #include "lock.h"
 #include "map.h"
 #include "mem.h"
 #include "meta/dataset_dir.h"
 #include "meta/index.h"
+#include "meta/rank2file.h"
 #include "path.h"
 #include "scr/lists.h"
 #include "scr/onprefix.h"
@@ -24,6 +27,8 @@
 struct owned {
 	struct arena *arena;
 	struct map *ids;  /* by path */
+	bool foreign;	  /* other numbers of ranks have written some */
+	bool all;	  /* the lists of all ranks have been read */
 	int64_t *retired; /* datasets that need no other mark */
 	size_t count, cap;
 };
@@ -68,23 +73,18 @@ owned_add(struct owned *o, const char *path, int64_t id, struct error *err)
 
 /* --- What the prefix has --- */
 
-/* Rank 0: the ids of the valid datasets, oldest first. */
+/* The ids of the valid datasets, oldest first. */
 static int
-find_ids(const struct run *run, struct buf *out, struct error *err)
+find_ids(struct catalogue *c, struct buf *out, struct error *err)
 {
-	struct catalogue *c = catalogue_open(run->p.prefix, err);
 	struct error why = ERROR_INIT;
 	struct index_entry *all = NULL;
-	struct index *ix = NULL;
+	struct index *ix = catalogue_read(c, &why);
 	size_t n = 0;
-	int rc = -1;
+	int rc = 0;
 
-	if (c != NULL) {
-		ix = catalogue_read(c, &why);
-		rc = ix != NULL || why.kind == ERROR_ABSENT
-			     ? 0
-			     : error_pass(err, &why);
-	}
+	if (ix == NULL && why.kind != ERROR_ABSENT)
+		return error_pass(err, &why);
 	if (ix != NULL)
 		all = index_entries(ix, &n, err);
 	if (n == (size_t)-1)
@@ -94,8 +94,17 @@ find_ids(const struct run *run, struct buf *out, struct error *err)
 			(void)buf_add(out, &all[n].id, sizeof(all[n].id));
 	mem_free(all);
 	index_free(ix);
-	catalogue_close(c);
 	return rc < 0 ? -1 : buf_check(out, err);
+}
+
+static int
+find_ids_of(const struct run *run, struct buf *out, struct error *err)
+{
+	struct catalogue *c = catalogue_open(run->p.prefix, err);
+	const int rc = c == NULL ? -1 : find_ids(c, out, err);
+
+	catalogue_close(c);
+	return rc;
 }
 
 /* The files of this rank in dataset `id`.  One that cannot be read has nothing
@@ -112,6 +121,7 @@ add_dataset(struct run *run, int64_t id, struct error *err)
 
 	if (rc == 0 && lists_read(run, id, a, &l, &why) < 0) {
 		l.count = 0;
+		run->owned->foreign |= why.kind == ERROR_USAGE;
 		rc = why.kind == ERROR_NOMEM ? error_pass(err, &why) : 0;
 	}
 	for (size_t i = 0; rc == 0 && i < l.count; i++) {
@@ -140,10 +150,12 @@ owned_begin(struct run *run, struct error *err)
 	run->owned = new (err);
 	rc = run->owned == NULL ? -1 : 0;
 	if (rc == 0 && world->rank == 0)
-		rc = find_ids(run, &ids, err);
+		rc = find_ids_of(run, &ids, err);
 	rc = team_agree(world, rc, err);
 	if (rc == 0)
 		rc = team_share(world, 0, &ids, err);
+	if (rc == 0)
+		run->owned->all = ids.len == 0;
 	for (size_t at = 0; rc == 0 && at < ids.len; at += sizeof(id)) {
 		memcpy(&id, ids.data + at, sizeof(id));
 		if (local == 0)
@@ -159,6 +171,83 @@ owned_begin(struct run *run, struct error *err)
 		run->owned = NULL;
 	}
 	return rc;
+}
+
+/* --- What other ranks have --- */
+
+struct learning {
+	const struct run *run;
+	int64_t id;
+};
+
+static int
+learn_path(void *arg, const struct rank2file_file *f, struct error *err)
+{
+	const struct learning *l = arg;
+	struct buf path = BUF_INIT;
+	int rc = 0;
+
+	if (f->path == NULL || f->nsegs > 0)
+		return 0;
+	rc = path_join(&path, l->run->p.prefix, f->path, err);
+	if (rc == 0 && map_get(l->run->owned->ids, path.data) == MAP_NONE)
+		rc = owned_add(l->run->owned, path.data, l->id, err);
+	buf_free(&path);
+	return rc;
+}
+
+/* Add the files that all ranks have in the valid datasets; the newest first, as
+ * the bytes at a path are its. */
+static int
+learn_all(struct catalogue *c, const struct run *run, struct error *err)
+{
+	struct learning l = { .run = run };
+	struct catalogue_options o;
+	struct buf ids = BUF_INIT;
+	int rc = find_ids(c, &ids, err);
+
+	onprefix_options(&o);
+	for (size_t at = ids.len; rc == 0 && at > 0;) {
+		struct error why = ERROR_INIT;
+
+		at -= sizeof(l.id);
+		memcpy(&l.id, ids.data + at, sizeof(l.id));
+		if (owners_each(c, l.id, &o, learn_path, &l, &why) < 0 &&
+		    why.kind == ERROR_NOMEM)
+			rc = error_pass(err, &why);
+	}
+	buf_free(&ids);
+	return rc;
+}
+
+/* The dataset that has the file; or MAP_NONE. */
+static int
+find_owner(const struct run *run, const char *path, size_t *id,
+	   struct error *err)
+{
+	struct owned *o = run->owned;
+	struct catalogue *c = NULL;
+	struct stat st;
+	int rc = -1;
+
+	*id = o != NULL ? map_get(o->ids, path) : MAP_NONE;
+	if (o == NULL || *id != MAP_NONE || o->all || lstat(path, &st) < 0)
+		return 0;
+	c = catalogue_open(run->p.prefix, err);
+	if (c != NULL)
+		rc = learn_all(c, run, err);
+	catalogue_close(c);
+	o->all = rc == 0;
+	*id = map_get(o->ids, path);
+	return rc;
+}
+
+bool
+owned_elsewhere(const struct owned *o, const char *path, int64_t id)
+{
+	const size_t is = map_get(o->ids, path);
+
+	return o->foreign || (is != MAP_NONE && (int64_t)is != id);
 }
 
 /* --- Before a file is replaced --- */
@@ -219,10 +308,12 @@ owned_make_way(const struct run *run, const char *path, int64_t id, int metafd,
 	       struct error *err)
 {
 	struct owned *o = run->owned;
-	const size_t was = o != NULL ? map_get(o->ids, path) : MAP_NONE;
 	struct work quiet = { .log = NULL };
+	size_t was = MAP_NONE;
 	int lock = -1, rc = 0;
 
+	if (find_owner(run, path, &was, err) < 0)
+		return -1;
 	if (was == MAP_NONE || (int64_t)was == id ||
 	    is_retired(o, (int64_t)was))
 		return 0;

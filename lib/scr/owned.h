@@ -2,13 +2,18 @@
 /*
  * owned.h - which files of this rank on the prefix belong to which dataset.
  *
- * With bypass the application writes to the prefix as soon as a file is routed.
- * If it always writes the same names, it replaces files of an older dataset,
- * which the index has to say before that happens.
+ * An application that always writes the same names replaces files of an older
+ * dataset, or makes up for some that somebody has removed: the index has to say
+ * before that happens that this dataset is not whole.  With bypass it happens
+ * as soon as a file is routed, which is local; so each rank knows what it had
+ * in datasets that as many ranks have written.  Where it finds a file that it
+ * does not know, it looks at the lists of all ranks, once in a job.  A file
+ * that another rank of this job has written since then goes unnoticed.
  */
 #ifndef SCR_OWNED_H
 #define SCR_OWNED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct error;
@@ -16,9 +21,9 @@ struct owned; /* opaque; run->owned, NULL until owned_begin() */
 struct run;
 
 /*
- * With the first dataset in bypass: read the lists of all valid datasets on the
- * prefix that as many ranks have written.  Collective.  ERROR_NOMEM, or the
- * index cannot be read.
+ * With the first dataset that goes to the prefix: read the lists of all valid
+ * datasets there that as many ranks have written.  Collective.  ERROR_NOMEM, or
+ * the index cannot be read.
  */
 int owned_begin(struct run *run, struct error *err);
 void owned_free(struct owned *o); /* NULL is ignored */
@@ -26,6 +31,9 @@ void owned_free(struct owned *o); /* NULL is ignored */
 /* Dataset `id` has the file `path` (absolute) now.  Nothing happens before
  * owned_begin().  -1: ERROR_NOMEM. */
 int owned_add(struct owned *o, const char *path, int64_t id, struct error *err);
+
+/* May another dataset than `id` have the file `path`?  Local. */
+bool owned_elsewhere(const struct owned *o, const char *path, int64_t id);
 
 /*
  * Dataset `id` is about to get the file `path`: a dataset that has it is marked

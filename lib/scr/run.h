@@ -49,8 +49,9 @@ struct run {
 	int64_t writes_time;
 	struct pacing pace;
 	bool no_log; /* the log of events cannot be written */
-	/* The dataset to restart from; 0: none. */
-	int64_t restart_id;
+	/* The dataset to restart from, and that of the last onprefix_begin()
+	 * that was not completed; 0: none. */
+	int64_t restart_id, begun;
 };
 
 /* In order; on failure everything is undone.  Collective. */

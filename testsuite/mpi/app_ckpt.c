@@ -17,6 +17,7 @@
  *   equal=1       the files of a rank have one name, in different directories
  *   invalid=R     rank R says in step 1 that its files are not valid
  *   unwritten=R   rank R does not write its last file in step 1
+ *   silent=1      files are only routed, not written, and not valid
  *   pair=1        SCR_Start_checkpoint() and SCR_Complete_checkpoint()
  *   need=1        a step writes only if SCR_Need_checkpoint() says so
  *   exit=1        ask SCR_Should_exit() at the end of a step, and leave
@@ -185,7 +186,7 @@ write_files(const char *dir, int step)
 		if (number("die", 0) == step)
 			die();
 		if (rc == 0 && (i < count - 1 || !last) &&
-		    write_file(path, step, i) < 0)
+		    !number("silent", 0) && write_file(path, step, i) < 0)
 			rc = -1;
 	}
 	if (number("shared", 0)) {
@@ -223,7 +224,7 @@ write_dataset(int step)
 	if (report("start", step, rc, NULL) != SCR_SUCCESS)
 		return;
 	if (write_files(dir, step) < 0 ||
-	    (number("invalid", -1) == rank && step == 1))
+	    (number("invalid", -1) == rank && step == 1) || number("silent", 0))
 		valid = 0;
 	rc = number("pair", 0) ? SCR_Complete_checkpoint(valid)
 			       : SCR_Complete_output(valid);

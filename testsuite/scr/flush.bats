@@ -198,6 +198,55 @@ no_litter()
 	whole 1
 }
 
+# renames ERRNO: no file of the application gets its name on the prefix.
+renames()
+{
+	LD_PRELOAD=$SHIM SHIM_OP=rename SHIM_ERRNO=$1 SHIM_FAIL_AT=1 \
+		SHIM_STICKY=1 SHIM_PATH=/same/ "${@:2}"
+}
+
+@test "a flush that fails before its first rename: the older dataset is back" {
+	local name
+
+	for name in one two; do
+		rm -rf "${NODES:?}"/* "${PREFIX:?}"/.scr "${PREFIX:?}"/*
+		job "$NODE_MAP" app_ckpt name=one dir=same
+		renames ENOSPC job "$NODE_MAP" app_ckpt name=$name dir=same
+		[[ $stderr == *"dataset 1 (one): marked incomplete"* &&
+			$stderr == *"dataset 1: valid again"* ]] ||
+			failed "messages"
+		[[ $(ids true) == 1 && $(current) == one ]] || failed "index"
+		whole 1
+		lose 0 1 2 3
+		job "$NODE_MAP" prefix fetch # its contents are others
+		assert_line "fetched 1 one"
+	done
+}
+
+@test "a job killed before the first rename: the older dataset is back" {
+	job "$NODE_MAP" prefix write=same
+	LD_PRELOAD=$SHIM SHIM_OP=rename SHIM_KILL_AT=1 SHIM_PATH=/same/ \
+		job "$NODE_MAP" prefix write=same:1:5000
+	((status != 0))
+	[[ -z $(ids true) ]] || failed "not retired"
+	lose 0 1 2 3
+	job "$NODE_MAP" prefix fetch
+	assert_line "fetched 1 same"
+	[[ $(ids true) == 1 && $(current) == same ]] || failed "index"
+	whole 1
+}
+
+@test "files that somebody removed are not made up for" {
+	job "$NODE_MAP" prefix write=same
+	rm -r "$PREFIX/same"
+	LD_PRELOAD=$SHIM SHIM_OP=rename SHIM_KILL_AT=1 SHIM_PATH=rank2file \
+		job "$NODE_MAP" prefix write=same
+	((status != 0))
+	[[ $stderr == *"dataset 1 (same): marked incomplete"* ]] ||
+		failed "message"
+	[[ -z $(ids true) ]] || failed "index"
+}
+
 @test "a flipped byte in the cache is not flushed" {
 	SCR_FLUSH=0 job "$NODE_MAP" prefix write=ckpt.1 flip=1 flush=1
 	assert_line "flush=1 -> failed"

@@ -326,6 +326,26 @@ valid()
 		failed "restart"
 }
 
+@test "bypass over the files that another number of ranks has written" {
+	export SCR_CACHE_BYPASS=1
+	job "0 1 2 3" app_ckpt name=keep.%d
+	job "0 1 2 3" app_ckpt name=a.%d dir=latest
+	[[ $(valid) == "1 2" ]] || failed "valid: $(valid)"
+	lose 0 1 2 3
+	job "0 0 1" app_ckpt name=b.%d dir=latest die=1
+	((status != 0)) || failed "not killed"
+	[[ $(valid) == 1 ]] || failed "valid: $(valid)"
+	job "0 0 1" app_ckpt name=c.%d
+	[[ $(valid) == "1 4" ]] || failed "valid: $(valid)"
+}
+
+@test "bypass, and then nothing is written: the older dataset is back" {
+	export SCR_CACHE_BYPASS=1
+	job "0 0 1 1" app_ckpt name=a.%d dir=latest
+	job "0 0 1 1" app_ckpt name=b.%d dir=latest silent=1
+	[[ $(valid) == 1 ]] || failed "valid: $(valid)"
+}
+
 @test "bypass, always to the same files: the newest is valid" {
 	export SCR_CACHE_BYPASS=1
 	job "0 1" app_ckpt dir=latest steps=3
