@@ -12,8 +12,6 @@
 #include "scr/source.h"
 #include "scr/team.h"
 
-#define TAG_PIECE 2
-
 /* Messages on their way at a time, in each direction. */
 #define LANES 4
 
@@ -53,6 +51,7 @@ struct flow {
 	struct code code;
 	bool coded;	/* XOR, RS; else copies */
 	uint32_t n, me; /* members */
+	int tag;	/* of the pieces */
 	unsigned k;	/* check chunks, or copies */
 	size_t slice;
 	uint64_t end; /* of all cursors' `off` */
@@ -238,7 +237,8 @@ expect(struct flow *f)
 	r->ended = !next_piece(f, r, true, p);
 	if (r->ended)
 		return true;
-	MPI_Irecv(r->data[lane], (int)p->len, MPI_BYTE, (int)p->peer, TAG_PIECE,
+	MPI_Irecv(r->data[lane], (int)p->len, MPI_BYTE,
+		  (int)team_peer(f->j.members, p->peer), f->tag,
 		  f->j.members->comm, &r->requests[lane]);
 	r->count++;
 	return true;
@@ -264,8 +264,9 @@ send_next(struct flow *f)
 	if (f->rc < 0)
 		memset(r->data[lane], 0, p->len);
 	for (unsigned i = 0; i < f->k; i++)
-		MPI_Isend(r->data[lane], (int)p->len, MPI_BYTE, (int)p->to[i],
-			  TAG_PIECE, f->j.members->comm,
+		MPI_Isend(r->data[lane], (int)p->len, MPI_BYTE,
+			  (int)team_peer(f->j.members, p->to[i]), f->tag,
+			  f->j.members->comm,
 			  &r->requests[lane * r->width + i]);
 	r->count++;
 	return true;
@@ -419,6 +420,7 @@ flow_new(const struct flow_job *j, struct error *err)
 	f->j = *j;
 	f->n = j->members->size;
 	f->me = j->members->rank;
+	f->tag = team_tag(j->members, TAG_PIECE);
 	f->k = j->failures;
 	f->coded = redset_format(j->type)->body == REDSET_BODY_CHUNKS;
 	for (uint32_t m = 0; !f->coded && m < f->n; m++)

@@ -296,7 +296,7 @@ warn_weak(const struct run *run, const struct level *l, const struct asked *a)
 static int
 make_level(struct making *m, const struct asked *a, struct error *err)
 {
-	const struct run *run = m->run;
+	struct run *run = m->run;
 	struct level *l = &m->l->list[m->l->count];
 	const bool together = a->level.store->group->count == 1 &&
 			      run->nodes > 1 && !a->level.store->global;
@@ -321,7 +321,8 @@ make_level(struct making *m, const struct asked *a, struct error *err)
 	warn_weak(run, l, a);
 	if (a->group->count == 1)
 		l->type = REDSET_SINGLE;
-	team_split(&run->world, l->set.set, &l->members);
+	team_part(&run->world, l->set.ranks, l->set.members, l->set.member,
+		  &l->members);
 	m->l->count++;
 	return 0;
 }
@@ -345,8 +346,6 @@ levels_make(struct levels *l, struct run *run, struct error *err)
 void
 levels_free(struct levels *l)
 {
-	for (size_t i = 0; i < l->count; i++)
-		team_free(&l->list[i].members);
 	mem_free(l->list);
 	*l = (struct levels){ .count = 0 };
 }

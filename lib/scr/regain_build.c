@@ -28,8 +28,6 @@
 #include "scr/run.h"
 #include "scr/say.h"
 
-#define TAG_IN 5
-#define TAG_OUT 6
 #define LANES 4
 #define SLICE_LEAST ((uint64_t)4096)
 #define SLICE_MOST ((uint64_t)64 << 20)

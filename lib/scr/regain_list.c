@@ -93,8 +93,7 @@ rank_of(const char *name, uint32_t *rank)
 /* The leader of a directory: the names for each rank that shares it. */
 struct listing {
 	const struct regain *g;
-	const uint64_t *ranks; /* by sharer: its rank in the job */
-	uint32_t n;
+	const struct team *sharers;
 	struct buf *names; /* by sharer */
 };
 
@@ -102,17 +101,10 @@ struct listing {
 static uint32_t
 keeper(const struct listing *l, uint32_t rank)
 {
-	uint32_t lo = 0, hi = l->n;
+	const uint32_t n = l->sharers->size,
+		       itself = team_member(l->sharers, rank);
 
-	while (hi - lo > 1) {
-		const uint32_t mid = lo + (hi - lo) / 2;
-
-		if (l->ranks[mid] <= rank)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return l->ranks[lo] == rank ? lo : rank % l->n;
+	return itself < n ? itself : rank % n;
 }
 
 static int
@@ -186,10 +178,10 @@ send_names(struct regain *g, const struct team *t, struct listing *l,
 	if (l->names != NULL && g->metafd >= 0)
 		rc = dir_each(g->metafd, g->meta, list_one, l, err);
 	if (rc == 0 && l->names != NULL) {
-		out.notes = arena_alloc(g->arena, l->n, sizeof(*out.notes));
+		out.notes = arena_alloc(g->arena, t->size, sizeof(*out.notes));
 		if (out.notes == NULL)
 			rc = error_no_memory(err);
-		for (uint32_t i = 0; rc == 0 && i < l->n; i++)
+		for (uint32_t i = 0; rc == 0 && i < t->size; i++)
 			if (l->names[i].len > 0)
 				out.notes[out.count++] =
 					(struct team_note){ i, l->names[i].data,
@@ -204,20 +196,17 @@ int
 regain_list(struct regain *g, struct error *err)
 {
 	const struct team *t = &g->set->store->sharers;
-	uint64_t *ranks = arena_alloc(g->arena, t->size, sizeof(*ranks));
-	struct listing l = { .g = g, .ranks = ranks, .n = t->size };
+	struct listing l = { .g = g, .sharers = t };
 	struct team_mail in = { 0, NULL };
 	int rc = 0;
 
 	if (t->rank == 0)
 		l.names = arena_alloc(g->arena, t->size, sizeof(*l.names));
-	if (ranks == NULL || (t->rank == 0 && l.names == NULL))
+	if (t->rank == 0 && l.names == NULL)
 		rc = error_no_memory(err);
 	rc = team_agree(t, rc, err);
-	if (rc == 0) {
-		team_gather64(t, g->run->world.rank, ranks);
+	if (rc == 0)
 		rc = send_names(g, t, &l, &in, err);
-	}
 	if (rc == 0)
 		rc = take_names(g, &in, err);
 	for (uint32_t i = 0; l.names != NULL && i < t->size; i++)

@@ -28,7 +28,6 @@
 #include "scr/held.h"
 #include "scr/run.h"
 
-#define TAG_MOVE 4
 #define LEAST ((size_t)16 << 10) /* room for a name */
 #define NAME_MOST 4096
 

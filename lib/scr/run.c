@@ -96,8 +96,8 @@ find_ranks(struct run *run, const struct settings *s, struct error *err)
 		return -1;
 	node = groups_find(&run->groups, GROUPS_NODE);
 	run->nodes = node->count;
-	team_split(&run->world, node->of[run->world.rank], &run->node);
-	if (run->world.rank == 0)
+	rc = groups_team(node, &run->world, run->arena, &run->node, err);
+	if (rc == 0 && run->world.rank == 0)
 		rc = make_files(run, s, err);
 	return team_agree(&run->world, rc, err);
 }
@@ -173,7 +173,6 @@ run_end(struct run *run, struct error *err)
 	held_close(run->held);
 	levels_free(&run->levels);
 	stores_free(&run->stores);
-	team_free(&run->node);
 	team_free(&run->world);
 	conf_close(run->conf);
 	arena_free(run->arena);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -23,9 +24,6 @@
 
 /* So that the user's group may look. */
 #define STORE_MODE 0770
-
-/* Bytes of a host name, with its NUL. */
-#define HOST_MAX 256
 
 /* The lines are the same on all ranks: so is all that is read from them, and
  * rank 0 alone complains. */
@@ -186,31 +184,47 @@ read_all(const struct reading *r)
 
 /* --- The number of a node --- */
 
-/* The number of the host among all, in the order of their names: the same in
- * the next run on the same nodes.  Collective.  O(nodes). */
-static uint32_t
-node_number(const struct run *run, int *rc, struct error *err)
+static int
+by_host(const void *a, const void *b)
 {
-	struct team leaders;
-	char mine[HOST_MAX] = "", *all = NULL;
-	uint32_t number = 0;
+	const struct team_note *x = a, *y = b;
 
-	strncpy(mine, run->host, sizeof(mine) - 1);
-	team_split(&run->world, run->node.rank == 0 ? 0 : TEAM_NONE, &leaders);
-	if (run->node.rank == 0)
-		all = mem_alloc(leaders.size, HOST_MAX);
-	if (run->node.rank == 0 && all == NULL)
-		*rc = error_no_memory(err);
-	if (!team_any(&run->world, *rc < 0) && all != NULL) {
-		team_gather(&leaders, mine, HOST_MAX, all);
-		for (uint32_t i = 0; i < leaders.size; i++)
-			number += strncmp(all + (size_t)i * HOST_MAX, mine,
-					  HOST_MAX) < 0;
+	return strcmp(x->data, y->data);
+}
+
+/*
+ * The number of the host among all, in the order of their names: the same in
+ * the next run on the same nodes.  The leaders send the names to rank 0, which
+ * sends the numbers.  Collective.  O(nodes) for rank 0.
+ */
+static int
+node_number(const struct run *run, uint32_t *number, struct error *err)
+{
+	struct team_note mine = { 0, run->host, strlen(run->host) + 1 };
+	struct team_mail out = { run->node.rank == 0, &mine }, hosts, in;
+	uint32_t *numbers = NULL;
+
+	if (team_notes(&run->world, &out, run->arena, &hosts, err) < 0)
+		return -1;
+	numbers = arena_alloc(run->arena, hosts.count, sizeof(*numbers));
+	if (team_agree(&run->world, numbers == NULL ? error_no_memory(err) : 0,
+		       err) < 0)
+		return -1;
+	if (hosts.count > 0)
+		qsort(hosts.notes, hosts.count, sizeof(*hosts.notes), by_host);
+	for (uint32_t i = 0; i < hosts.count; i++) {
+		struct team_note *n = &hosts.notes[i];
+
+		numbers[i] = i;
+		*n = (struct team_note){ n->rank, &numbers[i],
+					 sizeof(*numbers) };
 	}
-	team_bytes(&run->node, 0, &number, sizeof(number));
-	mem_free(all);
-	team_free(&leaders);
-	return number;
+	if (team_notes(&run->world, &hosts, run->arena, &in, err) < 0)
+		return -1;
+	if (in.count > 0)
+		memcpy(number, in.notes[0].data, sizeof(*number));
+	team_bytes(&run->node, 0, number, sizeof(*number));
+	return 0;
 }
 
 /* --- Directories --- */
@@ -304,13 +318,16 @@ prepare(struct store *st, struct run *run, uint32_t node, struct error *err)
 				 st->base[1] == '\0' ? "" : st->base, p->user,
 				 p->job_id);
 
+	int rc = 0;
+
 	if (dir != NULL && st->global)
 		dir = arena_printf(run->arena, "%s/node.%u", dir, node);
 	st->dir = dir;
-	if (team_agree(&run->world, dir == NULL ? error_no_memory(err) : 0,
-		       err) < 0)
+	rc = dir == NULL ? error_no_memory(err)
+			 : groups_team(who, &run->world, run->arena,
+				       &st->sharers, err);
+	if (team_agree(&run->world, rc, err) < 0)
 		return -1;
-	team_split(&run->world, who->of[run->world.rank], &st->sharers);
 	if (team_agree(&run->world, make_dir(run, st, &why), &why) < 0)
 		disable(run, st, why.text);
 	return 0;
@@ -341,9 +358,8 @@ prepare_all(struct stores *s, struct run *run, struct error *err)
 			"user \"%s\" and job \"%s\": not usable as names "
 			"of directories",
 			run->p.user, run->p.job_id);
-	else if (any_global(s))
-		node = node_number(run, &rc, err);
-	if (team_agree(&run->world, rc, err) < 0)
+	if (team_agree(&run->world, rc, err) < 0 ||
+	    (any_global(s) && node_number(run, &node, err) < 0))
 		return -1;
 	for (size_t i = 0; i < s->count; i++)
 		if (s->list[i].enabled &&
@@ -375,8 +391,6 @@ stores_make(struct stores *s, struct run *run, struct error *err)
 void
 stores_free(struct stores *s)
 {
-	for (size_t i = 0; i < s->count; i++)
-		team_free(&s->list[i].sharers);
 	mem_free(s->list);
 	*s = (struct stores){ .count = 0 };
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scr/team.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -25,44 +24,65 @@
 #define SLEEP_LEAST 10000
 #define SLEEP_MOST 1000000
 
-#define TAG_TURN 3
-#define TAG_NOTE 1
-
-static void
-know(struct team *t)
-{
-	int rank = 0, size = 0;
-
-	MPI_Comm_rank(t->comm, &rank);
-	MPI_Comm_size(t->comm, &size);
-	t->rank = (uint32_t)rank;
-	t->size = (uint32_t)size;
-}
+/* Values of one reduction. */
+#define REDUCE_MOST 4
 
 void
 team_world(struct team *out)
 {
-	MPI_Comm_dup(MPI_COMM_WORLD, &out->comm);
-	know(out);
-}
+	MPI_Request r;
+	int rank = 0, size = 0;
 
-void
-team_split(const struct team *of, uint32_t color, struct team *out)
-{
 	*out = (struct team)TEAM_INIT;
-	MPI_Comm_split(of->comm,
-		       color == TEAM_NONE ? MPI_UNDEFINED : (int)color,
-		       (int)of->rank, &out->comm);
-	if (out->comm != MPI_COMM_NULL)
-		know(out);
+	MPI_Comm_idup(MPI_COMM_WORLD, &out->comm, &r);
+	team_wait(&r, 1);
+	MPI_Comm_rank(out->comm, &rank);
+	MPI_Comm_size(out->comm, &size);
+	out->rank = (uint32_t)rank;
+	out->size = (uint32_t)size;
 }
 
 void
-team_free(struct team *t)
+team_free(struct team *world)
 {
-	if (t->comm != MPI_COMM_NULL)
-		MPI_Comm_free(&t->comm);
-	*t = (struct team)TEAM_INIT;
+	if (world->comm != MPI_COMM_NULL)
+		MPI_Comm_free(&world->comm);
+	*world = (struct team)TEAM_INIT;
+}
+
+void
+team_part(struct team *world, const uint32_t *ranks, uint32_t size,
+	  uint32_t rank, struct team *out)
+{
+	*out = (struct team){ .comm = world->comm,
+			      .rank = rank,
+			      .size = size,
+			      .ranks = ranks,
+			      .tag = ++world->parts };
+}
+
+uint32_t
+team_peer(const struct team *t, uint32_t member)
+{
+	return t->ranks == NULL ? member : t->ranks[member];
+}
+
+uint32_t
+team_member(const struct team *t, uint32_t rank)
+{
+	uint32_t i = 0;
+
+	if (t->ranks == NULL)
+		return rank;
+	while (i < t->size && t->ranks[i] != rank)
+		i++;
+	return i;
+}
+
+int
+team_tag(const struct team *t, int kind)
+{
+	return kind + t->tag * TAG_KINDS;
 }
 
 uint32_t
@@ -104,13 +124,43 @@ team_wait(MPI_Request *requests, int count)
 }
 
 static void
-reduce(const struct team *t, const void *mine, void *all, MPI_Datatype type,
-       MPI_Op op)
+send_to(const struct team *t, uint32_t member, int kind, const void *data,
+	size_t len)
 {
 	MPI_Request r;
 
-	MPI_Iallreduce(mine, all, 1, type, op, t->comm, &r);
+	MPI_Isend(data, (int)len, MPI_BYTE, (int)team_peer(t, member),
+		  team_tag(t, kind), t->comm, &r);
 	team_wait(&r, 1);
+}
+
+static void
+receive_from(const struct team *t, uint32_t member, int kind, void *data,
+	     size_t len)
+{
+	MPI_Request r;
+
+	MPI_Irecv(data, (int)len, MPI_BYTE, (int)team_peer(t, member),
+		  team_tag(t, kind), t->comm, &r);
+	team_wait(&r, 1);
+}
+
+/* --- Collectives: MPI's for all ranks, along a binomial tree for a part --- */
+
+/* From member `root` to all of a part. */
+static void
+part_bytes(const struct team *t, uint32_t root, void *data, size_t len)
+{
+	const uint32_t n = t->size, me = (t->rank + n - root) % n;
+	uint32_t bit = 1;
+
+	while (bit < n && !(me & bit))
+		bit <<= 1;
+	if (me != 0)
+		receive_from(t, (me - bit + root) % n, TAG_SHARE, data, len);
+	for (bit >>= 1; bit > 0; bit >>= 1)
+		if (bit < n - me)
+			send_to(t, (me + bit + root) % n, TAG_SHARE, data, len);
 }
 
 void
@@ -118,18 +168,59 @@ team_bytes(const struct team *t, uint32_t root, void *data, size_t len)
 {
 	MPI_Request r;
 
+	if (t->ranks != NULL) {
+		part_bytes(t, root, data, len);
+		return;
+	}
 	MPI_Ibcast(data, (int)len, MPI_BYTE, (int)root, t->comm, &r);
 	team_wait(&r, 1);
 }
 
+/* `op` over all members, in place. */
+static void
+reduce(const struct team *t, int64_t *values, int count, MPI_Op op)
+{
+	int64_t theirs[REDUCE_MOST];
+	MPI_Request r;
+
+	if (t->ranks == NULL) {
+		MPI_Iallreduce(MPI_IN_PLACE, values, count, MPI_INT64_T, op,
+			       t->comm, &r);
+		team_wait(&r, 1);
+		return;
+	}
+	for (uint32_t bit = 1; bit < t->size; bit <<= 1) {
+		if (t->rank & bit) {
+			send_to(t, t->rank - bit, TAG_REDUCE, values,
+				(size_t)count * sizeof(*values));
+			break;
+		}
+		if (bit >= t->size - t->rank)
+			continue;
+		receive_from(t, t->rank + bit, TAG_REDUCE, theirs,
+			     (size_t)count * sizeof(*values));
+		MPI_Reduce_local(theirs, values, count, MPI_INT64_T, op);
+	}
+	part_bytes(t, 0, values, (size_t)count * sizeof(*values));
+}
+
 void
-team_gather(const struct team *t, const void *mine, size_t len, void *all)
+team_gather64(const struct team *t, uint64_t mine, uint64_t *all)
 {
 	MPI_Request r;
 
-	MPI_Iallgather(mine, (int)len, MPI_BYTE, all, (int)len, MPI_BYTE,
-		       t->comm, &r);
-	team_wait(&r, 1);
+	if (t->ranks == NULL) {
+		MPI_Iallgather(&mine, 1, MPI_UINT64_T, all, 1, MPI_UINT64_T,
+			       t->comm, &r);
+		team_wait(&r, 1);
+		return;
+	}
+	all[t->rank] = mine;
+	if (t->rank != 0)
+		send_to(t, 0, TAG_GATHER, &mine, sizeof(mine));
+	for (uint32_t i = 1; t->rank == 0 && i < t->size; i++)
+		receive_from(t, i, TAG_GATHER, &all[i], sizeof(mine));
+	part_bytes(t, 0, all, t->size * sizeof(*all));
 }
 
 /* --- Agreement --- */
@@ -137,13 +228,13 @@ team_gather(const struct team *t, const void *mine, size_t len, void *all)
 int
 team_agree(const struct team *t, int rc, struct error *err)
 {
-	int mine = rc < 0 ? (int)t->rank : INT_MAX, first = INT_MAX;
+	int64_t first = rc < 0 ? t->rank : t->size;
 	struct error why = ERROR_INIT;
 
-	reduce(t, &mine, &first, MPI_INT, MPI_MIN);
-	if (first == INT_MAX)
+	reduce(t, &first, 1, MPI_MIN);
+	if (first == t->size)
 		return 0;
-	if (mine == first && err != NULL)
+	if (first == t->rank && err != NULL)
 		why = *err;
 	team_bytes(t, (uint32_t)first, &why, sizeof(why));
 	return error_pass(err, &why);
@@ -152,10 +243,7 @@ team_agree(const struct team *t, int rc, struct error *err)
 bool
 team_any(const struct team *t, bool yes)
 {
-	int mine = yes, all = 0;
-
-	reduce(t, &mine, &all, MPI_INT, MPI_LOR);
-	return all != 0;
+	return team_most(t, yes) != 0;
 }
 
 uint64_t
@@ -164,10 +252,10 @@ team_most(const struct team *t, uint64_t value)
 	/* MPICH 4.0 compares unsigned numbers of 64 bits as signed ones: give
 	 * it signed ones in the same order. */
 	const uint64_t sign = (uint64_t)1 << 63;
-	int64_t mine = (int64_t)(value ^ sign), all = 0;
+	int64_t most = (int64_t)(value ^ sign);
 
-	reduce(t, &mine, &all, MPI_INT64_T, MPI_MAX);
-	return (uint64_t)all ^ sign;
+	reduce(t, &most, 1, MPI_MAX);
+	return (uint64_t)most ^ sign;
 }
 
 uint64_t
@@ -179,11 +267,7 @@ team_least(const struct team *t, uint64_t value)
 void
 team_sum(const struct team *t, uint64_t *values, int count)
 {
-	MPI_Request r;
-
-	MPI_Iallreduce(MPI_IN_PLACE, values, count, MPI_UINT64_T, MPI_SUM,
-		       t->comm, &r);
-	team_wait(&r, 1);
+	reduce(t, (int64_t *)values, count, MPI_SUM);
 }
 
 /* --- Bytes --- */
@@ -230,36 +314,25 @@ team_same(const struct team *t, const char *text)
 	return team_most(t, h) == team_least(t, h);
 }
 
-void
-team_gather64(const struct team *t, uint64_t mine, uint64_t *all)
-{
-	team_gather(t, &mine, sizeof(mine), all);
-}
-
 /* Each rank hands its turn on to the rank that is `width` further. */
 void
 team_turn(const struct team *t, uint32_t width)
 {
-	MPI_Request r;
-
-	if (width == 0 || t->rank < width)
-		return;
-	MPI_Irecv(NULL, 0, MPI_BYTE, (int)(t->rank - width), TAG_TURN, t->comm,
-		  &r);
-	team_wait(&r, 1);
+	if (width > 0 && t->rank >= width)
+		receive_from(t, t->rank - width, TAG_TURN, NULL, 0);
 }
 
 void
 team_turn_done(const struct team *t, uint32_t width)
 {
 	if (width > 0 && width < t->size - t->rank)
-		MPI_Send(NULL, 0, MPI_BYTE, (int)(t->rank + width), TAG_TURN,
-			 t->comm);
+		send_to(t, t->rank + width, TAG_TURN, NULL, 0);
 }
 
 /* --- Notes --- */
 
 struct receiving {
+	const struct team *team;
 	struct arena *arena;
 	struct team_mail *in;
 	size_t cap;
@@ -281,8 +354,9 @@ receive(MPI_Message *message, const MPI_Status *status, struct receiving *r)
 		say_abort("out of memory for a note of %d bytes", len);
 	MPI_Mrecv(data, len, MPI_BYTE, message, MPI_STATUS_IGNORE);
 	n = &r->in->notes[r->in->count++];
-	*n = (struct team_note){ (uint32_t)status->MPI_SOURCE, data,
-				 (size_t)len };
+	*n = (struct team_note){ team_member(r->team,
+					     (uint32_t)status->MPI_SOURCE),
+				 data, (size_t)len };
 }
 
 static int
@@ -293,15 +367,50 @@ by_rank(const void *a, const void *b)
 	return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
+/* A barrier that its members poll.  In each round a member of a part sends to
+ * the one that is `far` further, and hears from the one as far behind. */
+struct barrier {
+	uint32_t far; /* 0: not entered */
+	MPI_Request r[2];
+};
+
+/* Enter it, or go on.  true: all members have entered. */
+static bool
+barrier_passed(const struct team *t, struct barrier *b)
+{
+	const int tag = team_tag(t, TAG_BARRIER);
+	int done = 1;
+
+	for (;;) {
+		for (int i = 0; done && i < 2; i++)
+			MPI_Test(&b->r[i], &done, MPI_STATUS_IGNORE);
+		if (!done || b->far >= t->size)
+			return done;
+		b->far = b->far == 0 ? 1 : b->far * 2;
+		if (t->ranks == NULL) {
+			b->far = t->size;
+			MPI_Ibarrier(t->comm, &b->r[0]);
+		} else if (b->far < t->size) {
+			const uint32_t to = (t->rank + b->far) % t->size;
+			const uint32_t from =
+				(t->rank + t->size - b->far) % t->size;
+
+			MPI_Isend(NULL, 0, MPI_BYTE, (int)team_peer(t, to), tag,
+				  t->comm, &b->r[0]);
+			MPI_Irecv(NULL, 0, MPI_BYTE, (int)team_peer(t, from),
+				  tag, t->comm, &b->r[1]);
+		}
+	}
+}
+
 /* A rank whose notes were all taken enters the barrier; when all have, no note
  * is on its way. */
 static void
 take_all(const struct team *t, MPI_Request *sent, size_t nsent,
 	 struct receiving *r)
 {
-	MPI_Request barrier = MPI_REQUEST_NULL;
+	struct barrier b = { 0, { MPI_REQUEST_NULL, MPI_REQUEST_NULL } };
 	struct team_rest rest = { .polls = 0 };
-	bool entered = false;
 	size_t next = 0;
 	int done = 0, found = 0;
 
@@ -309,21 +418,14 @@ take_all(const struct team *t, MPI_Request *sent, size_t nsent,
 		MPI_Message message;
 		MPI_Status status;
 
-		MPI_Improbe(MPI_ANY_SOURCE, TAG_NOTE, t->comm, &found, &message,
-			    &status);
+		MPI_Improbe(MPI_ANY_SOURCE, team_tag(t, TAG_NOTE), t->comm,
+			    &found, &message, &status);
 		if (found)
 			receive(&message, &status, r);
 		team_rest(&rest, found);
-		if (entered) {
-			MPI_Test(&barrier, &done, MPI_STATUS_IGNORE);
-			continue;
-		}
 		for (found = 1; found && next < nsent; next += (size_t)found)
 			MPI_Test(&sent[next], &found, MPI_STATUS_IGNORE);
-		if (found) {
-			MPI_Ibarrier(t->comm, &barrier);
-			entered = true;
-		}
+		done = found && barrier_passed(t, &b);
 	}
 }
 
@@ -331,7 +433,7 @@ int
 team_notes(const struct team *t, const struct team_mail *out, struct arena *a,
 	   struct team_mail *in, struct error *err)
 {
-	struct receiving r = { .arena = a, .in = in };
+	struct receiving r = { .team = t, .arena = a, .in = in };
 	struct team_note *notes = NULL;
 	MPI_Request *sent = mem_calloc(out->count + 1, sizeof(MPI_Request));
 	int rc = sent == NULL ? error_no_memory(err) : 0;
@@ -343,8 +445,8 @@ team_notes(const struct team *t, const struct team_mail *out, struct arena *a,
 	*in = (struct team_mail){ .count = 0 };
 	for (size_t i = 0; i < nsent; i++)
 		MPI_Issend(out->notes[i].data, (int)out->notes[i].len, MPI_BYTE,
-			   (int)out->notes[i].rank, TAG_NOTE, t->comm,
-			   &sent[i]);
+			   (int)team_peer(t, out->notes[i].rank),
+			   team_tag(t, TAG_NOTE), t->comm, &sent[i]);
 	take_all(t, sent, nsent, &r);
 	mem_free(sent);
 	if (in->count > 0) {

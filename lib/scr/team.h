@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * team.h - the ranks of a communicator: how they agree, and send bytes to each
- * other.
+ * team.h - ranks that work together: how they agree, and send bytes to each
+ * other.  The team of all has a communicator of its own; any other team is a
+ * list of its ranks, and needs no messages to be made.
  *
  * All functions but team_free() are collective over the team.  Every step in
  * which ranks take part ends with team_agree(), so that all ranks return the
@@ -22,8 +23,12 @@ struct buf;
 struct error;
 
 struct team {
-	MPI_Comm comm; /* MPI_COMM_NULL: this rank is in no such team */
+	MPI_Comm comm; /* of all ranks */
 	uint32_t rank, size;
+	const uint32_t *ranks; /* by member: its rank in `comm`; NULL: the team
+				  of all */
+	int tag;	       /* what its messages have in their tags */
+	int parts;	       /* team of all: others made from it */
 };
 
 #define TEAM_INIT \
@@ -33,12 +38,37 @@ struct team {
 
 /* All ranks of the job. */
 void team_world(struct team *out);
+void team_free(struct team *world);
 
-/* A team for each color, ranked as in `of`.  A rank with TEAM_NONE gets
- * none. */
-#define TEAM_NONE UINT32_MAX
-void team_split(const struct team *of, uint32_t color, struct team *out);
-void team_free(struct team *t);
+/*
+ * A team of some ranks of the job; `ranks` is borrowed, and has this rank at
+ * `rank`.  All ranks of the job make their teams in the same order.  Local: no
+ * rank waits for another.
+ */
+void team_part(struct team *world, const uint32_t *ranks, uint32_t size,
+	       uint32_t rank, struct team *out);
+
+/* The rank of a member in the job; the member of a rank, or the size of the
+ * team: it is in another one. */
+uint32_t team_peer(const struct team *t, uint32_t member);
+uint32_t team_member(const struct team *t, uint32_t rank);
+
+/* For MPI: a tag that only this team has.  `kind` is one of these: */
+int team_tag(const struct team *t, int kind);
+
+enum {
+	TAG_NOTE, /* the first ones are team.c's */
+	TAG_BARRIER,
+	TAG_REDUCE,
+	TAG_SHARE,
+	TAG_GATHER,
+	TAG_TURN,
+	TAG_PIECE, /* flow.c */
+	TAG_MOVE,  /* regain_move.c */
+	TAG_IN,	   /* regain_build.c, and the next */
+	TAG_OUT,
+	TAG_KINDS
+};
 
 /* The rank below `ranks` that is asked about `path`: the same on all ranks. */
 uint32_t team_home(const char *path, uint32_t ranks);
@@ -57,7 +87,7 @@ int team_share(const struct team *t, uint32_t root, struct buf *b,
 /* Is the string the same on all ranks, by its hash?  NULL equals only NULL. */
 bool team_same(const struct team *t, const char *text);
 
-/* The sums over all ranks, in place. */
+/* The sums over all ranks, in place; at most four. */
 void team_sum(const struct team *t, uint64_t *values, int count);
 uint64_t team_most(const struct team *t, uint64_t value);
 uint64_t team_least(const struct team *t, uint64_t value);
@@ -66,8 +96,7 @@ bool team_any(const struct team *t, bool yes);
 /* `len` bytes at `data`, those of rank `root`, to all. */
 void team_bytes(const struct team *t, uint32_t root, void *data, size_t len);
 
-/* `len` bytes of each rank, by rank; `all` has room for them. */
-void team_gather(const struct team *t, const void *mine, size_t len, void *all);
+/* One number of each rank, by rank; `all` has room for them. */
 void team_gather64(const struct team *t, uint64_t mine, uint64_t *all);
 
 /* Only `width` ranks at a time are between team_turn() and team_turn_done(); 0:

@@ -64,22 +64,22 @@ static void
 find_sets(struct run *run, struct level *l, char **argv)
 {
 	static uint64_t node[1024];
-	static uint32_t first[1024];
-	struct sets_job j = { .group = first,
-			      .nranks = run->world.size,
+	struct group nodes = { .name = GROUPS_NODE };
+	struct sets_job j = { .nranks = run->world.size,
 			      .size = (uint32_t)atoi(argv[3]),
 			      .failures = (uint32_t)atoi(argv[2]) };
 	const uint64_t mine = (uint64_t)atoi(host + strlen("node"));
 
 	team_gather64(&run->world, mine, node);
-	for (uint32_t r = 0; r < j.nranks; r++)
-		for (first[r] = 0; node[first[r]] != node[r];)
-			first[r]++;
+	need(groups_table(node, j.nranks, run->arena, &nodes, &err));
+	j.group = nodes.of;
 	while (strcmp(redset_type_name(j.type), argv[1]) != 0)
 		j.type++;
 	need(sets_find(&j, run->world.rank, run->arena, &l->set, &err));
-	team_split(&run->world, l->set.set, &l->members);
-	team_split(&run->world, (uint32_t)mine, &l->store->sharers);
+	team_part(&run->world, l->set.ranks, l->set.members, l->set.member,
+		  &l->members);
+	need(groups_team(&nodes, &run->world, run->arena, &l->store->sharers,
+			 &err));
 }
 
 static void
@@ -241,8 +241,6 @@ main(int argc, char **argv)
 	else
 		say_error("%s", err.text);
 	outset_free(o);
-	team_free(&level.members);
-	team_free(&store.sharers);
 	team_free(&run.world);
 	arena_free(run.arena);
 	MPI_Finalize();

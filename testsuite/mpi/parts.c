@@ -100,8 +100,8 @@ begin(struct run *run)
 		fail(run, &err);
 	node = groups_find(&run->groups, GROUPS_NODE);
 	run->nodes = node->count;
-	team_split(&run->world, node->of[run->world.rank], &run->node);
-	if (stores_make(&run->stores, run, &err) < 0 ||
+	if (groups_team(node, &run->world, run->arena, &run->node, &err) < 0 ||
+	    stores_make(&run->stores, run, &err) < 0 ||
 	    levels_make(&run->levels, run, &err) < 0 ||
 	    held_open(run, &run->held, &err) < 0)
 		fail(run, &err);
@@ -113,7 +113,6 @@ end(struct run *run)
 	held_close(run->held);
 	levels_free(&run->levels);
 	stores_free(&run->stores);
-	team_free(&run->node);
 	team_free(&run->world);
 	conf_close(run->conf);
 	arena_free(run->arena);
