@@ -137,7 +137,7 @@ $O/fuzz/replay_%: $O/testsuite/fuzz/fuzz_%.o $O/testsuite/fuzz/replay.o \
 $O/fuzz/fuzz_%: $O/testsuite/fuzz/fuzz_%.o $O/libtest.a $O/libcore.a
 	$(link) -fsanitize=fuzzer
 # Preloaded into the commands, sanitized or not, so built without a sanitizer.
-$O/%.so: testsuite/shim/%.c $O/flags
+$O/%.so: testsuite/shim/%.c testsuite/shim/calls.h $O/flags
 	@mkdir -p $(@D); echo "  LD  $@"
 	$Q$(CC) $(cppflags) $(cflags) -fPIC -shared $(ldflags) -o $@ $< -ldl
 # Preloaded into all programs of a node of the test bed.

@@ -21,13 +21,12 @@
  *                the one collective whose result grows with the job
  *   messages     from and to other ranks, one by one
  *   msgbytes     in them
- *   fileops      system calls on files: open, stat, create, remove, rename,
- *                link, sync, directories; not reading, writing, closing
+ *   fileops      calls on files: CALLS_OPEN and CALLS_PLAIN of shim/calls.h,
+ *                which are all but reading, writing, closing
  *
  * The functions that are counted are defined here: libscr.so finds these before
  * the real ones.
  */
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdarg.h>
@@ -35,11 +34,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "scr.h"
+
+#include "shim/calls.h"
 
 /* --- Counters --- */
 
@@ -189,84 +191,35 @@ MPI_Mrecv(void *data, int count, MPI_Datatype type, MPI_Message *m,
 
 /* --- What is counted: files --- */
 
-#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+#define COUNTED(type, name, params, args, kind, fd, path) \
+	type name params \
+	{ \
+		now[FILEOPS]++; \
+		return REAL(name) args; \
+	}
 
-/* The mode that follows `flags`, if there is one. */
-#define MODE(flags) \
-	({ \
-		mode_t mode = 0; \
-		va_list ap; \
-		va_start(ap, flags); \
-		if ((flags) & (O_CREAT | O_TMPFILE)) \
-			mode = va_arg(ap, mode_t); \
-		va_end(ap); \
-		mode; \
-	})
+#define OPENS(name, params, args, fd) \
+	int name params \
+	{ \
+		const mode_t mode = MODE_AFTER(flags); \
+\
+		now[FILEOPS]++; \
+		return REAL(name) args; \
+	}
 
-int
-open(const char *path, int flags, ...)
-{
-	now[FILEOPS]++;
-	return REAL(open)(path, flags, MODE(flags));
-}
-
-int
-openat(int dir, const char *path, int flags, ...)
-{
-	now[FILEOPS]++;
-	return REAL(openat)(dir, path, flags, MODE(flags));
-}
+CALLS_OPEN(OPENS)
+CALLS_PLAIN(COUNTED)
 
 /* openat2() has no function of its own. */
 long
 syscall(long number, ...)
 {
 	long a[6];
-	va_list ap;
 
-	va_start(ap, number);
-	for (int i = 0; i < 6; i++)
-		a[i] = va_arg(ap, long);
-	va_end(ap);
+	SYSCALL_ARGUMENTS(number, a);
 	now[FILEOPS] += number == SYS_openat2;
 	return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
-
-#define COUNTED(type, name, parameters, arguments) \
-	type name parameters \
-	{ \
-		now[FILEOPS]++; \
-		return REAL(name) arguments; \
-	}
-
-COUNTED(int, stat, (const char *path, struct stat *st), (path, st))
-COUNTED(int, fstat, (int fd, struct stat *st), (fd, st))
-COUNTED(int, fstatat, (int dir, const char *path, struct stat *st, int flags),
-	(dir, path, st, flags))
-COUNTED(int, access, (const char *path, int mode), (path, mode))
-COUNTED(int, faccessat, (int dir, const char *path, int mode, int flags),
-	(dir, path, mode, flags))
-COUNTED(ssize_t, readlinkat, (int dir, const char *path, char *to, size_t n),
-	(dir, path, to, n))
-COUNTED(int, unlink, (const char *path), (path))
-COUNTED(int, unlinkat, (int dir, const char *path, int flags),
-	(dir, path, flags))
-COUNTED(int, rmdir, (const char *path), (path))
-COUNTED(int, renameat, (int from, const char *a, int to, const char *b),
-	(from, a, to, b))
-COUNTED(int, linkat,
-	(int from, const char *a, int to, const char *b, int flags),
-	(from, a, to, b, flags))
-COUNTED(int, symlinkat, (const char *to, int dir, const char *path),
-	(to, dir, path))
-COUNTED(int, mkdir, (const char *path, mode_t mode), (path, mode))
-COUNTED(int, mkdirat, (int dir, const char *path, mode_t mode),
-	(dir, path, mode))
-COUNTED(int, fchmod, (int fd, mode_t mode), (fd, mode))
-COUNTED(int, fchown, (int fd, uid_t u, gid_t g), (fd, u, g))
-COUNTED(int, ftruncate, (int fd, off_t len), (fd, len))
-COUNTED(int, fsync, (int fd), (fd))
-COUNTED(int, syncfs, (int fd), (fd))
 
 #pragma GCC visibility pop
 

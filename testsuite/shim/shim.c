@@ -7,10 +7,10 @@
  *   SHIM_TRACE=PATH       append a line for each: number, name, path
  *   SHIM_FAIL_AT=N        the N-th operation (from 1) fails with ...
  *   SHIM_ERRNO=NAME       ... this error (a number, ENOSPC, EIO, EACCES, EROFS,
- *                         EDQUOT, EMFILE, ENOMEM, EINTR, EPERM, ENOLCK);
- *                         default EIO
- *   SHIM_STICKY=1         every later one fails, too, except unlink: the disk
- *                         stays full
+ *                         EDQUOT, EMFILE, ENOMEM, EINTR, EPERM, ENOLCK,
+ *                         ENOENT); default EIO
+ *   SHIM_STICKY=1         every later one fails, too: the disk stays full;
+ *                         except unlink, unless SHIM_OP says so
  *   SHIM_SHORT=1          if the N-th operation is a transfer, it transfers
  *                         half of its bytes instead of failing; later ones
  *                         succeed or, with SHIM_STICKY, fail
@@ -18,23 +18,26 @@
  *   SHIM_KILL_AFTER=N     SIGKILL after it
  *   SHIM_PATH=TEXT        count only operations on a path that contains TEXT
  *                         (rename, link: the new path)
- *   SHIM_OP=TEXT          count only operations whose name begins with TEXT
+ *   SHIM_OP=TEXT          count only operations whose name begins with TEXT;
+ *                         "open:r", "open:w": opens for reading, for writing
  *   SHIM_START=TEXT       ... beginning with the first that contains TEXT
  *   SHIM_READS=1          count reads, too
  *   SHIM_BELOW=N, SHIM_FROM=N  of the reads with an offset, count only those
  *                         that begin before byte N, or reach byte N or more
- *   SHIM_ALL=1            count all: reads, stat, access, locks, maps, close
- *                         (which closes, whatever it returns)
+ *   SHIM_ALL=1            count all: reads, stat, access, locks, maps, reading
+ *                         directories, allocating, close (which closes,
+ *                         whatever it returns)
  *
  * Operations: opening, writing, syncing, truncating, allocating, renaming,
  * linking, removing, making directories, changing mode, owner and times.
- * Nothing on descriptors 0 to 2.  Calls inside the C library
- * (stdio, opendir) are not covered.  A child process starts counting at zero.
+ * Nothing on descriptors 0 to 2.  See calls.h for what is covered.  A child
+ * process starts counting at zero.
  */
-#include <dlfcn.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -49,9 +52,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* The definition of `name` that this library overrides.  Looked up on each
- * call: speed does not matter here. */
-#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+#include "calls.h"
 
 /* Append a line to a file, bypassing the wrappers below. */
 static void
@@ -96,6 +97,7 @@ wanted_errno(void)
 		{ "EDQUOT", EDQUOT }, { "EMFILE", EMFILE },
 		{ "ENOMEM", ENOMEM }, { "EINTR", EINTR },
 		{ "EPERM", EPERM },   { "ENOLCK", ENOLCK },
+		{ "ENOENT", ENOENT },
 	};
 	const char *value = getenv("SHIM_ERRNO");
 
@@ -163,8 +165,14 @@ static bool
 counts_op(const char *what)
 {
 	const char *only = getenv("SHIM_OP");
+	const char *end = only != NULL ? strchr(only, ':') : NULL;
 
-	return only == NULL || strncmp(what, only, strlen(only)) == 0;
+	if (only == NULL)
+		return true;
+	if (end == NULL)
+		return strncmp(what, only, strlen(only)) == 0;
+	return strncmp(what, only, (size_t)(end - only)) == 0 &&
+	       strchr(what, ':') != NULL && strcmp(strchr(what, ':'), end) == 0;
 }
 
 /*
@@ -201,7 +209,8 @@ enter(struct op *op, const char *what, int fd, const char *name, size_t len)
 		op->halve = len > 1;
 		return false;
 	}
-	if (op->number > at && strncmp(what, "unlink", 6) == 0)
+	if (op->number > at && strncmp(what, "unlink", 6) == 0 &&
+	    getenv("SHIM_OP") == NULL)
 		return false;
 	errno = wanted_errno();
 	return true;
@@ -215,59 +224,42 @@ leave(const struct op *op, long result)
 	return result;
 }
 
-/* Define the wrapper of an operation that transfers no bytes. */
-#define WRAP(name, params, args, fd, path) \
-	int name params \
-	{ \
-		struct op op; \
-\
-		if (enter(&op, #name, fd, path, 0)) \
-			return -1; \
-		return (int)leave(&op, REAL(name) args); \
-	}
-
 /* --- Opening --- */
 
-#define WRAP_OPEN(name, params, args, fd) \
+/* The names of opens end with what they are for. */
+#define OPEN_NAME(name, flags) \
+	(((flags)&O_ACCMODE) == O_RDONLY ? name ":r" : name ":w")
+
+#define OPENS(name, params, args, fd) \
 	int name params \
 	{ \
 		struct op op; \
-		mode_t mode = 0; \
-		va_list ap; \
+		const mode_t mode = MODE_AFTER(flags); \
 \
-		if ((flags & O_CREAT) != 0 || \
-		    (flags & O_TMPFILE) == O_TMPFILE) { \
-			va_start(ap, flags); \
-			mode = va_arg(ap, mode_t); \
-			va_end(ap); \
-		} \
-		if (enter(&op, #name, fd, path, 0)) \
+		if (enter(&op, OPEN_NAME(#name, flags), fd, path, 0)) \
 			return -1; \
 		return (int)leave(&op, REAL(name) args); \
 	}
 
-WRAP_OPEN(open, (const char *path, int flags, ...), (path, flags, mode),
-	  AT_FDCWD)
-WRAP_OPEN(open64, (const char *path, int flags, ...), (path, flags, mode),
-	  AT_FDCWD)
-WRAP_OPEN(openat, (int dir, const char *path, int flags, ...),
-	  (dir, path, flags, mode), dir)
-WRAP_OPEN(openat64, (int dir, const char *path, int flags, ...),
-	  (dir, path, flags, mode), dir)
-WRAP(creat, (const char *path, mode_t mode), (path, mode), AT_FDCWD, path)
-WRAP(creat64, (const char *path, mode_t mode), (path, mode), AT_FDCWD, path)
+/* _FORTIFY_SOURCE calls these in place of open(). */
+#define OPENS_2(name, params, args, fd) \
+	int name params; \
+	int name params \
+	{ \
+		struct op op; \
+\
+		if (enter(&op, OPEN_NAME(#name, flags), fd, path, 0)) \
+			return -1; \
+		return (int)leave(&op, REAL(name) args); \
+	}
 
-/* _FORTIFY_SOURCE calls this in place of open(). */
-int __open_2(const char *path, int flags);
-int __open64_2(const char *path, int flags);
-int __openat_2(int dir, const char *path, int flags);
-int __openat64_2(int dir, const char *path, int flags);
-WRAP(__open_2, (const char *path, int flags), (path, flags), AT_FDCWD, path)
-WRAP(__open64_2, (const char *path, int flags), (path, flags), AT_FDCWD, path)
-WRAP(__openat_2, (int dir, const char *path, int flags), (dir, path, flags),
-     dir, path)
-WRAP(__openat64_2, (int dir, const char *path, int flags), (dir, path, flags),
-     dir, path)
+CALLS_OPEN(OPENS)
+OPENS_2(__open_2, (const char *path, int flags), (path, flags), AT_FDCWD)
+OPENS_2(__open64_2, (const char *path, int flags), (path, flags), AT_FDCWD)
+OPENS_2(__openat_2, (int dir, const char *path, int flags), (dir, path, flags),
+	dir)
+OPENS_2(__openat64_2, (int dir, const char *path, int flags),
+	(dir, path, flags), dir)
 
 /* The C library has no wrapper for openat2.  Other system calls pass
  * through. */
@@ -276,14 +268,12 @@ syscall(long number, ...)
 {
 	struct op op = { .number = 0 };
 	long a[6];
-	va_list ap;
 
-	va_start(ap, number);
-	for (int i = 0; i < 6; i++)
-		a[i] = va_arg(ap, long);
-	va_end(ap);
+	SYSCALL_ARGUMENTS(number, a);
 	if (number == SYS_openat2 &&
-	    enter(&op, "openat2", (int)a[0], (const char *)a[1], 0))
+	    enter(&op,
+		  OPEN_NAME("openat2", ((const struct open_how *)a[2])->flags),
+		  (int)a[0], (const char *)a[1], 0))
 		return -1;
 	return leave(&op,
 		     REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]));
@@ -291,28 +281,19 @@ syscall(long number, ...)
 
 /* --- Transfers --- */
 
-#define WRAP_TRANSFER(name, params, args, fd) \
-	ssize_t name params \
+#define WRITES(type, name, params, args, kind, fd, path) \
+	type name params \
 	{ \
 		struct op op; \
 \
-		if (enter(&op, #name, fd, NULL, len)) \
+		if (enter(&op, #name, fd, path, len)) \
 			return -1; \
 		if (op.halve) \
 			len /= 2; \
 		return leave(&op, REAL(name) args); \
 	}
 
-WRAP_TRANSFER(write, (int fd, const void *data, size_t len), (fd, data, len),
-	      fd)
-WRAP_TRANSFER(pwrite, (int fd, const void *data, size_t len, off_t off),
-	      (fd, data, len, off), fd)
-WRAP_TRANSFER(pwrite64, (int fd, const void *data, size_t len, off64_t off),
-	      (fd, data, len, off), fd)
-WRAP_TRANSFER(copy_file_range,
-	      (int from, off64_t *from_off, int to, off64_t *to_off, size_t len,
-	       unsigned flags),
-	      (from, from_off, to, to_off, len, flags), to)
+CALLS_WRITE(WRITES)
 
 /* A halved transfer does half of its first part. */
 ssize_t
@@ -340,80 +321,70 @@ counts_range(off64_t off, size_t len)
 	       (unsigned long)off + len > setting("SHIM_FROM");
 }
 
-#define WRAP_READ(name, params, args, off) \
-	ssize_t name params \
+#define READS_AT(at, type, name, params, args, kind, fd, path) \
+	type name params \
 	{ \
 		struct op op = { .number = 0 }; \
 \
 		if ((setting("SHIM_READS") > 0 || counts_all()) && \
-		    counts_range(off, len) && \
-		    enter(&op, #name, fd, NULL, len)) \
+		    counts_range(at, len) && enter(&op, #name, fd, path, len)) \
 			return -1; \
 		if (op.halve) \
 			len /= 2; \
 		return leave(&op, REAL(name) args); \
 	}
+#define READS(...) READS_AT(0, __VA_ARGS__)
+#define PREADS(...) READS_AT(off, __VA_ARGS__)
 
-WRAP_READ(read, (int fd, void *data, size_t len), (fd, data, len), 0)
-WRAP_READ(pread, (int fd, void *data, size_t len, off_t off),
-	  (fd, data, len, off), off)
-WRAP_READ(pread64, (int fd, void *data, size_t len, off64_t off),
-	  (fd, data, len, off), off)
+CALLS_READ(READS)
+CALLS_PREAD(PREADS)
 
 /* --- The rest --- */
 
-WRAP(fsync, (int fd), (fd), fd, NULL)
-WRAP(syncfs, (int fd), (fd), fd, NULL)
-WRAP(fdatasync, (int fd), (fd), fd, NULL)
-WRAP(ftruncate, (int fd, off_t len), (fd, len), fd, NULL)
-WRAP(ftruncate64, (int fd, off64_t len), (fd, len), fd, NULL)
-WRAP(fallocate, (int fd, int mode, off_t off, off_t len), (fd, mode, off, len),
-     fd, NULL)
-WRAP(fallocate64, (int fd, int mode, off64_t off, off64_t len),
-     (fd, mode, off, len), fd, NULL)
-WRAP(rename, (const char *from, const char *to), (from, to), AT_FDCWD, to)
-WRAP(renameat, (int fromdir, const char *from, int dir, const char *to),
-     (fromdir, from, dir, to), dir, to)
-WRAP(renameat2,
-     (int fromdir, const char *from, int dir, const char *to, unsigned flags),
-     (fromdir, from, dir, to, flags), dir, to)
-WRAP(link, (const char *from, const char *to), (from, to), AT_FDCWD, to)
-WRAP(linkat,
-     (int fromdir, const char *from, int dir, const char *to, int flags),
-     (fromdir, from, dir, to, flags), dir, to)
-WRAP(unlink, (const char *path), (path), AT_FDCWD, path)
-WRAP(unlinkat, (int dir, const char *path, int flags), (dir, path, flags), dir,
-     path)
-WRAP(mkdir, (const char *path, mode_t mode), (path, mode), AT_FDCWD, path)
-WRAP(mkdirat, (int dir, const char *path, mode_t mode), (dir, path, mode), dir,
-     path)
-WRAP(fchmod, (int fd, mode_t mode), (fd, mode), fd, NULL)
-WRAP(fchown, (int fd, uid_t uid, gid_t gid), (fd, uid, gid), fd, NULL)
-WRAP(futimens, (int fd, const struct timespec times[2]), (fd, times), fd, NULL)
-WRAP(utimensat,
-     (int dir, const char *path, const struct timespec times[2], int flags),
-     (dir, path, times, flags), dir, path)
-
-/* --- What is counted only if all is --- */
-
-#define WRAP_MORE(name, params, args, fd, path) \
-	int name params \
+/* Some kinds are counted only if all are. */
+#define PLAIN(type, name, params, args, kind, fd, path) \
+	type name params \
 	{ \
 		struct op op = { .number = 0 }; \
 \
-		if (counts_all() && enter(&op, #name, fd, path, 0)) \
+		if ((counts_all() || (KIND_##kind != KIND_stat && \
+				      KIND_##kind != KIND_lock)) && \
+		    enter(&op, #name, fd, path, 0)) \
 			return -1; \
-		return (int)leave(&op, REAL(name) args); \
+		return (type)leave(&op, REAL(name) args); \
 	}
 
-WRAP_MORE(stat, (const char *path, struct stat *st), (path, st), AT_FDCWD, path)
-WRAP_MORE(lstat, (const char *path, struct stat *st), (path, st), AT_FDCWD,
-	  path)
-WRAP_MORE(fstat, (int fd, struct stat *st), (fd, st), fd, NULL)
-WRAP_MORE(fstatat, (int dir, const char *path, struct stat *st, int flags),
-	  (dir, path, st, flags), dir, path)
-WRAP_MORE(access, (const char *path, int mode), (path, mode), AT_FDCWD, path)
-WRAP_MORE(flock, (int fd, int what), (fd, what), fd, NULL)
+CALLS_PLAIN(PLAIN)
+PLAIN(int, fallocate, (int fd, int mode, off_t off, off_t len),
+      (fd, mode, off, len), truncate, fd, NULL)
+PLAIN(int, fallocate64, (int fd, int mode, off64_t off, off64_t len),
+      (fd, mode, off, len), truncate, fd, NULL)
+
+/* It returns the error. */
+int
+posix_fallocate(int fd, off_t at, off_t len)
+{
+	struct op op = { .number = 0 };
+
+	if (counts_all() && enter(&op, "posix_fallocate", fd, NULL, 0))
+		return errno;
+	return (int)leave(&op, REAL(posix_fallocate)(fd, at, len));
+}
+
+/* --- What is counted only if all is --- */
+
+struct dirent *
+readdir(DIR *dir)
+{
+	struct op op = { .number = 0 };
+	struct dirent *entry = NULL;
+
+	if (counts_all() && enter(&op, "readdir", dirfd(dir), NULL, 0))
+		return NULL;
+	entry = REAL(readdir)(dir);
+	leave(&op, 0);
+	return entry;
+}
 
 int
 close(int fd)

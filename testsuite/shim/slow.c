@@ -12,7 +12,6 @@
  * are not: sync_file_range and posix_fadvise, which are hints to the local
  * kernel; and reading directories, which the C library does internally.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -28,18 +27,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+#include "calls.h"
 
 /* The kinds of calls that are counted. */
-/* clang-format off */
-#define KINDS(X) \
-	X(open) X(stat) X(read) X(write) X(copy) X(sync) X(close) X(rename) \
-	X(link) X(unlink) X(mkdir) X(chmod) X(chown) X(times) X(truncate) \
-	X(lock)
-/* clang-format on */
-
-#define NUMBER(name) KIND_##name,
-enum kind { KINDS(NUMBER) NKINDS };
 #define NAME(name) #name,
 static const char *const names[] = { KINDS(NAME) };
 
@@ -118,30 +108,21 @@ enter(enum kind kind, int fd, const char *name)
 		return REAL(name) args; \
 	}
 
-/* --- Opening --- */
-
-#define WRAP_OPEN(name, params, args, fd) \
+#define OPENS(name, params, args, fd) \
 	int name params \
 	{ \
-		mode_t mode = 0; \
-		va_list ap; \
+		const mode_t mode = MODE_AFTER(flags); \
 \
-		va_start(ap, flags); \
-		if ((flags & O_CREAT) != 0) \
-			mode = va_arg(ap, mode_t); \
-		va_end(ap); \
 		enter(KIND_open, fd, path); \
 		return REAL(name) args; \
 	}
 
-WRAP_OPEN(open, (const char *path, int flags, ...), (path, flags, mode),
-	  AT_FDCWD)
-WRAP_OPEN(open64, (const char *path, int flags, ...), (path, flags, mode),
-	  AT_FDCWD)
-WRAP_OPEN(openat, (int dir, const char *path, int flags, ...),
-	  (dir, path, flags, mode), dir)
-WRAP_OPEN(openat64, (int dir, const char *path, int flags, ...),
-	  (dir, path, flags, mode), dir)
+CALLS_OPEN(OPENS)
+CALLS_READ(WRAP)
+CALLS_PREAD(WRAP)
+CALLS_WRITE(WRAP)
+CALLS_PLAIN(WRAP)
+WRAP(int, close, (int fd), (fd), close, fd, NULL)
 
 /* openat2 has no wrapper in the C library, so its callers use syscall().  Other
  * system calls pass through. */
@@ -149,88 +130,9 @@ long
 syscall(long number, ...)
 {
 	long a[6];
-	va_list ap;
 
-	va_start(ap, number);
-	for (int i = 0; i < 6; i++)
-		a[i] = va_arg(ap, long);
-	va_end(ap);
+	SYSCALL_ARGUMENTS(number, a);
 	if (number == SYS_openat2)
 		enter(KIND_open, (int)a[0], (const char *)a[1]);
 	return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
-
-WRAP(int, close, (int fd), (fd), close, fd, NULL)
-
-/* --- Contents --- */
-
-WRAP(ssize_t, read, (int fd, void *data, size_t len), (fd, data, len), read, fd,
-     NULL)
-WRAP(ssize_t, pread, (int fd, void *data, size_t len, off_t off),
-     (fd, data, len, off), read, fd, NULL)
-WRAP(ssize_t, pread64, (int fd, void *data, size_t len, off64_t off),
-     (fd, data, len, off), read, fd, NULL)
-WRAP(ssize_t, write, (int fd, const void *data, size_t len), (fd, data, len),
-     write, fd, NULL)
-WRAP(ssize_t, pwrite, (int fd, const void *data, size_t len, off_t off),
-     (fd, data, len, off), write, fd, NULL)
-WRAP(ssize_t, pwrite64, (int fd, const void *data, size_t len, off64_t off),
-     (fd, data, len, off), write, fd, NULL)
-WRAP(ssize_t, copy_file_range,
-     (int from, off64_t *from_off, int to, off64_t *to_off, size_t len,
-      unsigned flags),
-     (from, from_off, to, to_off, len, flags), copy, to, NULL)
-WRAP(int, fsync, (int fd), (fd), sync, fd, NULL)
-WRAP(int, fdatasync, (int fd), (fd), sync, fd, NULL)
-WRAP(int, ftruncate, (int fd, off_t len), (fd, len), truncate, fd, NULL)
-WRAP(int, ftruncate64, (int fd, off64_t len), (fd, len), truncate, fd, NULL)
-
-/* --- Names --- */
-
-WRAP(int, rename, (const char *from, const char *to), (from, to), rename,
-     AT_FDCWD, to)
-WRAP(int, renameat, (int fromdir, const char *from, int dir, const char *to),
-     (fromdir, from, dir, to), rename, dir, to)
-WRAP(int, linkat,
-     (int fromdir, const char *from, int dir, const char *to, int flags),
-     (fromdir, from, dir, to, flags), link, dir, to)
-WRAP(int, unlink, (const char *path), (path), unlink, AT_FDCWD, path)
-WRAP(int, unlinkat, (int dir, const char *path, int flags), (dir, path, flags),
-     unlink, dir, path)
-WRAP(int, mkdir, (const char *path, mode_t mode), (path, mode), mkdir, AT_FDCWD,
-     path)
-WRAP(int, mkdirat, (int dir, const char *path, mode_t mode), (dir, path, mode),
-     mkdir, dir, path)
-
-/* --- Attributes --- */
-
-#define WRAP_STATS(suffix) \
-	WRAP(int, stat##suffix, (const char *path, struct stat##suffix *st), \
-	     (path, st), stat, AT_FDCWD, path) \
-	WRAP(int, lstat##suffix, (const char *path, struct stat##suffix *st), \
-	     (path, st), stat, AT_FDCWD, path) \
-	WRAP(int, fstat##suffix, (int fd, struct stat##suffix *st), (fd, st), \
-	     stat, fd, NULL) \
-	WRAP(int, fstatat##suffix, \
-	     (int dir, const char *path, struct stat##suffix *st, int flags), \
-	     (dir, path, st, flags), stat, dir, path)
-WRAP_STATS()
-WRAP_STATS(64)
-WRAP(int, statx,
-     (int dir, const char *restrict path, int flags, unsigned mask,
-      struct statx *restrict st),
-     (dir, path, flags, mask, st), stat, dir, path)
-WRAP(int, fchmod, (int fd, mode_t mode), (fd, mode), chmod, fd, NULL)
-WRAP(int, fchmodat, (int dir, const char *path, mode_t mode, int flags),
-     (dir, path, mode, flags), chmod, dir, path)
-WRAP(int, fchown, (int fd, uid_t uid, gid_t gid), (fd, uid, gid), chown, fd,
-     NULL)
-WRAP(int, fchownat,
-     (int dir, const char *path, uid_t uid, gid_t gid, int flags),
-     (dir, path, uid, gid, flags), chown, dir, path)
-WRAP(int, futimens, (int fd, const struct timespec times[2]), (fd, times),
-     times, fd, NULL)
-WRAP(int, utimensat,
-     (int dir, const char *path, const struct timespec times[2], int flags),
-     (dir, path, times, flags), times, dir, path)
-WRAP(int, flock, (int fd, int operation), (fd, operation), lock, fd, NULL)
