@@ -138,8 +138,9 @@ rebuild_files(struct regain *g, struct error *err)
 		g->changed = false;
 		if (regain_set(g, false, err) < 0)
 			return -1;
+		/* The checksums of new files have been verified. */
 		if (g->changed)
-			rc = regain_look(g, &g->parts[0], true, err);
+			rc = regain_look(g, &g->parts[0], false, err);
 		g->changed |= before;
 	}
 	if (rc == 0)

@@ -70,6 +70,7 @@ struct regain {
 	struct regain_part *parts;
 	struct regain_builts moved; /* files that have come, not metadata */
 	bool changed; /* files of this rank were moved or rebuilt */
+	bool doubted; /* a file that its set has rebuilt was wrong */
 	unsigned temps;
 };
 
@@ -79,6 +80,9 @@ int regain_list(struct regain *g, struct error *err);
 /* Look at all that belongs to `p`.  With `deep`, checksums are verified. */
 int regain_look(const struct regain *g, struct regain_part *p, bool deep,
 		struct error *err);
+
+/* Is the checksum the recorded one? */
+enum file_state regain_crc(int fd, const struct filemap_file *f);
 
 /* Move parts to the nodes of their ranks; the old ones stay.  Metadata get
  * their names, files wait in g->moved.  Collective. */
@@ -92,7 +96,9 @@ int regain_settle(struct regain *g, struct error *err);
 /* Remove what regain_move() has left.  Collective. */
 int regain_drop(const struct regain *g, struct error *err);
 
-/* Rebuild what the set of this rank over filemaps, or over files, has lost.
+/* Rebuild what the set of this rank over filemaps, or over files, has lost.  A
+ * file gets its name if its checksum is right; otherwise a redundancy file of
+ * the set is damaged, and the set is rebuilt without it, if it can be.
  * Collective.  ERROR_LOST: some set cannot be rebuilt. */
 int regain_set(struct regain *g, bool map, struct error *err);
 

@@ -297,9 +297,8 @@ look_red(const struct regain *g, struct regain_part *p, struct regain_red *r,
 	return 0;
 }
 
-/* Is the checksum the recorded one? */
-static enum file_state
-look_crc(int fd, const struct filemap_file *f)
+enum file_state
+regain_crc(int fd, const struct filemap_file *f)
 {
 	char block[BLOCK];
 	struct error why = ERROR_INIT;
@@ -345,7 +344,7 @@ look_file(const struct regain *g, const struct filemap_file *f, bool deep,
 		if ((uint64_t)st.st_size != f->attr.size)
 			state = FILE_WRONG_SIZE;
 		else if (deep && f->has_crc)
-			state = look_crc(fd, f);
+			state = regain_crc(fd, f);
 	}
 	if (fd >= 0)
 		close(fd);

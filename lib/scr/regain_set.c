@@ -14,12 +14,15 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "arena.h"
 #include "buf.h"
 #include "error.h"
+#include "io.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
+#include "path.h"
 #include "rescue/plan.h"
 #include "scr/held.h"
 #include "scr/run.h"
@@ -333,10 +336,10 @@ exchange(struct regain *g, bool map, uint32_t keeper, struct team_mail *in,
 
 /* --- Rebuilding --- */
 
-/* Build what the plan says, as a member. */
+/* Build what the plan says, as a member.  *members: those of its sets. */
 static int
 build(struct regain *g, bool map, const struct team_mail *in,
-      struct regain_builts *out, struct error *err)
+      struct regain_builts *out, struct ranks *members, struct error *err)
 {
 	struct plan *p = NULL;
 	int rc = 0;
@@ -348,11 +351,73 @@ build(struct regain *g, bool map, const struct team_mail *in,
 	if (p == NULL)
 		say_abort("rebuilding dataset %lld: %s",
 			  (long long)g->set->d.id, err->text);
-	for (size_t i = 0; rc == 0 && i < p->nsets; i++)
-		if (p->sets[i].n > 0 && p->sets[i].map == map &&
-		    p->sets[i].verdict == SET_REBUILDABLE)
-			rc = regain_build(g, p, i, out, err);
+	for (size_t i = 0; rc == 0 && i < p->nsets; i++) {
+		const struct plan_set *s = &p->sets[i];
+
+		if (s->n == 0 || s->map != map || s->verdict != SET_REBUILDABLE)
+			continue;
+		rc = regain_build(g, p, i, out, err);
+		for (uint32_t m = 0; rc == 0 && m < s->n; m++)
+			rc = add_rank(members, s->members[m].rank, err);
+	}
 	plan_free(p);
+	return rc;
+}
+
+/* The file of this rank's filemap that was rebuilt; NULL: none of its files. */
+static const struct filemap_file *
+file_of(const struct regain *g, const struct regain_built *b)
+{
+	const struct filemap *fm = &g->parts[0].fm;
+
+	for (size_t i = 0; b->dirfd == g->dirfd && i < fm->nfiles; i++)
+		if (strcmp(path_base(fm->files[i].cache_path), b->name) == 0)
+			return &fm->files[i];
+	return NULL;
+}
+
+/* Are the checksums of rebuilt files right? */
+static int
+verify_built(const struct regain *g, const struct regain_builts *b,
+	     struct error *err)
+{
+	for (size_t i = 0; i < b->count; i++) {
+		const struct filemap_file *f = file_of(g, &b->list[i]);
+		enum file_state state = FILE_PRESENT;
+		int fd = -1;
+
+		if (f == NULL || !f->has_crc)
+			continue;
+		fd = io_open_read(g->metafd, b->list[i].temp, err);
+		if (fd < 0)
+			return -1;
+		state = regain_crc(fd, f);
+		close(fd);
+		if (state != FILE_PRESENT)
+			return error_set(err, ERROR_LOST,
+					 "rank %u: %s: the checksum is wrong",
+					 g->parts[0].rank, f->cache_path);
+	}
+	return 0;
+}
+
+/* A member whose files are wrong tells the others of its set. */
+static int
+doubt(struct regain *g, const struct ranks *members, bool wrong,
+      struct error *err)
+{
+	const size_t n = wrong ? members->count : 0;
+	struct team_note *notes = arena_alloc(g->arena, n, sizeof(*notes));
+	struct team_mail out = { n, notes }, in;
+	int rc = team_agree(&g->run->world,
+			    notes == NULL ? error_no_memory(err) : 0, err);
+
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		notes[i] = (struct team_note){ members->list[i], "", 0 };
+	if (rc == 0)
+		rc = team_notes(&g->run->world, &out, g->arena, &in, err);
+	if (rc == 0)
+		g->doubted = in.count > 0;
 	return rc;
 }
 
@@ -381,24 +446,92 @@ name_built(struct regain *g, const struct regain_builts *b, struct error *err)
 	return 0;
 }
 
+/* Rebuild, and name what is right.  ERROR_LOST with `doubted` on some ranks:
+ * files of their sets were wrong; all others have what they need. */
+static int
+build_and_name(struct regain *g, bool map, const struct team_mail *in,
+	       struct error *err)
+{
+	const struct team *world = &g->run->world;
+	struct regain_builts built = { .count = 0 };
+	struct ranks members = { .count = 0 };
+	struct error wrong = ERROR_INIT;
+	int rc = build(g, map, in, &built, &members, err);
+
+	rc = team_agree(world, rc, err);
+	if (rc == 0)
+		rc = doubt(g, &members, verify_built(g, &built, &wrong) < 0,
+			   err);
+	for (size_t i = 0; g->doubted && i < built.count; i++)
+		(void)unlinkat(g->metafd, built.list[i].temp, 0);
+	if (rc == 0 && !g->doubted)
+		rc = name_built(g, &built, err);
+	if (rc == 0 && wrong.kind != ERROR_NONE)
+		rc = error_pass(err, &wrong);
+	mem_free(built.list);
+	mem_free(members.list);
+	return team_agree(world, rc, err);
+}
+
+/* Rebuild once.  If the set of this rank is doubted, the redundancy file of its
+ * member `without` is left aside, and made again. */
+static int
+attempt(struct regain *g, bool map, uint32_t without, struct error *err)
+{
+	struct regain_red *red = &g->parts[0].red[map], is = *red;
+	const bool aside =
+		g->doubted && is.name != NULL && is.is.member - 1 == without;
+	struct team_mail in = { 0, NULL };
+	uint32_t keeper = NOBODY;
+	int rc = 0;
+
+	if (aside)
+		red->name = NULL;
+	rc = call_members(g, map, &keeper, err);
+	if (rc == 0)
+		rc = exchange(g, map, keeper, &in, err);
+	*red = is;
+	if (rc == 0 && team_any(&g->run->world, in.count > 0))
+		rc = build_and_name(g, map, &in, err);
+	if (aside && !g->doubted)
+		say_warn("dataset %lld: %s: damaged, and rebuilt",
+			 (long long)g->set->d.id, is.name);
+	return rc;
+}
+
+/* What another attempt has to know of what this rank has now. */
+static int
+look_again(struct regain *g, struct error *err)
+{
+	int rc = 0;
+
+	if (!g->doubted && g->changed)
+		rc = regain_look(g, &g->parts[0], false, err);
+	return team_agree(&g->run->world, rc, err);
+}
+
 int
 regain_set(struct regain *g, bool map, struct error *err)
 {
 	const struct team *world = &g->run->world;
-	struct regain_builts built = { .count = 0 };
-	struct team_mail in = { 0, NULL };
-	uint32_t keeper = NOBODY;
-	int rc = call_members(g, map, &keeper, err);
+	uint64_t most = 0;
+	int rc = -1;
 
-	if (rc == 0)
-		rc = exchange(g, map, keeper, &in, err);
-	if (rc < 0)
-		return -1;
-	if (team_any(world, in.count > 0)) {
-		rc = team_agree(world, build(g, map, &in, &built, err), err);
+	g->doubted = false;
+	rc = attempt(g, map, NOBODY, err);
+	if (rc == 0 || !team_any(world, g->doubted))
+		return rc;
+	most = team_most(world, g->parts[0].red[map].is.members);
+	for (uint32_t m = 0; rc < 0 && m < most; m++) {
+		struct error why = ERROR_INIT;
+
+		rc = look_again(g, &why);
 		if (rc == 0)
-			rc = team_agree(world, name_built(g, &built, err), err);
+			rc = attempt(g, map, m, &why);
+		if (rc < 0 && why.kind != ERROR_LOST)
+			return error_pass(err, &why);
 	}
-	mem_free(built.list);
+	if (rc == 0)
+		error_clear(err);
 	return rc;
 }
