@@ -191,8 +191,8 @@ verify(int step)
 		int one = -1;
 
 		name_of(name, sizeof(name), step, i);
-		right = SCR_Route_file(name, path) == SCR_SUCCESS &&
-			verify_file(path, step, i, &one) && right;
+		need(SCR_Route_file(name, path), "SCR_Route_file");
+		right = verify_file(path, step, i, &one) && right;
 		if (round >= 0 && one != round)
 			right = 0;
 		round = one;

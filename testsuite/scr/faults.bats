@@ -1,26 +1,55 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2030,SC2031,SC2034,SC2154 # bats and others use them
-# File operations that fail, one kind after the other, on one rank, on rank 0 or
-# on all: the job ends or continues with a message, and neither hangs nor
-# crashes; nothing valid is lost, and nothing invalid is called whole.  The fault
-# shim does it.  SCRKIT_SLOW: all kinds on all ranks, at several moments.
+# File operations that fail, one after the other, on one rank or on all: the job
+# ends or continues with a message, and neither hangs nor crashes; nothing valid
+# is lost, and nothing invalid is called whole, neither by our commands nor by
+# the next job.  The fault shim does it.  SCRKIT_SLOW visits every kind of
+# operation on every file, otherwise each test takes some; to take N of each, with
+# a seed that failed before:
+#
+#     FAULTS=N SEED=S testsuite/run.sh --only scr/faults mpi:build/plain
 
 load helper
 load kills
 
-# KIND ERRNO: operations whose names begin with KIND.
-KINDS="open:EIO open:EMFILE open:EACCES openat2:EIO read:EIO pread:EIO \
-write:ENOSPC pwrite:ENOSPC pwrite:EIO fsync:EIO syncfs:EIO rename:EIO \
-rename:ENOSPC mkdir:ENOSPC unlink:EIO link:EPERM fchmod:EPERM futimens:EPERM \
-fstat:EIO stat:EIO access:EIO flock:ENOLCK fcntl:ENOLCK close:EIO mmap:ENOMEM \
-ftruncate:EIO"
+# KIND ERRNO...: an operation whose name begins with KIND fails in one of these
+# ways.  All operations of a job are of one of these kinds.
+KINDS="open:r EIO EMFILE EACCES ENOENT
+open:w EIO EMFILE EACCES ENOSPC
+read EIO
+pread EIO
+write EIO ENOSPC
+pwrite EIO ENOSPC
+posix_fallocate ENOSPC
+ftruncate EIO
+fsync EIO ENOSPC
+syncfs EIO ENOSPC
+rename EIO ENOSPC EACCES
+link EIO EPERM ENOSPC
+symlink EIO EACCES ENOSPC
+unlink EIO EACCES
+mkdir EIO EACCES ENOSPC
+fstat EIO EACCES ENOENT
+stat EIO EACCES
+lstat EIO EACCES
+access EIO EACCES
+faccessat EIO EACCES
+close EIO
+flock ENOLCK EIO
+fcntl ENOLCK
+fchmod EPERM
+fchown EPERM
+futimens EPERM
+mmap ENOMEM"
 
 setup()
 {
 	kills_setup
 	export SHIM_PATH=$BATS_TEST_TMPDIR SCR_COPY_TYPE=XOR SCR_FLUSH=1
 	export SHIM_ALL=1 JOB_LIMIT=20
+	RANDOM=${SEED:=$RANDOM}
+	echo "SEED=$SEED"
 }
 
 # It has ended by itself, and has said why if it failed.
@@ -30,58 +59,150 @@ ended_well()
 		Assertion WRONG "EXIT CODE: 139" "EXIT CODE: 134")
 	local text
 
-	((status != 124 && status != 137)) || return
-	((status == 0)) || [[ $stderr == *"SCR v"* ]] || return
+	((status != 124 && status != 137)) || failed "hangs" || return
+	((status == 0)) || [[ $stderr == *"SCR v"* ]] || failed "silent" || return
 	for text in "${crashes[@]}"; do
-		[[ $stderr != *"$text"* ]] || return
+		[[ $stderr != *"$text"* ]] || failed "$text" || return
 	done
 }
 
-# As if nothing had happened: the next job restarts, and all is whole.
-goes_on()
+# The newest step whose dataset scr_inspect can restore from the caches, into
+# $cached; 0: none, or it is on the prefix, too.  A file begins with the step that
+# wrote it.
+cached_step()
 {
-	check_prefix || return
-	begin_round steps=1
-	end_round
-	assert_status 0 && judge $((ROUND - 1)) && check_prefix
+	local id step file
+
+	cached=0
+	try scr_inspect --deep --checksums --json "$NODES"/*/tester/scr.j1
+	while read -r id; do
+		for file in "$NODES"/*/tester/scr.j1/scr.dataset."$id"/rank_*; do
+			[[ -s $file ]] || continue
+			read -r step _ <"$file"
+			((step <= cached)) || cached=$step
+		done
+	done < <(jq -r '.caches[] | select(.state != "lost") | .id' <<<"$output")
+	[[ ! -e $PREFIX/.scr/index.scr ]] ||
+		! scr_index -p "$PREFIX" --list --json | jq -e --arg name \
+			"ckpt.$cached" '.datasets[] |
+			select(.valid and .name == $name)' >/dev/null ||
+		cached=0
 }
 
-# fault RANKS KIND:ERRNO NTH STICKY OPTION...: a round in which it happens, and
+# As if nothing had happened: the next job restarts, and all is whole.  It does
+# not begin with less than the commands say is there, but for a dataset of which
+# the job has said that it failed.
+goes_on()
+{
+	local cached step
+
+	check_prefix || failed "prefix" "$output$stderr" || return
+	cached_step
+	begin_round steps=1
+	end_round
+	assert_status 0 && judge $((ROUND - 1)) || return
+	step=$(awk '$1 == "restart" { n = $2 } END { print n + 0 }' "$JOURNAL")
+	((step >= cached)) || grep -qx "failed $cached" "$JOURNAL" ||
+		failed "scr_inspect: step $cached is there" || return
+	check_prefix || failed "prefix, then" "$output$stderr" || return
+	try scr_inspect --deep --checksums "$NODES"/*/tester/scr.j1
+	assert_status 0
+}
+
+# fault RANKS KIND ERRNO NTH STICKY OPTION...: a round in which it happens, and
 # one in which nothing does.  A failure is counted, and told.
 fault()
 {
-	local what="$2 on rank $1, number $3, sticky $4"
+	local what="$3 of $2 number $4 on rank $1, sticky $5" said
 
 	kills_bring_back
-	SHIM_RANKS=$1 SHIM_OP=${2%:*} SHIM_ERRNO=${2#*:} SHIM_FAIL_AT=$3 \
-		SHIM_STICKY=$4 begin_round "${@:5}"
+	SHIM_RANKS=$1 SHIM_OP=$2 SHIM_ERRNO=$3 SHIM_FAIL_AT=$4 SHIM_STICKY=$5 \
+		begin_round "${@:6}"
 	end_round
-	echo "$what: $status $(grep -o "SCR v.*" <<<"$stderr" | head -n 1)"
+	said=$stderr
+	echo "$what: $status $(grep -o "SCR v.*" <<<"$said" | head -n 1)"
 	if ended_well && goes_on; then
 		return
 	fi
 	((++failures))
-	failed "FAILED: $what" "$(<"$JOURNAL")" || true
+	failed "FAILED: $what" "$said" "$(<"$JOURNAL")" || true
 }
 
-# each_fault OPTION...: all of them, on what is kept.
+# faults_of RANK OPTION...: add the arguments of `fault` for a round in which
+# nothing fails to the list: one of the operations of each kind on each file,
+# where files whose names differ by numbers are one; and for each kind one after
+# which all of the kind fail, here and on all ranks.
+faults_of()
+{
+	local trace=$BATS_TEST_TMPDIR/trace
+
+	rm -f "$trace"
+	kills_bring_back
+	SHIM_TRACE=$trace SHIM_RANKS=$1 begin_round "${@:2}"
+	end_round
+	assert_status 0
+	awk -v seed=$RANDOM -v rank="$1" '
+	function random(n) { return int(rand() * n) + 1 }
+	function error(k) { return errors[k, random(number[k])] }
+	BEGIN { srand(seed) }
+	FNR == NR {
+		split($1, part, ":")
+		name[$1] = part[1]
+		use[$1] = part[2]
+		number[$1] = NF - 1
+		for (i = 2; i <= NF; i++)
+			errors[$1, i - 1] = $i
+		next
+	}
+	{
+		found = 0
+		for (k in name)
+			if (index($2, name[k]) == 1 &&
+			    (use[k] == "" || $2 ~ ":" use[k] "$")) {
+				path = $3
+				gsub(/scrkit-[0-9a-f]+/, "T", path)
+				sub(/(\/\.\.)+(\/\.scr)?$/, "", path)
+				gsub(/[0-9]+/, "N", path)
+				file = k SUBSEP path
+				if (random(++files[file]) == 1)
+					nth[file] = count[k] + 1
+				count[k]++
+				found = 1
+			}
+		if (!found)
+			print "of no kind: " $0 >"/dev/stderr"
+	}
+	END {
+		for (file in files) {
+			split(file, part, SUBSEP)
+			print rank, part[1], error(part[1]), nth[file], 0
+		}
+		for (k in count) {
+			print rank, k, error(k), random(count[k]), 1
+			print "all", k, error(k), random(count[k]), 1
+		}
+	}' - "$trace" <<<"$KINDS" 2>"$trace.bad" | sort >>"$trace.list"
+	[[ ! -s $trace.bad ]] || failed "$(<"$trace.bad")"
+}
+
+# each_fault OPTION...: all of the list or some, on what is kept.
 each_fault()
 {
-	local ranks kind nth sticky failures=0
+	local -a list
+	local n at failures=0 count words
 
-	for kind in $KINDS; do
-		for ranks in 1 0 all; do
-			[[ -n ${SCRKIT_SLOW-} ]] ||
-				((RANDOM % 18 == 0)) || continue
-			for nth in 1 3 9; do
-				for sticky in 1 0; do
-					[[ -n ${SCRKIT_SLOW-} ]] ||
-						((RANDOM % 6 == 0)) || continue
-					fault "$ranks" "$kind" "$nth" \
-						"$sticky" "$@"
-				done
-			done
-		done
+	: >"$BATS_TEST_TMPDIR/trace.list"
+	faults_of 0 "$@"
+	faults_of 1 "$@"
+	mapfile -t list <"$BATS_TEST_TMPDIR/trace.list"
+	count=${FAULTS:-${SCRKIT_SLOW:+${#list[@]}}}
+	echo "${#list[@]} faults"
+	for ((n = 0; n < ${count:=4}; n++)); do
+		# The next card of a shuffled pack.
+		at=$((n + (RANDOM * 32768 + RANDOM) % (${#list[@]} - n)))
+		read -ra words <<<"${list[at]}"
+		list[at]=${list[n]}
+		fault "${words[@]}" "$@"
 	done
 	((failures == 0))
 }

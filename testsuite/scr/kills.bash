@@ -119,7 +119,8 @@ happened()
 # wrong.  A restart is from the checkpoint that was last reported complete, or
 # from one that was being completed when the job was killed.  In ROUND faults
 # happen: it may restart from an older one, and checkpoints may fail; the next
-# one may restart from the last but one, if the last is on the prefix alone.
+# one may restart from the last but one, if the last is on the prefix alone, and
+# from one that failed, if most nodes have committed it.
 judge()
 {
 	awk -v faulty="${1-0}" '
@@ -133,6 +134,7 @@ judge()
 	$1 == "begin" { begun = "" }
 	$1 == "written" { begun = $2 " " round }
 	$1 == "complete" { done[n++] = $2 " " round; begun = "" }
+	$1 == "failed" { failed[$2 " " round] }
 	$1 == "wrong" || ($1 == "failed" && round != faulty) {
 		wrong("no such thing may happen")
 	}
@@ -151,7 +153,7 @@ judge()
 		is = $2 " " $3
 		if (round == faulty + 1 && n > 1 && is == done[n - 2])
 			n--
-		if (is == begun)
+		if (is == begun || is in failed)
 			done[n++] = is
 		else if (n == 0 || is != done[n - 1])
 			wrong("expected " (n > 0 ? done[n - 1] : "none") \
