@@ -1,9 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2154 # bats and job set them
-# What a call costs each rank as the job grows: collectives, messages, bytes and
-# file operations are counted, not seconds.  Two ranks a node, sets of two.
-# Prints a table; the laws are those of lib/scr/README.md.
+# What a call costs each rank as the job grows, and as a rank has more files:
+# collectives, messages, bytes and file operations are counted, not seconds.  Two
+# ranks a node, sets of two.  Prints a table; the laws are those of
+# lib/scr/README.md.
 
 load helper
 
@@ -13,65 +14,104 @@ setup()
 	export SCR_FLUSH=4 SCR_SET_SIZE=2 JOB_LIMIT=600
 }
 
-# count RANKS: counts of a first run, of a restart from the caches, and of a
-# restart from the prefix, into the file $BATS_TEST_TMPDIR/RANKS.
+# rows NAME NEW: of what the job has printed, the lines of a call, by a new name,
+# to $out.
+rows()
+{
+	sed -n "s/^$1 /$2 /p" <<<"$output" >>"$out"
+}
+
+# count RANKS FILES: counts of a first run, of a restart from the caches, of one
+# after a lost node, and of one from the prefix, into $BATS_TEST_TMPDIR/RANKS.FILES.
 count()
 {
-	local map out=$BATS_TEST_TMPDIR/$1 nodes=$(($1 / 2))
+	local map out=$BATS_TEST_TMPDIR/$1.$2 nodes=$(($1 / 2))
 
 	map=$(seq 0 $(($1 - 1)) | awk '{ print int($1 / 2) }' | xargs)
 	rm -rf "${NODES:?}"/* "${PREFIX:?}"/.scr "${PREFIX:?}"/*
-	job "$map" app_growth write
+	job "$map" app_growth write "$2"
 	assert_status 0
 	printf '%s\n' "$output" >"$out"
-	job "$map" app_growth restart
+	job "$map" app_growth restart "$2"
 	assert_status 0
-	sed -n 's/^Init /Init_cached /p' <<<"$output" >>"$out"
-	grep -E '^(Start|Complete)_restart' <<<"$output" >>"$out"
+	rows Init Init_cached
+	rows Have_restart Have_restart
+	rows Start_restart Start_restart
+	rows Complete_restart Complete_restart
+	lose 0
+	job "$map" app_growth restart "$2"
+	assert_status 0
+	rows Init Init_rebuild
 	# shellcheck disable=SC2046 # numbers
 	lose $(seq 0 $((nodes - 1)))
-	job "$map" app_growth restart
+	job "$map" app_growth restart "$2"
 	assert_status 0
-	sed -n 's/^Have_restart /Have_restart_fetch /p' <<<"$output" >>"$out"
+	rows Have_restart Have_restart_fetch
 }
 
-# table RANKS...: counts of rank 0 and of the others, side by side.
-table()
+# Tables, laws: sizes are "RANKS.FILES" of those counted.  Counts of rank 0 are
+# in $4, the most of another rank is in $5.
+sizes()
 {
 	local n
 
 	for n; do
 		sed "s/^/$n /" "$BATS_TEST_TMPDIR/$n"
-	done | awk -v all="$*" '
+	done
+}
+
+# table SIZE...: counts of rank 0 and of the others, side by side, and the law of
+# a growing job, from the first size to the last: constant ("1"), or what each
+# rank more costs.
+table()
+{
+	sizes "$@" | awk -v all="$*" '
+	function law(of, row) {
+		first = of[row, size[1]]
+		last = of[row, size[n]]
+		if (last <= first)
+			return "1"
+		return sprintf("1 + %.2g P", (last - first) / more)
+	}
 	!(($2, $3) in seen) { seen[$2, $3]; order[++rows] = $2 SUBSEP $3 }
-	{ cell[$2, $3, $1] = $4 "/" $5; some[$2, $3] += $4 + $5 }
+	{
+		cell[$2, $3, $1] = $4 "/" $5
+		some[$2, $3] += $4 + $5
+		zero[$2, $3, $1] = $4
+		other[$2, $3, $1] = $5
+	}
 	END {
-		n = split(all, ranks)
-		printf "# %-19s %-12s", "rank 0/others", "ranks:"
+		n = split(all, size)
+		printf "# %-18s %-11s", "rank 0/others", "ranks.files:"
 		for (i = 1; i <= n; i++)
-			printf " %12s", ranks[i]
-		print ""
+			printf " %12s", size[i]
+		more = int(size[n]) - int(size[1])
+		laws = substr(size[1], index(size[1], ".")) == \
+			substr(size[n], index(size[n], "."))
+		print laws ? "  law (P: ranks)" : ""
 		for (r = 1; r <= rows; r++) {
 			split(order[r], k, SUBSEP)
 			if (some[k[1], k[2]] == 0)
 				continue
-			printf "# %-19s %-12s", k[1], k[2]
+			printf "# %-18s %-11s", k[1], k[2]
 			for (i = 1; i <= n; i++)
-				printf " %12s", cell[k[1], k[2], ranks[i]]
-			print ""
+				printf " %12s", cell[k[1], k[2], size[i]]
+			print laws ? "  " law(zero, order[r]) ", " \
+				law(other, order[r]) : ""
 		}
 	}' >&3
 }
 
-# grows RANKS RANKS: check the laws between two sizes of the job; print what
-# breaks one.
+# grows SIZE SIZE: check the laws between two sizes of the job; print what breaks
+# one.
 grows()
 {
-	awk -v p="$1" -v q="$2" '
-	# Small numbers get more digits, and paths other homes.
+	awk -v p="${1%.*}" -v q="${2%.*}" '
+	# Small numbers get more digits, and paths other homes; in a small job
+	# ranks have several duties, and need no message for that.
 	function most(c, was) {
 		if (c == "messages" || c == "bytes")
-			return was + 10
+			return was + 16
 		# Of the makers of two directories one makes their parent.
 		if (c == "fileops")
 			return was + 3
@@ -104,22 +144,80 @@ grows()
 	END { exit bad }' "$BATS_TEST_TMPDIR/$1" "$BATS_TEST_TMPDIR/$2"
 }
 
-@test "4 and 16 ranks: no rank does more in the larger job" {
-	count 4
-	count 16
-	table 4 16
-	try grows 4 16
-	[[ -z $output ]] || failed "a law is broken"
+# crosses RANKS RANKS FILES FILES: what more files of each rank cost a rank does
+# not depend on how many ranks there are, but for the lists of a part of
+# rank2file; print what breaks this.
+crosses()
+{
+	sizes "$1.$3" "$1.$4" "$2.$3" "$2.$4" | awk -v p="$1" -v q="$2" \
+		-v f="$3" -v g="$4" '
+	!(($2, $3) in seen) { seen[$2, $3]; order[++rows] = $2 SUBSEP $3 }
+	{
+		zero[$2, $3, $1] = $4
+		other[$2, $3, $1] = $5
+	}
+	function more(of, row, ranks) {
+		return of[row, ranks "." g] - of[row, ranks "." f]
+	}
+	function check(who, row, few, many, room) {
+		if (many > few + room) {
+			sub(SUBSEP, " ", row)
+			print row, who ": " (g - f) " files more cost " few \
+				" with " p " ranks, " many " with " q
+			bad = 1
+		}
+	}
+	END {
+		for (r = 1; r <= rows; r++) {
+			split(order[r], k, SUBSEP)
+			room = part = 0
+			# Each file more goes to one rank more, if there are
+			# so many; paths have more digits.
+			if (k[2] == "messages")
+				room = 3 * (g - f)
+			if (k[2] == "fileops")
+				room = 3
+			if (k[2] == "msgbytes")
+				room = 1500 + more(other, order[r], p) / 200
+			if (k[2] == "msgbytes" && (k[1] == "with_flush" ||
+			    k[1] == "Have_restart_fetch"))
+				part = (g - f) * (q - p) * 60
+			check("rank 0", order[r], more(zero, order[r], p),
+				more(zero, order[r], q), room + part)
+			check("another rank", order[r], more(other, order[r], p),
+				more(other, order[r], q), room)
+		}
+		exit bad
+	}'
 }
 
-@test "64 and 256 ranks, too" {
+@test "4, 16 and 64 ranks: no rank does more in the larger job" {
+	count 4 2
+	count 16 2
+	count 64 2
+	table 4.2 16.2 64.2
+	try grows 4.2 16.2
+	assert_status 0
+	try grows 4.2 64.2
+	assert_status 0
+}
+
+@test "2 and 32 files of a rank: no cost grows with ranks times files" {
+	count 4 2
+	count 4 32
+	count 16 2
+	count 16 32
+	table 4.2 4.32 16.2 16.32
+	try crosses 4 16 2 32
+	assert_status 0
+}
+
+@test "256 ranks, too" {
 	[[ -n ${SCRKIT_SLOW-} ]] || skip "slow"
-	count 4
-	count 64
-	count 256
-	table 4 64 256
-	try grows 4 64
-	[[ -z $output ]] || failed "a law is broken"
-	try grows 64 256
-	[[ -z $output ]] || failed "a law is broken"
+	count 4 2
+	count 64 2
+	count 256 2
+	table 4.2 64.2 256.2
+	try grows 64.2 256.2
+	assert_status 0
 }
