@@ -13,6 +13,7 @@
 #include "io.h"
 #include "meta/dataset_dir.h"
 #include "meta/log.h"
+#include "room.h"
 #include "site/jobfiles.h"
 
 #define LOG_FILE "log"
@@ -33,19 +34,21 @@ append_log(const char *prefix, const struct buf *line, struct error *err)
 	if (dir < 0)
 		return -1;
 	fd = io_open(dir, LOG_FILE, O_WRONLY | O_APPEND | O_CREAT, 0600, &why);
-	close(dir);
-	if (fd < 0)
-		return error_as(err, &why, "%s/%s/%s", prefix, SCR_DIR,
-				why.text);
-	n = write(fd, line->data, line->len);
-	if (n >= 0 && (size_t)n < line->len)
+	if (fd >= 0)
+		n = write(fd, line->data, line->len);
+	if (fd >= 0 && n >= 0 && (size_t)n < line->len)
 		errno = ENOSPC;
-	else if (n >= 0)
+	else if (fd >= 0 && n >= 0)
 		rc = 0;
-	if (rc < 0)
-		error_sys(err, "%s/%s/%s: cannot add a line", prefix, SCR_DIR,
-			  LOG_FILE);
-	close(fd);
+	if (fd >= 0 && rc < 0)
+		error_sys(&why, LOG_FILE ": cannot add a line");
+	if (rc < 0) {
+		error_as(err, &why, "%s/%s/%s", prefix, SCR_DIR, why.text);
+		room_explain(dir, line->len, err);
+	}
+	if (fd >= 0)
+		close(fd);
+	close(dir);
 	return rc;
 }
 

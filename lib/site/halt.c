@@ -12,6 +12,7 @@
 #include "kvtree/kvtree.h"
 #include "meta/dataset_dir.h"
 #include "path.h"
+#include "room.h"
 #include "str.h"
 
 #define BACKUP HALT_FILE ".bak"
@@ -217,6 +218,8 @@ write_tree(int dir, int fd, struct halt_state *s, const struct buf *old,
 
 	if (rc == 0) {
 		rc = io_rewrite(fd, s->path.data, raw.data, raw.len, err);
+		if (rc < 0)
+			room_explain(dir, raw.len, err);
 		if (rc < 0 && old->len > 0)
 			(void)io_rewrite(fd, HALT_FILE, old->data, old->len,
 					 NULL);
@@ -284,6 +287,8 @@ halt_update(const char *prefix, unsigned flags,
 	rc = open_scr(prefix, make, &dir, err);
 	if (dir >= 0) {
 		fd = io_open_locked(dir, HALT_FILE, make, HALT_WAIT, &why);
+		if (fd < 0)
+			room_explain(dir, 0, &why);
 		if (fd >= 0)
 			rc = change_file(dir, fd, &c, err);
 		else if (make || why.kind != ERROR_ABSENT)

@@ -143,12 +143,14 @@ inside() {
 				cp -a p packed &&
 				scr_container -q -p packed pack 4 || exit 1
 				cp -a packed mnt/packed && mkdir mnt/out || exit 2
+				rm mnt/p/.scr/scr.dataset.2/{filemap_,redd}* || exit 2
 				fill $0
 				$1 2>err && { echo "did it"; exit 3; }
 				cat err
 				grep -q "mnt: .* free" err || exit 4
 				[[ $0 != inodes ]] || grep -q "no inode" err || exit 5
-				[[ -z $(find mnt -name "*.tmp") ]] || exit 6' \
+				[[ -z $(find mnt -name "*.tmp") ]] || exit 6
+				[[ ! -e mnt/p/.scr/halt.scr ]] || exit 7' \
 				"$what" "$line" || failed "$what: $line"
 		done <<-'END'
 			scr_archive -p p export -o mnt/out/archive 4
@@ -158,6 +160,10 @@ inside() {
 			scr_container -p mnt/packed unpack 4
 			scr_container -p mnt/p pack 1
 			scr_container -p mnt/packed repack --size 50000 4
+			scr_index -p mnt/p --build 1 --checksums
+			scr_rebuild -p mnt/p --protect xor --set-size 2 2
+			scr_halt -c 3 mnt/p
+			env SCR_LOG_ENABLE=1 scr_env log-event -p mnt/p -T NOTE
 		END
 	done
 }
