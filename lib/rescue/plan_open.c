@@ -171,10 +171,7 @@ plan_read_header(const struct planner *w, struct plan_set *s, uint32_t member,
 		goto out;
 	}
 	if (read_image(&f, member, table, h, &state, &local) < 0) {
-		/* The body behind a damaged header is used only if the file is
-		 * not packed. */
-		rc = bad_member(m, m->red->nsegs > 0 ? RED_DAMAGED : state,
-				arena, &local, err);
+		rc = bad_member(m, state, arena, &local, err);
 		goto out;
 	}
 	rc = 0;
@@ -449,16 +446,18 @@ body_answers(const struct planner *w, const struct plan_member *m)
 }
 
 /* The body behind a damaged header is used only if the file has the expected
- * size, because then the body is at the expected offset; and behind an unread
- * header, if that was not the failure of the whole file. */
+ * size, because then the body is at the expected offset; if it was packed, and
+ * stays so; and behind an unread header, if that was not the failure of the
+ * whole file. */
 static void
 check_salvage(const struct planner *w, const struct plan_set *s,
-	      uint32_t member)
+	      uint32_t member, bool packed)
 {
 	struct plan_member *m = &s->members[member];
 
 	if (m->red->header == NULL ||
 	    m->file_size != m->red->body_start + m->red->body_size ||
+	    (packed && m->red->nsegs == 0) ||
 	    (m->unread && !body_answers(w, m)))
 		m->state = RED_DAMAGED;
 }
@@ -468,6 +467,7 @@ settle_member(const struct planner *w, struct plan_set *s, uint32_t member,
 	      const struct facts *f, struct arena *arena, struct error *err)
 {
 	struct plan_member *m = &s->members[member];
+	const bool packed = m->red->nsegs > 0;
 
 	if (m->state == RED_PRESENT)
 		check_size(s, member, f->lists);
@@ -477,7 +477,7 @@ settle_member(const struct planner *w, struct plan_set *s, uint32_t member,
 		return -1;
 	plan_renew_place(s, member);
 	if (m->state == RED_HEADER_DAMAGED)
-		check_salvage(w, s, member);
+		check_salvage(w, s, member, packed);
 	return 0;
 }
 

@@ -344,14 +344,6 @@ copy_body(struct body_copy *c, const struct stripe *to, struct error *err)
 	return transfer(&src, to, from.len, &how, err);
 }
 
-/* Is the body behind a damaged header used? */
-static bool
-uses_body(const struct plan_set *s, const struct plan_member *m)
-{
-	return s->salvage && m->state == RED_HEADER_DAMAGED &&
-	       m->fate == FATE_REBUILD;
-}
-
 static int
 copy_bodies(struct rebuild_run *r, struct error *err)
 {
@@ -361,7 +353,9 @@ copy_bodies(struct rebuild_run *r, struct error *err)
 		for (uint32_t m = 0; m < s->n; m++) {
 			struct body_copy c = { r, r->of[i], m, false };
 
-			if (uses_body(s, &s->members[m]) &&
+			/* A packed one stays where it is. */
+			if (plan_uses_body(s, &s->members[m]) &&
+			    s->members[m].red->nsegs == 0 &&
 			    copy_body(&c, &r->sets[i].new_body[m], err) < 0)
 				return -1;
 		}
@@ -376,7 +370,7 @@ tell_bodies(const struct rebuild_run *r)
 		const struct plan_set *s = &r->p->sets[r->of[i]];
 
 		for (uint32_t m = 0; m < s->n; m++)
-			if (uses_body(s, &s->members[m]))
+			if (plan_uses_body(s, &s->members[m]))
 				work_detail(r->work,
 					    "%s: header was damaged and is "
 					    "written anew; its contents, which "

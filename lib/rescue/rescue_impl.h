@@ -156,6 +156,14 @@ int plan_check_files(struct plan *p, const struct work *work, bool *look,
 int plan_check_red(const struct plan *p, const struct plan_member *m,
 		   bool *right, bool *wrong, struct error *err);
 
+/* Is the body behind a damaged header used? */
+static inline bool
+plan_uses_body(const struct plan_set *s, const struct plan_member *m)
+{
+	return s->salvage && m->state == RED_HEADER_DAMAGED &&
+	       m->fate == FATE_REBUILD;
+}
+
 /* Called before and after a rebuild writes into containers.  The function
  * plan_begin_packed() marks on disk all segments to be written and extends the
  * containers; *marked is set if there are any.  The function plan_end_packed()

@@ -423,3 +423,44 @@ lost() {
 		reads 3
 	done
 }
+
+# The headers of the other members have all that the lost one had.
+@test "the header of a packed redundancy file is damaged, and data are lost" {
+	local type n status file k=
+
+	for type in XOR RS; do
+		rm -rf plain p
+		[[ $type == XOR ]] || k="-k 1"
+		# shellcheck disable=SC2086 # words
+		"$GEN/gen_dataset" -q --prefix plain --ranks 4 --nodes 4 \
+			--files 2 --size 3000,1500 --recorded-prefix /job/p \
+			-t $type --set-size 4 $k
+		scr_index -q -p plain --build 1 --checksums
+		cp -a plain p
+		scr_container -q -p p pack --size 8000 --with-redundancy 1
+		file=$(scr_container -p p list 1 | sed -n 's/.*rank_2_0.ckpt  \(\S*\) .*/\1/p')
+		# Of one rank the header, of another the data.
+		flip $meta/.scr/red.1.scr 300
+		rm "$meta/$file"
+		cp -a p damaged
+		for ((n = 1; n < 200; n++)); do
+			status=0
+			LD_PRELOAD=$SHIM SHIM_KILL_AT=$n \
+				scr_rebuild -q -p p 1 || status=$?
+			((status > 100)) || break
+			try scr_rebuild -p p 1
+			[[ $status == 0 ]] ||
+				failed "$type, killed at $n"
+			rm -rf p
+			cp -a damaged p
+		done
+		try scr_rebuild -p p 1
+		assert_status 0
+		try scr_index -p p --verify --deep --checksums
+		assert_status 0
+		scr_container -q -p p verify 1
+		scr_container -q -p p unpack 1
+		diff -r plain/ckpt.1 p/ckpt.1
+		rm -rf damaged
+	done
+}
