@@ -47,7 +47,8 @@ struct deep_result {
 
 /* Verify all sets of a plan that was made with PLAN_HEADERS.  Of `work` (may be
  * NULL), threads, memory and progress are used.  Returns 0 even with findings,
- * also of files that cannot be read, or -1 on error; the caller frees *out with deep_free(). */
+ * also of files that cannot be read, or -1 on error; the caller frees *out with
+ * deep_free(). */
 int deep_check(struct plan *p, const struct work *work, struct deep_result *out,
 	       struct error *err);
 void deep_free(struct deep_result *r);
