@@ -28,6 +28,7 @@
 #include "num.h"
 #include "path.h"
 #include "progress.h"
+#include "room.h"
 #include "scavenge/scavenge_impl.h"
 #include "site/eventlog.h"
 #include "site/job.h"
@@ -316,6 +317,11 @@ supersede(const struct copying *c, enum catalogue_identity which,
 
 	if (catalogue_identify(s->prefix, c->d->id, (int64_t)c->d->created, &is,
 			       err) < 0)
+		return -1;
+	/* There is no way back: the old one stays if the new has no room. */
+	if (is == which && which == CATALOGUE_ANOTHER &&
+	    room_check(catalogue_prefix_fd(s->prefix), c->d->bytes,
+		       "another dataset with this number", err) < 0)
 		return -1;
 	/* Later, what was copied so far stays. */
 	return is != which ? 0

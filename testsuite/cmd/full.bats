@@ -239,6 +239,28 @@ END
 	done
 }
 
+@test "another dataset with the same number: without room for it, the old stays" {
+	scenes
+	inside 'make
+		"$GEN/gen_dataset" -q -p mnt/p -n 4 -m 1 -s 20000 -t SINGLE \
+			-i 4 --name old --time 1600000000 --lose "" &&
+		scr_index -q -p mnt/p --build 4 || exit 1
+		cp -a mnt/p/old old
+		scene_postrun
+		fill bytes
+		! $what >out 2>err || exit 2
+		cat err
+		grep -q "mnt: .* needed.*, .* free" err || exit 3
+		scr_index -p mnt/p --all | grep -q "4 YES .* old" || exit 4
+		scr_index -p mnt/p --verify --checksums id:4 || exit 5
+		diff -r old mnt/p/old || exit 6
+		rm mnt/bytes
+		$what || exit 7
+		scr_index -p mnt/p --all | grep -q "4 YES .* t4" || exit 8
+		scr_index -p mnt/p --verify --checksums id:4' >shown 2>&1 ||
+		failed "$?" "$(<shown)"
+}
+
 @test "an index of 10,000 datasets: the reserve suffices" {
 	local full verb left kind
 
