@@ -370,11 +370,6 @@ int catalogue_delete_all(struct catalogue *c, const int64_t *ids, size_t count,
 			 const struct delete_listener *listener,
 			 struct error *err);
 
-/* The same for one dataset. */
-int catalogue_delete(struct catalogue *c, int64_t id,
-		     const struct catalogue_options *o,
-		     struct delete_result *out, struct error *err);
-
 /*
  * Return the ids of the datasets that scr_index --prune deletes, oldest first,
  * for mem_free(): all checkpoints, valid or not, that are older than the `keep`

@@ -505,23 +505,3 @@ catalogue_delete_all(struct catalogue *c, const int64_t *ids, size_t count,
 	index_free(ix);
 	return rc;
 }
-
-static void
-take_result(void *arg, int64_t id, const struct delete_result *r,
-	    const struct error *why)
-{
-	(void)id;
-	(void)why;
-	*(struct delete_result *)arg = *r;
-}
-
-int
-catalogue_delete(struct catalogue *c, int64_t id,
-		 const struct catalogue_options *o, struct delete_result *out,
-		 struct error *err)
-{
-	const struct delete_listener listener = { take_result, out };
-
-	memset(out, 0, sizeof(*out));
-	return catalogue_delete_all(c, &id, 1, o, &listener, err);
-}

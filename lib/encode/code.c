@@ -358,13 +358,6 @@ recipe_add(const struct recipe *r, unsigned i, size_t len, const void *in,
 		field_add(&m, i, len, in, out);
 }
 
-bool
-code_solvable(const struct code *c, unsigned stripe, const bool *lost)
-{
-	(void)stripe; /* any n - k chunks of a stripe suffice */
-	return count_lost(c, lost) <= c->k;
-}
-
 unsigned char
 code_coefficient(const struct code *c, unsigned row, unsigned member)
 {

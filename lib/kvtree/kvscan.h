@@ -143,16 +143,6 @@ kvscan_u64(struct kvscan *s)
 	return n;
 }
 
-static inline uint32_t
-kvscan_u32(struct kvscan *s)
-{
-	uint64_t n = kvscan_u64(s);
-
-	if (n > UINT32_MAX)
-		s->odd = true;
-	return (uint32_t)n;
-}
-
 static inline const char *
 kvscan_text(struct kvscan *s)
 {

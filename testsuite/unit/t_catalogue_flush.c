@@ -244,15 +244,26 @@ test_sums(void)
 
 /* --- Delete --- */
 
+static void
+take_result(void *arg, int64_t id, const struct delete_result *r,
+	    const struct error *why)
+{
+	(void)id;
+	(void)why;
+	*(struct delete_result *)arg = *r;
+}
+
 static int
 delete_once(void *arg, struct error *err)
 {
 	struct catalogue *c = catalogue_open(place, err);
-	struct delete_result *r = arg;
+	const struct delete_listener listener = { take_result, arg };
+	const int64_t id = SCENE_ID;
 	int rc = -1;
 
+	memset(arg, 0, sizeof(struct delete_result));
 	if (c != NULL)
-		rc = catalogue_delete(c, SCENE_ID, &options, r, err);
+		rc = catalogue_delete_all(c, &id, 1, &options, &listener, err);
 	catalogue_close(c);
 	return rc;
 }

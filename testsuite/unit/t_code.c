@@ -50,9 +50,7 @@ losses_right(const struct stripe *s, const bool *lost)
 
 	for (unsigned m = 0; m < s->code.n; m++)
 		nlost += lost[m];
-	if (code_solvable(&s->code, s->number, lost) != (nlost <= s->code.k))
-		right = false;
-	else if (nlost > s->code.k)
+	if (nlost > s->code.k)
 		right = r == NULL && err.kind == ERROR_LOST;
 	else
 		right = r != NULL && members_right(r, s, lost) &&
