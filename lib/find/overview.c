@@ -80,23 +80,13 @@ sort_entries(struct overview *s)
 		qsort(s->entries, s->count, sizeof(*s->entries), by_id);
 }
 
-/* Copy a descriptor, including its strings, which are freed with their tree. */
+/* Copy a descriptor, whose strings are freed with their tree. */
 static int
 keep_desc(struct overview *s, struct overview_entry *e, const struct dataset *d,
 	  struct error *err)
 {
-	const char **const strings[] = { &e->desc.name, &e->desc.user,
-					 &e->desc.job_name, &e->desc.job_id,
-					 &e->desc.cluster };
-
-	e->desc = *d;
-	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
-		if (*strings[i] == NULL)
-			continue;
-		*strings[i] = arena_strdup(s->arena, *strings[i]);
-		if (*strings[i] == NULL)
-			return error_no_memory(err);
-	}
+	if (dataset_copy(&e->desc, d, s->arena, err) < 0)
+		return -1;
 	if (e->name == NULL)
 		e->name = e->desc.name;
 	return 0;

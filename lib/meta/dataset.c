@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arena.h"
 #include "error.h"
 #include "json.h"
 #include "kvtree/fields.h"
@@ -74,6 +75,21 @@ dataset_write(struct kvtree *t, const struct dataset *d, struct error *err)
 		if (is_recorded(d, &fields[i]) &&
 		    field_write(&fields[i], t, d, err) < 0)
 			return -1;
+	return 0;
+}
+
+int
+dataset_copy(struct dataset *to, const struct dataset *from, struct arena *a,
+	     struct error *err)
+{
+	*to = *from;
+	for (size_t i = 0; i < NFIELDS; i++) {
+		const char **text = (void *)((char *)to + fields[i].at);
+
+		if (fields[i].kind == FIELD_TEXT && *text != NULL &&
+		    (*text = arena_strdup(a, *text)) == NULL)
+			return error_no_memory(err);
+	}
 	return 0;
 }
 

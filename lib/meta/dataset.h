@@ -39,6 +39,10 @@ int dataset_read(const struct kvtree *t, struct dataset *out,
  * ...).  Members that are not recorded are left out. */
 int dataset_write(struct kvtree *t, const struct dataset *d, struct error *err);
 
+/* Copy a record and its strings, into `a`. */
+int dataset_copy(struct dataset *to, const struct dataset *from,
+		 struct arena *a, struct error *err);
+
 /* Is the name usable: not empty, at most 1023 bytes, no control characters?
  * (Names with '/' or blanks are legal.) */
 bool dataset_name_ok(const char *name);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "arena.h"
 #include "json.h"
 #include "metatest.h"
 
@@ -63,6 +64,33 @@ test_parts(void)
 	ok(d.is_ckpt, "... but is a checkpoint");
 	kvtree_free(t);
 	kvtree_free(copy);
+}
+
+static void
+test_copy(void)
+{
+	struct kvtree *t = tree_of("ID>1\nNAME>a\nFLAG_CKPT>1\nFLAG_OUTPUT>0\n"
+				   "USER>u\nJOBNAME>n\nJOBID>j\nCLUSTER>c\n");
+	struct kvtree *want = tree_of("ID>1\nNAME>a\nFLAG_CKPT>1\n"
+				      "FLAG_OUTPUT>0\nUSER>u\nJOBNAME>n\n"
+				      "JOBID>j\nCLUSTER>c\n");
+	struct kvtree *got = kvtree_new(NULL);
+	struct arena *a = arena_new();
+	struct dataset d, copy;
+
+	ok(dataset_read(t, &d, NULL) == 0 &&
+		   dataset_copy(&copy, &d, a, NULL) == 0,
+	   "a record is copied");
+	ok(copy.name != d.name && copy.user != d.user &&
+		   copy.job_name != d.job_name && copy.job_id != d.job_id &&
+		   copy.cluster != d.cluster,
+	   "... with its strings");
+	kvtree_free(t);
+	ok(dataset_write(got, &copy, NULL) == 0 && tree_same(got, want, false),
+	   "... and lasts longer");
+	arena_free(a);
+	kvtree_free(got);
+	kvtree_free(want);
 }
 
 static void
@@ -248,6 +276,7 @@ main(void)
 {
 	test_round_trip();
 	test_parts();
+	test_copy();
 	test_refused();
 	test_damage();
 	test_names();
