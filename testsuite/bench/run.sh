@@ -263,7 +263,8 @@ nodes_clear="rm -rf $BED_DIR/pfs/*; mkdir $BED_DIR/pfs/ref"
 nodes_clear+="; cp -a $tmp/job $BED_DIR/pfs/p"
 
 # ratios NAME GOAL: a line as of pairs from lines "OURS REFERENCE" in seconds,
-# and the same in processor seconds.
+# and the same in processor seconds.  Only the seconds count for the goal: what
+# ranks wait for each other is in no processor time.
 ratios() {
 	awk -v name="$1" -v goal="$2" '
 		function sort(v, n,  i, j, x) {
@@ -287,7 +288,7 @@ ratios() {
 				exit 1
 			m = median(r, n)
 			cpu = median(c, n)
-			met = m <= goal + 0 || cpu <= goal + 0
+			met = m <= goal + 0
 			printf "%s\t%.4f\t%.4f\t%.2f\t%.2f..%.2f\t%s\t%s\t%s\n",
 				name, median(a, n), median(b, n), m, r[1], r[n],
 				cpu < 1e9 ? sprintf("%.2f", cpu) : "-", goal, goal == "-" ? "-" : met ? "met" : "MISSED"
