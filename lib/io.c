@@ -435,8 +435,8 @@ sync_parent(int dirfd, const char *name, struct error *err)
 }
 
 int
-io_replace(int dirfd, const char *name, const void *data, size_t len,
-	   mode_t mode, struct error *err)
+io_replace_lazy(int dirfd, const char *name, const void *data, size_t len,
+		mode_t mode, struct error *err)
 {
 	char temp[PATH_MAX];
 	struct stat old;
@@ -471,7 +471,16 @@ out:
 		unlinkat(dirfd, temp, 0);
 	if (fd >= 0)
 		close(fd);
-	return rc < 0 ? -1 : sync_parent(dirfd, name, err);
+	return rc < 0 ? -1 : 0;
+}
+
+int
+io_replace(int dirfd, const char *name, const void *data, size_t len,
+	   mode_t mode, struct error *err)
+{
+	if (io_replace_lazy(dirfd, name, data, len, mode, err) < 0)
+		return -1;
+	return sync_parent(dirfd, name, err);
 }
 
 int

@@ -85,6 +85,11 @@ int io_open(int dirfd, const char *name, int flags, mode_t mode,
 int io_replace(int dirfd, const char *name, const void *data, size_t len,
 	       mode_t mode, struct error *err);
 
+/* The same without fsync of the directory: for the first of several files, or
+ * if the old contents serve as well after a crash. */
+int io_replace_lazy(int dirfd, const char *name, const void *data, size_t len,
+		    mode_t mode, struct error *err);
+
 /* May the file `path`, which the user chose, be written by a rename?  A device
  * or a pipe would be replaced by a file: anything but a regular file (links are
  * followed) or nothing is ERROR_USAGE. */

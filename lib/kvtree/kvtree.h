@@ -198,6 +198,10 @@ struct kvtree *kvtree_read_beneath(int dirfd, const char *rel, struct stat *st,
 int kvtree_write_file(const struct kvtree *t, int dirfd, const char *name,
 		      struct error *err);
 
+/* The same by io_replace_lazy(). */
+int kvtree_write_lazy(const struct kvtree *t, int dirfd, const char *name,
+		      struct error *err);
+
 /* --- Print (formats.md 12) --- */
 
 enum kvtree_style {

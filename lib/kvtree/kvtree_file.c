@@ -47,9 +47,12 @@ kvtree_read_beneath(int dirfd, const char *rel, struct stat *st,
 	return t;
 }
 
-int
-kvtree_write_file(const struct kvtree *t, int dirfd, const char *name,
-		  struct error *err)
+typedef int replace_fn(int dirfd, const char *name, const void *data,
+		       size_t len, mode_t mode, struct error *err);
+
+static int
+write_by(replace_fn *replace, const struct kvtree *t, int dirfd,
+	 const char *name, struct error *err)
 {
 	struct buf image = BUF_INIT;
 	int rc = kvtree_encode(t, &image, err);
@@ -57,7 +60,21 @@ kvtree_write_file(const struct kvtree *t, int dirfd, const char *name,
 	if (rc < 0)
 		error_wrap(err, "%s", name);
 	else
-		rc = io_replace(dirfd, name, image.data, image.len, 0666, err);
+		rc = replace(dirfd, name, image.data, image.len, 0666, err);
 	buf_free(&image);
 	return rc;
+}
+
+int
+kvtree_write_file(const struct kvtree *t, int dirfd, const char *name,
+		  struct error *err)
+{
+	return write_by(io_replace, t, dirfd, name, err);
+}
+
+int
+kvtree_write_lazy(const struct kvtree *t, int dirfd, const char *name,
+		  struct error *err)
+{
+	return write_by(io_replace_lazy, t, dirfd, name, err);
 }

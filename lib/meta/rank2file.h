@@ -221,6 +221,7 @@ int rank2file_store(int dirfd, const char *base, const struct rank2file *r,
  * rank2file_store_part() for the ranks from `first`, a multiple of
  * RANK2FILE_PART_RANKS, for which alone `r` has entries.  When all have, one
  * calls rank2file_store_top(), which removes parts that are not of this map.
+ * Each process syncs the directory at last.
  */
 int rank2file_store_part(int dirfd, const struct rank2file *r, size_t first,
 			 struct error *err);

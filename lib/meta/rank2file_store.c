@@ -428,8 +428,8 @@ rank2file_store_part(int dirfd, const struct rank2file *r, size_t first,
 	else if (part_file(&b, first, 0, &name, err) == 0 &&
 		 rank2file_encode_part(r, first, RANK2FILE_PART_RANKS, &image,
 				       err) == 0)
-		rc = io_replace(dirfd, name.data, image.data, image.len, 0666,
-				err);
+		rc = io_replace_lazy(dirfd, name.data, image.data, image.len,
+				     0666, err);
 	buf_free(&image);
 	buf_free(&name);
 	buf_free(&b.stem);
@@ -448,8 +448,8 @@ rank2file_store_top(int dirfd, size_t nranks, struct error *err)
 	if (rank2file_base_split(&b, RANK2FILE_FILE) < 0)
 		error_no_memory(err);
 	else if (encode_top(&b, &r, NULL, &name, &image, err) == 0)
-		rc = io_replace(dirfd, RANK2FILE_FILE, image.data, image.len,
-				0666, err);
+		rc = io_replace_lazy(dirfd, RANK2FILE_FILE, image.data,
+				     image.len, 0666, err);
 	if (rc == 0)
 		rc = dir_each(dirfd, RANK2FILE_FILE, remove_if_stale, &s, err);
 	buf_free(&image);

@@ -15,6 +15,7 @@
 #include "catalogue/catalogue.h"
 #include "catalogue/owners.h"
 #include "error.h"
+#include "io.h"
 #include "meta/dataset.h"
 #include "meta/dataset_dir.h"
 #include "meta/rank2file.h"
@@ -185,7 +186,8 @@ open_meta(const struct flushing *f, struct error *err)
 				 err);
 }
 
-/* The part leader: write the part. */
+/* The part leader: write the part.  Rank 0 goes on with the top file and the
+ * summary, with which its directory is synced. */
 static int
 write_part(struct flushing *f, const struct team_mail *in, struct error *err)
 {
@@ -206,6 +208,8 @@ write_part(struct flushing *f, const struct team_mail *in, struct error *err)
 	if (fd < 0)
 		return -1;
 	rc = rank2file_store_part(fd, &r, world->rank, err);
+	if (rc == 0 && world->rank != 0)
+		rc = io_sync_dir(fd, RANK2FILE_FILE, err);
 	close(fd);
 	return rc;
 }

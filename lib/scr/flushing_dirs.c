@@ -13,6 +13,7 @@
 #include "arena.h"
 #include "buf.h"
 #include "error.h"
+#include "io.h"
 #include "map.h"
 #include "mem.h"
 #include "path.h"
@@ -137,26 +138,45 @@ pass(const struct flushing *f, const struct team *t, struct dirs *d,
 	return team_agree(t, add_mail(got, &in, ranks, err), err);
 }
 
+/* Make the directory that `path` is in; with `sync`, what is in it has its name
+ * on disk then. */
+static int
+make_parent(int prefix_fd, const char *path, bool sync, struct error *err)
+{
+	const char *base = NULL;
+	const int fd =
+		path_open_parent(prefix_fd, path, true, DIR_MODE, &base, err);
+	const int rc = fd < 0 ? -1 : !sync ? 0 : io_sync_dir(fd, path, err);
+
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+/* Make a directory and those above it; their names are on disk then. */
+static int
+make_dir(int prefix_fd, const char *dir, struct error *err)
+{
+	struct buf path = BUF_INIT;
+	int rc = path_join(&path, dir, "x", err);
+
+	if (rc == 0)
+		rc = make_parent(prefix_fd, path.data, false, err);
+	while (rc == 0 && strchr(path.data, '/') != NULL) {
+		*strrchr(path.data, '/') = '\0';
+		rc = make_parent(prefix_fd, path.data, true, err);
+	}
+	buf_free(&path);
+	return rc;
+}
+
 static int
 make_all(const struct flushing *f, const struct dirs *d, struct error *err)
 {
-	struct buf path = BUF_INIT;
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < d->count; i++) {
-		const char *base = NULL;
-		int fd = -1;
-
-		rc = path_join(&path, d->list[i].path, "x", err);
-		if (rc == 0)
-			fd = path_open_parent(f->prefix_fd, path.data, true,
-					      DIR_MODE, &base, err);
-		if (fd < 0)
-			rc = -1;
-		else
-			close(fd);
-	}
-	buf_free(&path);
+	for (size_t i = 0; rc == 0 && i < d->count; i++)
+		rc = make_dir(f->prefix_fd, d->list[i].path, err);
 	return rc;
 }
 

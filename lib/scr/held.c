@@ -192,9 +192,11 @@ fill(const struct held *h, struct kvtree *t, struct error *err)
 	return 0;
 }
 
-/* Write it, if this rank has to. */
+/* Write it, if this rank has to; `lazy`: if the node crashes, the old one may
+ * come back. */
 static int
-write_cindex(const struct run *run, const struct held *h, struct error *err)
+write_cindex(const struct run *run, const struct held *h, bool lazy,
+	     struct error *err)
 {
 	const char *dir = run->stores.control->dir;
 	struct kvtree *t = NULL;
@@ -205,7 +207,8 @@ write_cindex(const struct run *run, const struct held *h, struct error *err)
 	t = kvtree_new(err);
 	fd = held_open_dir(dir, err);
 	if (t != NULL && fd >= 0 && fill(h, t, err) == 0)
-		rc = kvtree_write_file(t, fd, CINDEX_FILE, err);
+		rc = lazy ? kvtree_write_lazy(t, fd, CINDEX_FILE, err)
+			  : kvtree_write_file(t, fd, CINDEX_FILE, err);
 	if (fd >= 0)
 		close(fd);
 	kvtree_free(t);
@@ -290,9 +293,12 @@ discard(struct entry *e)
 	held_entry_free(e);
 }
 
-/* Remove all that is going: from each cindex first. */
+/* Remove all that is going: from each cindex first.  If it is evicted, the old
+ * cindex does no harm after a crash: of a half deleted dataset a file is
+ * missing, and a whole one may stay. */
 static int
-remove_going(const struct run *run, struct held *h, struct error *err)
+remove_going(const struct run *run, struct held *h, bool evicted,
+	     struct error *err)
 {
 	bool listed = false;
 	size_t left = 0;
@@ -302,7 +308,7 @@ remove_going(const struct run *run, struct held *h, struct error *err)
 		listed |= h->list[i]->going &&
 			  (h->list[i]->set.here || h->list[i]->set.older);
 	if (listed)
-		rc = write_cindex(run, h, err);
+		rc = write_cindex(run, h, evicted, err);
 	rc = team_agree(&run->world, rc, err);
 	for (size_t i = 0; i < h->count; i++) {
 		struct entry *e = h->list[i];
@@ -327,7 +333,7 @@ held_remove(struct run *run, int64_t id, struct error *err)
 	if (e == NULL)
 		return 0;
 	e->going = true;
-	return remove_going(run, run->held, err);
+	return remove_going(run, run->held, false, err);
 }
 
 int
@@ -337,7 +343,7 @@ held_purge(struct run *run, struct error *err)
 
 	for (size_t i = 0; i < h->count; i++)
 		h->list[i]->going = true;
-	return h->count > 0 ? remove_going(run, h, err) : 0;
+	return h->count > 0 ? remove_going(run, h, false, err) : 0;
 }
 
 /* Choose what goes, for one more dataset in `st`: the same on all ranks. */
@@ -385,7 +391,7 @@ held_start(struct run *run, const struct level *level, const struct dataset *d,
 		return error_set(err, ERROR_USAGE,
 				 "dataset %lld: it is in the cache already",
 				 (long long)d->id);
-	if (choose(h, level->store) && remove_going(run, h, err) < 0)
+	if (choose(h, level->store) && remove_going(run, h, true, err) < 0)
 		return -1;
 	e = held_entry(d, level->store, level->bypass);
 	rc = e == NULL ? error_no_memory(err)
@@ -414,13 +420,14 @@ held_place(struct run *run, int64_t id, struct error *err)
 	return team_agree(&run->world, make_dirs(run, s, false, err), err);
 }
 
-/* Make the names in the cache directory durable, if this rank has to. */
+/* Make the names in the cache directory durable, if this rank has to; that of a
+ * node was synced with all its files. */
 static int
 sync_dir(const struct held_set *s, struct error *err)
 {
 	int fd = -1, rc = 0;
 
-	if (s->store->sharers.rank != 0)
+	if (!s->store->global || s->store->sharers.rank != 0)
 		return 0;
 	fd = held_open_dir(s->store->dir, err);
 	if (fd < 0)
@@ -464,7 +471,7 @@ held_commit(struct run *run, const struct dataset *d, struct error *err)
 		rc = sync_dir(&e->set, err);
 	e->set.here = true;
 	if (rc == 0)
-		rc = write_cindex(run, run->held, err);
+		rc = write_cindex(run, run->held, false, err);
 	return team_agree(&run->world, rc, err);
 }
 
@@ -482,5 +489,5 @@ held_set_current(struct run *run, const char *name, struct error *err)
 	}
 	mem_free(h->current);
 	h->current = copy;
-	return team_agree(&run->world, write_cindex(run, h, err), err);
+	return team_agree(&run->world, write_cindex(run, h, false, err), err);
 }

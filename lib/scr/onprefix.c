@@ -471,8 +471,13 @@ write_note(const struct run *run, const struct dataset *d, bool on_pfs,
 		e.id = d->id;
 		rc = flush_put(t, &e, d, err) < 0 ? -1 : 1;
 	}
+	/* What is on the prefix is in the index, too: without the note it
+	 * would only be flushed again. */
 	if (rc > 0)
-		rc = kvtree_write_file(t, catalogue_scr_fd(c), FLUSH_FILE, err);
+		rc = on_pfs ? kvtree_write_lazy(t, catalogue_scr_fd(c),
+						FLUSH_FILE, err)
+			    : kvtree_write_file(t, catalogue_scr_fd(c),
+						FLUSH_FILE, err);
 	kvtree_free(t);
 	catalogue_close(c);
 	return rc;

@@ -259,7 +259,9 @@ output_complete(struct run *run, bool valid, const struct dataset **out,
 	run->out = NULL;
 	if (rc == 0)
 		rc = held_commit(run, &d, err);
-	if (rc == 0)
+	/* With bypass its files are in no cache: the flush that follows notes
+	 * where they are. */
+	if (rc == 0 && !s->bypass)
 		rc = outset_listed(run, &s->d, err);
 	note_end(run, s, written, rc == 0);
 	if (rc < 0) {
@@ -271,7 +273,8 @@ output_complete(struct run *run, bool valid, const struct dataset **out,
 		if (run->world.rank == 0)
 			say_debug(1, "Completed dataset %lld `%s'",
 				  (long long)s->d.id, s->d.name);
-		(void)flushing_output(run, s->d.id);
+		if (!flushing_output(run, s->d.id) && s->bypass)
+			(void)outset_listed(run, &s->d, NULL);
 	}
 	events_compute(run, true);
 	return rc;

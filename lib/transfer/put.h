@@ -90,6 +90,7 @@ struct put_options {
 	bool unlocked;	 /* another process may put the same files */
 	/* A mode, owner or time that the file system refuses is no error. */
 	bool lenient;
+	bool made; /* the directories exist, and their names are on disk */
 	struct put_guard guard; /* fn NULL: none */
 	/* Called for each file that got its name, with the modification time
 	 * that the file system stored.  Any thread may call it; -1 is passed on

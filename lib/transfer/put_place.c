@@ -196,7 +196,8 @@ put_place_changed(struct put *p, struct put_place *place, size_t placed)
 	place->dirty = true;
 	/* Parents may be new directories: sync each once.  For a directory
 	 * without its name, this comes with the name. */
-	for (; up != NULL && !up->used; up = up->is_new ? NULL : up->up)
+	for (; up != NULL && !up->used;
+	     up = up->is_new || p->o.made ? NULL : up->up)
 		up->used = up->dirty = true;
 	pthread_mutex_unlock(&p->lock);
 }
