@@ -5,46 +5,12 @@
 # in the places of files and directories.
 
 load helper
-
-: "${GEN:=$BIN/../gen}"
-
-setup() {
-	cd "$BATS_TEST_TMPDIR" || return 1
-	umask 022
-	export SCR_USER_NAME=genuser
-}
-
-# make OPTION...: make dataset 1 on prefix p, 8 ranks on 4 nodes, and their
-# caches, of which local is that of one node; put it into the index.
-make() {
-	"$GEN/gen_dataset" -q -p p --nodes-dir nodes -n 8 -m 4 -f 2 \
-		-s 9000,700 --recorded-prefix "$PWD/p" --layout both \
-		--lose "" "$@"
-	ln -sfn nodes/node0 local
-	scr_index -q -p p --build 1
-}
+load plant
 
 # Kinds of what is no regular file.  Only root makes a device.
 kinds() {
 	echo fifo socket dir link_fifo
-	((EUID != 0)) || echo device link_device
-}
-
-# plant KIND PATH [CANARY]: put it at the path.
-plant() {
-	rm -rf "$2" "$2.to"
-	mkdir -p "${2%/*}"
-	case $1 in
-	fifo) mkfifo "$2" ;;
-	socket) python3 -c 'import socket, sys
-socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$2" ;;
-	dir) mkdir "$2" ;;
-	device) mknod -m 666 "$2" c 1 3 ;; # as /dev/null
-	link_*)
-		plant "${1#link_}" "$2.to"
-		ln -s "$PWD/$2.to" "$2"
-		;;
-	esac
+	((EUID != 0)) || echo sink link_sink
 }
 
 # Type, mode, owner, device, inode and time of status change.

@@ -7,26 +7,9 @@
 # A part of all pairs; SCRKIT_SLOW: all of them.
 
 load helper
-
-: "${GEN:=$BIN/../gen}"
+load plant
 
 bats_require_minimum_version 1.5.0
-
-setup() {
-	cd "$BATS_TEST_TMPDIR" || return 1
-	umask 022
-	export SCR_USER_NAME=genuser
-}
-
-# make OPTION...: make dataset 1 on prefix p, 8 ranks on 4 nodes, and their
-# caches, and put it into the index.
-make() {
-	"$GEN/gen_dataset" -q -p p --nodes-dir nodes -n 8 -m 4 -f 2 \
-		-s 9000,700 --recorded-prefix "$PWD/p" --layout both \
-		--lose "" "$@"
-	ln -sfn nodes/node0 local
-	scr_index -q -p p --build 1
-}
 
 # Everything that commands open below a prefix.
 names() {
@@ -137,28 +120,6 @@ node_commands() {
 kinds() {
 	echo link dangling loop fifo socket dir sparse
 	((EUID != 0)) || echo device hardlink
-}
-
-# plant KIND PATH: put something else in the place of a file.
-plant() {
-	[[ $1 == sparse ]] || rm -rf "$2"
-	mkdir -p "${2%/*}"
-	case $1 in
-	link) ln -s "$PWD/canary" "$2" ;;
-	dangling) ln -s "$PWD/made" "$2" ;;
-	loop) ln -s "${2##*/}" "$2" ;;
-	fifo) mkfifo "$2" ;;
-	socket) (cd "${2%/*}" && python3 -c 'import socket, sys
-socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "${2##*/}") ;;
-	dir) mkdir "$2" ;;
-	device) mknod "$2" c 1 5 ;; # /dev/zero has no end
-	hardlink) ln canary "$2" ;;
-	sparse)
-		# What was there, and a terabyte behind it.
-		[[ ! -d $2 ]] || rm -rf "$2"
-		truncate -s 1T "$2"
-		;;
-	esac
 }
 
 is_planted() {
