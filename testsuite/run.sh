@@ -7,6 +7,9 @@
 #
 #     run.sh [--only TEXT] [--jobs N] [--quick] SUITE:TREE...
 #
+# build/results has a line for each test of a bats file: suite, file, "ok", "not
+# ok" or "skip", milliseconds, name; separated by tabs.
+#
 # TREE is a build tree, such as build/plain.  Suites:
 #     unit      TREE/test/t_*, TAP
 #     valgrind  the same under valgrind, without SCRKIT_SLOW
@@ -28,8 +31,9 @@
 #     SCRKIT_VALGRIND set under valgrind, to shorten tests that take minutes
 #     SCRKIT_SLOW     set unless slow cases should be skipped (--quick)
 #     TMPDIR          a directory for this test; unit tests must leave it empty
-# A program that crashes, runs longer than TEST_TIMEOUT seconds (900), prints no
-# plan or fewer results than planned counts as one more failure. Needs bash 5.1.
+# A program that crashes, runs longer than TEST_TIMEOUT seconds (900; with slow
+# cases 3600), prints no plan or fewer results than planned counts as one more
+# failure.  Needs bash 5.1.
 set -u
 
 usage() {
@@ -64,8 +68,10 @@ export SCRKIT_GOLDEN
 export LC_ALL=C.UTF-8 TZ=UTC
 unset "${!SCR_@}"
 umask 022
-limit=${TEST_TIMEOUT:-900}
+limit=${TEST_TIMEOUT:-${slow:+3600}}
+: "${limit:=900}"
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/scrkit-check.XXXXXX") || exit 1
+: >"$scratch/results"
 trap 'chmod -R u+rwx "$scratch" 2>/dev/null; rm -rf "$scratch"' EXIT
 trap 'kill $(jobs -p) 2>/dev/null; wait; exit 130' INT TERM
 
@@ -101,10 +107,10 @@ run_one() {
 		RANK_COMMAND="valgrind -q --error-exitcode=99 --leak-check=full"
 		RANK_COMMAND+=" --errors-for-leak-kinds=definite,indirect,possible"
 		export RANK_COMMAND+=" --log-file=$scratch/$1.vg.%p"
-		args=(bats --tap "$file")
+		args=(bats --tap --timing "$file")
 		;;
 	fuzz) args=("$file" "testsuite/data/corpus/${file##*/replay_}") ;;
-	bats | mpi | tour | cluster) args=(bats --tap "$file") ;;
+	bats | mpi | tour | cluster) args=(bats --tap --timing "$file") ;;
 	examples) args=("$file") ;;
 	esac
 	# In the background, so that it can be killed with this script.  The
@@ -132,6 +138,18 @@ count_tap() {
 	/^1\.\.[0-9]+/ { sub(/^1\.\./, ""); planned = $1 + 0; seen = 1 }
 	END { print passed + 0, failed + 0, skipped + 0, seen ? planned : -1 }
 	' "$1"
+}
+
+# Lines of build/results from a TAP stream of suite $2, file $3.
+time_tap() {
+	awk -v OFS='\t' -v suite="$2" -v file="$3" '
+	/^(not )?ok [0-9]+ .* in [0-9]+ms/ {
+		result = /^not/ ? "not ok" : tolower($0) ~ /# skip/ ? "skip" : "ok"
+		sub(/^(not )?ok [0-9]+ /, "")
+		match($0, / in [0-9]+ms/)
+		print suite, file, result, substr($0, RSTART + 4, RLENGTH - 6),
+			substr($0, 1, RSTART - 1)
+	}' "$1"
 }
 
 # Print failed checks with their remarks, and all lines that are not TAP; at
@@ -217,6 +235,7 @@ report() {
 	} >"$scratch/$1.says"
 	cat "$scratch/$1.says"
 	[ "$failed" -eq 0 ] || cat "$scratch/$1.says" >>"$scratch/failures"
+	time_tap "$log" "${suites[$1]}" "${files[$1]}" >>"$scratch/results"
 	# List every skipped test.
 	sed -n 's/^ok .*# [sS][kK][iI][pP] *//p' "$log" >>"$scratch/skips"
 	rm -f "$scratch/$1".*
@@ -298,5 +317,6 @@ if [ "$((total_passed + total_failed))" -eq 0 ]; then
 fi
 totals="$total_passed passed, $total_failed failed"
 [ "$total_skipped" -eq 0 ] || totals+=", $total_skipped skipped"
-mkdir -p build && echo "$totals" | tee build/totals
+mkdir -p build && sort "$scratch/results" >build/results
+echo "$totals" | tee build/totals
 [ "$total_failed" -eq 0 ]
