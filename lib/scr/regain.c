@@ -54,7 +54,7 @@ static int
 check_ranks(const struct regain *g, struct error *err)
 {
 	const struct team *world = &g->run->world;
-	uint64_t least = UINT64_MAX, most = 0, other = 0;
+	uint64_t other = 0;
 
 	for (size_t i = 0; i < g->nparts; i++) {
 		const uint64_t n = g->parts[i].ranks > 0
@@ -63,42 +63,15 @@ check_ranks(const struct regain *g, struct error *err)
 					   ? world->size
 					   : (uint64_t)g->parts[i].rank + 1;
 
-		least = n < least ? n : least;
-		most = n > most ? n : most;
+		if (n != world->size && n > other)
+			other = n;
 	}
-	least = team_least(world, least);
-	most = team_most(world, most);
-	other = least != world->size ? least : most;
-	if (other == world->size)
+	other = team_most(world, other);
+	if (other == 0)
 		return 0;
 	return error_set(err, ERROR_USAGE,
 			 "%" PRIu64 " ranks wrote it, and this job has %u",
 			 other, world->size);
-}
-
-/* Are all files of this rank right now? */
-static int
-check_files(const struct regain *g, struct error *err)
-{
-	const struct regain_part *p = &g->parts[0];
-
-	if (p->map == NULL)
-		return error_set(err, ERROR_LOST,
-				 "rank %u: its filemap is lost", p->rank);
-	for (size_t i = 0; i < p->fm.nfiles; i++)
-		if (p->states[i] == FILE_WRONG_CRC)
-			return error_set(err, ERROR_LOST,
-					 "rank %u: %s: the checksum is wrong",
-					 p->rank, p->fm.files[i].cache_path);
-		else if (p->states[i] == FILE_UNREAD)
-			return error_set(err, ERROR_LOST,
-					 "rank %u: %s: cannot be read", p->rank,
-					 p->fm.files[i].cache_path);
-		else if (p->states[i] != FILE_PRESENT)
-			return error_set(err, ERROR_LOST,
-					 "rank %u: %s: missing or damaged",
-					 p->rank, p->fm.files[i].cache_path);
-	return 0;
 }
 
 /* Rank 0, of a dataset in bypass: has a newer one replaced its files? */
@@ -122,30 +95,20 @@ check_replaced(const struct regain *g, struct error *err)
 	return rc;
 }
 
-/* Verify the files of this rank, and rebuild what is lost. */
+/* Verify the files, and rebuild what is lost. */
 static int
 rebuild_files(struct regain *g, struct error *err)
 {
-	const struct team *world = &g->run->world;
-	const bool before = g->changed;
-	int rc = regain_look(g, &g->parts[0], true, err);
+	int rc = 0;
 
-	if (rc == 0 && g->set->bypass && world->rank == 0)
+	if (!g->set->bypass)
+		return regain_set(g, false, err);
+	regain_verify(g);
+	if (g->run->world.rank == 0)
 		rc = check_replaced(g, err);
-	if (team_agree(world, rc, err) < 0)
-		return -1;
-	if (!g->set->bypass) {
-		g->changed = false;
-		if (regain_set(g, false, err) < 0)
-			return -1;
-		/* The checksums of new files have been verified. */
-		if (g->changed)
-			rc = regain_look(g, &g->parts[0], false, err);
-		g->changed |= before;
-	}
 	if (rc == 0)
-		rc = check_files(g, err);
-	return team_agree(world, rc, err);
+		rc = regain_check(g, err);
+	return team_agree(&g->run->world, rc, err);
 }
 
 /* What was protected, as the names of the redundancy files tell. */
@@ -217,15 +180,10 @@ static int
 restore(struct regain *g, struct error *err)
 {
 	const struct team *world = &g->run->world;
-	int rc = held_place(g->run, g->set->d.id, err);
-
-	if (rc < 0)
+	if (held_place(g->run, g->set->d.id, err) < 0)
 		return -1;
 	if (team_agree(world, open_dirs(g, err), err) < 0 ||
-	    regain_move(g, err) < 0)
-		return -1;
-	rc = regain_look(g, &g->parts[0], false, err);
-	if (team_agree(world, rc, err) < 0 || regain_set(g, true, err) < 0 ||
+	    regain_move(g, err) < 0 || regain_set(g, true, err) < 0 ||
 	    regain_settle(g, err) < 0)
 		return -1;
 	/* Names of redundancy files that were rebuilt are known from here
@@ -243,7 +201,7 @@ static int
 look_all(struct regain *g, struct error *err)
 {
 	for (size_t i = 0; i < g->nparts; i++)
-		if (regain_look(g, &g->parts[i], false, err) < 0)
+		if (regain_look(g, &g->parts[i], err) < 0)
 			return -1;
 	return 0;
 }

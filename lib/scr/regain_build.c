@@ -8,13 +8,17 @@
  * so the work is spread, and the lost member only receives what it has lost.
  * Every member works on its slices in order, LANES at a time: the lowest slice
  * that is not done is the next one of all its members, so there is no deadlock.
+ *
+ * Nobody has verified the files before: the checksums are taken while the files
+ * are read here, and those of the results while they are written.  A file that
+ * turns out to be damaged or unreadable is marked, and the work goes on with
+ * what is of no use: the caller makes a new plan.
  */
 #include "scr/regain_impl.h"
 
-#include <fcntl.h>
 #include <mpi.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -22,7 +26,6 @@
 #include "error.h"
 #include "io.h"
 #include "mem.h"
-#include "path.h"
 #include "rescue/solve.h"
 #include "scr/held.h"
 #include "scr/run.h"
@@ -32,12 +35,6 @@
 #define SLICE_LEAST ((uint64_t)4096)
 #define SLICE_MOST ((uint64_t)64 << 20)
 #define WHOLE_MOST 16 /* memory of all lanes, in buffers of the configuration */
-
-/* A file of the data string; the last one that was used stays open. */
-struct strip {
-	size_t file;
-	int fd;
-};
 
 struct task {
 	const struct solve_job *job;
@@ -51,14 +48,11 @@ struct task {
 
 struct building {
 	struct regain *g;
-	const struct plan *p;
 	const struct plan_set *s;
 	const struct plan_member *m; /* this rank */
+	struct regain_string data;
 	uint32_t me;
 	MPI_Comm comm;
-	uint64_t *start;    /* by file, and the total */
-	const char **temps; /* by file; NULL: it is there */
-	struct strip in, out;
 	struct plan_red_image red;
 	const char *body_temp; /* NULL: the body is there */
 	int body_in, body_out;
@@ -75,95 +69,7 @@ struct building {
 	struct error *err;
 };
 
-/* --- Strings --- */
-
-static const char *
-name_of(const struct building *b, size_t file)
-{
-	return path_base(b->m->list.files[file].path);
-}
-
-static bool
-file_lost(const struct building *b, size_t i)
-{
-	if (b->s->map)
-		return b->p->ranks[b->m->rank].map.fate == FATE_REBUILD;
-	return b->m->files == NULL || b->m->files[i] == PLAN_NONE ||
-	       b->p->files[b->m->files[i]].state != FILE_PRESENT;
-}
-
-/* The file at `at` of the data string; there is one. */
-static size_t
-file_at(const struct building *b, uint64_t at)
-{
-	size_t lo = 0, hi = b->m->list.nfiles;
-
-	while (hi - lo > 1) {
-		const size_t mid = lo + (hi - lo) / 2;
-
-		if (b->start[mid] <= at)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
-/* Open a file of the data string to read it, or what replaces it to write. */
-static int
-open_strip(struct building *b, struct strip *s, size_t file)
-{
-	const bool out = s == &b->out;
-
-	if (s->fd >= 0 && s->file == file)
-		return 0;
-	if (s->fd >= 0)
-		close(s->fd);
-	s->file = file;
-	if (out)
-		s->fd = openat(b->g->metafd, b->temps[file],
-			       O_WRONLY | O_CLOEXEC);
-	else
-		s->fd = io_open_read(regain_fd(b->g, b->s->map),
-				     name_of(b, file), b->err);
-	return s->fd >= 0 ? 0
-	       : out	  ? error_sys(b->err, "%s", b->temps[file])
-			  : -1;
-}
-
-/* Read or write the data string; past its end are zeros. */
-static int
-move_data(struct building *b, bool out, uint64_t at, char *data, size_t len)
-{
-	struct strip *s = out ? &b->out : &b->in;
-	const uint64_t all = b->start[b->m->list.nfiles];
-
-	while (len > 0 && at < all) {
-		const size_t f = file_at(b, at);
-		const uint64_t left = b->start[f + 1] - at;
-		const size_t part = left < len ? (size_t)left : len;
-		int rc = 0;
-
-		if (out && b->temps[f] == NULL) /* not lost */
-			rc = 0;
-		else if (open_strip(b, s, f) < 0)
-			rc = -1;
-		else if (out)
-			rc = io_pwrite(s->fd, name_of(b, f), data, part,
-				       at - b->start[f], b->err);
-		else
-			rc = io_pread(s->fd, name_of(b, f), data, part,
-				      at - b->start[f], b->err);
-		if (rc < 0)
-			return -1;
-		at += part;
-		data += part;
-		len -= part;
-	}
-	if (!out)
-		memset(data, 0, len);
-	return 0;
-}
+/* --- Bytes --- */
 
 static int
 move_body(struct building *b, bool out, uint64_t at, char *data, size_t len)
@@ -192,8 +98,11 @@ move(struct building *b, bool out, const struct task *t,
 			memset(data, 0, t->len);
 		return;
 	}
-	b->rc = (ref->body ? move_body : move_data)(b, out, ref->off + t->off,
-						    data, t->len);
+	if (ref->body)
+		b->rc = move_body(b, out, ref->off + t->off, data, t->len);
+	else
+		b->rc = regain_string_move(&b->data, out, ref->off + t->off,
+					   data, t->len, b->err);
 }
 
 /* --- Slices --- */
@@ -348,49 +257,79 @@ run(struct building *b)
 	}
 }
 
-/* --- New files --- */
+/* --- The rest of the data string --- */
 
 static int
-add_built(struct building *b, struct regain_builts *out,
-	  const struct regain_built *f)
+by_start(const void *a, const void *b)
 {
-	if (!MEM_ROOM(out->list, out->count, out->cap))
-		return error_no_memory(b->err);
-	out->list[out->count] = *f;
-	out->list[out->count].name = arena_strdup(b->g->arena, f->name);
-	return out->list[out->count++].name == NULL ? error_no_memory(b->err)
-						    : 0;
+	const struct solve_range *x = a, *y = b;
+
+	return (x->from > y->from) - (x->from < y->from);
 }
 
-/* Create what replaces the lost files of this member, at their size. */
-static int
-create_files(struct building *b, struct regain_builts *out)
+/* The ranges of this member's data string that some job reads or writes, in
+ * order.  NULL: there is none, or no memory. */
+static struct solve_range *
+touched(struct building *b, size_t *count)
 {
-	for (size_t i = 0; i < b->m->list.nfiles; i++) {
-		const struct redset_file *f = &b->m->list.files[i];
-		struct regain_built is = { .name = name_of(b, i),
-					   .dirfd = regain_fd(b->g, b->s->map),
-					   .has_attr = true,
-					   .attr = f->attr };
-		int fd = -1, rc = 0;
+	const struct solution *sol = b->s->solution;
+	struct solve_range *list = NULL;
+	size_t n = 0, cap = 0;
 
-		if (!file_lost(b, i))
-			continue;
-		if (!path_is_clean(is.name))
-			return error_set(b->err, ERROR_UNSAFE,
-					 "%s: not a file name", f->path);
-		fd = regain_create(b->g, &b->temps[i], b->err);
-		if (fd < 0)
-			return -1;
-		if (ftruncate(fd, (off_t)f->attr.size) < 0)
-			rc = error_sys(b->err, "%s", is.name);
-		close(fd);
-		is.temp = b->temps[i];
-		if (rc < 0 || add_built(b, out, &is) < 0)
-			return -1;
+	for (size_t i = 0; i < sol->njobs; i++) {
+		const struct solve_job *j = &sol->jobs[i];
+
+		for (uint32_t k = 0; k < j->nin + j->nout; k++) {
+			const struct solve_ref *ref = &j->in[k];
+
+			if (ref->member != b->me || ref->body)
+				continue;
+			if (!MEM_ROOM(list, n, cap)) {
+				mem_free(list);
+				return NULL;
+			}
+			list[n++] = (struct solve_range){ ref->off,
+							  ref->off + j->len };
+		}
 	}
-	return 0;
+	if (n > 0)
+		qsort(list, n, sizeof(*list), by_start);
+	*count = n;
+	return list;
 }
+
+static void
+read_range(struct building *b, uint64_t from, uint64_t to)
+{
+	for (; b->rc == 0 && from < to; from += b->slice) {
+		const uint64_t left = to - from;
+		const size_t len =
+			left < b->slice ? (size_t)left : (size_t)b->slice;
+
+		b->rc = regain_string_move(&b->data, false, from, b->memory,
+					   len, b->err);
+	}
+}
+
+/* Read what no job has read, for the checksums. */
+static void
+read_rest(struct building *b)
+{
+	size_t n = 0;
+	struct solve_range *list = touched(b, &n);
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		read_range(b, at, list[i].from);
+		at = list[i].to > at ? list[i].to : at;
+	}
+	/* Without a list, files are verified one by one later on. */
+	if (list != NULL)
+		read_range(b, at, regain_string_bytes(&b->data));
+	mem_free(list);
+}
+
+/* --- New files --- */
 
 /* Copy the body that lies behind a damaged header. */
 static int
@@ -416,7 +355,8 @@ static int
 create_descriptor(struct building *b, struct regain_builts *out)
 {
 	struct regain_built is = { .name = b->red.descriptor_name,
-				   .dirfd = b->g->metafd };
+				   .dirfd = b->g->metafd,
+				   .file = SIZE_MAX };
 	int fd = -1, rc = 0;
 
 	if (b->red.descriptor == NULL)
@@ -427,14 +367,16 @@ create_descriptor(struct building *b, struct regain_builts *out)
 	rc = io_pwrite(fd, is.name, b->red.descriptor, b->red.descriptor_size,
 		       0, b->err);
 	close(fd);
-	return rc < 0 ? -1 : add_built(b, out, &is);
+	return rc < 0 ? -1 : regain_add_built(b->g, out, &is, b->err);
 }
 
 /* Create what replaces the redundancy file, if it is lost, with its header. */
 static int
 create_red(struct building *b, struct regain_builts *out)
 {
-	struct regain_built is = { .name = b->m->name, .dirfd = b->g->metafd };
+	struct regain_built is = { .name = b->m->name,
+				   .dirfd = b->g->metafd,
+				   .file = SIZE_MAX };
 	const uint64_t size = b->red.header_size + b->red.body_size;
 
 	if (b->m->fate != FATE_REBUILD || b->red.header == NULL)
@@ -447,7 +389,8 @@ create_red(struct building *b, struct regain_builts *out)
 		return error_sys(b->err, "%s", is.name);
 	if (io_pwrite(b->body_out, is.name, b->red.header, b->red.header_size,
 		      0, b->err) < 0 ||
-	    add_built(b, out, &is) < 0 || create_descriptor(b, out) < 0)
+	    regain_add_built(b->g, out, &is, b->err) < 0 ||
+	    create_descriptor(b, out) < 0)
 		return -1;
 	if (b->m->state == RED_HEADER_DAMAGED && b->s->salvage)
 		return keep_body(b);
@@ -462,7 +405,6 @@ allocate(struct building *b)
 {
 	const struct solution *sol = b->s->solution;
 	const uint64_t buffer = b->g->run->p.mpi_buf_size;
-	const size_t n = b->m->list.nfiles;
 
 	b->width = 1;
 	for (size_t i = 0; i < sol->njobs; i++) {
@@ -477,15 +419,10 @@ allocate(struct building *b)
 		b->slice = SLICE_LEAST;
 	if (b->slice > SLICE_MOST)
 		b->slice = SLICE_MOST;
-	b->start = arena_alloc(b->g->arena, n + 1, sizeof(*b->start));
-	b->temps = arena_alloc(b->g->arena, n, sizeof(*b->temps));
 	b->memory = mem_aligned(CODE_ALIGN, LANES * b->width * b->slice);
 	b->requests = mem_alloc(LANES * b->width, sizeof(*b->requests));
-	if (b->start == NULL || b->temps == NULL || b->memory == NULL ||
-	    b->requests == NULL)
+	if (b->memory == NULL || b->requests == NULL)
 		return error_no_memory(b->err);
-	for (size_t i = 0; i < n; i++)
-		b->start[i + 1] = b->start[i] + b->m->list.files[i].attr.size;
 	for (unsigned i = 0; i < LANES; i++) {
 		b->lanes[i].block = b->memory + i * b->width * b->slice;
 		b->lanes[i].requests = b->requests + i * b->width;
@@ -498,11 +435,9 @@ regain_build(struct regain *g, const struct plan *p, size_t set,
 	     struct regain_builts *out, struct error *err)
 {
 	struct building b = { .g = g,
-			      .p = p,
 			      .s = &p->sets[set],
+			      .data = { .g = g, .p = p },
 			      .comm = g->run->world.comm,
-			      .in = { .fd = -1 },
-			      .out = { .fd = -1 },
 			      .body_in = -1,
 			      .body_out = -1,
 			      .err = err };
@@ -512,18 +447,21 @@ regain_build(struct regain *g, const struct plan *p, size_t set,
 	if (b.me == b.s->n)
 		return 0;
 	b.m = &b.s->members[b.me];
+	b.data.m = b.m;
+	b.data.map = b.s->map;
 	plan_red_image(b.m, &b.red);
-	if (allocate(&b) < 0)
+	if (allocate(&b) < 0 || regain_string_open(&b.data, err) < 0)
 		say_abort("rebuilding dataset %lld: %s",
 			  (long long)g->set->d.id, err->text);
-	b.rc = create_files(&b, out);
+	b.rc = regain_string_create(&b.data, out, err);
 	if (b.rc == 0)
 		b.rc = create_red(&b, out);
 	run(&b);
-	if (b.in.fd >= 0)
-		close(b.in.fd);
-	if (b.out.fd >= 0)
-		close(b.out.fd);
+	if (b.rc == 0 && !b.s->map)
+		read_rest(&b);
+	if (b.rc == 0)
+		regain_string_verify(&b.data, out);
+	regain_string_close(&b.data);
 	if (b.body_in >= 0)
 		close(b.body_in);
 	if (b.body_out >= 0)

@@ -38,6 +38,7 @@ struct regain_part {
 	size_t map_size;
 	struct filemap fm;	  /* decoded */
 	enum file_state *states;  /* by file of `fm` */
+	bool *verified;		  /* by file: its checksum was compared */
 	ino_t *inodes;		  /* by file; 0: missing */
 	struct regain_red red[2]; /* of data; of the filemap */
 	const char *descriptor[2];
@@ -51,6 +52,8 @@ struct regain_built {
 	int dirfd;
 	bool has_attr;
 	struct attr attr;
+	size_t file; /* of the filemap of this rank; SIZE_MAX: none */
+	bool wrong;  /* its checksum is not the recorded one */
 };
 
 struct regain_builts {
@@ -71,18 +74,29 @@ struct regain {
 	struct regain_builts moved; /* files that have come, not metadata */
 	bool changed; /* files of this rank were moved or rebuilt */
 	bool doubted; /* a file that its set has rebuilt was wrong */
+	bool damaged; /* since the last plan, a file of this rank turned out to
+			 be damaged or unreadable */
 	unsigned temps;
 };
 
 /* Find the parts in the directory of this node.  Collective. */
 int regain_list(struct regain *g, struct error *err);
 
-/* Look at all that belongs to `p`.  With `deep`, checksums are verified. */
-int regain_look(const struct regain *g, struct regain_part *p, bool deep,
+/* Look at all that belongs to `p`, but for checksums. */
+int regain_look(const struct regain *g, struct regain_part *p,
 		struct error *err);
 
-/* Is the checksum the recorded one? */
-enum file_state regain_crc(int fd, const struct filemap_file *f);
+/* Read the files of this rank that are not verified yet; sets g->damaged. */
+void regain_verify(struct regain *g);
+
+/* What was found out about a file of this rank. */
+void regain_mark(struct regain *g, size_t file, enum file_state state);
+
+/* Are all files of this rank right?  ERROR_LOST. */
+int regain_check(const struct regain *g, struct error *err);
+
+/* The file `name` among the metadata of `p` is there now. */
+void regain_found(struct regain_part *p, const char *name);
 
 /* Move parts to the nodes of their ranks; the old ones stay.  Metadata get
  * their names, files wait in g->moved.  Collective. */
@@ -96,16 +110,64 @@ int regain_settle(struct regain *g, struct error *err);
 /* Remove what regain_move() has left.  Collective. */
 int regain_drop(const struct regain *g, struct error *err);
 
-/* Rebuild what the set of this rank over filemaps, or over files, has lost.  A
- * file gets its name if its checksum is right; otherwise a redundancy file of
- * the set is damaged, and the set is rebuilt without it, if it can be.
- * Collective.  ERROR_LOST: some set cannot be rebuilt. */
+/* Rebuild what the set of this rank over filemaps, or over files, has lost, and
+ * verify the files.  A file gets its name if its checksum is right; otherwise a
+ * redundancy file of the set is damaged, and the set is rebuilt without it, if
+ * it can be.  Collective.  ERROR_LOST: some set cannot be rebuilt. */
 int regain_set(struct regain *g, bool map, struct error *err);
 
 /* The part of regain_set() in which the members of set `set` of `p` compute.
- * Collective over them.  The result is that of this rank. */
+ * Files that are read completely are verified in the same pass.  Collective
+ * over the members.  The result is that of this rank. */
 int regain_build(struct regain *g, const struct plan *p, size_t set,
 		 struct regain_builts *out, struct error *err);
+
+/* --- The data string of this rank during a rebuild --- */
+
+/* The file that was used last stays open. */
+struct regain_strip {
+	size_t file;
+	int fd;
+};
+
+/* The checksum of the bytes that were read or written, each once. */
+struct regain_sum {
+	uint64_t seen;
+	uint32_t crc;
+};
+
+struct regain_string {
+	/* Set by the caller. */
+	struct regain *g;
+	const struct plan *p;
+	const struct plan_member *m; /* this rank */
+	bool map;
+	/* Private. */
+	uint64_t *start;    /* by file, and the total */
+	const char **temps; /* by file; NULL: it is there */
+	struct regain_sum *sums;
+	struct regain_strip in, out;
+};
+
+int regain_string_open(struct regain_string *s, struct error *err);
+void regain_string_close(struct regain_string *s);
+uint64_t regain_string_bytes(const struct regain_string *s);
+
+/* Create what replaces the lost files, at their size. */
+int regain_string_create(struct regain_string *s, struct regain_builts *out,
+			 struct error *err);
+
+/* Read `len` bytes at `at`; past the end are zeros.  With `out`, write them to
+ * files that were created; others stay as they are. */
+int regain_string_move(struct regain_string *s, bool out, uint64_t at,
+		       char *data, size_t len, struct error *err);
+
+/* Compare the checksums of all files that were read or written completely. */
+void regain_string_verify(struct regain_string *s, struct regain_builts *out);
+
+/* Add `f`, whose name is copied. */
+int regain_add_built(struct regain *g, struct regain_builts *out,
+		     const struct regain_built *f, struct error *err);
 
 /* The directory of this rank's files: with `map`, of its filemap. */
 int regain_fd(const struct regain *g, bool map);

@@ -138,6 +138,19 @@ part_of(struct regain *g, uint32_t rank, size_t *cap)
 	return &g->parts[g->nparts++];
 }
 
+void
+regain_found(struct regain_part *p, const char *name)
+{
+	struct redset_name n;
+
+	if (!redset_name_parse(name, &n, NULL))
+		return;
+	if (n.descriptor)
+		p->descriptor[n.map] = name;
+	else
+		p->red[n.map] = (struct regain_red){ .name = name, .is = n };
+}
+
 /* Sort the names that the leader sent into parts. */
 static int
 take_names(struct regain *g, const struct team_mail *in, struct error *err)
@@ -150,20 +163,13 @@ take_names(struct regain *g, const struct team_mail *in, struct error *err)
 		return error_no_memory(err);
 	for (; at != end; at += strlen(at) + 1) {
 		struct regain_part *p = NULL;
-		struct redset_name n;
 		uint32_t rank = 0;
 
 		if (rank_of(at, &rank))
 			p = part_of(g, rank, &cap);
 		if (p == NULL)
 			return error_no_memory(err);
-		if (!redset_name_parse(at, &n, NULL))
-			continue;
-		if (n.descriptor)
-			p->descriptor[n.map] = at;
-		else
-			p->red[n.map] =
-				(struct regain_red){ .name = at, .is = n };
+		regain_found(p, at);
 	}
 	return 0;
 }
@@ -297,32 +303,20 @@ look_red(const struct regain *g, struct regain_part *p, struct regain_red *r,
 	return 0;
 }
 
-enum file_state
-regain_crc(int fd, const struct filemap_file *f)
+/* To close; -1: see errno. */
+static int
+open_file(const struct regain *g, const struct filemap_file *f)
 {
-	char block[BLOCK];
-	struct error why = ERROR_INIT;
-	uint32_t crc = 0;
+	const bool bypass = g->set->bypass;
+	const char *name = bypass ? f->cache_path : path_base(f->cache_path);
 
-	for (uint64_t at = 0; at < f->attr.size;) {
-		const uint64_t left = f->attr.size - at;
-		const size_t len = left < BLOCK ? (size_t)left : BLOCK;
-
-		if (io_pread(fd, f->cache_path, block, len, at, &why) < 0)
-			return FILE_UNREAD;
-		crc = crc_update(crc, block, len);
-		at += len;
-	}
-	return crc == f->crc ? FILE_PRESENT : FILE_WRONG_CRC;
+	return openat(bypass ? AT_FDCWD : g->dirfd, name,
+		      O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 }
 
 static enum file_state
-look_file(const struct regain *g, const struct filemap_file *f, bool deep,
-	  ino_t *inode)
+look_file(const struct regain *g, const struct filemap_file *f, ino_t *inode)
 {
-	const char *name =
-		g->set->bypass ? f->cache_path : path_base(f->cache_path);
-	const int at = g->set->bypass ? AT_FDCWD : g->dirfd;
 	enum file_state state = FILE_PRESENT;
 	struct stat st;
 	int fd = -1;
@@ -330,9 +324,9 @@ look_file(const struct regain *g, const struct filemap_file *f, bool deep,
 	*inode = 0;
 	if (!f->complete)
 		return FILE_INCOMPLETE;
-	if (!g->set->bypass && !path_is_clean(name))
+	if (!g->set->bypass && !path_is_clean(path_base(f->cache_path)))
 		return FILE_MISSING;
-	fd = openat(at, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	fd = open_file(g, f);
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)) {
 		state = FILE_MISSING;
 	} else if (fd < 0 || fstat(fd, &st) < 0) {
@@ -343,8 +337,6 @@ look_file(const struct regain *g, const struct filemap_file *f, bool deep,
 		*inode = st.st_ino;
 		if ((uint64_t)st.st_size != f->attr.size)
 			state = FILE_WRONG_SIZE;
-		else if (deep && f->has_crc)
-			state = regain_crc(fd, f);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -352,9 +344,10 @@ look_file(const struct regain *g, const struct filemap_file *f, bool deep,
 }
 
 int
-regain_look(const struct regain *g, struct regain_part *p, bool deep,
-	    struct error *err)
+regain_look(const struct regain *g, struct regain_part *p, struct error *err)
 {
+	size_t n = 0;
+
 	p->good = 0;
 	if (g->metafd < 0)
 		return 0;
@@ -366,16 +359,90 @@ regain_look(const struct regain *g, struct regain_part *p, bool deep,
 			return -1;
 		p->good += p->red[i].name != NULL;
 	}
-	p->states = arena_alloc(g->arena, p->fm.nfiles, sizeof(*p->states));
-	p->inodes = arena_alloc(g->arena, p->fm.nfiles, sizeof(*p->inodes));
-	if (p->states == NULL || p->inodes == NULL)
+	n = p->fm.nfiles;
+	p->states = arena_alloc(g->arena, n, sizeof(*p->states));
+	p->inodes = arena_alloc(g->arena, n, sizeof(*p->inodes));
+	p->verified = arena_alloc(g->arena, n, sizeof(*p->verified));
+	if (p->states == NULL || p->inodes == NULL || p->verified == NULL)
 		return error_no_memory(err);
-	for (size_t i = 0; i < p->fm.nfiles; i++) {
-		p->states[i] =
-			look_file(g, &p->fm.files[i], deep, &p->inodes[i]);
+	for (size_t i = 0; i < n; i++) {
+		p->states[i] = look_file(g, &p->fm.files[i], &p->inodes[i]);
 		p->good += p->states[i] == FILE_PRESENT;
 		p->unread |= p->states[i] == FILE_UNREAD;
 	}
 	p->good += p->map != NULL;
+	return 0;
+}
+
+/* --- Checksums --- */
+
+/* Is the checksum the recorded one? */
+static enum file_state
+look_crc(const struct regain *g, const struct filemap_file *f)
+{
+	char block[BLOCK];
+	struct error why = ERROR_INIT;
+	int fd = open_file(g, f), rc = fd < 0 ? -1 : 0;
+	uint32_t crc = 0;
+
+	for (uint64_t at = 0; rc == 0 && at < f->attr.size;) {
+		const uint64_t left = f->attr.size - at;
+		const size_t len = left < BLOCK ? (size_t)left : BLOCK;
+
+		rc = io_pread(fd, f->cache_path, block, len, at, &why);
+		if (rc == 0)
+			crc = crc_update(crc, block, len);
+		at += len;
+	}
+	if (fd >= 0)
+		close(fd);
+	return rc < 0	       ? FILE_UNREAD
+	       : crc == f->crc ? FILE_PRESENT
+			       : FILE_WRONG_CRC;
+}
+
+void
+regain_mark(struct regain *g, size_t file, enum file_state state)
+{
+	struct regain_part *p = &g->parts[0];
+
+	p->states[file] = state;
+	p->verified[file] = true;
+	p->unread |= state == FILE_UNREAD;
+	g->damaged |= state != FILE_PRESENT;
+}
+
+void
+regain_verify(struct regain *g)
+{
+	const struct regain_part *p = &g->parts[0];
+
+	for (size_t i = 0; i < p->fm.nfiles; i++)
+		if (p->states[i] == FILE_PRESENT && !p->verified[i] &&
+		    p->fm.files[i].has_crc)
+			regain_mark(g, i, look_crc(g, &p->fm.files[i]));
+}
+
+int
+regain_check(const struct regain *g, struct error *err)
+{
+	const struct regain_part *p = &g->parts[0];
+
+	if (p->map == NULL)
+		return error_set(err, ERROR_LOST,
+				 "rank %u: its filemap is lost", p->rank);
+	for (size_t i = 0; i < p->fm.nfiles; i++)
+		if (p->states[i] == FILE_WRONG_CRC)
+			return error_set(err, ERROR_LOST,
+					 "rank %u: %s: the checksum is wrong",
+					 p->rank, p->fm.files[i].cache_path);
+		else if (p->states[i] == FILE_UNREAD)
+			return error_set(err, ERROR_LOST,
+					 "rank %u: %s: cannot be read", p->rank,
+					 p->fm.files[i].cache_path);
+		else if (p->states[i] != FILE_PRESENT)
+			return error_set(err, ERROR_LOST,
+					 "rank %u: %s: missing or damaged",
+					 p->rank, p->fm.files[i].cache_path);
 	return 0;
 }

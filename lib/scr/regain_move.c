@@ -336,7 +336,6 @@ take(struct regain *g, const struct incoming *in, struct error *err)
 	g->changed |= in->count > 0;
 	for (size_t i = 0; i < in->count; i++) {
 		const struct arrived *a = &in->list[i];
-		struct redset_name n;
 
 		if (!a->item.map) {
 			if (put_off(g, a, err) < 0)
@@ -346,16 +345,9 @@ take(struct regain *g, const struct incoming *in, struct error *err)
 		if (regain_rename(g, a->temp, g->metafd, a->item.name, &a->attr,
 				  err) < 0)
 			return -1;
-		if (!redset_name_parse(a->item.name, &n, NULL))
-			continue;
-		if (n.descriptor)
-			p->descriptor[n.map] = a->item.name;
-		else
-			p->red[n.map] =
-				(struct regain_red){ .name = a->item.name,
-						     .is = n };
+		regain_found(p, a->item.name);
 	}
-	return 0;
+	return regain_look(g, p, err);
 }
 
 static int
@@ -384,8 +376,11 @@ regain_move(struct regain *g, struct error *err)
 	struct outgoing o = { .g = g, .fd = -1 };
 	struct incoming in = { .g = g, .fd = -1, .err = err };
 	uint32_t from = UINT32_MAX;
-	int rc = choose(g, &from, err);
+	int rc = 0;
 
+	if (!team_any(&g->run->world, g->nparts > 1))
+		return 0;
+	rc = choose(g, &from, err);
 	if (rc == 0)
 		rc = ask(g, from, &o, err);
 	if (rc == 0 && team_any(&g->run->world, from != UINT32_MAX))
@@ -401,6 +396,24 @@ regain_move(struct regain *g, struct error *err)
 }
 
 /* --- Names --- */
+
+/* Send `names`, which are freed, to the leader of the directory. */
+static int
+tell_leader(const struct regain *g, struct buf *names, struct team_mail *in,
+	    struct error *err)
+{
+	const struct team *t = &g->set->store->sharers;
+	struct team_note note = { .rank = 0,
+				  .data = names->data,
+				  .len = names->len };
+	const struct team_mail out = { 1, &note };
+	int rc = team_agree(t, buf_check(names, err), err);
+
+	if (rc == 0)
+		rc = team_notes(t, &out, g->arena, in, err);
+	buf_free(names);
+	return rc;
+}
 
 /* The leader of a directory: no two ranks may have files of the same name. */
 static int
@@ -433,27 +446,18 @@ check_names(const struct regain *g, const struct team_mail *in,
 static int
 compare_names(struct regain *g, struct error *err)
 {
-	const struct team *t = &g->set->store->sharers;
 	const struct filemap *fm = &g->parts[0].fm;
-	struct team_note note = { .rank = 0 };
-	struct team_mail out = { 1, &note }, in = { 0, NULL };
+	struct team_mail in = { 0, NULL };
 	struct buf names = BUF_INIT;
-	int rc = 0;
 
 	for (size_t i = 0; i < fm->nfiles; i++) {
 		const char *name = path_base(fm->files[i].cache_path);
 
 		(void)buf_add(&names, name, strlen(name) + 1);
 	}
-	note.data = names.data;
-	note.len = names.len;
-	rc = team_agree(t, buf_check(&names, err), err);
-	if (rc == 0)
-		rc = team_notes(t, &out, g->arena, &in, err);
-	if (rc == 0)
-		rc = check_names(g, &in, err);
-	buf_free(&names);
-	return rc;
+	if (tell_leader(g, &names, &in, err) < 0)
+		return -1;
+	return check_names(g, &in, err);
 }
 
 int
@@ -462,11 +466,14 @@ regain_settle(struct regain *g, struct error *err)
 	const struct team *world = &g->run->world;
 	int rc = 0;
 
-	if (g->set->bypass || !team_any(world, g->changed))
+	if (!team_any(world, g->changed))
 		return 0;
-	rc = regain_look(g, &g->parts[0], false, err);
-	if (team_agree(world, rc, err) < 0 ||
-	    team_agree(world, compare_names(g, err), err) < 0)
+	rc = regain_look(g, &g->parts[0], err);
+	if (team_agree(world, rc, err) < 0)
+		return -1;
+	if (g->set->bypass)
+		return 0;
+	if (team_agree(world, compare_names(g, err), err) < 0)
 		return -1;
 	for (size_t i = 0; rc == 0 && i < g->moved.count; i++) {
 		const struct regain_built *b = &g->moved.list[i];
@@ -474,6 +481,8 @@ regain_settle(struct regain *g, struct error *err)
 		rc = regain_rename(g, b->temp, b->dirfd, b->name, &b->attr,
 				   err);
 	}
+	if (rc == 0 && g->moved.count > 0)
+		rc = regain_look(g, &g->parts[0], err);
 	return team_agree(world, rc, err);
 }
 
@@ -541,23 +550,17 @@ int
 regain_drop(const struct regain *g, struct error *err)
 {
 	const struct team *t = &g->set->store->sharers;
-	struct team_note note = { .rank = 0 };
-	struct team_mail out = { 1, &note }, in = { 0, NULL };
+	struct team_mail in = { 0, NULL };
 	struct buf names = BUF_INIT;
 	int rc = 0;
 
 	if (!g->set->bypass && team_any(t, g->nparts > 1)) {
 		list_old(g, &names);
-		note.data = names.data;
-		note.len = names.len;
-		rc = team_agree(t, buf_check(&names, err), err);
-		if (rc == 0)
-			rc = team_notes(t, &out, g->arena, &in, err);
+		rc = tell_leader(g, &names, &in, err);
 		if (rc == 0)
 			drop_files(g, &in);
 	}
 	for (size_t i = 1; rc == 0 && g->metafd >= 0 && i < g->nparts; i++)
 		drop_meta(g, &g->parts[i]);
-	buf_free(&names);
 	return team_agree(&g->run->world, rc, err);
 }

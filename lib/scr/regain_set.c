@@ -19,10 +19,8 @@
 #include "arena.h"
 #include "buf.h"
 #include "error.h"
-#include "io.h"
 #include "kvtree/kvtree.h"
 #include "mem.h"
-#include "path.h"
 #include "rescue/plan.h"
 #include "scr/held.h"
 #include "scr/run.h"
@@ -80,7 +78,7 @@ by_number(const void *a, const void *b)
 }
 
 /* Name the members that this rank knows to the keeper.  *named: as the keeper
- * of a set, all that were named. */
+ * of a set, all that were named.  The result is that of this rank. */
 static int
 name_members(struct regain *g, bool map, struct ranks *named, struct error *err)
 {
@@ -88,7 +86,7 @@ name_members(struct regain *g, bool map, struct ranks *named, struct error *err)
 	const struct team *world = &g->run->world;
 	struct ranks mine = { .count = 0 };
 	struct team_note note;
-	struct team_mail out = { 0, &note }, in;
+	struct team_mail out = { 0, &note }, in = { 0, NULL };
 	int rc = 0;
 
 	if (red->name != NULL) {
@@ -96,11 +94,10 @@ name_members(struct regain *g, bool map, struct ranks *named, struct error *err)
 		note = (struct team_note){ (red->is.set - 1) % world->size,
 					   mine.list,
 					   mine.count * sizeof(mine.list[0]) };
-		out.count = 1;
+		out.count = rc == 0;
 	}
-	rc = team_agree(world, rc, err);
-	if (rc == 0)
-		rc = team_notes(world, &out, g->arena, &in, err);
+	if (team_notes(world, &out, g->arena, &in, err) < 0)
+		rc = -1;
 	for (size_t i = 0; rc == 0 && i < in.count; i++) {
 		const uint32_t *r = in.notes[i].data;
 
@@ -112,10 +109,11 @@ name_members(struct regain *g, bool map, struct ranks *named, struct error *err)
 	mem_free(mine.list);
 	if (named->count > 0)
 		qsort(named->list, named->count, sizeof(uint32_t), by_number);
-	return team_agree(world, rc, err);
+	return rc;
 }
 
-/* As the keeper of a set, call its members.  *keeper: who calls this rank. */
+/* As the keeper of a set, call its members.  *keeper: who calls this rank.  The
+ * result is that of this rank. */
 static int
 call_members(struct regain *g, bool map, uint32_t *keeper, struct error *err)
 {
@@ -127,26 +125,24 @@ call_members(struct regain *g, bool map, uint32_t *keeper, struct error *err)
 	if (rc == 0) {
 		out.notes =
 			arena_alloc(g->arena, named.count, sizeof(*out.notes));
-		rc = team_agree(world,
-				out.notes == NULL ? error_no_memory(err) : 0,
-				err);
+		if (out.notes == NULL)
+			rc = error_no_memory(err);
 	}
 	for (size_t i = 0; rc == 0 && i < named.count; i++)
 		if (i == 0 || named.list[i] != named.list[i - 1])
 			out.notes[out.count++] =
 				(struct team_note){ named.list[i], "", 0 };
 	mem_free(named.list);
-	if (rc == 0)
-		rc = team_notes(world, &out, g->arena, &in, err);
-	if (rc < 0)
+	if (team_agree(world, rc, err) < 0 ||
+	    team_notes(world, &out, g->arena, &in, err) < 0)
 		return -1;
 	*keeper = in.count > 0 ? in.notes[0].rank : NOBODY;
 	if (in.count == 0)
-		rc = error_set(err, ERROR_LOST,
-			       "rank %u: nothing is left of its redundancy "
-			       "set%s",
-			       world->rank, map ? " over filemaps" : "");
-	return team_agree(world, rc, err);
+		return error_set(err, ERROR_LOST,
+				 "rank %u: nothing is left of its redundancy "
+				 "set%s",
+				 world->rank, map ? " over filemaps" : "");
+	return 0;
 }
 
 /* --- Reports as bytes --- */
@@ -298,24 +294,22 @@ keeper_plans(const struct regain *g, bool map, const struct team_mail *in,
 	return rc;
 }
 
-/* Send the report of this rank to its keeper; as a keeper, send all reports to
- * the members of a set that has to be rebuilt.  They come in *in. */
+/* Send the report `mine` of this rank to its keeper; as a keeper, send all
+ * reports to the members of a set that has to be rebuilt.  They come in *in.
+ * *some: a set has to be rebuilt. */
 static int
-exchange(struct regain *g, bool map, uint32_t keeper, struct team_mail *in,
-	 struct error *err)
+exchange(struct regain *g, bool map, const struct team_note *mine,
+	 struct team_mail *in, bool *some, struct error *err)
 {
 	const struct team *world = &g->run->world;
-	struct buf mine = BUF_INIT, all = BUF_INIT;
-	struct team_note note = { .rank = keeper };
+	struct buf all = BUF_INIT;
+	struct team_note note = *mine;
 	struct team_mail out = { 1, &note }, reports = { 0, NULL };
-	int rc = team_agree(world, pack(g, map, &mine, err), err);
+	int rc = team_notes(world, &out, g->arena, &reports, err);
 
-	note.data = mine.data;
-	note.len = mine.len;
-	if (rc == 0)
-		rc = team_notes(world, &out, g->arena, &reports, err);
-	if (rc == 0)
-		rc = keeper_plans(g, map, &reports, &all, err);
+	if (rc < 0)
+		return -1;
+	rc = keeper_plans(g, map, &reports, &all, err);
 	out.count = 0;
 	if (rc == 0 && all.len > 0) {
 		out.count = reports.count;
@@ -327,10 +321,30 @@ exchange(struct regain *g, bool map, uint32_t keeper, struct team_mail *in,
 		out.notes[i] = (struct team_note){ reports.notes[i].rank,
 						   all.data, all.len };
 	rc = team_agree(world, rc, err);
-	if (rc == 0)
+	*some = rc == 0 && team_any(world, all.len > 0);
+	if (*some)
 		rc = team_notes(world, &out, g->arena, in, err);
-	buf_free(&mine);
 	buf_free(&all);
+	return rc;
+}
+
+/* Find the members of the set, and what is to be rebuilt: see exchange(). */
+static int
+find(struct regain *g, bool map, struct team_mail *in, bool *some,
+     struct error *err)
+{
+	struct team_note note = { .rank = NOBODY };
+	struct buf mine = BUF_INIT;
+	int rc = call_members(g, map, &note.rank, err);
+
+	if (rc == 0)
+		rc = pack(g, map, &mine, err);
+	rc = team_agree(&g->run->world, rc, err);
+	note.data = mine.data;
+	note.len = mine.len;
+	if (rc == 0)
+		rc = exchange(g, map, &note, in, some, err);
+	buf_free(&mine);
 	return rc;
 }
 
@@ -364,43 +378,6 @@ build(struct regain *g, bool map, const struct team_mail *in,
 	return rc;
 }
 
-/* The file of this rank's filemap that was rebuilt; NULL: none of its files. */
-static const struct filemap_file *
-file_of(const struct regain *g, const struct regain_built *b)
-{
-	const struct filemap *fm = &g->parts[0].fm;
-
-	for (size_t i = 0; b->dirfd == g->dirfd && i < fm->nfiles; i++)
-		if (strcmp(path_base(fm->files[i].cache_path), b->name) == 0)
-			return &fm->files[i];
-	return NULL;
-}
-
-/* Are the checksums of rebuilt files right? */
-static int
-verify_built(const struct regain *g, const struct regain_builts *b,
-	     struct error *err)
-{
-	for (size_t i = 0; i < b->count; i++) {
-		const struct filemap_file *f = file_of(g, &b->list[i]);
-		enum file_state state = FILE_PRESENT;
-		int fd = -1;
-
-		if (f == NULL || !f->has_crc)
-			continue;
-		fd = io_open_read(g->metafd, b->list[i].temp, err);
-		if (fd < 0)
-			return -1;
-		state = regain_crc(fd, f);
-		close(fd);
-		if (state != FILE_PRESENT)
-			return error_set(err, ERROR_LOST,
-					 "rank %u: %s: the checksum is wrong",
-					 g->parts[0].rank, f->cache_path);
-	}
-	return 0;
-}
-
 /* A member whose files are wrong tells the others of its set. */
 static int
 doubt(struct regain *g, const struct ranks *members, bool wrong,
@@ -421,59 +398,103 @@ doubt(struct regain *g, const struct ranks *members, bool wrong,
 	return rc;
 }
 
+/* Give the results their names. */
 static int
 name_built(struct regain *g, const struct regain_builts *b, struct error *err)
 {
-	struct regain_part *p = &g->parts[0];
-
 	for (size_t i = 0; i < b->count; i++) {
 		const struct regain_built *f = &b->list[i];
-		struct redset_name n;
 
 		if (regain_rename(g, f->temp, f->dirfd, f->name,
 				  f->has_attr ? &f->attr : NULL, err) < 0)
 			return -1;
-		if (f->dirfd != g->metafd ||
-		    !redset_name_parse(f->name, &n, NULL))
-			continue;
-		if (n.descriptor)
-			p->descriptor[n.map] = f->name;
-		else
-			p->red[n.map] =
-				(struct regain_red){ .name = f->name, .is = n };
+		if (f->dirfd == g->metafd)
+			regain_found(&g->parts[0], f->name);
 	}
 	g->changed |= b->count > 0;
 	return 0;
 }
 
-/* Rebuild, and name what is right.  ERROR_LOST with `doubted` on some ranks:
- * files of their sets were wrong; all others have what they need. */
+/* Set the states of files that were built, or remove the results. */
+static void
+count_built(const struct regain *g, const struct regain_builts *b, bool keep)
+{
+	for (size_t i = 0; i < b->count; i++) {
+		const struct regain_built *f = &b->list[i];
+
+		if (!keep)
+			(void)unlinkat(g->metafd, f->temp, 0);
+		if (f->file != SIZE_MAX)
+			g->parts[0].states[f->file] = !keep ? FILE_MISSING
+						      : f->wrong
+							      ? FILE_WRONG_CRC
+							      : FILE_PRESENT;
+	}
+}
+
+/*
+ * Are all files right, those that were built among them?  *again: no, because
+ * files turned out to be damaged only now.  Then the results are of no use, and
+ * a new plan knows better.  Otherwise a redundancy file is damaged: sets with
+ * wrong results are doubted, all others keep theirs.
+ */
 static int
-build_and_name(struct regain *g, bool map, const struct team_mail *in,
-	       struct error *err)
+verify(struct regain *g, const struct regain_builts *b,
+       const struct ranks *members, bool *again, struct error *err)
+{
+	const struct team *world = &g->run->world;
+	struct error why = ERROR_INIT;
+	bool wrong = false;
+
+	regain_verify(g);
+	count_built(g, b, true);
+	if (team_agree(world, regain_check(g, err), err) == 0)
+		return 0;
+	*again = team_any(world, g->damaged);
+	if (*again) {
+		count_built(g, b, false);
+		return -1;
+	}
+	for (size_t i = 0; i < b->count; i++)
+		wrong |= b->list[i].wrong;
+	if (doubt(g, members, wrong, &why) < 0)
+		return error_pass(err, &why);
+	if (g->doubted)
+		count_built(g, b, false);
+	else if (name_built(g, b, &why) < 0)
+		error_pass(err, &why);
+	(void)team_agree(world, why.kind == ERROR_NONE ? 0 : -1, err);
+	return -1;
+}
+
+/* One plan, and what it says. */
+static int
+carry_out(struct regain *g, bool map, bool *again, struct error *err)
 {
 	const struct team *world = &g->run->world;
 	struct regain_builts built = { .count = 0 };
 	struct ranks members = { .count = 0 };
-	struct error wrong = ERROR_INIT;
-	int rc = build(g, map, in, &built, &members, err);
+	struct team_mail in = { 0, NULL };
+	bool some = false;
+	int rc = find(g, map, &in, &some, err);
 
-	rc = team_agree(world, rc, err);
-	if (rc == 0)
-		rc = doubt(g, &members, verify_built(g, &built, &wrong) < 0,
-			   err);
-	for (size_t i = 0; g->doubted && i < built.count; i++)
-		(void)unlinkat(g->metafd, built.list[i].temp, 0);
-	if (rc == 0 && !g->doubted)
-		rc = name_built(g, &built, err);
-	if (rc == 0 && wrong.kind != ERROR_NONE)
-		rc = error_pass(err, &wrong);
+	g->damaged = *again = false;
+	if (rc == 0 && some)
+		rc = team_agree(world,
+				build(g, map, &in, &built, &members, err), err);
+	if (rc == 0 && !map)
+		rc = verify(g, &built, &members, again, err);
+	if (rc == 0) {
+		g->doubted = false;
+		if (some)
+			rc = team_agree(world, name_built(g, &built, err), err);
+	}
 	mem_free(built.list);
 	mem_free(members.list);
-	return team_agree(world, rc, err);
+	return rc;
 }
 
-/* Rebuild once.  If the set of this rank is doubted, the redundancy file of its
+/* Rebuild.  If the set of this rank is doubted, the redundancy file of its
  * member `without` is left aside, and made again. */
 static int
 attempt(struct regain *g, bool map, uint32_t without, struct error *err)
@@ -481,18 +502,21 @@ attempt(struct regain *g, bool map, uint32_t without, struct error *err)
 	struct regain_red *red = &g->parts[0].red[map], is = *red;
 	const bool aside =
 		g->doubted && is.name != NULL && is.is.member - 1 == without;
-	struct team_mail in = { 0, NULL };
-	uint32_t keeper = NOBODY;
+	bool again = false;
 	int rc = 0;
 
+	/* It ends: each time another file is known to be damaged. */
+	do {
+		struct error why = ERROR_INIT;
+
+		if (aside)
+			red->name = NULL;
+		rc = carry_out(g, map, &again, &why);
+		if (rc < 0 && !again)
+			error_pass(err, &why);
+	} while (again);
 	if (aside)
-		red->name = NULL;
-	rc = call_members(g, map, &keeper, err);
-	if (rc == 0)
-		rc = exchange(g, map, keeper, &in, err);
-	*red = is;
-	if (rc == 0 && team_any(&g->run->world, in.count > 0))
-		rc = build_and_name(g, map, &in, err);
+		*red = is;
 	if (aside && !g->doubted)
 		say_warn("dataset %lld: %s: damaged, and rebuilt",
 			 (long long)g->set->d.id, is.name);
@@ -506,7 +530,7 @@ look_again(struct regain *g, struct error *err)
 	int rc = 0;
 
 	if (!g->doubted && g->changed)
-		rc = regain_look(g, &g->parts[0], false, err);
+		rc = regain_look(g, &g->parts[0], err);
 	return team_agree(&g->run->world, rc, err);
 }
 

@@ -195,6 +195,78 @@ load restarts
 	[[ $stderr == *"dataset 3"*"the checksum is wrong"* ]]
 }
 
+@test "a node lost, and a flipped byte of a file of another one" {
+	local file at
+
+	# The first file of the string, the last one; the first byte, the last.
+	for at in 0 500 20479; do
+		for file in rank_1.0 rank_2.0; do
+			export SCR_COPY_TYPE=RS SCR_SET_FAILURES=2
+			fresh "0 1 2 3" size=20480
+			flip "$(dataset "${file:5:1}" 3)/$file" "$at"
+			lose 3
+			restarts "0 1 2 3" ckpt.3 size=20480
+			scr_inspect --checksums "$NODES"/?/"$CACHE"/scr.dataset.3
+			[[ -z $(find "$NODES" -name '.regain.*') ]]
+		done
+	done
+	export SCR_COPY_TYPE=XOR
+	fresh
+	flip "$(dataset 1 3)/rank_1.0" 500
+	lose 3
+	restarts "0 1 2 3" ckpt.2
+	[[ $stderr == *"dataset 3"*"cannot be rebuilt"* ]]
+	# Rank 2 has the copy of rank 1, rank 3 that of rank 2.
+	export SCR_COPY_TYPE=PARTNER
+	fresh
+	flip "$(dataset 1 3)/rank_1.0" 500
+	lose 3
+	restarts "0 1 2 3" ckpt.3
+	flip "$(dataset 2 3)/rank_2.0" 500
+	lose 3
+	restarts "0 1 2 3" ckpt.2
+	[[ $stderr == *"dataset 3"*"cannot be rebuilt"* ]]
+}
+
+# read_bytes NAME SIZE: how often each byte of a file was read, by all ranks.
+read_bytes()
+{
+	cat "$BATS_TEST_TMPDIR"/trace.* | awk -v name="/$1>" -v size="$2" '
+	index($0, name) && $NF > 0 { n += $NF }
+	END { print n / size }'
+}
+
+@test "a restart reads each file once, with and without losses" {
+	local k lost map="0 1 2 3"
+
+	command -v strace >/dev/null || skip "no strace"
+	not_sanitized strace
+	cat >"$BATS_TEST_TMPDIR/traced" <<-EOF
+		#!/bin/sh
+		exec strace -f -y -s 0 -e trace=pread64 \
+			-o "$BATS_TEST_TMPDIR/trace.\$PMI_RANK" \
+			"$MPI/app_calls" "\$@"
+	EOF
+	chmod +x "$BATS_TEST_TMPDIR/traced"
+	for scheme in XOR RS PARTNER; do
+		for lost in "" 3; do
+			export SCR_COPY_TYPE=$scheme SCR_CACHE_SIZE=1
+			fresh "$map" size=100000
+			[[ -z $lost ]] || lose "$lost"
+			job "$map" "$BATS_TEST_TMPDIR/traced" init finalize
+			assert_status 0
+			for k in 0 1 2; do
+				size=$(stat -c %s "$(dataset $k 3)/rank_$k.0")
+				echo "$scheme, lost: $lost, rank $k: $(read_bytes "rank_$k.0" "$size")"
+				((size > 100000))
+				[[ $(read_bytes "rank_$k.0" "$size") == 1 ]]
+			done
+			# What was computed is not read again.
+			[[ -z $lost || $(read_bytes rank_3.0 1) == 0 ]]
+		done
+	done
+}
+
 @test "missing parity is made again (21)" {
 	for scheme in PARTNER XOR RS; do
 		export SCR_COPY_TYPE=$scheme
