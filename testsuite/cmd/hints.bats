@@ -74,6 +74,7 @@ each_hint()
 
 @test "the map of the containers is damaged: each command names the next" {
 	local damage said
+	local -a words
 
 	for damage in "rm $meta/rank2file $meta/rank2file.*" \
 		"rm $meta/packed.*.scr" "rm $meta/rank2file"; do
@@ -91,9 +92,9 @@ each_hint()
 	rm "$dir/$meta/rank2file"
 	for command in "scr_index --verify" "scr_index --build" scr_inspect \
 		"scr_container verify" "scr_rebuild"; do
-		# shellcheck disable=SC2086 # words
-		set -- $command
-		[[ $({ "$1" -p "$dir" ${2-} id:2 2>&1 || :; } |
+		read -ra words <<<"$command"
+		[[ $({ "${words[0]}" -p "$dir" "${words[@]:1}" id:2 2>&1 ||
+			:; } |
 			grep -o "$said" | wc -l) -eq 1 ]] ||
 			failed "$command: not once"
 	done
