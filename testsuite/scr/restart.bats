@@ -310,6 +310,16 @@ read_bytes()
 	restarts "0 1 2 3" none
 }
 
+@test "a node has no metadata of a dataset, or nothing of it" {
+	for k in 0 2; do
+		fresh
+		rm -r "$(dataset $k 3)/.scr"
+		restarts "0 1 2 3" ckpt.3
+		rm -r "$(dataset $k 3)"
+		restarts "0 1 2 3" ckpt.3
+	done
+}
+
 @test "a rank rejects a checkpoint: the next older one (28)" {
 	fresh
 	job "0 1 2 3" app_restart 2 files=2 reject=1
