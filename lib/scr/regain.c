@@ -180,6 +180,7 @@ static int
 restore(struct regain *g, struct error *err)
 {
 	const struct team *world = &g->run->world;
+
 	if (held_place(g->run, g->set->d.id, err) < 0)
 		return -1;
 	if (team_agree(world, open_dirs(g, err), err) < 0 ||
