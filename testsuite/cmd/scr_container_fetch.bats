@@ -108,7 +108,7 @@ sums()
 		try scr_container -p p pack $opt 1
 		assert_status 0
 		assert_stderr_one_line "ckpt.1: the next job restarts from it" \
-			"scr_container unpack 1"
+			"scr_container -p p unpack 1"
 	done
 	# Quiet, kept, of the old layout, and not the restart point.
 	try scr_container -p p -q pack 1

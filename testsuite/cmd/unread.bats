@@ -241,7 +241,8 @@ rebuilt() {
 	scr_index -q -p p --build 1 --checksums
 	whole=$(tree_sha p)
 	rm p/ckpt.1/rank_0.ckpt
-	printf Z | dd of="$part" bs=1 seek=1300 conv=notrunc status=none
+	printf Z | dd of="$part" bs=1 seek=$(($(stat -c %s "$part") - 500)) \
+		conv=notrunc status=none
 	eio "${part##*/}" scr_rebuild -p p 1
 	assert_status 4
 	assert_stderr_has "cannot be rebuilt" "its contents are wrong"
