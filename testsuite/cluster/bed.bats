@@ -135,6 +135,23 @@ gone()
 	on login ssh node2 true
 }
 
+# A look-up of its address that began while it was dead must not fail those who
+# ask for the node afterwards.
+@test "a node that is back is reached at once" {
+	local fault cure
+
+	for fault in kill:revive unplug:plug; do
+		cure=${fault#*:} fault=${fault%:*}
+		on login ip neigh flush to 10.77.0.2
+		"bed_$fault" node2
+		! on login timeout 0.4 bash -c ': <>/dev/tcp/node2/22' 2>&1
+		[[ $(on login ip neigh show 10.77.0.2) == *INCOMPLETE* ]]
+		sleep 1.8
+		"bed_$cure" node2
+		on login timeout 2 bash -c ': <>/dev/tcp/node2/22'
+	done
+}
+
 @test "cut off, refusing, silent, frozen; and healed" {
 	ssh=(on login ssh -o ConnectTimeout=1 node3 true)
 	for fault in unplug:'timed out' refuse:refused mute:'timed out' \

@@ -327,6 +327,24 @@ do_bind() {
 	done
 }
 
+# Make node $1 and the others forget what they know of each other's address.  The
+# kernel remembers for some seconds that an address did not answer, and a look-up
+# that is under way fails whoever waits for it.
+reachable() {
+	local name pid address
+
+	address=$(address "$1")
+	for name in $(all_names); do
+		is_up "$name" || continue
+		read -r pid <"$ns/pid/$name"
+		if [ "$name" = "$1" ]; then
+			nsenter -t "$pid" -n ip neigh flush dev eth0
+		else
+			nsenter -t "$pid" -n ip neigh flush to "$address"
+		fi
+	done
+}
+
 bind_one() {
 	# shellcheck disable=SC2016 # for the shell there
 	on_node "$1" sh -c \
@@ -378,6 +396,7 @@ do_revive() {
 	known "$name"
 	! is_up "$name" || die "$name is up"
 	start_node "$name" || exit 1
+	reachable "$name"
 	while IFS=$'\t' read -r node source target; do
 		[ "$node" = "$name" ] || continue
 		bind_one "$name" "$source" "$target" || exit 1
@@ -408,6 +427,7 @@ do_unplug() {
 do_plug() {
 	need_up "$1"
 	ip link set "v-$1" up
+	reachable "$1"
 	healed "$1" plug
 }
 
