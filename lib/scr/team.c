@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scr/team.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -19,10 +20,13 @@
 /* Bytes that come with their number. */
 #define SHARE_FIRST 1000
 
-/* Polls before the first sleep, and how long the sleeps are, in nanoseconds. */
+/* A rank that waits polls.  After some polls it yields its core between them,
+ * because the rank that it waits for may need it; later it sleeps, up to a part
+ * of the time that it has waited.  In nanoseconds. */
 #define POLLS_FREE 64
-#define SLEEP_LEAST 10000
-#define SLEEP_MOST 1000000
+#define YIELD_MOST 1e6
+#define SLEEP_PART (1.0 / 32)
+#define SLEEP_MOST 1e6
 
 /* Values of one reduction. */
 #define REDUCE_MOST 4
@@ -98,16 +102,20 @@ team_home(const char *path, uint32_t ranks)
 void
 team_rest(struct team_rest *r, bool moved)
 {
-	struct timespec t = { .tv_nsec = SLEEP_MOST };
+	struct timespec t = { .tv_sec = 0 };
 	double ns = 0;
 
 	if (moved || r->polls == 0)
 		*r = (struct team_rest){ .since = clock_seconds() };
 	if (moved || ++r->polls < POLLS_FREE)
 		return;
-	ns = (clock_seconds() - r->since) * 1e9 / 8;
-	if (ns < SLEEP_MOST)
-		t.tv_nsec = ns > SLEEP_LEAST ? (long)ns : SLEEP_LEAST;
+	ns = (clock_seconds() - r->since) * 1e9;
+	if (ns < YIELD_MOST) {
+		(void)sched_yield();
+		return;
+	}
+	ns *= SLEEP_PART;
+	t.tv_nsec = (long)(ns < SLEEP_MOST ? ns : SLEEP_MOST);
 	(void)nanosleep(&t, NULL);
 }
 

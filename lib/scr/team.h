@@ -107,10 +107,12 @@ void team_turn_done(const struct team *t, uint32_t width);
 /* --- Waiting --- */
 
 /*
- * A rank that waits for others polls for some microseconds, and then sleeps
- * between polls: an eighth of the time that it has waited, at most a
- * millisecond.  So ranks that wait leave their cores to those that work, for
- * instance while one of them writes to a slow disk.
+ * A rank that waits for others polls.  After some microseconds it yields its
+ * core between polls; after a millisecond it sleeps between them, for a
+ * thirty-second of the time that it has waited, at most a millisecond.  So
+ * ranks that share a core answer each other at once, and ranks that wait longer
+ * leave their cores to those that work, for instance while one of them writes
+ * to a slow disk.
  */
 struct team_rest {
 	unsigned polls; /* without progress */

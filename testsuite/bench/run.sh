@@ -385,6 +385,13 @@ restarts() {
 	rm -rf "$tmp/out"
 }
 
+# Say how long the steps took, as `speed parts` tells in file $1.
+parts() {
+	awk '$1 == "parts" { n++; for (i = 2; i <= 6; i++) s[i] += $i }
+		END { if (n) printf "# seconds: application writes %.3f, reading and checksums %.3f, MPI %.3f, coding %.3f, check bytes %.3f\n",
+			s[2] / n, s[3] / n, s[4] / n, s[5] / n, s[6] / n }' "$1"
+}
+
 libscr() {
 	local mpi=$tree/mpi type b=$tmp/scr
 	local -x NODES=$b/nodes SSD=$b/ssd USER=tester SCR_JOB_ID=j1 \
@@ -399,13 +406,17 @@ libscr() {
 	mkdir -p "$NODES" "$SSD" "$SCR_PREFIX"
 	note "libscr: 8 ranks x 64 MiB on 8 pretend nodes, all in memory, $(nproc) cores"
 	note "encode: from SCR_Start_output, with the application's writing, to the end of SCR_Complete_output;"
-	note "against copying the same files in the caches, all ranks at once, plus the coding time of one core"
+	note "against copying the same files in the caches, all ranks at once, plus the coding time of one core;"
+	note "parts: against its steps one by one, with this MPI (testsuite/mpi/speed.c)"
 	for type in SINGLE PARTNER XOR RS; do
 		SCR_COPY_TYPE=$type
 		case $type in
 		XOR | RS) speed 8 encode $((64 << 20)) | ratios "encode-$type" 1.3 ;;
 		*) speed 8 encode $((64 << 20)) | ratios "encode-$type" - ;;
 		esac
+		speed 8 parts $((64 << 20)) | tee "$tmp/parts" |
+			ratios "parts-$type" -
+		parts "$tmp/parts"
 	done
 	SCR_COPY_TYPE=SINGLE
 	note "flush and fetch against cp -p and sync on all nodes at once; fetch-XOR also protects"

@@ -9,6 +9,10 @@
  *           rank with a file of BYTES; against a copy of the files within the
  *           caches, by all ranks at once, and the coding of all of them by one
  *           core
+ *   parts   the same, against the least that it takes with this MPI, each
+ *           step by all ranks at once: the application's writing; reading and
+ *           summing; sending what coding sends; the coding by one core; writing
+ *           the check bytes.  A line "parts S S S S S" has the seconds of each
  *   flush   cache to prefix; against `cp` and `sync` on all nodes at once
  *   fetch   prefix to cache; against `cp`, likewise
  *   init    no rounds: SCR_Init(), from caches; the reference is 0
@@ -23,6 +27,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "crc.h"
 #include "encode/code.h"
 #include "error.h"
 #include "io.h"
@@ -227,12 +232,97 @@ barrier_and_file(void)
 	make_file(to, true);
 }
 
+/* --- What an encoded dataset takes, step by step --- */
+
+static void
+write_only(void)
+{
+	unlink(to);
+	make_file(to, false);
+}
+
+static void
+read_and_sum(void)
+{
+	int in = io_open_read(AT_FDCWD, from, &err);
+	char *block = aligned_alloc(4096, BLOCK);
+	uint32_t crc = 0;
+
+	if (in < 0 || block == NULL)
+		say_abort("%s: cannot be read", from);
+	for (size_t at = 0, n = 0; at < size; at += n) {
+		n = size - at < BLOCK ? size - at : BLOCK;
+		need(io_pread(in, from, block, n, at, &err));
+		crc = crc_update(crc, block, n);
+	}
+	if (crc == 0) /* so that it is computed */
+		say_warn("%s: its checksum is 0", from);
+	free(block);
+	close(in);
+}
+
+static const struct level *
+level_in_force(void)
+{
+	return levels_choose(&run->levels, SCR_FLAG_CHECKPOINT, 1);
+}
+
+/* How often the bytes of a rank are sent to another one. */
+static unsigned
+copies_sent(void)
+{
+	switch (level_in_force()->set.type) {
+	case REDSET_SINGLE:
+		return 0;
+	case REDSET_RS:
+		return level_in_force()->set.failures;
+	default:
+		return 1;
+	}
+}
+
+static void
+send_all(void)
+{
+	const int n = (int)run->world.size, me = (int)run->world.rank;
+	char *block = aligned_alloc(4096, BLOCK);
+
+	if (block == NULL)
+		say_abort("out of memory");
+	for (int k = 1; k <= (int)copies_sent(); k++)
+		for (size_t at = 0, len = 0; at < size; at += len) {
+			MPI_Request r[2];
+
+			len = size - at < BLOCK ? size - at : BLOCK;
+			MPI_Irecv(block, (int)len, MPI_BYTE, (me + n - k) % n,
+				  0, MPI_COMM_WORLD, &r[0]);
+			MPI_Isend(data + at, (int)len, MPI_BYTE, (me + k) % n,
+				  0, MPI_COMM_WORLD, &r[1]);
+			team_wait(r, 2);
+		}
+	free(block);
+}
+
+/* As many bytes as the redundancy file of a rank has. */
+static void
+write_checks(void)
+{
+	const struct sets_mine *set = &level_in_force()->set;
+	const size_t whole = size;
+
+	if (set->type == REDSET_SINGLE)
+		return;
+	if (set->type != REDSET_PARTNER)
+		size = whole / (set->members - copies_sent()) * copies_sent();
+	write_only();
+	size = whole;
+}
+
 /* Rank 0 computes the check chunks of all members; the others sleep. */
 static struct cost
 code_alone(void)
 {
-	const struct level *l =
-		levels_choose(&run->levels, SCR_FLAG_CHECKPOINT, 1);
+	const struct level *l = level_in_force();
 	const bool rs = l->set.type == REDSET_RS;
 	const struct code c = { rs ? CODE_RS : CODE_XOR, l->set.members,
 				rs ? l->set.failures : 1 };
@@ -284,6 +374,28 @@ coding(void)
 
 /* --- Parts --- */
 
+/* In turn, so that what `to` frees the next one uses: as the caches do. */
+static void
+measure_parts(struct cost ours)
+{
+	struct cost part[5], all = { 0, 0 };
+
+	name_copy(false, false);
+	part[0] = timed(write_only);
+	part[1] = timed(read_and_sum);
+	part[2] = timed(send_all);
+	part[3] = coding();
+	part[4] = timed(write_checks);
+	for (int i = 0; i < 5; i++) {
+		all.wall += part[i].wall;
+		all.cpu += part[i].cpu;
+	}
+	print(ours, all);
+	if (run->world.rank == 0 && round_no > 0)
+		printf("parts %.3f %.3f %.3f %.3f %.3f\n", part[0].wall,
+		       part[1].wall, part[2].wall, part[3].wall, part[4].wall);
+}
+
 static void
 measure(const char *what)
 {
@@ -292,6 +404,8 @@ measure(const char *what)
 	if (strcmp(what, "small") == 0) {
 		name_copy(false, false);
 		print(ours, timed(barrier_and_file));
+	} else if (strcmp(what, "parts") == 0) {
+		measure_parts(ours);
 	} else if (strcmp(what, "encode") == 0) {
 		name_copy(false, false);
 		theirs = timed(copy);
@@ -312,6 +426,9 @@ measure(const char *what)
 		}
 		print(ours, theirs);
 		unlink(to);
+		/* The next round gets the same memory. */
+		name_copy(true, true);
+		unlink(from);
 	}
 }
 
