@@ -21,7 +21,8 @@ kind(const struct salvage_dataset *d)
 {
 	return d->ckpt && d->output ? "both"
 	       : d->output	    ? "output"
-				    : "checkpoint";
+	       : d->ckpt	    ? "checkpoint"
+				    : "unknown";
 }
 
 static const char *
@@ -137,22 +138,35 @@ put_name(const struct scavenge *s, int64_t id, struct buf *out)
 			   str_printable(name, sizeof(name), d->name), id);
 }
 
+static const char *
+is_saved(const struct salvage_dataset *d)
+{
+	return d != NULL && d->done ? " is saved" : " can be saved";
+}
+
 static void
 put_checkpoint(const struct scavenge *s, const struct scavenge_outlook *o,
 	       struct buf *out)
 {
-	const struct salvage_dataset *d = salvage_find(&s->plan, o->saved);
-	const bool done = d != NULL && d->done;
+	const struct salvage_dataset *n = salvage_find(&s->plan, o->newest);
 
-	buf_add_str(out, o->saved == o->newest ? "newest checkpoint "
-					       : "OLDER checkpoint ");
+	buf_add_str(out, o->saved < o->newest ? "OLDER checkpoint "
+			 : o->newer > 0	      ? "checkpoint "
+					      : "newest checkpoint ");
 	put_name(s, o->saved, out);
-	buf_add_str(out, done ? " is saved" : " can be saved");
-	if (o->saved == o->newest)
-		return;
-	buf_add_str(out, ", newest ");
-	put_name(s, o->newest, out);
-	buf_add_str(out, " is not");
+	buf_add_str(out, is_saved(salvage_find(&s->plan, o->saved)));
+	if (o->saved < o->newest) {
+		buf_add_str(out, ", newest ");
+		put_name(s, o->newest, out);
+		buf_add_str(out, n != NULL && scavenge_is_unknown(n)
+					 ? " could not be judged"
+					 : " is not");
+	}
+	if (o->newer > 0) {
+		buf_add_str(out, ", ");
+		put_name(s, o->newer, out);
+		buf_add_str(out, " may be a newer one");
+	}
 }
 
 static void
@@ -170,8 +184,26 @@ put_outputs(const struct scavenge_outlook *o, struct buf *out)
 		buf_printf(out, ", %zu could not be judged", unknown);
 }
 
-void
-report_verdict(const struct scavenge *s, struct buf *out)
+/* The verdict on the only dataset to save. */
+static void
+put_only(const struct scavenge *s, struct buf *out)
+{
+	const struct salvage_dataset *d = salvage_find(&s->plan, s->o->only);
+	const int status = scavenge_status(s);
+
+	if (status == STATUS_LOST)
+		buf_add_str(out, "LOST: ");
+	else if (status != STATUS_OK)
+		buf_add_str(out, "UNKNOWN: ");
+	put_name(s, s->o->only, out);
+	buf_add_str(out, status == STATUS_LOST ? " cannot be saved"
+			 : status == STATUS_OK ? is_saved(d)
+					       : " could not be judged");
+}
+
+/* The verdict on all datasets. */
+static void
+put_all(const struct scavenge *s, struct buf *out)
 {
 	const struct scavenge_outlook o = scavenge_outlook(s);
 
@@ -191,6 +223,15 @@ report_verdict(const struct scavenge *s, struct buf *out)
 	if (o.unknown > 0)
 		buf_printf(out, "; %zu %s could not be read",
 			   str_count(o.unknown, "dataset"));
+}
+
+void
+report_verdict(const struct scavenge *s, struct buf *out)
+{
+	if (s->o->only > 0)
+		put_only(s, out);
+	else
+		put_all(s, out);
 	if (s->saved_now > 0)
 		buf_printf(out, "; %s copied", str_size(s->copied));
 	if (s->dead > 0)

@@ -68,6 +68,44 @@ add_flush(struct scavenge *s, const struct index *ix, struct error *err)
 	return rc;
 }
 
+/* Add the checkpoints of the index that were created after all that the caches
+ * have: a later job's.  The restart point does not go back to an older one. */
+static int
+add_newer(struct scavenge *s, struct error *err)
+{
+	uint64_t newest = 0;
+	size_t count = 0;
+	struct index_entry *list =
+		s->index == NULL ? NULL : index_entries(s->index, &count, err);
+	int rc = count == (size_t)-1 ? -1 : 0;
+
+	for (size_t i = 0; i < s->plan.count; i++) {
+		const struct salvage_dataset *d = &s->plan.datasets[i];
+
+		if (d->ckpt && d->created > newest)
+			newest = d->created;
+	}
+	for (size_t i = 0; newest > 0 && rc == 0 && i < count; i++) {
+		const struct index_entry *e = &list[i];
+		const struct nodecache_dataset like = {
+			.id = e->id,
+			.name = e->name,
+			.created = (uint64_t)e->desc.created_us,
+			.ckpt = true,
+			.output = e->desc.is_output,
+			.world = -1,
+		};
+
+		if (index_entry_valid(e) && e->desc.is_ckpt &&
+		    e->desc.created_us > (int64_t)newest &&
+		    salvage_find(&s->plan, e->id) == NULL &&
+		    salvage_dataset(&s->plan, &like, err) == NULL)
+			rc = -1;
+	}
+	mem_free(list);
+	return rc;
+}
+
 /* The valid dataset `e` of the index has the number of `d`, and was created
  * later: ids have started again since the job of these caches.  It stays, and
  * `d` is left in the caches. */
@@ -183,7 +221,7 @@ scavenge_add_known(struct scavenge *s, struct error *err)
 	s->index = catalogue_read(s->prefix, &why);
 	if (s->index == NULL && why.kind == ERROR_NOMEM)
 		return error_no_memory(err);
-	if (add_flush(s, s->index, err) < 0 ||
+	if (add_flush(s, s->index, err) < 0 || add_newer(s, err) < 0 ||
 	    salvage_plan(&s->plan, err) < 0 || take_claims(s, err) < 0)
 		return -1;
 	return look_ahead(s, err);

@@ -50,8 +50,9 @@ struct salvage_dataset {
 	const char *name; /* NULL: unknown */
 	bool ckpt, output, bypass;
 	uint64_t created; /* microseconds since the epoch; 0: unknown */
-	bool unread;	  /* an I/O error hides a part of it in a cache */
-	bool done;	  /* on the prefix, and looked at; set by the caller */
+	bool unread; /* an I/O error hides a part of it, or its building failed
+			so: it is not known to be lost */
+	bool done;   /* on the prefix, and looked at; set by the caller */
 	/* Set by the caller, of a dataset that is in the index: */
 	bool claimed, looked; /* the entry is valid; it was looked at */
 	int found;	      /* the status of that (fetchable.h) */

@@ -467,10 +467,18 @@ build(struct scavenge *s, struct salvage_dataset *d, struct error *err)
 				"it is still in the caches: mend that and run "
 				"it again",
 				d->id, s->blocked->name, s->blocked->why);
+		/* No older dataset has room either. */
+		if (room_is_short(&why)) {
+			error_pass(err, &why);
+			return error_wrap(err, "dataset %" PRId64, d->id);
+		}
 		d->state = SALVAGE_LOST;
+		d->unread = d->unread || why.kind == ERROR_SYSTEM;
 		d->why = arena_strdup(s->arena,
 				      rc < 0 ? without_id(why.text, d->id)
 					     : "cannot be rebuilt");
+		if (d->found == STATUS_DAMAGED) /* and cannot be mended */
+			d->found = d->unread ? STATUS_FAILED : STATUS_LOST;
 		if (d->why == NULL)
 			return error_no_memory(err);
 		work_say(s->work, "dataset %" PRId64 ": %s", d->id, d->why);

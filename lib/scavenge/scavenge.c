@@ -320,6 +320,12 @@ scavenge_open(struct scavenge *s, struct job *job,
 		return -1;
 	s->seconds[SCAVENGE_ASK] = clock_seconds() - start;
 	tell_undescribed(s);
+	if (s->alive > 0 && s->o->only > 0 &&
+	    salvage_find(&s->plan, s->o->only) == NULL)
+		return error_set(err, ERROR_ABSENT,
+				 "dataset %" PRId64
+				 ": no node has it in its cache",
+				 s->o->only);
 	if (s->alive > 0)
 		return 0;
 	/* By flush.scr and the index nothing is left to save. */
@@ -376,6 +382,8 @@ save_outputs(struct scavenge *s, int64_t *limit, struct error *err)
 static int
 save_checkpoint(struct scavenge *s, int64_t limit, struct error *err)
 {
+	bool unsure = false;
+
 	for (size_t i = s->plan.count; i-- > 0;) {
 		struct salvage_dataset *d = &s->plan.datasets[i];
 
@@ -387,7 +395,10 @@ save_checkpoint(struct scavenge *s, int64_t limit, struct error *err)
 		if (!d->done && !d->output && scavenge_save(s, d, err) < 0)
 			return -1;
 		if (d->done)
-			return scavenge_make_current(s, d, err);
+			return unsure ? 0 : scavenge_make_current(s, d, err);
+		/* The index calls it valid: a restart may well read it, and
+		 * falls back to the older one by itself. */
+		unsure = unsure || (d->claimed && scavenge_is_unknown(d));
 	}
 	return 0;
 }
@@ -395,18 +406,11 @@ save_checkpoint(struct scavenge *s, int64_t limit, struct error *err)
 static int
 save_all(struct scavenge *s, struct error *err)
 {
-	struct salvage_dataset *d = NULL;
 	int64_t limit = INT64_MAX;
 
-	if (s->o->only > 0) {
-		d = salvage_find(&s->plan, s->o->only);
-		if (d == NULL)
-			return error_set(err, ERROR_ABSENT,
-					 "dataset %" PRId64
-					 ": no node has it in its cache",
-					 s->o->only);
-		return scavenge_save(s, d, err);
-	}
+	if (s->o->only > 0)
+		return scavenge_save(s, salvage_find(&s->plan, s->o->only),
+				     err);
 	if (save_outputs(s, &limit, err) < 0 ||
 	    save_checkpoint(s, limit, err) < 0)
 		return -1;
@@ -437,7 +441,14 @@ is_open(const struct salvage_dataset *d, int64_t saved)
 {
 	if (!scavenge_is_unknown(d))
 		return false;
-	return d->output || (d->unread ? saved == 0 : d->id > saved);
+	return d->output || (d->ckpt && d->unread ? saved == 0 : d->id > saved);
+}
+
+/* May it be a checkpoint, or may it be output? */
+static bool
+is_either(const struct salvage_dataset *d)
+{
+	return !d->ckpt && !d->output && scavenge_is_unknown(d);
 }
 
 struct scavenge_outlook
@@ -462,10 +473,23 @@ scavenge_outlook(const struct scavenge *s)
 			o.newest = d->id;
 		if (d->ckpt && good && d->id < limit && d->id > o.saved)
 			o.saved = d->id;
+		/* Their ids ascend. */
+		if (d->ckpt || is_either(d))
+			o.newer = d->ckpt ? 0 : d->id;
 	}
 	for (size_t i = 0; i < s->plan.count; i++)
 		o.unknown += is_open(&s->plan.datasets[i], o.saved);
 	return o;
+}
+
+/* The status of the only dataset to save. */
+static int
+status_of(const struct salvage_dataset *d)
+{
+	if (d != NULL && scavenge_is_hopeful(d))
+		return STATUS_OK;
+	return d == NULL || scavenge_is_unknown(d) ? STATUS_FAILED
+						   : STATUS_LOST;
 }
 
 int
@@ -475,6 +499,8 @@ scavenge_status(const struct scavenge *s)
 
 	if (s->stopped)
 		return STATUS_FAILED;
+	if (s->o->only > 0)
+		return status_of(salvage_find(&s->plan, s->o->only));
 	if (o.outputs_lost > 0 ||
 	    (o.newest > 0 && o.saved == 0 && o.unknown == 0))
 		return STATUS_LOST;

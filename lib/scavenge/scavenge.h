@@ -111,6 +111,7 @@ int scavenge_run(struct scavenge *s, struct error *err);
  * expected to be saved. */
 struct scavenge_outlook {
 	int64_t newest, saved; /* ids of checkpoints; 0: none */
+	int64_t newer; /* may be a checkpoint newer than `newest`; 0: none */
 	size_t outputs, outputs_lost, outputs_unknown;
 	/* Datasets that could not be read, so that they may be neither lost nor
 	 * saved, or whose kind is unknown: outputs; checkpoints that the index
@@ -126,8 +127,9 @@ bool scavenge_is_unknown(const struct salvage_dataset *d);
 
 /* STATUS_OK: the newest checkpoint and all output are saved.  STATUS_DAMAGED:
  * an older checkpoint is saved.  STATUS_LOST: output, or all checkpoints, are
- * lost.  STATUS_FAILED: stopped, or a dataset could not be read.  Before a run:
- * the status to expect. */
+ * lost.  STATUS_FAILED: stopped, or a dataset could not be read.  With o->only,
+ * OK, LOST or FAILED, of that dataset alone.  Before a run: the status to
+ * expect. */
 int scavenge_status(const struct scavenge *s);
 
 #endif /* SCAVENGE_SCAVENGE_H */

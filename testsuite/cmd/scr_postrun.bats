@@ -26,7 +26,7 @@ datasets() {
 	for id; do
 		"$GEN/gen_dataset" -q -p p -n 2 -m 1 --layout cache \
 			--nodes-dir nodes -t SINGLE -s 1000 --lose "" -i "$id" \
-			"--$kind" --name "$name.$id" --recorded-prefix "$PWD/p"
+			--time $((1700000000 + 1000 * id)) "--$kind" --name "$name.$id" --recorded-prefix "$PWD/p"
 	done
 }
 checkpoints() { datasets ckpt ckpt "$@"; }
@@ -132,8 +132,134 @@ indexed() {
 	assert_status 3
 	# The remaining files of the lost dataset can be copied on request.
 	try scr_postrun "${args[@]}" --id 3
-	assert_status 3
+	assert_status 4
+	assert_output_is "scr_postrun: LOST: ckpt.3 (dataset 3) cannot be saved"
 	cmp p/ckpt.3/rank_0.ckpt local/cache/genuser/scr.1000/scr.dataset.3/rank_0.ckpt
+}
+
+@test "--id: the verdict is on that dataset, before and after" {
+	checkpoints 1 2 3
+	outputs 4
+	lose 1
+	for plan in --plan ""; do
+		try scr_postrun "${args[@]}" ${plan:+"$plan"} --id 1
+		assert_status 4
+		assert_output_has "LOST: ckpt.1 (dataset 1) cannot be saved"
+		assert_output_lacks newest "can be"
+		for id in 2 4; do
+			try scr_postrun "${args[@]}" ${plan:+"$plan"} --id $id
+			assert_status 0
+			assert_output_has "(dataset $id) "
+			assert_output_lacks newest OLDER LOST
+		done
+		try scr_postrun "${args[@]}" ${plan:+"$plan"} --id 7
+		assert_status 1
+		assert_output_is ""
+		assert_stderr_one_line "dataset 7: no node has it in its cache"
+	done
+	[[ $(indexed) == "4 2 " ]]
+	rm -r local/cache/genuser/scr.1000/scr.dataset.2
+	try scr_postrun -p p -r local -w nosuchnode -d nosuchnode -J 1000 --id 7
+	assert_status 1
+	assert_output_is ""
+}
+
+@test "the prefix has a newer checkpoint, of a later job: it stays current" {
+	checkpoints 1 5
+	scr_postrun "${args[@]}"
+	rm -r nodes p/.scr/flush.scr
+	checkpoints 2
+	try scr_postrun "${args[@]}"
+	assert_status 0
+	assert_output_has "newest checkpoint ckpt.5 (dataset 5) is saved"
+	[[ $(indexed) == "5* " ]]
+	# Not whole any more, it is no reason to leave the older one.
+	rm p/ckpt.5/rank_0.ckpt
+	try scr_postrun "${args[@]}"
+	assert_status 3
+	assert_output_has "OLDER checkpoint ckpt.2" "ckpt.5 (dataset 5) is not"
+	[[ $(indexed) == "5 2* " ]]
+}
+
+@test "nothing describes a newer dataset: the checkpoint is not called newest" {
+	checkpoints 1
+	cp -a p/.scr/flush.scr local/cntl/genuser/scr.1000/cindex.scrinfo .
+	checkpoints 2
+	cp -a flush.scr p/.scr
+	cp -a cindex.scrinfo local/cntl/genuser/scr.1000
+	for done in can is; do
+		plan=()
+		[[ $done == is ]] || plan=(--plan)
+		try scr_postrun "${args[@]}" "${plan[@]}"
+		assert_status 1
+		assert_output_has "checkpoint ckpt.1 (dataset 1) $done" \
+			"dataset 2 may be a newer one"
+		assert_output_lacks newest "2 unknown     checkpoint"
+	done
+	[[ $(indexed) == "1* " ]]
+	# Nothing of it can be read.
+	SHIM_READS=1 SHIM_PATH=scr.dataset.2 SHIM_FAIL_AT=1 SHIM_STICKY=1 \
+		LD_PRELOAD=${SHIM:-$BIN/../shim.so} \
+		try scr_postrun "${args[@]}"
+	assert_status 1
+	assert_output_has "dataset 2 may be a newer one"
+	try scr_postrun "${args[@]}" --id 2
+	assert_status 0
+}
+
+@test "the index calls the newest valid, and it cannot be read: it stays current" {
+	checkpoints 1 2
+	scr_postrun "${args[@]}" --id 1
+	scr_postrun "${args[@]}"
+	rm -r local/cache/genuser/scr.1000/scr.dataset.2
+	[[ $(indexed) == "2* 1 " ]]
+	SHIM_READS=1 SHIM_PATH=scr.dataset.2/summary.scr SHIM_FAIL_AT=1 \
+		SHIM_STICKY=1 LD_PRELOAD=${SHIM:-$BIN/../shim.so} \
+		try scr_postrun "${args[@]}"
+	assert_status 1
+	assert_output_has "OLDER checkpoint ckpt.1" \
+		"newest ckpt.2 (dataset 2) could not be judged"
+	[[ $(indexed) == "2* 1 " ]]
+}
+
+# Whatever fails while a dataset is built and indexed, it is in the caches.
+@test "building fails: nothing is lost, run it again" {
+	local path op error
+
+	checkpoints 1 2
+	cp -a p saved
+	for path in index.scr summary.scr rank2file flush.scr; do
+		for op in open rename; do
+			for error in EIO ENOSPC; do
+				rm -rf p && cp -a saved p
+				SHIM_PATH=$path SHIM_OP=$op SHIM_FAIL_AT=1 \
+					SHIM_STICKY=1 SHIM_ERRNO=$error \
+					LD_PRELOAD=${SHIM:-$BIN/../shim.so} \
+					try scr_postrun "${args[@]}"
+				[[ $path/$op == flush.scr/rename ]] ||
+					assert_status 1
+				assert_output_lacks LOST OLDER
+				try scr_postrun "${args[@]}"
+				assert_status 0
+				[[ $(indexed) == "2* "* ]]
+			done
+		done
+	done
+}
+
+@test "what cannot be mended is not called saved" {
+	checkpoints 1 2
+	scr_postrun "${args[@]}"
+	rm -r local/cache/genuser/scr.1000/scr.dataset.*
+	rm p/.scr/scr.dataset.2/summary.scr
+	SHIM_PATH=summary.scr SHIM_OP=rename SHIM_FAIL_AT=1 SHIM_STICKY=1 \
+		LD_PRELOAD=${SHIM:-$BIN/../shim.so} \
+		try scr_postrun "${args[@]}"
+	assert_status 1
+	assert_output_lacks "can be saved" "is saved" LOST
+	try scr_postrun "${args[@]}"
+	assert_status 0
+	assert_stderr_has "mended on the prefix"
 }
 
 @test "all are lost: status 4" {
