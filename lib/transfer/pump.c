@@ -30,8 +30,9 @@ write_block(const struct pump *p, size_t len, uint64_t at, bool *holes,
 }
 
 /* How many bytes from `at` on to skip: whole blocks of a hole.  The block that
- * ends the hole is not skipped: writing it gives the target its length.  A
- * step() that gets no bytes to write has to see them all. */
+ * ends the hole is not skipped: writing it gives the target its length, unless
+ * others copy the rest.  A step() that gets no bytes to write has to see them
+ * all. */
 static uint64_t
 hole(const struct pump *p, uint64_t at)
 {
@@ -47,6 +48,8 @@ hole(const struct pump *p, uint64_t at)
 		end = p->size;
 	if (end > p->size)
 		end = p->size;
+	if (p->part && end == p->size)
+		return end - at;
 	return end > at ? (end - at - 1) / p->room * p->room : 0;
 }
 
@@ -62,16 +65,18 @@ pump_run(struct pump *p, struct error *why, struct error *err)
 {
 	uint32_t crc = 0;
 	bool holes = false;
-	bool blank = false;
+	bool blank = p->part;
 	uint64_t skip = 0;
 	size_t n = 0;
 
-	for (uint64_t at = 0; at < p->size; at += n) {
+	for (uint64_t at = p->begin; at < p->size; at += n) {
 		if (blank) {
 			/* As if `skip` zeros were summed. */
 			skip = hole(p, at);
 			crc = ~crc_shift(~crc, skip);
 			at += skip;
+			if (at == p->size)
+				break;
 		}
 		n = p->size - at < p->room ? (size_t)(p->size - at) : p->room;
 		if (io_pread(p->from, p->name, p->block, n, at, why) < 0)
@@ -83,7 +88,7 @@ pump_run(struct pump *p, struct error *why, struct error *err)
 		     p->step(p->arg, p->block, n, at, err) < 0))
 			return -1;
 	}
-	if (p->has_crc && p->crc != crc) {
+	if (p->has_crc && !p->part && p->crc != crc) {
 		error_set(why, ERROR_DAMAGED,
 			  "%s: checksum 0x%08" PRIx32 ", expected 0x%08" PRIx32,
 			  p->name, crc, p->crc);
@@ -91,7 +96,7 @@ pump_run(struct pump *p, struct error *why, struct error *err)
 	}
 	p->crc = crc;
 	/* The file may end in a hole. */
-	if (holes && ftruncate(p->to, (off_t)p->size) < 0)
+	if (holes && !p->part && ftruncate(p->to, (off_t)p->size) < 0)
 		return error_sys(err, "%s: cannot set its size", p->to_name);
 	return 1;
 }

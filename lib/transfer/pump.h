@@ -26,9 +26,13 @@ struct put_file;
 struct pump {
 	int from;
 	const char *name; /* of `from`, for messages */
-	uint64_t size;	  /* bytes to copy, from offset 0 */
-	bool has_crc;	  /* the source must have this checksum */
-	uint32_t crc;	  /* CRC-32; set to that of the bytes */
+	uint64_t begin;	  /* offset of the first byte to copy */
+	uint64_t size;	  /* offset behind the last one */
+	/* Others copy the rest of the file: neither is the checksum compared
+	 * nor the length set. */
+	bool part;
+	bool has_crc; /* the source must have this checksum */
+	uint32_t crc; /* CRC-32; set to that of the bytes */
 	/* Opened by put_open(), or created empty by the caller; -1: the bytes
 	 * are only summed. */
 	int to;
@@ -50,5 +54,31 @@ struct pump {
  * (ERROR_DAMAGED); or -1 with *err if writing or step() failed.
  */
 int pump_run(struct pump *p, struct error *why, struct error *err);
+
+/* Bytes that a thread copies at a time. */
+#define PUMP_PIECE ((uint64_t)8 << 20)
+
+/*
+ * Files that the threads of a pool copy together, large ones in pieces.  Each
+ * thread has a block of memory of its own, which it is the first to touch.  Any
+ * thread may call the functions, but for one file only one after the other.
+ */
+struct pump_list {
+	struct par *par; /* NULL: the calling thread alone */
+	size_t count;
+	/* The size of file `i`; 0 if it is not known before open(). */
+	uint64_t (*size)(void *arg, size_t i);
+	/* Fill in *p but `block` and `room`.  1; else as pump_run(). */
+	int (*open)(void *arg, size_t i, struct pump *p, struct error *err);
+	/* For each file that was opened: `rc` and p->crc are those of
+	 * pump_run() for the whole file.  Returns `rc`, or -1 with *err. */
+	int (*close)(void *arg, size_t i, const struct pump *p, int rc,
+		     struct error *err);
+	void *arg;
+};
+
+/* Copy them all.  The result is that of the first file that failed, as
+ * pump_run() has it, and then not all are copied. */
+int pump_each(const struct pump_list *l, struct error *err);
 
 #endif /* TRANSFER_PUMP_H */

@@ -3,11 +3,16 @@
 #include "transfer/pump.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "crc.h"
 #include "error.h"
+#include "io.h"
+#include "par.h"
 #include "scratch.h"
 
 #define SIZE 1000000 /* no multiple of the block */
@@ -152,6 +157,163 @@ fails(int from)
 	   "step() sees block after block, and ends the copy");
 }
 
+/* --- Many files, by several threads --- */
+
+#define PIECES ((size_t)PUMP_PIECE)
+
+static const struct {
+	size_t size;
+	bool known, sparse;
+} many[] = {
+	{ 0, true, false },	      { 1, true, false },
+	{ PIECES - 1, true, false },  { PIECES, true, false },
+	{ PIECES + 1, true, false },  { 3 * PIECES + 12345, true, false },
+	{ 2 * PIECES, false, false }, { 5 * PIECES + 7, true, true },
+};
+#define MANY (sizeof(many) / sizeof(many[0]))
+
+static struct {
+	char *data; /* of all, from their own offset on */
+	int open, opened, closed;
+	pthread_mutex_t lock;
+	size_t wrong;	/* a file with another checksum; MANY: none */
+	size_t missing; /* one that cannot be opened; MANY: none */
+	bool whole[MANY];
+} crew = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static uint64_t
+many_size(void *arg, size_t i)
+{
+	(void)arg;
+	return many[i].known ? many[i].size : 0;
+}
+
+static uint32_t
+many_crc(size_t i)
+{
+	return crc_update(0, crew.data + (many[i].sparse ? 0 : i + 1),
+			  many[i].size);
+}
+
+static int
+many_open(void *arg, size_t i, struct pump *p, struct error *e)
+{
+	(void)arg;
+	if (i == crew.missing)
+		return error_set(e, ERROR_SYSTEM, "file %zu is missing", i) + 1;
+	*p = (struct pump){
+		.from = open(fmt("%s/from.%zu", root, i), O_RDONLY | O_CLOEXEC),
+		.name = "from",
+		.size = many[i].size,
+		.has_crc = true,
+		.crc = many_crc(i) + (i == crew.wrong),
+		.to = open(fmt("%s/to.%zu", root, i),
+			   O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600),
+		.to_name = "to",
+	};
+	must(p->from >= 0 && p->to >= 0);
+	pthread_mutex_lock(&crew.lock);
+	crew.open++;
+	crew.opened++;
+	pthread_mutex_unlock(&crew.lock);
+	return 1;
+}
+
+static int
+many_close(void *arg, size_t i, const struct pump *p, int rc, struct error *e)
+{
+	(void)arg, (void)e;
+	close(p->from);
+	close(p->to);
+	pthread_mutex_lock(&crew.lock);
+	crew.open--;
+	crew.closed++;
+	crew.whole[i] = rc == 1 && p->crc == many_crc(i);
+	pthread_mutex_unlock(&crew.lock);
+	return rc;
+}
+
+static int
+run_many(unsigned threads)
+{
+	struct par *par = par_new(threads, &err);
+	const struct pump_list l = {
+		.par = par,
+		.count = MANY,
+		.size = many_size,
+		.open = many_open,
+		.close = many_close,
+	};
+	int rc = 0;
+
+	must(par != NULL);
+	err = (struct error)ERROR_INIT;
+	crew.open = crew.opened = crew.closed = 0;
+	memset(crew.whole, 0, sizeof(crew.whole));
+	rc = pump_each(&l, &err);
+	par_free(par);
+	is_int(crew.open, 0, "no file stays open");
+	return rc;
+}
+
+static bool
+same_file(size_t i)
+{
+	const size_t size = many[i].size;
+	const char *want = crew.data + (many[i].sparse ? 0 : i + 1);
+	char *is = malloc(size + 1);
+	int fd = open_at(fmt("to.%zu", i), O_RDONLY);
+	bool same = is != NULL && pread(fd, is, size + 1, 0) == (ssize_t)size &&
+		    memcmp(is, want, size) == 0;
+
+	free(is);
+	close(fd);
+	return same;
+}
+
+static void
+copies_many(void)
+{
+	const size_t most = 6 * PIECES;
+
+	crew.wrong = crew.missing = MANY;
+	crew.data = calloc(1, most);
+	must(crew.data != NULL);
+	/* The sparse file begins with data, and ends with them. */
+	for (size_t i = 0; i < most; i++)
+		crew.data[i] = (char)(i < 4 * PIECES ? i % 253 + 1 : 0);
+	for (size_t i = 0; i < MANY; i++) {
+		int fd = open_at(fmt("from.%zu", i), O_RDWR | O_CREAT);
+
+		must(io_pwrite(fd, "from",
+			       crew.data + (many[i].sparse ? 0 : i + 1),
+			       many[i].sparse ? 4 * PIECES : many[i].size, 0,
+			       &err) == 0 &&
+		     ftruncate(fd, (off_t)many[i].size) == 0);
+		close(fd);
+	}
+	for (unsigned threads = 1; threads <= 7; threads += 3) {
+		bool all = run_many(threads) == 1;
+
+		for (size_t i = 0; i < MANY; i++)
+			all = all && crew.whole[i] && same_file(i);
+		ok(all && crew.closed == MANY,
+		   fmt("%u threads: all are copied", threads));
+	}
+	for (size_t i = 3; i < MANY; i++) {
+		crew.wrong = i;
+		ok(run_many(3) == 0 && err.kind == ERROR_DAMAGED &&
+			   says(&err, "from: checksum") && !crew.whole[i],
+		   fmt("file %zu has another checksum", i));
+	}
+	crew.wrong = MANY;
+	crew.missing = 5;
+	ok(run_many(4) == 0 && says(&err, "file 5 is missing") &&
+		   crew.opened == crew.closed,
+	   "one cannot be opened");
+	free(crew.data);
+}
+
 int
 main(void)
 {
@@ -164,6 +326,7 @@ main(void)
 	copies(from);
 	skips_holes();
 	fails(from);
+	copies_many();
 	close(from);
 	remove_tree(root);
 	return tap_done();
