@@ -269,7 +269,9 @@ read_top(struct rank2file_loader *l, int dirfd, struct error *err)
 	name = arena_printf(l->out->arena, RANK2FILE_COPY "%s", l->base.base);
 	if (name != NULL && rank2file_is_damage(&why)) {
 		top = read_tree(l, dirfd, name, 0, NULL);
-		if (kvtree_get2(top, "CTR", "COPY") != NULL) {
+		if (kvtree_get2(top, "CTR", "COPY") != NULL &&
+		    (l->given != NULL ||
+		     !rank2file_is_left_over(&l->base, dirfd, top))) {
 			l->top_copied = true;
 			l->out->instead = "its copy was read";
 		} else {

@@ -38,6 +38,11 @@ struct kvtree;
  * `dirfd`, or from packed.N.scr.  NULL: they do not say enough. */
 struct kvtree *rank2file_make_top(const struct rank2file_base *base, int dirfd);
 
+/* Is `top`, the second copy of a packed dataset's top file, left over?  It is
+ * if another program has written a map since: parts of that are there. */
+bool rank2file_is_left_over(const struct rank2file_base *base, int dirfd,
+			    const struct kvtree *top);
+
 /*
  * Make the image of part `name` from RANK2FILE_SPARE of packed.N.scr in
  * directory `dirfd`, or of the copy of that.  `list`: HIDDEN of the top file,

@@ -39,6 +39,8 @@ struct topping {
 		bool any, mixed; /* is there one; of another generation */
 	} parts, spares;
 	struct buf raw;
+	const struct kvtree *copies; /* parts that a copy of the top file has */
+	bool others;		     /* there is one of another program's map */
 };
 
 static void
@@ -104,6 +106,42 @@ has_segments(const struct kvtree *part)
 			if (kvtree_get(file, "SEG") != NULL)
 				return true;
 	return false;
+}
+
+/* Look at part `name` for rank2file_is_left_over(). */
+static int
+note_other(void *arg, const char *name, struct error *err)
+{
+	struct topping *t = arg;
+	uint64_t level = 0, writer = 0;
+	struct kvtree *part = NULL;
+
+	(void)err;
+	if (!str_starts(name, t->base->stem.data) ||
+	    !rank2file_part_scan(t->base, name + t->base->stem.len, &level,
+				 &writer) ||
+	    kvtree_get(t->copies, name) != NULL || read_any(t, name) < 0)
+		return 0;
+	part = kvtree_decode(t->raw.data, t->raw.len, NULL, NULL);
+	t->others = t->others || (part != NULL && !has_segments(part));
+	kvtree_free(part);
+	return 0;
+}
+
+bool
+rank2file_is_left_over(const struct rank2file_base *base, int dirfd,
+		       const struct kvtree *top)
+{
+	struct topping t = {
+		.base = base,
+		.dirfd = dirfd,
+		.raw = BUF_INIT,
+		.copies = kvtree_get2(top, "CTR", "COPY"),
+	};
+	const int rc = dir_each(dirfd, base->base, note_other, &t, NULL);
+
+	buf_free(&t.raw);
+	return rc == 0 && t.others;
 }
 
 /* Record the checksum of t->raw as that of file `name` in `list`. */

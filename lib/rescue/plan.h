@@ -197,7 +197,7 @@ struct plan {
 	const char *recorded_root; /* path of the prefix when the metadata was
 				       written (prefix plans); NULL: unknown */
 	bool moved;		   /* the prefix has another path now */
-	bool packed;		   /* it has containers */
+	bool packed;		   /* its files are in containers */
 	bool copied;   /* the directory has copied_R.scr of a scavenge */
 	bool outdated; /* summary and rank2file are those of an older dataset,
 			  whose files have been replaced */

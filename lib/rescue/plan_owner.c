@@ -293,6 +293,7 @@ choose_descriptor(struct planner *w)
 		adopt(w, &later);
 		w->owner.complete = false;
 		w->p.outdated = true;
+		w->p.packed = false; /* the containers are the older one's */
 		return;
 	}
 }

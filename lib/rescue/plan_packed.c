@@ -385,7 +385,7 @@ plan_place_packed(struct planner *w, struct error *err)
 	const struct plan_packed *k = w->packed;
 
 	(void)err;
-	if (k == NULL)
+	if (k == NULL || w->p.outdated)
 		return 0;
 	for (size_t i = 0; i < w->p.nfiles; i++) {
 		struct plan_file *f = &w->p.files[i];
@@ -419,7 +419,7 @@ plan_packed_knows(const struct plan *p, const char *path, uint64_t size)
 	const struct plan_packed *k = plan_containers(p);
 	size_t at = 0;
 
-	if (k == NULL)
+	if (k == NULL || p->outdated)
 		return false;
 	at = map_get(k->by_path, path);
 	return at != MAP_NONE && k->map.files[at].size == size;

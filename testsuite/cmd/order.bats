@@ -165,6 +165,41 @@ killed_at_each() {
 	scr_index -p p --names-only --valid | grep -qx t5
 }
 
+@test "--build: what an older dataset has in containers is not the new one's" {
+	local lost command words
+
+	for lost in 1 "[0-3]" none; do
+		rm -rf p nodes right.*
+		generate 1 1 --layout prefix
+		scr_index -q -p p --build 1
+		scr_index -q -p p --current t1
+		scr_container -q -p p pack 1
+		generate 1 5 --layout cache
+		# shellcheck disable=SC2086 # a pattern
+		rm -f local/cache/genuser/scr.1000/scr.dataset.1/rank_$lost.ckpt
+		try scr_copy --cntldir local/cntl/genuser/scr.1000 --prefix p \
+			--cachedir local/cache/genuser/scr.1000 --id 1
+		if [[ $lost == none ]]; then
+			scr_index -p p --build 1
+			[[ $(valid) == 1* ]]
+			truth "built"
+			continue
+		fi
+		tree_sha p/.scr/scr.dataset.1 >before
+		for command in "--verify 1" "--build 1" "--build 1 --checksums"; do
+			read -ra words <<<"$command"
+			try scr_index -p p "${words[@]}"
+			assert_status 4
+			assert_stderr_has "cannot be rebuilt"
+		done
+		# The older one is not given up for it.
+		tree_sha p/.scr/scr.dataset.1 | diff before -
+		scr_container -p p extract id:1 -C old
+		diff -r right.1/latest old/latest
+		rm -r old
+	done
+}
+
 # On a small file system: scavenge t2 over t1 with each amount of room, in pages
 # and in inodes, then again with enough.
 with_little_room() {

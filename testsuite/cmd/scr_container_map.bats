@@ -378,6 +378,29 @@ lost() {
 	diff -r plain/ckpt.1 p/ckpt.1
 }
 
+@test "the copy of an older map is not used for the top file of a later one" {
+	local size=5000 damage verb words
+
+	packed
+	until [[ ! -e $meta/rank2file.0.0 ]]; do
+		scr_container -q -p p repack --size $((size++)) 1
+	done
+	# As LLNL's library writes another dataset over it.
+	cp plain/.scr/scr.dataset.1/rank2file* $meta/
+	for damage in "truncate -s 30" rm; do
+		$damage $meta/rank2file
+		for verb in list verify "extract -C out" "unpack --force"; do
+			read -ra words <<<"$verb"
+			try scr_container -p p "${words[@]}" 1
+			[[ $status != [03] ]] || failed "$verb: status"
+			[[ ! -e out ]] || failed "$verb: old data"
+		done
+		try scr_index -p p --verify 1
+		[[ $status != 0 ]]
+		[[ $stderr != *"copy was read"* ]]
+	done
+}
+
 @test "the copy of an older map is not used" {
 	local part=$meta/rank2file.0.0 size=5000
 
