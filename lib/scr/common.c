@@ -2,6 +2,7 @@
 #include "scr/common.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include "io.h"
 #include "kvtree/kvtree.h"
 #include "kvtree/value.h"
+#include "meta/dataset_dir.h"
 #include "path.h"
 #include "scr/newfile.h"
 #include "scr/redundancy.h"
@@ -19,6 +21,8 @@
 #define STEM_DATA "reddesc.er"
 #define STEM_MAP "reddescmap.er"
 #define STATE_ENCODED "2"
+#define LIST ".shuffile"
+#define CREATED "CREATED" /* our key, beside RANK */
 
 static int
 open_meta(const struct common *c, struct error *err)
@@ -66,7 +70,7 @@ write_list(const struct common *c, int dirfd, const char *stem,
 {
 	char name[64];
 
-	(void)snprintf(name, sizeof(name), "%s.shuffile", stem);
+	(void)snprintf(name, sizeof(name), "%s" LIST, stem);
 	return newfile_tree(dirfd, name, lists, c->store->global, err);
 }
 
@@ -125,6 +129,9 @@ write_lists(const struct common *c, const struct team_mail *in,
 		rc = one == NULL ? -1 : kvtree_merge(all, one, err);
 		kvtree_free(one);
 	}
+	if (rc == 0 && c->created_us > 0)
+		rc = kvtree_set_i64(kvtree_get(all, STEM_MAP), CREATED,
+				    c->created_us, err);
 	kvtree_foreach (stem, all)
 		if (rc == 0)
 			rc = write_list(c, fd, kvtree_key(stem), stem, err);
@@ -165,4 +172,21 @@ common_write(const struct common *c, struct error *err)
 		rc = write_lists(c, &in, err);
 	buf_free(&image);
 	return team_agree(&c->run->world, rc, err);
+}
+
+bool
+common_differs(int fd, const char *name, int64_t created_us)
+{
+	char path[PATH_MAX];
+	struct kvtree *t = NULL;
+	uint64_t is = 0;
+	bool differs = false;
+
+	(void)snprintf(path, sizeof(path), "%s/" SCR_DIR "/" STEM_MAP LIST,
+		       name);
+	t = kvtree_read_beneath(fd, path, NULL, NULL);
+	if (t != NULL && kvtree_u64(t, CREATED, INT64_MAX, &is, NULL) == 0)
+		differs = is != (uint64_t)created_us;
+	kvtree_free(t);
+	return differs;
 }

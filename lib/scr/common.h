@@ -7,6 +7,9 @@
 #ifndef SCR_COMMON_H
 #define SCR_COMMON_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct arena;
 struct error;
 struct redundancy_job;
@@ -21,9 +24,14 @@ struct common {
 	/* What is protected: the files of this rank (NULL: bypass), and its
 	 * filemap. */
 	const struct redundancy_job *data, *map;
+	int64_t created_us; /* of the descriptor; -1: unknown */
 };
 
 /* Write them, and sync all files of the directory.  Collective. */
 int common_write(const struct common *c, struct error *err);
+
+/* Does the directory of a dataset below `fd` say that this was created at
+ * another time?  LLNL's library does not note when. */
+bool common_differs(int fd, const char *name, int64_t created_us);
 
 #endif /* SCR_COMMON_H */

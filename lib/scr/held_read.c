@@ -15,6 +15,7 @@
 #include "meta/cindex.h"
 #include "meta/dataset_dir.h"
 #include "path.h"
+#include "scr/common.h"
 #include "scr/held_impl.h"
 #include "scr/run.h"
 #include "scr/say.h"
@@ -315,11 +316,16 @@ sweep_one(void *arg, const char *name, struct error *err)
 	const struct sweep *s = arg;
 	const int64_t id = dataset_dir_id(name);
 	const struct held_set *is = id > 0 ? held_find(s->h, id) : NULL;
+	/* If the cindex does not list it, it may be damaged. */
+	const bool older =
+		is != NULL &&
+		(is->older ||
+		 (!is->here && common_differs(s->fd, name, is->d.created_us)));
 
 	(void)err;
-	if (id <= 0 || (is != NULL && is->store == s->st && !is->older))
+	if (id <= 0 || (is != NULL && is->store == s->st && !older))
 		return 0;
-	if (is != NULL && is->older)
+	if (older)
 		say_warn("%s/%s: removed: other nodes have a newer dataset of "
 			 "this number",
 			 s->st->dir, name);

@@ -165,7 +165,8 @@ commit(struct regain *g, struct error *err)
 			    .meta = g->meta,
 			    .arena = g->arena,
 			    .data = g->set->bypass ? NULL : &data,
-			    .map = &map };
+			    .map = &map,
+			    .created_us = g->set->d.created_us };
 	int rc = describe(g, true, &sets[1], &map, err);
 
 	if (rc == 0 && !g->set->bypass)

@@ -8,11 +8,12 @@ load helper
 DATASET=tester/scr.j1/scr.dataset.1
 
 # A metadata file as text, without what differs from run to run: paths of cache
-# and prefix, checksums (LLNL's has none), times of access and change.
+# and prefix, times of access and change; and without what LLNL's has not:
+# checksums, when the dataset was created.
 text()
 {
 	scr_inspect -m keyval --sort "$1" |
-		sed -E -e '/^ *(CRC|[AC]TIME_N?SECS) = /d' \
+		sed -E -e '/^ *(CRC|CREATED|[AC]TIME_N?SECS) = /d' \
 			-e "s|$SSD/tester/scr.j1|CACHE|; s|$PREFIX|PREFIX|" \
 			-e 's|/tmp/scrgold/[^/]*/local/cache/golduser/scr.1000|CACHE|' \
 			-e 's|/tmp/scrgold/[^/]*/prefix|PREFIX|'

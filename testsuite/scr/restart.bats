@@ -446,23 +446,29 @@ read_bytes()
 }
 
 # A job whose ids start again writes ckpt.1 to 3 once more; then node 1 is the
-# one that was away meanwhile.
+# one that was away meanwhile, whose cindex may be damaged.
 @test "a node comes back with older datasets of the same numbers" {
-	local scheme what
+	local scheme what cindex
 
 	for scheme in XOR SINGLE; do
 		export SCR_COPY_TYPE=$scheme
 		what=none
 		[[ $scheme == SINGLE ]] || what=ckpt.3
-		fresh
-		mv "$NODES/1" "$BATS_TEST_TMPDIR/away"
-		fresh "0 1 2 3" size=1001
-		rm -r "$NODES/1"
-		mv "$BATS_TEST_TMPDIR/away" "$NODES/1"
-		restarts "0 1 2 3" $what size=1001
-		grep -q 'on node1: .*/scr.dataset.3: removed: other nodes' \
-			<<<"$stderr" || failed "message"
-		lose 2
-		restarts "0 1 2 3" $what size=1001
+		for cindex in kept damaged missing; do
+			fresh
+			mv "$NODES/1" "$BATS_TEST_TMPDIR/away"
+			fresh "0 1 2 3" size=1001
+			rm -r "$NODES/1"
+			mv "$BATS_TEST_TMPDIR/away" "$NODES/1"
+			case $cindex in
+			damaged) echo garbage >"$NODES/1/$CACHE/cindex.scrinfo" ;;
+			missing) rm "$NODES/1/$CACHE/cindex.scrinfo" ;;
+			esac
+			restarts "0 1 2 3" $what size=1001
+			grep -q 'on node1: .*/scr.dataset.3: removed: other' \
+				<<<"$stderr" || failed "$cindex: message"
+			lose 2
+			restarts "0 1 2 3" $what size=1001
+		done
 	done
 }
