@@ -265,8 +265,12 @@ output_complete(struct run *run, bool valid, const struct dataset **out,
 		rc = outset_listed(run, &s->d, err);
 	note_end(run, s, written, rc == 0);
 	if (rc < 0) {
-		if (s->bypass)
+		if (s->bypass) {
 			onprefix_undo(run, &s->d);
+			/* Older ones may be valid again. */
+			owned_free(run->owned);
+			run->owned = NULL;
+		}
 		(void)held_remove(run, run->dataset_id, NULL);
 	} else {
 		*out = &s->d;

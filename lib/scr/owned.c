@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scr/owned.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,17 +20,22 @@
 #include "meta/index.h"
 #include "meta/rank2file.h"
 #include "path.h"
+#include "scr/held.h"
 #include "scr/lists.h"
 #include "scr/onprefix.h"
 #include "scr/run.h"
 #include "work.h"
 
+struct retired {
+	int64_t id, by;
+};
+
 struct owned {
 	struct arena *arena;
-	struct map *ids;  /* by path */
-	bool foreign;	  /* other numbers of ranks have written some */
-	bool all;	  /* the lists of all ranks have been read */
-	int64_t *retired; /* datasets that need no other mark */
+	struct map *ids; /* by path */
+	bool foreign;	 /* other numbers of ranks have written some */
+	int64_t learned; /* dataset for which the lists of all were read */
+	struct retired *retired; /* datasets that need no other mark */
 	size_t count, cap;
 };
 
@@ -154,8 +160,6 @@ owned_begin(struct run *run, struct error *err)
 	rc = team_agree(world, rc, err);
 	if (rc == 0)
 		rc = team_share(world, 0, &ids, err);
-	if (rc == 0)
-		run->owned->all = ids.len == 0;
 	for (size_t at = 0; rc == 0 && at < ids.len; at += sizeof(id)) {
 		memcpy(&id, ids.data + at, sizeof(id));
 		if (local == 0)
@@ -190,13 +194,13 @@ learn_path(void *arg, const struct rank2file_file *f, struct error *err)
 	if (f->path == NULL || f->nsegs > 0)
 		return 0;
 	rc = path_join(&path, l->run->p.prefix, f->path, err);
-	if (rc == 0 && map_get(l->run->owned->ids, path.data) == MAP_NONE)
+	if (rc == 0)
 		rc = owned_add(l->run->owned, path.data, l->id, err);
 	buf_free(&path);
 	return rc;
 }
 
-/* Add the files that all ranks have in the valid datasets; the newest first, as
+/* Add the files that all ranks have in the valid datasets; the newest last, as
  * the bytes at a path are its. */
 static int
 learn_all(struct catalogue *c, const struct run *run, struct error *err)
@@ -207,10 +211,9 @@ learn_all(struct catalogue *c, const struct run *run, struct error *err)
 	int rc = find_ids(c, &ids, err);
 
 	onprefix_options(&o);
-	for (size_t at = ids.len; rc == 0 && at > 0;) {
+	for (size_t at = 0; rc == 0 && at < ids.len; at += sizeof(l.id)) {
 		struct error why = ERROR_INIT;
 
-		at -= sizeof(l.id);
 		memcpy(&l.id, ids.data + at, sizeof(l.id));
 		if (owners_each(c, l.id, &o, learn_path, &l, &why) < 0 &&
 		    why.kind == ERROR_NOMEM)
@@ -220,26 +223,36 @@ learn_all(struct catalogue *c, const struct run *run, struct error *err)
 	return rc;
 }
 
-/* The dataset that has the file; or MAP_NONE. */
+/* Once for each dataset. */
 static int
-find_owner(const struct run *run, const char *path, size_t *id,
-	   struct error *err)
+learn(const struct run *run, int64_t id, struct error *err)
 {
-	struct owned *o = run->owned;
 	struct catalogue *c = NULL;
-	struct stat st;
 	int rc = -1;
 
-	*id = o != NULL ? map_get(o->ids, path) : MAP_NONE;
-	if (o == NULL || *id != MAP_NONE || o->all || lstat(path, &st) < 0)
+	if (run->owned->learned == id)
 		return 0;
 	c = catalogue_open(run->p.prefix, err);
 	if (c != NULL)
 		rc = learn_all(c, run, err);
 	catalogue_close(c);
-	o->all = rc == 0;
-	*id = map_get(o->ids, path);
+	if (rc == 0)
+		run->owned->learned = id;
 	return rc;
+}
+
+/* Is there a file that is older than dataset `id`?  1, 0; -1: error. */
+static int
+is_there(const struct run *run, const char *path, int64_t id, struct error *err)
+{
+	const struct held_set *s = held_find(run->held, id);
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : error_sys(err, "%s", path);
+	return s == NULL || (int64_t)st.st_ctim.tv_sec * 1000000 +
+					    st.st_ctim.tv_nsec / 1000 <
+				    s->d.created_us;
 }
 
 bool
@@ -252,18 +265,19 @@ owned_elsewhere(const struct owned *o, const char *path, int64_t id)
 
 /* --- Before a file is replaced --- */
 
-static bool
-is_retired(const struct owned *o, int64_t id)
+/* Who has replaced files of a dataset, as far as this rank knows; or 0. */
+static int64_t
+replaced_by(const struct owned *o, int64_t id)
 {
 	for (size_t i = o->count; i-- > 0;)
-		if (o->retired[i] == id)
-			return true;
-	return false;
+		if (o->retired[i].id == id)
+			return o->retired[i].by;
+	return 0;
 }
 
-/* Unless another rank has: mark it. */
+/* Unless another rank has: mark it.  *by: whose files replace its. */
 static int
-mark(struct catalogue *c, int64_t id, int64_t by, struct error *err)
+mark(struct catalogue *c, int64_t id, int64_t *by, struct error *err)
 {
 	struct catalogue_options o;
 	int64_t done = 0;
@@ -271,12 +285,15 @@ mark(struct catalogue *c, int64_t id, int64_t by, struct error *err)
 	onprefix_options(&o);
 	if (catalogue_replaced(c, id, &o, &done, err) < 0)
 		return -1;
-	return done > 0 ? 0 : catalogue_retire(c, id, by, &o, err);
+	if (done == 0)
+		return catalogue_retire(c, id, *by, &o, err);
+	*by = done;
+	return 0;
 }
 
 /* One node after the other, by a lock in the metadata of the dataset. */
 static int
-retire(const struct run *run, int64_t id, int64_t by, struct error *err)
+retire(const struct run *run, int64_t id, int64_t *by, struct error *err)
 {
 	struct catalogue *c = catalogue_open(run->p.prefix, err);
 	char name[DATASET_DIR_NAME];
@@ -303,28 +320,56 @@ retire(const struct run *run, int64_t id, int64_t by, struct error *err)
 	return rc;
 }
 
+/* Mark dataset `was`, once; ranks of a node one after the other.  *by: whose
+ * files replace its: of `id`, or of an older one. */
+static int
+make_way(const struct run *run, int64_t was, int64_t id, int metafd,
+	 int64_t *by, struct error *err)
+{
+	struct owned *o = run->owned;
+	struct work quiet = { .log = NULL };
+	char name[DATASET_DIR_NAME];
+	int lock = -1, rc = 0;
+
+	*by = replaced_by(o, was);
+	if (*by != 0)
+		return 0;
+	*by = id;
+	if (!MEM_ROOM(o->retired, o->count, o->cap))
+		return error_no_memory(err);
+	snprintf(name, sizeof(name), DATASET_DIR_FMT, id);
+	lock = lock_take(metafd, name, &quiet, err);
+	if (lock == -1)
+		return -1;
+	rc = retire(run, was, by, err);
+	lock_give(metafd, lock);
+	if (rc == 0)
+		o->retired[o->count++] = (struct retired){ was, *by };
+	return rc;
+}
+
 int
 owned_make_way(const struct run *run, const char *path, int64_t id, int metafd,
 	       struct error *err)
 {
 	struct owned *o = run->owned;
-	struct work quiet = { .log = NULL };
-	size_t was = MAP_NONE;
-	int lock = -1, rc = 0;
+	size_t was = o != NULL ? map_get(o->ids, path) : (size_t)id;
+	int64_t by = id;
+	int old = 1;
 
-	if (find_owner(run, path, &was, err) < 0)
-		return -1;
-	if (was == MAP_NONE || (int64_t)was == id ||
-	    is_retired(o, (int64_t)was))
+	if (was == (size_t)id)
 		return 0;
-	if (!MEM_ROOM(o->retired, o->count, o->cap))
-		return error_no_memory(err);
-	lock = lock_take(metafd, path, &quiet, err);
-	if (lock == -1)
-		return -1;
-	rc = retire(run, (int64_t)was, id, err);
-	lock_give(metafd, lock);
-	if (rc == 0)
-		o->retired[o->count++] = (int64_t)was;
-	return rc;
+	if (was == MAP_NONE)
+		old = is_there(run, path, id, err);
+	else if (make_way(run, (int64_t)was, id, metafd, &by, err) < 0)
+		old = -1;
+	else if (by == id)
+		return 0;
+	/* Another rank may have written it. */
+	if (old == 1)
+		old = learn(run, id, err);
+	was = map_get(o->ids, path);
+	return old < 0 || was == MAP_NONE
+		       ? old
+		       : make_way(run, (int64_t)was, id, metafd, &by, err);
 }

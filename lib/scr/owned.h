@@ -6,9 +6,9 @@
  * dataset, or makes up for some that somebody has removed: the index has to say
  * before that happens that this dataset is not whole.  With bypass it happens
  * as soon as a file is routed, which is local; so each rank knows what it had
- * in datasets that as many ranks have written.  Where it finds a file that it
- * does not know, it looks at the lists of all ranks, once in a job.  A file
- * that another rank of this job has written since then goes unnoticed.
+ * in datasets that as many ranks have written.  Where it finds a file older
+ * than the new dataset that it does not know, or that another rank may have
+ * written since, it looks at the lists of all ranks, once for each dataset.
  */
 #ifndef SCR_OWNED_H
 #define SCR_OWNED_H

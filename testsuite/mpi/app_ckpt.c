@@ -17,7 +17,8 @@
  *   equal=1       the files of a rank have one name, in different directories
  *   invalid=R     rank R says in step 1 that its files are not valid
  *   unwritten=R   rank R does not write its last file in step 1
- *   silent=1      files are only routed, not written, and not valid
+ *   silent=N      files of step N are only routed, not written, and not valid
+ *   rotate=1      a file is written by another rank in each step
  *   pair=1        SCR_Start_checkpoint() and SCR_Complete_checkpoint()
  *   need=1        a step writes only if SCR_Need_checkpoint() says so
  *   exit=1        ask SCR_Should_exit() at the end of a step, and leave
@@ -170,23 +171,26 @@ write_files(const char *dir, int step)
 	const int count = text("from", NULL) == NULL ? file_count() : 0;
 	const int last = number("unwritten", -1) == rank && step == 1;
 	char name[512], path[SCR_MAX_FILENAME];
-	int rc = 0;
+	int rc = 0, size = 1, as = rank;
 
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	if (number("rotate", 0))
+		as = (rank + step) % size;
 	if (text("from", NULL) != NULL)
 		rc = copy_files(text("from", NULL));
 	for (int i = 0; i < count; i++) {
 		if (number("equal", 0))
-			snprintf(name, sizeof(name), "%s/%d/f.%d", dir, i,
-				 rank);
+			snprintf(name, sizeof(name), "%s/%d/f.%d", dir, i, as);
 		else
-			snprintf(name, sizeof(name), "%s/rank_%d.%d", dir, rank,
+			snprintf(name, sizeof(name), "%s/rank_%d.%d", dir, as,
 				 i);
 		if (route(name, path) < 0)
 			rc = -1;
 		if (number("die", 0) == step)
 			die();
 		if (rc == 0 && (i < count - 1 || !last) &&
-		    !number("silent", 0) && write_file(path, step, i) < 0)
+		    number("silent", 0) != step &&
+		    write_file(path, step, i) < 0)
 			rc = -1;
 	}
 	if (number("shared", 0)) {
@@ -224,7 +228,8 @@ write_dataset(int step)
 	if (report("start", step, rc, NULL) != SCR_SUCCESS)
 		return;
 	if (write_files(dir, step) < 0 ||
-	    (number("invalid", -1) == rank && step == 1) || number("silent", 0))
+	    (number("invalid", -1) == rank && step == 1) ||
+	    number("silent", 0) == step)
 		valid = 0;
 	rc = number("pair", 0) ? SCR_Complete_checkpoint(valid)
 			       : SCR_Complete_output(valid);

@@ -349,6 +349,39 @@ valid()
 	job "0 0 1 1" app_ckpt name=a.%d dir=latest
 	job "0 0 1 1" app_ckpt name=b.%d dir=latest silent=1
 	[[ $(valid) == 1 ]] || failed "valid: $(valid)"
+	# The same job replaces it in its next step.
+	job "0 0 1 1" app_ckpt name=c.%d dir=latest silent=1 steps=2 die=2
+	((status != 0)) || failed "not killed"
+	[[ -z $(valid) ]] || failed "valid: $(valid)"
+}
+
+@test "bypass over files that another rank of the job has written" {
+	local step
+
+	export SCR_CACHE_BYPASS=1
+	for step in 2 3; do
+		job "0 1" app_ckpt name="$step.%d" dir=latest rotate=1 \
+			steps=3 die=$step
+		((status != 0)) || failed "not killed"
+		[[ -z $(valid) ]] || failed "step $step, valid: $(valid)"
+	done
+	job "0 1" app_ckpt dir=latest rotate=1 steps=3
+	completed 1 2 3
+	[[ $(scr_index --prefix "$PREFIX" --list --json |
+		jq -r '.datasets[] | select(.valid) | .name') == ckpt.3 ]]
+}
+
+@test "bypass, and nobody knows what a file is: it is not replaced" {
+	export SCR_CACHE_BYPASS=1
+	job "0 1" app_ckpt name=a.%d dir=latest
+	cp -a latest kept
+	lose 0 1
+	SHIM_ALL=1 SHIM_RANKS=all SHIM_OP=lstat SHIM_FAIL_AT=1 SHIM_STICKY=1 \
+		job 0 app_ckpt name=b.%d dir=latest
+	[[ $stderr == *"latest/rank_0.0: Input/output error"* ]] ||
+		failed "message"
+	diff -r latest kept
+	[[ $(valid) == 1 ]] || failed "valid: $(valid)"
 }
 
 @test "bypass, always to the same files: the newest is valid" {
