@@ -67,8 +67,7 @@ ended_well()
 }
 
 # The newest step whose dataset scr_inspect can restore from the caches, into
-# $cached; 0: none, or it is on the prefix, too.  A file begins with the step that
-# wrote it.
+# $cached; 0: none.  A file begins with the step that wrote it.
 cached_step()
 {
 	local id step file
@@ -82,22 +81,36 @@ cached_step()
 			((step <= cached)) || cached=$step
 		done
 	done < <(jq -r '.caches[] | select(.state != "lost") | .id' <<<"$output")
-	[[ ! -e $PREFIX/.scr/index.scr ]] ||
-		! scr_index -p "$PREFIX" --list --json | jq -e --arg name \
-			"ckpt.$cached" '.datasets[] |
-			select(.valid and .name == $name)' >/dev/null ||
-		cached=0
 }
 
-# As if nothing had happened: the next job restarts, and all is whole.  It does
-# not begin with less than the commands say is there, but for a dataset of which
-# the job has said that it failed.
+# Is the dataset of a step valid on the prefix?
+on_prefix()
+{
+	[[ -e $PREFIX/.scr/index.scr ]] &&
+		scr_index -p "$PREFIX" --list --json | jq -e --arg name \
+			"ckpt.$1" '.datasets[] |
+			select(.valid and .name == $name)' >/dev/null
+}
+
+# The step that was last reported complete.
+complete_step()
+{
+	awk '$1 == "complete" { n = $2 } END { print n + 0 }' "$JOURNAL"
+}
+
+# As if nothing had happened: what was reported complete is there, the next job
+# restarts, and all is whole.  It does not begin with less than the commands say
+# is there, but for a dataset of which the job has said that it failed.
 goes_on()
 {
 	local cached step
 
 	check_prefix || failed "prefix" "$output$stderr" || return
 	cached_step
+	step=$(complete_step)
+	((step <= cached)) || on_prefix "$step" ||
+		failed "step $step was complete" "$output" || return
+	! on_prefix "$cached" || cached=0
 	begin_round steps=1
 	end_round
 	assert_status 0 && judge $((ROUND - 1)) || return
