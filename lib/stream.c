@@ -10,11 +10,11 @@
 
 #include "error.h"
 
-/* Milliseconds between two calls of `stop`. */
+/* Milliseconds between two questions whether to stop. */
 #define PAUSE 200
 
-/* Wait until `fd` is ready.  After a stop, data that are ready are still
- * transferred. */
+/* Wait until `fd` is ready.  Files always are, and who stops may still say
+ * so. */
 static int
 await(int fd, short events, bool (*stop)(void))
 {

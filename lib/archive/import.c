@@ -82,7 +82,7 @@ struct importing {
 	struct owners_guard *owners;
 };
 
-/* --- Classifying entries --- */
+/* --- What an entry is --- */
 
 /* The place of a metadata file in the order of renames.  False: it is not
  * allowed in an archive. */
@@ -410,7 +410,7 @@ compare(struct importing *x, struct error *err)
 			 manifest_count(x->manifest) - matched);
 }
 
-/* --- Existing files --- */
+/* --- What is there already --- */
 
 /* Compute the checksum of an existing file. */
 static int
@@ -431,8 +431,8 @@ sum_there(struct importing *x, const char *path, char sum[static HASH_TEXT],
 	return rc < 0 ? -1 : hash_text(x->hash, sum, err);
 }
 
-/* Find existing files at the targets.  Identical ones are counted; others are
- * refused without --force. */
+/* Find existing files at the targets: identical ones are counted, others
+ * refused unless --force is given. */
 static int
 look_around(struct importing *x, struct error *err)
 {
@@ -524,7 +524,7 @@ work(struct importing *x, struct error *err)
 	x->owners->id = x->out->id;
 	if (put_commit(x->put, err) < 0 ||
 	    catalogue_build(x->c, x->out->id, x->o, &b, err) < 0) {
-		/* A dataset that the index may list keeps its files. */
+		/* If the index may name the dataset, its files have to stay. */
 		if (!catalogue_may_list(x->c, x->out->id))
 			put_undo(x->put, x->there);
 		return -1;

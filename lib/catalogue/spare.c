@@ -54,8 +54,7 @@ open_plain(int dirfd, const char *name, struct stat *st)
 	return fd;
 }
 
-/* Make or enlarge the reserve.  A failure is ignored: the reserve is not needed
- * yet. */
+/* Make or enlarge the reserve.  A failure is ignored: it is not needed now. */
 static void
 keep_spare(int dirfd, size_t len)
 {

@@ -247,7 +247,7 @@ note_unread(void *arg, const struct compute_unread *what)
 	return 0;
 }
 
-/* Drop the targets of the rebuilt filemaps. */
+/* Forget what was to be computed. */
 static void
 drop_targets(struct planner *w, const struct plan_set *s)
 {

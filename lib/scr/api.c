@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api.c - the functions of scr.h: check the state of the library and arguments
- * that must be the same on all ranks, and report failures. */
+/*
+ * api.c - the functions of scr.h: what may be called when, arguments that must
+ * be the same on all ranks, and messages about failures.
+ */
 #pragma GCC visibility push(default)
 #include "scr/scr.h"
 #pragma GCC visibility pop
@@ -34,12 +36,11 @@
 
 enum state { UNINIT, IDLE, RESTART, CHECKPOINT, OUTPUT };
 
-/* There is one library per process, as there is one MPI_COMM_WORLD. */
+/* The library is one for each process, as MPI_COMM_WORLD is. */
 static struct {
 	enum state state;
-	bool failed; /* the call that began the region failed */
-	/* NULL: not initialised, or initialisation failed */
-	struct run *run;
+	bool failed;		   /* the call that began the region failed */
+	struct run *run;	   /* NULL: not initialised, or that failed */
 	struct settings *settings; /* NULL: nothing is set */
 } lib;
 
@@ -51,11 +52,11 @@ region(enum state s)
 	return s == RESTART ? "restart" : s == OUTPUT ? "output" : "checkpoint";
 }
 
-/* End the job unless the library is in state `want`, which `call` requires. */
+/* `call` is possible in this state only. */
 static void
 check(enum state want, const char *call)
 {
-	/* The application knows about the failure, and left the region. */
+	/* The application knows of the failure, and left the region. */
 	if (want == IDLE && lib.failed)
 		lib.state = IDLE;
 	if (lib.state == want)
@@ -95,7 +96,7 @@ leave(void)
 
 /* --- Failures --- */
 
-/* Rank 0 reports why a call failed on all ranks. */
+/* Rank 0 says why a call failed on all ranks. */
 static int
 fail(const char *call, const struct error *err)
 {
@@ -104,9 +105,7 @@ fail(const char *call, const struct error *err)
 	return FAILURE;
 }
 
-/*
- * End the job unless all ranks passed the same text; `of` names the argument.
- */
+/* End the job unless all ranks gave the same text; `of` is the argument. */
 static void
 check_same(const struct team *t, const char *text, const char *of)
 {
@@ -116,7 +115,7 @@ check_same(const struct team *t, const char *text, const char *of)
 
 /* --- Begin and end --- */
 
-/* Free all state. */
+/* Forget everything. */
 static int
 end(struct error *err)
 {
@@ -130,8 +129,8 @@ end(struct error *err)
 	return rc;
 }
 
-/* SCR_HALT_EXIT: if a condition is met, end the job in the way the application
- * would:  SCR_Finalize() runs first. */
+/* SCR_HALT_EXIT: end the job, if a condition is met, as the application would.
+ * What SCR_Finalize() saves is saved. */
 static void
 leave_if_halted(void)
 {
@@ -210,7 +209,7 @@ change(const struct setting *is, struct error *err)
 	return settings_change(lib.settings, is, err);
 }
 
-/* The queried property of a value, or NULL. */
+/* The property of a value that is asked for, or NULL. */
 static const char *
 property(const struct setting *is, const struct conf *c)
 {
@@ -224,7 +223,7 @@ property(const struct setting *is, const struct conf *c)
 	return value;
 }
 
-/* The queried value, for free(), or NULL. */
+/* The value that is asked for, for free(), or NULL. */
 static char *
 answer(const struct setting *is, const struct params *p, const struct conf *c)
 {
@@ -241,7 +240,7 @@ answer(const struct setting *is, const struct params *p, const struct conf *c)
 	return value != NULL ? mem_strdup(value) : NULL;
 }
 
-/* Before SCR_Init(): carry out a request that is the same on all ranks. */
+/* Before SCR_Init(): carry out what all ranks ask for. */
 static char *
 configure(const char *text, struct arena *a, struct error *err)
 {
@@ -415,7 +414,7 @@ SCR_Complete_restart(int valid)
 	}
 	restart_free(lib.run->in);
 	lib.run->in = NULL;
-	/* If the restart could not begin, no rank has read the files. */
+	/* If it could not begin, nobody has read the files. */
 	valid = valid && !lib.failed;
 	leave();
 	if (restart_end(lib.run, valid, &err) == 0)
@@ -461,7 +460,7 @@ start(enum state s, const char *call, const char *name, int flags)
 	return enter(s, SCR_SUCCESS);
 }
 
-/* Complete the dataset. */
+/* End it. */
 static int
 complete(enum state s, const char *call, int valid)
 {

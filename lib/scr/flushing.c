@@ -41,7 +41,7 @@ flush(struct run *run, int64_t id, struct error *err)
 	return rc;
 }
 
-/* After a flush: delete older datasets on the prefix. */
+/* The flush has succeeded: older datasets may go. */
 static void
 slide(struct run *run, int64_t id)
 {

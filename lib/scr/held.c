@@ -175,8 +175,7 @@ held_open_dir(const char *path, struct error *err)
 	return fd;
 }
 
-/* Add the datasets that this node lists, except those being removed; newest
- * first, as in LLNL's files. */
+/* What this node lists, but what is going; newest first, as in LLNL's files. */
 static int
 fill(const struct held *h, struct kvtree *t, struct error *err)
 {
@@ -193,8 +192,8 @@ fill(const struct held *h, struct kvtree *t, struct error *err)
 	return 0;
 }
 
-/* Write the list, if this rank leads the node; `lazy`: after a crash of the
- * node the old list may reappear. */
+/* Write it, if this rank has to; `lazy`: if the node crashes, the old one may
+ * come back. */
 static int
 write_cindex(const struct run *run, const struct held *h, bool lazy,
 	     struct error *err)
@@ -241,8 +240,8 @@ make_dir(int fd, const char *name, bool fresh)
 		      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Make the directories of a dataset, if this rank is responsible.  With
- * `fresh`, an existing directory is removed first. */
+/* Make the directories of a dataset, if this rank has to.  With `fresh`, what
+ * has the name already is removed. */
 static int
 make_dirs(const struct run *run, const struct held_set *s, bool fresh,
 	  struct error *err)
@@ -273,8 +272,8 @@ make_dirs(const struct run *run, const struct held_set *s, bool fresh,
 
 /* --- Removal --- */
 
-/* Free an entry that no cindex lists, and remove its directory, if this rank is
- * responsible. */
+/* Free an entry that no cindex lists; its directory is removed, if this rank
+ * has to. */
 static void
 discard(struct entry *e)
 {
@@ -294,11 +293,9 @@ discard(struct entry *e)
 	held_entry_free(e);
 }
 
-/*
- * Remove the datasets marked as `going`, first from each cindex.  After an
- * eviction, an old cindex that reappears in a crash does no harm: a partly
- * deleted dataset lacks a file, and a whole one may stay.
- */
+/* Remove all that is going: from each cindex first.  If it is evicted, the old
+ * cindex does no harm after a crash: of a half deleted dataset a file is
+ * missing, and a whole one may stay. */
 static int
 remove_going(const struct run *run, struct held *h, bool evicted,
 	     struct error *err)
@@ -349,8 +346,7 @@ held_purge(struct run *run, struct error *err)
 	return h->count > 0 ? remove_going(run, h, false, err) : 0;
 }
 
-/* Choose the datasets to evict for one more dataset in `st`: the same on all
- * ranks. */
+/* Choose what goes, for one more dataset in `st`: the same on all ranks. */
 static bool
 choose(struct held *h, const struct store *st)
 {
@@ -424,8 +420,8 @@ held_place(struct run *run, int64_t id, struct error *err)
 	return team_agree(&run->world, make_dirs(run, s, false, err), err);
 }
 
-/* Sync the names in the cache directory, if this rank is responsible.  The
- * cache of a node was synced as a whole. */
+/* Make the names in the cache directory durable, if this rank has to; that of a
+ * node was synced with all its files. */
 static int
 sync_dir(const struct held_set *s, struct error *err)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* held_read.c - read the lists of datasets in the caches of all nodes, when the
- * job starts. */
+/* held_read.c - what the caches of all nodes hold when the job starts. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -42,7 +41,7 @@ read_bytes(const char *dir, struct buf *out, struct error *err)
 	return 0;
 }
 
-/* The contents of the cindex of this node, on each rank. */
+/* What one rank knows from the cindex of its node. */
 struct listed {
 	struct kvtree *tree; /* owns what the entries point to */
 	struct cindex_entry *list;
@@ -114,8 +113,8 @@ read_cindex(const struct run *run, struct listed *out, struct error *err)
 
 /* --- The datasets of all nodes --- */
 
-/* The store in which the job has a dataset at `path`, or NULL.  Only the base
- * of `path` is used: it comes from disk, and may be from another node. */
+/* The store in which the job has a dataset at `path`, or NULL.  The path names
+ * only the store: it comes from disk, and may be of another node. */
 static struct store *
 store_at(const struct run *run, const char *path, int64_t id)
 {
@@ -131,7 +130,7 @@ store_at(const struct run *run, const char *path, int64_t id)
 	return path_below(path, job) != NULL ? st : NULL;
 }
 
-/* Make an entry from a listed one.  NULL with ERROR_CORRUPT: it is unusable;
+/* Make an entry of what was listed.  NULL with ERROR_CORRUPT: it is of no use;
  * ERROR_NOMEM. */
 static struct entry *
 entry_of(const struct run *run, const struct cindex_entry *l, struct error *err)
@@ -156,9 +155,7 @@ entry_of(const struct run *run, const struct cindex_entry *l, struct error *err)
 	return e;
 }
 
-/*
- * The time at which the dataset was created, in a valid descriptor. 0: unknown.
- */
+/* When the dataset was created; it is readable.  0: unknown. */
 static uint64_t
 created(const struct cindex_entry *l)
 {
@@ -169,7 +166,7 @@ created(const struct cindex_entry *l)
 		       : 0;
 }
 
-/* Keep the usable entries. */
+/* Keep the entries that are of use. */
 static int
 sift(const struct run *run, struct listed *l, struct error *err)
 {
@@ -193,7 +190,7 @@ sift(const struct run *run, struct listed *l, struct error *err)
 	return 0;
 }
 
-/* Encode an entry for entry_of() on other ranks. */
+/* As bytes that entry_of() reads, for the other ranks. */
 static int
 encode_entry(const struct run *run, const struct cindex_entry *l,
 	     struct buf *out, struct error *err)
@@ -210,8 +207,8 @@ encode_entry(const struct run *run, const struct cindex_entry *l,
 	return rc;
 }
 
-/* Add an entry that rank `from` lists; `mine` is the entry of this rank's node
- * with the same id, or NULL. */
+/* Add what rank `from` lists to the list of all; `mine` is what this rank's
+ * node lists with this number, or NULL. */
 static int
 adopt(const struct run *run, struct held *h, uint32_t from,
       const struct cindex_entry *mine, struct error *err)
@@ -248,8 +245,8 @@ adopt(const struct run *run, struct held *h, uint32_t from,
 	return rc;
 }
 
-/* Merge the lists of all nodes, in the order of ids.  A node that returns may
- * list an older dataset, whose id was reused since: the newest one counts. */
+/* Merge what all nodes list, in the order of ids.  A node may come back with an
+ * older dataset of a number that was given again: the newest one counts. */
 static int
 merge(const struct run *run, struct held *h, const struct listed *l,
       struct error *err)
@@ -305,7 +302,7 @@ merge_current(const struct run *run, struct held *h, const struct listed *l,
 	return rc;
 }
 
-/* --- Leftovers of interrupted runs --- */
+/* --- What interrupted runs left --- */
 
 struct sweep {
 	const struct held *h;
@@ -339,7 +336,7 @@ sweep_one(void *arg, const char *name, struct error *err)
 	return 0;
 }
 
-/* Remove leftovers of interrupted runs in the directories of the job. */
+/* Remove what interrupted runs left in the directories of the job. */
 static void
 sweep(const struct run *run, const struct held *h)
 {
@@ -374,8 +371,8 @@ open_all(struct run *run, struct error *err)
 		rc = team_agree(&run->world, sift(run, &l, err), err);
 	if (rc == 0)
 		rc = merge(run, h, &l, err);
-	/* The lists of other nodes suffice.  If no node lists anything, the
-	 * directories of this node must not be removed as leftovers. */
+	/* What other nodes list is enough.  If nobody lists anything, what this
+	 * node has must not be taken for a leftover. */
 	if (rc == 0 && h->count == 0)
 		rc = team_agree(&run->world,
 				l.unread.kind == ERROR_NONE

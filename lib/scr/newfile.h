@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* newfile.h - files of a dataset that no process reads before it is committed.
- * They are written under their final names, with few operations. */
+/*
+ * newfile.h - files of a dataset that nobody reads before it is committed:
+ * written in place, with as few operations as possible.
+ */
 #ifndef SCR_NEWFILE_H
 #define SCR_NEWFILE_H
 
@@ -9,12 +11,12 @@
 struct error;
 struct kvtree;
 
-/* Create the file `name` in `dirfd`, and open it for writing.  A file left by
- * an interrupted run is removed first. */
+/* Create the file `name` in `dirfd`, and open it for writing.  What an
+ * interrupted run has left there goes first. */
 int newfile_open(int dirfd, const char *name, struct error *err);
 
-/* Close the file, with `sync` after an fsync.  `rc` and *err are the result of
- * writing it, and are passed on. */
+/* Close it; with `sync` it is on disk then.  `rc` and *err tell how writing it
+ * went, and are passed on. */
 int newfile_close(int fd, const char *name, bool sync, int rc,
 		  struct error *err);
 

@@ -30,7 +30,7 @@
 
 #define MODE_DIR 0777
 
-/* Bytes of a name without its suffix of 17 bytes. */
+/* Bytes of a name before a suffix of 17. */
 #define NAME_ROOM (NAME_MAX - 17)
 
 /* --- Begin --- */
@@ -86,7 +86,7 @@ outset_free(struct outset *o)
 
 /* --- Routing --- */
 
-/* The normal path of `name` on the prefix; ends the job if it has none. */
+/* The path of `name` on the prefix, normal; ends the job if it cannot be. */
 static const char *
 on_prefix(struct outset *o, const char *name, struct error *err)
 {
@@ -114,7 +114,7 @@ on_prefix(struct outset *o, const char *name, struct error *err)
 	return path;
 }
 
-/* Make the parent directory of `path`, once. */
+/* Make the directory of `path`, once. */
 static int
 make_parent(struct outset *o, const char *path, struct error *err)
 {
@@ -130,9 +130,7 @@ make_parent(struct outset *o, const char *path, struct error *err)
 	return map_put(o->dirs, dir, 0) < 0 ? error_no_memory(err) : 0;
 }
 
-/*
- * May ranks share files?  Ranks of a store of group WORLD see the same files.
- */
+/* The ranks of a store of group WORLD see the same files. */
 static bool
 may_share(const struct outset *o)
 {
@@ -150,9 +148,9 @@ outset_meta(struct outset *o, struct error *err)
 }
 
 /*
- * The path in cache for the file `path`: DIR/NAME, or DIR/NAME.HASH if another
- * file of the ranks that share DIR has the name; HASH is that of the path.  The
- * filemap has the name on the prefix.
+ * Where in cache the file `path` goes: DIR/NAME, or if another file of the
+ * ranks that share DIR has that name, DIR/NAME.HASH, by its path.  The filemap
+ * has the name on the prefix.
  */
 static const char *
 in_cache(struct outset *o, const char *path, struct error *err)
@@ -181,8 +179,7 @@ in_cache(struct outset *o, const char *path, struct error *err)
 	return name;
 }
 
-/* Prepare a file on the prefix; the application may write it as soon as it has
- * the path. */
+/* On the prefix; the application may write to it as soon as it has the path. */
 static int
 in_place(struct outset *o, const char *path, struct error *err)
 {
@@ -252,8 +249,7 @@ outset_summed(struct outset *o, const char *name, uint32_t crc)
 
 /* --- Completing --- */
 
-/* Find files that several ranks have routed.  They end the job if the ranks
- * cannot share files. */
+/* A shared file where that is not possible ends the job. */
 static int
 find_owners(struct outset *o, struct error *err)
 {
@@ -272,9 +268,7 @@ find_owners(struct outset *o, struct error *err)
 	say_abort("Shared file access detected while not in bypass mode");
 }
 
-/*
- * Remove the claims: all ranks have routed their files, so the names are final.
- */
+/* All ranks have routed their files: names are settled. */
 static void
 drop_claims(const struct outset *o)
 {
@@ -282,7 +276,7 @@ drop_claims(const struct outset *o)
 		names_drop(o->metafd, path_base(o->files[i].to));
 }
 
-/* Check the files that this rank owns. */
+/* Look at the files that this rank owns. */
 static int
 look(struct outset *o, struct error *err)
 {

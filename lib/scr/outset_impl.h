@@ -26,7 +26,7 @@ struct outset {
 	const struct run *run;
 	const struct level *level;
 	const char *dir, *meta; /* in cache: of the dataset, and its .scr */
-	int64_t id;		/* 0: it is being fetched */
+	int64_t id;		/* 0: it is fetched */
 	int metafd;		/* of `meta`; -1: not open */
 	const char *cwd;
 	struct arena *arena;
@@ -34,13 +34,13 @@ struct outset {
 	struct map *dirs;  /* directories that were made */
 	size_t nfiles, cap;
 	struct outset_file *files; /* in order of routing */
-	/* Set by outset_complete(): */
+	/* By outset_complete(): */
 	size_t nowned;
 	struct redundancy_file *owned;
 	size_t *routed; /* for each of `owned`: its place in `files` */
 };
 
-/* Return its metadata directory, open until outset_free(); -1: error. */
+/* Its metadata directory, open until outset_free(); -1: error. */
 int outset_meta(struct outset *o, struct error *err);
 
 /* Mark the files that a lower rank has routed, too.  *shared: any rank has such

@@ -14,13 +14,13 @@
 #include "site/job.h"
 #include "str.h"
 
-/* The resource manager may extend a job, so query the end time again after this
+/* The resource manager may give a job more time: it is asked again after so
  * many seconds. */
 #define ASK_END 600
 
 #define LINE "HALT RUN: "
 
-/* Broadcast the answer of rank 0. */
+/* What rank 0 found. */
 static bool
 agree(const struct run *run, bool yes)
 {
@@ -46,7 +46,7 @@ find_end(void *arg)
 }
 
 /* Rank 0: is a condition met?  Then `reason` is the one to record, and `why`
- * has the lines to print. */
+ * has lines. */
 static bool
 halted(struct run *run, char reason[static ERROR_TEXT_MAX], struct buf *why)
 {
@@ -169,7 +169,7 @@ pacing_end(struct run *run)
 
 /* --- Checkpoints --- */
 
-/* Is a checkpoint due by the overhead of checkpoints? */
+/* Is a checkpoint due by what they cost? */
 static bool
 affordable(const struct run *run, double now)
 {
@@ -226,7 +226,7 @@ pacing_should_exit(struct run *run)
 	return agree(run, run->world.rank == 0 && halted_only(run));
 }
 
-/* Rank 0: must the job stop? */
+/* Rank 0. */
 static bool
 stops(struct run *run)
 {

@@ -17,12 +17,13 @@
 #include "site/job.h"
 #include "str.h"
 
-/* Name of the settings of SCR_Config() in messages. */
+/* What SCR_Config() set, in messages. */
 #define APP_NAME "SCR_Config"
 
 /* --- Typed values --- */
 
-/* The member for a parameter; kind and limits are in the table of conf.h. */
+/* Where a parameter goes; its kind, and what it may be, are in the table of
+ * conf.h. */
 static const struct field {
 	const char *key;
 	size_t at, size; /* of the member */
@@ -154,7 +155,7 @@ add(struct conf *c, enum conf_level level, const struct buf *b,
 			      err);
 }
 
-/* Read the files for this prefix; NULL: the prefix from the environment or
+/* Read the files for this prefix; NULL: that of the environment or of
  * SCR_Config(). */
 static int
 read_files(struct conf **out, const struct conf_where *given, struct files *f,
@@ -175,8 +176,8 @@ read_files(struct conf **out, const struct conf_where *given, struct files *f,
 	return add(c, CONF_SYSTEM, &f->system, err);
 }
 
-/* A file may set the prefix: then the files of the new prefix count, as for the
- * commands (job.h).  The file that set it stays in force. */
+/* A file may move the prefix: then those of the new prefix count, as for the
+ * commands (job.h).  The file that moved it stays in force. */
 static int
 read_all(struct conf **c, struct files *f, struct error *err)
 {
@@ -200,7 +201,7 @@ read_all(struct conf **c, struct files *f, struct error *err)
 	return rc;
 }
 
-/* The future contents of app.conf. */
+/* What app.conf will say. */
 static int
 app_text(const struct settings *s, struct buf *out)
 {
@@ -259,7 +260,7 @@ unpack(struct params *p, const struct buf *b, struct arena *a)
 	return 0;
 }
 
-/* Rank 0: read all values; errors go to the notices of *c. */
+/* Rank 0: all values; the notices of *c get what is wrong. */
 static int
 decide(struct params *p, struct conf *c, struct arena *a, struct error *err)
 {
@@ -283,7 +284,7 @@ params_warn(const struct conf *c)
 		say_warn("%.*s", (int)len, line);
 }
 
-/* Send the files to all ranks, which then parse them. */
+/* Give the files to all ranks; the others then read them. */
 static int
 share_files(struct conf **c, struct files *f, const struct team *world,
 	    struct error *err)
@@ -355,7 +356,7 @@ params_value(const struct params *p, const struct conf *c, const char *key)
 	const char *value = conf_get(c, key);
 	union conf_value v;
 
-	/* A value that does not parse is replaced: params_warn(). */
+	/* What does not parse is replaced: params_warn(). */
 	if (value != NULL && is != NULL && conf_parse(is, value, &v, NULL) < 0)
 		value = is->value;
 	if (value != NULL)

@@ -18,7 +18,7 @@
 #include "scr/source.h"
 #include "scr/team.h"
 
-/* State of redundancy_files(). */
+/* What redundancy_files() works on. */
 struct protecting {
 	const struct redundancy_job *j;
 	struct arena *arena;
@@ -26,12 +26,11 @@ struct protecting {
 	struct source source;
 	uint64_t *bytes; /* by member */
 	struct redset_desc *descs;
-	/* members with lists: this one and its neighbours */
-	struct redset_member *members;
+	struct redset_member *members; /* with lists: mine, and neighbours' */
 	uint64_t chunk;
 	struct buf header;
 	char name[REDUNDANCY_NAME]; /* of the redundancy file */
-	int fd;			    /* open redundancy file */
+	int fd;			    /* it */
 	struct flow *flow;
 };
 
@@ -109,7 +108,7 @@ prepare(struct protecting *p, struct error *err)
 	return 0;
 }
 
-/* Encode the list of this member: the header of a set of one member. */
+/* My list as a message: the header of a set of one member. */
 static int
 encode_list(const struct protecting *p, struct buf *out, struct error *err)
 {
@@ -151,8 +150,8 @@ decode_list(struct protecting *p, const struct team_note *n, struct error *err)
 	return 0;
 }
 
-/* Send the list to the right neighbours, which keep it in their headers, and
- * receive the lists of the left ones. */
+/* Send my list to the right neighbours, who keep it in their headers, and
+ * receive those of the left ones. */
 static int
 swap_lists(struct protecting *p, struct error *err)
 {
@@ -179,8 +178,8 @@ swap_lists(struct protecting *p, struct error *err)
 
 /* --- Files --- */
 
-/* Write <stem>.er.R.redset.  If the filemap's descriptor equals that of the
- * data, it is a hard link. */
+/* Write <stem>.er.R.redset.  That of the filemap is the same as that of the
+ * data: then it is another name of it. */
 static int
 write_descriptor(const struct protecting *p, struct error *err)
 {
@@ -223,7 +222,7 @@ encode_header(struct protecting *p, struct error *err)
 	return rc;
 }
 
-/* Write everything except the body. */
+/* All but the body. */
 static int
 begin_files(struct protecting *p, struct error *err)
 {
@@ -254,7 +253,7 @@ begin_files(struct protecting *p, struct error *err)
 
 /* --- All of it --- */
 
-/* The work of a set: a failure in one step is a failure of all members. */
+/* The work of a set: what fails in one step fails for all members. */
 static int
 code_set(struct protecting *p, struct error *err)
 {

@@ -49,7 +49,7 @@ open_dirs(struct regain *g, struct error *err)
 	return why.kind == ERROR_ABSENT ? 0 : error_pass(err, &why);
 }
 
-/* Did the same number of ranks write the dataset? */
+/* Was it written by as many ranks as this job has? */
 static int
 check_ranks(const struct regain *g, struct error *err)
 {
@@ -74,7 +74,7 @@ check_ranks(const struct regain *g, struct error *err)
 			 other, world->size);
 }
 
-/* Rank 0, for a dataset in bypass: has a newer dataset replaced its files? */
+/* Rank 0, of a dataset in bypass: has a newer one replaced its files? */
 static int
 check_replaced(const struct regain *g, struct error *err)
 {
@@ -111,9 +111,7 @@ rebuild_files(struct regain *g, struct error *err)
 	return team_agree(&g->run->world, rc, err);
 }
 
-/*
- * Find the parameters of the protection in the names of the redundancy files.
- */
+/* What was protected, as the names of the redundancy files tell. */
 static int
 describe(const struct regain *g, bool map, struct sets_mine *set,
 	 struct redundancy_job *out, struct error *err)
@@ -154,7 +152,7 @@ describe(const struct regain *g, bool map, struct sets_mine *set,
 	return 0;
 }
 
-/* Write the lists of the node, and list the dataset on all nodes. */
+/* Write the lists of the node again, and list the dataset on all nodes. */
 static int
 commit(struct regain *g, struct error *err)
 {
@@ -178,7 +176,7 @@ commit(struct regain *g, struct error *err)
 	return held_commit(g->run, &g->set->d, err);
 }
 
-/* All steps after the parts are known. */
+/* All steps after the one that finds out who has what. */
 static int
 restore(struct regain *g, struct error *err)
 {
@@ -190,7 +188,8 @@ restore(struct regain *g, struct error *err)
 	    regain_move(g, err) < 0 || regain_set(g, true, err) < 0 ||
 	    regain_settle(g, err) < 0)
 		return -1;
-	/* From here on the names of rebuilt redundancy files are known. */
+	/* Names of redundancy files that were rebuilt are known from here
+	 * on. */
 	if (rebuild_files(g, err) < 0)
 		return -1;
 	if (!team_any(world, g->changed || !g->set->here || g->nparts > 1))
@@ -209,8 +208,7 @@ look_all(struct regain *g, struct error *err)
 	return 0;
 }
 
-/* If a file was unreadable, it may be right: do not report the dataset as
- * lost. */
+/* What could not be read may be right: then nothing is lost for good. */
 static void
 doubt(const struct regain *g, struct error *err)
 {
@@ -260,7 +258,7 @@ regain_one(struct run *run, const struct held_set *set, struct error *err)
 
 /* --- All of them --- */
 
-/* Could another run use the dataset? */
+/* Could the dataset be used by another run? */
 static bool
 stays(enum error_kind kind)
 {
@@ -284,7 +282,7 @@ on_prefix(const struct run *run, int64_t id)
 	return team_any(&run->world, is);
 }
 
-/* Log the end of the restart, if there was a dataset to restart from. */
+/* The last line about the restart, if there was something to restart from. */
 static void
 note_restart(struct run *run, double since)
 {
@@ -295,7 +293,7 @@ note_restart(struct run *run, double since)
 		       clock_seconds() - since);
 }
 
-/* Results for all datasets. */
+/* What became of the datasets. */
 struct outcome {
 	int64_t best;	  /* newest whole checkpoint; 0: none */
 	bool output_lost; /* later checkpoints do not count */

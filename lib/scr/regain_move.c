@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * regain_move.c - move files from other nodes to the node where their rank runs
- * now.
+ * regain_move.c - files that lie on another node than the one where their rank
+ * runs now.
  *
- * A rank that finds the part of another rank on its node offers it to that
- * rank, with the number of good files.  The other rank takes the best offer, if
- * it is better than the part on its own node.  Each rank then sends and
- * receives at the same time, so that ranks may swap places.  The files are
- * renamed when all have arrived; the old ones are removed when the dataset is
- * whole.
+ * Whoever finds the part of a rank on its node offers it to the rank, with the
+ * number of good files; the rank takes the best offer, if it is better than
+ * what its own node has.  Each rank then sends and receives at the same time,
+ * so that ranks may swap places.  The files get their names when all have
+ * arrived; the old ones are removed when the dataset is whole.
  */
 #include "scr/regain_impl.h"
 
@@ -29,7 +28,7 @@
 #include "scr/held.h"
 #include "scr/run.h"
 
-#define LEAST ((size_t)16 << 10) /* least room for a message: fits a name */
+#define LEAST ((size_t)16 << 10) /* room for a name */
 #define NAME_MOST 4096
 
 enum kind { MOVE_FILE, MOVE_DATA, MOVE_END };
@@ -46,7 +45,7 @@ struct item {
 	const char *name;
 };
 
-/* The parts that this rank sends, on request. */
+/* What this rank sends: the parts that were asked for. */
 struct outgoing {
 	struct regain *g;
 	size_t count, part; /* parts, and the one being sent */
@@ -54,7 +53,7 @@ struct outgoing {
 	struct item *items; /* of the part */
 	size_t nitems, item;
 	int fd;
-	uint64_t at, size; /* in the open file */
+	uint64_t at, size; /* in the file that is open */
 	char *block;
 	size_t room;
 };
@@ -78,8 +77,8 @@ struct incoming {
 
 /* --- Who sends what --- */
 
-/* Offer the parts of other ranks, and choose one for this rank:  *from is the
- * sender, or UINT32_MAX. */
+/* Offer the parts of other ranks, and choose one for this rank: *from is who
+ * sends it, or UINT32_MAX. */
 static int
 choose(struct regain *g, uint32_t *from, struct error *err)
 {
@@ -112,7 +111,7 @@ choose(struct regain *g, uint32_t *from, struct error *err)
 	return 0;
 }
 
-/* Request the chosen part, and find out which parts this rank sends. */
+/* Tell the chosen one, and find out which parts this rank shall send. */
 static int
 ask(struct regain *g, uint32_t from, struct outgoing *o, struct error *err)
 {
@@ -135,7 +134,7 @@ ask(struct regain *g, uint32_t from, struct outgoing *o, struct error *err)
 
 /* --- Sending --- */
 
-/* List the files of a part that may exist. */
+/* The files of a part: all that may exist. */
 static int
 list_items(struct outgoing *o, const struct regain_part *p, struct error *err)
 {
@@ -169,8 +168,8 @@ list_items(struct outgoing *o, const struct regain_part *p, struct error *err)
 	return 0;
 }
 
-/* Open the next file of the part.  An unreadable file is left out: the receiver
- * treats it as missing. */
+/* Open the next file of the part.  One that cannot be read is left out: its
+ * rank finds that it is missing. */
 static bool
 open_next(struct outgoing *o, struct head *h)
 {
@@ -254,8 +253,8 @@ begin_file(struct incoming *in, const struct head *h, const char *name)
 	return in->fd < 0 ? -1 : 0;
 }
 
-/* Returns true at the end.  After a failure all messages are received and
- * ignored. */
+/* Returns true at the end.  After a failure all messages are received, and
+ * nothing is done. */
 static bool
 take_message(struct incoming *in)
 {
@@ -312,8 +311,7 @@ transfer(struct outgoing *o, struct incoming *in, uint32_t from,
 	return rc < 0 ? rc : in->rc;
 }
 
-/* Keep a file of the application under its temporary name: another rank may
- * have a file of the same name. */
+/* A file of the application: its name may be that of another rank's. */
 static int
 put_off(struct regain *g, const struct arrived *a, struct error *err)
 {
@@ -329,7 +327,7 @@ put_off(struct regain *g, const struct arrived *a, struct error *err)
 	return 0;
 }
 
-/* Rename the metadata, and make them the part of this rank. */
+/* Give the metadata their names, and take them as the part of this rank. */
 static int
 take(struct regain *g, const struct incoming *in, struct error *err)
 {
@@ -490,7 +488,7 @@ regain_settle(struct regain *g, struct error *err)
 
 /* --- The old files --- */
 
-/* List files to keep ('=') and to remove ('-'): the mark, a name, and a NUL. */
+/* What stays, and what may go: '=' or '-', a name, and a NUL. */
 static void
 list_old(const struct regain *g, struct buf *out)
 {
@@ -507,7 +505,7 @@ list_old(const struct regain *g, struct buf *out)
 }
 
 /* The leader of a directory: remove the files of ranks that run elsewhere.  A
- * file of the same name that belongs to a rank here stays. */
+ * rank that runs here may have one of the same name: it stays. */
 static void
 drop_files(const struct regain *g, const struct team_mail *in)
 {

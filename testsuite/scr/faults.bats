@@ -9,6 +9,8 @@
 # a seed that failed before:
 #
 #     FAULTS=N SEED=S testsuite/run.sh --only scr/faults mpi:build/plain
+#
+# EVERY="KIND..." visits instead each operation of these kinds.
 
 load helper
 load kills
@@ -67,19 +69,17 @@ ended_well()
 }
 
 # The newest step whose dataset scr_inspect can restore from the caches, into
-# $cached; 0: none.  A file begins with the step that wrote it.
+# $cached; 0: none.  Filemaps have its name.
 cached_step()
 {
-	local id step file
+	local id step
 
 	cached=0
 	try scr_inspect --deep --checksums --json "$NODES"/*/tester/scr.j1
 	while read -r id; do
-		for file in "$NODES"/*/tester/scr.j1/scr.dataset."$id"/rank_*; do
-			[[ -s $file ]] || continue
-			read -r step _ <"$file"
-			((step <= cached)) || cached=$step
-		done
+		step=$(cat "$NODES"/*/tester/scr.j1/scr.dataset."$id"/.scr/filemap_* |
+			grep -aom 1 'ckpt\.[0-9]*' | sed -n '1s/.*\.//p')
+		((${step:=0} <= cached)) || cached=$step
 	done < <(jq -r '.caches[] | select(.state != "lost") | .id' <<<"$output")
 }
 
@@ -154,12 +154,21 @@ faults_of()
 	SHIM_TRACE=$trace SHIM_RANKS=$1 begin_round "${@:2}"
 	end_round
 	assert_status 0
-	awk -v seed=$RANDOM -v rank="$1" '
+	awk -v seed=$RANDOM -v rank="$1" -v every="${EVERY-}" '
 	function random(n) { return int(rand() * n) + 1 }
 	function error(k) { return errors[k, random(number[k])] }
+	# Not that nothing is there any more.
+	function lasting(k, e) {
+		do
+			e = error(k)
+		while (e == "ENOENT")
+		return e
+	}
 	BEGIN { srand(seed) }
 	FNR == NR {
 		split($1, part, ":")
+		if (every != "" && !index(" " every " ", " " $1 " "))
+			next
 		name[$1] = part[1]
 		use[$1] = part[2]
 		number[$1] = NF - 1
@@ -177,12 +186,14 @@ faults_of()
 				sub(/(\/\.\.)+(\/\.scr)?$/, "", path)
 				gsub(/[0-9]+/, "N", path)
 				file = k SUBSEP path
+				if (every != "")
+					file = k SUBSEP count[k]
 				if (random(++files[file]) == 1)
 					nth[file] = count[k] + 1
 				count[k]++
 				found = 1
 			}
-		if (!found)
+		if (!found && every == "")
 			print "of no kind: " $0 >"/dev/stderr"
 	}
 	END {
@@ -191,8 +202,8 @@ faults_of()
 			print rank, part[1], error(part[1]), nth[file], 0
 		}
 		for (k in count) {
-			print rank, k, error(k), random(count[k]), 1
-			print "all", k, error(k), random(count[k]), 1
+			print rank, k, lasting(k), random(count[k]), 1
+			print "all", k, lasting(k), random(count[k]), 1
 		}
 	}' - "$trace" <<<"$KINDS" 2>"$trace.bad" | sort >>"$trace.list"
 	[[ ! -s $trace.bad ]] || failed "$(<"$trace.bad")"
